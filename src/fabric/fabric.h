@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_FABRIC_FABRIC_H
+#define OCS_FABRIC_FABRIC_H
+
+/* What exists: sections, cubes, nodes, switches and how their ports map.  A
+ * struct ocs_fabric never changes after loading; who holds what is in
+ * occupancy.h.  Source: ocs.yaml, or a synthetic one-line description. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ocs_error;
+
+#define OCS_AXES 3		/* x, y, z of a cube */
+#define OCS_PLUS 0		/* sign of a face port */
+#define OCS_MINUS 1
+#define OCS_EDGE_MAX 16		/* static tori up to 16x16x16; cubes up to 8 */
+
+enum ocs_section_kind {
+	OCS_TORUS,	/* cubes joined by switches */
+	OCS_STATIC,	/* one torus with fixed wraps, no switches */
+	OCS_RAILS,	/* NIC port i of every server to the switch of rail i */
+	OCS_DIRECT,	/* servers with `degree` interfaces, planned rings */
+	OCS_REGION,	/* mixture-of-experts region; modelled only */
+};
+
+/* One optical circuit switch. */
+struct ocs_switch {
+	char *name;
+	char *driver;		/* "tl1", later "scpi", "netconf" */
+	char *dialect;		/* "polatis", ...; NULL if the driver has none */
+	char *address;		/* host:port or unix:/path */
+	char *credentials;	/* path of the file with user and password, or NULL */
+	int size;		/* ports on one side: an NxN unit has ingress
+				 * 1..N and egress N+1..2N */
+	bool bidi;		/* false, duplex: a logical port p is ingress p and
+				 * egress N+p, a circuit p-q is the patches p>N+q
+				 * and q>N+p.  true, bidi: one fibre a port, ports
+				 * 1..2N, a circuit is one patch from an ingress
+				 * to an egress */
+};
+
+/* One Slurm node: the tile of a cube, or a server. */
+struct ocs_node {
+	char *name;
+	int section;			/* index into ocs_fabric.sections */
+	int cube;			/* index into the section; -1 for servers */
+	int origin[OCS_AXES];		/* first XPU of the tile in its cube */
+	int server;			/* index into the section; -1 in cubes */
+};
+
+struct ocs_port_rule;	/* rule or explicit map, private to fabric/ports.c */
+
+struct ocs_section {
+	char *name;
+	int index;
+	enum ocs_section_kind kind;
+	char **partitions;	/* Slurm partitions served; none: all others */
+	size_t npartitions;
+
+	/* torus and static; cubes are numbered in the order of the file */
+	int edge[OCS_AXES];	/* XPUs of a cube per axis: N,N,N; static: X,Y,Z */
+	int tile[OCS_AXES];	/* XPUs of a node per axis; divides edge */
+	int ncubes;		/* 1 for static */
+	char **cube_names;
+	int cube_xpus;		/* edge[0]*edge[1]*edge[2] */
+	int cube_nodes;		/* tiles in a cube */
+	int words;		/* 64-bit words of a cube's XPU mask */
+
+	/* rails, direct, region */
+	int nservers;
+	int degree;		/* interfaces (rails) of a server on switches */
+	int server_xpus;	/* XPUs of a server, 0 if not said */
+	bool directed;		/* direct: Tx and Rx joined apart */
+
+	int first_node;		/* nodes of this section in ocs_fabric.nodes: */
+	int nnodes;		/* cube by cube, tiles row-major; or servers */
+
+	struct ocs_port_rule *ports;	/* NULL for synthetic fabrics without switches */
+};
+
+struct ocs_fabric {
+	char *source;		/* path or line it was read from */
+	struct ocs_section *sections;
+	int nsections;
+	struct ocs_node *nodes;
+	int nnodes;
+	struct ocs_switch *switches;
+	int nswitches;
+
+	/* ocsd, node and policy settings of ocs.yaml, with their defaults */
+	char *ocsd_socket;	/* "unix:/run/ocsd/ocsd.sock" */
+	char *ocsd_listen;	/* "host:port" for remote nodes (MUNGE), or NULL */
+	char *ocsd_address;	/* where nodes and slurmctld reach ocsd; defaults
+				 * to ocsd_listen, else ocsd_socket */
+	char *ocsd_state;	/* "/var/lib/ocsd": database and audit log */
+	char **ocsd_admins;	/* user names besides root and ocsd's own */
+	size_t nocsd_admins;
+	int switch_timeout_ms;	/* one command, default 5000 */
+	int switch_retry_ms;	/* pause before a failed switch is tried again, 5000 */
+	int poll_ms;		/* full read-back of every switch, 30000 */
+	int prolog_timeout_ms;	/* a node waits for its circuits, 300000 */
+	int ocsd_down_ms;	/* after this without ocsd, jobs still in their
+				 * prolog are requeued, 60000 */
+	int requeue_limit;	/* switch failures before a job is held, 3 */
+	char *hwloc_xml;	/* machine description for nodes, or NULL: the real one */
+	char *topology_vendor;	/* reserved for nccl; may be NULL */
+	char **nccl_env;	/* "NAME=VALUE" additions for jobs */
+	size_t nnccl_env;
+};
+
+/* Opens SPEC: the path of an ocs.yaml (it holds a '/' or ends in .yaml or .yml),
+ * or a synthetic line:
+ *   torus cubes:4x4x4 cube:4x4x4 tile:2x2x1      (64 cubes c0..c63)
+ *   static:16x16x16 tile:1x1x1
+ *   direct servers:12 degree:4
+ *   rails servers:16 rails:8
+ * Nodes are n0, n1, ...  Returns NULL with ERR (code OCS_USAGE; for a file the
+ * sentence starts with "FILE:LINE: ").  Free with ocs_fabric_destroy. */
+struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err);
+void ocs_fabric_destroy(struct ocs_fabric *fabric);
+
+/* Looks a node up by name in constant time; NULL if unknown. */
+const struct ocs_node *ocs_fabric_node(const struct ocs_fabric *fabric,
+				       const char *name);
+/* Index of a switch by name, or -1. */
+int ocs_fabric_switch(const struct ocs_fabric *fabric, const char *name);
+/* The section that serves PARTITION (NULL: the only section), or NULL. */
+const struct ocs_section *ocs_fabric_section(const struct ocs_fabric *fabric,
+					     const char *partition);
+/* Section by name, or NULL. */
+const struct ocs_section *ocs_fabric_section_named(const struct ocs_fabric *fabric,
+						   const char *name);
+
+/* Index in fabric->nodes of the node that holds XPU AT of CUBE. */
+int ocs_section_node_at(const struct ocs_section *section, int cube,
+			const int at[OCS_AXES]);
+/* Index of a cube by name, or -1. */
+int ocs_section_cube(const struct ocs_section *section, const char *name);
+/* Row-major index of AT within a cube (z fastest): bit number in masks. */
+int ocs_section_bit(const struct ocs_section *section, const int at[OCS_AXES]);
+/* Local device index (row-major in the tile) of AT within its node. */
+int ocs_section_device(const struct ocs_section *section, const int at[OCS_AXES]);
+
+/* A logical port of a switch. */
+struct ocs_port {
+	int sw;		/* index into fabric->switches */
+	int port;	/* 1-based */
+};
+
+/* The switch port of CUBE's face port: DIM is the axis, A and B the two other
+ * coordinates in x, y, z order, SIGN OCS_PLUS or OCS_MINUS.  Returns 0, or -1
+ * where the section has no switches (synthetic fabrics, static). */
+int ocs_section_torus_port(const struct ocs_fabric *fabric,
+			   const struct ocs_section *section, int cube, int dim,
+			   int a, int b, int sign, struct ocs_port *port);
+/* The switch port of INTERFACE (0-based) of SERVER. */
+int ocs_section_server_port(const struct ocs_fabric *fabric,
+			    const struct ocs_section *section, int server,
+			    int interface, struct ocs_port *port);
+
+/* The reverse, for pictures and messages: "c3 +x 0,1" or "n5 interface 2", or
+ * "unused".  The caller frees it. */
+char *ocs_fabric_port_label(const struct ocs_fabric *fabric, struct ocs_port port);
+
+/* The patches (ingress, egress) that realise a circuit between two logical
+ * ports of switch SW: two for duplex, one for bidi.  PATCHES has room for two.
+ * Returns their number, or -1 with ERR (ports out of range, equal for duplex,
+ * both on one side for bidi). */
+struct ocs_patch {
+	int in, out;
+};
+int ocs_switch_patches(const struct ocs_switch *sw, int port_a, int port_b,
+		       struct ocs_patch patches[2], struct ocs_error *err);
+
+/* What `ocsctl check` prints: sections, counts, the port rule with examples,
+ * switches with the ports they use.  The caller frees it. */
+char *ocs_fabric_describe(const struct ocs_fabric *fabric);
+
+#endif

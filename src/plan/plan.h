@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLAN_PLAN_H
+#define OCS_PLAN_PLAN_H
+
+/* Rings, circuits and routes for a job on switched servers (direct fabrics):
+ * TopoOpt's TopologyFinder.  Links igraph; never linked into a plugin. */
+
+#include <stdbool.h>
+
+struct ocs_error;
+struct json_object;
+
+/* One AllReduce group and the rings chosen for it. */
+struct ocs_plan_group {
+	int *members;	/* server numbers, in ring +1 order */
+	int nmembers;
+	long long bytes;
+	int *steps;	/* one per ring: the TotientPerms step p */
+	int nrings;	/* rings[r][i] = members[(i * steps[r]) % nmembers] */
+};
+
+/* A circuit between port A_PORT of server A and port B_PORT of server B (0-based
+ * interfaces); OCS is the index of the switch plane (interface) that makes it.
+ * Directed plans: from A's transmitter to B's receiver. */
+struct ocs_plan_circuit {
+	int a, a_port, b, b_port, ocs;
+};
+
+/* Paths from SRC to DST, servers from src to dst inclusive; weights sum to 1. */
+struct ocs_plan_route {
+	int src, dst;
+	int npaths;
+	int **paths;
+	int *lengths;	/* vertices on each path */
+	double *weights;
+};
+
+struct ocs_plan {
+	int servers, degree;
+	bool directed;
+	char **nodes;	/* server names, or NULL */
+	struct ocs_plan_group *groups;
+	int ngroups;
+	struct ocs_plan_circuit *circuits;
+	int ncircuits;
+	struct ocs_plan_route *routes;	/* NULL unless asked for */
+	int nroutes;
+	int diameter;
+	double average_hops;
+	double max_link_load;	/* uniform all-to-all of one unit a pair */
+	char *assignment;	/* how circuits were given to switches, a sentence */
+};
+
+struct ocs_plan_request {
+	int servers;		/* 1.. */
+	int degree;		/* interfaces per server */
+	bool directed;
+	bool best;		/* --strategy=best; false: paper */
+	bool routes;		/* compute routes */
+	bool any_port;		/* a switch may join any two interfaces; false:
+				 * interface i reaches only plane i */
+	const char *demand;	/* JSON text of DESIGN section 7, or NULL: one
+				 * AllReduce group over all servers */
+	char *const *nodes;	/* `servers` names, or NULL */
+};
+
+/* Returns a plan (ocs_plan_destroy), or NULL with ERR (OCS_USAGE: bad demand,
+ * degree too small...). */
+struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
+			       struct ocs_error *err);
+void ocs_plan_destroy(struct ocs_plan *plan);
+
+/* Checks that no port is used twice, every circuit joins what its plane allows,
+ * every ring step is co-prime, every ring edge has a circuit, every route follows
+ * circuits.  Returns 0, or -1 with ERR. */
+int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err);
+
+struct json_object *ocs_plan_to_json(const struct ocs_plan *plan);
+struct ocs_plan *ocs_plan_from_json(struct json_object *json, struct ocs_error *err);
+
+#endif

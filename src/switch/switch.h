@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_SWITCH_SWITCH_H
+#define OCS_SWITCH_SWITCH_H
+
+/* Talking to one optical circuit switch.  Drivers are ops structures; device
+ * knowledge is data (TL1 dialect tables).  Blocking, with deadlines; one thread
+ * per connection.  Dangerous commands (delete all, reset) cannot be produced. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/fabric/fabric.h"
+
+struct ocs_error;
+
+#define OCS_DRIVER_ABI 1
+
+/* The cross-connects of a switch: egress of each ingress.  `out` has entries
+ * 1..size; out[i] is the egress port (size+1..2*size) or 0. */
+struct ocs_table {
+	int size;
+	int *out;
+};
+void ocs_table_free(struct ocs_table *table);
+
+/* An autonomous message or port state seen on the way. */
+typedef void (*ocs_switch_notice)(void *context, const char *text);
+
+/* The kind of failure, in addition to ERR: */
+enum ocs_switch_result {
+	OCS_SWITCH_OK = 0,
+	OCS_SWITCH_DENIED,	/* the switch refused; nothing, or an unknown part
+				 * of the batch, was done: read back */
+	OCS_SWITCH_UNKNOWN,	/* timeout, lost connection, partial: reconnect and
+				 * read back */
+	OCS_SWITCH_REJECTED,	/* refused here before a byte was sent */
+};
+
+struct ocs_switch_connection;
+
+struct ocs_switch_driver {
+	int abi;		/* OCS_DRIVER_ABI */
+	const char *name;	/* "tl1" */
+	int (*open)(struct ocs_switch_connection *connection, struct ocs_error *err);
+	void (*close)(struct ocs_switch_connection *connection);
+	int (*read_size)(struct ocs_switch_connection *connection, int *size,
+			 struct ocs_error *err);
+	int (*read_table)(struct ocs_switch_connection *connection,
+			  struct ocs_table *table, struct ocs_error *err);
+	int (*remove)(struct ocs_switch_connection *connection,
+		      const struct ocs_patch *patches, size_t count,
+		      struct ocs_error *err);
+	int (*add)(struct ocs_switch_connection *connection,
+		   const struct ocs_patch *patches, size_t count,
+		   struct ocs_error *err);
+};
+
+/* The driver of that name, or NULL. */
+const struct ocs_switch_driver *ocs_switch_driver_find(const char *name);
+
+/* Connects, logs in, reads the size and refuses one that contradicts the
+ * description.  TIMEOUT_MS bounds every command.  NULL with ERR. */
+struct ocs_switch_connection *
+ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
+		ocs_switch_notice notice, void *context, struct ocs_error *err);
+void ocs_switch_close(struct ocs_switch_connection *connection);
+
+/* All return enum ocs_switch_result and fill ERR unless OK. */
+int ocs_switch_read(struct ocs_switch_connection *connection,
+		    struct ocs_table *table, struct ocs_error *err);
+
+/* What has to be done so that every patch of REMOVE is gone and every patch of
+ * ADD is there, given ACTUAL: only real differences, each list free of
+ * duplicates.  An ADD whose ingress or egress is taken by a patch that is not in
+ * REMOVE is a conflict: returns -1 with ERR naming both (nothing may be sent).
+ * The caller frees the arrays in DIFF with ocs_switch_diff_free. */
+struct ocs_switch_diff {
+	struct ocs_patch *remove, *add;
+	size_t nremove, nadd;
+};
+int ocs_switch_diff(const struct ocs_table *actual,
+		    const struct ocs_patch *remove, size_t nremove,
+		    const struct ocs_patch *add, size_t nadd,
+		    struct ocs_switch_diff *diff, struct ocs_error *err);
+void ocs_switch_diff_free(struct ocs_switch_diff *diff);
+
+/* Reads, diffs, one delete batch, then one add batch, reads back the whole table
+ * into AFTER (may be NULL; free with ocs_table_free) and compares every named
+ * patch; sends nothing if nothing differs.  OCS_SWITCH_OK only if the read-back
+ * shows exactly what was asked and nothing else changed. */
+int ocs_switch_apply(struct ocs_switch_connection *connection,
+		     const struct ocs_patch *remove, size_t nremove,
+		     const struct ocs_patch *add, size_t nadd,
+		     struct ocs_table *after, struct ocs_error *err);
+
+#endif

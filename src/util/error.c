@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/util/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+int ocs_error_set(struct ocs_error *err, int code, const char *format, ...)
+{
+	va_list args;
+
+	if (!err)
+		return -1;
+	err->code = code;
+	va_start(args, format);
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	va_end(args);
+	return -1;
+}
+
+int ocs_error_prefix(struct ocs_error *err, const char *format, ...)
+{
+	char prefix[256];
+	char rest[OCS_ERROR_TEXT];
+	va_list args;
+
+	if (!err)
+		return -1;
+	va_start(args, format);
+	vsnprintf(prefix, sizeof(prefix), format, args);
+	va_end(args);
+	memcpy(rest, err->text, sizeof(rest));
+	rest[sizeof(rest) - 1] = '\0';
+	snprintf(err->text, sizeof(err->text), "%s: %.*s", prefix,
+		 (int)(sizeof(err->text) - strlen(prefix) - 3), rest);
+	return -1;
+}

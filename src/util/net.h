@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_UTIL_NET_H
+#define OCS_UTIL_NET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ocs_error;
+
+/* Monotonic clock in ns. */
+int64_t ocs_now_ns(void);
+
+/* Connects to ADDRESS, "unix:/path", "host:port" or "[v6]:port", within
+ * TIMEOUT_MS.  Returns a non-blocking, close-on-exec descriptor, or -1 with ERR
+ * (code OCS_UNREACHABLE). */
+int ocs_net_connect(const char *address, int timeout_ms, struct ocs_error *err);
+
+/* Listens on ADDRESS (a stale UNIX socket that nobody answers on is replaced).
+ * Returns a non-blocking, close-on-exec descriptor, or -1 with ERR. */
+int ocs_net_listen(const char *address, struct ocs_error *err);
+
+/* Writes all of DATA before DEADLINE_NS (of ocs_now_ns).  0, or -1 with ERR. */
+int ocs_net_write(int fd, const void *data, size_t length, int64_t deadline_ns,
+		  struct ocs_error *err);
+
+/* Reads what is there, at most SIZE bytes, waiting until DEADLINE_NS.  Returns
+ * the count, 0 at end of stream, or -1 with ERR (a timeout says "timed out"). */
+long ocs_net_read(int fd, void *data, size_t size, int64_t deadline_ns,
+		  struct ocs_error *err);
+
+/* A buffered reader of newline-terminated lines. Zero-initialise, set fd. */
+struct ocs_lines {
+	int fd;
+	char *data;
+	size_t used, size, scanned;
+};
+
+/* Returns the next line without its newline (the caller frees it) or NULL with
+ * ERR: end of stream, timeout, or a line longer than LIMIT. */
+char *ocs_lines_next(struct ocs_lines *lines, size_t limit, int64_t deadline_ns,
+		     struct ocs_error *err);
+void ocs_lines_free(struct ocs_lines *lines);
+
+#endif

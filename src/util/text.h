@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_UTIL_TEXT_H
+#define OCS_UTIL_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A growing string.  Zero-initialise; data is NULL or NUL-terminated. */
+struct ocs_text {
+	char *data;
+	size_t length;
+	size_t size;
+};
+
+/* Appends; aborts the process when memory is exhausted. */
+void ocs_text_add(struct ocs_text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Hands the string over (never NULL); the caller frees it; TEXT is empty after. */
+char *ocs_text_take(struct ocs_text *text);
+
+void ocs_text_free(struct ocs_text *text);
+
+/* calloc, realloc and strdup that abort when memory is exhausted. */
+void *ocs_calloc(size_t count, size_t size);
+void *ocs_realloc(void *memory, size_t size);
+char *ocs_strdup(const char *text);
+char *ocs_asprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Parses a whole decimal number in [MIN, MAX]; sign, blanks, hex, overflow and
+ * trailing characters are refused.  Returns 0 or -1. */
+int ocs_number_parse(const char *text, long min, long max, long *value);
+
+/* Reads a whole file of at most LIMIT bytes; NUL-terminated, caller frees;
+ * LENGTH may be NULL.  Returns NULL and fills ERR. */
+struct ocs_error;
+char *ocs_file_read(const char *path, size_t limit, size_t *length,
+		    struct ocs_error *err);
+
+/* Writes atomically (temporary file in the same folder, fsync, rename) with MODE.
+ * Returns 0, or -1 with ERR. */
+int ocs_file_write(const char *path, const char *data, size_t length,
+		   unsigned int mode, struct ocs_error *err);
+
+#endif
