@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/client/client.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_MAX_BYTES (16U << 20) /* replies may be larger than requests */
+#define SEND_MS 10000
+#define MILLION INT64_C(1000000)
+
+struct kept {
+	struct kept *next;
+	struct json_object *line;
+};
+
+struct ocs_client {
+	int fd;
+	int64_t next_id;
+	char *data; /* bytes received that make no whole line yet */
+	size_t used, size, scanned;
+	struct kept *first, **last; /* lines that arrived during a call */
+};
+
+static int64_t deadline_after(int timeout_ms)
+{
+	return ocs_now_ns() + (int64_t)(timeout_ms < 0 ? 0 : timeout_ms) * MILLION;
+}
+
+static int left_ms(int64_t deadline_ns)
+{
+	int64_t left = (deadline_ns - ocs_now_ns() + MILLION - 1) / MILLION;
+
+	if (left < 0)
+		return 0;
+	return left > INT_MAX ? INT_MAX : (int)left;
+}
+
+/* Cuts the first whole line off the buffer, or NULL. */
+static char *buffered_line(struct ocs_client *client)
+{
+	char *end, *line;
+	size_t length;
+
+	if (client->used == client->scanned)
+		return NULL;
+	end = memchr(client->data + client->scanned, '\n',
+		     client->used - client->scanned);
+	if (!end) {
+		client->scanned = client->used;
+		return NULL;
+	}
+	length = (size_t)(end - client->data);
+	line = ocs_calloc(length + 1, 1);
+	memcpy(line, client->data, length);
+	client->used -= length + 1;
+	memmove(client->data, end + 1, client->used);
+	client->scanned = 0;
+	return line;
+}
+
+/* Reads once what is there.  1: something came, 0: nothing, -1 with ERR. */
+static int receive(struct ocs_client *client, struct ocs_error *err)
+{
+	ssize_t count;
+
+	if (client->size - client->used < 4096) {
+		if (client->size >= LINE_MAX_BYTES)
+			return ocs_error_set(err, OCS_UNREACHABLE,
+					     "ocsd sent a line longer than %u bytes",
+					     LINE_MAX_BYTES);
+		client->size = client->size ? client->size * 2 : 16384;
+		client->data = ocs_realloc(client->data, client->size);
+	}
+	count = read(client->fd, client->data + client->used,
+		     client->size - client->used);
+	if (count > 0) {
+		client->used += (size_t)count;
+		return 1;
+	}
+	if (count == 0)
+		return ocs_error_set(err, OCS_UNREACHABLE,
+				     "ocsd closed the connection");
+	if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+		return 0;
+	return ocs_error_set(err, OCS_UNREACHABLE,
+			     "the connection to ocsd is lost: %s", strerror(errno));
+}
+
+/* The next line from the socket, parsed.  NULL with code OCS_OK: none before the
+ * deadline; OCS_UNREACHABLE: the connection cannot be used any more. */
+static struct json_object *read_line(struct ocs_client *client, int64_t deadline_ns,
+				     struct ocs_error *err)
+{
+	struct json_object *object;
+	char *line;
+
+	for (;;) {
+		struct pollfd wait = { .fd = client->fd, .events = POLLIN };
+		int got;
+
+		line = buffered_line(client);
+		if (line)
+			break;
+		got = poll(&wait, 1, left_ms(deadline_ns));
+		if (got < 0 && errno != EINTR) {
+			ocs_error_set(err, OCS_UNREACHABLE,
+				      "waiting for ocsd failed: %s", strerror(errno));
+			return NULL;
+		}
+		if (got <= 0) {
+			if (ocs_now_ns() < deadline_ns)
+				continue;
+			ocs_error_set(err, OCS_OK, "nothing has arrived");
+			return NULL;
+		}
+		if (receive(client, err) < 0)
+			return NULL;
+	}
+	object = json_tokener_parse(line);
+	free(line);
+	if (!json_object_is_type(object, json_type_object)) {
+		json_object_put(object);
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "ocsd sent a line that is not a JSON object");
+		return NULL;
+	}
+	return object;
+}
+
+static void keep(struct ocs_client *client, struct json_object *line)
+{
+	struct kept *kept = ocs_calloc(1, sizeof(*kept));
+
+	kept->line = line;
+	*client->last = kept;
+	client->last = &kept->next;
+}
+
+static struct json_object *kept_line(struct ocs_client *client)
+{
+	struct kept *kept = client->first;
+	struct json_object *line;
+
+	if (!kept)
+		return NULL;
+	client->first = kept->next;
+	if (!client->first)
+		client->last = &client->first;
+	line = kept->line;
+	free(kept);
+	return line;
+}
+
+/* Adds an id, writes the line.  Returns the id or -1 with ERR. */
+static int64_t post(struct ocs_client *client, struct json_object *request,
+		    int64_t deadline_ns, struct ocs_error *err)
+{
+	int64_t id = client->next_id++;
+	const char *text;
+	char *line;
+	size_t length;
+	int rc;
+
+	json_object_object_add(request, "id", json_object_new_int64(id));
+	text = json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN |
+					      JSON_C_TO_STRING_NOSLASHESCAPE);
+	length = strlen(text);
+	line = ocs_calloc(length + 2, 1);
+	memcpy(line, text, length);
+	line[length] = '\n';
+	rc = ocs_net_write(client->fd, line, length + 1, deadline_ns, err);
+	free(line);
+	if (rc) {
+		if (err)
+			err->code = OCS_UNREACHABLE;
+		return -1;
+	}
+	return id;
+}
+
+/* libmunge is loaded when a remote daemon asks for it, so that programs and
+ * plugins that use the local socket do not need it. */
+static char *munge_credential(const char *payload, struct ocs_error *err)
+{
+	int (*encode)(char **, void *, const void *, int) = NULL;
+	const char *(*text)(int) = NULL;
+	char *credential = NULL;
+	void *library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+	int rc;
+
+	if (!library) {
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "ocsd over TCP needs MUNGE: %s", dlerror());
+		return NULL;
+	}
+	*(void **)&encode = dlsym(library, "munge_encode");
+	*(void **)&text = dlsym(library, "munge_strerror");
+	if (!encode || !text) {
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "libmunge.so.2 lacks munge_encode");
+		return NULL;
+	}
+	rc = encode(&credential, NULL, payload, (int)strlen(payload));
+	if (rc) {
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "MUNGE gave no credential for ocsd (is munged running?): %s",
+			      text(rc));
+		free(credential);
+		return NULL;
+	}
+	/* The library stays loaded: a process may connect many times. */
+	return credential;
+}
+
+static int authenticate(struct ocs_client *client, int64_t deadline_ns,
+			struct ocs_error *err)
+{
+	struct json_object *challenge, *value, *hello, *reply;
+	char *credential;
+
+	challenge = read_line(client, deadline_ns, err);
+	if (!challenge)
+		return -1;
+	if (!json_object_object_get_ex(challenge, "challenge", &value) ||
+	    !json_object_is_type(value, json_type_string)) {
+		json_object_put(challenge);
+		return ocs_error_set(err, OCS_UNREACHABLE,
+				     "what answers there is not ocsd");
+	}
+	credential = munge_credential(json_object_get_string(value), err);
+	json_object_put(challenge);
+	if (!credential)
+		return -1;
+	hello = json_object_new_object();
+	json_object_object_add(hello, "op", json_object_new_string("hello"));
+	json_object_object_add(hello, "credential", json_object_new_string(credential));
+	free(credential);
+	reply = ocs_client_call(client, hello, left_ms(deadline_ns), NULL, err);
+	json_object_put(hello);
+	if (!reply) {
+		if (err)
+			err->code = OCS_UNREACHABLE;
+		return -1;
+	}
+	json_object_put(reply);
+	return 0;
+}
+
+struct ocs_client *ocs_client_open(const char *address, int timeout_ms,
+				   struct ocs_error *err)
+{
+	int64_t deadline_ns = deadline_after(timeout_ms);
+	struct ocs_client *client;
+	struct ocs_error local;
+	int fd;
+
+	if (!err)
+		err = &local;
+	fd = ocs_net_connect(address, timeout_ms, err);
+	if (fd < 0) {
+		err->code = OCS_UNREACHABLE;
+		return NULL;
+	}
+	client = ocs_calloc(1, sizeof(*client));
+	client->fd = fd;
+	client->next_id = 1;
+	client->last = &client->first;
+	if (strncmp(address, "unix:", 5) != 0 &&
+	    authenticate(client, deadline_ns, err)) {
+		if (err->code == OCS_OK)
+			ocs_error_set(err, OCS_UNREACHABLE,
+				      "no challenge from ocsd within %d ms", timeout_ms);
+		ocs_error_prefix(err, "%s", address);
+		ocs_client_close(client);
+		return NULL;
+	}
+	return client;
+}
+
+void ocs_client_close(struct ocs_client *client)
+{
+	struct json_object *line;
+
+	if (!client)
+		return;
+	while ((line = kept_line(client)))
+		json_object_put(line);
+	close(client->fd);
+	free(client->data);
+	free(client);
+}
+
+int ocs_client_fd(const struct ocs_client *client)
+{
+	return client->fd;
+}
+
+/* Hands a reply that says ok to the caller; turns any other into ERR. */
+static struct json_object *judge(struct json_object *reply,
+				 struct json_object **refusal, struct ocs_error *err)
+{
+	struct json_object *value;
+	int code = OCS_ERROR;
+
+	if (json_object_object_get_ex(reply, "ok", &value) &&
+	    json_object_get_boolean(value))
+		return reply;
+	if (json_object_object_get_ex(reply, "code", &value))
+		code = json_object_get_int(value);
+	if (code <= OCS_OK || code >= OCS_UNREACHABLE)
+		code = OCS_ERROR;
+	value = NULL;
+	json_object_object_get_ex(reply, "error", &value);
+	ocs_error_set(err, code, "%s", value ? json_object_get_string(value)
+		      : "ocsd refused without a reason");
+	if (refusal)
+		*refusal = reply;
+	else
+		json_object_put(reply);
+	return NULL;
+}
+
+struct json_object *ocs_client_call(struct ocs_client *client,
+				    struct json_object *request, int timeout_ms,
+				    struct json_object **refusal,
+				    struct ocs_error *err)
+{
+	int64_t deadline_ns = deadline_after(timeout_ms);
+	struct json_object *line, *value;
+	struct ocs_error local;
+	int64_t id;
+
+	if (!err)
+		err = &local;
+	if (refusal)
+		*refusal = NULL;
+	id = post(client, request, deadline_ns, err);
+	if (id < 0)
+		return NULL;
+	for (;;) {
+		line = read_line(client, deadline_ns, err);
+		if (!line) {
+			if (err->code == OCS_OK)
+				ocs_error_set(err, OCS_UNREACHABLE,
+					      "ocsd did not answer within %d ms",
+					      timeout_ms);
+			return NULL;
+		}
+		if (json_object_object_get_ex(line, "id", &value) &&
+		    json_object_get_int64(value) == id)
+			return judge(line, refusal, err);
+		keep(client, line);
+	}
+}
+
+int ocs_client_send(struct ocs_client *client, struct json_object *request,
+		    struct ocs_error *err)
+{
+	return post(client, request, deadline_after(SEND_MS), err) < 0 ? -1 : 0;
+}
+
+struct json_object *ocs_client_next(struct ocs_client *client, int timeout_ms,
+				    struct ocs_error *err)
+{
+	struct json_object *line = kept_line(client);
+	struct ocs_error local;
+
+	if (line)
+		return line;
+	return read_line(client, deadline_after(timeout_ms), err ? err : &local);
+}
