@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+
+import os
+import shutil
+import tempfile
+
+import pytest
+
+from cluster import Cluster, tail
+
+
+def places():
+    stage, slurm = os.environ.get("OCS_STAGE"), os.environ.get("OCS_SLURM")
+    if not stage or not slurm:
+        pytest.skip("set OCS_STAGE and OCS_SLURM to the installed trees (./check does)")
+    return stage, slurm
+
+
+@pytest.fixture(scope="session")
+def make_cluster():
+    """Starts a cluster with the given shape; all of them stop at the end."""
+    made = []
+
+    def make(**options):
+        stage, slurm = places()
+        directory = tempfile.mkdtemp(prefix="ocs-test-")
+        cluster = Cluster(directory, stage, slurm, **options)
+        made.append(cluster)
+        return cluster.start()
+
+    yield make
+    for cluster in made:
+        cluster.stop()
+        if not os.environ.get("OCS_KEEP"):
+            shutil.rmtree(cluster.dir, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def pod(make_cluster):
+    """Four 4x4x4 cubes of 2x2x1 tiles: 64 slurmds, 48 switches; and 6 direct servers."""
+    return make_cluster(direct=6, plain=2)
+
+
+@pytest.fixture(autouse=True)
+def clean(request):
+    """Every test leaves an idle cluster and dark switches behind."""
+    yield
+    if "pod" not in request.fixturenames:
+        return
+    cluster = request.getfixturevalue("pod")
+    for daemon, start in (("ocs-emulator", cluster.start_emulator),
+                          ("ocsd", cluster.start_ocsd),
+                          ("slurmctld", cluster.start_slurmctld)):
+        if not cluster.alive(daemon):
+            start()
+    for line in cluster.out(["sinfo", "-h", "-N", "-o", "%N %T"]).splitlines():
+        node, state = line.split()
+        if "drain" in state or "down" in state:
+            cluster.run(["scontrol", "update", "NodeName=" + node, "State=RESUME"], check=False)
+    cluster.cancel_all()
+    cluster.until(lambda: not cluster.patches(), 30,
+                  lambda: "the switches to be empty: %s\n%s" % (
+                      sorted(cluster.patches()), tail(cluster.path("ocsd.log"))))
