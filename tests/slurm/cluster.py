@@ -24,7 +24,9 @@ socket.sethostname("head")
 for command in (["mount", "--make-rprivate", "/"],
                 ["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"],
                 ["mount", "--bind", directory + "/hosts", "/etc/hosts"],
-                ["ip", "link", "set", "lo", "up"]):
+                ["ip", "link", "set", "lo", "up"],
+                # names resolve only where an address besides 127.0.0.1 exists
+                ["ip", "address", "add", "127.0.0.2/8", "dev", "lo"]):
     subprocess.run(command, check=True)
 os.makedirs("/run/munge", mode=0o755)
 open(directory + "/init.ready", "w").close()
@@ -220,6 +222,8 @@ switches:
     def configure(self):
         for name in ("etc", "etc-slurmd", "state", "log", "spool", "ocsd", "out"):
             os.makedirs(self.path(name), exist_ok=True)
+        for name in self.nodes:
+            os.makedirs(self.path("spool", name), exist_ok=True)
         os.chmod(self.dir, 0o755)
         os.chmod(self.path("out"), 0o777)
         self.write("hosts", "127.0.0.1 localhost head\n::1 localhost\n")
