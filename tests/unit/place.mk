@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
+
+check_PROGRAMS += test_shape
+test_shape_SOURCES = test_shape.c
+test_shape_LDADD = $(PLACE) $(CMOCKA_LIBS)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/fold/shape.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+/* More than any machine; keeps every product and node count within an int. */
+#define XPUS_MAX (1L << 30)
+
+#define TWISTED "_twisted"
+#define LIKE "write it like 4x4x2"
+
+/* TEXT as it may appear in a message: short, one line, printable. */
+static const char *shown(const char *text, size_t length, char buffer[48])
+{
+	size_t i;
+
+	for (i = 0; i < length && i < 40; i++)
+		buffer[i] = isprint((unsigned char)text[i]) ? text[i] : '?';
+	buffer[i] = '\0';
+	if (i < length)
+		strcpy(buffer + i, "...");
+	return buffer;
+}
+
+/* One extent, TEXT[0..LENGTH). */
+static int extent_parse(const char *text, size_t length, const char *whole, int dim,
+			int *extent, struct ocs_error *err)
+{
+	char word[48];
+	long value = 0;
+	size_t i;
+
+	if (!length)
+		return ocs_error_set(err, OCS_USAGE, "%s: the extent of dimension %d is missing; "
+				     LIKE, whole, dim + 1);
+	shown(text, length, word);
+	if (text[0] == '-' && length > 1 && isdigit((unsigned char)text[1]))
+		return ocs_error_set(err, OCS_USAGE, "%s: extent %s is negative; extents are at "
+				     "least 1, " LIKE, whole, word);
+	for (i = 0; i < length; i++) {
+		if (!isdigit((unsigned char)text[i]))
+			return ocs_error_set(err, OCS_USAGE, "%s: '%s' is not a number; " LIKE,
+					     whole, word);
+	}
+	for (i = 0; i < length; i++) {
+		value = value * 10 + (text[i] - '0');
+		if (value > OCS_SHAPE_EXTENT_MAX)
+			return ocs_error_set(err, OCS_USAGE, "%s: extent %s is too large; the "
+					     "largest is %d", whole, word, OCS_SHAPE_EXTENT_MAX);
+	}
+	if (!value)
+		return ocs_error_set(err, OCS_USAGE, "%s: extent 0 in dimension %d; extents are "
+				     "at least 1, " LIKE, whole, dim + 1);
+	*extent = (int)value;
+	return 0;
+}
+
+static int extents_parse(const char *text, size_t length, const char *whole,
+			 struct ocs_shape *shape, struct ocs_error *err)
+{
+	const char *end = text + length, *next;
+	int ndim = 1, i;
+	const char *p;
+
+	for (p = text; p < end; p++)
+		ndim += *p == 'x';
+	shape->ndim = ndim;
+	shape->xpus = 1;
+	for (i = 0; i < ndim; i++, text = next + 1) {
+		int extent;
+
+		next = memchr(text, 'x', (size_t)(end - text));
+		if (!next)
+			next = end;
+		if (extent_parse(text, (size_t)(next - text), whole, i, &extent, err))
+			return -1;
+		if (i >= OCS_SHAPE_DIMS)
+			continue;
+		shape->extent[i] = extent;
+		if (shape->xpus > XPUS_MAX / extent)
+			return ocs_error_set(err, OCS_USAGE, "%s: more than %ld XPUs; no machine is "
+					     "that large", whole, XPUS_MAX);
+		shape->xpus *= extent;
+	}
+	if (ndim > OCS_SHAPE_DIMS)
+		return ocs_error_set(err, OCS_USAGE, "%s: %d dimensions; at most %d are possible, "
+				     LIKE, whole, ndim, OCS_SHAPE_DIMS);
+	return 0;
+}
+
+static int conn_parse(const char *conn, struct ocs_shape *shape, struct ocs_error *err)
+{
+	const char *p = conn;
+	char word[48];
+	int i = 0;
+
+	while (true) {
+		size_t length = strcspn(p, ",");
+		bool mesh = length == 4 && !memcmp(p, "mesh", 4);
+
+		if (!mesh && !(length == 5 && !memcmp(p, "torus", 5)))
+			return ocs_error_set(err, OCS_USAGE, "connection type '%s' is unknown; write "
+					     "torus, mesh or one of them per dimension, like "
+					     "torus,torus,mesh", shown(p, length, word));
+		if (i < shape->ndim)
+			shape->mesh[i] = mesh;
+		i++;
+		if (!p[length])
+			break;
+		p += length + 1;
+	}
+	if (i == 1) {
+		for (; i < shape->ndim; i++)
+			shape->mesh[i] = shape->mesh[0];
+		return 0;
+	}
+	if (i != shape->ndim)
+		return ocs_error_set(err, OCS_USAGE, "%d connection types for %d dimensions; give one "
+				     "for all or one per dimension, like torus,torus,mesh", i,
+				     shape->ndim);
+	return 0;
+}
+
+/* kxkx2k and kx2kx2k in any order: the twists that TPU pods admit. */
+static bool twist_known(const struct ocs_shape *shape)
+{
+	int low = shape->extent[0], twice = 0, i;
+
+	if (shape->ndim != 3)
+		return false;
+	for (i = 1; i < 3; i++)
+		low = shape->extent[i] < low ? shape->extent[i] : low;
+	for (i = 0; i < 3; i++) {
+		if (shape->mesh[i])
+			return false;
+		if (shape->extent[i] == 2 * low)
+			twice++;
+		else if (shape->extent[i] != low)
+			return false;
+	}
+	return low >= 2 && twice >= 1 && twice <= 2;
+}
+
+int ocs_shape_parse(const char *text, const char *conn, struct ocs_shape *shape,
+		    struct ocs_error *err)
+{
+	struct ocs_shape parsed = { 0 };
+	size_t length = strlen(text), suffix = strlen(TWISTED);
+	char whole[48];
+
+	if (!length)
+		return ocs_error_set(err, OCS_USAGE, "the shape is empty; " LIKE);
+	shown(text, length, whole);
+	if (length > suffix && !strcmp(text + length - suffix, TWISTED)) {
+		parsed.twisted = true;
+		length -= suffix;
+	}
+	if (extents_parse(text, length, whole, &parsed, err))
+		return -1;
+	if (conn && conn_parse(conn, &parsed, err))
+		return -1;
+	if (parsed.twisted && !twist_known(&parsed))
+		return ocs_error_set(err, OCS_USAGE, "%s: only tori of the forms kxkx2k and kx2kx2k "
+				     "can be twisted, like 4x4x8" TWISTED, whole);
+	*shape = parsed;
+	return 0;
+}
+
+char *ocs_shape_format(const struct ocs_shape *shape, char *buffer)
+{
+	int used = 0, i;
+
+	for (i = 0; i < shape->ndim; i++)
+		used += snprintf(buffer + used, (size_t)(OCS_SHAPE_TEXT - used), "%s%d",
+				 i ? "x" : "", shape->extent[i]);
+	if (shape->twisted)
+		snprintf(buffer + used, (size_t)(OCS_SHAPE_TEXT - used), TWISTED);
+	return buffer;
+}
+
+char *ocs_shape_conn_format(const struct ocs_shape *shape, char *buffer)
+{
+	int used = 0, i;
+
+	for (i = 0; i < shape->ndim; i++)
+		used += snprintf(buffer + used, (size_t)(OCS_SHAPE_TEXT - used), "%s%s",
+				 i ? "," : "", shape->mesh[i] ? "mesh" : "torus");
+	return buffer;
+}
+
+long ocs_shape_rank(const struct ocs_shape *shape, const int *coord)
+{
+	long rank = 0;
+	int i;
+
+	for (i = 0; i < shape->ndim; i++)
+		rank = rank * shape->extent[i] + coord[i];
+	return rank;
+}
+
+void ocs_shape_coord(const struct ocs_shape *shape, long rank, int *coord)
+{
+	int i;
+
+	for (i = shape->ndim - 1; i >= 0; i--) {
+		coord[i] = (int)(rank % shape->extent[i]);
+		rank /= shape->extent[i];
+	}
+}
+
+char *ocs_shape_extra_format(const struct ocs_shape *shape)
+{
+	char extents[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
+	bool mesh = false;
+	int i;
+
+	for (i = 0; i < shape->ndim; i++)
+		mesh |= shape->mesh[i];
+	ocs_shape_format(shape, extents);
+	ocs_shape_conn_format(shape, conn);
+	return ocs_asprintf("shape=%s%s%s%s%s", extents, mesh ? " conn=" : "", mesh ? conn : "",
+			    shape->no_rotate ? " no-rotate" : "", shape->no_fold ? " no-fold" : "");
+}
+
+#define BLANKS " \t\r\n"
+
+/* A word of a job's Extra into BUFFER; false if it is too long to be one of ours. */
+static bool word_copy(const char *word, size_t length, char buffer[OCS_SHAPE_TEXT])
+{
+	if (length >= OCS_SHAPE_TEXT)
+		return false;
+	memcpy(buffer, word, length);
+	buffer[length] = '\0';
+	return true;
+}
+
+int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs_error *err)
+{
+	char extents[OCS_SHAPE_TEXT] = "", conn[OCS_SHAPE_TEXT] = "";
+	bool found = false, no_rotate = false, no_fold = false;
+	size_t length;
+	const char *p;
+
+	/* Options follow their shape, so each shape= starts afresh. */
+	for (p = extra ? extra : ""; *(p += strspn(p, BLANKS)); p += length) {
+		length = strcspn(p, BLANKS);
+		if (length >= 6 && !memcmp(p, "shape=", 6)) {
+			found = true;
+			no_rotate = no_fold = false;
+			conn[0] = '\0';
+			if (!word_copy(p + 6, length - 6, extents))
+				return ocs_error_set(err, OCS_USAGE, "the word shape= of Extra is too "
+						     "long to be a shape; " LIKE);
+		} else if (length >= 5 && !memcmp(p, "conn=", 5)) {
+			if (found && !word_copy(p + 5, length - 5, conn))
+				return ocs_error_set(err, OCS_USAGE, "the word conn= of Extra is too "
+						     "long to be a connection type");
+		} else if (length == 9 && !memcmp(p, "no-rotate", 9)) {
+			no_rotate = true;
+		} else if (length == 7 && !memcmp(p, "no-fold", 7)) {
+			no_fold = true;
+		}
+	}
+	if (!found)
+		return 0;
+	if (ocs_shape_parse(extents, conn[0] ? conn : NULL, shape, err))
+		return -1;
+	shape->no_rotate = no_rotate;
+	shape->no_fold = no_fold;
+	return 1;
+}
