@@ -52,7 +52,9 @@ struct ocs_node {
 	int server;			/* index into the section; -1 in cubes */
 };
 
-struct ocs_port_rule;	/* rule or explicit map, private to fabric/ports.c */
+struct ocs_port_rule;	/* rule and table, private (internal.h) */
+struct ocs_names;	/* hash of names, private (names.h) */
+struct ocs_fabric_index;/* private (internal.h) */
 
 struct ocs_section {
 	char *name;
@@ -80,6 +82,7 @@ struct ocs_section {
 	int nnodes;		/* cube by cube, tiles row-major; or servers */
 
 	struct ocs_port_rule *ports;	/* NULL for synthetic fabrics without switches */
+	struct ocs_names *cube_index;
 };
 
 struct ocs_fabric {
@@ -110,6 +113,8 @@ struct ocs_fabric {
 	char *topology_vendor;	/* reserved for nccl; may be NULL */
 	char **nccl_env;	/* "NAME=VALUE" additions for jobs */
 	size_t nnccl_env;
+
+	struct ocs_fabric_index *index;
 };
 
 /* Opens SPEC: the path of an ocs.yaml (it holds a '/' or ends in .yaml or .yml),
@@ -121,6 +126,9 @@ struct ocs_fabric {
  * Nodes are n0, n1, ...  Returns NULL with ERR (code OCS_USAGE; for a file the
  * sentence starts with "FILE:LINE: ").  Free with ocs_fabric_destroy. */
 struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err);
+/* The same for TEXT, LENGTH bytes of an ocs.yaml; SOURCE names it in errors. */
+struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
+				    const char *source, struct ocs_error *err);
 void ocs_fabric_destroy(struct ocs_fabric *fabric);
 
 /* Looks a node up by name in constant time; NULL if unknown. */
@@ -175,6 +183,12 @@ struct ocs_patch {
 };
 int ocs_switch_patches(const struct ocs_switch *sw, int port_a, int port_b,
 		       struct ocs_patch patches[2], struct ocs_error *err);
+
+/* Logical ports of SW: 1..size for duplex, 1..2*size for bidi. */
+int ocs_switch_ports(const struct ocs_switch *sw);
+
+/* The name of a kind as ocs.yaml writes it: "torus", "static", "rails"... */
+const char *ocs_section_kind_name(enum ocs_section_kind kind);
 
 /* What `ocsctl check` prints: sections, counts, the port rule with examples,
  * switches with the ports they use.  The caller frees it. */

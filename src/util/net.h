@@ -13,20 +13,22 @@ struct ocs_error;
 int64_t ocs_now_ns(void);
 
 /* Connects to ADDRESS, "unix:/path", "host:port" or "[v6]:port", within
- * TIMEOUT_MS.  Returns a non-blocking, close-on-exec descriptor, or -1 with ERR
- * (code OCS_UNREACHABLE). */
+ * TIMEOUT_MS (host names are resolved before the clock matters).  Returns a non-blocking, close-on-exec descriptor, or -1 with ERR
+ * (code OCS_UNREACHABLE; OCS_USAGE if ADDRESS is malformed). */
 int ocs_net_connect(const char *address, int timeout_ms, struct ocs_error *err);
 
 /* Listens on ADDRESS (a stale UNIX socket that nobody answers on is replaced).
  * Returns a non-blocking, close-on-exec descriptor, or -1 with ERR. */
 int ocs_net_listen(const char *address, struct ocs_error *err);
 
-/* Writes all of DATA before DEADLINE_NS (of ocs_now_ns).  0, or -1 with ERR. */
+/* Writes all of DATA before DEADLINE_NS (of ocs_now_ns).  0, or -1 with ERR
+ * (code OCS_UNREACHABLE; errno ETIMEDOUT after a timeout). */
 int ocs_net_write(int fd, const void *data, size_t length, int64_t deadline_ns,
 		  struct ocs_error *err);
 
 /* Reads what is there, at most SIZE bytes, waiting until DEADLINE_NS.  Returns
- * the count, 0 at end of stream, or -1 with ERR (a timeout says "timed out"). */
+ * the count, 0 at end of stream, or -1 with ERR (a timeout says "timed out" and
+ * leaves errno ETIMEDOUT; the code is OCS_UNREACHABLE either way). */
 long ocs_net_read(int fd, void *data, size_t size, int64_t deadline_ns,
 		  struct ocs_error *err);
 

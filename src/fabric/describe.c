@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The fabric in words, for `ocsctl check`. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/fabric/internal.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+static void section_describe(struct ocs_text *text, const struct ocs_fabric *fabric,
+			     const struct ocs_section *section)
+{
+	const struct ocs_node *nodes = &fabric->nodes[section->first_node];
+
+	ocs_text_add(text, "section %s: %s, ", section->name,
+		     ocs_section_kind_name(section->kind));
+	if (section->kind == OCS_STATIC)
+		ocs_text_add(text, "%dx%dx%d XPUs with fixed wraps", section->edge[0],
+			     section->edge[1], section->edge[2]);
+	else if (section->kind == OCS_TORUS)
+		ocs_text_add(text, "%d cube%s of %dx%dx%d XPUs (%s ... %s)",
+			     section->ncubes, section->ncubes == 1 ? "" : "s",
+			     section->edge[0], section->edge[1], section->edge[2],
+			     section->cube_names[0],
+			     section->cube_names[section->ncubes - 1]);
+	else
+		ocs_text_add(text, "%d server%s with %d %s%s", section->nservers,
+			     section->nservers == 1 ? "" : "s", section->degree,
+			     section->kind == OCS_RAILS ? "rail" : "optical interface",
+			     section->degree == 1 ? "" : "s");
+	if (section->ncubes)
+		ocs_text_add(text, ", tile %dx%dx%d, %ld XPUs", section->tile[0],
+			     section->tile[1], section->tile[2],
+			     (long)section->ncubes * section->cube_xpus);
+	else if (section->server_xpus)
+		ocs_text_add(text, " and %d XPUs each", section->server_xpus);
+	if (section->directed)
+		ocs_text_add(text, ", directed circuits");
+	ocs_text_add(text, "\n  nodes: %d (%s ... %s)\n  partitions: ", section->nnodes,
+		     nodes[0].name, nodes[section->nnodes - 1].name);
+	for (size_t i = 0; i < section->npartitions; i++)
+		ocs_text_add(text, "%s%s", i ? "," : "", section->partitions[i]);
+	ocs_text_add(text, "%s\n", !section->npartitions ?
+		     fabric->nsections == 1 ? "all" : "all others" : "");
+}
+
+static void example(struct ocs_text *text, const struct ocs_fabric *fabric,
+		    const struct ocs_section *section, int item)
+{
+	const struct ocs_port *port = &section->ports->table[item];
+	char *label = ocs_ports_item_label(fabric, section, item);
+
+	if (port->sw < 0)
+		ocs_text_add(text, "    %s -> no switch\n", label);
+	else
+		ocs_text_add(text, "    %s -> %s port %d\n", label,
+			     fabric->switches[port->sw].name, port->port);
+	free(label);
+}
+
+/* The rule, and what it makes of a few ports that differ in everything. */
+static void rule_describe(struct ocs_text *text, const struct ocs_fabric *fabric,
+			  const struct ocs_section *section)
+{
+	const struct ocs_port_rule *rule = section->ports;
+	int n = section->edge[0] - 1;
+
+	if (!rule) {
+		ocs_text_add(text, section->kind == OCS_STATIC ?
+			     "  switches: none, the wraps are fixed\n" :
+			     "  switches: none described\n");
+		return;
+	}
+	if (rule->switch_text)
+		ocs_text_add(text, "  ports: switch %s, port %s\n", rule->switch_text,
+			     rule->port_text);
+	if (rule->explicit_ports)
+		ocs_text_add(text, "  explicit ports: %d\n", rule->explicit_ports);
+	ocs_text_add(text, "  for example\n");
+	if (section->kind == OCS_TORUS) {
+		int last = section->ncubes - 1;
+
+		example(text, fabric, section,
+			ocs_ports_torus(section, 0, 0, 0, n, OCS_PLUS));
+		example(text, fabric, section,
+			ocs_ports_torus(section, 0, 0, 0, n, OCS_MINUS));
+		example(text, fabric, section,
+			ocs_ports_torus(section, last, 2, n, 0, OCS_MINUS));
+		return;
+	}
+	example(text, fabric, section, 0);
+	if (rule->count > 1)
+		example(text, fabric, section, rule->count - 1);
+}
+
+static int switch_used(const struct ocs_fabric *fabric, int sw)
+{
+	int used = 0;
+
+	for (int i = 0; i < ocs_switch_ports(&fabric->switches[sw]); i++)
+		used += fabric->index->uses[sw][i].section >= 0;
+	return used;
+}
+
+static bool switches_alike(const struct ocs_fabric *fabric, int a, int b)
+{
+	const struct ocs_switch *x = &fabric->switches[a], *y = &fabric->switches[b];
+
+	return strcmp(x->driver, y->driver) == 0 && x->size == y->size &&
+	       x->bidi == y->bidi && !x->dialect == !y->dialect &&
+	       (!x->dialect || strcmp(x->dialect, y->dialect) == 0) &&
+	       switch_used(fabric, a) == switch_used(fabric, b);
+}
+
+/* Runs of switches that differ only in name and address share a line. */
+static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fabric)
+{
+	ocs_text_add(text, "switches: %d\n", fabric->nswitches);
+	for (int i = 0; i < fabric->nswitches;) {
+		const struct ocs_switch *sw = &fabric->switches[i];
+		char **names = ocs_calloc((size_t)(fabric->nswitches - i), sizeof(*names));
+		int run = 0;
+		char *list;
+
+		while (i + run < fabric->nswitches && switches_alike(fabric, i, i + run)) {
+			names[run] = fabric->switches[i + run].name;
+			run++;
+		}
+		list = ocs_hostlist_compress(names, (size_t)run);
+		ocs_text_add(text, "  %s: %s%s%s, %dx%d %s, at %s%s%s, %d of %d ports used%s\n",
+			     list, sw->driver, sw->dialect ? "/" : "",
+			     sw->dialect ? sw->dialect : "", sw->size, sw->size,
+			     sw->bidi ? "bidi" : "duplex", sw->address,
+			     run > 1 ? " ... " : "",
+			     run > 1 ? fabric->switches[i + run - 1].address : "",
+			     switch_used(fabric, i), ocs_switch_ports(sw),
+			     run > 1 ? " each" : "");
+		free(list);
+		free(names);
+		i += run;
+	}
+}
+
+static void settings_describe(struct ocs_text *text, const struct ocs_fabric *fabric)
+{
+	ocs_text_add(text, "ocsd: socket %s, ", fabric->ocsd_socket);
+	if (fabric->ocsd_listen)
+		ocs_text_add(text, "listens on %s, ", fabric->ocsd_listen);
+	ocs_text_add(text, "reached at %s, state in %s\n", fabric->ocsd_address,
+		     fabric->ocsd_state);
+}
+
+char *ocs_fabric_describe(const struct ocs_fabric *fabric)
+{
+	struct ocs_text text = {0};
+
+	ocs_text_add(&text, "fabric %s\n", fabric->source);
+	for (int i = 0; i < fabric->nsections; i++) {
+		section_describe(&text, fabric, &fabric->sections[i]);
+		rule_describe(&text, fabric, &fabric->sections[i]);
+	}
+	switches_describe(&text, fabric);
+	if (fabric->nswitches)
+		settings_describe(&text, fabric);
+	return ocs_text_take(&text);
+}
