@@ -65,7 +65,7 @@ class Cluster:
 
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
-                 parts=("select", "topology")):
+                 parts=("select", "topology"), spank=()):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -73,6 +73,7 @@ class Cluster:
         self.degree, self.delay_ms = degree, delay_ms
         self.config = config or {}
         self.parts = parts
+        self.spank = spank
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
         self.direct_nodes = ["d%d" % i for i in range(direct)]
@@ -204,7 +205,8 @@ switches:
         if self.parts:
             settings["JobSubmitPlugins"] = "ocs"
             settings["CliFilterPlugins"] = "ocs"
-        settings.update(self.config)
+        settings.update({name: value.replace("{stage}", self.stage)
+                         for name, value in self.config.items()})
         text = "".join("%s=%s\n" % item for item in settings.items() if item[1])
         cpus = max(4, self.tile[0] * self.tile[1] * self.tile[2])
         for number, name in enumerate(self.nodes):
@@ -239,8 +241,9 @@ switches:
         self.write("etc-slurmd/slurm.conf", conf + "AuthInfo=disable_sack\n")
         self.write("etc/plugstack.conf",
                    "required %s/lib/slurm/spank_ocs.so dir=/run/ocs/%%n conf=%s "
-                   "helper=%s/libexec/slurm-ocs/ocs-node\n" % (
-                       self.stage, self.yaml, self.stage) if self.parts else "")
+                   "helper=%s/libexec/slurm-ocs/ocs-node%s\n" % (
+                       self.stage, self.yaml, self.stage,
+                       "".join(" " + word for word in self.spank)) if self.parts else "")
         self.write("etc/ocs.cred", "user=admin\npassword=root\n", 0o600)
 
     # -- processes -----------------------------------------------------------
@@ -453,6 +456,12 @@ switches:
     def emulator(self, *words):
         return self.out(["ocs-emulator", "--control",
                          "unix:" + self.path("emulator.sock")] + list(words))
+
+    def wait_for_switch(self, name, state="up", seconds=30):
+        def reached():
+            rows = self.ocsctl("show", "switch", name)["switches"]
+            return rows[0]["state"] == state
+        self.until(reached, seconds, "switch %s to be %s" % (name, state))
 
     def patches(self):
         """{(switch, ingress, egress)...} as the hardware has it now."""

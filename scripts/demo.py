@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""What ./demo shows, on the throwaway cluster of the tests."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(SOURCE, "tests", "slurm"))
+
+from cluster import Cluster, ClusterError  # noqa: E402
+
+TASK = """srun -l bash -c 'echo "at ($SLURM_OCS_COORD) on $SLURMD_NODENAME, device $SLURM_OCS_DEVICES"' | sort -n
+touch $SLURM_SUBMIT_DIR/$SLURM_JOB_ID.told
+sleep 600"""
+
+
+def title(text):
+    print("\n\033[1m== %s\033[0m" % text if sys.stdout.isatty() else "\n== " + text, flush=True)
+
+
+def show(cluster, line, head=0):
+    """Runs a command as the user would and shows it with its output."""
+    print("$ " + line)
+    text = cluster.out(line.replace("ocsctl", "ocsctl --fabric " + cluster.yaml, 1)
+                       if line.startswith("ocsctl") else line)
+    lines = text.rstrip("\n").split("\n")
+    print("\n".join(lines[:head] if head else lines))
+    if head and len(lines) > head:
+        print("... (%d more lines)" % (len(lines) - head))
+    sys.stdout.flush()
+
+
+def submit(cluster, shape):
+    print("$ sbatch --shape=%s train.sh" % shape)
+    job = cluster.sbatch("--shape=" + shape, "--job-name=train", "--chdir=" + cluster.path("out"),
+                         script=TASK)
+    print("Submitted batch job %d" % job, flush=True)
+    return job
+
+
+def tell(cluster):
+    title("A user asks for a shape, nothing else")
+    jobs = [submit(cluster, "4x8x2"), submit(cluster, "8x4x4")]
+    for job in jobs:
+        cluster.running(job)
+    for job in jobs:
+        cluster.until(lambda j=job: os.path.exists(cluster.path("out", "%d.told" % j)), 60,
+                      "the tasks of job %d" % job)
+    show(cluster, "squeue -o '%.6i %.10j %.8T %.6D %R'")
+
+    title("Where the jobs lie: every cube layer by layer, a letter per job")
+    show(cluster, "ocsctl map")
+
+    title("The circuits that the switches hold for them")
+    show(cluster, "ocsctl show circuit", head=12)
+
+    title("Inside the first job: task, coordinate, node, device")
+    with open(cluster.path("out", "%d.out" % jobs[0])) as handle:
+        lines = handle.read().splitlines()
+    print("\n".join(lines[:6] + ["... (%d more tasks)" % (len(lines) - 6)]))
+
+    title("Inside the first job: the topology file NCCL reads, and its environment")
+    node = cluster.job(jobs[0])["BatchHost"]
+    show(cluster, "cat %s/topo.xml" % cluster.job_dir(node, jobs[0]), head=8)
+    show(cluster, "cat %s/env" % cluster.job_dir(node, jobs[0]))
+
+    title("What slurmctld knows")
+    show(cluster, "scontrol show topology", head=8)
+
+    title("A job that has to wait says why")
+    waiting = cluster.sbatch("--shape=8x8x4", script="sleep 1")
+    cluster.until(lambda: "cube" in cluster.job(waiting)["Reason"], 20, "the reason")
+    show(cluster, "squeue -t PD -o '%.6i %.10j %.8T %R'")
+
+    title("A shape that can never work is refused at once")
+    print("$ sbatch --shape=5x5 train.sh")
+    print(cluster.refused("--shape=5x5").strip())
+
+    title("The end: circuits go with their jobs")
+    print("$ scancel %s" % " ".join(map(str, jobs + [waiting])))
+    cluster.run(["scancel"] + [str(job) for job in jobs + [waiting]])
+    cluster.until(lambda: not cluster.patches(), 30, "dark switches")
+    cluster.wait_idle()
+    show(cluster, "ocsctl show circuit")
+    print("The emulated switches hold %d cross-connects." % len(cluster.patches()))
+
+
+def shell(cluster):
+    title("The cluster stays up: sbatch, squeue, scontrol and ocsctl work here; exit ends it")
+    env = cluster.environment({"OCS_CONF": cluster.yaml, "PS1": "ocs-demo# "})
+    subprocess.run(cluster.enter(["bash", "--norc", "-i"]), env=env, cwd="/tmp", check=False)
+
+
+def main():
+    directory = tempfile.mkdtemp(prefix="ocs-demo-")
+    cluster = Cluster(directory, os.environ["OCS_STAGE"], os.environ["OCS_SLURM"])
+    status = 0
+    try:
+        title("Starting slurmctld, 64 slurmds, ocsd and 48 emulated switches")
+        cluster.start()
+        show(cluster, "sinfo")
+        tell(cluster)
+        if "--keep" in sys.argv[1:]:
+            shell(cluster)
+    except ClusterError as error:
+        print("demo: %s" % error, file=sys.stderr)
+        status = 1
+    except KeyboardInterrupt:
+        status = 130
+    finally:
+        cluster.stop()
+        if status == 1:
+            print("demo: the logs are in %s" % directory, file=sys.stderr)
+        else:
+            shutil.rmtree(directory, ignore_errors=True)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

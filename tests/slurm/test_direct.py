@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""Jobs on switched servers get a plan, made at the prolog, and its circuits."""
+
+import json
+
+
+def test_plan_and_circuits(pod):
+    job = pod.sbatch("-p", "direct", "-N6", script="cat $SLURM_OCS_DIR/plan.json; sleep 300")
+    pod.running(job)
+    path = pod.job_dir(pod.job(job)["BatchHost"], job) + "/plan.json"
+    plan = json.loads(pod.out(["cat", path]))
+    assert plan["servers"] == 6 and plan["degree"] == 4 and not plan["directed"]
+    assert sorted(plan["nodes"]) == ["d%d" % i for i in range(6)]
+    joined = {(s, i): o for s, i, o in pod.patches()}
+    size = 16
+    for circuit in plan["circuits"]:
+        (a, a_port), (b, b_port) = circuit["a"], circuit["b"]
+        assert a_port == b_port, "interface i reaches switch i only"
+        switch = "direct-%d" % circuit["ocs"]
+        pa = int(plan["nodes"][a][1:]) + 1
+        pb = int(plan["nodes"][b][1:]) + 1
+        assert joined.pop((switch, pa)) == size + pb
+        assert joined.pop((switch, pb)) == size + pa
+    assert not joined
+    pairs = {frozenset((c["a"][0], c["b"][0])) for c in plan["circuits"]}
+    for group in plan["groups"]:
+        for ring in group["rings"]:
+            for i, server in enumerate(ring):
+                assert frozenset((server, ring[(i + 1) % len(ring)])) in pairs
+    pod.run(["scancel", str(job)])
+    pod.until(lambda: not pod.patches(), 20, "dark switches")
+
+
+def test_two_jobs_share_no_port(pod):
+    first = pod.sbatch("-p", "direct", "--shape=4")
+    second = pod.sbatch("-p", "direct", "-N2")
+    pod.running(first)
+    pod.running(second)
+    nodes = [set(pod.out(["scontrol", "show", "hostnames", pod.job(job)["NodeList"]]).split())
+             for job in (first, second)]
+    assert len(nodes[0]) == 4 and len(nodes[1]) == 2 and not nodes[0] & nodes[1]
+    assert pod.patches()
+
+
+def test_shape_larger_than_the_servers(pod):
+    message = pod.refused("-p", "direct", "--shape=4x4")
+    assert "16" in message and "6" in message
+
+
+def test_demand_file(pod):
+    pod.write("demand.json", json.dumps(
+        {"allreduce": [{"members": [0, 1, 2, 3], "bytes": 1000000}]}))
+    job = pod.sbatch("-p", "direct", "-N4", "--ocs-demand=" + pod.path("demand.json"))
+    pod.running(job)
+    path = pod.job_dir(pod.job(job)["BatchHost"], job) + "/plan.json"
+    plan = json.loads(pod.out(["cat", path]))
+    assert [sorted(g["members"]) for g in plan["groups"]] == [[0, 1, 2, 3]]
+    pod.write("bad.json", "{\"allreduce\": ")
+    assert "bad.json" in pod.refused("-p", "direct", "-N4",
+                                     "--ocs-demand=" + pod.path("bad.json"))
+    pod.refused("-p", "direct", "-N4", "--ocs-demand=/nowhere/demand.json")

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""What users and administrators see."""
+
+
+def test_scontrol_show_topology(pod):
+    job = pod.sbatch("--shape=4x4x4")
+    pod.running(job)
+    text = pod.out(["scontrol", "show", "topology"])
+    for word in ("c0", "c3", "ocs-x-0-0", "n[0-15]"):
+        assert word in text
+    cube = pod.placement(job)["cubes"][0]
+    line = [l for l in text.splitlines() if cube in l and "ocs-" not in l][0]
+    assert str(job) in line or "16" in line
+    one = pod.out(["scontrol", "show", "topology", "n0"])
+    assert "c0" in one and "c3" not in one
+
+
+def test_ocsctl_pictures_and_tables(pod):
+    job = pod.sbatch("--shape=4x8x2")
+    pod.running(job)
+    text = pod.out(["ocsctl", "map", "--fabric", pod.yaml])
+    assert str(job) in text and "4x8x2" in text
+    shown = pod.ocsctl("show", "job", str(job))["jobs"][0]
+    assert shown["job"] == job and shown["shape"] == "4x8x2" and shown["state"] == "realised"
+    circuits = pod.ocsctl("show", "circuit")["circuits"]
+    assert {c["state"] for c in circuits} == {"CONNECTED"}
+    assert len(circuits) == pod.placement(job)["ocs_links"]
+    text = pod.out(["ocsctl", "explain", str(job), "--fabric", pod.yaml])
+    assert str(job) in text
+    assert pod.ocsctl("show", "switch")["switches"]
+    assert pod.ocsctl("reconcile")["drift"] == []
+
+
+def test_a_user_sees_only_own_jobs(pod):
+    job = pod.sbatch("--shape=2x2x2")
+    pod.running(job)
+    done = pod.run(["ocsctl", "show", "job", "--json", "--fabric", pod.yaml], user="nobody")
+    assert str(job) not in done.stdout
+    done = pod.run(["ocsctl", "release", str(job), "--fabric", pod.yaml], user="nobody",
+                   check=False)
+    assert done.returncode != 0
+    assert pod.state(job) == "RUNNING"
+
+
+def test_comment_for_accounting(pod):
+    job = pod.sbatch("--shape=4x4x4")
+    fields = pod.running(job)
+    assert "shape=4x4x4" in fields["AdminComment"]
+
+
+def test_one_plugin_missing(make_cluster):
+    """With only one of the two plugins Slurm runs; a shape names the missing line."""
+    for part, line in ((("topology",), "SelectType"), (("select",), "TopologyPlugin")):
+        cluster = make_cluster(cubes=1, parts=part)
+        try:
+            job = cluster.sbatch("-N1", script="true")
+            cluster.wait(job, "COMPLETED")
+            assert line in cluster.refused("--shape=2x2x1")
+        finally:
+            cluster.stop()
+
+
+def test_scripts_instead_of_spank(make_cluster):
+    """Sites that prefer scripts: etc/prolog and etc/epilog do what SPANK does."""
+    cluster = make_cluster(cubes=1, config={
+        "Prolog": "{stage}/share/slurm-ocs/prolog", "Epilog": "{stage}/share/slurm-ocs/epilog"})
+    try:
+        job = cluster.sbatch("--shape=4x4x4")
+        cluster.running(job)
+        assert cluster.patches()
+        cluster.run(["scancel", str(job)])
+        cluster.until(lambda: not cluster.patches(), 30, "dark switches")
+    finally:
+        cluster.stop()
