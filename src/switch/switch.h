@@ -23,9 +23,12 @@ struct ocs_table {
 	int size;
 	int *out;
 };
+/* An empty table for a switch with SIZE ports on a side. */
+void ocs_table_init(struct ocs_table *table, int size);
 void ocs_table_free(struct ocs_table *table);
 
-/* An autonomous message or port state seen on the way. */
+/* An autonomous message seen on the way, as one line of printable text.  Called
+ * by the thread that uses the connection; it must not use the connection. */
 typedef void (*ocs_switch_notice)(void *context, const char *text);
 
 /* The kind of failure, in addition to ERR: */
@@ -33,16 +36,20 @@ enum ocs_switch_result {
 	OCS_SWITCH_OK = 0,
 	OCS_SWITCH_DENIED,	/* the switch refused; nothing, or an unknown part
 				 * of the batch, was done: read back */
-	OCS_SWITCH_UNKNOWN,	/* timeout, lost connection, partial: reconnect and
-				 * read back */
+	OCS_SWITCH_UNKNOWN,	/* timeout, lost connection, partial, or a table that
+				 * is not what was asked for: reconnect and read back.
+				 * After a timeout the connection is closed and every
+				 * further call on it is UNKNOWN */
 	OCS_SWITCH_REJECTED,	/* refused here before a byte was sent */
 };
 
 struct ocs_switch_connection;
 
+/* Every operation returns enum ocs_switch_result and fills ERR unless OK. */
 struct ocs_switch_driver {
 	int abi;		/* OCS_DRIVER_ABI */
 	const char *name;	/* "tl1" */
+	/* Connects and logs in; `close` is called afterwards even if it failed. */
 	int (*open)(struct ocs_switch_connection *connection, struct ocs_error *err);
 	void (*close)(struct ocs_switch_connection *connection);
 	int (*read_size)(struct ocs_switch_connection *connection, int *size,
@@ -55,26 +62,42 @@ struct ocs_switch_driver {
 	int (*add)(struct ocs_switch_connection *connection,
 		   const struct ocs_patch *patches, size_t count,
 		   struct ocs_error *err);
+	/* Delivers the notices that arrive within WAIT_MS. */
+	int (*listen)(struct ocs_switch_connection *connection, int wait_ms,
+		      struct ocs_error *err);
 };
 
 /* The driver of that name, or NULL. */
 const struct ocs_switch_driver *ocs_switch_driver_find(const char *name);
 
 /* Connects, logs in, reads the size and refuses one that contradicts the
- * description.  TIMEOUT_MS bounds every command.  NULL with ERR. */
+ * description.  TIMEOUT_MS bounds every command.  NOTICE may be NULL.  The
+ * DESCRIPTION must outlive the connection.  NULL with ERR: OCS_UNREACHABLE if
+ * nobody answers, OCS_ERROR if the switch refuses or is not the one described,
+ * OCS_USAGE for an unknown driver or dialect or a bad credentials file. */
 struct ocs_switch_connection *
 ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
 		ocs_switch_notice notice, void *context, struct ocs_error *err);
 void ocs_switch_close(struct ocs_switch_connection *connection);
 
-/* All return enum ocs_switch_result and fill ERR unless OK. */
+/* All return enum ocs_switch_result and fill ERR unless OK.  The caller frees
+ * TABLE with ocs_table_free (it is empty unless OK). */
 int ocs_switch_read(struct ocs_switch_connection *connection,
 		    struct ocs_table *table, struct ocs_error *err);
+
+/* For the time between commands: a descriptor to poll (-1 once the connection is
+ * lost), and the call that delivers the notices that are there or arrive within
+ * WAIT_MS (0: only what is there). */
+int ocs_switch_descriptor(const struct ocs_switch_connection *connection);
+int ocs_switch_listen(struct ocs_switch_connection *connection, int wait_ms,
+		      struct ocs_error *err);
 
 /* What has to be done so that every patch of REMOVE is gone and every patch of
  * ADD is there, given ACTUAL: only real differences, each list free of
  * duplicates.  An ADD whose ingress or egress is taken by a patch that is not in
  * REMOVE is a conflict: returns -1 with ERR naming both (nothing may be sent).
+ * So are two ADDs that share a port, and a port that the switch does not have.
+ * A patch in both lists stays or is made.
  * The caller frees the arrays in DIFF with ocs_switch_diff_free. */
 struct ocs_switch_diff {
 	struct ocs_patch *remove, *add;
@@ -87,9 +110,13 @@ int ocs_switch_diff(const struct ocs_table *actual,
 void ocs_switch_diff_free(struct ocs_switch_diff *diff);
 
 /* Reads, diffs, one delete batch, then one add batch, reads back the whole table
- * into AFTER (may be NULL; free with ocs_table_free) and compares every named
- * patch; sends nothing if nothing differs.  OCS_SWITCH_OK only if the read-back
- * shows exactly what was asked and nothing else changed. */
+ * into AFTER and compares every entry; sends nothing if nothing differs.
+ * OCS_SWITCH_OK only if the read-back shows exactly what was asked and nothing
+ * else changed.  A conflict is OCS_SWITCH_REJECTED.  A refused delete batch is
+ * not followed by the add batch.  AFTER (may be NULL; free with ocs_table_free)
+ * holds the last table that was read, also after a refusal or a partial answer;
+ * AFTER->out is NULL if none could be read.  A circuit of a duplex switch is two
+ * patches: pass both (ocs_switch_patches). */
 int ocs_switch_apply(struct ocs_switch_connection *connection,
 		     const struct ocs_patch *remove, size_t nremove,
 		     const struct ocs_patch *add, size_t nadd,

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/switch/connection.h"
+#include "src/util/error.h"
+
+#define FILE_LIMIT 1024
+
+void ocs_credentials_wipe(struct ocs_credentials *credentials)
+{
+	explicit_bzero(credentials, sizeof(*credentials));
+}
+
+static int check_owner(int fd, const char *path, struct ocs_error *err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) != 0)
+		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return ocs_error_set(err, OCS_USAGE, "%s: not a regular file", path);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: belongs to uid %u; credentials must belong to root or to uid %u",
+				     path, (unsigned int)st.st_uid, (unsigned int)geteuid());
+	if (st.st_mode & (S_IWGRP | S_IRWXO))
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: mode %04o lets others use it; chmod 0600 (or 0640 with the daemon's group) works",
+				     path, (unsigned int)(st.st_mode & 07777));
+	/* root:ocsd 0640 is the usual way to hand a secret to a daemon. */
+	if ((st.st_mode & S_IRGRP) && st.st_gid != getegid())
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: its group (gid %u) may read it; chmod 0600, or give it the daemon's group",
+				     path, (unsigned int)st.st_gid);
+	return 0;
+}
+
+/* TL1 has no way to write these, and a newline would start a new command. */
+static bool usable(const char *value)
+{
+	if (!*value)
+		return false;
+	for (; *value; value++)
+		if ((unsigned char)*value < 0x20 || (unsigned char)*value >= 0x7f ||
+		    *value == '"' || *value == '\\')
+			return false;
+	return true;
+}
+
+static int take(char *to, size_t size, const char *value, const char *path,
+		int number, struct ocs_error *err)
+{
+	if (strlen(value) >= size || !usable(value))
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s:%d: the value must be 1 to %zu printable ASCII characters without quotes and backslashes",
+				     path, number, size - 1);
+	strcpy(to, value);
+	return 0;
+}
+
+static int parse(char *data, struct ocs_credentials *credentials, const char *path,
+		 struct ocs_error *err)
+{
+	char *line, *save = NULL;
+	int number = 0;
+
+	/* strsep keeps empty lines, so that line numbers are right. */
+	save = data;
+	while ((line = strsep(&save, "\n"))) {
+		size_t length = strlen(line);
+
+		number++;
+		if (length && line[length - 1] == '\r')
+			line[length - 1] = '\0';
+		if (!*line || *line == '#')
+			continue;
+		if (!strncmp(line, "user=", 5)) {
+			if (take(credentials->user, sizeof(credentials->user), line + 5,
+				 path, number, err))
+				return -1;
+		} else if (!strncmp(line, "password=", 9)) {
+			if (take(credentials->password, sizeof(credentials->password),
+				 line + 9, path, number, err))
+				return -1;
+		} else {
+			/* The line itself may be a secret: not in the sentence. */
+			return ocs_error_set(err, OCS_USAGE,
+					     "%s:%d: expected a line user=... or password=...",
+					     path, number);
+		}
+	}
+	if (!credentials->user[0] || !credentials->password[0])
+		return ocs_error_set(err, OCS_USAGE, "%s: the line %s=... is missing", path,
+				     credentials->user[0] ? "password" : "user");
+	return 0;
+}
+
+int ocs_credentials_read(const char *path, struct ocs_credentials *credentials,
+			 struct ocs_error *err)
+{
+	char data[FILE_LIMIT + 1];
+	ssize_t length, got;
+	int fd, rc;
+
+	memset(credentials, 0, sizeof(*credentials));
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0)
+		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+	rc = check_owner(fd, path, err);
+	for (length = 0; !rc && length < FILE_LIMIT; length += got) {
+		got = read(fd, data + length, FILE_LIMIT - length);
+		if (got < 0)
+			rc = ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+		if (got <= 0)
+			break;
+	}
+	close(fd);
+	if (!rc && length >= FILE_LIMIT)
+		rc = ocs_error_set(err, OCS_USAGE, "%s: longer than %d bytes", path,
+				   FILE_LIMIT - 1);
+	if (!rc) {
+		data[length] = '\0';
+		rc = parse(data, credentials, path, err);
+	}
+	explicit_bzero(data, sizeof(data));
+	if (rc)
+		ocs_credentials_wipe(credentials);
+	return rc;
+}

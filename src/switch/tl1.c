@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The TL1 driver: one command at a time on a TCP or UNIX socket, its answer found
+ * by ctag, autonomous messages passed on. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/switch/connection.h"
+#include "src/switch/tl1.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+
+#define CTAG_MAX 999999	/* TL1 allows six digits */
+
+struct tl1 {
+	const struct ocs_tl1_dialect *dialect;
+	struct ocs_tl1_parser parser;
+	unsigned int ctag;
+	char *user;		/* logged in as, for the logout */
+};
+
+static const struct {
+	const char *code, *meaning;
+} meanings[] = {
+	{ "IDNV", "invalid port" }, { "IIAC", "wrong parameter count" },
+	{ "IICT", "command not understood" }, { "IITA", "wrong target identifier" },
+	{ "PICC", "not permitted" }, { "SRCN", "not in the admin group" },
+	{ "IPMS", "missing parameter" }, { "IPNV", "invalid parameter" },
+	{ "SSTP", "state error" },
+};
+
+static unsigned int next_ctag(struct tl1 *tl1)
+{
+	tl1->ctag = tl1->ctag % CTAG_MAX + 1;
+	return tl1->ctag;
+}
+
+/* After this nobody knows what the switch does with what it was sent. */
+static int lose(struct ocs_switch_connection *connection)
+{
+	struct tl1 *tl1 = connection->state;
+
+	if (connection->fd >= 0)
+		close(connection->fd);
+	connection->fd = -1;
+	ocs_tl1_parser_free(&tl1->parser);
+	return OCS_SWITCH_UNKNOWN;
+}
+
+static void tell(struct ocs_switch_connection *connection,
+		 const struct ocs_tl1_message *message)
+{
+	if (connection->notice)
+		connection->notice(connection->context, message->body.data);
+}
+
+/* Feeds DATA; notices go out, the answer to CTAG goes to ANSWER, answers to
+ * anything else are dropped.  1 once ANSWER is filled, 0, or -1: endless. */
+static int feed(struct ocs_switch_connection *connection, const char *data, size_t length,
+		const char *ctag, struct ocs_tl1_message *answer)
+{
+	struct tl1 *tl1 = connection->state;
+	int found = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		struct ocs_tl1_message message;
+		int rc = ocs_tl1_parser_byte(&tl1->parser, data[i], &message);
+
+		if (rc < 0) {
+			if (found)
+				ocs_tl1_message_free(answer);
+			return -1;
+		}
+		if (!rc)
+			continue;
+		if (message.autonomous) {
+			tell(connection, &message);
+		} else if (!found && ctag && !strcmp(message.ctag, ctag)) {
+			*answer = message;
+			found = 1;
+			continue;
+		}
+		ocs_tl1_message_free(&message);
+	}
+	return found;
+}
+
+static int wait_answer(struct ocs_switch_connection *connection, const char *verb,
+		       const char *ctag, int64_t deadline, struct ocs_tl1_message *answer,
+		       struct ocs_error *err)
+{
+	int found = 0;
+
+	while (!found) {
+		struct ocs_error why = { 0 };
+		char data[4096];
+		long n = ocs_net_read(connection->fd, data, sizeof(data), deadline, &why);
+
+		if (n > 0) {
+			found = feed(connection, data, (size_t)n, ctag, answer);
+			if (found >= 0)
+				continue;
+			ocs_error_set(err, OCS_ERROR, "the answer to %s has no end", verb);
+		} else if (n == 0) {
+			ocs_error_set(err, OCS_UNREACHABLE,
+				      "closed the connection instead of answering %s", verb);
+		} else if (ocs_now_ns() >= deadline) {
+			ocs_error_set(err, OCS_UNREACHABLE, "did not answer %s within %d ms",
+				      verb, connection->timeout_ms);
+		} else {
+			ocs_error_set(err, OCS_UNREACHABLE, "lost while waiting for %s: %s",
+				      verb, why.text);
+		}
+		return lose(connection);
+	}
+	return OCS_SWITCH_OK;
+}
+
+static int denied(const char *verb, const struct ocs_tl1_message *answer,
+		  struct ocs_error *err)
+{
+	const char *meaning = NULL;
+
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (!strcmp(meanings[i].code, answer->error))
+			meaning = meanings[i].meaning;
+	ocs_error_set(err, OCS_ERROR, "refused %s: %s%s%s%s%s", verb,
+		      answer->error[0] ? answer->error : "no code",
+		      meaning ? ", " : "", meaning ? meaning : "",
+		      answer->comment.length ? ": " : "",
+		      answer->comment.length ? answer->comment.data : "");
+	return OCS_SWITCH_DENIED;
+}
+
+static int judge(const char *verb, const struct ocs_tl1_message *answer,
+		 struct ocs_error *err)
+{
+	/* RTRV is what some switches put on every page of a long answer. */
+	if (!strcmp(answer->code, "COMPLD") || !strcmp(answer->code, "RTRV"))
+		return OCS_SWITCH_OK;
+	if (!strcmp(answer->code, "DENY"))
+		return denied(verb, answer, err);
+	ocs_error_set(err, OCS_ERROR, "did %s only in part (%s%s%s%s%s)", verb, answer->code,
+		      answer->error[0] ? " " : "", answer->error,
+		      answer->comment.length ? ": " : "",
+		      answer->comment.length ? answer->comment.data : "");
+	return OCS_SWITCH_UNKNOWN;
+}
+
+/* Sends COMMAND (freed here, wiped: it may hold a password) and waits for the
+ * answer to the ctag given out last. */
+static int execute(struct ocs_switch_connection *connection, char *command,
+		   struct ocs_tl1_message *answer, struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+	int64_t deadline = ocs_now_ns() + (int64_t)connection->timeout_ms * 1000000;
+	char verb[32], ctag[24];
+	struct ocs_error why = { 0 };
+	size_t length = strlen(command);
+	int rc;
+
+	memset(answer, 0, sizeof(*answer));
+	snprintf(verb, sizeof(verb), "%.*s", (int)strcspn(command, ":"), command);
+	snprintf(ctag, sizeof(ctag), "%u", tl1->ctag);
+	if (connection->fd < 0) {
+		ocs_error_set(err, OCS_UNREACHABLE, "the connection was lost earlier; %s was not sent",
+			      verb);
+		rc = OCS_SWITCH_UNKNOWN;
+	} else if (ocs_tl1_dangerous(command)) {
+		ocs_error_set(err, OCS_USAGE, "%s would disturb more than named ports and was not sent",
+			      verb);
+		rc = OCS_SWITCH_REJECTED;
+	} else if (ocs_net_write(connection->fd, command, length, deadline, &why)) {
+		ocs_error_set(err, OCS_UNREACHABLE, "%s could not be sent: %s", verb, why.text);
+		rc = lose(connection);
+	} else {
+		rc = wait_answer(connection, verb, ctag, deadline, answer, err);
+	}
+	explicit_bzero(command, length);
+	free(command);
+	if (rc == OCS_SWITCH_OK)
+		rc = judge(verb, answer, err);
+	return rc;
+}
+
+static int login(struct ocs_switch_connection *connection, struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+	struct ocs_tl1_message answer;
+	struct ocs_credentials credentials;
+	char *command;
+	int rc;
+
+	if (!connection->description->credentials || !tl1->dialect->login)
+		return OCS_SWITCH_OK;
+	if (ocs_credentials_read(connection->description->credentials, &credentials, err))
+		return OCS_SWITCH_REJECTED;
+	command = ocs_tl1_format(tl1->dialect->login, next_ctag(tl1), &credentials);
+	rc = execute(connection, command, &answer, err);
+	ocs_tl1_message_free(&answer);
+	if (rc == OCS_SWITCH_OK)
+		tl1->user = ocs_strdup(credentials.user);
+	ocs_credentials_wipe(&credentials);
+	return rc;
+}
+
+static int tl1_open(struct ocs_switch_connection *connection, struct ocs_error *err)
+{
+	const char *name = connection->description->dialect;
+	struct tl1 *tl1 = ocs_calloc(1, sizeof(*tl1));
+
+	connection->state = tl1;
+	tl1->dialect = ocs_tl1_dialect_find(name);
+	if (!tl1->dialect) {
+		ocs_error_set(err, OCS_USAGE, "unknown TL1 dialect '%s'; polatis is known", name);
+		return OCS_SWITCH_REJECTED;
+	}
+	connection->fd = ocs_net_connect(connection->description->address,
+					 connection->timeout_ms, err);
+	if (connection->fd < 0)
+		return OCS_SWITCH_UNKNOWN;
+	return login(connection, err);
+}
+
+static void tl1_close(struct ocs_switch_connection *connection)
+{
+	struct tl1 *tl1 = connection->state;
+
+	if (!tl1)
+		return;
+	if (connection->fd >= 0 && tl1->user && tl1->dialect->logout) {
+		struct ocs_credentials credentials = { 0 };
+		char *command;
+
+		/* A courtesy: the answer does not matter. */
+		snprintf(credentials.user, sizeof(credentials.user), "%s", tl1->user);
+		command = ocs_tl1_format(tl1->dialect->logout, next_ctag(tl1), &credentials);
+		ocs_net_write(connection->fd, command, strlen(command),
+			      ocs_now_ns() + 100000000, NULL);
+		free(command);
+	}
+	lose(connection);
+	free(tl1->user);
+	free(tl1);
+	connection->state = NULL;
+}
+
+static int tl1_read_size(struct ocs_switch_connection *connection, int *size,
+			 struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+	struct ocs_tl1_message answer;
+	int rc;
+
+	if (!tl1->dialect->size) {
+		*size = connection->description->size;
+		return OCS_SWITCH_OK;
+	}
+	rc = execute(connection, ocs_tl1_format(tl1->dialect->size, next_ctag(tl1), NULL),
+		     &answer, err);
+	if (rc == OCS_SWITCH_OK &&
+	    ocs_tl1_parse_size(tl1->dialect, answer.body.data, size, err))
+		rc = OCS_SWITCH_UNKNOWN;
+	ocs_tl1_message_free(&answer);
+	return rc;
+}
+
+static int tl1_read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
+			  struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+	struct ocs_tl1_message answer;
+	int rc;
+
+	rc = execute(connection, ocs_tl1_format(tl1->dialect->read, next_ctag(tl1), NULL),
+		     &answer, err);
+	if (rc == OCS_SWITCH_OK &&
+	    ocs_tl1_parse_table(tl1->dialect, answer.body.data, table, err))
+		rc = OCS_SWITCH_UNKNOWN;
+	ocs_tl1_message_free(&answer);
+	return rc;
+}
+
+static int batches(struct ocs_switch_connection *connection, const char *template,
+		   const struct ocs_patch *patches, size_t count, struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+	int rc;
+
+	do {
+		struct ocs_tl1_message answer;
+		size_t used = 0;
+		char *command = ocs_tl1_format_batch(tl1->dialect, template, next_ctag(tl1),
+						     connection->description->size,
+						     patches, count, &used, err);
+
+		if (!command)
+			return OCS_SWITCH_REJECTED;
+		rc = execute(connection, command, &answer, err);
+		ocs_tl1_message_free(&answer);
+		patches += used;
+		count -= used;
+	} while (rc == OCS_SWITCH_OK && count);
+	return rc;
+}
+
+static int tl1_remove(struct ocs_switch_connection *connection,
+		      const struct ocs_patch *patches, size_t count, struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+
+	return batches(connection, tl1->dialect->remove, patches, count, err);
+}
+
+static int tl1_add(struct ocs_switch_connection *connection,
+		   const struct ocs_patch *patches, size_t count, struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+
+	return batches(connection, tl1->dialect->add, patches, count, err);
+}
+
+static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms,
+		      struct ocs_error *err)
+{
+	int64_t deadline = ocs_now_ns() + (int64_t)wait_ms * 1000000;
+
+	if (connection->fd < 0) {
+		ocs_error_set(err, OCS_UNREACHABLE, "the connection was lost earlier");
+		return OCS_SWITCH_UNKNOWN;
+	}
+	for (;;) {
+		struct ocs_error why = { 0 };
+		char data[4096];
+		long n = ocs_net_read(connection->fd, data, sizeof(data), deadline, &why);
+
+		if (n > 0 && feed(connection, data, (size_t)n, NULL, NULL) >= 0)
+			continue;
+		if (n < 0 && ocs_now_ns() >= deadline)
+			return OCS_SWITCH_OK;
+		ocs_error_set(err, OCS_UNREACHABLE, "%s",
+			      n > 0 ? "sends a message that has no end" :
+			      n == 0 ? "closed the connection" : why.text);
+		return lose(connection);
+	}
+}
+
+const struct ocs_switch_driver ocs_tl1_driver = {
+	.abi = OCS_DRIVER_ABI,
+	.name = "tl1",
+	.open = tl1_open,
+	.close = tl1_close,
+	.read_size = tl1_read_size,
+	.read_table = tl1_read_table,
+	.remove = tl1_remove,
+	.add = tl1_add,
+	.listen = tl1_listen,
+};
