@@ -353,7 +353,11 @@ void ocs_emu_disconnect(struct ocs_emu_switch *sw)
 
 void ocs_emu_notice(struct ocs_emu_switch *sw, const char *text)
 {
-	char *bytes = ocs_emu_tl1_notice(sw, text);
+	char *bytes;
+
+	if (sw->fault == OCS_EMU_SILENT)
+		return;
+	bytes = ocs_emu_tl1_notice(sw, text);
 
 	for (struct ocs_emu_client *c = sw->clients; c; c = c->next)
 		if (c->logged_in && !c->muted)

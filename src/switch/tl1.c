@@ -102,8 +102,11 @@ static int wait_answer(struct ocs_switch_connection *connection, const char *ver
 
 		if (n > 0) {
 			found = feed(connection, data, (size_t)n, ctag, answer);
-			if (found >= 0)
+			/* Notices without end must not hold the deadline up. */
+			if (found > 0 || (!found && ocs_now_ns() < deadline))
 				continue;
+		}
+		if (found < 0) {
 			ocs_error_set(err, OCS_ERROR, "the answer to %s has no end", verb);
 		} else if (n == 0) {
 			ocs_error_set(err, OCS_UNREACHABLE,
@@ -338,13 +341,16 @@ static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms,
 		char data[4096];
 		long n = ocs_net_read(connection->fd, data, sizeof(data), deadline, &why);
 
-		if (n > 0 && feed(connection, data, (size_t)n, NULL, NULL) >= 0)
-			continue;
-		if (n < 0 && ocs_now_ns() >= deadline)
+		if (n > 0 && feed(connection, data, (size_t)n, NULL, NULL) < 0)
+			ocs_error_set(err, OCS_ERROR, "sends a message that has no end");
+		else if (n == 0)
+			ocs_error_set(err, OCS_UNREACHABLE, "closed the connection");
+		else if (ocs_now_ns() >= deadline)
 			return OCS_SWITCH_OK;
-		ocs_error_set(err, OCS_UNREACHABLE, "%s",
-			      n > 0 ? "sends a message that has no end" :
-			      n == 0 ? "closed the connection" : why.text);
+		else if (n > 0)
+			continue;
+		else
+			ocs_error_set(err, OCS_UNREACHABLE, "lost: %s", why.text);
 		return lose(connection);
 	}
 }
