@@ -26,10 +26,11 @@ char *ocs_extra_with(const char *extra, const struct ocs_shape *shape)
 
 	while (*at) {
 		size_t blank = strspn(at, " \t\n"), length = strcspn(at + blank, " \t\n");
+		size_t skip = text.length ? 0 : blank;
 
 		/* Blanks between the user's own words stay as they were. */
 		if (length && !ours(at + blank, length))
-			ocs_text_add(&text, "%.*s", (int)(blank + length), at);
+			ocs_text_add(&text, "%.*s", (int)(blank + length - skip), at + skip);
 		at += blank + length;
 	}
 	ocs_text_add(&text, "%s%s", text.length ? " " : "", words);
