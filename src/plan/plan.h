@@ -17,12 +17,14 @@ struct ocs_plan_group {
 	int *members;	/* server numbers, in ring +1 order */
 	int nmembers;
 	long long bytes;
-	int *steps;	/* one per ring: the TotientPerms step p */
-	int nrings;	/* rings[r][i] = members[(i * steps[r]) % nmembers] */
+	int *steps;	/* one per ring: the TotientPerms step p, steps[0] == 1 */
+	int nrings;	/* rings[r][i] = members[(i * steps[r]) % nmembers]; a
+			 * duplex ring of two is one circuit.  0: no ports left */
 };
 
 /* A circuit between port A_PORT of server A and port B_PORT of server B (0-based
- * interfaces); OCS is the index of the switch plane (interface) that makes it.
+ * interfaces); OCS is the index of the switch plane (interface) that makes it (0
+ * with any_port: there is one switch).
  * Directed plans: from A's transmitter to B's receiver. */
 struct ocs_plan_circuit {
 	int a, a_port, b, b_port, ocs;
@@ -40,6 +42,7 @@ struct ocs_plan_route {
 struct ocs_plan {
 	int servers, degree;
 	bool directed;
+	bool any_port;	/* circuits may join different interfaces */
 	char **nodes;	/* server names, or NULL */
 	struct ocs_plan_group *groups;
 	int ngroups;
@@ -53,9 +56,14 @@ struct ocs_plan {
 	char *assignment;	/* how circuits were given to switches, a sentence */
 };
 
+#define OCS_PLAN_SERVERS_MAX 16384
+#define OCS_PLAN_DEGREE_MAX 64
+#define OCS_PLAN_ROUTES_MAX 1024	/* servers, when routes are asked for */
+#define OCS_PLAN_DEMAND_MAX (4 << 20)	/* bytes of a demand */
+
 struct ocs_plan_request {
-	int servers;		/* 1.. */
-	int degree;		/* interfaces per server */
+	int servers;		/* 1..OCS_PLAN_SERVERS_MAX */
+	int degree;		/* interfaces per server, 1..OCS_PLAN_DEGREE_MAX */
 	bool directed;
 	bool best;		/* --strategy=best; false: paper */
 	bool routes;		/* compute routes */
@@ -66,8 +74,10 @@ struct ocs_plan_request {
 	char *const *nodes;	/* `servers` names, or NULL */
 };
 
-/* Returns a plan (ocs_plan_destroy), or NULL with ERR (OCS_USAGE: bad demand,
- * degree too small...). */
+/* Returns a plan (ocs_plan_destroy), or NULL with ERR: OCS_USAGE (bad demand or
+ * numbers), OCS_NEVER (these interfaces cannot close one ring: an odd number of
+ * servers with two planes, or one interface).  doc/planning.md says how rings,
+ * steps and planes are chosen.  Same request, same plan. */
 struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
 			       struct ocs_error *err);
 void ocs_plan_destroy(struct ocs_plan *plan);
@@ -78,6 +88,7 @@ void ocs_plan_destroy(struct ocs_plan *plan);
 int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err);
 
 struct json_object *ocs_plan_to_json(const struct ocs_plan *plan);
+/* Checks names, types and ranges only; run ocs_plan_verify on the result. */
 struct ocs_plan *ocs_plan_from_json(struct json_object *json, struct ocs_error *err);
 
 #endif

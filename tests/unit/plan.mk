@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
+
+check_PROGRAMS += test_plan
+test_plan_SOURCES = test_plan.c
+test_plan_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/plan/internal.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+void ocs_plan_destroy(struct ocs_plan *plan)
+{
+	if (!plan)
+		return;
+	for (int i = 0; plan->nodes && i < plan->servers; i++)
+		free(plan->nodes[i]);
+	free(plan->nodes);
+	ocs_plan_groups_free(plan->groups, plan->ngroups);
+	free(plan->circuits);
+	for (int i = 0; i < plan->nroutes; i++) {
+		for (int p = 0; p < plan->routes[i].npaths; p++)
+			free(plan->routes[i].paths[p]);
+		free(plan->routes[i].paths);
+		free(plan->routes[i].lengths);
+		free(plan->routes[i].weights);
+	}
+	free(plan->routes);
+	free(plan->assignment);
+	free(plan);
+}
+
+/* Interfaces one ring takes at each of its members. */
+static int ring_ports(const struct ocs_plan_group *group, bool directed)
+{
+	return directed || group->nmembers == 2 ? 1 : 2;
+}
+
+static int group_compare(const struct ocs_plan_group *a, const struct ocs_plan_group *b)
+{
+	/* bytes decide, then size; order of the file last */
+	if (a->bytes != b->bytes)
+		return a->bytes > b->bytes ? -1 : 1;
+	return b->nmembers - a->nmembers;
+}
+
+/* Groups, most bytes first; FIRST (or -1) before all. */
+static int *order_make(const struct ocs_plan *plan, int first)
+{
+	int *order = ocs_calloc(plan->ngroups, sizeof(int));
+
+	for (int i = 0; i < plan->ngroups; i++) {
+		int at = i;
+
+		while (at > 0 && order[at - 1] != first &&
+		       (i == first || group_compare(&plan->groups[order[at - 1]],
+						    &plan->groups[i]) > 0)) {
+			order[at] = order[at - 1];
+			at--;
+		}
+		order[at] = i;
+	}
+	return order;
+}
+
+static bool fits(const struct ocs_plan_group *group, const int *spare, int ports)
+{
+	for (int i = 0; i < group->nmembers; i++)
+		if (spare[group->members[i]] < ports)
+			return false;
+	return true;
+}
+
+static void take(struct ocs_plan_group *group, int *spare, int ports)
+{
+	for (int i = 0; i < group->nmembers; i++)
+		spare[group->members[i]] -= ports;
+	group->nrings++;
+}
+
+/* How many rings each group gets: in proportion to its share of the bytes at its
+ * busiest member, at least one where ports allow, the rest to the heaviest. */
+static void shares(struct ocs_plan *plan, const int *order, int first)
+{
+	int *spare = ocs_calloc(plan->servers, sizeof(int));
+	double *bytes = ocs_calloc(plan->servers, sizeof(double));
+
+	for (int i = 0; i < plan->servers; i++)
+		spare[i] = plan->degree;
+	for (int g = 0; g < plan->ngroups; g++)
+		for (int i = 0; i < plan->groups[g].nmembers; i++)
+			bytes[plan->groups[g].members[i]] += plan->groups[g].bytes;
+	for (int pass = 0; pass < 3; pass++) {
+		for (int g = 0; g < plan->ngroups; g++) {
+			struct ocs_plan_group *group = &plan->groups[order[g]];
+			int ports = ring_ports(group, plan->directed), wish = 1;
+			double busiest = 0;
+
+			for (int i = 0; i < group->nmembers; i++)
+				if (bytes[group->members[i]] > busiest)
+					busiest = bytes[group->members[i]];
+			if (pass == 1 && busiest > 0)
+				wish = (int)(plan->degree * (group->bytes / busiest) / ports + 0.5);
+			if (pass == 2 && order[g] != first)
+				wish = plan->degree;
+			while (group->nmembers > 1 && group->nrings < wish &&
+			       fits(group, spare, ports))
+				take(group, spare, ports);
+		}
+	}
+	free(bytes);
+	free(spare);
+}
+
+static int root(int *parent, int i)
+{
+	while (parent[i] != i)
+		i = parent[i] = parent[parent[i]];
+	return i;
+}
+
+/* Would a ring in every group reach from every server to every other? */
+static bool connected(const struct ocs_plan *plan)
+{
+	int *parent = ocs_calloc(plan->servers, sizeof(int));
+	int parts = plan->servers;
+
+	for (int i = 0; i < plan->servers; i++)
+		parent[i] = i;
+	for (int g = 0; g < plan->ngroups; g++) {
+		const struct ocs_plan_group *group = &plan->groups[g];
+
+		for (int i = 1; i < group->nmembers && group->nrings; i++) {
+			int a = root(parent, group->members[0]);
+			int b = root(parent, group->members[i]);
+
+			if (a != b)
+				parts--;
+			parent[a] = b;
+		}
+	}
+	free(parent);
+	return parts == 1;
+}
+
+/* Plans with the groups already in place. */
+static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
+		 int first, bool best)
+{
+	int *order = order_make(plan, first);
+
+	for (int g = 0; g < plan->ngroups; g++)
+		plan->groups[g].nrings = 0;
+	shares(plan, order, first);
+	for (int g = 0; g < plan->ngroups; g++) {
+		struct ocs_plan_group *group = &plan->groups[g];
+
+		group->steps = ocs_realloc(group->steps, (group->nrings + 1) * sizeof(int));
+		if (best)
+			ocs_plan_steps_best(group->nmembers, group->nrings, plan->directed,
+					    group->steps);
+		else
+			ocs_plan_steps_paper(group->nmembers, group->nrings, plan->directed,
+					     group->steps);
+	}
+	ocs_plan_assign(plan, order, best);
+	free(order);
+	return ocs_plan_measure(plan, request->routes, request->best);
+}
+
+static struct ocs_plan *plan_new(const struct ocs_plan_request *request,
+				 struct ocs_error *err)
+{
+	struct ocs_plan *plan = ocs_calloc(1, sizeof(*plan));
+
+	plan->servers = request->servers;
+	plan->degree = request->degree;
+	plan->directed = request->directed;
+	plan->any_port = request->any_port;
+	if (request->demand) {
+		if (ocs_plan_demand_parse(request->demand, plan->servers, &plan->groups,
+					  &plan->ngroups, err) < 0) {
+			ocs_plan_destroy(plan);
+			return NULL;
+		}
+	} else {
+		plan->groups = ocs_calloc(1, sizeof(*plan->groups));
+		plan->ngroups = 1;
+		ocs_plan_group_all(plan->groups, plan->servers);
+	}
+	if (request->nodes) {
+		plan->nodes = ocs_calloc(plan->servers, sizeof(char *));
+		for (int i = 0; i < plan->servers; i++)
+			plan->nodes[i] = ocs_strdup(request->nodes[i]);
+	}
+	return plan;
+}
+
+/* One way of planning: FIRST adds a ring over all servers before anything else. */
+static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool everyone,
+				bool best, struct ocs_error *err)
+{
+	struct ocs_plan *plan = plan_new(request, err);
+	int first = -1;
+
+	if (!plan)
+		return NULL;
+	if (everyone) {
+		first = plan->ngroups++;
+		plan->groups = ocs_realloc(plan->groups, plan->ngroups * sizeof(*plan->groups));
+		ocs_plan_group_all(&plan->groups[first], plan->servers);
+	}
+	if (build(plan, request, first, best) == 0 &&
+	    (plan->servers < 2 || connected(plan)))
+		return plan;
+	ocs_plan_destroy(plan);
+	if (!request->directed && request->servers > 2 && request->degree < 2)
+		ocs_error_set(err, OCS_NEVER,
+			      "%d servers with one interface each cannot form a ring: a duplex "
+			      "ring takes two interfaces of every server", request->servers);
+	else
+		ocs_error_set(err, OCS_NEVER,
+			      "%d servers cannot form a ring on %d switches: a switch joins "
+			      "servers in pairs, so a ring of odd length takes three; ask for an "
+			      "even number of servers, or use switches that join any two interfaces",
+			      request->servers, request->degree);
+	return NULL;
+}
+
+static bool better(const struct ocs_plan *a, const struct ocs_plan *b)
+{
+	if (a->average_hops != b->average_hops)
+		return a->average_hops < b->average_hops;
+	return a->max_link_load < b->max_link_load;
+}
+
+/* Groups alone if they hold the network together, else with a ring over all. */
+static struct ocs_plan *strategy(const struct ocs_plan_request *request, bool best,
+				 struct ocs_error *err)
+{
+	struct ocs_plan *plan = NULL;
+
+	if (request->demand) {
+		struct ocs_error first = { 0 };
+
+		plan = attempt(request, false, best, &first);
+		if (!plan && first.code == OCS_USAGE) {
+			if (err)
+				*err = first;
+			return NULL;
+		}
+		return plan ? plan : attempt(request, true, best, err);
+	}
+	return attempt(request, false, best, err);
+}
+
+struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
+			       struct ocs_error *err)
+{
+	struct ocs_plan *plan, *other;
+
+	if (request->servers < 1 || request->servers > OCS_PLAN_SERVERS_MAX) {
+		ocs_error_set(err, OCS_USAGE, "%d servers: a plan is for 1 to %d",
+			      request->servers, OCS_PLAN_SERVERS_MAX);
+		return NULL;
+	}
+	if (request->degree < 1 || request->degree > OCS_PLAN_DEGREE_MAX) {
+		ocs_error_set(err, OCS_USAGE, "degree %d: servers have 1 to %d interfaces",
+			      request->degree, OCS_PLAN_DEGREE_MAX);
+		return NULL;
+	}
+	if (request->routes && request->servers > OCS_PLAN_ROUTES_MAX) {
+		ocs_error_set(err, OCS_USAGE, "routes are listed for at most %d servers, not %d",
+			      OCS_PLAN_ROUTES_MAX, request->servers);
+		return NULL;
+	}
+	plan = strategy(request, false, err);
+	if (!plan || !request->best)
+		return plan;
+	other = strategy(request, true, err);
+	if (other && better(other, plan)) {
+		ocs_plan_destroy(plan);
+		return other;
+	}
+	ocs_plan_destroy(other);
+	return plan;
+}
