@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/fabric/internal.h"
-#include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 static void section_describe(struct ocs_text *text, const struct ocs_fabric *fabric,
@@ -119,28 +118,24 @@ static bool switches_alike(const struct ocs_fabric *fabric, int a, int b)
 static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fabric)
 {
 	ocs_text_add(text, "switches: %d\n", fabric->nswitches);
-	for (int i = 0; i < fabric->nswitches;) {
-		const struct ocs_switch *sw = &fabric->switches[i];
-		char **names = ocs_calloc((size_t)(fabric->nswitches - i), sizeof(*names));
-		int run = 0;
-		char *list;
+	for (int i = 0, run; i < fabric->nswitches; i += run) {
+		const struct ocs_switch *sw = &fabric->switches[i], *last;
 
-		while (i + run < fabric->nswitches && switches_alike(fabric, i, i + run)) {
-			names[run] = fabric->switches[i + run].name;
-			run++;
-		}
-		list = ocs_hostlist_compress(names, (size_t)run);
-		ocs_text_add(text, "  %s: %s%s%s, %dx%d %s, at %s%s%s, %d of %d ports used%s\n",
-			     list, sw->driver, sw->dialect ? "/" : "",
-			     sw->dialect ? sw->dialect : "", sw->size, sw->size,
-			     sw->bidi ? "bidi" : "duplex", sw->address,
-			     run > 1 ? " ... " : "",
-			     run > 1 ? fabric->switches[i + run - 1].address : "",
-			     switch_used(fabric, i), ocs_switch_ports(sw),
-			     run > 1 ? " each" : "");
-		free(list);
-		free(names);
-		i += run;
+		for (run = 1; i + run < fabric->nswitches; run++)
+			if (!switches_alike(fabric, i, i + run))
+				break;
+		last = sw + run - 1;
+		ocs_text_add(text, "  %s", sw->name);
+		if (run > 1)
+			ocs_text_add(text, " ... %s (%d)", last->name, run);
+		ocs_text_add(text, ": %s%s%s, %dx%d %s, at %s", sw->driver,
+			     sw->dialect ? "/" : "", sw->dialect ? sw->dialect : "",
+			     sw->size, sw->size, sw->bidi ? "bidi" : "duplex",
+			     sw->address);
+		if (run > 1)
+			ocs_text_add(text, " ... %s", last->address);
+		ocs_text_add(text, ", %d of %d ports used%s\n", switch_used(fabric, i),
+			     ocs_switch_ports(sw), run > 1 ? " each" : "");
 	}
 }
 

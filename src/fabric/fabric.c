@@ -54,7 +54,6 @@ static void index_destroy(struct ocs_fabric_index *index, int nswitches)
 {
 	ocs_names_destroy(index->nodes);
 	ocs_names_destroy(index->switches);
-	ocs_names_destroy(index->sections);
 	for (int i = 0; index->uses && i < nswitches; i++)
 		free(index->uses[i]);
 	free(index->uses);

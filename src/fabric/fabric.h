@@ -124,7 +124,7 @@ struct ocs_fabric {
  *   direct servers:12 degree:4
  *   rails servers:16 rails:8
  * Nodes are n0, n1, ...  Returns NULL with ERR (code OCS_USAGE; for a file the
- * sentence starts with "FILE:LINE: ").  Free with ocs_fabric_destroy. */
+ * sentence starts with "FILE:LINE: "; OCS_ERROR if the file cannot be read).  Free with ocs_fabric_destroy. */
 struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err);
 /* The same for TEXT, LENGTH bytes of an ocs.yaml; SOURCE names it in errors. */
 struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,

@@ -16,7 +16,8 @@
 #define OCS_XPUS_MAX 64		/* of one server */
 #define OCS_SECTIONS_MAX 64
 #define OCS_SWITCHES_MAX (1 << 16)
-#define OCS_SWITCH_SIZE_MAX 4096
+#define OCS_SWITCH_SIZE_MAX (1 << 14)
+#define OCS_SWITCH_PORTS_MAX (1 << 22)	/* of all switches together */
 
 /* How a section reaches the switches.  Every port is computed once, when the
  * file is read, so that lookups are an array access and conflicts show early. */
@@ -35,7 +36,7 @@ struct ocs_port_use {
 };
 
 struct ocs_fabric_index {
-	struct ocs_names *nodes, *switches, *sections;
+	struct ocs_names *nodes, *switches;
 	struct ocs_port_use **uses;	/* [switch][port - 1] */
 };
 

@@ -1,16 +1,66 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* ocs.yaml (in progress: the loader follows in the next commit). */
+/* ocs.yaml, top level. */
 
-#include "src/fabric/internal.h"
+#include "src/fabric/load.h"
 #include "src/util/error.h"
+#include "src/util/text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { VERSION, OCSD, TIMEOUTS, POLICIES, NCCL, SWITCHES, FABRICS };
+
+static int document_load(struct ocs_loader *loader, yaml_node_t *root)
+{
+	struct ocs_field fields[] = {
+		[VERSION] = {.name = "version", .required = true},
+		[OCSD] = {.name = "ocsd"},
+		[TIMEOUTS] = {.name = "timeouts"},
+		[POLICIES] = {.name = "policies"},
+		[NCCL] = {.name = "nccl"},
+		[SWITCHES] = {.name = "switches"},
+		[FABRICS] = {.name = "fabrics", .required = true},
+	};
+	/* Switches before fabrics: port rules name them. */
+	static int (*const parts[])(struct ocs_loader *, yaml_node_t *) = {
+		[OCSD] = ocs_load_ocsd,		[TIMEOUTS] = ocs_load_timeouts,
+		[POLICIES] = ocs_load_policies, [NCCL] = ocs_load_nccl,
+		[SWITCHES] = ocs_load_switches, [FABRICS] = ocs_load_sections,
+	};
+	int version;
+
+	if (ocs_yaml_fields(&loader->yaml, root, "ocs.yaml", fields, COUNT(fields)) < 0 ||
+	    ocs_yaml_number(&loader->yaml, fields[VERSION].node, "version", 1, 1,
+			    &version) < 0)
+		return -1;
+	for (size_t i = OCSD; i < COUNT(parts); i++)
+		if (fields[i].node && parts[i](loader, fields[i].node) < 0)
+			return -1;
+	return 0;
+}
 
 struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
 				    const char *source, struct ocs_error *err)
 {
-	(void)text;
-	(void)length;
-	ocs_error_set(err, OCS_ERROR, "%s: this build cannot read ocs.yaml yet", source);
+	struct ocs_loader loader = {0};
+	int rc;
+
+	if (ocs_yaml_open(&loader.yaml, text, length, source, err) < 0)
+		return NULL;
+	loader.fabric = ocs_fabric_new(source);
+	loader.cubes = ocs_names_create(0);
+	loader.partitions = ocs_names_create(0);
+	loader.addresses = ocs_names_create(0);
+	loader.fabric->index->nodes = ocs_names_create(0);
+	loader.fabric->index->switches = ocs_names_create(0);
+	rc = document_load(&loader, yaml_document_get_root_node(&loader.yaml.document));
+	ocs_names_destroy(loader.cubes);
+	ocs_names_destroy(loader.partitions);
+	ocs_names_destroy(loader.addresses);
+	ocs_yaml_close(&loader.yaml);
+	if (rc == 0)
+		return loader.fabric;
+	ocs_fabric_destroy(loader.fabric);
 	return NULL;
 }

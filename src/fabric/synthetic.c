@@ -40,7 +40,8 @@ static int line_split(struct line *line, const char *spec)
 		line->value[line->count] = colon ? colon + 1 : word + strlen(word);
 		if (colon)
 			*colon = '\0';
-		for (int i = 0; i < line->count; i++)
+		/* The kind may be a key as well: "rails servers:16 rails:8". */
+		for (int i = 1; i < line->count; i++)
 			if (strcmp(line->key[i], word) == 0)
 				return ocs_error_set(line->err, OCS_USAGE,
 					"\"%.100s\" stands twice in the fabric \"%.200s\"",

@@ -75,7 +75,7 @@ static int extents_parse(const char *text, size_t length, const char *whole,
 	shape->ndim = ndim;
 	shape->xpus = 1;
 	for (i = 0; i < ndim; i++, text = next + 1) {
-		int extent;
+		int extent = 0;
 
 		next = memchr(text, 'x', (size_t)(end - text));
 		if (!next)

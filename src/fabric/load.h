@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_FABRIC_LOAD_H
+#define OCS_FABRIC_LOAD_H
+
+/* The parts of the loader of ocs.yaml.  All return 0, or -1 with the error set. */
+
+#include "src/fabric/internal.h"
+#include "src/fabric/document.h"
+
+struct ocs_loader {
+	struct ocs_yaml yaml;
+	struct ocs_fabric *fabric;
+	struct ocs_names *cubes;	/* all cube names -> section */
+	struct ocs_names *partitions;	/* all partitions -> section */
+	struct ocs_names *addresses;	/* all addresses -> switch */
+};
+
+/* load_settings.c: ocsd, timeouts, policies, nccl */
+int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node);
+int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node);
+int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node);
+int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node);
+
+/* load_switches.c */
+int ocs_load_switches(struct ocs_loader *loader, yaml_node_t *node);
+
+/* load_sections.c: the list `fabrics` */
+int ocs_load_sections(struct ocs_loader *loader, yaml_node_t *node);
+
+/* load_ports.c: the key `ports` of a section whose nodes are known */
+int ocs_load_ports(struct ocs_loader *loader, int section, yaml_node_t *node);
+
+/* Checks "unix:/path" or "host:port" at NODE. */
+int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,
+			   const char *key, const char *address);
+/* An absolute path, copied into *PATH (what was there is freed). */
+int ocs_load_path(struct ocs_loader *loader, const yaml_node_t *node,
+		  const char *key, char **path);
+
+#endif

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The settings of ocs.yaml: ocsd, timeouts, policies, nccl. */
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/fabric/load.h"
+#include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define ADMINS_MAX 1000
+#define SOCKET_PATH_MAX 107
+
+static void replace(char **target, const char *text)
+{
+	free(*target);
+	*target = ocs_strdup(text);
+}
+
+/* "host:port" or "[v6]:port". */
+static bool tcp_address(const char *address)
+{
+	const char *colon = strrchr(address, ':');
+	size_t host = colon ? (size_t)(colon - address) : 0;
+	long port;
+
+	if (!host || ocs_number_parse(colon + 1, 1, 65535, &port) < 0)
+		return false;
+	if (address[0] == '[')
+		return host > 2 && address[host - 1] == ']' &&
+		       strspn(address + 1, "0123456789abcdefABCDEF:.%") >= host - 2;
+	for (size_t i = 0; i < host; i++)
+		if (!isalnum((unsigned char)address[i]) && !strchr("._-", address[i]))
+			return false;
+	return true;
+}
+
+int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,
+			   const char *key, const char *address)
+{
+	if (strncmp(address, "unix:", 5) == 0) {
+		if (address[5] != '/' || strlen(address + 5) > SOCKET_PATH_MAX)
+			return ocs_yaml_fail(&loader->yaml, node,
+				"%s: \"%.120s\" must be unix: and an absolute path of at most %d characters",
+				key, address, SOCKET_PATH_MAX);
+		return 0;
+	}
+	if (!tcp_address(address))
+		return ocs_yaml_fail(&loader->yaml, node,
+			"%s: \"%.120s\" is not an address; host:port, [v6]:port and unix:/path are",
+			key, address);
+	return 0;
+}
+
+int ocs_load_path(struct ocs_loader *loader, const yaml_node_t *node,
+		  const char *key, char **path)
+{
+	const char *text = ocs_yaml_text(&loader->yaml, node, key);
+
+	if (!text)
+		return -1;
+	if (text[0] != '/')
+		return ocs_yaml_fail(&loader->yaml, node,
+				     "%s must be an absolute path, not \"%.120s\"", key,
+				     text);
+	replace(path, text);
+	return 0;
+}
+
+static int address_load(struct ocs_loader *loader, const yaml_node_t *node,
+			const char *key, char **address)
+{
+	const char *text = ocs_yaml_text(&loader->yaml, node, key);
+
+	if (!text || ocs_load_address_check(loader, node, key, text) < 0)
+		return -1;
+	replace(address, text);
+	return 0;
+}
+
+static bool wildcard(const char *address)
+{
+	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
+}
+
+enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS };
+
+/* What nodes and slurmctld use, when it is not said. */
+static int address_default(struct ocs_loader *loader, const struct ocs_field *fields)
+{
+	struct ocs_fabric *fabric = loader->fabric;
+
+	if (fields[ADDRESS].node) {
+		if (wildcard(fabric->ocsd_address))
+			return ocs_yaml_fail(&loader->yaml, fields[ADDRESS].node,
+				"address: nobody can connect to %s; give the name of the host where ocsd runs",
+				fabric->ocsd_address);
+		return 0;
+	}
+	if (fabric->ocsd_listen && wildcard(fabric->ocsd_listen))
+		return ocs_yaml_fail(&loader->yaml, fields[LISTEN].node,
+			"listen on %s needs the key \"address\": the host:port under which nodes reach ocsd",
+			fabric->ocsd_listen);
+	replace(&fabric->ocsd_address,
+		fabric->ocsd_listen ? fabric->ocsd_listen : fabric->ocsd_socket);
+	return 0;
+}
+
+int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_field fields[] = {
+		[SOCKET] = {.name = "socket"}, [LISTEN] = {.name = "listen"},
+		[ADDRESS] = {.name = "address"}, [STATE] = {.name = "state"},
+		[ADMINS] = {.name = "admins"},
+	};
+	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_yaml *yaml = &loader->yaml;
+
+	if (ocs_yaml_fields(yaml, node, "ocsd", fields, COUNT(fields)) < 0)
+		return -1;
+	if (fields[SOCKET].node &&
+	    address_load(loader, fields[SOCKET].node, "socket", &fabric->ocsd_socket) < 0)
+		return -1;
+	if (strncmp(fabric->ocsd_socket, "unix:", 5) != 0)
+		return ocs_yaml_fail(yaml, fields[SOCKET].node,
+			"socket must be unix:/path, not %s; a TCP address belongs to the key \"listen\"",
+			fabric->ocsd_socket);
+	if (fields[LISTEN].node) {
+		if (address_load(loader, fields[LISTEN].node, "listen",
+				 &fabric->ocsd_listen) < 0)
+			return -1;
+		if (strncmp(fabric->ocsd_listen, "unix:", 5) == 0)
+			return ocs_yaml_fail(yaml, fields[LISTEN].node,
+				"listen must be host:port; a UNIX socket belongs to the key \"socket\"");
+	}
+	if (fields[ADDRESS].node &&
+	    address_load(loader, fields[ADDRESS].node, "address",
+			 &fabric->ocsd_address) < 0)
+		return -1;
+	if (fields[STATE].node &&
+	    ocs_load_path(loader, fields[STATE].node, "state", &fabric->ocsd_state) < 0)
+		return -1;
+	if (fields[ADMINS].node) {
+		int count = ocs_yaml_names(yaml, fields[ADMINS].node, "admins",
+					   ADMINS_MAX, &fabric->ocsd_admins);
+
+		if (count < 0)
+			return -1;
+		fabric->nocsd_admins = (size_t)count;
+	}
+	return address_default(loader, fields);
+}
+
+int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_fabric *fabric = loader->fabric;
+	const struct {
+		const char *key;
+		int min, max;
+		int *ms;
+	} limits[] = {
+		{"switch", 10, 600000, &fabric->switch_timeout_ms},
+		{"retry", 10, 3600000, &fabric->switch_retry_ms},
+		{"poll", 100, 3600000, &fabric->poll_ms},
+		{"prolog", 1000, 3600000, &fabric->prolog_timeout_ms},
+		{"ocsd_down", 1000, 86400000, &fabric->ocsd_down_ms},
+	};
+	struct ocs_field fields[COUNT(limits)] = {0};
+
+	for (size_t i = 0; i < COUNT(limits); i++)
+		fields[i].name = limits[i].key;
+	if (ocs_yaml_fields(&loader->yaml, node, "timeouts", fields, COUNT(fields)) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT(limits); i++)
+		if (fields[i].node &&
+		    ocs_yaml_duration(&loader->yaml, fields[i].node, limits[i].key,
+				      limits[i].min, limits[i].max, limits[i].ms) < 0)
+			return -1;
+	if (fabric->prolog_timeout_ms < fabric->switch_timeout_ms)
+		return ocs_yaml_fail(&loader->yaml, fields[3].node ? fields[3].node : node,
+			"a prolog that waits %d ms gives up before one switch command (%d ms); make prolog longer than switch",
+			fabric->prolog_timeout_ms, fabric->switch_timeout_ms);
+	return 0;
+}
+
+int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_field fields[] = {{.name = "requeue_limit"}};
+
+	if (ocs_yaml_fields(&loader->yaml, node, "policies", fields, COUNT(fields)) < 0)
+		return -1;
+	if (!fields[0].node)
+		return 0;
+	return ocs_yaml_number(&loader->yaml, fields[0].node, "requeue_limit", 1, 1000,
+			       &loader->fabric->requeue_limit);
+}
+
+static bool env_name_good(const char *name)
+{
+	if (isdigit((unsigned char)*name))
+		return false;
+	for (const char *c = name; *c; c++)
+		if (!isalnum((unsigned char)*c) && *c != '_')
+			return false;
+	return true;
+}
+
+/* One NAME: VALUE below env. */
+static int env_add(struct ocs_loader *loader, const yaml_node_pair_t *pair,
+		   struct ocs_names *seen)
+{
+	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_yaml *yaml = &loader->yaml;
+	yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
+	yaml_node_t *value = yaml_document_get_node(&yaml->document, pair->value);
+	const char *name = ocs_yaml_text(yaml, key, "a variable of env"), *text;
+
+	if (!name)
+		return -1;
+	if (!env_name_good(name))
+		return ocs_yaml_fail(yaml, key,
+				     "\"%.60s\" is not the name of an environment variable",
+				     name);
+	if (ocs_names_add(seen, name, 0) >= 0)
+		return ocs_yaml_fail(yaml, key, "env has the variable %.60s twice", name);
+	text = ocs_yaml_text(yaml, value, name);
+	if (!text)
+		return -1;
+	fabric->nccl_env[fabric->nnccl_env++] = ocs_asprintf("%s=%s", name, text);
+	return 0;
+}
+
+static int env_load(struct ocs_loader *loader, const yaml_node_t *node)
+{
+	struct ocs_names *seen;
+	size_t count;
+	int rc = 0;
+
+	if (node->type != YAML_MAPPING_NODE)
+		return ocs_yaml_fail(&loader->yaml, node,
+				     "env must be a mapping of variables to values");
+	count = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
+	loader->fabric->nccl_env = ocs_calloc(count, sizeof(char *));
+	seen = ocs_names_create(count);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = env_add(loader, &node->data.mapping.pairs.start[i], seen);
+	ocs_names_destroy(seen);
+	return rc;
+}
+
+int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_field fields[] = {{.name = "hwloc_xml"}, {.name = "env"}};
+
+	if (ocs_yaml_fields(&loader->yaml, node, "nccl", fields, COUNT(fields)) < 0)
+		return -1;
+	if (fields[0].node && ocs_load_path(loader, fields[0].node, "hwloc_xml",
+					    &loader->fabric->hwloc_xml) < 0)
+		return -1;
+	return fields[1].node ? env_load(loader, fields[1].node) : 0;
+}

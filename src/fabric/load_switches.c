@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The list `switches` of ocs.yaml: each entry describes many alike. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/fabric/expr.h"
+#include "src/fabric/load.h"
+#include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, SIZE, PORTS };
+
+static const char *const drivers[] = {"tl1"};
+static const char *const tl1_dialects[] = {"polatis"};
+static const char *const sides[] = {"duplex", "bidi"};
+
+/* One entry: its fields, and what all its switches share. */
+struct entry {
+	struct ocs_loader *loader;
+	struct ocs_field *fields;
+	int driver, dialect, size;
+	bool bidi;
+};
+
+static int expand(struct entry *entry, int field, const struct ocs_variable *variables,
+		  size_t count, char **result)
+{
+	struct ocs_yaml *yaml = &entry->loader->yaml;
+	const char *name = entry->fields[field].name;
+	const char *template = ocs_yaml_text(yaml, entry->fields[field].node, name);
+	struct ocs_text text = {0};
+
+	if (!template)
+		return -1;
+	if (ocs_expr_expand(template, variables, count, &text, yaml->err) < 0) {
+		ocs_text_free(&text);
+		ocs_error_prefix(yaml->err, "%s: \"%.120s\"", name, template);
+		return ocs_yaml_prefix(yaml, entry->fields[field].node);
+	}
+	*result = ocs_text_take(&text);
+	return 0;
+}
+
+/* Appends the switch NAME (taken over), number INDEX of its entry. */
+static int switch_add(struct entry *entry, char *name, int index)
+{
+	struct ocs_fabric *fabric = entry->loader->fabric;
+	const struct ocs_variable variables[] = {
+		{.name = "index", .value = index},
+		{.name = "name", .text = name, .text_only = true},
+	};
+	struct ocs_switch *sw = &fabric->switches[fabric->nswitches++];
+	const yaml_node_t *node;
+	int other;
+
+	memset(sw, 0, sizeof(*sw));
+	sw->name = name;
+	sw->driver = ocs_strdup(drivers[entry->driver]);
+	sw->dialect = ocs_strdup(tl1_dialects[entry->dialect]);
+	sw->size = entry->size;
+	sw->bidi = entry->bidi;
+	if (ocs_names_add(fabric->index->switches, name, fabric->nswitches - 1) >= 0)
+		return ocs_yaml_fail(&entry->loader->yaml, entry->fields[NAME].node,
+				     "the switch %s is described twice", name);
+	if (expand(entry, ADDRESS, variables, 2, &sw->address) < 0 ||
+	    expand(entry, CREDENTIALS, variables, 2, &sw->credentials) < 0)
+		return -1;
+	node = entry->fields[CREDENTIALS].node;
+	if (sw->credentials[0] != '/')
+		return ocs_yaml_fail(&entry->loader->yaml, node,
+			"credentials must be an absolute path, not \"%.120s\"",
+			sw->credentials);
+	node = entry->fields[ADDRESS].node;
+	if (ocs_load_address_check(entry->loader, node, "address", sw->address) < 0)
+		return -1;
+	/* Two switches at one address would undo each other's circuits. */
+	other = ocs_names_add(entry->loader->addresses, sw->address,
+			      fabric->nswitches - 1);
+	if (other >= 0)
+		return ocs_yaml_fail(&entry->loader->yaml, node,
+			"the switches %s and %s have the same address %s; use {index} or {name} in it",
+			fabric->switches[other].name, sw->name, sw->address);
+	return 0;
+}
+
+static int entry_values(struct entry *entry)
+{
+	struct ocs_yaml *yaml = &entry->loader->yaml;
+	struct ocs_field *fields = entry->fields;
+	int side = 0;
+
+	entry->driver = ocs_yaml_choice(yaml, fields[DRIVER].node, "driver", drivers,
+					COUNT(drivers));
+	if (entry->driver < 0)
+		return -1;
+	if (fields[DIALECT].node)
+		entry->dialect = ocs_yaml_choice(yaml, fields[DIALECT].node, "dialect",
+						 tl1_dialects, COUNT(tl1_dialects));
+	if (fields[PORTS].node)
+		side = ocs_yaml_choice(yaml, fields[PORTS].node, "ports", sides,
+				       COUNT(sides));
+	if (entry->dialect < 0 || side < 0)
+		return -1;
+	entry->bidi = side == 1;
+	return ocs_yaml_number(yaml, fields[SIZE].node, "size", 2, OCS_SWITCH_SIZE_MAX,
+			       &entry->size);
+}
+
+static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_field fields[] = {
+		[NAME] = {.name = "name", .required = true},
+		[DRIVER] = {.name = "driver", .required = true},
+		[DIALECT] = {.name = "dialect"},
+		[ADDRESS] = {.name = "address", .required = true},
+		[CREDENTIALS] = {.name = "credentials"},
+		[SIZE] = {.name = "size", .required = true},
+		[PORTS] = {.name = "ports"},
+	};
+	struct entry entry = {.loader = loader, .fields = fields};
+	struct ocs_fabric *fabric = loader->fabric;
+	char **names;
+	int count, rc = 0, i;
+
+	if (ocs_yaml_fields(&loader->yaml, node, "a switch", fields, COUNT(fields)) < 0 ||
+	    entry_values(&entry) < 0)
+		return -1;
+	if (!fields[CREDENTIALS].node)
+		return ocs_yaml_fail(&loader->yaml, node,
+			"a %s switch needs the key \"credentials\": the path of the file with its user and password",
+			drivers[entry.driver]);
+	count = ocs_yaml_names(&loader->yaml, fields[NAME].node, "name",
+			       OCS_SWITCHES_MAX, &names);
+	if (count < 0)
+		return -1;
+	fabric->switches = ocs_realloc(fabric->switches,
+		(size_t)(fabric->nswitches + count) * sizeof(*fabric->switches));
+	if (fabric->nswitches + count > OCS_SWITCHES_MAX)
+		rc = ocs_yaml_fail(&loader->yaml, fields[NAME].node,
+				   "more than %d switches", OCS_SWITCHES_MAX);
+	for (i = 0; i < count && rc == 0; i++)
+		rc = switch_add(&entry, names[i], i);
+	for (; i < count; i++)
+		free(names[i]);
+	free(names);
+	return rc;
+}
+
+int ocs_load_switches(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_fabric *fabric = loader->fabric;
+	int count = ocs_yaml_length(&loader->yaml, node, "switches");
+	long long ports_total = 0;
+
+	if (count < 0)
+		return -1;
+	for (int i = 0; i < count; i++) {
+		yaml_node_t *item = ocs_yaml_item(&loader->yaml, node, i);
+
+		if (entry_load(loader, item) < 0)
+			return -1;
+	}
+	fabric->index->uses = ocs_calloc((size_t)fabric->nswitches,
+					 sizeof(*fabric->index->uses));
+	for (int i = 0; i < fabric->nswitches; i++)
+		ports_total += ocs_switch_ports(&fabric->switches[i]);
+	if (ports_total > OCS_SWITCH_PORTS_MAX)
+		return ocs_yaml_fail(&loader->yaml, node,
+			"the switches have %lld ports together; at most %d are supported",
+			ports_total, OCS_SWITCH_PORTS_MAX);
+	for (int i = 0; i < fabric->nswitches; i++) {
+		int ports = ocs_switch_ports(&fabric->switches[i]);
+		struct ocs_port_use *uses = ocs_calloc((size_t)ports, sizeof(*uses));
+
+		for (int p = 0; p < ports; p++)
+			uses[p].section = -1;
+		fabric->index->uses[i] = uses;
+	}
+	return 0;
+}

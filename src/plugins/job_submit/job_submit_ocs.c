@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* job_submit/ocs: turns the options of spank_ocs into what slurmctld schedules by:
+ * words in Extra, a number of whole nodes, a number of tasks.  Refuses what can
+ * never run with one line that says what would. */
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "slurm/slurm_errno.h"
+#include "src/common/slurm_xlator.h"
+#include "src/common/hostlist.h"
+#include "src/common/read_config.h"
+#include "src/common/xmalloc.h"
+#include "src/common/xstring.h"
+#include "src/slurmctld/slurmctld.h"
+
+#include "src/plugins/job_submit/extra.h"
+#include "src/plugins/job_submit/site.h"
+#include "src/plugins/spank/request.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define EXTRA_MAX 1024	/* Slurm refuses longer ones with an unrelated message */
+
+#pragma GCC visibility push(default)
+extern const char plugin_name[], plugin_type[];
+extern const uint32_t plugin_version;
+extern int init(void);
+extern int fini(void);
+extern int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg);
+extern int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr,
+		      uint32_t submit_uid, char **err_msg);
+const char plugin_name[] = "Shapes on optical circuit switches";
+const char plugin_type[] = "job_submit/ocs";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+#pragma GCC visibility pop
+
+/* slurmctld calls from several threads; the placers have working memory. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+int init(void)
+{
+	if (xstrcasestr(slurm_conf.sched_params, "extra_constraints")) {
+		error("job_submit/ocs: SchedulerParameters=extra_constraints reads Extra as a constraint on nodes, but Extra carries the shapes; remove extra_constraints from slurm.conf");
+		return SLURM_ERROR;
+	}
+	return SLURM_SUCCESS;
+}
+
+int fini(void)
+{
+	pthread_mutex_lock(&lock);
+	ocs_site_close();
+	pthread_mutex_unlock(&lock);
+	return SLURM_SUCCESS;
+}
+
+/* Shapes need both other plugins and the prologs.  0, or -1 with ERR naming the line. */
+static int configured(struct ocs_error *err)
+{
+	const uint16_t flags = PROLOG_FLAG_ALLOC | PROLOG_FLAG_DEFER_BATCH;
+	const char *line = NULL;
+
+	if (xstrcmp(slurm_conf.select_type, "select/cons_tres_ocs"))
+		line = "SelectType=select/cons_tres_ocs";
+	else if (xstrcmp(slurm_conf.topology_plugin, "topology/ocs"))
+		line = "TopologyPlugin=topology/ocs";
+	else if ((slurm_conf.prolog_flags & flags) != flags)
+		line = "PrologFlags=Alloc,DeferBatch";
+	if (!line)
+		return 0;
+	return ocs_error_set(err, OCS_ERROR,
+		"--shape cannot be served: slurm.conf lacks %s; ask the administrator, or submit with -N and without --shape",
+		line);
+}
+
+/* What a shape means for a job: see ocs_site_ask. */
+static int ask(const struct ocs_shape *shape, const char *partition,
+	       struct ocs_answer *answer, struct ocs_error *err)
+{
+	if (!partition && default_part_loc)
+		partition = default_part_loc->name;
+	return ocs_site_ask(partition, shape, answer, err);
+}
+
+/* Tasks per node, where CPUs suffice for one per XPU. */
+static bool cpus_suffice(const struct ocs_answer *answer, uint16_t cpus_per_task)
+{
+	node_record_t *node = find_node_record((char *)answer->some_node);
+	uint32_t each = cpus_per_task && cpus_per_task != NO_VAL16 ? cpus_per_task : 1;
+
+	return !node || !node->config_ptr ||
+	       (uint64_t)answer->node_xpus * each <= node->config_ptr->cpus;
+}
+
+/* Sets the node count; refuses one of the user's that differs. */
+static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nodes,
+		     struct ocs_error *err)
+{
+	uint32_t n = (uint32_t)nodes, min = job->min_nodes, max = job->max_nodes;
+	char text[OCS_SHAPE_TEXT], words[OCS_SHAPE_TEXT];
+
+	if (min == NO_VAL)
+		min = 0;
+	if (max == NO_VAL || !max)
+		max = INFINITE;
+	if (n < min || n > max) {
+		if (max == INFINITE || min == max)
+			snprintf(words, sizeof(words), "%u", min);
+		else
+			snprintf(words, sizeof(words), "%u-%u", min, max);
+		return ocs_error_set(err, OCS_USAGE,
+			"--shape=%s needs %u node%s, but -N asks for %s; leave -N out",
+			ocs_shape_format(shape, text), n, n == 1 ? "" : "s", words);
+	}
+	if (job->req_nodes && *job->req_nodes) {
+		hostlist_t *list = hostlist_create(job->req_nodes);
+		int count = 0;
+
+		if (list) {
+			hostlist_uniq(list);
+			count = hostlist_count(list);
+			hostlist_destroy(list);
+		}
+		if (count > nodes)
+			return ocs_error_set(err, OCS_USAGE,
+				"--shape=%s needs %u node%s, but -w names %d; name at most %u",
+				ocs_shape_format(shape, text), n, n == 1 ? "" : "s", count, n);
+	}
+	job->min_nodes = job->max_nodes = n;
+	xfree(job->job_size_str);
+	return 0;
+}
+
+/* Nodes belong to one job, whose circuits would be useless without all of them. */
+static void whole_nodes(job_desc_msg_t *job)
+{
+	job->shared = JOB_SHARED_NONE;
+	job->kill_on_node_fail = 1;
+}
+
+static void set_tasks(job_desc_msg_t *job, const struct ocs_shape *shape,
+		      const struct ocs_answer *answer)
+{
+	if (job->num_tasks != NO_VAL || answer->node_xpus < 1)
+		return;
+	if ((job->ntasks_per_node != NO_VAL16 && job->ntasks_per_node) ||
+	    (job->ntasks_per_tres != NO_VAL16 && job->ntasks_per_tres))
+		return;
+	job->num_tasks = cpus_suffice(answer, job->cpus_per_task) ?
+		(uint32_t)shape->xpus : (uint32_t)answer->nodes;
+	job->min_cpus = job->num_tasks;
+	if (job->cpus_per_task != NO_VAL16 && job->cpus_per_task)
+		job->min_cpus *= job->cpus_per_task;
+}
+
+/* Replaces *EXTRA by the user's words and those of SHAPE. */
+static int set_extra(char **extra, const struct ocs_shape *shape, struct ocs_error *err)
+{
+	char *text = ocs_extra_with(*extra, shape);
+	int rc = 0;
+
+	if (strlen(text) > EXTRA_MAX) {
+		rc = ocs_error_set(err, OCS_USAGE,
+			"--extra and --shape together are %zu bytes, Slurm takes %d; shorten --extra",
+			strlen(text), EXTRA_MAX);
+	} else {
+		xfree(*extra);
+		*extra = xstrdup(text);
+	}
+	free(text);
+	return rc;
+}
+
+/* The prolog believes OCS_* in the job's SPANK environment: only slurmctld's
+ * select plugin may put it there. */
+static void drop_reserved(job_desc_msg_t *job)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
+		if (ocs_request_reserved(job->spank_job_env[i]))
+			xfree(job->spank_job_env[i]);
+		else
+			job->spank_job_env[kept++] = job->spank_job_env[i];
+	}
+	for (uint32_t i = kept; i < job->spank_job_env_size; i++)
+		job->spank_job_env[i] = NULL;
+	job->spank_job_env_size = kept;
+}
+
+static int submit(job_desc_msg_t *job, struct ocs_error *err)
+{
+	struct ocs_request request;
+	struct ocs_answer answer;
+	struct ocs_shape shape;
+	bool demand;
+	int has;
+
+	drop_reserved(job);
+	ocs_request_read(job->spank_job_env, job->spank_job_env_size, &request);
+	has = ocs_request_shape(&request, &shape, err);
+	demand = request.value[OCS_OPTION_DEMAND] != NULL;
+	ocs_request_free(&request);
+	/* Extra may also be used directly, as scontrol update does. */
+	if (!has)
+		has = ocs_shape_extra_parse(job->extra ? job->extra : "", &shape, err);
+	if (has < 0)
+		return -1;
+	if ((has || demand) && configured(err) < 0)
+		return -1;
+	if (ask(has ? &shape : NULL, job->partition, &answer, err) < 0) {
+		/* Unshaped jobs run whatever has become of ocs.yaml. */
+		return has || demand ? -1 : 0;
+	}
+	if (demand && !answer.planned)
+		return ocs_error_set(err, OCS_USAGE,
+			"--ocs-demand is for partitions on a direct fabric; leave it out here");
+	if (!has) {
+		if (answer.planned || answer.rails)
+			whole_nodes(job);
+		return 0;
+	}
+	if (set_nodes(job, &shape, answer.nodes, err) < 0 ||
+	    set_extra(&job->extra, &shape, err) < 0)
+		return -1;
+	set_tasks(job, &shape, &answer);
+	whole_nodes(job);
+	return 0;
+}
+
+int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg)
+{
+	struct ocs_error err = { 0 };
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rc = submit(job_desc, &err);
+	pthread_mutex_unlock(&lock);
+	if (!rc)
+		return SLURM_SUCCESS;
+	info("job_submit/ocs: uid %u refused: %s", submit_uid, err.text);
+	*err_msg = xstrdup(err.text);
+	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
+}
+
+static bool same_words(const struct ocs_shape *a, const struct ocs_shape *b)
+{
+	char *left = ocs_shape_extra_format(a), *right = ocs_shape_extra_format(b);
+	bool same = !strcmp(left, right);
+
+	free(left);
+	free(right);
+	return same;
+}
+
+/* A pending job gets another shape, partition or node count. */
+static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool had,
+			  const struct ocs_shape *old, const struct ocs_shape *shape,
+			  struct ocs_error *err)
+{
+	struct ocs_answer answer;
+
+	if (configured(err) < 0 ||
+	    ask(shape, job->partition ? job->partition : record->partition, &answer,
+		err) < 0 ||
+	    set_nodes(job, shape, answer.nodes, err) < 0)
+		return -1;
+	/* The count that was derived from the old shape follows the new one. */
+	if (record->details && job->num_tasks == NO_VAL && had &&
+	    record->details->num_tasks == (uint32_t)old->xpus)
+		set_tasks(job, shape, &answer);
+	whole_nodes(job);
+	return 0;
+}
+
+static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *err)
+{
+	struct ocs_shape old, shape;
+	bool had, sized = job->min_nodes != NO_VAL || job->max_nodes != NO_VAL ||
+			  (job->req_nodes && *job->req_nodes);
+	int has = 0;
+
+	had = ocs_shape_extra_parse(record->extra ? record->extra : "", &old, NULL) > 0;
+	if (job->extra) {
+		has = ocs_shape_extra_parse(job->extra, &shape, err);
+		if (has < 0)
+			return -1;
+	}
+	if (!has && !had)
+		return 0;
+	if (!has)
+		shape = old;
+	if (!IS_JOB_PENDING(record)) {
+		if (!had || !same_words(&old, &shape))
+			return ocs_error_set(err, OCS_USAGE,
+				"job %u has its nodes: its shape cannot change; cancel it and submit it anew",
+				record->job_id);
+		if (sized)
+			return ocs_error_set(err, OCS_USAGE,
+				"job %u has a shape: nodes cannot be added or given back; cancel it and submit it anew",
+				record->job_id);
+	} else if ((has && !(had && same_words(&old, &shape))) || sized || job->partition) {
+		if (modify_pending(job, record, had, &old, &shape, err) < 0)
+			return -1;
+	}
+	/* Text without a shape replaces the user's words only. */
+	return job->extra ? set_extra(&job->extra, &shape, err) : 0;
+}
+
+int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_uid,
+	       char **err_msg)
+{
+	struct ocs_error err = { 0 };
+	int rc;
+
+	pthread_mutex_lock(&lock);
+	rc = modify(job_desc, job_ptr, &err);
+	pthread_mutex_unlock(&lock);
+	if (!rc)
+		return SLURM_SUCCESS;
+	info("job_submit/ocs: uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id,
+	     err.text);
+	*err_msg = xstrdup(err.text);
+	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
+}

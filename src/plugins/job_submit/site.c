@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/job_submit/site.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/common/slurm_xlator.h"
+#include "src/common/read_config.h"
+#include "src/common/xmalloc.h"
+
+#include "src/fabric/fabric.h"
+#include "src/place/place.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+static struct {
+	char *path;
+	struct stat seen;
+	struct ocs_fabric *fabric;
+	struct ocs_placer **placers;	/* one per section, made when asked for */
+	struct ocs_error fault;		/* why there is no fabric */
+} site;
+
+void ocs_site_close(void)
+{
+	for (int i = 0; site.fabric && i < site.fabric->nsections; i++)
+		if (site.placers[i])
+			ocs_placer_destroy(site.placers[i]);
+	free(site.placers);
+	if (site.fabric)
+		ocs_fabric_destroy(site.fabric);
+	xfree(site.path);
+	memset(&site, 0, sizeof(site));
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
+	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Reads ocs.yaml if it is new.  0 if there is one to use, else -1 with ERR. */
+static int refresh(struct ocs_error *err)
+{
+	struct ocs_error fault = { 0 };
+	struct ocs_fabric *fabric;
+	struct stat now;
+	char *path;
+
+	if (!site.path)
+		site.path = get_extra_conf_path("ocs.yaml");
+	if (stat(site.path, &now) < 0) {
+		ocs_error_set(&fault, OCS_ERROR, "%s: %s", site.path, strerror(errno));
+	} else if (same_file(&now, &site.seen)) {
+		fault = site.fault;
+	} else {
+		site.seen = now;
+		fabric = ocs_fabric_open(site.path, &fault);
+		if (fabric) {
+			path = site.path;
+			site.path = NULL;
+			ocs_site_close();
+			site.path = path;
+			site.seen = now;
+			site.fabric = fabric;
+			site.placers = ocs_calloc(fabric->nsections ? fabric->nsections : 1,
+						  sizeof(*site.placers));
+		} else {
+			error("job_submit/ocs: %s%s", fault.text, site.fabric ?
+			      "; the description read before stays in force" : "");
+			site.fault = fault;
+		}
+	}
+	if (site.fabric)
+		return 0;
+	*err = fault;
+	return ocs_error_prefix(err, "shapes cannot be served");
+}
+
+/* The one section that serves all of PARTITIONS; NULL with ERR. */
+static const struct ocs_section *find_section(const char *partitions,
+					      struct ocs_error *err)
+{
+	const struct ocs_section *found = NULL;
+	char *copy = ocs_strdup(partitions ? partitions : ""), *save = NULL;
+	char *name = strtok_r(copy, ",", &save);
+
+	do {
+		const struct ocs_section *section = ocs_fabric_section(site.fabric, name);
+
+		if (!section) {
+			ocs_error_set(err, OCS_USAGE,
+				"partition %s has no optical circuit switches in ocs.yaml, so no --shape; choose another with -p",
+				name ? name : "(none)");
+			found = NULL;
+			break;
+		}
+		if (found && found != section) {
+			ocs_error_set(err, OCS_USAGE,
+				"-p %s: the partitions belong to different fabrics (%s and %s), on which shapes mean different things; name one",
+				partitions, found->name, section->name);
+			found = NULL;
+			break;
+		}
+		found = section;
+		name = name ? strtok_r(NULL, ",", &save) : NULL;
+	} while (name);
+	free(copy);
+	return found;
+}
+
+static int ask_torus(const struct ocs_section *section, const struct ocs_shape *shape,
+		     struct ocs_answer *answer, struct ocs_error *err)
+{
+	struct ocs_placer **placer = &site.placers[section->index];
+
+	answer->node_xpus = section->tile[0] * section->tile[1] * section->tile[2];
+	if (!shape)
+		return 0;
+	if (!*placer)
+		*placer = ocs_placer_create(site.fabric, section);
+	answer->nodes = ocs_place_node_count(*placer, shape, err);
+	return answer->nodes < 0 ? -1 : 0;
+}
+
+static int ask_servers(const struct ocs_section *section, const struct ocs_shape *shape,
+		       struct ocs_answer *answer, struct ocs_error *err)
+{
+	char text[OCS_SHAPE_TEXT];
+
+	answer->planned = section->kind == OCS_DIRECT;
+	answer->rails = section->kind == OCS_RAILS;
+	if (!shape)
+		return 0;
+	if (section->kind == OCS_REGION)
+		return ocs_error_set(err, OCS_USAGE,
+			"%s is a region, where jobs have no shape; leave --shape out",
+			section->name);
+	if (shape->xpus > section->nservers)
+		return ocs_error_set(err, OCS_NEVER,
+			"--shape=%s is %ld servers, %s has %d; --shape=%d would fit",
+			ocs_shape_format(shape, text), shape->xpus, section->name,
+			section->nservers, section->nservers);
+	answer->nodes = (int)shape->xpus;
+	return 0;
+}
+
+int ocs_site_ask(const char *partition, const struct ocs_shape *shape,
+		 struct ocs_answer *answer, struct ocs_error *err)
+{
+	const struct ocs_section *section;
+
+	memset(answer, 0, sizeof(*answer));
+	if (refresh(err) < 0)
+		return -1;
+	section = find_section(partition, err);
+	if (!section)
+		return shape ? -1 : 0;
+	if (section->nnodes)
+		answer->some_node = site.fabric->nodes[section->first_node].name;
+	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC)
+		return ask_torus(section, shape, answer, err);
+	return ask_servers(section, shape, answer, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLUGINS_SITE_H
+#define OCS_PLUGINS_SITE_H
+
+/* ocs.yaml as job_submit/ocs sees it: read again when the file changes, kept as it
+ * was if the new text is wrong.  Not thread-safe. */
+
+#include <stdbool.h>
+
+#include "src/fold/shape.h"
+
+struct ocs_error;
+
+struct ocs_answer {
+	int nodes;		/* that the shape needs */
+	int node_xpus;		/* XPUs of a node; 0 if they are no matter of shapes */
+	bool planned;		/* direct: every job gets a plan */
+	bool rails;		/* rails: every job gets its ports */
+	const char *some_node;	/* of the section; valid until the next call */
+};
+
+/* What SHAPE (NULL: none) means in PARTITION, which may be a list ("a,b"; all must be
+ * served by one section).  0, or -1 with ERR: OCS_NEVER with what would fit, or
+ * OCS_USAGE, or OCS_ERROR for an ocs.yaml that cannot be used.  Without a shape a
+ * partition that no section serves is no error (all members zero). */
+int ocs_site_ask(const char *partition, const struct ocs_shape *shape,
+		 struct ocs_answer *answer, struct ocs_error *err);
+
+void ocs_site_close(void);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLUGINS_NODESIDE_H
+#define OCS_PLUGINS_NODESIDE_H
+
+/* The parts of spank_ocs.so that run on compute nodes.  Each returns what the SPANK
+ * hook of that name returns. */
+
+#include <slurm/spank.h>
+
+struct ocs_settings;
+
+int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings);
+int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings);
+int ocs_user_init(spank_t spank, const struct ocs_settings *settings);
+int ocs_task_init(spank_t spank, const struct ocs_settings *settings);
+
+#endif

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/spank/request.h"
+
+#include <json-c/json.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+extern char **environ;
+
+static const struct {
+	const char *name, *plain, *inherited;
+} options[OCS_OPTIONS] = {
+	[OCS_OPTION_SHAPE] = { "shape", OCS_OPTION_PREFIX "shape",
+			       OCS_OPTION_INHERITED "shape" },
+	[OCS_OPTION_CONN] = { "conn-type", OCS_OPTION_PREFIX "conn_type",
+			      OCS_OPTION_INHERITED "conn_type" },
+	[OCS_OPTION_NO_ROTATE] = { "no-rotate", OCS_OPTION_PREFIX "no_rotate",
+				   OCS_OPTION_INHERITED "no_rotate" },
+	[OCS_OPTION_NO_FOLD] = { "no-fold", OCS_OPTION_PREFIX "no_fold",
+				 OCS_OPTION_INHERITED "no_fold" },
+	[OCS_OPTION_DEMAND] = { "ocs-demand", OCS_OPTION_PREFIX "ocs_demand",
+				OCS_OPTION_INHERITED "ocs_demand" },
+};
+
+const char *ocs_option_name(enum ocs_option option)
+{
+	return options[option].name;
+}
+
+const char *ocs_option_variable(enum ocs_option option, bool inherited)
+{
+	return inherited ? options[option].inherited : options[option].plain;
+}
+
+void ocs_request_free(struct ocs_request *request)
+{
+	for (int i = 0; i < OCS_OPTIONS; i++) {
+		free(request->value[i]);
+		request->value[i] = NULL;
+	}
+}
+
+void ocs_request_read(char *const *env, size_t count, struct ocs_request *request)
+{
+	memset(request, 0, sizeof(*request));
+	for (size_t i = 0; i < count; i++) {
+		const char *entry = env[i];
+
+		if (!entry)
+			continue;
+		if (!strncmp(entry, "SPANK_", 6))
+			entry += 6;
+		for (int o = 0; o < OCS_OPTIONS; o++) {
+			size_t length = strlen(options[o].plain);
+
+			if (strncmp(entry, options[o].plain, length) ||
+			    entry[length] != '=')
+				continue;
+			free(request->value[o]);
+			request->value[o] = ocs_strdup(entry + length + 1);
+		}
+	}
+}
+
+bool ocs_request_reserved(const char *entry)
+{
+	if (!strncmp(entry, "SPANK_", 6))
+		entry += 6;
+	return !strncmp(entry, "OCS_", 4);
+}
+
+int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape,
+		      struct ocs_error *err)
+{
+	if (!request->value[OCS_OPTION_SHAPE]) {
+		for (int i = OCS_OPTION_CONN; i <= OCS_OPTION_NO_FOLD; i++)
+			if (request->value[i])
+				return ocs_error_set(err, OCS_USAGE,
+					"--%s says how to lay a shape: give it with --shape, for example --shape=4x4x4",
+					options[i].name);
+		return 0;
+	}
+	if (ocs_shape_parse(request->value[OCS_OPTION_SHAPE],
+			    request->value[OCS_OPTION_CONN], shape, err) < 0)
+		return -1;
+	shape->no_rotate = request->value[OCS_OPTION_NO_ROTATE] != NULL;
+	shape->no_fold = request->value[OCS_OPTION_NO_FOLD] != NULL;
+	return 1;
+}
+
+static const char digits[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+static char *base64_encode(const char *data, size_t length)
+{
+	const unsigned char *in = (const unsigned char *)data;
+	char *text = ocs_calloc((length + 2) / 3 * 4 + 1, 1), *out = text;
+
+	for (size_t i = 0; i < length; i += 3) {
+		uint32_t group = (uint32_t)in[i] << 16;
+
+		if (i + 1 < length)
+			group |= (uint32_t)in[i + 1] << 8;
+		if (i + 2 < length)
+			group |= in[i + 2];
+		*out++ = digits[group >> 18];
+		*out++ = digits[group >> 12 & 63];
+		*out++ = i + 1 < length ? digits[group >> 6 & 63] : '=';
+		*out++ = i + 2 < length ? digits[group & 63] : '=';
+	}
+	return text;
+}
+
+char *ocs_demand_decode(const char *text)
+{
+	size_t length = strlen(text);
+	char *data, *out;
+
+	if (length % 4)
+		return NULL;
+	data = out = ocs_calloc(length / 4 * 3 + 1, 1);
+	for (size_t i = 0; i < length; i += 4) {
+		uint32_t group = 0;
+		int pad = 0;
+
+		for (int k = 0; k < 4; k++) {
+			char c = text[i + k];
+			const char *at = c ? strchr(digits, c) : NULL;
+
+			if (c == '=' && i + 4 == length && k >= 2)
+				pad++;
+			else if (!at || pad) {
+				free(data);
+				return NULL;
+			}
+			group = group << 6 | (at ? (uint32_t)(at - digits) : 0);
+		}
+		*out++ = group >> 16;
+		if (pad < 2)
+			*out++ = group >> 8;
+		if (!pad)
+			*out++ = group;
+	}
+	*out = '\0';
+	return data;
+}
+
+char *ocs_demand_load(const char *path, struct ocs_error *err)
+{
+	struct json_tokener *tokener;
+	struct json_object *json;
+	enum json_tokener_error fault;
+	size_t length, used;
+	char *data, *text = NULL;
+
+	data = ocs_file_read(path, OCS_DEMAND_MAX, &length, err);
+	if (!data)
+		return NULL;
+	tokener = json_tokener_new();
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+	json = json_tokener_parse_ex(tokener, data, (int)length + 1);
+	fault = json_tokener_get_error(tokener);
+	used = json_tokener_get_parse_end(tokener);
+	if (fault != json_tokener_success)
+		ocs_error_set(err, OCS_USAGE, "%s: not JSON at byte %zu: %s", path,
+			      used, json_tokener_error_desc(fault));
+	else if (!json_object_is_type(json, json_type_object) || strlen(data) != length)
+		ocs_error_set(err, OCS_USAGE,
+			      "%s: a demand is one JSON object, such as {\"allreduce\":[{\"members\":[0,1,2,3],\"bytes\":1000000}]}",
+			      path);
+	else
+		text = base64_encode(data, length);
+	json_object_put(json);
+	json_tokener_free(tokener);
+	free(data);
+	return text;
+}
+
+char *ocs_exported_add(char *list, const char *name, const char *value)
+{
+	struct ocs_text text = { 0 };
+
+	if (list)
+		ocs_text_add(&text, "%s;", list);
+	ocs_text_add(&text, "%s=", name);
+	for (; *value; value++)
+		if (*value == '%' || *value == ';')
+			ocs_text_add(&text, "%%%02X", *value);
+		else
+			ocs_text_add(&text, "%c", *value);
+	free(list);
+	return ocs_text_take(&text);
+}
+
+bool ocs_exported_next(const char **list, char **name, char **value)
+{
+	while (*list && **list) {
+		const char *start = *list, *end = strchrnul(start, ';');
+		const char *equals = memchr(start, '=', end - start);
+		struct ocs_text text = { 0 };
+
+		*list = *end ? end + 1 : end;
+		if (!equals || equals == start)
+			continue;
+		for (const char *at = equals + 1; at < end; at++) {
+			if (end - at > 2 && !strncmp(at, "%25", 3)) {
+				ocs_text_add(&text, "%%");
+				at += 2;
+			} else if (end - at > 2 && !strncmp(at, "%3B", 3)) {
+				ocs_text_add(&text, ";");
+				at += 2;
+			} else {
+				ocs_text_add(&text, "%c", *at);
+			}
+		}
+		*name = ocs_asprintf("%.*s", (int)(equals - start), start);
+		*value = ocs_text_take(&text);
+		return true;
+	}
+	return false;
+}
+
+/* NCCL_* that this project set for the outer job are no wish of the user's. */
+static void exported_drop(void)
+{
+	char *copy, *name, *value;
+	const char *list = getenv(OCS_ENV_EXPORTED);
+
+	if (!list)
+		return;
+	copy = ocs_strdup(list);
+	list = copy;
+	while (ocs_exported_next(&list, &name, &value)) {
+		const char *now = getenv(name);
+
+		if (now && !strcmp(now, value))
+			unsetenv(name);
+		free(name);
+		free(value);
+	}
+	free(copy);
+}
+
+void ocs_inherited_drop(bool all)
+{
+	for (int i = 0; i < OCS_OPTIONS; i++) {
+		unsetenv(options[i].plain);
+		unsetenv(options[i].inherited);
+	}
+	unsetenv(OCS_ENV_SHAPE);
+	unsetenv(OCS_ENV_CONN);
+	if (!all)
+		return;
+	exported_drop();
+	for (char **entry = environ; entry && *entry;) {
+		const char *equals = strchr(*entry, '=');
+
+		if (equals && !strncmp(*entry, OCS_ENV_PREFIX, strlen(OCS_ENV_PREFIX))) {
+			char *name = ocs_asprintf("%.*s", (int)(equals - *entry), *entry);
+
+			unsetenv(name);
+			free(name);
+			entry = environ;
+		} else {
+			entry++;
+		}
+	}
+}

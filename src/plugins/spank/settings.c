@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/spank/settings.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+static int seconds(const char *argument, const char *value, int *target,
+		   struct ocs_error *err)
+{
+	long number;
+
+	if (ocs_number_parse(value, 1, 86400, &number) < 0)
+		return ocs_error_set(err, OCS_USAGE,
+				     "plugstack argument %s: give seconds from 1 to 86400",
+				     argument);
+	*target = (int)number;
+	return 0;
+}
+
+int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
+		       struct ocs_error *err)
+{
+	*settings = (struct ocs_settings){
+		.helper = OCS_HELPER, .dir = "/run/ocs",
+		.epilog_s = 60, .helper_s = 60,
+	};
+	for (int i = 0; i < argc; i++) {
+		const char *value = strchr(argv[i], '=');
+		size_t length = value ? (size_t)(value - argv[i]) : 0;
+		int rc = 0;
+
+#define IS(name) (length == strlen(name) && !strncmp(argv[i], name, length))
+		value = value && value[1] ? value + 1 : NULL;
+		if (value && IS("ocsd"))
+			settings->ocsd = value;
+		else if (value && IS("conf"))
+			settings->conf = value;
+		else if (value && IS("helper"))
+			settings->helper = value;
+		else if (value && IS("dir"))
+			settings->dir = value;
+		else if (value && IS("prolog_timeout"))
+			rc = seconds(argv[i], value, &settings->prolog_s, err);
+		else if (value && IS("epilog_timeout"))
+			rc = seconds(argv[i], value, &settings->epilog_s, err);
+		else if (value && IS("helper_timeout"))
+			rc = seconds(argv[i], value, &settings->helper_s, err);
+		else
+			rc = ocs_error_set(err, OCS_USAGE,
+				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, conf=, helper=, dir=, prolog_timeout=, epilog_timeout= and helper_timeout=",
+				argv[i]);
+#undef IS
+		if (rc < 0)
+			return -1;
+	}
+	return 0;
+}
+
+char *ocs_settings_job_dir(const struct ocs_settings *settings, const char *node,
+			   uint32_t job)
+{
+	struct ocs_text text = { 0 };
+
+	for (const char *at = settings->dir; *at; at++) {
+		if (at[0] == '%' && at[1] == 'n') {
+			ocs_text_add(&text, "%s", node ? node : "");
+			at++;
+		} else {
+			ocs_text_add(&text, "%c", *at);
+		}
+	}
+	ocs_text_add(&text, "/%u", job);
+	return ocs_text_take(&text);
+}
+
+char *ocs_settings_fabric(const struct ocs_settings *settings)
+{
+	const char *conf = getenv("SLURM_CONF"), *slash;
+	char *(*extra)(char *);
+
+	if (settings->conf)
+		return ocs_strdup(settings->conf);
+	slash = conf ? strrchr(conf, '/') : NULL;
+	if (slash)
+		return ocs_asprintf("%.*s/ocs.yaml", (int)(slash - conf), conf);
+	/* Where this Slurm was built to look; not in its public headers. */
+	*(void **)&extra = dlsym(RTLD_DEFAULT, "slurm_get_extra_conf_path");
+	if (!extra)
+		*(void **)&extra = dlsym(RTLD_DEFAULT, "get_extra_conf_path");
+	if (extra) {
+		/* The result is Slurm's xmalloc memory: kept, once per process. */
+		char *path = extra((char *)"ocs.yaml");
+
+		if (path)
+			return ocs_strdup(path);
+	}
+	return ocs_strdup("/etc/slurm/ocs.yaml");
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The environment of a job's batch script, steps and tasks. */
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/place/ranks.h"
+#include "src/plugins/spank/nodeside.h"
+#include "src/plugins/spank/request.h"
+#include "src/plugins/spank/settings.h"
+#include "src/plugins/spank/slurm_api.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define FILE_LIMIT (64 << 20)
+
+/* Read once in slurmstepd, inherited by the tasks that it forks. */
+static struct ocs_ranks *job_ranks;
+
+static bool starts(const char *entry, const char *prefix)
+{
+	return !strncmp(entry, prefix, strlen(prefix));
+}
+
+/* Variables that reach a job only because it was submitted from inside another, or
+ * because sbatch leaves them behind. */
+static bool stale(const char *entry)
+{
+	return starts(entry, OCS_ENV_PREFIX) || starts(entry, OCS_ENV_SHAPE "=") ||
+	       starts(entry, OCS_ENV_CONN "=") || starts(entry, OCS_OPTION_PREFIX) ||
+	       starts(entry, OCS_OPTION_INHERITED) ||
+	       starts(entry, "SPANK_" OCS_OPTION_PREFIX);
+}
+
+static const char *job_env_get(char **env, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (; env && *env; env++)
+		if (!strncmp(*env, name, length) && (*env)[length] == '=')
+			return *env + length + 1;
+	return NULL;
+}
+
+static void drop_stale(spank_t spank)
+{
+	char **env = NULL, *name, *value, *list = NULL;
+	const char *rest;
+	bool again = true;
+
+	if (spank_get_item(spank, S_JOB_ENV, &env) != ESPANK_SUCCESS)
+		return;
+	rest = job_env_get(env, OCS_ENV_EXPORTED);
+	if (rest)
+		list = ocs_strdup(rest);
+	rest = list;
+	while (list && ocs_exported_next(&rest, &name, &value)) {
+		const char *now = job_env_get(env, name);
+
+		if (now && !strcmp(now, value)) {
+			spank_unsetenv(spank, name);
+			spank_get_item(spank, S_JOB_ENV, &env);
+		}
+		free(name);
+		free(value);
+	}
+	free(list);
+	while (again) {
+		again = false;
+		if (spank_get_item(spank, S_JOB_ENV, &env) != ESPANK_SUCCESS)
+			return;
+		for (; env && *env && !again; env++) {
+			if (!stale(*env))
+				continue;
+			name = ocs_asprintf("%.*s", (int)strcspn(*env, "="), *env);
+			again = spank_unsetenv(spank, name) == ESPANK_SUCCESS;
+			free(name);
+		}
+	}
+}
+
+/* TEXT: lines NAME=VALUE.  What the user set wins, except SLURM_OCS_*, which
+ * describes what is. */
+static void export_lines(spank_t spank, char *text)
+{
+	char *exported = NULL, *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *value = strchr(line, '=');
+
+		if (!value || value == line)
+			continue;
+		*value++ = '\0';
+		if (starts(line, OCS_ENV_PREFIX))
+			spank_setenv(spank, line, value, 1);
+		else if (spank_setenv(spank, line, value, 0) == ESPANK_SUCCESS)
+			exported = ocs_exported_add(exported, line, value);
+	}
+	if (exported)
+		spank_setenv(spank, OCS_ENV_EXPORTED, exported, 1);
+	free(exported);
+}
+
+static struct ocs_ranks *load_ranks(const char *dir)
+{
+	char *path = ocs_asprintf("%s/ranks", dir);
+	struct ocs_error err = { 0 };
+	struct ocs_ranks *ranks = NULL;
+	char *text = NULL;
+
+	/* No such file: a rail job without a shape. */
+	if (!access(path, F_OK))
+		text = ocs_file_read(path, FILE_LIMIT, NULL, &err);
+	if (text)
+		ranks = ocs_ranks_parse(text, &err);
+	if (!ranks && err.code)
+		slurm_error("spank_ocs: %s: %s", path, err.text);
+	free(text);
+	free(path);
+	return ranks;
+}
+
+int ocs_user_init(spank_t spank, const struct ocs_settings *settings)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	struct ocs_error err = { 0 };
+	char *dir, *path, *text;
+	uint32_t job;
+
+	drop_stale(spank);
+	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
+		return ESPANK_SUCCESS;
+	dir = ocs_settings_job_dir(settings, node, job);
+	path = ocs_asprintf("%s/env", dir);
+	if (!access(path, F_OK)) {
+		text = ocs_file_read(path, FILE_LIMIT, NULL, &err);
+		if (text) {
+			export_lines(spank, text);
+			spank_setenv(spank, OCS_ENV_DIR, dir, 1);
+			job_ranks = load_ranks(dir);
+		} else {
+			slurm_error("spank_ocs: %s", err.text);
+		}
+		free(text);
+	}
+	free(path);
+	free(dir);
+	return ESPANK_SUCCESS;
+}
+
+/* Slurm lists all GPUs of the node for every task of a job that owns it; the order of
+ * coordinates need not be that of the devices. */
+static void narrow_devices(spank_t spank, int device)
+{
+	static const char *const lists[] = {
+		"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
+	};
+	char value[1024], gpus[1024];
+
+	if (spank_getenv(spank, "SLURM_STEP_GPUS", gpus, sizeof(gpus)) != ESPANK_SUCCESS &&
+	    spank_getenv(spank, "SLURM_JOB_GPUS", gpus, sizeof(gpus)) != ESPANK_SUCCESS)
+		return;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		char *save = NULL, *entry;
+		int at = 0;
+
+		if (spank_getenv(spank, lists[i], value, sizeof(value)) != ESPANK_SUCCESS)
+			continue;
+		entry = strtok_r(value, ",", &save);
+		while (entry && at++ < device)
+			entry = strtok_r(NULL, ",", &save);
+		if (entry)
+			spank_setenv(spank, lists[i], entry, 1);
+	}
+}
+
+static void set_task(spank_t spank, const char *node, int local, int ntasks)
+{
+	struct ocs_text coords = { 0 }, devices = { 0 };
+	struct ocs_error err = { 0 };
+	char number[16];
+	int *share = NULL, count, rank;
+
+	count = ocs_ranks_share(job_ranks, node, local, ntasks, &share, &err);
+	rank = count < 0 ? -1 : ocs_ranks_rank(job_ranks, node, local, ntasks, &err);
+	if (rank < 0) {
+		slurm_error("spank_ocs: no coordinate for task %d of node %s: %s", local,
+			    node, err.text);
+		free(share);
+		return;
+	}
+	for (int i = 0; i < count; i++) {
+		int coord[OCS_SHAPE_DIMS];
+
+		ocs_shape_coord(&job_ranks->shape, share[i], coord);
+		for (int d = 0; d < job_ranks->shape.ndim; d++)
+			ocs_text_add(&coords, "%s%d", d ? "," : i ? ";" : "", coord[d]);
+		ocs_text_add(&devices, "%s%d", i ? "," : "",
+			     job_ranks->device[share[i]]);
+	}
+	snprintf(number, sizeof(number), "%d", rank);
+	spank_setenv(spank, "SLURM_OCS_RANK", number, 1);
+	spank_setenv(spank, "SLURM_OCS_COORDS", coords.data ? coords.data : "", 1);
+	spank_setenv(spank, "SLURM_OCS_DEVICES", devices.data ? devices.data : "", 1);
+	if (count == 1) {
+		spank_setenv(spank, "SLURM_OCS_COORD", coords.data, 1);
+		if (ntasks > 1)
+			narrow_devices(spank, job_ranks->device[share[0]]);
+	}
+	ocs_text_free(&coords);
+	ocs_text_free(&devices);
+	free(share);
+}
+
+int ocs_task_init(spank_t spank, const struct ocs_settings *settings)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	uint32_t step, ntasks;
+	char name[256];
+	int local;
+
+	(void)settings;
+	if (!job_ranks || spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
+	    step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP ||
+	    step == SLURM_EXTERN_CONT)
+		return ESPANK_SUCCESS;
+	if (spank_get_item(spank, S_TASK_ID, &local) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ntasks) != ESPANK_SUCCESS)
+		return ESPANK_SUCCESS;
+	if (!node && spank_getenv(spank, "SLURMD_NODENAME", name, sizeof(name)) ==
+	    ESPANK_SUCCESS)
+		node = name;
+	if (node)
+		set_task(spank, node, local, (int)ntasks);
+	return ESPANK_SUCCESS;
+}
