@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Whatever a switch sends: the parser stays within its memory, its messages are
+ * printable, and a table that is accepted has one peer for each port. */
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/switch/tl1.h"
+
+#define SIZE 32
+
+static void check_text(const struct ocs_text *text)
+{
+	if (text->length && strlen(text->data) != text->length)
+		abort();
+	for (size_t i = 0; i < text->length; i++)
+		if ((text->data[i] < ' ' && text->data[i] != '\n') || text->data[i] > '~')
+			abort();
+}
+
+static void check_message(const struct ocs_tl1_message *message)
+{
+	const struct ocs_tl1_dialect *dialect = ocs_tl1_dialect_find("polatis");
+	struct ocs_table table;
+	bool used[SIZE + 1] = { false };
+	int size;
+
+	check_text(&message->body);
+	check_text(&message->comment);
+	if (message->autonomous ? !message->body.length : !message->code[0] || !message->ctag[0])
+		abort();
+	ocs_tl1_parse_size(dialect, message->body.data, &size, NULL);
+	ocs_table_init(&table, SIZE);
+	if (ocs_tl1_parse_table(dialect, message->body.data, &table, NULL) == 0) {
+		for (int in = 1; in <= SIZE; in++) {
+			int out = table.out[in];
+
+			if (out && (out <= SIZE || out > 2 * SIZE || used[out - SIZE]))
+				abort();
+			if (out)
+				used[out - SIZE] = true;
+		}
+	}
+	ocs_table_free(&table);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+	struct ocs_tl1_parser parser = { 0 };
+	struct ocs_tl1_message message;
+	char *command = strndup((const char *)data, length);
+
+	/* Must not read past the end of anything either. */
+	ocs_tl1_dangerous(command);
+	free(command);
+	for (size_t i = 0; i < length; i++) {
+		int rc = ocs_tl1_parser_byte(&parser, (char)data[i], &message);
+
+		if (rc < 0)
+			break;
+		if (rc) {
+			check_message(&message);
+			ocs_tl1_message_free(&message);
+		}
+	}
+	ocs_tl1_parser_free(&parser);
+	return 0;
+}
