@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/client/client.h"
@@ -164,17 +165,45 @@ static struct json_object *ask(const struct visit *visit, const char *op,
 	return reply;
 }
 
-/* 1: the job is no longer in this allocation; 0: it is; -1: slurmctld does not say. */
-static int job_left(const struct visit *visit)
+/* The prolog's process has not loaded Slurm's plugins, and Slurm ends a process that cannot
+ * reach its daemon in some cases: questions to slurmctld are asked by a child.
+ * Returns what QUESTION returns (0 to 100), or -1 if there was no answer. */
+static int in_child(const struct visit *visit, int (*question)(const struct visit *visit,
+							       const char *text),
+		    const char *text)
+{
+	int status, left = 60000;
+	pid_t pid = fork(), done = 0;
+
+	if (!pid) {
+		slurm_init(NULL);
+		_exit(question(visit, text));
+	}
+	if (pid < 0)
+		return -1;
+	for (; left > 0 && !done; left -= 10) {
+		done = waitpid(pid, &status, WNOHANG);
+		if (!done)
+			usleep(10000);
+	}
+	if (!done) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+	}
+	return done == pid && WIFEXITED(status) && WEXITSTATUS(status) <= 100 ?
+		WEXITSTATUS(status) : -1;
+}
+
+static int ask_left(const struct visit *visit, const char *text)
 {
 	job_info_msg_t *reply = NULL;
 	char *epoch = ocs_asprintf("ocs epoch=%llu ", (unsigned long long)visit->epoch);
 	int left = 1;
 
+	(void)text;
 	if (slurm_load_job(&reply, visit->job, SHOW_ALL)) {
-		left = errno == ESLURM_INVALID_JOB_ID ? 1 : -1;
 		free(epoch);
-		return left;
+		return errno == ESLURM_INVALID_JOB_ID ? 1 : 101;
 	}
 	for (uint32_t i = 0; i < reply->record_count; i++) {
 		const slurm_job_info_t *job = &reply->job_array[i];
@@ -192,22 +221,30 @@ static int job_left(const struct visit *visit)
 	return left;
 }
 
+/* 1: the job is no longer in this allocation; 0: it is; -1: slurmctld does not say. */
+static int job_left(const struct visit *visit)
+{
+	return in_child(visit, ask_left, NULL);
+}
+
+static int ask_removal(const struct visit *visit, const char *text)
+{
+	if (!slurm_requeue(visit->job, JOB_REQUEUE_HOLD) || ask_left(visit, NULL) != 0)
+		return 0;
+	slurm_notify_job(visit->job, (char *)text);
+	return slurm_kill_job(visit->job, SIGKILL, 0) ? 1 : 0;
+}
+
 /* Nothing on this node is wrong, but the job cannot have its circuits and slurmctld's side
  * of slurm-ocs did not take it away: do so from here, so that neither the script runs
  * without circuits nor a healthy node is drained. */
 static void take_away(const struct visit *visit, const char *why)
 {
-	int rc;
+	char *text = ocs_asprintf("circuits could not be made: %s", why);
 
-	slurm_error("spank_ocs: job %u: %s; requeued and held", visit->job, why);
-	rc = slurm_requeue(visit->job, JOB_REQUEUE_HOLD);
-	if (rc && job_left(visit) == 0) {
-		char *text = ocs_asprintf("circuits could not be made: %s", why);
-
-		slurm_notify_job(visit->job, text);
-		slurm_kill_job(visit->job, SIGKILL, 0);
-		free(text);
-	}
+	slurm_error("spank_ocs: job %u is taken off its nodes: %s", visit->job, text);
+	in_child(visit, ask_removal, text);
+	free(text);
 }
 
 /* Waits for the job's circuits.  The reply of ocsd, or NULL: *RC is what the prolog

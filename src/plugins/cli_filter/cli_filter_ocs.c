@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* cli_filter/ocs: starts the tasks of a step in the order of the job's coordinates, gives
+ * a direct srun --shape one task per XPU, and keeps jobs submitted from inside a
+ * shaped one from inheriting anything. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slurm/slurm_errno.h"
+#include "src/common/slurm_xlator.h"
+#include "src/common/read_config.h"
+#include "src/common/slurm_opt.h"
+#include "src/common/xmalloc.h"
+#include "src/common/xstring.h"
+
+#include "src/place/ranks.h"
+#include "src/plugins/cli_filter/ring.h"
+#include "src/plugins/spank/request.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define UNSET ((int)NO_VAL)	/* of options that are plain numbers */
+
+#pragma GCC visibility push(default)
+extern const char plugin_name[], plugin_type[];
+extern const uint32_t plugin_version;
+extern int init(void);
+extern int fini(void);
+extern int cli_filter_p_setup_defaults(slurm_opt_t *opt, bool early);
+extern int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset);
+extern void cli_filter_p_post_submit(int offset, uint32_t jobid, uint32_t stepid);
+const char plugin_name[] = "Task order on optical circuit switches";
+const char plugin_type[] = "cli_filter/ocs";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+#pragma GCC visibility pop
+
+int init(void)
+{
+	return SLURM_SUCCESS;
+}
+
+int fini(void)
+{
+	return SLURM_SUCCESS;
+}
+
+int cli_filter_p_setup_defaults(slurm_opt_t *opt, bool early)
+{
+	if (!opt->srun_opt && getenv("SLURM_JOB_ID"))
+		ocs_inherited_drop(true);
+	return SLURM_SUCCESS;
+}
+
+void cli_filter_p_post_submit(int offset, uint32_t jobid, uint32_t stepid)
+{
+}
+
+static bool tasks_given(slurm_opt_t *opt)
+{
+	return opt->ntasks_set || opt->ntasks_per_node != UNSET ||
+	       opt->ntasks_per_tres != UNSET || opt->ntasks_per_gpu != UNSET;
+}
+
+/* srun --shape that makes its own allocation: one task per XPU, as for sbatch. */
+static void new_allocation(slurm_opt_t *opt, const char *asked)
+{
+	struct ocs_shape shape;
+
+	if (tasks_given(opt) || ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
+		return;
+	opt->ntasks = (int)shape.xpus;
+	opt->ntasks_set = true;
+}
+
+/* srun --jobid=N --shape=...: spank_ocs compares only inside the job. */
+static int other_job(uint32_t job, const char *asked)
+{
+	char want[OCS_SHAPE_TEXT], *have;
+	struct ocs_error err = { 0 };
+	struct ocs_shape shape;
+	int rc = SLURM_SUCCESS;
+
+	if (ocs_shape_parse(asked, NULL, &shape, &err) < 0) {
+		error("%s", err.text);
+		return SLURM_ERROR;
+	}
+	have = ocs_ring_shape(job, &err);
+	if (!have) {
+		error("--shape: %s", err.text);
+		return SLURM_ERROR;
+	}
+	if (strcmp(have, ocs_shape_format(&shape, want))) {
+		error("--shape=%s: job %u has %s%s, and a step cannot have another; leave --shape out",
+		      want, job, *have ? "the shape " : "no shape", have);
+		rc = SLURM_ERROR;
+	}
+	free(have);
+	return rc;
+}
+
+/* Where the user chose nodes or an order, ours does not interfere. */
+static bool free_to_order(slurm_opt_t *opt, const struct ocs_ranks *ranks)
+{
+	if (opt->distribution != SLURM_DIST_UNKNOWN || opt->nodelist || opt->exclude ||
+	    opt->srun_opt->relative != UNSET || opt->srun_opt->no_alloc)
+		return false;
+	if (!ranks || !slurm_option_set_by_cli(opt, 'N'))
+		return true;
+	return opt->min_nodes == ranks->nnodes &&
+	       (!opt->max_nodes || opt->max_nodes == ranks->nnodes);
+}
+
+/* The number of tasks the step will have: what the command line says, then what
+ * the job says, then one per XPU. */
+static int count_tasks(slurm_opt_t *opt, const struct ocs_ranks *ranks)
+{
+	if (slurm_option_set_by_cli(opt, 'n'))
+		return opt->ntasks;
+	if (slurm_option_set_by_cli(opt, LONG_OPT_NTASKSPERNODE))
+		return opt->ntasks_per_node * ranks->nnodes;
+	if (opt->ntasks_set)
+		return opt->ntasks;
+	if (opt->ntasks_per_node != UNSET)
+		return opt->ntasks_per_node * ranks->nnodes;
+	return ranks->nxpus;
+}
+
+/* The job that component OFFSET of the step runs in, and its directory if this is one
+ * of its nodes.  NO_VAL if there is nothing to ask about. */
+static uint32_t step_job(slurm_opt_t *opt, int offset, const char **dir)
+{
+	const char *here = getenv("SLURM_JOB_ID"), *size = getenv("SLURM_HET_SIZE");
+	uint32_t job = opt->srun_opt->jobid;
+	char name[64];
+
+	*dir = NULL;
+	if (offset > 0 && size && atoi(size) > 1) {
+		const char *part;
+
+		snprintf(name, sizeof(name), "SLURM_JOB_ID_HET_GROUP_%d", offset);
+		part = getenv(name);
+		return part ? strtoul(part, NULL, 10) : NO_VAL;
+	}
+	if (!here || strtoul(here, NULL, 10) != job)
+		return job;
+	*dir = getenv(OCS_ENV_DIR);
+	/* On a node of the job, a shape would have left its mark. */
+	if (!*dir && getenv("SLURMD_NODENAME"))
+		return NO_VAL;
+	return job;
+}
+
+static void order_step(slurm_opt_t *opt, int offset)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_ranks *ranks;
+	char *path, *hosts;
+	const char *dir;
+	uint32_t job;
+	int tasks;
+
+	if (opt->srun_opt->interactive || !free_to_order(opt, NULL))
+		return;
+	job = step_job(opt, offset, &dir);
+	if (job == NO_VAL)
+		return;
+	path = get_extra_conf_path((char *)"ocs.yaml");
+	ranks = ocs_ring_ranks(job, dir, path, &err);
+	xfree(path);
+	if (!ranks) {
+		if (err.code)
+			verbose("cli_filter/ocs: tasks stay in Slurm's order: %s", err.text);
+		return;
+	}
+	tasks = count_tasks(opt, ranks);
+	if (free_to_order(opt, ranks) &&
+	    (hosts = ocs_ring_hosts(ranks, tasks, &err))) {
+		opt->ntasks = tasks;
+		opt->ntasks_set = true;
+		opt->distribution = SLURM_DIST_ARBITRARY;
+		opt->nodes_set = false;
+		opt->nodelist = xstrdup(hosts);
+		free(hosts);
+	} else {
+		debug("cli_filter/ocs: tasks stay in Slurm's order: %s", err.text);
+	}
+	ocs_ranks_destroy(ranks);
+}
+
+int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
+{
+	const char *asked = getenv(OCS_ENV_ASKED);
+
+	if (!opt->srun_opt)
+		return SLURM_SUCCESS;
+	if (opt->srun_opt->jobid == NO_VAL) {
+		if (asked)
+			new_allocation(opt, asked);
+		return SLURM_SUCCESS;
+	}
+	if (asked && !getenv("SLURM_JOB_ID") &&
+	    other_job(opt->srun_opt->jobid, asked) != SLURM_SUCCESS)
+		return SLURM_ERROR;
+	order_step(opt, offset);
+	return SLURM_SUCCESS;
+}
