@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/controller/state.h"
+#include "src/util/text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ocs_state ocs_state = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake_fd = -1 };
+
+static void fabric_drop(void)
+{
+	struct ocs_state *s = &ocs_state;
+
+	if (!s->fabric)
+		return;
+	while (s->allocations)
+		ocs_allocation_remove(s->allocations);
+	ocs_waiting_clear_all();
+	ocs_faults_reset();
+	for (int i = 0; i < s->fabric->nsections; i++) {
+		ocs_placer_destroy(s->sections[i].placer);
+		ocs_occupancy_destroy(s->sections[i].scratch);
+	}
+	free(s->sections);
+	free(s->holds);
+	free(s->switches);
+	s->sections = NULL;
+	s->holds = NULL;
+	s->switches = NULL;
+	ocs_fabric_destroy(s->fabric);
+	s->fabric = NULL;
+}
+
+int ocs_controller_open(const char *spec, struct ocs_error *err)
+{
+	struct ocs_fabric *fabric = ocs_fabric_open(spec, err);
+	struct ocs_state *s = &ocs_state;
+
+	if (!fabric)
+		return -1;
+	pthread_mutex_lock(&s->lock);
+	fabric_drop();
+	s->fabric = fabric;
+	s->sections = ocs_calloc((size_t)fabric->nsections + 1, sizeof(*s->sections));
+	s->holds = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*s->holds));
+	s->switches = ocs_calloc((size_t)fabric->nswitches + 1, sizeof(*s->switches));
+	s->nholds = 0;
+	for (int i = 0; i < fabric->nsections; i++) {
+		const struct ocs_section *section = &fabric->sections[i];
+
+		if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
+			continue;
+		s->sections[i].placer = ocs_placer_create(fabric, section);
+		s->sections[i].scratch = ocs_occupancy_create(section);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+void ocs_controller_close(void)
+{
+	pthread_mutex_lock(&ocs_state.lock);
+	fabric_drop();
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+const struct ocs_fabric *ocs_controller_fabric(void)
+{
+	return ocs_state.fabric;
+}
+
+int ocs_controller_node(const char *name)
+{
+	const struct ocs_fabric *fabric = ocs_state.fabric;
+	const struct ocs_node *node = fabric ? ocs_fabric_node(fabric, name) : NULL;
+
+	return node ? (int)(node - fabric->nodes) : -1;
+}
+
+void ocs_controller_hook_set(ocs_controller_hook hook)
+{
+	ocs_state.hook = hook;
+}
+
+ocs_controller_hook ocs_controller_hook_get(void)
+{
+	return ocs_state.hook;
+}
+
+void ocs_controller_log_set(void (*log)(bool problem, const char *text))
+{
+	ocs_state.log = log;
+}
+
+void ocs_controller_say(bool problem, const char *format, ...)
+{
+	char text[OCS_ERROR_TEXT];
+	va_list arguments;
+
+	if (!ocs_state.log)
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	ocs_state.log(problem, text);
+}
+
+int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
+			   struct ocs_controller_request *request, struct ocs_error *err)
+{
+	const struct ocs_fabric *fabric = ocs_state.fabric;
+	int shaped;
+
+	memset(request, 0, sizeof(*request));
+	request->job = job;
+	shaped = extra ? ocs_shape_extra_parse(extra, &request->shape, err) : 0;
+	if (shaped < 0)
+		return -1;
+	request->shaped = shaped > 0;
+	if (!fabric) {
+		if (request->shaped)
+			return ocs_error_set(err, OCS_NEVER, "no ocs.yaml is loaded");
+		return 0;
+	}
+	request->section = ocs_fabric_section(fabric, partition);
+	if (!request->section) {
+		if (request->shaped)
+			return ocs_error_set(err, OCS_NEVER,
+					     "no section of %s serves partition %s",
+					     fabric->source, partition ? partition : "?");
+		return 0;
+	}
+	switch (request->section->kind) {
+	case OCS_TORUS:
+	case OCS_STATIC:
+		return request->shaped;
+	case OCS_RAILS:
+	case OCS_DIRECT:
+		return 1;
+	case OCS_REGION:
+		break;
+	}
+	if (request->shaped)
+		return ocs_error_set(err, OCS_NEVER,
+				     "section %s serves partition %s and takes no shapes",
+				     request->section->name, partition ? partition : "?");
+	return 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLUGINS_CONTROLLER_CONTROLLER_H
+#define OCS_PLUGINS_CONTROLLER_CONTROLLER_H
+
+/* What topology/ocs and select/cons_tres_ocs share inside slurmctld: the fabric,
+ * who holds what, why jobs wait, and the connection to ocsd.  Knows nothing of
+ * Slurm: nodes are indexes into ocs_fabric.nodes, jobs are numbers.  There is one
+ * of it in a process.  Every function may be called from every thread and touches
+ * only memory: input and output happen in a thread of its own, which never
+ * waits for a caller. */
+
+#include "src/fabric/fabric.h"
+#include "src/fold/shape.h"
+#include "src/util/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#pragma GCC visibility push(default)
+
+/* Reads the fabric (SPEC as for ocs_fabric_open).  0, or -1 with ERR; the one that
+ * was open before stays then. */
+int ocs_controller_open(const char *spec, struct ocs_error *err);
+void ocs_controller_close(void);
+/* NULL before ocs_controller_open. */
+const struct ocs_fabric *ocs_controller_fabric(void);
+
+/* Index in ocs_fabric.nodes of the node NAME, or -1. */
+int ocs_controller_node(const char *name);
+
+/* Where lines for the log go (any thread, no locks held); none by default. */
+void ocs_controller_log_set(void (*log)(bool problem, const char *text));
+
+/* The evaluation that the select plugin registers and the topology plugin calls
+ * (with its topology_eval_t).  Returns a Slurm error code. */
+typedef int (*ocs_controller_hook)(void *evaluation);
+void ocs_controller_hook_set(ocs_controller_hook hook);
+ocs_controller_hook ocs_controller_hook_get(void);
+
+/* ---- what a job asks ---- */
+
+struct ocs_controller_request {
+	uint32_t job;
+	const struct ocs_section *section;
+	bool shaped;			/* shape is set */
+	struct ocs_shape shape;
+};
+
+/* What a job of PARTITION with EXTRA asks of the fabric.  1: a shape, or (direct,
+ * rail) ports of its nodes; 0: nothing; -1 with ERR: a shape that cannot be served
+ * (malformed, or no section for that partition). */
+int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
+			   struct ocs_controller_request *request,
+			   struct ocs_error *err);
+
+/* ---- decisions ---- */
+
+enum ocs_controller_mode {
+	OCS_TEST_ONLY,	/* could it ever start: a healthy fabric, ocsd not asked */
+	OCS_WILL_RUN,	/* could it start once nodes are free: faults count */
+	OCS_RUN_NOW,	/* also what is not torn down yet counts */
+};
+
+/* Chooses nodes.  USABLE: a bit per node of the fabric that the job may take.
+ * REQUIRED: NREQUIRED nodes that must be among them.  MIN and MAX bound the count.
+ * Sets CHOSEN (room for fabric->nnodes, ascending) and returns the count.
+ * -1 with ERR: OCS_NEVER; OCS_NOT_NOW; OCS_UNREACHABLE (ocsd is down).  *NODES_HELP
+ * then says whether other nodes of this section becoming idle could help: false
+ * for a job that waits for a repair or for ocsd.
+ * Stable: choosing among exactly the nodes of a choice gives the same choice. */
+int ocs_controller_choose(const struct ocs_controller_request *request,
+			  enum ocs_controller_mode mode, const uint64_t *usable,
+			  const int *required, int nrequired, int min, int max,
+			  int *chosen, bool *nodes_help, struct ocs_error *err);
+
+/* The nodes last chosen to run JOB now: the count, 0 if none.  CHOSEN as above. */
+int ocs_controller_chosen(uint32_t job, int *chosen);
+
+/* ---- allocations ---- */
+
+/* What is published about a started job. */
+struct ocs_controller_allocation {
+	uint32_t job;
+	uint64_t epoch;
+	uid_t uid;
+	char *user, *partition;
+	char *section, *shape, *conn;	/* shape and conn are NULL without a shape */
+	char *placement;		/* compact, or NULL */
+	char *nodes;			/* host list: placement's nodes, or servers in
+					 * rank order */
+	int cubes, circuits;
+};
+void ocs_controller_allocation_free(struct ocs_controller_allocation *allocation);
+
+/* Commits JOB on exactly NODES (COUNT of them, in Slurm's order): places it,
+ * verifies the placement against who holds what, makes its epoch, tells ocsd.
+ * Fills *OUT (free with ocs_controller_allocation_free).  0, or -1 with ERR and
+ * nothing changed. */
+int ocs_controller_begin(const struct ocs_controller_request *request,
+			 const int *nodes, int count, uid_t uid, const char *user,
+			 const char *partition, struct ocs_controller_allocation **out,
+			 struct ocs_error *err);
+
+/* JOB has left its allocation (no-op if it has none): its nodes stay closed to
+ * shapes until ocsd says that its circuits are gone. */
+void ocs_controller_end(uint32_t job, const char *reason);
+/* NODE has left the allocation of JOB, which lives on. */
+void ocs_controller_node_lost(uint32_t job, int node);
+/* No epilog of (JOB, EPOCH) will come any more. */
+void ocs_controller_gone(uint32_t job, uint64_t epoch);
+
+/* After a restart: makes a running (LIVING) or completing job known again, from
+ * what ocs_controller_begin published.  No-op if it is known. */
+void ocs_controller_restore(const struct ocs_controller_allocation *allocation,
+			    const int *nodes, int count, bool living);
+
+/* Allocations to watch.  Copies up to MAX (job, epoch, living), returns the count. */
+struct ocs_controller_holder {
+	uint32_t job;
+	uint64_t epoch;
+	bool living;
+	bool gone;		/* ocs_controller_gone was called */
+};
+int ocs_controller_holders(struct ocs_controller_holder *holders, int max);
+
+/* ---- why jobs wait ---- */
+
+/* REASON (NULL: none, but the job is not forgotten) is kept and pushed to ocsd.
+ * BLOCKED: it waits for no node, so slurmctld was told not to hold others back. */
+void ocs_controller_pending(uint32_t job, const char *user, const char *shape,
+			    const char *reason, bool blocked);
+/* The job waits no longer: forgets its reason and its last choice. */
+void ocs_controller_pending_clear(uint32_t job);
+/* A copy of up to MAX waiting jobs; each reason (may be NULL) is to be freed.
+ * Returns the count. */
+struct ocs_controller_waiting {
+	uint32_t job;
+	bool blocked;
+	char *reason;
+};
+int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max);
+
+/* ---- ocsd ---- */
+
+/* Starts the thread that talks to ocsd; WAKE (any thread, no locks held) is called
+ * when there is something to do for the caller.  No-op if it runs. */
+void ocs_controller_link_start(void (*wake)(void));
+void ocs_controller_link_stop(void);
+/* 0 if ocsd is connected, else since when it is not (seconds since 1970). */
+time_t ocs_controller_down_since(void);
+/* Milliseconds without ocsd; 0 if it is connected. */
+int64_t ocs_controller_down_ms(void);
+
+/* Jobs that must leave their nodes. */
+struct ocs_controller_failure {
+	uint32_t job;
+	uint64_t epoch;
+	char *name;	/* the switch to blame, or NULL */
+	char *text;	/* one sentence */
+};
+bool ocs_controller_failures(void);
+/* Takes the oldest; false if there is none.  The caller frees name and text. */
+bool ocs_controller_failure(struct ocs_controller_failure *failure);
+
+/* True once after each change that could let a waiting job start. */
+bool ocs_controller_changed(void);
+
+/* Node states for pictures; STATES has fabric->nnodes entries (NULL: not in
+ * slurm.conf), JOBS the job on each node or 0. */
+enum ocs_controller_node { OCS_NODE_ABSENT, OCS_NODE_IDLE, OCS_NODE_BUSY, OCS_NODE_DOWN,
+			   OCS_NODE_DRAINED };
+void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs);
+
+/* ---- pictures ---- */
+
+/* One line of `scontrol show topology`. */
+struct ocs_controller_record {
+	char *name;	/* of the section, cube or switch */
+	char *nodes;	/* host list it stands for, or "" */
+	char *text;	/* the line */
+};
+/* STATES as above.  Returns the count; free with ocs_controller_report_free. */
+int ocs_controller_report(const uint8_t *states, struct ocs_controller_record **records);
+void ocs_controller_report_free(struct ocs_controller_record *records, int count);
+/* Lines of RECORDS that NAME selects: a name, or nodes of a host list (NULL: all).
+ * The caller frees the text; empty if nothing matches. */
+char *ocs_controller_report_print(const struct ocs_controller_record *records, int count,
+				  const char *name);
+
+#pragma GCC visibility pop
+
+#endif

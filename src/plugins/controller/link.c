@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/client/client.h"
+#include "src/plugins/controller/state.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define CONNECT_MS 1000
+#define SUBSCRIBE_MS 10000
+#define BACKOFF_MIN_MS 50
+#define BACKOFF_MAX_MS 1000
+#define PROBE_EVERY_MS 2000	/* an idle connection is asked for a sign of life */
+#define SILENCE_MS 15000	/* an answer that takes longer means a dead daemon */
+#define MILLION INT64_C(1000000)
+
+/* A request that waits for its answer. */
+struct asked {
+	int64_t id, since_ns;
+	struct json_object *line;
+	struct asked *next;
+};
+
+static struct {
+	pthread_t thread;
+	bool runs;
+	bool stop;
+	void (*wake)(void);
+} link_thread;
+
+void ocs_link_send(struct json_object *line)
+{
+	struct ocs_message *message;
+	uint64_t one = 1;
+
+	if (!ocs_state.open) {
+		json_object_put(line);
+		return;
+	}
+	message = ocs_calloc(1, sizeof(*message));
+	message->line = line;
+	if (!ocs_state.out)
+		ocs_state.out_end = &ocs_state.out;
+	*ocs_state.out_end = message;
+	ocs_state.out_end = &message->next;
+	if (ocs_state.wake_fd >= 0 && write(ocs_state.wake_fd, &one, sizeof(one)) < 0)
+		return;	/* the counter is full: it wakes anyway */
+}
+
+static struct json_object *next_message(void)
+{
+	struct ocs_message *message;
+	struct json_object *line = NULL;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	message = ocs_state.out;
+	if (message) {
+		ocs_state.out = message->next;
+		line = message->line;
+		free(message);
+	}
+	pthread_mutex_unlock(&ocs_state.lock);
+	return line;
+}
+
+static void wake_caller(void)
+{
+	if (link_thread.wake)
+		link_thread.wake();
+}
+
+static bool stopping(void)
+{
+	bool stop;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	stop = link_thread.stop;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return stop;
+}
+
+/* Sleeps at most MS, or until there is something to do on FD or in the queue. */
+static void rest(int fd, int ms)
+{
+	struct pollfd wait[2] = {
+		{ .fd = ocs_state.wake_fd, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
+	uint64_t count;
+
+	if (poll(wait, fd >= 0 ? 2 : 1, ms) > 0 && wait[0].revents &&
+	    read(ocs_state.wake_fd, &count, sizeof(count)) < 0)
+		return;
+}
+
+/* Says goodbye to the connection: from here on ocsd is down. */
+static void lost(void)
+{
+	struct json_object *line;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	ocs_state.open = false;
+	if (ocs_state.up) {
+		ocs_state.up = false;
+		ocs_state.down_since = time(NULL);
+		ocs_state.down_since_ns = ocs_now_ns();
+	}
+	for (int i = 0; i < OCS_WAITING_BUCKETS; i++) {
+		for (struct ocs_waiting *at = ocs_state.waiting[i]; at; at = at->next)
+			at->pushed = false;
+	}
+	pthread_mutex_unlock(&ocs_state.lock);
+	while ((line = next_message()))
+		json_object_put(line);
+}
+
+static int subscribe(struct ocs_client *client, struct ocs_error *err)
+{
+	struct json_object *line, *reply;
+
+	/* From the moment that the list is made, every change is queued. */
+	pthread_mutex_lock(&ocs_state.lock);
+	line = ocs_message_subscribe();
+	ocs_state.open = true;
+	pthread_mutex_unlock(&ocs_state.lock);
+	reply = ocs_client_call(client, line, SUBSCRIBE_MS, NULL, err);
+	json_object_put(line);
+	if (!reply)
+		return -1;
+	pthread_mutex_lock(&ocs_state.lock);
+	ocs_message_subscribed(reply);
+	ocs_state.up = true;
+	ocs_state.changed = true;
+	pthread_mutex_unlock(&ocs_state.lock);
+	json_object_put(reply);
+	return 0;
+}
+
+static int send_line(struct ocs_client *client, struct json_object *line,
+		     struct asked **asked, struct ocs_error *err)
+{
+	struct json_object *id;
+	struct asked *entry;
+
+	if (ocs_client_send(client, line, err)) {
+		json_object_put(line);
+		return -1;
+	}
+	entry = ocs_calloc(1, sizeof(*entry));
+	json_object_object_get_ex(line, "id", &id);
+	entry->id = json_object_get_int64(id);
+	entry->since_ns = ocs_now_ns();
+	entry->line = line;
+	while (*asked)
+		asked = &(*asked)->next;
+	*asked = entry;
+	return 0;
+}
+
+static void handle_reply(struct json_object *id, struct json_object *line,
+			 struct asked **asked)
+{
+	int64_t number = json_object_get_int64(id);
+	struct json_object *error = NULL;
+	struct asked *entry;
+
+	while (*asked && (*asked)->id != number)
+		asked = &(*asked)->next;
+	entry = *asked;
+	if (!entry)
+		return;
+	*asked = entry->next;
+	pthread_mutex_lock(&ocs_state.lock);
+	ocs_message_reply(entry->line, line);
+	pthread_mutex_unlock(&ocs_state.lock);
+	if (json_object_object_get_ex(line, "error", &error))
+		ocs_controller_say(true, "ocsd refuses %s: %s",
+				   json_object_get_string(json_object_object_get(
+					   entry->line, "op")),
+				   json_object_get_string(error));
+	json_object_put(entry->line);
+	free(entry);
+}
+
+static void handle(struct json_object *line, struct asked **asked)
+{
+	struct json_object *id;
+
+	if (json_object_object_get_ex(line, "id", &id)) {
+		handle_reply(id, line, asked);
+	} else {
+		pthread_mutex_lock(&ocs_state.lock);
+		ocs_message_event(line);
+		pthread_mutex_unlock(&ocs_state.lock);
+		ocs_controller_say(false, "ocsd: %s",
+				   json_object_to_json_string_ext(line,
+								  JSON_C_TO_STRING_PLAIN));
+	}
+	wake_caller();
+}
+
+static struct json_object *probe(void)
+{
+	struct json_object *line = json_object_new_object();
+
+	json_object_object_add(line, "op", json_object_new_string("show"));
+	json_object_object_add(line, "what", json_object_new_string("fabric"));
+	return line;
+}
+
+/* One turn of a standing connection.  -1 with ERR when it is lost. */
+static int turn(struct ocs_client *client, struct asked **asked, int64_t *last_ns,
+		struct ocs_error *err)
+{
+	struct json_object *line;
+
+	while ((line = next_message())) {
+		if (send_line(client, line, asked, err))
+			return -1;
+		*last_ns = ocs_now_ns();
+	}
+	while ((line = ocs_client_next(client, 0, err))) {
+		handle(line, asked);
+		json_object_put(line);
+		*last_ns = ocs_now_ns();
+	}
+	if (err->code != OCS_OK)
+		return -1;
+	if (*asked && ocs_now_ns() - (*asked)->since_ns > SILENCE_MS * MILLION)
+		return ocs_error_set(err, OCS_UNREACHABLE, "ocsd does not answer");
+	if (!*asked && ocs_now_ns() - *last_ns > PROBE_EVERY_MS * MILLION) {
+		if (send_line(client, probe(), asked, err))
+			return -1;
+		*last_ns = ocs_now_ns();
+	}
+	rest(ocs_client_fd(client), PROBE_EVERY_MS / 2);
+	return 0;
+}
+
+static void converse(struct ocs_client *client, struct ocs_error *err)
+{
+	struct asked *asked = NULL;
+	int64_t last_ns = ocs_now_ns();
+
+	while (!stopping()) {
+		if (turn(client, &asked, &last_ns, err))
+			break;
+	}
+	while (asked) {
+		struct asked *entry = asked;
+
+		asked = entry->next;
+		json_object_put(entry->line);
+		free(entry);
+	}
+}
+
+static void *run(void *unused)
+{
+	const char *address = ocs_state.fabric->ocsd_address ?
+		ocs_state.fabric->ocsd_address : ocs_state.fabric->ocsd_socket;
+	int backoff_ms = BACKOFF_MIN_MS;
+	bool complained = false;
+
+	(void)unused;
+	while (!stopping()) {
+		struct ocs_error err = { .code = OCS_OK };
+		struct ocs_client *client = ocs_client_open(address, CONNECT_MS, &err);
+
+		if (client && subscribe(client, &err) == 0) {
+			ocs_controller_say(false, "connected to ocsd at %s", address);
+			complained = false;
+			backoff_ms = BACKOFF_MIN_MS;
+			wake_caller();
+			converse(client, &err);
+		}
+		ocs_client_close(client);
+		lost();
+		if (stopping())
+			break;
+		if (!complained)
+			ocs_controller_say(true, "ocsd at %s: %s", address, err.text);
+		complained = true;
+		wake_caller();
+		rest(-1, backoff_ms);
+		backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
+	}
+	return NULL;
+}
+
+void ocs_controller_link_start(void (*wake)(void))
+{
+	sigset_t all, before;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	if (link_thread.runs || !ocs_state.fabric) {
+		pthread_mutex_unlock(&ocs_state.lock);
+		return;
+	}
+	link_thread.wake = wake;
+	link_thread.stop = false;
+	ocs_state.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ocs_state.down_since = time(NULL);
+	ocs_state.down_since_ns = ocs_now_ns();
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	link_thread.runs = pthread_create(&link_thread.thread, NULL, run, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+void ocs_controller_link_stop(void)
+{
+	uint64_t one = 1;
+	bool runs;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	runs = link_thread.runs;
+	link_thread.stop = true;
+	link_thread.runs = false;
+	if (ocs_state.wake_fd >= 0 && write(ocs_state.wake_fd, &one, sizeof(one)) < 0)
+		runs = runs && true;
+	pthread_mutex_unlock(&ocs_state.lock);
+	if (!runs)
+		return;
+	pthread_join(link_thread.thread, NULL);
+	pthread_mutex_lock(&ocs_state.lock);
+	close(ocs_state.wake_fd);
+	ocs_state.wake_fd = -1;
+	json_object_put(ocs_state.nodes);
+	ocs_state.nodes = NULL;
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+time_t ocs_controller_down_since(void)
+{
+	time_t since;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	since = ocs_state.up ? 0 : ocs_state.down_since;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return since;
+}
+
+int64_t ocs_controller_down_ms(void)
+{
+	int64_t ms = 0;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	if (!ocs_state.up && ocs_state.down_since_ns)
+		ms = (ocs_now_ns() - ocs_state.down_since_ns) / MILLION + 1;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return ms;
+}

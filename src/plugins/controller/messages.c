@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/controller/state.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *text_of(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(object, key, &value) ||
+	    !json_object_is_type(value, json_type_string))
+		return "";
+	return json_object_get_string(value);
+}
+
+static uint64_t number_of(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(object, key, &value) ?
+		(uint64_t)json_object_get_int64(value) : 0;
+}
+
+static bool true_of(struct json_object *object, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(object, key, &value) &&
+	       json_object_get_boolean(value);
+}
+
+/* The array KEY of OBJECT, or NULL; LENGTH is 0 then. */
+static struct json_object *array_of(struct json_object *object, const char *key,
+				    size_t *length)
+{
+	struct json_object *value;
+
+	*length = 0;
+	if (!json_object_object_get_ex(object, key, &value) ||
+	    !json_object_is_type(value, json_type_array))
+		return NULL;
+	*length = json_object_array_length(value);
+	return value;
+}
+
+struct json_object *ocs_link_op(const char *op, uint32_t job, uint64_t epoch)
+{
+	struct json_object *line = json_object_new_object();
+
+	json_object_object_add(line, "op", json_object_new_string(op));
+	json_object_object_add(line, "job", json_object_new_int64(job));
+	json_object_object_add(line, "epoch", json_object_new_int64((int64_t)epoch));
+	return line;
+}
+
+struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allocation)
+{
+	struct json_object *line = ocs_link_op("commit", allocation->job, allocation->epoch);
+	const struct { const char *key, *value; } texts[] = {
+		{ "user", allocation->user }, { "section", allocation->section },
+		{ "partition", allocation->partition }, { "nodes", allocation->nodes },
+		{ "shape", allocation->shape }, { "conn", allocation->conn },
+		{ "placement", allocation->placement },
+	};
+
+	json_object_object_add(line, "uid", json_object_new_int64(allocation->uid));
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		if (texts[i].value)
+			json_object_object_add(line, texts[i].key,
+					       json_object_new_string(texts[i].value));
+	}
+	return line;
+}
+
+struct json_object *ocs_message_subscribe(void)
+{
+	struct json_object *line = json_object_new_object();
+	struct json_object *jobs = json_object_new_array();
+
+	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
+		struct json_object *job;
+
+		at->listed = true;	/* or, if it has ended, reported by its absence */
+		if (!at->living)
+			continue;
+		job = json_object_new_object();
+		json_object_object_add(job, "job", json_object_new_int64(at->pub.job));
+		json_object_object_add(job, "epoch",
+				       json_object_new_int64((int64_t)at->pub.epoch));
+		json_object_array_add(jobs, job);
+	}
+	json_object_object_add(line, "op", json_object_new_string("subscribe"));
+	json_object_object_add(line, "jobs", jobs);
+	return line;
+}
+
+/* Allocations whose circuits ocsd still has to take down: ours, and those of jobs
+ * that this slurmctld has forgotten. */
+static void take_held(struct json_object *reply)
+{
+	struct ocs_allocation *at, *next;
+	size_t length;
+	struct json_object *held = array_of(reply, "held", &length);
+
+	for (at = ocs_state.allocations; at; at = next) {
+		bool found = false;
+
+		next = at->next;
+		if (at->living || !at->listed)
+			continue;
+		for (size_t i = 0; i < length && !found; i++) {
+			struct json_object *entry = json_object_array_get_idx(held, i);
+
+			found = number_of(entry, "job") == at->pub.job &&
+				number_of(entry, "epoch") == at->pub.epoch;
+		}
+		if (!found)
+			ocs_allocation_remove(at);
+		else if (at->gone)
+			ocs_link_send(ocs_link_op("gone", at->pub.job, at->pub.epoch));
+	}
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *entry = json_object_array_get_idx(held, i);
+		uint32_t job = (uint32_t)number_of(entry, "job");
+		uint64_t epoch = number_of(entry, "epoch");
+		struct json_object *line;
+		char name[16];
+
+		if (ocs_allocation_find(job, epoch))
+			continue;
+		ocs_link_send(ocs_link_op("gone", job, epoch));
+		snprintf(name, sizeof(name), "%u", job);
+		line = json_object_new_object();
+		json_object_object_add(line, "op", json_object_new_string("show"));
+		json_object_object_add(line, "what", json_object_new_string("job"));
+		json_object_object_add(line, "name", json_object_new_string(name));
+		ocs_link_send(line);
+	}
+}
+
+void ocs_message_subscribed(struct json_object *reply)
+{
+	struct json_object *list;
+	size_t length;
+	uint64_t epoch = number_of(reply, "max_epoch");
+
+	if (epoch > ocs_state.epoch)
+		ocs_state.epoch = epoch;
+	list = array_of(reply, "switches", &length);
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i);
+
+		ocs_faults_switch(text_of(entry, "name"), text_of(entry, "state"),
+				  text_of(entry, "reason"));
+	}
+	ocs_faults_drains_clear();
+	list = array_of(reply, "drains", &length);
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i);
+
+		ocs_faults_drain(text_of(entry, "kind"), text_of(entry, "name"),
+				 text_of(entry, "reason"), true);
+	}
+	take_held(reply);
+	list = array_of(reply, "unknown", &length);
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i);
+		uint32_t job = (uint32_t)json_object_get_int64(entry);
+
+		for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
+			if (at->pub.job == job && at->living)
+				ocs_link_send(ocs_link_commit(&at->pub));
+		}
+	}
+	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next)
+		at->listed = false;
+	ocs_waiting_push_all();
+	if (ocs_state.nodes) {
+		struct json_object *line = json_object_new_object();
+
+		json_object_object_add(line, "op", json_object_new_string("nodes"));
+		json_object_object_add(line, "nodes", json_object_get(ocs_state.nodes));
+		ocs_link_send(line);
+	}
+}
+
+static void job_failed(struct json_object *event)
+{
+	uint32_t job = (uint32_t)number_of(event, "job");
+	uint64_t epoch = number_of(event, "epoch");
+	struct ocs_allocation *allocation = ocs_allocation_find(job, epoch);
+
+	/* First of all: the next placement must avoid it. */
+	ocs_faults_suspect(text_of(event, "switch"), text_of(event, "error"));
+	if (allocation && allocation->living)
+		ocs_failure_add(job, epoch, text_of(event, "switch"), text_of(event, "error"));
+}
+
+void ocs_message_event(struct json_object *event)
+{
+	const char *kind = text_of(event, "event");
+
+	if (strcmp(kind, "switch") == 0) {
+		ocs_faults_switch(text_of(event, "name"), text_of(event, "state"),
+				  text_of(event, "reason"));
+	} else if (strcmp(kind, "drain") == 0) {
+		ocs_faults_drain(text_of(event, "kind"), text_of(event, "name"),
+				 text_of(event, "reason"), true_of(event, "drained"));
+	} else if (strcmp(kind, "job_failed") == 0) {
+		job_failed(event);
+	} else if (strcmp(kind, "released") == 0) {
+		struct ocs_allocation *allocation =
+			ocs_allocation_find((uint32_t)number_of(event, "job"),
+					    number_of(event, "epoch"));
+
+		if (allocation && !allocation->living)
+			ocs_allocation_remove(allocation);
+	}
+}
+
+/* Nodes of a job that slurmctld has forgotten and whose circuits still stand. */
+static void take_shown(struct json_object *reply)
+{
+	size_t length;
+	struct json_object *jobs = array_of(reply, "jobs", &length);
+
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *job = json_object_array_get_idx(jobs, i);
+
+		ocs_allocation_hold_unknown((uint32_t)number_of(job, "job"),
+					    number_of(job, "epoch"), text_of(job, "nodes"));
+	}
+}
+
+void ocs_message_reply(struct json_object *request, struct json_object *reply)
+{
+	const char *op = text_of(request, "op");
+	struct ocs_allocation *allocation;
+
+	if (true_of(reply, "ok")) {
+		if (strcmp(op, "show") == 0 && strcmp(text_of(request, "what"), "job") == 0)
+			take_shown(reply);
+		return;
+	}
+	allocation = ocs_allocation_find((uint32_t)number_of(request, "job"),
+					 number_of(request, "epoch"));
+	if (strcmp(op, "commit") == 0 && allocation && allocation->living)
+		ocs_failure_add(allocation->pub.job, allocation->pub.epoch, NULL,
+				text_of(reply, "error"));
+}

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/controller/state.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ocs_waiting *ocs_waiting_find(uint32_t job, bool create)
+{
+	struct ocs_waiting **bucket = &ocs_state.waiting[job % OCS_WAITING_BUCKETS];
+	struct ocs_waiting *waiting;
+
+	for (waiting = *bucket; waiting; waiting = waiting->next) {
+		if (waiting->job == job)
+			return waiting;
+	}
+	if (!create)
+		return NULL;
+	waiting = ocs_calloc(1, sizeof(*waiting));
+	waiting->job = job;
+	waiting->next = *bucket;
+	*bucket = waiting;
+	return waiting;
+}
+
+static void waiting_free(struct ocs_waiting *waiting)
+{
+	free(waiting->user);
+	free(waiting->shape);
+	free(waiting->reason);
+	free(waiting->chosen);
+	free(waiting);
+}
+
+/* Tells ocsd, for `ocsctl explain`. */
+static void push(struct ocs_waiting *waiting)
+{
+	struct json_object *line;
+
+	if (!ocs_state.open)
+		return;
+	line = json_object_new_object();
+	json_object_object_add(line, "op", json_object_new_string("pending"));
+	json_object_object_add(line, "job", json_object_new_int64(waiting->job));
+	json_object_object_add(line, "user", json_object_new_string(
+				       waiting->user ? waiting->user : ""));
+	json_object_object_add(line, "shape", json_object_new_string(
+				       waiting->shape ? waiting->shape : ""));
+	json_object_object_add(line, "reason", waiting->reason ?
+			       json_object_new_string(waiting->reason) : NULL);
+	ocs_link_send(line);
+	waiting->pushed = waiting->reason;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+void ocs_controller_pending(uint32_t job, const char *user, const char *shape,
+			    const char *reason, bool blocked)
+{
+	struct ocs_waiting *waiting;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	waiting = ocs_waiting_find(job, true);
+	waiting->blocked = blocked;
+	if (!same(waiting->reason, reason) || (reason && !waiting->pushed)) {
+		free(waiting->user);
+		free(waiting->shape);
+		free(waiting->reason);
+		waiting->user = user ? ocs_strdup(user) : NULL;
+		waiting->shape = shape ? ocs_strdup(shape) : NULL;
+		waiting->reason = reason ? ocs_strdup(reason) : NULL;
+		if (reason || waiting->pushed)
+			push(waiting);
+	}
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+void ocs_controller_pending_clear(uint32_t job)
+{
+	struct ocs_waiting **at = &ocs_state.waiting[job % OCS_WAITING_BUCKETS];
+
+	pthread_mutex_lock(&ocs_state.lock);
+	while (*at && (*at)->job != job)
+		at = &(*at)->next;
+	if (*at) {
+		struct ocs_waiting *waiting = *at;
+
+		*at = waiting->next;
+		if (waiting->pushed) {
+			free(waiting->reason);
+			waiting->reason = NULL;
+			push(waiting);
+		}
+		waiting_free(waiting);
+	}
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+void ocs_waiting_push_all(void)
+{
+	for (int i = 0; i < OCS_WAITING_BUCKETS; i++) {
+		for (struct ocs_waiting *at = ocs_state.waiting[i]; at; at = at->next) {
+			if (at->reason)
+				push(at);
+		}
+	}
+}
+
+void ocs_waiting_clear_all(void)
+{
+	for (int i = 0; i < OCS_WAITING_BUCKETS; i++) {
+		while (ocs_state.waiting[i]) {
+			struct ocs_waiting *waiting = ocs_state.waiting[i];
+
+			ocs_state.waiting[i] = waiting->next;
+			waiting_free(waiting);
+		}
+	}
+}
+
+int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max)
+{
+	int count = 0;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	for (int i = 0; i < OCS_WAITING_BUCKETS && count < max; i++) {
+		for (struct ocs_waiting *at = ocs_state.waiting[i]; at && count < max;
+		     at = at->next) {
+			waiting[count].job = at->job;
+			waiting[count].blocked = at->blocked;
+			waiting[count++].reason = at->reason ? ocs_strdup(at->reason) : NULL;
+		}
+	}
+	pthread_mutex_unlock(&ocs_state.lock);
+	return count;
+}
+
+void ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, const char *text)
+{
+	struct ocs_failure *failure = ocs_calloc(1, sizeof(*failure));
+
+	failure->pub.job = job;
+	failure->pub.epoch = epoch;
+	failure->pub.name = name && *name ? ocs_strdup(name) : NULL;
+	failure->pub.text = ocs_strdup(text && *text ? text : "its circuits failed");
+	if (!ocs_state.failures)
+		ocs_state.failures_end = &ocs_state.failures;
+	*ocs_state.failures_end = failure;
+	ocs_state.failures_end = &failure->next;
+}
+
+bool ocs_controller_failure(struct ocs_controller_failure *out)
+{
+	struct ocs_failure *failure;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	failure = ocs_state.failures;
+	if (failure) {
+		ocs_state.failures = failure->next;
+		*out = failure->pub;
+		free(failure);
+	}
+	pthread_mutex_unlock(&ocs_state.lock);
+	return failure;
+}
+
+bool ocs_controller_failures(void)
+{
+	bool any;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	any = ocs_state.failures;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return any;
+}
+
+bool ocs_controller_changed(void)
+{
+	bool changed;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	changed = ocs_state.changed;
+	ocs_state.changed = false;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return changed;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/controller/state.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Node states travel to ocsd in one line; beyond this only those that are not
+ * idle do. */
+#define NODES_LINE_MAX (900 * 1024)
+
+static const char *const state_names[] = {
+	[OCS_NODE_ABSENT] = "absent", [OCS_NODE_IDLE] = "idle", [OCS_NODE_BUSY] = "busy",
+	[OCS_NODE_DOWN] = "down", [OCS_NODE_DRAINED] = "drained",
+};
+
+static struct json_object *states_object(const uint8_t *states, const uint32_t *jobs,
+					 bool all)
+{
+	const struct ocs_fabric *fabric = ocs_state.fabric;
+	struct json_object *object = json_object_new_object();
+
+	for (int i = 0; i < fabric->nnodes; i++) {
+		struct json_object *node;
+
+		if (states[i] == OCS_NODE_ABSENT || (!all && states[i] == OCS_NODE_IDLE))
+			continue;
+		node = json_object_new_object();
+		json_object_object_add(node, "state",
+				       json_object_new_string(state_names[states[i]]));
+		if (jobs[i])
+			json_object_object_add(node, "job", json_object_new_int64(jobs[i]));
+		json_object_object_add(object, fabric->nodes[i].name, node);
+	}
+	return object;
+}
+
+static size_t json_length(struct json_object *object)
+{
+	return strlen(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+}
+
+void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs)
+{
+	struct json_object *object, *line;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	object = states_object(states, jobs, true);
+	if (json_length(object) > NODES_LINE_MAX) {
+		json_object_put(object);
+		object = states_object(states, jobs, false);
+	}
+	if (ocs_state.nodes && json_object_equal(ocs_state.nodes, object)) {
+		json_object_put(object);
+	} else {
+		json_object_put(ocs_state.nodes);
+		ocs_state.nodes = object;
+		line = json_object_new_object();
+		json_object_object_add(line, "op", json_object_new_string("nodes"));
+		json_object_object_add(line, "nodes", json_object_get(object));
+		ocs_link_send(line);
+	}
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+/* ---- scontrol show topology ---- */
+
+struct list {
+	struct ocs_controller_record *records;
+	int count, size;
+};
+
+static void list_add(struct list *list, const char *name, char *nodes, struct ocs_text *text)
+{
+	struct ocs_controller_record *record;
+
+	if (list->count == list->size) {
+		list->size = list->size ? list->size * 2 : 64;
+		list->records = ocs_realloc(list->records,
+					    (size_t)list->size * sizeof(*list->records));
+	}
+	record = &list->records[list->count++];
+	record->name = ocs_strdup(name);
+	record->nodes = nodes;
+	record->text = ocs_text_take(text);
+}
+
+static char *range_names(int first, int count)
+{
+	char **names = ocs_calloc((size_t)count + 1, sizeof(*names));
+	char *text;
+
+	for (int i = 0; i < count; i++)
+		names[i] = ocs_state.fabric->nodes[first + i].name;
+	text = ocs_hostlist_compress(names, (size_t)count);
+	free(names);
+	return text;
+}
+
+static void add_counts(struct ocs_text *text, const uint8_t *states, int first, int count)
+{
+	int of[OCS_NODE_DRAINED + 1] = { 0 };
+
+	for (int i = first; i < first + count; i++)
+		of[states[i]]++;
+	ocs_text_add(text, " Idle=%d Busy=%d Down=%d Drained=%d", of[OCS_NODE_IDLE],
+		     of[OCS_NODE_BUSY], of[OCS_NODE_DOWN], of[OCS_NODE_DRAINED]);
+	if (of[OCS_NODE_ABSENT])
+		ocs_text_add(text, " Unconfigured=%d", of[OCS_NODE_ABSENT]);
+}
+
+/* Jobs with nodes among the COUNT from FIRST on. */
+static void add_jobs(struct ocs_text *text, int first, int count)
+{
+	for (int living = 1; living >= 0; living--) {
+		const char *label = living ? " Jobs=" : " Ending=";
+
+		for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
+			bool here = false;
+
+			for (int i = 0; i < at->nnodes && !here; i++)
+				here = at->nodes[i] >= first && at->nodes[i] < first + count;
+			if (!here || at->living != (bool)living)
+				continue;
+			ocs_text_add(text, "%s%u", label, at->pub.job);
+			label = ",";
+		}
+	}
+}
+
+static void add_section(struct list *list, const struct ocs_section *section,
+			const uint8_t *states)
+{
+	static const char *const kinds[] = {
+		[OCS_TORUS] = "torus", [OCS_STATIC] = "static", [OCS_RAILS] = "rails",
+		[OCS_DIRECT] = "direct", [OCS_REGION] = "region",
+	};
+	struct ocs_text text = { 0 };
+	char *nodes = range_names(section->first_node, section->nnodes);
+
+	ocs_text_add(&text, "Section=%s Kind=%s", section->name, kinds[section->kind]);
+	if (section->ncubes)
+		ocs_text_add(&text, " Cubes=%d CubeSize=%dx%dx%d Tile=%dx%dx%d", section->ncubes,
+			     section->edge[0], section->edge[1], section->edge[2],
+			     section->tile[0], section->tile[1], section->tile[2]);
+	if (section->nservers)
+		ocs_text_add(&text, " Servers=%d Degree=%d", section->nservers,
+			     section->degree);
+	for (size_t i = 0; i < section->npartitions; i++)
+		ocs_text_add(&text, "%s%s", i ? "," : " Partitions=", section->partitions[i]);
+	ocs_text_add(&text, " Nodes=%s", nodes);
+	add_counts(&text, states, section->first_node, section->nnodes);
+	if (!section->ncubes)
+		add_jobs(&text, section->first_node, section->nnodes);
+	list_add(list, section->name, nodes, &text);
+}
+
+static const struct ocs_drain *cube_drain(const char *name)
+{
+	for (const struct ocs_drain *drain = ocs_state.drains; drain; drain = drain->next) {
+		if (strcmp(drain->kind, "cube") == 0 && strcmp(drain->name, name) == 0)
+			return drain;
+	}
+	return NULL;
+}
+
+static void add_cube(struct list *list, const struct ocs_section *section, int cube,
+		     const uint8_t *states)
+{
+	int first = section->first_node + cube * section->cube_nodes;
+	const char *name = section->cube_names[cube];
+	const struct ocs_drain *drain = cube_drain(name);
+	char *nodes = range_names(first, section->cube_nodes);
+	struct ocs_text text = { 0 };
+
+	ocs_text_add(&text, "Cube=%s Section=%s Nodes=%s", name, section->name, nodes);
+	add_counts(&text, states, first, section->cube_nodes);
+	ocs_text_add(&text, " State=%s", drain ? "DRAINED" : "UP");
+	if (drain && *drain->reason)
+		ocs_text_add(&text, " Reason=\"%s\"", drain->reason);
+	add_jobs(&text, first, section->cube_nodes);
+	list_add(list, name, nodes, &text);
+}
+
+static void add_switch(struct list *list, int index)
+{
+	const struct ocs_switch *sw = &ocs_state.fabric->switches[index];
+	const struct ocs_switch_state *state = &ocs_state.switches[index];
+	struct ocs_text text = { 0 };
+	bool drained = state->state == OCS_SWITCH_DRAINED;
+	const char *reason = state->reason, *word = "UP";
+
+	for (const struct ocs_drain *drain = ocs_state.drains; drain; drain = drain->next) {
+		if (strcmp(drain->kind, "switch") == 0 && strcmp(drain->name, sw->name) == 0) {
+			drained = true;
+			reason = drain->reason;
+		}
+	}
+	if (drained)
+		word = "DRAINED";
+	else if (!ocs_faults_switch_usable(index))
+		word = "FAILED";
+	else if (!ocs_state.up)
+		word = "UNKNOWN";
+	else
+		reason = NULL;
+	ocs_text_add(&text, "Switch=%s Size=%d Address=%s State=%s", sw->name, sw->size,
+		     sw->address ? sw->address : "none", word);
+	if (reason && *reason)
+		ocs_text_add(&text, " Reason=\"%s\"", reason);
+	list_add(list, sw->name, ocs_strdup(""), &text);
+}
+
+int ocs_controller_report(const uint8_t *states, struct ocs_controller_record **records)
+{
+	const struct ocs_fabric *fabric = ocs_state.fabric;
+	struct list list = { 0 };
+
+	*records = NULL;
+	if (!fabric)
+		return 0;
+	pthread_mutex_lock(&ocs_state.lock);
+	for (int i = 0; i < fabric->nsections; i++) {
+		add_section(&list, &fabric->sections[i], states);
+		for (int cube = 0; cube < fabric->sections[i].ncubes; cube++)
+			add_cube(&list, &fabric->sections[i], cube, states);
+	}
+	for (int i = 0; i < fabric->nswitches; i++)
+		add_switch(&list, i);
+	pthread_mutex_unlock(&ocs_state.lock);
+	*records = list.records;
+	return list.count;
+}
+
+void ocs_controller_report_free(struct ocs_controller_record *records, int count)
+{
+	for (int i = 0; i < count; i++) {
+		free(records[i].name);
+		free(records[i].nodes);
+		free(records[i].text);
+	}
+	free(records);
+}
+
+/* Whether a host of WANTED is in the host list NODES. */
+static bool meets(const char *nodes, char *const *wanted, int nwanted)
+{
+	char **names;
+	int count = ocs_hostlist_expand(nodes, 1000000, &names, NULL);
+	bool found = false;
+
+	if (count < 0)
+		return false;
+	for (int i = 0; i < count && !found; i++) {
+		for (int j = 0; j < nwanted && !found; j++)
+			found = strcmp(names[i], wanted[j]) == 0;
+	}
+	ocs_names_free(names, (size_t)count);
+	return found;
+}
+
+char *ocs_controller_report_print(const struct ocs_controller_record *records, int count,
+				  const char *name)
+{
+	struct ocs_text text = { 0 };
+	char **wanted = NULL;
+	int nwanted = 0;
+
+	if (name && !*name)
+		name = NULL;
+	for (int i = 0; i < count; i++) {
+		if (!name || strcmp(records[i].name, name) == 0)
+			ocs_text_add(&text, "%s\n", records[i].text);
+	}
+	if (text.length || !name)
+		return ocs_text_take(&text);
+	nwanted = ocs_hostlist_expand(name, 1000000, &wanted, NULL);
+	for (int i = 0; i < count && nwanted > 0; i++) {
+		if (records[i].nodes[0] && meets(records[i].nodes, wanted, nwanted))
+			ocs_text_add(&text, "%s\n", records[i].text);
+	}
+	if (nwanted >= 0)
+		ocs_names_free(wanted, (size_t)nwanted);
+	return ocs_text_take(&text);
+}

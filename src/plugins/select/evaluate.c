@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/select/select_ocs.h"
+
+#include <stdio.h>
+
+/* The call of cons_tres under way in this thread. */
+static __thread struct {
+	job_record_t *job;
+	enum ocs_controller_mode mode;
+	bool asks;		/* something of the fabric */
+	struct ocs_controller_request request;
+	bool refused;		/* the hook found no nodes at least once, */
+	bool chose;		/* or found some */
+	bool nodes_help;
+	struct ocs_error err;	/* why, the last time */
+} call;
+
+const char *ocs_select_missing(void)
+{
+	const uint16_t flags = PROLOG_FLAG_ALLOC | PROLOG_FLAG_DEFER_BATCH;
+
+	if (xstrcmp(slurm_conf.topology_plugin, "topology/ocs"))
+		return "TopologyPlugin=topology/ocs";
+	if ((slurm_conf.prolog_flags & flags) != flags)
+		return "PrologFlags=Alloc,DeferBatch";
+	return NULL;
+}
+
+int ocs_select_request(job_record_t *job, struct ocs_controller_request *request,
+		       struct ocs_error *err)
+{
+	const char *partition = job->part_ptr ? job->part_ptr->name : job->partition;
+	int rc;
+
+	/* Reservations are tested with a fake job. */
+	if (!job->job_id || !job->details)
+		return 0;
+	rc = ocs_controller_request(job->job_id, partition, job->extra, request, err);
+	if (rc > 0 && ocs_select_missing())
+		rc = ocs_error_set(err, OCS_NEVER, "slurm.conf lacks %s",
+				   ocs_select_missing());
+	return rc;
+}
+
+int ocs_select_test_begin(job_record_t *job, uint16_t mode)
+{
+	int rc;
+
+	memset(&call, 0, sizeof(call));
+	call.job = job;
+	call.nodes_help = true;
+	if (mode & SELECT_MODE_TEST_ONLY)
+		call.mode = OCS_TEST_ONLY;
+	else if (mode & (SELECT_MODE_WILL_RUN | SELECT_MODE_RESV))
+		call.mode = OCS_WILL_RUN;
+	else
+		call.mode = OCS_RUN_NOW;
+	rc = ocs_select_request(job, &call.request, &call.err);
+	call.asks = rc != 0;
+	if (rc < 0) {
+		error("%pJ: %s", job, call.err.text);
+		call.refused = true;
+		return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
+	}
+	/* Nodes of the fabric are never shared with a job that has circuits. */
+	if (rc > 0) {
+		job->details->whole_node |= WHOLE_NODE_REQUIRED;
+		job->details->share_res = 0;
+	}
+	return SLURM_SUCCESS;
+}
+
+static void remember(job_record_t *job)
+{
+	char shape[OCS_SHAPE_TEXT] = "";
+
+	if (call.mode != OCS_RUN_NOW)
+		return;
+	if (call.request.shaped)
+		ocs_shape_format(&call.request.shape, shape);
+	ocs_controller_pending(job->job_id, job->user_name, shape, call.err.text,
+			       !call.nodes_help);
+	ocs_select_keeper_wake();
+}
+
+int ocs_select_test_end(job_record_t *job, int rc)
+{
+	bool asks = call.asks, refused = call.refused && !call.chose;
+	bool nodes_help = call.nodes_help;
+	enum ocs_controller_mode mode = call.mode;
+
+	if (asks && rc != SLURM_SUCCESS && refused && call.err.code != OCS_NEVER)
+		remember(job);
+	else if (asks && mode == OCS_RUN_NOW && rc == SLURM_SUCCESS)
+		ocs_controller_pending(job->job_id, NULL, NULL, NULL, false);
+	call.job = NULL;
+	if (!asks || rc == SLURM_SUCCESS || !refused)
+		return rc;
+	/* Nothing that runs or will end can help this job: slurmctld must not
+	 * keep nodes idle for it.  Of the answers that leave a job pending, this
+	 * one does not close the partition for those behind it. */
+	if (mode == OCS_RUN_NOW && !nodes_help &&
+	    !xstrcasestr(slurm_conf.sched_params, "bf_licenses"))
+		return ESLURM_LICENSES_UNAVAILABLE;
+	return rc;
+}
+
+static uint64_t *usable_nodes(bitstr_t *map)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	uint64_t *usable = xcalloc((fabric->nnodes + 63) / 64 + 1, sizeof(*usable));
+
+	for (int i = 0; next_node_bitmap(map, &i); i++) {
+		int node = ocs_select_node_fabric(i);
+
+		if (node >= 0)
+			usable[node / 64] |= UINT64_C(1) << (node % 64);
+	}
+	return usable;
+}
+
+/* Leaves only CHOSEN in the map. */
+static void shrink(bitstr_t *map, const int *chosen, int count)
+{
+	bit_clear_all(map);
+	for (int i = 0; i < count; i++) {
+		int index = ocs_select_node_slurm(chosen[i]);
+
+		if (index >= 0)
+			bit_set(map, index);
+	}
+}
+
+static int choose(topology_eval_t *eval)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	job_record_t *job = eval->job_ptr;
+	int *required = NULL, nrequired = 0, outside = 0, count;
+	int *chosen = xcalloc(fabric->nnodes + 1, sizeof(*chosen));
+	uint64_t *usable = usable_nodes(eval->node_map);
+	int min = (int)eval->min_nodes;
+	int max = eval->max_nodes >= INT32_MAX ? 0 : (int)eval->max_nodes;
+
+	if (job->details->req_node_bitmap)
+		nrequired = ocs_select_nodes_of(job->details->req_node_bitmap, &required,
+						&outside);
+	for (int i = 0; i < nrequired && !outside; i++) {
+		if (fabric->nodes[required[i]].section != call.request.section->index)
+			outside = 1;
+	}
+	if (outside)
+		count = ocs_error_set(&call.err, OCS_NEVER,
+				      "a node that was asked for by name is not part of section %s",
+				      call.request.section->name);
+	else
+		count = ocs_controller_choose(&call.request, call.mode, usable, required,
+					      nrequired, min, max, chosen,
+					      &call.nodes_help, &call.err);
+	if (count > 0)
+		shrink(eval->node_map, chosen, count);
+	xfree(required);
+	xfree(chosen);
+	xfree(usable);
+	return count;
+}
+
+int ocs_select_evaluate(void *evaluation)
+{
+	topology_eval_t *eval = evaluation;
+	int count;
+
+	/* A call that did not come through our job_test asks nothing. */
+	if (call.job != eval->job_ptr || !call.asks)
+		return SLURM_SUCCESS;
+	count = choose(eval);
+	if (count < 0) {
+		call.refused = true;
+		if (call.err.code == OCS_NEVER && call.mode == OCS_TEST_ONLY)
+			info("%pJ can never start: %s", eval->job_ptr, call.err.text);
+		return call.err.code == OCS_NEVER ?
+			ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE : SLURM_ERROR;
+	}
+	call.chose = true;
+	/* Servers are all alike, so Slurm may take its pick; a placement is exactly
+	 * these nodes. */
+	if (call.request.section->kind == OCS_TORUS ||
+	    call.request.section->kind == OCS_STATIC) {
+		eval->min_nodes = eval->max_nodes = eval->req_nodes = (uint32_t)count;
+	} else if (call.request.shaped) {
+		count = (int)call.request.shape.xpus;
+		eval->min_nodes = eval->max_nodes = eval->req_nodes = (uint32_t)count;
+	}
+	return SLURM_SUCCESS;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/select/select_ocs.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define FAILURE_PREFIX "ocs failure: "
+/* The slurmds must have forgotten the credential of the attempt that failed; they
+ * compare whole seconds. */
+#define RESTART_DELAY 3
+
+/* Jobs requeued here that have not been seen pending yet. */
+static uint32_t *requeued;
+static int nrequeued;
+
+bool ocs_select_in_prolog(job_record_t *job)
+{
+	return IS_JOB_CONFIGURING(job) || job->state_reason == WAIT_PROLOG ||
+	       (job->details && job->details->prolog_running) ||
+	       (job->node_bitmap_pr && bit_ffs(job->node_bitmap_pr) != -1);
+}
+
+/* The job that can be requeued or cancelled: a component follows its leader. */
+static job_record_t *whole_job(job_record_t *job)
+{
+	job_record_t *leader = job->het_job_id ? find_job_record(job->het_job_id) : NULL;
+
+	return leader ? leader : job;
+}
+
+static void note(job_record_t *job, const char *text)
+{
+	char *line = xstrdup_printf(FAILURE_PREFIX "%s", text);
+
+	ocs_select_comment_set(&job->admin_comment, FAILURE_PREFIX, line);
+	xfree(line);
+}
+
+static int attempts_of(job_record_t *job)
+{
+	const char *text = ocs_select_spank_get(job, "OCS_ATTEMPTS");
+
+	return text ? atoi(text) : 0;
+}
+
+static void attempts_set(job_record_t *job, int attempts)
+{
+	char *text = xstrdup_printf("%d", attempts);
+
+	ocs_select_spank_set(job, "OCS_ATTEMPTS", text);
+	xfree(text);
+}
+
+static void cancel(job_record_t *job, const char *text)
+{
+	job_record_t *whole = whole_job(job);
+	char *message = xstrdup_printf("job %u is cancelled: %s", job->job_id, text);
+
+	note(job, text);
+	srun_user_message(whole, message);
+	info("%pJ: %s; it cannot be requeued and is cancelled", job, text);
+	if (whole->het_job_list)
+		het_job_signal(whole, SIGKILL, 0, 0, false);
+	else
+		job_signal(job, SIGKILL, 0, 0, false);
+	if (!job->state_desc)
+		job->state_desc = xstrdup(text);
+	xfree(message);
+}
+
+void ocs_select_fail(const struct ocs_controller_failure *failure)
+{
+	job_record_t *job = find_job_record(failure->job), *whole;
+	int limit = ocs_controller_fabric()->requeue_limit, attempts;
+	char *text = NULL, *line;
+	bool hold;
+
+	if (!job || ocs_select_epoch(job) != failure->epoch ||
+	    (!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job)))
+		return;
+	if (failure->name)
+		text = xstrdup_printf("switch %s failed: %s", failure->name, failure->text);
+	else
+		text = xstrdup(failure->text);
+	/* Texts of parts of a comment must not look like several parts. */
+	while ((line = strstr(text, "; ")))
+		*line = ',';
+	whole = whole_job(job);
+	attempts = attempts_of(job) + 1;
+	hold = failure->name && limit > 0 && attempts >= limit;
+	if (!failure->name)
+		attempts--;
+	if (!job->batch_flag || !job->details || !job->details->requeue ||
+	    ocs_compat_requeue(whole, hold ? JOB_REQUEUE_HOLD : 0)) {
+		cancel(job, text);
+		xfree(text);
+		last_job_update = time(NULL);
+		return;
+	}
+	attempts_set(job, hold ? 0 : attempts);
+	if (failure->name)
+		line = xstrdup_printf("%s (attempt %d of %d, %s)", text, attempts, limit,
+				      hold ? "held" : "requeued");
+	else
+		line = xstrdup_printf("%s (requeued)", text);
+	note(job, line);
+	if (hold || !job->state_desc) {
+		xfree(job->state_desc);
+		job->state_desc = xstrdup(line);
+	}
+	info("%pJ: %s", job, line);
+	xrecalloc(requeued, nrequeued + 1, sizeof(*requeued));
+	requeued[nrequeued++] = whole->job_id;
+	last_job_update = time(NULL);
+	xfree(line);
+	xfree(text);
+}
+
+bool ocs_select_requeued_any(void)
+{
+	return nrequeued > 0;
+}
+
+static void hasten(job_record_t *job)
+{
+	time_t soon = time(NULL) + RESTART_DELAY;
+
+	if (job->details && job->details->begin_time > soon) {
+		job->details->begin_time = soon;
+		last_job_update = time(NULL);
+	}
+}
+
+void ocs_select_requeued_hasten(void)
+{
+	int kept = 0;
+
+	for (int i = 0; i < nrequeued; i++) {
+		job_record_t *job = find_job_record(requeued[i]);
+
+		/* slurmctld sets the time when the last node has cleaned up. */
+		if (job && IS_JOB_COMPLETING(job)) {
+			requeued[kept++] = requeued[i];
+			continue;
+		}
+		if (!job || !IS_JOB_PENDING(job))
+			continue;
+		if (job->het_job_list) {
+			list_itr_t *iterator = list_iterator_create(job->het_job_list);
+			job_record_t *part;
+
+			while ((part = list_next(iterator)))
+				hasten(part);
+			list_iterator_destroy(iterator);
+		} else {
+			hasten(job);
+		}
+	}
+	nrequeued = kept;
+}

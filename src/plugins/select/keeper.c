@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Everything that needs slurmctld's locks outside the scheduling path: jobs whose
+ * circuits failed, reasons of waiting jobs, the end of completing jobs, pictures.
+ * It looks under the read lock first and writes only what has to change. */
+
+#include "src/plugins/select/select_ocs.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define EVERY_MS 1000		/* a look at everything */
+#define PAUSE_MS 100		/* at least this between two looks */
+#define WATCHED_MAX 65536
+
+static pthread_t thread;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static bool runs, stop, woken;
+
+void ocs_select_keeper_wake(void)
+{
+	pthread_mutex_lock(&mutex);
+	woken = true;
+	pthread_cond_signal(&condition);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Sleeps until woken or MS have passed; false when it is time to stop. */
+static bool rest(int ms, bool wakeable)
+{
+	struct timespec until;
+	bool go_on;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += (long)(ms % 1000) * 1000000;
+	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&mutex);
+	while (!stop && !(wakeable && woken)) {
+		if (pthread_cond_timedwait(&condition, &mutex, &until) == ETIMEDOUT)
+			break;
+	}
+	if (wakeable)
+		woken = false;
+	go_on = !stop;
+	pthread_mutex_unlock(&mutex);
+	return go_on;
+}
+
+/* ---- reasons ---- */
+
+static bool reason_is_ours(job_record_t *job)
+{
+	switch (job->state_reason) {
+	case WAIT_NO_REASON:
+	case WAIT_RESOURCES:
+	case WAIT_LICENSES:
+		return true;
+	case WAIT_NODE_NOT_AVAIL:
+		return job->details && !job->details->req_node_bitmap;
+	default:
+		return false;
+	}
+}
+
+static bool reason_needs_writing(const struct ocs_controller_waiting *waiting)
+{
+	job_record_t *job = find_job_record(waiting->job);
+
+	if (!job || !IS_JOB_PENDING(job) || !waiting->reason || !reason_is_ours(job))
+		return false;
+	return xstrcmp(job->state_desc, waiting->reason) ||
+	       (waiting->blocked && job->state_reason == WAIT_LICENSES);
+}
+
+static void reason_write(const struct ocs_controller_waiting *waiting)
+{
+	job_record_t *job = find_job_record(waiting->job);
+
+	if (!reason_needs_writing(waiting))
+		return;
+	xfree(job->state_desc);
+	job->state_desc = xstrdup(waiting->reason);
+	/* The answer that does not close the partition speaks of licences. */
+	if (waiting->blocked || job->state_reason == WAIT_NO_REASON)
+		job->state_reason = WAIT_RESOURCES;
+	last_job_update = time(NULL);
+}
+
+/* ---- allocations ---- */
+
+/* Whether the job still has the allocation of EPOCH. */
+static bool holds_allocation(job_record_t *job, const struct ocs_controller_holder *holder)
+{
+	return job && ocs_select_epoch(job) == holder->epoch &&
+	       (IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job)) && job->node_bitmap;
+}
+
+static void watch_holders(const struct ocs_controller_holder *holders, int count)
+{
+	for (int i = 0; i < count; i++) {
+		job_record_t *job = find_job_record(holders[i].job);
+
+		if (holders[i].gone)
+			continue;
+		if (holders[i].living) {
+			/* It started, but slurmctld changed its mind. */
+			if (!holds_allocation(job, &holders[i]))
+				ocs_controller_end(holders[i].job, "the job did not start");
+			continue;
+		}
+		if (!job || !IS_JOB_COMPLETING(job) ||
+		    ocs_select_epoch(job) != holders[i].epoch)
+			ocs_controller_gone(holders[i].job, holders[i].epoch);
+	}
+}
+
+/* Jobs whose prologs wait for an ocsd that does not come back. */
+static void watch_prologs(const struct ocs_controller_holder *holders, int count)
+{
+	char *text;
+
+	for (int i = 0; i < count; i++) {
+		job_record_t *job = find_job_record(holders[i].job);
+		struct ocs_controller_failure failure = {
+			.job = holders[i].job, .epoch = holders[i].epoch,
+		};
+
+		if (!holders[i].living || !holds_allocation(job, &holders[i]) ||
+		    !ocs_select_in_prolog(job))
+			continue;
+		text = xstrdup("ocsd could not be reached while its prolog waited for circuits");
+		failure.text = text;
+		ocs_select_fail(&failure);
+		xfree(text);
+	}
+}
+
+/* ---- pictures ---- */
+
+static void push_nodes(void)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	uint8_t *states = xcalloc(fabric->nnodes + 1, sizeof(*states));
+	uint32_t *jobs = xcalloc(fabric->nnodes + 1, sizeof(*jobs));
+	list_itr_t *iterator = list_iterator_create(job_list);
+	job_record_t *job;
+
+	for (int i = 0; i < fabric->nnodes; i++) {
+		int index = ocs_select_node_slurm(i);
+
+		states[i] = ocs_compat_node_state(index >= 0 ? node_record_table_ptr[index] :
+						  NULL);
+	}
+	while ((job = list_next(iterator))) {
+		if ((!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job) &&
+		     !IS_JOB_COMPLETING(job)) || !job->node_bitmap)
+			continue;
+		for (int i = 0; next_node_bitmap(job->node_bitmap, &i); i++) {
+			int node = ocs_select_node_fabric(i);
+
+			if (node >= 0)
+				jobs[node] = job->job_id;
+		}
+	}
+	list_iterator_destroy(iterator);
+	ocs_controller_nodes(states, jobs);
+	xfree(states);
+	xfree(jobs);
+}
+
+/* ---- the thread ---- */
+
+struct look {
+	struct ocs_controller_holder *holders;
+	int nholders;
+	struct ocs_controller_waiting *waiting;
+	int nwaiting;
+	bool write;
+};
+
+/* Under the read lock: what is there, and whether something has to be written. */
+static void look(struct look *look)
+{
+	slurmctld_lock_t lock = { .job = READ_LOCK, .node = READ_LOCK };
+	int64_t limit = ocs_controller_fabric()->ocsd_down_ms;
+
+	lock_slurmctld(lock);
+	watch_holders(look->holders, look->nholders);
+	for (int i = 0; i < look->nwaiting; i++) {
+		job_record_t *job = find_job_record(look->waiting[i].job);
+
+		if (!job || (!IS_JOB_PENDING(job) && !IS_JOB_COMPLETING(job)))
+			ocs_controller_pending_clear(look->waiting[i].job);
+		else if (reason_needs_writing(&look->waiting[i]))
+			look->write = true;
+	}
+	if (ocs_controller_down_ms() > limit) {
+		for (int i = 0; i < look->nholders && !look->write; i++) {
+			job_record_t *job = find_job_record(look->holders[i].job);
+
+			look->write = holds_allocation(job, &look->holders[i]) &&
+				      ocs_select_in_prolog(job);
+		}
+	}
+	push_nodes();
+	unlock_slurmctld(lock);
+}
+
+/* Under the write lock. */
+static void act(struct look *look)
+{
+	slurmctld_lock_t lock = { .conf = READ_LOCK, .job = WRITE_LOCK, .node = WRITE_LOCK,
+				  .part = READ_LOCK, .fed = READ_LOCK };
+	struct ocs_controller_failure failure;
+	int64_t limit = ocs_controller_fabric()->ocsd_down_ms;
+
+	lock_slurmctld(lock);
+	while (ocs_controller_failure(&failure)) {
+		ocs_select_fail(&failure);
+		free(failure.name);
+		free(failure.text);
+	}
+	if (ocs_controller_down_ms() > limit)
+		watch_prologs(look->holders, look->nholders);
+	for (int i = 0; i < look->nwaiting; i++)
+		reason_write(&look->waiting[i]);
+	ocs_select_requeued_hasten();
+	unlock_slurmctld(lock);
+}
+
+static void *keep(void *unused)
+{
+	struct look now = {
+		.holders = xcalloc(WATCHED_MAX, sizeof(*now.holders)),
+		.waiting = xcalloc(WATCHED_MAX, sizeof(*now.waiting)),
+	};
+
+	while (rest(EVERY_MS, true)) {
+		now.nholders = ocs_controller_holders(now.holders, WATCHED_MAX);
+		now.nwaiting = ocs_controller_waiting(now.waiting, WATCHED_MAX);
+		now.write = ocs_controller_failures() || ocs_select_requeued_any();
+		look(&now);
+		if (now.write)
+			act(&now);
+		for (int i = 0; i < now.nwaiting; i++)
+			free(now.waiting[i].reason);
+		if (ocs_controller_changed())
+			queue_job_scheduler();
+		if (!rest(PAUSE_MS, false))
+			break;
+	}
+	xfree(now.holders);
+	xfree(now.waiting);
+	return NULL;
+}
+
+void ocs_select_keeper_start(void)
+{
+	sigset_t all, before;
+
+	if (runs)
+		return;
+	stop = false;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	runs = pthread_create(&thread, NULL, keep, NULL) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void ocs_select_keeper_stop(void)
+{
+	if (!runs)
+		return;
+	pthread_mutex_lock(&mutex);
+	stop = true;
+	pthread_cond_signal(&condition);
+	pthread_mutex_unlock(&mutex);
+	pthread_join(thread, NULL);
+	runs = false;
+}

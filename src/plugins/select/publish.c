@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/select/select_ocs.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define COUNTS_PREFIX "ocs: shape="
+#define SYSTEM_PREFIX "ocs epoch="
+
+/* Entries may carry the prefix that SPANK gives them. */
+static const char *entry_value(const char *entry, const char *name)
+{
+	size_t length = strlen(name);
+
+	if (!xstrncmp(entry, "SPANK_", 6))
+		entry += 6;
+	return !xstrncmp(entry, name, length) && entry[length] == '=' ?
+		entry + length + 1 : NULL;
+}
+
+const char *ocs_select_spank_get(job_record_t *job, const char *name)
+{
+	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
+		const char *value = job->spank_job_env[i] ?
+			entry_value(job->spank_job_env[i], name) : NULL;
+
+		if (value)
+			return value;
+	}
+	return NULL;
+}
+
+/* VALUE NULL removes. */
+void ocs_select_spank_set(job_record_t *job, const char *name, const char *value)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
+		if (job->spank_job_env[i] && entry_value(job->spank_job_env[i], name))
+			xfree(job->spank_job_env[i]);
+		else
+			job->spank_job_env[kept++] = job->spank_job_env[i];
+	}
+	xrecalloc(job->spank_job_env, kept + 2, sizeof(*job->spank_job_env));
+	if (value)
+		job->spank_job_env[kept++] = xstrdup_printf("%s=%s", name, value);
+	job->spank_job_env[kept] = NULL;
+	job->spank_job_env_size = kept;
+}
+
+void ocs_select_comment_set(char **comment, const char *prefix, const char *text)
+{
+	char *kept = NULL, *copy = xstrdup(*comment), *next;
+
+	for (char *part = copy; part; part = next) {
+		next = xstrstr(part, "; ");
+		if (next) {
+			*next = '\0';
+			next += 2;
+		}
+		if (!*part || !xstrncmp(part, prefix, strlen(prefix)))
+			continue;
+		xstrfmtcat(kept, "%s%s", kept ? "; " : "", part);
+	}
+	if (text)
+		xstrfmtcat(kept, "%s%s", kept ? "; " : "", text);
+	xfree(copy);
+	xfree(*comment);
+	*comment = kept;
+}
+
+void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made)
+{
+	char *epoch = xstrdup_printf("%"PRIu64, made->epoch), *text = NULL;
+
+	ocs_select_spank_set(job, "OCS_EPOCH", epoch);
+	ocs_select_spank_set(job, "OCS_SECTION", made->section);
+	ocs_select_spank_set(job, "OCS_SHAPE", made->shape);
+	ocs_select_spank_set(job, "OCS_CONN", made->conn);
+	ocs_select_spank_set(job, "OCS_PLACEMENT", made->placement);
+	/* A placement says its nodes; servers are ranked by this list. */
+	ocs_select_spank_set(job, "OCS_NODES", made->placement ? NULL : made->nodes);
+	if (!ocs_select_spank_get(job, "OCS_ATTEMPTS"))
+		ocs_select_spank_set(job, "OCS_ATTEMPTS", "0");
+	text = xstrdup_printf(SYSTEM_PREFIX "%s", epoch);
+	if (made->placement)
+		xstrfmtcat(text, " placement=%s", made->placement);
+	ocs_select_comment_set(&job->system_comment, SYSTEM_PREFIX, text);
+	xfree(text);
+	if (made->placement) {
+		text = xstrdup_printf(COUNTS_PREFIX "%s cubes=%d circuits=%d", made->shape,
+				      made->cubes, made->circuits);
+		ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, text);
+		xfree(text);
+	}
+	xfree(epoch);
+}
+
+void ocs_select_unpublish(job_record_t *job)
+{
+	if (xstrstr(job->system_comment, SYSTEM_PREFIX))
+		ocs_select_comment_set(&job->system_comment, SYSTEM_PREFIX, NULL);
+}
+
+uint64_t ocs_select_epoch(job_record_t *job)
+{
+	const char *text = ocs_select_spank_get(job, "OCS_EPOCH");
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static char *text_of(job_record_t *job, const char *name)
+{
+	return (char *)ocs_select_spank_get(job, name);
+}
+
+static int restore(void *element, void *unused)
+{
+	job_record_t *job = element;
+	struct ocs_controller_allocation known = { .job = job->job_id };
+	bool living = IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job);
+	char *list;
+	int *nodes, count;
+
+	if ((!living && !IS_JOB_COMPLETING(job)) || !job->node_bitmap)
+		return 0;
+	known.epoch = ocs_select_epoch(job);
+	if (!known.epoch)
+		return 0;
+	count = ocs_select_nodes_of(job->node_bitmap, &nodes, NULL);
+	list = bitmap2node_name(job->node_bitmap);
+	known.uid = job->user_id;
+	known.user = job->user_name ? job->user_name : "";
+	known.partition = job->partition;
+	known.section = text_of(job, "OCS_SECTION");
+	known.shape = text_of(job, "OCS_SHAPE");
+	known.conn = text_of(job, "OCS_CONN");
+	known.placement = text_of(job, "OCS_PLACEMENT");
+	known.nodes = text_of(job, "OCS_NODES") ? text_of(job, "OCS_NODES") : list;
+	ocs_controller_restore(&known, nodes, count, living);
+	xfree(nodes);
+	xfree(list);
+	return 0;
+}
+
+void ocs_select_restore_all(void)
+{
+	if (job_list && ocs_controller_fabric())
+		list_for_each(job_list, restore, NULL);
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* SelectType=select/cons_tres_ocs: select/cons_tres, with shapes.  Which nodes a
+ * shape gets is decided inside the topology evaluation (evaluate.c); here a job's
+ * placement is committed when it starts and released when it ends. */
+
+#include "src/plugins/select/select_ocs.h"
+
+OCS_EXPORT const char plugin_name[] = "cons_tres with shapes on optical circuit switches";
+OCS_EXPORT const char plugin_type[] = "select/cons_tres_ocs";
+OCS_EXPORT const uint32_t plugin_id = OCS_SELECT_ID;
+OCS_EXPORT const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+static void *ocs_compat_base(void)
+{
+	static void *handle;
+
+	if (!handle)
+		handle = ocs_compat_open(OCS_SELECT_BASE);
+	return handle;
+}
+
+#include "src/plugins/compat/select_entries.h"
+
+OCS_NEXT(int, select_p_node_init, (void))
+OCS_NEXT(int, select_p_job_test,
+	 (job_record_t *, bitstr_t *, uint32_t, uint32_t, uint32_t, uint16_t, list_t *,
+	  list_t **, resv_exc_t *, will_run_data_t *))
+OCS_NEXT(int, select_p_job_begin, (job_record_t *))
+OCS_NEXT(int, select_p_job_fini, (job_record_t *))
+OCS_NEXT(int, select_p_job_expand, (job_record_t *, job_record_t *))
+OCS_NEXT(int, select_p_job_resized, (job_record_t *, node_record_t *))
+OCS_NEXT(int, select_p_reconfigure, (void))
+
+static void say(bool problem, const char *text)
+{
+	if (problem)
+		error("select/cons_tres_ocs: %s", text);
+	else
+		verbose("select/cons_tres_ocs: %s", text);
+}
+
+/* cons_tres sets itself up in init(); where Slurm has not loaded it by itself, we
+ * must call that.  It only reads the configuration: twice does no harm. */
+static int base_init(void)
+{
+	int (*base)(void) = NULL;
+
+	if (!ocs_compat_base())
+		return SLURM_ERROR;
+	*(void **)&base = dlsym(ocs_compat_base(), "init");
+	return base ? base() : SLURM_SUCCESS;
+}
+
+/* Only the plugin that is chosen does more than being loaded. */
+static bool chosen(void)
+{
+	return running_in_slurmctld() &&
+	       !xstrcmp(slurm_conf.select_type, "select/cons_tres_ocs");
+}
+
+OCS_EXPORT int init(void)
+{
+	if (base_init() != SLURM_SUCCESS)
+		return SLURM_ERROR;
+	if (chosen()) {
+		if (xstrcasestr(slurm_conf.sched_params, "extra_constraints"))
+			fatal("SchedulerParameters=extra_constraints in slurm.conf makes Slurm read Extra as constraints, but slurm-ocs keeps shapes there: remove it");
+		if (!(slurm_conf.select_type_param &
+		      (OCS_SELECT_CPU | OCS_SELECT_CORE | OCS_SELECT_SOCKET)))
+			fatal("SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
+		if (ocs_select_missing())
+			error("select/cons_tres_ocs: slurm.conf lacks %s: jobs with a shape are refused",
+			      ocs_select_missing());
+		ocs_controller_log_set(say);
+		ocs_controller_hook_set(ocs_select_evaluate);
+	}
+	verbose("%s loaded", plugin_name);
+	return SLURM_SUCCESS;
+}
+
+OCS_EXPORT OCS_FINI_TYPE fini(void)
+{
+	if (chosen()) {
+		ocs_controller_hook_set(NULL);
+		ocs_controller_link_stop();
+		ocs_select_keeper_stop();
+		ocs_controller_log_set(NULL);
+	}
+	OCS_FINI_RETURN;
+}
+
+OCS_EXPORT int select_p_node_init(void)
+{
+	ocs_select_nodes_map();
+	return ocs_next_select_p_node_init() ? ocs_next_select_p_node_init()() : SLURM_ERROR;
+}
+
+OCS_EXPORT int select_p_job_test(job_record_t *job, bitstr_t *nodes, uint32_t min_nodes,
+				 uint32_t max_nodes, uint32_t req_nodes, uint16_t mode,
+				 list_t *preemptable, list_t **preempted,
+				 resv_exc_t *excluded, will_run_data_t *will_run)
+{
+	int rc = SLURM_ERROR;
+
+	if (!ocs_next_select_p_job_test())
+		return rc;
+	rc = ocs_select_test_begin(job, mode);
+	if (rc == SLURM_SUCCESS)
+		rc = ocs_next_select_p_job_test()(job, nodes, min_nodes, max_nodes,
+						  req_nodes, mode, preemptable, preempted,
+						  excluded, will_run);
+	return ocs_select_test_end(job, rc);
+}
+
+/* Commits what the job was promised, on exactly the nodes it got. */
+static int commit(job_record_t *job)
+{
+	struct ocs_controller_allocation *made = NULL;
+	struct ocs_controller_request request;
+	struct ocs_error err = { 0 };
+	int *nodes = NULL, outside = 0, count, rc;
+
+	rc = ocs_select_request(job, &request, &err);
+	if (rc > 0) {
+		count = ocs_select_nodes_of(job->node_bitmap, &nodes, &outside);
+		if (outside)
+			rc = ocs_error_set(&err, OCS_ERROR, "it got nodes outside the fabric");
+		else
+			rc = ocs_controller_begin(&request, nodes, count, job->user_id,
+						  job->user_name, job->part_ptr->name,
+						  &made, &err);
+		xfree(nodes);
+	}
+	if (rc < 0) {
+		error("%pJ does not start: %s", job, err.text);
+		ocs_controller_pending(job->job_id, job->user_name, NULL, err.text, false);
+		ocs_select_keeper_wake();
+		return SLURM_ERROR;
+	}
+	if (made) {
+		ocs_select_publish(job, made);
+		ocs_controller_pending_clear(job->job_id);
+		info("%pJ: epoch %"PRIu64" section %s shape %s cubes %d circuits %d", job,
+		     made->epoch, made->section, made->shape ? made->shape : "none",
+		     made->cubes, made->circuits);
+		ocs_controller_allocation_free(made);
+	}
+	return SLURM_SUCCESS;
+}
+
+OCS_EXPORT int select_p_job_begin(job_record_t *job)
+{
+	int rc = ocs_next_select_p_job_begin() ? ocs_next_select_p_job_begin()(job) :
+		SLURM_ERROR;
+
+	return rc == SLURM_SUCCESS ? commit(job) : rc;
+}
+
+OCS_EXPORT int select_p_job_fini(job_record_t *job)
+{
+	if (ocs_select_epoch(job)) {
+		ocs_controller_end(job->job_id, "the job left its nodes");
+		ocs_select_unpublish(job);
+		ocs_select_keeper_wake();
+	}
+	return ocs_next_select_p_job_fini() ? ocs_next_select_p_job_fini()(job) : SLURM_ERROR;
+}
+
+OCS_EXPORT int select_p_job_expand(job_record_t *from, job_record_t *to)
+{
+	if (ocs_select_epoch(from) || ocs_select_epoch(to)) {
+		error("%pJ and %pJ cannot be merged: circuits belong to the nodes they started on",
+		      from, to);
+		return ESLURM_NOT_SUPPORTED;
+	}
+	return ocs_next_select_p_job_expand() ? ocs_next_select_p_job_expand()(from, to) :
+		SLURM_ERROR;
+}
+
+OCS_EXPORT int select_p_job_resized(job_record_t *job, node_record_t *node)
+{
+	int index = ocs_select_node_fabric((int)node->index);
+
+	if (ocs_select_epoch(job) && index >= 0)
+		ocs_controller_node_lost(job->job_id, index);
+	return ocs_next_select_p_job_resized() ? ocs_next_select_p_job_resized()(job, node) :
+		SLURM_ERROR;
+}
+
+/* After a start, and after changes of partitions and nodes. */
+OCS_EXPORT int select_p_reconfigure(void)
+{
+	int rc = ocs_next_select_p_reconfigure() ? ocs_next_select_p_reconfigure()() :
+		SLURM_ERROR;
+
+	if (chosen() && ocs_controller_fabric()) {
+		ocs_select_nodes_map();
+		ocs_select_restore_all();
+		ocs_controller_link_start(ocs_select_keeper_wake);
+		ocs_select_keeper_start();
+	}
+	return rc;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLUGINS_SELECT_SELECT_OCS_H
+#define OCS_PLUGINS_SELECT_SELECT_OCS_H
+
+/* The parts of select/cons_tres_ocs. */
+
+#include "src/plugins/compat/compat.h"
+
+/* nodes.c: between Slurm's node table and the fabric's. */
+
+/* Builds both maps anew (node write lock). */
+void ocs_select_nodes_map(void);
+/* The fabric's index of node INDEX of Slurm's table, or -1. */
+int ocs_select_node_fabric(int index);
+/* The reverse. */
+int ocs_select_node_slurm(int node);
+/* Nodes of the fabric among BITMAP, in Slurm's order: the count; the caller
+ * xfrees *NODES.  OUTSIDE, if not NULL, is the number of others. */
+int ocs_select_nodes_of(bitstr_t *bitmap, int **nodes, int *outside);
+
+/* evaluate.c: choosing nodes. */
+
+/* Frames a call of cons_tres: the hook below belongs to this job and mode.  An
+ * error means that the job cannot be served and the call is to be left out. */
+int ocs_select_test_begin(job_record_t *job, uint16_t mode);
+/* RC of the call; turns it into what slurmctld should hear. */
+int ocs_select_test_end(job_record_t *job, int rc);
+/* The hook that topology/ocs calls; EVALUATION is a topology_eval_t. */
+int ocs_select_evaluate(void *evaluation);
+/* What JOB asks of the fabric (see ocs_controller_request). */
+int ocs_select_request(job_record_t *job, struct ocs_controller_request *request,
+		       struct ocs_error *err);
+/* The line of slurm.conf that shapes need and that is missing, or NULL. */
+const char *ocs_select_missing(void);
+
+/* publish.c: what a started job carries. */
+
+void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made);
+/* Takes away what is for running jobs only. */
+void ocs_select_unpublish(job_record_t *job);
+/* The value of NAME in the job's SPANK environment, or NULL. */
+const char *ocs_select_spank_get(job_record_t *job, const char *name);
+void ocs_select_spank_set(job_record_t *job, const char *name, const char *value);
+/* Replaces the part of *COMMENT that starts with PREFIX (parts are separated by
+ * "; ") by TEXT; NULL removes it. */
+void ocs_select_comment_set(char **comment, const char *prefix, const char *text);
+uint64_t ocs_select_epoch(job_record_t *job);
+/* Makes running and completing jobs known again (job read lock). */
+void ocs_select_restore_all(void);
+
+/* failure.c: jobs that must leave their nodes (job write lock). */
+
+void ocs_select_fail(const struct ocs_controller_failure *failure);
+/* The next start of jobs requeued here need not wait as long as Slurm thinks. */
+void ocs_select_requeued_hasten(void);
+bool ocs_select_requeued_any(void);
+/* Whether its prologs have not all finished. */
+bool ocs_select_in_prolog(job_record_t *job);
+
+/* keeper.c: the thread that works under slurmctld's locks. */
+
+void ocs_select_keeper_start(void);
+void ocs_select_keeper_stop(void);
+/* There is something to do (any thread). */
+void ocs_select_keeper_wake(void);
+
+#endif

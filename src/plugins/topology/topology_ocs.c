@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* TopologyPlugin=topology/ocs: owns the model of the fabric (ocs.yaml, read by
+ * slurmctld alone) and lets select/cons_tres_ocs choose the nodes of shaped jobs;
+ * all else is Slurm's plain topology. */
+
+#include "src/plugins/compat/compat.h"
+#include "src/plugins/controller/controller.h"
+
+#include <stdlib.h>
+
+OCS_EXPORT const char plugin_name[] = "topology of optical circuit switches";
+OCS_EXPORT const char plugin_type[] = "topology/ocs";
+OCS_EXPORT const uint32_t plugin_id = OCS_TOPOLOGY_ID;
+OCS_EXPORT const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+/* What `scontrol show topology` carries. */
+struct report {
+	struct ocs_controller_record *records;
+	uint32_t count;
+};
+
+static void *ocs_compat_base(void)
+{
+	static void *handle;
+
+	if (!handle)
+		handle = ocs_compat_open(OCS_TOPOLOGY_BASE);
+	return handle;
+}
+
+static void read_fabric(void)
+{
+	char *path = get_extra_conf_path("ocs.yaml");
+	struct ocs_error err;
+
+	if (ocs_controller_open(path, &err))
+		fatal("TopologyPlugin=topology/ocs: %s", err.text);
+	info("topology/ocs: read %s", path);
+	xfree(path);
+}
+
+OCS_EXPORT int init(void)
+{
+	if (!ocs_compat_base())
+		return SLURM_ERROR;
+	if (running_in_slurmctld()) {
+		if (xstrcasestr(slurm_conf.sched_params, "extra_constraints"))
+			fatal("SchedulerParameters=extra_constraints in slurm.conf makes Slurm read Extra as constraints, but slurm-ocs keeps shapes there: remove it");
+		read_fabric();
+	}
+	verbose("%s loaded", plugin_name);
+	return SLURM_SUCCESS;
+}
+
+OCS_EXPORT OCS_FINI_TYPE fini(void)
+{
+	OCS_FINI_RETURN;
+}
+
+static void ocs_topology_build(void)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	int missing = 0, first = -1;
+
+	for (int i = 0; fabric && i < fabric->nnodes; i++) {
+		if (!find_node_record(fabric->nodes[i].name) && !missing++)
+			first = i;
+	}
+	if (missing)
+		error("topology/ocs: %d nodes of %s are not in slurm.conf (the first is %s); no shape will use them",
+		      missing, fabric->source, fabric->nodes[first].name);
+}
+
+/* Shrinks the node map of a job that asks something of the fabric. */
+static int ocs_topology_eval(topology_eval_t *eval)
+{
+	ocs_controller_hook hook = ocs_controller_hook_get();
+	struct ocs_controller_request request;
+	job_record_t *job = eval->job_ptr;
+	struct ocs_error err;
+
+	if (hook)
+		return hook(eval);
+	if (!job->extra || !job->job_id)
+		return SLURM_SUCCESS;
+	if (ocs_controller_request(job->job_id, NULL, job->extra, &request, &err) >= 0 &&
+	    !request.shaped)
+		return SLURM_SUCCESS;
+	error("%pJ asks for a shape, but slurm.conf lacks SelectType=select/cons_tres_ocs", job);
+	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
+}
+
+static uint8_t *node_states(void)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	uint8_t *states = xcalloc(fabric->nnodes + 1, sizeof(*states));
+
+	for (int i = 0; i < fabric->nnodes; i++) {
+		node_record_t *node = find_node_record(fabric->nodes[i].name);
+
+		states[i] = ocs_compat_node_state(node);
+	}
+	return states;
+}
+
+static bool ocs_topology_get(topology_data_t type, void *data, int *rc)
+{
+	dynamic_plugin_data_t *wrapped;
+	struct report *report;
+	uint8_t *states;
+
+	if (type != TOPO_DATA_TOPOLOGY_PTR || !ocs_controller_fabric())
+		return false;
+	report = xmalloc(sizeof(*report));
+	states = node_states();
+	report->count = (uint32_t)ocs_controller_report(states, &report->records);
+	xfree(states);
+	wrapped = xmalloc(sizeof(*wrapped));
+	wrapped->data = report;
+	wrapped->plugin_id = plugin_id;
+	*(dynamic_plugin_data_t **)data = wrapped;
+	*rc = SLURM_SUCCESS;
+	return true;
+}
+
+static void ocs_topology_report_free(void *data)
+{
+	struct report *report = data;
+
+	if (!report)
+		return;
+	ocs_controller_report_free(report->records, (int)report->count);
+	xfree(report);
+}
+
+static int ocs_topology_report_pack(void *data, buf_t *buffer, uint16_t version)
+{
+	struct report *report = data;
+
+	pack32(report->count, buffer);
+	for (uint32_t i = 0; i < report->count; i++) {
+		packstr(report->records[i].name, buffer);
+		packstr(report->records[i].nodes, buffer);
+		packstr(report->records[i].text, buffer);
+	}
+	return SLURM_SUCCESS;
+}
+
+/* Unpacks a string into the C library's memory, where records live. */
+static int unpack_text(char **text, buf_t *buffer)
+{
+	char *unpacked = NULL;
+	uint32_t length;
+
+	if (unpackstr_xmalloc(&unpacked, &length, buffer))
+		return -1;
+	*text = strdup(unpacked ? unpacked : "");
+	xfree(unpacked);
+	return *text ? 0 : -1;
+}
+
+static int ocs_topology_report_unpack(void **data, buf_t *buffer, uint16_t version)
+{
+	struct report *report = xmalloc(sizeof(*report));
+	uint32_t count;
+
+	*data = report;
+	/* Each record takes twelve bytes of lengths at least. */
+	if (unpack32(&count, buffer) || count > remaining_buf(buffer) / 12)
+		return SLURM_ERROR;
+	report->records = calloc(count ? count : 1, sizeof(*report->records));
+	if (!report->records)
+		return SLURM_ERROR;
+	report->count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		struct ocs_controller_record *record = &report->records[i];
+
+		if (unpack_text(&record->name, buffer) ||
+		    unpack_text(&record->nodes, buffer) ||
+		    unpack_text(&record->text, buffer))
+			return SLURM_ERROR;
+	}
+	return SLURM_SUCCESS;
+}
+
+static int ocs_topology_report_print(void *data, char *names, char **out)
+{
+	struct report *report = data;
+	char *text;
+
+	*out = NULL;
+	if (!report)
+		return SLURM_SUCCESS;
+	text = ocs_controller_report_print(report->records, (int)report->count, names);
+	if (*text)
+		*out = xstrdup(text);
+	else if (names)
+		error("%s is no section, cube, switch or node of the fabric", names);
+	free(text);
+	return SLURM_SUCCESS;
+}
+
+#include "src/plugins/compat/topology_entries.h"
