@@ -64,7 +64,7 @@ class World:
         with open(self.yaml, "w") as handle:
             handle.write(YAML.format(dir=self.dir))
         with open(self.path("cred"), "w") as handle:
-            handle.write("admin\nsecret\n")
+            handle.write("user=admin\npassword=secret\n")
         os.chmod(self.path("cred"), 0o600)
         os.mkdir(self.path("ocsd"), 0o700)
         self.env = dict(os.environ, OCS_CONF=self.yaml, NO_COLOR="1", TZ="UTC")

@@ -6,9 +6,11 @@
 
 . "${srcdir:-.}/ocsctl.sh"
 
-# Two servers, one ring of one step: all of it is determined.
 exits 0 "twelve servers" plan --servers 12 --degree 4 --json
-prints "literal head" '{"servers":12,"degree":4,"directed":false,"groups":[{"members":[0,1,2,3,4,5,6,7,8,9,10,11],"rings":[['
+prints "literal head" '{"servers":12,"degree":4,"directed":false,'
+prints "literal group" '"groups":[{"members":[0,1,2,3,4,5,6,7,8,9,10,11],'
+prints "rings are lists of servers" '"rings":[[0,1,2,3,4,5,6,7,8,9,10,11],['
+prints "steps" '"steps":[1,5]}]'
 prints "circuits" '"circuits":[{"a":['
 prints "switch of a circuit" '],"ocs":'
 prints "routes up to 128 servers" '"routes":[{"src":0,"dst":1,"paths":[[0,'
