@@ -2,7 +2,9 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <json-c/json.h>
+#include <pwd.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/client/client.h"
 #include "src/fabric/fabric.h"
@@ -25,6 +27,18 @@ static struct json_object *ask(const struct ocs_ctl_args *args, struct json_obje
 	return reply;
 }
 
+/* A drain without a reason at least says who did it. */
+static void add_reason(struct json_object *request, const char *reason, bool needed)
+{
+	const struct passwd *user = reason || !needed ? NULL : getpwuid(getuid());
+	char text[128];
+
+	if (!reason && !needed)
+		return;
+	snprintf(text, sizeof(text), "by %s", user ? user->pw_name : "an administrator");
+	json_object_object_add(request, "reason", json_object_new_string(reason ? reason : text));
+}
+
 int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	static const char *const kinds[] = { "cube", "port", "switch", NULL };
@@ -45,8 +59,7 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	json_object_object_add(request, "op", json_object_new_string(op));
 	json_object_object_add(request, "kind", json_object_new_string(kind));
 	json_object_object_add(request, "name", json_object_new_string(name));
-	if (args->reason)
-		json_object_object_add(request, "reason", json_object_new_string(args->reason));
+	add_reason(request, args->reason, !strcmp(op, "drain"));
 	reply = ask(args, request, OCS_CTL_CALL_MS, err);
 	json_object_put(request);
 	if (!reply)

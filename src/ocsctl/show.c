@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include <ctype.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,6 +117,21 @@ static void print_fabric(struct json_object *reply)
 	}
 }
 
+/* ocsd selects circuits by job; those of one switch are picked here. */
+static void keep_switch(struct json_object *reply, const char *name)
+{
+	struct json_object *list = ocs_ctl_array(reply, "circuits");
+	struct json_object *kept = json_object_new_array();
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		if (!strcmp(ocs_ctl_string(one, "switch", ""), name))
+			json_object_array_add(kept, json_object_get(one));
+	}
+	json_object_object_add(reply, "circuits", kept);
+}
+
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	const char *what = args->operands[0];
@@ -123,6 +139,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	const struct view *view = NULL;
 	struct ocs_client *client;
 	struct json_object *reply, *list;
+	bool by_switch = name && !strcmp(what, "circuit") && !isdigit((unsigned char)*name);
 	int rc = 0;
 
 	for (size_t i = 0; i < NVIEWS; i++)
@@ -134,10 +151,12 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	client = ocs_ctl_connect(args, NULL, err);
 	if (!client)
 		return -1;
-	reply = ocs_ctl_ask(client, what, name, err);
+	reply = ocs_ctl_ask(client, what, by_switch ? NULL : name, err);
 	ocs_client_close(client);
 	if (!reply)
 		return -1;
+	if (by_switch)
+		keep_switch(reply, name);
 	list = view ? ocs_ctl_array(reply, view->list) : NULL;
 	if (view && name && !ocs_ctl_length(list))
 		rc = ocs_error_set(err, OCS_ERROR, "show: ocsd knows nothing of %s '%s'",
