@@ -1,2 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
+
+OCSD_RIG = ocsd_rig.c ocsd_rig.h emulator_peer.c emulator_peer.h
+OCSD_RIG_LIBS = $(S)/client/libocs_client.la $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_ocsd_jobs
+test_ocsd_jobs_SOURCES = test_ocsd_jobs.c $(OCSD_RIG)
+test_ocsd_jobs_LDADD = $(OCSD_RIG_LIBS)

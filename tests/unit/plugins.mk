@@ -1,10 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
-
-# The parts of spank_ocs, job_submit/ocs and cli_filter/ocs that need no Slurm.
-check_PROGRAMS += test_request
-test_request_SOURCES = test_request.c ../../src/plugins/spank/request.c \
-	../../src/plugins/spank/settings.c ../../src/plugins/spank/child.c \
-	../../src/plugins/job_submit/extra.c
-test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"'
-test_request_LDADD = $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)

@@ -348,7 +348,7 @@ static void test_control_errors(void **state)
 	assert_int_equal(emulator_run("--switch", "a=unix:/tmp/x,0", NULL), OCS_USAGE);
 	assert_int_equal(emulator_run("--delay", "soon", NULL), OCS_USAGE);
 	assert_int_equal(emulator_run("--page", "1", NULL), OCS_USAGE);
-	assert_int_not_equal(emulator_run("--fabric", "/nonexistent.yaml", NULL), 0);
+	assert_int_equal(emulator_run("--fabric", "/nonexistent.yaml", NULL), OCS_USAGE);
 	assert_int_equal(emulator_run("--dance", "1", NULL), OCS_USAGE);
 }
 
@@ -550,16 +550,13 @@ static void test_fabric(void **state)
 	text = ocs_asprintf("version: 1\n"
 			    "switches:\n"
 			    "  - {name: \"rail-[0-1]\", driver: tl1, dialect: polatis,"
-			    " address: \"unix:%s/{name}\", credentials: %s/login,"
-			    " size: 16, ports: duplex}\n"
+			    " address: \"unix:%s/{name}\", size: 16, ports: duplex}\n"
 			    "fabrics:\n"
 			    "  - {name: rails, kind: rails, nodes: \"r[0-3]\", rails: 2,\n"
 			    "     ports: {switch: \"rail-{interface}\", port: server+1}}\n",
-			    e.folder, e.folder);
+			    e.folder);
 	assert_int_equal(ocs_file_write(path, text, strlen(text), 0600, &err), 0);
 	free(text);
-	snprintf(path, sizeof(path), "%s/login", e.folder);
-	assert_int_equal(ocs_file_write(path, "user=u\npassword=p\n", 18, 0600, &err), 0);
 	emulator_start(&e, arguments);
 	answer = emulator_control(&e, "status");
 	assert_non_null(strstr(answer, "\"rail-0\":{"));
@@ -568,8 +565,6 @@ static void test_fabric(void **state)
 	free(answer);
 	/* the published delay: about 41 ms, never under 10 */
 	fd = dial(&e, "rail-1");
-	denies(fd, "RTRV-PATCH:::6:;", "6", "PICC", "Not logged in");
-	answers(fd, "ACT-USER::u:1::p;", "M  1 COMPLD\n;");
 	start = ocs_now_ns();
 	for (int i = 0; i < 10; i++)
 		answers(fd, i % 2 ? "DLT-PATCH::1:4:;" : "ENT-PATCH::1,17:4:;", "M  4 COMPLD\n;");

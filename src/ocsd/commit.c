@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What slurmctld says: these allocations live, this one is new. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/place/place.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES_MAX (1 << 18)
+
+static char *copy(struct json_object *request, const char *name)
+{
+	const char *text = ocsd_member(request, name);
+
+	return text ? ocs_strdup(text) : NULL;
+}
+
+/* The nodes exist, are of this section, and each is named once. */
+static int read_nodes(struct ocsd *d, struct ocsd_job *job, const char *text,
+		      struct ocs_error *err)
+{
+	bool *seen;
+	int count, rc = 0;
+
+	if (!text)
+		return ocs_error_set(err, OCS_USAGE, "commit needs nodes");
+	count = ocs_hostlist_expand(text, NODES_MAX, &job->nodes, err);
+	if (count < 0)
+		return -1;
+	job->nnodes = (size_t)count;
+	job->released = ocs_calloc(job->nnodes + 1, sizeof(*job->released));
+	if (count == 0)
+		return ocs_error_set(err, OCS_USAGE, "commit needs at least one node");
+	seen = ocs_calloc((size_t)d->fabric->nnodes + 1, sizeof(*seen));
+	for (size_t i = 0; i < job->nnodes && !rc; i++) {
+		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[i]);
+
+		if (!node || node->section != job->section->index) {
+			rc = ocs_error_set(err, OCS_USAGE, "node %s is not in section %s",
+					   job->nodes[i], job->section->name);
+			break;
+		}
+		if (seen[node - d->fabric->nodes])
+			rc = ocs_error_set(err, OCS_USAGE, "node %s is named twice",
+					   job->nodes[i]);
+		seen[node - d->fabric->nodes] = true;
+	}
+	free(seen);
+	return rc;
+}
+
+static int same_nodes(struct ocsd *d, const struct ocsd_job *job,
+		      const struct ocs_placement *placement, struct ocs_error *err)
+{
+	if ((size_t)placement->nnodes != job->nnodes)
+		return ocs_error_set(err, OCS_USAGE,
+				     "the placement covers %d nodes, the allocation has %zu",
+				     placement->nnodes, job->nnodes);
+	/* Both name each node once, so inclusion is equality. */
+	for (size_t i = 0; i < job->nnodes; i++) {
+		int node = (int)(ocs_fabric_node(d->fabric, job->nodes[i]) -
+				 d->fabric->nodes);
+		int low = 0, high = placement->nnodes - 1;
+
+		while (low < high) {
+			int middle = (low + high) / 2;
+
+			if (placement->nodes[middle] < node)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (placement->nodes[low] != node)
+			return ocs_error_set(err, OCS_USAGE,
+					     "node %s of the allocation is not in the placement",
+					     job->nodes[i]);
+	}
+	return 0;
+}
+
+static int add_circuit(struct ocsd *d, struct ocsd_job *job,
+		       const struct ocs_circuit *circuit, struct ocs_error *err)
+{
+	const struct ocs_section *section = job->section;
+	struct ocs_port plus, minus;
+
+	if (ocs_section_torus_port(d->fabric, section, circuit->from, circuit->dim,
+				   circuit->pos[0], circuit->pos[1], OCS_PLUS, &plus) ||
+	    ocs_section_torus_port(d->fabric, section, circuit->to, circuit->dim,
+				   circuit->pos[0], circuit->pos[1], OCS_MINUS, &minus))
+		return ocs_error_set(err, OCS_ERROR, "section %s has no port for dimension %c "
+				     "position %d,%d", section->name, "xyz"[circuit->dim],
+				     circuit->pos[0], circuit->pos[1]);
+	if (plus.sw != minus.sw)
+		return ocs_error_set(err, OCS_ERROR,
+				     "dimension %c position %d,%d of cubes %s and %s are on different switches",
+				     "xyz"[circuit->dim], circuit->pos[0], circuit->pos[1],
+				     section->cube_names[circuit->from],
+				     section->cube_names[circuit->to]);
+	if (ocsd_job_circuit(d, job, plus.sw, plus.port, minus.port, false,
+			     OCSD_PLANNED, err))
+		return -1;
+	ocsd_job_port(job, plus);
+	ocsd_job_port(job, minus);
+	return 0;
+}
+
+static int read_placement(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	struct ocs_placement *placement;
+	char buffer[OCS_SHAPE_TEXT];
+	int rc = -1;
+
+	if (!job->placement)
+		return ocs_error_set(err, OCS_USAGE, "commit needs a placement in section %s",
+				     job->section->name);
+	placement = ocs_placement_decode(ocsd_placer(d, job->section), job->placement, err);
+	if (!placement)
+		return -1;
+	if (ocs_placement_verify(d->fabric, NULL, placement, err) ||
+	    same_nodes(d, job, placement, err))
+		goto out;
+	if (!job->shape)
+		job->shape = ocs_strdup(ocs_shape_format(&placement->shape, buffer));
+	if (!job->conn)
+		job->conn = ocs_strdup(ocs_shape_conn_format(&placement->shape, buffer));
+	job->ncubes = placement->ncubes;
+	job->cubes = ocs_calloc((size_t)placement->ncubes + 1, sizeof(int));
+	memcpy(job->cubes, placement->cubes, (size_t)placement->ncubes * sizeof(int));
+	for (int i = 0; i < placement->ncircuits && job->section->ports; i++)
+		if (add_circuit(d, job, &placement->circuits[i], err))
+			goto out;
+	rc = 0;
+out:
+	ocs_placement_destroy(placement);
+	return rc;
+}
+
+static int server_ports(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	for (size_t i = 0; i < job->nnodes && job->section->ports; i++) {
+		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[i]);
+
+		for (int interface = 0; interface < job->section->degree; interface++) {
+			struct ocs_port port;
+
+			if (ocs_section_server_port(d->fabric, job->section, node->server,
+						    interface, &port))
+				return ocs_error_set(err, OCS_ERROR,
+						     "interface %d of node %s is on no switch",
+						     interface, node->name);
+			ocsd_job_port(job, port);
+		}
+	}
+	return 0;
+}
+
+static int drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+{
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+		const struct ocsd_drain *drain;
+		char *name;
+
+		if (sw->drained)
+			return ocs_error_set(err, OCS_NOT_NOW, "switch %s is drained: %s",
+					     sw->description->name, sw->drain_reason);
+		if (!d->drains)
+			continue;
+		name = ocs_asprintf("%s:%d", sw->description->name, job->ports[i].port);
+		drain = ocsd_drain_find(d, "port", name);
+		if (drain)
+			ocs_error_set(err, OCS_NOT_NOW, "port %s is drained: %s", name,
+				      drain->reason);
+		free(name);
+		if (drain)
+			return -1;
+	}
+	for (int i = 0; i < job->ncubes; i++) {
+		const char *cube = job->section->cube_names[job->cubes[i]];
+		const struct ocsd_drain *drain = ocsd_drain_find(d, "cube", cube);
+
+		if (drain)
+			return ocs_error_set(err, OCS_NOT_NOW, "cube %s is drained: %s", cube,
+					     drain->reason);
+	}
+	return 0;
+}
+
+static bool alive(const struct ocsd_job *other, const struct ocsd_job *job)
+{
+	return other && !other->ended && !other->breaking && other->job != job->job;
+}
+
+static int owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+{
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_port *port =
+			&d->switches[job->ports[i].sw].ports[job->ports[i].port];
+		const struct ocsd_job *other = alive(port->owner, job) ? port->owner
+					     : alive(port->next, job) ? port->next : NULL;
+
+		if (other)
+			return ocs_error_set(err, OCS_NOT_NOW,
+					     "port %d of switch %s belongs to job %u",
+					     job->ports[i].port,
+					     d->fabric->switches[job->ports[i].sw].name,
+					     other->job);
+	}
+	return 0;
+}
+
+static bool was_running(struct ocsd *d, uint32_t job)
+{
+	for (size_t i = 0; i < d->nunknown; i++)
+		if (d->unknown[i] == job) {
+			d->unknown[i] = d->unknown[--d->nunknown];
+			return true;
+		}
+	return false;
+}
+
+/* Everything that REQUEST says about a new allocation; NULL with ERR. */
+static struct ocsd_job *read_job(struct ocsd *d, struct json_object *request,
+				 uint32_t number, uint64_t epoch, struct ocs_error *err)
+{
+	struct ocsd_job *job = ocs_calloc(1, sizeof(*job));
+	struct json_object *value;
+	int rc;
+
+	job->job = number;
+	job->epoch = epoch;
+	job->uid = (uid_t)-1;
+	if (json_object_object_get_ex(request, "uid", &value))
+		job->uid = (uid_t)json_object_get_int64(value);
+	job->user = copy(request, "user");
+	job->partition = copy(request, "partition");
+	job->shape = copy(request, "shape");
+	job->conn = copy(request, "conn");
+	job->placement = copy(request, "placement");
+	if (json_object_object_get_ex(request, "demand", &value) && value)
+		job->demand = ocs_strdup(json_object_to_json_string_ext(
+			value, JSON_C_TO_STRING_PLAIN));
+	job->section_name = copy(request, "section");
+	if (job->section_name)
+		job->section = ocs_fabric_section_named(d->fabric, job->section_name);
+	if (!job->section) {
+		ocs_error_set(err, OCS_USAGE, "ocs.yaml has no section %s",
+			      job->section_name ? job->section_name : "(none given)");
+		goto fail;
+	}
+	if (read_nodes(d, job, ocsd_member(request, "nodes"), err))
+		goto fail;
+	if (job->section->kind == OCS_TORUS || job->section->kind == OCS_STATIC)
+		rc = read_placement(d, job, err);
+	else
+		rc = server_ports(d, job, err);
+	if (!rc)
+		return job;
+fail:
+	ocsd_job_free(job);
+	return NULL;
+}
+
+static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_job *job)
+{
+	for (struct ocsd_job *old = d->jobs; old; old = old->next)
+		if (old->job == job->job && !old->dead)
+			ocsd_job_gone(d, old, "the job has a newer allocation");
+	ocsd_job_enter(d, job);
+	ocsd_store_max_epoch(d);
+	ocsd_store_job_add(d, job);
+	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_uid(client), .job = job,
+					    .what = "commit", .after = job->placement });
+	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
+		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",
+		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);
+	ocsd_wait_bind(d, job);
+	ocsd_job_progress(d, job);
+}
+
+void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request)
+{
+	struct ocsd_job *job, *newest;
+	struct ocs_error err;
+	uint32_t number;
+	uint64_t epoch, last;
+
+	if (ocsd_member_job(client, id, request, &number, &epoch))
+		return;
+	if (ocsd_job_find(d, number, epoch)) {
+		ocsd_reply(client, id, NULL);
+		return;
+	}
+	newest = ocsd_job_newest(d, number);
+	last = newest ? newest->epoch : 0;
+	if (last < ocsd_store_last_epoch(d, number))
+		last = ocsd_store_last_epoch(d, number);
+	if (epoch == 0 || epoch <= last) {
+		ocsd_refuse(client, id, OCS_ERROR, NULL,
+			    "epoch %llu of job %u is not newer than %llu, which is known",
+			    (unsigned long long)epoch, number, (unsigned long long)last);
+		return;
+	}
+	job = read_job(d, request, number, epoch, &err);
+	if (!job) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
+		return;
+	}
+	job->wanted = was_running(d, number);
+	if (owned(d, job, &err) || (!job->wanted && drained(d, job, &err))) {
+		ocsd_job_free(job);
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
+		return;
+	}
+	accept_job(d, client, job);
+	ocsd_reply(client, id, NULL);
+}
+
+/* ---- subscribe ---- */
+
+struct pair {
+	uint32_t job;
+	uint64_t epoch;
+};
+
+static int by_job(const void *left, const void *right)
+{
+	const struct pair *a = left, *b = right;
+
+	if (a->job != b->job)
+		return a->job < b->job ? -1 : 1;
+	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+static size_t read_pairs(struct json_object *jobs, struct pair *pairs)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < json_object_array_length(jobs); i++) {
+		struct json_object *row = json_object_array_get_idx(jobs, i);
+		struct json_object *job, *epoch;
+
+		if (!json_object_object_get_ex(row, "job", &job) ||
+		    !json_object_object_get_ex(row, "epoch", &epoch))
+			continue;
+		pairs[count].job = (uint32_t)json_object_get_int64(job);
+		pairs[count++].epoch = (uint64_t)json_object_get_int64(epoch);
+	}
+	qsort(pairs, count, sizeof(*pairs), by_job);
+	return count;
+}
+
+static void compare(struct ocsd *d, struct json_object *jobs, struct json_object *unknown)
+{
+	size_t length = json_object_array_length(jobs);
+	struct pair *pairs = ocs_calloc(length + 1, sizeof(*pairs));
+	bool *known = ocs_calloc(length + 1, sizeof(*known));
+	size_t count = read_pairs(jobs, pairs);
+
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		struct pair key = { .job = job->job, .epoch = job->epoch }, *found;
+
+		if (job->dead)
+			continue;
+		found = bsearch(&key, pairs, count, sizeof(*pairs), by_job);
+		if (found)
+			known[found - pairs] = true;
+		else if (!job->gone)
+			ocsd_job_gone(d, job, "slurmctld does not know it any more");
+	}
+	d->unknown = ocs_realloc(d->unknown, (count + 1) * sizeof(*d->unknown));
+	d->nunknown = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (known[i])
+			continue;
+		d->unknown[d->nunknown++] = pairs[i].job;
+		json_object_array_add(unknown, json_object_new_int64(pairs[i].job));
+	}
+	free(known);
+	free(pairs);
+}
+
+static struct json_object *switches_json(struct ocsd *d)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+		struct json_object *row = json_object_new_object();
+		const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
+
+		json_object_object_add(row, "name",
+				       json_object_new_string(sw->description->name));
+		json_object_object_add(row, "state",
+				       json_object_new_string(ocsd_switch_state_name(sw)));
+		json_object_object_add(row, "reason",
+				       reason ? json_object_new_string(reason) : NULL);
+		json_object_array_add(list, row);
+	}
+	return list;
+}
+
+static void list_jobs(struct ocsd *d, struct json_object *held,
+		      struct json_object *realised)
+{
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		struct json_object *row;
+
+		if (job->dead || job->announced)
+			continue;
+		if (!job->ended && !job->breaking) {
+			if (job->state == OCSD_REALISED)
+				json_object_array_add(realised,
+						      json_object_new_int64(job->job));
+			continue;
+		}
+		row = json_object_new_object();
+		json_object_object_add(row, "job", json_object_new_int64(job->job));
+		json_object_object_add(row, "epoch",
+				       json_object_new_int64((int64_t)job->epoch));
+		json_object_array_add(held, row);
+	}
+}
+
+void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		       struct json_object *request)
+{
+	struct json_object *reply = json_object_new_object();
+	struct json_object *unknown = json_object_new_array();
+	struct json_object *held = json_object_new_array();
+	struct json_object *realised = json_object_new_array();
+	struct json_object *jobs;
+
+	if (json_object_object_get_ex(request, "jobs", &jobs) &&
+	    json_object_is_type(jobs, json_type_array))
+		compare(d, jobs, unknown);
+	list_jobs(d, held, realised);
+	json_object_object_add(reply, "max_epoch",
+			       json_object_new_int64((int64_t)d->max_epoch));
+	json_object_object_add(reply, "switches", switches_json(d));
+	json_object_object_add(reply, "drains", ocsd_drains_json(d));
+	json_object_object_add(reply, "held", held);
+	json_object_object_add(reply, "unknown", unknown);
+	json_object_object_add(reply, "realised", realised);
+	ocsd_reply(client, id, reply);
+	ocsd_client_subscribe(client);
+	/* What failed while nobody listened is said again. */
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (job->state == OCSD_FAILED && !job->ended && !job->dead)
+			ocsd_job_failed_event(d, job);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Cubes, ports and switches that an administrator took out of service. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
+					 const char *name)
+{
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
+		if (strcmp(drain->kind, kind) == 0 && strcmp(drain->name, name) == 0)
+			return drain;
+	return NULL;
+}
+
+static void drain_switch(struct ocsd *d, const char *name, const char *reason)
+{
+	int index = ocs_fabric_switch(d->fabric, name);
+	struct ocsd_switch *sw;
+
+	if (index < 0)
+		return;
+	sw = &d->switches[index];
+	sw->drained = reason != NULL;
+	free(sw->drain_reason);
+	sw->drain_reason = reason ? ocs_strdup(reason) : NULL;
+}
+
+void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
+		    const char *reason)
+{
+	struct ocsd_drain **link = &d->drains, *drain;
+
+	if (strcmp(kind, "switch") == 0)
+		drain_switch(d, name, reason);
+	while (*link && (strcmp((*link)->kind, kind) != 0 || strcmp((*link)->name, name) != 0))
+		link = &(*link)->next;
+	drain = *link;
+	if (reason) {
+		if (!drain) {
+			drain = ocs_calloc(1, sizeof(*drain));
+			drain->kind = ocs_strdup(kind);
+			drain->name = ocs_strdup(name);
+			*link = drain;
+		}
+		free(drain->reason);
+		drain->reason = ocs_strdup(reason);
+	} else if (drain) {
+		*link = drain->next;
+		free(drain->kind);
+		free(drain->name);
+		free(drain->reason);
+		free(drain);
+	}
+}
+
+static struct json_object *drain_json(const char *kind, const char *name,
+				      const char *reason)
+{
+	struct json_object *row = json_object_new_object();
+
+	json_object_object_add(row, "kind", json_object_new_string(kind));
+	json_object_object_add(row, "name", json_object_new_string(name));
+	json_object_object_add(row, "reason", reason ? json_object_new_string(reason) : NULL);
+	return row;
+}
+
+/* A quarantined port that carries something of ours by ocs.yaml. */
+static void add_quarantined(struct ocsd *d, const struct ocsd_switch *sw, int port,
+			    struct json_object *list)
+{
+	struct ocs_port where = { .sw = sw->index, .port = port };
+	char *label = ocs_fabric_port_label(d->fabric, where);
+	char *name = ocs_asprintf("%s:%d", sw->description->name, port);
+
+	if (label && strcmp(label, "unused") != 0 && !ocsd_drain_find(d, "port", name))
+		json_object_array_add(list, drain_json("port", name,
+						       "a patch that is not ours"));
+	free(label);
+	free(name);
+}
+
+struct json_object *ocsd_drains_json(struct ocsd *d)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
+		json_object_array_add(list, drain_json(drain->kind, drain->name,
+						       drain->reason));
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		for (int port = 1; port <= 2 * d->switches[i].description->size; port++)
+			if (d->switches[i].ports[port].foreign)
+				add_quarantined(d, &d->switches[i], port, list);
+	return list;
+}
+
+void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
+		      const char *reason, bool drained)
+{
+	struct json_object *event = drain_json(kind, name, reason);
+
+	json_object_object_add(event, "event", json_object_new_string("drain"));
+	json_object_object_add(event, "drained", json_object_new_boolean(drained));
+	ocsd_event_send(d, event);
+}
+
+/* SWITCH:PORT, or -1. */
+static int parse_port(struct ocsd *d, const char *name, struct ocs_port *port)
+{
+	const char *colon = strrchr(name, ':');
+	char *sw;
+	long value;
+
+	if (!colon)
+		return -1;
+	sw = ocs_strdup(name);
+	sw[colon - name] = '\0';
+	port->sw = ocs_fabric_switch(d->fabric, sw);
+	free(sw);
+	if (port->sw < 0 ||
+	    ocs_number_parse(colon + 1, 1,
+			     d->fabric->switches[port->sw].size *
+			     (d->fabric->switches[port->sw].bidi ? 2 : 1), &value))
+		return -1;
+	port->port = (int)value;
+	return 0;
+}
+
+static bool exists(struct ocsd *d, const char *kind, const char *name)
+{
+	struct ocs_port port;
+
+	if (strcmp(kind, "switch") == 0)
+		return ocs_fabric_switch(d->fabric, name) >= 0;
+	if (strcmp(kind, "port") == 0)
+		return parse_port(d, name, &port) == 0;
+	for (int s = 0; s < d->fabric->nsections; s++)
+		if (d->fabric->sections[s].kind == OCS_TORUS &&
+		    ocs_section_cube(&d->fabric->sections[s], name) >= 0)
+			return true;
+	return false;
+}
+
+static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		       struct json_object *request, const char **kind, const char **name)
+{
+	*kind = ocsd_member(request, "kind");
+	*name = ocsd_member(request, "name");
+	if (!*kind || !*name || (strcmp(*kind, "cube") != 0 && strcmp(*kind, "port") != 0 &&
+				 strcmp(*kind, "switch") != 0)) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL,
+			    "the request needs kind (cube, port or switch) and name");
+		return -1;
+	}
+	if (!exists(d, *kind, *name)) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocs.yaml has no %s %s%s", *kind,
+			    *name, strcmp(*kind, "port") == 0 ? " (write SWITCH:PORT)" : "");
+		return -1;
+	}
+	return 0;
+}
+
+static void announce(struct ocsd *d, const char *kind, const char *name,
+		     const char *reason, bool drained)
+{
+	struct ocs_port port;
+
+	/* A quarantined port stays out of service when its drain is taken away. */
+	if (!drained && strcmp(kind, "port") == 0 && parse_port(d, name, &port) == 0 &&
+	    d->switches[port.sw].ports[port.port].foreign)
+		ocsd_drain_event(d, kind, name, "a patch that is not ours", true);
+	else
+		ocsd_drain_event(d, kind, name, reason, drained);
+	if (strcmp(kind, "switch") == 0)
+		ocsd_switch_event(d, &d->switches[ocs_fabric_switch(d->fabric, name)]);
+}
+
+void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		   struct json_object *request)
+{
+	const char *reason = ocsd_member(request, "reason");
+	const char *kind, *name;
+
+	if (read_target(d, client, id, request, &kind, &name))
+		return;
+	if (!reason || !*reason) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "drain needs a reason");
+		return;
+	}
+	ocsd_drain_set(d, kind, name, reason);
+	ocsd_store_drain(d, kind, name, reason, ocsd_client_uid(client));
+	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_uid(client), .what = "drain",
+					    .before = name, .after = reason });
+	ocs_log(OCS_LOG_INFO, "%s %s drained: %s", kind, name, reason);
+	announce(d, kind, name, reason, true);
+	ocsd_reply(client, id, NULL);
+}
+
+void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request)
+{
+	const char *kind, *name;
+
+	if (read_target(d, client, id, request, &kind, &name))
+		return;
+	if (ocsd_drain_find(d, kind, name)) {
+		ocsd_store_drain(d, kind, name, NULL, ocsd_client_uid(client));
+		ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_uid(client),
+						    .what = "resume", .before = name });
+		ocs_log(OCS_LOG_INFO, "%s %s resumed", kind, name);
+		ocsd_drain_set(d, kind, name, NULL);
+		announce(d, kind, name, NULL, false);
+	}
+	ocsd_reply(client, id, NULL);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Reading the database at start. */
+
+#include "src/ocsd/store.h"
+
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static sqlite3_stmt *query(struct ocsd *d, const char *sql, struct ocs_error *err)
+{
+	sqlite3_stmt *statement = NULL;
+
+	if (sqlite3_prepare_v2(d->store->db, sql, -1, &statement, NULL) != SQLITE_OK)
+		ocs_error_set(err, OCS_ERROR,
+			      "the database %s cannot be read (%s): move it away or restore a copy",
+			      d->store->path, sqlite3_errmsg(d->store->db));
+	return statement;
+}
+
+static int finish(struct ocsd *d, sqlite3_stmt *statement, int rc,
+		  struct ocs_error *err)
+{
+	sqlite3_finalize(statement);
+	if (rc == SQLITE_DONE)
+		return 0;
+	return ocs_error_set(err, OCS_ERROR,
+			     "the database %s cannot be read (%s): move it away or restore a copy",
+			     d->store->path, sqlite3_errmsg(d->store->db));
+}
+
+static const char *text(sqlite3_stmt *statement, int column)
+{
+	return (const char *)sqlite3_column_text(statement, column);
+}
+
+static char *copy(sqlite3_stmt *statement, int column)
+{
+	const char *value = text(statement, column);
+
+	return value ? ocs_strdup(value) : NULL;
+}
+
+static struct ocsd_job *read_job(struct ocsd *d, sqlite3_stmt *row,
+				 struct ocs_error *err)
+{
+	struct ocsd_job *job = ocs_calloc(1, sizeof(*job));
+	int count;
+
+	job->job = (uint32_t)sqlite3_column_int64(row, 0);
+	job->epoch = (uint64_t)sqlite3_column_int64(row, 1);
+	job->uid = (uid_t)sqlite3_column_int64(row, 2);
+	job->user = copy(row, 3);
+	job->section_name = copy(row, 4);
+	job->section = ocs_fabric_section_named(d->fabric, job->section_name);
+	job->partition = copy(row, 5);
+	count = ocs_hostlist_expand(text(row, 6), 1 << 20, &job->nodes, err);
+	if (count < 0) {
+		ocsd_job_free(job);
+		return NULL;
+	}
+	job->nnodes = (size_t)count;
+	job->released = ocs_calloc(job->nnodes + 1, sizeof(*job->released));
+	job->shape = copy(row, 7);
+	job->conn = copy(row, 8);
+	job->placement = copy(row, 9);
+	job->demand = copy(row, 10);
+	job->plan = copy(row, 11);
+	job->state = (enum ocsd_job_state)sqlite3_column_int(row, 12);
+	job->ended = sqlite3_column_int(row, 13);
+	job->gone = sqlite3_column_int(row, 14);
+	job->rolled_back = sqlite3_column_int(row, 15);
+	job->wanted = sqlite3_column_int(row, 16);
+	job->announced = sqlite3_column_int(row, 17);
+	job->failed_switch = copy(row, 18);
+	job->error = copy(row, 19);
+	return job;
+}
+
+static int load_jobs(struct ocsd *d, struct ocs_error *err)
+{
+	sqlite3_stmt *row = query(d, "SELECT job, epoch, uid, user, section, partition,"
+				  " nodes, shape, conn, placement, demand, plan, state, ended,"
+				  " gone, rolled_back, wanted, announced, failed_switch, error"
+				  " FROM jobs ORDER BY job, epoch", err);
+	int rc = SQLITE_ERROR;
+
+	if (!row)
+		return -1;
+	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
+		struct ocsd_job *job = read_job(d, row, err);
+
+		if (!job) {
+			sqlite3_finalize(row);
+			return -1;
+		}
+		job->next = d->jobs;
+		d->jobs = job;
+	}
+	return finish(d, row, rc, err);
+}
+
+static int load_releases(struct ocsd *d, struct ocs_error *err)
+{
+	sqlite3_stmt *row = query(d, "SELECT job, epoch, node FROM releases", err);
+	int rc;
+
+	if (!row)
+		return -1;
+	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
+		struct ocsd_job *job = ocsd_job_find(d, (uint32_t)sqlite3_column_int64(row, 0),
+						     (uint64_t)sqlite3_column_int64(row, 1));
+		int node = job ? ocsd_job_node(job, text(row, 2)) : -1;
+
+		if (node >= 0 && !job->released[node]) {
+			job->released[node] = true;
+			job->nreleased++;
+		}
+	}
+	return finish(d, row, rc, err);
+}
+
+/* A switch that ocs.yaml no longer describes cannot be talked to: what was on
+ * it is only reported. */
+static int known_switch(struct ocsd *d, const char *name, const struct ocsd_job *job)
+{
+	int sw = ocs_fabric_switch(d->fabric, name);
+
+	if (sw < 0)
+		ocs_log(OCS_LOG_ERROR,
+			"switch %s of job %u is no longer described: its circuits there are not managed",
+			name, job->job);
+	return sw;
+}
+
+static int load_ports(struct ocsd *d, struct ocs_error *err)
+{
+	sqlite3_stmt *row = query(d, "SELECT job, epoch, switch, port FROM ports", err);
+	int rc;
+
+	if (!row)
+		return -1;
+	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
+		struct ocsd_job *job = ocsd_job_find(d, (uint32_t)sqlite3_column_int64(row, 0),
+						     (uint64_t)sqlite3_column_int64(row, 1));
+		struct ocs_port port;
+
+		if (!job)
+			continue;
+		port.sw = known_switch(d, text(row, 2), job);
+		port.port = sqlite3_column_int(row, 3);
+		if (port.sw >= 0 && port.port >= 1 &&
+		    port.port <= 2 * d->fabric->switches[port.sw].size)
+			ocsd_job_port(job, port);
+	}
+	return finish(d, row, rc, err);
+}
+
+static int load_circuits(struct ocsd *d, struct ocs_error *err)
+{
+	sqlite3_stmt *row = query(d, "SELECT job, epoch, switch, a, b, directed, state"
+				  " FROM circuits", err);
+	struct ocs_error local;
+	int rc;
+
+	if (!row)
+		return -1;
+	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
+		struct ocsd_job *job = ocsd_job_find(d, (uint32_t)sqlite3_column_int64(row, 0),
+						     (uint64_t)sqlite3_column_int64(row, 1));
+		int sw = job ? known_switch(d, text(row, 2), job) : -1;
+
+		if (sw >= 0 &&
+		    ocsd_job_circuit(d, job, sw, sqlite3_column_int(row, 3),
+				     sqlite3_column_int(row, 4), sqlite3_column_int(row, 5),
+				     (enum ocsd_circuit_state)sqlite3_column_int(row, 6),
+				     &local))
+			ocs_log(OCS_LOG_ERROR, "a circuit of job %u does not fit ocs.yaml any more: %s",
+				job->job, local.text);
+	}
+	return finish(d, row, rc, err);
+}
+
+static int load_drains(struct ocsd *d, struct ocs_error *err)
+{
+	sqlite3_stmt *row = query(d, "SELECT kind, name, reason FROM drains", err);
+	int rc;
+
+	if (!row)
+		return -1;
+	while ((rc = sqlite3_step(row)) == SQLITE_ROW)
+		ocsd_drain_set(d, text(row, 0), text(row, 1), text(row, 2));
+	return finish(d, row, rc, err);
+}
+
+int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
+{
+	sqlite3_stmt *row = query(d, "SELECT value FROM meta WHERE name='max_epoch'", err);
+	int rc;
+
+	if (!row)
+		return -1;
+	while ((rc = sqlite3_step(row)) == SQLITE_ROW)
+		d->max_epoch = (uint64_t)sqlite3_column_int64(row, 0);
+	if (finish(d, row, rc, err))
+		return -1;
+	if (load_jobs(d, err) || load_releases(d, err) || load_ports(d, err) ||
+	    load_circuits(d, err))
+		return -1;
+	return load_drains(d, err);
+}

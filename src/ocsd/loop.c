@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What each switch does next, and what its answers mean. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <event2/event.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MILLION INT64_C(1000000)
+#define PASSES 4
+
+const char *ocsd_switch_state_name(const struct ocsd_switch *sw)
+{
+	if (sw->state != OCSD_UP)
+		return "failed";
+	return sw->drained ? "drained" : "up";
+}
+
+void ocsd_switch_event(struct ocsd *d, const struct ocsd_switch *sw)
+{
+	struct json_object *event = json_object_new_object();
+	const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
+
+	json_object_object_add(event, "event", json_object_new_string("switch"));
+	json_object_object_add(event, "name",
+			       json_object_new_string(sw->description->name));
+	json_object_object_add(event, "state",
+			       json_object_new_string(ocsd_switch_state_name(sw)));
+	json_object_object_add(event, "reason",
+			       reason ? json_object_new_string(reason) : NULL);
+	ocsd_event_send(d, event);
+}
+
+static void switch_up(struct ocsd *d, struct ocsd_switch *sw)
+{
+	bool was_failed = sw->state == OCSD_SWITCH_FAILED;
+
+	sw->state = OCSD_UP;
+	sw->answers = false;
+	free(sw->reason);
+	sw->reason = NULL;
+	ocs_log(OCS_LOG_INFO, "switch %s is %s", sw->description->name,
+		was_failed ? "back" : "up");
+	if (was_failed) {
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_up" });
+		ocsd_switch_event(d, sw);
+	}
+}
+
+static bool waits_for(const struct ocsd_job *job, const struct ocsd_switch *sw)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->sw == sw->index &&
+		    job->circuits[i]->state == OCSD_CONNECTING)
+			return true;
+	return false;
+}
+
+static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reason)
+{
+	bool news = sw->state != OCSD_SWITCH_FAILED;
+	char *text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
+
+	sw->state = OCSD_SWITCH_FAILED;
+	sw->answers = false;
+	sw->split = false;
+	sw->rejected = 0;
+	sw->next_ns = ocs_now_ns() + d->fabric->switch_retry_ms * MILLION;
+	free(sw->reason);
+	sw->reason = ocs_strdup(reason);
+	if (news) {
+		ocs_log(OCS_LOG_ERROR, "%s", text);
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_failed",
+						    .reply = reason });
+		ocsd_switch_event(d, sw);
+	}
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		if (job->dead)
+			continue;
+		if (job->state == OCSD_APPLYING && waits_for(job, sw))
+			ocsd_job_fail(d, job, sw, text);
+		if (job->breaking)
+			ocsd_job_progress(d, job);
+	}
+	free(text);
+}
+
+/* ---- batches ---- */
+
+static bool to_add(const struct ocsd_circuit *circuit)
+{
+	return circuit->state == OCSD_CONNECTING &&
+	       (circuit->job->state == OCSD_APPLYING ||
+		circuit->job->state == OCSD_REALISED);
+}
+
+static void gather(struct ocsd_switch *sw)
+{
+	const struct ocsd_job *only = NULL;
+	size_t size = (size_t)sw->description->size + 1;
+
+	sw->adding = ocs_calloc(size, sizeof(*sw->adding));
+	sw->removing = ocs_calloc(size, sizeof(*sw->removing));
+	sw->nadding = sw->nremoving = 0;
+	for (int in = 1; in < (int)size; in++) {
+		struct ocsd_circuit *circuit = sw->by_in[in];
+
+		/* A duplex circuit has two ingresses: take it once. */
+		if (!circuit || circuit->patches[0].in != in)
+			continue;
+		if (circuit->state != OCSD_DELETING && !to_add(circuit))
+			continue;
+		if (sw->split && only && circuit->job != only)
+			continue;
+		only = circuit->job;
+		if (circuit->state == OCSD_DELETING)
+			sw->removing[sw->nremoving++] = circuit;
+		else
+			sw->adding[sw->nadding++] = circuit;
+	}
+}
+
+static void forget_batch(struct ocsd_switch *sw)
+{
+	free(sw->adding);
+	free(sw->removing);
+	sw->adding = sw->removing = NULL;
+	sw->nadding = sw->nremoving = 0;
+}
+
+static char *patch_text(struct ocsd_circuit *const *circuits, size_t count)
+{
+	struct ocs_text text = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		for (int p = 0; p < circuits[i]->npatches; p++)
+			ocs_text_add(&text, "%s%d>%d", text.length ? " " : "",
+				     circuits[i]->patches[p].in,
+				     circuits[i]->patches[p].out);
+	return ocs_text_take(&text);
+}
+
+static void audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char *what,
+			const char *reply)
+{
+	char *before = patch_text(sw->removing, sw->nremoving);
+	char *after = patch_text(sw->adding, sw->nadding);
+
+	ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = what, .before = before,
+					    .after = after, .reply = reply });
+	free(before);
+	free(after);
+}
+
+static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
+{
+	bool up = sw->state == OCSD_UP;
+
+	if (sw->busy != OCSD_IDLE)
+		return;
+	/* A batch ends with a full read-back, so it also serves as the poll. */
+	if (sw->read_wanted ||
+	    (!(up && sw->dirty) && !sw->answers && sw->next_ns <= now_ns)) {
+		sw->read_wanted = false;
+		sw->busy = OCSD_READ;
+		sw->prepared = true;
+		return;
+	}
+	if (!(up && sw->dirty) && !sw->answers)
+		return;
+	gather(sw);
+	if (sw->nadding || sw->nremoving) {
+		for (size_t i = 0; i < sw->nadding; i++)
+			sw->adding[i]->sent = true;
+		audit_batch(d, sw, "batch", NULL);
+		sw->busy = OCSD_APPLY;
+		sw->prepared = true;
+		return;
+	}
+	forget_batch(sw);
+	sw->dirty = sw->split = false;
+	if (!up)
+		switch_up(d, sw);
+}
+
+static size_t patches_of(struct ocsd_circuit *const *circuits, size_t count,
+			 struct ocs_patch **patches)
+{
+	size_t n = 0;
+
+	*patches = ocs_calloc(2 * count + 1, sizeof(**patches));
+	for (size_t i = 0; i < count; i++)
+		for (int p = 0; p < circuits[i]->npatches; p++)
+			(*patches)[n++] = circuits[i]->patches[p];
+	return n;
+}
+
+static void hand_over(struct ocsd *d, struct ocsd_switch *sw)
+{
+	struct ocs_patch *remove, *add;
+	size_t nremove, nadd;
+
+	sw->prepared = false;
+	if (sw->busy == OCSD_READ) {
+		ocsd_worker_read(d, sw);
+		return;
+	}
+	nremove = patches_of(sw->removing, sw->nremoving, &remove);
+	nadd = patches_of(sw->adding, sw->nadding, &add);
+	ocs_log(OCS_LOG_DEBUG, "switch %s: %zu patches to cut, %zu to make",
+		sw->description->name, nremove, nadd);
+	ocsd_worker_apply(d, sw, remove, nremove, add, nadd);
+}
+
+/* ---- results ---- */
+
+static bool several_jobs(const struct ocsd_switch *sw)
+{
+	const struct ocsd_job *first = sw->nadding ? sw->adding[0]->job
+				     : sw->nremoving ? sw->removing[0]->job : NULL;
+
+	for (size_t i = 0; i < sw->nadding; i++)
+		if (sw->adding[i]->job != first)
+			return true;
+	for (size_t i = 0; i < sw->nremoving; i++)
+		if (sw->removing[i]->job != first)
+			return true;
+	return false;
+}
+
+static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
+{
+	const struct ocsd_job *last = NULL;
+
+	for (size_t i = 0; i < sw->nremoving; i++)
+		if (sw->removing[i]->state == OCSD_DELETING) {
+			ocsd_circuit_set(d, sw->removing[i], OCSD_GONE);
+			ocsd_store_circuit(d, sw->removing[i]);
+		}
+	for (size_t i = 0; i < sw->nadding; i++) {
+		struct ocsd_circuit *circuit = sw->adding[i];
+
+		/* One whose job ended meanwhile stays DELETING. */
+		if (circuit->state != OCSD_CONNECTING)
+			continue;
+		ocsd_circuit_set(d, circuit, OCSD_CONNECTED);
+		/* All of a job's circuits of this switch came in this batch, and
+		 * they are next to each other more often than not. */
+		if (circuit->job != last)
+			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING,
+					    OCSD_CONNECTED);
+		last = circuit->job;
+	}
+}
+
+/* Moves on the jobs of the batch that has just ended. */
+static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct ocsd_job *job = circuits[i]->job;
+
+		if (i && circuits[i - 1]->job == job)
+			continue;
+		ocsd_realise_check(d, job);
+		if (job->breaking)
+			ocsd_job_progress(d, job);
+	}
+}
+
+static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
+			  const struct ocs_error *err)
+{
+	ocs_log(OCS_LOG_WARNING, "switch %s did not do a batch: %s",
+		sw->description->name, err->text);
+	sw->dirty = true;
+	if (result == OCS_SWITCH_REJECTED && sw->rejected++ == 0) {
+		sw->read_wanted = true; /* shows what is in the way */
+	} else if (result == OCS_SWITCH_DENIED && !sw->split && several_jobs(sw)) {
+		sw->split = true; /* one job's trouble is not another's */
+	} else {
+		switch_failed(d, sw, err->text);
+	}
+}
+
+static size_t count_patches(const struct ocs_table *table)
+{
+	size_t count = 0;
+
+	for (int in = 1; in <= table->size; in++)
+		if (table->out[in])
+			count++;
+	return count;
+}
+
+static void table_read(struct ocsd *d, struct ocsd_switch *sw,
+		       const struct ocs_table *table)
+{
+	sw->last_read = ocsd_wall_clock();
+	sw->ncircuits = count_patches(table);
+	sw->next_ns = ocs_now_ns() + d->fabric->poll_ms * MILLION;
+	if (sw->state != OCSD_UP)
+		sw->answers = true;
+	ocsd_examine(d, sw, table);
+}
+
+void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
+			const struct ocs_table *table, const struct ocs_error *err)
+{
+	struct ocsd_circuit **adding = sw->adding, **removing = sw->removing;
+	size_t nadding = sw->nadding, nremoving = sw->nremoving;
+	enum ocsd_work work = sw->busy;
+
+	sw->busy = OCSD_IDLE;
+	if (work == OCSD_APPLY)
+		audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
+	if (result == OCS_SWITCH_OK) {
+		if (work == OCSD_APPLY) {
+			sw->rejected = 0;
+			batch_done(d, sw);
+		}
+		table_read(d, sw, table);
+	} else if (work == OCSD_APPLY) {
+		batch_refused(d, sw, result, err);
+	} else {
+		ocsd_drift(d, sw, 0, 0, "no answer");
+		switch_failed(d, sw, err->text);
+	}
+	if (work == OCSD_READ && !sw->read_wanted)
+		sw->reconciling = false;
+	sw->adding = sw->removing = NULL;
+	sw->nadding = sw->nremoving = 0;
+	follow_up(d, adding, nadding);
+	follow_up(d, removing, nremoving);
+	free(adding);
+	free(removing);
+}
+
+/* ---- the end of every pass ---- */
+
+static void become_ready(struct ocsd *d)
+{
+	struct ocs_error err;
+
+	if (d->ready)
+		return;
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].state == OCSD_STARTING)
+			return;
+	d->ready = true;
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		ocsd_job_progress(d, job);
+	if (ocsd_server_listen(d, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+		d->stopping = true;
+		event_base_loopbreak(d->base);
+		return;
+	}
+	ocsd_ready(d);
+}
+
+static void reconciled(struct ocsd *d)
+{
+	struct ocsd_waiter **link = &d->waiters;
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+
+		if (sw->reconciling || sw->busy == OCSD_APPLY ||
+		    (sw->dirty && sw->state == OCSD_UP))
+			return;
+	}
+	while (*link) {
+		struct ocsd_waiter *waiter = *link;
+		struct json_object *reply;
+
+		if (waiter->kind != OCSD_WAIT_RECONCILE) {
+			link = &waiter->next;
+			continue;
+		}
+		reply = json_object_new_object();
+		json_object_object_add(reply, "drift", waiter->drift);
+		ocsd_reply(waiter->client, waiter->id, reply);
+		*link = waiter->next;
+		free(waiter->node);
+		free(waiter);
+	}
+}
+
+static void bury(struct ocsd *d)
+{
+	struct ocsd_job **link = &d->jobs;
+
+	while (*link) {
+		struct ocsd_job *job = *link;
+
+		if (!job->dead) {
+			link = &job->next;
+			continue;
+		}
+		*link = job->next;
+		ocsd_job_free(job);
+	}
+}
+
+static void arm_timer(struct ocsd *d)
+{
+	int64_t now_ns = ocs_now_ns(), next_ns = now_ns + 60000 * MILLION;
+	struct timeval delay;
+
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].busy == OCSD_IDLE && d->switches[i].next_ns < next_ns)
+			next_ns = d->switches[i].next_ns;
+	for (const struct ocsd_waiter *waiter = d->waiters; waiter; waiter = waiter->next)
+		if (waiter->kind == OCSD_WAIT_APPLY && !waiter->allocation &&
+		    waiter->deadline_ns < next_ns)
+			next_ns = waiter->deadline_ns;
+	next_ns -= now_ns;
+	if (next_ns < MILLION)
+		next_ns = MILLION;
+	delay.tv_sec = next_ns / (1000 * MILLION);
+	delay.tv_usec = next_ns / 1000 % 1000000;
+	event_add(d->timer, &delay);
+}
+
+void ocsd_settle(struct ocsd *d)
+{
+	int64_t now_ns = ocs_now_ns();
+
+	ocsd_wait_expire(d, now_ns);
+	/* A switch that comes up may let a job start on others. */
+	for (int pass = 0; pass < PASSES; pass++) {
+		for (int i = 0; i < d->fabric->nswitches; i++)
+			pick(d, &d->switches[i], now_ns);
+		become_ready(d);
+	}
+	reconciled(d);
+	bury(d);
+	arm_timer(d);
+	ocsd_store_commit(d->store);
+	ocsd_server_flush(d);
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].prepared)
+			hand_over(d, &d->switches[i]);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "ocs_config.h"
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/place/place.h"
+#include "src/util/text.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <libgen.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define FILES_WANTED 65536
+
+struct options {
+	const char *fabric, *socket, *state;
+	bool foreground;
+};
+
+static const char usage[] =
+	"usage: ocsd [--fabric FILE] [--socket ADDRESS] [--state DIR] [--foreground]\n"
+	"            [--log-level error|warning|info|debug] [--version] [--help]\n"
+	"\n"
+	"Makes, checks and cuts the optical circuits of Slurm jobs.\n"
+	"\n"
+	"  --fabric FILE     description of the fabric [" OCS_SYSCONFDIR "/slurm/ocs.yaml]\n"
+	"  --socket ADDRESS  unix:/PATH or HOST:PORT instead of ocsd.socket of FILE\n"
+	"  --state DIR       database folder instead of ocsd.state of FILE\n"
+	"  --foreground      stay attached; log to stderr\n"
+	"  --log-level L     what is logged [info]\n";
+
+/* Exits for --help, --version and usage errors. */
+static void read_options(int argc, char **argv, struct options *options)
+{
+	static const struct option longs[] = {
+		{ "fabric", required_argument, NULL, 'f' },
+		{ "socket", required_argument, NULL, 's' },
+		{ "state", required_argument, NULL, 'd' },
+		{ "foreground", no_argument, NULL, 'F' },
+		{ "log-level", required_argument, NULL, 'l' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	enum ocs_log_level level;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		switch (c) {
+		case 'f':
+			options->fabric = optarg;
+			break;
+		case 's':
+			options->socket = optarg;
+			break;
+		case 'd':
+			options->state = optarg;
+			break;
+		case 'F':
+			options->foreground = true;
+			break;
+		case 'l':
+			if (ocs_log_level_parse(optarg, &level)) {
+				fprintf(stderr, "ocsd: --log-level is error, warning, info or debug, not %s\n",
+					optarg);
+				exit(OCS_USAGE);
+			}
+			ocs_log_level_set(level);
+			break;
+		case 'V':
+			printf("ocsd %s\n", PACKAGE_VERSION);
+			exit(OCS_OK);
+		case 'h':
+			fputs(usage, stdout);
+			exit(OCS_OK);
+		default:
+			fputs(usage, stderr);
+			exit(OCS_USAGE);
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "ocsd: %s is not an option\n%s", argv[optind], usage);
+		exit(OCS_USAGE);
+	}
+}
+
+/* Waits in the parent until the child is ready.  Returns the descriptor on
+ * which the child says so. */
+static int go_to_background(void)
+{
+	int ends[2], null;
+	char byte;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC)) {
+		perror("ocsd: pipe");
+		exit(OCS_ERROR);
+	}
+	pid = fork();
+	if (pid < 0) {
+		perror("ocsd: fork");
+		exit(OCS_ERROR);
+	}
+	if (pid > 0) {
+		close(ends[1]);
+		exit(read(ends[0], &byte, 1) == 1 ? OCS_OK : OCS_ERROR);
+	}
+	close(ends[0]);
+	setsid();
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		close(null);
+	}
+	return ends[1];
+}
+
+static void tell_systemd(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = path ? strlen(path) : 0;
+	int fd;
+
+	if (length < 2 || length >= sizeof(address.sun_path))
+		return;
+	memcpy(address.sun_path, path, length);
+	if (*path == '@')
+		address.sun_path[0] = '\0';
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
+		ocs_log(OCS_LOG_WARNING, "systemd cannot be told: %s", strerror(errno));
+	close(fd);
+}
+
+void ocsd_ready(struct ocsd *d)
+{
+	ocs_log(OCS_LOG_INFO, "ready: %d switches, fabric %s", d->fabric->nswitches,
+		d->fabric->source);
+	tell_systemd("READY=1");
+	if (d->ready_fd >= 0) {
+		if (write(d->ready_fd, "R", 1) != 1)
+			ocs_log(OCS_LOG_WARNING, "the parent does not listen");
+		close(d->ready_fd);
+		d->ready_fd = -1;
+	}
+}
+
+static void add_admin(struct ocsd *d, uid_t uid)
+{
+	d->admins = ocs_realloc(d->admins, (d->nadmins + 1) * sizeof(*d->admins));
+	d->admins[d->nadmins++] = uid;
+}
+
+static int find_admins(struct ocsd *d, struct ocs_error *err)
+{
+	add_admin(d, 0);
+	add_admin(d, geteuid());
+	for (size_t i = 0; i < d->fabric->nocsd_admins; i++) {
+		const struct passwd *entry = getpwnam(d->fabric->ocsd_admins[i]);
+
+		if (!entry)
+			return ocs_error_set(err, OCS_USAGE,
+					     "%s: ocsd.admins names user %s, who does not exist here",
+					     d->fabric->source, d->fabric->ocsd_admins[i]);
+		add_admin(d, entry->pw_uid);
+	}
+	return 0;
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *context)
+{
+	/* Waking up is enough: every pass ends in ocsd_settle(). */
+	(void)fd;
+	(void)what;
+	(void)context;
+}
+
+static void on_signal(evutil_socket_t number, short what, void *context)
+{
+	struct ocsd *d = context;
+
+	(void)what;
+	ocs_log(OCS_LOG_INFO, "stopping on signal %d; circuits stay as they are",
+		(int)number);
+	d->stopping = true;
+	event_base_loopbreak(d->base);
+}
+
+static void make_switches(struct ocsd *d)
+{
+	d->switches = ocs_calloc((size_t)d->fabric->nswitches + 1, sizeof(*d->switches));
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		struct ocsd_switch *sw = &d->switches[i];
+
+		sw->description = &d->fabric->switches[i];
+		sw->index = i;
+		sw->ports = ocs_calloc(2 * (size_t)sw->description->size + 1,
+				       sizeof(*sw->ports));
+		sw->by_in = ocs_calloc((size_t)sw->description->size + 1,
+				       sizeof(struct ocsd_circuit *));
+	}
+	d->placers = ocs_calloc((size_t)d->fabric->nsections + 1,
+				sizeof(struct ocs_placer *));
+}
+
+/* Clients, switches and the database all hold descriptors. */
+static void raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= FILES_WANTED)
+		return;
+	limit.rlim_cur = limit.rlim_max < FILES_WANTED ? limit.rlim_max : FILES_WANTED;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		ocs_log(OCS_LOG_WARNING, "RLIMIT_NOFILE: %s", strerror(errno));
+}
+
+static void make_socket_folder(const char *address)
+{
+	char *path, *folder;
+
+	if (strncmp(address, "unix:", 5) != 0)
+		return;
+	path = ocs_strdup(address + 5);
+	folder = dirname(path);
+	if (mkdir(folder, 0755) && errno != EEXIST)
+		ocs_log(OCS_LOG_WARNING, "%s: %s", folder, strerror(errno));
+	else if (errno != EEXIST && chmod(folder, 0755))
+		ocs_log(OCS_LOG_WARNING, "%s: %s", folder, strerror(errno));
+	free(path);
+}
+
+static int start(struct ocsd *d, const struct options *options, struct ocs_error *err)
+{
+	d->fabric = ocs_fabric_open(options->fabric, err);
+	if (!d->fabric)
+		return -1;
+	d->socket = options->socket ? options->socket : d->fabric->ocsd_socket;
+	if (find_admins(d, err))
+		return -1;
+	make_switches(d);
+	raise_limits();
+	make_socket_folder(d->socket);
+	d->store = ocsd_store_open(options->state ? options->state
+				   : d->fabric->ocsd_state, err);
+	if (!d->store || ocsd_jobs_load(d, err))
+		return -1;
+	d->base = event_base_new();
+	if (!d->base)
+		return ocs_error_set(err, OCS_ERROR, "libevent does not start");
+	d->timer = evtimer_new(d->base, on_timer, d);
+	return ocsd_workers_start(d, err);
+}
+
+static void run(struct ocsd *d)
+{
+	static const int signals[] = { SIGTERM, SIGINT };
+	struct event *events[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		events[i] = evsignal_new(d->base, signals[i], on_signal, d);
+		event_add(events[i], NULL);
+	}
+	while (!d->stopping) {
+		ocsd_settle(d);
+		if (!d->stopping && event_base_loop(d->base, EVLOOP_ONCE) < 0) {
+			ocs_log(OCS_LOG_ERROR, "the event loop failed: %s", strerror(errno));
+			break;
+		}
+	}
+	for (size_t i = 0; i < 2; i++)
+		event_free(events[i]);
+}
+
+static void free_switches(struct ocsd *d)
+{
+	for (int i = 0; d->switches && i < d->fabric->nswitches; i++) {
+		free(d->switches[i].reason);
+		free(d->switches[i].drain_reason);
+		free(d->switches[i].ports);
+		free(d->switches[i].by_in);
+		free(d->switches[i].adding);
+		free(d->switches[i].removing);
+	}
+	free(d->switches);
+	for (int i = 0; d->placers && i < d->fabric->nsections; i++)
+		if (d->placers[i])
+			ocs_placer_destroy(d->placers[i]);
+	free(d->placers);
+}
+
+static void free_lists(struct ocsd *d)
+{
+	while (d->jobs) {
+		struct ocsd_job *job = d->jobs;
+
+		d->jobs = job->next;
+		ocsd_job_free(job);
+	}
+	while (d->drains)
+		ocsd_drain_set(d, d->drains->kind, d->drains->name, NULL);
+	while (d->pending) {
+		struct ocsd_pending *entry = d->pending;
+
+		d->pending = entry->next;
+		free(entry->user);
+		free(entry->shape);
+		free(entry->reason);
+		free(entry);
+	}
+	json_object_put(d->nodes);
+	free(d->unknown);
+	free(d->admins);
+}
+
+static void stop(struct ocsd *d)
+{
+	if (d->fabric && d->switches)
+		ocsd_workers_stop(d);
+	if (d->base)
+		ocsd_server_close(d);
+	ocsd_store_close(d->store);
+	if (d->timer)
+		event_free(d->timer);
+	if (d->base)
+		event_base_free(d->base);
+	if (!d->fabric)
+		return;
+	free_lists(d);
+	free_switches(d);
+	ocs_fabric_destroy(d->fabric);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .fabric = OCS_SYSCONFDIR "/slurm/ocs.yaml" };
+	struct ocsd d = { .ready_fd = -1 };
+	struct ocs_error err;
+	int rc = OCS_OK;
+
+	read_options(argc, argv, &options);
+	signal(SIGPIPE, SIG_IGN);
+	umask(0077);
+	if (!options.foreground)
+		d.ready_fd = go_to_background();
+	if (start(&d, &options, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+		rc = err.code ? err.code : OCS_ERROR;
+	} else {
+		run(&d);
+		rc = d.ready ? OCS_OK : OCS_ERROR;
+	}
+	stop(&d);
+	return rc;
+}

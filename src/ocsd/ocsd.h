@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_OCSD_H
+#define OCS_OCSD_OCSD_H
+
+/* The daemon.  One thread (libevent) owns all state and the database; one
+ * worker thread per switch does the talking.  After every pass of the loop
+ * ocsd_settle() decides what the switches have to do, commits the database,
+ * and only then lets replies and batches out: nothing is said or sent that a
+ * crash could forget. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/fabric/fabric.h"
+#include "src/switch/switch.h"
+#include "src/util/error.h"
+#include "src/util/log.h"
+
+struct event;
+struct event_base;
+struct json_object;
+struct ocs_placer;
+struct ocsd;
+struct ocsd_client;
+struct ocsd_store;
+struct ocsd_worker;
+
+enum ocsd_circuit_state {
+	OCSD_PLANNED,	 /* committed; no node has asked yet */
+	OCSD_CONNECTING, /* must come to be */
+	OCSD_CONNECTED,	 /* seen in a read-back */
+	OCSD_DELETING,	 /* must go */
+	OCSD_BROKEN,	 /* lost, and a foreign patch is in the way */
+	OCSD_GONE,	 /* seen gone, or never made */
+};
+
+struct ocsd_circuit {
+	struct ocsd_job *job;
+	int sw, a, b;		/* logical ports */
+	bool directed;		/* only from A's transmitter to B's receiver */
+	struct ocs_patch patches[2];
+	int npatches;
+	enum ocsd_circuit_state state;
+	bool sent;		/* the switch may have it */
+};
+
+enum ocsd_job_state {
+	OCSD_COMMITTED, OCSD_APPLYING, OCSD_REALISED, OCSD_FAILED, OCSD_ENDED,
+};
+
+/* One allocation: what (job, epoch) holds until its teardown is verified. */
+struct ocsd_job {
+	struct ocsd_job *next;
+	uint32_t job;
+	uint64_t epoch;
+	uid_t uid;
+	char *user, *partition, *shape, *conn;
+	char *placement, *demand, *plan;	/* text or NULL */
+	char *section_name;
+	const struct ocs_section *section;	/* NULL: no longer described */
+	char **nodes;
+	size_t nnodes;
+	bool *released;
+	size_t nreleased;
+	int *cubes;
+	int ncubes;
+	struct ocs_port *ports;			/* what it owns or waits for */
+	size_t nports, nwaiting;
+	struct ocsd_circuit **circuits;
+	size_t ncircuits;
+	enum ocsd_job_state state;
+	bool ended;		/* left its allocation */
+	bool gone;		/* no epilog will come any more */
+	bool breaking;		/* its circuits are being cut */
+	bool rolled_back;	/* failed before any node was told yes */
+	bool wanted;		/* realise without a node asking: it is running */
+	bool announced;		/* `released` was sent */
+	bool dead;		/* to be freed at the next settle */
+	char *failed_switch, *error;
+};
+
+/* A logical port. */
+struct ocsd_port {
+	struct ocsd_job *owner;	/* holds it now */
+	struct ocsd_job *next;	/* living; waits until OWNER's circuit is cut */
+	bool foreign;		/* a patch that is not ours is on it */
+};
+
+enum ocsd_switch_state { OCSD_STARTING, OCSD_UP, OCSD_SWITCH_FAILED };
+
+enum ocsd_work { OCSD_IDLE, OCSD_READ, OCSD_APPLY };
+
+struct ocsd_switch {
+	const struct ocs_switch *description;
+	int index;
+	enum ocsd_switch_state state;
+	char *reason;			/* why it failed */
+	bool drained;
+	char *drain_reason;
+	struct ocsd_port *ports;	/* 1 .. 2 * size */
+	struct ocsd_circuit **by_in;	/* 1 .. size: circuit with that ingress */
+	struct ocsd_worker *worker;
+	enum ocsd_work busy;
+	bool prepared;			/* BUSY, but not handed over yet */
+	bool dirty;			/* circuits may have to be made or cut */
+	bool answers;			/* not up yet, but its table was read */
+	struct ocsd_circuit **adding, **removing; /* of the batch on its way */
+	size_t nadding, nremoving;
+	bool split;			/* after a refusal: one job a batch */
+	int rejected;			/* refusals here in a row */
+	bool read_wanted;
+	bool reconciling;		/* a reconcile waits for its read-back */
+	int64_t next_ns;		/* next poll or retry */
+	double last_read;		/* wall clock, 0: never */
+	size_t ncircuits;		/* patches of the last read-back */
+};
+
+enum ocsd_wait { OCSD_WAIT_APPLY, OCSD_WAIT_RELEASE, OCSD_WAIT_RECONCILE };
+
+/* A request whose answer is due later. */
+struct ocsd_waiter {
+	struct ocsd_waiter *next;
+	enum ocsd_wait kind;
+	struct ocsd_client *client;
+	int64_t id;
+	uint32_t job;
+	uint64_t epoch;
+	struct ocsd_job *allocation;	/* NULL: not committed yet */
+	char *node;
+	int64_t deadline_ns;		/* while not committed */
+	struct json_object *drift;	/* reconcile */
+};
+
+struct ocsd_drain {
+	struct ocsd_drain *next;
+	char *kind, *name, *reason;
+};
+
+struct ocsd_pending {
+	struct ocsd_pending *next;
+	uint32_t job;
+	char *user, *shape, *reason;
+	double since;
+};
+
+struct ocsd {
+	struct ocs_fabric *fabric;
+	struct ocs_placer **placers;	/* one per section, made when needed */
+	struct event_base *base;
+	struct event *timer;
+	struct ocsd_store *store;
+	struct ocsd_switch *switches;
+	struct ocsd_results *results;	/* from the workers */
+	struct ocsd_job *jobs;
+	struct ocsd_waiter *waiters;
+	struct ocsd_drain *drains;
+	struct ocsd_pending *pending;
+	struct json_object *nodes;	/* as pushed, or NULL */
+	struct ocsd_client *clients;
+	size_t nclients;
+	struct ocsd_auth *auth;
+	uid_t *admins;
+	size_t nadmins;
+	uint64_t max_epoch;
+	uint32_t *unknown;		/* running jobs that have to be committed again */
+	size_t nunknown;
+	struct evconnlistener *listeners[2];
+	bool ready;			/* every switch answered or failed once */
+	bool stopping;
+	int ready_fd;			/* tells the waiting parent, or -1 */
+	const char *socket;
+};
+
+/* ---- server.c: clients and their lines ---- */
+int ocsd_server_listen(struct ocsd *d, struct ocs_error *err);
+void ocsd_server_close(struct ocsd *d);
+/* Adds "id" and "ok", queues the line and puts REPLY (NULL: nothing to add). */
+void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *reply);
+/* The same for a refusal with CODE and a sentence; EXTRA (put here) may be NULL. */
+void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
+		 struct json_object *extra, const char *format, ...)
+	__attribute__((format(printf, 5, 6)));
+/* To all subscribers; puts EVENT. */
+void ocsd_event_send(struct ocsd *d, struct json_object *event);
+/* Lets queued lines out (after the database commit). */
+void ocsd_server_flush(struct ocsd *d);
+uid_t ocsd_client_uid(const struct ocsd_client *client);
+struct ocsd *ocsd_client_daemon(const struct ocsd_client *client);
+void ocsd_client_subscribe(struct ocsd_client *client);
+bool ocsd_admin(const struct ocsd *d, uid_t uid);
+bool ocsd_subscribed(const struct ocsd *d);
+
+/* ---- auth.c: MUNGE credentials, decoded in a thread of their own ---- */
+typedef void (*ocsd_auth_done)(struct ocsd *d, uint64_t serial, const char *payload,
+			       uid_t uid, const char *error);
+struct ocsd_auth *ocsd_auth_start(struct ocsd *d, ocsd_auth_done done,
+				  struct ocs_error *err);
+void ocsd_auth_ask(struct ocsd_auth *auth, uint64_t serial, const char *credential);
+void ocsd_auth_stop(struct ocsd_auth *auth);
+
+/* ---- request.c, commit.c, drain.c, show.c: operations ---- */
+typedef void (*ocsd_operation)(struct ocsd *d, struct ocsd_client *client, int64_t id,
+			       struct json_object *request);
+void ocsd_request(struct ocsd *d, struct ocsd_client *client,
+		  struct json_object *request);
+void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request);
+void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		       struct json_object *request);
+void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		   struct json_object *request);
+void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request);
+void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		  struct json_object *request);
+/* Members of REQUEST: 0, or -1 after having refused it. */
+int ocsd_member_job(struct ocsd_client *client, int64_t id,
+		    struct json_object *request, uint32_t *job, uint64_t *epoch);
+/* A string member, or NULL. */
+const char *ocsd_member(struct json_object *request, const char *name);
+
+/* ---- drain.c ---- */
+/* Puts a drain into memory (REASON NULL: takes it away). */
+void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
+		    const char *reason);
+const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
+					 const char *name);
+/* All drains and quarantined ports, for subscribe and show. */
+struct json_object *ocsd_drains_json(struct ocsd *d);
+void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
+		      const char *reason, bool drained);
+
+/* ---- job.c: allocations ---- */
+struct ocsd_job *ocsd_job_find(struct ocsd *d, uint32_t job, uint64_t epoch);
+/* The newest allocation of a job, or NULL. */
+struct ocsd_job *ocsd_job_newest(struct ocsd *d, uint32_t job);
+void ocsd_job_free(struct ocsd_job *job);
+int ocsd_job_node(const struct ocsd_job *job, const char *name);
+/* Adds a circuit between two logical ports; -1 with ERR. */
+int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
+		     bool directed, enum ocsd_circuit_state state,
+		     struct ocs_error *err);
+void ocsd_job_port(struct ocsd_job *job, struct ocs_port port);
+/* Enters JOB and takes its ports (queues for those an ended job still holds). */
+void ocsd_job_enter(struct ocsd *d, struct ocsd_job *job);
+void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason);
+void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason);
+void ocsd_job_release(struct ocsd *d, struct ocsd_job *job, int node); /* -1: all */
+/* Takes the steps that are due: start, break, announce, free. */
+void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job);
+/* Cannot be realised, or broke: SW may be NULL. */
+void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
+		   const char *error);
+void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job);
+const char *ocsd_job_state_name(const struct ocsd_job *job);
+const char *ocsd_circuit_state_name(enum ocsd_circuit_state state);
+/* Switches that hold circuits of JOB and do not answer; an array. */
+struct json_object *ocsd_job_pending(struct ocsd *d, const struct ocsd_job *job);
+struct ocs_placer *ocsd_placer(struct ocsd *d, const struct ocs_section *section);
+int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err);
+
+/* ---- wait.c: answers that are due later ---- */
+struct ocsd_waiter *ocsd_wait_add(struct ocsd *d, struct ocsd_client *client,
+				  int64_t id, enum ocsd_wait kind,
+				  struct ocsd_job *job, const char *node);
+void ocsd_wait_client_lost(struct ocsd *d, struct ocsd_client *client);
+bool ocsd_wait_applies(const struct ocsd *d, const struct ocsd_job *job);
+/* Binds the waiters of a job that was not committed when they asked. */
+void ocsd_wait_bind(struct ocsd *d, struct ocsd_job *job);
+/* Answers the applies of JOB: success. */
+void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job);
+/* Answers the applies of JOB with gone. */
+void ocsd_wait_gone(struct ocsd *d, struct ocsd_job *job);
+/* Answers the releases of JOB: nothing of it is left on a working switch. */
+void ocsd_wait_released(struct ocsd *d, struct ocsd_job *job);
+/* Answers those whose commit did not arrive in time. */
+void ocsd_wait_expire(struct ocsd *d, int64_t now_ns);
+/* The success reply of an apply of NODE (puts nothing; new object). */
+struct json_object *ocsd_apply_result(struct ocsd *d, const struct ocsd_job *job,
+				      const char *node);
+struct json_object *ocsd_gone_extra(const struct ocsd_job *job);
+
+/* ---- realise.c: from intent to batches and back ---- */
+void ocsd_realise_start(struct ocsd *d, struct ocsd_job *job);
+void ocsd_realise_abandon(struct ocsd *d, struct ocsd_job *job);
+/* Puts CIRCUIT into STATE in memory (the caller tells the store). */
+void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
+		      enum ocsd_circuit_state state);
+/* APPLYING becomes REALISED when every circuit was seen. */
+void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job);
+
+/* ---- loop.c: switches from one state to the next ---- */
+void ocsd_settle(struct ocsd *d);
+void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
+			const struct ocs_table *table, const struct ocs_error *err);
+
+void ocsd_switch_event(struct ocsd *d, const struct ocsd_switch *sw);
+const char *ocsd_switch_state_name(const struct ocsd_switch *sw);
+
+/* ---- examine.c: what a read-back means ---- */
+void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table);
+/* Whether all patches of CIRCUIT are in TABLE. */
+bool ocsd_circuit_seen(const struct ocsd_circuit *circuit,
+		       const struct ocs_table *table);
+
+/* Tells the waiting reconcile requests, if SW's read-back is for them. */
+void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
+		const char *what);
+
+/* ---- main.c ---- */
+/* The sockets are open: tells systemd and the parent. */
+void ocsd_ready(struct ocsd *d);
+
+/* ---- direct.c ---- */
+/* Makes the plan of a job in a direct section and its circuits. */
+int ocsd_direct_plan(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err);
+
+/* ---- worker.c ---- */
+int ocsd_workers_start(struct ocsd *d, struct ocs_error *err);
+void ocsd_workers_stop(struct ocsd *d);
+/* Hands work over; the arrays become the worker's.  Only when sw->busy is idle. */
+void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw);
+void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
+		       struct ocs_patch *remove, size_t nremove,
+		       struct ocs_patch *add, size_t nadd);
+
+/* ---- store.c: SQLite, the single home of state.  A write that fails stops the
+ * daemon (nothing may be sent that is not in the journal). ---- */
+struct ocsd_store *ocsd_store_open(const char *folder, struct ocs_error *err);
+void ocsd_store_close(struct ocsd_store *store);
+void ocsd_store_commit(struct ocsd_store *store);	/* ends the open transaction */
+int ocsd_store_load(struct ocsd *d, struct ocs_error *err);
+void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job);
+void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job);
+void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job);
+void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit);
+void ocsd_store_circuit(struct ocsd *d, const struct ocsd_circuit *circuit);
+/* All circuits of JOB (on SW unless NULL) in state FROM are now in state TO. */
+void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job,
+			 const struct ocsd_switch *sw, enum ocsd_circuit_state from,
+			 enum ocsd_circuit_state to);
+void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *node);
+void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
+		      const char *reason, uid_t who);
+void ocsd_store_max_epoch(struct ocsd *d);
+/* The newest epoch of JOB whose teardown is finished, 0: none known. */
+uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job);
+/* One row of the audit log; any text may be NULL. */
+struct ocsd_audit {
+	uid_t who;
+	const struct ocsd_job *job;
+	const struct ocsd_switch *sw;
+	const char *what, *before, *after, *reply;
+};
+void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row);
+
+double ocsd_wall_clock(void);
+
+#endif

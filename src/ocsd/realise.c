@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* A job's circuits: what has to be made, what has to go.  Each circuit carries
+ * the state it must reach; loop.c turns that into batches. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/util/text.h"
+
+#include <stdlib.h>
+
+void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
+		      enum ocsd_circuit_state state)
+{
+	struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	circuit->state = state;
+	if (state == OCSD_CONNECTING || state == OCSD_DELETING)
+		sw->dirty = true;
+	if (state != OCSD_GONE)
+		return;
+	for (int p = 0; p < circuit->npatches; p++)
+		if (sw->by_in[circuit->patches[p].in] == circuit)
+			sw->by_in[circuit->patches[p].in] = NULL;
+}
+
+void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
+{
+	if (job->state == OCSD_APPLYING && !job->breaking) {
+		for (size_t i = 0; i < job->ncircuits; i++)
+			if (job->circuits[i]->state != OCSD_CONNECTED)
+				return;
+		job->state = OCSD_REALISED;
+		ocs_log(OCS_LOG_INFO, "job %u: %zu circuits verified (epoch %llu)", job->job,
+			job->ncircuits, (unsigned long long)job->epoch);
+		ocsd_store_job_update(d, job);
+		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "realised" });
+	}
+	if (job->state == OCSD_REALISED && !job->ended)
+		ocsd_wait_realised(d, job);
+}
+
+/* The last look before a circuit may reach a switch: its ports are its job's,
+ * and no other circuit of ours sits on them. */
+static int check_owner(struct ocsd *d, const struct ocsd_circuit *circuit,
+		       struct ocs_error *err)
+{
+	const struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	if (sw->ports[circuit->a].owner != circuit->job ||
+	    sw->ports[circuit->b].owner != circuit->job)
+		return ocs_error_set(err, OCS_ERROR,
+				     "port %d or %d of switch %s does not belong to job %u",
+				     circuit->a, circuit->b, sw->description->name,
+				     circuit->job->job);
+	for (int p = 0; p < circuit->npatches; p++) {
+		const struct ocsd_circuit *other = sw->by_in[circuit->patches[p].in];
+
+		if (other && other != circuit)
+			return ocs_error_set(err, OCS_ERROR,
+					     "ingress %d of switch %s still carries a circuit of job %u",
+					     circuit->patches[p].in, sw->description->name,
+					     other->job->job);
+	}
+	return 0;
+}
+
+static int ready_to_start(struct ocsd *d, struct ocsd_job *job,
+			  const struct ocsd_switch **blame, struct ocs_error *err)
+{
+	*blame = NULL;
+	if (job->section && job->section->kind == OCS_DIRECT && !job->plan &&
+	    ocsd_direct_plan(d, job, err))
+		return -1;
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->circuits[i]->sw];
+
+		if (sw->state == OCSD_SWITCH_FAILED) {
+			*blame = sw;
+			return ocs_error_set(err, OCS_ERROR, "switch %s has failed: %s",
+					     sw->description->name,
+					     sw->reason ? sw->reason : "it does not answer");
+		}
+		if (check_owner(d, job->circuits[i], err))
+			return -1;
+	}
+	return 0;
+}
+
+void ocsd_realise_start(struct ocsd *d, struct ocsd_job *job)
+{
+	const struct ocsd_switch *blame;
+	struct ocs_error err;
+
+	if (ready_to_start(d, job, &blame, &err)) {
+		ocsd_job_fail(d, job, blame, err.text);
+		return;
+	}
+	job->state = OCSD_APPLYING;
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		struct ocsd_circuit *circuit = job->circuits[i];
+		struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+		if (circuit->state != OCSD_PLANNED && circuit->state != OCSD_CONNECTING)
+			continue;
+		for (int p = 0; p < circuit->npatches; p++)
+			sw->by_in[circuit->patches[p].in] = circuit;
+		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
+	}
+	ocsd_store_job_update(d, job);
+	ocsd_store_circuits(d, job, NULL, OCSD_PLANNED, OCSD_CONNECTING);
+	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "apply" });
+	ocsd_realise_check(d, job);
+}
+
+void ocsd_realise_abandon(struct ocsd *d, struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		struct ocsd_circuit *circuit = job->circuits[i];
+
+		switch (circuit->state) {
+		case OCSD_GONE:
+		case OCSD_DELETING:
+			break;
+		case OCSD_PLANNED:
+		case OCSD_CONNECTING:
+			ocsd_circuit_set(d, circuit, circuit->sent ? OCSD_DELETING : OCSD_GONE);
+			ocsd_store_circuit(d, circuit);
+			break;
+		default:
+			ocsd_circuit_set(d, circuit, OCSD_DELETING);
+			break;
+		}
+	}
+	ocsd_store_circuits(d, job, NULL, OCSD_CONNECTED, OCSD_DELETING);
+	ocsd_store_circuits(d, job, NULL, OCSD_BROKEN, OCSD_DELETING);
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Clients: who they are, their lines in, their lines out. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <event2/listener.h>
+#include <json-c/json.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define REQUEST_MAX (1U << 20)
+#define UNREAD_MAX (64U << 20) /* a client that does not read is dropped */
+#define CLIENTS_MAX 16384
+#define HELLO_SECONDS 20
+#define CHALLENGE_BYTES 16
+
+struct ocsd_client {
+	struct ocsd_client *next;
+	struct ocsd *d;
+	struct bufferevent *stream;
+	struct evbuffer *held;	/* lines that wait for the database */
+	uint64_t serial;
+	uid_t uid;
+	bool known;		/* uid is proven */
+	bool asked;		/* its credential is being decoded */
+	bool subscribed;
+	bool lost;		/* to be freed at the next flush */
+	int64_t hello_id;
+	char challenge[2 * CHALLENGE_BYTES + 1];
+};
+
+uid_t ocsd_client_uid(const struct ocsd_client *client)
+{
+	return client->uid;
+}
+
+struct ocsd *ocsd_client_daemon(const struct ocsd_client *client)
+{
+	return client->d;
+}
+
+void ocsd_client_subscribe(struct ocsd_client *client)
+{
+	client->subscribed = true;
+}
+
+bool ocsd_subscribed(const struct ocsd *d)
+{
+	for (const struct ocsd_client *client = d->clients; client; client = client->next)
+		if (client->subscribed && !client->lost)
+			return true;
+	return false;
+}
+
+bool ocsd_admin(const struct ocsd *d, uid_t uid)
+{
+	for (size_t i = 0; i < d->nadmins; i++)
+		if (d->admins[i] == uid)
+			return true;
+	return false;
+}
+
+static void say(struct ocsd_client *client, struct json_object *line)
+{
+	const char *text = json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
+							  JSON_C_TO_STRING_NOSLASHESCAPE);
+
+	if (!client->lost) {
+		evbuffer_add(client->held, text, strlen(text));
+		evbuffer_add(client->held, "\n", 1);
+	}
+	json_object_put(line);
+}
+
+void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *reply)
+{
+	if (!reply)
+		reply = json_object_new_object();
+	json_object_object_add(reply, "id", json_object_new_int64(id));
+	json_object_object_add(reply, "ok", json_object_new_boolean(true));
+	say(client, reply);
+}
+
+void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
+		 struct json_object *extra, const char *format, ...)
+{
+	char text[OCS_ERROR_TEXT];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!extra)
+		extra = json_object_new_object();
+	json_object_object_add(extra, "id", json_object_new_int64(id));
+	json_object_object_add(extra, "ok", json_object_new_boolean(false));
+	json_object_object_add(extra, "code", json_object_new_int(code));
+	json_object_object_add(extra, "error", json_object_new_string(text));
+	say(client, extra);
+}
+
+void ocsd_event_send(struct ocsd *d, struct json_object *event)
+{
+	for (struct ocsd_client *client = d->clients; client; client = client->next)
+		if (client->subscribed)
+			say(client, json_object_get(event));
+	json_object_put(event);
+}
+
+static void lose(struct ocsd_client *client)
+{
+	if (client->lost)
+		return;
+	client->lost = true;
+	client->subscribed = false;
+	ocsd_wait_client_lost(client->d, client);
+	bufferevent_disable(client->stream, EV_READ | EV_WRITE);
+}
+
+static void client_free(struct ocsd_client *client)
+{
+	bufferevent_free(client->stream);
+	evbuffer_free(client->held);
+	client->d->nclients--;
+	free(client);
+}
+
+void ocsd_server_flush(struct ocsd *d)
+{
+	struct ocsd_client **link = &d->clients;
+
+	while (*link) {
+		struct ocsd_client *client = *link;
+
+		if (client->lost) {
+			*link = client->next;
+			client_free(client);
+			continue;
+		}
+		if (evbuffer_get_length(client->held))
+			bufferevent_write_buffer(client->stream, client->held);
+		if (evbuffer_get_length(bufferevent_get_output(client->stream)) > UNREAD_MAX) {
+			ocs_log(OCS_LOG_WARNING, "a client of uid %u does not read; dropped",
+				(unsigned int)client->uid);
+			lose(client);
+			continue; /* freed in this loop's next round */
+		}
+		link = &client->next;
+	}
+}
+
+static void hello(struct ocsd_client *client, struct json_object *request)
+{
+	const char *op = ocsd_member(request, "op");
+	const char *credential = ocsd_member(request, "credential");
+	struct json_object *id = NULL;
+
+	if (!op || strcmp(op, "hello") != 0 || !credential || client->asked) {
+		lose(client);
+		return;
+	}
+	json_object_object_get_ex(request, "id", &id);
+	client->hello_id = json_object_get_int64(id);
+	client->asked = true;
+	ocsd_auth_ask(client->d->auth, client->serial, credential);
+}
+
+static void on_credential(struct ocsd *d, uint64_t serial, const char *payload,
+			  uid_t uid, const char *error)
+{
+	struct ocsd_client *client = d->clients;
+	struct json_object *reply;
+
+	while (client && client->serial != serial)
+		client = client->next;
+	if (!client || client->lost)
+		return;
+	if (!payload || strcmp(payload, client->challenge) != 0) {
+		ocs_log(OCS_LOG_WARNING, "a remote client is refused: %s",
+			error ? error : "its credential answers another challenge");
+		ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL,
+			    "the MUNGE credential is refused: %s",
+			    error ? error : "it answers another challenge");
+		client->asked = false; /* a second hello may do better */
+		return;
+	}
+	client->uid = uid;
+	client->known = true;
+	bufferevent_set_timeouts(client->stream, NULL, NULL);
+	reply = json_object_new_object();
+	json_object_object_add(reply, "uid", json_object_new_int64(uid));
+	ocsd_reply(client, client->hello_id, reply);
+}
+
+static void on_line(struct ocsd_client *client, const char *line)
+{
+	struct json_object *request = json_tokener_parse(line);
+
+	if (!json_object_is_type(request, json_type_object)) {
+		ocsd_refuse(client, 0, OCS_USAGE, NULL, "a request is one JSON object on a line");
+		if (!client->known)
+			lose(client);
+	} else if (client->known) {
+		ocsd_request(client->d, client, request);
+	} else {
+		hello(client, request);
+	}
+	json_object_put(request);
+}
+
+static void on_read(struct bufferevent *stream, void *context)
+{
+	struct ocsd_client *client = context;
+	struct evbuffer *input = bufferevent_get_input(stream);
+	char *line;
+
+	while (!client->lost && (line = evbuffer_readln(input, NULL, EVBUFFER_EOL_LF))) {
+		if (*line)
+			on_line(client, line);
+		free(line);
+	}
+	if (!client->lost && evbuffer_get_length(input) >= REQUEST_MAX) {
+		ocs_log(OCS_LOG_WARNING, "a client of uid %u sent a line over %u bytes; dropped",
+			(unsigned int)client->uid, REQUEST_MAX);
+		lose(client);
+	}
+}
+
+static void on_event(struct bufferevent *stream, short what, void *context)
+{
+	(void)stream;
+	(void)what;
+	lose(context);
+}
+
+static struct ocsd_client *client_new(struct ocsd *d, evutil_socket_t fd)
+{
+	static uint64_t serial;
+	struct ocsd_client *client;
+
+	if (d->nclients >= CLIENTS_MAX) {
+		ocs_log(OCS_LOG_WARNING, "more than %d clients: one is turned away",
+			CLIENTS_MAX);
+		close(fd);
+		return NULL;
+	}
+	client = ocs_calloc(1, sizeof(*client));
+	client->d = d;
+	client->serial = ++serial;
+	client->uid = (uid_t)-1;
+	client->held = evbuffer_new();
+	client->stream = bufferevent_socket_new(d->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!client->stream || !client->held) {
+		ocs_log(OCS_LOG_ERROR, "no memory for a client");
+		abort();
+	}
+	bufferevent_setcb(client->stream, on_read, NULL, on_event, client);
+	bufferevent_setwatermark(client->stream, EV_READ, 0, REQUEST_MAX);
+	client->next = d->clients;
+	d->clients = client;
+	d->nclients++;
+	return client;
+}
+
+static void on_local(struct evconnlistener *listener, evutil_socket_t fd,
+		     struct sockaddr *address, int length, void *context)
+{
+	struct ocsd_client *client;
+	struct ucred who;
+	socklen_t size = sizeof(who);
+
+	(void)listener;
+	(void)address;
+	(void)length;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
+		ocs_log(OCS_LOG_ERROR, "SO_PEERCRED: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	client = client_new(context, fd);
+	if (!client)
+		return;
+	client->uid = who.uid;
+	client->known = true;
+	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+}
+
+static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
+		      struct sockaddr *address, int length, void *context)
+{
+	struct timeval patience = { .tv_sec = HELLO_SECONDS };
+	unsigned char bytes[CHALLENGE_BYTES];
+	struct ocsd_client *client;
+	struct json_object *line;
+	int one = 1;
+
+	(void)listener;
+	(void)address;
+	(void)length;
+	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+		ocs_log(OCS_LOG_ERROR, "getrandom: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	client = client_new(context, fd);
+	if (!client)
+		return;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	/* A node that died must not keep its apply waiting for ever. */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	for (int i = 0; i < CHALLENGE_BYTES; i++)
+		snprintf(client->challenge + 2 * i, 3, "%02x", bytes[i]);
+	bufferevent_set_timeouts(client->stream, &patience, NULL);
+	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+	line = json_object_new_object();
+	json_object_object_add(line, "challenge",
+			       json_object_new_string(client->challenge));
+	say(client, line);
+}
+
+static void on_accept_error(struct evconnlistener *listener, void *context)
+{
+	(void)listener;
+	(void)context;
+	ocs_log(OCS_LOG_ERROR, "accept: %s", strerror(errno));
+}
+
+static int listen_on(struct ocsd *d, int slot, const char *address,
+		     evconnlistener_cb callback, struct ocs_error *err)
+{
+	int fd = ocs_net_listen(address, err);
+
+	if (fd < 0)
+		return -1;
+	/* Everybody may connect; what they may do is decided by uid. */
+	if (strncmp(address, "unix:", 5) == 0 && chmod(address + 5, 0666)) {
+		close(fd);
+		return ocs_error_set(err, OCS_ERROR, "%s: %s", address, strerror(errno));
+	}
+	d->listeners[slot] = evconnlistener_new(d->base, callback, d,
+						LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
+						0, fd);
+	if (!d->listeners[slot]) {
+		close(fd);
+		return ocs_error_set(err, OCS_ERROR, "%s: cannot listen", address);
+	}
+	evconnlistener_set_error_cb(d->listeners[slot], on_accept_error);
+	ocs_log(OCS_LOG_INFO, "listening on %s", address);
+	return 0;
+}
+
+int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
+{
+	const char *remote = d->fabric->ocsd_listen;
+	bool local = strncmp(d->socket, "unix:", 5) == 0;
+
+	if (remote || !local) {
+		d->auth = ocsd_auth_start(d, on_credential, err);
+		if (!d->auth)
+			return -1;
+	}
+	if (listen_on(d, 0, d->socket, local ? on_local : on_remote, err))
+		return -1;
+	if (remote && strcmp(remote, d->socket) != 0)
+		return listen_on(d, 1, remote, on_remote, err);
+	return 0;
+}
+
+void ocsd_server_close(struct ocsd *d)
+{
+	for (int i = 0; i < 2; i++)
+		if (d->listeners[i])
+			evconnlistener_free(d->listeners[i]);
+	ocsd_auth_stop(d->auth);
+	d->auth = NULL;
+	for (struct ocsd_client *client = d->clients; client; client = client->next)
+		lose(client);
+	ocsd_server_flush(d);
+	if (d->listeners[0] && strncmp(d->socket, "unix:", 5) == 0)
+		unlink(d->socket + 5);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_STORE_H
+#define OCS_OCSD_STORE_H
+
+/* Private to store.c and load.c: the only places that know SQLite. */
+
+#include "src/ocsd/ocsd.h"
+
+#include <sqlite3.h>
+
+enum ocsd_sql {
+	OCSD_SQL_JOB_ADD, OCSD_SQL_JOB_UPDATE, OCSD_SQL_JOB_REMOVE,
+	OCSD_SQL_PORTS_REMOVE, OCSD_SQL_CIRCUITS_REMOVE, OCSD_SQL_RELEASES_REMOVE,
+	OCSD_SQL_HISTORY, OCSD_SQL_HISTORY_TRIM, OCSD_SQL_PORT_ADD,
+	OCSD_SQL_CIRCUIT_ADD, OCSD_SQL_CIRCUIT, OCSD_SQL_CIRCUITS,
+	OCSD_SQL_CIRCUITS_SWITCH, OCSD_SQL_RELEASE, OCSD_SQL_DRAIN, OCSD_SQL_RESUME,
+	OCSD_SQL_MAX_EPOCH, OCSD_SQL_AUDIT, OCSD_SQL_LAST_EPOCH, OCSD_SQL_COUNT,
+};
+
+struct ocsd_store {
+	sqlite3 *db;
+	char *path;
+	int lock;
+	bool open; /* a transaction is open */
+	sqlite3_stmt *prepared[OCSD_SQL_COUNT];
+};
+
+sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which);
+
+/* Runs a statement in the open transaction (opens one); TYPES has one letter a
+ * parameter: i int64_t, d double, s text or NULL. */
+void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
+		    const char *types, ...);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* One thread per switch: the only writer to it.  A worker holds one connection,
+ * does one thing at a time, and hands the result to the main thread. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/util/text.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+struct result {
+	struct result *next;
+	int sw;
+	int code;			/* enum ocs_switch_result */
+	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK */
+	struct ocs_error err;
+};
+
+struct ocsd_results {
+	pthread_mutex_t lock;
+	struct result *first, **last;
+	int wake;
+	struct event *event;
+};
+
+struct ocsd_worker {
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	const struct ocs_switch *description;
+	struct ocsd_results *results;
+	int index;
+	int timeout_ms;
+	/* under lock */
+	bool stop;
+	enum ocsd_work work;
+	struct ocs_patch *remove, *add;
+	size_t nremove, nadd;
+	/* the thread's own */
+	struct ocs_switch_connection *connection;
+};
+
+static void on_notice(void *context, const char *text)
+{
+	const struct ocsd_worker *worker = context;
+
+	ocs_log(OCS_LOG_INFO, "switch %s says: %s", worker->description->name, text);
+}
+
+static bool stopping(struct ocsd_worker *worker)
+{
+	bool stop;
+
+	pthread_mutex_lock(&worker->lock);
+	stop = worker->stop;
+	pthread_mutex_unlock(&worker->lock);
+	return stop;
+}
+
+static int attempt(struct ocsd_worker *worker, enum ocsd_work work,
+		   struct result *result)
+{
+	if (!worker->connection) {
+		worker->connection = ocs_switch_open(worker->description,
+						     worker->timeout_ms, on_notice,
+						     worker, &result->err);
+		if (!worker->connection)
+			return OCS_SWITCH_UNKNOWN;
+	}
+	if (work == OCSD_READ)
+		return ocs_switch_read(worker->connection, &result->table, &result->err);
+	return ocs_switch_apply(worker->connection, worker->remove, worker->nremove,
+				worker->add, worker->nadd, &result->table, &result->err);
+}
+
+/* What is not known after a lost connection is found out on a new one: apply
+ * reads first, so a second attempt does only what is still missing. */
+static void perform(struct ocsd_worker *worker, enum ocsd_work work,
+		    struct result *result)
+{
+	for (int try = 0; try < 2; try++) {
+		memset(&result->table, 0, sizeof(result->table));
+		result->code = attempt(worker, work, result);
+		if (result->code == OCS_SWITCH_OK)
+			return;
+		ocs_table_free(&result->table);
+		memset(&result->table, 0, sizeof(result->table));
+		if (result->code == OCS_SWITCH_REJECTED)
+			return;
+		if (result->code == OCS_SWITCH_UNKNOWN && worker->connection) {
+			ocs_switch_close(worker->connection);
+			worker->connection = NULL;
+		}
+		if (try == 0 && stopping(worker))
+			return;
+		if (try == 0)
+			ocs_log(OCS_LOG_INFO, "switch %s: %s; trying once more",
+				worker->description->name, result->err.text);
+	}
+}
+
+static void post(struct ocsd_results *results, struct result *result)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&results->lock);
+	*results->last = result;
+	results->last = &result->next;
+	pthread_mutex_unlock(&results->lock);
+	if (write(results->wake, &one, sizeof(one)) != sizeof(one))
+		ocs_log(OCS_LOG_ERROR, "waking the main thread failed: %s",
+			strerror(errno));
+}
+
+static void *worker_main(void *argument)
+{
+	struct ocsd_worker *worker = argument;
+
+	for (;;) {
+		struct result *result;
+		enum ocsd_work work;
+
+		pthread_mutex_lock(&worker->lock);
+		while (!worker->stop && worker->work == OCSD_IDLE)
+			pthread_cond_wait(&worker->cond, &worker->lock);
+		work = worker->stop ? OCSD_IDLE : worker->work;
+		worker->work = OCSD_IDLE;
+		pthread_mutex_unlock(&worker->lock);
+		if (work == OCSD_IDLE)
+			break;
+		result = ocs_calloc(1, sizeof(*result));
+		result->sw = worker->index;
+		perform(worker, work, result);
+		free(worker->remove);
+		free(worker->add);
+		worker->remove = worker->add = NULL;
+		post(worker->results, result);
+	}
+	if (worker->connection)
+		ocs_switch_close(worker->connection);
+	worker->connection = NULL;
+	return NULL;
+}
+
+static void hand_over(struct ocsd_switch *sw, enum ocsd_work work,
+		      struct ocs_patch *remove, size_t nremove,
+		      struct ocs_patch *add, size_t nadd)
+{
+	struct ocsd_worker *worker = sw->worker;
+
+	sw->busy = work;
+	pthread_mutex_lock(&worker->lock);
+	worker->work = work;
+	worker->remove = remove;
+	worker->nremove = nremove;
+	worker->add = add;
+	worker->nadd = nadd;
+	pthread_cond_signal(&worker->cond);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw)
+{
+	(void)d;
+	hand_over(sw, OCSD_READ, NULL, 0, NULL, 0);
+}
+
+void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
+		       struct ocs_patch *remove, size_t nremove,
+		       struct ocs_patch *add, size_t nadd)
+{
+	(void)d;
+	hand_over(sw, OCSD_APPLY, remove, nremove, add, nadd);
+}
+
+static void drain_results(struct ocsd *d)
+{
+	struct result *result;
+
+	pthread_mutex_lock(&d->results->lock);
+	result = d->results->first;
+	d->results->first = NULL;
+	d->results->last = &d->results->first;
+	pthread_mutex_unlock(&d->results->lock);
+	while (result) {
+		struct result *next = result->next;
+
+		if (!d->stopping || result->code == OCS_SWITCH_OK)
+			ocsd_switch_result(d, &d->switches[result->sw], result->code,
+					   &result->table, &result->err);
+		ocs_table_free(&result->table);
+		free(result);
+		result = next;
+	}
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *context)
+{
+	uint64_t count;
+
+	(void)what;
+	if (read(fd, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		ocs_log(OCS_LOG_ERROR, "eventfd: %s", strerror(errno));
+	drain_results(context);
+}
+
+static int start_worker(struct ocsd *d, struct ocsd_switch *sw, struct ocs_error *err)
+{
+	struct ocsd_worker *worker = ocs_calloc(1, sizeof(*worker));
+	int rc;
+
+	sw->worker = worker;
+	worker->description = sw->description;
+	worker->index = sw->index;
+	worker->timeout_ms = d->fabric->switch_timeout_ms;
+	worker->results = d->results;
+	pthread_mutex_init(&worker->lock, NULL);
+	pthread_cond_init(&worker->cond, NULL);
+	rc = pthread_create(&worker->thread, NULL, worker_main, worker);
+	if (rc)
+		return ocs_error_set(err, OCS_ERROR, "starting the worker of switch %s: %s",
+				     sw->description->name, strerror(rc));
+	worker->started = true;
+	return 0;
+}
+
+int ocsd_workers_start(struct ocsd *d, struct ocs_error *err)
+{
+	d->results = ocs_calloc(1, sizeof(*d->results));
+	d->results->last = &d->results->first;
+	pthread_mutex_init(&d->results->lock, NULL);
+	d->results->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (d->results->wake < 0)
+		return ocs_error_set(err, OCS_ERROR, "eventfd: %s", strerror(errno));
+	d->results->event = event_new(d->base, d->results->wake, EV_READ | EV_PERSIST,
+				      on_wake, d);
+	event_add(d->results->event, NULL);
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (start_worker(d, &d->switches[i], err))
+			return -1;
+	return 0;
+}
+
+static void stop_worker(struct ocsd_worker *worker)
+{
+	if (worker->started) {
+		pthread_mutex_lock(&worker->lock);
+		worker->stop = true;
+		pthread_cond_signal(&worker->cond);
+		pthread_mutex_unlock(&worker->lock);
+	}
+}
+
+/* Lets batches that are on their way finish, and keeps their outcome. */
+void ocsd_workers_stop(struct ocsd *d)
+{
+	if (!d->results)
+		return;
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].worker)
+			stop_worker(d->switches[i].worker);
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		struct ocsd_worker *worker = d->switches[i].worker;
+
+		if (!worker)
+			continue;
+		if (worker->started)
+			pthread_join(worker->thread, NULL);
+		pthread_mutex_destroy(&worker->lock);
+		pthread_cond_destroy(&worker->cond);
+		free(worker->remove);
+		free(worker->add);
+		free(worker);
+		d->switches[i].worker = NULL;
+	}
+	drain_results(d);
+	if (d->results->event)
+		event_free(d->results->event);
+	if (d->results->wake >= 0)
+		close(d->results->wake);
+	pthread_mutex_destroy(&d->results->lock);
+	free(d->results);
+	d->results = NULL;
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "src/place/place.h"
+#include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+#include "tests/unit/ocsd_rig.h"
+
+#define PATIENCE_MS 20000
+
+static const char config[] =
+	"version: 1\n"
+	"ocsd:\n"
+	"  socket: unix:%1$s/ocsd.sock\n"
+	"  state: %1$s/state\n"
+	"%2$s"
+	"timeouts: {switch: 600ms, retry: %3$dms, poll: %4$dms}\n"
+	"switches:\n"
+	"  - name: t-[x,y,z]-[0-1]-[0-1]\n"
+	"    driver: tl1\n"
+	"    address: \"unix:%1$s/{name}\"\n"
+	"    credentials: %1$s/credentials\n"
+	"    size: 16\n"
+	"  - name: direct-[0-1]\n"
+	"    driver: tl1\n"
+	"    address: \"unix:%1$s/{name}\"\n"
+	"    credentials: %1$s/credentials\n"
+	"    size: 16\n"
+	"  - name: rail-[0-1]\n"
+	"    driver: tl1\n"
+	"    address: \"unix:%1$s/{name}\"\n"
+	"    credentials: %1$s/credentials\n"
+	"    size: 8\n"
+	"fabrics:\n"
+	"  - name: pod\n"
+	"    kind: torus\n"
+	"    partitions: [tpu]\n"
+	"    cube: 2x2x2\n"
+	"    tile: 1x1x2\n"
+	"    cubes:\n"
+	"      - {name: c0, nodes: \"n[0-3]\"}\n"
+	"      - {name: c1, nodes: \"n[4-7]\"}\n"
+	"      - {name: c2, nodes: \"n[8-11]\"}\n"
+	"      - {name: c3, nodes: \"n[12-15]\"}\n"
+	"    ports: {switch: \"t-{dim}-{a}-{b}\", port: 2*cube+sign+1}\n"
+	"  - name: ring\n"
+	"    kind: direct\n"
+	"    partitions: [ring]\n"
+	"    nodes: d[0-5]\n"
+	"    degree: 2\n"
+	"    ports: {switch: \"direct-{interface}\", port: server+1}\n"
+	"  - name: rails\n"
+	"    kind: rails\n"
+	"    partitions: [rails]\n"
+	"    nodes: r[0-3]\n"
+	"    rails: 2\n"
+	"    ports: {switch: \"rail-{interface}\", port: server+1}\n";
+
+static void write_file(const struct rig *rig, const char *name, const char *text)
+{
+	char *path = ocs_asprintf("%s/%s", rig->emulator.folder, name);
+	struct ocs_error err;
+
+	if (ocs_file_write(path, text, strlen(text), 0600, &err))
+		fail_msg("%s", err.text);
+	free(path);
+}
+
+void rig_prepare(struct rig *rig)
+{
+	memset(rig, 0, sizeof(*rig));
+	rig->retry_ms = 200;
+	rig->poll_ms = 60000;
+	emulator_folder(&rig->emulator);
+	snprintf(rig->yaml, sizeof(rig->yaml), "%s/ocs.yaml", rig->emulator.folder);
+	snprintf(rig->address, sizeof(rig->address), "unix:%s/ocsd.sock",
+		 rig->emulator.folder);
+}
+
+void rig_start(struct rig *rig)
+{
+	static const char *const arguments[] = {
+		"--fabric", "%s/ocs.yaml", "--delay", "2", NULL
+	};
+	char *listen = *rig->listen ? ocs_asprintf("  listen: %s\n", rig->listen)
+				    : ocs_strdup("");
+	char *text = ocs_asprintf(config, rig->emulator.folder, listen, rig->retry_ms,
+				  rig->poll_ms);
+	struct ocs_error err;
+
+	write_file(rig, "ocs.yaml", text);
+	write_file(rig, "credentials", "user=admin\npassword=root\n");
+	free(text);
+	free(listen);
+	rig->fabric = ocs_fabric_open(rig->yaml, &err);
+	if (!rig->fabric)
+		fail_msg("%s", err.text);
+	emulator_start(&rig->emulator, arguments);
+	rig_start_daemon(rig);
+}
+
+static void become_daemon(struct rig *rig)
+{
+	const char *build = getenv("OCS_BUILD_DIR");
+	char *program = ocs_asprintf("%s/src/ocsd/ocsd", build ? build : TEST_BUILD_DIR);
+	char *log = ocs_asprintf("%s/ocsd.log", rig->emulator.folder);
+	int fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	unsetenv("JOURNAL_STREAM");
+	dup2(fd, 1);
+	dup2(fd, 2);
+	execl(program, "ocsd", "--foreground", "--log-level", "debug", "--fabric",
+	      rig->yaml, (char *)NULL);
+	_exit(127);
+}
+
+static void fork_daemon(struct rig *rig)
+{
+	rig->daemon = fork();
+	assert_true(rig->daemon >= 0);
+	if (rig->daemon == 0)
+		become_daemon(rig);
+}
+
+static char *daemon_log(struct rig *rig)
+{
+	char *path = ocs_asprintf("%s/ocsd.log", rig->emulator.folder);
+	struct ocs_error err;
+	char *text = ocs_file_read(path, 1 << 24, NULL, &err);
+
+	free(path);
+	return text ? text : ocs_strdup(err.text);
+}
+
+void rig_start_daemon(struct rig *rig)
+{
+	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
+	struct ocs_error err;
+
+	fork_daemon(rig);
+	while (ocs_now_ns() < deadline) {
+		struct ocs_client *client = ocs_client_open(rig->address, 1000, &err);
+		int status;
+
+		if (client) {
+			ocs_client_close(client);
+			return;
+		}
+		if (waitpid(rig->daemon, &status, WNOHANG) == rig->daemon)
+			fail_msg("ocsd ended: %s", daemon_log(rig));
+		usleep(10000);
+	}
+	fail_msg("ocsd does not come up: %s", daemon_log(rig));
+}
+
+int rig_stop_daemon(struct rig *rig, int number)
+{
+	int status = 0;
+
+	kill(rig->daemon, number);
+	assert_int_equal(waitpid(rig->daemon, &status, 0), rig->daemon);
+	rig->daemon = 0;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+int rig_run_daemon(struct rig *rig, char **output)
+{
+	int status = 0;
+
+	fork_daemon(rig);
+	assert_int_equal(waitpid(rig->daemon, &status, 0), rig->daemon);
+	rig->daemon = 0;
+	*output = daemon_log(rig);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void rig_end(struct rig *rig)
+{
+	char *path = ocs_asprintf("%s/log", rig->emulator.folder);
+
+	if (rig->daemon)
+		assert_int_equal(rig_stop_daemon(rig, SIGTERM), 0);
+	emulator_stop(&rig->emulator, SIGTERM);
+	assert_int_equal(emulator_run("--check-log", path, NULL), 0);
+	/* Nothing may ever have been deleted wholesale. */
+	assert_int_equal(rig_log_lines(rig, "deleted-all", NULL), 0);
+	free(path);
+	ocs_fabric_destroy(rig->fabric);
+	emulator_remove(&rig->emulator);
+}
+
+int rig_setup(void **state)
+{
+	struct rig *rig = ocs_calloc(1, sizeof(*rig));
+
+	rig_prepare(rig);
+	rig_start(rig);
+	*state = rig;
+	return 0;
+}
+
+int rig_teardown(void **state)
+{
+	rig_end(*state);
+	free(*state);
+	return 0;
+}
+
+struct ocs_client *rig_client(struct rig *rig)
+{
+	struct ocs_error err;
+	struct ocs_client *client = ocs_client_open(rig->address, PATIENCE_MS, &err);
+
+	if (!client)
+		fail_msg("%s", err.text);
+	return client;
+}
+
+static struct json_object *format_json(const char *format, va_list args)
+{
+	struct json_object *object;
+	char *text = NULL;
+
+	assert_true(vasprintf(&text, format, args) >= 0);
+	for (char *at = text; *at; at++)
+		if (*at == '\'')
+			*at = '"';
+	object = json_tokener_parse(text);
+	if (!object)
+		fail_msg("not JSON: %s", text);
+	free(text);
+	return object;
+}
+
+struct json_object *rig_json(const char *format, ...)
+{
+	struct json_object *object;
+	va_list args;
+
+	va_start(args, format);
+	object = format_json(format, args);
+	va_end(args);
+	return object;
+}
+
+struct json_object *rig_ask(struct ocs_client *client, const char *format, ...)
+{
+	struct json_object *request, *reply;
+	struct ocs_error err;
+	va_list args;
+
+	va_start(args, format);
+	request = format_json(format, args);
+	va_end(args);
+	reply = ocs_client_call(client, request, PATIENCE_MS, NULL, &err);
+	if (!reply)
+		fail_msg("%s: %s", json_object_to_json_string(request), err.text);
+	json_object_put(request);
+	return reply;
+}
+
+struct json_object *rig_refused(struct ocs_client *client, int code, const char *part,
+				const char *format, ...)
+{
+	struct json_object *request, *reply, *refusal = NULL;
+	struct ocs_error err;
+	va_list args;
+
+	va_start(args, format);
+	request = format_json(format, args);
+	va_end(args);
+	reply = ocs_client_call(client, request, PATIENCE_MS, &refusal, &err);
+	assert_null(reply);
+	if (!refusal || err.code != code || !strstr(err.text, part))
+		fail_msg("%s: code %d, %s (wanted %d, %s)",
+			 json_object_to_json_string(request), err.code, err.text, code, part);
+	json_object_put(request);
+	return refusal;
+}
+
+void rig_send(struct ocs_client *client, const char *format, ...)
+{
+	struct json_object *request;
+	struct ocs_error err;
+	va_list args;
+
+	va_start(args, format);
+	request = format_json(format, args);
+	va_end(args);
+	assert_int_equal(ocs_client_send(client, request, &err), 0);
+	json_object_put(request);
+}
+
+static struct json_object *next_with(struct ocs_client *client, const char *member,
+				     const char *value)
+{
+	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
+	struct ocs_error err = { 0 };
+
+	while (ocs_now_ns() < deadline) {
+		struct json_object *line = ocs_client_next(client, 500, &err), *found;
+
+		if (!line && err.code != OCS_OK)
+			fail_msg("%s", err.text);
+		if (line && json_object_object_get_ex(line, member, &found) &&
+		    (!value || strcmp(json_object_get_string(found), value) == 0))
+			return line;
+		json_object_put(line);
+	}
+	fail_msg("no line with %s %s", member, value ? value : "");
+	return NULL;
+}
+
+struct json_object *rig_event(struct ocs_client *client, const char *name)
+{
+	return next_with(client, "event", name);
+}
+
+struct json_object *rig_reply(struct ocs_client *client)
+{
+	return next_with(client, "id", NULL);
+}
+
+void rig_silence(struct ocs_client *client, int ms)
+{
+	struct ocs_error err = { 0 };
+	struct json_object *line = ocs_client_next(client, ms, &err);
+
+	if (line)
+		fail_msg("unexpected: %s", json_object_to_json_string(line));
+	assert_int_equal(err.code, OCS_OK);
+}
+
+const char *rig_text(struct json_object *object, const char *member)
+{
+	struct json_object *value = NULL;
+
+	json_object_object_get_ex(object, member, &value);
+	return value ? json_object_get_string(value) : "";
+}
+
+int64_t rig_number(struct json_object *object, const char *member)
+{
+	struct json_object *value = NULL;
+
+	json_object_object_get_ex(object, member, &value);
+	return value ? json_object_get_int64(value) : -1;
+}
+
+char *rig_place(struct rig *rig, const char *shape_text, const char *busy, char **nodes)
+{
+	const struct ocs_section *section = ocs_fabric_section_named(rig->fabric, "pod");
+	struct ocs_placer *placer = ocs_placer_create(rig->fabric, section);
+	struct ocs_occupancy *occupancy = ocs_occupancy_create(section);
+	struct ocs_placement *placement;
+	struct ocs_shape shape;
+	struct ocs_error err;
+	char **names, *compact;
+
+	assert_int_equal(ocs_shape_parse(shape_text, NULL, &shape, &err), 0);
+	if (busy) {
+		int count = ocs_hostlist_expand(busy, 1000, &names, &err);
+
+		assert_true(count >= 0);
+		for (int i = 0; i < count; i++)
+			ocs_occupancy_node_set(occupancy, rig->fabric,
+				(int)(ocs_fabric_node(rig->fabric, names[i]) -
+				      rig->fabric->nodes), false);
+		ocs_names_free(names, (size_t)count);
+	}
+	placement = ocs_place(placer, occupancy, &shape, 0, &err);
+	if (!placement)
+		fail_msg("%s: %s", shape_text, err.text);
+	names = ocs_calloc((size_t)placement->nnodes, sizeof(*names));
+	for (int i = 0; i < placement->nnodes; i++)
+		names[i] = rig->fabric->nodes[placement->nodes[i]].name;
+	*nodes = ocs_hostlist_compress(names, (size_t)placement->nnodes);
+	free(names);
+	compact = ocs_strdup(placement->compact);
+	ocs_placement_destroy(placement);
+	ocs_occupancy_destroy(occupancy);
+	ocs_placer_destroy(placer);
+	return compact;
+}
+
+int rig_patches(struct rig *rig)
+{
+	char *text = emulator_control(&rig->emulator, "status");
+	struct json_object *all = json_tokener_parse(text);
+	int count = 0;
+
+	assert_non_null(all);
+	json_object_object_foreach(all, name, status) {
+		(void)name;
+		count += (int)rig_number(status, "patches");
+	}
+	json_object_put(all);
+	free(text);
+	return count;
+}
+
+void rig_until_patches(struct rig *rig, int count)
+{
+	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
+
+	while (rig_patches(rig) != count) {
+		if (ocs_now_ns() > deadline)
+			fail_msg("%d patches, wanted %d", rig_patches(rig), count);
+		usleep(20000);
+	}
+}
+
+int rig_log_lines(struct rig *rig, ...)
+{
+	char *log = emulator_log(&rig->emulator), *rest = log, *line;
+	int count = 0;
+
+	while ((line = strsep(&rest, "\n"))) {
+		bool all = *line != '\0';
+		const char *part;
+		va_list args;
+
+		va_start(args, rig);
+		while ((part = va_arg(args, const char *)))
+			all = all && strstr(line, part);
+		va_end(args);
+		count += all;
+	}
+	free(log);
+	return count;
+}
+
+const char *rig_job_state(struct ocs_client *client, unsigned int job)
+{
+	struct json_object *reply = rig_ask(client, "{'op':'show','what':'job','name':'%u'}", job);
+	struct json_object *jobs = NULL;
+	static char state[32];
+
+	*state = '\0';
+	json_object_object_get_ex(reply, "jobs", &jobs);
+	if (json_object_array_length(jobs))
+		snprintf(state, sizeof(state), "%s",
+			 rig_text(json_object_array_get_idx(jobs, 0), "state"));
+	json_object_put(reply);
+	return state;
+}
+
+void rig_until_switch(struct ocs_client *client, const char *name, const char *state)
+{
+	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
+	bool good = false;
+
+	while (!good) {
+		struct json_object *reply = rig_ask(client,
+			"{'op':'show','what':'switch','name':'%s'}", name);
+		struct json_object *list = NULL;
+
+		json_object_object_get_ex(reply, "switches", &list);
+		assert_int_equal(json_object_array_length(list), 1);
+		good = strcmp(rig_text(json_object_array_get_idx(list, 0), "state"), state) == 0;
+		json_object_put(reply);
+		if (!good && ocs_now_ns() > deadline)
+			fail_msg("switch %s does not become %s", name, state);
+		if (!good)
+			usleep(20000);
+	}
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef TESTS_OCSD_RIG_H
+#define TESTS_OCSD_RIG_H
+
+/* The real ocsd in front of the real emulator: a torus of four 2x2x2 cubes
+ * (tile 1x1x2; nodes n0..n15), a direct section (d0..d5, degree 2), a rail
+ * section (r0..r3, 2 rails).  All sockets are in a temporary folder. */
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/client/client.h"
+#include "src/fabric/fabric.h"
+#include "tests/unit/emulator_peer.h"
+
+struct rig {
+	struct emulator emulator;
+	struct ocs_fabric *fabric;
+	pid_t daemon;
+	char yaml[128];		/* path of ocs.yaml */
+	char address[128];	/* of ocsd */
+	char listen[64];	/* host:port with MUNGE, or "" */
+	int retry_ms;		/* pause before a failed switch is tried again */
+	int poll_ms;
+};
+
+/* A rig with defaults; change members before rig_start(). */
+void rig_prepare(struct rig *rig);
+/* Writes ocs.yaml, starts the emulator and ocsd. */
+void rig_start(struct rig *rig);
+/* ocsd only.  rig_stop_daemon returns the exit status (or -signal). */
+void rig_start_daemon(struct rig *rig);
+int rig_stop_daemon(struct rig *rig, int number);
+/* Runs ocsd until it exits by itself; what it said goes to *OUTPUT. */
+int rig_run_daemon(struct rig *rig, char **output);
+/* Ends everything; the emulator's own judgement of its log must be good. */
+void rig_end(struct rig *rig);
+/* cmocka set-up and tear-down around one test. */
+int rig_setup(void **state);
+int rig_teardown(void **state);
+
+struct ocs_client *rig_client(struct rig *rig);
+
+/* A request from a printf-like JSON text ('...' stands for "..."). */
+struct json_object *rig_json(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+/* Sends and wants "ok"; the reply (caller puts it). */
+struct json_object *rig_ask(struct ocs_client *client, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* Sends and wants a refusal with CODE whose text contains PART; the reply. */
+struct json_object *rig_refused(struct ocs_client *client, int code, const char *part,
+				const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Sends without waiting. */
+void rig_send(struct ocs_client *client, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* The next event with that name within 20 s (others are dropped). */
+struct json_object *rig_event(struct ocs_client *client, const char *name);
+/* The next reply (a line with "id") within 20 s. */
+struct json_object *rig_reply(struct ocs_client *client);
+/* Nothing may arrive within MS. */
+void rig_silence(struct ocs_client *client, int ms);
+
+const char *rig_text(struct json_object *object, const char *member);
+int64_t rig_number(struct json_object *object, const char *member);
+
+/* Two jobs' worth of torus placements: 2x2x4 on the free nodes beside BUSY (a
+ * host list, or NULL).  Returns the compact text and sets *NODES (a host list);
+ * the caller frees both. */
+char *rig_place(struct rig *rig, const char *shape, const char *busy, char **nodes);
+
+/* Number of patches on all switches, from the emulator itself. */
+int rig_patches(struct rig *rig);
+/* Waits (20 s) until there are COUNT. */
+void rig_until_patches(struct rig *rig, int count);
+/* Lines of the emulator's log that contain all given parts (NULL ends). */
+int rig_log_lines(struct rig *rig, ...);
+/* State of JOB as ocsd shows it, "" if it knows none; static. */
+const char *rig_job_state(struct ocs_client *client, unsigned int job);
+/* Waits (20 s) for a switch to be shown in STATE. */
+void rig_until_switch(struct ocs_client *client, const char *name, const char *state);
+
+#endif
