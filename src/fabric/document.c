@@ -15,6 +15,18 @@
 
 #define WORD_MAX 64
 
+/* The line of byte OFFSET of the text that PARSER reads. */
+static size_t line_of(const yaml_parser_t *parser, size_t offset)
+{
+	const unsigned char *start = parser->input.string.start;
+	size_t line = 1;
+
+	for (const unsigned char *c = start;
+	     c < parser->input.string.end && c < start + offset; c++)
+		line += *c == '\n';
+	return line;
+}
+
 static int parser_fail(struct ocs_yaml *yaml, const yaml_parser_t *parser)
 {
 	size_t line = parser->problem_mark.line + 1;
@@ -23,7 +35,7 @@ static int parser_fail(struct ocs_yaml *yaml, const yaml_parser_t *parser)
 	if (parser->error == YAML_READER_ERROR)
 		return ocs_error_set(yaml->err, OCS_USAGE,
 			"%s:%zu: the file is not text in UTF-8: %s (byte %zu)",
-			yaml->source, parser->mark.line + 1, parser->problem,
+			yaml->source, line_of(parser, parser->problem_offset), parser->problem,
 			parser->problem_offset);
 	if (parser->error == YAML_MEMORY_ERROR)
 		abort();

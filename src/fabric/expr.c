@@ -249,19 +249,3 @@ int ocs_expr_expand(const char *template, const struct ocs_variable *variables,
 	}
 	return 0;
 }
-
-bool ocs_expr_uses(const char *template, const char *name)
-{
-	bool inside = false;
-
-	for (const char *at = template; *at;) {
-		size_t length = word_length(at, at + strlen(at));
-
-		if (inside && length == strlen(name) && memcmp(at, name, length) == 0)
-			return true;
-		if (*at == '{' || *at == '}')
-			inside = *at == '{';
-		at += length ? length : 1;
-	}
-	return false;
-}

@@ -30,7 +30,4 @@ int ocs_expr_value(const char *expression, const struct ocs_variable *variables,
 int ocs_expr_expand(const char *template, const struct ocs_variable *variables,
 		    size_t count, struct ocs_text *text, struct ocs_error *err);
 
-/* Whether NAME occurs as a variable between the braces of TEMPLATE. */
-bool ocs_expr_uses(const char *template, const char *name);
-
 #endif

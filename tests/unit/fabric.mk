@@ -1,2 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
+
+check_PROGRAMS += test_expr test_fabric test_load test_occupancy
+test_expr_SOURCES = test_expr.c
+test_expr_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+test_fabric_SOURCES = test_fabric.c
+test_fabric_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+test_load_SOURCES = test_load.c
+test_load_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+test_occupancy_SOURCES = test_occupancy.c
+test_occupancy_LDADD = $(FABRIC) $(CMOCKA_LIBS)

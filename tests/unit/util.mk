@@ -1,2 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
+
+check_PROGRAMS += test_text test_hostlist test_net
+test_text_SOURCES = test_text.c
+test_text_LDADD = $(UTIL) $(CMOCKA_LIBS)
+test_hostlist_SOURCES = test_hostlist.c
+test_hostlist_LDADD = $(UTIL) $(CMOCKA_LIBS)
+test_net_SOURCES = test_net.c
+test_net_LDADD = $(UTIL) $(CMOCKA_LIBS)
