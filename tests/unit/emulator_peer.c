@@ -189,3 +189,55 @@ char *emulator_log(struct emulator *emulator)
 	assert_non_null(data);
 	return data;
 }
+
+int emulator_dial(struct emulator *emulator, const char *name)
+{
+	struct ocs_error err = { 0 };
+	int fd = ocs_net_connect(emulator_address(emulator, name), 5000, &err);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+char *emulator_ask(int fd, const char *command, int count)
+{
+	int64_t deadline = ocs_now_ns() + 5000000000LL;
+	struct ocs_text text = { 0 };
+	struct ocs_error err = { 0 };
+	char c;
+
+	assert_int_equal(ocs_net_write(fd, command, strlen(command), deadline, &err), 0);
+	while (count) {
+		if (ocs_net_read(fd, &c, 1, deadline, &err) != 1)
+			fail_msg("%s: only '%s' came back", command, text.data);
+		if (c == '\r' || (c == '\n' && !text.length))
+			continue;
+		if (c == ' ' && (!text.length || text.data[text.length - 1] == '\n'))
+			continue;
+		if (c == '\n' && text.data[text.length - 1] == '\n')
+			continue;
+		ocs_text_add(&text, "%c", c);
+		if (c == ';' && (text.length == 1 || text.data[text.length - 2] == '\n'))
+			count--;
+	}
+	return ocs_text_take(&text);
+}
+
+void emulator_answers(int fd, const char *command, const char *wanted)
+{
+	char *text = emulator_ask(fd, command, 1);
+	const char *at = strchr(text, '\n');	/* the SID line */
+
+	assert_non_null(at);
+	assert_string_equal(at + 1, wanted);
+	free(text);
+}
+
+void emulator_denies(int fd, const char *command, const char *ctag, const char *code,
+		     const char *comment)
+{
+	char *wanted = ocs_asprintf("M  %s DENY\n%s\n/* %s */\n;", ctag, code, comment);
+
+	emulator_answers(fd, command, wanted);
+	free(wanted);
+}

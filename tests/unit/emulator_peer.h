@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#define EMULATOR_OK "{\"ok\":true}"
+
 struct emulator {
 	char folder[64];	/* log, ctl (control socket) and what tests put there */
 	char control[96];	/* address of the control socket */
@@ -37,5 +39,15 @@ void emulator_says(struct emulator *emulator, const char *command, const char *w
  * (the caller frees it), which may be NULL. */
 int emulator_run(const char *option, const char *value, char **output);
 char *emulator_log(struct emulator *emulator);
+
+/* Raw TL1.  Connects to switch NAME. */
+int emulator_dial(struct emulator *emulator, const char *name);
+/* Sends COMMAND, waits for COUNT messages (a ';' on a line of its own), and
+ * returns them without carriage returns, empty lines and blanks at line starts. */
+char *emulator_ask(int fd, const char *command, int count);
+/* Fails the test unless the answer below its SID line is WANTED. */
+void emulator_answers(int fd, const char *command, const char *wanted);
+void emulator_denies(int fd, const char *command, const char *ctag, const char *code,
+		     const char *comment);
 
 #endif

@@ -249,7 +249,7 @@ static void change_fails(const char *const *answers, int result, const char *sen
 	struct fixture f;
 	struct ocs_table after;
 
-	begin(&f, answers, false, 300);
+	begin(&f, answers, false, strstr(sentence, "did not answer") ? 500 : 5000);
 	assert_non_null(f.connection);
 	assert_int_equal(ocs_switch_apply(f.connection, now, 2, wanted, 2, &after, &f.err),
 			 result);
@@ -315,11 +315,11 @@ static void test_silence(void **state)
 	static const char *const closed_midway[] = { BEFORE, DONE, HEAD "M  $ COMPLD\r\n!", "" };
 
 	(void)state;
-	change_fails(at_read, OCS_SWITCH_UNKNOWN, "did not answer RTRV-PATCH within 300 ms",
+	change_fails(at_read, OCS_SWITCH_UNKNOWN, "did not answer RTRV-PATCH within 500 ms",
 		     false, ASK_SIZE "RTRV-PATCH:::2:;");
-	change_fails(at_delete, OCS_SWITCH_UNKNOWN, "did not answer DLT-PATCH within 300 ms",
+	change_fails(at_delete, OCS_SWITCH_UNKNOWN, "did not answer DLT-PATCH within 500 ms",
 		     false, CHANGE);
-	change_fails(at_add, OCS_SWITCH_UNKNOWN, "did not answer ENT-PATCH within 300 ms",
+	change_fails(at_add, OCS_SWITCH_UNKNOWN, "did not answer ENT-PATCH within 500 ms",
 		     false, CHANGE "ENT-PATCH::2&4,36&34:4:;");
 	change_fails(at_verify, OCS_SWITCH_UNKNOWN, "did not answer RTRV-PATCH", false, CHANGED);
 	change_fails(half, OCS_SWITCH_UNKNOWN, "did not answer DLT-PATCH", false, CHANGE);
