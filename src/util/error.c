@@ -17,6 +17,10 @@ int ocs_error_set(struct ocs_error *err, int code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
+	/* What a file or a peer sent may be quoted: keep it one printable line. */
+	for (char *c = err->text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 127)
+			*c = '?';
 	return -1;
 }
 

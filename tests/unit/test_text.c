@@ -96,6 +96,8 @@ static void errors(void **state)
 	assert_int_equal(ocs_error_prefix(&err, "file:%d", 3), -1);
 	assert_string_equal(err.text, "file:3: no way");
 	assert_int_equal(err.code, OCS_NEVER);
+	ocs_error_set(&err, OCS_ERROR, "quoted %s", "a\nb\033[1m");
+	assert_string_equal(err.text, "quoted a?b?[1m");
 	ocs_error_set(&err, OCS_ERROR, "%s", big);
 	ocs_error_prefix(&err, "where");
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
