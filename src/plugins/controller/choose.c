@@ -323,7 +323,7 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 	*nodes_help = true;
 	pthread_mutex_lock(&s->lock);
 	choice.state = &s->sections[request->section->index];
-	if (mode != OCS_TEST_ONLY && !s->up) {
+	if (mode >= OCS_WILL_RUN && !s->up) {
 		char since[32];
 		struct tm local;
 

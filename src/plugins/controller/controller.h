@@ -60,7 +60,8 @@ int ocs_controller_request(uint32_t job, const char *partition, const char *extr
 
 enum ocs_controller_mode {
 	OCS_TEST_ONLY,	/* could it ever start: a healthy fabric, ocsd not asked */
-	OCS_WILL_RUN,	/* could it start once nodes are free: faults count */
+	OCS_FORECAST,	/* when could it start, for somebody who asks: faults count */
+	OCS_WILL_RUN,	/* the same to plan by: ocsd must be there as well */
 	OCS_RUN_NOW,	/* also what is not torn down yet counts */
 };
 

@@ -44,7 +44,7 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 	return rc;
 }
 
-int ocs_select_test_begin(job_record_t *job, uint16_t mode)
+int ocs_select_test_begin(job_record_t *job, uint16_t mode, bool forecast)
 {
 	int rc;
 
@@ -54,7 +54,7 @@ int ocs_select_test_begin(job_record_t *job, uint16_t mode)
 	if (mode & SELECT_MODE_TEST_ONLY)
 		call.mode = OCS_TEST_ONLY;
 	else if (mode & (SELECT_MODE_WILL_RUN | SELECT_MODE_RESV))
-		call.mode = OCS_WILL_RUN;
+		call.mode = forecast ? OCS_FORECAST : OCS_WILL_RUN;
 	else
 		call.mode = OCS_RUN_NOW;
 	rc = ocs_select_request(job, &call.request, &call.err);
@@ -78,6 +78,8 @@ static void remember(job_record_t *job)
 
 	if (call.mode != OCS_RUN_NOW)
 		return;
+	if (!job->user_name)
+		job->user_name = uid_to_string_or_null(job->user_id);
 	if (call.request.shaped)
 		ocs_shape_format(&call.request.shape, shape);
 	ocs_controller_pending(job->job_id, job->user_name, shape, call.err.text,

@@ -106,7 +106,8 @@ OCS_EXPORT int select_p_job_test(job_record_t *job, bitstr_t *nodes, uint32_t mi
 
 	if (!ocs_next_select_p_job_test())
 		return rc;
-	rc = ocs_select_test_begin(job, mode);
+	/* The backfill scheduler says for when it plans, people who ask do not. */
+	rc = ocs_select_test_begin(job, mode, !will_run);
 	if (rc == SLURM_SUCCESS)
 		rc = ocs_next_select_p_job_test()(job, nodes, min_nodes, max_nodes,
 						  req_nodes, mode, preemptable, preempted,
@@ -124,6 +125,8 @@ static int commit(job_record_t *job)
 
 	rc = ocs_select_request(job, &request, &err);
 	if (rc > 0) {
+		if (!job->user_name)
+			job->user_name = uid_to_string_or_null(job->user_id);
 		count = ocs_select_nodes_of(job->node_bitmap, &nodes, &outside);
 		if (outside)
 			rc = ocs_error_set(&err, OCS_ERROR, "it got nodes outside the fabric");
