@@ -1,2 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
+
+# The parts of spank_ocs, job_submit/ocs and cli_filter/ocs that need no Slurm.
+check_PROGRAMS += test_request
+test_request_SOURCES = test_request.c ../../src/plugins/spank/request.c \
+	../../src/plugins/spank/settings.c ../../src/plugins/spank/child.c \
+	../../src/plugins/job_submit/extra.c
+test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"'
+test_request_LDADD = $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
+
+# The state behind topology/ocs and select/cons_tres_ocs.
+check_PROGRAMS += test_controller
+test_controller_SOURCES = test_controller.c
+test_controller_LDADD = $(S)/plugins/controller/libcontroller.la \
+	$(S)/client/libocs_client.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
