@@ -71,11 +71,16 @@ static struct ocs_ranks *from_nodes(const slurm_job_info_t *job, struct ocs_erro
 static char *noted(const char *note, const char *word)
 {
 	const char *at = note ? strstr(note, word) : NULL;
+	size_t length;
 
 	if (!at)
 		return NULL;
 	at += strlen(word);
-	return ocs_asprintf("%.*s", (int)strcspn(at, " \n"), at);
+	length = strcspn(at, " \n");
+	/* Notes of others may follow, after "; ". */
+	if (length && at[length - 1] == ';')
+		length--;
+	return ocs_asprintf("%.*s", (int)length, at);
 }
 
 static struct ocs_ranks *from_job(const slurm_job_info_t *job, const char *path,

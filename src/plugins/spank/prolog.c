@@ -196,28 +196,26 @@ static int in_child(const struct visit *visit, int (*question)(const struct visi
 
 static int ask_left(const struct visit *visit, const char *text)
 {
+	static const char mark[] = "ocs epoch=";
 	job_info_msg_t *reply = NULL;
-	char *epoch = ocs_asprintf("ocs epoch=%llu ", (unsigned long long)visit->epoch);
 	int left = 1;
 
 	(void)text;
-	if (slurm_load_job(&reply, visit->job, SHOW_ALL)) {
-		free(epoch);
+	if (slurm_load_job(&reply, visit->job, SHOW_ALL))
 		return errno == ESLURM_INVALID_JOB_ID ? 1 : 101;
-	}
 	for (uint32_t i = 0; i < reply->record_count; i++) {
 		const slurm_job_info_t *job = &reply->job_array[i];
 		uint32_t base = job->job_state & JOB_STATE_BASE;
-		const char *note = job->system_comment;
+		const char *note = job->system_comment ?
+			strstr(job->system_comment, mark) : NULL;
 
 		if (job->job_id != visit->job || (job->job_state & JOB_COMPLETING) ||
 		    (base != JOB_RUNNING && base != JOB_SUSPENDED))
 			continue;
 		/* Requeued and started again meanwhile: another epoch. */
-		left = note && strstr(note, "ocs epoch=") && !strstr(note, epoch);
+		left = note && strtoull(note + strlen(mark), NULL, 10) != visit->epoch;
 	}
 	slurm_free_job_info_msg(reply);
-	free(epoch);
 	return left;
 }
 
