@@ -5,15 +5,12 @@
  * a direct srun --shape one task per XPU, and keeps jobs submitted from inside a
  * shaped one from inheriting anything. */
 
+#include "src/plugins/compat/compat.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "slurm/slurm_errno.h"
-#include "src/common/slurm_xlator.h"
-#include "src/common/read_config.h"
 #include "src/common/slurm_opt.h"
-#include "src/common/xmalloc.h"
-#include "src/common/xstring.h"
 
 #include "src/place/ranks.h"
 #include "src/plugins/cli_filter/ring.h"
@@ -27,7 +24,7 @@
 extern const char plugin_name[], plugin_type[];
 extern const uint32_t plugin_version;
 extern int init(void);
-extern int fini(void);
+extern OCS_FINI_TYPE fini(void);
 extern int cli_filter_p_setup_defaults(slurm_opt_t *opt, bool early);
 extern int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset);
 extern void cli_filter_p_post_submit(int offset, uint32_t jobid, uint32_t stepid);
@@ -41,9 +38,9 @@ int init(void)
 	return SLURM_SUCCESS;
 }
 
-int fini(void)
+OCS_FINI_TYPE fini(void)
 {
-	return SLURM_SUCCESS;
+	OCS_FINI_RETURN;
 }
 
 int cli_filter_p_setup_defaults(slurm_opt_t *opt, bool early)

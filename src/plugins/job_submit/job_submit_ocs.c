@@ -5,18 +5,13 @@
  * words in Extra, a number of whole nodes, a number of tasks.  Refuses what can
  * never run with one line that says what would. */
 
+#include "src/plugins/compat/compat.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "slurm/slurm_errno.h"
-#include "src/common/slurm_xlator.h"
 #include "src/common/hostlist.h"
-#include "src/common/read_config.h"
-#include "src/common/xmalloc.h"
-#include "src/common/xstring.h"
-#include "src/slurmctld/slurmctld.h"
 
 #include "src/plugins/job_submit/extra.h"
 #include "src/plugins/job_submit/site.h"
@@ -30,7 +25,7 @@
 extern const char plugin_name[], plugin_type[];
 extern const uint32_t plugin_version;
 extern int init(void);
-extern int fini(void);
+extern OCS_FINI_TYPE fini(void);
 extern int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg);
 extern int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr,
 		      uint32_t submit_uid, char **err_msg);
@@ -51,12 +46,12 @@ int init(void)
 	return SLURM_SUCCESS;
 }
 
-int fini(void)
+OCS_FINI_TYPE fini(void)
 {
 	pthread_mutex_lock(&lock);
 	ocs_site_close();
 	pthread_mutex_unlock(&lock);
-	return SLURM_SUCCESS;
+	OCS_FINI_RETURN;
 }
 
 /* Shapes need both other plugins and the prologs.  0, or -1 with ERR naming the line. */

@@ -186,6 +186,9 @@ static void set_task(spank_t spank, const char *node, int local, int ntasks)
 	int *share = NULL, count, rank;
 
 	count = ocs_ranks_share(job_ranks, node, local, ntasks, &share, &err);
+	/* More tasks than XPUs: the rest own none. */
+	if (!count)
+		return;
 	rank = count < 0 ? -1 : ocs_ranks_rank(job_ranks, node, local, ntasks, &err);
 	if (rank < 0) {
 		slurm_error("spank_ocs: no coordinate for task %d of node %s: %s", local,
@@ -204,8 +207,8 @@ static void set_task(spank_t spank, const char *node, int local, int ntasks)
 	}
 	snprintf(number, sizeof(number), "%d", rank);
 	spank_setenv(spank, "SLURM_OCS_RANK", number, 1);
-	spank_setenv(spank, "SLURM_OCS_COORDS", coords.data ? coords.data : "", 1);
-	spank_setenv(spank, "SLURM_OCS_DEVICES", devices.data ? devices.data : "", 1);
+	spank_setenv(spank, "SLURM_OCS_COORDS", coords.data, 1);
+	spank_setenv(spank, "SLURM_OCS_DEVICES", devices.data, 1);
 	if (count == 1) {
 		spank_setenv(spank, "SLURM_OCS_COORD", coords.data, 1);
 		if (ntasks > 1)
