@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
+
+check_PROGRAMS += test_nccl
+test_nccl_SOURCES = test_nccl.c
+test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(CMOCKA_LIBS)

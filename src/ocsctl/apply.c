@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/client/client.h"
+#include "src/fabric/fabric.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/util/net.h"
+
+/* The prolog's two operations.  They are idempotent, so a connection that is
+ * lost, or a daemon that is not up yet, is tried again while --wait lasts. */
+
+#define PAUSE_NS 500000000L
+#define DEFAULT_APPLY_MS 300000
+
+static struct json_object *request_new(const struct ocs_ctl_args *args, const char *op,
+				       long job)
+{
+	struct json_object *request = json_object_new_object();
+
+	json_object_object_add(request, "op", json_object_new_string(op));
+	json_object_object_add(request, "job", json_object_new_int64(job));
+	json_object_object_add(request, "epoch", json_object_new_int64(args->epoch));
+	if (args->node)
+		json_object_object_add(request, "node", json_object_new_string(args->node));
+	return request;
+}
+
+/* One attempt.  *REFUSAL is the daemon's own answer where it gave one. */
+static struct json_object *attempt(const struct ocs_ctl_args *args,
+				   const struct ocs_fabric *fabric,
+				   struct json_object *request, int timeout_ms,
+				   struct json_object **refusal, struct ocs_error *err)
+{
+	struct ocs_client *client = ocs_ctl_connect(args, fabric, err);
+	struct json_object *reply;
+
+	*refusal = NULL;
+	if (!client)
+		return NULL;
+	reply = ocs_client_call(client, request, timeout_ms, refusal, err);
+	ocs_client_close(client);
+	return reply;
+}
+
+static struct json_object *insist(const struct ocs_ctl_args *args,
+				  const struct ocs_fabric *fabric,
+				  struct json_object *request, int timeout_ms,
+				  struct json_object **refusal, struct ocs_error *err)
+{
+	int64_t end = ocs_now_ns() + args->wait * 1000000000LL;
+	struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	for (;;) {
+		int64_t left = (end - ocs_now_ns()) / 1000000;
+		struct json_object *reply;
+
+		reply = attempt(args, fabric, request,
+				args->wait && left < timeout_ms ? (left > 100 ? left : 100) :
+				timeout_ms, refusal, err);
+		if (reply || err->code != OCS_UNREACHABLE ||
+		    ocs_now_ns() + PAUSE_NS >= end)
+			return reply;
+		nanosleep(&pause, NULL);
+	}
+}
+
+/* With --json the daemon's whole answer is printed, a refusal too: the prolog
+ * hands it on and reads "gone" from it. */
+static int perform(const struct ocs_ctl_args *args, const char *op, int timeout_ms,
+		   const struct ocs_fabric *fabric, struct json_object **reply,
+		   struct ocs_error *err)
+{
+	struct json_object *request, *refusal = NULL;
+	long job;
+
+	if (ocs_ctl_job_parse(args->operands[0], &job, err))
+		return -1;
+	request = request_new(args, op, job);
+	*reply = insist(args, fabric, request, timeout_ms, &refusal, err);
+	json_object_put(request);
+	if (args->json && (*reply || refusal))
+		ocs_ctl_print_json(*reply ? *reply : refusal);
+	json_object_put(refusal);
+	return *reply ? 0 : -1;
+}
+
+/* A node of a cluster that reaches ocsd by --ocsd needs no ocs.yaml. */
+static int open_fabric(const struct ocs_ctl_args *args, struct ocs_fabric **fabric,
+		       struct ocs_error *err)
+{
+	*fabric = NULL;
+	if (args->ocsd && !args->fabric)
+		return 0;
+	*fabric = ocs_ctl_fabric_open(args, err);
+	return *fabric ? 0 : -1;
+}
+
+int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct json_object *reply = NULL;
+	struct ocs_fabric *fabric;
+	int rc;
+
+	if (open_fabric(args, &fabric, err))
+		return -1;
+	rc = perform(args, "apply", fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
+		     fabric, &reply, err);
+	if (!rc && !args->json)
+		printf("job %s: %lld circuits verified\n", args->operands[0],
+		       (long long)ocs_ctl_number(reply, "circuits", 0));
+	json_object_put(reply);
+	ocs_fabric_destroy(fabric);
+	return rc;
+}
+
+int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct json_object *reply = NULL, *pending;
+	struct ocs_fabric *fabric;
+	int rc;
+
+	if (open_fabric(args, &fabric, err))
+		return -1;
+	rc = perform(args, "release", fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
+		     fabric, &reply, err);
+	pending = ocs_ctl_array(reply, "pending");
+	if (!rc && !args->json) {
+		printf("job %s: released%s%s", args->operands[0], args->node ? " by " : "",
+		       args->node ? args->node : "");
+		for (size_t i = 0; i < ocs_ctl_length(pending); i++)
+			printf("%s%s", i ? ", " : "; does not answer and is cut later: ",
+			       json_object_get_string(json_object_array_get_idx(pending, i)));
+		putchar('\n');
+	}
+	json_object_put(reply);
+	ocs_fabric_destroy(fabric);
+	return rc;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <getopt.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/ocsctl/ocsctl.h"
+#include "src/util/text.h"
+
+/* Every option of every command; commands name those they take by key. */
+enum kind { FLAG, TEXT, NUMBER };
+
+struct option_spec {
+	char key;
+	const char *name;
+	enum kind kind;
+	size_t offset;		/* into struct ocs_ctl_args */
+	long min, max;
+	const char *argument;
+	const char *help;
+};
+
+#define AT(field) offsetof(struct ocs_ctl_args, field)
+
+static const struct option_spec specs[] = {
+	{ 'c', "conn", TEXT, AT(conn), 0, 0, "C",
+	  "torus or mesh, or one per dimension (torus,torus,mesh)" },
+	{ 'b', "busy", TEXT, AT(busy), 0, 0, "FILE",
+	  "lines 'cube x y z' of XPUs in use; the rest is free" },
+	{ 's', "section", TEXT, AT(section), 0, 0, "NAME",
+	  "the section of ocs.yaml, where there are several" },
+	{ 'r', "no-rotate", FLAG, AT(no_rotate), 0, 0, NULL,
+	  "dimension i of the shape lies on axis i" },
+	{ 'd', "no-fold", FLAG, AT(no_fold), 0, 0, NULL,
+	  "every dimension straight along one axis" },
+	{ 'n', "nodes", FLAG, AT(nodes), 0, 0, NULL,
+	  "print only the node list, as sbatch --nodelist takes it" },
+	{ 'k', "compact", FLAG, AT(compact), 0, 0, NULL,
+	  "print only the compact form that travels with the job" },
+	{ 'N', "servers", NUMBER, AT(servers), 1, 1 << 20, "N", "number of servers" },
+	{ 'D', "degree", NUMBER, AT(degree), 1, 1024, "D",
+	  "optical interfaces of a server" },
+	{ 'M', "demand", TEXT, AT(demand), 0, 0, "FILE",
+	  "traffic: {\"allreduce\":[{\"members\":[...],\"bytes\":b}],\"mp\":[[...]]}" },
+	{ 'S', "strategy", TEXT, AT(strategy), 0, 0, "paper|best",
+	  "the published algorithm (default), or the shortest paths we know" },
+	{ 'u', "directed", FLAG, AT(directed), 0, 0, NULL,
+	  "transmitters and receivers are joined apart" },
+	{ 'R', "routes", FLAG, AT(routes), 0, 0, NULL,
+	  "list routes above 128 servers too" },
+	{ 'g', "svg", TEXT, AT(svg), 0, 0, "FILE", "write the picture as SVG" },
+	{ 'w', "watch", FLAG, AT(watch), 0, 0, NULL, "draw again every two seconds" },
+	{ 'E', "epoch", NUMBER, AT(epoch), 1, LONG_MAX, "N",
+	  "the allocation's epoch (SPANK_OCS_EPOCH)" },
+	{ 'H', "node", TEXT, AT(node), 0, 0, "NAME", "on whose behalf" },
+	{ 'W', "wait", NUMBER, AT(wait), 1, 86400, "SECONDS",
+	  "how long to keep trying" },
+	{ 'T', "reason", TEXT, AT(reason), 0, 0, "TEXT", "why; shown to everybody" },
+	{ 'f', "fabric", TEXT, AT(fabric), 0, 0, "F",
+	  "an ocs.yaml or a synthetic line (default: the site's)" },
+	{ 'o', "ocsd", TEXT, AT(ocsd), 0, 0, "ADDR",
+	  "where ocsd answers: unix:/path or host:port" },
+	{ 'j', "json", FLAG, AT(json), 0, 0, NULL, "machine-readable output" },
+};
+#define NSPECS (sizeof(specs) / sizeof(specs[0]))
+
+static bool takes(const struct ocs_ctl_command *command, const struct option_spec *spec)
+{
+	return strchr(command->options, spec->key) != NULL;
+}
+
+void ocs_ctl_help(const struct ocs_ctl_command *command, FILE *out)
+{
+	char left[40];
+
+	fprintf(out, "Usage: ocsctl %s [OPTION...]%s%s\n\n", command->name,
+		*command->operands ? " " : "", command->operands);
+	fprintf(out, "%c%s.\n", command->summary[0] - 'a' + 'A', command->summary + 1);
+	if (command->help)
+		fprintf(out, "%s\n", command->help);
+	fputs("\nOptions:\n", out);
+	for (size_t i = 0; i < NSPECS; i++) {
+		if (!takes(command, &specs[i]))
+			continue;
+		snprintf(left, sizeof(left), "--%s%s%s", specs[i].name,
+			 specs[i].argument ? " " : "",
+			 specs[i].argument ? specs[i].argument : "");
+		fprintf(out, "  %-22s %s\n", left, specs[i].help);
+	}
+	fprintf(out, "  %-22s this text\n", "--help");
+}
+
+/* Edits between two words: insert, delete, change, swap neighbours. */
+static int distance(const char *a, const char *b)
+{
+	int la = strlen(a), lb = strlen(b);
+	int d[34][34];
+
+	if (la > 32 || lb > 32)
+		return INT_MAX;
+	for (int i = 0; i <= la; i++)
+		d[i][0] = i;
+	for (int j = 0; j <= lb; j++)
+		d[0][j] = j;
+	for (int i = 1; i <= la; i++)
+		for (int j = 1; j <= lb; j++) {
+			int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+
+			if (d[i - 1][j] + 1 < best)
+				best = d[i - 1][j] + 1;
+			if (d[i][j - 1] + 1 < best)
+				best = d[i][j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    d[i - 2][j - 2] + 1 < best)
+				best = d[i - 2][j - 2] + 1;
+			d[i][j] = best;
+		}
+	return d[la][lb];
+}
+
+const char *ocs_ctl_nearest(const char *typed, const char *const *names)
+{
+	const char *found = NULL;
+	int length = strlen(typed);
+	/* Half the word may be wrong: beyond that a suggestion is noise. */
+	int best = length < 4 ? 2 : length / 2 + 1;
+
+	for (; *names; names++) {
+		int n = distance(typed, *names);
+
+		/* A word cut short ("sect") is meant, whatever is missing. */
+		if (length >= 3 && !strncmp(typed, *names, length))
+			n = 0;
+		if (n < best) {
+			best = n;
+			found = *names;
+		}
+	}
+	return found;
+}
+
+int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err)
+{
+	if (!ocs_number_parse(text, 1, UINT32_MAX, job))
+		return 0;
+	return ocs_error_set(err, OCS_USAGE,
+			     "'%s' is not a job number; squeue -o '%%A %%i' shows the number of"
+			     " an array task or a part of a heterogeneous job", text);
+}
+
+static int unknown(const struct ocs_ctl_command *command, const char *typed,
+		   struct ocs_error *err)
+{
+	const char *names[NSPECS + 2];
+	const char *near = NULL;
+	char word[64];
+	size_t n = 0;
+
+	for (size_t i = 0; i < NSPECS; i++)
+		if (takes(command, &specs[i]))
+			names[n++] = specs[i].name;
+	names[n++] = "help";
+	names[n] = NULL;
+	if (!strncmp(typed, "--", 2)) {
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
+		near = ocs_ctl_nearest(word, names);
+	}
+	if (near)
+		return ocs_error_set(err, OCS_USAGE, "%s: there is no option %s; did you mean"
+				     " --%s?", command->name, typed, near);
+	return ocs_error_set(err, OCS_USAGE, "%s: there is no option %s; 'ocsctl %s --help'"
+			     " lists them", command->name, typed, command->name);
+}
+
+static int take(const struct ocs_ctl_command *command, const struct option_spec *spec,
+		char *value, struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	char *field = (char *)args + spec->offset;
+
+	switch (spec->kind) {
+	case FLAG:
+		*(bool *)field = true;
+		return 0;
+	case TEXT:
+		*(const char **)field = value;
+		return 0;
+	case NUMBER:
+		if (!ocs_number_parse(value, spec->min, spec->max, (long *)field))
+			return 0;
+		break;
+	}
+	if (spec->max == LONG_MAX)
+		return ocs_error_set(err, OCS_USAGE, "%s: --%s=%s is not a whole number of %ld or"
+				     " more", command->name, spec->name, value, spec->min);
+	return ocs_error_set(err, OCS_USAGE, "%s: --%s=%s is not a whole number from %ld to %ld",
+			     command->name, spec->name, value, spec->min, spec->max);
+}
+
+static int operands(const struct ocs_ctl_command *command, const struct ocs_ctl_args *args,
+		    struct ocs_error *err)
+{
+	if (args->count > command->max)
+		return ocs_error_set(err, OCS_USAGE, "%s: '%s' is too much; usage: ocsctl %s%s%s",
+				     command->name, args->operands[command->max], command->name,
+				     *command->operands ? " " : "", command->operands);
+	if (args->count < command->min)
+		return ocs_error_set(err, OCS_USAGE, "%s: something is missing; usage: ocsctl %s %s",
+				     command->name, command->name, command->operands);
+	return 0;
+}
+
+int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **argv,
+		       struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct option options[NSPECS + 2] = { 0 };
+	int n = 0, c;
+
+	memset(args, 0, sizeof(*args));
+	args->command = command;
+	for (size_t i = 0; i < NSPECS; i++) {
+		if (!takes(command, &specs[i]))
+			continue;
+		options[n].name = specs[i].name;
+		options[n].has_arg = specs[i].kind == FLAG ? no_argument : required_argument;
+		options[n++].val = 256 + i;
+	}
+	options[n].name = "help";
+	options[n].val = 'h';
+	opterr = 0;
+	optind = 1;
+	for (;;) {
+		/* In the middle of a word of short options optind has not moved yet. */
+		int at = optind;
+
+		c = getopt_long(argc, argv, ":hj", options, NULL);
+		if (c == -1)
+			break;
+		if (c == 'h') {
+			ocs_ctl_help(command, stdout);
+			return 1;
+		}
+		if (c == 'j') {
+			args->json = true;
+			continue;
+		}
+		if (c == ':')
+			return ocs_error_set(err, OCS_USAGE, "%s: %s needs a value",
+					     command->name, argv[optind - 1]);
+		if (c == '?') {
+			/* With operands permuted the culprit is the last one looked at. */
+			const char *typed = optind > at ? argv[optind - 1] : argv[optind];
+
+			if (optopt >= 256 || optopt == 'h')
+				return ocs_error_set(err, OCS_USAGE, "%s: %s takes no value",
+						     command->name, typed);
+			return unknown(command, typed, err);
+		}
+		if (take(command, &specs[c - 256], optarg, args, err))
+			return -1;
+	}
+	args->count = argc - optind;
+	args->operands = argv + optind;
+	return operands(command, args, err);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <stdlib.h>
+
+#include "src/fabric/fabric.h"
+#include "src/ocsctl/ocsctl.h"
+
+static const char *const kinds[] = {
+	[OCS_TORUS] = "torus", [OCS_STATIC] = "static", [OCS_RAILS] = "rails",
+	[OCS_DIRECT] = "direct", [OCS_REGION] = "region",
+};
+
+static struct json_object *extents(const int *values)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (int i = 0; i < OCS_AXES; i++)
+		json_object_array_add(array, json_object_new_int(values[i]));
+	return array;
+}
+
+static struct json_object *section_json(const struct ocs_section *section)
+{
+	struct json_object *out = json_object_new_object();
+	struct json_object *partitions = json_object_new_array();
+
+	json_object_object_add(out, "name", json_object_new_string(section->name));
+	json_object_object_add(out, "kind", json_object_new_string(kinds[section->kind]));
+	for (size_t i = 0; i < section->npartitions; i++)
+		json_object_array_add(partitions,
+				      json_object_new_string(section->partitions[i]));
+	json_object_object_add(out, "partitions", partitions);
+	json_object_object_add(out, "nodes", json_object_new_int(section->nnodes));
+	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC) {
+		json_object_object_add(out, "cubes", json_object_new_int(section->ncubes));
+		json_object_object_add(out, "edge", extents(section->edge));
+		json_object_object_add(out, "tile", extents(section->tile));
+	} else {
+		json_object_object_add(out, "servers", json_object_new_int(section->nservers));
+		json_object_object_add(out, "degree", json_object_new_int(section->degree));
+	}
+	return out;
+}
+
+static struct json_object *fabric_json(const struct ocs_fabric *fabric)
+{
+	struct json_object *out = json_object_new_object();
+	struct json_object *sections = json_object_new_array();
+	struct json_object *switches = json_object_new_array();
+
+	json_object_object_add(out, "valid", json_object_new_boolean(true));
+	json_object_object_add(out, "source", json_object_new_string(fabric->source));
+	for (int i = 0; i < fabric->nsections; i++)
+		json_object_array_add(sections, section_json(&fabric->sections[i]));
+	json_object_object_add(out, "sections", sections);
+	for (int i = 0; i < fabric->nswitches; i++) {
+		const struct ocs_switch *sw = &fabric->switches[i];
+		struct json_object *one = json_object_new_object();
+
+		json_object_object_add(one, "name", json_object_new_string(sw->name));
+		json_object_object_add(one, "driver", sw->driver ?
+				       json_object_new_string(sw->driver) : NULL);
+		json_object_object_add(one, "address", sw->address ?
+				       json_object_new_string(sw->address) : NULL);
+		json_object_object_add(one, "size", json_object_new_int(sw->size));
+		json_object_object_add(one, "ports", json_object_new_string(sw->bidi ?
+									    "bidi" : "duplex"));
+		json_object_array_add(switches, one);
+	}
+	json_object_object_add(out, "switches", switches);
+	return out;
+}
+
+int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct ocs_ctl_args local = *args;
+	struct ocs_fabric *fabric;
+
+	if (args->count && args->fabric)
+		return ocs_error_set(err, OCS_USAGE, "check: give FILE or --fabric, not both");
+	if (args->count)
+		local.fabric = args->operands[0];
+	fabric = ocs_ctl_fabric_open(&local, err);
+	if (!fabric)
+		return -1;
+	if (args->json) {
+		struct json_object *json = fabric_json(fabric);
+
+		ocs_ctl_print_json(json);
+		json_object_put(json);
+	} else {
+		char *text = ocs_fabric_describe(fabric);
+
+		fputs(text, stdout);
+		free(text);
+	}
+	ocs_fabric_destroy(fabric);
+	return 0;
+}

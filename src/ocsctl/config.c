@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/client/client.h"
+#include "src/fabric/fabric.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/util/text.h"
+
+#define READ_LIMIT (256u << 20)
+
+char *ocs_ctl_fabric_path(struct ocs_error *err)
+{
+	const char *env = getenv("OCS_CONF"), *conf = getenv("SLURM_CONF");
+	struct ocs_text tried = { 0 };
+	char *places[3] = { NULL };
+	char *found = NULL;
+
+	if (env && *env)
+		return ocs_strdup(env);
+	if (conf && strrchr(conf, '/'))
+		places[0] = ocs_asprintf("%.*s/ocs.yaml", (int)(strrchr(conf, '/') - conf), conf);
+	places[1] = ocs_strdup(OCS_SYSCONFDIR "/slurm/ocs.yaml");
+	if (strcmp(places[1], "/etc/slurm/ocs.yaml") != 0)
+		places[2] = ocs_strdup("/etc/slurm/ocs.yaml");
+	for (size_t i = 0; i < 3; i++) {
+		if (!places[i])
+			continue;
+		if (!found && !access(places[i], F_OK))
+			found = ocs_strdup(places[i]);
+		ocs_text_add(&tried, "%s%s", tried.length ? ", " : "", places[i]);
+		free(places[i]);
+	}
+	if (!found)
+		ocs_error_set(err, OCS_USAGE, "found no ocs.yaml (looked for %s); give --fabric or"
+			      " set OCS_CONF", tried.data);
+	ocs_text_free(&tried);
+	return found;
+}
+
+struct ocs_fabric *ocs_ctl_fabric_open(const struct ocs_ctl_args *args,
+				       struct ocs_error *err)
+{
+	struct ocs_fabric *fabric;
+	char *path, *relative = NULL;
+
+	if (args->fabric)
+		return ocs_fabric_open(args->fabric, err);
+	path = ocs_ctl_fabric_path(err);
+	if (!path)
+		return NULL;
+	/* What the site's files are called is not ours to judge: a name without a
+	 * slash must not be taken for a synthetic line. */
+	if (!strchr(path, '/'))
+		relative = ocs_asprintf("./%s", path);
+	fabric = ocs_fabric_open(relative ? relative : path, err);
+	free(relative);
+	free(path);
+	return fabric;
+}
+
+static bool on_cubes(const struct ocs_section *section)
+{
+	return section->kind == OCS_TORUS || section->kind == OCS_STATIC;
+}
+
+const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
+					  const struct ocs_ctl_args *args,
+					  struct ocs_error *err)
+{
+	const struct ocs_section *found = NULL;
+	struct ocs_text names = { 0 };
+	int count = 0;
+
+	if (args->section) {
+		found = ocs_fabric_section_named(fabric, args->section);
+		if (found && on_cubes(found))
+			return found;
+		if (found)
+			ocs_error_set(err, OCS_USAGE, "section %s of %s has no cubes: a shape is"
+				      " placed on a torus or static section", args->section,
+				      fabric->source);
+		else
+			ocs_error_set(err, OCS_USAGE, "%s has no section '%s'", fabric->source,
+				      args->section);
+		return NULL;
+	}
+	for (int i = 0; i < fabric->nsections; i++) {
+		if (!on_cubes(&fabric->sections[i]))
+			continue;
+		found = &fabric->sections[i];
+		ocs_text_add(&names, "%s%s", count++ ? ", " : "", found->name);
+	}
+	if (count > 1) {
+		ocs_error_set(err, OCS_USAGE, "%s has several sections with cubes; choose one with"
+			      " --section: %s", fabric->source, names.data);
+		found = NULL;
+	} else if (!count) {
+		ocs_error_set(err, OCS_USAGE, "%s has no torus or static section to place a shape"
+			      " on", fabric->source);
+	}
+	ocs_text_free(&names);
+	return found;
+}
+
+const char *ocs_ctl_address(const struct ocs_ctl_args *args, const struct ocs_fabric *fabric)
+{
+	if (args->ocsd)
+		return args->ocsd;
+	if (fabric->ocsd_socket) {
+		const char *path = fabric->ocsd_socket;
+
+		if (!strncmp(path, "unix:", 5))
+			path += 5;
+		if (!access(path, F_OK))
+			return fabric->ocsd_socket;
+	}
+	return fabric->ocsd_address;
+}
+
+struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
+				   const struct ocs_fabric *fabric, struct ocs_error *err)
+{
+	struct ocs_fabric *opened = NULL;
+	struct ocs_client *client;
+	const char *address;
+
+	if (!fabric && !args->ocsd) {
+		fabric = opened = ocs_ctl_fabric_open(args, err);
+		if (!fabric)
+			return NULL;
+	}
+	address = ocs_ctl_address(args, fabric);
+	if (address)
+		client = ocs_client_open(address, OCS_CTL_CONNECT_MS, err);
+	else {
+		client = NULL;
+		ocs_error_set(err, OCS_USAGE, "%s does not say where ocsd answers; give --ocsd",
+			      fabric->source);
+	}
+	ocs_fabric_destroy(opened);
+	return client;
+}
+
+static char *read_stdin(struct ocs_error *err)
+{
+	char *data = NULL;
+	size_t used = 0, size = 0;
+
+	for (;;) {
+		size_t n;
+
+		if (size - used < 2) {
+			size = size ? 2 * size : 65536;
+			data = ocs_realloc(data, size);
+		}
+		n = fread(data + used, 1, size - used - 1, stdin);
+		used += n;
+		if (!n)
+			break;
+		if (used > READ_LIMIT)
+			break;
+	}
+	data[used] = '\0';
+	if (ferror(stdin) || used > READ_LIMIT) {
+		ocs_error_set(err, OCS_ERROR, "standard input: %s",
+			      ferror(stdin) ? strerror(errno) : "larger than 256 MiB");
+		free(data);
+		return NULL;
+	}
+	return data;
+}
+
+char *ocs_ctl_read(const char *path, struct ocs_error *err)
+{
+	if (!strcmp(path, "-"))
+		return read_stdin(err);
+	return ocs_file_read(path, READ_LIMIT, NULL, err);
+}
+
+struct json_object *ocs_ctl_read_json(const char *path, struct ocs_error *err)
+{
+	const char *name = strcmp(path, "-") ? path : "standard input";
+	char *text = ocs_ctl_read(path, err);
+	enum json_tokener_error fault;
+	struct json_object *json;
+	struct json_tokener *tokener;
+
+	if (!text)
+		return NULL;
+	tokener = json_tokener_new();
+	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+	json = json_tokener_parse_ex(tokener, text, strlen(text) + 1);
+	fault = json_tokener_get_error(tokener);
+	if (fault != json_tokener_success || !json) {
+		ocs_error_set(err, OCS_USAGE, "%s is not JSON: %s at byte %zu", name,
+			      fault == json_tokener_continue ? "it ends too early" :
+			      json_tokener_error_desc(fault),
+			      json_tokener_get_parse_end(tokener));
+		json_object_put(json);
+		json = NULL;
+	}
+	json_tokener_free(tokener);
+	free(text);
+	return json;
+}

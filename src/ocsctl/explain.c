@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/client/client.h"
+#include "src/fabric/fabric.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/state.h"
+#include "src/ocsctl/table.h"
+
+/* Everything known about one job. */
+struct story {
+	struct json_object *job;	/* borrowed from replies */
+	struct json_object *pending;
+	struct json_object *circuits;	/* owned: those of this job */
+	struct json_object *replies[3];
+};
+
+static struct json_object *pick(struct json_object *list, long job)
+{
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		if (ocs_ctl_number(one, "job", 0) == job)
+			return one;
+	}
+	return NULL;
+}
+
+static int story_read(struct ocs_client *client, const char *name, long job,
+		      struct story *story, struct ocs_error *err)
+{
+	struct json_object *list;
+
+	story->replies[0] = ocs_ctl_ask(client, "job", name, err);
+	if (!story->replies[0])
+		return -1;
+	story->job = pick(ocs_ctl_array(story->replies[0], "jobs"), job);
+	if (story->job && !ocs_ctl_job_lives(story->job))
+		story->job = NULL;
+	story->replies[1] = ocs_ctl_ask(client, "pending", name, err);
+	if (!story->replies[1])
+		return -1;
+	story->pending = pick(ocs_ctl_array(story->replies[1], "pending"), job);
+	if (!story->job)
+		return 0;
+	story->replies[2] = ocs_ctl_ask(client, "circuit", name, err);
+	if (!story->replies[2])
+		return -1;
+	story->circuits = json_object_new_array();
+	list = ocs_ctl_array(story->replies[2], "circuits");
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		if (ocs_ctl_number(one, "job", 0) == job)
+			json_object_array_add(story->circuits, json_object_get(one));
+	}
+	return 0;
+}
+
+static void story_free(struct story *story)
+{
+	json_object_put(story->circuits);
+	for (size_t i = 0; i < 3; i++)
+		json_object_put(story->replies[i]);
+}
+
+static void print_waiting(const struct story *story, long job)
+{
+	time_t since = ocs_ctl_number(story->pending, "since", 0);
+	char when[32] = "";
+	struct tm tm;
+
+	if (since > 0) {
+		localtime_r(&since, &tm);
+		strftime(when, sizeof(when), " since %Y-%m-%dT%H:%M:%S", &tm);
+	}
+	printf("job %ld of %s, shape %s, waits%s: %s\n", job,
+	       ocs_ctl_string(story->pending, "user", "?"),
+	       ocs_ctl_string(story->pending, "shape", "?"), when,
+	       ocs_ctl_string(story->pending, "reason", "no reason was given"));
+}
+
+/* The cubes come out of the compact placement, which needs the fabric; without
+ * one the rest is still worth printing. */
+static void print_cubes(const struct ocs_ctl_args *args, struct json_object *job)
+{
+	struct ocs_error ignored = { 0 };
+	struct ocs_fabric *fabric = ocs_ctl_fabric_open(args, &ignored);
+	const struct ocs_section *section = NULL;
+	struct ocs_placement *placement = NULL;
+	struct ocs_placer *placer = NULL;
+
+	if (fabric)
+		section = ocs_fabric_section_named(fabric, ocs_ctl_string(job, "section", ""));
+	if (section && (section->kind == OCS_TORUS || section->kind == OCS_STATIC))
+		placer = ocs_placer_create(fabric, section);
+	if (placer && !ocs_ctl_job_placement(job, section, placer, &placement, &ignored) &&
+	    placement) {
+		printf("cubes:    ");
+		for (int i = 0; i < placement->ncubes; i++)
+			printf("%s%s", i ? "," : "", section->cube_names[placement->cubes[i]]);
+		putchar('\n');
+	}
+	ocs_placement_destroy(placement);
+	ocs_placer_destroy(placer);
+	ocs_fabric_destroy(fabric);
+}
+
+static void print_running(const struct ocs_ctl_args *args, const struct story *story, long job)
+{
+	const char *released = ocs_ctl_string(story->job, "released", NULL);
+	struct ocs_text_table *table;
+
+	printf("job %ld of %s: %s, epoch %s\n", job, ocs_ctl_string(story->job, "user", "?"),
+	       ocs_ctl_string(story->job, "state", "?"),
+	       ocs_ctl_string(story->job, "epoch", "?"));
+	printf("shape:    %s (%s) in section %s\n", ocs_ctl_string(story->job, "shape", "-"),
+	       ocs_ctl_string(story->job, "conn", "-"),
+	       ocs_ctl_string(story->job, "section", "-"));
+	print_cubes(args, story->job);
+	printf("nodes:    %s\n", ocs_ctl_string(story->job, "nodes", "-"));
+	if (released && *released)
+		printf("released: %s\n", released);
+	printf("circuits: %zu\n", ocs_ctl_length(story->circuits));
+	if (!ocs_ctl_length(story->circuits))
+		return;
+	table = ocs_text_table_create("SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE");
+	for (size_t i = 0; i < ocs_ctl_length(story->circuits); i++) {
+		struct json_object *one = json_object_array_get_idx(story->circuits, i);
+		static const char *const members[] = { "switch", "a", "b", "a_label", "b_label",
+						       "state" };
+
+		for (size_t m = 0; m < 6; m++)
+			ocs_text_table_add(table, ocs_ctl_string(one, members[m], NULL));
+	}
+	putchar('\n');
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
+}
+
+static void print_json(const struct story *story, long job)
+{
+	struct json_object *out = json_object_new_object();
+
+	json_object_object_add(out, "job", json_object_new_int64(job));
+	json_object_object_add(out, "state", json_object_new_string(
+		story->job ? ocs_ctl_string(story->job, "state", "") : "pending"));
+	if (story->pending)
+		json_object_object_add(out, "pending", json_object_get(story->pending));
+	if (story->job) {
+		json_object_object_add(out, "allocation", json_object_get(story->job));
+		json_object_object_add(out, "circuits", json_object_get(story->circuits));
+	}
+	ocs_ctl_print_json(out);
+	json_object_put(out);
+}
+
+int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct story story = { 0 };
+	struct ocs_client *client;
+	long job;
+	int rc;
+
+	if (ocs_ctl_job_parse(args->operands[0], &job, err))
+		return -1;
+	client = ocs_ctl_connect(args, NULL, err);
+	if (!client)
+		return -1;
+	rc = story_read(client, args->operands[0], job, &story, err);
+	ocs_client_close(client);
+	if (!rc && !story.job && !story.pending)
+		rc = ocs_error_set(err, OCS_ERROR, "ocsd knows no job %ld: it has ended, asks for no"
+				   " shape, or slurmctld has not tried to place it yet", job);
+	if (!rc && args->json) {
+		print_json(&story, job);
+	} else if (!rc) {
+		if (story.pending)
+			print_waiting(&story, job);
+		if (story.job)
+			print_running(args, &story, job);
+	}
+	story_free(&story);
+	return rc;
+}

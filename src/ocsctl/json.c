@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+#include "src/ocsctl/ocsctl.h"
+
+static struct json_object *member(struct json_object *object, const char *name)
+{
+	struct json_object *value = NULL;
+
+	if (object && json_object_is_type(object, json_type_object))
+		json_object_object_get_ex(object, name, &value);
+	return value;
+}
+
+const char *ocs_ctl_string(struct json_object *object, const char *name,
+			   const char *otherwise)
+{
+	struct json_object *value = member(object, name);
+
+	/* Numbers print as they are. */
+	return value ? json_object_get_string(value) : otherwise;
+}
+
+int64_t ocs_ctl_number(struct json_object *object, const char *name, int64_t otherwise)
+{
+	struct json_object *value = member(object, name);
+
+	return value ? json_object_get_int64(value) : otherwise;
+}
+
+bool ocs_ctl_bool(struct json_object *object, const char *name)
+{
+	struct json_object *value = member(object, name);
+
+	return value && json_object_get_boolean(value);
+}
+
+struct json_object *ocs_ctl_array(struct json_object *object, const char *name)
+{
+	struct json_object *value = member(object, name);
+
+	return value && json_object_is_type(value, json_type_array) ? value : NULL;
+}
+
+size_t ocs_ctl_length(struct json_object *array)
+{
+	return array ? json_object_array_length(array) : 0;
+}
+
+void ocs_ctl_print_json(struct json_object *object)
+{
+	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+						   JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+void ocs_ctl_print_reply(struct json_object *reply)
+{
+	json_object_object_del(reply, "id");
+	json_object_object_del(reply, "ok");
+	ocs_ctl_print_json(reply);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "ocs_config.h"
+#include "src/ocsctl/ocsctl.h"
+
+#define OFFLINE "f"	/* commands that read ocs.yaml only */
+#define ONLINE "fo"	/* commands that also talk to ocsd */
+
+const struct ocs_ctl_command ocs_ctl_commands[] = {
+	{ "check", "[FILE]", 0, 1, "j" OFFLINE,
+	  "read ocs.yaml, report its first fault or describe what it says",
+	  "FILE is an ocs.yaml or a synthetic line such as\n"
+	  "'torus cubes:4x4x4 cube:4x4x4 tile:2x2x1'.", ocs_ctl_check },
+	{ "show", "fabric|cube|port|switch|job|circuit [NAME]", 1, 2, "j" ONLINE,
+	  "tables of what ocsd knows", NULL, ocs_ctl_show },
+	{ "map", "", 0, 0, "jsgw" ONLINE,
+	  "a picture of every section with the jobs on it", NULL, ocs_ctl_map },
+	{ "place", "SHAPE", 1, 1, "jcbsrdnk" ONLINE,
+	  "where a shape would lie now, or on a fabric you describe",
+	  "Without --busy and --fabric ocsd is asked what is free at this moment.",
+	  ocs_ctl_place },
+	{ "verify", "FILE", 1, 1, "jb" OFFLINE,
+	  "prove a placement or a plan right, or name its first fault",
+	  "FILE holds what 'place --json' or 'plan --json' printed; - is standard input.",
+	  ocs_ctl_verify },
+	{ "fold", "SHAPE", 1, 1, "jcsrdg" OFFLINE,
+	  "where each coordinate of a shape lies on an empty fabric", NULL, ocs_ctl_fold },
+	{ "plan", "", 0, 0, "jNDMSuRs" OFFLINE,
+	  "rings, circuits and routes for servers of a direct fabric",
+	  "--servers and --degree are taken from the direct section of the fabric when\n"
+	  "--fabric is given.", ocs_ctl_plan },
+	{ "explain", "JOBID", 1, 1, "j" ONLINE,
+	  "why a job waits, or where it runs", NULL, ocs_ctl_explain },
+	{ "apply", "JOBID", 1, 1, "jEWH" ONLINE,
+	  "wait until a job's circuits exist and were read back",
+	  "Idempotent; for prolog scripts.", ocs_ctl_apply },
+	{ "release", "JOBID", 1, 1, "jEWH" ONLINE,
+	  "give a job's circuits back",
+	  "Idempotent; for epilog scripts.  Without --node the whole job is released.",
+	  ocs_ctl_release },
+	{ "drain", "cube|port|switch NAME", 2, 2, "jT" ONLINE,
+	  "keep new jobs off a cube, a port (SWITCH:PORT) or a switch", NULL, ocs_ctl_drain },
+	{ "resume", "cube|port|switch NAME", 2, 2, "jT" ONLINE,
+	  "undo drain", NULL, ocs_ctl_drain },
+	{ "reconcile", "", 0, 0, "j" ONLINE,
+	  "read every switch now, restore what is missing, report what differed", NULL,
+	  ocs_ctl_reconcile },
+	{ "version", "", 0, 0, "j", "print the version", NULL, ocs_ctl_version },
+	{ .name = NULL }
+};
+
+int ocs_ctl_version(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	(void)err;
+	if (args->json)
+		printf("{\"version\":\"%s\"}\n", PACKAGE_VERSION);
+	else
+		printf("slurm-ocs %s\n", PACKAGE_VERSION);
+	return 0;
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: ocsctl COMMAND [OPTION...] [OPERAND...]\n\n"
+	      "Looks at and steers the optical circuit switches of a Slurm cluster.\n\n"
+	      "Commands:\n", out);
+	for (const struct ocs_ctl_command *c = ocs_ctl_commands; c->name; c++)
+		fprintf(out, "  %-10s %s\n", c->name, c->summary);
+	fputs("  help       this list, or 'help COMMAND'\n\n"
+	      "'ocsctl COMMAND --help' lists a command's options; ocsctl(1) has all of it.\n"
+	      "Exit status: 0 done, 1 error, 2 usage, 3 can never fit, 4 does not fit now,\n"
+	      "5 ocsd cannot be reached.\n", out);
+}
+
+static const struct ocs_ctl_command *find(const char *name, struct ocs_error *err)
+{
+	const char *names[32];
+	size_t n = 0;
+
+	for (const struct ocs_ctl_command *c = ocs_ctl_commands; c->name; c++) {
+		if (!strcmp(c->name, name))
+			return c;
+		names[n++] = c->name;
+	}
+	names[n++] = "help";
+	names[n] = NULL;
+	const char *near = ocs_ctl_nearest(name, names);
+
+	if (near)
+		ocs_error_set(err, OCS_USAGE, "there is no command '%s'; did you mean '%s'?",
+			      name, near);
+	else
+		ocs_error_set(err, OCS_USAGE,
+			      "there is no command '%s'; 'ocsctl help' lists them", name);
+	return NULL;
+}
+
+static int help(const char *name, struct ocs_error *err)
+{
+	const struct ocs_ctl_command *command;
+
+	if (!name) {
+		usage(stdout);
+		return 0;
+	}
+	command = find(name, err);
+	if (!command)
+		return -1;
+	ocs_ctl_help(command, stdout);
+	return 0;
+}
+
+static int run(int argc, char **argv, struct ocs_error *err)
+{
+	static char version[] = "version";
+	const struct ocs_ctl_command *command;
+	struct ocs_ctl_args args;
+	int rc;
+
+	if (argc < 2)
+		return ocs_error_set(err, OCS_USAGE,
+				     "which command? 'ocsctl help' lists them");
+	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return help(argv[2], err);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		argv[1] = version;
+	if (argv[1][0] == '-')
+		return ocs_error_set(err, OCS_USAGE,
+				     "options come after the command: 'ocsctl COMMAND %s'",
+				     argv[1]);
+	command = find(argv[1], err);
+	if (!command)
+		return -1;
+	rc = ocs_ctl_args_parse(command, argc - 1, argv + 1, &args, err);
+	if (rc)
+		return rc < 0 ? -1 : 0;
+	return command->run(&args, err);
+}
+
+int main(int argc, char **argv)
+{
+	struct ocs_error err = { 0 };
+
+	if (run(argc, argv, &err)) {
+		fflush(stdout);
+		fprintf(stderr, "ocsctl: %s\n", err.text);
+		return err.code > 0 ? err.code : OCS_ERROR;
+	}
+	/* A full disk or a closed pipe must not look like success. */
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "ocsctl: cannot write to standard output\n");
+		return OCS_ERROR;
+	}
+	return 0;
+}

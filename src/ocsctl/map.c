@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/client/client.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/state.h"
+#include "src/ocsctl/table.h"
+#include "src/ocsctl/where.h"
+#include "src/place/picture.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#define WATCH_SECONDS 2
+static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+/* One living job: its letter is the same in every section. */
+struct map_job {
+	struct json_object *job;
+	struct ocs_placement *placement;	/* on the section being drawn, or NULL */
+	char *label;
+	char sign;
+};
+
+struct map {
+	const struct ocs_ctl_args *args;
+	struct ocs_fabric *fabric;
+	struct ocs_ctl_state state;
+	struct map_job *jobs;
+	int njobs;
+};
+
+static bool on_cubes(const struct ocs_section *section)
+{
+	return section->kind == OCS_TORUS || section->kind == OCS_STATIC;
+}
+
+static void list_jobs(struct map *map)
+{
+	size_t n = ocs_ctl_length(map->state.jobs);
+
+	map->jobs = ocs_calloc(n ? n : 1, sizeof(*map->jobs));
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *job = json_object_array_get_idx(map->state.jobs, i);
+		struct map_job *one = &map->jobs[map->njobs];
+
+		if (!ocs_ctl_job_lives(job))
+			continue;
+		one->job = job;
+		one->sign = letters[map->njobs++ % (sizeof(letters) - 1)];
+		one->label = ocs_asprintf("job %s, %s, %s, %s", ocs_ctl_string(job, "job", "?"),
+					  ocs_ctl_string(job, "user", "?"),
+					  ocs_ctl_string(job, "shape", "no shape"),
+					  ocs_ctl_string(job, "state", "?"));
+	}
+}
+
+static void map_close(struct map *map)
+{
+	for (int i = 0; i < map->njobs; i++)
+		free(map->jobs[i].label);
+	free(map->jobs);
+	ocs_ctl_state_free(&map->state);
+	ocs_fabric_destroy(map->fabric);
+}
+
+static int map_open(const struct ocs_ctl_args *args, struct map *map, struct ocs_error *err)
+{
+	struct ocs_client *client;
+	int rc;
+
+	memset(map, 0, sizeof(*map));
+	map->args = args;
+	map->fabric = ocs_ctl_fabric_open(args, err);
+	if (!map->fabric)
+		return -1;
+	if (args->section && !ocs_fabric_section_named(map->fabric, args->section))
+		return ocs_error_set(err, OCS_USAGE, "%s has no section '%s'",
+				     map->fabric->source, args->section);
+	client = ocs_ctl_connect(args, map->fabric, err);
+	if (!client)
+		return -1;
+	rc = ocs_ctl_state_read(client, &map->state, err);
+	ocs_client_close(client);
+	if (rc)
+		return -1;
+	list_jobs(map);
+	return 0;
+}
+
+/* What holds or stops a node besides shaped jobs. */
+static bool node_is(const struct map *map, int node, const char *state)
+{
+	return !strcmp(ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name), state);
+}
+
+static bool cube_drained(const struct map *map, const char *cube)
+{
+	struct json_object *drains = ocs_ctl_array(map->state.fabric, "drains");
+
+	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
+		struct json_object *drain = json_object_array_get_idx(drains, i);
+
+		if (!strcmp(ocs_ctl_string(drain, "kind", ""), "cube") &&
+		    !strcmp(ocs_ctl_string(drain, "name", ""), cube))
+			return true;
+	}
+	return false;
+}
+
+static bool node_down(const struct map *map, const struct ocs_section *section, int node)
+{
+	int cube = map->fabric->nodes[node].cube;
+
+	return node_is(map, node, "down") || node_is(map, node, "drained") ||
+	       (cube >= 0 && cube_drained(map, section->cube_names[cube]));
+}
+
+/* Nodes of one kind, for an item of the picture. */
+struct node_set {
+	int *nodes;
+	int n;
+};
+
+static void add_item(struct ocs_picture_item *items, int *n, const struct node_set *set,
+		     char sign, bool down, const char *label)
+{
+	if (!set->n)
+		return;
+	items[(*n)++] = (struct ocs_picture_item){ .label = label, .sign = sign, .down = down,
+						   .nodes = set->nodes, .nnodes = set->n };
+}
+
+static int read_placements(struct map *map, const struct ocs_section *section,
+			   struct ocs_error *err)
+{
+	struct ocs_placer *placer = ocs_placer_create(map->fabric, section);
+	int rc = 0;
+
+	for (int i = 0; i < map->njobs && !rc; i++)
+		rc = ocs_ctl_job_placement(map->jobs[i].job, section, placer,
+					   &map->jobs[i].placement, err);
+	ocs_placer_destroy(placer);
+	return rc;
+}
+
+static void drop_placements(struct map *map)
+{
+	for (int i = 0; i < map->njobs; i++) {
+		ocs_placement_destroy(map->jobs[i].placement);
+		map->jobs[i].placement = NULL;
+	}
+}
+
+/* Bottom to top: busy nodes, what is out of order, idle XPUs of shaped jobs' nodes,
+ * and the jobs: a drained cube keeps the jobs it has. */
+static char *cubes_picture(struct map *map, const struct ocs_section *section, bool svg)
+{
+	struct ocs_picture_item *items = ocs_calloc(map->njobs + 3, sizeof(*items));
+	struct node_set busy = { 0 }, idle = { 0 }, down = { 0 };
+	char *text;
+	int n = 0;
+
+	busy.nodes = ocs_calloc(section->nnodes, sizeof(int));
+	idle.nodes = ocs_calloc(section->nnodes, sizeof(int));
+	down.nodes = ocs_calloc(section->nnodes, sizeof(int));
+	for (int i = 0; i < section->nnodes; i++) {
+		int node = section->first_node + i;
+
+		if (node_down(map, section, node))
+			down.nodes[down.n++] = node;
+		else if (node_is(map, node, "busy"))
+			busy.nodes[busy.n++] = node;
+	}
+	for (int i = 0; i < map->njobs; i++) {
+		struct ocs_placement *placement = map->jobs[i].placement;
+		int tile = section->cube_xpus / section->cube_nodes;
+
+		if (placement && (long)placement->nnodes * tile > placement->shape.xpus)
+			for (int k = 0; k < placement->nnodes && idle.n < section->nnodes; k++)
+				idle.nodes[idle.n++] = placement->nodes[k];
+	}
+	add_item(items, &n, &busy, '*', false, "in use without a shape");
+	add_item(items, &n, &down, '#', true, "down or drained");
+	add_item(items, &n, &idle, '-', false, "left idle by the shape of a job");
+	for (int i = 0; i < map->njobs; i++)
+		if (map->jobs[i].placement)
+			items[n++] = (struct ocs_picture_item){
+				.label = map->jobs[i].label, .sign = map->jobs[i].sign,
+				.placement = map->jobs[i].placement };
+	text = svg ? ocs_picture_svg(map->fabric, section, items, n) :
+		     ocs_picture(map->fabric, section, items, n, ocs_ctl_columns(),
+				 ocs_ctl_colour());
+	free(busy.nodes);
+	free(idle.nodes);
+	free(down.nodes);
+	free(items);
+	return text;
+}
+
+/* The letter of the job that holds a server, or what else is to be said of it. */
+static char *server_signs(struct map *map, const struct ocs_section *section, bool *used)
+{
+	char *signs = ocs_calloc(section->nnodes + 1, 1);
+
+	for (int i = 0; i < section->nnodes; i++) {
+		int node = section->first_node + i;
+
+		signs[i] = node_down(map, section, node) ? '#' :
+			   node_is(map, node, "busy") ? '*' : '.';
+	}
+	for (int j = 0; j < map->njobs; j++) {
+		const char *list = ocs_ctl_string(map->jobs[j].job, "nodes", "");
+		struct ocs_error ignored;
+		char **names = NULL;
+		int n = ocs_hostlist_expand(list, 1 << 20, &names, &ignored);
+
+		for (int k = 0; k < n; k++) {
+			const struct ocs_node *node = ocs_fabric_node(map->fabric, names[k]);
+
+			if (!node || node->section != section->index)
+				continue;
+			signs[node - map->fabric->nodes - section->first_node] =
+				map->jobs[j].sign;
+			used[j] = true;
+		}
+		if (n >= 0)
+			ocs_names_free(names, n);
+	}
+	return signs;
+}
+
+static void print_servers(struct map *map, const struct ocs_section *section)
+{
+	bool *used = ocs_calloc(map->njobs + 1, sizeof(*used));
+	char *signs = server_signs(map, section, used);
+	int width = ocs_ctl_columns() >= 100 ? 64 : 32;
+
+	for (int i = 0; i < section->nnodes; i += width)
+		printf("%-12s %.*s\n", map->fabric->nodes[section->first_node + i].name, width,
+		       signs + i);
+	if (strchr(signs, '.') || strchr(signs, '*') || strchr(signs, '#'))
+		putchar('\n');
+	for (int j = 0; j < map->njobs; j++)
+		if (used[j])
+			printf("%c %s\n", map->jobs[j].sign, map->jobs[j].label);
+	if (strchr(signs, '*'))
+		puts("* in use without a shape");
+	if (strchr(signs, '#'))
+		puts("# down or drained");
+	free(signs);
+	free(used);
+}
+
+static bool wanted(const struct map *map, const struct ocs_section *section)
+{
+	return !map->args->section || !strcmp(map->args->section, section->name);
+}
+
+static int print_text(struct map *map, struct ocs_error *err)
+{
+	bool first = true;
+
+	for (int i = 0; i < map->fabric->nsections; i++) {
+		const struct ocs_section *section = &map->fabric->sections[i];
+		char *text;
+
+		if (!wanted(map, section))
+			continue;
+		printf("%ssection %s\n", first ? "" : "\n", section->name);
+		first = false;
+		if (!on_cubes(section)) {
+			print_servers(map, section);
+			continue;
+		}
+		if (read_placements(map, section, err)) {
+			drop_placements(map);
+			return -1;
+		}
+		text = cubes_picture(map, section, false);
+		fputs(text, stdout);
+		free(text);
+		drop_placements(map);
+	}
+	if (!ocs_ctl_state_has_nodes(&map->state))
+		puts("(slurmctld has not told ocsd about its nodes yet)");
+	return 0;
+}
+
+static int write_svg(struct map *map, struct ocs_error *err)
+{
+	const struct ocs_section *section = ocs_ctl_section(map->fabric, map->args, err);
+	char *svg;
+	int rc;
+
+	if (!section)
+		return -1;
+	if (read_placements(map, section, err)) {
+		drop_placements(map);
+		return -1;
+	}
+	svg = cubes_picture(map, section, true);
+	drop_placements(map);
+	rc = ocs_file_write(map->args->svg, svg, strlen(svg), 0644, err);
+	free(svg);
+	return rc;
+}
+
+/* For programs: every node, its state and the job of ocsd that holds it. */
+static void print_json(struct map *map)
+{
+	struct json_object *out = json_object_new_object(), *nodes = json_object_new_array();
+	struct json_object *jobs = json_object_new_array();
+
+	for (int i = 0; i < map->fabric->nsections; i++) {
+		const struct ocs_section *section = &map->fabric->sections[i];
+
+		for (int k = 0; k < section->nnodes && wanted(map, section); k++) {
+			int node = section->first_node + k, cube = map->fabric->nodes[node].cube;
+			struct json_object *one = json_object_new_object();
+
+			json_object_object_add(one, "node", json_object_new_string(
+				map->fabric->nodes[node].name));
+			json_object_object_add(one, "section",
+					       json_object_new_string(section->name));
+			if (cube >= 0)
+				json_object_object_add(one, "cube", json_object_new_string(
+					section->cube_names[cube]));
+			json_object_object_add(one, "state", json_object_new_string(
+				node_down(map, section, node) &&
+				!node_is(map, node, "down") ? "drained" :
+				ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name)));
+			json_object_array_add(nodes, one);
+		}
+	}
+	for (int i = 0; i < map->njobs; i++)
+		json_object_array_add(jobs, json_object_get(map->jobs[i].job));
+	json_object_object_add(out, "nodes", nodes);
+	json_object_object_add(out, "jobs", jobs);
+	ocs_ctl_print_json(out);
+	json_object_put(out);
+}
+
+static int draw(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct map map;
+	int rc = map_open(args, &map, err);
+
+	if (!rc && args->watch && !args->json && !args->svg)
+		fputs(isatty(STDOUT_FILENO) ? "\033[H\033[2J" : "\n", stdout);
+	if (!rc && args->svg)
+		rc = write_svg(&map, err);
+	else if (!rc && args->json)
+		print_json(&map);
+	else if (!rc)
+		rc = print_text(&map, err);
+	map_close(&map);
+	return rc;
+}
+
+int ocs_ctl_map(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	for (;;) {
+		int rc = draw(args, err);
+
+		/* A daemon that restarts is no reason to stop watching. */
+		if (rc && !(args->watch && err->code == OCS_UNREACHABLE))
+			return rc;
+		if (rc)
+			fprintf(stderr, "ocsctl: %s\n", err->text);
+		if (!args->watch)
+			return 0;
+		if (fflush(stdout))
+			return 0;
+		sleep(WATCH_SECONDS);
+	}
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "src/client/client.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/state.h"
+#include "src/ocsctl/where.h"
+#include "src/place/picture.h"
+#include "src/plan/plan.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+int ocs_ctl_columns(void)
+{
+	struct winsize size;
+
+	if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col >= 20)
+		return size.ws_col;
+	return 80;
+}
+
+bool ocs_ctl_colour(void)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no && *no) && !(term && !strcmp(term, "dumb"));
+}
+
+int ocs_ctl_where_open(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
+		       struct ocs_error *err)
+{
+	memset(where, 0, sizeof(*where));
+	if (ocs_shape_parse(args->operands[0], args->conn, &where->shape, err))
+		return -1;
+	where->shape.no_rotate |= args->no_rotate;
+	where->shape.no_fold |= args->no_fold;
+	where->fabric = ocs_ctl_fabric_open(args, err);
+	if (!where->fabric)
+		return -1;
+	where->section = ocs_ctl_section(where->fabric, args, err);
+	if (!where->section)
+		return -1;
+	where->placer = ocs_placer_create(where->fabric, where->section);
+	where->occupancy = ocs_occupancy_create(where->section);
+	return 0;
+}
+
+void ocs_ctl_where_close(struct ocs_ctl_where *where)
+{
+	ocs_placement_destroy(where->placement);
+	ocs_occupancy_destroy(where->occupancy);
+	ocs_placer_destroy(where->placer);
+	ocs_fabric_destroy(where->fabric);
+}
+
+int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err)
+{
+	struct ocs_error proof = { 0 };
+
+	where->placement = ocs_place(where->placer, where->occupancy, &where->shape, 0, err);
+	if (!where->placement)
+		return -1;
+	/* Never hand out what the independent check would not sign. */
+	if (!ocs_placement_verify(where->fabric, where->occupancy, where->placement, &proof))
+		return 0;
+	return ocs_error_set(err, OCS_ERROR, "the placement found is not valid (%s); please report"
+			     " this", proof.text);
+}
+
+char *ocs_ctl_node_list(const struct ocs_fabric *fabric, const struct ocs_placement *placement)
+{
+	char **names = ocs_calloc(placement->nnodes ? placement->nnodes : 1, sizeof(*names));
+	char *list;
+
+	for (int i = 0; i < placement->nnodes; i++)
+		names[i] = fabric->nodes[placement->nodes[i]].name;
+	list = ocs_hostlist_compress(names, placement->nnodes);
+	free(names);
+	return list;
+}
+
+void ocs_ctl_where_summary(const struct ocs_ctl_where *where)
+{
+	const struct ocs_placement *placement = where->placement;
+	char shape[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
+	char *nodes = ocs_ctl_node_list(where->fabric, placement);
+	long xpus = (long)placement->nnodes * where->section->cube_xpus /
+		    where->section->cube_nodes;
+
+	printf("%s (%s): %ld XPUs on %d node%s in %d cube%s, %d circuit%s\n",
+	       ocs_shape_format(&where->shape, shape),
+	       ocs_shape_conn_format(&where->shape, conn), where->shape.xpus,
+	       placement->nnodes, placement->nnodes == 1 ? "" : "s",
+	       placement->ncubes, placement->ncubes == 1 ? "" : "s",
+	       placement->ncircuits, placement->ncircuits == 1 ? "" : "s");
+	if (xpus > where->shape.xpus)
+		printf("idle:  %ld XPUs of these nodes\n", xpus - where->shape.xpus);
+	printf("cubes: ");
+	for (int i = 0; i < placement->ncubes; i++)
+		printf("%s%s", i ? "," : "", where->section->cube_names[placement->cubes[i]]);
+	printf("\nnodes: %s\n", nodes);
+	free(nodes);
+}
+
+void ocs_ctl_where_json(const struct ocs_ctl_where *where)
+{
+	struct json_object *json = ocs_placement_to_json(where->fabric, where->placement);
+
+	ocs_ctl_print_json(json);
+	json_object_put(json);
+}
+
+int ocs_ctl_where_svg(const struct ocs_ctl_where *where, const char *path,
+		      struct ocs_error *err)
+{
+	char shape[OCS_SHAPE_TEXT];
+	struct ocs_picture_item item = { .placement = where->placement,
+					 .label = ocs_shape_format(&where->shape, shape) };
+	char *svg = ocs_picture_svg(where->fabric, where->section, &item, 1);
+	int rc = ocs_file_write(path, svg, strlen(svg), 0644, err);
+
+	free(svg);
+	return rc;
+}
+
+/* Nodes that are taken, whoever has them: place answers "where", map says whose. */
+static void print_picture(const struct ocs_ctl_where *where)
+{
+	const struct ocs_section *section = where->section;
+	struct ocs_picture_item items[2] = { { .label = "in use or down", .sign = '*' },
+					     { .placement = where->placement, .sign = 'A' } };
+	int *taken = ocs_calloc(section->nnodes, sizeof(*taken));
+	int n = 0;
+	char shape[OCS_SHAPE_TEXT];
+	char *text;
+
+	for (int i = 0; i < section->nnodes; i++) {
+		const struct ocs_node *node = &where->fabric->nodes[section->first_node + i];
+
+		if (!ocs_occupancy_xpu_free(where->occupancy, node->cube, node->origin))
+			taken[n++] = section->first_node + i;
+	}
+	items[0].nodes = taken;
+	items[0].nnodes = n;
+	items[1].label = ocs_shape_format(&where->shape, shape);
+	text = ocs_picture(where->fabric, section, n ? items : items + 1, n ? 2 : 1,
+			   ocs_ctl_columns(), ocs_ctl_colour());
+	printf("\n%s", text);
+	free(text);
+	free(taken);
+}
+
+/* What is free: --busy, all of a fabric that only --fabric knows, or what ocsd
+ * says of the site's. */
+static int occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
+		  struct ocs_error *err)
+{
+	struct ocs_ctl_state state;
+	struct ocs_client *client;
+	int rc;
+
+	if (args->busy)
+		return ocs_occupancy_read_busy(where->occupancy, where->fabric, args->busy, err);
+	if (args->fabric && !args->ocsd)
+		return 0;
+	client = ocs_ctl_connect(args, where->fabric, err);
+	if (!client)
+		return -1;
+	rc = ocs_ctl_state_read(client, &state, err);
+	ocs_client_close(client);
+	if (rc)
+		return -1;
+	rc = ocs_ctl_state_occupy(&state, where->fabric, where->placer, where->occupancy, err);
+	if (!rc && !ocs_ctl_state_has_nodes(&state))
+		fputs("ocsctl: slurmctld has not told ocsd about its nodes yet: only shaped jobs"
+		      " count as busy\n", stderr);
+	ocs_ctl_state_free(&state);
+	return rc;
+}
+
+int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct ocs_ctl_where where;
+	int rc = -1;
+
+	if (args->json + args->nodes + args->compact > 1)
+		return ocs_error_set(err, OCS_USAGE, "place: give one of --json, --nodes and"
+				     " --compact");
+	if (ocs_ctl_where_open(args, &where, err) || occupy(args, &where, err) ||
+	    ocs_ctl_where_place(&where, err))
+		goto out;
+	rc = 0;
+	if (args->json) {
+		ocs_ctl_where_json(&where);
+	} else if (args->nodes) {
+		char *nodes = ocs_ctl_node_list(where.fabric, where.placement);
+
+		puts(nodes);
+		free(nodes);
+	} else if (args->compact) {
+		puts(where.placement->compact);
+	} else {
+		ocs_ctl_where_summary(&where);
+		print_picture(&where);
+	}
+out:
+	ocs_ctl_where_close(&where);
+	return rc;
+}
+
+static int verify_plan(struct json_object *json, struct ocs_error *err)
+{
+	struct ocs_plan *plan = ocs_plan_from_json(json, err);
+	int rc = plan ? ocs_plan_verify(plan, err) : -1;
+
+	ocs_plan_destroy(plan);
+	return rc;
+}
+
+static int verify_placement(const struct ocs_ctl_args *args, struct json_object *json,
+			    struct ocs_error *err)
+{
+	struct ocs_fabric *fabric = ocs_ctl_fabric_open(args, err);
+	struct ocs_placement *placement = NULL;
+	struct ocs_occupancy *occupancy = NULL;
+	int rc = -1;
+
+	if (fabric)
+		placement = ocs_placement_from_json(fabric, json, err);
+	if (!placement)
+		goto out;
+	if (args->busy) {
+		occupancy = ocs_occupancy_create(placement->section);
+		if (ocs_occupancy_read_busy(occupancy, fabric, args->busy, err))
+			goto out;
+	}
+	rc = ocs_placement_verify(fabric, occupancy, placement, err);
+	if (rc) {
+		err->code = OCS_ERROR;
+		ocs_error_prefix(err, "not valid");
+	}
+out:
+	ocs_occupancy_destroy(occupancy);
+	ocs_placement_destroy(placement);
+	ocs_fabric_destroy(fabric);
+	return rc;
+}
+
+int ocs_ctl_verify(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct json_object *json = ocs_ctl_read_json(args->operands[0], err);
+	int rc;
+
+	if (!json)
+		return -1;
+	if (json_object_object_get_ex(json, "servers", NULL)) {
+		rc = verify_plan(json, err);
+		if (rc) {
+			err->code = OCS_ERROR;
+			ocs_error_prefix(err, "not valid");
+		}
+	} else {
+		rc = verify_placement(args, json, err);
+	}
+	json_object_put(json);
+	if (!rc)
+		puts(args->json ? "{\"valid\":true}" : "valid");
+	return rc;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/fabric/fabric.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/table.h"
+#include "src/plan/plan.h"
+#include "src/util/text.h"
+
+/* A list of routes grows with the square of the servers. */
+#define ROUTES_MAX 128
+
+static const struct ocs_section *direct_section(const struct ocs_fabric *fabric,
+						const struct ocs_ctl_args *args,
+						struct ocs_error *err)
+{
+	const struct ocs_section *found = NULL;
+
+	for (int i = 0; i < fabric->nsections; i++) {
+		const struct ocs_section *section = &fabric->sections[i];
+
+		if (section->kind != OCS_DIRECT)
+			continue;
+		if (args->section && strcmp(args->section, section->name) != 0)
+			continue;
+		if (found) {
+			ocs_error_set(err, OCS_USAGE, "plan: %s has several direct sections; choose"
+				      " one with --section", fabric->source);
+			return NULL;
+		}
+		found = section;
+	}
+	if (!found)
+		ocs_error_set(err, OCS_USAGE, "plan: %s has no direct section%s%s", fabric->source,
+			      args->section ? " named " : "", args->section ? args->section : "");
+	return found;
+}
+
+/* One switch that all interfaces of a server reach joins any two of them. */
+static bool one_switch(const struct ocs_fabric *fabric, const struct ocs_section *section)
+{
+	struct ocs_port first, port;
+
+	if (ocs_section_server_port(fabric, section, 0, 0, &first))
+		return false;
+	for (int i = 1; i < section->degree; i++)
+		if (ocs_section_server_port(fabric, section, 0, i, &port) ||
+		    port.sw != first.sw)
+			return false;
+	return section->degree > 1;
+}
+
+/* Fills REQUEST from the direct section of --fabric.  *NODES is for the caller
+ * to free; its names belong to the fabric. */
+static int from_fabric(const struct ocs_fabric *fabric, const struct ocs_ctl_args *args,
+		       struct ocs_plan_request *request, char ***nodes,
+		       struct ocs_error *err)
+{
+	const struct ocs_section *section = direct_section(fabric, args, err);
+
+	if (!section)
+		return -1;
+	if (!request->servers)
+		request->servers = section->nservers;
+	if (!request->degree)
+		request->degree = section->degree;
+	if (request->servers > section->nservers || request->degree > section->degree)
+		return ocs_error_set(err, OCS_NEVER, "plan: %d servers of degree %d are asked for;"
+				     " section %s has %d of degree %d", request->servers,
+				     request->degree, section->name, section->nservers,
+				     section->degree);
+	request->directed |= section->directed;
+	request->any_port = one_switch(fabric, section);
+	*nodes = ocs_calloc(request->servers, sizeof(**nodes));
+	for (int i = 0; i < request->servers; i++)
+		(*nodes)[i] = fabric->nodes[section->first_node + i].name;
+	request->nodes = *nodes;
+	return 0;
+}
+
+static int fill(const struct ocs_ctl_args *args, struct ocs_plan_request *request,
+		struct ocs_error *err)
+{
+	memset(request, 0, sizeof(*request));
+	request->servers = args->servers;
+	request->degree = args->degree;
+	request->directed = args->directed;
+	if (args->strategy && !strcmp(args->strategy, "best"))
+		request->best = true;
+	else if (args->strategy && strcmp(args->strategy, "paper") != 0)
+		return ocs_error_set(err, OCS_USAGE, "plan: there is no strategy '%s'; there are"
+				     " paper and best", args->strategy);
+	if (!args->fabric && !args->section && !(args->servers && args->degree))
+		return ocs_error_set(err, OCS_USAGE, "plan: give --servers N and --degree D, or a"
+				     " --fabric with a direct section");
+	return 0;
+}
+
+static void print_members(const struct ocs_plan_group *group)
+{
+	bool run = true;
+
+	for (int i = 1; i < group->nmembers; i++)
+		run = run && group->members[i] == group->members[0] + i;
+	if (run && group->nmembers > 1)
+		printf("servers %d-%d", group->members[0], group->members[group->nmembers - 1]);
+	else {
+		printf("servers ");
+		for (int i = 0; i < group->nmembers; i++)
+			printf("%s%d", i ? "," : "", group->members[i]);
+	}
+}
+
+static void print_text(const struct ocs_plan *plan)
+{
+	struct ocs_text_table *table;
+
+	printf("%d servers, degree %d, %s: %d circuits\n", plan->servers, plan->degree,
+	       plan->directed ? "directed" : "duplex", plan->ncircuits);
+	printf("diameter %d, average hops %.3f, most loaded link %.3f (all-to-all, 1 per pair)\n",
+	       plan->diameter, plan->average_hops, plan->max_link_load);
+	for (int i = 0; i < plan->ngroups; i++) {
+		const struct ocs_plan_group *group = &plan->groups[i];
+
+		printf("group %d: ", i);
+		print_members(group);
+		printf("; ring steps");
+		for (int r = 0; r < group->nrings; r++)
+			printf("%s %d", r ? "," : "", group->steps[r]);
+		putchar('\n');
+	}
+	if (plan->assignment)
+		printf("switches: %s\n", plan->assignment);
+	putchar('\n');
+	table = ocs_text_table_create(plan->nodes ? ">OCS|FROM|>PORT|TO|>PORT" :
+				      ">OCS|>FROM|>PORT|>TO|>PORT");
+	for (int i = 0; i < plan->ncircuits; i++) {
+		const struct ocs_plan_circuit *c = &plan->circuits[i];
+
+		ocs_text_table_format(table, "%d", c->ocs);
+		if (plan->nodes)
+			ocs_text_table_add(table, plan->nodes[c->a]);
+		else
+			ocs_text_table_format(table, "%d", c->a);
+		ocs_text_table_format(table, "%d", c->a_port);
+		if (plan->nodes)
+			ocs_text_table_add(table, plan->nodes[c->b]);
+		else
+			ocs_text_table_format(table, "%d", c->b);
+		ocs_text_table_format(table, "%d", c->b_port);
+	}
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
+}
+
+int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct ocs_plan_request request;
+	struct ocs_fabric *fabric = NULL;
+	struct ocs_plan *plan = NULL;
+	char **nodes = NULL, *demand = NULL;
+
+	if (fill(args, &request, err))
+		return -1;
+	if (args->fabric || args->section) {
+		fabric = ocs_ctl_fabric_open(args, err);
+		if (!fabric || from_fabric(fabric, args, &request, &nodes, err))
+			goto out;
+	}
+	request.routes = args->routes || request.servers <= ROUTES_MAX;
+	if (args->demand) {
+		demand = ocs_ctl_read(args->demand, err);
+		if (!demand)
+			goto out;
+		request.demand = demand;
+	}
+	plan = ocs_plan_make(&request, err);
+	if (!plan)
+		goto out;
+	if (args->json) {
+		struct json_object *json = ocs_plan_to_json(plan);
+
+		ocs_ctl_print_json(json);
+		json_object_put(json);
+	} else {
+		print_text(plan);
+	}
+out:
+	free(nodes);
+	free(demand);
+	ocs_fabric_destroy(fabric);
+	if (!plan)
+		return -1;
+	ocs_plan_destroy(plan);
+	return 0;
+}

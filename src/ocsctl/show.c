@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <ctype.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/client/client.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/state.h"
+#include "src/ocsctl/table.h"
+
+/* How a list of ocsd becomes a table: one member a column. */
+struct view {
+	const char *what;	/* of the protocol */
+	const char *list;	/* member of the reply */
+	const char *key;	/* what NAME selects, for the message when nothing is there */
+	const char *columns;
+	const char *members;	/* separated by '|'; '@': a time, '!': a flag */
+};
+
+static const struct view views[] = {
+	{ "switch", "switches", "switch", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|LAST READ|REASON",
+	  "name|state|address|size|circuits|@last_read|reason" },
+	{ "cube", "cubes", "cube", "CUBE|SECTION|STATE|JOBS", "name|section|!drained|jobs" },
+	{ "port", "ports", "switch or port", "SWITCH|>PORT|LEADS TO|STATE|>OWNER",
+	  "switch|port|label|state|owner" },
+	{ "job", "jobs", "job", "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
+	  "job|user|state|shape|conn|section|circuits|nodes" },
+	{ "circuit", "circuits", "job or switch",
+	  "JOB|SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE",
+	  "job|switch|a|b|a_label|b_label|state" },
+};
+#define NVIEWS (sizeof(views) / sizeof(views[0]))
+
+static void add_time(struct ocs_text_table *table, int64_t seconds)
+{
+	time_t when = seconds;
+	char text[32];
+	struct tm tm;
+
+	if (seconds <= 0) {
+		ocs_text_table_add(table, "never");
+		return;
+	}
+	localtime_r(&when, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	ocs_text_table_add(table, text);
+}
+
+static void add_list(struct ocs_text_table *table, struct json_object *array)
+{
+	char text[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < ocs_ctl_length(array) && used < sizeof(text) - 1; i++)
+		used += snprintf(text + used, sizeof(text) - used, "%s%s", i ? "," : "",
+				 json_object_get_string(json_object_array_get_idx(array, i)));
+	ocs_text_table_add(table, text);
+}
+
+static void add_member(struct ocs_text_table *table, struct json_object *row,
+		       const char *member)
+{
+	struct json_object *value = NULL;
+
+	if (*member == '@') {
+		add_time(table, ocs_ctl_number(row, member + 1, 0));
+	} else if (*member == '!') {
+		ocs_text_table_add(table, ocs_ctl_bool(row, member + 1) ? member + 1 : "up");
+	} else if (json_object_object_get_ex(row, member, &value) &&
+		   json_object_is_type(value, json_type_array)) {
+		add_list(table, value);
+	} else {
+		ocs_text_table_add(table, ocs_ctl_string(row, member, NULL));
+	}
+}
+
+static void print_list(const struct view *view, struct json_object *list)
+{
+	struct ocs_text_table *table = ocs_text_table_create(view->columns);
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		const char *member = view->members;
+
+		while (*member) {
+			size_t length = strcspn(member, "|");
+			char name[32];
+
+			snprintf(name, sizeof(name), "%.*s", (int)length, member);
+			add_member(table, json_object_array_get_idx(list, i), name);
+			member += length + (member[length] == '|');
+		}
+	}
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
+}
+
+static void print_fabric(struct json_object *reply)
+{
+	struct json_object *list = ocs_ctl_array(reply, "drains");
+	static const struct view sections = { .columns = "SECTION|KIND|>CUBES|>NODES",
+					      .members = "name|kind|cubes|nodes" };
+	static const struct view drains = { .columns = "DRAINED|NAME|REASON",
+					    .members = "kind|name|reason" };
+
+	printf("fabric %s; slurmctld is %sconnected; last epoch %s\n\n",
+	       ocs_ctl_string(reply, "source", "?"),
+	       ocs_ctl_bool(reply, "slurmctld") ? "" : "not ",
+	       ocs_ctl_string(reply, "max_epoch", "0"));
+	print_list(&sections, ocs_ctl_array(reply, "sections"));
+	if (ocs_ctl_length(list)) {
+		putchar('\n');
+		print_list(&drains, list);
+	}
+}
+
+/* ocsd selects circuits by job; those of one switch are picked here. */
+static void keep_switch(struct json_object *reply, const char *name)
+{
+	struct json_object *list = ocs_ctl_array(reply, "circuits");
+	struct json_object *kept = json_object_new_array();
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		if (!strcmp(ocs_ctl_string(one, "switch", ""), name))
+			json_object_array_add(kept, json_object_get(one));
+	}
+	json_object_object_add(reply, "circuits", kept);
+}
+
+int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	const char *what = args->operands[0];
+	const char *name = args->count > 1 ? args->operands[1] : NULL;
+	const struct view *view = NULL;
+	struct ocs_client *client;
+	struct json_object *reply, *list;
+	bool by_switch = name && !strcmp(what, "circuit") && !isdigit((unsigned char)*name);
+	int rc = 0;
+
+	for (size_t i = 0; i < NVIEWS; i++)
+		if (!strcmp(views[i].what, what))
+			view = &views[i];
+	if (!view && strcmp(what, "fabric") != 0)
+		return ocs_error_set(err, OCS_USAGE, "show: what is a '%s'? usage: ocsctl show %s",
+				     what, args->command->operands);
+	client = ocs_ctl_connect(args, NULL, err);
+	if (!client)
+		return -1;
+	reply = ocs_ctl_ask(client, what, by_switch ? NULL : name, err);
+	ocs_client_close(client);
+	if (!reply)
+		return -1;
+	if (by_switch)
+		keep_switch(reply, name);
+	list = view ? ocs_ctl_array(reply, view->list) : NULL;
+	if (view && name && !ocs_ctl_length(list))
+		rc = ocs_error_set(err, OCS_ERROR, "show: ocsd knows nothing of %s '%s'",
+				   view->key, name);
+	else if (args->json)
+		ocs_ctl_print_reply(reply);
+	else if (view)
+		print_list(view, list);
+	else
+		print_fabric(reply);
+	json_object_put(reply);
+	return rc;
+}

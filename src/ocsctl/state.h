@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSCTL_STATE_H
+#define OCS_OCSCTL_STATE_H
+
+/* What ocsd knows at one moment, and what it means for a section. */
+
+#include "src/fabric/occupancy.h"
+#include "src/place/place.h"
+
+struct json_object;
+struct ocs_client;
+struct ocs_ctl_args;
+
+struct ocs_ctl_state {
+	struct json_object *fabric;	/* replies of `show`, named after "what" */
+	struct json_object *nodes;
+	struct json_object *jobs;	/* the array itself */
+	struct json_object *switches;	/* the array itself */
+};
+
+/* One `show` over CLIENT; NAME may be NULL.  The caller puts the reply; NULL with
+ * ERR. */
+struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what,
+				const char *name, struct ocs_error *err);
+
+/* Asks ocsd for everything above.  Returns 0, or -1 with ERR. */
+int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
+		       struct ocs_error *err);
+void ocs_ctl_state_free(struct ocs_ctl_state *state);
+
+/* True if slurmctld has told ocsd about its nodes. */
+bool ocs_ctl_state_has_nodes(const struct ocs_ctl_state *state);
+/* "idle", "busy", "down", "drained"; "idle" for a node that nobody mentioned. */
+const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *node);
+
+/* A job of ocsd that holds XPUs or servers (every state but ended). */
+bool ocs_ctl_job_lives(struct json_object *job);
+
+/* Takes from OCCUPANCY what is down, drained or held.  PLACER is of the same
+ * section.  Returns 0, or -1 with ERR (a placement that this ocs.yaml does not
+ * explain: the two files differ). */
+int ocs_ctl_state_occupy(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
+			 struct ocs_placer *placer, struct ocs_occupancy *occupancy,
+			 struct ocs_error *err);
+
+/* The placement of JOB if it lies on SECTION.  *PLACEMENT is NULL if it does not
+ * (free with ocs_placement_destroy).  Returns 0, or -1 with ERR. */
+int ocs_ctl_job_placement(struct json_object *job, const struct ocs_section *section,
+			  struct ocs_placer *placer, struct ocs_placement **placement,
+			  struct ocs_error *err);
+
+#endif

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+#
+# Sourced by the tests that drive the real ocsctl.  TAP on stdout.
+
+unset OCS_CONF SLURM_CONF
+ocsctl=${OCS_BUILD_DIR:?}/src/ocsctl/ocsctl
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+number=0
+
+# result OK-OR-NOT NAME [WHAT WAS SEEN]
+result() {
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		printf '%s\n' "$3" | head -n 40 | sed 's/^/# /'
+		[ ! -s "$work/err" ] || sed 's/^/# stderr: /' "$work/err"
+	fi
+}
+
+# Runs ocsctl; $out, $work/err and $code are what it did.
+run() {
+	out=$("$ocsctl" "$@" 2>"$work/err" </dev/null)
+	code=$?
+}
+
+# exits CODE NAME ARGUMENT...: and prints one error line exactly when CODE is not 0
+exits() {
+	want=$1 name=$2
+	shift 2
+	run "$@"
+	lines=$(wc -l <"$work/err")
+	if [ "$want" = 0 ]; then
+		[ "$code" = 0 ] && [ "$lines" -eq 0 ]
+	else
+		[ "$code" = "$want" ] && [ "$lines" -eq 1 ] && grep -q '^ocsctl: .' "$work/err"
+	fi
+	result $? "$name (exit $want)" "exit $code
+$out"
+}
+
+# says NAME TEXT: the error line holds TEXT
+says() {
+	grep -qF -- "$2" "$work/err"
+	result $? "$1" "wanted: $2"
+}
+
+# prints NAME TEXT: the output holds TEXT
+prints() {
+	case $out in
+	*"$2"*) result 0 "$1" ;;
+	*) result 1 "$1" "wanted: $2
+got: $out" ;;
+	esac
+}
+
+# equals NAME TEXT: the output is TEXT
+equals() {
+	[ "$out" = "$2" ]
+	result $? "$1" "wanted: $2
+got: $out"
+}
+
+finish() {
+	echo "1..$number"
+}

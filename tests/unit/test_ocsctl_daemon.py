@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""ocsctl against the real ocsd and the emulated switches.  TAP on stdout.
+
+Two cubes of edge 2 with two nodes each: a 4x2x2 takes both, and its four rings
+along x need two circuits each.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.environ["OCS_BUILD_DIR"]
+YAML = """version: 1
+ocsd:
+  socket: unix:{dir}/ocsd.sock
+  state: {dir}/ocsd
+timeouts: {{switch: 2s, retry: 1s, poll: 5s, prolog: 30s, ocsd_down: 20s}}
+switches:
+  - name: ocs-[x,y,z]-[0-1]-[0-1]
+    driver: tl1
+    dialect: polatis
+    address: "unix:{dir}/switch{{index}}.sock"
+    credentials: {dir}/cred
+    size: 16
+    ports: duplex
+fabrics:
+  - name: pod
+    kind: torus
+    cube: 2x2x2
+    tile: 1x2x2
+    cubes:
+      - {{name: c0, nodes: "n[0-1]"}}
+      - {{name: c1, nodes: "n[2-3]"}}
+    ports:
+      switch: "ocs-{{dim}}-{{a}}-{{b}}"
+      port: 2*cube+sign+1
+"""
+
+tests = 0
+
+
+def check(good, name, seen=""):
+    global tests
+    tests += 1
+    print("%sok %d - %s" % ("" if good else "not ", tests, name))
+    if not good:
+        print("\n".join("# " + line for line in str(seen).splitlines()[:60]))
+    sys.stdout.flush()
+    return good
+
+
+class World:
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="ocsctl-")
+        self.yaml = self.path("ocs.yaml")
+        self.programs = []
+        with open(self.yaml, "w") as handle:
+            handle.write(YAML.format(dir=self.dir))
+        with open(self.path("cred"), "w") as handle:
+            handle.write("user=admin\npassword=secret\n")
+        os.chmod(self.path("cred"), 0o600)
+        os.mkdir(self.path("ocsd"), 0o700)
+        self.env = dict(os.environ, OCS_CONF=self.yaml, NO_COLOR="1", TZ="UTC")
+        self.env.pop("SLURM_CONF", None)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def spawn(self, program, *arguments):
+        log = open(self.path(program + ".log"), "a")
+        folder = "emulator" if program == "ocs-emulator" else program
+        child = subprocess.Popen(["%s/src/%s/%s" % (BUILD, folder, program)] +
+                                 list(arguments), stdout=log, stderr=log, env=self.env)
+        self.programs.append(child)
+        return child
+
+    def ctl(self, *arguments, stdin=None):
+        done = subprocess.run([BUILD + "/src/ocsctl/ocsctl"] + list(arguments),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              env=self.env, timeout=60, input=stdin)
+        return done.returncode, done.stdout, done.stderr
+
+    def json(self, *arguments):
+        code, out, err = self.ctl(*arguments, "--json")
+        return json.loads(out) if code == 0 else {"code": code, "err": err}
+
+    def ask(self, **request):
+        """What slurmctld says; ocsctl has no words for it."""
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.settimeout(30)
+            sock.connect(self.path("ocsd.sock"))
+            sock.sendall((json.dumps(dict(request, id=1)) + "\n").encode())
+            for line in sock.makefile():
+                reply = json.loads(line)
+                if reply.get("id") == 1:
+                    return reply
+
+    def stop(self):
+        for child in reversed(self.programs):
+            if child.poll() is None:
+                child.terminate()
+        for child in self.programs:
+            try:
+                child.wait(10)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        shutil.rmtree(self.dir)
+
+
+def until(condition, seconds=15):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def start(world):
+    world.spawn("ocs-emulator", "--fabric", world.yaml, "--delay", "5",
+                "--control", "unix:" + world.path("emulator.sock"))
+    until(lambda: os.path.exists(world.path("emulator.sock")))
+    world.ocsd = world.spawn("ocsd", "--foreground", "--fabric", world.yaml)
+    return check(until(lambda: world.ctl("show", "fabric")[0] == 0), "ocsd answers",
+                 open(world.path("ocsd.log")).read() + open(world.path("ocs-emulator.log")).read())
+
+
+def test_empty(world):
+    switches = world.json("show", "switch").get("switches", [])
+    check(len(switches) == 12 and {s["state"] for s in switches} == {"up"},
+          "show switch: twelve, all up", switches)
+    code, out, err = world.ctl("show", "switch", "ocs-x-0-0")
+    check(code == 0 and out.startswith("SWITCH") and len(out.splitlines()) == 2,
+          "one switch by name", out + err)
+    code, out, err = world.ctl("show", "switch", "nowhere")
+    check(code != 0 and "nowhere" in err and len(err.splitlines()) == 1,
+          "an unknown switch is an error", out + err)
+    code, out, err = world.ctl("show", "circuit")
+    check(code == 0 and len(out.splitlines()) == 1, "no circuits: only a header", out + err)
+    code, out, err = world.ctl("show", "port", "ocs-x-0-0:1")
+    check(code == 0 and "c0 +x 0,0" in out, "a port and where it leads", out + err)
+    code, out, err = world.ctl("place", "4x2x2")
+    check(code == 0 and "in 2 cubes, 8 circuits" in out, "place asks ocsd what is free",
+          out + err)
+    check("nodes" in err, "and warns that slurmctld has not spoken", err)
+    code, out, err = world.ctl("explain", "7")
+    check(code == 1 and "knows no job 7" in err, "explain an unknown job", out + err)
+
+
+def commit(world):
+    code, out, err = world.ctl("place", "4x2x2", "--fabric", world.yaml, "--compact")
+    compact = out.strip()
+    check(code == 0 and compact and " " not in compact, "a compact placement", out + err)
+    reply = world.ask(op="commit", job=7, epoch=3, uid=os.getuid(), user="alice",
+                      section="pod", partition="tpu", nodes="n[0-3]", shape="4x2x2",
+                      conn="torus,torus,torus", placement=compact)
+    check(reply["ok"], "commit", reply)
+    reply = world.ask(op="nodes", nodes={
+        "n%d" % i: {"state": "busy", "job": 7} for i in range(4)})
+    check(reply["ok"], "node states", reply)
+
+
+def test_job(world):
+    code, out, err = world.ctl("apply", "7", "--epoch", "3", "--node", "n0")
+    check(code == 0 and "8 circuits" in out, "apply waits for the circuits", out + err)
+    reply = world.json("apply", "7", "--epoch", "3", "--node", "n1")
+    check(reply.get("ok") is True and reply.get("circuits") == 8,
+          "apply is idempotent; --json is the daemon's reply", reply)
+    code, out, err = world.ctl("apply", "7", "--epoch", "3", "--node", "stranger")
+    check(code in (1, 2) and "stranger" in err, "a node that is not in the job is refused",
+          "%d %s%s" % (code, out, err))
+    circuits = world.json("show", "circuit").get("circuits", [])
+    check(len(circuits) == 8 and {c["state"] for c in circuits} == {"CONNECTED"},
+          "show circuit", circuits)
+    job = world.json("show", "job", "7").get("jobs", [{}])[0]
+    check(job.get("state") == "realised" and job.get("shape") == "4x2x2", "show job", job)
+    code, out, err = world.ctl("explain", "7")
+    check(code == 0 and "cubes:    c0,c1" in out and "nodes:    n[0-3]" in out and
+          "circuits: 8" in out and out.count("CONNECTED") == 8, "explain", out + err)
+    explained = world.json("explain", "7")
+    check(explained.get("state") == "realised" and len(explained.get("circuits", [])) == 8,
+          "explain --json", explained)
+    code, out, err = world.ctl("place", "4x2x2")
+    check(code == 4, "a second one does not fit now", out + err)
+    code, out, err = world.ctl("place", "8x8x8")
+    check(code == 3, "a larger one never", out + err)
+
+
+def test_map(world):
+    code, out, err = world.ctl("map")
+    rows = [line for line in out.splitlines() if "AA" in line]
+    check(code == 0 and sum(line.count("A") for line in rows) >= 16 and "." not in
+          "".join(rows), "map: both cubes belong to A", out + err)
+    check("job 7, alice, 4x2x2, realised" in out, "map: legend", out)
+    mapped = world.json("map")
+    check(len(mapped.get("nodes", [])) == 4 and mapped["nodes"][3]["cube"] == "c1" and
+          mapped["jobs"][0]["job"] == 7, "map --json", mapped)
+    svg = world.path("map.svg")
+    code, out, err = world.ctl("map", "--svg", svg)
+    text = open(svg).read() if os.path.exists(svg) else ""
+    check(code == 0 and "<svg" in text and "</svg>" in text, "map --svg", err + text)
+
+
+def test_release(world):
+    for node in ("n0", "n1", "n2"):
+        code, out, err = world.ctl("release", "7", "--epoch", "3", "--node", node)
+        check(code == 0, "release by " + node, out + err)
+    check(len(world.json("show", "circuit").get("circuits", [])) == 8,
+          "circuits stay until the last node")
+    code, out, err = world.ctl("release", "7", "--epoch", "3", "--node", "n3")
+    check(code == 0, "release by the last", out + err)
+    check(world.json("show", "circuit").get("circuits") == [], "then they are gone")
+    code, out, err = world.ctl("release", "7")
+    check(code == 0, "release is idempotent", out + err)
+    world.ask(op="nodes", nodes={"n0": {"state": "idle"}, "n1": {"state": "busy"},
+                                 "n2": {"state": "down"}})
+
+
+def test_drain(world):
+    code, out, err = world.ctl("map")
+    check(code == 0 and out.count("*") == 5 and out.count("#") == 5,
+          "map: an unshaped job's node, a dead node, the legend", out + err)
+    code, out, err = world.ctl("drain", "cube", "c0", "--reason", "new cables")
+    check(code == 0 and out == "cube c0 is drained\n", "drain a cube", out + err)
+    code, out, err = world.ctl("show", "fabric")
+    check("new cables" in out, "show fabric gives the reason", out + err)
+    code, out, err = world.ctl("place", "2x2x1")
+    check(code == 4, "nothing is placed there", out + err)
+    code, out, err = world.ctl("resume", "cube", "c0")
+    check(code == 0 and out == "cube c0 is in service\n", "resume", out + err)
+    code, out, err = world.ctl("drain", "port", "ocs-x-0-0:1")
+    check(code == 0, "drain a port", out + err)
+    check(world.json("resume", "port", "ocs-x-0-0:1").get("drained") is False,
+          "resume --json")
+    code, out, err = world.ctl("drain", "switch", "nowhere")
+    check(code in (1, 2) and "nowhere" in err, "an unknown switch", out + err)
+    check(world.json("reconcile").get("drift") == [], "reconcile: nothing drifted")
+    code, out, err = world.ctl("reconcile")
+    check(code == 0 and len(out.splitlines()) == 1, "and one line says so", out + err)
+
+
+def test_pending(world):
+    reply = world.ask(op="pending", job=9, user="bob", shape="4x2x2",
+                      reason="needs 2 free cubes; 0 are free")
+    check(reply["ok"], "a pending reason", reply)
+    code, out, err = world.ctl("explain", "9")
+    check(code == 0 and "needs 2 free cubes; 0 are free" in out and "bob" in out,
+          "explain a job that waits", out + err)
+    check(world.json("explain", "9").get("state") == "pending", "in JSON too")
+
+
+def test_gone(world):
+    code, out, err = world.ctl("place", "2x2x2", "--fabric", world.yaml, "--compact")
+    reply = world.ask(op="commit", job=10, epoch=5, uid=os.getuid(), user="alice",
+                      section="pod", partition="tpu", nodes="n[0-1]", shape="2x2x2",
+                      conn="torus,torus,torus", placement=out.strip())
+    check(reply["ok"], "another job", reply)
+    world.ask(op="end", job=10, epoch=5, reason="cancelled")
+    code, out, err = world.ctl("apply", "10", "--epoch", "5", "--node", "n0", "--json")
+    check(code == 1 and '"gone":true' in out, "apply of a job that has left says gone",
+          "%d %s%s" % (code, out, err))
+    world.ask(op="gone", job=10, epoch=5)
+
+
+def test_without(world):
+    world.ocsd.send_signal(signal.SIGKILL)
+    world.ocsd.wait()
+    code, out, err = world.ctl("map")
+    check(code == 5 and len(err.splitlines()) == 1, "without ocsd: 5", out + err)
+
+
+def main():
+    world = World()
+    try:
+        if start(world):
+            test_empty(world)
+            commit(world)
+            test_job(world)
+            test_map(world)
+            test_release(world)
+            test_drain(world)
+            test_pending(world)
+            test_gone(world)
+            test_without(world)
+    finally:
+        world.stop()
+    print("1..%d" % tests)
+
+
+main()

@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+#
+# Command lines: what is refused, how, and with which status.
+
+. "${srcdir:-.}/ocsctl.sh"
+F="torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
+
+exits 2 "no command"
+says "it tells how to go on" "ocsctl help"
+exits 2 "unknown command" shw
+says "the nearest command is named" "did you mean 'show'"
+exits 2 "far from any command" zzzzzzzz
+exits 2 "option before the command" --json show
+exits 2 "unknown long option" place 4x4 --sectoin x
+says "the nearest option is named" "did you mean --section?"
+exits 2 "unknown short option" place 4x4 -x
+exits 2 "option of another command" place 4x4 --strategy best
+exits 2 "option without its value" place 4x4 --conn
+says "which one" "--conn needs a value"
+exits 2 "flag with a value" place 4x4 --json=3
+exits 2 "number that is none" plan --servers twelve --degree 4
+exits 2 "number out of range" plan --servers 0 --degree 4
+exits 2 "number too large" plan --servers 99999999999999999999 --degree 4
+exits 2 "epoch zero" apply 12 --epoch 0
+exits 2 "operand missing" place
+says "usage is shown" "usage: ocsctl place SHAPE"
+exits 2 "operand too much" place 4x4 5x5
+exits 2 "what to show" show
+exits 2 "unknown thing to show" show sockets
+exits 2 "unknown thing to drain" drain rack r1
+exits 2 "port without switch" drain port 17
+exits 2 "job that is no number" explain 12_3
+says "how to find it" "squeue"
+exits 2 "job zero" apply 0
+exits 2 "no ocs.yaml anywhere" place 4x4 --section x
+says "where it was looked for" "slurm/ocs.yaml"
+exits 2 "two fabrics" check x.yaml --fabric "$F"
+exits 2 "json and nodes" place 4x4 --fabric "$F" --json --nodes
+
+exits 0 "help" help
+for command in check show map place verify fold plan explain apply release drain resume \
+	reconcile version; do
+	prints "help lists $command" "
+  $command "
+done
+for command in check show map place verify fold plan explain apply release drain resume \
+	reconcile version; do
+	exits 0 "$command --help" $command --help
+	prints "its usage line" "Usage: ocsctl $command"
+	exits 0 "help $command" help $command
+done
+exits 0 "version" version
+prints "with a number" "slurm-ocs "
+exits 0 "--version" --version
+
+exits 0 "check a synthetic line" check "$F"
+prints "sections are described" "2 cubes of 4x4x4"
+exits 0 "check --json" check "$F" --json
+prints "valid" '{"valid":true,'
+exits 0 "check --fabric" check --fabric "$F"
+exits 2 "a fabric that is none" check "torus cubes:0x1x1 cube:4x4x4 tile:2x2x1"
+exits 1 "a file that is not there" check "$work/absent.yaml"
+printf 'nonsense: [1\n' >"$work/bad.yaml"
+exits 2 "a file that is no YAML" check "$work/bad.yaml"
+says "with its line" "bad.yaml:"
+OCS_CONF=$work/absent2.yaml
+export OCS_CONF
+exits 1 "OCS_CONF is honoured" check
+says "by name" absent2.yaml
+unset OCS_CONF
+mkdir "$work/etc"
+printf 'nonsense: [1\n' >"$work/etc/ocs.yaml"
+SLURM_CONF=$work/etc/slurm.conf
+export SLURM_CONF
+exits 2 "ocs.yaml beside slurm.conf" check
+says "is the one read" "$work/etc/ocs.yaml:"
+unset SLURM_CONF
+
+N=unix:$work/nobody.sock
+exits 5 "show without ocsd" show fabric --ocsd "$N"
+exits 5 "map without ocsd" map --ocsd "$N" --fabric "$F"
+exits 5 "explain without ocsd" explain 1 --ocsd "$N"
+exits 5 "apply without ocsd" apply 1 --epoch 1 --ocsd "$N"
+exits 5 "release without ocsd" release 1 --ocsd "$N"
+exits 5 "drain without ocsd" drain cube c0 --ocsd "$N"
+exits 5 "reconcile without ocsd" reconcile --ocsd "$N"
+exits 5 "place now without ocsd" place 4x4 --fabric "$F" --ocsd "$N"
+before=$(date +%s)
+exits 5 "apply --wait keeps trying" apply 1 --epoch 1 --wait 2 --ocsd "$N"
+[ $(($(date +%s) - before)) -ge 1 ]
+result $? "as long as it was told" "$before $(date +%s)"
+"$ocsctl" check "$F" >/dev/full 2>"$work/err"
+[ $? = 1 ]
+result $? "a full disk is an error"
+finish

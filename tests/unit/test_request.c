@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What spank_ocs, job_submit/ocs and cli_filter/ocs share, without a Slurm. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "src/plugins/job_submit/extra.h"
+#include "src/plugins/spank/child.h"
+#include "src/plugins/spank/request.h"
+#include "src/plugins/spank/settings.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+
+static void test_read_takes_both_prefixes(void **state)
+{
+	char *env[] = {
+		"_SLURM_SPANK_OPTION_spank_ocs_shape=4x4",
+		"SPANK__SLURM_SPANK_OPTION_spank_ocs_conn_type=torus,mesh",
+		"SPANK__SLURM_SPANK_OPTION_spank_ocs_no_fold=(null)",
+		"_SLURM_SPANK_OPTION_spank_ocs_shapes=9x9", NULL,
+		"_SLURM_SPANK_OPTION_spank_other_shape=8x8",
+	};
+	struct ocs_request request;
+	struct ocs_shape shape;
+	struct ocs_error err;
+
+	(void)state;
+	ocs_request_read(env, 6, &request);
+	assert_string_equal(request.value[OCS_OPTION_SHAPE], "4x4");
+	assert_null(request.value[OCS_OPTION_NO_ROTATE]);
+	assert_int_equal(ocs_request_shape(&request, &shape, &err), 1);
+	assert_true(shape.no_fold && !shape.no_rotate);
+	assert_true(!shape.mesh[0] && shape.mesh[1]);
+	ocs_request_free(&request);
+}
+
+static void test_options_need_a_shape(void **state)
+{
+	char *env[] = { "_SLURM_SPANK_OPTION_spank_ocs_no_rotate=" };
+	struct ocs_request request;
+	struct ocs_shape shape;
+	struct ocs_error err;
+
+	(void)state;
+	ocs_request_read(env, 1, &request);
+	assert_int_equal(ocs_request_shape(&request, &shape, &err), -1);
+	assert_non_null(strstr(err.text, "--shape"));
+	ocs_request_free(&request);
+	ocs_request_read(env, 0, &request);
+	assert_int_equal(ocs_request_shape(&request, &shape, &err), 0);
+}
+
+static void test_reserved(void **state)
+{
+	(void)state;
+	assert_true(ocs_request_reserved("OCS_EPOCH=3"));
+	assert_true(ocs_request_reserved("SPANK_OCS_PLACEMENT=x"));
+	assert_false(ocs_request_reserved("SPANK__SLURM_SPANK_OPTION_spank_ocs_shape=4"));
+	assert_false(ocs_request_reserved("FOCS_EPOCH=3"));
+}
+
+static char *demand_of(const char *text, size_t length, struct ocs_error *err)
+{
+	char path[] = "/tmp/ocs-demand-XXXXXX", *coded;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, length), length);
+	close(fd);
+	coded = ocs_demand_load(path, err);
+	unlink(path);
+	return coded;
+}
+
+static void test_demand_travels(void **state)
+{
+	static const char *const texts[] = {
+		"{}", "{\"a\":1}", "{\"a\":12}\n", "{\"allreduce\":[{\"members\":[0,1]}]}",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct ocs_error err;
+		char *coded = demand_of(texts[i], strlen(texts[i]), &err), *text;
+
+		assert_non_null(coded);
+		assert_int_equal(strlen(coded) % 4, 0);
+		text = ocs_demand_decode(coded);
+		assert_string_equal(text, texts[i]);
+		free(text);
+		free(coded);
+	}
+}
+
+static void test_demand_refused(void **state)
+{
+	char *large = calloc(1, OCS_DEMAND_MAX + 16);
+	struct ocs_error err;
+
+	(void)state;
+	assert_null(demand_of("{\"a\":", 5, &err));
+	assert_non_null(strstr(err.text, "JSON"));
+	assert_null(demand_of("[1]", 3, &err));
+	assert_null(demand_of("{}\0x", 4, &err));
+	assert_null(demand_of("", 0, &err));
+	memset(large, ' ', OCS_DEMAND_MAX + 8);
+	memcpy(large, "{}", 2);
+	assert_null(demand_of(large, OCS_DEMAND_MAX + 8, &err));
+	free(large);
+	assert_null(ocs_demand_load("/nowhere/demand.json", &err));
+	assert_non_null(strstr(err.text, "/nowhere/demand.json"));
+	assert_null(ocs_demand_decode("abc"));
+	assert_null(ocs_demand_decode("ab=c"));
+	assert_null(ocs_demand_decode("a==="));
+	assert_null(ocs_demand_decode("ab!="));
+	assert_null(ocs_demand_decode("ab==abcd"));
+}
+
+static void test_exported_list(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1" }, { "NCCL_X", "a;b%3Bc%" }, { "E", "" },
+	};
+	char *list = NULL, *name, *value;
+	const char *rest;
+
+	(void)state;
+	for (int i = 0; i < 3; i++)
+		list = ocs_exported_add(list, pairs[i][0], pairs[i][1]);
+	rest = list;
+	for (int i = 0; i < 3; i++) {
+		assert_true(ocs_exported_next(&rest, &name, &value));
+		assert_string_equal(name, pairs[i][0]);
+		assert_string_equal(value, pairs[i][1]);
+		free(name);
+		free(value);
+	}
+	assert_false(ocs_exported_next(&rest, &name, &value));
+	rest = ";=x;novalue;";
+	assert_false(ocs_exported_next(&rest, &name, &value));
+	free(list);
+}
+
+static void test_inherited_is_dropped(void **state)
+{
+	(void)state;
+	setenv("OCS_SHAPE", "4", 1);
+	setenv("SLURM_OCS_DIR", "/run/ocs/1", 1);
+	setenv("SLURM_OCS_RANK", "1", 1);
+	setenv("SLURM_OCS_EXPORTED", "NCCL_ALGO=Ring;NCCL_P=a%3Bb;NCCL_U=1", 1);
+	setenv("NCCL_ALGO", "Ring", 1);
+	setenv("NCCL_P", "a;b", 1);
+	setenv("NCCL_U", "2", 1);
+	setenv("SLURM_SPANK__SLURM_SPANK_OPTION_spank_ocs_shape", "4", 1);
+	setenv("_SLURM_SPANK_OPTION_spank_ocs_ocs_demand", "e30=", 1);
+	ocs_inherited_drop(false);
+	assert_null(getenv("OCS_SHAPE"));
+	assert_null(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_spank_ocs_shape"));
+	assert_null(getenv("_SLURM_SPANK_OPTION_spank_ocs_ocs_demand"));
+	assert_non_null(getenv("SLURM_OCS_DIR"));
+	assert_non_null(getenv("NCCL_ALGO"));
+	ocs_inherited_drop(true);
+	assert_null(getenv("SLURM_OCS_DIR"));
+	assert_null(getenv("SLURM_OCS_RANK"));
+	assert_null(getenv("SLURM_OCS_EXPORTED"));
+	assert_null(getenv("NCCL_ALGO"));
+	assert_null(getenv("NCCL_P"));
+	/* The user changed it: the user's. */
+	assert_string_equal(getenv("NCCL_U"), "2");
+}
+
+static void test_extra(void **state)
+{
+	static const struct {
+		const char *before, *after;
+	} cases[] = {
+		{ NULL, "shape=4x4" },
+		{ "", "shape=4x4" },
+		{ "mine  and yours", "mine  and yours shape=4x4" },
+		{ "mine shape=2x2 conn=mesh,mesh no-fold", "mine shape=4x4" },
+		{ "shape=2x2 reshape=1 no-rotate more", "reshape=1 more shape=4x4" },
+	};
+	struct ocs_shape shape;
+
+	(void)state;
+	assert_int_equal(ocs_shape_parse("4x4", NULL, &shape, NULL), 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *text = ocs_extra_with(cases[i].before, &shape);
+
+		assert_string_equal(text, cases[i].after);
+		free(text);
+	}
+}
+
+static void test_settings(void **state)
+{
+	char *good[] = { "ocsd=unix:/run/x", "dir=/run/ocs/%n", "prolog_timeout=7" };
+	char *bad[] = { "prolog_timeout=0" }, *unknown[] = { "dri=/run" }, *empty[] = { "dir=" };
+	struct ocs_settings settings;
+	struct ocs_error err;
+	char *dir;
+
+	(void)state;
+	assert_int_equal(ocs_settings_parse(3, good, &settings, &err), 0);
+	assert_string_equal(settings.ocsd, "unix:/run/x");
+	assert_int_equal(settings.prolog_s, 7);
+	assert_int_equal(settings.epilog_s, 60);
+	dir = ocs_settings_job_dir(&settings, "n5", 12);
+	assert_string_equal(dir, "/run/ocs/n5/12");
+	free(dir);
+	setenv("SLURM_CONF", "/etc/there/slurm.conf", 1);
+	dir = ocs_settings_fabric(&settings);
+	assert_string_equal(dir, "/etc/there/ocs.yaml");
+	free(dir);
+	assert_int_equal(ocs_settings_parse(1, bad, &settings, &err), -1);
+	assert_int_equal(ocs_settings_parse(1, unknown, &settings, &err), -1);
+	assert_non_null(strstr(err.text, "dri=/run"));
+	assert_int_equal(ocs_settings_parse(1, empty, &settings, &err), -1);
+}
+
+static char heard[4096];
+
+static void hear(const char *text)
+{
+	strncat(heard, text, sizeof(heard) - strlen(heard) - 2);
+	strcat(heard, "|");
+}
+
+static void test_child(void **state)
+{
+	char *speak[] = { "/bin/sh", "-c", "echo one; echo two >&2; printf three", NULL };
+	char *fail[] = { "/bin/sh", "-c", "echo the reason; exit 3", NULL };
+	char *missing[] = { "/nowhere/helper", NULL };
+	char *hang[] = { "/bin/sh", "-c", "sleep 60 & sleep 60", NULL };
+	char *silent[] = { "/bin/sh", "-c", "exec >/dev/null 2>&1; sleep 60", NULL };
+	struct ocs_error err;
+	int64_t start;
+
+	(void)state;
+	setenv("SECRET", "x", 1);
+	assert_int_equal(ocs_child_run(speak, 5000, hear, &err), 0);
+	assert_string_equal(heard, "one|two|three|");
+	assert_int_equal(ocs_child_run(fail, 5000, NULL, &err), -1);
+	assert_non_null(strstr(err.text, "the reason"));
+	assert_int_equal(ocs_child_run(missing, 5000, NULL, &err), -1);
+	assert_non_null(strstr(err.text, "No such file"));
+	start = ocs_now_ns();
+	assert_int_equal(ocs_child_run(hang, 300, NULL, &err), -1);
+	assert_int_equal(ocs_child_run(silent, 300, NULL, &err), -1);
+	assert_true(ocs_now_ns() - start < 10 * 1000000000LL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read_takes_both_prefixes),
+		cmocka_unit_test(test_options_need_a_shape),
+		cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_demand_travels),
+		cmocka_unit_test(test_demand_refused),
+		cmocka_unit_test(test_exported_list),
+		cmocka_unit_test(test_inherited_is_dropped),
+		cmocka_unit_test(test_extra),
+		cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_child),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
