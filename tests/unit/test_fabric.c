@@ -282,6 +282,29 @@ static void describes(void **state)
 	}
 }
 
+/* The example of the manual is a correct file. */
+static void manual_example(void **state)
+{
+	struct ocs_error err = {0};
+	char *text = ocs_file_read(TEST_SOURCE_DIR "/doc/man5/ocs.yaml.5", 1 << 20, NULL, &err);
+	struct ocs_fabric *fabric;
+	char *start, *end;
+
+	(void)state;
+	assert_non_null(text);
+	start = strstr(text, "\nversion: 1\n");
+	assert_non_null(start);
+	end = strstr(start, "\n.Ed\n");
+	assert_non_null(end);
+	fabric = ocs_fabric_parse(start + 1, (size_t)(end - start), "manual", &err);
+	if (!fabric)
+		fail_msg("%s", err.text);
+	assert_int_equal(fabric->nnodes, 64);
+	assert_int_equal(fabric->nswitches, 48);
+	ocs_fabric_destroy(fabric);
+	free(text);
+}
+
 static void patches(void **state)
 {
 	struct ocs_switch duplex = {.name = "s", .size = 32};
@@ -368,6 +391,7 @@ int main(void)
 		cmocka_unit_test(labels_of_nothing),
 		cmocka_unit_test(mixed_example),
 		cmocka_unit_test(describes),
+		cmocka_unit_test(manual_example),
 		cmocka_unit_test(patches),
 		cmocka_unit_test(files_missing),
 		cmocka_unit_test(loads_fast),
