@@ -4,6 +4,7 @@
 # The parts of spank_ocs, job_submit/ocs and cli_filter/ocs that need no Slurm.
 check_PROGRAMS += test_request
 test_request_SOURCES = test_request.c ../../src/plugins/spank/request.c \
+	../../src/plugins/spank/base64.c \
 	../../src/plugins/spank/settings.c ../../src/plugins/spank/child.c \
 	../../src/plugins/job_submit/extra.c
 test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"'

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "src/plugins/job_submit/extra.h"
+#include "src/plugins/spank/base64.h"
 #include "src/plugins/spank/child.h"
 #include "src/plugins/spank/request.h"
 #include "src/plugins/spank/settings.h"
@@ -95,7 +96,7 @@ static void test_demand_travels(void **state)
 
 		assert_non_null(coded);
 		assert_int_equal(strlen(coded) % 4, 0);
-		text = ocs_demand_decode(coded);
+		text = ocs_base64_decode(coded);
 		assert_string_equal(text, texts[i]);
 		free(text);
 		free(coded);
@@ -119,11 +120,11 @@ static void test_demand_refused(void **state)
 	free(large);
 	assert_null(ocs_demand_load("/nowhere/demand.json", &err));
 	assert_non_null(strstr(err.text, "/nowhere/demand.json"));
-	assert_null(ocs_demand_decode("abc"));
-	assert_null(ocs_demand_decode("ab=c"));
-	assert_null(ocs_demand_decode("a==="));
-	assert_null(ocs_demand_decode("ab!="));
-	assert_null(ocs_demand_decode("ab==abcd"));
+	assert_null(ocs_base64_decode("abc"));
+	assert_null(ocs_base64_decode("ab=c"));
+	assert_null(ocs_base64_decode("a==="));
+	assert_null(ocs_base64_decode("ab!="));
+	assert_null(ocs_base64_decode("ab==abcd"));
 }
 
 static void test_exported_list(void **state)

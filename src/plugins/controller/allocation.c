@@ -25,6 +25,7 @@ static void copy(struct ocs_controller_allocation *to,
 	to->shape = copy_text(from->shape);
 	to->conn = copy_text(from->conn);
 	to->placement = copy_text(from->placement);
+	to->demand = copy_text(from->demand);
 	to->nodes = copy_text(from->nodes);
 }
 
@@ -36,6 +37,7 @@ static void clear(struct ocs_controller_allocation *pub)
 	free(pub->shape);
 	free(pub->conn);
 	free(pub->placement);
+	free(pub->demand);
 	free(pub->nodes);
 }
 
@@ -247,6 +249,7 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 		pub->shape = ocs_strdup(ocs_shape_format(&request->shape, text));
 		pub->conn = ocs_strdup(ocs_shape_conn_format(&request->shape, text));
 	}
+	pub->demand = request->demand ? ocs_strdup(request->demand) : NULL;
 	pub->nodes = node_list(nodes, count);
 	if (!ocs_state.up)
 		rc = ocs_error_set(err, OCS_UNREACHABLE, "ocsd is not reachable");

@@ -47,6 +47,8 @@ struct ocs_controller_request {
 	const struct ocs_section *section;
 	bool shaped;			/* shape is set */
 	struct ocs_shape shape;
+	const char *demand;		/* of --ocs-demand, base64; NULL: none.  For
+					 * ocs_controller_begin */
 };
 
 /* What a job of PARTITION with EXTRA asks of the fabric.  1: a shape, or (direct,
@@ -92,6 +94,7 @@ struct ocs_controller_allocation {
 	char *placement;		/* compact, or NULL */
 	char *nodes;			/* host list: placement's nodes, or servers in
 					 * rank order */
+	char *demand;			/* base64, or NULL */
 	int cubes, circuits;
 };
 void ocs_controller_allocation_free(struct ocs_controller_allocation *allocation);

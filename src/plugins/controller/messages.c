@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/plugins/controller/state.h"
+#include "src/plugins/spank/base64.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -74,6 +75,16 @@ struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allo
 		if (texts[i].value)
 			json_object_object_add(line, texts[i].key,
 					       json_object_new_string(texts[i].value));
+	}
+	if (allocation->demand) {
+		char *text = ocs_base64_decode(allocation->demand);
+		struct json_object *demand = text ? json_tokener_parse(text) : NULL;
+
+		if (json_object_is_type(demand, json_type_object))
+			json_object_object_add(line, "demand", demand);
+		else
+			json_object_put(demand);
+		free(text);
 	}
 	return line;
 }

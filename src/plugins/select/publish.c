@@ -138,6 +138,7 @@ static int restore(void *element, void *unused)
 	known.shape = text_of(job, "OCS_SHAPE");
 	known.conn = text_of(job, "OCS_CONN");
 	known.placement = text_of(job, "OCS_PLACEMENT");
+	known.demand = text_of(job, OCS_SELECT_DEMAND);
 	known.nodes = text_of(job, "OCS_NODES") ? text_of(job, "OCS_NODES") : list;
 	ocs_controller_restore(&known, nodes, count, living);
 	xfree(nodes);

@@ -127,6 +127,7 @@ static int commit(job_record_t *job)
 	if (rc > 0) {
 		if (!job->user_name)
 			job->user_name = uid_to_string_or_null(job->user_id);
+		request.demand = ocs_select_spank_get(job, OCS_SELECT_DEMAND);
 		count = ocs_select_nodes_of(job->node_bitmap, &nodes, &outside);
 		if (outside)
 			rc = ocs_error_set(&err, OCS_ERROR, "it got nodes outside the fabric");

@@ -42,6 +42,8 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 /* Takes away what is for running jobs only. */
 void ocs_select_unpublish(job_record_t *job);
 /* The value of NAME in the job's SPANK environment, or NULL. */
+/* where spank_ocs leaves --ocs-demand, for ocs_select_spank_get */
+#define OCS_SELECT_DEMAND "_SLURM_SPANK_OPTION_spank_ocs_ocs_demand"
 const char *ocs_select_spank_get(job_record_t *job, const char *name);
 void ocs_select_spank_set(job_record_t *job, const char *name, const char *value);
 /* Replaces the part of *COMMENT that starts with PREFIX (parts are separated by

@@ -65,11 +65,9 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 		      struct ocs_error *err);
 
 /* Reads and checks the demand file PATH: a JSON object, at most OCS_DEMAND_MAX
- * bytes.  Returns it in base64 (caller frees), or NULL with ERR. */
+ * bytes.  Returns it in base64 (base64.h; caller frees), or NULL with ERR. */
 #define OCS_DEMAND_MAX (48 * 1024)
 char *ocs_demand_load(const char *path, struct ocs_error *err);
-/* Back to text (caller frees), or NULL if TEXT is no base64. */
-char *ocs_demand_decode(const char *text);
 
 /* Removes from this process's environment what a job submitted from inside
  * another must not inherit: both forms of the options, OCS_SHAPE,
