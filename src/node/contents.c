@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What goes into a job's directory. */
+
+#include "src/node/node.h"
+
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/fabric/fabric.h"
+#include "src/nccl/topology.h"
+#include "src/place/place.h"
+#include "src/place/ranks.h"
+#include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#define REPLY_MAX (64 << 20)
+#define NODES_MAX 1000000
+
+/* Everything that is known about the job on the way. */
+struct job {
+	const struct ocs_node_request *request;
+	struct ocs_fabric *fabric;
+	const struct ocs_section *section;
+	char **nodes;		/* host list, expanded */
+	int nnodes;
+	bool shaped;
+	struct ocs_shape shape;
+	struct ocs_placer *placer;
+	struct ocs_placement *placement;
+	struct ocs_ranks *ranks;
+};
+
+static void job_free(struct job *job)
+{
+	ocs_ranks_destroy(job->ranks);
+	ocs_placement_destroy(job->placement);
+	ocs_placer_destroy(job->placer);
+	if (job->nodes)
+		ocs_names_free(job->nodes, job->nnodes);
+	ocs_fabric_destroy(job->fabric);
+}
+
+static bool has_cubes(const struct job *job)
+{
+	return job->section->kind == OCS_TORUS || job->section->kind == OCS_STATIC;
+}
+
+static int job_open(struct job *job, struct ocs_error *err)
+{
+	const struct ocs_node_request *request = job->request;
+	const struct ocs_node *node;
+
+	job->fabric = ocs_fabric_open(request->fabric, err);
+	if (!job->fabric)
+		return -1;
+	node = ocs_fabric_node(job->fabric, request->node);
+	if (!node)
+		return ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
+				     request->node);
+	job->section = request->section ?
+			       ocs_fabric_section_named(job->fabric, request->section) :
+			       &job->fabric->sections[node->section];
+	if (!job->section)
+		return ocs_error_set(err, OCS_USAGE, "%s has no section %s", request->fabric,
+				     request->section);
+	if (job->section->index != node->section)
+		return ocs_error_set(err, OCS_USAGE, "node %s is not in section %s", request->node,
+				     job->section->name);
+	if (request->nodes) {
+		job->nnodes = ocs_hostlist_expand(request->nodes, NODES_MAX, &job->nodes, err);
+		if (job->nnodes < 0) {
+			job->nodes = NULL;
+			return ocs_error_prefix(err, "--nodes");
+		}
+	}
+	if (request->shape) {
+		if (ocs_shape_parse(request->shape, request->conn, &job->shape, err) < 0)
+			return -1;
+		job->shaped = true;
+	}
+	return 0;
+}
+
+/* Is NAME among the job's nodes? */
+static bool among(char *const *names, int count, const char *name)
+{
+	for (int i = 0; i < count; i++)
+		if (strcmp(names[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Do placement and host list speak of the same nodes? */
+static bool same_nodes(const struct job *job)
+{
+	char **a, **b;
+	bool same;
+
+	if (!job->nodes)
+		return true;
+	if (job->nnodes != job->ranks->nnodes)
+		return false;
+	a = ocs_calloc(job->nnodes + 1, sizeof(*a));
+	b = ocs_calloc(job->nnodes + 1, sizeof(*b));
+	memcpy(a, job->nodes, job->nnodes * sizeof(*a));
+	memcpy(b, job->ranks->nodes, job->nnodes * sizeof(*b));
+	qsort(a, job->nnodes, sizeof(*a), compare);
+	qsort(b, job->nnodes, sizeof(*b), compare);
+	same = true;
+	for (int i = 0; i < job->nnodes && same; i++)
+		same = strcmp(a[i], b[i]) == 0;
+	free(a);
+	free(b);
+	return same;
+}
+
+static bool same_shape(const struct ocs_shape *a, const struct ocs_shape *b)
+{
+	if (a->ndim != b->ndim || a->twisted != b->twisted)
+		return false;
+	for (int i = 0; i < a->ndim; i++)
+		if (a->extent[i] != b->extent[i] || a->mesh[i] != b->mesh[i])
+			return false;
+	return true;
+}
+
+static int placement_open(struct job *job, struct ocs_error *err)
+{
+	if (!job->request->placement)
+		return ocs_error_set(err, OCS_USAGE, "section %s places jobs on cubes: --placement is "
+				     "needed", job->section->name);
+	job->placer = ocs_placer_create(job->fabric, job->section);
+	job->placement = ocs_placement_decode(job->placer, job->request->placement, err);
+	if (!job->placement)
+		return ocs_error_prefix(err, "--placement");
+	if (ocs_placement_verify(job->fabric, NULL, job->placement, err) < 0)
+		return ocs_error_prefix(err, "--placement");
+	if (job->shaped && !same_shape(&job->shape, &job->placement->shape))
+		return ocs_error_set(err, OCS_USAGE, "--placement is of another shape than %s",
+				     job->request->shape);
+	job->shape = job->placement->shape;
+	job->shaped = true;
+	job->ranks = ocs_ranks_from_placement(job->fabric, job->placement);
+	if (!same_nodes(job))
+		return ocs_error_set(err, OCS_USAGE, "--placement and --nodes name different nodes");
+	return 0;
+}
+
+/* Servers in the order of the host list are the vertices. */
+static int servers_open(struct job *job, struct ocs_error *err)
+{
+	char extent[32];
+
+	if (!job->nodes)
+		return ocs_error_set(err, OCS_USAGE, "--nodes is needed");
+	if (!job->shaped) {
+		snprintf(extent, sizeof(extent), "%d", job->nnodes);
+		if (ocs_shape_parse(extent, NULL, &job->shape, err) < 0)
+			return -1;
+	}
+	if (job->shape.xpus != job->nnodes)
+		return ocs_error_set(err, OCS_USAGE, "shape %s is for %ld nodes, the job has %d",
+				     job->request->shape, job->shape.xpus, job->nnodes);
+	job->ranks = ocs_ranks_from_nodes(&job->shape, job->nodes, job->nnodes);
+	return 0;
+}
+
+static char *json_text(struct json_object *json)
+{
+	return ocs_asprintf("%s\n", json_object_to_json_string_ext(
+		json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+}
+
+/* The member "plan" of ocsd's reply. */
+static int plan_text(const struct job *job, char **text, struct ocs_error *err)
+{
+	struct json_object *reply, *plan;
+	char *data;
+
+	if (!job->request->reply)
+		return job->nnodes == 1 ? 0 :
+			ocs_error_set(err, OCS_USAGE, "section %s plans its circuits: --reply is needed",
+				      job->section->name);
+	data = ocs_file_read(job->request->reply, REPLY_MAX, NULL, err);
+	if (!data)
+		return -1;
+	reply = json_tokener_parse(data);
+	free(data);
+	if (json_object_is_type(reply, json_type_object) &&
+	    json_object_object_get_ex(reply, "plan", &plan) &&
+	    json_object_is_type(plan, json_type_object)) {
+		*text = json_text(plan);
+		json_object_put(reply);
+		return 0;
+	}
+	json_object_put(reply);
+	if (job->nnodes == 1)
+		return 0;
+	return ocs_error_set(err, OCS_ERROR, "%s: the reply of ocsd holds no plan",
+			     job->request->reply);
+}
+
+static char *hostfile_text(const struct ocs_ranks *ranks)
+{
+	struct ocs_text text = { 0 };
+
+	for (int r = 0; r < ranks->nxpus; r++)
+		ocs_text_add(&text, "%s\n", ranks->nodes[ranks->node[r]]);
+	return ocs_text_take(&text);
+}
+
+/* Without the file NCCL finds out by itself: a fault in the description of the
+ * machine must not cost the job. */
+static void topology_text(const struct job *job, struct ocs_node_contents *contents)
+{
+	struct ocs_error err = { 0 };
+
+	/* the names of the NIC ports that hold circuits are not known: cpus and pci */
+	contents->text[OCS_NODE_TOPOLOGY] =
+		ocs_nccl_topology(job->fabric->hwloc_xml, NULL, 0, 0, &err);
+	if (!contents->text[OCS_NODE_TOPOLOGY])
+		contents->warning = ocs_asprintf("no NCCL topology file: %s", err.text);
+}
+
+/* Does OTHER (NAME=VALUE) set the variable of ENTRY? */
+static bool same_variable(const char *entry, const char *other)
+{
+	size_t length = strcspn(entry, "=");
+
+	return strncmp(entry, other, length) == 0 && other[length] == '=';
+}
+
+static void nccl_variables(const struct job *job, bool topology, struct ocs_text *text)
+{
+	const struct ocs_fabric *fabric = job->fabric;
+	char *file = ocs_asprintf("%s/%s", job->request->dir, ocs_node_names[OCS_NODE_TOPOLOGY]);
+	char **env;
+	int count = ocs_nccl_environment(topology ? file : NULL, NULL, 0, NULL,
+					 job->section->kind == OCS_RAILS, &env);
+
+	for (int i = 0; i < count; i++) {
+		bool replaced = false;
+
+		/* what the administrator wrote in ocs.yaml wins */
+		for (size_t j = 0; j < fabric->nnccl_env; j++)
+			replaced |= same_variable(env[i], fabric->nccl_env[j]);
+		if (!replaced)
+			ocs_text_add(text, "%s\n", env[i]);
+	}
+	for (size_t j = 0; j < fabric->nnccl_env; j++)
+		if (!strchr(fabric->nccl_env[j], '\n'))
+			ocs_text_add(text, "%s\n", fabric->nccl_env[j]);
+	ocs_names_free(env, count);
+	free(file);
+}
+
+static char *env_text(const struct job *job, bool topology)
+{
+	struct ocs_text text = { 0 };
+	char buffer[OCS_SHAPE_TEXT];
+
+	if (job->shaped) {
+		ocs_text_add(&text, "SLURM_OCS_SHAPE=%s\n", ocs_shape_format(&job->shape, buffer));
+		ocs_text_add(&text, "SLURM_OCS_CONN=%s\n",
+			     ocs_shape_conn_format(&job->shape, buffer));
+	}
+	if (job->section->kind == OCS_TORUS) {
+		ocs_text_add(&text, "SLURM_OCS_CUBES=");
+		for (int i = 0; i < job->placement->ncubes; i++)
+			ocs_text_add(&text, "%s%s", i ? "," : "",
+				     job->section->cube_names[job->placement->cubes[i]]);
+		ocs_text_add(&text, "\n");
+	}
+	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
+	nccl_variables(job, topology, &text);
+	return ocs_text_take(&text);
+}
+
+static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
+{
+	if (job_open(job, err) < 0)
+		return -1;
+	if ((has_cubes(job) ? placement_open(job, err) : servers_open(job, err)) < 0)
+		return -1;
+	if (!among(job->ranks->nodes, job->ranks->nnodes, job->request->node))
+		return ocs_error_set(err, OCS_USAGE, "node %s is not one of job %lu",
+				     job->request->node, job->request->job);
+	if (job->placement) {
+		struct json_object *json = ocs_placement_to_json(job->fabric, job->placement);
+
+		contents->text[OCS_NODE_PLACEMENT] = json_text(json);
+		json_object_put(json);
+	}
+	if (job->section->kind == OCS_DIRECT &&
+	    plan_text(job, &contents->text[OCS_NODE_PLAN], err) < 0)
+		return -1;
+	topology_text(job, contents);
+	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
+	contents->text[OCS_NODE_HOSTFILE] = hostfile_text(job->ranks);
+	contents->text[OCS_NODE_RANKS] = ocs_ranks_format(job->ranks);
+	contents->text[OCS_NODE_ENV] = env_text(job, contents->text[OCS_NODE_TOPOLOGY]);
+	return 0;
+}
+
+int ocs_node_contents(const struct ocs_node_request *request,
+		      struct ocs_node_contents *contents, struct ocs_error *err)
+{
+	struct job job = { .request = request };
+	int rc;
+
+	memset(contents, 0, sizeof(*contents));
+	rc = fill(&job, contents, err);
+	job_free(&job);
+	return rc;
+}
+
+void ocs_node_contents_free(struct ocs_node_contents *contents)
+{
+	for (int i = 0; i < OCS_NODE_FILES; i++)
+		free(contents->text[i]);
+	free(contents->warning);
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* A job's directory.  It lies where users may look, and this runs as root: links
+ * are never followed, and what is not ours is left alone. */
+
+#include "src/node/node.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define EPOCH_TEXT 64
+
+const char *const ocs_node_names[OCS_NODE_FILES] = {
+	"epoch", "placement.json", "plan.json", "topo.xml", "hostfile", "ranks", "env",
+};
+
+/* Ours: a file above, one of its temporary names, or a reply of ocsd that the
+ * prolog left beside them. */
+static bool known(const char *name)
+{
+	for (int i = 0; i < OCS_NODE_FILES; i++) {
+		size_t length = strlen(ocs_node_names[i]);
+
+		if (strcmp(name, ocs_node_names[i]) == 0)
+			return true;
+		if (name[0] == '.' && strncmp(name + 1, ocs_node_names[i], length) == 0 &&
+		    name[length + 1] == '.')
+			return true;
+	}
+	return strncmp(name, "reply.", 6) == 0 || strncmp(name, ".reply.", 7) == 0;
+}
+
+/* Opens PATH.  A descriptor, or -1 with ERR; with ERR untouched and errno ENOENT
+ * where there is nothing. */
+static int directory_open(const char *path, struct ocs_error *err)
+{
+	struct stat info;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0) {
+		int code = errno;
+
+		if (code == ENOTDIR || code == ELOOP)
+			ocs_error_set(err, OCS_ERROR, "%s is not a directory; it may be a link, "
+				      "which is never followed", path);
+		else if (code != ENOENT)
+			ocs_error_set(err, OCS_ERROR, "cannot open %s: %s", path, strerror(code));
+		errno = code;
+		return -1;
+	}
+	if (fstat(fd, &info) < 0 || info.st_uid != geteuid()) {
+		close(fd);
+		errno = EPERM;
+		return ocs_error_set(err, OCS_ERROR, "%s belongs to another account, remove it", path);
+	}
+	return fd;
+}
+
+/* PATH and what is missing above it. */
+static int directory_make(const char *path, struct ocs_error *err)
+{
+	char *copy = ocs_strdup(path);
+	int rc = 0;
+
+	for (char *slash = strchr(copy + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash)
+			*slash = '\0';
+		if (mkdir(copy, 0755) < 0 && errno != EEXIST) {
+			rc = ocs_error_set(err, OCS_ERROR, "cannot make %s: %s", copy,
+					   strerror(errno));
+			break;
+		}
+		if (!slash)
+			break;
+		*slash = '/';
+	}
+	free(copy);
+	return rc;
+}
+
+/* The epoch in an existing directory, 0 if none. */
+static uint64_t epoch_read(int fd)
+{
+	char text[EPOCH_TEXT] = "";
+	int file = openat(fd, "epoch", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ssize_t length;
+
+	if (file < 0)
+		return 0;
+	length = read(file, text, sizeof(text) - 1);
+	close(file);
+	return length > 0 && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : 0;
+}
+
+static int file_write(int fd, const char *dir, const char *name, const char *text,
+		      struct ocs_error *err)
+{
+	char *temporary = ocs_asprintf(".%s.new", name);
+	size_t length = strlen(text), done = 0;
+	int file, rc = -1;
+
+	unlinkat(fd, temporary, 0);
+	file = openat(fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (file >= 0) {
+		while (done < length) {
+			ssize_t n = write(file, text + done, length - done);
+
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n <= 0)
+				break;
+			done += (size_t)n;
+		}
+		/* whatever the umask was */
+		if (done == length && fchmod(file, 0644) == 0 &&
+		    renameat(fd, temporary, fd, name) == 0)
+			rc = 0;
+	}
+	if (rc < 0) {
+		ocs_error_set(err, OCS_ERROR, "cannot write %s/%s: %s", dir, name, strerror(errno));
+		unlinkat(fd, temporary, 0);
+	}
+	if (file >= 0)
+		close(file);
+	free(temporary);
+	return rc;
+}
+
+int ocs_node_directory_write(const char *path, uint64_t epoch,
+			     const struct ocs_node_contents *contents,
+			     struct ocs_error *err)
+{
+	uint64_t there;
+	int fd, rc = 0;
+
+	fd = directory_open(path, err);
+	if (fd < 0 && errno == ENOENT) {
+		if (directory_make(path, err) < 0)
+			return -1;
+		fd = directory_open(path, err);
+		if (fd < 0 && errno == ENOENT)
+			return ocs_error_set(err, OCS_ERROR, "%s vanished while it was made", path);
+	}
+	if (fd < 0)
+		return -1;
+	there = epoch_read(fd);
+	if (there > epoch) {
+		close(fd);
+		return ocs_error_set(err, OCS_ERROR, "%s is of epoch %" PRIu64 ", newer than %" PRIu64,
+				     path, there, epoch);
+	}
+	if (fchmod(fd, 0755) < 0)
+		rc = ocs_error_set(err, OCS_ERROR, "cannot set the mode of %s: %s", path,
+				   strerror(errno));
+	/* the epoch comes first: whatever happens after, the epilog can release it */
+	for (int i = 0; i < OCS_NODE_FILES && rc == 0; i++) {
+		if (contents->text[i])
+			rc = file_write(fd, path, ocs_node_names[i], contents->text[i], err);
+		else if (unlinkat(fd, ocs_node_names[i], 0) < 0 && errno != ENOENT)
+			rc = ocs_error_set(err, OCS_ERROR, "cannot remove the old %s/%s: %s", path,
+					   ocs_node_names[i], strerror(errno));
+	}
+	close(fd);
+	return rc;
+}
+
+int ocs_node_directory_remove(const char *path, struct ocs_error *err)
+{
+	struct ocs_error why = { 0 };
+	struct dirent *entry;
+	char foreign[256] = "";
+	DIR *list;
+	int fd = directory_open(path, &why), rc = 0;
+
+	if (fd < 0) {
+		if (errno == ENOENT)
+			return 0;
+		if (err)
+			*err = why;
+		return -1;
+	}
+	list = fdopendir(fd);
+	if (!list) {
+		close(fd);
+		return ocs_error_set(err, OCS_ERROR, "cannot read %s: %s", path, strerror(errno));
+	}
+	while (rc == 0 && (entry = readdir(list))) {
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (!known(entry->d_name))
+			snprintf(foreign, sizeof(foreign), "%.200s", entry->d_name);
+		else if (unlinkat(fd, entry->d_name, 0) < 0 && errno != ENOENT)
+			rc = ocs_error_set(err, OCS_ERROR, "cannot remove %s/%s: %s", path,
+					   entry->d_name, strerror(errno));
+	}
+	closedir(list);
+	if (rc == 0 && foreign[0])
+		return ocs_error_set(err, OCS_ERROR, "%s holds %s, which is not ours: left in place",
+				     path, foreign);
+	if (rc == 0 && rmdir(path) < 0 && errno != ENOENT)
+		rc = ocs_error_set(err, OCS_ERROR, "cannot remove %s: %s", path, strerror(errno));
+	return rc;
+}
+
+bool ocs_node_readable(const char *path, const char *file, uid_t uid, gid_t gid)
+{
+	int status = 0;
+	pid_t child;
+
+	if (geteuid() != 0)
+		return true;
+	child = fork();
+	if (child < 0)
+		return true;
+	if (child == 0) {
+		char *full = ocs_asprintf("%s/%s", path, file);
+
+		if (setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
+		    setresuid(uid, uid, uid) < 0)
+			_exit(0);
+		_exit(access(full, R_OK) == 0 ? 0 : 1);
+	}
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			return true;
+	return !WIFEXITED(status) || WEXITSTATUS(status) == 0;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ocs_config.h"
+#include "src/node/node.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+static const char usage[] =
+	"Usage: ocs-node prepare --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
+	"                        [--nodes HOSTLIST] [--section NAME] [--shape SHAPE]\n"
+	"                        [--conn CONN] [--placement COMPACT] [--reply FILE]\n"
+	"                        [--uid UID] [--gid GID]\n"
+	"       ocs-node remove --dir DIR\n"
+	"\n"
+	"Writes or removes the directory of files that a job with circuits finds on this\n"
+	"node.  Run by the prolog and the epilog; see ocs-node(8).\n"
+	"\n"
+	"  --fabric FILE        ocs.yaml\n"
+	"  --dir DIR            the job's directory, SLURM_OCS_DIR\n"
+	"  --job ID             number of the job\n"
+	"  --epoch E            epoch of its allocation\n"
+	"  --node NAME          this node\n"
+	"  --nodes HOSTLIST     all nodes of the job, servers in rank order\n"
+	"  --section NAME       section of ocs.yaml that serves the job\n"
+	"  --shape SHAPE        shape, such as 4x8x2\n"
+	"  --conn CONN          torus, mesh, or one per dimension\n"
+	"  --placement COMPACT  placement as the job carries it (jobs on cubes)\n"
+	"  --reply FILE         the reply of ocsd to apply (jobs on direct fabrics)\n"
+	"  --uid UID --gid GID  of the job: warn if it could not read its files\n"
+	"  --help, --version\n";
+
+static int complain(const struct ocs_error *err)
+{
+	fprintf(stderr, "ocs-node: %s\n", err->text);
+	return err->code ? err->code : OCS_ERROR;
+}
+
+static int usage_error(const char *what)
+{
+	fprintf(stderr, "ocs-node: %s; see ocs-node --help\n", what);
+	return OCS_USAGE;
+}
+
+/* A whole number of any width up to 63 bits. */
+static int number(const char *text, long max, long *value, const char *option)
+{
+	if (ocs_number_parse(text, 0, max, value) == 0)
+		return 0;
+	fprintf(stderr, "ocs-node: %s: '%.40s' is not a whole number from 0 to %ld\n", option,
+		text, max);
+	return -1;
+}
+
+enum { FABRIC = 256, DIRECTORY, JOB, EPOCH, NODE, NODES, SECTION, SHAPE, CONN, PLACEMENT, REPLY,
+       UID, GID, HELP, VERSION_ASKED };
+
+static const struct option options[] = {
+	{ "fabric", required_argument, NULL, FABRIC },
+	{ "dir", required_argument, NULL, DIRECTORY },
+	{ "job", required_argument, NULL, JOB },
+	{ "epoch", required_argument, NULL, EPOCH },
+	{ "node", required_argument, NULL, NODE },
+	{ "nodes", required_argument, NULL, NODES },
+	{ "section", required_argument, NULL, SECTION },
+	{ "shape", required_argument, NULL, SHAPE },
+	{ "conn", required_argument, NULL, CONN },
+	{ "placement", required_argument, NULL, PLACEMENT },
+	{ "reply", required_argument, NULL, REPLY },
+	{ "uid", required_argument, NULL, UID },
+	{ "gid", required_argument, NULL, GID },
+	{ "help", no_argument, NULL, HELP },
+	{ "version", no_argument, NULL, VERSION_ASKED },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* One option.  0, or -1 after a message. */
+static int take(int option, char *value, struct ocs_node_request *request)
+{
+	long n = 0;
+
+	switch (option) {
+	case FABRIC:
+		request->fabric = value;
+		return 0;
+	case DIRECTORY:
+		request->dir = value;
+		return 0;
+	case JOB:
+		if (number(value, UINT_MAX, &n, "--job") < 0)
+			return -1;
+		request->job = (unsigned long)n;
+		return 0;
+	case EPOCH:
+		if (number(value, LONG_MAX, &n, "--epoch") < 0)
+			return -1;
+		request->epoch = (uint64_t)n;
+		return 0;
+	case NODE:
+		request->node = value;
+		return 0;
+	case NODES:
+		request->nodes = value;
+		return 0;
+	case SECTION:
+		request->section = value;
+		return 0;
+	case SHAPE:
+		request->shape = value;
+		return 0;
+	case CONN:
+		request->conn = value;
+		return 0;
+	case PLACEMENT:
+		request->placement = value;
+		return 0;
+	case REPLY:
+		request->reply = value;
+		return 0;
+	case UID:
+		if (number(value, UINT_MAX - 1, &n, "--uid") < 0)
+			return -1;
+		request->uid = (uid_t)n;
+		request->has_uid = true;
+		return 0;
+	case GID:
+		if (number(value, UINT_MAX - 1, &n, "--gid") < 0)
+			return -1;
+		request->gid = (gid_t)n;
+		request->has_gid = true;
+		return 0;
+	default:
+		return -1;
+	}
+}
+
+static int prepare(const struct ocs_node_request *request)
+{
+	struct ocs_node_contents contents;
+	struct ocs_error err = { 0 };
+	int rc;
+
+	if (!request->fabric || !request->dir || !request->job || !request->epoch ||
+	    !request->node)
+		return usage_error("prepare needs --fabric, --dir, --job, --epoch and --node");
+	rc = ocs_node_contents(request, &contents, &err);
+	if (rc == 0)
+		rc = ocs_node_directory_write(request->dir, request->epoch, &contents, &err);
+	if (rc == 0 && contents.warning)
+		fprintf(stderr, "ocs-node: job %lu: %s\n", request->job, contents.warning);
+	if (rc == 0 && request->has_uid && request->has_gid &&
+	    !ocs_node_readable(request->dir, ocs_node_names[OCS_NODE_ENV], request->uid,
+			       request->gid))
+		fprintf(stderr, "ocs-node: job %lu: user %u cannot read %s; check the modes of the "
+			"folders above it\n", request->job, (unsigned)request->uid, request->dir);
+	ocs_node_contents_free(&contents);
+	return rc < 0 ? complain(&err) : OCS_OK;
+}
+
+int main(int argc, char **argv)
+{
+	struct ocs_node_request request = { 0 };
+	struct ocs_error err = { 0 };
+	int option;
+
+	umask(022);
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option == HELP) {
+			fputs(usage, stdout);
+			return OCS_OK;
+		}
+		if (option == VERSION_ASKED) {
+			puts(PACKAGE_STRING);
+			return OCS_OK;
+		}
+		if (take(option, optarg, &request) < 0)
+			return OCS_USAGE;
+	}
+	if (optind != argc - 1)
+		return usage_error("say prepare or remove, once");
+	if (request.dir && request.dir[0] != '/')
+		return usage_error("--dir must start with /");
+	if (strcmp(argv[optind], "prepare") == 0)
+		return prepare(&request);
+	if (strcmp(argv[optind], "remove") != 0)
+		return usage_error("say prepare or remove");
+	if (!request.dir)
+		return usage_error("remove needs --dir");
+	return ocs_node_directory_remove(request.dir, &err) < 0 ? complain(&err) : OCS_OK;
+}

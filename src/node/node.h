@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_NODE_NODE_H
+#define OCS_NODE_NODE_H
+
+/* ocs-node: what a node needs for a job beyond a message to ocsd. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ocs_error;
+
+struct ocs_node_request {
+	const char *fabric;	/* path of ocs.yaml, or a synthetic line */
+	const char *dir;
+	unsigned long job;
+	uint64_t epoch;
+	const char *node;	/* this node's name */
+	const char *nodes;	/* host list of the job, servers in rank order */
+	const char *section;	/* NULL: the only one */
+	const char *shape, *conn;
+	const char *placement;	/* compact; torus and static sections */
+	const char *reply;	/* path of ocsd's reply to apply, or NULL */
+	bool has_uid, has_gid;
+	uid_t uid;		/* the job's, to see whether it can read its files */
+	gid_t gid;
+};
+
+/* The files of a job's directory, by index; NULL: not for this job. */
+enum ocs_node_file {
+	OCS_NODE_EPOCH,
+	OCS_NODE_PLACEMENT,
+	OCS_NODE_PLAN,
+	OCS_NODE_TOPOLOGY,
+	OCS_NODE_HOSTFILE,
+	OCS_NODE_RANKS,
+	OCS_NODE_ENV,
+	OCS_NODE_FILES
+};
+extern const char *const ocs_node_names[OCS_NODE_FILES];
+
+struct ocs_node_contents {
+	char *text[OCS_NODE_FILES];
+	char *warning;	/* a sentence for the log, or NULL: no topology file */
+};
+
+/* Computes everything before anything is written.  0, or -1 with ERR (the code of
+ * the fault).  Free with ocs_node_contents_free either way. */
+int ocs_node_contents(const struct ocs_node_request *request,
+		      struct ocs_node_contents *contents, struct ocs_error *err);
+void ocs_node_contents_free(struct ocs_node_contents *contents);
+
+/* Writes CONTENTS into the directory PATH, each file atomically, and removes the
+ * files of an older epoch.  Refused: a symbolic link, another owner, a newer
+ * epoch.  0, or -1 with ERR. */
+int ocs_node_directory_write(const char *path, uint64_t epoch,
+			     const struct ocs_node_contents *contents,
+			     struct ocs_error *err);
+/* Removes the known files and the directory; fine if it does not exist.  0, or -1
+ * with ERR (a link, another owner, files that are not ours). */
+int ocs_node_directory_remove(const char *path, struct ocs_error *err);
+
+/* Can UID and GID read FILE of directory PATH?  True if that cannot be found out. */
+bool ocs_node_readable(const char *path, const char *file, uid_t uid, gid_t gid);
+
+#endif
