@@ -153,6 +153,7 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max);
  * when there is something to do for the caller.  No-op if it runs. */
 void ocs_controller_link_start(void (*wake)(void));
 void ocs_controller_link_stop(void);
+bool ocs_controller_link_runs(void);
 /* 0 if ocsd is connected, else since when it is not (seconds since 1970). */
 time_t ocs_controller_down_since(void);
 /* Milliseconds without ocsd; 0 if it is connected. */

@@ -341,6 +341,16 @@ void ocs_controller_link_stop(void)
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
+bool ocs_controller_link_runs(void)
+{
+	bool runs;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	runs = link_thread.runs;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return runs;
+}
+
 time_t ocs_controller_down_since(void)
 {
 	time_t since;

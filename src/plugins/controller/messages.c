@@ -111,6 +111,18 @@ struct json_object *ocs_message_subscribe(void)
 	return line;
 }
 
+/* Asks for one job; the epoch is for us, when the answer comes. */
+static struct json_object *show_job(uint32_t job, uint64_t epoch)
+{
+	struct json_object *line = ocs_link_op("show", job, epoch);
+	char name[16];
+
+	snprintf(name, sizeof(name), "%u", job);
+	json_object_object_add(line, "what", json_object_new_string("job"));
+	json_object_object_add(line, "name", json_object_new_string(name));
+	return line;
+}
+
 /* Allocations whose circuits ocsd still has to take down: ours, and those of jobs
  * that this slurmctld has forgotten. */
 static void take_held(struct json_object *reply)
@@ -140,18 +152,11 @@ static void take_held(struct json_object *reply)
 		struct json_object *entry = json_object_array_get_idx(held, i);
 		uint32_t job = (uint32_t)number_of(entry, "job");
 		uint64_t epoch = number_of(entry, "epoch");
-		struct json_object *line;
-		char name[16];
 
 		if (ocs_allocation_find(job, epoch))
 			continue;
 		ocs_link_send(ocs_link_op("gone", job, epoch));
-		snprintf(name, sizeof(name), "%u", job);
-		line = json_object_new_object();
-		json_object_object_add(line, "op", json_object_new_string("show"));
-		json_object_object_add(line, "what", json_object_new_string("job"));
-		json_object_object_add(line, "name", json_object_new_string(name));
-		ocs_link_send(line);
+		ocs_link_send(show_job(job, epoch));
 	}
 }
 
@@ -235,33 +240,43 @@ void ocs_message_event(struct json_object *event)
 	}
 }
 
-/* Nodes of a job that slurmctld has forgotten and whose circuits still stand. */
-static void take_shown(struct json_object *reply)
+/* What ocsd has of a job whose teardown we wait for, or that slurmctld has
+ * forgotten.  It announces each end only once, so what is not there any more will
+ * never be announced. */
+static void take_shown(struct json_object *request, struct json_object *reply)
 {
 	size_t length;
 	struct json_object *jobs = array_of(reply, "jobs", &length);
+	uint32_t number = (uint32_t)number_of(request, "job");
+	uint64_t epoch = number_of(request, "epoch");
+	struct ocs_allocation *allocation = ocs_allocation_find(number, epoch);
 
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *job = json_object_array_get_idx(jobs, i);
 
-		ocs_allocation_hold_unknown((uint32_t)number_of(job, "job"),
-					    number_of(job, "epoch"), text_of(job, "nodes"));
+		if (number_of(job, "job") != number || number_of(job, "epoch") != epoch)
+			continue;
+		ocs_allocation_hold_unknown(number, epoch, text_of(job, "nodes"));
+		return;
 	}
+	if (allocation && !allocation->living)
+		ocs_allocation_remove(allocation);
 }
 
 void ocs_message_reply(struct json_object *request, struct json_object *reply)
 {
 	const char *op = text_of(request, "op");
-	struct ocs_allocation *allocation;
+	uint32_t job = (uint32_t)number_of(request, "job");
+	uint64_t epoch = number_of(request, "epoch");
+	struct ocs_allocation *allocation = job ? ocs_allocation_find(job, epoch) : NULL;
 
 	if (true_of(reply, "ok")) {
-		if (strcmp(op, "show") == 0 && strcmp(text_of(request, "what"), "job") == 0)
-			take_shown(reply);
+		if (strcmp(op, "show") == 0 && job)
+			take_shown(request, reply);
+		else if (strcmp(op, "gone") == 0 && allocation)
+			ocs_link_send(show_job(job, epoch));
 		return;
 	}
-	allocation = ocs_allocation_find((uint32_t)number_of(request, "job"),
-					 number_of(request, "epoch"));
 	if (strcmp(op, "commit") == 0 && allocation && allocation->living)
-		ocs_failure_add(allocation->pub.job, allocation->pub.epoch, NULL,
-				text_of(reply, "error"));
+		ocs_failure_add(job, epoch, NULL, text_of(reply, "error"));
 }

@@ -11,6 +11,7 @@ static __thread struct {
 	enum ocs_controller_mode mode;
 	bool asks;		/* something of the fabric */
 	struct ocs_controller_request request;
+	bitstr_t *nodes;	/* what cons_tres started from, to run now */
 	bool refused;		/* the hook found no nodes at least once, */
 	bool chose;		/* or found some */
 	bool nodes_help;
@@ -44,7 +45,8 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 	return rc;
 }
 
-int ocs_select_test_begin(job_record_t *job, uint16_t mode, bool forecast)
+int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
+			  bool forecast)
 {
 	int rc;
 
@@ -68,8 +70,24 @@ int ocs_select_test_begin(job_record_t *job, uint16_t mode, bool forecast)
 	if (rc > 0) {
 		job->details->whole_node |= WHOLE_NODE_REQUIRED;
 		job->details->share_res = 0;
+		if (call.mode == OCS_RUN_NOW)
+			call.nodes = bit_copy(nodes);
 	}
 	return SLURM_SUCCESS;
+}
+
+static uint64_t *usable_nodes(bitstr_t *map)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	uint64_t *usable = xcalloc((fabric->nnodes + 63) / 64 + 1, sizeof(*usable));
+
+	for (int i = 0; next_node_bitmap(map, &i); i++) {
+		int node = ocs_select_node_fabric(i);
+
+		if (node >= 0)
+			usable[node / 64] |= UINT64_C(1) << (node % 64);
+	}
+	return usable;
 }
 
 static void remember(job_record_t *job)
@@ -87,12 +105,32 @@ static void remember(job_record_t *job)
 	ocs_select_keeper_wake();
 }
 
+/* cons_tres gave up before it evaluated nodes, because too few were left: what
+ * is missing is worth saying all the same. */
+static void ask_afterwards(job_record_t *job)
+{
+	const struct ocs_controller_request *request = &call.request;
+	int *chosen = xcalloc(ocs_controller_fabric()->nnodes + 1, sizeof(*chosen));
+	uint64_t *usable = usable_nodes(call.nodes);
+
+	if (ocs_controller_choose(request, call.mode, usable, NULL, 0,
+				  (int)job->details->min_nodes, 0, chosen,
+				  &call.nodes_help, &call.err) < 0)
+		call.refused = true;
+	xfree(usable);
+	xfree(chosen);
+}
+
 int ocs_select_test_end(job_record_t *job, int rc)
 {
-	bool asks = call.asks, refused = call.refused && !call.chose;
-	bool nodes_help = call.nodes_help;
+	bool asks = call.asks, nodes_help, refused;
 	enum ocs_controller_mode mode = call.mode;
 
+	if (call.nodes && rc != SLURM_SUCCESS && !call.refused && !call.chose)
+		ask_afterwards(job);
+	FREE_NULL_BITMAP(call.nodes);
+	refused = call.refused && !call.chose;
+	nodes_help = call.nodes_help;
 	if (asks && rc != SLURM_SUCCESS && refused && call.err.code != OCS_NEVER)
 		remember(job);
 	else if (asks && mode == OCS_RUN_NOW && rc == SLURM_SUCCESS)
@@ -107,20 +145,6 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	    !xstrcasestr(slurm_conf.sched_params, "bf_licenses"))
 		return ESLURM_LICENSES_UNAVAILABLE;
 	return rc;
-}
-
-static uint64_t *usable_nodes(bitstr_t *map)
-{
-	const struct ocs_fabric *fabric = ocs_controller_fabric();
-	uint64_t *usable = xcalloc((fabric->nnodes + 63) / 64 + 1, sizeof(*usable));
-
-	for (int i = 0; next_node_bitmap(map, &i); i++) {
-		int node = ocs_select_node_fabric(i);
-
-		if (node >= 0)
-			usable[node / 64] |= UINT64_C(1) << (node % 64);
-	}
-	return usable;
 }
 
 /* Leaves only CHOSEN in the map. */

@@ -74,6 +74,9 @@ static bool reason_needs_writing(const struct ocs_controller_waiting *waiting)
 
 	if (!job || !IS_JOB_PENDING(job) || !waiting->reason || !reason_is_ours(job))
 		return false;
+	/* That the partition has too few nodes left is the more urgent news. */
+	if (!xstrncmp(job->state_desc, "Nodes required for job", 22))
+		return false;
 	return xstrcmp(job->state_desc, waiting->reason) ||
 	       (waiting->blocked && job->state_reason == WAIT_LICENSES);
 }

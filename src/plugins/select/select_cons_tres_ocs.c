@@ -107,7 +107,7 @@ OCS_EXPORT int select_p_job_test(job_record_t *job, bitstr_t *nodes, uint32_t mi
 	if (!ocs_next_select_p_job_test())
 		return rc;
 	/* The backfill scheduler says for when it plans, people who ask do not. */
-	rc = ocs_select_test_begin(job, mode, !will_run);
+	rc = ocs_select_test_begin(job, nodes, mode, !will_run);
 	if (rc == SLURM_SUCCESS)
 		rc = ocs_next_select_p_job_test()(job, nodes, min_nodes, max_nodes,
 						  req_nodes, mode, preemptable, preempted,
@@ -201,7 +201,9 @@ OCS_EXPORT int select_p_reconfigure(void)
 
 	if (chosen() && ocs_controller_fabric()) {
 		ocs_select_nodes_map();
-		ocs_select_restore_all();
+		/* Once: later, a completing job may have been released already. */
+		if (!ocs_controller_link_runs())
+			ocs_select_restore_all();
 		ocs_controller_link_start(ocs_select_keeper_wake);
 		ocs_select_keeper_start();
 	}

@@ -22,10 +22,11 @@ int ocs_select_nodes_of(bitstr_t *bitmap, int **nodes, int *outside);
 
 /* evaluate.c: choosing nodes. */
 
-/* Frames a call of cons_tres: the hook below belongs to this job and mode.
- * FORECAST: nothing will be started by the answer (`sbatch --test-only`).  An error
+/* Frames a call of cons_tres: the hook below belongs to this job and mode; NODES are
+ * those that cons_tres starts from.  FORECAST: nothing will be started by the answer (`sbatch --test-only`).  An error
  * means that the job cannot be served and the call is to be left out. */
-int ocs_select_test_begin(job_record_t *job, uint16_t mode, bool forecast);
+int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
+			  bool forecast);
 /* RC of the call; turns it into what slurmctld should hear. */
 int ocs_select_test_end(job_record_t *job, int rc);
 /* The hook that topology/ocs calls; EVALUATION is a topology_eval_t. */
