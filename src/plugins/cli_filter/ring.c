@@ -111,7 +111,7 @@ static job_info_msg_t *load(uint32_t job, slurm_job_info_t **found, struct ocs_e
 {
 	job_info_msg_t *reply = NULL;
 
-	if (slurm_load_job(&reply, job, SHOW_ALL)) {
+	if (ocs_slurm_load_job(&reply, job)) {
 		ocs_error_set(err, OCS_ERROR, "job %u: %s", job, slurm_strerror(errno));
 		return NULL;
 	}

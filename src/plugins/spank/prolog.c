@@ -201,7 +201,7 @@ static int ask_left(const struct visit *visit, const char *text)
 	int left = 1;
 
 	(void)text;
-	if (slurm_load_job(&reply, visit->job, SHOW_ALL))
+	if (ocs_slurm_load_job(&reply, visit->job))
 		return errno == ESLURM_INVALID_JOB_ID ? 1 : 101;
 	for (uint32_t i = 0; i < reply->record_count; i++) {
 		const slurm_job_info_t *job = &reply->job_array[i];
@@ -227,10 +227,10 @@ static int job_left(const struct visit *visit)
 
 static int ask_removal(const struct visit *visit, const char *text)
 {
-	if (!slurm_requeue(visit->job, JOB_REQUEUE_HOLD) || ask_left(visit, NULL) != 0)
+	if (!ocs_slurm_requeue(visit->job, JOB_REQUEUE_HOLD) || ask_left(visit, NULL) != 0)
 		return 0;
-	slurm_notify_job(visit->job, (char *)text);
-	return slurm_kill_job(visit->job, SIGKILL, 0) ? 1 : 0;
+	ocs_slurm_notify_job(visit->job, (char *)text);
+	return ocs_slurm_kill_job(visit->job, SIGKILL) ? 1 : 0;
 }
 
 /* Nothing on this node is wrong, but the job cannot have its circuits and slurmctld's side

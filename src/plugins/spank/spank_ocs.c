@@ -162,7 +162,7 @@ static int step_check(uint32_t job, const struct ocs_shape *asked, struct ocs_er
 	char *extra = NULL;
 	int rc = 0;
 
-	if (slurm_load_job(&reply, job, SHOW_ALL))
+	if (ocs_slurm_load_job(&reply, job))
 		return ocs_error_set(err, OCS_ERROR, "--shape: cannot ask for the shape of job %u: %s",
 				     job, slurm_strerror(errno));
 	for (uint32_t i = 0; i < reply->record_count; i++)
