@@ -303,6 +303,26 @@ static bool break_due(const struct ocsd_job *job)
 			      job->state == OCSD_APPLYING);
 }
 
+/* An ended job's circuit on a failed switch is in the way for who knows how
+ * long: the job in its prolog had better go elsewhere. */
+static void fail_blocked(struct ocsd *d, struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+		char *text;
+
+		if (port_of(d, job->ports[i])->owner == job ||
+		    sw->state != OCSD_SWITCH_FAILED)
+			continue;
+		text = ocs_asprintf("switch %s has failed, and port %d still carries a circuit of job %u",
+				    sw->description->name, job->ports[i].port,
+				    port_of(d, job->ports[i])->owner->job);
+		ocsd_job_fail(d, job, sw, text);
+		free(text);
+		return;
+	}
+}
+
 void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 {
 	if (job->dead)
@@ -322,9 +342,12 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 		}
 		return;
 	}
-	if (!job->ended && job->state == OCSD_COMMITTED && job->nwaiting == 0 &&
-	    (job->wanted || ocsd_wait_applies(d, job)))
+	if (job->ended || job->state != OCSD_COMMITTED)
+		return;
+	if (job->nwaiting == 0 && (job->wanted || ocsd_wait_applies(d, job)))
 		ocsd_realise_start(d, job);
+	else if (job->nwaiting && ocsd_wait_applies(d, job))
+		fail_blocked(d, job);
 }
 
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)

@@ -86,8 +86,7 @@ static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *re
 			continue;
 		if (job->state == OCSD_APPLYING && waits_for(job, sw))
 			ocsd_job_fail(d, job, sw, text);
-		if (job->breaking)
-			ocsd_job_progress(d, job);
+		ocsd_job_progress(d, job);
 	}
 	free(text);
 }
