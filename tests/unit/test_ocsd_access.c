@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Who may ask for what, and requests that are no requests. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+#include "tests/unit/ocsd_rig.h"
+
+#define STRANGER 65534
+#define MUNGE_FOLDER "/run/munge"
+
+/* The children report by exit status: cmocka's asserts are for the parent. */
+static int in_child(int (*run)(struct rig *rig), struct rig *rig)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		if (setgid(STRANGER) || setuid(STRANGER))
+			_exit(99);
+		_exit(run(rig));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* 0: ok, else the code of the refusal. */
+static int ask(struct ocs_client *client, const char *text, struct json_object **reply)
+{
+	struct json_object *request = rig_json("%s", text);
+	struct ocs_error err = { 0 };
+
+	*reply = ocs_client_call(client, request, 5000, NULL, &err);
+	json_object_put(request);
+	return *reply ? 0 : err.code;
+}
+
+static size_t rows(struct json_object *reply, const char *member)
+{
+	struct json_object *list = NULL;
+
+	return json_object_object_get_ex(reply, member, &list) ?
+	       json_object_array_length(list) : 1000;
+}
+
+static int stranger(struct rig *rig)
+{
+	static const char *const forbidden[] = {
+		"{'op':'subscribe','jobs':[]}",
+		"{'op':'commit','job':9,'epoch':90,'section':'ring','nodes':'d4'}",
+		"{'op':'end','job':1,'epoch':10}",
+		"{'op':'gone','job':1,'epoch':10}",
+		"{'op':'apply','job':2,'epoch':20,'node':'d2'}",
+		"{'op':'release','job':1,'epoch':0}",
+		"{'op':'pending','job':1,'reason':null}",
+		"{'op':'nodes','nodes':{}}",
+		"{'op':'drain','kind':'cube','name':'c0','reason':'x'}",
+		"{'op':'resume','kind':'cube','name':'c0'}",
+		"{'op':'reconcile'}",
+		"{'op':'show','what':'fabric'}",
+		"{'op':'show','what':'switch'}",
+		"{'op':'show','what':'port'}",
+		"{'op':'show','what':'cube'}",
+		"{'op':'show','what':'nodes'}",
+	};
+	struct ocs_client *client;
+	struct json_object *reply;
+	struct ocs_error err;
+	int count = (int)(sizeof(forbidden) / sizeof(forbidden[0]));
+
+	client = ocs_client_open(rig->address, 5000, &err);
+	if (!client)
+		return 98;
+	for (int i = 0; i < count; i++)
+		if (ask(client, forbidden[i], &reply) != OCS_ERROR)
+			return 1 + i;
+	/* Its own jobs it may see, and nothing else. */
+	if (ask(client, "{'op':'show','what':'job'}", &reply) || rows(reply, "jobs") != 1)
+		return 50;
+	if (rig_number(json_object_array_get_idx(json_object_object_get(reply, "jobs"), 0),
+		       "job") != 2)
+		return 51;
+	json_object_put(reply);
+	if (ask(client, "{'op':'show','what':'job','name':'1'}", &reply) ||
+	    rows(reply, "jobs") != 0)
+		return 52;
+	json_object_put(reply);
+	if (ask(client, "{'op':'show','what':'circuit'}", &reply) || rows(reply, "circuits") != 0)
+		return 53;
+	json_object_put(reply);
+	if (ask(client, "{'op':'show','what':'pending'}", &reply) || rows(reply, "pending") != 0)
+		return 54;
+	json_object_put(reply);
+	ocs_client_close(client);
+	return 0;
+}
+
+static void unprivileged(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client;
+	struct json_object *reply, *list;
+
+	if (geteuid() != 0)
+		skip();
+	client = rig_client(rig);
+	assert_int_equal(chmod(rig->emulator.folder, 0711), 0);
+	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,"
+				"'section':'ring','nodes':'d[0-1]'}"));
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
+	json_object_put(rig_ask(client, "{'op':'commit','job':2,'epoch':20,'uid':%d,"
+				"'section':'ring','nodes':'d[2-3]'}", STRANGER));
+	json_object_put(rig_ask(client, "{'op':'pending','job':5,'user':'root','shape':'4x4',"
+				"'reason':'needs more'}"));
+	assert_int_equal(in_child(stranger, rig), 0);
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	reply = rig_ask(client, "{'op':'show','what':'pending'}");
+	json_object_object_get_ex(reply, "pending", &list);
+	assert_int_equal(json_object_array_length(list), 1);
+	assert_string_equal(rig_text(json_object_array_get_idx(list, 0), "reason"), "needs more");
+	json_object_put(reply);
+	json_object_put(rig_ask(client, "{'op':'pending','job':5,'reason':null}"));
+	reply = rig_ask(client, "{'op':'show','what':'pending'}");
+	json_object_object_get_ex(reply, "pending", &list);
+	assert_int_equal(json_object_array_length(list), 0);
+	json_object_put(reply);
+	ocs_client_close(client);
+}
+
+/* Writes TEXT as it is; the first line that comes back, or NULL. */
+static char *raw(struct rig *rig, const char *text, size_t length)
+{
+	int64_t deadline = ocs_now_ns() + INT64_C(5000000000);
+	struct ocs_error err;
+	struct ocs_lines lines = { .fd = ocs_net_connect(rig->address, 5000, &err) };
+	char *line;
+
+	assert_true(lines.fd >= 0);
+	/* The daemon may hang up before it has taken all. */
+	ocs_net_write(lines.fd, text, length, deadline, &err);
+	line = ocs_lines_next(&lines, 1 << 20, deadline, &err);
+	ocs_lines_free(&lines);
+	close(lines.fd);
+	return line;
+}
+
+static void nonsense(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	static const char *const lines[] = {
+		"hello\n", "[1,2]\n", "{\"op\":\n", "{}\n", "{\"op\":7,\"id\":1}\n",
+		"{\"op\":\"show\"}\n", "{\"id\":1}\n", "\xff\xfe{}\n", "null\n",
+		"{\"op\":\"commit\",\"id\":1,\"job\":\"x\",\"epoch\":[]}\n",
+		"{\"op\":\"commit\",\"id\":1,\"job\":99999999999,\"epoch\":1}\n",
+		"{\"op\":\"subscribe\",\"id\":1,\"jobs\":[1,null,{\"job\":{}}]}\n",
+		"{\"op\":\"apply\",\"id\":1,\"job\":1,\"epoch\":1,\"node\":{}}\n",
+		"{\"op\":\"nodes\",\"id\":1,\"nodes\":3}\n",
+		"{\"op\":\"drain\",\"id\":1,\"kind\":\"port\",\"name\":\":\",\"reason\":\"x\"}\n",
+		"{\"op\":\"show\",\"id\":1,\"what\":\"secrets\"}\n",
+	};
+	char *big, *answer;
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		answer = raw(rig, lines[i], strlen(lines[i]));
+		if (!answer)
+			fail_msg("no answer to %s", lines[i]);
+		assert_non_null(strstr(answer, strstr(lines[i], "subscribe") ? "true" : "\"code\":2"));
+		free(answer);
+	}
+	/* A line without end is cut off at 1 MiB. */
+	big = ocs_calloc(1, 2 << 20);
+	memset(big, 'x', 2 << 20);
+	assert_null(raw(rig, big, 2 << 20));
+	free(big);
+	json_object_put(rig_refused(client, 2, "no operation", "{'op':'format'}"));
+	json_object_put(rig_ask(client, "{'op':'show','what':'fabric'}"));
+	ocs_client_close(client);
+}
+
+/* ---- TCP with MUNGE ---- */
+
+static int free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(fd, (struct sockaddr *)&address, size) ||
+	    getsockname(fd, (struct sockaddr *)&address, &size))
+		address.sin_port = 0;
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+static bool munge_works(void)
+{
+	int (*encode)(char **, void *, const void *, int) = NULL;
+	void *library = dlopen("libmunge.so.2", RTLD_NOW);
+	char *credential = NULL;
+	int rc = -1;
+
+	if (library)
+		*(void **)&encode = dlsym(library, "munge_encode");
+	if (encode)
+		rc = encode(&credential, NULL, "x", 1);
+	free(credential);
+	return rc == 0;
+}
+
+/* A munged of our own, where nobody else sees it.  0 if there is none. */
+static pid_t start_munged(void)
+{
+	char key[256];
+	int null, fd;
+	pid_t pid;
+
+	if (geteuid() != 0 || access("/usr/sbin/munged", X_OK) || unshare(CLONE_NEWNS) ||
+	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
+		return 0;
+	if ((mkdir(MUNGE_FOLDER, 0755) && access(MUNGE_FOLDER, F_OK)) ||
+	    mount("tmpfs", MUNGE_FOLDER, "tmpfs", 0, "mode=0755"))
+		return 0;
+	memset(key, 'k', sizeof(key));
+	fd = open(MUNGE_FOLDER "/key", O_WRONLY | O_CREAT, 0600);
+	if (fd < 0 || write(fd, key, sizeof(key)) != sizeof(key))
+		return 0;
+	close(fd);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		null = open("/dev/null", O_RDWR);
+		dup2(null, 1);
+		dup2(null, 2);
+		execl("/usr/sbin/munged", "munged", "--foreground", "--force", "--key-file",
+		      MUNGE_FOLDER "/key", "--log-file", MUNGE_FOLDER "/log", "--pid-file",
+		      MUNGE_FOLDER "/pid", "--seed-file", MUNGE_FOLDER "/seed", (char *)NULL);
+		_exit(127);
+	}
+	for (int i = 0; i < 100; i++) {
+		if (munge_works())
+			return pid;
+		usleep(50000);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	return 0;
+}
+
+static int remote_stranger(struct rig *rig)
+{
+	struct json_object *reply;
+	struct ocs_error err;
+	struct ocs_client *client = ocs_client_open(rig->listen, 5000, &err);
+
+	if (!client)
+		return 98;
+	if (ask(client, "{'op':'release','job':1,'epoch':0}", &reply) != OCS_ERROR)
+		return 1;
+	if (ask(client, "{'op':'show','what':'job'}", &reply))
+		return 2;
+	json_object_put(reply);
+	ocs_client_close(client);
+	return 0;
+}
+
+/* Says LINE instead of a proper hello; true if the daemon hangs up or refuses. */
+static bool turned_away(struct rig *rig, const char *line)
+{
+	int64_t deadline = ocs_now_ns() + INT64_C(5000000000);
+	struct ocs_error err;
+	struct ocs_lines lines = { .fd = ocs_net_connect(rig->listen, 5000, &err) };
+	char *challenge, *answer;
+	bool away;
+
+	assert_true(lines.fd >= 0);
+	challenge = ocs_lines_next(&lines, 1000, deadline, &err);
+	assert_non_null(challenge);
+	assert_non_null(strstr(challenge, "challenge"));
+	free(challenge);
+	assert_int_equal(ocs_net_write(lines.fd, line, strlen(line), deadline, &err), 0);
+	answer = ocs_lines_next(&lines, 1 << 20, deadline, &err);
+	away = !answer || strstr(answer, "\"ok\":false");
+	free(answer);
+	ocs_lines_free(&lines);
+	close(lines.fd);
+	return away;
+}
+
+static void remote(void **state)
+{
+	struct rig rig;
+	struct ocs_client *client;
+	struct ocs_error err;
+	pid_t munged = 0;
+
+	(void)state;
+	if (!munge_works() && !(munged = start_munged()))
+		skip();
+	rig_prepare(&rig);
+	snprintf(rig.listen, sizeof(rig.listen), "127.0.0.1:%d", free_port());
+	rig_start(&rig);
+	client = ocs_client_open(rig.listen, 5000, &err);
+	if (!client)
+		fail_msg("%s", err.text);
+	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':0,"
+				"'section':'ring','nodes':'d[0-1]'}"));
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d1'}"));
+	assert_true(turned_away(&rig, "{\"op\":\"show\",\"id\":1,\"what\":\"fabric\"}\n"));
+	assert_true(turned_away(&rig, "{\"op\":\"hello\",\"id\":1}\n"));
+	assert_true(turned_away(&rig, "{\"op\":\"hello\",\"id\":1,\"credential\":\"MUNGE:none:\"}\n"));
+	assert_true(turned_away(&rig, "nonsense\n"));
+	if (geteuid() == 0)
+		assert_int_equal(in_child(remote_stranger, &rig), 0);
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	ocs_client_close(client);
+	rig_end(&rig);
+	if (munged) {
+		kill(munged, SIGTERM);
+		waitpid(munged, NULL, 0);
+	}
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(unprivileged, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(nonsense, rig_setup, rig_teardown),
+	cmocka_unit_test(remote),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests_name("ocsd: access", tests, NULL, NULL);
+}
