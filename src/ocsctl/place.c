@@ -259,7 +259,11 @@ int ocs_ctl_verify(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 	if (!json)
 		return -1;
-	if (json_object_object_get_ex(json, "servers", NULL)) {
+	if (!json_object_object_get_ex(json, "servers", NULL) &&
+	    !json_object_object_get_ex(json, "xpus", NULL)) {
+		rc = ocs_error_set(err, OCS_USAGE, "%s holds neither a placement (no \"xpus\") nor"
+				   " a plan (no \"servers\")", args->operands[0]);
+	} else if (json_object_object_get_ex(json, "servers", NULL)) {
 		rc = verify_plan(json, err);
 		if (rc) {
 			err->code = OCS_ERROR;

@@ -56,6 +56,8 @@ run verify "$work/alien.json" --fabric "$ONE"
 result $? "an unknown cube" "exit $code"
 says "is named" c9
 echo '{"shape":[4' >"$work/short.json"
+echo '{"shape":[4]}' >"$work/other.json"
+exits 2 "JSON of something else" verify "$work/other.json" --fabric "$ONE"
 exits 2 "JSON that ends early" verify "$work/short.json" --fabric "$ONE"
 exits 1 "a file that is not there" verify "$work/absent.json" --fabric "$ONE"
 echo "c0 3 3 3" >"$work/busy"

@@ -60,6 +60,10 @@ prints "sections are described" "2 cubes of 4x4x4"
 exits 0 "check --json" check "$F" --json
 prints "valid" '{"valid":true,'
 exits 0 "check --fabric" check --fabric "$F"
+for example in "${OCS_SOURCE_DIR:?}"/examples/*.yaml; do
+	exits 0 "check ${example##*/}" check "$example"
+	prints "is described" "section "
+done
 exits 2 "a fabric that is none" check "torus cubes:0x1x1 cube:4x4x4 tile:2x2x1"
 exits 1 "a file that is not there" check "$work/absent.yaml"
 printf 'nonsense: [1\n' >"$work/bad.yaml"
