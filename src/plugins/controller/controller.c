@@ -4,6 +4,7 @@
 #include "src/plugins/controller/state.h"
 #include "src/util/text.h"
 
+#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,10 @@ static void fabric_drop(void)
 	free(s->sections);
 	free(s->holds);
 	free(s->switches);
+	free(s->node_states);
+	free(s->node_jobs);
+	json_object_put(s->nodes);
+	s->nodes = NULL;
 	s->sections = NULL;
 	s->holds = NULL;
 	s->switches = NULL;
@@ -48,6 +53,8 @@ int ocs_controller_open(const char *spec, struct ocs_error *err)
 	s->sections = ocs_calloc((size_t)fabric->nsections + 1, sizeof(*s->sections));
 	s->holds = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*s->holds));
 	s->switches = ocs_calloc((size_t)fabric->nswitches + 1, sizeof(*s->switches));
+	s->node_states = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*s->node_states));
+	s->node_jobs = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*s->node_jobs));
 	s->nholds = 0;
 	for (int i = 0; i < fabric->nsections; i++) {
 		const struct ocs_section *section = &fabric->sections[i];

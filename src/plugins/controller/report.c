@@ -44,26 +44,43 @@ static size_t json_length(struct json_object *object)
 	return strlen(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
 }
 
+/* Whether this differs from what was pushed last; remembers it. */
+static bool states_changed(const uint8_t *states, const uint32_t *jobs)
+{
+	size_t count = (size_t)ocs_state.fabric->nnodes;
+
+	if (ocs_state.nodes &&
+	    memcmp(ocs_state.node_states, states, count * sizeof(*states)) == 0 &&
+	    memcmp(ocs_state.node_jobs, jobs, count * sizeof(*jobs)) == 0)
+		return false;
+	memcpy(ocs_state.node_states, states, count * sizeof(*states));
+	memcpy(ocs_state.node_jobs, jobs, count * sizeof(*jobs));
+	return true;
+}
+
 void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs)
 {
 	struct json_object *object, *line;
+	bool changed;
 
 	pthread_mutex_lock(&ocs_state.lock);
+	changed = states_changed(states, jobs);
+	pthread_mutex_unlock(&ocs_state.lock);
+	if (!changed)
+		return;
+	/* The long work is done without the lock. */
 	object = states_object(states, jobs, true);
 	if (json_length(object) > NODES_LINE_MAX) {
 		json_object_put(object);
 		object = states_object(states, jobs, false);
 	}
-	if (ocs_state.nodes && json_object_equal(ocs_state.nodes, object)) {
-		json_object_put(object);
-	} else {
-		json_object_put(ocs_state.nodes);
-		ocs_state.nodes = object;
-		line = json_object_new_object();
-		json_object_object_add(line, "op", json_object_new_string("nodes"));
-		json_object_object_add(line, "nodes", json_object_get(object));
-		ocs_link_send(line);
-	}
+	line = json_object_new_object();
+	json_object_object_add(line, "op", json_object_new_string("nodes"));
+	json_object_object_add(line, "nodes", json_object_get(object));
+	pthread_mutex_lock(&ocs_state.lock);
+	json_object_put(ocs_state.nodes);
+	ocs_state.nodes = object;
+	ocs_link_send(line);
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 

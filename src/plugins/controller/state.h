@@ -84,7 +84,9 @@ struct ocs_state {
 	time_t down_since;
 	int64_t down_since_ns;
 	struct ocs_message *out, **out_end;
-	struct json_object *nodes;	/* last pushed node states */
+	struct json_object *nodes;	/* last pushed node states, */
+	uint8_t *node_states;		/* and where they came from */
+	uint32_t *node_jobs;
 	int wake_fd;			/* wakes the thread, -1 if none */
 };
 

@@ -39,7 +39,7 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 	if (!job->job_id || !job->details)
 		return 0;
 	rc = ocs_controller_request(job->job_id, partition, job->extra, request, err);
-	if (rc > 0 && ocs_select_missing())
+	if ((rc > 0 || request->shaped) && ocs_select_missing())
 		rc = ocs_error_set(err, OCS_NEVER, "slurm.conf lacks %s",
 				   ocs_select_missing());
 	return rc;
@@ -62,7 +62,12 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 	rc = ocs_select_request(job, &call.request, &call.err);
 	call.asks = rc != 0;
 	if (rc < 0) {
-		error("%pJ: %s", job, call.err.text);
+		static uint32_t last;
+
+		/* Once, though several tests follow each other. */
+		if (last != job->job_id)
+			error("%pJ: %s", job, call.err.text);
+		last = job->job_id;
 		call.refused = true;
 		return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 	}

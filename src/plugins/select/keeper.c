@@ -146,14 +146,14 @@ static void watch_prologs(const struct ocs_controller_holder *holders, int count
 
 /* ---- pictures ---- */
 
-static void push_nodes(void)
+/* Node states and who is on them, into arrays of the fabric's size. */
+static void see_nodes(uint8_t *states, uint32_t *jobs)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
-	uint8_t *states = xcalloc(fabric->nnodes + 1, sizeof(*states));
-	uint32_t *jobs = xcalloc(fabric->nnodes + 1, sizeof(*jobs));
 	list_itr_t *iterator = list_iterator_create(job_list);
 	job_record_t *job;
 
+	memset(jobs, 0, (size_t)fabric->nnodes * sizeof(*jobs));
 	for (int i = 0; i < fabric->nnodes; i++) {
 		int index = ocs_select_node_slurm(i);
 
@@ -172,9 +172,6 @@ static void push_nodes(void)
 		}
 	}
 	list_iterator_destroy(iterator);
-	ocs_controller_nodes(states, jobs);
-	xfree(states);
-	xfree(jobs);
 }
 
 /* ---- the thread ---- */
@@ -184,6 +181,9 @@ struct look {
 	int nholders;
 	struct ocs_controller_waiting *waiting;
 	int nwaiting;
+	uint8_t *states;
+	uint32_t *jobs;
+	time_t seen;		/* when the nodes were looked at */
 	bool write;
 };
 
@@ -192,6 +192,8 @@ static void look(struct look *look)
 {
 	slurmctld_lock_t lock = { .job = READ_LOCK, .node = READ_LOCK };
 	int64_t limit = ocs_controller_fabric()->ocsd_down_ms;
+	time_t now = time(NULL);
+	bool nodes = false;
 
 	lock_slurmctld(lock);
 	watch_holders(look->holders, look->nholders);
@@ -211,8 +213,14 @@ static void look(struct look *look)
 				      ocs_select_in_prolog(job);
 		}
 	}
-	push_nodes();
+	if (look->seen != now) {
+		see_nodes(look->states, look->jobs);
+		look->seen = now;
+		nodes = true;
+	}
 	unlock_slurmctld(lock);
+	if (nodes)
+		ocs_controller_nodes(look->states, look->jobs);
 }
 
 /* Under the write lock. */
@@ -239,9 +247,12 @@ static void act(struct look *look)
 
 static void *keep(void *unused)
 {
+	int nnodes = ocs_controller_fabric()->nnodes;
 	struct look now = {
 		.holders = xcalloc(WATCHED_MAX, sizeof(*now.holders)),
 		.waiting = xcalloc(WATCHED_MAX, sizeof(*now.waiting)),
+		.states = xcalloc(nnodes + 1, sizeof(*now.states)),
+		.jobs = xcalloc(nnodes + 1, sizeof(*now.jobs)),
 	};
 
 	while (rest(EVERY_MS, true)) {
@@ -260,6 +271,8 @@ static void *keep(void *unused)
 	}
 	xfree(now.holders);
 	xfree(now.waiting);
+	xfree(now.states);
+	xfree(now.jobs);
 	return NULL;
 }
 

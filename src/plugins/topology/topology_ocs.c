@@ -79,6 +79,7 @@ static int ocs_topology_eval(topology_eval_t *eval)
 	ocs_controller_hook hook = ocs_controller_hook_get();
 	struct ocs_controller_request request;
 	job_record_t *job = eval->job_ptr;
+	static uint32_t last;
 	struct ocs_error err;
 
 	if (hook)
@@ -88,7 +89,10 @@ static int ocs_topology_eval(topology_eval_t *eval)
 	if (ocs_controller_request(job->job_id, NULL, job->extra, &request, &err) >= 0 &&
 	    !request.shaped)
 		return SLURM_SUCCESS;
-	error("%pJ asks for a shape, but slurm.conf lacks SelectType=select/cons_tres_ocs", job);
+	if (last != job->job_id)
+		error("%pJ asks for a shape, but slurm.conf lacks SelectType=select/cons_tres_ocs",
+		      job);
+	last = job->job_id;
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }
 
