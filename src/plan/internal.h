@@ -31,8 +31,8 @@ void ocs_plan_steps_best(int members, int count, bool directed, int *steps);
 void ocs_plan_assign(struct ocs_plan *plan, const int *order, bool best);
 
 /* Fills diameter, average_hops and max_link_load, and routes if ROUTES.  BALANCE:
- * next hops by least load instead of at random.  Returns -1 when some server
- * cannot reach another. */
+ * spends more time on even loads.  Returns -1 when some server cannot reach
+ * another. */
 int ocs_plan_measure(struct ocs_plan *plan, bool routes, bool balance);
 
 #endif

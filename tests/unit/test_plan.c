@@ -115,6 +115,18 @@ static void test_best(void **state)
 		}
 }
 
+/* Load of the busiest link for uniform all-to-all, times degree over n - 1: equal
+ * cost multipath on the paper's steps gives 6.21; single routes do no worse here. */
+static void test_load(void **state)
+{
+	struct ocs_plan_request request = { .servers = 128, .degree = 4, .best = true };
+	struct ocs_plan *plan = make(&request);
+
+	(void)state;
+	assert_true(plan->max_link_load * 4 / 127 < 6.21);
+	ocs_plan_destroy(plan);
+}
+
 static int circuits_on(const struct ocs_plan *plan, int ocs)
 {
 	int count = 0;
@@ -420,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reference), cmocka_unit_test(test_best),
+		cmocka_unit_test(test_load),
 		cmocka_unit_test(test_sweep),	  cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_routes),	  cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_bad_demand), cmocka_unit_test(test_json),
