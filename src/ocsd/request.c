@@ -90,6 +90,14 @@ static bool over(struct ocsd *d, uint32_t number, uint64_t epoch)
 	       ocsd_store_last_epoch(d, number) >= epoch;
 }
 
+/* What a job holds now; an allocation that has ended is not waited for. */
+static struct ocsd_job *living(struct ocsd *d, uint32_t number)
+{
+	struct ocsd_job *job = ocsd_job_newest(d, number);
+
+	return job && !job->ended && !job->breaking ? job : NULL;
+}
+
 static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		     struct json_object *request)
 {
@@ -105,8 +113,9 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "apply needs the name of its node");
 		return;
 	}
-	job = ocsd_job_find(d, number, epoch);
-	if ((job && (job->ended || job->breaking)) || (!job && over(d, number, epoch))) {
+	job = epoch ? ocsd_job_find(d, number, epoch) : living(d, number);
+	if ((job && (job->ended || job->breaking)) ||
+	    (!job && epoch && over(d, number, epoch))) {
 		ocsd_refuse(client, id, OCS_ERROR, ocsd_gone_extra(job),
 			    "epoch %llu of job %u has ended", (unsigned long long)epoch,
 			    number);

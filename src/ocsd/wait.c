@@ -99,7 +99,8 @@ void ocsd_wait_bind(struct ocsd *d, struct ocsd_job *job)
 		struct ocsd_waiter *waiter = *link;
 
 		if (waiter->kind != OCSD_WAIT_APPLY || waiter->allocation ||
-		    waiter->job != job->job || waiter->epoch != job->epoch) {
+		    waiter->job != job->job ||
+		    (waiter->epoch && waiter->epoch != job->epoch)) {
 			link = &waiter->next;
 			continue;
 		}
@@ -206,7 +207,8 @@ void ocsd_wait_expire(struct ocsd *d, int64_t now_ns)
 	struct ocsd_waiter *waiter;
 
 	while ((waiter = take(d, expired, &now_ns))) {
-		ocsd_refuse(waiter->client, waiter->id, OCS_ERROR, NULL,
+		/* Time may cure it: the node asks again. */
+		ocsd_refuse(waiter->client, waiter->id, OCS_NOT_NOW, NULL,
 			    "slurmctld has not committed job %u with epoch %llu to ocsd",
 			    waiter->job, (unsigned long long)waiter->epoch);
 		waiter_free(waiter);

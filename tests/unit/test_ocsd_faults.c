@@ -158,6 +158,12 @@ static void lost_answer(void **state)
 	emulator_says(&rig->emulator, "fault direct-1 drop count 1", OK);
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
 	assert_int_equal(rig_patches(rig), PATCHES);
+	emulator_says(&rig->emulator, "fault direct-0 partial count 1", OK);
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	assert_int_equal(rig_patches(rig), 0);
+	emulator_says(&rig->emulator, "fault direct-1 partial count 1", OK);
+	realise(client, 2, "d[0-3]", "d0");
+	assert_int_equal(rig_patches(rig), PATCHES);
 	ocs_client_close(client);
 }
 
@@ -390,6 +396,36 @@ static void foreign_patch(void **state)
 	ocs_client_close(client);
 }
 
+/* A patch that no poll has seen yet: only the job that needs its port fails. */
+static void unseen_patch(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *prolog = rig_client(rig);
+	struct json_object *event, *reply;
+
+	subscribe(client);
+	commit(client, 1, 10, "d[0-3]");
+	commit(client, 2, 20, "d[4-5]");
+	emulator_says(&rig->emulator, "patch direct-0 1 32", OK);
+	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
+	rig_send(prolog, "{'op':'apply','job':2,'epoch':20,'node':'d4'}");
+	reply = rig_reply(prolog);
+	assert_true(json_object_get_boolean(json_object_object_get(reply, "ok")));
+	json_object_put(reply);
+	event = rig_event(client, "job_failed");
+	assert_int_equal(rig_number(event, "job"), 1);
+	assert_non_null(strstr(rig_text(event, "error"), "1>32"));
+	json_object_put(event);
+	rig_until_switch(client, "direct-0", "up");
+	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
+	json_object_put(rig_event(client, "released"));
+	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20}"));
+	rig_until_patches(rig, 1);
+	assert_int_equal(rig_log_lines(rig, "\"event\":\"disconnect\"", "direct-0", NULL), 0);
+	ocs_client_close(prolog);
+	ocs_client_close(client);
+}
+
 /* Somebody takes a running job's port: that job fails, the patch stays. */
 static void stolen_port(void **state)
 {
@@ -478,6 +514,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(drift_restored, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(reboot_restored, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(foreign_patch, setup_polling, rig_teardown),
+	cmocka_unit_test_setup_teardown(unseen_patch, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(stolen_port, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(damaged_database, rig_setup, rig_teardown),
 };

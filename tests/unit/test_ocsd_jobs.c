@@ -246,6 +246,7 @@ static void order(void **state)
 	json_object_put(rig_refused(client, 1, "has ended",
 				    "{'op':'apply','job':1,'epoch':10,'node':'n0'}"));
 	apply(client, 1, 11, "n1");
+	apply(client, 1, 0, "n1"); /* whatever it holds now */
 	assert_int_equal(rig_patches(rig), PATCHES);
 	/* A late release of the old epoch does nothing to the new one. */
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
