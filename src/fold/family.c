@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Lists foldings: shares the axes (whole, or as two bits) out to the dimensions
+ * in every way and, where a dimension runs around several axes, tries every box
+ * that is not needlessly long. */
+
+#include "src/fold/fold.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define POOL (2 * OCS_FOLD_AXES)
+
+struct family {
+	const struct ocs_shape *shape;
+	const struct ocs_host *host;
+	bool partial;
+	bool (*visit)(const struct ocs_folding *folding, void *arg);
+	void *arg;
+	int count;
+	bool stop;
+	struct ocs_folding now;
+	bool dim_partial[OCS_SHAPE_DIMS];
+	struct ocs_factor pool[POOL];	/* what the axes offer */
+	int npool;
+};
+
+static void next_dim(struct family *f, int dim, unsigned int used);
+
+static bool is_bit(const struct ocs_factor *factor)
+{
+	return factor->kind >= OCS_FACTOR_BIT0;
+}
+
+/* All dimensions have their factors: fill in the box and hand it out, mirrored in
+ * every way that makes a difference. */
+static void complete(struct family *f)
+{
+	struct ocs_folding *now = &f->now;
+	unsigned int mirror = 0, flip;
+	long cubes = 1;
+	int d, j, a;
+
+	now->filled = true;
+	for (a = 0; a < OCS_FOLD_AXES; a++) {
+		now->box[a] = 1;
+		now->closed[a] = false;
+	}
+	for (d = 0; d < now->ndim; d++) {
+		now->filled &= !f->dim_partial[d];
+		for (j = 0; j < now->dim[d].n; j++) {
+			const struct ocs_factor *factor = &now->dim[d].factor[j];
+
+			now->box[factor->axis] = is_bit(factor) ? 4 : factor->length;
+			now->closed[factor->axis] = factor->kind != OCS_FACTOR_PATH;
+			if (f->dim_partial[d] && factor->kind == OCS_FACTOR_PATH)
+				mirror |= 1u << factor->axis;
+		}
+	}
+	if (now->filled == f->partial)
+		return;
+	for (a = 0; a < OCS_FOLD_AXES && !f->host->fixed; a++)
+		cubes *= (now->box[a] + f->host->edge[a] - 1) / f->host->edge[a];
+	if (cubes > f->host->ncubes)
+		return;
+	for (flip = 0; flip < 1u << OCS_FOLD_AXES && !f->stop; flip++) {
+		if (flip & ~mirror)
+			continue;
+		now->flip = flip;
+		f->count++;
+		f->stop = !f->visit(now, f->arg);
+	}
+	now->flip = 0;
+}
+
+static int longest_axis(const struct family *f, int axis)
+{
+	return f->host->fixed ? f->host->edge[axis] : f->host->edge[axis] * f->host->ncubes;
+}
+
+/* One axis or bit carries the dimension straight. */
+static void straight(struct family *f, int dim, unsigned int used, struct ocs_factor factor)
+{
+	int extent = f->shape->extent[dim], edge = f->host->edge[factor.axis];
+	bool ring = extent > 2 && !f->shape->mesh[dim];
+
+	if (is_bit(&factor)) {
+		if (extent != 2)
+			return;
+	} else {
+		if (extent > longest_axis(f, factor.axis))
+			return;
+		if (ring && (f->host->fixed ? extent != edge : extent % edge))
+			return;
+		factor.kind = ring ? OCS_FACTOR_RING : OCS_FACTOR_PATH;
+		factor.length = extent;
+	}
+	f->now.dim[dim].n = 1;
+	f->now.dim[dim].factor[0] = factor;
+	f->dim_partial[dim] = false;
+	next_dim(f, dim + 1, used);
+}
+
+/* The lengths are chosen: try the orders of the factors.  For a filled box one
+ * order that works is as good as another; otherwise the last factor decides where
+ * the gaps are. */
+static void orders(struct family *f, int dim, unsigned int used, const struct ocs_factor *chosen,
+		   int n)
+{
+	int extent = f->shape->extent[dim], length[OCS_FACTORS], last, j, k;
+	bool mesh = f->shape->mesh[dim];
+	long all = 1;
+
+	for (j = 0; j < n; j++)
+		all *= chosen[j].length;
+	f->dim_partial[dim] = all != extent;
+	for (last = n - 1; last >= 0 && !f->stop; last--) {
+		struct ocs_factor *to = f->now.dim[dim].factor;
+
+		for (j = 0, k = 0; j < n; j++) {
+			if (j != last)
+				to[k++] = chosen[j];
+		}
+		to[k] = chosen[last];
+		for (j = 0; j < n; j++)
+			length[j] = to[j].length;
+		if (!ocs_walk_fits(length, n, extent, !mesh))
+			continue;
+		f->now.dim[dim].n = n;
+		next_dim(f, dim + 1, used);
+		if (all == extent)
+			return;
+	}
+}
+
+/* A box is needlessly long if the extent still fits after an axis gives up one
+ * layer, or one layer of tiles where it ends on a tile border. */
+static bool needless(const struct family *f, const struct ocs_factor *chosen, int n, int extent)
+{
+	long all = 1;
+	int j;
+
+	for (j = 0; j < n; j++)
+		all *= chosen[j].length;
+	for (j = 0; j < n; j++) {
+		int tile = f->host->tile[chosen[j].axis], length = chosen[j].length, less;
+
+		less = is_bit(&chosen[j]) ? 1 : length % tile ? length - 1 : length - tile;
+		if (all / length * less >= extent)
+			return true;
+	}
+	return false;
+}
+
+/* Gives lengths to the paths among CHOSEN from index J on. */
+static void lengths(struct family *f, int dim, unsigned int used, struct ocs_factor *chosen, int n,
+		    int j, long so_far)
+{
+	int extent = f->shape->extent[dim], most, tile, length;
+	long need;
+
+	while (j < n && is_bit(&chosen[j]))
+		j++;
+	if (j == n) {
+		if (so_far >= extent && !needless(f, chosen, n, extent))
+			orders(f, dim, used, chosen, n);
+		return;
+	}
+	tile = f->host->tile[chosen[j].axis];
+	need = (extent + so_far - 1) / so_far;
+	most = longest_axis(f, chosen[j].axis);
+	if (need + tile < most)
+		most = (int)need + tile;
+	chosen[j].kind = OCS_FACTOR_PATH;
+	for (length = 2; length <= most && !f->stop; length++) {
+		chosen[j].length = length;
+		lengths(f, dim, used, chosen, n, j + 1, so_far * length);
+	}
+}
+
+/* SET of the pool carries the dimension. */
+static void share(struct family *f, int dim, unsigned int used, unsigned int set)
+{
+	int extent = f->shape->extent[dim], n = 0, i, axes = 0;
+	struct ocs_factor chosen[OCS_FACTORS];
+	bool own = false;
+	long bits = 1;
+
+	/* bits first: so_far is then exact when the paths get their lengths */
+	for (i = 0; i < f->npool; i++) {
+		if (!(set & 1u << i) || !is_bit(&f->pool[i]))
+			continue;
+		if (axes & 1 << f->pool[i].axis)
+			return;	/* both bits for one dimension: a path does the same */
+		axes |= 1 << f->pool[i].axis;
+		bits *= 2;
+		chosen[n++] = f->pool[i];
+	}
+	for (i = 0; i < f->npool; i++) {
+		if (set & 1u << i && !is_bit(&f->pool[i]))
+			chosen[n++] = f->pool[i];
+		own |= set & 1u << i && f->pool[i].axis == dim;
+	}
+	if (f->shape->no_rotate && !own)
+		return;
+	used |= set;
+	if (n == 1) {
+		straight(f, dim, used, chosen[0]);
+		return;
+	}
+	if (f->shape->no_fold || extent < 4 || (!f->shape->mesh[dim] && extent % 2))
+		return;
+	lengths(f, dim, used, chosen, n, 0, bits);
+}
+
+static void next_dim(struct family *f, int dim, unsigned int used)
+{
+	unsigned int all = (1u << f->npool) - 1, set;
+	int i;
+
+	while (dim < f->shape->ndim && f->shape->extent[dim] == 1)
+		f->now.dim[dim++].n = 0;
+	if (dim == f->shape->ndim) {
+		for (i = 0; i < f->npool; i++) {
+			if (is_bit(&f->pool[i]) && !(used & 1u << i))
+				return;	/* half an axis in use: a path of two */
+		}
+		complete(f);
+		return;
+	}
+	for (set = 1; set <= all && !f->stop; set++) {
+		if (!(set & used))
+			share(f, dim, used, set);
+	}
+}
+
+int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_host *host, bool partial,
+		    bool (*visit)(const struct ocs_folding *folding, void *arg), void *arg)
+{
+	struct family f = { .shape = shape, .host = host, .partial = partial, .visit = visit,
+			    .arg = arg };
+	unsigned int split;
+	int a;
+
+	f.now.ndim = shape->ndim;
+	for (split = 0; split < 1u << OCS_FOLD_AXES && !f.stop; split++) {
+		bool possible = true;
+
+		f.npool = 0;
+		for (a = 0; a < OCS_FOLD_AXES; a++) {
+			struct ocs_factor factor = { .axis = a, .length = 0 };
+
+			if (!(split & 1u << a)) {
+				f.pool[f.npool++] = factor;
+				continue;
+			}
+			possible &= host->edge[a] == 4;
+			factor.length = 2;
+			factor.kind = OCS_FACTOR_BIT0;
+			f.pool[f.npool++] = factor;
+			factor.kind = OCS_FACTOR_BIT1;
+			f.pool[f.npool++] = factor;
+		}
+		if (possible)
+			next_dim(&f, 0, 0);
+	}
+	return f.count;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/fold/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+static const char axis_name[] = "xyz";
+
+/* One factor alone carries a dimension. */
+static int straight(const struct ocs_factor *factor, int extent, bool mesh, int dim,
+		    struct ocs_error *err)
+{
+	if (factor->length != extent)
+		return ocs_error_set(err, OCS_ERROR, "folding: dimension %d has extent %d but lies "
+				     "on %d XPUs", dim + 1, extent, factor->length);
+	if (factor->kind == OCS_FACTOR_PATH && extent > 2 && !mesh)
+		return ocs_error_set(err, OCS_ERROR, "folding: the ring of dimension %d lies on an "
+				     "open axis", dim + 1);
+	return 0;
+}
+
+static int dim_make(const struct ocs_folding *folding, int dim, int extent, bool mesh,
+		    const struct ocs_host *host, struct ocs_fold_entry *entries,
+		    struct ocs_error *err)
+{
+	int n = folding->dim[dim].n, length[OCS_FACTORS], tile[OCS_FACTORS], i, j;
+	const struct ocs_factor *factor = folding->dim[dim].factor;
+	int (*at)[OCS_FACTORS];
+
+	if (!n) {
+		if (extent != 1)
+			return ocs_error_set(err, OCS_ERROR, "folding: dimension %d has extent %d "
+					     "but no axis", dim + 1, extent);
+		return 0;
+	}
+	at = ocs_calloc((size_t)extent, sizeof(*at));
+	for (j = 0; j < n; j++) {
+		bool bit = factor[j].kind >= OCS_FACTOR_BIT0;
+
+		length[j] = factor[j].length;
+		tile[j] = bit ? 1 : host->tile[factor[j].axis];
+	}
+	if (n == 1) {
+		if (straight(factor, extent, mesh, dim, err))
+			goto bad;
+		for (i = 0; i < extent; i++)
+			at[i][0] = i;
+	} else if ((!mesh && extent < 4) || ocs_walk(length, tile, n, extent, !mesh, at)) {
+		ocs_error_set(err, OCS_ERROR, "folding: extent %d of dimension %d does not run "
+			      "around its axes", extent, dim + 1);
+		goto bad;
+	}
+	for (i = 0; i < extent; i++) {
+		for (j = 0; j < n; j++) {
+			if (factor[j].kind == OCS_FACTOR_BIT0)
+				entries[i].bits[factor[j].axis] |= (unsigned char)at[i][j];
+			else if (factor[j].kind == OCS_FACTOR_BIT1)
+				entries[i].bits[factor[j].axis] |= (unsigned char)(at[i][j] << 1);
+			else
+				entries[i].at[factor[j].axis] += at[i][j];
+		}
+	}
+	free(at);
+	return 0;
+bad:
+	free(at);
+	return -1;
+}
+
+/* Every axis belongs to one path or ring, or to two bits, of the right length. */
+static int axes_check(const struct ocs_folding *folding, const struct ocs_host *host,
+		      struct ocs_fold_table *table, struct ocs_error *err)
+{
+	int used[OCS_FOLD_AXES] = { 0 }, d, j, a;
+
+	for (d = 0; d < folding->ndim; d++) {
+		for (j = 0; j < folding->dim[d].n; j++) {
+			const struct ocs_factor *f = &folding->dim[d].factor[j];
+			int mark = f->kind == OCS_FACTOR_BIT0 ? 1 : f->kind == OCS_FACTOR_BIT1 ? 2 : 3;
+
+			if (f->length < 2 || used[f->axis] & mark)
+				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is used "
+						     "twice or too short", axis_name[f->axis]);
+			used[f->axis] |= mark;
+			if (mark != 3)
+				table->bits[f->axis] = true;
+			if (mark == 3 ? f->length != folding->box[f->axis] :
+			    f->length != 2 || folding->box[f->axis] != 4)
+				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is not as "
+						     "long as what lies on it", axis_name[f->axis]);
+			if (folding->closed[f->axis] != (f->kind != OCS_FACTOR_PATH) ||
+			    (f->kind == OCS_FACTOR_RING && folding->dim[d].n != 1))
+				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is not closed "
+						     "as its ring needs", axis_name[f->axis]);
+		}
+	}
+	for (a = 0; a < OCS_FOLD_AXES; a++) {
+		int edge = host->edge[a], box = folding->box[a];
+
+		if (!used[a] && (box != 1 || folding->closed[a]))
+			return ocs_error_set(err, OCS_ERROR, "folding: nothing lies on axis %c",
+					     axis_name[a]);
+		if (host->fixed ? box > edge : box > (long)edge * host->ncubes)
+			return ocs_error_set(err, OCS_ERROR, "folding: the box is larger than the "
+					     "machine on axis %c", axis_name[a]);
+		if (folding->closed[a] && (host->fixed ? box != edge : box % edge))
+			return ocs_error_set(err, OCS_ERROR, "folding: a ring of %d cannot close on "
+					     "axis %c", box, axis_name[a]);
+		if (folding->closed[a] && (box < 3 || folding->flip & 1u << a))
+			return ocs_error_set(err, OCS_ERROR, "folding: axis %c is closed but has "
+					     "%d layers or is mirrored", axis_name[a], box);
+	}
+	return 0;
+}
+
+int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shape *shape,
+			const struct ocs_host *host, struct ocs_fold_table *table,
+			struct ocs_error *err)
+{
+	struct ocs_fold_entry *entries;
+	size_t total = 0;
+	int d;
+
+	memset(table, 0, sizeof(*table));
+	if (folding->ndim != shape->ndim)
+		return ocs_error_set(err, OCS_ERROR, "folding: %d dimensions for a shape of %d",
+				     folding->ndim, shape->ndim);
+	if (axes_check(folding, host, table, err))
+		return -1;
+	memcpy(table->box, folding->box, sizeof(table->box));
+	table->flip = folding->flip;
+	table->ndim = shape->ndim;
+	for (d = 0; d < shape->ndim; d++)
+		total += (size_t)shape->extent[d];
+	entries = ocs_calloc(total, sizeof(*entries));
+	for (d = 0; d < shape->ndim; d++) {
+		table->extent[d] = shape->extent[d];
+		table->dim[d] = entries;
+		if (dim_make(folding, d, shape->extent[d], shape->mesh[d], host, entries, err)) {
+			ocs_fold_table_free(table);
+			return -1;
+		}
+		entries += shape->extent[d];
+	}
+	return 0;
+}
+
+void ocs_fold_table_free(struct ocs_fold_table *table)
+{
+	free(table->dim[0]);
+	memset(table, 0, sizeof(*table));
+}
