@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/place/catalogue.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/text.h"
+
+/* Bounds on the work for one shape.  Candidates are met in the order of their
+ * cubes, so what is cut off are the sprawling ones. */
+#define FOLDINGS_MAX 20000
+#define LIGHTS_MAX 200000
+#define CANDIDATES_MAX 8192
+#define WORK_MAX 20000000L	/* vertices laid */
+
+/* A folding at an offset, before it is laid out. */
+struct light {
+	int folding;
+	struct ocs_lay lay;
+	int cubes;		/* of the grid */
+	int nodes;		/* 0: not known yet */
+	int seq;
+};
+
+struct build {
+	const struct ocs_section *section;
+	struct ocs_host host;
+	struct ocs_catalogue *cat;
+	struct light *lights;
+	int nlights;
+	int light_room, folding_room, candidate_room, use_room, class_room, word_room, piece_room;
+	int cubes_limit;
+	long work;
+	int least_cubes;	/* over all foldings */
+	int best_cubes;		/* over those with the smallest node count */
+	struct ocs_xpu *xpus;
+	struct ocs_fold_table table;	/* of folding `table_of` */
+	int table_of;
+	/* one piece: mask_words of XPUs, then 6 * face_words of ports */
+	int piece_words;
+	uint64_t *pieces;
+	int pieces_room;
+	uint64_t *tile_mask;	/* per XPU: its node's XPUs */
+	unsigned int *class_hash, *use_hash;	/* index + 1 of class or candidate */
+};
+
+#define HASH_SIZE (1 << 15)
+
+#define GROW(array, count, room) do { \
+	if ((count) == (room)) { \
+		(room) = (room) ? 2 * (room) : 64; \
+		(array) = ocs_realloc((array), (size_t)(room) * sizeof(*(array))); \
+	} \
+} while (0)
+
+static bool folding_add(const struct ocs_folding *folding, void *arg)
+{
+	struct build *b = arg;
+	int cubes = 1, a;
+
+	for (a = 0; a < OCS_AXES && !b->host.fixed; a++)
+		cubes *= (folding->box[a] + b->host.edge[a] - 1) / b->host.edge[a];
+	if (!b->least_cubes || cubes < b->least_cubes)
+		b->least_cubes = cubes;
+	GROW(b->cat->foldings, b->cat->nfoldings, b->folding_room);
+	b->cat->foldings[b->cat->nfoldings++] = *folding;
+	return b->cat->nfoldings < FOLDINGS_MAX;
+}
+
+/* Tile layers that LENGTH layers from OFFSET touch on a ring of TOTAL. */
+static int tile_layers(int offset, int length, int total, int tile)
+{
+	int layers = (offset + length - 1) / tile - offset / tile + 1;
+
+	return layers < total / tile ? layers : total / tile;
+}
+
+static void light_add(struct build *b, int folding, const struct ocs_lay *lay)
+{
+	const struct ocs_folding *f = &b->cat->foldings[folding];
+	struct light light = { .folding = folding, .lay = *lay, .cubes = 1 };
+	int nodes = 1, a;
+
+	for (a = 0; a < OCS_AXES; a++) {
+		light.cubes *= lay->count[a];
+		nodes *= tile_layers(lay->offset[a], f->box[a], lay->count[a] * b->host.edge[a],
+				     b->host.tile[a]);
+	}
+	if (light.cubes > b->cubes_limit || b->nlights == LIGHTS_MAX)
+		return;
+	light.nodes = f->filled ? nodes : 0;
+	light.seq = b->nlights;
+	GROW(b->lights, b->nlights, b->light_room);
+	b->lights[b->nlights++] = light;
+}
+
+/* The places on one axis: offsets in as few cubes as possible, going round where
+ * the box runs over the end, and those that simply run into one cube more. */
+static int axis_places(const struct build *b, const struct ocs_folding *f, int axis,
+		       int offset[2 * OCS_EDGE_MAX], int count[2 * OCS_EDGE_MAX])
+{
+	int edge = b->host.edge[axis], box = f->box[axis], least = (box + edge - 1) / edge;
+	int n = 0, o;
+
+	if (b->host.fixed)
+		edge = b->host.tile[axis];	/* further ones are tried by moving tiles */
+	for (o = 0; o < edge; o++) {
+		if (o && (f->closed[axis] || box == least * b->host.edge[axis]))
+			break;
+		offset[n] = o;
+		count[n++] = least;
+	}
+	for (o = 1; !b->host.fixed && !f->closed[axis] && o < edge; o++) {
+		if (o + box <= least * edge)
+			continue;
+		offset[n] = o;
+		count[n++] = least + 1;
+	}
+	return n;
+}
+
+static void lights_make(struct build *b, int folding)
+{
+	int offset[OCS_AXES][2 * OCS_EDGE_MAX], count[OCS_AXES][2 * OCS_EDGE_MAX], n[OCS_AXES];
+	const struct ocs_folding *f = &b->cat->foldings[folding];
+	struct ocs_lay lay;
+	int a, i, j, k;
+
+	for (a = 0; a < OCS_AXES; a++)
+		n[a] = axis_places(b, f, a, offset[a], count[a]);
+	for (i = 0; i < n[0]; i++) {
+		for (j = 0; j < n[1]; j++) {
+			for (k = 0; k < n[2]; k++) {
+				int at[OCS_AXES] = { i, j, k };
+
+				for (a = 0; a < OCS_AXES; a++) {
+					lay.offset[a] = offset[a][at[a]];
+					lay.count[a] = count[a][at[a]];
+				}
+				light_add(b, folding, &lay);
+			}
+		}
+	}
+}
+
+static int light_compare(const void *a, const void *b)
+{
+	const struct light *p = a, *q = b;
+
+	return p->cubes != q->cubes ? p->cubes - q->cubes : p->seq - q->seq;
+}
+
+/* Lays LIGHT out into b->xpus. */
+static void lay_out(struct build *b, const struct light *light)
+{
+	struct ocs_catalogue *cat = b->cat;
+
+	if (b->table_of != light->folding) {
+		if (b->table_of >= 0)
+			ocs_fold_table_free(&b->table);
+		b->table_of = light->folding;
+		if (ocs_fold_table_make(&cat->foldings[light->folding], &cat->shape, &b->host,
+					&b->table, NULL))
+			abort();	/* the family makes only foldings that are sound */
+	}
+	ocs_lay_xpus(b->section, &b->table, &light->lay, b->xpus);
+	b->work += cat->shape.xpus;
+}
+
+static uint64_t *piece_words(struct build *b, int piece)
+{
+	return b->pieces + (size_t)piece * (size_t)b->piece_words;
+}
+
+static void pieces_reset(struct build *b, int pieces)
+{
+	if (pieces > b->pieces_room) {
+		b->pieces_room = pieces;
+		b->pieces = ocs_realloc(b->pieces, (size_t)pieces * (size_t)b->piece_words *
+					sizeof(*b->pieces));
+	}
+	memset(b->pieces, 0, (size_t)pieces * (size_t)b->piece_words * sizeof(*b->pieces));
+}
+
+/* The XPUs of all nodes that the laid out vertices touch; returns the nodes. */
+static int pieces_fill(struct build *b, int pieces)
+{
+	const struct ocs_section *s = b->section;
+	int tile = s->tile[0] * s->tile[1] * s->tile[2];
+	long xpus = 0, i;
+	int w;
+
+	pieces_reset(b, pieces);
+	for (i = 0; i < b->cat->shape.xpus; i++) {
+		int bit = ocs_section_bit(s, b->xpus[i].at);
+		uint64_t *mask = piece_words(b, b->xpus[i].cube);
+
+		if (mask[bit / 64] >> bit % 64 & 1)
+			continue;
+		for (w = 0; w < s->words; w++)
+			mask[w] |= b->tile_mask[bit * s->words + w];
+		xpus += tile;
+	}
+	return (int)(xpus / tile);
+}
+
+static void ports_fill(struct build *b, const struct ocs_circuit *circuits, int n)
+{
+	int face = b->cat->face_words, i;
+
+	for (i = 0; i < n; i++) {
+		const struct ocs_circuit *c = &circuits[i];
+		int bit = c->pos[0] * b->host.edge[c->dim == 2 ? 1 : 2] + c->pos[1];
+		int at = b->section->words + c->dim * 2 * face + bit / 64;
+
+		piece_words(b, c->from)[at + OCS_PLUS * face] |= 1ULL << bit % 64;
+		piece_words(b, c->to)[at + OCS_MINUS * face] |= 1ULL << bit % 64;
+	}
+}
+
+static unsigned int hash(const void *data, size_t size)
+{
+	const unsigned char *p = data;
+	uint64_t h = 14695981039346656037ULL;
+
+	while (size--)
+		h = (h ^ *p++) * 1099511628211ULL;
+	return (unsigned int)(h ^ h >> 32);
+}
+
+/* The class of a piece; -1 if it holds nothing. */
+static int class_of(struct build *b, int piece)
+{
+	struct ocs_catalogue *cat = b->cat;
+	const uint64_t *words = piece_words(b, piece);
+	size_t size = (size_t)b->piece_words * sizeof(*words);
+	unsigned int slot;
+	int xpus = 0, w;
+
+	for (w = 0; w < b->section->words; w++)
+		xpus += __builtin_popcountll(words[w]);
+	if (!xpus)
+		return -1;
+	for (slot = hash(words, size) % HASH_SIZE; b->class_hash[slot]; slot = (slot + 1) % HASH_SIZE) {
+		int c = (int)b->class_hash[slot] - 1;
+
+		if (!memcmp(cat->words + cat->classes[c].first, words, size))
+			return c;
+	}
+	while (cat->nclasses * b->piece_words + b->piece_words > b->word_room) {
+		b->word_room = b->word_room ? 2 * b->word_room : 64 * b->piece_words;
+		cat->words = ocs_realloc(cat->words, (size_t)b->word_room * sizeof(*cat->words));
+	}
+	GROW(cat->classes, cat->nclasses, b->class_room);
+	cat->classes[cat->nclasses].first = cat->nclasses * b->piece_words;
+	cat->classes[cat->nclasses].xpus = xpus;
+	memcpy(cat->words + cat->classes[cat->nclasses].first, words, size);
+	b->class_hash[slot] = (unsigned int)++cat->nclasses;
+	return cat->nclasses - 1;
+}
+
+/* Adds a use of CLASS to the candidate whose uses start at FIRST, kept sorted. */
+static void use_add(struct build *b, int first, int class)
+{
+	struct ocs_catalogue *cat = b->cat;
+	int i, at;
+
+	for (at = first; at < cat->nuses && cat->uses[at].class < class; at++)
+		;
+	if (at < cat->nuses && cat->uses[at].class == class) {
+		cat->uses[at].count++;
+		return;
+	}
+	GROW(cat->uses, cat->nuses, b->use_room);
+	for (i = cat->nuses++; i > at; i--)
+		cat->uses[i] = cat->uses[i - 1];
+	cat->uses[at].class = class;
+	cat->uses[at].count = 1;
+}
+
+/* True if a candidate with the same pieces is known: then this one is never
+ * better. */
+static bool known(struct build *b, const struct ocs_candidate *now)
+{
+	struct ocs_catalogue *cat = b->cat;
+	const struct ocs_class_use *uses = cat->uses + now->first_use;
+	size_t size = (size_t)now->nuses * sizeof(*uses);
+	unsigned int slot;
+
+	for (slot = hash(uses, size) % HASH_SIZE; b->use_hash[slot]; slot = (slot + 1) % HASH_SIZE) {
+		const struct ocs_candidate *c = &cat->candidates[b->use_hash[slot] - 1];
+
+		if (c->nuses == now->nuses && c->circuits == now->circuits &&
+		    !memcmp(cat->uses + c->first_use, uses, size))
+			return true;
+	}
+	b->use_hash[slot] = (unsigned int)cat->ncandidates + 1;
+	return false;
+}
+
+static void candidate_add(struct build *b, const struct light *light,
+			  struct ocs_circuit *circuits)
+{
+	struct ocs_catalogue *cat = b->cat;
+	struct ocs_candidate now = { .folding = light->folding, .lay = light->lay,
+				     .first_use = cat->nuses,
+				     .first_piece = cat->npieces };
+	int piece;
+
+	lay_out(b, light);
+	pieces_fill(b, light->cubes);
+	if (!b->host.fixed) {
+		now.circuits = ocs_lay_circuits(b->section, &cat->shape, &b->table, &light->lay,
+						b->xpus, circuits);
+		ports_fill(b, circuits, now.circuits);
+	}
+	for (piece = 0; piece < light->cubes && !b->host.fixed; piece++) {
+		int class = class_of(b, piece);
+
+		GROW(cat->pieces, cat->npieces, b->piece_room);
+		cat->pieces[cat->npieces++] = class;
+		if (class < 0)
+			continue;
+		now.cubes++;
+		use_add(b, now.first_use, class);
+	}
+	now.nuses = cat->nuses - now.first_use;
+	if (b->host.fixed) {
+		now.cubes = 1;
+	} else if (known(b, &now)) {
+		cat->nuses = now.first_use;
+		cat->npieces = now.first_piece;
+		return;
+	}
+	GROW(cat->candidates, cat->ncandidates, b->candidate_room);
+	cat->candidates[cat->ncandidates++] = now;
+}
+
+/* Node counts of all lights; the smallest becomes min_nodes. */
+static void nodes_count(struct build *b)
+{
+	struct ocs_catalogue *cat = b->cat;
+	int i;
+
+	for (i = 0; i < b->nlights; i++) {
+		struct light *light = &b->lights[i];
+
+		if (!light->nodes) {
+			if (b->work > WORK_MAX / 2)
+				continue;
+			lay_out(b, light);
+			light->nodes = pieces_fill(b, light->cubes);
+		}
+		if (!cat->min_nodes || light->nodes < cat->min_nodes ||
+		    (light->nodes == cat->min_nodes && light->cubes < b->best_cubes)) {
+			cat->min_nodes = light->nodes;
+			b->best_cubes = light->cubes;
+		}
+	}
+}
+
+static int candidate_compare(const void *a, const void *b)
+{
+	const struct ocs_candidate *p = a, *q = b;
+
+	if (p->cubes != q->cubes)
+		return p->cubes - q->cubes;
+	if (p->circuits != q->circuits)
+		return p->circuits - q->circuits;
+	if (p->first_use != q->first_use)
+		return p->first_use - q->first_use;
+	if (p->folding != q->folding)
+		return p->folding - q->folding;
+	return memcmp(&p->lay, &q->lay, sizeof(p->lay));
+}
+
+static void lights_all(struct build *b, int from)
+{
+	int f;
+
+	b->cubes_limit = 2 * b->least_cubes + 2;
+	if (b->cubes_limit > b->section->ncubes)
+		b->cubes_limit = b->section->ncubes;
+	for (f = from; f < b->cat->nfoldings; f++)
+		lights_make(b, f);
+}
+
+static void tile_masks(struct build *b)
+{
+	const struct ocs_section *s = b->section;
+	int at[OCS_AXES], in[OCS_AXES], bit, a;
+
+	b->tile_mask = ocs_calloc((size_t)s->cube_xpus * (size_t)s->words, sizeof(uint64_t));
+	for (bit = 0; bit < s->cube_xpus; bit++) {
+		int tile = s->tile[0] * s->tile[1] * s->tile[2], i;
+
+		at[2] = bit % s->edge[2];
+		at[1] = bit / s->edge[2] % s->edge[1];
+		at[0] = bit / s->edge[2] / s->edge[1];
+		for (i = 0; i < tile; i++) {
+			int one;
+
+			in[2] = i % s->tile[2];
+			in[1] = i / s->tile[2] % s->tile[1];
+			in[0] = i / s->tile[2] / s->tile[1];
+			for (a = 0; a < OCS_AXES; a++)
+				in[a] += at[a] - at[a] % s->tile[a];
+			one = ocs_section_bit(s, in);
+			b->tile_mask[bit * s->words + one / 64] |= 1ULL << one % 64;
+		}
+	}
+}
+
+/* Keeps the tables of the foldings that candidates use. */
+static void tables_make(struct build *b)
+{
+	struct ocs_catalogue *cat = b->cat;
+	int i;
+
+	cat->tables = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(*cat->tables));
+	for (i = 0; i < cat->ncandidates; i++) {
+		int f = cat->candidates[i].folding;
+
+		if (!cat->tables[f].dim[0] &&
+		    ocs_fold_table_make(&cat->foldings[f], &cat->shape, &b->host, &cat->tables[f],
+					NULL))
+			abort();
+	}
+}
+
+static int face_words(const struct ocs_section *s)
+{
+	int most = s->edge[0] * s->edge[1];
+
+	most = s->edge[0] * s->edge[2] > most ? s->edge[0] * s->edge[2] : most;
+	most = s->edge[1] * s->edge[2] > most ? s->edge[1] * s->edge[2] : most;
+	return (most + 63) / 64;
+}
+
+/* Foldings that leave gaps are worth their number only where the others need more
+ * nodes or cubes than the XPUs do. */
+static bool gaps_pay(const struct build *b, int nodes)
+{
+	const struct ocs_section *s = b->section;
+	int tile = s->tile[0] * s->tile[1] * s->tile[2];
+	long xpus = b->cat->shape.xpus;
+
+	return !b->cat->min_nodes || b->cat->min_nodes > (xpus + tile - 1) / tile ||
+	       b->best_cubes > (xpus + s->cube_xpus - 1) / s->cube_xpus ||
+	       (nodes && nodes != b->cat->min_nodes);
+}
+
+struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
+					   const struct ocs_shape *shape, int nodes)
+{
+	struct ocs_catalogue *cat = ocs_calloc(1, sizeof(*cat));
+	struct build b = { .section = section, .cat = cat, .table_of = -1 };
+	struct ocs_circuit *circuits;
+	int i;
+
+	ocs_host_of(section, &b.host);
+	cat->shape = *shape;
+	cat->mask_words = section->words;
+	cat->face_words = face_words(section);
+	if (shape->twisted || shape->xpus > (long)section->ncubes * section->cube_xpus) {
+		tables_make(&b);
+		return cat;
+	}
+	b.piece_words = section->words + 6 * cat->face_words;
+	b.xpus = ocs_calloc((size_t)shape->xpus, sizeof(*b.xpus));
+	circuits = ocs_calloc((size_t)shape->xpus * OCS_AXES, sizeof(*circuits));
+	b.class_hash = ocs_calloc(HASH_SIZE, sizeof(*b.class_hash));
+	b.use_hash = ocs_calloc(HASH_SIZE, sizeof(*b.use_hash));
+	tile_masks(&b);
+
+	ocs_fold_family(shape, &b.host, false, folding_add, &b);
+	lights_all(&b, 0);
+	nodes_count(&b);
+	if (gaps_pay(&b, nodes)) {
+		int from = cat->nfoldings;
+
+		ocs_fold_family(shape, &b.host, true, folding_add, &b);
+		lights_all(&b, from);
+		nodes_count(&b);
+	}
+	cat->nodes = nodes ? nodes : cat->min_nodes;
+	if (b.nlights)
+		qsort(b.lights, (size_t)b.nlights, sizeof(*b.lights), light_compare);
+	for (i = 0; i < b.nlights; i++) {
+		if (b.lights[i].nodes != cat->nodes)
+			continue;
+		if (cat->ncandidates && (b.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
+					 cat->nclasses > HASH_SIZE / 2))
+			break;
+		candidate_add(&b, &b.lights[i], circuits);
+	}
+	if (cat->ncandidates)
+		qsort(cat->candidates, (size_t)cat->ncandidates, sizeof(*cat->candidates),
+		      candidate_compare);
+	tables_make(&b);
+	if (b.table_of >= 0)
+		ocs_fold_table_free(&b.table);
+	free(b.lights);
+	free(b.xpus);
+	free(b.pieces);
+	free(b.tile_mask);
+	free(b.class_hash);
+	free(b.use_hash);
+	free(circuits);
+	return cat;
+}
+
+void ocs_catalogue_destroy(struct ocs_catalogue *cat)
+{
+	int i;
+
+	if (!cat)
+		return;
+	for (i = 0; i < cat->nfoldings; i++) {
+		if (cat->tables[i].dim[0])
+			ocs_fold_table_free(&cat->tables[i]);
+	}
+	free(cat->foldings);
+	free(cat->tables);
+	free(cat->candidates);
+	free(cat->uses);
+	free(cat->pieces);
+	free(cat->classes);
+	free(cat->words);
+	free(cat);
+}
+
+static bool found(const struct ocs_folding *folding, void *arg)
+{
+	(void)folding;
+	*(bool *)arg = true;
+	return false;
+}
+
+bool ocs_catalogue_possible(const struct ocs_section *section, const struct ocs_shape *shape)
+{
+	struct ocs_host host;
+	bool any = false;
+
+	ocs_host_of(section, &host);
+	if (shape->twisted || shape->xpus > (long)section->ncubes * section->cube_xpus)
+		return false;
+	ocs_fold_family(shape, &host, false, found, &any);
+	if (!any)
+		ocs_fold_family(shape, &host, true, found, &any);
+	return any;
+}

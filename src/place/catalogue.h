@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_CATALOGUE_H
+#define OCS_PLACE_CATALOGUE_H
+
+/* Every way to lay one shape on a section, made once and kept: candidates sorted
+ * by cubes, then circuits.  A candidate's pieces are counted by class (the nodes
+ * and face ports a cube must have free), so that a decision is a few ANDs per
+ * class and cube. */
+
+#include "src/place/lay.h"
+
+struct ocs_piece_class {
+	int first;		/* of its words in ocs_catalogue.words: the XPUs of its
+				 * nodes, then ports per dim, sign */
+	int xpus;		/* XPUs of its nodes */
+};
+
+struct ocs_class_use {
+	int class;
+	int count;		/* pieces of that class */
+};
+
+struct ocs_candidate {
+	int folding;		/* index into foldings and tables */
+	struct ocs_lay lay;
+	int cubes;		/* pieces that hold an XPU */
+	int circuits;
+	int first_use;
+	int nuses;
+	int first_piece;	/* in ocs_catalogue.pieces: one per piece of the grid */
+};
+
+struct ocs_catalogue {
+	struct ocs_shape shape;
+	int nodes;		/* each candidate needs exactly these many */
+	int min_nodes;		/* the smallest count of any candidate; 0: no candidate
+				 * exists at all */
+
+	struct ocs_folding *foldings;
+	struct ocs_fold_table *tables;
+	int nfoldings;
+	struct ocs_candidate *candidates;
+	int ncandidates;
+
+	/* empty for static sections, where every offset is tried */
+	struct ocs_class_use *uses;
+	int nuses;
+	int *pieces;		/* class of each piece of the grid, -1: holds no XPU */
+	int npieces;
+	struct ocs_piece_class *classes;
+	int nclasses;
+	uint64_t *words;
+	int mask_words;		/* of the XPU mask */
+	int face_words;		/* of one face's port mask */
+};
+
+/* NODES 0: the smallest count.  Never NULL; ncandidates is 0 if there is none. */
+struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
+					   const struct ocs_shape *shape, int nodes);
+void ocs_catalogue_destroy(struct ocs_catalogue *catalogue);
+
+/* Whether any folding of SHAPE fits the empty section (cheap). */
+bool ocs_catalogue_possible(const struct ocs_section *section, const struct ocs_shape *shape);
+
+#endif

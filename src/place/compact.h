@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_COMPACT_H
+#define OCS_PLACE_COMPACT_H
+
+/* The compact form of a placement: how it was made, not each XPU.
+ *   p1:4x8x2:ttt:xr4,yb.zp2.yc,-:0:0.1,0.1,0.1:0
+ * version, shape, rings and lines (t or m per dimension, then r: no rotation, f: no
+ * folding), factors of each dimension (axis, p path or r ring and its length, b or
+ * c bit), mirrored axes, offset and cubes per axis, cubes of the grid's pieces. */
+
+#include "src/place/lay.h"
+
+/* PIECE_CUBE: cube of each piece of the grid, -1 where it holds no XPU.  The caller
+ * frees the text.  NULL with ERR if it would be longer than OCS_COMPACT_MAX. */
+char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
+			 const struct ocs_lay *lay, const int *piece_cube,
+			 struct ocs_error *err);
+
+/* Makes the placement that folding, offsets and cubes describe.  TABLE is of FOLDING.
+ * NCIRCUITS is their number if known, or -1.  MARK has a zeroed byte per node of the
+ * section and is zeroed again.  COMPACT is handed over. */
+struct ocs_placement *ocs_placement_make(const struct ocs_fabric *fabric,
+					 const struct ocs_section *section,
+					 const struct ocs_shape *shape,
+					 const struct ocs_fold_table *table,
+					 const struct ocs_lay *lay, const int *piece_cube,
+					 int ncircuits, unsigned char *mark, char *compact);
+
+#endif

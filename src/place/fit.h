@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_FIT_H
+#define OCS_PLACE_FIT_H
+
+/* The decision: which candidate of a catalogue, on which cubes. */
+
+#include "src/place/catalogue.h"
+
+struct ocs_fit {
+	const struct ocs_section *section;
+	/* cubes with free XPUs, fullest first: broken cubes are used up before
+	 * whole ones */
+	int n;
+	int *cube;
+	int *count;		/* free XPUs */
+	uint64_t *words;	/* section->words each */
+	const struct ocs_occupancy *blocked;	/* NULL: no port is blocked */
+
+	/* per class, filled when first asked for: bit i, cube[i] has room */
+	int set_words;		/* words of a set of cubes */
+	int class_room;
+	uint64_t *sets;
+	int *set_count;		/* -1: not filled yet */
+	const struct ocs_catalogue *sets_of;
+
+	/* the answer */
+	int candidate;
+	struct ocs_lay lay;
+	int *piece_cube;	/* cube of each piece of the grid, or -1 */
+	int piece_room;
+
+	/* scratch of the assignment of unlike pieces */
+	int *owner, *seated, *tally, nseated;
+	int tally_room;
+	uint64_t *members;
+	int *by_cube;		/* per cube of the section */
+	uint64_t *narrowed;	/* words of the cubes of the answer */
+
+	/* static sections: scratch of ocs_fit_scan */
+	void *scan;
+	struct ocs_xpu *scan_xpus;
+};
+
+struct ocs_fit *ocs_fit_create(const struct ocs_section *section);
+void ocs_fit_destroy(struct ocs_fit *fit);
+/* Makes room for what deciding on CAT needs. */
+void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat);
+
+/* Sets the free XPUs. */
+void ocs_fit_load(struct ocs_fit *fit, const struct ocs_occupancy *occupancy);
+/* Leaves only the nodes of the answer free. */
+void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat);
+
+/* Fills the answer with the best candidate of a torus section; false: none fits. */
+bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat);
+/* How many loaded cubes have room for a piece of CLASS. */
+int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class);
+const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class);
+
+/* The same for a static section (one cube with wraps): the first candidate that
+ * fits at the first offset. */
+bool ocs_fit_scan(struct ocs_fit *fit, const struct ocs_catalogue *cat,
+		  const struct ocs_occupancy *occupancy);
+size_t ocs_fit_scan_size(void);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/place/compact.h"
+#include "src/util/text.h"
+
+/* Marks the nodes and counts them. */
+static int nodes_mark(const struct ocs_section *s, const struct ocs_placement *p,
+		      unsigned char *mark)
+{
+	int across[OCS_AXES], a, count = 0;
+	long i;
+
+	for (a = 0; a < OCS_AXES; a++)
+		across[a] = s->edge[a] / s->tile[a];
+	for (i = 0; i < p->shape.xpus; i++) {
+		const struct ocs_xpu *x = &p->xpus[i];
+		int node = x->cube;
+
+		for (a = 0; a < OCS_AXES; a++)
+			node = node * across[a] + x->at[a] / s->tile[a];
+		count += !mark[node];
+		mark[node] = 1;
+	}
+	return count;
+}
+
+struct ocs_placement *ocs_placement_make(const struct ocs_fabric *fabric,
+					 const struct ocs_section *section,
+					 const struct ocs_shape *shape,
+					 const struct ocs_fold_table *table,
+					 const struct ocs_lay *lay, const int *piece_cube,
+					 int ncircuits, unsigned char *mark, char *compact)
+{
+	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));
+	int cube, node, last = -1, n = 0;
+	long i;
+
+	(void)fabric;
+	p->section = section;
+	p->shape = *shape;
+	p->compact = compact;
+	p->xpus = ocs_calloc((size_t)shape->xpus, sizeof(*p->xpus));
+	ocs_lay_xpus(section, table, lay, p->xpus);
+	if (ncircuits < 0)
+		ncircuits = ocs_lay_circuits(section, shape, table, lay, p->xpus, NULL);
+	p->ncircuits = ncircuits;
+	p->circuits = ocs_calloc((size_t)ncircuits + 1, sizeof(*p->circuits));
+	ocs_lay_circuits(section, shape, table, lay, p->xpus, p->circuits);
+	for (i = 0; i < ncircuits; i++) {
+		p->circuits[i].from = piece_cube[p->circuits[i].from];
+		p->circuits[i].to = piece_cube[p->circuits[i].to];
+	}
+	for (i = 0; i < shape->xpus; i++)
+		p->xpus[i].cube = piece_cube[p->xpus[i].cube];
+	p->nnodes = nodes_mark(section, p, mark);
+	p->nodes = ocs_calloc((size_t)p->nnodes, sizeof(int));
+	p->cubes = ocs_calloc((size_t)p->nnodes, sizeof(int));
+	for (node = 0; n < p->nnodes; node++) {
+		if (!mark[node])
+			continue;
+		mark[node] = 0;
+		cube = node / section->cube_nodes;
+		p->nodes[n++] = section->first_node + node;
+		if (cube != last)
+			p->cubes[p->ncubes++] = cube;
+		last = cube;
+	}
+	return p;
+}

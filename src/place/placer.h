@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_PLACER_H
+#define OCS_PLACE_PLACER_H
+
+/* Inside of the engine. */
+
+#include "src/place/fit.h"
+
+#define OCS_PLACER_CATALOGUES 256
+
+struct ocs_placer {
+	const struct ocs_fabric *fabric;
+	const struct ocs_section *section;
+	struct ocs_fit *fit;
+	struct ocs_catalogue *catalogues[OCS_PLACER_CATALOGUES];	/* last used first */
+	int asked[OCS_PLACER_CATALOGUES];	/* node count they were made for */
+	int ncatalogues;
+	unsigned char *mark;	/* one zeroed byte per node of the section */
+};
+
+/* OCS_USAGE unless the section has cubes.  Returns 0 or -1. */
+int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err);
+
+/* Say why SHAPE can never be placed, or why no candidate of CAT fits now.  Return
+ * -1 always. */
+int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
+		     struct ocs_error *err);
+int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *cat,
+		       const struct ocs_occupancy *occupancy, struct ocs_error *err);
+
+#endif
