@@ -4,3 +4,7 @@
 check_PROGRAMS += test_nccl
 test_nccl_SOURCES = test_nccl.c
 test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_node
+test_node_SOURCES = test_node.c
+test_node_LDADD = $(S)/nccl/libocs_nccl.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The installed program as the prolog and the epilog run it. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "src/fabric/occupancy.h"
+#include "src/nccl/topology.h"
+#include "src/place/place.h"
+#include "src/place/ranks.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define TORUS "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
+#define DIRECT "direct servers:12 degree:4"
+#define ARGUMENTS_MAX 40
+
+static char base[] = "/tmp/test_node.XXXXXX";
+static char *dir;
+static char output[4096];	/* stderr of the last run */
+
+/* Runs ocs-node with the arguments up to NULL; returns its exit status. */
+static int run(const char *command, ...)
+{
+	const char *build = getenv("OCS_BUILD_DIR");
+	char *program = ocs_asprintf("%s/src/node/ocs-node", build ? build : TEST_BUILD_DIR);
+	char *argv[ARGUMENTS_MAX] = { program, (char *)command };
+	int n = 2, status, pipes[2];
+	size_t used = 0;
+	ssize_t got;
+	va_list list;
+	pid_t child;
+
+	va_start(list, command);
+	while (n < ARGUMENTS_MAX - 1 && (argv[n] = va_arg(list, char *)))
+		n++;
+	va_end(list);
+	assert_int_equal(pipe(pipes), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		dup2(pipes[1], STDERR_FILENO);
+		dup2(pipes[1], STDOUT_FILENO);
+		close(pipes[0]);
+		close(pipes[1]);
+		umask(077);
+		execv(program, argv);
+		_exit(127);
+	}
+	close(pipes[1]);
+	while ((got = read(pipes[0], output + used, sizeof(output) - 1 - used)) > 0)
+		used += (size_t)got;
+	output[used] = '\0';
+	close(pipes[0]);
+	waitpid(child, &status, 0);
+	free(program);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A file of the job's directory, or NULL. */
+static char *get(const char *name)
+{
+	char *path = ocs_asprintf("%s/%s", dir, name);
+	char *text = ocs_file_read(path, 1 << 20, NULL, NULL);
+
+	free(path);
+	return text;
+}
+
+static void has_line(const char *text, const char *line)
+{
+	const char *at = strstr(text, line);
+
+	if (!at || (at != text && at[-1] != '\n') || at[strlen(line)] != '\n')
+		fail_msg("no line '%s' in:\n%s", line, text);
+}
+
+static void put(const char *path, const char *text)
+{
+	struct ocs_error err = { 0 };
+
+	if (ocs_file_write(path, text, strlen(text), 0600, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+/* A compact placement on the empty torus. */
+static char *place(const char *text)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_fabric *fabric = ocs_fabric_open(TORUS, &err);
+	const struct ocs_section *section = ocs_fabric_section(fabric, NULL);
+	struct ocs_occupancy *occupancy = ocs_occupancy_create(section);
+	struct ocs_placer *placer = ocs_placer_create(fabric, section);
+	struct ocs_placement *placement;
+	struct ocs_shape shape;
+	char *compact;
+
+	assert_int_equal(ocs_shape_parse(text, NULL, &shape, &err), 0);
+	placement = ocs_place(placer, occupancy, &shape, 0, &err);
+	if (!placement)
+		fail_msg("%s: %s", text, err.text);
+	compact = ocs_strdup(placement->compact);
+	ocs_placement_destroy(placement);
+	ocs_placer_destroy(placer);
+	ocs_occupancy_destroy(occupancy);
+	ocs_fabric_destroy(fabric);
+	return compact;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	if (!mkdtemp(base))
+		return -1;
+	dir = ocs_asprintf("%s/run/ocs/7", base);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	static const char *const folders[] = { "run/ocs", "run", "" };
+
+	(void)state;
+	run("remove", "--dir", dir, NULL);
+	for (size_t i = 0; i < 3; i++) {
+		char *path = ocs_asprintf("%s/%s", base, folders[i]);
+
+		rmdir(path);
+		free(path);
+	}
+	free(dir);
+	return 0;
+}
+
+static void test_torus(void **state)
+{
+	char *compact = place("4x8x2"), *text, *expected;
+	struct ocs_ranks *ranks;
+	struct ocs_error err = { 0 };
+	struct json_object *json;
+	struct stat info;
+	int lines = 0;
+
+	(void)state;
+	if (run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", "12", "--node",
+		"n0", "--shape", "4x8x2", "--placement", compact, NULL) != 0)
+		fail_msg("%s", output);
+	assert_int_equal(stat(dir, &info), 0);
+	assert_int_equal(info.st_mode & 07777, 0755);
+
+	text = get("epoch");
+	assert_string_equal(text, "12\n");
+	free(text);
+
+	text = get("placement.json");
+	json = json_tokener_parse(text);
+	assert_int_equal(json_object_array_length(json_object_object_get(json, "xpus")), 64);
+	json_object_put(json);
+	free(text);
+
+	text = get("ranks");
+	ranks = ocs_ranks_parse(text, &err);
+	assert_non_null(ranks);
+	assert_int_equal(ranks->nxpus, 64);
+	free(text);
+	text = get("hostfile");
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
+		assert_string_equal(line, ranks->nodes[ranks->node[lines++]]);
+	assert_int_equal(lines, 64);
+	free(text);
+	ocs_ranks_destroy(ranks);
+
+	text = get("env");
+	has_line(text, "SLURM_OCS_SHAPE=4x8x2");
+	has_line(text, "SLURM_OCS_CONN=torus,torus,torus");
+	has_line(text, "NCCL_ALGO=Ring");
+	expected = ocs_asprintf("SLURM_OCS_DIR=%s", dir);
+	has_line(text, expected);
+	free(expected);
+	assert_non_null(strstr(text, "SLURM_OCS_CUBES=c"));
+	expected = ocs_asprintf("NCCL_TOPO_FILE=%s/topo.xml", dir);
+	if (access(expected + strlen("NCCL_TOPO_FILE="), R_OK) == 0)
+		has_line(text, expected);
+	else	/* a machine that cannot be described: said, and left out */
+		assert_non_null(strstr(output, "no NCCL topology file"));
+	free(expected);
+	free(text);
+	text = get("topo.xml");
+	if (text)
+		assert_int_equal(ocs_nccl_topology_check(text, &err), 0);
+	free(text);
+	assert_null(get("plan.json"));
+
+	/* every file can be read by the job's user, whatever the umask */
+	text = ocs_asprintf("%s/env", dir);
+	assert_int_equal(stat(text, &info), 0);
+	assert_int_equal(info.st_mode & 07777, 0644);
+	free(text);
+
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	assert_int_equal(access(dir, F_OK), -1);
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	free(compact);
+}
+
+static void test_epochs(void **state)
+{
+	char *compact = place("2x2x2"), *text, *path = ocs_asprintf("%s/plan.json", dir);
+#define PREPARE(epoch) \
+	run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", epoch, "--node", \
+	    "n0", "--placement", compact, NULL)
+
+	(void)state;
+	assert_int_equal(PREPARE("5"), 0);
+	/* what an older job left, of a kind this one does not have */
+	put(path, "{}");
+	assert_int_equal(PREPARE("6"), 0);
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(PREPARE("6"), 0);
+	assert_int_equal(PREPARE("5"), 1);
+	assert_non_null(strstr(output, "newer"));
+	text = get("epoch");
+	assert_string_equal(text, "6\n");
+	free(text);
+	free(path);
+
+	/* a reply beside them is ours, anything else is not */
+	path = ocs_asprintf("%s/reply.n0", dir);
+	put(path, "{}");
+	free(path);
+	path = ocs_asprintf("%s/notes", dir);
+	put(path, "mine");
+	assert_int_equal(run("remove", "--dir", dir, NULL), 1);
+	assert_non_null(strstr(output, "notes"));
+	assert_int_equal(access(path, F_OK), 0);
+	unlink(path);
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	free(path);
+	free(compact);
+}
+
+static void test_links(void **state)
+{
+	char *compact = place("2x2x2"), *target = ocs_asprintf("%s/target", base);
+	char *victim = ocs_asprintf("%s/env", target);
+
+	(void)state;
+	assert_int_equal(PREPARE("1"), 0);
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	assert_int_equal(mkdir(target, 0755), 0);
+	put(victim, "precious");
+	assert_int_equal(symlink(target, dir), 0);
+	assert_int_equal(PREPARE("1"), 1);
+	assert_non_null(strstr(output, "link"));
+	assert_int_equal(run("remove", "--dir", dir, NULL), 1);
+	assert_int_equal(access(victim, F_OK), 0);
+	unlink(dir);
+
+	/* a link in the place of a file is replaced, not followed */
+	assert_int_equal(mkdir(dir, 0755), 0);
+	free(target);
+	target = ocs_asprintf("%s/env", dir);
+	assert_int_equal(symlink(victim, target), 0);
+	assert_int_equal(PREPARE("1"), 0);
+	free(target);
+	target = ocs_file_read(victim, 100, NULL, NULL);
+	assert_string_equal(target, "precious");
+	free(target);
+	unlink(victim);
+	*strrchr(victim, '/') = '\0';
+	rmdir(victim);
+	free(victim);
+	if (geteuid() == 0) {
+		assert_int_equal(chown(dir, 65534, 65534), 0);
+		assert_int_equal(PREPARE("2"), 1);
+		assert_non_null(strstr(output, "another account"));
+		assert_int_equal(run("remove", "--dir", dir, NULL), 1);
+		assert_int_equal(chown(dir, 0, 0), 0);
+	}
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	free(compact);
+}
+
+static void test_direct(void **state)
+{
+	char *reply = ocs_asprintf("%s/reply.json", base), *text;
+#define SERVERS(nodes, ...) \
+	run("prepare", "--fabric", DIRECT, "--dir", dir, "--job", "7", "--epoch", "1", "--node", \
+	    "n2", "--nodes", nodes, ##__VA_ARGS__, NULL)
+
+	(void)state;
+	put(reply, "{\"id\":1,\"ok\":true,\"circuits\":4,\"plan\":{\"servers\":2,\"degree\":4}}");
+	if (SERVERS("n[2,1]", "--shape", "2", "--reply", reply) != 0)
+		fail_msg("%s", output);
+	text = get("plan.json");
+	assert_string_equal(text, "{\"servers\":2,\"degree\":4}\n");
+	free(text);
+	text = get("hostfile");
+	assert_string_equal(text, "n2\nn1\n");
+	free(text);
+	text = get("env");
+	has_line(text, "SLURM_OCS_SHAPE=2");
+	assert_null(strstr(text, "SLURM_OCS_CUBES"));
+	assert_null(strstr(text, "NCCL_CROSS_NIC"));
+	free(text);
+	assert_null(get("placement.json"));
+
+	/* no shape asked for: nodes in order, no SLURM_OCS_SHAPE */
+	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 0);
+	text = get("env");
+	assert_null(strstr(text, "SLURM_OCS_SHAPE"));
+	free(text);
+	/* a server alone has no circuits */
+	assert_int_equal(SERVERS("n2"), 0);
+	assert_null(get("plan.json"));
+
+	assert_int_equal(SERVERS("n[1-2]"), 2);
+	assert_int_equal(SERVERS("n[1-2]", "--shape", "3", "--reply", reply), 2);
+	assert_int_equal(SERVERS("n[0-1]", "--reply", reply), 2);
+	assert_int_equal(SERVERS("n[0-1", "--reply", reply), 2);
+	put(reply, "{\"id\":1,\"ok\":true}");
+	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 1);
+	assert_non_null(strstr(output, "no plan"));
+	put(reply, "not json");
+	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 1);
+	unlink(reply);
+	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 1);
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	free(reply);
+}
+
+/* One clear line, the right code, and nothing written. */
+static void test_refusals(void **state)
+{
+	char *compact = place("2x2x2");
+	static const char *const bad[] = { "", "x", "0", ";;;", "\n", "99999999999999999999",
+					   "box:9" };
+
+	(void)state;
+	assert_int_equal(run("prepare", "--dir", dir, NULL), 2);
+	assert_in_range(run("prepare", "--fabric", "/nonexistent/ocs.yaml", "--dir", dir, "--job", "7",
+			    "--epoch", "1", "--node", "n0", NULL), 1, 2);
+	assert_non_null(strstr(output, "/nonexistent/ocs.yaml"));
+	assert_int_equal(run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", "1",
+			     "--node", "nowhere", "--placement", compact, NULL), 2);
+	assert_int_equal(run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", "1",
+			     "--node", "n0", NULL), 2);
+	assert_int_equal(run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", "1",
+			     "--node", "n0", "--placement", compact, "--shape", "2x2x4", NULL), 2);
+	assert_int_equal(run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", "1",
+			     "--node", "n0", "--placement", compact, "--nodes", "n[0-4]", NULL), 2);
+	assert_int_equal(run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", "1",
+			     "--node", "n31", "--placement", compact, NULL), 2);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int rc = run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "7", "--epoch", "1",
+			     "--node", "n0", "--placement", bad[i], NULL);
+
+		assert_in_range(rc, 1, 3);
+		assert_ptr_equal(strchr(output, '\n'), output + strlen(output) - 1);
+	}
+	assert_int_equal(run("prepare", "--fabric", TORUS, "--dir", dir, "--job", "-7", "--epoch", "1",
+			     "--node", "n0", NULL), 2);
+	assert_int_equal(run("prepare", "--fabric", TORUS, "--dir", "here", "--job", "7", "--epoch",
+			     "1", "--node", "n0", NULL), 2);
+	assert_int_equal(run("undo", "--dir", dir, NULL), 2);
+	assert_int_equal(run("remove", NULL), 2);
+	assert_int_equal(access(dir, F_OK), -1);
+	assert_int_equal(run("--help", NULL), 0);
+	assert_int_equal(run("--version", NULL), 0);
+	free(compact);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_torus),  cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_links),  cmocka_unit_test(test_direct),
+		cmocka_unit_test(test_refusals),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
