@@ -4,7 +4,6 @@
 #include "src/plugins/controller/state.h"
 #include "src/util/text.h"
 
-#include <json-c/json.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +30,7 @@ static void fabric_drop(void)
 	free(s->switches);
 	free(s->node_states);
 	free(s->node_jobs);
-	json_object_put(s->nodes);
-	s->nodes = NULL;
+	s->nodes_known = false;
 	s->sections = NULL;
 	s->holds = NULL;
 	s->switches = NULL;

@@ -336,8 +336,6 @@ void ocs_controller_link_stop(void)
 	pthread_mutex_lock(&ocs_state.lock);
 	close(ocs_state.wake_fd);
 	ocs_state.wake_fd = -1;
-	json_object_put(ocs_state.nodes);
-	ocs_state.nodes = NULL;
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 

@@ -197,13 +197,7 @@ void ocs_message_subscribed(struct json_object *reply)
 	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next)
 		at->listed = false;
 	ocs_waiting_push_all();
-	if (ocs_state.nodes) {
-		struct json_object *line = json_object_new_object();
-
-		json_object_object_add(line, "op", json_object_new_string("nodes"));
-		json_object_object_add(line, "nodes", json_object_get(ocs_state.nodes));
-		ocs_link_send(line);
-	}
+	ocs_state.nodes_known = false;
 }
 
 static void job_failed(struct json_object *event)

@@ -49,12 +49,13 @@ static bool states_changed(const uint8_t *states, const uint32_t *jobs)
 {
 	size_t count = (size_t)ocs_state.fabric->nnodes;
 
-	if (ocs_state.nodes &&
+	if (ocs_state.nodes_known &&
 	    memcmp(ocs_state.node_states, states, count * sizeof(*states)) == 0 &&
 	    memcmp(ocs_state.node_jobs, jobs, count * sizeof(*jobs)) == 0)
 		return false;
 	memcpy(ocs_state.node_states, states, count * sizeof(*states));
 	memcpy(ocs_state.node_jobs, jobs, count * sizeof(*jobs));
+	ocs_state.nodes_known = ocs_state.up;
 	return true;
 }
 
@@ -76,10 +77,8 @@ void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs)
 	}
 	line = json_object_new_object();
 	json_object_object_add(line, "op", json_object_new_string("nodes"));
-	json_object_object_add(line, "nodes", json_object_get(object));
+	json_object_object_add(line, "nodes", object);
 	pthread_mutex_lock(&ocs_state.lock);
-	json_object_put(ocs_state.nodes);
-	ocs_state.nodes = object;
 	ocs_link_send(line);
 	pthread_mutex_unlock(&ocs_state.lock);
 }

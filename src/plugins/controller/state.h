@@ -84,8 +84,8 @@ struct ocs_state {
 	time_t down_since;
 	int64_t down_since_ns;
 	struct ocs_message *out, **out_end;
-	struct json_object *nodes;	/* last pushed node states, */
-	uint8_t *node_states;		/* and where they came from */
+	bool nodes_known;		/* ocsd has these: */
+	uint8_t *node_states;
 	uint32_t *node_jobs;
 	int wake_fd;			/* wakes the thread, -1 if none */
 };
