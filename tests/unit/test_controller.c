@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -244,20 +245,29 @@ static int choose(const struct ocs_controller_request *request, enum ocs_control
 	return ocs_controller_choose(request, mode, usable, NULL, 0, 0, 0, chosen, help, err);
 }
 
-static struct ocs_controller_allocation *begin(uint32_t job, const char *shape)
+/* Starts JOB on some of the 16 nodes of CUBE. */
+static struct ocs_controller_allocation *begin_in(uint32_t job, const char *shape, int cube)
 {
 	struct ocs_controller_request request = ask(job, "tpu", shape);
 	struct ocs_controller_allocation *made;
 	struct ocs_error err;
+	uint64_t usable[2] = { 0 };
 	int chosen[38], count;
 	bool help;
 
-	count = choose(&request, OCS_RUN_NOW, chosen, &help, &err);
+	mark(usable, 16 * cube, 16);
+	count = ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0, chosen,
+				      &help, &err);
 	if (count < 0)
 		fail_msg("%s", err.text);
 	if (ocs_controller_begin(&request, chosen, count, 1000, "ada", "tpu", &made, &err))
 		fail_msg("%s", err.text);
 	return made;
+}
+
+static struct ocs_controller_allocation *begin(uint32_t job, const char *shape)
+{
+	return begin_in(job, shape, 0);
 }
 
 static int held(uint32_t job)
@@ -583,7 +593,7 @@ static void test_reconnect(void **state)
 
 	(void)state;
 	peer_confirm("commit");
-	ended = begin(8, "shape=2x2x2");
+	ended = begin_in(8, "shape=2x2x2", 1);
 	peer_confirm("commit");
 	ocs_controller_end(8, "done");
 	peer_confirm("end");
@@ -631,7 +641,7 @@ static void test_reconnect(void **state)
 	peer_say("{\"event\":\"released\",\"job\":55,\"epoch\":12}");
 	while (held(55))
 		usleep(1000);
-	later = begin(10, "shape=1");
+	later = begin_in(10, "shape=1", 1);
 	assert_true(later->epoch > UINT64_C(4000000000000000));
 	peer_confirm("commit");
 	ocs_controller_allocation_free(living);

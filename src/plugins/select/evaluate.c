@@ -45,6 +45,16 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 	return rc;
 }
 
+/* Once for a job, though several tests follow each other. */
+static void complain(const char *how)
+{
+	static uint32_t last;
+
+	if (last != call.job->job_id)
+		info("%pJ %s%s", call.job, how, call.err.text);
+	last = call.job->job_id;
+}
+
 int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 			  bool forecast)
 {
@@ -62,12 +72,7 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 	rc = ocs_select_request(job, &call.request, &call.err);
 	call.asks = rc != 0;
 	if (rc < 0) {
-		static uint32_t last;
-
-		/* Once, though several tests follow each other. */
-		if (last != job->job_id)
-			error("%pJ: %s", job, call.err.text);
-		last = job->job_id;
+		complain("");
 		call.refused = true;
 		return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 	}
@@ -209,7 +214,7 @@ int ocs_select_evaluate(void *evaluation)
 	if (count < 0) {
 		call.refused = true;
 		if (call.err.code == OCS_NEVER && call.mode == OCS_TEST_ONLY)
-			info("%pJ can never start: %s", eval->job_ptr, call.err.text);
+			complain("can never start: ");
 		return call.err.code == OCS_NEVER ?
 			ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE : SLURM_ERROR;
 	}
