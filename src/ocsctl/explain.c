@@ -110,9 +110,23 @@ static void print_cubes(const struct ocs_ctl_args *args, struct json_object *job
 	ocs_fabric_destroy(fabric);
 }
 
+/* Jobs of direct sections have one. */
+static void print_plan(struct json_object *job)
+{
+	struct json_object *plan = NULL;
+
+	if (!json_object_object_get_ex(job, "plan", &plan) || !plan)
+		return;
+	printf("plan:     %s servers of degree %s, diameter %s, average hops %s\n",
+	       ocs_ctl_string(plan, "servers", "?"), ocs_ctl_string(plan, "degree", "?"),
+	       ocs_ctl_string(plan, "diameter", "?"),
+	       ocs_ctl_string(plan, "average_hops", "?"));
+}
+
 static void print_running(const struct ocs_ctl_args *args, const struct story *story, long job)
 {
 	const char *released = ocs_ctl_string(story->job, "released", NULL);
+	const char *failure = ocs_ctl_string(story->job, "error", NULL);
 	struct ocs_text_table *table;
 
 	printf("job %ld of %s: %s, epoch %s\n", job, ocs_ctl_string(story->job, "user", "?"),
@@ -125,6 +139,9 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 	printf("nodes:    %s\n", ocs_ctl_string(story->job, "nodes", "-"));
 	if (released && *released)
 		printf("released: %s\n", released);
+	print_plan(story->job);
+	if (failure && *failure)
+		printf("failure:  %s\n", failure);
 	printf("circuits: %zu\n", ocs_ctl_length(story->circuits));
 	if (!ocs_ctl_length(story->circuits))
 		return;
