@@ -48,7 +48,7 @@ sed 's/{"dim":"x","position":\[0,1\],"from":"c0","to":"c0"},//; s/"ocs_links":48
 	"$work/cube.json" >"$work/cut.json"
 exits 1 "a missing circuit" verify "$work/cut.json" --fabric "$ONE"
 says "names an edge" edge
-sed 's/"at":\[3,3,3\]/"at":[0,0,0]/' "$work/cube.json" >"$work/twice.json"
+sed 's/"at":\[3,3,3\],"node":"n15"/"at":[0,0,0],"node":"n0"/' "$work/cube.json" >"$work/twice.json"
 exits 1 "an XPU used twice" verify "$work/twice.json" --fabric "$ONE"
 sed 's/"cube":"c0"/"cube":"c9"/' "$work/cube.json" >"$work/alien.json"
 run verify "$work/alien.json" --fabric "$ONE"
