@@ -182,14 +182,16 @@ static char *json_text(struct json_object *json)
 		json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
-/* The member "plan" of ocsd's reply. */
+/* The member "plan" of ocsd's reply.  A server alone needs none, and a section whose
+ * interfaces are on no switch gets none. */
 static int plan_text(const struct job *job, char **text, struct ocs_error *err)
 {
+	bool optional = job->nnodes == 1 || !job->section->ports;
 	struct json_object *reply, *plan;
 	char *data;
 
 	if (!job->request->reply)
-		return job->nnodes == 1 ? 0 :
+		return optional ? 0 :
 			ocs_error_set(err, OCS_USAGE, "section %s plans its circuits: --reply is needed",
 				      job->section->name);
 	data = ocs_file_read(job->request->reply, REPLY_MAX, NULL, err);
@@ -205,7 +207,7 @@ static int plan_text(const struct job *job, char **text, struct ocs_error *err)
 		return 0;
 	}
 	json_object_put(reply);
-	if (job->nnodes == 1)
+	if (optional)
 		return 0;
 	return ocs_error_set(err, OCS_ERROR, "%s: the reply of ocsd holds no plan",
 			     job->request->reply);
@@ -308,7 +310,9 @@ static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_
 	topology_text(job, contents);
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
 	contents->text[OCS_NODE_HOSTFILE] = hostfile_text(job->ranks);
-	contents->text[OCS_NODE_RANKS] = ocs_ranks_format(job->ranks);
+	/* without a shape there are no coordinates to give out */
+	if (job->shaped)
+		contents->text[OCS_NODE_RANKS] = ocs_ranks_format(job->ranks);
 	contents->text[OCS_NODE_ENV] = env_text(job, contents->text[OCS_NODE_TOPOLOGY]);
 	return 0;
 }

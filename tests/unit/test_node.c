@@ -27,7 +27,8 @@
 #include "src/util/text.h"
 
 #define TORUS "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
-#define DIRECT "direct servers:12 degree:4"
+#define DIRECT TEST_SOURCE_DIR "/examples/ocs-direct.yaml"
+#define UNWIRED "direct servers:12 degree:4"	/* on no switch */
 #define ARGUMENTS_MAX 40
 
 static char base[] = "/tmp/test_node.XXXXXX";
@@ -301,17 +302,17 @@ static void test_direct(void **state)
 	char *reply = ocs_asprintf("%s/reply.json", base), *text;
 #define SERVERS(nodes, ...) \
 	run("prepare", "--fabric", DIRECT, "--dir", dir, "--job", "7", "--epoch", "1", "--node", \
-	    "n2", "--nodes", nodes, ##__VA_ARGS__, NULL)
+	    "d2", "--nodes", nodes, ##__VA_ARGS__, NULL)
 
 	(void)state;
 	put(reply, "{\"id\":1,\"ok\":true,\"circuits\":4,\"plan\":{\"servers\":2,\"degree\":4}}");
-	if (SERVERS("n[2,1]", "--shape", "2", "--reply", reply) != 0)
+	if (SERVERS("d[2,1]", "--shape", "2", "--reply", reply) != 0)
 		fail_msg("%s", output);
 	text = get("plan.json");
 	assert_string_equal(text, "{\"servers\":2,\"degree\":4}\n");
 	free(text);
 	text = get("hostfile");
-	assert_string_equal(text, "n2\nn1\n");
+	assert_string_equal(text, "d2\nd1\n");
 	free(text);
 	text = get("env");
 	has_line(text, "SLURM_OCS_SHAPE=2");
@@ -321,25 +322,29 @@ static void test_direct(void **state)
 	assert_null(get("placement.json"));
 
 	/* no shape asked for: nodes in order, no SLURM_OCS_SHAPE */
-	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 0);
+	assert_int_equal(SERVERS("d[1-2]", "--reply", reply), 0);
 	text = get("env");
 	assert_null(strstr(text, "SLURM_OCS_SHAPE"));
 	free(text);
+	assert_null(get("ranks"));
 	/* a server alone has no circuits */
-	assert_int_equal(SERVERS("n2"), 0);
+	assert_int_equal(SERVERS("d2"), 0);
 	assert_null(get("plan.json"));
 
-	assert_int_equal(SERVERS("n[1-2]"), 2);
-	assert_int_equal(SERVERS("n[1-2]", "--shape", "3", "--reply", reply), 2);
-	assert_int_equal(SERVERS("n[0-1]", "--reply", reply), 2);
-	assert_int_equal(SERVERS("n[0-1", "--reply", reply), 2);
+	assert_int_equal(SERVERS("d[1-2]"), 2);
+	assert_int_equal(SERVERS("d[1-2]", "--shape", "3", "--reply", reply), 2);
+	assert_int_equal(SERVERS("d[0-1]", "--reply", reply), 2);
+	assert_int_equal(SERVERS("d[0-1", "--reply", reply), 2);
 	put(reply, "{\"id\":1,\"ok\":true}");
-	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 1);
+	assert_int_equal(SERVERS("d[1-2]", "--reply", reply), 1);
 	assert_non_null(strstr(output, "no plan"));
 	put(reply, "not json");
-	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 1);
+	assert_int_equal(SERVERS("d[1-2]", "--reply", reply), 1);
 	unlink(reply);
-	assert_int_equal(SERVERS("n[1-2]", "--reply", reply), 1);
+	assert_int_equal(SERVERS("d[1-2]", "--reply", reply), 1);
+	/* nothing to plan where nothing is wired */
+	assert_int_equal(run("prepare", "--fabric", UNWIRED, "--dir", dir, "--job", "7", "--epoch",
+			     "1", "--node", "n2", "--nodes", "n[1-2]", NULL), 0);
 	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
 	free(reply);
 }
