@@ -415,7 +415,8 @@ static void bad_commits(void **state)
 				    "%s,'nodes':'n[0-6]','placement':'%s'}", start, placement));
 	json_object_put(rig_refused(client, 2, "not in the placement",
 				    "%s,'nodes':'n[0-6,8]','placement':'%s'}", start, placement));
-	json_object_put(rig_refused(client, 2, "", "%s,'nodes':'%s','placement':'garbage'}", start,
+	json_object_put(rig_refused(client, 1, "malformed",
+				    "%s,'nodes':'%s','placement':'garbage'}", start,
 				    nodes));
 	json_object_put(rig_refused(client, 1, "not newer",
 				    "{'op':'commit','job':1,'epoch':0,'section':'pod'}"));
