@@ -170,8 +170,14 @@ static int occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
 	if (args->fabric && !args->ocsd)
 		return 0;
 	client = ocs_ctl_connect(args, where->fabric, err);
-	if (!client)
+	if (!client) {
+		char *why = ocs_strdup(err->text);
+
+		ocs_error_set(err, err->code, "%s; with --fabric or --busy no daemon is asked",
+			      why);
+		free(why);
 		return -1;
+	}
 	rc = ocs_ctl_state_read(client, &state, err);
 	ocs_client_close(client);
 	if (rc)
