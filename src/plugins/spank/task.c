@@ -182,19 +182,29 @@ static void set_task(spank_t spank, const char *node, int local, int ntasks)
 {
 	struct ocs_text coords = { 0 }, devices = { 0 };
 	struct ocs_error err = { 0 };
+	uint32_t total = 0, global = 0;
 	char number[16];
 	int *share = NULL, count, rank;
 
+	spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &total);
+	spank_get_item(spank, S_TASK_GLOBAL_ID, &global);
 	count = ocs_ranks_share(job_ranks, node, local, ntasks, &share, &err);
 	/* More tasks than XPUs: the rest own none. */
 	if (!count)
-		return;
-	rank = count < 0 ? -1 : ocs_ranks_rank(job_ranks, node, local, ntasks, &err);
+		goto out;
+	/* One task per XPU also where nodes hold different numbers of them. */
+	if (count == 1 && total == (uint32_t)job_ranks->nxpus)
+		rank = share[0];
+	else
+		rank = count < 0 ? -1 :
+			ocs_ranks_rank(job_ranks, node, local, ntasks, &err);
+	/* Steps that no order fits: Slurm's own number. */
+	if (count > 0 && rank < 0)
+		rank = (int)global;
 	if (rank < 0) {
 		slurm_error("spank_ocs: no coordinate for task %d of node %s: %s", local,
 			    node, err.text);
-		free(share);
-		return;
+		goto out;
 	}
 	for (int i = 0; i < count; i++) {
 		int coord[OCS_SHAPE_DIMS];
@@ -214,6 +224,7 @@ static void set_task(spank_t spank, const char *node, int local, int ntasks)
 		if (ntasks > 1)
 			narrow_devices(spank, job_ranks->device[share[0]]);
 	}
+out:
 	ocs_text_free(&coords);
 	ocs_text_free(&devices);
 	free(share);
