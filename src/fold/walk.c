@@ -89,24 +89,27 @@ static long tile_of(const int *at, const int *length, const int *tile, int n)
 struct pair {
 	long key;
 	int first;	/* its two vertices: first and first + 1 */
+	int like;	/* pairs of its tile */
 };
 
 static int pair_compare(const void *a, const void *b)
 {
 	const struct pair *p = a, *q = b;
 
+	if (p->like != q->like)
+		return q->like - p->like;
 	if (p->key != q->key)
 		return p->key < q->key ? -1 : 1;
 	return p->first - q->first;
 }
 
-/* Orders the pairs that start at PARITY so that those of a tile come together
- * and those that cross a tile border last; returns how many tiles (a crossing
+/* Orders the pairs that start at PARITY so that those of a tile come together,
+ * tiles with many pairs first, those that cross a tile border last; returns how many tiles (a crossing
  * pair counts two) the first REST of them touch. */
 static int pairs_order(int (*base)[OCS_FACTORS], int count, int parity, int rest,
 		       const int *length, const int *tile, int n, struct pair *pairs)
 {
-	int i, tiles = 0;
+	int i, j, k, tiles = 0;
 
 	for (i = 0; i < count / 2; i++) {
 		int first = 2 * i + parity;
@@ -115,6 +118,14 @@ static int pairs_order(int (*base)[OCS_FACTORS], int count, int parity, int rest
 
 		pairs[i].key = a == b ? a : (1L << 40) + (a < b ? a : b);
 		pairs[i].first = first;
+		pairs[i].like = 0;
+	}
+	qsort(pairs, (size_t)(count / 2), sizeof(*pairs), pair_compare);
+	for (i = 0; i < count / 2; i = j) {
+		for (j = i + 1; j < count / 2 && pairs[j].key == pairs[i].key; j++)
+			;
+		for (k = i; k < j && pairs[k].key < 1L << 40; k++)
+			pairs[k].like = j - i;
 	}
 	qsort(pairs, (size_t)(count / 2), sizeof(*pairs), pair_compare);
 	for (i = 0; i < rest; i++) {

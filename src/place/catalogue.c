@@ -14,7 +14,7 @@
 #define FOLDINGS_MAX 20000
 #define LIGHTS_MAX 200000
 #define CANDIDATES_MAX 8192
-#define WORK_MAX 20000000L	/* vertices laid */
+#define WORK_MAX 8000000L	/* vertices laid */
 
 /* A folding at an offset, before it is laid out. */
 struct light {
@@ -33,6 +33,7 @@ struct build {
 	int nlights;
 	int light_room, folding_room, candidate_room, use_room, class_room, word_room, piece_room;
 	int cubes_limit;
+	int want;		/* nodes; 0: as few as possible */
 	long work;
 	int least_cubes;	/* over all foldings */
 	int best_cubes;		/* over those with the smallest node count */
@@ -78,6 +79,17 @@ static int tile_layers(int offset, int length, int total, int tile)
 	return layers < total / tile ? layers : total / tile;
 }
 
+static void nodes_note(struct build *b, const struct light *light)
+{
+	struct ocs_catalogue *cat = b->cat;
+
+	if (!cat->min_nodes || light->nodes < cat->min_nodes ||
+	    (light->nodes == cat->min_nodes && light->cubes < b->best_cubes)) {
+		cat->min_nodes = light->nodes;
+		b->best_cubes = light->cubes;
+	}
+}
+
 static void light_add(struct build *b, int folding, const struct ocs_lay *lay)
 {
 	const struct ocs_folding *f = &b->cat->foldings[folding];
@@ -92,9 +104,27 @@ static void light_add(struct build *b, int folding, const struct ocs_lay *lay)
 	if (light.cubes > b->cubes_limit || b->nlights == LIGHTS_MAX)
 		return;
 	light.nodes = f->filled ? nodes : 0;
+	if (light.nodes) {
+		nodes_note(b, &light);
+		if (light.nodes != (b->want ? b->want : b->cat->min_nodes))
+			return;
+	}
 	light.seq = b->nlights;
 	GROW(b->lights, b->nlights, b->light_room);
 	b->lights[b->nlights++] = light;
+}
+
+/* Boxes with gaps are many: only offsets where their tiles are the fabric's, and
+ * none that goes round. */
+static bool gaps_aligned(const struct build *b, const struct ocs_folding *f, int axis, int offset,
+			 int cubes)
+{
+	int tile = b->host.tile[axis], box = f->box[axis];
+	int border = f->flip & 1u << axis ? offset + box : offset;
+
+	if (border % tile)
+		return false;
+	return b->host.fixed || offset + box <= cubes * b->host.edge[axis];
 }
 
 /* The places on one axis: offsets in as few cubes as possible, going round where
@@ -110,11 +140,13 @@ static int axis_places(const struct build *b, const struct ocs_folding *f, int a
 	for (o = 0; o < edge; o++) {
 		if (o && (f->closed[axis] || box == least * b->host.edge[axis]))
 			break;
+		if (!f->filled && !gaps_aligned(b, f, axis, o, least))
+			continue;
 		offset[n] = o;
 		count[n++] = least;
 	}
 	for (o = 1; !b->host.fixed && !f->closed[axis] && o < edge; o++) {
-		if (o + box <= least * edge)
+		if (!f->filled || o + box <= least * edge)
 			continue;
 		offset[n] = o;
 		count[n++] = least + 1;
@@ -151,6 +183,12 @@ static int light_compare(const void *a, const void *b)
 	const struct light *p = a, *q = b;
 
 	return p->cubes != q->cubes ? p->cubes - q->cubes : p->seq - q->seq;
+}
+
+static void lights_sort(struct build *b)
+{
+	if (b->nlights)
+		qsort(b->lights, (size_t)b->nlights, sizeof(*b->lights), light_compare);
 }
 
 /* Lays LIGHT out into b->xpus. */
@@ -339,26 +377,22 @@ static void candidate_add(struct build *b, const struct light *light,
 	cat->candidates[cat->ncandidates++] = now;
 }
 
-/* Node counts of all lights; the smallest becomes min_nodes. */
+/* Counts the nodes of the lights with gaps, as far as the work allows. */
 static void nodes_count(struct build *b)
 {
-	struct ocs_catalogue *cat = b->cat;
-	int i;
+	int tile = b->host.tile[0] * b->host.tile[1] * b->host.tile[2], i;
+	int least = (int)((b->cat->shape.xpus + tile - 1) / tile);
 
-	for (i = 0; i < b->nlights; i++) {
+	for (i = 0; i < b->nlights && b->work < WORK_MAX / 2; i++) {
 		struct light *light = &b->lights[i];
 
-		if (!light->nodes) {
-			if (b->work > WORK_MAX / 2)
-				continue;
-			lay_out(b, light);
-			light->nodes = pieces_fill(b, light->cubes);
-		}
-		if (!cat->min_nodes || light->nodes < cat->min_nodes ||
-		    (light->nodes == cat->min_nodes && light->cubes < b->best_cubes)) {
-			cat->min_nodes = light->nodes;
-			b->best_cubes = light->cubes;
-		}
+		if (light->nodes)
+			continue;
+		if (b->cat->min_nodes == least && light->cubes > b->best_cubes + 2)
+			break;
+		lay_out(b, light);
+		light->nodes = pieces_fill(b, light->cubes);
+		nodes_note(b, light);
 	}
 }
 
@@ -457,7 +491,7 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 					   const struct ocs_shape *shape, int nodes)
 {
 	struct ocs_catalogue *cat = ocs_calloc(1, sizeof(*cat));
-	struct build b = { .section = section, .cat = cat, .table_of = -1 };
+	struct build b = { .section = section, .cat = cat, .want = nodes, .table_of = -1 };
 	struct ocs_circuit *circuits;
 	int i;
 
@@ -478,20 +512,19 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 
 	ocs_fold_family(shape, &b.host, false, folding_add, &b);
 	lights_all(&b, 0);
-	nodes_count(&b);
 	if (gaps_pay(&b, nodes)) {
 		int from = cat->nfoldings;
 
 		ocs_fold_family(shape, &b.host, true, folding_add, &b);
 		lights_all(&b, from);
+		lights_sort(&b);
 		nodes_count(&b);
 	}
 	cat->nodes = nodes ? nodes : cat->min_nodes;
-	if (b.nlights)
-		qsort(b.lights, (size_t)b.nlights, sizeof(*b.lights), light_compare);
+	lights_sort(&b);
 	for (i = 0; i < b.nlights; i++) {
-		if (b.lights[i].nodes != cat->nodes)
-			continue;
+		if (!cat->nodes || b.lights[i].nodes != cat->nodes)
+			continue;	/* or not counted */
 		if (cat->ncandidates && (b.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
 					 cat->nclasses > HASH_SIZE / 2))
 			break;

@@ -4,3 +4,7 @@
 check_PROGRAMS += test_shape
 test_shape_SOURCES = test_shape.c
 test_shape_LDADD = $(PLACE) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_place
+test_place_SOURCES = test_place.c place_random.h
+test_place_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
