@@ -431,7 +431,10 @@ switches:
     def running(self, job, seconds=60):
         """Waits until the prologs are done and the job runs; its fields."""
         def started():
-            return self.out(["squeue", "-h", "-j", str(job), "-o", "%t"]).strip() == "R"
+            # While prologs run, the state is R already and the reason is Prolog;
+            # the number of a heterogeneous job gives a line for each component.
+            lines = self.out(["squeue", "-h", "-j", str(job), "-o", "%t %r"]).splitlines()
+            return bool(lines) and all(line == "R None" for line in lines)
         self.until(started, seconds, lambda: "job %s to run\nit is %s\n%s\n%s" % (
             job, self.job(job), tail(self.path("slurmctld.log")),
             tail(self.path("ocsd.log"))))
