@@ -349,6 +349,46 @@ static void test_direct(void **state)
 	free(reply);
 }
 
+/* What the administrator writes wins over what comes with the program; a machine
+ * that NCCL cannot use is no reason to fail. */
+static void test_settings(void **state)
+{
+	char *example = ocs_file_read(DIRECT, 1 << 20, NULL, NULL), *text;
+	char *conf = ocs_asprintf("%s/ocs.yaml", base), *xml = ocs_asprintf("%s/no.xml", base);
+
+	(void)state;
+	text = ocs_asprintf("%s\nnccl:\n  hwloc_xml: %s\n  env:\n    NCCL_ALGO: Ring,Tree\n"
+			    "    NCCL_DEBUG: INFO\n", example, xml);
+	put(conf, text);
+	free(text);
+	if (run("prepare", "--fabric", conf, "--dir", dir, "--job", "7", "--epoch", "1", "--node", "d2",
+		"--nodes", "d2", "--uid", "0", "--gid", "0", NULL) != 0)
+		fail_msg("%s", output);
+	assert_non_null(strstr(output, "no NCCL topology file"));
+	assert_non_null(strstr(output, "no.xml"));
+	assert_null(get("topo.xml"));
+	text = get("env");
+	has_line(text, "NCCL_ALGO=Ring,Tree");
+	has_line(text, "NCCL_DEBUG=INFO");
+	has_line(text, "NCCL_IB_TIMEOUT=22");
+	assert_null(strstr(text, "NCCL_ALGO=Ring\n"));
+	assert_null(strstr(text, "NCCL_TOPO_FILE"));
+	free(text);
+	/* a user who cannot get there is worth a line */
+	if (geteuid() == 0) {
+		assert_int_equal(chmod(base, 0700), 0);
+		assert_int_equal(run("prepare", "--fabric", conf, "--dir", dir, "--job", "7", "--epoch",
+				     "1", "--node", "d2", "--nodes", "d2", "--uid", "65534", "--gid",
+				     "65534", NULL), 0);
+		assert_non_null(strstr(output, "cannot read"));
+	}
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	unlink(conf);
+	free(xml);
+	free(conf);
+	free(example);
+}
+
 /* One clear line, the right code, and nothing written. */
 static void test_refusals(void **state)
 {
@@ -395,7 +435,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_torus),  cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_links),  cmocka_unit_test(test_direct),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_settings), cmocka_unit_test(test_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
