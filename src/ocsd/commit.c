@@ -277,7 +277,7 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 	ocsd_job_enter(d, job);
 	ocsd_store_max_epoch(d);
 	ocsd_store_job_add(d, job);
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_uid(client), .job = job,
+	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .job = job,
 					    .what = "commit", .after = job->placement });
 	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
 		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",

@@ -196,7 +196,7 @@ void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	ocsd_drain_set(d, kind, name, reason);
 	ocsd_store_drain(d, kind, name, reason, ocsd_client_uid(client));
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_uid(client), .what = "drain",
+	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .what = "drain",
 					    .before = name, .after = reason });
 	ocs_log(OCS_LOG_INFO, "%s %s drained: %s", kind, name, reason);
 	announce(d, kind, name, reason, true);
@@ -212,7 +212,7 @@ void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	if (ocsd_drain_find(d, kind, name)) {
 		ocsd_store_drain(d, kind, name, NULL, ocsd_client_uid(client));
-		ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_uid(client),
+		ocsd_audit(d, &(struct ocsd_audit){ .who = client,
 						    .what = "resume", .before = name });
 		ocs_log(OCS_LOG_INFO, "%s %s resumed", kind, name);
 		ocsd_drain_set(d, kind, name, NULL);

@@ -93,7 +93,7 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw,
 	for (int in = 1; in <= table->size; in++) {
 		int out = table->out[in];
 
-		if (!out || ours(sw, in, out))
+		if (out < 1 || out > ports || ours(sw, in, out) || egress_port(sw, out) < 1)
 			continue;
 		foreign[in] = true;
 		foreign[egress_port(sw, out)] = true;

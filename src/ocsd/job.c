@@ -169,8 +169,9 @@ static bool in_use(const struct ocsd_job *job, struct ocs_port port)
 	return false;
 }
 
-/* Gives back what no remaining circuit uses; the next in line takes over. */
-static void free_ports(struct ocsd *d, struct ocsd_job *job)
+/* Gives back what no remaining circuit uses (CLEAN: there is none); the next in
+ * line takes over. */
+static void free_ports(struct ocsd *d, struct ocsd_job *job, bool clean)
 {
 	size_t kept = 0;
 
@@ -184,7 +185,7 @@ static void free_ports(struct ocsd *d, struct ocsd_job *job)
 		}
 		if (port->owner != job)
 			continue;
-		if (in_use(job, job->ports[i])) {
+		if (!clean && in_use(job, job->ports[i])) {
 			job->ports[kept++] = job->ports[i];
 			continue;
 		}
@@ -332,11 +333,13 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 		ocsd_realise_abandon(d, job);
 	}
 	if (job->breaking) {
+		bool clean = left(d, job, true) == 0;
+
 		if (left(d, job, false))
 			return;
-		free_ports(d, job);
+		free_ports(d, job, clean);
 		announce_released(d, job);
-		if (left(d, job, true) == 0) {
+		if (clean) {
 			job->dead = true;
 			ocsd_store_job_remove(d, job);
 		}
@@ -346,7 +349,7 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 		return;
 	if (job->nwaiting == 0 && (job->wanted || ocsd_wait_applies(d, job)))
 		ocsd_realise_start(d, job);
-	else if (job->nwaiting && ocsd_wait_applies(d, job))
+	else if (job->nwaiting && !job->wanted && ocsd_wait_applies(d, job))
 		fail_blocked(d, job);
 }
 

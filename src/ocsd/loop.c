@@ -84,7 +84,7 @@ static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *re
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		if (job->dead)
 			continue;
-		if (job->state == OCSD_APPLYING && waits_for(job, sw))
+		if (job->state == OCSD_APPLYING && !job->wanted && waits_for(job, sw))
 			ocsd_job_fail(d, job, sw, text);
 		ocsd_job_progress(d, job);
 	}
@@ -357,7 +357,7 @@ static void become_ready(struct ocsd *d)
 		ocsd_job_progress(d, job);
 	if (ocsd_server_listen(d, &err)) {
 		ocs_log(OCS_LOG_ERROR, "%s", err.text);
-		d->stopping = true;
+		d->stopping = d->failed = true;
 		event_base_loopbreak(d->base);
 		return;
 	}

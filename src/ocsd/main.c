@@ -285,6 +285,7 @@ static void run(struct ocsd *d)
 		ocsd_settle(d);
 		if (!d->stopping && event_base_loop(d->base, EVLOOP_ONCE) < 0) {
 			ocs_log(OCS_LOG_ERROR, "the event loop failed: %s", strerror(errno));
+			d->failed = true;
 			break;
 		}
 	}
@@ -368,7 +369,7 @@ int main(int argc, char **argv)
 		rc = err.code ? err.code : OCS_ERROR;
 	} else {
 		run(&d);
-		rc = d.ready ? OCS_OK : OCS_ERROR;
+		rc = d.failed ? OCS_ERROR : OCS_OK;
 	}
 	stop(&d);
 	return rc;

@@ -170,7 +170,7 @@ struct ocsd {
 	size_t nunknown;
 	struct evconnlistener *listeners[2];
 	bool ready;			/* every switch answered or failed once */
-	bool stopping;
+	bool stopping, failed;
 	int ready_fd;			/* tells the waiting parent, or -1 */
 	const char *socket;
 };
@@ -351,7 +351,7 @@ void ocsd_store_max_epoch(struct ocsd *d);
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job);
 /* One row of the audit log; any text may be NULL. */
 struct ocsd_audit {
-	uid_t who;
+	const struct ocsd_client *who;	/* NULL: ocsd itself */
 	const struct ocsd_job *job;
 	const struct ocsd_switch *sw;
 	const char *what, *before, *after, *reply;

@@ -76,7 +76,9 @@ static int ready_to_start(struct ocsd *d, struct ocsd_job *job,
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		const struct ocsd_switch *sw = &d->switches[job->circuits[i]->sw];
 
-		if (sw->state == OCSD_SWITCH_FAILED) {
+		/* A job that runs already has had its circuits: it waits for the
+		 * switch rather than being killed for it. */
+		if (sw->state == OCSD_SWITCH_FAILED && !job->wanted) {
 			*blame = sw;
 			return ocs_error_set(err, OCS_ERROR, "switch %s has failed: %s",
 					     sw->description->name,

@@ -155,7 +155,7 @@ static void release_one(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		empty_release(client, id);
 		return;
 	}
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_uid(client), .job = job,
+	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .job = job,
 					    .what = "release", .before = node });
 	/* The last one hears when the circuits are gone; progress may do it now,
 	 * so the waiter comes first. */

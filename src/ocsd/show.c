@@ -204,21 +204,24 @@ static void show_switch(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, "switches", list);
 }
 
-/* The circuit that uses PORT of SW, if it may exist. */
-static const struct ocsd_circuit *port_circuit(const struct ocsd_switch *sw, int port)
+/* For every port of SW the circuit that uses it and may exist; caller frees. */
+static const struct ocsd_circuit **port_circuits(const struct ocsd_switch *sw)
 {
+	const struct ocsd_circuit **circuits =
+		ocs_calloc(2 * (size_t)sw->description->size + 1, sizeof(*circuits));
+
 	for (int in = 1; in <= sw->description->size; in++) {
 		const struct ocsd_circuit *circuit = sw->by_in[in];
 
-		if (circuit && (circuit->a == port || circuit->b == port))
-			return circuit;
+		if (circuit)
+			circuits[circuit->a] = circuits[circuit->b] = circuit;
 	}
-	return NULL;
+	return circuits;
 }
 
-static const char *port_state(struct ocsd *d, const struct ocsd_switch *sw, int port)
+static const char *port_state(struct ocsd *d, const struct ocsd_switch *sw, int port,
+			      const struct ocsd_circuit *circuit)
 {
-	const struct ocsd_circuit *circuit = port_circuit(sw, port);
 	char name[256];
 
 	if (sw->ports[port].foreign)
@@ -250,6 +253,7 @@ static void show_port(struct ocsd *d, const struct viewer *viewer,
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		int ports = sw->description->size * (sw->description->bidi ? 2 : 1);
+		const struct ocsd_circuit **circuits = port_circuits(sw);
 
 		for (int port = 1; port <= ports; port++) {
 			struct json_object *row;
@@ -262,9 +266,10 @@ static void show_port(struct ocsd *d, const struct viewer *viewer,
 			add_label(d, row, "label", i, port);
 			if (sw->ports[port].owner)
 				add_int(row, "owner", sw->ports[port].owner->job);
-			add_text(row, "state", port_state(d, sw, port));
+			add_text(row, "state", port_state(d, sw, port, circuits[port]));
 			json_object_array_add(list, row);
 		}
+		free(circuits);
 	}
 	json_object_object_add(reply, "ports", list);
 }

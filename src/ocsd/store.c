@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -396,8 +397,13 @@ uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)
 
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
 {
-	ocsd_store_run(d->store, OCSD_SQL_AUDIT, "diiisssss", ocsd_wall_clock(),
-		       (int64_t)row->who, row->job ? (int64_t)row->job->job : 0,
+	char who[32];
+
+	/* The column makes a number of it; NULL is the daemon itself. */
+	if (row->who)
+		snprintf(who, sizeof(who), "%u", (unsigned int)ocsd_client_uid(row->who));
+	ocsd_store_run(d->store, OCSD_SQL_AUDIT, "dsiisssss", ocsd_wall_clock(),
+		       row->who ? who : NULL, row->job ? (int64_t)row->job->job : 0,
 		       row->job ? (int64_t)row->job->epoch : 0,
 		       row->sw ? row->sw->description->name : NULL, row->what, row->before,
 		       row->after, row->reply);

@@ -6,7 +6,7 @@ OCSD_RIG_LIBS = $(S)/client/libocs_client.la $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS
 
 check_PROGRAMS += test_ocsd_jobs test_ocsd_faults test_ocsd_access
 test_ocsd_jobs_SOURCES = test_ocsd_jobs.c $(OCSD_RIG)
-test_ocsd_jobs_LDADD = $(OCSD_RIG_LIBS)
+test_ocsd_jobs_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 test_ocsd_faults_SOURCES = test_ocsd_faults.c $(OCSD_RIG)
 test_ocsd_faults_LDADD = $(OCSD_RIG_LIBS)
 test_ocsd_access_SOURCES = test_ocsd_access.c $(OCSD_RIG)

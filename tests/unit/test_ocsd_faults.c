@@ -503,6 +503,35 @@ static void damaged_database(void **state)
 	free(path);
 }
 
+/* The database is lost and a switch is silent: a running job is not killed. */
+static void running_without_switch(void **state)
+{
+	struct rig *rig = *state;
+	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder);
+	struct ocs_client *client = rig_client(rig);
+
+	realise(client, 1, "d[0-3]", "d0");
+	ocs_client_close(client);
+	assert_int_equal(rig_stop_daemon(rig, SIGTERM), 0);
+	assert_int_equal(unlink(path), 0);
+	emulator_says(&rig->emulator, "fault direct-1 silent", OK);
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[{'job':1,'epoch':10}]}"));
+	commit(client, 1, 10, "d[0-3]");
+	for (int i = 0; i < 40; i++) {
+		assert_string_equal(rig_job_state(client, 1), "applying");
+		usleep(20000);
+	}
+	emulator_says(&rig->emulator, "fault direct-1 none", OK);
+	rig_until_switch(client, "direct-1", "up");
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	assert_int_equal(rig_log_lines(rig, "\"command\"", "ENT-PATCH", NULL), 2);
+	assert_int_equal(rig_patches(rig), PATCHES);
+	ocs_client_close(client);
+	free(path);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(silent_in_prolog, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(prolog_leaves, rig_setup, rig_teardown),
@@ -517,6 +546,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(unseen_patch, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(stolen_port, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(damaged_database, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(running_without_switch, rig_setup, rig_teardown),
 };
 
 int main(void)

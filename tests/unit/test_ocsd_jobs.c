@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
+#include <sqlite3.h>
 
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
@@ -396,6 +397,55 @@ static void drains(void **state)
 	free(placement);
 }
 
+static int64_t query(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *statement = NULL;
+	int64_t value = -1;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &statement, NULL), SQLITE_OK);
+	if (sqlite3_step(statement) == SQLITE_ROW)
+		value = sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return value;
+}
+
+/* Intent before, outcome after, and nobody rewrites it. */
+static void audit(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
+	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder);
+	sqlite3 *db;
+
+	commit(client, 7, 70, nodes, placement);
+	apply(client, 7, 70, "n0");
+	release(client, 7);
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	sqlite3_busy_timeout(db, 5000);
+	assert_int_equal(query(db, "SELECT count(*) FROM audit WHERE what='batch'"), 2 * SWITCHES);
+	assert_int_equal(query(db, "SELECT count(*) FROM audit WHERE what='outcome'"
+			       " AND reply='ok'"), 2 * SWITCHES);
+	assert_int_equal(query(db, "SELECT count(*) FROM audit a JOIN audit b ON"
+			       " a.switch=b.switch AND a.what='batch' AND b.what='outcome'"
+			       " AND a.after=b.after AND a.before=b.before AND a.id<b.id"),
+			 2 * SWITCHES);
+	assert_int_equal(query(db, "SELECT count(*) FROM audit WHERE job=7 AND what IN"
+			       " ('commit','apply','realised','release','end','released')"), 6);
+	assert_int_equal(query(db, "SELECT count(*) FROM jobs"), 0);
+	assert_int_equal(query(db, "SELECT count(*) FROM circuits"), 0);
+	assert_int_equal(query(db, "SELECT epoch FROM history WHERE job=7"), 70);
+	assert_int_equal(sqlite3_exec(db, "UPDATE audit SET reply='x'", NULL, NULL, NULL),
+			 SQLITE_CONSTRAINT);
+	assert_int_equal(sqlite3_exec(db, "DELETE FROM audit", NULL, NULL, NULL),
+			 SQLITE_CONSTRAINT);
+	sqlite3_close(db);
+	ocs_client_close(client);
+	free(path);
+	free(nodes);
+	free(placement);
+}
+
 static void bad_commits(void **state)
 {
 	struct rig *rig = *state;
@@ -440,6 +490,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(servers, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(meeting, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(drains, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(audit, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(bad_commits, rig_setup, rig_teardown),
 };
 
