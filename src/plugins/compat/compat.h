@@ -54,8 +54,11 @@
 #pragma weak lock_slurmctld
 #pragma weak unlock_slurmctld
 #pragma weak find_job_record
-#pragma weak job_requeue
+#if OCS_SLURM(25, 11)
 #pragma weak job_requeue_internal
+#else
+#pragma weak job_requeue
+#endif
 #pragma weak job_signal
 #pragma weak het_job_signal
 #pragma weak queue_job_scheduler
