@@ -425,7 +425,7 @@ static void test_commit_end_release(void **state)
 	json_object_put(line);
 	assert_int_equal(held(7), 1);
 
-	ocs_controller_end(7, "done");
+	ocs_controller_end(7, 0, "done");
 	line = peer_hear("end");
 	assert_int_equal(json_object_get_int64(json_object_object_get(line, "epoch")),
 			 made->epoch);
@@ -595,7 +595,9 @@ static void test_reconnect(void **state)
 	peer_confirm("commit");
 	ended = begin_in(8, "shape=2x2x2", 1);
 	peer_confirm("commit");
-	ocs_controller_end(8, "done");
+	ocs_controller_end(8, 5, "not this one");
+	assert_int_equal(held(8), 1);
+	ocs_controller_end(8, ended->epoch, "done");
 	peer_confirm("end");
 	peer_hang_up();
 	until(is_down);
@@ -696,14 +698,15 @@ static void test_pending(void **state)
 	struct json_object *line;
 
 	(void)state;
-	ocs_controller_pending(5, "ada", "4x4x4", "needs a cube", false);
+	assert_false(ocs_controller_pending(5, "ada", "4x4x4", "needs a cube", false));
 	line = peer_hear("pending");
 	assert_string_equal(text_in(line, "reason"), "needs a cube");
 	assert_string_equal(text_in(line, "user"), "ada");
 	assert_string_equal(text_in(line, "shape"), "4x4x4");
 	peer_answer(line, "\"ok\":true");
 	json_object_put(line);
-	ocs_controller_pending(5, "ada", "4x4x4", "needs a cube", false);	/* no news */
+	/* No news. */
+	assert_true(ocs_controller_pending(5, "ada", "4x4x4", "needs a cube", false));
 	ocs_controller_pending(5, "ada", "4x4x4", "needs two", true);
 	line = peer_hear("pending");
 	assert_string_equal(text_in(line, "reason"), "needs two");

@@ -279,11 +279,11 @@ static void end(struct ocs_allocation *allocation, const char *reason)
 	ocs_link_send(line);
 }
 
-void ocs_controller_end(uint32_t job, const char *reason)
+void ocs_controller_end(uint32_t job, uint64_t epoch, const char *reason)
 {
 	pthread_mutex_lock(&ocs_state.lock);
 	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
-		if (at->pub.job == job && at->living)
+		if (at->pub.job == job && at->living && (!epoch || at->pub.epoch == epoch))
 			end(at, reason);
 	}
 	pthread_mutex_unlock(&ocs_state.lock);

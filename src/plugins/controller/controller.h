@@ -108,9 +108,9 @@ int ocs_controller_begin(const struct ocs_controller_request *request,
 			 const char *partition, struct ocs_controller_allocation **out,
 			 struct ocs_error *err);
 
-/* JOB has left its allocation (no-op if it has none): its nodes stay closed to
- * shapes until ocsd says that its circuits are gone. */
-void ocs_controller_end(uint32_t job, const char *reason);
+/* JOB has left its allocation (of EPOCH; 0: whichever it has; no-op if none): its
+ * nodes stay closed to shapes until ocsd says that its circuits are gone. */
+void ocs_controller_end(uint32_t job, uint64_t epoch, const char *reason);
 /* NODE has left the allocation of JOB, which lives on. */
 void ocs_controller_node_lost(uint32_t job, int node);
 /* No epilog of (JOB, EPOCH) will come any more. */
@@ -133,8 +133,9 @@ int ocs_controller_holders(struct ocs_controller_holder *holders, int max);
 /* ---- why jobs wait ---- */
 
 /* REASON (NULL: none, but the job is not forgotten) is kept and pushed to ocsd.
- * BLOCKED: it waits for no node, so slurmctld was told not to hold others back. */
-void ocs_controller_pending(uint32_t job, const char *user, const char *shape,
+ * BLOCKED: it waits for no node, so slurmctld was told not to hold others back.
+ * Returns whether the job had a reason before. */
+bool ocs_controller_pending(uint32_t job, const char *user, const char *shape,
 			    const char *reason, bool blocked);
 /* The job waits no longer: forgets its reason and its last choice. */
 void ocs_controller_pending_clear(uint32_t job);

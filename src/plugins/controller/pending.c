@@ -60,13 +60,15 @@ static bool same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-void ocs_controller_pending(uint32_t job, const char *user, const char *shape,
+bool ocs_controller_pending(uint32_t job, const char *user, const char *shape,
 			    const char *reason, bool blocked)
 {
 	struct ocs_waiting *waiting;
+	bool had;
 
 	pthread_mutex_lock(&ocs_state.lock);
 	waiting = ocs_waiting_find(job, true);
+	had = waiting->reason;
 	waiting->blocked = blocked;
 	if (!same(waiting->reason, reason) || (reason && !waiting->pushed)) {
 		free(waiting->user);
@@ -79,6 +81,7 @@ void ocs_controller_pending(uint32_t job, const char *user, const char *shape,
 			push(waiting);
 	}
 	pthread_mutex_unlock(&ocs_state.lock);
+	return had;
 }
 
 void ocs_controller_pending_clear(uint32_t job)

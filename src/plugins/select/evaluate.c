@@ -100,19 +100,22 @@ static uint64_t *usable_nodes(bitstr_t *map)
 	return usable;
 }
 
-static void remember(job_record_t *job)
+/* Whether it was known before that the job waits. */
+static bool remember(job_record_t *job)
 {
 	char shape[OCS_SHAPE_TEXT] = "";
+	bool known;
 
 	if (call.mode != OCS_RUN_NOW)
-		return;
+		return false;
 	if (!job->user_name)
 		job->user_name = uid_to_string_or_null(job->user_id);
 	if (call.request.shaped)
 		ocs_shape_format(&call.request.shape, shape);
-	ocs_controller_pending(job->job_id, job->user_name, shape, call.err.text,
-			       !call.nodes_help);
+	known = ocs_controller_pending(job->job_id, job->user_name, shape, call.err.text,
+				       !call.nodes_help);
 	ocs_select_keeper_wake();
+	return known;
 }
 
 /* cons_tres gave up before it evaluated nodes, because too few were left: what
@@ -133,7 +136,7 @@ static void ask_afterwards(job_record_t *job)
 
 int ocs_select_test_end(job_record_t *job, int rc)
 {
-	bool asks = call.asks, nodes_help, refused;
+	bool asks = call.asks, known = false, nodes_help, refused;
 	enum ocs_controller_mode mode = call.mode;
 
 	if (call.nodes && rc != SLURM_SUCCESS && !call.refused && !call.chose)
@@ -142,19 +145,24 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	refused = call.refused && !call.chose;
 	nodes_help = call.nodes_help;
 	if (asks && rc != SLURM_SUCCESS && refused && call.err.code != OCS_NEVER)
-		remember(job);
+		known = remember(job);
 	else if (asks && mode == OCS_RUN_NOW && rc == SLURM_SUCCESS)
 		ocs_controller_pending(job->job_id, NULL, NULL, NULL, false);
 	call.job = NULL;
 	if (!asks || rc == SLURM_SUCCESS || !refused)
 		return rc;
+	if (mode != OCS_RUN_NOW || nodes_help ||
+	    xstrcasestr(slurm_conf.sched_params, "bf_licenses"))
+		return rc;
 	/* Nothing that runs or will end can help this job: slurmctld must not
 	 * keep nodes idle for it.  Of the answers that leave a job pending, this
-	 * one does not close the partition for those behind it. */
-	if (mode == OCS_RUN_NOW && !nodes_help &&
-	    !xstrcasestr(slurm_conf.sched_params, "bf_licenses"))
-		return ESLURM_LICENSES_UNAVAILABLE;
-	return rc;
+	 * one does not close the partition for those behind it.  But srun would
+	 * print it, so at submission it is the ordinary one. */
+	if (!known && time(NULL) <= job->details->submit_time) {
+		ocs_select_keeper_schedule();
+		return rc;
+	}
+	return ESLURM_LICENSES_UNAVAILABLE;
 }
 
 /* Leaves only CHOSEN in the map. */

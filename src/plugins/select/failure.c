@@ -93,7 +93,7 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	hold = failure->name && limit > 0 && attempts >= limit;
 	if (!failure->name)
 		attempts--;
-	if (!job->batch_flag || !job->details || !job->details->requeue ||
+	if (!whole->batch_flag || !whole->details || !whole->details->requeue ||
 	    ocs_compat_requeue(whole, hold ? JOB_REQUEUE_HOLD : 0)) {
 		cancel(job, text);
 		xfree(text);
@@ -107,6 +107,8 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	else
 		line = xstrdup_printf("%s (requeued)", text);
 	note(job, line);
+	if (whole != job)
+		note(whole, line);
 	if (hold || !job->state_desc) {
 		xfree(job->state_desc);
 		job->state_desc = xstrdup(line);

@@ -20,7 +20,7 @@
 static pthread_t thread;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
-static bool runs, stop, woken;
+static bool runs, stop, woken, schedule;
 
 void ocs_select_keeper_wake(void)
 {
@@ -28,6 +28,25 @@ void ocs_select_keeper_wake(void)
 	woken = true;
 	pthread_cond_signal(&condition);
 	pthread_mutex_unlock(&mutex);
+}
+
+void ocs_select_keeper_schedule(void)
+{
+	pthread_mutex_lock(&mutex);
+	woken = schedule = true;
+	pthread_cond_signal(&condition);
+	pthread_mutex_unlock(&mutex);
+}
+
+static bool schedule_wanted(void)
+{
+	bool wanted;
+
+	pthread_mutex_lock(&mutex);
+	wanted = schedule;
+	schedule = false;
+	pthread_mutex_unlock(&mutex);
+	return wanted;
 }
 
 /* Sleeps until woken or MS have passed; false when it is time to stop. */
@@ -114,7 +133,8 @@ static void watch_holders(const struct ocs_controller_holder *holders, int count
 		if (holders[i].living) {
 			/* It started, but slurmctld changed its mind. */
 			if (!holds_allocation(job, &holders[i]))
-				ocs_controller_end(holders[i].job, "the job did not start");
+				ocs_controller_end(holders[i].job, holders[i].epoch,
+						   "the job did not start");
 			continue;
 		}
 		if (!job || !IS_JOB_COMPLETING(job) ||
@@ -264,7 +284,7 @@ static void *keep(void *unused)
 			act(&now);
 		for (int i = 0; i < now.nwaiting; i++)
 			free(now.waiting[i].reason);
-		if (ocs_controller_changed())
+		if (ocs_controller_changed() | schedule_wanted())
 			queue_job_scheduler();
 		if (!rest(PAUSE_MS, false))
 			break;

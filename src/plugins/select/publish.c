@@ -104,6 +104,16 @@ void ocs_select_unpublish(job_record_t *job)
 		ocs_select_comment_set(&job->system_comment, SYSTEM_PREFIX, NULL);
 }
 
+void ocs_select_forget(job_record_t *job)
+{
+	static const char *const names[] = { "OCS_EPOCH", "OCS_SECTION", "OCS_SHAPE", "OCS_CONN",
+					     "OCS_PLACEMENT", "OCS_NODES", "OCS_ATTEMPTS" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		ocs_select_spank_set(job, names[i], NULL);
+	ocs_select_unpublish(job);
+}
+
 uint64_t ocs_select_epoch(job_record_t *job)
 {
 	const char *text = ocs_select_spank_get(job, "OCS_EPOCH");

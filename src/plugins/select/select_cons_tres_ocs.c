@@ -124,6 +124,9 @@ static int commit(job_record_t *job)
 	int *nodes = NULL, outside = 0, count, rc;
 
 	rc = ocs_select_request(job, &request, &err);
+	/* A requeued job may have lost its shape, or be in another partition now. */
+	if (rc == 0 && ocs_select_epoch(job))
+		ocs_select_forget(job);
 	if (rc > 0) {
 		if (!job->user_name)
 			job->user_name = uid_to_string_or_null(job->user_id);
@@ -165,7 +168,7 @@ OCS_EXPORT int select_p_job_begin(job_record_t *job)
 OCS_EXPORT int select_p_job_fini(job_record_t *job)
 {
 	if (ocs_select_epoch(job)) {
-		ocs_controller_end(job->job_id, "the job left its nodes");
+		ocs_controller_end(job->job_id, 0, "the job left its nodes");
 		ocs_select_unpublish(job);
 		ocs_select_keeper_wake();
 	}

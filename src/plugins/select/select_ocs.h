@@ -42,9 +42,11 @@ const char *ocs_select_missing(void);
 void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made);
 /* Takes away what is for running jobs only. */
 void ocs_select_unpublish(job_record_t *job);
-/* The value of NAME in the job's SPANK environment, or NULL. */
-/* where spank_ocs leaves --ocs-demand, for ocs_select_spank_get */
+/* Takes away all of it. */
+void ocs_select_forget(job_record_t *job);
+/* Where spank_ocs leaves --ocs-demand, for ocs_select_spank_get. */
 #define OCS_SELECT_DEMAND "_SLURM_SPANK_OPTION_spank_ocs_ocs_demand"
+/* The value of NAME in the job's SPANK environment, or NULL. */
 const char *ocs_select_spank_get(job_record_t *job, const char *name);
 void ocs_select_spank_set(job_record_t *job, const char *name, const char *value);
 /* Replaces the part of *COMMENT that starts with PREFIX (parts are separated by
@@ -69,5 +71,7 @@ void ocs_select_keeper_start(void);
 void ocs_select_keeper_stop(void);
 /* There is something to do (any thread). */
 void ocs_select_keeper_wake(void);
+/* The scheduler should look at its queue again soon (any thread). */
+void ocs_select_keeper_schedule(void);
 
 #endif
