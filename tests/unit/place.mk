@@ -8,3 +8,11 @@ test_shape_LDADD = $(PLACE) $(CMOCKA_LIBS)
 check_PROGRAMS += test_place
 test_place_SOURCES = test_place.c place_random.h
 test_place_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_verify
+test_verify_SOURCES = test_verify.c place_random.h
+test_verify_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_ranks
+test_ranks_SOURCES = test_ranks.c
+test_ranks_LDADD = $(PLACE) $(CMOCKA_LIBS)

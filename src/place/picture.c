@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/place/picture.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/text.h"
+
+#define GAP 3			/* columns between cubes */
+#define CELL 14			/* SVG: one XPU */
+
+static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+static const int ansi[] = { 32, 34, 35, 36, 33, 94, 92, 95, 96, 93 };
+static const char *const fill[] = { "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2",
+				    "#edc948", "#ff9da7", "#9c755f", "#86bcb6", "#d37295" };
+#define COLOURS 10
+
+/* Which item holds each XPU of the section: index + 1, 0 for free. */
+static int *owners(const struct ocs_fabric *fabric, const struct ocs_section *s,
+		   const struct ocs_picture_item *items, int nitems)
+{
+	int *owner = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_xpus, sizeof(int));
+	int tile = s->tile[0] * s->tile[1] * s->tile[2], i, n, j, a;
+	long r;
+
+	for (i = 0; i < nitems; i++) {
+		const struct ocs_placement *p = items[i].placement;
+
+		for (r = 0; p && p->section == s && r < p->shape.xpus; r++)
+			owner[p->xpus[r].cube * s->cube_xpus +
+			      ocs_section_bit(s, p->xpus[r].at)] = i + 1;
+		for (n = 0; !p && n < items[i].nnodes; n++) {
+			const struct ocs_node *node = &fabric->nodes[items[i].nodes[n]];
+
+			if (node->section != s->index || node->cube < 0)
+				continue;
+			for (j = 0; j < tile; j++) {
+				int at[OCS_AXES], rest = j;
+
+				for (a = OCS_AXES - 1; a >= 0; a--) {
+					at[a] = node->origin[a] + rest % s->tile[a];
+					rest /= s->tile[a];
+				}
+				owner[node->cube * s->cube_xpus + ocs_section_bit(s, at)] = i + 1;
+			}
+		}
+	}
+	return owner;
+}
+
+/* The sign of each item. */
+static char *signs_give(const struct ocs_picture_item *items, int nitems)
+{
+	char *given = ocs_calloc((size_t)nitems + 1, 1);
+	int i, next = 0;
+
+	for (i = 0; i < nitems; i++) {
+		if (items[i].sign)
+			given[i] = items[i].sign;
+		else if (items[i].down)
+			given[i] = '#';
+		else
+			given[i] = signs[next++ % (int)(sizeof(signs) - 1)];
+	}
+	return given;
+}
+
+/* The how many-th colour an item has; down items have none. */
+static int colour_of(const struct ocs_picture_item *items, int item)
+{
+	int i, n = 0;
+
+	if (items[item].down)
+		return -1;
+	for (i = 0; i < item; i++)
+		n += !items[i].down;
+	return n % COLOURS;
+}
+
+static void cell_add(struct ocs_text *text, const struct ocs_picture_item *items,
+		     const char *given, int owner, bool colour)
+{
+	int hue;
+
+	if (!owner) {
+		ocs_text_add(text, colour ? "\033[2m.\033[0m" : ".");
+		return;
+	}
+	hue = colour_of(items, owner - 1);
+	if (!colour)
+		ocs_text_add(text, "%c", given[owner - 1]);
+	else if (hue < 0)
+		ocs_text_add(text, "\033[31m%c\033[0m", given[owner - 1]);
+	else
+		ocs_text_add(text, "\033[1;%dm%c\033[0m", ansi[hue], given[owner - 1]);
+}
+
+static bool is_free(const struct ocs_section *s, const int *owner, int cube)
+{
+	int i;
+
+	for (i = 0; i < s->cube_xpus; i++) {
+		if (owner[cube * s->cube_xpus + i])
+			return false;
+	}
+	return true;
+}
+
+/* Names, then line x of every cube of the row: the layers of z side by side. */
+static void row_add(struct ocs_text *text, const struct ocs_section *s, const int *cubes, int n,
+		    int columns, const struct ocs_picture_item *items, const char *given,
+		    const int *owner, bool colour)
+{
+	int i, x, y, z;
+
+	for (i = 0; i < n; i++)
+		ocs_text_add(text, "%-*.*s%s", i + 1 < n ? columns : 0, columns,
+			     s->cube_names[cubes[i]], i + 1 < n ? "   " : "\n");
+	for (x = 0; x < s->edge[0]; x++) {
+		for (i = 0; i < n; i++) {
+			for (z = 0; z < s->edge[2]; z++) {
+				ocs_text_add(text, "%s", z ? " " : "");
+				for (y = 0; y < s->edge[1]; y++) {
+					int at[OCS_AXES] = { x, y, z };
+
+					cell_add(text, items, given, owner[cubes[i] * s->cube_xpus +
+						 ocs_section_bit(s, at)], colour);
+				}
+			}
+			ocs_text_add(text, "%s", i + 1 < n ? "   " : "\n");
+		}
+	}
+	ocs_text_add(text, "\n");
+}
+
+/* XPUs and nodes that are free, and those of each item. */
+static void legend_add(struct ocs_text *text, const struct ocs_section *s,
+		       const struct ocs_picture_item *items, int nitems, const char *given,
+		       const int *owner, bool colour)
+{
+	long *count = ocs_calloc((size_t)nitems + 1, sizeof(long));
+	long total = (long)s->ncubes * s->cube_xpus, r;
+	int i;
+
+	for (r = 0; r < total; r++)
+		count[owner[r]]++;
+	for (i = 0; i < nitems; i++) {
+		if (!count[i + 1])
+			continue;
+		cell_add(text, items, given, i + 1, colour);
+		ocs_text_add(text, "  %s (%ld XPUs)\n", items[i].label ? items[i].label :
+			     items[i].down ? "down" : "busy", count[i + 1]);
+	}
+	cell_add(text, items, given, 0, colour);
+	ocs_text_add(text, "  free (%ld of %ld XPUs)\n", count[0], total);
+	free(count);
+}
+
+char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *section,
+		  const struct ocs_picture_item *items, int nitems, int width, bool colour)
+{
+	int columns = section->edge[2] * (section->edge[1] + 1) - 1, across, n = 0, idle = 0, cube;
+	int *owner = owners(fabric, section, items, nitems);
+	char *given = signs_give(items, nitems);
+	struct ocs_text text = { 0 };
+	int *row;
+
+	across = ((width > 0 ? width : 80) + GAP) / (columns + GAP);
+	across = across < 1 ? 1 : across;
+	row = ocs_calloc((size_t)across, sizeof(int));
+	for (cube = 0; cube < section->ncubes; cube++) {
+		/* of a large machine, only the cubes that show something */
+		if (section->ncubes > 64 && is_free(section, owner, cube)) {
+			idle++;
+			continue;
+		}
+		row[n++] = cube;
+		if (n < across)
+			continue;
+		row_add(&text, section, row, n, columns, items, given, owner, colour);
+		n = 0;
+	}
+	if (n)
+		row_add(&text, section, row, n, columns, items, given, owner, colour);
+	if (idle)
+		ocs_text_add(&text, "and %d cubes that are wholly free\n", idle);
+	legend_add(&text, section, items, nitems, given, owner, colour);
+	free(row);
+	free(given);
+	free(owner);
+	return ocs_text_take(&text);
+}
+
+static void xml_add(struct ocs_text *text, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '<' || *s == '>' || *s == '&' || *s == '"' || (unsigned char)*s < 32)
+			ocs_text_add(text, "&#%d;", (unsigned char)*s < 32 ? ' ' : *s);
+		else
+			ocs_text_add(text, "%c", *s);
+	}
+}
+
+static const char *item_fill(const struct ocs_picture_item *items, int owner)
+{
+	int hue = owner ? colour_of(items, owner - 1) : 0;
+
+	return !owner ? "#eeeeee" : hue < 0 ? "#444444" : fill[hue];
+}
+
+static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cube, int left, int top,
+		     const struct ocs_picture_item *items, const char *given, const int *owner)
+{
+	int x, y, z;
+
+	ocs_text_add(text, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", left, top - 5);
+	xml_add(text, s->cube_names[cube]);
+	ocs_text_add(text, "</text>\n");
+	for (z = 0; z < s->edge[2]; z++) {
+		for (x = 0; x < s->edge[0]; x++) {
+			for (y = 0; y < s->edge[1]; y++) {
+				int at[OCS_AXES] = { x, y, z };
+				int who = owner[cube * s->cube_xpus + ocs_section_bit(s, at)];
+				int h = left + (z * (s->edge[1] + 1) + y) * CELL;
+				int v = top + x * CELL;
+
+				ocs_text_add(text, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+					     "rx=\"2\" fill=\"%s\"/>\n", h, v, CELL - 1, CELL - 1,
+					     item_fill(items, who));
+				if (!who)
+					continue;
+				ocs_text_add(text, "<text x=\"%d\" y=\"%d\" fill=\"#ffffff\" "
+					     "text-anchor=\"middle\">", h + CELL / 2,
+					     v + CELL - 4);
+				xml_add(text, (char[2]){ given[who - 1], '\0' });
+				ocs_text_add(text, "</text>\n");
+			}
+		}
+	}
+}
+
+char *ocs_picture_svg(const struct ocs_fabric *fabric, const struct ocs_section *section,
+		      const struct ocs_picture_item *items, int nitems)
+{
+	int wide = (section->edge[2] * (section->edge[1] + 1) + 1) * CELL;
+	int high = (section->edge[0] + 3) * CELL, across = 1, rows, cube, i, top;
+	int *owner = owners(fabric, section, items, nitems);
+	char *given = signs_give(items, nitems);
+	struct ocs_text text = { 0 };
+
+	while (across < section->ncubes && across * wide < section->ncubes / across * high * 2)
+		across++;
+	rows = (section->ncubes + across - 1) / across;
+	ocs_text_add(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		     "font-family=\"sans-serif\" font-size=\"10\">\n"
+		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+		     across * wide + 2 * CELL, rows * high + (nitems + 3) * 18);
+	for (cube = 0; cube < section->ncubes; cube++)
+		cube_svg(&text, section, cube, CELL + cube % across * wide,
+			 2 * CELL + cube / across * high, items, given, owner);
+	top = rows * high + 18;
+	for (i = 0; i < nitems; i++, top += 18) {
+		ocs_text_add(&text, "<rect x=\"%d\" y=\"%d\" width=\"13\" height=\"13\" rx=\"2\" "
+			     "fill=\"%s\"/><text x=\"%d\" y=\"%d\" font-size=\"12\">", CELL, top,
+			     item_fill(items, i + 1), CELL + 20, top + 11);
+		xml_add(&text, (char[2]){ given[i], '\0' });
+		ocs_text_add(&text, "  ");
+		xml_add(&text, items[i].label ? items[i].label : items[i].down ? "down" : "busy");
+		ocs_text_add(&text, "</text>\n");
+	}
+	ocs_text_add(&text, "</svg>\n");
+	free(given);
+	free(owner);
+	return ocs_text_take(&text);
+}

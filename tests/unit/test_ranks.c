@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "src/place/picture.h"
+#include "src/place/ranks.h"
+#include "src/util/error.h"
+
+static struct ocs_fabric *fabric;
+static const struct ocs_section *section;
+static struct ocs_placer *placer;
+static struct ocs_occupancy *occupancy;
+
+static int setup(void **state)
+{
+	struct ocs_error err;
+
+	(void)state;
+	fabric = ocs_fabric_open("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", &err);
+	section = &fabric->sections[0];
+	placer = ocs_placer_create(fabric, section);
+	occupancy = ocs_occupancy_create(section);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	ocs_occupancy_destroy(occupancy);
+	ocs_placer_destroy(placer);
+	ocs_fabric_destroy(fabric);
+	return 0;
+}
+
+static struct ocs_placement *place(const char *text, const char *conn)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_placement *p;
+	struct ocs_shape shape;
+
+	assert_int_equal(ocs_shape_parse(text, conn, &shape, &err), 0);
+	p = ocs_place(placer, occupancy, &shape, 0, &err);
+	assert_non_null(p);
+	return p;
+}
+
+/* Every task count that is allowed gives each XPU to one task, and the ranks are
+ * the tasks in the order of their first XPU, on the hosts that ocs_ranks_hosts says. */
+static void check_tasks(const struct ocs_ranks *ranks, int ntasks)
+{
+	int tasks = ntasks * ranks->nnodes, n, local, i, rank, count;
+	bool *seen = calloc((size_t)ranks->nxpus, sizeof(bool));
+	int *first = calloc((size_t)tasks, sizeof(int));
+	struct ocs_error err = { 0 };
+	int *hosts, *share;
+
+	hosts = ocs_ranks_hosts(ranks, tasks, &err);
+	if (!hosts)
+		fail_msg("%s", err.text);
+	for (n = 0; n < ranks->nnodes; n++) {
+		for (local = 0; local < ntasks; local++) {
+			count = ocs_ranks_share(ranks, ranks->nodes[n], local, ntasks, &share, &err);
+			assert_true(count >= 1);
+			rank = ocs_ranks_rank(ranks, ranks->nodes[n], local, ntasks, &err);
+			assert_in_range(rank, 0, tasks - 1);
+			assert_int_equal(hosts[rank], n);
+			first[rank] = share[0];
+			for (i = 0; i < count; i++) {
+				assert_false(seen[share[i]]);
+				seen[share[i]] = true;
+				assert_int_equal(ranks->node[share[i]], n);
+				assert_true(!i || share[i] > share[i - 1]);
+			}
+			free(share);
+		}
+	}
+	for (i = 0; i < ranks->nxpus; i++)
+		assert_true(seen[i]);
+	for (i = 1; i < tasks; i++)
+		assert_true(first[i] > first[i - 1]);
+	free(hosts);
+	free(first);
+	free(seen);
+}
+
+static void test_tasks(void **state)
+{
+	struct ocs_placement *p = place("4x8x2", NULL);
+	struct ocs_ranks *ranks, *again;
+	struct ocs_error err;
+	char *text, *text2;
+	int *hosts, i;
+
+	(void)state;
+	ranks = ocs_ranks_from_placement(fabric, p);
+	assert_int_equal(ranks->nnodes, 16);
+	assert_int_equal(ranks->nxpus, 64);
+	for (i = 0; i < 64; i++) {
+		assert_int_equal(ocs_section_device(section, p->xpus[i].at), ranks->device[i]);
+		assert_string_equal(ranks->nodes[ranks->node[i]],
+				    fabric->nodes[ocs_section_node_at(section, p->xpus[i].cube,
+								      p->xpus[i].at)].name);
+	}
+	for (i = 1; i <= 4; i++)
+		check_tasks(ranks, i);
+	hosts = ocs_ranks_hosts(ranks, 64, &err);
+	for (i = 0; i < 64; i++)
+		assert_int_equal(hosts[i], ranks->node[i]);
+	free(hosts);
+	assert_null(ocs_ranks_hosts(ranks, 63, &err));
+	assert_int_equal(err.code, OCS_USAGE);
+	assert_null(ocs_ranks_hosts(ranks, 80, &err));
+	assert_int_equal(err.code, OCS_USAGE);
+	assert_null(ocs_ranks_hosts(ranks, 0, &err));
+	assert_int_equal(ocs_ranks_rank(ranks, "n63", 0, 1, &err), -1);
+
+	text = ocs_ranks_format(ranks);
+	again = ocs_ranks_parse(text, &err);
+	assert_non_null(again);
+	assert_memory_equal(&ranks->shape, &again->shape, sizeof(ranks->shape));
+	text2 = ocs_ranks_format(again);
+	assert_string_equal(text, text2);
+	free(text);
+	free(text2);
+	ocs_ranks_destroy(again);
+	ocs_ranks_destroy(ranks);
+	ocs_placement_destroy(p);
+}
+
+/* 18 XPUs on five nodes of four: the last node has two, one task per XPU works. */
+static void test_uneven(void **state)
+{
+	struct ocs_placement *p = place("18", NULL);
+	struct ocs_ranks *ranks = ocs_ranks_from_placement(fabric, p);
+	struct ocs_error err;
+	int n, local, *share, count;
+
+	(void)state;
+	assert_int_equal(ranks->nnodes, 5);
+	check_tasks(ranks, 1);
+	check_tasks(ranks, 2);
+	for (n = 0; n < 5; n++) {
+		for (local = 0; local < 4; local++) {
+			count = ocs_ranks_share(ranks, ranks->nodes[n], local, 4, &share, &err);
+			if (count == 1)
+				assert_int_equal(ocs_ranks_rank(ranks, ranks->nodes[n], local, 4,
+								&err), share[0]);
+			else
+				assert_int_equal(ocs_ranks_rank(ranks, ranks->nodes[n], local, 4,
+								&err), -1);
+			free(share);
+		}
+	}
+	assert_null(ocs_ranks_hosts(ranks, 20, &err));
+	ocs_ranks_destroy(ranks);
+	ocs_placement_destroy(p);
+}
+
+static void test_servers(void **state)
+{
+	char *names[] = { "a", "b", "c", "d" };
+	struct ocs_shape shape;
+	struct ocs_ranks *ranks;
+	struct ocs_error err;
+
+	(void)state;
+	assert_int_equal(ocs_shape_parse("2x2", NULL, &shape, &err), 0);
+	assert_null(ocs_ranks_from_nodes(&shape, names, 3));
+	ranks = ocs_ranks_from_nodes(&shape, names, 4);
+	check_tasks(ranks, 1);
+	assert_int_equal(ocs_ranks_rank(ranks, "c", 0, 1, &err), 2);
+	ocs_ranks_destroy(ranks);
+}
+
+static void test_parse_faults(void **state)
+{
+	static const char *const bad[] = {
+		"", "shape 2x2\n", "shape 2x2 conn torus,torus\n", "shape 2 conn torus\nn0 0\n",
+		"shape 2 conn torus\nn0 0\nn1 x\n", "shape 2 conn torus\nn0 0\nn1\n",
+		"shape 2 conn torus\nn0 0\nn1 1\nn2 2\n", "shape 2 conn ring\nn0 0\nn1 0\n",
+		"shape 1000000x1000 conn mesh\nn0 0\n", "shape 2 conn torus\n 0\nn1 0\n",
+		"shape 2 conn torus\nn0 -1\nn1 0\n",
+	};
+	struct ocs_error err;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_null(ocs_ranks_parse(bad[i], &err));
+}
+
+static void test_picture(void **state)
+{
+	struct ocs_placement *p = place("4x4x2", "mesh");
+	struct ocs_picture_item items[] = {
+		{ .label = "job 1 <&\">", .placement = p },
+		{ .label = "n63 drained", .down = true, .nodes = (int[]){ 63 }, .nnodes = 1 },
+	};
+	char *text, *c;
+	int a = 0, down = 0;
+
+	(void)state;
+	text = ocs_picture(fabric, section, items, 2, 80, false);
+	assert_null(strchr(text, '\033'));
+	assert_non_null(strstr(text, "A  job 1"));
+	assert_non_null(strstr(text, "free (220 of 256 XPUs)"));
+	for (c = text; *c; c++) {
+		a += *c == 'A';
+		down += *c == '#';
+	}
+	assert_int_equal(a, 32 + 1);
+	assert_int_equal(down, 4 + 1);
+	for (c = text; *c; c += strcspn(c, "\n") + 1)
+		assert_true(strcspn(c, "\n") <= 80);
+	free(text);
+	text = ocs_picture(fabric, section, items, 2, 10, true);
+	assert_non_null(strchr(text, '\033'));
+	free(text);
+	text = ocs_picture_svg(fabric, section, items, 2);
+	assert_non_null(strstr(text, "job 1 &#60;&#38;&#34;&#62;"));
+	assert_non_null(strstr(text, "</svg>"));
+	free(text);
+	ocs_placement_destroy(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_servers),
+		cmocka_unit_test(test_parse_faults),
+		cmocka_unit_test(test_picture),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}
