@@ -98,21 +98,49 @@ static void print_cells(const struct ocs_ctl_where *where)
 	free(ranks);
 }
 
+static bool same_cubes(const struct ocs_circuit *a, const struct ocs_circuit *b)
+{
+	return a->dim == b->dim && a->from == b->from && a->to == b->to;
+}
+
+static int by_cubes(const void *left, const void *right)
+{
+	const struct ocs_circuit *a = left, *b = right;
+
+	if (!same_cubes(a, b))
+		return a->dim != b->dim ? a->dim - b->dim :
+		       a->from != b->from ? a->from - b->from : a->to - b->to;
+	return a->pos[0] != b->pos[0] ? a->pos[0] - b->pos[0] : a->pos[1] - b->pos[1];
+}
+
+/* A line for each pair of cubes and dimension. */
 static void print_circuits(const struct ocs_ctl_where *where)
 {
+	int n = where->placement->ncircuits;
 	struct ocs_text_table *table;
+	struct ocs_circuit *sorted;
 
-	if (!where->placement->ncircuits)
+	if (!n)
 		return;
-	table = ocs_text_table_create("DIM|POSITION|FROM +|TO -");
-	for (int i = 0; i < where->placement->ncircuits; i++) {
-		const struct ocs_circuit *c = &where->placement->circuits[i];
+	sorted = ocs_calloc(n, sizeof(*sorted));
+	memcpy(sorted, where->placement->circuits, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), by_cubes);
+	table = ocs_text_table_create("DIM|FROM +|TO -|>CIRCUITS|AT");
+	for (int i = 0, k; i < n; i = k) {
+		const struct ocs_circuit *c = &sorted[i];
+		struct ocs_text at = { 0 };
 
+		for (k = i; k < n && same_cubes(c, &sorted[k]); k++)
+			ocs_text_add(&at, "%s%d,%d", k > i ? " " : "", sorted[k].pos[0],
+				     sorted[k].pos[1]);
 		ocs_text_table_format(table, "%c", "xyz"[c->dim]);
-		ocs_text_table_format(table, "%d,%d", c->pos[0], c->pos[1]);
 		ocs_text_table_add(table, where->section->cube_names[c->from]);
 		ocs_text_table_add(table, where->section->cube_names[c->to]);
+		ocs_text_table_format(table, "%d", k - i);
+		ocs_text_table_add(table, at.data);
+		ocs_text_free(&at);
 	}
+	free(sorted);
 	putchar('\n');
 	ocs_text_table_print(table, stdout);
 	ocs_text_table_destroy(table);

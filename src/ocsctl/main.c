@@ -19,7 +19,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "tables of what ocsd knows", NULL, ocs_ctl_show },
 	{ "map", "", 0, 0, "jsgw" ONLINE,
 	  "a picture of every section with the jobs on it", NULL, ocs_ctl_map },
-	{ "place", "SHAPE", 1, 1, "jcbsrdnk" ONLINE,
+	{ "place", "SHAPE", 1, 1, "jcbsrdnkg" ONLINE,
 	  "where a shape would lie now, or on a fabric you describe",
 	  "Without --busy and --fabric ocsd is asked what is free at this moment.",
 	  ocs_ctl_place },

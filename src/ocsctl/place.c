@@ -16,6 +16,9 @@
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
+/* More cubes than this are no picture on a terminal. */
+#define PICTURE_CUBES 64
+
 int ocs_ctl_columns(void)
 {
 	struct winsize size;
@@ -116,21 +119,8 @@ void ocs_ctl_where_json(const struct ocs_ctl_where *where)
 	json_object_put(json);
 }
 
-int ocs_ctl_where_svg(const struct ocs_ctl_where *where, const char *path,
-		      struct ocs_error *err)
-{
-	char shape[OCS_SHAPE_TEXT];
-	struct ocs_picture_item item = { .placement = where->placement,
-					 .label = ocs_shape_format(&where->shape, shape) };
-	char *svg = ocs_picture_svg(where->fabric, where->section, &item, 1);
-	int rc = ocs_file_write(path, svg, strlen(svg), 0644, err);
-
-	free(svg);
-	return rc;
-}
-
 /* Nodes that are taken, whoever has them: place answers "where", map says whose. */
-static void print_picture(const struct ocs_ctl_where *where)
+static char *picture(const struct ocs_ctl_where *where, bool svg)
 {
 	const struct ocs_section *section = where->section;
 	struct ocs_picture_item items[2] = { { .label = "in use or down", .sign = '*' },
@@ -149,11 +139,35 @@ static void print_picture(const struct ocs_ctl_where *where)
 	items[0].nodes = taken;
 	items[0].nnodes = n;
 	items[1].label = ocs_shape_format(&where->shape, shape);
-	text = ocs_picture(where->fabric, section, n ? items : items + 1, n ? 2 : 1,
-			   ocs_ctl_columns(), ocs_ctl_colour());
+	text = svg ? ocs_picture_svg(where->fabric, section, n ? items : items + 1, n ? 2 : 1) :
+		     ocs_picture(where->fabric, section, n ? items : items + 1, n ? 2 : 1,
+				 ocs_ctl_columns(), ocs_ctl_colour());
+	free(taken);
+	return text;
+}
+
+int ocs_ctl_where_svg(const struct ocs_ctl_where *where, const char *path,
+		      struct ocs_error *err)
+{
+	char *svg = picture(where, true);
+	int rc = ocs_file_write(path, svg, strlen(svg), 0644, err);
+
+	free(svg);
+	return rc;
+}
+
+static void print_picture(const struct ocs_ctl_where *where)
+{
+	char *text;
+
+	if (where->section->ncubes > PICTURE_CUBES) {
+		printf("\n(no picture of %d cubes; --svg FILE draws it)\n",
+		       where->section->ncubes);
+		return;
+	}
+	text = picture(where, false);
 	printf("\n%s", text);
 	free(text);
-	free(taken);
 }
 
 /* What is free: --busy, all of a fabric that only --fabric knows, or what ocsd
@@ -200,6 +214,8 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 				     " --compact");
 	if (ocs_ctl_where_open(args, &where, err) || occupy(args, &where, err) ||
 	    ocs_ctl_where_place(&where, err))
+		goto out;
+	if (args->svg && ocs_ctl_where_svg(&where, args->svg, err))
 		goto out;
 	rc = 0;
 	if (args->json) {

@@ -93,12 +93,18 @@ exits 0 "idle XPUs" place 1 --fabric "$F"
 prints "are counted" "idle:  3 XPUs of these nodes"
 exits 0 "node list" place 4x4x4 --fabric "$F" --nodes
 equals "alone" "n[0-15]"
+exits 0 "many cubes" place 4x4x4 --fabric "torus cubes:8x8x8 cube:4x4x4 tile:2x2x1" \
+	--svg "$work/many.svg" --busy "$work/first"
+prints "no endless picture" "(no picture of 512 cubes; --svg FILE draws it)"
+grep -q '<svg' "$work/many.svg"
+result $? "but SVG"
+exits 1 "SVG that cannot be written" place 2x2 --fabric "$ONE" --svg /nowhere/x.svg
 exits 0 "static torus" place 16x16x16 --fabric "static:16x16x16 tile:1x1x1" --json
 prints "needs no circuits" '"ocs_links":0}'
 
 exits 0 "fold" fold 4x4x4 --no-rotate --no-fold --fabric "$ONE" --svg "$work/fold.svg"
 prints "coordinates are drawn" "0,0,0 0,1,0 0,2,0 0,3,0"
-prints "circuits are listed" "x    0,0       c0      c0"
+prints "circuits are listed" "x    c0      c0          16  0,0 0,1 0,2 0,3 1,0"
 grep -q '<svg' "$work/fold.svg" && grep -q '</svg>' "$work/fold.svg"
 result $? "SVG is written"
 exits 0 "fold --json" fold 18 --fabric "$ONE" --json
