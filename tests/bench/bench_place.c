@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* One placement decision on a busy fabric, at 64 and at 4096 cubes of 4x4x4.
+ * Usage: bench_place [DECISIONS] */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/place/place.h"
+#include "src/util/error.h"
+
+static uint64_t state = 88172645463325252ULL;
+
+static uint32_t next(uint32_t below)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (uint32_t)(state >> 33) % below;
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double p = *(const double *)a, q = *(const double *)b;
+
+	return (p > q) - (p < q);
+}
+
+static const char *const shapes[] = {
+	"8", "16", "18", "32", "64", "128", "256", "4x4", "8x4", "6x4", "8x8", "16x8", "16x16", "32x8",
+	"4x4x2", "4x4x4", "4x8x2", "8x4x4", "8x8x4", "8x8x8", "16x8x4", "16x16x4", "12x4x4", "4x4x8",
+};
+#define NSHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
+
+/* A fabric in use: jobs come, oldest jobs go when the next one finds no room. */
+static void bench(const char *line, int decisions)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_fabric *fabric = ocs_fabric_open(line, &err);
+	const struct ocs_section *section;
+	struct ocs_placement **jobs;
+	struct ocs_shape shape[NSHAPES];
+	struct ocs_occupancy *occupancy;
+	struct ocs_placer *placer;
+	double *times, start, warm;
+	int i, j, placed = 0, first = 0, n = 0, nshapes = 0;
+	long free_xpus = 0;
+
+	if (!fabric) {
+		fprintf(stderr, "%s\n", err.text);
+		exit(1);
+	}
+	section = &fabric->sections[0];
+	placer = ocs_placer_create(fabric, section);
+	occupancy = ocs_occupancy_create(section);
+	start = now();
+	for (i = 0; i < NSHAPES; i++) {
+		if (ocs_shape_parse(shapes[i], NULL, &shape[nshapes], &err)) {
+			fprintf(stderr, "%s\n", err.text);
+			exit(1);
+		}
+		/* not every shape can close its rings on larger cubes */
+		nshapes += ocs_place_node_count(placer, &shape[nshapes], &err) > 0;
+	}
+	warm = now() - start;
+	jobs = calloc((size_t)decisions, sizeof(*jobs));
+	times = calloc((size_t)decisions, sizeof(*times));
+	for (i = 0; i < decisions; i++) {
+		struct ocs_placement *p;
+
+		start = now();
+		p = ocs_place(placer, occupancy, &shape[next((uint32_t)nshapes)], 0, &err);
+		times[i] = now() - start;
+		if (p) {
+			placed++;
+			for (j = 0; j < p->nnodes; j++)
+				ocs_occupancy_node_set(occupancy, fabric, p->nodes[j], false);
+			jobs[n++] = p;
+		} else if (first < n) {
+			/* not the oldest one only: holes appear everywhere */
+			int gone = first + (int)next((uint32_t)(n - first));
+
+			p = jobs[gone];
+			jobs[gone] = jobs[first];
+			jobs[first++] = NULL;
+			for (j = 0; j < p->nnodes; j++)
+				ocs_occupancy_node_set(occupancy, fabric, p->nodes[j], true);
+			ocs_placement_destroy(p);
+		}
+		for (j = 0; i >= decisions - 100 && j < section->ncubes; j++)
+			free_xpus += ocs_occupancy_cube_free(occupancy, j);
+	}
+	qsort(times, (size_t)decisions, sizeof(*times), compare);
+	printf("%s\n  %d decisions, %d placed, %.0f %% of the XPUs busy at the end, %d catalogues "
+	       "in %.1f ms\n  p50 %.1f us  p99 %.1f us  max %.1f us\n", line, decisions, placed,
+	       100.0 - (double)free_xpus / section->ncubes / section->cube_xpus, nshapes, warm / 1e3,
+	       times[decisions / 2], times[decisions * 99 / 100], times[decisions - 1]);
+	for (i = first; i < n; i++)
+		ocs_placement_destroy(jobs[i]);
+	free(jobs);
+	free(times);
+	ocs_occupancy_destroy(occupancy);
+	ocs_placer_destroy(placer);
+	ocs_fabric_destroy(fabric);
+}
+
+int main(int argc, char **argv)
+{
+	int decisions = argc > 1 ? atoi(argv[1]) : 20000;
+
+	if (decisions < 200) {
+		fprintf(stderr, "usage: bench_place [DECISIONS, at least 200]\n");
+		return 2;
+	}
+	bench("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", decisions);
+	bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", decisions);
+	bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", decisions);
+	bench("torus cubes:4x4x4 cube:8x8x8 tile:2x2x2", decisions);
+	bench("static:16x16x16 tile:1x1x1", decisions);
+	return 0;
+}
