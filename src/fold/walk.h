@@ -10,6 +10,10 @@
 
 #define OCS_FACTORS 6
 
+/* The grid of the first two axes carries the walk, each further axis extends it, so
+ * the order of the axes matters: an even one among the first two lets a cycle fill
+ * the grid. */
+
 /* Whether ocs_walk can lay STEPS vertices on the grid LENGTH[0..N) (each at least
  * 2, N at least 2) so that every axis is used.  CLOSED: a cycle (STEPS even, at
  * least 4), else a line. */

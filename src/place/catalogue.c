@@ -14,7 +14,7 @@
 #define FOLDINGS_MAX 20000
 #define LIGHTS_MAX 200000
 #define CANDIDATES_MAX 8192
-#define WORK_MAX 8000000L	/* vertices laid */
+#define WORK_MAX 3000000L	/* vertices laid */
 
 /* A folding at an offset, before it is laid out. */
 struct light {

@@ -16,3 +16,7 @@ test_verify_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 check_PROGRAMS += test_ranks
 test_ranks_SOURCES = test_ranks.c
 test_ranks_LDADD = $(PLACE) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_family
+test_family_SOURCES = test_family.c
+test_family_LDADD = $(PLACE) $(CMOCKA_LIBS)
