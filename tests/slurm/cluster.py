@@ -407,7 +407,8 @@ switches:
         """The job as slurmctld shows it; {} if it is not known any more."""
         done = self.run(["scontrol", "-o", "show", "job", str(job)], check=False)
         fields, key = {}, None
-        for word in done.stdout.strip().split(" "):
+        # A heterogeneous job has a line per part, an array one per task: the first.
+        for word in done.stdout.strip().split("\n")[0].split(" "):
             name, equals, value = word.partition("=")
             if equals and name[:1].isupper() and name.replace("/", "").replace(":", "").isalnum():
                 key, fields[name] = name, value

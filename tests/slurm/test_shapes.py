@@ -159,7 +159,7 @@ def test_heterogeneous(pod):
 def test_heterogeneous_unshaped_part_in_the_same_partition(pod):
     job = pod.sbatch("--shape=4x4", ":", "-N1", "-n1", script="sleep 300")
     pod.running(job)
-    second = pod.job(job + 1)
+    second = pod.job("%d+1" % job)
     assert int(second["NumNodes"]) == 1
     assert "shape=" not in second.get("Extra", "")
 
