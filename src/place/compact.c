@@ -281,7 +281,7 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
 	}
 	piece_cube = ocs_calloc((size_t)(lay.count[0] * lay.count[1] * lay.count[2]), sizeof(int));
 	if (!cubes_read(&r, section, &shape, &table, &lay, piece_cube)) {
-		p = ocs_placement_make(placer->fabric, section, &shape, &table, &lay, piece_cube,
+		p = ocs_placement_make(section, &shape, &table, &lay, piece_cube,
 				       -1, placer->mark, ocs_strdup(compact));
 		if (ocs_placement_verify(placer->fabric, NULL, p, err)) {
 			ocs_error_prefix(err, "malformed compact placement");

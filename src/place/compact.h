@@ -21,8 +21,7 @@ char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding
 /* Makes the placement that folding, offsets and cubes describe.  TABLE is of FOLDING.
  * NCIRCUITS is their number if known, or -1.  MARK has a zeroed byte per node of the
  * section and is zeroed again.  COMPACT is handed over. */
-struct ocs_placement *ocs_placement_make(const struct ocs_fabric *fabric,
-					 const struct ocs_section *section,
+struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 					 const struct ocs_shape *shape,
 					 const struct ocs_fold_table *table,
 					 const struct ocs_lay *lay, const int *piece_cube,

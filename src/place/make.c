@@ -28,8 +28,7 @@ static int nodes_mark(const struct ocs_section *s, const struct ocs_placement *p
 	return count;
 }
 
-struct ocs_placement *ocs_placement_make(const struct ocs_fabric *fabric,
-					 const struct ocs_section *section,
+struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 					 const struct ocs_shape *shape,
 					 const struct ocs_fold_table *table,
 					 const struct ocs_lay *lay, const int *piece_cube,
@@ -39,7 +38,6 @@ struct ocs_placement *ocs_placement_make(const struct ocs_fabric *fabric,
 	int cube, node, last = -1, n = 0;
 	long i;
 
-	(void)fabric;
 	p->section = section;
 	p->shape = *shape;
 	p->compact = compact;

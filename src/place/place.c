@@ -142,7 +142,7 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 				     fit->piece_cube, err);
 	if (!compact)
 		return NULL;
-	return ocs_placement_make(placer->fabric, placer->section, shape,
+	return ocs_placement_make(placer->section, shape,
 				  &cat->tables[candidate->folding], &fit->lay, fit->piece_cube,
 				  candidate->circuits, placer->mark, compact);
 }

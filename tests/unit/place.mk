@@ -20,3 +20,7 @@ test_ranks_LDADD = $(PLACE) $(CMOCKA_LIBS)
 check_PROGRAMS += test_family
 test_family_SOURCES = test_family.c
 test_family_LDADD = $(PLACE) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_oracle
+test_oracle_SOURCES = test_oracle.c
+test_oracle_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS)
