@@ -448,20 +448,30 @@ static void tile_masks(struct build *b)
 	}
 }
 
-/* Keeps the tables of the foldings that candidates use. */
-static void tables_make(struct build *b)
+/* Keeps the foldings that candidates use, with their tables. */
+static void foldings_keep(struct build *b)
 {
 	struct ocs_catalogue *cat = b->cat;
-	int i;
+	int *kept = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(int)), n = 0, i;
 
-	cat->tables = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(*cat->tables));
-	for (i = 0; i < cat->ncandidates; i++) {
-		int f = cat->candidates[i].folding;
-
-		if (!cat->tables[f].dim[0] &&
-		    ocs_fold_table_make(&cat->foldings[f], &cat->shape, &b->host, &cat->tables[f],
+	for (i = 0; i < cat->ncandidates; i++)
+		kept[cat->candidates[i].folding] = 1;
+	for (i = 0; i < cat->nfoldings; i++) {
+		if (!kept[i])
+			continue;
+		cat->foldings[n] = cat->foldings[i];
+		kept[i] = n++;
+	}
+	for (i = 0; i < cat->ncandidates; i++)
+		cat->candidates[i].folding = kept[cat->candidates[i].folding];
+	free(kept);
+	cat->nfoldings = n;
+	cat->foldings = ocs_realloc(cat->foldings, ((size_t)n + 1) * sizeof(*cat->foldings));
+	cat->tables = ocs_calloc((size_t)n + 1, sizeof(*cat->tables));
+	for (i = 0; i < n; i++) {
+		if (ocs_fold_table_make(&cat->foldings[i], &cat->shape, &b->host, &cat->tables[i],
 					NULL))
-			abort();
+			abort();	/* the family makes only foldings that are sound */
 	}
 }
 
@@ -500,7 +510,7 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	cat->mask_words = section->words;
 	cat->face_words = face_words(section);
 	if (shape->twisted || shape->xpus > (long)section->ncubes * section->cube_xpus) {
-		tables_make(&b);
+		foldings_keep(&b);
 		return cat;
 	}
 	b.piece_words = section->words + 6 * cat->face_words;
@@ -533,7 +543,7 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	if (cat->ncandidates)
 		qsort(cat->candidates, (size_t)cat->ncandidates, sizeof(*cat->candidates),
 		      candidate_compare);
-	tables_make(&b);
+	foldings_keep(&b);
 	if (b.table_of >= 0)
 		ocs_fold_table_free(&b.table);
 	free(b.lights);
@@ -552,10 +562,8 @@ void ocs_catalogue_destroy(struct ocs_catalogue *cat)
 
 	if (!cat)
 		return;
-	for (i = 0; i < cat->nfoldings; i++) {
-		if (cat->tables[i].dim[0])
-			ocs_fold_table_free(&cat->tables[i]);
-	}
+	for (i = 0; i < cat->nfoldings; i++)
+		ocs_fold_table_free(&cat->tables[i]);
 	free(cat->foldings);
 	free(cat->tables);
 	free(cat->candidates);

@@ -8,7 +8,7 @@
 
 #include "src/place/fit.h"
 
-#define OCS_PLACER_CATALOGUES 256
+#define OCS_PLACER_CATALOGUES 128
 
 struct ocs_placer {
 	const struct ocs_fabric *fabric;
