@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""What job_submit, cli_filter and the SPANK plugin do with the options of a job."""
+
+import json
+
+import pytest
+
+from test_shapes import TELL, tasks
+
+
+def update(pod, job, *words):
+    return pod.run(["scontrol", "update", "JobId=%d" % job] + list(words), check=False)
+
+
+def test_update_of_a_pending_job(pod):
+    job = pod.sbatch("-H", "--shape=4x4", "--extra=mine")
+    assert update(pod, job, "Extra=new text").returncode == 0
+    fields = pod.job(job)
+    assert fields["Extra"].strip() == "new text shape=4x4"
+    assert fields["NumNodes"] == "4-4" and fields["NumTasks"] == "16"
+    assert update(pod, job, "Extra=other shape=4x4x4").returncode == 0
+    fields = pod.job(job)
+    assert fields["Extra"].strip() == "other shape=4x4x4"
+    assert fields["NumNodes"] == "16-16" and fields["NumTasks"] == "64"
+    for words, needle in ((["Extra=shape=5x5"], "ring"), (["NumNodes=3"], "16"),
+                          (["Partition=plain"], "plain")):
+        done = update(pod, job, *words)
+        assert done.returncode and needle in done.stderr, done.stderr
+    assert pod.job(job)["Extra"].strip() == "other shape=4x4x4"
+    assert update(pod, job, "TimeLimit=10").returncode == 0
+    pod.run(["scontrol", "release", str(job)])
+    assert pod.running(job)["NumNodes"] == "16"
+
+
+def test_update_of_a_running_job(pod):
+    job = pod.sbatch("--shape=2x4")
+    pod.running(job)
+    assert update(pod, job, "Extra=words").returncode == 0
+    assert pod.job(job)["Extra"].strip() == "words shape=2x4"
+    for words in (["Extra=shape=4x4"], ["NumNodes=1"]):
+        done = update(pod, job, *words)
+        assert done.returncode and "submit it anew" in done.stderr, done.stderr
+    plain = pod.sbatch("-N1", "-n1")
+    pod.running(plain)
+    assert update(pod, plain, "Extra=shape=2x2").returncode
+    assert pod.state(job) == pod.state(plain) == "RUNNING"
+
+
+def test_step_in_a_job_seen_from_outside(pod):
+    job = pod.sbatch("--shape=2x4")
+    pod.running(job)
+    found = tasks(pod.out("srun --jobid=%d %s" % (job, TELL)))
+    assert [found[i][2] for i in range(8)] == [[(x, y)] for x in range(2) for y in range(4)]
+    assert pod.run(["srun", "--jobid=%d" % job, "--shape=2x4", "-n1", "true"],
+                   check=False).returncode == 0
+    done = pod.run(["srun", "--jobid=%d" % job, "--shape=2x2", "-n1", "true"], check=False)
+    assert done.returncode and "2x4" in done.stderr
+
+
+def test_order_and_nodes_of_the_user_stay(pod):
+    job = pod.sbatch("--shape=4x4", script="srun -m block -n4 hostname >/dev/null && "
+                     "srun -m plane=2 -n16 %s\nsrun -N1 -n1 -r1 %s" % (TELL, TELL.replace(
+                         "TASK", "ONE")))
+    text = pod.output(job)
+    found = tasks(text)
+    # Two tasks here, two there: coordinates still follow node and local number.
+    assert sorted(row[2][0] for row in found.values()) == [
+        (x, y) for x in range(4) for y in range(4)]
+    assert len([line for line in text.splitlines() if line.startswith("ONE|0|")]) == 1
+
+
+def test_submission_inside_salloc_inherits_nothing(pod):
+    text = pod.out(["salloc", "-Q", "--shape=2x4", "bash", "-c",
+                    "sbatch --parsable -o /dev/null -N1 -n1 --wrap 'sleep 5'"],
+                   env={"OCS_CONN_TYPE": "torus"})
+    fields = pod.job(int(text))
+    assert "shape=" not in fields.get("Extra", "")
+    assert fields["NumTasks"] == "1"
+
+
+def test_variables_of_slurmctld_cannot_be_forged(pod):
+    """The prolog believes SPANK_OCS_*, so no job may bring its own."""
+    if pod.run("command -v slurmrestd", check=False).returncode:
+        pytest.skip("slurmrestd was not built (no libhttp-parser on this machine)")
+    socket = "/run/rest/forger.sock"
+    pod.run("mkdir -p /run/rest && chown nobody /run/rest")
+    daemon = pod.spawn(["slurmrestd", "-s", "slurmctld", "-d", "v0.0.42", "unix:" + socket],
+                       pod.path("slurmrestd.log"), user="nobody")
+    try:
+        pod.until(lambda: pod.run(["test", "-S", socket], check=False).returncode == 0, 20,
+                  "slurmrestd")
+        body = {"script": "#!/bin/bash\ntrue\n",
+                "job": {"name": "rest", "current_working_directory": "/tmp",
+                        "environment": ["PATH=/usr/bin:/bin"],
+                        "standard_output": "/dev/null", "standard_error": "/dev/null",
+                        "spank_environment": ["OCS_EPOCH=7", "SPANK_OCS_PLACEMENT=x"]}}
+        answer = json.loads(pod.out(
+            ["curl", "-s", "--unix-socket", socket, "-H", "Content-Type: application/json",
+             "-d", json.dumps(body), "http://localhost/slurm/v0.0.42/job/submit"],
+            user="nobody"))
+        assert not answer["errors"], answer["errors"]
+        pod.wait(answer["job_id"], "COMPLETED", 20)
+    finally:
+        pod.run(["pkill", "-x", "slurmrestd"], check=False)
+        daemon.wait()
+
+
+def test_broken_description_changes_nothing(pod):
+    """job_submit reads ocs.yaml again when it changes, and keeps what it had if it is wrong."""
+    with open(pod.yaml) as handle:
+        good = handle.read()
+    try:
+        pod.write("etc/ocs.yaml", good.replace("kind: torus", "kind: tours"))
+        job = pod.sbatch("-H", "--shape=2x4")
+        assert pod.job(job)["NumNodes"] == "2-2"
+    finally:
+        pod.write("etc/ocs.yaml", good)
+    job = pod.sbatch("-H", "--shape=4x4")
+    assert pod.job(job)["NumNodes"] == "4-4"
