@@ -168,6 +168,8 @@ switches:
             "SlurmctldHost": "head(127.0.0.1)",
             "AuthType": "auth/slurm",
             "CredType": "cred/slurm",
+            # A requeued job waits until the credentials of its last run expire.
+            "AuthInfo": "cred_expire=10",
             "SlurmUser": "root",
             "SlurmdUser": "root",
             "PluginDir": "%s/lib/slurm:%s/lib/slurm" % (self.stage, self.slurm),
@@ -239,7 +241,7 @@ switches:
             self.write(etc + "/ocs-prolog.conf", "dir=/run/ocs/%n\n")
         self.write("etc/slurm.conf", conf)
         # The slurmds of one host race for the SACK socket: they do without.
-        self.write("etc-slurmd/slurm.conf", conf + "AuthInfo=disable_sack\n")
+        self.write("etc-slurmd/slurm.conf", conf.replace("AuthInfo=", "AuthInfo=disable_sack,"))
         self.write("etc/plugstack.conf",
                    "required %s/lib/slurm/spank_ocs.so dir=/run/ocs/%%n conf=%s "
                    "helper=%s/libexec/slurm-ocs/ocs-node%s\n" % (

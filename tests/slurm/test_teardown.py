@@ -78,13 +78,9 @@ def test_cancel_while_the_prolog_is_slow(pod, bystander):
 
 
 def test_time_limit(pod, bystander):
-    pod.run(["scontrol", "update", "PartitionName=tpu", "OverTimeLimit=0"])
-    job = start(pod, "-t", "1")
-    end = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + 2))
-    pod.run(["scontrol", "update", "JobId=%d" % job, "TimeLimit=1"])
-    pod.wait(job, "TIMEOUT", 120)
+    job = start(pod, "-t", "1")             # slurmctld counts in minutes
+    pod.wait(job, "TIMEOUT", 150)
     only(pod, bystander)
-    assert end
 
 
 def test_requeue(pod, bystander):
@@ -139,6 +135,7 @@ def test_job_ends_while_a_slurmd_is_away(pod, bystander):
 def test_slurmctld_restart(pod, bystander, how):
     job = start(pod)
     before = pod.patches()
+    time.sleep(6 if how == signal.SIGKILL else 0)   # slurmctld saves every five seconds
     pod.kill("slurmctld", how)
     pod.start_slurmctld()
     assert pod.state(job) == "RUNNING"
