@@ -60,12 +60,13 @@ static bool tasks_given(slurm_opt_t *opt)
 	       opt->ntasks_per_tres != UNSET || opt->ntasks_per_gpu != UNSET;
 }
 
-/* srun --shape that makes its own allocation: one task per XPU, as for sbatch. */
+/* srun --shape that makes its own allocation: one task per XPU, as for sbatch.  With
+ * -c, Slurm starts as many as the CPUs allow. */
 static void new_allocation(slurm_opt_t *opt, const char *asked)
 {
 	struct ocs_shape shape;
 
-	if (tasks_given(opt) || ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
+	if (tasks_given(opt) || opt->cpus_set || ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
 		return;
 	opt->ntasks = (int)shape.xpus;
 	opt->ntasks_set = true;

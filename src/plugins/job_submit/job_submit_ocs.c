@@ -98,6 +98,8 @@ static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nod
 {
 	uint32_t n = (uint32_t)nodes, min = job->min_nodes, max = job->max_nodes;
 	char text[OCS_SHAPE_TEXT], words[OCS_SHAPE_TEXT];
+	/* A list of nodes comes with its length as the least count. */
+	bool listed = job->req_nodes && *job->req_nodes && job->max_nodes == NO_VAL;
 
 	if (min == NO_VAL)
 		min = 0;
@@ -109,8 +111,9 @@ static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nod
 		else
 			snprintf(words, sizeof(words), "%u-%u", min, max);
 		return ocs_error_set(err, OCS_USAGE,
-			"--shape=%s needs %u node%s, but -N asks for %s; leave -N out",
-			ocs_shape_format(shape, text), n, n == 1 ? "" : "s", words);
+			"--shape=%s needs %u node%s, but %s asks for %s; leave %s out",
+			ocs_shape_format(shape, text), n, n == 1 ? "" : "s",
+			listed ? "-w" : "-N", words, listed ? "-w" : "-N");
 	}
 	if (job->req_nodes && *job->req_nodes) {
 		hostlist_t *list = hostlist_create(job->req_nodes);
