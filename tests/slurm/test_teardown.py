@@ -36,6 +36,12 @@ def start(pod, *arguments, script="sleep 300"):
     return job
 
 
+def saved():
+    """Waits until slurmctld has written its state: it does so every five seconds, and
+    whatever is younger is lost with kill -9 (such jobs are then killed as orphans)."""
+    time.sleep(6.5)
+
+
 def gone(pod, job, node):
     """No file of the job is left on its node."""
     pod.until(lambda: pod.run(["test", "-e", pod.job_dir(node, job)],
@@ -135,7 +141,8 @@ def test_job_ends_while_a_slurmd_is_away(pod, bystander):
 def test_slurmctld_restart(pod, bystander, how):
     job = start(pod)
     before = pod.patches()
-    time.sleep(6 if how == signal.SIGKILL else 0)   # slurmctld saves every five seconds
+    if how == signal.SIGKILL:
+        saved()
     pod.kill("slurmctld", how)
     pod.start_slurmctld()
     assert pod.state(job) == "RUNNING"
@@ -150,15 +157,17 @@ def test_slurmctld_restart(pod, bystander, how):
 
 
 def test_job_ends_while_slurmctld_is_dead(pod, bystander):
-    job = start(pod, script="sleep 3")
+    job = start(pod, script="sleep 10")
+    saved()
     pod.kill("slurmctld")
-    time.sleep(4)
+    time.sleep(5)
     pod.start_slurmctld()
     pod.wait(job, ("COMPLETED", "NODE_FAIL", "FAILED"), 90)
     only(pod, bystander, 60)
 
 
 def test_slurmctld_killed_during_the_prolog(pod, bystander):
+    saved()
     pod.emulator("delay", "2000")
     try:
         job = pod.sbatch("--shape=8x4x4")
