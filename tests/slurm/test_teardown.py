@@ -176,9 +176,11 @@ def test_slurmctld_killed_during_the_prolog(pod, bystander):
         pod.start_slurmctld()
     finally:
         pod.emulator("delay", str(pod.delay_ms))
-    if pod.state(job) != "GONE":            # it may not have reached the disk
-        pod.run(["scancel", str(job)], check=False)
+    # The job itself may not have reached the disk: then its nodes end it.
+    pod.run(["scancel", str(job)], check=False)
     only(pod, bystander, 90)
+    pod.until(lambda: not pod.run("ls -d /run/ocs/*/%d" % job, check=False).stdout, 30,
+              "the lost job's folders to go")
 
 
 def test_ocsd_killed_while_jobs_run(pod, bystander):
