@@ -346,14 +346,6 @@ switches:
                    20, lambda: "slurmctld:\n" + tail(self.path("slurmctld.log")) +
                    tail(self.path("slurmctld.err")))
 
-    def saved(self):
-        """Waits until slurmctld has written its job state, which it does every five
-        seconds: what it had not written, a kill -9 makes it forget."""
-        now = time.time()
-        self.until(lambda: os.path.exists(self.path("state", "job_state")) and
-                   os.stat(self.path("state", "job_state")).st_mtime > now - 0.1 or
-                   time.time() > now + 6, 10, "slurmctld to save its state")
-
     def start_slurmd(self, name):
         conf = self.path("etc-slurmd", "slurm.conf")
         self.spawn(["slurmd", "-D", "-N", name, "-f", conf],

@@ -408,6 +408,9 @@ int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
 		return rc;
 	}
 	reply = wait_for_circuits(&visit, &rc);
+	/* No epilog may follow: slurmctld may have forgotten the job altogether. */
+	if (!reply && rc == ESPANK_SUCCESS)
+		remove_files(&visit);
 	if (reply && write_files(&visit, reply, &err) < 0) {
 		slurm_error("spank_ocs: job %u: %s", visit.job, err.text);
 		rc = ESPANK_ERROR;
@@ -464,10 +467,12 @@ int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings)
 	} else {
 		if (visit.epoch)
 			release(&visit, visit.epoch);
-		if (noted && noted != visit.epoch)
+		if (noted && (noted < visit.epoch || !visit.epoch))
 			release(&visit, noted);
 	}
-	remove_files(&visit);
+	/* The files of a newer allocation are not those of this epilog. */
+	if (!visit.epoch || noted <= visit.epoch)
+		remove_files(&visit);
 	visit_end(&visit);
 	return ESPANK_SUCCESS;
 }
