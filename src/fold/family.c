@@ -58,7 +58,7 @@ static void complete(struct family *f)
 				mirror |= 1u << factor->axis;
 		}
 	}
-	if (now->filled == f->partial)
+	if (now->filled == f->partial || !ocs_fold_twist_fits(now, f->shape, f->host))
 		return;
 	for (a = 0; a < OCS_FOLD_AXES && !f->host->fixed; a++)
 		cubes *= (now->box[a] + f->host->edge[a] - 1) / f->host->edge[a];
@@ -83,7 +83,7 @@ static int longest_axis(const struct family *f, int axis)
 static void straight(struct family *f, int dim, unsigned int used, struct ocs_factor factor)
 {
 	int extent = f->shape->extent[dim], edge = f->host->edge[factor.axis];
-	bool ring = extent > 2 && !f->shape->mesh[dim];
+	bool ring = f->shape->twisted || (extent > 2 && !f->shape->mesh[dim]);
 
 	if (is_bit(&factor)) {
 		if (extent != 2)
@@ -209,7 +209,7 @@ static void share(struct family *f, int dim, unsigned int used, unsigned int set
 		straight(f, dim, used, chosen[0]);
 		return;
 	}
-	if (f->shape->no_fold || extent < 4 || (!f->shape->mesh[dim] && extent % 2))
+	if (f->shape->no_fold || f->shape->twisted || extent < 4 || (!f->shape->mesh[dim] && extent % 2))
 		return;
 	lengths(f, dim, used, chosen, n, 0, bits);
 }

@@ -73,8 +73,9 @@ bad:
 }
 
 /* Every axis belongs to one path or ring, or to two bits, of the right length. */
-static int axes_check(const struct ocs_folding *folding, const struct ocs_host *host,
-		      struct ocs_fold_table *table, struct ocs_error *err)
+static int axes_check(const struct ocs_folding *folding, const struct ocs_shape *shape,
+		      const struct ocs_host *host, struct ocs_fold_table *table,
+		      struct ocs_error *err)
 {
 	int used[OCS_FOLD_AXES] = { 0 }, d, j, a;
 
@@ -111,11 +112,31 @@ static int axes_check(const struct ocs_folding *folding, const struct ocs_host *
 		if (folding->closed[a] && (host->fixed ? box != edge : box % edge))
 			return ocs_error_set(err, OCS_ERROR, "folding: a ring of %d cannot close on "
 					     "axis %c", box, axis_name[a]);
-		if (folding->closed[a] && (box < 3 || folding->flip & 1u << a))
+		if (folding->closed[a] && ((box < 3 && !shape->twisted) || folding->flip & 1u << a))
 			return ocs_error_set(err, OCS_ERROR, "folding: axis %c is closed but has "
 					     "%d layers or is mirrored", axis_name[a], box);
 	}
 	return 0;
+}
+
+bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_shape *shape,
+			 const struct ocs_host *host)
+{
+	int d, e;
+
+	if (!shape->twisted)
+		return true;
+	if (host->fixed)
+		return false;
+	for (d = 0; d < shape->ndim; d++) {
+		if (folding->dim[d].n != 1 || folding->dim[d].factor[0].kind != OCS_FACTOR_RING)
+			return false;
+		for (e = 0; e < shape->ndim; e++) {
+			if (ocs_shape_shift(shape, e, d) % host->edge[folding->dim[d].factor[0].axis])
+				return false;
+		}
+	}
+	return true;
 }
 
 int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shape *shape,
@@ -130,8 +151,11 @@ int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shap
 	if (folding->ndim != shape->ndim)
 		return ocs_error_set(err, OCS_ERROR, "folding: %d dimensions for a shape of %d",
 				     folding->ndim, shape->ndim);
-	if (axes_check(folding, host, table, err))
+	if (axes_check(folding, shape, host, table, err))
 		return -1;
+	if (!ocs_fold_twist_fits(folding, shape, host))
+		return ocs_error_set(err, OCS_ERROR, "folding: a twisted torus lies on whole cubes, "
+				     "straight and closed");
 	memcpy(table->box, folding->box, sizeof(table->box));
 	table->flip = folding->flip;
 	table->ndim = shape->ndim;

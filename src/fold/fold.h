@@ -62,6 +62,12 @@ struct ocs_fold_table {
 	struct ocs_fold_entry *dim[OCS_SHAPE_DIMS];	/* extent entries each */
 };
 
+/* A twisted shape uses all six ports of each XPU, so it fills whole cubes: every
+ * dimension straight and closed, and the layers it shifts by whole cubes too.  False
+ * if FOLDING is not that; true for plain shapes. */
+bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_shape *shape,
+			 const struct ocs_host *host);
+
 /* Makes the table of FOLDING for SHAPE.  Returns 0, or -1 if the folding is not
  * one of the shape: factors missing or shared, too long, or a ring that they do
  * not close; ERR says which.  Free with ocs_fold_table_free. */

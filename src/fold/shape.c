@@ -196,6 +196,27 @@ char *ocs_shape_conn_format(const struct ocs_shape *shape, char *buffer)
 	return buffer;
 }
 
+static int shortest(const struct ocs_shape *shape)
+{
+	int low = shape->extent[0], i;
+
+	for (i = 1; i < shape->ndim; i++)
+		low = shape->extent[i] < low ? shape->extent[i] : low;
+	return low;
+}
+
+bool ocs_shape_shifts(const struct ocs_shape *shape, int dim)
+{
+	return shape->twisted && shape->extent[dim] == shortest(shape);
+}
+
+int ocs_shape_shift(const struct ocs_shape *shape, int dim, int other)
+{
+	int low = shortest(shape);
+
+	return ocs_shape_shifts(shape, dim) && shape->extent[other] != low ? low : 0;
+}
+
 long ocs_shape_rank(const struct ocs_shape *shape, const int *coord)
 {
 	long rank = 0;

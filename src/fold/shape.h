@@ -34,6 +34,11 @@ int ocs_shape_parse(const char *text, const char *conn, struct ocs_shape *shape,
 char *ocs_shape_format(const struct ocs_shape *shape, char *buffer);
 char *ocs_shape_conn_format(const struct ocs_shape *shape, char *buffer);
 
+/* Whether the wrap of dimension DIM of a twisted shape shifts others, and by how
+ * much it shifts dimension OTHER (0: not): k of kxkx2k and kx2kx2k. */
+bool ocs_shape_shifts(const struct ocs_shape *shape, int dim);
+int ocs_shape_shift(const struct ocs_shape *shape, int dim, int other);
+
 /* Row-major rank of COORD and back. */
 long ocs_shape_rank(const struct ocs_shape *shape, const int *coord);
 void ocs_shape_coord(const struct ocs_shape *shape, long rank, int *coord);

@@ -509,7 +509,7 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	cat->shape = *shape;
 	cat->mask_words = section->words;
 	cat->face_words = face_words(section);
-	if (shape->twisted || shape->xpus > (long)section->ncubes * section->cube_xpus) {
+	if (shape->xpus > (long)section->ncubes * section->cube_xpus) {
 		foldings_keep(&b);
 		return cat;
 	}
@@ -587,7 +587,7 @@ bool ocs_catalogue_possible(const struct ocs_section *section, const struct ocs_
 	bool any = false;
 
 	ocs_host_of(section, &host);
-	if (shape->twisted || shape->xpus > (long)section->ncubes * section->cube_xpus)
+	if (shape->xpus > (long)section->ncubes * section->cube_xpus)
 		return false;
 	ocs_fold_family(shape, &host, false, found, &any);
 	if (!any)

@@ -269,7 +269,7 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
 	    lay_read(&r, &lay))
 		return NULL;
 	ocs_host_of(section, &host);
-	if (shape.twisted || shape.xpus > (long)section->ncubes * section->cube_xpus ||
+	if (shape.xpus > (long)section->ncubes * section->cube_xpus ||
 	    !ocs_lay_valid(section, &folding, &lay)) {
 		ocs_error_set(err, OCS_ERROR, "the compact placement is not of this machine: its box "
 			      "does not fit the cubes of section %s", section->name);

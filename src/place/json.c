@@ -34,15 +34,13 @@ static struct json_object *circuit_json(const struct ocs_section *s, const struc
 static struct json_object *twist_json(const struct ocs_shape *shape)
 {
 	struct json_object *twist = json_object_new_array();
-	int low = shape->extent[0], d, e;
+	int d, e;
 
-	for (d = 1; d < shape->ndim; d++)
-		low = shape->extent[d] < low ? shape->extent[d] : low;
 	for (d = 0; d < shape->ndim; d++) {
 		int shift[OCS_SHAPE_DIMS] = { 0 };
 
-		for (e = 0; shape->extent[d] == low && e < shape->ndim; e++)
-			shift[e] = shape->extent[e] == low ? 0 : low;
+		for (e = 0; e < shape->ndim; e++)
+			shift[e] = ocs_shape_shift(shape, d, e);
 		json_object_array_add(twist, ints(shift, shape->ndim));
 	}
 	return twist;
@@ -137,9 +135,22 @@ static const char *string(struct json_object *object, const char *name)
 	return json_object_get_string(value);
 }
 
+/* Only the twists that pods admit exist, so the vectors can but repeat the shape. */
+static int twist_check(struct json_object *twist, const struct ocs_shape *shape,
+		       struct ocs_error *err)
+{
+	struct json_object *own = twist_json(shape);
+	bool same = json_object_equal(twist, own);
+
+	json_object_put(own);
+	return same ? 0 : ocs_error_set(err, OCS_USAGE, "placement: 'twist' is not the one of its "
+					"shape");
+}
+
 static int shape_read(struct json_object *json, struct ocs_shape *shape, struct ocs_error *err)
 {
 	struct json_object *extents = list(json, "shape", err), *conn = list(json, "conn", err);
+	struct json_object *twist = NULL;
 	struct ocs_text text = { 0 }, types = { 0 };
 	int extent[OCS_SHAPE_DIMS], n, i, result;
 
@@ -159,9 +170,11 @@ static int shape_read(struct json_object *json, struct ocs_shape *shape, struct 
 			     json_object_is_type(type, json_type_string) ?
 			     json_object_get_string(type) : "?");
 	}
-	if (json_object_object_get_ex(json, "twist", NULL))
+	if (json_object_object_get_ex(json, "twist", &twist))
 		ocs_text_add(&text, "_twisted");
 	result = ocs_shape_parse(text.data, types.data, shape, err);
+	if (!result && twist)
+		result = twist_check(twist, shape, err);
 	ocs_text_free(&text);
 	ocs_text_free(&types);
 	return result;

@@ -119,6 +119,30 @@ static int step_crosses(const struct ocs_section *section, const struct ocs_fold
 	return (lay->offset[axis] + low) % edge == edge - 1 ? up : 0;
 }
 
+/* The wraps of dimension D that shift others: each leaves the last layer of its axis
+ * and enters the first one whole cubes further along the shifted axes. */
+static int twist_circuits(const struct ocs_shape *shape, const struct ocs_fold_table *table, int d,
+			  const struct ocs_xpu *xpus, struct ocs_circuit *circuits)
+{
+	int coord[OCS_SHAPE_DIMS], count = 0, e;
+	int axis = step_axis(&table->dim[d][0], &table->dim[d][1]);
+	long r;
+
+	for (r = 0; r < shape->xpus; r++) {
+		ocs_shape_coord(shape, r, coord);
+		if (coord[d] != shape->extent[d] - 1)
+			continue;
+		coord[d] = 0;
+		for (e = 0; e < shape->ndim; e++)
+			coord[e] = (coord[e] + ocs_shape_shift(shape, d, e)) % shape->extent[e];
+		if (circuits)
+			circuit_set(&circuits[count], axis, &xpus[r],
+				    &xpus[ocs_shape_rank(shape, coord)]);
+		count++;
+	}
+	return count;
+}
+
 int ocs_lay_circuits(const struct ocs_section *section, const struct ocs_shape *shape,
 		     const struct ocs_fold_table *table, const struct ocs_lay *lay,
 		     const struct ocs_xpu *xpus, struct ocs_circuit *circuits)
@@ -132,6 +156,11 @@ int ocs_lay_circuits(const struct ocs_section *section, const struct ocs_shape *
 		int extent = shape->extent[d];
 		int steps = extent < 3 || shape->mesh[d] ? extent - 1 : extent;
 
+		if (ocs_shape_shifts(shape, d)) {
+			count += twist_circuits(shape, table, d, xpus,
+						circuits ? circuits + count : NULL);
+			steps = extent - 1;
+		}
 		for (c = 0; c < steps; c++) {
 			int next = c + 1 == extent ? 0 : c + 1, crosses = 0;
 			const struct ocs_fold_entry *from = &table->dim[d][c];

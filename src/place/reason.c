@@ -159,6 +159,32 @@ static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 		ocs_text_add(text, "it is longer than %s", m);
 }
 
+static int never_twisted(struct ocs_placer *placer, const struct ocs_shape *shape,
+			 const char *name, struct ocs_error *err)
+{
+	struct ocs_shape plain = *shape;
+	struct ocs_section endless = *placer->section;
+	bool fits;
+	char m[64];
+
+	plain.twisted = false;
+	fits = ocs_catalogue_possible(placer->section, &plain);
+	machine(placer->section, m);
+	endless.ncubes = 4096;
+	if (endless.kind == OCS_STATIC)
+		return ocs_error_set(err, OCS_NEVER, "%s: the wraps of %s are fixed, a twist needs "
+				     "circuits%s", name, m,
+				     fits ? "; the plain torus of the same extents fits" : "");
+	if (placer->section->ncubes < endless.ncubes && ocs_catalogue_possible(&endless, shape))
+		return ocs_error_set(err, OCS_NEVER, "%s needs more cubes than the %d there are", name,
+				     placer->section->ncubes);
+	return ocs_error_set(err, OCS_NEVER, "%s: a twisted torus fills whole cubes, so on %s each "
+			     "extent must be a multiple of the cube's edge, like %dx%dx%d_twisted%s",
+			     name, m, placer->section->edge[0], placer->section->edge[0],
+			     2 * placer->section->edge[0],
+			     fits ? "; the plain torus of the same extents fits" : "");
+}
+
 int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
 		     struct ocs_error *err)
 {
@@ -172,9 +198,7 @@ int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
 		return ocs_error_set(err, OCS_NEVER, "%s is larger than the machine: %ld XPUs asked, "
 				     "%ld exist", name, shape->xpus, exist);
 	if (shape->twisted)
-		return ocs_error_set(err, OCS_NEVER, "%s needs twisted circuits, which are not "
-				     "supported yet; the plain torus of the same extents fits",
-				     name);
+		return never_twisted(placer, shape, name, err);
 	because(s, shape, &text);
 	suggest(placer, shape, &text);
 	ocs_error_set(err, OCS_NEVER, "%s: %s", name, text.data);

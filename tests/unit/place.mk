@@ -6,7 +6,7 @@ test_shape_SOURCES = test_shape.c
 test_shape_LDADD = $(PLACE) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_place
-test_place_SOURCES = test_place.c place_random.h
+test_place_SOURCES = test_place.c place_check.h place_random.h
 test_place_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_verify
@@ -24,3 +24,7 @@ test_family_LDADD = $(PLACE) $(CMOCKA_LIBS)
 check_PROGRAMS += test_oracle
 test_oracle_SOURCES = test_oracle.c
 test_oracle_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_twisted
+test_twisted_SOURCES = test_twisted.c place_check.h
+test_twisted_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
