@@ -11,7 +11,10 @@ test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs
 test_request_LDADD = $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
 
 # The state behind topology/ocs and select/cons_tres_ocs.
-check_PROGRAMS += test_controller
-test_controller_SOURCES = test_controller.c
-test_controller_LDADD = $(S)/plugins/controller/libcontroller.la \
-	$(S)/client/libocs_client.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
+CONTROLLER = $(S)/plugins/controller/libcontroller.la $(S)/client/libocs_client.la \
+	$(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
+check_PROGRAMS += test_controller test_controller_link
+test_controller_SOURCES = test_controller.c controller_peer.c controller_peer.h
+test_controller_LDADD = $(CONTROLLER)
+test_controller_link_SOURCES = test_controller_link.c controller_peer.c controller_peer.h
+test_controller_link_LDADD = $(CONTROLLER)
