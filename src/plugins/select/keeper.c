@@ -284,7 +284,7 @@ static void *keep(void *unused)
 			act(&now);
 		for (int i = 0; i < now.nwaiting; i++)
 			free(now.waiting[i].reason);
-		if (ocs_controller_changed() | schedule_wanted())
+		if ((int)ocs_controller_changed() | (int)schedule_wanted())
 			queue_job_scheduler();
 		if (!rest(PAUSE_MS, false))
 			break;
