@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* From a job's request to its verified circuits, through the real ocsd and the
+ * real emulator (delay 0) over UNIX sockets: 64 cubes of 4x4x4 on 48 switches,
+ * two fibres a port.  The state lies in DIRECTORY: on a tmpfs the commits of
+ * the database cost no disk.
+ * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS] */
+
+#include <json-c/json.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/client/client.h"
+#include "src/place/place.h"
+#include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#define CUBES 64
+#define ROUNDS_MAX 1000
+#define PATIENCE_MS 60000
+
+static const char head[] =
+	"version: 1\n"
+	"ocsd: {socket: \"unix:%1$s/ocsd.sock\", state: %1$s/state}\n"
+	"timeouts: {switch: 20s, retry: 1s, poll: 60m, prolog: 2m}\n"
+	"switches:\n"
+	"  - name: ocs-[x,y,z]-[0-3]-[0-3]\n"
+	"    driver: tl1\n"
+	"    address: \"unix:%1$s/{name}\"\n"
+	"    credentials: %1$s/credentials\n"
+	"    size: 128\n"
+	"fabrics:\n"
+	"  - name: pod\n"
+	"    kind: torus\n"
+	"    partitions: [tpu]\n"
+	"    cube: 4x4x4\n"
+	"    tile: 2x2x1\n"
+	"    ports: {switch: \"ocs-{dim}-{a}-{b}\", port: 2*cube+sign+1}\n"
+	"    cubes:\n";
+
+struct bench {
+	const char *build, *folder;
+	char *yaml;
+	pid_t emulator, daemon;
+	struct ocs_fabric *fabric;
+	struct ocs_placer *placer;
+	struct ocs_client *client;
+	unsigned int epoch;
+};
+
+static struct ocs_error err;
+
+static void die(const char *doing)
+{
+	fprintf(stderr, "bench_circuits: %s: %s\n", doing, err.text);
+	exit(1);
+}
+
+static void write_file(struct bench *b, const char *name, const char *text)
+{
+	char *path = ocs_asprintf("%s/%s", b->folder, name);
+
+	if (ocs_file_write(path, text, strlen(text), 0600, &err))
+		die(path);
+	free(path);
+}
+
+static void configure(struct bench *b)
+{
+	char *text = ocs_asprintf(head, b->folder);
+
+	for (int cube = 0; cube < CUBES; cube++) {
+		char *more = ocs_asprintf("%s      - {name: c%d, nodes: \"n[%d-%d]\"}\n", text,
+					  cube, cube * 16, cube * 16 + 15);
+
+		free(text);
+		text = more;
+	}
+	write_file(b, "ocs.yaml", text);
+	write_file(b, "credentials", "user=admin\npassword=root\n");
+	free(text);
+	b->yaml = ocs_asprintf("%s/ocs.yaml", b->folder);
+	b->fabric = ocs_fabric_open(b->yaml, &err);
+	if (!b->fabric)
+		die(b->yaml);
+	b->placer = ocs_placer_create(b->fabric, &b->fabric->sections[0]);
+}
+
+static pid_t start(struct bench *b, const char *program, const char *const *arguments)
+{
+	char *path = ocs_asprintf("%s/src/%s", b->build, program);
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+			_exit(126);
+		execv(path, (char *const *)arguments);
+		_exit(127);
+	}
+	free(path);
+	return pid;
+}
+
+static struct ocs_client *client_open(struct bench *b)
+{
+	char *address = ocs_asprintf("unix:%s/ocsd.sock", b->folder);
+	struct ocs_client *client = NULL;
+
+	for (int i = 0; i < 200 && !client; i++) {
+		client = ocs_client_open(address, 1000, &err);
+		if (!client)
+			usleep(50000);
+	}
+	if (!client)
+		die(address);
+	free(address);
+	return client;
+}
+
+/* Asks and insists on "ok". */
+static struct json_object *ask(struct ocs_client *client, const char *text)
+{
+	struct json_object *request = json_tokener_parse(text), *reply;
+
+	reply = ocs_client_call(client, request, PATIENCE_MS, NULL, &err);
+	if (!reply)
+		die(text);
+	json_object_put(request);
+	return reply;
+}
+
+static void await_switches(struct bench *b)
+{
+	int up = 0;
+
+	while (up < b->fabric->nswitches) {
+		struct json_object *reply = ask(b->client, "{\"op\":\"show\",\"what\":\"switch\"}");
+		struct json_object *list = json_object_object_get(reply, "switches");
+
+		up = 0;
+		for (size_t i = 0; i < json_object_array_length(list); i++)
+			up += !strcmp(json_object_get_string(json_object_object_get(
+				json_object_array_get_idx(list, i), "state")), "up");
+		json_object_put(reply);
+		usleep(20000);
+	}
+}
+
+static void start_all(struct bench *b)
+{
+	char *log = ocs_asprintf("%s/emulator.log", b->folder);
+	char *control = ocs_asprintf("unix:%s/ctl", b->folder);
+	char *socket = ocs_asprintf("%s/ctl", b->folder);
+	const char *const emulator[] = { "ocs-emulator", "--fabric", b->yaml, "--delay", "0",
+					 "--log", log, "--control", control, NULL };
+	const char *const daemon[] = { "ocsd", "--foreground", "--log-level", "error",
+				       "--fabric", b->yaml, NULL };
+
+	b->emulator = start(b, "emulator/ocs-emulator", emulator);
+	for (int i = 0; i < 200 && access(socket, F_OK); i++)
+		usleep(50000);
+	b->daemon = start(b, "ocsd/ocsd", daemon);
+	b->client = client_open(b);
+	await_switches(b);
+	json_object_put(ask(b->client, "{\"op\":\"subscribe\",\"jobs\":[]}"));
+	free(log);
+	free(control);
+	free(socket);
+}
+
+static void stop_all(struct bench *b)
+{
+	ocs_client_close(b->client);
+	kill(b->daemon, SIGTERM);
+	waitpid(b->daemon, NULL, 0);
+	kill(b->emulator, SIGTERM);
+	waitpid(b->emulator, NULL, 0);
+	ocs_placer_destroy(b->placer);
+	ocs_fabric_destroy(b->fabric);
+	free(b->yaml);
+}
+
+/* CPU time of a process so far, in ms. */
+static double cpu_ms(pid_t pid)
+{
+	char *path = ocs_asprintf("/proc/%d/stat", (int)pid);
+	unsigned long long user = 0, system = 0;
+	FILE *file = fopen(path, "r");
+
+	free(path);
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
+		   &user, &system) != 2)
+		user = system = 0;
+	fclose(file);
+	return (double)(user + system) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+}
+
+static double now_ms(void)
+{
+	return (double)ocs_now_ns() / 1e6;
+}
+
+struct round {
+	double commit, first, all;
+};
+
+/* One job from commit to teardown. */
+static void run_round(struct bench *b, const struct ocs_placement *p, const char *nodes,
+		      struct round *round)
+{
+	char *text, shape[OCS_SHAPE_TEXT];
+	struct json_object *reply;
+	double begin;
+
+	b->epoch++;
+	ocs_shape_format(&p->shape, shape);
+	text = ocs_asprintf("{\"op\":\"commit\",\"job\":%u,\"epoch\":%u,\"uid\":0,\"user\":\"root\","
+			    "\"section\":\"pod\",\"partition\":\"tpu\",\"nodes\":\"%s\",\"shape\":\"%s\","
+			    "\"conn\":\"torus,torus,torus\",\"placement\":\"%s\"}", b->epoch, b->epoch,
+			    nodes, shape, p->compact);
+	begin = now_ms();
+	json_object_put(ask(b->client, text));
+	round->commit = now_ms() - begin;
+	free(text);
+
+	/* every node of the job asks; the circuits are made once */
+	begin = now_ms();
+	for (int i = 0; i < p->nnodes; i++) {
+		struct json_object *request = json_object_new_object();
+
+		json_object_object_add(request, "op", json_object_new_string("apply"));
+		json_object_object_add(request, "job", json_object_new_int64(b->epoch));
+		json_object_object_add(request, "epoch", json_object_new_int64(b->epoch));
+		json_object_object_add(request, "node", json_object_new_string(
+			b->fabric->nodes[p->nodes[i]].name));
+		if (ocs_client_send(b->client, request, &err))
+			die("apply");
+		json_object_put(request);
+	}
+	for (int i = 0; i < p->nnodes;) {
+		reply = ocs_client_next(b->client, PATIENCE_MS, &err);
+		if (!reply)
+			die("apply");
+		if (json_object_object_get(reply, "id")) {
+			if (!json_object_get_boolean(json_object_object_get(reply, "ok")) ||
+			    json_object_get_int(json_object_object_get(reply, "circuits")) !=
+			    p->ncircuits) {
+				fprintf(stderr, "%s\n", json_object_to_json_string(reply));
+				exit(1);
+			}
+			if (i++ == 0)
+				round->first = now_ms() - begin;
+		}
+		json_object_put(reply);
+	}
+	round->all = now_ms() - begin;
+	text = ocs_asprintf("{\"op\":\"end\",\"job\":%u,\"epoch\":%u,\"reason\":\"done\"}", b->epoch,
+			    b->epoch);
+	json_object_put(ask(b->client, text));
+	free(text);
+	text = ocs_asprintf("{\"op\":\"release\",\"job\":%u,\"epoch\":%u}", b->epoch, b->epoch);
+	json_object_put(ask(b->client, text));
+	free(text);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double p = *(const double *)a, q = *(const double *)b;
+
+	return (p > q) - (p < q);
+}
+
+static void show(const char *what, const struct round *rounds, int n, size_t offset)
+{
+	double values[ROUNDS_MAX];
+
+	for (int i = 0; i < n; i++)
+		memcpy(&values[i], (const char *)&rounds[i] + offset, sizeof(double));
+	qsort(values, (size_t)n, sizeof(*values), compare);
+	printf("  %-36s median %7.1f ms  min %7.1f  p90 %7.1f\n", what, values[n / 2], values[0],
+	       values[n * 9 / 10]);
+}
+
+static void bench_shape(struct bench *b, const char *text, int n)
+{
+	struct ocs_occupancy *occupancy = ocs_occupancy_create(&b->fabric->sections[0]);
+	struct round rounds[ROUNDS_MAX];
+	struct ocs_placement *p;
+	struct ocs_shape shape;
+	char **names, *nodes;
+	double daemon, emulator;
+
+	if (ocs_shape_parse(text, NULL, &shape, &err))
+		die(text);
+	p = ocs_place(b->placer, occupancy, &shape, 0, &err);
+	if (!p)
+		die(text);
+	names = ocs_calloc((size_t)p->nnodes, sizeof(*names));
+	for (int i = 0; i < p->nnodes; i++)
+		names[i] = b->fabric->nodes[p->nodes[i]].name;
+	nodes = ocs_hostlist_compress(names, (size_t)p->nnodes);
+	run_round(b, p, nodes, &rounds[0]);
+	daemon = cpu_ms(b->daemon);
+	emulator = cpu_ms(b->emulator);
+	for (int i = 0; i < n; i++)
+		run_round(b, p, nodes, &rounds[i]);
+	printf("%s: %ld XPUs, %d cubes, %d nodes, %d circuits, %d rounds\n", text, shape.xpus,
+	       p->ncubes, p->nnodes, p->ncircuits, n);
+	show("commit to its durable reply", rounds, n, offsetof(struct round, commit));
+	show("apply of all nodes to the first reply", rounds, n, offsetof(struct round, first));
+	show("apply of all nodes to the last reply", rounds, n, offsetof(struct round, all));
+	printf("  CPU time a round (made and torn down): ocsd %.1f ms, emulator %.1f ms\n",
+	       (cpu_ms(b->daemon) - daemon) / n, (cpu_ms(b->emulator) - emulator) / n);
+	free(nodes);
+	free(names);
+	ocs_placement_destroy(p);
+	ocs_occupancy_destroy(occupancy);
+}
+
+int main(int argc, char **argv)
+{
+	struct bench bench = { .build = argc > 2 ? argv[1] : NULL };
+	int rounds = argc > 3 ? atoi(argv[3]) : 20;
+
+	if (!bench.build || rounds < 1 || rounds > ROUNDS_MAX) {
+		fprintf(stderr, "usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d]\n",
+			ROUNDS_MAX);
+		return 2;
+	}
+	bench.folder = argv[2];
+	configure(&bench);
+	start_all(&bench);
+	bench_shape(&bench, "16x16x16", rounds);
+	bench_shape(&bench, "4x4x4", rounds);
+	stop_all(&bench);
+	return 0;
+}
