@@ -46,7 +46,7 @@ static const struct option_spec specs[] = {
 	{ 'M', "demand", TEXT, AT(demand), 0, 0, "FILE",
 	  "traffic: {\"allreduce\":[{\"members\":[...],\"bytes\":b}],\"mp\":[[...]]}" },
 	{ 'S', "strategy", TEXT, AT(strategy), 0, 0, "paper|best",
-	  "the published algorithm (default), or the shortest paths we know" },
+	  "the published algorithm, or shorter paths and even loads (default)" },
 	{ 'u', "directed", FLAG, AT(directed), 0, 0, NULL,
 	  "transmitters and receivers are joined apart" },
 	{ 'R', "routes", FLAG, AT(routes), 0, 0, NULL,

@@ -89,9 +89,8 @@ static int fill(const struct ocs_ctl_args *args, struct ocs_plan_request *reques
 	request->servers = args->servers;
 	request->degree = args->degree;
 	request->directed = args->directed;
-	if (args->strategy && !strcmp(args->strategy, "best"))
-		request->best = true;
-	else if (args->strategy && strcmp(args->strategy, "paper") != 0)
+	request->best = !args->strategy || !strcmp(args->strategy, "best");
+	if (!request->best && strcmp(args->strategy, "paper") != 0)
 		return ocs_error_set(err, OCS_USAGE, "plan: there is no strategy '%s'; there are"
 				     " paper and best", args->strategy);
 	if (!args->fabric && !args->section && !(args->servers && args->degree))
@@ -115,7 +114,7 @@ static void print_members(const struct ocs_plan_group *group)
 	}
 }
 
-static void print_text(const struct ocs_plan *plan)
+static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *args)
 {
 	struct ocs_text_table *table;
 
@@ -123,6 +122,8 @@ static void print_text(const struct ocs_plan *plan)
 	       plan->directed ? "directed" : "duplex", plan->ncircuits);
 	printf("diameter %d, average hops %.3f, most loaded link %.3f (all-to-all, 1 per pair)\n",
 	       plan->diameter, plan->average_hops, plan->max_link_load);
+	if (args->demand)
+		printf("bandwidth tax of the demand %.3f\n", plan->bandwidth_tax);
 	for (int i = 0; i < plan->ngroups; i++) {
 		const struct ocs_plan_group *group = &plan->groups[i];
 
@@ -187,7 +188,7 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 		ocs_ctl_print_json(json);
 		json_object_put(json);
 	} else {
-		print_text(plan);
+		print_text(plan, args);
 	}
 out:
 	free(nodes);

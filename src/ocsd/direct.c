@@ -72,6 +72,7 @@ int ocsd_direct_plan(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err
 		.servers = (int)job->nnodes,
 		.degree = job->section->degree,
 		.directed = job->section->directed,
+		.best = true,
 		.routes = true,
 		.demand = job->demand,
 		.nodes = job->nodes,

@@ -16,15 +16,14 @@
 #define FILL_STARTS 64	/* places where an unclosed ring is tried to begin */
 
 struct assign {
+	struct ocs_plan_ports ports;
 	struct ocs_plan *plan;
-	uint64_t *tx;	/* per server: free interfaces (transmitters) */
-	uint64_t *rx;	/* free receivers; the same array for duplex */
-	int capacity;
+	uint64_t *tx, *rx;	/* those of ports */
 	int open_rings;	/* rings made only in part */
 	int open_edges;	/* circuits of theirs */
 	int closing;	/* odd rings closed on a third plane */
-	int crossed;	/* circuits between different interfaces */
 	int chords;	/* circuits between opposite servers */
+	int group;	/* the one whose turn it is */
 };
 
 static int lowest(uint64_t mask)
@@ -32,22 +31,28 @@ static int lowest(uint64_t mask)
 	return __builtin_ctzll(mask);
 }
 
-static void circuit_add(struct assign *as, int a, int a_port, int b, int b_port)
+void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b,
+			  int b_port, int group)
 {
-	struct ocs_plan *plan = as->plan;
+	struct ocs_plan *plan = ports->plan;
 
-	if (plan->ncircuits == as->capacity) {
-		as->capacity = as->capacity ? 2 * as->capacity : 64;
+	if (plan->ncircuits == ports->capacity) {
+		ports->capacity = ports->capacity ? 2 * ports->capacity : 64;
 		plan->circuits = ocs_realloc(plan->circuits,
-					     as->capacity * sizeof(*plan->circuits));
+					     ports->capacity * sizeof(*plan->circuits));
 	}
 	plan->circuits[plan->ncircuits++] = (struct ocs_plan_circuit){
 		.a = a, .a_port = a_port, .b = b, .b_port = b_port,
-		.ocs = plan->any_port ? 0 : a_port,
+		.ocs = plan->any_port ? 0 : a_port, .group = group,
 	};
-	as->tx[a] &= ~(UINT64_C(1) << a_port);
-	as->rx[b] &= ~(UINT64_C(1) << b_port);
-	as->crossed += a_port != b_port;
+	ports->tx[a] &= ~(UINT64_C(1) << a_port);
+	ports->rx[b] &= ~(UINT64_C(1) << b_port);
+	ports->crossed += a_port != b_port;
+}
+
+static void circuit_add(struct assign *as, int a, int a_port, int b, int b_port)
+{
+	ocs_plan_circuit_add(&as->ports, a, a_port, b, b_port, as->group);
 }
 
 static int ring_at(const struct ocs_plan_group *group, int step, int i)
@@ -239,14 +244,18 @@ static void sentence(struct assign *as, int unused)
 		ocs_text_add(&text, "interface i on switch i, transmitters and receivers joined apart");
 	else
 		ocs_text_add(&text, "interface i on switch i");
-	if (as->crossed)
-		ocs_text_add(&text, "; %d circuits join different interfaces", as->crossed);
+	if (as->ports.crossed)
+		ocs_text_add(&text, "; %d circuits join different interfaces", as->ports.crossed);
 	if (as->closing)
 		ocs_text_add(&text, "; a ring of odd length alternates between two switches and "
 			     "closes on a third (%d rings)", as->closing);
 	if (as->open_rings)
 		ocs_text_add(&text, "; %d more circuits form %d rings that cannot close, since a "
 			     "switch joins servers in pairs", as->open_edges, as->open_rings);
+	if (as->ports.mp)
+		ocs_text_add(&text, "; %d circuits join pairs with much traffic", as->ports.mp);
+	if (as->ports.expander)
+		ocs_text_add(&text, "; %d circuits form an expander", as->ports.expander);
 	if (as->chords)
 		ocs_text_add(&text, "; %d circuits join opposite servers", as->chords);
 	if (unused)
@@ -254,30 +263,39 @@ static void sentence(struct assign *as, int unused)
 	plan->assignment = ocs_text_take(&text);
 }
 
-void ocs_plan_assign(struct ocs_plan *plan, const int *order, bool best)
+void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp, bool best,
+		     bool expand)
 {
-	struct assign as = { .plan = plan };
+	struct assign as = { .plan = plan, .ports = { .plan = plan } };
 	uint64_t all = plan->degree == 64 ? ~UINT64_C(0) : (UINT64_C(1) << plan->degree) - 1;
 	int unused = 0;
 
 	as.tx = ocs_calloc(plan->servers, sizeof(*as.tx));
 	as.rx = plan->directed ? ocs_calloc(plan->servers, sizeof(*as.rx)) : as.tx;
+	as.ports.tx = as.tx;
+	as.ports.rx = as.rx;
 	for (int i = 0; i < plan->servers; i++)
 		as.tx[i] = as.rx[i] = all;
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[order[g]];
 		int made = 0;
 
+		as.group = order[g];
 		while (made < group->nrings &&
 		       (plan->directed ? ring_directed(&as, group, group->steps[made]) :
 					 ring_duplex(&as, group, group->steps[made])))
 			made++;
+		as.group = -1;
 		if (made && made < group->nrings && !plan->directed)
 			ring_open(&as, group, group->steps[made]);
 		group->nrings = made;
-		if (best)
+		if (best && !expand && !mp)
 			chords(&as, group);
 	}
+	if (mp)
+		ocs_plan_mp(&as.ports, mp);
+	if (expand)
+		ocs_plan_expand(&as.ports);
 	for (int i = 0; i < plan->servers; i++)
 		unused += __builtin_popcountll(as.tx[i]);
 	sentence(&as, plan->servers > 1 ? unused : 0);

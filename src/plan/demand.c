@@ -145,36 +145,46 @@ static int groups_parse(struct json_object *json, int servers,
 	return 0;
 }
 
-/* An n x n matrix of bytes.  Only an empty demand can be met for now. */
-static int mp_check(struct json_object *json, int servers, struct ocs_error *err)
+static int row_parse(struct json_object *row, int i, int servers, double *bytes,
+		     bool *any, struct ocs_error *err)
+{
+	if (!json_object_is_type(row, json_type_array) ||
+	    json_object_array_length(row) != (size_t)servers)
+		return ocs_error_set(err, OCS_USAGE, "demand: row %d of mp does not have %d numbers",
+				     i, servers);
+	for (int j = 0; j < servers; j++) {
+		long long value;
+
+		if (bytes_get(json_object_array_get_idx(row, j), &value) < 0)
+			return ocs_error_set(err, OCS_USAGE,
+					     "demand: mp[%d][%d] is not a whole number of at least 0",
+					     i, j);
+		if (i == j)	/* what a server sends to itself needs no circuit */
+			continue;
+		bytes[j] = (double)value;
+		*any |= value > 0;
+	}
+	return 0;
+}
+
+/* An n x n matrix of bytes; all zeros is none. */
+static int mp_parse(struct json_object *json, int servers, double **mp,
+		    struct ocs_error *err)
 {
 	bool any = false;
 
 	if (!json_object_is_type(json, json_type_array) ||
 	    json_object_array_length(json) != (size_t)servers)
 		return ocs_error_set(err, OCS_USAGE, "demand: mp is not a list of %d rows", servers);
-	for (int i = 0; i < servers; i++) {
-		struct json_object *row = json_object_array_get_idx(json, i);
-
-		if (!json_object_is_type(row, json_type_array) ||
-		    json_object_array_length(row) != (size_t)servers)
-			return ocs_error_set(err, OCS_USAGE,
-					     "demand: row %d of mp does not have %d numbers",
-					     i, servers);
-		for (int j = 0; j < servers; j++) {
-			long long bytes;
-
-			if (bytes_get(json_object_array_get_idx(row, j), &bytes) < 0)
-				return ocs_error_set(err, OCS_USAGE,
-						     "demand: mp[%d][%d] is not a whole number "
-						     "of at least 0", i, j);
-			any |= i != j && bytes > 0;
-		}
+	*mp = ocs_calloc((size_t)servers * servers, sizeof(**mp));
+	for (int i = 0; i < servers; i++)
+		if (row_parse(json_object_array_get_idx(json, i), i, servers,
+			      *mp + (size_t)i * servers, &any, err) < 0)
+			return -1;
+	if (!any) {
+		free(*mp);
+		*mp = NULL;
 	}
-	if (any)
-		return ocs_error_set(err, OCS_USAGE,
-				     "mp demand is not supported yet: leave mp out, and traffic "
-				     "between pairs takes the shortest routes over the rings");
 	return 0;
 }
 
@@ -211,21 +221,22 @@ static struct json_object *text_parse(const char *text, struct ocs_error *err)
 }
 
 int ocs_plan_demand_parse(const char *text, int servers,
-			  struct ocs_plan_group **groups, int *ngroups,
+			  struct ocs_plan_group **groups, int *ngroups, double **mp,
 			  struct ocs_error *err)
 {
 	struct json_object *json = text_parse(text, err);
 	int rc = 0;
 
 	*groups = NULL;
+	*mp = NULL;
 	*ngroups = 0;
 	if (!json)
 		return -1;
 	json_object_object_foreach(json, key, value) {
 		if (strcmp(key, "allreduce") == 0 && !*groups)
 			rc = groups_parse(value, servers, groups, ngroups, err);
-		else if (strcmp(key, "mp") == 0)
-			rc = mp_check(value, servers, err);
+		else if (strcmp(key, "mp") == 0 && !*mp)
+			rc = mp_parse(value, servers, mp, err);
 		else
 			rc = ocs_error_set(err, OCS_USAGE,
 					   "demand: unknown key '%.40s' (known: allreduce, mp)", key);
@@ -233,13 +244,15 @@ int ocs_plan_demand_parse(const char *text, int servers,
 			break;
 	}
 	json_object_put(json);
-	if (rc == 0 && *ngroups == 0)
+	if (rc == 0 && *ngroups == 0 && !*mp)
 		rc = ocs_error_set(err, OCS_USAGE,
-				   "demand: no allreduce group; an example is {\"allreduce\":"
+				   "demand: neither an allreduce group nor mp bytes; an example is {\"allreduce\":"
 				   "[{\"members\":[0,1,2,3],\"bytes\":1000000}]}");
 	if (rc < 0) {
 		ocs_plan_groups_free(*groups, *ngroups);
+		free(*mp);
 		*groups = NULL;
+		*mp = NULL;
 		*ngroups = 0;
 	}
 	return rc;

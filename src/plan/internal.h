@@ -10,10 +10,11 @@
 
 #include "src/plan/plan.h"
 
-/* Reads a demand; the groups (in the order of the file) are the caller's.
+/* Reads a demand; the groups (in the order of the file) and *MP are the caller's.
+ * *MP: SERVERS x SERVERS bytes from row to column, or NULL if there are none.
  * Returns 0, or -1 with ERR and nothing allocated. */
 int ocs_plan_demand_parse(const char *text, int servers,
-			  struct ocs_plan_group **groups, int *ngroups,
+			  struct ocs_plan_group **groups, int *ngroups, double **mp,
 			  struct ocs_error *err);
 /* A group over servers 0..SERVERS-1. */
 void ocs_plan_group_all(struct ocs_plan_group *group, int servers);
@@ -25,14 +26,48 @@ void ocs_plan_groups_free(struct ocs_plan_group *groups, int ngroups);
 void ocs_plan_steps_paper(int members, int count, bool directed, int *steps);
 void ocs_plan_steps_best(int members, int count, bool directed, int *steps);
 
-/* Gives the rings of PLAN's groups (nrings and steps are wishes) ports and planes;
- * lowers nrings where they do not fit; uses what is left.  Fills circuits and
- * assignment.  ORDER: groups, most important first. */
-void ocs_plan_assign(struct ocs_plan *plan, const int *order, bool best);
+#define OCS_PLAN_MATCH_EXACT 320	/* vertices with an edge */
 
-/* Fills diameter, average_hops and max_link_load, and routes if ROUTES.  BALANCE:
- * spends more time on even loads.  Returns -1 when some server cannot reach
- * another. */
+/* Maximum-weight matching on a general graph of N vertices.  WEIGHT: N x N,
+ * symmetric, 0 (no edge) to 2^58.  MATE[i]: the partner of i or -1.  With more than
+ * OCS_PLAN_MATCH_EXACT vertices at least half of the maximum. */
+void ocs_plan_match(int n, const int64_t *weight, int *mate);
+
+/* Interfaces while circuits are given out. */
+struct ocs_plan_ports {
+	struct ocs_plan *plan;
+	uint64_t *tx;	/* per server: free interfaces (transmitters) */
+	uint64_t *rx;	/* free receivers; the same array for duplex */
+	int capacity;	/* of plan->circuits */
+	int crossed;	/* circuits between different interfaces */
+	int mp, expander;	/* circuits made for either */
+};
+
+/* GROUP: the ring's group, or -1. */
+void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b,
+			  int b_port, int group);
+
+/* Gives what is free to the pairs with most traffic: a matching per interface, the
+ * demand of a pair halved for every circuit it has got. */
+void ocs_plan_mp(struct ocs_plan_ports *ports, const double *mp);
+
+#define OCS_PLAN_EXPAND_MAX 4096	/* servers up to which circuits are exchanged */
+
+/* Gives what is free to an expander: random circuits, improved by exchanges
+ * while the average hops fall. */
+void ocs_plan_expand(struct ocs_plan_ports *ports);
+
+/* Gives the rings of PLAN's groups (nrings and steps are wishes) ports and planes;
+ * lowers nrings where they do not fit; what is left goes to MP (or NULL) and, with
+ * EXPAND, an expander.  Fills circuits and assignment.  ORDER: groups, most
+ * important first. */
+void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp, bool best,
+		     bool expand);
+
+/* Fills diameter, average_hops, max_link_load and bandwidth_tax, and routes if
+ * ROUTES.  BALANCE: spends more time on even loads; otherwise members of a group
+ * reach each other over its rings alone, as the paper has it.  Returns -1 when some
+ * server cannot reach another. */
 int ocs_plan_measure(struct ocs_plan *plan, bool routes, bool balance);
 
 #endif

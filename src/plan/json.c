@@ -50,6 +50,7 @@ static struct json_object *circuit_to_json(const struct ocs_plan_circuit *circui
 	json_object_object_add(json, "a", ints_to_json((int[]){ circuit->a, circuit->a_port }, 2));
 	json_object_object_add(json, "b", ints_to_json((int[]){ circuit->b, circuit->b_port }, 2));
 	json_object_object_add(json, "ocs", json_object_new_int(circuit->ocs));
+	json_object_object_add(json, "group", json_object_new_int(circuit->group));
 	return json;
 }
 
@@ -102,6 +103,7 @@ struct json_object *ocs_plan_to_json(const struct ocs_plan *plan)
 	json_object_object_add(json, "diameter", json_object_new_int(plan->diameter));
 	json_object_object_add(json, "average_hops", json_object_new_double(plan->average_hops));
 	json_object_object_add(json, "max_link_load", json_object_new_double(plan->max_link_load));
+	json_object_object_add(json, "bandwidth_tax", json_object_new_double(plan->bandwidth_tax));
 	return json;
 }
 
@@ -212,8 +214,11 @@ static int circuit_from_json(struct json_object *json, const struct ocs_plan *pl
 
 	if (a && b && a[0] < plan->servers && b[0] < plan->servers && a[1] < plan->degree &&
 	    b[1] < plan->degree) {
-		*circuit = (struct ocs_plan_circuit){ a[0], a[1], b[0], b[1], 0 };
+		*circuit = (struct ocs_plan_circuit){ a[0], a[1], b[0], b[1], 0, -1 };
 		rc = whole(json_object_object_get(json, "ocs"), 0, plan->degree - 1, &circuit->ocs);
+		if (rc == 0 && json_object_object_get(json, "group"))
+			rc = whole(json_object_object_get(json, "group"), -1, plan->ngroups - 1,
+				   &circuit->group);
 	}
 	free(a);
 	free(b);
@@ -331,6 +336,7 @@ static int numbers_from_json(struct json_object *json, struct ocs_plan *plan,
 {
 	struct json_object *hops = json_object_object_get(json, "average_hops");
 	struct json_object *load = json_object_object_get(json, "max_link_load");
+	struct json_object *tax = json_object_object_get(json, "bandwidth_tax");
 	struct json_object *directed = json_object_object_get(json, "directed");
 	struct json_object *sentence = json_object_object_get(json, "assignment");
 
@@ -348,6 +354,7 @@ static int numbers_from_json(struct json_object *json, struct ocs_plan *plan,
 		return ocs_error_set(err, OCS_USAGE, "plan: average_hops or max_link_load is missing");
 	plan->average_hops = json_object_get_double(hops);
 	plan->max_link_load = json_object_get_double(load);
+	plan->bandwidth_tax = tax ? json_object_get_double(tax) : 1;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "src/plan/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ void ocs_plan_destroy(struct ocs_plan *plan)
 		free(plan->nodes[i]);
 	free(plan->nodes);
 	ocs_plan_groups_free(plan->groups, plan->ngroups);
+	free(plan->mp);
 	free(plan->circuits);
 	for (int i = 0; i < plan->nroutes; i++) {
 		for (int p = 0; p < plan->routes[i].npaths; p++)
@@ -30,6 +32,15 @@ void ocs_plan_destroy(struct ocs_plan *plan)
 	free(plan->assignment);
 	free(plan);
 }
+
+/* How rings are chosen and what else is made. */
+enum way {
+	PAPER,		/* steps of the geometric sequence */
+	STEPS,		/* steps by search */
+	EXPANDER,	/* the same, and an expander on what AllReduce does not need */
+};
+
+#define STEPS_SERVERS 64	/* with an expander, steps are searched up to here */
 
 /* Interfaces one ring takes at each of its members. */
 static int ring_ports(const struct ocs_plan_group *group, bool directed)
@@ -79,19 +90,44 @@ static void take(struct ocs_plan_group *group, int *spare, int ports)
 	group->nrings++;
 }
 
-/* How many rings each group gets: in proportion to its share of the bytes at its
- * busiest member, at least one where ports allow, the rest to the heaviest. */
-static void shares(struct ocs_plan *plan, const int *order, int first)
+/* Interfaces for AllReduce (Algorithm 1): its part of all bytes sent, rounded up to
+ * whole rings.  A ring AllReduce of b bytes sends 2 b (k - 1) in all. */
+static int split(const struct ocs_plan *plan)
 {
+	double rings = 0, pairs = 0;
+	int unit = 1, ports;
+
+	if (!plan->mp)
+		return plan->degree;
+	for (int g = 0; g < plan->ngroups; g++) {
+		const struct ocs_plan_group *group = &plan->groups[g];
+
+		rings += 2.0 * (double)group->bytes * (group->nmembers - 1);
+		if (ring_ports(group, plan->directed) > unit)
+			unit = 2;
+	}
+	for (size_t i = 0; i < (size_t)plan->servers * plan->servers; i++)
+		pairs += plan->mp[i];
+	ports = (int)ceil(plan->degree * (rings / (rings + pairs)) - 1e-9);
+	ports = ports < unit ? unit : (ports + unit - 1) / unit * unit;
+	return ports < plan->degree ? ports : plan->degree;
+}
+
+/* How many rings each group gets: in proportion to its share of the bytes at its
+ * busiest member, at least one where ports allow, the rest to the heaviest.  ONE:
+ * no more than one each. */
+static void shares(struct ocs_plan *plan, const int *order, int first, bool one)
+{
+	int budget = split(plan);
 	int *spare = ocs_calloc(plan->servers, sizeof(int));
 	double *bytes = ocs_calloc(plan->servers, sizeof(double));
 
 	for (int i = 0; i < plan->servers; i++)
-		spare[i] = plan->degree;
+		spare[i] = budget;
 	for (int g = 0; g < plan->ngroups; g++)
 		for (int i = 0; i < plan->groups[g].nmembers; i++)
 			bytes[plan->groups[g].members[i]] += plan->groups[g].bytes;
-	for (int pass = 0; pass < 3; pass++) {
+	for (int pass = 0; pass < (one ? 1 : 3); pass++) {
 		for (int g = 0; g < plan->ngroups; g++) {
 			struct ocs_plan_group *group = &plan->groups[order[g]];
 			int ports = ring_ports(group, plan->directed), wish = 1;
@@ -101,7 +137,7 @@ static void shares(struct ocs_plan *plan, const int *order, int first)
 				if (bytes[group->members[i]] > busiest)
 					busiest = bytes[group->members[i]];
 			if (pass == 1 && busiest > 0)
-				wish = (int)(plan->degree * (group->bytes / busiest) / ports + 0.5);
+				wish = (int)(budget * (group->bytes / busiest) / ports + 0.5);
 			if (pass == 2 && order[g] != first)
 				wish = plan->degree;
 			while (group->nmembers > 1 && group->nrings < wish &&
@@ -146,25 +182,27 @@ static bool connected(const struct ocs_plan *plan)
 
 /* Plans with the groups already in place. */
 static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
-		 int first, bool best)
+		 int first, enum way way)
 {
 	int *order = order_make(plan, first);
 
 	for (int g = 0; g < plan->ngroups; g++)
 		plan->groups[g].nrings = 0;
-	shares(plan, order, first);
+	/* without a demand nobody knows what AllReduce needs: one ring, which is the
+	 * one that stock NCCL uses */
+	shares(plan, order, first, way == EXPANDER && !request->demand);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
 
 		group->steps = ocs_realloc(group->steps, (group->nrings + 1) * sizeof(int));
-		if (best)
-			ocs_plan_steps_best(group->nmembers, group->nrings, plan->directed,
-					    group->steps);
-		else
+		if (way == PAPER)
 			ocs_plan_steps_paper(group->nmembers, group->nrings, plan->directed,
 					     group->steps);
+		else
+			ocs_plan_steps_best(group->nmembers, group->nrings, plan->directed,
+					    group->steps);
 	}
-	ocs_plan_assign(plan, order, best);
+	ocs_plan_assign(plan, order, plan->mp, way != PAPER, way == EXPANDER);
 	free(order);
 	return ocs_plan_measure(plan, request->routes, request->best);
 }
@@ -180,7 +218,7 @@ static struct ocs_plan *plan_new(const struct ocs_plan_request *request,
 	plan->any_port = request->any_port;
 	if (request->demand) {
 		if (ocs_plan_demand_parse(request->demand, plan->servers, &plan->groups,
-					  &plan->ngroups, err) < 0) {
+					  &plan->ngroups, &plan->mp, err) < 0) {
 			ocs_plan_destroy(plan);
 			return NULL;
 		}
@@ -199,7 +237,7 @@ static struct ocs_plan *plan_new(const struct ocs_plan_request *request,
 
 /* One way of planning: FIRST adds a ring over all servers before anything else. */
 static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool everyone,
-				bool best, struct ocs_error *err)
+				enum way way, struct ocs_error *err)
 {
 	struct ocs_plan *plan = plan_new(request, err);
 	int first = -1;
@@ -211,8 +249,9 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 		plan->groups = ocs_realloc(plan->groups, plan->ngroups * sizeof(*plan->groups));
 		ocs_plan_group_all(&plan->groups[first], plan->servers);
 	}
-	if (build(plan, request, first, best) == 0 &&
-	    (plan->servers < 2 || connected(plan)))
+	/* pairs' circuits may hold the groups together as well */
+	if (build(plan, request, first, way) == 0 &&
+	    (plan->servers < 2 || plan->mp || connected(plan)))
 		return plan;
 	ocs_plan_destroy(plan);
 	if (!request->directed && request->servers > 2 && request->degree < 2)
@@ -228,15 +267,28 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 	return NULL;
 }
 
+#define SLACK 1e-9
+
+/* Is A to be preferred to B?  Traffic between pairs decides where it is known. */
 static bool better(const struct ocs_plan *a, const struct ocs_plan *b)
 {
-	if (a->average_hops != b->average_hops)
+	if (a->mp && fabs(a->bandwidth_tax - b->bandwidth_tax) > SLACK)
+		return a->bandwidth_tax < b->bandwidth_tax;
+	if (fabs(a->average_hops - b->average_hops) > SLACK)
 		return a->average_hops < b->average_hops;
 	return a->max_link_load < b->max_link_load;
 }
 
+/* Is A nowhere worse than B? */
+static bool no_worse(const struct ocs_plan *a, const struct ocs_plan *b)
+{
+	return a->bandwidth_tax <= b->bandwidth_tax + SLACK &&
+	       a->average_hops <= b->average_hops + SLACK &&
+	       a->max_link_load <= b->max_link_load + SLACK;
+}
+
 /* Groups alone if they hold the network together, else with a ring over all. */
-static struct ocs_plan *strategy(const struct ocs_plan_request *request, bool best,
+static struct ocs_plan *strategy(const struct ocs_plan_request *request, enum way way,
 				 struct ocs_error *err)
 {
 	struct ocs_plan *plan = NULL;
@@ -244,21 +296,46 @@ static struct ocs_plan *strategy(const struct ocs_plan_request *request, bool be
 	if (request->demand) {
 		struct ocs_error first = { 0 };
 
-		plan = attempt(request, false, best, &first);
+		plan = attempt(request, false, way, &first);
 		if (!plan && first.code == OCS_USAGE) {
 			if (err)
 				*err = first;
 			return NULL;
 		}
-		return plan ? plan : attempt(request, true, best, err);
+		return plan ? plan : attempt(request, true, way, err);
 	}
-	return attempt(request, false, best, err);
+	return attempt(request, false, way, err);
+}
+
+/* The best of what is nowhere worse than the paper's plan. */
+static struct ocs_plan *choose(const struct ocs_plan_request *request,
+			       struct ocs_plan *paper)
+{
+	struct ocs_plan *best = paper;
+
+	for (enum way way = STEPS; way <= EXPANDER; way++) {
+		struct ocs_plan *other;
+
+		if (way == STEPS && !request->demand && request->servers > STEPS_SERVERS)
+			continue;
+		other = strategy(request, way, NULL);
+		if (other && no_worse(other, paper) && better(other, best)) {
+			if (best != paper)
+				ocs_plan_destroy(best);
+			best = other;
+		} else {
+			ocs_plan_destroy(other);
+		}
+	}
+	if (best != paper)
+		ocs_plan_destroy(paper);
+	return best;
 }
 
 struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
 			       struct ocs_error *err)
 {
-	struct ocs_plan *plan, *other;
+	struct ocs_plan *plan;
 
 	if (request->servers < 1 || request->servers > OCS_PLAN_SERVERS_MAX) {
 		ocs_error_set(err, OCS_USAGE, "%d servers: a plan is for 1 to %d",
@@ -275,14 +352,6 @@ struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
 			      OCS_PLAN_ROUTES_MAX, request->servers);
 		return NULL;
 	}
-	plan = strategy(request, false, err);
-	if (!plan || !request->best)
-		return plan;
-	other = strategy(request, true, err);
-	if (other && better(other, plan)) {
-		ocs_plan_destroy(plan);
-		return other;
-	}
-	ocs_plan_destroy(other);
-	return plan;
+	plan = strategy(request, PAPER, err);
+	return plan && request->best ? choose(request, plan) : plan;
 }

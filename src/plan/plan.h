@@ -28,6 +28,7 @@ struct ocs_plan_group {
  * Directed plans: from A's transmitter to B's receiver. */
 struct ocs_plan_circuit {
 	int a, a_port, b, b_port, ocs;
+	int group;	/* whose ring it belongs to, or -1 */
 };
 
 /* Paths from SRC to DST, servers from src to dst inclusive; weights sum to 1. */
@@ -44,6 +45,7 @@ struct ocs_plan {
 	bool directed;
 	bool any_port;	/* circuits may join different interfaces */
 	char **nodes;	/* server names, or NULL */
+	double *mp;	/* servers x servers bytes of the demand, or NULL */
 	struct ocs_plan_group *groups;
 	int ngroups;
 	struct ocs_plan_circuit *circuits;
@@ -53,6 +55,8 @@ struct ocs_plan {
 	int diameter;
 	double average_hops;
 	double max_link_load;	/* uniform all-to-all of one unit a pair */
+	double bandwidth_tax;	/* bytes times hops over bytes of the demand; 1: all
+				 * traffic goes straight */
 	char *assignment;	/* how circuits were given to switches, a sentence */
 };
 

@@ -6,6 +6,7 @@
  * exactly when gcd(p, k) = 1. */
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,7 +212,7 @@ static double choices(int n, int count)
 	return total;
 }
 
-void ocs_plan_steps_best(int members, int count, bool directed, int *steps)
+static void search_best(int members, int count, bool directed, int *steps)
 {
 	struct search search = { .k = members, .directed = directed, .budget = 60000000 };
 	uint64_t random = 88172645463325252u;
@@ -254,4 +255,46 @@ void ocs_plan_steps_best(int members, int count, bool directed, int *steps)
 	free(search.queue);
 	free(search.dist);
 	free(search.list);
+}
+
+/* What was found before: jobs of the same size come again and again. */
+#define CACHE 128
+
+static struct {
+	int members, count;
+	bool directed;
+	int steps[OCS_PLAN_DEGREE_MAX];
+} cache[CACHE];
+static int cache_next;
+static pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static bool cache_find(int members, int count, bool directed, int *steps)
+{
+	bool found = false;
+
+	pthread_mutex_lock(&cache_lock);
+	for (int i = 0; i < CACHE && !found; i++) {
+		found = cache[i].members == members && cache[i].count == count &&
+			cache[i].directed == directed;
+		if (found)
+			memcpy(steps, cache[i].steps, count * sizeof(int));
+	}
+	pthread_mutex_unlock(&cache_lock);
+	return found;
+}
+
+void ocs_plan_steps_best(int members, int count, bool directed, int *steps)
+{
+	if (count < 1 || cache_find(members, count, directed, steps))
+		return;
+	search_best(members, count, directed, steps);
+	if (count > OCS_PLAN_DEGREE_MAX)
+		return;
+	pthread_mutex_lock(&cache_lock);
+	cache[cache_next].members = members;
+	cache[cache_next].count = count;
+	cache[cache_next].directed = directed;
+	memcpy(cache[cache_next].steps, steps, count * sizeof(int));
+	cache_next = (cache_next + 1) % CACHE;
+	pthread_mutex_unlock(&cache_lock);
 }

@@ -4,3 +4,7 @@
 check_PROGRAMS += test_plan
 test_plan_SOURCES = test_plan.c
 test_plan_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+
+check_PROGRAMS += test_plan_match
+test_plan_match_SOURCES = test_plan_match.c
+test_plan_match_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm

@@ -6,7 +6,7 @@
 
 . "${srcdir:-.}/ocsctl.sh"
 
-exits 0 "twelve servers" plan --servers 12 --degree 4 --json
+exits 0 "twelve servers" plan --servers 12 --degree 4 --strategy paper --json
 prints "literal head" '{"servers":12,"degree":4,"directed":false,'
 prints "literal group" '"groups":[{"members":[0,1,2,3,4,5,6,7,8,9,10,11],'
 prints "rings are lists of servers" '"rings":[[0,1,2,3,4,5,6,7,8,9,10,11],['
@@ -27,6 +27,10 @@ sed 's/"circuits":\[{[^}]*},/"circuits":[/' "$work/plan.json" >"$work/cut.json"
 exits 1 "a missing circuit" verify "$work/cut.json"
 
 exits 0 "best" plan --servers 64 --degree 4 --strategy best --json
+prints "one ring and an expander" 'form an expander'
+best=$out
+exits 0 "best is the default" plan --servers 64 --degree 4 --json
+equals "the same plan" "$best"
 exits 0 "directed" plan --servers 16 --degree 4 --directed --json
 prints "says so" '"directed":true'
 exits 0 "many servers" plan --servers 130 --degree 4 --json
@@ -36,7 +40,7 @@ case $out in
 esac
 exits 0 "a fabric" plan --fabric "direct servers:12 degree:4" --json
 prints "with names" '"nodes":["n0","n1","n2"'
-exits 0 "text" plan --servers 12 --degree 4
+exits 0 "text" plan --servers 12 --degree 4 --strategy paper
 prints "totals" "12 servers, degree 4, duplex: 24 circuits"
 prints "quality" "diameter 3, average hops 1.8"
 prints "rings" "group 0: servers 0-11; ring steps"
@@ -46,6 +50,10 @@ prints "of nodes" n11
 printf '{"allreduce":[{"members":[0,2,4,6],"bytes":1000}]}' >"$work/demand"
 exits 0 "demand" plan --servers 8 --degree 4 --demand "$work/demand" --json
 prints "its group" '"members":[0,2,4,6]'
+printf '{"allreduce":[{"members":[0,1,2,3],"bytes":10}],"mp":[[0,0,90,0],[0,0,0,90],[0,0,0,0],[0,0,0,0]]}' >"$work/demand"
+exits 0 "traffic between pairs" plan --servers 4 --degree 3 --demand "$work/demand" --strategy paper
+prints "has circuits" "2 circuits join pairs with much traffic"
+prints "and a tax" "bandwidth tax of the demand 1.000"
 printf '{"allreduce":[{"members":[0,99],"bytes":1}]}' >"$work/demand"
 exits 2 "demand for servers that are not there" plan --servers 8 --degree 4 --demand "$work/demand"
 printf '{"allreduce":' >"$work/demand"

@@ -127,6 +127,196 @@ static void test_load(void **state)
 	ocs_plan_destroy(plan);
 }
 
+/* With one ring and an expander the best plan comes near to random regular graphs
+ * and below, and its routes near to even loads. */
+static void test_expander(void **state)
+{
+	static const struct {
+		int n, d;
+		bool directed;
+		double hops, alpha;	/* facts: a random regular graph; ours was lower */
+	} cases[] = {
+		{ 128, 4, false, 3.79, 4.2 }, { 128, 8, false, 2.53, 3.3 },
+		{ 1024, 4, false, 5.65, 6.5 }, { 1024, 8, false, 3.61, 4.4 },
+		{ 128, 4, true, 3.30, 3.9 }, { 64, 3, false, 4.0, 4.5 },
+		{ 65, 4, false, 3.1, 4.2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ocs_plan_request request = {
+			.servers = cases[i].n, .degree = cases[i].d,
+			.directed = cases[i].directed, .best = true,
+		};
+		struct ocs_plan *plan = make(&request);
+		double alpha = plan->max_link_load * cases[i].d / (cases[i].n - 1);
+
+		if (plan->average_hops > cases[i].hops || alpha > cases[i].alpha)
+			fail_msg("%d servers, degree %d: %.3f hops, load %.3f", cases[i].n,
+				 cases[i].d, plan->average_hops, alpha);
+		assert_int_equal(plan->groups[0].nrings, 1);
+		assert_non_null(strstr(plan->assignment, "expander"));
+		ocs_plan_destroy(plan);
+	}
+}
+
+/* "[[...],...]" of a demand with N servers; free it. */
+static char *demand_text(int n, long long bytes, const long long *mp)
+{
+	size_t size = 256 + (size_t)n * n * 24, at = 0;
+	char *text = malloc(size);
+
+	assert_non_null(text);
+	at += snprintf(text + at, size - at, "{\"allreduce\":[{\"bytes\":%lld,\"members\":[0", bytes);
+	for (int i = 1; i < n; i++)
+		at += snprintf(text + at, size - at, ",%d", i);
+	at += snprintf(text + at, size - at, "]}],\"mp\":[");
+	for (int i = 0; i < n; i++)
+		for (int j = 0; j < n; j++)
+			at += snprintf(text + at, size - at, "%s%lld%s", j ? "," : i ? ",[" : "[",
+				       mp[i * n + j], j == n - 1 ? "]" : "");
+	snprintf(text + at, size - at, "]}");
+	return text;
+}
+
+static bool has_circuit(const struct ocs_plan *plan, int a, int b)
+{
+	for (int i = 0; i < plan->ncircuits; i++)
+		if ((plan->circuits[i].a == a && plan->circuits[i].b == b) ||
+		    (!plan->directed && plan->circuits[i].a == b && plan->circuits[i].b == a))
+			return true;
+	return false;
+}
+
+/* The tax from its definition: what the routes and rings carry over what is sent. */
+static double tax(const struct ocs_plan *plan, const long long *mp)
+{
+	double bytes = 0, carried = 0;
+
+	for (int i = 0; i < plan->nroutes; i++) {
+		double part = (double)mp[plan->routes[i].src * plan->servers + plan->routes[i].dst];
+
+		bytes += part;
+		for (int p = 0; p < plan->routes[i].npaths; p++)
+			carried += part * plan->routes[i].weights[p] *
+				   (plan->routes[i].lengths[p] - 1);
+	}
+	for (int g = 0; g < plan->ngroups; g++) {
+		assert_true(plan->groups[g].nrings > 0);
+		bytes += 2.0 * (double)plan->groups[g].bytes * (plan->groups[g].nmembers - 1);
+		carried += 2.0 * (double)plan->groups[g].bytes * (plan->groups[g].nmembers - 1);
+	}
+	return carried / bytes;
+}
+
+/* AllReduce and traffic between pairs share the interfaces by bytes. */
+static void test_mp(void **state)
+{
+	enum { N = 16 };
+	long long mp[N * N];
+
+	(void)state;
+	for (int way = 0; way < 12; way++) {
+		struct ocs_plan_request request = {
+			.servers = N, .degree = 4, .routes = true, .directed = way & 1,
+			.any_port = way & 2,
+		};
+		long long bytes = way < 4 ? 1000 : way < 8 ? 1000000 : 1;
+		double hops[2];
+		char *text;
+
+		memset(mp, 0, sizeof(mp));
+		/* heavy pairs (i, i + 8), light ones (i, i + 7) */
+		for (int i = 0; i < N; i++) {
+			mp[i * N + (i + 8) % N] = 2000;
+			mp[i * N + (i + 7) % N] = 300;
+		}
+		text = demand_text(N, bytes, mp);
+		request.demand = text;
+		for (int best = 0; best < 2; best++) {
+			struct ocs_plan *plan;
+			int want = way < 4 ? 2 : way < 8 ? 4 : 1;
+
+			request.best = best;
+			plan = make(&request);
+			assert_true(fabs(tax(plan, mp) - plan->bandwidth_tax) < 1e-9);
+			hops[best] = plan->bandwidth_tax;
+			/* 4 * 30000 / (30000 + 36800), 4 * 3e7 / ..., 4 * 30 / ... */
+			if (request.directed)
+				assert_int_equal(plan->groups[0].nrings, want);
+			else
+				assert_int_equal(plan->groups[0].nrings, (want + 1) / 2);
+			for (int i = 0; way < 4 && i < N; i++)
+				assert_true(has_circuit(plan, i, (i + 8) % N));
+			assert_true(way >= 4 || strstr(plan->assignment, "much traffic"));
+			ocs_plan_destroy(plan);
+		}
+		assert_true(hops[1] <= hops[0] + 1e-9);
+		free(text);
+	}
+}
+
+/* Traffic between pairs alone: a ring is added only where pairs do not reach all. */
+static void test_mp_alone(void **state)
+{
+	struct ocs_plan_request request = {
+		.servers = 4, .degree = 3, .routes = true,
+		.demand = "{\"mp\":[[0,9,0,0],[0,0,9,0],[0,0,0,9],[9,0,0,0]]}",
+	};
+	struct ocs_plan *plan = make(&request);
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_true(has_circuit(plan, i, (i + 1) % 4));
+	assert_int_equal(plan->ngroups, 0);
+	assert_true(fabs(plan->bandwidth_tax - 1) < 1e-9);
+	ocs_plan_destroy(plan);
+	request.demand = "{\"mp\":[[0,9,0,0],[0,0,0,0],[0,0,0,9],[0,0,0,0]]}";
+	plan = make(&request);
+	assert_int_equal(plan->ngroups, 1);
+	assert_int_equal(plan->groups[0].nmembers, 4);
+	ocs_plan_destroy(plan);
+}
+
+/* The paper's routes: members of a group without traffic of their own go over its
+ * rings (CoinChangeMod), even past a circuit that joins them. */
+static void test_coins(void **state)
+{
+	enum { N = 12 };
+	long long mp[N * N] = { 0 };
+	struct ocs_plan_request request = { .servers = N, .degree = 4, .routes = true };
+	struct ocs_plan *plan;
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < N; i += 2) {
+		mp[i * N + (i + 6) % N] = 1000;
+		mp[(i + 1) * N + (i + 4) % N] = 1000;
+	}
+	text = demand_text(N, 500, mp);
+	request.demand = text;
+	plan = make(&request);
+	assert_int_equal(plan->groups[0].nrings, 1);
+	for (int i = 0; i < plan->nroutes; i++) {
+		int s = plan->routes[i].src, t = plan->routes[i].dst;
+		int ring = (t - s + N) % N, hops = plan->routes[i].lengths[0] - 1;
+		bool pair = false;
+
+		if (ring > N - ring)
+			ring = N - ring;
+		for (int v = 0; v < N; v++)
+			pair |= mp[v * N + t] > 0;
+		if (!pair)
+			assert_int_equal(hops, ring);
+		else
+			assert_true(hops <= ring);
+		if (mp[s * N + t] && has_circuit(plan, s, t))
+			assert_int_equal(hops, 1);
+	}
+	ocs_plan_destroy(plan);
+	free(text);
+}
+
 static int circuits_on(const struct ocs_plan *plan, int ocs)
 {
 	int count = 0;
@@ -336,10 +526,6 @@ static void test_bad_demand(void **state)
 		if (strncmp(err.text, "demand: ", 8) != 0)
 			fail_msg("%s: %s", bad[i], err.text);
 	}
-	request.demand = "{\"allreduce\":[{\"members\":[0,1],\"bytes\":1}],\"mp\":"
-			 "[[0,1,0,0],[0,0,0,0],[0,0,0,0],[0,0,0,0]]}";
-	assert_null(ocs_plan_make(&request, &err));
-	assert_non_null(strstr(err.text, "mp demand is not supported yet"));
 	huge = malloc(OCS_PLAN_DEMAND_MAX + 2);
 	memset(huge, ' ', OCS_PLAN_DEMAND_MAX + 1);
 	huge[OCS_PLAN_DEMAND_MAX + 1] = '\0';
@@ -432,7 +618,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reference), cmocka_unit_test(test_best),
-		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_load), cmocka_unit_test(test_expander),
+		cmocka_unit_test(test_mp), cmocka_unit_test(test_mp_alone),
+		cmocka_unit_test(test_coins),
 		cmocka_unit_test(test_sweep),	  cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_routes),	  cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_bad_demand), cmocka_unit_test(test_json),
