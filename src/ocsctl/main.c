@@ -33,6 +33,11 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "rings, circuits and routes for servers of a direct fabric",
 	  "--servers and --degree are taken from the direct section of the fabric when\n"
 	  "--fabric is given.", ocs_ctl_plan },
+	{ "forward", "PLAN", 1, 1, "jHOBYX",
+	  "routes and filters of a plan, on this host",
+	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
+	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
+	  ocs_ctl_forward },
 	{ "explain", "JOBID", 1, 1, "j" ONLINE,
 	  "why a job waits, or where it runs", NULL, ocs_ctl_explain },
 	{ "apply", "JOBID", 1, 1, "jEWH" ONLINE,

@@ -28,6 +28,8 @@ struct ocs_ctl_args {
 	const char *busy, *section, *conn;
 	const char *svg, *demand, *strategy;
 	const char *node, *reason;
+	const char *hosts, *backend;
+	bool dry_run, remove;
 	long servers, degree;	/* 0: not given */
 	long epoch;		/* 0: not given */
 	long wait;		/* seconds, 0: not given */
@@ -110,6 +112,7 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_verify(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err);

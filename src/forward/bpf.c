@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The bpf backend: one small program for all ports of a host, written here as
+ * instructions so that neither a compiler nor a loader is needed on the nodes.
+ * A filter holds the program and the program holds the map: nothing is pinned, and
+ * all of it goes with the filters. */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "src/forward/internal.h"
+#include "src/util/error.h"
+
+/* flower's preference is the one before */
+#define PREFERENCE (OCS_FORWARD_BASE + 1)
+
+struct key {
+	uint32_t ifindex;	/* it came by */
+	uint32_t address;	/* it goes to, network order */
+};
+
+struct value {
+	uint32_t ifindex;
+	uint8_t destination[6], source[6];
+};
+
+_Static_assert(sizeof(struct key) == 8 && sizeof(struct value) == 16, "the program knows these");
+
+static int bpf(int command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+#define INSN(c, d, s, o, i) \
+	{ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
+#define MOV(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define MOV_K(d, i) INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define ADD_K(d, i) INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define LOAD(size, d, s, o) INSN(BPF_LDX | BPF_MEM | (size), d, s, o, 0)
+#define STORE(size, d, s, o) INSN(BPF_STX | BPF_MEM | (size), d, s, o, 0)
+#define CALL(i) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, i)
+#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define AT(field) ((int)offsetof(struct __sk_buff, field))
+#define HEADERS 34	/* of Ethernet and the fixed part of IPv4 */
+
+/* Returns the descriptor, or -1 with errno. */
+static int load_program(int map)
+{
+	/* Jumps to instruction 34, which passes, count from the instruction after them. */
+	const struct bpf_insn program[] = {
+		/*  0 */ MOV(BPF_REG_6, BPF_REG_1),
+		/*  1 */ MOV_K(BPF_REG_2, HEADERS),
+		/*  2 */ CALL(BPF_FUNC_skb_pull_data),
+		/*  3 */ LOAD(BPF_W, BPF_REG_7, BPF_REG_6, AT(data)),
+		/*  4 */ LOAD(BPF_W, BPF_REG_3, BPF_REG_6, AT(data_end)),
+		/*  5 */ MOV(BPF_REG_4, BPF_REG_7),
+		/*  6 */ ADD_K(BPF_REG_4, HEADERS),
+		/*  7 */ INSN(BPF_JMP | BPF_JGT | BPF_X, BPF_REG_4, BPF_REG_3, 34 - 8, 0),
+		/*  8 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_7, 12),
+		/*  9 */ INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_4, 0, 34 - 10, htons(ETH_P_IP)),
+		/* key: the interface, the destination */
+		/* 10 */ LOAD(BPF_W, BPF_REG_4, BPF_REG_6, AT(ifindex)),
+		/* 11 */ STORE(BPF_W, BPF_REG_10, BPF_REG_4, -8),
+		/* 12 */ LOAD(BPF_W, BPF_REG_4, BPF_REG_7, 30),
+		/* 13 */ STORE(BPF_W, BPF_REG_10, BPF_REG_4, -4),
+		/* 14 */ INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+		/* 15 */ INSN(0, 0, 0, 0, 0),
+		/* 16 */ MOV(BPF_REG_2, BPF_REG_10),
+		/* 17 */ ADD_K(BPF_REG_2, -8),
+		/* 18 */ CALL(BPF_FUNC_map_lookup_elem),
+		/* 19 */ INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 34 - 20, 0),
+		/* both MACs */
+		/* 20 */ LOAD(BPF_W, BPF_REG_4, BPF_REG_0, 4),
+		/* 21 */ STORE(BPF_W, BPF_REG_7, BPF_REG_4, 0),
+		/* 22 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 8),
+		/* 23 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 4),
+		/* 24 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 10),
+		/* 25 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 6),
+		/* 26 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 12),
+		/* 27 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 8),
+		/* 28 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 14),
+		/* 29 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 10),
+		/* 30 */ LOAD(BPF_W, BPF_REG_1, BPF_REG_0, 0),
+		/* 31 */ MOV_K(BPF_REG_2, 0),
+		/* 32 */ CALL(BPF_FUNC_redirect),
+		/* 33 */ EXIT,
+		/* 34 */ MOV_K(BPF_REG_0, TC_ACT_UNSPEC),
+		/* 35 */ EXIT,
+	};
+	union bpf_attr attr = { 0 };
+
+	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
+	attr.insns = (uint64_t)(uintptr_t)program;
+	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
+	attr.license = (uint64_t)(uintptr_t)"GPL";
+	strcpy(attr.prog_name, "ocs_forward");
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+static int make_map(uint32_t entries)
+{
+	union bpf_attr attr = { 0 };
+
+	attr.map_type = BPF_MAP_TYPE_HASH;
+	attr.key_size = sizeof(struct key);
+	attr.value_size = sizeof(struct value);
+	attr.max_entries = entries ? entries : 1;
+	strcpy(attr.map_name, "ocs_forward");
+	return bpf(BPF_MAP_CREATE, &attr);
+}
+
+static int add_entry(int map, const struct key *key, const struct value *value)
+{
+	union bpf_attr attr = { 0 };
+
+	attr.map_fd = (uint32_t)map;
+	attr.key = (uint64_t)(uintptr_t)key;
+	attr.value = (uint64_t)(uintptr_t)value;
+	return bpf(BPF_MAP_UPDATE_ELEM, &attr);
+}
+
+struct request {
+	struct nlmsghdr header;
+	struct tcmsg tc;
+	char attributes[256];
+};
+
+static struct rtattr *attribute(struct request *request, int type, const void *data, size_t length)
+{
+	struct rtattr *at = (struct rtattr *)((char *)request +
+					      NLMSG_ALIGN(request->header.nlmsg_len));
+
+	at->rta_type = (unsigned short)type;
+	at->rta_len = (unsigned short)RTA_LENGTH(length);
+	if (length)
+		memcpy(RTA_DATA(at), data, length);
+	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) +
+				    RTA_ALIGN(at->rta_len);
+	return at;
+}
+
+/* Returns 0, or an errno. */
+static int attach(int program, unsigned int ifindex)
+{
+	struct request request = { 0 };
+	struct rtattr *options;
+	struct {
+		struct nlmsghdr header;
+		struct nlmsgerr error;
+		char more[512];
+	} reply;
+	uint32_t fd = (uint32_t)program, flags = TCA_BPF_FLAG_ACT_DIRECT;
+	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), rc;
+	ssize_t got;
+
+	if (sock < 0)
+		return errno;
+	request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.tc));
+	request.header.nlmsg_type = RTM_NEWTFILTER;
+	request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE;
+	request.tc.tcm_family = AF_UNSPEC;
+	request.tc.tcm_ifindex = (int)ifindex;
+	request.tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
+	request.tc.tcm_handle = 1;
+	request.tc.tcm_info = TC_H_MAKE((uint32_t)PREFERENCE << 16, htons(ETH_P_IP));
+	attribute(&request, TCA_KIND, "bpf", 4);
+	options = attribute(&request, TCA_OPTIONS, NULL, 0);
+	attribute(&request, TCA_BPF_FD, &fd, sizeof(fd));
+	attribute(&request, TCA_BPF_NAME, "ocs_forward", 12);
+	attribute(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
+	options->rta_len = (unsigned short)((char *)&request + request.header.nlmsg_len -
+					    (char *)options);
+	got = send(sock, &request, request.header.nlmsg_len, 0) < 0 ? -1 :
+	      recv(sock, &reply, sizeof(reply), 0);
+	if (got < 0)
+		rc = errno;
+	else if ((size_t)got < sizeof(reply.header) + sizeof(int) ||
+		 reply.header.nlmsg_type != NLMSG_ERROR)
+		rc = EPROTO;
+	else
+		rc = -reply.error.error;
+	close(sock);
+	return rc;
+}
+
+static int fill_map(int map, const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
+		    int host)
+{
+	const struct ocs_forward_port *ports = hosts->host[host].ports;
+
+	for (int in = 0; in < f->degree; in++)
+		for (int t = 0; t < f->servers; t++) {
+			uint8_t out = ocs_forward_out(f, host, in, t);
+			struct value value;
+			struct key key;
+
+			if (out == OCS_FORWARD_NONE)
+				continue;
+			key.ifindex = if_nametoindex(ports[in].forward);
+			inet_pton(AF_INET, hosts->host[t].address, &key.address);
+			value.ifindex = if_nametoindex(ports[out].forward);
+			memcpy(value.destination,
+			       ocs_forward_mac(hosts, &f->link[host * f->degree + out], t), 6);
+			memcpy(value.source, ports[out].forward_mac, 6);
+			if (add_entry(map, &key, &value))
+				return -1;
+		}
+	return 0;
+}
+
+int ocs_forward_bpf_attach(const struct ocs_forward *forward,
+			   const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err)
+{
+	int map = make_map((uint32_t)(forward->degree * forward->servers)), program = -1, rc = 0;
+
+	if (map < 0 || fill_map(map, forward, hosts, host))
+		rc = ocs_error_set(err, OCS_ERROR, "the kernel makes no bpf map: %s",
+				   strerror(errno));
+	if (!rc && (program = load_program(map)) < 0)
+		rc = ocs_error_set(err, OCS_ERROR, "the kernel takes no bpf program: %s",
+				   strerror(errno));
+	for (int p = 0; p < forward->degree && !rc; p++) {
+		const char *device = hosts->host[host].ports[p].forward;
+		int number = attach(program, if_nametoindex(device));
+
+		if (number)
+			rc = ocs_error_set(err, OCS_ERROR, "the kernel puts no bpf filter on %s: %s",
+					   device, strerror(number));
+	}
+	if (program >= 0)
+		close(program);
+	if (map >= 0)
+		close(map);
+	return rc;
+}
+
+bool ocs_forward_bpf_works(void)
+{
+	int map = make_map(1), program = map < 0 ? -1 : load_program(map);
+
+	return program >= 0 && attach(program, if_nametoindex("lo")) == 0;
+}

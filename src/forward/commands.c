@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The commands that one host runs. */
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/forward/internal.h"
+#include "src/util/text.h"
+
+static const char *const names[] = { "flower", "bpf", "routes" };
+
+const char *ocs_forward_backend_name(enum ocs_forward_backend backend)
+{
+	return names[backend];
+}
+
+int ocs_forward_backend_parse(const char *name, enum ocs_forward_backend *backend)
+{
+	for (int i = 0; i < 3; i++)
+		if (!strcmp(name, names[i])) {
+			*backend = (enum ocs_forward_backend)i;
+			return 0;
+		}
+	return -1;
+}
+
+#define MAY_FAIL true
+#define MUST false
+
+static void add(struct ocs_forward_commands *commands, enum ocs_forward_tool tool, bool may_fail,
+		const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static void add(struct ocs_forward_commands *commands, enum ocs_forward_tool tool, bool may_fail,
+		const char *format, ...)
+{
+	struct ocs_forward_command *command;
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	/* one more in an array that doubles */
+	if (!(commands->count & (commands->count - 1)))
+		commands->list = ocs_realloc(commands->list, (commands->count ? 2 * commands->count :
+							      1) * sizeof(*commands->list));
+	command = &commands->list[commands->count++];
+	command->tool = tool;
+	command->may_fail = may_fail;
+	command->text = ocs_strdup(text);
+}
+
+void ocs_forward_commands_free(struct ocs_forward_commands *commands)
+{
+	for (size_t i = 0; i < commands->count; i++)
+		free(commands->list[i].text);
+	free(commands->list);
+	memset(commands, 0, sizeof(*commands));
+}
+
+/* What is in the way of either: rules, tables and filters of an earlier plan.  The
+ * addresses stay where they are, so that connections outlive a repair. */
+static void clear(const struct ocs_forward_hosts *hosts, int host,
+		  struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_port *ports = hosts->host[host].ports;
+
+	for (int p = 0; p <= hosts->degree; p++) {
+		add(commands, OCS_FORWARD_IP, MAY_FAIL, "rule del pref %d", OCS_FORWARD_BASE + p);
+		add(commands, OCS_FORWARD_IP, MAY_FAIL, "route flush table %d",
+		    OCS_FORWARD_BASE + p);
+	}
+	for (int p = 0; p < hosts->degree; p++) {
+		add(commands, OCS_FORWARD_IP, MAY_FAIL, "neigh flush dev %s nud permanent",
+		    ports[p].name);
+		if (strcmp(ports[p].forward, ports[p].name))
+			add(commands, OCS_FORWARD_IP, MAY_FAIL,
+			    "neigh flush dev %s nud permanent", ports[p].forward);
+	}
+}
+
+/* A route in TABLE for DST by LINK, and the neighbour that the device then asks
+ * for.  SRC: the address of the host's own packets, or NULL. */
+static void route(struct ocs_forward_commands *commands, const struct ocs_forward_hosts *hosts,
+		  const struct ocs_forward_link *link, int dst, const char *device, int table,
+		  const char *src)
+{
+	const char *address = hosts->host[dst].address;
+	char mac[18];
+
+	add(commands, OCS_FORWARD_IP, MUST, "neigh replace %s lladdr %s dev %s nud permanent",
+	    address, ocs_forward_mac_text(ocs_forward_mac(hosts, link, dst), mac), device);
+	add(commands, OCS_FORWARD_IP, MUST, "route replace %s/32 dev %s scope link%s%s table %d",
+	    address, device, src ? " src " : "", src ? src : "", table);
+}
+
+static void local_routes(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
+			 int host, struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_host *self = &hosts->host[host];
+	int table = OCS_FORWARD_BASE + f->degree;
+
+	for (int t = 0; t < f->servers; t++) {
+		uint8_t out = ocs_forward_out(f, host, f->degree, t);
+
+		if (out != OCS_FORWARD_NONE)
+			route(commands, hosts, &f->link[host * f->degree + out], t,
+			      self->ports[out].name, table, self->address);
+	}
+	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif lo lookup %d", table, table);
+}
+
+static void transit_flower(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
+			   int host, int in, struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_port *ports = hosts->host[host].ports;
+	char mac[18];
+
+	for (int t = 0; t < f->servers; t++) {
+		uint8_t out = ocs_forward_out(f, host, in, t);
+
+		if (out == OCS_FORWARD_NONE)
+			continue;
+		ocs_forward_mac_text(ocs_forward_mac(hosts, &f->link[host * f->degree + out], t),
+				     mac);
+		add(commands, OCS_FORWARD_TC, MUST,
+		    "filter add dev %s ingress protocol ip pref %d handle %d flower"
+		    " dst_ip %s/32 action pedit ex munge eth dst set %s pipe"
+		    " action mirred egress redirect dev %s", ports[in].forward,
+		    OCS_FORWARD_BASE, t + 1, hosts->host[t].address, mac, ports[out].forward);
+	}
+}
+
+static void transit_routes(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
+			   int host, int in, struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_port *ports = hosts->host[host].ports;
+	int table = OCS_FORWARD_BASE + in;
+
+	for (int t = 0; t < f->servers; t++) {
+		uint8_t out = ocs_forward_out(f, host, in, t);
+
+		if (out != OCS_FORWARD_NONE)
+			route(commands, hosts, &f->link[host * f->degree + out], t,
+			      ports[out].forward, table, NULL);
+	}
+	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d", table,
+	    ports[in].forward, table);
+	add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/forwarding=1",
+	    ports[in].forward);
+}
+
+/* The entries of the map in words. */
+static void transit_bpf(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
+			int host, struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_port *ports = hosts->host[host].ports;
+	struct ocs_text text = { 0 };
+	char mac[18];
+
+	for (int in = 0; in < f->degree; in++)
+		for (int t = 0; t < f->servers; t++) {
+			uint8_t out = ocs_forward_out(f, host, in, t);
+
+			if (out == OCS_FORWARD_NONE)
+				continue;
+			ocs_forward_mac_text(ocs_forward_mac(hosts,
+				&f->link[host * f->degree + out], t), mac);
+			ocs_text_add(&text, "%sfrom %s to %s: to %s by %s",
+				     text.length ? "\n" : "", ports[in].forward,
+				     hosts->host[t].address, mac, ports[out].forward);
+		}
+	add(commands, OCS_FORWARD_LOAD, MUST, "%s", "");
+	free(commands->list[commands->count - 1].text);
+	commands->list[commands->count - 1].text = ocs_text_take(&text);
+}
+
+void ocs_forward_apply_commands(const struct ocs_forward *forward,
+				const struct ocs_forward_hosts *hosts, int host,
+				enum ocs_forward_backend backend,
+				struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_host *self = &hosts->host[host];
+
+	clear(hosts, host, commands);
+	for (int p = 0; p < forward->degree; p++) {
+		const struct ocs_forward_port *port = &self->ports[p];
+
+		/* bpf replaces its own filter without a gap */
+		if (backend != OCS_FORWARD_BPF)
+			add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact",
+			    port->forward);
+		else
+			add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
+			    port->forward, OCS_FORWARD_BASE);
+		if (backend != OCS_FORWARD_ROUTES)
+			add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc add dev %s clsact",
+			    port->forward);
+		if (backend != OCS_FORWARD_ROUTES)
+			add(commands, OCS_FORWARD_SYSCTL, MUST,
+			    "net/ipv4/conf/%s/forwarding=default", port->forward);
+	}
+	for (int p = 0; p < forward->degree; p++) {
+		const struct ocs_forward_port *port = &self->ports[p];
+
+		add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", port->name);
+		if (strcmp(port->name, port->forward))
+			add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", port->forward);
+		add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s", self->address,
+		    port->name);
+		/* Answers may come by another port than the one asked by. */
+		add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/rp_filter=2",
+		    port->name);
+		if (strcmp(port->name, port->forward))
+			add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/rp_filter=2",
+			    port->forward);
+	}
+	for (int p = 0; p < forward->degree; p++) {
+		if (backend == OCS_FORWARD_FLOWER)
+			transit_flower(forward, hosts, host, p, commands);
+		else if (backend == OCS_FORWARD_ROUTES)
+			transit_routes(forward, hosts, host, p, commands);
+	}
+	if (backend == OCS_FORWARD_BPF)
+		transit_bpf(forward, hosts, host, commands);
+	local_routes(forward, hosts, host, commands);
+}
+
+void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host,
+				 struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_host *self = &hosts->host[host];
+
+	clear(hosts, host, commands);
+	for (int p = 0; p < hosts->degree; p++) {
+		const struct ocs_forward_port *port = &self->ports[p];
+
+		add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact", port->forward);
+		add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s", self->address,
+		    port->name);
+		add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL, "net/ipv4/conf/%s/rp_filter=default",
+		    port->name);
+		if (strcmp(port->name, port->forward))
+			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+			    "net/ipv4/conf/%s/rp_filter=default", port->forward);
+		add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL, "net/ipv4/conf/%s/forwarding=default",
+		    port->forward);
+	}
+}
+
+static void print_load(const char *text, FILE *out)
+{
+	fputs("# load one program for the ingress of every port, with this map:\n", out);
+	while (*text) {
+		size_t length = strcspn(text, "\n");
+
+		fprintf(out, "#   %.*s\n", (int)length, text);
+		text += length + (text[length] == '\n');
+	}
+}
+
+void ocs_forward_commands_print(const struct ocs_forward_commands *commands, FILE *out)
+{
+	for (size_t i = 0; i < commands->count; i++) {
+		const struct ocs_forward_command *c = &commands->list[i];
+		const char *end = c->may_fail ? " 2>/dev/null || true" : "";
+		size_t name = strcspn(c->text, "=");
+
+		if (c->tool == OCS_FORWARD_LOAD)
+			print_load(c->text, out);
+		else if (c->tool != OCS_FORWARD_SYSCTL)
+			fprintf(out, "%s %s%s\n", c->tool == OCS_FORWARD_IP ? "ip" : "tc", c->text,
+				end);
+		else if (!strcmp(c->text + name, "=default"))
+			fprintf(out, "sysctl -q -w %.*s=$(sysctl -n net/ipv4/conf/default/%s)%s\n",
+				(int)name, c->text,
+				strstr(c->text, "/rp_filter") ? "rp_filter" : "forwarding", end);
+		else
+			fprintf(out, "sysctl -q -w %s%s\n", c->text, end);
+	}
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_FORWARD_FORWARD_H
+#define OCS_FORWARD_FORWARD_H
+
+/* Host-based forwarding: the routes of a plan as neighbour entries, kernel routes
+ * and filters of every host.  doc/forwarding.md explains the three backends. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "src/plan/plan.h"
+
+struct ocs_error;
+struct json_object;
+
+#define OCS_FORWARD_NONE 0xff	/* no port */
+
+/* An interface.  A NIC port may be split in two functions: `name` carries the
+ * host's own traffic, `forward` that of others.  Where it is not split both are
+ * the same. */
+struct ocs_forward_port {
+	char name[16], forward[16];
+	uint8_t mac[6], forward_mac[6];
+};
+
+struct ocs_forward_host {
+	char *node;
+	char address[16];	/* dotted IPv4; the same on all its ports */
+	struct ocs_forward_port *ports;	/* `degree` of them */
+};
+
+struct ocs_forward_hosts {
+	int servers, degree;
+	struct ocs_forward_host *host;	/* by server number of the plan */
+};
+
+/* The hosts of PLAN when nobody describes them: ports ocs0, ocs1 ..., addresses
+ * from 10.192.0.1 on, MACs 02:6f:63:SS:SS:PP (server, port).  Never fails. */
+struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan);
+/* Reads {"hosts":[{"node":"n0","address":"10.0.0.1","ports":[{"name":"eth2",
+ * "mac":"...","forward":"eth2f1","forward_mac":"..."}]}]}; forward and forward_mac
+ * may be left out.  Hosts are found by name when PLAN names its servers, else they
+ * stand in the order of the plan.  NULL with ERR (OCS_USAGE). */
+struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text,
+						  const struct ocs_plan *plan,
+						  struct ocs_error *err);
+void ocs_forward_hosts_destroy(struct ocs_forward_hosts *hosts);
+
+/* One circuit seen from one end. */
+struct ocs_forward_link {
+	int server, port;	/* the far end; server -1: nothing is joined */
+};
+
+struct ocs_forward {
+	int servers, degree;
+	struct ocs_forward_link *link;	/* [server * degree + port]: where it sends to */
+	/* [(server * (degree + 1) + in) * servers + dst]: the port that a packet for
+	 * DST leaves by; `in` is the port it came by, or `degree` for the host's own.
+	 * OCS_FORWARD_NONE where no route comes past. */
+	uint8_t *out;
+	long *load;		/* [server * degree + port]: routes over it */
+	int adjusted;		/* pairs whose path is none of the plan's */
+};
+
+/* Chooses one path for each ordered pair of PLAN, so that whatever comes to a host
+ * by one port for one destination goes on the same way (a filter cannot see the
+ * source): a path of the plan if one agrees with those chosen before, the one that
+ * loads its links least; else the shortest that agrees, counted in `adjusted`.
+ * NULL with ERR: OCS_USAGE (the plan has no routes, or not of circuits it makes),
+ * OCS_NEVER (no path between two servers).  PLAN is not needed afterwards. */
+struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, struct ocs_error *err);
+void ocs_forward_destroy(struct ocs_forward *forward);
+
+/* The port by which SERVER sends what came by IN (degree: its own) for DST. */
+uint8_t ocs_forward_out(const struct ocs_forward *forward, int server, int in, int dst);
+/* Walks from SRC to DST.  PATH and PORTS (the ports left by) have room for MAX
+ * servers.  Returns the number of servers, both ends included, or -1: it does not
+ * arrive within MAX. */
+int ocs_forward_path(const struct ocs_forward *forward, int src, int dst, int max,
+		     int *path, int *ports);
+/* {"adjusted":n,"hosts":[{"node","address","ports":[...]}],"paths":[{"src","dst",
+ * "path":[...],"ports":[...]}]}; the caller puts it. */
+struct json_object *ocs_forward_to_json(const struct ocs_forward *forward,
+					const struct ocs_forward_hosts *hosts);
+
+enum ocs_forward_backend { OCS_FORWARD_FLOWER, OCS_FORWARD_BPF, OCS_FORWARD_ROUTES };
+
+/* "flower", "bpf", "routes". */
+const char *ocs_forward_backend_name(enum ocs_forward_backend backend);
+int ocs_forward_backend_parse(const char *name, enum ocs_forward_backend *backend);
+/* The first backend that this kernel can do, tried in a network namespace of its
+ * own.  Needs root; without it: routes. */
+enum ocs_forward_backend ocs_forward_backend_choose(void);
+
+enum ocs_forward_tool {
+	OCS_FORWARD_IP, OCS_FORWARD_TC,	/* text: arguments of ip or tc */
+	OCS_FORWARD_SYSCTL,		/* text: net/ipv4/...=value, or =default */
+	OCS_FORWARD_LOAD,		/* text: the entries of the bpf map, for humans */
+};
+
+struct ocs_forward_command {
+	enum ocs_forward_tool tool;
+	bool may_fail;		/* what it removes or makes may be so already */
+	char *text;
+};
+
+struct ocs_forward_commands {
+	struct ocs_forward_command *list;
+	size_t count;
+};
+
+/* What HOST has to do.  Both replace whatever an earlier plan or backend left.
+ * Free with ocs_forward_commands_free. */
+void ocs_forward_apply_commands(const struct ocs_forward *forward,
+				const struct ocs_forward_hosts *hosts, int host,
+				enum ocs_forward_backend backend,
+				struct ocs_forward_commands *commands);
+void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host,
+				 struct ocs_forward_commands *commands);
+void ocs_forward_commands_free(struct ocs_forward_commands *commands);
+/* Prints them for a shell. */
+void ocs_forward_commands_print(const struct ocs_forward_commands *commands, FILE *out);
+
+/* Do it here.  Return 0, or -1 with ERR: OCS_USAGE (an interface of HOST does not
+ * exist here; nothing was done), OCS_ERROR (what the kernel refused; what was
+ * made is removed again). */
+int ocs_forward_apply(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		      int host, enum ocs_forward_backend backend, struct ocs_error *err);
+int ocs_forward_remove(const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/forward/forward.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/util/text.h"
+
+static struct ocs_plan *read_plan(const char *path, struct ocs_error *err)
+{
+	struct json_object *json = ocs_ctl_read_json(path, err);
+	struct ocs_plan *plan = json ? ocs_plan_from_json(json, err) : NULL;
+
+	json_object_put(json);
+	if (!plan)
+		ocs_error_prefix(err, "forward");
+	return plan;
+}
+
+static struct ocs_forward_hosts *read_hosts(const struct ocs_ctl_args *args,
+					    const struct ocs_plan *plan, struct ocs_error *err)
+{
+	struct ocs_forward_hosts *hosts;
+	char *text;
+
+	if (!args->hosts)
+		return ocs_forward_hosts_rule(plan);
+	text = ocs_ctl_read(args->hosts, err);
+	hosts = text ? ocs_forward_hosts_parse(text, plan, err) : NULL;
+	free(text);
+	return hosts;
+}
+
+static int find_host(const struct ocs_ctl_args *args, const struct ocs_forward_hosts *hosts,
+		     struct ocs_error *err)
+{
+	long number;
+
+	for (int s = 0; s < hosts->servers; s++)
+		if (!strcmp(hosts->host[s].node, args->node))
+			return s;
+	if (!ocs_number_parse(args->node, 0, hosts->servers - 1, &number))
+		return (int)number;
+	return ocs_error_set(err, OCS_USAGE, "forward: %s is none of the plan's %d servers",
+			     args->node, hosts->servers);
+}
+
+static int choose(const struct ocs_ctl_args *args, enum ocs_forward_backend *backend,
+		  struct ocs_error *err)
+{
+	if (!args->backend || !strcmp(args->backend, "auto"))
+		*backend = ocs_forward_backend_choose();
+	else if (ocs_forward_backend_parse(args->backend, backend))
+		return ocs_error_set(err, OCS_USAGE, "forward: there is no backend '%s'; there are"
+				     " flower, bpf, routes and auto", args->backend);
+	return 0;
+}
+
+static int run_host(const struct ocs_ctl_args *args, const struct ocs_forward *forward,
+		    const struct ocs_forward_hosts *hosts, struct ocs_error *err)
+{
+	struct ocs_forward_commands commands = { 0 };
+	enum ocs_forward_backend backend;
+	int host = find_host(args, hosts, err);
+
+	if (host < 0 || choose(args, &backend, err))
+		return -1;
+	if (!args->dry_run)
+		return args->remove ? ocs_forward_remove(hosts, host, err) :
+				      ocs_forward_apply(forward, hosts, host, backend, err);
+	if (args->remove)
+		ocs_forward_remove_commands(hosts, host, &commands);
+	else
+		ocs_forward_apply_commands(forward, hosts, host, backend, &commands);
+	ocs_forward_commands_print(&commands, stdout);
+	ocs_forward_commands_free(&commands);
+	return 0;
+}
+
+int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct ocs_forward_hosts *hosts = NULL;
+	struct ocs_forward *forward = NULL;
+	struct ocs_plan *plan;
+	int rc = -1;
+
+	if (!args->node && !args->json)
+		return ocs_error_set(err, OCS_USAGE, "forward: give --node NAME, or --json for all"
+				     " paths");
+	plan = read_plan(args->operands[0], err);
+	if (!plan)
+		return -1;
+	hosts = read_hosts(args, plan, err);
+	forward = hosts ? ocs_forward_make(plan, err) : NULL;
+	if (forward && args->json) {
+		struct json_object *json = ocs_forward_to_json(forward, hosts);
+
+		ocs_ctl_print_json(json);
+		json_object_put(json);
+		rc = 0;
+	} else if (forward) {
+		rc = run_host(args, forward, hosts, err);
+	}
+	ocs_forward_destroy(forward);
+	ocs_forward_hosts_destroy(hosts);
+	ocs_plan_destroy(plan);
+	return rc;
+}

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The generated commands, run by an interpreter: it knows what ip, tc flower,
+ * pedit and mirred do, and nothing of the tables that the commands come from. */
+
+#include <json-c/json.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "src/forward/forward.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+enum kind { ROUTE, NEIGHBOUR, RULE, FILTER, ADDRESS };
+
+/* One thing that a command made. */
+struct fact {
+	enum kind kind;
+	char device[16], to[16];	/* on, and for a filter: on to */
+	char ip[16], mac[18];
+	int table;
+};
+
+struct machine {
+	struct fact *facts;
+	size_t count;
+};
+
+struct net {
+	struct ocs_plan *plan;
+	struct ocs_forward_hosts *hosts;
+	struct ocs_forward *forward;
+	struct machine *machines;
+};
+
+static void read_command(struct machine *machine, const struct ocs_forward_command *command)
+{
+	struct fact fact = { 0 };
+	const char *text = command->text;
+	int end = 0;
+
+	if (command->may_fail || command->tool == OCS_FORWARD_SYSCTL)
+		return;
+	if (sscanf(text, "neigh replace %15s lladdr %17s dev %15s nud permanent%n", fact.ip,
+		   fact.mac, fact.device, &end) == 3 && end)
+		fact.kind = NEIGHBOUR;
+	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link src %*s table %d%n",
+			fact.ip, fact.device, &fact.table, &end) == 3 && end)
+		fact.kind = ROUTE;
+	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link table %d%n", fact.ip,
+			fact.device, &fact.table, &end) == 3 && end)
+		fact.kind = ROUTE;
+	else if (sscanf(text, "rule add pref %*d iif %15s lookup %d%n", fact.device, &fact.table,
+			&end) == 2 && end)
+		fact.kind = RULE;
+	else if (sscanf(text, "filter add dev %15s ingress protocol ip pref 7700 handle %*d flower"
+			" dst_ip %15[0-9.]/32 action pedit ex munge eth dst set %17s pipe"
+			" action mirred egress redirect dev %15s%n", fact.device, fact.ip,
+			fact.mac, fact.to, &end) == 4 && end)
+		fact.kind = FILTER;
+	else if (sscanf(text, "addr replace %15[0-9.]/32 dev %15s%n", fact.ip, fact.device,
+			&end) == 2 && end)
+		fact.kind = ADDRESS;
+	else if (sscanf(text, "link set dev %15s up%n", fact.device, &end) == 1 && end)
+		return;
+	else
+		fail_msg("the interpreter does not know '%s'", text);
+	if (text[end])
+		fail_msg("'%s' goes on after '%.*s'", text, end, text);
+	machine->facts = ocs_realloc(machine->facts, (machine->count + 1) * sizeof(fact));
+	machine->facts[machine->count++] = fact;
+}
+
+/* The one fact of KIND that fits; NULL and 0 fit everything.  Two would be an
+ * ambiguity that the kernel settles by order: refused. */
+static const struct fact *look_up(const struct machine *machine, enum kind kind,
+				  const char *device, const char *ip, int table)
+{
+	const struct fact *found = NULL;
+
+	for (size_t i = 0; i < machine->count; i++) {
+		const struct fact *fact = &machine->facts[i];
+
+		if (fact->kind != kind || (device && strcmp(fact->device, device)) ||
+		    (ip && strcmp(fact->ip, ip)) || (table && fact->table != table))
+			continue;
+		if (found && (strcmp(found->device, fact->device) || strcmp(found->mac, fact->mac) ||
+			      strcmp(found->to, fact->to)))
+			fail_msg("two entries for %s on %s", fact->ip, fact->device);
+		found = fact;
+	}
+	return found;
+}
+
+/* The device that the NIC hands a frame with MAC to, of the port it came by. */
+static const char *device_of(const struct ocs_forward_port *port, const char *mac)
+{
+	uint8_t bytes[6];
+
+	assert_int_equal(sscanf(mac, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &bytes[0], &bytes[1],
+				&bytes[2], &bytes[3], &bytes[4], &bytes[5]), 6);
+	if (!memcmp(bytes, port->mac, 6))
+		return port->name;
+	return memcmp(bytes, port->forward_mac, 6) ? NULL : port->forward;
+}
+
+static int port_of(const struct net *net, int server, const char *device)
+{
+	const struct ocs_forward_port *ports = net->hosts->host[server].ports;
+
+	for (int p = 0; p < net->hosts->degree; p++)
+		if (!strcmp(ports[p].name, device) || !strcmp(ports[p].forward, device))
+			return p;
+	fail_msg("server %d has no device %s", server, device);
+	return -1;
+}
+
+/* The far end of a circuit, from the plan itself. */
+static void cross(const struct net *net, int *server, int *port)
+{
+	for (int i = 0; i < net->plan->ncircuits; i++) {
+		const struct ocs_plan_circuit *c = &net->plan->circuits[i];
+
+		if (c->a == *server && c->a_port == *port) {
+			*server = c->b;
+			*port = c->b_port;
+			return;
+		}
+		if (!net->plan->directed && c->b == *server && c->b_port == *port) {
+			*server = c->a;
+			*port = c->a_port;
+			return;
+		}
+	}
+	fail_msg("server %d sends into port %d, which is dark", *server, *port);
+}
+
+/* Routing by the rules for packets from IIF: sets DEVICE and MAC; false if no route. */
+static bool routed(const struct machine *machine, const char *iif, const char *ip,
+		   const char **device, const char **mac)
+{
+	const struct fact *rule = look_up(machine, RULE, iif, NULL, 0), *route, *neighbour;
+
+	route = rule ? look_up(machine, ROUTE, NULL, ip, rule->table) : NULL;
+	neighbour = route ? look_up(machine, NEIGHBOUR, route->device, ip, 0) : NULL;
+	if (!neighbour)
+		return false;
+	*device = route->device;
+	*mac = neighbour->mac;
+	return true;
+}
+
+/* Sends a packet and returns the servers it came past; -1: lost. */
+static int send_packet(const struct net *net, int src, int dst, int *path, int max)
+{
+	const char *ip = net->hosts->host[dst].address, *device, *mac;
+	int server = src, count = 1;
+
+	path[0] = src;
+	if (!routed(&net->machines[src], "lo", ip, &device, &mac))
+		return -1;
+	while (count < max) {
+		int port = port_of(net, server, device);
+		const struct machine *machine;
+		const struct fact *filter;
+
+		cross(net, &server, &port);
+		path[count++] = server;
+		machine = &net->machines[server];
+		device = device_of(&net->hosts->host[server].ports[port], mac);
+		if (!device)
+			return -1;
+		filter = look_up(machine, FILTER, device, ip, 0);
+		if (filter) {
+			device = filter->to;
+			mac = filter->mac;
+		} else if (look_up(machine, ADDRESS, device, ip, 0)) {
+			return server == dst ? count : -1;
+		} else if (!routed(machine, device, ip, &device, &mac)) {
+			return -1;
+		}
+	}
+	return -1;
+}
+
+static char *split_hosts(int servers, int degree)
+{
+	struct ocs_text text = { 0 };
+
+	ocs_text_add(&text, "{\"hosts\":[");
+	for (int s = 0; s < servers; s++) {
+		ocs_text_add(&text, "%s{\"node\":\"h%d\",\"address\":\"10.0.%d.%d\",\"ports\":[",
+			     s ? "," : "", s, s / 200, s % 200 + 1);
+		for (int p = 0; p < degree; p++)
+			ocs_text_add(&text, "%s{\"name\":\"r%d\",\"mac\":\"02:00:00:%02x:%02x:%02x\","
+				     "\"forward\":\"e%d\",\"forward_mac\":\"06:00:00:%02x:%02x:%02x\"}",
+				     p ? "," : "", p, s >> 8, s & 255, p, p, s >> 8, s & 255, p);
+		ocs_text_add(&text, "]}");
+	}
+	ocs_text_add(&text, "]}");
+	return ocs_text_take(&text);
+}
+
+static void net_open(struct net *net, const struct ocs_plan_request *request, bool split,
+		     enum ocs_forward_backend backend)
+{
+	struct ocs_error err = { 0 };
+
+	net->plan = ocs_plan_make(request, &err);
+	if (!net->plan)
+		fail_msg("%s", err.text);
+	if (split) {
+		char *text = split_hosts(request->servers, request->degree);
+
+		net->hosts = ocs_forward_hosts_parse(text, net->plan, &err);
+		free(text);
+	} else {
+		net->hosts = ocs_forward_hosts_rule(net->plan);
+	}
+	net->forward = net->hosts ? ocs_forward_make(net->plan, &err) : NULL;
+	if (!net->forward)
+		fail_msg("%s", err.text);
+	net->machines = ocs_calloc(request->servers, sizeof(*net->machines));
+	for (int s = 0; s < request->servers; s++) {
+		struct ocs_forward_commands commands = { 0 };
+
+		ocs_forward_apply_commands(net->forward, net->hosts, s, backend, &commands);
+		for (size_t i = 0; i < commands.count; i++)
+			read_command(&net->machines[s], &commands.list[i]);
+		ocs_forward_commands_free(&commands);
+	}
+}
+
+static void net_close(struct net *net)
+{
+	for (int s = 0; s < net->plan->servers; s++)
+		free(net->machines[s].facts);
+	free(net->machines);
+	ocs_forward_destroy(net->forward);
+	ocs_forward_hosts_destroy(net->hosts);
+	ocs_plan_destroy(net->plan);
+}
+
+static bool is_planned(const struct ocs_plan *plan, const int *path, int count)
+{
+	for (int i = 0; i < plan->nroutes; i++) {
+		const struct ocs_plan_route *route = &plan->routes[i];
+
+		if (route->src != path[0] || route->dst != path[count - 1])
+			continue;
+		for (int p = 0; p < route->npaths; p++)
+			if (route->lengths[p] == count &&
+			    !memcmp(route->paths[p], path, count * sizeof(*path)))
+				return true;
+	}
+	return false;
+}
+
+/* Every pair: the packet arrives, on the path that was promised, which is one of
+ * the plan's unless it was counted as adjusted. */
+static void all_pairs(const struct ocs_plan_request *request, bool split,
+		      enum ocs_forward_backend backend)
+{
+	int path[64], promised[64], ports[64], adjusted = 0;
+	struct net net;
+
+	net_open(&net, request, split, backend);
+	for (int s = 0; s < request->servers; s++)
+		for (int t = 0; t < request->servers; t++) {
+			int count, want;
+
+			if (s == t)
+				continue;
+			count = send_packet(&net, s, t, path, 64);
+			want = ocs_forward_path(net.forward, s, t, 64, promised, ports);
+			if (count < 2 || count != want)
+				fail_msg("%d to %d: %d servers instead of %d", s, t, count, want);
+			assert_memory_equal(path, promised, count * sizeof(*path));
+			adjusted += !is_planned(net.plan, path, count);
+		}
+	assert_int_equal(adjusted, net.forward->adjusted);
+	net_close(&net);
+}
+
+static void test_all_pairs(void **state)
+{
+	static const struct { int servers, degree; bool directed, best; } cases[] = {
+		{ 12, 4, false, false }, { 12, 4, true, false }, { 12, 4, false, true },
+		{ 12, 8, false, false }, { 2, 4, false, false }, { 13, 6, false, false },
+		{ 16, 6, true, true }, { 32, 4, false, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		for (int any = 0; any < 2; any++) {
+			struct ocs_plan_request request = {
+				.servers = cases[i].servers, .degree = cases[i].degree,
+				.directed = cases[i].directed, .best = cases[i].best,
+				.routes = true, .any_port = any,
+			};
+
+			all_pairs(&request, true, OCS_FORWARD_FLOWER);
+			all_pairs(&request, false, OCS_FORWARD_FLOWER);
+			all_pairs(&request, true, OCS_FORWARD_ROUTES);
+			all_pairs(&request, false, OCS_FORWARD_ROUTES);
+		}
+}
+
+/* The published figure for 12 hosts at degree 4. */
+static void test_counts(void **state)
+{
+	struct ocs_plan_request request = { .servers = 12, .degree = 4, .routes = true };
+	size_t neighbours = 0, filters = 0;
+	struct net net;
+
+	(void)state;
+	net_open(&net, &request, true, OCS_FORWARD_FLOWER);
+	for (int s = 0; s < 12; s++)
+		for (size_t i = 0; i < net.machines[s].count; i++) {
+			neighbours += net.machines[s].facts[i].kind == NEIGHBOUR;
+			filters += net.machines[s].facts[i].kind == FILTER;
+		}
+	assert_int_equal(neighbours, 132);
+	assert_in_range(filters, 60, 240);
+	net_close(&net);
+}
+
+/* 0 - 1 - 2, from there by 3 or by 4 to 5. */
+static const char fork_head[] =
+	"{\"servers\":6,\"degree\":3,\"directed\":false,\"any_port\":true,\"assignment\":\"\","
+	"\"groups\":[],\"circuits\":[{\"a\":[0,0],\"b\":[1,0],\"ocs\":0},"
+	"{\"a\":[1,1],\"b\":[2,0],\"ocs\":0},{\"a\":[2,1],\"b\":[3,0],\"ocs\":0},"
+	"{\"a\":[2,2],\"b\":[4,0],\"ocs\":0},{\"a\":[3,1],\"b\":[5,0],\"ocs\":0},"
+	"{\"a\":[4,1],\"b\":[5,1],\"ocs\":0}],\"nodes\":[],\"diameter\":4,"
+	"\"average_hops\":1.9333333333333333,\"max_link_load\":10,\"routes\":[";
+
+/* The way of FROM to TO in that graph, with VIA (3 or 4) where there is a choice. */
+static void fork_path(struct ocs_text *text, int from, int to, int via)
+{
+	static const int line[] = { 0, 1, 2, 0, 5 };
+	int place[] = { 0, 1, 2, 3, 3, 4 }, step = place[from] < place[to] ? 1 : -1;
+
+	ocs_text_add(text, "[%d", from);
+	if (place[from] == 3 && place[to] == 3) {	/* 3 and 4 meet in 2 */
+		ocs_text_add(text, ",2,%d]", to);
+		return;
+	}
+	for (int at = place[from] + step; at != place[to]; at += step)
+		ocs_text_add(text, ",%d", at == 3 ? via : line[at]);
+	ocs_text_add(text, ",%d]", to);
+}
+
+/* Routes by 3; those to 5 from 0 by 4 and, with BOTH, from 1 either way. */
+static struct ocs_plan *fork_plan(bool both)
+{
+	struct ocs_text text = { 0 };
+	struct ocs_error err = { 0 };
+	struct json_object *json;
+	struct ocs_plan *plan;
+
+	ocs_text_add(&text, "%s", fork_head);
+	for (int s = 0; s < 6; s++)
+		for (int t = 0; t < 6; t++) {
+			bool two = both && s == 1 && t == 5;
+
+			if (s == t)
+				continue;
+			ocs_text_add(&text, "%s{\"src\":%d,\"dst\":%d,\"paths\":[",
+				     s || t > 1 ? "," : "", s, t);
+			fork_path(&text, s, t, s == 0 && t == 5 ? 4 : 3);
+			if (two) {
+				ocs_text_add(&text, ",");
+				fork_path(&text, s, t, 4);
+			}
+			ocs_text_add(&text, "],\"weights\":[%s]}", two ? "0.6,0.4" : "1");
+		}
+	ocs_text_add(&text, "]}");
+	json = json_tokener_parse(text.data);
+	plan = ocs_plan_from_json(json, &err);
+	if (!plan)
+		fail_msg("%s", err.text);
+	json_object_put(json);
+	ocs_text_free(&text);
+	return plan;
+}
+
+/* What 0 and what 1 send to 5 comes to 2 by the same port; the plan wants them to
+ * part there, which no filter can do: the second follows the first. */
+static void test_conflict(void **state)
+{
+	static const int by_four[] = { 1, 2, 4, 5 }, by_three[] = { 2, 3, 5 };
+
+	(void)state;
+	for (int both = 0; both < 2; both++) {
+		struct ocs_error err = { 0 };
+		struct ocs_plan *plan = fork_plan(both);
+		struct ocs_forward *forward = ocs_forward_make(plan, &err);
+		int path[8], ports[8];
+
+		if (!forward)
+			fail_msg("%s", err.text);
+		/* where the plan allows either there is nothing to adjust */
+		assert_int_equal(forward->adjusted, both ? 0 : 1);
+		assert_int_equal(ocs_forward_path(forward, 0, 5, 8, path, ports), 5);
+		assert_int_equal(path[3], 4);
+		assert_int_equal(ocs_forward_path(forward, 1, 5, 8, path, ports), 4);
+		assert_memory_equal(path, by_four, sizeof(by_four));
+		/* 2 itself is a source and goes as planned */
+		assert_int_equal(ocs_forward_path(forward, 2, 5, 8, path, ports), 3);
+		assert_memory_equal(path, by_three, sizeof(by_three));
+		/* nothing comes past 2 by port 1 for 5 */
+		assert_int_equal(ocs_forward_out(forward, 2, 1, 5), OCS_FORWARD_NONE);
+		ocs_forward_destroy(forward);
+		ocs_plan_destroy(plan);
+	}
+}
+
+static void test_refused(void **state)
+{
+	struct ocs_plan_request request = { .servers = 4, .degree = 2 };
+	struct ocs_error err = { 0 };
+	struct ocs_plan *plan = ocs_plan_make(&request, &err);
+	static const char *const bad[] = {
+		"", "[]", "{\"hosts\":[]}", "{\"hosts\":[{}]}",
+		"{\"hosts\":[{\"node\":\"a\",\"address\":\"224.0.0.1\",\"ports\":[]}]}",
+		"{\"hosts\":[{\"node\":\"a\",\"address\":\"10.0.0.1\",\"ports\":[]}]}",
+		"{\"hosts\":[{\"node\":\"a\",\"address\":\"10.0.0.1; reboot\",\"ports\":[]}]}",
+		"{\"hosts\":[{\"node\":\"a\",\"address\":\"10.0.0.1\",\"ports\":"
+		"[{\"name\":\"-f\",\"mac\":\"02:00:00:00:00:01\"},"
+		"{\"name\":\"b\",\"mac\":\"02:00:00:00:00:02\"}]}]}",
+		"{\"hosts\":[{\"node\":\"a\",\"address\":\"10.0.0.1\",\"ports\":"
+		"[{\"name\":\"a\",\"mac\":\"03:00:00:00:00:01\"},"
+		"{\"name\":\"b\",\"mac\":\"02:00:00:00:00:02\"}]}]}",
+	};
+
+	(void)state;
+	assert_non_null(plan);
+	assert_null(ocs_forward_make(plan, &err));
+	assert_int_equal(err.code, OCS_USAGE);
+	assert_non_null(strstr(err.text, "no routes"));
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_null(ocs_forward_hosts_parse(bad[i], plan, &err));
+		assert_int_equal(err.code, OCS_USAGE);
+		assert_int_equal(strncmp(err.text, "hosts: ", 7), 0);
+	}
+	ocs_plan_destroy(plan);
+}
+
+/* Whatever apply makes, remove takes away: by table, preference, device. */
+static void test_removal(void **state)
+{
+	struct ocs_plan_request request = { .servers = 12, .degree = 4, .routes = true };
+	struct ocs_forward_commands commands = { 0 };
+	struct ocs_text all = { 0 };
+	struct net net;
+
+	(void)state;
+	net_open(&net, &request, true, OCS_FORWARD_ROUTES);
+	ocs_forward_remove_commands(net.hosts, 5, &commands);
+	for (size_t i = 0; i < commands.count; i++) {
+		assert_true(commands.list[i].may_fail);
+		ocs_text_add(&all, "%s;", commands.list[i].text);
+	}
+	for (size_t i = 0; i < net.machines[5].count; i++) {
+		const struct fact *fact = &net.machines[5].facts[i];
+		char want[80];
+
+		if (fact->kind == ROUTE)
+			snprintf(want, sizeof(want), "route flush table %d;", fact->table);
+		else if (fact->kind == RULE)
+			snprintf(want, sizeof(want), "rule del pref %d;", fact->table);
+		else if (fact->kind == NEIGHBOUR)
+			snprintf(want, sizeof(want), "neigh flush dev %s nud permanent;",
+				 fact->device);
+		else
+			snprintf(want, sizeof(want), "addr del %s/32 dev %s;", fact->ip,
+				 fact->device);
+		if (!strstr(all.data, want))
+			fail_msg("nothing removes '%s'", want);
+	}
+	ocs_text_free(&all);
+	ocs_forward_commands_free(&commands);
+	net_close(&net);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_pairs), cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_conflict),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_removal),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
