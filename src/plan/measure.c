@@ -32,7 +32,7 @@ struct graph {
 	long *load;			/* per arc: pairs that cross it */
 	int *dist, *order, *next;	/* of the destination at hand */
 	double *cost;			/* price of the way to it */
-	bool steep;			/* BALANCE: see price() */
+	bool steep;			/* BALANCE: see price() below */
 	int *hops;			/* along the tree */
 	int *subtree;
 };
