@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/place/policy_internal.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+static const struct {
+	const char *name;
+	enum ocs_policy_kind kind;
+} names[] = {
+	{ "best", OCS_POLICY_BEST },
+	{ "firstfit", OCS_POLICY_FIRSTFIT },
+	{ "folding", OCS_POLICY_FOLDING },
+	{ "reconfig", OCS_POLICY_RECONFIG },
+	{ "rfold", OCS_POLICY_RFOLD },
+	{ "published-reconfig", OCS_POLICY_PUBLISHED_RECONFIG },
+	{ "unconstrained", OCS_POLICY_UNCONSTRAINED },
+};
+#define NNAMES (sizeof(names) / sizeof(names[0]))
+
+static int kind_check(const struct ocs_section *section, const char *name,
+		      enum ocs_policy_kind kind, struct ocs_error *err)
+{
+	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
+		return ocs_error_set(err, OCS_USAGE, "section %s has servers, not cubes; policies "
+				     "place shapes on torus and static sections", section->name);
+	if ((kind == OCS_POLICY_FIRSTFIT || kind == OCS_POLICY_FOLDING) &&
+	    section->kind != OCS_STATIC)
+		return ocs_error_set(err, OCS_USAGE, "policy %s is for a static torus such as "
+				     "'static:16x16x16 tile:1x1x1'; on cubes use reconfig, rfold or "
+				     "best", name);
+	if ((kind == OCS_POLICY_RECONFIG || kind == OCS_POLICY_RFOLD ||
+	     kind == OCS_POLICY_PUBLISHED_RECONFIG) && section->kind != OCS_TORUS)
+		return ocs_error_set(err, OCS_USAGE, "policy %s is for cubes such as 'torus "
+				     "cubes:4x4x4 cube:4x4x4 tile:1x1x1'; on a static torus use "
+				     "firstfit, folding or best", name);
+	return 0;
+}
+
+struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
+				     const struct ocs_section *section, const char *name,
+				     bool lenient, struct ocs_error *err)
+{
+	struct ocs_policy *policy;
+	size_t i;
+
+	for (i = 0; i < NNAMES && strcmp(names[i].name, name); i++)
+		;
+	if (i == NNAMES) {
+		ocs_error_set(err, OCS_USAGE, "there is no policy '%s'; use best, firstfit, folding, "
+			      "reconfig, rfold, published-reconfig or unconstrained", name);
+		return NULL;
+	}
+	if (kind_check(section, name, names[i].kind, err))
+		return NULL;
+	policy = ocs_calloc(1, sizeof(*policy));
+	policy->kind = names[i].kind;
+	policy->fabric = fabric;
+	policy->section = section;
+	policy->lenient = lenient;
+	policy->room = 64;
+	policy->shapes = ocs_calloc((size_t)policy->room, sizeof(*policy->shapes));
+	policy->scratch = ocs_occupancy_create(section);
+	return policy;
+}
+
+void ocs_policy_destroy(struct ocs_policy *policy)
+{
+	int i;
+
+	if (!policy)
+		return;
+	for (i = 0; i < policy->room; i++)
+		ocs_policy_boxes_free(&policy->shapes[i]);
+	for (i = 0; i < OCS_POLICY_PLACERS; i++)
+		ocs_placer_destroy(policy->placers[i]);
+	ocs_occupancy_destroy(policy->scratch);
+	free(policy->shapes);
+	free(policy);
+}
+
+bool ocs_policy_verifiable(const struct ocs_policy *policy)
+{
+	return policy->kind != OCS_POLICY_PUBLISHED_RECONFIG &&
+		policy->kind != OCS_POLICY_UNCONSTRAINED;
+}
+
+static bool same(const struct ocs_shape *a, const struct ocs_shape *b)
+{
+	return a->ndim == b->ndim && a->no_rotate == b->no_rotate && a->no_fold == b->no_fold &&
+		a->twisted == b->twisted &&
+		!memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
+		!memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
+}
+
+static struct ocs_policy_shape *slot(struct ocs_policy_shape *shapes, int room,
+				     const struct ocs_shape *shape)
+{
+	unsigned int hash = 2166136261u;
+	int d;
+
+	for (d = 0; d < shape->ndim; d++)
+		hash = (hash ^ (unsigned int)shape->extent[d] ^ (unsigned int)shape->mesh[d] << 24) *
+			16777619u;
+	hash = (hash ^ (unsigned int)(shape->twisted + 2 * shape->no_fold + 4 * shape->no_rotate)) *
+		16777619u;
+	hash ^= hash >> 15;
+	while (shapes[hash % (unsigned int)room].known &&
+	       !same(&shapes[hash % (unsigned int)room].shape, shape))
+		hash++;
+	return &shapes[hash % (unsigned int)room];
+}
+
+static void grow(struct ocs_policy *policy)
+{
+	int room = 2 * policy->room, i;
+	struct ocs_policy_shape *shapes = ocs_calloc((size_t)room, sizeof(*shapes));
+
+	for (i = 0; i < policy->room; i++) {
+		if (policy->shapes[i].known)
+			*slot(shapes, room, &policy->shapes[i].shape) = policy->shapes[i];
+	}
+	free(policy->shapes);
+	policy->shapes = shapes;
+	policy->room = room;
+}
+
+/* The lines to try, in order: as few dimensions as possible. */
+static bool best_lenient(struct ocs_policy_shape *entry, int lines)
+{
+	int all = (1 << entry->shape.ndim) - 1, mask, d;
+
+	for (mask = 1; mask <= all; mask++) {
+		struct ocs_shape use = entry->shape;
+		bool sensible = __builtin_popcount((unsigned int)mask) == lines;
+
+		for (d = 0; d < use.ndim && sensible; d++) {
+			if (!(mask & 1 << d))
+				continue;
+			sensible = use.extent[d] > 2 && !use.mesh[d];
+			use.mesh[d] = true;
+		}
+		if (sensible && ocs_place_node_count(entry->placer, &use, NULL) > 0) {
+			entry->use = use;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void best_learn(struct ocs_policy *policy, struct ocs_policy_shape *entry)
+{
+	struct ocs_placer **placer = &policy->placers[policy->nplacers++ % OCS_POLICY_PLACERS];
+	struct ocs_error err;
+	int lines;
+
+	if (!*placer)
+		*placer = ocs_placer_create(policy->fabric, policy->section);
+	entry->placer = *placer;
+	entry->use = entry->shape;
+	entry->possible = ocs_place_node_count(*placer, &entry->shape, &err) > 0;
+	if (!policy->lenient || entry->shape.twisted)
+		return;
+	for (lines = 1; lines <= entry->shape.ndim && !entry->possible; lines++)
+		entry->possible = best_lenient(entry, lines);
+}
+
+static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct ocs_shape *shape)
+{
+	struct ocs_policy_shape *entry = slot(policy->shapes, policy->room, shape);
+
+	if (entry->known)
+		return entry;
+	if (2 * ++policy->nshapes > policy->room) {
+		grow(policy);
+		entry = slot(policy->shapes, policy->room, shape);
+	}
+	entry->known = true;
+	entry->shape = *shape;
+	switch (policy->kind) {
+	case OCS_POLICY_BEST:
+		best_learn(policy, entry);
+		break;
+	case OCS_POLICY_PUBLISHED_RECONFIG:
+	case OCS_POLICY_UNCONSTRAINED:
+		entry->use = *shape;
+		entry->possible = shape->xpus <= (long)policy->section->ncubes *
+			policy->section->cube_xpus;
+		break;
+	default:
+		ocs_policy_boxes(policy, entry);
+		entry->possible = entry->nboxes > 0;
+	}
+	return entry;
+}
+
+bool ocs_policy_known(struct ocs_policy *policy, const struct ocs_shape *shape)
+{
+	return slot(policy->shapes, policy->room, shape)->known;
+}
+
+bool ocs_policy_possible(struct ocs_policy *policy, const struct ocs_shape *shape)
+{
+	return learn(policy, shape)->possible;
+}
+
+struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
+				       const struct ocs_occupancy *occupancy,
+				       const struct ocs_shape *shape, struct ocs_error *err)
+{
+	const struct ocs_policy_shape *entry = learn(policy, shape);
+	struct ocs_placement *placement = NULL;
+	char text[OCS_SHAPE_TEXT];
+
+	if (!entry->possible) {
+		ocs_error_set(err, OCS_NEVER, "%s can never fit by the rules of the policy",
+			      ocs_shape_format(shape, text));
+		return NULL;
+	}
+	switch (policy->kind) {
+	case OCS_POLICY_BEST:
+		return ocs_place(entry->placer, occupancy, &entry->use, 0, err);
+	case OCS_POLICY_PUBLISHED_RECONFIG:
+		placement = ocs_policy_loose_place(policy, shape, occupancy);
+		break;
+	case OCS_POLICY_UNCONSTRAINED:
+		placement = ocs_policy_any_place(policy, shape, occupancy);
+		break;
+	default:
+		placement = ocs_policy_box_place(policy, entry, occupancy);
+	}
+	if (!placement)
+		ocs_error_set(err, OCS_NOT_NOW, "%s does not fit into what is free now",
+			      ocs_shape_format(shape, text));
+	return placement;
+}

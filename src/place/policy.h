@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_POLICY_H
+#define OCS_PLACE_POLICY_H
+
+/* Placement policies: the published ones and ours, behind one call. */
+
+#include "src/place/place.h"
+
+/* One per thread and section. */
+struct ocs_policy;
+
+/* NAME:
+ *   best        ocs_place
+ *   firstfit    the shape as it is, first free box
+ *   folding     one of the published foldings, first free box
+ *   reconfig    the shape as it is, cut into pieces of cubes, first cubes that fit
+ *   rfold       one of the published foldings, cut into pieces of cubes
+ *   published-reconfig  what the published program accepts as reconfig: pieces whose
+ *               face positions need not match; these are no placements, and
+ *               ocs_policy_verifiable says so
+ *   unconstrained  any free XPUs, no links at all: the ceiling
+ * firstfit and folding are for static sections, reconfig and rfold for torus ones.
+ * LENIENT: where the rings of a shape cannot close (best: on an empty section; others:
+ * with the published rules), its dimensions may be lines; the shape of the placement
+ * says which are.
+ * Returns NULL with ERR (OCS_USAGE).  FABRIC and SECTION must outlive it. */
+struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
+				     const struct ocs_section *section, const char *name,
+				     bool lenient, struct ocs_error *err);
+void ocs_policy_destroy(struct ocs_policy *policy);
+
+/* As ocs_place (free with ocs_placement_destroy; NULL with OCS_NEVER or OCS_NOT_NOW). */
+struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
+				       const struct ocs_occupancy *occupancy,
+				       const struct ocs_shape *shape, struct ocs_error *err);
+
+/* Whether an empty section takes SHAPE.  Prepares what a decision needs, so that the
+ * next ocs_policy_place is a warm one.  Cached. */
+bool ocs_policy_possible(struct ocs_policy *policy, const struct ocs_shape *shape);
+
+/* Whether SHAPE was asked before. */
+bool ocs_policy_known(struct ocs_policy *policy, const struct ocs_shape *shape);
+
+/* Whether the placements are ones that ocs_placement_verify accepts. */
+bool ocs_policy_verifiable(const struct ocs_policy *policy);
+
+#endif

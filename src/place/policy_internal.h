@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_POLICY_INTERNAL_H
+#define OCS_PLACE_POLICY_INTERNAL_H
+
+#include "src/fold/fold.h"
+#include "src/place/policy.h"
+
+/* Placers share the shapes: each keeps a limited number of catalogues. */
+#define OCS_POLICY_PLACERS 32
+
+/* A published folding of one shape, in one rotation. */
+struct ocs_policy_box {
+	struct ocs_fold_table table;	/* where vertices lie in the box */
+	struct ocs_shape shape;		/* with the lines that it leaves */
+	int cubes;			/* pieces of the grid */
+};
+
+/* What is known about one shape. */
+struct ocs_policy_shape {
+	struct ocs_shape shape;		/* as asked */
+	struct ocs_shape use;		/* best: as placed (lines where lenient) */
+	bool known, possible;
+	struct ocs_placer *placer;
+	struct ocs_policy_box *boxes;	/* fewest cubes first */
+	int nboxes;
+};
+
+enum ocs_policy_kind {
+	OCS_POLICY_BEST,
+	OCS_POLICY_FIRSTFIT,
+	OCS_POLICY_FOLDING,
+	OCS_POLICY_RECONFIG,
+	OCS_POLICY_RFOLD,
+	OCS_POLICY_PUBLISHED_RECONFIG,
+	OCS_POLICY_UNCONSTRAINED,
+};
+
+struct ocs_policy {
+	enum ocs_policy_kind kind;
+	const struct ocs_fabric *fabric;
+	const struct ocs_section *section;
+	bool lenient;
+	struct ocs_placer *placers[OCS_POLICY_PLACERS];	/* made when needed */
+	int nplacers;			/* shapes given to placers so far */
+	struct ocs_policy_shape *shapes;	/* hash table, open addressing */
+	int nshapes, room;
+	struct ocs_occupancy *scratch;
+};
+
+/* The boxes of SHAPE by the published rules (policy_fold.c). */
+void ocs_policy_boxes(struct ocs_policy *policy, struct ocs_policy_shape *entry);
+void ocs_policy_boxes_free(struct ocs_policy_shape *entry);
+/* First fit of the boxes (policy_box.c).  NULL: none fits now. */
+struct ocs_placement *ocs_policy_box_place(struct ocs_policy *policy,
+					   const struct ocs_policy_shape *entry,
+					   const struct ocs_occupancy *occupancy);
+/* Pieces anywhere, as the published program takes them (policy_count.c). */
+struct ocs_placement *ocs_policy_loose_place(struct ocs_policy *policy,
+					     const struct ocs_shape *shape,
+					     const struct ocs_occupancy *occupancy);
+/* Any XPUs, in the order of their nodes. */
+struct ocs_placement *ocs_policy_any_place(struct ocs_policy *policy,
+					   const struct ocs_shape *shape,
+					   const struct ocs_occupancy *occupancy);
+/* A placement whose XPUs are filled in by the caller; cubes, nodes and circuits follow
+ * from them with ocs_policy_finish. */
+struct ocs_placement *ocs_policy_start(const struct ocs_policy *policy,
+				       const struct ocs_shape *shape);
+/* CIRCUITS: also find the circuits that the edges of the shape need. */
+void ocs_policy_finish(const struct ocs_policy *policy, struct ocs_placement *placement,
+		       bool circuits);
+
+#endif

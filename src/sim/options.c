@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/sim/options.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ocs_config.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+enum {
+	TRACE = 256, WORKLOAD, DURATIONS, ARRIVALS, SIZES, JOBS, WRITE_TRACE, SVG, PRODUCE_POLICY,
+	PRODUCE_FABRIC, PRODUCE_HOURS, HOURS, WARMUP, SWITCH_MS, CIRCUIT_MS, RUNS, QUEUE, ORDER,
+	SATURATED, EASY, LENIENT, NO_VERIFY, PARALLEL, POSSIBLE, GAP_SCALE, SECTION,
+};
+
+static const struct option options[] = {
+	{ "policy", required_argument, NULL, 'p' },
+	{ "fabric", required_argument, NULL, 'f' },
+	{ "section", required_argument, NULL, SECTION },
+	{ "trace", required_argument, NULL, TRACE },
+	{ "workload", required_argument, NULL, WORKLOAD },
+	{ "durations", required_argument, NULL, DURATIONS },
+	{ "arrivals", required_argument, NULL, ARRIVALS },
+	{ "sizes", required_argument, NULL, SIZES },
+	{ "seed", required_argument, NULL, 's' },
+	{ "runs", required_argument, NULL, RUNS },
+	{ "hours", required_argument, NULL, HOURS },
+	{ "warmup", required_argument, NULL, WARMUP },
+	{ "saturated", no_argument, NULL, SATURATED },
+	{ "queue-limit", required_argument, NULL, QUEUE },
+	{ "gap-scale", required_argument, NULL, GAP_SCALE },
+	{ "produce-policy", required_argument, NULL, PRODUCE_POLICY },
+	{ "produce-fabric", required_argument, NULL, PRODUCE_FABRIC },
+	{ "produce-hours", required_argument, NULL, PRODUCE_HOURS },
+	{ "lenient", no_argument, NULL, LENIENT },
+	{ "backfill", no_argument, NULL, EASY },
+	{ "order", required_argument, NULL, ORDER },
+	{ "switch-ms", required_argument, NULL, SWITCH_MS },
+	{ "circuit-ms", required_argument, NULL, CIRCUIT_MS },
+	{ "parallel-switches", no_argument, NULL, PARALLEL },
+	{ "no-verify", no_argument, NULL, NO_VERIFY },
+	{ "possible", no_argument, NULL, POSSIBLE },
+	{ "json", no_argument, NULL, 'j' },
+	{ "jobs", required_argument, NULL, JOBS },
+	{ "write-trace", required_argument, NULL, WRITE_TRACE },
+	{ "svg", required_argument, NULL, SVG },
+	{ "quiet", no_argument, NULL, 'q' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 }
+};
+
+static void usage(void)
+{
+	fputs("Usage: ocs-sim --policy P --fabric F --trace FILE | --workload NAME [OPTION...]\n\n"
+	      "Simulates a cluster of cubes or a static torus under a placement policy.\n\n"
+	      "  -p, --policy P        best, firstfit, folding, reconfig, rfold, unconstrained\n"
+	      "  -f, --fabric F        an ocs.yaml or a line such as\n"
+	      "                        'torus cubes:4x4x4 cube:4x4x4 tile:1x1x1'\n"
+	      "      --section NAME    of the ocs.yaml, where it has several\n"
+	      "      --lenient         where rings cannot close, lines will do\n\n"
+	      "Jobs\n"
+	      "      --trace FILE      replay a trace\n"
+	      "      --workload NAME   rfold-2025, rfold-2025b or tpu-v4\n"
+	      "      --durations FILE  draw durations from this trace\n"
+	      "      --arrivals FILE   draw gaps from lines 'seconds,probability'\n"
+	      "      --sizes FILE      tpu-v4: another mix of slices\n"
+	      "      --gap-scale X     multiply all gaps\n"
+	      "  -s, --seed N          1; the same seed gives the same jobs\n"
+	      "      --runs N          seeds N, N+1, ...; figures are means over the runs\n"
+	      "      --hours H         stop after H simulated hours (5000; a trace: at its end)\n"
+	      "      --warmup H        leave the first H hours out of the utilisation\n"
+	      "      --saturated       closed loop: jobs come as fast as the policy takes them\n"
+	      "      --queue-limit N   a job that finds more than N waiting is lost (10)\n"
+	      "      --produce-policy P, --produce-fabric F, --produce-hours H\n"
+	      "                        who makes the jobs of a workload that is replayed\n"
+	      "                        (published-reconfig on 64 cubes of 4x4x4, 10000)\n\n"
+	      "Queue and switches\n"
+	      "      --order O         fifo, priority, smallest, largest, shortest\n"
+	      "      --backfill        EASY backfill\n"
+	      "      --switch-ms T     a switch needs T ms for a batch of circuits\n"
+	      "      --circuit-ms T    and T ms for each circuit, one after the other\n"
+	      "      --parallel-switches  or for all circuits of a batch at once\n\n"
+	      "Output\n"
+	      "  -j, --json            one JSON object\n"
+	      "      --jobs FILE       one line of JSON per job\n"
+	      "      --write-trace FILE  the jobs as a trace\n"
+	      "      --svg PREFIX      PREFIX-*.svg: pictures of the run\n"
+	      "      --possible        only count which shapes of the workload fit\n"
+	      "      --no-verify       do not prove each placement right\n"
+	      "  -q, --quiet           no progress\n", stdout);
+}
+
+static int real(const char *name, const char *text, double least, double *value,
+		struct ocs_error *err)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	if (end == text || *end || !isfinite(*value) || *value < least || *value > 1e9)
+		return ocs_error_set(err, OCS_USAGE, "--%s %s: a number from %g on is needed", name,
+				     text, least);
+	return 0;
+}
+
+static int whole(const char *name, const char *text, long least, long *value,
+		 struct ocs_error *err)
+{
+	if (ocs_number_parse(text, least, 1000000000, value))
+		return ocs_error_set(err, OCS_USAGE, "--%s %s: a whole number from %ld on is needed",
+				     name, text, least);
+	return 0;
+}
+
+static int order_parse(const char *text, enum ocs_sim_order *order, struct ocs_error *err)
+{
+	static const char *const names[] = { "fifo", "priority", "smallest", "largest", "shortest" };
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		if (!strcmp(names[i], text)) {
+			*order = (enum ocs_sim_order)i;
+			return 0;
+		}
+	}
+	return ocs_error_set(err, OCS_USAGE, "--order %s: use fifo, priority, smallest, largest or "
+			     "shortest", text);
+}
+
+static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
+{
+	switch (c) {
+	case 'p': a->policy = optarg; return 0;
+	case 'f': a->fabric = optarg; return 0;
+	case SECTION: a->partition = optarg; return 0;
+	case TRACE: a->trace = optarg; return 0;
+	case WORKLOAD: a->workload = optarg; return 0;
+	case DURATIONS: a->durations = optarg; return 0;
+	case ARRIVALS: a->arrivals = optarg; return 0;
+	case SIZES: a->sizes = optarg; return 0;
+	case JOBS: a->jobs = optarg; return 0;
+	case WRITE_TRACE: a->write_trace = optarg; return 0;
+	case SVG: a->svg = optarg; return 0;
+	case PRODUCE_POLICY: a->produce_policy = optarg; return 0;
+	case PRODUCE_FABRIC: a->produce_fabric = optarg; return 0;
+	case PRODUCE_HOURS: return real("produce-hours", optarg, 1, &a->produce_hours, err);
+	case HOURS: a->hours_set = true; return real("hours", optarg, 0.01, &a->hours, err);
+	case WARMUP: return real("warmup", optarg, 0, &a->warmup_hours, err);
+	case GAP_SCALE: return real("gap-scale", optarg, 0.001, &a->gap_scale, err);
+	case SWITCH_MS: return real("switch-ms", optarg, 0, &a->switch_ms, err);
+	case CIRCUIT_MS: return real("circuit-ms", optarg, 0, &a->circuit_ms, err);
+	case 's': return whole("seed", optarg, 0, &a->seed, err);
+	case RUNS: return whole("runs", optarg, 1, &a->runs, err);
+	case QUEUE: return whole("queue-limit", optarg, 1, &a->queue_limit, err);
+	case ORDER: return order_parse(optarg, &a->order, err);
+	case SATURATED: a->saturated = true; return 0;
+	case EASY: a->easy = true; return 0;
+	case LENIENT: a->lenient = true; return 0;
+	case NO_VERIFY: a->no_verify = true; return 0;
+	case PARALLEL: a->parallel_switches = true; return 0;
+	case POSSIBLE: a->possible = true; return 0;
+	case 'j': a->json = true; return 0;
+	case 'q': a->quiet = true; return 0;
+	default:
+		return ocs_error_set(err, OCS_USAGE, "an option is unknown or lacks its value; "
+				     "'ocs-sim --help' lists them");
+	}
+}
+
+static int check(const struct ocs_sim_args *a, struct ocs_error *err)
+{
+	if (!a->policy || !a->fabric)
+		return ocs_error_set(err, OCS_USAGE, "--policy and --fabric are needed; 'ocs-sim "
+				     "--help' shows what they may be");
+	if (!a->trace == !a->workload)
+		return ocs_error_set(err, OCS_USAGE, "give either --trace FILE or --workload NAME");
+	if (a->trace && (a->saturated || a->durations || a->arrivals || a->sizes || a->possible ||
+			 a->runs > 1))
+		return ocs_error_set(err, OCS_USAGE, "--saturated, --durations, --arrivals, --sizes, "
+				     "--possible and --runs belong to --workload, not to --trace");
+	if (a->runs > 1 && (a->jobs || a->write_trace || a->svg))
+		return ocs_error_set(err, OCS_USAGE, "--jobs, --write-trace and --svg show one run; "
+				     "leave --runs out");
+	return 0;
+}
+
+int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs_error *err)
+{
+	int c;
+
+	memset(a, 0, sizeof(*a));
+	a->seed = a->runs = 1;
+	a->queue_limit = 10;
+	a->hours = 5000;
+	a->produce_hours = 10000;
+	a->gap_scale = 1;
+	a->produce_policy = "published-reconfig";
+	a->produce_fabric = "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1";
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":p:f:s:jqhV", options, NULL)) != -1) {
+		if (c == 'h') {
+			usage();
+			return 1;
+		}
+		if (c == 'V') {
+			printf("slurm-ocs %s\n", PACKAGE_VERSION);
+			return 1;
+		}
+		if (option(c, a, err))
+			return -1;
+	}
+	if (optind < argc)
+		return ocs_error_set(err, OCS_USAGE, "'%s' is no option; 'ocs-sim --help' lists them",
+				     argv[optind]);
+	return check(a, err);
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/sim/report.h"
+
+#include <json-c/json.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define HOUR 3600.0
+
+int ocs_sim_ascending(const void *a, const void *b)
+{
+	double p = *(const double *)a, q = *(const double *)b;
+
+	return (p > q) - (p < q);
+}
+
+double ocs_sim_quantile(const double *sorted, long n, double q)
+{
+	double at = q * (double)(n - 1);
+	long low = (long)at;
+
+	if (n <= 0)
+		return 0;
+	if (low >= n - 1)
+		return sorted[n - 1];
+	return sorted[low] + (sorted[low + 1] - sorted[low]) * (at - (double)low);
+}
+
+static double mean(const double *values, long n)
+{
+	double sum = 0;
+	long i;
+
+	for (i = 0; i < n; i++)
+		sum += values[i];
+	return n ? sum / (double)n : 0;
+}
+
+static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
+{
+	double *jct = ocs_calloc((size_t)r->njobs + 1, sizeof(double));
+	double *wait = ocs_calloc((size_t)r->njobs + 1, sizeof(double));
+	long ndone = 0, nstarted = 0, i;
+
+	for (i = 0; i < r->njobs; i++) {
+		const struct ocs_sim_outcome *out = &r->jobs[i];
+
+		f->never += out->state == OCS_SIM_NEVER;
+		f->waiting += out->state == OCS_SIM_WAITING;
+		if (out->state != OCS_SIM_RUNNING && out->state != OCS_SIM_DONE)
+			continue;
+		wait[nstarted++] = (out->start - out->job.arrival) / HOUR;
+		f->backfilled += out->backfilled;
+		f->cubes += out->cubes;
+		f->circuits += out->circuits;
+		f->switched += out->switched;
+		if (out->state != OCS_SIM_DONE)
+			continue;
+		jct[ndone++] = (out->end - out->job.arrival) / HOUR;
+		f->slowdown += (out->end - out->job.arrival) / out->job.duration;
+	}
+	f->jobs = (double)r->njobs;
+	f->done = (double)ndone;
+	f->running = (double)(nstarted - ndone);
+	f->decided = (double)nstarted + f->never;
+	f->jcr = f->decided > 0 ? 100.0 * (double)nstarted / f->decided : 0;
+	f->jct[3] = mean(jct, ndone);
+	if (ndone)
+		f->slowdown /= (double)ndone;
+	if (nstarted) {
+		f->cubes /= (double)nstarted;
+		f->circuits /= (double)nstarted;
+		f->switched /= (double)nstarted;
+	}
+	qsort(jct, (size_t)ndone, sizeof(double), ocs_sim_ascending);
+	qsort(wait, (size_t)nstarted, sizeof(double), ocs_sim_ascending);
+	for (i = 0; i < 3; i++) {
+		static const double at[3] = { .5, .9, .99 };
+
+		f->jct[i] = ocs_sim_quantile(jct, ndone, at[i]);
+		f->wait[i] = ocs_sim_quantile(wait, nstarted, at[i]);
+	}
+	free(jct);
+	free(wait);
+}
+
+void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section,
+		     struct ocs_sim_figures *f)
+{
+	double total = (double)section->ncubes * section->cube_xpus;
+
+	memset(f, 0, sizeof(*f));
+	times(r, f);
+	f->lost = (double)r->lost;
+	f->verified = (double)r->verified;
+	f->relaxed = (double)r->relaxed;
+	f->decisions = (double)(r->ndecisions + r->ncold);
+	if (r->measured > 0) {
+		f->utilisation = 100 * r->busy / r->measured / total;
+		f->allocated = 100 * r->allocated / r->measured / total;
+	}
+	f->decision_mean = 1e6 * mean(r->decisions, r->ndecisions);
+	if (r->ndecisions) {
+		qsort(r->decisions, (size_t)r->ndecisions, sizeof(double), ocs_sim_ascending);
+		f->decision[0] = 1e6 * ocs_sim_quantile(r->decisions, r->ndecisions, .5);
+		f->decision[1] = 1e6 * ocs_sim_quantile(r->decisions, r->ndecisions, .9);
+		f->decision[2] = 1e6 * ocs_sim_quantile(r->decisions, r->ndecisions, .99);
+		f->decision[3] = 1e6 * r->decisions[r->ndecisions - 1];
+	}
+	if (r->ncold) {
+		qsort(r->cold, (size_t)r->ncold, sizeof(double), ocs_sim_ascending);
+		f->cold[0] = 1e6 * ocs_sim_quantile(r->cold, r->ncold, .5);
+		f->cold[1] = 1e6 * r->cold[r->ncold - 1];
+	}
+}
+
+static void add(struct json_object *object, const char *name, double value, int digits)
+{
+	double unit = pow(10, digits);
+
+	if (!digits)
+		json_object_object_add(object, name, json_object_new_int64((int64_t)llround(value)));
+	else
+		json_object_object_add(object, name,
+				       json_object_new_double(round(value * unit) / unit));
+}
+
+static struct json_object *group(struct json_object *object, const char *name,
+				 const char *const *names, const double *values, int n, int digits)
+{
+	struct json_object *part = json_object_new_object();
+	int i;
+
+	for (i = 0; i < n; i++)
+		add(part, names[i], values[i], digits);
+	json_object_object_add(object, name, part);
+	return part;
+}
+
+struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
+{
+	static const char *const quantiles[] = { "p50", "p90", "p99", "mean" };
+	static const char *const decision[] = { "p50", "p90", "p99", "max" };
+	static const char *const cold[] = { "p50", "max" };
+	struct json_object *o = json_object_new_object(), *part;
+
+	part = json_object_new_object();
+	add(part, "arrived", f->jobs, 0);
+	add(part, "lost", f->lost, 0);
+	add(part, "decided", f->decided, 0);
+	add(part, "never", f->never, 0);
+	add(part, "done", f->done, 0);
+	add(part, "running", f->running, 0);
+	add(part, "waiting", f->waiting, 0);
+	add(part, "backfilled", f->backfilled, 0);
+	json_object_object_add(o, "jobs", part);
+	add(o, "jcr_percent", f->jcr, 2);
+	group(o, "jct_hours", quantiles, f->jct, 4, 3);
+	group(o, "wait_hours", quantiles, f->wait, 3, 3);
+	add(o, "slowdown_mean", f->slowdown, 2);
+	add(o, "utilisation_percent", f->utilisation, 2);
+	add(o, "allocated_percent", f->allocated, 2);
+	part = group(o, "decision_us", decision, f->decision, 4, 1);
+	add(part, "mean", f->decision_mean, 1);
+	add(part, "count", f->decisions, 0);
+	group(o, "first_decision_us", cold, f->cold, 2, 1);
+	add(o, "placements_verified", f->verified, 0);
+	add(o, "placements_relaxed", f->relaxed, 0);
+	add(o, "cubes_mean", f->cubes, 2);
+	add(o, "circuits_mean", f->circuits, 1);
+	add(o, "switching_seconds_mean", f->switched, 4);
+	return o;
+}
+
+void ocs_sim_figures_print(const struct ocs_sim_figures *f)
+{
+	printf("jobs           %.0f arrived, %.0f lost, %.0f can never fit, %.0f done, %.0f "
+	       "running, %.0f waiting\n", f->jobs, f->lost, f->never, f->done, f->running,
+	       f->waiting);
+	printf("JCR            %.1f %%\n", f->jcr);
+	printf("JCT hours      p50 %.3f  p90 %.2f  p99 %.1f  mean %.2f\n", f->jct[0], f->jct[1],
+	       f->jct[2], f->jct[3]);
+	printf("waiting hours  p50 %.3f  p90 %.2f  p99 %.1f\n", f->wait[0], f->wait[1], f->wait[2]);
+	printf("utilisation    %.1f %% of the XPUs over time (%.1f %% allocated)\n", f->utilisation,
+	       f->allocated);
+	printf("decision us    p50 %.1f  p99 %.1f  max %.1f  (%.0f decisions; the first of a shape "
+	       "up to %.0f)\n", f->decision[0], f->decision[2], f->decision[3], f->decisions,
+	       f->cold[1]);
+	printf("placements     %.0f verified, %.0f with lines for rings, %.2f cubes and %.1f "
+	       "circuits on average\n", f->verified, f->relaxed, f->cubes, f->circuits);
+}
+
+int ocs_sim_jobs_write(const struct ocs_sim_result *r, const char *path, struct ocs_error *err)
+{
+	static const char *const states[] = { "waiting", "never", "running", "done" };
+	struct ocs_text text = { 0 };
+	char shape[OCS_SHAPE_TEXT];
+	int rc;
+	long i;
+
+	for (i = 0; i < r->njobs; i++) {
+		const struct ocs_sim_outcome *out = &r->jobs[i];
+
+		ocs_text_add(&text, "{\"id\":%ld,\"shape\":\"%s\",\"xpus\":%ld,\"arrival\":%.1f,"
+			     "\"duration\":%.1f,\"state\":\"%s\"", out->job.id,
+			     ocs_shape_format(&out->job.shape, shape), out->job.shape.xpus,
+			     out->job.arrival, out->job.duration, states[out->state]);
+		if (out->state == OCS_SIM_RUNNING || out->state == OCS_SIM_DONE)
+			ocs_text_add(&text, ",\"start\":%.3f,\"end\":%.3f,\"cubes\":%d,\"nodes\":%d,"
+				     "\"circuits\":%d,\"backfilled\":%s,\"relaxed\":%s",
+				     out->start, out->end, out->cubes, out->nodes, out->circuits,
+				     out->backfilled ? "true" : "false",
+				     out->relaxed ? "true" : "false");
+		ocs_text_add(&text, "}\n");
+	}
+	rc = ocs_file_write(path, text.data ? text.data : "", text.length, 0644, err);
+	ocs_text_free(&text);
+	return rc;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/sim/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/sim/state.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void note(double **values, long *n, long *room, double value)
+{
+	if (*n == *room) {
+		*room = *room ? 2 * *room : 4096;
+		*values = ocs_realloc(*values, (size_t)*room * sizeof(double));
+	}
+	(*values)[(*n)++] = value;
+}
+
+struct ocs_placement *ocs_sim_place(struct ocs_sim *sim, const struct ocs_occupancy *occupancy,
+				    const struct ocs_shape *shape, struct ocs_error *err)
+{
+	struct ocs_sim_result *r = sim->result;
+	double start = now();
+	bool cold = ocs_policy_known(sim->policy, shape) == false;
+	struct ocs_placement *p = ocs_policy_place(sim->policy, occupancy, shape, err);
+
+	if (cold)
+		note(&r->cold, &r->ncold, &r->cold_room, now() - start);
+	else
+		note(&r->decisions, &r->ndecisions, &r->decision_room, now() - start);
+	return p;
+}
+
+/* Seconds until all switches of P have made its circuits, from sim->time on.  Each
+ * switch serves one batch after the other. */
+static double switching(struct ocs_sim *sim, const struct ocs_placement *p)
+{
+	const struct ocs_sim_options *o = sim->options;
+	double latest = sim->time;
+	int i;
+
+	if (o->switch_delay <= 0 && o->circuit_delay <= 0)
+		return 0;
+	for (i = 0; i < p->ncircuits; i++)
+		sim->batch[ocs_sim_switch(sim, &p->circuits[i])]++;
+	for (i = 0; i < p->ncircuits; i++) {
+		int sw = ocs_sim_switch(sim, &p->circuits[i]), n = sim->batch[sw];
+
+		if (!n)
+			continue;
+		sim->batch[sw] = 0;
+		if (sim->switch_free[sw] < sim->time)
+			sim->switch_free[sw] = sim->time;
+		sim->switch_free[sw] += o->switch_delay +
+			o->circuit_delay * (o->switches_parallel ? 1 : n);
+		if (sim->switch_free[sw] > latest)
+			latest = sim->switch_free[sw];
+	}
+	return latest - sim->time;
+}
+
+void ocs_sim_hold(struct ocs_sim *sim, struct ocs_occupancy *occupancy,
+		  const struct ocs_placement *p, bool hold)
+{
+	int i;
+
+	for (i = 0; i < p->nnodes; i++)
+		ocs_occupancy_node_set(occupancy, sim->options->fabric, p->nodes[i], !hold);
+}
+
+static bool relaxed(const struct ocs_shape *asked, const struct ocs_shape *placed)
+{
+	return memcmp(asked->mesh, placed->mesh, sizeof(asked->mesh)) != 0;
+}
+
+int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
+		  struct ocs_error *err)
+{
+	struct ocs_sim_outcome *out = &sim->result->jobs[index];
+	char shape[OCS_SHAPE_TEXT];
+
+	if (sim->options->verify && ocs_policy_verifiable(sim->policy)) {
+		if (ocs_placement_verify(sim->options->fabric, sim->occupancy, p, err)) {
+			ocs_placement_destroy(p);
+			return ocs_error_prefix(err, "job %ld, %s: the policy made a wrong placement",
+						out->job.id, ocs_shape_format(&out->job.shape, shape));
+		}
+		sim->result->verified++;
+	}
+	ocs_sim_hold(sim, sim->occupancy, p, true);
+	out->state = OCS_SIM_RUNNING;
+	out->start = sim->time;
+	out->switched = switching(sim, p);
+	out->end = sim->time + out->switched + out->job.duration;
+	out->cubes = p->ncubes;
+	out->nodes = p->nnodes;
+	out->circuits = p->ncircuits;
+	out->relaxed = relaxed(&out->job.shape, &p->shape);
+	sim->result->relaxed += out->relaxed;
+	ocs_sim_running_add(sim, index, p);
+	sim->busy += (double)out->job.shape.xpus;
+	sim->allocated += (double)p->nnodes * sim->node_xpus;
+	return 0;
+}
+
+/* The job that ends first goes. */
+static void finish(struct ocs_sim *sim)
+{
+	struct ocs_sim_running gone = ocs_sim_running_pop(sim);
+	struct ocs_sim_outcome *out = &sim->result->jobs[gone.job];
+
+	ocs_sim_hold(sim, sim->occupancy, gone.placement, false);
+	/* breaking circuits keeps the switches busy, not the job */
+	switching(sim, gone.placement);
+	sim->busy -= (double)out->job.shape.xpus;
+	sim->allocated -= (double)gone.placement->nnodes * sim->node_xpus;
+	out->state = OCS_SIM_DONE;
+	ocs_placement_destroy(gone.placement);
+	sim->changed = true;
+}
+
+/* Starts what can start.  The first job that cannot holds up all behind it, unless
+ * backfill finds some that do not delay it. */
+static int schedule(struct ocs_sim *sim, struct ocs_error *err)
+{
+	struct ocs_error why = { 0 };
+
+	while (sim->nqueue) {
+		long head = sim->queue[0];
+		struct ocs_sim_outcome *out = &sim->result->jobs[head];
+		struct ocs_placement *p;
+
+		if (!sim->changed && sim->blocked == head)
+			break;
+		p = ocs_sim_place(sim, sim->occupancy, &out->job.shape, &why);
+		if (!p && why.code != OCS_NOT_NOW) {
+			if (why.code != OCS_NEVER) {
+				*err = why;
+				return -1;
+			}
+			out->state = OCS_SIM_NEVER;
+			ocs_sim_queue_remove(sim, 0);
+			continue;
+		}
+		if (!p) {
+			sim->blocked = head;
+			break;
+		}
+		ocs_sim_queue_remove(sim, 0);
+		if (ocs_sim_start(sim, head, p, err))
+			return -1;
+	}
+	sim->changed = false;
+	return sim->nqueue > 1 && sim->options->easy ? ocs_sim_backfill(sim, err) : 0;
+}
+
+/* Adds up what was in use until TIME. */
+static void advance(struct ocs_sim *sim, double time)
+{
+	struct ocs_sim_result *r = sim->result;
+	double from = sim->time < sim->options->warmup ? sim->options->warmup : sim->time;
+
+	if (time > from) {
+		r->busy += sim->busy * (time - from);
+		r->allocated += sim->allocated * (time - from);
+		r->measured += time - from;
+		r->bins[(int)(sim->busy * OCS_SIM_BINS / sim->total + 0.5)] += time - from;
+	}
+	sim->time = time;
+}
+
+static void sample(struct ocs_sim *sim)
+{
+	struct ocs_sim_result *r = sim->result;
+
+	if (r->nsamples == r->sample_room) {
+		r->sample_room = r->sample_room ? 2 * r->sample_room : 4096;
+		r->samples = ocs_realloc(r->samples, (size_t)r->sample_room * sizeof(*r->samples));
+	}
+	r->samples[r->nsamples].time = sim->time;
+	r->samples[r->nsamples].busy = (float)(sim->busy / sim->total);
+	r->samples[r->nsamples++].waiting = (int)sim->nqueue;
+}
+
+/* The next job, or false when there is none. */
+static bool arrival_next(struct ocs_sim *sim)
+{
+	const struct ocs_sim_options *o = sim->options;
+
+	if (o->workload) {
+		sim->next.arrival = sim->next_arrival;
+		sim->next_arrival += ocs_sim_workload_draw(o->workload, o->random, &sim->next);
+		return true;
+	}
+	if (sim->cursor == o->trace->njobs)
+		return false;
+	sim->next = o->trace->jobs[sim->cursor++];
+	return true;
+}
+
+static void arrive(struct ocs_sim *sim)
+{
+	const struct ocs_sim_options *o = sim->options;
+
+	if (o->workload && o->queue_limit && sim->nqueue > o->queue_limit) {
+		sim->result->lost++;
+		return;
+	}
+	if (o->workload) {
+		sim->next.id = sim->result->njobs;
+		if (o->trace)
+			ocs_sim_trace_add(o->trace, &sim->next);
+	}
+	ocs_sim_queue_add(sim, &sim->next);
+}
+
+static int loop(struct ocs_sim *sim, struct ocs_error *err)
+{
+	double horizon = sim->options->horizon;
+	bool more = arrival_next(sim);
+
+	while (more || sim->nrunning) {
+		double time;
+
+		if (!more || (sim->nrunning && sim->running[0].end <= sim->next.arrival))
+			time = sim->running[0].end;
+		else
+			time = sim->next.arrival;
+		if (horizon > 0 && time > horizon)
+			break;
+		advance(sim, time);
+		while (sim->nrunning && sim->running[0].end <= time)
+			finish(sim);
+		/* one arrival a turn: what it finds waiting counts */
+		if (more && sim->next.arrival <= time) {
+			arrive(sim);
+			more = arrival_next(sim);
+		}
+		if (schedule(sim, err))
+			return -1;
+		sample(sim);
+	}
+	if (horizon > 0)
+		advance(sim, horizon);
+	return 0;
+}
+
+int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy,
+		struct ocs_sim_result *result, struct ocs_error *err)
+{
+	const struct ocs_section *s = options->section;
+	struct ocs_sim sim = {
+		.options = options, .policy = policy, .result = result, .blocked = -1,
+		.node_xpus = s->tile[0] * s->tile[1] * s->tile[2],
+		.total = (double)s->ncubes * s->cube_xpus,
+	};
+	int face = 0, a, rc;
+
+	memset(result, 0, sizeof(*result));
+	for (a = 0; a < OCS_AXES; a++)
+		face = s->edge[a] > face ? s->edge[a] : face;
+	sim.face_edge = face;
+	sim.switch_free = ocs_calloc((size_t)(OCS_AXES * face * face), sizeof(double));
+	sim.batch = ocs_calloc((size_t)(OCS_AXES * face * face), sizeof(int));
+	sim.occupancy = ocs_occupancy_create(s);
+	sim.shadow = ocs_occupancy_create(s);
+	rc = loop(&sim, err);
+	result->time = sim.time;
+	while (sim.nrunning)
+		ocs_placement_destroy(ocs_sim_running_pop(&sim).placement);
+	ocs_occupancy_destroy(sim.occupancy);
+	ocs_occupancy_destroy(sim.shadow);
+	free(sim.switch_free);
+	free(sim.batch);
+	free(sim.running);
+	free(sim.queue);
+	if (rc)
+		ocs_sim_result_free(result);
+	return rc;
+}
+
+void ocs_sim_result_free(struct ocs_sim_result *result)
+{
+	free(result->jobs);
+	free(result->samples);
+	free(result->decisions);
+	free(result->cold);
+	memset(result, 0, sizeof(*result));
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_SIM_RUN_H
+#define OCS_SIM_RUN_H
+
+/* One simulation: jobs arrive, wait in a queue, are placed by a policy, run and go. */
+
+#include "src/place/policy.h"
+#include "src/sim/workload.h"
+
+enum ocs_sim_order {
+	OCS_SIM_FIFO,		/* by arrival */
+	OCS_SIM_PRIORITY,	/* by priority, then arrival */
+	OCS_SIM_SMALLEST,	/* by XPUs, then arrival */
+	OCS_SIM_LARGEST,
+	OCS_SIM_SHORTEST,	/* by duration, then arrival */
+};
+
+struct ocs_sim_options {
+	const struct ocs_fabric *fabric;
+	const struct ocs_section *section;
+	/* Jobs: of TRACE, or drawn from WORKLOAD with RANDOM (and appended to TRACE, if
+	 * set, as far as they are accepted). */
+	struct ocs_sim_trace *trace;
+	const struct ocs_sim_workload *workload;
+	struct ocs_random *random;
+	long queue_limit;	/* WORKLOAD: a job that finds more waiting is lost; 0: none is */
+	double horizon;		/* seconds of simulated time; 0: until all jobs are done */
+	double warmup;		/* seconds left out of the utilisation */
+	enum ocs_sim_order order;
+	bool easy;		/* EASY backfill behind the first job that waits */
+	bool verify;		/* ocs_placement_verify on every placement */
+	double switch_delay;	/* seconds a switch takes for one batch of circuits */
+	double circuit_delay;	/* and for each circuit in it */
+	bool switches_parallel;	/* a switch works on the circuits of a batch at once */
+};
+
+enum ocs_sim_state { OCS_SIM_WAITING, OCS_SIM_NEVER, OCS_SIM_RUNNING, OCS_SIM_DONE };
+
+/* What became of a job. */
+struct ocs_sim_outcome {
+	struct ocs_sim_job job;
+	enum ocs_sim_state state;
+	double start, end;	/* seconds; valid from RUNNING on */
+	double switched;	/* seconds waited for switches */
+	int cubes, nodes, circuits;
+	bool backfilled;
+	bool relaxed;		/* placed with lines that the shape has not */
+};
+
+#define OCS_SIM_BINS 100
+struct ocs_sim_sample {
+	double time;
+	float busy;		/* share of the XPUs */
+	int waiting;
+};
+
+struct ocs_sim_result {
+	struct ocs_sim_outcome *jobs;	/* in the order of their arrival */
+	long njobs, room;
+	long lost;			/* found the queue full */
+	double time;			/* simulated seconds */
+	double busy;			/* XPU seconds in use after the warm-up */
+	double allocated;		/* the same with the XPUs that whole nodes waste */
+	double measured;		/* seconds after the warm-up */
+	double bins[OCS_SIM_BINS + 1];	/* seconds at each per cent of busy XPUs */
+	struct ocs_sim_sample *samples;
+	long nsamples, sample_room;
+	double *decisions;		/* seconds each; the first of each shape left out */
+	long ndecisions, decision_room;
+	double *cold;			/* the first decision of each shape */
+	long ncold, cold_room;
+	long verified;
+	long relaxed;			/* placements with lines the shape has not */
+};
+
+/* Runs to the horizon.  Returns 0, or -1 with ERR: a placement that is none (what a
+ * policy did wrong, and for which job).  Free with ocs_sim_result_free. */
+int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy,
+		struct ocs_sim_result *result, struct ocs_error *err);
+void ocs_sim_result_free(struct ocs_sim_result *result);
+
+#endif

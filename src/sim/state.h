@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_SIM_STATE_H
+#define OCS_SIM_STATE_H
+
+/* Inside of a simulation. */
+
+#include "src/sim/run.h"
+
+struct ocs_sim_running {
+	double end;
+	long job;			/* index into result->jobs */
+	struct ocs_placement *placement;
+};
+
+struct ocs_sim {
+	const struct ocs_sim_options *options;
+	struct ocs_policy *policy;
+	struct ocs_sim_result *result;
+	double time;
+	double total;			/* XPUs */
+	int node_xpus;
+	double busy, allocated;		/* XPUs */
+	struct ocs_occupancy *occupancy;
+	struct ocs_occupancy *shadow;	/* for backfill */
+	struct ocs_sim_running *running;	/* a heap, the first to end on top */
+	long nrunning, running_room;
+	long *queue;			/* indexes into result->jobs, in the order to try */
+	long nqueue, queue_room;
+	bool changed;			/* XPUs came free since the head was tried */
+	long blocked;			/* the head that found no room; -1: none */
+	struct ocs_sim_job next;	/* arrives next */
+	double next_arrival;
+	long cursor;			/* in the trace */
+	double *switch_free;		/* per switch: when it is idle again */
+	int *batch;			/* per switch, zero between calls */
+	int face_edge;
+};
+
+static inline int ocs_sim_switch(const struct ocs_sim *sim, const struct ocs_circuit *c)
+{
+	return (c->dim * sim->face_edge + c->pos[0]) * sim->face_edge + c->pos[1];
+}
+
+/* Decides and times it. */
+struct ocs_placement *ocs_sim_place(struct ocs_sim *sim,
+				    const struct ocs_occupancy *occupancy,
+				    const struct ocs_shape *shape, struct ocs_error *err);
+/* Takes (or gives back) the nodes of P in OCCUPANCY. */
+void ocs_sim_hold(struct ocs_sim *sim, struct ocs_occupancy *occupancy,
+		  const struct ocs_placement *p, bool hold);
+/* Starts job INDEX, which is no longer in the queue; P is handed over. */
+int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
+		  struct ocs_error *err);
+/* EASY: starts jobs behind the head that leave it room at the moment it would start. */
+int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err);
+
+void ocs_sim_running_add(struct ocs_sim *sim, long job, struct ocs_placement *p);
+struct ocs_sim_running ocs_sim_running_pop(struct ocs_sim *sim);
+void ocs_sim_queue_add(struct ocs_sim *sim, const struct ocs_sim_job *job);
+void ocs_sim_queue_remove(struct ocs_sim *sim, long at);
+
+#endif

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+
+SIM = $(S)/sim/libocs_sim.la $(PLACE)
+
+check_PROGRAMS += test_policy
+test_policy_SOURCES = test_policy.c
+test_policy_LDADD = $(PLACE) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_workload
+test_workload_SOURCES = test_workload.c
+test_workload_LDADD = $(SIM) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_sim
+test_sim_SOURCES = test_sim.c
+test_sim_LDADD = $(SIM) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+dist_check_SCRIPTS += test_sim_usage.sh

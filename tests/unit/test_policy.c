@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "src/place/policy.h"
+#include "src/util/error.h"
+
+static uint64_t state = 88172645463325252ULL;
+
+static int below(int n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (int)((state >> 33) % (uint64_t)n);
+}
+
+struct rig {
+	struct ocs_fabric *fabric;
+	const struct ocs_section *section;
+	struct ocs_policy *policy;
+	struct ocs_occupancy *occupancy;
+};
+
+static void rig_open(struct rig *r, const char *fabric, const char *policy, bool lenient)
+{
+	struct ocs_error err = { 0 };
+
+	r->fabric = ocs_fabric_open(fabric, &err);
+	assert_non_null(r->fabric);
+	r->section = &r->fabric->sections[0];
+	r->policy = ocs_policy_create(r->fabric, r->section, policy, lenient, &err);
+	assert_non_null(r->policy);
+	r->occupancy = ocs_occupancy_create(r->section);
+}
+
+static void rig_close(struct rig *r)
+{
+	ocs_occupancy_destroy(r->occupancy);
+	ocs_policy_destroy(r->policy);
+	ocs_fabric_destroy(r->fabric);
+}
+
+static struct ocs_shape shape_of(const char *text)
+{
+	struct ocs_shape shape;
+
+	assert_int_equal(ocs_shape_parse(text, NULL, &shape, NULL), 0);
+	return shape;
+}
+
+static bool takes(struct rig *r, const char *text)
+{
+	struct ocs_shape shape = shape_of(text);
+
+	return ocs_policy_possible(r->policy, &shape);
+}
+
+#define CUBES "torus cubes:4x4x2 cube:4x4x4 tile:1x1x1"
+#define STATIC "static:16x16x16 tile:1x1x1"
+
+/* Placements of every policy are placements, on machines that fill and empty. */
+static void test_verified(void **unused)
+{
+	static const struct { const char *fabric, *policy; } runs[] = {
+		{ CUBES, "best" }, { CUBES, "reconfig" }, { CUBES, "rfold" },
+		{ "torus cubes:2x2x2 cube:8x8x8 tile:2x2x1", "reconfig" },
+		{ "torus cubes:2x2x2 cube:8x8x8 tile:2x2x1", "rfold" },
+		{ "torus cubes:4x4x4 cube:2x2x2 tile:1x1x1", "rfold" },
+		{ STATIC, "firstfit" }, { STATIC, "folding" }, { STATIC, "best" },
+	};
+	static const char *const shapes[] = {
+		"4", "8", "12", "18", "36", "64", "100", "2x2", "4x6", "6x6", "8x8", "2x10", "16x8", "12x6",
+		"4x8x2", "2x2x6", "2x6x2", "4x4x4", "8x4x6", "8x8x4", "16x16x2", "2x2x32", "6x10x2",
+	};
+	size_t i;
+	int lenient, n;
+
+	(void)unused;
+	for (i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		for (lenient = 0; lenient < 2; lenient++) {
+			struct rig r;
+			int placed = 0;
+
+			rig_open(&r, runs[i].fabric, runs[i].policy, lenient);
+			assert_true(ocs_policy_verifiable(r.policy));
+			for (n = 0; n < 400; n++) {
+				struct ocs_shape shape = shape_of(shapes[below(sizeof(shapes) /
+									       sizeof(shapes[0]))]);
+				struct ocs_error err = { 0 };
+				struct ocs_placement *p = ocs_policy_place(r.policy, r.occupancy, &shape,
+									   &err);
+				int j;
+
+				if (!p) {
+					assert_int_equal(err.code, ocs_policy_possible(r.policy, &shape) ?
+							 OCS_NOT_NOW : OCS_NEVER);
+					if (err.code == OCS_NOT_NOW)
+						ocs_occupancy_reset(r.occupancy);
+					continue;
+				}
+				placed++;
+				if (ocs_placement_verify(r.fabric, r.occupancy, p, &err))
+					fail_msg("%s on %s: %s", runs[i].policy, runs[i].fabric, err.text);
+				assert_memory_equal(p->shape.extent, shape.extent,
+						    (size_t)shape.ndim * sizeof(int));
+				for (j = 0; j < shape.ndim && !lenient; j++)
+					assert_false(p->shape.mesh[j]);
+				for (j = 0; j < p->nnodes; j++)
+					ocs_occupancy_node_set(r.occupancy, r.fabric, p->nodes[j], false);
+				ocs_placement_destroy(p);
+			}
+			assert_true(placed > 20);
+			rig_close(&r);
+		}
+	}
+}
+
+static void test_rules(void **unused)
+{
+	struct rig r;
+
+	(void)unused;
+	rig_open(&r, STATIC, "firstfit", true);
+	assert_true(takes(&r, "16x12x2"));
+	assert_false(takes(&r, "18"));
+	assert_false(takes(&r, "2x18"));
+	rig_close(&r);
+	rig_open(&r, STATIC, "firstfit", false);
+	assert_true(takes(&r, "16x16x2"));
+	assert_false(takes(&r, "12x2"));	/* its ring of 12 cannot close */
+	rig_close(&r);
+	rig_open(&r, STATIC, "folding", true);
+	assert_true(takes(&r, "64"));
+	assert_true(takes(&r, "30x16"));	/* 15 x 2 around, 16 straight */
+	assert_false(takes(&r, "34x16"));
+	assert_false(takes(&r, "148"));		/* 2 x 2 x 37 fills no box */
+	rig_close(&r);
+	rig_open(&r, CUBES, "reconfig", false);
+	assert_true(takes(&r, "4x8x2"));
+	assert_false(takes(&r, "6x4"));
+	rig_close(&r);
+	rig_open(&r, CUBES, "rfold", false);
+	assert_true(takes(&r, "6x4"));
+	assert_true(takes(&r, "6x6"));		/* 3 x 3 x 4, the axis of four is two bits */
+	assert_true(takes(&r, "2x2x6"));
+	assert_false(takes(&r, "6x6x6"));
+	rig_close(&r);
+}
+
+/* 4x8x2 without folding needs two cubes, folded one. */
+static void test_rfold_saves(void **unused)
+{
+	struct ocs_shape shape = shape_of("4x8x2");
+	struct ocs_placement *p;
+	struct rig r;
+
+	(void)unused;
+	rig_open(&r, CUBES, "reconfig", false);
+	p = ocs_policy_place(r.policy, r.occupancy, &shape, NULL);
+	assert_int_equal(p->ncubes, 2);
+	ocs_placement_destroy(p);
+	rig_close(&r);
+	rig_open(&r, CUBES, "rfold", false);
+	p = ocs_policy_place(r.policy, r.occupancy, &shape, NULL);
+	assert_int_equal(p->ncubes, 1);
+	ocs_placement_destroy(p);
+	rig_close(&r);
+}
+
+/* Best, lenient: lines only where rings cannot be, and as few as possible. */
+static void test_best_lenient(void **unused)
+{
+	struct ocs_shape closes = shape_of("6x6"), opens = shape_of("6x6x2");
+	struct ocs_placement *p;
+	struct rig r;
+
+	(void)unused;
+	rig_open(&r, CUBES, "best", true);
+	p = ocs_policy_place(r.policy, r.occupancy, &closes, NULL);
+	assert_non_null(p);
+	assert_false(p->shape.mesh[0] || p->shape.mesh[1]);
+	ocs_placement_destroy(p);
+	p = ocs_policy_place(r.policy, r.occupancy, &opens, NULL);
+	assert_non_null(p);
+	assert_int_equal(p->shape.mesh[0] + p->shape.mesh[1] + p->shape.mesh[2], 1);
+	ocs_placement_destroy(p);
+	rig_close(&r);
+}
+
+/* What the published program takes is seen to be none by the judge. */
+static void test_published(void **unused)
+{
+	struct ocs_shape shape = shape_of("4x4x6");
+	struct ocs_placement *p;
+	int at[OCS_AXES] = { 0, 0, 0 }, cube;
+	struct rig r;
+
+	(void)unused;
+	rig_open(&r, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "published-reconfig", true);
+	assert_false(ocs_policy_verifiable(r.policy));
+	p = ocs_policy_place(r.policy, r.occupancy, &shape, NULL);
+	assert_non_null(p);
+	assert_int_equal(p->nnodes, 96);
+	ocs_placement_destroy(p);
+	for (cube = 0; cube < 2; cube++)
+		ocs_occupancy_node_set(r.occupancy, r.fabric, ocs_section_node_at(r.section, cube, at),
+				       false);
+	assert_null(ocs_policy_place(r.policy, r.occupancy, &shape, NULL));
+	rig_close(&r);
+	rig_open(&r, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "unconstrained", true);
+	for (cube = 0; cube < 2; cube++)
+		ocs_occupancy_node_set(r.occupancy, r.fabric, ocs_section_node_at(r.section, cube, at),
+				       false);
+	p = ocs_policy_place(r.policy, r.occupancy, &shape, NULL);
+	assert_non_null(p);
+	ocs_placement_destroy(p);
+	rig_close(&r);
+}
+
+static void test_refused(void **unused)
+{
+	static const struct { const char *fabric, *policy, *says; } wrong[] = {
+		{ CUBES, "firstfit", "static" }, { CUBES, "folding", "static" },
+		{ STATIC, "rfold", "cubes" }, { STATIC, "reconfig", "cubes" },
+		{ CUBES, "worst", "no policy 'worst'" },
+		{ "direct servers:12 degree:4", "best", "servers" },
+	};
+	size_t i;
+
+	(void)unused;
+	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct ocs_fabric *fabric = ocs_fabric_open(wrong[i].fabric, NULL);
+		struct ocs_error err = { 0 };
+
+		assert_null(ocs_policy_create(fabric, &fabric->sections[0], wrong[i].policy, false,
+					      &err));
+		assert_int_equal(err.code, OCS_USAGE);
+		assert_non_null(strstr(err.text, wrong[i].says));
+		ocs_fabric_destroy(fabric);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_verified),
+		cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_rfold_saves),
+		cmocka_unit_test(test_best_lenient),
+		cmocka_unit_test(test_published),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+#
+# The program ocs-sim: what it refuses, what it prints, what it writes.
+
+sim=${OCS_BUILD_DIR:?}/src/sim/ocs-sim
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+number=0
+F="torus cubes:2x2x1 cube:4x4x4 tile:1x1x1"
+
+result() {
+	number=$((number + 1))
+	[ "$1" = 0 ] && echo "ok $number - $2" || echo "not ok $number - $2"
+}
+exits() {
+	want=$1 name=$2
+	shift 2
+	out=$("$sim" "$@" 2>"$work/err" </dev/null)
+	[ $? = "$want" ]
+	result $? "$name"
+}
+says() {
+	grep -q -- "$2" "$work/err"
+	result $? "$1"
+}
+holds() {
+	printf '%s\n' "$out" | grep -q -- "$2"
+	result $? "$1"
+}
+
+exits 2 "nothing asked"
+says "what is needed" "--policy and --fabric"
+exits 2 "no jobs" -p best -f "$F"
+says "where jobs come from" "--trace FILE or --workload NAME"
+exits 2 "two sources" -p best -f "$F" --trace x --workload tpu-v4
+exits 2 "unknown option" -p best -f "$F" --workload tpu-v4 --fast
+exits 2 "unknown policy" -p worst -f "$F" --workload tpu-v4
+says "the policies" "use best, firstfit"
+exits 2 "unknown workload" -p best -f "$F" --workload tpu
+exits 2 "unknown order" -p best -f "$F" --workload tpu-v4 --order random
+exits 2 "hours below zero" -p best -f "$F" --workload tpu-v4 --hours -1
+exits 2 "hours that are none" -p best -f "$F" --workload tpu-v4 --hours nan
+exits 2 "policy of other machines" -p firstfit -f "$F" --workload tpu-v4
+exits 2 "runs of a trace" -p best -f "$F" --trace x --runs 2
+exits 1 "trace that is not there" -p best -f "$F" --trace "$work/none"
+exits 0 "help" --help
+holds "options" "--backfill"
+
+printf '0,0,T3D_NT,4x4x4,64,3600\n1,60,T3D_NT,8x4,32,60\n2,61,T3D_NT,6x6x6,216,60\n' >"$work/trace"
+exits 0 "trace" -p best -f "$F" --trace "$work/trace" --json --jobs "$work/jobs" --svg "$work/p"
+holds "JCR" '"jcr_percent":66.67'
+holds "all verified" '"placements_verified":2'
+[ "$(grep -c '"state":"done"' "$work/jobs")" = 2 ] && [ "$(wc -l <"$work/jobs")" = 3 ]
+result $? "a line per job"
+for f in p-utilisation.svg p-jct.svg; do
+	python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/$f"
+	result $? "$f is a document"
+done
+
+exits 0 "workload" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --write-trace "$work/t"
+says "fitted distributions are named" "durations and gaps come from fitted distributions"
+exits 0 "what was written can be read" -p best -f "$F" --trace "$work/t" --json
+exits 0 "possible" -p best -f "$F" --workload tpu-v4 --possible --json
+holds "counts" '"shapes":30,"possible":1'
+echo "1..$number"
