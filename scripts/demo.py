@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "slurm"))
 from cluster import Cluster, ClusterError  # noqa: E402
 
 TASK = """srun -l bash -c 'echo "at ($SLURM_OCS_COORD) on $SLURMD_NODENAME, device $SLURM_OCS_DEVICES"' | sort -n
-touch $SLURM_SUBMIT_DIR/$SLURM_JOB_ID.told
+touch "$SLURM_JOB_ID.told"
 sleep 600"""
 
 

@@ -63,13 +63,20 @@ def test_one_plugin_missing(make_cluster):
 
 def test_scripts_instead_of_spank(make_cluster):
     """Sites that prefer scripts: etc/prolog and etc/epilog do what SPANK does."""
-    cluster = make_cluster(cubes=1, config={
+    cluster = make_cluster(cubes=1, spank=["prolog=no"], config={
         "Prolog": "{stage}/share/slurm-ocs/prolog", "Epilog": "{stage}/share/slurm-ocs/epilog"})
     try:
-        job = cluster.sbatch("--shape=4x4x4")
-        cluster.running(job)
-        assert cluster.patches()
+        job = cluster.sbatch("--shape=4x4x4", script="srun -l bash -c 'echo $SLURM_OCS_COORD'\nsleep 300")
+        placement = cluster.placement(job, cluster.running(job)["BatchHost"])
+        assert cluster.circuit_patches(placement) == cluster.patches() != set()
+        told = cluster.path("out", "%d.out" % job)
+        cluster.until(lambda: len(open(told).readlines()) == 64, 60, "64 coordinates")
+        # Each script noted the answer of ocsd: it was not the plugin that asked.
+        node = cluster.job(job)["BatchHost"]
+        assert "reply." + node in cluster.out(["ls", cluster.job_dir(node, job)])
         cluster.run(["scancel", str(job)])
         cluster.until(lambda: not cluster.patches(), 30, "dark switches")
+        cluster.wait_idle()
+        assert cluster.run(["ls", cluster.job_dir(node, job)], check=False).returncode
     finally:
         cluster.stop()

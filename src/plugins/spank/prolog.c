@@ -394,7 +394,7 @@ int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
 	struct visit visit;
 	int rc = ESPANK_ERROR;
 
-	if (!getenv("SPANK_OCS_EPOCH"))
+	if (!settings->prolog || !getenv("SPANK_OCS_EPOCH"))
 		return ESPANK_SUCCESS;
 	if (visit_start(spank, settings, &visit) < 0)
 		return ESPANK_ERROR;
@@ -455,7 +455,7 @@ int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings)
 	struct visit visit;
 	uint64_t noted;
 
-	if (visit_start(spank, settings, &visit) < 0)
+	if (!settings->prolog || visit_start(spank, settings, &visit) < 0)
 		return ESPANK_SUCCESS;
 	noted = epoch_noted(&visit);
 	if (!visit.epoch && !noted) {

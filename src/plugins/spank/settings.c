@@ -23,11 +23,21 @@ static int seconds(const char *argument, const char *value, int *target,
 	return 0;
 }
 
+static int yes_or_no(const char *argument, const char *value, bool *target,
+		     struct ocs_error *err)
+{
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return ocs_error_set(err, OCS_USAGE, "plugstack argument %s: give yes or no",
+				     argument);
+	*target = !strcmp(value, "yes");
+	return 0;
+}
+
 int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 		       struct ocs_error *err)
 {
 	*settings = (struct ocs_settings){
-		.helper = OCS_HELPER, .dir = "/run/ocs",
+		.helper = OCS_HELPER, .dir = "/run/ocs", .prolog = true,
 		.epilog_s = 60, .helper_s = 60,
 	};
 	for (int i = 0; i < argc; i++) {
@@ -45,6 +55,8 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 			settings->helper = value;
 		else if (value && IS("dir"))
 			settings->dir = value;
+		else if (value && IS("prolog"))
+			rc = yes_or_no(argv[i], value, &settings->prolog, err);
 		else if (value && IS("prolog_timeout"))
 			rc = seconds(argv[i], value, &settings->prolog_s, err);
 		else if (value && IS("epilog_timeout"))
@@ -53,7 +65,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 			rc = seconds(argv[i], value, &settings->helper_s, err);
 		else
 			rc = ocs_error_set(err, OCS_USAGE,
-				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, conf=, helper=, dir=, prolog_timeout=, epilog_timeout= and helper_timeout=",
+				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, conf=, helper=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
 				argv[i]);
 #undef IS
 		if (rc < 0)

@@ -4,6 +4,7 @@
 #ifndef OCS_PLUGINS_SETTINGS_H
 #define OCS_PLUGINS_SETTINGS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct ocs_error;
@@ -14,6 +15,7 @@ struct ocs_settings {
 	const char *conf;	/* conf=FILE, or NULL: ocs.yaml beside slurm.conf */
 	const char *helper;	/* helper=PROGRAM */
 	const char *dir;	/* dir=BASE; %n is the node's name */
+	bool prolog;		/* prolog=yes|no: no where scripts of the site do the work */
 	int prolog_s;		/* prolog_timeout=SECONDS, 0: from ocs.yaml */
 	int epilog_s;		/* epilog_timeout=SECONDS */
 	int helper_s;		/* helper_timeout=SECONDS */
