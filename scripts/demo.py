@@ -4,6 +4,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,8 +27,7 @@ def title(text):
 def show(cluster, line, head=0):
     """Runs a command as the user would and shows it with its output."""
     print("$ " + line)
-    text = cluster.out(line.replace("ocsctl", "ocsctl --fabric " + cluster.yaml, 1)
-                       if line.startswith("ocsctl") else line)
+    text = cluster.out(line, env={"OCS_CONF": cluster.yaml})
     lines = text.rstrip("\n").split("\n")
     print("\n".join(lines[:head] if head else lines))
     if head and len(lines) > head:
@@ -35,17 +35,17 @@ def show(cluster, line, head=0):
     sys.stdout.flush()
 
 
-def submit(cluster, shape):
-    print("$ sbatch --shape=%s train.sh" % shape)
-    job = cluster.sbatch("--shape=" + shape, "--job-name=train", "--chdir=" + cluster.path("out"),
-                         script=TASK)
+def submit(cluster, shape, name="train"):
+    print("$ sbatch --shape=%s %s.sh" % (shape, name))
+    job = cluster.sbatch("--shape=" + shape, "--job-name=" + name,
+                         "--chdir=" + cluster.path("out"), script=TASK)
     print("Submitted batch job %d" % job, flush=True)
     return job
 
 
 def tell(cluster):
     title("A user asks for a shape, nothing else")
-    jobs = [submit(cluster, "4x8x2"), submit(cluster, "8x4x4")]
+    jobs = [submit(cluster, "4x8x2"), submit(cluster, "8x4x4", "tune")]
     for job in jobs:
         cluster.running(job)
     for job in jobs:
@@ -57,7 +57,9 @@ def tell(cluster):
     show(cluster, "ocsctl map")
 
     title("The circuits that the switches hold for them")
-    show(cluster, "ocsctl show circuit", head=12)
+    show(cluster, "ocsctl show circuit", head=9)
+    print("Read back from the switches: %d cross-connects, two (one per fibre) for a circuit." %
+          len(cluster.patches()))
 
     title("Inside the first job: task, coordinate, node, device")
     with open(cluster.path("out", "%d.out" % jobs[0])) as handle:
@@ -73,7 +75,7 @@ def tell(cluster):
     show(cluster, "scontrol show topology", head=8)
 
     title("A job that has to wait says why")
-    waiting = cluster.sbatch("--shape=8x8x4", script="sleep 1")
+    waiting = submit(cluster, "8x8x4", "next")
     cluster.until(lambda: "cube" in cluster.job(waiting)["Reason"], 20, "the reason")
     show(cluster, "squeue -t PD -o '%.6i %.10j %.8T %R'")
 
@@ -87,16 +89,25 @@ def tell(cluster):
     cluster.until(lambda: not cluster.patches(), 30, "dark switches")
     cluster.wait_idle()
     show(cluster, "ocsctl show circuit")
-    print("The emulated switches hold %d cross-connects." % len(cluster.patches()))
+    print("Read back from the switches: %d cross-connects." % len(cluster.patches()))
 
 
 def shell(cluster):
     title("The cluster stays up: sbatch, squeue, scontrol and ocsctl work here; exit ends it")
+    print("Try: srun --shape=4x4 -l bash -c 'echo $SLURM_OCS_COORD'    ocsctl fold 18    "
+          "ocsctl map\n     ocsctl drain switch ocs-x-0-0 --reason test    ocsctl explain JOBID\n"
+          "Logs and configuration: %s" % cluster.dir, flush=True)
     env = cluster.environment({"OCS_CONF": cluster.yaml, "PS1": "ocs-demo# "})
     subprocess.run(cluster.enter(["bash", "--norc", "-i"]), env=env, cwd="/tmp", check=False)
 
 
+def leave(_signum, _frame):
+    raise KeyboardInterrupt
+
+
 def main():
+    for signum in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, leave)
     directory = tempfile.mkdtemp(prefix="ocs-demo-")
     cluster = Cluster(directory, os.environ["OCS_STAGE"], os.environ["OCS_SLURM"])
     status = 0
@@ -118,6 +129,8 @@ def main():
             print("demo: the logs are in %s" % directory, file=sys.stderr)
         else:
             shutil.rmtree(directory, ignore_errors=True)
+        if not status:
+            title("Everything has been stopped and removed; './demo --keep' opens a shell in it")
     return status
 
 

@@ -199,8 +199,14 @@ static void free_ports(struct ocsd *d, struct ocsd_job *job, bool clean)
 
 void ocsd_job_enter(struct ocsd *d, struct ocsd_job *job)
 {
-	job->next = d->jobs;
-	d->jobs = job;
+	struct ocsd_job **at = &d->jobs;
+
+	/* In the order of their numbers, as people expect to see them. */
+	while (*at && ((*at)->job < job->job ||
+		       ((*at)->job == job->job && (*at)->epoch < job->epoch)))
+		at = &(*at)->next;
+	job->next = *at;
+	*at = job;
 	claim_ports(d, job);
 	if (job->epoch > d->max_epoch)
 		d->max_epoch = job->epoch;

@@ -86,7 +86,7 @@ static int load_jobs(struct ocsd *d, struct ocs_error *err)
 	sqlite3_stmt *row = query(d, "SELECT job, epoch, uid, user, section, partition,"
 				  " nodes, shape, conn, placement, demand, plan, state, ended,"
 				  " gone, rolled_back, wanted, announced, failed_switch, error"
-				  " FROM jobs ORDER BY job, epoch", err);
+				  " FROM jobs ORDER BY job DESC, epoch DESC", err);
 	int rc = SQLITE_ERROR;
 
 	if (!row)

@@ -7,6 +7,7 @@ that several clusters fit on one machine and nothing survives the end: when the
 first process of the namespace dies, all others do.
 """
 
+import ctypes
 import json
 import os
 import secrets
@@ -315,7 +316,9 @@ switches:
             ["unshare", "--mount", "--net", "--pid", "--uts", "--fork", "--kill-child",
              "--mount-proc", "/usr/bin/python3", "-c", INIT, self.dir],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            start_new_session=True)
+            start_new_session=True,
+            # However this process ends, the namespace ends with it.
+            preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL))
         end = time.monotonic() + 15
         while not os.path.exists(ready):
             if self.holder.poll() is not None or time.monotonic() > end:
@@ -378,14 +381,18 @@ switches:
             self.out(["sinfo"]), tail(self.path("slurmctld.log"), 30)))
 
     def stop(self):
-        for pid in (self.init_pid, self.holder and self.holder.pid):
-            if pid:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
+        if self.init_pid:
+            try:
+                os.kill(self.init_pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         if self.holder:
-            self.holder.wait()
+            # It ends when the last process of the namespace has.
+            try:
+                self.holder.wait(30 if self.init_pid else 0)
+            except subprocess.TimeoutExpired:
+                self.holder.kill()
+                self.holder.wait()
         self.holder = self.init_pid = None
 
     # -- jobs ----------------------------------------------------------------

@@ -118,18 +118,28 @@ static bool remember(job_record_t *job)
 	return known;
 }
 
-/* cons_tres gave up before it evaluated nodes, because too few were left: what
- * is missing is worth saying all the same. */
+/* What is missing is worth saying, too, if cons_tres gave up before it evaluated nodes
+ * because too few were left.  And if it is not the shape that is in the way but what a
+ * node has to have, the shape is not to be blamed. */
 static void ask_afterwards(job_record_t *job)
 {
 	const struct ocs_controller_request *request = &call.request;
 	int *chosen = xcalloc(ocs_controller_fabric()->nnodes + 1, sizeof(*chosen));
 	uint64_t *usable = usable_nodes(call.nodes);
+	struct ocs_error err;
+	bool nodes_help;
 
 	if (ocs_controller_choose(request, call.mode, usable, NULL, 0,
 				  (int)job->details->min_nodes, 0, chosen,
-				  &call.nodes_help, &call.err) < 0)
+				  &nodes_help, &err) < 0) {
 		call.refused = true;
+		call.nodes_help = nodes_help;
+		call.err = err;
+	} else if (call.refused && !job->details->req_node_bitmap) {
+		call.nodes_help = true;
+		ocs_error_set(&call.err, OCS_NOT_NOW,
+			      "the free nodes lack CPUs, memory or GRES that the job asks of each");
+	}
 	xfree(usable);
 	xfree(chosen);
 }
@@ -139,7 +149,7 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	bool asks = call.asks, known = false, nodes_help, refused;
 	enum ocs_controller_mode mode = call.mode;
 
-	if (call.nodes && rc != SLURM_SUCCESS && !call.refused && !call.chose)
+	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && call.err.code != OCS_NEVER)
 		ask_afterwards(job);
 	FREE_NULL_BITMAP(call.nodes);
 	refused = call.refused && !call.chose;
