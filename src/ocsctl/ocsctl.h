@@ -104,6 +104,10 @@ void ocs_ctl_print_json(struct json_object *object);
 /* The same without "id" and "ok", which belong to the protocol. */
 void ocs_ctl_print_reply(struct json_object *reply);
 
+/* plan_svg.c: a picture of a plan; the caller frees it. */
+struct ocs_plan;
+char *ocs_ctl_plan_svg(const struct ocs_plan *plan);
+
 /* The subcommands */
 int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err);

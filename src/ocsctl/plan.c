@@ -182,6 +182,17 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 	plan = ocs_plan_make(&request, err);
 	if (!plan)
 		goto out;
+	if (args->svg) {
+		char *svg = ocs_ctl_plan_svg(plan);
+		int rc = ocs_file_write(args->svg, svg, strlen(svg), 0644, err);
+
+		free(svg);
+		if (rc) {
+			ocs_plan_destroy(plan);
+			plan = NULL;
+			goto out;
+		}
+	}
 	if (args->json) {
 		struct json_object *json = ocs_plan_to_json(plan);
 

@@ -14,6 +14,7 @@
 
 #define WORK 120000000L	/* words of sets to join, in all */
 #define TRIALS 20000
+#define TRIALS_CIRCUIT 200	/* of which at most, for each circuit */
 #define TRIES 32	/* for a circuit between servers that have none yet */
 
 struct end {
@@ -211,12 +212,13 @@ static bool crossable(const struct expander *x, int i, int j)
 static void improve(struct expander *x)
 {
 	uint32_t ours = (uint32_t)(x->plan->ncircuits - x->first);
+	uint32_t trials = ours < TRIALS / TRIALS_CIRCUIT ? ours * TRIALS_CIRCUIT : TRIALS;
 	int64_t best;
 
 	if (ours < 2)
 		return;
 	best = distances(x);
-	for (int trial = 0; trial < TRIALS && x->work > 0; trial++) {
+	for (uint32_t trial = 0; trial < trials && x->work > 0; trial++) {
 		int i = x->first + (int)draw(x, ours), j = x->first + (int)draw(x, ours);
 		int64_t sum;
 

@@ -206,6 +206,78 @@ static int routes_check(const struct ocs_plan *plan, struct ocs_error *err)
 	return rc;
 }
 
+/* What one direction of a link carries, and how many circuits share it. */
+struct use {
+	uint64_t key;	/* from << 32 | to */
+	double load;
+	int circuits;
+};
+
+static int use_compare(const void *a, const void *b)
+{
+	return key_compare(&((const struct use *)a)->key, &((const struct use *)b)->key);
+}
+
+/* The links of the plan, each direction once, by key. */
+static struct use *uses_make(const struct ocs_plan *plan, size_t *count)
+{
+	struct use *uses = ocs_calloc(2 * (size_t)plan->ncircuits + 1, sizeof(*uses));
+	size_t n = 0, kept = 0;
+
+	for (int i = 0; i < plan->ncircuits; i++) {
+		uint64_t a = (uint64_t)plan->circuits[i].a, b = (uint64_t)plan->circuits[i].b;
+
+		uses[n++] = (struct use){ a << 32 | b, 0, 1 };
+		if (!plan->directed)
+			uses[n++] = (struct use){ b << 32 | a, 0, 1 };
+	}
+	qsort(uses, n, sizeof(*uses), use_compare);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && uses[kept - 1].key == uses[i].key)
+			uses[kept - 1].circuits++;
+		else
+			uses[kept++] = uses[i];
+	}
+	*count = kept;
+	return uses;
+}
+
+/* The load and the tax that the listed routes make.  Which of several circuits
+ * between two servers a route takes is not said: their load is between even
+ * shares and all on one. */
+static int loads_check(const struct ocs_plan *plan, struct ocs_error *err)
+{
+	double least = 0, most = 0;
+	struct use *uses;
+	size_t count;
+
+	if (!plan->routes)
+		return 0;
+	uses = uses_make(plan, &count);
+	for (int i = 0; i < plan->nroutes; i++) {
+		const struct ocs_plan_route *route = &plan->routes[i];
+
+		for (int p = 0; p < route->npaths; p++)
+			for (int j = 0; j + 1 < route->lengths[p]; j++) {
+				struct use key = { .key = (uint64_t)route->paths[p][j] << 32 |
+							  (uint32_t)route->paths[p][j + 1] };
+				struct use *use = bsearch(&key, uses, count, sizeof(*uses),
+							  use_compare);
+
+				use->load += route->weights[p];
+			}
+	}
+	for (size_t i = 0; i < count; i++) {
+		least = fmax(least, uses[i].load / uses[i].circuits);
+		most = fmax(most, uses[i].load);
+	}
+	free(uses);
+	if (plan->max_link_load < least - 1e-6 || plan->max_link_load > most + 1e-6)
+		return ocs_error_set(err, OCS_ERROR, "a maximum link load of %.1f is claimed, the "
+				     "routes make %.1f to %.1f", plan->max_link_load, least, most);
+	return 0;
+}
+
 /* Diameter and average hops of the circuits' graph. */
 static int distances(const struct ocs_plan *plan, double *diameter, double *average)
 {
@@ -275,7 +347,7 @@ int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err)
 		rc = group_check(plan, g, seen, err);
 	free(seen);
 	if (rc < 0 || ports_check(plan, err) < 0 || rings_check(plan, err) < 0 ||
-	    routes_check(plan, err) < 0)
+	    routes_check(plan, err) < 0 || loads_check(plan, err) < 0)
 		return -1;
 	return numbers_check(plan, err);
 }

@@ -47,6 +47,15 @@ prints "rings" "group 0: servers 0-11; ring steps"
 exits 0 "text with names" plan --fabric "direct servers:12 degree:4"
 prints "of nodes" n11
 
+exits 0 "a picture" plan --servers 12 --degree 4 --directed --svg "$work/plan.svg"
+prints "and the text" "12 servers, degree 4, directed: 48 circuits"
+if test "$(grep -c '<line' "$work/plan.svg")" = 48 && test "$(grep -c '<circle' "$work/plan.svg")" = 12 &&
+	tail -n 1 "$work/plan.svg" | grep -q '^</svg>$'; then
+	result 0 "a line for each circuit, a dot for each server"
+else
+	result 1 "a line for each circuit, a dot for each server"
+fi
+exits 1 "a picture that cannot be written" plan --servers 12 --degree 4 --svg "$work/none/plan.svg"
 printf '{"allreduce":[{"members":[0,2,4,6],"bytes":1000}]}' >"$work/demand"
 exits 0 "demand" plan --servers 8 --degree 4 --demand "$work/demand" --json
 prints "its group" '"members":[0,2,4,6]'

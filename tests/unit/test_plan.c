@@ -403,6 +403,7 @@ static void test_routes(void **state)
 	struct ocs_plan_request request = { .servers = 12, .degree = 4, .routes = true };
 	struct ocs_plan *plan = make(&request);
 	struct ocs_error err = { 0 };
+	double load;
 	long hops = 0;
 	int keep;
 
@@ -436,9 +437,12 @@ static void test_routes(void **state)
 	plan->diameter++;
 	assert_int_equal(ocs_plan_verify(plan, &err), -1);
 	plan->diameter--;
+	load = plan->max_link_load;
 	plan->max_link_load = 1;
 	assert_int_equal(ocs_plan_verify(plan, &err), -1);
-	plan->max_link_load = 30;
+	plan->max_link_load = load + 1;
+	assert_int_equal(ocs_plan_verify(plan, &err), -1);
+	plan->max_link_load = load;
 	plan->ncircuits--;
 	assert_int_equal(ocs_plan_verify(plan, &err), -1);
 	plan->ncircuits++;
