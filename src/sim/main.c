@@ -94,6 +94,7 @@ static int run_once(const struct setup *s, long seed, struct ocs_sim_figures *fi
 		.horizon = a->trace && !a->hours_set ? 0 : a->hours * HOUR, .order = a->order,
 		.easy = a->easy, .verify = !a->no_verify, .switch_delay = a->switch_ms * 1e-3,
 		.circuit_delay = a->circuit_ms * 1e-3, .switches_parallel = a->parallel_switches,
+		.moments = a->svg ? OCS_SIM_PLOT_MOMENTS : 0,
 	};
 	struct ocs_sim_result result;
 	int rc;

@@ -167,6 +167,74 @@ static void jct_bars(struct ocs_text *t, const struct ocs_sim_result *r)
 	free(hours);
 }
 
+/* A column per moment, a row per cube, the darker the fuller. */
+static void cubes_over_time(struct ocs_text *t, const struct ocs_sim_result *r)
+{
+	int rows = r->ncubes < 256 ? r->ncubes : 256, x, y, end;
+	double high = 2.0 * ROOM / rows;
+
+	ocs_text_add(t, "<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"-14\" "
+		     "font-weight=\"bold\">How full each cube is, over %.0f hours (%d of %d cubes, "
+		     "dark: all XPUs in use)</text>\n", LEFT, TOP, r->time / HOUR, rows, r->ncubes);
+	for (y = 0; y < rows; y++) {
+		for (x = 0; x < r->moments; x = end) {
+			int level = (int)(r->cubes[x * r->ncubes + y] * 16 + .5f);
+
+			/* one rectangle for as long as the cube stays as full */
+			for (end = x + 1; end < r->moments; end++) {
+				if ((int)(r->cubes[end * r->ncubes + y] * 16 + .5f) != level)
+					break;
+			}
+			if (level)
+				ocs_text_add(t, "<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" "
+					     "fill=\"#204878\" fill-opacity=\"%.2f\"/>\n", x, y * high,
+					     end - x, high, level / 16.0);
+		}
+	}
+	ocs_text_add(t, "<rect width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n</g>\n",
+		     r->moments, 2 * ROOM);
+}
+
+/* Decided and placed jobs by the number of their dimensions. */
+static void jcr_table(struct ocs_text *t, const struct ocs_sim_result *r)
+{
+	static const char *const names[] = { "1D", "2D", "3D and more", "all jobs" };
+	static const char *const heads[] = { "decided", "can never fit", "placed", "JCR" };
+	long decided[4] = { 0 }, never[4] = { 0 }, i;
+	int row, column;
+
+	for (i = 0; i < r->njobs; i++) {
+		const struct ocs_sim_outcome *out = &r->jobs[i];
+		int kind = out->job.shape.ndim < 3 ? out->job.shape.ndim - 1 : 2;
+
+		if (out->state == OCS_SIM_WAITING)
+			continue;
+		decided[kind]++;
+		decided[3]++;
+		never[kind] += out->state == OCS_SIM_NEVER;
+		never[3] += out->state == OCS_SIM_NEVER;
+	}
+	ocs_text_add(t, "<g transform=\"translate(%d,%d)\" text-anchor=\"end\" font-size=\"14\">\n",
+		     LEFT, TOP);
+	for (column = 0; column < 4; column++)
+		ocs_text_add(t, "<text x=\"%d\" y=\"16\" font-weight=\"bold\">%s</text>\n",
+			     200 + 120 * column, heads[column]);
+	for (row = 0; row < 4; row++) {
+		int y = 48 + 30 * row;
+		long placed = decided[row] - never[row];
+
+		ocs_text_add(t, "<path d=\"M0,%d H600\" stroke=\"#ddd\"/><text x=\"0\" y=\"%d\" "
+			     "text-anchor=\"start\">%s</text><text x=\"200\" y=\"%d\">%ld</text>"
+			     "<text x=\"320\" y=\"%d\">%ld</text><text x=\"440\" y=\"%d\">%ld</text>",
+			     y - 20, y, names[row], y, decided[row], y, never[row], y, placed);
+		if (decided[row])
+			ocs_text_add(t, "<text x=\"560\" y=\"%d\">%.1f %%</text>", y,
+				     100.0 * (double)placed / (double)decided[row]);
+		ocs_text_add(t, "\n");
+	}
+	ocs_text_add(t, "</g>\n");
+}
+
 static int document_write(struct ocs_text *t, const char *prefix, const char *name,
 			  struct ocs_error *err)
 {
@@ -194,5 +262,15 @@ int ocs_sim_plot(const struct ocs_sim_result *r, const char *title, const char *
 		return -1;
 	document_open(&text, 1, title);
 	jct_bars(&text, r);
-	return document_write(&text, prefix, "jct", err);
+	if (document_write(&text, prefix, "jct", err))
+		return -1;
+	document_open(&text, 1, title);
+	jcr_table(&text, r);
+	if (document_write(&text, prefix, "jcr", err))
+		return -1;
+	if (!r->moments)
+		return 0;
+	document_open(&text, 2, title);
+	cubes_over_time(&text, r);
+	return document_write(&text, prefix, "cubes", err);
 }

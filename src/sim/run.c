@@ -166,12 +166,29 @@ static int schedule(struct ocs_sim *sim, struct ocs_error *err)
 	return sim->nqueue > 1 && sim->options->easy ? ocs_sim_backfill(sim, err) : 0;
 }
 
+/* Keeps how full the cubes are at the moments before TIME. */
+static void moments_keep(struct ocs_sim *sim, double time)
+{
+	struct ocs_sim_result *r = sim->result;
+	const struct ocs_section *s = sim->options->section;
+	int cube;
+
+	while (r->moments < sim->options->moments && r->moments * sim->moment_step < time) {
+		float *at = r->cubes + (size_t)r->moments++ * (size_t)s->ncubes;
+
+		for (cube = 0; cube < s->ncubes; cube++)
+			at[cube] = 1 - (float)ocs_occupancy_cube_free(sim->occupancy, cube) /
+				(float)s->cube_xpus;
+	}
+}
+
 /* Adds up what was in use until TIME. */
 static void advance(struct ocs_sim *sim, double time)
 {
 	struct ocs_sim_result *r = sim->result;
 	double from = sim->time < sim->options->warmup ? sim->options->warmup : sim->time;
 
+	moments_keep(sim, time);
 	if (time > from) {
 		r->busy += sim->busy * (time - from);
 		r->allocated += sim->allocated * (time - from);
@@ -267,8 +284,18 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 		.total = (double)s->ncubes * s->cube_xpus,
 	};
 	int face = 0, a, rc;
+	double last = options->horizon;
 
 	memset(result, 0, sizeof(*result));
+	if (options->moments) {
+		/* without a horizon, until the last job arrives */
+		if (last <= 0 && options->trace->njobs)
+			last = options->trace->jobs[options->trace->njobs - 1].arrival;
+		sim.moment_step = last / options->moments;
+		result->ncubes = s->ncubes;
+		result->cubes = ocs_calloc((size_t)options->moments * (size_t)s->ncubes,
+					   sizeof(float));
+	}
 	for (a = 0; a < OCS_AXES; a++)
 		face = s->edge[a] > face ? s->edge[a] : face;
 	sim.face_edge = face;
@@ -294,6 +321,7 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 void ocs_sim_result_free(struct ocs_sim_result *result)
 {
 	free(result->jobs);
+	free(result->cubes);
 	free(result->samples);
 	free(result->decisions);
 	free(result->cold);

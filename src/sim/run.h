@@ -34,6 +34,7 @@ struct ocs_sim_options {
 	double switch_delay;	/* seconds a switch takes for one batch of circuits */
 	double circuit_delay;	/* and for each circuit in it */
 	bool switches_parallel;	/* a switch works on the circuits of a batch at once */
+	int moments;		/* pictures of the cubes to keep, evenly over the time; 0: none */
 };
 
 enum ocs_sim_state { OCS_SIM_WAITING, OCS_SIM_NEVER, OCS_SIM_RUNNING, OCS_SIM_DONE };
@@ -65,6 +66,8 @@ struct ocs_sim_result {
 	double allocated;		/* the same with the XPUs that whole nodes waste */
 	double measured;		/* seconds after the warm-up */
 	double bins[OCS_SIM_BINS + 1];	/* seconds at each per cent of busy XPUs */
+	float *cubes;			/* moments * ncubes: share of XPUs in use */
+	int moments, ncubes;
 	struct ocs_sim_sample *samples;
 	long nsamples, sample_room;
 	double *decisions;		/* seconds each; the first of each shape left out */

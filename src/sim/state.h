@@ -20,6 +20,7 @@ struct ocs_sim {
 	struct ocs_sim_result *result;
 	double time;
 	double total;			/* XPUs */
+	double moment_step;		/* seconds between pictures of the cubes */
 	int node_xpus;
 	double busy, allocated;		/* XPUs */
 	struct ocs_occupancy *occupancy;

@@ -54,7 +54,7 @@ holds "JCR" '"jcr_percent":66.67'
 holds "all verified" '"placements_verified":2'
 [ "$(grep -c '"state":"done"' "$work/jobs")" = 2 ] && [ "$(wc -l <"$work/jobs")" = 3 ]
 result $? "a line per job"
-for f in p-utilisation.svg p-jct.svg; do
+for f in p-utilisation.svg p-jct.svg p-jcr.svg p-cubes.svg; do
 	python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/$f"
 	result $? "$f is a document"
 done
