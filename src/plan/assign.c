@@ -22,6 +22,7 @@ struct assign {
 	int open_rings;	/* rings made only in part */
 	int open_edges;	/* circuits of theirs */
 	int closing;	/* odd rings closed on a third plane */
+	int mixed;	/* rings on more switches than they need */
 	int chords;	/* circuits between opposite servers */
 	int group;	/* the one whose turn it is */
 };
@@ -70,6 +71,23 @@ static uint64_t common_free(const struct assign *as, const struct ocs_plan_group
 	return mask;
 }
 
+/* Every edge on a switch of its own choice: transmitters and receivers are apart, so
+ * edges beside each other are free to choose. */
+static bool ring_directed_mixed(struct assign *as, const struct ocs_plan_group *group, int step)
+{
+	for (int i = 0; i < group->nmembers; i++)
+		if (!(as->tx[ring_at(group, step, i)] & as->rx[ring_at(group, step, i + 1)]))
+			return false;
+	for (int i = 0; i < group->nmembers; i++) {
+		int a = ring_at(group, step, i), b = ring_at(group, step, i + 1);
+		int plane = lowest(as->tx[a] & as->rx[b]);
+
+		circuit_add(as, a, plane, b, plane);
+	}
+	as->mixed++;
+	return true;
+}
+
 static bool ring_directed(struct assign *as, const struct ocs_plan_group *group, int step)
 {
 	uint64_t planes = common_free(as, group);
@@ -81,7 +99,7 @@ static bool ring_directed(struct assign *as, const struct ocs_plan_group *group,
 		return true;
 	}
 	if (!as->plan->any_port)
-		return false;
+		return ring_directed_mixed(as, group, step);
 	for (int i = 0; i < group->nmembers; i++)
 		if (!as->tx[group->members[i]] || !as->rx[group->members[i]])
 			return false;
@@ -136,6 +154,52 @@ static bool ring_any_port(struct assign *as, const struct ocs_plan_group *group,
 	return true;
 }
 
+/* Planes for the edges of a ring, of which those beside each other differ, where
+ * servers have different interfaces free (some failed).  LEFT[i]: what edge i can
+ * have when edge 0 has FIRST and the edges between choose well. */
+static bool colours_find(const struct assign *as, const struct ocs_plan_group *group, int step,
+			 uint64_t first, uint64_t *left)
+{
+	int k = group->nmembers;
+
+	left[0] = first;
+	for (int i = 1; i < k; i++) {
+		uint64_t before = left[i - 1];
+
+		left[i] = as->tx[ring_at(group, step, i)] & as->tx[ring_at(group, step, i + 1)];
+		if (!(before & (before - 1)))	/* only one: not that */
+			left[i] &= ~before;
+		if (i == k - 1)
+			left[i] &= ~first;
+		if (!left[i])
+			return false;
+	}
+	return true;
+}
+
+static bool ring_mixed(struct assign *as, const struct ocs_plan_group *group, int step)
+{
+	int k = group->nmembers;
+	uint64_t *left = ocs_calloc(k, sizeof(*left));
+	uint64_t firsts = as->tx[ring_at(group, step, 0)] & as->tx[ring_at(group, step, 1)];
+	bool found = false;
+
+	for (; firsts && !found; firsts &= firsts - 1)
+		found = colours_find(as, group, step, firsts & -firsts, left);
+	/* backwards, so that every edge leaves its follower what that chose */
+	for (int i = k - 1; found && i >= 0; i--) {
+		int a = ring_at(group, step, i), b = ring_at(group, step, i + 1);
+		int plane = lowest(left[i]);
+
+		if (i > 0)
+			left[i - 1] &= ~(UINT64_C(1) << plane);
+		circuit_add(as, a, plane, b, plane);
+	}
+	as->mixed += found;
+	free(left);
+	return found;
+}
+
 static bool ring_duplex(struct assign *as, const struct ocs_plan_group *group, int step)
 {
 	uint64_t planes = common_free(as, group);
@@ -154,7 +218,8 @@ static bool ring_duplex(struct assign *as, const struct ocs_plan_group *group, i
 			third = closing_find(as, group, step, planes, &cut);
 	}
 	if (third < 0)
-		return as->plan->any_port && ring_any_port(as, group, step);
+		return as->plan->any_port ? ring_any_port(as, group, step) :
+					    ring_mixed(as, group, step);
 	/* from the far end of the closing edge round to its near end */
 	for (int i = 0; i < k - 1; i++)
 		circuit_add(as, ring_at(group, step, cut + 1 + i), i % 2 ? second : first,
@@ -249,6 +314,9 @@ static void sentence(struct assign *as, int unused)
 	if (as->closing)
 		ocs_text_add(&text, "; a ring of odd length alternates between two switches and "
 			     "closes on a third (%d rings)", as->closing);
+	if (as->mixed)
+		ocs_text_add(&text, "; %d rings change switches on the way, since not all servers "
+			     "have the same interfaces free", as->mixed);
 	if (as->open_rings)
 		ocs_text_add(&text, "; %d more circuits form %d rings that cannot close, since a "
 			     "switch joins servers in pairs", as->open_edges, as->open_rings);
@@ -263,8 +331,8 @@ static void sentence(struct assign *as, int unused)
 	plan->assignment = ocs_text_take(&text);
 }
 
-void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp, bool best,
-		     bool expand)
+void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
+		     const uint64_t *failed, bool best, bool expand)
 {
 	struct assign as = { .plan = plan, .ports = { .plan = plan } };
 	uint64_t all = plan->degree == 64 ? ~UINT64_C(0) : (UINT64_C(1) << plan->degree) - 1;
@@ -275,7 +343,7 @@ void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp, 
 	as.ports.tx = as.tx;
 	as.ports.rx = as.rx;
 	for (int i = 0; i < plan->servers; i++)
-		as.tx[i] = as.rx[i] = all;
+		as.tx[i] = as.rx[i] = all & ~(failed ? failed[i] : 0);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[order[g]];
 		int made = 0;

@@ -59,10 +59,10 @@ void ocs_plan_expand(struct ocs_plan_ports *ports);
 
 /* Gives the rings of PLAN's groups (nrings and steps are wishes) ports and planes;
  * lowers nrings where they do not fit; what is left goes to MP (or NULL) and, with
- * EXPAND, an expander.  Fills circuits and assignment.  ORDER: groups, most
+ * EXPAND, an expander.  FAILED: interfaces to leave out, or NULL.  Fills circuits and assignment.  ORDER: groups, most
  * important first. */
-void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp, bool best,
-		     bool expand);
+void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
+		     const uint64_t *failed, bool best, bool expand);
 
 /* Fills diameter, average_hops, max_link_load and bandwidth_tax, and routes if
  * ROUTES.  BALANCE: spends more time on even loads; otherwise members of a group

@@ -113,17 +113,27 @@ static int split(const struct ocs_plan *plan)
 	return ports < plan->degree ? ports : plan->degree;
 }
 
+/* Interfaces that AllReduce may have of a server. */
+static int spare_count(int degree, uint64_t failed, int budget)
+{
+	uint64_t all = degree == 64 ? ~UINT64_C(0) : (UINT64_C(1) << degree) - 1;
+	int working = __builtin_popcountll(all & ~failed);
+
+	return working < budget ? working : budget;
+}
+
 /* How many rings each group gets: in proportion to its share of the bytes at its
  * busiest member, at least one where ports allow, the rest to the heaviest.  ONE:
  * no more than one each. */
-static void shares(struct ocs_plan *plan, const int *order, int first, bool one)
+static void shares(struct ocs_plan *plan, const int *order, int first,
+		   const uint64_t *failed, bool one)
 {
 	int budget = split(plan);
 	int *spare = ocs_calloc(plan->servers, sizeof(int));
 	double *bytes = ocs_calloc(plan->servers, sizeof(double));
 
 	for (int i = 0; i < plan->servers; i++)
-		spare[i] = budget;
+		spare[i] = spare_count(plan->degree, failed ? failed[i] : 0, budget);
 	for (int g = 0; g < plan->ngroups; g++)
 		for (int i = 0; i < plan->groups[g].nmembers; i++)
 			bytes[plan->groups[g].members[i]] += plan->groups[g].bytes;
@@ -190,7 +200,7 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
 		plan->groups[g].nrings = 0;
 	/* without a demand nobody knows what AllReduce needs: one ring, which is the
 	 * one that stock NCCL uses */
-	shares(plan, order, first, way == EXPANDER && !request->demand);
+	shares(plan, order, first, request->failed, way == EXPANDER && !request->demand);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
 
@@ -202,7 +212,8 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
 			ocs_plan_steps_best(group->nmembers, group->nrings, plan->directed,
 					    group->steps);
 	}
-	ocs_plan_assign(plan, order, plan->mp, way != PAPER, way == EXPANDER);
+	ocs_plan_assign(plan, order, plan->mp, request->failed, way != PAPER,
+			way == EXPANDER);
 	free(order);
 	return ocs_plan_measure(plan, request->routes, request->best);
 }
@@ -258,6 +269,11 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 		ocs_error_set(err, OCS_NEVER,
 			      "%d servers with one interface each cannot form a ring: a duplex "
 			      "ring takes two interfaces of every server", request->servers);
+	else if (request->failed)
+		ocs_error_set(err, OCS_NEVER,
+			      "%d servers cannot form a ring on the interfaces that have not "
+			      "failed: a duplex ring takes two of every server, on the switches of "
+			      "its neighbours", request->servers);
 	else
 		ocs_error_set(err, OCS_NEVER,
 			      "%d servers cannot form a ring on %d switches: a switch joins "

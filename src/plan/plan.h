@@ -8,6 +8,7 @@
  * TopoOpt's TopologyFinder.  Links igraph; never linked into a plugin. */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ocs_error;
 struct json_object;
@@ -76,6 +77,8 @@ struct ocs_plan_request {
 	const char *demand;	/* JSON text of DESIGN section 7, or NULL: one
 				 * AllReduce group over all servers */
 	char *const *nodes;	/* `servers` names, or NULL */
+	const uint64_t *failed;	/* per server a mask of interfaces to leave out (bit i:
+				 * interface i), or NULL */
 };
 
 /* Returns a plan (ocs_plan_destroy), or NULL with ERR: OCS_USAGE (bad demand or
@@ -85,6 +88,21 @@ struct ocs_plan_request {
 struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
 			       struct ocs_error *err);
 void ocs_plan_destroy(struct ocs_plan *plan);
+
+struct ocs_plan_fault {
+	int server, port;
+};
+
+/* A plan for the same job without the failed interfaces (transmitter and receiver;
+ * all that failed so far, a plan does not remember them) that changes few circuits: rings keep their order, a broken edge of a ring takes
+ * free interfaces or those of circuits that no ring uses; a ring is given up only
+ * when nothing else is left.  All other circuits stay as they are.  Routes are made
+ * again if PLAN has some.  PLAN must be one that ocs_plan_verify accepts.  Returns a
+ * plan (ocs_plan_destroy), or NULL with ERR: OCS_USAGE (no such interface),
+ * OCS_NEVER (the servers would not all be joined). */
+struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
+				 const struct ocs_plan_fault *faults, int nfaults,
+				 struct ocs_error *err);
 
 /* Checks that no port is used twice, every circuit joins what its plane allows,
  * every ring step is co-prime, every ring edge has a circuit, every route follows

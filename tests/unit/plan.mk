@@ -8,3 +8,7 @@ test_plan_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -
 check_PROGRAMS += test_plan_match
 test_plan_match_SOURCES = test_plan_match.c
 test_plan_match_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+
+check_PROGRAMS += test_plan_repair
+test_plan_repair_SOURCES = test_plan_repair.c
+test_plan_repair_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
