@@ -23,6 +23,7 @@ import ctypes
 import os
 import re
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -90,6 +91,7 @@ def report(name, values):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # the clusters stop, too
     stage, slurm = sys.argv[1:3]
     runs = int(sys.argv[3]) if sys.argv[3:] and sys.argv[3].isdigit() else 10
     base = tempfile.mkdtemp(prefix="ocs-bench-")

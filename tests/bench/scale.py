@@ -13,7 +13,7 @@ with, and shaped ones of the same number of nodes.  A round is
   main       the partition goes up: the cycle that fills the machine
   backfill   the cycles over those that wait
 
-usage: scale.py STAGE SLURM [ROUNDS [JOBS]]
+usage: scale.py STAGE SLURM [ROUNDS [JOBS [STREAM...]]]
 
 Prints medians over the rounds, and ratios to cons_tres in the same round.
 """
@@ -21,6 +21,7 @@ Prints medians over the rounds, and ratios to cons_tres in the same round.
 import os
 import re
 import shutil
+import signal
 import statistics
 import sys
 import tempfile
@@ -40,11 +41,14 @@ STREAMS = (     # name, cluster, options, the stream to compare with
 )
 MEASURES = (    # key, heading, a larger number is better
     ("rate", "submits/s", True),
+    ("client", "sbatch CPU ms", False),
     ("rpc", "submit RPC us", False),
-    ("main", "main cycle ms", False),
-    ("main_cpu", "its CPU ms", False),
+    ("daemon", "its CPU us", False),
+    ("main", "main max ms", False),
+    ("main_cpu", "CPU ms", False),
+    ("cycles", "cycles", None),
     ("backfill", "backfill ms", False),
-    ("backfill_cpu", "its CPU ms", False),
+    ("backfill_cpu", "CPU ms", False),
     ("running", "running", None),
     ("memory", "RSS MB", None),
 )
@@ -53,7 +57,7 @@ CONFIG = {
                            "sched_interval=5,bf_window=2880,bf_continue",
     "SuspendProgram": "/bin/true", "ResumeProgram": "/bin/true",
     "SuspendTime": "60000", "ResumeTimeout": "60000", "ResumeRate": "0",
-    "SlurmctldDebug": "info",
+    "SlurmctldDebug": "info", "MinJobAge": "5",
 }
 
 
@@ -81,6 +85,11 @@ class Cloud(Cluster):
         """Resident MB of slurmctld."""
         text = self.out(["cat", "/proc/%s/status" % self.pid])
         return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1e3
+
+    def cpu_all(self):
+        """Seconds that all threads of slurmctld have computed."""
+        fields = self.out(["cat", "/proc/%s/stat" % self.pid]).rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def cpu(self, thread):
         """Milliseconds that the thread of slurmctld with this name has computed: what
@@ -110,10 +119,14 @@ def measure(cluster, options, jobs):
     """One round of one stream."""
     cluster.run(["scontrol", "update", "PartitionName=tpu", "State=DOWN"])
     cluster.run(["sdiag", "--reset"])
-    start = time.monotonic()
+    start, client, daemon = time.monotonic(), os.times(), cluster.cpu_all()
     cluster.run("for i in $(seq %d); do sbatch -Q -o /dev/null -t $((60 + i %% 60)) %s --wrap "
                 "'sleep 1000' >/dev/null || exit 1; done" % (jobs, options), timeout=600)
-    result = {"rate": jobs / (time.monotonic() - start), "rpc": cluster.sdiag()["submit"]}
+    result = {"rate": jobs / (time.monotonic() - start)}
+    result["client"] = sum(os.times()[2:4]) - sum(client[2:4])
+    result["client"] *= 1e3 / jobs
+    result["daemon"] = (cluster.cpu_all() - daemon) * 1e6 / jobs
+    result["rpc"] = cluster.sdiag()["submit"]
     time.sleep(3)       # the scheduler looks at what was submitted
     cluster.run(["sdiag", "--reset"])
     before = cluster.cpu("sched_agent")
@@ -125,6 +138,7 @@ def measure(cluster, options, jobs):
     result["running"] = last
     # Where the backfill scheduler came first there was nothing left to fill.
     result["main"] = cluster.sdiag()["main Max cycle"] / 1e3
+    result["cycles"] = cluster.sdiag()["main Total cycles"]
     result["main_cpu"] = cluster.cpu("sched_agent") - before
     cycles = []
     waiting = cluster.out("squeue -h -t PD -o %A | tail -n 1").strip()
@@ -145,20 +159,23 @@ def measure(cluster, options, jobs):
 
 
 def report(results):
-    print("%-22s" % "" + "".join("%15s" % heading for _, heading, _ in MEASURES))
+    print("%-22s" % "" + "".join("%14s" % heading for _, heading, _ in MEASURES))
     for name, _, _, base in STREAMS:
+        if name not in results:
+            continue
         rows = results[name]
         print("%-22s" % name + "".join(
-            "%15.1f" % statistics.median(row[key] for row in rows) for key, _, _ in MEASURES))
-        if base:
+            "%14.1f" % statistics.median(row[key] for row in rows) for key, _, _ in MEASURES))
+        if base in results:
             print("%-22s" % "  ratio of each round" + "".join(
-                "%15s" % ("" if better is None else "%.2f" % statistics.median(
+                "%14s" % ("" if better is None else "%.2f" % statistics.median(
                     row[key] / other[key] if other[key] else 0
                     for row, other in zip(rows, results[base])))
                 for key, _, better in MEASURES))
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # the clusters stop, too
     stage, slurm = sys.argv[1:3]
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     jobs = int(sys.argv[4]) if len(sys.argv) > 4 else 400
@@ -166,13 +183,14 @@ def main():
     options = {"cubes": 64, "tile": (1, 1, 1), "delay_ms": 0, "config": CONFIG}
     clusters = {"plain": Cloud(base + "/plain", stage, slurm, parts=(), **options),
                 "ours": Cloud(base + "/ours", stage, slurm, **options)}
-    results = {name: [] for name, _, _, _ in STREAMS}
+    streams = [stream for stream in STREAMS if not sys.argv[5:] or stream[0] in sys.argv[5:]]
+    results = {name: [] for name, _, _, _ in streams}
     load = []
     try:
         for cluster in clusters.values():
             cluster.start()
         for number in range(rounds):
-            for name, side, line, _ in STREAMS:
+            for name, side, line, _ in streams:
                 results[name].append(measure(clusters[side], line, jobs))
                 load.append(os.getloadavg()[0])
                 print("# %d %s: %s" % (number, name, " ".join(
