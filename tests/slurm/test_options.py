@@ -118,3 +118,47 @@ def test_broken_description_changes_nothing(pod):
         pod.write("etc/ocs.yaml", good)
     job = pod.sbatch("-H", "--shape=4x4")
     assert pod.job(job)["NumNodes"] == "4-4"
+
+
+def test_others_stay_off_the_cube_of_a_suspended_job(pod):
+    """Slurm calls the nodes of a suspended job free; its circuits are not."""
+    first = pod.sbatch("--shape=4x4x4")
+    before = pod.running(first)["NodeList"]
+    held = pod.patches()
+    pod.run(["scontrol", "suspend", str(first)])
+    second = pod.running(pod.sbatch("--shape=4x4x4"))
+    assert second["NodeList"] != before
+    assert held < pod.patches()
+    pod.run(["scontrol", "resume", str(first)])
+    assert pod.running(first)["NodeList"] == before
+    assert held < pod.patches()
+
+
+def test_reconfigure_with_a_broken_description(pod):
+    """slurmctld as a daemon goes on with what it had; jobs and circuits stay."""
+    pod.kill("slurmctld")
+    pod.spawn(["slurmctld"], pod.path("slurmctld.err"))
+    pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    pod.wait_idle()
+    job = pod.sbatch("--shape=4x4x4")
+    pod.running(job)
+    held = pod.patches()
+    with open(pod.yaml) as handle:
+        good = handle.read()
+    try:
+        pod.write("etc/ocs.yaml", "version: 1\nbroken: [\n")
+        assert pod.run(["scontrol", "reconfigure"], check=False).returncode
+    finally:
+        pod.write("etc/ocs.yaml", good)
+    pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    assert pod.state(job) == "RUNNING" and pod.patches() == held
+    pod.running(pod.sbatch("--shape=4x4x4"))
+    pod.run(["scontrol", "reconfigure"])
+    pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    assert pod.state(job) == "RUNNING" and held < pod.patches()
+
+
+def test_cpus_that_nodes_lack_are_no_lack_of_cubes(pod):
+    job = pod.sbatch("--shape=2x2x1", "--overcommit", "--ntasks=5")
+    pod.until(lambda: pod.job(job)["Reason"] not in ("None", "Priority"), 20, "a reason")
+    assert "cube" not in pod.job(job)["Reason"]

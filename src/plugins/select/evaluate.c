@@ -86,15 +86,17 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 	return SLURM_SUCCESS;
 }
 
+/* To cons_tres the nodes of a suspended job are free, but its circuits stay. */
 static uint64_t *usable_nodes(bitstr_t *map)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
 	uint64_t *usable = xcalloc((fabric->nnodes + 63) / 64 + 1, sizeof(*usable));
+	node_record_t *record;
 
-	for (int i = 0; next_node_bitmap(map, &i); i++) {
+	for (int i = 0; (record = next_node_bitmap(map, &i)); i++) {
 		int node = ocs_select_node_fabric(i);
 
-		if (node >= 0)
+		if (node >= 0 && (!record->sus_job_cnt || call.mode == OCS_TEST_ONLY))
 			usable[node / 64] |= UINT64_C(1) << (node % 64);
 	}
 	return usable;
