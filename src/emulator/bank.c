@@ -78,6 +78,7 @@ void ocs_emu_break(struct ocs_emu_switch *sw, int in, const char *by)
 		return;
 	sw->out[in] = 0;
 	sw->in[out - sw->size] = 0;
+	ocs_emu_plane_set(sw, in, out);
 	ocs_emu_log(sw->emu, sw->name, "break", in, out, by, NULL);
 }
 
@@ -90,6 +91,7 @@ void ocs_emu_make(struct ocs_emu_switch *sw, int in, int out, const char *by)
 		ocs_emu_break(sw, sw->in[out - sw->size], by);
 	sw->out[in] = out;
 	sw->in[out - sw->size] = in;
+	ocs_emu_plane_set(sw, in, out);
 	ocs_emu_log(sw->emu, sw->name, "make", in, out, by, NULL);
 }
 

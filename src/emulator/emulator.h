@@ -71,6 +71,12 @@ struct ocs_emu_command {
 	struct ocs_text body;	/* one line each */
 };
 
+/* What a fibre leads to: an interface, or nothing. */
+struct ocs_emu_fibre {
+	char *device;
+	bool both_ways;		/* sends and receives on this one fibre */
+};
+
 struct ocs_emu_switch {
 	struct ocs_emu *emu;
 	char *name;
@@ -79,6 +85,8 @@ struct ocs_emu_switch {
 	int *out;		/* entries 1..size: egress of an ingress, or 0 */
 	int *in;		/* entries 1..size: ingress of egress size+i, or 0 */
 	bool *closed;		/* entries 1..2*size: shutter */
+	struct ocs_emu_fibre *fibres;	/* entries 1..2*size; NULL: no data plane */
+	bool *lit;		/* entries 1..size: frames pass from this ingress */
 	char *user, *password;	/* NULL: no login needed */
 	double delay_ms;
 	enum ocs_emu_fault fault;
@@ -129,6 +137,17 @@ double ocs_emu_delay(struct ocs_emu_switch *sw, size_t count);
 void ocs_emu_save(const struct ocs_emu_switch *sw);
 /* Reads it back.  -1 with ERR. */
 int ocs_emu_load(struct ocs_emu_switch *sw, struct ocs_error *err);
+
+/* plane.c */
+/* Reads lines SWITCH PORT INTERFACE [duplex|bidi]; the interfaces must be in this
+ * network namespace.  Call it before patches are loaded.  0, or -1 with ERR. */
+int ocs_emu_plane_open(struct ocs_emu *emu, const char *path, struct ocs_error *err);
+/* Takes every rule away. */
+void ocs_emu_plane_close(struct ocs_emu *emu);
+/* To be called after a patch IN>OUT was made or broken. */
+void ocs_emu_plane_set(struct ocs_emu_switch *sw, int in, int out);
+/* To be called after the shutter of PORT moved. */
+void ocs_emu_plane_shutter(struct ocs_emu_switch *sw, int port);
 
 /* log.c: one line of JSON, written at once.  SWITCH and TEXT may be NULL, IN and
  * OUT 0. */

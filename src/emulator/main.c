@@ -41,6 +41,8 @@ static const char usage[] =
 	"  --seed N                of the random delays\n"
 	"  --log FILE              append one line of JSON for each event\n"
 	"  --state DIR             keep the patches over a restart\n"
+	"  --data-plane FILE       lines SWITCH PORT INTERFACE [duplex|bidi]: circuits carry\n"
+	"                          the frames of these interfaces (root, ip and tc)\n"
 	"  --control ADDRESS       listen for control commands\n"
 	"  --check-log FILE        judge a log: 1 if a port ever had two peers\n"
 	"  --help, --version\n"
@@ -53,7 +55,7 @@ static const char usage[] =
 enum {
 	OPT_FABRIC = 256, OPT_SWITCH, OPT_LOGIN, OPT_DELAY, OPT_REPLACE, OPT_NOTICES,
 	OPT_PAGE, OPT_LINE_LIMIT, OPT_NIL_SID, OPT_SEED, OPT_LOG, OPT_STATE, OPT_CONTROL,
-	OPT_CHECK_LOG, OPT_HELP, OPT_VERSION,
+	OPT_DATA_PLANE, OPT_CHECK_LOG, OPT_HELP, OPT_VERSION,
 };
 
 static const struct option options[] = {
@@ -69,6 +71,7 @@ static const struct option options[] = {
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "state", required_argument, NULL, OPT_STATE },
+	{ "data-plane", required_argument, NULL, OPT_DATA_PLANE },
 	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "check-log", required_argument, NULL, OPT_CHECK_LOG },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -77,7 +80,7 @@ static const struct option options[] = {
 };
 
 struct settings {
-	const char *fabric, *login, *log, *control, *check_log;
+	const char *fabric, *login, *log, *control, *check_log, *data_plane;
 	char **switches;
 	size_t nswitches;
 };
@@ -164,6 +167,9 @@ static int take_option(struct ocs_emu *emu, struct settings *settings, int optio
 		return 0;
 	case OPT_CONTROL:
 		settings->control = optarg;
+		return 0;
+	case OPT_DATA_PLANE:
+		settings->data_plane = optarg;
 		return 0;
 	case OPT_CHECK_LOG:
 		settings->check_log = optarg;
@@ -269,6 +275,8 @@ static int open_files(struct ocs_emu *emu, const struct settings *settings,
  * on everything answers. */
 static int start(struct ocs_emu *emu, const struct settings *settings, struct ocs_error *err)
 {
+	if (settings->data_plane && ocs_emu_plane_open(emu, settings->data_plane, err))
+		return -1;
 	for (int i = 0; i < emu->nswitches; i++) {
 		struct ocs_emu_switch *sw = &emu->switches[i];
 		char *text = ocs_asprintf("%dx%d", sw->size, sw->size);
@@ -346,6 +354,7 @@ static int run(struct ocs_emu *emu, const struct settings *settings, struct ocs_
 	if (!rc)
 		event_base_dispatch(emu->base);
 	stop(emu);
+	ocs_emu_plane_close(emu);
 	event_free(term);
 	event_free(interrupt);
 	event_free(notices);

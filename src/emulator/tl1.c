@@ -312,12 +312,14 @@ static void close_shutter(struct ocs_emu_switch *sw, struct ocs_emu_command *com
 {
 	(void)command;
 	sw->closed[port] = true;
+	ocs_emu_plane_shutter(sw, port);
 }
 
 static void open_shutter(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int port)
 {
 	(void)command;
 	sw->closed[port] = false;
+	ocs_emu_plane_shutter(sw, port);
 }
 
 static void show_power(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int port)

@@ -74,6 +74,8 @@ static void clear(const struct ocs_forward_hosts *hosts, int host,
 		    OCS_FORWARD_BASE + p);
 	}
 	for (int p = 0; p < hosts->degree; p++) {
+		add(commands, OCS_FORWARD_IP, MAY_FAIL, "rule del pref %d",
+		    OCS_FORWARD_BACK + p);
 		add(commands, OCS_FORWARD_IP, MAY_FAIL, "neigh flush dev %s nud permanent",
 		    ports[p].name);
 		if (strcmp(ports[p].forward, ports[p].name))
@@ -149,6 +151,10 @@ static void transit_routes(const struct ocs_forward *f, const struct ocs_forward
 	}
 	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d", table,
 	    ports[in].forward, table);
+	/* Loose reverse path filtering asks whether the port that a packet leaves by
+	 * leads back to its sender: nothing in that port's table need do so. */
+	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d",
+	    OCS_FORWARD_BACK + in, ports[in].forward, OCS_FORWARD_BASE + f->degree);
 	add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/forwarding=1",
 	    ports[in].forward);
 }
@@ -176,6 +182,19 @@ static void transit_bpf(const struct ocs_forward *f, const struct ocs_forward_ho
 	add(commands, OCS_FORWARD_LOAD, MUST, "%s", "");
 	free(commands->list[commands->count - 1].text);
 	commands->list[commands->count - 1].text = ocs_text_take(&text);
+}
+
+/* Answers may come by another port than the one asked by; in a directed plan what
+ * comes by a port may leave by it, which is no reason to tell the sender. */
+static void settings(struct ocs_forward_commands *commands, bool may_fail, const char *device,
+		     bool back)
+{
+	static const char *const keys[] = { "rp_filter", "accept_redirects", "send_redirects" };
+	static const char *const values[] = { "2", "0", "0" };
+
+	for (int i = 0; i < 3; i++)
+		add(commands, OCS_FORWARD_SYSCTL, may_fail, "net/ipv4/conf/%s/%s=%s", device,
+		    keys[i], back ? "default" : values[i]);
 }
 
 void ocs_forward_apply_commands(const struct ocs_forward *forward,
@@ -211,12 +230,9 @@ void ocs_forward_apply_commands(const struct ocs_forward *forward,
 			add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", port->forward);
 		add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s", self->address,
 		    port->name);
-		/* Answers may come by another port than the one asked by. */
-		add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/rp_filter=2",
-		    port->name);
+		settings(commands, MUST, port->name, false);
 		if (strcmp(port->name, port->forward))
-			add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/rp_filter=2",
-			    port->forward);
+			settings(commands, MUST, port->forward, false);
 	}
 	for (int p = 0; p < forward->degree; p++) {
 		if (backend == OCS_FORWARD_FLOWER)
@@ -241,11 +257,9 @@ void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host
 		add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact", port->forward);
 		add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s", self->address,
 		    port->name);
-		add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL, "net/ipv4/conf/%s/rp_filter=default",
-		    port->name);
+		settings(commands, MAY_FAIL, port->name, true);
 		if (strcmp(port->name, port->forward))
-			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
-			    "net/ipv4/conf/%s/rp_filter=default", port->forward);
+			settings(commands, MAY_FAIL, port->forward, true);
 		add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL, "net/ipv4/conf/%s/forwarding=default",
 		    port->forward);
 	}
@@ -268,6 +282,7 @@ void ocs_forward_commands_print(const struct ocs_forward_commands *commands, FIL
 		const struct ocs_forward_command *c = &commands->list[i];
 		const char *end = c->may_fail ? " 2>/dev/null || true" : "";
 		size_t name = strcspn(c->text, "=");
+		const char *last = strrchr(c->text, '/') + 1;	/* of a sysctl */
 
 		if (c->tool == OCS_FORWARD_LOAD)
 			print_load(c->text, out);
@@ -275,9 +290,8 @@ void ocs_forward_commands_print(const struct ocs_forward_commands *commands, FIL
 			fprintf(out, "%s %s%s\n", c->tool == OCS_FORWARD_IP ? "ip" : "tc", c->text,
 				end);
 		else if (!strcmp(c->text + name, "=default"))
-			fprintf(out, "sysctl -q -w %.*s=$(sysctl -n net/ipv4/conf/default/%s)%s\n",
-				(int)name, c->text,
-				strstr(c->text, "/rp_filter") ? "rp_filter" : "forwarding", end);
+			fprintf(out, "sysctl -q -w %.*s=$(sysctl -n net/ipv4/conf/default/%.*s)%s\n",
+				(int)name, c->text, (int)(c->text + name - last), last, end);
 		else
 			fprintf(out, "sysctl -q -w %s%s\n", c->text, end);
 	}

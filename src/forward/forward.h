@@ -70,9 +70,11 @@ struct ocs_forward {
  * by one port for one destination goes on the same way (a filter cannot see the
  * source): a path of the plan if one agrees with those chosen before, the one that
  * loads its links least; else the shortest that agrees, counted in `adjusted`.
- * NULL with ERR: OCS_USAGE (the plan has no routes, or not of circuits it makes),
+ * FAILED, or NULL, says for [server * degree + port] that nothing may use the
+ * circuit there.  NULL with ERR: OCS_USAGE (the plan has no routes or is wrong),
  * OCS_NEVER (no path between two servers).  PLAN is not needed afterwards. */
-struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, struct ocs_error *err);
+struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, const bool *failed,
+				     struct ocs_error *err);
 void ocs_forward_destroy(struct ocs_forward *forward);
 
 /* The port by which SERVER sends what came by IN (degree: its own) for DST. */

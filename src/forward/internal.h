@@ -9,6 +9,8 @@
 /* Routing tables and the rules that lead there have this number plus the port they
  * came by; filters of tc have it as their preference. */
 #define OCS_FORWARD_BASE 7700
+/* Rules from here on lead from a port to the routes of the host itself. */
+#define OCS_FORWARD_BACK (OCS_FORWARD_BASE + OCS_PLAN_DEGREE_MAX + 1)
 
 /* The MAC that a frame for DST needs to go over LINK. */
 const uint8_t *ocs_forward_mac(const struct ocs_forward_hosts *hosts,

@@ -172,13 +172,16 @@ static int add_route(struct ocs_forward *f, const struct ocs_plan_route *route,
 	return 0;
 }
 
-static void add_links(struct ocs_forward *f, const struct ocs_plan *plan)
+static void add_links(struct ocs_forward *f, const struct ocs_plan *plan, const bool *failed)
 {
 	for (int i = 0; i < f->servers * f->degree; i++)
 		f->link[i].server = -1;
 	for (int i = 0; i < plan->ncircuits; i++) {
 		const struct ocs_plan_circuit *c = &plan->circuits[i];
 
+		if (failed && (failed[c->a * f->degree + c->a_port] ||
+			       failed[c->b * f->degree + c->b_port]))
+			continue;
 		f->link[c->a * f->degree + c->a_port] =
 			(struct ocs_forward_link){ c->b, c->b_port };
 		if (!plan->directed)
@@ -198,7 +201,8 @@ static int usable(const struct ocs_plan *plan, struct ocs_error *err)
 	return ocs_plan_verify(plan, err) ? ocs_error_prefix(err, "the plan is wrong") : 0;
 }
 
-struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, struct ocs_error *err)
+struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, const bool *failed,
+				     struct ocs_error *err)
 {
 	struct ocs_forward *f;
 	uint8_t *ports;
@@ -215,7 +219,7 @@ struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, struct ocs_err
 	memset(f->out, OCS_FORWARD_NONE, entries);
 	f->link = ocs_calloc((size_t)plan->servers * plan->degree, sizeof(*f->link));
 	f->load = ocs_calloc((size_t)plan->servers * plan->degree, sizeof(*f->load));
-	add_links(f, plan);
+	add_links(f, plan, failed);
 	/* No way passes a state twice. */
 	hops = (size_t)plan->servers * (plan->degree + 1);
 	ports = ocs_calloc(2 * hops, 1);

@@ -62,6 +62,8 @@ static const struct option_spec specs[] = {
 	  "addresses and interfaces of the hosts (default: 10.192.0.1..., ocs0...)" },
 	{ 'B', "backend", TEXT, AT(backend), 0, 0, "NAME",
 	  "flower, bpf, routes or auto (default): what this kernel has" },
+	{ 'F', "failed", TEXT, AT(failed), 0, 0, "N:P,...",
+	  "circuits that are dark: server and port of either end" },
 	{ 'Y', "dry-run", FLAG, AT(dry_run), 0, 0, NULL, "print the commands only" },
 	{ 'X', "remove", FLAG, AT(remove), 0, 0, NULL, "take everything away again" },
 	{ 'T', "reason", TEXT, AT(reason), 0, 0, "TEXT", "why; shown to everybody" },

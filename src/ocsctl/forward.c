@@ -34,6 +34,37 @@ static struct ocs_forward_hosts *read_hosts(const struct ocs_ctl_args *args,
 	return hosts;
 }
 
+/* The servers' ports that --failed lists, as ocs_forward_make wants them; NULL with
+ * ERR.  The caller frees it. */
+static bool *read_failed(const struct ocs_ctl_args *args, const struct ocs_plan *plan,
+			 struct ocs_error *err)
+{
+	bool *failed = ocs_calloc((size_t)plan->servers * plan->degree, sizeof(*failed));
+	char *copy = ocs_strdup(args->failed ? args->failed : ""), *rest = copy, *item;
+
+	while ((item = strsep(&rest, ","))) {
+		char *port = strchr(item, ':');
+		long s, p;
+
+		if (!*item)
+			continue;
+		if (port)
+			*port++ = '\0';
+		if (!port || ocs_number_parse(item, 0, plan->servers - 1, &s) ||
+		    ocs_number_parse(port, 0, plan->degree - 1, &p)) {
+			ocs_error_set(err, OCS_USAGE, "forward: --failed=%s is no list of"
+				      " SERVER:PORT with servers below %d and ports below %d",
+				      args->failed, plan->servers, plan->degree);
+			free(failed);
+			failed = NULL;
+			break;
+		}
+		failed[s * plan->degree + p] = true;
+	}
+	free(copy);
+	return failed;
+}
+
 static int find_host(const struct ocs_ctl_args *args, const struct ocs_forward_hosts *hosts,
 		     struct ocs_error *err)
 {
@@ -85,6 +116,7 @@ int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err)
 	struct ocs_forward_hosts *hosts = NULL;
 	struct ocs_forward *forward = NULL;
 	struct ocs_plan *plan;
+	bool *failed;
 	int rc = -1;
 
 	if (!args->node && !args->json)
@@ -94,7 +126,8 @@ int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!plan)
 		return -1;
 	hosts = read_hosts(args, plan, err);
-	forward = hosts ? ocs_forward_make(plan, err) : NULL;
+	failed = hosts ? read_failed(args, plan, err) : NULL;
+	forward = failed ? ocs_forward_make(plan, failed, err) : NULL;
 	if (forward && args->json) {
 		struct json_object *json = ocs_forward_to_json(forward, hosts);
 
@@ -104,6 +137,7 @@ int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err)
 	} else if (forward) {
 		rc = run_host(args, forward, hosts, err);
 	}
+	free(failed);
 	ocs_forward_destroy(forward);
 	ocs_forward_hosts_destroy(hosts);
 	ocs_plan_destroy(plan);

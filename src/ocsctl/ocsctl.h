@@ -28,7 +28,7 @@ struct ocs_ctl_args {
 	const char *busy, *section, *conn;
 	const char *svg, *demand, *strategy;
 	const char *node, *reason;
-	const char *hosts, *backend;
+	const char *hosts, *backend, *failed;
 	bool dry_run, remove;
 	long servers, degree;	/* 0: not given */
 	long epoch;		/* 0: not given */

@@ -45,7 +45,7 @@ static void read_command(struct machine *machine, const struct ocs_forward_comma
 {
 	struct fact fact = { 0 };
 	const char *text = command->text;
-	int end = 0;
+	int end = 0, preference;
 
 	if (command->may_fail || command->tool == OCS_FORWARD_SYSCTL)
 		return;
@@ -58,8 +58,8 @@ static void read_command(struct machine *machine, const struct ocs_forward_comma
 	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link table %d%n", fact.ip,
 			fact.device, &fact.table, &end) == 3 && end)
 		fact.kind = ROUTE;
-	else if (sscanf(text, "rule add pref %*d iif %15s lookup %d%n", fact.device, &fact.table,
-			&end) == 2 && end)
+	else if (sscanf(text, "rule add pref %d iif %15s lookup %d%n", &preference, fact.device,
+			&fact.table, &end) == 3 && end)
 		fact.kind = RULE;
 	else if (sscanf(text, "filter add dev %15s ingress protocol ip pref 7700 handle %*d flower"
 			" dst_ip %15[0-9.]/32 action pedit ex munge eth dst set %17s pipe"
@@ -75,6 +75,9 @@ static void read_command(struct machine *machine, const struct ocs_forward_comma
 		fail_msg("the interpreter does not know '%s'", text);
 	if (text[end])
 		fail_msg("'%s' goes on after '%.*s'", text, end, text);
+	/* these come last, and are for packets that no plan knows */
+	if (fact.kind == RULE && preference > 7764)
+		return;
 	machine->facts = ocs_realloc(machine->facts, (machine->count + 1) * sizeof(fact));
 	machine->facts[machine->count++] = fact;
 }
@@ -225,7 +228,7 @@ static void net_open(struct net *net, const struct ocs_plan_request *request, bo
 	} else {
 		net->hosts = ocs_forward_hosts_rule(net->plan);
 	}
-	net->forward = net->hosts ? ocs_forward_make(net->plan, &err) : NULL;
+	net->forward = net->hosts ? ocs_forward_make(net->plan, NULL, &err) : NULL;
 	if (!net->forward)
 		fail_msg("%s", err.text);
 	net->machines = ocs_calloc(request->servers, sizeof(*net->machines));
@@ -402,7 +405,7 @@ static void test_conflict(void **state)
 	for (int both = 0; both < 2; both++) {
 		struct ocs_error err = { 0 };
 		struct ocs_plan *plan = fork_plan(both);
-		struct ocs_forward *forward = ocs_forward_make(plan, &err);
+		struct ocs_forward *forward = ocs_forward_make(plan, NULL, &err);
 		int path[8], ports[8];
 
 		if (!forward)
@@ -421,6 +424,29 @@ static void test_conflict(void **state)
 		ocs_forward_destroy(forward);
 		ocs_plan_destroy(plan);
 	}
+}
+
+/* Without the circuit 2-4 all goes by 3, without both there is no way. */
+static void test_failed(void **state)
+{
+	struct ocs_plan *plan = fork_plan(false);
+	struct ocs_error err = { 0 };
+	struct ocs_forward *forward;
+	bool failed[18] = { false };
+	int path[8], ports[8];
+
+	(void)state;
+	failed[4 * 3 + 0] = true;
+	forward = ocs_forward_make(plan, failed, &err);
+	assert_non_null(forward);
+	assert_int_equal(ocs_forward_path(forward, 0, 5, 8, path, ports), 5);
+	assert_int_equal(path[3], 3);
+	assert_int_equal(ocs_forward_path(forward, 1, 4, 8, path, ports), 5);
+	ocs_forward_destroy(forward);
+	failed[2 * 3 + 1] = true;
+	assert_null(ocs_forward_make(plan, failed, &err));
+	assert_int_equal(err.code, OCS_NEVER);
+	ocs_plan_destroy(plan);
 }
 
 static void test_refused(void **state)
@@ -443,7 +469,7 @@ static void test_refused(void **state)
 
 	(void)state;
 	assert_non_null(plan);
-	assert_null(ocs_forward_make(plan, &err));
+	assert_null(ocs_forward_make(plan, NULL, &err));
 	assert_int_equal(err.code, OCS_USAGE);
 	assert_non_null(strstr(err.text, "no routes"));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -495,7 +521,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_pairs), cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_conflict),
+		cmocka_unit_test(test_conflict), cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_removal),
 	};
 
