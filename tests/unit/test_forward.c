@@ -361,6 +361,24 @@ static void fork_path(struct ocs_text *text, int from, int to, int via)
 	ocs_text_add(text, ",%d]", to);
 }
 
+/* Puts the load that its routes make into PLAN. */
+static void load_plan(struct ocs_plan *plan)
+{
+	double load[6][6] = { 0 };
+
+	plan->max_link_load = 0;
+	for (int i = 0; i < plan->nroutes; i++)
+		for (int p = 0; p < plan->routes[i].npaths; p++)
+			for (int at = 0; at + 1 < plan->routes[i].lengths[p]; at++) {
+				const int *path = plan->routes[i].paths[p];
+				double *link = &load[path[at]][path[at + 1]];
+
+				*link += plan->routes[i].weights[p];
+				if (*link > plan->max_link_load)
+					plan->max_link_load = *link;
+			}
+}
+
 /* Routes by 3; those to 5 from 0 by 4 and, with BOTH, from 1 either way. */
 static struct ocs_plan *fork_plan(bool both)
 {
@@ -392,6 +410,7 @@ static struct ocs_plan *fork_plan(bool both)
 		fail_msg("%s", err.text);
 	json_object_put(json);
 	ocs_text_free(&text);
+	load_plan(plan);
 	return plan;
 }
 
