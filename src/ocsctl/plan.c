@@ -158,40 +158,77 @@ static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *a
 	ocs_text_table_destroy(table);
 }
 
-int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
+/* "S:I,S:I..."; the caller frees the list. */
+static struct ocs_plan_fault *faults_parse(const char *text, int *count, struct ocs_error *err)
 {
-	struct ocs_plan_request request;
-	struct ocs_fabric *fabric = NULL;
-	struct ocs_plan *plan = NULL;
-	char **nodes = NULL, *demand = NULL;
+	struct ocs_plan_fault *list = ocs_calloc(strlen(text) / 3 + 1, sizeof(*list));
+	const char *at = text;
 
-	if (fill(args, &request, err))
-		return -1;
-	if (args->fabric || args->section) {
-		fabric = ocs_ctl_fabric_open(args, err);
-		if (!fabric || from_fabric(fabric, args, &request, &nodes, err))
-			goto out;
+	*count = 0;
+	do {
+		int length = 0;
+
+		if (sscanf(at, "%6d:%3d%n", &list[*count].server, &list[*count].port,
+			   &length) != 2 ||
+		    list[*count].server < 0 || list[*count].port < 0 ||
+		    (at[length] && at[length] != ',') || (at[length] && !at[length + 1])) {
+			ocs_error_set(err, OCS_USAGE, "plan: --failed takes SERVER:INTERFACE pairs such"
+				      " as 3:0,7:1, not '%.40s'", text);
+			free(list);
+			return NULL;
+		}
+		at += length + (at[length] == ',');
+		(*count)++;
+	} while (*at);
+	return list;
+}
+
+static uint64_t *failed_masks(const struct ocs_plan_fault *faults, int count,
+			      const struct ocs_plan_request *request, struct ocs_error *err)
+{
+	uint64_t *masks = ocs_calloc(request->servers, sizeof(*masks));
+
+	for (int i = 0; i < count; i++) {
+		if (faults[i].server >= request->servers || faults[i].port >= request->degree ||
+		    faults[i].port >= 64) {
+			ocs_error_set(err, OCS_USAGE, "plan: --failed names interface %d of server %d;"
+				      " there are %d servers of degree %d", faults[i].port,
+				      faults[i].server, request->servers, request->degree);
+			free(masks);
+			return NULL;
+		}
+		masks[faults[i].server] |= UINT64_C(1) << faults[i].port;
 	}
-	request.routes = args->routes || request.servers <= ROUTES_MAX;
-	if (args->demand) {
-		demand = ocs_ctl_read(args->demand, err);
-		if (!demand)
-			goto out;
-		request.demand = demand;
-	}
-	plan = ocs_plan_make(&request, err);
-	if (!plan)
-		goto out;
+	return masks;
+}
+
+static struct ocs_plan *repaired(const struct ocs_ctl_args *args,
+				 const struct ocs_plan_fault *faults, int count,
+				 struct ocs_error *err)
+{
+	struct json_object *json = ocs_ctl_read_json(args->repair, err);
+	struct ocs_plan *plan, *made = NULL;
+
+	if (!json)
+		return NULL;
+	plan = ocs_plan_from_json(json, err);
+	json_object_put(json);
+	if (plan && !ocs_plan_verify(plan, err))
+		made = ocs_plan_repair(plan, faults, count, err);
+	ocs_plan_destroy(plan);
+	return made;
+}
+
+static int print(const struct ocs_plan *plan, const struct ocs_ctl_args *args,
+		 struct ocs_error *err)
+{
 	if (args->svg) {
 		char *svg = ocs_ctl_plan_svg(plan);
 		int rc = ocs_file_write(args->svg, svg, strlen(svg), 0644, err);
 
 		free(svg);
-		if (rc) {
-			ocs_plan_destroy(plan);
-			plan = NULL;
-			goto out;
-		}
+		if (rc)
+			return -1;
 	}
 	if (args->json) {
 		struct json_object *json = ocs_plan_to_json(plan);
@@ -201,12 +238,69 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 	} else {
 		print_text(plan, args);
 	}
+	return 0;
+}
+
+/* A new plan. */
+static struct ocs_plan *planned(const struct ocs_ctl_args *args,
+				const struct ocs_plan_fault *faults, int count,
+				struct ocs_error *err)
+{
+	struct ocs_plan_request request;
+	struct ocs_fabric *fabric = NULL;
+	struct ocs_plan *plan = NULL;
+	char **nodes = NULL, *demand = NULL;
+	uint64_t *failed = NULL;
+
+	if (fill(args, &request, err))
+		return NULL;
+	if (args->fabric || args->section) {
+		fabric = ocs_ctl_fabric_open(args, err);
+		if (!fabric || from_fabric(fabric, args, &request, &nodes, err))
+			goto out;
+	}
+	request.routes = args->routes || request.servers <= ROUTES_MAX;
+	request.paths = (int)args->paths;
+	if (args->demand) {
+		demand = ocs_ctl_read(args->demand, err);
+		if (!demand)
+			goto out;
+		request.demand = demand;
+	}
+	if (faults && request.servers <= OCS_PLAN_SERVERS_MAX) {
+		failed = failed_masks(faults, count, &request, err);
+		if (!failed)
+			goto out;
+		request.failed = failed;
+	}
+	plan = ocs_plan_make(&request, err);
 out:
+	free(failed);
 	free(nodes);
 	free(demand);
 	ocs_fabric_destroy(fabric);
+	return plan;
+}
+
+int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct ocs_plan_fault *faults = NULL;
+	struct ocs_plan *plan;
+	int count = 0, rc;
+
+	if (args->repair && !args->failed)
+		return ocs_error_set(err, OCS_USAGE, "plan: --repair needs --failed SERVER:INTERFACE");
+	if (args->failed) {
+		faults = faults_parse(args->failed, &count, err);
+		if (!faults)
+			return -1;
+	}
+	plan = args->repair ? repaired(args, faults, count, err) :
+			      planned(args, faults, count, err);
+	free(faults);
 	if (!plan)
 		return -1;
+	rc = print(plan, args, err);
 	ocs_plan_destroy(plan);
-	return 0;
+	return rc;
 }

@@ -70,4 +70,9 @@ void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
  * server cannot reach another. */
 int ocs_plan_measure(struct ocs_plan *plan, bool routes, bool balance);
 
+/* Gives pairs with traffic of their own up to K paths with equal shares, after
+ * ocs_plan_measure with routes; their present one stays the first.  Corrects
+ * max_link_load and bandwidth_tax. */
+void ocs_plan_paths(struct ocs_plan *plan, int k);
+
 #endif

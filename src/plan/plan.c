@@ -90,8 +90,8 @@ static void take(struct ocs_plan_group *group, int *spare, int ports)
 	group->nrings++;
 }
 
-/* Interfaces for AllReduce (Algorithm 1): its part of all bytes sent, rounded up to
- * whole rings.  A ring AllReduce of b bytes sends 2 b (k - 1) in all. */
+/* Interfaces for AllReduce (Algorithm 1): its part of all bytes sent, rounded up,
+ * then down to whole rings, but one.  A ring AllReduce of b bytes sends 2 b (k - 1) in all. */
 static int split(const struct ocs_plan *plan)
 {
 	double rings = 0, pairs = 0;
@@ -109,7 +109,8 @@ static int split(const struct ocs_plan *plan)
 	for (size_t i = 0; i < (size_t)plan->servers * plan->servers; i++)
 		pairs += plan->mp[i];
 	ports = (int)ceil(plan->degree * (rings / (rings + pairs)) - 1e-9);
-	ports = ports < unit ? unit : (ports + unit - 1) / unit * unit;
+	ports = ports / unit * unit;
+	ports = ports < unit ? unit : ports;
 	return ports < plan->degree ? ports : plan->degree;
 }
 
@@ -368,6 +369,15 @@ struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
 			      OCS_PLAN_ROUTES_MAX, request->servers);
 		return NULL;
 	}
+	if (request->paths < 0 || request->paths > OCS_PLAN_PATHS_MAX) {
+		ocs_error_set(err, OCS_USAGE, "%d paths: a pair has 1 to %d", request->paths,
+			      OCS_PLAN_PATHS_MAX);
+		return NULL;
+	}
 	plan = strategy(request, PAPER, err);
-	return plan && request->best ? choose(request, plan) : plan;
+	if (plan && request->best)
+		plan = choose(request, plan);
+	if (plan)
+		ocs_plan_paths(plan, request->paths);
+	return plan;
 }

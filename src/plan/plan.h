@@ -64,6 +64,7 @@ struct ocs_plan {
 #define OCS_PLAN_SERVERS_MAX 16384
 #define OCS_PLAN_DEGREE_MAX 64
 #define OCS_PLAN_ROUTES_MAX 1024	/* servers, when routes are asked for */
+#define OCS_PLAN_PATHS_MAX 16
 #define OCS_PLAN_DEMAND_MAX (4 << 20)	/* bytes of a demand */
 
 struct ocs_plan_request {
@@ -77,6 +78,8 @@ struct ocs_plan_request {
 	const char *demand;	/* JSON text of DESIGN section 7, or NULL: one
 				 * AllReduce group over all servers */
 	char *const *nodes;	/* `servers` names, or NULL */
+	int paths;		/* of a pair with traffic of its own, at most; 0: one.
+				 * 1..OCS_PLAN_PATHS_MAX, needs routes */
 	const uint64_t *failed;	/* per server a mask of interfaces to leave out (bit i:
 				 * interface i), or NULL */
 };

@@ -72,4 +72,29 @@ exits 2 "servers alone" plan --servers 12
 exits 2 "a strategy that does not exist" plan --servers 12 --degree 4 --strategy fast
 exits 2 "no direct section" plan --fabric "static:4x4x4 tile:1x1x1"
 exits 3 "more than the fabric has" plan --fabric "direct servers:12 degree:4" --servers 13
+
+exits 0 "a failed interface" plan --servers 20 --degree 4 --failed 3:0 --json
+case $out in
+*'[3,0]'*) result 1 "is in no circuit" ;;
+*) result 0 "is in no circuit" ;;
+esac
+exits 0 "a plan to repair" plan --servers 20 --degree 4 --json
+printf '%s\n' "$out" >"$work/plan.json"
+exits 0 "repaired" plan --repair "$work/plan.json" --failed 3:0,4:1 --json
+prints "says so" "; repaired: "
+case $out in
+*'[3,0]'* | *'[4,1]'*) result 1 "without what failed" ;;
+*) result 0 "without what failed" ;;
+esac
+printf '%s\n' "$out" >"$work/repaired.json"
+exits 0 "and right" verify "$work/repaired.json"
+exits 2 "a repair of nothing" plan --repair "$work/plan.json"
+exits 2 "no such server" plan --repair "$work/plan.json" --failed 20:0
+exits 2 "no such interface" plan --servers 20 --degree 4 --failed 3:4
+for bad in '' 3 3: :1 3:0, 3:0x '3:0,,4:1' -1:0; do
+	exits 2 "failed '$bad'" plan --servers 20 --degree 4 --failed "$bad"
+done
+printf '{"allreduce":[{"members":[0,1,2,3,4,5],"bytes":10}],"mp":[[0,0,90,0,0,0],[0,0,0,0,0,0],[0,0,0,0,0,0],[0,0,0,0,0,0],[0,0,0,0,0,0],[0,0,0,0,0,0]]}' >"$work/demand"
+exits 0 "three paths" plan --servers 6 --degree 4 --demand "$work/demand" --paths 3 --json
+prints "with equal shares" '"weights":[0.333333'
 finish

@@ -256,6 +256,51 @@ static void test_mp(void **state)
 	}
 }
 
+/* Several paths for pairs with traffic: the k shortest, without repetition. */
+static void test_paths(void **state)
+{
+	enum { N = 12 };
+
+	(void)state;
+	for (int way = 0; way < 4; way++) {
+		long long mp[N * N] = { 0 };
+		struct ocs_plan_request request = {
+			.servers = N, .degree = 4, .routes = true, .paths = 3,
+			.directed = way & 1, .best = way & 2,
+		};
+		struct ocs_plan *plan;
+		int several = 0;
+		char *text;
+
+		for (int i = 0; i < N; i++)
+			mp[i * N + (i + 5) % N] = 100;
+		text = demand_text(N, 300, mp);
+		request.demand = text;
+		plan = make(&request);
+		assert_true(fabs(tax(plan, mp) - plan->bandwidth_tax) < 1e-9);
+		for (int i = 0; i < plan->nroutes; i++) {
+			struct ocs_plan_route *route = &plan->routes[i];
+
+			if (!mp[route->src * N + route->dst]) {
+				assert_int_equal(route->npaths, 1);
+				continue;
+			}
+			assert_in_range(route->npaths, 1, 3);
+			several += route->npaths == 3;
+			for (int p = 1; p < route->npaths; p++) {
+				assert_true(route->lengths[p] >= route->lengths[0]);
+				for (int q = 0; q < p; q++)
+					assert_true(route->lengths[p] != route->lengths[q] ||
+						    memcmp(route->paths[p], route->paths[q],
+							   route->lengths[p] * sizeof(int)));
+			}
+		}
+		assert_int_equal(several, N);
+		ocs_plan_destroy(plan);
+		free(text);
+	}
+}
+
 /* Traffic between pairs alone: a ring is added only where pairs do not reach all. */
 static void test_mp_alone(void **state)
 {
@@ -623,7 +668,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reference), cmocka_unit_test(test_best),
 		cmocka_unit_test(test_load), cmocka_unit_test(test_expander),
-		cmocka_unit_test(test_mp), cmocka_unit_test(test_mp_alone),
+		cmocka_unit_test(test_mp), cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_mp_alone),
 		cmocka_unit_test(test_coins),
 		cmocka_unit_test(test_sweep),	  cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_routes),	  cmocka_unit_test(test_groups),
