@@ -27,7 +27,7 @@ struct ocs_ctl_args {
 	const char *fabric, *ocsd;
 	const char *busy, *section, *conn;
 	const char *svg, *demand, *strategy;
-	const char *failed, *repair;
+	const char *repair;
 	long paths;		/* 0: not given */
 	const char *node, *reason;
 	const char *hosts, *backend, *failed;
