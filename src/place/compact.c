@@ -26,6 +26,17 @@ static void cube_add(struct ocs_text *text, int cube, int *last)
 	ocs_text_add(text, "%c", digits[z]);
 }
 
+static char *finish(struct ocs_text *text, struct ocs_error *err)
+{
+	if (text->length > OCS_COMPACT_MAX) {
+		ocs_error_set(err, OCS_ERROR, "the placement needs %zu bytes, more than the %d that "
+			      "a job may carry", text->length, OCS_COMPACT_MAX);
+		ocs_text_free(text);
+		return NULL;
+	}
+	return ocs_text_take(text);
+}
+
 char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
 			 const struct ocs_lay *lay, const int *piece_cube, struct ocs_error *err)
 {
@@ -53,13 +64,34 @@ char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding
 		if (piece_cube[i] >= 0)
 			cube_add(&text, piece_cube[i], &last);
 	}
-	if (text.length > OCS_COMPACT_MAX) {
-		ocs_error_set(err, OCS_ERROR, "the placement needs %zu bytes, more than the %d that "
-			      "a job may carry", text.length, OCS_COMPACT_MAX);
-		ocs_text_free(&text);
-		return NULL;
+	return finish(&text, err);
+}
+
+char *ocs_thread_encode(const struct ocs_thread *t, const struct ocs_shape *shape,
+			struct ocs_error *err)
+{
+	struct ocs_text text = { 0 };
+	char buffer[OCS_SHAPE_TEXT];
+	int last = -1, i, d;
+
+	ocs_text_add(&text, "t1:%s:", ocs_shape_format(shape, buffer));
+	for (d = 0; d < shape->ndim; d++)
+		ocs_text_add(&text, "%c", shape->mesh[d] ? 'm' : 't');
+	ocs_text_add(&text, ":%d%c%d:%d.", t->way.ring, t->way.axis < 0 ? '-' : axes[t->way.axis],
+		     t->way.offset, t->nused);
+	for (i = 0; i < t->nused * t->way.stack; i++)
+		cube_add(&text, t->cubes[i], &last);
+	ocs_text_add(&text, ":%d.", t->ring[0].unit);
+	/* the last step closes the ring: it has a direction, but no sheet to name */
+	for (i = 0; i < t->extent; i++) {
+		const struct ocs_thread_step *step = &t->ring[i];
+
+		ocs_text_add(&text, "%c", 'a' + step->dir);
+		last = -1;
+		if (i + 1 < t->extent && ocs_thread_near(t->section, step->unit, step->dir) & 1)
+			cube_add(&text, step[1].sheet, &last);
 	}
-	return ocs_text_take(&text);
+	return finish(&text, err);
 }
 
 /* What is still to be read. */
@@ -246,6 +278,119 @@ static int cubes_read(struct reader *r, const struct ocs_section *section,
 	return result;
 }
 
+/* The way that fits SHAPE and reads "0z0". */
+static int way_read(struct reader *r, const struct ocs_section *section,
+		    const struct ocs_shape *shape, struct ocs_way *way)
+{
+	const char *at;
+	int ring, axis, offset, n;
+
+	if (number(r, &ring))
+		return -1;
+	at = *r->p ? strchr(axes, *r->p) : NULL;
+	if (!at && *r->p != '-')
+		return bad(r, "an axis is missing");
+	r->p++;
+	axis = at ? (int)(at - axes) : -1;
+	if (number(r, &offset))
+		return -1;
+	for (n = 0; ocs_way_get(section, shape, n, way); n++) {
+		if (way->ring == ring && way->axis == axis && way->offset == offset)
+			return expect(r, ":");
+	}
+	return bad(r, "the shape cannot be threaded that way");
+}
+
+/* The cubes of the sheets, each once; returns how many sheets, or -1. */
+static int sheets_read(struct reader *r, const struct ocs_section *section, int stack, int *cubes)
+{
+	bool *taken;
+	int n, i, last = -1, result = 0;
+
+	if (number(r, &n) || expect(r, "."))
+		return -1;
+	if (n < 1 || n > section->ncubes / stack)
+		return bad(r, "it names more cubes than there are");
+	taken = ocs_calloc((size_t)section->ncubes, sizeof(*taken));
+	for (i = 0; i < n * stack && !result; i++) {
+		result = cube_read(r, section->ncubes, &last);
+		if (!result && taken[last])
+			result = bad(r, "a cube appears twice");
+		if (!result)
+			taken[last] = true;
+		cubes[i] = last;
+	}
+	free(taken);
+	return result || expect(r, ":") ? -1 : n;
+}
+
+static int ring_read(struct reader *r, const struct ocs_section *section, const struct ocs_way *way,
+		     int sheets, struct ocs_thread_step *ring, int extent)
+{
+	int unit, sheet = 0, i;
+
+	if (number(r, &unit) || expect(r, "."))
+		return -1;
+	if (unit >= section->cube_xpus ||
+	    (way->axis >= 0 && unit / (way->axis == 2 ? 1 : way->axis == 1 ? section->edge[2] :
+	     section->edge[1] * section->edge[2]) % section->edge[way->axis] != way->offset))
+		return bad(r, "its first place is none of a cube");
+	for (i = 0; i < extent; i++) {
+		int dir = *r->p - 'a', near, number = -1;
+
+		if (!*r->p || dir < 0 || dir >= 2 * OCS_AXES || dir / 2 == way->axis)
+			return bad(r, "a step of the ring is missing");
+		r->p++;
+		ring[i].unit = unit;
+		ring[i].sheet = sheet;
+		ring[i].dir = dir;
+		near = ocs_thread_near(section, unit, dir);
+		unit = near / 2;
+		if (!(near & 1) || i + 1 == extent)
+			continue;
+		if (cube_read(r, sheets, &number))
+			return -1;
+		sheet = number;
+	}
+	return *r->p ? bad(r, "there is more than a placement") : 0;
+}
+
+static struct ocs_placement *thread_decode(struct ocs_placer *placer, const char *compact,
+					   struct ocs_error *err)
+{
+	const struct ocs_section *section = placer->section;
+	struct reader r = { .p = compact, .err = err };
+	struct ocs_thread_step *ring;
+	struct ocs_placement *p = NULL;
+	struct ocs_shape shape;
+	struct ocs_way way;
+	int *cubes, sheets;
+
+	if (expect(&r, "t1:") || shape_read(&r, &shape))
+		return NULL;
+	if (shape.xpus > (long)section->ncubes * section->cube_xpus) {
+		bad(&r, "the shape is larger than the machine");
+		return NULL;
+	}
+	if (way_read(&r, section, &shape, &way))
+		return NULL;
+	cubes = ocs_calloc((size_t)section->ncubes, sizeof(int));
+	ring = ocs_calloc((size_t)shape.extent[way.ring], sizeof(*ring));
+	sheets = sheets_read(&r, section, way.stack, cubes);
+	if (sheets > 0 && !ring_read(&r, section, &way, sheets, ring, shape.extent[way.ring])) {
+		p = ocs_thread_make(section, &shape, &way, ring, cubes, placer->mark,
+				    ocs_strdup(compact));
+		if (ocs_placement_verify(placer->fabric, NULL, p, err)) {
+			ocs_error_prefix(err, "malformed compact placement");
+			ocs_placement_destroy(p);
+			p = NULL;
+		}
+	}
+	free(ring);
+	free(cubes);
+	return p;
+}
+
 struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char *compact,
 					   struct ocs_error *err)
 {
@@ -265,6 +410,8 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
 		bad(&r, "it is too long");
 		return NULL;
 	}
+	if (!strncmp(compact, "t1:", 3))
+		return thread_decode(placer, compact, err);
 	if (expect(&r, "p1:") || shape_read(&r, &shape) || folding_read(&r, &shape, &folding) ||
 	    lay_read(&r, &lay))
 		return NULL;

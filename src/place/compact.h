@@ -8,7 +8,12 @@
  *   p1:4x8x2:ttt:xr4,yb.zp2.yc,-:0:0.1,0.1,0.1:0
  * version, shape, rings and lines (t or m per dimension, then r: no rotation, f: no
  * folding), factors of each dimension (axis, p path or r ring and its length, b or
- * c bit), mirrored axes, offset and cubes per axis, cubes of the grid's pieces. */
+ * c bit), mirrored axes, offset and cubes per axis, cubes of the grid's pieces.
+ * A ring threaded through what was free:
+ *   t1:12x4:tt:0z0:2.00:21.aacc...
+ * version, shape, rings and lines, threaded dimension, axis (- for none) and offset of
+ * the straight one, sheets and their cubes, first place and the steps from there, a to
+ * f for +x -x +y -y +z -z, each followed by the sheet where it goes through a face. */
 
 #include "src/place/lay.h"
 
@@ -26,5 +31,8 @@ struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 					 const struct ocs_fold_table *table,
 					 const struct ocs_lay *lay, const int *piece_cube,
 					 int ncircuits, unsigned char *mark, char *compact);
+
+/* Fills the lists of nodes and cubes from the XPUs.  MARK as above. */
+void ocs_placement_lists(struct ocs_placement *placement, unsigned char *mark);
 
 #endif

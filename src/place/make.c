@@ -28,6 +28,26 @@ static int nodes_mark(const struct ocs_section *s, const struct ocs_placement *p
 	return count;
 }
 
+void ocs_placement_lists(struct ocs_placement *p, unsigned char *mark)
+{
+	const struct ocs_section *section = p->section;
+	int cube, node, last = -1, n = 0;
+
+	p->nnodes = nodes_mark(section, p, mark);
+	p->nodes = ocs_calloc((size_t)p->nnodes, sizeof(int));
+	p->cubes = ocs_calloc((size_t)p->nnodes, sizeof(int));
+	for (node = 0; n < p->nnodes; node++) {
+		if (!mark[node])
+			continue;
+		mark[node] = 0;
+		cube = node / section->cube_nodes;
+		p->nodes[n++] = section->first_node + node;
+		if (cube != last)
+			p->cubes[p->ncubes++] = cube;
+		last = cube;
+	}
+}
+
 struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 					 const struct ocs_shape *shape,
 					 const struct ocs_fold_table *table,
@@ -35,7 +55,6 @@ struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 					 int ncircuits, unsigned char *mark, char *compact)
 {
 	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));
-	int cube, node, last = -1, n = 0;
 	long i;
 
 	p->section = section;
@@ -54,18 +73,6 @@ struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 	}
 	for (i = 0; i < shape->xpus; i++)
 		p->xpus[i].cube = piece_cube[p->xpus[i].cube];
-	p->nnodes = nodes_mark(section, p, mark);
-	p->nodes = ocs_calloc((size_t)p->nnodes, sizeof(int));
-	p->cubes = ocs_calloc((size_t)p->nnodes, sizeof(int));
-	for (node = 0; n < p->nnodes; node++) {
-		if (!mark[node])
-			continue;
-		mark[node] = 0;
-		cube = node / section->cube_nodes;
-		p->nodes[n++] = section->first_node + node;
-		if (cube != last)
-			p->cubes[p->ncubes++] = cube;
-		last = cube;
-	}
+	ocs_placement_lists(p, mark);
 	return p;
 }

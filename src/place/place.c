@@ -21,6 +21,8 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
 		return placer;
 	placer->fit = ocs_fit_create(section);
+	if (section->kind == OCS_TORUS)
+		placer->thread = ocs_thread_create(section);
 	placer->mark = ocs_calloc((size_t)section->ncubes * (size_t)section->cube_nodes, 1);
 	return placer;
 }
@@ -34,6 +36,7 @@ void ocs_placer_destroy(struct ocs_placer *placer)
 	for (i = 0; i < placer->ncatalogues; i++)
 		ocs_catalogue_destroy(placer->catalogues[i]);
 	ocs_fit_destroy(placer->fit);
+	ocs_thread_destroy(placer->thread);
 	free(placer->mark);
 	free(placer);
 }
@@ -91,21 +94,51 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 	return cat->ncandidates ? cat->min_nodes : ocs_reason_never(placer, shape, err);
 }
 
-/* Fills the answer of placer->fit. */
-static bool decide(struct ocs_placer *placer, const struct ocs_catalogue *cat,
-		   const struct ocs_occupancy *occupancy)
+enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD };
+
+/* Decides again on just the nodes of an answer: then it is a function of its own nodes,
+ * and placing on them once more cannot give another one. */
+static enum answer settle(struct ocs_placer *placer, const struct ocs_catalogue *cat)
+{
+	if (ocs_fit_search(placer->fit, cat, false))
+		return ANSWER_BOX;
+	return ocs_thread_search(placer->thread, &cat->shape, cat->nodes, placer->fit) ?
+	       ANSWER_THREAD : ANSWER_NONE;
+}
+
+/* A box that breaks no whole cube; else what breaks fewest, a box or a threaded ring.
+ * On the nodes of an answer nothing is broken, so a box stays a box there. */
+static enum answer decide(struct ocs_placer *placer, const struct ocs_catalogue *cat,
+			  const struct ocs_occupancy *occupancy)
 {
 	struct ocs_fit *fit = placer->fit;
+	int broken = 0, box;
 
 	if (placer->section->kind == OCS_STATIC)
-		return ocs_fit_scan(fit, cat, occupancy);
+		return ocs_fit_scan(fit, cat, occupancy) ? ANSWER_BOX : ANSWER_NONE;
 	ocs_fit_load(fit, occupancy);
-	if (!ocs_fit_search(fit, cat))
-		return false;
-	/* Decide again on just these nodes: then the answer is a function of its own
-	 * nodes, and placing on them once more cannot give another one. */
+	box = ocs_fit_search(fit, cat, true);
+	if (!box) {
+		box = ocs_fit_search(fit, cat, false);
+		if (box)
+			broken = ocs_fit_broken(fit, cat);
+		if ((!box || broken) &&
+		    ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit) &&
+		    (!box || placer->thread->broken < broken)) {
+			enum answer answer;
+
+			ocs_thread_narrow(placer->thread, fit);
+			answer = settle(placer, cat);
+			if (answer != ANSWER_NONE || !box)
+				return answer;
+			ocs_fit_load(fit, occupancy);
+			ocs_fit_search(fit, cat, false);
+		}
+	}
+	if (!box)
+		return ANSWER_NONE;
 	ocs_fit_narrow(fit, cat);
-	return ocs_fit_search(fit, cat);
+	return settle(placer, cat);
 }
 
 struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
@@ -116,6 +149,7 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	struct ocs_catalogue *cat;
 	char text[OCS_SHAPE_TEXT];
 	struct ocs_fit *fit;
+	enum answer answer;
 	char *compact;
 	int least;
 
@@ -132,9 +166,16 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	} else {
 		cat = catalogue_get(placer, shape, 0);
 	}
-	if (!decide(placer, cat, occupancy)) {
+	answer = decide(placer, cat, occupancy);
+	if (answer == ANSWER_NONE) {
 		ocs_reason_not_now(placer, cat, occupancy, err);
 		return NULL;
+	}
+	if (answer == ANSWER_THREAD) {
+		compact = ocs_thread_encode(placer->thread, shape, err);
+		return compact ? ocs_thread_make(placer->section, shape, &placer->thread->way,
+						 placer->thread->ring, placer->thread->cubes,
+						 placer->mark, compact) : NULL;
 	}
 	fit = placer->fit;
 	candidate = &cat->candidates[fit->candidate];

@@ -28,3 +28,7 @@ test_oracle_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += test_twisted
 test_twisted_SOURCES = test_twisted.c place_check.h
 test_twisted_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_thread
+test_thread_SOURCES = test_thread.c place_check.h place_random.h
+test_thread_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_THREAD_H
+#define OCS_PLACE_THREAD_H
+
+/* Rings threaded through whatever is free, where no box fits or a box would break a
+ * whole cube.  One dimension of the job is the ring, of even extent; another, if
+ * there is one, lies straight along an axis.  The ring grows from a square by
+ * detours over neighbouring places, inside a cube or through circuits to any cube
+ * that is free at the same face position.  The work is bounded and counted. */
+
+#include "src/place/fit.h"
+
+/* How the dimensions lie. */
+struct ocs_way {
+	int ring;		/* dimension that is threaded */
+	int axis;		/* of the straight one; -1: there is none */
+	int layers;		/* of a cube that the straight one takes, from OFFSET */
+	int offset;
+	int stack;		/* cubes it runs through: circuits close it if it is a ring */
+	bool closed;
+};
+
+/* One place of the ring.  A sheet is a stack of cubes of which the same places are
+ * free. */
+struct ocs_thread_step {
+	int sheet;		/* in the order of their first visit */
+	int unit;		/* bit of the place in its cube, at layer OFFSET */
+	int dir;		/* of the step to the next one: 2 * axis + (1: towards -) */
+};
+
+struct ocs_thread {
+	const struct ocs_section *section;
+	int units;		/* places of a cube */
+	int sheets_max, nsheets;
+	int set_words;		/* of a set of sheets */
+	int *near;		/* per unit and direction: 2 * unit + (1: through a face) */
+	int *cell_of;		/* per unit: its node in the cube */
+	uint64_t *tile;		/* per unit: XPUs of its node */
+	uint64_t *has, *base;	/* per unit: the sheets where it is free */
+	uint64_t *used;		/* three sets: sheets in use, broken ones, all */
+	uint64_t *mask;		/* per loaded cube: its free units */
+	int *stacks;		/* cubes of the sheets */
+	bool *whole;		/* per sheet */
+	int *next, *prev;	/* per sheet and unit */
+	unsigned char *dir, *touched;
+	long work;		/* steps of the last search */
+
+	/* the answer */
+	struct ocs_way way;
+	struct ocs_thread_step *ring;
+	int extent;
+	int *cubes;		/* of the sheets in use, way.stack each */
+	int nused;
+	int broken;		/* whole cubes that it breaks */
+};
+
+struct ocs_thread *ocs_thread_create(const struct ocs_section *section);
+void ocs_thread_destroy(struct ocs_thread *thread);
+
+/* Fills the answer from the cubes loaded into FIT with exactly NODES nodes. */
+bool ocs_thread_search(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
+		       const struct ocs_fit *fit);
+/* Leaves only the nodes of the answer free in FIT. */
+void ocs_thread_narrow(const struct ocs_thread *thread, struct ocs_fit *fit);
+
+/* The n-th way to lay SHAPE; false: there are no more. */
+bool ocs_way_get(const struct ocs_section *section, const struct ocs_shape *shape, int n,
+		 struct ocs_way *way);
+
+/* Compact text of the answer; the caller frees it.  NULL with ERR if it would be
+ * longer than OCS_COMPACT_MAX. */
+char *ocs_thread_encode(const struct ocs_thread *thread, const struct ocs_shape *shape,
+			struct ocs_error *err);
+
+/* The placement of a ring; arguments as for ocs_placement_make. */
+struct ocs_placement *ocs_thread_make(const struct ocs_section *section,
+				      const struct ocs_shape *shape, const struct ocs_way *way,
+				      const struct ocs_thread_step *ring, const int *cubes,
+				      unsigned char *mark, char *compact);
+
+/* Where a step in direction DIR (as in ocs_thread_step) leads: 2 * unit + (1: through a
+ * face). */
+int ocs_thread_near(const struct ocs_section *section, int unit, int dir);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* How a shape can be threaded, and the placement of a ring. */
+
+#include <stdlib.h>
+
+#include "src/place/compact.h"
+#include "src/place/thread.h"
+#include "src/util/text.h"
+
+/* The straight dimension on one axis of a cube, in the N-th part of it. */
+static bool straight(const struct ocs_section *s, const struct ocs_shape *shape, int dim, int axis,
+		     int n, struct ocs_way *way)
+{
+	int extent = shape->extent[dim], edge = s->edge[axis];
+
+	way->axis = axis;
+	way->closed = extent > 2 && !shape->mesh[dim];
+	way->layers = way->closed ? edge : extent;
+	way->stack = way->closed ? extent / edge : 1;
+	way->offset = n * extent;
+	if (way->closed)
+		return !n && extent % edge == 0 && way->stack <= s->ncubes;
+	return way->offset + extent <= edge;
+}
+
+bool ocs_way_get(const struct ocs_section *s, const struct ocs_shape *shape, int n,
+		 struct ocs_way *way)
+{
+	int dim[2], dims = 0, d, ring, axis, part;
+
+	if (s->kind != OCS_TORUS || shape->no_fold || shape->no_rotate || shape->twisted)
+		return false;
+	for (d = 0; d < shape->ndim; d++) {
+		if (shape->extent[d] == 1)
+			continue;
+		if (dims == 2)
+			return false;
+		dim[dims++] = d;
+	}
+	for (ring = 0; ring < dims; ring++) {
+		int extent = shape->extent[dim[ring]];
+
+		if (extent < 4 || extent % 2)
+			continue;
+		way->ring = dim[ring];
+		if (dims == 1) {
+			way->axis = -1;
+			way->layers = way->stack = 1;
+			way->offset = 0;
+			way->closed = false;
+			return !n;
+		}
+		for (axis = 0; axis < OCS_AXES; axis++) {
+			for (part = 0; straight(s, shape, dim[1 - ring], axis, part, way); part++) {
+				if (!n--)
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
+static void xpu_at(const struct ocs_section *s, const struct ocs_way *way,
+		   const struct ocs_thread_step *step, const int *cubes, int j, struct ocs_xpu *xpu)
+{
+	int unit = step->unit;
+
+	xpu->at[2] = unit % s->edge[2];
+	xpu->at[1] = unit / s->edge[2] % s->edge[1];
+	xpu->at[0] = unit / s->edge[2] / s->edge[1];
+	if (way->axis >= 0)
+		xpu->at[way->axis] += j % way->layers;
+	xpu->cube = cubes[step->sheet * way->stack + j / way->layers];
+}
+
+static void circuit_add(struct ocs_placement *p, int axis, const struct ocs_xpu *low,
+			const struct ocs_xpu *high)
+{
+	struct ocs_circuit *c = &p->circuits[p->ncircuits++];
+
+	c->dim = axis;
+	c->pos[0] = low->at[axis ? 0 : 1];
+	c->pos[1] = low->at[axis == 2 ? 1 : 2];
+	c->from = low->cube;
+	c->to = high->cube;
+}
+
+struct ocs_placement *ocs_thread_make(const struct ocs_section *s, const struct ocs_shape *shape,
+				      const struct ocs_way *way, const struct ocs_thread_step *ring,
+				      const int *cubes, unsigned char *mark, char *compact)
+{
+	int extent = shape->extent[way->ring], length = (int)(shape->xpus / extent), i, j, d;
+	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));
+	long along = 1, across;
+
+	p->section = s;
+	p->shape = *shape;
+	p->compact = compact;
+	p->xpus = ocs_calloc((size_t)shape->xpus, sizeof(*p->xpus));
+	/* a place has two ends in the ring and, at most, a circuit per stacked cube */
+	p->circuits = ocs_calloc((size_t)shape->xpus * 2 + 1, sizeof(*p->circuits));
+	for (d = shape->ndim - 1; d > way->ring; d--)
+		along *= shape->extent[d];
+	/* two dimensions at most: the other one is either faster or slower */
+	across = along > 1 ? 1 : extent;
+	for (i = 0; i < extent; i++) {
+		for (j = 0; j < length; j++)
+			xpu_at(s, way, &ring[i], cubes, j, &p->xpus[i * along + j * across]);
+	}
+	for (i = 0; i < extent; i++) {
+		int to = i + 1 < extent ? i + 1 : 0, dir = ring[i].dir;
+
+		if ((!to && shape->mesh[way->ring]) || !(ocs_thread_near(s, ring[i].unit, dir) & 1))
+			continue;
+		for (j = 0; j < length; j++) {
+			const struct ocs_xpu *u = &p->xpus[i * along + j * across];
+			const struct ocs_xpu *v = &p->xpus[to * along + j * across];
+
+			circuit_add(p, dir / 2, dir % 2 ? v : u, dir % 2 ? u : v);
+		}
+	}
+	for (i = 0; i < extent && way->closed; i++) {
+		for (j = way->layers - 1; j < length; j += way->layers)
+			circuit_add(p, way->axis, &p->xpus[i * along + j * across],
+				    &p->xpus[i * along + (j + 1) % length * across]);
+	}
+	ocs_placement_lists(p, mark);
+	return p;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* A saturated machine: how much of it jobs hold on average, first come first served.
+ * Sizes and shapes are those of the published workload rfold-2025; durations are fitted
+ * (log-normal, median 700 s, mean 5 h).  Usage: bench_stream [JOBS [SEED]] */
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/place/place.h"
+#include "src/util/error.h"
+
+#define SIZE_MAX_XPUS 2048
+#define SHAPES_MAX 64
+
+static uint64_t state;
+
+static double uniform(void)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return ((double)(state >> 11) + 0.5) / 9007199254740992.0;
+}
+
+/* The legal shapes of one size, by number of dimensions. */
+struct choice {
+	int n[4];
+	int extent[4][SHAPES_MAX][3];
+};
+
+static struct choice choices[SIZE_MAX_XPUS / 4 + 1];
+static int sizes[SIZE_MAX_XPUS / 4 + 1], nsizes;
+
+static int cubes4(int a)
+{
+	return (a + 3) / 4;
+}
+
+static void choice_add(struct choice *c, int dims, int x, int y, int z)
+{
+	int extent[3] = { x, y, z };
+
+	if (c->n[dims] < SHAPES_MAX)
+		memcpy(c->extent[dims][c->n[dims]++], extent, sizeof(extent));
+}
+
+static void choices_make(void)
+{
+	int n, a, b, c;
+
+	for (n = 4; n <= SIZE_MAX_XPUS; n += 4) {
+		struct choice *now = &choices[n / 4];
+
+		if (n <= 256)
+			choice_add(now, 1, n, 1, 1);
+		for (a = 2; a * a <= n; a += 2) {
+			b = n / a;
+			if (n % a == 0 && b % 2 == 0 && b <= 256 && cubes4(a) * cubes4(b) <= 64)
+				choice_add(now, 2, a, b, 1);
+			for (b = a; n > 256 && a * b * b <= n; b += 2) {
+				c = n / a / b;
+				if (n % (a * b) == 0 && c % 2 == 0 && c <= 256 &&
+				    cubes4(a) * cubes4(b) * cubes4(c) <= 64)
+					choice_add(now, 3, a, b, c);
+			}
+		}
+		if (now->n[1] + now->n[2] + now->n[3])
+			sizes[nsizes++] = n;
+	}
+}
+
+static void draw(struct ocs_shape *shape)
+{
+	static const double weights[3][4] = { { 0, .8, .2, 0 }, { 0, 0, .8, .2 }, { 0, 0, .2, .8 } };
+	double k, all = 0, pick;
+	const struct choice *c;
+	int size, class, dims, i;
+
+	do {
+		k = -log(uniform()) * nsizes / 4;
+	} while (k >= nsizes);
+	size = sizes[(int)k];
+	class = size <= 256 ? 0 : size <= 1024 ? 1 : 2;
+	c = &choices[size / 4];
+	for (dims = 1; dims < 4; dims++)
+		all += c->n[dims] ? weights[class][dims] : 0;
+	pick = uniform() * all;
+	for (dims = 1; dims < 3; dims++) {
+		pick -= c->n[dims] ? weights[class][dims] : 0;
+		if (pick < 0)
+			break;
+	}
+	while (!c->n[dims])
+		dims = dims > 1 ? dims - 1 : 3;
+	memset(shape, 0, sizeof(*shape));
+	shape->ndim = dims;
+	shape->xpus = size;
+	i = (int)(uniform() * c->n[dims]);
+	memcpy(shape->extent, c->extent[dims][i], sizeof(int) * 3);
+}
+
+static double duration(void)
+{
+	double normal = sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
+
+	return 700 * exp(2.55 * normal);
+}
+
+struct job {
+	double end;
+	long xpus;
+	struct ocs_placement *placement;
+};
+
+static void hold(struct ocs_occupancy *o, const struct ocs_fabric *f,
+		 const struct ocs_placement *p, bool is_free)
+{
+	int i;
+
+	for (i = 0; i < p->nnodes; i++)
+		ocs_occupancy_node_set(o, f, p->nodes[i], is_free);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double p = *(const double *)a, q = *(const double *)b;
+
+	return (p > q) - (p < q);
+}
+
+static double micros(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+struct stream {
+	struct ocs_fabric *fabric;
+	struct ocs_occupancy *occupancy;
+	struct ocs_placer *placer;
+	struct job *running;
+	int n;
+	long busy, total;
+	double now, began, area;	/* measured from BEGAN on */
+	double *times;
+	int ntimes, times_max;
+};
+
+/* The next job ends. */
+static void end_one(struct stream *s)
+{
+	int first = 0, i;
+
+	for (i = 1; i < s->n; i++)
+		first = s->running[i].end < s->running[first].end ? i : first;
+	s->area += (double)s->busy * (s->running[first].end - s->now);
+	s->now = s->running[first].end;
+	s->busy -= s->running[first].xpus;
+	if (s->running[first].placement)
+		hold(s->occupancy, s->fabric, s->running[first].placement, true);
+	ocs_placement_destroy(s->running[first].placement);
+	s->running[first] = s->running[--s->n];
+}
+
+static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shape *shape)
+{
+	struct ocs_error err = { 0 };
+	double start = micros();
+	struct ocs_placement *p = ocs_place(s->placer, s->occupancy, shape, 0, &err);
+
+	if (s->ntimes < s->times_max)
+		s->times[s->ntimes++] = micros() - start;
+	return p;
+}
+
+/* Runs JOBS jobs.  FREELY: shapes do not matter, only the number of XPUs. */
+static void stream(const char *line, int jobs, uint64_t seed, bool freely)
+{
+	struct ocs_error err = { 0 };
+	struct stream s = { .fabric = ocs_fabric_open(line, &err) };
+	const struct ocs_section *section = &s.fabric->sections[0];
+	int done = 0, dropped = 0, threaded = 0;
+
+	s.occupancy = ocs_occupancy_create(section);
+	s.placer = ocs_placer_create(s.fabric, section);
+	s.total = (long)section->ncubes * section->cube_xpus;
+	s.running = calloc((size_t)s.total, sizeof(*s.running));
+	s.times_max = 8 * jobs;
+	s.times = calloc((size_t)s.times_max, sizeof(*s.times));
+	state = seed * 0x9e3779b97f4a7c15ULL + 1;
+	while (done < jobs) {
+		struct ocs_placement *p = NULL;
+		struct ocs_shape shape;
+
+		draw(&shape);
+		if (ocs_place_node_count(s.placer, &shape, &err) < 0) {
+			dropped++;
+			continue;
+		}
+		while (freely ? s.busy + shape.xpus > s.total : !(p = place_timed(&s, &shape)))
+			end_one(&s);
+		if (p) {
+			threaded += p->compact[0] == 't';
+			hold(s.occupancy, s.fabric, p, false);
+		}
+		s.busy += shape.xpus;
+		s.running[s.n].placement = p;
+		s.running[s.n].xpus = shape.xpus;
+		s.running[s.n++].end = s.now + duration();
+		if (++done == jobs / 10) {
+			s.area = 0;
+			s.began = s.now;
+		}
+	}
+	printf("%s%s\n  %d jobs, %d dropped, %d threaded: %.1f %% of the XPU-time held\n", line,
+	       freely ? " (any free XPUs)" : "", jobs, dropped, threaded,
+	       100 * s.area / ((s.now - s.began) * (double)s.total));
+	if (s.ntimes) {
+		qsort(s.times, (size_t)s.ntimes, sizeof(*s.times), compare);
+		printf("  %d decisions: p50 %.1f us  p99 %.1f us\n", s.ntimes, s.times[s.ntimes / 2],
+		       s.times[s.ntimes * 99L / 100]);
+	}
+	while (s.n)
+		ocs_placement_destroy(s.running[--s.n].placement);
+	free(s.running);
+	free(s.times);
+	ocs_occupancy_destroy(s.occupancy);
+	ocs_placer_destroy(s.placer);
+	ocs_fabric_destroy(s.fabric);
+}
+
+int main(int argc, char **argv)
+{
+	int jobs = argc > 1 ? atoi(argv[1]) : 5000;
+	uint64_t seed = argc > 2 ? (uint64_t)atol(argv[2]) : 1;
+
+	if (jobs < 100) {
+		fprintf(stderr, "usage: bench_stream [JOBS, at least 100 [SEED]]\n");
+		return 2;
+	}
+	choices_make();
+	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", jobs, seed, true);
+	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", jobs, seed, false);
+	stream("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", jobs, seed, false);
+	return 0;
+}

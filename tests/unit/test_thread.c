@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Rings threaded through what boxes cannot use. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/place_check.h"
+#include "tests/unit/place_random.h"
+
+/* Scattered leftovers, now and then with failed ports. */
+static void scatter(struct setup *s, uint32_t busy)
+{
+	int node;
+
+	random_occupancy(s->occupancy, s->fabric);
+	if (random_next(3))
+		ocs_occupancy_reset(s->occupancy);
+	for (node = 0; node < s->section->ncubes * s->section->cube_nodes; node++) {
+		if (random_next(100) < busy)
+			ocs_occupancy_node_set(s->occupancy, s->fabric, s->section->first_node + node,
+					       false);
+	}
+}
+
+static int leftovers(const char *line, const char *const *shapes, int nshapes, int cases)
+{
+	struct ocs_placement *p;
+	struct ocs_shape shape;
+	struct ocs_error err;
+	int threaded = 0, i;
+	struct setup s;
+
+	open_fabric(&s, line);
+	for (i = 0; i < cases; i++) {
+		assert_int_equal(ocs_shape_parse(shapes[i % nshapes], i % 5 ? NULL : "mesh", &shape,
+						 &err), 0);
+		scatter(&s, random_next(70));
+		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		if (!p) {
+			assert_int_equal(err.code, ocs_place_node_count(s.placer, &shape, NULL) < 0 ?
+					 OCS_NEVER : OCS_NOT_NOW);
+			continue;
+		}
+		threaded += p->compact[0] == 't';
+		check(&s, p);
+		ocs_placement_destroy(p);
+	}
+	close_fabric(&s);
+	return threaded;
+}
+
+static void test_leftovers(void **state)
+{
+	static const char *const four[] = { "12", "18", "30", "46", "64", "100", "8x4", "4x14", "2x18",
+					    "1x22x4", "8x8", "12x4", "26", "16x8" };
+	static const char *const two[] = { "6", "10", "14", "20", "2x8", "4x6" };
+
+	(void)state;
+	random_state = 77;
+	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1", four, 14, 400) > 20);
+	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1", four, 14, 400) > 20);
+	leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x2", four, 14, 100);
+	leftovers("torus cubes:2x2x1 cube:8x8x8 tile:2x2x1", four, 14, 40);
+	leftovers("torus cubes:4x2x2 cube:2x2x2 tile:1x1x1", two, 6, 200);
+}
+
+/* Two cubes with four free XPUs each, in columns that face each other: no box of eight,
+ * but a ring through circuits. */
+static void test_facing(void **state)
+{
+	static const int at[4][3] = { { 3, 0, 0 }, { 3, 1, 0 }, { 2, 0, 0 }, { 2, 1, 0 } };
+	struct ocs_placement *p;
+	struct ocs_shape shape;
+	struct ocs_error err;
+	struct setup s;
+	int i;
+
+	(void)state;
+	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
+	ocs_occupancy_fill(s.occupancy);
+	for (i = 0; i < 4; i++) {
+		int one[3] = { at[i][0], at[i][1], 0 }, other[3] = { 3 - at[i][0], at[i][1], 0 };
+
+		ocs_occupancy_node_set(s.occupancy, s.fabric, ocs_section_node_at(s.section, 0, one),
+				       true);
+		ocs_occupancy_node_set(s.occupancy, s.fabric, ocs_section_node_at(s.section, 1, other),
+				       true);
+	}
+	assert_int_equal(ocs_shape_parse("8", NULL, &shape, &err), 0);
+	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	assert_non_null(p);
+	assert_int_equal(p->ncubes, 2);
+	check(&s, p);
+	ocs_placement_destroy(p);
+	close_fabric(&s);
+}
+
+/* A whole cube stays whole while broken ones can hold the ring. */
+static void test_keeps_whole(void **state)
+{
+	struct ocs_placement *p;
+	struct ocs_shape shape;
+	struct ocs_error err;
+	struct setup s;
+	int i, x, y;
+
+	(void)state;
+	open_fabric(&s, "torus cubes:3x1x1 cube:4x4x4 tile:1x1x1");
+	for (i = 0; i < 2; i++) {
+		for (x = 0; x < 4; x++) {
+			for (y = 0; y < 4; y++) {
+				int node[3] = { x, y, 0 }, z;
+
+				for (z = 0; z < 4; z++) {
+					node[2] = z;
+					/* two layers, two rows with a hole: no box of 24 */
+					if (z > 1 || y < 2 || (x == 1 && y == 2))
+						ocs_occupancy_node_set(s.occupancy, s.fabric,
+								ocs_section_node_at(s.section, i, node),
+								false);
+				}
+			}
+		}
+	}
+	assert_int_equal(ocs_shape_parse("24", NULL, &shape, &err), 0);
+	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	assert_non_null(p);
+	for (i = 0; i < p->ncubes; i++)
+		assert_int_not_equal(p->cubes[i], 2);
+	check(&s, p);
+	ocs_placement_destroy(p);
+	close_fabric(&s);
+}
+
+/* Nothing malformed gets through. */
+static void test_faults(void **state)
+{
+	static const char *const bad[] = {
+		"t1:", "t1:8:t:", "t1:8:t:0-0:", "t1:8:t:0-0:1.0:", "t1:8:t:0-0:1.0:0.", "t1:8:t:0-0:9.0:0.a",
+		"t1:8:t:0-0:1.0:64.aaaaaaaa", "t1:8:t:0-0:1.0:0.aaaaaaaa", "t1:8:t:0-0:2.00:0.aaaaaaaa",
+		"t1:8:t:1-0:1.0:0.acbc", "t1:8x4:tt:0z1:1.0:0.acbc", "t1:4x4x4:ttt:0z0:1.0:0.a",
+		"t1:8x6:tt:0z0:1.0:0.a", "t1:4:t:0-0:1.0:0.acbdx", "t1:4:t:0-0:2.01:0.acbd",
+		"t1:4x4:tt:0z0:1.0:0.aefd", "t2:4:t:0-0:1.0:0.acbd",
+	};
+	struct ocs_placement *p;
+	struct ocs_error err;
+	struct setup s;
+	size_t i;
+
+	(void)state;
+	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		p = ocs_placement_decode(s.placer, bad[i], &err);
+		if (p)
+			fail_msg("%s is accepted", bad[i]);
+		assert_true(err.text[0]);
+	}
+	p = ocs_placement_decode(s.placer, "t1:4:t:0-0:1.0:0.acbd", &err);
+	assert_non_null(p);
+	ocs_placement_destroy(p);
+	close_fabric(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_facing),
+		cmocka_unit_test(test_keeps_whole),
+		cmocka_unit_test(test_faults),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
