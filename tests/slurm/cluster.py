@@ -262,7 +262,7 @@ switches:
         return env
 
     def enter(self, command, user=None):
-        line = ["nsenter", "-t", str(self.init_pid), "-m", "-n", "-p", "-u", "--"]
+        line = ["nsenter", "-t", str(self.init_pid), "-m", "-n", "-p", "-u", "-r", "--"]
         if user:
             line += ["setpriv", "--reuid", user, "--regid", "nogroup", "--clear-groups"]
         return line + command
