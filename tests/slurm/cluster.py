@@ -239,6 +239,7 @@ switches:
                 handle.write(key)
             os.chmod(self.path(etc, "slurm.key"), 0o600)
             self.write(etc + "/ocs.yaml", self.ocs_yaml())
+            self.write(etc + "/cgroup.conf", "CgroupPlugin=disabled\n")
             self.write(etc + "/ocs-prolog.conf", "dir=/run/ocs/%n\n")
         self.write("etc/slurm.conf", conf)
         # The slurmds of one host race for the SACK socket: they do without.
