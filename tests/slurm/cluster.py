@@ -263,7 +263,8 @@ switches:
         return env
 
     def enter(self, command, user=None):
-        line = ["nsenter", "-t", str(self.init_pid), "-m", "-n", "-p", "-u", "-r", "--"]
+        line = ["nsenter", "-t", str(self.init_pid), "-m", "-n", "-p", "-u", "-r", "--wd=/tmp",
+                "--"]
         if user:
             line += ["setpriv", "--reuid", user, "--regid", "nogroup", "--clear-groups"]
         return line + command
