@@ -66,7 +66,7 @@ class Cluster:
 
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
-                 parts=("select", "topology"), spank=()):
+                 parts=("select", "topology"), spank=(), remote=False):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -75,6 +75,7 @@ class Cluster:
         self.config = config or {}
         self.parts = parts
         self.spank = spank
+        self.remote = remote        # slurmctld and the nodes reach ocsd by TCP with MUNGE
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
         self.direct_nodes = ["d%d" % i for i in range(direct)]
@@ -116,10 +117,11 @@ class Cluster:
 ocsd:
   socket: unix:{dir}/ocsd.sock
   state: {dir}/ocsd
-  admins: [root]
+{tcp}  admins: [root]
 timeouts: {{switch: 2s, retry: 1s, poll: 5s, prolog: 2m, ocsd_down: 20s}}
 switches:
-""".format(dir=self.dir)
+""".format(dir=self.dir, tcp="  listen: 127.0.0.1:6820\n  address: 127.0.0.1:6820\n"
+           if self.remote else "")
         text += SWITCHES.format(name="ocs-[x,y,z]-[0-%d]-[0-%d]" % (last, last),
                                 port=3100, dir=self.dir, size=self.switch_size())
         if self.direct_nodes:
@@ -330,6 +332,15 @@ switches:
         with open("/proc/%d/task/%d/children" % (self.holder.pid, self.holder.pid)) as handle:
             self.init_pid = int(handle.read().split()[0])
 
+    def start_munge(self):
+        key = self.path("etc", "munge.key")
+        with open(key, "wb") as handle:
+            handle.write(secrets.token_bytes(128))
+        os.chmod(key, 0o600)
+        self.run(["munged", "--key-file=" + key, "--socket=/run/munge/munge.socket.2",
+                  "--pid-file=/run/munge/munged.pid", "--seed-file=/run/munge/munged.seed",
+                  "--log-file=/run/munge/munged.log", "--force"])
+
     def start_emulator(self):
         self.spawn(["ocs-emulator", "--fabric", self.yaml, "--delay", str(self.delay_ms),
                     "--log", self.path("emulator.log"),
@@ -364,6 +375,8 @@ switches:
     def start(self):
         self.configure()
         self.start_namespace()
+        if self.remote:
+            self.start_munge()
         if self.parts:
             self.start_emulator()
             self.start_ocsd()

@@ -60,3 +60,22 @@ def test_demand_file(pod):
     assert "bad.json" in pod.refused("-p", "direct", "-N4",
                                      "--ocs-demand=" + pod.path("bad.json"))
     pod.refused("-p", "direct", "-N4", "--ocs-demand=/nowhere/demand.json")
+
+
+def test_rail_ports_are_allocated_with_the_nodes(make_cluster):
+    cluster = make_cluster(cubes=1, rails=4)
+    try:
+        job = cluster.sbatch("-p", "rails", "-N2", script="env | grep ^SLURM_OCS; sleep 300")
+        cluster.running(job)
+        nodes = cluster.out(["scontrol", "show", "hostnames",
+                             cluster.job(job)["NodeList"]]).split()
+        ports = [port for port in cluster.ocsctl("show", "port")["ports"]
+                 if port.get("owner") == job]
+        assert {(port["switch"], port["port"]) for port in ports} == {
+            ("rail-%d" % rail, int(node[1:]) + 1) for rail in range(8) for node in nodes}
+        cluster.run(["scancel", str(job)])
+        cluster.until(lambda: not any(port.get("owner") for port in
+                                      cluster.ocsctl("show", "port")["ports"]), 30,
+                      "the ports to be free")
+    finally:
+        cluster.stop()

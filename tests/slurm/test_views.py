@@ -2,6 +2,10 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """What users and administrators see."""
 
+import shutil
+
+import pytest
+
 
 def test_scontrol_show_topology(pod):
     job = pod.sbatch("--shape=4x4x4")
@@ -78,5 +82,25 @@ def test_scripts_instead_of_spank(make_cluster):
         cluster.until(lambda: not cluster.patches(), 30, "dark switches")
         cluster.wait_idle()
         assert cluster.run(["ls", cluster.job_dir(node, job)], check=False).returncode
+    finally:
+        cluster.stop()
+
+
+def test_nodes_reach_ocsd_by_tcp(make_cluster):
+    """On a real cluster the nodes have no socket of ocsd: TCP, and MUNGE says who asks."""
+    if not shutil.which("munged", path="/usr/sbin:/usr/bin"):
+        pytest.skip("munged is not installed")
+    cluster = make_cluster(cubes=1, remote=True)
+    try:
+        job = cluster.sbatch("--shape=4x4x4")
+        cluster.running(job)
+        assert cluster.circuit_patches(cluster.placement(job)) == cluster.patches()
+        assert "127.0.0.1:6820" in open(cluster.path("slurmctld.log")).read()
+        done = cluster.run(["ocsctl", "release", str(job), "--ocsd", "127.0.0.1:6820",
+                            "--fabric", cluster.yaml], user="nobody", check=False)
+        assert done.returncode == 1, done.stdout + done.stderr
+        assert cluster.state(job) == "RUNNING" and cluster.patches()
+        cluster.run(["scancel", str(job)])
+        cluster.until(lambda: not cluster.patches(), 30, "dark switches")
     finally:
         cluster.stop()
