@@ -3,6 +3,7 @@
 """What job_submit, cli_filter and the SPANK plugin do with the options of a job."""
 
 import json
+import signal
 
 import pytest
 
@@ -110,6 +111,7 @@ def test_broken_description_changes_nothing(pod):
     """job_submit reads ocs.yaml again when it changes, and keeps what it had if it is wrong."""
     with open(pod.yaml) as handle:
         good = handle.read()
+    pod.sbatch("-H", "--shape=2x2")             # it is read at the first shape
     try:
         pod.write("etc/ocs.yaml", good.replace("kind: torus", "kind: tours"))
         job = pod.sbatch("-H", "--shape=2x4")
@@ -136,7 +138,7 @@ def test_others_stay_off_the_cube_of_a_suspended_job(pod):
 
 def test_reconfigure_with_a_broken_description(pod):
     """slurmctld as a daemon goes on with what it had; jobs and circuits stay."""
-    pod.kill("slurmctld")
+    pod.kill("slurmctld", signal.SIGTERM)      # it saves what it knows
     pod.spawn(["slurmctld"], pod.path("slurmctld.err"))
     pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
     pod.wait_idle()
