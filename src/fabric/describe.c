@@ -114,6 +114,36 @@ static bool switches_alike(const struct ocs_fabric *fabric, int a, int b)
 	       switch_used(fabric, a) == switch_used(fabric, b);
 }
 
+static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *fabric,
+				const struct ocs_section *section)
+{
+	const struct ocs_node *nodes = &fabric->nodes[section->first_node];
+	int last = section->nservers - 1;
+	char first_address[OCS_ADDRESS_TEXT], last_address[OCS_ADDRESS_TEXT];
+
+	if (!section->interfaces)
+		return;
+	ocs_text_add(text, "  interfaces:");
+	for (int i = 0; i < section->degree; i++) {
+		const struct ocs_interface *one = &section->interfaces[i];
+
+		ocs_text_add(text, "%s %s", i ? "," : "", one->name);
+		if (one->rdma)
+			ocs_text_add(text, " (%s)", one->rdma);
+		if (one->forward)
+			ocs_text_add(text, " forwards by %s", one->forward);
+		if (ocs_section_interface_address(section, 0, i, first_address) > 0)
+			ocs_text_add(text, " %s/%d", first_address, one->prefix);
+	}
+	ocs_text_add(text, "%s\n", section->addresses ? " (addresses of the first server)" : "");
+	if (ocs_section_host_address(section, 0, first_address) ||
+	    ocs_section_host_address(section, last, last_address))
+		return;
+	ocs_text_add(text, "  forwarding: %s, %s (%s) ... %s (%s)\n",
+		     ocs_forwarding_name(section->forwarding), first_address, nodes[0].name,
+		     last_address, nodes[last].name);
+}
+
 /* Runs of switches that differ only in name and address share a line. */
 static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fabric)
 {
@@ -156,6 +186,7 @@ char *ocs_fabric_describe(const struct ocs_fabric *fabric)
 	for (int i = 0; i < fabric->nsections; i++) {
 		section_describe(&text, fabric, &fabric->sections[i]);
 		rule_describe(&text, fabric, &fabric->sections[i]);
+		interfaces_describe(&text, fabric, &fabric->sections[i]);
 	}
 	switches_describe(&text, fabric);
 	if (fabric->nswitches)

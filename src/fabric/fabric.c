@@ -34,6 +34,7 @@ struct ocs_fabric *ocs_fabric_new(const char *source)
 static void section_clear(struct ocs_section *section)
 {
 	free(section->name);
+	ocs_interfaces_destroy(section);
 	ocs_names_free(section->partitions, section->npartitions);
 	if (section->cube_names)
 		ocs_names_free(section->cube_names, (size_t)section->ncubes);

@@ -52,6 +52,24 @@ struct ocs_node {
 	int server;			/* index into the section; -1 in cubes */
 };
 
+/* What hosts do with packets for others in a direct section. */
+enum ocs_forwarding {
+	OCS_FORWARDING_NONE,
+	OCS_FORWARDING_AUTO,	/* the first of these that the host's kernel has */
+	OCS_FORWARDING_FLOWER, OCS_FORWARDING_BPF, OCS_FORWARDING_ROUTES,
+};
+
+/* An interface of every server of a section, as its operating system knows it. */
+struct ocs_interface {
+	char *name;	/* network device: "ens3" */
+	char *rdma;	/* RDMA device and port as NCCL_IB_HCA takes them,
+			 * "mlx5_0:1", or NULL */
+	char *forward;	/* second function of a split NIC port, which carries what
+			 * the host forwards for others; NULL: `name` does */
+	char *address;	/* key `address` as written, or NULL */
+	int prefix;	/* length of the prefix, 1 to 32; 0 without addresses */
+};
+
 struct ocs_port_rule;	/* rule and table, private (internal.h) */
 struct ocs_names;	/* hash of names, private (names.h) */
 struct ocs_fabric_index;/* private (internal.h) */
@@ -77,6 +95,13 @@ struct ocs_section {
 	int degree;		/* interfaces (rails) of a server on switches */
 	int server_xpus;	/* XPUs of a server, 0 if not said */
 	bool directed;		/* direct: Tx and Rx joined apart */
+
+	struct ocs_interface *interfaces; /* `degree` of them, or NULL: not described */
+	uint32_t *addresses;	/* [server * degree + interface], host byte order, 0:
+				 * none; NULL: no interface has addresses */
+	enum ocs_forwarding forwarding;
+	uint32_t *hosts;	/* by server: its address for forwarding, host byte
+				 * order; NULL: not described */
 
 	int first_node;		/* nodes of this section in ocs_fabric.nodes: */
 	int nnodes;		/* cube by cube, tiles row-major; or servers */
@@ -169,6 +194,26 @@ int ocs_section_torus_port(const struct ocs_fabric *fabric,
 int ocs_section_server_port(const struct ocs_fabric *fabric,
 			    const struct ocs_section *section, int server,
 			    int interface, struct ocs_port *port);
+
+/* The interfaces of servers, where ocs.yaml describes them (key `interfaces`).
+ * INTERFACE counts from 0 and is below the degree.  The texts live as long as the
+ * fabric; NULL where nothing is described. */
+const char *ocs_section_interface_name(const struct ocs_section *section, int interface);
+const char *ocs_section_interface_rdma(const struct ocs_section *section, int interface);
+/* The device that carries what the host forwards for others: the second function of
+ * the port, or the same as its name. */
+const char *ocs_section_interface_forward(const struct ocs_section *section, int interface);
+/* "10.1.0.3" of INTERFACE of SERVER into TEXT.  Returns the length of its prefix, or -1
+ * where that interface has no address. */
+#define OCS_ADDRESS_TEXT 16
+int ocs_section_interface_address(const struct ocs_section *section, int server,
+				  int interface, char text[OCS_ADDRESS_TEXT]);
+/* The address that SERVER has on all its interfaces for forwarding.  0, or -1 where
+ * forwarding is not described. */
+int ocs_section_host_address(const struct ocs_section *section, int server,
+			     char text[OCS_ADDRESS_TEXT]);
+/* "none", "auto", "flower", "bpf" or "routes". */
+const char *ocs_forwarding_name(enum ocs_forwarding forwarding);
 
 /* The reverse, for pictures and messages: "c3 +x 0,1" or "n5 interface 2", or
  * "unused".  The caller frees it. */

@@ -83,6 +83,8 @@ void ocs_ports_item(const struct ocs_section *section, int item,
 /* "c3 +x 0,1" or "n5 interface 2"; the caller frees it. */
 char *ocs_ports_item_label(const struct ocs_fabric *fabric,
 			   const struct ocs_section *section, int item);
+/* interfaces.c: what the loader put into the interfaces of a section. */
+void ocs_interfaces_destroy(struct ocs_section *section);
 void ocs_port_rule_destroy(struct ocs_port_rule *rule);
 
 #endif

@@ -32,6 +32,11 @@ int ocs_load_sections(struct ocs_loader *loader, yaml_node_t *node);
 /* load_ports.c: the key `ports` of a section whose nodes are known */
 int ocs_load_ports(struct ocs_loader *loader, int section, yaml_node_t *node);
 
+/* load_interfaces.c: the keys `interfaces` and `forwarding` (NULL: absent) of a section
+ * whose servers are known */
+int ocs_load_interfaces(struct ocs_loader *loader, int section, yaml_node_t *interfaces,
+			yaml_node_t *forwarding);
+
 /* Checks "unix:/path" or "host:port" at NODE. */
 int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,
 			   const char *key, const char *address);

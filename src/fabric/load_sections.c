@@ -16,7 +16,7 @@
 
 enum {
 	NAME, KIND, PARTITIONS, CUBE, TILE, CUBES, EXTENTS, NODES, RAILS, DEGREE,
-	XPUS, DIRECTED, PORTS, KEYS
+	XPUS, DIRECTED, PORTS, INTERFACES, FORWARDING, KEYS
 };
 
 #define BIT(kind) (1u << (kind))
@@ -41,6 +41,8 @@ static const struct {
 		    BIT(OCS_DIRECT) | BIT(OCS_REGION)},
 	[XPUS] = {"xpus", SERVERS, 0},
 	[DIRECTED] = {"directed", BIT(OCS_DIRECT), 0},
+	[INTERFACES] = {"interfaces", SERVERS, 0},
+	[FORWARDING] = {"forwarding", BIT(OCS_DIRECT), 0},
 	[PORTS] = {"ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS},
 };
 
@@ -411,8 +413,11 @@ static int section_fill(struct draft *draft)
 	draft->nnodes = 0; /* the names are the fabric's now */
 	if (cubes)
 		cubes_index(section);
-	return draft->values[PORTS] ?
-		ocs_load_ports(draft->loader, draft->section, draft->values[PORTS]) : 0;
+	if (draft->values[PORTS] &&
+	    ocs_load_ports(draft->loader, draft->section, draft->values[PORTS]) < 0)
+		return -1;
+	return ocs_load_interfaces(draft->loader, draft->section, draft->values[INTERFACES],
+				   draft->values[FORWARDING]);
 }
 
 static int section_load(struct ocs_loader *loader, yaml_node_t *node)

@@ -287,7 +287,91 @@ static const struct refusal refusals[] = {
 	{"      port: servers-server\n", "      port: servers-server\n      map: [{node: m1, interface: 2, switch: d-0, port: 1}]\n", 49, "interface must be a number of 0 to 1"},
 	{"      switch: d-{interface}\n      port: servers-server\n", "      map: []\n", 47, "m1 interface 0 has no port"},
 	{"      switch: d-{interface}\n      port: servers-server\n", "      {}\n", 47, "needs a rule"},
+	/* interfaces and forwarding; the section of static cubes has neither */
+#define WITH(text) "    degree: 2\n", "    degree: 2\n" text
+#define TWO "    interfaces: [{name: e0}, {name: e1}]\n"
+	{WITH("    interfaces: [{name: e0}]\n"), 45, "interfaces lists 1, but rail has 2"},
+	{WITH("    interfaces: e0\n"), 45, "must be a list"},
+	{WITH("    interfaces: [e0, e1]\n"), 45, "an interface must be a mapping"},
+	{WITH("    interfaces: [{rdma: m}, {name: e1}]\n"), 45, "needs the key \"name\""},
+	{WITH("    interfaces:\n    - name: e0\n    - name: e0\n"), 47, "the device e0 stands twice, at interfaces 0 and 1"},
+	{WITH("    interfaces: [{name: e0, forward: e0}, {name: e1}]\n"), 45, "the device e0 stands twice"},
+	{WITH("    interfaces: [{name: e0, forward: f}, {name: f}]\n"), 45, "the device f stands twice"},
+	{WITH("    interfaces: [{name: e0, forward: f}, {name: e1, forward: f}]\n"), 45, "the device f stands twice"},
+	{WITH("    interfaces: [{name: e0, rdma: m}, {name: e1, rdma: m}]\n"), 45, "the RDMA device m stands twice"},
+	{WITH("    interfaces: [{name: e0, rdma: m:0}, {name: e1}]\n"), 45, "not an RDMA device"},
+	{WITH("    interfaces: [{name: e0, rdma: ':1'}, {name: e1}]\n"), 45, "not an RDMA device"},
+	{WITH("    interfaces: [{name: -e0}, {name: e1}]\n"), 45, "not the name of a network device"},
+	{WITH("    interfaces: [{name: e0 up}, {name: e1}]\n"), 45, "not the name of a network device"},
+	{WITH("    interfaces: [{name: e012345678901234}, {name: e1}]\n"), 45, "not the name of a network device"},
+	{WITH("    interfaces:\n    - name: e0\n      adress: 10.0.0.0/8\n    - name: e1\n"), 47, "did you mean \"address\""},
+	{WITH("    interfaces:\n    - name: e0\n      address: 10.0.0.1/8\n    - name: e1\n"), 47, "bits behind its prefix"},
+	{WITH("    interfaces:\n    - name: e0\n      address: 10.0.0.0/30\n    - name: e1\n"), 47, "no room for the addresses of 4 servers"},
+	{WITH("    interfaces:\n    - name: e0\n      address: ten\n    - name: e1\n"), 47, "not an IPv4 prefix"},
+	{WITH("    interfaces:\n    - name: e0\n      address: 10.0.0.0/33\n    - name: e1\n"), 47, "not an IPv4 prefix"},
+	{WITH("    interfaces:\n    - name: e0\n      address: 10.0.0.{254+server}\n    - name: e1\n"), 47, "for m3 this makes \"10.0.0.256\""},
+	{WITH("    interfaces:\n    - name: e0\n      address: 10.0.0.{srver}\n    - name: e1\n"), 47, "address, for m1: there is no variable \"srver\""},
+	{WITH("    interfaces:\n    - name: e0\n      address: 224.0.0.{server}\n    - name: e1\n"), 47, "224.0.0.0 of m1 is not an address that a host can have"},
+	{WITH("    interfaces:\n    - name: e0\n      address: 10.0.0.{server/2}\n    - name: e1\n"), 47, "the address 10.0.0.0 stands twice: m1 and m2 would have it"},
+	{WITH("    interfaces:\n    - {name: e0, address: 10.0.0.0/24}\n    - {name: e1, address: 10.0.0.0/24}\n"), 47, "on several interfaces; the key \"forwarding\""},
+	{WITH("    forwarding: {address: 10.0.0.0/24}\n"), 45, "forwarding needs the key \"interfaces\""},
+	{WITH(TWO "    forwarding: {backend: auto}\n"), 46, "needs the key \"address\""},
+	{WITH(TWO "    forwarding: {backend: ebpf, address: 10.0.0.0/24}\n"), 46, "none, auto, flower, bpf or routes"},
+	{WITH(TWO "    forwarding: {backend: auto, address: '10.0.0.{interface}'}\n"), 46, "no variable \"interface\""},
+	{WITH("    interfaces: [{name: e0, address: 10.0.0.0/24}, {name: e1}]\n"
+	      "    forwarding: {address: 10.0.0.0/24}\n"), 46, "10.0.0.1 stands twice: m1 and m1 would have it, on an interface and for forwarding"},
+	{"    extents: 4x2x1\n", "    extents: 4x2x1\n" TWO, 53, "a static fabric has no key \"interfaces\""},
 };
+
+static char *edited(const struct refusal *refusal);
+
+static void interfaces_are_read(void **state)
+{
+	const struct refusal with = {WITH(
+		"    interfaces:\n"
+		"      - {name: ens3, rdma: 'mlx5_0:1', address: 10.1.0.0/24}\n"
+		"      - {name: ens4, forward: ens4f1, address: '10.2.{server}.{interface}/30'}\n"
+		"    forwarding: {address: '10.192.0.{10 + server}'}\n"), 0, NULL};
+	struct ocs_error err = {0};
+	char *yaml = edited(&with), address[OCS_ADDRESS_TEXT], *told;
+	struct ocs_fabric *f = ocs_fabric_parse(yaml, strlen(yaml), "ocs.yaml", &err);
+	const struct ocs_section *rail;
+
+	(void)state;
+	if (!f)
+		fail_msg("%s", err.text);
+	rail = &f->sections[1];
+	assert_string_equal(ocs_section_interface_name(rail, 0), "ens3");
+	assert_string_equal(ocs_section_interface_rdma(rail, 0), "mlx5_0:1");
+	assert_string_equal(ocs_section_interface_forward(rail, 0), "ens3");
+	assert_null(ocs_section_interface_rdma(rail, 1));
+	assert_string_equal(ocs_section_interface_forward(rail, 1), "ens4f1");
+	assert_int_equal(ocs_section_interface_address(rail, 3, 0, address), 24);
+	assert_string_equal(address, "10.1.0.4");
+	assert_int_equal(ocs_section_interface_address(rail, 3, 1, address), 30);
+	assert_string_equal(address, "10.2.3.1");
+	assert_int_equal(rail->forwarding, OCS_FORWARDING_AUTO);
+	assert_int_equal(ocs_section_host_address(rail, 2, address), 0);
+	assert_string_equal(address, "10.192.0.12");
+	told = ocs_fabric_describe(f);
+	assert_non_null(strstr(told, "interfaces: ens3 (mlx5_0:1) 10.1.0.1/24, ens4 forwards by"
+			       " ens4f1 10.2.0.1/30"));
+	assert_non_null(strstr(told, "forwarding: auto, 10.192.0.10 (m1) ... 10.192.0.13 (m4)"));
+	free(told);
+	ocs_fabric_destroy(f);
+	free(yaml);
+
+	/* where nothing is said, nothing is answered */
+	f = ocs_fabric_parse(base, sizeof(base) - 1, "ocs.yaml", &err);
+	rail = &f->sections[1];
+	assert_null(ocs_section_interface_name(rail, 1));
+	assert_null(ocs_section_interface_rdma(rail, 1));
+	assert_null(ocs_section_interface_forward(rail, 1));
+	assert_int_equal(ocs_section_interface_address(rail, 0, 0, address), -1);
+	assert_int_equal(ocs_section_host_address(rail, 0, address), -1);
+	assert_int_equal(rail->forwarding, OCS_FORWARDING_NONE);
+	ocs_fabric_destroy(f);
+}
 
 /* BASE with the first FIND replaced; the caller frees it. */
 static char *edited(const struct refusal *refusal)
@@ -381,6 +465,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(everything_is_read),
+		cmocka_unit_test(interfaces_are_read),
 		cmocka_unit_test(every_refusal_names_its_line),
 		cmocka_unit_test(no_switches),
 		cmocka_unit_test(without_error),

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The interfaces of servers as their operating system knows them. */
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/fabric/internal.h"
+
+void ocs_interfaces_destroy(struct ocs_section *section)
+{
+	for (int i = 0; section->interfaces && i < section->degree; i++) {
+		free(section->interfaces[i].name);
+		free(section->interfaces[i].rdma);
+		free(section->interfaces[i].forward);
+		free(section->interfaces[i].address);
+	}
+	free(section->interfaces);
+	free(section->addresses);
+	free(section->hosts);
+}
+
+const char *ocs_section_interface_name(const struct ocs_section *section, int interface)
+{
+	return section->interfaces ? section->interfaces[interface].name : NULL;
+}
+
+const char *ocs_section_interface_rdma(const struct ocs_section *section, int interface)
+{
+	return section->interfaces ? section->interfaces[interface].rdma : NULL;
+}
+
+const char *ocs_section_interface_forward(const struct ocs_section *section, int interface)
+{
+	if (!section->interfaces)
+		return NULL;
+	return section->interfaces[interface].forward ? section->interfaces[interface].forward :
+							section->interfaces[interface].name;
+}
+
+static void address_print(uint32_t address, char text[OCS_ADDRESS_TEXT])
+{
+	snprintf(text, OCS_ADDRESS_TEXT, "%u.%u.%u.%u", address >> 24, address >> 16 & 0xff,
+		 address >> 8 & 0xff, address & 0xff);
+}
+
+int ocs_section_interface_address(const struct ocs_section *section, int server,
+				  int interface, char text[OCS_ADDRESS_TEXT])
+{
+	if (!section->addresses || !section->interfaces[interface].prefix)
+		return -1;
+	address_print(section->addresses[(size_t)server * section->degree + interface], text);
+	return section->interfaces[interface].prefix;
+}
+
+int ocs_section_host_address(const struct ocs_section *section, int server,
+			     char text[OCS_ADDRESS_TEXT])
+{
+	if (!section->hosts)
+		return -1;
+	address_print(section->hosts[server], text);
+	return 0;
+}
+
+const char *ocs_forwarding_name(enum ocs_forwarding forwarding)
+{
+	static const char *const names[] = {"none", "auto", "flower", "bpf", "routes"};
+
+	return names[forwarding];
+}
