@@ -12,8 +12,30 @@
 #include "src/util/error.h"
 #include "src/util/log.h"
 
-void ocs_emu_add(struct ocs_emu *emu, const char *name, const char *address, int size,
-		 const char *user, const char *password)
+#define ENTRY(name) &ocs_emu_##name,
+#define NAME(name) ", " #name
+
+static const struct ocs_emu_protocol *const protocols[] = { OCS_EMU_PROTOCOLS(ENTRY) };
+
+const struct ocs_emu_protocol *ocs_emu_protocol_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(protocols) / sizeof(protocols[0]); i++)
+		if (!strcmp(protocols[i]->name, name))
+			return protocols[i];
+	return NULL;
+}
+
+const char *ocs_emu_protocol_names(void)
+{
+	static const char names[] = OCS_EMU_PROTOCOLS(NAME);
+
+	return names + 2;
+}
+
+struct ocs_emu_switch *ocs_emu_add(struct ocs_emu *emu, const char *name,
+				   const char *address, int size,
+				   const struct ocs_emu_protocol *protocol,
+				   const char *dialect)
 {
 	struct ocs_emu_switch *sw;
 
@@ -24,14 +46,15 @@ void ocs_emu_add(struct ocs_emu *emu, const char *name, const char *address, int
 	sw->emu = emu;
 	sw->name = ocs_strdup(name);
 	sw->address = ocs_strdup(address);
+	sw->protocol = protocol;
+	sw->dialect = dialect ? ocs_strdup(dialect) : NULL;
 	sw->size = size;
 	sw->out = ocs_calloc((size_t)size + 1, sizeof(*sw->out));
 	sw->in = ocs_calloc((size_t)size + 1, sizeof(*sw->in));
-	sw->closed = ocs_calloc(2 * (size_t)size + 1, sizeof(*sw->closed));
-	sw->user = user ? ocs_strdup(user) : NULL;
-	sw->password = password ? ocs_strdup(password) : NULL;
+	sw->ports = ocs_calloc(2 * (size_t)size + 1, sizeof(*sw->ports));
 	sw->delay_ms = OCS_EMU_INHERIT;
 	sw->fault_count = -1;
+	return sw;
 }
 
 struct ocs_emu_switch *ocs_emu_find(struct ocs_emu *emu, const char *name)
@@ -51,7 +74,8 @@ void ocs_emu_free(struct ocs_emu *emu)
 		free(sw->address);
 		free(sw->out);
 		free(sw->in);
-		free(sw->closed);
+		free(sw->ports);
+		free(sw->dialect);
 		free(sw->user);
 		free(sw->password);
 	}

@@ -27,6 +27,7 @@ static const char *const fault_names[] = {
 	[OCS_EMU_NONE] = "none", [OCS_EMU_SILENT] = "silent", [OCS_EMU_DROP] = "drop",
 	[OCS_EMU_DENY] = "deny", [OCS_EMU_PARTIAL] = "partial", [OCS_EMU_LOST] = "lost",
 	[OCS_EMU_SLOW] = "slow", [OCS_EMU_REFUSE] = "refuse",
+	[OCS_EMU_DUPLICATE] = "duplicate",
 };
 
 static char *done(void)
@@ -139,10 +140,10 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	double ms = 0;
 	long count = -1;
 
-	while (name && fault <= OCS_EMU_REFUSE && strcmp(fault_names[fault], name))
+	while (name && fault <= OCS_EMU_DUPLICATE && strcmp(fault_names[fault], name))
 		fault++;
-	if (!name || fault > OCS_EMU_REFUSE)
-		return failed("unknown fault '%s'; silent, drop, deny, partial, lost, slow MS, refuse and none exist",
+	if (!name || fault > OCS_EMU_DUPLICATE)
+		return failed("unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, slow MS, refuse and none exist",
 			      name ? name : "");
 	if (fault == OCS_EMU_SLOW && parse_ms(word(&rest), &ms))
 		return failed("slow needs a number of milliseconds");
@@ -184,6 +185,33 @@ static char *by_hand(struct ocs_emu_switch *sw, char *rest, bool make)
 	ocs_emu_save(sw);
 	text = ocs_asprintf("PATCH:%ld,%d:CHANGED BY HAND", in, sw->out[in]);
 	ocs_emu_notice(sw, text);
+	free(text);
+	return done();
+}
+
+/* One port goes wrong, or is mended. */
+static char *set_port(struct ocs_emu_switch *sw, char *rest)
+{
+	char *number = word(&rest), *how = word(&rest), *amount = word(&rest), *text;
+	struct ocs_emu_port *state;
+	long port;
+
+	if (!number || ocs_number_parse(number, 1, 2L * sw->size, &port))
+		return failed("a port 1..%d is needed", 2 * sw->size);
+	state = &sw->ports[port];
+	if (how && !strcmp(how, "refuse"))
+		state->refuses = true;
+	else if (how && !strcmp(how, "fail"))
+		state->failed = true;
+	else if (how && !strcmp(how, "lossy") && amount && !parse_ms(amount, &state->loss_db))
+		;
+	else if (how && !strcmp(how, "good"))
+		*state = (struct ocs_emu_port){ .closed = state->closed };
+	else
+		return failed("a port is made refuse, fail, lossy DB or good");
+	ocs_emu_plane_shutter(sw, (int)port);
+	text = ocs_asprintf("port %ld %s", port, how);
+	ocs_emu_log(sw->emu, sw->name, "fault", 0, 0, "control", text);
 	free(text);
 	return done();
 }
@@ -240,13 +268,15 @@ char *ocs_emu_control(struct ocs_emu *emu, char *line)
 	name = word(&rest);
 	sw = name ? ocs_emu_find(emu, name) : NULL;
 	if (strcmp(command, "fault") && strcmp(command, "patch") && strcmp(command, "unpatch") &&
-	    strcmp(command, "reboot") && strcmp(command, "notice"))
-		return failed("unknown command '%s'; table, status, fault, patch, unpatch, reboot, delay, notice and quit exist",
+	    strcmp(command, "reboot") && strcmp(command, "notice") && strcmp(command, "port"))
+		return failed("unknown command '%s'; table, status, fault, port, patch, unpatch, reboot, delay, notice and quit exist",
 			      command);
 	if (!sw)
 		return failed("unknown switch '%s'", name ? name : "");
 	if (!strcmp(command, "fault"))
 		return set_fault(sw, rest);
+	if (!strcmp(command, "port"))
+		return set_port(sw, rest);
 	if (!strcmp(command, "reboot"))
 		return reboot(sw, rest);
 	if (strcmp(command, "notice"))

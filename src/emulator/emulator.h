@@ -5,8 +5,10 @@
 #define OCS_EMULATOR_EMULATOR_H
 
 /* A bank of optical circuit switches in one process and one thread: tables in
- * memory, TL1 in front (server.c, tl1.c), a control socket beside (control.c), and
- * a log from which every moment can be judged afterwards (log.c, check.c). */
+ * memory (bank.c), what commands do to them (model.c), connections and queues in
+ * front (server.c), one file per protocol between the two (tl1.c, ...), a control
+ * socket beside (control.c), and a log from which every moment can be judged
+ * afterwards (log.c, check.c). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +32,7 @@ enum ocs_emu_fault {
 	OCS_EMU_LOST,		/* does a change but does not answer */
 	OCS_EMU_SLOW,		/* takes longer for everything */
 	OCS_EMU_REFUSE,		/* does not listen */
+	OCS_EMU_DUPLICATE,	/* answers twice */
 };
 
 #define OCS_EMU_PUBLISHED (-1.0)	/* delay: the published distribution */
@@ -43,33 +46,75 @@ struct ocs_emu_client {
 	struct ocs_emu_switch *sw;
 	struct bufferevent *events;
 	struct ocs_text line;	/* the command so far */
-	bool quote;		/* within a quoted string of it */
-	bool too_long;		/* skip to the next ';' */
 	bool logged_in, muted;
+	void *state;		/* of the protocol */
 	int pending;		/* commands queued or running */
 	bool finished;		/* sent its last byte; answers may be due */
 };
 
-#define OCS_EMU_FIELDS 12
+/* What the switch says to a change, in no protocol's words. */
+enum ocs_emu_verdict {
+	OCS_EMU_DONE,
+	OCS_EMU_PART,		/* half of it is done */
+	/* Nothing is done: */
+	OCS_EMU_BUSY,		/* the switch cannot now */
+	OCS_EMU_NO_PORT,	/* `port` does not exist */
+	OCS_EMU_WRONG_SIDE,	/* `port` is an egress for an ingress, or the reverse */
+	OCS_EMU_TWICE,		/* `port` is named twice */
+	OCS_EMU_TAKEN,		/* `port` has another peer */
+	OCS_EMU_BAD_PORT,	/* `port` is out of order */
+};
 
 struct ocs_emu_command {
 	struct ocs_emu_command *next;
 	struct ocs_emu_client *client;	/* NULL: gone meanwhile */
-	bool too_long;
-	char *text;		/* as received, without ';' */
-	char *copy;		/* what the fields point into */
-	char *field[OCS_EMU_FIELDS];	/* verb, tid, aid, ctag, general block, ... */
-	int nfields;
+	char *text;		/* as received */
+	void *state;		/* of the protocol */
+	enum ocs_emu_verdict verdict;	/* BUSY and PART may stand before `begin` */
+	long port;		/* that the verdict is about */
 	struct ocs_patch *patches;	/* to make at the end of the delay */
 	size_t npatches;
 	bool lost;		/* no answer */
+	bool twice;		/* the answer comes twice */
 	double delay_ms;
-	/* the answer */
-	const char *code;	/* COMPLD, DENY, PRTL */
-	const char *error;	/* IDNV, ... or NULL */
-	struct ocs_text comment;
-	struct ocs_text body;	/* one line each */
 };
+
+/* A protocol: how bytes become commands, and commands answers.  What a command
+ * does to the light is asked of the model (model.c). */
+struct ocs_emu_protocol {
+	const char *name;	/* of the driver in ocs.yaml */
+	/* Takes over the descriptor FD of a new connection and returns one that
+	 * carries its plain bytes, or -1.  NULL: FD itself. */
+	int (*secure)(struct ocs_emu_switch *sw, int fd);
+	/* A connection begins (a greeting may be sent) and ends; may be NULL. */
+	void (*open)(struct ocs_emu_client *client);
+	void (*close)(struct ocs_emu_client *client);
+	/* Bytes came; calls ocs_emu_queue for every complete command. */
+	void (*bytes)(struct ocs_emu_client *client, const char *data, size_t length);
+	/* Whether it changes patches, judged before `begin`. */
+	bool (*changes)(const struct ocs_emu_command *command);
+	/* The part of the work that comes before the delay, and the part after it;
+	 * the switch executes one command at a time. */
+	void (*begin)(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
+	void (*finish)(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
+	/* Appends the answer, if there is one, to BYTES. */
+	void (*answer)(struct ocs_emu_switch *sw, const struct ocs_emu_command *command,
+		       struct ocs_text *bytes);
+	/* For the log: the command without passwords, and the answer in a line. */
+	char *(*masked)(const struct ocs_emu_command *command);
+	char *(*summary)(const struct ocs_emu_command *command);
+	/* Frees `state` of a command; may be NULL. */
+	void (*forget)(struct ocs_emu_command *command);
+	/* An autonomous message for this client; NULL: the protocol has none. */
+	char *(*notice)(struct ocs_emu_client *client, const char *text);
+};
+
+/* One line a protocol: P(name) registers `ocs_emu_<name>`. */
+#define OCS_EMU_PROTOCOLS(P) \
+	P(tl1)
+
+#define OCS_EMU_DECLARE(name) extern const struct ocs_emu_protocol ocs_emu_##name;
+OCS_EMU_PROTOCOLS(OCS_EMU_DECLARE)
 
 /* What a fibre leads to: an interface, or nothing. */
 struct ocs_emu_fibre {
@@ -77,14 +122,23 @@ struct ocs_emu_fibre {
 	bool both_ways;		/* sends and receives on this one fibre */
 };
 
+struct ocs_emu_port {
+	bool closed;		/* shutter */
+	bool refuses;		/* changes that name it are refused */
+	bool failed;		/* says so, and passes no light */
+	double loss_db;		/* more than it should lose */
+};
+
 struct ocs_emu_switch {
 	struct ocs_emu *emu;
 	char *name;
 	char *address;		/* once bound, with the real port */
+	const struct ocs_emu_protocol *protocol;
+	char *dialect;		/* of the protocol; NULL: its default */
 	int size;
 	int *out;		/* entries 1..size: egress of an ingress, or 0 */
 	int *in;		/* entries 1..size: ingress of egress size+i, or 0 */
-	bool *closed;		/* entries 1..2*size: shutter */
+	struct ocs_emu_port *ports;	/* entries 1..2*size */
 	struct ocs_emu_fibre *fibres;	/* entries 1..2*size; NULL: no data plane */
 	bool *lit;		/* entries 1..size: frames pass from this ingress */
 	char *user, *password;	/* NULL: no login needed */
@@ -118,10 +172,15 @@ struct ocs_emu {
 };
 
 /* bank.c */
-/* Adds a switch; USER NULL: no login.  Pointers to switches are valid only after
- * the last one was added. */
-void ocs_emu_add(struct ocs_emu *emu, const char *name, const char *address, int size,
-		 const char *user, const char *password);
+/* Adds a switch without login (set user and password).  Pointers to switches are
+ * valid only until the next is added. */
+struct ocs_emu_switch *ocs_emu_add(struct ocs_emu *emu, const char *name,
+				   const char *address, int size,
+				   const struct ocs_emu_protocol *protocol,
+				   const char *dialect);
+const struct ocs_emu_protocol *ocs_emu_protocol_find(const char *name);
+/* Their names, joined with ", "; static. */
+const char *ocs_emu_protocol_names(void);
 struct ocs_emu_switch *ocs_emu_find(struct ocs_emu *emu, const char *name);
 void ocs_emu_free(struct ocs_emu *emu);
 bool ocs_emu_port_exists(const struct ocs_emu_switch *sw, int port);
@@ -137,6 +196,30 @@ double ocs_emu_delay(struct ocs_emu_switch *sw, size_t count);
 void ocs_emu_save(const struct ocs_emu_switch *sw);
 /* Reads it back.  -1 with ERR. */
 int ocs_emu_load(struct ocs_emu_switch *sw, struct ocs_error *err);
+
+/* model.c: what commands do, in no protocol's words.  The light of a patch goes
+ * when its command begins (the mirrors move), and comes when its delay is over. */
+/* Whether the COUNT pairs may be made: every port exists, on its side, once, is in
+ * order, and free or to be replaced.  Sets the verdict, the patches (half of them
+ * for PART) and the delay. */
+void ocs_emu_begin_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			const int *in, const int *out, int count);
+/* Makes them, unless a port was taken meanwhile. */
+void ocs_emu_finish_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
+/* Breaks whatever is on the COUNT ports of either side. */
+void ocs_emu_begin_break(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			 const int *ports, int count);
+/* As dangerous as on a real switch; WHAT goes to the log. */
+void ocs_emu_break_all(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+		       const char *what);
+/* Sets the verdict if PORT does not exist; returns whether it does. */
+bool ocs_emu_check_port(const struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			long port);
+bool ocs_emu_refused(const struct ocs_emu_command *command);
+void ocs_emu_shutter(struct ocs_emu_switch *sw, int port, bool closed);
+/* A made-up but steady optical power in dBm, -60 in the dark: at an ingress what
+ * comes in, at an egress what goes out. */
+double ocs_emu_power(const struct ocs_emu_switch *sw, int port);
 
 /* plane.c */
 /* Reads lines SWITCH PORT INTERFACE [duplex|bidi]; the interfaces must be in this
@@ -163,21 +246,9 @@ void ocs_emu_disconnect(struct ocs_emu_switch *sw);
 void ocs_emu_notice(struct ocs_emu_switch *sw, const char *text);
 /* Off and on again after DOWN_MS, dark or with the patches it had. */
 void ocs_emu_reboot(struct ocs_emu_switch *sw, bool dark, double down_ms);
-void ocs_emu_bytes(struct ocs_emu_client *client, const char *data, size_t length);
-
-/* tl1.c */
-/* Splits the text; then the part of the work that comes before the delay. */
-void ocs_emu_tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
-/* The part that comes after it. */
-void ocs_emu_tl1_finish(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
-/* Whether it is ENT-PATCH, DLT-PATCH or the like. */
-bool ocs_emu_tl1_changes(const struct ocs_emu_command *command);
-void ocs_emu_tl1_split(struct ocs_emu_command *command);
-/* The text for the log: no passwords. */
-char *ocs_emu_tl1_masked(const struct ocs_emu_command *command);
-/* The answer as bytes. */
-char *ocs_emu_tl1_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *command);
-char *ocs_emu_tl1_notice(struct ocs_emu_switch *sw, const char *text);
+/* Queues a whole command; STATE is the protocol's, TEXT becomes the command's. */
+void ocs_emu_queue(struct ocs_emu_client *client, char *text, void *state);
+void ocs_emu_send(struct ocs_emu_client *client, const char *data, size_t length);
 
 /* control.c */
 int ocs_emu_control_listen(struct ocs_emu *emu, const char *address, struct ocs_error *err);

@@ -15,22 +15,23 @@
 
 #include "ocs_config.h"
 #include "src/emulator/emulator.h"
-#include "src/switch/connection.h"
+#include "src/switch/driver.h"
 #include "src/util/error.h"
 #include "src/util/log.h"
 
 #define MS_MAX 3600000
 
 static const char usage[] =
-	"Usage: ocs-emulator [--fabric FILE] [--switch NAME=ADDRESS,SIZE]... [OPTION]...\n"
+	"Usage: ocs-emulator [--fabric FILE] [--switch NAME=ADDRESS,SIZE[,PROTOCOL]]... [OPTION]...\n"
 	"       ocs-emulator --control ADDRESS COMMAND...\n"
 	"       ocs-emulator --check-log FILE\n"
-	"Emulates a bank of optical circuit switches that speak TL1.\n"
+	"Emulates a bank of optical circuit switches.\n"
 	"\n"
 	"  --fabric FILE           every switch of an ocs.yaml, at its address\n"
-	"  --switch NAME=ADDRESS,SIZE\n"
+	"  --switch NAME=ADDRESS,SIZE[,PROTOCOL[:DIALECT]]\n"
 	"                          one switch; ADDRESS is host:port (port 0: any) or\n"
-	"                          unix:/path, SIZE the ports on one side\n"
+	"                          unix:/path, SIZE the ports on one side; PROTOCOL and\n"
+	"                          DIALECT as driver and dialect in ocs.yaml [tl1]\n"
 	"  --login FILE            user=... and password=... that --switch switches ask for\n"
 	"  --delay MS|published    time that one command takes [published]\n"
 	"  --replace               a new patch silently takes a taken port [refused]\n"
@@ -48,7 +49,8 @@ static const char usage[] =
 	"  --help, --version\n"
 	"\n"
 	"Control commands: table [SWITCH], status [SWITCH],\n"
-	"  fault SWITCH silent|drop|deny|partial|lost|slow MS|refuse|none [count N],\n"
+	"  fault SWITCH silent|drop|deny|partial|lost|duplicate|slow MS|refuse|none\n"
+	"    [count N], port SWITCH PORT refuse|fail|lossy DB|good,\n"
 	"  patch SWITCH IN OUT, unpatch SWITCH IN, reboot SWITCH dark|restore [MS],\n"
 	"  delay [SWITCH] MS|published, notice SWITCH TEXT, quit\n";
 
@@ -188,42 +190,51 @@ static int take_option(struct ocs_emu *emu, struct settings *settings, int optio
 }
 
 static int add_checked(struct ocs_emu *emu, const char *name, const char *address, int size,
-		       const char *login, struct ocs_error *err)
+		       const char *protocol, const char *dialect, const char *login,
+		       struct ocs_error *err)
 {
+	const struct ocs_emu_protocol *known = ocs_emu_protocol_find(protocol);
 	struct ocs_credentials credentials = { 0 };
+	struct ocs_emu_switch *sw;
 
 	/* The name becomes a SID and a file name. */
 	if (!*name || *name == '.' || strpbrk(name, "/:;, \"\\"))
 		return ocs_error_set(err, OCS_USAGE, "'%s' cannot be the name of a switch", name);
 	if (ocs_emu_find(emu, name))
 		return ocs_error_set(err, OCS_USAGE, "switch %s is given twice", name);
+	if (!known)
+		return ocs_error_set(err, OCS_USAGE,
+				     "switch %s: the emulator does not speak %s; it speaks %s",
+				     name, protocol, ocs_emu_protocol_names());
 	if (login && ocs_credentials_read(login, &credentials, err))
 		return ocs_error_prefix(err, "switch %s", name);
-	ocs_emu_add(emu, name, address, size, login ? credentials.user : NULL,
-		    login ? credentials.password : NULL);
+	sw = ocs_emu_add(emu, name, address, size, known, dialect);
+	if (login) {
+		sw->user = ocs_strdup(credentials.user);
+		sw->password = ocs_strdup(credentials.password);
+	}
 	ocs_credentials_wipe(&credentials);
 	return 0;
 }
 
-/* NAME=ADDRESS,SIZE */
+/* NAME=ADDRESS,SIZE[,PROTOCOL[:DIALECT]]; an address has no comma. */
 static int add_argument(struct ocs_emu *emu, const char *argument, const char *login,
 			struct ocs_error *err)
 {
-	char *name = ocs_strdup(argument), *address = strchr(name, '=');
-	char *size = address ? strrchr(address, ',') : NULL;
+	char *copy = ocs_strdup(argument), *rest = copy;
+	char *name = strsep(&rest, "="), *address = strsep(&rest, ",");
+	char *size = strsep(&rest, ","), *protocol = strsep(&rest, ":");
 	long ports;
 	int rc;
 
-	if (size && ocs_number_parse(size + 1, 1, 4096, &ports) == 0) {
-		*address++ = '\0';
-		*size = '\0';
-		rc = add_checked(emu, name, address, (int)ports, login, err);
-	} else {
+	if (size && ocs_number_parse(size, 1, 4096, &ports) == 0)
+		rc = add_checked(emu, name, address, (int)ports, protocol ? protocol : "tl1",
+				 rest, login, err);
+	else
 		rc = ocs_error_set(err, OCS_USAGE,
-				   "--switch: '%s' is not NAME=ADDRESS,SIZE with a size from 1 to 4096",
+				   "--switch: '%s' is not NAME=ADDRESS,SIZE[,PROTOCOL[:DIALECT]] with a size from 1 to 4096",
 				   argument);
-	}
-	free(name);
+	free(copy);
 	return rc;
 }
 
@@ -241,13 +252,8 @@ static int add_switches(struct ocs_emu *emu, const struct settings *settings,
 	for (int i = 0; fabric && !rc && i < fabric->nswitches; i++) {
 		const struct ocs_switch *sw = &fabric->switches[i];
 
-		if (strcmp(sw->driver, "tl1"))
-			rc = ocs_error_set(err, OCS_USAGE,
-					   "switch %s: the emulator does not speak %s, only tl1",
-					   sw->name, sw->driver);
-		else
-			rc = add_checked(emu, sw->name, sw->address, sw->size,
-					 sw->credentials, err);
+		rc = add_checked(emu, sw->name, sw->address, sw->size, sw->driver,
+				 sw->dialect, sw->credentials, err);
 	}
 	ocs_fabric_destroy(fabric);
 	for (size_t i = 0; !rc && i < settings->nswitches; i++)

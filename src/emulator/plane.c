@@ -70,9 +70,14 @@ static void beam(const struct ocs_emu_switch *sw, const char *from, const char *
 	free(command);
 }
 
+static bool dark(const struct ocs_emu_switch *sw, int port)
+{
+	return sw->ports[port].closed || sw->ports[port].failed;
+}
+
 void ocs_emu_plane_set(struct ocs_emu_switch *sw, int in, int out)
 {
-	bool lit = sw->out[in] == out && !sw->closed[in] && !sw->closed[out];
+	bool lit = sw->out[in] == out && !dark(sw, in) && !dark(sw, out);
 	const struct ocs_emu_fibre *a, *b;
 
 	if (!sw->fibres || sw->lit[in] == lit)

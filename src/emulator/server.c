@@ -23,13 +23,12 @@
 
 static void run_queue(struct ocs_emu_switch *sw);
 
-static void free_command(struct ocs_emu_command *command)
+static void free_command(const struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
+	if (sw->protocol->forget)
+		sw->protocol->forget(command);
 	free(command->text);
-	free(command->copy);
 	free(command->patches);
-	ocs_text_free(&command->comment);
-	ocs_text_free(&command->body);
 	free(command);
 }
 
@@ -47,6 +46,8 @@ static void free_client(struct ocs_emu_client *client)
 			c->client = NULL;
 	if (sw->running && sw->running->client == client)
 		sw->running->client = NULL;
+	if (sw->protocol->close)
+		sw->protocol->close(client);
 	bufferevent_free(client->events);
 	ocs_text_free(&client->line);
 	free(client);
@@ -60,11 +61,11 @@ static bool is_idle(const struct ocs_emu_client *client)
 }
 
 /* The command is over: its answer, if any, has been handed to the socket. */
-static void end_command(struct ocs_emu_command *command)
+static void end_command(const struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	struct ocs_emu_client *client = command->client;
 
-	free_command(command);
+	free_command(sw, command);
 	if (!client)
 		return;
 	client->pending--;
@@ -74,27 +75,33 @@ static void end_command(struct ocs_emu_command *command)
 
 static void answer(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	struct ocs_text summary = { 0 };
-	char *bytes;
+	const struct ocs_emu_protocol *protocol = sw->protocol;
+	struct ocs_text bytes = { 0 };
+	const char *note = "";
+	char *summary, *line;
 
-	ocs_emu_tl1_finish(sw, command);
-	ocs_text_add(&summary, "%s %s%s%s%s%s",
-		     command->nfields > 3 ? command->field[3] : "0", command->code,
-		     command->error ? " " : "", command->error ? command->error : "",
-		     command->comment.length ? " " : "",
-		     command->comment.length ? command->comment.data : "");
+	protocol->finish(sw, command);
+	summary = protocol->summary(command);
 	if (command->lost) {
-		ocs_text_add(&summary, " (the answer is lost)");
+		note = " (the answer is lost)";
 	} else if (command->client) {
-		bytes = ocs_emu_tl1_answer(sw, command);
-		bufferevent_write(command->client->events, bytes, strlen(bytes));
-		free(bytes);
+		protocol->answer(sw, command, &bytes);
+		for (int i = 0; i <= command->twice && bytes.length; i++)
+			ocs_emu_send(command->client, bytes.data, bytes.length);
+		ocs_text_free(&bytes);
 	} else {
-		ocs_text_add(&summary, " (nobody is there to hear it)");
+		note = " (nobody is there to hear it)";
 	}
-	ocs_emu_log(sw->emu, sw->name, "reply", 0, 0, NULL, summary.data);
-	ocs_text_free(&summary);
-	end_command(command);
+	line = ocs_asprintf("%s%s", summary, note);
+	ocs_emu_log(sw->emu, sw->name, "reply", 0, 0, NULL, line);
+	free(line);
+	free(summary);
+	end_command(sw, command);
+}
+
+void ocs_emu_send(struct ocs_emu_client *client, const char *data, size_t length)
+{
+	bufferevent_write(client->events, data, length);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *context)
@@ -125,7 +132,7 @@ static enum ocs_emu_fault take_fault(struct ocs_emu_switch *sw,
 	enum ocs_emu_fault fault = sw->fault;
 
 	if ((fault == OCS_EMU_DENY || fault == OCS_EMU_PARTIAL || fault == OCS_EMU_LOST) &&
-	    !ocs_emu_tl1_changes(command))
+	    !sw->protocol->changes(command))
 		return OCS_EMU_NONE;
 	if (fault != OCS_EMU_NONE && sw->fault_count > 0 && --sw->fault_count == 0) {
 		sw->fault = OCS_EMU_NONE;
@@ -136,16 +143,17 @@ static enum ocs_emu_fault take_fault(struct ocs_emu_switch *sw,
 }
 
 /* Returns whether the command was dealt with by not dealing with it. */
-static bool swallow(enum ocs_emu_fault fault, struct ocs_emu_command *command)
+static bool swallow(const struct ocs_emu_switch *sw, enum ocs_emu_fault fault,
+		    struct ocs_emu_command *command)
 {
 	struct ocs_emu_client *client = command->client;
 
 	if (fault == OCS_EMU_SILENT) {
-		end_command(command);
+		end_command(sw, command);
 		return true;
 	}
 	if (fault == OCS_EMU_DROP) {
-		free_command(command);
+		free_command(sw, command);
 		if (client)
 			free_client(client);
 		return true;
@@ -155,7 +163,7 @@ static bool swallow(enum ocs_emu_fault fault, struct ocs_emu_command *command)
 
 static void log_command(struct ocs_emu_switch *sw, const struct ocs_emu_command *command)
 {
-	char *masked = ocs_emu_tl1_masked(command);
+	char *masked = sw->protocol->masked(command);
 
 	ocs_emu_log(sw->emu, sw->name, "command", 0, 0, NULL, masked);
 	free(masked);
@@ -173,17 +181,15 @@ static void run_queue(struct ocs_emu_switch *sw)
 		command->next = NULL;
 		log_command(sw, command);
 		fault = take_fault(sw, command);
-		if (swallow(fault, command))
+		if (swallow(sw, fault, command))
 			continue;
 		command->lost = fault == OCS_EMU_LOST;
-		if (fault == OCS_EMU_DENY) {
-			command->code = "DENY";
-			command->error = "SSTP";
-			ocs_text_add(&command->comment, "The switch cannot do this now");
-		} else if (fault == OCS_EMU_PARTIAL) {
-			command->code = "PRTL";
-		}
-		ocs_emu_tl1_begin(sw, command);
+		command->twice = fault == OCS_EMU_DUPLICATE;
+		if (fault == OCS_EMU_DENY)
+			command->verdict = OCS_EMU_BUSY;
+		else if (fault == OCS_EMU_PARTIAL)
+			command->verdict = OCS_EMU_PART;
+		sw->protocol->begin(sw, command);
 		if (fault == OCS_EMU_SLOW)
 			command->delay_ms += sw->fault_ms;
 		if (command->delay_ms > 0) {
@@ -195,43 +201,19 @@ static void run_queue(struct ocs_emu_switch *sw)
 	}
 }
 
-static void queue_command(struct ocs_emu_client *client)
+void ocs_emu_queue(struct ocs_emu_client *client, char *text, void *state)
 {
 	struct ocs_emu_switch *sw = client->sw;
 	struct ocs_emu_command *command = ocs_calloc(1, sizeof(*command));
 
 	command->client = client;
-	command->too_long = client->too_long;
-	command->text = ocs_text_take(&client->line);
-	client->too_long = false;
-	client->quote = false;
+	command->text = text;
+	command->state = state;
 	client->pending++;
-	ocs_emu_tl1_split(command);
 	if (!sw->queue)
 		sw->queue_end = &sw->queue;
 	*sw->queue_end = command;
 	sw->queue_end = &command->next;
-}
-
-void ocs_emu_bytes(struct ocs_emu_client *client, const char *data, size_t length)
-{
-	for (size_t i = 0; i < length; i++) {
-		char c = data[i];
-
-		if (c == ';' && !client->quote) {
-			queue_command(client);
-			continue;
-		}
-		if (c == '\r' || c == '\n' || c == '\0' ||
-		    (!client->line.length && c == ' '))
-			continue;
-		if (c == '"')
-			client->quote = !client->quote;
-		if (client->line.length + 1 >= client->sw->emu->line_limit)
-			client->too_long = true;
-		else
-			ocs_text_add(&client->line, "%c", c);
-	}
 }
 
 static void on_read(struct bufferevent *events, void *context)
@@ -242,7 +224,7 @@ static void on_read(struct bufferevent *events, void *context)
 	size_t n;
 
 	while ((n = bufferevent_read(events, data, sizeof(data))) > 0)
-		ocs_emu_bytes(client, data, n);
+		sw->protocol->bytes(client, data, n);
 	run_queue(sw);	/* may free the client */
 }
 
@@ -271,13 +253,19 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 		      struct sockaddr *address, int length, void *context)
 {
 	struct ocs_emu_switch *sw = context;
-	struct ocs_emu_client *client = ocs_calloc(1, sizeof(*client));
+	struct ocs_emu_client *client;
 	int on = 1;
 
 	(void)listener;
 	(void)length;
 	if (address->sa_family != AF_UNIX)
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (sw->protocol->secure) {
+		fd = sw->protocol->secure(sw, fd);
+		if (fd < 0)
+			return;
+	}
+	client = ocs_calloc(1, sizeof(*client));
 	client->sw = sw;
 	client->logged_in = !sw->user;
 	client->events = bufferevent_socket_new(sw->emu->base, fd, BEV_OPT_CLOSE_ON_FREE);
@@ -286,6 +274,8 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 	bufferevent_setcb(client->events, on_read, on_written, on_event, client);
 	bufferevent_enable(client->events, EV_READ | EV_WRITE);
 	ocs_emu_log(sw->emu, sw->name, "connect", 0, 0, NULL, NULL);
+	if (sw->protocol->open)
+		sw->protocol->open(client);
 }
 
 /* Port 0 becomes the port that the system chose. */
@@ -342,10 +332,10 @@ void ocs_emu_disconnect(struct ocs_emu_switch *sw)
 		struct ocs_emu_command *command = sw->queue;
 
 		sw->queue = command->next;
-		free_command(command);
+		free_command(sw, command);
 	}
 	if (sw->running)
-		free_command(sw->running);
+		free_command(sw, sw->running);
 	sw->running = NULL;
 	if (sw->timer)
 		evtimer_del(sw->timer);
@@ -353,17 +343,18 @@ void ocs_emu_disconnect(struct ocs_emu_switch *sw)
 
 void ocs_emu_notice(struct ocs_emu_switch *sw, const char *text)
 {
-	char *bytes;
-
-	if (sw->fault == OCS_EMU_SILENT)
+	if (sw->fault == OCS_EMU_SILENT || !sw->protocol->notice)
 		return;
-	bytes = ocs_emu_tl1_notice(sw, text);
+	for (struct ocs_emu_client *c = sw->clients; c; c = c->next) {
+		char *bytes;
 
-	for (struct ocs_emu_client *c = sw->clients; c; c = c->next)
-		if (c->logged_in && !c->muted)
-			bufferevent_write(c->events, bytes, strlen(bytes));
+		if (!c->logged_in || c->muted)
+			continue;
+		bytes = sw->protocol->notice(c, text);
+		ocs_emu_send(c, bytes, strlen(bytes));
+		free(bytes);
+	}
 	ocs_emu_log(sw->emu, sw->name, "notice", 0, 0, NULL, text);
-	free(bytes);
 }
 
 static void on_boot(evutil_socket_t fd, short what, void *context)

@@ -12,40 +12,92 @@
 #include "ocs_config.h"
 #include "src/emulator/emulator.h"
 
+#define FIELDS 12
+
+/* State of a connection and of a command. */
+struct session {
+	bool quote;		/* within a quoted string */
+	bool too_long;		/* skip to the next ';' */
+};
+
+struct parsed {
+	bool too_long;
+	char *copy;		/* what the fields point into */
+	char *field[FIELDS];	/* verb, tid, aid, ctag, general block, ... */
+	int nfields;
+	/* the answer */
+	const char *code;	/* COMPLD, DENY, PRTL */
+	const char *error;	/* IDNV, ... or NULL */
+	struct ocs_text comment;
+	struct ocs_text body;	/* one line each */
+};
+
+static struct parsed *parsed(const struct ocs_emu_command *command)
+{
+	return command->state;
+}
+
 static const char *field(const struct ocs_emu_command *command, int i)
 {
-	return i < command->nfields ? command->field[i] : "";
+	return i < parsed(command)->nfields ? parsed(command)->field[i] : "";
 }
 
 static void deny(struct ocs_emu_command *command, const char *error, const char *comment)
 {
-	command->code = "DENY";
-	command->error = error;
-	ocs_text_free(&command->comment);
-	ocs_text_add(&command->comment, "%s", comment);
+	struct parsed *p = parsed(command);
+
+	p->code = "DENY";
+	p->error = error;
+	ocs_text_free(&p->comment);
+	ocs_text_add(&p->comment, "%s", comment);
 }
 
-static void deny_port(struct ocs_emu_command *command, const char *what, long port)
+static bool denied(const struct ocs_emu_command *command)
 {
-	char *comment = ocs_asprintf("%s: %ld", what, port);
+	return parsed(command)->code && !strcmp(parsed(command)->code, "DENY");
+}
 
-	deny(command, "IDNV", comment);
+/* The model's verdict in TL1's words. */
+static void judge(struct ocs_emu_command *command)
+{
+	static const struct {
+		const char *error, *comment;
+	} words[] = {
+		[OCS_EMU_BUSY] = { "SSTP", "The switch cannot do this now" },
+		[OCS_EMU_NO_PORT] = { "IDNV", "Invalid OXC port" },
+		[OCS_EMU_WRONG_SIDE] = { "IDNV", "Port on the wrong side" },
+		[OCS_EMU_TWICE] = { "IDNV", "Port named twice" },
+		[OCS_EMU_TAKEN] = { "SSTP", "Port is already patched" },
+		[OCS_EMU_BAD_PORT] = { "SSTP", "Port is out of order" },
+	};
+	char *comment;
+
+	if (denied(command))
+		return;
+	if (command->verdict == OCS_EMU_PART)
+		parsed(command)->code = "PRTL";
+	if (!ocs_emu_refused(command))
+		return;
+	comment = command->verdict == OCS_EMU_BUSY ?
+			  ocs_strdup(words[OCS_EMU_BUSY].comment) :
+			  ocs_asprintf("%s: %ld", words[command->verdict].comment, command->port);
+	deny(command, words[command->verdict].error, comment);
 	free(comment);
 }
 
-void ocs_emu_tl1_split(struct ocs_emu_command *command)
+static void split(struct parsed *p, const char *text)
 {
 	bool quote = false;
 	char *to, *at;
 
-	command->copy = to = at = ocs_strdup(command->text);
-	command->field[command->nfields++] = to;
+	p->copy = to = at = ocs_strdup(text);
+	p->field[p->nfields++] = to;
 	for (; *at; at++) {
 		if (*at == '"') {
 			quote = !quote;
-		} else if (*at == ':' && !quote && command->nfields < OCS_EMU_FIELDS) {
+		} else if (*at == ':' && !quote && p->nfields < FIELDS) {
 			*to++ = '\0';
-			command->field[command->nfields++] = to;
+			p->field[p->nfields++] = to;
 		} else {
 			*to++ = *at;
 		}
@@ -53,27 +105,87 @@ void ocs_emu_tl1_split(struct ocs_emu_command *command)
 	*to = '\0';
 }
 
+static void tl1_open(struct ocs_emu_client *client)
+{
+	client->state = ocs_calloc(1, sizeof(struct session));
+}
+
+static void tl1_close(struct ocs_emu_client *client)
+{
+	free(client->state);
+}
+
+static void queue(struct ocs_emu_client *client)
+{
+	struct session *session = client->state;
+	struct parsed *p = ocs_calloc(1, sizeof(*p));
+	char *text = ocs_text_take(&client->line);
+
+	p->too_long = session->too_long;
+	session->too_long = session->quote = false;
+	split(p, text);
+	ocs_emu_queue(client, text, p);
+}
+
+static void tl1_bytes(struct ocs_emu_client *client, const char *data, size_t length)
+{
+	struct session *session = client->state;
+
+	for (size_t i = 0; i < length; i++) {
+		char c = data[i];
+
+		if (c == ';' && !session->quote) {
+			queue(client);
+			continue;
+		}
+		if (c == '\r' || c == '\n' || c == '\0' ||
+		    (!client->line.length && c == ' '))
+			continue;
+		if (c == '"')
+			session->quote = !session->quote;
+		if (client->line.length + 1 >= client->sw->emu->line_limit)
+			session->too_long = true;
+		else
+			ocs_text_add(&client->line, "%c", c);
+	}
+}
+
+static void tl1_forget(struct ocs_emu_command *command)
+{
+	struct parsed *p = parsed(command);
+
+	free(p->copy);
+	ocs_text_free(&p->comment);
+	ocs_text_free(&p->body);
+	free(p);
+}
+
 static bool is_verb(const struct ocs_emu_command *command, const char *verb)
 {
-	return !strcasecmp(command->field[0], verb);
+	return !strcasecmp(parsed(command)->field[0], verb);
 }
 
-bool ocs_emu_tl1_changes(const struct ocs_emu_command *command)
+static char *tl1_masked(const struct ocs_emu_command *command)
 {
-	return is_verb(command, "ENT-PATCH") || is_verb(command, "DLT-PATCH");
-}
-
-char *ocs_emu_tl1_masked(const struct ocs_emu_command *command)
-{
-	const char *verb = command->field[0];
+	const char *verb = field(command, 0);
 
 	/* Whatever looks as if it deals with users may hold a password. */
 	if (!strcasestr(verb, "USER") && !strcasestr(verb, "PID") && !strcasestr(command->text, "ACT-"))
 		return ocs_strdup(command->text);
-	if (command->nfields < 4)
+	if (parsed(command)->nfields < 4)
 		return ocs_strdup("********");
-	return ocs_asprintf("%s:%s:%s:%s::********", verb, command->field[1],
-			    command->field[2], command->field[3]);
+	return ocs_asprintf("%s:%s:%s:%s::********", verb, field(command, 1),
+			    field(command, 2), field(command, 3));
+}
+
+static char *tl1_summary(const struct ocs_emu_command *command)
+{
+	const struct parsed *p = parsed(command);
+
+	return ocs_asprintf("%s %s%s%s%s%s", p->nfields > 3 ? p->field[3] : "0", p->code,
+			    p->error ? " " : "", p->error ? p->error : "",
+			    p->comment.length ? " " : "",
+			    p->comment.length ? p->comment.data : "");
 }
 
 /* A list "1&2&5&&8" into PORTS (the caller frees it); the count, or -1 after a
@@ -97,10 +209,8 @@ static int take_ports(const struct ocs_emu_switch *sw, struct ocs_emu_command *c
 			last = strtol(end + 2, &end, 10);
 		}
 		for (long port = first; port <= last; port++) {
-			if (port < 1 || port > 2 * sw->size) {
-				deny_port(command, "Invalid OXC port", port);
+			if (!ocs_emu_check_port(sw, command, port))
 				goto failed;
-			}
 			if (count == size) {
 				size = size ? 2 * size : 16;
 				*ports = ocs_realloc(*ports, (size_t)size * sizeof(int));
@@ -127,60 +237,6 @@ failed:
 	return -1;
 }
 
-/* What stands in the way of a patch: a port that has another peer. */
-static long taken_port(const struct ocs_emu_switch *sw, const struct ocs_patch *patch)
-{
-	int peer = ocs_emu_peer(sw, patch->in);
-
-	if (peer && peer != patch->out)
-		return patch->in;
-	peer = ocs_emu_peer(sw, patch->out);
-	return peer && peer != patch->in ? patch->out : 0;
-}
-
-/* Pairs up the two lists; every port once, ingress left and egress right. */
-static bool pair_up(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		    const int *in, const int *out, int count)
-{
-	bool *seen = ocs_calloc(2 * (size_t)sw->size + 1, sizeof(*seen));
-	bool good = true;
-
-	command->patches = ocs_calloc((size_t)count, sizeof(*command->patches));
-	for (int i = 0; i < count && good; i++) {
-		long wrong = in[i] > sw->size ? in[i] : out[i] <= sw->size ? out[i] : 0;
-
-		good = false;
-		if (wrong)
-			deny_port(command, "Port on the wrong side", wrong);
-		else if (seen[in[i]] || seen[out[i]])
-			deny_port(command, "Port named twice", seen[in[i]] ? in[i] : out[i]);
-		else
-			good = true;
-		seen[in[i]] = seen[out[i]] = true;
-		command->patches[i] = (struct ocs_patch){ in[i], out[i] };
-	}
-	free(seen);
-	if (good)
-		command->npatches = (size_t)count;
-	return good;
-}
-
-static bool ports_are_free(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
-{
-	for (size_t i = 0; !sw->emu->replace && i < command->npatches; i++) {
-		long port = taken_port(sw, &command->patches[i]);
-
-		if (port) {
-			char *comment = ocs_asprintf("Port is already patched: %ld", port);
-
-			deny(command, "SSTP", comment);
-			free(comment);
-			return false;
-		}
-	}
-	return true;
-}
-
 static void begin_enter(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	char *aid = ocs_strdup(field(command, 2)), *comma = strchr(aid, ',');
@@ -194,26 +250,12 @@ static void begin_enter(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 		nout = nin < 0 ? -1 : take_ports(sw, command, comma + 1, &out);
 		if (nout >= 0 && nin != nout)
 			deny(command, "IIAC", "The lists differ in length");
-		else if (nout >= 0 && pair_up(sw, command, in, out, nin))
-			ports_are_free(sw, command);
+		else if (nout >= 0)
+			ocs_emu_begin_make(sw, command, in, out, nin);
 	}
 	free(in);
 	free(out);
 	free(aid);
-	if (!strcmp(command->code, "PRTL"))
-		command->npatches /= 2;
-	if (strcmp(command->code, "DENY"))
-		command->delay_ms = ocs_emu_delay(sw, command->npatches);
-}
-
-/* The mirrors have settled.  Somebody's hand may have been there meanwhile. */
-static void finish_enter(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
-{
-	if (!ports_are_free(sw, command))
-		return;
-	for (size_t i = 0; i < command->npatches; i++)
-		ocs_emu_make(sw, command->patches[i].in, command->patches[i].out, "command");
-	ocs_emu_save(sw);
 }
 
 static bool means_all(const char *aid)
@@ -221,34 +263,19 @@ static bool means_all(const char *aid)
 	return !*aid || !strcasecmp(aid, "ALL");
 }
 
-/* The light goes as soon as the mirrors move: before the delay. */
 static void begin_delete(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	const char *aid = field(command, 2);
 	int *ports = NULL, count;
 
 	if (means_all(aid)) {
-		/* As dangerous as on the real switch. */
-		ocs_emu_log(sw->emu, sw->name, "deleted-all", 0, 0, "command", NULL);
-		for (int in = 1; in <= sw->size; in++)
-			ocs_emu_break(sw, in, "command");
-		count = sw->size;
-	} else {
-		count = take_ports(sw, command, aid, &ports);
-		if (count < 0)
-			return;
-		if (!strcmp(command->code, "PRTL"))
-			count /= 2;
-		for (int i = 0; i < count; i++) {
-			int in = ports[i] <= sw->size ? ports[i] : ocs_emu_peer(sw, ports[i]);
-
-			if (in)
-				ocs_emu_break(sw, in, "command");
-		}
+		ocs_emu_break_all(sw, command, NULL);
+		return;
 	}
+	count = take_ports(sw, command, aid, &ports);
+	if (count >= 0)
+		ocs_emu_begin_break(sw, command, ports, count);
 	free(ports);
-	ocs_emu_save(sw);
-	command->delay_ms = ocs_emu_delay(sw, (size_t)count);
 }
 
 static void retrieve_patches(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
@@ -259,7 +286,7 @@ static void retrieve_patches(struct ocs_emu_switch *sw, struct ocs_emu_command *
 	if (means_all(aid)) {
 		for (int in = 1; in <= sw->size; in++)
 			if (sw->out[in])
-				ocs_text_add(&command->body, "%d,%d\n", in, sw->out[in]);
+				ocs_text_add(&parsed(command)->body, "%d,%d\n", in, sw->out[in]);
 		return;
 	}
 	count = take_ports(sw, command, aid, &ports);
@@ -268,22 +295,10 @@ static void retrieve_patches(struct ocs_emu_switch *sw, struct ocs_emu_command *
 		bool ingress = ports[i] <= sw->size;
 
 		if (peer)
-			ocs_text_add(&command->body, "%d,%d\n", ingress ? ports[i] : peer,
+			ocs_text_add(&parsed(command)->body, "%d,%d\n", ingress ? ports[i] : peer,
 				     ingress ? peer : ports[i]);
 	}
 	free(ports);
-}
-
-/* A made-up but steady optical power: what a laser and the way lose. */
-static double power(const struct ocs_emu_switch *sw, int port)
-{
-	int peer = ocs_emu_peer(sw, port);
-
-	if (port <= sw->size)
-		return -1.0 - (double)(port * 37 % 100) / 100;
-	if (!peer || sw->closed[port] || sw->closed[peer])
-		return -60.0;
-	return power(sw, peer) - 1.0 - (double)(port * 53 % 50) / 100;
 }
 
 static void for_ports(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
@@ -305,26 +320,24 @@ static void for_ports(struct ocs_emu_switch *sw, struct ocs_emu_command *command
 
 static void show_shutter(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int port)
 {
-	ocs_text_add(&command->body, "%d:%s\n", port, sw->closed[port] ? "CLOSED" : "OPEN");
+	ocs_text_add(&parsed(command)->body, "%d:%s\n", port, sw->ports[port].closed ? "CLOSED" : "OPEN");
 }
 
 static void close_shutter(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int port)
 {
 	(void)command;
-	sw->closed[port] = true;
-	ocs_emu_plane_shutter(sw, port);
+	ocs_emu_shutter(sw, port, true);
 }
 
 static void open_shutter(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int port)
 {
 	(void)command;
-	sw->closed[port] = false;
-	ocs_emu_plane_shutter(sw, port);
+	ocs_emu_shutter(sw, port, false);
 }
 
 static void show_power(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int port)
 {
-	ocs_text_add(&command->body, "%d:%.2f\n", port, power(sw, port));
+	ocs_text_add(&parsed(command)->body, "%d:%.2f\n", port, ocs_emu_power(sw, port));
 }
 
 static void retrieve_shutters(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
@@ -364,7 +377,7 @@ static void cancel_user(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 
 static void retrieve_type(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	ocs_text_add(&command->body, "slurm-ocs,emulator-%dx%d,OCS,%s\n", sw->size, sw->size,
+	ocs_text_add(&parsed(command)->body, "slurm-ocs,emulator-%dx%d,OCS,%s\n", sw->size, sw->size,
 		     PACKAGE_VERSION);
 }
 
@@ -377,7 +390,7 @@ static void retrieve_equipment(struct ocs_emu_switch *sw, struct ocs_emu_command
 	else if (strcasecmp(field(command, 6), "PARAMETER=SIZE"))
 		deny(command, "IPNV", "Unknown parameter");
 	else
-		ocs_text_add(&command->body, "SYSTEM:SIZE=%dx%d\n", sw->size, sw->size);
+		ocs_text_add(&parsed(command)->body, "SYSTEM:SIZE=%dx%d\n", sw->size, sw->size);
 }
 
 static void retrieve_alarms(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
@@ -404,11 +417,7 @@ static void release_mute(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 
 static void initialise(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	(void)command;
-	ocs_emu_log(sw->emu, sw->name, "deleted-all", 0, 0, "command", "INIT-SYS");
-	for (int in = 1; in <= sw->size; in++)
-		ocs_emu_break(sw, in, "command");
-	ocs_emu_save(sw);
+	ocs_emu_break_all(sw, command, "INIT-SYS");
 }
 
 typedef void (*verb_function)(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
@@ -416,23 +425,24 @@ typedef void (*verb_function)(struct ocs_emu_switch *sw, struct ocs_emu_command 
 static const struct verb {
 	const char *name;
 	bool anybody;			/* without login */
+	bool changes;
 	verb_function begin, finish;	/* before, after the delay */
 } verbs[] = {
-	{ "ACT-USER", true, NULL, activate_user },
-	{ "CANC-USER", true, NULL, cancel_user },
-	{ "RTRV-NETYPE", false, NULL, retrieve_type },
-	{ "RTRV-EQPT", false, NULL, retrieve_equipment },
-	{ "ENT-PATCH", false, begin_enter, finish_enter },
-	{ "DLT-PATCH", false, begin_delete, NULL },
-	{ "RTRV-PATCH", false, NULL, retrieve_patches },
-	{ "RTRV-PORT-SHUTTER", false, NULL, retrieve_shutters },
-	{ "OPR-PORT-SHUTTER", false, NULL, operate_shutters },
-	{ "RLS-PORT-SHUTTER", false, NULL, release_shutters },
-	{ "RTRV-PORT-POWER", false, NULL, retrieve_power },
-	{ "RTRV-ALM-ALL", false, NULL, retrieve_alarms },
-	{ "OPR-ARC-EQPT", false, NULL, operate_mute },
-	{ "RLS-ARC-EQPT", false, NULL, release_mute },
-	{ "INIT-SYS", false, NULL, initialise },
+	{ "ACT-USER", true, false, NULL, activate_user },
+	{ "CANC-USER", true, false, NULL, cancel_user },
+	{ "RTRV-NETYPE", false, false, NULL, retrieve_type },
+	{ "RTRV-EQPT", false, false, NULL, retrieve_equipment },
+	{ "ENT-PATCH", false, true, begin_enter, ocs_emu_finish_make },
+	{ "DLT-PATCH", false, true, begin_delete, NULL },
+	{ "RTRV-PATCH", false, false, NULL, retrieve_patches },
+	{ "RTRV-PORT-SHUTTER", false, false, NULL, retrieve_shutters },
+	{ "OPR-PORT-SHUTTER", false, false, NULL, operate_shutters },
+	{ "RLS-PORT-SHUTTER", false, false, NULL, release_shutters },
+	{ "RTRV-PORT-POWER", false, false, NULL, retrieve_power },
+	{ "RTRV-ALM-ALL", false, false, NULL, retrieve_alarms },
+	{ "OPR-ARC-EQPT", false, false, NULL, operate_mute },
+	{ "RLS-ARC-EQPT", false, false, NULL, release_mute },
+	{ "INIT-SYS", false, false, initialise, NULL },
 };
 
 static const struct verb *find_verb(const struct ocs_emu_command *command)
@@ -443,17 +453,25 @@ static const struct verb *find_verb(const struct ocs_emu_command *command)
 	return NULL;
 }
 
-void ocs_emu_tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static bool tl1_changes(const struct ocs_emu_command *command)
 {
 	const struct verb *verb = find_verb(command);
 
-	if (command->code && !strcmp(command->code, "DENY"))
+	return verb && verb->changes;
+}
+
+static void tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+{
+	const struct verb *verb = find_verb(command);
+	struct parsed *p = parsed(command);
+
+	p->code = "COMPLD";
+	judge(command);
+	if (denied(command))
 		return;
-	if (!command->code)
-		command->code = "COMPLD";
-	if (command->too_long)
+	if (p->too_long)
 		deny(command, "IICT", "Command line too long");
-	else if (command->nfields < 4 || !*field(command, 3))
+	else if (p->nfields < 4 || !*field(command, 3))
 		deny(command, "IICT", "Parse error");
 	else if (!verb)
 		deny(command, "IICT", "Unknown command");
@@ -463,14 +481,16 @@ void ocs_emu_tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 		deny(command, "PICC", "Not logged in");
 	else if (verb->begin)
 		verb->begin(sw, command);
+	judge(command);
 }
 
-void ocs_emu_tl1_finish(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void tl1_finish(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	const struct verb *verb = find_verb(command);
 
-	if (strcmp(command->code, "DENY") && verb && verb->finish)
+	if (!denied(command) && verb && verb->finish)
 		verb->finish(sw, command);
+	judge(command);
 }
 
 static void add_header(struct ocs_text *text, const struct ocs_emu_switch *sw)
@@ -494,11 +514,11 @@ static void add_notice(struct ocs_text *bytes, struct ocs_emu_switch *sw, const 
 	ocs_text_add(bytes, "\"\r\n;");
 }
 
-char *ocs_emu_tl1_notice(struct ocs_emu_switch *sw, const char *text)
+static char *tl1_notice(struct ocs_emu_client *client, const char *text)
 {
 	struct ocs_text bytes = { 0 };
 
-	add_notice(&bytes, sw, text);
+	add_notice(&bytes, client->sw, text);
 	return ocs_text_take(&bytes);
 }
 
@@ -506,7 +526,7 @@ char *ocs_emu_tl1_notice(struct ocs_emu_switch *sw, const char *text)
 static void add_body(struct ocs_text *text, struct ocs_emu_switch *sw,
 		     const struct ocs_emu_command *command)
 {
-	const char *at = command->body.data;
+	const char *at = parsed(command)->body.data;
 	int lines = 0, page = sw->emu->page;
 
 	for (const char *end; at && (end = strchr(at, '\n')); at = end + 1) {
@@ -515,26 +535,42 @@ static void add_body(struct ocs_text *text, struct ocs_emu_switch *sw,
 			if (sw->emu->notice_ms && command->client && !command->client->muted)
 				add_notice(text, sw, "between two pages");
 			add_header(text, sw);
-			ocs_text_add(text, "M  %s %s\r\n", field(command, 3), command->code);
+			ocs_text_add(text, "M  %s %s\r\n", field(command, 3),
+				     parsed(command)->code);
 		}
 		ocs_text_add(text, "   \"%.*s\"\r\n", (int)(end - at), at);
 		lines++;
 	}
 }
 
-char *ocs_emu_tl1_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *command)
+static void tl1_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *command,
+		       struct ocs_text *text)
 {
-	struct ocs_text text = { 0 };
+	const struct parsed *p = parsed(command);
 
-	add_header(&text, sw);
-	ocs_text_add(&text, "M  %s %s\r\n", *field(command, 3) ? field(command, 3) : "0",
-		     command->code);
-	if (command->error)
-		ocs_text_add(&text, "   %s\r\n", command->error);
-	if (command->comment.length)
-		ocs_text_add(&text, "   /* %s */\r\n", command->comment.data);
-	if (strcmp(command->code, "DENY"))
-		add_body(&text, sw, command);
-	ocs_text_add(&text, ";");
-	return ocs_text_take(&text);
+	add_header(text, sw);
+	ocs_text_add(text, "M  %s %s\r\n", *field(command, 3) ? field(command, 3) : "0",
+		     p->code);
+	if (p->error)
+		ocs_text_add(text, "   %s\r\n", p->error);
+	if (p->comment.length)
+		ocs_text_add(text, "   /* %s */\r\n", p->comment.data);
+	if (!denied(command))
+		add_body(text, sw, command);
+	ocs_text_add(text, ";");
 }
+
+const struct ocs_emu_protocol ocs_emu_tl1 = {
+	.name = "tl1",
+	.open = tl1_open,
+	.close = tl1_close,
+	.bytes = tl1_bytes,
+	.changes = tl1_changes,
+	.begin = tl1_begin,
+	.finish = tl1_finish,
+	.answer = tl1_answer,
+	.masked = tl1_masked,
+	.summary = tl1_summary,
+	.forget = tl1_forget,
+	.notice = tl1_notice,
+};

@@ -16,8 +16,17 @@
 
 enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, SIZE, PORTS };
 
-static const char *const drivers[] = {"tl1"};
 static const char *const tl1_dialects[] = {"polatis"};
+
+/* The drivers, one in a line of each table; src/switch speaks them. */
+static const char *const drivers[] = {"tl1"};
+static const struct {
+	const char *const *dialects;	/* the first is the default; NULL: none */
+	size_t ndialects;
+	bool login;			/* needs a credentials file */
+} traits[] = {
+	{tl1_dialects, COUNT(tl1_dialects), true},
+};
 static const char *const sides[] = {"duplex", "bidi"};
 
 /* One entry: its fields, and what all its switches share. */
@@ -62,17 +71,19 @@ static int switch_add(struct entry *entry, char *name, int index)
 	memset(sw, 0, sizeof(*sw));
 	sw->name = name;
 	sw->driver = ocs_strdup(drivers[entry->driver]);
-	sw->dialect = ocs_strdup(tl1_dialects[entry->dialect]);
+	if (traits[entry->driver].dialects)
+		sw->dialect = ocs_strdup(traits[entry->driver].dialects[entry->dialect]);
 	sw->size = entry->size;
 	sw->bidi = entry->bidi;
 	if (ocs_names_add(fabric->index->switches, name, fabric->nswitches - 1) >= 0)
 		return ocs_yaml_fail(&entry->loader->yaml, entry->fields[NAME].node,
 				     "the switch %s is described twice", name);
-	if (expand(entry, ADDRESS, variables, 2, &sw->address) < 0 ||
-	    expand(entry, CREDENTIALS, variables, 2, &sw->credentials) < 0)
+	if (expand(entry, ADDRESS, variables, 2, &sw->address) < 0)
 		return -1;
 	node = entry->fields[CREDENTIALS].node;
-	if (sw->credentials[0] != '/')
+	if (node && expand(entry, CREDENTIALS, variables, 2, &sw->credentials) < 0)
+		return -1;
+	if (node && sw->credentials[0] != '/')
 		return ocs_yaml_fail(&entry->loader->yaml, node,
 			"credentials must be an absolute path, not \"%.120s\"",
 			sw->credentials);
@@ -99,9 +110,14 @@ static int entry_values(struct entry *entry)
 					COUNT(drivers));
 	if (entry->driver < 0)
 		return -1;
+	if (fields[DIALECT].node && !traits[entry->driver].dialects)
+		return ocs_yaml_fail(yaml, fields[DIALECT].node,
+				     "the driver %s has no dialects; leave the key out",
+				     drivers[entry->driver]);
 	if (fields[DIALECT].node)
 		entry->dialect = ocs_yaml_choice(yaml, fields[DIALECT].node, "dialect",
-						 tl1_dialects, COUNT(tl1_dialects));
+						 traits[entry->driver].dialects,
+						 traits[entry->driver].ndialects);
 	if (fields[PORTS].node)
 		side = ocs_yaml_choice(yaml, fields[PORTS].node, "ports", sides,
 				       COUNT(sides));
@@ -131,7 +147,7 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 	if (ocs_yaml_fields(&loader->yaml, node, "a switch", fields, COUNT(fields)) < 0 ||
 	    entry_values(&entry) < 0)
 		return -1;
-	if (!fields[CREDENTIALS].node)
+	if (!fields[CREDENTIALS].node && traits[entry.driver].login)
 		return ocs_yaml_fail(&loader->yaml, node,
 			"a %s switch needs the key \"credentials\": the path of the file with its user and password",
 			drivers[entry.driver]);

@@ -281,7 +281,8 @@ static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
 	sw->dirty = true;
 	if (result == OCS_SWITCH_REJECTED && sw->rejected++ == 0) {
 		sw->read_wanted = true; /* shows what is in the way */
-	} else if (result == OCS_SWITCH_DENIED && !sw->split && several_jobs(sw)) {
+	} else if ((result == OCS_SWITCH_DENIED || result == OCS_SWITCH_REFUSED) && !sw->split &&
+		   several_jobs(sw)) {
 		sw->split = true; /* one job's trouble is not another's */
 	} else {
 		switch_failed(d, sw, err->text);

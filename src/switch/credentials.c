@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/switch/connection.h"
+#include "src/switch/driver.h"
 #include "src/util/error.h"
 
 #define FILE_LIMIT 1024

@@ -1,26 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/switch/connection.h"
+#include "src/switch/driver.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-static const struct ocs_switch_driver *const drivers[] = { &ocs_tl1_driver };
-
-const struct ocs_switch_driver *ocs_switch_driver_find(const char *name)
-{
-	for (size_t i = 0; name && i < sizeof(drivers) / sizeof(drivers[0]); i++)
-		if (!strcmp(drivers[i]->name, name) && drivers[i]->abi == OCS_DRIVER_ABI)
-			return drivers[i];
-	return NULL;
-}
-
 /* Every sentence about a switch starts with its name. */
-static int fail(const struct ocs_switch_connection *connection, int rc,
-		struct ocs_error *err)
+int ocs_switch_fail(const struct ocs_switch_connection *connection, int rc,
+		    struct ocs_error *err)
 {
 	if (rc != OCS_SWITCH_OK)
 		ocs_error_prefix(err, "switch %s", connection->description->name);
@@ -54,8 +45,9 @@ ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
 	connection->fd = -1;
 	connection->driver = ocs_switch_driver_find(description->driver);
 	if (!connection->driver) {
-		ocs_error_set(err, OCS_USAGE, "switch %s: unknown driver '%s'; tl1 is known",
-			      description->name, description->driver ? description->driver : "");
+		ocs_error_set(err, OCS_USAGE, "switch %s: unknown driver '%s'; there are %s",
+			      description->name, description->driver ? description->driver : "",
+			      ocs_switch_driver_names());
 		free(connection);
 		return NULL;
 	}
@@ -64,7 +56,7 @@ ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
 		rc = check_size(connection, err);
 	if (rc == OCS_SWITCH_OK)
 		return connection;
-	fail(connection, rc, err);
+	ocs_switch_fail(connection, rc, err);
 	ocs_switch_close(connection);
 	return NULL;
 }
@@ -85,11 +77,12 @@ int ocs_switch_descriptor(const struct ocs_switch_connection *connection)
 int ocs_switch_listen(struct ocs_switch_connection *connection, int wait_ms,
 		      struct ocs_error *err)
 {
-	return fail(connection, connection->driver->listen(connection, wait_ms, err), err);
+	return ocs_switch_fail(connection,
+			       connection->driver->listen(connection, wait_ms, err), err);
 }
 
-static int read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
-		      struct ocs_error *err)
+int ocs_switch_read_table(struct ocs_switch_connection *connection,
+			  struct ocs_table *table, struct ocs_error *err)
 {
 	int rc;
 
@@ -103,95 +96,48 @@ static int read_table(struct ocs_switch_connection *connection, struct ocs_table
 int ocs_switch_read(struct ocs_switch_connection *connection, struct ocs_table *table,
 		    struct ocs_error *err)
 {
-	return fail(connection, read_table(connection, table, err), err);
+	return ocs_switch_fail(connection, ocs_switch_read_table(connection, table, err),
+			       err);
 }
 
-/* Names the first entry of ACTUAL that is not what EXPECTED says. */
-static int compare(const struct ocs_table *expected, const struct ocs_table *actual,
-		   struct ocs_error *err)
+void ocs_health_init(struct ocs_health *health, int size)
 {
-	int differences = 0, first = 0;
-
-	for (int in = 1; in <= expected->size; in++) {
-		if (expected->out[in] == actual->out[in])
-			continue;
-		if (!differences++)
-			first = in;
-	}
-	if (!differences)
-		return OCS_SWITCH_OK;
-	ocs_error_set(err, OCS_ERROR,
-		      "the read-back differs in %d of %d entries: ingress %d has egress %d instead of %d (0: none)",
-		      differences, expected->size, first, actual->out[first],
-		      expected->out[first]);
-	return OCS_SWITCH_UNKNOWN;
+	health->ports = 2 * size;
+	health->port = ocs_calloc((size_t)health->ports + 1, sizeof(*health->port));
+	for (int i = 0; i <= health->ports; i++)
+		health->port[i].dbm = NAN;
 }
 
-/* The two batches; EXPECTED follows what was asked for. */
-static int change(struct ocs_switch_connection *connection,
-		  const struct ocs_switch_diff *diff, struct ocs_table *expected,
-		  struct ocs_error *err)
+void ocs_health_free(struct ocs_health *health)
 {
+	free(health->port);
+	health->port = NULL;
+	health->ports = 0;
+}
+
+const char *ocs_port_status_name(enum ocs_port_status status)
+{
+	static const char *const names[] = {
+		[OCS_PORT_UNKNOWN] = "UNKNOWN", [OCS_PORT_TUNED] = "TUNED",
+		[OCS_PORT_TUNING] = "TUNING", [OCS_PORT_BLOCKED] = "BLOCKED",
+		[OCS_PORT_FAILED] = "FAILED",
+	};
+
+	return names[status];
+}
+
+int ocs_switch_health(struct ocs_switch_connection *connection, struct ocs_health *health,
+		      struct ocs_error *err)
+{
+	const struct ocs_switch_driver *driver = connection->driver;
 	int rc = OCS_SWITCH_OK;
 
-	if (diff->nremove)
-		rc = connection->driver->remove(connection, diff->remove, diff->nremove, err);
-	for (size_t i = 0; i < diff->nremove; i++)
-		expected->out[diff->remove[i].in] = 0;
-	if (rc == OCS_SWITCH_OK && diff->nadd)
-		rc = connection->driver->add(connection, diff->add, diff->nadd, err);
-	for (size_t i = 0; i < diff->nadd; i++)
-		expected->out[diff->add[i].in] = diff->add[i].out;
-	return rc;
-}
-
-/* TABLE: as read before; becomes the table as read last, or empty. */
-static int change_and_verify(struct ocs_switch_connection *connection,
-			     const struct ocs_switch_diff *diff, struct ocs_table *table,
-			     struct ocs_error *err)
-{
-	struct ocs_table expected = *table;
-	struct ocs_error why = { 0 };
-	int rc, seen;
-
-	rc = change(connection, diff, &expected, err);
-	table->out = NULL;
-	table->size = 0;
-	seen = connection->fd < 0 ? OCS_SWITCH_UNKNOWN : read_table(connection, table, &why);
-	if (rc == OCS_SWITCH_OK) {
-		rc = seen == OCS_SWITCH_OK ? compare(&expected, table, &why) :
-					     OCS_SWITCH_UNKNOWN;
-		if (rc != OCS_SWITCH_OK)
-			ocs_error_set(err, why.code, "%s", why.text);
-	}
-	ocs_table_free(&expected);
-	return rc;
-}
-
-int ocs_switch_apply(struct ocs_switch_connection *connection,
-		     const struct ocs_patch *remove, size_t nremove,
-		     const struct ocs_patch *add, size_t nadd,
-		     struct ocs_table *after, struct ocs_error *err)
-{
-	struct ocs_table table = { 0 };
-	struct ocs_switch_diff diff;
-	int rc;
-
-	rc = read_table(connection, &table, err);
-	if (rc == OCS_SWITCH_OK) {
-		if (ocs_switch_diff(&table, remove, nremove, add, nadd, &diff, err)) {
-			rc = OCS_SWITCH_REJECTED;
-		} else {
-			/* The table just read already is the full read-back if
-			 * nothing is to be done. */
-			if (diff.nremove || diff.nadd)
-				rc = change_and_verify(connection, &diff, &table, err);
-			ocs_switch_diff_free(&diff);
-		}
-	}
-	if (after)
-		*after = table;
-	else
-		ocs_table_free(&table);
-	return fail(connection, rc, err);
+	ocs_health_init(health, connection->description->size);
+	if (driver->read_status)
+		rc = driver->read_status(connection, health, err);
+	if (rc == OCS_SWITCH_OK && driver->read_power)
+		rc = driver->read_power(connection, health, err);
+	if (rc != OCS_SWITCH_OK)
+		ocs_health_free(health);
+	return ocs_switch_fail(connection, rc, err);
 }

@@ -4,8 +4,8 @@
 #ifndef OCS_SWITCH_SWITCH_H
 #define OCS_SWITCH_SWITCH_H
 
-/* Talking to one optical circuit switch.  Drivers are ops structures; device
- * knowledge is data (TL1 dialect tables).  Blocking, with deadlines; one thread
+/* Talking to one optical circuit switch.  Drivers are ops structures (driver.h);
+ * device knowledge is data (TL1 dialect tables).  Blocking, with deadlines; one thread
  * per connection.  Dangerous commands (delete all, reset) cannot be produced. */
 
 #include <stddef.h>
@@ -14,8 +14,6 @@
 #include "src/fabric/fabric.h"
 
 struct ocs_error;
-
-#define OCS_DRIVER_ABI 1
 
 /* The cross-connects of a switch: egress of each ingress.  `out` has entries
  * 1..size; out[i] is the egress port (size+1..2*size) or 0. */
@@ -34,8 +32,11 @@ typedef void (*ocs_switch_notice)(void *context, const char *text);
 /* The kind of failure, in addition to ERR: */
 enum ocs_switch_result {
 	OCS_SWITCH_OK = 0,
-	OCS_SWITCH_DENIED,	/* the switch refused; nothing, or an unknown part
-				 * of the batch, was done: read back */
+	OCS_SWITCH_DENIED,	/* the switch refused some patches, each by itself;
+				 * the others are done, and the read-back shows
+				 * which */
+	OCS_SWITCH_REFUSED,	/* the switch refuses whatever is asked: the login,
+				 * the command, its state */
 	OCS_SWITCH_UNKNOWN,	/* timeout, lost connection, partial, or a table that
 				 * is not what was asked for: reconnect and read back.
 				 * After a timeout the connection is closed and every
@@ -43,32 +44,29 @@ enum ocs_switch_result {
 	OCS_SWITCH_REJECTED,	/* refused here before a byte was sent */
 };
 
-struct ocs_switch_connection;
-
-/* Every operation returns enum ocs_switch_result and fills ERR unless OK. */
-struct ocs_switch_driver {
-	int abi;		/* OCS_DRIVER_ABI */
-	const char *name;	/* "tl1" */
-	/* Connects and logs in; `close` is called afterwards even if it failed. */
-	int (*open)(struct ocs_switch_connection *connection, struct ocs_error *err);
-	void (*close)(struct ocs_switch_connection *connection);
-	int (*read_size)(struct ocs_switch_connection *connection, int *size,
-			 struct ocs_error *err);
-	int (*read_table)(struct ocs_switch_connection *connection,
-			  struct ocs_table *table, struct ocs_error *err);
-	int (*remove)(struct ocs_switch_connection *connection,
-		      const struct ocs_patch *patches, size_t count,
-		      struct ocs_error *err);
-	int (*add)(struct ocs_switch_connection *connection,
-		   const struct ocs_patch *patches, size_t count,
-		   struct ocs_error *err);
-	/* Delivers the notices that arrive within WAIT_MS. */
-	int (*listen)(struct ocs_switch_connection *connection, int wait_ms,
-		      struct ocs_error *err);
+/* A port as the switch sees it; the names are those of the OCP model. */
+enum ocs_port_status {
+	OCS_PORT_UNKNOWN,
+	OCS_PORT_TUNED,		/* its path, if any, is aligned */
+	OCS_PORT_TUNING,
+	OCS_PORT_BLOCKED,	/* taken out of use: shutter closed, disabled */
+	OCS_PORT_FAILED,
 };
+const char *ocs_port_status_name(enum ocs_port_status status);
 
-/* The driver of that name, or NULL. */
-const struct ocs_switch_driver *ocs_switch_driver_find(const char *name);
+/* What a switch tells of its ports; entries 1..ports (twice the size). */
+struct ocs_port_health {
+	enum ocs_port_status status;
+	double dbm;		/* optical power there; NAN: not measured */
+};
+struct ocs_health {
+	int ports;
+	struct ocs_port_health *port;
+};
+void ocs_health_init(struct ocs_health *health, int size);
+void ocs_health_free(struct ocs_health *health);
+
+struct ocs_switch_connection;
 
 /* Connects, logs in, reads the size and refuses one that contradicts the
  * description.  TIMEOUT_MS bounds every command.  NOTICE may be NULL.  The
@@ -84,6 +82,11 @@ void ocs_switch_close(struct ocs_switch_connection *connection);
  * TABLE with ocs_table_free (it is empty unless OK). */
 int ocs_switch_read(struct ocs_switch_connection *connection,
 		    struct ocs_table *table, struct ocs_error *err);
+
+/* Status and optical power of every port, as far as the switch can be asked.  The
+ * caller frees HEALTH with ocs_health_free (it is empty unless OK). */
+int ocs_switch_health(struct ocs_switch_connection *connection,
+		      struct ocs_health *health, struct ocs_error *err);
 
 /* For the time between commands: a descriptor to poll (-1 once the connection is
  * lost), and the call that delivers the notices that are there or arrive within
@@ -112,11 +115,13 @@ void ocs_switch_diff_free(struct ocs_switch_diff *diff);
 /* Reads, diffs, one delete batch, then one add batch, reads back the whole table
  * into AFTER and compares every entry; sends nothing if nothing differs.
  * OCS_SWITCH_OK only if the read-back shows exactly what was asked and nothing
- * else changed.  A conflict is OCS_SWITCH_REJECTED.  A refused delete batch is
- * not followed by the add batch.  AFTER (may be NULL; free with ocs_table_free)
- * holds the last table that was read, also after a refusal or a partial answer;
- * AFTER->out is NULL if none could be read.  A circuit of a duplex switch is two
- * patches: pass both (ocs_switch_patches). */
+ * else changed.  A conflict is OCS_SWITCH_REJECTED.  Where a batch is refused it
+ * is halved until the patches that are refused stand alone: OCS_SWITCH_DENIED if
+ * they were, and the read-back shows all the rest (a patch whose port a refused
+ * delete still holds is not even tried).  AFTER (may be NULL; free with
+ * ocs_table_free) holds the last table that was read, also after a refusal or a
+ * partial answer; AFTER->out is NULL if none could be read.  A circuit of a duplex
+ * switch is two patches: pass both (ocs_switch_patches). */
 int ocs_switch_apply(struct ocs_switch_connection *connection,
 		     const struct ocs_patch *remove, size_t nremove,
 		     const struct ocs_patch *add, size_t nadd,

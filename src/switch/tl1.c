@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/switch/connection.h"
+#include "src/switch/driver.h"
 #include "src/switch/tl1.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
@@ -25,12 +25,17 @@ struct tl1 {
 
 static const struct {
 	const char *code, *meaning;
+	enum ocs_switch_blame blame;
 } meanings[] = {
-	{ "IDNV", "invalid port" }, { "IIAC", "wrong parameter count" },
-	{ "IICT", "command not understood" }, { "IITA", "wrong target identifier" },
-	{ "PICC", "not permitted" }, { "SRCN", "not in the admin group" },
-	{ "IPMS", "missing parameter" }, { "IPNV", "invalid parameter" },
-	{ "SSTP", "state error" },
+	{ "IDNV", "invalid port", OCS_BLAME_PORT },
+	{ "IIAC", "wrong parameter count", OCS_BLAME_SWITCH },
+	{ "IICT", "command not understood", OCS_BLAME_SWITCH },
+	{ "IITA", "wrong target identifier", OCS_BLAME_SWITCH },
+	{ "PICC", "not permitted", OCS_BLAME_SWITCH },
+	{ "SRCN", "not in the admin group", OCS_BLAME_SWITCH },
+	{ "IPMS", "missing parameter", OCS_BLAME_SWITCH },
+	{ "IPNV", "invalid parameter", OCS_BLAME_SWITCH },
+	{ "SSTP", "state error", OCS_BLAME_UNKNOWN },
 };
 
 static unsigned int next_ctag(struct tl1 *tl1)
@@ -137,6 +142,32 @@ static int denied(const char *verb, const struct ocs_tl1_message *answer,
 		      answer->comment.length ? ": " : "",
 		      answer->comment.length ? answer->comment.data : "");
 	return OCS_SWITCH_DENIED;
+}
+
+/* A port of PATCHES that TEXT names by its number. */
+static bool names_port(const char *text, const struct ocs_patch *patches, size_t count)
+{
+	while (*text) {
+		size_t digits = strspn(text, "0123456789");
+		long port = digits && digits < 7 ? strtol(text, NULL, 10) : 0;
+
+		for (size_t i = 0; port && i < count; i++)
+			if (patches[i].in == port || patches[i].out == port)
+				return true;
+		text += digits ? digits : 1;
+	}
+	return false;
+}
+
+static enum ocs_switch_blame blame(const struct ocs_tl1_message *answer,
+				   const struct ocs_patch *patches, size_t count)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (!strcmp(meanings[i].code, answer->error) &&
+		    meanings[i].blame != OCS_BLAME_UNKNOWN)
+			return meanings[i].blame;
+	return answer->comment.length && names_port(answer->comment.data, patches, count) ?
+		       OCS_BLAME_PORT : OCS_BLAME_UNKNOWN;
 }
 
 static int judge(const char *verb, const struct ocs_tl1_message *answer,
@@ -288,43 +319,42 @@ static int tl1_read_table(struct ocs_switch_connection *connection, struct ocs_t
 	return rc;
 }
 
-static int batches(struct ocs_switch_connection *connection, const char *template,
-		   const struct ocs_patch *patches, size_t count, struct ocs_error *err)
+static int batch(struct ocs_switch_connection *connection, const char *template,
+		 const struct ocs_patch *patches, size_t count, size_t *used,
+		 struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
+	struct ocs_tl1_message answer;
+	char *command = ocs_tl1_format_batch(tl1->dialect, template, next_ctag(tl1),
+					     connection->description->size, patches, count,
+					     used, err);
 	int rc;
 
-	do {
-		struct ocs_tl1_message answer;
-		size_t used = 0;
-		char *command = ocs_tl1_format_batch(tl1->dialect, template, next_ctag(tl1),
-						     connection->description->size,
-						     patches, count, &used, err);
-
-		if (!command)
-			return OCS_SWITCH_REJECTED;
-		rc = execute(connection, command, &answer, err);
-		ocs_tl1_message_free(&answer);
-		patches += used;
-		count -= used;
-	} while (rc == OCS_SWITCH_OK && count);
+	if (!command)
+		return OCS_SWITCH_REJECTED;
+	rc = execute(connection, command, &answer, err);
+	if (rc == OCS_SWITCH_DENIED)
+		connection->blame = blame(&answer, patches, *used);
+	ocs_tl1_message_free(&answer);
 	return rc;
 }
 
 static int tl1_remove(struct ocs_switch_connection *connection,
-		      const struct ocs_patch *patches, size_t count, struct ocs_error *err)
+		      const struct ocs_patch *patches, size_t count, size_t *used,
+		      struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 
-	return batches(connection, tl1->dialect->remove, patches, count, err);
+	return batch(connection, tl1->dialect->remove, patches, count, used, err);
 }
 
 static int tl1_add(struct ocs_switch_connection *connection,
-		   const struct ocs_patch *patches, size_t count, struct ocs_error *err)
+		   const struct ocs_patch *patches, size_t count, size_t *used,
+		   struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 
-	return batches(connection, tl1->dialect->add, patches, count, err);
+	return batch(connection, tl1->dialect->add, patches, count, used, err);
 }
 
 static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms,

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/switch/connection.h"
+#include "src/switch/driver.h"
 #include "src/switch/tl1.h"
 #include "src/util/error.h"
 

@@ -119,10 +119,10 @@ static void test_faults(void **state)
 	} cases[] = {
 		{ "fault a silent", "did not answer", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
 		{ "fault a drop", "closed the connection", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
-		{ "fault a deny", "refused DLT-PATCH: SSTP", OCS_SWITCH_DENIED,
+		{ "fault a deny", "refused DLT-PATCH: SSTP", OCS_SWITCH_REFUSED,
 		  "[[1,33],[2,34]]" },
-		{ "fault a deny count 1", "refused DLT-PATCH: SSTP", OCS_SWITCH_DENIED,
-		  "[[1,33],[2,34]]" },
+		{ "fault a deny count 1", NULL, OCS_SWITCH_OK, "[[1,34],[2,33]]" },
+		{ "fault a duplicate", NULL, OCS_SWITCH_OK, "[[1,34],[2,33]]" },
 		{ "fault a partial", "only in part (PRTL", OCS_SWITCH_UNKNOWN, "[[2,34]]" },
 		{ "fault a lost", "did not answer DLT-PATCH", OCS_SWITCH_UNKNOWN, "[]" },
 		{ "fault a slow 1300", "did not answer", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },

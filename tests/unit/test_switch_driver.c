@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "src/switch/connection.h"
+#include "src/switch/driver.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "tests/unit/tl1_peer.h"
@@ -220,6 +220,7 @@ static void test_rejected(void **state)
 	const struct ocs_patch thief = { 7, 36 }, wild = { 7, 65 };
 	struct fixture f;
 	struct ocs_table after;
+	size_t used;
 
 	(void)state;
 	begin(&f, answers, false, 5000);
@@ -231,14 +232,14 @@ static void test_rejected(void **state)
 	assert_int_equal(ocs_switch_apply(f.connection, NULL, 0, &wild, 1, NULL, &f.err),
 			 OCS_SWITCH_REJECTED);
 	/* Past the diff, the driver itself refuses what could mean everything. */
-	assert_int_equal(f.connection->driver->remove(f.connection, now, 0, &f.err),
+	assert_int_equal(f.connection->driver->remove(f.connection, now, 0, &used, &f.err),
 			 OCS_SWITCH_REJECTED);
 	says(&f, "empty batch");
 	assert_int_equal(f.connection->driver->remove(f.connection, &(struct ocs_patch){ 0, 36 },
-						      1, &f.err), OCS_SWITCH_REJECTED);
-	assert_int_equal(f.connection->driver->add(f.connection, NULL, 0, &f.err),
+						      1, &used, &f.err), OCS_SWITCH_REJECTED);
+	assert_int_equal(f.connection->driver->add(f.connection, NULL, 0, &used, &f.err),
 			 OCS_SWITCH_REJECTED);
-	assert_int_equal(f.connection->driver->add(f.connection, &wild, 1, &f.err),
+	assert_int_equal(f.connection->driver->add(f.connection, &wild, 1, &used, &f.err),
 			 OCS_SWITCH_REJECTED);
 	end(&f, ASK_SIZE "RTRV-PATCH:::2:;RTRV-PATCH:::3:;");
 }
@@ -268,25 +269,69 @@ static void change_fails(const char *const *answers, int result, const char *sen
 	end(&f, received);
 }
 
+static void change_succeeds(const char *const *answers)
+{
+	struct fixture f;
+
+	begin(&f, answers, false, 5000);
+	assert_int_equal(ocs_switch_apply(f.connection, now, 2, wanted, 2, NULL, &f.err),
+			 OCS_SWITCH_OK);
+	end(&f, NULL);
+}
+
 #define BEFORE SIZE32, TABLE(P("1,36") P("4,33") P("9,60"))
 #define SAME TABLE(P("1,36") P("4,33") P("9,60"))
 #define GONE TABLE(P("9,60"))
 
+/* The batch is halved until the refused patch stands alone; the rest is done. */
 static void test_refusals(void **state)
 {
 	static const char *const no_delete[] = {
-		BEFORE, DENIED("IDNV", "Invalid OXC port: 1000"), SAME, "" };
-	static const char *const no_add[] = { BEFORE, DONE, DENIED("SSTP", "Busy"), GONE, "" };
-	static const char *const no_code[] = { BEFORE, HEAD "M  $ DENY\r\n;", SAME, "" };
+		BEFORE, DENIED("IDNV", "Invalid OXC port: 1"), DENIED("IDNV", "Invalid OXC port: 1"),
+		DONE, DONE, TABLE(P("1,36") P("4,34") P("9,60")), "" };
+	static const char *const no_add[] = {
+		BEFORE, DONE, DENIED("SSTP", "Busy"), DENIED("SSTP", "Busy"), DONE,
+		TABLE(P("4,34") P("9,60")), "" };
+	static const char *const once[] = {
+		BEFORE, DENIED("SSTP", "Busy"), DONE, DONE, DONE,
+		TABLE(P("2,36") P("4,34") P("9,60")), "" };
+	static const char *const lie[] = {
+		BEFORE, DONE, DENIED("SSTP", "Busy"), DENIED("SSTP", "Busy"), DONE, GONE, "" };
 
 	(void)state;
+	/* 2>36 is not tried: the delete of 1>36 was refused */
 	change_fails(no_delete, OCS_SWITCH_DENIED,
-		     "refused DLT-PATCH: IDNV, invalid port: Invalid OXC port: 1000", true,
-		     CHANGE "RTRV-PATCH:::4:;");
+		     "refused DLT-PATCH: IDNV, invalid port: Invalid OXC port: 1", true,
+		     CHANGE "DLT-PATCH::1:4:;DLT-PATCH::4:5:;ENT-PATCH::4,34:6:;RTRV-PATCH:::7:;");
 	change_fails(no_add, OCS_SWITCH_DENIED, "refused ENT-PATCH: SSTP, state error: Busy",
-		     true, CHANGED);
-	change_fails(no_code, OCS_SWITCH_DENIED, "refused DLT-PATCH: no code", true,
-		     CHANGE "RTRV-PATCH:::4:;");
+		     true, CHANGE "ENT-PATCH::2&4,36&34:4:;ENT-PATCH::2,36:5:;ENT-PATCH::4,34:6:;"
+		     "RTRV-PATCH:::7:;");
+	change_fails(lie, OCS_SWITCH_UNKNOWN, "ingress 4 has egress 0 instead of 34", true, NULL);
+	change_succeeds(once);
+}
+
+/* It is the switch that refuses: no port is to blame. */
+static void test_refuses_all(void **state)
+{
+	static const char *const no_code[] = {
+		BEFORE, HEAD "M  $ DENY\r\n;", HEAD "M  $ DENY\r\n;", HEAD "M  $ DENY\r\n;", SAME, "" };
+	static const char *const no_right[] = { BEFORE, DENIED("PICC", "Read only"), SAME, "" };
+	/* a number that is none of the ports in question */
+	static const char *const busy[] = {
+		BEFORE, DENIED("SSTP", "Busy for 7 s"), DENIED("SSTP", "Busy for 7 s"),
+		DENIED("SSTP", "Busy for 7 s"), SAME, "" };
+	/* the same words with a port in them */
+	static const char *const port[] = {
+		BEFORE, DENIED("SSTP", "Port 36 is busy"), DENIED("SSTP", "Port 36 is busy"),
+		DENIED("SSTP", "Port 33 is busy"), SAME, "" };
+
+	(void)state;
+	change_fails(no_code, OCS_SWITCH_REFUSED, "refused DLT-PATCH: no code", true,
+		     CHANGE "DLT-PATCH::1:4:;DLT-PATCH::4:5:;RTRV-PATCH:::6:;");
+	change_fails(no_right, OCS_SWITCH_REFUSED, "refused DLT-PATCH: PICC, not permitted: Read only",
+		     true, CHANGE "RTRV-PATCH:::4:;");
+	change_fails(busy, OCS_SWITCH_REFUSED, "Busy for 7 s", true, NULL);
+	change_fails(port, OCS_SWITCH_DENIED, "Port 36 is busy", true, NULL);
 }
 
 static void test_partial(void **state)
@@ -422,6 +467,7 @@ int main(void)
 		cmocka_unit_test(test_open_refused),
 		cmocka_unit_test(test_rejected),
 		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_refuses_all),
 		cmocka_unit_test(test_partial),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_read_back),

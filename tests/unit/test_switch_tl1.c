@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "src/switch/connection.h"
+#include "src/switch/driver.h"
 #include "src/switch/tl1.h"
 #include "src/util/error.h"
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* A change, whatever the protocol: read, diff, delete, add, read back, compare.
+ * Where the switch refuses a batch, the batch is cut in halves until the patches
+ * that it refuses stand alone, so that the others are done. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/switch/driver.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+/* Denials in a row, without one command that was obeyed, after which it is the
+ * switch that refuses and not its ports. */
+#define DENIALS_MAX 16
+
+struct change {
+	struct ocs_switch_connection *connection;
+	struct ocs_table expected;	/* follows what was done */
+	size_t obeyed;			/* commands */
+	size_t denials;			/* until the first that was obeyed */
+	size_t refused;			/* patches, each by itself */
+	bool port_to_blame;		/* a reply said that it was a port */
+	struct ocs_error why;		/* of the first patch that was refused */
+};
+
+typedef int (*operation)(struct ocs_switch_connection *connection,
+			 const struct ocs_patch *patches, size_t count, size_t *used,
+			 struct ocs_error *err);
+
+/* One patch that the switch will not have, alone. */
+static void note_refusal(struct change *change, const struct ocs_error *err)
+{
+	if (!change->refused++)
+		change->why = *err;
+	if (change->connection->blame == OCS_BLAME_PORT)
+		change->port_to_blame = true;
+}
+
+static int run(struct change *change, bool add, const struct ocs_patch *patches,
+	       size_t count, struct ocs_error *err)
+{
+	const struct ocs_switch_driver *driver = change->connection->driver;
+	operation operate = add ? driver->add : driver->remove;
+
+	while (count) {
+		size_t used = 0;
+		int rc;
+
+		change->connection->blame = OCS_BLAME_UNKNOWN;
+		rc = operate(change->connection, patches, count, &used, err);
+		if (rc == OCS_SWITCH_OK) {
+			change->obeyed++;
+			for (size_t i = 0; i < used; i++)
+				change->expected.out[patches[i].in] = add ? patches[i].out : 0;
+		} else if (rc != OCS_SWITCH_DENIED) {
+			return rc;
+		} else if (change->connection->blame == OCS_BLAME_SWITCH ||
+			   (!change->obeyed && ++change->denials >= DENIALS_MAX)) {
+			return OCS_SWITCH_REFUSED;
+		} else if (used <= 1) {
+			note_refusal(change, err);
+			used = 1;
+		} else {
+			rc = run(change, add, patches, used / 2, err);
+			if (rc == OCS_SWITCH_OK)
+				rc = run(change, add, patches + used / 2, used - used / 2, err);
+			if (rc != OCS_SWITCH_OK)
+				return rc;
+		}
+		patches += used;
+		count -= used;
+	}
+	return OCS_SWITCH_OK;
+}
+
+/* After a refused delete: only patches whose ports are free may be made. */
+static size_t possible(const struct change *change, const struct ocs_switch_diff *diff,
+		       struct ocs_patch *patches)
+{
+	const struct ocs_table *table = &change->expected;
+	size_t count = 0;
+
+	for (size_t i = 0; i < diff->nadd; i++) {
+		bool free_ports = !table->out[diff->add[i].in];
+
+		for (int in = 1; free_ports && in <= table->size; in++)
+			free_ports = table->out[in] != diff->add[i].out;
+		if (free_ports)
+			patches[count++] = diff->add[i];
+	}
+	return count;
+}
+
+static int change_switch(struct change *change, const struct ocs_switch_diff *diff,
+			 struct ocs_error *err)
+{
+	int rc = run(change, false, diff->remove, diff->nremove, err);
+
+	if (rc == OCS_SWITCH_OK && change->refused) {
+		struct ocs_patch *patches = ocs_calloc(diff->nadd + 1, sizeof(*patches));
+
+		rc = run(change, true, patches, possible(change, diff, patches), err);
+		free(patches);
+	} else if (rc == OCS_SWITCH_OK) {
+		rc = run(change, true, diff->add, diff->nadd, err);
+	}
+	if (rc != OCS_SWITCH_OK || !change->refused)
+		return rc;
+	*err = change->why;
+	/* Nothing went through, and no reply says that it is for the ports. */
+	return change->obeyed || change->port_to_blame ? OCS_SWITCH_DENIED :
+							 OCS_SWITCH_REFUSED;
+}
+
+/* Names the first entry of ACTUAL that is not what EXPECTED says. */
+static int compare(const struct ocs_table *expected, const struct ocs_table *actual,
+		   struct ocs_error *err)
+{
+	int differences = 0, first = 0;
+
+	for (int in = 1; in <= expected->size; in++) {
+		if (expected->out[in] == actual->out[in])
+			continue;
+		if (!differences++)
+			first = in;
+	}
+	if (!differences)
+		return OCS_SWITCH_OK;
+	ocs_error_set(err, OCS_ERROR,
+		      "the read-back differs in %d of %d entries: ingress %d has egress %d instead of %d (0: none)",
+		      differences, expected->size, first, actual->out[first],
+		      expected->out[first]);
+	return OCS_SWITCH_UNKNOWN;
+}
+
+/* TABLE: as read before; becomes the table as read last, or empty. */
+static int change_and_verify(struct ocs_switch_connection *connection,
+			     const struct ocs_switch_diff *diff, struct ocs_table *table,
+			     struct ocs_error *err)
+{
+	struct change change = { .connection = connection, .expected = *table };
+	struct ocs_error why = { 0 };
+	int rc, seen;
+
+	rc = change_switch(&change, diff, err);
+	table->out = NULL;
+	table->size = 0;
+	seen = connection->fd < 0 ? OCS_SWITCH_UNKNOWN :
+				    ocs_switch_read_table(connection, table, &why);
+	if (rc == OCS_SWITCH_OK || rc == OCS_SWITCH_DENIED) {
+		if (seen == OCS_SWITCH_OK)
+			seen = compare(&change.expected, table, &why);
+		if (seen != OCS_SWITCH_OK) {
+			rc = OCS_SWITCH_UNKNOWN;
+			ocs_error_set(err, why.code, "%s", why.text);
+		}
+	}
+	ocs_table_free(&change.expected);
+	return rc;
+}
+
+int ocs_switch_apply(struct ocs_switch_connection *connection,
+		     const struct ocs_patch *remove, size_t nremove,
+		     const struct ocs_patch *add, size_t nadd,
+		     struct ocs_table *after, struct ocs_error *err)
+{
+	struct ocs_table table = { 0 };
+	struct ocs_switch_diff diff;
+	int rc;
+
+	rc = ocs_switch_read_table(connection, &table, err);
+	if (rc == OCS_SWITCH_OK) {
+		if (ocs_switch_diff(&table, remove, nremove, add, nadd, &diff, err)) {
+			rc = OCS_SWITCH_REJECTED;
+		} else {
+			/* The table just read already is the full read-back if
+			 * nothing is to be done. */
+			if (diff.nremove || diff.nadd)
+				rc = change_and_verify(connection, &diff, &table, err);
+			ocs_switch_diff_free(&diff);
+		}
+	}
+	if (after)
+		*after = table;
+	else
+		ocs_table_free(&table);
+	return ocs_switch_fail(connection, rc, err);
+}
