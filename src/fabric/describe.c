@@ -36,6 +36,8 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 			     (long)section->ncubes * section->cube_xpus);
 	else if (section->server_xpus)
 		ocs_text_add(text, " and %d XPUs each", section->server_xpus);
+	if (section->threading)
+		ocs_text_add(text, ", rings threaded through leftovers");
 	if (section->directed)
 		ocs_text_add(text, ", directed circuits");
 	ocs_text_add(text, "\n  nodes: %d (%s ... %s)\n  partitions: ", section->nnodes,

@@ -16,7 +16,7 @@
 
 enum {
 	NAME, KIND, PARTITIONS, CUBE, TILE, CUBES, EXTENTS, NODES, RAILS, DEGREE,
-	XPUS, DIRECTED, PORTS, INTERFACES, FORWARDING, KEYS
+	XPUS, DIRECTED, THREADING, PORTS, INTERFACES, FORWARDING, KEYS
 };
 
 #define BIT(kind) (1u << (kind))
@@ -41,6 +41,7 @@ static const struct {
 		    BIT(OCS_DIRECT) | BIT(OCS_REGION)},
 	[XPUS] = {"xpus", SERVERS, 0},
 	[DIRECTED] = {"directed", BIT(OCS_DIRECT), 0},
+	[THREADING] = {"threading", BIT(OCS_TORUS), 0},
 	[INTERFACES] = {"interfaces", SERVERS, 0},
 	[FORWARDING] = {"forwarding", BIT(OCS_DIRECT), 0},
 	[PORTS] = {"ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS},
@@ -355,6 +356,10 @@ static int torus_load(struct draft *draft)
 			"the tile %dx%dx%d does not divide the edges %dx%dx%d", tile[0],
 			tile[1], tile[2], edge[0], edge[1], edge[2]);
 	ocs_section_geometry(section);
+	if (draft->values[THREADING] &&
+	    ocs_yaml_bool(draft->yaml, draft->values[THREADING], "threading",
+			  &section->threading) < 0)
+		return -1;
 	if (!fixed)
 		return cubes_load(draft);
 	section->cube_names = ocs_calloc(1, sizeof(char *));

@@ -191,6 +191,7 @@ static int line_cubes(struct line *line, int *count)
 static int torus_build(struct ocs_fabric *fabric, struct line *line)
 {
 	bool fixed = strcmp(line->key[0], "static") == 0;
+	const char *threading = fixed ? NULL : line_get(line, "threading");
 	struct ocs_section *section = ocs_fabric_section_add(fabric, line->key[0],
 		fixed ? OCS_STATIC : OCS_TORUS);
 	int *edge = section->edge;
@@ -208,6 +209,9 @@ static int torus_build(struct ocs_fabric *fabric, struct line *line)
 	if (line_extents(line, "tile", "1x1x1", OCS_EDGE_MAX, section->tile) < 0 ||
 	    line_all_used(line) < 0)
 		return -1;
+	if (threading && *threading)
+		return ocs_error_set(line->err, OCS_USAGE, "\"threading\" takes no value");
+	section->threading = threading != NULL;
 	if (!fixed && (edge[0] != edge[1] || edge[1] != edge[2]))
 		return ocs_error_set(line->err, OCS_USAGE,
 			"cube:%dx%dx%d is not a cube: the three extents must be equal",

@@ -186,19 +186,17 @@ static void set_fill(struct ocs_fit *fit, const struct ocs_catalogue *cat, int c
 {
 	const uint64_t *need = cat->words + cat->classes[class].first;
 	uint64_t *set = fit->sets + (size_t)class * (size_t)fit->set_words;
-	int words = cat->mask_words, n = 0, end, i, w;
+	int words = cat->mask_words, n = 0, i, w;
 
 	memset(set, 0, (size_t)fit->set_words * sizeof(*set));
 	i = first_with(fit, cat->classes[class].xpus);
-	end = fit->sets_keep && cat->classes[class].xpus < fit->section->cube_xpus ?
-	      first_with(fit, fit->section->cube_xpus) : fit->n;
 	if (words == 1) {
 		uint64_t mask = need[0];
 
-		for (; i < end; i++)
+		for (; i < fit->n; i++)
 			set[i / 64] |= (uint64_t)((fit->words[i] & mask) == mask) << i % 64;
 	} else {
-		for (; i < end; i++) {
+		for (; i < fit->n; i++) {
 			const uint64_t *have = fit->words + i * words;
 
 			for (w = 0; w < words && (have[w] & need[w]) == need[w]; w++)
@@ -369,32 +367,11 @@ static void answer(struct ocs_fit *fit, const struct ocs_catalogue *cat, int can
 	}
 }
 
-int ocs_fit_broken(const struct ocs_fit *fit, const struct ocs_catalogue *cat)
-{
-	int i, n = 0, whole = first_with(fit, fit->section->cube_xpus);
-	const struct ocs_candidate *c = &cat->candidates[fit->candidate];
-	const int *pieces = cat->pieces + c->first_piece;
-	int grid = c->lay.count[0] * c->lay.count[1] * c->lay.count[2];
-
-	for (i = 0; i < fit->section->ncubes; i++)
-		fit->by_cube[i] = 0;
-	for (i = whole; i < fit->n; i++)
-		fit->by_cube[fit->cube[i]] = 1;
-	for (i = 0; i < grid; i++)
-		n += pieces[i] >= 0 && fit->by_cube[fit->piece_cube[i]] &&
-		     cat->classes[pieces[i]].xpus < fit->section->cube_xpus;
-	return n;
-}
-
-bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, bool keep)
+bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 {
 	long best_cost = -1;
 	int best = -1, tries = 0, i, u;
 
-	if (fit->sets_keep != keep) {
-		fit->sets_keep = keep;
-		fit->sets_of = NULL;
-	}
 	for (i = 0; i < cat->ncandidates; i++) {
 		const struct ocs_candidate *c = &cat->candidates[i];
 		const struct ocs_class_use *uses = cat->uses + c->first_use;

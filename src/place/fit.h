@@ -24,7 +24,6 @@ struct ocs_fit {
 	uint64_t *sets;
 	int *set_count;		/* -1: not filled yet */
 	const struct ocs_catalogue *sets_of;
-	bool sets_keep;		/* without whole cubes, for pieces that would break them */
 
 	/* the answer */
 	int candidate;
@@ -56,11 +55,8 @@ void ocs_fit_load_cubes(struct ocs_fit *fit, const uint64_t *words, const int *c
 /* Leaves only the nodes of the answer free. */
 void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat);
 
-/* Fills the answer with the best candidate of a torus section; false: none fits.
- * KEEP: none that breaks a cube that is wholly free. */
-bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, bool keep);
-/* Whole cubes that the answer breaks. */
-int ocs_fit_broken(const struct ocs_fit *fit, const struct ocs_catalogue *cat);
+/* Fills the answer with the best candidate of a torus section; false: none fits. */
+bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat);
 /* How many loaded cubes have room for a piece of CLASS. */
 int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class);
 const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class);

@@ -21,7 +21,7 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
 		return placer;
 	placer->fit = ocs_fit_create(section);
-	if (section->kind == OCS_TORUS)
+	if (section->threading)
 		placer->thread = ocs_thread_create(section);
 	placer->mark = ocs_calloc((size_t)section->ncubes * (size_t)section->cube_nodes, 1);
 	return placer;
@@ -96,49 +96,26 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 
 enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD };
 
-/* Decides again on just the nodes of an answer: then it is a function of its own nodes,
- * and placing on them once more cannot give another one. */
-static enum answer settle(struct ocs_placer *placer, const struct ocs_catalogue *cat)
-{
-	if (ocs_fit_search(placer->fit, cat, false))
-		return ANSWER_BOX;
-	return ocs_thread_search(placer->thread, &cat->shape, cat->nodes, placer->fit) ?
-	       ANSWER_THREAD : ANSWER_NONE;
-}
-
-/* A box that breaks no whole cube; else what breaks fewest, a box or a threaded ring.
- * On the nodes of an answer nothing is broken, so a box stays a box there. */
+/* The decision is repeated on just the nodes it chose: then it is a function of
+ * its own nodes, and placing on them once more cannot give another one. */
 static enum answer decide(struct ocs_placer *placer, const struct ocs_catalogue *cat,
 			  const struct ocs_occupancy *occupancy)
 {
 	struct ocs_fit *fit = placer->fit;
-	int broken = 0, box;
 
 	if (placer->section->kind == OCS_STATIC)
 		return ocs_fit_scan(fit, cat, occupancy) ? ANSWER_BOX : ANSWER_NONE;
 	ocs_fit_load(fit, occupancy);
-	box = ocs_fit_search(fit, cat, true);
-	if (!box) {
-		box = ocs_fit_search(fit, cat, false);
-		if (box)
-			broken = ocs_fit_broken(fit, cat);
-		if ((!box || broken) &&
-		    ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit) &&
-		    (!box || placer->thread->broken < broken)) {
-			enum answer answer;
-
-			ocs_thread_narrow(placer->thread, fit);
-			answer = settle(placer, cat);
-			if (answer != ANSWER_NONE || !box)
-				return answer;
-			ocs_fit_load(fit, occupancy);
-			ocs_fit_search(fit, cat, false);
-		}
+	if (ocs_fit_search(fit, cat)) {
+		ocs_fit_narrow(fit, cat);
+		return ocs_fit_search(fit, cat) ? ANSWER_BOX : ANSWER_NONE;
 	}
-	if (!box)
+	if (!placer->thread ||
+	    !ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit))
 		return ANSWER_NONE;
-	ocs_fit_narrow(fit, cat);
-	return settle(placer, cat);
+	ocs_thread_narrow(placer->thread, fit);
+	return ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit) ? ANSWER_THREAD :
+	       ANSWER_NONE;
 }
 
 struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,

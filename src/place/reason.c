@@ -279,13 +279,12 @@ int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *ca
 	ocs_fit_load(placer->fit, occupancy);
 	if (placer->fit->blocked) {
 		placer->fit->blocked = NULL;
-		if (ocs_fit_search(placer->fit, cat, false))
+		if (ocs_fit_search(placer->fit, cat))
 			return ocs_error_set(err, OCS_NOT_NOW, "needs %d cube%s %s; there are such "
 					     "cubes, but switch ports that their circuits need are "
 					     "failed or drained", c->cubes, c->cubes > 1 ? "s" : "",
 					     slab);
 	}
-	placer->fit->sets_keep = false;
 	placer->fit->sets_of = NULL;
 	room = cubes_with_room(placer->fit, cat);
 	if (room >= c->cubes)

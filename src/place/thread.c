@@ -478,7 +478,7 @@ static int sheets_make(struct grow *g)
 static void answer(struct grow *g)
 {
 	struct ocs_thread *t = g->t;
-	int *number = t->prev, *units = t->next, at = g->head, i, k, stack = g->way->stack;
+	int *number = t->prev, at = g->head, i, k, stack = g->way->stack;
 
 	t->way = *g->way;
 	t->extent = g->target;
@@ -487,13 +487,9 @@ static void answer(struct grow *g)
 		t->ring[i].unit = at % t->units;
 		t->ring[i].dir = t->dir[at];
 	}
-	for (i = 0; i < t->nsheets; i++) {
+	for (i = 0; i < t->nsheets; i++)
 		number[i] = -1;
-		units[i] = 0;
-	}
-	for (i = 0; i < g->target; i++)
-		units[t->ring[i].sheet] += g->way->layers;
-	for (i = t->nused = t->broken = 0; i < g->target; i++) {
+	for (i = t->nused = 0; i < g->target; i++) {
 		int sheet = t->ring[i].sheet;
 
 		if (number[sheet] < 0) {
@@ -502,8 +498,6 @@ static void answer(struct grow *g)
 				int cube = t->stacks[sheet * stack + k];
 
 				t->cubes[number[sheet] * stack + k] = g->fit->cube[cube];
-				t->broken += g->fit->count[cube] == t->units &&
-					     units[sheet] < t->units;
 			}
 		}
 		t->ring[i].sheet = number[sheet];

@@ -4,8 +4,8 @@
 #ifndef OCS_PLACE_THREAD_H
 #define OCS_PLACE_THREAD_H
 
-/* Rings threaded through whatever is free, where no box fits or a box would break a
- * whole cube.  One dimension of the job is the ring, of even extent; another, if
+/* Rings threaded through whatever is free where no box fits, in sections with
+ * `threading`.  One dimension of the job is the ring, of even extent; another, if
  * there is one, lies straight along an axis.  The ring grows from a square by
  * detours over neighbouring places, inside a cube or through circuits to any cube
  * that is free at the same face position.  The work is bounded and counted. */
@@ -53,7 +53,6 @@ struct ocs_thread {
 	int extent;
 	int *cubes;		/* of the sheets in use, way.stack each */
 	int nused;
-	int broken;		/* whole cubes that it breaks */
 };
 
 struct ocs_thread *ocs_thread_create(const struct ocs_section *section);

@@ -249,5 +249,7 @@ int main(int argc, char **argv)
 	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", jobs, seed, true);
 	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", jobs, seed, false);
 	stream("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", jobs, seed, false);
+	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1 threading", jobs, seed, false);
+	stream("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1 threading", jobs, seed, false);
 	return 0;
 }

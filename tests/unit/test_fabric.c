@@ -152,6 +152,8 @@ static void synthetic_refused(void **state)
 		{"direct servers:12", "lacks degree"}, {"direct servers:12 degree:65", "1 to 64"},
 		{"direct servers:12 degree:-1", "1 to 64"},
 		{"direct servers:2 degree:2 directed:yes", "no value"},
+		{"torus cubes:1x1x1 threading:yes", "no value"},
+		{"static:4x4x4 threading", "not a word"},
 		{"rails servers:16 rails:8 directed", "not a word"},
 		{"rails:4", "not a fabric"}, {"torus a b c d e f g h", "too many"},
 	};

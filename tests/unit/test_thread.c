@@ -65,76 +65,111 @@ static void test_leftovers(void **state)
 
 	(void)state;
 	random_state = 77;
-	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1", four, 14, 400) > 20);
-	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1", four, 14, 400) > 20);
-	leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x2", four, 14, 100);
-	leftovers("torus cubes:2x2x1 cube:8x8x8 tile:2x2x1", four, 14, 40);
-	leftovers("torus cubes:4x2x2 cube:2x2x2 tile:1x1x1", two, 6, 200);
+	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1 threading", four, 14, 400) > 20);
+	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1 threading", four, 14, 400) > 20);
+	leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x2 threading", four, 14, 100);
+	leftovers("torus cubes:2x2x1 cube:8x8x8 tile:2x2x1 threading", four, 14, 40);
+	leftovers("torus cubes:4x2x2 cube:2x2x2 tile:1x1x1 threading", two, 6, 200);
 }
 
-/* Two cubes with four free XPUs each, in columns that face each other: no box of eight,
- * but a ring through circuits. */
+/* Two cubes with four free XPUs each that face each other, one square lying and one
+ * standing: no box of eight, but a ring through circuits. */
+static void facing(struct setup *s)
+{
+	static const int at[8][4] = {
+		{ 0, 2, 0, 0 }, { 0, 3, 0, 0 }, { 0, 2, 1, 0 }, { 0, 3, 1, 0 },
+		{ 1, 0, 0, 0 }, { 1, 0, 0, 1 }, { 1, 0, 1, 0 }, { 1, 0, 1, 1 },
+	};
+	int i;
+
+	ocs_occupancy_fill(s->occupancy);
+	for (i = 0; i < 8; i++)
+		ocs_occupancy_node_set(s->occupancy, s->fabric,
+				       ocs_section_node_at(s->section, at[i][0], at[i] + 1), true);
+}
+
 static void test_facing(void **state)
 {
-	static const int at[4][3] = { { 3, 0, 0 }, { 3, 1, 0 }, { 2, 0, 0 }, { 2, 1, 0 } };
 	struct ocs_placement *p;
 	struct ocs_shape shape;
 	struct ocs_error err;
 	struct setup s;
-	int i;
 
 	(void)state;
-	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
-	ocs_occupancy_fill(s.occupancy);
-	for (i = 0; i < 4; i++) {
-		int one[3] = { at[i][0], at[i][1], 0 }, other[3] = { 3 - at[i][0], at[i][1], 0 };
-
-		ocs_occupancy_node_set(s.occupancy, s.fabric, ocs_section_node_at(s.section, 0, one),
-				       true);
-		ocs_occupancy_node_set(s.occupancy, s.fabric, ocs_section_node_at(s.section, 1, other),
-				       true);
-	}
+	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1 threading");
+	facing(&s);
 	assert_int_equal(ocs_shape_parse("8", NULL, &shape, &err), 0);
 	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
+	assert_int_equal(p->compact[0], 't');
 	assert_int_equal(p->ncubes, 2);
 	check(&s, p);
 	ocs_placement_destroy(p);
 	close_fabric(&s);
 }
 
-/* A whole cube stays whole while broken ones can hold the ring. */
-static void test_keeps_whole(void **state)
+/* Without `threading` the same ring waits for a box. */
+static void test_off(void **state)
+{
+	struct ocs_shape shape;
+	struct ocs_error err;
+	struct setup s;
+
+	(void)state;
+	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
+	facing(&s);
+	assert_int_equal(ocs_shape_parse("8", NULL, &shape, &err), 0);
+	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_int_equal(err.code, OCS_NOT_NOW);
+	close_fabric(&s);
+}
+
+static void hold_layers(struct setup *s, int cube)
+{
+	int node[3];
+
+	for (node[0] = 0; node[0] < 4; node[0]++) {
+		for (node[1] = 0; node[1] < 4; node[1]++) {
+			for (node[2] = 0; node[2] < 4; node[2]++) {
+				/* two layers, two rows with a hole: no box of 24 */
+				if (node[2] > 1 || node[1] < 2 || (node[0] == 1 && node[1] == 2))
+					ocs_occupancy_node_set(s->occupancy, s->fabric,
+							       ocs_section_node_at(s->section, cube,
+										   node), false);
+			}
+		}
+	}
+}
+
+/* A box comes first, even in a whole cube; a ring goes through broken cubes only while
+ * they have room. */
+static void test_box_first(void **state)
 {
 	struct ocs_placement *p;
 	struct ocs_shape shape;
 	struct ocs_error err;
 	struct setup s;
-	int i, x, y;
+	int node;
 
 	(void)state;
-	open_fabric(&s, "torus cubes:3x1x1 cube:4x4x4 tile:1x1x1");
-	for (i = 0; i < 2; i++) {
-		for (x = 0; x < 4; x++) {
-			for (y = 0; y < 4; y++) {
-				int node[3] = { x, y, 0 }, z;
-
-				for (z = 0; z < 4; z++) {
-					node[2] = z;
-					/* two layers, two rows with a hole: no box of 24 */
-					if (z > 1 || y < 2 || (x == 1 && y == 2))
-						ocs_occupancy_node_set(s.occupancy, s.fabric,
-								ocs_section_node_at(s.section, i, node),
-								false);
-				}
-			}
-		}
-	}
+	open_fabric(&s, "torus cubes:3x1x1 cube:4x4x4 tile:1x1x1 threading");
+	hold_layers(&s, 0);
+	hold_layers(&s, 1);
 	assert_int_equal(ocs_shape_parse("24", NULL, &shape, &err), 0);
 	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
-	for (i = 0; i < p->ncubes; i++)
-		assert_int_not_equal(p->cubes[i], 2);
+	assert_int_equal(p->compact[0], 'p');
+	assert_int_equal(p->ncubes, 1);
+	assert_int_equal(p->cubes[0], 2);
+	check(&s, p);
+	ocs_placement_destroy(p);
+	for (node = 0; node < s.section->cube_nodes; node++)
+		ocs_occupancy_node_set(s.occupancy, s.fabric,
+				       s.section->first_node + 2 * s.section->cube_nodes + node, false);
+	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	assert_non_null(p);
+	assert_int_equal(p->compact[0], 't');
+	assert_int_equal(p->ncubes, 2);
 	check(&s, p);
 	ocs_placement_destroy(p);
 	close_fabric(&s);
@@ -156,7 +191,7 @@ static void test_faults(void **state)
 	size_t i;
 
 	(void)state;
-	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
+	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1 threading");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		p = ocs_placement_decode(s.placer, bad[i], &err);
 		if (p)
@@ -174,7 +209,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leftovers),
 		cmocka_unit_test(test_facing),
-		cmocka_unit_test(test_keeps_whole),
+		cmocka_unit_test(test_off),
+		cmocka_unit_test(test_box_first),
 		cmocka_unit_test(test_faults),
 	};
 
