@@ -59,7 +59,7 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	json_object_object_add(request, "op", json_object_new_string(op));
 	json_object_object_add(request, "kind", json_object_new_string(kind));
 	json_object_object_add(request, "name", json_object_new_string(name));
-	add_reason(request, args->reason, !strcmp(op, "drain"));
+	add_reason(request, args->reason, strcmp(op, "resume") != 0);
 	reply = ask(args, request, OCS_CTL_CALL_MS, err);
 	json_object_put(request);
 	if (!reply)
@@ -69,11 +69,12 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 		json_object_object_add(reply, "kind", json_object_new_string(kind));
 		json_object_object_add(reply, "name", json_object_new_string(name));
 		json_object_object_add(reply, "drained",
-				       json_object_new_boolean(!strcmp(op, "drain")));
+				       json_object_new_boolean(strcmp(op, "resume") != 0));
 		ocs_ctl_print_reply(reply);
 	} else {
 		printf("%s %s is %s\n", kind, name,
-		       !strcmp(op, "drain") ? "drained" : "in service");
+		       !strcmp(op, "resume") ? "in service" :
+		       !strcmp(op, "fail") ? "out of service, as failed" : "drained");
 	}
 	json_object_put(reply);
 	return 0;

@@ -24,6 +24,8 @@ static struct json_object *request_new(const struct ocs_ctl_args *args, const ch
 	json_object_object_add(request, "op", json_object_new_string(op));
 	json_object_object_add(request, "job", json_object_new_int64(job));
 	json_object_object_add(request, "epoch", json_object_new_int64(args->epoch));
+	if (args->after)
+		json_object_object_add(request, "after", json_object_new_int64(args->after));
 	if (args->node)
 		json_object_object_add(request, "node", json_object_new_string(args->node));
 	return request;

@@ -59,6 +59,8 @@ static const struct option_spec specs[] = {
 	{ 'w', "watch", FLAG, AT(watch), 0, 0, NULL, "draw again every two seconds" },
 	{ 'E', "epoch", NUMBER, AT(epoch), 1, LONG_MAX, "N",
 	  "the allocation's epoch (SPANK_OCS_EPOCH)" },
+	{ 'V', "after", NUMBER, AT(after), 1, INT_MAX, "N",
+	  "wait for a revision of the plan later than N (repaired since)" },
 	{ 'H', "node", TEXT, AT(node), 0, 0, "NAME", "on whose behalf" },
 	{ 'W', "wait", NUMBER, AT(wait), 1, 86400, "SECONDS",
 	  "how long to keep trying" },

@@ -117,7 +117,8 @@ static void print_plan(struct json_object *job)
 
 	if (!json_object_object_get_ex(job, "plan", &plan) || !plan)
 		return;
-	printf("plan:     %s servers of degree %s, diameter %s, average hops %s\n",
+	printf("plan:     revision %s, %s servers of degree %s, diameter %s, average hops %s\n",
+	       ocs_ctl_string(plan, "revision", "1"),
 	       ocs_ctl_string(plan, "servers", "?"), ocs_ctl_string(plan, "degree", "?"),
 	       ocs_ctl_string(plan, "diameter", "?"),
 	       ocs_ctl_string(plan, "average_hops", "?"));

@@ -34,6 +34,7 @@ struct ocs_ctl_args {
 	bool dry_run, remove;
 	long servers, degree;	/* 0: not given */
 	long epoch;		/* 0: not given */
+	long after;		/* revision, 0: not given */
 	long wait;		/* seconds, 0: not given */
 	int count;		/* operands */
 	char **operands;

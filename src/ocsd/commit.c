@@ -172,7 +172,8 @@ static int drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error 
 		if (sw->drained)
 			return ocs_error_set(err, OCS_NOT_NOW, "switch %s is drained: %s",
 					     sw->description->name, sw->drain_reason);
-		if (!d->drains)
+		/* A plan leaves drained ports out. */
+		if (!d->drains || job->section->kind == OCS_DIRECT)
 			continue;
 		name = ocs_asprintf("%s:%d", sw->description->name, job->ports[i].port);
 		drain = ocsd_drain_find(d, "port", name);
@@ -191,7 +192,7 @@ static int drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error 
 			return ocs_error_set(err, OCS_NOT_NOW, "cube %s is drained: %s", cube,
 					     drain->reason);
 	}
-	return 0;
+	return job->section->kind == OCS_DIRECT ? ocsd_direct_possible(d, job, err) : 0;
 }
 
 static bool alive(const struct ocsd_job *other, const struct ocsd_job *job)

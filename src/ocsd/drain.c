@@ -10,6 +10,7 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
 					 const char *name)
@@ -33,6 +34,43 @@ static void drain_switch(struct ocsd *d, const char *name, const char *reason)
 	sw->drain_reason = reason ? ocs_strdup(reason) : NULL;
 }
 
+/* SWITCH:PORT, or -1. */
+static int parse_port(const struct ocsd *d, const char *name, struct ocs_port *port)
+{
+	const char *colon = strrchr(name, ':');
+	char *sw;
+	long value;
+
+	if (!colon)
+		return -1;
+	sw = ocs_strdup(name);
+	sw[colon - name] = '\0';
+	port->sw = ocs_fabric_switch(d->fabric, sw);
+	free(sw);
+	if (port->sw < 0 ||
+	    ocs_number_parse(colon + 1, 1,
+			     d->fabric->switches[port->sw].size *
+			     (d->fabric->switches[port->sw].bidi ? 2 : 1), &value))
+		return -1;
+	port->port = (int)value;
+	return 0;
+}
+
+/* So begins the reason of a port that does not carry light any more. */
+#define FAILED "failed: "
+
+static void drain_port(struct ocsd *d, const char *name, const char *reason)
+{
+	struct ocs_port where;
+	struct ocsd_port *port;
+
+	if (parse_port(d, name, &where))
+		return;
+	port = &d->switches[where.sw].ports[where.port];
+	port->drained = reason != NULL;
+	port->failed = reason && strncmp(reason, FAILED, strlen(FAILED)) == 0;
+}
+
 void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
 		    const char *reason)
 {
@@ -40,6 +78,8 @@ void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
 
 	if (strcmp(kind, "switch") == 0)
 		drain_switch(d, name, reason);
+	if (strcmp(kind, "port") == 0)
+		drain_port(d, name, reason);
 	while (*link && (strcmp((*link)->kind, kind) != 0 || strcmp((*link)->name, name) != 0))
 		link = &(*link)->next;
 	drain = *link;
@@ -111,28 +151,6 @@ void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
 	ocsd_event_send(d, event);
 }
 
-/* SWITCH:PORT, or -1. */
-static int parse_port(struct ocsd *d, const char *name, struct ocs_port *port)
-{
-	const char *colon = strrchr(name, ':');
-	char *sw;
-	long value;
-
-	if (!colon)
-		return -1;
-	sw = ocs_strdup(name);
-	sw[colon - name] = '\0';
-	port->sw = ocs_fabric_switch(d->fabric, sw);
-	free(sw);
-	if (port->sw < 0 ||
-	    ocs_number_parse(colon + 1, 1,
-			     d->fabric->switches[port->sw].size *
-			     (d->fabric->switches[port->sw].bidi ? 2 : 1), &value))
-		return -1;
-	port->port = (int)value;
-	return 0;
-}
-
 static bool exists(struct ocsd *d, const char *kind, const char *name)
 {
 	struct ocs_port port;
@@ -200,6 +218,49 @@ void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 					    .before = name, .after = reason });
 	ocs_log(OCS_LOG_INFO, "%s %s drained: %s", kind, name, reason);
 	announce(d, kind, name, reason, true);
+	ocsd_reply(client, id, NULL);
+}
+
+void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port where,
+		    const char *reason)
+{
+	const struct ocsd_switch *sw = &d->switches[where.sw];
+	char *name = ocs_asprintf("%s:%d", sw->description->name, where.port);
+	char *text = ocs_asprintf("%s%s", FAILED, reason);
+	char *why = ocs_asprintf("port %s failed: %s", name, reason);
+
+	ocsd_drain_set(d, "port", name, text);
+	ocsd_store_drain(d, "port", name, text, who ? ocsd_client_uid(who) : geteuid());
+	ocsd_audit(d, &(struct ocsd_audit){ .who = who, .sw = sw, .what = "port_failed",
+					    .before = name, .after = reason });
+	ocs_log(OCS_LOG_ERROR, "%s", why);
+	ocsd_drain_event(d, "port", name, text, true);
+	ocsd_repair_want(d, sw->ports[where.port].owner, why, false);
+	free(why);
+	free(text);
+	free(name);
+}
+
+void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		  struct json_object *request)
+{
+	const char *reason = ocsd_member(request, "reason");
+	const char *kind, *name;
+	struct ocs_port port;
+
+	if (read_target(d, client, id, request, &kind, &name))
+		return;
+	if (strcmp(kind, "port") != 0) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "only a port can be said to have failed, "
+			    "not a %s; drain it", kind);
+		return;
+	}
+	if (!reason || !*reason) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "fail needs a reason");
+		return;
+	}
+	parse_port(d, name, &port);
+	ocsd_port_fail(d, client, port, reason);
 	ocsd_reply(client, id, NULL);
 }
 

@@ -134,7 +134,11 @@ static void break_circuit(struct ocsd *d, struct ocsd_switch *sw,
 
 	ocsd_circuit_set(d, circuit, OCSD_BROKEN);
 	ocsd_store_circuit(d, circuit);
-	ocsd_job_fail(d, circuit->job, sw, text);
+	/* A running job on a direct fabric may do without it. */
+	if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
+		ocsd_repair_want(d, circuit->job, text, true);
+	else
+		ocsd_job_fail(d, circuit->job, sw, text);
 	free(text);
 }
 

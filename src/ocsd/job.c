@@ -25,7 +25,22 @@ static const char *const circuit_states[] = {
 
 const char *ocsd_job_state_name(const struct ocsd_job *job)
 {
-	return job_states[job->ended || job->breaking ? OCSD_ENDED : job->state];
+	if (job->ended || job->breaking)
+		return job_states[OCSD_ENDED];
+	if (job->state == OCSD_REALISED && job->mending)
+		return "repairing";
+	if (job->state == OCSD_REALISED && job->error)
+		return "degraded";
+	return job_states[job->state];
+}
+
+size_t ocsd_job_circuits(const struct ocsd_job *job)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < job->ncircuits; i++)
+		count += job->circuits[i]->state != OCSD_GONE;
+	return count;
 }
 
 const char *ocsd_circuit_state_name(enum ocsd_circuit_state state)
@@ -74,6 +89,7 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job->section_name);
 	free(job->failed_switch);
 	free(job->error);
+	free(job->repair);
 	free(job);
 }
 
@@ -433,6 +449,9 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
+		/* A running job has circuits to come: ocsd ended within a repair. */
+		if (circuit->state == OCSD_PLANNED && job->state == OCSD_REALISED)
+			job->mending = true;
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
 		for (int p = 0; p < circuit->npatches; p++)
@@ -441,6 +460,19 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 	/* Its nodes ask again; until then nothing more is done for it. */
 	if (job->state == OCSD_APPLYING)
 		job->state = OCSD_COMMITTED;
+}
+
+/* What ocsd did not get round to before it ended. */
+static void resume_repair(struct ocsd *d, struct ocsd_job *job)
+{
+	if (job->state != OCSD_REALISED || !job->plan)
+		return;
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->state == OCSD_BROKEN)
+			ocsd_repair_want(d, job, "a circuit is lost", true);
+	for (size_t i = 0; i < job->nports; i++)
+		if (port_of(d, job->ports[i])->failed)
+			ocsd_repair_want(d, job, "a port has failed", false);
 }
 
 int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
@@ -454,6 +486,7 @@ int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		load_cubes(d, job);
 		adopt_circuits(d, job);
+		resume_repair(d, job);
 		if (job->epoch > d->max_epoch)
 			d->max_epoch = job->epoch;
 	}

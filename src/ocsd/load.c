@@ -8,6 +8,7 @@
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
+#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,16 @@ static char *copy(sqlite3_stmt *statement, int column)
 	return value ? ocs_strdup(value) : NULL;
 }
 
+static int revision(const char *plan)
+{
+	struct json_object *json = plan ? json_tokener_parse(plan) : NULL;
+	int number = json ? json_object_get_int(json_object_object_get(json, "revision")) : 0;
+
+	json_object_put(json);
+	/* A plan of an ocsd that did not number them. */
+	return json && !number ? 1 : number;
+}
+
 static struct ocsd_job *read_job(struct ocsd *d, sqlite3_stmt *row,
 				 struct ocs_error *err)
 {
@@ -70,6 +81,7 @@ static struct ocsd_job *read_job(struct ocsd *d, sqlite3_stmt *row,
 	job->placement = copy(row, 9);
 	job->demand = copy(row, 10);
 	job->plan = copy(row, 11);
+	job->revision = revision(job->plan);
 	job->state = (enum ocsd_job_state)sqlite3_column_int(row, 12);
 	job->ended = sqlite3_column_int(row, 13);
 	job->gone = sqlite3_column_int(row, 14);

@@ -434,6 +434,9 @@ void ocsd_settle(struct ocsd *d)
 	int64_t now_ns = ocs_now_ns();
 
 	ocsd_wait_expire(d, now_ns);
+	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
+		if (job->repair || job->mending)
+			ocsd_repair_progress(d, job);
 	/* A switch that comes up may let a job start on others. */
 	for (int pass = 0; pass < PASSES; pass++) {
 		for (int i = 0; i < d->fabric->nswitches; i++)

@@ -24,6 +24,8 @@ struct event;
 struct event_base;
 struct json_object;
 struct ocs_placer;
+struct ocs_plan;
+struct ocs_plan_circuit;
 struct ocsd;
 struct ocsd_client;
 struct ocsd_store;
@@ -80,7 +82,13 @@ struct ocsd_job {
 	bool wanted;		/* realise without a node asking: it is running */
 	bool announced;		/* `released` was sent */
 	bool dead;		/* to be freed at the next settle */
-	char *failed_switch, *error;
+	int revision;		/* of its plan, 0: none */
+	char *repair;		/* why its plan has to be repaired, or NULL */
+	bool lost;		/* a circuit is gone for good: repair or fail */
+	bool mending;		/* circuits of a repair are on their way */
+	int changed;		/* circuits of the last repair */
+	char *failed_switch;
+	char *error;		/* why it failed; realised: why it is degraded */
 };
 
 /* A logical port. */
@@ -88,6 +96,8 @@ struct ocsd_port {
 	struct ocsd_job *owner;	/* holds it now */
 	struct ocsd_job *next;	/* living; waits until OWNER's circuit is cut */
 	bool foreign;		/* a patch that is not ours is on it */
+	bool drained;		/* by an administrator */
+	bool failed;		/* drained, and whatever is on it is dark */
 };
 
 enum ocsd_switch_state { OCSD_STARTING, OCSD_UP, OCSD_SWITCH_FAILED };
@@ -131,6 +141,7 @@ struct ocsd_waiter {
 	uint64_t epoch;
 	struct ocsd_job *allocation;	/* NULL: not committed yet */
 	char *node;
+	int64_t after;			/* apply: a plan of a later revision is wanted */
 	int64_t deadline_ns;		/* while not committed */
 	struct json_object *drift;	/* reconcile */
 };
@@ -215,6 +226,8 @@ void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request);
 void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request);
+void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		  struct json_object *request);
 void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request);
 /* Members of REQUEST: 0, or -1 after having refused it. */
@@ -229,6 +242,10 @@ void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
 		    const char *reason);
 const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
 					 const char *name);
+/* A port carries no light any more: drained, and circuits of a running job on a
+ * direct fabric move off it.  WHO asked (NULL: ocsd itself). */
+void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port where,
+		    const char *reason);
 /* All drains and quarantined ports, for subscribe and show. */
 struct json_object *ocsd_drains_json(struct ocsd *d);
 void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
@@ -257,6 +274,8 @@ void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switc
 		   const char *error);
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job);
 const char *ocsd_job_state_name(const struct ocsd_job *job);
+/* Circuits of JOB that exist or have to. */
+size_t ocsd_job_circuits(const struct ocsd_job *job);
 const char *ocsd_circuit_state_name(enum ocsd_circuit_state state);
 /* Switches that hold circuits of JOB and do not answer; an array. */
 struct json_object *ocsd_job_pending(struct ocsd *d, const struct ocsd_job *job);
@@ -271,7 +290,7 @@ void ocsd_wait_client_lost(struct ocsd *d, struct ocsd_client *client);
 bool ocsd_wait_applies(const struct ocsd *d, const struct ocsd_job *job);
 /* Binds the waiters of a job that was not committed when they asked. */
 void ocsd_wait_bind(struct ocsd *d, struct ocsd_job *job);
-/* Answers the applies of JOB: success. */
+/* Answers the applies of JOB that its plan satisfies: success. */
 void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job);
 /* Answers the applies of JOB with gone. */
 void ocsd_wait_gone(struct ocsd *d, struct ocsd_job *job);
@@ -292,6 +311,9 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
 		      enum ocsd_circuit_state state);
 /* APPLYING becomes REALISED when every circuit was seen. */
 void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job);
+/* Sends what a repair has planned for the running JOB, once everything that it cuts
+ * is gone.  Returns 0, or -1: not yet, or not possible (then JOB has failed). */
+int ocsd_realise_more(struct ocsd *d, struct ocsd_job *job);
 
 /* ---- loop.c: switches from one state to the next ---- */
 void ocsd_settle(struct ocsd *d);
@@ -318,6 +340,33 @@ void ocsd_ready(struct ocsd *d);
 /* ---- direct.c ---- */
 /* Makes the plan of a job in a direct section and its circuits. */
 int ocsd_direct_plan(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err);
+/* Whether JOB can be planned without the ports that are out of service; -1 with ERR
+ * (OCS_NOT_NOW) names one of them. */
+int ocsd_direct_possible(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err);
+/* A plan for JOB without the interfaces of FAILED (per server a mask, or NULL).
+ * ocs_plan_destroy, or NULL with ERR. */
+struct ocs_plan *ocsd_direct_make(struct ocsd *d, const struct ocsd_job *job,
+				  const uint64_t *failed, struct ocs_error *err);
+/* PLAN is JOB's from now on (its text; the caller tells the store). */
+void ocsd_direct_keep(struct ocsd_job *job, const struct ocs_plan *plan);
+/* The switch ports of a circuit of JOB's plan, both on one switch; -1 with ERR. */
+int ocsd_direct_ports(struct ocsd *d, const struct ocsd_job *job,
+		      const struct ocs_plan_circuit *circuit, struct ocs_port *a,
+		      struct ocs_port *b, struct ocs_error *err);
+/* Adds to the masks of JOB's servers the interfaces whose ports have failed (or
+ * carry a patch that is not ours), and those that are drained; both masks may be
+ * the same array. */
+void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *failed,
+			  uint64_t *drained);
+
+/* ---- repair.c: ports that fail under running jobs of direct sections ---- */
+/* JOB's plan must do without a port.  WHY: a clause for the log.  LOST: a circuit is
+ * cut and cannot be made again, so the job fails unless it is repaired; otherwise
+ * it keeps what it has and is called degraded.  Done at the next settle; other
+ * kinds of jobs (NULL too) are left alone. */
+void ocsd_repair_want(struct ocsd *d, struct ocsd_job *job, const char *why, bool lost);
+/* Takes the steps that are due. */
+void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job);
 
 /* ---- worker.c ---- */
 int ocsd_workers_start(struct ocsd *d, struct ocs_error *err);

@@ -29,11 +29,12 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 {
 	if (job->state == OCSD_APPLYING && !job->breaking) {
 		for (size_t i = 0; i < job->ncircuits; i++)
-			if (job->circuits[i]->state != OCSD_CONNECTED)
+			if (job->circuits[i]->state != OCSD_CONNECTED &&
+			    job->circuits[i]->state != OCSD_GONE)
 				return;
 		job->state = OCSD_REALISED;
 		ocs_log(OCS_LOG_INFO, "job %u: %zu circuits verified (epoch %llu)", job->job,
-			job->ncircuits, (unsigned long long)job->epoch);
+			ocsd_job_circuits(job), (unsigned long long)job->epoch);
 		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "realised" });
 	}
@@ -90,6 +91,16 @@ static int ready_to_start(struct ocsd *d, struct ocsd_job *job,
 	return 0;
 }
 
+/* CIRCUIT, whose ports were looked at, may go to its switch. */
+static void connect_circuit(struct ocsd *d, struct ocsd_circuit *circuit)
+{
+	struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	for (int p = 0; p < circuit->npatches; p++)
+		sw->by_in[circuit->patches[p].in] = circuit;
+	ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
+}
+
 void ocsd_realise_start(struct ocsd *d, struct ocsd_job *job)
 {
 	const struct ocsd_switch *blame;
@@ -102,18 +113,34 @@ void ocsd_realise_start(struct ocsd *d, struct ocsd_job *job)
 	job->state = OCSD_APPLYING;
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
-		struct ocsd_switch *sw = &d->switches[circuit->sw];
 
-		if (circuit->state != OCSD_PLANNED && circuit->state != OCSD_CONNECTING)
-			continue;
-		for (int p = 0; p < circuit->npatches; p++)
-			sw->by_in[circuit->patches[p].in] = circuit;
-		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
+		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_CONNECTING)
+			connect_circuit(d, circuit);
 	}
 	ocsd_store_job_update(d, job);
 	ocsd_store_circuits(d, job, NULL, OCSD_PLANNED, OCSD_CONNECTING);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "apply" });
 	ocsd_realise_check(d, job);
+}
+
+int ocsd_realise_more(struct ocsd *d, struct ocsd_job *job)
+{
+	struct ocs_error err;
+
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->state == OCSD_DELETING)
+			return -1;
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		if (job->circuits[i]->state != OCSD_PLANNED)
+			continue;
+		if (check_owner(d, job->circuits[i], &err)) {
+			ocsd_job_fail(d, job, NULL, err.text);
+			return -1;
+		}
+		connect_circuit(d, job->circuits[i]);
+		ocsd_store_circuit(d, job->circuits[i]);
+	}
+	return 0;
 }
 
 void ocsd_realise_abandon(struct ocsd *d, struct ocsd_job *job)

@@ -104,11 +104,17 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	const char *node = ocsd_member(request, "node");
 	struct ocsd_waiter *waiter;
 	struct ocsd_job *job;
+	int64_t after = 0;
 	uint32_t number;
 	uint64_t epoch;
 
 	if (ocsd_member_job(client, id, request, &number, &epoch))
 		return;
+	if (json_object_object_get_ex(request, "after", NULL) &&
+	    !read_number(request, "after", INT32_MAX, &after)) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "after is the number of a revision");
+		return;
+	}
 	if (!node) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "apply needs the name of its node");
 		return;
@@ -126,14 +132,13 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "node %s is not in the allocation of job %u", node, number);
 		return;
 	}
-	if (job && job->state == OCSD_REALISED) {
-		ocsd_reply(client, id, ocsd_apply_result(d, job, node));
-		return;
-	}
 	waiter = ocsd_wait_add(d, client, id, OCSD_WAIT_APPLY, job, node);
 	waiter->job = number;
 	waiter->epoch = epoch;
-	if (job)
+	waiter->after = after;
+	if (job && job->state == OCSD_REALISED)
+		ocsd_wait_realised(d, job);
+	else if (job)
 		ocsd_job_progress(d, job);
 }
 
@@ -264,6 +269,7 @@ static const struct operation {
 	{ "nodes", op_nodes, false },
 	{ "show", ocsd_op_show, true },
 	{ "drain", ocsd_op_drain, false },
+	{ "fail", ocsd_op_fail, false },
 	{ "resume", ocsd_op_resume, false },
 	{ "reconcile", op_reconcile, false },
 };

@@ -96,7 +96,9 @@ static struct json_object *job_json(struct ocsd *d, const struct ocsd_job *job)
 	add_text(row, "placement", job->placement);
 	if (job->plan)
 		json_object_object_add(row, "plan", json_tokener_parse(job->plan));
-	add_int(row, "circuits", (int64_t)job->ncircuits);
+	if (job->revision)
+		add_int(row, "revision", job->revision);
+	add_int(row, "circuits", (int64_t)ocsd_job_circuits(job));
 	json_object_object_add(row, "switches", job_switches(d, job));
 	if (job->error)
 		add_text(row, "error", job->error);

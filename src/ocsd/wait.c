@@ -64,6 +64,14 @@ static bool applies_for(const struct ocsd_waiter *waiter, const void *job)
 	return waiter->kind == OCSD_WAIT_APPLY && waiter->allocation == job;
 }
 
+static bool satisfied_by(const struct ocsd_waiter *waiter, const void *what)
+{
+	const struct ocsd_job *job = what;
+
+	return applies_for(waiter, job) && !job->mending &&
+	       (!waiter->after || waiter->after < job->revision);
+}
+
 static bool releases_of(const struct ocsd_waiter *waiter, const void *job)
 {
 	return waiter->kind == OCSD_WAIT_RELEASE && waiter->allocation == job;
@@ -146,7 +154,7 @@ struct json_object *ocsd_apply_result(struct ocsd *d, const struct ocsd_job *job
 	struct json_object *reply = json_object_new_object();
 
 	json_object_object_add(reply, "circuits",
-			       json_object_new_int64((int64_t)job->ncircuits));
+			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
 	if (job->plan)
 		json_object_object_add(reply, "plan", json_tokener_parse(job->plan));
 	if (job->section && job->section->kind != OCS_TORUS &&
@@ -170,7 +178,7 @@ void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job)
 {
 	struct ocsd_waiter *waiter;
 
-	while ((waiter = take(d, applies_for, job))) {
+	while ((waiter = take(d, satisfied_by, job))) {
 		ocsd_reply(waiter->client, waiter->id,
 			   ocsd_apply_result(d, job, waiter->node));
 		waiter_free(waiter);

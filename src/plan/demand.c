@@ -257,3 +257,18 @@ int ocs_plan_demand_parse(const char *text, int servers,
 	}
 	return rc;
 }
+
+int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_error *err)
+{
+	struct ocs_plan_group *groups;
+	double *mp;
+	int ngroups;
+
+	if (ocs_plan_demand_parse(demand, plan->servers, &groups, &ngroups, &mp, err) < 0)
+		return -1;
+	/* the groups are in the plan */
+	ocs_plan_groups_free(groups, ngroups);
+	free(plan->mp);
+	plan->mp = mp;
+	return 0;
+}

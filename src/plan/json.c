@@ -89,6 +89,7 @@ struct json_object *ocs_plan_to_json(const struct ocs_plan *plan)
 		json_object_array_add(routes, route_to_json(&plan->routes[i]));
 	json_object_object_add(json, "servers", json_object_new_int(plan->servers));
 	json_object_object_add(json, "degree", json_object_new_int(plan->degree));
+	json_object_object_add(json, "revision", json_object_new_int(plan->revision));
 	json_object_object_add(json, "directed", json_object_new_boolean(plan->directed));
 	json_object_object_add(json, "any_port", json_object_new_boolean(plan->any_port));
 	json_object_object_add(json, "assignment",
@@ -343,6 +344,10 @@ static int numbers_from_json(struct json_object *json, struct ocs_plan *plan,
 	if (member_int(json, "servers", 1, OCS_PLAN_SERVERS_MAX, &plan->servers, err) < 0 ||
 	    member_int(json, "degree", 1, OCS_PLAN_DEGREE_MAX, &plan->degree, err) < 0 ||
 	    member_int(json, "diameter", 0, OCS_PLAN_SERVERS_MAX, &plan->diameter, err) < 0)
+		return -1;
+	plan->revision = 1;
+	if (json_object_object_get(json, "revision") &&
+	    member_int(json, "revision", 1, INT_MAX - 1, &plan->revision, err) < 0)
 		return -1;
 	if (!json_object_is_type(directed, json_type_boolean))
 		return ocs_error_set(err, OCS_USAGE, "plan: directed is not true or false");

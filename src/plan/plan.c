@@ -228,6 +228,7 @@ static struct ocs_plan *plan_new(const struct ocs_plan_request *request,
 	plan->degree = request->degree;
 	plan->directed = request->directed;
 	plan->any_port = request->any_port;
+	plan->revision = 1;
 	if (request->demand) {
 		if (ocs_plan_demand_parse(request->demand, plan->servers, &plan->groups,
 					  &plan->ngroups, &plan->mp, err) < 0) {
@@ -270,6 +271,9 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 		ocs_error_set(err, OCS_NEVER,
 			      "%d servers with one interface each cannot form a ring: a duplex "
 			      "ring takes two interfaces of every server", request->servers);
+	else if (request->failed && request->servers == 2)
+		ocs_error_set(err, OCS_NEVER, "the interfaces of the two servers that have not "
+			      "failed have no switch in common");
 	else if (request->failed)
 		ocs_error_set(err, OCS_NEVER,
 			      "%d servers cannot form a ring on the interfaces that have not "

@@ -43,6 +43,7 @@ struct ocs_plan_route {
 
 struct ocs_plan {
 	int servers, degree;
+	int revision;	/* 1 for a new plan, one more after each repair */
 	bool directed;
 	bool any_port;	/* circuits may join different interfaces */
 	char **nodes;	/* server names, or NULL */
@@ -100,8 +101,8 @@ struct ocs_plan_fault {
  * all that failed so far, a plan does not remember them) that changes few circuits: rings keep their order, a broken edge of a ring takes
  * free interfaces or those of circuits that no ring uses; a ring is given up only
  * when nothing else is left.  All other circuits stay as they are.  Routes are made
- * again if PLAN has some.  PLAN must be one that ocs_plan_verify accepts.  Returns a
- * plan (ocs_plan_destroy), or NULL with ERR: OCS_USAGE (no such interface),
+ * again if PLAN has some; the revision is one more.  PLAN must be one that
+ * ocs_plan_verify accepts.  Returns a plan (ocs_plan_destroy), or NULL with ERR: OCS_USAGE (no such interface),
  * OCS_NEVER (the servers would not all be joined). */
 struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
 				 const struct ocs_plan_fault *faults, int nfaults,
@@ -111,6 +112,10 @@ struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
  * every ring step is co-prime, every ring edge has a circuit, every route follows
  * circuits.  Returns 0, or -1 with ERR. */
 int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err);
+
+/* Gives a plan that was read from JSON, which does not hold it, the traffic between
+ * pairs of the DEMAND (JSON text) it was made for.  Returns 0, or -1 with ERR. */
+int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_error *err);
 
 struct json_object *ocs_plan_to_json(const struct ocs_plan *plan);
 /* Checks names, types and ranges only; run ocs_plan_verify on the result. */

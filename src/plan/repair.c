@@ -366,6 +366,7 @@ struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
 	made = copy(plan, err);
 	if (!made)
 		return NULL;
+	made->revision++;
 	mend(made, faults, nfaults);
 	if (made->servers > 1 && ocs_plan_measure(made, plan->routes != NULL, true) < 0) {
 		ocs_plan_destroy(made);

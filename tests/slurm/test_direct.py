@@ -62,6 +62,58 @@ def test_demand_file(pod):
     pod.refused("-p", "direct", "-N4", "--ocs-demand=/nowhere/demand.json")
 
 
+def made_of(plan, size=16):
+    """The patches that realise the circuits of a plan."""
+    found = set()
+    for circuit in plan["circuits"]:
+        a, b = (int(plan["nodes"][circuit[end][0]][1:]) + 1 for end in ("a", "b"))
+        switch = "direct-%d" % circuit["ocs"]
+        found |= {(switch, a, size + b), (switch, b, size + a)}
+    return found
+
+
+def test_a_port_fails_under_a_running_job(pod):
+    job = pod.sbatch("-p", "direct", "-N4")
+    other = pod.sbatch("-p", "direct", "-N2")
+    pod.running(job)
+    pod.running(other)
+    node = pod.job(job)["BatchHost"]
+    plan = json.loads(pod.out(["cat", pod.job_dir(node, job) + "/plan.json"]))
+    assert plan["revision"] == 1
+    beside = pod.patches() - made_of(plan)
+    assert beside and len(beside) + len(made_of(plan)) == len(pod.patches())
+    # The first circuit's port goes dark.
+    circuit = plan["circuits"][0]
+    server, interface = circuit["a"]
+    name = "direct-%d:%d" % (circuit["ocs"], int(plan["nodes"][server][1:]) + 1)
+    log = pod.path("emulator.log")
+    with open(log) as handle:
+        before = len(handle.readlines())
+    pod.ocsctl("fail", "port", name, "--reason", "no light")
+    reply = pod.ocsctl("apply", str(job), "--node", node, "--after", "1")
+    repaired = reply["plan"]
+    assert repaired["revision"] == 2
+    assert [server, interface] not in [c[end] for c in repaired["circuits"] for end in "ab"]
+    assert pod.patches() == made_of(repaired) | beside
+    # Nothing of the other job was touched, not even for a moment.
+    touched = {(line["switch"], line["in"], line["out"]) for line in
+               map(json.loads, open(log).readlines()[before:])
+               if line["event"] in ("make", "break")}
+    assert touched and not touched & beside
+    assert pod.state(job) == "RUNNING" and pod.state(other) == "RUNNING"
+    assert "revision 2" in pod.out(["ocsctl", "explain", str(job), "--fabric", pod.yaml])
+    # A later job is planned without the port.
+    pod.cancel_all()
+    later = pod.sbatch("-p", "direct", "-N6")
+    pod.running(later)
+    plan = json.loads(pod.out(["cat", pod.job_dir(pod.job(later)["BatchHost"], later) +
+                               "/plan.json"]))
+    server = plan["nodes"].index("d%d" % (int(name.split(":")[1]) - 1))
+    assert [server, interface] not in [c[end] for c in plan["circuits"] for end in "ab"]
+    assert pod.patches() == made_of(plan)
+    pod.ocsctl("resume", "port", name)
+
+
 def test_rail_ports_are_allocated_with_the_nodes(make_cluster):
     cluster = make_cluster(cubes=1, rails=4)
     try:

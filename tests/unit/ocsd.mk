@@ -11,3 +11,6 @@ test_ocsd_faults_SOURCES = test_ocsd_faults.c $(OCSD_RIG)
 test_ocsd_faults_LDADD = $(OCSD_RIG_LIBS)
 test_ocsd_access_SOURCES = test_ocsd_access.c $(OCSD_RIG)
 test_ocsd_access_LDADD = $(OCSD_RIG_LIBS)
+check_PROGRAMS += test_ocsd_repair
+test_ocsd_repair_SOURCES = test_ocsd_repair.c $(OCSD_RIG)
+test_ocsd_repair_LDADD = $(S)/plan/libocs_plan.la $(OCSD_RIG_LIBS)

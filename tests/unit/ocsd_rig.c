@@ -46,7 +46,9 @@ static const char config[] =
 	"    driver: tl1\n"
 	"    address: \"unix:%1$s/{name}\"\n"
 	"    credentials: %1$s/credentials\n"
-	"    size: 8\n"
+	"    size: 8\n";
+
+static const char config_fabrics[] =
 	"fabrics:\n"
 	"  - name: pod\n"
 	"    kind: torus\n"
@@ -100,13 +102,19 @@ void rig_start(struct rig *rig)
 	};
 	char *listen = *rig->listen ? ocs_asprintf("  listen: %s\n", rig->listen)
 				    : ocs_strdup("");
-	char *text = ocs_asprintf(config, rig->emulator.folder, listen, rig->retry_ms,
+	char *head = ocs_asprintf(config, rig->emulator.folder, listen, rig->retry_ms,
 				  rig->poll_ms);
+	char *more = ocs_asprintf(rig->switches ? rig->switches : "%.0s",
+				  rig->emulator.folder);
+	char *text = ocs_asprintf("%s%s%s%s", head, more, config_fabrics,
+				  rig->fabrics ? rig->fabrics : "");
 	struct ocs_error err;
 
 	write_file(rig, "ocs.yaml", text);
 	write_file(rig, "credentials", "user=admin\npassword=root\n");
 	free(text);
+	free(more);
+	free(head);
 	free(listen);
 	rig->fabric = ocs_fabric_open(rig->yaml, &err);
 	if (!rig->fabric)

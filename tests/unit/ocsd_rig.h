@@ -26,6 +26,8 @@ struct rig {
 	char listen[64];	/* host:port with MUNGE, or "" */
 	int retry_ms;		/* pause before a failed switch is tried again */
 	int poll_ms;
+	const char *switches;	/* more entries of ocs.yaml (%1$s: the folder), or NULL */
+	const char *fabrics;
 };
 
 /* A rig with defaults; change members before rig_start(). */

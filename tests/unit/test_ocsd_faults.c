@@ -341,7 +341,7 @@ static int setup_polling(void **state)
 static void foreign_patch(void **state)
 {
 	struct rig *rig = *state;
-	struct ocs_client *client = rig_client(rig), *prolog = rig_client(rig);
+	struct ocs_client *client = rig_client(rig);
 	struct json_object *event, *reply, *list;
 
 	subscribe(client);
@@ -363,18 +363,12 @@ static void foreign_patch(void **state)
 	assert_int_equal(json_object_array_length(list), 1);
 	assert_string_equal(rig_text(json_object_array_get_idx(list, 0), "what"), "foreign");
 	json_object_put(reply);
-	/* A job that needs the port fails; its neighbour does not. */
+	/* A job that needs the port is refused; its neighbour is not. */
 	realise(client, 1, "d[1-4]", "d1");
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
-	commit(client, 2, 20, "d[0-3]");
-	rig_send(prolog, "{'op':'apply','job':2,'epoch':20,'node':'d0'}");
-	event = rig_event(client, "job_failed");
-	assert_int_equal(rig_number(event, "job"), 2);
-	assert_non_null(strstr(rig_text(event, "error"), "not ours"));
-	json_object_put(event);
-	json_object_put(rig_ask(client, "{'op':'gone','job':2,'epoch':20}"));
-	json_object_put(rig_reply(prolog));
-	json_object_put(rig_event(client, "released"));
+	json_object_put(rig_refused(client, 4, "not ours",
+				    "{'op':'commit','job':2,'epoch':20,'uid':1000,"
+				    "'user':'alice','section':'ring','nodes':'d[0-3]'}"));
 	/* The stranger's patch is where it was, also after a restart. */
 	ocs_client_close(client);
 	assert_int_equal(rig_stop_daemon(rig, SIGTERM), 0);
@@ -392,7 +386,6 @@ static void foreign_patch(void **state)
 	json_object_put(event);
 	json_object_put(rig_event(client, "drain"));
 	realise(client, 3, "d[0-3]", "d0");
-	ocs_client_close(prolog);
 	ocs_client_close(client);
 }
 
@@ -426,7 +419,8 @@ static void unseen_patch(void **state)
 	ocs_client_close(client);
 }
 
-/* Somebody takes a running job's port: that job fails, the patch stays. */
+/* Somebody takes ports of a running job's two servers until it cannot be repaired:
+ * that job fails, the patches stay. */
 static void stolen_port(void **state)
 {
 	struct rig *rig = *state;
@@ -436,28 +430,25 @@ static void stolen_port(void **state)
 	int in = 0, out = 0;
 
 	subscribe(client);
-	realise(client, 1, "d[0-3]", "d0");
-	table = emulator_control(&rig->emulator, "table direct-0");
-	assert_int_equal(sscanf(strchr(table, '['), "[[%d,%d]", &in, &out), 2);
-	free(table);
-	command = ocs_asprintf("unpatch direct-0 %d", in);
-	free(emulator_control(&rig->emulator, command));
-	free(command);
-	command = ocs_asprintf("patch direct-0 %d 32", in);
-	free(emulator_control(&rig->emulator, command));
-	free(command);
-	/* The poll may restore before the thief comes: then it is refused, and
-	 * there is nothing to see. */
-	table = emulator_control(&rig->emulator, "table direct-0");
-	if (strstr(table, ",32]")) {
-		event = rig_event(client, "job_failed");
+	/* Two servers are joined by a circuit on each switch. */
+	realise(client, 1, "d[0-1]", "d0");
+	for (int sw = 0; sw < 2; sw++) {
+		command = ocs_asprintf("table direct-%d", sw);
+		table = emulator_control(&rig->emulator, command);
+		free(command);
+		assert_int_equal(sscanf(strchr(table, '['), "[[%d,%d]", &in, &out), 2);
+		free(table);
+		/* A hand at the switch breaks what is in its way. */
+		command = ocs_asprintf("patch direct-%d %d 32", sw, in);
+		emulator_says(&rig->emulator, command, OK);
+		free(command);
+		event = rig_event(client, sw ? "job_failed" : "plan");
 		assert_int_equal(rig_number(event, "job"), 1);
 		json_object_put(event);
-		json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
-		json_object_put(rig_event(client, "released"));
-		assert_int_equal(rig_patches(rig), 1);
 	}
-	free(table);
+	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
+	json_object_put(rig_event(client, "released"));
+	assert_int_equal(rig_patches(rig), 2);
 	ocs_client_close(client);
 }
 

@@ -248,20 +248,32 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 	return count;
 }
 
-/* Direct and rail sections: every server is as good as any other, as long as its
- * own ports work. */
-static bool server_ports_usable(const struct choice *choice, int node)
-{
-	struct ocs_port port;
+enum fitness { FIT, PARTLY_FIT, UNFIT };
 
-	for (int i = 0; i < choice->section->degree; i++) {
-		if (ocs_section_server_port(ocs_state.fabric, choice->section,
+/* Direct and rail sections: every server is as good as any other, as long as its
+ * own ports work.  A plan can do without some of them. */
+static enum fitness server_fitness(const struct choice *choice, int node)
+{
+	const struct ocs_section *section = choice->section;
+	int working = 0, described = 0;
+
+	for (int i = 0; i < section->degree; i++) {
+		struct ocs_port port;
+
+		if (ocs_section_server_port(ocs_state.fabric, section,
 					    ocs_state.fabric->nodes[node].server, i, &port))
 			continue;
-		if (!ocs_faults_port_usable(port))
-			return false;
+		described++;
+		if (!ocs_faults_switch_usable(port.sw))
+			return UNFIT;
+		working += ocs_faults_port_usable(port);
 	}
-	return true;
+	if (working == described)
+		return FIT;
+	/* a ring passes a server by two duplex circuits, or in and out */
+	if (section->kind != OCS_DIRECT || working < (section->directed ? 1 : 2))
+		return UNFIT;
+	return is_required(choice, node) ? FIT : PARTLY_FIT;
 }
 
 static int servers(const struct choice *choice, int min, int max, int *chosen,
@@ -292,14 +304,21 @@ static int servers(const struct choice *choice, int min, int max, int *chosen,
 		}
 		need = (int)product;
 	}
-	for (int node = first; node < first + choice->section->nnodes; node++) {
-		if (!node_free(choice, node))
-			continue;
-		if (check && !server_ports_usable(choice, node)) {
-			faulty++;
-			continue;
+	/* Servers with a failed port only where others do not suffice. */
+	for (int pass = FIT; pass <= (check ? PARTLY_FIT : FIT) && count < need; pass++) {
+		faulty = 0;
+		for (int node = first; node < first + choice->section->nnodes; node++) {
+			int fitness = FIT;
+
+			if (!node_free(choice, node))
+				continue;
+			if (check)
+				fitness = server_fitness(choice, node);
+			if (fitness == pass)
+				chosen[count++] = node;
+			else
+				faulty += fitness > pass;
 		}
-		chosen[count++] = node;
 	}
 	if (count >= need)
 		return count;

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Ports that fail before and under jobs on a direct fabric: eight servers q0..q7
+ * with four interfaces, one switch for each interface. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "src/plan/plan.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+#include "tests/unit/ocsd_rig.h"
+
+#define OK "{\"ok\":true}"
+#define SIZE 16
+
+static const char switches[] =
+	"  - name: quad-[0-3]\n"
+	"    driver: tl1\n"
+	"    address: \"unix:%1$s/{name}\"\n"
+	"    credentials: %1$s/credentials\n"
+	"    size: 16\n";
+
+static const char fabrics[] =
+	"  - name: quad\n"
+	"    kind: direct\n"
+	"    partitions: [quad]\n"
+	"    nodes: q[0-7]\n"
+	"    degree: 4\n"
+	"    ports: {switch: \"quad-{interface}\", port: server+1}\n";
+
+static int setup(void **state)
+{
+	struct rig *rig = ocs_calloc(1, sizeof(*rig));
+
+	rig_prepare(rig);
+	rig->switches = switches;
+	rig->fabrics = fabrics;
+	rig_start(rig);
+	*state = rig;
+	return 0;
+}
+
+static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
+{
+	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'quad','nodes':'%s'}", job, job * 10,
+				nodes));
+}
+
+/* The plan that NODE of JOB gets; AFTER: a later one than that revision. */
+static struct ocs_plan *apply(struct ocs_client *client, unsigned int job, const char *node,
+			      int after)
+{
+	struct json_object *reply, *json;
+	struct ocs_plan *plan;
+	struct ocs_error err;
+
+	reply = rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s','after':%d}", job,
+			job * 10, node, after);
+	json = json_object_object_get(reply, "plan");
+	plan = ocs_plan_from_json(json, &err);
+	if (!plan || ocs_plan_verify(plan, &err))
+		fail_msg("%s", err.text);
+	json_object_put(reply);
+	return plan;
+}
+
+/* Number of the port of SERVER of PLAN: that of its name. */
+static int port_of(const struct ocs_plan *plan, int server)
+{
+	return atoi(plan->nodes[server] + 1) + 1;
+}
+
+static bool holds(struct json_object *tables, int sw, int in, int out)
+{
+	char name[16];
+	struct json_object *table;
+
+	snprintf(name, sizeof(name), "quad-%d", sw);
+	table = json_object_object_get(tables, name);
+	for (size_t i = 0; i < json_object_array_length(table); i++) {
+		struct json_object *pair = json_object_array_get_idx(table, i);
+
+		if (json_object_get_int(json_object_array_get_idx(pair, 0)) == in &&
+		    json_object_get_int(json_object_array_get_idx(pair, 1)) == out)
+			return true;
+	}
+	return false;
+}
+
+/* The emulator holds exactly the circuits of these plans. */
+static void assert_made(struct rig *rig, const struct ocs_plan *one,
+			const struct ocs_plan *two)
+{
+	char *text = emulator_control(&rig->emulator, "table");
+	struct json_object *tables = json_tokener_parse(text);
+	const struct ocs_plan *plans[] = { one, two };
+	int count = 0;
+
+	for (int p = 0; p < 2 && plans[p]; p++)
+		for (int i = 0; i < plans[p]->ncircuits; i++) {
+			const struct ocs_plan_circuit *c = &plans[p]->circuits[i];
+			int a = port_of(plans[p], c->a), b = port_of(plans[p], c->b);
+
+			assert_int_equal(c->a_port, c->b_port);
+			assert_true(holds(tables, c->ocs, a, SIZE + b));
+			assert_true(holds(tables, c->ocs, b, SIZE + a));
+			count += 2;
+		}
+	assert_int_equal(rig_patches(rig), count);
+	json_object_put(tables);
+	free(text);
+}
+
+static bool uses(const struct ocs_plan *plan, int server, int port)
+{
+	for (int i = 0; i < plan->ncircuits; i++)
+		if ((plan->circuits[i].a == server && plan->circuits[i].a_port == port) ||
+		    (plan->circuits[i].b == server && plan->circuits[i].b_port == port))
+			return true;
+	return false;
+}
+
+/* Circuits of OLD that NEW has not. */
+static int changed(const struct ocs_plan *old, const struct ocs_plan *new)
+{
+	int count = 0;
+
+	for (int i = 0; i < old->ncircuits; i++) {
+		const struct ocs_plan_circuit *c = &old->circuits[i];
+		bool kept = false;
+
+		for (int k = 0; k < new->ncircuits; k++) {
+			const struct ocs_plan_circuit *n = &new->circuits[k];
+
+			kept |= n->ocs == c->ocs && ((n->a == c->a && n->b == c->b) ||
+						     (n->a == c->b && n->b == c->a));
+		}
+		count += !kept;
+	}
+	return count;
+}
+
+static void drained_before(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *plan;
+
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'quad-1:3',"
+				"'reason':'dirty'}"));
+	commit(client, 1, "q[0-7]");
+	plan = apply(client, 1, "q0", 0);
+	assert_int_equal(plan->revision, 1);
+	assert_false(uses(plan, 2, 1));
+	assert_true(uses(plan, 2, 0));
+	assert_int_equal(plan->groups[0].nrings, 1);
+	assert_made(rig, plan, NULL);
+	ocs_plan_destroy(plan);
+	ocs_client_close(client);
+}
+
+static void failed_while_running(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *node = rig_client(rig);
+	struct ocs_plan *first, *other, *repaired;
+	struct json_object *event, *reply, *list;
+	int before;
+
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	commit(client, 1, "q[0-5]");
+	commit(client, 2, "q[6-7]");
+	first = apply(client, 1, "q0", 0);
+	other = apply(client, 2, "q6", 0);
+	assert_made(rig, first, other);
+	assert_true(uses(first, 0, 0));
+	before = rig_log_lines(rig, "\"break\"", NULL);
+	rig_send(node, "{'op':'apply','id':5,'job':1,'epoch':10,'node':'q1','after':1}");
+	/* Drained alone, a port keeps what it has. */
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'quad-0:1',"
+				"'reason':'dirty'}"));
+	rig_silence(node, 200);
+	json_object_put(rig_refused(client, 2, "drain it", "{'op':'fail','kind':'switch',"
+				    "'name':'quad-0','reason':'x'}"));
+	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1',"
+				"'reason':'no light'}"));
+	event = rig_event(client, "plan");
+	assert_int_equal(rig_number(event, "job"), 1);
+	assert_int_equal(rig_number(event, "revision"), 2);
+	json_object_put(event);
+	/* The node that waited has it, and so has one that asks now. */
+	reply = rig_reply(node);
+	assert_true(json_object_get_boolean(json_object_object_get(reply, "ok")));
+	assert_int_equal(rig_number(json_object_object_get(reply, "plan"), "revision"), 2);
+	json_object_put(reply);
+	repaired = apply(client, 1, "q1", 1);
+	assert_int_equal(repaired->revision, 2);
+	assert_false(uses(repaired, 0, 0));
+	assert_int_equal(repaired->groups[0].nrings, 1);
+	assert_true(changed(first, repaired) <= 3);
+	assert_made(rig, repaired, other);
+	/* The second job's circuits were never touched. */
+	assert_int_equal(rig_log_lines(rig, "\"break\"", NULL) - before,
+			 2 * changed(first, repaired));
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	reply = rig_ask(client, "{'op':'show','what':'job','name':'1'}");
+	json_object_object_get_ex(reply, "jobs", &list);
+	assert_int_equal(rig_number(json_object_array_get_idx(list, 0), "revision"), 2);
+	assert_int_equal(rig_number(json_object_array_get_idx(list, 0), "circuits"),
+			 repaired->ncircuits);
+	json_object_put(reply);
+	/* The same port again: nothing is left to do. */
+	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1',"
+				"'reason':'no light'}"));
+	rig_silence(node, 200);
+	assert_made(rig, repaired, other);
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20}"));
+	assert_int_equal(rig_patches(rig), 0);
+	ocs_plan_destroy(first);
+	ocs_plan_destroy(other);
+	ocs_plan_destroy(repaired);
+	ocs_client_close(node);
+	ocs_client_close(client);
+}
+
+/* Every interface of a server: no plan joins it. */
+static void impossible(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct json_object *event, *reply, *list;
+	struct ocs_plan *plan;
+
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	commit(client, 1, "q[0-3]");
+	ocs_plan_destroy(apply(client, 1, "q0", 0));
+	for (int i = 0; i < 3; i++) {
+		json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-%d:1',"
+					"'reason':'no light'}", i));
+		json_object_put(rig_event(client, "plan"));
+	}
+	plan = apply(client, 1, "q0", 3);
+	assert_int_equal(plan->revision, 4);
+	assert_made(rig, plan, NULL);
+	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-3:1',"
+				"'reason':'no light'}"));
+	event = rig_event(client, "degraded");
+	assert_int_equal(rig_number(event, "job"), 1);
+	assert_non_null(strstr(rig_text(event, "error"), "quad-3:1 failed: no light"));
+	json_object_put(event);
+	/* It keeps what it has, and says so. */
+	assert_string_equal(rig_job_state(client, 1), "degraded");
+	reply = rig_ask(client, "{'op':'show','what':'job','name':'1'}");
+	json_object_object_get_ex(reply, "jobs", &list);
+	assert_non_null(strstr(rig_text(json_object_array_get_idx(list, 0), "error"),
+			       "cannot be repaired"));
+	json_object_put(reply);
+	assert_made(rig, plan, NULL);
+	/* A new job on these servers is refused, for a reason. */
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	json_object_put(rig_refused(client, 4, "port quad-0:1 is drained: failed: no light",
+				    "{'op':'commit','job':2,'epoch':20,'uid':1000,"
+				    "'user':'alice','section':'quad','nodes':'q[0-1]'}"));
+	ocs_plan_destroy(plan);
+	ocs_client_close(client);
+}
+
+/* Somebody takes a port of a running job: its plan does without. */
+static void stolen(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *first, *repaired;
+
+	commit(client, 1, "q[0-5]");
+	first = apply(client, 1, "q0", 0);
+	assert_true(uses(first, 0, 0));
+	/* Ingress 1 of quad-0 is q0's: joined by hand to what belongs to q7. */
+	emulator_says(&rig->emulator, "patch quad-0 1 24", OK);
+	rig_send(client, "{'op':'reconcile','id':7}");
+	repaired = apply(client, 1, "q1", 1);
+	assert_false(uses(repaired, 0, 0));
+	assert_true(changed(first, repaired) <= 3);
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	emulator_says(&rig->emulator, "unpatch quad-0 1", OK);
+	assert_made(rig, repaired, NULL);
+	ocs_plan_destroy(first);
+	ocs_plan_destroy(repaired);
+	ocs_client_close(client);
+}
+
+/* Killed at ever later moments of a repair. */
+static void killed_anywhere(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *plan;
+
+	emulator_says(&rig->emulator, "delay 10", OK);
+	commit(client, 1, "q[0-7]");
+	plan = apply(client, 1, "q0", 0);
+	for (int i = 0; i < 6; i++) {
+		int revision = plan->revision;
+
+		ocs_plan_destroy(plan);
+		rig_send(client, "{'op':'fail','id':3,'kind':'port','name':'quad-0:%d','reason':'x'}",
+			 i + 1);
+		usleep((unsigned int)i * 9000);
+		rig_stop_daemon(rig, SIGKILL);
+		ocs_client_close(client);
+		rig_start_daemon(rig);
+		client = rig_client(rig);
+		/* Asked again, as whoever got no answer does. */
+		json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:%d',"
+					"'reason':'x'}", i + 1));
+		/* A port without a circuit needs no repair. */
+		plan = apply(client, 1, "q0", 0);
+		for (int k = 0; k < 200 && uses(plan, i, 0); k++) {
+			ocs_plan_destroy(plan);
+			usleep(20000);
+			plan = apply(client, 1, "q0", 0);
+		}
+		assert_false(uses(plan, i, 0));
+		assert_true(plan->revision >= revision);
+		assert_made(rig, plan, NULL);
+		assert_string_equal(rig_job_state(client, 1), "realised");
+	}
+	ocs_plan_destroy(plan);
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	assert_int_equal(rig_patches(rig), 0);
+	ocs_client_close(client);
+}
+
+static const struct CMUnitTest tests[] = {
+	cmocka_unit_test_setup_teardown(drained_before, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(failed_while_running, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(impossible, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(stolen, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
+};
+
+int main(void)
+{
+	return cmocka_run_group_tests_name("ocsd: repair", tests, NULL, NULL);
+}
