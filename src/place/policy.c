@@ -19,6 +19,7 @@ static const struct {
 	{ "rfold", OCS_POLICY_RFOLD },
 	{ "published-reconfig", OCS_POLICY_PUBLISHED_RECONFIG },
 	{ "unconstrained", OCS_POLICY_UNCONSTRAINED },
+	{ "best-effort", OCS_POLICY_BEST_EFFORT },
 };
 #define NNAMES (sizeof(names) / sizeof(names[0]))
 
@@ -51,8 +52,9 @@ struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
 	for (i = 0; i < NNAMES && strcmp(names[i].name, name); i++)
 		;
 	if (i == NNAMES) {
-		ocs_error_set(err, OCS_USAGE, "there is no policy '%s'; use best, firstfit, folding, "
-			      "reconfig, rfold, published-reconfig or unconstrained", name);
+		ocs_error_set(err, OCS_USAGE, "there is no policy '%s'; use best, best-effort, "
+			      "firstfit, folding, reconfig, rfold, published-reconfig or "
+			      "unconstrained", name);
 		return NULL;
 	}
 	if (kind_check(section, name, names[i].kind, err))
@@ -62,6 +64,7 @@ struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
 	policy->fabric = fabric;
 	policy->section = section;
 	policy->lenient = lenient;
+	policy->load = 2;
 	policy->room = 64;
 	policy->shapes = ocs_calloc((size_t)policy->room, sizeof(*policy->shapes));
 	policy->scratch = ocs_occupancy_create(section);
@@ -79,8 +82,22 @@ void ocs_policy_destroy(struct ocs_policy *policy)
 	for (i = 0; i < OCS_POLICY_PLACERS; i++)
 		ocs_placer_destroy(policy->placers[i]);
 	ocs_occupancy_destroy(policy->scratch);
+	ocs_routes_destroy(policy->routes);
 	free(policy->shapes);
 	free(policy);
+}
+
+void ocs_policy_load_set(struct ocs_policy *policy, int load)
+{
+	policy->load = load;
+}
+
+struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy)
+{
+	struct ocs_routes *routes = policy->routes;
+
+	policy->routes = NULL;
+	return routes;
 }
 
 bool ocs_policy_verifiable(const struct ocs_policy *policy)
@@ -152,17 +169,23 @@ static bool best_lenient(struct ocs_policy_shape *entry, int lines)
 	return false;
 }
 
-static void best_learn(struct ocs_policy *policy, struct ocs_policy_shape *entry)
+static void placer_give(struct ocs_policy *policy, struct ocs_policy_shape *entry)
 {
 	struct ocs_placer **placer = &policy->placers[policy->nplacers++ % OCS_POLICY_PLACERS];
-	struct ocs_error err;
-	int lines;
 
 	if (!*placer)
 		*placer = ocs_placer_create(policy->fabric, policy->section);
 	entry->placer = *placer;
+}
+
+static void best_learn(struct ocs_policy *policy, struct ocs_policy_shape *entry)
+{
+	struct ocs_error err;
+	int lines;
+
+	placer_give(policy, entry);
 	entry->use = entry->shape;
-	entry->possible = ocs_place_node_count(*placer, &entry->shape, &err) > 0;
+	entry->possible = ocs_place_node_count(entry->placer, &entry->shape, &err) > 0;
 	if (!policy->lenient || entry->shape.twisted)
 		return;
 	for (lines = 1; lines <= entry->shape.ndim && !entry->possible; lines++)
@@ -184,6 +207,10 @@ static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct oc
 	switch (policy->kind) {
 	case OCS_POLICY_BEST:
 		best_learn(policy, entry);
+		break;
+	case OCS_POLICY_BEST_EFFORT:
+		placer_give(policy, entry);
+		ocs_policy_effort_learn(policy, entry);
 		break;
 	case OCS_POLICY_PUBLISHED_RECONFIG:
 	case OCS_POLICY_UNCONSTRAINED:
@@ -216,6 +243,7 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 	struct ocs_placement *placement = NULL;
 	char text[OCS_SHAPE_TEXT];
 
+	ocs_routes_destroy(ocs_policy_routes_take(policy));
 	if (!entry->possible) {
 		ocs_error_set(err, OCS_NEVER, "%s can never fit by the rules of the policy",
 			      ocs_shape_format(shape, text));
@@ -224,6 +252,9 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 	switch (policy->kind) {
 	case OCS_POLICY_BEST:
 		return ocs_place(entry->placer, occupancy, &entry->use, 0, err);
+	case OCS_POLICY_BEST_EFFORT:
+		placement = ocs_policy_effort_place(policy, entry, occupancy);
+		break;
 	case OCS_POLICY_PUBLISHED_RECONFIG:
 		placement = ocs_policy_loose_place(policy, shape, occupancy);
 		break;

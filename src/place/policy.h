@@ -6,7 +6,7 @@
 
 /* Placement policies: the published ones and ours, behind one call. */
 
-#include "src/place/place.h"
+#include "src/place/routes.h"
 
 /* One per thread and section. */
 struct ocs_policy;
@@ -20,6 +20,8 @@ struct ocs_policy;
  *   published-reconfig  what the published program accepts as reconfig: pieces whose
  *               face positions need not match; these are no placements, and
  *               ocs_policy_verifiable says so
+ *   best-effort best; where that finds nothing, XPUs whose edges share links of the job
+ *               (ocs_policy_routes_take); judged by ocs_routes_verify then
  *   unconstrained  any free XPUs, no links at all: the ceiling
  * firstfit and folding are for static sections, reconfig and rfold for torus ones.
  * LENIENT: where the rings of a shape cannot close (best: on an empty section; others:
@@ -36,6 +38,14 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 				       const struct ocs_occupancy *occupancy,
 				       const struct ocs_shape *shape, struct ocs_error *err);
 
+/* Best effort: how many edges a link may carry (2, unless this is called before the first
+ * shape is asked for). */
+#define OCS_POLICY_LOAD_MAX 1000
+void ocs_policy_load_set(struct ocs_policy *policy, int load);
+/* How the edges of the last placement travel; NULL if each has a link of its own.  They
+ * are the caller's then (ocs_routes_destroy). */
+struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy);
+
 /* Whether an empty section takes SHAPE.  Prepares what a decision needs, so that the
  * next ocs_policy_place is a warm one.  Cached. */
 bool ocs_policy_possible(struct ocs_policy *policy, const struct ocs_shape *shape);
@@ -43,7 +53,8 @@ bool ocs_policy_possible(struct ocs_policy *policy, const struct ocs_shape *shap
 /* Whether SHAPE was asked before. */
 bool ocs_policy_known(struct ocs_policy *policy, const struct ocs_shape *shape);
 
-/* Whether the placements are ones that ocs_placement_verify accepts. */
+/* Whether the placements are ones that ocs_placement_verify accepts, or, where there are
+ * routes, ocs_routes_verify. */
 bool ocs_policy_verifiable(const struct ocs_policy *policy);
 
 #endif

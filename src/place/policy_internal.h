@@ -5,10 +5,13 @@
 #define OCS_PLACE_POLICY_INTERNAL_H
 
 #include "src/fold/fold.h"
+#include "src/place/catalogue.h"
 #include "src/place/policy.h"
+#include "src/util/error.h"
 
-/* Placers share the shapes: each keeps a limited number of catalogues. */
-#define OCS_POLICY_PLACERS 32
+/* Placers share the shapes: each keeps a limited number of catalogues, of which best
+ * effort needs several for a shape. */
+#define OCS_POLICY_PLACERS 128
 
 /* A published folding of one shape, in one rotation. */
 struct ocs_policy_box {
@@ -25,6 +28,11 @@ struct ocs_policy_shape {
 	struct ocs_placer *placer;
 	struct ocs_policy_box *boxes;	/* fewest cubes first */
 	int nboxes;
+	/* best effort: whether its rings close on an empty section, and sets of dimensions
+	 * (bits) that may be lines there, fewest first */
+	bool closes;
+	unsigned char lines[1 << OCS_SHAPE_DIMS];
+	int nlines;
 };
 
 enum ocs_policy_kind {
@@ -35,6 +43,7 @@ enum ocs_policy_kind {
 	OCS_POLICY_RFOLD,
 	OCS_POLICY_PUBLISHED_RECONFIG,
 	OCS_POLICY_UNCONSTRAINED,
+	OCS_POLICY_BEST_EFFORT,
 };
 
 struct ocs_policy {
@@ -47,6 +56,8 @@ struct ocs_policy {
 	struct ocs_policy_shape *shapes;	/* hash table, open addressing */
 	int nshapes, room;
 	struct ocs_occupancy *scratch;
+	int load;			/* best effort: edges that a link may carry */
+	struct ocs_routes *routes;	/* of the last answer, until somebody takes them */
 };
 
 /* The boxes of SHAPE by the published rules (policy_fold.c). */
@@ -64,6 +75,12 @@ struct ocs_placement *ocs_policy_loose_place(struct ocs_policy *policy,
 struct ocs_placement *ocs_policy_any_place(struct ocs_policy *policy,
 					   const struct ocs_shape *shape,
 					   const struct ocs_occupancy *occupancy);
+/* Best effort (policy_effort.c): what the empty section takes, and a placement that may
+ * leave routes in POLICY. */
+void ocs_policy_effort_learn(struct ocs_policy *policy, struct ocs_policy_shape *entry);
+struct ocs_placement *ocs_policy_effort_place(struct ocs_policy *policy,
+					      const struct ocs_policy_shape *entry,
+					      const struct ocs_occupancy *occupancy);
 /* A placement whose XPUs are filled in by the caller; cubes, nodes and circuits follow
  * from them with ocs_policy_finish. */
 struct ocs_placement *ocs_policy_start(const struct ocs_policy *policy,

@@ -108,6 +108,7 @@ static int run_once(struct setup *s, long seed, struct ocs_sim_figures *figures,
 		.queue_limit = a->queue_limit, .warmup = a->warmup_hours * HOUR,
 		.horizon = a->trace && !a->hours_set ? 0 : a->hours * HOUR, .order = a->order,
 		.easy = a->easy, .verify = !a->no_verify, .switch_delay = a->switch_ms * 1e-3,
+		.communication = a->communication,
 		.circuit_delay = a->circuit_ms * 1e-3, .switches_parallel = a->parallel_switches,
 		.moments = a->svg ? OCS_SIM_PLOT_MOMENTS : 0,
 	};
@@ -247,6 +248,15 @@ static int possible(const struct setup *s)
 	return 0;
 }
 
+/* The edges a link may carry within the limit on the slowdown. */
+static int load_most(const struct ocs_sim_args *a)
+{
+	double load = 1 + (a->slowdown_limit - 1) / (a->communication > 0 ? a->communication : 1e-9);
+
+	/* 1 + .3 / .1 must be 4 */
+	return load < OCS_POLICY_LOAD_MAX ? (int)(load + 1e-6) : OCS_POLICY_LOAD_MAX;
+}
+
 static int run(const struct ocs_sim_args *a, struct ocs_error *err)
 {
 	struct setup s = { .a = a, .fabric = ocs_fabric_open(a->fabric, err) };
@@ -258,6 +268,8 @@ static int run(const struct ocs_sim_args *a, struct ocs_error *err)
 	s.section = section_find(s.fabric, a->partition, err);
 	if (s.section)
 		s.policy = ocs_policy_create(s.fabric, s.section, a->policy, a->lenient, err);
+	if (s.policy)
+		ocs_policy_load_set(s.policy, load_most(a));
 	if (s.policy && (!a->workload ||
 			 !ocs_sim_workload_open(&s.workload, a->workload, a->durations, a->arrivals,
 						a->sizes, err))) {

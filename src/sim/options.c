@@ -17,6 +17,7 @@ enum {
 	TRACE = 256, WORKLOAD, DURATIONS, ARRIVALS, SIZES, JOBS, WRITE_TRACE, SVG, PRODUCE_POLICY,
 	PRODUCE_FABRIC, PRODUCE_HOURS, HOURS, WARMUP, SWITCH_MS, CIRCUIT_MS, RUNS, QUEUE, ORDER,
 	SATURATED, EASY, LENIENT, NO_VERIFY, PARALLEL, POSSIBLE, GAP_SCALE, SECTION,
+	COMMUNICATION, SLOWDOWN_LIMIT,
 };
 
 static const struct option options[] = {
@@ -39,6 +40,8 @@ static const struct option options[] = {
 	{ "produce-fabric", required_argument, NULL, PRODUCE_FABRIC },
 	{ "produce-hours", required_argument, NULL, PRODUCE_HOURS },
 	{ "lenient", no_argument, NULL, LENIENT },
+	{ "communication", required_argument, NULL, COMMUNICATION },
+	{ "slowdown-limit", required_argument, NULL, SLOWDOWN_LIMIT },
 	{ "backfill", no_argument, NULL, EASY },
 	{ "order", required_argument, NULL, ORDER },
 	{ "switch-ms", required_argument, NULL, SWITCH_MS },
@@ -60,11 +63,14 @@ static void usage(void)
 {
 	fputs("Usage: ocs-sim --policy P --fabric F --trace FILE | --workload NAME [OPTION...]\n\n"
 	      "Simulates a cluster of cubes or a static torus under a placement policy.\n\n"
-	      "  -p, --policy P        best, firstfit, folding, reconfig, rfold, unconstrained\n"
+	      "  -p, --policy P        best, best-effort, firstfit, folding, reconfig, rfold,\n"
+	      "                        published-reconfig, unconstrained\n"
 	      "  -f, --fabric F        an ocs.yaml or a line such as\n"
 	      "                        'torus cubes:4x4x4 cube:4x4x4 tile:1x1x1'\n"
 	      "      --section NAME    of the ocs.yaml, where it has several\n"
-	      "      --lenient         where rings cannot close, lines will do\n\n"
+	      "      --lenient         where rings cannot close, lines will do\n"
+	      "      --slowdown-limit X  best-effort: a job may take up to X times as long (2)\n"
+	      "      --communication X   if it would send X (0 to 1) of its time alone (1)\n\n"
 	      "Jobs\n"
 	      "      --trace FILE      replay a trace\n"
 	      "      --workload NAME   rfold-2025, rfold-2025b or tpu-v4\n"
@@ -155,6 +161,8 @@ static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
 	case GAP_SCALE: return real("gap-scale", optarg, 0.001, &a->gap_scale, err);
 	case SWITCH_MS: return real("switch-ms", optarg, 0, &a->switch_ms, err);
 	case CIRCUIT_MS: return real("circuit-ms", optarg, 0, &a->circuit_ms, err);
+	case COMMUNICATION: return real("communication", optarg, 0, &a->communication, err);
+	case SLOWDOWN_LIMIT: return real("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
 	case 's': return whole("seed", optarg, 0, &a->seed, err);
 	case RUNS: return whole("runs", optarg, 1, &a->runs, err);
 	case QUEUE: return whole("queue-limit", optarg, 1, &a->queue_limit, err);
@@ -180,6 +188,9 @@ static int check(const struct ocs_sim_args *a, struct ocs_error *err)
 				     "--help' shows what they may be");
 	if (!a->trace == !a->workload)
 		return ocs_error_set(err, OCS_USAGE, "give either --trace FILE or --workload NAME");
+	if (a->communication > 1)
+		return ocs_error_set(err, OCS_USAGE, "--communication %g: a share of the time, from 0 "
+				     "to 1, is needed", a->communication);
 	if (a->trace && (a->saturated || a->durations || a->arrivals || a->sizes || a->possible ||
 			 a->runs > 1))
 		return ocs_error_set(err, OCS_USAGE, "--saturated, --durations, --arrivals, --sizes, "
@@ -200,6 +211,8 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 	a->hours = 5000;
 	a->produce_hours = 10000;
 	a->gap_scale = 1;
+	a->communication = 1;
+	a->slowdown_limit = 2;
 	a->produce_policy = "published-reconfig";
 	a->produce_fabric = "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1";
 	opterr = 0;

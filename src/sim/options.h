@@ -14,6 +14,7 @@ struct ocs_sim_args {
 	const char *produce_policy, *produce_fabric;
 	double produce_hours, hours, warmup_hours, gap_scale;
 	double switch_ms, circuit_ms;
+	double communication, slowdown_limit;
 	long seed, runs, queue_limit;
 	enum ocs_sim_order order;
 	bool saturated, easy, lenient, no_verify, parallel_switches, json, quiet, possible;

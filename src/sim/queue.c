@@ -153,6 +153,7 @@ int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err)
 		long index = sim->queue[i];
 		struct ocs_sim_job *job = &sim->result->jobs[index].job;
 		struct ocs_placement *p;
+		struct ocs_routes *routes;
 
 		i++;
 		if ((double)job->shape.xpus > sim->total - sim->allocated)
@@ -160,13 +161,17 @@ int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err)
 		p = ocs_sim_place(sim, sim->occupancy, &job->shape, &why);
 		if (!p)
 			continue;
-		if (start >= 0 && sim->time + job->duration > start && !leaves_room(sim, &head, p)) {
+		routes = ocs_policy_routes_take(sim->policy);
+		if (start >= 0 &&
+		    sim->time + job->duration * ocs_sim_slowdown(sim, routes) > start &&
+		    !leaves_room(sim, &head, p)) {
 			ocs_placement_destroy(p);
+			ocs_routes_destroy(routes);
 			continue;
 		}
 		ocs_sim_queue_remove(sim, --i);
 		sim->result->jobs[index].backfilled = true;
-		if (ocs_sim_start(sim, index, p, err))
+		if (ocs_sim_start(sim, index, p, routes, err))
 			return -1;
 	}
 	return 0;

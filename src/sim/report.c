@@ -47,7 +47,7 @@ static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
 {
 	double *jct = ocs_calloc((size_t)r->njobs + 1, sizeof(double));
 	double *wait = ocs_calloc((size_t)r->njobs + 1, sizeof(double));
-	long ndone = 0, nstarted = 0, i;
+	long ndone = 0, nstarted = 0, nshared = 0, i;
 
 	for (i = 0; i < r->njobs; i++) {
 		const struct ocs_sim_outcome *out = &r->jobs[i];
@@ -61,6 +61,11 @@ static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
 		f->cubes += out->cubes;
 		f->circuits += out->circuits;
 		f->switched += out->switched;
+		if (out->load > 1)
+			f->predicted[0] += out->slowdown;
+		if (out->load > 1 && out->slowdown > f->predicted[1])
+			f->predicted[1] = out->slowdown;
+		nshared += out->load > 1;
 		if (out->state != OCS_SIM_DONE)
 			continue;
 		jct[ndone++] = (out->end - out->job.arrival) / HOUR;
@@ -74,6 +79,8 @@ static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
 	f->jct[3] = mean(jct, ndone);
 	if (ndone)
 		f->slowdown /= (double)ndone;
+	if (nshared)
+		f->predicted[0] /= (double)nshared;
 	if (nstarted) {
 		f->cubes /= (double)nstarted;
 		f->circuits /= (double)nstarted;
@@ -101,10 +108,12 @@ void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section
 	f->lost = (double)r->lost;
 	f->verified = (double)r->verified;
 	f->relaxed = (double)r->relaxed;
+	f->shared = (double)r->shared;
 	f->decisions = (double)(r->ndecisions + r->ncold);
 	if (r->measured > 0) {
 		f->utilisation = 100 * r->busy / r->measured / total;
 		f->allocated = 100 * r->allocated / r->measured / total;
+		f->useful = 100 * r->useful / r->measured / total;
 	}
 	f->decision_mean = 1e6 * mean(r->decisions, r->ndecisions);
 	if (r->ndecisions) {
@@ -149,6 +158,7 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	static const char *const quantiles[] = { "p50", "p90", "p99", "mean" };
 	static const char *const decision[] = { "p50", "p90", "p99", "max" };
 	static const char *const cold[] = { "p50", "max" };
+	static const char *const predicted[] = { "mean", "max" };
 	struct json_object *o = json_object_new_object(), *part;
 
 	part = json_object_new_object();
@@ -167,12 +177,15 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	add(o, "slowdown_mean", f->slowdown, 2);
 	add(o, "utilisation_percent", f->utilisation, 2);
 	add(o, "allocated_percent", f->allocated, 2);
+	add(o, "useful_percent", f->useful, 2);
 	part = group(o, "decision_us", decision, f->decision, 4, 1);
 	add(part, "mean", f->decision_mean, 1);
 	add(part, "count", f->decisions, 0);
 	group(o, "first_decision_us", cold, f->cold, 2, 1);
 	add(o, "placements_verified", f->verified, 0);
 	add(o, "placements_relaxed", f->relaxed, 0);
+	add(o, "placements_shared", f->shared, 0);
+	group(o, "predicted_slowdown", predicted, f->predicted, 2, 3);
 	add(o, "cubes_mean", f->cubes, 2);
 	add(o, "circuits_mean", f->circuits, 1);
 	add(o, "switching_seconds_mean", f->switched, 4);
@@ -195,6 +208,10 @@ void ocs_sim_figures_print(const struct ocs_sim_figures *f)
 	       f->cold[1]);
 	printf("placements     %.0f verified, %.0f with lines for rings, %.2f cubes and %.1f "
 	       "circuits on average\n", f->verified, f->relaxed, f->cubes, f->circuits);
+	if (f->shared > 0)
+		printf("shared links   %.0f placements, predicted to take %.2f times as long (at most "
+		       "%.2f); %.1f %% of the XPUs useful over time\n", f->shared, f->predicted[0],
+		       f->predicted[1], f->useful);
 }
 
 int ocs_sim_jobs_write(const struct ocs_sim_result *r, const char *path, struct ocs_error *err)
@@ -214,10 +231,11 @@ int ocs_sim_jobs_write(const struct ocs_sim_result *r, const char *path, struct 
 			     out->job.arrival, out->job.duration, states[out->state]);
 		if (out->state == OCS_SIM_RUNNING || out->state == OCS_SIM_DONE)
 			ocs_text_add(&text, ",\"start\":%.3f,\"end\":%.3f,\"cubes\":%d,\"nodes\":%d,"
-				     "\"circuits\":%d,\"backfilled\":%s,\"relaxed\":%s",
+				     "\"circuits\":%d,\"backfilled\":%s,\"relaxed\":%s,"
+				     "\"link_load\":%d,\"predicted_slowdown\":%.3f",
 				     out->start, out->end, out->cubes, out->nodes, out->circuits,
 				     out->backfilled ? "true" : "false",
-				     out->relaxed ? "true" : "false");
+				     out->relaxed ? "true" : "false", out->load, out->slowdown);
 		ocs_text_add(&text, "}\n");
 	}
 	rc = ocs_file_write(path, text.data ? text.data : "", text.length, 0644, err);

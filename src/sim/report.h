@@ -17,10 +17,13 @@ struct ocs_sim_figures {
 	double slowdown;		/* mean of completion over duration */
 	double utilisation;		/* time-weighted share of XPUs in use */
 	double allocated;		/* the same with what whole nodes waste */
+	double useful;			/* utilisation divided by each job's predicted slowdown */
 	double decision[4];		/* microseconds: p50, p90, p99, max; warm */
 	double decision_mean;
 	double cold[2];			/* p50, max of first decisions of a shape */
 	double decisions, verified, relaxed, backfilled;
+	double shared;			/* placements whose edges share links */
+	double predicted[2];		/* their predicted slowdown: mean, max */
 	double cubes, circuits;		/* mean of started jobs */
 	double switched;		/* mean seconds waited for switches */
 };
@@ -30,7 +33,7 @@ struct ocs_sim_figures {
 void ocs_sim_figures(struct ocs_sim_result *result, const struct ocs_section *section,
 		     struct ocs_sim_figures *figures);
 struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *figures);
-/* As ten lines of text. */
+/* As lines of text. */
 void ocs_sim_figures_print(const struct ocs_sim_figures *figures);
 /* One JSON object per line and job.  Returns 0, or -1 with ERR. */
 int ocs_sim_jobs_write(const struct ocs_sim_result *result, const char *path,

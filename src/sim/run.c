@@ -86,32 +86,56 @@ static bool relaxed(const struct ocs_shape *asked, const struct ocs_shape *place
 	return memcmp(asked->mesh, placed->mesh, sizeof(asked->mesh)) != 0;
 }
 
-int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
+double ocs_sim_slowdown(const struct ocs_sim *sim, const struct ocs_routes *routes)
+{
+	return routes ? ocs_routes_slowdown(routes->load, sim->options->communication) : 1;
+}
+
+/* Proves P right, if that is wanted. */
+static int verify(struct ocs_sim *sim, const struct ocs_sim_outcome *out,
+		  const struct ocs_placement *p, const struct ocs_routes *routes,
 		  struct ocs_error *err)
 {
-	struct ocs_sim_outcome *out = &sim->result->jobs[index];
+	const struct ocs_fabric *fabric = sim->options->fabric;
 	char shape[OCS_SHAPE_TEXT];
 
-	if (sim->options->verify && ocs_policy_verifiable(sim->policy)) {
-		if (ocs_placement_verify(sim->options->fabric, sim->occupancy, p, err)) {
-			ocs_placement_destroy(p);
-			return ocs_error_prefix(err, "job %ld, %s: the policy made a wrong placement",
-						out->job.id, ocs_shape_format(&out->job.shape, shape));
-		}
-		sim->result->verified++;
+	if (!sim->options->verify || !ocs_policy_verifiable(sim->policy))
+		return 0;
+	if (routes ? ocs_routes_verify(fabric, sim->occupancy, p, routes, err) :
+	    ocs_placement_verify(fabric, sim->occupancy, p, err))
+		return ocs_error_prefix(err, "job %ld, %s: the policy made a wrong placement",
+					out->job.id, ocs_shape_format(&out->job.shape, shape));
+	sim->result->verified++;
+	return 0;
+}
+
+int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
+		  struct ocs_routes *routes, struct ocs_error *err)
+{
+	struct ocs_sim_outcome *out = &sim->result->jobs[index];
+
+	if (verify(sim, out, p, routes, err)) {
+		ocs_placement_destroy(p);
+		ocs_routes_destroy(routes);
+		return -1;
 	}
 	ocs_sim_hold(sim, sim->occupancy, p, true);
 	out->state = OCS_SIM_RUNNING;
 	out->start = sim->time;
 	out->switched = switching(sim, p);
-	out->end = sim->time + out->switched + out->job.duration;
+	out->load = routes ? routes->load : 1;
+	out->slowdown = ocs_sim_slowdown(sim, routes);
+	out->end = sim->time + out->switched + out->job.duration * out->slowdown;
 	out->cubes = p->ncubes;
 	out->nodes = p->nnodes;
 	out->circuits = p->ncircuits;
 	out->relaxed = relaxed(&out->job.shape, &p->shape);
 	sim->result->relaxed += out->relaxed;
+	sim->result->shared += out->load > 1;
+	ocs_routes_destroy(routes);
 	ocs_sim_running_add(sim, index, p);
 	sim->busy += (double)out->job.shape.xpus;
+	sim->useful += (double)out->job.shape.xpus / out->slowdown;
 	sim->allocated += (double)p->nnodes * sim->node_xpus;
 	return 0;
 }
@@ -126,6 +150,7 @@ static void finish(struct ocs_sim *sim)
 	/* breaking circuits keeps the switches busy, not the job */
 	switching(sim, gone.placement);
 	sim->busy -= (double)out->job.shape.xpus;
+	sim->useful -= (double)out->job.shape.xpus / out->slowdown;
 	sim->allocated -= (double)gone.placement->nnodes * sim->node_xpus;
 	out->state = OCS_SIM_DONE;
 	ocs_placement_destroy(gone.placement);
@@ -160,7 +185,7 @@ static int schedule(struct ocs_sim *sim, struct ocs_error *err)
 			break;
 		}
 		ocs_sim_queue_remove(sim, 0);
-		if (ocs_sim_start(sim, head, p, err))
+		if (ocs_sim_start(sim, head, p, ocs_policy_routes_take(sim->policy), err))
 			return -1;
 	}
 	sim->changed = false;
@@ -193,6 +218,7 @@ static void advance(struct ocs_sim *sim, double time)
 	if (time > from) {
 		r->busy += sim->busy * (time - from);
 		r->allocated += sim->allocated * (time - from);
+		r->useful += sim->useful * (time - from);
 		r->measured += time - from;
 		r->bins[(int)(sim->busy * OCS_SIM_BINS / sim->total + 0.5)] += time - from;
 	}

@@ -30,7 +30,10 @@ struct ocs_sim_options {
 	double warmup;		/* seconds left out of the utilisation */
 	enum ocs_sim_order order;
 	bool easy;		/* EASY backfill behind the first job that waits */
-	bool verify;		/* ocs_placement_verify on every placement */
+	bool verify;		/* ocs_placement_verify (or ocs_routes_verify) on each placement */
+	double communication;	/* share (0..1) of its time that a job would spend sending if
+				 * every edge had a link of its own; where edges share links
+				 * that part takes longer (ocs_routes_slowdown) */
 	double switch_delay;	/* seconds a switch takes for one batch of circuits */
 	double circuit_delay;	/* and for each circuit in it */
 	bool switches_parallel;	/* a switch works on the circuits of a batch at once */
@@ -48,6 +51,8 @@ struct ocs_sim_outcome {
 	int cubes, nodes, circuits;
 	bool backfilled;
 	bool relaxed;		/* placed with lines that the shape has not */
+	int load;		/* edges on its busiest link; 1: all have links of their own */
+	double slowdown;	/* predicted from that: DURATION takes so many times longer */
 };
 
 #define OCS_SIM_BINS 100
@@ -64,6 +69,7 @@ struct ocs_sim_result {
 	double time;			/* simulated seconds */
 	double busy;			/* XPU seconds in use after the warm-up */
 	double allocated;		/* the same with the XPUs that whole nodes waste */
+	double useful;			/* the same as busy, divided by each job's slowdown */
 	double measured;		/* seconds after the warm-up */
 	double bins[OCS_SIM_BINS + 1];	/* seconds at each per cent of busy XPUs */
 	float *cubes;			/* moments * ncubes: share of XPUs in use */
@@ -76,6 +82,7 @@ struct ocs_sim_result {
 	long ncold, cold_room;
 	long verified;
 	long relaxed;			/* placements with lines the shape has not */
+	long shared;			/* placements whose edges share links */
 };
 
 /* Runs to the horizon.  Returns 0, or -1 with ERR: a placement that is none (what a

@@ -22,7 +22,7 @@ struct ocs_sim {
 	double total;			/* XPUs */
 	double moment_step;		/* seconds between pictures of the cubes */
 	int node_xpus;
-	double busy, allocated;		/* XPUs */
+	double busy, allocated, useful;	/* XPUs */
 	struct ocs_occupancy *occupancy;
 	struct ocs_occupancy *shadow;	/* for backfill */
 	struct ocs_sim_running *running;	/* a heap, the first to end on top */
@@ -44,16 +44,19 @@ static inline int ocs_sim_switch(const struct ocs_sim *sim, const struct ocs_cir
 	return (c->dim * sim->face_edge + c->pos[0]) * sim->face_edge + c->pos[1];
 }
 
-/* Decides and times it. */
+/* Decides and times it; routes, if any, are left with the policy. */
 struct ocs_placement *ocs_sim_place(struct ocs_sim *sim,
 				    const struct ocs_occupancy *occupancy,
 				    const struct ocs_shape *shape, struct ocs_error *err);
 /* Takes (or gives back) the nodes of P in OCCUPANCY. */
 void ocs_sim_hold(struct ocs_sim *sim, struct ocs_occupancy *occupancy,
 		  const struct ocs_placement *p, bool hold);
-/* Starts job INDEX, which is no longer in the queue; P is handed over. */
+/* How much longer a job takes with ROUTES (NULL: with links of its own). */
+double ocs_sim_slowdown(const struct ocs_sim *sim, const struct ocs_routes *routes);
+/* Starts job INDEX, which is no longer in the queue; P and ROUTES (or NULL) are handed
+ * over. */
 int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
-		  struct ocs_error *err);
+		  struct ocs_routes *routes, struct ocs_error *err);
 /* EASY: starts jobs behind the head that leave it room at the moment it would start. */
 int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err);
 

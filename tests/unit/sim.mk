@@ -16,3 +16,7 @@ test_sim_SOURCES = test_sim.c
 test_sim_LDADD = $(SIM) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 dist_check_SCRIPTS += test_sim_usage.sh
+
+check_PROGRAMS += test_effort
+test_effort_SOURCES = test_effort.c place_random.h
+test_effort_LDADD = $(PLACE) $(CMOCKA_LIBS)

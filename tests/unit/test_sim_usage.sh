@@ -37,13 +37,16 @@ says "where jobs come from" "--trace FILE or --workload NAME"
 exits 2 "two sources" -p best -f "$F" --trace x --workload tpu-v4
 exits 2 "unknown option" -p best -f "$F" --workload tpu-v4 --fast
 exits 2 "unknown policy" -p worst -f "$F" --workload tpu-v4
-says "the policies" "use best, firstfit"
+says "the policies" "use best, best-effort, firstfit"
 exits 2 "unknown workload" -p best -f "$F" --workload tpu
 exits 2 "unknown order" -p best -f "$F" --workload tpu-v4 --order random
 exits 2 "hours below zero" -p best -f "$F" --workload tpu-v4 --hours -1
 exits 2 "hours that are none" -p best -f "$F" --workload tpu-v4 --hours nan
 exits 2 "policy of other machines" -p firstfit -f "$F" --workload tpu-v4
 exits 2 "runs of a trace" -p best -f "$F" --trace x --runs 2
+exits 2 "more than all of the time" -p best-effort -f "$F" --workload tpu-v4 --communication 1.5
+says "a share" "from 0 to 1"
+exits 2 "faster than alone" -p best-effort -f "$F" --workload tpu-v4 --slowdown-limit 0.5
 exits 1 "trace that is not there" -p best -f "$F" --trace "$work/none"
 exits 0 "help" --help
 holds "options" "--backfill"
@@ -59,6 +62,13 @@ for f in p-utilisation.svg p-jct.svg p-jcr.svg p-cubes.svg; do
 	result $? "$f is a document"
 done
 
+printf '0,0,T3D_NT,6x6x2,72,3600\n' >"$work/trace"
+exits 0 "best effort" -p best-effort -f "$F" --trace "$work/trace" --json --jobs "$work/jobs"
+holds "predicted" '"predicted_slowdown":{"mean":2.0,"max":2.0}'
+grep -q '"end":7200.000.*"link_load":2,"predicted_slowdown":2.000' "$work/jobs"
+result $? "twice as long"
+exits 0 "best effort within a limit" -p best-effort -f "$F" --trace "$work/trace" --json --slowdown-limit 1.2
+holds "never" '"never":1'
 exits 0 "workload" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --write-trace "$work/t"
 says "fitted distributions are named" "durations and gaps come from fitted distributions"
 exits 0 "what was written can be read" -p best -f "$F" --trace "$work/t" --json
