@@ -9,6 +9,7 @@
 
 #include "src/client/client.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/room.h"
 #include "src/ocsctl/state.h"
 #include "src/ocsctl/table.h"
 
@@ -105,12 +106,20 @@ static void print_fabric(struct json_object *reply)
 					      .members = "name|kind|cubes|nodes" };
 	static const struct view drains = { .columns = "DRAINED|NAME|REASON",
 					    .members = "kind|name|reason" };
+	static const struct view room = { .columns = "SECTION|>XPUS|>FREE|>WHOLE CUBES|"
+					  ">FRAGMENTATION %|LARGEST THAT CAN START",
+					  .members = "section|xpus|free|whole_cubes|"
+					  "fragmentation_percent|largest" };
 
 	printf("fabric %s; slurmctld is %sconnected; last epoch %s\n\n",
 	       ocs_ctl_string(reply, "source", "?"),
 	       ocs_ctl_bool(reply, "slurmctld") ? "" : "not ",
 	       ocs_ctl_string(reply, "max_epoch", "0"));
 	print_list(&sections, ocs_ctl_array(reply, "sections"));
+	if (ocs_ctl_length(ocs_ctl_array(reply, "room"))) {
+		putchar('\n');
+		print_list(&room, ocs_ctl_array(reply, "room"));
+	}
 	if (ocs_ctl_length(list)) {
 		putchar('\n');
 		print_list(&drains, list);
@@ -130,6 +139,19 @@ static void keep_switch(struct json_object *reply, const char *name)
 			json_object_array_add(kept, json_object_get(one));
 	}
 	json_object_object_add(reply, "circuits", kept);
+}
+
+/* Where there is no ocs.yaml the rest is still worth showing. */
+static void add_room(const struct ocs_ctl_args *args, struct ocs_client *client,
+		     struct json_object *reply)
+{
+	struct ocs_error why = { 0 };
+	struct json_object *room = ocs_ctl_room(args, client, &why);
+
+	if (room)
+		json_object_object_add(reply, "room", room);
+	else
+		fprintf(stderr, "ocsctl: what is free is not shown: %s\n", why.text);
 }
 
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
@@ -152,6 +174,8 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!client)
 		return -1;
 	reply = ocs_ctl_ask(client, what, by_switch ? NULL : name, err);
+	if (reply && !view)
+		add_room(args, client, reply);
 	ocs_client_close(client);
 	if (!reply)
 		return -1;

@@ -404,6 +404,7 @@ static struct ocs_placement *routed(struct ocs_policy *policy, struct ocs_placem
 	if (!p)
 		return NULL;
 	p->shape = *shape;
+	ocs_routes_destroy(policy->routes);
 	policy->routes = ocs_routes_find(p, policy->load);
 	if (policy->routes)
 		return p;
@@ -459,5 +460,6 @@ void ocs_policy_effort_learn(struct ocs_policy *policy, struct ocs_policy_shape 
 	ocs_occupancy_reset(policy->scratch);
 	p = ocs_policy_effort_place(policy, entry, policy->scratch);
 	entry->possible = p != NULL;
+	ocs_routes_destroy(ocs_policy_routes_take(policy));
 	ocs_placement_destroy(p);
 }

@@ -113,6 +113,7 @@ void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section
 	if (r->measured > 0) {
 		f->utilisation = 100 * r->busy / r->measured / total;
 		f->allocated = 100 * r->allocated / r->measured / total;
+		f->fragmentation = 100 * r->fragmented / r->measured;
 		f->useful = 100 * r->useful / r->measured / total;
 	}
 	f->decision_mean = 1e6 * mean(r->decisions, r->ndecisions);
@@ -178,6 +179,7 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	add(o, "utilisation_percent", f->utilisation, 2);
 	add(o, "allocated_percent", f->allocated, 2);
 	add(o, "useful_percent", f->useful, 2);
+	add(o, "fragmentation_percent", f->fragmentation, 2);
 	part = group(o, "decision_us", decision, f->decision, 4, 1);
 	add(part, "mean", f->decision_mean, 1);
 	add(part, "count", f->decisions, 0);
@@ -201,8 +203,8 @@ void ocs_sim_figures_print(const struct ocs_sim_figures *f)
 	printf("JCT hours      p50 %.3f  p90 %.2f  p99 %.1f  mean %.2f\n", f->jct[0], f->jct[1],
 	       f->jct[2], f->jct[3]);
 	printf("waiting hours  p50 %.3f  p90 %.2f  p99 %.1f\n", f->wait[0], f->wait[1], f->wait[2]);
-	printf("utilisation    %.1f %% of the XPUs over time (%.1f %% allocated)\n", f->utilisation,
-	       f->allocated);
+	printf("utilisation    %.1f %% of the XPUs over time (%.1f %% allocated); fragmentation of the "
+	       "rest %.1f %%\n", f->utilisation, f->allocated, f->fragmentation);
 	printf("decision us    p50 %.1f  p99 %.1f  max %.1f  (%.0f decisions; the first of a shape "
 	       "up to %.0f)\n", f->decision[0], f->decision[2], f->decision[3], f->decisions,
 	       f->cold[1]);

@@ -17,6 +17,7 @@ struct ocs_sim_figures {
 	double slowdown;		/* mean of completion over duration */
 	double utilisation;		/* time-weighted share of XPUs in use */
 	double allocated;		/* the same with what whole nodes waste */
+	double fragmentation;		/* time-weighted (ocs_room_fragmentation) */
 	double useful;			/* utilisation divided by each job's predicted slowdown */
 	double decision[4];		/* microseconds: p50, p90, p99, max; warm */
 	double decision_mean;

@@ -134,6 +134,7 @@ int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 	sim->result->shared += out->load > 1;
 	ocs_routes_destroy(routes);
 	ocs_sim_running_add(sim, index, p);
+	sim->fragmentation = -1;
 	sim->busy += (double)out->job.shape.xpus;
 	sim->useful += (double)out->job.shape.xpus / out->slowdown;
 	sim->allocated += (double)p->nnodes * sim->node_xpus;
@@ -154,6 +155,7 @@ static void finish(struct ocs_sim *sim)
 	sim->allocated -= (double)gone.placement->nnodes * sim->node_xpus;
 	out->state = OCS_SIM_DONE;
 	ocs_placement_destroy(gone.placement);
+	sim->fragmentation = -1;
 	sim->changed = true;
 }
 
@@ -216,6 +218,9 @@ static void advance(struct ocs_sim *sim, double time)
 
 	moments_keep(sim, time);
 	if (time > from) {
+		if (sim->fragmentation < 0)
+			sim->fragmentation = ocs_room_fragmentation(sim->room, sim->occupancy);
+		r->fragmented += sim->fragmentation * (time - from);
 		r->busy += sim->busy * (time - from);
 		r->allocated += sim->allocated * (time - from);
 		r->useful += sim->useful * (time - from);
@@ -330,12 +335,14 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 	sim.batch = ocs_calloc((size_t)(OCS_AXES * face * face), sizeof(int));
 	sim.occupancy = ocs_occupancy_create(s);
 	sim.shadow = ocs_occupancy_create(s);
+	sim.room = ocs_room_create(s);
 	rc = loop(&sim, err);
 	result->time = sim.time;
 	while (sim.nrunning)
 		ocs_placement_destroy(ocs_sim_running_pop(&sim).placement);
 	ocs_occupancy_destroy(sim.occupancy);
 	ocs_occupancy_destroy(sim.shadow);
+	ocs_room_destroy(sim.room);
 	free(sim.switch_free);
 	free(sim.batch);
 	free(sim.running);

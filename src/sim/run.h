@@ -70,6 +70,7 @@ struct ocs_sim_result {
 	double busy;			/* XPU seconds in use after the warm-up */
 	double allocated;		/* the same with the XPUs that whole nodes waste */
 	double useful;			/* the same as busy, divided by each job's slowdown */
+	double fragmented;		/* seconds after the warm-up times fragmentation (0..1) */
 	double measured;		/* seconds after the warm-up */
 	double bins[OCS_SIM_BINS + 1];	/* seconds at each per cent of busy XPUs */
 	float *cubes;			/* moments * ncubes: share of XPUs in use */

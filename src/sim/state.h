@@ -6,6 +6,7 @@
 
 /* Inside of a simulation. */
 
+#include "src/place/room.h"
 #include "src/sim/run.h"
 
 struct ocs_sim_running {
@@ -25,6 +26,8 @@ struct ocs_sim {
 	double busy, allocated, useful;	/* XPUs */
 	struct ocs_occupancy *occupancy;
 	struct ocs_occupancy *shadow;	/* for backfill */
+	struct ocs_room *room;
+	double fragmentation;	/* of the occupancy; below zero: to be found */
 	struct ocs_sim_running *running;	/* a heap, the first to end on top */
 	long nrunning, running_room;
 	long *queue;			/* indexes into result->jobs, in the order to try */

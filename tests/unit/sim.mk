@@ -20,3 +20,7 @@ dist_check_SCRIPTS += test_sim_usage.sh
 check_PROGRAMS += test_effort
 test_effort_SOURCES = test_effort.c place_random.h
 test_effort_LDADD = $(PLACE) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_room
+test_room_SOURCES = test_room.c place_check.h place_random.h
+test_room_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS) -lm

@@ -217,6 +217,9 @@ def test_release(world):
     for node in ("n0", "n1", "n2"):
         code, out, err = world.ctl("release", "7", "--epoch", "3", "--node", node)
         check(code == 0, "release by " + node, out + err)
+    check(world.json("show", "fabric").get("room") ==
+          [{"section": "pod", "xpus": 16, "free": 0, "whole_cubes": 0,
+            "fragmentation_percent": 0, "largest": []}], "show fabric: nothing is free")
     check(len(world.json("show", "circuit").get("circuits", [])) == 8,
           "circuits stay until the last node")
     code, out, err = world.ctl("release", "7", "--epoch", "3", "--node", "n3")
@@ -239,6 +242,12 @@ c0      c1
 #  down or drained (4 XPUs)
 .  free (8 of 16 XPUs)
 """, "map: an unshaped job's node, a dead node", out + err)
+    # half of each cube: the whole cube is no use, the halves and smaller boxes are
+    check(world.json("show", "fabric").get("room") ==
+          [{"section": "pod", "xpus": 16, "free": 8, "whole_cubes": 0,
+            "fragmentation_percent": 33, "largest": ["8", "4x2", "2x2x2"]}], "show fabric: room")
+    code, out, err = world.ctl("show", "fabric")
+    check("pod 16 8 0 33 8,4x2,2x2x2" in " ".join(out.split()), "as a table", out + err)
     world.ask(op="nodes", nodes={"n%d" % i: {"state": "down" if i == 2 else "idle"}
                                  for i in range(4)})
     code, out, err = world.ctl("place", "2x2x2")
