@@ -110,19 +110,31 @@ static bool free_to_order(slurm_opt_t *opt, const struct ocs_ranks *ranks)
 	       (!opt->max_nodes || opt->max_nodes == ranks->nnodes);
 }
 
-/* The number of tasks the step will have: what the command line says, then what
- * the job says, then one per XPU. */
-static int count_tasks(slurm_opt_t *opt, const struct ocs_ranks *ranks)
+/* Whether srun knows VARIABLE only from the first part of a heterogeneous job: sbatch tells
+ * the others apart by what was typed, and nobody typed what follows from a shape. */
+static bool of_another_part(const char *variable, int offset)
+{
+	char name[64];
+
+	if (offset <= 0)
+		return false;
+	snprintf(name, sizeof(name), "%s_HET_GROUP_%d", variable, offset);
+	return !getenv(name);
+}
+
+/* The number of tasks the step will have: what the command line says, then what the job
+ * says (TASKS, if slurmctld was asked), then one per XPU. */
+static int count_tasks(slurm_opt_t *opt, const struct ocs_ranks *ranks, int offset, int tasks)
 {
 	if (slurm_option_set_by_cli(opt, 'n'))
 		return opt->ntasks;
 	if (slurm_option_set_by_cli(opt, LONG_OPT_NTASKSPERNODE))
 		return opt->ntasks_per_node * ranks->nnodes;
-	if (opt->ntasks_set)
+	if (opt->ntasks_set && !of_another_part("SLURM_NTASKS", offset))
 		return opt->ntasks;
-	if (opt->ntasks_per_node != UNSET)
+	if (opt->ntasks_per_node != UNSET && !of_another_part("SLURM_NTASKS_PER_NODE", offset))
 		return opt->ntasks_per_node * ranks->nnodes;
-	return ranks->nxpus;
+	return tasks ? tasks : ranks->nxpus;
 }
 
 /* The job that component OFFSET of the step runs in, and its directory if this is one
@@ -159,20 +171,22 @@ static void order_step(slurm_opt_t *opt, int offset)
 	uint32_t job;
 	int tasks;
 
-	if (opt->srun_opt->interactive || !free_to_order(opt, NULL))
+	if (opt->srun_opt->interactive || (offset <= 0 && !free_to_order(opt, NULL)))
 		return;
 	job = step_job(opt, offset, &dir);
 	if (job == NO_VAL)
 		return;
 	path = get_extra_conf_path((char *)"ocs.yaml");
-	ranks = ocs_ring_ranks(job, dir, path, &err);
+	ranks = ocs_ring_ranks(job, dir, path, &tasks, &err);
 	xfree(path);
 	if (!ranks) {
 		if (err.code)
 			verbose("cli_filter/ocs: tasks stay in Slurm's order: %s", err.text);
 		return;
 	}
-	tasks = count_tasks(opt, ranks);
+	tasks = count_tasks(opt, ranks, offset, tasks);
+	if (offset > 0 && opt->ntasks_set)
+		opt->ntasks = tasks;
 	if (free_to_order(opt, ranks) &&
 	    (hosts = ocs_ring_hosts(ranks, tasks, &err))) {
 		opt->ntasks = tasks;

@@ -126,18 +126,21 @@ static job_info_msg_t *load(uint32_t job, slurm_job_info_t **found, struct ocs_e
 }
 
 struct ocs_ranks *ocs_ring_ranks(uint32_t job, const char *dir, const char *fabric,
-				 struct ocs_error *err)
+				 int *tasks, struct ocs_error *err)
 {
 	struct ocs_ranks *ranks;
 	slurm_job_info_t *found;
 	job_info_msg_t *reply;
 
 	err->code = OCS_OK;
+	*tasks = 0;
 	if (dir)
 		return from_file(dir, err);
 	reply = load(job, &found, err);
 	if (!reply)
 		return NULL;
+	if (found->num_tasks < NO_VAL)
+		*tasks = (int)found->num_tasks;
 	ranks = from_job(found, fabric, err);
 	slurm_free_job_info_msg(reply);
 	return ranks;

@@ -11,10 +11,11 @@ struct ocs_ranks;
 
 /* Where the XPUs of a running job lie, in rank order.  DIR (may be NULL): its SLURM_OCS_DIR,
  * if this is one of its nodes; otherwise slurmctld is asked about JOB and the answer is read
- * with the help of FABRIC, the path of ocs.yaml.  NULL with err->code OCS_OK if
- * the job has no shape, else with ERR.  Free with ocs_ranks_destroy. */
+ * with the help of FABRIC, the path of ocs.yaml; then *TASKS is how many tasks the job
+ * has, else 0.  NULL with err->code OCS_OK if the job has no shape, else with ERR.  Free
+ * with ocs_ranks_destroy. */
 struct ocs_ranks *ocs_ring_ranks(uint32_t job, const char *dir, const char *fabric,
-				 struct ocs_error *err);
+				 int *tasks, struct ocs_error *err);
 
 /* The hosts of TASKS tasks in rank order, "n0,n0,n2", or NULL with ERR if that count
  * has no order (see ocs_ranks_hosts).  The caller frees it. */
