@@ -6,16 +6,43 @@ that the emulated switches hold.  Shares nothing with the project's own code."""
 import itertools
 
 
-def edges(shape, conn):
+def twists(shape):
+    """{wrapping dimension: {dimension it shifts: by how much}} of a twisted torus:
+    in k x k x 2k both k wraps shift the long dimension by k, in k x 2k x 2k the k wrap
+    shifts both long ones."""
+    short, longer = min(shape), max(shape)
+    assert len(shape) == 3 and longer == 2 * short and set(shape) == {short, longer}
+    far = {dim: short for dim in range(3) if shape[dim] == longer}
+    return {dim: far for dim in range(3) if shape[dim] == short}
+
+
+def edges(shape, conn, twisted=False):
     """The job's graph: pairs of coordinates that must be joined."""
+    shifts = twists(shape) if twisted else {}
     for coord in itertools.product(*[range(extent) for extent in shape]):
         for dim, extent in enumerate(shape):
-            following = coord[dim] + 1
-            if following == extent:
-                if conn[dim] == "mesh" or extent <= 2:
+            other = list(coord)
+            other[dim] += 1
+            if other[dim] == extent:
+                if conn[dim] == "mesh" or (extent <= 2 and not twisted):
                     continue
-                following = 0
-            yield coord, coord[:dim] + (following,) + coord[dim + 1:]
+                other[dim] = 0
+                for also, by in shifts.get(dim, {}).items():
+                    other[also] = (other[also] + by) % shape[also]
+            if tuple(other) != coord:
+                yield coord, tuple(other)
+
+
+def seat(node, device, edge=4, tile=(2, 2, 1)):
+    """(cube, (x, y, z)) of a device of node "n17": nodes follow the tiles of a cube,
+    cube by cube, and devices the XPUs of a tile, the last dimension fastest."""
+    across = [edge // t for t in tile]
+    number, cube_nodes = int(node[1:]), across[0] * across[1] * across[2]
+    cube, rest = divmod(number, cube_nodes)
+    corner = (rest // (across[1] * across[2]), rest // across[2] % across[1],
+              rest % across[2])
+    inner = (device // (tile[1] * tile[2]), device // tile[2] % tile[1], device % tile[2])
+    return "c%d" % cube, tuple(corner[i] * tile[i] + inner[i] for i in range(3))
 
 
 class Links:
@@ -47,18 +74,26 @@ class Links:
         return found
 
 
-def broken_edges(placement, patches, size, edge=4):
-    """Job edges without a link of their own; empty when the job is whole."""
+def unjoined(at, shape, conn, patches, size, edge=4, twisted=False):
+    """Edges of the shape without a link of their own, when its coordinates sit where AT
+    says ({coordinate: (cube, (x, y, z))}); empty when the job is whole."""
     links = Links(patches, size, edge)
-    at = {tuple(x["coord"]): (x["cube"], tuple(x["at"])) for x in placement["xpus"]}
     used, broken = set(), []
-    for a, b in edges(placement["shape"], placement["conn"]):
+    assert len(set(at.values())) == len(at), "two coordinates on one XPU"
+    for a, b in edges(tuple(shape), conn, twisted):
         free = [link for link in links.between(at[a], at[b]) if link not in used]
         if free:
             used.add(free[0])
         else:
             broken.append((a, b, at[a], at[b]))
     return broken
+
+
+def broken_edges(placement, patches, size, edge=4):
+    """The same for what placement.json says."""
+    at = {tuple(x["coord"]): (x["cube"], tuple(x["at"])) for x in placement["xpus"]}
+    return unjoined(at, placement["shape"], placement["conn"], patches, size, edge,
+                    "twist" in placement)
 
 
 def coordinates(text):

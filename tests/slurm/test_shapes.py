@@ -53,7 +53,7 @@ def whole(pod, job):
     patches = pod.patches()
     assert pod.circuit_patches(placement) <= patches
     assert placement["ocs_links"] == len(placement["circuits"])
-    assert not broken_edges(placement, patches, pod.switch_size())
+    assert not broken_edges(placement, patches, pod.switch_size(), pod.edge)
     nodes = set(pod.out(["scontrol", "show", "hostnames", pod.job(job)["NodeList"]]).split())
     assert nodes == {x["node"] for x in placement["xpus"]}
     return placement
