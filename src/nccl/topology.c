@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/nccl/check.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -383,7 +384,7 @@ char *ocs_nccl_topology(const char *hwloc_xml, char *const *nets, int nnets, int
 			text = ocs_text_take(&m.text);
 	}
 	/* what leaves this function is what NCCL reads */
-	if (text && ocs_nccl_topology_check(text, err) < 0) {
+	if (text && ocs_nccl_check_text(text, err) < 0) {
 		ocs_error_prefix(err, "the topology file would not be valid");
 		free(text);
 		text = NULL;

@@ -21,10 +21,6 @@ struct ocs_error;
 char *ocs_nccl_topology(const char *hwloc_xml, char *const *nets, int nnets,
 			int mbps, struct ocs_error *err);
 
-/* Applies NCCL's own parsing rules to TEXT.  Returns 0, or -1 with ERR naming the
- * offset and the fault. */
-int ocs_nccl_topology_check(const char *text, struct ocs_error *err);
-
 /* The NCCL_* environment of a job ("NAME=VALUE" strings, ascending by name; free
  * with ocs_names_free of util/hostlist.h).  TOPO_FILE: path for NCCL_TOPO_FILE or
  * NULL.  NETS as above (NCCL_IB_HCA only when there are any).  SOCKET_INTERFACE:

@@ -38,6 +38,11 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
 	  ocs_ctl_forward },
+	{ "nccl-check", "FILE...", 1, 64, "j",
+	  "would NCCL read these topology and graph files as they are written",
+	  "FILE is one for NCCL_TOPO_FILE or NCCL_GRAPH_FILE; - is standard input.  One line\n"
+	  "a fault.  Notes do not change the exit status, errors make it 1.",
+	  ocs_ctl_nccl_check },
 	{ "explain", "JOBID", 1, 1, "j" ONLINE,
 	  "why a job waits, or where it runs", NULL, ocs_ctl_explain },
 	{ "apply", "JOBID", 1, 1, "jEWHV" ONLINE,

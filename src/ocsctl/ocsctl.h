@@ -120,6 +120,7 @@ int ocs_ctl_verify(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_nccl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err);

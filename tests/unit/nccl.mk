@@ -5,6 +5,10 @@ check_PROGRAMS += test_nccl
 test_nccl_SOURCES = test_nccl.c
 test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_nccl_check
+test_nccl_check_SOURCES = test_nccl_check.c
+test_nccl_check_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_node
 test_node_SOURCES = test_node.c
 test_node_LDADD = $(S)/nccl/libocs_nccl.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)

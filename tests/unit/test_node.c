@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "src/fabric/occupancy.h"
+#include "src/nccl/check.h"
 #include "src/nccl/topology.h"
 #include "src/place/place.h"
 #include "src/place/ranks.h"
@@ -203,7 +204,7 @@ static void test_torus(void **state)
 	free(text);
 	text = get("topo.xml");
 	if (text)
-		assert_int_equal(ocs_nccl_topology_check(text, &err), 0);
+		assert_int_equal(ocs_nccl_check_text(text, &err), 0);
 	free(text);
 	assert_null(get("plan.json"));
 

@@ -40,12 +40,12 @@ exits 2 "two fabrics" check x.yaml --fabric "$F"
 exits 2 "json and nodes" place 4x4 --fabric "$F" --json --nodes
 
 exits 0 "help" help
-for command in check show map place verify fold plan explain apply release drain resume \
+for command in check show map place verify fold plan nccl-check explain apply release drain resume \
 	reconcile version; do
 	prints "help lists $command" "
   $command "
 done
-for command in check show map place verify fold plan explain apply release drain resume \
+for command in check show map place verify fold plan nccl-check explain apply release drain resume \
 	reconcile version; do
 	exits 0 "$command --help" $command --help
 	prints "its usage line" "Usage: ocsctl $command"
@@ -95,6 +95,24 @@ before=$(date +%s)
 exits 5 "apply --wait keeps trying" apply 1 --epoch 1 --wait 2 --ocsd "$N"
 [ $(($(date +%s) - before)) -ge 1 ]
 result $? "as long as it was told" "$before $(date +%s)"
+T='<system version="1"><cpu numaid="0" arch="arm64"/></system>'
+printf '%s\n' "$T" >"$work/good.xml"
+exits 0 "nccl-check of a topology file" nccl-check "$work/good.xml"
+prints "says what it is" "topology file"
+printf '<?xml version="1.0"?>\n<system version="1">\n<cpu\tnumaid="0"/></system>\n' >"$work/bad.xml"
+exits 1 "nccl-check of a bad one" nccl-check "$work/bad.xml"
+prints "every fault with its line: the prolog" "bad.xml:1: error: an XML prolog"
+prints "and the tab" "bad.xml:3: error: a tab"
+says "how many" "2 errors"
+exits 1 "nccl-check of both" nccl-check "$work/good.xml" "$work/bad.xml" --json
+prints "one line a file" '"kind":"topology","valid":true,"elements":2,"faults":[]}'
+prints "with faults" '"line":3,"error":true,"fatal":true,"text":"a tab'
+exits 1 "nccl-check of a file that is not there" nccl-check "$work/absent.xml"
+says "by name" absent.xml
+exits 1 "nccl-check of a folder" nccl-check "$work"
+exits 2 "nccl-check of nothing" nccl-check
+out=$(printf '%s' "$T" | "$ocsctl" nccl-check - 2>"$work/err")
+result $? "nccl-check of standard input" "$out"
 "$ocsctl" check "$F" >/dev/full 2>"$work/err"
 [ $? = 1 ]
 result $? "a full disk is an error"
