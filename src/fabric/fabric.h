@@ -89,6 +89,7 @@ struct ocs_section {
 	int cube_xpus;		/* edge[0]*edge[1]*edge[2] */
 	int cube_nodes;		/* tiles in a cube */
 	int words;		/* 64-bit words of a cube's XPU mask */
+	bool tpu;		/* torus, static: jobs get the TPU_* variables */
 	bool threading;		/* torus: where no box fits, a ring may be threaded
 				 * through what is left over */
 

@@ -16,7 +16,7 @@
 
 enum {
 	NAME, KIND, PARTITIONS, CUBE, TILE, CUBES, EXTENTS, NODES, RAILS, DEGREE,
-	XPUS, DIRECTED, THREADING, PORTS, INTERFACES, FORWARDING, KEYS
+	XPUS, DIRECTED, THREADING, TPU, PORTS, INTERFACES, FORWARDING, KEYS
 };
 
 #define BIT(kind) (1u << (kind))
@@ -42,6 +42,7 @@ static const struct {
 	[XPUS] = {"xpus", SERVERS, 0},
 	[DIRECTED] = {"directed", BIT(OCS_DIRECT), 0},
 	[THREADING] = {"threading", BIT(OCS_TORUS), 0},
+	[TPU] = {"tpu_environment", BIT(OCS_TORUS) | BIT(OCS_STATIC), 0},
 	[INTERFACES] = {"interfaces", SERVERS, 0},
 	[FORWARDING] = {"forwarding", BIT(OCS_DIRECT), 0},
 	[PORTS] = {"ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS},
@@ -359,6 +360,9 @@ static int torus_load(struct draft *draft)
 	if (draft->values[THREADING] &&
 	    ocs_yaml_bool(draft->yaml, draft->values[THREADING], "threading",
 			  &section->threading) < 0)
+		return -1;
+	if (draft->values[TPU] &&
+	    ocs_yaml_bool(draft->yaml, draft->values[TPU], "tpu_environment", &section->tpu) < 0)
 		return -1;
 	if (!fixed)
 		return cubes_load(draft);

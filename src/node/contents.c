@@ -15,6 +15,7 @@
 #include "src/nccl/topology.h"
 #include "src/place/place.h"
 #include "src/place/ranks.h"
+#include "src/place/tpu.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
@@ -222,6 +223,15 @@ static char *hostfile_text(const struct ocs_ranks *ranks)
 	return ocs_text_take(&text);
 }
 
+static void warn(struct ocs_node_contents *contents, const char *what, const char *why)
+{
+	char *before = contents->warning;
+
+	contents->warning = before ? ocs_asprintf("%s; %s: %s", before, what, why) :
+			    ocs_asprintf("%s: %s", what, why);
+	free(before);
+}
+
 /* Without the file NCCL finds out by itself: a fault in the description of the
  * machine must not cost the job. */
 static void topology_text(const struct job *job, struct ocs_node_contents *contents)
@@ -232,7 +242,7 @@ static void topology_text(const struct job *job, struct ocs_node_contents *conte
 	contents->text[OCS_NODE_TOPOLOGY] =
 		ocs_nccl_topology(job->fabric->hwloc_xml, NULL, 0, 0, &err);
 	if (!contents->text[OCS_NODE_TOPOLOGY])
-		contents->warning = ocs_asprintf("no NCCL topology file: %s", err.text);
+		warn(contents, "no NCCL topology file", err.text);
 }
 
 /* Does OTHER (NAME=VALUE) set the variable of ENTRY? */
@@ -267,7 +277,21 @@ static void nccl_variables(const struct job *job, bool topology, struct ocs_text
 	free(file);
 }
 
-static char *env_text(const struct job *job, bool topology)
+/* A job that they cannot describe does without them. */
+static void tpu_variables(const struct job *job, struct ocs_node_contents *contents,
+			  struct ocs_text *text)
+{
+	struct ocs_error err = { 0 };
+	char *lines = ocs_tpu_environment(job->ranks, job->request->node, &err);
+
+	if (lines)
+		ocs_text_add(text, "%s", lines);
+	else
+		warn(contents, "no TPU_* variables", err.text);
+	free(lines);
+}
+
+static char *env_text(const struct job *job, struct ocs_node_contents *contents)
 {
 	struct ocs_text text = { 0 };
 	char buffer[OCS_SHAPE_TEXT];
@@ -285,7 +309,9 @@ static char *env_text(const struct job *job, bool topology)
 		ocs_text_add(&text, "\n");
 	}
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
-	nccl_variables(job, topology, &text);
+	if (job->section->tpu)
+		tpu_variables(job, contents, &text);
+	nccl_variables(job, contents->text[OCS_NODE_TOPOLOGY], &text);
 	return ocs_text_take(&text);
 }
 
@@ -313,7 +339,7 @@ static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_
 	/* without a shape there are no coordinates to give out */
 	if (job->shaped)
 		contents->text[OCS_NODE_RANKS] = ocs_ranks_format(job->ranks);
-	contents->text[OCS_NODE_ENV] = env_text(job, contents->text[OCS_NODE_TOPOLOGY]);
+	contents->text[OCS_NODE_ENV] = env_text(job, contents);
 	return 0;
 }
 

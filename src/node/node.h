@@ -43,7 +43,8 @@ extern const char *const ocs_node_names[OCS_NODE_FILES];
 
 struct ocs_node_contents {
 	char *text[OCS_NODE_FILES];
-	char *warning;	/* a sentence for the log, or NULL: no topology file */
+	char *warning;	/* a sentence for the log, or NULL: no topology file, no
+			 * variables that were asked for */
 };
 
 /* Computes everything before anything is written.  0, or -1 with ERR (the code of

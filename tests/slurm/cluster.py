@@ -136,6 +136,7 @@ switches:
     partitions: [tpu]
     cube: {e}x{e}x{e}
     tile: {t[0]}x{t[1]}x{t[2]}
+    tpu_environment: true
     cubes:
 """.format(e=self.edge, t=self.tile)
         for cube in range(self.cubes):

@@ -48,6 +48,26 @@ def test_update_of_a_running_job(pod):
     assert pod.state(job) == pod.state(plain) == "RUNNING"
 
 
+def test_tpu_environment(pod):
+    """Every node's block, from the variables alone, is where its tasks say they are."""
+    script = ("srun sh -c 'echo \"$TPU_TOPOLOGY|$TPU_TOPOLOGY_WRAP|$TPU_HOST_BOUNDS|"
+              "$TPU_CHIPS_PER_HOST_BOUNDS|$TPU_WORKER_ID|$TPU_WORKER_HOSTNAMES|"
+              "$SLURMD_NODENAME|$SLURM_OCS_COORD\"'")
+    job = pod.sbatch("--shape=4x4x8", "--conn-type=torus,torus,mesh", script=script)
+    lines = pod.output(job).strip().splitlines()
+    assert len(lines) == 128
+    for line in lines:
+        topology, wrap, bounds, size, worker, hosts, node, coord = line.split("|")
+        assert (topology, wrap) == ("4x4x8", "true,true,false")
+        bounds, size, coord = ([int(n) for n in text.split(",")]
+                               for text in (bounds, size, coord))
+        x, y, z = (c // s for c, s in zip(coord, size))
+        assert int(worker) == x + bounds[0] * (y + bounds[1] * z), line
+        assert hosts.split(",")[int(worker)] == node and len(hosts.split(",")) == 32
+    mine = pod.sbatch("--shape=2x2x1", script="echo $TPU_WORKER_ID", env={"TPU_WORKER_ID": "7"})
+    assert pod.output(mine).strip() == "7"
+
+
 def test_step_in_a_job_seen_from_outside(pod):
     job = pod.sbatch("--shape=2x4")
     pod.running(job)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #include "src/place/picture.h"
 #include "src/place/ranks.h"
+#include "src/place/tpu.h"
 #include "src/util/error.h"
 
 static struct ocs_fabric *fabric;
@@ -231,6 +233,104 @@ static void test_picture(void **state)
 	ocs_placement_destroy(p);
 }
 
+static const char *value_of(const char *text, const char *name)
+{
+	static char value[65536];
+	const char *at = strstr(text, name);
+
+	assert_non_null(at);
+	at += strlen(name) + 1;
+	snprintf(value, sizeof(value), "%.*s", (int)strcspn(at, "\n"), at);
+	return value;
+}
+
+/* Does each node hold an equal block, told XPU by XPU from what the variables say? */
+static void check_blocks(const struct ocs_ranks *ranks, char **text)
+{
+	int bounds[3], size[3], r, d;
+
+	for (r = 0; r < ranks->nxpus; r++) {
+		const char *mine = text[ranks->node[r]];
+		int coord[OCS_SHAPE_DIMS] = { 0 }, at[3];
+		char *hosts, *host, *save = NULL;
+
+		assert_int_equal(sscanf(value_of(mine, "TPU_HOST_BOUNDS"), "%d,%d,%d", &bounds[0],
+					&bounds[1], &bounds[2]), 3);
+		assert_int_equal(sscanf(value_of(mine, "TPU_CHIPS_PER_HOST_BOUNDS"), "%d,%d,%d",
+					&size[0], &size[1], &size[2]), 3);
+		ocs_shape_coord(&ranks->shape, r, coord);
+		for (d = 0; d < 3; d++)
+			at[d] = (d < ranks->shape.ndim ? coord[d] : 0) / size[d];
+		d = at[0] + bounds[0] * at[1] + bounds[0] * bounds[1] * at[2];
+		assert_int_equal(atoi(value_of(mine, "TPU_WORKER_ID")), d);
+		hosts = strdup(value_of(mine, "TPU_WORKER_HOSTNAMES"));
+		host = strtok_r(hosts, ",", &save);
+		while (d-- > 0)
+			host = strtok_r(NULL, ",", &save);
+		assert_string_equal(host, ranks->nodes[ranks->node[r]]);
+		free(hosts);
+	}
+	assert_int_equal(bounds[0] * bounds[1] * bounds[2], ranks->nnodes);
+	assert_int_equal(size[0] * size[1] * size[2] * ranks->nnodes, ranks->nxpus);
+}
+
+static bool tpu(const char *shape, const char *conn)
+{
+	struct ocs_placement *p = place(shape, conn);
+	struct ocs_ranks *ranks = ocs_ranks_from_placement(fabric, p);
+	char **text = calloc((size_t)ranks->nnodes, sizeof(*text));
+	struct ocs_error err = { 0 };
+	bool said = true;
+	int i;
+
+	for (i = 0; i < ranks->nnodes; i++) {
+		text[i] = ocs_tpu_environment(ranks, ranks->nodes[i], &err);
+		if (!text[i])
+			assert_int_equal(err.code, OCS_NEVER);
+		assert_true(i == 0 || said == (text[i] != NULL));
+		said = text[i] != NULL;
+	}
+	if (said)
+		check_blocks(ranks, text);
+	for (i = 0; i < ranks->nnodes; i++)
+		free(text[i]);
+	free(text);
+	ocs_ranks_destroy(ranks);
+	ocs_placement_destroy(p);
+	return said;
+}
+
+static void test_tpu(void **state)
+{
+	static const char *const blocks[] = { "4x4x8", "8x8x4", "4x4x4", "2x2x1", "2x2x4", "4x4x8_twisted" };
+	struct ocs_placement *p = place("4x4x8", "torus,torus,mesh");
+	struct ocs_ranks *ranks = ocs_ranks_from_placement(fabric, p);
+	struct ocs_error err = { 0 };
+	char *text;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+		assert_true(tpu(blocks[i], NULL));
+	/* four dimensions; then shapes that may be folded: right, or none at all */
+	assert_false(tpu("2x2x2x2", NULL));
+	tpu("4x8x2", NULL);
+	tpu("6x4", NULL);
+	tpu("18", NULL);
+	tpu("1", NULL);
+
+	text = ocs_tpu_environment(ranks, ranks->nodes[0], &err);
+	assert_non_null(text);
+	assert_string_equal(value_of(text, "TPU_TOPOLOGY"), "4x4x8");
+	assert_string_equal(value_of(text, "TPU_TOPOLOGY_WRAP"), "true,true,false");
+	assert_string_equal(value_of(text, "TPU_TOPOLOGY_ALT"), "false");
+	free(text);
+	assert_null(ocs_tpu_environment(ranks, "nobody", &err));
+	assert_int_equal(err.code, OCS_USAGE);
+	ocs_ranks_destroy(ranks);
+	ocs_placement_destroy(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_parse_faults),
 		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_tpu),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);
