@@ -323,7 +323,8 @@ static void sentence(struct assign *as, int unused)
 	if (as->ports.mp)
 		ocs_text_add(&text, "; %d circuits join pairs with much traffic", as->ports.mp);
 	if (as->ports.expander)
-		ocs_text_add(&text, "; %d circuits form an expander", as->ports.expander);
+		ocs_text_add(&text, "; %d circuits form %s", as->ports.expander, as->ports.kautz ?
+			     "with the first ring a generalized Kautz graph" : "an expander");
 	if (as->chords)
 		ocs_text_add(&text, "; %d circuits join opposite servers", as->chords);
 	if (unused)
@@ -332,7 +333,7 @@ static void sentence(struct assign *as, int unused)
 }
 
 void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
-		     const uint64_t *failed, bool best, bool expand)
+		     const uint64_t *failed, bool best, enum ocs_plan_rest rest)
 {
 	struct assign as = { .plan = plan, .ports = { .plan = plan } };
 	uint64_t all = plan->degree == 64 ? ~UINT64_C(0) : (UINT64_C(1) << plan->degree) - 1;
@@ -357,13 +358,13 @@ void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
 		if (made && made < group->nrings && !plan->directed)
 			ring_open(&as, group, group->steps[made]);
 		group->nrings = made;
-		if (best && !expand && !mp)
+		if (best && rest == OCS_PLAN_NOTHING && !mp)
 			chords(&as, group);
 	}
 	if (mp)
 		ocs_plan_mp(&as.ports, mp);
-	if (expand)
-		ocs_plan_expand(&as.ports);
+	if (rest != OCS_PLAN_NOTHING)
+		ocs_plan_expand(&as.ports, rest);
 	for (int i = 0; i < plan->servers; i++)
 		unused += __builtin_popcountll(as.tx[i]);
 	sentence(&as, plan->servers > 1 ? unused : 0);

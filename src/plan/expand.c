@@ -138,6 +138,49 @@ static void plane_fill(struct expander *x, uint64_t mask, struct end *out, struc
 	}
 }
 
+/* The same interfaces free everywhere: their mask, else 0. */
+static uint64_t common_free(const struct expander *x)
+{
+	for (int i = 0; i < x->plan->servers; i++)
+		if (x->ports->tx[i] != x->ports->tx[0] || x->ports->rx[i] != x->ports->tx[0])
+			return 0;
+	return x->ports->tx[0];
+}
+
+/* The servers in the order of a ring over all of them, or NULL. */
+static const int *ring_order(const struct ocs_plan *plan)
+{
+	for (int g = 0; g < plan->ngroups; g++)
+		if (plan->groups[g].nmembers == plan->servers && plan->groups[g].nrings)
+			return plan->groups[g].members;
+	return NULL;
+}
+
+/* Kautz graph over the ring's servers; false if there is none for this case. */
+static bool kautz_fill(struct expander *x)
+{
+	const int *order = ring_order(x->plan);
+	uint64_t planes = common_free(x);
+	int n = x->plan->servers, *heads;
+
+	if (!x->plan->directed || !order || !planes)
+		return false;
+	heads = ocs_plan_kautz(n, __builtin_popcountll(planes) + 1);
+	if (!heads)
+		return false;
+	for (int c = 0; planes; planes &= planes - 1, c++) {
+		int plane = __builtin_ctzll(planes);
+
+		for (int i = 0; i < n; i++)
+			if (heads[(size_t)c * n + i] >= 0)
+				link_add(x, (struct end){ order[i], plane },
+					 (struct end){ order[heads[(size_t)c * n + i]], plane });
+	}
+	free(heads);
+	x->ports->kautz = true;
+	return true;
+}
+
 /* Sum of all distances; a pair out of reach counts n. */
 static int64_t distances(struct expander *x)
 {
@@ -235,7 +278,7 @@ static void improve(struct expander *x)
 	}
 }
 
-void ocs_plan_expand(struct ocs_plan_ports *ports)
+void ocs_plan_expand(struct ocs_plan_ports *ports, enum ocs_plan_rest rest)
 {
 	struct ocs_plan *plan = ports->plan;
 	int n = plan->servers;
@@ -254,6 +297,9 @@ void ocs_plan_expand(struct ocs_plan_ports *ports)
 			neighbour_add(&x, plan->circuits[c].b, plan->circuits[c].a);
 	}
 	ends = ocs_calloc(2 * (size_t)n * plan->degree, sizeof(*ends));
+	if (rest == OCS_PLAN_KAUTZ && n <= OCS_PLAN_EXPAND_MAX)
+		kautz_fill(&x);
+	/* all there is, or what a vertex of the Kautz graph has no use for */
 	for (int i = 0; i < (plan->any_port ? 1 : plan->degree); i++)
 		plane_fill(&x, plan->any_port ? ~UINT64_C(0) : UINT64_C(1) << i, ends,
 			   ends + (size_t)n * plan->degree);

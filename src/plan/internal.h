@@ -41,6 +41,7 @@ struct ocs_plan_ports {
 	int capacity;	/* of plan->circuits */
 	int crossed;	/* circuits between different interfaces */
 	int mp, expander;	/* circuits made for either */
+	bool kautz;		/* the expander is a Kautz graph with a ring in it */
 };
 
 /* GROUP: the ring's group, or -1. */
@@ -51,18 +52,31 @@ void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b
  * demand of a pair halved for every circuit it has got. */
 void ocs_plan_mp(struct ocs_plan_ports *ports, const double *mp);
 
+/* A generalized Kautz digraph of DEGREE over N vertices, numbered so that i -> i + 1
+ * (mod n) are among its arcs.  The others as DEGREE - 1 permutations: the c-th takes i
+ * to [c * n + i] (-1: nowhere).  The caller frees it; NULL if none was found. */
+int *ocs_plan_kautz(int n, int degree);
+
 #define OCS_PLAN_EXPAND_MAX 4096	/* servers up to which circuits are exchanged */
 
-/* Gives what is free to an expander: random circuits, improved by exchanges
- * while the average hops fall. */
-void ocs_plan_expand(struct ocs_plan_ports *ports);
+/* What becomes of the interfaces that rings and pairs leave. */
+enum ocs_plan_rest {
+	OCS_PLAN_NOTHING,
+	OCS_PLAN_RANDOM,	/* an expander that begins with random circuits */
+	OCS_PLAN_KAUTZ,		/* directed: one that begins as a generalized Kautz
+				 * graph with the ring in it, if all servers have the
+				 * same interfaces left; else random */
+};
+
+/* Gives what is free to an expander, improved by exchanges while the average hops
+ * fall. */
+void ocs_plan_expand(struct ocs_plan_ports *ports, enum ocs_plan_rest rest);
 
 /* Gives the rings of PLAN's groups (nrings and steps are wishes) ports and planes;
- * lowers nrings where they do not fit; what is left goes to MP (or NULL) and, with
- * EXPAND, an expander.  FAILED: interfaces to leave out, or NULL.  Fills circuits and assignment.  ORDER: groups, most
+ * lowers nrings where they do not fit; what is left goes to MP (or NULL) and REST.  FAILED: interfaces to leave out, or NULL.  Fills circuits and assignment.  ORDER: groups, most
  * important first. */
 void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
-		     const uint64_t *failed, bool best, bool expand);
+		     const uint64_t *failed, bool best, enum ocs_plan_rest rest);
 
 /* Fills diameter, average_hops, max_link_load and bandwidth_tax, and routes if
  * ROUTES.  BALANCE: spends more time on even loads; otherwise members of a group

@@ -38,8 +38,10 @@ enum way {
 	PAPER,		/* steps of the geometric sequence */
 	STEPS,		/* steps by search */
 	EXPANDER,	/* the same, and an expander on what AllReduce does not need */
+	KAUTZ,		/* the same, and with the ring a Kautz graph: directed only */
 };
 
+#define KAUTZ_SERVERS 256	/* beyond, its busiest links carry more than an expander's */
 #define STEPS_SERVERS 64	/* with an expander, steps are searched up to here */
 
 /* Interfaces one ring takes at each of its members. */
@@ -201,7 +203,7 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
 		plan->groups[g].nrings = 0;
 	/* without a demand nobody knows what AllReduce needs: one ring, which is the
 	 * one that stock NCCL uses */
-	shares(plan, order, first, request->failed, way == EXPANDER && !request->demand);
+	shares(plan, order, first, request->failed, way >= EXPANDER && !request->demand);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
 
@@ -214,7 +216,8 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
 					    group->steps);
 	}
 	ocs_plan_assign(plan, order, plan->mp, request->failed, way != PAPER,
-			way == EXPANDER);
+			way == KAUTZ ? OCS_PLAN_KAUTZ :
+			way == EXPANDER ? OCS_PLAN_RANDOM : OCS_PLAN_NOTHING);
 	free(order);
 	return ocs_plan_measure(plan, request->routes, request->best);
 }
@@ -334,13 +337,17 @@ static struct ocs_plan *choose(const struct ocs_plan_request *request,
 {
 	struct ocs_plan *best = paper;
 
-	for (enum way way = STEPS; way <= EXPANDER; way++) {
+	for (enum way way = STEPS; way <= KAUTZ; way++) {
 		struct ocs_plan *other;
 
 		if (way == STEPS && !request->demand && request->servers > STEPS_SERVERS)
 			continue;
+		if (way == KAUTZ && (!request->directed || request->servers > KAUTZ_SERVERS))
+			continue;
 		other = strategy(request, way, NULL);
-		if (other && no_worse(other, paper) && better(other, best)) {
+		/* a Kautz graph always has short ways, but not always even loads */
+		if (other && no_worse(other, way == KAUTZ ? best : paper) &&
+		    better(other, best)) {
 			if (best != paper)
 				ocs_plan_destroy(best);
 			best = other;

@@ -12,3 +12,7 @@ test_plan_match_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_L
 check_PROGRAMS += test_plan_repair
 test_plan_repair_SOURCES = test_plan_repair.c
 test_plan_repair_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+
+check_PROGRAMS += test_plan_kautz
+test_plan_kautz_SOURCES = test_plan_kautz.c
+test_plan_kautz_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
