@@ -76,6 +76,7 @@ void ocs_emu_free(struct ocs_emu *emu)
 		free(sw->in);
 		free(sw->ports);
 		free(sw->dialect);
+		free(sw->state);
 		free(sw->user);
 		free(sw->password);
 	}

@@ -83,6 +83,8 @@ struct ocs_emu_command {
  * does to the light is asked of the model (model.c). */
 struct ocs_emu_protocol {
 	const char *name;	/* of the driver in ocs.yaml */
+	/* Whether it has the switch's dialect; NULL: it has none at all. */
+	bool (*speaks)(const struct ocs_emu_switch *sw);
 	/* Takes over the descriptor FD of a new connection and returns one that
 	 * carries its plain bytes, or -1.  NULL: FD itself. */
 	int (*secure)(struct ocs_emu_switch *sw, int fd);
@@ -92,7 +94,7 @@ struct ocs_emu_protocol {
 	/* Bytes came; calls ocs_emu_queue for every complete command. */
 	void (*bytes)(struct ocs_emu_client *client, const char *data, size_t length);
 	/* Whether it changes patches, judged before `begin`. */
-	bool (*changes)(const struct ocs_emu_command *command);
+	bool (*changes)(const struct ocs_emu_switch *sw, const struct ocs_emu_command *command);
 	/* The part of the work that comes before the delay, and the part after it;
 	 * the switch executes one command at a time. */
 	void (*begin)(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
@@ -111,7 +113,8 @@ struct ocs_emu_protocol {
 
 /* One line a protocol: P(name) registers `ocs_emu_<name>`. */
 #define OCS_EMU_PROTOCOLS(P) \
-	P(tl1)
+	P(tl1) \
+	P(scpi)
 
 #define OCS_EMU_DECLARE(name) extern const struct ocs_emu_protocol ocs_emu_##name;
 OCS_EMU_PROTOCOLS(OCS_EMU_DECLARE)
@@ -152,6 +155,7 @@ struct ocs_emu_switch {
 	struct event *timer;	/* of the running command */
 	struct event *boot;	/* end of a reboot */
 	unsigned int notices;	/* atag */
+	void *state;		/* of the protocol; freed with the switch */
 };
 
 struct ocs_emu {

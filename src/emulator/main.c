@@ -209,6 +209,11 @@ static int add_checked(struct ocs_emu *emu, const char *name, const char *addres
 	if (login && ocs_credentials_read(login, &credentials, err))
 		return ocs_error_prefix(err, "switch %s", name);
 	sw = ocs_emu_add(emu, name, address, size, known, dialect);
+	if (dialect && (!known->speaks || !known->speaks(sw))) {
+		ocs_credentials_wipe(&credentials);
+		return ocs_error_set(err, OCS_USAGE, "switch %s: the emulator's %s has no dialect %s",
+				     name, protocol, dialect);
+	}
 	if (login) {
 		sw->user = ocs_strdup(credentials.user);
 		sw->password = ocs_strdup(credentials.password);

@@ -132,7 +132,7 @@ static enum ocs_emu_fault take_fault(struct ocs_emu_switch *sw,
 	enum ocs_emu_fault fault = sw->fault;
 
 	if ((fault == OCS_EMU_DENY || fault == OCS_EMU_PARTIAL || fault == OCS_EMU_LOST) &&
-	    !sw->protocol->changes(command))
+	    !sw->protocol->changes(sw, command))
 		return OCS_EMU_NONE;
 	if (fault != OCS_EMU_NONE && sw->fault_count > 0 && --sw->fault_count == 0) {
 		sw->fault = OCS_EMU_NONE;

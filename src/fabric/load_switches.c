@@ -16,16 +16,17 @@
 
 enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, SIZE, PORTS };
 
-static const char *const tl1_dialects[] = {"polatis"};
+static const char *const tl1_dialects[] = {"polatis", "calient", "glimmerglass"};
 
 /* The drivers, one in a line of each table; src/switch speaks them. */
-static const char *const drivers[] = {"tl1"};
+static const char *const drivers[] = {"tl1", "scpi"};
 static const struct {
 	const char *const *dialects;	/* the first is the default; NULL: none */
 	size_t ndialects;
-	bool login;			/* needs a credentials file */
+	bool login;			/* needs a credentials file, or has no use for one */
 } traits[] = {
 	{tl1_dialects, COUNT(tl1_dialects), true},
+	{NULL, 0, false},
 };
 static const char *const sides[] = {"duplex", "bidi"};
 
@@ -151,6 +152,9 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 		return ocs_yaml_fail(&loader->yaml, node,
 			"a %s switch needs the key \"credentials\": the path of the file with its user and password",
 			drivers[entry.driver]);
+	if (fields[CREDENTIALS].node && !traits[entry.driver].login)
+		return ocs_yaml_fail(&loader->yaml, fields[CREDENTIALS].node,
+			"a %s switch knows no login; leave the key out", drivers[entry.driver]);
 	count = ocs_yaml_names(&loader->yaml, fields[NAME].node, "name",
 			       OCS_SWITCHES_MAX, &names);
 	if (count < 0)

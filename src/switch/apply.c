@@ -16,6 +16,20 @@
  * switch that refuses and not its ports. */
 #define DENIALS_MAX 16
 
+bool ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count)
+{
+	while (*text) {
+		size_t digits = strspn(text, "0123456789");
+		long port = digits && digits < 7 ? strtol(text, NULL, 10) : 0;
+
+		for (size_t i = 0; port && i < count; i++)
+			if (patches[i].in == port || patches[i].out == port)
+				return true;
+		text += digits ? digits : 1;
+	}
+	return false;
+}
+
 struct change {
 	struct ocs_switch_connection *connection;
 	struct ocs_table expected;	/* follows what was done */

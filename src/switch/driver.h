@@ -7,6 +7,8 @@
 /* The house side of switch.h: what a driver is.  A driver is one ops structure and
  * one line of OCS_SWITCH_DRIVERS.  Only src/switch and its tests include this. */
 
+#include <stdbool.h>
+
 #include "src/switch/switch.h"
 
 #define OCS_DRIVER_ABI 2
@@ -70,7 +72,8 @@ struct ocs_switch_driver {
 
 /* One line a driver: D(name) registers `ocs_<name>_driver` (registry.c). */
 #define OCS_SWITCH_DRIVERS(D) \
-	D(tl1)
+	D(tl1) \
+	D(scpi)
 
 #define OCS_SWITCH_DRIVER_DECLARE(name) extern const struct ocs_switch_driver ocs_##name##_driver;
 OCS_SWITCH_DRIVERS(OCS_SWITCH_DRIVER_DECLARE)
@@ -79,6 +82,9 @@ OCS_SWITCH_DRIVERS(OCS_SWITCH_DRIVER_DECLARE)
 const struct ocs_switch_driver *ocs_switch_driver_find(const char *name);
 /* Their names, joined with ", ", for sentences; static. */
 const char *ocs_switch_driver_names(void);
+
+/* Whether TEXT, of a denial, names a port of PATCHES by its number. */
+bool ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count);
 
 /* What switch.c and apply.c share: a full table (empty unless OK), and the name of
  * the switch before the sentence in ERR if RC is a failure; returns RC. */

@@ -144,29 +144,19 @@ static int denied(const char *verb, const struct ocs_tl1_message *answer,
 	return OCS_SWITCH_DENIED;
 }
 
-/* A port of PATCHES that TEXT names by its number. */
-static bool names_port(const char *text, const struct ocs_patch *patches, size_t count)
-{
-	while (*text) {
-		size_t digits = strspn(text, "0123456789");
-		long port = digits && digits < 7 ? strtol(text, NULL, 10) : 0;
-
-		for (size_t i = 0; port && i < count; i++)
-			if (patches[i].in == port || patches[i].out == port)
-				return true;
-		text += digits ? digits : 1;
-	}
-	return false;
-}
-
-static enum ocs_switch_blame blame(const struct ocs_tl1_message *answer,
+static enum ocs_switch_blame blame(const struct ocs_switch_connection *connection,
+				   const struct ocs_tl1_message *answer,
 				   const struct ocs_patch *patches, size_t count)
 {
+	const struct tl1 *tl1 = connection->state;
+
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (!strcmp(meanings[i].code, answer->error) &&
 		    meanings[i].blame != OCS_BLAME_UNKNOWN)
 			return meanings[i].blame;
-	return answer->comment.length && names_port(answer->comment.data, patches, count) ?
+	return answer->comment.length &&
+			       ocs_tl1_names_port(tl1->dialect, connection->description->size,
+						  answer->comment.data, patches, count) ?
 		       OCS_BLAME_PORT : OCS_BLAME_UNKNOWN;
 }
 
@@ -233,7 +223,7 @@ static int login(struct ocs_switch_connection *connection, struct ocs_error *err
 		return OCS_SWITCH_OK;
 	if (ocs_credentials_read(connection->description->credentials, &credentials, err))
 		return OCS_SWITCH_REJECTED;
-	command = ocs_tl1_format(tl1->dialect->login, next_ctag(tl1), &credentials);
+	command = ocs_tl1_format(tl1->dialect->login, next_ctag(tl1), 0, &credentials);
 	rc = execute(connection, command, &answer, err);
 	ocs_tl1_message_free(&answer);
 	if (rc == OCS_SWITCH_OK)
@@ -250,7 +240,9 @@ static int tl1_open(struct ocs_switch_connection *connection, struct ocs_error *
 	connection->state = tl1;
 	tl1->dialect = ocs_tl1_dialect_find(name);
 	if (!tl1->dialect) {
-		ocs_error_set(err, OCS_USAGE, "unknown TL1 dialect '%s'; polatis is known", name);
+		ocs_error_set(err, OCS_USAGE,
+			      "unknown TL1 dialect '%s'; polatis, calient and glimmerglass are known",
+			      name);
 		return OCS_SWITCH_REJECTED;
 	}
 	connection->fd = ocs_net_connect(connection->description->address,
@@ -272,7 +264,8 @@ static void tl1_close(struct ocs_switch_connection *connection)
 
 		/* A courtesy: the answer does not matter. */
 		snprintf(credentials.user, sizeof(credentials.user), "%s", tl1->user);
-		command = ocs_tl1_format(tl1->dialect->logout, next_ctag(tl1), &credentials);
+		command = ocs_tl1_format(tl1->dialect->logout, next_ctag(tl1), 0,
+					 &credentials);
 		ocs_net_write(connection->fd, command, strlen(command),
 			      ocs_now_ns() + 100000000, NULL);
 		free(command);
@@ -294,7 +287,7 @@ static int tl1_read_size(struct ocs_switch_connection *connection, int *size,
 		*size = connection->description->size;
 		return OCS_SWITCH_OK;
 	}
-	rc = execute(connection, ocs_tl1_format(tl1->dialect->size, next_ctag(tl1), NULL),
+	rc = execute(connection, ocs_tl1_format(tl1->dialect->size, next_ctag(tl1), 0, NULL),
 		     &answer, err);
 	if (rc == OCS_SWITCH_OK &&
 	    ocs_tl1_parse_size(tl1->dialect, answer.body.data, size, err))
@@ -303,38 +296,47 @@ static int tl1_read_size(struct ocs_switch_connection *connection, int *size,
 	return rc;
 }
 
-static int tl1_read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
-			  struct ocs_error *err)
+typedef int (*table_parser)(const struct ocs_tl1_dialect *dialect, const char *body,
+			    struct ocs_table *table, struct ocs_error *err);
+
+static int read_with(struct ocs_switch_connection *connection, table_parser parse,
+		     struct ocs_table *table, struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 	struct ocs_tl1_message answer;
 	int rc;
 
-	rc = execute(connection, ocs_tl1_format(tl1->dialect->read, next_ctag(tl1), NULL),
+	rc = execute(connection, ocs_tl1_format(tl1->dialect->read, next_ctag(tl1), 0, NULL),
 		     &answer, err);
-	if (rc == OCS_SWITCH_OK &&
-	    ocs_tl1_parse_table(tl1->dialect, answer.body.data, table, err))
+	if (rc == OCS_SWITCH_OK && parse(tl1->dialect, answer.body.data, table, err))
 		rc = OCS_SWITCH_UNKNOWN;
 	ocs_tl1_message_free(&answer);
 	return rc;
 }
 
-static int batch(struct ocs_switch_connection *connection, const char *template,
-		 const struct ocs_patch *patches, size_t count, size_t *used,
-		 struct ocs_error *err)
+static int tl1_read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
+			  struct ocs_error *err)
+{
+	return read_with(connection, ocs_tl1_parse_table, table, err);
+}
+
+/* One command of a change; *USED patches are named in it. */
+static int command(struct ocs_switch_connection *connection, const char *template,
+		   const struct ocs_patch *patches, size_t count, size_t *used,
+		   struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 	struct ocs_tl1_message answer;
-	char *command = ocs_tl1_format_batch(tl1->dialect, template, next_ctag(tl1),
-					     connection->description->size, patches, count,
-					     used, err);
+	char *text = ocs_tl1_format_batch(tl1->dialect, template, next_ctag(tl1),
+					  connection->description->size, patches, count,
+					  used, err);
 	int rc;
 
-	if (!command)
+	if (!text)
 		return OCS_SWITCH_REJECTED;
-	rc = execute(connection, command, &answer, err);
+	rc = execute(connection, text, &answer, err);
 	if (rc == OCS_SWITCH_DENIED)
-		connection->blame = blame(&answer, patches, *used);
+		connection->blame = blame(connection, &answer, patches, *used);
 	ocs_tl1_message_free(&answer);
 	return rc;
 }
@@ -343,18 +345,117 @@ static int tl1_remove(struct ocs_switch_connection *connection,
 		      const struct ocs_patch *patches, size_t count, size_t *used,
 		      struct ocs_error *err)
 {
-	struct tl1 *tl1 = connection->state;
+	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
+	int rc = command(connection, dialect->remove[0], patches, count, used, err);
 
-	return batch(connection, tl1->dialect->remove, patches, count, used, err);
+	if (dialect->remove[1] && (rc == OCS_SWITCH_OK || rc == OCS_SWITCH_DENIED))
+		rc = command(connection, dialect->remove[1], patches, *used, used, err);
+	return rc;
+}
+
+/* Takes away what an interrupted change left on the ports of PATCH; *LEFT says how
+ * many entries that were. */
+static int clear_ports(struct ocs_switch_connection *connection, const struct ocs_patch *patch,
+		       int *left, struct ocs_error *err)
+{
+	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
+	struct ocs_table idle;
+	int rc;
+
+	*left = 0;
+	ocs_table_init(&idle, connection->description->size);
+	rc = read_with(connection, ocs_tl1_parse_idle, &idle, err);
+	for (int in = 1; rc == OCS_SWITCH_OK && in <= idle.size; in++) {
+		const struct ocs_patch entry = { in, idle.out[in] };
+		size_t used;
+
+		if (!entry.out || (entry.in != patch->in && entry.out != patch->out))
+			continue;
+		rc = command(connection, dialect->undo, &entry, 1, &used, err);
+		++*left;
+	}
+	ocs_table_free(&idle);
+	return rc;
+}
+
+/* One patch in two commands. */
+static int add_in_two(struct ocs_switch_connection *connection, const struct ocs_patch *patch,
+		      size_t *used, struct ocs_error *err)
+{
+	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
+	int rc = command(connection, dialect->add[0], patch, 1, used, err), left = 0, undone;
+	enum ocs_switch_blame blamed = connection->blame;
+	struct ocs_error why;
+
+	if (rc == OCS_SWITCH_DENIED) {
+		undone = clear_ports(connection, patch, &left, &why);
+		connection->blame = blamed;
+		if (undone != OCS_SWITCH_OK && undone != OCS_SWITCH_DENIED) {
+			ocs_error_set(err, why.code, "%s", why.text);
+			return undone;
+		}
+		if (undone == OCS_SWITCH_OK && left)
+			rc = command(connection, dialect->add[0], patch, 1, used, err);
+	}
+	if (rc != OCS_SWITCH_OK)
+		return rc;
+	rc = command(connection, dialect->add[1], patch, 1, used, err);
+	if (rc != OCS_SWITCH_DENIED)
+		return rc;
+	blamed = connection->blame;
+	undone = command(connection, dialect->undo, patch, 1, used, &why);
+	connection->blame = blamed;
+	return undone == OCS_SWITCH_OK ? OCS_SWITCH_DENIED : OCS_SWITCH_UNKNOWN;
 }
 
 static int tl1_add(struct ocs_switch_connection *connection,
 		   const struct ocs_patch *patches, size_t count, size_t *used,
 		   struct ocs_error *err)
 {
-	struct tl1 *tl1 = connection->state;
+	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
 
-	return batch(connection, tl1->dialect->add, patches, count, used, err);
+	if (count && dialect->add[1])
+		return add_in_two(connection, patches, used, err);
+	return command(connection, dialect->add[0], patches, count, used, err);
+}
+
+typedef int (*health_parser)(const struct ocs_tl1_dialect *dialect, const char *body,
+			     struct ocs_health *health, struct ocs_error *err);
+
+static int read_health(struct ocs_switch_connection *connection, const char *template,
+		       health_parser parse, struct ocs_health *health, struct ocs_error *err)
+{
+	struct tl1 *tl1 = connection->state;
+	struct ocs_tl1_message answer;
+	int rc;
+
+	if (!template)
+		return OCS_SWITCH_OK;
+	rc = execute(connection, ocs_tl1_format(template, next_ctag(tl1), health->ports / 2, NULL),
+		     &answer, err);
+	/* A switch without monitors refuses: nothing is known then. */
+	if (rc == OCS_SWITCH_DENIED)
+		rc = OCS_SWITCH_OK;
+	else if (rc == OCS_SWITCH_OK && parse(tl1->dialect, answer.body.data, health, err))
+		rc = OCS_SWITCH_UNKNOWN;
+	ocs_tl1_message_free(&answer);
+	return rc;
+}
+
+static int tl1_read_status(struct ocs_switch_connection *connection,
+			   struct ocs_health *health, struct ocs_error *err)
+{
+	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
+
+	return read_health(connection, dialect->status, ocs_tl1_parse_status, health, err);
+}
+
+static int tl1_read_power(struct ocs_switch_connection *connection,
+			  struct ocs_health *health, struct ocs_error *err)
+{
+	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
+
+	return read_health(connection, dialect->power, ocs_tl1_parse_power, health, err);
 }
 
 static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms,
@@ -394,5 +495,7 @@ const struct ocs_switch_driver ocs_tl1_driver = {
 	.read_table = tl1_read_table,
 	.remove = tl1_remove,
 	.add = tl1_add,
+	.read_status = tl1_read_status,
+	.read_power = tl1_read_power,
 	.listen = tl1_listen,
 };

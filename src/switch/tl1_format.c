@@ -16,23 +16,32 @@ static void add_value(struct ocs_text *text, const char *value)
 	ocs_text_add(text, strpbrk(value, ":;,&= ") ? "\"%s\"" : "%s", value);
 }
 
+static void add_port(struct ocs_text *text, const struct ocs_tl1_dialect *dialect, int size,
+		     int port)
+{
+	int number = port, slots = dialect->radix[0], ports = dialect->radix[1];
+
+	if (port <= size)
+		number = dialect->ingress_first + port - 1;
+	else if (dialect->egress_first)
+		number = dialect->egress_first + port - size - 1;
+	if (ports)
+		ocs_text_add(text, "%d.%d.%d", (number - 1) / (slots * ports) + 1,
+			     (number - 1) / ports % slots + 1, (number - 1) % ports + 1);
+	else
+		ocs_text_add(text, "%d", number);
+}
+
 static void add_list(struct ocs_text *text, const struct ocs_tl1_dialect *dialect,
 		     int size, const struct ocs_patch *patches, size_t count, bool egress)
 {
 	for (size_t i = 0; i < count; i++) {
-		int port;
-
-		if (!egress)
-			port = dialect->ingress_first + patches[i].in - 1;
-		else if (dialect->egress_first)
-			port = dialect->egress_first + patches[i].out - size - 1;
-		else
-			port = patches[i].out;
-		ocs_text_add(text, "%s%d", i ? dialect->list : "", port);
+		ocs_text_add(text, "%s", i ? dialect->list : "");
+		add_port(text, dialect, size, egress ? patches[i].out : patches[i].in);
 	}
 }
 
-char *ocs_tl1_format(const char *template, unsigned int ctag,
+char *ocs_tl1_format(const char *template, unsigned int ctag, int size,
 		     const struct ocs_credentials *credentials)
 {
 	struct ocs_text text = { 0 };
@@ -42,12 +51,50 @@ char *ocs_tl1_format(const char *template, unsigned int ctag,
 			ocs_text_add(&text, "%c", *at);
 		else if (*++at == 't')
 			ocs_text_add(&text, "%u", ctag);
+		else if (*at == 'x')
+			ocs_text_add(&text, "%d", 2 * size);
 		else if (*at == 'u')
 			add_value(&text, credentials->user);
 		else
 			add_value(&text, credentials->password);
 	}
 	return ocs_text_take(&text);
+}
+
+static void add_name(struct ocs_text *text, const struct ocs_tl1_dialect *dialect, int size,
+		     const struct ocs_patch *patch)
+{
+	add_port(text, dialect, size, patch->in);
+	ocs_text_add(text, "%c", dialect->between[0]);
+	add_port(text, dialect, size, patch->out);
+}
+
+/* Whether NAME stands in TEXT, not as part of a longer name. */
+static bool names(const char *text, const char *name)
+{
+	size_t length = strlen(name);
+
+	for (const char *at = text; (at = strstr(at, name)); at++)
+		if ((at == text || !strchr("0123456789.", at[-1])) &&
+		    !isdigit((unsigned char)at[length]) &&
+		    !(at[length] == '.' && isdigit((unsigned char)at[length + 1])))
+			return true;
+	return false;
+}
+
+bool ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const char *text,
+			const struct ocs_patch *patches, size_t count)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < 2 * count && !found; i++) {
+		struct ocs_text name = { 0 };
+
+		add_port(&name, dialect, size, i % 2 ? patches[i / 2].out : patches[i / 2].in);
+		found = names(text, name.data);
+		ocs_text_free(&name);
+	}
+	return found;
 }
 
 static char *format_patches(const struct ocs_tl1_dialect *dialect, const char *template,
@@ -61,6 +108,8 @@ static char *format_patches(const struct ocs_tl1_dialect *dialect, const char *t
 			ocs_text_add(&text, "%c", *at);
 		else if (*++at == 't')
 			ocs_text_add(&text, "%u", ctag);
+		else if (*at == 'n')
+			add_name(&text, dialect, size, patches);
 		else
 			add_list(&text, dialect, size, patches, count, *at == 'e');
 	}

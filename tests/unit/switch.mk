@@ -4,7 +4,7 @@
 SWITCH = $(S)/switch/libocs_switch.la $(FABRIC)
 
 check_PROGRAMS += test_switch_diff test_switch_tl1 test_switch_driver test_emulator \
-	test_emulator_driver
+	test_emulator_driver test_switch_suite
 test_switch_diff_SOURCES = test_switch_diff.c
 test_switch_diff_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 test_switch_tl1_SOURCES = test_switch_tl1.c
@@ -15,3 +15,5 @@ test_emulator_SOURCES = test_emulator.c emulator_peer.c emulator_peer.h
 test_emulator_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 test_emulator_driver_SOURCES = test_emulator_driver.c emulator_peer.c emulator_peer.h
 test_emulator_driver_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+test_switch_suite_SOURCES = test_switch_suite.c emulator_peer.c emulator_peer.h
+test_switch_suite_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lm

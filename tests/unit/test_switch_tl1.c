@@ -3,6 +3,7 @@
 
 /* Commands and answers as bytes; no sockets. */
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,55 +47,117 @@ static void test_commands(void **state)
 	size_t used;
 
 	(void)state;
-	expect_text(ocs_tl1_format(dialect->login, 1, &admin), "ACT-USER::admin:1::root;");
-	expect_text(ocs_tl1_format(dialect->login, 1, &odd), "ACT-USER::\"a b\":1::\"x;y:z\";");
-	expect_text(ocs_tl1_format(dialect->logout, 17, &admin), "CANC-USER::admin:17:;");
-	expect_text(ocs_tl1_format(dialect->size, 2, NULL),
+	expect_text(ocs_tl1_format(dialect->login, 1, 32, &admin), "ACT-USER::admin:1::root;");
+	expect_text(ocs_tl1_format(dialect->login, 1, 32, &odd), "ACT-USER::\"a b\":1::\"x;y:z\";");
+	expect_text(ocs_tl1_format(dialect->logout, 17, 32, &admin), "CANC-USER::admin:17:;");
+	expect_text(ocs_tl1_format(dialect->size, 2, 32, NULL),
 		    "RTRV-EQPT::SYSTEM:2:::PARAMETER=SIZE;");
-	expect_text(ocs_tl1_format(dialect->read, 6, NULL), "RTRV-PATCH:::6:;");
-	expect_text(ocs_tl1_format_batch(dialect, dialect->add, 4, 32, patches, 3, &used, NULL),
+	expect_text(ocs_tl1_format(dialect->read, 6, 32, NULL), "RTRV-PATCH:::6:;");
+	expect_text(ocs_tl1_format_batch(dialect, dialect->add[0], 4, 32, patches, 3, &used, NULL),
 		    "ENT-PATCH::1&2&3,33&34&35:4:;");
 	assert_int_equal(used, 3);
-	expect_text(ocs_tl1_format_batch(dialect, dialect->remove, 7, 32, patches, 2, &used,
+	expect_text(ocs_tl1_format_batch(dialect, dialect->remove[0], 7, 32, patches, 2, &used,
 					 NULL), "DLT-PATCH::1&2:7:;");
 	assert_int_equal(used, 2);
-	expect_text(ocs_tl1_format_batch(dialect, dialect->add, 1, 32, patches, 1, &used, NULL),
+	expect_text(ocs_tl1_format_batch(dialect, dialect->add[0], 1, 32, patches, 1, &used, NULL),
 		    "ENT-PATCH::1,33:1:;");
 }
 
 /* Glimmerglass and Calient as the public material shows them: data only. */
 static void test_other_dialects(void **state)
 {
-	const struct ocs_tl1_dialect glimmerglass = {
-		.name = "glimmerglass", .add = "ent-crs-fiber::%i,%e:%t;", .list = "&",
-		.batch = 1, .line = 4096, .ingress_first = 10001, .egress_first = 20001,
-		.between = ",",
-	};
-	const struct ocs_tl1_dialect calient = {
-		.name = "calient", .add = "ENT-CRS::%i,%e:%t::GRP,1WAY;",
-		.remove = "DLT-CRS::%i>%e:%t;", .list = "&", .batch = 1, .line = 4096,
-		.ingress_first = 1, .between = ">-",
-	};
-	const struct ocs_patch patches[] = { { 1, 47 }, { 2, 48 } };
+	const struct ocs_tl1_dialect *glimmerglass = ocs_tl1_dialect_find("glimmerglass");
+	const struct ocs_tl1_dialect *calient = ocs_tl1_dialect_find("Calient");
+	const struct ocs_patch patches[] = { { 1, 47 }, { 18, 48 } };
 	struct ocs_table table;
 	size_t used;
 
 	(void)state;
-	expect_text(ocs_tl1_format_batch(&glimmerglass, glimmerglass.add, 1, 32, patches, 2,
-					 &used, NULL), "ent-crs-fiber::10001,20015:1;");
+	expect_text(ocs_tl1_format_batch(glimmerglass, glimmerglass->add[0], 1, 32, patches, 1,
+					 &used, NULL), "ENT-CRS-FIBER::10001,20015:1:;");
+	expect_text(ocs_tl1_format_batch(glimmerglass, glimmerglass->remove[0], 1, 32, patches, 2,
+					 &used, NULL),
+		    "DLT-CRS-FIBER::10001&10018,20015&20016:1:;");
+	expect_text(ocs_tl1_format_batch(calient, calient->add[0], 9, 32, patches, 2, &used,
+					 NULL), "ENT-CRS::1.1.1,1.2.7:9::OCS,1WAY;");
 	assert_int_equal(used, 1);
-	expect_text(ocs_tl1_format_batch(&calient, calient.remove, 9, 32, patches, 2, &used,
-					 NULL), "DLT-CRS::1>47:9;");
+	expect_text(ocs_tl1_format_batch(calient, calient->add[1], 9, 32, patches + 1, 1, &used,
+					 NULL), "ACT-CRS::1.3.2,1.2.8:9::1.3.2>1.2.8,OCS;");
+	expect_text(ocs_tl1_format_batch(calient, calient->remove[1], 9, 32, patches, 2, &used,
+					 NULL), "DLT-CRS::1.1.1,1.2.7:9::,OCS,1.1.1>1.2.7;");
 	ocs_table_init(&table, 32);
-	assert_int_equal(ocs_tl1_parse_table(&glimmerglass, "10001,20015\n10002,20016", &table,
-					     NULL), 0);
+	assert_int_equal(ocs_tl1_parse_table(glimmerglass,
+		"GGN:IPORTID=10001,IPORTNAME=,OPORTID=20015,OPORTNAME=,CONNID=1\n"
+		"GGN:IPORTID=10002,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0\n"
+		"GGN:IPORTID=10003,IPORTNAME=,OPORTID=20016,OPORTNAME=,CONNID=2", &table, NULL), 0);
 	assert_int_equal(table.out[1], 47);
-	assert_int_equal(table.out[2], 48);
+	assert_int_equal(table.out[2], 0);
+	assert_int_equal(table.out[3], 48);
 	ocs_table_free(&table);
+	/* one way, and both ways */
 	ocs_table_init(&table, 32);
-	assert_int_equal(ocs_tl1_parse_table(&calient, "1>47:OC=OK", &table, NULL), 0);
+	assert_int_equal(ocs_tl1_parse_table(calient,
+		"1.1.1>1.2.7:SRCPORT=1.1.1,DSTPORT=1.2.7,CONNTYPE=1WAY,OC=OK\n"
+		"1.1.2-1.1.3:SRCPORT=1.1.2,DSTPORT=1.1.3,CONNTYPE=2WAY,OC=OK", &table, NULL), 0);
 	assert_int_equal(table.out[1], 47);
+	assert_int_equal(table.out[2], 35);
+	assert_int_equal(table.out[3], 34);
 	ocs_table_free(&table);
+	for (int i = 0; i < 4; i++) {
+		static const char *const bad[] = { "1.1.1>1.9.1", "1.1>1.2", "1.1.1", "1.5.1>1.1.1" };
+
+		ocs_table_init(&table, 32);
+		assert_int_equal(ocs_tl1_parse_table(calient, bad[i], &table, NULL), -1);
+		ocs_table_free(&table);
+	}
+	assert_null(ocs_tl1_dialect(3));
+}
+
+static void expect_health(const char *name, const char *status, const char *power, int port,
+			  enum ocs_port_status state, double dbm)
+{
+	const struct ocs_tl1_dialect *dialect = ocs_tl1_dialect_find(name);
+	struct ocs_health health;
+
+	ocs_health_init(&health, 32);
+	assert_int_equal(health.ports, 64);
+	assert_int_equal(ocs_tl1_parse_status(dialect, status, &health, NULL), 0);
+	assert_int_equal(ocs_tl1_parse_power(dialect, power, &health, NULL), 0);
+	assert_int_equal(health.port[port].status, state);
+	if (isnan(dbm))
+		assert_true(isnan(health.port[port].dbm));
+	else
+		assert_true(health.port[port].dbm == dbm);
+	ocs_health_free(&health);
+}
+
+static void test_health(void **state)
+{
+	static const char crs[] = "1.1.1>1.2.7:GRPNAME=OCS,OS=RDY,OC=OK\n"
+				  "1.1.2-1.1.3:GRPNAME=OCS,OS=RDY,OC=FAIL\n";
+	static const char sum[] = "1.1.1:ALIAS=a,INPWR=-2.50,OUTPWR=NONE,X=1\n"
+				  "1.1.2:ALIAS=b,INPWR=NONE,OUTPWR=-4.25,X=1\n";
+	static const char fiber[] = "GGN:IPORTID=10001,IPORTNAME=,OPORTID=20002,INPWR=-3.125,"
+				    "OUTPWR=-4.5,PWRLOSS=1.375\n"
+				    "GGN:IPORTID=10002,IPORTNAME=,OPORTID=0,INPWR=-49.162,OUTPWR=0\n";
+	struct ocs_health health;
+
+	(void)state;
+	expect_health("polatis", "1:OPEN\n40:CLOSED\n3:SQUINTING", "1:-2.31\n40:-60.00", 1,
+		      OCS_PORT_TUNED, -2.31);
+	expect_health("polatis", "1:OPEN\n40:CLOSED\n3:SQUINTING", "1:-2.31\n40:-60.00", 40,
+		      OCS_PORT_BLOCKED, -60);
+	expect_health("polatis", "3:SQUINTING", "3:NONE", 3, OCS_PORT_UNKNOWN, NAN);
+	expect_health("calient", crs, sum, 1, OCS_PORT_TUNED, -2.5);
+	expect_health("calient", crs, sum, 33, OCS_PORT_UNKNOWN, NAN);
+	expect_health("calient", crs, sum, 34, OCS_PORT_FAILED, -4.25);
+	expect_health("calient", crs, sum, 47, OCS_PORT_TUNED, NAN);
+	expect_health("glimmerglass", "", fiber, 1, OCS_PORT_UNKNOWN, -3.125);
+	expect_health("glimmerglass", "", fiber, 34, OCS_PORT_UNKNOWN, -4.5);
+	expect_health("glimmerglass", "", fiber, 2, OCS_PORT_UNKNOWN, -49.162);
+	ocs_health_init(&health, 32);
+	assert_int_equal(ocs_tl1_parse_power(polatis(), "65:-2.31", &health, NULL), -1);
+	ocs_health_free(&health);
 }
 
 /* Long batches are split at the line limit, and every patch goes out once. */
@@ -102,7 +165,7 @@ static void test_split(void **state)
 {
 	const struct ocs_tl1_dialect *dialect = polatis();
 	struct ocs_patch patches[1024];
-	const char *templates[] = { dialect->add, dialect->remove };
+	const char *templates[] = { dialect->add[0], dialect->remove[0] };
 	struct ocs_error err;
 
 	(void)state;
@@ -157,7 +220,7 @@ static void test_never_dangerous(void **state)
 	for (size_t i = 0; i < COUNT(good); i++)
 		if (ocs_tl1_dangerous(good[i]))
 			fail_msg("seen as dangerous: %s", good[i]);
-	assert_null(ocs_tl1_format_batch(dialect, dialect->remove, 1, 32, NULL, 0, &used, &err));
+	assert_null(ocs_tl1_format_batch(dialect, dialect->remove[0], 1, 32, NULL, 0, &used, &err));
 	assert_int_equal(err.code, OCS_USAGE);
 	for (int i = 0; i < 20000; i++) {
 		struct ocs_patch patches[4];
@@ -172,7 +235,7 @@ static void test_never_dangerous(void **state)
 			exist &= patches[j].in >= 1 && patches[j].in <= 32 &&
 				 patches[j].out >= 33 && patches[j].out <= 64;
 		}
-		command = ocs_tl1_format_batch(dialect, dialect->remove, 1, 32, patches, 4,
+		command = ocs_tl1_format_batch(dialect, dialect->remove[0], 1, 32, patches, 4,
 					       &used, &err);
 		assert_int_equal(command != NULL, exist);
 		assert_true(!command || !ocs_tl1_dangerous(command));
@@ -369,6 +432,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_other_dialects),
+		cmocka_unit_test(test_health),
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_never_dangerous),
 		cmocka_unit_test(test_answers),
