@@ -110,7 +110,33 @@ static void test_other_dialects(void **state)
 		assert_int_equal(ocs_tl1_parse_table(calient, bad[i], &table, NULL), -1);
 		ocs_table_free(&table);
 	}
-	assert_null(ocs_tl1_dialect(3));
+}
+
+/* ocs.yaml knows the same dialects. */
+static void test_names(void **state)
+{
+	const struct ocs_tl1_dialect *dialect;
+	struct ocs_error err = { 0 };
+	int count = 0;
+
+	(void)state;
+	for (; (dialect = ocs_tl1_dialect((size_t)count)); count++) {
+		char *text = ocs_asprintf(
+			"version: 1\n"
+			"switches:\n"
+			"  - {name: s, driver: tl1, dialect: %s, address: 'a:1', credentials: /c, size: 4}\n"
+			"fabrics:\n"
+			"  - {name: r, kind: rails, nodes: n, rails: 1, ports: {switch: s, port: 1}}\n",
+			dialect->name);
+		struct ocs_fabric *fabric = ocs_fabric_parse(text, strlen(text), "f", &err);
+
+		if (!fabric)
+			fail_msg("%s", err.text);
+		assert_string_equal(fabric->switches[0].dialect, dialect->name);
+		ocs_fabric_destroy(fabric);
+		free(text);
+	}
+	assert_int_equal(count, 3);
 }
 
 static void expect_health(const char *name, const char *status, const char *power, int port,
@@ -432,6 +458,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_commands),
 		cmocka_unit_test(test_other_dialects),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_health),
 		cmocka_unit_test(test_split),
 		cmocka_unit_test(test_never_dangerous),
