@@ -43,6 +43,10 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "FILE is one for NCCL_TOPO_FILE or NCCL_GRAPH_FILE; - is standard input.  One line\n"
 	  "a fault.  Notes do not change the exit status, errors make it 1.",
 	  ocs_ctl_nccl_check },
+	{ "advise", "SHAPE", 1, 1, "jcsrdme" ONLINE,
+	  "which jobs, restarted elsewhere, would let a shape in",
+	  "The fewest jobs, and of those the cheapest: by XPUs, or with --elapsed by the XPU\n"
+	  "hours that are lost.  Nothing is moved.", ocs_ctl_advise },
 	{ "explain", "JOBID", 1, 1, "j" ONLINE,
 	  "why a job waits, or where it runs", NULL, ocs_ctl_explain },
 	{ "apply", "JOBID", 1, 1, "jEWHV" ONLINE,

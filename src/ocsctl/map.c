@@ -341,6 +341,10 @@ static void print_json(struct map *map)
 		json_object_array_add(jobs, json_object_get(map->jobs[i].job));
 	json_object_object_add(out, "nodes", nodes);
 	json_object_object_add(out, "jobs", jobs);
+	/* the rest of what keeps shapes out, for advise */
+	json_object_object_add(out, "drains", json_object_get(
+		ocs_ctl_array(map->state.fabric, "drains")));
+	json_object_object_add(out, "switches", json_object_get(map->state.switches));
 	ocs_ctl_print_json(out);
 	json_object_put(out);
 }

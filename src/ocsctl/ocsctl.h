@@ -26,6 +26,7 @@ struct ocs_ctl_args {
 	bool directed, routes, watch;
 	const char *fabric, *ocsd;
 	const char *busy, *section, *conn;
+	const char *map, *elapsed;
 	const char *svg, *demand, *strategy;
 	const char *repair;
 	long paths;		/* 0: not given */
@@ -121,6 +122,7 @@ int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_nccl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err);

@@ -55,6 +55,33 @@ int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 	return -1;
 }
 
+int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
+			   struct ocs_error *err)
+{
+	struct json_object *nodes = ocs_ctl_array(map, "nodes"), *jobs = ocs_ctl_array(map, "jobs");
+	struct json_object *drains = ocs_ctl_array(map, "drains"), *states;
+	struct json_object *switches = ocs_ctl_array(map, "switches");
+
+	memset(state, 0, sizeof(*state));
+	if (!nodes || !jobs)
+		return ocs_error_set(err, OCS_USAGE, "not what 'ocsctl map --json' prints: \"nodes\" or"
+				     " \"jobs\" is missing");
+	state->fabric = json_object_new_object();
+	if (drains)
+		json_object_object_add(state->fabric, "drains", json_object_get(drains));
+	state->nodes = json_object_new_object();
+	states = json_object_new_object();
+	json_object_object_add(state->nodes, "nodes", states);
+	for (size_t i = 0; i < ocs_ctl_length(nodes); i++) {
+		struct json_object *one = json_object_array_get_idx(nodes, i);
+
+		json_object_object_add(states, ocs_ctl_string(one, "node", ""), json_object_get(one));
+	}
+	state->jobs = json_object_get(jobs);
+	state->switches = switches ? json_object_get(switches) : json_object_new_array();
+	return 0;
+}
+
 void ocs_ctl_state_free(struct ocs_ctl_state *state)
 {
 	json_object_put(state->fabric);

@@ -28,6 +28,9 @@ struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what,
 /* Asks ocsd for everything above.  Returns 0, or -1 with ERR. */
 int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 		       struct ocs_error *err);
+/* The same from what `map --json` printed.  Returns 0, or -1 with ERR. */
+int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
+			   struct ocs_error *err);
 void ocs_ctl_state_free(struct ocs_ctl_state *state);
 
 /* True if slurmctld has told ocsd about its nodes. */

@@ -24,3 +24,7 @@ test_effort_LDADD = $(PLACE) $(CMOCKA_LIBS)
 check_PROGRAMS += test_room
 test_room_SOURCES = test_room.c place_check.h place_random.h
 test_room_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+
+check_PROGRAMS += test_advice
+test_advice_SOURCES = test_advice.c place_check.h place_random.h
+test_advice_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)

@@ -213,6 +213,15 @@ A  job 7, alice, 4x2x2, realised (16 XPUs)
     check(code == 0 and "<svg" in text and "</svg>" in text, "map --svg", err + text)
 
 
+def test_advise(world):
+    code, out, err = world.ctl("advise", "4x2x2")
+    check(code == 4 and "4 nodes and 0 are free" in err, "advise: no room", out + err)
+    with open(world.path("map.json"), "w") as handle:
+        handle.write(world.ctl("map", "--json")[1])
+    code, out, err = world.ctl("advise", "4x2x2", "--map", world.path("map.json"))
+    check(code == 4 and "4 nodes and 0 are free" in err, "the same from a map", out + err)
+
+
 def test_release(world):
     for node in ("n0", "n1", "n2"):
         code, out, err = world.ctl("release", "7", "--epoch", "3", "--node", node)
@@ -311,6 +320,7 @@ def main():
             commit(world)
             test_job(world)
             test_map(world)
+            test_advise(world)
             test_release(world)
             test_drain(world)
             test_pending(world)
