@@ -78,6 +78,7 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric)
 	free(fabric->source);
 	free(fabric->ocsd_socket);
 	free(fabric->ocsd_listen);
+	free(fabric->ocsd_metrics);
 	free(fabric->ocsd_address);
 	free(fabric->ocsd_state);
 	ocs_names_free(fabric->ocsd_admins, fabric->nocsd_admins);

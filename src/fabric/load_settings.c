@@ -88,7 +88,7 @@ static bool wildcard(const char *address)
 	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
 
-enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS };
+enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS };
 
 /* What nodes and slurmctld use, when it is not said. */
 static int address_default(struct ocs_loader *loader, const struct ocs_field *fields)
@@ -116,7 +116,7 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 	struct ocs_field fields[] = {
 		[SOCKET] = {.name = "socket"}, [LISTEN] = {.name = "listen"},
 		[ADDRESS] = {.name = "address"}, [STATE] = {.name = "state"},
-		[ADMINS] = {.name = "admins"},
+		[ADMINS] = {.name = "admins"}, [METRICS] = {.name = "metrics"},
 	};
 	struct ocs_fabric *fabric = loader->fabric;
 	struct ocs_yaml *yaml = &loader->yaml;
@@ -142,6 +142,14 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 	    address_load(loader, fields[ADDRESS].node, "address",
 			 &fabric->ocsd_address) < 0)
 		return -1;
+	if (fields[METRICS].node) {
+		if (address_load(loader, fields[METRICS].node, "metrics",
+				 &fabric->ocsd_metrics) < 0)
+			return -1;
+		if (strncmp(fabric->ocsd_metrics, "unix:", 5) == 0)
+			return ocs_yaml_fail(yaml, fields[METRICS].node,
+				"metrics must be host:port, where Prometheus can ask by HTTP");
+	}
 	if (fields[STATE].node &&
 	    ocs_load_path(loader, fields[STATE].node, "state", &fabric->ocsd_state) < 0)
 		return -1;

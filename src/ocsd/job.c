@@ -3,6 +3,7 @@
 
 /* Allocations from commit to verified teardown, and the ports they own. */
 
+#include "src/ocsd/metrics.h"
 #include "src/ocsd/ocsd.h"
 
 #include "src/place/place.h"
@@ -398,6 +399,7 @@ void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switc
 	if (job->ended || job->breaking || job->state == OCSD_FAILED)
 		return;
 	job->state = OCSD_FAILED;
+	ocsd_metrics_job_failed(d->metrics);
 	free(job->failed_switch);
 	free(job->error);
 	job->failed_switch = sw ? ocs_strdup(sw->description->name) : NULL;

@@ -3,6 +3,7 @@
 
 /* What each switch does next, and what its answers mean. */
 
+#include "src/ocsd/metrics.h"
 #include "src/ocsd/ocsd.h"
 
 #include "src/util/net.h"
@@ -76,6 +77,7 @@ static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *re
 	free(sw->reason);
 	sw->reason = ocs_strdup(reason);
 	if (news) {
+		ocsd_metrics_switch_failed(d->metrics);
 		ocs_log(OCS_LOG_ERROR, "%s", text);
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_failed",
 						    .reply = reason });
@@ -207,6 +209,7 @@ static void hand_over(struct ocsd *d, struct ocsd_switch *sw)
 	size_t nremove, nadd;
 
 	sw->prepared = false;
+	sw->sent_ns = ocs_now_ns();
 	if (sw->busy == OCSD_READ) {
 		ocsd_worker_read(d, sw);
 		return;
@@ -310,6 +313,17 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 	ocsd_examine(d, sw, table);
 }
 
+static int64_t count_batch(const struct ocsd_switch *sw)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < sw->nadding; i++)
+		count += sw->adding[i]->npatches;
+	for (size_t i = 0; i < sw->nremoving; i++)
+		count += sw->removing[i]->npatches;
+	return count;
+}
+
 void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 			const struct ocs_table *table, const struct ocs_error *err)
 {
@@ -318,8 +332,12 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 	enum ocsd_work work = sw->busy;
 
 	sw->busy = OCSD_IDLE;
-	if (work == OCSD_APPLY)
+	if (work == OCSD_APPLY) {
 		audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
+		ocsd_metrics_batch(d->metrics, result == OCS_SWITCH_OK ? OCSD_DONE :
+				   result == OCS_SWITCH_UNKNOWN ? OCSD_LOST : OCSD_REFUSED,
+				   count_batch(sw), ocs_now_ns() - sw->sent_ns);
+	}
 	if (result == OCS_SWITCH_OK) {
 		if (work == OCSD_APPLY) {
 			sw->rejected = 0;

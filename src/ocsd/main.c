@@ -3,7 +3,10 @@
 
 #include "ocs_config.h"
 
+#include "src/ocsd/metrics.h"
 #include "src/ocsd/ocsd.h"
+#include "src/ocsd/reload.h"
+#include "src/ocsd/service.h"
 
 #include "src/place/place.h"
 #include "src/util/text.h"
@@ -19,10 +22,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define FILES_WANTED 65536
@@ -131,32 +133,11 @@ static int go_to_background(void)
 	return ends[1];
 }
 
-static void tell_systemd(const char *text)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	size_t length = path ? strlen(path) : 0;
-	int fd;
-
-	if (length < 2 || length >= sizeof(address.sun_path))
-		return;
-	memcpy(address.sun_path, path, length);
-	if (*path == '@')
-		address.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
-		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
-		ocs_log(OCS_LOG_WARNING, "systemd cannot be told: %s", strerror(errno));
-	close(fd);
-}
-
 void ocsd_ready(struct ocsd *d)
 {
 	ocs_log(OCS_LOG_INFO, "ready: %d switches, fabric %s", d->fabric->nswitches,
 		d->fabric->source);
-	tell_systemd("READY=1");
+	ocsd_service_tell("READY=1");
 	if (d->ready_fd >= 0) {
 		if (write(d->ready_fd, "R", 1) != 1)
 			ocs_log(OCS_LOG_WARNING, "the parent does not listen");
@@ -203,6 +184,31 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 	ocs_log(OCS_LOG_INFO, "stopping on signal %d; circuits stay as they are",
 		(int)number);
 	d->stopping = true;
+	event_base_loopbreak(d->base);
+}
+
+/* A new ocs.yaml is taken by starting over, as after a crash: only then is there one
+ * way in which state meets description.  What cannot be taken changes nothing. */
+static void on_reload(evutil_socket_t number, short what, void *context)
+{
+	struct ocsd *d = context;
+	struct ocs_fabric *fabric;
+	struct ocs_error err;
+
+	(void)number;
+	(void)what;
+	fabric = ocs_fabric_open(d->fabric->source, &err);
+	if (!fabric || ocsd_reload_check(d, fabric, &err)) {
+		ocs_log(OCS_LOG_ERROR, "the new description is not taken, the old one stays: %s",
+			err.text);
+		ocs_fabric_destroy(fabric);
+		return;
+	}
+	ocs_fabric_destroy(fabric);
+	ocs_log(OCS_LOG_INFO, "starting over with the new %s; circuits stay as they are",
+		d->fabric->source);
+	ocsd_service_tell("RELOADING=1");
+	d->reload = d->stopping = true;
 	event_base_loopbreak(d->base);
 }
 
@@ -269,16 +275,18 @@ static int start(struct ocsd *d, const struct options *options, struct ocs_error
 	if (!d->base)
 		return ocs_error_set(err, OCS_ERROR, "libevent does not start");
 	d->timer = evtimer_new(d->base, on_timer, d);
+	d->metrics = ocsd_metrics_create();
 	return ocsd_workers_start(d, err);
 }
 
 static void run(struct ocsd *d)
 {
-	static const int signals[] = { SIGTERM, SIGINT };
-	struct event *events[2];
+	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
+	struct event *events[3], *watchdog = ocsd_service_watchdog(d->base);
 
-	for (size_t i = 0; i < 2; i++) {
-		events[i] = evsignal_new(d->base, signals[i], on_signal, d);
+	for (size_t i = 0; i < 3; i++) {
+		events[i] = evsignal_new(d->base, signals[i],
+					 signals[i] == SIGHUP ? on_reload : on_signal, d);
 		event_add(events[i], NULL);
 	}
 	while (!d->stopping) {
@@ -289,8 +297,10 @@ static void run(struct ocsd *d)
 			break;
 		}
 	}
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < 3; i++)
 		event_free(events[i]);
+	if (watchdog)
+		event_free(watchdog);
 }
 
 static void free_switches(struct ocsd *d)
@@ -341,6 +351,7 @@ static void stop(struct ocsd *d)
 	if (d->base)
 		ocsd_server_close(d);
 	ocsd_store_close(d->store);
+	ocsd_metrics_destroy(d->metrics);
 	if (d->timer)
 		event_free(d->timer);
 	if (d->base)
@@ -352,6 +363,19 @@ static void stop(struct ocsd *d)
 	ocs_fabric_destroy(d->fabric);
 }
 
+/* The same process, for its service manager, with nothing of the old one. */
+static int start_over(int argc, char **argv)
+{
+	char **again = ocs_calloc((size_t)argc + 2, sizeof(*again));
+
+	memcpy(again, argv, (size_t)argc * sizeof(*again));
+	again[argc] = "--foreground";
+	execv("/proc/self/exe", again);
+	ocs_log(OCS_LOG_ERROR, "starting over: %s", strerror(errno));
+	free(again);
+	return OCS_ERROR;
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = { .fabric = OCS_SYSCONFDIR "/slurm/ocs.yaml" };
@@ -359,8 +383,12 @@ int main(int argc, char **argv)
 	struct ocs_error err;
 	int rc = OCS_OK;
 
+	/* After starting over it would be called "exe". */
+	prctl(PR_SET_NAME, "ocsd");
 	read_options(argc, argv, &options);
 	signal(SIGPIPE, SIG_IGN);
+	/* Until the loop turns, and while it starts over. */
+	signal(SIGHUP, SIG_IGN);
 	umask(0077);
 	if (!options.foreground)
 		d.ready_fd = go_to_background();
@@ -372,5 +400,5 @@ int main(int argc, char **argv)
 		rc = d.failed ? OCS_ERROR : OCS_OK;
 	}
 	stop(&d);
-	return rc;
+	return d.reload ? start_over(argc, argv) : rc;
 }

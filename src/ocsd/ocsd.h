@@ -28,6 +28,7 @@ struct ocs_plan;
 struct ocs_plan_circuit;
 struct ocsd;
 struct ocsd_client;
+struct ocsd_metrics;
 struct ocsd_store;
 struct ocsd_worker;
 
@@ -87,6 +88,7 @@ struct ocsd_job {
 	bool lost;		/* a circuit is gone for good: repair or fail */
 	bool mending;		/* circuits of a repair are on their way */
 	int changed;		/* circuits of the last repair */
+	int64_t started_ns;	/* its circuits were first asked for, 0: not yet */
 	char *failed_switch;
 	char *error;		/* why it failed; realised: why it is degraded */
 };
@@ -125,6 +127,7 @@ struct ocsd_switch {
 	bool read_wanted;
 	bool reconciling;		/* a reconcile waits for its read-back */
 	int64_t next_ns;		/* next poll or retry */
+	int64_t sent_ns;		/* the batch on its way */
 	double last_read;		/* wall clock, 0: never */
 	size_t ncircuits;		/* patches of the last read-back */
 };
@@ -174,6 +177,7 @@ struct ocsd {
 	struct ocsd_client *clients;
 	size_t nclients;
 	struct ocsd_auth *auth;
+	struct ocsd_metrics *metrics;
 	uid_t *admins;
 	size_t nadmins;
 	uint64_t max_epoch;
@@ -182,6 +186,7 @@ struct ocsd {
 	struct evconnlistener *listeners[2];
 	bool ready;			/* every switch answered or failed once */
 	bool stopping, failed;
+	bool reload;			/* stopping in order to start over */
 	int ready_fd;			/* tells the waiting parent, or -1 */
 	const char *socket;
 };

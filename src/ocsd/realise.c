@@ -4,8 +4,10 @@
 /* A job's circuits: what has to be made, what has to go.  Each circuit carries
  * the state it must reach; loop.c turns that into batches. */
 
+#include "src/ocsd/metrics.h"
 #include "src/ocsd/ocsd.h"
 
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #include <stdlib.h>
@@ -33,6 +35,7 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 			    job->circuits[i]->state != OCSD_GONE)
 				return;
 		job->state = OCSD_REALISED;
+		ocsd_metrics_realised(d->metrics, ocs_now_ns() - job->started_ns);
 		ocs_log(OCS_LOG_INFO, "job %u: %zu circuits verified (epoch %llu)", job->job,
 			ocsd_job_circuits(job), (unsigned long long)job->epoch);
 		ocsd_store_job_update(d, job);
@@ -106,6 +109,7 @@ void ocsd_realise_start(struct ocsd *d, struct ocsd_job *job)
 	const struct ocsd_switch *blame;
 	struct ocs_error err;
 
+	job->started_ns = ocs_now_ns();
 	if (ready_to_start(d, job, &blame, &err)) {
 		ocsd_job_fail(d, job, blame, err.text);
 		return;

@@ -3,6 +3,7 @@
 
 /* Clients: who they are, their lines in, their lines out. */
 
+#include "src/ocsd/metrics.h"
 #include "src/ocsd/ocsd.h"
 
 #include "src/util/net.h"
@@ -378,8 +379,11 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 	}
 	if (listen_on(d, 0, d->socket, local ? on_local : on_remote, err))
 		return -1;
-	if (remote && strcmp(remote, d->socket) != 0)
-		return listen_on(d, 1, remote, on_remote, err);
+	if (remote && strcmp(remote, d->socket) != 0 &&
+	    listen_on(d, 1, remote, on_remote, err))
+		return -1;
+	if (d->fabric->ocsd_metrics)
+		return ocsd_metrics_listen(d, d->fabric->ocsd_metrics, err);
 	return 0;
 }
 

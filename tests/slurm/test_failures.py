@@ -126,6 +126,32 @@ def test_pending_reason_says_what_is_missing(pod):
     pod.running(second)
 
 
+def ready(pod):
+    with open(pod.path("ocsd.log"), errors="replace") as handle:
+        return handle.read().count("ready: ")
+
+
+def test_ocsd_reloads_while_a_prolog_waits(pod, silent):
+    """A job in its prolog, one that runs, one that waits: none notices."""
+    running = pod.sbatch("--shape=4x4x4")
+    pod.running(running)
+    before = pod.patches()
+    pod.emulator("delay", "3000")
+    slow = pod.sbatch("--shape=4x4x4")
+    pod.until(lambda: pod.state(slow) == "RUNNING", 30, "the prolog of the second job")
+    starts = ready(pod)
+    pod.run(["pkill", "-HUP", "-x", "ocsd"])
+    pod.emulator("delay", "20")
+    pod.until(lambda: ready(pod) > starts, 30, "the reload")
+    pod.until(lambda: before < pod.patches(), 60, "circuits of the second job")
+    fields = pod.job(slow)
+    assert (fields["JobState"], fields.get("Restarts", "0")) == ("RUNNING", "0")
+    assert pod.state(running) == "RUNNING"
+    later = pod.sbatch("--shape=2x2x2", script="true")
+    pod.wait(later, "COMPLETED", 60)
+    assert not drained(pod)
+
+
 def test_patch_pulled_by_hand_comes_back(pod):
     job = pod.sbatch("--shape=4x4x4")
     pod.running(job)

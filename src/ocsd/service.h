@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_SERVICE_H
+#define OCS_OCSD_SERVICE_H
+
+struct event;
+struct event_base;
+
+/* Sends TEXT ("READY=1") to the service manager, if one listens. */
+void ocsd_service_tell(const char *text);
+
+/* Tells the service manager from BASE that the loop turns, twice in the interval
+ * that it has set.  event_free the result; NULL: nobody wants to know. */
+struct event *ocsd_service_watchdog(struct event_base *base);
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What an administrator does to a daemon that runs: a new ocs.yaml, numbers, the
+ * watchdog. */
+
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+#include "tests/unit/ocsd_rig.h"
+
+#define OK "{\"ok\":true}"
+#define PATIENCE_NS (20 * INT64_C(1000000000))
+
+static char *read_all(const char *path)
+{
+	struct ocs_error err;
+	char *text = ocs_file_read(path, 1 << 24, NULL, &err);
+
+	if (!text)
+		fail_msg("%s", err.text);
+	return text;
+}
+
+/* In ocs.yaml FROM, which is there once, becomes TO. */
+static void edit(struct rig *rig, const char *from, const char *to)
+{
+	char *text = read_all(rig->yaml), *at = strstr(text, from), *edited;
+	struct ocs_error err;
+
+	assert_non_null(at);
+	edited = ocs_asprintf("%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+	assert_int_equal(ocs_file_write(rig->yaml, edited, strlen(edited), 0600, &err), 0);
+	free(edited);
+	free(text);
+}
+
+/* Sends SIGHUP and waits until the log has one more line with PART. */
+static void reload(struct rig *rig, const char *part)
+{
+	char *path = ocs_asprintf("%s/ocsd.log", rig->emulator.folder), *text = read_all(path);
+	size_t before = strlen(text);
+	int64_t deadline = ocs_now_ns() + PATIENCE_NS;
+
+	free(text);
+	assert_int_equal(kill(rig->daemon, SIGHUP), 0);
+	for (;;) {
+		text = read_all(path);
+		if (strstr(text + before, part))
+			break;
+		if (ocs_now_ns() > deadline)
+			fail_msg("no \"%s\" in: %s", part, text + before);
+		free(text);
+		usleep(10000);
+	}
+	free(text);
+	free(path);
+}
+
+static struct ocs_client *commit_and_apply(struct rig *rig, unsigned int job)
+{
+	struct ocs_client *client = rig_client(rig);
+	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
+
+	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[{'job':%u,'epoch':%u}]}", job,
+				job));
+	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'pod','partition':'tpu','nodes':'%s',"
+				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}", job,
+				job, nodes, placement));
+	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'n0'}", job, job));
+	free(nodes);
+	free(placement);
+	return client;
+}
+
+/* Commands that made or cut circuits. */
+static int changes(struct rig *rig)
+{
+	return rig_log_lines(rig, "\"command\"", "ENT-PATCH", NULL) +
+	       rig_log_lines(rig, "\"command\"", "DLT-PATCH", NULL);
+}
+
+/* Jobs keep their circuits; what is new is there; bad news changes nothing. */
+static void new_description(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = commit_and_apply(rig, 7);
+	struct json_object *reply;
+	int made;
+
+	assert_int_equal(rig_patches(rig), 16);
+	ocs_client_close(client);
+	edit(rig, "retry: 200ms", "retry: 300ms");
+	edit(rig, "      - {name: c3, nodes: \"n[12-15]\"}\n",
+	     "      - {name: c3, nodes: \"n[12-15]\"}\n      - {name: c4, nodes: \"n[16-19]\"}\n");
+	made = changes(rig);
+	assert_true(made > 0);
+	reload(rig, "ready: ");
+	client = rig_client(rig);
+	assert_string_equal(rig_job_state(client, 7), "realised");
+	reply = rig_ask(client, "{'op':'drain','kind':'cube','name':'c4','reason':'new'}");
+	json_object_put(reply);
+	assert_int_equal(rig_patches(rig), 16);
+	assert_int_equal(changes(rig), made);
+
+	/* a syntax error, a contradiction with job 7, and a setting that cannot change */
+	edit(rig, "    tile: 1x1x2\n", "    tile: 1x1x3\n");
+	reload(rig, "the old one stays");
+	edit(rig, "    tile: 1x1x3\n", "    tile: 1x1x2\n");
+	edit(rig, "{name: c0, nodes: \"n[0-3]\"}", "{name: c9, nodes: \"n[0-3]\"}");
+	reload(rig, "job 7 uses");
+	edit(rig, "{name: c9, nodes: \"n[0-3]\"}", "{name: c0, nodes: \"n[0-3]\"}");
+	edit(rig, "port: 2*cube+sign+1", "port: 2*cube+2-sign");
+	reload(rig, "job 7 uses the switch ports of");
+	edit(rig, "port: 2*cube+2-sign", "port: 2*cube+sign+1");
+	edit(rig, "  - name: t-[x,y,z]-[0-1]-[0-1]\n    driver: tl1\n", "  - name: t-[x,y,z]-[0-1]-[0-1]\n    driver: tl1\n    bidi: true\n");
+	reload(rig, "the old one stays");
+	edit(rig, "    bidi: true\n", "");
+	edit(rig, "/state\n", "/elsewhere\n");
+	reload(rig, "ocsd.state cannot become");
+	edit(rig, "/elsewhere\n", "/state\n");
+	/* the daemon is the one that took the first description */
+	assert_string_equal(rig_job_state(client, 7), "realised");
+	json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c4'}"));
+	json_object_put(rig_ask(client, "{'op':'end','job':7,'epoch':7,'reason':'done'}"));
+	for (int n = 0; n < 8; n++)
+		json_object_put(rig_ask(client, "{'op':'release','job':7,'epoch':7,'node':'n%d'}", n));
+	rig_until_patches(rig, 0);
+	edit(rig, "{name: c0, nodes: \"n[0-3]\"}", "{name: c9, nodes: \"n[0-3]\"}");
+	reload(rig, "ready: ");
+	ocs_client_close(client);
+}
+
+static int free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+static char *http(const char *address, const char *request)
+{
+	int64_t deadline = ocs_now_ns() + PATIENCE_NS;
+	struct ocs_text text = { 0 };
+	struct ocs_error err;
+	char data[4096];
+	long count;
+	int fd = ocs_net_connect(address, 5000, &err);
+
+	if (fd < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(ocs_net_write(fd, request, strlen(request), deadline, &err), 0);
+	while ((count = ocs_net_read(fd, data, sizeof(data), deadline, &err)) > 0)
+		ocs_text_add(&text, "%.*s", (int)count, data);
+	close(fd);
+	return ocs_text_take(&text);
+}
+
+static void has(const char *text, const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no \"%s\" in: %s", line, text);
+}
+
+static void numbers(void **state)
+{
+	struct rig *rig = *state;
+	char *address = ocs_asprintf("127.0.0.1:%d", free_port()), *text;
+	char *setting = ocs_asprintf("/state\n  metrics: %s\n", address);
+	struct ocs_client *client;
+
+	edit(rig, "/state\n", setting);
+	reload(rig, "ready: ");
+	client = commit_and_apply(rig, 8);
+	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
+	has(text, "200 OK");
+	has(text, "text/plain; version=0.0.4");
+	has(text, "\nocsd_switch_up{switch=\"t-x-0-0\"} 1\n");
+	has(text, "\nocsd_switch_patches{switch=\"t-z-0-0\"} 4\n");
+	has(text, "\nocsd_circuits{state=\"CONNECTED\"} 8\n");
+	has(text, "\nocsd_jobs{state=\"realised\"} 1\n");
+	has(text, "\nocsd_batches_total{outcome=\"done\"} 4\n");
+	has(text, "\nocsd_patches_total 16\n");
+	has(text, "\nocsd_batch_seconds_bucket{le=\"+Inf\"} 4\n");
+	has(text, "\nocsd_job_seconds_count 1\n");
+	has(text, "\nocsd_scheduler_connected 1\n");
+	has(text, "\nocsd_switch_failures_total 0\n");
+	free(text);
+	text = http(address, "GET / HTTP/1.0\r\n\r\n");
+	has(text, " 404 ");
+	free(text);
+	text = http(address, "DELETE /metrics HTTP/1.0\r\n\r\n");
+	assert_null(strstr(text, "ocsd_switch_up"));
+	free(text);
+
+	emulator_says(&rig->emulator, "fault t-x-0-0 silent", OK);
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	rig_until_switch(client, "t-x-0-0", "failed");
+	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
+	has(text, "\nocsd_switch_up{switch=\"t-x-0-0\"} 0\n");
+	has(text, "\nocsd_switch_failures_total 1\n");
+	free(text);
+	ocs_client_close(client);
+	free(setting);
+	free(address);
+}
+
+/* READY, then the beats of a loop that turns; RELOADING and READY around a reload. */
+static void watchdog(void **state)
+{
+	struct rig *rig = *state;
+	char *path = ocs_asprintf("%s/notify", rig->emulator.folder);
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct timeval patience = { .tv_sec = 20 };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), beats = 0, ready = 0;
+	char said[256];
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	rig_stop_daemon(rig, SIGTERM);
+	setenv("NOTIFY_SOCKET", path, 1);
+	setenv("WATCHDOG_USEC", "200000", 1);
+	rig_start_daemon(rig);
+	unsetenv("NOTIFY_SOCKET");
+	unsetenv("WATCHDOG_USEC");
+	while (ready < 2 || beats < 3) {
+		ssize_t length = recv(fd, said, sizeof(said) - 1, 0);
+
+		assert_true(length > 0);
+		said[length] = '\0';
+		if (strcmp(said, "WATCHDOG=1") == 0)
+			beats++;
+		else if (strcmp(said, "READY=1") == 0 && ready++ == 0)
+			kill(rig->daemon, SIGHUP);
+		else if (strcmp(said, "RELOADING=1") == 0)
+			beats = 0;
+	}
+	close(fd);
+	free(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(new_description, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(numbers, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(watchdog, rig_setup, rig_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
