@@ -26,7 +26,7 @@ struct option_spec {
 #define AT(field) offsetof(struct ocs_ctl_args, field)
 
 static const struct option_spec specs[] = {
-	{ 'c', "conn", TEXT, AT(conn), 0, 0, "C",
+	{ 'c', "conn-type", TEXT, AT(conn), 0, 0, "C",
 	  "torus or mesh, or one per dimension (torus,torus,mesh)" },
 	{ 'b', "busy", TEXT, AT(busy), 0, 0, "FILE",
 	  "lines 'cube x y z' of XPUs in use; the rest is free" },

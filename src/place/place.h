@@ -66,10 +66,19 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer,
 int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shape,
 			 struct ocs_error *err);
 
-/* Up to MAX shapes near SHAPE that an empty section accepts (same conn), nearest
- * first; used in refusals.  Returns the count. */
+/* Up to MAX shapes near SHAPE in size and form (same number of dimensions, connections
+ * and options; no two alike but for the order of dimensions) that an empty section
+ * accepts, nearest first; used in refusals.  Returns the count. */
 int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
 		      struct ocs_shape *near, int max);
+/* The same, no larger than SHAPE, that ocs_place lays on OCCUPANCY now.  A few dozen
+ * placements are tried: not for the scheduling path. */
+int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
+			  const struct ocs_shape *shape, struct ocs_shape *near, int max);
+/* "; would fit now: 4x4, 8x2" for the end of a reason, or "" if nothing near does.  The
+ * caller frees it. */
+char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
+			     const struct ocs_shape *shape);
 
 void ocs_placement_destroy(struct ocs_placement *placement);
 struct ocs_placement *ocs_placement_copy(const struct ocs_placement *placement);

@@ -25,6 +25,10 @@ struct ocs_placer {
 /* OCS_USAGE unless the section has cubes.  Returns 0 or -1. */
 int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err);
 
+/* Links that an XPU in the middle of SHAPE needs, and those it has. */
+int ocs_reason_links(const struct ocs_shape *shape);
+#define OCS_REASON_PORTS 6
+
 /* Say why SHAPE can never be placed, or why no candidate of CAT fits now.  Return
  * -1 always. */
 int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,8 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define NEAR_CHECKS 300		/* shapes tried while looking for near ones */
+#define NEAR 3			/* shapes named */
+#define CUBES_MAX 4096		/* looked at when there are too few */
 
 /* "4x4x4 cubes" or "a 16x16x16 torus". */
 static const char *machine(const struct ocs_section *s, char buffer[64])
@@ -33,96 +33,115 @@ static bool ring_closes(const struct ocs_section *s, int extent)
 	return false;
 }
 
-struct near {
-	struct ocs_shape shape;
-	int distance;
-	long waste;
-};
-
-static int near_compare(const void *a, const void *b)
+static void names_add(struct ocs_text *text, const char *before, const struct ocs_shape *near, int n)
 {
-	const struct near *p = a, *q = b;
-	long waste;
+	char buffer[OCS_SHAPE_TEXT];
+	int i;
 
-	if (p->distance != q->distance)
-		return p->distance - q->distance;
-	waste = labs(p->waste) - labs(q->waste);
-	if (waste)
-		return waste < 0 ? -1 : 1;
-	if (p->waste != q->waste)
-		return p->waste > q->waste ? -1 : 1;	/* rather more XPUs than fewer */
-	return memcmp(p->shape.extent, q->shape.extent, sizeof(p->shape.extent));
+	for (i = 0; i < n; i++)
+		ocs_text_add(text, "%s%s", i ? ", " : before, ocs_shape_format(&near[i], buffer));
 }
 
-int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
-		      struct ocs_shape *near, int max)
+/* Lines instead of rings: of those that cannot close alone if that is enough, else of all. */
+static bool open_rings(const struct ocs_section *s, const struct ocs_shape *shape,
+		       struct ocs_shape *mesh)
 {
-	int reach = shape->ndim <= 2 ? 8 : shape->ndim == 3 ? 4 : 1, span = 2 * reach + 1;
-	long combinations = 1, c, rest;
-	int count = 0, found = 0, i;
-	struct near *all;
+	bool some = false, all = false;
+	int i;
 
-	if (ocs_placer_check(placer, NULL))
-		return 0;
-	for (i = 0; i < shape->ndim; i++)
-		combinations *= span;
-	all = ocs_calloc((size_t)combinations, sizeof(*all));
-	for (c = 0; c < combinations; c++) {
-		struct near now = { .shape = *shape };
-
-		now.shape.xpus = 1;
-		now.shape.twisted = false;
-		for (i = shape->ndim - 1, rest = c; i >= 0; i--, rest /= span) {
-			int by = (int)(rest % span) - reach;
-
-			now.shape.extent[i] += by;
-			now.distance += abs(by);
-			if (now.shape.extent[i] < 1 ||
-			    now.shape.xpus > INT_MAX / now.shape.extent[i])
-				break;
-			now.shape.xpus *= now.shape.extent[i];
-		}
-		now.waste = now.shape.xpus - shape->xpus;
-		if (i < 0 && now.distance)
-			all[count++] = now;
+	*mesh = *shape;
+	mesh->twisted = false;
+	for (i = 0; i < shape->ndim; i++) {
+		if (!shape->mesh[i] && shape->extent[i] > 2 && shape->extent[i] % 2 &&
+		    !ring_closes(s, shape->extent[i]))
+			some = mesh->mesh[i] = true;
 	}
-	qsort(all, (size_t)count, sizeof(*all), near_compare);
-	for (i = 0; i < count && i < NEAR_CHECKS && found < max; i++) {
-		if (ocs_catalogue_possible(placer->section, &all[i].shape))
-			near[found++] = all[i].shape;
+	if (some && ocs_catalogue_possible(s, mesh))
+		return true;
+	for (i = 0; i < shape->ndim; i++) {
+		all |= !shape->mesh[i] && shape->extent[i] > 2;
+		mesh->mesh[i] = true;
 	}
-	free(all);
-	return found;
+	return all && ocs_catalogue_possible(s, mesh);
+}
+
+static bool all_mesh(const struct ocs_shape *shape)
+{
+	int i;
+
+	for (i = 0; i < shape->ndim && shape->mesh[i]; i++)
+		;
+	return i == shape->ndim;
 }
 
 /* What would work, after the reason. */
 static void suggest(struct ocs_placer *placer, const struct ocs_shape *shape,
 		    struct ocs_text *text)
 {
-	struct ocs_shape near[3], mesh = *shape;
-	char buffer[OCS_SHAPE_TEXT];
-	bool ring = false;
-	int n, i;
+	struct ocs_shape near[NEAR], other = *shape;
+	const struct ocs_section *s = placer->section;
+	char conn[OCS_SHAPE_TEXT];
 
-	n = ocs_place_nearest(placer, shape, near, 3);
-	for (i = 0; i < n; i++)
-		ocs_text_add(text, "%s%s", i ? ", " : "; nearest shapes that fit: ",
-			     ocs_shape_format(&near[i], buffer));
-	for (i = 0; i < shape->ndim; i++) {
-		ring |= !mesh.mesh[i] && mesh.extent[i] > 2;
-		mesh.mesh[i] = true;
+	names_add(text, "; nearest shapes that fit: ", near,
+		  ocs_place_nearest(placer, shape, near, NEAR));
+	other.no_fold = other.no_rotate = false;
+	if ((shape->no_fold || shape->no_rotate) && ocs_catalogue_possible(s, &other)) {
+		other.no_rotate = shape->no_rotate;
+		if (shape->no_fold && ocs_catalogue_possible(s, &other)) {
+			ocs_text_add(text, "; without --no-fold it fits");
+			return;
+		}
+		other.no_rotate = false;
+		other.no_fold = shape->no_fold;
+		ocs_text_add(text, "; without %s it fits", !shape->no_fold ||
+			     ocs_catalogue_possible(s, &other) ? "--no-rotate" :
+			     "--no-rotate and --no-fold");
+		return;
 	}
-	if (ring && ocs_catalogue_possible(placer->section, &mesh))
-		ocs_text_add(text, "; without closed rings (--conn-type=mesh) it fits");
+	if (!shape->twisted && open_rings(s, shape, &other))
+		ocs_text_add(text, "; with --conn-type=%s it fits", all_mesh(&other) ? "mesh" :
+			     ocs_shape_conn_format(&other, conn));
+}
+
+int ocs_reason_links(const struct ocs_shape *shape)
+{
+	int i, n = 0;
+
+	for (i = 0; i < shape->ndim; i++)
+		n += shape->extent[i] > 2 ? 2 : shape->extent[i] > 1;
+	return n;
+}
+
+/* How many cubes SHAPE needs, if more than there are; 0 if no number helps. */
+static int cubes_needed(const struct ocs_section *s, const struct ocs_shape *shape)
+{
+	struct ocs_section more = *s;
+	int low = s->ncubes, high = s->ncubes;
+
+	if (s->kind == OCS_STATIC)
+		return 0;
+	do {
+		if (high >= CUBES_MAX)
+			return 0;
+		high *= 2;
+		more.ncubes = high;
+	} while (!ocs_catalogue_possible(&more, shape));
+	while (high - low > 1) {
+		more.ncubes = (low + high) / 2;
+		if (ocs_catalogue_possible(&more, shape))
+			high = more.ncubes;
+		else
+			low = more.ncubes;
+	}
+	return high;
 }
 
 /* Which ring or what else stands in the way. */
 static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 		    struct ocs_text *text)
 {
-	struct ocs_section endless = *s;
+	int i, axes = 0, rings = 0, links = ocs_reason_links(shape), cubes;
 	struct ocs_shape folded = *shape;
-	int i, axes = 0, rings = 0;
 	char m[64];
 
 	machine(s, m);
@@ -139,15 +158,16 @@ static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 			return;
 		}
 	}
-	folded.no_fold = folded.no_rotate = false;
-	if (s->kind != OCS_STATIC && s->ncubes < 4096) {
-		endless.ncubes = 4096;
-		if (ocs_catalogue_possible(&endless, shape)) {
-			ocs_text_add(text, "it needs more cubes than the %d there are", s->ncubes);
-			return;
-		}
+	if (links > OCS_REASON_PORTS) {
+		ocs_text_add(text, "its %d dimensions need %d links at an XPU, which has %d", axes,
+			     links, OCS_REASON_PORTS);
+		return;
 	}
-	if ((shape->no_fold || shape->no_rotate) && ocs_catalogue_possible(s, &folded))
+	cubes = cubes_needed(s, shape);
+	folded.no_fold = folded.no_rotate = false;
+	if (cubes)
+		ocs_text_add(text, "it needs %d cubes, %d exist", cubes, s->ncubes);
+	else if ((shape->no_fold || shape->no_rotate) && ocs_catalogue_possible(s, &folded))
 		ocs_text_add(text, "it does not fit %s without %s", m,
 			     !shape->no_rotate ? "folding" : shape->no_fold ?
 			     "rotating or folding" : "rotating");
@@ -159,30 +179,21 @@ static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 		ocs_text_add(text, "it is longer than %s", m);
 }
 
-static int never_twisted(struct ocs_placer *placer, const struct ocs_shape *shape,
-			 const char *name, struct ocs_error *err)
+/* A twisted shape that is not larger than the machine. */
+static void because_twisted(const struct ocs_section *s, const struct ocs_shape *shape,
+			    struct ocs_text *text)
 {
-	struct ocs_shape plain = *shape;
-	struct ocs_section endless = *placer->section;
-	bool fits;
+	int cubes = cubes_needed(s, shape);
 	char m[64];
 
-	plain.twisted = false;
-	fits = ocs_catalogue_possible(placer->section, &plain);
-	machine(placer->section, m);
-	endless.ncubes = 4096;
-	if (endless.kind == OCS_STATIC)
-		return ocs_error_set(err, OCS_NEVER, "%s: the wraps of %s are fixed, a twist needs "
-				     "circuits%s", name, m,
-				     fits ? "; the plain torus of the same extents fits" : "");
-	if (placer->section->ncubes < endless.ncubes && ocs_catalogue_possible(&endless, shape))
-		return ocs_error_set(err, OCS_NEVER, "%s needs more cubes than the %d there are", name,
-				     placer->section->ncubes);
-	return ocs_error_set(err, OCS_NEVER, "%s: a twisted torus fills whole cubes, so on %s each "
-			     "extent must be a multiple of the cube's edge, like %dx%dx%d_twisted%s",
-			     name, m, placer->section->edge[0], placer->section->edge[0],
-			     2 * placer->section->edge[0],
-			     fits ? "; the plain torus of the same extents fits" : "");
+	machine(s, m);
+	if (s->kind == OCS_STATIC)
+		ocs_text_add(text, "the wraps of %s are fixed, a twist needs circuits", m);
+	else if (cubes)
+		ocs_text_add(text, "it needs %d cubes, %d exist", cubes, s->ncubes);
+	else
+		ocs_text_add(text, "a twisted torus fills whole cubes, so on %s each extent must be "
+			     "a multiple of the cube's edge", m);
 }
 
 int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
@@ -190,20 +201,41 @@ int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
 {
 	const struct ocs_section *s = placer->section;
 	long exist = (long)s->ncubes * s->cube_xpus;
+	struct ocs_shape plain = *shape;
 	struct ocs_text text = { 0 };
 	char name[OCS_SHAPE_TEXT];
 
+	if (!err)
+		return -1;
 	ocs_shape_format(shape, name);
 	if (shape->xpus > exist)
-		return ocs_error_set(err, OCS_NEVER, "%s is larger than the machine: %ld XPUs asked, "
-				     "%ld exist", name, shape->xpus, exist);
-	if (shape->twisted)
-		return never_twisted(placer, shape, name, err);
-	because(s, shape, &text);
+		ocs_text_add(&text, "%s is larger than the machine: %ld XPUs asked, %ld exist", name,
+			     shape->xpus, exist);
+	else
+		ocs_text_add(&text, "%s: ", name);
+	if (shape->xpus <= exist && shape->twisted)
+		because_twisted(s, shape, &text);
+	else if (shape->xpus <= exist)
+		because(s, shape, &text);
+	plain.twisted = false;
+	if (shape->twisted && ocs_catalogue_possible(s, &plain))
+		ocs_text_add(&text, "; the plain torus of the same extents fits");
 	suggest(placer, shape, &text);
-	ocs_error_set(err, OCS_NEVER, "%s: %s", name, text.data);
+	ocs_error_set(err, OCS_NEVER, "%s", text.data);
 	ocs_text_free(&text);
 	return -1;
+}
+
+char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
+			     const struct ocs_shape *shape)
+{
+	struct ocs_shape near[NEAR];
+	struct ocs_text text = { 0 };
+
+	ocs_text_add(&text, "%s", "");
+	names_add(&text, "; would fit now: ", near,
+		  ocs_place_nearest_now(placer, occupancy, shape, near, NEAR));
+	return ocs_text_take(&text);
 }
 
 static int descending(const void *a, const void *b)
@@ -293,6 +325,9 @@ int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *ca
 				     slab, room, down);
 	if (c->cubes == 1)
 		return ocs_error_set(err, OCS_NOT_NOW, "needs a cube %s; none is free%s", slab, down);
+	if (!room)
+		return ocs_error_set(err, OCS_NOT_NOW, "needs %d cubes %s; none is free%s", c->cubes,
+				     slab, down);
 	return ocs_error_set(err, OCS_NOT_NOW, "needs %d cubes %s; %d %s free%s", c->cubes, slab,
 			     room, room == 1 ? "is" : "are", down);
 }

@@ -353,6 +353,57 @@ static void test_pending(void **state)
 	assert_int_equal(ocs_controller_waiting(waiting, 4), 0);
 }
 
+/* What would fit instead is looked for behind the scheduler's back, and forgotten when the
+ * reason is another one. */
+static void test_pending_names_what_fits(void **state)
+{
+	struct ocs_controller_request request = ask(5, "tpu", "shape=4x4x4");
+	struct ocs_controller_waiting waiting[4];
+	uint64_t usable[2] = { 0 };
+	struct json_object *line;
+	struct ocs_error err;
+	int chosen[38], named;
+	bool help;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {	/* a 2x2x4 column */
+		int node = ocs_controller_node("n0") + i;
+
+		usable[node / 64] |= UINT64_C(1) << node % 64;
+	}
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0,
+						       chosen, &help, &err), -1);
+		assert_string_equal(err.text, "needs a cube that is wholly free; none is free");
+		ocs_controller_pending(5, "ada", "4x4x4", err.text, false);
+		ocs_controller_near();
+		assert_int_equal(ocs_controller_waiting(waiting, 4), 1);
+		assert_string_equal(waiting[0].reason, "needs a cube that is wholly free; none is free"
+				    "; would fit now: 4x2x2, 4x4x1, 8x2x1");
+		free(waiting[0].reason);
+		if (again)
+			break;	/* the same question is not asked twice */
+		line = peer_hear("pending");
+		assert_string_equal(text_in(line, "reason"), err.text);
+		peer_answer(line, "\"ok\":true");
+		json_object_put(line);
+		line = peer_hear("pending");
+		assert_non_null(strstr(text_in(line, "reason"), "would fit now: 4x2x2"));
+		peer_answer(line, "\"ok\":true");
+		json_object_put(line);
+	}
+	/* Nodes asked for by name: nothing else is looked for. */
+	named = ocs_controller_node("n9");
+	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, &named, 1, 0, 0, chosen,
+					       &help, &err), -1);
+	ocs_controller_pending(5, "ada", "4x4x4", "something else", false);
+	ocs_controller_near();
+	assert_int_equal(ocs_controller_waiting(waiting, 4), 1);
+	assert_string_equal(waiting[0].reason, "something else");
+	free(waiting[0].reason);
+	peer_confirm("pending");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -365,6 +416,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reconnect, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_restore, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_node_lost, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_pending_names_what_fits, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_pending, start_joined, finish),
 	};
 

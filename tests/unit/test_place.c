@@ -17,6 +17,8 @@
 #include "tests/unit/place_check.h"
 #include "tests/unit/place_random.h"
 
+#define POD "torus cubes:1x1x4 cube:4x4x4 tile:2x2x1"
+
 static void random_cases(const char *line, int cases, int dims, int most)
 {
 	int nodes, placed = 0, never = 0, i;
@@ -187,6 +189,171 @@ static void test_never(void **state)
 	}
 }
 
+/* The whole line: the reason, the nearest shapes, what else would work. */
+static void test_never_names_what_fits(void **state)
+{
+	static const struct {
+		const char *line, *shape, *conn;
+		bool no_fold, no_rotate;
+		const char *says;
+	} lines[] = {
+		{ POD, "5x5x5", NULL, false, false,
+		  "5x5x5: a ring of 5 cannot close on 4x4x4 cubes; nearest shapes that fit: 8x4x4, "
+		  "4x4x4, 8x8x4" },
+		{ POD, "7", NULL, false, false,
+		  "7: a ring of 7 cannot close on 4x4x4 cubes; nearest shapes that fit: 8, 6, 10; "
+		  "with --conn-type=mesh it fits" },
+		{ POD, "6x5", NULL, false, false,
+		  "6x5: a ring of 5 cannot close on 4x4x4 cubes; nearest shapes that fit: 6x6, 6x4, "
+		  "8x4; with --conn-type=torus,mesh it fits" },
+		{ POD, "16x16x16", NULL, false, false,
+		  "16x16x16 is larger than the machine: 4096 XPUs asked, 256 exist; nearest shapes "
+		  "that fit: 8x8x4, 16x4x4, 16x8x2" },
+		{ POD, "1000000", NULL, false, false,
+		  "1000000 is larger than the machine: 1000000 XPUs asked, 256 exist; nearest shapes "
+		  "that fit: 256, 254, 252" },
+		{ POD, "4x4x4x4", NULL, false, false,
+		  "4x4x4x4: its 4 dimensions need 8 links at an XPU, which has 6; nearest shapes that "
+		  "fit: 8x8x2x2, 8x4x2x2, 16x4x2x2" },
+		{ POD, "2x2x2x2x2x4", NULL, false, false,
+		  "2x2x2x2x2x4: its 6 dimensions need 7 links at an XPU, which has 6; nearest shapes "
+		  "that fit: 2x2x2x2x1x8, 2x2x2x2x2x2, 2x2x2x2x1x4" },
+		{ POD, "6x4", NULL, true, false,
+		  "6x4: a ring of 6 cannot close on 4x4x4 cubes without folding; nearest shapes that "
+		  "fit: 8x4, 4x4, 8x2; without --no-fold it fits" },
+		{ POD, "6x6x4", NULL, false, false,
+		  "6x6x4: its rings cannot all close on 4x4x4 cubes; nearest shapes that fit: 8x4x4, "
+		  "8x8x4, 8x8x2; with --conn-type=mesh it fits" },
+		{ POD, "3x20x3", "mesh", true, false,
+		  "3x20x3: it needs 5 cubes, 4 exist; nearest shapes that fit: 3x16x3, 4x16x3, "
+		  "4x15x3" },
+		{ POD, "8x8x16_twisted", NULL, false, false,
+		  "8x8x16_twisted is larger than the machine: 1024 XPUs asked, 256 exist; nearest "
+		  "shapes that fit: 8x4x8_twisted, 4x4x8_twisted" },
+		{ POD, "2x2x4_twisted", NULL, false, false,
+		  "2x2x4_twisted: a twisted torus fills whole cubes, so on 4x4x4 cubes each extent "
+		  "must be a multiple of the cube's edge; the plain torus of the same extents fits; "
+		  "nearest shapes that fit: 4x4x8_twisted, 8x4x8_twisted" },
+		{ "static:8x8x8 tile:1x1x1", "4x4x8_twisted", NULL, false, false,
+		  "4x4x8_twisted: the wraps of a 8x8x8 torus are fixed, a twist needs circuits" },
+	};
+	struct ocs_shape shape;
+	struct ocs_error err;
+	struct setup s;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		open_fabric(&s, lines[i].line);
+		assert_int_equal(ocs_shape_parse(lines[i].shape, lines[i].conn, &shape, &err), 0);
+		shape.no_fold = lines[i].no_fold;
+		shape.no_rotate = lines[i].no_rotate;
+		assert_int_equal(ocs_place_node_count(s.placer, &shape, &err), -1);
+		assert_int_equal(err.code, OCS_NEVER);
+		assert_string_equal(err.text, lines[i].says);
+		close_fabric(&s);
+	}
+}
+
+/* Whatever is asked of whatever machine: what is named fits, and with the connections
+ * that are named the shape itself does. */
+static void test_nearest_fit(void **state)
+{
+	static const char *const machines[] = {
+		POD, "torus cubes:2x2x2 cube:2x2x2 tile:2x1x1", "torus cubes:1x1x3 cube:3x3x3 tile:1x1x1",
+		"torus cubes:1x1x2 cube:8x8x8 tile:2x2x1", "static:8x8x4 tile:1x1x1",
+		"torus cubes:1x1x2 cube:5x5x5 tile:1x1x1",
+	};
+	struct ocs_shape shape, near[3], other;
+	unsigned int seed = 11;
+	struct ocs_error err;
+	int m, i, n, d, named = 0;
+	struct setup s;
+
+	(void)state;
+	for (m = 0; m < 6; m++) {
+		open_fabric(&s, machines[m]);
+		for (i = 0; i < 150; i++) {
+			const char *conn;
+
+			shape = (struct ocs_shape){ .ndim = 1 + rand_r(&seed) % 6, .xpus = 1 };
+			for (d = 0; d < shape.ndim; d++) {
+				shape.extent[d] = 1 + rand_r(&seed) % (shape.ndim < 4 ? 20 : 5);
+				shape.mesh[d] = rand_r(&seed) % 4 == 0;
+				shape.xpus *= shape.extent[d];
+			}
+			shape.no_fold = rand_r(&seed) % 4 == 0;
+			shape.no_rotate = rand_r(&seed) % 4 == 0;
+			if (ocs_place_node_count(s.placer, &shape, &err) > 0)
+				continue;
+			if (err.code != OCS_NEVER || strlen(err.text) > 400 || strchr(err.text, '\n'))
+				fail_msg("%s", err.text);
+			conn = strstr(err.text, "--conn-type=");
+			if (conn) {
+				char word[OCS_SHAPE_TEXT], text[OCS_SHAPE_TEXT];
+
+				sscanf(conn, "--conn-type=%90s", word);
+				assert_int_equal(ocs_shape_parse(ocs_shape_format(&shape, text), word, &other,
+								 &err), 0);
+				other.no_fold = shape.no_fold;
+				other.no_rotate = shape.no_rotate;
+				if (ocs_place_node_count(s.placer, &other, &err) < 0)
+					fail_msg("%s", err.text);
+			}
+			for (n = ocs_place_nearest(s.placer, &shape, near, 3); n > 0; n--, named++) {
+				struct ocs_placement *p = ocs_place(s.placer, s.occupancy, &near[n - 1], 0,
+								    &err);
+
+				if (!p)
+					fail_msg("%s", err.text);
+				check(&s, p);
+				ocs_placement_destroy(p);
+			}
+		}
+		close_fabric(&s);
+	}
+	assert_true(named > 500);
+}
+
+/* On a busy machine what is named can be placed there and then, and is no larger. */
+static void test_nearest_now(void **state)
+{
+	static const char *const shapes[] = { "4x4x4", "8x8x2", "16", "8x8", "4x4x8_twisted", "2x2x2x2x2x2" };
+	struct ocs_shape shape, near[3];
+	unsigned int seed = 7;
+	int i, k, n, node, named = 0;
+	struct ocs_error err;
+	struct setup s;
+
+	(void)state;
+	open_fabric(&s, POD);
+	for (i = 0; i < 60; i++) {
+		ocs_occupancy_reset(s.occupancy);
+		for (node = 0; node < 64; node++) {
+			if ((int)(rand_r(&seed) % 8) < 1 + i % 8)
+				ocs_occupancy_node_set(s.occupancy, s.fabric, node, false);
+		}
+		for (k = 0; k < 6; k++) {
+			assert_int_equal(ocs_shape_parse(shapes[k], NULL, &shape, &err), 0);
+			n = ocs_place_nearest_now(s.placer, s.occupancy, &shape, near, 3);
+			for (; n > 0; n--, named++) {
+				struct ocs_placement *p = ocs_place(s.placer, s.occupancy, &near[n - 1], 0,
+								    &err);
+
+				if (!p)
+					fail_msg("%s", err.text);
+				assert_true(near[n - 1].xpus <= shape.xpus);
+				assert_int_equal(ocs_placement_verify(s.fabric, s.occupancy, p, &err), 0);
+				ocs_placement_destroy(p);
+			}
+		}
+	}
+	assert_true(named > 500);
+	ocs_occupancy_fill(s.occupancy);
+	assert_int_equal(ocs_place_nearest_now(s.placer, s.occupancy, &shape, near, 3), 0);
+	close_fabric(&s);
+}
+
 static void test_not_now(void **state)
 {
 	struct ocs_placement *p;
@@ -273,6 +440,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_never_names_what_fits),
+		cmocka_unit_test(test_nearest_fit),
+		cmocka_unit_test(test_nearest_now),
 		cmocka_unit_test(test_not_now),
 		cmocka_unit_test(test_best_fit),
 		cmocka_unit_test(test_servers),

@@ -23,6 +23,7 @@ struct choice {
 	int nrequired;
 	int count;
 	bool ignore_holds;
+	bool noted;		/* what else might fit is being looked for */
 };
 
 static bool bit(const uint64_t *mask, int index)
@@ -187,6 +188,7 @@ static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *e
 		placement = place(choice, NULL);
 		if (placement) {
 			ocs_placement_destroy(placement);
+			ocs_near_drop(choice->request->job);
 			ocs_error_set(err, OCS_NOT_NOW,
 				      "waits until the circuits of an ended job are taken down");
 			free(faults);
@@ -238,6 +240,11 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 		placement = place_required(choice, err);
 	}
 	if (!placement) {
+		if (err->code == OCS_NOT_NOW && choice->mode == OCS_RUN_NOW && !choice->nrequired) {
+			ocs_near_ask(choice->request->job, &choice->request->shape,
+				     choice->state->scratch);
+			choice->noted = true;
+		}
 		if (err->code == OCS_NOT_NOW && choice->mode != OCS_TEST_ONLY)
 			explain(choice, nodes_help, err);
 		return -1;
@@ -356,6 +363,8 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 	} else {
 		count = servers(&choice, min, max, chosen, nodes_help, err);
 	}
+	if (count < 0 && mode == OCS_RUN_NOW && !choice.noted)
+		ocs_near_drop(request->job);
 	if (count > 0 && mode == OCS_RUN_NOW && choice.state->placer) {
 		struct ocs_waiting *waiting = ocs_waiting_find(request->job, true);
 

@@ -20,9 +20,11 @@ static void fabric_drop(void)
 	while (s->allocations)
 		ocs_allocation_remove(s->allocations);
 	ocs_waiting_clear_all();
+	ocs_near_clear_all();
 	ocs_faults_reset();
 	for (int i = 0; i < s->fabric->nsections; i++) {
 		ocs_placer_destroy(s->sections[i].placer);
+		ocs_placer_destroy(s->sections[i].near);
 		ocs_occupancy_destroy(s->sections[i].scratch);
 	}
 	free(s->sections);

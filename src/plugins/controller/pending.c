@@ -31,14 +31,22 @@ static void waiting_free(struct ocs_waiting *waiting)
 	free(waiting->user);
 	free(waiting->shape);
 	free(waiting->reason);
+	free(waiting->near);
 	free(waiting->chosen);
 	free(waiting);
 }
 
-/* Tells ocsd, for `ocsctl explain`. */
-static void push(struct ocs_waiting *waiting)
+/* The reason with what would fit instead; NULL if there is none.  The caller frees it. */
+static char *reason_whole(const struct ocs_waiting *waiting)
+{
+	return waiting->reason ? ocs_asprintf("%s%s", waiting->reason, waiting->near ?
+					      waiting->near : "") : NULL;
+}
+
+void ocs_waiting_push(struct ocs_waiting *waiting)
 {
 	struct json_object *line;
+	char *reason;
 
 	if (!ocs_state.open)
 		return;
@@ -49,8 +57,9 @@ static void push(struct ocs_waiting *waiting)
 				       waiting->user ? waiting->user : ""));
 	json_object_object_add(line, "shape", json_object_new_string(
 				       waiting->shape ? waiting->shape : ""));
-	json_object_object_add(line, "reason", waiting->reason ?
-			       json_object_new_string(waiting->reason) : NULL);
+	reason = reason_whole(waiting);
+	json_object_object_add(line, "reason", reason ? json_object_new_string(reason) : NULL);
+	free(reason);
 	ocs_link_send(line);
 	waiting->pushed = waiting->reason;
 }
@@ -77,8 +86,10 @@ bool ocs_controller_pending(uint32_t job, const char *user, const char *shape,
 		waiting->user = user ? ocs_strdup(user) : NULL;
 		waiting->shape = shape ? ocs_strdup(shape) : NULL;
 		waiting->reason = reason ? ocs_strdup(reason) : NULL;
+		if (!reason)
+			ocs_near_drop(job);
 		if (reason || waiting->pushed)
-			push(waiting);
+			ocs_waiting_push(waiting);
 	}
 	pthread_mutex_unlock(&ocs_state.lock);
 	return had;
@@ -98,7 +109,7 @@ void ocs_controller_pending_clear(uint32_t job)
 		if (waiting->pushed) {
 			free(waiting->reason);
 			waiting->reason = NULL;
-			push(waiting);
+			ocs_waiting_push(waiting);
 		}
 		waiting_free(waiting);
 	}
@@ -110,7 +121,7 @@ void ocs_waiting_push_all(void)
 	for (int i = 0; i < OCS_WAITING_BUCKETS; i++) {
 		for (struct ocs_waiting *at = ocs_state.waiting[i]; at; at = at->next) {
 			if (at->reason)
-				push(at);
+				ocs_waiting_push(at);
 		}
 	}
 }
@@ -137,7 +148,7 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max)
 		     at = at->next) {
 			waiting[count].job = at->job;
 			waiting[count].blocked = at->blocked;
-			waiting[count++].reason = at->reason ? ocs_strdup(at->reason) : NULL;
+			waiting[count++].reason = reason_whole(at);
 		}
 	}
 	pthread_mutex_unlock(&ocs_state.lock);

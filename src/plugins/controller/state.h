@@ -15,6 +15,7 @@ struct json_object;
 
 struct ocs_section_state {
 	struct ocs_placer *placer;
+	struct ocs_placer *near;	/* of ocs_controller_near alone, NULL until needed */
 	struct ocs_occupancy *scratch;
 };
 
@@ -35,6 +36,8 @@ struct ocs_waiting {
 	char *user, *shape, *reason;
 	bool blocked;
 	bool pushed;	/* ocsd knows the reason */
+	char *near;	/* what would fit instead, the end of the reason; or NULL */
+	uint64_t near_seen;	/* the state of things it was asked for; 0: not asked */
 	int *chosen;	/* nodes last chosen to run now */
 	int nchosen;
 	struct ocs_waiting *next;
@@ -72,6 +75,7 @@ struct ocs_state {
 	struct ocs_drain *drains;
 	struct ocs_allocation *allocations;
 	struct ocs_waiting *waiting[OCS_WAITING_BUCKETS];
+	struct ocs_question *questions;	/* for ocs_controller_near */
 	struct ocs_failure *failures, **failures_end;
 	uint64_t epoch;			/* the greatest ever heard of */
 	ocs_controller_hook hook;
@@ -116,9 +120,18 @@ char *ocs_faults_describe(void);
 
 /* pending.c */
 struct ocs_waiting *ocs_waiting_find(uint32_t job, bool create);
+/* Tells ocsd, for `ocsctl explain`. */
+void ocs_waiting_push(struct ocs_waiting *waiting);
 void ocs_waiting_push_all(void);
 void ocs_waiting_clear_all(void);
 void ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, const char *text);
+
+/* near.c: notes that JOB's shape does not fit OCCUPANCY, unless that is known; forgets what
+ * was found for JOB; forgets all questions. */
+void ocs_near_ask(uint32_t job, const struct ocs_shape *shape,
+		  const struct ocs_occupancy *occupancy);
+void ocs_near_drop(uint32_t job);
+void ocs_near_clear_all(void);
 
 /* link.c: queues LINE (taken over) for ocsd; dropped while there is no connection,
  * because the next subscription says it all. */

@@ -277,6 +277,7 @@ static void *keep(void *unused)
 
 	while (rest(EVERY_MS, true)) {
 		now.nholders = ocs_controller_holders(now.holders, WATCHED_MAX);
+		ocs_controller_near();
 		now.nwaiting = ocs_controller_waiting(now.waiting, WATCHED_MAX);
 		now.write = ocs_controller_failures() || ocs_select_requeued_any();
 		look(&now);
