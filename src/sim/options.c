@@ -17,7 +17,7 @@ enum {
 	TRACE = 256, WORKLOAD, DURATIONS, ARRIVALS, SIZES, JOBS, WRITE_TRACE, SVG, PRODUCE_POLICY,
 	PRODUCE_FABRIC, PRODUCE_HOURS, HOURS, WARMUP, SWITCH_MS, CIRCUIT_MS, RUNS, QUEUE, ORDER,
 	SATURATED, EASY, LENIENT, NO_VERIFY, PARALLEL, POSSIBLE, GAP_SCALE, SECTION,
-	COMMUNICATION, SLOWDOWN_LIMIT,
+	COMMUNICATION, SLOWDOWN_LIMIT, THREADS,
 };
 
 static const struct option options[] = {
@@ -31,6 +31,7 @@ static const struct option options[] = {
 	{ "sizes", required_argument, NULL, SIZES },
 	{ "seed", required_argument, NULL, 's' },
 	{ "runs", required_argument, NULL, RUNS },
+	{ "threads", required_argument, NULL, THREADS },
 	{ "hours", required_argument, NULL, HOURS },
 	{ "warmup", required_argument, NULL, WARMUP },
 	{ "saturated", no_argument, NULL, SATURATED },
@@ -80,6 +81,7 @@ static void usage(void)
 	      "      --gap-scale X     multiply all gaps\n"
 	      "  -s, --seed N          1; the same seed gives the same jobs\n"
 	      "      --runs N          seeds N, N+1, ...; figures are means over the runs\n"
+	      "      --threads N       runs at a time (as many as the machine has cores)\n"
 	      "      --hours H         stop after H simulated hours (5000; a trace: at its end)\n"
 	      "      --warmup H        leave the first H hours out of the utilisation\n"
 	      "      --saturated       closed loop: jobs come as fast as the policy takes them\n"
@@ -165,6 +167,7 @@ static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
 	case SLOWDOWN_LIMIT: return real("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
 	case 's': return whole("seed", optarg, 0, &a->seed, err);
 	case RUNS: return whole("runs", optarg, 1, &a->runs, err);
+	case THREADS: return whole("threads", optarg, 1, &a->threads, err);
 	case QUEUE: return whole("queue-limit", optarg, 1, &a->queue_limit, err);
 	case ORDER: return order_parse(optarg, &a->order, err);
 	case SATURATED: a->saturated = true; return 0;

@@ -275,6 +275,18 @@ static void arrive(struct ocs_sim *sim)
 	ocs_sim_queue_add(sim, &sim->next);
 }
 
+static void progress(struct ocs_sim *sim)
+{
+	const struct ocs_sim_options *o = sim->options;
+	double share = o->horizon > 0 ? sim->time / o->horizon :
+		(double)sim->cursor / (double)(o->trace->njobs + 1);
+
+	if (!o->progress || share < sim->told + .01)
+		return;
+	sim->told = share;
+	o->progress(o->progress_arg, share);
+}
+
 static int loop(struct ocs_sim *sim, struct ocs_error *err)
 {
 	double horizon = sim->options->horizon;
@@ -300,6 +312,7 @@ static int loop(struct ocs_sim *sim, struct ocs_error *err)
 		if (schedule(sim, err))
 			return -1;
 		sample(sim);
+		progress(sim);
 	}
 	if (horizon > 0)
 		advance(sim, horizon);

@@ -37,6 +37,10 @@ struct ocs_sim_options {
 	double switch_delay;	/* seconds a switch takes for one batch of circuits */
 	double circuit_delay;	/* and for each circuit in it */
 	bool switches_parallel;	/* a switch works on the circuits of a batch at once */
+	/* called with the share (0..1) of the simulated time that is over, about every
+	 * hundredth of it; or NULL */
+	void (*progress)(void *arg, double share);
+	void *progress_arg;
 	int moments;		/* pictures of the cubes to keep, evenly over the time; 0: none */
 };
 

@@ -40,6 +40,7 @@ struct ocs_sim {
 	double *switch_free;		/* per switch: when it is idle again */
 	int *batch;			/* per switch, zero between calls */
 	int face_edge;
+	double told;			/* share of the time that progress was called with */
 };
 
 static inline int ocs_sim_switch(const struct ocs_sim *sim, const struct ocs_circuit *c)

@@ -15,7 +15,7 @@ check_PROGRAMS += test_sim
 test_sim_SOURCES = test_sim.c
 test_sim_LDADD = $(SIM) $(CMOCKA_LIBS) $(JSON_LIBS)
 
-dist_check_SCRIPTS += test_sim_usage.sh
+dist_check_SCRIPTS += test_sim_usage.sh test_sim_threads.sh
 
 check_PROGRAMS += test_effort
 test_effort_SOURCES = test_effort.c place_random.h
