@@ -103,13 +103,17 @@ void ocs_emu_finish_make(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 void ocs_emu_begin_break(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 			 const int *ports, int count)
 {
+	int peer;
+
 	if (ocs_emu_refused(command))
 		return;
 	for (int i = 0; i < count; i++) {
 		if (!ocs_emu_check_port(sw, command, ports[i]))
 			return;
-		if (sw->ports[ports[i]].refuses) {
-			refuse(command, OCS_EMU_BAD_PORT, ports[i]);
+		peer = ocs_emu_peer(sw, ports[i]);
+		if (sw->ports[ports[i]].refuses || (peer && sw->ports[peer].refuses)) {
+			refuse(command, OCS_EMU_BAD_PORT,
+			       sw->ports[ports[i]].refuses ? ports[i] : peer);
 			return;
 		}
 	}

@@ -302,9 +302,8 @@ static void subtract(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 		if (!ocs_emu_check_port(sw, command, in[i]) ||
 		    !ocs_emu_check_port(sw, command, out[i]))
 			break;
-		if (ocs_emu_peer(sw, in[i]) == out[i] || sw->ports[in[i]].refuses ||
-		    sw->ports[out[i]].refuses)
-			in[there++] = sw->ports[out[i]].refuses ? out[i] : in[i];
+		if (ocs_emu_peer(sw, in[i]) == out[i])
+			in[there++] = in[i];
 	}
 	if (count > 0)
 		ocs_emu_begin_break(sw, command, in, there);

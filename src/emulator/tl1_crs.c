@@ -308,9 +308,6 @@ static void delete_fibers(struct ocs_emu_switch *sw, struct ocs_emu_command *com
 			ocs_emu_tl1_deny(command, "SSTP", "No such cross-connect");
 			count = 0;
 		}
-	for (int i = 0; i < count; i++)
-		if (sw->ports[lists[1][i]].refuses)
-			lists[0][i] = lists[1][i];
 	if (count > 0)
 		ocs_emu_begin_break(sw, command, lists[0], count);
 	free(lists[0]);

@@ -273,14 +273,15 @@ void ocsd_job_release(struct ocsd *d, struct ocsd_job *job, int node)
 		ocsd_job_progress(d, job);
 }
 
-/* Circuits of JOB that are left on switches that answer (or on all). */
+/* Circuits of JOB that are left on switches that answer and obey (or on all). */
 static size_t left(struct ocsd *d, const struct ocsd_job *job, bool all)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < job->ncircuits; i++)
 		if (job->circuits[i]->state != OCSD_GONE &&
-		    (all || d->switches[job->circuits[i]->sw].state != OCSD_SWITCH_FAILED))
+		    (all || (d->switches[job->circuits[i]->sw].state != OCSD_SWITCH_FAILED &&
+			     !job->circuits[i]->refused)))
 			count++;
 	return count;
 }

@@ -116,7 +116,7 @@ static void gather(struct ocsd_switch *sw)
 		/* A duplex circuit has two ingresses: take it once. */
 		if (!circuit || circuit->patches[0].in != in)
 			continue;
-		if (circuit->state != OCSD_DELETING && !to_add(circuit))
+		if (circuit->refused || (circuit->state != OCSD_DELETING && !to_add(circuit)))
 			continue;
 		if (sw->split && only && circuit->job != only)
 			continue;
@@ -262,6 +262,53 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 	}
 }
 
+static bool in_place(const struct ocsd_circuit *circuit, const struct ocs_table *table)
+{
+	for (int p = 0; p < circuit->npatches; p++)
+		if (table->out[circuit->patches[p].in] == circuit->patches[p].out)
+			return true;
+	return false;
+}
+
+/* The switch refused patches, each by itself; TABLE shows which.  Their jobs fail
+ * or wait; the others have what they asked for. */
+static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
+			 const struct ocs_table *table, const struct ocs_error *err)
+{
+	for (size_t i = 0; i < sw->nremoving; i++) {
+		struct ocsd_circuit *circuit = sw->removing[i];
+
+		if (circuit->state != OCSD_DELETING)
+			continue;
+		circuit->refused = in_place(circuit, table);
+		if (circuit->refused)
+			continue;
+		ocsd_circuit_set(d, circuit, OCSD_GONE);
+		ocsd_store_circuit(d, circuit);
+	}
+	for (size_t i = 0; i < sw->nadding; i++) {
+		struct ocsd_circuit *circuit = sw->adding[i];
+		bool seen = ocsd_circuit_seen(circuit, table);
+
+		if (circuit->state != OCSD_CONNECTING)
+			continue;
+		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_BROKEN);
+		ocsd_store_circuit(d, circuit);
+		if (!seen)
+			ocsd_job_fail(d, circuit->job, sw, err->text);
+	}
+}
+
+/* A poll gives what was refused another chance. */
+static void try_again(struct ocsd_switch *sw)
+{
+	for (int in = 1; in <= sw->description->size; in++)
+		if (sw->by_in[in] && sw->by_in[in]->refused) {
+			sw->by_in[in]->refused = false;
+			sw->dirty = true;
+		}
+}
+
 /* Moves on the jobs of the batch that has just ended. */
 static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t count)
 {
@@ -284,8 +331,7 @@ static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
 	sw->dirty = true;
 	if (result == OCS_SWITCH_REJECTED && sw->rejected++ == 0) {
 		sw->read_wanted = true; /* shows what is in the way */
-	} else if ((result == OCS_SWITCH_DENIED || result == OCS_SWITCH_REFUSED) && !sw->split &&
-		   several_jobs(sw)) {
+	} else if (result == OCS_SWITCH_REFUSED && !sw->split && several_jobs(sw)) {
 		sw->split = true; /* one job's trouble is not another's */
 	} else {
 		switch_failed(d, sw, err->text);
@@ -343,6 +389,12 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 			sw->rejected = 0;
 			batch_done(d, sw);
 		}
+		if (work == OCSD_READ)
+			try_again(sw);
+		table_read(d, sw, table);
+	} else if (result == OCS_SWITCH_DENIED) {
+		sw->rejected = 0;
+		batch_partly(d, sw, table, err);
 		table_read(d, sw, table);
 	} else if (work == OCSD_APPLY) {
 		batch_refused(d, sw, result, err);

@@ -49,6 +49,7 @@ struct ocsd_circuit {
 	int npatches;
 	enum ocsd_circuit_state state;
 	bool sent;		/* the switch may have it */
+	bool refused;		/* the switch will not cut it; tried again at every poll */
 };
 
 enum ocsd_job_state {
@@ -337,6 +338,18 @@ bool ocsd_circuit_seen(const struct ocsd_circuit *circuit,
 /* Tells the waiting reconcile requests, if SW's read-back is for them. */
 void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
 		const char *what);
+
+/* ---- quarantine.c: ports that are out of service until somebody looked ---- */
+/* How the reasons of these drains begin. */
+#define OCSD_QUARANTINE "quarantine: "
+/* Drains PORT of SW because of WHY, unless it is drained already. */
+void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port,
+			  const char *why);
+/* The logical port of an ingress or egress. */
+int ocsd_port_logical(const struct ocsd_switch *sw, int fibre);
+/* The switch refused patches: their ports go to quarantine. */
+void ocsd_port_refused(struct ocsd *d, const struct ocsd_switch *sw,
+		       const struct ocs_refusal *refusals, size_t count, const char *reply);
 
 /* ---- main.c ---- */
 /* The sockets are open: tells systemd and the parent. */

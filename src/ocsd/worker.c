@@ -20,7 +20,9 @@ struct result {
 	struct result *next;
 	int sw;
 	int code;			/* enum ocs_switch_result */
-	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK */
+	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK or _DENIED */
+	struct ocs_refusal *refusals;	/* of OCS_SWITCH_DENIED */
+	size_t nrefusals;
 	struct ocs_error err;
 };
 
@@ -82,6 +84,16 @@ static int attempt(struct ocsd_worker *worker, enum ocsd_work work,
 				worker->add, worker->nadd, &result->table, &result->err);
 }
 
+static void keep_refusals(struct ocsd_worker *worker, struct result *result)
+{
+	size_t count;
+	const struct ocs_refusal *refusals = ocs_switch_refusals(worker->connection, &count);
+
+	result->refusals = ocs_calloc(count + 1, sizeof(*refusals));
+	memcpy(result->refusals, refusals, count * sizeof(*refusals));
+	result->nrefusals = count;
+}
+
 /* What is not known after a lost connection is found out on a new one: apply
  * reads first, so a second attempt does only what is still missing. */
 static void perform(struct ocsd_worker *worker, enum ocsd_work work,
@@ -92,6 +104,10 @@ static void perform(struct ocsd_worker *worker, enum ocsd_work work,
 		result->code = attempt(worker, work, result);
 		if (result->code == OCS_SWITCH_OK)
 			return;
+		if (result->code == OCS_SWITCH_DENIED && (try || stopping(worker))) {
+			keep_refusals(worker, result);
+			return;
+		}
 		ocs_table_free(&result->table);
 		memset(&result->table, 0, sizeof(result->table));
 		if (result->code == OCS_SWITCH_REJECTED)
@@ -194,10 +210,14 @@ static void drain_results(struct ocsd *d)
 	while (result) {
 		struct result *next = result->next;
 
+		if (result->nrefusals)
+			ocsd_port_refused(d, &d->switches[result->sw], result->refusals,
+					  result->nrefusals, result->err.text);
 		if (!d->stopping || result->code == OCS_SWITCH_OK)
 			ocsd_switch_result(d, &d->switches[result->sw], result->code,
 					   &result->table, &result->err);
 		ocs_table_free(&result->table);
+		free(result->refusals);
 		free(result);
 		result = next;
 	}

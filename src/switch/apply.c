@@ -16,7 +16,7 @@
  * switch that refuses and not its ports. */
 #define DENIALS_MAX 16
 
-bool ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count)
+int ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count)
 {
 	while (*text) {
 		size_t digits = strspn(text, "0123456789");
@@ -24,10 +24,10 @@ bool ocs_switch_names_port(const char *text, const struct ocs_patch *patches, si
 
 		for (size_t i = 0; port && i < count; i++)
 			if (patches[i].in == port || patches[i].out == port)
-				return true;
+				return (int)port;
 		text += digits ? digits : 1;
 	}
-	return false;
+	return 0;
 }
 
 struct change {
@@ -35,7 +35,6 @@ struct change {
 	struct ocs_table expected;	/* follows what was done */
 	size_t obeyed;			/* commands */
 	size_t denials;			/* until the first that was obeyed */
-	size_t refused;			/* patches, each by itself */
 	bool port_to_blame;		/* a reply said that it was a port */
 	struct ocs_error why;		/* of the first patch that was refused */
 };
@@ -45,12 +44,19 @@ typedef int (*operation)(struct ocs_switch_connection *connection,
 			 struct ocs_error *err);
 
 /* One patch that the switch will not have, alone. */
-static void note_refusal(struct change *change, const struct ocs_error *err)
+static void note_refusal(struct change *change, const struct ocs_patch *patch,
+			 const struct ocs_error *err)
 {
-	if (!change->refused++)
+	struct ocs_switch_connection *connection = change->connection;
+
+	if (!connection->nrefusals && err)
 		change->why = *err;
-	if (change->connection->blame == OCS_BLAME_PORT)
+	if (connection->blame == OCS_BLAME_PORT)
 		change->port_to_blame = true;
+	connection->refusals = ocs_realloc(connection->refusals, (connection->nrefusals + 1) *
+								 sizeof(*connection->refusals));
+	connection->refusals[connection->nrefusals++] =
+		(struct ocs_refusal){ *patch, connection->blamed_port };
 }
 
 static int run(struct change *change, bool add, const struct ocs_patch *patches,
@@ -64,6 +70,7 @@ static int run(struct change *change, bool add, const struct ocs_patch *patches,
 		int rc;
 
 		change->connection->blame = OCS_BLAME_UNKNOWN;
+		change->connection->blamed_port = 0;
 		rc = operate(change->connection, patches, count, &used, err);
 		if (rc == OCS_SWITCH_OK) {
 			change->obeyed++;
@@ -75,7 +82,7 @@ static int run(struct change *change, bool add, const struct ocs_patch *patches,
 			   (!change->obeyed && ++change->denials >= DENIALS_MAX)) {
 			return OCS_SWITCH_REFUSED;
 		} else if (used <= 1) {
-			note_refusal(change, err);
+			note_refusal(change, patches, err);
 			used = 1;
 		} else {
 			rc = run(change, add, patches, used / 2, err);
@@ -113,7 +120,7 @@ static int change_switch(struct change *change, const struct ocs_switch_diff *di
 {
 	int rc = run(change, false, diff->remove, diff->nremove, err);
 
-	if (rc == OCS_SWITCH_OK && change->refused) {
+	if (rc == OCS_SWITCH_OK && change->connection->nrefusals) {
 		struct ocs_patch *patches = ocs_calloc(diff->nadd + 1, sizeof(*patches));
 
 		rc = run(change, true, patches, possible(change, diff, patches), err);
@@ -121,9 +128,10 @@ static int change_switch(struct change *change, const struct ocs_switch_diff *di
 	} else if (rc == OCS_SWITCH_OK) {
 		rc = run(change, true, diff->add, diff->nadd, err);
 	}
-	if (rc != OCS_SWITCH_OK || !change->refused)
+	if (rc != OCS_SWITCH_OK || !change->connection->nrefusals)
 		return rc;
-	*err = change->why;
+	if (err)
+		*err = change->why;
 	/* Nothing went through, and no reply says that it is for the ports. */
 	return change->obeyed || change->port_to_blame ? OCS_SWITCH_DENIED :
 							 OCS_SWITCH_REFUSED;
@@ -185,6 +193,7 @@ int ocs_switch_apply(struct ocs_switch_connection *connection,
 	struct ocs_switch_diff diff;
 	int rc;
 
+	connection->nrefusals = 0;
 	rc = ocs_switch_read_table(connection, &table, err);
 	if (rc == OCS_SWITCH_OK) {
 		if (ocs_switch_diff(&table, remove, nremove, add, nadd, &diff, err)) {

@@ -7,8 +7,6 @@
 /* The house side of switch.h: what a driver is.  A driver is one ops structure and
  * one line of OCS_SWITCH_DRIVERS.  Only src/switch and its tests include this. */
 
-#include <stdbool.h>
-
 #include "src/switch/switch.h"
 
 #define OCS_DRIVER_ABI 2
@@ -28,12 +26,17 @@ struct ocs_switch_connection {
 	void *context;
 	int fd;			/* to poll; -1 once lost */
 	void *state;		/* of the driver */
-	enum ocs_switch_blame blame;	/* of the last OCS_SWITCH_DENIED */
+	/* Of the last OCS_SWITCH_DENIED; the port may stay 0. */
+	enum ocs_switch_blame blame;
+	int blamed_port;
+	struct ocs_refusal *refusals;	/* of the last apply */
+	size_t nrefusals;
 };
 
 /* Every operation blocks for at most the connection's timeout, returns enum
  * ocs_switch_result and fills ERR unless OK, without the switch's name.
- *   OCS_SWITCH_DENIED    the switch answered that it will not; sets `blame`
+ *   OCS_SWITCH_DENIED    the switch answered that it will not; sets `blame` and,
+ *			  if the answer says so, `blamed_port`
  *   OCS_SWITCH_UNKNOWN   no answer, half an answer, one that is not understood;
  *			  where later answers could be mistaken for this one, the
  *			  driver closes the connection (fd -1)
@@ -83,8 +86,8 @@ const struct ocs_switch_driver *ocs_switch_driver_find(const char *name);
 /* Their names, joined with ", ", for sentences; static. */
 const char *ocs_switch_driver_names(void);
 
-/* Whether TEXT, of a denial, names a port of PATCHES by its number. */
-bool ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count);
+/* The first port of PATCHES that TEXT, of a denial, names by its number, or 0. */
+int ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count);
 
 /* What switch.c and apply.c share: a full table (empty unless OK), and the name of
  * the switch before the sentence in ERR if RC is a failure; returns RC. */

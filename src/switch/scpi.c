@@ -124,12 +124,12 @@ static int confused(struct ocs_switch_connection *connection, const char *what, 
 }
 
 static enum ocs_switch_blame blame(const struct ocs_scpi_error *error,
-				   const struct ocs_patch *patches, size_t count)
+				   const struct ocs_patch *patches, size_t count, int *port)
 {
 	/* -222 data out of range, -224 illegal parameter value; -1xx: the command
 	 * itself; -203 protected. */
-	if (error->code == -222 || error->code == -224 ||
-	    ocs_switch_names_port(error->text, patches, count))
+	*port = ocs_switch_names_port(error->text, patches, count);
+	if (error->code == -222 || error->code == -224 || *port)
 		return OCS_BLAME_PORT;
 	return (error->code <= -100 && error->code > -200) || error->code == -203 ?
 		       OCS_BLAME_SWITCH : OCS_BLAME_UNKNOWN;
@@ -249,7 +249,7 @@ static int change(struct ocs_switch_connection *connection, bool add,
 		rc = confused(connection, what, answer, err);
 	} else if (error.code) {
 		ocs_error_set(err, OCS_ERROR, "refused %s: %d, %s", what, error.code, error.text);
-		connection->blame = blame(&error, patches, *used);
+		connection->blame = blame(&error, patches, *used, &connection->blamed_port);
 		rc = OCS_SWITCH_DENIED;
 	} else if (!answer) {
 		/* Neither done nor refused. */

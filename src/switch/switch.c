@@ -66,7 +66,15 @@ void ocs_switch_close(struct ocs_switch_connection *connection)
 	if (!connection)
 		return;
 	connection->driver->close(connection);
+	free(connection->refusals);
 	free(connection);
+}
+
+const struct ocs_refusal *ocs_switch_refusals(const struct ocs_switch_connection *connection,
+					      size_t *count)
+{
+	*count = connection->nrefusals;
+	return connection->refusals;
 }
 
 int ocs_switch_descriptor(const struct ocs_switch_connection *connection)

@@ -112,6 +112,15 @@ int ocs_switch_diff(const struct ocs_table *actual,
 		    struct ocs_switch_diff *diff, struct ocs_error *err);
 void ocs_switch_diff_free(struct ocs_switch_diff *diff);
 
+/* A patch that the switch refused, and the port that its reply names (0: none). */
+struct ocs_refusal {
+	struct ocs_patch patch;
+	int port;
+};
+/* Those of the last ocs_switch_apply; valid until the next call. */
+const struct ocs_refusal *ocs_switch_refusals(const struct ocs_switch_connection *connection,
+					      size_t *count);
+
 /* Reads, diffs, one delete batch, then one add batch, reads back the whole table
  * into AFTER and compares every entry; sends nothing if nothing differs.
  * OCS_SWITCH_OK only if the read-back shows exactly what was asked and nothing

@@ -144,20 +144,21 @@ static int denied(const char *verb, const struct ocs_tl1_message *answer,
 	return OCS_SWITCH_DENIED;
 }
 
-static enum ocs_switch_blame blame(const struct ocs_switch_connection *connection,
-				   const struct ocs_tl1_message *answer,
-				   const struct ocs_patch *patches, size_t count)
+/* What the denial of a command about PATCHES blames. */
+static void blame(struct ocs_switch_connection *connection,
+		  const struct ocs_tl1_message *answer, const struct ocs_patch *patches,
+		  size_t count)
 {
 	const struct tl1 *tl1 = connection->state;
 
+	connection->blamed_port = ocs_tl1_names_port(
+		tl1->dialect, connection->description->size,
+		answer->comment.length ? answer->comment.data : "", patches, count);
+	connection->blame = connection->blamed_port ? OCS_BLAME_PORT : OCS_BLAME_UNKNOWN;
 	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
 		if (!strcmp(meanings[i].code, answer->error) &&
 		    meanings[i].blame != OCS_BLAME_UNKNOWN)
-			return meanings[i].blame;
-	return answer->comment.length &&
-			       ocs_tl1_names_port(tl1->dialect, connection->description->size,
-						  answer->comment.data, patches, count) ?
-		       OCS_BLAME_PORT : OCS_BLAME_UNKNOWN;
+			connection->blame = meanings[i].blame;
 }
 
 static int judge(const char *verb, const struct ocs_tl1_message *answer,
@@ -336,7 +337,7 @@ static int command(struct ocs_switch_connection *connection, const char *templat
 		return OCS_SWITCH_REJECTED;
 	rc = execute(connection, text, &answer, err);
 	if (rc == OCS_SWITCH_DENIED)
-		connection->blame = blame(connection, &answer, patches, *used);
+		blame(connection, &answer, patches, *used);
 	ocs_tl1_message_free(&answer);
 	return rc;
 }
@@ -384,12 +385,14 @@ static int add_in_two(struct ocs_switch_connection *connection, const struct ocs
 {
 	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
 	int rc = command(connection, dialect->add[0], patch, 1, used, err), left = 0, undone;
-	enum ocs_switch_blame blamed = connection->blame;
+	const enum ocs_switch_blame blamed = connection->blame;
+	const int port = connection->blamed_port;
 	struct ocs_error why;
 
 	if (rc == OCS_SWITCH_DENIED) {
 		undone = clear_ports(connection, patch, &left, &why);
 		connection->blame = blamed;
+		connection->blamed_port = port;
 		if (undone != OCS_SWITCH_OK && undone != OCS_SWITCH_DENIED) {
 			ocs_error_set(err, why.code, "%s", why.text);
 			return undone;
@@ -402,9 +405,7 @@ static int add_in_two(struct ocs_switch_connection *connection, const struct ocs
 	rc = command(connection, dialect->add[1], patch, 1, used, err);
 	if (rc != OCS_SWITCH_DENIED)
 		return rc;
-	blamed = connection->blame;
 	undone = command(connection, dialect->undo, patch, 1, used, &why);
-	connection->blame = blamed;
 	return undone == OCS_SWITCH_OK ? OCS_SWITCH_DENIED : OCS_SWITCH_UNKNOWN;
 }
 

@@ -81,8 +81,9 @@ char *ocs_tl1_format_batch(const struct ocs_tl1_dialect *dialect, const char *te
 			   const struct ocs_patch *patches, size_t count,
 			   size_t *used, struct ocs_error *err);
 
-/* Whether TEXT (of a denial) names a port of PATCHES, as the dialect calls it. */
-bool ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const char *text,
+/* The first port of PATCHES that TEXT (of a denial) names, as the dialect calls it,
+ * or 0. */
+int ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const char *text,
 			const struct ocs_patch *patches, size_t count);
 
 /* The last look at a command before it is sent: whether it is one that could

@@ -82,16 +82,17 @@ static bool names(const char *text, const char *name)
 	return false;
 }
 
-bool ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const char *text,
+int ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const char *text,
 			const struct ocs_patch *patches, size_t count)
 {
-	bool found = false;
+	int found = 0;
 
 	for (size_t i = 0; i < 2 * count && !found; i++) {
+		int port = i % 2 ? patches[i / 2].out : patches[i / 2].in;
 		struct ocs_text name = { 0 };
 
-		add_port(&name, dialect, size, i % 2 ? patches[i / 2].out : patches[i / 2].in);
-		found = names(text, name.data);
+		add_port(&name, dialect, size, port);
+		found = names(text, name.data) ? port : 0;
 		ocs_text_free(&name);
 	}
 	return found;

@@ -17,3 +17,6 @@ test_ocsd_repair_LDADD = $(S)/plan/libocs_plan.la $(OCSD_RIG_LIBS)
 check_PROGRAMS += test_ocsd_operation
 test_ocsd_operation_SOURCES = test_ocsd_operation.c $(OCSD_RIG)
 test_ocsd_operation_LDADD = $(OCSD_RIG_LIBS)
+check_PROGRAMS += test_ocsd_ports
+test_ocsd_ports_SOURCES = test_ocsd_ports.c $(OCSD_RIG)
+test_ocsd_ports_LDADD = $(OCSD_RIG_LIBS)
