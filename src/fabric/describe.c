@@ -134,10 +134,17 @@ static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *
 			ocs_text_add(text, " (%s)", one->rdma);
 		if (one->forward)
 			ocs_text_add(text, " forwards by %s", one->forward);
+		if (one->speed)
+			ocs_text_add(text, " %g Gb/s", one->speed / 1000.0);
 		if (ocs_section_interface_address(section, 0, i, first_address) > 0)
 			ocs_text_add(text, " %s/%d", first_address, one->prefix);
 	}
 	ocs_text_add(text, "%s\n", section->addresses ? " (addresses of the first server)" : "");
+	if (section->subnets_prefix)
+		ocs_text_add(text, "  subnets: %u.%u.%u.%u/%d, one for each circuit\n",
+			     section->subnets >> 24, section->subnets >> 16 & 0xff,
+			     section->subnets >> 8 & 0xff, section->subnets & 0xff,
+			     section->subnets_prefix);
 	if (ocs_section_host_address(section, 0, first_address) ||
 	    ocs_section_host_address(section, last, last_address))
 		return;

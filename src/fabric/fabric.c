@@ -84,6 +84,7 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric)
 	ocs_names_free(fabric->ocsd_admins, fabric->nocsd_admins);
 	free(fabric->hwloc_xml);
 	free(fabric->topology_vendor);
+	free(fabric->nccl_management);
 	ocs_names_free(fabric->nccl_env, fabric->nnccl_env);
 	free(fabric);
 }

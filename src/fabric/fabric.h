@@ -68,6 +68,7 @@ struct ocs_interface {
 			 * the host forwards for others; NULL: `name` does */
 	char *address;	/* key `address` as written, or NULL */
 	int prefix;	/* length of the prefix, 1 to 32; 0 without addresses */
+	int speed;	/* Mb/s; 0: not said */
 };
 
 struct ocs_port_rule;	/* rule and table, private (internal.h) */
@@ -105,6 +106,9 @@ struct ocs_section {
 	enum ocs_forwarding forwarding;
 	uint32_t *hosts;	/* by server: its address for forwarding, host byte
 				 * order; NULL: not described */
+	uint32_t subnets;	/* direct: range with a subnet for each circuit, host
+				 * byte order, */
+	int subnets_prefix;	/* and the length of its prefix; 0: none */
 
 	int first_node;		/* nodes of this section in ocs_fabric.nodes: */
 	int nnodes;		/* cube by cube, tiles row-major; or servers */
@@ -140,6 +144,8 @@ struct ocs_fabric {
 	int requeue_limit;	/* switch failures before a job is held, 3 */
 	char *hwloc_xml;	/* machine description for nodes, or NULL: the real one */
 	char *topology_vendor;	/* reserved for nccl; may be NULL */
+	char *nccl_management;	/* network device that reaches every node, or NULL */
+	bool nccl_graph;	/* jobs get NCCL_GRAPH_FILE */
 	char **nccl_env;	/* "NAME=VALUE" additions for jobs */
 	size_t nnccl_env;
 

@@ -35,7 +35,11 @@ int ocs_load_ports(struct ocs_loader *loader, int section, yaml_node_t *node);
 /* load_interfaces.c: the keys `interfaces` and `forwarding` (NULL: absent) of a section
  * whose servers are known */
 int ocs_load_interfaces(struct ocs_loader *loader, int section, yaml_node_t *interfaces,
-			yaml_node_t *forwarding);
+			yaml_node_t *forwarding,
+			yaml_node_t *subnets);
+/* The name of a network device at NODE, the value of KEY.  0, or -1. */
+int ocs_load_device(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
+		    char **name);
 
 /* Checks "unix:/path" or "host:port" at NODE. */
 int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,

@@ -17,6 +17,7 @@
 
 #define DEVICE_MAX 15	/* characters of the name of a network device */
 #define RDMA_MAX 63
+#define SPEED_MAX 100000000	/* Mb/s */
 
 struct reader {
 	struct ocs_loader *loader;
@@ -41,15 +42,15 @@ static bool plain(const char *text, size_t length)
 	return true;
 }
 
-static int device_load(struct reader *reader, const yaml_node_t *node, const char *key,
-		       char **name)
+int ocs_load_device(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
+		    char **name)
 {
-	const char *text = ocs_yaml_text(reader->yaml, node, key);
+	const char *text = ocs_yaml_text(&loader->yaml, node, key);
 
 	if (!text)
 		return -1;
 	if (strlen(text) > DEVICE_MAX || !plain(text, strlen(text)))
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(&loader->yaml, node,
 			"%s: \"%.60s\" is not the name of a network device, which has at most %d letters, digits, '.', '_' and '-'",
 			key, text, DEVICE_MAX);
 	*name = ocs_strdup(text);
@@ -203,15 +204,18 @@ static int interface_load(struct reader *reader, yaml_node_t *node, int index,
 			  const yaml_node_t **address)
 {
 	struct ocs_field fields[] = {{.name = "name", .required = true}, {.name = "rdma"},
-				     {.name = "forward"}, {.name = "address"}};
+				     {.name = "forward"}, {.name = "address"},
+				     {.name = "speed"}};
 	struct ocs_interface *interfaces = reader->section->interfaces;
 	struct ocs_interface *one = &interfaces[index];
 	const char *text;
 
-	if (ocs_yaml_fields(reader->yaml, node, "an interface", fields, 4) < 0 ||
-	    device_load(reader, fields[0].node, "name", &one->name) < 0 ||
+	if (ocs_yaml_fields(reader->yaml, node, "an interface", fields, 5) < 0 ||
+	    ocs_load_device(reader->loader, fields[0].node, "name", &one->name) < 0 ||
 	    (fields[1].node && rdma_load(reader, fields[1].node, &one->rdma) < 0) ||
-	    (fields[2].node && device_load(reader, fields[2].node, "forward", &one->forward) < 0))
+	    (fields[2].node && ocs_load_device(reader->loader, fields[2].node, "forward", &one->forward) < 0) ||
+	    (fields[4].node &&
+	     ocs_yaml_number(reader->yaml, fields[4].node, "speed", 1, SPEED_MAX, &one->speed) < 0))
 		return -1;
 	for (int i = 0; i <= index; i++) {
 		const struct ocs_interface *other = &interfaces[i];
@@ -322,8 +326,50 @@ static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used
 	return 0;
 }
 
+/* The range of the circuits' subnets: two addresses for each interface, none of them
+ * anybody's. */
+static int subnets_load(struct reader *reader, const yaml_node_t *node,
+			const struct used *used, size_t count)
+{
+	const char *text = ocs_yaml_text(reader->yaml, node, "subnets");
+	struct ocs_section *section = reader->section;
+	uint64_t needed = 2 * (uint64_t)section->nservers * (uint64_t)section->degree;
+	uint32_t base, last;
+	int prefix;
+
+	if (!text)
+		return -1;
+	if (!section->interfaces)
+		return ocs_yaml_fail(reader->yaml, node,
+			"subnets needs the key \"interfaces\", which names the devices of a server");
+	if (section->directed)
+		return ocs_yaml_fail(reader->yaml, node,
+			"subnets: over directed circuits two servers do not hear each other; a subnet needs duplex ones");
+	if (prefix_parse(text, &base, &prefix) < 0 || !strchr(text, '/') || prefix > 31)
+		return ocs_yaml_fail(reader->yaml, node,
+			"subnets: \"%.60s\" is not an IPv4 prefix such as 10.128.0.0/16", text);
+	last = UINT32_MAX >> prefix;
+	if (base & last || !host_address(base) || !host_address(base + last))
+		return ocs_yaml_fail(reader->yaml, node,
+			"subnets: %s is not a prefix of addresses that hosts can have", text);
+	if (needed > (uint64_t)last + 1)
+		return ocs_yaml_fail(reader->yaml, node,
+			"subnets: %s has %llu addresses, but %d servers with %d interfaces need two for each, %llu",
+			text, (unsigned long long)last + 1, section->nservers, section->degree,
+			(unsigned long long)needed);
+	for (size_t i = 0; i < count; i++)
+		if ((used[i].address & ~last) == base)
+			return ocs_yaml_fail(reader->yaml, node,
+				"subnets: %s is for circuits only, but %u.%u.%u.%u of a server lies in it",
+				text, used[i].address >> 24, used[i].address >> 16 & 0xff,
+				used[i].address >> 8 & 0xff, used[i].address & 0xff);
+	section->subnets = base;
+	section->subnets_prefix = prefix;
+	return 0;
+}
+
 int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *interfaces,
-			yaml_node_t *forwarding)
+			yaml_node_t *forwarding, yaml_node_t *subnets)
 {
 	struct ocs_section *section = &loader->fabric->sections[index];
 	struct reader reader = {.loader = loader, .yaml = &loader->yaml, .section = section};
@@ -331,7 +377,7 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 	size_t count = 0;
 	int rc = 0;
 
-	if (!interfaces && !forwarding)
+	if (!interfaces && !forwarding && !subnets)
 		return 0;
 	used = ocs_calloc((size_t)section->nservers * (size_t)(section->degree + 1),
 			  sizeof(*used));
@@ -341,6 +387,8 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 		rc = forwarding_load(&reader, forwarding, used, &count);
 	if (rc == 0)
 		rc = addresses_check(&reader, used, count);
+	if (rc == 0 && subnets)
+		rc = subnets_load(&reader, subnets, used, count);
 	free(used);
 	return rc;
 }

@@ -16,7 +16,7 @@
 
 enum {
 	NAME, KIND, PARTITIONS, CUBE, TILE, CUBES, EXTENTS, NODES, RAILS, DEGREE,
-	XPUS, DIRECTED, THREADING, TPU, PORTS, INTERFACES, FORWARDING, KEYS
+	XPUS, DIRECTED, THREADING, TPU, PORTS, INTERFACES, FORWARDING, SUBNETS, KEYS
 };
 
 #define BIT(kind) (1u << (kind))
@@ -45,6 +45,7 @@ static const struct {
 	[TPU] = {"tpu_environment", BIT(OCS_TORUS) | BIT(OCS_STATIC), 0},
 	[INTERFACES] = {"interfaces", SERVERS, 0},
 	[FORWARDING] = {"forwarding", BIT(OCS_DIRECT), 0},
+	[SUBNETS] = {"subnets", BIT(OCS_DIRECT), 0},
 	[PORTS] = {"ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS},
 };
 
@@ -426,7 +427,7 @@ static int section_fill(struct draft *draft)
 	    ocs_load_ports(draft->loader, draft->section, draft->values[PORTS]) < 0)
 		return -1;
 	return ocs_load_interfaces(draft->loader, draft->section, draft->values[INTERFACES],
-				   draft->values[FORWARDING]);
+				   draft->values[FORWARDING], draft->values[SUBNETS]);
 }
 
 static int section_load(struct ocs_loader *loader, yaml_node_t *node)

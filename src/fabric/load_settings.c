@@ -263,12 +263,20 @@ static int env_load(struct ocs_loader *loader, const yaml_node_t *node)
 
 int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 {
-	struct ocs_field fields[] = {{.name = "hwloc_xml"}, {.name = "env"}};
+	struct ocs_field fields[] = {{.name = "hwloc_xml"}, {.name = "env"}, {.name = "management"},
+				     {.name = "graph_file"}};
+	struct ocs_fabric *fabric = loader->fabric;
 
 	if (ocs_yaml_fields(&loader->yaml, node, "nccl", fields, COUNT(fields)) < 0)
 		return -1;
 	if (fields[0].node && ocs_load_path(loader, fields[0].node, "hwloc_xml",
-					    &loader->fabric->hwloc_xml) < 0)
+					    &fabric->hwloc_xml) < 0)
+		return -1;
+	if (fields[2].node && ocs_load_device(loader, fields[2].node, "management",
+					      &fabric->nccl_management) < 0)
+		return -1;
+	if (fields[3].node && ocs_yaml_bool(&loader->yaml, fields[3].node, "graph_file",
+					    &fabric->nccl_graph) < 0)
 		return -1;
 	return fields[1].node ? env_load(loader, fields[1].node) : 0;
 }

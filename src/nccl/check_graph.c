@@ -62,6 +62,22 @@ static void type_check(const struct ocs_nccl_element *element, const char *key,
 	      key, text);
 }
 
+/* Are the two nets of the channel two? */
+static bool nets_differ(const struct ocs_nccl_element *element)
+{
+	const char *first = NULL, *dev;
+
+	for (int i = 0; i < element->nchildren; i++) {
+		dev = ocs_nccl_attribute(element->children[i], "dev");
+		if (!dev || strcmp(element->children[i]->name, "net") != 0)
+			continue;
+		if (first && strtol(first, NULL, 16) != strtol(dev, NULL, 16))
+			return true;
+		first = dev;
+	}
+	return false;
+}
+
 /* Nets and GPUs of one channel; GPUS is the number in the channel before, or -1. */
 static int channel_check(const struct ocs_nccl_element *element, int gpus, long id,
 			 struct ocs_nccl_faults *faults)
@@ -93,6 +109,8 @@ static int channel_check(const struct ocs_nccl_element *element, int gpus, long 
 		FAULT(FATAL, "%d nets in a channel; NCCL has room for two, in and out", nets);
 	if (nets == 1)
 		FAULT(MISREAD, "one net in a channel; give in and out, the same port twice if need be");
+	if (count == 1 && nets == 2 && id == RING && nets_differ(element))
+		FAULT(MISREAD, "one GPU between two nets: NCCL uses the first in both directions");
 	if (count == 0)
 		FAULT(MISREAD, "a channel without a GPU");
 	if (gpus >= 0 && count != gpus && id == RING)

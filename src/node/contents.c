@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "src/fabric/fabric.h"
-#include "src/nccl/topology.h"
 #include "src/place/place.h"
 #include "src/place/ranks.h"
 #include "src/place/tpu.h"
@@ -223,58 +222,13 @@ static char *hostfile_text(const struct ocs_ranks *ranks)
 	return ocs_text_take(&text);
 }
 
-static void warn(struct ocs_node_contents *contents, const char *what, const char *why)
+void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const char *why)
 {
-	char *before = contents->warning;
+	char *before = contents->text[OCS_NODE_WARNINGS];
 
-	contents->warning = before ? ocs_asprintf("%s; %s: %s", before, what, why) :
-			    ocs_asprintf("%s: %s", what, why);
+	contents->text[OCS_NODE_WARNINGS] = ocs_asprintf("%s%s: %s\n", before ? before : "", what,
+							 why);
 	free(before);
-}
-
-/* Without the file NCCL finds out by itself: a fault in the description of the
- * machine must not cost the job. */
-static void topology_text(const struct job *job, struct ocs_node_contents *contents)
-{
-	struct ocs_error err = { 0 };
-
-	/* the names of the NIC ports that hold circuits are not known: cpus and pci */
-	contents->text[OCS_NODE_TOPOLOGY] =
-		ocs_nccl_topology(job->fabric->hwloc_xml, NULL, 0, 0, &err);
-	if (!contents->text[OCS_NODE_TOPOLOGY])
-		warn(contents, "no NCCL topology file", err.text);
-}
-
-/* Does OTHER (NAME=VALUE) set the variable of ENTRY? */
-static bool same_variable(const char *entry, const char *other)
-{
-	size_t length = strcspn(entry, "=");
-
-	return strncmp(entry, other, length) == 0 && other[length] == '=';
-}
-
-static void nccl_variables(const struct job *job, bool topology, struct ocs_text *text)
-{
-	const struct ocs_fabric *fabric = job->fabric;
-	char *file = ocs_asprintf("%s/%s", job->request->dir, ocs_node_names[OCS_NODE_TOPOLOGY]);
-	char **env;
-	int count = ocs_nccl_environment(topology ? file : NULL, NULL, 0, NULL,
-					 job->section->kind == OCS_RAILS, &env);
-
-	for (int i = 0; i < count; i++) {
-		bool replaced = false;
-
-		/* what the administrator wrote in ocs.yaml wins */
-		for (size_t j = 0; j < fabric->nnccl_env; j++)
-			replaced |= same_variable(env[i], fabric->nccl_env[j]);
-		if (!replaced)
-			ocs_text_add(text, "%s\n", env[i]);
-	}
-	for (size_t j = 0; j < fabric->nnccl_env; j++)
-		if (!strchr(fabric->nccl_env[j], '\n'))
-			ocs_text_add(text, "%s\n", fabric->nccl_env[j]);
-	ocs_names_free(env, count);
-	free(file);
 }
 
 /* A job that they cannot describe does without them. */
@@ -287,14 +241,16 @@ static void tpu_variables(const struct job *job, struct ocs_node_contents *conte
 	if (lines)
 		ocs_text_add(text, "%s", lines);
 	else
-		warn(contents, "no TPU_* variables", err.text);
+		ocs_node_warn(contents, "no TPU_* variables", err.text);
 	free(lines);
 }
 
-static char *env_text(const struct job *job, struct ocs_node_contents *contents)
+static int env_text(const struct job *job, struct ocs_node_contents *contents,
+		    struct ocs_error *err)
 {
 	struct ocs_text text = { 0 };
 	char buffer[OCS_SHAPE_TEXT];
+	int rc;
 
 	if (job->shaped) {
 		ocs_text_add(&text, "SLURM_OCS_SHAPE=%s\n", ocs_shape_format(&job->shape, buffer));
@@ -311,8 +267,9 @@ static char *env_text(const struct job *job, struct ocs_node_contents *contents)
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);
-	nccl_variables(job, contents->text[OCS_NODE_TOPOLOGY], &text);
-	return ocs_text_take(&text);
+	rc = ocs_node_nccl(job->fabric, job->section, job->request, contents, &text, err);
+	contents->text[OCS_NODE_ENV] = ocs_text_take(&text);
+	return rc;
 }
 
 static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
@@ -333,14 +290,12 @@ static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_
 	if (job->section->kind == OCS_DIRECT &&
 	    plan_text(job, &contents->text[OCS_NODE_PLAN], err) < 0)
 		return -1;
-	topology_text(job, contents);
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
 	contents->text[OCS_NODE_HOSTFILE] = hostfile_text(job->ranks);
 	/* without a shape there are no coordinates to give out */
 	if (job->shaped)
 		contents->text[OCS_NODE_RANKS] = ocs_ranks_format(job->ranks);
-	contents->text[OCS_NODE_ENV] = env_text(job, contents);
-	return 0;
+	return env_text(job, contents, err);
 }
 
 int ocs_node_contents(const struct ocs_node_request *request,
@@ -357,7 +312,7 @@ int ocs_node_contents(const struct ocs_node_request *request,
 
 void ocs_node_contents_free(struct ocs_node_contents *contents)
 {
+	free(contents->stale);
 	for (int i = 0; i < OCS_NODE_FILES; i++)
 		free(contents->text[i]);
-	free(contents->warning);
 }

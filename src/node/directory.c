@@ -24,7 +24,8 @@
 #define EPOCH_TEXT 64
 
 const char *const ocs_node_names[OCS_NODE_FILES] = {
-	"epoch", "placement.json", "plan.json", "topo.xml", "hostfile", "ranks", "env",
+	"epoch", "placement.json", "plan.json", "topo.xml", "graph.xml", "subnets", "hostfile", "ranks",
+	"env", "warnings",
 };
 
 /* Ours: a file above, one of its temporary names, or a reply of ocsd that the

@@ -153,8 +153,14 @@ static int prepare(const struct ocs_node_request *request)
 	rc = ocs_node_contents(request, &contents, &err);
 	if (rc == 0)
 		rc = ocs_node_directory_write(request->dir, request->epoch, &contents, &err);
-	if (rc == 0 && contents.warning)
-		fprintf(stderr, "ocs-node: job %lu: %s\n", request->job, contents.warning);
+	if (rc == 0)
+		rc = ocs_node_subnets_apply(&contents, &err);
+	for (char *line = contents.text[OCS_NODE_WARNINGS]; rc == 0 && line && *line; ) {
+		int length = (int)strcspn(line, "\n");
+
+		fprintf(stderr, "ocs-node: job %lu: %.*s\n", request->job, length, line);
+		line += length + 1;
+	}
 	if (rc == 0 && request->has_uid && request->has_gid &&
 	    !ocs_node_readable(request->dir, ocs_node_names[OCS_NODE_ENV], request->uid,
 			       request->gid))
@@ -193,5 +199,6 @@ int main(int argc, char **argv)
 		return usage_error("say prepare or remove");
 	if (!request.dir)
 		return usage_error("remove needs --dir");
+	ocs_node_subnets_remove(request.dir);
 	return ocs_node_directory_remove(request.dir, &err) < 0 ? complain(&err) : OCS_OK;
 }

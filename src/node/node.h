@@ -11,6 +11,9 @@
 #include <sys/types.h>
 
 struct ocs_error;
+struct ocs_fabric;
+struct ocs_section;
+struct ocs_text;
 
 struct ocs_node_request {
 	const char *fabric;	/* path of ocs.yaml, or a synthetic line */
@@ -34,17 +37,20 @@ enum ocs_node_file {
 	OCS_NODE_PLACEMENT,
 	OCS_NODE_PLAN,
 	OCS_NODE_TOPOLOGY,
+	OCS_NODE_GRAPH,
+	OCS_NODE_SUBNETS,
 	OCS_NODE_HOSTFILE,
 	OCS_NODE_RANKS,
 	OCS_NODE_ENV,
+	OCS_NODE_WARNINGS,	/* sentences for the job and the log, one a line */
 	OCS_NODE_FILES
 };
 extern const char *const ocs_node_names[OCS_NODE_FILES];
 
 struct ocs_node_contents {
 	char *text[OCS_NODE_FILES];
-	char *warning;	/* a sentence for the log, or NULL: no topology file, no
-			 * variables that were asked for */
+	char *stale;	/* commands of ip that take away what a job before may have left
+			 * of the circuits' addresses, or NULL */
 };
 
 /* Computes everything before anything is written.  0, or -1 with ERR (the code of
@@ -52,6 +58,22 @@ struct ocs_node_contents {
 int ocs_node_contents(const struct ocs_node_request *request,
 		      struct ocs_node_contents *contents, struct ocs_error *err);
 void ocs_node_contents_free(struct ocs_node_contents *contents);
+/* Adds the warning "WHAT: WHY". */
+void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const char *why);
+
+/* nccl.c: fills in what is for NCCL (the plan is there already), and adds the NCCL_*
+ * variables to ENV.  0, or -1 with ERR (the plan is malformed); what the machine lacks
+ * is a warning. */
+int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *section,
+		  const struct ocs_node_request *request, struct ocs_node_contents *contents,
+		  struct ocs_text *env, struct ocs_error *err);
+
+/* subnets.c: gives this host the addresses of file `subnets` in CONTENTS (lines "DEVICE
+ * ADDRESS/31"), if there are any.  Needs root.  0, or -1 with ERR. */
+int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_error *err);
+/* Takes the addresses of file `subnets` in the job's directory PATH away; fine if there
+ * are none. */
+void ocs_node_subnets_remove(const char *path);
 
 /* Writes CONTENTS into the directory PATH, each file atomically, and removes the
  * files of an older epoch.  Refused: a symbolic link, another owner, a newer

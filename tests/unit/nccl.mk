@@ -3,7 +3,8 @@
 
 check_PROGRAMS += test_nccl
 test_nccl_SOURCES = test_nccl.c
-test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(CMOCKA_LIBS)
+test_nccl_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
+test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(JSON_LIBS) $(HWLOC_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_nccl_check
 test_nccl_check_SOURCES = test_nccl_check.c

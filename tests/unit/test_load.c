@@ -323,6 +323,16 @@ static const struct refusal refusals[] = {
 	{WITH(TWO "    forwarding: {backend: auto, address: '10.0.0.{interface}'}\n"), 46, "no variable \"interface\""},
 	{WITH("    interfaces: [{name: e0, address: 10.0.0.0/24}, {name: e1}]\n"
 	      "    forwarding: {address: 10.0.0.0/24}\n"), 46, "10.0.0.1 stands twice: m1 and m1 would have it, on an interface and for forwarding"},
+	{WITH("    interfaces: [{name: e0, speed: 400G}, {name: e1}]\n"), 45, "speed must be a number"},
+	{WITH("    interfaces: [{name: e0, speed: 0}, {name: e1}]\n"), 45, "speed must be a number of 1 to"},
+	{WITH("    subnets: 10.0.0.0/24\n"), 45, "subnets needs the key \"interfaces\""},
+	{WITH(TWO "    subnets: 10.0.0.0\n"), 46, "not an IPv4 prefix such as"},
+	{WITH(TWO "    subnets: 10.0.0.0/32\n"), 46, "not an IPv4 prefix such as"},
+	{WITH(TWO "    subnets: 10.0.0.1/24\n"), 46, "not a prefix of addresses that hosts can have"},
+	{WITH(TWO "    subnets: 224.0.0.0/24\n"), 46, "not a prefix of addresses that hosts can have"},
+	{WITH(TWO "    subnets: 10.0.0.0/29\n"), 46, "has 8 addresses, but 4 servers with 2 interfaces need two for each, 16"},
+	{WITH(TWO "    directed: true\n    subnets: 10.0.0.0/24\n"), 47, "over directed circuits"},
+	{WITH(TWO "    forwarding: {address: 10.0.0.0/24}\n    subnets: 10.0.0.0/16\n"), 47, "10.0.0.1 of a server lies in it"},
 	{"    extents: 4x2x1\n", "    extents: 4x2x1\n" TWO, 53, "a static fabric has no key \"interfaces\""},
 };
 
@@ -332,8 +342,9 @@ static void interfaces_are_read(void **state)
 {
 	const struct refusal with = {WITH(
 		"    interfaces:\n"
-		"      - {name: ens3, rdma: 'mlx5_0:1', address: 10.1.0.0/24}\n"
+		"      - {name: ens3, rdma: 'mlx5_0:1', address: 10.1.0.0/24, speed: 400000}\n"
 		"      - {name: ens4, forward: ens4f1, address: '10.2.{server}.{interface}/30'}\n"
+		"    subnets: 10.128.0.0/28\n"
 		"    forwarding: {address: '10.192.0.{10 + server}'}\n"), 0, NULL};
 	struct ocs_error err = {0};
 	char *yaml = edited(&with), address[OCS_ADDRESS_TEXT], *told;
@@ -346,6 +357,10 @@ static void interfaces_are_read(void **state)
 	rail = &f->sections[1];
 	assert_string_equal(ocs_section_interface_name(rail, 0), "ens3");
 	assert_string_equal(ocs_section_interface_rdma(rail, 0), "mlx5_0:1");
+	assert_int_equal(rail->interfaces[0].speed, 400000);
+	assert_int_equal(rail->interfaces[1].speed, 0);
+	assert_int_equal(rail->subnets, 0x0a800000);
+	assert_int_equal(rail->subnets_prefix, 28);
 	assert_string_equal(ocs_section_interface_forward(rail, 0), "ens3");
 	assert_null(ocs_section_interface_rdma(rail, 1));
 	assert_string_equal(ocs_section_interface_forward(rail, 1), "ens4f1");

@@ -80,7 +80,8 @@ static void test_accepts(void **state)
 		       "speed=\"100000\" guid=\"0x3a7\" latency=\"0.5\" port=\"1\"/></nic></pci>"
 		       "<nic><net name=\"eth0\" speed=\"10000\"/></nic>"),
 		GRAPH("1", CHANNEL),
-		GRAPH("2", CHANNEL "<channel>" NET "<gpu dev=\"0xa\"/><net dev=\"f\"/></channel>"),
+		GRAPH("2", CHANNEL "<channel>" NET "<gpu dev=\"0xa\"/><net dev=\"0x0\"/></channel>"),
+		GRAPH("1", "<channel>" NET "<gpu dev=\"0\"/><gpu dev=\"b\"/><net dev=\"f\"/></channel>"),
 		GRAPH("1", "<channel><gpu dev=\"0\" rank=\"3\"/><gpu dev=\"1\"/></channel>"),
 	};
 	struct ocs_nccl_report report;
@@ -257,6 +258,8 @@ static void test_graph(void **state)
 		{ GRAPH("1", "<channel>" NET NET NET "<gpu dev=\"0\"/></channel>"), FATAL, "3 nets" },
 		{ GRAPH("1", "<channel>" NET "<gpu dev=\"0\"/></channel>"), MISREAD, "one net" },
 		{ GRAPH("1", "<channel>" NET NET "</channel>"), MISREAD, "without a GPU" },
+		{ GRAPH("1", "<channel>" NET "<gpu dev=\"0\"/><net dev=\"1\"/></channel>"), MISREAD,
+		  "in both directions" },
 		{ GRAPH("1", "<channel>" NET "<gpu/>" NET "</channel>"), FATAL, "needs dev" },
 		{ GRAPH("1", "<channel>" NET "<gpu dev=\"g\"/>" NET "</channel>"), MISREAD, "hexadecimal" },
 		{ GRAPH("1", "<channel>" NET "<gpu dev=\"1\"/><gpu dev=\"0x1\"/>" NET "</channel>"), MISREAD,

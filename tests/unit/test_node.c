@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <json-c/json.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -306,11 +307,16 @@ static void test_direct(void **state)
 	    "d2", "--nodes", nodes, ##__VA_ARGS__, NULL)
 
 	(void)state;
-	put(reply, "{\"id\":1,\"ok\":true,\"circuits\":4,\"plan\":{\"servers\":2,\"degree\":4}}");
+#define PLAN \
+	"{\"servers\":2,\"degree\":4,\"directed\":false,\"groups\":[{\"members\":[0,1]," \
+	"\"rings\":[[0,1],[0,1]],\"steps\":[1,1]}],\"circuits\":[" \
+	"{\"a\":[0,0],\"b\":[1,0],\"ocs\":0,\"group\":0},{\"a\":[0,2],\"b\":[1,2],\"ocs\":2,\"group\":0}]," \
+	"\"nodes\":[\"d2\",\"d1\"]}"
+	put(reply, "{\"id\":1,\"ok\":true,\"circuits\":4,\"plan\":" PLAN "}");
 	if (SERVERS("d[2,1]", "--shape", "2", "--reply", reply) != 0)
 		fail_msg("%s", output);
 	text = get("plan.json");
-	assert_string_equal(text, "{\"servers\":2,\"degree\":4}\n");
+	assert_string_equal(text, PLAN "\n");
 	free(text);
 	text = get("hostfile");
 	assert_string_equal(text, "d2\nd1\n");
@@ -336,6 +342,10 @@ static void test_direct(void **state)
 	assert_int_equal(SERVERS("d[1-2]", "--shape", "3", "--reply", reply), 2);
 	assert_int_equal(SERVERS("d[0-1]", "--reply", reply), 2);
 	assert_int_equal(SERVERS("d[0-1", "--reply", reply), 2);
+	/* a plan that is none of this node's */
+	put(reply, "{\"id\":1,\"ok\":true,\"plan\":{\"nodes\":[\"d1\"],\"circuits\":[]}}");
+	assert_int_equal(SERVERS("d[1-2]", "--reply", reply), 2);
+	assert_non_null(strstr(output, "no node d2"));
 	put(reply, "{\"id\":1,\"ok\":true}");
 	assert_int_equal(SERVERS("d[1-2]", "--reply", reply), 1);
 	assert_non_null(strstr(output, "no plan"));
@@ -347,6 +357,209 @@ static void test_direct(void **state)
 	assert_int_equal(run("prepare", "--fabric", UNWIRED, "--dir", dir, "--job", "7", "--epoch",
 			     "1", "--node", "n2", "--nodes", "n[1-2]", NULL), 0);
 	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	free(reply);
+}
+
+#define SERVER TEST_SOURCE_DIR "/tests/data/server-8gpu-4nic.xml"
+
+/* ocs.yaml of the example with more in its section and for NCCL; the caller frees
+ * the path. */
+static char *example_with(const char *section, const char *nccl)
+{
+	char *text = ocs_file_read(DIRECT, 1 << 20, NULL, NULL), *at, *changed;
+	char *conf = ocs_asprintf("%s/ocs.yaml", base);
+
+	at = strstr(text, "    ports:\n");
+	assert_non_null(at);
+	changed = ocs_asprintf("%.*s%s%s\nnccl:\n  hwloc_xml: %s\n%s", (int)(at - text), text, section,
+			       at, SERVER, nccl);
+	put(conf, changed);
+	free(changed);
+	free(text);
+	return conf;
+}
+
+static void absent(const char *text, const char *what)
+{
+	if (strstr(text, what))
+		fail_msg("'%s' in:\n%s", what, text);
+}
+
+/* Only the ports that hold circuits of the job, everywhere. */
+static void test_ports(void **state)
+{
+	char *reply = ocs_asprintf("%s/reply.json", base), *text, *conf = example_with("", "");
+	struct ocs_nccl_report report;
+#define CONFIGURED(...) \
+	run("prepare", "--fabric", conf, "--dir", dir, "--job", "7", "--epoch", "1", "--node", "d2", \
+	    "--nodes", "d[2,1]", "--reply", reply, ##__VA_ARGS__, NULL)
+
+	(void)state;
+	put(reply, "{\"id\":1,\"ok\":true,\"plan\":" PLAN "}");
+	if (CONFIGURED() != 0 || *output)
+		fail_msg("%s", output);
+	text = get("env");
+	has_line(text, "NCCL_IB_HCA==mlx5_0:1,mlx5_2:1");
+	absent(text, "NCCL_SOCKET_IFNAME");
+	absent(text, "NCCL_GRAPH_FILE");
+	absent(text, "SUBNET");
+	free(text);
+	text = get("topo.xml");
+	assert_int_equal(ocs_nccl_check_text(text, NULL), 0);
+	assert_non_null(strstr(text, "<net name=\"mlx5_0\""));
+	assert_non_null(strstr(text, "<net name=\"mlx5_2\""));
+	absent(text, "mlx5_1");
+	absent(text, "mlx5_3");
+	free(text);
+	/* always there, for those who want it */
+	text = get("graph.xml");
+	assert_int_equal(ocs_nccl_check(text, strlen(text), &report), 0);
+	assert_int_equal(report.kind, OCS_NCCL_GRAPH);
+	ocs_nccl_report_free(&report);
+	assert_non_null(strstr(text, "nchannels=\"2\""));
+	free(text);
+	assert_null(get("warnings"));
+	assert_null(get("subnets"));
+	/* a server alone uses no port */
+	if (run("prepare", "--fabric", conf, "--dir", dir, "--job", "7", "--epoch", "2", "--node", "d2",
+		"--nodes", "d2", NULL) != 0)
+		fail_msg("%s", output);
+	text = get("env");
+	absent(text, "NCCL_IB_HCA");
+	free(text);
+	assert_null(get("graph.xml"));
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	free(conf);
+
+	conf = example_with("", "  management: eth0\n  graph_file: true\n");
+	assert_int_equal(CONFIGURED(), 0);
+	text = get("env");
+	has_line(text, "NCCL_SOCKET_IFNAME==eth0");
+	assert_non_null(strstr(text, "NCCL_GRAPH_FILE="));
+	free(text);
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	unlink(conf);
+	unlink(reply);
+	free(conf);
+	free(reply);
+}
+
+/* What is wrong with the machine reaches the job. */
+static void test_warnings(void **state)
+{
+	char *reply = ocs_asprintf("%s/reply.json", base), *text, *conf, *change, *at;
+	char *xml = ocs_asprintf("%s/machine.xml", base);
+
+	(void)state;
+	put(reply, "{\"id\":1,\"ok\":true,\"plan\":" PLAN "}");
+	/* ports that the description lacks */
+	text = ocs_file_read(SERVER, 1 << 20, NULL, NULL);
+	while ((at = strstr(text, "mlx5_")))
+		memcpy(at, "qedr_", 5);
+	put(xml, text);
+	free(text);
+	conf = example_with("", "  graph_file: true\n");
+	text = ocs_file_read(conf, 1 << 20, NULL, NULL);
+	at = strstr(text, SERVER);
+	change = ocs_asprintf("%.*s%s%s", (int)(at - text), text, xml, at + strlen(SERVER));
+	put(conf, change);
+	free(change);
+	free(text);
+	if (CONFIGURED() != 0)
+		fail_msg("%s", output);
+	text = get("warnings");
+	assert_non_null(strstr(text, "leaves NIC ports to NCCL: the machine has no NIC port mlx5_0"));
+	assert_non_null(strstr(text, "\nno NCCL graph file: "));
+	assert_non_null(strstr(output, "mlx5_0"));
+	free(text);
+	text = get("topo.xml");
+	assert_int_equal(ocs_nccl_check_text(text, NULL), 0);
+	absent(text, "<net");
+	free(text);
+	text = get("env");
+	has_line(text, "NCCL_IB_HCA==mlx5_0:1,mlx5_2:1");
+	absent(text, "NCCL_GRAPH_FILE");
+	free(text);
+	/* no GPU */
+	text = ocs_file_read(SERVER, 1 << 20, NULL, NULL);
+	while ((at = strstr(text, "10de:2330")))
+		memcpy(at, "1af4", 4);
+	put(xml, text);
+	free(text);
+	assert_int_equal(CONFIGURED(), 0);
+	text = get("warnings");
+	assert_non_null(strstr(text, "no NCCL topology file: the machine description shows no GPU"));
+	free(text);
+	assert_null(get("topo.xml"));
+	text = get("env");
+	absent(text, "NCCL_TOPO_FILE");
+	has_line(text, "NCCL_ALGO=Ring");
+	free(text);
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	unlink(xml);
+	unlink(conf);
+	unlink(reply);
+	free(xml);
+	free(conf);
+	free(reply);
+}
+
+static bool addressed(const char *address)
+{
+	char *command = ocs_asprintf("ip -o -4 address | grep -qF ' %s '", address);
+	int status = system(command);
+
+	free(command);
+	return status == 0;
+}
+
+/* One subnet a circuit, in a network of our own. */
+static void test_subnets(void **state)
+{
+	char *reply = ocs_asprintf("%s/reply.json", base), *text, *conf;
+
+	(void)state;
+	conf = example_with("    subnets: 10.128.0.0/16\n", "");
+	put(reply, "{\"id\":1,\"ok\":true,\"plan\":" PLAN "}");
+	if (geteuid() != 0 || unshare(CLONE_NEWNET) < 0 || system("ip link set lo up") != 0) {
+		unlink(conf);
+		unlink(reply);
+		free(conf);
+		free(reply);
+		skip();
+	}
+	/* one interface is missing: nothing is set, and one line says so */
+	assert_int_equal(system("ip link add ens3 type veth peer name p3"), 0);
+	assert_int_equal(CONFIGURED(), 1);
+	assert_non_null(strstr(output, "there is no interface ens5"));
+	assert_false(addressed("10.128.0.9/31"));
+	assert_int_equal(system("ip link add ens5 type veth peer name p5 && ip address add 10.1.0.1/24 dev ens5"
+				" && ip address add 10.128.7.0/31 dev ens5"), 0);
+	if (CONFIGURED() != 0)
+		fail_msg("%s", output);
+	/* d2 is server 2, d1 server 1: interface 0 of d1 is number 4, subnet 8 */
+	text = get("subnets");
+	assert_string_equal(text, "ens3 10.128.0.9/31\nens5 10.128.0.13/31\n");
+	free(text);
+	text = get("env");
+	has_line(text, "NCCL_IB_SUBNET_AWARE_ROUTING=1");
+	has_line(text, "NCCL_IB_SUBNET_PREFIX_LEN=31");
+	has_line(text, "NCCL_IB_ADDR_RANGE=10.128.0.0/16");
+	free(text);
+	assert_true(addressed("10.128.0.9/31"));
+	assert_true(addressed("10.128.0.13/31"));
+	/* what another job left is gone, what is not ours is not */
+	assert_false(addressed("10.128.7.0/31"));
+	assert_true(addressed("10.1.0.1/24"));
+	assert_int_equal(CONFIGURED(), 0);
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	assert_false(addressed("10.128.0.9/31"));
+	assert_false(addressed("10.128.0.13/31"));
+	assert_true(addressed("10.1.0.1/24"));
+	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	unlink(conf);
+	unlink(reply);
+	free(conf);
 	free(reply);
 }
 
@@ -437,6 +650,8 @@ int main(void)
 		cmocka_unit_test(test_torus),  cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_links),  cmocka_unit_test(test_direct),
 		cmocka_unit_test(test_settings), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_ports),  cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_subnets),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* A graph file: for each channel the NIC in, every GPU, the NIC out.  NCCL numbers
+ * GPUs and RDMA ports by their bus addresses, ports after NCCL_IB_HCA. */
+
+#include "src/nccl/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/nccl/check.h"
+#include "src/nccl/machine.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define CHANNELS_MAX 64
+#define GBYTES_UNKNOWN 12.0	/* what NCCL assumes of a port of unknown speed */
+
+/* How far apart two devices are, in NCCL's words. */
+enum path { PATH_PIX, PATH_PXB, PATH_PHB, PATH_SYS };
+static const char *const path_names[] = { "PIX", "PXB", "PHB", "SYS" };
+
+struct writer {
+	const struct ocs_nccl_machine *machine;
+	struct ocs_nccl_devices devices;
+	const struct ocs_nccl_port *ports;
+	int nports;
+	int *gpus;		/* devices, by NCCL's number */
+	int ngpus;
+	int *net;		/* NCCL's number of each port */
+	enum path intra, inter;	/* the worst that a channel takes */
+	struct ocs_text text;
+};
+
+static long long address(hwloc_obj_t object)
+{
+	const struct hwloc_pcidev_attr_s *pci = ocs_nccl_pci(object);
+
+	return (long long)pci->domain << 20 | pci->bus << 12 | pci->dev << 4 | pci->func;
+}
+
+static enum path path_between(const struct writer *w, int a, int b)
+{
+	const struct ocs_nccl_device *list = w->devices.list;
+
+	if (list[a].parent >= 0 && list[a].parent == list[b].parent)
+		return PATH_PIX;
+	for (int x = list[a].parent; x >= 0; x = list[x].parent)
+		for (int y = list[b].parent; y >= 0; y = list[y].parent)
+			if (x == y)
+				return PATH_PXB;
+	return list[a].numa == list[b].numa ? PATH_PHB : PATH_SYS;
+}
+
+static int device_of(const struct writer *w, hwloc_obj_t object)
+{
+	for (int i = 0; i < w->devices.count; i++)
+		if (w->devices.list[i].object == object)
+			return i;
+	return 0;
+}
+
+static void gpus_number(struct writer *w)
+{
+	w->gpus = ocs_calloc(w->devices.count + 1, sizeof(int));
+	for (int i = 0; i < w->devices.count; i++) {
+		int at = w->ngpus;
+
+		if (!w->devices.list[i].gpu)
+			continue;
+		for (; at > 0 && address(w->devices.list[w->gpus[at - 1]].object) >
+				 address(w->devices.list[i].object); at--)
+			w->gpus[at] = w->gpus[at - 1];
+		w->gpus[at] = i;
+		w->ngpus++;
+	}
+}
+
+static int ports_number(struct writer *w, struct ocs_error *err)
+{
+	w->net = ocs_calloc(w->nports + 1, sizeof(int));
+	for (int i = 0; i < w->nports; i++) {
+		long long here = address(w->devices.port_object[i]);
+
+		if (!w->ports[i].rdma)
+			return ocs_error_set(err, OCS_USAGE, "%s has no RDMA device, and NCCL's numbers of "
+					     "other ports are not known beforehand", w->ports[i].device);
+		for (int j = 0; j < w->nports; j++) {
+			long long there = address(w->devices.port_object[j]);
+
+			if (i != j && here == there)
+				return ocs_error_set(err, OCS_USAGE, "%s and %s are one PCI device; which "
+						     "of them NCCL numbers first is not known beforehand",
+						     w->ports[i].device, w->ports[j].device);
+			w->net[i] += there < here;
+		}
+	}
+	return 0;
+}
+
+/* The GPU nearest to PORT that is not TAKEN; of equals, channels take turns. */
+static int nearest(struct writer *w, int port, int channel, int taken)
+{
+	int device = device_of(w, w->devices.port_object[port]), best = -1, equal = 0;
+	enum path near = PATH_SYS;
+
+	for (int g = 0; g < w->ngpus; g++)
+		if (g != taken && path_between(w, device, w->gpus[g]) < near)
+			near = path_between(w, device, w->gpus[g]);
+	for (int g = 0; g < w->ngpus; g++)
+		equal += g != taken && path_between(w, device, w->gpus[g]) == near;
+	channel %= equal;
+	for (int g = 0; g < w->ngpus && best < 0; g++)
+		if (g != taken && path_between(w, device, w->gpus[g]) == near && channel-- == 0)
+			best = g;
+	if (near > w->inter)
+		w->inter = near;
+	return best;
+}
+
+/* First the GPU at the port in, last the one at the port out. */
+static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel, int index)
+{
+	int first = nearest(w, channel->in, index, -1);
+	int last = w->ngpus > 1 ? nearest(w, channel->out, index, first) : first;
+	int before = -1;
+
+	ocs_text_add(&w->text, "    <channel>\n      <net dev=\"%x\"/>\n",
+		     (unsigned)w->net[channel->in]);
+	for (int place = 0; place < w->ngpus; place++) {
+		int g = -1;
+
+		/* first, the others ascending, last */
+		if (place == 0)
+			g = first;
+		else if (place == w->ngpus - 1)
+			g = last;
+		for (int i = 0, left = place - 1; g < 0 && i < w->ngpus; i++)
+			if (i != first && i != last && left-- == 0)
+				g = i;
+		if (before >= 0 && path_between(w, w->gpus[before], w->gpus[g]) > w->intra)
+			w->intra = path_between(w, w->gpus[before], w->gpus[g]);
+		before = g;
+		ocs_text_add(&w->text, "      <gpu dev=\"%x\"/>\n", (unsigned)g);
+	}
+	ocs_text_add(&w->text, "      <net dev=\"%x\"/>\n    </channel>\n",
+		     (unsigned)w->net[channel->out]);
+}
+
+static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channels, int nchannels)
+{
+	double gbytes = 0;
+	bool cross = false;
+	char *inside;
+	struct ocs_text out = { 0 };
+
+	for (int c = 0; c < nchannels; c++) {
+		int mbps = ocs_nccl_port_speed(w->machine, &w->ports[channels[c].out]);
+		double speed = mbps > 0 ? mbps / 8000.0 : GBYTES_UNKNOWN;
+
+		gbytes = c == 0 || speed < gbytes ? speed : gbytes;
+		cross |= channels[c].in != channels[c].out;
+		channel_add(w, &channels[c], c);
+	}
+	inside = ocs_text_take(&w->text);
+	ocs_text_add(&out, "<graphs version=\"1\">\n  <graph id=\"0\" pattern=\"4\" crossnic=\"%d\" "
+		     "nchannels=\"%d\" speedintra=\"%g\" speedinter=\"%g\" latencyinter=\"0\" "
+		     "typeintra=\"%s\" typeinter=\"%s\" samechannels=\"0\">\n%s  </graph>\n</graphs>\n",
+		     cross, nchannels, gbytes, gbytes, path_names[w->intra], path_names[w->inter],
+		     inside);
+	free(inside);
+	return ocs_text_take(&out);
+}
+
+char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
+		     int nports, const struct ocs_nccl_channel *channels, int nchannels,
+		     struct ocs_error *err)
+{
+	struct writer w = { .machine = machine, .ports = ports, .nports = nports };
+	bool cross = false;
+	char *text = NULL;
+
+	for (int c = 0; c < nchannels; c++)
+		cross |= channels[c].in != channels[c].out;
+	if (nchannels < 1 || nchannels > CHANNELS_MAX) {
+		ocs_error_set(err, OCS_USAGE, "%d channels; NCCL takes 1 to %d", nchannels, CHANNELS_MAX);
+	} else if (ocs_nccl_devices_find(machine, ports, nports, &w.devices, err) == 0 &&
+		   ports_number(&w, err) == 0) {
+		gpus_number(&w);
+		if (w.ngpus == 1 && cross)
+			ocs_error_set(err, OCS_USAGE, "the machine has one GPU, for which NCCL takes the "
+				      "same port in both directions");
+		else
+			text = graph_text(&w, channels, nchannels);
+	}
+	if (text && ocs_nccl_check_text(text, err) < 0) {
+		ocs_error_prefix(err, "the graph file would not be valid");
+		free(text);
+		text = NULL;
+	}
+	ocs_text_free(&w.text);
+	ocs_nccl_devices_free(&w.devices);
+	free(w.gpus);
+	free(w.net);
+	return text;
+}

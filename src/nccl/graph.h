@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_NCCL_GRAPH_H
+#define OCS_NCCL_GRAPH_H
+
+/* Graph files: which port each channel of NCCL's ring comes in and goes out by. */
+
+#include "src/nccl/topology.h"
+
+/* Indexes of ports. */
+struct ocs_nccl_channel {
+	int in, out;
+};
+
+/* The text of a graph file for all GPUs of MACHINE.  PORTS: all that NCCL_IB_HCA will
+ * name, in any order.  The caller frees it.  NULL with ERR (OCS_USAGE) where NCCL's
+ * numbers of the ports are not known beforehand, or where it would not obey. */
+char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
+		     int nports, const struct ocs_nccl_channel *channels, int nchannels,
+		     struct ocs_error *err);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What NCCL gets of a job on this node: files, environment, the addresses of its
+ * circuits.  A fault in the description of the machine must not cost the job: without
+ * a file NCCL finds out by itself, and the job is told. */
+
+#include "src/node/node.h"
+
+#include <json-c/json.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/fabric/fabric.h"
+#include "src/nccl/circuits.h"
+#include "src/nccl/graph.h"
+#include "src/nccl/subnet.h"
+#include "src/nccl/topology.h"
+#include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+struct work {
+	const struct ocs_fabric *fabric;
+	const struct ocs_section *section;
+	const char *node;
+	struct ocs_nccl_circuits circuits;
+	struct ocs_nccl_port *ports;	/* those that NCCL is to use */
+	int *interface;			/* of each */
+	int nports;
+	struct ocs_node_contents *contents;
+};
+
+/* "mlx5_0:1" is port 1 of mlx5_0; the caller frees the device. */
+static void port_add(struct work *work, int interface)
+{
+	const struct ocs_interface *described = &work->section->interfaces[interface];
+	const char *name = described->rdma ? described->rdma : described->name;
+	const char *colon = described->rdma ? strchr(name, ':') : NULL;
+	size_t length = colon ? (size_t)(colon - name) : strlen(name);
+
+	work->interface[work->nports] = interface;
+	work->ports[work->nports++] = (struct ocs_nccl_port){
+		.device = ocs_asprintf("%.*s", (int)length, name),
+		.number = colon ? atoi(colon + 1) : 0,
+		.rdma = described->rdma != NULL,
+		.mbps = described->speed,
+	};
+}
+
+/* The interfaces that hold circuits of the job; on rails, which go with their nodes,
+ * all.  If some have RDMA devices NCCL uses no others. */
+static void ports_find(struct work *work)
+{
+	const struct ocs_section *section = work->section;
+	bool rdma = false;
+
+	if (!section->interfaces)
+		return;
+	work->ports = ocs_calloc((size_t)section->degree + 1, sizeof(*work->ports));
+	work->interface = ocs_calloc((size_t)section->degree + 1, sizeof(int));
+	for (int pass = 0; pass < 2; pass++)
+		for (int i = 0; i < section->degree; i++) {
+			bool holds = section->kind == OCS_RAILS;
+
+			for (int c = 0; c < work->circuits.count; c++)
+				holds |= work->circuits.list[c].interface == i;
+			if (!holds)
+				continue;
+			if (pass == 0)
+				rdma |= section->interfaces[i].rdma != NULL;
+			else if (!rdma || section->interfaces[i].rdma)
+				port_add(work, i);
+			else
+				ocs_node_warn(work->contents, section->interfaces[i].name, "has circuits but no RDMA device in "
+				     "ocs.yaml, and others have: NCCL does not use it");
+		}
+}
+
+static void topology_make(struct work *work, const struct ocs_nccl_machine *machine)
+{
+	char **text = &work->contents->text[OCS_NODE_TOPOLOGY];
+	struct ocs_error err = { 0 }, again = { 0 };
+
+	*text = ocs_nccl_topology(machine, work->ports, work->nports, &err);
+	if (*text)
+		return;
+	if (work->nports)
+		*text = ocs_nccl_topology(machine, NULL, 0, &again);
+	/* what is wrong with the machine is wrong either way */
+	if (*text)
+		ocs_node_warn(work->contents, "the NCCL topology file leaves NIC ports to NCCL", err.text);
+	else
+		ocs_node_warn(work->contents, "no NCCL topology file", work->nports ? again.text : err.text);
+}
+
+static int port_of(const struct work *work, int interface)
+{
+	for (int i = 0; i < work->nports; i++)
+		if (work->interface[i] == interface)
+			return i;
+	return -1;
+}
+
+static void graph_make(struct work *work, const struct ocs_nccl_machine *machine)
+{
+	int count = work->circuits.npassages;
+	struct ocs_nccl_channel *channels = ocs_calloc(count + 1, sizeof(*channels));
+	struct ocs_error err = { 0 };
+	bool known = work->nports > 0 && count > 0;
+
+	for (int i = 0; i < count; i++) {
+		channels[i].in = port_of(work, work->circuits.passages[i].in);
+		channels[i].out = port_of(work, work->circuits.passages[i].out);
+		known &= channels[i].in >= 0 && channels[i].out >= 0;
+	}
+	if (known)
+		work->contents->text[OCS_NODE_GRAPH] =
+			ocs_nccl_graph(machine, work->ports, work->nports, channels, count, &err);
+	else
+		ocs_error_set(&err, OCS_ERROR, "this node's ports on a ring are not known");
+	if (!work->contents->text[OCS_NODE_GRAPH] && work->fabric->nccl_graph)
+		ocs_node_warn(work->contents, "no NCCL graph file", err.text);
+	free(channels);
+}
+
+/* The address of each circuit of this node, one line each: device and address. */
+static void subnets_make(struct work *work)
+{
+	const struct ocs_section *section = work->section;
+	struct ocs_text text = { 0 };
+
+	for (int i = 0; i < work->circuits.count; i++) {
+		const struct ocs_nccl_circuit *circuit = &work->circuits.list[i];
+		const struct ocs_node *here = ocs_fabric_node(work->fabric, work->node);
+		const struct ocs_node *peer = ocs_fabric_node(work->fabric, circuit->peer);
+		uint32_t address;
+
+		if (!here || !peer || circuit->interface >= section->degree)
+			continue;
+		address = ocs_nccl_subnet_address(section->subnets, section->degree,
+			(struct ocs_nccl_end){ here->server, circuit->interface },
+			(struct ocs_nccl_end){ peer->server, circuit->peer_interface });
+		ocs_text_add(&text, "%s %u.%u.%u.%u/%d\n",
+			     ocs_section_interface_name(section, circuit->interface), address >> 24,
+			     address >> 16 & 0xff, address >> 8 & 0xff, address & 0xff,
+			     OCS_NCCL_SUBNET_PREFIX);
+	}
+	if (!text.length)
+		return;
+	work->contents->text[OCS_NODE_SUBNETS] = ocs_text_take(&text);
+	for (int i = 0; i < section->degree; i++)
+		if (if_nametoindex(section->interfaces[i].name))
+			ocs_text_add(&text, "address flush dev %s to %u.%u.%u.%u/%d\n",
+				     section->interfaces[i].name, section->subnets >> 24,
+				     section->subnets >> 16 & 0xff, section->subnets >> 8 & 0xff,
+				     section->subnets & 0xff, section->subnets_prefix);
+	work->contents->stale = ocs_text_take(&text);
+}
+
+static void files_make(struct work *work)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_nccl_machine *machine = ocs_nccl_machine_open(work->fabric->hwloc_xml, &err);
+
+	if (machine) {
+		topology_make(work, machine);
+		if (work->section->kind == OCS_DIRECT)
+			graph_make(work, machine);
+	} else {
+		ocs_node_warn(work->contents, "no NCCL topology file", err.text);
+	}
+	ocs_nccl_machine_close(machine);
+}
+
+/* Does OTHER (NAME=VALUE) set the variable of ENTRY? */
+static bool same_variable(const char *entry, const char *other)
+{
+	size_t length = strcspn(entry, "=");
+
+	return strncmp(entry, other, length) == 0 && other[length] == '=';
+}
+
+static void environment_make(struct work *work, const char *dir, struct ocs_text *text)
+{
+	const struct ocs_fabric *fabric = work->fabric;
+	const struct ocs_section *section = work->section;
+	char *topology = ocs_asprintf("%s/%s", dir, ocs_node_names[OCS_NODE_TOPOLOGY]);
+	char *graph = ocs_asprintf("%s/%s", dir, ocs_node_names[OCS_NODE_GRAPH]);
+	char *subnets = ocs_asprintf("%u.%u.%u.%u/%d", section->subnets >> 24,
+				     section->subnets >> 16 & 0xff, section->subnets >> 8 & 0xff,
+				     section->subnets & 0xff, section->subnets_prefix);
+	struct ocs_nccl_setting setting = {
+		.topology_file = work->contents->text[OCS_NODE_TOPOLOGY] ? topology : NULL,
+		.graph_file = fabric->nccl_graph && work->contents->text[OCS_NODE_GRAPH] ? graph : NULL,
+		.ports = work->ports,
+		.nports = work->nports,
+		.management = fabric->nccl_management,
+		.rails = section->kind == OCS_RAILS,
+		.subnets = work->contents->text[OCS_NODE_SUBNETS] ? subnets : NULL,
+	};
+	char **env;
+	int count = ocs_nccl_environment(&setting, &env);
+
+	for (int i = 0; i < count; i++) {
+		bool replaced = false;
+
+		/* what the administrator wrote in ocs.yaml wins */
+		for (size_t j = 0; j < fabric->nnccl_env; j++)
+			replaced |= same_variable(env[i], fabric->nccl_env[j]);
+		if (!replaced)
+			ocs_text_add(text, "%s\n", env[i]);
+	}
+	for (size_t j = 0; j < fabric->nnccl_env; j++)
+		if (!strchr(fabric->nccl_env[j], '\n'))
+			ocs_text_add(text, "%s\n", fabric->nccl_env[j]);
+	ocs_names_free(env, count);
+	free(topology);
+	free(graph);
+	free(subnets);
+}
+
+int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *section,
+		  const struct ocs_node_request *request, struct ocs_node_contents *contents,
+		  struct ocs_text *env, struct ocs_error *err)
+{
+	struct work work = { .fabric = fabric, .section = section, .node = request->node,
+			     .contents = contents };
+	int rc = 0;
+
+	if (contents->text[OCS_NODE_PLAN] && section->interfaces) {
+		struct json_object *plan = json_tokener_parse(contents->text[OCS_NODE_PLAN]);
+
+		rc = ocs_nccl_circuits_read(plan, request->node, &work.circuits, err);
+		json_object_put(plan);
+	}
+	if (rc == 0) {
+		ports_find(&work);
+		files_make(&work);
+		if (section->subnets_prefix)
+			subnets_make(&work);
+		environment_make(&work, request->dir, env);
+	}
+	for (int i = 0; i < work.nports; i++)
+		free((char *)work.ports[i].device);
+	free(work.ports);
+	free(work.interface);
+	ocs_nccl_circuits_free(&work.circuits);
+	return rc;
+}

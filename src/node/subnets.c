@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The addresses of a job's circuits on this host's interfaces. */
+
+#include "src/node/node.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define FILE_MAX (1 << 16)
+
+/* Runs ip with the commands of BATCH.  With FORCE every command is tried and none may
+ * fail the whole.  0, or -1 with what ip says in ERR. */
+static int ip_run(const struct ocs_text *batch, bool force, struct ocs_error *err)
+{
+	int in = memfd_create("batch", MFD_CLOEXEC), out = memfd_create("said", MFD_CLOEXEC);
+	char said[300] = "";
+	int status = -1;
+	ssize_t got;
+	pid_t child;
+
+	if (in < 0 || out < 0 || write(in, batch->data, batch->length) != (ssize_t)batch->length ||
+	    lseek(in, 0, SEEK_SET) < 0)
+		return ocs_error_set(err, OCS_ERROR, "cannot hand commands to ip: %s", strerror(errno));
+	child = fork();
+	if (child == 0) {
+		dup2(in, 0);
+		dup2(out, 1);
+		dup2(out, 2);
+		setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+		execlp("ip", "ip", force ? "-force" : "-batch", force ? "-batch" : "-",
+		       force ? "-" : NULL, (char *)NULL);
+		dprintf(2, "cannot run ip: %s\n", strerror(errno));
+		_exit(127);
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	got = pread(out, said, sizeof(said) - 1, 0);
+	said[got > 0 ? got : 0] = '\0';
+	said[strcspn(said, "\n")] = '\0';
+	close(in);
+	close(out);
+	if (force || status == 0)
+		return 0;
+	return ocs_error_set(err, OCS_ERROR, "the addresses of the circuits cannot be set: ip says: %s",
+			     *said ? said : "nothing");
+}
+
+/* The next line "DEVICE ADDRESS" at *TEXT: 1, 0 at the end, or -1 if it is none that
+ * this program wrote.  *TEXT moves on. */
+static int line_take(const char **text, char device[IF_NAMESIZE], char address[20])
+{
+	int length = (int)strcspn(*text, "\n");
+
+	if (!length)
+		return 0;
+	if (sscanf(*text, "%15[A-Za-z0-9._-] %19[0-9./]", device, address) != 2)
+		return -1;
+	*text += length + ((*text)[length] == '\n');
+	return 1;
+}
+
+int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_error *err)
+{
+	struct ocs_text stale = { 0 }, batch = { 0 };
+	const char *text = contents->text[OCS_NODE_SUBNETS];
+	char device[IF_NAMESIZE], address[20];
+	int rc = 0;
+
+	if (!text)
+		return 0;
+	ocs_text_add(&stale, "%s", contents->stale ? contents->stale : "");
+	while (rc == 0 && line_take(&text, device, address) == 1) {
+		if (!if_nametoindex(device))
+			rc = ocs_error_set(err, OCS_ERROR, "there is no interface %s, which ocs.yaml "
+					   "names", device);
+		ocs_text_add(&batch, "address add %s dev %s\n", address, device);
+	}
+	if (rc == 0 && stale.length)
+		rc = ip_run(&stale, true, err);
+	if (rc == 0 && batch.length)
+		rc = ip_run(&batch, false, err);
+	ocs_text_free(&stale);
+	ocs_text_free(&batch);
+	return rc;
+}
+
+void ocs_node_subnets_remove(const char *path)
+{
+	char *file = ocs_asprintf("%s/%s", path, ocs_node_names[OCS_NODE_SUBNETS]);
+	char device[IF_NAMESIZE], address[20];
+	struct ocs_text batch = { 0 };
+	char *text = NULL;
+	const char *line;
+	struct stat info;
+
+	/* a directory of ours only, as with the files in it */
+	if (lstat(path, &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
+	    lstat(file, &info) == 0 && S_ISREG(info.st_mode))
+		text = ocs_file_read(file, FILE_MAX, NULL, NULL);
+	line = text;
+	while (line && line_take(&line, device, address) == 1)
+		ocs_text_add(&batch, "address delete %s dev %s\n", address, device);
+	if (batch.length)
+		ip_run(&batch, true, NULL);
+	ocs_text_free(&batch);
+	free(text);
+	free(file);
+}
