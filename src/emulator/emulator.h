@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ocs_config.h"
 #include "src/fabric/fabric.h"
 #include "src/util/text.h"
 
@@ -114,7 +115,13 @@ struct ocs_emu_protocol {
 /* One line a protocol: P(name) registers `ocs_emu_<name>`. */
 #define OCS_EMU_PROTOCOLS(P) \
 	P(tl1) \
-	P(scpi)
+	P(scpi) \
+	OCS_EMU_PROTOCOLS_SSH(P)
+#ifdef HAVE_LIBSSH
+#define OCS_EMU_PROTOCOLS_SSH(P) P(netconf)
+#else
+#define OCS_EMU_PROTOCOLS_SSH(P)
+#endif
 
 #define OCS_EMU_DECLARE(name) extern const struct ocs_emu_protocol ocs_emu_##name;
 OCS_EMU_PROTOCOLS(OCS_EMU_DECLARE)
@@ -173,6 +180,7 @@ struct ocs_emu {
 	uint64_t random;
 	struct evconnlistener *control;
 	char *control_address;
+	struct ocs_emu_ssh *ssh;	/* ssh.h; NULL: no switch speaks it */
 };
 
 /* bank.c */

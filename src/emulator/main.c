@@ -15,6 +15,7 @@
 
 #include "ocs_config.h"
 #include "src/emulator/emulator.h"
+#include "src/emulator/ssh.h"
 #include "src/switch/driver.h"
 #include "src/util/error.h"
 #include "src/util/log.h"
@@ -33,6 +34,8 @@ static const char usage[] =
 	"                          unix:/path, SIZE the ports on one side; PROTOCOL and\n"
 	"                          DIALECT as driver and dialect in ocs.yaml [tl1]\n"
 	"  --login FILE            user=... and password=... that --switch switches ask for\n"
+	"  --host-key FILE         SSH host key of all switches, made if it is not there\n"
+	"  --known-hosts FILE      write the host keys there, as clients want them\n"
 	"  --delay MS|published    time that one command takes [published]\n"
 	"  --replace               a new patch silently takes a taken port [refused]\n"
 	"  --notices MS            period of autonomous messages [none]\n"
@@ -57,13 +60,15 @@ static const char usage[] =
 enum {
 	OPT_FABRIC = 256, OPT_SWITCH, OPT_LOGIN, OPT_DELAY, OPT_REPLACE, OPT_NOTICES,
 	OPT_PAGE, OPT_LINE_LIMIT, OPT_NIL_SID, OPT_SEED, OPT_LOG, OPT_STATE, OPT_CONTROL,
-	OPT_DATA_PLANE, OPT_CHECK_LOG, OPT_HELP, OPT_VERSION,
+	OPT_DATA_PLANE, OPT_HOST_KEY, OPT_KNOWN_HOSTS, OPT_CHECK_LOG, OPT_HELP, OPT_VERSION,
 };
 
 static const struct option options[] = {
 	{ "fabric", required_argument, NULL, OPT_FABRIC },
 	{ "switch", required_argument, NULL, OPT_SWITCH },
 	{ "login", required_argument, NULL, OPT_LOGIN },
+	{ "host-key", required_argument, NULL, OPT_HOST_KEY },
+	{ "known-hosts", required_argument, NULL, OPT_KNOWN_HOSTS },
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "replace", no_argument, NULL, OPT_REPLACE },
 	{ "notices", required_argument, NULL, OPT_NOTICES },
@@ -82,7 +87,7 @@ static const struct option options[] = {
 };
 
 struct settings {
-	const char *fabric, *login, *log, *control, *check_log, *data_plane;
+	const char *fabric, *login, *host_key, *known_hosts, *log, *control, *check_log, *data_plane;
 	char **switches;
 	size_t nswitches;
 };
@@ -153,6 +158,12 @@ static int take_option(struct ocs_emu *emu, struct settings *settings, int optio
 	case OPT_LOGIN:
 		settings->login = optarg;
 		return 0;
+	case OPT_HOST_KEY:
+		settings->host_key = optarg;
+		return 0;
+	case OPT_KNOWN_HOSTS:
+		settings->known_hosts = optarg;
+		return 0;
 	case OPT_DELAY:
 		return parse_delay(emu, optarg, err);
 	case OPT_REPLACE:
@@ -206,8 +217,13 @@ static int add_checked(struct ocs_emu *emu, const char *name, const char *addres
 		return ocs_error_set(err, OCS_USAGE,
 				     "switch %s: the emulator does not speak %s; it speaks %s",
 				     name, protocol, ocs_emu_protocol_names());
-	if (login && ocs_credentials_read(login, &credentials, err))
+	if (login && (known->secure ? ocs_credentials_read_ssh(login, &credentials, err) :
+				      ocs_credentials_read(login, &credentials, err)))
 		return ocs_error_prefix(err, "switch %s", name);
+	if (login && !credentials.password[0])
+		return ocs_error_set(err, OCS_USAGE,
+				     "switch %s: the emulator knows no keys; %s needs password=...",
+				     name, login);
 	sw = ocs_emu_add(emu, name, address, size, known, dialect);
 	if (dialect && (!known->speaks || !known->speaks(sw))) {
 		ocs_credentials_wipe(&credentials);
@@ -288,6 +304,8 @@ static int start(struct ocs_emu *emu, const struct settings *settings, struct oc
 {
 	if (settings->data_plane && ocs_emu_plane_open(emu, settings->data_plane, err))
 		return -1;
+	if (ocs_emu_ssh_open(emu, settings->host_key, err))
+		return -1;
 	for (int i = 0; i < emu->nswitches; i++) {
 		struct ocs_emu_switch *sw = &emu->switches[i];
 		char *text = ocs_asprintf("%dx%d", sw->size, sw->size);
@@ -299,6 +317,8 @@ static int start(struct ocs_emu *emu, const struct settings *settings, struct oc
 		if (rc || ocs_emu_load(sw, err))
 			return -1;
 	}
+	if (settings->known_hosts && ocs_emu_ssh_known_hosts(emu, settings->known_hosts, err))
+		return -1;
 	if (settings->control && ocs_emu_control_listen(emu, settings->control, err))
 		return -1;
 	for (int i = 0; i < emu->nswitches; i++)
@@ -337,6 +357,7 @@ static void stop(struct ocs_emu *emu)
 		if (sw->boot)
 			event_free(sw->boot);
 	}
+	ocs_emu_ssh_close(emu);
 	if (emu->control) {
 		evconnlistener_free(emu->control);
 		if (!strncmp(emu->control_address, "unix:", 5))

@@ -49,6 +49,8 @@ static void switch_clear(struct ocs_switch *sw)
 	free(sw->dialect);
 	free(sw->address);
 	free(sw->credentials);
+	free(sw->host_key);
+	free(sw->known_hosts);
 }
 
 static void index_destroy(struct ocs_fabric_index *index, int nswitches)

@@ -30,10 +30,12 @@ enum ocs_section_kind {
 /* One optical circuit switch. */
 struct ocs_switch {
 	char *name;
-	char *driver;		/* "tl1", later "scpi", "netconf" */
+	char *driver;		/* "tl1", "scpi", "netconf" */
 	char *dialect;		/* "polatis", ...; NULL if the driver has none */
 	char *address;		/* host:port or unix:/path */
 	char *credentials;	/* path of the file with user and password, or NULL */
+	char *host_key;		/* SSH: "SHA256:..." of the switch's key, or NULL */
+	char *known_hosts;	/* SSH: path of a file with the key, or NULL */
 	int size;		/* ports on one side: an NxN unit has ingress
 				 * 1..N and egress N+1..2N */
 	bool bidi;		/* false, duplex: a logical port p is ingress p and

@@ -14,19 +14,22 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, SIZE, PORTS };
+enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, HOST_KEY, KNOWN_HOSTS, SIZE, PORTS };
 
 static const char *const tl1_dialects[] = {"polatis", "calient", "glimmerglass"};
+static const char *const netconf_dialects[] = {"polatis", "ocp"};
 
 /* The drivers, one in a line of each table; src/switch speaks them. */
-static const char *const drivers[] = {"tl1", "scpi"};
+static const char *const drivers[] = {"tl1", "scpi", "netconf"};
 static const struct {
 	const char *const *dialects;	/* the first is the default; NULL: none */
 	size_t ndialects;
 	bool login;			/* needs a credentials file, or has no use for one */
+	bool ssh;			/* needs a host key */
 } traits[] = {
-	{tl1_dialects, COUNT(tl1_dialects), true},
-	{NULL, 0, false},
+	{tl1_dialects, COUNT(tl1_dialects), true, false},
+	{NULL, 0, false, false},
+	{netconf_dialects, COUNT(netconf_dialects), true, true},
 };
 static const char *const sides[] = {"duplex", "bidi"};
 
@@ -54,6 +57,45 @@ static int expand(struct entry *entry, int field, const struct ocs_variable *var
 		return ocs_yaml_prefix(yaml, entry->fields[field].node);
 	}
 	*result = ocs_text_take(&text);
+	return 0;
+}
+
+/* "SHA256:" and 256 bits in base64, as ssh-keygen -l prints them. */
+static bool is_fingerprint(const char *text)
+{
+	return !strncmp(text, "SHA256:", 7) && strlen(text) == 50 &&
+	       strspn(text + 7, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") == 43;
+}
+
+/* How the switch number INDEX of the entry proves that it is itself. */
+static int host_key_load(struct entry *entry, const struct ocs_variable *variables,
+			 size_t count, int index, struct ocs_switch *sw)
+{
+	struct ocs_yaml *yaml = &entry->loader->yaml;
+	yaml_node_t *node = entry->fields[HOST_KEY].node;
+	const char *text;
+
+	if (node && node->type == YAML_SEQUENCE_NODE)
+		node = ocs_yaml_item(yaml, node, index);
+	if (node) {
+		text = ocs_yaml_text(yaml, node, "host_key");
+		if (!text)
+			return -1;
+		if (!is_fingerprint(text))
+			return ocs_yaml_fail(yaml, node,
+				"host_key must be a fingerprint as `ssh-keygen -l` prints it, SHA256: and 43 characters, not \"%.120s\"",
+				text);
+		sw->host_key = ocs_strdup(text);
+		return 0;
+	}
+	node = entry->fields[KNOWN_HOSTS].node;
+	if (!node)
+		return 0;
+	if (expand(entry, KNOWN_HOSTS, variables, count, &sw->known_hosts) < 0)
+		return -1;
+	if (sw->known_hosts[0] != '/')
+		return ocs_yaml_fail(yaml, node,
+			"known_hosts must be an absolute path, not \"%.120s\"", sw->known_hosts);
 	return 0;
 }
 
@@ -88,6 +130,8 @@ static int switch_add(struct entry *entry, char *name, int index)
 		return ocs_yaml_fail(&entry->loader->yaml, node,
 			"credentials must be an absolute path, not \"%.120s\"",
 			sw->credentials);
+	if (host_key_load(entry, variables, 2, index, sw) < 0)
+		return -1;
 	node = entry->fields[ADDRESS].node;
 	if (ocs_load_address_check(entry->loader, node, "address", sw->address) < 0)
 		return -1;
@@ -129,6 +173,33 @@ static int entry_values(struct entry *entry)
 			       &entry->size);
 }
 
+/* A host key where SSH is spoken, and only there; COUNT switches. */
+static int host_keys_check(const struct entry *entry, const yaml_node_t *node, int count)
+{
+	struct ocs_yaml *yaml = &entry->loader->yaml;
+	const yaml_node_t *key = entry->fields[HOST_KEY].node;
+	const yaml_node_t *file = entry->fields[KNOWN_HOSTS].node;
+	const char *driver = drivers[entry->driver];
+	int keys;
+
+	if (!traits[entry->driver].ssh && (key || file))
+		return ocs_yaml_fail(yaml, key ? key : file,
+			"the driver %s does not use SSH; leave the key \"%s\" out", driver,
+			key ? "host_key" : "known_hosts");
+	if (!traits[entry->driver].ssh)
+		return 0;
+	if (!key == !file)
+		return ocs_yaml_fail(yaml, key ? file : node,
+			key ? "\"known_hosts\" and \"host_key\" both say which switch to trust; keep one" :
+			      "a netconf switch needs the key \"known_hosts\" (the path of a file with the keys of the switches) or \"host_key\" (a fingerprint)");
+	if (!key || key->type != YAML_SEQUENCE_NODE)
+		return 0;
+	keys = ocs_yaml_length(yaml, key, "host_key");
+	if (keys >= 0 && keys != count)
+		return ocs_yaml_fail(yaml, key, "%d host keys for %d switches", keys, count);
+	return keys < 0 ? -1 : 0;
+}
+
 static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 {
 	struct ocs_field fields[] = {
@@ -137,6 +208,8 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 		[DIALECT] = {.name = "dialect"},
 		[ADDRESS] = {.name = "address", .required = true},
 		[CREDENTIALS] = {.name = "credentials"},
+		[HOST_KEY] = {.name = "host_key"},
+		[KNOWN_HOSTS] = {.name = "known_hosts"},
 		[SIZE] = {.name = "size", .required = true},
 		[PORTS] = {.name = "ports"},
 	};
@@ -164,6 +237,8 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 	if (fabric->nswitches + count > OCS_SWITCHES_MAX)
 		rc = ocs_yaml_fail(&loader->yaml, fields[NAME].node,
 				   "more than %d switches", OCS_SWITCHES_MAX);
+	if (rc == 0)
+		rc = host_keys_check(&entry, node, count);
 	for (i = 0; i < count && rc == 0; i++)
 		rc = switch_add(&entry, names[i], i);
 	for (; i < count; i++)

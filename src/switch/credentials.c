@@ -4,14 +4,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/switch/driver.h"
 #include "src/util/error.h"
+#include "src/util/text.h"
 
-#define FILE_LIMIT 1024
+#define FILE_LIMIT 2048
 
 void ocs_credentials_wipe(struct ocs_credentials *credentials)
 {
@@ -65,7 +67,7 @@ static int take(char *to, size_t size, const char *value, const char *path,
 	return 0;
 }
 
-static int parse(char *data, struct ocs_credentials *credentials, const char *path,
+static int parse(char *data, bool keys, struct ocs_credentials *credentials, const char *path,
 		 struct ocs_error *err)
 {
 	char *line, *save = NULL;
@@ -89,48 +91,81 @@ static int parse(char *data, struct ocs_credentials *credentials, const char *pa
 			if (take(credentials->password, sizeof(credentials->password),
 				 line + 9, path, number, err))
 				return -1;
+		} else if (keys && !strncmp(line, "key=/", 5)) {
+			if (take(credentials->key, sizeof(credentials->key), line + 4, path,
+				 number, err))
+				return -1;
 		} else {
 			/* The line itself may be a secret: not in the sentence. */
 			return ocs_error_set(err, OCS_USAGE,
-					     "%s:%d: expected a line user=... or password=...",
-					     path, number);
+					     "%s:%d: expected a line user=... or password=...%s",
+					     path, number,
+					     keys ? " or key=/... (the path of a private key)" : "");
 		}
 	}
-	if (!credentials->user[0] || !credentials->password[0])
+	if (!credentials->user[0] || (!credentials->password[0] && !credentials->key[0]))
 		return ocs_error_set(err, OCS_USAGE, "%s: the line %s=... is missing", path,
-				     credentials->user[0] ? "password" : "user");
+				     !credentials->user[0] ? "user" :
+				     keys ? "password=... or key" : "password");
 	return 0;
+}
+
+char *ocs_credentials_secret(const char *path, size_t limit, struct ocs_error *err)
+{
+	char *data;
+	size_t length;
+	ssize_t got = 1;
+	int fd, rc;
+
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd < 0) {
+		ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+		return NULL;
+	}
+	data = ocs_calloc(1, limit + 1);
+	rc = check_owner(fd, path, err);
+	for (length = 0; !rc && got && length < limit; length += (size_t)got) {
+		got = read(fd, data + length, limit - length);
+		if (got >= 0)
+			continue;
+		rc = ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+		got = 0;
+	}
+	close(fd);
+	if (!rc && length >= limit)
+		rc = ocs_error_set(err, OCS_USAGE, "%s: longer than %zu bytes", path, limit - 1);
+	if (!rc)
+		return data;
+	explicit_bzero(data, limit);
+	free(data);
+	return NULL;
+}
+
+static int read_credentials(const char *path, bool keys, struct ocs_credentials *credentials,
+			    struct ocs_error *err)
+{
+	char *data = ocs_credentials_secret(path, FILE_LIMIT, err);
+	int rc;
+
+	memset(credentials, 0, sizeof(*credentials));
+	if (!data)
+		return -1;
+	rc = parse(data, keys, credentials, path, err);
+	explicit_bzero(data, FILE_LIMIT);
+	free(data);
+	if (rc)
+		ocs_credentials_wipe(credentials);
+	return rc;
 }
 
 int ocs_credentials_read(const char *path, struct ocs_credentials *credentials,
 			 struct ocs_error *err)
 {
-	char data[FILE_LIMIT + 1];
-	ssize_t length, got;
-	int fd, rc;
+	return read_credentials(path, false, credentials, err);
+}
 
-	memset(credentials, 0, sizeof(*credentials));
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0)
-		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-	rc = check_owner(fd, path, err);
-	for (length = 0; !rc && length < FILE_LIMIT; length += got) {
-		got = read(fd, data + length, FILE_LIMIT - length);
-		if (got < 0)
-			rc = ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-		if (got <= 0)
-			break;
-	}
-	close(fd);
-	if (!rc && length >= FILE_LIMIT)
-		rc = ocs_error_set(err, OCS_USAGE, "%s: longer than %d bytes", path,
-				   FILE_LIMIT - 1);
-	if (!rc) {
-		data[length] = '\0';
-		rc = parse(data, credentials, path, err);
-	}
-	explicit_bzero(data, sizeof(data));
-	if (rc)
-		ocs_credentials_wipe(credentials);
-	return rc;
+int ocs_credentials_read_ssh(const char *path, struct ocs_credentials *credentials,
+			     struct ocs_error *err)
+{
+	return read_credentials(path, true, credentials, err);
 }

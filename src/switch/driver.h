@@ -7,6 +7,12 @@
 /* The house side of switch.h: what a driver is.  A driver is one ops structure and
  * one line of OCS_SWITCH_DRIVERS.  Only src/switch and its tests include this. */
 
+<<<<<<< HEAD
+=======
+#include <stdbool.h>
+
+#include "ocs_config.h"
+>>>>>>> e603b23 (switch: NETCONF over SSH; the emulator speaks it too)
 #include "src/switch/switch.h"
 
 #define OCS_DRIVER_ABI 2
@@ -76,7 +82,13 @@ struct ocs_switch_driver {
 /* One line a driver: D(name) registers `ocs_<name>_driver` (registry.c). */
 #define OCS_SWITCH_DRIVERS(D) \
 	D(tl1) \
-	D(scpi)
+	D(scpi) \
+	OCS_SWITCH_DRIVERS_SSH(D)
+#ifdef HAVE_LIBSSH
+#define OCS_SWITCH_DRIVERS_SSH(D) D(netconf)
+#else
+#define OCS_SWITCH_DRIVERS_SSH(D)
+#endif
 
 #define OCS_SWITCH_DRIVER_DECLARE(name) extern const struct ocs_switch_driver ocs_##name##_driver;
 OCS_SWITCH_DRIVERS(OCS_SWITCH_DRIVER_DECLARE)
@@ -96,10 +108,12 @@ int ocs_switch_read_table(struct ocs_switch_connection *connection,
 int ocs_switch_fail(const struct ocs_switch_connection *connection, int rc,
 		    struct ocs_error *err);
 
-/* The credentials file: lines `user=...` and `password=...`. */
+/* The credentials file: lines `user=...` and `password=...`; for SSH instead of the
+ * password, or besides it as its passphrase, `key=/...`, the path of a private key. */
 struct ocs_credentials {
 	char user[128];
 	char password[128];
+	char key[256];
 };
 
 /* Reads PATH.  Refuses (-1 with ERR, code OCS_USAGE) a file that others can read
@@ -108,6 +122,12 @@ struct ocs_credentials {
  * ocs_credentials_wipe. */
 int ocs_credentials_read(const char *path, struct ocs_credentials *credentials,
 			 struct ocs_error *err);
+/* The same for a login by SSH: a key may stand for the password. */
+int ocs_credentials_read_ssh(const char *path, struct ocs_credentials *credentials,
+			     struct ocs_error *err);
+/* The contents of a file with the same checks, shorter than LIMIT bytes and
+ * NUL-terminated; the caller wipes and frees it.  NULL with ERR. */
+char *ocs_credentials_secret(const char *path, size_t limit, struct ocs_error *err);
 void ocs_credentials_wipe(struct ocs_credentials *credentials);
 
 #endif

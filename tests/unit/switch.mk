@@ -17,3 +17,12 @@ test_emulator_driver_SOURCES = test_emulator_driver.c emulator_peer.c emulator_p
 test_emulator_driver_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 test_switch_suite_SOURCES = test_switch_suite.c emulator_peer.c emulator_peer.h
 test_switch_suite_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lm
+
+check_PROGRAMS += test_switch_netconf
+test_switch_netconf_SOURCES = test_switch_netconf.c
+test_switch_netconf_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lm
+if HAVE_LIBSSH
+check_PROGRAMS += test_netconf_driver
+test_netconf_driver_SOURCES = test_netconf_driver.c emulator_peer.c emulator_peer.h
+test_netconf_driver_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+endif

@@ -106,6 +106,7 @@ static void everything_is_read(void **state)
 	assert_string_equal(f->switches[5].dialect, "polatis");
 	assert_string_equal(f->switches[5].address, "127.0.0.1:3105");
 	assert_string_equal(f->switches[5].credentials, "/etc/c/o-y-0-1");
+	assert_null(f->switches[5].known_hosts);
 	assert_string_equal(f->switches[13].address, "[::1]:4001");
 	assert_string_equal(f->switches[13].dialect, "polatis");
 	assert_int_equal(f->switches[13].size, 4);
@@ -218,6 +219,18 @@ static const struct refusal refusals[] = {
 	{"127.0.0.1:{3100+index}", "{name: x}", 17, "in quotes"},
 	{"    credentials: /etc/c/{name}\n", "", 14, "needs the key \"credentials\""},
 	{"/etc/c/{name}", "c/{name}", 18, "absolute path"},
+	{"driver: tl1\n    dialect: polatis", "driver: netconf\n    dialect: calient", 16,
+	 "dialect must be polatis or ocp"},
+	{"driver: tl1", "driver: netconf", 14, "needs the key \"known_hosts\""},
+	{"credentials: /etc/c2", "credentials: /etc/c2\n    known_hosts: /k", 25,
+	 "tl1 does not use SSH; leave the key \"known_hosts\" out"},
+	{"driver: tl1\n    dialect: polatis", "driver: netconf\n    known_hosts: k", 16, "absolute path"},
+	{"driver: tl1\n    dialect: polatis", "driver: netconf\n    host_key: SHA256:x", 16,
+	 "43 characters"},
+	{"driver: tl1\n    dialect: polatis", "driver: netconf\n    host_key: ["
+	 "'SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ']", 16, "1 host keys for 12 switches"},
+	{"driver: tl1\n    address", "driver: netconf\n    host_key: 'SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ'\n"
+	 "    known_hosts: /k\n    address", 24, "keep one"},
 	{"size: 8", "size: 1", 19, "2 to 16384"},
 	{"size: 8", "size: 8x8", 19, "2 to 16384"},
 	{"ports: duplex", "ports: simplex", 20, "duplex or bidi"},
@@ -428,6 +441,38 @@ static void every_refusal_names_its_line(void **state)
 	assert_int_equal(wrong, 0);
 }
 
+/* By fingerprint, one for all or one for each, or by a file. */
+static void host_keys_are_read(void **state)
+{
+#define KEY_A "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQ"
+#define KEY_B "SHA256:abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPR"
+	static const char text[] =
+		"version: 1\nswitches:\n"
+		"  - {name: 'a[0-1]', driver: netconf, address: '{name}:830', size: 4,\n"
+		"     credentials: /c, host_key: '" KEY_A "'}\n"
+		"  - {name: 'b[0-1]', driver: netconf, address: '{name}:830', size: 4,\n"
+		"     credentials: /c, dialect: ocp, host_key: ['" KEY_A "', '" KEY_B "']}\n"
+		"  - {name: 'c[0-1]', driver: netconf, address: '{name}:830', size: 4,\n"
+		"     credentials: /c, known_hosts: '/k/{name}'}\n"
+		"fabrics:\n  - {name: f, kind: direct, degree: 2, nodes: 'n[0-1]',\n"
+		"     ports: {switch: 'a{interface}', port: server+1}}\n";
+	struct ocs_error err = {0};
+	struct ocs_fabric *f = ocs_fabric_parse(text, strlen(text), "k.yaml", &err);
+
+	(void)state;
+	if (!f)
+		fail_msg("%s", err.text);
+	assert_string_equal(f->switches[1].host_key, KEY_A);
+	assert_string_equal(f->switches[1].dialect, "polatis");
+	assert_string_equal(f->switches[2].host_key, KEY_A);
+	assert_string_equal(f->switches[3].host_key, KEY_B);
+	assert_string_equal(f->switches[3].dialect, "ocp");
+	assert_null(f->switches[3].known_hosts);
+	assert_string_equal(f->switches[5].known_hosts, "/k/c1");
+	assert_null(f->switches[5].host_key);
+	ocs_fabric_destroy(f);
+}
+
 static void no_switches(void **state)
 {
 	static const char text[] = "version: 1\nfabrics:\n- {name: r, kind: rails, nodes: a,"
@@ -485,6 +530,7 @@ int main(void)
 		cmocka_unit_test(everything_is_read),
 		cmocka_unit_test(interfaces_are_read),
 		cmocka_unit_test(every_refusal_names_its_line),
+		cmocka_unit_test(host_keys_are_read),
 		cmocka_unit_test(no_switches),
 		cmocka_unit_test(without_error),
 		cmocka_unit_test(defaults_of_the_address),

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "ocs_config.h"
 #include "src/switch/switch.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -36,12 +37,19 @@ static const struct speaker speakers[] = {
 	{ "calient", "tl1", "calient", false, true, "ACT-CRS", "CANC-CRS" },
 	{ "glimmerglass", "tl1", "glimmerglass", true, false, "ENT-CRS-FIBER", "DLT-CRS-FIBER" },
 	{ "scpi", "scpi", NULL, true, true, ":oxc:swit:conn:add", ":oxc:swit:conn:sub" },
+#ifdef HAVE_LIBSSH
+	{ "netconf", "netconf", "polatis", true, true,
+	  "base:1.0\\\"><pair nc:operation=\\\"create", "base:1.0\\\"><pair nc:operation=\\\"delete" },
+	{ "netconf_ocp", "netconf", "ocp", true, true,
+	  "base:1.0\\\"><connection nc:operation=\\\"create",
+	  "base:1.0\\\"><connection nc:operation=\\\"delete" },
+#endif
 };
 
 struct rig {
 	const struct speaker *speaker;
 	struct emulator emulator;
-	char address[256], credentials[128];
+	char address[256], credentials[128], known_hosts[128];
 	struct ocs_switch sw;
 	struct ocs_switch_connection *connection;
 	struct ocs_error err;
@@ -50,16 +58,18 @@ struct rig {
 static void begin(struct rig *rig, void **state)
 {
 	const struct speaker *speaker = *state;
+	bool ssh = !strcmp(speaker->driver, "netconf");
 	char *description = ocs_asprintf("a=127.0.0.1:0,%d,%s%s%s", SIZE, speaker->driver,
 					 speaker->dialect ? ":" : "",
 					 speaker->dialect ? speaker->dialect : "");
 	const char *const arguments[] = { "--switch", description, "--delay", "0", "--login",
-					  "%s/login", NULL };
+					  "%s/login", ssh ? "--known-hosts" : NULL, "%s/known", NULL };
 
 	memset(rig, 0, sizeof(*rig));
 	rig->speaker = speaker;
 	emulator_folder(&rig->emulator);
 	snprintf(rig->credentials, sizeof(rig->credentials), "%s/login", rig->emulator.folder);
+	snprintf(rig->known_hosts, sizeof(rig->known_hosts), "%s/known", rig->emulator.folder);
 	assert_int_equal(ocs_file_write(rig->credentials, "user=admin\npassword=s3cr;t\n", 27,
 					0600, &rig->err), 0);
 	emulator_start(&rig->emulator, arguments);
@@ -67,7 +77,8 @@ static void begin(struct rig *rig, void **state)
 	rig->sw = (struct ocs_switch){ .name = (char *)"a", .driver = (char *)speaker->driver,
 				       .dialect = (char *)speaker->dialect,
 				       .address = rig->address, .size = SIZE,
-				       .credentials = rig->credentials };
+				       .credentials = rig->credentials,
+				       .known_hosts = ssh ? rig->known_hosts : NULL };
 	free(description);
 }
 

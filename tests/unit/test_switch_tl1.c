@@ -41,8 +41,8 @@ static void expect_text(char *text, const char *wanted)
 static void test_commands(void **state)
 {
 	const struct ocs_tl1_dialect *dialect = polatis();
-	const struct ocs_credentials admin = { "admin", "root" };
-	const struct ocs_credentials odd = { "a b", "x;y:z" };
+	const struct ocs_credentials admin = { .user = "admin", .password = "root" };
+	const struct ocs_credentials odd = { .user = "a b", .password = "x;y:z" };
 	const struct ocs_patch patches[] = { { 1, 33 }, { 2, 34 }, { 3, 35 } };
 	size_t used;
 

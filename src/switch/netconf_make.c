@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The messages that are sent, and the last look at each of them. */
+
+#include <libxml/parser.h>
+#include <libxml/tree.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/switch/netconf.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define X(text) ((const xmlChar *)(text))
+
+/* NULL means that memory is exhausted, which ends the process everywhere else. */
+static void *must(void *pointer)
+{
+	if (!pointer)
+		abort();
+	return pointer;
+}
+
+static xmlNode *add(xmlNode *parent, const char *name, const char *text)
+{
+	return must(xmlNewTextChild(parent, NULL, X(name), text ? X(text) : NULL));
+}
+
+static xmlNode *begin(const char *name, xmlDoc **document)
+{
+	xmlNode *root = must(xmlNewNode(NULL, X(name)));
+
+	*document = must(xmlNewDoc(X("1.0")));
+	xmlDocSetRootElement(*document, root);
+	xmlSetNs(root, must(xmlNewNs(root, X(OCS_NETCONF_NS), NULL)));
+	return root;
+}
+
+static xmlNode *begin_rpc(unsigned int id, const char *operation, xmlDoc **document)
+{
+	xmlNode *root = begin("rpc", document);
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", id);
+	must(xmlNewProp(root, X("message-id"), X(text)));
+	return add(root, operation, NULL);
+}
+
+static char *end(xmlDoc *document)
+{
+	xmlChar *bytes = NULL;
+	char *text;
+	int length;
+
+	xmlDocDumpMemoryEnc(document, &bytes, &length, "UTF-8");
+	text = ocs_strdup(must(bytes));
+	xmlFree(bytes);
+	xmlFreeDoc(document);
+	return text;
+}
+
+char *ocs_netconf_make_hello(void)
+{
+	xmlDoc *document;
+	xmlNode *list = add(begin("hello", &document), "capabilities", NULL);
+
+	add(list, "capability", "urn:ietf:params:netconf:base:1.0");
+	add(list, "capability", "urn:ietf:params:netconf:base:1.1");
+	return end(document);
+}
+
+char *ocs_netconf_make_plain(unsigned int id, const char *operation)
+{
+	xmlDoc *document;
+	xmlNode *node = begin_rpc(id, operation, &document);
+
+	if (!strcmp(operation, "lock") || !strcmp(operation, "unlock"))
+		add(add(node, "target", NULL), "running", NULL);
+	if (!strcmp(operation, "create-subscription"))
+		xmlSetNs(node, must(xmlNewNs(node, X(OCS_NETCONF_NOTIFICATION_NS), NULL)));
+	return end(document);
+}
+
+/* A container of the model, in the model's namespace. */
+static xmlNode *add_container(xmlNode *parent, const struct ocs_netconf_dialect *dialect,
+			      const char *name)
+{
+	xmlNode *node = add(parent, name, NULL);
+
+	xmlSetNs(node, must(xmlNewNs(node, X(dialect->ns), NULL)));
+	return node;
+}
+
+char *ocs_netconf_make_read(unsigned int id, const struct ocs_netconf_dialect *dialect,
+			    const struct ocs_netconf_list *list, bool values)
+{
+	/* Cross-connects are configuration; what a switch measures is state. */
+	bool config = list == &dialect->patches && !list->state;
+	xmlDoc *document;
+	xmlNode *node = begin_rpc(id, config ? "get-config" : "get", &document);
+
+	if (config)
+		add(add(node, "source", NULL), "running", NULL);
+	node = add(node, "filter", NULL);
+	must(xmlNewProp(node, X("type"), X("subtree")));
+	node = add_container(node, dialect, list->container);
+	if (list != &dialect->patches) {
+		node = add(node, list->list, NULL);
+		add(node, list->key, NULL);
+		if (values)
+			add(node, list->value, NULL);
+	}
+	return end(document);
+}
+
+static int check_patches(int size, const struct ocs_patch *patches, size_t count,
+			 struct ocs_error *err)
+{
+	if (!count)
+		return ocs_error_set(err, OCS_USAGE,
+				     "an empty batch is never sent: a switch could take it for all ports");
+	for (size_t i = 0; i < count; i++)
+		if (patches[i].in < 1 || patches[i].in > size || patches[i].out <= size ||
+		    patches[i].out > 2 * size)
+			return ocs_error_set(err, OCS_USAGE,
+					     "patch %d>%d does not exist on a %dx%d switch",
+					     patches[i].in, patches[i].out, size, size);
+	return 0;
+}
+
+static void add_port(xmlNode *pair, const char *name, int port)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%d", port);
+	add(pair, name, text);
+}
+
+char *ocs_netconf_make_edit(unsigned int id, const struct ocs_netconf_dialect *dialect,
+			    enum ocs_netconf_edit edit, bool rollback, int size,
+			    const struct ocs_patch *patches, size_t count,
+			    struct ocs_error *err)
+{
+	static const char *const operations[] = {
+		[OCS_NETCONF_CREATE] = "create", [OCS_NETCONF_MERGE] = "merge",
+		[OCS_NETCONF_DELETE] = "delete", [OCS_NETCONF_REMOVE] = "remove",
+	};
+	const struct ocs_netconf_list *list = &dialect->patches;
+	xmlDoc *document;
+	xmlNode *node;
+	xmlNs *base;
+
+	if (check_patches(size, patches, count, err))
+		return NULL;
+	node = begin_rpc(id, "edit-config", &document);
+	add(add(node, "target", NULL), "running", NULL);
+	add(node, "default-operation", "merge");
+	if (rollback)
+		add(node, "error-option", "rollback-on-error");
+	node = add(node, "config", NULL);
+	node = add_container(node, dialect, list->container);
+	base = must(xmlNewNs(node, X(OCS_NETCONF_NS), X("nc")));
+	for (size_t i = 0; i < count; i++) {
+		xmlNode *pair = add(node, list->list, NULL);
+
+		must(xmlNewNsProp(pair, base, X("operation"), X(operations[edit])));
+		add_port(pair, list->key, patches[i].in);
+		if (edit == OCS_NETCONF_CREATE || edit == OCS_NETCONF_MERGE)
+			add_port(pair, list->value, patches[i].out);
+	}
+	return end(document);
+}
+
+static bool is(const xmlNode *node, const char *name)
+{
+	return node && node->type == XML_ELEMENT_NODE && !xmlStrcmp(node->name, X(name)) &&
+	       node->ns && !xmlStrcmp(node->ns->href, X(OCS_NETCONF_NS));
+}
+
+/* Whether an element holds digits, and nothing else. */
+static bool holds_number(const xmlNode *node)
+{
+	xmlChar *text = xmlNodeGetContent(node);
+	size_t length = text ? strlen((char *)text) : 0;
+	bool number = length && strspn((char *)text, "0123456789") == length;
+
+	xmlFree(text);
+	return number && !node->properties && !xmlFirstElementChild((xmlNode *)node);
+}
+
+/* One pair: an ingress, and for what is made an egress. */
+static bool names_pair(const xmlNode *pair)
+{
+	xmlNode *first = xmlFirstElementChild((xmlNode *)pair);
+	xmlNode *second = first ? xmlNextElementSibling(first) : NULL;
+	const xmlAttr *attribute = pair->properties;
+	xmlChar *operation;
+	bool makes, breaks;
+
+	if (!first || !holds_number(first) || !attribute || attribute->next ||
+	    xmlStrcmp(attribute->name, X("operation")) || !attribute->ns ||
+	    xmlStrcmp(attribute->ns->href, X(OCS_NETCONF_NS)))
+		return false;
+	operation = xmlNodeListGetString(pair->doc, attribute->children, 1);
+	makes = !xmlStrcmp(operation, X("create")) || !xmlStrcmp(operation, X("merge"));
+	breaks = !xmlStrcmp(operation, X("delete")) || !xmlStrcmp(operation, X("remove"));
+	xmlFree(operation);
+	if (makes)
+		return second && holds_number(second) && !xmlNextElementSibling(second);
+	return breaks && !second;
+}
+
+static bool content_is(const xmlNode *node, const char *wanted)
+{
+	xmlChar *text = xmlNodeGetContent(node);
+	bool same = !xmlStrcmp(text, X(wanted));
+
+	xmlFree(text);
+	return same;
+}
+
+static bool harmless_config(const xmlNode *config)
+{
+	const xmlNode *container = xmlFirstElementChild((xmlNode *)config);
+	const xmlNode *pair = container ? xmlFirstElementChild((xmlNode *)container) : NULL;
+
+	if (config->properties || !pair || container->properties ||
+	    xmlNextElementSibling((xmlNode *)container))
+		return false;
+	for (; pair; pair = xmlNextElementSibling((xmlNode *)pair))
+		if (!names_pair(pair))
+			return false;
+	return true;
+}
+
+static bool harmless_edit(const xmlNode *edit)
+{
+	int configs = 0, defaults = 0;
+
+	for (const xmlNode *node = xmlFirstElementChild((xmlNode *)edit); node;
+	     node = xmlNextElementSibling((xmlNode *)node)) {
+		if (is(node, "config")) {
+			configs++;
+			if (!harmless_config(node))
+				return false;
+		} else if (is(node, "default-operation")) {
+			defaults++;
+			if (!content_is(node, "merge"))
+				return false;
+		} else if (is(node, "target")) {
+			if (!is(xmlFirstElementChild((xmlNode *)node), "running"))
+				return false;
+		} else if (!is(node, "error-option") || !content_is(node, "rollback-on-error")) {
+			return false;
+		}
+	}
+	return configs == 1 && defaults == 1;
+}
+
+static bool harmless(const xmlNode *root)
+{
+	static const char *const operations[] = { "get", "get-config", "lock", "unlock",
+						  "close-session" };
+	const xmlNode *operation;
+
+	if (is(root, "hello"))
+		return true;
+	operation = is(root, "rpc") ? xmlFirstElementChild((xmlNode *)root) : NULL;
+	if (!operation || xmlNextElementSibling((xmlNode *)operation))
+		return false;
+	if (is(operation, "edit-config"))
+		return harmless_edit(operation);
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (is(operation, operations[i]))
+			return true;
+	return !xmlStrcmp(operation->name, X("create-subscription")) && operation->ns &&
+	       !xmlStrcmp(operation->ns->href, X(OCS_NETCONF_NOTIFICATION_NS));
+}
+
+bool ocs_netconf_dangerous(const char *message, size_t length)
+{
+	struct ocs_netconf_message parsed;
+	bool good = ocs_netconf_parse(message, length, &parsed, NULL) == 0 &&
+		    harmless(xmlDocGetRootElement(parsed.document));
+
+	ocs_netconf_message_free(&parsed);
+	return !good;
+}
