@@ -306,6 +306,7 @@ static const struct refusal refusals[] = {
 	/* interfaces and forwarding; the section of static cubes has neither */
 #define WITH(text) "    degree: 2\n", "    degree: 2\n" text
 #define TWO "    interfaces: [{name: e0}, {name: e1}]\n"
+#define DUPLEX(text) "    degree: 2\n    directed: true\n", "    degree: 2\n" text
 	{WITH("    interfaces: [{name: e0}]\n"), 45, "interfaces lists 1, but rail has 2"},
 	{WITH("    interfaces: e0\n"), 45, "must be a list"},
 	{WITH("    interfaces: [e0, e1]\n"), 45, "an interface must be a mapping"},
@@ -338,14 +339,14 @@ static const struct refusal refusals[] = {
 	      "    forwarding: {address: 10.0.0.0/24}\n"), 46, "10.0.0.1 stands twice: m1 and m1 would have it, on an interface and for forwarding"},
 	{WITH("    interfaces: [{name: e0, speed: 400G}, {name: e1}]\n"), 45, "speed must be a number"},
 	{WITH("    interfaces: [{name: e0, speed: 0}, {name: e1}]\n"), 45, "speed must be a number of 1 to"},
-	{WITH("    subnets: 10.0.0.0/24\n"), 45, "subnets needs the key \"interfaces\""},
-	{WITH(TWO "    subnets: 10.0.0.0\n"), 46, "not an IPv4 prefix such as"},
-	{WITH(TWO "    subnets: 10.0.0.0/32\n"), 46, "not an IPv4 prefix such as"},
-	{WITH(TWO "    subnets: 10.0.0.1/24\n"), 46, "not a prefix of addresses that hosts can have"},
-	{WITH(TWO "    subnets: 224.0.0.0/24\n"), 46, "not a prefix of addresses that hosts can have"},
-	{WITH(TWO "    subnets: 10.0.0.0/29\n"), 46, "has 8 addresses, but 4 servers with 2 interfaces need two for each, 16"},
-	{WITH(TWO "    directed: true\n    subnets: 10.0.0.0/24\n"), 47, "over directed circuits"},
-	{WITH(TWO "    forwarding: {address: 10.0.0.0/24}\n    subnets: 10.0.0.0/16\n"), 47, "10.0.0.1 of a server lies in it"},
+	{DUPLEX("    subnets: 10.0.0.0/24\n"), 45, "subnets needs the key \"interfaces\""},
+	{DUPLEX(TWO "    subnets: 10.0.0.0\n"), 46, "not an IPv4 prefix such as"},
+	{DUPLEX(TWO "    subnets: 10.0.0.0/32\n"), 46, "not an IPv4 prefix such as"},
+	{DUPLEX(TWO "    subnets: 10.0.0.1/24\n"), 46, "not a prefix of addresses that hosts can have"},
+	{DUPLEX(TWO "    subnets: 224.0.0.0/24\n"), 46, "not a prefix of addresses that hosts can have"},
+	{DUPLEX(TWO "    subnets: 10.0.0.0/29\n"), 46, "has 8 addresses, but 4 servers with 2 interfaces need two for each, 16"},
+	{WITH(TWO "    subnets: 10.0.0.0/24\n"), 46, "over directed circuits"},
+	{DUPLEX(TWO "    forwarding: {address: 10.0.0.0/24}\n    subnets: 10.0.0.0/16\n"), 47, "10.0.0.1 of a server lies in it"},
 	{"    extents: 4x2x1\n", "    extents: 4x2x1\n" TWO, 53, "a static fabric has no key \"interfaces\""},
 };
 
@@ -353,7 +354,7 @@ static char *edited(const struct refusal *refusal);
 
 static void interfaces_are_read(void **state)
 {
-	const struct refusal with = {WITH(
+	const struct refusal with = {DUPLEX(
 		"    interfaces:\n"
 		"      - {name: ens3, rdma: 'mlx5_0:1', address: 10.1.0.0/24, speed: 400000}\n"
 		"      - {name: ens4, forward: ens4f1, address: '10.2.{server}.{interface}/30'}\n"
@@ -385,7 +386,7 @@ static void interfaces_are_read(void **state)
 	assert_int_equal(ocs_section_host_address(rail, 2, address), 0);
 	assert_string_equal(address, "10.192.0.12");
 	told = ocs_fabric_describe(f);
-	assert_non_null(strstr(told, "interfaces: ens3 (mlx5_0:1) 10.1.0.1/24, ens4 forwards by"
+	assert_non_null(strstr(told, "interfaces: ens3 (mlx5_0:1) 400 Gb/s 10.1.0.1/24, ens4 forwards by"
 			       " ens4f1 10.2.0.1/30"));
 	assert_non_null(strstr(told, "forwarding: auto, 10.192.0.10 (m1) ... 10.192.0.13 (m4)"));
 	free(told);
