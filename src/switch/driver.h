@@ -7,12 +7,9 @@
 /* The house side of switch.h: what a driver is.  A driver is one ops structure and
  * one line of OCS_SWITCH_DRIVERS.  Only src/switch and its tests include this. */
 
-<<<<<<< HEAD
-=======
 #include <stdbool.h>
 
 #include "ocs_config.h"
->>>>>>> e603b23 (switch: NETCONF over SSH; the emulator speaks it too)
 #include "src/switch/switch.h"
 
 #define OCS_DRIVER_ABI 2
