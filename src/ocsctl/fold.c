@@ -9,15 +9,13 @@
 #include "src/ocsctl/where.h"
 #include "src/util/text.h"
 
-#define COORD_TEXT 64
-
-static void coord_format(const struct ocs_shape *shape, long rank, char *text)
+void ocs_ctl_coord_format(const struct ocs_shape *shape, long rank, char *text)
 {
 	int coord[OCS_SHAPE_DIMS], used = 0;
 
 	ocs_shape_coord(shape, rank, coord);
 	for (int i = 0; i < shape->ndim; i++)
-		used += snprintf(text + used, COORD_TEXT - used, "%s%d", i ? "," : "", coord[i]);
+		used += snprintf(text + used, OCS_COORD_TEXT - used, "%s%d", i ? "," : "", coord[i]);
 }
 
 /* Rank of the coordinate on each XPU of every cube, or -1. */
@@ -50,10 +48,10 @@ static void print_row(const struct ocs_ctl_where *where, const long *ranks, int 
 		for (int y = 0; y < section->edge[1]; y++) {
 			int at[OCS_AXES] = { x, y, z };
 			long rank = ranks[ocs_section_bit(section, at)];
-			char text[COORD_TEXT] = ".";
+			char text[OCS_COORD_TEXT] = ".";
 
 			if (rank >= 0)
-				coord_format(&where->shape, rank, text);
+				ocs_ctl_coord_format(&where->shape, rank, text);
 			ocs_text_add(&line, "%-*s ", width, text);
 		}
 		ocs_text_add(&line, "  ");
@@ -66,15 +64,14 @@ static void print_row(const struct ocs_ctl_where *where, const long *ranks, int 
 
 /* Every cell of every cube in use holds the coordinate that lies there: layers of
  * z side by side, x downwards, y to the right, as the other pictures have it. */
-static void print_cells(const struct ocs_ctl_where *where)
+static void print_cells(const struct ocs_ctl_where *where, const long *ranks)
 {
 	const struct ocs_section *section = where->section;
-	long *ranks = invert(where);
-	char text[COORD_TEXT];
+	char text[OCS_COORD_TEXT];
 	int width, layer, fit;
 
 	/* The last coordinate is the longest. */
-	coord_format(&where->shape, where->shape.xpus - 1, text);
+	ocs_ctl_coord_format(&where->shape, where->shape.xpus - 1, text);
 	width = strlen(text);
 	layer = section->edge[1] * (width + 1) + 2;
 	fit = (ocs_ctl_columns() - 2) / layer;
@@ -95,7 +92,6 @@ static void print_cells(const struct ocs_ctl_where *where)
 					  layers, width);
 		}
 	}
-	free(ranks);
 }
 
 static bool same_cubes(const struct ocs_circuit *a, const struct ocs_circuit *b)
@@ -149,21 +145,30 @@ static void print_circuits(const struct ocs_ctl_where *where)
 int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct ocs_ctl_where where;
+	long *ranks = NULL;
 	int rc = -1;
 
 	if (ocs_ctl_where_open(args, &where, err) || ocs_ctl_where_place(&where, err))
 		goto out;
-	if (args->svg && ocs_ctl_where_svg(&where, args->svg, err))
-		goto out;
+	ranks = invert(&where);
+	if (args->svg) {
+		char *svg = ocs_ctl_fold_svg(&where, ranks);
+		int failed = ocs_file_write(args->svg, svg, strlen(svg), 0644, err);
+
+		free(svg);
+		if (failed)
+			goto out;
+	}
 	rc = 0;
 	if (args->json) {
 		ocs_ctl_where_json(&where);
 	} else {
 		ocs_ctl_where_summary(&where);
-		print_cells(&where);
+		print_cells(&where, ranks);
 		print_circuits(&where);
 	}
 out:
+	free(ranks);
 	ocs_ctl_where_close(&where);
 	return rc;
 }

@@ -36,6 +36,13 @@ void ocs_ctl_where_json(const struct ocs_ctl_where *where);
 int ocs_ctl_where_svg(const struct ocs_ctl_where *where, const char *path,
 		      struct ocs_error *err);
 
+/* "3,0,1", the coordinate of RANK; TEXT is OCS_COORD_TEXT bytes. */
+#define OCS_COORD_TEXT 64
+void ocs_ctl_coord_format(const struct ocs_shape *shape, long rank, char *text);
+/* A complete SVG document of the folding; RANKS: per cube and XPU the rank that lies
+ * there, or -1.  The caller frees it. */
+char *ocs_ctl_fold_svg(const struct ocs_ctl_where *where, const long *ranks);
+
 /* "n[0-15]"; the caller frees it. */
 char *ocs_ctl_node_list(const struct ocs_fabric *fabric,
 			const struct ocs_placement *placement);
