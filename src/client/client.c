@@ -4,13 +4,17 @@
 #include "src/client/client.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
+#include "src/util/secret.h"
 #include "src/util/text.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <json-c/json.h>
 #include <limits.h>
+#include <munge.h>
 #include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +31,7 @@ struct kept {
 struct ocs_client {
 	int fd;
 	int64_t next_id;
+	struct ocs_seal seal; /* TCP, after the hello was sent */
 	char *data; /* bytes received that make no whole line yet */
 	size_t used, size, scanned;
 	struct kept *first, **last; /* lines that arrived during a call */
@@ -97,12 +102,21 @@ static int receive(struct ocs_client *client, struct ocs_error *err)
 			     "the connection to ocsd is lost: %s", strerror(errno));
 }
 
+static bool refusal(struct json_object *object)
+{
+	struct json_object *value;
+
+	return json_object_is_type(object, json_type_object) &&
+	       json_object_object_get_ex(object, "ok", &value) && !json_object_get_boolean(value);
+}
+
 /* The next line from the socket, parsed.  NULL with code OCS_OK: none before the
  * deadline; OCS_UNREACHABLE: the connection cannot be used any more. */
 static struct json_object *read_line(struct ocs_client *client, int64_t deadline_ns,
 				     struct ocs_error *err)
 {
 	struct json_object *object;
+	const char *text;
 	char *line;
 
 	for (;;) {
@@ -127,8 +141,18 @@ static struct json_object *read_line(struct ocs_client *client, int64_t deadline
 		if (receive(client, err) < 0)
 			return NULL;
 	}
-	object = json_tokener_parse(line);
+	text = client->seal.on ? ocs_seal_open(&client->seal, line) : line;
+	object = text ? json_tokener_parse(text) : NULL;
+	/* A refused hello comes from a daemon that does not know the session's key. */
+	if (!text && !client->seal.received)
+		object = json_tokener_parse(line);
 	free(line);
+	if (!text && !refusal(object)) {
+		json_object_put(object);
+		ocs_error_set(err, OCS_UNREACHABLE, "a line does not come from this ocsd: another "
+			      "key, or somebody in between");
+		return NULL;
+	}
 	if (!json_object_is_type(object, json_type_object)) {
 		json_object_put(object);
 		ocs_error_set(err, OCS_UNREACHABLE,
@@ -167,8 +191,8 @@ static int64_t post(struct ocs_client *client, struct json_object *request,
 		    int64_t deadline_ns, struct ocs_error *err)
 {
 	int64_t id = client->next_id++;
+	char prefix[OCS_MAC_HEX + 2] = "", *line;
 	const char *text;
-	char *line;
 	size_t length;
 	int rc;
 
@@ -176,10 +200,10 @@ static int64_t post(struct ocs_client *client, struct json_object *request,
 	text = json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN |
 					      JSON_C_TO_STRING_NOSLASHESCAPE);
 	length = strlen(text);
-	line = ocs_calloc(length + 2, 1);
-	memcpy(line, text, length);
-	line[length] = '\n';
-	rc = ocs_net_write(client->fd, line, length + 1, deadline_ns, err);
+	if (client->seal.on)
+		ocs_seal_prefix(&client->seal, text, length, prefix);
+	line = ocs_asprintf("%s%s\n", prefix, text);
+	rc = ocs_net_write(client->fd, line, strlen(line), deadline_ns, err);
 	free(line);
 	if (rc) {
 		if (err)
@@ -190,120 +214,121 @@ static int64_t post(struct ocs_client *client, struct json_object *request,
 }
 
 /* libmunge is loaded when a remote daemon asks for it, so that programs and
- * plugins that use the local socket do not need it. */
-static char *munge_credential(const char *payload, struct ocs_error *err)
+ * plugins that use the local socket do not need it.  Only READER can decode it. */
+static char *munge_credential(const char *payload, uid_t reader, struct ocs_error *err)
 {
-	int (*encode)(char **, void *, const void *, int) = NULL;
-	const char *(*text)(int) = NULL;
+	int (*encode)(char **, munge_ctx_t, const void *, int) = NULL;
+	const char *(*text)(munge_err_t) = NULL;
+	munge_ctx_t (*create)(void) = NULL;
+	munge_err_t (*set)(munge_ctx_t, munge_opt_t, ...) = NULL;
+	void (*destroy)(munge_ctx_t) = NULL;
 	char *credential = NULL;
 	void *library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
+	munge_ctx_t context;
 	int rc;
 
 	if (!library) {
 		ocs_error_set(err, OCS_UNREACHABLE,
-			      "ocsd over TCP needs MUNGE: %s", dlerror());
+			      "ocsd over TCP needs MUNGE, or ocsd.key in ocs.yaml: %s", dlerror());
 		return NULL;
 	}
 	*(void **)&encode = dlsym(library, "munge_encode");
 	*(void **)&text = dlsym(library, "munge_strerror");
-	if (!encode || !text) {
+	*(void **)&create = dlsym(library, "munge_ctx_create");
+	*(void **)&set = dlsym(library, "munge_ctx_set");
+	*(void **)&destroy = dlsym(library, "munge_ctx_destroy");
+	context = encode && text && create && set && destroy ? create() : NULL;
+	if (!context) {
 		ocs_error_set(err, OCS_UNREACHABLE,
 			      "libmunge.so.2 lacks munge_encode");
 		return NULL;
 	}
-	rc = encode(&credential, NULL, payload, (int)strlen(payload));
+	rc = set(context, MUNGE_OPT_UID_RESTRICTION, reader);
+	if (!rc)
+		rc = encode(&credential, context, payload, (int)strlen(payload));
 	if (rc) {
 		ocs_error_set(err, OCS_UNREACHABLE,
 			      "MUNGE gave no credential for ocsd (is munged running?): %s",
-			      text(rc));
+			      text((munge_err_t)rc));
 		free(credential);
-		return NULL;
+		credential = NULL;
 	}
+	destroy(context);
 	/* The library stays loaded: a process may connect many times. */
 	return credential;
 }
 
-static int authenticate(struct ocs_client *client, int64_t deadline_ns,
-			struct ocs_error *err)
+static void add_text(struct json_object *object, const char *name, const char *text)
 {
-	struct json_object *challenge, *value, *hello, *reply;
-	char *credential;
+	json_object_object_add(object, name, json_object_new_string(text));
+}
 
-	challenge = read_line(client, deadline_ns, err);
-	if (!challenge)
-		return -1;
-	if (!json_object_object_get_ex(challenge, "challenge", &value) ||
-	    !json_object_is_type(value, json_type_string)) {
-		json_object_put(challenge);
-		return ocs_error_set(err, OCS_UNREACHABLE,
-				     "what answers there is not ocsd");
-	}
-	credential = munge_credential(json_object_get_string(value), err);
-	json_object_put(challenge);
+/* The hello that answers CHALLENGE, and the key of the session.  NULL with ERR. */
+static struct json_object *hello_munge(const char *challenge, uid_t reader,
+				       char session[OCS_MAC_HEX + 1], struct ocs_error *err)
+{
+	struct json_object *hello;
+	char *payload, *credential;
+
+	if (ocs_random_hex(session, OCS_MAC_BYTES, err))
+		return NULL;
+	payload = ocs_asprintf("%s %s", challenge, session);
+	credential = munge_credential(payload, reader, err);
+	explicit_bzero(payload, strlen(payload));
+	free(payload);
 	if (!credential)
-		return -1;
+		return NULL;
 	hello = json_object_new_object();
-	json_object_object_add(hello, "op", json_object_new_string("hello"));
-	json_object_object_add(hello, "credential", json_object_new_string(credential));
+	add_text(hello, "credential", credential);
 	free(credential);
-	reply = ocs_client_call(client, hello, left_ms(deadline_ns), NULL, err);
-	json_object_put(hello);
-	if (!reply) {
-		if (err)
-			err->code = OCS_UNREACHABLE;
-		return -1;
-	}
-	json_object_put(reply);
-	return 0;
+	return hello;
 }
 
-struct ocs_client *ocs_client_open(const char *address, int timeout_ms,
-				   struct ocs_error *err)
+static struct json_object *hello_key(const char *challenge, const char *path,
+				     char session[OCS_MAC_HEX + 1], struct ocs_error *err)
 {
-	int64_t deadline_ns = deadline_after(timeout_ms);
-	struct ocs_client *client;
-	struct ocs_error local;
-	int fd;
+	char nonce[2 * 16 + 1], proof[OCS_MAC_HEX + 1], uid[16];
+	struct json_object *hello;
+	struct ocs_key key;
 
-	if (!err)
-		err = &local;
-	fd = ocs_net_connect(address, timeout_ms, err);
-	if (fd < 0) {
-		err->code = OCS_UNREACHABLE;
+	if (ocs_key_read(path, &key, err) || ocs_random_hex(nonce, 16, err))
+		return NULL;
+	snprintf(uid, sizeof(uid), "%u", (unsigned int)geteuid());
+	ocs_key_prove(key.bytes, key.length, proof, "hello", challenge, nonce, uid, NULL);
+	ocs_key_prove(key.bytes, key.length, session, "session", challenge, nonce, uid, NULL);
+	ocs_key_wipe(&key);
+	hello = json_object_new_object();
+	json_object_object_add(hello, "uid", json_object_new_int64(geteuid()));
+	add_text(hello, "nonce", nonce);
+	add_text(hello, "proof", proof);
+	return hello;
+}
+
+static struct json_object *greet(struct json_object *greeting, const char *key,
+				 char session[OCS_MAC_HEX + 1], struct ocs_error *err)
+{
+	struct json_object *challenge, *reader, *by_key = NULL;
+	struct json_object *hello;
+
+	if (!json_object_object_get_ex(greeting, "challenge", &challenge) ||
+	    !json_object_is_type(challenge, json_type_string) ||
+	    !json_object_object_get_ex(greeting, "uid", &reader)) {
+		ocs_error_set(err, OCS_UNREACHABLE, "what answers there is not ocsd");
 		return NULL;
 	}
-	client = ocs_calloc(1, sizeof(*client));
-	client->fd = fd;
-	client->next_id = 1;
-	client->last = &client->first;
-	if (strncmp(address, "unix:", 5) != 0 &&
-	    authenticate(client, deadline_ns, err)) {
-		if (err->code == OCS_OK)
-			ocs_error_set(err, OCS_UNREACHABLE,
-				      "no challenge from ocsd within %d ms", timeout_ms);
-		ocs_error_prefix(err, "%s", address);
-		ocs_client_close(client);
+	json_object_object_get_ex(greeting, "key", &by_key);
+	if (json_object_get_boolean(by_key) != (key != NULL)) {
+		ocs_error_set(err, OCS_UNREACHABLE, key ? "this ocsd knows its clients by MUNGE; take "
+			      "ocsd.key out of this host's ocs.yaml" : "this ocsd knows its clients by a "
+			      "shared key; ocsd.key is missing in this host's ocs.yaml");
 		return NULL;
 	}
-	return client;
-}
-
-void ocs_client_close(struct ocs_client *client)
-{
-	struct json_object *line;
-
-	if (!client)
-		return;
-	while ((line = kept_line(client)))
-		json_object_put(line);
-	close(client->fd);
-	free(client->data);
-	free(client);
-}
-
-int ocs_client_fd(const struct ocs_client *client)
-{
-	return client->fd;
+	hello = key ? hello_key(json_object_get_string(challenge), key, session, err) :
+		hello_munge(json_object_get_string(challenge),
+			    (uid_t)json_object_get_int64(reader), session, err);
+	if (hello)
+		add_text(hello, "op", "hello");
+	return hello;
 }
 
 /* Hands a reply that says ok to the caller; turns any other into ERR. */
@@ -329,6 +354,99 @@ static struct json_object *judge(struct json_object *reply,
 	else
 		json_object_put(reply);
 	return NULL;
+}
+
+static int authenticate(struct ocs_client *client, const char *key, int64_t deadline_ns,
+			struct ocs_error *err)
+{
+	struct json_object *greeting, *hello, *reply = NULL;
+	char session[OCS_MAC_HEX + 1];
+	struct ocs_seal seal;
+	int64_t id;
+
+	err->code = OCS_OK;
+	greeting = read_line(client, deadline_ns, err);
+	if (!greeting)
+		return -1;
+	hello = greet(greeting, key, session, err);
+	json_object_put(greeting);
+	if (!hello) {
+		err->code = OCS_UNREACHABLE;
+		return -1;
+	}
+	ocs_seal_start(&seal, session, false);
+	explicit_bzero(session, sizeof(session));
+	id = post(client, hello, deadline_ns, err);
+	json_object_put(hello);
+	if (id < 0)
+		return -1;
+	/* The answer is sealed: who is there knows the key of the session. */
+	client->seal = seal;
+	reply = read_line(client, deadline_ns, err);
+	if (reply && refusal(reply))
+		judge(reply, NULL, err);
+	else if (reply)
+		json_object_put(reply);
+	if (reply && err->code == OCS_OK)
+		return 0;
+	if (reply)
+		err->code = OCS_UNREACHABLE;
+	return -1;
+}
+
+struct ocs_client *ocs_client_open_with_key(const char *address, const char *key,
+					    int timeout_ms, struct ocs_error *err)
+{
+	int64_t deadline_ns = deadline_after(timeout_ms);
+	struct ocs_client *client;
+	struct ocs_error local;
+	int fd;
+
+	if (!err)
+		err = &local;
+	fd = ocs_net_connect(address, timeout_ms, err);
+	if (fd < 0) {
+		err->code = OCS_UNREACHABLE;
+		return NULL;
+	}
+	client = ocs_calloc(1, sizeof(*client));
+	client->fd = fd;
+	client->next_id = 1;
+	client->last = &client->first;
+	if (strncmp(address, "unix:", 5) != 0 &&
+	    authenticate(client, key, deadline_ns, err)) {
+		if (err->code == OCS_OK)
+			ocs_error_set(err, OCS_UNREACHABLE,
+				      "no challenge from ocsd within %d ms", timeout_ms);
+		ocs_error_prefix(err, "%s", address);
+		ocs_client_close(client);
+		return NULL;
+	}
+	return client;
+}
+
+struct ocs_client *ocs_client_open(const char *address, int timeout_ms,
+				   struct ocs_error *err)
+{
+	return ocs_client_open_with_key(address, NULL, timeout_ms, err);
+}
+
+void ocs_client_close(struct ocs_client *client)
+{
+	struct json_object *line;
+
+	if (!client)
+		return;
+	while ((line = kept_line(client)))
+		json_object_put(line);
+	close(client->fd);
+	free(client->data);
+	free(client);
+}
+
+int ocs_client_fd(const struct ocs_client *client)
+{
+	return client->fd;
 }
 
 struct json_object *ocs_client_call(struct ocs_client *client,

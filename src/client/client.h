@@ -6,7 +6,7 @@
 
 /* A connection to ocsd: newline-delimited JSON (doc/protocol.md) over a UNIX
  * socket (SO_PEERCRED) or over TCP (MUNGE, loaded with dlopen so that nothing
- * links it).  Blocking with deadlines; not shared between threads. */
+ * links it, or a shared key; lines are sealed from then on).  Blocking with deadlines; not shared between threads. */
 
 #include <stdint.h>
 
@@ -18,6 +18,10 @@ struct ocs_client;
  * within TIMEOUT_MS.  NULL with ERR code OCS_UNREACHABLE. */
 struct ocs_client *ocs_client_open(const char *address, int timeout_ms,
 				   struct ocs_error *err);
+/* The same; on TCP with the key in the file KEY, which ocsd must have too, instead of
+ * MUNGE (NULL: MUNGE). */
+struct ocs_client *ocs_client_open_with_key(const char *address, const char *key,
+					    int timeout_ms, struct ocs_error *err);
 void ocs_client_close(struct ocs_client *client);
 
 /* For event loops: readable means ocs_client_next has something to read. */

@@ -80,6 +80,7 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric)
 	free(fabric->source);
 	free(fabric->ocsd_socket);
 	free(fabric->ocsd_listen);
+	free(fabric->ocsd_key);
 	free(fabric->ocsd_metrics);
 	free(fabric->ocsd_address);
 	free(fabric->ocsd_state);

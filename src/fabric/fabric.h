@@ -133,6 +133,7 @@ struct ocs_fabric {
 	char *ocsd_listen;	/* "host:port" for remote nodes (MUNGE), or NULL */
 	char *ocsd_address;	/* where nodes and slurmctld reach ocsd; defaults
 				 * to ocsd_listen, else ocsd_socket */
+	char *ocsd_key;		/* path of the key of remote clients, or NULL: MUNGE */
 	char *ocsd_metrics;	/* "host:port" for Prometheus, or NULL */
 	char *ocsd_state;	/* "/var/lib/ocsd": database and audit log */
 	char **ocsd_admins;	/* user names besides root and ocsd's own */

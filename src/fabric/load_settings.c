@@ -88,7 +88,7 @@ static bool wildcard(const char *address)
 	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
 
-enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS };
+enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS, KEY };
 
 /* What nodes and slurmctld use, when it is not said. */
 static int address_default(struct ocs_loader *loader, const struct ocs_field *fields)
@@ -117,6 +117,7 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 		[SOCKET] = {.name = "socket"}, [LISTEN] = {.name = "listen"},
 		[ADDRESS] = {.name = "address"}, [STATE] = {.name = "state"},
 		[ADMINS] = {.name = "admins"}, [METRICS] = {.name = "metrics"},
+		[KEY] = {.name = "key"},
 	};
 	struct ocs_fabric *fabric = loader->fabric;
 	struct ocs_yaml *yaml = &loader->yaml;
@@ -141,6 +142,9 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 	if (fields[ADDRESS].node &&
 	    address_load(loader, fields[ADDRESS].node, "address",
 			 &fabric->ocsd_address) < 0)
+		return -1;
+	if (fields[KEY].node &&
+	    ocs_load_path(loader, fields[KEY].node, "key", &fabric->ocsd_key) < 0)
 		return -1;
 	if (fields[METRICS].node) {
 		if (address_load(loader, fields[METRICS].node, "metrics",

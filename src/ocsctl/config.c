@@ -128,6 +128,7 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 {
 	struct ocs_fabric *opened = NULL;
 	struct ocs_client *client;
+	struct ocs_error ignored;
 	const char *address;
 
 	if (!fabric && !args->ocsd) {
@@ -136,8 +137,12 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 			return NULL;
 	}
 	address = ocs_ctl_address(args, fabric);
+	/* Only a remote ocsd asks for the key, and ocs.yaml says where it is. */
+	if (!fabric && strncmp(address, "unix:", 5) != 0)
+		fabric = opened = ocs_ctl_fabric_open(args, &ignored);
 	if (address)
-		client = ocs_client_open(address, OCS_CTL_CONNECT_MS, err);
+		client = ocs_client_open_with_key(address, fabric ? fabric->ocsd_key : NULL,
+						  OCS_CTL_CONNECT_MS, err);
 	else {
 		client = NULL;
 		ocs_error_set(err, OCS_USAGE, "%s does not say where ocsd answers; give --ocsd",

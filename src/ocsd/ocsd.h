@@ -22,6 +22,7 @@
 
 struct event;
 struct event_base;
+struct ocs_key;
 struct json_object;
 struct ocs_placer;
 struct ocs_plan;
@@ -178,6 +179,7 @@ struct ocsd {
 	struct ocsd_client *clients;
 	size_t nclients;
 	struct ocsd_auth *auth;
+	struct ocs_key *key;		/* of remote clients, NULL: MUNGE */
 	struct ocsd_metrics *metrics;
 	uid_t *admins;
 	size_t nadmins;
@@ -192,7 +194,7 @@ struct ocsd {
 	const char *socket;
 };
 
-/* ---- server.c: clients and their lines ---- */
+/* ---- server.c: clients and their lines; after a remote hello each is sealed ---- */
 int ocsd_server_listen(struct ocsd *d, struct ocs_error *err);
 void ocsd_server_close(struct ocsd *d);
 /* Adds "id" and "ok", queues the line and puts REPLY (NULL: nothing to add). */

@@ -7,6 +7,7 @@
 #include "src/ocsd/ocsd.h"
 
 #include "src/util/net.h"
+#include "src/util/secret.h"
 #include "src/util/text.h"
 
 #include <errno.h>
@@ -21,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,6 +45,7 @@ struct ocsd_client {
 	bool lost;		/* to be freed at the next flush */
 	int64_t hello_id;
 	char challenge[2 * CHALLENGE_BYTES + 1];
+	struct ocs_seal seal;	/* remote, once it is known */
 };
 
 uid_t ocsd_client_uid(const struct ocsd_client *client)
@@ -84,6 +85,12 @@ static void say(struct ocsd_client *client, struct json_object *line)
 							  JSON_C_TO_STRING_NOSLASHESCAPE);
 
 	if (!client->lost) {
+		if (client->seal.on) {
+			char prefix[OCS_MAC_HEX + 2];
+
+			ocs_seal_prefix(&client->seal, text, strlen(text), prefix);
+			evbuffer_add(client->held, prefix, strlen(prefix));
+		}
 		evbuffer_add(client->held, text, strlen(text));
 		evbuffer_add(client->held, "\n", 1);
 	}
@@ -167,33 +174,80 @@ void ocsd_server_flush(struct ocsd *d)
 	}
 }
 
+static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
+{
+	struct json_object *reply = json_object_new_object();
+
+	client->uid = uid;
+	client->known = true;
+	ocs_seal_start(&client->seal, session, true);
+	bufferevent_set_timeouts(client->stream, NULL, NULL);
+	json_object_object_add(reply, "uid", json_object_new_int64(uid));
+	ocsd_reply(client, client->hello_id, reply);
+}
+
+/* Who holds the key may say who it is: root and daemons, as with Slurm's own key. */
+static void hello_key(struct ocsd_client *client, struct json_object *request)
+{
+	const struct ocs_key *key = client->d->key;
+	const char *nonce = ocsd_member(request, "nonce"), *proof = ocsd_member(request, "proof");
+	char right[OCS_MAC_HEX + 1], session[OCS_MAC_HEX + 1], number[16];
+	struct json_object *uid;
+
+	if (!nonce || !proof || !json_object_object_get_ex(request, "uid", &uid)) {
+		lose(client);
+		return;
+	}
+	snprintf(number, sizeof(number), "%u", (unsigned int)json_object_get_int64(uid));
+	ocs_key_prove(key->bytes, key->length, right, "hello", client->challenge, nonce, number,
+		      NULL);
+	client->asked = false;
+	if (!ocs_same_secret(right, proof)) {
+		ocs_log(OCS_LOG_WARNING, "a remote client is refused: it does not hold the key");
+		ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL,
+			    "the proof is refused: ocsd has another key than this host");
+		return;
+	}
+	ocs_key_prove(key->bytes, key->length, session, "session", client->challenge, nonce,
+		      number, NULL);
+	welcome(client, (uid_t)json_object_get_int64(uid), session);
+	explicit_bzero(session, sizeof(session));
+}
+
 static void hello(struct ocsd_client *client, struct json_object *request)
 {
 	const char *op = ocsd_member(request, "op");
 	const char *credential = ocsd_member(request, "credential");
+	bool by_key = client->d->key;
 	struct json_object *id = NULL;
 
-	if (!op || strcmp(op, "hello") != 0 || !credential || client->asked) {
+	if (!op || strcmp(op, "hello") != 0 || (!by_key && !credential) || client->asked) {
 		lose(client);
 		return;
 	}
 	json_object_object_get_ex(request, "id", &id);
 	client->hello_id = json_object_get_int64(id);
 	client->asked = true;
-	ocsd_auth_ask(client->d->auth, client->serial, credential);
+	if (by_key)
+		hello_key(client, request);
+	else
+		ocsd_auth_ask(client->d->auth, client->serial, credential);
 }
 
+/* PAYLOAD: the challenge, a blank, and the key of the session. */
 static void on_credential(struct ocsd *d, uint64_t serial, const char *payload,
 			  uid_t uid, const char *error)
 {
 	struct ocsd_client *client = d->clients;
-	struct json_object *reply;
+	size_t length;
 
 	while (client && client->serial != serial)
 		client = client->next;
 	if (!client || client->lost)
 		return;
-	if (!payload || strcmp(payload, client->challenge) != 0) {
+	length = strlen(client->challenge);
+	if (!payload || strlen(payload) != length + 1 + OCS_MAC_HEX || payload[length] != ' ' ||
+	    strncmp(payload, client->challenge, length) != 0) {
 		ocs_log(OCS_LOG_WARNING, "a remote client is refused: %s",
 			error ? error : "its credential answers another challenge");
 		ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL,
@@ -202,18 +256,23 @@ static void on_credential(struct ocsd *d, uint64_t serial, const char *payload,
 		client->asked = false; /* a second hello may do better */
 		return;
 	}
-	client->uid = uid;
-	client->known = true;
-	bufferevent_set_timeouts(client->stream, NULL, NULL);
-	reply = json_object_new_object();
-	json_object_object_add(reply, "uid", json_object_new_int64(uid));
-	ocsd_reply(client, client->hello_id, reply);
+	welcome(client, uid, payload + length + 1);
 }
 
 static void on_line(struct ocsd_client *client, const char *line)
 {
-	struct json_object *request = json_tokener_parse(line);
+	struct json_object *request;
 
+	if (client->seal.on) {
+		line = ocs_seal_open(&client->seal, line);
+		if (!line) {
+			ocs_log(OCS_LOG_WARNING, "a line of uid %u is not what it sent; dropped",
+				(unsigned int)client->uid);
+			lose(client);
+			return;
+		}
+	}
+	request = json_tokener_parse(line);
 	if (!json_object_is_type(request, json_type_object)) {
 		ocsd_refuse(client, 0, OCS_USAGE, NULL, "a request is one JSON object on a line");
 		if (!client->known)
@@ -307,32 +366,32 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 		      struct sockaddr *address, int length, void *context)
 {
 	struct timeval patience = { .tv_sec = HELLO_SECONDS };
-	unsigned char bytes[CHALLENGE_BYTES];
 	struct ocsd_client *client;
 	struct json_object *line;
+	struct ocs_error err;
 	int one = 1;
 
 	(void)listener;
 	(void)address;
 	(void)length;
-	if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-		ocs_log(OCS_LOG_ERROR, "getrandom: %s", strerror(errno));
-		close(fd);
-		return;
-	}
 	client = client_new(context, fd);
 	if (!client)
 		return;
+	if (ocs_random_hex(client->challenge, CHALLENGE_BYTES, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+		lose(client);
+		return;
+	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	/* A node that died must not keep its apply waiting for ever. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	for (int i = 0; i < CHALLENGE_BYTES; i++)
-		snprintf(client->challenge + 2 * i, 3, "%02x", bytes[i]);
 	bufferevent_set_timeouts(client->stream, &patience, NULL);
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	line = json_object_new_object();
 	json_object_object_add(line, "challenge",
 			       json_object_new_string(client->challenge));
+	json_object_object_add(line, "uid", json_object_new_int64(geteuid()));
+	json_object_object_add(line, "key", json_object_new_boolean(client->d->key != NULL));
 	say(client, line);
 }
 
@@ -372,7 +431,11 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 	const char *remote = d->fabric->ocsd_listen;
 	bool local = strncmp(d->socket, "unix:", 5) == 0;
 
-	if (remote || !local) {
+	if ((remote || !local) && d->fabric->ocsd_key) {
+		d->key = ocs_calloc(1, sizeof(*d->key));
+		if (ocs_key_read(d->fabric->ocsd_key, d->key, err))
+			return ocs_error_prefix(err, "ocsd.key");
+	} else if (remote || !local) {
 		d->auth = ocsd_auth_start(d, on_credential, err);
 		if (!d->auth)
 			return -1;
@@ -394,6 +457,10 @@ void ocsd_server_close(struct ocsd *d)
 			evconnlistener_free(d->listeners[i]);
 	ocsd_auth_stop(d->auth);
 	d->auth = NULL;
+	if (d->key)
+		ocs_key_wipe(d->key);
+	free(d->key);
+	d->key = NULL;
 	for (struct ocsd_client *client = d->clients; client; client = client->next)
 		lose(client);
 	ocsd_server_flush(d);

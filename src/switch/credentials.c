@@ -11,6 +11,7 @@
 
 #include "src/switch/driver.h"
 #include "src/util/error.h"
+#include "src/util/secret.h"
 #include "src/util/text.h"
 
 #define FILE_LIMIT 2048
@@ -18,30 +19,6 @@
 void ocs_credentials_wipe(struct ocs_credentials *credentials)
 {
 	explicit_bzero(credentials, sizeof(*credentials));
-}
-
-static int check_owner(int fd, const char *path, struct ocs_error *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) != 0)
-		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return ocs_error_set(err, OCS_USAGE, "%s: not a regular file", path);
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: belongs to uid %u; credentials must belong to root or to uid %u",
-				     path, (unsigned int)st.st_uid, (unsigned int)geteuid());
-	if (st.st_mode & (S_IWGRP | S_IRWXO))
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: mode %04o lets others use it; chmod 0600 (or 0640 with the daemon's group) works",
-				     path, (unsigned int)(st.st_mode & 07777));
-	/* root:ocsd 0640 is the usual way to hand a secret to a daemon. */
-	if ((st.st_mode & S_IRGRP) && st.st_gid != getegid())
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: its group (gid %u) may read it; chmod 0600, or give it the daemon's group",
-				     path, (unsigned int)st.st_gid);
-	return 0;
 }
 
 /* TL1 has no way to write these, and a newline would start a new command. */
@@ -123,7 +100,7 @@ char *ocs_credentials_secret(const char *path, size_t limit, struct ocs_error *e
 		return NULL;
 	}
 	data = ocs_calloc(1, limit + 1);
-	rc = check_owner(fd, path, err);
+	rc = ocs_secret_check(fd, path, err);
 	for (length = 0; !rc && got && length < limit; length += (size_t)got) {
 		got = read(fd, data + length, limit - length);
 		if (got >= 0)

@@ -75,7 +75,7 @@ class Cluster:
         self.config = config or {}
         self.parts = parts
         self.spank = spank
-        self.remote = remote        # slurmctld and the nodes reach ocsd by TCP with MUNGE
+        self.remote = remote        # "munge" or "key": how slurmctld and the nodes are known
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
         self.direct_nodes = ["d%d" % i for i in range(direct)]
@@ -117,11 +117,12 @@ class Cluster:
 ocsd:
   socket: unix:{dir}/ocsd.sock
   state: {dir}/ocsd
-{tcp}  admins: [root]
+{tcp}{key}  admins: [root]
 timeouts: {{switch: 2s, retry: 1s, poll: 5s, prolog: 2m, ocsd_down: 20s}}
 switches:
 """.format(dir=self.dir, tcp="  listen: 127.0.0.1:6820\n  address: 127.0.0.1:6820\n"
-           if self.remote else "")
+           if self.remote else "", key="  key: %s\n" % self.path("etc", "ocsd.key")
+           if self.remote == "key" else "")
         text += SWITCHES.format(name="ocs-[x,y,z]-[0-%d]-[0-%d]" % (last, last),
                                 port=3100, dir=self.dir, size=self.switch_size())
         if self.direct_nodes:
@@ -376,8 +377,12 @@ switches:
     def start(self):
         self.configure()
         self.start_namespace()
-        if self.remote:
+        if self.remote == "munge":
             self.start_munge()
+        elif self.remote == "key":
+            with open(self.path("etc", "ocsd.key"), "wb") as handle:
+                handle.write(secrets.token_bytes(1024))
+            os.chmod(self.path("etc", "ocsd.key"), 0o600)
         if self.parts:
             self.start_emulator()
             self.start_ocsd()

@@ -86,11 +86,13 @@ def test_scripts_instead_of_spank(make_cluster):
         cluster.stop()
 
 
-def test_nodes_reach_ocsd_by_tcp(make_cluster):
-    """On a real cluster the nodes have no socket of ocsd: TCP, and MUNGE says who asks."""
-    if not shutil.which("munged", path="/usr/sbin:/usr/bin"):
+@pytest.mark.parametrize("remote", ["munge", "key"])
+def test_nodes_reach_ocsd_by_tcp(make_cluster, remote):
+    """On a real cluster the nodes have no socket of ocsd: TCP, and MUNGE or a shared key
+    says who asks."""
+    if remote == "munge" and not shutil.which("munged", path="/usr/sbin:/usr/bin"):
         pytest.skip("munged is not installed")
-    cluster = make_cluster(cubes=1, remote=True)
+    cluster = make_cluster(cubes=1, remote=remote)
     try:
         job = cluster.sbatch("--shape=4x4x4")
         cluster.running(job)
@@ -98,7 +100,11 @@ def test_nodes_reach_ocsd_by_tcp(make_cluster):
         assert "127.0.0.1:6820" in open(cluster.path("slurmctld.log")).read()
         done = cluster.run(["ocsctl", "release", str(job), "--ocsd", "127.0.0.1:6820",
                             "--fabric", cluster.yaml], user="nobody", check=False)
-        assert done.returncode == 1, done.stdout + done.stderr
+        # nobody is nobody by MUNGE, and cannot read the key
+        assert done.returncode == (1 if remote == "munge" else 5), done.stdout + done.stderr
+        done = cluster.run(["ocsctl", "show", "job", str(job), "--ocsd", "127.0.0.1:6820",
+                            "--fabric", cluster.yaml])
+        assert str(job) in done.stdout
         assert cluster.state(job) == "RUNNING" and cluster.patches()
         cluster.run(["scancel", str(job)])
         cluster.until(lambda: not cluster.patches(), 30, "dark switches")

@@ -20,3 +20,6 @@ test_ocsd_operation_LDADD = $(OCSD_RIG_LIBS)
 check_PROGRAMS += test_ocsd_ports
 test_ocsd_ports_SOURCES = test_ocsd_ports.c $(OCSD_RIG)
 test_ocsd_ports_LDADD = $(OCSD_RIG_LIBS)
+check_PROGRAMS += test_ocsd_remote
+test_ocsd_remote_SOURCES = test_ocsd_remote.c $(OCSD_RIG)
+test_ocsd_remote_LDADD = $(OCSD_RIG_LIBS)

@@ -8,3 +8,6 @@ test_hostlist_SOURCES = test_hostlist.c
 test_hostlist_LDADD = $(UTIL) $(CMOCKA_LIBS)
 test_net_SOURCES = test_net.c
 test_net_LDADD = $(UTIL) $(CMOCKA_LIBS)
+check_PROGRAMS += test_secret
+test_secret_SOURCES = test_secret.c
+test_secret_LDADD = $(UTIL) $(CMOCKA_LIBS)

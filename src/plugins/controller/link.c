@@ -274,7 +274,8 @@ static void *run(void *unused)
 	(void)unused;
 	while (!stopping()) {
 		struct ocs_error err = { .code = OCS_OK };
-		struct ocs_client *client = ocs_client_open(address, CONNECT_MS, &err);
+		struct ocs_client *client = ocs_client_open_with_key(address,
+				ocs_state.fabric->ocsd_key, CONNECT_MS, &err);
 
 		if (client && subscribe(client, &err) == 0) {
 			ocs_controller_say(false, "connected to ocsd at %s", address);

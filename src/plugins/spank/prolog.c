@@ -37,6 +37,7 @@ struct visit {
 	const char *node;
 	char *fabric;		/* path of ocs.yaml */
 	char *address;		/* of ocsd */
+	char *key;		/* file of the key to it, or NULL */
 	char *dir;		/* BASE/JOB */
 	int64_t start, deadline;
 };
@@ -45,6 +46,7 @@ static void visit_end(struct visit *visit)
 {
 	free(visit->fabric);
 	free(visit->address);
+	free(visit->key);
 	free(visit->dir);
 }
 
@@ -106,12 +108,16 @@ static int visit_locate(struct visit *visit, bool prolog, struct ocs_error *err)
 	visit->fabric = ocs_settings_fabric(settings);
 	if (settings->ocsd)
 		visit->address = ocs_strdup(settings->ocsd);
+	if (settings->ocsd_key)
+		visit->key = ocs_strdup(settings->ocsd_key);
 	if (!visit->address || !limit_ms) {
 		fabric = ocs_fabric_open(visit->fabric, err);
 		if (!fabric)
 			return -1;
 		if (!visit->address)
 			visit->address = ocs_strdup(fabric->ocsd_address);
+		if (!visit->key && fabric->ocsd_key)
+			visit->key = ocs_strdup(fabric->ocsd_key);
 		if (!limit_ms)
 			limit_ms = fabric->prolog_timeout_ms;
 		ocs_fabric_destroy(fabric);
@@ -147,7 +153,7 @@ static struct json_object *ask(const struct visit *visit, const char *op,
 	struct ocs_client *client;
 
 	*gone = false;
-	client = ocs_client_open(visit->address,
+	client = ocs_client_open_with_key(visit->address, visit->key,
 				 timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
 	if (!client)
 		return NULL;

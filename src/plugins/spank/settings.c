@@ -49,6 +49,8 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 		value = value && value[1] ? value + 1 : NULL;
 		if (value && IS("ocsd"))
 			settings->ocsd = value;
+		else if (value && IS("ocsd_key"))
+			settings->ocsd_key = value;
 		else if (value && IS("conf"))
 			settings->conf = value;
 		else if (value && IS("helper"))
@@ -65,7 +67,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 			rc = seconds(argv[i], value, &settings->helper_s, err);
 		else
 			rc = ocs_error_set(err, OCS_USAGE,
-				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, conf=, helper=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
+				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, conf=, helper=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
 				argv[i]);
 #undef IS
 		if (rc < 0)

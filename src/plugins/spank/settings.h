@@ -12,6 +12,8 @@ struct ocs_error;
 /* The arguments of spank_ocs.so in plugstack.conf. */
 struct ocs_settings {
 	const char *ocsd;	/* ocsd=ADDRESS, or NULL: from ocs.yaml */
+	const char *ocsd_key;	/* ocsd_key=FILE, or NULL: from ocs.yaml; with ocsd=
+				 * and without both, MUNGE */
 	const char *conf;	/* conf=FILE, or NULL: ocs.yaml beside slurm.conf */
 	const char *helper;	/* helper=PROGRAM */
 	const char *dir;	/* dir=BASE; %n is the node's name */
