@@ -76,7 +76,8 @@ static int circuits_parse(struct plan *plan, struct json_object *list, struct oc
 	return 0;
 }
 
-/* The first ring of the first group that SERVER is in. */
+/* The first ring of the group that holds all servers, which is what NCCL's first
+ * communicator goes round; else of the first group that SERVER is in. */
 static void ring_find(struct plan *plan, struct json_object *groups, int server)
 {
 	for (size_t g = 0; groups && g < json_object_array_length(groups); g++) {
@@ -92,14 +93,16 @@ static void ring_find(struct plan *plan, struct json_object *groups, int server)
 		length = json_object_array_length(ring);
 		for (size_t i = 0; i < length; i++)
 			inside |= number_at(ring, i, plan->servers) == server;
-		if (!inside || length < 2)
+		if (!inside || length < 2 || (plan->ring && length < (size_t)plan->servers))
 			continue;
+		free(plan->ring);
 		plan->ring = ocs_calloc(length, sizeof(int));
 		plan->length = (int)length;
 		plan->group = (int)g;
 		for (size_t i = 0; i < length; i++)
 			plan->ring[i] = number_at(ring, i, plan->servers);
-		return;
+		if (length == (size_t)plan->servers)
+			return;
 	}
 }
 

@@ -3,7 +3,6 @@
 
 check_PROGRAMS += test_nccl
 test_nccl_SOURCES = test_nccl.c
-test_nccl_CFLAGS = $(AM_CFLAGS) $(HWLOC_CFLAGS)
 test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(JSON_LIBS) $(HWLOC_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_nccl_check
@@ -13,3 +12,6 @@ test_nccl_check_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
 check_PROGRAMS += test_node
 test_node_SOURCES = test_node.c
 test_node_LDADD = $(S)/nccl/libocs_nccl.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
+
+dist_check_SCRIPTS += test_rings.py
+EXTRA_DIST += rings.c

@@ -317,6 +317,18 @@ static void test_circuits(void **state)
 	assert_int_equal(circuits.passages[0].in, 0);
 	assert_int_equal(circuits.passages[0].out, 1);
 	ocs_nccl_circuits_free(&circuits);
+	/* a group of its own does not hide the one that holds all */
+	json_object_array_put_idx(json_object_object_get(plan, "groups"), 1, json_object_get(
+		json_object_array_get_idx(json_object_object_get(plan, "groups"), 0)));
+	json_object_array_put_idx(json_object_object_get(plan, "groups"), 0,
+		json_tokener_parse("{\"members\":[0,1],\"rings\":[[0,1]],\"steps\":[1]}"));
+	for (int i = 0; i < 4; i++)
+		json_object_object_add(json_object_array_get_idx(
+			json_object_object_get(plan, "circuits"), i), "group", json_object_new_int(1));
+	assert_int_equal(ocs_nccl_circuits_read(plan, "a", &circuits, &err), 0);
+	assert_int_equal(circuits.npassages, 1);
+	assert_int_equal(circuits.passages[0].in, 2);
+	ocs_nccl_circuits_free(&circuits);
 	assert_int_equal(ocs_nccl_circuits_read(plan, "d", &circuits, &err), -1);
 	ocs_nccl_circuits_free(&circuits);
 	json_object_put(plan);
