@@ -70,7 +70,7 @@ static bool pair_up(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 
 static bool ports_are_free(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	for (size_t i = 0; !sw->emu->replace && i < command->npatches; i++) {
+	for (size_t i = 0; !sw->emu->replace && !sw->moves && i < command->npatches; i++) {
 		long port = taken_port(sw, &command->patches[i]);
 
 		if (port)

@@ -80,6 +80,12 @@ static void rule_describe(struct ocs_text *text, const struct ocs_fabric *fabric
 			     rule->port_text);
 	if (rule->explicit_ports)
 		ocs_text_add(text, "  explicit ports: %d\n", rule->explicit_ports);
+	if (section->ahead)
+		ocs_text_add(text, "  look-ahead: switch %s, port %s\n"
+			     "  1x2 switches: switch %s, port %s; the next leads to ports, the one after "
+			     "to look-ahead\n", section->ahead->switch_text,
+			     section->ahead->port_text, section->select->switch_text,
+			     section->select->port_text);
 	ocs_text_add(text, "  for example\n");
 	if (section->kind == OCS_TORUS) {
 		int last = section->ncubes - 1;

@@ -39,6 +39,8 @@ static void section_clear(struct ocs_section *section)
 	if (section->cube_names)
 		ocs_names_free(section->cube_names, (size_t)section->ncubes);
 	ocs_port_rule_destroy(section->ports);
+	ocs_port_rule_destroy(section->ahead);
+	ocs_port_rule_destroy(section->select);
 	ocs_names_destroy(section->cube_index);
 }
 

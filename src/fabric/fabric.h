@@ -38,6 +38,8 @@ struct ocs_switch {
 	char *known_hosts;	/* SSH: path of a file with the key, or NULL */
 	int size;		/* ports on one side: an NxN unit has ingress
 				 * 1..N and egress N+1..2N */
+	bool moves;		/* 1x2 switches: a new patch takes the place of those
+				 * on its ports, in one go */
 	bool bidi;		/* false, duplex: a logical port p is ingress p and
 				 * egress N+p, a circuit p-q is the patches p>N+q
 				 * and q>N+p.  true, bidi: one fibre a port, ports
@@ -116,6 +118,8 @@ struct ocs_section {
 	int nnodes;		/* cube by cube, tiles row-major; or servers */
 
 	struct ocs_port_rule *ports;	/* NULL for synthetic fabrics without switches */
+	struct ocs_port_rule *ahead;	/* direct with look-ahead: the second port set, */
+	struct ocs_port_rule *select;	/* and the 1x2 switches before both; or NULL */
 	struct ocs_names *cube_index;
 };
 
@@ -227,6 +231,15 @@ int ocs_section_host_address(const struct ocs_section *section, int server,
 			     char text[OCS_ADDRESS_TEXT]);
 /* "none", "auto", "flower", "bpf" or "routes". */
 const char *ocs_forwarding_name(enum ocs_forwarding forwarding);
+
+/* The same in port set SET (1: look-ahead) of a section with look-ahead. */
+int ocs_section_set_port(const struct ocs_section *section, int set, int server,
+			 int interface, struct ocs_port *port);
+/* The port of the 1x2 switch that leads to INTERFACE of SERVER: joined with the next
+ * port of the same switch it leads to set 0, with the one after that to set 1.  -1
+ * where the section has no look-ahead. */
+int ocs_section_select_port(const struct ocs_section *section, int server, int interface,
+			    struct ocs_port *port);
 
 /* The reverse, for pictures and messages: "c3 +x 0,1" or "n5 interface 2", or
  * "unused".  The caller frees it. */

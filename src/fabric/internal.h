@@ -44,6 +44,17 @@ struct ocs_fabric_index {
 struct ocs_port_item {
 	int cube, dim, sign, a, b;	/* torus */
 	int server, interface;		/* others */
+	int bank;			/* others: OCS_BANK_... */
+};
+
+/* Server ports of a section come in banks; a use names an item of bank b as b times
+ * ocs_ports_count() and its place in the bank's table. */
+enum {
+	OCS_BANK_PORTS,		/* `ports` */
+	OCS_BANK_AHEAD,		/* `look_ahead.ports` */
+	OCS_BANK_SELECT,	/* `look_ahead.select`: the 1x2 switch of an interface */
+	OCS_BANK_FIRST,		/* its way to `ports`: the next port of that switch */
+	OCS_BANK_SECOND,	/* its way to `look_ahead.ports`: the one after that */
 };
 
 /* An empty fabric with the defaults of every setting. */

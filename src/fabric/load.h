@@ -31,6 +31,8 @@ int ocs_load_sections(struct ocs_loader *loader, yaml_node_t *node);
 
 /* load_ports.c: the key `ports` of a section whose nodes are known */
 int ocs_load_ports(struct ocs_loader *loader, int section, yaml_node_t *node);
+/* The key `look_ahead` of a direct section whose ports were read. */
+int ocs_load_look_ahead(struct ocs_loader *loader, int section, yaml_node_t *node);
 
 /* load_interfaces.c: the keys `interfaces` and `forwarding` (NULL: absent) of a section
  * whose servers are known */

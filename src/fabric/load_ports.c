@@ -30,6 +30,7 @@ struct wiring {
 	struct ocs_fabric *fabric;
 	const struct ocs_section *section;
 	struct ocs_port_rule *rule;
+	int bank;
 	yaml_node_t *node, *switch_node, *port_node, *map_node;
 	struct mapped *mapped;
 	int nmapped;
@@ -49,11 +50,23 @@ static int plane_of(const struct ocs_section *section, int item)
 	return (place.dim * n + place.a) * n + place.b;
 }
 
+/* The number by which a use knows ITEM of the bank that is being read. */
+static int item_number(const struct wiring *wiring, int item)
+{
+	return wiring->bank * ocs_ports_count(wiring->section) + item;
+}
+
+static char *item_label(const struct wiring *wiring, int item)
+{
+	return ocs_ports_item_label(wiring->fabric, wiring->section,
+				    item_number(wiring, item));
+}
+
 static int conflict(struct wiring *wiring, const yaml_node_t *node, int item,
 		    struct ocs_port port, const struct ocs_port_use *use)
 {
 	const struct ocs_section *other = &wiring->fabric->sections[use->section];
-	char *label = ocs_ports_item_label(wiring->fabric, wiring->section, item);
+	char *label = item_label(wiring, item);
 	char *first = ocs_ports_item_label(wiring->fabric, other, use->item);
 
 	ocs_yaml_fail(wiring->yaml, node,
@@ -76,8 +89,8 @@ static int plane_check(struct wiring *wiring, const yaml_node_t *node, int item,
 		*first = item;
 	if (wiring->rule->table[*first].sw == sw || *first == item)
 		return 0;
-	label = ocs_ports_item_label(wiring->fabric, section, item);
-	first_label = ocs_ports_item_label(wiring->fabric, section, *first);
+	label = item_label(wiring, item);
+	first_label = item_label(wiring, *first);
 	ocs_yaml_fail(wiring->yaml, node,
 		      "%s is on switch %s but %s on switch %s: %s must share a switch, or they could never be joined",
 		      first_label,
@@ -107,8 +120,11 @@ static int item_set(struct wiring *wiring, const yaml_node_t *node, int item,
 		fault = "servers need a duplex switch";
 	else if (sw->bidi && (port.port <= sw->size) != (place.sign == OCS_PLUS))
 		fault = "on a bidi switch the + ports belong on the ingress side and the - ports on the egress side";
+	if (!fault && sw->moves != (wiring->bank >= OCS_BANK_SELECT))
+		fault = sw->moves ? "a switch with \"moves\" is for look_ahead.select only" :
+			"1x2 switches need \"moves: true\"";
 	if (fault) {
-		label = ocs_ports_item_label(wiring->fabric, wiring->section, item);
+		label = item_label(wiring, item);
 		ocs_yaml_fail(wiring->yaml, node,
 			      "%s would be port %d of switch %s, which is %s and has the ports 1 to %d%s: %s",
 			      label, port.port, sw->name, sw->bidi ? "bidi" : "duplex",
@@ -120,11 +136,13 @@ static int item_set(struct wiring *wiring, const yaml_node_t *node, int item,
 	use = &wiring->fabric->index->uses[port.sw][port.port - 1];
 	if (use->section >= 0)
 		return conflict(wiring, node, item, port, use);
-	if (plane_check(wiring, node, item, port.sw) < 0)
+	/* 1x2 switches join nothing but the ways of their own interface */
+	if (wiring->bank < OCS_BANK_SELECT && plane_check(wiring, node, item, port.sw) < 0)
 		return -1;
-	wiring->rule->table[item] = port;
+	if (wiring->bank <= OCS_BANK_SELECT)
+		wiring->rule->table[item] = port;
 	use->section = wiring->section->index;
-	use->item = item;
+	use->item = item_number(wiring, item);
 	return 0;
 }
 
@@ -185,7 +203,7 @@ static void variables_set(const struct ocs_section *section, int item,
 static int rule_fail(struct wiring *wiring, const yaml_node_t *node, const char *key,
 		     int item)
 {
-	char *label = ocs_ports_item_label(wiring->fabric, wiring->section, item);
+	char *label = item_label(wiring, item);
 
 	ocs_error_prefix(wiring->yaml->err, "%s, for %s", key, label);
 	free(label);
@@ -434,4 +452,64 @@ int ocs_load_ports(struct ocs_loader *loader, int index, yaml_node_t *node)
 	free(wiring.plane);
 	free(wiring.mapped);
 	return rc;
+}
+
+/* The two ways of every 1x2 switch are the ports that follow its own. */
+static int ways_enter(struct wiring *wiring)
+{
+	for (int way = 1; way <= 2; way++) {
+		wiring->bank = OCS_BANK_SELECT + way;
+		for (int i = 0; i < wiring->rule->count; i++) {
+			struct ocs_port port = wiring->rule->table[i];
+
+			port.port += way;
+			if (item_set(wiring, wiring->port_node, i, port) < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* One bank of look_ahead: always a rule. */
+static int bank_load(struct ocs_loader *loader, int index, yaml_node_t *node,
+		     const char *name, int bank)
+{
+	struct ocs_section *section = &loader->fabric->sections[index];
+	struct ocs_field fields[] = {{.name = "switch", .required = true},
+				     {.name = "port", .required = true}};
+	struct wiring wiring = {.loader = loader, .yaml = &loader->yaml,
+				.fabric = loader->fabric, .section = section,
+				.node = node, .bank = bank};
+	int rc;
+
+	if (ocs_yaml_fields(&loader->yaml, node, name, fields, 2) < 0)
+		return -1;
+	wiring.switch_node = fields[0].node;
+	wiring.port_node = fields[1].node;
+	wiring.rule = ocs_calloc(1, sizeof(*wiring.rule));
+	*(bank == OCS_BANK_AHEAD ? &section->ahead : &section->select) = wiring.rule;
+	wiring.rule->count = ocs_ports_count(section);
+	wiring.rule->table = ocs_calloc((size_t)wiring.rule->count,
+					sizeof(*wiring.rule->table));
+	for (int i = 0; i < wiring.rule->count; i++)
+		wiring.rule->table[i].sw = -1;
+	wiring.plane = ocs_calloc((size_t)section->degree, sizeof(int));
+	for (int i = 0; i < section->degree; i++)
+		wiring.plane[i] = -1;
+	rc = wiring_fill(&wiring);
+	if (rc == 0 && bank == OCS_BANK_SELECT)
+		rc = ways_enter(&wiring);
+	free(wiring.plane);
+	return rc;
+}
+
+int ocs_load_look_ahead(struct ocs_loader *loader, int index, yaml_node_t *node)
+{
+	struct ocs_field fields[] = {{.name = "ports", .required = true},
+				     {.name = "select", .required = true}};
+
+	if (ocs_yaml_fields(&loader->yaml, node, "look_ahead", fields, 2) < 0 ||
+	    bank_load(loader, index, fields[0].node, "look_ahead.ports", OCS_BANK_AHEAD) < 0)
+		return -1;
+	return bank_load(loader, index, fields[1].node, "look_ahead.select", OCS_BANK_SELECT);
 }

@@ -16,7 +16,8 @@
 
 enum {
 	NAME, KIND, PARTITIONS, CUBE, TILE, CUBES, EXTENTS, NODES, RAILS, DEGREE,
-	XPUS, DIRECTED, THREADING, TPU, PORTS, INTERFACES, FORWARDING, SUBNETS, KEYS
+	XPUS, DIRECTED, THREADING, TPU, PORTS, INTERFACES, FORWARDING, SUBNETS, LOOK_AHEAD,
+	KEYS
 };
 
 #define BIT(kind) (1u << (kind))
@@ -46,6 +47,7 @@ static const struct {
 	[INTERFACES] = {"interfaces", SERVERS, 0},
 	[FORWARDING] = {"forwarding", BIT(OCS_DIRECT), 0},
 	[SUBNETS] = {"subnets", BIT(OCS_DIRECT), 0},
+	[LOOK_AHEAD] = {"look_ahead", BIT(OCS_DIRECT), 0},
 	[PORTS] = {"ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS},
 };
 
@@ -425,6 +427,9 @@ static int section_fill(struct draft *draft)
 		cubes_index(section);
 	if (draft->values[PORTS] &&
 	    ocs_load_ports(draft->loader, draft->section, draft->values[PORTS]) < 0)
+		return -1;
+	if (draft->values[LOOK_AHEAD] &&
+	    ocs_load_look_ahead(draft->loader, draft->section, draft->values[LOOK_AHEAD]) < 0)
 		return -1;
 	return ocs_load_interfaces(draft->loader, draft->section, draft->values[INTERFACES],
 				   draft->values[FORWARDING], draft->values[SUBNETS]);

@@ -14,7 +14,8 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, HOST_KEY, KNOWN_HOSTS, SIZE, PORTS };
+enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, HOST_KEY, KNOWN_HOSTS, SIZE, PORTS,
+       MOVES };
 
 static const char *const tl1_dialects[] = {"polatis", "calient", "glimmerglass"};
 static const char *const netconf_dialects[] = {"polatis", "ocp"};
@@ -38,7 +39,7 @@ struct entry {
 	struct ocs_loader *loader;
 	struct ocs_field *fields;
 	int driver, dialect, size;
-	bool bidi;
+	bool bidi, moves;
 };
 
 static int expand(struct entry *entry, int field, const struct ocs_variable *variables,
@@ -118,6 +119,7 @@ static int switch_add(struct entry *entry, char *name, int index)
 		sw->dialect = ocs_strdup(traits[entry->driver].dialects[entry->dialect]);
 	sw->size = entry->size;
 	sw->bidi = entry->bidi;
+	sw->moves = entry->moves;
 	if (ocs_names_add(fabric->index->switches, name, fabric->nswitches - 1) >= 0)
 		return ocs_yaml_fail(&entry->loader->yaml, entry->fields[NAME].node,
 				     "the switch %s is described twice", name);
@@ -169,6 +171,9 @@ static int entry_values(struct entry *entry)
 	if (entry->dialect < 0 || side < 0)
 		return -1;
 	entry->bidi = side == 1;
+	if (fields[MOVES].node &&
+	    ocs_yaml_bool(yaml, fields[MOVES].node, "moves", &entry->moves) < 0)
+		return -1;
 	return ocs_yaml_number(yaml, fields[SIZE].node, "size", 2, OCS_SWITCH_SIZE_MAX,
 			       &entry->size);
 }
@@ -212,6 +217,7 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 		[KNOWN_HOSTS] = {.name = "known_hosts"},
 		[SIZE] = {.name = "size", .required = true},
 		[PORTS] = {.name = "ports"},
+		[MOVES] = {.name = "moves"},
 	};
 	struct entry entry = {.loader = loader, .fields = fields};
 	struct ocs_fabric *fabric = loader->fabric;

@@ -46,6 +46,8 @@ void ocs_ports_item(const struct ocs_section *section, int item,
 
 	memset(place, 0, sizeof(*place));
 	if (section->kind != OCS_TORUS) {
+		place->bank = item / ocs_ports_count(section);
+		item %= ocs_ports_count(section);
 		place->server = item / section->degree;
 		place->interface = item % section->degree;
 		return;
@@ -63,6 +65,11 @@ void ocs_ports_item(const struct ocs_section *section, int item,
 char *ocs_ports_item_label(const struct ocs_fabric *fabric,
 			   const struct ocs_section *section, int item)
 {
+	static const char *const banks[] = {
+		[OCS_BANK_PORTS] = "", [OCS_BANK_AHEAD] = " look-ahead",
+		[OCS_BANK_SELECT] = " 1x2 switch", [OCS_BANK_FIRST] = " 1x2 switch to ports",
+		[OCS_BANK_SECOND] = " 1x2 switch to look-ahead",
+	};
 	struct ocs_port_item place;
 
 	ocs_ports_item(section, item, &place);
@@ -70,9 +77,9 @@ char *ocs_ports_item_label(const struct ocs_fabric *fabric,
 		return ocs_asprintf("%s %c%c %d,%d", section->cube_names[place.cube],
 				    place.sign == OCS_PLUS ? '+' : '-',
 				    "xyz"[place.dim], place.a, place.b);
-	return ocs_asprintf("%s interface %d",
+	return ocs_asprintf("%s interface %d%s",
 			    fabric->nodes[section->first_node + place.server].name,
-			    place.interface);
+			    place.interface, banks[place.bank]);
 }
 
 void ocs_port_rule_destroy(struct ocs_port_rule *rule)
@@ -85,12 +92,11 @@ void ocs_port_rule_destroy(struct ocs_port_rule *rule)
 	free(rule);
 }
 
-static int table_get(const struct ocs_section *section, int item,
-		     struct ocs_port *port)
+static int table_get(const struct ocs_port_rule *rule, int item, struct ocs_port *port)
 {
-	if (section->ports->table[item].sw < 0)
+	if (rule->table[item].sw < 0)
 		return -1;
-	*port = section->ports->table[item];
+	*port = rule->table[item];
 	return 0;
 }
 
@@ -105,8 +111,17 @@ int ocs_section_torus_port(const struct ocs_fabric *fabric,
 	    cube >= section->ncubes || dim < 0 || dim >= OCS_AXES || a < 0 ||
 	    a >= n || b < 0 || b >= n || (sign != OCS_PLUS && sign != OCS_MINUS))
 		return -1;
-	return table_get(section, ocs_ports_torus(section, cube, dim, a, b, sign),
+	return table_get(section->ports, ocs_ports_torus(section, cube, dim, a, b, sign),
 			 port);
+}
+
+static int server_get(const struct ocs_section *section, const struct ocs_port_rule *rule,
+		      int server, int interface, struct ocs_port *port)
+{
+	if (section->ncubes || !rule || server < 0 || server >= section->nservers ||
+	    interface < 0 || interface >= section->degree)
+		return -1;
+	return table_get(rule, ocs_ports_server(section, server, interface), port);
 }
 
 int ocs_section_server_port(const struct ocs_fabric *fabric,
@@ -114,11 +129,20 @@ int ocs_section_server_port(const struct ocs_fabric *fabric,
 			    int interface, struct ocs_port *port)
 {
 	(void)fabric;
-	if (section->ncubes || !section->ports || server < 0 ||
-	    server >= section->nservers || interface < 0 ||
-	    interface >= section->degree)
-		return -1;
-	return table_get(section, ocs_ports_server(section, server, interface), port);
+	return server_get(section, section->ports, server, interface, port);
+}
+
+int ocs_section_set_port(const struct ocs_section *section, int set, int server,
+			 int interface, struct ocs_port *port)
+{
+	return server_get(section, set ? section->ahead : section->ports, server, interface,
+			  port);
+}
+
+int ocs_section_select_port(const struct ocs_section *section, int server, int interface,
+			    struct ocs_port *port)
+{
+	return server_get(section, section->select, server, interface, port);
 }
 
 int ocs_switch_ports(const struct ocs_switch *sw)

@@ -142,3 +142,41 @@ int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err)
 	ocs_fabric_destroy(fabric);
 	return rc;
 }
+
+int ocs_ctl_prepare(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	struct json_object *request, *demand = NULL, *reply;
+	struct ocs_client *client;
+	long job;
+
+	if (ocs_ctl_job_parse(args->operands[0], &job, err))
+		return -1;
+	if (args->demand) {
+		demand = ocs_ctl_read_json(args->demand, err);
+		if (!demand)
+			return -1;
+	}
+	request = json_object_new_object();
+	json_object_object_add(request, "op", json_object_new_string("prepare"));
+	json_object_object_add(request, "job", json_object_new_int64(job));
+	json_object_object_add(request, "nodes", json_object_new_string(args->operands[1]));
+	if (args->section)
+		json_object_object_add(request, "section",
+				       json_object_new_string(args->section));
+	if (demand)
+		json_object_object_add(request, "demand", demand);
+	client = ocs_ctl_connect(args, NULL, err);
+	reply = client ? ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err) : NULL;
+	ocs_client_close(client);
+	json_object_put(request);
+	if (!reply)
+		return -1;
+	if (args->json)
+		ocs_ctl_print_reply(reply);
+	else
+		printf("job %ld: %lld circuits are made on port set %lld\n", job,
+		       (long long)ocs_ctl_number(reply, "circuits", 0),
+		       (long long)ocs_ctl_number(reply, "set", 0));
+	json_object_put(reply);
+	return 0;
+}

@@ -52,6 +52,11 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	{ "apply", "JOBID", 1, 1, "jEWHV" ONLINE,
 	  "wait until a job's circuits exist and were read back",
 	  "Idempotent; for prolog scripts.", ocs_ctl_apply },
+	{ "prepare", "JOBID NODES", 2, 2, "jsM" ONLINE,
+	  "make the circuits of the job that comes next on NODES (look-ahead)",
+	  "NODES is a host list in rank order, such as squeue -O SchedNodes shows.  Undone by\n"
+	  "'ocsctl release JOBID', and by a job that gets one of the nodes before.",
+	  ocs_ctl_prepare },
 	{ "release", "JOBID", 1, 1, "jEWH" ONLINE,
 	  "give a job's circuits back",
 	  "Idempotent; for epilog scripts.  Without --node the whole job is released.",

@@ -125,6 +125,7 @@ int ocs_ctl_nccl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_prepare(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_reconcile(const struct ocs_ctl_args *args, struct ocs_error *err);

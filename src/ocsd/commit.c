@@ -145,24 +145,26 @@ out:
 
 static int server_ports(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 {
+	if (ocsd_ahead_has(job))
+		ocsd_ahead_choose(d, job);
 	for (size_t i = 0; i < job->nnodes && job->section->ports; i++) {
 		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[i]);
 
 		for (int interface = 0; interface < job->section->degree; interface++) {
 			struct ocs_port port;
 
-			if (ocs_section_server_port(d->fabric, job->section, node->server,
-						    interface, &port))
-				return ocs_error_set(err, OCS_ERROR,
-						     "interface %d of node %s is on no switch",
-						     interface, node->name);
+			if (ocsd_direct_port(d, job, (int)i, interface, &port, err))
+				return -1;
 			ocsd_job_port(job, port);
+			if (!ocs_section_select_port(job->section, node->server, interface,
+						     &port))
+				ocsd_job_port(job, port);
 		}
 	}
 	return 0;
 }
 
-static int drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+int ocsd_commit_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
 {
 	for (size_t i = 0; i < job->nports; i++) {
 		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
@@ -197,7 +199,8 @@ static int drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error 
 
 static bool alive(const struct ocsd_job *other, const struct ocsd_job *job)
 {
-	return other && !other->ended && !other->breaking && other->job != job->job;
+	return other && !other->ended && !other->breaking && !other->prepared &&
+	       other->job != job->job;
 }
 
 static int owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
@@ -229,8 +232,8 @@ static bool was_running(struct ocsd *d, uint32_t job)
 }
 
 /* Everything that REQUEST says about a new allocation; NULL with ERR. */
-static struct ocsd_job *read_job(struct ocsd *d, struct json_object *request,
-				 uint32_t number, uint64_t epoch, struct ocs_error *err)
+struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
+				  uint32_t number, uint64_t epoch, struct ocs_error *err)
 {
 	struct ocsd_job *job = ocs_calloc(1, sizeof(*job));
 	struct json_object *value;
@@ -272,12 +275,20 @@ fail:
 
 static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_job *job)
 {
+	struct ocsd_job *prepared = ocsd_ahead_adopt(d, job);
+
 	for (struct ocsd_job *old = d->jobs; old; old = old->next)
-		if (old->job == job->job && !old->dead)
+		if (old->job == job->job && !old->dead && old != prepared)
 			ocsd_job_gone(d, old, "the job has a newer allocation");
-	ocsd_job_enter(d, job);
+	if (prepared) {
+		ocsd_job_free(job);
+		job = prepared;
+	} else {
+		ocsd_ahead_give_way(d, job);
+		ocsd_job_enter(d, job);
+		ocsd_store_job_add(d, job);
+	}
 	ocsd_store_max_epoch(d);
-	ocsd_store_job_add(d, job);
 	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .job = job,
 					    .what = "commit", .after = job->placement });
 	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
@@ -285,6 +296,7 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);
 	ocsd_wait_bind(d, job);
 	ocsd_job_progress(d, job);
+	ocsd_realise_check(d, job);
 }
 
 void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -311,13 +323,13 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    (unsigned long long)epoch, number, (unsigned long long)last);
 		return;
 	}
-	job = read_job(d, request, number, epoch, &err);
+	job = ocsd_commit_read(d, request, number, epoch, &err);
 	if (!job) {
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
 	}
 	job->wanted = was_running(d, number);
-	if (owned(d, job, &err) || (!job->wanted && drained(d, job, &err))) {
+	if (owned(d, job, &err) || (!job->wanted && ocsd_commit_drained(d, job, &err))) {
 		ocsd_job_free(job);
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
@@ -416,7 +428,7 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		struct json_object *row;
 
-		if (job->dead || job->announced)
+		if (job->dead || job->announced || job->prepared)
 			continue;
 		if (!job->ended && !job->breaking) {
 			if (job->state == OCSD_REALISED)

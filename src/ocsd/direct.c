@@ -13,13 +13,12 @@
 
 #define ROUTES_MAX 128 /* servers whose routes are part of the plan */
 
-static int server_port(struct ocsd *d, const struct ocsd_job *job, int server,
-		       int interface, struct ocs_port *port, struct ocs_error *err)
+int ocsd_direct_port(struct ocsd *d, const struct ocsd_job *job, int server, int interface,
+		     struct ocs_port *port, struct ocs_error *err)
 {
 	const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[server]);
 
-	if (!node || ocs_section_server_port(d->fabric, job->section, node->server,
-					     interface, port))
+	if (!node || ocs_section_set_port(job->section, job->set, node->server, interface, port))
 		return ocs_error_set(err, OCS_ERROR,
 				     "interface %d of node %s is on no switch", interface,
 				     job->nodes[server]);
@@ -37,7 +36,7 @@ static int one_switch(struct ocsd *d, const struct ocsd_job *job, bool *yes,
 		for (int i = 0; i < job->section->degree; i++) {
 			struct ocs_port port;
 
-			if (server_port(d, job, (int)s, i, &port, err))
+			if (ocsd_direct_port(d, job, (int)s, i, &port, err))
 				return -1;
 			if (sw >= 0 && port.sw != sw)
 				*yes = false;
@@ -50,8 +49,8 @@ int ocsd_direct_ports(struct ocsd *d, const struct ocsd_job *job,
 		      const struct ocs_plan_circuit *circuit, struct ocs_port *a,
 		      struct ocs_port *b, struct ocs_error *err)
 {
-	if (server_port(d, job, circuit->a, circuit->a_port, a, err) ||
-	    server_port(d, job, circuit->b, circuit->b_port, b, err))
+	if (ocsd_direct_port(d, job, circuit->a, circuit->a_port, a, err) ||
+	    ocsd_direct_port(d, job, circuit->b, circuit->b_port, b, err))
 		return -1;
 	if (a->sw != b->sw)
 		return ocs_error_set(err, OCS_ERROR,
@@ -75,21 +74,30 @@ static int add_circuits(struct ocsd *d, struct ocsd_job *job,
 	return 0;
 }
 
+/* Says of the port at WHERE whether interface I of server S may be used. */
+static void judge(struct ocsd *d, struct ocs_port where, size_t s, int i, uint64_t *failed,
+		  uint64_t *drained)
+{
+	const struct ocsd_port *port = &d->switches[where.sw].ports[where.port];
+
+	if (port->failed || port->foreign)
+		failed[s] |= UINT64_C(1) << i;
+	else if (port->drained)
+		drained[s] |= UINT64_C(1) << i;
+}
+
 void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *failed,
 			  uint64_t *drained)
 {
 	for (size_t s = 0; s < job->nnodes; s++)
 		for (int i = 0; i < job->section->degree && i < 64; i++) {
-			const struct ocsd_port *port;
+			const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[s]);
 			struct ocs_port where;
 
-			if (server_port(d, job, (int)s, i, &where, NULL))
-				continue;
-			port = &d->switches[where.sw].ports[where.port];
-			if (port->failed || port->foreign)
-				failed[s] |= UINT64_C(1) << i;
-			else if (port->drained)
-				drained[s] |= UINT64_C(1) << i;
+			if (!ocsd_direct_port(d, job, (int)s, i, &where, NULL))
+				judge(d, where, s, i, failed, drained);
+			if (node && !ocs_section_select_port(job->section, node->server, i, &where))
+				judge(d, where, s, i, failed, drained);
 		}
 }
 
@@ -141,7 +149,7 @@ static void name_unusable(struct ocsd *d, const struct ocsd_job *job, const uint
 	while (s < job->nnodes && !failed[s])
 		s++;
 	if (s == job->nnodes ||
-	    server_port(d, job, (int)s, __builtin_ctzll(failed[s]), &port, NULL))
+	    ocsd_direct_port(d, job, (int)s, __builtin_ctzll(failed[s]), &port, NULL))
 		return;
 	name = ocs_asprintf("%s:%d", d->fabric->switches[port.sw].name, port.port);
 	drain = ocsd_drain_find(d, "port", name);
@@ -205,7 +213,8 @@ int ocsd_direct_plan(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err
 	plan = plan_now(d, job, err);
 	if (!plan)
 		return ocs_error_prefix(err, "planning %zu servers", job->nnodes);
-	if (ocs_plan_verify(plan, err) || add_circuits(d, job, plan, err)) {
+	if (ocs_plan_verify(plan, err) || add_circuits(d, job, plan, err) ||
+	    (ocsd_ahead_has(job) && ocsd_ahead_circuits(d, job, err))) {
 		for (size_t i = 0; i < job->ncircuits; i++)
 			free(job->circuits[i]);
 		job->ncircuits = 0;

@@ -28,6 +28,8 @@ const char *ocsd_job_state_name(const struct ocsd_job *job)
 {
 	if (job->ended || job->breaking)
 		return job_states[OCSD_ENDED];
+	if (job->prepared && job->state != OCSD_FAILED)
+		return "prepared";
 	if (job->state == OCSD_REALISED && job->mending)
 		return "repairing";
 	if (job->state == OCSD_REALISED && job->error)
@@ -246,6 +248,8 @@ void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason)
 void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 {
 	if (!job->gone) {
+		if (job->prepared)
+			ocsd_ahead_leave_line(d, job);
 		job->gone = true;
 		job->ended = true;
 		ocs_log(OCS_LOG_INFO, "job %u is gone (epoch %llu): %s", job->job,
@@ -359,8 +363,12 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 	if (job->breaking) {
 		bool clean = left(d, job, true) == 0;
 
-		if (left(d, job, false))
+		if (left(d, job, false)) {
+			/* a 1x2 switch need not wait for the slow ones behind it */
+			if (ocsd_ahead_has(job))
+				free_ports(d, job, false);
 			return;
+		}
 		free_ports(d, job, clean);
 		announce_released(d, job);
 		if (clean) {
@@ -369,8 +377,14 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 		}
 		return;
 	}
+	if (!job->ended && job->state == OCSD_APPLYING && ocsd_ahead_has(job))
+		ocsd_realise_more(d, job);
 	if (job->ended || job->state != OCSD_COMMITTED)
 		return;
+	if (job->prepared) {
+		ocsd_ahead_start(d, job);
+		return;
+	}
 	if (job->nwaiting == 0 && (job->wanted || ocsd_wait_applies(d, job)))
 		ocsd_realise_start(d, job);
 	else if (job->nwaiting && !job->wanted && ocsd_wait_applies(d, job))
@@ -399,10 +413,15 @@ void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switc
 
 	if (job->ended || job->breaking || job->state == OCSD_FAILED)
 		return;
+	free(job->error);
+	if (job->prepared) {
+		job->error = ocs_strdup(error);
+		ocsd_job_gone(d, job, error);
+		return;
+	}
 	job->state = OCSD_FAILED;
 	ocsd_metrics_job_failed(d->metrics);
 	free(job->failed_switch);
-	free(job->error);
 	job->failed_switch = sw ? ocs_strdup(sw->description->name) : NULL;
 	job->error = ocs_strdup(error);
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, error);
@@ -457,8 +476,14 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 			job->mending = true;
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
-		for (int p = 0; p < circuit->npatches; p++)
-			d->switches[circuit->sw].by_in[circuit->patches[p].in] = circuit;
+		for (int p = 0; p < circuit->npatches; p++) {
+			struct ocsd_circuit **slot =
+				&d->switches[circuit->sw].by_in[circuit->patches[p].in];
+
+			/* what a 1x2 switch leaves goes first */
+			if (!*slot || circuit->state == OCSD_DELETING)
+				*slot = circuit;
+		}
 	}
 	/* Its nodes ask again; until then nothing more is done for it. */
 	if (job->state == OCSD_APPLYING)
@@ -482,9 +507,11 @@ int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
 {
 	if (ocsd_store_load(d, err))
 		return -1;
-	for (int ended = 1; ended >= 0; ended--)
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		ocsd_ahead_recall(d, job);
+	for (int turn = 0; turn < 3; turn++)
 		for (struct ocsd_job *job = d->jobs; job; job = job->next)
-			if (job->ended == (bool)ended)
+			if (turn == (job->ended ? 0 : job->prepared ? 2 : 1))
 				claim_ports(d, job);
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		load_cubes(d, job);

@@ -102,7 +102,7 @@ static bool to_add(const struct ocsd_circuit *circuit)
 		circuit->job->state == OCSD_REALISED);
 }
 
-static void gather(struct ocsd_switch *sw)
+static void gather(struct ocsd *d, struct ocsd_switch *sw)
 {
 	const struct ocsd_job *only = NULL;
 	size_t size = (size_t)sw->description->size + 1;
@@ -111,7 +111,7 @@ static void gather(struct ocsd_switch *sw)
 	sw->removing = ocs_calloc(size, sizeof(*sw->removing));
 	sw->nadding = sw->nremoving = 0;
 	for (int in = 1; in < (int)size; in++) {
-		struct ocsd_circuit *circuit = sw->by_in[in];
+		struct ocsd_circuit *circuit = sw->by_in[in], *next;
 
 		/* A duplex circuit has two ingresses: take it once. */
 		if (!circuit || circuit->patches[0].in != in)
@@ -121,10 +121,17 @@ static void gather(struct ocsd_switch *sw)
 		if (sw->split && only && circuit->job != only)
 			continue;
 		only = circuit->job;
-		if (circuit->state == OCSD_DELETING)
-			sw->removing[sw->nremoving++] = circuit;
-		else
+		if (circuit->state != OCSD_DELETING) {
 			sw->adding[sw->nadding++] = circuit;
+			continue;
+		}
+		sw->removing[sw->nremoving++] = circuit;
+		next = ocsd_ahead_successor(d, circuit);
+		if (!next)
+			continue;
+		next->state = OCSD_CONNECTING;
+		ocsd_store_circuit(d, next);
+		sw->adding[sw->nadding++] = next;
 	}
 }
 
@@ -176,7 +183,7 @@ static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 	}
 	if (!(up && sw->dirty) && !sw->answers)
 		return;
-	gather(sw);
+	gather(d, sw);
 	if (sw->nadding || sw->nremoving) {
 		for (size_t i = 0; i < sw->nadding; i++)
 			sw->adding[i]->sent = true;

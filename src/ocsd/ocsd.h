@@ -86,6 +86,8 @@ struct ocsd_job {
 	bool announced;		/* `released` was sent */
 	bool dead;		/* to be freed at the next settle */
 	int revision;		/* of its plan, 0: none */
+	int set;		/* its port set, in sections with look-ahead */
+	bool prepared;		/* not committed: waits for its nodes (epoch 0) */
 	char *repair;		/* why its plan has to be repaired, or NULL */
 	bool lost;		/* a circuit is gone for good: repair or fail */
 	bool mending;		/* circuits of a repair are on their way */
@@ -228,6 +230,11 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 		  struct json_object *request);
 void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request);
+/* What REQUEST says about an allocation (not entered; ocsd_job_free), and whether
+ * something it needs is drained; NULL or -1 with ERR. */
+struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
+				  uint32_t number, uint64_t epoch, struct ocs_error *err);
+int ocsd_commit_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err);
 void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request);
 void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -358,6 +365,9 @@ void ocsd_port_refused(struct ocsd *d, const struct ocsd_switch *sw,
 void ocsd_ready(struct ocsd *d);
 
 /* ---- direct.c ---- */
+/* The switch port of interface INTERFACE of the SERVER-th node of JOB; -1 with ERR. */
+int ocsd_direct_port(struct ocsd *d, const struct ocsd_job *job, int server, int interface,
+		     struct ocs_port *port, struct ocs_error *err);
 /* Makes the plan of a job in a direct section and its circuits. */
 int ocsd_direct_plan(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err);
 /* Whether JOB can be planned without the ports that are out of service; -1 with ERR
@@ -378,6 +388,33 @@ int ocsd_direct_ports(struct ocsd *d, const struct ocsd_job *job,
  * the same array. */
 void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *failed,
 			  uint64_t *drained);
+
+/* ---- ahead.c: the next job's circuits behind 1x2 switches ---- */
+/* Whether JOB's section has two port sets. */
+bool ocsd_ahead_has(const struct ocsd_job *job);
+/* Whether CIRCUIT is a position of a 1x2 switch. */
+bool ocsd_ahead_circuit(struct ocsd *d, const struct ocsd_circuit *circuit);
+/* Chooses the port set of a new job; finds it out for one of the database. */
+void ocsd_ahead_choose(struct ocsd *d, struct ocsd_job *job);
+void ocsd_ahead_recall(struct ocsd *d, struct ocsd_job *job);
+/* Adds the positions of the 1x2 switches to JOB's circuits; -1 with ERR. */
+int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err);
+/* The position that the job in line wants of the 1x2 switch whose position CIRCUIT is
+ * to go, so that both are one batch; or NULL. */
+struct ocsd_circuit *ocsd_ahead_successor(struct ocsd *d, const struct ocsd_circuit *circuit);
+/* GONE has left its 1x2 switch: who was sent there meanwhile is entered. */
+void ocsd_ahead_inherit(struct ocsd *d, const struct ocsd_circuit *gone);
+/* A prepared job that will not come stands in line no longer. */
+void ocsd_ahead_leave_line(struct ocsd *d, struct ocsd_job *job);
+/* Prepared jobs give up what the committed JOB needs. */
+void ocsd_ahead_give_way(struct ocsd *d, const struct ocsd_job *job);
+/* Plans a prepared job and makes what its own ports allow. */
+void ocsd_ahead_start(struct ocsd *d, struct ocsd_job *job);
+/* The prepared job that JOB (read from a commit, not entered) continues, made an
+ * ordinary one; NULL if there is none.  JOB stays the caller's. */
+struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job);
+void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		     struct json_object *request);
 
 /* ---- repair.c: ports that fail under running jobs of direct sections ---- */
 /* JOB's plan must do without a port.  WHY: a clause for the log.  LOST: a circuit is

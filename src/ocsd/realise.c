@@ -25,6 +25,7 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
 	for (int p = 0; p < circuit->npatches; p++)
 		if (sw->by_in[circuit->patches[p].in] == circuit)
 			sw->by_in[circuit->patches[p].in] = NULL;
+	ocsd_ahead_inherit(d, circuit);
 }
 
 void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
@@ -45,6 +46,15 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 		ocsd_wait_realised(d, job);
 }
 
+/* The ways of a 1x2 switch belong to it, not to a job. */
+static bool owns(struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	const struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	return sw->ports[circuit->a].owner == circuit->job &&
+	       (sw->ports[circuit->b].owner == circuit->job || ocsd_ahead_circuit(d, circuit));
+}
+
 /* The last look before a circuit may reach a switch: its ports are its job's,
  * and no other circuit of ours sits on them. */
 static int check_owner(struct ocsd *d, const struct ocsd_circuit *circuit,
@@ -52,8 +62,7 @@ static int check_owner(struct ocsd *d, const struct ocsd_circuit *circuit,
 {
 	const struct ocsd_switch *sw = &d->switches[circuit->sw];
 
-	if (sw->ports[circuit->a].owner != circuit->job ||
-	    sw->ports[circuit->b].owner != circuit->job)
+	if (!owns(d, circuit))
 		return ocs_error_set(err, OCS_ERROR,
 				     "port %d or %d of switch %s does not belong to job %u",
 				     circuit->a, circuit->b, sw->description->name,
@@ -136,6 +145,9 @@ int ocsd_realise_more(struct ocsd *d, struct ocsd_job *job)
 			return -1;
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		if (job->circuits[i]->state != OCSD_PLANNED)
+			continue;
+		/* in line for the 1x2 switch of a job that is still there */
+		if (job->nwaiting && !owns(d, job->circuits[i]))
 			continue;
 		if (check_owner(d, job->circuits[i], &err)) {
 			ocsd_job_fail(d, job, NULL, err.text);

@@ -173,7 +173,7 @@ static int change(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *p
 	for (size_t i = 0; i < before; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
-		if (kept[i] || !intended(circuit))
+		if (kept[i] || !intended(circuit) || ocsd_ahead_circuit(d, circuit))
 			continue;
 		ocsd_circuit_set(d, circuit, circuit->sent ? OCSD_DELETING : OCSD_GONE);
 		ocsd_store_circuit(d, circuit);

@@ -95,7 +95,7 @@ static struct ocsd_job *living(struct ocsd *d, uint32_t number)
 {
 	struct ocsd_job *job = ocsd_job_newest(d, number);
 
-	return job && !job->ended && !job->breaking ? job : NULL;
+	return job && !job->ended && !job->breaking && !job->prepared ? job : NULL;
 }
 
 static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -181,10 +181,14 @@ static void op_release(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (ocsd_member_job(client, id, request, &number, &epoch))
 		return;
 	job = epoch ? ocsd_job_find(d, number, epoch) : ocsd_job_newest(d, number);
-	if (job)
+	if (job && job->prepared) {
+		ocsd_wait_add(d, client, id, OCSD_WAIT_RELEASE, job, node);
+		ocsd_job_gone(d, job, "it will not come");
+	} else if (job) {
 		release_one(d, client, id, job, node);
-	else
+	} else {
 		empty_release(client, id);
+	}
 }
 
 static void op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -262,6 +266,7 @@ static const struct operation {
 	{ "apply", op_apply, false },
 	{ "release", op_release, false },
 	{ "commit", ocsd_op_commit, false },
+	{ "prepare", ocsd_op_prepare, false },
 	{ "end", op_end, false },
 	{ "gone", op_gone, false },
 	{ "subscribe", ocsd_op_subscribe, false },

@@ -136,7 +136,7 @@ static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job
 		struct json_object *row;
 		struct ocs_port port;
 
-		if (ocs_section_server_port(d->fabric, job->section, node->server, i, &port))
+		if (ocs_section_set_port(job->section, job->set, node->server, i, &port))
 			break;
 		row = json_object_new_object();
 		json_object_object_add(row, "interface", json_object_new_int(i));

@@ -115,10 +115,33 @@ static size_t possible(const struct change *change, const struct ocs_switch_diff
 	return count;
 }
 
-static int change_switch(struct change *change, const struct ocs_switch_diff *diff,
+/* Where a new patch takes the place of those on its ports, these need no command. */
+static void drop_moved(struct change *change, struct ocs_switch_diff *diff)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < diff->nremove; i++) {
+		bool moved = false;
+
+		for (size_t k = 0; k < diff->nadd && !moved; k++)
+			moved = diff->add[k].in == diff->remove[i].in ||
+				diff->add[k].out == diff->remove[i].out;
+		if (moved)
+			change->expected.out[diff->remove[i].in] = 0;
+		else
+			diff->remove[kept++] = diff->remove[i];
+	}
+	diff->nremove = kept;
+}
+
+static int change_switch(struct change *change, struct ocs_switch_diff *diff,
 			 struct ocs_error *err)
 {
-	int rc = run(change, false, diff->remove, diff->nremove, err);
+	int rc;
+
+	if (change->connection->description->moves)
+		drop_moved(change, diff);
+	rc = run(change, false, diff->remove, diff->nremove, err);
 
 	if (rc == OCS_SWITCH_OK && change->connection->nrefusals) {
 		struct ocs_patch *patches = ocs_calloc(diff->nadd + 1, sizeof(*patches));
@@ -160,7 +183,7 @@ static int compare(const struct ocs_table *expected, const struct ocs_table *act
 
 /* TABLE: as read before; becomes the table as read last, or empty. */
 static int change_and_verify(struct ocs_switch_connection *connection,
-			     const struct ocs_switch_diff *diff, struct ocs_table *table,
+			     struct ocs_switch_diff *diff, struct ocs_table *table,
 			     struct ocs_error *err)
 {
 	struct change change = { .connection = connection, .expected = *table };

@@ -10,3 +10,7 @@ test_load_SOURCES = test_load.c
 test_load_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 test_occupancy_SOURCES = test_occupancy.c
 test_occupancy_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_load_ahead
+test_load_ahead_SOURCES = test_load_ahead.c
+test_load_ahead_LDADD = $(FABRIC) $(CMOCKA_LIBS)

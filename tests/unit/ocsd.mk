@@ -23,3 +23,6 @@ test_ocsd_ports_LDADD = $(OCSD_RIG_LIBS)
 check_PROGRAMS += test_ocsd_remote
 test_ocsd_remote_SOURCES = test_ocsd_remote.c $(OCSD_RIG)
 test_ocsd_remote_LDADD = $(OCSD_RIG_LIBS)
+check_PROGRAMS += test_ocsd_ahead
+test_ocsd_ahead_SOURCES = test_ocsd_ahead.c $(OCSD_RIG)
+test_ocsd_ahead_LDADD = $(OCSD_RIG_LIBS)
