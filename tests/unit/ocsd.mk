@@ -26,3 +26,6 @@ test_ocsd_remote_LDADD = $(OCSD_RIG_LIBS)
 check_PROGRAMS += test_ocsd_ahead
 test_ocsd_ahead_SOURCES = test_ocsd_ahead.c $(OCSD_RIG)
 test_ocsd_ahead_LDADD = $(OCSD_RIG_LIBS)
+check_PROGRAMS += test_ocsd_secret
+test_ocsd_secret_SOURCES = test_ocsd_secret.c $(OCSD_RIG)
+test_ocsd_secret_LDADD = $(OCSD_RIG_LIBS)

@@ -26,3 +26,7 @@ check_PROGRAMS += test_netconf_driver
 test_netconf_driver_SOURCES = test_netconf_driver.c emulator_peer.c emulator_peer.h
 test_netconf_driver_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 endif
+
+check_PROGRAMS += test_switch_danger
+test_switch_danger_SOURCES = test_switch_danger.c emulator_peer.c emulator_peer.h
+test_switch_danger_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lpthread
