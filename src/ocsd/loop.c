@@ -218,7 +218,7 @@ static void hand_over(struct ocsd *d, struct ocsd_switch *sw)
 	sw->prepared = false;
 	sw->sent_ns = ocs_now_ns();
 	if (sw->busy == OCSD_READ) {
-		ocsd_worker_read(d, sw);
+		ocsd_worker_read(d, sw, ocsd_health_wanted(sw));
 		return;
 	}
 	nremove = patches_of(sw->removing, sw->nremoving, &remove);
@@ -301,7 +301,11 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 			continue;
 		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_BROKEN);
 		ocsd_store_circuit(d, circuit);
-		if (!seen)
+		if (seen)
+			continue;
+		if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
+			ocsd_repair_want(d, circuit->job, err->text, true);
+		else
 			ocsd_job_fail(d, circuit->job, sw, err->text);
 	}
 }

@@ -50,6 +50,8 @@ struct ocsd_circuit {
 	int npatches;
 	enum ocsd_circuit_state state;
 	bool sent;		/* the switch may have it */
+	bool lit;		/* its light was seen */
+	int dark;		/* looks since then that did not see it */
 	bool refused;		/* the switch will not cut it; tried again at every poll */
 };
 
@@ -389,6 +391,12 @@ int ocsd_direct_ports(struct ocsd *d, const struct ocsd_job *job,
 void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *failed,
 			  uint64_t *drained);
 
+/* ---- health.c: ports that go dark under running jobs of direct sections ---- */
+/* Whether a poll of SW has to ask for its health. */
+bool ocsd_health_wanted(const struct ocsd_switch *sw);
+/* What a poll told (empty: nothing). */
+void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_health *health);
+
 /* ---- ahead.c: the next job's circuits behind 1x2 switches ---- */
 /* Whether JOB's section has two port sets. */
 bool ocsd_ahead_has(const struct ocsd_job *job);
@@ -428,8 +436,8 @@ void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job);
 /* ---- worker.c ---- */
 int ocsd_workers_start(struct ocsd *d, struct ocs_error *err);
 void ocsd_workers_stop(struct ocsd *d);
-/* Hands work over; the arrays become the worker's.  Only when sw->busy is idle. */
-void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw);
+/* Hands work over; a read asks for the health of the ports too, if HEALTH.  The arrays become the worker's.  Only when sw->busy is idle. */
+void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw, bool health);
 void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
 		       struct ocs_patch *remove, size_t nremove,
 		       struct ocs_patch *add, size_t nadd);

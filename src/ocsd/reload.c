@@ -79,6 +79,14 @@ static int check_server(const struct change *c, const struct ocs_node *old,
 
 		if (!same_port(c, rc, &before, rc_now, &after))
 			return refuse(c, "the switch ports of node", old->name);
+		rc = ocs_section_set_port(c->old, 1, old->server, i, &before);
+		rc_now = ocs_section_set_port(c->new, 1, new->server, i, &after);
+		if (!same_port(c, rc, &before, rc_now, &after))
+			return refuse(c, "the look-ahead ports of node", old->name);
+		rc = ocs_section_select_port(c->old, old->server, i, &before);
+		rc_now = ocs_section_select_port(c->new, new->server, i, &after);
+		if (!same_port(c, rc, &before, rc_now, &after))
+			return refuse(c, "the 1x2 switches of node", old->name);
 	}
 	return 0;
 }

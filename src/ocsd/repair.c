@@ -151,7 +151,8 @@ static int plan_circuits(struct ocsd *d, struct ocsd_job *job, const struct ocs_
 			ocsd_store_circuit_add(d, job->circuits[job->ncircuits - 1]);
 			continue;
 		}
-		circuit->sent = false;
+		circuit->sent = circuit->lit = circuit->refused = false;
+		circuit->dark = 0;
 		circuit->state = OCSD_PLANNED;
 		ocsd_store_circuit(d, circuit);
 	}

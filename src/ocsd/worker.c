@@ -20,6 +20,7 @@ struct result {
 	struct result *next;
 	int sw;
 	int code;			/* enum ocs_switch_result */
+	struct ocs_health health;	/* of a read, if it was asked for and told */
 	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK or _DENIED */
 	struct ocs_refusal *refusals;	/* of OCS_SWITCH_DENIED */
 	size_t nrefusals;
@@ -45,6 +46,7 @@ struct ocsd_worker {
 	/* under lock */
 	bool stop;
 	enum ocsd_work work;
+	bool health;
 	struct ocs_patch *remove, *add;
 	size_t nremove, nadd;
 	/* the thread's own */
@@ -124,6 +126,20 @@ static void perform(struct ocsd_worker *worker, enum ocsd_work work,
 	}
 }
 
+/* What a switch cannot tell of its ports is no reason to call it failed. */
+static void read_health(struct ocsd_worker *worker, struct result *result)
+{
+	struct ocs_error err;
+	int rc = ocs_switch_health(worker->connection, &result->health, &err);
+
+	if (rc != OCS_SWITCH_OK)
+		ocs_log(OCS_LOG_DEBUG, "%s", err.text);
+	if (rc == OCS_SWITCH_UNKNOWN) {
+		ocs_switch_close(worker->connection);
+		worker->connection = NULL;
+	}
+}
+
 static void post(struct ocsd_results *results, struct result *result)
 {
 	uint64_t one = 1;
@@ -144,11 +160,13 @@ static void *worker_main(void *argument)
 	for (;;) {
 		struct result *result;
 		enum ocsd_work work;
+		bool health;
 
 		pthread_mutex_lock(&worker->lock);
 		while (!worker->stop && worker->work == OCSD_IDLE)
 			pthread_cond_wait(&worker->cond, &worker->lock);
 		work = worker->stop ? OCSD_IDLE : worker->work;
+		health = worker->health;
 		worker->work = OCSD_IDLE;
 		pthread_mutex_unlock(&worker->lock);
 		if (work == OCSD_IDLE)
@@ -156,6 +174,8 @@ static void *worker_main(void *argument)
 		result = ocs_calloc(1, sizeof(*result));
 		result->sw = worker->index;
 		perform(worker, work, result);
+		if (work == OCSD_READ && health && result->code == OCS_SWITCH_OK)
+			read_health(worker, result);
 		free(worker->remove);
 		free(worker->add);
 		worker->remove = worker->add = NULL;
@@ -184,9 +204,10 @@ static void hand_over(struct ocsd_switch *sw, enum ocsd_work work,
 	pthread_mutex_unlock(&worker->lock);
 }
 
-void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw)
+void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw, bool health)
 {
 	(void)d;
+	sw->worker->health = health;
 	hand_over(sw, OCSD_READ, NULL, 0, NULL, 0);
 }
 
@@ -216,7 +237,10 @@ static void drain_results(struct ocsd *d)
 		if (!d->stopping || result->code == OCS_SWITCH_OK)
 			ocsd_switch_result(d, &d->switches[result->sw], result->code,
 					   &result->table, &result->err);
+		if (result->health.port)
+			ocsd_health_look(d, &d->switches[result->sw], &result->health);
 		ocs_table_free(&result->table);
+		ocs_health_free(&result->health);
 		free(result->refusals);
 		free(result);
 		result = next;

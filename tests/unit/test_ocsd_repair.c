@@ -302,6 +302,86 @@ static void stolen(void **state)
 	ocs_client_close(client);
 }
 
+static int setup_polling(void **state)
+{
+	struct rig *rig = ocs_calloc(1, sizeof(*rig));
+
+	rig_prepare(rig);
+	rig->poll_ms = 100;
+	rig->switches = switches;
+	rig->fabrics = fabrics;
+	rig_start(rig);
+	*state = rig;
+	return 0;
+}
+
+/* Nobody says a word: the polls miss the light of a circuit. */
+static void goes_dark(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *first, *other, *repaired;
+	struct json_object *event;
+	char *command;
+	int peer = -1;
+
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	commit(client, 1, "q[0-5]");
+	commit(client, 2, "q[6-7]");
+	first = apply(client, 1, "q0", 0);
+	other = apply(client, 2, "q6", 0);
+	for (int i = 0; i < first->ncircuits; i++) {
+		const struct ocs_plan_circuit *c = &first->circuits[i];
+
+		if (c->ocs == 0 && (c->a == 0 || c->b == 0))
+			peer = c->a == 0 ? c->b : c->a;
+	}
+	assert_true(peer > 0);
+	/* Two polls must have seen it lit. */
+	for (int i = 0; i < 2; i++)
+		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	command = ocs_asprintf("port quad-0 %d fail", SIZE + port_of(first, 0));
+	emulator_says(&rig->emulator, command, OK);
+	free(command);
+	event = rig_event(client, "plan");
+	assert_int_equal(rig_number(event, "job"), 1);
+	json_object_put(event);
+	repaired = apply(client, 1, "q1", 1);
+	/* TL1 does not say which end it was: both are left alone. */
+	assert_false(uses(repaired, 0, 0));
+	assert_false(uses(repaired, peer, 0));
+	assert_true(changed(first, repaired) <= 5);
+	assert_made(rig, repaired, other);
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	assert_string_equal(rig_job_state(client, 2), "realised");
+	ocs_plan_destroy(first);
+	ocs_plan_destroy(other);
+	ocs_plan_destroy(repaired);
+	ocs_client_close(client);
+}
+
+/* A circuit is lost, and its port will not be joined again. */
+static void refuses(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *first, *repaired;
+
+	commit(client, 1, "q[0-5]");
+	first = apply(client, 1, "q0", 0);
+	assert_true(uses(first, 0, 0));
+	emulator_says(&rig->emulator, "port quad-0 1 refuse", OK);
+	emulator_says(&rig->emulator, "unpatch quad-0 1", OK);
+	rig_send(client, "{'op':'reconcile','id':7}");
+	repaired = apply(client, 1, "q1", 1);
+	assert_false(uses(repaired, 0, 0));
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	assert_made(rig, repaired, NULL);
+	ocs_plan_destroy(first);
+	ocs_plan_destroy(repaired);
+	ocs_client_close(client);
+}
+
 /* Killed at ever later moments of a repair. */
 static void killed_anywhere(void **state)
 {
@@ -349,6 +429,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(failed_while_running, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(impossible, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(stolen, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(goes_dark, setup_polling, rig_teardown),
+	cmocka_unit_test_setup_teardown(refuses, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
 };
 

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Ports that go dark under running jobs of direct sections: what a poll tells of the
+ * light of their circuits. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A circuit that was seen lit and then this often not, at the egress of a patch, has
+ * lost its light.  Receivers end near -25 dBm, meters near -60; a read-out may lag
+ * behind a change by a second. */
+#define DARK_DBM (-35.0)
+#define DARK_TIMES 2
+#define AGAIN_NS INT64_C(1000000000)
+
+static bool watched(const struct ocsd_circuit *circuit)
+{
+	const struct ocsd_job *job = circuit->job;
+
+	return circuit->state == OCSD_CONNECTED && job->plan && !job->ended && !job->breaking &&
+	       (job->state == OCSD_REALISED || job->prepared);
+}
+
+bool ocsd_health_wanted(const struct ocsd_switch *sw)
+{
+	for (int in = 1; in <= sw->description->size; in++)
+		if (sw->by_in[in] && watched(sw->by_in[in]))
+			return true;
+	return false;
+}
+
+static bool failed(const struct ocs_health *health, int fibre)
+{
+	return health->port[fibre].status == OCS_PORT_FAILED;
+}
+
+/* NAN, not measured, is not dark. */
+static bool dark(const struct ocs_health *health, int fibre)
+{
+	return health->port[fibre].dbm < DARK_DBM;
+}
+
+static void blame(struct ocsd *d, const struct ocsd_switch *sw, int fibre, const char *why)
+{
+	struct ocs_port where = { .sw = sw->index, .port = ocsd_port_logical(sw, fibre) };
+
+	if (!sw->ports[where.port].failed)
+		ocsd_port_fail(d, NULL, where, why);
+}
+
+/* What keeps the light of PATCH from arriving: the switch says so, none comes in, or
+ * it is lost between the two ports. */
+static void patch_blame(struct ocsd *d, const struct ocsd_switch *sw, struct ocs_patch patch,
+			const struct ocs_health *health)
+{
+	if (failed(health, patch.in) || failed(health, patch.out)) {
+		if (failed(health, patch.in))
+			blame(d, sw, patch.in, "the switch says that it has failed");
+		if (failed(health, patch.out))
+			blame(d, sw, patch.out, "the switch says that it has failed");
+	} else if (dark(health, patch.in)) {
+		blame(d, sw, patch.in, "no light comes in");
+	} else if (dark(health, patch.out)) {
+		blame(d, sw, patch.in, "its light does not come out");
+		blame(d, sw, patch.out, "no light comes out");
+	}
+}
+
+static bool circuit_dark(const struct ocsd_circuit *circuit, const struct ocs_health *health)
+{
+	for (int p = 0; p < circuit->npatches; p++)
+		if (dark(health, circuit->patches[p].out) ||
+		    failed(health, circuit->patches[p].in) ||
+		    failed(health, circuit->patches[p].out))
+			return true;
+	return false;
+}
+
+void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_health *health)
+{
+	for (int in = 1; health->port && in <= sw->description->size; in++) {
+		struct ocsd_circuit *circuit = sw->by_in[in];
+
+		if (!circuit || circuit->patches[0].in != in || !watched(circuit))
+			continue;
+		if (!circuit_dark(circuit, health)) {
+			circuit->lit = true;
+			circuit->dark = 0;
+			continue;
+		}
+		/* never lit: its servers may be off, or the switch measures nothing */
+		if (!circuit->lit || circuit->dark >= DARK_TIMES)
+			continue;
+		if (++circuit->dark < DARK_TIMES) {
+			int64_t soon_ns = ocs_now_ns() + AGAIN_NS;
+
+			sw->next_ns = sw->next_ns < soon_ns ? sw->next_ns : soon_ns;
+			continue;
+		}
+		for (int p = 0; p < circuit->npatches; p++)
+			patch_blame(d, sw, circuit->patches[p], health);
+	}
+}
