@@ -13,5 +13,5 @@ check_PROGRAMS += test_node
 test_node_SOURCES = test_node.c
 test_node_LDADD = $(S)/nccl/libocs_nccl.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 
-dist_check_SCRIPTS += test_rings.py
+dist_check_SCRIPTS += test_rings.py test_enroot.sh
 EXTRA_DIST += rings.c
