@@ -66,7 +66,8 @@ class Cluster:
 
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
-                 parts=("select", "topology"), spank=(), remote=False):
+                 parts=("select", "topology"), spank=(), remote=False, direct_yaml="",
+                 more_yaml=""):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -75,6 +76,8 @@ class Cluster:
         self.config = config or {}
         self.parts = parts
         self.spank = spank
+        self.direct_yaml = direct_yaml      # more keys of the direct fabric
+        self.more_yaml = more_yaml          # more parts of ocs.yaml
         self.remote = remote        # "munge" or "key": how slurmctld and the nodes are known
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
@@ -156,7 +159,7 @@ switches:
     degree: %d
     directed: false
     ports: {switch: "direct-{interface}", port: server+1}
-""" % (len(self.direct_nodes) - 1, self.degree)
+""" % (len(self.direct_nodes) - 1, self.degree) + self.direct_yaml
         if self.rail_nodes:
             text += """  - name: rails
     kind: rails
@@ -165,7 +168,7 @@ switches:
     rails: 8
     ports: {switch: "rail-{interface}", port: server+1}
 """ % (len(self.rail_nodes) - 1)
-        return text
+        return text + self.more_yaml
 
     def slurm_conf(self):
         settings = {
