@@ -25,6 +25,9 @@ if HAVE_LIBSSH
 check_PROGRAMS += test_netconf_driver
 test_netconf_driver_SOURCES = test_netconf_driver.c emulator_peer.c emulator_peer.h
 test_netconf_driver_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+check_PROGRAMS += test_netconf_yuma
+test_netconf_yuma_SOURCES = test_netconf_yuma.c yuma_peer.c yuma_peer.h
+test_netconf_yuma_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 endif
 
 check_PROGRAMS += test_switch_danger
