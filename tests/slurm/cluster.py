@@ -39,7 +39,7 @@ while True:
 """
 
 SWITCHES = """  - name: {name}
-    driver: tl1
+    {driver}
     dialect: polatis
     address: "127.0.0.1:{{{port}+index}}"
     credentials: {dir}/etc/ocs.cred
@@ -67,7 +67,7 @@ class Cluster:
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
                  parts=("select", "topology"), spank=(), remote=False, direct_yaml="",
-                 more_yaml=""):
+                 more_yaml="", netconf=False):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -78,6 +78,7 @@ class Cluster:
         self.spank = spank
         self.direct_yaml = direct_yaml      # more keys of the direct fabric
         self.more_yaml = more_yaml          # more parts of ocs.yaml
+        self.netconf = netconf      # the switches speak it instead of TL1
         self.remote = remote        # "munge" or "key": how slurmctld and the nodes are known
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
@@ -114,6 +115,12 @@ class Cluster:
         # A duplex port is one of 1..size; each cube needs two at every switch.
         return max(16, 2 * self.cubes)
 
+    def switches(self, **values):
+        driver = "driver: tl1"
+        if self.netconf:
+            driver = "driver: netconf\n    known_hosts: " + self.path("etc", "known_hosts")
+        return SWITCHES.format(driver=driver, dir=self.dir, **values)
+
     def ocs_yaml(self):
         last = self.edge - 1
         text = """version: 1
@@ -126,13 +133,13 @@ switches:
 """.format(dir=self.dir, tcp="  listen: 127.0.0.1:6820\n  address: 127.0.0.1:6820\n"
            if self.remote else "", key="  key: %s\n" % self.path("etc", "ocsd.key")
            if self.remote == "key" else "")
-        text += SWITCHES.format(name="ocs-[x,y,z]-[0-%d]-[0-%d]" % (last, last),
-                                port=3100, dir=self.dir, size=self.switch_size())
+        text += self.switches(name="ocs-[x,y,z]-[0-%d]-[0-%d]" % (last, last),
+                                port=3100, size=self.switch_size())
         if self.direct_nodes:
-            text += SWITCHES.format(name="direct-[0-%d]" % (self.degree - 1), port=3500,
-                                    dir=self.dir, size=max(16, len(self.direct_nodes)))
+            text += self.switches(name="direct-[0-%d]" % (self.degree - 1), port=3500,
+                                  size=max(16, len(self.direct_nodes)))
         if self.rail_nodes:
-            text += SWITCHES.format(name="rail-[0-7]", port=3600, dir=self.dir,
+            text += self.switches(name="rail-[0-7]", port=3600, dir=self.dir,
                                     size=max(16, len(self.rail_nodes)))
         text += """fabrics:
   - name: pod
@@ -347,9 +354,11 @@ switches:
                   "--log-file=/run/munge/munged.log", "--force"])
 
     def start_emulator(self):
+        keys = ["--host-key", self.path("etc", "host.key"),
+                "--known-hosts", self.path("etc", "known_hosts")] if self.netconf else []
         self.spawn(["ocs-emulator", "--fabric", self.yaml, "--delay", str(self.delay_ms),
                     "--log", self.path("emulator.log"),
-                    "--control", "unix:" + self.path("emulator.sock")],
+                    "--control", "unix:" + self.path("emulator.sock")] + keys,
                    self.path("emulator.err"))
         self.until(lambda: os.path.exists(self.path("emulator.sock")), 10,
                    lambda: "the emulator:\n" + tail(self.path("emulator.err")))

@@ -29,3 +29,8 @@ test_ocsd_ahead_LDADD = $(OCSD_RIG_LIBS)
 check_PROGRAMS += test_ocsd_secret
 test_ocsd_secret_SOURCES = test_ocsd_secret.c $(OCSD_RIG)
 test_ocsd_secret_LDADD = $(OCSD_RIG_LIBS)
+if HAVE_LIBSSH
+check_PROGRAMS += test_ocsd_netconf
+test_ocsd_netconf_SOURCES = test_ocsd_netconf.c $(OCSD_RIG)
+test_ocsd_netconf_LDADD = $(OCSD_RIG_LIBS)
+endif

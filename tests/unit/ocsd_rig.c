@@ -33,17 +33,17 @@ static const char config[] =
 	"timeouts: {switch: 600ms, retry: %3$dms, poll: %4$dms}\n"
 	"switches:\n"
 	"  - name: t-[x,y,z]-[0-1]-[0-1]\n"
-	"    driver: tl1\n"
+	"    driver: %5$s\n"
 	"    address: \"unix:%1$s/{name}\"\n"
 	"    credentials: %1$s/credentials\n"
 	"    size: 16\n"
 	"  - name: direct-[0-1]\n"
-	"    driver: tl1\n"
+	"    driver: %5$s\n"
 	"    address: \"unix:%1$s/{name}\"\n"
 	"    credentials: %1$s/credentials\n"
 	"    size: 16\n"
 	"  - name: rail-[0-1]\n"
-	"    driver: tl1\n"
+	"    driver: %5$s\n"
 	"    address: \"unix:%1$s/{name}\"\n"
 	"    credentials: %1$s/credentials\n"
 	"    size: 8\n";
@@ -97,13 +97,16 @@ void rig_prepare(struct rig *rig)
 
 void rig_start(struct rig *rig)
 {
-	static const char *const arguments[] = {
-		"--fabric", "%s/ocs.yaml", "--delay", "2", NULL
+	const char *const arguments[] = {
+		"--fabric", "%s/ocs.yaml", "--delay", "2",
+		rig->netconf ? "--known-hosts" : NULL, "%s/known_hosts", NULL
 	};
+	char *driver = rig->netconf ? ocs_asprintf("netconf\n    known_hosts: %s/known_hosts",
+						   rig->emulator.folder) : ocs_strdup("tl1");
 	char *listen = *rig->listen ? ocs_asprintf("  listen: %s\n", rig->listen)
 				    : ocs_strdup("");
 	char *head = ocs_asprintf(config, rig->emulator.folder, listen, rig->retry_ms,
-				  rig->poll_ms);
+				  rig->poll_ms, driver);
 	char *more = ocs_asprintf(rig->switches ? rig->switches : "%.0s",
 				  rig->emulator.folder);
 	char *text = ocs_asprintf("%s%s%s%s", head, more, config_fabrics,
@@ -115,6 +118,7 @@ void rig_start(struct rig *rig)
 	free(text);
 	free(more);
 	free(head);
+	free(driver);
 	free(listen);
 	rig->fabric = ocs_fabric_open(rig->yaml, &err);
 	if (!rig->fabric)

@@ -24,6 +24,7 @@ struct rig {
 	char yaml[128];		/* path of ocs.yaml */
 	char address[128];	/* of ocsd */
 	char listen[64];	/* host:port with MUNGE, or "" */
+	bool netconf;		/* the switches speak it, over SSH */
 	int retry_ms;		/* pause before a failed switch is tried again */
 	int poll_ms;
 	const char *switches;	/* more entries of ocs.yaml (%1$s: the folder), or NULL */
