@@ -6,6 +6,7 @@
 
 #include "src/nccl/graph.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 
 #define CHANNELS_MAX 64
 #define GBYTES_UNKNOWN 12.0	/* what NCCL assumes of a port of unknown speed */
+#define GBYTES_CHANNEL 25.0	/* above this NCCL would give a port another channel */
 
 /* How far apart two devices are, in NCCL's words. */
 enum path { PATH_PIX, PATH_PXB, PATH_PHB, PATH_SYS };
@@ -152,6 +154,7 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 {
 	double gbytes = 0;
 	bool cross = false;
+	int copies;
 	char *inside;
 	struct ocs_text out = { 0 };
 
@@ -161,13 +164,18 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 
 		gbytes = c == 0 || speed < gbytes ? speed : gbytes;
 		cross |= channels[c].in != channels[c].out;
-		channel_add(w, &channels[c], c);
 	}
+	copies = (int)ceil(gbytes / GBYTES_CHANNEL);
+	if (copies * nchannels > CHANNELS_MAX)
+		copies = CHANNELS_MAX / nchannels;
+	gbytes /= copies;
+	for (int c = 0; c < copies * nchannels; c++)
+		channel_add(w, &channels[c % nchannels], c);
 	inside = ocs_text_take(&w->text);
 	ocs_text_add(&out, "<graphs version=\"1\">\n  <graph id=\"0\" pattern=\"4\" crossnic=\"%d\" "
 		     "nchannels=\"%d\" speedintra=\"%g\" speedinter=\"%g\" latencyinter=\"0\" "
 		     "typeintra=\"%s\" typeinter=\"%s\" samechannels=\"0\">\n%s  </graph>\n</graphs>\n",
-		     cross, nchannels, gbytes, gbytes, path_names[w->intra], path_names[w->inter],
+		     cross, copies * nchannels, gbytes, gbytes, path_names[w->intra], path_names[w->inter],
 		     inside);
 	free(inside);
 	return ocs_text_take(&out);

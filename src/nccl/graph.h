@@ -14,7 +14,7 @@ struct ocs_nccl_channel {
 };
 
 /* The text of a graph file for all GPUs of MACHINE.  PORTS: all that NCCL_IB_HCA will
- * name, in any order.  The caller frees it.  NULL with ERR (OCS_USAGE) where NCCL's
+ * name, in any order.  CHANNELS are repeated where ports are faster than one channel.  The caller frees it.  NULL with ERR (OCS_USAGE) where NCCL's
  * numbers of the ports are not known beforehand, or where it would not obey. */
 char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
 		     int nports, const struct ocs_nccl_channel *channels, int nchannels,

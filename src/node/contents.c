@@ -34,10 +34,12 @@ struct job {
 	struct ocs_placer *placer;
 	struct ocs_placement *placement;
 	struct ocs_ranks *ranks;
+	struct json_object *plan;	/* of ocsd's reply, or NULL */
 };
 
 static void job_free(struct job *job)
 {
+	json_object_put(job->plan);
 	ocs_ranks_destroy(job->ranks);
 	ocs_placement_destroy(job->placement);
 	ocs_placer_destroy(job->placer);
@@ -184,7 +186,7 @@ static char *json_text(struct json_object *json)
 
 /* The member "plan" of ocsd's reply.  A server alone needs none, and a section whose
  * interfaces are on no switch gets none. */
-static int plan_text(const struct job *job, char **text, struct ocs_error *err)
+static int plan_text(struct job *job, char **text, struct ocs_error *err)
 {
 	bool optional = job->nnodes == 1 || !job->section->ports;
 	struct json_object *reply, *plan;
@@ -203,6 +205,7 @@ static int plan_text(const struct job *job, char **text, struct ocs_error *err)
 	    json_object_object_get_ex(reply, "plan", &plan) &&
 	    json_object_is_type(plan, json_type_object)) {
 		*text = json_text(plan);
+		job->plan = json_object_get(plan);
 		json_object_put(reply);
 		return 0;
 	}
@@ -267,7 +270,7 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);
-	rc = ocs_node_nccl(job->fabric, job->section, job->request, contents, &text, err);
+	rc = ocs_node_nccl(job->fabric, job->section, job->request, job->plan, contents, &text, err);
 	contents->text[OCS_NODE_ENV] = ocs_text_take(&text);
 	return rc;
 }

@@ -7,7 +7,6 @@
 
 #include "src/node/node.h"
 
-#include <json-c/json.h>
 #include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,19 +221,15 @@ static void environment_make(struct work *work, const char *dir, struct ocs_text
 }
 
 int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *section,
-		  const struct ocs_node_request *request, struct ocs_node_contents *contents,
-		  struct ocs_text *env, struct ocs_error *err)
+		  const struct ocs_node_request *request, struct json_object *plan,
+		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err)
 {
 	struct work work = { .fabric = fabric, .section = section, .node = request->node,
 			     .contents = contents };
 	int rc = 0;
 
-	if (contents->text[OCS_NODE_PLAN] && section->interfaces) {
-		struct json_object *plan = json_tokener_parse(contents->text[OCS_NODE_PLAN]);
-
+	if (plan && section->interfaces)
 		rc = ocs_nccl_circuits_read(plan, request->node, &work.circuits, err);
-		json_object_put(plan);
-	}
 	if (rc == 0) {
 		ports_find(&work);
 		files_make(&work);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 struct ocs_error;
+struct json_object;
 struct ocs_fabric;
 struct ocs_section;
 struct ocs_text;
@@ -61,12 +62,12 @@ void ocs_node_contents_free(struct ocs_node_contents *contents);
 /* Adds the warning "WHAT: WHY". */
 void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const char *why);
 
-/* nccl.c: fills in what is for NCCL (the plan is there already), and adds the NCCL_*
- * variables to ENV.  0, or -1 with ERR (the plan is malformed); what the machine lacks
+/* nccl.c: fills in what is for NCCL and adds the NCCL_* variables to ENV.  PLAN is that
+ * of the job, or NULL.  0, or -1 with ERR (the plan is malformed); what the machine lacks
  * is a warning. */
 int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *section,
-		  const struct ocs_node_request *request, struct ocs_node_contents *contents,
-		  struct ocs_text *env, struct ocs_error *err);
+		  const struct ocs_node_request *request, struct json_object *plan,
+		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err);
 
 /* subnets.c: gives this host the addresses of file `subnets` in CONTENTS (lines "DEVICE
  * ADDRESS/31"), if there are any.  Needs root.  0, or -1 with ERR. */

@@ -249,7 +249,8 @@ static void test_graph(void **state)
 	const struct ocs_nccl_port ports[] = { { "mlx5_3", 1, true, 400000 },
 					       { "mlx5_0", 1, true, 200000 },
 					       { "ens4", 0, false, 0 } };
-	const struct ocs_nccl_channel ring[] = { { 0, 1 }, { 1, 0 } }, same = { 1, 1 };
+	const struct ocs_nccl_channel ring[] = { { 0, 1 }, { 1, 0 } }, same = { 1, 1 },
+				    fast = { 0, 0 };
 	const struct ocs_nccl_port two[] = { { "mlx5_0", 1, true, 0 }, { "mlx5_0", 2, true, 0 } };
 	char *path = server(), *text, *channel;
 	struct ocs_error err = { 0 };
@@ -272,7 +273,14 @@ static void test_graph(void **state)
 	assert_non_null(strstr(text, "typeinter=\"PIX\""));
 	free(text);
 	text = ocs_nccl_graph(machine, ports, 2, &same, 1, &err);
-	assert_non_null(strstr(text, "crossnic=\"0\""));
+	assert_non_null(strstr(text, "crossnic=\"0\" nchannels=\"1\""));
+	free(text);
+	/* a faster port has two channels, which start at different GPUs */
+	text = ocs_nccl_graph(machine, ports, 1, &fast, 1, &err);
+	spotless("fast", text);
+	assert_non_null(strstr(text, "nchannels=\"2\" speedintra=\"25\""));
+	assert_int_equal(count(text, "<net dev=\"0\"/>\n      <gpu dev=\"6\"/>"), 1);
+	assert_int_equal(count(text, "<net dev=\"0\"/>\n      <gpu dev=\"7\"/>"), 1);
 	free(text);
 	assert_null(ocs_nccl_graph(machine, ports, 3, ring, 2, &err));
 	assert_non_null(strstr(err.text, "ens4"));

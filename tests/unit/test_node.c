@@ -416,7 +416,7 @@ static void test_ports(void **state)
 	assert_int_equal(ocs_nccl_check(text, strlen(text), &report), 0);
 	assert_int_equal(report.kind, OCS_NCCL_GRAPH);
 	ocs_nccl_report_free(&report);
-	assert_non_null(strstr(text, "nchannels=\"2\""));
+	assert_non_null(strstr(text, "nchannels=\"4\""));
 	free(text);
 	assert_null(get("warnings"));
 	assert_null(get("subnets"));
