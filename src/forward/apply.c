@@ -17,23 +17,22 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-/* Runs ip or tc on a batch of commands.  Returns 0, or -1 with what it said first in
- * SAID (freed by the caller). */
-static int run_batch(enum ocs_forward_tool tool, bool force, const char *batch, size_t length,
-		     char **said)
+#define ANSWER_MAX (1 << 16)
+#define LINE_SAID 511
+
+/* Runs WORDS with INPUT as its standard input.  Returns the status of waitpid, or -1; what
+ * it printed, at most LIMIT bytes, is in *SAID (freed by the caller). */
+static int run_program(char *const *words, const char *input, size_t length, size_t limit,
+		       char **said)
 {
-	char *const words[] = { tool == OCS_FORWARD_IP ? "ip" : "tc",
-				force ? "-force" : "-batch", force ? "-batch" : "-",
-				force ? "-" : NULL, NULL };
-	int in = memfd_create("batch", MFD_CLOEXEC), out = memfd_create("said", MFD_CLOEXEC);
+	int in = memfd_create("input", MFD_CLOEXEC), out = memfd_create("said", MFD_CLOEXEC);
 	int status = -1;
-	char buffer[512];
-	ssize_t got;
+	ssize_t got = 0;
 	pid_t child;
 
-	*said = NULL;
-	if (in < 0 || out < 0 || write(in, batch, length) != (ssize_t)length) {
-		*said = ocs_strdup(strerror(errno));
+	*said = ocs_calloc(limit + 1, 1);
+	if (in < 0 || out < 0 || write(in, input, length) != (ssize_t)length) {
+		snprintf(*said, limit, "%s", strerror(errno));
 	} else {
 		lseek(in, 0, SEEK_SET);
 		child = fork();
@@ -48,16 +47,42 @@ static int run_batch(enum ocs_forward_tool tool, bool force, const char *batch, 
 		}
 		while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 			;
-		got = pread(out, buffer, sizeof(buffer) - 1, 0);
-		buffer[got > 0 ? got : 0] = '\0';
-		/* one line: what it says of the first command that it refused */
-		buffer[strcspn(buffer, "\n")] = '\0';
-		*said = ocs_strdup(*buffer ? buffer : "it says nothing");
+		got = pread(out, *said, limit, 0);
+		(*said)[got > 0 ? got : 0] = '\0';
 	}
 	if (in >= 0)
 		close(in);
 	if (out >= 0)
 		close(out);
+	return status;
+}
+
+char *ocs_forward_ask(char *const *words)
+{
+	char *said;
+
+	if (run_program(words, "", 0, ANSWER_MAX, &said) == 0)
+		return said;
+	free(said);
+	return NULL;
+}
+
+/* Runs ip or tc on a batch of commands.  Returns 0, or -1 with what it said first in
+ * SAID (freed by the caller). */
+static int run_batch(enum ocs_forward_tool tool, bool force, const char *batch, size_t length,
+		     char **said)
+{
+	char *const words[] = { tool == OCS_FORWARD_IP ? "ip" : "tc",
+				force ? "-force" : "-batch", force ? "-batch" : "-",
+				force ? "-" : NULL, NULL };
+	int status = run_program(words, batch, length, LINE_SAID, said);
+
+	/* one line: what it says of the first command that it refused */
+	(*said)[strcspn(*said, "\n")] = '\0';
+	if (!**said) {
+		free(*said);
+		*said = ocs_strdup("it says nothing");
+	}
 	return status == 0 ? 0 : -1;
 }
 
@@ -89,23 +114,58 @@ static int write_sysctl(const char *text, struct ocs_error *err)
 	return rc;
 }
 
+/* Whether nobody's filter is left on DEVICE. */
+static bool unused(char *device)
+{
+	char *const sides[] = { "ingress", "egress" };
+	bool empty = true;
+
+	for (int i = 0; i < 2; i++) {
+		char *const words[] = { "tc", "filter", "show", "dev", device, sides[i], NULL };
+		char *said = ocs_forward_ask(words);
+
+		empty = empty && said && !*said;
+		free(said);
+	}
+	return empty;
+}
+
+/* Whether NEXT goes into the batch that FIRST begins. */
+static bool joins(const struct ocs_forward_command *first, const struct ocs_forward_command *next)
+{
+	char device[16];
+
+	return next->tool == first->tool && next->may_fail == first->may_fail &&
+	       !ocs_forward_conditional(next, device);
+}
+
 /* Runs the commands from *AT on that belong together, and moves *AT behind them. */
 static int run_some(const struct ocs_forward_commands *commands, size_t *at,
 		    struct ocs_error *err)
 {
-	const struct ocs_forward_command *first = &commands->list[*at];
+	const struct ocs_forward_command *list = commands->list, *first = &list[*at];
 	struct ocs_text batch = { 0 };
-	char *said;
+	char *said, device[16];
 	int rc;
 
 	if (first->tool == OCS_FORWARD_SYSCTL) {
-		rc = write_sysctl(first->text, err);
 		++*at;
+		rc = write_sysctl(first->text, first->may_fail ? NULL : err);
 		return first->may_fail ? 0 : rc;
 	}
-	while (*at < commands->count && commands->list[*at].tool == first->tool &&
-	       commands->list[*at].may_fail == first->may_fail)
-		ocs_text_add(&batch, "%s\n", commands->list[(*at)++].text);
+	if (ocs_forward_conditional(first, device)) {
+		++*at;
+		if (!unused(device))
+			return 0;
+		ocs_text_add(&batch, "%s\n", first->text);
+	} else {
+		do {
+			if (*list[*at].text)
+				ocs_text_add(&batch, "%s\n", list[*at].text);
+		} while (++*at < commands->count && joins(first, &list[*at]));
+		if (!batch.length)
+			return 0;
+	}
 	rc = run_batch(first->tool, first->may_fail, batch.data, batch.length, &said);
 	if (rc && !first->may_fail)
 		ocs_error_set(err, OCS_ERROR, "%s: %s",
@@ -115,8 +175,8 @@ static int run_some(const struct ocs_forward_commands *commands, size_t *at,
 	return first->may_fail ? 0 : rc;
 }
 
-static int interfaces_check(const struct ocs_forward_hosts *hosts, int host,
-			    struct ocs_error *err)
+int ocs_forward_interfaces_check(const struct ocs_forward_hosts *hosts, int host,
+				 struct ocs_error *err)
 {
 	const struct ocs_forward_host *self = &hosts->host[host];
 
@@ -132,40 +192,47 @@ static int interfaces_check(const struct ocs_forward_hosts *hosts, int host,
 	return 0;
 }
 
+int ocs_forward_run(const struct ocs_forward_commands *commands,
+		    const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		    int host, struct ocs_error *err)
+{
+	size_t at = 0;
+	int rc = 0;
+
+	while (!rc && at < commands->count) {
+		if (commands->list[at].tool == OCS_FORWARD_LOAD) {
+			rc = ocs_forward_bpf_attach(forward, hosts, host, err);
+			at++;
+		} else {
+			rc = run_some(commands, &at, err);
+		}
+	}
+	return rc;
+}
+
 int ocs_forward_apply(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
 		      int host, enum ocs_forward_backend backend, struct ocs_error *err)
 {
 	struct ocs_forward_commands commands = { 0 };
-	struct ocs_error ignored;
-	size_t at = 0;
-	int rc = 0;
+	int rc;
 
-	if (interfaces_check(hosts, host, err))
+	if (ocs_forward_interfaces_check(hosts, host, err))
 		return -1;
 	ocs_forward_apply_commands(forward, hosts, host, backend, &commands);
-	while (!rc && at < commands.count) {
-		if (commands.list[at].tool == OCS_FORWARD_LOAD) {
-			rc = ocs_forward_bpf_attach(forward, hosts, host, err);
-			at++;
-		} else {
-			rc = run_some(&commands, &at, err);
-		}
-	}
+	rc = ocs_forward_run(&commands, forward, hosts, host, err);
 	ocs_forward_commands_free(&commands);
 	if (rc)
-		ocs_forward_remove(hosts, host, &ignored);
+		ocs_forward_remove(hosts, host, NULL);
 	return rc;
 }
 
 int ocs_forward_remove(const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err)
 {
 	struct ocs_forward_commands commands = { 0 };
-	size_t at = 0;
-	int rc = 0;
+	int rc;
 
 	ocs_forward_remove_commands(hosts, host, &commands);
-	while (!rc && at < commands.count)
-		rc = run_some(&commands, &at, err);
+	rc = ocs_forward_run(&commands, NULL, hosts, host, err);
 	ocs_forward_commands_free(&commands);
 	return rc;
 }

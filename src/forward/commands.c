@@ -48,39 +48,57 @@ static void add(struct ocs_forward_commands *commands, enum ocs_forward_tool too
 		commands->list = ocs_realloc(commands->list, (commands->count ? 2 * commands->count :
 							      1) * sizeof(*commands->list));
 	command = &commands->list[commands->count++];
+	memset(command, 0, sizeof(*command));
 	command->tool = tool;
 	command->may_fail = may_fail;
 	command->text = ocs_strdup(text);
 }
 
+static void undo(struct ocs_forward_commands *commands, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* What takes away the thing that the last command makes; it tells things apart, so it
+ * says nothing that may differ between plans. */
+static void undo(struct ocs_forward_commands *commands, const char *format, ...)
+{
+	char text[256];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	commands->list[commands->count - 1].undo = ocs_strdup(text);
+}
+
 void ocs_forward_commands_free(struct ocs_forward_commands *commands)
 {
-	for (size_t i = 0; i < commands->count; i++)
+	for (size_t i = 0; i < commands->count; i++) {
 		free(commands->list[i].text);
+		free(commands->list[i].undo);
+	}
 	free(commands->list);
 	memset(commands, 0, sizeof(*commands));
 }
 
-/* What is in the way of either: rules, tables and filters of an earlier plan.  The
- * addresses stay where they are, so that connections outlive a repair. */
+/* What is in the way of either: rules, routes, neighbours and filters of an earlier plan,
+ * all known by our protocol or preference.  The addresses stay where they are, so that
+ * connections outlive a repair. */
 static void clear(const struct ocs_forward_hosts *hosts, int host,
 		  struct ocs_forward_commands *commands)
 {
 	const struct ocs_forward_port *ports = hosts->host[host].ports;
 
-	for (int p = 0; p <= hosts->degree; p++) {
-		add(commands, OCS_FORWARD_IP, MAY_FAIL, "rule del pref %d", OCS_FORWARD_BASE + p);
-		add(commands, OCS_FORWARD_IP, MAY_FAIL, "route flush table %d",
-		    OCS_FORWARD_BASE + p);
-	}
+	add(commands, OCS_FORWARD_IP, MAY_FAIL, "rule flush protocol %d", OCS_FORWARD_PROTOCOL);
+	add(commands, OCS_FORWARD_IP, MAY_FAIL, "route flush table all proto %d",
+	    OCS_FORWARD_PROTOCOL);
 	for (int p = 0; p < hosts->degree; p++) {
-		add(commands, OCS_FORWARD_IP, MAY_FAIL, "rule del pref %d",
-		    OCS_FORWARD_BACK + p);
-		add(commands, OCS_FORWARD_IP, MAY_FAIL, "neigh flush dev %s nud permanent",
-		    ports[p].name);
+		add(commands, OCS_FORWARD_IP, MAY_FAIL,
+		    "neigh flush dev %s nud permanent protocol %d", ports[p].name,
+		    OCS_FORWARD_PROTOCOL);
 		if (strcmp(ports[p].forward, ports[p].name))
 			add(commands, OCS_FORWARD_IP, MAY_FAIL,
-			    "neigh flush dev %s nud permanent", ports[p].forward);
+			    "neigh flush dev %s nud permanent protocol %d", ports[p].forward,
+			    OCS_FORWARD_PROTOCOL);
 	}
 }
 
@@ -93,10 +111,25 @@ static void route(struct ocs_forward_commands *commands, const struct ocs_forwar
 	const char *address = hosts->host[dst].address;
 	char mac[18];
 
-	add(commands, OCS_FORWARD_IP, MUST, "neigh replace %s lladdr %s dev %s nud permanent",
-	    address, ocs_forward_mac_text(ocs_forward_mac(hosts, link, dst), mac), device);
-	add(commands, OCS_FORWARD_IP, MUST, "route replace %s/32 dev %s scope link%s%s table %d",
-	    address, device, src ? " src " : "", src ? src : "", table);
+	add(commands, OCS_FORWARD_IP, MUST,
+	    "neigh replace %s lladdr %s dev %s nud permanent protocol %d", address,
+	    ocs_forward_mac_text(ocs_forward_mac(hosts, link, dst), mac), device,
+	    OCS_FORWARD_PROTOCOL);
+	undo(commands, "neigh del %s dev %s", address, device);
+	add(commands, OCS_FORWARD_IP, MUST,
+	    "route replace %s/32 dev %s scope link%s%s table %d proto %d", address, device,
+	    src ? " src " : "", src ? src : "", table, OCS_FORWARD_PROTOCOL);
+	undo(commands, "route del %s/32 table %d proto %d", address, table, OCS_FORWARD_PROTOCOL);
+}
+
+/* What comes by DEVICE (lo: the host's own) asks TABLE. */
+static void rule(struct ocs_forward_commands *commands, int preference, const char *device,
+		 int table)
+{
+	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d protocol %d",
+	    preference, device, table, OCS_FORWARD_PROTOCOL);
+	undo(commands, "rule del pref %d iif %s lookup %d protocol %d", preference, device, table,
+	     OCS_FORWARD_PROTOCOL);
 }
 
 static void local_routes(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
@@ -112,7 +145,7 @@ static void local_routes(const struct ocs_forward *f, const struct ocs_forward_h
 			route(commands, hosts, &f->link[host * f->degree + out], t,
 			      self->ports[out].name, table, self->address);
 	}
-	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif lo lookup %d", table, table);
+	rule(commands, table, "lo", table);
 }
 
 static void transit_flower(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
@@ -129,10 +162,12 @@ static void transit_flower(const struct ocs_forward *f, const struct ocs_forward
 		ocs_forward_mac_text(ocs_forward_mac(hosts, &f->link[host * f->degree + out], t),
 				     mac);
 		add(commands, OCS_FORWARD_TC, MUST,
-		    "filter add dev %s ingress protocol ip pref %d handle %d flower"
+		    "filter replace dev %s ingress protocol ip pref %d handle %d flower"
 		    " dst_ip %s/32 action pedit ex munge eth dst set %s pipe"
 		    " action mirred egress redirect dev %s", ports[in].forward,
 		    OCS_FORWARD_BASE, t + 1, hosts->host[t].address, mac, ports[out].forward);
+		undo(commands, "filter del dev %s ingress protocol ip pref %d handle %d flower",
+		     ports[in].forward, OCS_FORWARD_BASE, t + 1);
 	}
 }
 
@@ -149,14 +184,13 @@ static void transit_routes(const struct ocs_forward *f, const struct ocs_forward
 			route(commands, hosts, &f->link[host * f->degree + out], t,
 			      ports[out].forward, table, NULL);
 	}
-	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d", table,
-	    ports[in].forward, table);
+	rule(commands, table, ports[in].forward, table);
 	/* Loose reverse path filtering asks whether the port that a packet leaves by
 	 * leads back to its sender: nothing in that port's table need do so. */
-	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d",
-	    OCS_FORWARD_BACK + in, ports[in].forward, OCS_FORWARD_BASE + f->degree);
+	rule(commands, OCS_FORWARD_BACK + in, ports[in].forward, OCS_FORWARD_BASE + f->degree);
 	add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/forwarding=1",
 	    ports[in].forward);
+	undo(commands, "net/ipv4/conf/%s/forwarding=default", ports[in].forward);
 }
 
 /* The entries of the map in words. */
@@ -182,58 +216,65 @@ static void transit_bpf(const struct ocs_forward *f, const struct ocs_forward_ho
 	add(commands, OCS_FORWARD_LOAD, MUST, "%s", "");
 	free(commands->list[commands->count - 1].text);
 	commands->list[commands->count - 1].text = ocs_text_take(&text);
+	/* the filters that hold the program */
+	for (int p = 0; p < f->degree; p++) {
+		add(commands, OCS_FORWARD_TC, MUST, "%s", "");
+		undo(commands, "filter del dev %s ingress pref %d", ports[p].forward,
+		     OCS_FORWARD_BASE + 1);
+	}
 }
 
 /* Answers may come by another port than the one asked by; in a directed plan what
  * comes by a port may leave by it, which is no reason to tell the sender. */
-static void settings(struct ocs_forward_commands *commands, bool may_fail, const char *device,
-		     bool back)
+static void settings(struct ocs_forward_commands *commands, const char *device)
 {
 	static const char *const keys[] = { "rp_filter", "accept_redirects", "send_redirects" };
 	static const char *const values[] = { "2", "0", "0" };
 
-	for (int i = 0; i < 3; i++)
-		add(commands, OCS_FORWARD_SYSCTL, may_fail, "net/ipv4/conf/%s/%s=%s", device,
-		    keys[i], back ? "default" : values[i]);
+	for (int i = 0; i < 3; i++) {
+		add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/%s=%s", device, keys[i],
+		    values[i]);
+		undo(commands, "net/ipv4/conf/%s/%s=default", device, keys[i]);
+	}
 }
 
-void ocs_forward_apply_commands(const struct ocs_forward *forward,
-				const struct ocs_forward_hosts *hosts, int host,
-				enum ocs_forward_backend backend,
-				struct ocs_forward_commands *commands)
+static void link_up(struct ocs_forward_commands *commands, const char *device)
+{
+	add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", device);
+	undo(commands, "link set dev %s down", device);
+	commands->list[commands->count - 1].kept = true;
+}
+
+/* What every backend needs on PORT. */
+static void prepare_port(struct ocs_forward_commands *commands,
+			 const struct ocs_forward_port *port, const char *address,
+			 enum ocs_forward_backend backend)
+{
+	bool split = strcmp(port->name, port->forward);
+
+	link_up(commands, port->name);
+	if (split)
+		link_up(commands, port->forward);
+	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s", address, port->name);
+	undo(commands, "addr del %s/32 dev %s", address, port->name);
+	settings(commands, port->name);
+	if (split)
+		settings(commands, port->forward);
+	if (backend == OCS_FORWARD_ROUTES)
+		return;
+	/* another program's filters may hang there already: it may be there */
+	add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc add dev %s clsact", port->forward);
+	undo(commands, "qdisc del dev %s clsact", port->forward);
+}
+
+void ocs_forward_things(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+			int host, enum ocs_forward_backend backend,
+			struct ocs_forward_commands *commands)
 {
 	const struct ocs_forward_host *self = &hosts->host[host];
 
-	clear(hosts, host, commands);
-	for (int p = 0; p < forward->degree; p++) {
-		const struct ocs_forward_port *port = &self->ports[p];
-
-		/* bpf replaces its own filter without a gap */
-		if (backend != OCS_FORWARD_BPF)
-			add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact",
-			    port->forward);
-		else
-			add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
-			    port->forward, OCS_FORWARD_BASE);
-		if (backend != OCS_FORWARD_ROUTES)
-			add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc add dev %s clsact",
-			    port->forward);
-		if (backend != OCS_FORWARD_ROUTES)
-			add(commands, OCS_FORWARD_SYSCTL, MUST,
-			    "net/ipv4/conf/%s/forwarding=default", port->forward);
-	}
-	for (int p = 0; p < forward->degree; p++) {
-		const struct ocs_forward_port *port = &self->ports[p];
-
-		add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", port->name);
-		if (strcmp(port->name, port->forward))
-			add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", port->forward);
-		add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s", self->address,
-		    port->name);
-		settings(commands, MUST, port->name, false);
-		if (strcmp(port->name, port->forward))
-			settings(commands, MUST, port->forward, false);
-	}
+	for (int p = 0; p < forward->degree; p++)
+		prepare_port(commands, &self->ports[p], self->address, backend);
 	for (int p = 0; p < forward->degree; p++) {
 		if (backend == OCS_FORWARD_FLOWER)
 			transit_flower(forward, hosts, host, p, commands);
@@ -245,6 +286,34 @@ void ocs_forward_apply_commands(const struct ocs_forward *forward,
 	local_routes(forward, hosts, host, commands);
 }
 
+/* Whatever a backend other than BACKEND (NULL: any) left on PORT. */
+static void clear_port(struct ocs_forward_commands *commands, const struct ocs_forward_port *port,
+		       const enum ocs_forward_backend *backend)
+{
+	/* bpf replaces its own filter without a gap */
+	if (!backend || *backend != OCS_FORWARD_BPF)
+		add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
+		    port->forward, OCS_FORWARD_BASE + 1);
+	add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
+	    port->forward, OCS_FORWARD_BASE);
+	if (!backend || *backend == OCS_FORWARD_ROUTES)
+		add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact", port->forward);
+	if (!backend || *backend != OCS_FORWARD_ROUTES)
+		add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL, "net/ipv4/conf/%s/forwarding=default",
+		    port->forward);
+}
+
+void ocs_forward_apply_commands(const struct ocs_forward *forward,
+				const struct ocs_forward_hosts *hosts, int host,
+				enum ocs_forward_backend backend,
+				struct ocs_forward_commands *commands)
+{
+	clear(hosts, host, commands);
+	for (int p = 0; p < forward->degree; p++)
+		clear_port(commands, &hosts->host[host].ports[p], &backend);
+	ocs_forward_things(forward, hosts, host, backend, commands);
+}
+
 void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host,
 				 struct ocs_forward_commands *commands)
 {
@@ -253,16 +322,26 @@ void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host
 	clear(hosts, host, commands);
 	for (int p = 0; p < hosts->degree; p++) {
 		const struct ocs_forward_port *port = &self->ports[p];
+		const char *const devices[] = { port->name, port->forward };
 
-		add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact", port->forward);
+		clear_port(commands, port, NULL);
 		add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s", self->address,
 		    port->name);
-		settings(commands, MAY_FAIL, port->name, true);
-		if (strcmp(port->name, port->forward))
-			settings(commands, MAY_FAIL, port->forward, true);
-		add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL, "net/ipv4/conf/%s/forwarding=default",
-		    port->forward);
+		for (int d = 0; d < (strcmp(port->name, port->forward) ? 2 : 1); d++) {
+			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+			    "net/ipv4/conf/%s/rp_filter=default", devices[d]);
+			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+			    "net/ipv4/conf/%s/accept_redirects=default", devices[d]);
+			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+			    "net/ipv4/conf/%s/send_redirects=default", devices[d]);
+		}
 	}
+}
+
+bool ocs_forward_conditional(const struct ocs_forward_command *command, char device[16])
+{
+	return command->tool == OCS_FORWARD_TC &&
+	       sscanf(command->text, "qdisc del dev %15s clsact", device) == 1;
 }
 
 static void print_load(const char *text, FILE *out)
@@ -282,10 +361,16 @@ void ocs_forward_commands_print(const struct ocs_forward_commands *commands, FIL
 		const struct ocs_forward_command *c = &commands->list[i];
 		const char *end = c->may_fail ? " 2>/dev/null || true" : "";
 		size_t name = strcspn(c->text, "=");
-		const char *last = strrchr(c->text, '/') + 1;	/* of a sysctl */
+		const char *slash = strrchr(c->text, '/'), *last = slash ? slash + 1 : c->text;
+		char device[16];
 
 		if (c->tool == OCS_FORWARD_LOAD)
 			print_load(c->text, out);
+		else if (ocs_forward_conditional(c, device))
+			fprintf(out, "[ -n \"$(tc filter show dev %s ingress; tc filter show dev %s"
+				" egress)\" ] || tc %s%s\n", device, device, c->text, end);
+		else if (!*c->text)
+			continue;
 		else if (c->tool != OCS_FORWARD_SYSCTL)
 			fprintf(out, "%s %s%s\n", c->tool == OCS_FORWARD_IP ? "ip" : "tc", c->text,
 				end);

@@ -107,7 +107,11 @@ enum ocs_forward_tool {
 struct ocs_forward_command {
 	enum ocs_forward_tool tool;
 	bool may_fail;		/* what it removes or makes may be so already */
-	char *text;
+	char *text;		/* "": another command makes the thing */
+	char *undo;		/* of the same tool: takes the thing away.  It tells things
+				 * apart: two commands with the same undo make the same
+				 * thing.  NULL: makes nothing that lasts */
+	bool kept;		/* was there before: never undone */
 };
 
 struct ocs_forward_commands {
@@ -133,5 +137,35 @@ void ocs_forward_commands_print(const struct ocs_forward_commands *commands, FIL
 int ocs_forward_apply(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
 		      int host, enum ocs_forward_backend backend, struct ocs_error *err);
 int ocs_forward_remove(const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err);
+
+/* For whom a host forwards, and by which revision of the plan. */
+struct ocs_forward_owner {
+	unsigned long job;
+	uint64_t epoch;
+	long revision;
+};
+
+/* The same as apply and remove, with a memory: FOLDER/forward.json says what was made for
+ * whom and what was there before, and is written before anything is done.  So whatever
+ * dies midway, the next call finds what it left.
+ *
+ * ocs_forward_hold makes this host what the plan of OWNER says.  What another owner left is
+ * taken away first; what the same owner has already is changed by difference, new things
+ * before old ones go.  CHANGED (may be NULL): commands run.  If it fails nothing is left.
+ * ocs_forward_drop takes away what a job has of this epoch or an older one (OWNER NULL:
+ * whoever's); fine if there is nothing.  The interfaces get back what they had before.
+ * ocs_forward_owner_read: 1 and OWNER, or 0: nobody.  All return -1 with ERR. */
+int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
+		     const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		     int host, enum ocs_forward_backend backend, size_t *changed,
+		     struct ocs_error *err);
+int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,
+		     struct ocs_error *err);
+int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,
+			   struct ocs_error *err);
+/* Waits until every interface of HOST that has a circuit has a carrier: NICs take seconds
+ * to see new light.  0, or -1 with ERR, which names the interface and the far end. */
+int ocs_forward_carrier(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+			int host, int timeout_ms, struct ocs_error *err);
 
 #endif

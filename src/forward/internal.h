@@ -12,6 +12,27 @@
 /* Rules from here on lead from a port to the routes of the host itself. */
 #define OCS_FORWARD_BACK (OCS_FORWARD_BASE + OCS_PLAN_DEGREE_MAX + 1)
 
+/* Marks our routes, rules and neighbours (ip calls it protocol). */
+#define OCS_FORWARD_PROTOCOL 77
+
+/* The things that HOST needs, each with its undo; nothing is cleared before. */
+void ocs_forward_things(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+			int host, enum ocs_forward_backend backend,
+			struct ocs_forward_commands *commands);
+/* Whether COMMAND removes a qdisc, which may only be done if no filter is left on DEVICE. */
+bool ocs_forward_conditional(const struct ocs_forward_command *command, char device[16]);
+
+/* apply.c: does one command after the other.  0, or -1 with ERR at the first that fails. */
+int ocs_forward_run(const struct ocs_forward_commands *commands,
+		    const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		    int host, struct ocs_error *err);
+/* Runs ip or tc with WORDS (NULL-terminated, the program first).  What it prints, freed by
+ * the caller; NULL if it fails. */
+char *ocs_forward_ask(char *const *words);
+/* Whether all interfaces of HOST exist here; -1 with ERR. */
+int ocs_forward_interfaces_check(const struct ocs_forward_hosts *hosts, int host,
+				 struct ocs_error *err);
+
 /* The MAC that a frame for DST needs to go over LINK. */
 const uint8_t *ocs_forward_mac(const struct ocs_forward_hosts *hosts,
 			       const struct ocs_forward_link *link, int dst);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "src/forward/forward.h"
+#include "src/forward/internal.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -47,21 +47,23 @@ static void read_command(struct machine *machine, const struct ocs_forward_comma
 	const char *text = command->text;
 	int end = 0, preference;
 
-	if (command->may_fail || command->tool == OCS_FORWARD_SYSCTL)
+	if (command->may_fail || command->tool == OCS_FORWARD_SYSCTL ||
+	    command->tool == OCS_FORWARD_LOAD || !*text)
 		return;
-	if (sscanf(text, "neigh replace %15s lladdr %17s dev %15s nud permanent%n", fact.ip,
+	if (sscanf(text, "neigh replace %15s lladdr %17s dev %15s nud permanent protocol 77%n", fact.ip,
 		   fact.mac, fact.device, &end) == 3 && end)
 		fact.kind = NEIGHBOUR;
-	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link src %*s table %d%n",
+	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link src %*s table %d"
+			" proto 77%n",
 			fact.ip, fact.device, &fact.table, &end) == 3 && end)
 		fact.kind = ROUTE;
-	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link table %d%n", fact.ip,
+	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link table %d proto 77%n", fact.ip,
 			fact.device, &fact.table, &end) == 3 && end)
 		fact.kind = ROUTE;
-	else if (sscanf(text, "rule add pref %d iif %15s lookup %d%n", &preference, fact.device,
+	else if (sscanf(text, "rule add pref %d iif %15s lookup %d protocol 77%n", &preference, fact.device,
 			&fact.table, &end) == 3 && end)
 		fact.kind = RULE;
-	else if (sscanf(text, "filter add dev %15s ingress protocol ip pref 7700 handle %*d flower"
+	else if (sscanf(text, "filter replace dev %15s ingress protocol ip pref 7700 handle %*d flower"
 			" dst_ip %15[0-9.]/32 action pedit ex munge eth dst set %17s pipe"
 			" action mirred egress redirect dev %15s%n", fact.device, fact.ip,
 			fact.mac, fact.to, &end) == 4 && end)
@@ -519,11 +521,11 @@ static void test_removal(void **state)
 		char want[80];
 
 		if (fact->kind == ROUTE)
-			snprintf(want, sizeof(want), "route flush table %d;", fact->table);
+			snprintf(want, sizeof(want), "route flush table all proto 77;");
 		else if (fact->kind == RULE)
-			snprintf(want, sizeof(want), "rule del pref %d;", fact->table);
+			snprintf(want, sizeof(want), "rule flush protocol 77;");
 		else if (fact->kind == NEIGHBOUR)
-			snprintf(want, sizeof(want), "neigh flush dev %s nud permanent;",
+			snprintf(want, sizeof(want), "neigh flush dev %s nud permanent protocol 77;",
 				 fact->device);
 		else
 			snprintf(want, sizeof(want), "addr del %s/32 dev %s;", fact->ip,
@@ -536,12 +538,50 @@ static void test_removal(void **state)
 	net_close(&net);
 }
 
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Everything that is made can be taken away, and what takes it away names it alone. */
+static void test_undo(void **state)
+{
+	struct ocs_plan_request request = { .servers = 12, .degree = 4, .routes = true };
+
+	(void)state;
+	for (int backend = OCS_FORWARD_FLOWER; backend <= OCS_FORWARD_ROUTES; backend++) {
+		struct ocs_forward_commands commands = { 0 };
+		size_t loads = 0;
+		struct net net;
+		char **undos;
+
+		net_open(&net, &request, true, backend);
+		ocs_forward_things(net.forward, net.hosts, 3, backend, &commands);
+		undos = ocs_calloc(commands.count, sizeof(*undos));
+		for (size_t i = 0; i < commands.count; i++) {
+			loads += commands.list[i].tool == OCS_FORWARD_LOAD;
+			if (commands.list[i].tool == OCS_FORWARD_LOAD)
+				undos[i] = (char *)"";
+			else if (!(undos[i] = commands.list[i].undo))
+				fail_msg("nothing undoes '%s'", commands.list[i].text);
+		}
+		qsort(undos, commands.count, sizeof(*undos), by_text);
+		for (size_t i = 1; i < commands.count; i++)
+			if (!strcmp(undos[i - 1], undos[i]))
+				fail_msg("'%s' undoes two things", undos[i]);
+		assert_int_equal(loads, backend == OCS_FORWARD_BPF);
+		free(undos);
+		ocs_forward_commands_free(&commands);
+		net_close(&net);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_pairs), cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_conflict), cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_removal),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_removal), cmocka_unit_test(test_undo),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

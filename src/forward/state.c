@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What is applied on this host, for whom, and how it is undone: a file that is written
+ * before the kernel is told anything, so that whoever comes after a crash finds it.  The
+ * lock is on the folder. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/forward/internal.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#define FILE_NAME "forward.json"
+#define FILE_LIMIT (64u << 20)
+#define CARRIER_PAUSE_US 20000
+
+struct state {
+	int lock;			/* the folder, or -1 */
+	char *path;
+	bool there;
+	bool settled;			/* false: a change was begun, who knows how far it got */
+	struct ocs_forward_owner owner;
+	struct ocs_forward_commands things;
+};
+
+static const char *const tools[] = {
+	[OCS_FORWARD_IP] = "ip", [OCS_FORWARD_TC] = "tc", [OCS_FORWARD_SYSCTL] = "sysctl",
+	[OCS_FORWARD_LOAD] = "load",
+};
+
+static void append(struct ocs_forward_commands *commands, const struct ocs_forward_command *one)
+{
+	struct ocs_forward_command *copy;
+
+	if (!(commands->count & (commands->count - 1)))
+		commands->list = ocs_realloc(commands->list, (commands->count ? 2 * commands->count :
+							      1) * sizeof(*commands->list));
+	copy = &commands->list[commands->count++];
+	*copy = *one;
+	copy->text = ocs_strdup(one->text);
+	copy->undo = one->undo ? ocs_strdup(one->undo) : NULL;
+}
+
+static struct json_object *to_json(const struct state *state)
+{
+	struct json_object *json = json_object_new_object(), *list = json_object_new_array();
+
+	json_object_object_add(json, "job", json_object_new_int64((int64_t)state->owner.job));
+	json_object_object_add(json, "epoch", json_object_new_int64((int64_t)state->owner.epoch));
+	json_object_object_add(json, "revision", json_object_new_int64(state->owner.revision));
+	json_object_object_add(json, "settled", json_object_new_boolean(state->settled));
+	for (size_t i = 0; i < state->things.count; i++) {
+		const struct ocs_forward_command *thing = &state->things.list[i];
+		struct json_object *row = json_object_new_object();
+
+		json_object_object_add(row, "tool", json_object_new_string(tools[thing->tool]));
+		json_object_object_add(row, "do", json_object_new_string(thing->text));
+		if (thing->undo)
+			json_object_object_add(row, "undo", json_object_new_string(thing->undo));
+		if (thing->kept)
+			json_object_object_add(row, "kept", json_object_new_boolean(true));
+		json_object_array_add(list, row);
+	}
+	json_object_object_add(json, "things", list);
+	return json;
+}
+
+static int row_read(struct state *state, struct json_object *row)
+{
+	struct json_object *tool = json_object_object_get(row, "tool");
+	struct json_object *text = json_object_object_get(row, "do");
+	struct json_object *undo = json_object_object_get(row, "undo");
+	struct ocs_forward_command thing = { 0 };
+
+	if (!json_object_is_type(tool, json_type_string) ||
+	    !json_object_is_type(text, json_type_string) ||
+	    (undo && !json_object_is_type(undo, json_type_string)))
+		return -1;
+	while (strcmp(tools[thing.tool], json_object_get_string(tool)))
+		if (++thing.tool > OCS_FORWARD_LOAD)
+			return -1;
+	thing.text = (char *)json_object_get_string(text);
+	thing.undo = (char *)json_object_get_string(undo);
+	thing.kept = json_object_get_boolean(json_object_object_get(row, "kept"));
+	append(&state->things, &thing);
+	return 0;
+}
+
+static int from_text(struct state *state, const char *text)
+{
+	struct json_object *json = json_tokener_parse(text);
+	struct json_object *list = json_object_object_get(json, "things");
+	int rc = json_object_is_type(list, json_type_array) ? 0 : -1;
+
+	for (size_t i = 0; !rc && i < json_object_array_length(list); i++)
+		rc = row_read(state, json_object_array_get_idx(list, i));
+	state->owner.job = (unsigned long)json_object_get_int64(json_object_object_get(json, "job"));
+	state->owner.epoch = (uint64_t)json_object_get_int64(json_object_object_get(json, "epoch"));
+	state->owner.revision = (long)json_object_get_int64(json_object_object_get(json,
+										   "revision"));
+	state->settled = json_object_get_boolean(json_object_object_get(json, "settled"));
+	json_object_put(json);
+	return rc;
+}
+
+static void state_close(struct state *state)
+{
+	ocs_forward_commands_free(&state->things);
+	free(state->path);
+	if (state->lock >= 0)
+		close(state->lock);
+}
+
+/* Locks FOLDER and reads what is there.  A file that cannot be read is an error: nobody
+ * else may write it.  state_close either way. */
+static int state_open(struct state *state, const char *folder, bool make, struct ocs_error *err)
+{
+	char *text;
+	int rc;
+
+	memset(state, 0, sizeof(*state));
+	if (make && mkdir(folder, 0755) < 0 && errno != EEXIST) {
+		state->lock = -1;
+		return ocs_error_set(err, OCS_ERROR, "cannot make %s: %s", folder, strerror(errno));
+	}
+	state->path = ocs_asprintf("%s/" FILE_NAME, folder);
+	state->lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (state->lock < 0 && errno == ENOENT && !make)
+		return 0;
+	if (state->lock < 0 || flock(state->lock, LOCK_EX) < 0)
+		return ocs_error_set(err, OCS_ERROR, "cannot lock %s: %s", folder, strerror(errno));
+	if (access(state->path, F_OK) < 0 && errno == ENOENT)
+		return 0;
+	text = ocs_file_read(state->path, FILE_LIMIT, NULL, err);
+	if (!text)
+		return -1;
+	rc = from_text(state, text);
+	free(text);
+	if (rc)
+		return ocs_error_set(err, OCS_ERROR, "%s is damaged; ocsctl forward --remove clears what"
+				     " it stood for, then remove the file", state->path);
+	state->there = true;
+	return 0;
+}
+
+static int state_write(struct state *state, struct ocs_error *err)
+{
+	struct json_object *json = to_json(state);
+	const char *text = json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN |
+							  JSON_C_TO_STRING_NOSLASHESCAPE);
+	int rc = ocs_file_write(state->path, text, strlen(text), 0644, err);
+
+	json_object_put(json);
+	state->there = rc == 0;
+	return rc;
+}
+
+static bool same_thing(const struct ocs_forward_command *a, const struct ocs_forward_command *b)
+{
+	if (a->tool != b->tool)
+		return false;
+	if (a->tool == OCS_FORWARD_SYSCTL)	/* the undo holds the value that was there */
+		return strcspn(a->text, "=") == strcspn(b->text, "=") &&
+		       !strncmp(a->text, b->text, strcspn(a->text, "="));
+	if (!a->undo || !b->undo)
+		return !a->undo && !b->undo;	/* the program of bpf: there is one */
+	return !strcmp(a->undo, b->undo);
+}
+
+/* A hash of things by what same_thing compares. */
+struct index {
+	const struct ocs_forward_commands *things;
+	size_t size, *slot;	/* number of the thing + 1, or 0 */
+};
+
+static size_t hash_of(const struct ocs_forward_command *thing)
+{
+	const char *text = thing->tool == OCS_FORWARD_SYSCTL ? thing->text :
+			   thing->undo ? thing->undo : "";
+	size_t hash = 5381;
+
+	for (; *text && *text != '='; text++)
+		hash = hash * 33 + (unsigned char)*text;
+	return hash;
+}
+
+static void index_make(struct index *index, const struct ocs_forward_commands *things)
+{
+	index->things = things;
+	for (index->size = 16; index->size < 2 * things->count; index->size *= 2)
+		;
+	index->slot = ocs_calloc(index->size, sizeof(*index->slot));
+	for (size_t i = 0; i < things->count; i++) {
+		size_t at = hash_of(&things->list[i]) % index->size;
+
+		while (index->slot[at])
+			at = (at + 1) % index->size;
+		index->slot[at] = i + 1;
+	}
+}
+
+static const struct ocs_forward_command *index_find(const struct index *index,
+						    const struct ocs_forward_command *thing)
+{
+	for (size_t at = hash_of(thing) % index->size; index->slot[at];
+	     at = (at + 1) % index->size)
+		if (same_thing(&index->things->list[index->slot[at] - 1], thing))
+			return &index->things->list[index->slot[at] - 1];
+	return NULL;
+}
+
+/* Undoes THINGS that NEWER does not have, the last first. */
+static void undo_rest(const struct ocs_forward_commands *things,
+		      const struct ocs_forward_commands *newer, size_t *count)
+{
+	struct ocs_forward_commands commands = { 0 };
+	struct index index;
+
+	index_make(&index, newer);
+	for (size_t i = things->count; i-- > 0;) {
+		struct ocs_forward_command undo = { .tool = things->list[i].tool,
+						    .may_fail = true,
+						    .text = things->list[i].undo };
+
+		if (undo.text && !things->list[i].kept && !index_find(&index, &things->list[i]))
+			append(&commands, &undo);
+	}
+	if (count)
+		*count += commands.count;
+	ocs_forward_run(&commands, NULL, NULL, 0, NULL);
+	ocs_forward_commands_free(&commands);
+	free(index.slot);
+}
+
+/* Rules of ours are the first that go and the last that come: without them nothing of
+ * ours has any effect. */
+static bool rules_there(void)
+{
+	char protocol[12];
+	char *const words[] = { "ip", "rule", "show", "protocol", protocol, NULL };
+	char *said;
+	bool there;
+
+	snprintf(protocol, sizeof(protocol), "%d", OCS_FORWARD_PROTOCOL);
+	said = ocs_forward_ask(words);
+	there = said && *said;
+	free(said);
+	return there;
+}
+
+/* The flags of DEVICE (IFF_UP, IFF_RUNNING ...); 0 if there is none. */
+static int device_flags(const char *device)
+{
+	struct ifreq request = { 0 };
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), flags = 0;
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+	if (sock >= 0 && ioctl(sock, SIOCGIFFLAGS, &request) == 0)
+		flags = request.ifr_flags;
+	if (sock >= 0)
+		close(sock);
+	return flags;
+}
+
+static bool address_there(const char *address, const char *device)
+{
+	struct ifaddrs *list, *one;
+	struct in_addr wanted;
+	bool there = false;
+
+	if (inet_pton(AF_INET, address, &wanted) != 1 || getifaddrs(&list) < 0)
+		return false;
+	for (one = list; one; one = one->ifa_next) {
+		const struct sockaddr_in *in = (const void *)one->ifa_addr;
+
+		if (in && in->sin_family == AF_INET && !strcmp(one->ifa_name, device))
+			there |= in->sin_addr.s_addr == wanted.s_addr;
+	}
+	freeifaddrs(list);
+	return there;
+}
+
+static bool clsact_there(char *device)
+{
+	char *const words[] = { "tc", "qdisc", "show", "dev", device, "clsact", NULL };
+	char *said = ocs_forward_ask(words);
+	bool there = said && *said;
+
+	free(said);
+	return there;
+}
+
+/* Notes how THING is now, so that undoing it brings that back. */
+static void remember(struct ocs_forward_command *thing)
+{
+	char device[16], address[16], value[16] = "";
+	size_t name = strcspn(thing->text, "=");
+
+	if (sscanf(thing->text, "link set dev %15s up", device) == 1) {
+		thing->kept = device_flags(device) & IFF_UP;
+	} else if (sscanf(thing->text, "addr replace %15[0-9.]/32 dev %15s", address,
+			  device) == 2) {
+		thing->kept = address_there(address, device);
+	} else if (sscanf(thing->text, "qdisc add dev %15s clsact", device) == 1) {
+		thing->kept = clsact_there(device);
+	} else if (thing->tool == OCS_FORWARD_SYSCTL) {
+		char *path = ocs_asprintf("/proc/sys/%.*s", (int)name, thing->text), *text;
+
+		/* a file of /proc has no size */
+		text = ocs_file_read(path, sizeof(value), NULL, NULL);
+		if (text && strcspn(text, "\n") < sizeof(value)) {
+			free(thing->undo);
+			thing->undo = ocs_asprintf("%.*s=%.*s", (int)name, thing->text,
+						   (int)strcspn(text, "\n"), text);
+		}
+		free(text);
+		free(path);
+	}
+}
+
+/* WANTED gets the memory of what STATE has already; returns what there is to do. */
+static void difference(const struct state *state, struct ocs_forward_commands *wanted,
+		       bool all, struct ocs_forward_commands *todo)
+{
+	struct index index;
+
+	index_make(&index, &state->things);
+	for (size_t i = 0; i < wanted->count; i++) {
+		struct ocs_forward_command *thing = &wanted->list[i];
+		const struct ocs_forward_command *old = index_find(&index, thing);
+
+		if (old) {
+			thing->kept = old->kept;
+			if (old->undo && thing->undo) {
+				free(thing->undo);
+				thing->undo = ocs_strdup(old->undo);
+			}
+		} else {
+			remember(thing);
+		}
+		if (all || !old || strcmp(old->text, thing->text))
+			append(todo, thing);
+	}
+	free(index.slot);
+}
+
+/* The intent: WANTED and what is still there besides. */
+static int intent_write(struct state *state, const struct ocs_forward_owner *owner,
+			const struct ocs_forward_commands *wanted, struct ocs_error *err)
+{
+	struct state both = { .path = state->path, .owner = *owner };
+	struct index index;
+	int rc;
+
+	index_make(&index, wanted);
+	for (size_t i = 0; i < state->things.count; i++)
+		if (!index_find(&index, &state->things.list[i]))
+			append(&both.things, &state->things.list[i]);
+	for (size_t i = 0; i < wanted->count; i++)
+		append(&both.things, &wanted->list[i]);
+	rc = state_write(&both, err);
+	ocs_forward_commands_free(&both.things);
+	free(index.slot);
+	return rc;
+}
+
+/* Takes away all that STATE lists, and the file. */
+static int take_away(struct state *state, struct ocs_error *err)
+{
+	const struct ocs_forward_commands none = { 0 };
+
+	undo_rest(&state->things, &none, NULL);
+	if (rules_there())
+		return ocs_error_set(err, OCS_ERROR,
+				     "the forwarding of job %lu could not be taken away: ip rule"
+				     " still shows rules of protocol %d", state->owner.job,
+				     OCS_FORWARD_PROTOCOL);
+	if (unlink(state->path) < 0 && errno != ENOENT)
+		return ocs_error_set(err, OCS_ERROR, "cannot remove %s: %s", state->path,
+				     strerror(errno));
+	state->there = false;
+	ocs_forward_commands_free(&state->things);
+	return 0;
+}
+
+/* Makes this host what WANTED says; the caller has the lock. */
+static int change(struct state *state, const struct ocs_forward_owner *owner,
+		  struct ocs_forward_commands *wanted, const struct ocs_forward *forward,
+		  const struct ocs_forward_hosts *hosts, int host, size_t *changed,
+		  struct ocs_error *err)
+{
+	bool all = !state->there || !state->settled || !rules_there();
+	struct ocs_forward_commands todo = { 0 };
+	int rc;
+
+	if (all) {
+		struct ocs_forward_command flush = { .tool = OCS_FORWARD_IP, .may_fail = true };
+
+		/* the only things that cannot be made twice */
+		flush.text = ocs_asprintf("rule flush protocol %d", OCS_FORWARD_PROTOCOL);
+		append(&todo, &flush);
+		free(flush.text);
+	}
+	difference(state, wanted, all, &todo);
+	rc = intent_write(state, owner, wanted, err);
+	if (!rc)
+		rc = ocs_forward_run(&todo, forward, hosts, host, err);
+	if (rc) {
+		/* both what was there and what has come so far */
+		const struct ocs_forward_commands none = { 0 };
+
+		undo_rest(wanted, &none, NULL);
+		undo_rest(&state->things, wanted, NULL);
+		unlink(state->path);
+	} else {
+		*changed = todo.count - all;
+		undo_rest(&state->things, wanted, changed);
+		state->owner = *owner;
+		ocs_forward_commands_free(&state->things);
+		state->things = *wanted;
+		memset(wanted, 0, sizeof(*wanted));
+		state->settled = true;
+		rc = state_write(state, err);
+	}
+	ocs_forward_commands_free(&todo);
+	return rc;
+}
+
+int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
+		     const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		     int host, enum ocs_forward_backend backend, size_t *changed,
+		     struct ocs_error *err)
+{
+	struct ocs_forward_commands wanted = { 0 };
+	struct state state;
+	size_t count = 0;
+	int rc = ocs_forward_interfaces_check(hosts, host, err);
+
+	if (rc)
+		return -1;
+	rc = state_open(&state, folder, true, err);
+	if (!rc && state.there &&
+	    (state.owner.job != owner->job || state.owner.epoch != owner->epoch))
+		rc = take_away(&state, err);
+	/* a crash and a lost file: what is ours is known by its mark */
+	if (!rc && !state.there && rules_there())
+		rc = ocs_forward_remove(hosts, host, err);
+	if (!rc) {
+		ocs_forward_things(forward, hosts, host, backend, &wanted);
+		rc = change(&state, owner, &wanted, forward, hosts, host, &count, err);
+		ocs_forward_commands_free(&wanted);
+	}
+	if (changed)
+		*changed = count;
+	state_close(&state);
+	return rc;
+}
+
+int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,
+		     struct ocs_error *err)
+{
+	struct state state;
+	int rc = state_open(&state, folder, false, err);
+
+	if (!rc && state.there &&
+	    (!owner || (state.owner.job == owner->job && state.owner.epoch <= owner->epoch)))
+		rc = take_away(&state, err);
+	state_close(&state);
+	return rc;
+}
+
+int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,
+			   struct ocs_error *err)
+{
+	struct state state;
+	int rc = state_open(&state, folder, false, err);
+
+	if (!rc)
+		*owner = state.owner;
+	rc = rc ? -1 : state.there;
+	state_close(&state);
+	return rc;
+}
+
+int ocs_forward_carrier(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+			int host, int timeout_ms, struct ocs_error *err)
+{
+	int64_t end = ocs_now_ns() + (int64_t)timeout_ms * 1000000;
+
+	for (int p = 0; p < forward->degree; p++) {
+		const struct ocs_forward_link *link = &forward->link[host * forward->degree + p];
+		const char *device = hosts->host[host].ports[p].name;
+
+		while (link->server >= 0 && !(device_flags(device) & IFF_RUNNING)) {
+			if (ocs_now_ns() > end)
+				return ocs_error_set(err, OCS_ERROR,
+					"interface %s has a circuit to %s but no carrier after"
+					" %d s", device, hosts->host[link->server].node,
+					timeout_ms / 1000);
+			usleep(CARRIER_PAUSE_US);
+		}
+	}
+	return 0;
+}
