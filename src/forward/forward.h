@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "src/fabric/fabric.h"
 #include "src/plan/plan.h"
 
 struct ocs_error;
@@ -48,6 +49,15 @@ struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan);
 struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text,
 						  const struct ocs_plan *plan,
 						  struct ocs_error *err);
+/* The hosts of PLAN, whose servers are named, as the keys `interfaces` and `forwarding` of
+ * SECTION describe them.  MACS: [{"node":"n0","macs":[...],"forward_macs":[...]}] as
+ * ocsd tells them, with a row for every server; NULL: MACs by the rule above.  NULL with
+ * ERR (OCS_USAGE). */
+struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabric,
+						   const struct ocs_section *section,
+						   const struct ocs_plan *plan,
+						   struct json_object *macs,
+						   struct ocs_error *err);
 void ocs_forward_hosts_destroy(struct ocs_forward_hosts *hosts);
 
 /* One circuit seen from one end. */
@@ -71,8 +81,9 @@ struct ocs_forward {
  * source): a path of the plan if one agrees with those chosen before, the one that
  * loads its links least; else the shortest that agrees, counted in `adjusted`.
  * FAILED, or NULL, says for [server * degree + port] that nothing may use the
- * circuit there.  NULL with ERR: OCS_USAGE (the plan has no routes or is wrong),
- * OCS_NEVER (no path between two servers).  PLAN is not needed afterwards. */
+ * circuit there.  PLAN must be one that ocs_plan_verify accepts; it is not needed
+ * afterwards.  NULL with ERR: OCS_USAGE (the plan has no routes), OCS_NEVER (no path
+ * between two servers). */
 struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, const bool *failed,
 				     struct ocs_error *err);
 void ocs_forward_destroy(struct ocs_forward *forward);

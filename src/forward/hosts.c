@@ -53,6 +53,15 @@ void ocs_forward_hosts_destroy(struct ocs_forward_hosts *hosts)
 	free(hosts);
 }
 
+static void mac_rule(int server, int interface, struct ocs_forward_port *port)
+{
+	const uint8_t mac[6] = { 0x02, 0x6f, 0x63, (uint8_t)(server >> 8), (uint8_t)server,
+				 (uint8_t)interface };
+
+	memcpy(port->mac, mac, sizeof(mac));
+	memcpy(port->forward_mac, mac, sizeof(mac));
+}
+
 struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan)
 {
 	struct ocs_forward_hosts *hosts = hosts_new(plan);
@@ -66,13 +75,10 @@ struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan)
 			 number >> 8 & 0xff, number & 0xff);
 		for (int p = 0; p < plan->degree; p++) {
 			struct ocs_forward_port *port = &host->ports[p];
-			uint8_t mac[6] = { 0x02, 0x6f, 0x63, (uint8_t)(s >> 8), (uint8_t)s,
-					   (uint8_t)p };
 
 			snprintf(port->name, sizeof(port->name), "ocs%u", (unsigned int)p & 0xff);
 			memcpy(port->forward, port->name, sizeof(port->forward));
-			memcpy(port->mac, mac, sizeof(mac));
-			memcpy(port->forward_mac, mac, sizeof(mac));
+			mac_rule(s, p, port);
 		}
 	}
 	return hosts;
@@ -217,4 +223,87 @@ struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text, const struct
 		return NULL;
 	}
 	return hosts;
+}
+
+static struct json_object *macs_of(struct json_object *macs, const char *node)
+{
+	for (size_t i = 0; i < json_object_array_length(macs); i++) {
+		struct json_object *row = json_object_array_get_idx(macs, i);
+		const char *name = text_of(row, "node");
+
+		if (name && !strcmp(name, node))
+			return row;
+	}
+	return NULL;
+}
+
+static const char *mac_text(struct json_object *row, const char *key, int interface)
+{
+	struct json_object *list = json_object_object_get(row, key);
+
+	return json_object_is_type(list, json_type_array) ?
+		       json_object_get_string(json_object_array_get_idx(list, interface)) : NULL;
+}
+
+/* One host of the section; its MACs are in ROW, or by the rule. */
+static int host_of_section(const struct ocs_section *section, const struct ocs_node *node,
+			   int number, struct json_object *row, bool told,
+			   struct ocs_forward_host *host, struct ocs_error *err)
+{
+	host->node = ocs_strdup(node->name);
+	if (ocs_section_host_address(section, node->server, host->address))
+		return ocs_error_set(err, OCS_USAGE, "section %s describes no \"forwarding\"",
+				     section->name);
+	for (int p = 0; p < section->degree; p++) {
+		struct ocs_forward_port *port = &host->ports[p];
+		bool split = strcmp(ocs_section_interface_forward(section, p),
+				    ocs_section_interface_name(section, p));
+
+		if (take_name(ocs_section_interface_name(section, p), port->name) ||
+		    take_name(ocs_section_interface_forward(section, p), port->forward))
+			return ocs_error_set(err, OCS_USAGE, "interface %d of section %s has no"
+					     " plain name", p, section->name);
+		if (!told)
+			mac_rule(number, p, port);
+		else if (take_mac(mac_text(row, "macs", p), port->mac) ||
+			 take_mac(mac_text(row, split ? "forward_macs" : "macs", p),
+				  port->forward_mac))
+			return ocs_error_set(err, OCS_USAGE, "the MACs of interface %d of %s are"
+					     " not known", p, node->name);
+	}
+	return 0;
+}
+
+struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabric,
+						   const struct ocs_section *section,
+						   const struct ocs_plan *plan,
+						   struct json_object *macs,
+						   struct ocs_error *err)
+{
+	struct ocs_forward_hosts *hosts;
+	int rc = 0;
+
+	if (!plan->nodes || plan->degree != section->degree) {
+		ocs_error_set(err, OCS_USAGE, "the plan %s section %s",
+			      plan->nodes ? "has another degree than" :
+			      "does not name its servers, so they cannot be found in",
+			      section->name);
+		return NULL;
+	}
+	hosts = hosts_new(plan);
+	for (int s = 0; s < plan->servers && !rc; s++) {
+		const struct ocs_node *node = ocs_fabric_node(fabric, plan->nodes[s]);
+
+		if (!node || node->section != section->index)
+			rc = ocs_error_set(err, OCS_USAGE, "section %s has no node %s",
+					   section->name, plan->nodes[s]);
+		else
+			rc = host_of_section(section, node, s,
+					     macs ? macs_of(macs, node->name) : NULL, macs,
+					     &hosts->host[s], err);
+	}
+	if (!rc)
+		return hosts;
+	ocs_forward_hosts_destroy(hosts);
+	return NULL;
 }

@@ -251,14 +251,12 @@ static void undo_rest(const struct ocs_forward_commands *things,
  * ours has any effect. */
 static bool rules_there(void)
 {
-	char protocol[12];
-	char *const words[] = { "ip", "rule", "show", "protocol", protocol, NULL };
-	char *said;
+	char *const words[] = { "ip", "-N", "rule", "show", NULL };
+	char mark[24], *said = ocs_forward_ask(words);
 	bool there;
 
-	snprintf(protocol, sizeof(protocol), "%d", OCS_FORWARD_PROTOCOL);
-	said = ocs_forward_ask(words);
-	there = said && *said;
+	snprintf(mark, sizeof(mark), " proto %d", OCS_FORWARD_PROTOCOL);
+	there = said && strstr(said, mark);
 	free(said);
 	return there;
 }

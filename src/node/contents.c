@@ -234,6 +234,21 @@ void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const c
 	free(before);
 }
 
+/* Where the job's hosts forward for each other: who has which address, as in /etc/hosts. */
+static char *addresses_text(const struct job *job)
+{
+	struct ocs_text text = { 0 };
+	char address[OCS_ADDRESS_TEXT];
+
+	for (int i = 0; i < job->nnodes; i++) {
+		const struct ocs_node *node = ocs_fabric_node(job->fabric, job->nodes[i]);
+
+		if (node && ocs_section_host_address(job->section, node->server, address) == 0)
+			ocs_text_add(&text, "%s %s\n", address, node->name);
+	}
+	return ocs_text_take(&text);
+}
+
 /* A job that they cannot describe does without them. */
 static void tpu_variables(const struct job *job, struct ocs_node_contents *contents,
 			  struct ocs_text *text)
@@ -294,6 +309,8 @@ static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_
 	    plan_text(job, &contents->text[OCS_NODE_PLAN], err) < 0)
 		return -1;
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
+	if (job->section->forwarding != OCS_FORWARDING_NONE && job->nnodes > 1)
+		contents->text[OCS_NODE_ADDRESSES] = addresses_text(job);
 	contents->text[OCS_NODE_HOSTFILE] = hostfile_text(job->ranks);
 	/* without a shape there are no coordinates to give out */
 	if (job->shaped)

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <inttypes.h>
+#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@
 
 const char *const ocs_node_names[OCS_NODE_FILES] = {
 	"epoch", "placement.json", "plan.json", "topo.xml", "graph.xml", "subnets", "hostfile", "ranks",
-	"env", "warnings",
+	"addresses", "env", "warnings",
 };
 
 /* Ours: a file above, one of its temporary names, or a reply of ocsd that the
@@ -176,6 +177,24 @@ int ocs_node_directory_write(const char *path, uint64_t epoch,
 	}
 	close(fd);
 	return rc;
+}
+
+void ocs_node_plan_write(const char *path, struct json_object *plan)
+{
+	const char *text = json_object_to_json_string_ext(plan, JSON_C_TO_STRING_PLAIN |
+							  JSON_C_TO_STRING_NOSLASHESCAPE);
+	int fd = directory_open(path, NULL);
+	struct stat info;
+
+	if (fd < 0)
+		return;
+	if (fstatat(fd, ocs_node_names[OCS_NODE_PLAN], &info, AT_SYMLINK_NOFOLLOW) == 0) {
+		char *line = ocs_asprintf("%s\n", text);
+
+		file_write(fd, path, ocs_node_names[OCS_NODE_PLAN], line, NULL);
+		free(line);
+	}
+	close(fd);
 }
 
 int ocs_node_directory_remove(const char *path, struct ocs_error *err)

@@ -19,12 +19,18 @@ static const char usage[] =
 	"                        [--conn CONN] [--placement COMPACT] [--reply FILE]\n"
 	"                        [--uid UID] [--gid GID]\n"
 	"       ocs-node remove --dir DIR\n"
+	"       ocs-node forward --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
+	"                        [--ocsd ADDRESS] [--timeout SECONDS]\n"
+	"       ocs-node unforward --dir DIR --job ID --epoch E\n"
+	"       ocs-node sweep --fabric FILE --dir BASE --node NAME [--ocsd ADDRESS]\n"
 	"\n"
 	"Writes or removes the directory of files that a job with circuits finds on this\n"
-	"node.  Run by the prolog and the epilog; see ocs-node(8).\n"
+	"node, and has this node forward for the job's others where ocs.yaml says so.  Run\n"
+	"by the prolog and the epilog, and when slurmd starts; see ocs-node(8).\n"
 	"\n"
 	"  --fabric FILE        ocs.yaml\n"
-	"  --dir DIR            the job's directory, SLURM_OCS_DIR\n"
+	"  --dir DIR            the job's directory, SLURM_OCS_DIR; sweep: the folder of all\n"
+	"                       jobs' directories\n"
 	"  --job ID             number of the job\n"
 	"  --epoch E            epoch of its allocation\n"
 	"  --node NAME          this node\n"
@@ -35,6 +41,8 @@ static const char usage[] =
 	"  --placement COMPACT  placement as the job carries it (jobs on cubes)\n"
 	"  --reply FILE         the reply of ocsd to apply (jobs on direct fabrics)\n"
 	"  --uid UID --gid GID  of the job: warn if it could not read its files\n"
+	"  --ocsd ADDRESS       unix:/path or host:port; default: as ocs.yaml says\n"
+	"  --timeout SECONDS    for circuits and the other hosts, default 60\n"
 	"  --help, --version\n";
 
 static int complain(const struct ocs_error *err)
@@ -60,7 +68,7 @@ static int number(const char *text, long max, long *value, const char *option)
 }
 
 enum { FABRIC = 256, DIRECTORY, JOB, EPOCH, NODE, NODES, SECTION, SHAPE, CONN, PLACEMENT, REPLY,
-       UID, GID, HELP, VERSION_ASKED };
+       UID, GID, OCSD, TIMEOUT, HELP, VERSION_ASKED };
 
 static const struct option options[] = {
 	{ "fabric", required_argument, NULL, FABRIC },
@@ -76,13 +84,15 @@ static const struct option options[] = {
 	{ "reply", required_argument, NULL, REPLY },
 	{ "uid", required_argument, NULL, UID },
 	{ "gid", required_argument, NULL, GID },
+	{ "ocsd", required_argument, NULL, OCSD },
+	{ "timeout", required_argument, NULL, TIMEOUT },
 	{ "help", no_argument, NULL, HELP },
 	{ "version", no_argument, NULL, VERSION_ASKED },
 	{ NULL, 0, NULL, 0 },
 };
 
 /* One option.  0, or -1 after a message. */
-static int take(int option, char *value, struct ocs_node_request *request)
+static int take(int option, char *value, struct ocs_node_request *request, long *timeout)
 {
 	long n = 0;
 
@@ -124,6 +134,11 @@ static int take(int option, char *value, struct ocs_node_request *request)
 	case REPLY:
 		request->reply = value;
 		return 0;
+	case OCSD:
+		request->ocsd = value;
+		return 0;
+	case TIMEOUT:
+		return number(value, 86400, timeout, "--timeout");
 	case UID:
 		if (number(value, UINT_MAX - 1, &n, "--uid") < 0)
 			return -1;
@@ -170,10 +185,44 @@ static int prepare(const struct ocs_node_request *request)
 	return rc < 0 ? complain(&err) : OCS_OK;
 }
 
+static int forward(const struct ocs_node_request *request, long timeout)
+{
+	if (!request->fabric || !request->dir || !request->job || !request->epoch ||
+	    !request->node)
+		return usage_error("forward needs --fabric, --dir, --job, --epoch and --node");
+	return ocs_node_forward(request, (int)timeout);
+}
+
+static int unforward(const struct ocs_node_request *request)
+{
+	struct ocs_error err = { 0 };
+
+	if (!request->dir || !request->job || !request->epoch)
+		return usage_error("unforward needs --dir, --job and --epoch");
+	return ocs_node_unforward(request, &err) < 0 ? complain(&err) : OCS_OK;
+}
+
+static int sweep(const struct ocs_node_request *request)
+{
+	if (!request->fabric || !request->dir || !request->node)
+		return usage_error("sweep needs --fabric, --dir and --node");
+	return ocs_node_sweep(request);
+}
+
+static int discard(const struct ocs_node_request *request)
+{
+	struct ocs_error err = { 0 };
+
+	if (!request->dir)
+		return usage_error("remove needs --dir");
+	ocs_node_subnets_remove(request->dir);
+	return ocs_node_directory_remove(request->dir, &err) < 0 ? complain(&err) : OCS_OK;
+}
+
 int main(int argc, char **argv)
 {
 	struct ocs_node_request request = { 0 };
-	struct ocs_error err = { 0 };
+	long timeout = 60;
 	int option;
 
 	umask(022);
@@ -186,19 +235,22 @@ int main(int argc, char **argv)
 			puts(PACKAGE_STRING);
 			return OCS_OK;
 		}
-		if (take(option, optarg, &request) < 0)
+		if (take(option, optarg, &request, &timeout) < 0)
 			return OCS_USAGE;
 	}
 	if (optind != argc - 1)
-		return usage_error("say prepare or remove, once");
+		return usage_error("say prepare, remove, forward, unforward or sweep, once");
 	if (request.dir && request.dir[0] != '/')
 		return usage_error("--dir must start with /");
 	if (strcmp(argv[optind], "prepare") == 0)
 		return prepare(&request);
+	if (strcmp(argv[optind], "forward") == 0)
+		return forward(&request, timeout);
+	if (strcmp(argv[optind], "unforward") == 0)
+		return unforward(&request);
+	if (strcmp(argv[optind], "sweep") == 0)
+		return sweep(&request);
 	if (strcmp(argv[optind], "remove") != 0)
-		return usage_error("say prepare or remove");
-	if (!request.dir)
-		return usage_error("remove needs --dir");
-	ocs_node_subnets_remove(request.dir);
-	return ocs_node_directory_remove(request.dir, &err) < 0 ? complain(&err) : OCS_OK;
+		return usage_error("say prepare, remove, forward, unforward or sweep");
+	return discard(&request);
 }

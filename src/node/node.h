@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct json_object;
 struct ocs_error;
 struct json_object;
 struct ocs_fabric;
@@ -27,6 +28,7 @@ struct ocs_node_request {
 	const char *shape, *conn;
 	const char *placement;	/* compact; torus and static sections */
 	const char *reply;	/* path of ocsd's reply to apply, or NULL */
+	const char *ocsd;	/* address, or NULL: as ocs.yaml says */
 	bool has_uid, has_gid;
 	uid_t uid;		/* the job's, to see whether it can read its files */
 	gid_t gid;
@@ -42,6 +44,7 @@ enum ocs_node_file {
 	OCS_NODE_SUBNETS,
 	OCS_NODE_HOSTFILE,
 	OCS_NODE_RANKS,
+	OCS_NODE_ADDRESSES,
 	OCS_NODE_ENV,
 	OCS_NODE_WARNINGS,	/* sentences for the job and the log, one a line */
 	OCS_NODE_FILES
@@ -85,6 +88,23 @@ int ocs_node_directory_write(const char *path, uint64_t epoch,
 /* Removes the known files and the directory; fine if it does not exist.  0, or -1
  * with ERR (a link, another owner, files that are not ours). */
 int ocs_node_directory_remove(const char *path, struct ocs_error *err);
+
+/* Replaces plan.json in the job's directory PATH by PLAN, where there is one. */
+void ocs_node_plan_write(const char *path, struct json_object *plan);
+
+/* forward.c.  What a host forwards is noted in the folder that the jobs' directories lie in.
+ *
+ * Forwarding for the job of REQUEST (fabric, dir, job, epoch, node): tells ocsd this
+ * host's MACs, waits up to TIMEOUT_S for circuits and for the other hosts, applies the
+ * plan, and leaves a process behind that applies repaired ones.  If this host cannot,
+ * ocsd is told, so that the job fails.  Returns an exit code after a message. */
+int ocs_node_forward(const struct ocs_node_request *request, int timeout_s);
+/* Takes it away (dir, job, epoch); fine if there is nothing.  0, or -1 with ERR. */
+int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error *err);
+/* Takes away what a job has left that ocsd no longer knows (fabric, node; dir: the folder
+ * that the jobs' directories lie in).  For a living job it sees that its plan is
+ * followed.  Returns an exit code after a message. */
+int ocs_node_sweep(const struct ocs_node_request *request);
 
 /* Can UID and GID read FILE of directory PATH?  True if that cannot be found out. */
 bool ocs_node_readable(const char *path, const char *file, uid_t uid, gid_t gid);

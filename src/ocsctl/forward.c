@@ -17,7 +17,42 @@ static struct ocs_plan *read_plan(const char *path, struct ocs_error *err)
 	json_object_put(json);
 	if (!plan)
 		ocs_error_prefix(err, "forward");
+	if (plan && ocs_plan_verify(plan, err)) {
+		ocs_error_prefix(err, "forward: the plan is wrong");
+		ocs_plan_destroy(plan);
+		plan = NULL;
+	}
 	return plan;
+}
+
+/* The hosts as ocs.yaml describes them.  MACs are known in a job only, when the hosts have
+ * told them: good enough to look at, and to take everything away. */
+static struct ocs_forward_hosts *fabric_hosts(const struct ocs_ctl_args *args,
+					      const struct ocs_plan *plan, struct ocs_error *err)
+{
+	struct ocs_forward_hosts *hosts = NULL;
+	const struct ocs_node *node;
+	struct ocs_fabric *fabric;
+
+	if (!args->json && !args->dry_run && !args->remove) {
+		ocs_error_set(err, OCS_USAGE, "forward: ocs.yaml does not know the MACs of the"
+			      " hosts; with --fabric say --dry-run, --remove or --json, or give"
+			      " --hosts");
+		return NULL;
+	}
+	fabric = ocs_fabric_open(args->fabric, err);
+	node = fabric && plan->nodes && plan->servers ?
+		       ocs_fabric_node(fabric, plan->nodes[0]) : NULL;
+	if (node)
+		hosts = ocs_forward_hosts_fabric(fabric, &fabric->sections[node->section], plan,
+						 NULL, err);
+	else if (fabric)
+		ocs_error_set(err, OCS_USAGE, "%s has no server %s of the plan", args->fabric,
+			      plan->nodes && plan->servers ? plan->nodes[0] : "0");
+	ocs_fabric_destroy(fabric);
+	if (!hosts)
+		ocs_error_prefix(err, "forward");
+	return hosts;
 }
 
 static struct ocs_forward_hosts *read_hosts(const struct ocs_ctl_args *args,
@@ -26,6 +61,12 @@ static struct ocs_forward_hosts *read_hosts(const struct ocs_ctl_args *args,
 	struct ocs_forward_hosts *hosts;
 	char *text;
 
+	if (args->hosts && args->fabric) {
+		ocs_error_set(err, OCS_USAGE, "forward: give --hosts or --fabric, not both");
+		return NULL;
+	}
+	if (args->fabric)
+		return fabric_hosts(args, plan, err);
 	if (!args->hosts)
 		return ocs_forward_hosts_rule(plan);
 	text = ocs_ctl_read(args->hosts, err);

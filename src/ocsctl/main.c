@@ -33,7 +33,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "rings, circuits and routes for servers of a direct fabric",
 	  "--servers and --degree are taken from the direct section of the fabric when\n"
 	  "--fabric is given.", ocs_ctl_plan },
-	{ "forward", "PLAN", 1, 1, "jHOBFYX",
+	{ "forward", "PLAN", 1, 1, "jHOBFYXf",
 	  "routes and filters of a plan, on this host",
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",

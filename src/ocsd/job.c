@@ -90,6 +90,8 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job->demand);
 	free(job->plan);
 	free(job->section_name);
+	ocsd_forward_free(job);
+	free(job->failed_host);
 	free(job->failed_switch);
 	free(job->error);
 	free(job->repair);
@@ -401,6 +403,8 @@ void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
 	if (job->failed_switch)
 		json_object_object_add(event, "switch",
 				       json_object_new_string(job->failed_switch));
+	if (job->failed_host)
+		json_object_object_add(event, "host", json_object_new_string(job->failed_host));
 	json_object_object_add(event, "error",
 			       json_object_new_string(job->error ? job->error : "unknown"));
 	ocsd_event_send(d, event);

@@ -95,7 +95,10 @@ struct ocsd_job {
 	bool mending;		/* circuits of a repair are on their way */
 	int changed;		/* circuits of the last repair */
 	int64_t started_ns;	/* its circuits were first asked for, 0: not yet */
-	char *failed_switch;
+	struct json_object **hosts;	/* forwarding: the MACs that each node told, or
+					 * NULL; the array too */
+	size_t nhosts;			/* nodes that have */
+	char *failed_switch, *failed_host;
 	char *error;		/* why it failed; realised: why it is degraded */
 };
 
@@ -150,6 +153,7 @@ struct ocsd_waiter {
 	uint64_t epoch;
 	struct ocsd_job *allocation;	/* NULL: not committed yet */
 	char *node;
+	bool meets;			/* apply: the MACs of all hosts are wanted */
 	int64_t after;			/* apply: a plan of a later revision is wanted */
 	int64_t deadline_ns;		/* while not committed */
 	struct json_object *drift;	/* reconcile */
@@ -396,6 +400,20 @@ void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *
 bool ocsd_health_wanted(const struct ocsd_switch *sw);
 /* What a poll told (empty: nothing). */
 void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_health *health);
+
+/* ---- forward.c: hosts that forward for each other ---- */
+/* Whether the hosts of JOB forward. */
+bool ocsd_forward_wanted(const struct ocsd_job *job);
+/* Takes the members macs and forward_macs of NODE's REQUEST.  0, or -1 with ERR. */
+int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_object *request,
+			  struct ocs_error *err);
+/* Whether every node has told its MACs, and what they told. */
+bool ocsd_forward_met(const struct ocsd_job *job);
+struct json_object *ocsd_forward_hosts(const struct ocsd_job *job);
+void ocsd_forward_free(struct ocsd_job *job);
+/* A host cannot do its part: the job fails. */
+void ocsd_op_unable(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request);
 
 /* ---- ahead.c: the next job's circuits behind 1x2 switches ---- */
 /* Whether JOB's section has two port sets. */

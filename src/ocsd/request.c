@@ -103,7 +103,9 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 {
 	const char *node = ocsd_member(request, "node");
 	struct ocsd_waiter *waiter;
+	bool meets = json_object_object_get_ex(request, "macs", NULL);
 	struct ocsd_job *job;
+	struct ocs_error err;
 	int64_t after = 0;
 	uint32_t number;
 	uint64_t epoch;
@@ -132,7 +134,16 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "node %s is not in the allocation of job %u", node, number);
 		return;
 	}
+	if (meets && !job) {
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "job %u is not known yet", number);
+		return;
+	}
+	if (meets && ocsd_forward_announce(job, node, request, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
+		return;
+	}
 	waiter = ocsd_wait_add(d, client, id, OCSD_WAIT_APPLY, job, node);
+	waiter->meets = meets;
 	waiter->job = number;
 	waiter->epoch = epoch;
 	waiter->after = after;
@@ -265,6 +276,7 @@ static const struct operation {
 } operations[] = {
 	{ "apply", op_apply, false },
 	{ "release", op_release, false },
+	{ "unable", ocsd_op_unable, false },
 	{ "commit", ocsd_op_commit, false },
 	{ "prepare", ocsd_op_prepare, false },
 	{ "end", op_end, false },

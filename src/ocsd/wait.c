@@ -69,6 +69,7 @@ static bool satisfied_by(const struct ocsd_waiter *waiter, const void *what)
 	const struct ocsd_job *job = what;
 
 	return applies_for(waiter, job) && !job->mending &&
+	       (!waiter->meets || ocsd_forward_met(job)) &&
 	       (!waiter->after || waiter->after < job->revision);
 }
 
@@ -157,6 +158,8 @@ struct json_object *ocsd_apply_result(struct ocsd *d, const struct ocsd_job *job
 			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
 	if (job->plan)
 		json_object_object_add(reply, "plan", json_tokener_parse(job->plan));
+	if (ocsd_forward_wanted(job))
+		json_object_object_add(reply, "forwarding", json_object_new_boolean(true));
 	if (job->section && job->section->kind != OCS_TORUS &&
 	    job->section->kind != OCS_STATIC)
 		json_object_object_add(reply, "ports", node_ports(d, job, node));
@@ -179,8 +182,11 @@ void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job)
 	struct ocsd_waiter *waiter;
 
 	while ((waiter = take(d, satisfied_by, job))) {
-		ocsd_reply(waiter->client, waiter->id,
-			   ocsd_apply_result(d, job, waiter->node));
+		struct json_object *reply = ocsd_apply_result(d, job, waiter->node);
+
+		if (waiter->meets)
+			json_object_object_add(reply, "hosts", ocsd_forward_hosts(job));
+		ocsd_reply(waiter->client, waiter->id, reply);
 		waiter_free(waiter);
 	}
 }

@@ -11,28 +11,6 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-void ocs_plan_destroy(struct ocs_plan *plan)
-{
-	if (!plan)
-		return;
-	for (int i = 0; plan->nodes && i < plan->servers; i++)
-		free(plan->nodes[i]);
-	free(plan->nodes);
-	ocs_plan_groups_free(plan->groups, plan->ngroups);
-	free(plan->mp);
-	free(plan->circuits);
-	for (int i = 0; i < plan->nroutes; i++) {
-		for (int p = 0; p < plan->routes[i].npaths; p++)
-			free(plan->routes[i].paths[p]);
-		free(plan->routes[i].paths);
-		free(plan->routes[i].lengths);
-		free(plan->routes[i].weights);
-	}
-	free(plan->routes);
-	free(plan->assignment);
-	free(plan);
-}
-
 /* How rings are chosen and what else is made. */
 enum way {
 	PAPER,		/* steps of the geometric sequence */

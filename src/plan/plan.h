@@ -108,6 +108,11 @@ struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
 				 const struct ocs_plan_fault *faults, int nfaults,
 				 struct ocs_error *err);
 
+/* Gives PLAN routes if it has none: the same for the same circuits, wherever it is run.
+ * 0, or -1 with ERR (OCS_USAGE: more than OCS_PLAN_ROUTES_MAX servers, OCS_NEVER: some
+ * server cannot be reached). */
+int ocs_plan_route(struct ocs_plan *plan, struct ocs_error *err);
+
 /* Checks that no port is used twice, every circuit joins what its plane allows,
  * every ring step is co-prime, every ring edge has a circuit, every route follows
  * circuits.  Returns 0, or -1 with ERR. */

@@ -25,10 +25,10 @@ def run(*words, check=True, **more):
 
 
 @contextlib.contextmanager
-def inside(namespace):
+def inside(namespace, folder="/run/netns"):
     """This thread is in the network namespace; sockets made here stay in it."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    there = os.open(f"/run/netns/{namespace}", os.O_RDONLY)
+    there = os.open(f"{folder}/{namespace}", os.O_RDONLY)
     try:
         if libc.setns(there, CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), "setns")

@@ -3,5 +3,8 @@
 
 check_PROGRAMS += test_forward
 test_forward_SOURCES = test_forward.c
-test_forward_LDADD = $(S)/forward/libocs_forward.la $(S)/plan/libocs_plan.la $(UTIL) \
+test_forward_LDADD = $(S)/forward/libocs_forward.la $(S)/plan/libocs_plan.la $(FABRIC) \
 	$(CMOCKA_LIBS) $(JSON_LIBS)
+check_PROGRAMS += test_ocsd_forward
+test_ocsd_forward_SOURCES = test_ocsd_forward.c $(OCSD_RIG)
+test_ocsd_forward_LDADD = $(OCSD_RIG_LIBS)

@@ -168,6 +168,7 @@ struct ocs_controller_failure {
 	uint32_t job;
 	uint64_t epoch;
 	char *name;	/* the switch to blame, or NULL */
+	bool host;	/* a host is to blame; the sentence names it */
 	char *text;	/* one sentence */
 };
 bool ocs_controller_failures(void);

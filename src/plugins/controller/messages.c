@@ -209,7 +209,8 @@ static void job_failed(struct json_object *event)
 	/* First of all: the next placement must avoid it. */
 	ocs_faults_suspect(text_of(event, "switch"), text_of(event, "error"));
 	if (allocation && allocation->living)
-		ocs_failure_add(job, epoch, text_of(event, "switch"), text_of(event, "error"));
+		ocs_failure_add(job, epoch, text_of(event, "switch"),
+				*text_of(event, "host"), text_of(event, "error"));
 }
 
 void ocs_message_event(struct json_object *event)
@@ -272,5 +273,5 @@ void ocs_message_reply(struct json_object *request, struct json_object *reply)
 		return;
 	}
 	if (strcmp(op, "commit") == 0 && allocation && allocation->living)
-		ocs_failure_add(job, epoch, NULL, text_of(reply, "error"));
+		ocs_failure_add(job, epoch, NULL, false, text_of(reply, "error"));
 }

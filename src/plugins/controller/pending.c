@@ -155,13 +155,15 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max)
 	return count;
 }
 
-void ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, const char *text)
+void ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
+		     const char *text)
 {
 	struct ocs_failure *failure = ocs_calloc(1, sizeof(*failure));
 
 	failure->pub.job = job;
 	failure->pub.epoch = epoch;
 	failure->pub.name = name && *name ? ocs_strdup(name) : NULL;
+	failure->pub.host = host;
 	failure->pub.text = ocs_strdup(text && *text ? text : "its circuits failed");
 	if (!ocs_state.failures)
 		ocs_state.failures_end = &ocs_state.failures;

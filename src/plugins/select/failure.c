@@ -76,7 +76,8 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	job_record_t *job = find_job_record(failure->job), *whole;
 	int limit = ocs_controller_fabric()->requeue_limit, attempts;
 	char *text = NULL, *line;
-	bool hold;
+	/* What may fail again at the same place is not tried for ever. */
+	bool counted = failure->name || failure->host, hold;
 
 	if (!job || ocs_select_epoch(job) != failure->epoch ||
 	    (!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job)))
@@ -90,8 +91,8 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 		*line = ',';
 	whole = whole_job(job);
 	attempts = attempts_of(job) + 1;
-	hold = failure->name && limit > 0 && attempts >= limit;
-	if (!failure->name)
+	hold = counted && limit > 0 && attempts >= limit;
+	if (!counted)
 		attempts--;
 	if (!whole->batch_flag || !whole->details || !whole->details->requeue ||
 	    ocs_compat_requeue(whole, hold ? JOB_REQUEUE_HOLD : 0)) {
@@ -101,7 +102,7 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 		return;
 	}
 	attempts_set(job, hold ? 0 : attempts);
-	if (failure->name)
+	if (counted)
 		line = xstrdup_printf("%s (attempt %d of %d, %s)", text, attempts, limit,
 				      hold ? "held" : "requeued");
 	else

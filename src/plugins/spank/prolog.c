@@ -26,6 +26,8 @@
 
 #define SLICE_MS 20000	/* one wait for a reply, then look at the job again */
 #define CONNECT_MS 5000
+/* What ocs-node forward may take beyond its --timeout: interfaces until their carrier. */
+#define FORWARD_MORE_MS 45000
 
 /* What slurmctld handed over, and where this node keeps its part. */
 struct visit {
@@ -393,10 +395,98 @@ static int write_files(const struct visit *visit, struct json_object *reply,
 	return rc;
 }
 
-int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
+/* Whether the hosts of this job forward for each other: ocsd says so. */
+static bool forwards(struct json_object *reply)
+{
+	struct json_object *member;
+
+	return json_object_object_get_ex(reply, "forwarding", &member) &&
+	       json_object_get_boolean(member);
+}
+
+/* This node's part in it.  If it cannot be done the helper has told ocsd, whose next
+ * answer is that the job leaves. */
+static int forward(const struct visit *visit, struct ocs_error *err)
+{
+	const char *ocsd = visit->settings->ocsd;
+	int left = left_ms(visit);
+	char job[16], epoch[24], timeout[16];
+	const char *const argv[] = {
+		visit->settings->helper, "forward", "--fabric", visit->fabric, "--dir",
+		visit->dir, "--job", job, "--epoch", epoch, "--node", visit->node,
+		"--timeout", timeout, ocsd ? "--ocsd" : NULL, ocsd, NULL,
+	};
+
+	snprintf(job, sizeof(job), "%u", visit->job);
+	snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)visit->epoch);
+	snprintf(timeout, sizeof(timeout), "%d", left / 1000 + 1);
+	return ocs_child_run((char *const *)argv, left + FORWARD_MORE_MS, helper_line, err);
+}
+
+/* Takes away what forwarding this epoch of the job, or an older one, has left here. */
+static void unforward(const struct visit *visit, uint64_t noted)
+{
+	const char *slash = strrchr(visit->dir, '/');
+	char *note = ocs_asprintf("%.*s/forward.json", (int)(slash - visit->dir), visit->dir);
+	bool there = access(note, F_OK) == 0;
+	char job[16], epoch[24];
+	const char *const argv[] = {
+		visit->settings->helper, "unforward", "--dir", visit->dir, "--job", job,
+		"--epoch", epoch, NULL,
+	};
+	struct ocs_error err;
+
+	free(note);
+	if (!there)
+		return;
+	snprintf(job, sizeof(job), "%u", visit->job);
+	snprintf(epoch, sizeof(epoch), "%llu",
+		 (unsigned long long)(noted > visit->epoch ? noted : visit->epoch));
+	if (ocs_child_run((char *const *)argv, visit->settings->helper_s * 1000, helper_line,
+			  &err) < 0)
+		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
+}
+
+/* Circuits, files and forwarding.  What the prolog returns. */
+static int prepare(struct visit *visit)
 {
 	struct ocs_error err = { 0 };
 	struct json_object *reply;
+	int rc = ESPANK_SUCCESS, pause_ms = 200;
+	bool taken = false;
+
+	while ((reply = wait_for_circuits(visit, &rc))) {
+		rc = write_files(visit, reply, &err) < 0 ? ESPANK_ERROR : ESPANK_SUCCESS;
+		if (rc != ESPANK_SUCCESS || !forwards(reply) || forward(visit, &err) == 0)
+			break;
+		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
+		json_object_put(reply);
+		if (!left_ms(visit) && taken)
+			return ESPANK_ERROR;
+		if (!left_ms(visit)) {
+			take_away(visit, err.text);
+			taken = true;
+			visit->deadline = ocs_now_ns() + 30 * 1000000000LL;
+		}
+		rest(visit, &pause_ms);
+	}
+	/* No epilog may follow: slurmctld may have forgotten the job altogether. */
+	if (!reply && rc == ESPANK_SUCCESS) {
+		unforward(visit, 0);
+		remove_files(visit);
+	} else if (reply && rc != ESPANK_SUCCESS) {
+		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
+	} else if (reply) {
+		slurm_verbose("spank_ocs: job %u has its circuits after %lld ms", visit->job,
+			      (long long)((ocs_now_ns() - visit->start) / 1000000));
+	}
+	json_object_put(reply);
+	return rc;
+}
+
+int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
+{
+	struct ocs_error err = { 0 };
 	struct visit visit;
 	int rc = ESPANK_ERROR;
 
@@ -408,23 +498,10 @@ int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
 		ocs_error_set(&err, OCS_ERROR, "SPANK_OCS_EPOCH is not a number");
 	else if (visit_locate(&visit, true, &err) == 0 && note_epoch(&visit, &err) == 0)
 		rc = ESPANK_SUCCESS;
-	if (rc != ESPANK_SUCCESS) {
+	if (rc != ESPANK_SUCCESS)
 		slurm_error("spank_ocs: job %u: %s", visit.job, err.text);
-		visit_end(&visit);
-		return rc;
-	}
-	reply = wait_for_circuits(&visit, &rc);
-	/* No epilog may follow: slurmctld may have forgotten the job altogether. */
-	if (!reply && rc == ESPANK_SUCCESS)
-		remove_files(&visit);
-	if (reply && write_files(&visit, reply, &err) < 0) {
-		slurm_error("spank_ocs: job %u: %s", visit.job, err.text);
-		rc = ESPANK_ERROR;
-	} else if (reply) {
-		slurm_verbose("spank_ocs: job %u has its circuits after %lld ms", visit.job,
-			      (long long)((ocs_now_ns() - visit.start) / 1000000));
-	}
-	json_object_put(reply);
+	else
+		rc = prepare(&visit);
 	visit_end(&visit);
 	return rc;
 }
@@ -468,6 +545,7 @@ int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings)
 		visit_end(&visit);
 		return ESPANK_SUCCESS;
 	}
+	unforward(&visit, noted);
 	if (visit_locate(&visit, false, &err) < 0) {
 		slurm_error("spank_ocs: job %u: %s", visit.job, err.text);
 	} else {
@@ -481,4 +559,33 @@ int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings)
 		remove_files(&visit);
 	visit_end(&visit);
 	return ESPANK_SUCCESS;
+}
+
+void ocs_node_start(const struct ocs_settings *settings)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	char name[256] = "", *fabric = NULL, *dir, *note;
+	struct ocs_error err;
+
+	if (!node && gethostname(name, sizeof(name) - 1) == 0) {
+		name[strcspn(name, ".")] = '\0';
+		node = name;
+	}
+	dir = ocs_settings_job_dir(settings, node, 0);
+	*strrchr(dir, '/') = '\0';
+	note = ocs_asprintf("%s/forward.json", dir);
+	if (settings->prolog && node && access(note, F_OK) == 0) {
+		const char *argv[] = {
+			settings->helper, "sweep", "--fabric", NULL, "--dir", dir, "--node", node,
+			settings->ocsd ? "--ocsd" : NULL, settings->ocsd, NULL,
+		};
+
+		argv[3] = fabric = ocs_settings_fabric(settings);
+		if (ocs_child_run((char *const *)argv, settings->helper_s * 1000, helper_line,
+				  &err) < 0)
+			slurm_error("spank_ocs: %s", err.text);
+	}
+	free(fabric);
+	free(note);
+	free(dir);
 }

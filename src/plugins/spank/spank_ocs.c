@@ -135,6 +135,8 @@ EXPORT int slurm_spank_init(spank_t spank, int argc, char **argv)
 		slurm_error("spank_ocs: %s", err.text);
 		return ESPANK_ERROR;
 	}
+	if (context == S_CTX_SLURMD)
+		ocs_node_start(&settings);
 	if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR && context != S_CTX_REMOTE)
 		return ESPANK_SUCCESS;
 	for (int i = 0; i < OCS_OPTIONS; i++) {

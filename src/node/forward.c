@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Forwarding on this host for a job: apply what its plan says once the circuits are up,
+ * follow the plan when it is repaired, take all of it away. */
+
+#include "src/node/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "src/client/client.h"
+#include "src/fabric/fabric.h"
+#include "src/forward/forward.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#define CONNECT_MS 5000
+#define WATCH_MS 3600000	/* one question of the watcher */
+#define CARRIER_MS 30000
+#define PAUSE_MAX_MS 30000
+
+/* What a host has to know to do its part. */
+struct work {
+	const struct ocs_node_request *request;
+	struct ocs_fabric *fabric;
+	const struct ocs_section *section;
+	struct json_object *macs, *forward_macs;	/* our own; forward_macs may be NULL */
+	char *folder;	/* of the jobs' directories */
+	enum ocs_forward_backend backend;
+};
+
+/* The folder that DIR, a job's, lies in; the caller frees it. */
+static char *folder_of(const char *dir)
+{
+	const char *end = dir + strlen(dir);
+
+	while (end > dir + 1 && end[-1] == '/')
+		end--;
+	while (end > dir + 1 && end[-1] != '/')
+		end--;
+	while (end > dir + 1 && end[-1] == '/')
+		end--;
+	return ocs_asprintf("%.*s", (int)(end - dir), dir);
+}
+
+static void work_close(struct work *work)
+{
+	json_object_put(work->macs);
+	json_object_put(work->forward_macs);
+	ocs_fabric_destroy(work->fabric);
+	free(work->folder);
+}
+
+static int mac_add(struct json_object *list, const char *node, const char *device, int interface,
+		   struct ocs_error *err)
+{
+	struct ifreq request = { 0 };
+	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc;
+	const unsigned char *mac = (const unsigned char *)request.ifr_hwaddr.sa_data;
+	char text[18];
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
+	rc = sock < 0 ? -1 : ioctl(sock, SIOCGIFHWADDR, &request);
+	if (sock >= 0)
+		close(sock);
+	if (rc < 0)
+		return ocs_error_set(err, OCS_USAGE, "%s has no interface %s, number %d of"
+				     " \"interfaces\" in ocs.yaml", node, device, interface);
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		 mac[3], mac[4], mac[5]);
+	json_object_array_add(list, json_object_new_string(text));
+	return 0;
+}
+
+/* Finds the section of the job and whether its hosts forward.  1: they do; 0: there is
+ * nothing to do; -1 with ERR.  work_close either way. */
+static int work_open(struct work *work, const struct ocs_node_request *request,
+		     struct ocs_error *err)
+{
+	const struct ocs_node *node;
+
+	memset(work, 0, sizeof(*work));
+	work->request = request;
+	work->folder = folder_of(request->dir);
+	work->fabric = ocs_fabric_open(request->fabric, err);
+	if (!work->fabric)
+		return -1;
+	node = ocs_fabric_node(work->fabric, request->node);
+	if (!node)
+		return ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
+				     request->node);
+	work->section = &work->fabric->sections[node->section];
+	return work->section->forwarding != OCS_FORWARDING_NONE;
+}
+
+/* Our own MACs and what the kernel can do. */
+static int look_around(struct work *work, struct ocs_error *err)
+{
+	const struct ocs_section *section = work->section;
+	bool split = false;
+
+	work->macs = json_object_new_array();
+	work->forward_macs = json_object_new_array();
+	for (int i = 0; i < section->degree; i++) {
+		const char *name = ocs_section_interface_name(section, i);
+		const char *forward = ocs_section_interface_forward(section, i);
+
+		split |= strcmp(name, forward) != 0;
+		if (mac_add(work->macs, work->request->node, name, i, err) ||
+		    mac_add(work->forward_macs, work->request->node, forward, i, err))
+			return -1;
+	}
+	if (!split) {
+		json_object_put(work->forward_macs);
+		work->forward_macs = NULL;
+	}
+	if (section->forwarding == OCS_FORWARDING_AUTO)
+		work->backend = ocs_forward_backend_choose();
+	else
+		ocs_forward_backend_parse(ocs_forwarding_name(section->forwarding),
+					  &work->backend);
+	return 0;
+}
+
+static struct json_object *question(const struct work *work, const char *op)
+{
+	struct json_object *json = json_object_new_object();
+
+	json_object_object_add(json, "op", json_object_new_string(op));
+	json_object_object_add(json, "job", json_object_new_int64((int64_t)work->request->job));
+	json_object_object_add(json, "epoch",
+			       json_object_new_int64((int64_t)work->request->epoch));
+	json_object_object_add(json, "node", json_object_new_string(work->request->node));
+	return json;
+}
+
+static const char *daemon_address(const struct work *work)
+{
+	return work->request->ocsd ? work->request->ocsd : work->fabric->ocsd_address;
+}
+
+static struct json_object *ask(const struct work *work, struct json_object *question,
+			       int timeout_ms, bool *gone, struct ocs_error *err)
+{
+	struct json_object *reply, *refusal = NULL;
+	struct ocs_client *client;
+
+	*gone = false;
+	client = ocs_client_open(daemon_address(work),
+				 timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
+	if (!client)
+		return NULL;
+	reply = ocs_client_call(client, question, timeout_ms, &refusal, err);
+	*gone = json_object_get_boolean(json_object_object_get(refusal, "gone"));
+	json_object_put(refusal);
+	ocs_client_close(client);
+	return reply;
+}
+
+/* The plan and the MACs of all hosts, once all have told them and the circuits are up.
+ * AFTER: a plan of a later revision. */
+static struct json_object *meet(const struct work *work, long after, int timeout_ms, bool *gone,
+				struct ocs_error *err)
+{
+	struct json_object *apply = question(work, "apply"), *reply;
+
+	json_object_object_add(apply, "macs", json_object_get(work->macs));
+	if (work->forward_macs)
+		json_object_object_add(apply, "forward_macs", json_object_get(work->forward_macs));
+	if (after)
+		json_object_object_add(apply, "after", json_object_new_int64(after));
+	reply = ask(work, apply, timeout_ms, gone, err);
+	json_object_put(apply);
+	return reply;
+}
+
+static void nap(int *pause_ms)
+{
+	usleep((useconds_t)*pause_ms * 1000);
+	*pause_ms = *pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : *pause_ms * 2;
+}
+
+/* Makes this host what the plan of REPLY says.  The revision in OWNER is set. */
+static int apply(const struct work *work, struct json_object *reply,
+		 struct ocs_forward_owner *owner, size_t *changed, struct ocs_error *err)
+{
+	struct ocs_plan *plan = ocs_plan_from_json(json_object_object_get(reply, "plan"), err);
+	struct ocs_forward_hosts *hosts = NULL;
+	struct ocs_forward *forward = NULL;
+	int rc = -1, host = -1;
+
+	if (plan && ocs_plan_route(plan, err) == 0)
+		hosts = ocs_forward_hosts_fabric(work->fabric, work->section, plan,
+						 json_object_object_get(reply, "hosts"), err);
+	if (hosts)
+		forward = ocs_forward_make(plan, NULL, err);
+	for (int s = 0; forward && s < hosts->servers; s++)
+		if (!strcmp(hosts->host[s].node, work->request->node))
+			host = s;
+	if (forward && host < 0)
+		ocs_error_set(err, OCS_USAGE, "the plan of job %lu has no server %s",
+			      work->request->job, work->request->node);
+	if (host >= 0) {
+		owner->job = work->request->job;
+		owner->epoch = work->request->epoch;
+		owner->revision = plan->revision;
+		rc = ocs_forward_hold(work->folder, owner, forward, hosts, host, work->backend,
+				      changed, err);
+		if (!rc && ocs_forward_carrier(forward, hosts, host, CARRIER_MS, err)) {
+			ocs_forward_drop(work->folder, owner, NULL);
+			rc = -1;
+		}
+	}
+	ocs_forward_destroy(forward);
+	ocs_forward_hosts_destroy(hosts);
+	ocs_plan_destroy(plan);
+	return rc;
+}
+
+/* Tells ocsd that this host cannot do its part: the job is taken off its nodes. */
+static void tell_unable(const struct work *work, const char *why)
+{
+	struct json_object *unable = question(work, "unable");
+	struct ocs_error err = { 0 };
+	bool gone;
+
+	json_object_object_add(unable, "error", json_object_new_string(why));
+	json_object_put(ask(work, unable, CONNECT_MS, &gone, &err));
+	json_object_put(unable);
+}
+
+/* One watcher for a job on a host: a name that lives in this network namespace and dies
+ * with the process.  A descriptor, or -1: there is one. */
+static int watch_alone(const struct ocs_node_request *request)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
+			      "ocs-node-%s-%lu-%" PRIu64, request->node, request->job,
+			      request->epoch);
+
+	if (length > (int)sizeof(name.sun_path) - 2)
+		length = (int)sizeof(name.sun_path) - 2;
+	if (sock >= 0 && bind(sock, (struct sockaddr *)&name,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+					  (size_t)length)) < 0) {
+		close(sock);
+		return -1;
+	}
+	return sock;
+}
+
+/* Is the job still what this host forwards for?  Sets *REVISION. */
+static bool holds(const struct work *work, long *revision)
+{
+	struct ocs_forward_owner owner;
+
+	if (ocs_forward_owner_read(work->folder, &owner, NULL) != 1 ||
+	    owner.job != work->request->job || owner.epoch != work->request->epoch)
+		return false;
+	*revision = owner.revision;
+	return true;
+}
+
+/* Waits for later plans and applies them, until the job is over. */
+static void watch(struct work *work)
+{
+	int pause_ms = 500;
+	long revision;
+
+	while (holds(work, &revision)) {
+		struct ocs_forward_owner owner;
+		struct ocs_error err = { 0 };
+		struct json_object *reply;
+		size_t changed = 0;
+		bool gone;
+
+		reply = meet(work, revision, WATCH_MS, &gone, &err);
+		if (gone)
+			return;
+		if (!reply) {
+			nap(&pause_ms);
+			continue;
+		}
+		pause_ms = 500;
+		if (!holds(work, &revision)) {
+			json_object_put(reply);
+			return;
+		}
+		if (apply(work, reply, &owner, &changed, &err)) {
+			syslog(LOG_ERR, "job %lu: the repaired plan cannot be applied: %s",
+			       work->request->job, err.text);
+			tell_unable(work, err.text);
+		} else {
+			ocs_node_plan_write(work->request->dir,
+					    json_object_object_get(reply, "plan"));
+			syslog(LOG_INFO, "job %lu: revision %ld of the plan, %zu things changed",
+			       work->request->job, owner.revision, changed);
+		}
+		json_object_put(reply);
+	}
+}
+
+/* Leaves a process behind that follows the plan. */
+static void watch_start(struct work *work)
+{
+	int null, alone;
+
+	fflush(NULL);
+	if (fork() != 0)
+		return;
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	if (chdir("/") < 0)
+		_exit(1);
+	signal(SIGHUP, SIG_IGN);
+	alone = watch_alone(work->request);
+	if (alone < 0)
+		_exit(0);
+	openlog("ocs-node", LOG_PID, LOG_DAEMON);
+	watch(work);
+	_exit(0);
+}
+
+static int complain(const struct work *work, const struct ocs_error *err)
+{
+	fprintf(stderr, "ocs-node: job %lu: %s\n", work->request->job, err->text);
+	return err->code ? err->code : OCS_ERROR;
+}
+
+int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
+{
+	int64_t end = ocs_now_ns() + (int64_t)timeout_s * 1000000000;
+	struct ocs_error err = { 0 };
+	struct ocs_forward_owner owner;
+	struct json_object *reply = NULL;
+	struct work work;
+	bool gone = false;
+	int rc = work_open(&work, request, &err), pause_ms = 100;
+
+	if (rc == 0) {
+		work_close(&work);
+		return OCS_OK;
+	}
+	if (rc > 0)
+		rc = look_around(&work, &err);
+	if (rc == 0) {
+		/* a lost connection is made again while there is time */
+		while (!(reply = meet(&work, 0, (int)((end - ocs_now_ns()) / 1000000), &gone,
+				      &err)) &&
+		       !gone && (err.code == OCS_UNREACHABLE || err.code == OCS_NOT_NOW) &&
+		       ocs_now_ns() + pause_ms * INT64_C(1000000) < end)
+			nap(&pause_ms);
+		rc = reply ? apply(&work, reply, &owner, NULL, &err) : -1;
+		if (rc == 0)
+			watch_start(&work);
+	}
+	json_object_put(reply);
+	if (rc < 0) {
+		if (work.fabric && !gone)
+			tell_unable(&work, err.text);
+		rc = complain(&work, &err);
+	}
+	work_close(&work);
+	return rc;
+}
+
+int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error *err)
+{
+	const struct ocs_forward_owner owner = { .job = request->job, .epoch = request->epoch };
+	char *folder = folder_of(request->dir);
+	int rc = ocs_forward_drop(folder, &owner, err);
+
+	free(folder);
+	return rc;
+}
+
+/* Whether ocsd says that the allocation lives: 1, 0, or -1 with ERR. */
+static int lives(const struct work *work, const struct ocs_forward_owner *owner,
+		 struct ocs_error *err)
+{
+	struct json_object *show = json_object_new_object(), *reply, *jobs;
+	char name[24];
+	bool gone;
+	int rc = 0;
+
+	snprintf(name, sizeof(name), "%lu", owner->job);
+	json_object_object_add(show, "op", json_object_new_string("show"));
+	json_object_object_add(show, "what", json_object_new_string("job"));
+	json_object_object_add(show, "name", json_object_new_string(name));
+	reply = ask(work, show, CONNECT_MS, &gone, err);
+	json_object_put(show);
+	/* it refuses to show what it does not know */
+	if (!reply)
+		return err->code == OCS_UNREACHABLE || err->code == OCS_NOT_NOW ? -1 : 0;
+	jobs = json_object_object_get(reply, "jobs");
+	for (size_t i = 0; jobs && i < json_object_array_length(jobs); i++) {
+		struct json_object *row = json_object_array_get_idx(jobs, i);
+		const char *state = json_object_get_string(json_object_object_get(row, "state"));
+
+		if ((uint64_t)json_object_get_int64(json_object_object_get(row, "epoch")) ==
+		    owner->epoch && (!state || strcmp(state, "ended")))
+			rc = 1;
+	}
+	json_object_put(reply);
+	return rc;
+}
+
+int ocs_node_sweep(const struct ocs_node_request *request)
+{
+	struct ocs_node_request job = *request;
+	struct ocs_forward_owner owner;
+	struct ocs_error err = { 0 };
+	struct work work = { 0 };
+	int rc = ocs_forward_owner_read(request->dir, &owner, &err);
+
+	if (rc == 0)
+		return OCS_OK;
+	job.job = owner.job;
+	job.epoch = owner.epoch;
+	job.dir = ocs_asprintf("%s/%lu", request->dir, owner.job);
+	if (rc > 0)
+		rc = work_open(&work, &job, &err) < 0 ? -1 : 0;
+	if (rc == 0)
+		rc = lives(&work, &owner, &err);
+	if (rc > 0) {
+		/* the job runs on: somebody has to follow its plan */
+		rc = work.section->forwarding != OCS_FORWARDING_NONE ? look_around(&work, &err) :
+								       0;
+		if (rc == 0)
+			watch_start(&work);
+	} else if (rc == 0) {
+		rc = ocs_forward_drop(work.folder, &owner, &err);
+		if (rc == 0)
+			fprintf(stderr, "ocs-node: the forwarding of job %lu, which is over, is taken"
+				" away\n", owner.job);
+	}
+	if (rc < 0) {
+		work.request = &job;
+		rc = complain(&work, &err);
+	}
+	work_close(&work);
+	free((char *)job.dir);
+	return rc;
+}
