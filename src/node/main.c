@@ -20,9 +20,10 @@ static const char usage[] =
 	"                        [--uid UID] [--gid GID]\n"
 	"       ocs-node remove --dir DIR\n"
 	"       ocs-node forward --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
-	"                        [--ocsd ADDRESS] [--timeout SECONDS]\n"
+	"                        [--ocsd ADDRESS] [--key FILE] [--timeout SECONDS]\n"
 	"       ocs-node unforward --dir DIR --job ID --epoch E\n"
 	"       ocs-node sweep --fabric FILE --dir BASE --node NAME [--ocsd ADDRESS]\n"
+	"                        [--key FILE]\n"
 	"\n"
 	"Writes or removes the directory of files that a job with circuits finds on this\n"
 	"node, and has this node forward for the job's others where ocs.yaml says so.  Run\n"
@@ -42,6 +43,7 @@ static const char usage[] =
 	"  --reply FILE         the reply of ocsd to apply (jobs on direct fabrics)\n"
 	"  --uid UID --gid GID  of the job: warn if it could not read its files\n"
 	"  --ocsd ADDRESS       unix:/path or host:port; default: as ocs.yaml says\n"
+	"  --key FILE           key of remote clients instead of MUNGE; default: the same\n"
 	"  --timeout SECONDS    for circuits and the other hosts, default 60\n"
 	"  --help, --version\n";
 
@@ -68,7 +70,7 @@ static int number(const char *text, long max, long *value, const char *option)
 }
 
 enum { FABRIC = 256, DIRECTORY, JOB, EPOCH, NODE, NODES, SECTION, SHAPE, CONN, PLACEMENT, REPLY,
-       UID, GID, OCSD, TIMEOUT, HELP, VERSION_ASKED };
+       UID, GID, OCSD, KEY, TIMEOUT, HELP, VERSION_ASKED };
 
 static const struct option options[] = {
 	{ "fabric", required_argument, NULL, FABRIC },
@@ -85,6 +87,7 @@ static const struct option options[] = {
 	{ "uid", required_argument, NULL, UID },
 	{ "gid", required_argument, NULL, GID },
 	{ "ocsd", required_argument, NULL, OCSD },
+	{ "key", required_argument, NULL, KEY },
 	{ "timeout", required_argument, NULL, TIMEOUT },
 	{ "help", no_argument, NULL, HELP },
 	{ "version", no_argument, NULL, VERSION_ASKED },
@@ -136,6 +139,9 @@ static int take(int option, char *value, struct ocs_node_request *request, long 
 		return 0;
 	case OCSD:
 		request->ocsd = value;
+		return 0;
+	case KEY:
+		request->key = value;
 		return 0;
 	case TIMEOUT:
 		return number(value, 86400, timeout, "--timeout");

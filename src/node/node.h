@@ -29,6 +29,7 @@ struct ocs_node_request {
 	const char *placement;	/* compact; torus and static sections */
 	const char *reply;	/* path of ocsd's reply to apply, or NULL */
 	const char *ocsd;	/* address, or NULL: as ocs.yaml says */
+	const char *key;	/* path of the key for remote lines, or NULL: the same */
 	bool has_uid, has_gid;
 	uid_t uid;		/* the job's, to see whether it can read its files */
 	gid_t gid;

@@ -301,11 +301,6 @@ static struct json_object *wait_for_circuits(struct visit *visit, int *rc)
 	}
 }
 
-static void helper_line(const char *text)
-{
-	slurm_info("spank_ocs: %s", text);
-}
-
 static int remove_files(const struct visit *visit)
 {
 	const char *argv[] = { visit->settings->helper, "remove", "--dir", visit->dir, NULL };
@@ -314,7 +309,7 @@ static int remove_files(const struct visit *visit)
 	if (access(visit->dir, F_OK))
 		return 0;
 	if (ocs_child_run((char *const *)argv, visit->settings->helper_s * 1000,
-			  helper_line, &err) < 0) {
+			  ocs_helper_line, &err) < 0) {
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 		return -1;
 	}
@@ -390,7 +385,7 @@ static int write_files(const struct visit *visit, struct json_object *reply,
 	rc = ocs_file_write(path, text, strlen(text), 0600, err);
 	if (!rc)
 		rc = ocs_child_run((char *const *)argv, visit->settings->helper_s * 1000,
-				   helper_line, err);
+				   ocs_helper_line, err);
 	free(path);
 	return rc;
 }
@@ -408,19 +403,24 @@ static bool forwards(struct json_object *reply)
  * answer is that the job leaves. */
 static int forward(const struct visit *visit, struct ocs_error *err)
 {
-	const char *ocsd = visit->settings->ocsd;
+	const char *ocsd = visit->settings->ocsd, *key = visit->settings->ocsd_key;
 	int left = left_ms(visit);
 	char job[16], epoch[24], timeout[16];
-	const char *const argv[] = {
+	const char *argv[24] = {
 		visit->settings->helper, "forward", "--fabric", visit->fabric, "--dir",
 		visit->dir, "--job", job, "--epoch", epoch, "--node", visit->node,
-		"--timeout", timeout, ocsd ? "--ocsd" : NULL, ocsd, NULL,
+		"--timeout", timeout,
 	};
+	int n = 14;
 
 	snprintf(job, sizeof(job), "%u", visit->job);
 	snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)visit->epoch);
 	snprintf(timeout, sizeof(timeout), "%d", left / 1000 + 1);
-	return ocs_child_run((char *const *)argv, left + FORWARD_MORE_MS, helper_line, err);
+	if (ocsd)
+		argv[n++] = "--ocsd", argv[n++] = ocsd;
+	if (key)
+		argv[n++] = "--key", argv[n++] = key;
+	return ocs_child_run((char *const *)argv, left + FORWARD_MORE_MS, ocs_helper_line, err);
 }
 
 /* Takes away what forwarding this epoch of the job, or an older one, has left here. */
@@ -442,7 +442,7 @@ static void unforward(const struct visit *visit, uint64_t noted)
 	snprintf(job, sizeof(job), "%u", visit->job);
 	snprintf(epoch, sizeof(epoch), "%llu",
 		 (unsigned long long)(noted > visit->epoch ? noted : visit->epoch));
-	if (ocs_child_run((char *const *)argv, visit->settings->helper_s * 1000, helper_line,
+	if (ocs_child_run((char *const *)argv, visit->settings->helper_s * 1000, ocs_helper_line,
 			  &err) < 0)
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 }
@@ -559,33 +559,4 @@ int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings)
 		remove_files(&visit);
 	visit_end(&visit);
 	return ESPANK_SUCCESS;
-}
-
-void ocs_node_start(const struct ocs_settings *settings)
-{
-	const char *node = getenv("SLURMD_NODENAME");
-	char name[256] = "", *fabric = NULL, *dir, *note;
-	struct ocs_error err;
-
-	if (!node && gethostname(name, sizeof(name) - 1) == 0) {
-		name[strcspn(name, ".")] = '\0';
-		node = name;
-	}
-	dir = ocs_settings_job_dir(settings, node, 0);
-	*strrchr(dir, '/') = '\0';
-	note = ocs_asprintf("%s/forward.json", dir);
-	if (settings->prolog && node && access(note, F_OK) == 0) {
-		const char *argv[] = {
-			settings->helper, "sweep", "--fabric", NULL, "--dir", dir, "--node", node,
-			settings->ocsd ? "--ocsd" : NULL, settings->ocsd, NULL,
-		};
-
-		argv[3] = fabric = ocs_settings_fabric(settings);
-		if (ocs_child_run((char *const *)argv, settings->helper_s * 1000, helper_line,
-				  &err) < 0)
-			slurm_error("spank_ocs: %s", err.text);
-	}
-	free(fabric);
-	free(note);
-	free(dir);
 }
