@@ -34,3 +34,11 @@ check_PROGRAMS += test_ocsd_netconf
 test_ocsd_netconf_SOURCES = test_ocsd_netconf.c $(OCSD_RIG)
 test_ocsd_netconf_LDADD = $(OCSD_RIG_LIBS)
 endif
+check_PROGRAMS += test_ocsd_crash
+test_ocsd_crash_SOURCES = test_ocsd_crash.c $(OCSD_RIG)
+test_ocsd_crash_LDADD = $(OCSD_RIG_LIBS)
+EXTRA_test_ocsd_crash_DEPENDENCIES = crash_preload.la
+check_LTLIBRARIES = crash_preload.la
+crash_preload_la_SOURCES = crash_preload.c
+crash_preload_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+dist_check_SCRIPTS += test_ocsd_soak.sh

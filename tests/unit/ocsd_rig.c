@@ -161,7 +161,7 @@ static char *daemon_log(struct rig *rig)
 	return text ? text : ocs_strdup(err.text);
 }
 
-void rig_start_daemon(struct rig *rig)
+bool rig_try_daemon(struct rig *rig)
 {
 	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
 	struct ocs_error err;
@@ -173,13 +173,31 @@ void rig_start_daemon(struct rig *rig)
 
 		if (client) {
 			ocs_client_close(client);
-			return;
+			return true;
 		}
-		if (waitpid(rig->daemon, &status, WNOHANG) == rig->daemon)
-			fail_msg("ocsd ended: %s", daemon_log(rig));
+		if (waitpid(rig->daemon, &status, WNOHANG) == rig->daemon) {
+			rig->daemon = 0;
+			return false;
+		}
 		usleep(10000);
 	}
 	fail_msg("ocsd does not come up: %s", daemon_log(rig));
+	return false;
+}
+
+void rig_start_daemon(struct rig *rig)
+{
+	if (!rig_try_daemon(rig))
+		fail_msg("ocsd ended: %s", daemon_log(rig));
+}
+
+void rig_reap_daemon(struct rig *rig)
+{
+	int status = 0;
+
+	assert_int_equal(waitpid(rig->daemon, &status, 0), rig->daemon);
+	rig->daemon = 0;
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
 int rig_stop_daemon(struct rig *rig, int number)

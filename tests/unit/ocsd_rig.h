@@ -37,6 +37,10 @@ void rig_prepare(struct rig *rig);
 void rig_start(struct rig *rig);
 /* ocsd only.  rig_stop_daemon returns the exit status (or -signal). */
 void rig_start_daemon(struct rig *rig);
+/* The same for one that may end while it starts: false, and it is gone. */
+bool rig_try_daemon(struct rig *rig);
+/* Waits for the end of one that is to be killed by itself. */
+void rig_reap_daemon(struct rig *rig);
 int rig_stop_daemon(struct rig *rig, int number);
 /* Runs ocsd until it exits by itself; what it said goes to *OUTPUT. */
 int rig_run_daemon(struct rig *rig, char **output);
