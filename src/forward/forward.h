@@ -163,6 +163,8 @@ struct ocs_forward_owner {
  * ocs_forward_hold makes this host what the plan of OWNER says.  What another owner left is
  * taken away first; what the same owner has already is changed by difference, new things
  * before old ones go.  CHANGED (may be NULL): commands run.  If it fails nothing is left.
+ * ocs_forward_follow is the same for a host that forwards for this job and epoch already;
+ * else (its epilog was quicker) it does nothing and returns 1.
  * ocs_forward_drop takes away what a job has of this epoch or an older one (OWNER NULL:
  * whoever's); fine if there is nothing.  The interfaces get back what they had before.
  * ocs_forward_owner_read: 1 and OWNER, or 0: nobody.  All return -1 with ERR. */
@@ -170,6 +172,10 @@ int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
 		     const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
 		     int host, enum ocs_forward_backend backend, size_t *changed,
 		     struct ocs_error *err);
+int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner,
+		       const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		       int host, enum ocs_forward_backend backend, size_t *changed,
+		       struct ocs_error *err);
 int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,
 		     struct ocs_error *err);
 int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,

@@ -439,10 +439,27 @@ static int change(struct state *state, const struct ocs_forward_owner *owner,
 	return rc;
 }
 
-int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
-		     const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
-		     int host, enum ocs_forward_backend backend, size_t *changed,
-		     struct ocs_error *err)
+static bool holds(const struct state *state, const struct ocs_forward_owner *owner)
+{
+	return state->there && state->owner.job == owner->job &&
+	       state->owner.epoch == owner->epoch;
+}
+
+/* The caller has the lock; what others left is taken away. */
+static int make_room(struct state *state, const struct ocs_forward_owner *owner,
+		     const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err)
+{
+	if (state->there && !holds(state, owner) && take_away(state, err))
+		return -1;
+	/* a crash and a lost file: what is ours is known by its mark */
+	if (!state->there && rules_there())
+		return ocs_forward_remove(hosts, host, err);
+	return 0;
+}
+
+static int hold(const char *folder, const struct ocs_forward_owner *owner, bool follow,
+		const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts, int host,
+		enum ocs_forward_backend backend, size_t *changed, struct ocs_error *err)
 {
 	struct ocs_forward_commands wanted = { 0 };
 	struct state state;
@@ -451,13 +468,13 @@ int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
 
 	if (rc)
 		return -1;
-	rc = state_open(&state, folder, true, err);
-	if (!rc && state.there &&
-	    (state.owner.job != owner->job || state.owner.epoch != owner->epoch))
-		rc = take_away(&state, err);
-	/* a crash and a lost file: what is ours is known by its mark */
-	if (!rc && !state.there && rules_there())
-		rc = ocs_forward_remove(hosts, host, err);
+	rc = state_open(&state, folder, !follow, err);
+	if (!rc && follow && !holds(&state, owner)) {
+		state_close(&state);
+		return 1;
+	}
+	if (!rc)
+		rc = make_room(&state, owner, hosts, host, err);
 	if (!rc) {
 		ocs_forward_things(forward, hosts, host, backend, &wanted);
 		rc = change(&state, owner, &wanted, forward, hosts, host, &count, err);
@@ -467,6 +484,22 @@ int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
 		*changed = count;
 	state_close(&state);
 	return rc;
+}
+
+int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
+		     const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		     int host, enum ocs_forward_backend backend, size_t *changed,
+		     struct ocs_error *err)
+{
+	return hold(folder, owner, false, forward, hosts, host, backend, changed, err);
+}
+
+int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner,
+		       const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		       int host, enum ocs_forward_backend backend, size_t *changed,
+		       struct ocs_error *err)
+{
+	return hold(folder, owner, true, forward, hosts, host, backend, changed, err);
 }
 
 int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,

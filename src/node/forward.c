@@ -198,8 +198,9 @@ static void nap(int *pause_ms)
 	*pause_ms = *pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : *pause_ms * 2;
 }
 
-/* Makes this host what the plan of REPLY says.  The revision in OWNER is set. */
-static int apply(const struct work *work, struct json_object *reply,
+/* Makes this host what the plan of REPLY says (FOLLOW: if it still forwards for the job,
+ * else 1).  OWNER is set. */
+static int apply(const struct work *work, struct json_object *reply, bool follow,
 		 struct ocs_forward_owner *owner, size_t *changed, struct ocs_error *err)
 {
 	struct ocs_plan *plan = ocs_plan_from_json(json_object_object_get(reply, "plan"), err);
@@ -222,8 +223,8 @@ static int apply(const struct work *work, struct json_object *reply,
 		owner->job = work->request->job;
 		owner->epoch = work->request->epoch;
 		owner->revision = plan->revision;
-		rc = ocs_forward_hold(work->folder, owner, forward, hosts, host, work->backend,
-				      changed, err);
+		rc = (follow ? ocs_forward_follow : ocs_forward_hold)(
+			work->folder, owner, forward, hosts, host, work->backend, changed, err);
 		if (!rc && ocs_forward_carrier(forward, hosts, host, CARRIER_MS, err)) {
 			ocs_forward_drop(work->folder, owner, NULL);
 			rc = -1;
@@ -292,6 +293,7 @@ static void watch(struct work *work)
 		struct json_object *reply;
 		size_t changed = 0;
 		bool gone;
+		int rc;
 
 		reply = meet(work, revision, WATCH_MS, &gone, &err);
 		if (gone)
@@ -301,15 +303,12 @@ static void watch(struct work *work)
 			continue;
 		}
 		pause_ms = 500;
-		if (!holds(work, &revision)) {
-			json_object_put(reply);
-			return;
-		}
-		if (apply(work, reply, &owner, &changed, &err)) {
+		rc = apply(work, reply, true, &owner, &changed, &err);
+		if (rc < 0) {
 			syslog(LOG_ERR, "job %lu: the repaired plan cannot be applied: %s",
 			       work->request->job, err.text);
 			tell_unable(work, err.text);
-		} else {
+		} else if (rc == 0) {
 			ocs_node_plan_write(work->request->dir,
 					    json_object_object_get(reply, "plan"));
 			syslog(LOG_INFO, "job %lu: revision %ld of the plan, %zu things changed",
@@ -375,13 +374,15 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 		       !gone && (err.code == OCS_UNREACHABLE || err.code == OCS_NOT_NOW) &&
 		       ocs_now_ns() + pause_ms * INT64_C(1000000) < end)
 			nap(&pause_ms);
-		rc = reply ? apply(&work, reply, &owner, NULL, &err) : -1;
+		rc = reply ? apply(&work, reply, false, &owner, NULL, &err) : -1;
 		if (rc == 0)
 			watch_start(&work);
 	}
 	json_object_put(reply);
 	if (rc < 0) {
-		if (work.fabric && !gone)
+		/* that others keep us waiting is not this host's fault */
+		if (work.fabric && !gone && err.code != OCS_UNREACHABLE &&
+		    err.code != OCS_NOT_NOW)
 			tell_unable(&work, err.text);
 		rc = complain(&work, &err);
 	}

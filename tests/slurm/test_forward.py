@@ -329,42 +329,73 @@ def test_a_host_that_cannot(net, bare):
     check_all_pairs(net, job)
 
 
+def fail_a_circuit(net, job):
+    """A port under the job goes dark; its (server, interface), once every host has the
+    new plan."""
+    plan = json.loads(net.out(["cat", net.plan(job)]))
+    spare = [c for c in plan["circuits"] if c.get("group", 0) < 0]
+    circuit = (spare or plan["circuits"])[-1]
+    server = int(plan["nodes"][circuit["a"][0]][1:])
+    net.run(["ocsctl", "fail", "port", "direct-%d:%d" % (circuit["a"][1], server + 1),
+             "--reason", "test", "--fabric", net.yaml])
+    def followed():
+        notes = [json.loads(net.out(["cat", "/run/ocs/%s/forward.json" % name]))
+                 for name in net.direct_nodes]
+        return all(note["revision"] > plan["revision"] and note["settled"] for note in notes)
+    net.until(followed, 90, lambda: "the new plan on all hosts: %s" % net.ocsctl(
+        "show", "job", str(job)))
+    net.until(lambda: json.loads(net.out(["cat", net.plan(job)]))["revision"] >
+              plan["revision"], 10, "the new plan.json")
+    return server, circuit["a"][1]
+
+
+def mend(net, port):
+    net.run(["ocsctl", "resume", "port", "direct-%d:%d" % (port[1], port[0] + 1),
+             "--fabric", net.yaml])
+
+
 def test_a_circuit_fails_under_a_job(net, bare):
     """ocsd repairs the plan, the hosts follow it by difference, and traffic returns."""
     job = net.sbatch("-p", "direct", "-N%d" % SERVERS)
     net.running(job)
     old = net.paths(job)
-    plan = json.loads(net.out(["cat", net.plan(job)]))
-    circuit = next(c for c in plan["circuits"] if c["group"] < 0) if any(
-        c.get("group", 0) < 0 for c in plan["circuits"]) else plan["circuits"][-1]
-    server = int(plan["nodes"][circuit["a"][0]][1:])
     things = len(json.loads(net.out(["cat", "/run/ocs/d0/forward.json"]))["things"])
     for name in net.direct_nodes:
         net.run("nohup ip netns exec %s ip monitor route rule neigh > %s 2>&1 &" % (
             name, net.path("out", "monitor." + name)))
     time.sleep(0.5)
-    net.run(["ocsctl", "fail", "port", "direct-%d:%d" % (circuit["a"][1], server + 1),
-             "--reason", "test", "--fabric", net.yaml])
-    def followed():
-        return all(json.loads(net.out(["cat", "/run/ocs/%s/forward.json" % name])).get("revision")
-                   == 2 for name in net.direct_nodes)
-    net.until(followed, 60, lambda: "the new plan on all hosts: %s" % net.ocsctl(
-        "show", "job", str(job)))
-    net.until(lambda: json.loads(net.out(["cat", net.plan(job)]))["revision"] == 2, 10,
-              "the new plan.json")
-    time.sleep(0.5)
-    new = net.paths(job)
-    assert new != old
-    port = (server, circuit["a"][1])
-    assert not any(port in zip(path, ports) for path, ports in new.values())
+    port = fail_a_circuit(net, job)
+    try:
+        new = net.paths(job)
+        assert new != old
+        assert not any(port in zip(path, ports) for path, ports in new.values())
+        check_all_pairs(net, job)
+        for name in net.direct_nodes:
+            said = net.out(["cat", net.path("out", "monitor." + name)])
+            assert "iif" not in said, "rules of %s were touched:\n%s" % (name, said)
+            assert len(said.splitlines()) < things, said
+        assert net.state(job) == "RUNNING"
+        net.cancel_all()
+    finally:
+        net.run("pkill -x ip; true")
+        mend(net, port)
+    check_bare(net, bare)
+
+
+def test_ocsd_restarts_under_a_job(net, bare):
+    """It has forgotten who told what; the hosts tell it again, and follow a repair."""
+    job = net.sbatch("-p", "direct", "-N%d" % SERVERS)
+    net.running(job)
+    net.kill("ocsd")
+    time.sleep(1)
+    net.start_ocsd()
+    for switch in range(net.degree):
+        net.wait_for_switch("direct-%d" % switch)
     check_all_pairs(net, job)
-    for name in net.direct_nodes:
-        said = net.out(["cat", net.path("out", "monitor." + name)])
-        assert "iif" not in said, "rules of %s were touched:\n%s" % (name, said)
-        assert len(said.splitlines()) < things, said
-    net.run("pkill -x ip; true")
-    assert net.state(job) == "RUNNING"
-    net.cancel_all()
-    net.run(["ocsctl", "resume", "port", "direct-%d:%d" % (circuit["a"][1], server + 1),
-             "--fabric", net.yaml])
+    port = fail_a_circuit(net, job)
+    try:
+        check_all_pairs(net, job)
+        net.cancel_all()
+    finally:
+        mend(net, port)
     check_bare(net, bare)

@@ -538,6 +538,38 @@ static void test_removal(void **state)
 	net_close(&net);
 }
 
+/* A plan that came without routes gets the same ones on every host. */
+static void test_routes_made_here(void **state)
+{
+	struct ocs_plan_request request = { .servers = 24, .degree = 4, .best = true };
+	struct ocs_error err = { 0 };
+	struct json_object *text[2];
+
+	(void)state;
+	for (int host = 0; host < 2; host++) {
+		struct ocs_plan *plan = ocs_plan_make(&request, &err);
+		struct ocs_forward *forward;
+
+		assert_non_null(plan);
+		assert_null(plan->routes);
+		assert_int_equal(ocs_plan_route(plan, &err), 0);
+		assert_int_equal(ocs_plan_route(plan, &err), 0);
+		assert_int_equal(plan->nroutes, 24 * 23);
+		if (ocs_plan_verify(plan, &err))
+			fail_msg("%s", err.text);
+		forward = ocs_forward_make(plan, NULL, &err);
+		assert_non_null(forward);
+		assert_int_equal(forward->adjusted, 0);
+		ocs_forward_destroy(forward);
+		text[host] = ocs_plan_to_json(plan);
+		ocs_plan_destroy(plan);
+	}
+	assert_string_equal(json_object_to_json_string(text[0]),
+			    json_object_to_json_string(text[1]));
+	json_object_put(text[0]);
+	json_object_put(text[1]);
+}
+
 static int by_undo(const void *a, const void *b)
 {
 	const struct ocs_forward_command *x = a, *y = b;
@@ -582,6 +614,7 @@ int main(void)
 		cmocka_unit_test(test_all_pairs), cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_conflict), cmocka_unit_test(test_failed),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_removal), cmocka_unit_test(test_undo),
+		cmocka_unit_test(test_routes_made_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
