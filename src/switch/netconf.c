@@ -95,11 +95,15 @@ static int netconf_read_size(struct ocs_switch_connection *connection, int *size
 {
 	struct ocs_netconf *netconf = connection->state;
 	struct ocs_netconf_message reply;
+	struct ocs_error why;
 	int rc = read_list(connection, &netconf->dialect->status, false, &reply, err);
 
 	if (rc == OCS_SWITCH_OK &&
-	    ocs_netconf_parse_size(netconf->dialect, &reply, size, err))
+	    ocs_netconf_parse_size(netconf->dialect, &reply, size, &why)) {
+		ocs_error_set(err, why.code, "%s%s", why.text, netconf->hello.model ? "" :
+			      ", which its hello does not announce");
 		rc = OCS_SWITCH_UNKNOWN;
+	}
 	ocs_netconf_message_free(&reply);
 	return rc;
 }

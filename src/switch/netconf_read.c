@@ -169,7 +169,8 @@ static xmlDoc *read_document(const char *data, size_t length, struct ocs_error *
 	if (memmem(data, length, "<!DOCTYPE", 9))
 		ocs_error_set(err, OCS_ERROR, "sends a document type, which NETCONF forbids");
 	else if (length <= OCS_NETCONF_MESSAGE_LIMIT)
-		document = xmlReadMemory(data, (int)length, NULL, NULL, options);
+		/* NETCONF is UTF-8, whatever a declaration says. */
+		document = xmlReadMemory(data, (int)length, NULL, "UTF-8", options);
 	else
 		ocs_error_set(err, OCS_ERROR, "sends a message that has no end");
 	if (document && !xmlGetIntSubset(document) && xmlDocGetRootElement(document))
@@ -362,8 +363,8 @@ int ocs_netconf_parse_size(const struct ocs_netconf_dialect *dialect,
 				     list->container, dialect->ns);
 	if (lowest < 1 || highest != count || count % 2)
 		return ocs_error_set(err, OCS_ERROR,
-				     "tells of %d ports, the highest of which is %d; a size NxN has the ports 1 to 2N",
-				     count, highest);
+				     "tells of %d ports up to %d in %s of the model %s, where a size NxN has 1 to 2N",
+				     count, highest, list->container, dialect->ns);
 	*size = count / 2;
 	return 0;
 }

@@ -25,6 +25,10 @@ if HAVE_LIBSSH
 check_PROGRAMS += test_netconf_driver
 test_netconf_driver_SOURCES = test_netconf_driver.c emulator_peer.c emulator_peer.h
 test_netconf_driver_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+check_PROGRAMS += test_netconf_strange
+test_netconf_strange_SOURCES = test_netconf_strange.c netconf_peer.c netconf_peer.h
+test_netconf_strange_CFLAGS = $(AM_CFLAGS) $(SSH_CFLAGS) -Wno-deprecated-declarations
+test_netconf_strange_LDADD = $(SWITCH) $(CMOCKA_LIBS) $(SSH_LIBS)
 check_PROGRAMS += test_netconf_yuma
 test_netconf_yuma_SOURCES = test_netconf_yuma.c yuma_peer.c yuma_peer.h
 test_netconf_yuma_LDADD = $(SWITCH) $(CMOCKA_LIBS)
