@@ -57,6 +57,8 @@ static const struct option_spec specs[] = {
 	  "list routes above 128 servers too" },
 	{ 'P', "paths", NUMBER, AT(paths), 1, 16, "K",
 	  "paths of a pair with traffic of its own (default 1)" },
+	{ 't', "trees", NUMBER, AT(trees), 1, 15, "N",
+	  "double binary trees for each AllReduce group, besides a ring" },
 	{ 'A', "repair", TEXT, AT(repair), 0, 0, "PLAN",
 	  "change few circuits of the plan in this file, without the failed interfaces" },
 	{ 'g', "svg", TEXT, AT(svg), 0, 0, "FILE", "write the picture as SVG" },

@@ -29,7 +29,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  ocs_ctl_verify },
 	{ "fold", "SHAPE", 1, 1, "jcsrdg" OFFLINE,
 	  "where each coordinate of a shape lies on an empty fabric", NULL, ocs_ctl_fold },
-	{ "plan", "", 0, 0, "jNDMSuRPFAsg" OFFLINE,
+	{ "plan", "", 0, 0, "jNDMSuRPtFAsg" OFFLINE,
 	  "rings, circuits and routes for servers of a direct fabric",
 	  "--servers and --degree are taken from the direct section of the fabric when\n"
 	  "--fabric is given.", ocs_ctl_plan },

@@ -30,6 +30,7 @@ struct ocs_ctl_args {
 	const char *svg, *demand, *strategy;
 	const char *repair;
 	long paths;		/* 0: not given */
+	long trees;
 	const char *node, *reason;
 	const char *hosts, *backend, *failed;
 	bool dry_run, remove;

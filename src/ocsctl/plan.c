@@ -132,6 +132,8 @@ static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *a
 		printf("; ring steps");
 		for (int r = 0; r < group->nrings; r++)
 			printf("%s %d", r ? "," : "", group->steps[r]);
+		for (int t = 0; t < group->ntrees; t++)
+			printf("%s %d", t ? "," : "; tree steps", group->trees[t].step);
 		putchar('\n');
 	}
 	if (plan->assignment)
@@ -261,6 +263,7 @@ static struct ocs_plan *planned(const struct ocs_ctl_args *args,
 	}
 	request.routes = args->routes || request.servers <= ROUTES_MAX;
 	request.paths = (int)args->paths;
+	request.trees = (int)args->trees;
 	if (args->demand) {
 		demand = ocs_ctl_read(args->demand, err);
 		if (!demand)

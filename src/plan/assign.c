@@ -320,6 +320,11 @@ static void sentence(struct assign *as, int unused)
 	if (as->open_rings)
 		ocs_text_add(&text, "; %d more circuits form %d rings that cannot close, since a "
 			     "switch joins servers in pairs", as->open_edges, as->open_rings);
+	if (as->ports.trees)
+		ocs_text_add(&text, "; %d circuits form double binary trees", as->ports.trees);
+	if (as->ports.treeless)
+		ocs_text_add(&text, "; %d double binary trees found no interfaces",
+			     as->ports.treeless);
 	if (as->ports.mp)
 		ocs_text_add(&text, "; %d circuits join pairs with much traffic", as->ports.mp);
 	if (as->ports.expander)
@@ -333,7 +338,8 @@ static void sentence(struct assign *as, int unused)
 }
 
 void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
-		     const uint64_t *failed, bool best, enum ocs_plan_rest rest)
+		     const uint64_t *failed, bool best, int trees,
+		     enum ocs_plan_rest rest)
 {
 	struct assign as = { .plan = plan, .ports = { .plan = plan } };
 	uint64_t all = plan->degree == 64 ? ~UINT64_C(0) : (UINT64_C(1) << plan->degree) - 1;
@@ -361,6 +367,8 @@ void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
 		if (best && rest == OCS_PLAN_NOTHING && !mp)
 			chords(&as, group);
 	}
+	for (int g = 0; g < plan->ngroups; g++)
+		ocs_plan_trees(&as.ports, &plan->groups[order[g]], trees);
 	if (mp)
 		ocs_plan_mp(&as.ports, mp);
 	if (rest != OCS_PLAN_NOTHING)

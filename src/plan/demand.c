@@ -31,6 +31,7 @@ void ocs_plan_groups_free(struct ocs_plan_group *groups, int ngroups)
 	for (int i = 0; i < ngroups; i++) {
 		free(groups[i].members);
 		free(groups[i].steps);
+		ocs_plan_trees_free(&groups[i]);
 	}
 	free(groups);
 }
@@ -220,9 +221,20 @@ static struct json_object *text_parse(const char *text, struct ocs_error *err)
 	return json;
 }
 
+static int trees_parse(struct json_object *json, int *trees, struct ocs_error *err)
+{
+	int64_t count = json_object_is_type(json, json_type_int) ? json_object_get_int64(json) : -1;
+
+	if (count < 0 || count > OCS_PLAN_TREES_MAX)
+		return ocs_error_set(err, OCS_USAGE, "demand: trees is not a whole number from 0 to "
+				     "%d", OCS_PLAN_TREES_MAX);
+	*trees = (int)count;
+	return 0;
+}
+
 int ocs_plan_demand_parse(const char *text, int servers,
 			  struct ocs_plan_group **groups, int *ngroups, double **mp,
-			  struct ocs_error *err)
+			  int *trees, struct ocs_error *err)
 {
 	struct json_object *json = text_parse(text, err);
 	int rc = 0;
@@ -230,6 +242,7 @@ int ocs_plan_demand_parse(const char *text, int servers,
 	*groups = NULL;
 	*mp = NULL;
 	*ngroups = 0;
+	*trees = 0;
 	if (!json)
 		return -1;
 	json_object_object_foreach(json, key, value) {
@@ -237,9 +250,11 @@ int ocs_plan_demand_parse(const char *text, int servers,
 			rc = groups_parse(value, servers, groups, ngroups, err);
 		else if (strcmp(key, "mp") == 0 && !*mp)
 			rc = mp_parse(value, servers, mp, err);
+		else if (strcmp(key, "trees") == 0)
+			rc = trees_parse(value, trees, err);
 		else
 			rc = ocs_error_set(err, OCS_USAGE,
-					   "demand: unknown key '%.40s' (known: allreduce, mp)", key);
+					   "demand: unknown key '%.40s' (known: allreduce, mp, trees)", key);
 		if (rc < 0)
 			break;
 	}
@@ -262,9 +277,9 @@ int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_er
 {
 	struct ocs_plan_group *groups;
 	double *mp;
-	int ngroups;
+	int ngroups, trees;
 
-	if (ocs_plan_demand_parse(demand, plan->servers, &groups, &ngroups, &mp, err) < 0)
+	if (ocs_plan_demand_parse(demand, plan->servers, &groups, &ngroups, &mp, &trees, err) < 0)
 		return -1;
 	/* the groups are in the plan */
 	ocs_plan_groups_free(groups, ngroups);

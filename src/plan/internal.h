@@ -15,7 +15,7 @@
  * Returns 0, or -1 with ERR and nothing allocated. */
 int ocs_plan_demand_parse(const char *text, int servers,
 			  struct ocs_plan_group **groups, int *ngroups, double **mp,
-			  struct ocs_error *err);
+			  int *trees, struct ocs_error *err);
 /* A group over servers 0..SERVERS-1. */
 void ocs_plan_group_all(struct ocs_plan_group *group, int servers);
 void ocs_plan_groups_free(struct ocs_plan_group *groups, int ngroups);
@@ -41,12 +41,20 @@ struct ocs_plan_ports {
 	int capacity;	/* of plan->circuits */
 	int crossed;	/* circuits between different interfaces */
 	int mp, expander;	/* circuits made for either */
+	int trees, treeless;	/* circuits of trees; trees that found no interfaces */
 	bool kautz;		/* the expander is a Kautz graph with a ring in it */
 };
 
 /* GROUP: the ring's group, or -1. */
 void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b,
 			  int b_port, int group);
+
+/* The pair of trees of GROUP numbered by STEP; its arrays are the caller's. */
+void ocs_plan_tree_make(const struct ocs_plan_group *group, int step,
+			struct ocs_plan_tree *tree);
+void ocs_plan_trees_free(struct ocs_plan_group *group);
+/* Gives GROUP up to COUNT double binary trees on free interfaces. */
+void ocs_plan_trees(struct ocs_plan_ports *ports, struct ocs_plan_group *group, int count);
 
 /* Gives what is free to the pairs with most traffic: a matching per interface, the
  * demand of a pair halved for every circuit it has got. */
@@ -74,9 +82,10 @@ void ocs_plan_expand(struct ocs_plan_ports *ports, enum ocs_plan_rest rest);
 
 /* Gives the rings of PLAN's groups (nrings and steps are wishes) ports and planes;
  * lowers nrings where they do not fit; what is left goes to MP (or NULL) and REST.  FAILED: interfaces to leave out, or NULL.  Fills circuits and assignment.  ORDER: groups, most
- * important first. */
+ * important first.  TREES: double binary trees of each group. */
 void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
-		     const uint64_t *failed, bool best, enum ocs_plan_rest rest);
+		     const uint64_t *failed, bool best, int trees,
+		     enum ocs_plan_rest rest);
 
 /* Fills diameter, average_hops, max_link_load and bandwidth_tax, and routes if
  * ROUTES.  BALANCE: spends more time on even loads; otherwise members of a group

@@ -24,6 +24,25 @@ static struct json_object *ints_to_json(const int *values, int count)
 	return list;
 }
 
+static struct json_object *trees_to_json(const struct ocs_plan_group *group)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int t = 0; t < group->ntrees; t++) {
+		const struct ocs_plan_tree *tree = &group->trees[t];
+		struct json_object *json = json_object_new_object();
+		struct json_object *parents = json_object_new_array();
+
+		for (int i = 0; i < 2; i++)
+			json_object_array_add(parents, ints_to_json(tree->parents[i],
+								    group->nmembers));
+		json_object_object_add(json, "step", json_object_new_int(tree->step));
+		json_object_object_add(json, "parents", parents);
+		json_object_array_add(list, json);
+	}
+	return list;
+}
+
 static struct json_object *group_to_json(const struct ocs_plan_group *group)
 {
 	struct json_object *json = json_object_new_object();
@@ -40,6 +59,8 @@ static struct json_object *group_to_json(const struct ocs_plan_group *group)
 	json_object_object_add(json, "bytes", json_object_new_int64(group->bytes));
 	json_object_object_add(json, "rings", rings);
 	json_object_object_add(json, "steps", ints_to_json(group->steps, group->nrings));
+	if (group->ntrees)
+		json_object_object_add(json, "trees", trees_to_json(group));
 	return json;
 }
 
@@ -147,8 +168,8 @@ static struct json_object *member_list(struct json_object *json, const char *nam
 	return list;
 }
 
-/* COUNT numbers of [0, MAX] out of LIST, which must have exactly as many. */
-static int *ints_from_json(struct json_object *list, int count, int max)
+/* COUNT numbers of [MIN, MAX] out of LIST, which must have exactly as many. */
+static int *range_from_json(struct json_object *list, int count, int min, int max)
 {
 	int *values;
 
@@ -157,11 +178,40 @@ static int *ints_from_json(struct json_object *list, int count, int max)
 		return NULL;
 	values = ocs_calloc(count ? count : 1, sizeof(int));
 	for (int i = 0; i < count; i++)
-		if (whole(json_object_array_get_idx(list, i), 0, max, &values[i]) < 0) {
+		if (whole(json_object_array_get_idx(list, i), min, max, &values[i]) < 0) {
 			free(values);
 			return NULL;
 		}
 	return values;
+}
+
+static int *ints_from_json(struct json_object *list, int count, int max)
+{
+	return range_from_json(list, count, 0, max);
+}
+
+static int trees_from_json(struct json_object *list, const struct ocs_plan *plan,
+			   struct ocs_plan_group *group)
+{
+	int count = (int)json_object_array_length(list);
+
+	group->trees = ocs_calloc(count + 1, sizeof(*group->trees));
+	for (int t = 0; t < count; t++) {
+		struct json_object *json = json_object_array_get_idx(list, t);
+		struct json_object *parents = json_object_object_get(json, "parents");
+		struct ocs_plan_tree *tree = &group->trees[group->ntrees++];
+
+		if (whole(json_object_object_get(json, "step"), 1, plan->servers, &tree->step) < 0 ||
+		    !json_object_is_type(parents, json_type_array))
+			return -1;
+		for (int i = 0; i < 2; i++) {
+			tree->parents[i] = range_from_json(json_object_array_get_idx(parents, i),
+							   group->nmembers, -1, plan->servers - 1);
+			if (!tree->parents[i])
+				return -1;
+		}
+	}
+	return 0;
 }
 
 /* Are the rings written out those that the steps give? */
@@ -185,7 +235,7 @@ static bool rings_agree(struct json_object *rings, const struct ocs_plan_group *
 static int group_from_json(struct json_object *json, const struct ocs_plan *plan,
 			   struct ocs_plan_group *group, struct ocs_error *err)
 {
-	struct json_object *members, *rings, *bytes = json_object_object_get(json, "bytes");
+	struct json_object *members, *rings, *list, *bytes = json_object_object_get(json, "bytes");
 	int nrings;
 
 	members = member_list(json, "members", plan->servers, &group->nmembers, err);
@@ -201,6 +251,11 @@ static int group_from_json(struct json_object *json, const struct ocs_plan *plan
 	if (!rings_agree(rings, group))
 		return ocs_error_set(err, OCS_USAGE,
 				     "plan: the rings of a group are not those of its steps");
+	list = json_object_object_get(json, "trees");
+	if (list && (!json_object_is_type(list, json_type_array) ||
+		     json_object_array_length(list) > OCS_PLAN_TREES_MAX ||
+		     trees_from_json(list, plan, group) < 0))
+		return ocs_error_set(err, OCS_USAGE, "plan: the trees of a group are malformed");
 	if (json_object_is_type(bytes, json_type_int))
 		group->bytes = json_object_get_int64(bytes);
 	return 0;

@@ -22,6 +22,8 @@ enum way {
 #define KAUTZ_SERVERS 256	/* beyond, its busiest links carry more than an expander's */
 #define STEPS_SERVERS 64	/* with an expander, steps are searched up to here */
 
+#define TREE_PORTS 4	/* interfaces of a double binary tree: a leaf's and a middle's */
+
 /* Interfaces one ring takes at each of its members. */
 static int ring_ports(const struct ocs_plan_group *group, bool directed)
 {
@@ -107,12 +109,19 @@ static int spare_count(int degree, uint64_t failed, int budget)
  * busiest member, at least one where ports allow, the rest to the heaviest.  ONE:
  * no more than one each. */
 static void shares(struct ocs_plan *plan, const int *order, int first,
-		   const uint64_t *failed, bool one)
+		   const uint64_t *failed, bool one, int trees)
 {
-	int budget = split(plan);
+	int budget = split(plan), most = plan->degree - TREE_PORTS * trees;
+	bool one_more = false;
 	int *spare = ocs_calloc(plan->servers, sizeof(int));
 	double *bytes = ocs_calloc(plan->servers, sizeof(double));
 
+	/* rings of odd length close on one interface more than they take */
+	for (int g = 0; g < plan->ngroups; g++)
+		one_more |= trees && !plan->directed && !plan->any_port &&
+			    plan->groups[g].nmembers % 2;
+	most = most - one_more > 2 ? most - one_more : most;
+	budget = budget < most ? budget : most;
 	for (int i = 0; i < plan->servers; i++)
 		spare[i] = spare_count(plan->degree, failed ? failed[i] : 0, budget);
 	for (int g = 0; g < plan->ngroups; g++)
@@ -173,15 +182,18 @@ static bool connected(const struct ocs_plan *plan)
 
 /* Plans with the groups already in place. */
 static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
-		 int first, enum way way)
+		 int first, int trees, enum way way)
 {
 	int *order = order_make(plan, first);
 
-	for (int g = 0; g < plan->ngroups; g++)
+	for (int g = 0; g < plan->ngroups; g++) {
 		plan->groups[g].nrings = 0;
+		ocs_plan_trees_free(&plan->groups[g]);
+	}
 	/* without a demand nobody knows what AllReduce needs: one ring, which is the
 	 * one that stock NCCL uses */
-	shares(plan, order, first, request->failed, way >= EXPANDER && !request->demand);
+	shares(plan, order, first, request->failed,
+	       way >= EXPANDER && !request->demand, trees);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
 
@@ -193,14 +205,14 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
 			ocs_plan_steps_best(group->nmembers, group->nrings, plan->directed,
 					    group->steps);
 	}
-	ocs_plan_assign(plan, order, plan->mp, request->failed, way != PAPER,
+	ocs_plan_assign(plan, order, plan->mp, request->failed, way != PAPER, trees,
 			way == KAUTZ ? OCS_PLAN_KAUTZ :
 			way == EXPANDER ? OCS_PLAN_RANDOM : OCS_PLAN_NOTHING);
 	free(order);
 	return ocs_plan_measure(plan, request->routes, request->best);
 }
 
-static struct ocs_plan *plan_new(const struct ocs_plan_request *request,
+static struct ocs_plan *plan_new(const struct ocs_plan_request *request, int *trees,
 				 struct ocs_error *err)
 {
 	struct ocs_plan *plan = ocs_calloc(1, sizeof(*plan));
@@ -212,7 +224,7 @@ static struct ocs_plan *plan_new(const struct ocs_plan_request *request,
 	plan->revision = 1;
 	if (request->demand) {
 		if (ocs_plan_demand_parse(request->demand, plan->servers, &plan->groups,
-					  &plan->ngroups, &plan->mp, err) < 0) {
+					  &plan->ngroups, &plan->mp, trees, err) < 0) {
 			ocs_plan_destroy(plan);
 			return NULL;
 		}
@@ -233,18 +245,26 @@ static struct ocs_plan *plan_new(const struct ocs_plan_request *request,
 static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool everyone,
 				enum way way, struct ocs_error *err)
 {
-	struct ocs_plan *plan = plan_new(request, err);
-	int first = -1;
+	int first = -1, trees = 0;
+	struct ocs_plan *plan = plan_new(request, &trees, err);
 
 	if (!plan)
 		return NULL;
+	trees = request->trees ? request->trees : trees;
+	if (trees && (request->directed ? 1 : 2) + TREE_PORTS * trees > request->degree) {
+		ocs_plan_destroy(plan);
+		ocs_error_set(err, OCS_NEVER, "a ring and %d double binary trees take %d interfaces, "
+			      "servers have %d", trees,
+			      (request->directed ? 1 : 2) + TREE_PORTS * trees, request->degree);
+		return NULL;
+	}
 	if (everyone) {
 		first = plan->ngroups++;
 		plan->groups = ocs_realloc(plan->groups, plan->ngroups * sizeof(*plan->groups));
 		ocs_plan_group_all(&plan->groups[first], plan->servers);
 	}
 	/* pairs' circuits may hold the groups together as well */
-	if (build(plan, request, first, way) == 0 &&
+	if (build(plan, request, first, trees, way) == 0 &&
 	    (plan->servers < 2 || plan->mp || connected(plan)))
 		return plan;
 	ocs_plan_destroy(plan);
@@ -279,6 +299,15 @@ static bool better(const struct ocs_plan *a, const struct ocs_plan *b)
 	if (fabs(a->average_hops - b->average_hops) > SLACK)
 		return a->average_hops < b->average_hops;
 	return a->max_link_load < b->max_link_load;
+}
+
+static int trees_count(const struct ocs_plan *plan)
+{
+	int count = 0;
+
+	for (int g = 0; g < plan->ngroups; g++)
+		count += plan->groups[g].ntrees;
+	return count;
 }
 
 /* Is A nowhere worse than B? */
@@ -324,8 +353,10 @@ static struct ocs_plan *choose(const struct ocs_plan_request *request,
 			continue;
 		other = strategy(request, way, NULL);
 		/* a Kautz graph always has short ways, but not always even loads */
-		if (other && no_worse(other, way == KAUTZ ? best : paper) &&
-		    better(other, best)) {
+		/* and before all, the trees that were asked for */
+		if (other && trees_count(other) >= trees_count(best) &&
+		    (trees_count(other) > trees_count(best) ||
+		     (no_worse(other, way == KAUTZ ? best : paper) && better(other, best)))) {
 			if (best != paper)
 				ocs_plan_destroy(best);
 			best = other;
@@ -356,6 +387,11 @@ struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
 	if (request->routes && request->servers > OCS_PLAN_ROUTES_MAX) {
 		ocs_error_set(err, OCS_USAGE, "routes are listed for at most %d servers, not %d",
 			      OCS_PLAN_ROUTES_MAX, request->servers);
+		return NULL;
+	}
+	if (request->trees < 0 || request->trees > OCS_PLAN_TREES_MAX) {
+		ocs_error_set(err, OCS_USAGE, "%d double binary trees: a group has 0 to %d",
+			      request->trees, OCS_PLAN_TREES_MAX);
 		return NULL;
 	}
 	if (request->paths < 0 || request->paths > OCS_PLAN_PATHS_MAX) {

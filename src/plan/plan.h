@@ -13,6 +13,14 @@
 struct ocs_error;
 struct json_object;
 
+/* A pair of binary trees over a group (a double binary tree): every member is a leaf
+ * of one and passes data on in the other.  Each edge has a circuit of its own. */
+struct ocs_plan_tree {
+	int step;		/* the members, numbered by it, in the order of the trees */
+	int *parents[2];	/* per member, in the order of `members`: the server above
+				 * it, or -1 at the root */
+};
+
 /* One AllReduce group and the rings chosen for it. */
 struct ocs_plan_group {
 	int *members;	/* server numbers, in ring +1 order */
@@ -21,6 +29,8 @@ struct ocs_plan_group {
 	int *steps;	/* one per ring: the TotientPerms step p, steps[0] == 1 */
 	int nrings;	/* rings[r][i] = members[(i * steps[r]) % nmembers]; a
 			 * duplex ring of two is one circuit.  0: no ports left */
+	struct ocs_plan_tree *trees;	/* besides the rings, if asked for */
+	int ntrees;
 };
 
 /* A circuit between port A_PORT of server A and port B_PORT of server B (0-based
@@ -66,6 +76,7 @@ struct ocs_plan {
 #define OCS_PLAN_DEGREE_MAX 64
 #define OCS_PLAN_ROUTES_MAX 1024	/* servers, when routes are asked for */
 #define OCS_PLAN_PATHS_MAX 16
+#define OCS_PLAN_TREES_MAX 15	/* double binary trees of a group */
 #define OCS_PLAN_DEMAND_MAX (4 << 20)	/* bytes of a demand */
 
 struct ocs_plan_request {
@@ -79,6 +90,8 @@ struct ocs_plan_request {
 	const char *demand;	/* JSON text of DESIGN section 7, or NULL: one
 				 * AllReduce group over all servers */
 	char *const *nodes;	/* `servers` names, or NULL */
+	int trees;		/* double binary trees for each AllReduce group, besides one
+				 * ring: 4 interfaces each.  0 or what the demand says */
 	int paths;		/* of a pair with traffic of its own, at most; 0: one.
 				 * 1..OCS_PLAN_PATHS_MAX, needs routes */
 	const uint64_t *failed;	/* per server a mask of interfaces to leave out (bit i:
@@ -114,8 +127,8 @@ struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
 int ocs_plan_route(struct ocs_plan *plan, struct ocs_error *err);
 
 /* Checks that no port is used twice, every circuit joins what its plane allows,
- * every ring step is co-prime, every ring edge has a circuit, every route follows
- * circuits.  Returns 0, or -1 with ERR. */
+ * every ring step is co-prime, every edge of a ring or tree has a circuit, trees are
+ * what they should be, every route follows circuits.  Returns 0, or -1 with ERR. */
 int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err);
 
 /* Gives a plan that was read from JSON, which does not hold it, the traffic between

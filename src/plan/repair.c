@@ -35,7 +35,7 @@ struct repair {
 				 * same array for duplex */
 	struct end *loose_tx, *loose_rx;	/* freed by this repair */
 	int nloose_tx, nloose_rx;
-	int capacity, made, given_up;
+	int capacity, made, given_up, trees_given_up;
 };
 
 static uint64_t key_of(const struct ocs_plan *plan, int a, int b)
@@ -305,6 +305,85 @@ static void ports_fill(struct repair *r, const struct ocs_plan_fault *faults, in
 	}
 }
 
+static int key_compare(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* Whether TREE has circuits of its own among those no ring and no tree before it
+ * needs: HAVE, sorted; those it takes become 0. */
+static bool tree_take(const struct ocs_plan *plan, const struct ocs_plan_group *group,
+		      const struct ocs_plan_tree *tree, uint64_t *have, size_t count)
+{
+	uint64_t *taken = ocs_calloc(count + 1, sizeof(*taken));
+	bool whole = true;
+
+	memcpy(taken, have, count * sizeof(*taken));
+	for (int i = 0; i < 4 * group->nmembers && whole; i++) {
+		int child = group->members[i / 4], parent = tree->parents[i / 2 % 2][i / 4];
+		uint64_t key;
+		size_t at = 0, high = count;
+
+		if (parent < 0 || (i % 2 && !plan->directed))
+			continue;
+		key = i % 2 ? key_of(plan, parent, child) : key_of(plan, child, parent);
+		while (at < high) {
+			size_t middle = (at + high) / 2;
+
+			if (have[middle] < key)
+				at = middle + 1;
+			else
+				high = middle;
+		}
+		while (at < count && have[at] == key && !taken[at])
+			at++;
+		whole = at < count && have[at] == key;
+		if (whole)
+			taken[at] = 0;
+	}
+	if (whole) {
+		size_t kept = 0;
+
+		for (size_t i = 0; i < count; i++)
+			if (taken[i])
+				have[kept++] = have[i];
+		memset(have + kept, 0xff, (count - kept) * sizeof(*have));
+	}
+	free(taken);
+	return whole;
+}
+
+/* Trees that lost a circuit are given up; what they have left stays. */
+static void trees_prune(struct repair *r)
+{
+	struct ocs_plan *plan = r->plan;
+	uint64_t *have = ocs_calloc(plan->ncircuits + 1, sizeof(*have));
+	size_t count = 0;
+
+	for (int i = 0; i < plan->ncircuits; i++)
+		if (plan->circuits[i].group < 0)
+			have[count++] = key_of(plan, plan->circuits[i].a, plan->circuits[i].b);
+	qsort(have, count, sizeof(*have), key_compare);
+	for (int g = 0; g < plan->ngroups; g++) {
+		struct ocs_plan_group *group = &plan->groups[g];
+		int kept = 0;
+
+		for (int t = 0; t < group->ntrees; t++) {
+			if (tree_take(plan, group, &group->trees[t], have, count)) {
+				group->trees[kept++] = group->trees[t];
+				continue;
+			}
+			free(group->trees[t].parents[0]);
+			free(group->trees[t].parents[1]);
+			r->trees_given_up++;
+		}
+		group->ntrees = kept;
+	}
+	free(have);
+}
+
 static void compact(struct ocs_plan *plan)
 {
 	int kept = 0;
@@ -323,6 +402,8 @@ static void sentence(const struct repair *r, int broken)
 		     r->plan->assignment : "", broken, r->made);
 	if (r->given_up)
 		ocs_text_add(&text, ", %d rings given up", r->given_up);
+	if (r->trees_given_up)
+		ocs_text_add(&text, ", %d double binary trees given up", r->trees_given_up);
 	free(r->plan->assignment);
 	r->plan->assignment = ocs_text_take(&text);
 }
@@ -342,6 +423,7 @@ static void mend(struct ocs_plan *plan, const struct ocs_plan_fault *faults, int
 	rings_mend(&r);
 	loose_join(&r);
 	compact(plan);
+	trees_prune(&r);
 	sentence(&r, before + r.made - plan->ncircuits);
 	free(r.loose_rx);
 	free(r.loose_tx);

@@ -94,7 +94,75 @@ static int group_check(const struct ocs_plan *plan, int g, char *seen, struct oc
 	return 0;
 }
 
-/* Every edge of every ring has a circuit of its own. */
+/* PARENTS hold the members of GROUP together as a binary tree; counts the children of
+ * each in CHILDREN.  PLACE: per server its place among the members, or -1. */
+static bool tree_sound(const struct ocs_plan_group *group, const int *parents, const int *place,
+		       int *children)
+{
+	int roots = 0;
+
+	memset(children, 0, group->nmembers * sizeof(int));
+	for (int i = 0; i < group->nmembers; i++) {
+		int at = i;
+
+		roots += parents[i] < 0;
+		if (parents[i] >= 0 && (place[parents[i]] < 0 || ++children[place[parents[i]]] > 2))
+			return false;
+		for (int up = 0; parents[at] >= 0; up++) {
+			at = place[parents[at]];
+			if (at < 0 || up == group->nmembers)
+				return false;
+		}
+	}
+	return roots == 1;
+}
+
+/* Double binary trees: whoever is a leaf of one passes data on in the other. */
+static int trees_check(const struct ocs_plan *plan, int g, struct ocs_error *err)
+{
+	const struct ocs_plan_group *group = &plan->groups[g];
+	int *place = ocs_calloc(plan->servers, sizeof(int)), rc = 0;
+	int *children = ocs_calloc(2 * (size_t)group->nmembers, sizeof(int));
+
+	for (int i = 0; i < plan->servers; i++)
+		place[i] = -1;
+	for (int i = 0; i < group->nmembers; i++)
+		place[group->members[i]] = i;
+	for (int t = 0; t < group->ntrees && !rc; t++) {
+		int *const *parents = group->trees[t].parents;
+
+		if (!tree_sound(group, parents[0], place, children) ||
+		    !tree_sound(group, parents[1], place, children + group->nmembers))
+			rc = ocs_error_set(err, OCS_ERROR, "trees %d of group %d are not two binary "
+					   "trees over its members", t, g);
+		for (int i = 0; i < group->nmembers && !rc; i++)
+			if (!children[i] == !children[group->nmembers + i])
+				rc = ocs_error_set(err, OCS_ERROR, "trees %d of group %d: member %d is "
+						   "a leaf of both or of none", t, g, i);
+	}
+	free(place);
+	free(children);
+	return rc;
+}
+
+/* Adds the circuits that the trees of GROUP need. */
+static size_t trees_need(const struct ocs_plan *plan, const struct ocs_plan_group *group,
+			 uint64_t *need, size_t count)
+{
+	for (int t = 0; t < 2 * group->ntrees; t++)
+		for (int i = 0; i < group->nmembers; i++) {
+			int child = group->members[i], parent = group->trees[t / 2].parents[t % 2][i];
+
+			if (parent < 0)
+				continue;
+			need[count++] = link_key(plan, child, parent);
+			if (plan->directed)
+				need[count++] = link_key(plan, parent, child);
+		}
+	return count;
+}
+
+/* Every edge of every ring and tree has a circuit of its own. */
 static int rings_check(const struct ocs_plan *plan, struct ocs_error *err)
 {
 	uint64_t *have = ocs_calloc(plan->ncircuits + 1, sizeof(*have)), *need;
@@ -102,7 +170,8 @@ static int rings_check(const struct ocs_plan *plan, struct ocs_error *err)
 	int rc = 0;
 
 	for (int g = 0; g < plan->ngroups; g++)
-		nneed += (size_t)plan->groups[g].nrings * plan->groups[g].nmembers;
+		nneed += (size_t)(plan->groups[g].nrings + 4 * plan->groups[g].ntrees) *
+			 plan->groups[g].nmembers;
 	need = ocs_calloc(nneed + 1, sizeof(*need));
 	nneed = 0;
 	for (int g = 0; g < plan->ngroups; g++) {
@@ -117,6 +186,7 @@ static int rings_check(const struct ocs_plan *plan, struct ocs_error *err)
 				need[nneed++] = link_key(plan, group->members[v], group->members[w]);
 				v = w;
 			}
+		nneed = trees_need(plan, group, need, nneed);
 	}
 	for (int i = 0; i < plan->ncircuits; i++)
 		have[i] = link_key(plan, plan->circuits[i].a, plan->circuits[i].b);
@@ -126,7 +196,7 @@ static int rings_check(const struct ocs_plan *plan, struct ocs_error *err)
 		while (at < (size_t)plan->ncircuits && have[at] < need[i])
 			at++;
 		if (at == (size_t)plan->ncircuits || have[at] != need[i])
-			rc = ocs_error_set(err, OCS_ERROR, "a ring needs a circuit between servers "
+			rc = ocs_error_set(err, OCS_ERROR, "a ring or tree needs a circuit between servers "
 					   "%d and %d that the plan does not make",
 					   (int)(need[i] >> 32), (int)(uint32_t)need[i]);
 		at++;
@@ -344,7 +414,7 @@ int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err)
 				     plan->servers, plan->degree);
 	seen = ocs_calloc(plan->servers, 1);
 	for (int g = 0; g < plan->ngroups && rc == 0; g++)
-		rc = group_check(plan, g, seen, err);
+		rc = group_check(plan, g, seen, err) || trees_check(plan, g, err) ? -1 : 0;
 	free(seen);
 	if (rc < 0 || ports_check(plan, err) < 0 || rings_check(plan, err) < 0 ||
 	    routes_check(plan, err) < 0 || loads_check(plan, err) < 0)

@@ -44,13 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ocs_plan_group *groups;
 	struct ocs_error err = { 0 };
 	double *mp;
-	int ngroups;
+	int ngroups, trees;
 	char *text;
 
 	if (size < 2)
 		return 0;
 	request.servers = 1 + data[0] % 12;
-	request.degree = 1 + data[0] / 12 % 6;
+	request.degree = 1 + data[0] / 12 % 6 + (data[1] & 16 ? 6 : 0);
 	request.directed = data[1] & 1;
 	request.any_port = data[1] & 2;
 	request.best = (data[1] & 12) == 12;
@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data + 2, size - 2);
 	text[size - 2] = '\0';
 	request.demand = text;
-	if (ocs_plan_demand_parse(text, request.servers, &groups, &ngroups, &mp, &err)) {
+	if (ocs_plan_demand_parse(text, request.servers, &groups, &ngroups, &mp, &trees, &err)) {
 		if (groups || mp || err.code != OCS_USAGE || strncmp(err.text, "demand: ", 8))
 			abort();
 	} else {

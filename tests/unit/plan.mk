@@ -16,3 +16,7 @@ test_plan_repair_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_
 check_PROGRAMS += test_plan_kautz
 test_plan_kautz_SOURCES = test_plan_kautz.c
 test_plan_kautz_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+
+check_PROGRAMS += test_plan_trees
+test_plan_trees_SOURCES = test_plan_trees.c
+test_plan_trees_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
