@@ -332,7 +332,6 @@ int ocs_node_contents(const struct ocs_node_request *request,
 
 void ocs_node_contents_free(struct ocs_node_contents *contents)
 {
-	free(contents->stale);
 	for (int i = 0; i < OCS_NODE_FILES; i++)
 		free(contents->text[i]);
 }

@@ -179,6 +179,31 @@ int ocs_node_directory_write(const char *path, uint64_t epoch,
 	return rc;
 }
 
+int ocs_node_directory_update(const char *path, const struct ocs_node_contents *contents,
+			      struct ocs_error *err)
+{
+	static const enum ocs_node_file files[] = { OCS_NODE_SUBNETS, OCS_NODE_TOPOLOGY,
+						    OCS_NODE_GRAPH, OCS_NODE_ENV, OCS_NODE_WARNINGS };
+	int fd = directory_open(path, err), rc = 0;
+	struct stat info;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -1;
+	/* an epilog may be taking the files away */
+	if (fstatat(fd, ocs_node_names[OCS_NODE_ENV], &info, AT_SYMLINK_NOFOLLOW) == 0)
+		for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && rc == 0; i++) {
+			const char *name = ocs_node_names[files[i]];
+
+			if (contents->text[files[i]])
+				rc = file_write(fd, path, name, contents->text[files[i]], err);
+			else if (unlinkat(fd, name, 0) < 0 && errno != ENOENT)
+				rc = ocs_error_set(err, OCS_ERROR, "cannot remove the old %s/%s: %s", path,
+						   name, strerror(errno));
+		}
+	close(fd);
+	return rc;
+}
+
 void ocs_node_plan_write(const char *path, struct json_object *plan)
 {
 	const char *text = json_object_to_json_string_ext(plan, JSON_C_TO_STRING_PLAIN |

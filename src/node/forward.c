@@ -311,6 +311,10 @@ static void watch(struct work *work)
 		} else if (rc == 0) {
 			ocs_node_plan_write(work->request->dir,
 					    json_object_object_get(reply, "plan"));
+			if (ocs_node_nccl_follow(work->fabric, work->section, work->request,
+						 json_object_object_get(reply, "plan"), &err))
+				syslog(LOG_ERR, "job %lu: what is for NCCL does not follow the "
+				       "repaired plan: %s", work->request->job, err.text);
 			syslog(LOG_INFO, "job %lu: revision %ld of the plan, %zu things changed",
 			       work->request->job, owner.revision, changed);
 		}

@@ -7,7 +7,6 @@
 
 #include "src/node/node.h"
 
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +18,8 @@
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
+
+#define ENV_MAX (1 << 20)
 
 struct work {
 	const struct ocs_fabric *fabric;
@@ -146,16 +147,10 @@ static void subnets_make(struct work *work)
 			     address >> 16 & 0xff, address >> 8 & 0xff, address & 0xff,
 			     OCS_NCCL_SUBNET_PREFIX);
 	}
-	if (!text.length)
-		return;
-	work->contents->text[OCS_NODE_SUBNETS] = ocs_text_take(&text);
-	for (int i = 0; i < section->degree; i++)
-		if (if_nametoindex(section->interfaces[i].name))
-			ocs_text_add(&text, "address flush dev %s to %u.%u.%u.%u/%d\n",
-				     section->interfaces[i].name, section->subnets >> 24,
-				     section->subnets >> 16 & 0xff, section->subnets >> 8 & 0xff,
-				     section->subnets & 0xff, section->subnets_prefix);
-	work->contents->stale = ocs_text_take(&text);
+	if (text.length)
+		work->contents->text[OCS_NODE_SUBNETS] = ocs_text_take(&text);
+	work->contents->subnets = section->subnets;
+	work->contents->subnets_prefix = section->subnets_prefix;
 }
 
 static void files_make(struct work *work)
@@ -242,5 +237,42 @@ int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *sec
 	free(work.ports);
 	free(work.interface);
 	ocs_nccl_circuits_free(&work.circuits);
+	return rc;
+}
+
+/* What is not NCCL's of the file env in DIR. */
+static void environment_keep(const char *dir, struct ocs_text *text)
+{
+	char *path = ocs_asprintf("%s/%s", dir, ocs_node_names[OCS_NODE_ENV]);
+	char *old = ocs_file_read(path, ENV_MAX, NULL, NULL);
+
+	for (const char *line = old; line && *line;) {
+		int length = (int)strcspn(line, "\n");
+
+		if (strncmp(line, "SLURM_OCS_", 10) == 0)
+			ocs_text_add(text, "%.*s\n", length, line);
+		line += length + (line[length] == '\n');
+	}
+	free(old);
+	free(path);
+}
+
+int ocs_node_nccl_follow(const struct ocs_fabric *fabric, const struct ocs_section *section,
+			 const struct ocs_node_request *request, struct json_object *plan,
+			 struct ocs_error *err)
+{
+	struct ocs_node_contents contents = { 0 };
+	struct ocs_text env = { 0 };
+	int rc;
+
+	environment_keep(request->dir, &env);
+	rc = ocs_node_nccl(fabric, section, request, plan, &contents, &env, err);
+	contents.text[OCS_NODE_ENV] = ocs_text_take(&env);
+	/* the file first: the epilog takes away what it names */
+	if (rc == 0)
+		rc = ocs_node_directory_update(request->dir, &contents, err);
+	if (rc == 0)
+		rc = ocs_node_subnets_apply(&contents, err);
+	ocs_node_contents_free(&contents);
 	return rc;
 }

@@ -54,8 +54,8 @@ extern const char *const ocs_node_names[OCS_NODE_FILES];
 
 struct ocs_node_contents {
 	char *text[OCS_NODE_FILES];
-	char *stale;	/* commands of ip that take away what a job before may have left
-			 * of the circuits' addresses, or NULL */
+	uint32_t subnets;	/* range of the circuits' addresses, */
+	int subnets_prefix;	/* and the length of its prefix; 0: none */
 };
 
 /* Computes everything before anything is written.  0, or -1 with ERR (the code of
@@ -73,8 +73,14 @@ int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *sec
 		  const struct ocs_node_request *request, struct json_object *plan,
 		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err);
 
+/* The same for a job whose plan was repaired: NCCL's files, the variables and the
+ * addresses of the circuits follow PLAN.  0, or -1 with ERR. */
+int ocs_node_nccl_follow(const struct ocs_fabric *fabric, const struct ocs_section *section,
+			 const struct ocs_node_request *request, struct json_object *plan,
+			 struct ocs_error *err);
+
 /* subnets.c: gives this host the addresses of file `subnets` in CONTENTS (lines "DEVICE
- * ADDRESS/31"), if there are any.  Needs root.  0, or -1 with ERR. */
+ * ADDRESS/31") and takes others of the range away.  Needs root.  0, or -1 with ERR. */
 int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_error *err);
 /* Takes the addresses of file `subnets` in the job's directory PATH away; fine if there
  * are none. */
@@ -90,6 +96,10 @@ int ocs_node_directory_write(const char *path, uint64_t epoch,
  * with ERR (a link, another owner, files that are not ours). */
 int ocs_node_directory_remove(const char *path, struct ocs_error *err);
 
+/* Writes what is for NCCL in CONTENTS into the job's directory PATH and removes what
+ * is not there any more, unless the directory is gone.  0, or -1 with ERR. */
+int ocs_node_directory_update(const char *path, const struct ocs_node_contents *contents,
+			      struct ocs_error *err);
 /* Replaces plan.json in the job's directory PATH by PLAN, where there is one. */
 void ocs_node_plan_write(const char *path, struct json_object *plan);
 

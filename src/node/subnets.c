@@ -5,8 +5,11 @@
 
 #include "src/node/node.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +60,7 @@ static int ip_run(const struct ocs_text *batch, bool force, struct ocs_error *er
 			     *said ? said : "nothing");
 }
 
-/* The next line "DEVICE ADDRESS" at *TEXT: 1, 0 at the end, or -1 if it is none that
+/* The next line "DEVICE ADDRESS/31" at *TEXT: 1, 0 at the end, or -1 if it is none that
  * this program wrote.  *TEXT moves on. */
 static int line_take(const char **text, char device[IF_NAMESIZE], char address[20])
 {
@@ -71,21 +74,64 @@ static int line_take(const char **text, char device[IF_NAMESIZE], char address[2
 	return 1;
 }
 
+/* Does TEXT hold the line "DEVICE ADDRESS"? */
+static bool listed(const char *text, const char *device, const char *address)
+{
+	char one[IF_NAMESIZE], other[20];
+
+	while (text && line_take(&text, one, other) == 1)
+		if (strcmp(one, device) == 0 && strcmp(other, address) == 0)
+			return true;
+	return false;
+}
+
+/* The /31 addresses of this host in the range of CONTENTS, in the form of file
+ * `subnets`: they are ours, whatever job has left them. */
+static char *present_list(const struct ocs_node_contents *contents)
+{
+	uint32_t rest = UINT32_MAX >> contents->subnets_prefix;
+	struct ocs_text text = { 0 };
+	struct ifaddrs *all = NULL;
+
+	if (getifaddrs(&all) < 0)
+		all = NULL;
+	for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
+		const struct sockaddr_in *address = (const void *)one->ifa_addr;
+		const struct sockaddr_in *mask = (const void *)one->ifa_netmask;
+		uint32_t value;
+
+		if (!address || !mask || address->sin_family != AF_INET ||
+		    ntohl(mask->sin_addr.s_addr) != UINT32_MAX << 1)
+			continue;
+		value = ntohl(address->sin_addr.s_addr);
+		if ((value & ~rest) == contents->subnets)
+			ocs_text_add(&text, "%s %u.%u.%u.%u/31\n", one->ifa_name, value >> 24,
+				     value >> 16 & 0xff, value >> 8 & 0xff, value & 0xff);
+	}
+	freeifaddrs(all);
+	return ocs_text_take(&text);
+}
+
+/* An address that stays is not touched: connections over its circuit live on. */
 int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_error *err)
 {
+	const char *wanted = contents->text[OCS_NODE_SUBNETS], *line;
 	struct ocs_text stale = { 0 }, batch = { 0 };
-	const char *text = contents->text[OCS_NODE_SUBNETS];
-	char device[IF_NAMESIZE], address[20];
+	char device[IF_NAMESIZE], address[20], *present;
 	int rc = 0;
 
-	if (!text)
+	if (!contents->subnets_prefix)
 		return 0;
-	ocs_text_add(&stale, "%s", contents->stale ? contents->stale : "");
-	while (rc == 0 && line_take(&text, device, address) == 1) {
+	present = present_list(contents);
+	for (line = present; line_take(&line, device, address) == 1;)
+		if (!listed(wanted, device, address))
+			ocs_text_add(&stale, "address delete %s dev %s\n", address, device);
+	for (line = wanted; rc == 0 && line && line_take(&line, device, address) == 1;) {
 		if (!if_nametoindex(device))
 			rc = ocs_error_set(err, OCS_ERROR, "there is no interface %s, which ocs.yaml "
 					   "names", device);
-		ocs_text_add(&batch, "address add %s dev %s\n", address, device);
+		else if (!listed(present, device, address))
+			ocs_text_add(&batch, "address add %s dev %s\n", address, device);
 	}
 	if (rc == 0 && stale.length)
 		rc = ip_run(&stale, true, err);
@@ -93,6 +139,7 @@ int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_
 		rc = ip_run(&batch, false, err);
 	ocs_text_free(&stale);
 	ocs_text_free(&batch);
+	free(present);
 	return rc;
 }
 

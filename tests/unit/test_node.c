@@ -516,7 +516,7 @@ static bool addressed(const char *address)
 /* One subnet a circuit, in a network of our own. */
 static void test_subnets(void **state)
 {
-	char *reply = ocs_asprintf("%s/reply.json", base), *text, *conf;
+	char *reply = ocs_asprintf("%s/reply.json", base), *text, *conf, *log;
 
 	(void)state;
 	conf = example_with("    subnets: 10.128.0.0/16\n", "");
@@ -551,8 +551,33 @@ static void test_subnets(void **state)
 	/* what another job left is gone, what is not ours is not */
 	assert_false(addressed("10.128.7.0/31"));
 	assert_true(addressed("10.1.0.1/24"));
+	/* another circuit instead of one: the address of the other is not touched */
+	text = ocs_asprintf("{\"id\":1,\"ok\":true,\"plan\":" PLAN "}");
+	for (char *at = text; (at = strstr(at, "[0,2]")) || (at = strstr(text, "[1,2]"));)
+		at[3] = '3';
+	put(reply, text);
+	free(text);
+	log = ocs_asprintf("%s/monitor", base);
+	text = ocs_asprintf("ip link add ens6 type veth peer name p6; ip -o monitor address >%s & "
+			    "echo $! >%s.pid; sleep 0.5", log, log);
+	assert_int_equal(system(text), 0);
+	free(text);
 	assert_int_equal(CONFIGURED(), 0);
+	assert_true(addressed("10.128.0.9/31"));
+	assert_false(addressed("10.128.0.13/31"));
+	assert_true(addressed("10.128.0.15/31"));
+	text = ocs_asprintf("for i in $(seq 100); do grep -q 10.128.0.15 %s && break; sleep 0.1; done; "
+			    "kill $(cat %s.pid); grep -q 10.128.0.15 %s && ! grep -qF 10.128.0.9/ %s",
+			    log, log, log, log);
+	assert_int_equal(system(text), 0);
+	free(text);
+	unlink(log);
+	text = ocs_asprintf("%s.pid", log);
+	unlink(text);
+	free(text);
+	free(log);
 	assert_int_equal(run("remove", "--dir", dir, NULL), 0);
+	assert_false(addressed("10.128.0.15/31"));
 	assert_false(addressed("10.128.0.9/31"));
 	assert_false(addressed("10.128.0.13/31"));
 	assert_true(addressed("10.1.0.1/24"));
