@@ -20,6 +20,7 @@ struct ocs_fabric *ocs_fabric_new(const char *source)
 	fabric->source = ocs_strdup(source);
 	fabric->index = ocs_calloc(1, sizeof(*fabric->index));
 	fabric->ocsd_socket = ocs_strdup("unix:/run/ocsd/ocsd.sock");
+	fabric->ocsd_audit_days = 400;
 	fabric->ocsd_address = ocs_strdup(fabric->ocsd_socket);
 	fabric->ocsd_state = ocs_strdup("/var/lib/ocsd");
 	fabric->switch_timeout_ms = 5000;

@@ -137,6 +137,7 @@ struct ocs_fabric {
 	char *ocsd_listen;	/* "host:port" for remote nodes (MUNGE), or NULL */
 	char *ocsd_address;	/* where nodes and slurmctld reach ocsd; defaults
 				 * to ocsd_listen, else ocsd_socket */
+	int ocsd_audit_days;	/* how long the audit log remembers, default 400 */
 	char *ocsd_key;		/* path of the key of remote clients, or NULL: MUNGE */
 	char *ocsd_metrics;	/* "host:port" for Prometheus, or NULL */
 	char *ocsd_state;	/* "/var/lib/ocsd": database and audit log */

@@ -88,7 +88,7 @@ static bool wildcard(const char *address)
 	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
 
-enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS, KEY };
+enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS, KEY, AUDIT_DAYS };
 
 /* What nodes and slurmctld use, when it is not said. */
 static int address_default(struct ocs_loader *loader, const struct ocs_field *fields)
@@ -117,7 +117,7 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 		[SOCKET] = {.name = "socket"}, [LISTEN] = {.name = "listen"},
 		[ADDRESS] = {.name = "address"}, [STATE] = {.name = "state"},
 		[ADMINS] = {.name = "admins"}, [METRICS] = {.name = "metrics"},
-		[KEY] = {.name = "key"},
+		[KEY] = {.name = "key"}, [AUDIT_DAYS] = {.name = "audit_days"},
 	};
 	struct ocs_fabric *fabric = loader->fabric;
 	struct ocs_yaml *yaml = &loader->yaml;
@@ -142,6 +142,10 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 	if (fields[ADDRESS].node &&
 	    address_load(loader, fields[ADDRESS].node, "address",
 			 &fabric->ocsd_address) < 0)
+		return -1;
+	if (fields[AUDIT_DAYS].node &&
+	    ocs_yaml_number(yaml, fields[AUDIT_DAYS].node, "audit_days", 1, 36500,
+			    &fabric->ocsd_audit_days) < 0)
 		return -1;
 	if (fields[KEY].node &&
 	    ocs_load_path(loader, fields[KEY].node, "key", &fabric->ocsd_key) < 0)

@@ -283,6 +283,7 @@ static void run(struct ocsd *d)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct event *events[3], *watchdog = ocsd_service_watchdog(d->base);
+	struct event *prune = ocsd_audit_prune(d);
 
 	for (size_t i = 0; i < 3; i++) {
 		events[i] = evsignal_new(d->base, signals[i],
@@ -301,6 +302,8 @@ static void run(struct ocsd *d)
 		event_free(events[i]);
 	if (watchdog)
 		event_free(watchdog);
+	if (prune)
+		event_free(prune);
 }
 
 static void free_switches(struct ocsd *d)

@@ -490,6 +490,11 @@ struct ocsd_audit {
 };
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row);
 
+/* ---- audit.c ---- */
+/* Forgets rows older than ocsd.audit_days, now and from time to time; event_free the
+ * result. */
+struct event *ocsd_audit_prune(struct ocsd *d);
+
 double ocsd_wall_clock(void);
 
 #endif

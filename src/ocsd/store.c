@@ -268,6 +268,13 @@ fail:
 	return NULL;
 }
 
+void ocsd_store_script(struct ocsd_store *store, const char *sql)
+{
+	begin(store);
+	if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		stop_daemon(store, "script");
+}
+
 void ocsd_store_close(struct ocsd_store *store)
 {
 	if (!store)

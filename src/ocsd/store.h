@@ -34,4 +34,7 @@ sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which
 void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
 		    const char *types, ...);
 
+/* Runs several statements in the open transaction. */
+void ocsd_store_script(struct ocsd_store *store, const char *sql);
+
 #endif
