@@ -140,7 +140,7 @@ bool ocs_controller_pending(uint32_t job, const char *user, const char *shape,
 /* The job waits no longer: forgets its reason and its last choice. */
 void ocs_controller_pending_clear(uint32_t job);
 /* Looks for shapes that would fit now instead of some that wait, and adds them to their
- * reasons.  Takes a few milliseconds a job; from one thread only, without any lock. */
+ * reasons; some of them, until tens of milliseconds have passed.  From one thread only, without any lock. */
 void ocs_controller_near(void);
 /* A copy of up to MAX waiting jobs; each reason (may be NULL) is to be freed.
  * Returns the count. */
