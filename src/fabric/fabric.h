@@ -262,6 +262,12 @@ int ocs_switch_ports(const struct ocs_switch *sw);
 /* The name of a kind as ocs.yaml writes it: "torus", "static", "rails"... */
 const char *ocs_section_kind_name(enum ocs_section_kind kind);
 
+/* What two programs must agree on to mean the same by a placement: switches, sections,
+ * cubes, nodes and their order, the rule of ports (all of one cube, some of every
+ * other).  Not timeouts, addresses, partitions.  Hexadecimal. */
+#define OCS_DIGEST_TEXT 17
+void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT]);
+
 /* What `ocsctl check` prints: sections, counts, the port rule with examples,
  * switches with the ports they use.  The caller frees it. */
 char *ocs_fabric_describe(const struct ocs_fabric *fabric);

@@ -451,6 +451,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	struct json_object *unknown = json_object_new_array();
 	struct json_object *held = json_object_new_array();
 	struct json_object *realised = json_object_new_array();
+	char digest[OCS_DIGEST_TEXT];
 	struct json_object *jobs;
 
 	if (json_object_object_get_ex(request, "jobs", &jobs) &&
@@ -464,6 +465,8 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	json_object_object_add(reply, "held", held);
 	json_object_object_add(reply, "unknown", unknown);
 	json_object_object_add(reply, "realised", realised);
+	ocs_fabric_digest(d->fabric, digest);
+	json_object_object_add(reply, "fabric", json_object_new_string(digest));
 	ocsd_reply(client, id, reply);
 	ocsd_client_subscribe(client);
 	/* What failed while nobody listened is said again. */

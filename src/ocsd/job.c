@@ -393,9 +393,32 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 		fail_blocked(d, job);
 }
 
+/* Ports of JOB that are out of service while the switch that failed it works: they
+ * alone are to blame.  NULL if there are none. */
+static struct json_object *ports_to_blame(struct ocsd *d, const struct ocsd_job *job)
+{
+	struct json_object *ports = NULL;
+
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+		const struct ocsd_port *port = port_of(d, job->ports[i]);
+		char *name;
+
+		if (sw->state != OCSD_UP || !(port->foreign || port->drained || port->failed) ||
+		    !job->failed_switch || strcmp(job->failed_switch, sw->description->name))
+			continue;
+		if (!ports)
+			ports = json_object_new_array();
+		name = ocs_asprintf("%s:%d", sw->description->name, job->ports[i].port);
+		json_object_array_add(ports, json_object_new_string(name));
+		free(name);
+	}
+	return ports;
+}
+
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
 {
-	struct json_object *event = json_object_new_object();
+	struct json_object *event = json_object_new_object(), *ports = ports_to_blame(d, job);
 
 	json_object_object_add(event, "event", json_object_new_string("job_failed"));
 	json_object_object_add(event, "job", json_object_new_int64(job->job));
@@ -407,6 +430,8 @@ void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
 		json_object_object_add(event, "host", json_object_new_string(job->failed_host));
 	json_object_object_add(event, "error",
 			       json_object_new_string(job->error ? job->error : "unknown"));
+	if (ports)
+		json_object_object_add(event, "ports", ports);
 	ocsd_event_send(d, event);
 }
 

@@ -182,6 +182,61 @@ static void test_job_failed(void **state)
 	ocs_controller_allocation_free(made);
 }
 
+/* One port of the switch is to blame, and drained: the rest of it serves. */
+static void test_job_failed_at_a_port(void **state)
+{
+	struct ocs_controller_allocation *made = begin(7, "shape=4x4x4");
+	struct ocs_controller_failure failure;
+	char *line;
+
+	(void)state;
+	peer_confirm("commit");
+	probe_request = ask(9, "tpu", "shape=4x4x4");
+	peer_say("{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-y-0-0:1\",\"reason\":\"a patch "
+		 "that is not ours\",\"drained\":true}");
+	line = ocs_asprintf("{\"event\":\"job_failed\",\"job\":7,\"epoch\":%llu,\"switch\":\"ocs-y-0-0\","
+			    "\"error\":\"in the way\",\"ports\":[\"ocs-y-0-0:1\"]}",
+			    (unsigned long long)made->epoch);
+	peer_say(line);
+	until(failure_there);
+	assert_true(cube_fits());
+	assert_true(ocs_controller_failure(&failure));
+	assert_string_equal(failure.name, "ocs-y-0-0");
+	free(failure.name);
+	free(failure.text);
+	free(line);
+	ocs_controller_allocation_free(made);
+}
+
+/* Whoever counts cubes differently must not be handed placements. */
+static void test_other_description(void **state)
+{
+	struct ocs_controller_request request = ask(9, "tpu", "shape=4x4x4");
+	struct ocs_error err;
+	char digest[OCS_DIGEST_TEXT], *reply;
+	int chosen[38];
+	bool help;
+
+	(void)state;
+	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), 16);
+	peer_hang_up();
+	until(is_down);
+	peer_join("\"ok\":true,\"fabric\":\"0123456789abcdef\"");
+	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), -1);
+	assert_int_equal(err.code, OCS_UNREACHABLE);
+	assert_non_null(strstr(err.text, "another ocs.yaml"));
+	assert_false(help);
+	assert_int_equal(choose(&request, OCS_WILL_RUN, chosen, &help, &err), -1);
+	assert_int_equal(choose(&request, OCS_TEST_ONLY, chosen, &help, &err), 16);
+	peer_hang_up();
+	until(is_down);
+	ocs_fabric_digest(ocs_controller_fabric(), digest);
+	reply = ocs_asprintf("\"ok\":true,\"fabric\":\"%s\"", digest);
+	peer_join(reply);
+	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), 16);
+	free(reply);
+}
+
 static void test_refused_commit(void **state)
 {
 	struct ocs_controller_allocation *made = begin(7, "shape=2x2x2");
@@ -412,6 +467,8 @@ int main(void)
 						finish),
 		cmocka_unit_test_setup_teardown(test_faults, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_job_failed, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_job_failed_at_a_port, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_other_description, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_refused_commit, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_reconnect, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_restore, start_joined, finish),

@@ -382,6 +382,56 @@ static void loads_fast(void **state)
 	ocs_fabric_destroy(fabric);
 }
 
+static void digest_of(const char *cubes, const char *tile, const char *port, const char *more,
+		      char digest[OCS_DIGEST_TEXT])
+{
+	char *text = ocs_asprintf("version: 1\n%sswitches:\n"
+		"  - {name: \"o-[x,y,z]-[0-3]-[0-3]\", driver: tl1, dialect: polatis, "
+		"address: \"h:{1000+index}\", credentials: /c, size: 16, ports: duplex}\n"
+		"fabrics:\n  - name: pod\n    kind: torus\n    cube: 4x4x4\n    tile: %s\n    cubes:\n%s"
+		"    ports: {switch: \"o-{dim}-{a}-{b}\", port: %s}\n", more, tile, cubes, port);
+	struct ocs_error err = { 0 };
+	struct ocs_fabric *fabric = ocs_fabric_parse(text, strlen(text), "t.yaml", &err);
+
+	if (!fabric)
+		fail_msg("%s", err.text);
+	ocs_fabric_digest(fabric, digest);
+	ocs_fabric_destroy(fabric);
+	free(text);
+}
+
+#define CUBE(name, nodes) "      - {name: " name ", nodes: \"n[" nodes "]\"}\n"
+
+/* Alike where placements mean the same, different where they do not. */
+static void digests(void **state)
+{
+	static const struct {
+		const char *cubes, *tile, *port, *more;
+		bool same;
+	} cases[] = {
+		{ CUBE("a", "0-15") CUBE("b", "16-31"), "2x2x1", "2*cube+sign+1", "", true },
+		{ CUBE("a", "0-15") CUBE("b", "16-31"), "2x2x1", "1+2*cube+sign",
+		  "timeouts: {poll: 7s}\n", true },
+		{ CUBE("b", "16-31") CUBE("a", "0-15"), "2x2x1", "2*cube+sign+1", "", false },
+		{ CUBE("a", "0-15"), "2x2x1", "2*cube+sign+1", "", false },
+		{ CUBE("a", "0-15") CUBE("c", "16-31"), "2x2x1", "2*cube+sign+1", "", false },
+		{ CUBE("a", "0-15") CUBE("b", "17-32"), "2x2x1", "2*cube+sign+1", "", false },
+		{ CUBE("a", "0-15") CUBE("b", "16-31"), "4x1x1", "2*cube+sign+1", "", false },
+		{ CUBE("a", "0-15") CUBE("b", "16-31"), "2x2x1", "2*cube+2-sign", "", false },
+		{ CUBE("a", "0-15") CUBE("b", "16-31"), "2x2x1", "3*cube+sign+1", "", false },
+	};
+	char first[OCS_DIGEST_TEXT], other[OCS_DIGEST_TEXT];
+	size_t i;
+
+	(void)state;
+	digest_of(cases[0].cubes, cases[0].tile, cases[0].port, cases[0].more, first);
+	assert_int_equal(strlen(first), 16);
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		digest_of(cases[i].cubes, cases[i].tile, cases[i].port, cases[i].more, other);
+		assert_int_equal(!strcmp(first, other), cases[i].same);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -397,6 +447,7 @@ int main(void)
 		cmocka_unit_test(patches),
 		cmocka_unit_test(files_missing),
 		cmocka_unit_test(loads_fast),
+		cmocka_unit_test(digests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,8 @@ static void refused_add(void **state)
 	event = rig_event(client, "job_failed");
 	assert_string_equal(rig_text(event, "switch"), "direct-0");
 	assert_int_equal(rig_number(event, "job"), 1);
+	assert_non_null(strstr(json_object_to_json_string_ext(event, JSON_C_TO_STRING_PLAIN),
+			       "\"ports\":[\"direct-0:2\"]"));
 	json_object_put(event);
 	json_object_put(rig_reply(two));
 	assert_string_equal(rig_job_state(client, 2), "realised");

@@ -358,6 +358,9 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 		*nodes_help = false;
 		count = ocs_error_set(err, OCS_UNREACHABLE,
 				      "ocsd is not reachable since %s", since);
+	} else if (mode >= OCS_WILL_RUN && s->stranger) {
+		*nodes_help = false;
+		count = ocs_error_set(err, OCS_UNREACHABLE, OCS_STRANGER);
 	} else if (choice.state->placer) {
 		count = torus(&choice, min, max, chosen, nodes_help, err);
 	} else {

@@ -50,6 +50,7 @@ int ocs_controller_open(const char *spec, struct ocs_error *err)
 	pthread_mutex_lock(&s->lock);
 	fabric_drop();
 	s->fabric = fabric;
+	ocs_fabric_digest(fabric, s->digest);
 	s->sections = ocs_calloc((size_t)fabric->nsections + 1, sizeof(*s->sections));
 	s->holds = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*s->holds));
 	s->switches = ocs_calloc((size_t)fabric->nswitches + 1, sizeof(*s->switches));

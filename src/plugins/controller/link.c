@@ -279,6 +279,8 @@ static void *run(void *unused)
 
 		if (client && subscribe(client, &err) == 0) {
 			ocs_controller_say(false, "connected to ocsd at %s", address);
+			if (ocs_state.stranger)
+				ocs_controller_say(true, OCS_STRANGER);
 			complained = false;
 			backoff_ms = BACKOFF_MIN_MS;
 			wake_caller();

@@ -168,6 +168,8 @@ void ocs_message_subscribed(struct json_object *reply)
 
 	if (epoch > ocs_state.epoch)
 		ocs_state.epoch = epoch;
+	ocs_state.stranger = json_object_object_get_ex(reply, "fabric", NULL) &&
+			     strcmp(text_of(reply, "fabric"), ocs_state.digest) != 0;
 	list = array_of(reply, "switches", &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
@@ -206,8 +208,10 @@ static void job_failed(struct json_object *event)
 	uint64_t epoch = number_of(event, "epoch");
 	struct ocs_allocation *allocation = ocs_allocation_find(job, epoch);
 
-	/* First of all: the next placement must avoid it. */
-	ocs_faults_suspect(text_of(event, "switch"), text_of(event, "error"));
+	/* First of all: the next placement must avoid it.  Ports to blame are drained already,
+	 * and the rest of the switch is fine. */
+	if (!json_object_object_get_ex(event, "ports", NULL))
+		ocs_faults_suspect(text_of(event, "switch"), text_of(event, "error"));
 	if (allocation && allocation->living)
 		ocs_failure_add(job, epoch, text_of(event, "switch"),
 				*text_of(event, "host"), text_of(event, "error"));

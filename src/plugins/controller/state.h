@@ -13,6 +13,10 @@
 
 struct json_object;
 
+/* Cubes are numbers in placements: both must count them alike. */
+#define OCS_STRANGER "ocsd has read another ocs.yaml than slurmctld; give both the same file, " \
+	"then: systemctl reload ocsd, scontrol reconfigure"
+
 struct ocs_section_state {
 	struct ocs_placer *placer;
 	struct ocs_placer *near;	/* of ocs_controller_near alone, NULL until needed */
@@ -85,6 +89,8 @@ struct ocs_state {
 	/* link to ocsd */
 	bool open;			/* subscription sent: messages are queued */
 	bool up;			/* subscription answered */
+	bool stranger;			/* ocsd has read another ocs.yaml */
+	char digest[OCS_DIGEST_TEXT];	/* of ours */
 	time_t down_since;
 	int64_t down_since_ns;
 	struct ocs_message *out, **out_end;
