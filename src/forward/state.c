@@ -130,6 +130,7 @@ static void state_close(struct state *state)
  * else may write it.  state_close either way. */
 static int state_open(struct state *state, const char *folder, bool make, struct ocs_error *err)
 {
+	struct stat info;
 	char *text;
 	int rc;
 
@@ -144,6 +145,10 @@ static int state_open(struct state *state, const char *folder, bool make, struct
 		return 0;
 	if (state->lock < 0 || flock(state->lock, LOCK_EX) < 0)
 		return ocs_error_set(err, OCS_ERROR, "cannot lock %s: %s", folder, strerror(errno));
+	/* the file holds commands */
+	if (fstat(state->lock, &info) < 0 || info.st_uid != geteuid() || (info.st_mode & 022))
+		return ocs_error_set(err, OCS_ERROR, "%s belongs to another account, or others may"
+				     " write to it", folder);
 	if (access(state->path, F_OK) < 0 && errno == ENOENT)
 		return 0;
 	text = ocs_file_read(state->path, FILE_LIMIT, NULL, err);

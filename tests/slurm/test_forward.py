@@ -399,3 +399,28 @@ def test_ocsd_restarts_under_a_job(net, bare):
     finally:
         mend(net, port)
     check_bare(net, bare)
+
+
+def test_the_scripts_do_the_same(tmp_path):
+    """Sites with prolog=no: share/slurm-ocs/prolog and epilog."""
+    stage, slurm = places()
+    scripts = "{stage}/share/slurm-ocs/"
+    net = NetCluster(tmp_path, stage, slurm, cubes=1, edge=2, tile=(2, 2, 2), direct=4,
+                     spank=("prolog=no",),
+                     config={"Prolog": scripts + "prolog", "Epilog": scripts + "epilog"})
+    try:
+        net.start()
+        before = {name: net.snapshot(name) for name in net.direct_nodes}
+        job = net.sbatch("-p", "direct", "-N4")
+        net.running(job)
+        check_all_pairs(net, job)
+        net.cancel_all()
+        check_bare(net, before)
+        net.host("d3", "ip", "link", "set", "ocs1", "name", "gone1")
+        job = net.sbatch("-p", "direct", "-N4", "--requeue")
+        net.until(lambda: "host d3 cannot forward" in net.job(job).get("AdminComment", ""), 60,
+                  lambda: "a comment that names the host: %s" % net.job(job))
+        states = net.out(["sinfo", "-h", "-N", "-o", "%N %T"])
+        assert "drain" not in states and "down" not in states
+    finally:
+        net.stop()
