@@ -179,8 +179,11 @@ static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fa
 			     sw->address);
 		if (run > 1)
 			ocs_text_add(text, " ... %s", last->address);
-		ocs_text_add(text, ", %d of %d ports used%s\n", switch_used(fabric, i),
+		ocs_text_add(text, ", %d of %d ports used%s", switch_used(fabric, i),
 			     ocs_switch_ports(sw), run > 1 ? " each" : "");
+		for (int p = 0; p < sw->nloop_ports; p++)
+			ocs_text_add(text, "%s %d", p ? "," : ", loop ports", sw->loop_ports[p]);
+		ocs_text_add(text, "\n");
 	}
 }
 

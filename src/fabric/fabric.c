@@ -54,6 +54,7 @@ static void switch_clear(struct ocs_switch *sw)
 	free(sw->credentials);
 	free(sw->host_key);
 	free(sw->known_hosts);
+	free(sw->loop_ports);
 }
 
 static void index_destroy(struct ocs_fabric_index *index, int nswitches)

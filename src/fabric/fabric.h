@@ -45,6 +45,11 @@ struct ocs_switch {
 				 * and q>N+p.  true, bidi: one fibre a port, ports
 				 * 1..2N, a circuit is one patch from an ingress
 				 * to an egress */
+	int *loop_ports;	/* logical ports that lead back to the switch, for
+				 * tests of other ports */
+	int nloop_ports;
+	double loss_budget;	/* dB that a path may lose above its baseline; 0: any */
+	double loss_max;	/* dB that a path may lose at all; 0: any */
 };
 
 /* One Slurm node: the tile of a cube, or a server. */
@@ -241,6 +246,9 @@ int ocs_section_set_port(const struct ocs_section *section, int set, int server,
  * where the section has no look-ahead. */
 int ocs_section_select_port(const struct ocs_section *section, int server, int interface,
 			    struct ocs_port *port);
+
+/* Whether PORT is one of the loop ports of SW. */
+bool ocs_switch_loop_port(const struct ocs_switch *sw, int port);
 
 /* The reverse, for pictures and messages: "c3 +x 0,1" or "n5 interface 2", or
  * "unused".  The caller frees it. */

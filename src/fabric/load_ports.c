@@ -123,6 +123,8 @@ static int item_set(struct wiring *wiring, const yaml_node_t *node, int item,
 	if (!fault && sw->moves != (wiring->bank >= OCS_BANK_SELECT))
 		fault = sw->moves ? "a switch with \"moves\" is for look_ahead.select only" :
 			"1x2 switches need \"moves: true\"";
+	if (!fault && ocs_switch_loop_port(sw, port.port))
+		fault = "that is one of its loop ports";
 	if (fault) {
 		label = item_label(wiring, item);
 		ocs_yaml_fail(wiring->yaml, node,

@@ -15,7 +15,7 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, HOST_KEY, KNOWN_HOSTS, SIZE, PORTS,
-       MOVES };
+       MOVES, LOOP_PORTS, LOSS_BUDGET, LOSS_MAX };
 
 static const char *const tl1_dialects[] = {"polatis", "calient", "glimmerglass"};
 static const char *const netconf_dialects[] = {"polatis", "ocp"};
@@ -100,6 +100,47 @@ static int host_key_load(struct entry *entry, const struct ocs_variable *variabl
 	return 0;
 }
 
+static int loops_load(struct entry *entry, struct ocs_switch *sw)
+{
+	struct ocs_yaml *yaml = &entry->loader->yaml;
+	yaml_node_t *node = entry->fields[LOOP_PORTS].node;
+	int count = node ? ocs_yaml_length(yaml, node, "loop_ports") : 0;
+
+	if (count < 0)
+		return -1;
+	sw->loop_ports = ocs_calloc((size_t)count + 1, sizeof(int));
+	for (int i = 0; i < count; i++) {
+		yaml_node_t *item = ocs_yaml_item(yaml, node, i);
+		int port;
+
+		if (ocs_yaml_number(yaml, item, "loop_ports", 1, ocs_switch_ports(sw), &port) < 0)
+			return -1;
+		if (ocs_switch_loop_port(sw, port))
+			return ocs_yaml_fail(yaml, item, "loop_ports names %d twice", port);
+		sw->loop_ports[sw->nloop_ports++] = port;
+	}
+	return 0;
+}
+
+static int loss_load(struct entry *entry, int field, double *value)
+{
+	struct ocs_yaml *yaml = &entry->loader->yaml;
+	const yaml_node_t *node = entry->fields[field].node;
+	const char *name = entry->fields[field].name, *text;
+	char *end;
+
+	if (!node)
+		return 0;
+	text = ocs_yaml_text(yaml, node, name);
+	if (!text)
+		return -1;
+	*value = strtod(text, &end);
+	if (end == text || *end || !(*value >= 0.1 && *value <= 60))
+		return ocs_yaml_fail(yaml, node, "%s must be 0.1 to 60 dB, not \"%.40s\"", name,
+				     text);
+	return 0;
+}
+
 /* Appends the switch NAME (taken over), number INDEX of its entry. */
 static int switch_add(struct entry *entry, char *name, int index)
 {
@@ -120,6 +161,9 @@ static int switch_add(struct entry *entry, char *name, int index)
 	sw->size = entry->size;
 	sw->bidi = entry->bidi;
 	sw->moves = entry->moves;
+	if (loops_load(entry, sw) < 0 || loss_load(entry, LOSS_BUDGET, &sw->loss_budget) < 0 ||
+	    loss_load(entry, LOSS_MAX, &sw->loss_max) < 0)
+		return -1;
 	if (ocs_names_add(fabric->index->switches, name, fabric->nswitches - 1) >= 0)
 		return ocs_yaml_fail(&entry->loader->yaml, entry->fields[NAME].node,
 				     "the switch %s is described twice", name);
@@ -218,6 +262,9 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 		[SIZE] = {.name = "size", .required = true},
 		[PORTS] = {.name = "ports"},
 		[MOVES] = {.name = "moves"},
+		[LOOP_PORTS] = {.name = "loop_ports"},
+		[LOSS_BUDGET] = {.name = "loss_budget"},
+		[LOSS_MAX] = {.name = "loss_max"},
 	};
 	struct entry entry = {.loader = loader, .fields = fields};
 	struct ocs_fabric *fabric = loader->fabric;

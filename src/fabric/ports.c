@@ -150,6 +150,14 @@ int ocs_switch_ports(const struct ocs_switch *sw)
 	return sw->bidi ? 2 * sw->size : sw->size;
 }
 
+bool ocs_switch_loop_port(const struct ocs_switch *sw, int port)
+{
+	for (int i = 0; i < sw->nloop_ports; i++)
+		if (sw->loop_ports[i] == port)
+			return true;
+	return false;
+}
+
 char *ocs_fabric_port_label(const struct ocs_fabric *fabric, struct ocs_port port)
 {
 	const struct ocs_port_use *use;

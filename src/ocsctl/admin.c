@@ -72,6 +72,8 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 				       json_object_new_boolean(strcmp(op, "resume") != 0));
 		ocs_ctl_print_reply(reply);
 	} else {
+		if (*ocs_ctl_string(reply, "tested", ""))
+			printf("self-test: %s\n", ocs_ctl_string(reply, "tested", ""));
 		printf("%s %s is %s\n", kind, name,
 		       !strcmp(op, "resume") ? "in service" :
 		       !strcmp(op, "fail") ? "out of service, as failed" : "drained");

@@ -23,11 +23,11 @@ struct view {
 };
 
 static const struct view views[] = {
-	{ "switch", "switches", "switch", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|LAST READ|REASON",
-	  "name|state|address|size|circuits|@last_read|reason" },
+	{ "switch", "switches", "switch", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>QUARANTINE|LAST READ|REASON",
+	  "name|state|address|size|circuits|quarantine|@last_read|reason" },
 	{ "cube", "cubes", "cube", "CUBE|SECTION|STATE|JOBS", "name|section|!drained|jobs" },
-	{ "port", "ports", "switch or port", "SWITCH|>PORT|LEADS TO|STATE|>OWNER",
-	  "switch|port|label|state|owner" },
+	{ "port", "ports", "switch or port", "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|REASON",
+	  "switch|port|label|state|owner|status|in_dbm|out_dbm|loss|baseline|reason" },
 	{ "job", "jobs", "job", "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
 	  "job|user|state|shape|conn|section|circuits|nodes" },
 	{ "circuit", "circuits", "job or switch",
@@ -141,6 +141,19 @@ static void keep_switch(struct json_object *reply, const char *name)
 	json_object_object_add(reply, "circuits", kept);
 }
 
+/* One switch comes with its ports. */
+static int add_ports(struct ocs_client *client, const char *name, struct json_object *reply,
+		     struct ocs_error *err)
+{
+	struct json_object *ports = ocs_ctl_ask(client, "port", name, err);
+
+	if (!ports)
+		return -1;
+	json_object_object_add(reply, "ports", json_object_get(ocs_ctl_array(ports, "ports")));
+	json_object_put(ports);
+	return 0;
+}
+
 /* Where there is no ocs.yaml the rest is still worth showing. */
 static void add_room(const struct ocs_ctl_args *args, struct ocs_client *client,
 		     struct json_object *reply)
@@ -152,6 +165,18 @@ static void add_room(const struct ocs_ctl_args *args, struct ocs_client *client,
 		json_object_object_add(reply, "room", room);
 	else
 		fprintf(stderr, "ocsctl: what is free is not shown: %s\n", why.text);
+}
+
+static void print_view(const struct view *view, struct json_object *list,
+		       struct json_object *ports)
+{
+	print_list(view, list);
+	if (strcmp(view->what, "switch") != 0 || !ocs_ctl_length(ports))
+		return;
+	putchar('\n');
+	for (size_t i = 0; i < NVIEWS; i++)
+		if (!strcmp(views[i].what, "port"))
+			print_list(&views[i], ports);
 }
 
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
@@ -176,6 +201,11 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	reply = ocs_ctl_ask(client, what, by_switch ? NULL : name, err);
 	if (reply && !view)
 		add_room(args, client, reply);
+	if (reply && name && !strcmp(what, "switch") && ocs_ctl_length(ocs_ctl_array(reply, "switches")) &&
+	    add_ports(client, name, reply, err)) {
+		json_object_put(reply);
+		reply = NULL;
+	}
 	ocs_client_close(client);
 	if (!reply)
 		return -1;
@@ -188,7 +218,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	else if (args->json)
 		ocs_ctl_print_reply(reply);
 	else if (view)
-		print_list(view, list);
+		print_view(view, list, ocs_ctl_array(reply, "ports"));
 	else
 		print_fabric(reply);
 	json_object_put(reply);

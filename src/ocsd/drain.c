@@ -265,20 +265,31 @@ void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	ocsd_reply(client, id, NULL);
 }
 
+void ocsd_resume(struct ocsd *d, const char *kind, const char *name, uid_t who)
+{
+	ocsd_store_drain(d, kind, name, NULL, who);
+	ocs_log(OCS_LOG_INFO, "%s %s resumed", kind, name);
+	ocsd_drain_set(d, kind, name, NULL);
+	announce(d, kind, name, NULL, false);
+}
+
 void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request)
 {
 	const char *kind, *name;
+	struct ocs_port port;
 
 	if (read_target(d, client, id, request, &kind, &name))
 		return;
+	if (strcmp(kind, "port") == 0 && parse_port(d, name, &port) == 0 &&
+	    ocsd_selftest_needed(d, &d->switches[port.sw], port.port)) {
+		ocsd_selftest_start(d, &d->switches[port.sw], port.port, client, id);
+		return;
+	}
 	if (ocsd_drain_find(d, kind, name)) {
-		ocsd_store_drain(d, kind, name, NULL, ocsd_client_uid(client));
 		ocsd_audit(d, &(struct ocsd_audit){ .who = client,
 						    .what = "resume", .before = name });
-		ocs_log(OCS_LOG_INFO, "%s %s resumed", kind, name);
-		ocsd_drain_set(d, kind, name, NULL);
-		announce(d, kind, name, NULL, false);
+		ocsd_resume(d, kind, name, ocsd_client_uid(client));
 	}
 	ocsd_reply(client, id, NULL);
 }

@@ -95,6 +95,9 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw,
 
 		if (out < 1 || out > ports || ours(sw, in, out) || egress_port(sw, out) < 1)
 			continue;
+		if (ocs_switch_loop_port(sw->description, in) ||
+		    ocs_switch_loop_port(sw->description, egress_port(sw, out)))
+			ocsd_selftest_leftover(sw, in, out);
 		foreign[in] = true;
 		foreign[egress_port(sw, out)] = true;
 		ocsd_drift(d, sw, in, out, "foreign");

@@ -27,14 +27,6 @@ static bool watched(const struct ocsd_circuit *circuit)
 	       (job->state == OCSD_REALISED || job->prepared);
 }
 
-bool ocsd_health_wanted(const struct ocsd_switch *sw)
-{
-	for (int in = 1; in <= sw->description->size; in++)
-		if (sw->by_in[in] && watched(sw->by_in[in]))
-			return true;
-	return false;
-}
-
 static bool failed(const struct ocs_health *health, int fibre)
 {
 	return health->port[fibre].status == OCS_PORT_FAILED;

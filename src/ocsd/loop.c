@@ -83,6 +83,8 @@ static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *re
 						    .reply = reason });
 		ocsd_switch_event(d, sw);
 	}
+	while (sw->tests)
+		ocsd_selftest_done(d, sw, OCS_SWITCH_UNKNOWN, text);
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		if (job->dead)
 			continue;
@@ -181,6 +183,11 @@ static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 		sw->prepared = true;
 		return;
 	}
+	if (up && !sw->dirty && ocsd_selftest_next(d, sw, &sw->test)) {
+		sw->busy = OCSD_TEST;
+		sw->prepared = true;
+		return;
+	}
 	if (!(up && sw->dirty) && !sw->answers)
 		return;
 	gather(d, sw);
@@ -218,7 +225,11 @@ static void hand_over(struct ocsd *d, struct ocsd_switch *sw)
 	sw->prepared = false;
 	sw->sent_ns = ocs_now_ns();
 	if (sw->busy == OCSD_READ) {
-		ocsd_worker_read(d, sw, ocsd_health_wanted(sw));
+		ocsd_worker_read(d, sw);
+		return;
+	}
+	if (sw->busy == OCSD_TEST) {
+		ocsd_worker_test(d, sw, &sw->test);
 		return;
 	}
 	nremove = patches_of(sw->removing, sw->nremoving, &remove);
@@ -381,6 +392,20 @@ static int64_t count_batch(const struct ocsd_switch *sw)
 	return count;
 }
 
+/* A self-test is over; whatever it found, the table was read again. */
+static void test_done(struct ocsd *d, struct ocsd_switch *sw, int result,
+		      const struct ocs_table *table, const struct ocs_error *err)
+{
+	sw->busy = OCSD_IDLE;
+	ocsd_selftest_done(d, sw, result, err->text);
+	sw->tested = true;
+	if (table->out)
+		table_read(d, sw, table);
+	else
+		switch_failed(d, sw, err->text);
+	sw->tested = false;
+}
+
 void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 			const struct ocs_table *table, const struct ocs_error *err)
 {
@@ -388,6 +413,10 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 	size_t nadding = sw->nadding, nremoving = sw->nremoving;
 	enum ocsd_work work = sw->busy;
 
+	if (work == OCSD_TEST) {
+		test_done(d, sw, result, table, err);
+		return;
+	}
 	sw->busy = OCSD_IDLE;
 	if (work == OCSD_APPLY) {
 		audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);

@@ -313,6 +313,9 @@ static void free_switches(struct ocsd *d)
 		free(d->switches[i].drain_reason);
 		free(d->switches[i].ports);
 		free(d->switches[i].by_in);
+		ocs_health_free(&d->switches[i].health);
+		free(d->switches[i].doubts);
+		ocsd_selftests_free(&d->switches[i]);
 		free(d->switches[i].adding);
 		free(d->switches[i].removing);
 	}

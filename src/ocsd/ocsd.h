@@ -113,7 +113,16 @@ struct ocsd_port {
 
 enum ocsd_switch_state { OCSD_STARTING, OCSD_UP, OCSD_SWITCH_FAILED };
 
-enum ocsd_work { OCSD_IDLE, OCSD_READ, OCSD_APPLY };
+enum ocsd_work { OCSD_IDLE, OCSD_READ, OCSD_APPLY, OCSD_TEST };
+
+/* A self-test, for the worker. */
+struct ocsd_test {
+	struct ocs_patch patches[2];
+	int npatches;		/* made, measured, and cut; 0: only REMOVE */
+	double limit[2];	/* dB that they may lose */
+	struct ocs_patch remove[2];
+	int nremove;
+};
 
 struct ocsd_switch {
 	const struct ocs_switch *description;
@@ -138,10 +147,19 @@ struct ocsd_switch {
 	int64_t next_ns;		/* next poll or retry */
 	int64_t sent_ns;		/* the batch on its way */
 	double last_read;		/* wall clock, 0: never */
+	struct ocs_health health;	/* as read last; no port: never */
+	int64_t *doubts;		/* 1 .. size: since when no reading of the path
+					 * from that ingress was good, 0: it is */
+	struct ocsd_selftest *tests;	/* waiting or under way, the first first */
+	struct ocsd_test test;		/* under way if BUSY says so */
+	bool tested;			/* this read-back ends a test: what it could not
+					 * cut waits for the next */
 	size_t ncircuits;		/* patches of the last read-back */
 };
 
-enum ocsd_wait { OCSD_WAIT_APPLY, OCSD_WAIT_RELEASE, OCSD_WAIT_RECONCILE };
+enum ocsd_wait {
+	OCSD_WAIT_APPLY, OCSD_WAIT_RELEASE, OCSD_WAIT_RECONCILE, OCSD_WAIT_TEST,
+};
 
 /* A request whose answer is due later. */
 struct ocsd_waiter {
@@ -269,6 +287,8 @@ void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port whe
 		    const char *reason);
 /* All drains and quarantined ports, for subscribe and show. */
 struct json_object *ocsd_drains_json(struct ocsd *d);
+/* Takes a drain away, in memory and in the database, and announces it. */
+void ocsd_resume(struct ocsd *d, const char *kind, const char *name, uid_t who);
 void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
 		      const char *reason, bool drained);
 
@@ -317,6 +337,10 @@ void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job);
 void ocsd_wait_gone(struct ocsd *d, struct ocsd_job *job);
 /* Answers the releases of JOB: nothing of it is left on a working switch. */
 void ocsd_wait_released(struct ocsd *d, struct ocsd_job *job);
+/* Answers those who wait for the self-test of port NAME: with REPLY (put here), or
+ * with WRONG. */
+void ocsd_wait_tested(struct ocsd *d, const char *name, struct json_object *reply,
+		      const char *wrong);
 /* Answers those whose commit did not arrive in time. */
 void ocsd_wait_expire(struct ocsd *d, int64_t now_ns);
 /* The success reply of an apply of NODE (puts nothing; new object). */
@@ -366,6 +390,32 @@ int ocsd_port_logical(const struct ocsd_switch *sw, int fibre);
 void ocsd_port_refused(struct ocsd *d, const struct ocsd_switch *sw,
 		       const struct ocs_refusal *refusals, size_t count, const char *reply);
 
+/* Less is no light. */
+#define OCSD_DARK_DBM (-50.0)
+/* ---- power.c: optical power and what it says of paths ---- */
+/* Takes over HEALTH: baselines for new paths, doubts and quarantine for bad ones. */
+void ocsd_power_read(struct ocsd *d, struct ocsd_switch *sw, struct ocs_health *health);
+/* The most dB that the path IN>OUT may lose; INFINITY: any. */
+double ocsd_power_limit(struct ocsd *d, const struct ocsd_switch *sw, int in, int out);
+/* Members of a port for show: power, status, loss and baseline. */
+void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
+		      struct json_object *row);
+
+/* ---- selftest.c: a port in quarantine on a spare loop port ---- */
+/* Whether the drain NAME of a port of SW ends only with a self-test. */
+bool ocsd_selftest_needed(struct ocsd *d, const struct ocsd_switch *sw, int port);
+/* Queues the test of PORT for CLIENT, who gets the answer to ID; or refuses. */
+void ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port,
+			 struct ocsd_client *client, int64_t id);
+/* A patch on a loop port that no test knows: left by an ocsd that ended. */
+void ocsd_selftest_leftover(struct ocsd_switch *sw, int in, int out);
+/* The next test of SW into TEST; false: there is none. */
+bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test *test);
+/* Its end; TEXT: what was measured, or what is wrong. */
+void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result,
+			const char *text);
+void ocsd_selftests_free(struct ocsd_switch *sw);
+
 /* ---- main.c ---- */
 /* The sockets are open: tells systemd and the parent. */
 void ocsd_ready(struct ocsd *d);
@@ -396,8 +446,6 @@ void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *
 			  uint64_t *drained);
 
 /* ---- health.c: ports that go dark under running jobs of direct sections ---- */
-/* Whether a poll of SW has to ask for its health. */
-bool ocsd_health_wanted(const struct ocsd_switch *sw);
 /* What a poll told (empty: nothing). */
 void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_health *health);
 
@@ -454,8 +502,10 @@ void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job);
 /* ---- worker.c ---- */
 int ocsd_workers_start(struct ocsd *d, struct ocs_error *err);
 void ocsd_workers_stop(struct ocsd *d);
-/* Hands work over; a read asks for the health of the ports too, if HEALTH.  The arrays become the worker's.  Only when sw->busy is idle. */
-void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw, bool health);
+/* Hands work over; a read asks for the health of the ports too.  The arrays become
+ * the worker's.  Only when sw->busy is idle. */
+void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw);
+void ocsd_worker_test(struct ocsd *d, struct ocsd_switch *sw, const struct ocsd_test *test);
 void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
 		       struct ocs_patch *remove, size_t nremove,
 		       struct ocs_patch *add, size_t nadd);
@@ -481,6 +531,10 @@ void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
 void ocsd_store_max_epoch(struct ocsd *d);
 /* The newest epoch of JOB whose teardown is finished, 0: none known. */
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job);
+/* The loss of the path IN>OUT that was stored first, NAN: none. */
+double ocsd_store_baseline(struct ocsd *d, const struct ocsd_switch *sw, int in, int out);
+void ocsd_store_baseline_add(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
+			     double loss);
 /* One row of the audit log; any text may be NULL. */
 struct ocsd_audit {
 	const struct ocsd_client *who;	/* NULL: ocsd itself */

@@ -182,6 +182,19 @@ static void show_pending(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, "pending", list);
 }
 
+static int quarantined(const struct ocsd *d, const struct ocsd_switch *sw)
+{
+	size_t length = strlen(sw->description->name);
+	int count = 0;
+
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
+		if (!strncmp(drain->name, sw->description->name, length) &&
+		    drain->name[length] == ':' &&
+		    !strncmp(drain->reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE)))
+			count++;
+	return count;
+}
+
 static void show_switch(struct ocsd *d, const struct viewer *viewer,
 			struct json_object *reply)
 {
@@ -200,6 +213,7 @@ static void show_switch(struct ocsd *d, const struct viewer *viewer,
 		add_text(row, "address", sw->description->address);
 		add_int(row, "size", sw->description->size);
 		add_int(row, "circuits", (int64_t)sw->ncircuits);
+		add_int(row, "quarantine", quarantined(d, sw));
 		json_object_object_add(row, "last_read", json_object_new_double(sw->last_read));
 		json_object_array_add(list, row);
 	}
@@ -247,6 +261,19 @@ static bool port_named(const struct ocsd_switch *sw, int port, const char *name)
 	return strcmp(text, name) == 0;
 }
 
+/* Why a port is out of service. */
+static void add_reason(struct ocsd *d, const struct ocsd_switch *sw, int port,
+		       struct json_object *row)
+{
+	char name[256];
+	const struct ocsd_drain *drain;
+
+	snprintf(name, sizeof(name), "%s:%d", sw->description->name, port);
+	drain = ocsd_drain_find(d, "port", name);
+	if (drain || sw->ports[port].foreign)
+		add_text(row, "reason", drain ? drain->reason : "a patch that is not ours");
+}
+
 static void show_port(struct ocsd *d, const struct viewer *viewer,
 		      struct json_object *reply)
 {
@@ -269,6 +296,8 @@ static void show_port(struct ocsd *d, const struct viewer *viewer,
 			if (sw->ports[port].owner)
 				add_int(row, "owner", sw->ports[port].owner->job);
 			add_text(row, "state", port_state(d, sw, port, circuits[port]));
+			ocsd_power_show(d, sw, port, row);
+			add_reason(d, sw, port, row);
 			json_object_array_add(list, row);
 		}
 		free(circuits);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -54,6 +55,12 @@ static const char schema[] =
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;"
 	SCHEMA_PRAGMA(1);
 
+/* What a database of this version may lack: it is only measured anew. */
+static const char additions[] =
+	"CREATE TABLE IF NOT EXISTS baselines(switch TEXT, ingress INTEGER, egress INTEGER,"
+	" loss REAL NOT NULL, time REAL NOT NULL, PRIMARY KEY(switch, ingress, egress))"
+	" WITHOUT ROWID;";
+
 static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_JOB_ADD] =
 		"INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
@@ -83,6 +90,9 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_RESUME] = "DELETE FROM drains WHERE kind=? AND name=?",
 	[OCSD_SQL_MAX_EPOCH] = "UPDATE meta SET value=? WHERE name='max_epoch'",
 	[OCSD_SQL_AUDIT] = "INSERT INTO audit VALUES(NULL,?,?,?,?,?,?,?,?,?)",
+	[OCSD_SQL_BASELINE] =
+		"SELECT loss FROM baselines WHERE switch=? AND ingress=? AND egress=?",
+	[OCSD_SQL_BASELINE_ADD] = "INSERT OR IGNORE INTO baselines VALUES(?,?,?,?,?)",
 	[OCSD_SQL_LAST_EPOCH] = "SELECT epoch FROM history WHERE job=?",
 };
 
@@ -259,6 +269,11 @@ struct ocsd_store *ocsd_store_open(const char *folder, struct ocs_error *err)
 		ocs_log(OCS_LOG_DEBUG, "%s: %s", store->path, sqlite3_errmsg(store->db));
 	if (check(store, err))
 		goto fail;
+	if (sqlite3_exec(store->db, additions, NULL, NULL, NULL) != SQLITE_OK) {
+		ocs_error_set(err, OCS_ERROR, "the database %s cannot be extended: %s",
+			      store->path, sqlite3_errmsg(store->db));
+		goto fail;
+	}
 	ocsd_store_run(store, OCSD_SQL_HISTORY_TRIM, "d",
 		       ocsd_wall_clock() - HISTORY_DAYS * 86400.0);
 	ocsd_store_commit(store);
@@ -400,6 +415,27 @@ uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)
 		epoch = (uint64_t)sqlite3_column_int64(statement, 0);
 	sqlite3_reset(statement);
 	return epoch;
+}
+
+double ocsd_store_baseline(struct ocsd *d, const struct ocsd_switch *sw, int in, int out)
+{
+	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_BASELINE);
+	double loss = NAN;
+
+	sqlite3_bind_text(statement, 1, sw->description->name, -1, SQLITE_STATIC);
+	sqlite3_bind_int(statement, 2, in);
+	sqlite3_bind_int(statement, 3, out);
+	if (sqlite3_step(statement) == SQLITE_ROW)
+		loss = sqlite3_column_double(statement, 0);
+	sqlite3_reset(statement);
+	return loss;
+}
+
+void ocsd_store_baseline_add(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
+			     double loss)
+{
+	ocsd_store_run(d->store, OCSD_SQL_BASELINE_ADD, "siidd", sw->description->name,
+		       (int64_t)in, (int64_t)out, loss, ocsd_wall_clock());
 }
 
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)

@@ -84,6 +84,27 @@ static bool expired(const struct ocsd_waiter *waiter, const void *now_ns)
 	       waiter->deadline_ns <= *(const int64_t *)now_ns;
 }
 
+static bool tests_port(const struct ocsd_waiter *waiter, const void *name)
+{
+	return waiter->kind == OCSD_WAIT_TEST && !strcmp(waiter->node, name);
+}
+
+void ocsd_wait_tested(struct ocsd *d, const char *name, struct json_object *reply,
+		      const char *wrong)
+{
+	struct ocsd_waiter *waiter;
+
+	while ((waiter = take(d, tests_port, name))) {
+		if (reply)
+			ocsd_reply(waiter->client, waiter->id, json_object_get(reply));
+		else
+			ocsd_refuse(waiter->client, waiter->id, OCS_ERROR, NULL,
+				    "port %s stays in quarantine: %s", name, wrong);
+		waiter_free(waiter);
+	}
+	json_object_put(reply);
+}
+
 void ocsd_wait_client_lost(struct ocsd *d, struct ocsd_client *client)
 {
 	struct ocsd_waiter *waiter;

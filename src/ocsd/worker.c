@@ -6,10 +6,12 @@
 
 #include "src/ocsd/ocsd.h"
 
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #include <errno.h>
 #include <event2/event.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,7 +22,7 @@ struct result {
 	struct result *next;
 	int sw;
 	int code;			/* enum ocs_switch_result */
-	struct ocs_health health;	/* of a read, if it was asked for and told */
+	struct ocs_health health;	/* of a read, if the switch could be asked */
 	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK or _DENIED */
 	struct ocs_refusal *refusals;	/* of OCS_SWITCH_DENIED */
 	size_t nrefusals;
@@ -46,9 +48,9 @@ struct ocsd_worker {
 	/* under lock */
 	bool stop;
 	enum ocsd_work work;
-	bool health;
 	struct ocs_patch *remove, *add;
 	size_t nremove, nadd;
+	struct ocsd_test test;
 	/* the thread's own */
 	struct ocs_switch_connection *connection;
 };
@@ -140,6 +142,101 @@ static void read_health(struct ocsd_worker *worker, struct result *result)
 	}
 }
 
+/* ---- self-tests ---- */
+
+#define SETTLE_NS INT64_C(3000000000)	/* read-outs can lag a second */
+#define PAUSE_US 200000
+
+/* Says in TEXT what the paths of the test lose, or returns -1: more than they may. */
+static int judge(const struct ocsd_test *test, const struct ocs_health *health,
+		 struct ocs_text *text)
+{
+	int rc = 0;
+
+	for (int i = 0; i < test->npatches; i++) {
+		int in = test->patches[i].in, out = test->patches[i].out;
+		const struct ocs_port_health *a = &health->port[in], *b = &health->port[out];
+		double loss = a->dbm - b->dbm;
+
+		ocs_text_add(text, "%s%d>%d ", i ? ", " : "", in, out);
+		if (a->status == OCS_PORT_FAILED || b->status == OCS_PORT_FAILED) {
+			ocs_text_add(text, "has failed");
+			rc = -1;
+		} else if (isnan(loss) || a->dbm < OCSD_DARK_DBM) {
+			ocs_text_add(text, "has no light to measure");
+		} else {
+			ocs_text_add(text, "loses %.2f dB", loss);
+			if (loss > test->limit[i]) {
+				ocs_text_add(text, ", at most %.2f dB are allowed", test->limit[i]);
+				rc = -1;
+			}
+		}
+	}
+	return rc;
+}
+
+static int measure(struct ocsd_worker *worker, struct ocs_error *err)
+{
+	int64_t deadline = ocs_now_ns() + SETTLE_NS;
+
+	for (;;) {
+		struct ocs_text text = { 0 };
+		struct ocs_health health;
+		int rc = ocs_switch_health(worker->connection, &health, err);
+
+		if (rc != OCS_SWITCH_OK)
+			return rc;
+		rc = judge(&worker->test, &health, &text);
+		ocs_health_free(&health);
+		ocs_error_set(err, OCS_ERROR, "%s", text.data);
+		ocs_text_free(&text);
+		if (!rc)
+			return OCS_SWITCH_OK;
+		if (ocs_now_ns() >= deadline || stopping(worker))
+			return OCS_SWITCH_REJECTED;
+		usleep(PAUSE_US);
+	}
+}
+
+/* Makes, measures and cuts; the cut is the read-back. */
+static int run_test(struct ocsd_worker *worker, struct result *result)
+{
+	const struct ocsd_test *test = &worker->test;
+	struct ocs_error why = { 0 };
+	int rc = OCS_SWITCH_OK, cut;
+
+	if (test->npatches)
+		rc = ocs_switch_apply(worker->connection, NULL, 0, test->patches,
+				      (size_t)test->npatches, NULL, &result->err);
+	if (rc == OCS_SWITCH_OK && test->npatches)
+		rc = measure(worker, &result->err);
+	cut = ocs_switch_apply(worker->connection, test->remove, (size_t)test->nremove, NULL, 0,
+			       &result->table, &why);
+	if (rc == OCS_SWITCH_OK && cut != OCS_SWITCH_OK) {
+		result->err = why;
+		rc = cut;
+	}
+	return rc;
+}
+
+static void perform_test(struct ocsd_worker *worker, struct result *result)
+{
+	for (int try = 0; try < 2; try++) {
+		ocs_table_free(&result->table);
+		result->code = OCS_SWITCH_UNKNOWN;
+		if (!worker->connection)
+			worker->connection = ocs_switch_open(worker->description,
+							     worker->timeout_ms, on_notice,
+							     worker, &result->err);
+		if (worker->connection)
+			result->code = run_test(worker, result);
+		if (result->code != OCS_SWITCH_UNKNOWN || stopping(worker))
+			return;
+		ocs_switch_close(worker->connection);
+		worker->connection = NULL;
+	}
+}
+
 static void post(struct ocsd_results *results, struct result *result)
 {
 	uint64_t one = 1;
@@ -160,21 +257,22 @@ static void *worker_main(void *argument)
 	for (;;) {
 		struct result *result;
 		enum ocsd_work work;
-		bool health;
 
 		pthread_mutex_lock(&worker->lock);
 		while (!worker->stop && worker->work == OCSD_IDLE)
 			pthread_cond_wait(&worker->cond, &worker->lock);
 		work = worker->stop ? OCSD_IDLE : worker->work;
-		health = worker->health;
 		worker->work = OCSD_IDLE;
 		pthread_mutex_unlock(&worker->lock);
 		if (work == OCSD_IDLE)
 			break;
 		result = ocs_calloc(1, sizeof(*result));
 		result->sw = worker->index;
-		perform(worker, work, result);
-		if (work == OCSD_READ && health && result->code == OCS_SWITCH_OK)
+		if (work == OCSD_TEST)
+			perform_test(worker, result);
+		else
+			perform(worker, work, result);
+		if (work == OCSD_READ && result->code == OCS_SWITCH_OK)
 			read_health(worker, result);
 		free(worker->remove);
 		free(worker->add);
@@ -204,11 +302,18 @@ static void hand_over(struct ocsd_switch *sw, enum ocsd_work work,
 	pthread_mutex_unlock(&worker->lock);
 }
 
-void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw, bool health)
+void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw)
 {
 	(void)d;
-	sw->worker->health = health;
 	hand_over(sw, OCSD_READ, NULL, 0, NULL, 0);
+}
+
+void ocsd_worker_test(struct ocsd *d, struct ocsd_switch *sw, const struct ocsd_test *test)
+{
+	(void)d;
+	/* The worker is idle: it looks only once it has work. */
+	sw->worker->test = *test;
+	hand_over(sw, OCSD_TEST, NULL, 0, NULL, 0);
 }
 
 void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
@@ -237,8 +342,10 @@ static void drain_results(struct ocsd *d)
 		if (!d->stopping || result->code == OCS_SWITCH_OK)
 			ocsd_switch_result(d, &d->switches[result->sw], result->code,
 					   &result->table, &result->err);
-		if (result->health.port)
+		if (!d->stopping && result->health.port) {
 			ocsd_health_look(d, &d->switches[result->sw], &result->health);
+			ocsd_power_read(d, &d->switches[result->sw], &result->health);
+		}
 		ocs_table_free(&result->table);
 		ocs_health_free(&result->health);
 		free(result->refusals);

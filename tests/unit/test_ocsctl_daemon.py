@@ -138,8 +138,11 @@ def test_empty(world):
     check(len(switches) == 12 and {s["state"] for s in switches} == {"up"},
           "show switch: twelve, all up", switches)
     code, out, err = world.ctl("show", "switch", "ocs-x-0-0")
-    check(code == 0 and out.startswith("SWITCH") and len(out.splitlines()) == 2,
+    check(code == 0 and out.startswith("SWITCH") and out.splitlines()[1].startswith("ocs-x-0-0"),
           "one switch by name", out + err)
+    rows = [line.split() for line in out.split("\n\n")[1].splitlines()]
+    check("STATUS" in rows[0] and len(rows) > 4 and all("TUNED" in row for row in rows[1:]),
+          "with its ports, their status and power", out)
     code, out, err = world.ctl("show", "switch", "nowhere")
     check(code != 0 and "nowhere" in err and len(err.splitlines()) == 1,
           "an unknown switch is an error", out + err)

@@ -127,9 +127,189 @@ static void refused_delete(void **state)
 	ocs_client_close(client);
 }
 
+/* Two switches that can be asked for power, with loop ports. */
+static const char switches[] =
+	"  - {name: loop-0, driver: scpi, address: \"unix:%1$s/loop-0\", size: 16,\n"
+	"     loop_ports: [15, 16], loss_budget: 1.0, loss_max: 3.5}\n"
+	"  - {name: loop-1, driver: tl1, dialect: calient, address: \"unix:%1$s/loop-1\", size: 16,\n"
+	"     credentials: \"%1$s/credentials\", loop_ports: [15, 16], loss_budget: 1.0}\n";
+static const char fabrics[] =
+	"  - {name: spare, kind: direct, partitions: [spare], nodes: 'e[0-3]', degree: 2,\n"
+	"     ports: {switch: \"loop-{interface}\", port: server+1}}\n";
+
+static int setup_loops(void **state)
+{
+	struct rig *rig = ocs_calloc(1, sizeof(*rig));
+
+	rig_prepare(rig);
+	rig->poll_ms = 100;
+	rig->switches = switches;
+	rig->fabrics = fabrics;
+	rig_start(rig);
+	*state = rig;
+	return 0;
+}
+
+/* A port as ocsd shows it; the caller puts it. */
+static struct json_object *port_of(struct ocs_client *client, const char *name)
+{
+	struct json_object *reply = rig_ask(client, "{'op':'show','what':'port','name':'%s'}", name);
+	struct json_object *list = NULL, *row;
+
+	json_object_object_get_ex(reply, "ports", &list);
+	assert_int_equal(json_object_array_length(list), 1);
+	row = json_object_get(json_object_array_get_idx(list, 0));
+	json_object_put(reply);
+	return row;
+}
+
+/* A number that a port is shown with, waited for (20 s). */
+static double number_of(struct ocs_client *client, const char *name, const char *member)
+{
+	for (int i = 0; i < 1000; i++) {
+		struct json_object *row = port_of(client, name), *value = NULL;
+		double number = 0;
+		bool there = json_object_object_get_ex(row, member, &value);
+
+		if (there)
+			number = json_object_get_double(value);
+		json_object_put(row);
+		if (there)
+			return number;
+		usleep(20000);
+	}
+	fail_msg("port %s is shown without %s", name, member);
+	return 0;
+}
+
+static void spare_job(struct ocs_client *client, unsigned int job)
+{
+	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'spare','nodes':'e[0-3]'}", job, job * 10));
+	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'e0'}", job,
+				job * 10));
+}
+
+static void power_shown(void **state)
+{
+	static const char *const names[] = { "loop-0:1", "loop-1:1", "loop-0:4", "loop-1:4" };
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct json_object *row;
+
+	spare_job(client, 1);
+	for (int i = 0; i < 4; i++) {
+		double loss = number_of(client, names[i], "loss");
+
+		assert_true(loss > 0.5 && loss < 2);
+		assert_true(number_of(client, names[i], "in_dbm") > -5);
+		assert_true(number_of(client, names[i], "out_dbm") > -5);
+		assert_true(number_of(client, names[i], "baseline") == loss);
+		row = port_of(client, names[i]);
+		assert_string_equal(rig_text(row, "state"), "CONNECTED");
+		assert_string_equal(rig_text(row, "status"), "TUNED");
+		json_object_put(row);
+	}
+	ocs_client_close(client);
+}
+
+/* A path that loses too much: its ports are drained, the job goes on; the bad port
+ * does not pass its self-test, the good one does. */
+static void lossy_path(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *events = rig_client(rig);
+	struct json_object *reply, *event;
+	char *bad = NULL, *good = NULL;
+
+	json_object_put(rig_ask(events, "{'op':'subscribe'}"));
+	spare_job(client, 1);
+	number_of(client, "loop-0:1", "baseline");
+	/* egress 17: what port 1 hears */
+	emulate(rig, "port loop-0 17 lossy 5");
+	for (int i = 0; i < 2; i++) {
+		event = rig_event(events, "drain");
+		assert_non_null(strstr(rig_text(event, "reason"), "quarantine: the path "));
+		assert_non_null(strstr(rig_text(event, "reason"), "are allowed"));
+		if (strcmp(rig_text(event, "name"), "loop-0:1") == 0)
+			bad = ocs_strdup(rig_text(event, "name"));
+		else
+			good = ocs_strdup(rig_text(event, "name"));
+		json_object_put(event);
+	}
+	assert_non_null(bad);
+	assert_non_null(good);
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	json_object_put(rig_refused(client, OCS_NOT_NOW, "needs a self-test, and is in use",
+				    "{'op':'resume','kind':'port','name':'%s'}", bad));
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	rig_until_patches(rig, 0);
+	json_object_put(rig_refused(client, OCS_ERROR, "stays in quarantine: ",
+				    "{'op':'resume','kind':'port','name':'%s'}", bad));
+	reply = rig_ask(client, "{'op':'resume','kind':'port','name':'%s'}", good);
+	assert_non_null(strstr(rig_text(reply, "tested"), "loses 1."));
+	json_object_put(reply);
+	event = port_of(client, good);
+	assert_string_equal(rig_text(event, "state"), "FREE");
+	json_object_put(event);
+	emulate(rig, "port loop-0 17 good");
+	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'%s'}", bad));
+	assert_int_equal(rig_patches(rig), 0);
+	spare_job(client, 2);
+	assert_string_equal(rig_job_state(client, 2), "realised");
+	free(bad);
+	free(good);
+	ocs_client_close(client);
+	ocs_client_close(events);
+}
+
+/* The self-test itself goes wrong; and what an ocsd that ended left on a loop port
+ * is cut. */
+static void selftest_fails(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *prolog = rig_client(rig);
+	struct json_object *reply;
+
+	emulate(rig, "port loop-1 18 refuse");
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,"
+				"'user':'alice','section':'spare','nodes':'e[0-3]'}"));
+	rig_send(prolog, "{'op':'apply','job':1,'epoch':10,'node':'e0'}");
+	drained(client, "loop-1:2", "refused the patch");
+	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'x'}"));
+	rig_until_patches(rig, 0);
+	json_object_put(rig_refused(client, OCS_ERROR, "stays in quarantine: ",
+				    "{'op':'resume','kind':'port','name':'loop-1:2'}"));
+	/* the loop ports themselves are not blamed */
+	assert_int_equal(rig_log_lines(rig, "quarantine", NULL), 0);
+	emulate(rig, "patch loop-0 5 31");
+	emulate(rig, "patch loop-0 16 24");
+	rig_until_patches(rig, 0);
+	emulate(rig, "fault loop-1 silent");
+	/* the test or a poll is first to find it */
+	rig_send(client, "{'op':'resume','kind':'port','name':'loop-1:2'}");
+	reply = rig_reply(client);
+	assert_non_null(strstr(rig_text(reply, "error"), "loop-1:2"));
+	json_object_put(reply);
+	rig_until_switch(client, "loop-1", "failed");
+	json_object_put(rig_refused(client, OCS_NOT_NOW, "does not answer",
+				    "{'op':'resume','kind':'port','name':'loop-1:2'}"));
+	emulate(rig, "fault loop-1 none");
+	emulate(rig, "port loop-1 18 good");
+	rig_until_switch(client, "loop-1", "up");
+	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'loop-1:2'}"));
+	assert_int_equal(rig_patches(rig), 0);
+	ocs_client_close(client);
+	ocs_client_close(prolog);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(refused_add, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(refused_delete, setup_polling, rig_teardown),
+	cmocka_unit_test_setup_teardown(power_shown, setup_loops, rig_teardown),
+	cmocka_unit_test_setup_teardown(lossy_path, setup_loops, rig_teardown),
+	cmocka_unit_test_setup_teardown(selftest_fails, setup_loops, rig_teardown),
 };
 
 int main(void)
