@@ -40,12 +40,20 @@ while True:
 
 SWITCHES = """  - name: {name}
     {driver}
-    dialect: polatis
     address: "127.0.0.1:{{{port}+index}}"
-    credentials: {dir}/etc/ocs.cred
     size: {size}
     ports: duplex
 """
+
+# What a switch speaks: the keys that go with it.
+LOGIN = "\n    credentials: {dir}/etc/ocs.cred"
+LANGUAGES = {
+    "tl1": "driver: tl1\n    dialect: polatis" + LOGIN,
+    "calient": "driver: tl1\n    dialect: calient" + LOGIN,
+    "glimmerglass": "driver: tl1\n    dialect: glimmerglass" + LOGIN,
+    "scpi": "driver: scpi",
+    "netconf": "driver: netconf\n    dialect: polatis\n    known_hosts: {dir}/etc/known_hosts" + LOGIN,
+}
 
 
 class ClusterError(Exception):
@@ -67,7 +75,7 @@ class Cluster:
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
                  parts=("select", "topology"), spank=(), remote=False, direct_yaml="",
-                 more_yaml="", netconf=False):
+                 more_yaml="", netconf=False, languages=None):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -79,6 +87,7 @@ class Cluster:
         self.direct_yaml = direct_yaml      # more keys of the direct fabric
         self.more_yaml = more_yaml          # more parts of ocs.yaml
         self.netconf = netconf      # the switches speak it instead of TL1
+        self.languages = languages  # of the switches of x, y and z (names in LANGUAGES)
         self.remote = remote        # "munge" or "key": how slurmctld and the nodes are known
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
@@ -116,10 +125,9 @@ class Cluster:
         return max(16, 2 * self.cubes)
 
     def switches(self, **values):
-        driver = "driver: tl1"
-        if self.netconf:
-            driver = "driver: netconf\n    known_hosts: " + self.path("etc", "known_hosts")
-        return SWITCHES.format(driver=driver, dir=self.dir, **values)
+        language = values.pop("language", "netconf" if self.netconf else "tl1")
+        driver = LANGUAGES[language].format(dir=self.dir)
+        return SWITCHES.format(driver=driver, **values)
 
     def ocs_yaml(self):
         last = self.edge - 1
@@ -133,14 +141,20 @@ switches:
 """.format(dir=self.dir, tcp="  listen: 127.0.0.1:6820\n  address: 127.0.0.1:6820\n"
            if self.remote else "", key="  key: %s\n" % self.path("etc", "ocsd.key")
            if self.remote == "key" else "")
-        text += self.switches(name="ocs-[x,y,z]-[0-%d]-[0-%d]" % (last, last),
-                                port=3100, size=self.switch_size())
+        if self.languages:
+            for i, language in enumerate(self.languages):
+                text += self.switches(name="ocs-%s-[0-%d]-[0-%d]" % ("xyz"[i], last, last),
+                                      port=3100 + 100 * i, size=self.switch_size(),
+                                      language=language)
+        else:
+            text += self.switches(name="ocs-[x,y,z]-[0-%d]-[0-%d]" % (last, last),
+                                  port=3100, size=self.switch_size())
         if self.direct_nodes:
             text += self.switches(name="direct-[0-%d]" % (self.degree - 1), port=3500,
                                   size=max(16, len(self.direct_nodes)))
         if self.rail_nodes:
-            text += self.switches(name="rail-[0-7]", port=3600, dir=self.dir,
-                                    size=max(16, len(self.rail_nodes)))
+            text += self.switches(name="rail-[0-7]", port=3600,
+                                  size=max(16, len(self.rail_nodes)))
         text += """fabrics:
   - name: pod
     kind: torus
@@ -355,7 +369,8 @@ switches:
 
     def start_emulator(self):
         keys = ["--host-key", self.path("etc", "host.key"),
-                "--known-hosts", self.path("etc", "known_hosts")] if self.netconf else []
+                "--known-hosts", self.path("etc", "known_hosts")] \
+            if self.netconf or "netconf" in (self.languages or ()) else []
         self.spawn(["ocs-emulator", "--fabric", self.yaml, "--delay", str(self.delay_ms),
                     "--log", self.path("emulator.log"),
                     "--control", "unix:" + self.path("emulator.sock")] + keys,
