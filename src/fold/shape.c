@@ -167,6 +167,11 @@ int ocs_shape_parse(const char *text, const char *conn, struct ocs_shape *shape,
 		return -1;
 	if (conn && conn_parse(conn, &parsed, err))
 		return -1;
+	for (int i = 0; parsed.twisted && i < parsed.ndim && i < OCS_SHAPE_DIMS; i++) {
+		if (parsed.mesh[i])
+			return ocs_error_set(err, OCS_USAGE, "%s: a twisted torus has rings in every "
+					     "dimension; leave mesh out", whole);
+	}
 	if (parsed.twisted && !twist_known(&parsed))
 		return ocs_error_set(err, OCS_USAGE, "%s: only tori of the forms kxkx2k and kx2kx2k "
 				     "can be twisted, like 4x4x8" TWISTED, whole);

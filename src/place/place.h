@@ -75,10 +75,10 @@ int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
  * placements are tried: not for the scheduling path. */
 int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
 			  const struct ocs_shape *shape, struct ocs_shape *near, int max);
-/* "; would fit now: 4x4, 8x2" for the end of a reason, or "" if nothing near does.  The
- * caller frees it. */
+/* BEFORE and these ("; would fit now: " and "4x4, 8x2") for the end of a reason, or "" if
+ * nothing near fits.  The caller frees it. */
 char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
-			     const struct ocs_shape *shape);
+			     const struct ocs_shape *shape, const char *before);
 
 void ocs_placement_destroy(struct ocs_placement *placement);
 struct ocs_placement *ocs_placement_copy(const struct ocs_placement *placement);

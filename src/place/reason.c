@@ -227,13 +227,13 @@ int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
 }
 
 char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
-			     const struct ocs_shape *shape)
+			     const struct ocs_shape *shape, const char *before)
 {
 	struct ocs_shape near[NEAR];
 	struct ocs_text text = { 0 };
 
 	ocs_text_add(&text, "%s", "");
-	names_add(&text, "; would fit now: ", near,
+	names_add(&text, before, near,
 		  ocs_place_nearest_now(placer, occupancy, shape, near, NEAR));
 	return ocs_text_take(&text);
 }

@@ -45,6 +45,41 @@ def test_wrong_variables(pod, env, word):
     assert word in pod.refused(env=env)
 
 
+@pytest.mark.parametrize("arguments,word", [
+    (["--shape=4x4x8_twisted", "--conn-type=mesh"], "rings"),
+    (["--shape=4x4", "-w", "p0"], "p0"),
+    (["--shape=4x4", "-n17"], "at most -n 16"),
+    (["--shape=4x4", "-n9", "-c2"], "at most -n 8"),
+    (["--shape=8x8x4", "-x", "n0"], "would fit there: ")])
+def test_contradictions(pod, arguments, word):
+    """Slurm itself would say: Requested node configuration is not available."""
+    message = pod.refused(*arguments)
+    assert word in message.split("\n")[0], message
+
+
+def test_partition_with_some_of_the_nodes(pod):
+    """What would fit is what fits the partition."""
+    with open(pod.yaml) as handle:
+        good = handle.read()
+    pod.run(["scontrol", "create", "PartitionName=half", "Nodes=n[0-31]"])
+    try:
+        pod.write("etc/ocs.yaml", good.replace("partitions: [tpu]", "partitions: [tpu, half]"))
+        message = pod.refused("--shape=8x8x4", "-p", "half")
+        assert "32 of 64 nodes" in message
+        assert "8x4x4" in message.split("would fit there: ")[1]
+        message = pod.refused("--shape=8x4x4", "-p", "half", "-x", "n0")
+        assert "31 of 64 nodes" in message
+        assert "would fit there: " in message
+        pod.run(["scancel", str(pod.sbatch("-H", "--shape=8x4x4", "-p", "half"))])
+        pod.run(["scancel", str(pod.sbatch("-H", "--shape=8x8x4", "-p", "half,tpu"))])
+        assert "-w n40" in pod.refused("--shape=4x4", "-p", "half", "-w", "n40")
+    finally:
+        pod.write("etc/ocs.yaml", good)
+        pod.run("squeue -h -o %A | xargs -r scancel", check=False)
+        pod.until(lambda: pod.run(["scontrol", "delete", "PartitionName=half"],
+                                  check=False).returncode == 0, 20, "the partition to go")
+
+
 def test_forged_variables_of_a_step(pod):
     """A user can lead the order of his own tasks astray, and nothing else."""
     text = pod.out(["salloc", "-Q", "--shape=2x4", "env", "OCS_SHAPE=4x4", "SLURM_OCS_RANK=9",

@@ -62,7 +62,7 @@ static void test_bad(void **state)
 		{ "4x4x4_twisted", NULL, "can be twisted" },
 		{ "4x4_twisted", NULL, "can be twisted" },
 		{ "4x4x4_twiste", NULL, "not a number" },
-		{ "4x4x8_twisted", "mesh", "can be twisted" },
+		{ "4x4x8_twisted", "mesh", "leave mesh out" },
 		{ "4x4", "ring", "'ring' is unknown" },
 		{ "4x4", "", "'' is unknown" },
 		{ "4x4", "torus,", "'' is unknown" },

@@ -163,7 +163,7 @@ void ocs_controller_near(void)
 		if (!section->near)
 			section->near = ocs_placer_create(s->fabric, question->section);
 		text = ocs_place_nearest_text(section->near, question->occupancy,
-					      &question->shape);
+					      &question->shape, "; would fit now: ");
 		pthread_mutex_lock(&s->lock);
 		answer(question, text);
 		pthread_mutex_unlock(&s->lock);

@@ -14,6 +14,7 @@
 #include "src/common/hostlist.h"
 
 #include "src/plugins/job_submit/extra.h"
+#include "src/plugins/job_submit/nodes.h"
 #include "src/plugins/job_submit/site.h"
 #include "src/plugins/spank/request.h"
 #include "src/util/error.h"
@@ -71,6 +72,11 @@ static int configured(struct ocs_error *err)
 	return ocs_error_set(err, OCS_ERROR,
 		"--shape cannot be served: slurm.conf lacks %s; ask the administrator, or submit with -N and without --shape",
 		line);
+}
+
+static const char *partition_of(const job_desc_msg_t *job)
+{
+	return job->partition ? job->partition : default_part_loc ? default_part_loc->name : "";
 }
 
 /* What a shape means for a job: see ocs_site_ask. */
@@ -224,6 +230,7 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 		return 0;
 	}
 	if (set_nodes(job, &shape, answer.nodes, err) < 0 ||
+	    ocs_nodes_check(job, partition_of(job), &shape, &answer, err) < 0 ||
 	    set_extra(&job->extra, &shape, err) < 0)
 		return -1;
 	set_tasks(job, &shape, &answer);

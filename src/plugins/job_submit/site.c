@@ -161,9 +161,54 @@ int ocs_site_ask(const char *partition, const struct ocs_shape *shape,
 	section = find_section(partition, err);
 	if (!section)
 		return shape ? -1 : 0;
+	answer->section_nodes = section->nnodes;
 	if (section->nnodes)
 		answer->some_node = site.fabric->nodes[section->first_node].name;
 	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC)
 		return ask_torus(section, shape, answer, err);
 	return ask_servers(section, shape, answer, err);
+}
+
+bool ocs_site_serves(const char *partition, const char *node)
+{
+	const struct ocs_section *section = find_section(partition, NULL);
+	const struct ocs_node *found = section ? ocs_fabric_node(site.fabric, node) : NULL;
+
+	return found && found->section == section->index;
+}
+
+int ocs_site_fits(const char *partition, const struct ocs_shape *shape,
+		  bool (*may)(const char *node, void *arg), void *arg, struct ocs_error *err)
+{
+	const struct ocs_section *section = find_section(partition, err);
+	struct ocs_occupancy *occupancy;
+	struct ocs_placement *placement;
+	struct ocs_error reason;
+	char text[OCS_SHAPE_TEXT], *near;
+	int left = 0;
+
+	if (!section)
+		return -1;
+	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
+		return 0;
+	occupancy = ocs_occupancy_create(section);
+	for (int i = section->first_node; i < section->first_node + section->nnodes; i++) {
+		bool yes = may(site.fabric->nodes[i].name, arg);
+
+		left += yes;
+		if (!yes)
+			ocs_occupancy_node_set(occupancy, site.fabric, i, false);
+	}
+	placement = ocs_place(site.placers[section->index], occupancy, shape, 0, &reason);
+	if (!placement) {
+		near = ocs_place_nearest_text(site.placers[section->index], occupancy, shape,
+					      "; would fit there: ");
+		ocs_error_set(err, OCS_NEVER,
+			"--shape=%s does not fit the %d of %d nodes that -p and -x leave it: %s%s",
+			ocs_shape_format(shape, text), left, section->nnodes, reason.text, near);
+		free(near);
+	}
+	ocs_occupancy_destroy(occupancy);
+	ocs_placement_destroy(placement);
+	return placement ? 0 : -1;
 }

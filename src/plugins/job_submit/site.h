@@ -18,6 +18,7 @@ struct ocs_answer {
 	int node_xpus;		/* XPUs of a node; 0 if they are no matter of shapes */
 	bool planned;		/* direct: every job gets a plan */
 	bool rails;		/* rails: every job gets its ports */
+	int section_nodes;	/* nodes of the section */
 	const char *some_node;	/* of the section; valid until the next call */
 };
 
@@ -27,6 +28,13 @@ struct ocs_answer {
  * partition that no section serves is no error (all members zero). */
 int ocs_site_ask(const char *partition, const struct ocs_shape *shape,
 		 struct ocs_answer *answer, struct ocs_error *err);
+
+/* After ocs_site_ask.  Whether the section that serves PARTITION has NODE. */
+bool ocs_site_serves(const char *partition, const char *node);
+/* Whether SHAPE, which fits the section, fits those of its nodes for which MAY says yes.  0, or
+ * -1 with ERR: OCS_NEVER, what is missing and what would fit. */
+int ocs_site_fits(const char *partition, const struct ocs_shape *shape,
+		  bool (*may)(const char *node, void *arg), void *arg, struct ocs_error *err);
 
 void ocs_site_close(void);
 

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/job_submit/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/common/hostlist.h"
+
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define PARTITIONS_MAX 64
+
+/* The nodes a job may have. */
+struct allowed {
+	part_record_t *parts[PARTITIONS_MAX];
+	int nparts;
+	hostlist_t *excluded;	/* NULL: none */
+};
+
+static bool may_have(const char *name, void *arg)
+{
+	const struct allowed *allowed = arg;
+	node_record_t *node = find_node_record((char *)name);
+
+	if (!node || (allowed->excluded && hostlist_find(allowed->excluded, name) >= 0))
+		return false;
+	for (int i = 0; i < allowed->nparts; i++) {
+		bitstr_t *nodes = allowed->parts[i]->node_bitmap;
+
+		if (nodes && bit_test(nodes, node->index))
+			return true;
+	}
+	return false;
+}
+
+/* Unknown partitions are Slurm's to refuse. */
+static void partitions_find(struct allowed *allowed, const char *partition)
+{
+	char *copy = ocs_strdup(partition ? partition : ""), *save = NULL, *name;
+
+	for (name = strtok_r(copy, ",", &save); name && allowed->nparts < PARTITIONS_MAX;
+	     name = strtok_r(NULL, ",", &save)) {
+		part_record_t *part = find_part_record(name);
+
+		if (part)
+			allowed->parts[allowed->nparts++] = part;
+	}
+	free(copy);
+}
+
+/* Whether it is worth while to look at every node. */
+static bool restricted(const struct allowed *allowed, const struct ocs_answer *answer)
+{
+	if (allowed->excluded)
+		return true;
+	for (int i = 0; i < allowed->nparts; i++) {
+		if (allowed->parts[i]->total_nodes >= (uint32_t)answer->section_nodes)
+			return false;
+	}
+	return allowed->nparts > 0;
+}
+
+static int check_required(job_desc_msg_t *job, const char *partition, struct allowed *allowed,
+			  struct ocs_error *err)
+{
+	hostlist_t *list = job->req_nodes && *job->req_nodes ? hostlist_create(job->req_nodes) :
+			   NULL;
+	int rc = 0;
+	char *name;
+
+	while (list && !rc && (name = hostlist_shift(list))) {
+		if (find_node_record(name) &&
+		    (!ocs_site_serves(partition, name) || !may_have(name, allowed)))
+			rc = ocs_error_set(err, OCS_USAGE,
+				"-w %s: a shape in partition %s cannot have that node; name others, or leave -w out",
+				name, partition);
+		free(name);
+	}
+	if (list)
+		hostlist_destroy(list);
+	return rc;
+}
+
+static int check_tasks(const job_desc_msg_t *job, const struct ocs_shape *shape,
+		       const struct ocs_answer *answer, struct ocs_error *err)
+{
+	node_record_t *node = answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
+	uint32_t each = job->cpus_per_task && job->cpus_per_task != NO_VAL16 ?
+			job->cpus_per_task : 1;
+	char text[OCS_SHAPE_TEXT];
+	uint64_t cpus;
+
+	if (!node || !node->config_ptr || job->num_tasks == NO_VAL || job->overcommit == 1)
+		return 0;
+	cpus = (uint64_t)answer->nodes * node->config_ptr->cpus;
+	if ((uint64_t)job->num_tasks * each <= cpus)
+		return 0;
+	return ocs_error_set(err, OCS_USAGE,
+		"-n %u: --shape=%s takes %d node%s of %u CPUs, too few for that many tasks%s; at most -n %llu",
+		job->num_tasks, ocs_shape_format(shape, text), answer->nodes,
+		answer->nodes == 1 ? "" : "s", node->config_ptr->cpus,
+		each > 1 ? " and -c" : "", (unsigned long long)(cpus / each));
+}
+
+int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs_shape *shape,
+		    const struct ocs_answer *answer, struct ocs_error *err)
+{
+	struct allowed allowed = { .nparts = 0 };
+	int rc;
+
+	partitions_find(&allowed, partition);
+	if (job->exc_nodes && *job->exc_nodes)
+		allowed.excluded = hostlist_create(job->exc_nodes);
+	rc = check_required(job, partition, &allowed, err);
+	if (!rc && restricted(&allowed, answer))
+		rc = ocs_site_fits(partition, shape, may_have, &allowed, err);
+	if (!rc)
+		rc = check_tasks(job, shape, answer, err);
+	if (allowed.excluded)
+		hostlist_destroy(allowed.excluded);
+	return rc;
+}
