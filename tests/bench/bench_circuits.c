@@ -5,7 +5,7 @@
  * real emulator (delay 0) over UNIX sockets: 64 cubes of 4x4x4 on 48 switches,
  * two fibres a port.  The state lies in DIRECTORY: on a tmpfs the commits of
  * the database cost no disk.
- * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS] */
+ * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS [tl1|netconf [DELAY-MS]]] */
 
 #include <json-c/json.h>
 #include <signal.h>
@@ -33,7 +33,7 @@ static const char head[] =
 	"timeouts: {switch: 20s, retry: 1s, poll: 60m, prolog: 2m}\n"
 	"switches:\n"
 	"  - name: ocs-[x,y,z]-[0-3]-[0-3]\n"
-	"    driver: tl1\n"
+	"    driver: %2$s\n"
 	"    address: \"unix:%1$s/{name}\"\n"
 	"    credentials: %1$s/credentials\n"
 	"    size: 128\n"
@@ -47,7 +47,7 @@ static const char head[] =
 	"    cubes:\n";
 
 struct bench {
-	const char *build, *folder;
+	const char *build, *folder, *driver, *delay;
 	char *yaml;
 	pid_t emulator, daemon;
 	struct ocs_fabric *fabric;
@@ -75,8 +75,11 @@ static void write_file(struct bench *b, const char *name, const char *text)
 
 static void configure(struct bench *b)
 {
-	char *text = ocs_asprintf(head, b->folder);
+	char *driver = strcmp(b->driver, "netconf") ? ocs_strdup(b->driver) :
+		       ocs_asprintf("netconf\n    known_hosts: %s/known_hosts", b->folder);
+	char *text = ocs_asprintf(head, b->folder, driver);
 
+	free(driver);
 	for (int cube = 0; cube < CUBES; cube++) {
 		char *more = ocs_asprintf("%s      - {name: c%d, nodes: \"n[%d-%d]\"}\n", text,
 					  cube, cube * 16, cube * 16 + 15);
@@ -160,8 +163,11 @@ static void start_all(struct bench *b)
 	char *log = ocs_asprintf("%s/emulator.log", b->folder);
 	char *control = ocs_asprintf("unix:%s/ctl", b->folder);
 	char *socket = ocs_asprintf("%s/ctl", b->folder);
-	const char *const emulator[] = { "ocs-emulator", "--fabric", b->yaml, "--delay", "0",
-					 "--log", log, "--control", control, NULL };
+	char *keys = ocs_asprintf("%s/known_hosts", b->folder);
+	const char *const emulator[] = { "ocs-emulator", "--fabric", b->yaml, "--delay", b->delay,
+					 "--log", log, "--control", control,
+					 strcmp(b->driver, "netconf") ? NULL : "--known-hosts",
+					 keys, NULL };
 	const char *const daemon[] = { "ocsd", "--foreground", "--log-level", "error",
 				       "--fabric", b->yaml, NULL };
 
@@ -172,6 +178,7 @@ static void start_all(struct bench *b)
 	b->client = client_open(b);
 	await_switches(b);
 	json_object_put(ask(b->client, "{\"op\":\"subscribe\",\"jobs\":[]}"));
+	free(keys);
 	free(log);
 	free(control);
 	free(socket);
@@ -334,11 +341,13 @@ int main(int argc, char **argv)
 	int rounds = argc > 3 ? atoi(argv[3]) : 20;
 
 	if (!bench.build || rounds < 1 || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d]\n",
+		fprintf(stderr, "usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [tl1|netconf [DELAY-MS]]]\n",
 			ROUNDS_MAX);
 		return 2;
 	}
 	bench.folder = argv[2];
+	bench.driver = argc > 4 ? argv[4] : "tl1";
+	bench.delay = argc > 5 ? argv[5] : "0";
 	configure(&bench);
 	start_all(&bench);
 	bench_shape(&bench, "16x16x16", rounds);
