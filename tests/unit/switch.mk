@@ -25,6 +25,9 @@ if HAVE_LIBSSH
 check_PROGRAMS += test_netconf_driver
 test_netconf_driver_SOURCES = test_netconf_driver.c emulator_peer.c emulator_peer.h
 test_netconf_driver_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+check_PROGRAMS += test_netconf_danger
+test_netconf_danger_SOURCES = test_netconf_danger.c emulator_peer.c emulator_peer.h
+test_netconf_danger_LDADD = $(SWITCH) $(CMOCKA_LIBS) $(JSON_LIBS)
 check_PROGRAMS += test_netconf_strange
 test_netconf_strange_SOURCES = test_netconf_strange.c netconf_peer.c netconf_peer.h
 test_netconf_strange_CFLAGS = $(AM_CFLAGS) $(SSH_CFLAGS) -Wno-deprecated-declarations
