@@ -21,6 +21,9 @@ test_switch_suite_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lm
 check_PROGRAMS += test_switch_netconf
 test_switch_netconf_SOURCES = test_switch_netconf.c
 test_switch_netconf_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lm
+check_PROGRAMS += test_netconf_corpus
+test_netconf_corpus_SOURCES = test_netconf_corpus.c ../fuzz/fuzz_netconf.c
+test_netconf_corpus_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 if HAVE_LIBSSH
 check_PROGRAMS += test_netconf_driver
 test_netconf_driver_SOURCES = test_netconf_driver.c emulator_peer.c emulator_peer.h
