@@ -40,6 +40,10 @@ test_netconf_yuma_SOURCES = test_netconf_yuma.c yuma_peer.c yuma_peer.h
 test_netconf_yuma_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 endif
 
+check_PROGRAMS += test_switch_scpi
+test_switch_scpi_SOURCES = test_switch_scpi.c
+test_switch_scpi_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lpthread -lm
+
 check_PROGRAMS += test_switch_danger
 test_switch_danger_SOURCES = test_switch_danger.c emulator_peer.c emulator_peer.h
 test_switch_danger_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lpthread
