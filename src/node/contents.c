@@ -15,12 +15,14 @@
 #include "src/place/place.h"
 #include "src/place/ranks.h"
 #include "src/place/tpu.h"
+#include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 #define REPLY_MAX (64 << 20)
 #define NODES_MAX 1000000
+#define ROUTES_SERVERS 128	/* up to which plan.json lists routes */
 
 /* Everything that is known about the job on the way. */
 struct job {
@@ -184,6 +186,23 @@ static char *json_text(struct json_object *json)
 		json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
+/* The list of routes that ocsd does not send, where it is not too long. */
+void ocs_node_plan_routes(struct json_object *json)
+{
+	struct ocs_plan *plan = json_object_object_get(json, "routes") ? NULL :
+				ocs_plan_from_json(json, NULL);
+
+	if (plan && plan->servers <= ROUTES_SERVERS && !ocs_plan_route(plan, NULL)) {
+		struct json_object *whole = ocs_plan_to_json(plan);
+		struct json_object *routes = json_object_object_get(whole, "routes");
+
+		if (routes)
+			json_object_object_add(json, "routes", json_object_get(routes));
+		json_object_put(whole);
+	}
+	ocs_plan_destroy(plan);
+}
+
 /* The member "plan" of ocsd's reply.  A server alone needs none, and a section whose
  * interfaces are on no switch gets none. */
 static int plan_text(struct job *job, char **text, struct ocs_error *err)
@@ -204,6 +223,7 @@ static int plan_text(struct job *job, char **text, struct ocs_error *err)
 	if (json_object_is_type(reply, json_type_object) &&
 	    json_object_object_get_ex(reply, "plan", &plan) &&
 	    json_object_is_type(plan, json_type_object)) {
+		ocs_node_plan_routes(plan);
 		*text = json_text(plan);
 		job->plan = json_object_get(plan);
 		json_object_put(reply);

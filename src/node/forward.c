@@ -309,6 +309,7 @@ static void watch(struct work *work)
 			       work->request->job, err.text);
 			tell_unable(work, err.text);
 		} else if (rc == 0) {
+			ocs_node_plan_routes(json_object_object_get(reply, "plan"));
 			ocs_node_plan_write(work->request->dir,
 					    json_object_object_get(reply, "plan"));
 			if (ocs_node_nccl_follow(work->fabric, work->section, work->request,

@@ -100,6 +100,10 @@ int ocs_node_directory_remove(const char *path, struct ocs_error *err);
  * is not there any more, unless the directory is gone.  0, or -1 with ERR. */
 int ocs_node_directory_update(const char *path, const struct ocs_node_contents *contents,
 			      struct ocs_error *err);
+
+/* Adds the list of routes to a PLAN of up to 128 servers that has none. */
+void ocs_node_plan_routes(struct json_object *plan);
+
 /* Replaces plan.json in the job's directory PATH by PLAN, where there is one. */
 void ocs_node_plan_write(const char *path, struct json_object *plan);
 

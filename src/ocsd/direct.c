@@ -11,8 +11,6 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
-#define ROUTES_MAX 128 /* servers whose routes are part of the plan */
-
 int ocsd_direct_port(struct ocsd *d, const struct ocsd_job *job, int server, int interface,
 		     struct ocs_port *port, struct ocs_error *err)
 {
@@ -102,14 +100,13 @@ void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *
 }
 
 static struct ocs_plan *make(struct ocsd *d, const struct ocsd_job *job, bool best,
-			     bool routes, const uint64_t *failed, struct ocs_error *err)
+			     const uint64_t *failed, struct ocs_error *err)
 {
 	struct ocs_plan_request request = {
 		.servers = (int)job->nnodes,
 		.degree = job->section->degree,
 		.directed = job->section->directed,
 		.best = best,
-		.routes = routes,
 		.demand = job->demand,
 		.nodes = job->nodes,
 		.failed = failed,
@@ -123,8 +120,15 @@ static struct ocs_plan *make(struct ocsd *d, const struct ocsd_job *job, bool be
 struct ocs_plan *ocsd_direct_make(struct ocsd *d, const struct ocsd_job *job,
 				  const uint64_t *failed, struct ocs_error *err)
 {
-	/* Routes of large jobs are made where they are needed. */
-	return make(d, job, true, job->nnodes <= ROUTES_MAX, failed, err);
+	/* Routes are made where they are needed: they follow from the circuits. */
+	return make(d, job, true, failed, err);
+}
+
+struct json_object *ocsd_direct_plan_json(struct ocsd_job *job)
+{
+	if (job->plan && !job->plan_object)
+		job->plan_object = json_tokener_parse(job->plan);
+	return json_object_get(job->plan_object);
 }
 
 void ocsd_direct_keep(struct ocsd_job *job, const struct ocs_plan *plan)
@@ -132,9 +136,10 @@ void ocsd_direct_keep(struct ocsd_job *job, const struct ocs_plan *plan)
 	struct json_object *json = ocs_plan_to_json(plan);
 
 	free(job->plan);
+	json_object_put(job->plan_object);
 	job->plan = ocs_strdup(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN));
+	job->plan_object = json;
 	job->revision = plan->revision;
-	json_object_put(json);
 }
 
 /* The first port that is left out, for people. */
@@ -181,7 +186,7 @@ int ocsd_direct_possible(struct ocsd *d, const struct ocsd_job *job, struct ocs_
 
 	if (!failed)
 		return 0;
-	plan = make(d, job, false, false, failed, err);
+	plan = make(d, job, false, failed, err);
 	if (!plan) {
 		name_unusable(d, job, failed, err);
 		err->code = OCS_NOT_NOW;

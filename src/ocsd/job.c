@@ -89,6 +89,7 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job->placement);
 	free(job->demand);
 	free(job->plan);
+	json_object_put(job->plan_object);
 	free(job->section_name);
 	ocsd_forward_free(job);
 	free(job->failed_host);

@@ -87,6 +87,7 @@ struct ocsd_job {
 	bool wanted;		/* realise without a node asking: it is running */
 	bool announced;		/* `released` was sent */
 	bool dead;		/* to be freed at the next settle */
+	struct json_object *plan_object;	/* the same, read; NULL: not yet */
 	int revision;		/* of its plan, 0: none */
 	int set;		/* its port set, in sections with look-ahead */
 	bool prepared;		/* not committed: waits for its nodes (epoch 0) */
@@ -344,7 +345,7 @@ void ocsd_wait_tested(struct ocsd *d, const char *name, struct json_object *repl
 /* Answers those whose commit did not arrive in time. */
 void ocsd_wait_expire(struct ocsd *d, int64_t now_ns);
 /* The success reply of an apply of NODE (puts nothing; new object). */
-struct json_object *ocsd_apply_result(struct ocsd *d, const struct ocsd_job *job,
+struct json_object *ocsd_apply_result(struct ocsd *d, struct ocsd_job *job,
 				      const char *node);
 struct json_object *ocsd_gone_extra(const struct ocsd_job *job);
 
@@ -433,6 +434,8 @@ int ocsd_direct_possible(struct ocsd *d, const struct ocsd_job *job, struct ocs_
  * ocs_plan_destroy, or NULL with ERR. */
 struct ocs_plan *ocsd_direct_make(struct ocsd *d, const struct ocsd_job *job,
 				  const uint64_t *failed, struct ocs_error *err);
+/* JOB's plan for a reply (the caller's reference), NULL if it has none. */
+struct json_object *ocsd_direct_plan_json(struct ocsd_job *job);
 /* PLAN is JOB's from now on (its text; the caller tells the store). */
 void ocsd_direct_keep(struct ocsd_job *job, const struct ocs_plan *plan);
 /* The switch ports of a circuit of JOB's plan, both on one switch; -1 with ERR. */

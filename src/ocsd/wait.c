@@ -170,7 +170,7 @@ static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job
 	return list;
 }
 
-struct json_object *ocsd_apply_result(struct ocsd *d, const struct ocsd_job *job,
+struct json_object *ocsd_apply_result(struct ocsd *d, struct ocsd_job *job,
 				      const char *node)
 {
 	struct json_object *reply = json_object_new_object();
@@ -178,7 +178,7 @@ struct json_object *ocsd_apply_result(struct ocsd *d, const struct ocsd_job *job
 	json_object_object_add(reply, "circuits",
 			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
 	if (job->plan)
-		json_object_object_add(reply, "plan", json_tokener_parse(job->plan));
+		json_object_object_add(reply, "plan", ocsd_direct_plan_json(job));
 	if (ocsd_forward_wanted(job))
 		json_object_object_add(reply, "forwarding", json_object_new_boolean(true));
 	if (job->section && job->section->kind != OCS_TORUS &&

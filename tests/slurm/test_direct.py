@@ -23,6 +23,8 @@ def test_plan_and_circuits(pod):
         assert joined.pop((switch, pa)) == size + pb
         assert joined.pop((switch, pb)) == size + pa
     assert not joined
+    # ocsd sends circuits; the list of routes is made on the node
+    assert len(plan["routes"]) == 6 * 5
     pairs = {frozenset((c["a"][0], c["b"][0])) for c in plan["circuits"]}
     for group in plan["groups"]:
         for ring in group["rings"]:

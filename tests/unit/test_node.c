@@ -342,6 +342,17 @@ static void test_direct(void **state)
 	assert_int_equal(SERVERS("d[1-2]", "--shape", "3", "--reply", reply), 2);
 	assert_int_equal(SERVERS("d[0-1]", "--reply", reply), 2);
 	assert_int_equal(SERVERS("d[0-1", "--reply", reply), 2);
+	/* ocsd sends no routes: they are made here */
+	put(reply, "{\"id\":1,\"ok\":true,\"plan\":{\"servers\":2,\"degree\":1,\"directed\":false,"
+	    "\"groups\":[{\"members\":[0,1],\"bytes\":0,\"rings\":[[0,1]],\"steps\":[1]}],"
+	    "\"circuits\":[{\"a\":[0,0],\"b\":[1,0],\"ocs\":0,\"group\":0}],"
+	    "\"nodes\":[\"d1\",\"d2\"],\"diameter\":1,\"average_hops\":1.0,\"max_link_load\":1.0}}");
+	if (SERVERS("d[1-2]", "--reply", reply) != 0)
+		fail_msg("%s", output);
+	text = get("plan.json");
+	assert_non_null(strstr(text, "\"routes\":[{\"src\":0,\"dst\":1,\"paths\":[[0,1]]"));
+	assert_non_null(strstr(text, "{\"src\":1,\"dst\":0,\"paths\":[[1,0]]"));
+	free(text);
 	/* a plan that is none of this node's */
 	put(reply, "{\"id\":1,\"ok\":true,\"plan\":{\"nodes\":[\"d1\"],\"circuits\":[]}}");
 	assert_int_equal(SERVERS("d[1-2]", "--reply", reply), 2);
