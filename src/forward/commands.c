@@ -245,6 +245,13 @@ static void link_up(struct ocs_forward_commands *commands, const char *device)
 	commands->list[commands->count - 1].kept = true;
 }
 
+static void address_on(struct ocs_forward_commands *commands, const char *address,
+		       const char *device)
+{
+	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s", address, device);
+	undo(commands, "addr del %s/32 dev %s", address, device);
+}
+
 /* What every backend needs on PORT. */
 static void prepare_port(struct ocs_forward_commands *commands,
 			 const struct ocs_forward_port *port, const char *address,
@@ -255,8 +262,10 @@ static void prepare_port(struct ocs_forward_commands *commands,
 	link_up(commands, port->name);
 	if (split)
 		link_up(commands, port->forward);
-	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s", address, port->name);
-	undo(commands, "addr del %s/32 dev %s", address, port->name);
+	address_on(commands, address, port->name);
+	/* reverse path filtering drops what an interface without an address hands up */
+	if (split && backend == OCS_FORWARD_ROUTES)
+		address_on(commands, address, port->forward);
 	settings(commands, port->name);
 	if (split)
 		settings(commands, port->forward);
@@ -325,9 +334,9 @@ void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host
 		const char *const devices[] = { port->name, port->forward };
 
 		clear_port(commands, port, NULL);
-		add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s", self->address,
-		    port->name);
 		for (int d = 0; d < (strcmp(port->name, port->forward) ? 2 : 1); d++) {
+			add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s",
+			    self->address, devices[d]);
 			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
 			    "net/ipv4/conf/%s/rp_filter=default", devices[d]);
 			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,

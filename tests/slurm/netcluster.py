@@ -21,12 +21,16 @@ class NetCluster(Cluster):
     """Interface p of direct server s is `ocsP` there and `s<s>p<p>` on the switches' side."""
 
     backend = "auto"
+    # Every port in two functions, as a NIC may split it: `ocsPf` has a MAC of its own and
+    # carries what the host forwards.
+    split = False
 
     def address(self, server):
         return "10.192.0.%d" % (server + 1)
 
     def ocs_yaml(self):
-        names = ", ".join("{name: ocs%d}" % p for p in range(self.degree))
+        names = ", ".join("{name: ocs%d%s}" % (p, ", forward: ocs%df" % p if self.split else "")
+                          for p in range(self.degree))
         return super().ocs_yaml().replace(
             "    directed: false\n",
             "    directed: false\n    interfaces: [%s]\n"
@@ -76,6 +80,10 @@ class NetCluster(Cluster):
             lines.append("ip link add s%dp%d type veth peer name ocs%d netns %s address "
                          "02:aa:00:00:%02x:%02x" % (server, port, port, name, server, port))
             lines.append("ip link set s%dp%d up" % (server, port))
+            if self.split:
+                lines.append("ip -n %s link add link ocs%d name ocs%df address "
+                             "06:aa:00:00:%02x:%02x type macvlan mode private" % (
+                                 name, port, port, server, port))
         self.run("set -e\n" + "\n".join(lines))
 
     def reboot(self, server):
@@ -118,12 +126,14 @@ class NetCluster(Cluster):
     def snapshot(self, name):
         """All that forwarding could leave behind on a host."""
         text = self.host(name, "sh", "-c", """
-            ip rule; ip route show table all; ip neigh show nud permanent; ip -o address |
-            sed 's/valid_lft.*//'; for i in $(seq 0 %d); do tc qdisc show dev ocs$i clsact;
-            tc filter show dev ocs$i ingress; ip -o link show ocs$i | grep -o '<[^>]*>'; done
+            split="%s"; ip rule; ip route show table all; ip neigh show nud permanent; ip -o address |
+            sed 's/valid_lft.*//'; for i in $(seq 0 %d); do for d in ocs$i ${split:+ocs${i}f}; do
+            tc qdisc show dev $d clsact; tc filter show dev $d ingress
+            ip -o link show $d | grep -o '<[^>]*>'; done; done
             grep -r . /proc/sys/net/ipv4/conf --include=forwarding --include=rp_filter \
                 --include=send_redirects --include=accept_redirects
-            cat /proc/sys/net/ipv4/ip_forward; ls /run/ocs/%s 2>/dev/null || true""" % (self.degree - 1, name))
+            cat /proc/sys/net/ipv4/ip_forward; ls /run/ocs/%s 2>/dev/null || true""" % (
+                "yes" if self.split else "", self.degree - 1, name))
         # numbers that the kernel makes anew each time
         return sorted(line.partition(" not_in_hw")[0] for line in text.splitlines())
 

@@ -424,3 +424,28 @@ def test_the_scripts_do_the_same(tmp_path):
         assert "drain" not in states and "down" not in states
     finally:
         net.stop()
+
+
+@pytest.mark.parametrize("backend", ["auto", "routes"])
+def test_ports_in_two_functions(tmp_path, backend):
+    """A host's own traffic on one function of a port, that of others on the other."""
+    stage, slurm = places()
+    net = NetCluster(tmp_path, stage, slurm, cubes=1, edge=2, tile=(2, 2, 2), direct=SERVERS)
+    net.backend, net.split = backend, True
+    try:
+        net.start()
+        before = {name: net.snapshot(name) for name in net.direct_nodes}
+        job = net.sbatch("-p", "direct", "-N%d" % SERVERS)
+        net.running(job)
+        received = "/sys/class/net/%s/statistics/rx_packets"
+        def counts(kind):
+            return sum(int(net.host(name, "cat", received % ("ocs%d%s" % (p, kind))))
+                       for name in net.direct_nodes for p in range(net.degree))
+        at_first = counts("f")
+        check_all_pairs(net, job)
+        relayed = sum(len(ports) - 1 for _, ports in net.paths(job).values())
+        assert relayed and counts("f") - at_first == relayed
+        net.cancel_all()
+        check_bare(net, before)
+    finally:
+        net.stop()
