@@ -55,16 +55,24 @@ struct rig {
 	struct ocs_error err;
 };
 
-static void begin(struct rig *rig, void **state)
+/* MORE (NULL-terminated, at most four): options of the emulator. */
+static void begin_with(struct rig *rig, void **state, const char *const *more)
 {
 	const struct speaker *speaker = *state;
 	bool ssh = !strcmp(speaker->driver, "netconf");
 	char *description = ocs_asprintf("a=127.0.0.1:0,%d,%s%s%s", SIZE, speaker->driver,
 					 speaker->dialect ? ":" : "",
 					 speaker->dialect ? speaker->dialect : "");
-	const char *const arguments[] = { "--switch", description, "--delay", "0", "--login",
-					  "%s/login", ssh ? "--known-hosts" : NULL, "%s/known", NULL };
+	const char *arguments[16] = { "--switch", description, "--delay", "0", "--login",
+				      "%s/login" };
+	size_t n = 6;
 
+	if (ssh) {
+		arguments[n++] = "--known-hosts";
+		arguments[n++] = "%s/known";
+	}
+	while (*more)
+		arguments[n++] = *more++;
 	memset(rig, 0, sizeof(*rig));
 	rig->speaker = speaker;
 	emulator_folder(&rig->emulator);
@@ -80,6 +88,13 @@ static void begin(struct rig *rig, void **state)
 				       .credentials = rig->credentials,
 				       .known_hosts = ssh ? rig->known_hosts : NULL };
 	free(description);
+}
+
+static void begin(struct rig *rig, void **state)
+{
+	static const char *const nothing[] = { NULL };
+
+	begin_with(rig, state, nothing);
 }
 
 static void open_within(struct rig *rig, int timeout_ms)
@@ -457,6 +472,29 @@ static void test_health(void **state)
 	end(&rig);
 }
 
+/* Messages that nobody asked for, every few milliseconds and between the pages of
+ * an answer, and no name in front of it. */
+static void test_chatter(void **state)
+{
+	static const char *const chatty[] = { "--notices", "3", "--page", "1", "--nil-sid", NULL };
+	struct rig rig;
+
+	begin_with(&rig, state, chatty);
+	open_within(&rig, 5000);
+	control(&rig, "patch a 9 60");
+	for (int i = 0; i < 20; i++) {
+		const struct ocs_patch *from = i % 2 ? shifted : straight;
+		const struct ocs_patch *to = i % 2 ? straight : shifted;
+
+		control(&rig, "notice a FAN 1; > stopped");
+		if (apply(&rig, from, 4, to, 4, NULL) != OCS_SWITCH_OK)
+			fail_msg("%s", rig.err.text);
+		assert_int_equal(ocs_switch_listen(rig.connection, 5, &rig.err), OCS_SWITCH_OK);
+	}
+	table_is(&rig, "[[1,33],[2,34],[3,35],[4,36],[9,60]]");
+	end(&rig);
+}
+
 /* A caller that reads back and tries again gets its patches, whatever happens, and
  * those of others never move. */
 static void test_storm(void **state)
@@ -505,7 +543,8 @@ int main(void)
 		{ "deny_few_of_many", test_deny_few_of_many }, { "faults", test_faults },
 		{ "partial_and_duplicate", test_partial_and_duplicate },
 		{ "half_open", test_half_open }, { "reboot", test_reboot },
-		{ "health", test_health }, { "storm", test_storm },
+		{ "health", test_health }, { "chatter", test_chatter },
+		{ "storm", test_storm },
 	};
 	struct CMUnitTest all[COUNT(tests) * COUNT(speakers)];
 	char names[COUNT(all)][64];
