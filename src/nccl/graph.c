@@ -121,33 +121,46 @@ static int nearest(struct writer *w, int port, int channel, int taken)
 	return best;
 }
 
+/* Where GPU G belongs between the first and the last of a channel: near what it is near
+ * to, so that the way crosses from one processor to another as seldom as may be. */
+static int place_of(const struct writer *w, int first, int last, int g)
+{
+	enum path from = path_between(w, w->gpus[first], w->gpus[g]);
+	enum path to = path_between(w, w->gpus[last], w->gpus[g]);
+
+	if (from < PATH_SYS && from <= to)
+		return (int)from;
+	return to < PATH_SYS ? 2 * PATH_SYS - (int)to : PATH_SYS;
+}
+
 /* First the GPU at the port in, last the one at the port out. */
 static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel, int index)
 {
-	int first = nearest(w, channel->in, index, -1);
+	int first = nearest(w, channel->in, index, -1), count = 0;
 	int last = w->ngpus > 1 ? nearest(w, channel->out, index, first) : first;
-	int before = -1;
+	int *order = ocs_calloc(w->ngpus, sizeof(int));
+	int out = w->ngpus > 1 ? channel->out : channel->in;
 
+	order[count++] = first;
+	for (int place = 0; place <= 2 * PATH_SYS; place++)
+		for (int g = 0; g < w->ngpus; g++)
+			if (g != first && g != last && place_of(w, first, last, g) == place)
+				order[count++] = g;
+	if (last != first)
+		order[count++] = last;
 	ocs_text_add(&w->text, "    <channel>\n      <net dev=\"%x\"/>\n",
 		     (unsigned)w->net[channel->in]);
-	for (int place = 0; place < w->ngpus; place++) {
-		int g = -1;
+	for (int i = 0; i < count; i++) {
+		enum path path = i ? path_between(w, w->gpus[order[i - 1]], w->gpus[order[i]]) :
+				     PATH_PIX;
 
-		/* first, the others ascending, last */
-		if (place == 0)
-			g = first;
-		else if (place == w->ngpus - 1)
-			g = last;
-		for (int i = 0, left = place - 1; g < 0 && i < w->ngpus; i++)
-			if (i != first && i != last && left-- == 0)
-				g = i;
-		if (before >= 0 && path_between(w, w->gpus[before], w->gpus[g]) > w->intra)
-			w->intra = path_between(w, w->gpus[before], w->gpus[g]);
-		before = g;
-		ocs_text_add(&w->text, "      <gpu dev=\"%x\"/>\n", (unsigned)g);
+		if (path > w->intra)
+			w->intra = path;
+		ocs_text_add(&w->text, "      <gpu dev=\"%x\"/>\n", (unsigned)order[i]);
 	}
 	ocs_text_add(&w->text, "      <net dev=\"%x\"/>\n    </channel>\n",
-		     (unsigned)w->net[channel->out]);
+		     (unsigned)w->net[out]);
+	free(order);
 }
 
 static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channels, int nchannels)
@@ -163,7 +176,7 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 		double speed = mbps > 0 ? mbps / 8000.0 : GBYTES_UNKNOWN;
 
 		gbytes = c == 0 || speed < gbytes ? speed : gbytes;
-		cross |= channels[c].in != channels[c].out;
+		cross |= w->ngpus > 1 && channels[c].in != channels[c].out;
 	}
 	copies = (int)ceil(gbytes / GBYTES_CHANNEL);
 	if (copies * nchannels > CHANNELS_MAX)
@@ -183,7 +196,7 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 
 char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
 		     int nports, const struct ocs_nccl_channel *channels, int nchannels,
-		     struct ocs_error *err)
+		     bool steered, struct ocs_error *err)
 {
 	struct writer w = { .machine = machine, .ports = ports, .nports = nports };
 	bool cross = false;
@@ -196,9 +209,9 @@ char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nc
 	} else if (ocs_nccl_devices_find(machine, ports, nports, &w.devices, err) == 0 &&
 		   ports_number(&w, err) == 0) {
 		gpus_number(&w);
-		if (w.ngpus == 1 && cross)
+		if (w.ngpus == 1 && cross && !steered)
 			ocs_error_set(err, OCS_USAGE, "the machine has one GPU, for which NCCL takes the "
-				      "same port in both directions");
+				      "same port in both directions; subnets in ocs.yaml help");
 		else
 			text = graph_text(&w, channels, nchannels);
 	}

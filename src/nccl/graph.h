@@ -14,10 +14,12 @@ struct ocs_nccl_channel {
 };
 
 /* The text of a graph file for all GPUs of MACHINE.  PORTS: all that NCCL_IB_HCA will
- * name, in any order.  CHANNELS are repeated where ports are faster than one channel.  The caller frees it.  NULL with ERR (OCS_USAGE) where NCCL's
- * numbers of the ports are not known beforehand, or where it would not obey. */
+ * name, in any order.  CHANNELS are repeated where ports are faster than one channel.  The caller frees it.  With one GPU NCCL takes the port in for
+ * both directions: that serves only if the sender is STEERED to the right port otherwise
+ * (a subnet per circuit).  NULL with ERR (OCS_USAGE) where NCCL's numbers of the ports
+ * are not known beforehand, or where it would not obey. */
 char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
 		     int nports, const struct ocs_nccl_channel *channels, int nchannels,
-		     struct ocs_error *err);
+		     bool steered, struct ocs_error *err);
 
 #endif

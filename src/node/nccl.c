@@ -117,7 +117,8 @@ static void graph_make(struct work *work, const struct ocs_nccl_machine *machine
 	}
 	if (known)
 		work->contents->text[OCS_NODE_GRAPH] =
-			ocs_nccl_graph(machine, work->ports, work->nports, channels, count, &err);
+			ocs_nccl_graph(machine, work->ports, work->nports, channels, count,
+				       work->section->subnets_prefix != 0, &err);
 	else
 		ocs_error_set(&err, OCS_ERROR, "this node's ports on a ring are not known");
 	if (!work->contents->text[OCS_NODE_GRAPH] && work->fabric->nccl_graph)

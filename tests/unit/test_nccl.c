@@ -258,7 +258,7 @@ static void test_graph(void **state)
 
 	(void)state;
 	assert_non_null(machine);
-	text = ocs_nccl_graph(machine, ports, 2, ring, 2, &err);
+	text = ocs_nccl_graph(machine, ports, 2, ring, 2, false, &err);
 	if (!text)
 		fail_msg("%s", err.text);
 	spotless("graph", text);
@@ -272,22 +272,58 @@ static void test_graph(void **state)
 	assert_int_equal(count(text, "<gpu "), 16);
 	assert_non_null(strstr(text, "typeinter=\"PIX\""));
 	free(text);
-	text = ocs_nccl_graph(machine, ports, 2, &same, 1, &err);
+	text = ocs_nccl_graph(machine, ports, 2, &same, 1, false, &err);
 	assert_non_null(strstr(text, "crossnic=\"0\" nchannels=\"1\""));
 	free(text);
 	/* a faster port has two channels, which start at different GPUs */
-	text = ocs_nccl_graph(machine, ports, 1, &fast, 1, &err);
+	text = ocs_nccl_graph(machine, ports, 1, &fast, 1, false, &err);
 	spotless("fast", text);
 	assert_non_null(strstr(text, "nchannels=\"2\" speedintra=\"25\""));
 	assert_int_equal(count(text, "<net dev=\"0\"/>\n      <gpu dev=\"6\"/>"), 1);
 	assert_int_equal(count(text, "<net dev=\"0\"/>\n      <gpu dev=\"7\"/>"), 1);
 	free(text);
-	assert_null(ocs_nccl_graph(machine, ports, 3, ring, 2, &err));
+	assert_null(ocs_nccl_graph(machine, ports, 3, ring, 2, false, &err));
 	assert_non_null(strstr(err.text, "ens4"));
-	assert_null(ocs_nccl_graph(machine, two, 2, ring, 2, &err));
+	assert_null(ocs_nccl_graph(machine, two, 2, ring, 2, false, &err));
 	assert_non_null(strstr(err.text, "one PCI device"));
-	assert_null(ocs_nccl_graph(machine, ports, 2, ring, 0, &err));
+	assert_null(ocs_nccl_graph(machine, ports, 2, ring, 0, false, &err));
 	ocs_nccl_machine_close(machine);
+	free(path);
+}
+
+/* What NCCL does with one GPU: in and out by the first port. */
+static void test_graph_of_one_gpu(void **state)
+{
+	const struct ocs_nccl_port ports[] = { { "mlx5_0", 1, true, 100000 },
+					       { "mlx5_1", 1, true, 100000 } };
+	const struct ocs_nccl_channel ring = { 1, 0 };
+	char *path = server(), *text = ocs_file_read(path, 1 << 20, NULL, NULL), *at;
+	char file[] = "/tmp/test_nccl.XXXXXX";
+	struct ocs_nccl_machine *machine;
+	struct ocs_error err = { 0 };
+	int fd = mkstemp(file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	at = strstr(text, "[10de:2330]") + 1;
+	while ((at = strstr(at, "[10de:2330]")))
+		memcpy(at, "[1af4", 5);
+	assert_int_equal(ocs_file_write(file, text, strlen(text), 0600, &err), 0);
+	free(text);
+	machine = ocs_nccl_machine_open(file, &err);
+	assert_non_null(machine);
+	assert_null(ocs_nccl_graph(machine, ports, 2, &ring, 1, false, &err));
+	assert_non_null(strstr(err.text, "one GPU"));
+	text = ocs_nccl_graph(machine, ports, 2, &ring, 1, true, &err);
+	if (!text)
+		fail_msg("%s", err.text);
+	spotless("one GPU", text);
+	assert_non_null(strstr(text, "crossnic=\"0\""));
+	assert_int_equal(count(text, "<net dev=\"1\"/>"), 2);
+	free(text);
+	ocs_nccl_machine_close(machine);
+	unlink(file);
 	free(path);
 }
 
@@ -518,6 +554,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_lacking),	      cmocka_unit_test(test_every_machine),
 		cmocka_unit_test(test_graph),	      cmocka_unit_test(test_circuits),
+		cmocka_unit_test(test_graph_of_one_gpu),
 		cmocka_unit_test(test_subnets),
 	};
 
