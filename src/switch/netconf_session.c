@@ -216,32 +216,38 @@ int ocs_netconf_plain(struct ocs_switch_connection *connection, const char *oper
 	return rc;
 }
 
+static int say_hello(struct ocs_netconf *netconf, int64_t deadline, struct ocs_error *err)
+{
+	char *message = ocs_netconf_make_hello();
+	size_t length;
+	char *framed = ocs_netconf_frame(false, message, &length);
+	int rc = ocs_ssh_write(netconf->ssh, framed, length, deadline, err);
+
+	free(framed);
+	free(message);
+	return rc;
+}
+
 static int exchange_hellos(struct ocs_switch_connection *connection, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	int64_t deadline = ocs_netconf_deadline(connection);
-	char *message = ocs_netconf_make_hello(), *text = NULL, byte;
 	struct ocs_error why = { 0 };
-	size_t length, one;
-	const char *at;
-	int rc;
+	char *text = NULL, byte;
+	size_t length = 0;
+	int rc = say_hello(netconf, deadline, &why);
 
-	at = ocs_netconf_frame(false, message, &length);
-	rc = ocs_ssh_write(netconf->ssh, at, length, deadline, &why);
-	free((char *)at);
-	free(message);
 	/* One byte at a time: behind its hello the framing may change. */
 	while (rc == 0) {
-		one = 1;
+		const char *at = &byte;
+		size_t one = 1;
+
 		rc = receive(connection, &byte, &one, deadline, &why);
-		if (rc == 0)
-			ocs_error_set(&why, OCS_UNREACHABLE, "timed out");
-		if (rc <= 0) {
-			rc = -1;
-			break;
-		}
-		at = &byte;
-		rc = ocs_netconf_framer_take(&netconf->framer, &at, &one, &text, &length, &why);
+		if (rc > 0)
+			rc = ocs_netconf_framer_take(&netconf->framer, &at, &one, &text, &length,
+						     &why);
+		else if (rc == 0)
+			rc = ocs_error_set(&why, OCS_UNREACHABLE, "timed out");
 	}
 	if (rc == 1)
 		rc = ocs_netconf_parse_hello(netconf->dialect, text, length, &netconf->hello, &why);

@@ -120,7 +120,9 @@ static int check_known_hosts(const char *path, struct ocs_error *err)
 	struct stat st;
 
 	if (stat(path, &st) != 0)
-		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: %s; ssh-keyscan prints the lines that belong there, to be compared with what the switches show",
+				     path, strerror(errno));
 	if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return ocs_error_set(err, OCS_USAGE,
 				     "%s: others may write it (uid %u, mode %04o); it must belong to root or to uid %u, and chmod go-w works",
