@@ -89,6 +89,31 @@ static void reboot_in_prolog(void **state)
 	ocs_client_close(client);
 }
 
+/* ocsd dies while it holds the lock of a switch and an edit is under way. */
+static void killed_in_an_edit(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *prolog = rig_client(rig);
+
+	all_up(client);
+	commit(client, 1);
+	emulator_says(&rig->emulator, "delay direct-1 300", EMULATOR_OK);
+	rig_send(prolog, "{'op':'apply','job':1,'epoch':1,'node':'d0'}");
+	for (int i = 0; i < 500 && !rig_log_lines(rig, "direct-1", "edit-config", NULL); i++)
+		usleep(10000);
+	assert_int_equal(rig_stop_daemon(rig, SIGKILL), -SIGKILL);
+	ocs_client_close(prolog);
+	ocs_client_close(client);
+	emulator_says(&rig->emulator, "delay direct-1 2", EMULATOR_OK);
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'d0'}"));
+	assert_int_equal(rig_patches(rig), PATCHES);
+	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':1}"));
+	rig_until_patches(rig, 0);
+	ocs_client_close(client);
+}
+
 /* It stays away for longer: the job fails and is told why, and the switch serves the
  * next one when it is back. */
 static void long_reboot(void **state)
@@ -154,6 +179,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(one_job, setup, teardown),
 		cmocka_unit_test_setup_teardown(reboot_in_prolog, setup, teardown),
+		cmocka_unit_test_setup_teardown(killed_in_an_edit, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_reboot, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_hang, setup, teardown),
 	};
