@@ -3,9 +3,10 @@
 
 /* From a job's request to its verified circuits, through the real ocsd and the
  * real emulator (delay 0) over UNIX sockets: 64 cubes of 4x4x4 on 48 switches,
- * two fibres a port.  The state lies in DIRECTORY: on a tmpfs the commits of
- * the database cost no disk.
- * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS [tl1|netconf [DELAY-MS]]] */
+ * two fibres a port; or changes of 1 to 136 circuits on one switch and on each of
+ * 48, on 136 cubes, of which one node asks.  The state lies in DIRECTORY: on a tmpfs
+ * the commits of the database cost no disk.
+ * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS [jobs|changes [tl1|netconf [DELAY-MS]]]] */
 
 #include <json-c/json.h>
 #include <signal.h>
@@ -23,7 +24,7 @@
 #include "src/util/net.h"
 #include "src/util/text.h"
 
-#define CUBES 64
+#define CUBES_MAX 136
 #define ROUNDS_MAX 1000
 #define PATIENCE_MS 60000
 
@@ -36,7 +37,7 @@ static const char head[] =
 	"    driver: %2$s\n"
 	"    address: \"unix:%1$s/{name}\"\n"
 	"    credentials: %1$s/credentials\n"
-	"    size: 128\n"
+	"    size: 272\n"
 	"fabrics:\n"
 	"  - name: pod\n"
 	"    kind: torus\n"
@@ -47,6 +48,7 @@ static const char head[] =
 	"    cubes:\n";
 
 struct bench {
+	int cubes;
 	const char *build, *folder, *driver, *delay;
 	char *yaml;
 	pid_t emulator, daemon;
@@ -80,7 +82,7 @@ static void configure(struct bench *b)
 	char *text = ocs_asprintf(head, b->folder, driver);
 
 	free(driver);
-	for (int cube = 0; cube < CUBES; cube++) {
+	for (int cube = 0; cube < b->cubes; cube++) {
 		char *more = ocs_asprintf("%s      - {name: c%d, nodes: \"n[%d-%d]\"}\n", text,
 					  cube, cube * 16, cube * 16 + 15);
 
@@ -219,12 +221,12 @@ static double now_ms(void)
 }
 
 struct round {
-	double commit, first, all;
+	double commit, first, all, cut;
 };
 
 /* One job from commit to teardown. */
 static void run_round(struct bench *b, const struct ocs_placement *p, const char *nodes,
-		      struct round *round)
+		      int asking, struct round *round)
 {
 	char *text, shape[OCS_SHAPE_TEXT];
 	struct json_object *reply;
@@ -241,9 +243,9 @@ static void run_round(struct bench *b, const struct ocs_placement *p, const char
 	round->commit = now_ms() - begin;
 	free(text);
 
-	/* every node of the job asks; the circuits are made once */
+	/* however many nodes of the job ask, the circuits are made once */
 	begin = now_ms();
-	for (int i = 0; i < p->nnodes; i++) {
+	for (int i = 0; i < asking; i++) {
 		struct json_object *request = json_object_new_object();
 
 		json_object_object_add(request, "op", json_object_new_string("apply"));
@@ -255,7 +257,7 @@ static void run_round(struct bench *b, const struct ocs_placement *p, const char
 			die("apply");
 		json_object_put(request);
 	}
-	for (int i = 0; i < p->nnodes;) {
+	for (int i = 0; i < asking;) {
 		reply = ocs_client_next(b->client, PATIENCE_MS, &err);
 		if (!reply)
 			die("apply");
@@ -277,7 +279,9 @@ static void run_round(struct bench *b, const struct ocs_placement *p, const char
 	json_object_put(ask(b->client, text));
 	free(text);
 	text = ocs_asprintf("{\"op\":\"release\",\"job\":%u,\"epoch\":%u}", b->epoch, b->epoch);
+	begin = now_ms();
 	json_object_put(ask(b->client, text));
+	round->cut = now_ms() - begin;
 	free(text);
 }
 
@@ -299,30 +303,42 @@ static void show(const char *what, const struct round *rounds, int n, size_t off
 	       values[n * 9 / 10]);
 }
 
-static void bench_shape(struct bench *b, const char *text, int n)
+/* A placement of TEXT on the empty fabric, and its nodes; exits if there is none. */
+static struct ocs_placement *place(struct bench *b, const char *text, bool no_fold, char **nodes)
 {
 	struct ocs_occupancy *occupancy = ocs_occupancy_create(&b->fabric->sections[0]);
-	struct round rounds[ROUNDS_MAX];
 	struct ocs_placement *p;
 	struct ocs_shape shape;
-	char **names, *nodes;
-	double daemon, emulator;
+	char **names;
 
 	if (ocs_shape_parse(text, NULL, &shape, &err))
 		die(text);
+	shape.no_fold = no_fold;
 	p = ocs_place(b->placer, occupancy, &shape, 0, &err);
 	if (!p)
 		die(text);
 	names = ocs_calloc((size_t)p->nnodes, sizeof(*names));
 	for (int i = 0; i < p->nnodes; i++)
 		names[i] = b->fabric->nodes[p->nodes[i]].name;
-	nodes = ocs_hostlist_compress(names, (size_t)p->nnodes);
-	run_round(b, p, nodes, &rounds[0]);
+	*nodes = ocs_hostlist_compress(names, (size_t)p->nnodes);
+	free(names);
+	ocs_occupancy_destroy(occupancy);
+	return p;
+}
+
+static void bench_shape(struct bench *b, const char *text, int n)
+{
+	struct round rounds[ROUNDS_MAX];
+	double daemon, emulator;
+	char *nodes;
+	struct ocs_placement *p = place(b, text, false, &nodes);
+
+	run_round(b, p, nodes, p->nnodes, &rounds[0]);
 	daemon = cpu_ms(b->daemon);
 	emulator = cpu_ms(b->emulator);
 	for (int i = 0; i < n; i++)
-		run_round(b, p, nodes, &rounds[i]);
-	printf("%s: %ld XPUs, %d cubes, %d nodes, %d circuits, %d rounds\n", text, shape.xpus,
+		run_round(b, p, nodes, p->nnodes, &rounds[i]);
+	printf("%s: %ld XPUs, %d cubes, %d nodes, %d circuits, %d rounds\n", text, p->shape.xpus,
 	       p->ncubes, p->nnodes, p->ncircuits, n);
 	show("commit to its durable reply", rounds, n, offsetof(struct round, commit));
 	show("apply of all nodes to the first reply", rounds, n, offsetof(struct round, first));
@@ -330,28 +346,90 @@ static void bench_shape(struct bench *b, const char *text, int n)
 	printf("  CPU time a round (made and torn down): ocsd %.1f ms, emulator %.1f ms\n",
 	       (cpu_ms(b->daemon) - daemon) / n, (cpu_ms(b->emulator) - emulator) / n);
 	free(nodes);
-	free(names);
 	ocs_placement_destroy(p);
-	ocs_occupancy_destroy(occupancy);
+}
+
+static int switches_of(struct bench *b, const struct ocs_placement *p)
+{
+	int used = 0;
+
+	for (int i = 0; i < b->fabric->nswitches; i++) {
+		bool found = false;
+
+		for (int c = 0; c < p->ncircuits && !found; c++) {
+			struct ocs_port port;
+
+			found = !ocs_section_torus_port(b->fabric, &b->fabric->sections[0],
+							p->circuits[c].from, p->circuits[c].dim,
+							p->circuits[c].pos[0], p->circuits[c].pos[1],
+							OCS_PLUS, &port) && port.sw == i;
+		}
+		used += found;
+	}
+	return used;
+}
+
+/* One node asks for the circuits of TEXT; made and cut, N times. */
+static void bench_change(struct bench *b, const char *text, bool no_fold, int n)
+{
+	double made[ROUNDS_MAX], cut[ROUNDS_MAX], total = 0;
+	char *nodes;
+	struct ocs_placement *p = place(b, text, no_fold, &nodes);
+	struct round round;
+
+	run_round(b, p, nodes, 1, &round);
+	for (int i = 0; i < n; i++) {
+		run_round(b, p, nodes, 1, &round);
+		made[i] = round.all;
+		cut[i] = round.cut;
+		total += round.all + round.cut;
+	}
+	qsort(made, (size_t)n, sizeof(*made), compare);
+	qsort(cut, (size_t)n, sizeof(*cut), compare);
+	printf("%-10s %5d circuits on %2d switches: made p50 %6.1f p99 %6.1f ms, cut p50 %6.1f p99 "
+	       "%6.1f ms, %7.0f changes/s\n", text, p->ncircuits, switches_of(b, p), made[n / 2],
+	       made[n * 99 / 100], cut[n / 2], cut[n * 99 / 100],
+	       2e3 * p->ncircuits * n / total);
+	fflush(stdout);
+	free(nodes);
+	ocs_placement_destroy(p);
+}
+
+static void bench_changes(struct bench *b, int n)
+{
+	/* straight rings through 1, 16, 48 and 136 cubes; whole cubes as many */
+	static const char *const one[] = { "4x1x1", "64x1x1", "192x1x1", "544x1x1" };
+	static const char *const all[] = { "4x4x4", "16x8x8", "16x16x12", "68x16x8" };
+
+	for (size_t i = 0; i < 4; i++)
+		bench_change(b, one[i], true, n);
+	for (size_t i = 0; i < 4; i++)
+		bench_change(b, all[i], true, n);
 }
 
 int main(int argc, char **argv)
 {
 	struct bench bench = { .build = argc > 2 ? argv[1] : NULL };
 	int rounds = argc > 3 ? atoi(argv[3]) : 20;
+	bool changes = argc > 4 && strcmp(argv[4], "changes") == 0;
 
 	if (!bench.build || rounds < 1 || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [tl1|netconf [DELAY-MS]]]\n",
+		fprintf(stderr, "usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [jobs|changes [tl1|netconf [DELAY-MS]]]]\n",
 			ROUNDS_MAX);
 		return 2;
 	}
 	bench.folder = argv[2];
-	bench.driver = argc > 4 ? argv[4] : "tl1";
-	bench.delay = argc > 5 ? argv[5] : "0";
+	bench.driver = argc > 5 ? argv[5] : "tl1";
+	bench.delay = argc > 6 ? argv[6] : "0";
+	bench.cubes = changes ? CUBES_MAX : 64;
 	configure(&bench);
 	start_all(&bench);
-	bench_shape(&bench, "16x16x16", rounds);
-	bench_shape(&bench, "4x4x4", rounds);
+	if (changes) {
+		bench_changes(&bench, rounds);
+	} else {
+		bench_shape(&bench, "16x16x16", rounds);
+		bench_shape(&bench, "4x4x4", rounds);
+	}
 	stop_all(&bench);
 	return 0;
 }
