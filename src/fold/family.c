@@ -3,7 +3,8 @@
 
 /* Lists foldings: shares the axes (whole, or as two bits) out to the dimensions
  * in every way and, where a dimension runs around several axes, tries every box
- * that is not needlessly long. */
+ * that is not needlessly long.  An odd ring that does so goes once round an axis that is
+ * closed and odd. */
 
 #include "src/fold/fold.h"
 
@@ -109,13 +110,14 @@ static void orders(struct family *f, int dim, unsigned int used, const struct oc
 		   int n)
 {
 	int extent = f->shape->extent[dim], length[OCS_FACTORS], last, j, k;
-	bool mesh = f->shape->mesh[dim];
+	enum ocs_walk_kind kind = ocs_fold_walk_kind(f->shape, dim, f->host);
+	int first = kind == OCS_WALK_ROUND;	/* stays where it is */
 	long all = 1;
 
 	for (j = 0; j < n; j++)
 		all *= chosen[j].length;
 	f->dim_partial[dim] = all != extent;
-	for (last = n - 1; last >= 0 && !f->stop; last--) {
+	for (last = n - 1; last >= first && !f->stop; last--) {
 		struct ocs_factor *to = f->now.dim[dim].factor;
 
 		for (j = 0, k = 0; j < n; j++) {
@@ -125,7 +127,7 @@ static void orders(struct family *f, int dim, unsigned int used, const struct oc
 		to[k] = chosen[last];
 		for (j = 0; j < n; j++)
 			length[j] = to[j].length;
-		if (!ocs_walk_fits(length, n, extent, !mesh))
+		if (!ocs_walk_fits(length, n, extent, kind))
 			continue;
 		f->now.dim[dim].n = n;
 		next_dim(f, dim + 1, used);
@@ -146,6 +148,8 @@ static bool needless(const struct family *f, const struct ocs_factor *chosen, in
 	for (j = 0; j < n; j++) {
 		int tile = f->host->tile[chosen[j].axis], length = chosen[j].length, less;
 
+		if (chosen[j].kind == OCS_FACTOR_RING)
+			continue;
 		less = is_bit(&chosen[j]) ? 1 : length % tile ? length - 1 : length - tile;
 		if (all / length * less >= extent)
 			return true;
@@ -160,7 +164,7 @@ static void lengths(struct family *f, int dim, unsigned int used, struct ocs_fac
 	int extent = f->shape->extent[dim], most, tile, length;
 	long need;
 
-	while (j < n && is_bit(&chosen[j]))
+	while (j < n && (is_bit(&chosen[j]) || chosen[j].kind == OCS_FACTOR_RING))
 		j++;
 	if (j == n) {
 		if (so_far >= extent && !needless(f, chosen, n, extent))
@@ -176,6 +180,35 @@ static void lengths(struct family *f, int dim, unsigned int used, struct ocs_fac
 	for (length = 2; length <= most && !f->stop; length++) {
 		chosen[j].length = length;
 		lengths(f, dim, used, chosen, n, j + 1, so_far * length);
+	}
+}
+
+/* An odd ring: each axis in turn is the one it goes round. */
+static void rounds(struct family *f, int dim, unsigned int used, const struct ocs_factor *chosen,
+		   int n, long so_far)
+{
+	int extent = f->shape->extent[dim], i, j, k;
+	struct ocs_factor to[OCS_FACTORS];
+
+	for (i = 0; i < n; i++) {
+		int axis = chosen[i].axis, edge = f->host->edge[axis], length;
+
+		if (is_bit(&chosen[i]) || !(edge & 1))
+			continue;
+		for (j = 0, k = 1; j < n; j++) {
+			if (j != i)
+				to[k++] = chosen[j];
+		}
+		to[0] = chosen[i];
+		to[0].kind = OCS_FACTOR_RING;
+		for (length = edge; length < extent && length <= longest_axis(f, axis) && !f->stop;
+		     length += 2 * edge) {
+			to[0].length = length;
+			if (length > 1)
+				lengths(f, dim, used, to, n, 0, so_far * length);
+			if (f->host->fixed)
+				break;
+		}
 	}
 }
 
@@ -209,9 +242,12 @@ static void share(struct family *f, int dim, unsigned int used, unsigned int set
 		straight(f, dim, used, chosen[0]);
 		return;
 	}
-	if (f->shape->no_fold || f->shape->twisted || extent < 4 || (!f->shape->mesh[dim] && extent % 2))
+	if (f->shape->no_fold || f->shape->twisted || extent < 3)
 		return;
-	lengths(f, dim, used, chosen, n, 0, bits);
+	if (extent & 1 && !f->shape->mesh[dim])
+		rounds(f, dim, used, chosen, n, bits);
+	else
+		lengths(f, dim, used, chosen, n, 0, bits);
 }
 
 static void next_dim(struct family *f, int dim, unsigned int used)
@@ -255,7 +291,8 @@ int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_host *host, 
 				f.pool[f.npool++] = factor;
 				continue;
 			}
-			possible &= host->edge[a] == 4;
+			possible &= host->edge[a] == 4 ||
+				    (host->edge[a] == 2 && !host->fixed && host->ncubes > 1);
 			factor.length = 2;
 			factor.kind = OCS_FACTOR_BIT0;
 			f.pool[f.npool++] = factor;

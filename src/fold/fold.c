@@ -24,12 +24,30 @@ static int straight(const struct ocs_factor *factor, int extent, bool mesh, int 
 	return 0;
 }
 
-static int dim_make(const struct ocs_folding *folding, int dim, int extent, bool mesh,
+enum ocs_walk_kind ocs_fold_walk_kind(const struct ocs_shape *shape, int dim,
+				      const struct ocs_host *host)
+{
+	int a;
+
+	if (shape->mesh[dim])
+		return OCS_WALK_LINE;
+	if (shape->extent[dim] & 1)
+		return OCS_WALK_ROUND;
+	for (a = 0; a < OCS_FOLD_AXES; a++) {
+		if (host->edge[a] & 1 && host->edge[a] > 1)
+			return OCS_WALK_SNUG;
+	}
+	return OCS_WALK_CYCLE;
+}
+
+static int dim_make(const struct ocs_folding *folding, const struct ocs_shape *shape, int dim,
 		    const struct ocs_host *host, struct ocs_fold_entry *entries,
 		    struct ocs_error *err)
 {
 	int n = folding->dim[dim].n, length[OCS_FACTORS], tile[OCS_FACTORS], i, j;
 	const struct ocs_factor *factor = folding->dim[dim].factor;
+	enum ocs_walk_kind kind = ocs_fold_walk_kind(shape, dim, host);
+	int extent = shape->extent[dim];
 	int (*at)[OCS_FACTORS];
 
 	if (!n) {
@@ -46,11 +64,12 @@ static int dim_make(const struct ocs_folding *folding, int dim, int extent, bool
 		tile[j] = bit ? 1 : host->tile[factor[j].axis];
 	}
 	if (n == 1) {
-		if (straight(factor, extent, mesh, dim, err))
+		if (straight(factor, extent, shape->mesh[dim], dim, err))
 			goto bad;
 		for (i = 0; i < extent; i++)
 			at[i][0] = i;
-	} else if ((!mesh && extent < 4) || ocs_walk(length, tile, n, extent, !mesh, at)) {
+	} else if ((factor->kind == OCS_FACTOR_RING) != (kind == OCS_WALK_ROUND) ||
+		   ocs_walk(length, tile, n, extent, kind, at)) {
 		ocs_error_set(err, OCS_ERROR, "folding: extent %d of dimension %d does not run "
 			      "around its axes", extent, dim + 1);
 		goto bad;
@@ -95,7 +114,7 @@ static int axes_check(const struct ocs_folding *folding, const struct ocs_shape 
 				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is not as "
 						     "long as what lies on it", axis_name[f->axis]);
 			if (folding->closed[f->axis] != (f->kind != OCS_FACTOR_PATH) ||
-			    (f->kind == OCS_FACTOR_RING && folding->dim[d].n != 1))
+			    (f->kind == OCS_FACTOR_RING && j))
 				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is not closed "
 						     "as its ring needs", axis_name[f->axis]);
 		}
@@ -165,7 +184,7 @@ int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shap
 	for (d = 0; d < shape->ndim; d++) {
 		table->extent[d] = shape->extent[d];
 		table->dim[d] = entries;
-		if (dim_make(folding, d, shape->extent[d], shape->mesh[d], host, entries, err)) {
+		if (dim_make(folding, shape, d, host, entries, err)) {
 			ocs_fold_table_free(table);
 			return -1;
 		}

@@ -17,7 +17,8 @@
 
 enum ocs_factor_kind {
 	OCS_FACTOR_PATH,
-	OCS_FACTOR_RING,	/* the whole axis, closed */
+	OCS_FACTOR_RING,	/* the whole axis, closed; first of several: an odd ring
+				 * goes once round it */
 	OCS_FACTOR_BIT0,	/* of a closed axis of four: 0 1 2 3 are 00 01 11 10 */
 	OCS_FACTOR_BIT1,
 };
@@ -100,6 +101,11 @@ static inline void ocs_fold_add(struct ocs_fold_entry *sum, const struct ocs_fol
 		sum->bits[a] |= more->bits[a];
 	}
 }
+
+/* How a dimension runs around several axes of HOST.  Even rings are snug only where a
+ * side is odd: elsewhere they fit without, and odd boxes spoil more than they save. */
+enum ocs_walk_kind ocs_fold_walk_kind(const struct ocs_shape *shape, int dim,
+				      const struct ocs_host *host);
 
 /* Calls VISIT with each folding of SHAPE on HOST whose box needs no more cubes
  * than there are: those that fill their box, or (PARTIAL) those that do not.  VISIT

@@ -9,53 +9,63 @@
 #include "src/util/text.h"
 
 /* A comb on ROW x DEEP points: the back runs along ROW, a tooth of two columns is
- * 1 to DEEP-1 deep, so the back is even and 2 * back <= steps <= back * deep.
- * Returns the length of the back, or 0. */
-static int comb_back(int row, int deep, int steps)
+ * 1 to DEEP-1 deep, so the back is even and 2 * back <= steps <= back * deep.  With EXTRA
+ * the last tooth, at its full depth, also takes pairs of points from the column behind
+ * it.  Returns the length of the back, or 0. */
+static int comb_back(int row, int deep, int steps, bool extra)
 {
 	int back = row < steps / 2 ? row : steps / 2;
+	long most;
 
 	back &= ~1;
-	return back >= 2 && steps <= (long)back * deep ? back : 0;
+	most = (long)back * deep + (extra && back < row ? deep & ~1 : 0);
+	return back >= 2 && steps <= most ? back : 0;
 }
 
-/* The longest cycle that this file can make on the first N axes, at most LIMIT. */
-static int longest(const int *length, int n, int limit)
+/* The longest cycle on the first N axes, at most LIMIT. */
+static int longest(const int *length, int n, int limit, enum ocs_walk_kind kind)
 {
-	long all;
+	long all = length[0];
 	int j;
 
-	all = (long)length[0] * length[1];
-	if (all & 1)	/* both odd: leave out a row or a column */
-		all -= length[0] < length[1] ? length[0] : length[1];
-	for (j = 2; j < n && all < limit; j++)
+	for (j = 1; j < n && all <= limit; j++) {
 		all *= length[j];
+		if (j == 1 && kind == OCS_WALK_CYCLE && all & 1)
+			all -= length[0] < length[1] ? length[0] : length[1];
+	}
+	all = kind == OCS_WALK_ROUND ? (all - 1) | 1 : all & ~1;
 	return all < limit ? (int)all : limit;
 }
 
-bool ocs_walk_fits(const int *length, int n, int steps, bool closed)
+bool ocs_walk_fits(const int *length, int n, int steps, enum ocs_walk_kind kind)
 {
-	long all = 1, inner;
+	long all = 1;
 	int j;
 
 	for (j = 0; j < n; j++)
 		all *= length[j];
-	if (!closed)
-		return n >= 2 && steps <= all && steps > all / length[0];
-	if (n < 2 || steps < 4 || steps % 2)
+	if (n < 2)
 		return false;
-	if (n == 2)
-		return comb_back(length[0], length[1], steps) ||
-		       comb_back(length[1], length[0], steps);
-	inner = longest(length, n - 1, steps);
-	return inner < steps && steps <= inner * length[n - 1];
+	if (kind == OCS_WALK_LINE)
+		return steps <= all && steps > all / length[0];
+	if (kind == OCS_WALK_ROUND ? !(steps & 1) || !(length[0] & 1) || length[0] < 3 :
+	    steps < 4 || steps & 1)
+		return false;
+	if (n == 2 && kind != OCS_WALK_ROUND)
+		return comb_back(length[0], length[1], steps, kind == OCS_WALK_SNUG) ||
+		       comb_back(length[1], length[0], steps, kind == OCS_WALK_SNUG);
+	return longest(length, n - 1, steps, kind) < steps &&
+	       steps <= longest(length, n, steps + 1, kind);
 }
 
 static void comb(int row_axis, int deep_axis, int back, int deep, int steps,
 		 int (*at)[OCS_FACTORS])
 {
-	int rest = (steps - back) / 2, teeth = back / 2, i = 0, c, d;
+	int rest = (steps - back) / 2, teeth = back / 2, extra = rest - teeth * (deep - 1);
+	int i = 0, c, d;
 
+	if (extra > 0)
+		rest -= extra;
 	for (c = 0; c < back; c++, i++) {
 		at[i][row_axis] = c;
 		at[i][deep_axis] = 0;
@@ -64,9 +74,17 @@ static void comb(int row_axis, int deep_axis, int back, int deep, int steps,
 		int depth = rest - (teeth - 1) < deep - 1 ? rest - (teeth - 1) : deep - 1;
 
 		rest -= depth;
-		for (d = 1; d <= depth; d++, i++) {
-			at[i][row_axis] = c;
-			at[i][deep_axis] = d;
+		for (d = 0; d <= depth; d++) {
+			if (d) {
+				at[i][row_axis] = c;
+				at[i++][deep_axis] = d;
+			}
+			if (c == back - 1 && d % 2 == 0 && d / 2 < extra) {
+				at[i][row_axis] = back;
+				at[i++][deep_axis] = d;
+				at[i][row_axis] = back;
+				at[i++][deep_axis] = d + 1;
+			}
 		}
 		for (d = depth; d >= 1; d--, i++) {
 			at[i][row_axis] = c - 1;
@@ -137,65 +155,180 @@ static int pairs_order(int (*base)[OCS_FACTORS], int count, int parity, int rest
 	return tiles;
 }
 
+/* A point beside a full pair takes two of its layers at a time, from the layers of the
+ * pair's member HOST (an index of the base). */
+struct side {
+	int host;
+	int at[OCS_FACTORS];
+	int first;		/* lowest layer that is free */
+	int twos;
+};
+
+/* The point of the first N axes that BASE leaves out, if there is one. */
+static bool left_out(int (*base)[OCS_FACTORS], int count, const int *length, int n, int *at)
+{
+	long all = 1, index, i;
+	bool *seen;
+	int j;
+
+	for (j = 0; j < n; j++)
+		all *= length[j];
+	seen = ocs_calloc((size_t)all, sizeof(*seen));
+	for (i = 0; i < count; i++) {
+		for (j = 0, index = 0; j < n; j++)
+			index = index * length[j] + base[i][j];
+		seen[index] = true;
+	}
+	for (index = 0; index < all && seen[index]; index++)
+		;
+	free(seen);
+	if (index == all)
+		return false;
+	for (j = n - 1; j >= 0; index /= length[j--])
+		at[j] = (int)(index % length[j]);
+	return true;
+}
+
+static int distance(const int *a, const int *b, int n)
+{
+	int sum = 0, j;
+
+	for (j = 0; j < n; j++)
+		sum += abs(a[j] - b[j]);
+	return sum;
+}
+
+/* All pairs are full and TWOS more steps of two are wanted: the vertex without a pair
+ * (index SINGLE, or -1) and the point left out give them.  Returns how many sides. */
+static int sides_make(int (*base)[OCS_FACTORS], int count, const int *length, int n, int single,
+		      int twos, struct side side[2])
+{
+	int last = length[n], sides = 0, i;
+
+	if (single >= 0 && twos > 0) {
+		/* its neighbour in the cycle, which is there even through a wrap */
+		side->host = single ? single - 1 : 1;
+		memcpy(side->at, base[single], sizeof(side->at));
+		side->first = 1;
+		side->twos = twos < (last - 1) / 2 ? twos : (last - 1) / 2;
+		twos -= side++->twos;
+		sides++;
+	}
+	memset(side->at, 0, sizeof(side->at));
+	if (twos <= 0 || !left_out(base, count, length, n, side->at))
+		return sides;
+	for (i = 0; i == single || distance(base[i], side->at, n) != 1; i++)
+		;
+	side->host = i;
+	side->first = 0;
+	side->twos = twos;
+	return sides + 1;
+}
+
+static int point(int (*at)[OCS_FACTORS], int i, const int *from, int axis, int layer)
+{
+	memcpy(at[i], from, sizeof(at[i]));
+	at[i][axis] = layer;
+	return i + 1;
+}
+
+/* One vertex of the base and the layers above it, up or DOWN, with what its sides take. */
+static int column(int (*at)[OCS_FACTORS], int i, const int *from, int host, int axis, int depth,
+		  bool down, const struct side *side, int sides)
+{
+	int d, k;
+
+	for (d = down ? depth : 0; down ? d >= 0 : d <= depth; d += down ? -1 : 1) {
+		int low = down ? d - 1 : d;
+
+		i = point(at, i, from, axis, d);
+		for (k = 0; k < sides; k++) {
+			if (side[k].host != host || low < side[k].first ||
+			    (low - side[k].first) % 2 || (low - side[k].first) / 2 >= side[k].twos)
+				continue;
+			i = point(at, i, side[k].at, axis, d);
+			i = point(at, i, side[k].at, axis, down ? d - 1 : d + 1);
+		}
+	}
+	return i;
+}
+
 /* A cycle on the first N-1 axes, from which pairs of neighbours reach out along
  * the last axis: each detour is 2 * depth longer. */
-static void cycle(const int *length, const int *tile, int n, int steps,
+static void cycle(const int *length, const int *tile, int n, int steps, enum ocs_walk_kind kind,
 		  int (*at)[OCS_FACTORS])
 {
-	int axis = n - 1, inner, full, rest, parity, i, j, d;
+	int axis = n - 1, inner, full, rest, parity, single = -1, sides = 0, i, j;
 	int (*base)[OCS_FACTORS];
+	struct side side[2];
 	struct pair *pairs;
 	int *depth;
 
-	if (n == 2) {
-		int back = comb_back(length[0], length[1], steps);
+	if (n == 1) {
+		for (i = 0; i < steps; i++)
+			at[i][0] = i;
+		return;
+	}
+	if (n == 2 && kind != OCS_WALK_ROUND) {
+		bool extra = !comb_back(length[0], length[1], steps, false) &&
+			     !comb_back(length[1], length[0], steps, false);
+		int back = comb_back(length[0], length[1], steps, extra);
 
 		if (back)
 			comb(0, 1, back, length[1], steps, at);
 		else
-			comb(1, 0, comb_back(length[1], length[0], steps), length[0], steps, at);
+			comb(1, 0, comb_back(length[1], length[0], steps, extra), length[0], steps,
+			     at);
 		return;
 	}
-	inner = longest(length, n - 1, steps);
+	inner = longest(length, n - 1, steps, kind);
 	base = ocs_calloc((size_t)inner, sizeof(*base));
 	pairs = ocs_calloc((size_t)inner / 2, sizeof(*pairs));
 	depth = ocs_calloc((size_t)inner, sizeof(*depth));
-	cycle(length, tile, n - 1, inner, base);
+	cycle(length, tile, n - 1, inner, kind, base);
 	/* whole layers first, what is left in as few tiles as possible */
 	full = (steps - inner) / 2 / (inner / 2);
 	rest = (steps - inner) / 2 % (inner / 2);
-	parity = pairs_order(base, inner, 1, rest, length, tile, n - 1, pairs) <
-		 pairs_order(base, inner, 0, rest, length, tile, n - 1, pairs);
-	pairs_order(base, inner, parity, rest, length, tile, n - 1, pairs);
+	if (full >= length[axis] - 1) {
+		rest = (steps - inner) / 2 - (length[axis] - 1) * (inner / 2);
+		full = length[axis] - 1;
+	}
+	parity = pairs_order(base, inner, 1, full < length[axis] - 1 ? rest : 0, length, tile, n - 1,
+			     pairs) <
+		 pairs_order(base, inner, 0, full < length[axis] - 1 ? rest : 0, length, tile, n - 1,
+			     pairs);
+	pairs_order(base, inner, parity, 0, length, tile, n - 1, pairs);
+	if (inner & 1)
+		single = parity ? 0 : inner - 1;
+	if (full == length[axis] - 1) {
+		sides = sides_make(base, inner, length, n - 1, single, rest, side);
+		rest = 0;
+	}
 	for (i = 0; i < inner / 2; i++)
 		depth[pairs[i].first] = full + (i < rest);
-	for (i = 0, j = 0; j < inner; j += 2) {
-		int *from = base[j + parity], *to = base[(j + parity + 1) % inner];
+	for (i = 0, j = 0; j + 1 < inner; j += 2) {
+		int from = j + parity, to = (j + parity + 1) % inner;
 
-		for (d = 0; d <= depth[j + parity]; d++, i++) {
-			memcpy(at[i], from, sizeof(at[i]));
-			at[i][axis] = d;
-		}
-		for (d = depth[j + parity]; d >= 0; d--, i++) {
-			memcpy(at[i], to, sizeof(at[i]));
-			at[i][axis] = d;
-		}
+		i = column(at, i, base[from], from, axis, depth[from], false, side, sides);
+		i = column(at, i, base[to], to, axis, depth[from], true, side, sides);
 	}
+	if (single >= 0)
+		point(at, i, base[single], axis, 0);
 	free(depth);
 	free(pairs);
 	free(base);
 }
 
-int ocs_walk(const int *length, const int *tile, int n, int steps, bool closed,
+int ocs_walk(const int *length, const int *tile, int n, int steps, enum ocs_walk_kind kind,
 	     int (*at)[OCS_FACTORS])
 {
 	int i, j;
 
-	if (!ocs_walk_fits(length, n, steps, closed))
+	if (!ocs_walk_fits(length, n, steps, kind))
 		return -1;
 	memset(at, 0, sizeof(*at) * (size_t)steps);
-	if (closed) {
-		cycle(length, tile, n, steps, at);
+	if (kind != OCS_WALK_LINE) {
+		cycle(length, tile, n, steps, kind, at);
 		return 0;
 	}
 	/* Boustrophedon: each axis turns round whenever a slower one moves. */

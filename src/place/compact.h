@@ -13,7 +13,13 @@
  *   t1:12x4:tt:0z0:2.00:21.aacc...
  * version, shape, rings and lines, threaded dimension, axis (- for none) and offset of
  * the straight one, sheets and their cubes, first place and the steps from there, a to
- * f for +x -x +y -y +z -z, each followed by the sheet where it goes through a face. */
+ * f for +x -x +y -y +z -z, each followed by the sheet where it goes through a face.
+ * Any other arrangement of XPUs:
+ *   e1:4x3:tt:5.0aace2...
+ * version, shape, rings and lines, then for each vertex in row-major order the step that
+ * leads to it from its neighbour one back along its last dimension that is not at 0, and
+ * the cube where the step goes through a face; the first vertex is its place in its cube
+ * and that cube. */
 
 #include "src/place/lay.h"
 

@@ -165,7 +165,7 @@ int ocs_lay_circuits(const struct ocs_section *section, const struct ocs_shape *
 			int next = c + 1 == extent ? 0 : c + 1, crosses = 0;
 			const struct ocs_fold_entry *from = &table->dim[d][c];
 			const struct ocs_fold_entry *to = &table->dim[d][next];
-			int axis = step_axis(from, to);
+			int axis = step_axis(from, to), last = section->edge[axis] - 1;
 
 			if (!table->bits[axis]) {
 				crosses = step_crosses(section, table, lay, axis, from->at[axis],
@@ -180,10 +180,11 @@ int ocs_lay_circuits(const struct ocs_section *section, const struct ocs_shape *
 				for (inner = 0; inner < stride; inner++, u++, v++) {
 					int up = crosses;
 
-					/* bits: 3 and 0 of the ring of four meet outside */
-					if (!up)
-						up = (u->at[axis] == 3 && v->at[axis] == 0) -
-						     (u->at[axis] == 0 && v->at[axis] == 3);
+					/* bits: of one cube's four XPUs 3 and 0 meet outside, of
+					 * two cubes' two each all that are not in one cube */
+					if (!up && (section->edge[axis] == 4 || u->cube != v->cube))
+						up = (u->at[axis] == last && v->at[axis] == 0) -
+						     (u->at[axis] == 0 && v->at[axis] == last);
 					if (!up)
 						continue;
 					if (circuits)

@@ -37,8 +37,17 @@ void ocs_placer_destroy(struct ocs_placer *placer)
 		ocs_catalogue_destroy(placer->catalogues[i]);
 	ocs_fit_destroy(placer->fit);
 	ocs_thread_destroy(placer->thread);
+	ocs_embed_destroy(placer->embed);
 	free(placer->mark);
 	free(placer);
+}
+
+void ocs_placer_budget(struct ocs_placer *placer, long budget)
+{
+	placer->budget = budget;
+	memset(placer->embeds, 0, sizeof(placer->embeds));
+	if (budget && placer->fit && !placer->embed)
+		placer->embed = ocs_embed_create(placer->section);
 }
 
 int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err)
@@ -61,6 +70,7 @@ static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
 					   const struct ocs_shape *shape, int nodes)
 {
 	struct ocs_catalogue *cat;
+	signed char embeds;
 	int i;
 
 	for (i = 0; i < placer->ncatalogues; i++) {
@@ -75,12 +85,42 @@ static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
 		if (placer->ncatalogues == OCS_PLACER_CATALOGUES)
 			ocs_catalogue_destroy(placer->catalogues[--placer->ncatalogues]);
 		i = placer->ncatalogues++;
+		placer->embeds[i] = 0;
 	}
+	embeds = placer->embeds[i];
 	memmove(placer->catalogues + 1, placer->catalogues, (size_t)i * sizeof(*placer->catalogues));
 	memmove(placer->asked + 1, placer->asked, (size_t)i * sizeof(*placer->asked));
+	memmove(placer->embeds + 1, placer->embeds, (size_t)i);
 	placer->catalogues[0] = cat;
+	placer->embeds[0] = embeds;
 	placer->asked[0] = nodes;
 	return cat;
+}
+
+/* Whether the empty section holds the shape of the catalogue used last, which has no
+ * box: then the search may find it in other places, too. */
+static bool embeds(struct ocs_placer *placer)
+{
+	const struct ocs_section *s = placer->section;
+	struct ocs_catalogue *cat = placer->catalogues[0];
+	struct ocs_occupancy *empty;
+	bool found;
+
+	if (!placer->budget || s->cube_nodes != s->cube_xpus ||
+	    cat->shape.xpus > (long)s->ncubes * s->cube_xpus)
+		return false;
+	if (!placer->embeds[0]) {
+		empty = ocs_occupancy_create(s);
+		ocs_fit_load(placer->fit, empty);
+		found = ocs_embed_search(placer->embed, &cat->shape, (int)cat->shape.xpus,
+					 placer->fit, placer->budget);
+		placer->fit->blocked = NULL;
+		ocs_occupancy_destroy(empty);
+		placer->embeds[0] = found ? 1 : -1;
+		if (found)
+			cat->nodes = cat->min_nodes = (int)cat->shape.xpus;
+	}
+	return placer->embeds[0] > 0;
 }
 
 int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shape,
@@ -91,10 +131,26 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 	if (ocs_placer_check(placer, err))
 		return -1;
 	cat = catalogue_get(placer, shape, 0);
-	return cat->ncandidates ? cat->min_nodes : ocs_reason_never(placer, shape, err);
+	return cat->ncandidates || embeds(placer) ? cat->min_nodes :
+	       ocs_reason_never(placer, shape, err);
 }
 
-enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD };
+enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD, ANSWER_EMBED };
+
+/* What fits the loaded cubes: a box, a ring, anything. */
+static enum answer search(struct ocs_placer *placer, const struct ocs_catalogue *cat,
+			  const struct ocs_occupancy *occupancy)
+{
+	struct ocs_fit *fit = placer->fit;
+
+	if (placer->section->kind == OCS_STATIC ? ocs_fit_scan(fit, cat, occupancy) :
+	    ocs_fit_search(fit, cat))
+		return ANSWER_BOX;
+	if (placer->thread && ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit))
+		return ANSWER_THREAD;
+	return placer->budget && ocs_embed_search(placer->embed, &cat->shape, cat->nodes, fit,
+						  placer->budget) ? ANSWER_EMBED : ANSWER_NONE;
+}
 
 /* The decision is repeated on just the nodes it chose: then it is a function of
  * its own nodes, and placing on them once more cannot give another one. */
@@ -102,20 +158,22 @@ static enum answer decide(struct ocs_placer *placer, const struct ocs_catalogue 
 			  const struct ocs_occupancy *occupancy)
 {
 	struct ocs_fit *fit = placer->fit;
+	enum answer answer;
 
-	if (placer->section->kind == OCS_STATIC)
-		return ocs_fit_scan(fit, cat, occupancy) ? ANSWER_BOX : ANSWER_NONE;
-	ocs_fit_load(fit, occupancy);
-	if (ocs_fit_search(fit, cat)) {
+	if (placer->section->kind == OCS_TORUS || placer->budget)
+		ocs_fit_load(fit, occupancy);
+	answer = search(placer, cat, occupancy);
+	if (answer == ANSWER_BOX && placer->section->kind == OCS_STATIC)
+		return answer;	/* the scan has repeated it */
+	if (answer == ANSWER_BOX)
 		ocs_fit_narrow(fit, cat);
-		return ocs_fit_search(fit, cat) ? ANSWER_BOX : ANSWER_NONE;
-	}
-	if (!placer->thread ||
-	    !ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit))
+	else if (answer == ANSWER_THREAD)
+		ocs_thread_narrow(placer->thread, fit);
+	else if (answer == ANSWER_EMBED)
+		ocs_embed_narrow(placer->embed, fit);
+	else
 		return ANSWER_NONE;
-	ocs_thread_narrow(placer->thread, fit);
-	return ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit) ? ANSWER_THREAD :
-	       ANSWER_NONE;
+	return search(placer, cat, occupancy);
 }
 
 struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
@@ -144,6 +202,11 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 		cat = catalogue_get(placer, shape, 0);
 	}
 	answer = decide(placer, cat, occupancy);
+	if (answer == ANSWER_NONE && !cat->ncandidates) {
+		ocs_error_set(err, OCS_NOT_NOW, "needs %ld XPUs that can be joined as %s asks; those "
+			      "that are free cannot", shape->xpus, ocs_shape_format(shape, text));
+		return NULL;
+	}
 	if (answer == ANSWER_NONE) {
 		ocs_reason_not_now(placer, cat, occupancy, err);
 		return NULL;
@@ -153,6 +216,11 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 		return compact ? ocs_thread_make(placer->section, shape, &placer->thread->way,
 						 placer->thread->ring, placer->thread->cubes,
 						 placer->mark, compact) : NULL;
+	}
+	if (answer == ANSWER_EMBED) {
+		compact = ocs_embed_encode(placer->section, shape, placer->embed->xpus, err);
+		return compact ? ocs_embed_make(placer->section, shape, placer->embed->xpus,
+						placer->mark, compact) : NULL;
 	}
 	fit = placer->fit;
 	candidate = &cat->candidates[fit->candidate];

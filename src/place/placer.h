@@ -6,6 +6,7 @@
 
 /* Inside of the engine. */
 
+#include "src/place/embed.h"
 #include "src/place/fit.h"
 #include "src/place/thread.h"
 
@@ -16,8 +17,12 @@ struct ocs_placer {
 	const struct ocs_section *section;
 	struct ocs_fit *fit;
 	struct ocs_thread *thread;	/* NULL unless the section has threading */
+	struct ocs_embed *embed;
+	long budget;		/* of its search, 0: it is not asked */
 	struct ocs_catalogue *catalogues[OCS_PLACER_CATALOGUES];	/* last used first */
 	int asked[OCS_PLACER_CATALOGUES];	/* node count they were made for */
+	signed char embeds[OCS_PLACER_CATALOGUES];	/* a shape without a box: whether
+				 * the empty section holds it, 0: not asked yet, -1: no */
 	int ncatalogues;
 	unsigned char *mark;	/* one zeroed byte per node of the section */
 };

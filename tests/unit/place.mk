@@ -32,3 +32,7 @@ test_twisted_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 check_PROGRAMS += test_thread
 test_thread_SOURCES = test_thread.c place_check.h place_random.h
 test_thread_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_embed
+test_embed_SOURCES = test_embed.c place_check.h place_random.h
+test_embed_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS) $(JSON_LIBS)

@@ -26,7 +26,15 @@ static int distance(const int *a, const int *b, int n)
 	return sum;
 }
 
-static void check_walk(const int *length, int n, int steps, bool closed)
+/* The first axis goes round if the walk may. */
+static int step(const int *a, const int *b, const int *length, int n, enum ocs_walk_kind kind)
+{
+	if (kind == OCS_WALK_ROUND && abs(a[0] - b[0]) == length[0] - 1)
+		return 1 + distance(a + 1, b + 1, n - 1);
+	return distance(a, b, n);
+}
+
+static void check_walk(const int *length, int n, int steps, enum ocs_walk_kind kind)
 {
 	int tile[OCS_FACTORS] = { 2, 2, 1, 1, 1, 1 }, (*at)[OCS_FACTORS], i, j, index, size = 1;
 	bool *seen;
@@ -35,7 +43,7 @@ static void check_walk(const int *length, int n, int steps, bool closed)
 		size *= length[j];
 	at = calloc((size_t)steps, sizeof(*at));
 	seen = calloc((size_t)size, sizeof(*seen));
-	assert_int_equal(ocs_walk(length, tile, n, steps, closed, at), 0);
+	assert_int_equal(ocs_walk(length, tile, n, steps, kind, at), 0);
 	for (i = 0; i < steps; i++) {
 		for (j = 0, index = 0; j < n; j++) {
 			assert_in_range(at[i][j], 0, length[j] - 1);
@@ -44,17 +52,18 @@ static void check_walk(const int *length, int n, int steps, bool closed)
 		assert_false(seen[index]);
 		seen[index] = true;
 		if (i)
-			assert_int_equal(distance(at[i - 1], at[i], n), 1);
+			assert_int_equal(step(at[i - 1], at[i], length, n, kind), 1);
 	}
-	if (closed)
-		assert_int_equal(distance(at[0], at[steps - 1], n), 1);
+	if (kind != OCS_WALK_LINE)
+		assert_int_equal(step(at[steps - 1], at[0], length, n, kind), 1);
 	free(at);
 	free(seen);
 }
 
 static void test_walks(void **state)
 {
-	int length[OCS_FACTORS], n, code, j, size, steps, fits = 0;
+	int length[OCS_FACTORS], n, code, j, size, steps, fits[4] = { 0 };
+	enum ocs_walk_kind kind;
 
 	(void)state;
 	for (n = 2; n <= 4; n++) {
@@ -64,22 +73,30 @@ static void test_walks(void **state)
 				size *= length[j];
 			}
 			for (steps = 2; steps <= size && steps < 200; steps++) {
-				if (ocs_walk_fits(length, n, steps, false))
-					check_walk(length, n, steps, false);
-				if (!ocs_walk_fits(length, n, steps, true))
-					continue;
-				assert_int_equal(steps % 2, 0);
-				check_walk(length, n, steps, true);
-				fits++;
+				if (ocs_walk_fits(length, n, steps, OCS_WALK_LINE))
+					check_walk(length, n, steps, OCS_WALK_LINE);
+				for (kind = OCS_WALK_CYCLE; kind <= OCS_WALK_ROUND; kind++) {
+					if (!ocs_walk_fits(length, n, steps, kind))
+						continue;
+					assert_int_equal(steps % 2, kind == OCS_WALK_ROUND);
+					check_walk(length, n, steps, kind);
+					fits[kind]++;
+				}
 			}
-			/* a box is filled by a cycle if one of the first sides is even */
+			/* no cycle leaves out more than parity wants */
+			assert_true(ocs_walk_fits(length, n, size & ~1, OCS_WALK_SNUG));
 			if (length[0] * length[1] % 2 == 0)
-				assert_true(ocs_walk_fits(length, n, size, true));
-			assert_false(ocs_walk_fits(length, n, size + 1, true));
-			assert_false(ocs_walk_fits(length, n, size + 1, false));
+				assert_true(ocs_walk_fits(length, n, size, OCS_WALK_CYCLE));
+			if (length[0] & 1)
+				assert_true(ocs_walk_fits(length, n, (size - 1) | 1, OCS_WALK_ROUND));
+			for (kind = OCS_WALK_LINE; kind <= OCS_WALK_ROUND; kind++) {
+				assert_false(ocs_walk_fits(length, n, size + 1, kind));
+				assert_false(ocs_walk_fits(length, n, size + 2, kind));
+			}
 		}
 	}
-	assert_true(fits > 1000);
+	assert_true(fits[OCS_WALK_ROUND] > 500);
+	assert_true(fits[OCS_WALK_CYCLE] > 1000);
 }
 
 static int cubes4(int extent)

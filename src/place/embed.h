@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_EMBED_H
+#define OCS_PLACE_EMBED_H
+
+/* An exhaustive search: any way at all to lay a shape on the free XPUs, each line of a
+ * face leading to whatever cube it likes.  Constraint propagation over the XPUs that
+ * each vertex may still take, with backtracking; complete where its budget lets it
+ * end.  For small jobs, where no box fits.  Not for twisted shapes, --no-fold,
+ * --no-rotate, cubes with a side of one XPU (two of them can be joined in more than one way) and jobs above
+ * OCS_EMBED_XPUS. */
+
+#include "src/place/fit.h"
+
+#define OCS_EMBED_XPUS 512
+
+struct ocs_embed {
+	const struct ocs_section *section;
+	const struct ocs_fit *fit;
+	const struct ocs_shape *shape;
+	long work, budget;	/* supports looked at; budget below 0: no bound */
+	int nodes;		/* that the job takes */
+
+	/* of the machine: XPU i of loaded cube h is h * cube_xpus + i */
+	int cubes, words;
+	int *near;		/* per XPU of a cube and direction, see ocs_thread_near */
+	int *cell_of;		/* its node in the cube */
+	uint64_t *usable;	/* free, with neighbours enough */
+	uint64_t *column;	/* per XPU of a cube and direction: the same place of all
+				 * cubes where that port is sound */
+	int *node_used, *cube_used;	/* XPUs taken, per loaded node and cube */
+	int nused;		/* nodes taken */
+
+	/* of the job */
+	int vertices;
+	int *adjacent;		/* six per vertex, -1: none */
+	int *degree;
+	bool *like_first;	/* an automorphism takes it to the first vertex */
+
+	/* of the search */
+	uint64_t *domain;	/* per level and vertex */
+	int *count;
+	int *at;		/* XPU of each vertex or -1 */
+	int *queue;
+	bool *queued;
+	int head, pending;
+	uint64_t *ball;
+	size_t domain_room, column_room;
+	int vertex_room;
+
+	struct ocs_xpu *xpus;	/* the answer, in row-major order */
+};
+
+struct ocs_embed *ocs_embed_create(const struct ocs_section *section);
+void ocs_embed_destroy(struct ocs_embed *embed);
+
+/* Fills the answer from the cubes loaded into FIT with exactly NODES nodes, looking at
+ * BUDGET supports at most (below 0: no bound).  False: there is none, or none was
+ * found within the budget. */
+bool ocs_embed_search(struct ocs_embed *embed, const struct ocs_shape *shape, int nodes,
+		      const struct ocs_fit *fit, long budget);
+/* Leaves only the nodes of the answer free in FIT. */
+void ocs_embed_narrow(const struct ocs_embed *embed, struct ocs_fit *fit);
+
+/* Compact text of an answer; the caller frees it.  NULL with ERR if it would be longer
+ * than OCS_COMPACT_MAX. */
+char *ocs_embed_encode(const struct ocs_section *section, const struct ocs_shape *shape,
+		       const struct ocs_xpu *xpus, struct ocs_error *err);
+
+/* The placement with SHAPE on XPUS; MARK and COMPACT as for ocs_placement_make.  An edge
+ * whose XPUs are no neighbours gets no circuit: verify what was not searched. */
+struct ocs_placement *ocs_embed_make(const struct ocs_section *section,
+				     const struct ocs_shape *shape, const struct ocs_xpu *xpus,
+				     unsigned char *mark, char *compact);
+
+/* Neighbours of VERTEX (row-major rank) in the job, at most 2 * OCS_SHAPE_DIMS; returns
+ * how many.  Not for twisted shapes. */
+int ocs_embed_neighbours(const struct ocs_shape *shape, int vertex,
+			 int list[2 * OCS_SHAPE_DIMS]);
+
+#endif
