@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/catalogue.h"
+#include "src/place/pieces.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -34,17 +34,9 @@ struct build {
 	int light_room, folding_room, candidate_room, use_room, class_room, word_room, piece_room;
 	int cubes_limit;
 	int want;		/* nodes; 0: as few as possible */
-	long work;
 	int least_cubes;	/* over all foldings */
 	int best_cubes;		/* over those with the smallest node count */
-	struct ocs_xpu *xpus;
-	struct ocs_fold_table table;	/* of folding `table_of` */
-	int table_of;
-	/* one piece: mask_words of XPUs, then 6 * face_words of ports */
-	int piece_words;
-	uint64_t *pieces;
-	int pieces_room;
-	uint64_t *tile_mask;	/* per XPU: its node's XPUs */
+	struct ocs_pieces pieces;
 	unsigned int *class_hash, *use_hash;	/* index + 1 of class or candidate */
 };
 
@@ -191,81 +183,14 @@ static void lights_sort(struct build *b)
 		qsort(b->lights, (size_t)b->nlights, sizeof(*b->lights), light_compare);
 }
 
-/* Lays LIGHT out into b->xpus. */
-static void lay_out(struct build *b, const struct light *light)
-{
-	struct ocs_catalogue *cat = b->cat;
-
-	if (b->table_of != light->folding) {
-		if (b->table_of >= 0)
-			ocs_fold_table_free(&b->table);
-		b->table_of = light->folding;
-		if (ocs_fold_table_make(&cat->foldings[light->folding], &cat->shape, &b->host,
-					&b->table, NULL))
-			abort();	/* the family makes only foldings that are sound */
-	}
-	ocs_lay_xpus(b->section, &b->table, &light->lay, b->xpus);
-	b->work += cat->shape.xpus;
-}
-
-static uint64_t *piece_words(struct build *b, int piece)
-{
-	return b->pieces + (size_t)piece * (size_t)b->piece_words;
-}
-
-static void pieces_reset(struct build *b, int pieces)
-{
-	if (pieces > b->pieces_room) {
-		b->pieces_room = pieces;
-		b->pieces = ocs_realloc(b->pieces, (size_t)pieces * (size_t)b->piece_words *
-					sizeof(*b->pieces));
-	}
-	memset(b->pieces, 0, (size_t)pieces * (size_t)b->piece_words * sizeof(*b->pieces));
-}
-
-/* The XPUs of all nodes that the laid out vertices touch; returns the nodes. */
-static int pieces_fill(struct build *b, int pieces)
-{
-	const struct ocs_section *s = b->section;
-	int tile = s->tile[0] * s->tile[1] * s->tile[2];
-	long xpus = 0, i;
-	int w;
-
-	pieces_reset(b, pieces);
-	for (i = 0; i < b->cat->shape.xpus; i++) {
-		int bit = ocs_section_bit(s, b->xpus[i].at);
-		uint64_t *mask = piece_words(b, b->xpus[i].cube);
-
-		if (mask[bit / 64] >> bit % 64 & 1)
-			continue;
-		for (w = 0; w < s->words; w++)
-			mask[w] |= b->tile_mask[bit * s->words + w];
-		xpus += tile;
-	}
-	return (int)(xpus / tile);
-}
-
-static void ports_fill(struct build *b, const struct ocs_circuit *circuits, int n)
-{
-	int face = b->cat->face_words, i;
-
-	for (i = 0; i < n; i++) {
-		const struct ocs_circuit *c = &circuits[i];
-		int bit = c->pos[0] * b->host.edge[c->dim == 2 ? 1 : 2] + c->pos[1];
-		int at = b->section->words + c->dim * 2 * face + bit / 64;
-
-		piece_words(b, c->from)[at + OCS_PLUS * face] |= 1ULL << bit % 64;
-		piece_words(b, c->to)[at + OCS_MINUS * face] |= 1ULL << bit % 64;
-	}
-}
-
+/* Of whole ints. */
 static unsigned int hash(const void *data, size_t size)
 {
-	const unsigned char *p = data;
+	const uint32_t *p = data;
 	uint64_t h = 14695981039346656037ULL;
 
-	while (size--)
-		h = (h ^ *p++) * 1099511628211ULL;
+	for (; size; size -= sizeof(*p))
+		h = (h ^ *p++) * 0x9e3779b97f4a7c15ULL, h ^= h >> 29;
 	return (unsigned int)(h ^ h >> 32);
 }
 
@@ -273,8 +198,9 @@ static unsigned int hash(const void *data, size_t size)
 static int class_of(struct build *b, int piece)
 {
 	struct ocs_catalogue *cat = b->cat;
-	const uint64_t *words = piece_words(b, piece);
-	size_t size = (size_t)b->piece_words * sizeof(*words);
+	const uint64_t *words = ocs_pieces_mask(&b->pieces, piece);
+	int length = b->pieces.piece_words;
+	size_t size = (size_t)length * sizeof(*words);
 	unsigned int slot;
 	int xpus = 0, w;
 
@@ -288,12 +214,12 @@ static int class_of(struct build *b, int piece)
 		if (!memcmp(cat->words + cat->classes[c].first, words, size))
 			return c;
 	}
-	while (cat->nclasses * b->piece_words + b->piece_words > b->word_room) {
-		b->word_room = b->word_room ? 2 * b->word_room : 64 * b->piece_words;
+	while (cat->nclasses * length + length > b->word_room) {
+		b->word_room = b->word_room ? 2 * b->word_room : 64 * length;
 		cat->words = ocs_realloc(cat->words, (size_t)b->word_room * sizeof(*cat->words));
 	}
 	GROW(cat->classes, cat->nclasses, b->class_room);
-	cat->classes[cat->nclasses].first = cat->nclasses * b->piece_words;
+	cat->classes[cat->nclasses].first = cat->nclasses * length;
 	cat->classes[cat->nclasses].xpus = xpus;
 	memcpy(cat->words + cat->classes[cat->nclasses].first, words, size);
 	b->class_hash[slot] = (unsigned int)++cat->nclasses;
@@ -339,8 +265,7 @@ static bool known(struct build *b, const struct ocs_candidate *now)
 	return false;
 }
 
-static void candidate_add(struct build *b, const struct light *light,
-			  struct ocs_circuit *circuits)
+static void candidate_add(struct build *b, const struct light *light)
 {
 	struct ocs_catalogue *cat = b->cat;
 	struct ocs_candidate now = { .folding = light->folding, .lay = light->lay,
@@ -348,12 +273,10 @@ static void candidate_add(struct build *b, const struct light *light,
 				     .first_piece = cat->npieces };
 	int piece;
 
-	lay_out(b, light);
-	pieces_fill(b, light->cubes);
+	/* in a static torus every offset is tried when it is time: no pieces are kept */
 	if (!b->host.fixed) {
-		now.circuits = ocs_lay_circuits(b->section, &cat->shape, &b->table, &light->lay,
-						b->xpus, circuits);
-		ports_fill(b, circuits, now.circuits);
+		ocs_pieces_lay(&b->pieces, light->folding, &light->lay);
+		now.circuits = ocs_pieces_ports(&b->pieces);
 	}
 	for (piece = 0; piece < light->cubes && !b->host.fixed; piece++) {
 		int class = class_of(b, piece);
@@ -383,15 +306,20 @@ static void nodes_count(struct build *b)
 	int tile = b->host.tile[0] * b->host.tile[1] * b->host.tile[2], i;
 	int least = (int)((b->cat->shape.xpus + tile - 1) / tile);
 
-	for (i = 0; i < b->nlights && b->work < WORK_MAX / 2; i++) {
+	for (i = 0; i < b->nlights && b->pieces.work < WORK_MAX / 2; i++) {
 		struct light *light = &b->lights[i];
 
 		if (light->nodes)
 			continue;
 		if (b->cat->min_nodes == least && light->cubes > b->best_cubes + 2)
 			break;
-		lay_out(b, light);
-		light->nodes = pieces_fill(b, light->cubes);
+		if (tile > 1) {
+			light->nodes = ocs_pieces_lay(&b->pieces, light->folding,
+						      &light->lay);
+		} else {
+			light->nodes = least;
+			b->pieces.work += least;
+		}
 		nodes_note(b, light);
 	}
 }
@@ -422,32 +350,6 @@ static void lights_all(struct build *b, int from)
 		lights_make(b, f);
 }
 
-static void tile_masks(struct build *b)
-{
-	const struct ocs_section *s = b->section;
-	int at[OCS_AXES], in[OCS_AXES], bit, a;
-
-	b->tile_mask = ocs_calloc((size_t)s->cube_xpus * (size_t)s->words, sizeof(uint64_t));
-	for (bit = 0; bit < s->cube_xpus; bit++) {
-		int tile = s->tile[0] * s->tile[1] * s->tile[2], i;
-
-		at[2] = bit % s->edge[2];
-		at[1] = bit / s->edge[2] % s->edge[1];
-		at[0] = bit / s->edge[2] / s->edge[1];
-		for (i = 0; i < tile; i++) {
-			int one;
-
-			in[2] = i % s->tile[2];
-			in[1] = i / s->tile[2] % s->tile[1];
-			in[0] = i / s->tile[2] / s->tile[1];
-			for (a = 0; a < OCS_AXES; a++)
-				in[a] += at[a] - at[a] % s->tile[a];
-			one = ocs_section_bit(s, in);
-			b->tile_mask[bit * s->words + one / 64] |= 1ULL << one % 64;
-		}
-	}
-}
-
 /* Keeps the foldings that candidates use, with their tables. */
 static void foldings_keep(struct build *b)
 {
@@ -473,6 +375,29 @@ static void foldings_keep(struct build *b)
 					NULL))
 			abort();	/* the family makes only foldings that are sound */
 	}
+}
+
+/* Gives back the room that is not used, and counts what is. */
+static void trim(struct ocs_catalogue *cat, int piece_words)
+{
+	size_t entries = 0;
+	int i, d;
+
+#define FIT(array, count) do { \
+	(array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))); \
+	cat->bytes += ((size_t)(count) + 1) * sizeof(*(array)); \
+} while (0)
+	FIT(cat->candidates, cat->ncandidates);
+	FIT(cat->uses, cat->nuses);
+	FIT(cat->pieces, cat->npieces);
+	FIT(cat->classes, cat->nclasses);
+	FIT(cat->words, cat->nclasses * piece_words);
+#undef FIT
+	for (d = 0; d < cat->shape.ndim; d++)
+		entries += (size_t)cat->shape.extent[d];
+	for (i = 0; i < cat->nfoldings; i++)
+		cat->bytes += sizeof(*cat->foldings) + sizeof(*cat->tables) +
+			      entries * sizeof(struct ocs_fold_entry);
 }
 
 static int face_words(const struct ocs_section *s)
@@ -501,8 +426,7 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 					   const struct ocs_shape *shape, int nodes)
 {
 	struct ocs_catalogue *cat = ocs_calloc(1, sizeof(*cat));
-	struct build b = { .section = section, .cat = cat, .want = nodes, .table_of = -1 };
-	struct ocs_circuit *circuits;
+	struct build b = { .section = section, .cat = cat, .want = nodes };
 	int i;
 
 	ocs_host_of(section, &b.host);
@@ -513,12 +437,9 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 		foldings_keep(&b);
 		return cat;
 	}
-	b.piece_words = section->words + 6 * cat->face_words;
-	b.xpus = ocs_calloc((size_t)shape->xpus, sizeof(*b.xpus));
-	circuits = ocs_calloc((size_t)shape->xpus * OCS_AXES, sizeof(*circuits));
+	ocs_pieces_create(&b.pieces, section, cat);
 	b.class_hash = ocs_calloc(HASH_SIZE, sizeof(*b.class_hash));
 	b.use_hash = ocs_calloc(HASH_SIZE, sizeof(*b.use_hash));
-	tile_masks(&b);
 
 	ocs_fold_family(shape, &b.host, false, folding_add, &b);
 	lights_all(&b, 0);
@@ -535,24 +456,20 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	for (i = 0; i < b.nlights; i++) {
 		if (!cat->nodes || b.lights[i].nodes != cat->nodes)
 			continue;	/* or not counted */
-		if (cat->ncandidates && (b.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
+		if (cat->ncandidates && (b.pieces.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
 					 cat->nclasses > HASH_SIZE / 2))
 			break;
-		candidate_add(&b, &b.lights[i], circuits);
+		candidate_add(&b, &b.lights[i]);
 	}
 	if (cat->ncandidates)
 		qsort(cat->candidates, (size_t)cat->ncandidates, sizeof(*cat->candidates),
 		      candidate_compare);
 	foldings_keep(&b);
-	if (b.table_of >= 0)
-		ocs_fold_table_free(&b.table);
+	trim(cat, b.pieces.piece_words);
+	ocs_pieces_free(&b.pieces);
 	free(b.lights);
-	free(b.xpus);
-	free(b.pieces);
-	free(b.tile_mask);
 	free(b.class_hash);
 	free(b.use_hash);
-	free(circuits);
 	return cat;
 }
 

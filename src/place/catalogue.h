@@ -54,6 +54,7 @@ struct ocs_catalogue {
 	uint64_t *words;
 	int mask_words;		/* of the XPU mask */
 	int face_words;		/* of one face's port mask */
+	size_t bytes;		/* that it takes, but for a few */
 };
 
 /* NODES 0: the smallest count.  Never NULL; ncandidates is 0 if there is none. */

@@ -82,8 +82,12 @@ static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
 	} else {
 		cat = ocs_catalogue_create(placer->section, shape, nodes);
 		ocs_fit_prepare(placer->fit, cat);
-		if (placer->ncatalogues == OCS_PLACER_CATALOGUES)
-			ocs_catalogue_destroy(placer->catalogues[--placer->ncatalogues]);
+		placer->bytes += cat->bytes;
+		while (placer->ncatalogues == OCS_PLACER_CATALOGUES ||
+		       (placer->ncatalogues && placer->bytes > OCS_PLACER_BYTES)) {
+			placer->bytes -= placer->catalogues[--placer->ncatalogues]->bytes;
+			ocs_catalogue_destroy(placer->catalogues[placer->ncatalogues]);
+		}
 		i = placer->ncatalogues++;
 		placer->embeds[i] = 0;
 	}

@@ -11,6 +11,7 @@
 #include "src/place/thread.h"
 
 #define OCS_PLACER_CATALOGUES 128
+#define OCS_PLACER_BYTES (64UL << 20)	/* of all catalogues, unless one takes more */
 
 struct ocs_placer {
 	const struct ocs_fabric *fabric;
@@ -24,6 +25,7 @@ struct ocs_placer {
 	signed char embeds[OCS_PLACER_CATALOGUES];	/* a shape without a box: whether
 				 * the empty section holds it, 0: not asked yet, -1: no */
 	int ncatalogues;
+	size_t bytes;
 	unsigned char *mark;	/* one zeroed byte per node of the section */
 };
 

@@ -3,7 +3,9 @@
 
 /* A saturated machine: how much of it jobs hold on average, first come first served.
  * Sizes and shapes are those of the published workload rfold-2025; durations are fitted
- * (log-normal, median 700 s, mean 5 h).  Usage: bench_stream [JOBS [SEED]] */
+ * (log-normal, median 700 s, mean 5 h).  With BUDGET only what an
+ * exhaustive search of that size gains where no box fits.
+ * Usage: bench_stream [JOBS [SEED [BUDGET]]] */
 
 #include <math.h>
 #include <stdio.h>
@@ -16,6 +18,8 @@
 
 #define SIZE_MAX_XPUS 2048
 #define SHAPES_MAX 64
+#define XPUS "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1"
+#define TILES "torus cubes:4x4x4 cube:4x4x4 tile:2x2x1"
 
 static uint64_t state;
 
@@ -180,16 +184,18 @@ static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shap
 	return p;
 }
 
-/* Runs JOBS jobs.  FREELY: shapes do not matter, only the number of XPUs. */
-static void stream(const char *line, int jobs, uint64_t seed, bool freely)
+/* Runs JOBS jobs.  FREELY: shapes do not matter, only the number of XPUs.  BUDGET: of the
+ * exhaustive search where no box fits. */
+static void stream(const char *line, int jobs, uint64_t seed, bool freely, long budget)
 {
 	struct ocs_error err = { 0 };
 	struct stream s = { .fabric = ocs_fabric_open(line, &err) };
 	const struct ocs_section *section = &s.fabric->sections[0];
-	int done = 0, dropped = 0, threaded = 0;
+	int done = 0, dropped = 0, threaded = 0, searched = 0;
 
 	s.occupancy = ocs_occupancy_create(section);
 	s.placer = ocs_placer_create(s.fabric, section);
+	ocs_placer_budget(s.placer, budget);
 	s.total = (long)section->ncubes * section->cube_xpus;
 	s.running = calloc((size_t)s.total, sizeof(*s.running));
 	s.times_max = 8 * jobs;
@@ -208,6 +214,7 @@ static void stream(const char *line, int jobs, uint64_t seed, bool freely)
 			end_one(&s);
 		if (p) {
 			threaded += p->compact[0] == 't';
+			searched += p->compact[0] == 'e';
 			hold(s.occupancy, s.fabric, p, false);
 		}
 		s.busy += shape.xpus;
@@ -219,8 +226,11 @@ static void stream(const char *line, int jobs, uint64_t seed, bool freely)
 			s.began = s.now;
 		}
 	}
-	printf("%s%s\n  %d jobs, %d dropped, %d threaded: %.1f %% of the XPU-time held\n", line,
-	       freely ? " (any free XPUs)" : "", jobs, dropped, threaded,
+	printf("%s%s", line, freely ? " (any free XPUs)" : "");
+	if (budget)
+		printf(", budget %ld", budget);
+	printf("\n  %d jobs, %d dropped, %d threaded, %d found by search: %.1f %% of the XPU-time "
+	       "held\n", jobs, dropped, threaded, searched,
 	       100 * s.area / ((s.now - s.began) * (double)s.total));
 	if (s.ntimes) {
 		qsort(s.times, (size_t)s.ntimes, sizeof(*s.times), compare);
@@ -242,14 +252,20 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 2 ? (uint64_t)atol(argv[2]) : 1;
 
 	if (jobs < 100) {
-		fprintf(stderr, "usage: bench_stream [JOBS, at least 100 [SEED]]\n");
+		fprintf(stderr, "usage: bench_stream [JOBS, at least 100 [SEED [BUDGET]]]\n");
 		return 2;
 	}
 	choices_make();
-	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", jobs, seed, true);
-	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", jobs, seed, false);
-	stream("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", jobs, seed, false);
-	stream("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1 threading", jobs, seed, false);
-	stream("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1 threading", jobs, seed, false);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 3) {
+		stream(XPUS, jobs, seed, false, atol(argv[3]));
+		stream(TILES, jobs, seed, false, atol(argv[3]));
+		return 0;
+	}
+	stream(XPUS, jobs, seed, true, 0);
+	stream(XPUS, jobs, seed, false, 0);
+	stream(TILES, jobs, seed, false, 0);
+	stream(XPUS " threading", jobs, seed, false, 0);
+	stream(TILES " threading", jobs, seed, false, 0);
 	return 0;
 }

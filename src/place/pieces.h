@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_PIECES_H
+#define OCS_PLACE_PIECES_H
+
+/* While a catalogue is made: one folding at a time, laid out at one offset after the
+ * other, as masks of XPUs and ports of its pieces. */
+
+#include "src/place/catalogue.h"
+
+struct ocs_pieces {
+	const struct ocs_section *section;
+	struct ocs_host host;
+	const struct ocs_catalogue *cat;
+	long work;		/* vertices laid */
+	/* folding `table_of` (-1: none), and where its box has the vertices */
+	int table_of;
+	struct ocs_fold_table table;
+	short (*box)[OCS_AXES];
+	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */
+	struct ocs_lay lay;
+	int *axis_place[OCS_AXES];
+	int *port_bit[OCS_AXES];	/* per XPU: its position in the face */
+	struct ocs_xpu *xpus;		/* twisted shapes */
+	struct ocs_circuit *circuits;
+	uint64_t *tile_mask;	/* per XPU: its node's XPUs */
+	uint64_t *layer[OCS_AXES];	/* per layer: the XPUs of all nodes in it */
+	uint64_t *slabs[OCS_AXES];	/* per piece along the axis: XPUs of its layers */
+	/* one piece: section->words of XPUs, then 6 * face_words of ports */
+	int piece_words;
+	uint64_t *masks;
+	int room;
+};
+
+/* CAT has its shape, sizes of masks and foldings; the arrays of foldings may still grow. */
+void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *section,
+		       const struct ocs_catalogue *cat);
+void ocs_pieces_free(struct ocs_pieces *p);
+
+/* Lays FOLDING (an index) out at LAY and fills the XPU masks of all pieces of the grid: the
+ * XPUs of all nodes that its vertices touch.  Returns the nodes of a folding with gaps,
+ * 0 for a filled one. */
+int ocs_pieces_lay(struct ocs_pieces *p, int folding, const struct ocs_lay *lay);
+/* Adds the ports of all circuits; returns how many circuits. */
+int ocs_pieces_ports(struct ocs_pieces *p);
+
+static inline uint64_t *ocs_pieces_mask(struct ocs_pieces *p, int piece)
+{
+	return p->masks + (size_t)piece * (size_t)p->piece_words;
+}
+
+#endif
