@@ -36,3 +36,10 @@ test_thread_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 check_PROGRAMS += test_embed
 test_embed_SOURCES = test_embed.c place_check.h place_random.h
 test_embed_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_warm
+test_warm_SOURCES = test_warm.c place_check.h place_random.h
+test_warm_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+test_warm_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
+	-Wl,--wrap=ocs_compact_encode -Wl,--wrap=ocs_thread_encode -Wl,--wrap=ocs_embed_encode \
+	-Wl,--wrap=ocs_reason_not_now
