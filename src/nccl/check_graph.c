@@ -138,7 +138,7 @@ static long graph_check(const struct ocs_nccl_element *element, struct ocs_nccl_
 	if (number_valid(element, "crossnic", &crossnic, faults) && crossnic)
 		FAULT(NOTE, "crossnic=\"%ld\": NCCL ignores this graph when NCCL_CROSS_NIC is 0", crossnic);
 	if (number_valid(element, "nchannels", &channels, faults) && channels != element->nchildren)
-		FAULT(FATAL, "nchannels is %ld, but the graph holds %d <channel>", channels,
+		FAULT(MISREAD, "nchannels is %ld, but the graph holds %d <channel>", channels,
 		      element->nchildren);
 	if (element->nchildren == 0)
 		FAULT(NOTE, "a graph without channels: NCCL searches one itself");

@@ -417,14 +417,44 @@ static struct ocs_nccl_element *close_tag(struct reader *r, struct ocs_nccl_elem
 	return open->parent ? open->parent : current;
 }
 
+/* TAG is none that NCCL expects in CURRENT. */
+static void misplaced(struct reader *r, enum ocs_nccl_kind kind,
+		      const struct ocs_nccl_element *current, const struct ocs_nccl_element *tag)
+{
+	if (*current->name)
+		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_MISREAD, "<%.60s> inside <%.60s>, where "
+			       "NCCL ignores it and all that is in it", tag->name, current->name);
+	else
+		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_MISREAD, "<%.60s> is no outermost element "
+			       "of NCCL's; write <%s>", tag->name,
+			       kind == OCS_NCCL_GRAPH ? "graphs" : "system");
+}
+
+/* NCCL's table, or that of CURRENT, is full. */
+static bool no_room(struct reader *r, enum ocs_nccl_kind kind, int elements,
+		    const struct ocs_nccl_element *current, const struct ocs_nccl_element *tag)
+{
+	const int most = kind == OCS_NCCL_GRAPH ? OCS_NCCL_GRAPH_ELEMENTS_MAX :
+						  OCS_NCCL_ELEMENTS_MAX;
+
+	if (elements == most)
+		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_FATAL,
+			       "more than %d elements, the most that NCCL reads", most);
+	else if (current->nchildren == OCS_NCCL_CHILDREN_MAX)
+		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_FATAL, "more than %d elements inside one, "
+			       "the most that NCCL reads", OCS_NCCL_CHILDREN_MAX);
+	else
+		return false;
+	r->truncated = true;
+	return true;
+}
+
 struct ocs_nccl_element *ocs_nccl_xml_read(const char *text, size_t length,
 					   enum ocs_nccl_kind kind, int *elements,
 					   struct ocs_nccl_faults *faults)
 {
 	struct reader *r = ocs_calloc(1, sizeof(*r));
 	struct ocs_nccl_element *root = ocs_calloc(1, sizeof(*root)), *current = root, tag;
-	const int most = kind == OCS_NCCL_GRAPH ? OCS_NCCL_GRAPH_ELEMENTS_MAX :
-						  OCS_NCCL_ELEMENTS_MAX;
 	int ignored = 0;	/* tags open in what NCCL skips */
 	enum tag type;
 
@@ -451,23 +481,13 @@ struct ocs_nccl_element *ocs_nccl_xml_read(const char *text, size_t length,
 			continue;
 		}
 		if (!may_hold(kind, current->name, tag.name)) {
-			ocs_nccl_fault(faults, tag.line, OCS_NCCL_MISREAD, *current->name ?
-				       "<%.60s> inside <%.60s>, where NCCL ignores it and all that is "
-				       "in it" : "<%.60s> is no outermost element of NCCL's; write "
-				       "<%.60s>", tag.name, *current->name ? current->name :
-				       kind == OCS_NCCL_GRAPH ? "graphs" : "system");
+			misplaced(r, kind, current, &tag);
 			/* a stray closing tag opens one for NCCL */
 			ignored = type != TAG_SINGLE;
 			continue;
 		}
-		if (*elements == most || current->nchildren == OCS_NCCL_CHILDREN_MAX) {
-			ocs_nccl_fault(faults, tag.line, OCS_NCCL_FATAL, *elements == most ?
-				       "more than %d elements, the most that NCCL reads" :
-				       "more than %d elements inside one, the most that NCCL reads",
-				       *elements == most ? most : OCS_NCCL_CHILDREN_MAX);
-			r->truncated = true;
+		if (no_room(r, kind, *elements, current, &tag))
 			break;
-		}
 		++*elements;
 		if (type == TAG_OPEN)
 			current = element_add(current, &tag);
