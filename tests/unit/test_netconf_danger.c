@@ -192,8 +192,8 @@ static void test_judge(void **state)
 	static const char *const bad[] = {
 		"<rpc xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\" message-id=\"1\"><get/></rpc>",
 		"<rpc xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\" message-id=\"1\"><commit/></rpc>",
-		"<rpc xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\" message-id=\"1\"><lock><target>"
-		"<running/></target></lock></rpc><rpc/>",
+		("<rpc xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\" message-id=\"1\"><lock><target>"
+		 "<running/></target></lock></rpc><rpc/>"),
 	};
 	regex_t expression;
 

@@ -48,6 +48,14 @@ static void drained(struct ocs_client *client, const char *name, const char *par
 	json_object_put(event);
 }
 
+/* Waits (20 s) until ocsd knows nothing of a job any more. */
+static void until_forgotten(struct ocs_client *client, unsigned int job)
+{
+	for (int i = 0; i < 1000 && *rig_job_state(client, job); i++)
+		usleep(20000);
+	assert_string_equal(rig_job_state(client, job), "");
+}
+
 static void emulate(struct rig *rig, const char *command)
 {
 	emulator_says(&rig->emulator, command, OK);
@@ -121,9 +129,7 @@ static void refused_delete(void **state)
 	rig_until_switch(client, "direct-1", "up");
 	emulate(rig, "port direct-1 18 good");
 	rig_until_patches(rig, 0);
-	for (int i = 0; i < 200 && *rig_job_state(client, 1); i++)
-		usleep(20000);
-	assert_string_equal(rig_job_state(client, 1), "");
+	until_forgotten(client, 1);
 	ocs_client_close(client);
 }
 
@@ -279,6 +285,7 @@ static void selftest_fails(void **state)
 	drained(client, "loop-1:2", "refused the patch");
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'x'}"));
 	rig_until_patches(rig, 0);
+	until_forgotten(client, 1);
 	json_object_put(rig_refused(client, OCS_ERROR, "stays in quarantine: ",
 				    "{'op':'resume','kind':'port','name':'loop-1:2'}"));
 	/* the loop ports themselves are not blamed */
