@@ -308,10 +308,15 @@ int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 	if (args->map && args->ocsd)
 		return ocs_error_set(err, OCS_USAGE, "advise: give --map or --ocsd, not both");
+	if (args->map && args->elapsed && !strcmp(args->map, "-") && !strcmp(args->elapsed, "-"))
+		return ocs_error_set(err, OCS_USAGE, "advise: only one of --map and --elapsed can be"
+				     " standard input");
 	if (!ocs_ctl_where_open(args, w, err) && !state_get(&a, err) && !jobs_get(&a, err) &&
 	    !elapsed_read(&a, err))
-		a.advice = ocs_advise(w->placer, w->fabric, w->occupancy, &w->shape, a.jobs,
-				      a.njobs, 0, err);
+		a.advice = ocs_advise(&(struct ocs_advice_request){
+			.place = ocs_advice_place, .arg = w->placer, .fabric = w->fabric,
+			.base = w->occupancy, .shape = &w->shape, .jobs = a.jobs,
+			.njobs = a.njobs }, err);
 	if (a.advice) {
 		rc = 0;
 		if (args->json)

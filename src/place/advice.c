@@ -12,13 +12,9 @@
 #define ORDERS_MAX 3	/* jobs moved at once of which every order is tried */
 
 struct search {
-	struct ocs_placer *placer;
-	const struct ocs_fabric *fabric;
-	const struct ocs_occupancy *base;
-	const struct ocs_shape *shape;
-	const struct ocs_advice_job *jobs;
-	int njobs;
+	const struct ocs_advice_request *r;
 	int *cheap;		/* the jobs, the cheapest first */
+	int most_moves;
 	long work, most;
 
 	/* a set being tried: items are its jobs and, last, the waiting shape */
@@ -39,23 +35,23 @@ static void hold(const struct search *b, const struct ocs_placement *p, bool hel
 	int i;
 
 	for (i = 0; i < p->nnodes; i++)
-		ocs_occupancy_node_set(b->occupancy, b->fabric, p->nodes[i], !held);
+		ocs_occupancy_node_set(b->occupancy, b->r->fabric, p->nodes[i], !held);
 }
 
 /* Nodes that are down stay so, whoever leaves them. */
 static bool node_free(const struct search *b, const struct ocs_occupancy *o, int node)
 {
-	return ocs_occupancy_xpu_free(o, b->fabric->nodes[node].cube, b->fabric->nodes[node].origin);
+	return ocs_occupancy_xpu_free(o, b->r->fabric->nodes[node].cube, b->r->fabric->nodes[node].origin);
 }
 
 static void release(const struct search *b, int job)
 {
-	const struct ocs_placement *p = b->jobs[job].placement;
+	const struct ocs_placement *p = b->r->jobs[job].placement;
 	int i;
 
 	for (i = 0; i < p->nnodes; i++) {
-		if (node_free(b, b->base, p->nodes[i]))
-			ocs_occupancy_node_set(b->occupancy, b->fabric, p->nodes[i], true);
+		if (node_free(b, b->r->base, p->nodes[i]))
+			ocs_occupancy_node_set(b->occupancy, b->r->fabric, p->nodes[i], true);
 	}
 }
 
@@ -64,16 +60,16 @@ static void occupy(struct search *b)
 {
 	int i;
 
-	ocs_occupancy_copy(b->occupancy, b->base);
-	for (i = 0; i < b->njobs; i++)
-		hold(b, b->jobs[i].placement, true);
+	ocs_occupancy_copy(b->occupancy, b->r->base);
+	for (i = 0; i < b->r->njobs; i++)
+		hold(b, b->r->jobs[i].placement, true);
 	for (i = 0; i < b->nset; i++)
 		release(b, b->set[i]);
 }
 
 static const struct ocs_shape *item_shape(const struct search *b, int item)
 {
-	return item == b->nset ? b->shape : &b->jobs[b->set[item]].placement->shape;
+	return item == b->nset ? b->r->shape : &b->r->jobs[b->set[item]].placement->shape;
 }
 
 static struct ocs_placement *item_place(struct search *b, int item)
@@ -81,8 +77,8 @@ static struct ocs_placement *item_place(struct search *b, int item)
 	struct ocs_error why;
 
 	b->work++;
-	return ocs_place(b->placer, b->occupancy, item_shape(b, item),
-			 item == b->nset ? 0 : b->jobs[b->set[item]].placement->nnodes, &why);
+	return b->r->place(b->r->arg, b->occupancy, item_shape(b, item),
+			   item == b->nset ? 0 : b->r->jobs[b->set[item]].placement->nnodes, &why);
 }
 
 /* Places the items that are left, in every order.  One that finds no room before the
@@ -163,7 +159,7 @@ static double set_cost(const struct search *b)
 	int i;
 
 	for (i = 0; i < b->nset; i++)
-		cost += b->jobs[b->set[i]].cost;
+		cost += b->r->jobs[b->set[i]].cost;
 	return cost;
 }
 
@@ -244,11 +240,11 @@ static void guess(struct search *b, int n)
 	if (!p)
 		return;
 	for (i = b->nset = 0; i < n; i++) {
-		if (overlaps(p, b->jobs[b->cheap[i]].placement))
+		if (overlaps(p, b->r->jobs[b->cheap[i]].placement))
 			b->set[b->nset++] = b->cheap[i];
 	}
 	ocs_placement_destroy(p);
-	if (!better(b) || !feasible(b))
+	if (b->nset > b->most_moves || !better(b) || !feasible(b))
 		return;
 	keep(b);
 	thin(b);
@@ -266,13 +262,13 @@ static bool sets(struct search *b, int count, int chosen, int from)
 			keep(b);
 		return b->work < b->most;
 	}
-	for (i = from; i + count - chosen <= b->njobs; i++) {
+	for (i = from; i + count - chosen <= b->r->njobs; i++) {
 		double least = 0;
 
 		for (k = 0; k < chosen; k++)
-			least += b->jobs[b->set[k]].cost;
+			least += b->r->jobs[b->set[k]].cost;
 		/* jobs come by cost: nothing cheaper follows */
-		least += b->jobs[b->cheap[i]].cost * (count - chosen);
+		least += b->r->jobs[b->cheap[i]].cost * (count - chosen);
 		if (b->nbest == count && least >= b->best_cost)
 			return true;
 		b->set[chosen] = b->cheap[i];
@@ -289,9 +285,9 @@ static bool search(struct search *b)
 	int n;
 
 	/* a bound first, so that the full search knows when to stop */
-	for (n = 1; n <= b->njobs && b->work < b->most / 2; n++)
+	for (n = 1; n <= b->r->njobs && b->work < b->most / 2; n++)
 		guess(b, n);
-	for (n = 1; n <= b->njobs && (b->nbest < 0 || n <= b->nbest) && complete; n++)
+	for (n = 1; n <= b->most_moves && (b->nbest < 0 || n <= b->nbest) && complete; n++)
 		complete = sets(b, n, 0, 0);
 	/* of larger sets not every order is tried */
 	return complete && b->nbest <= ORDERS_MAX;
@@ -299,7 +295,7 @@ static bool search(struct search *b)
 
 static int nodes_free(const struct search *b)
 {
-	const struct ocs_section *s = b->base->section;
+	const struct ocs_section *s = b->r->base->section;
 	int i, n = 0;
 
 	for (i = 0; i < s->nnodes; i++)
@@ -310,27 +306,24 @@ static int nodes_free(const struct search *b)
 /* Cheap reasons why no set of jobs would do.  0 or -1. */
 static int hopeless(struct search *b, struct ocs_error *err)
 {
-	int need = ocs_place_node_count(b->placer, b->shape, err), have;
-	struct ocs_placement *p;
+	struct ocs_placement *p = b->r->place(b->r->arg, b->r->base, b->r->shape, 0, err);
+	int have = nodes_free(b), need;
 	char text[OCS_SHAPE_TEXT];
 
-	if (need < 0)
-		return -1;
-	have = nodes_free(b);
-	if (have < need)
-		return ocs_error_set(err, OCS_NOT_NOW, "%s needs %d nodes and %d are free: restarting "
-				     "jobs elsewhere makes no more of them",
-				     ocs_shape_format(b->shape, text), need, have);
-	p = ocs_place(b->placer, b->base, b->shape, 0, err);
 	if (!p)
-		return ocs_error_prefix(err, "not even with all jobs gone");
+		return err->code == OCS_NOT_NOW ? ocs_error_prefix(err, "not even with all jobs gone") : -1;
+	need = p->nnodes;
 	ocs_placement_destroy(p);
-	return 0;
+	if (have >= need)
+		return 0;
+	return ocs_error_set(err, OCS_NOT_NOW, "%s needs %d nodes and %d are free: restarting jobs "
+			     "elsewhere makes no more of them", ocs_shape_format(b->r->shape, text), need,
+			     have);
 }
 
 static int by_cost(const struct search *b, int i, int j)
 {
-	double d = b->jobs[i].cost - b->jobs[j].cost;
+	double d = b->r->jobs[i].cost - b->r->jobs[j].cost;
 
 	return d < 0 ? -1 : d > 0 ? 1 : i - j;
 }
@@ -339,7 +332,7 @@ static void sort(struct search *b)
 {
 	int i, j;
 
-	for (i = 0; i < b->njobs; i++) {
+	for (i = 0; i < b->r->njobs; i++) {
 		for (j = i; j && by_cost(b, b->cheap[j - 1], i) > 0; j--)
 			b->cheap[j] = b->cheap[j - 1];
 		b->cheap[j] = i;
@@ -356,7 +349,7 @@ static int prove(struct search *b, struct ocs_error *err)
 	memcpy(b->set, b->best, (size_t)b->nset * sizeof(int));
 	occupy(b);
 	for (item = b->nbest; item >= 0; item--) {
-		if (ocs_placement_verify(b->fabric, b->occupancy, b->best_placed[item], err))
+		if (ocs_placement_verify(b->r->fabric, b->occupancy, b->best_placed[item], err))
 			return ocs_error_prefix(err, "a placement found is not valid");
 		hold(b, b->best_placed[item], true);
 	}
@@ -385,15 +378,19 @@ static struct ocs_advice *answer(struct search *b, bool complete)
 	return a;
 }
 
-struct ocs_advice *ocs_advise(struct ocs_placer *placer, const struct ocs_fabric *fabric,
-			      const struct ocs_occupancy *base, const struct ocs_shape *shape,
-			      const struct ocs_advice_job *jobs, int njobs, long work,
-			      struct ocs_error *err)
+struct ocs_placement *ocs_advice_place(void *arg, const struct ocs_occupancy *occupancy,
+				       const struct ocs_shape *shape, int node_count,
+				       struct ocs_error *err)
 {
-	size_t room = (size_t)njobs + 1;
+	return ocs_place(arg, occupancy, shape, node_count, err);
+}
+
+struct ocs_advice *ocs_advise(const struct ocs_advice_request *r, struct ocs_error *err)
+{
+	size_t room = (size_t)r->njobs + 1;
 	struct search b = {
-		.placer = placer, .fabric = fabric, .base = base, .shape = shape, .jobs = jobs,
-		.njobs = njobs, .most = work ? work : OCS_ADVICE_WORK, .nbest = -1,
+		.r = r, .most = r->work ? r->work : OCS_ADVICE_WORK, .nbest = -1,
+		.most_moves = r->most_moves && r->most_moves < r->njobs ? r->most_moves : r->njobs,
 	};
 	struct ocs_advice *advice = NULL;
 	char text[OCS_SHAPE_TEXT];
@@ -407,7 +404,7 @@ struct ocs_advice *ocs_advise(struct ocs_placer *placer, const struct ocs_fabric
 	b.best_order = ocs_calloc(room, sizeof(int));
 	b.placed = ocs_calloc(room, sizeof(struct ocs_placement *));
 	b.best_placed = ocs_calloc(room, sizeof(struct ocs_placement *));
-	b.occupancy = ocs_occupancy_create(base->section);
+	b.occupancy = ocs_occupancy_create(r->base->section);
 	sort(&b);
 	occupy(&b);
 	if (feasible(&b))
@@ -418,7 +415,7 @@ struct ocs_advice *ocs_advise(struct ocs_placer *placer, const struct ocs_fabric
 		complete = search(&b);
 	if (b.nbest < 0)
 		ocs_error_set(err, OCS_NOT_NOW, "%s: no jobs were found that, restarted elsewhere, would "
-			      "let it in (%ld placements tried)", ocs_shape_format(shape, text), b.work);
+			      "let it in (%ld placements tried)", ocs_shape_format(r->shape, text), b.work);
 	else if (!prove(&b, err))
 		advice = answer(&b, complete);
 out:

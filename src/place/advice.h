@@ -35,17 +35,33 @@ struct ocs_advice {
 /* Placements tried at most, unless the caller says otherwise. */
 #define OCS_ADVICE_WORK 100000
 
-/* Finds the fewest of the NJOBS JOBS, and among as few the cheapest, that must stop at
- * once so that SHAPE and then all of them, anew, find room.  BASE is the section with all
- * JOBS gone.  Sets of up to three jobs are tried with every order of placing, larger ones
- * with the largest first.  Every placement was verified, in the order in which they were
- * made.  At most WORK placements are tried (0: OCS_ADVICE_WORK).
- * Returns the advice (ocs_advice_destroy), or NULL with ERR: OCS_NEVER as ocs_place gives
- * it, OCS_NOT_NOW when no set was found, OCS_ERROR if a placement is not valid. */
-struct ocs_advice *ocs_advise(struct ocs_placer *placer, const struct ocs_fabric *fabric,
-			      const struct ocs_occupancy *base, const struct ocs_shape *shape,
-			      const struct ocs_advice_job *jobs, int njobs, long work,
-			      struct ocs_error *err);
+/* What is asked.  PLACE answers as ocs_place does (ARG is its first argument). */
+struct ocs_advice_request {
+	struct ocs_placement *(*place)(void *arg, const struct ocs_occupancy *occupancy,
+				       const struct ocs_shape *shape, int node_count,
+				       struct ocs_error *err);
+	void *arg;
+	const struct ocs_fabric *fabric;
+	const struct ocs_occupancy *base;	/* the section with all jobs gone */
+	const struct ocs_shape *shape;		/* that waits */
+	const struct ocs_advice_job *jobs;
+	int njobs;
+	int most_moves;		/* 0: any number */
+	long work;		/* placements to try at most, 0: OCS_ADVICE_WORK */
+};
+
+/* PLACE for a placer as ARG. */
+struct ocs_placement *ocs_advice_place(void *arg, const struct ocs_occupancy *occupancy,
+				       const struct ocs_shape *shape, int node_count,
+				       struct ocs_error *err);
+
+/* Finds the fewest jobs, and among as few the cheapest, that must stop at once so that the
+ * shape and then all of them, anew, find room.  Sets of up to three jobs are tried with
+ * every order of placing, larger ones with the largest first.  Every placement was
+ * verified, in the order in which they were made.
+ * Returns the advice (ocs_advice_destroy), or NULL with ERR: OCS_NEVER as PLACE gives it,
+ * OCS_NOT_NOW when no set was found, OCS_ERROR if a placement is not valid. */
+struct ocs_advice *ocs_advise(const struct ocs_advice_request *request, struct ocs_error *err);
 void ocs_advice_destroy(struct ocs_advice *advice);
 
 #endif

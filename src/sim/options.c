@@ -17,7 +17,7 @@ enum {
 	TRACE = 256, WORKLOAD, DURATIONS, ARRIVALS, SIZES, JOBS, WRITE_TRACE, SVG, PRODUCE_POLICY,
 	PRODUCE_FABRIC, PRODUCE_HOURS, HOURS, WARMUP, SWITCH_MS, CIRCUIT_MS, RUNS, QUEUE, ORDER,
 	SATURATED, EASY, LENIENT, NO_VERIFY, PARALLEL, POSSIBLE, GAP_SCALE, SECTION,
-	COMMUNICATION, SLOWDOWN_LIMIT, THREADS,
+	COMMUNICATION, SLOWDOWN_LIMIT, THREADS, DEFRAGMENT, RESTART,
 };
 
 static const struct option options[] = {
@@ -43,6 +43,8 @@ static const struct option options[] = {
 	{ "lenient", no_argument, NULL, LENIENT },
 	{ "communication", required_argument, NULL, COMMUNICATION },
 	{ "slowdown-limit", required_argument, NULL, SLOWDOWN_LIMIT },
+	{ "defragment", required_argument, NULL, DEFRAGMENT },
+	{ "restart-minutes", required_argument, NULL, RESTART },
 	{ "backfill", no_argument, NULL, EASY },
 	{ "order", required_argument, NULL, ORDER },
 	{ "switch-ms", required_argument, NULL, SWITCH_MS },
@@ -92,6 +94,9 @@ static void usage(void)
 	      "Queue and switches\n"
 	      "      --order O         fifo, priority, smallest, largest, shortest\n"
 	      "      --backfill        EASY backfill\n"
+	      "      --defragment N    up to N running jobs may be restarted elsewhere when that\n"
+	      "                        lets the head of the queue in\n"
+	      "      --restart-minutes M  a restarted job stands still so long (10)\n"
 	      "      --switch-ms T     a switch needs T ms for a batch of circuits\n"
 	      "      --circuit-ms T    and T ms for each circuit, one after the other\n"
 	      "      --parallel-switches  or for all circuits of a batch at once\n\n"
@@ -167,6 +172,8 @@ static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
 	case SLOWDOWN_LIMIT: return real("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
 	case 's': return whole("seed", optarg, 0, &a->seed, err);
 	case RUNS: return whole("runs", optarg, 1, &a->runs, err);
+	case DEFRAGMENT: return whole("defragment", optarg, 1, &a->moves, err);
+	case RESTART: return real("restart-minutes", optarg, 0, &a->restart_minutes, err);
 	case THREADS: return whole("threads", optarg, 1, &a->threads, err);
 	case QUEUE: return whole("queue-limit", optarg, 1, &a->queue_limit, err);
 	case ORDER: return order_parse(optarg, &a->order, err);
@@ -194,6 +201,9 @@ static int check(const struct ocs_sim_args *a, struct ocs_error *err)
 	if (a->communication > 1)
 		return ocs_error_set(err, OCS_USAGE, "--communication %g: a share of the time, from 0 "
 				     "to 1, is needed", a->communication);
+	if (a->moves && strcmp(a->policy, "best") != 0)
+		return ocs_error_set(err, OCS_USAGE, "--defragment needs --policy best: only its "
+				     "placements are made anew");
 	if (a->trace && (a->saturated || a->durations || a->arrivals || a->sizes || a->possible ||
 			 a->runs > 1))
 		return ocs_error_set(err, OCS_USAGE, "--saturated, --durations, --arrivals, --sizes, "
@@ -216,6 +226,7 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 	a->gap_scale = 1;
 	a->communication = 1;
 	a->slowdown_limit = 2;
+	a->restart_minutes = 10;
 	a->produce_policy = "published-reconfig";
 	a->produce_fabric = "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1";
 	opterr = 0;

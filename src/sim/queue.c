@@ -46,6 +46,18 @@ struct ocs_sim_running ocs_sim_running_pop(struct ocs_sim *sim)
 	return top;
 }
 
+static int sooner(const void *a, const void *b)
+{
+	const struct ocs_sim_running *p = a, *q = b;
+
+	return (p->end > q->end) - (p->end < q->end);
+}
+
+void ocs_sim_running_sort(struct ocs_sim *sim)
+{
+	qsort(sim->running, (size_t)sim->nrunning, sizeof(*sim->running), sooner);
+}
+
 /* Whether A goes before B; jobs that are equal keep the order of their arrival. */
 static bool before(enum ocs_sim_order order, const struct ocs_sim_job *a,
 		   const struct ocs_sim_job *b)
@@ -89,13 +101,6 @@ void ocs_sim_queue_remove(struct ocs_sim *sim, long at)
 	sim->nqueue--;
 	memmove(sim->queue + at, sim->queue + at + 1, (size_t)(sim->nqueue - at) *
 		sizeof(*sim->queue));
-}
-
-static int sooner(const void *a, const void *b)
-{
-	const struct ocs_sim_running *p = a, *q = b;
-
-	return (p->end > q->end) - (p->end < q->end);
 }
 
 /* Leaves in sim->shadow what will be free when SHAPE can start, and returns that time,

@@ -109,6 +109,7 @@ void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section
 	f->verified = (double)r->verified;
 	f->relaxed = (double)r->relaxed;
 	f->shared = (double)r->shared;
+	f->restarts = (double)r->restarts;
 	f->decisions = (double)(r->ndecisions + r->ncold);
 	if (r->measured > 0) {
 		f->utilisation = 100 * r->busy / r->measured / total;
@@ -171,6 +172,7 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	add(part, "running", f->running, 0);
 	add(part, "waiting", f->waiting, 0);
 	add(part, "backfilled", f->backfilled, 0);
+	add(part, "restarts", f->restarts, 0);
 	json_object_object_add(o, "jobs", part);
 	add(o, "jcr_percent", f->jcr, 2);
 	group(o, "jct_hours", quantiles, f->jct, 4, 3);
@@ -210,6 +212,9 @@ void ocs_sim_figures_print(const struct ocs_sim_figures *f)
 	       f->cold[1]);
 	printf("placements     %.0f verified, %.0f with lines for rings, %.2f cubes and %.1f "
 	       "circuits on average\n", f->verified, f->relaxed, f->cubes, f->circuits);
+	if (f->restarts > 0)
+		printf("restarts       %.0f of running jobs, elsewhere; %.1f %% of the XPUs useful over time\n",
+		       f->restarts, f->useful);
 	if (f->shared > 0)
 		printf("shared links   %.0f placements, predicted to take %.2f times as long (at most "
 		       "%.2f); %.1f %% of the XPUs useful over time\n", f->shared, f->predicted[0],
@@ -234,10 +239,12 @@ int ocs_sim_jobs_write(const struct ocs_sim_result *r, const char *path, struct 
 		if (out->state == OCS_SIM_RUNNING || out->state == OCS_SIM_DONE)
 			ocs_text_add(&text, ",\"start\":%.3f,\"end\":%.3f,\"cubes\":%d,\"nodes\":%d,"
 				     "\"circuits\":%d,\"backfilled\":%s,\"relaxed\":%s,"
-				     "\"link_load\":%d,\"predicted_slowdown\":%.3f",
+				     "\"link_load\":%d,\"predicted_slowdown\":%.3f,"
+				     "\"restarts\":%d",
 				     out->start, out->end, out->cubes, out->nodes, out->circuits,
 				     out->backfilled ? "true" : "false",
-				     out->relaxed ? "true" : "false", out->load, out->slowdown);
+				     out->relaxed ? "true" : "false", out->load, out->slowdown,
+				     out->restarts);
 		ocs_text_add(&text, "}\n");
 	}
 	rc = ocs_file_write(path, text.data ? text.data : "", text.length, 0644, err);

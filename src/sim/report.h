@@ -23,6 +23,7 @@ struct ocs_sim_figures {
 	double decision_mean;
 	double cold[2];			/* p50, max of first decisions of a shape */
 	double decisions, verified, relaxed, backfilled;
+	double restarts;		/* of jobs, elsewhere */
 	double shared;			/* placements whose edges share links */
 	double predicted[2];		/* their predicted slowdown: mean, max */
 	double cubes, circuits;		/* mean of started jobs */

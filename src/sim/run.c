@@ -46,7 +46,7 @@ struct ocs_placement *ocs_sim_place(struct ocs_sim *sim, const struct ocs_occupa
 
 /* Seconds until all switches of P have made its circuits, from sim->time on.  Each
  * switch serves one batch after the other. */
-static double switching(struct ocs_sim *sim, const struct ocs_placement *p)
+double ocs_sim_switching(struct ocs_sim *sim, const struct ocs_placement *p)
 {
 	const struct ocs_sim_options *o = sim->options;
 	double latest = sim->time;
@@ -122,7 +122,7 @@ int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 	ocs_sim_hold(sim, sim->occupancy, p, true);
 	out->state = OCS_SIM_RUNNING;
 	out->start = sim->time;
-	out->switched = switching(sim, p);
+	out->switched = ocs_sim_switching(sim, p);
 	out->load = routes ? routes->load : 1;
 	out->slowdown = ocs_sim_slowdown(sim, routes);
 	out->end = sim->time + out->switched + out->job.duration * out->slowdown;
@@ -149,7 +149,7 @@ static void finish(struct ocs_sim *sim)
 
 	ocs_sim_hold(sim, sim->occupancy, gone.placement, false);
 	/* breaking circuits keeps the switches busy, not the job */
-	switching(sim, gone.placement);
+	ocs_sim_switching(sim, gone.placement);
 	sim->busy -= (double)out->job.shape.xpus;
 	sim->useful -= (double)out->job.shape.xpus / out->slowdown;
 	sim->allocated -= (double)gone.placement->nnodes * sim->node_xpus;
@@ -182,6 +182,8 @@ static int schedule(struct ocs_sim *sim, struct ocs_error *err)
 			ocs_sim_queue_remove(sim, 0);
 			continue;
 		}
+		if (!p && sim->options->moves)
+			p = ocs_sim_defragment(sim, &out->job.shape);
 		if (!p) {
 			sim->blocked = head;
 			break;

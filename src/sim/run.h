@@ -30,6 +30,9 @@ struct ocs_sim_options {
 	double warmup;		/* seconds left out of the utilisation */
 	enum ocs_sim_order order;
 	bool easy;		/* EASY backfill behind the first job that waits */
+	int moves;		/* running jobs that may be restarted elsewhere so that the head of
+				 * the queue can start; 0: none (policy best only) */
+	double restart;		/* seconds that a restarted job stands still */
 	bool verify;		/* ocs_placement_verify (or ocs_routes_verify) on each placement */
 	double communication;	/* share (0..1) of its time that a job would spend sending if
 				 * every edge had a link of its own; where edges share links
@@ -53,6 +56,7 @@ struct ocs_sim_outcome {
 	double start, end;	/* seconds; valid from RUNNING on */
 	double switched;	/* seconds waited for switches */
 	int cubes, nodes, circuits;
+	int restarts;		/* elsewhere, to let others in */
 	bool backfilled;
 	bool relaxed;		/* placed with lines that the shape has not */
 	int load;		/* edges on its busiest link; 1: all have links of their own */
@@ -87,6 +91,7 @@ struct ocs_sim_result {
 	long ncold, cold_room;
 	long verified;
 	long relaxed;			/* placements with lines the shape has not */
+	long restarts;			/* jobs restarted elsewhere */
 	long shared;			/* placements whose edges share links */
 };
 

@@ -61,10 +61,18 @@ double ocs_sim_slowdown(const struct ocs_sim *sim, const struct ocs_routes *rout
  * over. */
 int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 		  struct ocs_routes *routes, struct ocs_error *err);
+/* Seconds until the switches of P have made (or broken) its circuits. */
+double ocs_sim_switching(struct ocs_sim *sim, const struct ocs_placement *p);
+/* Restarts running jobs elsewhere if that makes room for SHAPE.  Returns where SHAPE then
+ * goes, or NULL. */
+#define OCS_SIM_ADVICE_WORK 300	/* placements tried for one head of the queue */
+struct ocs_placement *ocs_sim_defragment(struct ocs_sim *sim, const struct ocs_shape *shape);
 /* EASY: starts jobs behind the head that leave it room at the moment it would start. */
 int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err);
 
 void ocs_sim_running_add(struct ocs_sim *sim, long job, struct ocs_placement *p);
+/* Puts them right after ends were changed. */
+void ocs_sim_running_sort(struct ocs_sim *sim);
 struct ocs_sim_running ocs_sim_running_pop(struct ocs_sim *sim);
 void ocs_sim_queue_add(struct ocs_sim *sim, const struct ocs_sim_job *job);
 void ocs_sim_queue_remove(struct ocs_sim *sim, long at);

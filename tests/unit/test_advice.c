@@ -214,11 +214,23 @@ static void follow(struct rig *r, const struct ocs_advice *a, const struct ocs_s
 	ocs_occupancy_destroy(o);
 }
 
+static struct ocs_advice *ask(struct rig *r, const struct ocs_shape *shape, int most_moves, long work,
+			      struct ocs_error *err)
+{
+	struct ocs_advice_request request = {
+		.place = ocs_advice_place, .arg = r->s.placer, .fabric = r->s.fabric,
+		.base = r->s.occupancy, .shape = shape, .jobs = r->jobs, .njobs = r->njobs,
+		.most_moves = most_moves, .work = work,
+	};
+
+	return ocs_advise(&request, err);
+}
+
 static struct ocs_advice *advise(struct rig *r, const char *shape, struct ocs_error *err)
 {
 	struct ocs_shape s = shape_of(shape);
 
-	return ocs_advise(r->s.placer, r->s.fabric, r->s.occupancy, &s, r->jobs, r->njobs, 0, err);
+	return ask(r, &s, 0, 0, err);
 }
 
 /* Leaves only cube CUBE free and puts a job there. */
@@ -350,8 +362,7 @@ static void test_brute(void **unused)
 						       (int)random_next((uint32_t)r.s.section->nnodes), false);
 			random_jobs(&r, runs[i].shapes, runs[i].n, 7);
 			best = brute(&r, &shape, 3, &cost);
-			a = ocs_advise(r.s.placer, r.s.fabric, r.s.occupancy, &shape, r.jobs, r.njobs,
-				       1000000, &err);
+			a = ask(&r, &shape, 0, 1000000, &err);
 			if (best < 0) {
 				assert_true(!a || a->nmoves > 3);
 				none++;
@@ -366,6 +377,9 @@ static void test_brute(void **unused)
 			}
 			if (a)
 				follow(&r, a, &shape);
+			ocs_advice_destroy(a);
+			a = ask(&r, &shape, 1, 1000000, &err);
+			assert_true(!a == (best < 0 || best > 1));
 			ocs_advice_destroy(a);
 		}
 		rig_close(&r);
@@ -391,7 +405,7 @@ static void test_budget(void **unused)
 		struct ocs_advice *a;
 
 		random_jobs(&r, shapes, 6, 20);
-		a = ocs_advise(r.s.placer, r.s.fabric, r.s.occupancy, &shape, r.jobs, r.njobs, 200, &err);
+		a = ask(&r, &shape, 0, 200, &err);
 		if (!a) {
 			assert_int_equal(err.code, OCS_NOT_NOW);
 			continue;

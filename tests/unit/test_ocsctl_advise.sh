@@ -73,6 +73,7 @@ echo '{"jobs":[]}' >"$work/bad"
 exits 2 "no map" advise 4x4x4 --fabric "$F" --map "$work/bad"
 says "what it should be" "map --json"
 exits 1 "no file" advise 4x4x4 --fabric "$F" --map "$work/none"
+exits 2 "standard input twice" advise 4x4x4 --fabric "$F" --map - --elapsed -
 exits 2 "two sources" advise 4x4x4 --fabric "$F" --map "$work/map" --ocsd unix:/x
 sed 's/"placement":"[^"]*"/"placement":"p1:nonsense"/' "$work/map" >"$work/wrong"
 run advise 4x4x4 --fabric "$F" --map "$work/wrong"

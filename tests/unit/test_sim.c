@@ -116,6 +116,35 @@ static void test_backfill_beside(void **unused)
 	rig_close(&r);
 }
 
+/* Half of each cube is in use: one job goes to the other half, and stands still for it. */
+static void test_defragment(void **unused)
+{
+	struct rig r;
+	long moved;
+
+	(void)unused;
+	rig_open(&r, TWO, "best");
+	job(&r, 0, "8x4", 1000, 0);
+	job(&r, 0, "8x4", 10, 0);	/* the other half of its cube, for a while */
+	job(&r, 1, "8x4", 1000, 0);
+	job(&r, 20, "4x4x4", 100, 0);
+	run(&r);
+	assert_true(start(&r, 3) == 1000);
+	assert_int_equal(r.result.restarts, 0);
+	r.o.moves = 1;
+	r.o.restart = 50;
+	run(&r);
+	assert_true(start(&r, 3) == 20);
+	assert_int_equal(r.result.restarts, 1);
+	moved = r.result.jobs[0].restarts ? 0 : 2;
+	assert_int_equal(r.result.jobs[moved].restarts, 1);
+	assert_true(r.result.jobs[moved].end == start(&r, moved) + 1050);
+	assert_true(r.result.jobs[2 - moved].end == start(&r, 2 - moved) + 1000);
+	assert_int_equal(r.result.verified, 4);
+	assert_true(r.result.useful + 50 * 32 <= r.result.busy + 1e-6);
+	rig_close(&r);
+}
+
 static void test_orders(void **unused)
 {
 	static const struct { enum ocs_sim_order order; long first; } orders[] = {
@@ -277,6 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_queue),
 		cmocka_unit_test(test_backfill_beside),
+		cmocka_unit_test(test_defragment),
 		cmocka_unit_test(test_orders),
 		cmocka_unit_test(test_figures),
 		cmocka_unit_test(test_switching),

@@ -47,6 +47,10 @@ for policy in best best-effort reconfig; do
 	cmp "$work/one" "$work/four"
 	result $? "$policy: the same jobs"
 done
+simulate "$work/moved" -p best --runs 6 --saturated --hours 60 --defragment 2 --threads 1 &&
+	simulate "$work/four" -p best --runs 6 --saturated --hours 60 --defragment 2 --threads 4 &&
+	cmp "$work/moved" "$work/four"
+result $? "the same with restarts"
 python3 - "$work/one" <<'PY'
 import json, sys
 runs = json.load(open(sys.argv[1]))["runs"]

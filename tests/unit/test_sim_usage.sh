@@ -44,6 +44,8 @@ exits 2 "hours below zero" -p best -f "$F" --workload tpu-v4 --hours -1
 exits 2 "hours that are none" -p best -f "$F" --workload tpu-v4 --hours nan
 exits 2 "policy of other machines" -p firstfit -f "$F" --workload tpu-v4
 exits 2 "runs of a trace" -p best -f "$F" --trace x --runs 2
+exits 2 "restarts under another policy" -p rfold -f "$F" --workload tpu-v4 --defragment 2
+says "why" "needs --policy best"
 exits 2 "more than all of the time" -p best-effort -f "$F" --workload tpu-v4 --communication 1.5
 says "a share" "from 0 to 1"
 exits 2 "faster than alone" -p best-effort -f "$F" --workload tpu-v4 --slowdown-limit 0.5
