@@ -9,6 +9,9 @@ import pytest
 
 from cluster import Cluster, tail
 
+MACHINE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                       "data/server-8gpu-4nic.xml")
+
 
 def places():
     stage, slurm = os.environ.get("OCS_STAGE"), os.environ.get("OCS_SLURM")
@@ -38,8 +41,9 @@ def make_cluster():
 
 @pytest.fixture(scope="session")
 def pod(make_cluster):
-    """Four 4x4x4 cubes of 2x2x1 tiles: 64 slurmds, 48 switches; and 6 direct servers."""
-    return make_cluster(direct=6, plain=2)
+    """Four 4x4x4 cubes of 2x2x1 tiles: 64 slurmds, 48 switches; and 6 direct servers.  The
+    machine that the nodes describe has GPUs, which this one may lack."""
+    return make_cluster(direct=6, plain=2, more_yaml="nccl:\n  hwloc_xml: %s\n" % MACHINE)
 
 
 @pytest.fixture(autouse=True)

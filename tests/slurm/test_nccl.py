@@ -11,8 +11,9 @@ import subprocess
 
 import pytest
 
+from conftest import MACHINE
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MACHINE = os.path.join(ROOT, "tests/data/server-8gpu-4nic.xml")
 # The numbers of the ports do not follow their addresses on the bus.
 PORTS = ["mlx5_2", "mlx5_0", "mlx5_3", "mlx5_1"]
 TELL = """srun --ntasks-per-node=2 bash -c '
