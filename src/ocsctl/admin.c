@@ -52,6 +52,9 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!kinds[i])
 		return ocs_error_set(err, OCS_USAGE, "%s: what is a '%s'? usage: ocsctl %s %s", op,
 				     kind, op, args->command->operands);
+	if (!strcmp(op, "fail") && strcmp(kind, "port") != 0)
+		return ocs_error_set(err, OCS_USAGE, "fail: only a port fails; 'ocsctl drain %s %s' keeps"
+				     " new jobs off it", kind, name);
 	if (!strcmp(kind, "port") && !strchr(name, ':'))
 		return ocs_error_set(err, OCS_USAGE, "%s: a port is written SWITCH:PORT, not '%s'",
 				     op, name);

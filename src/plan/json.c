@@ -110,7 +110,6 @@ struct json_object *ocs_plan_to_json(const struct ocs_plan *plan)
 		json_object_array_add(routes, route_to_json(&plan->routes[i]));
 	json_object_object_add(json, "servers", json_object_new_int(plan->servers));
 	json_object_object_add(json, "degree", json_object_new_int(plan->degree));
-	json_object_object_add(json, "revision", json_object_new_int(plan->revision));
 	json_object_object_add(json, "directed", json_object_new_boolean(plan->directed));
 	json_object_object_add(json, "any_port", json_object_new_boolean(plan->any_port));
 	json_object_object_add(json, "assignment",
@@ -126,6 +125,7 @@ struct json_object *ocs_plan_to_json(const struct ocs_plan *plan)
 	json_object_object_add(json, "average_hops", json_object_new_double(plan->average_hops));
 	json_object_object_add(json, "max_link_load", json_object_new_double(plan->max_link_load));
 	json_object_object_add(json, "bandwidth_tax", json_object_new_double(plan->bandwidth_tax));
+	json_object_object_add(json, "revision", json_object_new_int(plan->revision));
 	return json;
 }
 

@@ -123,6 +123,29 @@ def test_a_port_fails_under_a_running_job(pod):
         pod.ocsctl("resume", "port", name)
 
 
+def test_a_job_that_no_plan_can_help(pod):
+    job = pod.sbatch("-p", "direct", "-N3")
+    pod.running(job)
+    node = pod.job(job)["BatchHost"]
+    names = ["direct-%d:%d" % (interface, int(node[1:]) + 1) for interface in range(4)]
+    try:
+        for name in names:
+            pod.ocsctl("fail", "port", name, "--reason", "no light")
+        comment = pod.until(lambda: "cannot be repaired" in pod.job(job).get("AdminComment", "")
+                            and pod.job(job)["AdminComment"], 30, "the job to be told")
+        assert names[-1] in comment
+        # It keeps its nodes and what is left of its circuits, and ocsd says what it is.
+        assert pod.state(job) == "RUNNING"
+        assert pod.patches()
+        assert pod.ocsctl("show", "job", str(job))["jobs"][0]["state"] == "degraded"
+        # Others are planned elsewhere.
+        other = pod.sbatch("-p", "direct", "-N2")
+        pod.running(other)
+    finally:
+        for name in names:
+            pod.ocsctl("resume", "port", name)
+
+
 def test_rail_ports_are_allocated_with_the_nodes(make_cluster):
     cluster = make_cluster(cubes=1, rails=4)
     try:

@@ -31,6 +31,12 @@ exits 2 "what to show" show
 exits 2 "unknown thing to show" show sockets
 exits 2 "unknown thing to drain" drain rack r1
 exits 2 "port without switch" drain port 17
+exits 2 "a switch that fails" fail switch ocs-x-0-0
+exits 2 "failed port without switch" fail port 17
+exits 2 "nodes to prepare missing" prepare 12
+exits 2 "job to prepare is no number" prepare twelve n0
+exits 2 "no number of trees" plan --servers 8 --degree 8 --trees none
+exits 3 "no room for trees" plan --servers 8 --degree 5 --trees 1
 exits 2 "job that is no number" explain 12_3
 says "how to find it" "squeue"
 exits 2 "job zero" apply 0

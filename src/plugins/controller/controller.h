@@ -169,6 +169,7 @@ struct ocs_controller_failure {
 	uint64_t epoch;
 	char *name;	/* the switch to blame, or NULL */
 	bool host;	/* a host is to blame; the sentence names it */
+	bool degraded;	/* it runs on with what it has and is only told */
 	char *text;	/* one sentence */
 };
 bool ocs_controller_failures(void);

@@ -229,6 +229,9 @@ void ocs_message_event(struct json_object *event)
 				 text_of(event, "reason"), true_of(event, "drained"));
 	} else if (strcmp(kind, "job_failed") == 0) {
 		job_failed(event);
+	} else if (strcmp(kind, "degraded") == 0) {
+		ocs_failure_add((uint32_t)number_of(event, "job"), number_of(event, "epoch"),
+				NULL, false, text_of(event, "error"))->pub.degraded = true;
 	} else if (strcmp(kind, "released") == 0) {
 		struct ocs_allocation *allocation =
 			ocs_allocation_find((uint32_t)number_of(event, "job"),

@@ -155,8 +155,8 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max)
 	return count;
 }
 
-void ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
-		     const char *text)
+struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
+				    const char *text)
 {
 	struct ocs_failure *failure = ocs_calloc(1, sizeof(*failure));
 
@@ -169,6 +169,7 @@ void ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
 		ocs_state.failures_end = &ocs_state.failures;
 	*ocs_state.failures_end = failure;
 	ocs_state.failures_end = &failure->next;
+	return failure;
 }
 
 bool ocs_controller_failure(struct ocs_controller_failure *out)

@@ -130,8 +130,8 @@ struct ocs_waiting *ocs_waiting_find(uint32_t job, bool create);
 void ocs_waiting_push(struct ocs_waiting *waiting);
 void ocs_waiting_push_all(void);
 void ocs_waiting_clear_all(void);
-void ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
-		     const char *text);
+struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
+				    const char *text);
 
 /* near.c: notes that JOB's shape does not fit OCCUPANCY, unless that is known; forgets what
  * was found for JOB; forgets all questions. */

@@ -71,6 +71,15 @@ static void cancel(job_record_t *job, const char *text)
 	xfree(message);
 }
 
+/* A running job keeps its nodes and learns what is wrong. */
+static void tell(job_record_t *job, char *text)
+{
+	note(job, text);
+	srun_user_message(job, text);
+	info("%pJ: %s; it runs on", job, text);
+	last_job_update = time(NULL);
+}
+
 void ocs_select_fail(const struct ocs_controller_failure *failure)
 {
 	job_record_t *job = find_job_record(failure->job), *whole;
@@ -89,6 +98,11 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	/* Texts of parts of a comment must not look like several parts. */
 	while ((line = strstr(text, "; ")))
 		*line = ',';
+	if (failure->degraded) {
+		tell(job, text);
+		xfree(text);
+		return;
+	}
 	whole = whole_job(job);
 	attempts = attempts_of(job) + 1;
 	hold = counted && limit > 0 && attempts >= limit;
