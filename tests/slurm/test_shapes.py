@@ -76,7 +76,7 @@ def run_shape(pod, shape, *arguments, script="", seconds=60):
 def test_headline(pod):
     job, placement, text = run_shape(
         pod, "4x8x2", script="srun --ntasks-per-node=1 -n $SLURM_NNODES " + TELL.replace(
-            "TASK", "NODE") + "\nenv | grep '^SLURM_OCS\\|^NCCL'\ncat $SLURM_OCS_DIR/topo.xml")
+            "TASK", "NODE") + "\nenv | grep '^SLURM_OCS\\|^NCCL'\nsed 's/^/HOST /' $SLURM_OCS_DIR/hostfile")
     assert len(placement["xpus"]) == 64
     assert int(pod.job(job)["NumNodes"]) == 16
     found = tasks(text)
@@ -91,7 +91,8 @@ def test_headline(pod):
     assert "SLURM_OCS_CUBES=" + ",".join(sorted(
         placement["cubes"], key=lambda name: int(name[1:]))) in text
     assert "NCCL_ALGO=Ring" in text
-    assert "<system version=\"1\">" in text
+    hosts = [line[5:] for line in text.splitlines() if line.startswith("HOST ")]
+    assert hosts == [found[rank][0] for rank in range(64)]
     pod.run(["scancel", str(job)])
     pod.wait(job)
     pod.until(lambda: not pod.patches(), 20, "dark switches after the job")
