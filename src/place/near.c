@@ -91,9 +91,8 @@ static void nearby_add(struct nearby *nearby, const struct ocs_shape *shape,
 	nearby->all[nearby->n++].distance = distance(shape, wanted);
 }
 
-/* Whether a shape that is nothing but dimension DIM, of this extent, fits. */
-static bool alone(const struct ocs_section *section, const struct ocs_shape *shape, int dim,
-		  int extent)
+bool ocs_reason_alone(const struct ocs_section *section, const struct ocs_shape *shape, int dim,
+		      int extent)
 {
 	struct ocs_shape one = *shape;
 	int i;
@@ -117,7 +116,7 @@ static int value_add(const struct ocs_section *section, const struct ocs_shape *
 		if (values[i] == extent)
 			return n;
 	}
-	if (alone(section, shape, dim, (int)extent))
+	if (ocs_reason_alone(section, shape, dim, (int)extent))
 		values[n++] = (int)extent;
 	return n;
 }

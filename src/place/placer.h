@@ -36,6 +36,10 @@ int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err);
 int ocs_reason_links(const struct ocs_shape *shape);
 #define OCS_REASON_PORTS 6
 
+/* Whether a shape that is nothing but dimension DIM of SHAPE, of this EXTENT, fits. */
+bool ocs_reason_alone(const struct ocs_section *section, const struct ocs_shape *shape, int dim,
+		      int extent);
+
 /* Say why SHAPE can never be placed, or why no candidate of CAT fits now.  Return
  * -1 always. */
 int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,

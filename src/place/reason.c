@@ -22,15 +22,16 @@ static const char *machine(const struct ocs_section *s, char buffer[64])
 	return buffer;
 }
 
-static bool ring_closes(const struct ocs_section *s, int extent)
+/* Straight, or in some folding of its own. */
+static bool ring_closes(const struct ocs_section *s, const struct ocs_shape *shape, int dim)
 {
-	int a;
+	int extent = shape->extent[dim], a;
 
 	for (a = 0; a < OCS_AXES; a++) {
 		if (s->kind == OCS_STATIC ? extent == s->edge[a] : extent % s->edge[a] == 0)
 			return true;
 	}
-	return false;
+	return ocs_reason_alone(s, shape, dim, extent);
 }
 
 static void names_add(struct ocs_text *text, const char *before, const struct ocs_shape *near, int n)
@@ -53,7 +54,7 @@ static bool open_rings(const struct ocs_section *s, const struct ocs_shape *shap
 	mesh->twisted = false;
 	for (i = 0; i < shape->ndim; i++) {
 		if (!shape->mesh[i] && shape->extent[i] > 2 && shape->extent[i] % 2 &&
-		    !ring_closes(s, shape->extent[i]))
+		    !ring_closes(s, shape, i))
 			some = mesh->mesh[i] = true;
 	}
 	if (some && ocs_catalogue_possible(s, mesh))
@@ -152,7 +153,7 @@ static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 		if (extent < 3 || shape->mesh[i])
 			continue;
 		rings++;
-		if (!ring_closes(s, extent) && (extent % 2 || shape->no_fold)) {
+		if (!ring_closes(s, shape, i) && (extent % 2 || shape->no_fold)) {
 			ocs_text_add(text, "a ring of %d cannot close on %s%s", extent, m,
 				     extent % 2 ? "" : " without folding");
 			return;

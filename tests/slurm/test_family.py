@@ -160,7 +160,7 @@ def small(cubes_of_three):
 
 @pytest.mark.parametrize("shape,arguments", [
     ("3", []), ("3x3", []), ("6x3", []), ("3x4", []), ("2x3x3", []), ("3x3x3", []),
-    ("3x6x3", ["--no-fold"]), ("2x5", ["--conn-type=mesh"]), ("3x2x3", ["--no-rotate"])])
+    ("5", []), ("3x5", []), ("3x6x3", ["--no-fold"]), ("2x5", ["--conn-type=mesh"]), ("3x2x3", ["--no-rotate"])])
 def test_odd_extents(small, shape, arguments):
     conn = ["mesh"] * len(shape.split("x")) if "--conn-type=mesh" in arguments else None
     job, placement = run(small, shape, *arguments, conn=conn)
@@ -168,7 +168,7 @@ def test_odd_extents(small, shape, arguments):
 
 
 def test_odd_extents_that_cannot_close(small):
-    for shape in ("5", "3x5"):
+    for shape in ("5x5", "3x3x5", "9x9"):
         assert "nearest shapes that fit" in small.refused("--shape=" + shape)
 
 

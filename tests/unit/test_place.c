@@ -234,6 +234,9 @@ static void test_never_names_what_fits(void **state)
 		  "2x2x4_twisted: a twisted torus fills whole cubes, so on 4x4x4 cubes each extent "
 		  "must be a multiple of the cube's edge; the plain torus of the same extents fits; "
 		  "nearest shapes that fit: 4x4x8_twisted, 8x4x8_twisted" },
+		{ "torus cubes:1x1x2 cube:3x3x3 tile:1x1x1", "5x5", NULL, false, false,
+		  "5x5: its rings cannot all close on 3x3x3 cubes; nearest shapes that fit: 6x5, 6x4, "
+		  "6x6; with --conn-type=mesh it fits" },
 		{ "static:8x8x8 tile:1x1x1", "4x4x8_twisted", NULL, false, false,
 		  "4x4x8_twisted: the wraps of a 8x8x8 torus are fixed, a twist needs circuits" },
 	};
