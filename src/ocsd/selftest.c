@@ -133,6 +133,8 @@ bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test
 
 		if (!port) {
 			test->remove[test->nremove++] = sw->tests->left;
+			ocs_log(OCS_LOG_INFO, "switch %s: the patch %d>%d on a loop port is cut",
+				sw->description->name, sw->tests->left.in, sw->tests->left.out);
 			break;
 		}
 		/* A job may have taken the port meanwhile. */

@@ -122,7 +122,7 @@ static void add_label(struct ocsd *d, struct json_object *row, const char *name,
 	char *label = ocs_fabric_port_label(d->fabric,
 					    (struct ocs_port){ .sw = sw, .port = port });
 
-	add_text(row, name, label);
+	add_text(row, name, ocs_switch_loop_port(&d->fabric->switches[sw], port) ? "loop" : label);
 	free(label);
 }
 
