@@ -195,7 +195,7 @@ static bool supported(struct ocs_embed *e, int level, int v, int x)
 	int degree = e->degree[v], i, dir, some;
 	unsigned int mask[PORTS], all[1 << PORTS];
 
-	e->work++;
+	e->work += 1 + e->words / 8;
 	for (i = 0; i < degree; i++) {
 		const uint64_t *set = domain(e, level, e->adjacent[v * PORTS + i]);
 
@@ -357,6 +357,7 @@ static int try(struct ocs_embed *e, int level, int v, int x)
 
 	if (e->nused + !*node_of(e, x) > e->nodes)
 		return NONE;
+	e->work += e->vertices * e->words / 64;
 	memcpy(domain(e, level + 1, 0), domain(e, level, 0),
 	       vertices * (size_t)e->words * sizeof(uint64_t));
 	memcpy(count(e, level + 1, 0), count(e, level, 0), vertices * sizeof(int));

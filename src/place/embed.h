@@ -19,7 +19,8 @@ struct ocs_embed {
 	const struct ocs_section *section;
 	const struct ocs_fit *fit;
 	const struct ocs_shape *shape;
-	long work, budget;	/* supports looked at; budget below 0: no bound */
+	long work, budget;	/* XPUs of vertices looked at, more on large machines;
+				 * budget below 0: no bound */
 	int nodes;		/* that the job takes */
 
 	/* of the machine: XPU i of loaded cube h is h * cube_xpus + i */
@@ -55,8 +56,8 @@ struct ocs_embed {
 struct ocs_embed *ocs_embed_create(const struct ocs_section *section);
 void ocs_embed_destroy(struct ocs_embed *embed);
 
-/* Fills the answer from the cubes loaded into FIT with exactly NODES nodes, looking at
- * BUDGET supports at most (below 0: no bound).  False: there is none, or none was
+/* Fills the answer from the cubes loaded into FIT with exactly NODES nodes, with
+ * BUDGET work at most (below 0: no bound).  False: there is none, or none was
  * found within the budget. */
 bool ocs_embed_search(struct ocs_embed *embed, const struct ocs_shape *shape, int nodes,
 		      const struct ocs_fit *fit, long budget);

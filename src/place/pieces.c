@@ -256,7 +256,7 @@ static void tables_make(struct ocs_pieces *p)
 		p->port_bit[0][bit] = at[1] * s->edge[2] + at[2];
 		p->port_bit[1][bit] = at[0] * s->edge[2] + at[2];
 		p->port_bit[2][bit] = at[0] * s->edge[1] + at[1];
-		for (a = 0; a < OCS_AXES; a++) {
+		for (a = 0; a < OCS_AXES && !p->host.fixed; a++) {
 			for (i = 0; i < s->words; i++)
 				p->layer[a][at[a] * s->words + i] |=
 					p->tile_mask[bit * s->words + i];
@@ -288,7 +288,9 @@ void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *s,
 		p->xpus = ocs_calloc(xpus, sizeof(*p->xpus));
 		p->circuits = ocs_calloc(xpus * OCS_AXES, sizeof(*p->circuits));
 	}
-	tables_make(p);
+	/* in a static torus only the nodes of several XPUs are asked for */
+	if (!p->host.fixed || s->tile[0] * s->tile[1] * s->tile[2] > 1)
+		tables_make(p);
 }
 
 void ocs_pieces_free(struct ocs_pieces *p)
