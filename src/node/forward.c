@@ -366,11 +366,13 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 	bool gone = false;
 	int rc = work_open(&work, request, &err), pause_ms = 100;
 
-	if (rc == 0) {
-		work_close(&work);
-		return OCS_OK;
-	}
-	if (rc > 0)
+	/* ocsd says that the hosts of this job forward: the others wait for this one */
+	if (rc == 0)
+		rc = ocs_error_set(&err, OCS_USAGE,
+				   "section %s of %s here has no \"forwarding\", that of ocsd has;"
+				   " the file must be the same on all hosts",
+				   work.section->name, request->fabric);
+	else if (rc > 0)
 		rc = look_around(&work, &err);
 	if (rc == 0) {
 		/* a lost connection is made again while there is time */

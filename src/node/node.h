@@ -109,7 +109,8 @@ void ocs_node_plan_write(const char *path, struct json_object *plan);
 
 /* forward.c.  What a host forwards is noted in the folder that the jobs' directories lie in.
  *
- * Forwarding for the job of REQUEST (fabric, dir, job, epoch, node): tells ocsd this
+ * Forwarding for the job of REQUEST (fabric, dir, job, epoch, node), where ocsd's reply to
+ * apply says that its hosts forward: tells ocsd this
  * host's MACs, waits up to TIMEOUT_S for circuits and for the other hosts, applies the
  * plan, and leaves a process behind that applies repaired ones.  If this host cannot,
  * ocsd is told, so that the job fails.  Returns an exit code after a message. */
