@@ -56,9 +56,6 @@ static int parse_port(const struct ocsd *d, const char *name, struct ocs_port *p
 	return 0;
 }
 
-/* So begins the reason of a port that does not carry light any more. */
-#define FAILED "failed: "
-
 static void drain_port(struct ocsd *d, const char *name, const char *reason)
 {
 	struct ocs_port where;
@@ -68,7 +65,7 @@ static void drain_port(struct ocsd *d, const char *name, const char *reason)
 		return;
 	port = &d->switches[where.sw].ports[where.port];
 	port->drained = reason != NULL;
-	port->failed = reason && (strncmp(reason, FAILED, strlen(FAILED)) == 0 ||
+	port->failed = reason && (strncmp(reason, OCSD_PORT_FAILED, strlen(OCSD_PORT_FAILED)) == 0 ||
 				  strncmp(reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE)) == 0);
 }
 
@@ -227,7 +224,7 @@ void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port whe
 {
 	const struct ocsd_switch *sw = &d->switches[where.sw];
 	char *name = ocs_asprintf("%s:%d", sw->description->name, where.port);
-	char *text = ocs_asprintf("%s%s", FAILED, reason);
+	char *text = ocs_asprintf(OCSD_PORT_FAILED "%s", reason);
 	char *why = ocs_asprintf("port %s failed: %s", name, reason);
 
 	ocsd_drain_set(d, "port", name, text);

@@ -11,12 +11,14 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* A circuit that was seen lit and then this often not, at the egress of a patch, has
- * lost its light.  Receivers end near -25 dBm, meters near -60; a read-out may lag
- * behind a change by a second. */
-#define DARK_DBM (-35.0)
+ * lost its light; a read-out may lag behind a change by a second. */
 #define DARK_TIMES 2
+/* A host may have been off: such a port returns by itself when it is lit again. */
+#define UNLIT "no light comes in"
 #define AGAIN_NS INT64_C(1000000000)
 
 static bool watched(const struct ocsd_circuit *circuit)
@@ -35,14 +37,17 @@ static bool failed(const struct ocs_health *health, int fibre)
 /* NAN, not measured, is not dark. */
 static bool dark(const struct ocs_health *health, int fibre)
 {
-	return health->port[fibre].dbm < DARK_DBM;
+	return health->port[fibre].dbm < OCSD_DARK_DBM;
 }
 
 static void blame(struct ocsd *d, const struct ocsd_switch *sw, int fibre, const char *why)
 {
 	struct ocs_port where = { .sw = sw->index, .port = ocsd_port_logical(sw, fibre) };
 
-	if (!sw->ports[where.port].failed)
+	/* in quarantine already: its circuit moves all the same */
+	if (sw->ports[where.port].failed)
+		ocsd_repair_want(d, sw->ports[where.port].owner, why, false);
+	else
 		ocsd_port_fail(d, NULL, where, why);
 }
 
@@ -57,7 +62,7 @@ static void patch_blame(struct ocsd *d, const struct ocsd_switch *sw, struct ocs
 		if (failed(health, patch.out))
 			blame(d, sw, patch.out, "the switch says that it has failed");
 	} else if (dark(health, patch.in)) {
-		blame(d, sw, patch.in, "no light comes in");
+		blame(d, sw, patch.in, UNLIT);
 	} else if (dark(health, patch.out)) {
 		blame(d, sw, patch.in, "its light does not come out");
 		blame(d, sw, patch.out, "no light comes out");
@@ -74,11 +79,23 @@ static bool circuit_dark(const struct ocsd_circuit *circuit, const struct ocs_he
 	return false;
 }
 
+static void lit_again(struct ocsd *d, const struct ocsd_switch *sw, int in)
+{
+	char *name = ocs_asprintf("%s:%d", sw->description->name, in);
+	const struct ocsd_drain *drain = ocsd_drain_find(d, "port", name);
+
+	if (drain && strcmp(drain->reason, OCSD_PORT_FAILED UNLIT) == 0)
+		ocsd_resume(d, "port", name, geteuid());
+	free(name);
+}
+
 void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_health *health)
 {
 	for (int in = 1; health->port && in <= sw->description->size; in++) {
 		struct ocsd_circuit *circuit = sw->by_in[in];
 
+		if (sw->ports[in].failed && health->port[in].dbm >= OCSD_DARK_DBM)
+			lit_again(d, sw, in);
 		if (!circuit || circuit->patches[0].in != in || !watched(circuit))
 			continue;
 		if (!circuit_dark(circuit, health)) {

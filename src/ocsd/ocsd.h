@@ -382,6 +382,8 @@ void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
 /* ---- quarantine.c: ports that are out of service until somebody looked ---- */
 /* How the reasons of these drains begin. */
 #define OCSD_QUARANTINE "quarantine: "
+/* And so of one that does not carry light any more. */
+#define OCSD_PORT_FAILED "failed: "
 /* Drains PORT of SW because of WHY, unless it is drained already. */
 void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port,
 			  const char *why);

@@ -360,6 +360,39 @@ static void goes_dark(void **state)
 	ocs_client_close(client);
 }
 
+/* A host's laser dies and comes back: its port is out of use meanwhile. */
+static void host_dark(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *first, *repaired;
+	struct json_object *event;
+
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	commit(client, 1, "q[0-5]");
+	first = apply(client, 1, "q0", 0);
+	for (int i = 0; i < 2; i++)
+		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	emulator_says(&rig->emulator, "port quad-0 1 lossy 70", OK);
+	event = rig_event(client, "drain");
+	assert_string_equal(rig_text(event, "name"), "quad-0:1");
+	assert_string_equal(rig_text(event, "reason"), "failed: no light comes in");
+	json_object_put(event);
+	repaired = apply(client, 1, "q1", 1);
+	assert_false(uses(repaired, 0, 0));
+	assert_true(changed(first, repaired) <= 3);
+	emulator_says(&rig->emulator, "port quad-0 1 good", OK);
+	event = rig_event(client, "drain");
+	assert_string_equal(rig_text(event, "name"), "quad-0:1");
+	assert_false(json_object_get_boolean(json_object_object_get(event, "drained")));
+	json_object_put(event);
+	/* The job stays as it is. */
+	assert_made(rig, repaired, NULL);
+	ocs_plan_destroy(first);
+	ocs_plan_destroy(repaired);
+	ocs_client_close(client);
+}
+
 /* A circuit is lost, and its port will not be joined again. */
 static void refuses(void **state)
 {
@@ -430,6 +463,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(impossible, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(stolen, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(goes_dark, setup_polling, rig_teardown),
+	cmocka_unit_test_setup_teardown(host_dark, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(refuses, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
 };
