@@ -57,40 +57,58 @@ static bool movable(struct json_object *job)
 	return ocs_ctl_job_lives(job) && strcmp(ocs_ctl_string(job, "state", ""), "failed") != 0;
 }
 
+/* Frees the nodes of job INDEX that are not out of order.  HOLDER: per node of the section,
+ * the job that had it before (index + 1). */
+static int job_leave(struct advise *a, int index, int *holder, struct ocs_error *err)
+{
+	struct ocs_ctl_where *w = &a->where;
+	const struct ocs_placement *p = a->jobs[index].placement;
+
+	for (int k = 0; k < p->nnodes; k++) {
+		const struct ocs_node *node = &w->fabric->nodes[p->nodes[k]];
+		const char *state = ocs_ctl_state_node(&a->state, node->name);
+		int *had = &holder[p->nodes[k] - w->section->first_node];
+
+		if (*had)
+			return ocs_error_set(err, OCS_ERROR, "jobs %s and %s both hold node %s",
+					     ocs_ctl_string(a->rows[*had - 1], "job", "?"),
+					     ocs_ctl_string(a->rows[index], "job", "?"), node->name);
+		*had = index + 1;
+		if (strcmp(state, "down") != 0 && strcmp(state, "drained") != 0 &&
+		    !w->occupancy->drained[node->cube])
+			ocs_occupancy_node_set(w->occupancy, w->fabric, p->nodes[k], true);
+	}
+	return 0;
+}
+
 /* The jobs that could be moved; their nodes that are not out of order are free in the
  * occupancy afterwards. */
 static int jobs_get(struct advise *a, struct ocs_error *err)
 {
 	struct ocs_ctl_where *w = &a->where;
 	size_t n = ocs_ctl_length(a->state.jobs);
+	int *holder, rc = 0;
 
 	a->jobs = ocs_calloc(n + 1, sizeof(*a->jobs));
 	a->rows = ocs_calloc(n + 1, sizeof(struct json_object *));
 	if (ocs_ctl_state_occupy(&a->state, w->fabric, w->placer, w->occupancy, err))
 		return -1;
-	for (size_t i = 0; i < n; i++) {
+	holder = ocs_calloc((size_t)w->section->nnodes + 1, sizeof(int));
+	for (size_t i = 0; i < n && !rc; i++) {
 		struct json_object *job = json_object_array_get_idx(a->state.jobs, i);
-		struct ocs_placement *p;
+		struct ocs_placement *p = NULL;
 
-		if (!movable(job))
-			continue;
-		if (ocs_ctl_job_placement(job, w->section, w->placer, &p, err))
-			return -1;
+		if (movable(job))
+			rc = ocs_ctl_job_placement(job, w->section, w->placer, &p, err);
 		if (!p)
 			continue;
 		a->rows[a->njobs] = job;
 		a->jobs[a->njobs].placement = p;
 		a->jobs[a->njobs++].cost = p->shape.xpus;
-		for (int k = 0; k < p->nnodes; k++) {
-			const struct ocs_node *node = &w->fabric->nodes[p->nodes[k]];
-			const char *state = ocs_ctl_state_node(&a->state, node->name);
-
-			if (strcmp(state, "down") != 0 && strcmp(state, "drained") != 0 &&
-			    !w->occupancy->drained[node->cube])
-				ocs_occupancy_node_set(w->occupancy, w->fabric, p->nodes[k], true);
-		}
+		rc = job_leave(a, a->njobs - 1, holder, err);
 	}
-	return 0;
+	free(holder);
+	return rc;
 }
 
 /* "[DAYS-][[HOURS:]MINUTES:]SECONDS" in hours, below zero if it is none. */

@@ -79,6 +79,9 @@ sed 's/"placement":"[^"]*"/"placement":"p1:nonsense"/' "$work/map" >"$work/wrong
 run advise 4x4x4 --fabric "$F" --map "$work/wrong"
 [ "$code" != 0 ] && [ "$(wc -l <"$work/err")" = 1 ]
 result $? "a placement that is none"
+printf '{"nodes":[],"jobs":[%s,%s]}\n' "$(job 7 alice "$one")" "$(job 9 carol "$one")" >"$work/both"
+exits 1 "two jobs on one node" advise 4x4x4 --fabric "$F" --map "$work/both"
+says "who" "jobs 7 and 9 both hold node n0"
 # Of the drained cube nothing is used.
 sed 's/}$/,"drains":[{"kind":"cube","name":"c1"}]}/' "$work/map" >"$work/drained"
 exits 4 "drained" advise 4x4x4 --fabric "$F" --map "$work/drained"
