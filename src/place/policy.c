@@ -92,6 +92,11 @@ void ocs_policy_load_set(struct ocs_policy *policy, int load)
 	policy->load = load;
 }
 
+void ocs_policy_budget_set(struct ocs_policy *policy, long budget)
+{
+	policy->budget = budget;
+}
+
 struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy)
 {
 	struct ocs_routes *routes = policy->routes;
@@ -175,6 +180,7 @@ static void placer_give(struct ocs_policy *policy, struct ocs_policy_shape *entr
 
 	if (!*placer)
 		*placer = ocs_placer_create(policy->fabric, policy->section);
+	ocs_placer_budget(*placer, policy->budget);
 	entry->placer = *placer;
 }
 

@@ -42,6 +42,9 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
  * shape is asked for). */
 #define OCS_POLICY_LOAD_MAX 1000
 void ocs_policy_load_set(struct ocs_policy *policy, int load);
+/* Best and best effort: the budget of ocs_placer_budget (0 unless this is called before
+ * the first shape is asked for). */
+void ocs_policy_budget_set(struct ocs_policy *policy, long budget);
 /* How the edges of the last placement travel; NULL if each has a link of its own.  They
  * are the caller's then (ocs_routes_destroy). */
 struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy);

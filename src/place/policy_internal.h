@@ -56,6 +56,7 @@ struct ocs_policy {
 	struct ocs_policy_shape *shapes;	/* hash table, open addressing */
 	int nshapes, room;
 	struct ocs_occupancy *scratch;
+	long budget;			/* of the placers */
 	int load;			/* best effort: edges that a link may carry */
 	struct ocs_routes *routes;	/* of the last answer, until somebody takes them */
 };

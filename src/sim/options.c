@@ -17,7 +17,7 @@ enum {
 	TRACE = 256, WORKLOAD, DURATIONS, ARRIVALS, SIZES, JOBS, WRITE_TRACE, SVG, PRODUCE_POLICY,
 	PRODUCE_FABRIC, PRODUCE_HOURS, HOURS, WARMUP, SWITCH_MS, CIRCUIT_MS, RUNS, QUEUE, ORDER,
 	SATURATED, EASY, LENIENT, NO_VERIFY, PARALLEL, POSSIBLE, GAP_SCALE, SECTION,
-	COMMUNICATION, SLOWDOWN_LIMIT, THREADS, DEFRAGMENT, RESTART,
+	COMMUNICATION, SLOWDOWN_LIMIT, THREADS, DEFRAGMENT, RESTART, BUDGET,
 };
 
 static const struct option options[] = {
@@ -45,6 +45,7 @@ static const struct option options[] = {
 	{ "slowdown-limit", required_argument, NULL, SLOWDOWN_LIMIT },
 	{ "defragment", required_argument, NULL, DEFRAGMENT },
 	{ "restart-minutes", required_argument, NULL, RESTART },
+	{ "budget", required_argument, NULL, BUDGET },
 	{ "backfill", no_argument, NULL, EASY },
 	{ "order", required_argument, NULL, ORDER },
 	{ "switch-ms", required_argument, NULL, SWITCH_MS },
@@ -72,6 +73,7 @@ static void usage(void)
 	      "                        'torus cubes:4x4x4 cube:4x4x4 tile:1x1x1'\n"
 	      "      --section NAME    of the ocs.yaml, where it has several\n"
 	      "      --lenient         where rings cannot close, lines will do\n"
+	      "      --budget N        best: XPUs that a search may look at where no box fits (0)\n"
 	      "      --slowdown-limit X  best-effort: a job may take up to X times as long (2)\n"
 	      "      --communication X   if it would send X (0 to 1) of its time alone (1)\n\n"
 	      "Jobs\n"
@@ -174,6 +176,7 @@ static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
 	case RUNS: return whole("runs", optarg, 1, &a->runs, err);
 	case DEFRAGMENT: return whole("defragment", optarg, 1, &a->moves, err);
 	case RESTART: return real("restart-minutes", optarg, 0, &a->restart_minutes, err);
+	case BUDGET: return whole("budget", optarg, 0, &a->budget, err);
 	case THREADS: return whole("threads", optarg, 1, &a->threads, err);
 	case QUEUE: return whole("queue-limit", optarg, 1, &a->queue_limit, err);
 	case ORDER: return order_parse(optarg, &a->order, err);

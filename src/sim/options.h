@@ -15,7 +15,7 @@ struct ocs_sim_args {
 	double produce_hours, hours, warmup_hours, gap_scale;
 	double switch_ms, circuit_ms;
 	double communication, slowdown_limit, restart_minutes;
-	long moves;
+	long moves, budget;
 	long seed, runs, threads, queue_limit;	/* threads 0: one per core */
 	enum ocs_sim_order order;
 	bool saturated, easy, lenient, no_verify, parallel_switches, json, quiet, possible;

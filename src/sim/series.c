@@ -63,6 +63,8 @@ struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *a, const struct ocs
 	if (policy)
 		ocs_policy_load_set(policy, load < OCS_POLICY_LOAD_MAX ? (int)(load + 1e-6) :
 				    OCS_POLICY_LOAD_MAX);
+	if (policy)
+		ocs_policy_budget_set(policy, a->budget);
 	return policy;
 }
 

@@ -74,6 +74,8 @@ holds "never" '"never":1'
 exits 0 "workload" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --write-trace "$work/t"
 says "fitted distributions are named" "durations and gaps come from fitted distributions"
 exits 0 "what was written can be read" -p best -f "$F" --trace "$work/t" --json
+exits 0 "a budget" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --budget 1000
+exits 2 "a budget that is none" -p best -f "$F" --workload tpu-v4 --budget much
 exits 0 "possible" -p best -f "$F" --workload tpu-v4 --possible --json
 holds "counts" '"shapes":30,"possible":1'
 echo "1..$number"
