@@ -32,7 +32,7 @@ void ocs_node_start(const struct ocs_settings *settings)
 	dir = ocs_settings_job_dir(settings, node, 0);
 	*strrchr(dir, '/') = '\0';
 	note = ocs_asprintf("%s/forward.json", dir);
-	if (settings->prolog && node && access(note, F_OK) == 0) {
+	if (node && access(note, F_OK) == 0) {
 		const char *argv[16] = {
 			settings->helper, "sweep", "--fabric", NULL, "--dir", dir, "--node", node,
 		};
