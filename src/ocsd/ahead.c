@@ -32,14 +32,9 @@ bool ocsd_ahead_has(const struct ocsd_job *job)
 	return job->section && job->section->ahead;
 }
 
-static bool is_select(struct ocsd *d, const struct ocsd_circuit *circuit)
-{
-	return d->switches[circuit->sw].description->moves;
-}
-
 bool ocsd_ahead_circuit(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
-	return is_select(d, circuit);
+	return d->switches[circuit->sw].description->moves;
 }
 
 /* How far SET is from being free for JOB: 0, 1 (until a job that ended has gone), 2. */
@@ -106,7 +101,7 @@ struct ocsd_circuit *ocsd_ahead_successor(struct ocsd *d, const struct ocsd_circ
 {
 	struct ocsd_job *next = d->switches[circuit->sw].ports[circuit->a].next;
 
-	if (!is_select(d, circuit) || !next || next->state != OCSD_APPLYING || next->ended ||
+	if (!ocsd_ahead_circuit(d, circuit) || !next || next->state != OCSD_APPLYING || next->ended ||
 	    next->breaking)
 		return NULL;
 	for (size_t i = 0; i < next->ncircuits; i++) {
@@ -123,7 +118,7 @@ void ocsd_ahead_inherit(struct ocsd *d, const struct ocsd_circuit *gone)
 {
 	struct ocsd_switch *sw = &d->switches[gone->sw];
 
-	for (struct ocsd_job *job = d->jobs; job && is_select(d, gone); job = job->next)
+	for (struct ocsd_job *job = d->jobs; job && ocsd_ahead_circuit(d, gone); job = job->next)
 		for (size_t i = 0; i < job->ncircuits; i++) {
 			struct ocsd_circuit *other = job->circuits[i];
 
