@@ -2,8 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* A change, whatever the protocol: read, diff, delete, add, read back, compare.
- * Where the switch refuses a batch, the batch is cut in halves until the patches
- * that it refuses stand alone, so that the others are done. */
+ * Where the switch refuses a batch, the batch is divided until the patches that it
+ * refuses stand alone, so that the others are done. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +12,10 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-/* Denials in a row, without one command that was obeyed, after which it is the
- * switch that refuses and not its ports. */
-#define DENIALS_MAX 16
+/* Denials, without one command that was obeyed, after which it is the switch that
+ * refuses and not its ports; one that names a port weighs less. */
+#define DENIALS_MAX 64
+#define DENIAL_NAMELESS 4
 
 int ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count)
 {
@@ -34,7 +35,7 @@ struct change {
 	struct ocs_switch_connection *connection;
 	struct ocs_table expected;	/* follows what was done */
 	size_t obeyed;			/* commands */
-	size_t denials;			/* until the first that was obeyed */
+	size_t denials;			/* weight, until the first that was obeyed */
 	bool port_to_blame;		/* a reply said that it was a port */
 	struct ocs_error why;		/* of the first patch that was refused */
 };
@@ -59,6 +60,40 @@ static void note_refusal(struct change *change, const struct ocs_patch *patch,
 		(struct ocs_refusal){ *patch, connection->blamed_port };
 }
 
+static bool too_many(struct change *change)
+{
+	change->denials += change->connection->blamed_port ? 1 : DENIAL_NAMELESS;
+	return change->denials >= DENIALS_MAX;
+}
+
+static int run(struct change *change, bool add, const struct ocs_patch *patches,
+	       size_t count, struct ocs_error *err);
+
+/* A batch that was refused, in two parts: the patch whose port the reply names, alone
+ * (it may name it for another reason), and the rest; or two halves. */
+static int divide(struct change *change, bool add, const struct ocs_patch *patches,
+		  size_t count, struct ocs_error *err)
+{
+	int port = change->connection->blamed_port, rc;
+	struct ocs_patch *sorted = ocs_calloc(count, sizeof(*sorted));
+	size_t first = count / 2;
+
+	memcpy(sorted, patches, count * sizeof(*sorted));
+	for (size_t i = 0; i < count; i++) {
+		if (!port || (patches[i].in != port && patches[i].out != port))
+			continue;
+		sorted[i] = patches[0];
+		sorted[0] = patches[i];
+		first = 1;
+		break;
+	}
+	rc = run(change, add, sorted, first, err);
+	if (rc == OCS_SWITCH_OK)
+		rc = run(change, add, sorted + first, count - first, err);
+	free(sorted);
+	return rc;
+}
+
 static int run(struct change *change, bool add, const struct ocs_patch *patches,
 	       size_t count, struct ocs_error *err)
 {
@@ -79,15 +114,13 @@ static int run(struct change *change, bool add, const struct ocs_patch *patches,
 		} else if (rc != OCS_SWITCH_DENIED) {
 			return rc;
 		} else if (change->connection->blame == OCS_BLAME_SWITCH ||
-			   (!change->obeyed && ++change->denials >= DENIALS_MAX)) {
+			   (!change->obeyed && too_many(change))) {
 			return OCS_SWITCH_REFUSED;
 		} else if (used <= 1) {
 			note_refusal(change, patches, err);
 			used = 1;
 		} else {
-			rc = run(change, add, patches, used / 2, err);
-			if (rc == OCS_SWITCH_OK)
-				rc = run(change, add, patches + used / 2, used - used / 2, err);
+			rc = divide(change, add, patches, used, err);
 			if (rc != OCS_SWITCH_OK)
 				return rc;
 		}

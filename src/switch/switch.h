@@ -125,7 +125,7 @@ const struct ocs_refusal *ocs_switch_refusals(const struct ocs_switch_connection
  * into AFTER and compares every entry; sends nothing if nothing differs.
  * OCS_SWITCH_OK only if the read-back shows exactly what was asked and nothing
  * else changed.  A conflict is OCS_SWITCH_REJECTED.  Where a batch is refused it
- * is halved until the patches that are refused stand alone: OCS_SWITCH_DENIED if
+ * is divided until the patches that are refused stand alone: OCS_SWITCH_DENIED if
  * they were, and the read-back shows all the rest (a patch whose port a refused
  * delete still holds is not even tried).  AFTER (may be NULL; free with
  * ocs_table_free) holds the last table that was read, also after a refusal or a
