@@ -24,7 +24,7 @@
 static const long budget[] = { 0, 300, 1000, 3000, 20000 };	/* of bounded searches */
 #define BUDGETS ((int)(sizeof(budget) / sizeof(budget[0])))
 
-static int cases = 400;
+static int cases = 150;
 static uint64_t seed = 1;
 
 /* The host as a graph: XPUs first, then their six ports, - and + of each axis.  Two ports
