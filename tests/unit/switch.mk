@@ -21,9 +21,16 @@ test_switch_suite_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lm
 check_PROGRAMS += test_switch_netconf
 test_switch_netconf_SOURCES = test_switch_netconf.c
 test_switch_netconf_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lm
-check_PROGRAMS += test_netconf_corpus
-test_netconf_corpus_SOURCES = test_netconf_corpus.c ../fuzz/fuzz_netconf.c
+check_PROGRAMS += test_netconf_corpus test_scpi_corpus test_tl1_corpus
+test_netconf_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_netconf.c
+test_netconf_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"netconf"'
 test_netconf_corpus_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+test_scpi_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_scpi.c
+test_scpi_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"scpi"'
+test_scpi_corpus_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+test_tl1_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_tl1.c
+test_tl1_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"tl1"'
+test_tl1_corpus_LDADD = $(SWITCH) $(CMOCKA_LIBS)
 if HAVE_LIBSSH
 check_PROGRAMS += test_netconf_driver
 test_netconf_driver_SOURCES = test_netconf_driver.c emulator_peer.c emulator_peer.h

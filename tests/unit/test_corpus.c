@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* What fuzzing has found worth keeping goes through the NETCONF parsers again, so
- * that every build, with its sanitizers, sees it. */
+/* What fuzzing has found worth keeping goes through the parsers of one protocol
+ * (CORPUS) again, so that every build, with its sanitizers, sees it. */
 
 #include <dirent.h>
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define FOLDER TEST_SOURCE_DIR "/tests/fuzz/corpus/netconf"
+#define FOLDER TEST_SOURCE_DIR "/tests/fuzz/corpus/" CORPUS
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 
