@@ -576,30 +576,3 @@ bool ocs_embed_search(struct ocs_embed *e, const struct ocs_shape *shape, int no
 	}
 	return true;
 }
-
-void ocs_embed_narrow(const struct ocs_embed *e, struct ocs_fit *fit)
-{
-	const struct ocs_section *s = e->section;
-	int h, unit, i, n = 0;
-
-	for (h = 0; h < s->ncubes; h++)
-		fit->by_cube[h] = -1;
-	for (h = 0; h < e->cubes; h++) {
-		if (e->cube_used[h])
-			fit->by_cube[fit->cube[h]] = h;
-	}
-	for (i = 0; i < s->ncubes; i++) {
-		uint64_t *words = fit->narrowed + n * s->words;
-
-		h = fit->by_cube[i];
-		if (h < 0)
-			continue;
-		memset(words, 0, (size_t)s->words * sizeof(uint64_t));
-		for (unit = 0; unit < s->cube_xpus; unit++) {
-			if (e->node_used[h * s->cube_nodes + e->cell_of[unit]])
-				put(words, unit);
-		}
-		fit->seated[n++] = i;
-	}
-	ocs_fit_load_cubes(fit, fit->narrowed, fit->seated, n);
-}

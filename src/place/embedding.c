@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* The placement that XPUs alone describe. */
+/* What follows from an arrangement of XPUs: its nodes and its placement. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,4 +83,31 @@ struct ocs_placement *ocs_embed_make(const struct ocs_section *s, const struct o
 	}
 	ocs_placement_lists(p, mark);
 	return p;
+}
+
+void ocs_embed_narrow(const struct ocs_embed *e, struct ocs_fit *fit)
+{
+	const struct ocs_section *s = e->section;
+	int h, unit, i, n = 0;
+
+	for (h = 0; h < s->ncubes; h++)
+		fit->by_cube[h] = -1;
+	for (h = 0; h < e->cubes; h++) {
+		if (e->cube_used[h])
+			fit->by_cube[fit->cube[h]] = h;
+	}
+	for (i = 0; i < s->ncubes; i++) {
+		uint64_t *words = fit->narrowed + n * s->words;
+
+		h = fit->by_cube[i];
+		if (h < 0)
+			continue;
+		memset(words, 0, (size_t)s->words * sizeof(uint64_t));
+		for (unit = 0; unit < s->cube_xpus; unit++) {
+			if (e->node_used[h * s->cube_nodes + e->cell_of[unit]])
+				words[unit / 64] |= 1ULL << unit % 64;
+		}
+		fit->seated[n++] = i;
+	}
+	ocs_fit_load_cubes(fit, fit->narrowed, fit->seated, n);
 }
