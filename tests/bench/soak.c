@@ -668,6 +668,23 @@ static void set_up(struct soak *s)
 	free(text);
 }
 
+static void take_down(struct soak *s)
+{
+	kill(s->daemon, SIGTERM);
+	waitpid(s->daemon, NULL, 0);
+	kill(s->emulator, SIGTERM);
+	waitpid(s->emulator, NULL, 0);
+	fclose(s->ledger);
+	ocs_client_close(s->client);
+	for (int i = 0; i < JOBS_AT_ONCE; i++)
+		ocs_placement_destroy(s->jobs[i].placement);
+	ocs_occupancy_destroy(s->occupancy);
+	ocs_placer_destroy(s->placer);
+	ocs_fabric_destroy(s->fabric);
+	free(s->yaml);
+	free(s->control);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int jobs = argc > 3 ? (unsigned int)atoi(argv[3]) : 10000, next = CHECKPOINT;
@@ -689,10 +706,6 @@ int main(int argc, char **argv)
 			next = s.done + CHECKPOINT;
 		}
 	}
-	kill(s.daemon, SIGTERM);
-	waitpid(s.daemon, NULL, 0);
-	kill(s.emulator, SIGTERM);
-	waitpid(s.emulator, NULL, 0);
-	fclose(s.ledger);
+	take_down(&s);
 	return 0;
 }
