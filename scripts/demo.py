@@ -15,6 +15,9 @@ sys.path.insert(0, os.path.join(SOURCE, "tests", "slurm"))
 
 from cluster import Cluster, ClusterError  # noqa: E402
 
+# A server with GPUs, which this machine may not be.
+MACHINE = os.path.join(SOURCE, "tests", "data", "server-8gpu-4nic.xml")
+
 TASK = """srun -l bash -c 'echo "at ($SLURM_OCS_COORD) on $SLURMD_NODENAME, device $SLURM_OCS_DEVICES"' | sort -n
 touch "$SLURM_JOB_ID.told"
 sleep 600"""
@@ -109,7 +112,8 @@ def main():
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, leave)
     directory = tempfile.mkdtemp(prefix="ocs-demo-")
-    cluster = Cluster(directory, os.environ["OCS_STAGE"], os.environ["OCS_SLURM"])
+    cluster = Cluster(directory, os.environ["OCS_STAGE"], os.environ["OCS_SLURM"],
+                      more_yaml="nccl:\n  hwloc_xml: %s\n" % MACHINE)
     status = 0
     try:
         title("Starting slurmctld, 64 slurmds, ocsd and 48 emulated switches")
