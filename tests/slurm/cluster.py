@@ -75,7 +75,7 @@ class Cluster:
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
                  parts=("select", "topology"), spank=(), remote=False, direct_yaml="",
-                 more_yaml="", netconf=False, languages=None):
+                 more_yaml="", more_switches=(), netconf=False, languages=None):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -85,6 +85,7 @@ class Cluster:
         self.parts = parts
         self.spank = spank
         self.direct_yaml = direct_yaml      # more keys of the direct fabric
+        self.more_switches = more_switches  # (names, first TCP port, more keys)
         self.more_yaml = more_yaml          # more parts of ocs.yaml
         self.netconf = netconf      # the switches speak it instead of TL1
         self.languages = languages  # of the switches of x, y and z (names in LANGUAGES)
@@ -155,6 +156,8 @@ switches:
         if self.rail_nodes:
             text += self.switches(name="rail-[0-7]", port=3600,
                                   size=max(16, len(self.rail_nodes)))
+        for names, port, keys in self.more_switches:
+            text += self.switches(name=names, port=port, size=16) + keys
         text += """fabrics:
   - name: pod
     kind: torus

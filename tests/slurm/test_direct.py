@@ -146,6 +146,48 @@ def test_a_job_that_no_plan_can_help(pod):
             pod.ocsctl("resume", "port", name)
 
 
+def test_look_ahead(make_cluster):
+    """The next job's circuits are made on the dark port set while the first job runs; when
+    it leaves, only the 1x2 switches move."""
+    cluster = make_cluster(
+        cubes=1, direct=4,
+        more_switches=[("ahead-[0-3]", 3700, ""), ("flip-[0-3]", 3750, "    moves: true\n")],
+        direct_yaml="""    look_ahead:
+      ports: {switch: "ahead-{interface}", port: server+1}
+      select: {switch: "flip-{interface}", port: 3*server+1}
+""")
+
+    def patches(prefix):
+        return {p for p in cluster.patches() if p[0].startswith(prefix)}
+
+    def made():
+        with open(cluster.path("emulator.log")) as log:
+            return sum('"event":"make"' in line and '"ahead-' in line for line in log)
+    try:
+        first = cluster.sbatch("-p", "direct", "-N4")
+        cluster.running(first)
+        near = patches("direct-")
+        assert near and not patches("ahead-")
+        second = cluster.sbatch("-p", "direct", "-N4")
+        cluster.ocsctl("prepare", str(second), "d[0-3]")
+        cluster.until(lambda: len(patches("ahead-")) == len(near), 30, "the next job's circuits")
+        assert patches("direct-") == near
+        assert cluster.state(first) == "RUNNING" and cluster.state(second) == "PENDING"
+        ahead, count = patches("ahead-"), made()
+        cluster.run(["scancel", str(first)])
+        cluster.running(second)
+        assert patches("ahead-") == ahead and made() == count
+        cluster.until(lambda: not patches("direct-"), 30, "the first job's circuits to go")
+        node = cluster.job(second)["BatchHost"]
+        plan = json.loads(cluster.out(["cat", cluster.job_dir(node, second) + "/plan.json"]))
+        assert {("ahead" + switch[len("direct"):], a, b)
+                for switch, a, b in made_of(plan)} == ahead
+        cluster.run(["scancel", str(second)])
+        cluster.until(lambda: not patches("ahead-"), 30, "dark switches")
+    finally:
+        cluster.stop()
+
+
 def test_rail_ports_are_allocated_with_the_nodes(make_cluster):
     cluster = make_cluster(cubes=1, rails=4)
     try:
