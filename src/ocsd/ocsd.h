@@ -344,9 +344,6 @@ void ocsd_wait_tested(struct ocsd *d, const char *name, struct json_object *repl
 		      const char *wrong);
 /* Answers those whose commit did not arrive in time. */
 void ocsd_wait_expire(struct ocsd *d, int64_t now_ns);
-/* The success reply of an apply of NODE (puts nothing; new object). */
-struct json_object *ocsd_apply_result(struct ocsd *d, struct ocsd_job *job,
-				      const char *node);
 struct json_object *ocsd_gone_extra(const struct ocsd_job *job);
 
 /* ---- realise.c: from intent to batches and back ---- */

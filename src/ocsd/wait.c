@@ -170,13 +170,14 @@ static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job
 	return list;
 }
 
-struct json_object *ocsd_apply_result(struct ocsd *d, struct ocsd_job *job,
-				      const char *node)
+/* The success reply of an apply of NODE; the caller puts it. */
+static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, const char *node,
+					size_t circuits)
 {
 	struct json_object *reply = json_object_new_object();
 
 	json_object_object_add(reply, "circuits",
-			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
+			       json_object_new_int64((int64_t)circuits));
 	if (job->plan)
 		json_object_object_add(reply, "plan", ocsd_direct_plan_json(job));
 	if (ocsd_forward_wanted(job))
@@ -200,10 +201,12 @@ struct json_object *ocsd_gone_extra(const struct ocsd_job *job)
 
 void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job)
 {
-	struct ocsd_waiter *waiter;
+	struct ocsd_waiter *waiter = take(d, satisfied_by, job);
+	/* The same for all nodes, of which there may be thousands. */
+	size_t circuits = waiter ? ocsd_job_circuits(job) : 0;
 
-	while ((waiter = take(d, satisfied_by, job))) {
-		struct json_object *reply = ocsd_apply_result(d, job, waiter->node);
+	for (; waiter; waiter = take(d, satisfied_by, job)) {
+		struct json_object *reply = apply_result(d, job, waiter->node, circuits);
 
 		if (waiter->meets)
 			json_object_object_add(reply, "hosts", ocsd_forward_hosts(job));
