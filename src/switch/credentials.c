@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "src/switch/driver.h"
 #include "src/util/error.h"
@@ -89,26 +85,10 @@ static int parse(char *data, bool keys, struct ocs_credentials *credentials, con
 
 char *ocs_credentials_secret(const char *path, size_t limit, struct ocs_error *err)
 {
-	char *data;
+	char *data = ocs_calloc(1, limit + 1);
 	size_t length;
-	ssize_t got = 1;
-	int fd, rc;
+	int rc = ocs_secret_read(path, data, limit, &length, err);
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	if (fd < 0) {
-		ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-		return NULL;
-	}
-	data = ocs_calloc(1, limit + 1);
-	rc = ocs_secret_check(fd, path, err);
-	for (length = 0; !rc && got && length < limit; length += (size_t)got) {
-		got = read(fd, data + length, limit - length);
-		if (got >= 0)
-			continue;
-		rc = ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-		got = 0;
-	}
-	close(fd);
 	if (!rc && length >= limit)
 		rc = ocs_error_set(err, OCS_USAGE, "%s: longer than %zu bytes", path, limit - 1);
 	if (!rc)

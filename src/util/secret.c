@@ -21,7 +21,7 @@
 #define KEY_BYTES_MIN 32
 #define BLOCK 64 /* of SHA-256 */
 
-int ocs_secret_check(int fd, const char *path, struct ocs_error *err)
+static int check(int fd, const char *path, struct ocs_error *err)
 {
 	struct stat st;
 
@@ -45,31 +45,47 @@ int ocs_secret_check(int fd, const char *path, struct ocs_error *err)
 	return 0;
 }
 
-int ocs_key_read(const char *path, struct ocs_key *key, struct ocs_error *err)
+int ocs_secret_read(const char *path, void *data, size_t size, size_t *length,
+		    struct ocs_error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	unsigned char more;
-	ssize_t count = 0;
-	int rc = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK), rc;
+	ssize_t got = 1;
 
-	key->length = 0;
+	*length = 0;
 	if (fd < 0)
 		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-	rc = ocs_secret_check(fd, path, err);
-	while (rc == 0 && key->length < sizeof(key->bytes) &&
-	       (count = read(fd, key->bytes + key->length,
-			     sizeof(key->bytes) - key->length)) > 0)
-		key->length += (size_t)count;
-	if (rc == 0 && count < 0)
-		rc = ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-	else if (rc == 0 && (key->length < KEY_BYTES_MIN || read(fd, &more, 1) == 1))
-		rc = ocs_error_set(err, OCS_USAGE, "%s: a key has %d to %zu bytes; "
-				   "`openssl rand -out %s 1024` makes one", path, KEY_BYTES_MIN,
-				   sizeof(key->bytes), path);
+	rc = check(fd, path, err);
+	while (!rc && got > 0 && *length < size) {
+		got = read(fd, (char *)data + *length, size - *length);
+		if (got < 0)
+			rc = ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+		else
+			*length += (size_t)got;
+	}
 	close(fd);
 	if (rc)
-		ocs_key_wipe(key);
+		explicit_bzero(data, size);
 	return rc;
+}
+
+int ocs_key_read(const char *path, struct ocs_key *key, struct ocs_error *err)
+{
+	unsigned char data[sizeof(key->bytes) + 1];
+	size_t length;
+
+	key->length = 0;
+	if (ocs_secret_read(path, data, sizeof(data), &length, err))
+		return -1;
+	if (length >= KEY_BYTES_MIN && length <= sizeof(key->bytes)) {
+		memcpy(key->bytes, data, length);
+		key->length = length;
+	}
+	explicit_bzero(data, sizeof(data));
+	if (key->length)
+		return 0;
+	return ocs_error_set(err, OCS_USAGE, "%s: a key has %d to %zu bytes; "
+			     "`openssl rand -out %s 1024` makes one", path, KEY_BYTES_MIN,
+			     sizeof(key->bytes), path);
 }
 
 void ocs_key_wipe(struct ocs_key *key)

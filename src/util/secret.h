@@ -12,10 +12,12 @@
 
 struct ocs_error;
 
-/* Whether the open file FD (PATH) may hold a secret: a regular file of root or of
- * this account that nobody else can use, except by this account's group to read.
- * 0, or -1 with ERR (OCS_USAGE) and the mode that would work. */
-int ocs_secret_check(int fd, const char *path, struct ocs_error *err);
+/* Reads at most SIZE bytes of the file PATH into DATA, *LENGTH of them (SIZE: there may
+ * be more).  It must be a regular file of root or of this account that nobody else can
+ * use, except by this account's group to read.  0, or -1 with ERR (OCS_USAGE), which
+ * names the mode that would work; DATA is wiped then.  Wipe it after use. */
+int ocs_secret_read(const char *path, void *data, size_t size, size_t *length,
+		    struct ocs_error *err);
 
 #define OCS_MAC_BYTES 32
 #define OCS_MAC_HEX (2 * OCS_MAC_BYTES)
