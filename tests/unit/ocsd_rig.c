@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -236,14 +238,22 @@ void rig_end(struct rig *rig)
 	emulator_remove(&rig->emulator);
 }
 
-int rig_setup(void **state)
+int rig_setup_with(void **state, const char *switches, const char *fabrics, int poll_ms)
 {
 	struct rig *rig = ocs_calloc(1, sizeof(*rig));
 
 	rig_prepare(rig);
+	rig->switches = switches;
+	rig->fabrics = fabrics;
+	rig->poll_ms = poll_ms ? poll_ms : rig->poll_ms;
 	rig_start(rig);
 	*state = rig;
 	return 0;
+}
+
+int rig_setup(void **state)
+{
+	return rig_setup_with(state, NULL, NULL, 0);
 }
 
 int rig_teardown(void **state)
@@ -251,6 +261,31 @@ int rig_teardown(void **state)
 	rig_end(*state);
 	free(*state);
 	return 0;
+}
+
+void rig_emulate(struct rig *rig, const char *format, ...)
+{
+	char *command = NULL;
+	va_list args;
+
+	va_start(args, format);
+	assert_true(vasprintf(&command, format, args) >= 0);
+	va_end(args);
+	emulator_says(&rig->emulator, command, EMULATOR_OK);
+	free(command);
+}
+
+int rig_free_port(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	close(fd);
+	return ntohs(address.sin_port);
 }
 
 struct ocs_client *rig_client(struct rig *rig)

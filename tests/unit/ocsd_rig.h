@@ -48,9 +48,18 @@ int rig_run_daemon(struct rig *rig, char **output);
 void rig_end(struct rig *rig);
 /* cmocka set-up and tear-down around one test. */
 int rig_setup(void **state);
+/* With more switches and fabrics in ocs.yaml (as in struct rig; NULL: none), and polls
+ * every POLL_MS (0: as rig_prepare has it). */
+int rig_setup_with(void **state, const char *switches, const char *fabrics, int poll_ms);
 int rig_teardown(void **state);
 
 struct ocs_client *rig_client(struct rig *rig);
+
+/* A printf-like command to the emulator, which must take it. */
+void rig_emulate(struct rig *rig, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A TCP port of the loopback interface that was free a moment ago. */
+int rig_free_port(void);
 
 /* A request from a printf-like JSON text ('...' stands for "..."). */
 struct json_object *rig_json(const char *format, ...)

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,20 +202,6 @@ static void nonsense(void **state)
 
 /* ---- TCP with MUNGE ---- */
 
-static int free_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	socklen_t size = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(fd, (struct sockaddr *)&address, size) ||
-	    getsockname(fd, (struct sockaddr *)&address, &size))
-		address.sin_port = 0;
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
 static bool munge_works(void)
 {
 	int (*encode)(char **, void *, const void *, int) = NULL;
@@ -322,7 +307,7 @@ static void remote(void **state)
 	if (!munge_works() && !(munged = start_munged()))
 		skip();
 	rig_prepare(&rig);
-	snprintf(rig.listen, sizeof(rig.listen), "127.0.0.1:%d", free_port());
+	snprintf(rig.listen, sizeof(rig.listen), "127.0.0.1:%d", rig_free_port());
 	rig_start(&rig);
 	client = ocs_client_open(rig.listen, 5000, &err);
 	if (!client)

@@ -19,7 +19,6 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
-#define OK "{\"ok\":true}"
 #define SELECTED 32	/* patches of 16 1x2 switches */
 
 static const char switches[] =
@@ -48,14 +47,7 @@ static const char fabrics[] =
 
 static int setup(void **state)
 {
-	struct rig *rig = ocs_calloc(1, sizeof(*rig));
-
-	rig_prepare(rig);
-	rig->switches = switches;
-	rig->fabrics = fabrics;
-	rig_start(rig);
-	*state = rig;
-	return 0;
+	return rig_setup_with(state, switches, fabrics, 0);
 }
 
 /* Patches of the four switches called PREFIX-0 ... PREFIX-3. */
@@ -154,12 +146,9 @@ static void flipped(void **state)
 	json_object_put(rig_refused(client, 4, "job 2, which is prepared",
 				    "{'op':'prepare','job':3,'nodes':'w[0-1]'}"));
 	/* It leaves; the far side of its switches takes a while to let go. */
-	for (int i = 0; i < 4; i++) {
-		char *command = ocs_asprintf("fault near-%d slow 400", i);
+	for (int i = 0; i < 4; i++)
+		rig_emulate(rig, "fault near-%d slow 400", i);
 
-		emulator_says(&rig->emulator, command, OK);
-		free(command);
-	}
 	enter = rig_log_lines(rig, "\"command\"", "ENT-PATCH", NULL);
 	delete = rig_log_lines(rig, "\"command\"", "DLT-PATCH", "flip", NULL);
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'done'}"));
@@ -178,12 +167,9 @@ static void flipped(void **state)
 		usleep(20000);
 	assert_string_equal(rig_job_state(client, 1), "");
 	/* And back again. */
-	for (int i = 0; i < 4; i++) {
-		char *command = ocs_asprintf("fault near-%d none", i);
+	for (int i = 0; i < 4; i++)
+		rig_emulate(rig, "fault near-%d none", i);
 
-		emulator_says(&rig->emulator, command, OK);
-		free(command);
-	}
 	assert_int_equal(prepare(client, 3, "w[0-3]"), 0);
 	until(rig, "near", near);
 	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20}"));
@@ -242,7 +228,7 @@ static void killed_anywhere(void **state)
 {
 	struct rig *rig = *state;
 
-	emulator_says(&rig->emulator, "delay 10", OK);
+	rig_emulate(rig, "delay 10");
 	for (unsigned int i = 0; i < 10; i++) {
 		struct ocs_client *client = rig_client(rig);
 		unsigned int job = 2 * i + 1;
@@ -279,7 +265,7 @@ static void delays(void **state)
 	struct ocs_client *client = rig_client(rig);
 	double ms[2];
 
-	emulator_says(&rig->emulator, "delay 100", OK);
+	rig_emulate(rig, "delay 100");
 	for (unsigned int with = 0; with < 2; with++) {
 		unsigned int job = 10 * with + 1;
 		int64_t start;

@@ -21,7 +21,6 @@
 
 /* Four servers with two interfaces: a ring on each of two switches. */
 #define PATCHES 8
-#define OK "{\"ok\":true}"
 
 static void commit(struct ocs_client *client, unsigned int job, unsigned int epoch,
 		   const char *nodes)
@@ -77,7 +76,7 @@ static void silent_in_prolog(void **state)
 
 	subscribe(client);
 	commit(client, 1, 10, "d[0-3]");
-	emulator_says(&rig->emulator, "fault direct-1 silent", OK);
+	rig_emulate(rig, "fault direct-1 silent");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
 	switch_event(client, "direct-1", "failed");
 	event = rig_event(client, "job_failed");
@@ -108,7 +107,7 @@ static void silent_in_prolog(void **state)
 	json_object_put(rig_ask(client, "{'op':'gone','job':2,'epoch':20}"));
 	json_object_put(rig_reply(prolog));
 	/* It returns: up is said, and the ports can be used again. */
-	emulator_says(&rig->emulator, "fault direct-1 none", OK);
+	rig_emulate(rig, "fault direct-1 none");
 	switch_event(client, "direct-1", "up");
 	assert_int_equal(rig_patches(rig), 0);
 	realise(client, 3, "d[0-3]", "d0");
@@ -125,7 +124,7 @@ static void prolog_leaves(void **state)
 
 	subscribe(client);
 	commit(client, 1, 10, "d[0-3]");
-	emulator_says(&rig->emulator, "fault direct-0 refuse", OK);
+	rig_emulate(rig, "fault direct-0 refuse");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
 	json_object_put(rig_event(client, "job_failed"));
 	ocs_client_close(prolog);
@@ -144,7 +143,7 @@ static void prolog_leaves(void **state)
 	json_object_put(rig_event(prolog, "job_failed"));
 	ocs_client_close(prolog);
 	ocs_client_close(client);
-	emulator_says(&rig->emulator, "fault direct-0 none", OK);
+	rig_emulate(rig, "fault direct-0 none");
 }
 
 /* A change that was made but not answered is found by reading back. */
@@ -154,14 +153,14 @@ static void lost_answer(void **state)
 	struct ocs_client *client = rig_client(rig);
 
 	commit(client, 1, 10, "d[0-3]");
-	emulator_says(&rig->emulator, "fault direct-0 lost count 1", OK);
-	emulator_says(&rig->emulator, "fault direct-1 drop count 1", OK);
+	rig_emulate(rig, "fault direct-0 lost count 1");
+	rig_emulate(rig, "fault direct-1 drop count 1");
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
 	assert_int_equal(rig_patches(rig), PATCHES);
-	emulator_says(&rig->emulator, "fault direct-0 partial count 1", OK);
+	rig_emulate(rig, "fault direct-0 partial count 1");
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
 	assert_int_equal(rig_patches(rig), 0);
-	emulator_says(&rig->emulator, "fault direct-1 partial count 1", OK);
+	rig_emulate(rig, "fault direct-1 partial count 1");
 	realise(client, 2, "d[0-3]", "d0");
 	assert_int_equal(rig_patches(rig), PATCHES);
 	ocs_client_close(client);
@@ -175,12 +174,12 @@ static void denied(void **state)
 
 	subscribe(client);
 	commit(client, 1, 10, "d[0-3]");
-	emulator_says(&rig->emulator, "fault direct-0 deny", OK);
+	rig_emulate(rig, "fault direct-0 deny");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
 	event = rig_event(client, "job_failed");
 	assert_string_equal(rig_text(event, "switch"), "direct-0");
 	json_object_put(event);
-	emulator_says(&rig->emulator, "fault direct-0 none", OK);
+	rig_emulate(rig, "fault direct-0 none");
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'x'}"));
 	json_object_put(rig_event(client, "released"));
 	rig_until_patches(rig, 0);
@@ -198,7 +197,7 @@ static void silent_in_epilog(void **state)
 
 	subscribe(client);
 	realise(client, 1, "d[0-3]", "d0");
-	emulator_says(&rig->emulator, "fault direct-1 silent", OK);
+	rig_emulate(rig, "fault direct-1 silent");
 	reply = rig_ask(client, "{'op':'release','job':1,'epoch':10}");
 	json_object_object_get_ex(reply, "pending", &list);
 	assert_int_equal(json_object_array_length(list), 1);
@@ -214,7 +213,7 @@ static void silent_in_epilog(void **state)
 	client = rig_client(rig);
 	subscribe(client);
 	rig_until_switch(client, "direct-1", "failed");
-	emulator_says(&rig->emulator, "fault direct-1 none", OK);
+	rig_emulate(rig, "fault direct-1 none");
 	switch_event(client, "direct-1", "up");
 	assert_int_equal(patches_of(rig, "direct-1"), 0);
 	assert_string_equal(rig_job_state(client, 1), "");
@@ -251,7 +250,7 @@ static void killed_anywhere(void **state)
 {
 	struct rig *rig = *state;
 
-	emulator_says(&rig->emulator, "delay 10", OK);
+	rig_emulate(rig, "delay 10");
 	for (unsigned int i = 0; i < 12; i++) {
 		struct ocs_client *client = rig_client(rig);
 		unsigned int job = i + 1;
@@ -292,7 +291,7 @@ static void drift_restored(void **state)
 	assert_int_equal(sscanf(strchr(table, '['), "[[%d,%d]", &in, &out), 2);
 	free(table);
 	table = ocs_asprintf("unpatch direct-0 %d", in);
-	emulator_says(&rig->emulator, table, OK);
+	rig_emulate(rig, "%s", table);
 	free(table);
 	assert_int_equal(rig_patches(rig), PATCHES - 1);
 	reply = rig_ask(client, "{'op':'reconcile'}");
@@ -320,7 +319,7 @@ static void reboot_restored(void **state)
 
 	subscribe(client);
 	realise(client, 1, "d[0-3]", "d0");
-	emulator_says(&rig->emulator, "reboot direct-0 dark 100", OK);
+	rig_emulate(rig, "reboot direct-0 dark 100");
 	rig_until_patches(rig, PATCHES);
 	rig_until_switch(client, "direct-0", "up");
 	assert_string_equal(rig_job_state(client, 1), "realised");
@@ -329,13 +328,7 @@ static void reboot_restored(void **state)
 
 static int setup_polling(void **state)
 {
-	struct rig *rig = ocs_calloc(1, sizeof(*rig));
-
-	rig_prepare(rig);
-	rig->poll_ms = 100;
-	rig_start(rig);
-	*state = rig;
-	return 0;
+	return rig_setup_with(state, NULL, NULL, 100);
 }
 
 static void foreign_patch(void **state)
@@ -346,7 +339,7 @@ static void foreign_patch(void **state)
 
 	subscribe(client);
 	/* Somebody joins d0 and d5 by hand: port 1 to egress 22. */
-	emulator_says(&rig->emulator, "patch direct-0 1 22", OK);
+	rig_emulate(rig, "patch direct-0 1 22");
 	event = rig_event(client, "drain");
 	assert_string_equal(rig_text(event, "kind"), "port");
 	assert_string_equal(rig_text(event, "name"), "direct-0:1");
@@ -380,7 +373,7 @@ static void foreign_patch(void **state)
 	json_object_object_get_ex(reply, "drains", &list);
 	assert_int_equal(json_object_array_length(list), 2);
 	json_object_put(reply);
-	emulator_says(&rig->emulator, "unpatch direct-0 1", OK);
+	rig_emulate(rig, "unpatch direct-0 1");
 	event = rig_event(client, "drain");
 	assert_false(json_object_get_boolean(json_object_object_get(event, "drained")));
 	json_object_put(event);
@@ -399,7 +392,7 @@ static void unseen_patch(void **state)
 	subscribe(client);
 	commit(client, 1, 10, "d[0-3]");
 	commit(client, 2, 20, "d[4-5]");
-	emulator_says(&rig->emulator, "patch direct-0 1 32", OK);
+	rig_emulate(rig, "patch direct-0 1 32");
 	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
 	rig_send(prolog, "{'op':'apply','job':2,'epoch':20,'node':'d4'}");
 	reply = rig_reply(prolog);
@@ -439,9 +432,7 @@ static void stolen_port(void **state)
 		assert_int_equal(sscanf(strchr(table, '['), "[[%d,%d]", &in, &out), 2);
 		free(table);
 		/* A hand at the switch breaks what is in its way. */
-		command = ocs_asprintf("patch direct-%d %d 32", sw, in);
-		emulator_says(&rig->emulator, command, OK);
-		free(command);
+		rig_emulate(rig, "patch direct-%d %d 32", sw, in);
 		event = rig_event(client, sw ? "job_failed" : "plan");
 		assert_int_equal(rig_number(event, "job"), 1);
 		json_object_put(event);
@@ -505,7 +496,7 @@ static void running_without_switch(void **state)
 	ocs_client_close(client);
 	assert_int_equal(rig_stop_daemon(rig, SIGTERM), 0);
 	assert_int_equal(unlink(path), 0);
-	emulator_says(&rig->emulator, "fault direct-1 silent", OK);
+	rig_emulate(rig, "fault direct-1 silent");
 	rig_start_daemon(rig);
 	client = rig_client(rig);
 	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[{'job':1,'epoch':10}]}"));
@@ -514,7 +505,7 @@ static void running_without_switch(void **state)
 		assert_string_equal(rig_job_state(client, 1), "applying");
 		usleep(20000);
 	}
-	emulator_says(&rig->emulator, "fault direct-1 none", OK);
+	rig_emulate(rig, "fault direct-1 none");
 	rig_until_switch(client, "direct-1", "up");
 	assert_string_equal(rig_job_state(client, 1), "realised");
 	assert_int_equal(rig_log_lines(rig, "\"command\"", "ENT-PATCH", NULL), 2);

@@ -39,14 +39,7 @@ static const char fabrics[] =
 
 static int setup(void **state)
 {
-	struct rig *rig = ocs_calloc(1, sizeof(*rig));
-
-	rig_prepare(rig);
-	rig->switches = switches;
-	rig->fabrics = fabrics;
-	rig_start(rig);
-	*state = rig;
-	return 0;
+	return rig_setup_with(state, switches, fabrics, 0);
 }
 
 static void commit(struct ocs_client *client, unsigned int job, const char *section,

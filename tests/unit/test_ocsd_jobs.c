@@ -118,7 +118,7 @@ static void coalescing(void **state)
 	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 
 	commit(client, 7, 70, nodes, placement);
-	emulator_says(&rig->emulator, "delay 50", "{\"ok\":true}");
+	rig_emulate(rig, "delay 50");
 	for (int n = 0; n < 8; n++)
 		rig_send(client, "{'op':'apply','job':7,'epoch':70,'node':'n%d'}", n);
 	for (int n = 0; n < 8; n++) {
@@ -154,7 +154,7 @@ static void merging(void **state)
 	commit(client, 1, 10, nodes_a, place_a);
 	commit(client, 2, 20, nodes_b, place_b);
 	/* Keeps the workers busy while both ask. */
-	emulator_says(&rig->emulator, "delay 100", "{\"ok\":true}");
+	rig_emulate(rig, "delay 100");
 	rig_send(client, "{'op':'reconcile'}");
 	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'n0'}");
 	rig_send(client, "{'op':'apply','job':2,'epoch':20,'node':'n8'}");

@@ -75,12 +75,12 @@ static void reboot_in_prolog(void **state)
 
 	all_up(client);
 	commit(client, 1);
-	emulator_says(&rig->emulator, "delay direct-1 400", EMULATOR_OK);
+	rig_emulate(rig, "delay direct-1 400");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':1,'node':'d0'}");
 	for (int i = 0; i < 500 && !rig_log_lines(rig, "direct-1", "edit-config", NULL); i++)
 		usleep(10000);
-	emulator_says(&rig->emulator, "reboot direct-1 dark", EMULATOR_OK);
-	emulator_says(&rig->emulator, "delay direct-1 2", EMULATOR_OK);
+	rig_emulate(rig, "reboot direct-1 dark");
+	rig_emulate(rig, "delay direct-1 2");
 	reply = rig_reply(prolog);
 	assert_true(json_object_get_boolean(json_object_object_get(reply, "ok")));
 	json_object_put(reply);
@@ -97,14 +97,14 @@ static void killed_in_an_edit(void **state)
 
 	all_up(client);
 	commit(client, 1);
-	emulator_says(&rig->emulator, "delay direct-1 300", EMULATOR_OK);
+	rig_emulate(rig, "delay direct-1 300");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':1,'node':'d0'}");
 	for (int i = 0; i < 500 && !rig_log_lines(rig, "direct-1", "edit-config", NULL); i++)
 		usleep(10000);
 	assert_int_equal(rig_stop_daemon(rig, SIGKILL), -SIGKILL);
 	ocs_client_close(prolog);
 	ocs_client_close(client);
-	emulator_says(&rig->emulator, "delay direct-1 2", EMULATOR_OK);
+	rig_emulate(rig, "delay direct-1 2");
 	rig_start_daemon(rig);
 	client = rig_client(rig);
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'d0'}"));
@@ -125,7 +125,7 @@ static void long_reboot(void **state)
 	all_up(client);
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	commit(client, 1);
-	emulator_says(&rig->emulator, "reboot direct-1 restore 2500", EMULATOR_OK);
+	rig_emulate(rig, "reboot direct-1 restore 2500");
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':1,'node':'d0'}");
 	event = rig_event(client, "job_failed");
 	assert_string_equal(rig_text(event, "switch"), "direct-1");

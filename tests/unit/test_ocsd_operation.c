@@ -4,7 +4,6 @@
 /* What an administrator does to a daemon that runs: a new ocs.yaml, numbers, the
  * watchdog. */
 
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,7 +23,6 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
-#define OK "{\"ok\":true}"
 #define PATIENCE_NS (20 * INT64_C(1000000000))
 
 static char *read_all(const char *path)
@@ -147,19 +145,6 @@ static void new_description(void **state)
 	ocs_client_close(client);
 }
 
-static int free_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	socklen_t length = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
 static char *http(const char *address, const char *request)
 {
 	int64_t deadline = ocs_now_ns() + PATIENCE_NS;
@@ -187,7 +172,7 @@ static void has(const char *text, const char *line)
 static void numbers(void **state)
 {
 	struct rig *rig = *state;
-	char *address = ocs_asprintf("127.0.0.1:%d", free_port()), *text;
+	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port()), *text;
 	char *setting = ocs_asprintf("/state\n  metrics: %s\n", address);
 	struct ocs_client *client;
 
@@ -215,7 +200,7 @@ static void numbers(void **state)
 	assert_null(strstr(text, "ocsd_switch_up"));
 	free(text);
 
-	emulator_says(&rig->emulator, "fault t-x-0-0 silent", OK);
+	rig_emulate(rig, "fault t-x-0-0 silent");
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	rig_until_switch(client, "t-x-0-0", "failed");
 	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");

@@ -17,17 +17,10 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
-#define OK "{\"ok\":true}"
 
 static int setup_polling(void **state)
 {
-	struct rig *rig = ocs_calloc(1, sizeof(*rig));
-
-	rig_prepare(rig);
-	rig->poll_ms = 1000;
-	rig_start(rig);
-	*state = rig;
-	return 0;
+	return rig_setup_with(state, NULL, NULL, 1000);
 }
 
 static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
@@ -56,11 +49,6 @@ static void until_forgotten(struct ocs_client *client, unsigned int job)
 	assert_string_equal(rig_job_state(client, job), "");
 }
 
-static void emulate(struct rig *rig, const char *command)
-{
-	emulator_says(&rig->emulator, command, OK);
-}
-
 /* One bad port in a batch of two jobs: one job fails and names the switch, the
  * other has its circuits, and the switch stays up. */
 static void refused_add(void **state)
@@ -72,7 +60,7 @@ static void refused_add(void **state)
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	commit(client, 1, "d[0-3]");
 	commit(client, 2, "d[4-5]");
-	emulate(rig, "port direct-0 2 refuse");
+	rig_emulate(rig, "port direct-0 2 refuse");
 	rig_send(one, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
 	rig_send(two, "{'op':'apply','job':2,'epoch':20,'node':'d4'}");
 	drained(client, "direct-0:2", "quarantine: the switch refused the patch ");
@@ -97,7 +85,7 @@ static void refused_add(void **state)
 	assert_non_null(strstr(json_object_to_json_string(event), "DRAINED"));
 	json_object_put(event);
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'direct-0:2'}"));
-	emulate(rig, "port direct-0 2 good");
+	rig_emulate(rig, "port direct-0 2 good");
 	commit(client, 3, "d[0-3]");
 	json_object_put(rig_ask(client, "{'op':'apply','job':3,'epoch':30,'node':'d0'}"));
 	assert_int_equal(rig_patches(rig), 12);
@@ -117,7 +105,7 @@ static void refused_delete(void **state)
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	commit(client, 1, "d[0-3]");
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
-	emulate(rig, "port direct-1 18 refuse");
+	rig_emulate(rig, "port direct-1 18 refuse");
 	reply = rig_ask(client, "{'op':'release','job':1,'epoch':10}");
 	json_object_object_get_ex(reply, "pending", &list);
 	assert_int_equal(json_object_array_length(list), 1);
@@ -127,7 +115,7 @@ static void refused_delete(void **state)
 	json_object_put(rig_event(client, "released"));
 	assert_int_equal(rig_patches(rig), 1);
 	rig_until_switch(client, "direct-1", "up");
-	emulate(rig, "port direct-1 18 good");
+	rig_emulate(rig, "port direct-1 18 good");
 	rig_until_patches(rig, 0);
 	until_forgotten(client, 1);
 	ocs_client_close(client);
@@ -145,15 +133,7 @@ static const char fabrics[] =
 
 static int setup_loops(void **state)
 {
-	struct rig *rig = ocs_calloc(1, sizeof(*rig));
-
-	rig_prepare(rig);
-	rig->poll_ms = 100;
-	rig->switches = switches;
-	rig->fabrics = fabrics;
-	rig_start(rig);
-	*state = rig;
-	return 0;
+	return rig_setup_with(state, switches, fabrics, 100);
 }
 
 /* A port as ocsd shows it; the caller puts it. */
@@ -232,7 +212,7 @@ static void lossy_path(void **state)
 	spare_job(client, 1);
 	number_of(client, "loop-0:1", "baseline");
 	/* egress 17: what port 1 hears */
-	emulate(rig, "port loop-0 17 lossy 5");
+	rig_emulate(rig, "port loop-0 17 lossy 5");
 	for (int i = 0; i < 2; i++) {
 		event = rig_event(events, "drain");
 		assert_non_null(strstr(rig_text(event, "reason"), "quarantine: the path "));
@@ -258,7 +238,7 @@ static void lossy_path(void **state)
 	event = port_of(client, good);
 	assert_string_equal(rig_text(event, "state"), "FREE");
 	json_object_put(event);
-	emulate(rig, "port loop-0 17 good");
+	rig_emulate(rig, "port loop-0 17 good");
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'%s'}", bad));
 	assert_int_equal(rig_patches(rig), 0);
 	spare_job(client, 2);
@@ -277,7 +257,7 @@ static void selftest_fails(void **state)
 	struct ocs_client *client = rig_client(rig), *prolog = rig_client(rig);
 	struct json_object *reply;
 
-	emulate(rig, "port loop-1 18 refuse");
+	rig_emulate(rig, "port loop-1 18 refuse");
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,"
 				"'user':'alice','section':'spare','nodes':'e[0-3]'}"));
@@ -290,10 +270,10 @@ static void selftest_fails(void **state)
 				    "{'op':'resume','kind':'port','name':'loop-1:2'}"));
 	/* the loop ports themselves are not blamed */
 	assert_int_equal(rig_log_lines(rig, "quarantine", NULL), 0);
-	emulate(rig, "patch loop-0 5 31");
-	emulate(rig, "patch loop-0 16 24");
+	rig_emulate(rig, "patch loop-0 5 31");
+	rig_emulate(rig, "patch loop-0 16 24");
 	rig_until_patches(rig, 0);
-	emulate(rig, "fault loop-1 silent");
+	rig_emulate(rig, "fault loop-1 silent");
 	/* the test or a poll is first to find it */
 	rig_send(client, "{'op':'resume','kind':'port','name':'loop-1:2'}");
 	reply = rig_reply(client);
@@ -302,8 +282,8 @@ static void selftest_fails(void **state)
 	rig_until_switch(client, "loop-1", "failed");
 	json_object_put(rig_refused(client, OCS_NOT_NOW, "does not answer",
 				    "{'op':'resume','kind':'port','name':'loop-1:2'}"));
-	emulate(rig, "fault loop-1 none");
-	emulate(rig, "port loop-1 18 good");
+	rig_emulate(rig, "fault loop-1 none");
+	rig_emulate(rig, "port loop-1 18 good");
 	rig_until_switch(client, "loop-1", "up");
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'loop-1:2'}"));
 	assert_int_equal(rig_patches(rig), 0);

@@ -3,7 +3,6 @@
 
 /* Remote clients that hold a key, that hold another one, and somebody in between. */
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -23,19 +22,6 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
-static int free_port(void)
-{
-	struct sockaddr_in address = { .sin_family = AF_INET };
-	socklen_t size = sizeof(address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-	close(fd);
-	return ntohs(address.sin_port);
-}
-
 static char *make_key(struct rig *rig, const char *name, int byte)
 {
 	char *path = ocs_asprintf("%s/%s", rig->emulator.folder, name), data[64];
@@ -49,7 +35,7 @@ static char *make_key(struct rig *rig, const char *name, int byte)
 /* Starts ocsd again with a key for remote clients. */
 static char *listen_with_key(struct rig *rig, char **key)
 {
-	char *address = ocs_asprintf("127.0.0.1:%d", free_port());
+	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port());
 	struct ocs_error err;
 	char *text = ocs_file_read(rig->yaml, 1 << 20, NULL, &err), *at, *edited;
 
@@ -174,7 +160,7 @@ static void start_between(struct between *b, const char *target, enum meddling m
 	memset(b, 0, sizeof(*b));
 	b->target = target;
 	b->mode = mode;
-	snprintf(b->address, sizeof(b->address), "127.0.0.1:%d", free_port());
+	snprintf(b->address, sizeof(b->address), "127.0.0.1:%d", rig_free_port());
 	b->listener = ocs_net_listen(b->address, &err);
 	assert_true(b->listener >= 0);
 	assert_int_equal(pthread_create(&b->thread, NULL, meddle, b), 0);

@@ -21,7 +21,6 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
-#define OK "{\"ok\":true}"
 #define SIZE 16
 
 static const char switches[] =
@@ -41,14 +40,7 @@ static const char fabrics[] =
 
 static int setup(void **state)
 {
-	struct rig *rig = ocs_calloc(1, sizeof(*rig));
-
-	rig_prepare(rig);
-	rig->switches = switches;
-	rig->fabrics = fabrics;
-	rig_start(rig);
-	*state = rig;
-	return 0;
+	return rig_setup_with(state, switches, fabrics, 0);
 }
 
 static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
@@ -289,13 +281,13 @@ static void stolen(void **state)
 	first = apply(client, 1, "q0", 0);
 	assert_true(uses(first, 0, 0));
 	/* Ingress 1 of quad-0 is q0's: joined by hand to what belongs to q7. */
-	emulator_says(&rig->emulator, "patch quad-0 1 24", OK);
+	rig_emulate(rig, "patch quad-0 1 24");
 	rig_send(client, "{'op':'reconcile','id':7}");
 	repaired = apply(client, 1, "q1", 1);
 	assert_false(uses(repaired, 0, 0));
 	assert_true(changed(first, repaired) <= 3);
 	assert_string_equal(rig_job_state(client, 1), "realised");
-	emulator_says(&rig->emulator, "unpatch quad-0 1", OK);
+	rig_emulate(rig, "unpatch quad-0 1");
 	assert_made(rig, repaired, NULL);
 	ocs_plan_destroy(first);
 	ocs_plan_destroy(repaired);
@@ -304,15 +296,7 @@ static void stolen(void **state)
 
 static int setup_polling(void **state)
 {
-	struct rig *rig = ocs_calloc(1, sizeof(*rig));
-
-	rig_prepare(rig);
-	rig->poll_ms = 100;
-	rig->switches = switches;
-	rig->fabrics = fabrics;
-	rig_start(rig);
-	*state = rig;
-	return 0;
+	return rig_setup_with(state, switches, fabrics, 100);
 }
 
 /* Nobody says a word: the polls miss the light of a circuit. */
@@ -322,7 +306,6 @@ static void goes_dark(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct ocs_plan *first, *other, *repaired;
 	struct json_object *event;
-	char *command;
 	int peer = -1;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
@@ -340,9 +323,7 @@ static void goes_dark(void **state)
 	/* Two polls must have seen it lit. */
 	for (int i = 0; i < 2; i++)
 		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
-	command = ocs_asprintf("port quad-0 %d fail", SIZE + port_of(first, 0));
-	emulator_says(&rig->emulator, command, OK);
-	free(command);
+	rig_emulate(rig, "port quad-0 %d fail", SIZE + port_of(first, 0));
 	event = rig_event(client, "plan");
 	assert_int_equal(rig_number(event, "job"), 1);
 	json_object_put(event);
@@ -373,7 +354,7 @@ static void host_dark(void **state)
 	first = apply(client, 1, "q0", 0);
 	for (int i = 0; i < 2; i++)
 		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
-	emulator_says(&rig->emulator, "port quad-0 1 lossy 70", OK);
+	rig_emulate(rig, "port quad-0 1 lossy 70");
 	event = rig_event(client, "drain");
 	assert_string_equal(rig_text(event, "name"), "quad-0:1");
 	assert_string_equal(rig_text(event, "reason"), "failed: no light comes in");
@@ -381,7 +362,7 @@ static void host_dark(void **state)
 	repaired = apply(client, 1, "q1", 1);
 	assert_false(uses(repaired, 0, 0));
 	assert_true(changed(first, repaired) <= 3);
-	emulator_says(&rig->emulator, "port quad-0 1 good", OK);
+	rig_emulate(rig, "port quad-0 1 good");
 	event = rig_event(client, "drain");
 	assert_string_equal(rig_text(event, "name"), "quad-0:1");
 	assert_false(json_object_get_boolean(json_object_object_get(event, "drained")));
@@ -403,8 +384,8 @@ static void refuses(void **state)
 	commit(client, 1, "q[0-5]");
 	first = apply(client, 1, "q0", 0);
 	assert_true(uses(first, 0, 0));
-	emulator_says(&rig->emulator, "port quad-0 1 refuse", OK);
-	emulator_says(&rig->emulator, "unpatch quad-0 1", OK);
+	rig_emulate(rig, "port quad-0 1 refuse");
+	rig_emulate(rig, "unpatch quad-0 1");
 	rig_send(client, "{'op':'reconcile','id':7}");
 	repaired = apply(client, 1, "q1", 1);
 	assert_false(uses(repaired, 0, 0));
@@ -422,7 +403,7 @@ static void killed_anywhere(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct ocs_plan *plan;
 
-	emulator_says(&rig->emulator, "delay 10", OK);
+	rig_emulate(rig, "delay 10");
 	commit(client, 1, "q[0-7]");
 	plan = apply(client, 1, "q0", 0);
 	for (int i = 0; i < 6; i++) {
