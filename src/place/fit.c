@@ -153,12 +153,13 @@ void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 	order(fit, fit->narrowed, fit->seated, n);
 }
 
-static bool ports_free(const struct ocs_fit *fit, const struct ocs_catalogue *cat,
+static bool ports_free(struct ocs_fit *fit, const struct ocs_catalogue *cat,
 		       const uint64_t *ports, int cube)
 {
 	const uint64_t *blocked = ocs_occupancy_blocked(fit->blocked, cube, 0, OCS_PLUS);
 	int w;
 
+	fit->words_compared += 6 * cat->face_words;
 	for (w = 0; w < 6 * cat->face_words; w++) {
 		if (ports[w] & blocked[w])
 			return false;
@@ -190,6 +191,7 @@ static void set_fill(struct ocs_fit *fit, const struct ocs_catalogue *cat, int c
 
 	memset(set, 0, (size_t)fit->set_words * sizeof(*set));
 	i = first_with(fit, cat->classes[class].xpus);
+	fit->words_compared += (long)(fit->n - i) * words;
 	if (words == 1) {
 		uint64_t mask = need[0];
 
@@ -382,6 +384,7 @@ bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 			break;
 		if (c->cubes > fit->n)
 			break;
+		fit->candidates_seen++;
 		for (u = 0; u < c->nuses; u++) {
 			if (ocs_fit_class_count(fit, cat, uses[u].class) < uses[u].count)
 				break;

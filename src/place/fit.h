@@ -31,6 +31,9 @@ struct ocs_fit {
 	int *piece_cube;	/* cube of each piece of the grid, or -1 */
 	int piece_room;
 
+	/* since the caller last cleared them (ocs_place_work) */
+	long candidates_seen, words_compared;
+
 	/* scratch of the assignment of unlike pieces */
 	int *owner, *seated, *tally, nseated;
 	int tally_room;

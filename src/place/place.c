@@ -81,6 +81,7 @@ static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
 		cat = placer->catalogues[i];
 	} else {
 		cat = ocs_catalogue_create(placer->section, shape, nodes);
+		placer->work.catalogues++;
 		ocs_fit_prepare(placer->fit, cat);
 		placer->bytes += cat->bytes;
 		while (placer->ncatalogues == OCS_PLACER_CATALOGUES ||
@@ -180,6 +181,11 @@ static enum answer decide(struct ocs_placer *placer, const struct ocs_catalogue 
 	return search(placer, cat, occupancy);
 }
 
+void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work)
+{
+	*work = placer->work;
+}
+
 struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
 				const struct ocs_shape *shape, int node_count,
 				struct ocs_error *err)
@@ -192,6 +198,7 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	char *compact;
 	int least;
 
+	memset(&placer->work, 0, sizeof(placer->work));
 	least = ocs_place_node_count(placer, shape, err);
 	if (least < 0)
 		return NULL;
@@ -205,7 +212,11 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	} else {
 		cat = catalogue_get(placer, shape, 0);
 	}
+	fit = placer->fit;
+	fit->candidates_seen = fit->words_compared = 0;
 	answer = decide(placer, cat, occupancy);
+	placer->work.candidates = fit->candidates_seen;
+	placer->work.words = fit->words_compared;
 	if (answer == ANSWER_NONE && !cat->ncandidates) {
 		ocs_error_set(err, OCS_NOT_NOW, "needs %ld XPUs that can be joined as %s asks; those "
 			      "that are free cannot", shape->xpus, ocs_shape_format(shape, text));
@@ -226,7 +237,6 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 		return compact ? ocs_embed_make(placer->section, shape, placer->embed->xpus,
 						placer->mark, compact) : NULL;
 	}
-	fit = placer->fit;
 	candidate = &cat->candidates[fit->candidate];
 	compact = ocs_compact_encode(shape, &cat->foldings[candidate->folding], &fit->lay,
 				     fit->piece_cube, err);

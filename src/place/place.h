@@ -66,6 +66,17 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer,
 				const struct ocs_shape *shape, int node_count,
 				struct ocs_error *err);
 
+/* What the last ocs_place did; a count, so that decisions can be compared on any machine
+ * at any load.  Both its passes (the decision and its repetition on the chosen nodes) are
+ * in it; searches other than for boxes (threading, a budget) are not. */
+struct ocs_place_work {
+	long candidates;	/* foldings at an alignment that were looked at */
+	long words;		/* words of 64 XPUs or ports (static section: rows of up to 32)
+				 * compared with what is free */
+	int catalogues;		/* made because the shape was new or long not asked for */
+};
+void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work);
+
 /* The smallest number of nodes a placement of SHAPE needs on a healthy, empty
  * section.  Returns it (cached), or -1 with ERR OCS_NEVER: the reason (larger
  * than the machine; which ring cannot close) and the nearest shapes that fit. */
@@ -87,7 +98,6 @@ char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupan
 			     const struct ocs_shape *shape, const char *before);
 
 void ocs_placement_destroy(struct ocs_placement *placement);
-struct ocs_placement *ocs_placement_copy(const struct ocs_placement *placement);
 
 /* DESIGN section 2, edge by edge; shares no code with ocs_place.  OCCUPANCY may
  * be NULL (skip "free and healthy").  Returns 0, or -1 with ERR naming the first

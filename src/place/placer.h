@@ -8,6 +8,7 @@
 
 #include "src/place/embed.h"
 #include "src/place/fit.h"
+#include "src/place/place.h"
 #include "src/place/thread.h"
 
 #define OCS_PLACER_CATALOGUES 128
@@ -26,6 +27,7 @@ struct ocs_placer {
 				 * the empty section holds it, 0: not asked yet, -1: no */
 	int ncatalogues;
 	size_t bytes;
+	struct ocs_place_work work;	/* of the last ocs_place */
 	unsigned char *mark;	/* one zeroed byte per node of the section */
 };
 

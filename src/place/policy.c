@@ -97,6 +97,11 @@ void ocs_policy_budget_set(struct ocs_policy *policy, long budget)
 	policy->budget = budget;
 }
 
+void ocs_policy_work(const struct ocs_policy *policy, struct ocs_place_work *work)
+{
+	*work = policy->work;
+}
+
 struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy)
 {
 	struct ocs_routes *routes = policy->routes;
@@ -257,7 +262,9 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 	}
 	switch (policy->kind) {
 	case OCS_POLICY_BEST:
-		return ocs_place(entry->placer, occupancy, &entry->use, 0, err);
+		placement = ocs_place(entry->placer, occupancy, &entry->use, 0, err);
+		ocs_placer_work(entry->placer, &policy->work);
+		return placement;
 	case OCS_POLICY_BEST_EFFORT:
 		placement = ocs_policy_effort_place(policy, entry, occupancy);
 		break;

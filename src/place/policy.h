@@ -49,6 +49,9 @@ void ocs_policy_budget_set(struct ocs_policy *policy, long budget);
  * are the caller's then (ocs_routes_destroy). */
 struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy);
 
+/* What the last ocs_policy_place did where the policy is best (others: zero). */
+void ocs_policy_work(const struct ocs_policy *policy, struct ocs_place_work *work);
+
 /* Whether an empty section takes SHAPE.  Prepares what a decision needs, so that the
  * next ocs_policy_place is a warm one.  Cached. */
 bool ocs_policy_possible(struct ocs_policy *policy, const struct ocs_shape *shape);

@@ -57,6 +57,7 @@ struct ocs_policy {
 	int nshapes, room;
 	struct ocs_occupancy *scratch;
 	long budget;			/* of the placers */
+	struct ocs_place_work work;	/* best: of the last decision */
 	int load;			/* best effort: edges that a link may carry */
 	struct ocs_routes *routes;	/* of the last answer, until somebody takes them */
 };

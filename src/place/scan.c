@@ -16,6 +16,7 @@ struct scan {
 	uint32_t row[E][E];		/* free XPUs of (x, y), bit z */
 	uint32_t run[E + 1][E][E];	/* bit z: free from z on, so many layers */
 	bool have[E + 1];
+	long compared;			/* rows */
 };
 
 static uint32_t turn(uint32_t row, int by, int edge)
@@ -57,26 +58,24 @@ static void runs_make(struct scan *scan, int length)
 }
 
 /* Offsets along z at which the whole box is free. */
-static uint32_t box_at(const struct scan *scan, const struct ocs_folding *f, int x, int y,
+static uint32_t box_at(struct scan *scan, const struct ocs_folding *f, int x, int y,
 		       uint32_t acc)
 {
 	const struct ocs_section *s = scan->s;
 	int i, j;
 
-	for (i = 0; i < f->box[0]; i++) {
+	for (i = 0; i < f->box[0] && acc; i++) {
 		const uint32_t *line = scan->run[f->box[2]][(x + i) % s->edge[0]];
 
-		for (j = 0; j < f->box[1]; j++) {
+		for (j = 0; j < f->box[1] && acc; j++)
 			acc &= line[(y + j) % s->edge[1]];
-			if (!acc)
-				return 0;
-		}
+		scan->compared += j;
 	}
 	return acc;
 }
 
 /* The same for a box with gaps, XPUS being box coordinates. */
-static uint32_t xpus_at(const struct scan *scan, const struct ocs_xpu *xpus, long n, int x, int y,
+static uint32_t xpus_at(struct scan *scan, const struct ocs_xpu *xpus, long n, int x, int y,
 			uint32_t acc)
 {
 	const struct ocs_section *s = scan->s;
@@ -85,6 +84,7 @@ static uint32_t xpus_at(const struct scan *scan, const struct ocs_xpu *xpus, lon
 	for (i = 0; i < n && acc; i++)
 		acc &= turn(scan->row[(x + xpus[i].at[0]) % s->edge[0]]
 				     [(y + xpus[i].at[1]) % s->edge[1]], xpus[i].at[2], s->edge[2]);
+	scan->compared += i;
 	return acc;
 }
 
@@ -129,6 +129,7 @@ static bool scan_all(struct ocs_fit *fit, struct scan *scan, const struct ocs_ca
 	int i;
 
 	for (i = 0; i < cat->ncandidates; i++) {
+		fit->candidates_seen++;
 		if (candidate_scan(scan, cat, &cat->candidates[i], xpus, &fit->lay)) {
 			fit->candidate = i;
 			fit->piece_cube[0] = 0;
@@ -165,16 +166,22 @@ bool ocs_fit_scan(struct ocs_fit *fit, const struct ocs_catalogue *cat,
 	const struct ocs_section *s = fit->section;
 	struct ocs_xpu *xpus = fit->scan_xpus;
 	struct scan *scan = fit->scan;
+	bool again;
 
 	scan->s = s;
+	scan->compared = 0;
 	rows_load(scan, occupancy->free);
-	if (!scan_all(fit, scan, cat, xpus))
+	if (!scan_all(fit, scan, cat, xpus)) {
+		fit->words_compared += scan->compared;
 		return false;
+	}
 	/* Once more on its own nodes: the answer depends on them alone. */
 	ocs_lay_xpus(s, &cat->tables[cat->candidates[fit->candidate].folding], &fit->lay, xpus);
 	nodes_only(s, xpus, cat->shape.xpus, fit->narrowed);
 	rows_load(scan, fit->narrowed);
-	return scan_all(fit, scan, cat, xpus);
+	again = scan_all(fit, scan, cat, xpus);
+	fit->words_compared += scan->compared;
+	return again;
 }
 
 size_t ocs_fit_scan_size(void)

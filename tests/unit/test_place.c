@@ -418,6 +418,43 @@ static void test_best_fit(void **state)
 	close_fabric(&s);
 }
 
+/* What a decision did is counted: all of it, and of the last one only. */
+static void test_work(void **state)
+{
+	struct ocs_place_work work;
+	struct ocs_shape shape;
+	struct ocs_error err;
+	struct setup s;
+
+	(void)state;
+	open_fabric(&s, "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
+	assert_int_equal(ocs_shape_parse("4x4x4", "mesh", &shape, &err), 0);
+	/* the one way that needs no circuit, in four cubes and then in the one chosen */
+	ocs_placement_destroy(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	ocs_placer_work(s.placer, &work);
+	assert_int_equal(work.candidates, 2);
+	assert_int_equal(work.words, 5);
+	assert_int_equal(work.catalogues, 1);
+	ocs_occupancy_cube_drain(s.occupancy, 3);
+	ocs_placement_destroy(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	ocs_placer_work(s.placer, &work);
+	assert_int_equal(work.words, 4);
+	assert_int_equal(work.catalogues, 0);
+	ocs_occupancy_fill(s.occupancy);
+	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	ocs_placer_work(s.placer, &work);
+	assert_int_equal(work.words, 0);
+	close_fabric(&s);
+
+	/* the box of 4x4x4 lies at the first offset: 16 lines, looked at twice */
+	open_fabric(&s, "static:16x16x16 tile:1x1x1");
+	ocs_placement_destroy(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	ocs_placer_work(s.placer, &work);
+	assert_int_equal(work.candidates, 2);
+	assert_int_equal(work.words, 32);
+	close_fabric(&s);
+}
+
 /* A machine of servers has no cubes. */
 static void test_servers(void **state)
 {
@@ -448,6 +485,7 @@ int main(void)
 		cmocka_unit_test(test_nearest_now),
 		cmocka_unit_test(test_not_now),
 		cmocka_unit_test(test_best_fit),
+		cmocka_unit_test(test_work),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_random_4),
 		cmocka_unit_test(test_random_others),
