@@ -85,11 +85,6 @@ void ocs_emu_free(struct ocs_emu *emu)
 	free(emu->control_address);
 }
 
-bool ocs_emu_port_exists(const struct ocs_emu_switch *sw, int port)
-{
-	return port >= 1 && port <= 2 * sw->size;
-}
-
 int ocs_emu_peer(const struct ocs_emu_switch *sw, int port)
 {
 	return port <= sw->size ? sw->out[port] : sw->in[port - sw->size];

@@ -196,7 +196,6 @@ const struct ocs_emu_protocol *ocs_emu_protocol_find(const char *name);
 const char *ocs_emu_protocol_names(void);
 struct ocs_emu_switch *ocs_emu_find(struct ocs_emu *emu, const char *name);
 void ocs_emu_free(struct ocs_emu *emu);
-bool ocs_emu_port_exists(const struct ocs_emu_switch *sw, int port);
 /* The one peer of a port, or 0. */
 int ocs_emu_peer(const struct ocs_emu_switch *sw, int port);
 /* Both log the event with BY ("command", "hand", ...).  Making a patch whose

@@ -10,15 +10,10 @@
 #include "src/forward/internal.h"
 #include "src/util/text.h"
 
-static const char *const names[] = { "flower", "bpf", "routes" };
-
-const char *ocs_forward_backend_name(enum ocs_forward_backend backend)
-{
-	return names[backend];
-}
-
 int ocs_forward_backend_parse(const char *name, enum ocs_forward_backend *backend)
 {
+	static const char *const names[] = { "flower", "bpf", "routes" };
+
 	for (int i = 0; i < 3; i++)
 		if (!strcmp(name, names[i])) {
 			*backend = (enum ocs_forward_backend)i;

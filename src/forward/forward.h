@@ -102,8 +102,7 @@ struct json_object *ocs_forward_to_json(const struct ocs_forward *forward,
 
 enum ocs_forward_backend { OCS_FORWARD_FLOWER, OCS_FORWARD_BPF, OCS_FORWARD_ROUTES };
 
-/* "flower", "bpf", "routes". */
-const char *ocs_forward_backend_name(enum ocs_forward_backend backend);
+/* NAME: "flower", "bpf" or "routes"; 0, or -1: none of them. */
 int ocs_forward_backend_parse(const char *name, enum ocs_forward_backend *backend);
 /* The first backend that this kernel can do, tried in a network namespace of its
  * own.  Needs root; without it: routes. */

@@ -53,11 +53,6 @@ uid_t ocsd_client_uid(const struct ocsd_client *client)
 	return client->uid;
 }
 
-struct ocsd *ocsd_client_daemon(const struct ocsd_client *client)
-{
-	return client->d;
-}
-
 void ocsd_client_subscribe(struct ocsd_client *client)
 {
 	client->subscribed = true;

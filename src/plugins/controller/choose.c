@@ -379,18 +379,3 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 	pthread_mutex_unlock(&s->lock);
 	return count;
 }
-
-int ocs_controller_chosen(uint32_t job, int *chosen)
-{
-	struct ocs_waiting *waiting;
-	int count = 0;
-
-	pthread_mutex_lock(&ocs_state.lock);
-	waiting = ocs_waiting_find(job, false);
-	if (waiting && waiting->nchosen) {
-		count = waiting->nchosen;
-		memcpy(chosen, waiting->chosen, (size_t)count * sizeof(*chosen));
-	}
-	pthread_mutex_unlock(&ocs_state.lock);
-	return count;
-}

@@ -79,9 +79,6 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 			  const int *required, int nrequired, int min, int max,
 			  int *chosen, bool *nodes_help, struct ocs_error *err);
 
-/* The nodes last chosen to run JOB now: the count, 0 if none.  CHOSEN as above. */
-int ocs_controller_chosen(uint32_t job, int *chosen);
-
 /* ---- allocations ---- */
 
 /* What is published about a started job. */
