@@ -65,8 +65,10 @@ static void drain_port(struct ocsd *d, const char *name, const char *reason)
 		return;
 	port = &d->switches[where.sw].ports[where.port];
 	port->drained = reason != NULL;
-	port->failed = reason && (strncmp(reason, OCSD_PORT_FAILED, strlen(OCSD_PORT_FAILED)) == 0 ||
-				  strncmp(reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE)) == 0);
+	port->quarantine = reason &&
+			   strncmp(reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE)) == 0;
+	port->failed = port->quarantine ||
+		       (reason && strncmp(reason, OCSD_PORT_FAILED, strlen(OCSD_PORT_FAILED)) == 0);
 }
 
 void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,

@@ -174,28 +174,29 @@ static void add_jobs(struct ocs_text *text, const struct ocsd *d)
 			     (unsigned long long)of_circuit[state]);
 }
 
+/* Each port counts once: a patch of somebody else keeps it out whatever else is true. */
 static void add_ports(struct ocs_text *text, const struct ocsd *d)
 {
-	uint64_t foreign = 0, failed = 0, drained = 0;
+	static const char *const reasons[] = { "foreign", "quarantine", "failed", "drained" };
+	uint64_t counts[COUNT(reasons)] = { 0 };
 
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		int ports = sw->description->size * (sw->description->bidi ? 2 : 1);
 
-		for (int port = 1; port <= ports; port++) {
-			foreign += sw->ports[port].foreign;
-			failed += sw->ports[port].failed;
-			drained += sw->ports[port].drained && !sw->ports[port].failed;
+		for (int p = 1; p <= ports; p++) {
+			const struct ocsd_port *port = &sw->ports[p];
+
+			if (port->foreign || port->drained)
+				counts[port->foreign ? 0 : port->quarantine ? 1 :
+				       port->failed ? 2 : 3]++;
 		}
 	}
 	head(text, "ports_out_of_service", "gauge",
-	     "Ports that carry a patch of somebody else, have failed, or are drained.");
-	ocs_text_add(text, "ocsd_ports_out_of_service{why=\"foreign\"} %llu\n",
-		     (unsigned long long)foreign);
-	ocs_text_add(text, "ocsd_ports_out_of_service{why=\"failed\"} %llu\n",
-		     (unsigned long long)failed);
-	ocs_text_add(text, "ocsd_ports_out_of_service{why=\"drained\"} %llu\n",
-		     (unsigned long long)drained);
+	     "Ports that carry a patch of somebody else, are in quarantine, have failed, or are drained.");
+	for (size_t i = 0; i < COUNT(reasons); i++)
+		ocs_text_add(text, "ocsd_ports_out_of_service{reason=\"%s\"} %llu\n", reasons[i],
+			     (unsigned long long)counts[i]);
 }
 
 static void add_queues(struct ocs_text *text, const struct ocsd *d)

@@ -110,6 +110,7 @@ struct ocsd_port {
 	bool foreign;		/* a patch that is not ours is on it */
 	bool drained;		/* by an administrator */
 	bool failed;		/* drained, and whatever is on it is dark */
+	bool quarantine;	/* drained, until a self-test or somebody says it is good */
 };
 
 enum ocsd_switch_state { OCSD_STARTING, OCSD_UP, OCSD_SWITCH_FAILED };
@@ -235,7 +236,6 @@ void ocsd_event_send(struct ocsd *d, struct json_object *event);
 /* Lets queued lines out (after the database commit). */
 void ocsd_server_flush(struct ocsd *d);
 uid_t ocsd_client_uid(const struct ocsd_client *client);
-struct ocsd *ocsd_client_daemon(const struct ocsd_client *client);
 void ocsd_client_subscribe(struct ocsd_client *client);
 bool ocsd_admin(const struct ocsd *d, uid_t uid);
 bool ocsd_subscribed(const struct ocsd *d);

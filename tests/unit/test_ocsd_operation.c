@@ -24,6 +24,7 @@
 #include "tests/unit/ocsd_rig.h"
 
 #define PATIENCE_NS (20 * INT64_C(1000000000))
+#define WORD "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 static char *read_all(const char *path)
 {
@@ -169,15 +170,24 @@ static void has(const char *text, const char *line)
 		fail_msg("no \"%s\" in: %s", line, text);
 }
 
-static void numbers(void **state)
+/* Where the metrics are from now on; the caller frees it. */
+static char *metrics_on(struct rig *rig)
 {
-	struct rig *rig = *state;
-	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port()), *text;
+	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port());
 	char *setting = ocs_asprintf("/state\n  metrics: %s\n", address);
-	struct ocs_client *client;
 
 	edit(rig, "/state\n", setting);
 	reload(rig, "ready: ");
+	free(setting);
+	return address;
+}
+
+static void numbers(void **state)
+{
+	struct rig *rig = *state;
+	char *address = metrics_on(rig), *text;
+	struct ocs_client *client;
+
 	client = commit_and_apply(rig, 8);
 	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
 	has(text, "200 OK");
@@ -208,7 +218,112 @@ static void numbers(void **state)
 	has(text, "\nocsd_switch_failures_total 1\n");
 	free(text);
 	ocs_client_close(client);
-	free(setting);
+	free(address);
+}
+
+/* Where WORD, or one of its derived series, stands in TEXT as a whole word; or NULL. */
+static const char *find_word(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (const char *at = strstr(text, word); at; at = strstr(at + 1, word))
+		if ((at == text || !strchr(WORD, at[-1])) &&
+		    (!at[length] || !strchr(WORD, at[length])))
+			return at;
+	return NULL;
+}
+
+/* Every word of TEXT that begins with ocsd_ must be the name of a metric (or of a series
+ * of a histogram) of METRICS. */
+static void all_exist(const char *text, const char *metrics, const char *where)
+{
+	static const char *const endings[] = { "", "_bucket", "_sum", "_count" };
+	int names = 0;
+
+	for (const char *at = strstr(text, "ocsd_"); at; at = strstr(at + 5, "ocsd_")) {
+		char *name = ocs_asprintf("%.*s", (int)strspn(at, WORD), at);
+		bool found = false;
+
+		for (size_t i = 0; i < 4 && !found; i++) {
+			size_t length = strlen(name), more = strlen(endings[i]);
+			char *type;
+
+			if (length <= more || strcmp(name + length - more, endings[i]) != 0)
+				continue;
+			type = ocs_asprintf("# TYPE %.*s %s", (int)(length - more), name,
+					    more ? "histogram\n" : "");
+			found = strstr(metrics, type) != NULL;
+			free(type);
+		}
+		if (!found)
+			fail_msg("%s names %s, which is no metric", where, name);
+		free(name);
+		names++;
+	}
+	assert_true(names > 5);
+}
+
+/* The manual page and the metrics have the same names; the dashboard asks for none
+ * that is not there. */
+static void numbers_documented(const char *metrics)
+{
+	static const char begin[] = ".Sh METRICS", type[] = "# TYPE ";
+	char *page = read_all(TEST_SOURCE_DIR "/doc/man8/ocsd.8");
+	char *dashboard = read_all(TEST_SOURCE_DIR "/etc/grafana-ocsd.json");
+	char *section = strstr(page, begin), *end;
+
+	assert_non_null(section);
+	section += strlen(begin);
+	end = strstr(section, "\n.Sh ");
+	assert_non_null(end);
+	*end = '\0';
+	all_exist(section, metrics, "ocsd(8)");
+	all_exist(dashboard, metrics, "the dashboard");
+	for (const char *at = strstr(metrics, type); at; at = strstr(at + 1, type)) {
+		const char *name = at + strlen(type);
+		char *text = ocs_asprintf("%.*s", (int)strspn(name, WORD), name);
+
+		if (!find_word(section, text))
+			fail_msg("ocsd(8) does not name the metric %s", text);
+		free(text);
+	}
+	free(page);
+	free(dashboard);
+}
+
+/* Ports out of service, each for one reason; and what the documents say. */
+static void numbers_of_ports(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client, *prolog;
+	char *address = metrics_on(rig), *text;
+
+	client = rig_client(rig);
+	prolog = rig_client(rig);
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	rig_emulate(rig, "port direct-0 2 refuse");
+	json_object_put(rig_ask(client, "{'op':'commit','job':9,'epoch':90,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'d[0-3]'}"));
+	rig_send(prolog, "{'op':'apply','job':9,'epoch':90,'node':'d0'}");
+	json_object_put(rig_event(client, "job_failed"));
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'direct-0:5',"
+				"'reason':'dust'}"));
+	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'direct-1:6',"
+				"'reason':'dark'}"));
+	rig_emulate(rig, "patch rail-0 1 10");
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	/* drained too: still one port */
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'rail-0:1',"
+				"'reason':'look at it'}"));
+	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
+	has(text, "\nocsd_ports_out_of_service{reason=\"quarantine\"} 1\n");
+	has(text, "\nocsd_ports_out_of_service{reason=\"drained\"} 1\n");
+	has(text, "\nocsd_ports_out_of_service{reason=\"failed\"} 1\n");
+	has(text, "\nocsd_ports_out_of_service{reason=\"foreign\"} 2\n");
+	numbers_documented(text);
+	free(text);
+	ocs_client_close(prolog);
+	ocs_client_close(client);
 	free(address);
 }
 
@@ -295,6 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(new_description, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(numbers, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(numbers_of_ports, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(forgetting, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(watchdog, rig_setup, rig_teardown),
 	};
