@@ -3,9 +3,13 @@
 
 #include <json-c/json.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/site.h"
+#include "src/util/text.h"
 
 static const char *const kinds[] = {
 	[OCS_TORUS] = "torus", [OCS_STATIC] = "static", [OCS_RAILS] = "rails",
@@ -73,10 +77,61 @@ static struct json_object *fabric_json(const struct ocs_fabric *fabric)
 	return out;
 }
 
+/* The slurm.conf to compare with: --slurm-conf, SLURM_CONF, or the one beside the site's
+ * ocs.yaml.  The caller frees it; NULL where there is none. */
+static char *slurm_conf_path(const struct ocs_ctl_args *args)
+{
+	const char *env = getenv("SLURM_CONF");
+	char *yaml, *path = NULL;
+	struct ocs_error ignored;
+
+	if (args->slurm_conf)
+		return ocs_strdup(args->slurm_conf);
+	if (args->count || args->fabric)
+		return NULL;
+	if (env && *env)
+		return ocs_strdup(env);
+	yaml = ocs_ctl_fabric_path(&ignored);
+	if (yaml) {
+		const char *slash = strrchr(yaml, '/');
+
+		path = ocs_asprintf("%.*sslurm.conf", slash ? (int)(slash - yaml + 1) : 0, yaml);
+	}
+	free(yaml);
+	if (path && access(path, F_OK)) {
+		free(path);
+		path = NULL;
+	}
+	return path;
+}
+
+static void print_fabric(const struct ocs_ctl_args *args, const struct ocs_fabric *fabric,
+			 const struct ocs_site *site)
+{
+	if (args->json) {
+		struct json_object *json = fabric_json(fabric);
+
+		if (site)
+			json_object_object_add(json, "site", ocs_site_json(site));
+		ocs_ctl_print_json(json);
+		json_object_put(json);
+	} else {
+		char *text = ocs_fabric_describe(fabric);
+
+		fputs(text, stdout);
+		free(text);
+		if (site)
+			ocs_site_print(site, stdout);
+	}
+}
+
 int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct ocs_ctl_args local = *args;
+	struct ocs_site *site = NULL;
 	struct ocs_fabric *fabric;
+	int errors = 0, rc = 0;
+	char *path;
 
 	if (args->count && args->fabric)
 		return ocs_error_set(err, OCS_USAGE, "check: give FILE or --fabric, not both");
@@ -85,17 +140,22 @@ int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 	fabric = ocs_ctl_fabric_open(&local, err);
 	if (!fabric)
 		return -1;
-	if (args->json) {
-		struct json_object *json = fabric_json(fabric);
-
-		ocs_ctl_print_json(json);
-		json_object_put(json);
-	} else {
-		char *text = ocs_fabric_describe(fabric);
-
-		fputs(text, stdout);
-		free(text);
-	}
+	path = slurm_conf_path(args);
+	/* A file that is not the site's says nothing about what runs there. */
+	if (path || (!local.fabric && !args->slurm_conf))
+		site = ocs_site_create(fabric);
+	if (path)
+		rc = ocs_site_compare(site, path, err);
+	if (site && !rc && !local.fabric)
+		ocs_site_ask_live(site, args);
+	if (!rc)
+		print_fabric(args, fabric, site);
+	errors = site ? ocs_site_errors(site) : 0;
+	if (!rc && errors)
+		rc = ocs_error_set(err, OCS_ERROR, "%d thing%s contradict%s %s", errors,
+				   errors == 1 ? "" : "s", errors == 1 ? "s" : "", fabric->source);
+	ocs_site_destroy(site);
 	ocs_fabric_destroy(fabric);
-	return 0;
+	free(path);
+	return rc;
 }

@@ -11,10 +11,17 @@
 #define ONLINE "fo"	/* commands that also talk to ocsd */
 
 const struct ocs_ctl_command ocs_ctl_commands[] = {
-	{ "check", "[FILE]", 0, 1, "j" OFFLINE,
+	{ "check", "[FILE]", 0, 1, "jC" ONLINE,
 	  "read ocs.yaml, report its first fault or describe what it says",
 	  "FILE is an ocs.yaml or a synthetic line such as\n"
-	  "'torus cubes:4x4x4 cube:4x4x4 tile:2x2x1'.", ocs_ctl_check },
+	  "'torus cubes:4x4x4 cube:4x4x4 tile:2x2x1'.  Without it the site's ocs.yaml is read and\n"
+	  "compared with slurm.conf, plugstack.conf, the running ocsd and slurmctld.",
+	  ocs_ctl_check },
+	{ "migrate", "TOPOLOGY.CONF", 1, 1, "jqi",
+	  "a first ocs.yaml from the blocks or leaf switches of a topology.conf",
+	  "Every block, or leaf switch of a tree, must hold the nodes of one cube.  Printed to\n"
+	  "standard output; switches, ports and the order of nodes are for you to correct.",
+	  ocs_ctl_migrate },
 	{ "show", "fabric|cube|port|switch|job|circuit [NAME]", 1, 2, "j" ONLINE,
 	  "tables of what ocsd knows", NULL, ocs_ctl_show },
 	{ "map", "", 0, 0, "jsgw" ONLINE,

@@ -32,6 +32,8 @@ struct ocs_ctl_args {
 	long paths;		/* 0: not given */
 	long trees;
 	const char *node, *reason;
+	const char *slurm_conf;
+	const char *cube, *tile;
 	const char *hosts, *backend, *failed;
 	bool dry_run, remove;
 	long servers, degree;	/* 0: not given */
@@ -115,6 +117,7 @@ char *ocs_ctl_plan_svg(const struct ocs_plan *plan);
 
 /* The subcommands */
 int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_migrate(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_map(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err);

@@ -351,6 +351,7 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 		[OCS_DIRECT] = "direct", [OCS_REGION] = "region",
 	};
 	struct json_object *list = json_object_new_array();
+	char digest[OCS_DIGEST_TEXT];
 
 	(void)viewer;
 	add_text(reply, "source", d->fabric->source);
@@ -369,6 +370,8 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, "slurmctld",
 			       json_object_new_boolean(ocsd_subscribed(d)));
 	add_int(reply, "max_epoch", (int64_t)d->max_epoch);
+	ocs_fabric_digest(d->fabric, digest);
+	add_text(reply, "digest", digest);
 }
 
 static void show_nodes(struct ocsd *d, const struct viewer *viewer,

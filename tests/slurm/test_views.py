@@ -36,6 +36,32 @@ def test_ocsctl_pictures_and_tables(pod):
     assert pod.ocsctl("reconcile")["drift"] == []
 
 
+def test_check_compares_the_whole_site(pod):
+    """ocs.yaml against slurm.conf, plugstack.conf, the running ocsd and slurmctld."""
+    site = {"OCS_CONF": pod.yaml}
+    text = pod.out(["ocsctl", "check"], env=site)
+    assert "the running slurmctld" in text and "ocsd at unix:" in text, text
+    assert text.rstrip().endswith(": all agree"), text
+    pod.ocsctl("drain", "cube", "c2", "--reason", "dust")
+    with open(pod.yaml) as handle:
+        right = handle.read()
+    with open(pod.path("etc", "slurm.conf")) as handle:
+        conf = handle.read()
+    try:
+        pod.write("etc/ocs.yaml", right.replace("{name: c3, ", "{name: c4, "))
+        pod.write("etc/slurm.conf", conf.replace("JobSubmitPlugins=ocs", "JobSubmitPlugins=lua"))
+        done = pod.run(["ocsctl", "check"], env=site, check=False)
+    finally:
+        pod.write("etc/ocs.yaml", right)
+        pod.write("etc/slurm.conf", conf)
+        pod.ocsctl("resume", "cube", "c2")
+    assert done.returncode == 1 and "contradict" in done.stderr, done
+    for line in ("slurm.conf:", "JobSubmitPlugins=lua lacks ocs",
+                 "ocsd: runs with other cubes", "ocsd: note: cube c2 is drained: dust",
+                 "slurmctld: runs with JobSubmitPlugins=ocs, slurm.conf says lua"):
+        assert line in done.stdout, done.stdout
+
+
 def test_a_user_sees_only_own_jobs(pod):
     job = pod.sbatch("--shape=2x2x2")
     pod.running(job)

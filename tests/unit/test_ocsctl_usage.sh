@@ -46,12 +46,12 @@ exits 2 "two fabrics" check x.yaml --fabric "$F"
 exits 2 "json and nodes" place 4x4 --fabric "$F" --json --nodes
 
 exits 0 "help" help
-for command in check show map place verify fold plan nccl-check explain apply release drain resume \
+for command in check migrate show map place verify fold plan nccl-check explain apply release drain resume \
 	reconcile version; do
 	prints "help lists $command" "
   $command "
 done
-for command in check show map place verify fold plan nccl-check explain apply release drain resume \
+for command in check migrate show map place verify fold plan nccl-check explain apply release drain resume \
 	reconcile version; do
 	exits 0 "$command --help" $command --help
 	prints "its usage line" "Usage: ocsctl $command"

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/client/client.h"
+#include "src/fabric/fabric.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/site.h"
+#include "src/ocsctl/slurm_conf.h"
+#include "src/util/text.h"
+
+#define SCONTROL_MS 10000
+
+extern char **environ;
+
+static struct json_object *ask(struct ocs_client *client, const char *what, struct ocs_error *err)
+{
+	struct json_object *request = json_object_new_object(), *reply;
+
+	json_object_object_add(request, "op", json_object_new_string("show"));
+	json_object_object_add(request, "what", json_object_new_string(what));
+	reply = ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err);
+	json_object_put(request);
+	return reply;
+}
+
+static void compare_fabric(struct ocs_site *site, const struct ocs_fabric *fabric,
+			   struct json_object *reply)
+{
+	struct json_object *drains = ocs_ctl_array(reply, "drains");
+	const char *theirs = ocs_ctl_string(reply, "digest", "");
+	char digest[OCS_DIGEST_TEXT];
+
+	ocs_fabric_digest(fabric, digest);
+	if (strcmp(theirs, digest) != 0)
+		ocs_site_find(site, false, "ocsd", "runs with other cubes, nodes, switches or port"
+			      " rules (%s) than %s says: systemctl reload ocsd, then scontrol"
+			      " reconfigure", ocs_ctl_string(reply, "source", "?"), fabric->source);
+	if (!ocs_ctl_bool(reply, "slurmctld"))
+		ocs_site_find(site, true, "ocsd", "slurmctld is not connected: no shape starts");
+	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
+		struct json_object *one = json_object_array_get_idx(drains, i);
+
+		ocs_site_find(site, true, "ocsd", "%s %s is drained: %s",
+			      ocs_ctl_string(one, "kind", "?"), ocs_ctl_string(one, "name", "?"),
+			      ocs_ctl_string(one, "reason", "no reason given"));
+	}
+}
+
+static void compare_switches(struct ocs_site *site, struct json_object *reply)
+{
+	struct json_object *list = ocs_ctl_array(reply, "switches");
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+		const char *state = ocs_ctl_string(one, "state", "?");
+
+		/* Drained ones were told with the drains. */
+		if (strcmp(state, "up") != 0 && strcmp(state, "drained") != 0)
+			ocs_site_find(site, false, "ocsd", "switch %s is %s: %s",
+				      ocs_ctl_string(one, "name", "?"), state,
+				      ocs_ctl_string(one, "reason", "no reason given"));
+	}
+}
+
+static void ask_ocsd(struct ocs_site *site, const struct ocs_ctl_args *args,
+		     const struct ocs_fabric *fabric)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_client *client = ocs_ctl_connect(args, fabric, &err);
+	struct json_object *reply = NULL, *switches = NULL;
+
+	if (client)
+		reply = ask(client, "fabric", &err);
+	if (reply)
+		switches = ask(client, "switch", &err);
+	if (switches) {
+		ocs_site_looked(site, "ocsd at %s", ocs_ctl_address(args, fabric));
+		compare_fabric(site, fabric, reply);
+		compare_switches(site, switches);
+	} else {
+		ocs_site_find(site, true, "ocsd", "not compared: %s", err.text);
+	}
+	json_object_put(switches);
+	json_object_put(reply);
+	ocs_client_close(client);
+}
+
+/* What a program prints, or NULL if it fails or takes longer than SCONTROL_MS. */
+static char *output_of(char *const argv[])
+{
+	posix_spawn_file_actions_t actions;
+	struct ocs_text text = { 0 };
+	int ends[2], status, rc;
+	struct timespec start, now;
+	bool whole = false;
+	pid_t pid;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return NULL;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
+	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+	rc = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
+	posix_spawn_file_actions_destroy(&actions);
+	close(ends[1]);
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	while (!rc) {
+		struct pollfd fd = { .fd = ends[0], .events = POLLIN };
+		char piece[4096];
+		ssize_t n;
+		long left;
+
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		left = SCONTROL_MS - (now.tv_sec - start.tv_sec) * 1000 -
+		       (now.tv_nsec - start.tv_nsec) / 1000000;
+		if (left <= 0 || poll(&fd, 1, left) <= 0)
+			break;
+		n = read(ends[0], piece, sizeof(piece));
+		if (n <= 0) {
+			whole = !n;
+			break;
+		}
+		ocs_text_add(&text, "%.*s", (int)n, piece);
+	}
+	close(ends[0]);
+	if (!rc) {
+		if (!whole)
+			kill(pid, SIGKILL);
+		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+			;
+		if (whole && WIFEXITED(status) && !WEXITSTATUS(status))
+			return ocs_text_take(&text);
+	}
+	ocs_text_free(&text);
+	return NULL;
+}
+
+/* The value of "KEY     = value" among the lines of scontrol; the caller frees it. */
+static char *line_value(const char *text, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (; text; text = strchr(text, '\n') ? strchr(text, '\n') + 1 : NULL) {
+		const char *at = text;
+
+		if (strncasecmp(at, key, length) || !strchr(" =", at[length]))
+			continue;
+		at += length;
+		at += strspn(at, " ");
+		if (*at != '=')
+			continue;
+		at += 1 + strspn(at + 1, " ");
+		return ocs_asprintf("%.*s", (int)strcspn(at, "\n"), at);
+	}
+	return NULL;
+}
+
+static void ask_slurmctld(struct ocs_site *site)
+{
+	static const char *const keys[] = { "SelectType", "TopologyPlugin", "JobSubmitPlugins",
+					    "CliFilterPlugins", "PrologFlags", "SlurmUser",
+					    "PrologEpilogTimeout", "PlugStackConfig" };
+	char scontrol[] = "scontrol", show[] = "show", config[] = "config";
+	char *argv[] = { scontrol, show, config, NULL };
+	char *text = output_of(argv);
+
+	if (!text) {
+		ocs_site_find(site, true, "slurmctld", "not compared: 'scontrol show config' gave no"
+			      " answer");
+		return;
+	}
+	ocs_site_looked(site, "the running slurmctld");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *wanted = ocs_site_value(site, keys[i]);
+		char *given = line_value(text, keys[i]);
+		bool same = true;
+
+		/* slurmctld adds what it implies to lists, and "sec" or "(0)" to numbers. */
+		if (wanted && given) {
+			char *words = ocs_strdup(wanted), *save = NULL;
+
+			for (char *word = strtok_r(words, ",", &save); word;
+			     word = strtok_r(NULL, ",", &save))
+				same = same && (ocs_slurm_list_has(given, word) ||
+						!strncmp(given, word, strcspn(given, "(")));
+			free(words);
+		}
+		if (!same)
+			ocs_site_find(site, false, "slurmctld", "runs with %s=%s, slurm.conf says %s:"
+				      " restart slurmctld", keys[i], given, wanted);
+		free(given);
+	}
+	free(text);
+}
+
+void ocs_site_ask_live(struct ocs_site *site, const struct ocs_ctl_args *args)
+{
+	ask_ocsd(site, args, ocs_site_fabric(site));
+	ask_slurmctld(site);
+}
