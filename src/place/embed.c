@@ -534,9 +534,10 @@ bool ocs_embed_search(struct ocs_embed *e, const struct ocs_shape *shape, int no
 		      const struct ocs_fit *fit, long budget)
 {
 	const struct ocs_section *s = e->section;
-	int least, n, v, a;
+	int least, n, v, a, found;
 
 	e->work = 0;
+	e->spent = false;
 	if (shape->xpus > OCS_EMBED_XPUS || shape->twisted || shape->no_fold || shape->no_rotate)
 		return false;
 	for (a = 0; a < OCS_AXES; a++) {
@@ -564,7 +565,9 @@ bool ocs_embed_search(struct ocs_embed *e, const struct ocs_shape *shape, int no
 		memcpy(domain(e, 0, v), e->usable, (size_t)e->words * sizeof(uint64_t));
 		*count(e, 0, v) = n;
 	}
-	if (step(e, 0) != FOUND)
+	found = step(e, 0);
+	e->spent = found == SPENT;
+	if (found != FOUND)
 		return false;
 	for (v = 0; v < e->vertices; v++) {
 		int unit = e->at[v] % s->cube_xpus;

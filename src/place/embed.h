@@ -21,6 +21,7 @@ struct ocs_embed {
 	const struct ocs_shape *shape;
 	long work, budget;	/* XPUs of vertices looked at, more on large machines;
 				 * budget below 0: no bound */
+	bool spent;		/* the last search ended because it had used its budget */
 	int nodes;		/* that the job takes */
 
 	/* of the machine: XPU i of loaded cube h is h * cube_xpus + i */

@@ -394,8 +394,10 @@ bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 		if (c->nuses == 1) {
 			cost = like_cost(fit, uses);
 		} else {
-			if (best >= 0 && ++tries > UNLIKE_TRIES)
+			if (best >= 0 && ++tries > UNLIKE_TRIES) {
+				fit->bounded = true;
 				continue;
+			}
 			cost = unlike_cost(fit, c, uses);
 		}
 		if (cost >= 0 && (best < 0 || cost < best_cost)) {

@@ -33,6 +33,7 @@ struct ocs_fit {
 
 	/* since the caller last cleared them (ocs_place_work) */
 	long candidates_seen, words_compared;
+	bool bounded;		/* candidates were left out for having been compared enough */
 
 	/* scratch of the assignment of unlike pieces */
 	int *owner, *seated, *tally, nseated;

@@ -147,14 +147,24 @@ static enum answer search(struct ocs_placer *placer, const struct ocs_catalogue 
 			  const struct ocs_occupancy *occupancy)
 {
 	struct ocs_fit *fit = placer->fit;
+	bool found;
 
 	if (placer->section->kind == OCS_STATIC ? ocs_fit_scan(fit, cat, occupancy) :
 	    ocs_fit_search(fit, cat))
 		return ANSWER_BOX;
-	if (placer->thread && ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit))
-		return ANSWER_THREAD;
-	return placer->budget && ocs_embed_search(placer->embed, &cat->shape, cat->nodes, fit,
-						  placer->budget) ? ANSWER_EMBED : ANSWER_NONE;
+	if (placer->thread) {
+		found = ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit);
+		placer->work.searched += placer->thread->work;
+		placer->work.bounded |= placer->thread->spent;
+		if (found)
+			return ANSWER_THREAD;
+	}
+	if (!placer->budget)
+		return ANSWER_NONE;
+	found = ocs_embed_search(placer->embed, &cat->shape, cat->nodes, fit, placer->budget);
+	placer->work.searched += placer->embed->work;
+	placer->work.bounded |= placer->embed->spent;
+	return found ? ANSWER_EMBED : ANSWER_NONE;
 }
 
 /* The decision is repeated on just the nodes it chose: then it is a function of
@@ -214,9 +224,11 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	}
 	fit = placer->fit;
 	fit->candidates_seen = fit->words_compared = 0;
+	fit->bounded = false;
 	answer = decide(placer, cat, occupancy);
 	placer->work.candidates = fit->candidates_seen;
 	placer->work.words = fit->words_compared;
+	placer->work.bounded |= fit->bounded;
 	if (answer == ANSWER_NONE && !cat->ncandidates) {
 		ocs_error_set(err, OCS_NOT_NOW, "needs %ld XPUs that can be joined as %s asks; those "
 			      "that are free cannot", shape->xpus, ocs_shape_format(shape, text));

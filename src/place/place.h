@@ -68,11 +68,15 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer,
 
 /* What the last ocs_place did; a count, so that decisions can be compared on any machine
  * at any load.  Both its passes (the decision and its repetition on the chosen nodes) are
- * in it; searches other than for boxes (threading, a budget) are not. */
+ * in it. */
 struct ocs_place_work {
 	long candidates;	/* foldings at an alignment that were looked at */
 	long words;		/* words of 64 XPUs or ports (static section: rows of up to 32)
 				 * compared with what is free */
+	long searched;		/* where no box fits: edges that threading, XPUs that the
+				 * exhaustive search looked at */
+	bool bounded;		/* a bound on the work cut it short: of the boxes that fit not
+				 * all were compared, or a search gave up */
 	int catalogues;		/* made because the shape was new or long not asked for */
 };
 void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work);

@@ -255,6 +255,7 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 	char text[OCS_SHAPE_TEXT];
 
 	ocs_routes_destroy(ocs_policy_routes_take(policy));
+	memset(&policy->work, 0, sizeof(policy->work));
 	if (!entry->possible) {
 		ocs_error_set(err, OCS_NEVER, "%s can never fit by the rules of the policy",
 			      ocs_shape_format(shape, text));

@@ -520,6 +520,7 @@ bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int 
 	int n, sheet, seeds;
 
 	t->work = 0;
+	t->spent = false;
 	for (n = 0; ocs_way_get(t->section, shape, n, &way); n++) {
 		struct grow g = { .t = t, .way = &way, .fit = fit,
 				  .target = shape->extent[way.ring],
@@ -536,8 +537,10 @@ bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int 
 				answer(&g);
 				return true;
 			}
-			if (t->work > WORK_MAX)
+			if (t->work > WORK_MAX) {
+				t->spent = true;
 				return false;
+			}
 		}
 	}
 	return false;

@@ -45,7 +45,8 @@ struct ocs_thread {
 	bool *whole;		/* per sheet */
 	int *next, *prev;	/* per sheet and unit */
 	unsigned char *dir, *touched;
-	long work;		/* steps of the last search */
+	long work;		/* edges looked at in the last search */
+	bool spent;		/* it ended because that were too many */
 
 	/* the answer */
 	struct ocs_way way;

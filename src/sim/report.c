@@ -98,6 +98,17 @@ static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
 	free(wait);
 }
 
+/* p50, p99 and the largest, in units of 1 / SCALE. */
+static void spread(struct ocs_sim_numbers *values, double scale, double *out)
+{
+	if (!values->n)
+		return;
+	qsort(values->value, (size_t)values->n, sizeof(*values->value), ocs_sim_ascending);
+	out[0] = scale * ocs_sim_quantile(values->value, values->n, .5);
+	out[1] = scale * ocs_sim_quantile(values->value, values->n, .99);
+	out[2] = scale * values->value[values->n - 1];
+}
+
 void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section,
 		     struct ocs_sim_figures *f)
 {
@@ -110,26 +121,25 @@ void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section
 	f->relaxed = (double)r->relaxed;
 	f->shared = (double)r->shared;
 	f->restarts = (double)r->restarts;
-	f->decisions = (double)(r->ndecisions + r->ncold);
+	f->decisions = (double)(r->decisions.n + r->cold.n);
+	f->first = (double)r->cold.n;
+	f->searched = (double)r->searched;
+	f->bounded = (double)r->bounded;
 	if (r->measured > 0) {
 		f->utilisation = 100 * r->busy / r->measured / total;
 		f->allocated = 100 * r->allocated / r->measured / total;
 		f->fragmentation = 100 * r->fragmented / r->measured;
 		f->useful = 100 * r->useful / r->measured / total;
 	}
-	f->decision_mean = 1e6 * mean(r->decisions, r->ndecisions);
-	if (r->ndecisions) {
-		qsort(r->decisions, (size_t)r->ndecisions, sizeof(double), ocs_sim_ascending);
-		f->decision[0] = 1e6 * ocs_sim_quantile(r->decisions, r->ndecisions, .5);
-		f->decision[1] = 1e6 * ocs_sim_quantile(r->decisions, r->ndecisions, .9);
-		f->decision[2] = 1e6 * ocs_sim_quantile(r->decisions, r->ndecisions, .99);
-		f->decision[3] = 1e6 * r->decisions[r->ndecisions - 1];
-	}
-	if (r->ncold) {
-		qsort(r->cold, (size_t)r->ncold, sizeof(double), ocs_sim_ascending);
-		f->cold[0] = 1e6 * ocs_sim_quantile(r->cold, r->ncold, .5);
-		f->cold[1] = 1e6 * r->cold[r->ncold - 1];
-	}
+	f->decision_mean = 1e6 * mean(r->decisions.value, r->decisions.n);
+	spread(&r->decisions, 1e6, f->decision);
+	f->decision90 = 1e6 * ocs_sim_quantile(r->decisions.value, r->decisions.n, .9);
+	spread(&r->cold, 1e6, f->cold);
+	spread(&r->verifications, 1e6, f->verification);
+	spread(&r->candidates, 1, f->candidates);
+	spread(&r->words, 1, f->words);
+	f->candidates[3] = (double)r->candidates.n * mean(r->candidates.value, r->candidates.n);
+	f->words[3] = (double)r->words.n * mean(r->words.value, r->words.n);
 }
 
 static void add(struct json_object *object, const char *name, double value, int digits)
@@ -158,8 +168,8 @@ static struct json_object *group(struct json_object *object, const char *name,
 struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 {
 	static const char *const quantiles[] = { "p50", "p90", "p99", "mean" };
-	static const char *const decision[] = { "p50", "p90", "p99", "max" };
-	static const char *const cold[] = { "p50", "max" };
+	static const char *const decision[] = { "p50", "p99", "max" };
+	static const char *const work[] = { "p50", "p99", "max", "total" };
 	static const char *const predicted[] = { "mean", "max" };
 	struct json_object *o = json_object_new_object(), *part;
 
@@ -182,10 +192,19 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	add(o, "allocated_percent", f->allocated, 2);
 	add(o, "useful_percent", f->useful, 2);
 	add(o, "fragmentation_percent", f->fragmentation, 2);
-	part = group(o, "decision_us", decision, f->decision, 4, 1);
+	part = group(o, "decision_us", decision, f->decision, 3, 1);
+	add(part, "p90", f->decision90, 1);
 	add(part, "mean", f->decision_mean, 1);
 	add(part, "count", f->decisions, 0);
-	group(o, "first_decision_us", cold, f->cold, 2, 1);
+	part = group(o, "first_decision_us", decision, f->cold, 3, 1);
+	add(part, "count", f->first, 0);
+	group(o, "verification_us", decision, f->verification, 3, 1);
+	part = json_object_new_object();
+	group(part, "candidates", work, f->candidates, 4, 0);
+	group(part, "words", work, f->words, 4, 0);
+	add(part, "searched", f->searched, 0);
+	add(part, "bounded", f->bounded, 0);
+	json_object_object_add(o, "decision_work", part);
 	add(o, "placements_verified", f->verified, 0);
 	add(o, "placements_relaxed", f->relaxed, 0);
 	add(o, "placements_shared", f->shared, 0);
@@ -194,6 +213,16 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	add(o, "circuits_mean", f->circuits, 1);
 	add(o, "switching_seconds_mean", f->switched, 4);
 	return o;
+}
+
+static void work_print(const struct ocs_sim_figures *f)
+{
+	printf("decision work  candidates p50 %.0f  p99 %.0f  max %.0f  total %.0f; words p50 %.0f  "
+	       "p99 %.0f  max %.0f  total %.0f\n", f->candidates[0], f->candidates[1],
+	       f->candidates[2], f->candidates[3], f->words[0], f->words[1], f->words[2],
+	       f->words[3]);
+	printf("               %.0f decisions cut short by a bound; %.0f searched where no box fitted\n",
+	       f->bounded, f->searched);
 }
 
 void ocs_sim_figures_print(const struct ocs_sim_figures *f)
@@ -207,9 +236,14 @@ void ocs_sim_figures_print(const struct ocs_sim_figures *f)
 	printf("waiting hours  p50 %.3f  p90 %.2f  p99 %.1f\n", f->wait[0], f->wait[1], f->wait[2]);
 	printf("utilisation    %.1f %% of the XPUs over time (%.1f %% allocated); fragmentation of the "
 	       "rest %.1f %%\n", f->utilisation, f->allocated, f->fragmentation);
-	printf("decision us    p50 %.1f  p99 %.1f  max %.1f  (%.0f decisions; the first of a shape "
-	       "up to %.0f)\n", f->decision[0], f->decision[2], f->decision[3], f->decisions,
-	       f->cold[1]);
+	printf("decision us    p50 %.1f  p99 %.1f  max %.1f  (%.0f decisions, %.0f of them the first "
+	       "of a shape: p50 %.0f  max %.0f)\n", f->decision[0], f->decision[1], f->decision[2],
+	       f->decisions, f->first, f->cold[0], f->cold[2]);
+	if (f->candidates[3] > 0)
+		work_print(f);
+	if (f->verified > 0)
+		printf("proof us       p50 %.1f  p99 %.1f  max %.1f\n", f->verification[0],
+		       f->verification[1], f->verification[2]);
 	printf("placements     %.0f verified, %.0f with lines for rings, %.2f cubes and %.1f "
 	       "circuits on average\n", f->verified, f->relaxed, f->cubes, f->circuits);
 	if (f->restarts > 0)

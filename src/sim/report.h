@@ -19,10 +19,14 @@ struct ocs_sim_figures {
 	double allocated;		/* the same with what whole nodes waste */
 	double fragmentation;		/* time-weighted (ocs_room_fragmentation) */
 	double useful;			/* utilisation divided by each job's predicted slowdown */
-	double decision[4];		/* microseconds: p50, p90, p99, max; warm */
+	double decision[3], decision90;	/* microseconds: p50, p99, max; p90; the first of each
+					 * shape left out */
 	double decision_mean;
-	double cold[2];			/* p50, max of first decisions of a shape */
-	double decisions, verified, relaxed, backfilled;
+	double cold[3];			/* p50, p99, max of first decisions of a shape */
+	double verification[3];		/* microseconds to prove a placement right: p50, p99, max */
+	double candidates[4], words[4];	/* a decision looked at: p50, p99, max, total */
+	double searched, bounded;	/* of all decisions (struct ocs_sim_result) */
+	double decisions, first, verified, relaxed, backfilled;
 	double restarts;		/* of jobs, elsewhere */
 	double shared;			/* placements whose edges share links */
 	double predicted[2];		/* their predicted slowdown: mean, max */

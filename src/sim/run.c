@@ -20,27 +20,33 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void note(double **values, long *n, long *room, double value)
+static void note(struct ocs_sim_numbers *values, double value)
 {
-	if (*n == *room) {
-		*room = *room ? 2 * *room : 4096;
-		*values = ocs_realloc(*values, (size_t)*room * sizeof(double));
+	if (values->n == values->room) {
+		values->room = values->room ? 2 * values->room : 4096;
+		values->value = ocs_realloc(values->value,
+					    (size_t)values->room * sizeof(*values->value));
 	}
-	(*values)[(*n)++] = value;
+	values->value[values->n++] = value;
 }
 
 struct ocs_placement *ocs_sim_place(struct ocs_sim *sim, const struct ocs_occupancy *occupancy,
 				    const struct ocs_shape *shape, struct ocs_error *err)
 {
 	struct ocs_sim_result *r = sim->result;
-	double start = now();
-	bool cold = ocs_policy_known(sim->policy, shape) == false;
+	bool cold = !ocs_policy_known(sim->policy, shape);
+	struct ocs_place_work work;
+	double start = now(), took;
 	struct ocs_placement *p = ocs_policy_place(sim->policy, occupancy, shape, err);
 
-	if (cold)
-		note(&r->cold, &r->ncold, &r->cold_room, now() - start);
-	else
-		note(&r->decisions, &r->ndecisions, &r->decision_room, now() - start);
+	took = now() - start;
+	ocs_policy_work(sim->policy, &work);
+	/* a catalogue that had to give way to others is made again */
+	note(cold || work.catalogues ? &r->cold : &r->decisions, took);
+	note(&r->candidates, (double)work.candidates);
+	note(&r->words, (double)work.words);
+	r->searched += work.searched;
+	r->bounded += work.bounded;
 	return p;
 }
 
@@ -98,13 +104,16 @@ static int verify(struct ocs_sim *sim, const struct ocs_sim_outcome *out,
 {
 	const struct ocs_fabric *fabric = sim->options->fabric;
 	char shape[OCS_SHAPE_TEXT];
+	double start;
 
 	if (!sim->options->verify || !ocs_policy_verifiable(sim->policy))
 		return 0;
+	start = now();
 	if (routes ? ocs_routes_verify(fabric, sim->occupancy, p, routes, err) :
 	    ocs_placement_verify(fabric, sim->occupancy, p, err))
 		return ocs_error_prefix(err, "job %ld, %s: the policy made a wrong placement",
 					out->job.id, ocs_shape_format(&out->job.shape, shape));
+	note(&sim->result->verifications, now() - start);
 	sim->result->verified++;
 	return 0;
 }
@@ -372,7 +381,10 @@ void ocs_sim_result_free(struct ocs_sim_result *result)
 	free(result->jobs);
 	free(result->cubes);
 	free(result->samples);
-	free(result->decisions);
-	free(result->cold);
+	free(result->decisions.value);
+	free(result->cold.value);
+	free(result->verifications.value);
+	free(result->candidates.value);
+	free(result->words.value);
 	memset(result, 0, sizeof(*result));
 }

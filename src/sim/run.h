@@ -63,6 +63,12 @@ struct ocs_sim_outcome {
 	double slowdown;	/* predicted from that: DURATION takes so many times longer */
 };
 
+/* Numbers that are kept to be sorted. */
+struct ocs_sim_numbers {
+	double *value;
+	long n, room;
+};
+
 #define OCS_SIM_BINS 100
 struct ocs_sim_sample {
 	double time;
@@ -85,10 +91,13 @@ struct ocs_sim_result {
 	int moments, ncubes;
 	struct ocs_sim_sample *samples;
 	long nsamples, sample_room;
-	double *decisions;		/* seconds each; the first of each shape left out */
-	long ndecisions, decision_room;
-	double *cold;			/* the first decision of each shape */
-	long ncold, cold_room;
+	/* processor seconds of each decision alone, and of those that made the catalogue of
+	 * their shape; of proving a placement right */
+	struct ocs_sim_numbers decisions, cold, verifications;
+	/* what each decision looked at (struct ocs_place_work), policy best */
+	struct ocs_sim_numbers candidates, words;
+	long searched;			/* in all decisions, where no box fitted */
+	long bounded;			/* decisions that a bound on the work cut short */
 	long verified;
 	long relaxed;			/* placements with lines the shape has not */
 	long restarts;			/* jobs restarted elsewhere */

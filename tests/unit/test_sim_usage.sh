@@ -57,6 +57,24 @@ printf '0,0,T3D_NT,4x4x4,64,3600\n1,60,T3D_NT,8x4,32,60\n2,61,T3D_NT,6x6x6,216,6
 exits 0 "trace" -p best -f "$F" --trace "$work/trace" --json --jobs "$work/jobs" --svg "$work/p"
 holds "JCR" '"jcr_percent":66.67'
 holds "all verified" '"placements_verified":2'
+printf '%s\n' "$out" | python3 -c '
+import json, sys
+o = json.load(sys.stdin)
+work = o["decision_work"]
+for name in ("candidates", "words"):
+    assert 0 < work[name]["p50"] <= work[name]["p99"] <= work[name]["max"] <= work[name]["total"], work
+assert o["first_decision_us"]["count"] == 3 <= o["decision_us"]["count"]
+assert o["decision_us"]["p50"] <= o["decision_us"]["p99"] <= o["decision_us"]["max"]
+assert 0 < o["verification_us"]["p50"] <= o["verification_us"]["max"]
+assert work["bounded"] == work["searched"] == 0
+'
+result $? "times and work of decisions"
+exits 0 "as text" -p best -f "$F" --trace "$work/trace"
+for line in "decision us    p50 .* p99 .* max" "decision work  candidates p50" "proof us       p50"; do
+	holds "$line" "^$line"
+done
+exits 0 "without proofs" -p best -f "$F" --trace "$work/trace" --no-verify --json
+holds "none timed" '"verification_us":{"p50":0.0,"p99":0.0,"max":0.0}'
 [ "$(grep -c '"state":"done"' "$work/jobs")" = 2 ] && [ "$(wc -l <"$work/jobs")" = 3 ]
 result $? "a line per job"
 for f in p-utilisation.svg p-jct.svg p-jcr.svg p-cubes.svg; do
@@ -74,7 +92,13 @@ holds "never" '"never":1'
 exits 0 "workload" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --write-trace "$work/t"
 says "fitted distributions are named" "durations and gaps come from fitted distributions"
 exits 0 "what was written can be read" -p best -f "$F" --trace "$work/t" --json
-exits 0 "a budget" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --budget 1000
+exits 0 "a budget" -p best -f "$F" --workload rfold-2025 --saturated --hours 200 --budget 1 --json
+printf '%s\n' "$out" | python3 -c '
+import json, sys
+work = json.load(sys.stdin)["decision_work"]
+assert work["bounded"] > 0 and work["searched"] > 0, work
+'
+result $? "decisions that ended at it"
 exits 2 "a budget that is none" -p best -f "$F" --workload tpu-v4 --budget much
 exits 0 "possible" -p best -f "$F" --workload tpu-v4 --possible --json
 holds "counts" '"shapes":30,"possible":1'
