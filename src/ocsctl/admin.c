@@ -17,9 +17,12 @@
 static struct json_object *ask(const struct ocs_ctl_args *args, struct json_object *request,
 			       int timeout_ms, struct ocs_error *err)
 {
-	struct ocs_client *client = ocs_ctl_connect(args, NULL, err);
+	struct ocs_client *client;
 	struct json_object *reply;
 
+	if (ocs_ctl_transaction(args, request, err))
+		return NULL;
+	client = ocs_ctl_connect(args, NULL, err);
 	if (!client)
 		return NULL;
 	reply = ocs_client_call(client, request, timeout_ms, NULL, err);

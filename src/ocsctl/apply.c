@@ -82,6 +82,10 @@ static int perform(const struct ocs_ctl_args *args, const char *op, int timeout_
 	if (ocs_ctl_job_parse(args->operands[0], &job, err))
 		return -1;
 	request = request_new(args, op, job);
+	if (ocs_ctl_transaction(args, request, err)) {
+		json_object_put(request);
+		return -1;
+	}
 	*reply = insist(args, fabric, request, timeout_ms, &refusal, err);
 	json_object_put(request);
 	if (args->json && (*reply || refusal))
@@ -165,7 +169,7 @@ int ocs_ctl_prepare(const struct ocs_ctl_args *args, struct ocs_error *err)
 				       json_object_new_string(args->section));
 	if (demand)
 		json_object_object_add(request, "demand", demand);
-	client = ocs_ctl_connect(args, NULL, err);
+	client = ocs_ctl_transaction(args, request, err) ? NULL : ocs_ctl_connect(args, NULL, err);
 	reply = client ? ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err) : NULL;
 	ocs_client_close(client);
 	json_object_put(request);

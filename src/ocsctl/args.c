@@ -67,6 +67,10 @@ static const struct option_spec specs[] = {
 	  "the allocation's epoch (SPANK_OCS_EPOCH)" },
 	{ 'V', "after", NUMBER, AT(after), 1, INT_MAX, "N",
 	  "wait for a revision of the plan later than N (repaired since)" },
+	{ 'x', "expect", NUMBER, AT(expect), 0, LONG_MAX, "REVISION",
+	  "refuse if ocsd has changed since 'show --json' said this revision" },
+	{ 'I', "transaction", TEXT, AT(transaction), 0, 0, "ID",
+	  "repeated with the same ID, it is done once and answers the same" },
 	{ 'H', "node", TEXT, AT(node), 0, 0, "NAME", "on whose behalf" },
 	{ 'W', "wait", NUMBER, AT(wait), 1, 86400, "SECONDS",
 	  "how long to keep trying" },
@@ -244,6 +248,7 @@ int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **a
 
 	memset(args, 0, sizeof(*args));
 	args->command = command;
+	args->expect = -1;
 	for (size_t i = 0; i < NSPECS; i++) {
 		if (!takes(command, &specs[i]))
 			continue;

@@ -10,6 +10,7 @@
 #include "src/client/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/util/secret.h"
 #include "src/util/text.h"
 
 #define READ_LIMIT (256u << 20)
@@ -213,4 +214,21 @@ struct json_object *ocs_ctl_read_json(const char *path, struct ocs_error *err)
 	json_tokener_free(tokener);
 	free(text);
 	return json;
+}
+
+#define ID_BYTES 16
+
+int ocs_ctl_transaction(const struct ocs_ctl_args *args, struct json_object *request,
+			struct ocs_error *err)
+{
+	char id[2 * ID_BYTES + 1];
+
+	if (args->expect >= 0)
+		json_object_object_add(request, "expect", json_object_new_int64(args->expect));
+	if (args->expect >= 0 && !args->transaction && ocs_random_hex(id, ID_BYTES, err))
+		return -1;
+	if (args->expect >= 0 || args->transaction)
+		json_object_object_add(request, "transaction", json_object_new_string(
+			args->transaction ? args->transaction : id));
+	return 0;
 }

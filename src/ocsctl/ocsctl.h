@@ -39,6 +39,8 @@ struct ocs_ctl_args {
 	long servers, degree;	/* 0: not given */
 	long epoch;		/* 0: not given */
 	long after;		/* revision, 0: not given */
+	long expect;		/* revision of ocsd's database, -1: not given */
+	const char *transaction;
 	long wait;		/* seconds, 0: not given */
 	int count;		/* operands */
 	char **operands;
@@ -94,6 +96,11 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 char *ocs_ctl_read(const char *path, struct ocs_error *err);
 /* The same, as JSON (put it). */
 struct json_object *ocs_ctl_read_json(const char *path, struct ocs_error *err);
+
+/* Adds --expect and --transaction to REQUEST.  What expects a revision gets an id of its
+ * own, so that it can be repeated over a new connection.  Returns 0, or -1 with ERR. */
+int ocs_ctl_transaction(const struct ocs_ctl_args *args, struct json_object *request,
+			struct ocs_error *err);
 
 /* Every wait for an answer of ocsd that is not a wait for circuits. */
 #define OCS_CTL_CONNECT_MS 5000

@@ -111,10 +111,10 @@ static void print_fabric(struct json_object *reply)
 					  .members = "section|xpus|free|whole_cubes|"
 					  "fragmentation_percent|largest" };
 
-	printf("fabric %s; slurmctld is %sconnected; last epoch %s\n\n",
+	printf("fabric %s; slurmctld is %sconnected; last epoch %s; revision %s\n\n",
 	       ocs_ctl_string(reply, "source", "?"),
 	       ocs_ctl_bool(reply, "slurmctld") ? "" : "not ",
-	       ocs_ctl_string(reply, "max_epoch", "0"));
+	       ocs_ctl_string(reply, "max_epoch", "0"), ocs_ctl_string(reply, "revision", "0"));
 	print_list(&sections, ocs_ctl_array(reply, "sections"));
 	if (ocs_ctl_length(ocs_ctl_array(reply, "room"))) {
 		putchar('\n');

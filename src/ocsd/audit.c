@@ -42,6 +42,7 @@ static void prune(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
+	ocsd_store_transaction_trim(d->store);
 	if (!anything(d->store, before))
 		return;
 	text = ocs_asprintf(script, before, ROWS);

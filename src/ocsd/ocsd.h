@@ -31,6 +31,7 @@ struct ocsd;
 struct ocsd_client;
 struct ocsd_metrics;
 struct ocsd_store;
+struct ocsd_transaction;
 struct ocsd_worker;
 
 enum ocsd_circuit_state {
@@ -206,6 +207,8 @@ struct ocsd {
 	struct json_object *nodes;	/* as pushed, or NULL */
 	struct ocsd_client *clients;
 	size_t nclients;
+	struct ocsd_transaction *transactions;	/* whose answers are due */
+	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL */
 	struct ocsd_auth *auth;
 	struct ocs_key *key;		/* of remote clients, NULL: MUNGE */
 	struct ocsd_metrics *metrics;
@@ -231,6 +234,9 @@ void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *repl
 void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
 		 struct json_object *extra, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
+/* Queues REPLY, which says all but the id, and puts it. */
+void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		 struct json_object *reply);
 /* To all subscribers; puts EVENT. */
 void ocsd_event_send(struct ocsd *d, struct json_object *event);
 /* Lets queued lines out (after the database commit). */
@@ -275,6 +281,21 @@ int ocsd_member_job(struct ocsd_client *client, int64_t id,
 		    struct json_object *request, uint32_t *job, uint64_t *epoch);
 /* A string member, or NULL. */
 const char *ocsd_member(struct json_object *request, const char *name);
+
+/* ---- transaction.c: requests that expect a revision, or carry an id ---- */
+/* Whether REQUEST may be done: false if it was refused, or answered as it was before.
+ * TELLS: its answer has the revision even if the request says nothing of one. */
+bool ocsd_transaction_begin(struct ocsd *d, struct ocsd_client *client, int64_t id,
+			    struct json_object *request, bool tells);
+/* REQUEST was handled; its answer may be due later. */
+void ocsd_transaction_end(struct ocsd *d);
+/* CLIENT's request ID gets REPLY, which receives what transactions add, and is kept. */
+void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, int64_t id,
+			     struct json_object *reply);
+/* Answers to CLIENT are not due any more. */
+void ocsd_transactions_lost(struct ocsd *d, const struct ocsd_client *client);
+/* The id of the request at hand, or NULL. */
+const char *ocsd_transaction_name(const struct ocsd *d);
 
 /* ---- drain.c ---- */
 /* Puts a drain into memory (REASON NULL: takes it away). */
@@ -531,6 +552,16 @@ void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *
 void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
 		      const char *reason, uid_t who);
 void ocsd_store_max_epoch(struct ocsd *d);
+/* How often allocations, circuits, releases and drains were written since the database
+ * was made. */
+int64_t ocsd_store_revision(const struct ocsd *d);
+/* The transaction NAME: what it ASKED, and the ANSWER if there was one (the caller frees
+ * both); false if it is not known. */
+bool ocsd_store_transaction_find(struct ocsd *d, const char *name, char **asked, char **answer);
+void ocsd_store_transaction_add(struct ocsd *d, const char *name, const char *asked);
+void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char *answer);
+/* Forgets those that are old. */
+void ocsd_store_transaction_trim(struct ocsd_store *store);
 /* The newest epoch of JOB whose teardown is finished, 0: none known. */
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job);
 /* The loss of the path IN>OUT that was stored first, NAN: none. */
@@ -543,6 +574,7 @@ struct ocsd_audit {
 	const struct ocsd_job *job;
 	const struct ocsd_switch *sw;
 	const char *what, *before, *after, *reply;
+	const char *transaction;	/* NULL: that of the request at hand */
 };
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row);
 

@@ -269,32 +269,48 @@ static void op_reconcile(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 }
 
+enum change {
+	LOOKS,		/* changes no circuit and no drain */
+	CHANGES,	/* may expect a revision and carry the id of a transaction */
+	TELLS,		/* and always answers with the revision: asked by hand or script */
+};
+
 static const struct operation {
 	const char *name;
 	ocsd_operation run;
 	bool everybody;
+	enum change change;
 } operations[] = {
-	{ "apply", op_apply, false },
-	{ "release", op_release, false },
-	{ "unable", ocsd_op_unable, false },
-	{ "commit", ocsd_op_commit, false },
-	{ "prepare", ocsd_op_prepare, false },
-	{ "end", op_end, false },
-	{ "gone", op_gone, false },
-	{ "subscribe", ocsd_op_subscribe, false },
-	{ "pending", op_pending, false },
-	{ "nodes", op_nodes, false },
-	{ "show", ocsd_op_show, true },
-	{ "drain", ocsd_op_drain, false },
-	{ "fail", ocsd_op_fail, false },
-	{ "resume", ocsd_op_resume, false },
-	{ "reconcile", op_reconcile, false },
+	{ "apply", op_apply, false, CHANGES },
+	{ "release", op_release, false, CHANGES },
+	{ "unable", ocsd_op_unable, false, CHANGES },
+	{ "commit", ocsd_op_commit, false, CHANGES },
+	{ "prepare", ocsd_op_prepare, false, TELLS },
+	{ "end", op_end, false, CHANGES },
+	{ "gone", op_gone, false, CHANGES },
+	{ "subscribe", ocsd_op_subscribe, false, LOOKS },
+	{ "pending", op_pending, false, LOOKS },
+	{ "nodes", op_nodes, false, LOOKS },
+	{ "show", ocsd_op_show, true, LOOKS },
+	{ "drain", ocsd_op_drain, false, TELLS },
+	{ "fail", ocsd_op_fail, false, TELLS },
+	{ "resume", ocsd_op_resume, false, TELLS },
+	{ "reconcile", op_reconcile, false, TELLS },
 };
+
+static const struct operation *find_operation(const char *name)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (strcmp(name, operations[i].name) == 0)
+			return &operations[i];
+	return NULL;
+}
 
 void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 		  struct json_object *request)
 {
 	const char *op = ocsd_member(request, "op");
+	const struct operation *operation;
 	struct json_object *value = NULL;
 	int64_t id;
 
@@ -305,15 +321,15 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 			    "a request has a string op and a number id");
 		return;
 	}
-	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {
-		if (strcmp(op, operations[i].name) != 0)
-			continue;
-		if (!operations[i].everybody && !ocsd_admin(d, ocsd_client_uid(client)))
-			ocsd_refuse(client, id, OCS_ERROR, NULL,
-				    "only administrators of ocsd may ask for %s", op);
-		else
-			operations[i].run(d, client, id, request);
-		return;
+	operation = find_operation(op);
+	if (!operation) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocsd knows no operation %s", op);
+	} else if (!operation->everybody && !ocsd_admin(d, ocsd_client_uid(client))) {
+		ocsd_refuse(client, id, OCS_ERROR, NULL,
+			    "only administrators of ocsd may ask for %s", op);
+	} else if (operation->change == LOOKS ||
+		   ocsd_transaction_begin(d, client, id, request, operation->change == TELLS)) {
+		operation->run(d, client, id, request);
+		ocsd_transaction_end(d);
 	}
-	ocsd_refuse(client, id, OCS_USAGE, NULL, "ocsd knows no operation %s", op);
 }

@@ -74,6 +74,7 @@ bool ocsd_admin(const struct ocsd *d, uid_t uid)
 	return false;
 }
 
+/* Queues a line and puts LINE. */
 static void say(struct ocsd_client *client, struct json_object *line)
 {
 	const char *text = json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
@@ -92,13 +93,21 @@ static void say(struct ocsd_client *client, struct json_object *line)
 	json_object_put(line);
 }
 
+void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		 struct json_object *reply)
+{
+	if (d->transactions)
+		ocsd_transaction_answer(d, client, id, reply);
+	json_object_object_add(reply, "id", json_object_new_int64(id));
+	say(client, reply);
+}
+
 void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *reply)
 {
 	if (!reply)
 		reply = json_object_new_object();
-	json_object_object_add(reply, "id", json_object_new_int64(id));
 	json_object_object_add(reply, "ok", json_object_new_boolean(true));
-	say(client, reply);
+	ocsd_answer(client->d, client, id, reply);
 }
 
 void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
@@ -112,11 +121,10 @@ void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
 	va_end(args);
 	if (!extra)
 		extra = json_object_new_object();
-	json_object_object_add(extra, "id", json_object_new_int64(id));
 	json_object_object_add(extra, "ok", json_object_new_boolean(false));
 	json_object_object_add(extra, "code", json_object_new_int(code));
 	json_object_object_add(extra, "error", json_object_new_string(text));
-	say(client, extra);
+	ocsd_answer(client->d, client, id, extra);
 }
 
 void ocsd_event_send(struct ocsd *d, struct json_object *event)
@@ -134,6 +142,7 @@ static void lose(struct ocsd_client *client)
 	client->lost = true;
 	client->subscribed = false;
 	ocsd_wait_client_lost(client->d, client);
+	ocsd_transactions_lost(client->d, client);
 	bufferevent_disable(client->stream, EV_READ | EV_WRITE);
 }
 

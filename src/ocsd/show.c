@@ -428,6 +428,7 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		user_name(&viewer);
 		reply = json_object_new_object();
 		views[i].show(d, &viewer, reply);
+		add_int(reply, "revision", ocsd_store_revision(d));
 		ocsd_reply(client, id, reply);
 		return;
 	}

@@ -24,6 +24,7 @@
 #define TEXT_OF(number) #number
 #define SCHEMA_PRAGMA(number) "PRAGMA user_version=" TEXT_OF(number) ";"
 #define HISTORY_DAYS 30
+#define TRANSACTION_DAYS 7
 
 static const char schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
@@ -55,11 +56,17 @@ static const char schema[] =
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;"
 	SCHEMA_PRAGMA(1);
 
-/* What a database of this version may lack: it is only measured anew. */
+/* What a database of this version may lack. */
 static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS baselines(switch TEXT, ingress INTEGER, egress INTEGER,"
 	" loss REAL NOT NULL, time REAL NOT NULL, PRIMARY KEY(switch, ingress, egress))"
-	" WITHOUT ROWID;";
+	" WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS transactions(name TEXT PRIMARY KEY, asked TEXT NOT NULL,"
+	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
+	"INSERT OR IGNORE INTO meta VALUES('revision', 0);";
+static const char audit_additions[] =
+	"ALTER TABLE audit ADD COLUMN revision INTEGER;"
+	"ALTER TABLE audit ADD COLUMN txn TEXT;";
 
 static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_JOB_ADD] =
@@ -89,12 +96,39 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_DRAIN] = "INSERT OR REPLACE INTO drains VALUES(?,?,?,?,?)",
 	[OCSD_SQL_RESUME] = "DELETE FROM drains WHERE kind=? AND name=?",
 	[OCSD_SQL_MAX_EPOCH] = "UPDATE meta SET value=? WHERE name='max_epoch'",
-	[OCSD_SQL_AUDIT] = "INSERT INTO audit VALUES(NULL,?,?,?,?,?,?,?,?,?)",
+	[OCSD_SQL_AUDIT] =
+		"INSERT INTO audit(time, who, job, epoch, switch, what, before, after, reply,"
+		" revision, txn) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
 	[OCSD_SQL_BASELINE] =
 		"SELECT loss FROM baselines WHERE switch=? AND ingress=? AND egress=?",
 	[OCSD_SQL_BASELINE_ADD] = "INSERT OR IGNORE INTO baselines VALUES(?,?,?,?,?)",
 	[OCSD_SQL_LAST_EPOCH] = "SELECT epoch FROM history WHERE job=?",
+	[OCSD_SQL_REVISION] = "UPDATE meta SET value=? WHERE name='revision'",
+	[OCSD_SQL_TRANSACTION] = "SELECT asked, answer FROM transactions WHERE name=?",
+	[OCSD_SQL_TRANSACTION_ADD] = "INSERT INTO transactions VALUES(?,?,NULL,?)",
+	[OCSD_SQL_TRANSACTION_ANSWER] = "UPDATE transactions SET answer=? WHERE name=?",
+	[OCSD_SQL_TRANSACTION_TRIM] = "DELETE FROM transactions WHERE time<?",
 };
+
+/* Whether a statement changes what the revision counts. */
+static bool counts(enum ocsd_sql which)
+{
+	switch (which) {
+	case OCSD_SQL_JOB_ADD:
+	case OCSD_SQL_JOB_UPDATE:
+	case OCSD_SQL_JOB_REMOVE:
+	case OCSD_SQL_CIRCUIT_ADD:
+	case OCSD_SQL_CIRCUIT:
+	case OCSD_SQL_CIRCUITS:
+	case OCSD_SQL_CIRCUITS_SWITCH:
+	case OCSD_SQL_RELEASE:
+	case OCSD_SQL_DRAIN:
+	case OCSD_SQL_RESUME:
+		return true;
+	default:
+		return false;
+	}
+}
 
 double ocsd_wall_clock(void)
 {
@@ -125,6 +159,9 @@ void ocsd_store_commit(struct ocsd_store *store)
 {
 	if (!store->open)
 		return;
+	if (store->revision != store->stored)
+		ocsd_store_run(store, OCSD_SQL_REVISION, "i", store->revision);
+	store->stored = store->revision;
 	if (sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		stop_daemon(store, "commit");
 	store->open = false;
@@ -174,6 +211,8 @@ void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
 	if (sqlite3_step(statement) != SQLITE_DONE)
 		stop_daemon(store, statements[which]);
 	sqlite3_reset(statement);
+	if (counts(which) && sqlite3_changes(store->db) > 0)
+		store->revision++;
 }
 
 /* One integer that SQL yields, or -1. */
@@ -227,6 +266,27 @@ static int check(struct ocsd_store *store, struct ocs_error *err)
 	return 0;
 }
 
+/* Adds what a database of this version may lack, all or nothing. */
+static int extend(struct ocsd_store *store, struct ocs_error *err)
+{
+	bool old = query_int(store->db, "SELECT count(*) FROM pragma_table_info('audit')"
+			     " WHERE name='revision'") == 0;
+
+	begin(store);
+	if (sqlite3_exec(store->db, additions, NULL, NULL, NULL) != SQLITE_OK ||
+	    (old && sqlite3_exec(store->db, audit_additions, NULL, NULL, NULL) != SQLITE_OK)) {
+		ocs_error_set(err, OCS_ERROR, "the database %s cannot be extended: %s",
+			      store->path, sqlite3_errmsg(store->db));
+		sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+		store->open = false;
+		return -1;
+	}
+	store->revision = query_int(store->db, "SELECT value FROM meta WHERE name='revision'");
+	store->stored = store->revision;
+	ocsd_store_commit(store);
+	return 0;
+}
+
 /* One daemon a state folder. */
 static int lock_folder(struct ocsd_store *store, const char *folder,
 		       struct ocs_error *err)
@@ -269,13 +329,11 @@ struct ocsd_store *ocsd_store_open(const char *folder, struct ocs_error *err)
 		ocs_log(OCS_LOG_DEBUG, "%s: %s", store->path, sqlite3_errmsg(store->db));
 	if (check(store, err))
 		goto fail;
-	if (sqlite3_exec(store->db, additions, NULL, NULL, NULL) != SQLITE_OK) {
-		ocs_error_set(err, OCS_ERROR, "the database %s cannot be extended: %s",
-			      store->path, sqlite3_errmsg(store->db));
+	if (extend(store, err))
 		goto fail;
-	}
 	ocsd_store_run(store, OCSD_SQL_HISTORY_TRIM, "d",
 		       ocsd_wall_clock() - HISTORY_DAYS * 86400.0);
+	ocsd_store_transaction_trim(store);
 	ocsd_store_commit(store);
 	return store;
 fail:
@@ -445,9 +503,48 @@ void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
 	/* The column makes a number of it; NULL is the daemon itself. */
 	if (row->who)
 		snprintf(who, sizeof(who), "%u", (unsigned int)ocsd_client_uid(row->who));
-	ocsd_store_run(d->store, OCSD_SQL_AUDIT, "dsiisssss", ocsd_wall_clock(),
+	ocsd_store_run(d->store, OCSD_SQL_AUDIT, "dsiisssssis", ocsd_wall_clock(),
 		       row->who ? who : NULL, row->job ? (int64_t)row->job->job : 0,
 		       row->job ? (int64_t)row->job->epoch : 0,
 		       row->sw ? row->sw->description->name : NULL, row->what, row->before,
-		       row->after, row->reply);
+		       row->after, row->reply, d->store->revision,
+		       row->transaction ? row->transaction : ocsd_transaction_name(d));
+}
+
+int64_t ocsd_store_revision(const struct ocsd *d)
+{
+	return d->store->revision;
+}
+
+bool ocsd_store_transaction_find(struct ocsd *d, const char *name, char **asked, char **answer)
+{
+	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_TRANSACTION);
+	bool found;
+
+	sqlite3_bind_text(statement, 1, name, -1, SQLITE_TRANSIENT);
+	found = sqlite3_step(statement) == SQLITE_ROW;
+	if (found) {
+		const char *text = (const char *)sqlite3_column_text(statement, 1);
+
+		*asked = ocs_strdup((const char *)sqlite3_column_text(statement, 0));
+		*answer = text ? ocs_strdup(text) : NULL;
+	}
+	sqlite3_reset(statement);
+	return found;
+}
+
+void ocsd_store_transaction_add(struct ocsd *d, const char *name, const char *asked)
+{
+	ocsd_store_run(d->store, OCSD_SQL_TRANSACTION_ADD, "ssd", name, asked, ocsd_wall_clock());
+}
+
+void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char *answer)
+{
+	ocsd_store_run(d->store, OCSD_SQL_TRANSACTION_ANSWER, "ss", answer, name);
+}
+
+void ocsd_store_transaction_trim(struct ocsd_store *store)
+{
+	ocsd_store_run(store, OCSD_SQL_TRANSACTION_TRIM, "d",
+		       ocsd_wall_clock() - TRANSACTION_DAYS * 86400.0);
 }

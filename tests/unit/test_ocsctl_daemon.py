@@ -281,6 +281,20 @@ c0      c1
     code, out, err = world.ctl("drain", "switch", "nowhere")
     check(code in (1, 2) and "nowhere" in err, "an unknown switch", out + err)
     check(world.json("reconcile").get("drift") == [], "reconcile: nothing drifted")
+    revision = world.json("show", "fabric").get("revision")
+    check(isinstance(revision, int), "show --json has the revision", revision)
+    code, out, err = world.ctl("drain", "cube", "c0", "--expect", str(revision))
+    check(code == 0, "a change that expects it", out + err)
+    code, out, err = world.ctl("drain", "cube", "c1", "--expect", str(revision))
+    now = world.json("show", "fabric").get("revision")
+    check(code == 1 and len(err.splitlines()) == 1 and str(revision) in err and str(now) in err,
+          "one that expects the past names both", out + err)
+    check([d["name"] for d in world.json("show", "fabric")["drains"]] == ["c0"], "nothing was done")
+    for _ in range(2):
+        code, out, err = world.ctl("resume", "cube", "c0", "--transaction", "t:1")
+        check(code == 0 and out == "cube c0 is in service\n", "a transaction", out + err)
+    code, out, err = world.ctl("resume", "cube", "c1", "--transaction", "t:1")
+    check(code == 2 and "t:1" in err, "its id with other words", out + err)
     code, out, err = world.ctl("reconcile")
     check(code == 0 and len(out.splitlines()) == 1, "and one line says so", out + err)
 

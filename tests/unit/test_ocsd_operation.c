@@ -355,8 +355,8 @@ static void forgetting(void **state)
 	rig_stop_daemon(rig, SIGTERM);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-		" WHERE i < 5003) INSERT INTO audit SELECT -6000 + i, unixepoch() - 3 * 86400, NULL, NULL,"
-		" NULL, NULL, 'old', NULL, NULL, NULL FROM n", NULL, NULL, NULL), SQLITE_OK);
+		" WHERE i < 5003) INSERT INTO audit(id, time, what) SELECT -6000 + i,"
+		" unixepoch() - 3 * 86400, 'old' FROM n", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
 	rig_start_daemon(rig);
 	assert_int_equal(count(rig, "SELECT count(*) FROM audit WHERE what='old'"), 5003);
