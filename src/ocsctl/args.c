@@ -67,6 +67,8 @@ static const struct option_spec specs[] = {
 	  "the allocation's epoch (SPANK_OCS_EPOCH)" },
 	{ 'V', "after", NUMBER, AT(after), 1, INT_MAX, "N",
 	  "wait for a revision of the plan later than N (repaired since)" },
+	{ 'L', "last", NUMBER, AT(last), 1, 1000, "N",
+	  "so many events of the history (default 20)" },
 	{ 'x', "expect", NUMBER, AT(expect), 0, LONG_MAX, "REVISION",
 	  "refuse if ocsd has changed since 'show --json' said this revision" },
 	{ 'I', "transaction", TEXT, AT(transaction), 0, 0, "ID",

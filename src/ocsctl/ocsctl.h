@@ -38,6 +38,7 @@ struct ocs_ctl_args {
 	bool dry_run, remove;
 	long servers, degree;	/* 0: not given */
 	long epoch;		/* 0: not given */
+	long last;		/* events, 0: not given */
 	long after;		/* revision, 0: not given */
 	long expect;		/* revision of ocsd's database, -1: not given */
 	const char *transaction;

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <json-c/json.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,8 +27,8 @@ static const struct view views[] = {
 	{ "switch", "switches", "switch", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>QUARANTINE|LAST READ|REASON",
 	  "name|state|address|size|circuits|quarantine|@last_read|reason" },
 	{ "cube", "cubes", "cube", "CUBE|SECTION|STATE|JOBS", "name|section|!drained|jobs" },
-	{ "port", "ports", "switch or port", "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|REASON",
-	  "switch|port|label|state|owner|status|in_dbm|out_dbm|loss|baseline|reason" },
+	{ "port", "ports", "switch or port", "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|>EXCESS|REASON",
+	  "switch|port|label|state|owner|status|in_dbm|out_dbm|loss|baseline|excess|reason" },
 	{ "job", "jobs", "job", "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
 	  "job|user|state|shape|conn|section|circuits|nodes" },
 	{ "circuit", "circuits", "job or switch",
@@ -141,17 +142,80 @@ static void keep_switch(struct json_object *reply, const char *name)
 	json_object_object_add(reply, "circuits", kept);
 }
 
-/* One switch comes with its ports. */
-static int add_ports(struct ocs_client *client, const char *name, struct json_object *reply,
-		     struct ocs_error *err)
+/* One switch comes with its ports and its history. */
+static int add_switch(const struct ocs_ctl_args *args, struct ocs_client *client,
+		      const char *name, struct json_object *reply, struct ocs_error *err)
 {
+	struct json_object *request = json_object_new_object(), *history;
 	struct json_object *ports = ocs_ctl_ask(client, "port", name, err);
 
-	if (!ports)
-		return -1;
-	json_object_object_add(reply, "ports", json_object_get(ocs_ctl_array(ports, "ports")));
+	json_object_object_add(request, "op", json_object_new_string("show"));
+	json_object_object_add(request, "what", json_object_new_string("history"));
+	json_object_object_add(request, "name", json_object_new_string(name));
+	json_object_object_add(request, "last", json_object_new_int64(args->last));
+	history = ports ? ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err) : NULL;
+	json_object_put(request);
+	if (history) {
+		json_object_object_add(reply, "ports",
+				       json_object_get(ocs_ctl_array(ports, "ports")));
+		json_object_object_add(reply, "history",
+				       json_object_get(ocs_ctl_array(history, "history")));
+	}
 	json_object_put(ports);
-	return 0;
+	json_object_put(history);
+	return history ? 0 : -1;
+}
+
+/* How the events of the audit log are called. */
+static const char *event_name(const char *what)
+{
+	static const char *const names[][2] = {
+		{ "switch_failed", "failed" }, { "switch_up", "up again" },
+		{ "outcome", "batch failed" }, { "lost", "circuit lost" },
+		{ "foreign", "patched by hand" }, { "clean", "hand patch gone" },
+		{ "port_failed", "port failed" }, { "job_failed", "job failed" },
+		{ "selftest_outcome", "self-test" }, { "selftest", "self-test begins" },
+		{ "loop_cleared", "loop cleared" }, { "notice", "says" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i][0], what))
+			return names[i][1];
+	return what;
+}
+
+static void add_who(struct ocs_text_table *table, struct json_object *row)
+{
+	int64_t uid = ocs_ctl_number(row, "who", -1);
+	const struct passwd *user = uid < 0 ? NULL : getpwuid((uid_t)uid);
+
+	if (uid < 0)
+		ocs_text_table_add(table, "ocsd");
+	else if (user)
+		ocs_text_table_add(table, user->pw_name);
+	else
+		ocs_text_table_format(table, "%lld", (long long)uid);
+}
+
+static void print_history(struct json_object *list)
+{
+	struct ocs_text_table *table =
+		ocs_text_table_create("TIME|WHAT|>JOB|BY|WHERE|DETAIL");
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *row = json_object_array_get_idx(list, i);
+		const char *after = ocs_ctl_string(row, "after", "");
+		const char *text = ocs_ctl_string(row, "text", "");
+
+		add_time(table, ocs_ctl_number(row, "time", 0));
+		ocs_text_table_add(table, event_name(ocs_ctl_string(row, "what", "?")));
+		ocs_text_table_add(table, ocs_ctl_string(row, "job", NULL));
+		add_who(table, row);
+		ocs_text_table_add(table, ocs_ctl_string(row, "before", NULL));
+		ocs_text_table_format(table, "%s%s%s", after, *after && *text ? ": " : "", text);
+	}
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
 }
 
 /* Where there is no ocs.yaml the rest is still worth showing. */
@@ -168,8 +232,10 @@ static void add_room(const struct ocs_ctl_args *args, struct ocs_client *client,
 }
 
 static void print_view(const struct view *view, struct json_object *list,
-		       struct json_object *ports)
+		       struct json_object *reply)
 {
+	struct json_object *ports = ocs_ctl_array(reply, "ports");
+
 	print_list(view, list);
 	if (strcmp(view->what, "switch") != 0 || !ocs_ctl_length(ports))
 		return;
@@ -177,6 +243,8 @@ static void print_view(const struct view *view, struct json_object *list,
 	for (size_t i = 0; i < NVIEWS; i++)
 		if (!strcmp(views[i].what, "port"))
 			print_list(&views[i], ports);
+	putchar('\n');
+	print_history(ocs_ctl_array(reply, "history"));
 }
 
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
@@ -202,7 +270,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (reply && !view)
 		add_room(args, client, reply);
 	if (reply && name && !strcmp(what, "switch") && ocs_ctl_length(ocs_ctl_array(reply, "switches")) &&
-	    add_ports(client, name, reply, err)) {
+	    add_switch(args, client, name, reply, err)) {
 		json_object_put(reply);
 		reply = NULL;
 	}
@@ -218,7 +286,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	else if (args->json)
 		ocs_ctl_print_reply(reply);
 	else if (view)
-		print_view(view, list, ocs_ctl_array(reply, "ports"));
+		print_view(view, list, reply);
 	else
 		print_fabric(reply);
 	json_object_put(reply);

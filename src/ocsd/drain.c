@@ -200,6 +200,18 @@ static void announce(struct ocsd *d, const char *kind, const char *name,
 		ocsd_switch_event(d, &d->switches[ocs_fabric_switch(d->fabric, name)]);
 }
 
+/* The switch that a drain is about, or NULL. */
+static const struct ocsd_switch *switch_of(struct ocsd *d, const char *kind, const char *name)
+{
+	struct ocs_port port = { .sw = -1 };
+
+	if (strcmp(kind, "switch") == 0)
+		port.sw = ocs_fabric_switch(d->fabric, name);
+	else if (strcmp(kind, "port") == 0 && parse_port(d, name, &port))
+		port.sw = -1;
+	return port.sw < 0 ? NULL : &d->switches[port.sw];
+}
+
 void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request)
 {
@@ -215,6 +227,7 @@ void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	ocsd_drain_set(d, kind, name, reason);
 	ocsd_store_drain(d, kind, name, reason, ocsd_client_uid(client));
 	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .what = "drain",
+					    .sw = switch_of(d, kind, name),
 					    .before = name, .after = reason });
 	ocs_log(OCS_LOG_INFO, "%s %s drained: %s", kind, name, reason);
 	announce(d, kind, name, reason, true);
@@ -286,8 +299,9 @@ void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	}
 	if (ocsd_drain_find(d, kind, name)) {
-		ocsd_audit(d, &(struct ocsd_audit){ .who = client,
-						    .what = "resume", .before = name });
+		ocsd_audit(d, &(struct ocsd_audit){ .who = client, .what = "resume",
+						    .sw = switch_of(d, kind, name),
+						    .before = name });
 		ocsd_resume(d, kind, name, ocsd_client_uid(client));
 	}
 	ocsd_reply(client, id, NULL);

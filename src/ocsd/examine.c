@@ -9,6 +9,7 @@
 #include "src/util/text.h"
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,10 @@ static int egress_port(const struct ocsd_switch *sw, int out)
 	return sw->description->bidi ? out : out - sw->description->size;
 }
 
-static void quarantine(struct ocsd *d, struct ocsd_switch *sw, int port, bool on)
+/* PATCH: the one that is not ours, "" if it is gone. */
+static void quarantine(struct ocsd *d, struct ocsd_switch *sw, int port, const char *patch)
 {
+	bool on = *patch;
 	struct ocs_port where = { .sw = sw->index, .port = port };
 	char *label = ocs_fabric_port_label(d->fabric, where);
 	char *name = ocs_asprintf("%s:%d", sw->description->name, port);
@@ -76,7 +79,7 @@ static void quarantine(struct ocsd *d, struct ocsd_switch *sw, int port, bool on
 			sw->description->name, port, label);
 	if (used) {
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = on ? "foreign" : "clean",
-						    .before = name });
+						    .before = name, .after = on ? patch : NULL });
 		if (!ocsd_drain_find(d, "port", name))
 			ocsd_drain_event(d, "port", name, "a patch that is not ours", on);
 	}
@@ -88,7 +91,7 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw,
 			 const struct ocs_table *table)
 {
 	int ports = 2 * sw->description->size;
-	bool *foreign = ocs_calloc((size_t)ports + 1, sizeof(*foreign));
+	struct ocs_patch *foreign = ocs_calloc((size_t)ports + 1, sizeof(*foreign));
 
 	for (int in = 1; in <= table->size; in++) {
 		int out = table->out[in];
@@ -98,13 +101,18 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw,
 		if (ocs_switch_loop_port(sw->description, in) ||
 		    ocs_switch_loop_port(sw->description, egress_port(sw, out)))
 			ocsd_selftest_leftover(sw, in, out);
-		foreign[in] = true;
-		foreign[egress_port(sw, out)] = true;
+		foreign[in] = foreign[egress_port(sw, out)] = (struct ocs_patch){ in, out };
 		ocsd_drift(d, sw, in, out, "foreign");
 	}
-	for (int port = 1; port <= ports; port++)
-		if (foreign[port] != sw->ports[port].foreign)
-			quarantine(d, sw, port, foreign[port]);
+	for (int port = 1; port <= ports; port++) {
+		char patch[32] = "";
+
+		if ((foreign[port].in != 0) == sw->ports[port].foreign)
+			continue;
+		if (foreign[port].in)
+			snprintf(patch, sizeof(patch), "%d>%d", foreign[port].in, foreign[port].out);
+		quarantine(d, sw, port, patch);
+	}
 	free(foreign);
 }
 
@@ -150,13 +158,16 @@ static void check_circuit(struct ocsd *d, struct ocsd_switch *sw,
 			  const int *by_out)
 {
 	struct ocs_patch what;
+	char ports[160];
 	bool seen = ocsd_circuit_seen(circuit, table);
 
 	if (circuit->state == OCSD_CONNECTED && !seen) {
 		ocs_log(OCS_LOG_ERROR, "switch %s lost the circuit of ports %d and %d (job %u)",
 			sw->description->name, circuit->a, circuit->b, circuit->job->job);
+		snprintf(ports, sizeof(ports), "%s:%d-%d", sw->description->name, circuit->a,
+			 circuit->b);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = circuit->job, .sw = sw,
-						    .what = "drift" });
+						    .what = "lost", .before = ports });
 		for (int p = 0; p < circuit->npatches; p++)
 			if (table->out[circuit->patches[p].in] != circuit->patches[p].out)
 				ocsd_drift(d, sw, circuit->patches[p].in, circuit->patches[p].out,
@@ -170,6 +181,28 @@ static void check_circuit(struct ocsd *d, struct ocsd_switch *sw,
 		break_circuit(d, sw, circuit, what);
 }
 
+/* A switch that has lost everything at once was restarted, or cleared. */
+static void find_reset(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table)
+{
+	int connected = 0;
+	char *text;
+
+	for (int in = 1; in <= table->size; in++) {
+		const struct ocsd_circuit *circuit = sw->by_in[in];
+
+		if (table->out[in])
+			return;
+		connected += circuit && circuit->patches[0].in == in &&
+			     circuit->state == OCSD_CONNECTED;
+	}
+	if (connected < 2)
+		return;
+	text = ocs_asprintf("all %d circuits are gone: it was restarted, or cleared", connected);
+	ocs_log(OCS_LOG_ERROR, "switch %s: %s", sw->description->name, text);
+	ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "reset", .reply = text });
+	free(text);
+}
+
 void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table)
 {
 	int size = sw->description->size;
@@ -179,6 +212,7 @@ void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table
 		if (table->out[in] > 0 && table->out[in] <= 2 * size)
 			by_out[table->out[in]] = in;
 	find_foreign(d, sw, table);
+	find_reset(d, sw, table);
 	for (int in = 1; in <= size; in++)
 		if (sw->by_in[in] && sw->by_in[in]->patches[0].in == in)
 			check_circuit(d, sw, sw->by_in[in], table, by_out);

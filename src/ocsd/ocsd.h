@@ -578,6 +578,10 @@ struct ocsd_audit {
 };
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row);
 
+/* ---- history.c ---- */
+/* The LAST events (0: as many as usual) of the switch NAME, the newest last. */
+struct json_object *ocsd_history(struct ocsd *d, const char *name, int64_t last);
+
 /* ---- audit.c ---- */
 /* Forgets rows older than ocsd.audit_days, now and from time to time; event_free the
  * result. */

@@ -138,13 +138,16 @@ void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
 	circuit = in ? sw->by_in[in] : NULL;
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++) {
 		int to = circuit->patches[p].out;
+		double loss = NAN, baseline;
 
 		if (circuit->patches[p].in != in)
 			continue;
+		baseline = ocsd_store_baseline(d, sw, in, to);
 		/* Dark: not read since the circuit was made, or no light comes in. */
 		if (sw->health.port[to].dbm >= OCSD_DARK_DBM)
-			add_number(row, "loss",
-				   sw->health.port[in].dbm - sw->health.port[to].dbm);
-		add_number(row, "baseline", ocsd_store_baseline(d, sw, in, to));
+			loss = sw->health.port[in].dbm - sw->health.port[to].dbm;
+		add_number(row, "loss", loss);
+		add_number(row, "baseline", baseline);
+		add_number(row, "excess", loss - baseline);
 	}
 }

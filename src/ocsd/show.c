@@ -20,6 +20,7 @@ struct viewer {
 	uid_t uid;
 	char user[64];	  /* name of that uid, or "" */
 	const char *name; /* only this one, or NULL */
+	int64_t last;	  /* how many events, 0: as many as usual */
 };
 
 static void add_text(struct json_object *row, const char *name, const char *text)
@@ -382,6 +383,14 @@ static void show_nodes(struct ocsd *d, const struct viewer *viewer,
 			       : json_object_new_object());
 }
 
+static void show_history(struct ocsd *d, const struct viewer *viewer,
+			 struct json_object *reply)
+{
+	json_object_object_add(reply, "history", viewer->name ?
+			       ocsd_history(d, viewer->name, viewer->last) :
+			       json_object_new_array());
+}
+
 static const struct view {
 	const char *what;
 	void (*show)(struct ocsd *d, const struct viewer *viewer,
@@ -396,6 +405,7 @@ static const struct view {
 	{ "circuit", show_circuit, true },
 	{ "pending", show_pending, true },
 	{ "nodes", show_nodes, false },
+	{ "history", show_history, false },
 };
 
 static void user_name(struct viewer *viewer)
@@ -414,8 +424,10 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	const char *what = ocsd_member(request, "what");
 	struct viewer viewer = { .uid = ocsd_client_uid(client),
 				 .name = ocsd_member(request, "name") };
-	struct json_object *reply;
+	struct json_object *reply, *last;
 
+	if (json_object_object_get_ex(request, "last", &last))
+		viewer.last = json_object_get_int64(last);
 	viewer.admin = ocsd_admin(d, viewer.uid);
 	for (size_t i = 0; what && i < sizeof(views) / sizeof(views[0]); i++) {
 		if (strcmp(what, views[i].what) != 0)
@@ -433,5 +445,5 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	}
 	ocsd_refuse(client, id, OCS_USAGE, NULL,
-		    "show needs what: fabric, switch, port, cube, job, circuit, pending or nodes");
+		    "show needs what: fabric, switch, port, cube, job, circuit, pending, nodes or history");
 }

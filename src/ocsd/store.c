@@ -63,7 +63,8 @@ static const char additions[] =
 	" WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS transactions(name TEXT PRIMARY KEY, asked TEXT NOT NULL,"
 	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
-	"INSERT OR IGNORE INTO meta VALUES('revision', 0);";
+	"INSERT OR IGNORE INTO meta VALUES('revision', 0);"
+	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS ";";
 static const char audit_additions[] =
 	"ALTER TABLE audit ADD COLUMN revision INTEGER;"
 	"ALTER TABLE audit ADD COLUMN txn TEXT;";

@@ -4,7 +4,7 @@
 #ifndef OCS_OCSD_STORE_H
 #define OCS_OCSD_STORE_H
 
-/* Private to store.c and load.c: the only places that know SQLite. */
+/* Private to store.c, load.c, audit.c and history.c: the only places that know SQLite. */
 
 #include "src/ocsd/ocsd.h"
 
@@ -30,6 +30,10 @@ struct ocsd_store {
 	int64_t revision, stored; /* and what meta says of it */
 	sqlite3_stmt *prepared[OCSD_SQL_COUNT];
 };
+
+/* Which rows of the audit log tell a switch's history: not the batches that went well.
+ * There is an index of them, which SQLite uses only for these very words. */
+#define OCSD_HISTORY_ROWS "what <> 'batch' AND (what <> 'outcome' OR reply <> 'ok')"
 
 sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which);
 

@@ -281,6 +281,16 @@ c0      c1
     code, out, err = world.ctl("drain", "switch", "nowhere")
     check(code in (1, 2) and "nowhere" in err, "an unknown switch", out + err)
     check(world.json("reconcile").get("drift") == [], "reconcile: nothing drifted")
+    shown = world.json("show", "switch", "ocs-x-0-0")
+    check([(e["what"], e.get("before"), e.get("who")) for e in shown.get("history", [])] ==
+          [("drain", "ocs-x-0-0:1", os.getuid()), ("resume", "ocs-x-0-0:1", os.getuid())] and
+          len(shown.get("ports", [])) == 16, "show switch NAME has its ports and its history", shown)
+    code, out, err = world.ctl("show", "switch", "ocs-x-0-0", "--last", "1")
+    lines = out.split("\n\n")[-1].splitlines()
+    check(code == 0 and len(lines) == 2 and lines[0].split()[:3] == ["TIME", "WHAT", "JOB"] and
+          lines[1].split()[1] == "resume", "as a table, the last of it", out + err)
+    code, out, err = world.ctl("show", "switch", "ocs-x-0-0", "--last", "0")
+    check(code == 2, "--last 0", out + err)
     revision = world.json("show", "fabric").get("revision")
     check(isinstance(revision, int), "show --json has the revision", revision)
     code, out, err = world.ctl("drain", "cube", "c0", "--expect", str(revision))

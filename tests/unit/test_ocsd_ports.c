@@ -196,6 +196,23 @@ static void power_shown(void **state)
 		assert_string_equal(rig_text(row, "status"), "TUNED");
 		json_object_put(row);
 	}
+	/* what it loses more than at first */
+	rig_emulate(rig, "port loop-0 17 lossy 0.5");
+	for (int i = 0; ; i++) {
+		bool more = false;
+
+		for (int port = 1; port <= 4; port++) {
+			char *name = ocs_asprintf("loop-0:%d", port);
+
+			more |= number_of(client, name, "excess") > 0.4;
+			free(name);
+		}
+		if (more)
+			break;
+		if (i == 1000)
+			fail_msg("no port loses more than its baseline");
+		usleep(20000);
+	}
 	ocs_client_close(client);
 }
 
