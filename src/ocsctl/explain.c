@@ -10,6 +10,8 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/state.h"
 #include "src/ocsctl/table.h"
+#include "src/ocsctl/waiting.h"
+#include "src/ocsctl/when.h"
 
 /* Everything known about one job. */
 struct story {
@@ -17,6 +19,11 @@ struct story {
 	struct json_object *pending;
 	struct json_object *circuits;	/* owned: those of this job */
 	struct json_object *replies[3];
+	struct ocs_ctl_queue found;	/* the job alone, as Slurm has it */
+	const struct ocs_ctl_queued *self;	/* in that; NULL: Slurm says nothing */
+	struct ocs_ctl_queue queue;	/* everybody, for a job that waits */
+	struct ocs_ctl_waiting waiting;
+	struct ocs_fabric *fabric;	/* behind that, or NULL */
 };
 
 static struct json_object *pick(struct json_object *list, long job)
@@ -66,22 +73,48 @@ static void story_free(struct story *story)
 	json_object_put(story->circuits);
 	for (size_t i = 0; i < 3; i++)
 		json_object_put(story->replies[i]);
+	ocs_ctl_waiting_free(&story->waiting);
+	ocs_fabric_destroy(story->fabric);
+	ocs_ctl_queue_free(&story->queue);
+	ocs_ctl_queue_free(&story->found);
+}
+
+static bool pending(const struct story *story)
+{
+	return story->self && !strcmp(story->self->state, "PENDING");
 }
 
 static void print_waiting(const struct story *story, long job)
 {
 	time_t since = ocs_ctl_number(story->pending, "since", 0);
-	char when[32] = "";
-	struct tm tm;
+	const struct ocs_ctl_waiting *w = &story->waiting;
+	const char *shape = ocs_ctl_string(story->pending, "shape", "");
+	const char *why = ocs_ctl_string(story->pending, "reason", NULL);
+	char when[OCS_CTL_WHEN_TEXT], text[OCS_SHAPE_TEXT];
 
-	if (since > 0) {
-		localtime_r(&since, &tm);
-		strftime(when, sizeof(when), " since %Y-%m-%dT%H:%M:%S", &tm);
-	}
-	printf("job %ld of %s, shape %s, waits%s: %s\n", job,
-	       ocs_ctl_string(story->pending, "user", "?"),
-	       ocs_ctl_string(story->pending, "shape", "?"), when,
-	       ocs_ctl_string(story->pending, "reason", "no reason was given"));
+	if (w->shaped)
+		shape = ocs_shape_format(&w->shape, text);
+	if (!why && w->job)
+		why = w->slurm ? w->slurm : w->nahead ? "others go first" :
+			"slurmctld has not tried to place it yet";
+	printf("job %ld of %s, %s%s, waits%s%s: %s\n", job,
+	       story->self ? story->self->user : ocs_ctl_string(story->pending, "user", "?"),
+	       *shape ? "shape " : "without a shape", shape, since > 0 ? " since " : "",
+	       ocs_ctl_moment_format(since, "", when), why ? why : "no reason was given");
+	if (w->job)
+		ocs_ctl_waiting_print(w);
+}
+
+/* What Slurm says of a job that ocsd does not know. */
+static void print_plain(const struct ocs_ctl_queued *self)
+{
+	char when[OCS_CTL_WHEN_TEXT];
+
+	if (ocs_ctl_queued_runs(self))
+		printf("job %ld of %s holds no circuits: %s on %s until %s\n", self->job, self->user,
+		       self->state, self->nodes, ocs_ctl_moment_format(self->end, "it ends", when));
+	else
+		printf("job %ld of %s has ended: %s\n", self->job, self->user, self->state);
 }
 
 /* The cubes come out of the compact placement, which needs the fabric; without
@@ -129,6 +162,7 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 	const char *released = ocs_ctl_string(story->job, "released", NULL);
 	const char *failure = ocs_ctl_string(story->job, "error", NULL);
 	struct ocs_text_table *table;
+	char when[OCS_CTL_WHEN_TEXT];
 
 	printf("job %ld of %s: %s, epoch %s\n", job, ocs_ctl_string(story->job, "user", "?"),
 	       ocs_ctl_string(story->job, "state", "?"),
@@ -138,6 +172,9 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 	       ocs_ctl_string(story->job, "section", "-"));
 	print_cubes(args, story->job);
 	printf("nodes:    %s\n", ocs_ctl_string(story->job, "nodes", "-"));
+	if (story->self && story->self->end)
+		printf("ends:     %s at the latest\n",
+		       ocs_ctl_moment_format(story->self->end, "-", when));
 	if (released && *released)
 		printf("released: %s\n", released);
 	print_plan(story->job);
@@ -163,12 +200,29 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 static void print_json(const struct story *story, long job)
 {
 	struct json_object *out = json_object_new_object();
+	const char *state = "pending";
+	char text[OCS_SHAPE_TEXT];
 
+	if (story->job)
+		state = ocs_ctl_string(story->job, "state", "");
+	else if (story->self && !pending(story))
+		state = ocs_ctl_queued_runs(story->self) ? "running" : "ended";
 	json_object_object_add(out, "job", json_object_new_int64(job));
-	json_object_object_add(out, "state", json_object_new_string(
-		story->job ? ocs_ctl_string(story->job, "state", "") : "pending"));
+	json_object_object_add(out, "state", json_object_new_string(state));
+	if (story->self) {
+		json_object_object_add(out, "user", json_object_new_string(story->self->user));
+		json_object_object_add(out, "slurm_state",
+				       json_object_new_string(story->self->state));
+	}
 	if (story->pending)
 		json_object_object_add(out, "pending", json_object_get(story->pending));
+	if (story->waiting.shaped)
+		json_object_object_add(out, "shape", json_object_new_string(
+			ocs_shape_format(&story->waiting.shape, text)));
+	if (story->waiting.job)
+		ocs_ctl_waiting_json(&story->waiting, out);
+	if (story->self && !pending(story) && story->self->end)
+		json_object_object_add(out, "end", json_object_new_int64(story->self->end));
 	if (story->job) {
 		json_object_object_add(out, "allocation", json_object_get(story->job));
 		json_object_object_add(out, "circuits", json_object_get(story->circuits));
@@ -177,30 +231,72 @@ static void print_json(const struct story *story, long job)
 	json_object_put(out);
 }
 
+/* What Slurm knows.  0, or -1 with ERR: it could not be asked. */
+static int slurm_read(long job, struct story *story, struct ocs_error *err)
+{
+	if (ocs_ctl_queue_read(job, &story->found, err)) {
+		/* It is no fault of Slurm's if there is no such job. */
+		return strstr(err->text, "Invalid job id") ? 0 : -1;
+	}
+	story->self = ocs_ctl_queue_find(&story->found, job);
+	if (!pending(story))
+		return 0;
+	return ocs_ctl_queue_read(0, &story->queue, err);
+}
+
+static void wait_read(const struct ocs_ctl_args *args, struct story *story)
+{
+	struct ocs_error ignored = { 0 };
+	struct ocs_fabric *fabric = story->job ? NULL : ocs_ctl_fabric_open(args, &ignored);
+
+	story->fabric = fabric;
+	ocs_ctl_waiting_read(fabric, &story->queue, story->self,
+			     ocs_ctl_string(story->pending, "reason", NULL), &story->waiting);
+}
+
+static void tell(const struct ocs_ctl_args *args, const struct story *story, long job)
+{
+	if (args->json) {
+		print_json(story, job);
+		return;
+	}
+	if (story->pending || pending(story))
+		print_waiting(story, job);
+	if (story->job)
+		print_running(args, story, job);
+	else if (story->self && !pending(story) && !story->pending)
+		print_plain(story->self);
+}
+
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
+	struct ocs_error no_slurm = { 0 };
 	struct story story = { 0 };
 	struct ocs_client *client;
+	bool slurm;
 	long job;
 	int rc;
 
 	if (ocs_ctl_job_parse(args->operands[0], &job, err))
 		return -1;
+	slurm = !slurm_read(job, &story, &no_slurm);
 	client = ocs_ctl_connect(args, NULL, err);
-	if (!client)
-		return -1;
-	rc = story_read(client, args->operands[0], job, &story, err);
+	rc = client ? story_read(client, args->operands[0], job, &story, err) : -1;
 	ocs_client_close(client);
-	if (!rc && !story.job && !story.pending)
-		rc = ocs_error_set(err, OCS_ERROR, "ocsd knows no job %ld: it has ended, asks for no"
-				   " shape, or slurmctld has not tried to place it yet", job);
-	if (!rc && args->json) {
-		print_json(&story, job);
-	} else if (!rc) {
-		if (story.pending)
-			print_waiting(&story, job);
-		if (story.job)
-			print_running(args, &story, job);
+	if (pending(&story))
+		wait_read(args, &story);
+	if (!slurm && (story.job || story.pending))
+		fprintf(stderr, "ocsctl: slurmctld was not asked (%s): only what ocsd knows\n",
+			no_slurm.text);
+	if (!story.job && !story.pending && !story.self) {
+		if (!rc && slurm)
+			rc = ocs_error_set(err, OCS_ERROR, "there is no job %ld, or it is not yours to"
+					   " see", job);
+		else if (!rc)
+			rc = ocs_error_set(err, OCS_ERROR, "ocsd knows no job %ld: it has ended, asks for"
+					   " no shape, or slurmctld has not tried to place it yet", job);
+	} else {
+		tell(args, &story, job);
 	}
 	story_free(&story);
 	return rc;

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsctl/slurm.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/ocsctl/when.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define COLUMNS 16
+
+/* ---- running a command ---- */
+
+/* What a user's environment would make of the output is not for us to read. */
+static void become(char *const *words, int out, int said)
+{
+	static const char *const unwanted[] = {
+		"SQUEUE_ACCOUNT", "SQUEUE_ALL", "SQUEUE_ARRAY", "SQUEUE_FEDERATION", "SQUEUE_FORMAT",
+		"SQUEUE_FORMAT2", "SQUEUE_LICENSES", "SQUEUE_NAMES", "SQUEUE_PARTITION",
+		"SQUEUE_PRIORITY", "SQUEUE_QOS", "SQUEUE_SIBLING", "SQUEUE_SORT", "SQUEUE_STATES",
+		"SQUEUE_USERS", "SINFO_ALL", "SINFO_FORMAT", "SINFO_PARTITION", "SINFO_SORT",
+		"SCONTROL_ALL", "SCONTROL_FEDERATION", "SCONTROL_FUTURE", "SCONTROL_SIBLING",
+	};
+
+	for (size_t i = 0; i < sizeof(unwanted) / sizeof(*unwanted); i++)
+		unsetenv(unwanted[i]);
+	setenv("SLURM_TIME_FORMAT", "%s", 1);
+	dup2(out, STDOUT_FILENO);
+	dup2(said, STDERR_FILENO);
+	execvp(words[0], words);
+	dprintf(STDERR_FILENO, "cannot run %s: %s\n", words[0], strerror(errno));
+	_exit(127);
+}
+
+static char *content(int fd)
+{
+	struct ocs_text text = { 0 };
+	char part[65536];
+	off_t at = 0;
+	ssize_t n;
+
+	ocs_text_add(&text, "%s", "");
+	while ((n = pread(fd, part, sizeof(part), at)) > 0) {
+		ocs_text_add(&text, "%.*s", (int)n, part);
+		at += n;
+	}
+	return ocs_text_take(&text);
+}
+
+/* The first line that is a complaint, without the names of programs before it. */
+static char *complaint(int fd)
+{
+	char *all = content(fd), *line = all, *end, *copy;
+	const char *mark = strstr(all, "error: ");
+
+	while (*line == '\n')
+		line++;
+	if (mark)
+		line = all + (mark - all) + strlen("error: ");
+	end = line + strcspn(line, "\n");
+	*end = '\0';
+	copy = ocs_strdup(*line ? line : "it says nothing");
+	free(all);
+	return copy;
+}
+
+char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err)
+{
+	int out = memfd_create("out", MFD_CLOEXEC), said = memfd_create("said", MFD_CLOEXEC);
+	int status = -1;
+	char *text = NULL;
+	pid_t child = -1;
+
+	fflush(stdout);
+	if (out >= 0 && said >= 0)
+		child = fork();
+	if (!child)
+		become(words, out, said);
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	if (child < 0) {
+		ocs_error_set(err, OCS_ERROR, "cannot run %s: %s", words[0], strerror(errno));
+	} else if (status) {
+		char *why = complaint(said);
+
+		ocs_error_set(err, OCS_ERROR, "%s%s%s", strncmp(why, "cannot run ", 11) ? words[0] : "",
+			      strncmp(why, "cannot run ", 11) ? ": " : "", why);
+		free(why);
+	} else {
+		text = content(out);
+	}
+	if (out >= 0)
+		close(out);
+	if (said >= 0)
+		close(said);
+	return text;
+}
+
+/* ---- reading its output ---- */
+
+/* The next line of *AT, cut off; NULL at the end. */
+static char *next_line(char **at)
+{
+	char *line = *at, *end;
+
+	if (!*line)
+		return NULL;
+	end = line + strcspn(line, "\n");
+	*at = *end ? end + 1 : end;
+	*end = '\0';
+	return line;
+}
+
+static bool nothing(const char *text)
+{
+	return !*text || !strcmp(text, "(null)") || !strcmp(text, "N/A") || !strcmp(text, "n/a");
+}
+
+static char *value(const char *text)
+{
+	return ocs_strdup(nothing(text) ? "" : text);
+}
+
+static long number(const char *text)
+{
+	long n;
+
+	return ocs_number_parse(text, 0, LONG_MAX, &n) ? 0 : n;
+}
+
+char *ocs_ctl_slurm_field(const char *line, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *at = line; (at = strstr(at, key)); at += length) {
+		char *text;
+
+		if ((at != line && at[-1] != ' ') || at[length] != '=')
+			continue;
+		at += length + 1;
+		text = ocs_asprintf("%.*s", (int)strcspn(at, " \n"), at);
+		if (!nothing(text))
+			return text;
+		free(text);
+		return NULL;
+	}
+	return NULL;
+}
+
+static char *field(const char *line, const char *key)
+{
+	char *text = ocs_ctl_slurm_field(line, key);
+
+	return text ? text : ocs_strdup("");
+}
+
+static time_t field_time(const char *line, const char *key)
+{
+	char *text = field(line, key);
+	time_t when = number(text);
+
+	free(text);
+	return when;
+}
+
+/* Cuts LINE at its bars into COUNT columns; the last keeps the rest.  False if there are
+ * fewer. */
+static bool columns(char *line, char **at, int count)
+{
+	for (int i = 0; i < count; i++) {
+		at[i] = line;
+		if (i == count - 1)
+			return true;
+		line += strcspn(line, "|");
+		if (!*line)
+			return false;
+		*line++ = '\0';
+	}
+	return false;
+}
+
+static void queued_fill(struct ocs_ctl_queued *job, char **at)
+{
+	job->job = number(at[0]);
+	job->state = value(at[1]);
+	job->user = value(at[2]);
+	job->partition = value(at[3]);
+	job->priority = number(at[4]);
+	job->start = number(at[5]);
+	job->end = number(at[6]);
+	job->nodes = value(at[7]);
+	job->dependency = value(at[8]);
+	job->reservation = value(at[9]);
+	job->wanted = value(at[10]);
+	job->excluded = value(at[11]);
+	job->planned = value(at[12]);
+	job->node_count = number(at[13]);
+	job->limit = ocs_ctl_duration_parse(at[14], NULL);
+	if (job->limit < 0)
+		job->limit = 0;
+	job->reason = value(at[15]);
+	if (!strncmp(job->planned, "(null)", 6))
+		*job->planned = '\0';
+}
+
+int ocs_ctl_queue_read(long job, struct ocs_ctl_queue *queue, struct ocs_error *err)
+{
+	char name[24];
+	char *const all[] = { "squeue", "-a", "-h", "-o",
+			      "%A|%T|%u|%P|%Q|%S|%e|%N|%E|%v|%n|%x|%Y|%D|%l|%r", NULL };
+	char *const one[] = { "squeue", "-a", "-h", "-t", "all", "-j", name, "-o", all[4], NULL };
+	char *text, *rest, *line, *at[COLUMNS];
+
+	memset(queue, 0, sizeof(*queue));
+	snprintf(name, sizeof(name), "%ld", job);
+	text = rest = ocs_ctl_slurm_run(job ? one : all, err);
+	if (!text)
+		return -1;
+	while ((line = next_line(&rest))) {
+		if (!columns(line, at, COLUMNS))
+			continue;
+		queue->jobs = ocs_realloc(queue->jobs,
+					  ((size_t)queue->count + 1) * sizeof(*queue->jobs));
+		queued_fill(&queue->jobs[queue->count++], at);
+	}
+	free(text);
+	return 0;
+}
+
+void ocs_ctl_queue_free(struct ocs_ctl_queue *queue)
+{
+	for (int i = 0; i < queue->count; i++) {
+		struct ocs_ctl_queued *job = &queue->jobs[i];
+
+		free(job->state);
+		free(job->user);
+		free(job->partition);
+		free(job->nodes);
+		free(job->dependency);
+		free(job->reservation);
+		free(job->wanted);
+		free(job->excluded);
+		free(job->planned);
+		free(job->reason);
+	}
+	free(queue->jobs);
+	memset(queue, 0, sizeof(*queue));
+}
+
+const struct ocs_ctl_queued *ocs_ctl_queue_find(const struct ocs_ctl_queue *queue, long job)
+{
+	for (int i = 0; i < queue->count; i++) {
+		if (queue->jobs[i].job == job)
+			return &queue->jobs[i];
+	}
+	return NULL;
+}
+
+bool ocs_ctl_queued_runs(const struct ocs_ctl_queued *job)
+{
+	static const char *const states[] = { "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED",
+					      "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING" };
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
+		if (!strcmp(job->state, states[i]))
+			return *job->nodes;
+	}
+	return false;
+}
+
+int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, struct ocs_error *err)
+{
+	char *const words[] = { "scontrol", "-a", "-o", "show", "reservation", NULL };
+	char *text, *rest, *line;
+
+	memset(all, 0, sizeof(*all));
+	text = rest = ocs_ctl_slurm_run(words, err);
+	if (!text)
+		return -1;
+	while ((line = next_line(&rest))) {
+		struct ocs_ctl_reservation *one;
+
+		if (strncmp(line, "ReservationName=", 16))
+			continue;
+		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
+		one = &all->list[all->count++];
+		one->name = field(line, "ReservationName");
+		one->nodes = field(line, "Nodes");
+		one->users = field(line, "Users");
+		one->accounts = field(line, "Accounts");
+		one->flags = field(line, "Flags");
+		one->start = field_time(line, "StartTime");
+		one->end = field_time(line, "EndTime");
+	}
+	free(text);
+	return 0;
+}
+
+void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all)
+{
+	for (int i = 0; i < all->count; i++) {
+		free(all->list[i].name);
+		free(all->list[i].nodes);
+		free(all->list[i].users);
+		free(all->list[i].accounts);
+		free(all->list[i].flags);
+	}
+	free(all->list);
+	memset(all, 0, sizeof(*all));
+}
+
+int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err)
+{
+	char *const words[] = { "sinfo", "-a", "-h", "-o", "%T|%N|%E", NULL };
+	char *text, *rest, *line, *at[3];
+
+	memset(all, 0, sizeof(*all));
+	text = rest = ocs_ctl_slurm_run(words, err);
+	if (!text)
+		return -1;
+	while ((line = next_line(&rest))) {
+		struct ocs_ctl_nodes *one;
+
+		if (!columns(line, at, 3))
+			continue;
+		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
+		one = &all->list[all->count++];
+		one->silent = strchr(at[0], '*');
+		at[0][strcspn(at[0], "*~#!%$@^-+")] = '\0';
+		one->state = value(at[0]);
+		one->nodes = value(at[1]);
+		one->reason = ocs_strdup(strcmp(at[2], "none") ? at[2] : "");
+	}
+	free(text);
+	return 0;
+}
+
+void ocs_ctl_groups_free(struct ocs_ctl_groups *all)
+{
+	for (int i = 0; i < all->count; i++) {
+		free(all->list[i].state);
+		free(all->list[i].nodes);
+		free(all->list[i].reason);
+	}
+	free(all->list);
+	memset(all, 0, sizeof(*all));
+}
+
+bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group)
+{
+	static const char *const out[] = { "down", "drain", "fail", "unknown", "inval", "future",
+					   "blocked" };
+
+	for (size_t i = 0; i < sizeof(out) / sizeof(*out); i++) {
+		if (!strncmp(group->state, out[i], strlen(out[i])))
+			return true;
+	}
+	return group->silent;
+}

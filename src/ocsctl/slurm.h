@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSCTL_SLURM_H
+#define OCS_OCSCTL_SLURM_H
+
+/* What Slurm's own commands say to whoever runs ocsctl: they know what this user may
+ * see.  Programs are run without a shell; times are seconds since 1970. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+struct ocs_error;
+
+/* Runs WORDS (NULL-terminated; WORDS[0] is looked for in PATH).  Returns what it printed
+ * (the caller frees it), or NULL with ERR: its own complaint, in one line. */
+char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err);
+
+/* The value of KEY in a line of "Key=value Key=value ...", up to the next blank; the
+ * caller frees it.  NULL if it is missing, empty, "(null)" or "N/A". */
+char *ocs_ctl_slurm_field(const char *line, const char *key);
+
+/* A job of the queue.  Strings are never NULL. */
+struct ocs_ctl_queued {
+	long job;
+	char *state;		/* PENDING, RUNNING, ... */
+	char *user, *partition;
+	long priority;
+	time_t start, end;	/* expected or real; 0: not known, or never */
+	char *nodes;		/* host list it has, "" if none */
+	char *dependency, *reservation, *wanted, *excluded;
+	char *planned;		/* host list that backfill keeps for it */
+	long node_count;
+	long limit;		/* seconds, 0: unlimited or not known */
+	char *reason;		/* in Slurm's one word, or a sentence with _ for blanks */
+};
+struct ocs_ctl_queue {
+	struct ocs_ctl_queued *jobs;
+	int count;
+};
+/* JOB 0: all that have not ended; else that one, ended or not.  0, or -1 with ERR. */
+int ocs_ctl_queue_read(long job, struct ocs_ctl_queue *queue, struct ocs_error *err);
+void ocs_ctl_queue_free(struct ocs_ctl_queue *queue);
+const struct ocs_ctl_queued *ocs_ctl_queue_find(const struct ocs_ctl_queue *queue, long job);
+/* It has nodes. */
+bool ocs_ctl_queued_runs(const struct ocs_ctl_queued *job);
+
+struct ocs_ctl_reservation {
+	char *name, *nodes, *users, *accounts, *flags;	/* "" if none */
+	time_t start, end;
+};
+struct ocs_ctl_reservations {
+	struct ocs_ctl_reservation *list;
+	int count;
+};
+int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, struct ocs_error *err);
+void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all);
+
+/* Nodes in one state, as sinfo groups them. */
+struct ocs_ctl_nodes {
+	char *state;		/* sinfo's word without marks: idle, drained, ... */
+	bool silent;		/* does not respond */
+	char *nodes, *reason;
+};
+struct ocs_ctl_groups {
+	struct ocs_ctl_nodes *list;
+	int count;
+};
+int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err);
+void ocs_ctl_groups_free(struct ocs_ctl_groups *all);
+/* No new job starts on them. */
+bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group);
+
+#endif

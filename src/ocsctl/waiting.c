@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsctl/waiting.h"
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/table.h"
+#include "src/ocsctl/when.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#define AHEAD_PRINTED 8
+
+/* ---- what Slurm says ---- */
+
+static bool begins(const char *text, const char *with)
+{
+	return !strncmp(text, with, strlen(with));
+}
+
+/* Reasons that say no more than that nodes are missing. */
+static bool for_nodes(const char *reason)
+{
+	static const char *const words[] = { "None", "Resources", "Priority", "Nodes_required",
+					     "Nodes required",
+					     "ReqNodeNotAvail", "Licenses", "Reservation" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (begins(reason, words[i]))
+			return true;
+	}
+	return !*reason;
+}
+
+/* Slurm's words have no blanks; what the plugin wrote has. */
+static bool a_sentence(const char *reason)
+{
+	return strchr(reason, ' ') || (strchr(reason, '_') && strchr(reason, ';'));
+}
+
+static bool a_limit(const char *reason)
+{
+	return begins(reason, "QOS") || begins(reason, "Assoc") || begins(reason, "Max");
+}
+
+/* The job's own reason, where it is not about nodes; the caller frees it. */
+static char *slurm_says(const struct ocs_ctl_queued *job)
+{
+	char start[OCS_CTL_WHEN_TEXT];
+	const char *r = job->reason;
+
+	if (!strcmp(r, "DependencyNeverSatisfied"))
+		return ocs_asprintf("it can never start: what it depends on (%s) did not happen;"
+				    " scancel %ld", job->dependency, job->job);
+	if (begins(r, "Dependency"))
+		return ocs_asprintf("it depends on other jobs: %s", job->dependency);
+	if (begins(r, "JobHeldUser"))
+		return ocs_asprintf("its user holds it; scontrol release %ld", job->job);
+	if (begins(r, "JobHeldAdmin"))
+		return ocs_asprintf("an administrator holds it");
+	if (begins(r, "BeginTime"))
+		return ocs_asprintf("it is not to start before %s",
+				    ocs_ctl_moment_format(job->start, "its --begin", start));
+	if (begins(r, "PartitionTimeLimit"))
+		return ocs_asprintf("its time limit is beyond that of partition %s", job->partition);
+	if (begins(r, "PartitionDown") || begins(r, "PartitionInactive"))
+		return ocs_asprintf("partition %s starts no jobs at the moment", job->partition);
+	if (begins(r, "Reservation"))
+		return ocs_asprintf("reservation %s has not begun, or has no room", job->reservation);
+	if (a_limit(r))
+		return ocs_asprintf("a limit of its account, QOS or user: %s", r);
+	if (begins(r, "ReqNodeNotAvail"))
+		return ocs_asprintf("nodes that it asks for are not available (%s)", r);
+	if (begins(r, "Nodes_required") || begins(r, "Nodes required"))
+		return ocs_asprintf("nodes that it needs are down, drained or kept for a partition of"
+				    " higher priority");
+	if (for_nodes(r))
+		return NULL;
+	if (!a_sentence(r))
+		return ocs_asprintf("Slurm's reason is %s", r);
+	return NULL;
+}
+
+/* Whether free nodes would let it start. */
+static bool waits_for_nodes(const struct ocs_ctl_queued *job)
+{
+	return for_nodes(job->reason) || a_sentence(job->reason);
+}
+
+/* ---- what stands in the way ---- */
+
+/* "a,b" has partition A. */
+static bool has_partition(const char *list, const char *name, size_t length)
+{
+	while (*list) {
+		size_t n = strcspn(list, ",");
+
+		if (n == length && !strncmp(list, name, n))
+			return true;
+		list += n + (list[n] == ',');
+	}
+	return false;
+}
+
+static bool share_partition(const char *left, const char *right)
+{
+	while (*left) {
+		size_t n = strcspn(left, ",");
+
+		if (has_partition(right, left, n))
+			return true;
+		left += n + (left[n] == ',');
+	}
+	return false;
+}
+
+static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *queue)
+{
+	w->ahead = ocs_calloc((size_t)queue->count + 1, sizeof(*w->ahead));
+	for (int i = 0; i < queue->count; i++) {
+		const struct ocs_ctl_queued *one = &queue->jobs[i];
+
+		if (strcmp(one->state, "PENDING") != 0 || one->job == w->job->job ||
+		    !waits_for_nodes(one) || !share_partition(one->partition, w->job->partition))
+			continue;
+		if (one->priority > w->job->priority ||
+		    (one->priority == w->job->priority && one->job < w->job->job))
+			w->ahead[w->nahead++] = one->job;
+	}
+}
+
+static void name_it(struct ocs_ctl_obstacle *one, const char *name, const char *why, time_t end)
+{
+	if (!one)
+		return;
+	one->name = ocs_strdup(name);
+	one->why = ocs_strdup(why);
+	one->end = end;
+}
+
+static void add_jobs(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *queue)
+{
+	for (int i = 0; i < queue->count; i++) {
+		const struct ocs_ctl_queued *job = &queue->jobs[i];
+		struct ocs_ctl_obstacle *one;
+
+		if (!ocs_ctl_queued_runs(job))
+			continue;
+		one = ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_JOB, job->nodes);
+		name_it(one, job->user, strcmp(job->state, "RUNNING") ? job->state : "", job->end);
+		if (one)
+			one->job = job->job;
+	}
+}
+
+/* Others' reservations that begin before the job would end. */
+static void add_reservations(struct ocs_ctl_waiting *w)
+{
+	struct ocs_ctl_reservations all;
+	time_t now = time(NULL);
+
+	if (ocs_ctl_reservations_read(&all, NULL))
+		return;
+	for (int i = 0; i < all.count; i++) {
+		const struct ocs_ctl_reservation *one = &all.list[i];
+
+		if (!strcmp(one->name, w->job->reservation)) {
+			ocs_ctl_obstacles_only(&w->obstacles, one->nodes);
+			continue;
+		}
+		if (one->end <= now || (w->job->limit && one->start >= now + w->job->limit))
+			continue;
+		name_it(ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_RESERVATION, one->nodes), one->name,
+			one->start > now ? "begins before it would end" : "", one->end);
+	}
+	ocs_ctl_reservations_free(&all);
+}
+
+/* Nodes of one state that no job on the list has. */
+static char *nobodys(const struct ocs_ctl_waiting *w, const char *text)
+{
+	char **names = NULL, *list;
+	int n = ocs_hostlist_expand(text, 1000000, &names, NULL), kept = 0;
+	char **left = ocs_calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*left));
+	bool *held = ocs_calloc((size_t)w->obstacles.fabric->nnodes + 1, sizeof(bool));
+
+	for (int i = 0; i < w->obstacles.count; i++) {
+		for (int k = 0; k < w->obstacles.list[i].nnodes; k++)
+			held[w->obstacles.list[i].nodes[k]] = true;
+	}
+	for (int i = 0; i < n; i++) {
+		const struct ocs_node *node = ocs_fabric_node(w->obstacles.fabric, names[i]);
+
+		if (node && !held[node - w->obstacles.fabric->nodes])
+			left[kept++] = names[i];
+	}
+	list = ocs_hostlist_compress(left, (size_t)kept);
+	if (n >= 0)
+		ocs_names_free(names, (size_t)n);
+	free(left);
+	free(held);
+	return list;
+}
+
+static void add_nodes(struct ocs_ctl_waiting *w)
+{
+	struct ocs_ctl_groups all;
+
+	if (ocs_ctl_groups_read(&all, NULL))
+		return;
+	for (int i = 0; i < all.count; i++) {
+		const struct ocs_ctl_nodes *one = &all.list[i];
+
+		if (ocs_ctl_nodes_out(one)) {
+			char *why = ocs_asprintf("%s%s%s", one->silent ? "not responding" : one->state,
+						 *one->reason ? ": " : "", one->reason);
+
+			name_it(ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_NODES, one->nodes),
+				one->nodes, why, 0);
+			free(why);
+		} else if (begins(one->state, "alloc") || begins(one->state, "mixed") ||
+			   begins(one->state, "compl")) {
+			/* Somebody has them, but squeue does not say so to this user. */
+			char *nodes = nobodys(w, one->nodes);
+
+			name_it(ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_HIDDEN, nodes), nodes, "", 0);
+			free(nodes);
+		}
+	}
+	ocs_ctl_groups_free(&all);
+}
+
+/* The words between the quotes of Reason="...". */
+static char *quoted(const char *line)
+{
+	const char *at = strstr(line, " Reason=\"");
+
+	at = at ? at + strlen(" Reason=\"") : "";
+	return ocs_asprintf("%.*s", (int)strcspn(at, "\"\n"), at);
+}
+
+static void add_fault(struct ocs_ctl_waiting *w, const char *line)
+{
+	const struct ocs_section *section = w->obstacles.section;
+	char *cube = ocs_ctl_slurm_field(line, "Cube"), *sw = ocs_ctl_slurm_field(line, "Switch");
+	char *of = ocs_ctl_slurm_field(line, "Section"), *state = ocs_ctl_slurm_field(line, "State");
+	char *nodes = ocs_ctl_slurm_field(line, "Nodes"), *reason = quoted(line), *why;
+	struct ocs_ctl_obstacle *one = NULL;
+
+	why = ocs_asprintf("%s%s%s", state && !strcmp(state, "FAILED") ? "failed" : "drained",
+			   *reason ? ": " : "", reason);
+	if (cube && of && nodes && !strcmp(of, section->name) && state && !strcmp(state, "DRAINED"))
+		one = ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_CUBE, nodes);
+	else if (sw && section->ncubes && state &&
+		 (!strcmp(state, "DRAINED") || !strcmp(state, "FAILED")))
+		one = ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_SWITCH, NULL);
+	name_it(one, cube ? cube : sw, why, 0);
+	if (one && sw)
+		one->sw = ocs_fabric_switch(w->obstacles.fabric, sw);
+	free(why);
+	free(cube);
+	free(sw);
+	free(of);
+	free(state);
+	free(nodes);
+	free(reason);
+}
+
+/* Everybody may see the state of cubes and switches in slurmctld's picture. */
+static void add_faults(struct ocs_ctl_waiting *w)
+{
+	char *const words[] = { "scontrol", "show", "topology", NULL };
+	char *text = ocs_ctl_slurm_run(words, NULL), *line = text;
+
+	while (line && *line) {
+		char *end = line + strcspn(line, "\n");
+		char *copy = ocs_asprintf("%.*s", (int)(end - line), line);
+
+		add_fault(w, copy);
+		free(copy);
+		line = *end ? end + 1 : end;
+	}
+	free(text);
+}
+
+static void restrict_to_partition(struct ocs_ctl_waiting *w)
+{
+	char *name = ocs_asprintf("%.*s", (int)strcspn(w->job->partition, ","), w->job->partition);
+	char *const words[] = { "scontrol", "-a", "-o", "show", "partition", name, NULL };
+	char *text = ocs_ctl_slurm_run(words, NULL);
+	char *nodes = text ? ocs_ctl_slurm_field(text, "Nodes") : NULL;
+
+	/* Several partitions: any of them may do. */
+	if (nodes && !strchr(w->job->partition, ','))
+		ocs_ctl_obstacles_only(&w->obstacles, nodes);
+	free(nodes);
+	free(text);
+	free(name);
+}
+
+static const struct ocs_section *section_of(const struct ocs_fabric *fabric, const char *partitions)
+{
+	const struct ocs_section *section = NULL;
+
+	while (*partitions && !section) {
+		size_t n = strcspn(partitions, ",");
+		char *name = ocs_asprintf("%.*s", (int)n, partitions);
+
+		section = ocs_fabric_section(fabric, name);
+		free(name);
+		partitions += n + (partitions[n] == ',');
+	}
+	return section;
+}
+
+static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabric,
+			const struct ocs_ctl_queue *queue)
+{
+	const struct ocs_section *section = section_of(fabric, w->job->partition);
+
+	/* Unshaped jobs may share nodes: what they need is Slurm's to say. */
+	if (!section || (section->ncubes && !w->shaped))
+		return;
+	w->obstacles.fabric = fabric;
+	w->obstacles.section = section;
+	w->obstacles.shaped = w->shaped && section->ncubes;
+	w->obstacles.shape = w->shape;
+	w->obstacles.servers = w->shaped ? (int)w->shape.xpus : (int)w->job->node_count;
+	restrict_to_partition(w);
+	if (*w->job->excluded)
+		ocs_ctl_obstacles_without(&w->obstacles, w->job->excluded);
+	add_jobs(w, queue);
+	add_nodes(w);
+	add_reservations(w);
+	add_faults(w);
+	ocs_ctl_obstacles_ask(&w->obstacles, &w->answer);
+	w->asked = true;
+}
+
+/* The shape of the job, of its Extra. */
+static void read_shape(struct ocs_ctl_waiting *w)
+{
+	char number[24];
+	char *const words[] = { "scontrol", "show", "job", number, NULL };
+	char *text, *at;
+
+	snprintf(number, sizeof(number), "%ld", w->job->job);
+	text = ocs_ctl_slurm_run(words, NULL);
+	at = text ? strstr(text, "\n   Extra=") : NULL;
+	if (at) {
+		at += strlen("\n   Extra=");
+		at[strcspn(at, "\n")] = '\0';
+		w->shaped = ocs_shape_extra_parse(at, &w->shape, NULL) > 0;
+	}
+	free(text);
+}
+
+void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_queue *queue,
+			  const struct ocs_ctl_queued *job, const char *ours,
+			  struct ocs_ctl_waiting *w)
+{
+	memset(w, 0, sizeof(*w));
+	w->job = job;
+	w->ours = ours;
+	w->slurm = slurm_says(job);
+	read_shape(w);
+	if (!waits_for_nodes(job))
+		return;
+	find_ahead(w, queue);
+	if (fabric)
+		look_around(w, fabric, queue);
+}
+
+void ocs_ctl_waiting_free(struct ocs_ctl_waiting *w)
+{
+	free(w->slurm);
+	free(w->ahead);
+	ocs_ctl_obstacles_free(&w->obstacles);
+	ocs_ctl_answer_free(&w->answer);
+}
+
+/* ---- telling it ---- */
+
+static const char *const kinds[] = {
+	[OCS_BY_JOB] = "job", [OCS_BY_HIDDEN] = "hidden", [OCS_BY_RESERVATION] = "reservation",
+	[OCS_BY_NODES] = "nodes", [OCS_BY_CUBE] = "cube", [OCS_BY_SWITCH] = "switch",
+};
+
+static char *node_list(const struct ocs_ctl_waiting *w, const struct ocs_ctl_obstacle *one)
+{
+	char **names = ocs_calloc((size_t)one->nnodes + 1, sizeof(*names));
+	char *list;
+
+	for (int i = 0; i < one->nnodes; i++)
+		names[i] = w->obstacles.fabric->nodes[one->nodes[i]].name;
+	list = ocs_hostlist_compress(names, (size_t)one->nnodes);
+	free(names);
+	return list;
+}
+
+static void print_ends(const struct ocs_ctl_waiting *w)
+{
+	const struct ocs_ctl_answer *a = &w->answer;
+	struct ocs_text_table *table = ocs_text_table_create("BY|USER|ENDS|NODES|STATE");
+	char when[OCS_CTL_WHEN_TEXT];
+
+	for (int i = 0; i < a->nends; i++) {
+		const struct ocs_ctl_obstacle *one = &w->obstacles.list[a->ends[i]];
+		char *nodes = node_list(w, one);
+
+		if (one->kind == OCS_BY_JOB)
+			ocs_text_table_format(table, "job %ld", one->job);
+		else if (one->kind == OCS_BY_RESERVATION)
+			ocs_text_table_format(table, "reservation %s", one->name);
+		else
+			ocs_text_table_add(table, "jobs not shown to you");
+		ocs_text_table_add(table, one->kind == OCS_BY_JOB ? one->name : NULL);
+		ocs_text_table_add(table, ocs_ctl_moment_format(one->end, "unknown", when));
+		ocs_text_table_add(table, nodes);
+		ocs_text_table_add(table, one->why);
+		free(nodes);
+	}
+	printf("held up:  by %d that %s; %s\n\n", a->nends, a->nends == 1 ? "must end" :
+	       "must all end", a->complete ? "no fewer would do" : "fewer might do");
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
+}
+
+static void print_list(const struct ocs_ctl_waiting *w, const char *label, const int *list, int n)
+{
+	for (int i = 0; i < n; i++) {
+		const struct ocs_ctl_obstacle *one = &w->obstacles.list[list[i]];
+
+		printf("%-9s %s %s (%s)\n", i ? "" : label, kinds[one->kind], one->name, one->why);
+	}
+}
+
+static void print_room(const struct ocs_ctl_waiting *w)
+{
+	const struct ocs_ctl_answer *a = &w->answer;
+
+	if (a->now) {
+		printf("room:     there is room for it now; %s\n", w->nahead ?
+		       "it waits for its turn" : "slurmctld will try it again shortly");
+		return;
+	}
+	if (!a->possible) {
+		printf("room:     none, even if all jobs ended and all faults were mended: look at its"
+		       " partition, --exclude and --reservation\n");
+		return;
+	}
+	print_list(w, "lacks:", a->lasting, a->nlasting);
+	if (a->ninstead && a->nends)
+		print_list(w, "at once:", a->instead, a->ninstead);
+	if (a->nends)
+		print_ends(w);
+}
+
+void ocs_ctl_waiting_print(const struct ocs_ctl_waiting *w)
+{
+	char when[OCS_CTL_WHEN_TEXT];
+
+	if (w->slurm && w->ours)
+		printf("Slurm:    %s\n", w->slurm);
+	if (*w->job->planned || w->job->start)
+		printf("planned:  %s%s%s\n", ocs_ctl_moment_format(w->job->start, "-", when),
+		       *w->job->planned ? " on " : "", w->job->planned);
+	if (w->nahead) {
+		printf("ahead:    %d job%s:", w->nahead, w->nahead == 1 ? "" : "s");
+		for (int i = 0; i < w->nahead && i < AHEAD_PRINTED; i++)
+			printf(" %ld", w->ahead[i]);
+		puts(w->nahead > AHEAD_PRINTED ? " ..." : "");
+	}
+	if (w->asked)
+		print_room(w);
+}
+
+static struct json_object *one_json(const struct ocs_ctl_waiting *w, int index)
+{
+	const struct ocs_ctl_obstacle *one = &w->obstacles.list[index];
+	struct json_object *out = json_object_new_object();
+	char *nodes = node_list(w, one);
+
+	json_object_object_add(out, "kind", json_object_new_string(kinds[one->kind]));
+	if (one->kind == OCS_BY_JOB) {
+		json_object_object_add(out, "job", json_object_new_int64(one->job));
+		json_object_object_add(out, "user", json_object_new_string(one->name));
+	} else if (one->kind != OCS_BY_HIDDEN) {
+		json_object_object_add(out, "name", json_object_new_string(one->name));
+	}
+	if (one->end)
+		json_object_object_add(out, "end", json_object_new_int64(one->end));
+	if (*one->why)
+		json_object_object_add(out, "reason", json_object_new_string(one->why));
+	if (one->nnodes)
+		json_object_object_add(out, "nodes", json_object_new_string(nodes));
+	free(nodes);
+	return out;
+}
+
+static void list_json(const struct ocs_ctl_waiting *w, struct json_object *out, const char *name,
+		      const int *list, int n)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (int i = 0; i < n; i++)
+		json_object_array_add(array, one_json(w, list[i]));
+	json_object_object_add(out, name, array);
+}
+
+void ocs_ctl_waiting_json(const struct ocs_ctl_waiting *w, struct json_object *out)
+{
+	struct json_object *ahead = json_object_new_array();
+
+	json_object_object_add(out, "slurm_reason", json_object_new_string(w->job->reason));
+	if (w->slurm)
+		json_object_object_add(out, "slurm", json_object_new_string(w->slurm));
+	if (w->job->start)
+		json_object_object_add(out, "start", json_object_new_int64(w->job->start));
+	if (*w->job->planned)
+		json_object_object_add(out, "planned_nodes", json_object_new_string(w->job->planned));
+	for (int i = 0; i < w->nahead; i++)
+		json_object_array_add(ahead, json_object_new_int64(w->ahead[i]));
+	json_object_object_add(out, "ahead", ahead);
+	if (!w->asked)
+		return;
+	json_object_object_add(out, "room_now", json_object_new_boolean(w->answer.now));
+	json_object_object_add(out, "possible", json_object_new_boolean(w->answer.possible));
+	list_json(w, out, "held_up_by", w->answer.ends, w->answer.nends);
+	json_object_object_add(out, "complete", json_object_new_boolean(w->answer.complete));
+	list_json(w, out, "lacks", w->answer.lasting, w->answer.nlasting);
+	list_json(w, out, "at_once_without", w->answer.instead, w->answer.ninstead);
+}
