@@ -26,6 +26,8 @@ static void restart(struct ocs_sim *sim, struct ocs_advice_move *move)
 	struct ocs_sim_outcome *out = &sim->result->jobs[run->job];
 	double pause = sim->options->restart;
 
+	ocs_sim_span_keep(sim, run);
+	run->since = sim->time;
 	ocs_sim_switching(sim, run->placement);
 	pause += ocs_sim_switching(sim, move->placement);
 	ocs_placement_destroy(run->placement);

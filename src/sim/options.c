@@ -17,7 +17,7 @@ enum {
 	TRACE = 256, WORKLOAD, DURATIONS, ARRIVALS, SIZES, JOBS, WRITE_TRACE, SVG, PRODUCE_POLICY,
 	PRODUCE_FABRIC, PRODUCE_HOURS, HOURS, WARMUP, SWITCH_MS, CIRCUIT_MS, RUNS, QUEUE, ORDER,
 	SATURATED, EASY, LENIENT, NO_VERIFY, PARALLEL, POSSIBLE, GAP_SCALE, SECTION,
-	COMMUNICATION, SLOWDOWN_LIMIT, THREADS, DEFRAGMENT, RESTART, BUDGET,
+	COMMUNICATION, SLOWDOWN_LIMIT, THREADS, DEFRAGMENT, RESTART, BUDGET, DAY,
 };
 
 static const struct option options[] = {
@@ -57,6 +57,7 @@ static const struct option options[] = {
 	{ "jobs", required_argument, NULL, JOBS },
 	{ "write-trace", required_argument, NULL, WRITE_TRACE },
 	{ "svg", required_argument, NULL, SVG },
+	{ "day", required_argument, NULL, DAY },
 	{ "quiet", no_argument, NULL, 'q' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -107,6 +108,7 @@ static void usage(void)
 	      "      --jobs FILE       one line of JSON per job\n"
 	      "      --write-trace FILE  the jobs as a trace\n"
 	      "      --svg PREFIX      PREFIX-*.svg: pictures of the run\n"
+	      "      --day H           the day for PREFIX-day.svg begins at hour H (the last day)\n"
 	      "      --possible        only count which shapes of the workload fit\n"
 	      "      --no-verify       do not prove each placement right\n"
 	      "  -q, --quiet           no progress\n", stdout);
@@ -165,6 +167,7 @@ static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
 	case PRODUCE_POLICY: a->produce_policy = optarg; return 0;
 	case PRODUCE_FABRIC: a->produce_fabric = optarg; return 0;
 	case PRODUCE_HOURS: return real("produce-hours", optarg, 1, &a->produce_hours, err);
+	case DAY: return real("day", optarg, 0, &a->day, err);
 	case HOURS: a->hours_set = true; return real("hours", optarg, 0.01, &a->hours, err);
 	case WARMUP: return real("warmup", optarg, 0, &a->warmup_hours, err);
 	case GAP_SCALE: return real("gap-scale", optarg, 0.001, &a->gap_scale, err);
@@ -207,6 +210,8 @@ static int check(const struct ocs_sim_args *a, struct ocs_error *err)
 	if (a->moves && strcmp(a->policy, "best") != 0)
 		return ocs_error_set(err, OCS_USAGE, "--defragment needs --policy best: only its "
 				     "placements are made anew");
+	if (a->day >= 0 && !a->svg)
+		return ocs_error_set(err, OCS_USAGE, "--day chooses what --svg draws; give --svg too");
 	if (a->trace && (a->saturated || a->durations || a->arrivals || a->sizes || a->possible ||
 			 a->runs > 1))
 		return ocs_error_set(err, OCS_USAGE, "--saturated, --durations, --arrivals, --sizes, "
@@ -227,6 +232,7 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 	a->hours = 5000;
 	a->produce_hours = 10000;
 	a->gap_scale = 1;
+	a->day = -1;
 	a->communication = 1;
 	a->slowdown_limit = 2;
 	a->restart_minutes = 10;

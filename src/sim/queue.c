@@ -22,7 +22,7 @@ void ocs_sim_running_add(struct ocs_sim *sim, long job, struct ocs_placement *p)
 	}
 	for (; i && sim->running[(i - 1) / 2].end > end; i = (i - 1) / 2)
 		sim->running[i] = sim->running[(i - 1) / 2];
-	sim->running[i] = (struct ocs_sim_running){ end, job, p };
+	sim->running[i] = (struct ocs_sim_running){ end, sim->time, job, p };
 }
 
 struct ocs_sim_running ocs_sim_running_pop(struct ocs_sim *sim)

@@ -150,12 +150,37 @@ int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 	return 0;
 }
 
+void ocs_sim_span_keep(struct ocs_sim *sim, const struct ocs_sim_running *run)
+{
+	const struct ocs_section *s = sim->options->section;
+	const struct ocs_placement *p = run->placement;
+	struct ocs_sim_result *r = sim->result;
+	struct ocs_sim_span *span;
+	long i;
+
+	if (!sim->options->keep_day || run->since >= r->day_to || sim->time <= r->day_from)
+		return;
+	if (r->nspans == r->span_room) {
+		r->span_room = r->span_room ? 2 * r->span_room : 256;
+		r->spans = ocs_realloc(r->spans, (size_t)r->span_room * sizeof(*r->spans));
+	}
+	span = &r->spans[r->nspans++];
+	span->job = run->job;
+	span->from = run->since;
+	span->to = sim->time;
+	span->n = (int)p->shape.xpus;
+	span->xpus = ocs_calloc((size_t)span->n, sizeof(int));
+	for (i = 0; i < p->shape.xpus; i++)
+		span->xpus[i] = p->xpus[i].cube * s->cube_xpus + ocs_section_bit(s, p->xpus[i].at);
+}
+
 /* The job that ends first goes. */
 static void finish(struct ocs_sim *sim)
 {
 	struct ocs_sim_running gone = ocs_sim_running_pop(sim);
 	struct ocs_sim_outcome *out = &sim->result->jobs[gone.job];
 
+	ocs_sim_span_keep(sim, &gone);
 	ocs_sim_hold(sim, sim->occupancy, gone.placement, false);
 	/* breaking circuits keeps the switches busy, not the job */
 	ocs_sim_switching(sim, gone.placement);
@@ -343,10 +368,15 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 	double last = options->horizon;
 
 	memset(result, 0, sizeof(*result));
+	/* without a horizon, until the last job arrives */
+	if (last <= 0 && options->trace->njobs)
+		last = options->trace->jobs[options->trace->njobs - 1].arrival;
+	if (options->keep_day) {
+		result->day_from = options->day < 0 ? last - OCS_SIM_DAY : options->day;
+		result->day_from = result->day_from < 0 ? 0 : result->day_from;
+		result->day_to = result->day_from + OCS_SIM_DAY;
+	}
 	if (options->moments) {
-		/* without a horizon, until the last job arrives */
-		if (last <= 0 && options->trace->njobs)
-			last = options->trace->jobs[options->trace->njobs - 1].arrival;
 		sim.moment_step = last / options->moments;
 		result->ncubes = s->ncubes;
 		result->cubes = ocs_calloc((size_t)options->moments * (size_t)s->ncubes,
@@ -362,8 +392,14 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 	sim.room = ocs_room_create(s);
 	rc = loop(&sim, err);
 	result->time = sim.time;
-	while (sim.nrunning)
-		ocs_placement_destroy(ocs_sim_running_pop(&sim).placement);
+	while (sim.nrunning) {
+		struct ocs_sim_running run = ocs_sim_running_pop(&sim);
+
+		ocs_sim_span_keep(&sim, &run);
+		ocs_placement_destroy(run.placement);
+	}
+	if (result->day_to > sim.time)
+		result->day_to = sim.time;
 	ocs_occupancy_destroy(sim.occupancy);
 	ocs_occupancy_destroy(sim.shadow);
 	ocs_room_destroy(sim.room);
@@ -378,6 +414,11 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 
 void ocs_sim_result_free(struct ocs_sim_result *result)
 {
+	long i;
+
+	for (i = 0; i < result->nspans; i++)
+		free(result->spans[i].xpus);
+	free(result->spans);
 	free(result->jobs);
 	free(result->cubes);
 	free(result->samples);

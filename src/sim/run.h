@@ -45,6 +45,9 @@ struct ocs_sim_options {
 	void (*progress)(void *arg, double share);
 	void *progress_arg;
 	int moments;		/* pictures of the cubes to keep, evenly over the time; 0: none */
+	/* keep who held which XPUs for a day from this second on; below zero: the last day */
+	bool keep_day;
+	double day;
 };
 
 enum ocs_sim_state { OCS_SIM_WAITING, OCS_SIM_NEVER, OCS_SIM_RUNNING, OCS_SIM_DONE };
@@ -69,6 +72,14 @@ struct ocs_sim_numbers {
 	long n, room;
 };
 
+/* A stretch of time in which a job held XPUs. */
+struct ocs_sim_span {
+	long job;			/* index into result->jobs */
+	double from, to;		/* seconds */
+	int n, *xpus;			/* cube * cube_xpus + ocs_section_bit */
+};
+#define OCS_SIM_DAY (24 * 3600.0)
+
 #define OCS_SIM_BINS 100
 struct ocs_sim_sample {
 	double time;
@@ -89,6 +100,9 @@ struct ocs_sim_result {
 	double bins[OCS_SIM_BINS + 1];	/* seconds at each per cent of busy XPUs */
 	float *cubes;			/* moments * ncubes: share of XPUs in use */
 	int moments, ncubes;
+	double day_from, day_to;	/* the day that was kept, in seconds */
+	struct ocs_sim_span *spans;	/* that overlap it */
+	long nspans, span_room;
 	struct ocs_sim_sample *samples;
 	long nsamples, sample_room;
 	/* processor seconds of each decision alone, and of those that made the catalogue of

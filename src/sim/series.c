@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/sim/day.h"
 #include "src/sim/plot.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -144,14 +145,30 @@ static void jct_keep(struct run *run, const struct ocs_sim_result *r)
 	}
 }
 
-static int outputs(const struct ocs_sim_args *a, const struct ocs_sim_trace *trace,
-		   const struct ocs_sim_result *result, struct ocs_error *err)
+static int pictures(const struct ocs_sim_args *a, const struct ocs_section *section,
+		    const struct ocs_sim_result *result, struct ocs_error *err)
+{
+	char *path = ocs_asprintf("%s-day.svg", a->svg);
+	int rc = ocs_sim_plot(result, a->policy, a->svg, err);
+
+	if (!rc && result->day_to <= result->day_from)
+		rc = ocs_error_set(err, OCS_USAGE, "--day %g: the run ended at hour %.1f", a->day,
+				   result->time / HOUR);
+	if (!rc)
+		rc = ocs_sim_day_plot(result, section, a->policy, path, err);
+	free(path);
+	return rc;
+}
+
+static int outputs(const struct ocs_sim_args *a, const struct ocs_section *section,
+		   const struct ocs_sim_trace *trace, const struct ocs_sim_result *result,
+		   struct ocs_error *err)
 {
 	if (a->jobs && ocs_sim_jobs_write(result, a->jobs, err))
 		return -1;
 	if (a->write_trace && ocs_sim_trace_write(trace, a->write_trace, err))
 		return -1;
-	return a->svg ? ocs_sim_plot(result, a->policy, a->svg, err) : 0;
+	return a->svg ? pictures(a, section, result, err) : 0;
 }
 
 static int run_one(struct work *w, struct ocs_policy *policy, long index, struct ocs_error *err)
@@ -170,7 +187,8 @@ static int run_one(struct work *w, struct ocs_policy *policy, long index, struct
 		.communication = a->communication, .moves = (int)a->moves,
 		.restart = a->restart_minutes * 60,
 		.circuit_delay = a->circuit_ms * 1e-3, .switches_parallel = a->parallel_switches,
-		.moments = a->svg ? OCS_SIM_PLOT_MOMENTS : 0,
+		.moments = a->svg ? OCS_SIM_PLOT_MOMENTS : 0, .keep_day = a->svg != NULL,
+		.day = a->day * HOUR,
 		.progress = progress, .progress_arg = &part,
 	};
 	struct ocs_sim_result result;
@@ -190,7 +208,7 @@ static int run_one(struct work *w, struct ocs_policy *policy, long index, struct
 	if (!rc)
 		rc = ocs_sim_run(&o, policy, &result, err);
 	if (!rc) {
-		rc = outputs(a, &trace, &result, err);
+		rc = outputs(a, s->section, &trace, &result, err);
 		jct_keep(run, &result);
 		ocs_sim_figures(&result, s->section, &s->runs[index]);
 		ocs_sim_result_free(&result);

@@ -11,6 +11,7 @@
 
 struct ocs_sim_running {
 	double end;
+	double since;			/* where it is now */
 	long job;			/* index into result->jobs */
 	struct ocs_placement *placement;
 };
@@ -70,6 +71,8 @@ struct ocs_placement *ocs_sim_defragment(struct ocs_sim *sim, const struct ocs_s
 /* EASY: starts jobs behind the head that leave it room at the moment it would start. */
 int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err);
 
+/* Keeps where RUN was until now, if the day asked for saw it. */
+void ocs_sim_span_keep(struct ocs_sim *sim, const struct ocs_sim_running *run);
 void ocs_sim_running_add(struct ocs_sim *sim, long job, struct ocs_placement *p);
 /* Puts them right after ends were changed. */
 void ocs_sim_running_sort(struct ocs_sim *sim);

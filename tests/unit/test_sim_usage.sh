@@ -44,6 +44,8 @@ exits 2 "hours below zero" -p best -f "$F" --workload tpu-v4 --hours -1
 exits 2 "hours that are none" -p best -f "$F" --workload tpu-v4 --hours nan
 exits 2 "policy of other machines" -p firstfit -f "$F" --workload tpu-v4
 exits 2 "runs of a trace" -p best -f "$F" --trace x --runs 2
+exits 2 "a day but no picture" -p best -f "$F" --workload tpu-v4 --day 3
+says "what draws it" "give --svg too"
 exits 2 "restarts under another policy" -p rfold -f "$F" --workload tpu-v4 --defragment 2
 says "why" "needs --policy best"
 exits 2 "more than all of the time" -p best-effort -f "$F" --workload tpu-v4 --communication 1.5
@@ -77,11 +79,33 @@ exits 0 "without proofs" -p best -f "$F" --trace "$work/trace" --no-verify --jso
 holds "none timed" '"verification_us":{"p50":0.0,"p99":0.0,"max":0.0}'
 [ "$(grep -c '"state":"done"' "$work/jobs")" = 2 ] && [ "$(wc -l <"$work/jobs")" = 3 ]
 result $? "a line per job"
-for f in p-utilisation.svg p-jct.svg p-jcr.svg p-cubes.svg; do
+for f in p-utilisation.svg p-jct.svg p-jcr.svg p-cubes.svg p-day.svg; do
 	python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$work/$f"
 	result $? "$f is a document"
 done
 
+# The hour that the trace lasts: 4x4x4 all the time, 8x4 in its second minute.
+python3 - "$work/p-day.svg" <<'PY'
+import re, sys, xml.etree.ElementTree as tree
+svg = "{http://www.w3.org/2000/svg}"
+jobs = {}
+for path in tree.parse(sys.argv[1]).getroot().iter(svg + "path"):
+    title = path.find(svg + "title")
+    if title is None:
+        continue
+    boxes = re.findall(r"M\d+,\d+h(\d+)v(\d+)h-\d+z", path.get("d"))
+    change = path.find(svg + "animate")
+    jobs[title.text] = (sum(int(w) * int(h) for w, h in boxes) / int(boxes[0][1]) ** 2,
+                        path.get("visibility"),
+                        change if change is None else (change.get("values"), change.get("keyTimes")))
+assert jobs == {
+    "job 0, 4x4x4, 64 XPUs, 1.00 h from hour 0.00": (64, "visible", None),
+    "job 1, 8x4, 32 XPUs, 0.02 h from hour 0.02":
+        (32, "hidden", ("hidden;visible;hidden", "0;0.01667;0.03333"))}, jobs
+PY
+result $? "who had which XPUs when"
+exits 2 "a day after the end" -p best -f "$F" --trace "$work/trace" --svg "$work/q" --day 2
+says "when it ended" "the run ended at hour 1.0"
 printf '0,0,T3D_NT,6x6x2,72,3600\n' >"$work/trace"
 exits 0 "best effort" -p best-effort -f "$F" --trace "$work/trace" --json --jobs "$work/jobs"
 holds "predicted" '"predicted_slowdown":{"mean":2.0,"max":2.0}'
