@@ -75,7 +75,8 @@ class Cluster:
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
                  parts=("select", "topology"), spank=(), remote=False, direct_yaml="",
-                 more_yaml="", more_switches=(), netconf=False, languages=None):
+                 more_yaml="", more_switches=(), netconf=False, languages=None,
+                 partitions=(), node_words=None, more_files=None):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -89,6 +90,9 @@ class Cluster:
         self.more_yaml = more_yaml          # more parts of ocs.yaml
         self.netconf = netconf      # the switches speak it instead of TL1
         self.languages = languages  # of the switches of x, y and z (names in LANGUAGES)
+        self.partitions = partitions        # further ones: what follows PartitionName=
+        self.node_words = node_words or {}  # what slurm.conf says of single nodes besides
+        self.more_files = more_files or {}  # beside slurm.conf: name and text
         self.remote = remote        # "munge" or "key": how slurmctld and the nodes are known
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
@@ -161,12 +165,13 @@ switches:
         text += """fabrics:
   - name: pod
     kind: torus
-    partitions: [tpu]
+    partitions: [{parts}]
     cube: {e}x{e}x{e}
     tile: {t[0]}x{t[1]}x{t[2]}
     tpu_environment: true
     cubes:
-""".format(e=self.edge, t=self.tile)
+""".format(e=self.edge, t=self.tile,
+           parts=", ".join(["tpu"] + [words.split()[0] for words in self.partitions]))
         for cube in range(self.cubes):
             first = cube * self.cube_nodes
             text += "      - {name: c%d, nodes: \"n[%d-%d]\"}\n" % (
@@ -245,7 +250,8 @@ switches:
         cpus = max(4, self.tile[0] * self.tile[1] * self.tile[2])
         for number, name in enumerate(self.nodes):
             text += ("NodeName=%s NodeHostname=head NodeAddr=127.0.0.1 Port=%d CPUs=%d "
-                     "RealMemory=1000\n" % (name, 17000 + number, cpus))
+                     "RealMemory=1000 %s\n" % (name, 17000 + number, cpus,
+                                               self.node_words.get(name, "")))
         default = " Default=YES"
         for part, nodes in (("tpu", self.torus_nodes), ("direct", self.direct_nodes),
                             ("rails", self.rail_nodes), ("plain", self.plain_nodes)):
@@ -253,6 +259,7 @@ switches:
                 text += "PartitionName=%s Nodes=%s[0-%d]%s\n" % (
                     part, nodes[0][0], len(nodes) - 1, default)
                 default = ""
+        text += "".join("PartitionName=%s\n" % words for words in self.partitions)
         return text
 
     def configure(self):
@@ -272,6 +279,8 @@ switches:
             self.write(etc + "/ocs.yaml", self.ocs_yaml())
             self.write(etc + "/cgroup.conf", "CgroupPlugin=disabled\n")
             self.write(etc + "/ocs-prolog.conf", "dir=/run/ocs/%n\n")
+            for name, content in self.more_files.items():
+                self.write(etc + "/" + name, content)
         self.write("etc/slurm.conf", conf)
         # The slurmds of one host race for the SACK socket: they do without.
         self.write("etc-slurmd/slurm.conf", conf.replace("AuthInfo=", "AuthInfo=disable_sack,"))

@@ -47,3 +47,7 @@ test_warm_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 check_PROGRAMS += test_many
 test_many_SOURCES = test_many.c place_check.h place_random.h
 test_many_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_victims
+test_victims_SOURCES = test_victims.c
+test_victims_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)

@@ -340,3 +340,13 @@ int ocs_controller_holders(struct ocs_controller_holder *holders, int max)
 	pthread_mutex_unlock(&ocs_state.lock);
 	return count;
 }
+
+bool ocs_controller_held(int node)
+{
+	bool held;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	held = ocs_state.holds[node] > 0;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return held;
+}

@@ -79,6 +79,37 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 			  const int *required, int nrequired, int min, int max,
 			  int *chosen, bool *nodes_help, struct ocs_error *err);
 
+/* ---- preemption ---- */
+
+/* A running job that may be preempted.  NODES: those of the fabric that it is on. */
+struct ocs_controller_preemptable {
+	int rank;		/* see ocs_victims_find */
+	double cost;
+	const int *nodes;
+	int nnodes;
+};
+
+struct ocs_controller_preemption {
+	const uint64_t *usable;	/* a bit per node of the fabric that may be used once it is idle */
+	const int *users;	/* per node of the fabric: jobs on it, whether or not they may
+				 * be preempted */
+	const struct ocs_controller_preemptable *jobs;
+	int njobs;
+	const int *required;	/* this and the rest as for ocs_controller_choose */
+	int nrequired, min, max;
+};
+
+/* The fewest and cheapest jobs (see ocs_victims_find) that must go so that REQUEST gets nodes.
+ * Sets SET (room for njobs) and the nodes that it gets then, CHOSEN (room for fabric->nnodes)
+ * and *COUNT, and returns how many jobs; 0: it fits without; -1 with ERR: it does not fit
+ * though all go.  Nodes whose circuits are not taken down yet count as usable if USABLE says
+ * so. */
+int ocs_controller_victims(const struct ocs_controller_request *request,
+			   const struct ocs_controller_preemption *preemption, int *set,
+			   int *chosen, int *count, struct ocs_error *err);
+/* Whether the circuits of an ended job on NODE are not taken down yet. */
+bool ocs_controller_held(int node);
+
 /* ---- allocations ---- */
 
 /* What is published about a started job. */

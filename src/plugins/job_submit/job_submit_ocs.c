@@ -13,7 +13,9 @@
 
 #include "src/common/hostlist.h"
 
+#include "src/plugins/job_submit/conflicts.h"
 #include "src/plugins/job_submit/extra.h"
+#include "src/plugins/job_submit/gpus.h"
 #include "src/plugins/job_submit/nodes.h"
 #include "src/plugins/job_submit/site.h"
 #include "src/plugins/spank/request.h"
@@ -201,7 +203,7 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 {
 	struct ocs_request request;
 	struct ocs_answer answer;
-	struct ocs_shape shape;
+	struct ocs_shape shape = { 0 };
 	bool demand;
 	int has;
 
@@ -224,18 +226,21 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 	if (demand && !answer.planned)
 		return ocs_error_set(err, OCS_USAGE,
 			"--ocs-demand is for partitions on a direct fabric; leave it out here");
-	if (!has) {
-		if (answer.planned || answer.rails)
-			whole_nodes(job);
+	has = has || answer.planned || answer.rails;
+	if (ocs_conflicts_expand(job->dependency, has, err) < 0 ||
+	    (has && ocs_conflicts_partition(partition_of(job), err) < 0))
+		return -1;
+	if (!has)
 		return 0;
-	}
+	whole_nodes(job);
+	if (!shape.xpus)
+		return 0;
 	if (set_nodes(job, &shape, answer.nodes, err) < 0 ||
 	    ocs_nodes_check(job, partition_of(job), &shape, &answer, err) < 0 ||
 	    set_extra(&job->extra, &shape, err) < 0)
 		return -1;
 	set_tasks(job, &shape, &answer);
-	whole_nodes(job);
-	return 0;
+	return ocs_gpus_set(job, &shape, &answer, err);
 }
 
 int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg)
@@ -271,6 +276,7 @@ static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool had,
 	struct ocs_answer answer;
 
 	if (configured(err) < 0 ||
+	    ocs_conflicts_partition(job->partition, err) < 0 ||
 	    ask(shape, job->partition ? job->partition : record->partition, &answer,
 		err) < 0 ||
 	    set_nodes(job, shape, answer.nodes, err) < 0)
@@ -296,6 +302,12 @@ static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *e
 		if (has < 0)
 			return -1;
 	}
+	if (ocs_conflicts_expand(job->dependency, has || had, err) < 0)
+		return -1;
+	if (!IS_JOB_PENDING(record) && sized && !had && ocs_conflicts_allocated(record))
+		return ocs_error_set(err, OCS_USAGE,
+			"job %u has circuits between its nodes: none can be added or given back; cancel it and submit it anew",
+			record->job_id);
 	if (!has && !had)
 		return 0;
 	if (!has)

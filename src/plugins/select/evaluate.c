@@ -3,6 +3,7 @@
 
 #include "src/plugins/select/select_ocs.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 /* The call of cons_tres under way in this thread. */
@@ -16,7 +17,37 @@ static __thread struct {
 	bool chose;		/* or found some */
 	bool nodes_help;
 	struct ocs_error err;	/* why, the last time */
+	bool reasoned;		/* err is what the job waits for, whatever the hook says */
 } call;
+
+const struct ocs_controller_request *ocs_select_call_request(void)
+{
+	return &call.request;
+}
+
+bool ocs_select_call_chose(void)
+{
+	return call.chose;
+}
+
+void ocs_select_call_again(void)
+{
+	call.refused = call.chose = false;
+	call.nodes_help = true;
+	memset(&call.err, 0, sizeof(call.err));
+}
+
+void ocs_select_call_reason(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(call.err.text, sizeof(call.err.text), format, arguments);
+	va_end(arguments);
+	call.err.code = OCS_NOT_NOW;
+	call.reasoned = call.refused = call.nodes_help = true;
+	call.chose = false;
+}
 
 const char *ocs_select_missing(void)
 {
@@ -127,10 +158,17 @@ static void ask_afterwards(job_record_t *job)
 {
 	const struct ocs_controller_request *request = &call.request;
 	int *chosen = xcalloc(ocs_controller_fabric()->nnodes + 1, sizeof(*chosen));
-	uint64_t *usable = usable_nodes(call.nodes);
+	uint64_t *usable;
 	struct ocs_error err;
+	node_record_t *node;
 	bool nodes_help;
 
+	/* With preemption cons_tres starts from busy nodes, too. */
+	for (int i = 0; (node = next_node_bitmap(call.nodes, &i)); i++) {
+		if (node->run_job_cnt)
+			bit_clear(call.nodes, i);
+	}
+	usable = usable_nodes(call.nodes);
 	if (ocs_controller_choose(request, call.mode, usable, NULL, 0,
 				  (int)job->details->min_nodes, 0, chosen,
 				  &nodes_help, &err) < 0) {
@@ -146,17 +184,33 @@ static void ask_afterwards(job_record_t *job)
 	xfree(chosen);
 }
 
+int ocs_select_test_run(const struct ocs_select_test *t)
+{
+	bool plans = call.mode == OCS_RUN_NOW || call.mode == OCS_WILL_RUN;
+
+	if (plans && !ocs_select_promise_respect(t->job, t->nodes)) {
+		ocs_select_call_reason("waits: a node that was asked for by name is promised to a job for which others were preempted");
+		return SLURM_ERROR;
+	}
+	return call.asks ? ocs_select_test_preempting(t) :
+	       t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
+		       t->preemptable, t->preempted, t->excluded, t->will_run);
+}
+
 int ocs_select_test_end(job_record_t *job, int rc)
 {
 	bool asks = call.asks, known = false, nodes_help, refused;
 	enum ocs_controller_mode mode = call.mode;
 
-	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && call.err.code != OCS_NEVER)
+	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && !call.reasoned &&
+	    call.err.code != OCS_NEVER)
 		ask_afterwards(job);
 	FREE_NULL_BITMAP(call.nodes);
 	refused = call.refused && !call.chose;
 	nodes_help = call.nodes_help;
-	if (asks && rc != SLURM_SUCCESS && refused && call.err.code != OCS_NEVER)
+	/* Those it preempts have still to leave. */
+	if (asks && (rc != SLURM_SUCCESS || call.reasoned) && refused &&
+	    call.err.code != OCS_NEVER)
 		known = remember(job);
 	else if (asks && mode == OCS_RUN_NOW && rc == SLURM_SUCCESS)
 		ocs_controller_pending(job->job_id, NULL, NULL, NULL, false);

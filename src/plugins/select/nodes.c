@@ -46,6 +46,16 @@ int ocs_select_node_slurm(int node)
 	return slurm_of && fabric && node >= 0 && node < fabric->nnodes ? slurm_of[node] : -1;
 }
 
+int ocs_select_node_xpus(int node)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	const struct ocs_section *section = &fabric->sections[fabric->nodes[node].section];
+
+	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC)
+		return section->tile[0] * section->tile[1] * section->tile[2];
+	return section->server_xpus ? section->server_xpus : 1;
+}
+
 int ocs_select_nodes_of(bitstr_t *bitmap, int **nodes, int *outside)
 {
 	int count = 0, others = 0;

@@ -93,6 +93,7 @@ OCS_EXPORT OCS_FINI_TYPE fini(void)
 
 OCS_EXPORT int select_p_node_init(void)
 {
+	ocs_select_promise_drop(0);
 	ocs_select_nodes_map();
 	return ocs_next_select_p_node_init() ? ocs_next_select_p_node_init()() : SLURM_ERROR;
 }
@@ -102,16 +103,20 @@ OCS_EXPORT int select_p_job_test(job_record_t *job, bitstr_t *nodes, uint32_t mi
 				 list_t *preemptable, list_t **preempted,
 				 resv_exc_t *excluded, will_run_data_t *will_run)
 {
+	struct ocs_select_test test = {
+		.job = job, .nodes = nodes, .min_nodes = min_nodes, .max_nodes = max_nodes,
+		.req_nodes = req_nodes, .mode = mode, .preemptable = preemptable,
+		.preempted = preempted, .excluded = excluded, .will_run = will_run,
+		.base = ocs_next_select_p_job_test(),
+	};
 	int rc = SLURM_ERROR;
 
-	if (!ocs_next_select_p_job_test())
+	if (!test.base)
 		return rc;
 	/* The backfill scheduler says for when it plans, people who ask do not. */
 	rc = ocs_select_test_begin(job, nodes, mode, !will_run);
 	if (rc == SLURM_SUCCESS)
-		rc = ocs_next_select_p_job_test()(job, nodes, min_nodes, max_nodes,
-						  req_nodes, mode, preemptable, preempted,
-						  excluded, will_run);
+		rc = ocs_select_test_run(&test);
 	return ocs_select_test_end(job, rc);
 }
 
@@ -162,7 +167,10 @@ OCS_EXPORT int select_p_job_begin(job_record_t *job)
 	int rc = ocs_next_select_p_job_begin() ? ocs_next_select_p_job_begin()(job) :
 		SLURM_ERROR;
 
-	return rc == SLURM_SUCCESS ? commit(job) : rc;
+	if (rc != SLURM_SUCCESS)
+		return rc;
+	ocs_select_promise_drop(job->job_id);
+	return commit(job);
 }
 
 OCS_EXPORT int select_p_job_fini(job_record_t *job)

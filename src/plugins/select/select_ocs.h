@@ -16,17 +16,34 @@ void ocs_select_nodes_map(void);
 int ocs_select_node_fabric(int index);
 /* The reverse. */
 int ocs_select_node_slurm(int node);
+/* XPUs of a node of the fabric (1 if ocs.yaml does not say). */
+int ocs_select_node_xpus(int node);
 /* Nodes of the fabric among BITMAP, in Slurm's order: the count; the caller
  * xfrees *NODES.  OUTSIDE, if not NULL, is the number of others. */
 int ocs_select_nodes_of(bitstr_t *bitmap, int **nodes, int *outside);
 
 /* evaluate.c: choosing nodes. */
 
+/* A call of select_p_job_test, to be passed on to BASE. */
+struct ocs_select_test {
+	job_record_t *job;
+	bitstr_t *nodes;
+	uint32_t min_nodes, max_nodes, req_nodes;
+	uint16_t mode;
+	list_t *preemptable, **preempted;
+	resv_exc_t *excluded;
+	will_run_data_t *will_run;
+	int (*base)(job_record_t *, bitstr_t *, uint32_t, uint32_t, uint32_t, uint16_t,
+		    list_t *, list_t **, resv_exc_t *, will_run_data_t *);
+};
+
 /* Frames a call of cons_tres: the hook below belongs to this job and mode; NODES are
  * those that cons_tres starts from.  FORECAST: nothing will be started by the answer (`sbatch --test-only`).  An error
  * means that the job cannot be served and the call is to be left out. */
 int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 			  bool forecast);
+/* Runs the call.  Nodes that were promised to other jobs are left out. */
+int ocs_select_test_run(const struct ocs_select_test *test);
 /* RC of the call; turns it into what slurmctld should hear. */
 int ocs_select_test_end(job_record_t *job, int rc);
 /* The hook that topology/ocs calls; EVALUATION is a topology_eval_t. */
@@ -36,6 +53,32 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 		       struct ocs_error *err);
 /* The line of slurm.conf that shapes need and that is missing, or NULL. */
 const char *ocs_select_missing(void);
+
+/* The call of cons_tres that is under way, for preempt.c.  What the job asks: */
+const struct ocs_controller_request *ocs_select_call_request(void);
+/* Whether the hook found nodes in it. */
+bool ocs_select_call_chose(void);
+/* cons_tres is called once more. */
+void ocs_select_call_again(void);
+/* What the job waits for is known better than the hook knows it. */
+void ocs_select_call_reason(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* preempt.c: which jobs are preempted. */
+
+/* Runs TEST for a job that asks something of the fabric: the fewest and cheapest are preempted. */
+int ocs_select_test_preempting(const struct ocs_select_test *test);
+
+/* promise.c: nodes promised to jobs for which others were preempted (job write lock). */
+
+void ocs_select_promise_make(job_record_t *job, bitstr_t *nodes, list_t *victims);
+/* JOB 0: all of them. */
+void ocs_select_promise_drop(uint32_t job);
+/* What JOB was promised and can still get, or NULL; valid until the next call. */
+bitstr_t *ocs_select_promise_of(job_record_t *job);
+/* Whether VICTIM is being preempted for what JOB was promised. */
+bool ocs_select_promise_holds(job_record_t *job, job_record_t *victim);
+/* Takes from NODES what others than JOB were promised; false if JOB requires such a node. */
+bool ocs_select_promise_respect(job_record_t *job, bitstr_t *nodes);
 
 /* publish.c: what a started job carries. */
 

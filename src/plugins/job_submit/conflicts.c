@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/plugins/job_submit/conflicts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/fold/shape.h"
+#include "src/util/text.h"
+
+/* A partition that says nothing does as slurm.conf says for all; quality of service counts
+ * only where PreemptType asks for it. */
+static bool suspends(const part_record_t *part)
+{
+	uint16_t mode = slurm_conf.preempt_mode;
+
+	if (part->preempt_mode != NO_VAL16 && !xstrcmp(slurm_conf.preempt_type, "preempt/partition_prio"))
+		mode = part->preempt_mode;
+	return (mode & PREEMPT_MODE_SUSPEND) != 0;
+}
+
+static int check(const part_record_t *part, struct ocs_error *err)
+{
+	if (part->max_share & SHARED_FORCE)
+		return ocs_error_set(err, OCS_USAGE,
+			"partition %s has OverSubscribe=FORCE, but the nodes of a shape cannot be shared; choose another with -p, or ask the administrator for OverSubscribe=NO",
+			part->name);
+	if (suspends(part))
+		return ocs_error_set(err, OCS_USAGE,
+			"partition %s has PreemptMode=SUSPEND, but a suspended job would keep its circuits; choose another with -p, or ask the administrator for PreemptMode=REQUEUE, CANCEL or OFF",
+			part->name);
+	return 0;
+}
+
+int ocs_conflicts_partition(const char *partition, struct ocs_error *err)
+{
+	char *copy = ocs_strdup(partition ? partition : ""), *save = NULL, *name;
+	int rc = 0;
+
+	for (name = strtok_r(copy, ",", &save); name && !rc; name = strtok_r(NULL, ",", &save)) {
+		part_record_t *part = find_part_record(name);
+
+		/* Unknown ones are Slurm's to refuse. */
+		if (part)
+			rc = check(part, err);
+	}
+	free(copy);
+	return rc;
+}
+
+bool ocs_conflicts_allocated(const job_record_t *job)
+{
+	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
+		const char *entry = job->spank_job_env[i];
+
+		if (entry && !xstrncmp(entry, "SPANK_", 6))
+			entry += 6;
+		if (entry && !xstrncmp(entry, "OCS_EPOCH=", 10))
+			return true;
+	}
+	return false;
+}
+
+int ocs_conflicts_expand(const char *dependency, bool shaped, struct ocs_error *err)
+{
+	const char *at = dependency ? xstrcasestr(dependency, "expand:") : NULL;
+	job_record_t *target;
+	unsigned long id;
+
+	if (!at)
+		return 0;
+	if (shaped)
+		return ocs_error_set(err, OCS_USAGE,
+			"--dependency=expand: nodes with a shape cannot be given to another job; submit one job with the larger shape");
+	id = strtoul(at + strlen("expand:"), NULL, 10);
+	target = find_job_record((uint32_t)id);
+	if (target && (ocs_conflicts_allocated(target) ||
+		       ocs_shape_extra_parse(target->extra ? target->extra : "",
+					     &(struct ocs_shape){ 0 }, NULL) > 0))
+		return ocs_error_set(err, OCS_USAGE,
+			"--dependency=expand:%lu: that job has circuits between the nodes it started on and cannot grow; submit one job with the larger shape",
+			id);
+	return 0;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Which jobs are preempted for a job that asks something of the fabric.  cons_tres takes
+ * candidates away in their order until the job fits: on a fabric that stops many that were
+ * not in the way.  Here the fewest and cheapest are found first; cons_tres is then
+ * shown these alone, and just the nodes that they free. */
+
+#include "src/plugins/select/select_ocs.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "src/interfaces/preempt.h"
+
+#pragma weak slurm_job_preempt_mode
+#pragma weak preempt_g_get_data
+
+#define SOON_S 120	/* nodes that are cleaned up for longer than this may stay so */
+
+/* The jobs that may be preempted, as the search sees them. */
+struct candidates {
+	job_record_t **jobs;
+	struct ocs_controller_preemptable *entries;
+	int count;
+	int *users;		/* per node of the fabric */
+	uint64_t *usable;	/* nodes that may be used once they are idle, */
+	uint64_t *soon;		/* and those that become idle without preemption */
+};
+
+enum answer { NOBODY, SOON, THESE };
+
+static int call(const struct ocs_select_test *t, list_t *preemptable)
+{
+	ocs_select_call_again();
+	return t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
+		       preemptable, t->preempted, t->excluded, t->will_run);
+}
+
+static void put(uint64_t *mask, int node)
+{
+	mask[node / 64] |= UINT64_C(1) << (node % 64);
+}
+
+static double elapsed(job_record_t *job)
+{
+	time_t now = time(NULL);
+
+	return job->start_time && job->start_time < now ? (double)(now - job->start_time) : 1;
+}
+
+static int rank_of(job_record_t *job)
+{
+	uint32_t priority = 0;
+
+	/* Its lower half counts nodes. */
+	preempt_g_get_data(job, PREEMPT_DATA_PRIO, &priority);
+	return (int)(priority >> 16);
+}
+
+static void add_nodes(struct ocs_controller_preemptable *entry, job_record_t *job)
+{
+	int *nodes, *all, count = ocs_select_nodes_of(job->node_bitmap, &nodes, NULL);
+
+	all = xcalloc(entry->nnodes + count + 1, sizeof(*all));
+	if (entry->nnodes)
+		memcpy(all, entry->nodes, (size_t)entry->nnodes * sizeof(*all));
+	if (count)
+		memcpy(all + entry->nnodes, nodes, (size_t)count * sizeof(*all));
+	for (int i = 0; i < count; i++)
+		entry->cost += elapsed(job) * ocs_select_node_xpus(nodes[i]);
+	xfree(entry->nodes);
+	xfree(nodes);
+	entry->nodes = all;
+	entry->nnodes += count;
+}
+
+static int add_component(void *element, void *arg)
+{
+	job_record_t *job = element;
+
+	if (IS_JOB_RUNNING(job) && job->node_bitmap)
+		add_nodes(arg, job);
+	return 0;
+}
+
+/* Suspending frees no XPU: the circuits stay. */
+static bool may_go(job_record_t *job)
+{
+	uint16_t mode = slurm_job_preempt_mode(job);
+
+	return IS_JOB_RUNNING(job) && job->node_bitmap &&
+	       (mode == PREEMPT_MODE_REQUEUE || mode == PREEMPT_MODE_CANCEL);
+}
+
+static void collect(struct candidates *c, list_t *preemptable)
+{
+	list_itr_t *iterator = list_iterator_create(preemptable);
+	job_record_t *job;
+
+	c->jobs = xcalloc(list_count(preemptable) + 1, sizeof(*c->jobs));
+	c->entries = xcalloc(list_count(preemptable) + 1, sizeof(*c->entries));
+	while ((job = list_next(iterator))) {
+		struct ocs_controller_preemptable *entry = &c->entries[c->count];
+
+		if (!may_go(job))
+			continue;
+		entry->rank = rank_of(job);
+		if (job->het_job_list)
+			list_for_each(job->het_job_list, add_component, entry);
+		else
+			add_nodes(entry, job);
+		if (entry->nnodes)
+			c->jobs[c->count++] = job;
+	}
+	list_iterator_destroy(iterator);
+}
+
+static int look_at_job(void *element, void *arg)
+{
+	struct candidates *c = arg;
+	job_record_t *job = element;
+	bool runs = IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job);
+	bool leaves = !runs && IS_JOB_COMPLETING(job) && job->end_time + SOON_S > time(NULL);
+
+	if ((!runs && !leaves) || !job->node_bitmap)
+		return 0;
+	for (int i = 0; next_node_bitmap(job->node_bitmap, &i); i++) {
+		int node = ocs_select_node_fabric(i);
+
+		if (node < 0)
+			continue;
+		c->users[node] += runs;
+		if (leaves)
+			put(c->soon, node);
+	}
+	return 0;
+}
+
+/* A node that the job may have once it is cleaned up.  Features are not looked at. */
+static bool will_serve(const struct ocs_select_test *t, node_record_t *node)
+{
+	const job_details_t *details = t->job->details;
+
+	return !IS_NODE_DOWN(node) && !IS_NODE_DRAIN(node) && !IS_NODE_FAIL(node) &&
+	       !details->features && t->job->part_ptr && t->job->part_ptr->node_bitmap &&
+	       bit_test(t->job->part_ptr->node_bitmap, node->index) &&
+	       !(details->exc_node_bitmap && bit_test(details->exc_node_bitmap, node->index));
+}
+
+static void look(struct candidates *c, const struct ocs_select_test *t, bitstr_t *nodes,
+		 list_t *preemptable)
+{
+	int count = ocs_controller_fabric()->nnodes, words = count / 64 + 1;
+	uint64_t *leaving;
+
+	memset(c, 0, sizeof(*c));
+	c->users = xcalloc(count + 1, sizeof(*c->users));
+	c->usable = xcalloc(words, sizeof(*c->usable));
+	c->soon = leaving = xcalloc(words, sizeof(*leaving));
+	list_for_each(job_list, look_at_job, c);
+	c->soon = xcalloc(words, sizeof(*c->soon));
+	for (int i = 0; i < count; i++) {
+		int index = ocs_select_node_slurm(i);
+		node_record_t *node = index >= 0 ? node_record_table_ptr[index] : NULL;
+		bool given;
+
+		if (!node || node->sus_job_cnt)
+			continue;
+		given = bit_test(nodes, index);
+		if (given && !ocs_controller_held(i))
+			put(c->usable, i);
+		if (!c->users[i] && (given || ((leaving[i / 64] >> (i % 64) & 1) &&
+					       will_serve(t, node))))
+			put(c->soon, i);
+	}
+	xfree(leaving);
+	collect(c, preemptable);
+}
+
+static void clear(struct candidates *c)
+{
+	for (int i = 0; c->entries && i < c->count; i++)
+		xfree(c->entries[i].nodes);
+	xfree(c->jobs);
+	xfree(c->entries);
+	xfree(c->users);
+	xfree(c->usable);
+	xfree(c->soon);
+}
+
+/* Who has to go, and which nodes the job gets then. */
+static enum answer decide(const struct ocs_select_test *t, struct candidates *c,
+			  list_t *victims, bitstr_t *chosen)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	struct ocs_controller_preemption p = {
+		.usable = c->soon, .users = c->users,
+		.min = (int)t->min_nodes,
+		.max = t->max_nodes >= INT32_MAX ? 0 : (int)t->max_nodes,
+	};
+	int *nodes = xcalloc(fabric->nnodes + 1, sizeof(*nodes));
+	int *set = xcalloc(c->count + 1, sizeof(*set)), *required = NULL, count, found;
+
+	p.nrequired = ocs_select_nodes_of(t->job->details->req_node_bitmap, &required, NULL);
+	p.required = required;
+	found = ocs_controller_victims(ocs_select_call_request(), &p, set, nodes, &count, NULL);
+	if (found < 0) {
+		p.usable = c->usable;
+		p.jobs = c->entries;
+		p.njobs = c->count;
+		found = ocs_controller_victims(ocs_select_call_request(), &p, set, nodes,
+					       &count, NULL);
+		for (int i = 0; i < found; i++)
+			list_append(victims, c->jobs[set[i]]);
+		for (int i = 0; found > 0 && i < count; i++)
+			bit_set(chosen, ocs_select_node_slurm(nodes[i]));
+	} else {
+		found = 0;
+	}
+	xfree(required);
+	xfree(nodes);
+	xfree(set);
+	return found > 0 ? THESE : found == 0 ? SOON : NOBODY;
+}
+
+/* "12, 15 and 3 others" */
+static char *names(list_t *jobs)
+{
+	list_itr_t *iterator = list_iterator_create(jobs);
+	int count = list_count(jobs), shown = 0;
+	char *text = NULL;
+	job_record_t *job;
+
+	while (shown < 4 && (job = list_next(iterator)))
+		xstrfmtcat(text, "%s%u", shown++ ? ", " : "", job->job_id);
+	if (count > shown)
+		xstrfmtcat(text, " and %d others", count - shown);
+	list_iterator_destroy(iterator);
+	return text;
+}
+
+/* Preempts VICTIMS, for just NODES.  Servers are all alike: Slurm takes its pick of those
+ * that are free then. */
+static int preempt(const struct ocs_select_test *t, list_t *victims, bitstr_t *nodes)
+{
+	char *list;
+	int rc;
+
+	bit_and(t->nodes, nodes);
+	rc = call(t, victims);
+	if (rc != SLURM_SUCCESS || t->mode != SELECT_MODE_RUN_NOW || !t->preempted ||
+	    !*t->preempted)
+		return rc;
+	ocs_select_promise_make(t->job, t->nodes, *t->preempted);
+	list = names(*t->preempted);
+	info("%pJ: preempts %s", t->job, list);
+	ocs_select_call_reason("waits until the jobs it preempts have left and their circuits are taken down: %s",
+			       list);
+	xfree(list);
+	return rc;
+}
+
+/* The job's nodes were promised before.  They are all it is shown. */
+static int keep_promise(const struct ocs_select_test *t, bitstr_t *promised)
+{
+	list_t *left = list_create(NULL);
+	list_itr_t *iterator;
+	job_record_t *job;
+	bool stopped = true;
+	char *list;
+	int rc = SLURM_ERROR;
+
+	iterator = t->preemptable ? list_iterator_create(t->preemptable) : NULL;
+	while (iterator && (job = list_next(iterator))) {
+		if (!ocs_select_promise_holds(t->job, job) || !IS_JOB_RUNNING(job))
+			continue;
+		list_append(left, job);
+		stopped = stopped && job->preempt_time;
+	}
+	if (iterator)
+		list_iterator_destroy(iterator);
+	if (bit_super_set(promised, t->nodes) && (!list_count(left) || !stopped)) {
+		bit_and(t->nodes, promised);
+		rc = call(t, list_count(left) ? left : NULL);
+	}
+	if (rc != SLURM_SUCCESS && list_count(left)) {
+		list = names(left);
+		ocs_select_call_reason("waits until the jobs it preempts have left: %s", list);
+		xfree(list);
+	} else if (rc != SLURM_SUCCESS) {
+		ocs_select_call_reason("waits until the nodes of the jobs it preempted are cleaned up and their circuits taken down");
+	}
+	list_destroy(left);
+	return rc;
+}
+
+static int search(const struct ocs_select_test *t, bitstr_t *nodes, int rc)
+{
+	list_t *victims = list_create(NULL);
+	bitstr_t *chosen = bit_alloc(node_record_count);
+	bool now = t->mode == SELECT_MODE_RUN_NOW;
+	struct candidates c;
+
+	look(&c, t, nodes, t->preemptable);
+	switch (decide(t, &c, victims, chosen)) {
+	case THESE:
+		bit_copybits(t->nodes, nodes);
+		rc = preempt(t, victims, chosen);
+		break;
+	case SOON:
+		if (now && !ocs_select_call_chose())
+			ocs_select_call_reason("waits until the nodes of ended jobs are cleaned up and their circuits taken down, so nobody is preempted");
+		break;
+	case NOBODY:
+		break;
+	}
+	clear(&c);
+	list_destroy(victims);
+	FREE_NULL_BITMAP(chosen);
+	return rc;
+}
+
+int ocs_select_test_preempting(const struct ocs_select_test *t)
+{
+	bitstr_t *promised = NULL, *nodes;
+	int rc;
+
+	if (t->mode == SELECT_MODE_RUN_NOW)
+		promised = ocs_select_promise_of(t->job);
+	if (promised)
+		return keep_promise(t, promised);
+	if (!t->preemptable || t->mode == SELECT_MODE_TEST_ONLY ||
+	    (t->will_run && t->will_run->start > time(NULL)) ||
+	    xstrcasestr(slurm_conf.preempt_params, "strict_order"))
+		return call(t, t->preemptable);
+	nodes = bit_copy(t->nodes);
+	if (t->mode == SELECT_MODE_RUN_NOW) {
+		rc = call(t, NULL);
+		/* Not the fabric is in the way, but a licence. */
+		if (rc == ESLURM_LICENSES_UNAVAILABLE) {
+			bit_copybits(t->nodes, nodes);
+			rc = call(t, t->preemptable);
+		} else if (rc != SLURM_SUCCESS) {
+			rc = search(t, nodes, rc);
+		}
+	} else {
+		rc = search(t, nodes, SLURM_ERROR);
+		if (rc != SLURM_SUCCESS) {
+			bit_copybits(t->nodes, nodes);
+			rc = call(t, t->preemptable);
+		}
+	}
+	FREE_NULL_BITMAP(nodes);
+	return rc;
+}
