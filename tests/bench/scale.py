@@ -28,7 +28,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "slurm"))
-from cluster import Cluster  # noqa: E402
+from cloud import Cloud  # noqa: E402
 
 STREAMS = (     # name, cluster, options, the stream to compare with
     ("16 nodes, cons_tres", "plain", "-N 16 --exclusive", None),
@@ -55,49 +55,11 @@ MEASURES = (    # key, heading, a larger number is better
 CONFIG = {
     "SchedulerParameters": "bf_interval=6,batch_sched_delay=0,bf_max_job_test=1000,default_queue_depth=1000,"
                            "sched_interval=5,bf_window=2880,bf_continue",
-    "SuspendProgram": "/bin/true", "ResumeProgram": "/bin/true",
-    "SuspendTime": "60000", "ResumeTimeout": "60000", "ResumeRate": "0",
-    "SlurmctldDebug": "info", "MinJobAge": "5",
+    "MinJobAge": "5",
 }
 
 
-class Cloud(Cluster):
-    def slurm_conf(self):
-        lines = super().slurm_conf().splitlines()
-        lines = [line for line in lines if not line.startswith("NodeName=")]
-        part = next(i for i, line in enumerate(lines) if line.startswith("PartitionName="))
-        lines.insert(part, "NodeName=n[0-%d] CPUs=4 RealMemory=1000 State=CLOUD" %
-                     (len(self.nodes) - 1))
-        return "\n".join(lines) + "\n"
-
-    def start(self):
-        self.configure()
-        self.start_namespace()
-        if self.parts:
-            self.start_emulator()
-            self.start_ocsd()
-        self.start_slurmctld()
-        with open(self.path("slurmctld.pid")) as handle:
-            self.pid = handle.read().strip()
-        return self
-
-    def memory(self):
-        """Resident MB of slurmctld."""
-        text = self.out(["cat", "/proc/%s/status" % self.pid])
-        return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) / 1e3
-
-    def cpu_all(self):
-        """Seconds that all threads of slurmctld have computed."""
-        fields = self.out(["cat", "/proc/%s/stat" % self.pid]).rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def cpu(self, thread):
-        """Milliseconds that the thread of slurmctld with this name has computed: what
-        else runs on the machine does not count."""
-        return int(self.out("grep -lx %s /proc/%s/task/*/comm | while read f; do "
-                            "cut -d ' ' -f 1 ${f%%comm}schedstat; done" % (
-                                thread, self.pid)).split()[0]) / 1e6
-
+class Bench(Cloud):
     def sdiag(self):
         """{name: microseconds or count} of what is used here."""
         text = self.out(["sdiag"])
@@ -110,9 +72,6 @@ class Cloud(Cluster):
         match = re.search(r"REQUEST_SUBMIT_BATCH_JOB.*?ave_time:(\d+)", text)
         found["submit"] = int(match.group(1)) if match else 0
         return found
-
-    def count(self, states):
-        return len(self.out(["squeue", "-h", "-t", states, "-o", "%A"]).split())
 
 
 def measure(cluster, options, jobs):
@@ -181,8 +140,8 @@ def main():
     jobs = int(sys.argv[4]) if len(sys.argv) > 4 else 400
     base = tempfile.mkdtemp(prefix="ocs-bench-")
     options = {"cubes": 64, "tile": (1, 1, 1), "delay_ms": 0, "config": CONFIG}
-    clusters = {"plain": Cloud(base + "/plain", stage, slurm, parts=(), **options),
-                "ours": Cloud(base + "/ours", stage, slurm, **options)}
+    clusters = {"plain": Bench(base + "/plain", stage, slurm, parts=(), **options),
+                "ours": Bench(base + "/ours", stage, slurm, **options)}
     streams = [stream for stream in STREAMS if not sys.argv[5:] or stream[0] in sys.argv[5:]]
     results = {name: [] for name, _, _, _ in streams}
     load = []
