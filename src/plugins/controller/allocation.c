@@ -213,6 +213,9 @@ static int place(const struct ocs_controller_request *request, const int *nodes,
 		pub->placement = ocs_strdup(placement->compact);
 		pub->cubes = placement->ncubes;
 		pub->circuits = placement->ncircuits;
+		pub->xpus = request->shape.xpus;
+		pub->idle = (long)count * request->section->tile[0] * request->section->tile[1] *
+			    request->section->tile[2] - pub->xpus;
 	}
 	free(sorted);
 	ocs_placement_destroy(placement);

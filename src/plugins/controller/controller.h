@@ -124,6 +124,7 @@ struct ocs_controller_allocation {
 					 * rank order */
 	char *demand;			/* base64, or NULL */
 	int cubes, circuits;
+	long xpus, idle;		/* of the shape, and left over on its nodes */
 };
 void ocs_controller_allocation_free(struct ocs_controller_allocation *allocation);
 

@@ -34,8 +34,11 @@ static job_record_t *whole_job(job_record_t *job)
 static void note(job_record_t *job, const char *text)
 {
 	char *line = xstrdup_printf(FAILURE_PREFIX "%s", text);
+	job_record_t *whole = whole_job(job);
 
 	ocs_select_comment_set(&job->admin_comment, FAILURE_PREFIX, line);
+	if (whole != job)
+		ocs_select_comment_set(&whole->admin_comment, FAILURE_PREFIX, line);
 	xfree(line);
 }
 
@@ -108,22 +111,22 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	hold = counted && limit > 0 && attempts >= limit;
 	if (!counted)
 		attempts--;
-	if (!whole->batch_flag || !whole->details || !whole->details->requeue ||
-	    ocs_compat_requeue(whole, hold ? JOB_REQUEUE_HOLD : 0)) {
-		cancel(job, text);
-		xfree(text);
-		last_job_update = time(NULL);
-		return;
-	}
-	attempts_set(job, hold ? 0 : attempts);
 	if (counted)
 		line = xstrdup_printf("%s (attempt %d of %d, %s)", text, attempts, limit,
 				      hold ? "held" : "requeued");
 	else
 		line = xstrdup_printf("%s (requeued)", text);
+	/* Before the requeue, which closes the record of this run in the accounting. */
 	note(job, line);
-	if (whole != job)
-		note(whole, line);
+	if (!whole->batch_flag || !whole->details || !whole->details->requeue ||
+	    ocs_compat_requeue(whole, hold ? JOB_REQUEUE_HOLD : 0)) {
+		cancel(job, text);
+		xfree(line);
+		xfree(text);
+		last_job_update = time(NULL);
+		return;
+	}
+	attempts_set(job, hold ? 0 : attempts);
 	if (hold || !job->state_desc) {
 		xfree(job->state_desc);
 		job->state_desc = xstrdup(line);

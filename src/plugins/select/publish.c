@@ -90,8 +90,9 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 	ocs_select_comment_set(&job->system_comment, SYSTEM_PREFIX, text);
 	xfree(text);
 	if (made->placement) {
-		text = xstrdup_printf(COUNTS_PREFIX "%s cubes=%d circuits=%d", made->shape,
-				      made->cubes, made->circuits);
+		text = xstrdup_printf(COUNTS_PREFIX "%s xpus=%ld idle=%ld cubes=%d circuits=%d",
+				      made->shape, made->xpus, made->idle, made->cubes,
+				      made->circuits);
 		ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, text);
 		xfree(text);
 	}
@@ -111,6 +112,8 @@ void ocs_select_forget(job_record_t *job)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		ocs_select_spank_set(job, names[i], NULL);
+	if (xstrstr(job->admin_comment, COUNTS_PREFIX))
+		ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, NULL);
 	ocs_select_unpublish(job);
 }
 
