@@ -3,26 +3,40 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """What the plugins cost slurmctld at 4096 nodes.
 
-Two clusters of 4096 CLOUD nodes (no slurmd at all: jobs are allocated and stay
-there until they are cancelled): one of cons_tres and topology/default, one of the
-plugins over 64 cubes of 4x4x4 with one XPU a node, ocsd and the emulator.  Each
-round sends the same number of jobs to both, in turn: unshaped ones to compare
-with, and shaped ones of the same number of nodes.  A round is
+The nodes are CLOUD nodes that never come (no slurmd at all): jobs are allocated and stay
+until they are cancelled.
 
-  submit     JOBS times sbatch while the partition is down
-  main       the partition goes up: the cycle that fills the machine
-  backfill   the cycles over those that wait
+usage: scale.py STAGE SLURM cycles      [--machine 64|256] [--jobs 250] [--rounds 3] [--cycles 6]
+       scale.py STAGE SLURM stopped     [the same]
+       scale.py STAGE SLURM utilisation [--machine 64|256] [--steps 40]
+       scale.py STAGE SLURM growth      [--machine 64|256] [--starts 10000] [--plain]
 
-usage: scale.py STAGE SLURM [ROUNDS [JOBS [STREAM...]]]
+cycles       The same stream of jobs (shapes drawn from the published mix of TPU v4 slices)
+             goes to three slurmctlds that run at the same time: cons_tres with
+             topology/default, the plugins with unshaped jobs of as many nodes, and the
+             plugins with shapes.  Submissions alternate between the three, forwards
+             and backwards; the cycle that fills the machine and backfill cycles are made by
+             all three at the same time, and measured by the CPU time of the thread that
+             does them.  Ratios are of what happened together: their median, and an
+             interval that holds it in 95 of 100 resamples.
+stopped      The same for two with shapes; ocsd of the second gets SIGSTOP before each fill
+             and SIGCONT after the backfill cycles.
+utilisation  Closed loop: a quarter of the running jobs ends, the queue fills the room.
+growth       Job starts as fast as possible; resident memory after each 1000.
 
-Prints medians over the rounds, and ratios to cons_tres in the same round.
+--machine 64: 64 cubes of 4x4x4, one XPU a node.  256: 256 cubes, 2x2x1 XPUs a node.
 """
 
+import argparse
+import csv
+import json
 import os
+import random
 import re
 import shutil
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,138 +44,317 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "slurm"))
 from cloud import Cloud  # noqa: E402
 
-STREAMS = (     # name, cluster, options, the stream to compare with
-    ("16 nodes, cons_tres", "plain", "-N 16 --exclusive", None),
-    ("16 nodes, our plugins", "ours", "-N 16 --exclusive", "16 nodes, cons_tres"),
-    ("--shape=4x4", "ours", "--shape=4x4", "16 nodes, cons_tres"),
-    ("64 nodes, cons_tres", "plain", "-N 64 --exclusive", None),
-    ("64 nodes, our plugins", "ours", "-N 64 --exclusive", "64 nodes, cons_tres"),
-    ("--shape=4x4x4", "ours", "--shape=4x4x4", "64 nodes, cons_tres"),
-    ("--shape=8x8", "ours", "--shape=8x8", "64 nodes, cons_tres"),
-)
-MEASURES = (    # key, heading, a larger number is better
-    ("rate", "submits/s", True),
-    ("client", "sbatch CPU ms", False),
-    ("rpc", "submit RPC us", False),
-    ("daemon", "its CPU us", False),
-    ("main", "main max ms", False),
-    ("main_cpu", "CPU ms", False),
-    ("cycles", "cycles", None),
-    ("backfill", "backfill ms", False),
-    ("backfill_cpu", "CPU ms", False),
-    ("running", "running", None),
-    ("memory", "RSS MB", None),
-)
+MACHINES = {64: {"cubes": 64, "tile": (1, 1, 1)}, 256: {"cubes": 256, "tile": (2, 2, 1)}}
 CONFIG = {
-    "SchedulerParameters": "bf_interval=6,batch_sched_delay=0,bf_max_job_test=1000,default_queue_depth=1000,"
-                           "sched_interval=5,bf_window=2880,bf_continue",
-    "MinJobAge": "5",
+    "SchedulerParameters": "bf_interval=6,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
+                           "default_queue_depth=1000,bf_window=2880,bf_continue",
+    "MinJobAge": "2", "MaxArraySize": "10001",
 }
 
 
 class Bench(Cloud):
+    shaped = stopped = False
+
     def sdiag(self):
         """{name: microseconds or count} of what is used here."""
         text = self.out(["sdiag"])
         main, backfill = text.split("Main schedule statistics")[1].split("Backfilling stats")
         found = {}
         for name, part in (("main", main), ("backfill", backfill)):
-            for what in ("Last cycle", "Max cycle", "Mean cycle", "Total cycles"):
+            for what in ("Last cycle", "Max cycle", "Total cycles"):
                 match = re.search(r"%s:\s+(\d+)" % what, part)
                 found[name + " " + what] = int(match.group(1)) if match else 0
-        match = re.search(r"REQUEST_SUBMIT_BATCH_JOB.*?ave_time:(\d+)", text)
-        found["submit"] = int(match.group(1)) if match else 0
         return found
 
+    def partition(self, state):
+        self.run(["scontrol", "update", "PartitionName=tpu", "State=" + state])
 
-def measure(cluster, options, jobs):
-    """One round of one stream."""
-    cluster.run(["scontrol", "update", "PartitionName=tpu", "State=DOWN"])
-    cluster.run(["sdiag", "--reset"])
-    start, client, daemon = time.monotonic(), os.times(), cluster.cpu_all()
-    cluster.run("for i in $(seq %d); do sbatch -Q -o /dev/null -t $((60 + i %% 60)) %s --wrap "
-                "'sleep 1000' >/dev/null || exit 1; done" % (jobs, options), timeout=600)
-    result = {"rate": jobs / (time.monotonic() - start)}
-    result["client"] = sum(os.times()[2:4]) - sum(client[2:4])
-    result["client"] *= 1e3 / jobs
-    result["daemon"] = (cluster.cpu_all() - daemon) * 1e6 / jobs
-    result["rpc"] = cluster.sdiag()["submit"]
-    time.sleep(3)       # the scheduler looks at what was submitted
-    cluster.run(["sdiag", "--reset"])
-    before = cluster.cpu("sched_agent")
-    cluster.run(["scontrol", "update", "PartitionName=tpu", "State=UP"])
-    last = -1
-    while last < 1 or last != cluster.count("CF,R"):
-        last = cluster.count("CF,R")
-        time.sleep(2)
-    result["running"] = last
-    # Where the backfill scheduler came first there was nothing left to fill.
-    result["main"] = cluster.sdiag()["main Max cycle"] / 1e3
-    result["cycles"] = cluster.sdiag()["main Total cycles"]
-    result["main_cpu"] = cluster.cpu("sched_agent") - before
-    cycles = []
-    waiting = cluster.out("squeue -h -t PD -o %A | tail -n 1").strip()
-    for number in range(3):
-        cluster.run(["sdiag", "--reset"])
-        # the backfill scheduler rests while nothing changes
-        cluster.run(["scontrol", "update", "JobId=" + waiting, "Comment=%d" % number])
-        before = cluster.cpu("bckfl")
-        cluster.until(lambda: cluster.sdiag()["backfill Total cycles"], 120, "a backfill cycle")
-        cycles.append((cluster.sdiag()["backfill Last cycle"] / 1e3, cluster.cpu("bckfl") - before))
-    result["backfill"] = statistics.median(cycle[0] for cycle in cycles)
-    result["backfill_cpu"] = statistics.median(cycle[1] for cycle in cycles)
-    result["memory"] = cluster.memory()
-    cluster.run("squeue -h -o %A | xargs -r scancel", timeout=300)
-    cluster.until(lambda: not cluster.out(["squeue", "-h"]).strip(), 120, "the queue to be empty")
-    time.sleep(1)
-    return result
+    def settled(self):
+        """The number of jobs with nodes, when it does not change any more."""
+        last = -1
+        while last < 1 or last != self.count("CF,R"):
+            last = self.count("CF,R")
+            time.sleep(0.7)
+        return last
+
+    def empty(self):
+        self.partition("DOWN")
+        self.run("squeue -h -o %A | sort -u | xargs -r scancel", timeout=300)
+        self.until(lambda: not self.out(["squeue", "-h"]).strip(), 120, "the queue to be empty")
+
+    def daemon_memory(self, name):
+        """Resident MB of another daemon of this cluster."""
+        return int(self.out("cat /proc/$(pgrep -x %s)/status | grep VmRSS" % name).split()[1]) / 1e3
 
 
-def report(results):
-    print("%-22s" % "" + "".join("%14s" % heading for _, heading, _ in MEASURES))
-    for name, _, _, base in STREAMS:
-        if name not in results:
+# ---- streams ----
+
+def nodes_of(stage, shape, machine):
+    fabric = "torus cubes:%d cube:4x4x4 tile:%dx%dx%d" % (
+        MACHINES[machine]["cubes"], *MACHINES[machine]["tile"])
+    done = subprocess.run([stage + "/bin/ocsctl", "place", shape, "--fabric", fabric, "--json"],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    return len({xpu["node"] for xpu in json.loads(done.stdout)["xpus"]})
+
+
+def published(stage, machine, seed, count):
+    """COUNT times (shape, nodes, minutes), drawn from the mix of TPU v4 slices; nothing above
+    a quarter of the machine."""
+    with tempfile.NamedTemporaryFile(suffix=".csv") as trace:
+        subprocess.run([stage + "/bin/ocs-sim", "--policy", "best", "--workload", "tpu-v4", "-q",
+                        "--fabric", "torus cubes:64 cube:4x4x4 tile:1x1x1", "--hours", "400",
+                        "--seed", str(seed), "--write-trace", trace.name],
+                       stdout=subprocess.DEVNULL, check=True)
+        with open(trace.name) as handle:
+            rows = [row for row in csv.reader(handle) if not row[0].startswith("#")]
+    known, jobs = {}, []
+    for row in rows:
+        shape = row[3] + ("_twisted" if row[2].endswith("_T") else "")
+        if int(row[4]) > MACHINES[machine]["cubes"] * 64 / 4:
             continue
-        rows = results[name]
-        print("%-22s" % name + "".join(
-            "%14.1f" % statistics.median(row[key] for row in rows) for key, _, _ in MEASURES))
-        if base in results:
-            print("%-22s" % "  ratio of each round" + "".join(
-                "%14s" % ("" if better is None else "%.2f" % statistics.median(
-                    row[key] / other[key] if other[key] else 0
-                    for row, other in zip(rows, results[base])))
-                for key, _, better in MEASURES))
+        if shape not in known:
+            known[shape] = nodes_of(stage, shape, machine)
+        jobs.append((shape, known[shape], 60 + len(jobs) % 60))
+    return jobs[:count]
+
+
+def submit(cluster, jobs):
+    lines = "".join("%s -t %d\n" % ("--shape=" + shape if cluster.shaped else
+                                    "-N%d --exclusive" % nodes, minutes)
+                    for shape, nodes, minutes in jobs)
+    cluster.run("while read line; do sbatch -Q -o /dev/null $line --wrap 'sleep 1000' >/dev/null "
+                "</dev/null || exit 1; done", stdin=lines, timeout=300)
+
+
+# ---- cycles ----
+
+def nudge(cluster, number):
+    """The backfill scheduler rests while nothing changes."""
+    waiting = cluster.out("squeue -h -t PD -o %A | tail -n 1").strip()
+    cluster.run(["sdiag", "--reset"])
+    cluster.before = cluster.cpu("bckfl")
+    cluster.run(["scontrol", "update", "JobId=" + waiting, "Comment=%d" % number])
+
+
+def backfill(clusters, number):
+    """{name: (CPU ms of one backfill cycle, its length, cycles)}, all at the same time."""
+    found = {}
+    for cluster in clusters.values():
+        nudge(cluster, number)
+    for name, cluster in clusters.items():
+        cluster.until(lambda: cluster.sdiag()["backfill Total cycles"], 60, "a backfill cycle")
+        cpu, rows = cluster.cpu("bckfl"), cluster.sdiag()
+        found[name] = ((cpu - cluster.before) / rows["backfill Total cycles"],
+                       rows["backfill Max cycle"] / 1e3)
+    return found
+
+
+def fill(clusters, results):
+    """The main cycle that fills the machine; not counted if the backfill scheduler helped any."""
+    found = {}
+    for cluster in clusters.values():
+        cluster.run(["sdiag", "--reset"])
+        cluster.before = cluster.cpu("sched_agent")
+    for cluster in clusters.values():
+        cluster.partition("UP")
+    for name, cluster in clusters.items():
+        cluster.until(lambda: cluster.sdiag()["main Total cycles"], 60, "a cycle")
+        cpu, rows = cluster.cpu("sched_agent"), cluster.sdiag()
+        found[name] = (cpu - cluster.before, rows["main Max cycle"] / 1e3,
+                       rows["main Total cycles"] + rows["backfill Total cycles"])
+    if all(row[2] == 1 for row in found.values()):
+        for name, row in found.items():
+            results[name]["CPU ms to fill the machine"].append(row[0])
+            results[name]["that cycle ms"].append(row[1])
+    for name, cluster in clusters.items():
+        results[name]["jobs that run"].append(cluster.settled())
+
+
+def answers(cluster):
+    """Milliseconds of one squeue."""
+    start = time.monotonic()
+    cluster.out(["squeue", "-h", "-t", "R"])
+    return (time.monotonic() - start) * 1e3
+
+
+def one_round(clusters, jobs, cycles, results, number):
+    order = list(clusters) if number % 2 else list(clusters)[::-1]
+    for at in range(0, len(jobs), 25):
+        for name in (order if at // 25 % 2 else order[::-1]):
+            part = jobs[at:at + 25]
+            start, daemon = time.monotonic(), clusters[name].cpu_all()
+            submit(clusters[name], part)
+            results[name]["submits/s"].append(len(part) / (time.monotonic() - start))
+            results[name]["slurmctld CPU ms a submission"].append(
+                (clusters[name].cpu_all() - daemon) * 1e3 / len(part))
+    for name in order:
+        if clusters[name].stopped:
+            clusters[name].run(["pkill", "-STOP", "-x", "ocsd"])
+    fill(clusters, results)
+    for cycle in range(cycles):
+        for name, found in backfill(clusters, cycle).items():
+            results[name]["CPU ms of a backfill cycle"].append(found[0])
+            results[name]["backfill cycle ms"].append(found[1])
+            results[name]["squeue ms"].append(answers(clusters[name]))
+    for name in order:
+        results[name]["RSS MB"].append(clusters[name].memory())
+        if clusters[name].stopped:
+            clusters[name].run(["pkill", "-CONT", "-x", "ocsd"])
+        clusters[name].empty()
+
+
+def interval(ratios):
+    """The median and the interval of 95 of 100 medians of resamples."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(2000))
+    return statistics.median(ratios), medians[50], medians[1949]
+
+
+def report(results, base):
+    names = list(results)
+    for measure in results[base]:
+        print("%s" % measure)
+        for name in names:
+            values, others = results[name][measure], results[base][measure]
+            if not values:
+                continue
+            line = "    %-28s %10.2f" % (name, statistics.median(values))
+            pairs = [a / b for a, b in zip(values, others) if b]
+            if name != base and pairs:
+                line += "   ratio %.3f (%.3f to %.3f, %d pairs)" % (*interval(pairs), len(pairs))
+            print(line)
+
+
+def run_cycles(make, options, sides, base):
+    clusters = {name: make(name, **side) for name, side in sides.items()}
+    measures = ("submits/s", "slurmctld CPU ms a submission", "CPU ms to fill the machine",
+                "that cycle ms", "jobs that run", "CPU ms of a backfill cycle",
+                "backfill cycle ms", "squeue ms", "RSS MB")
+    results = {name: {measure: [] for measure in measures} for name in clusters}
+    load = []
+    for cluster in clusters.values():
+        cluster.empty()
+    for number in range(options.rounds + 1):
+        jobs = published(options.stage, options.machine, number + 1, options.jobs)
+        if not number:      # the first one warms up
+            one_round(clusters, jobs[:50], 0, {name: {m: [] for m in measures} for name in clusters}, 0)
+            continue
+        one_round(clusters, jobs, options.cycles, results, number)
+        load.append(os.getloadavg()[0])
+        print("# round %d of %d, load %.1f" % (number, options.rounds, load[-1]), file=sys.stderr)
+    print("%d jobs a round, %d rounds, %d backfill cycles a round; load average %.1f (median) on %d cores" % (
+        options.jobs, options.rounds, options.cycles, statistics.median(load), os.cpu_count()))
+    report(results, base)
+
+
+# ---- utilisation ----
+
+def utilisation(make, options):
+    """Jobs of 64 to 1024 XPUs (powers of two, as many XPU of each) wait all the time."""
+    shapes = {64: "4x4x4", 128: "4x4x8", 256: "4x8x8", 512: "8x8x8", 1024: "8x8x16"}
+    nodes = {size: nodes_of(options.stage, shape, options.machine) for size, shape in shapes.items()}
+    for name, side in (("cons_tres", {"parts": ()}), ("plugins, shapes", {"shaped": True})):
+        cluster, draw, used = make(name, **side), random.Random(1), []
+        total, waiting = len(cluster.nodes), 0
+        weights = [1 / size for size in shapes]
+
+        def more(count):
+            sizes = draw.choices(list(shapes), weights, k=count)
+            submit(cluster, [(shapes[size], nodes[size], 60) for size in sizes])
+
+        more(120)
+        for step in range(options.steps):
+            cluster.settled()
+            rows = [line.split() for line in cluster.out(
+                ["squeue", "-h", "-o", "%A %D %t"]).splitlines()]
+            running = [row for row in rows if row[2] in ("CF", "R")]
+            waiting = len(rows) - len(running)
+            used.append(sum(int(row[1]) for row in running) / total)
+            cluster.run(["scancel"] + [row[0] for row in draw.sample(running, max(1, len(running) // 4))])
+            if waiting < 60:
+                more(40)
+            cluster.run(["scontrol", "update", "PartitionName=tpu", "State=UP"])
+            time.sleep(1)
+        print("%-18s utilisation %.3f (mean of %d, least %.3f)" % (
+            name, statistics.mean(used), len(used), min(used)))
+        cluster.stop()
+
+
+# ---- growth ----
+
+def growth(make, options):
+    """Arrays of short life: all that runs is cancelled again and again."""
+    cluster = make("growth", **({"parts": ()} if options.plain else {"shaped": True}))
+    shape, nodes = "4x4", nodes_of(options.stage, "4x4", options.machine)
+    what = "-N%d --exclusive" % nodes if options.plain else "--shape=" + shape
+    started, began, next_report = 0, time.monotonic(), 0
+    print("%8s %8s %10s %12s %10s" % ("starts", "seconds", "RSS MB", "private MB", "ocsd MB"))
+    while True:
+        if started >= next_report or started >= options.starts:
+            # What has ended is purged before memory is read.
+            text = cluster.out(["cat", "/proc/%s/smaps_rollup" % cluster.pid])
+            print("%8d %8.1f %10.1f %12.1f %10.1f" % (
+                started, time.monotonic() - began, cluster.memory(),
+                int(re.search(r"Private_Dirty:\s+(\d+)", text).group(1)) / 1e3,
+                0 if options.plain else cluster.daemon_memory("ocsd")), flush=True)
+            next_report = started + max(1000, options.starts // 20)
+        if started >= options.starts:
+            break
+        count = min(5000, options.starts - started)
+        cluster.run("sbatch -Q -o /dev/null --array=0-%d %s --wrap 'sleep 1000'" % (count - 1, what))
+        done = 0
+        while done < count:
+            rows = cluster.out(["squeue", "-h", "-t", "CF,R", "-o", "%A"]).split()
+            if not rows:
+                time.sleep(0.05)
+                continue
+            cluster.run(["scancel"] + rows)
+            done += len(rows)
+            while cluster.out("squeue -h -t CF,R,CG -o %A | head -n 1").strip() in rows:
+                time.sleep(0.02)
+            cluster.run(["scontrol", "update", "PartitionName=tpu", "State=UP"])
+        started += done
 
 
 def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))   # the clusters stop, too
-    stage, slurm = sys.argv[1:3]
-    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 3
-    jobs = int(sys.argv[4]) if len(sys.argv) > 4 else 400
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("stage")
+    parser.add_argument("slurm")
+    parser.add_argument("what", choices=("cycles", "stopped", "utilisation", "growth"))
+    parser.add_argument("--machine", type=int, choices=(64, 256), default=64)
+    for name, value in (("jobs", 250), ("rounds", 3), ("cycles", 6), ("steps", 40), ("starts", 10000)):
+        parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--plain", action="store_true")
+    parser.add_argument("--keep", action="store_true")
+    options = parser.parse_args()
     base = tempfile.mkdtemp(prefix="ocs-bench-")
-    options = {"cubes": 64, "tile": (1, 1, 1), "delay_ms": 0, "config": CONFIG}
-    clusters = {"plain": Bench(base + "/plain", stage, slurm, parts=(), **options),
-                "ours": Bench(base + "/ours", stage, slurm, **options)}
-    streams = [stream for stream in STREAMS if not sys.argv[5:] or stream[0] in sys.argv[5:]]
-    results = {name: [] for name, _, _, _ in streams}
-    load = []
+    made = []
+
+    def make(name, shaped=False, stopped=False, **more):
+        cluster = Bench(os.path.join(base, re.sub(r"\W+", "-", name)), options.stage, options.slurm,
+                        delay_ms=0, config=CONFIG, **MACHINES[options.machine], **more)
+        cluster.shaped, cluster.stopped = shaped, stopped
+        made.append(cluster)
+        return cluster.start()
+
+    print("4096 CLOUD nodes, %d cubes" % options.machine)
     try:
-        for cluster in clusters.values():
-            cluster.start()
-        for number in range(rounds):
-            for name, side, line, _ in streams:
-                results[name].append(measure(clusters[side], line, jobs))
-                load.append(os.getloadavg()[0])
-                print("# %d %s: %s" % (number, name, " ".join(
-                    "%s %.1f" % pair for pair in results[name][-1].items())), file=sys.stderr)
+        if options.what == "cycles":
+            run_cycles(make, options, {"cons_tres": {"parts": ()}, "plugins, unshaped": {},
+                                       "plugins, shapes": {"shaped": True}}, "cons_tres")
+        elif options.what == "stopped":
+            run_cycles(make, options, {"shapes": {"shaped": True},
+                                       "shapes, ocsd stopped": {"shaped": True, "stopped": True}}, "shapes")
+        elif options.what == "utilisation":
+            utilisation(make, options)
+        else:
+            growth(make, options)
     finally:
-        for cluster in clusters.values():
+        for cluster in made:
             cluster.stop()
-        if "--keep" not in sys.argv:
+        if not options.keep:
             shutil.rmtree(base, ignore_errors=True)
-    print("4096 CLOUD nodes, %d jobs a round, %d rounds, %d cores, load average %.1f (median)" % (
-        jobs, rounds, os.cpu_count(), statistics.median(load)))
-    report(results)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""What slurmdbd keeps of jobs with shapes, in a real MariaDB, and doc/accounting.md
+followed to the letter."""
+
+import glob
+import os
+import re
+import shutil
+import tempfile
+
+import pytest
+
+from cloud import Cloud
+from cluster import tail
+from conftest import places
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+REAL, CUBES = 8, 256
+FULL = "--shape=8x16x16"        # all 256 cubes
+
+
+def sql(name):
+    found = glob.glob("/usr/share/m*/m*_" + name)       # mysql or mariadb, by version
+    if not found:
+        pytest.skip("no MariaDB server here; scripts/deps installs it")
+    with open(found[0]) as handle:
+        return handle.read()
+
+
+class Accounted(Cloud):
+    """The first nodes have slurmds, the others never come; slurmdbd and a private MariaDB."""
+
+    def slurm_conf(self):
+        some = "NodeName=n[0-%d] NodeHostname=head NodeAddr=127.0.0.1 Port=[17000-%d] CPUs=8 RealMemory=1000\n" % (
+            REAL - 1, 17000 + REAL - 1)
+        return super().slurm_conf().replace("NodeName=n[0-", some + "NodeName=n[%d-" % REAL, 1)
+
+    def start_database(self):
+        data = self.path("db")
+        os.makedirs(data)
+        shutil.chown(data, "nobody")
+        first = "\n".join(["create database mysql;", "use mysql;", "set @auth_root_socket=NULL;",
+                           sql("system_tables.sql"), sql("system_tables_data.sql"),
+                           "flush privileges;", "create user slurm@localhost identified by 'secret';",
+                           "grant all on *.* to slurm@localhost;", ""])
+        server = ["mariadbd", "--no-defaults", "--datadir=" + data, "--innodb-log-file-size=4M",
+                  "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
+        self.run(server + ["--bootstrap"], stdin=first, user="nobody")
+        self.spawn(server + ["--bind-address=127.0.0.1", "--port=3306", "--skip-name-resolve=0",
+                             "--socket=%s/socket" % data], self.path("mariadb.log"), user="nobody")
+        self.write("etc/slurmdbd.conf", """AuthType=auth/slurm
+DbdHost=localhost
+SlurmUser=root
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StorageUser=slurm
+StoragePass=secret
+LogFile=%s
+PidFile=%s
+PluginDir=%s/lib/slurm
+""" % (self.path("slurmdbd.log"), self.path("slurmdbd.pid"), self.slurm), 0o600)
+        self.spawn(["slurmdbd", "-D"], self.path("slurmdbd.err"))
+        self.until(lambda: self.run(["sacctmgr", "-i", "add", "cluster", "ocs"],
+                                    check=False).returncode == 0, 60,
+                   lambda: "slurmdbd:\n" + tail(self.path("slurmdbd.log")) +
+                   tail(self.path("slurmdbd.err")) + tail(self.path("mariadb.log")))
+
+    def start_slurmctld(self):
+        if not os.path.exists(self.path("db")):
+            self.start_database()
+        super().start_slurmctld()
+
+    def start(self):
+        super().start()
+        real = ["n%d" % i for i in range(REAL)]
+        for name in real:
+            self.start_slurmd(name)
+        self.until(lambda: set(self.out(["sinfo", "-h", "-N", "-n", ",".join(real), "-o", "%T"]).split())
+                   == {"idle"}, 60, lambda: "the slurmds:\n" + self.out(["sinfo"]))
+        return self
+
+
+@pytest.fixture(scope="module")
+def site():
+    stage, slurm = places()
+    if not os.path.exists(slurm + "/lib/slurm/accounting_storage_mysql.so"):
+        pytest.skip("this Slurm was built without MariaDB")
+    directory = tempfile.mkdtemp(prefix="ocs-test-")
+    cluster = Accounted(directory, stage, slurm, cubes=CUBES, edge=2, tile=(2, 2, 2), delay_ms=0,
+                        config={"AccountingStorageType": "accounting_storage/slurmdbd",
+                                "AccountingStorageHost": "127.0.0.1",
+                                "AccountingStoreFlags": "job_extra",
+                                "AuthInfo": "cred_expire=5",
+                                "SchedulerParameters": "bf_interval=1,sched_interval=1"})
+    try:
+        yield cluster.start()
+    finally:
+        cluster.stop()
+        if not os.environ.get("OCS_KEEP"):
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+def records(site, job, ended=1):
+    """The rows of sacct for JOB once ENDED of them have: [[JobID, State, Extra, AdminComment]...]."""
+    def read():
+        text = site.out(["sacct", "-D", "-X", "-n", "-P", "-j", str(job), "-S", "now-1days",
+                         "-o", "JobID,State,Extra,AdminComment,End"])
+        rows = [line.split("|") for line in text.splitlines()]
+        return [row[:4] for row in rows if row[4] != "Unknown" and "PENDING" not in row[1]]
+    site.until(lambda: len(read()) >= ended, 60, lambda: "%d records of %s: %s\n%s" % (
+        ended, job, read(), tail(site.path("slurmdbd.log"))))
+    return read()
+
+
+def test_completed_failed_and_cancelled_runs(site):
+    """Shape, XPUs, cubes and circuits, whatever becomes of the job."""
+    good = site.sbatch("--shape=4x2x2", "-w", "n[0-1]", script="true")
+    bad = site.sbatch("--shape=2x2", "--extra=mine", "-w", "n2", script="exit 3", user="nobody")
+    gone = site.sbatch("--shape=4x2x2", "-w", "n[4-5]")
+    plain = site.sbatch("-N1", "-w", "n3", script="true")
+    site.running(gone)
+    site.run(["scancel", str(gone)])
+    whole = "ocs: shape=4x2x2 xpus=16 idle=0 cubes=2 circuits=8"
+    assert records(site, good) == [[str(good), "COMPLETED", "shape=4x2x2", whole]]
+    assert records(site, bad) == [[str(bad), "FAILED", "mine shape=2x2",
+                                   "ocs: shape=2x2 xpus=4 idle=4 cubes=1 circuits=0"]]
+    row = records(site, gone)[0]
+    assert row[1].startswith("CANCELLED") and row[3] == whole
+    assert records(site, plain) == [[str(plain), "COMPLETED", "", ""]]
+
+
+def test_requeued_run(site):
+    """Each run has a record of its own, with what that run had."""
+    job = site.sbatch("--requeue", "--shape=4x2x2", "-w", "n[0-1]",
+                      script="[ -n \"$SLURM_RESTART_COUNT\" ] || sleep 300")
+    site.running(job)
+    site.run(["scontrol", "requeuehold", str(job)])
+    site.until(lambda: site.state(job) == "PENDING", 60, "the job to wait")
+    site.run(["scontrol", "update", "JobId=%d" % job, "ReqNodeList=n0", "Extra=shape=2x2x2"])
+    site.run(["scontrol", "release", str(job)])
+    rows = records(site, job, 2)
+    assert [row[1] for row in rows] == ["REQUEUED", "COMPLETED"]
+    assert [row[3] for row in rows] == ["ocs: shape=4x2x2 xpus=16 idle=0 cubes=2 circuits=8",
+                                        "ocs: shape=2x2x2 xpus=8 idle=0 cubes=1 circuits=0"]
+
+
+def test_run_that_a_switch_ended(site):
+    """The record of the run says which switch it was, and what the job would have had."""
+    site.emulator("fault", "ocs-x-0-0", "silent")
+    try:
+        job = site.sbatch("--requeue", "--shape=4x2x2", "-w", "n[0-1]", script="true")
+        row = records(site, job)[0]
+        assert row[1] == "REQUEUED"
+        assert row[3].startswith("ocs: shape=4x2x2 xpus=16 idle=0 cubes=2 circuits=8; ocs failure: ")
+        assert "ocs-x-0-0" in row[3] and "attempt 1 of" in row[3]
+    finally:
+        site.emulator("fault", "ocs-x-0-0", "none")
+        site.wait_for_switch("ocs-x-0-0")
+    assert records(site, job, 2)[1][1] == "COMPLETED"
+
+
+def test_parts_and_elements(site):
+    """A record for each task of an array and each part of a heterogeneous job."""
+    array = site.sbatch("--shape=4x2x2", "--array=0-2", "-w", "n[0-1]", script="true")
+    parts = site.sbatch("--shape=4x2x2", "-w", "n[2-3]", ":", "-N1", "-w", "n4", script="true")
+    rows = records(site, array, 3)
+    assert sorted(row[0] for row in rows) == ["%d_%d" % (array, i) for i in range(3)]
+    assert {row[3] for row in rows} == {"ocs: shape=4x2x2 xpus=16 idle=0 cubes=2 circuits=8"}
+    rows = records(site, parts, 2)
+    assert sorted(row[0] for row in rows) == ["%d+%d" % (parts, i) for i in range(2)]
+    assert sorted(bool(row[3]) for row in rows) == [False, True]
+
+
+def test_job_of_256_cubes(site):
+    """The comment stays short, however large the job is."""
+    job = site.sbatch(FULL)
+    site.until(lambda: site.state(job) in ("CONFIGURING", "RUNNING"), 60, "all nodes to be allocated")
+    site.run(["scancel", str(job)])
+    row = records(site, job)[0]
+    match = re.fullmatch(r"ocs: shape=8x16x16 xpus=2048 idle=0 cubes=256 circuits=(\d+)", row[3])
+    assert match and int(match.group(1)) == 256 * 12, row
+    assert len(row[3]) < 100
+
+
+def queries():
+    """The commands of doc/accounting.md."""
+    with open(os.path.join(TOP, "doc", "accounting.md")) as handle:
+        text = handle.read().split("## Queries")[1]
+    return [re.sub("(?m)^    ", "", block) for block in re.findall(r"(?m)(?:^    .*\n)+", text)]
+
+
+def test_queries_of_the_guide(site):
+    """Each one runs as written, and the hours are those of the records."""
+    found = [site.out(query) for query in queries()]
+    assert len(found) == 5 and all(found)
+    shapes, users, days, failed = found[1:]
+    text = site.out(["sacct", "-a", "-D", "-X", "-n", "-P", "-S", "now-7days",
+                     "-o", "User,State,ElapsedRaw,AdminComment"])
+    rows = [re.fullmatch(r"(.*?)\|(.*?)\|(\d+)\|.*?ocs: shape=(\S+) xpus=(\d+) idle=(\d+) cubes=\d+ "
+                         r"circuits=(\d+).*", line) for line in text.splitlines()]
+    rows = [row.groups() for row in rows if row]
+    assert len(rows) >= 8
+    hours = {}
+    for _, _, seconds, shape, xpus, _, _ in rows:
+        hours[shape] = hours.get(shape, 0) + int(seconds) * int(xpus) / 3600
+    assert {line.split()[4]: float(line.split()[0]) for line in shapes.splitlines()} == \
+        pytest.approx(hours, abs=1e-3)
+    for line in users.splitlines():
+        total, idle, lost, user = [line.split()[i] for i in (0, 2, 4, 6)]
+        mine = [row for row in rows if row[0] == user]
+        assert float(total) == pytest.approx(sum(int(r[2]) * int(r[4]) for r in mine) / 3600, abs=1e-3)
+        assert float(idle) == pytest.approx(sum(int(r[2]) * int(r[5]) for r in mine) / 3600, abs=1e-3)
+        assert float(lost) == pytest.approx(sum(int(r[2]) * int(r[4]) for r in mine
+                                                if r[1] != "COMPLETED") / 3600, abs=1e-3)
+    assert {line.split()[6] for line in users.splitlines()} == {"root", "nobody"}
+    assert sum(int(line.split()[1]) for line in days.splitlines()) == sum(int(r[6]) for r in rows)
+    assert "ocs-x-0-0" in failed
