@@ -100,7 +100,7 @@ def test_scripts_instead_of_spank(make_cluster):
         placement = cluster.placement(job, cluster.running(job)["BatchHost"])
         assert cluster.circuit_patches(placement) == cluster.patches() != set()
         told = cluster.path("out", "%d.out" % job)
-        cluster.until(lambda: len(open(told).readlines()) == 64, 60, "64 coordinates")
+        cluster.until(lambda: os.path.exists(told) and len(open(told).readlines()) == 64, 60, "64 coordinates")
         # Each script noted the answer of ocsd: it was not the plugin that asked.
         node = cluster.job(job)["BatchHost"]
         assert "reply." + node in cluster.out(["ls", cluster.job_dir(node, job)])
