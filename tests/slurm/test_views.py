@@ -2,6 +2,7 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """What users and administrators see."""
 
+import os
 import shutil
 
 import pytest
