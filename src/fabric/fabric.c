@@ -23,6 +23,9 @@ struct ocs_fabric *ocs_fabric_new(const char *source)
 	fabric->ocsd_audit_days = 400;
 	fabric->ocsd_address = ocs_strdup(fabric->ocsd_socket);
 	fabric->ocsd_state = ocs_strdup("/var/lib/ocsd");
+	fabric->requests_per_second = 20;
+	fabric->requests_burst = 60;
+	fabric->connections_max = 64;
 	fabric->switch_timeout_ms = 5000;
 	fabric->switch_retry_ms = 5000;
 	fabric->poll_ms = 30000;

@@ -148,6 +148,9 @@ struct ocs_fabric {
 	char *ocsd_state;	/* "/var/lib/ocsd": database and audit log */
 	char **ocsd_admins;	/* user names besides root and ocsd's own */
 	size_t nocsd_admins;
+	int requests_per_second; /* of one user who is no administrator, 20 */
+	int requests_burst;	/* and at once, 60 */
+	int connections_max;	/* and connections, 64 */
 	int switch_timeout_ms;	/* one command, default 5000 */
 	int switch_retry_ms;	/* pause before a failed switch is tried again, 5000 */
 	int poll_ms;		/* full read-back of every switch, 30000 */

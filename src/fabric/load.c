@@ -9,13 +9,14 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { VERSION, OCSD, TIMEOUTS, POLICIES, NCCL, SWITCHES, FABRICS };
+enum { VERSION, OCSD, LIMITS, TIMEOUTS, POLICIES, NCCL, SWITCHES, FABRICS };
 
 static int document_load(struct ocs_loader *loader, yaml_node_t *root)
 {
 	struct ocs_field fields[] = {
 		[VERSION] = {.name = "version", .required = true},
 		[OCSD] = {.name = "ocsd"},
+		[LIMITS] = {.name = "limits"},
 		[TIMEOUTS] = {.name = "timeouts"},
 		[POLICIES] = {.name = "policies"},
 		[NCCL] = {.name = "nccl"},
@@ -24,7 +25,8 @@ static int document_load(struct ocs_loader *loader, yaml_node_t *root)
 	};
 	/* Switches before fabrics: port rules name them. */
 	static int (*const parts[])(struct ocs_loader *, yaml_node_t *) = {
-		[OCSD] = ocs_load_ocsd,		[TIMEOUTS] = ocs_load_timeouts,
+		[OCSD] = ocs_load_ocsd,		[LIMITS] = ocs_load_limits,
+		[TIMEOUTS] = ocs_load_timeouts,
 		[POLICIES] = ocs_load_policies, [NCCL] = ocs_load_nccl,
 		[SWITCHES] = ocs_load_switches, [FABRICS] = ocs_load_sections,
 	};

@@ -19,6 +19,7 @@ struct ocs_loader {
 
 /* load_settings.c: ocsd, timeouts, policies, nccl */
 int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node);
+int ocs_load_limits(struct ocs_loader *loader, yaml_node_t *node);
 int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node);
 int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node);
 int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node);

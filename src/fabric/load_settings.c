@@ -172,6 +172,31 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 	return address_default(loader, fields);
 }
 
+int ocs_load_limits(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_fabric *fabric = loader->fabric;
+	const struct {
+		const char *key;
+		int max, *value;
+	} limits[] = {
+		{"requests_per_second", 100000, &fabric->requests_per_second},
+		{"burst", 100000, &fabric->requests_burst},
+		{"connections", 10000, &fabric->connections_max},
+	};
+	struct ocs_field fields[COUNT(limits)] = {0};
+
+	for (size_t i = 0; i < COUNT(limits); i++)
+		fields[i].name = limits[i].key;
+	if (ocs_yaml_fields(&loader->yaml, node, "limits", fields, COUNT(fields)) < 0)
+		return -1;
+	for (size_t i = 0; i < COUNT(limits); i++)
+		if (fields[i].node &&
+		    ocs_yaml_number(&loader->yaml, fields[i].node, limits[i].key, 1,
+				    limits[i].max, limits[i].value) < 0)
+			return -1;
+	return 0;
+}
+
 int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node)
 {
 	struct ocs_fabric *fabric = loader->fabric;

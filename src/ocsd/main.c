@@ -345,6 +345,7 @@ static void free_lists(struct ocsd *d)
 		free(entry->reason);
 		free(entry);
 	}
+	ocsd_guests_free(d);
 	json_object_put(d->nodes);
 	free(d->unknown);
 	free(d->admins);

@@ -31,7 +31,7 @@ struct histogram {
 struct ocsd_metrics {
 	struct evhttp *http;
 	struct histogram batch, realised;
-	uint64_t batches[OCSD_OUTCOMES], patches, jobs_failed, switches_failed;
+	uint64_t batches[OCSD_OUTCOMES], patches, jobs_failed, switches_failed, limited;
 };
 
 struct ocsd_metrics *ocsd_metrics_create(void)
@@ -77,6 +77,11 @@ void ocsd_metrics_realised(struct ocsd_metrics *metrics, int64_t ns)
 void ocsd_metrics_job_failed(struct ocsd_metrics *metrics)
 {
 	metrics->jobs_failed++;
+}
+
+void ocsd_metrics_limited(struct ocsd_metrics *metrics)
+{
+	metrics->limited++;
 }
 
 void ocsd_metrics_switch_failed(struct ocsd_metrics *metrics)
@@ -231,6 +236,8 @@ static void add_history(struct ocs_text *text, const struct ocsd_metrics *m)
 	       m->jobs_failed);
 	number(text, "switch_failures_total", "counter", "Times a switch failed.",
 	       m->switches_failed);
+	number(text, "limited_requests_total", "counter",
+	       "Requests turned away because their user asks too much.", m->limited);
 	add_histogram(text, "batch_seconds", "One batch, sent to verified by a full read-back.",
 		      &m->batch);
 	add_histogram(text, "job_seconds",

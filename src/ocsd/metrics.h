@@ -26,6 +26,8 @@ void ocsd_metrics_batch(struct ocsd_metrics *metrics, enum ocsd_outcome outcome,
 /* A job's circuits: from the first apply to the last verified one, in ns. */
 void ocsd_metrics_realised(struct ocsd_metrics *metrics, int64_t ns);
 void ocsd_metrics_job_failed(struct ocsd_metrics *metrics);
+/* A request of a user who asks too much was turned away. */
+void ocsd_metrics_limited(struct ocsd_metrics *metrics);
 void ocsd_metrics_switch_failed(struct ocsd_metrics *metrics);
 
 /* The text format of Prometheus, version 0.0.4; the caller frees it. */

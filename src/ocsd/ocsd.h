@@ -29,6 +29,7 @@ struct ocs_plan;
 struct ocs_plan_circuit;
 struct ocsd;
 struct ocsd_client;
+struct ocsd_guest;
 struct ocsd_metrics;
 struct ocsd_store;
 struct ocsd_transaction;
@@ -207,6 +208,7 @@ struct ocsd {
 	struct json_object *nodes;	/* as pushed, or NULL */
 	struct ocsd_client *clients;
 	size_t nclients;
+	struct ocsd_guest *guests;	/* users with clients, who are no administrators */
 	struct ocsd_transaction *transactions;	/* whose answers are due */
 	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL */
 	struct ocsd_auth *auth;
@@ -245,6 +247,16 @@ uid_t ocsd_client_uid(const struct ocsd_client *client);
 void ocsd_client_subscribe(struct ocsd_client *client);
 bool ocsd_admin(const struct ocsd *d, uid_t uid);
 bool ocsd_subscribed(const struct ocsd *d);
+
+/* ---- limit.c: how much those who are no administrators may ask ---- */
+/* One more client of UID; NULL: it may ask what it likes.  ocsd_guest_leave. */
+struct ocsd_guest *ocsd_guest_enter(struct ocsd *d, uid_t uid);
+void ocsd_guest_leave(struct ocsd_guest *guest);
+/* How many connections more than it may have; 0 or less: none. */
+int ocsd_guest_surplus(const struct ocsd *d, const struct ocsd_guest *guest);
+/* 0: the next request may be done, and is counted; else when to try again, in ms. */
+int ocsd_guest_wait_ms(struct ocsd *d, struct ocsd_guest *guest);
+void ocsd_guests_free(struct ocsd *d);
 
 /* ---- auth.c: MUNGE credentials, decoded in a thread of their own ---- */
 typedef void (*ocsd_auth_done)(struct ocsd *d, uint64_t serial, const char *payload,

@@ -43,6 +43,10 @@ struct ocsd_client {
 	bool asked;		/* its credential is being decoded */
 	bool subscribed;
 	bool lost;		/* to be freed at the next flush */
+	struct ocsd_guest *guest; /* whose tokens it spends; NULL: an administrator's */
+	bool surplus;		/* one connection too many: one answer, and it ends */
+	bool paused;		/* not listened to for a while */
+	struct event *resume;
 	int64_t hello_id;
 	char challenge[2 * CHALLENGE_BYTES + 1];
 	struct ocs_seal seal;	/* remote, once it is known */
@@ -148,6 +152,9 @@ static void lose(struct ocsd_client *client)
 
 static void client_free(struct ocsd_client *client)
 {
+	ocsd_guest_leave(client->guest);
+	if (client->resume)
+		event_free(client->resume);
 	bufferevent_free(client->stream);
 	evbuffer_free(client->held);
 	client->d->nclients--;
@@ -178,12 +185,25 @@ void ocsd_server_flush(struct ocsd *d)
 	}
 }
 
+/* CLIENT is UID.  Who has far too many connections is not even answered. */
+static void know(struct ocsd_client *client, uid_t uid)
+{
+	int surplus;
+
+	client->uid = uid;
+	client->known = true;
+	client->guest = ocsd_guest_enter(client->d, uid);
+	surplus = ocsd_guest_surplus(client->d, client->guest);
+	client->surplus = surplus > 0;
+	if (surplus > client->d->fabric->connections_max)
+		lose(client);
+}
+
 static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
 {
 	struct json_object *reply = json_object_new_object();
 
-	client->uid = uid;
-	client->known = true;
+	know(client, uid);
 	ocs_seal_start(&client->seal, session, true);
 	bufferevent_set_timeouts(client->stream, NULL, NULL);
 	json_object_object_add(reply, "uid", json_object_new_int64(uid));
@@ -263,6 +283,60 @@ static void on_credential(struct ocsd *d, uint64_t serial, const char *payload,
 	welcome(client, uid, payload + length + 1);
 }
 
+static void on_event(struct bufferevent *stream, short what, void *context)
+{
+	(void)stream;
+	(void)what;
+	lose(context);
+}
+
+static void on_drained(struct bufferevent *stream, void *context)
+{
+	(void)stream;
+	lose(context);
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *context);
+
+/* Not another line of CLIENT is read for MS. */
+static void pause_client(struct ocsd_client *client, int ms)
+{
+	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	if (!client->resume)
+		client->resume = evtimer_new(client->d->base, on_resume, client);
+	client->paused = true;
+	bufferevent_disable(client->stream, EV_READ);
+	event_add(client->resume, &delay);
+}
+
+/* Whether REQUEST is more than CLIENT's user may ask; answers it then. */
+static bool too_much(struct ocsd_client *client, struct json_object *request)
+{
+	struct json_object *id = NULL, *extra;
+	int ms = client->surplus ? 0 : ocsd_guest_wait_ms(client->d, client->guest);
+
+	if (!client->surplus && !ms)
+		return false;
+	json_object_object_get_ex(request, "id", &id);
+	ocsd_metrics_limited(client->d->metrics);
+	if (client->surplus) {
+		ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, NULL,
+			    "busy: user %u has more than %d connections to ocsd; close some",
+			    (unsigned int)client->uid, client->d->fabric->connections_max);
+		bufferevent_setcb(client->stream, NULL, on_drained, on_event, client);
+		bufferevent_disable(client->stream, EV_READ);
+		client->paused = true;
+		return true;
+	}
+	extra = json_object_new_object();
+	json_object_object_add(extra, "retry_ms", json_object_new_int(ms));
+	ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, extra,
+		    "busy, try again in %d ms", ms);
+	pause_client(client, ms);
+	return true;
+}
+
 static void on_line(struct ocsd_client *client, const char *line)
 {
 	struct json_object *request;
@@ -277,7 +351,9 @@ static void on_line(struct ocsd_client *client, const char *line)
 		}
 	}
 	request = json_tokener_parse(line);
-	if (!json_object_is_type(request, json_type_object)) {
+	if (client->guest && too_much(client, request)) {
+		/* answered */
+	} else if (!json_object_is_type(request, json_type_object)) {
 		ocsd_refuse(client, 0, OCS_USAGE, NULL, "a request is one JSON object on a line");
 		if (!client->known)
 			lose(client);
@@ -295,23 +371,30 @@ static void on_read(struct bufferevent *stream, void *context)
 	struct evbuffer *input = bufferevent_get_input(stream);
 	char *line;
 
-	while (!client->lost && (line = evbuffer_readln(input, NULL, EVBUFFER_EOL_LF))) {
+	while (!client->lost && !client->paused && (line = evbuffer_readln(input, NULL, EVBUFFER_EOL_LF))) {
 		if (*line)
 			on_line(client, line);
 		free(line);
 	}
-	if (!client->lost && evbuffer_get_length(input) >= REQUEST_MAX) {
+	if (!client->lost && !client->paused && evbuffer_get_length(input) >= REQUEST_MAX) {
 		ocs_log(OCS_LOG_WARNING, "a client of uid %u sent a line over %u bytes; dropped",
 			(unsigned int)client->uid, REQUEST_MAX);
 		lose(client);
 	}
 }
 
-static void on_event(struct bufferevent *stream, short what, void *context)
+/* What it sent meanwhile waits in the buffer. */
+static void on_resume(evutil_socket_t fd, short what, void *context)
 {
-	(void)stream;
+	struct ocsd_client *client = context;
+
+	(void)fd;
 	(void)what;
-	lose(context);
+	client->paused = false;
+	if (client->lost)
+		return;
+	bufferevent_enable(client->stream, EV_READ);
+	on_read(client->stream, client);
 }
 
 static struct ocsd_client *client_new(struct ocsd *d, evutil_socket_t fd)
@@ -361,8 +444,9 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd,
 	client = client_new(context, fd);
 	if (!client)
 		return;
-	client->uid = who.uid;
-	client->known = true;
+	know(client, who.uid);
+	if (client->lost)
+		return;
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 }
 

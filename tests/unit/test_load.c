@@ -193,6 +193,9 @@ static const struct refusal refusals[] = {
 	{"switch: 250ms", "switch: 11s", 8, "make prolog longer"},
 	{"requeue_limit: 5", "requeue_limit: 0", 9, "1 to 1000"},
 	{"requeue_limit: 5", "requeue_limit: 5.0", 9, "1 to 1000"},
+	{"policies: {requeue_limit: 5}", "limits: {burst: 0}", 9, "burst"},
+	{"policies: {requeue_limit: 5}", "limits: {requests_per_second: 1e9}", 9, "1 to 100000"},
+	{"policies: {requeue_limit: 5}", "limits: {requests: 5}", 9, "requests"},
 	/* nccl */
 	{"/etc/node.xml", "node.xml", 11, "absolute path"},
 	{"{NCCL_DEBUG: WARN, A_1: x=y z}", "{1A: x}", 12, "not the name"},
