@@ -55,6 +55,12 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "which jobs, restarted elsewhere, would let a shape in",
 	  "The fewest jobs, and of those the cheapest: by XPUs, or with --elapsed by the XPU\n"
 	  "hours that are lost.  Nothing is moved.", ocs_ctl_advise },
+	{ "reserve", "[SHAPE]", 0, 1, "j1234567csrd89Yf",
+	  "a reservation of Slurm for a shape, for cubes or for the nodes of a switch",
+	  "One of SHAPE, --cubes, --cube and --switch; with --duration, and --users, --accounts\n"
+	  "or --flags=maint.  The nodes are those of a verified placement on what will be free\n"
+	  "from --start on.  --dry-run prints it and the command of Slurm, and makes nothing.",
+	  ocs_ctl_reserve },
 	{ "explain", "JOBID", 1, 1, "j" ONLINE,
 	  "why a job waits, or where it runs", NULL, ocs_ctl_explain },
 	{ "apply", "JOBID", 1, 1, "jEWHVxI" ONLINE,

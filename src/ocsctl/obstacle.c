@@ -88,6 +88,33 @@ void ocs_ctl_obstacles_only(struct ocs_ctl_obstacles *all, const char *text)
 	free(nodes);
 }
 
+void ocs_ctl_obstacles_occupy(const struct ocs_ctl_obstacles *all,
+			      struct ocs_occupancy *occupancy)
+{
+	for (int i = 0; i < all->count; i++) {
+		for (int n = 0; n < all->list[i].nnodes; n++)
+			ocs_occupancy_node_set(occupancy, all->fabric, all->list[i].nodes[n], false);
+		if (all->list[i].kind == OCS_BY_CUBE)
+			ocs_occupancy_cube_drain(occupancy,
+						 all->fabric->nodes[all->list[i].nodes[0]].cube);
+		if (all->list[i].sw >= 0)
+			ocs_occupancy_switch_block(occupancy, all->fabric, all->list[i].sw, 0);
+	}
+}
+
+char *ocs_ctl_obstacle_nodes(const struct ocs_ctl_obstacles *all,
+			     const struct ocs_ctl_obstacle *one)
+{
+	char **names = ocs_calloc((size_t)one->nnodes + 1, sizeof(*names));
+	char *list;
+
+	for (int i = 0; i < one->nnodes; i++)
+		names[i] = all->fabric->nodes[one->nodes[i]].name;
+	list = ocs_hostlist_compress(names, (size_t)one->nnodes);
+	free(names);
+	return list;
+}
+
 void ocs_ctl_obstacles_free(struct ocs_ctl_obstacles *all)
 {
 	for (int i = 0; i < all->count; i++) {

@@ -21,6 +21,7 @@ struct ocs_ctl_obstacle {
 	long job;	/* of a job */
 	char *name;	/* of all others; the user of a job */
 	char *why;	/* state or reason, "" if none */
+	time_t start;	/* of a reservation */
 	time_t end;	/* 0: nobody knows */
 	int *nodes;	/* in ocs_fabric.nodes, of the section */
 	int nnodes;
@@ -49,6 +50,12 @@ struct ocs_ctl_obstacle *ocs_ctl_obstacle_add(struct ocs_ctl_obstacles *all,
 void ocs_ctl_obstacles_only(struct ocs_ctl_obstacles *all, const char *nodes);
 /* Nodes that may not be used. */
 void ocs_ctl_obstacles_without(struct ocs_ctl_obstacles *all, const char *nodes);
+/* Takes from OCCUPANCY, which is all free, what they hold and block. */
+void ocs_ctl_obstacles_occupy(const struct ocs_ctl_obstacles *all,
+			      struct ocs_occupancy *occupancy);
+/* The host list of one; the caller frees it. */
+char *ocs_ctl_obstacle_nodes(const struct ocs_ctl_obstacles *all,
+			     const struct ocs_ctl_obstacle *one);
 void ocs_ctl_obstacles_free(struct ocs_ctl_obstacles *all);
 
 /* Indexes of obstacles, in the order of their ends. */

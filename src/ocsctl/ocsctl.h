@@ -35,6 +35,9 @@ struct ocs_ctl_args {
 	const char *slurm_conf;
 	const char *cube, *tile;
 	const char *hosts, *backend, *failed;
+	long cubes;		/* 0: not given */
+	const char *cube_names, *switch_names;
+	const char *start, *duration, *users, *accounts, *flags, *name;
 	bool dry_run, remove;
 	long servers, degree;	/* 0: not given */
 	long epoch;		/* 0: not given */
@@ -135,6 +138,7 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_nccl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_reserve(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_prepare(const struct ocs_ctl_args *args, struct ocs_error *err);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/ocsctl/around.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/table.h"
 #include "src/ocsctl/when.h"
-#include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 #define AHEAD_PRINTED 8
@@ -134,30 +134,6 @@ static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *qu
 	}
 }
 
-static void name_it(struct ocs_ctl_obstacle *one, const char *name, const char *why, time_t end)
-{
-	if (!one)
-		return;
-	one->name = ocs_strdup(name);
-	one->why = ocs_strdup(why);
-	one->end = end;
-}
-
-static void add_jobs(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *queue)
-{
-	for (int i = 0; i < queue->count; i++) {
-		const struct ocs_ctl_queued *job = &queue->jobs[i];
-		struct ocs_ctl_obstacle *one;
-
-		if (!ocs_ctl_queued_runs(job))
-			continue;
-		one = ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_JOB, job->nodes);
-		name_it(one, job->user, strcmp(job->state, "RUNNING") ? job->state : "", job->end);
-		if (one)
-			one->job = job->job;
-	}
-}
-
 /* Others' reservations that begin before the job would end. */
 static void add_reservations(struct ocs_ctl_waiting *w)
 {
@@ -167,125 +143,12 @@ static void add_reservations(struct ocs_ctl_waiting *w)
 	if (ocs_ctl_reservations_read(&all, NULL))
 		return;
 	for (int i = 0; i < all.count; i++) {
-		const struct ocs_ctl_reservation *one = &all.list[i];
-
-		if (!strcmp(one->name, w->job->reservation)) {
-			ocs_ctl_obstacles_only(&w->obstacles, one->nodes);
-			continue;
-		}
-		if (one->end <= now || (w->job->limit && one->start >= now + w->job->limit))
-			continue;
-		name_it(ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_RESERVATION, one->nodes), one->name,
-			one->start > now ? "begins before it would end" : "", one->end);
+		if (!strcmp(all.list[i].name, w->job->reservation))
+			ocs_ctl_obstacles_only(&w->obstacles, all.list[i].nodes);
 	}
+	ocs_ctl_around_reservations(&w->obstacles, &all, w->job->reservation, now,
+				    w->job->limit ? now + w->job->limit : 0);
 	ocs_ctl_reservations_free(&all);
-}
-
-/* Nodes of one state that no job on the list has. */
-static char *nobodys(const struct ocs_ctl_waiting *w, const char *text)
-{
-	char **names = NULL, *list;
-	int n = ocs_hostlist_expand(text, 1000000, &names, NULL), kept = 0;
-	char **left = ocs_calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*left));
-	bool *held = ocs_calloc((size_t)w->obstacles.fabric->nnodes + 1, sizeof(bool));
-
-	for (int i = 0; i < w->obstacles.count; i++) {
-		for (int k = 0; k < w->obstacles.list[i].nnodes; k++)
-			held[w->obstacles.list[i].nodes[k]] = true;
-	}
-	for (int i = 0; i < n; i++) {
-		const struct ocs_node *node = ocs_fabric_node(w->obstacles.fabric, names[i]);
-
-		if (node && !held[node - w->obstacles.fabric->nodes])
-			left[kept++] = names[i];
-	}
-	list = ocs_hostlist_compress(left, (size_t)kept);
-	if (n >= 0)
-		ocs_names_free(names, (size_t)n);
-	free(left);
-	free(held);
-	return list;
-}
-
-static void add_nodes(struct ocs_ctl_waiting *w)
-{
-	struct ocs_ctl_groups all;
-
-	if (ocs_ctl_groups_read(&all, NULL))
-		return;
-	for (int i = 0; i < all.count; i++) {
-		const struct ocs_ctl_nodes *one = &all.list[i];
-
-		if (ocs_ctl_nodes_out(one)) {
-			char *why = ocs_asprintf("%s%s%s", one->silent ? "not responding" : one->state,
-						 *one->reason ? ": " : "", one->reason);
-
-			name_it(ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_NODES, one->nodes),
-				one->nodes, why, 0);
-			free(why);
-		} else if (begins(one->state, "alloc") || begins(one->state, "mixed") ||
-			   begins(one->state, "compl")) {
-			/* Somebody has them, but squeue does not say so to this user. */
-			char *nodes = nobodys(w, one->nodes);
-
-			name_it(ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_HIDDEN, nodes), nodes, "", 0);
-			free(nodes);
-		}
-	}
-	ocs_ctl_groups_free(&all);
-}
-
-/* The words between the quotes of Reason="...". */
-static char *quoted(const char *line)
-{
-	const char *at = strstr(line, " Reason=\"");
-
-	at = at ? at + strlen(" Reason=\"") : "";
-	return ocs_asprintf("%.*s", (int)strcspn(at, "\"\n"), at);
-}
-
-static void add_fault(struct ocs_ctl_waiting *w, const char *line)
-{
-	const struct ocs_section *section = w->obstacles.section;
-	char *cube = ocs_ctl_slurm_field(line, "Cube"), *sw = ocs_ctl_slurm_field(line, "Switch");
-	char *of = ocs_ctl_slurm_field(line, "Section"), *state = ocs_ctl_slurm_field(line, "State");
-	char *nodes = ocs_ctl_slurm_field(line, "Nodes"), *reason = quoted(line), *why;
-	struct ocs_ctl_obstacle *one = NULL;
-
-	why = ocs_asprintf("%s%s%s", state && !strcmp(state, "FAILED") ? "failed" : "drained",
-			   *reason ? ": " : "", reason);
-	if (cube && of && nodes && !strcmp(of, section->name) && state && !strcmp(state, "DRAINED"))
-		one = ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_CUBE, nodes);
-	else if (sw && section->ncubes && state &&
-		 (!strcmp(state, "DRAINED") || !strcmp(state, "FAILED")))
-		one = ocs_ctl_obstacle_add(&w->obstacles, OCS_BY_SWITCH, NULL);
-	name_it(one, cube ? cube : sw, why, 0);
-	if (one && sw)
-		one->sw = ocs_fabric_switch(w->obstacles.fabric, sw);
-	free(why);
-	free(cube);
-	free(sw);
-	free(of);
-	free(state);
-	free(nodes);
-	free(reason);
-}
-
-/* Everybody may see the state of cubes and switches in slurmctld's picture. */
-static void add_faults(struct ocs_ctl_waiting *w)
-{
-	char *const words[] = { "scontrol", "show", "topology", NULL };
-	char *text = ocs_ctl_slurm_run(words, NULL), *line = text;
-
-	while (line && *line) {
-		char *end = line + strcspn(line, "\n");
-		char *copy = ocs_asprintf("%.*s", (int)(end - line), line);
-
-		add_fault(w, copy);
-		free(copy);
-		line = *end ? end + 1 : end;
-	}
-	free(text);
 }
 
 static void restrict_to_partition(struct ocs_ctl_waiting *w)
@@ -334,10 +197,10 @@ static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabr
 	restrict_to_partition(w);
 	if (*w->job->excluded)
 		ocs_ctl_obstacles_without(&w->obstacles, w->job->excluded);
-	add_jobs(w, queue);
-	add_nodes(w);
+	ocs_ctl_around_jobs(&w->obstacles, queue, 0);
+	ocs_ctl_around_nodes(&w->obstacles, true);
 	add_reservations(w);
-	add_faults(w);
+	ocs_ctl_around_faults(&w->obstacles);
 	ocs_ctl_obstacles_ask(&w->obstacles, &w->answer);
 	w->asked = true;
 }
@@ -391,18 +254,6 @@ static const char *const kinds[] = {
 	[OCS_BY_NODES] = "nodes", [OCS_BY_CUBE] = "cube", [OCS_BY_SWITCH] = "switch",
 };
 
-static char *node_list(const struct ocs_ctl_waiting *w, const struct ocs_ctl_obstacle *one)
-{
-	char **names = ocs_calloc((size_t)one->nnodes + 1, sizeof(*names));
-	char *list;
-
-	for (int i = 0; i < one->nnodes; i++)
-		names[i] = w->obstacles.fabric->nodes[one->nodes[i]].name;
-	list = ocs_hostlist_compress(names, (size_t)one->nnodes);
-	free(names);
-	return list;
-}
-
 static void print_ends(const struct ocs_ctl_waiting *w)
 {
 	const struct ocs_ctl_answer *a = &w->answer;
@@ -411,7 +262,7 @@ static void print_ends(const struct ocs_ctl_waiting *w)
 
 	for (int i = 0; i < a->nends; i++) {
 		const struct ocs_ctl_obstacle *one = &w->obstacles.list[a->ends[i]];
-		char *nodes = node_list(w, one);
+		char *nodes = ocs_ctl_obstacle_nodes(&w->obstacles, one);
 
 		if (one->kind == OCS_BY_JOB)
 			ocs_text_table_format(table, "job %ld", one->job);
@@ -484,7 +335,7 @@ static struct json_object *one_json(const struct ocs_ctl_waiting *w, int index)
 {
 	const struct ocs_ctl_obstacle *one = &w->obstacles.list[index];
 	struct json_object *out = json_object_new_object();
-	char *nodes = node_list(w, one);
+	char *nodes = ocs_ctl_obstacle_nodes(&w->obstacles, one);
 
 	json_object_object_add(out, "kind", json_object_new_string(kinds[one->kind]));
 	if (one->kind == OCS_BY_JOB) {

@@ -101,6 +101,23 @@ before=$(date +%s)
 exits 5 "apply --wait keeps trying" apply 1 --epoch 1 --wait 2 --ocsd "$N"
 [ $(($(date +%s) - before)) -ge 1 ]
 result $? "as long as it was told" "$before $(date +%s)"
+
+exits 2 "reserve nothing" reserve --duration 5 --users root --fabric "$F"
+says "what could be reserved" "one of SHAPE, --cubes, --cube and --switch"
+exits 2 "reserve two things" reserve 4x4x4 --cubes 1 --duration 5 --users root --fabric "$F"
+exits 2 "reserve without an end" reserve 4x4x4 --users root --fabric "$F"
+says "with an example" "--duration=2:00:00"
+exits 2 "reserve for nobody" reserve 4x4x4 --duration 5 --fabric "$F"
+for bad in "" x 0 -1 1-2-3 1:2:3:4 1- 99999999999 3h; do
+	exits 2 "reserve for '$bad'" reserve 4x4x4 --users root --duration="$bad" --fabric "$F"
+	says "forms of a duration" "2-12 (days and hours)"
+done
+for bad in "" soon now+ now-1 now+2years 25:00 2026-13-01 2026-02-31 2026-12-01T now+99999999999; do
+	exits 2 "reserve from '$bad'" reserve 4x4x4 --users root --duration=5 --start="$bad" --fabric "$F"
+	says "forms of a time" "now+2hours"
+done
+exits 2 "reserve in the past" reserve 4x4x4 --users root --duration=5 --start=2020-01-01 --fabric "$F"
+exits 2 "reserve a shape that is none" reserve 4xx --users root --duration=5 --fabric "$F"
 T='<system version="1"><cpu numaid="0" arch="arm64"/></system>'
 printf '%s\n' "$T" >"$work/good.xml"
 exits 0 "nccl-check of a topology file" nccl-check "$work/good.xml"

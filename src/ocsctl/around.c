@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsctl/around.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+static void name_it(struct ocs_ctl_obstacle *one, const char *name, const char *why, time_t end)
+{
+	if (!one)
+		return;
+	one->name = ocs_strdup(name);
+	one->why = ocs_strdup(why);
+	one->end = end;
+}
+
+void ocs_ctl_around_jobs(struct ocs_ctl_obstacles *all, const struct ocs_ctl_queue *queue,
+			 time_t from)
+{
+	for (int i = 0; i < queue->count; i++) {
+		const struct ocs_ctl_queued *job = &queue->jobs[i];
+		struct ocs_ctl_obstacle *one;
+
+		if (!ocs_ctl_queued_runs(job) ||
+		    (from && ((job->end && job->end <= from) || !strcmp(job->state, "COMPLETING"))))
+			continue;
+		one = ocs_ctl_obstacle_add(all, OCS_BY_JOB, job->nodes);
+		name_it(one, job->user, strcmp(job->state, "RUNNING") ? job->state : "", job->end);
+		if (one)
+			one->job = job->job;
+	}
+}
+
+void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
+				 const struct ocs_ctl_reservations *list, const char *own,
+				 time_t from, time_t until)
+{
+	for (int i = 0; i < list->count; i++) {
+		const struct ocs_ctl_reservation *r = &list->list[i];
+		struct ocs_ctl_obstacle *one;
+
+		if (!strcmp(r->name, own) || r->end <= from || (until && r->start >= until))
+			continue;
+		one = ocs_ctl_obstacle_add(all, OCS_BY_RESERVATION, r->nodes);
+		name_it(one, r->name, r->start > time(NULL) ? "not begun" : "", r->end);
+		if (one)
+			one->start = r->start;
+	}
+}
+
+/* Nodes of one state that no job on the list has. */
+static char *nobodys(const struct ocs_ctl_obstacles *all, const char *text)
+{
+	char **names = NULL, *list;
+	int n = ocs_hostlist_expand(text, 1000000, &names, NULL), kept = 0;
+	char **left = ocs_calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*left));
+	bool *held = ocs_calloc((size_t)all->fabric->nnodes + 1, sizeof(bool));
+
+	for (int i = 0; i < all->count; i++) {
+		for (int k = 0; k < all->list[i].nnodes; k++)
+			held[all->list[i].nodes[k]] = true;
+	}
+	for (int i = 0; i < n; i++) {
+		const struct ocs_node *node = ocs_fabric_node(all->fabric, names[i]);
+
+		if (node && !held[node - all->fabric->nodes])
+			left[kept++] = names[i];
+	}
+	list = ocs_hostlist_compress(left, (size_t)kept);
+	if (n >= 0)
+		ocs_names_free(names, (size_t)n);
+	free(left);
+	free(held);
+	return list;
+}
+
+static bool in_use(const char *state)
+{
+	return !strncmp(state, "alloc", 5) || !strncmp(state, "mixed", 5) ||
+	       !strncmp(state, "compl", 5);
+}
+
+void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
+{
+	struct ocs_ctl_groups groups;
+
+	if (ocs_ctl_groups_read(&groups, NULL))
+		return;
+	for (int i = 0; i < groups.count; i++) {
+		const struct ocs_ctl_nodes *one = &groups.list[i];
+
+		if (ocs_ctl_nodes_out(one)) {
+			char *why = ocs_asprintf("%s%s%s", one->silent ? "not responding" : one->state,
+						 *one->reason ? ": " : "", one->reason);
+
+			name_it(ocs_ctl_obstacle_add(all, OCS_BY_NODES, one->nodes),
+				one->nodes, why, 0);
+			free(why);
+		} else if (hidden && in_use(one->state)) {
+			/* Somebody has them, but squeue does not say so to this user. */
+			char *nodes = nobodys(all, one->nodes);
+
+			name_it(ocs_ctl_obstacle_add(all, OCS_BY_HIDDEN, nodes), nodes, "", 0);
+			free(nodes);
+		}
+	}
+	ocs_ctl_groups_free(&groups);
+}
+
+/* The words between the quotes of Reason="...". */
+static char *quoted(const char *line)
+{
+	const char *at = strstr(line, " Reason=\"");
+
+	at = at ? at + strlen(" Reason=\"") : "";
+	return ocs_asprintf("%.*s", (int)strcspn(at, "\"\n"), at);
+}
+
+static void add_fault(struct ocs_ctl_obstacles *all, const char *line)
+{
+	const struct ocs_section *section = all->section;
+	char *cube = ocs_ctl_slurm_field(line, "Cube"), *sw = ocs_ctl_slurm_field(line, "Switch");
+	char *of = ocs_ctl_slurm_field(line, "Section"), *state = ocs_ctl_slurm_field(line, "State");
+	char *nodes = ocs_ctl_slurm_field(line, "Nodes"), *reason = quoted(line), *why;
+	struct ocs_ctl_obstacle *one = NULL;
+
+	why = ocs_asprintf("%s%s%s", state && !strcmp(state, "FAILED") ? "failed" : "drained",
+			   *reason ? ": " : "", reason);
+	if (cube && of && nodes && !strcmp(of, section->name) && state && !strcmp(state, "DRAINED"))
+		one = ocs_ctl_obstacle_add(all, OCS_BY_CUBE, nodes);
+	else if (sw && section->ncubes && state &&
+		 (!strcmp(state, "DRAINED") || !strcmp(state, "FAILED")))
+		one = ocs_ctl_obstacle_add(all, OCS_BY_SWITCH, NULL);
+	name_it(one, cube ? cube : sw, why, 0);
+	if (one && sw)
+		one->sw = ocs_fabric_switch(all->fabric, sw);
+	free(why);
+	free(cube);
+	free(sw);
+	free(of);
+	free(state);
+	free(nodes);
+	free(reason);
+}
+
+void ocs_ctl_around_faults(struct ocs_ctl_obstacles *all)
+{
+	char *const words[] = { "scontrol", "show", "topology", NULL };
+	char *text = ocs_ctl_slurm_run(words, NULL), *line = text;
+
+	while (line && *line) {
+		char *end = line + strcspn(line, "\n");
+		char *copy = ocs_asprintf("%.*s", (int)(end - line), line);
+
+		add_fault(all, copy);
+		free(copy);
+		line = *end ? end + 1 : end;
+	}
+	free(text);
+}
