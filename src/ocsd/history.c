@@ -52,7 +52,7 @@ struct json_object *ocsd_history(struct ocsd *d, const char *name, int64_t last)
 	if (sqlite3_prepare_v2(d->store->db, newest, -1, &statement, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 		sqlite3_bind_int64(statement, 2, last);
-		while (count < LAST_MAX && sqlite3_step(statement) == SQLITE_ROW)
+		while (count < LAST_MAX && ocsd_store_row(d->store, statement))
 			rows[count++] = event(statement);
 	} else {
 		ocs_log(OCS_LOG_ERROR, "the history of switch %s cannot be read: %s", name,

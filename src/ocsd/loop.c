@@ -557,6 +557,10 @@ void ocsd_settle(struct ocsd *d)
 	bury(d);
 	arm_timer(d);
 	ocsd_store_commit(d->store);
+	if (ocsd_store_lost(d->store)) {
+		d->stopping = true;
+		return;
+	}
 	ocsd_server_flush(d);
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		if (d->switches[i].prepared)

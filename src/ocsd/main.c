@@ -9,6 +9,7 @@
 #include "src/ocsd/service.h"
 
 #include "src/place/place.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #include <errno.h>
@@ -28,6 +29,10 @@
 #include <unistd.h>
 
 #define FILES_WANTED 65536
+#define PATIENCE_MS 5000	/* for others who hold the database */
+#define LIFE_S 60		/* one that ends sooner has lost the database again */
+#define DELAY_MS 250		/* before the database is tried again */
+#define DELAY_MAX_MS 16000
 
 struct options {
 	const char *fabric, *socket, *state;
@@ -256,9 +261,11 @@ static void make_socket_folder(const char *address)
 	free(path);
 }
 
-static int start(struct ocsd *d, const struct options *options, struct ocs_error *err)
+/* What does not need the database. */
+static int prepare(struct ocsd *d, const struct options *options, struct ocs_error *err)
 {
-	d->fabric = ocs_fabric_open(options->fabric, err);
+	if (!d->fabric)
+		d->fabric = ocs_fabric_open(options->fabric, err);
 	if (!d->fabric)
 		return -1;
 	d->socket = options->socket ? options->socket : d->fabric->ocsd_socket;
@@ -267,15 +274,26 @@ static int start(struct ocsd *d, const struct options *options, struct ocs_error
 	make_switches(d);
 	raise_limits();
 	make_socket_folder(d->socket);
-	d->store = ocsd_store_open(options->state ? options->state
-				   : d->fabric->ocsd_state, err);
-	if (!d->store || ocsd_jobs_load(d, err))
-		return -1;
 	d->base = event_base_new();
 	if (!d->base)
 		return ocs_error_set(err, OCS_ERROR, "libevent does not start");
-	d->timer = evtimer_new(d->base, on_timer, d);
 	d->metrics = ocsd_metrics_create();
+	return 0;
+}
+
+static const char *state_folder(const struct ocsd *d, const struct options *options)
+{
+	return options->state ? options->state : d->fabric->ocsd_state;
+}
+
+static int start(struct ocsd *d, const struct options *options, struct ocs_error *err)
+{
+	if (prepare(d, options, err))
+		return -1;
+	d->store = ocsd_store_open(state_folder(d, options), PATIENCE_MS, err);
+	if (!d->store || ocsd_jobs_load(d, err))
+		return -1;
+	d->timer = evtimer_new(d->base, on_timer, d);
 	return ocsd_workers_start(d, err);
 }
 
@@ -351,8 +369,12 @@ static void free_lists(struct ocsd *d)
 	free(d->admins);
 }
 
+/* Leaves D with its fabric and what it counts. */
 static void stop(struct ocsd *d)
 {
+	struct ocsd kept = { .fabric = d->fabric, .store_losses = d->store_losses,
+			     .reload = d->reload, .ready_fd = d->ready_fd };
+
 	if (d->fabric && d->switches)
 		ocsd_workers_stop(d);
 	if (d->base)
@@ -363,11 +385,78 @@ static void stop(struct ocsd *d)
 		event_free(d->timer);
 	if (d->base)
 		event_base_free(d->base);
-	if (!d->fabric)
-		return;
-	free_lists(d);
-	free_switches(d);
-	ocs_fabric_destroy(d->fabric);
+	if (d->fabric) {
+		free_lists(d);
+		free_switches(d);
+	}
+	*d = kept;
+}
+
+/* From the database to the end, or (*WHY: a sentence, to be freed) to its loss. */
+static int live(struct ocsd *d, const struct options *options, char **why)
+{
+	struct ocs_error err;
+	int rc;
+
+	*why = NULL;
+	if (start(d, options, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+		rc = err.code ? err.code : OCS_ERROR;
+	} else {
+		run(d);
+		rc = d->failed ? OCS_ERROR : OCS_OK;
+		if (!d->reload && ocsd_store_lost(d->store))
+			*why = ocs_strdup(ocsd_store_lost(d->store));
+	}
+	stop(d);
+	return rc;
+}
+
+/* Whether the database can be used again; if not, *RC is how the daemon ends. */
+static bool stand_by(struct ocsd *d, const struct options *options, const char *why, int delay_ms,
+		     int *rc)
+{
+	struct ocs_error err;
+	bool back = false;
+
+	*rc = OCS_ERROR;
+	d->store_losses++;
+	if (prepare(d, options, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+	} else {
+		d->standby = why;
+		ocsd_standby(d, state_folder(d, options), delay_ms);
+		back = !d->standby;
+		*rc = d->failed ? OCS_ERROR : OCS_OK;
+	}
+	stop(d);
+	return back;
+}
+
+/* One life after the other, as long as only the database stands in the way. */
+static int lives(struct ocsd *d, const struct options *options)
+{
+	int delay_ms = DELAY_MS, rc;
+	char *why;
+
+	for (;;) {
+		int64_t born_ns = ocs_now_ns();
+		bool back;
+
+		rc = live(d, options, &why);
+		if (!why)
+			return rc;
+		if (ocs_now_ns() - born_ns > LIFE_S * INT64_C(1000000000))
+			delay_ms = DELAY_MS;
+		ocs_log(OCS_LOG_ERROR, "standing by until the database can be used");
+		back = stand_by(d, options, why, delay_ms, &rc);
+		free(why);
+		if (!back)
+			return rc;
+		ocs_log(OCS_LOG_INFO, "the database can be used again; starting over");
+		ocsd_service_tell("STATUS=");
+		delay_ms = delay_ms < DELAY_MAX_MS ? 2 * delay_ms : delay_ms;
+	}
 }
 
 /* The same process, for its service manager, with nothing of the old one. */
@@ -387,8 +476,7 @@ int main(int argc, char **argv)
 {
 	struct options options = { .fabric = OCS_SYSCONFDIR "/slurm/ocs.yaml" };
 	struct ocsd d = { .ready_fd = -1 };
-	struct ocs_error err;
-	int rc = OCS_OK;
+	int rc;
 
 	/* After starting over it would be called "exe". */
 	prctl(PR_SET_NAME, "ocsd");
@@ -396,16 +484,12 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	/* Until the loop turns, and while it starts over. */
 	signal(SIGHUP, SIG_IGN);
+	/* A file that may not grow is an error like a full disk. */
+	signal(SIGXFSZ, SIG_IGN);
 	umask(0077);
 	if (!options.foreground)
 		d.ready_fd = go_to_background();
-	if (start(&d, &options, &err)) {
-		ocs_log(OCS_LOG_ERROR, "%s", err.text);
-		rc = err.code ? err.code : OCS_ERROR;
-	} else {
-		run(&d);
-		rc = d.failed ? OCS_ERROR : OCS_OK;
-	}
-	stop(&d);
+	rc = lives(&d, &options);
+	ocs_fabric_destroy(d.fabric);
 	return d.reload ? start_over(argc, argv) : rc;
 }

@@ -251,6 +251,13 @@ char *ocsd_metrics_text(struct ocsd *d)
 
 	head(&text, "build_info", "gauge", "The version of ocsd.");
 	ocs_text_add(&text, "ocsd_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
+	number(&text, "database_usable", "gauge", "0 while ocsd stands by because its database "
+	       "cannot be used.", !d->standby);
+	number(&text, "database_losses_total", "counter", "Times the database could not be used.",
+	       d->store_losses);
+	/* Nothing is known of the rest. */
+	if (d->standby)
+		return ocs_text_take(&text);
 	add_switches(&text, d);
 	add_jobs(&text, d);
 	add_ports(&text, d);

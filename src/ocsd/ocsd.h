@@ -223,6 +223,8 @@ struct ocsd {
 	bool ready;			/* every switch answered or failed once */
 	bool stopping, failed;
 	bool reload;			/* stopping in order to start over */
+	const char *standby;		/* why everything is refused, or NULL */
+	uint64_t store_losses;		/* how often the database was lost */
 	int ready_fd;			/* tells the waiting parent, or -1 */
 	const char *socket;
 };
@@ -449,6 +451,12 @@ void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result,
 			const char *text);
 void ocsd_selftests_free(struct ocsd_switch *sw);
 
+/* ---- standby.c: while the database cannot be used ---- */
+/* Refuses whatever is asked with the sentence d->standby and tries the database in
+ * FOLDER, first after DELAY_MS, until it can be opened and has room, or a signal ends the
+ * daemon (d->stopping).  D needs its fabric, switches and administrators. */
+void ocsd_standby(struct ocsd *d, const char *folder, int delay_ms);
+
 /* ---- main.c ---- */
 /* The sockets are open: tells systemd and the parent. */
 void ocsd_ready(struct ocsd *d);
@@ -545,10 +553,15 @@ void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
 		       struct ocs_patch *remove, size_t nremove,
 		       struct ocs_patch *add, size_t nadd);
 
-/* ---- store.c: SQLite, the single home of state.  A write that fails stops the
- * daemon (nothing may be sent that is not in the journal). ---- */
-struct ocsd_store *ocsd_store_open(const char *folder, struct ocs_error *err);
+/* ---- store.c, open.c: SQLite, the single home of state.  From the first write or read
+ * that fails on the store is lost: nothing more is written or read, and what is in
+ * memory must be thrown away (nothing may be sent that is not in the journal). ---- */
+/* The database in FOLDER; waits PATIENCE_MS for others who hold it.  One that is not
+ * certainly whole and ours is refused with what to do, and not touched. */
+struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct ocs_error *err);
 void ocsd_store_close(struct ocsd_store *store);
+/* Why the store is lost, a sentence; or NULL. */
+const char *ocsd_store_lost(const struct ocsd_store *store);
 void ocsd_store_commit(struct ocsd_store *store);	/* ends the open transaction */
 int ocsd_store_load(struct ocsd *d, struct ocs_error *err);
 void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job);

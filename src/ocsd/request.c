@@ -321,6 +321,10 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 			    "a request has a string op and a number id");
 		return;
 	}
+	if (d->standby) {
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", d->standby);
+		return;
+	}
 	operation = find_operation(op);
 	if (!operation) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocsd knows no operation %s", op);

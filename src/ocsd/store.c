@@ -7,67 +7,16 @@
 #include "src/util/text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-/* The journal has no schema migrations yet: an unknown version is refused. */
-#define SCHEMA_VERSION 1
-#define TEXT_OF(number) #number
-#define SCHEMA_PRAGMA(number) "PRAGMA user_version=" TEXT_OF(number) ";"
-#define HISTORY_DAYS 30
 #define TRANSACTION_DAYS 7
-
-static const char schema[] =
-	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
-	"INSERT INTO meta VALUES('max_epoch', 0);"
-	"CREATE TABLE jobs(job INTEGER, epoch INTEGER, uid INTEGER NOT NULL,"
-	" user TEXT, section TEXT NOT NULL, partition TEXT, nodes TEXT NOT NULL,"
-	" shape TEXT, conn TEXT, placement TEXT, demand TEXT, plan TEXT,"
-	" state INTEGER NOT NULL, ended INTEGER NOT NULL, gone INTEGER NOT NULL,"
-	" rolled_back INTEGER NOT NULL, wanted INTEGER NOT NULL,"
-	" announced INTEGER NOT NULL, failed_switch TEXT, error TEXT,"
-	" created REAL NOT NULL, PRIMARY KEY(job, epoch)) WITHOUT ROWID;"
-	"CREATE TABLE releases(job INTEGER, epoch INTEGER, node TEXT,"
-	" PRIMARY KEY(job, epoch, node)) WITHOUT ROWID;"
-	"CREATE TABLE ports(job INTEGER, epoch INTEGER, switch TEXT, port INTEGER,"
-	" PRIMARY KEY(job, epoch, switch, port)) WITHOUT ROWID;"
-	"CREATE TABLE circuits(job INTEGER, epoch INTEGER, switch TEXT, a INTEGER,"
-	" b INTEGER, directed INTEGER NOT NULL, state INTEGER NOT NULL,"
-	" PRIMARY KEY(job, epoch, switch, a, b)) WITHOUT ROWID;"
-	"CREATE TABLE drains(kind TEXT, name TEXT, reason TEXT NOT NULL,"
-	" who INTEGER NOT NULL, time REAL NOT NULL, PRIMARY KEY(kind, name)) WITHOUT ROWID;"
-	"CREATE TABLE history(job INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
-	" time REAL NOT NULL);"
-	"CREATE TABLE audit(id INTEGER PRIMARY KEY, time REAL NOT NULL, who INTEGER,"
-	" job INTEGER, epoch INTEGER, switch TEXT, what TEXT NOT NULL, before TEXT,"
-	" after TEXT, reply TEXT);"
-	"CREATE TRIGGER audit_update BEFORE UPDATE ON audit BEGIN"
-	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;"
-	"CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN"
-	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;"
-	SCHEMA_PRAGMA(1);
-
-/* What a database of this version may lack. */
-static const char additions[] =
-	"CREATE TABLE IF NOT EXISTS baselines(switch TEXT, ingress INTEGER, egress INTEGER,"
-	" loss REAL NOT NULL, time REAL NOT NULL, PRIMARY KEY(switch, ingress, egress))"
-	" WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS transactions(name TEXT PRIMARY KEY, asked TEXT NOT NULL,"
-	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
-	"INSERT OR IGNORE INTO meta VALUES('revision', 0);"
-	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS ";";
-static const char audit_additions[] =
-	"ALTER TABLE audit ADD COLUMN revision INTEGER;"
-	"ALTER TABLE audit ADD COLUMN txn TEXT;";
 
 static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_JOB_ADD] =
@@ -139,59 +88,119 @@ double ocsd_wall_clock(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void stop_daemon(struct ocsd_store *store, const char *doing)
+/* What hinders SQLite, as the end of a sentence. */
+static const char *hindrance(sqlite3 *db, char *buffer, size_t size)
 {
-	ocs_log(OCS_LOG_ERROR,
-		"the database %s cannot be written (%s: %s); stopping, circuits stay as they are",
-		store->path, doing, sqlite3_errmsg(store->db));
-	_exit(1);
+	int number = sqlite3_system_errno(db);
+
+	switch (sqlite3_errcode(db)) {
+	case SQLITE_FULL:
+		return "its disk is full";
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return "another process holds it locked";
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return "it is damaged";
+	case SQLITE_READONLY:
+		return "this account may not write it";
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		if (number) {
+			snprintf(buffer, size, "%s", strerror(number));
+			return buffer;
+		}
+		/* fall through */
+	default:
+		return sqlite3_errmsg(db);
+	}
 }
 
-static void begin(struct ocsd_store *store)
+/* Nothing more is written or read: memory may be ahead of the database now, so it
+ * has to be thrown away. */
+static void lose(struct ocsd_store *store, const char *doing)
 {
-	if (store->open)
+	char buffer[128];
+
+	if (store->lost)
+		return;
+	store->lost = ocs_asprintf("the database %s cannot be used (%s); until it can, ocsd changes "
+				   "nothing and circuits stay as they are", store->path,
+				   hindrance(store->db, buffer, sizeof(buffer)));
+	/* What may be damaged is left as it is. */
+	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	ocs_log(OCS_LOG_ERROR, "%s [%s: %s]", store->lost, doing, sqlite3_errmsg(store->db));
+}
+
+const char *ocsd_store_lost(const struct ocsd_store *store)
+{
+	return store->lost;
+}
+
+void ocsd_store_begin(struct ocsd_store *store)
+{
+	if (store->open || store->lost)
 		return;
 	if (sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
-		stop_daemon(store, "begin");
-	store->open = true;
+		lose(store, "begin");
+	else
+		store->open = true;
+}
+
+/* Beside the database stands how far it had come: an older one would go unnoticed. */
+static void note_revision(struct ocsd_store *store)
+{
+	char text[OCSD_NOTE_TEXT + 1];
+
+	if (store->stored == store->noted)
+		return;
+	snprintf(text, sizeof(text), "%019lld\n", (long long)store->stored);
+	if (pwrite(store->lock, text, OCSD_NOTE_TEXT, 0) != OCSD_NOTE_TEXT)
+		ocs_log(OCS_LOG_WARNING, "%s: ocsd.lock: %s", store->path, strerror(errno));
+	store->noted = store->stored;
 }
 
 void ocsd_store_commit(struct ocsd_store *store)
 {
-	if (!store->open)
+	if (!store->open || store->lost)
 		return;
 	if (store->revision != store->stored)
 		ocsd_store_run(store, OCSD_SQL_REVISION, "i", store->revision);
 	store->stored = store->revision;
-	if (sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-		stop_daemon(store, "commit");
+	if (!store->lost && sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		lose(store, "commit");
+	if (store->lost)
+		return;
 	store->open = false;
+	note_revision(store);
 }
 
 sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which)
 {
 	sqlite3_stmt **slot = &store->prepared[which];
 
+	if (store->lost)
+		return NULL;
 	if (!*slot && sqlite3_prepare_v3(store->db, statements[which], -1,
 					 SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
-		stop_daemon(store, statements[which]);
-	return *slot;
+		lose(store, statements[which]);
+	return store->lost ? NULL : *slot;
 }
 
-void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
-		    const char *types, ...)
+bool ocsd_store_row(struct ocsd_store *store, sqlite3_stmt *statement)
 {
-	sqlite3_stmt *statement;
-	va_list args;
-	int column = 0;
+	int rc = sqlite3_step(statement);
 
-	begin(store);
-	statement = ocsd_store_statement(store, which);
-	va_start(args, types);
-	for (; *types; types++) {
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		lose(store, "read");
+	return rc == SQLITE_ROW;
+}
+
+static void bind(sqlite3_stmt *statement, const char *types, va_list args)
+{
+	for (int column = 1; *types; types++, column++) {
 		const char *text;
 
-		column++;
 		switch (*types) {
 		case 'i':
 			sqlite3_bind_int64(statement, column, va_arg(args, int64_t));
@@ -208,158 +217,46 @@ void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
 				sqlite3_bind_null(statement, column);
 		}
 	}
+}
+
+void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
+		    const char *types, ...)
+{
+	sqlite3_stmt *statement;
+	va_list args;
+
+	ocsd_store_begin(store);
+	statement = ocsd_store_statement(store, which);
+	if (!statement)
+		return;
+	va_start(args, types);
+	bind(statement, types, args);
 	va_end(args);
 	if (sqlite3_step(statement) != SQLITE_DONE)
-		stop_daemon(store, statements[which]);
+		lose(store, statements[which]);
 	sqlite3_reset(statement);
-	if (counts(which) && sqlite3_changes(store->db) > 0)
+	if (!store->lost && counts(which) && sqlite3_changes(store->db) > 0)
 		store->revision++;
-}
-
-/* One integer that SQL yields, or -1. */
-static int64_t query_int(sqlite3 *db, const char *sql)
-{
-	sqlite3_stmt *statement = NULL;
-	int64_t value = -1;
-
-	if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
-	    sqlite3_step(statement) == SQLITE_ROW)
-		value = sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	return value;
-}
-
-static int check(struct ocsd_store *store, struct ocs_error *err)
-{
-	sqlite3_stmt *statement = NULL;
-	bool sound = false;
-	int64_t version;
-
-	if (sqlite3_prepare_v2(store->db, "PRAGMA quick_check(1)", -1, &statement,
-			       NULL) == SQLITE_OK &&
-	    sqlite3_step(statement) == SQLITE_ROW) {
-		const char *text = (const char *)sqlite3_column_text(statement, 0);
-
-		sound = text && strcmp(text, "ok") == 0;
-	}
-	sqlite3_finalize(statement);
-	if (!sound)
-		return ocs_error_set(err, OCS_ERROR,
-				     "the database %s is damaged: move it (and its -wal and -shm files) away, "
-				     "or restore a copy, and start again; circuits of running jobs are adopted "
-				     "when slurmctld connects, other patches are left alone and reported",
-				     store->path);
-	version = query_int(store->db, "PRAGMA user_version");
-	if (version == 0 &&
-	    query_int(store->db, "SELECT count(*) FROM sqlite_schema") == 0) {
-		begin(store);
-		if (sqlite3_exec(store->db, schema, NULL, NULL, NULL) != SQLITE_OK)
-			return ocs_error_set(err, OCS_ERROR, "creating the database %s failed: %s",
-					     store->path, sqlite3_errmsg(store->db));
-		ocsd_store_commit(store);
-		return 0;
-	}
-	if (version != SCHEMA_VERSION)
-		return ocs_error_set(err, OCS_ERROR,
-				     "the database %s has version %lld and this ocsd reads version %d: "
-				     "start the ocsd that wrote it, or move the file away",
-				     store->path, (long long)version, SCHEMA_VERSION);
-	return 0;
-}
-
-/* Adds what a database of this version may lack, all or nothing. */
-static int extend(struct ocsd_store *store, struct ocs_error *err)
-{
-	bool old = query_int(store->db, "SELECT count(*) FROM pragma_table_info('audit')"
-			     " WHERE name='revision'") == 0;
-
-	begin(store);
-	if (sqlite3_exec(store->db, additions, NULL, NULL, NULL) != SQLITE_OK ||
-	    (old && sqlite3_exec(store->db, audit_additions, NULL, NULL, NULL) != SQLITE_OK)) {
-		ocs_error_set(err, OCS_ERROR, "the database %s cannot be extended: %s",
-			      store->path, sqlite3_errmsg(store->db));
-		sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-		store->open = false;
-		return -1;
-	}
-	store->revision = query_int(store->db, "SELECT value FROM meta WHERE name='revision'");
-	store->stored = store->revision;
-	ocsd_store_commit(store);
-	return 0;
-}
-
-/* One daemon a state folder. */
-static int lock_folder(struct ocsd_store *store, const char *folder,
-		       struct ocs_error *err)
-{
-	char *path = ocs_asprintf("%s/ocsd.lock", folder);
-	int rc = 0;
-
-	store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (store->lock < 0)
-		rc = ocs_error_set(err, OCS_ERROR, "%s: %s", path, strerror(errno));
-	else if (flock(store->lock, LOCK_EX | LOCK_NB))
-		rc = ocs_error_set(err, OCS_ERROR,
-				   "another ocsd is using %s (it holds %s)", folder, path);
-	free(path);
-	return rc;
-}
-
-struct ocsd_store *ocsd_store_open(const char *folder, struct ocs_error *err)
-{
-	struct ocsd_store *store = ocs_calloc(1, sizeof(*store));
-
-	store->lock = -1;
-	store->path = ocs_asprintf("%s/ocsd.db", folder);
-	if (mkdir(folder, 0700) && errno != EEXIST) {
-		ocs_error_set(err, OCS_ERROR, "the state folder %s cannot be made: %s",
-			      folder, strerror(errno));
-		goto fail;
-	}
-	if (lock_folder(store, folder, err))
-		goto fail;
-	if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE |
-			    SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK) {
-		ocs_error_set(err, OCS_ERROR, "the database %s cannot be opened: %s",
-			      store->path, sqlite3_errmsg(store->db));
-		goto fail;
-	}
-	sqlite3_busy_timeout(store->db, 5000);
-	if (sqlite3_exec(store->db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
-			 "PRAGMA trusted_schema=OFF;", NULL, NULL, NULL) != SQLITE_OK)
-		ocs_log(OCS_LOG_DEBUG, "%s: %s", store->path, sqlite3_errmsg(store->db));
-	if (check(store, err))
-		goto fail;
-	if (extend(store, err))
-		goto fail;
-	ocsd_store_run(store, OCSD_SQL_HISTORY_TRIM, "d",
-		       ocsd_wall_clock() - HISTORY_DAYS * 86400.0);
-	ocsd_store_transaction_trim(store);
-	ocsd_store_commit(store);
-	return store;
-fail:
-	ocsd_store_close(store);
-	return NULL;
 }
 
 void ocsd_store_script(struct ocsd_store *store, const char *sql)
 {
-	begin(store);
-	if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		stop_daemon(store, "script");
+	ocsd_store_begin(store);
+	if (!store->lost && sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
+		lose(store, "script");
 }
 
 void ocsd_store_close(struct ocsd_store *store)
 {
 	if (!store)
 		return;
-	if (store->open && store->db)
-		ocsd_store_commit(store);
+	ocsd_store_commit(store);
 	for (int i = 0; i < OCSD_SQL_COUNT; i++)
 		sqlite3_finalize(store->prepared[i]);
 	sqlite3_close(store->db);
 	if (store->lock >= 0)
 		close(store->lock);
+	free(store->lost);
 	free(store->path);
 	free(store);
 }
@@ -469,8 +366,10 @@ uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)
 	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_LAST_EPOCH);
 	uint64_t epoch = 0;
 
+	if (!statement)
+		return 0;
 	sqlite3_bind_int64(statement, 1, job);
-	if (sqlite3_step(statement) == SQLITE_ROW)
+	if (ocsd_store_row(d->store, statement))
 		epoch = (uint64_t)sqlite3_column_int64(statement, 0);
 	sqlite3_reset(statement);
 	return epoch;
@@ -481,10 +380,12 @@ double ocsd_store_baseline(struct ocsd *d, const struct ocsd_switch *sw, int in,
 	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_BASELINE);
 	double loss = NAN;
 
+	if (!statement)
+		return NAN;
 	sqlite3_bind_text(statement, 1, sw->description->name, -1, SQLITE_STATIC);
 	sqlite3_bind_int(statement, 2, in);
 	sqlite3_bind_int(statement, 3, out);
-	if (sqlite3_step(statement) == SQLITE_ROW)
+	if (ocsd_store_row(d->store, statement))
 		loss = sqlite3_column_double(statement, 0);
 	sqlite3_reset(statement);
 	return loss;
@@ -522,8 +423,10 @@ bool ocsd_store_transaction_find(struct ocsd *d, const char *name, char **asked,
 	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_TRANSACTION);
 	bool found;
 
+	if (!statement)
+		return false;
 	sqlite3_bind_text(statement, 1, name, -1, SQLITE_TRANSIENT);
-	found = sqlite3_step(statement) == SQLITE_ROW;
+	found = ocsd_store_row(d->store, statement);
 	if (found) {
 		const char *text = (const char *)sqlite3_column_text(statement, 1);
 

@@ -4,7 +4,8 @@
 #ifndef OCS_OCSD_STORE_H
 #define OCS_OCSD_STORE_H
 
-/* Private to store.c, load.c, audit.c and history.c: the only places that know SQLite. */
+/* Private to store.c, open.c, load.c, audit.c and history.c: the only places that know
+ * SQLite. */
 
 #include "src/ocsd/ocsd.h"
 
@@ -28,6 +29,8 @@ struct ocsd_store {
 	int lock;
 	bool open; /* a transaction is open */
 	int64_t revision, stored; /* and what meta says of it */
+	int64_t noted; /* of these, the one that ocsd.lock tells */
+	char *lost; /* why it cannot be used any more, a sentence; or NULL */
 	sqlite3_stmt *prepared[OCSD_SQL_COUNT];
 };
 
@@ -35,7 +38,17 @@ struct ocsd_store {
  * There is an index of them, which SQLite uses only for these very words. */
 #define OCSD_HISTORY_ROWS "what <> 'batch' AND (what <> 'outcome' OR reply <> 'ok')"
 
+/* Bytes that ocsd.lock holds: a number and a newline. */
+#define OCSD_NOTE_TEXT 20
+
+/* Opens a transaction, unless one is open. */
+void ocsd_store_begin(struct ocsd_store *store);
+
+/* NULL: the store is lost. */
 sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which);
+
+/* Whether STATEMENT yields another row; a failure loses the store. */
+bool ocsd_store_row(struct ocsd_store *store, sqlite3_stmt *statement);
 
 /* Runs a statement in the open transaction (opens one); TYPES has one letter a
  * parameter: i int64_t, d double, s text or NULL. */

@@ -153,7 +153,7 @@ static void fork_daemon(struct rig *rig)
 		become_daemon(rig);
 }
 
-static char *daemon_log(struct rig *rig)
+char *rig_daemon_log(struct rig *rig)
 {
 	char *path = ocs_asprintf("%s/ocsd.log", rig->emulator.folder);
 	struct ocs_error err;
@@ -183,14 +183,14 @@ bool rig_try_daemon(struct rig *rig)
 		}
 		usleep(10000);
 	}
-	fail_msg("ocsd does not come up: %s", daemon_log(rig));
+	fail_msg("ocsd does not come up: %s", rig_daemon_log(rig));
 	return false;
 }
 
 void rig_start_daemon(struct rig *rig)
 {
 	if (!rig_try_daemon(rig))
-		fail_msg("ocsd ended: %s", daemon_log(rig));
+		fail_msg("ocsd ended: %s", rig_daemon_log(rig));
 }
 
 void rig_reap_daemon(struct rig *rig)
@@ -200,6 +200,52 @@ void rig_reap_daemon(struct rig *rig)
 	assert_int_equal(waitpid(rig->daemon, &status, 0), rig->daemon);
 	rig->daemon = 0;
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
+void rig_restart_with_trouble(struct rig *rig)
+{
+	if (rig->daemon)
+		rig_stop_daemon(rig, SIGTERM);
+	setenv("OCS_TROUBLE", rig->emulator.folder, 1);
+	setenv("LD_PRELOAD", TEST_BUILD_DIR "/tests/unit/.libs/trouble_preload.so", 1);
+	rig_start_daemon(rig);
+	unsetenv("LD_PRELOAD");
+	unsetenv("OCS_TROUBLE");
+}
+
+void rig_put(struct rig *rig, const char *name, const char *format, ...)
+{
+	char *path = ocs_asprintf("%s/%s", rig->emulator.folder, name), *text = NULL;
+	struct ocs_error err;
+	va_list args;
+
+	if (!format) {
+		unlink(path);
+	} else {
+		va_start(args, format);
+		assert_true(vasprintf(&text, format, args) >= 0);
+		va_end(args);
+		assert_int_equal(ocs_file_write(path, text, strlen(text), 0600, &err), 0);
+	}
+	free(text);
+	free(path);
+}
+
+void rig_until_log(struct rig *rig, size_t from, const char *part)
+{
+	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
+
+	for (;;) {
+		char *log = rig_daemon_log(rig);
+		bool found = strlen(log) > from && strstr(log + from, part);
+
+		if (!found && ocs_now_ns() > deadline)
+			fail_msg("no \"%s\" in %s", part, log);
+		free(log);
+		if (found)
+			return;
+		usleep(10000);
+	}
 }
 
 int rig_stop_daemon(struct rig *rig, int number)
@@ -219,7 +265,7 @@ int rig_run_daemon(struct rig *rig, char **output)
 	fork_daemon(rig);
 	assert_int_equal(waitpid(rig->daemon, &status, 0), rig->daemon);
 	rig->daemon = 0;
-	*output = daemon_log(rig);
+	*output = rig_daemon_log(rig);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 

@@ -17,6 +17,19 @@
 #include "src/fabric/fabric.h"
 #include "tests/unit/emulator_peer.h"
 
+/* A sanitizer has functions of its own in the program, which come before those of a
+ * library that is loaded first. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RIG_PRELOADS 0
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RIG_PRELOADS 0
+#endif
+#endif
+#ifndef RIG_PRELOADS
+#define RIG_PRELOADS 1
+#endif
+
 struct rig {
 	struct emulator emulator;
 	struct ocs_fabric *fabric;
@@ -44,6 +57,15 @@ void rig_reap_daemon(struct rig *rig);
 int rig_stop_daemon(struct rig *rig, int number);
 /* Runs ocsd until it exits by itself; what it said goes to *OUTPUT. */
 int rig_run_daemon(struct rig *rig, char **output);
+/* Starts ocsd again with trouble_preload, which reads the rig's folder. */
+void rig_restart_with_trouble(struct rig *rig);
+/* A printf-like text into NAME of the rig's folder, at once as a whole; NULL: removes it. */
+void rig_put(struct rig *rig, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* The log of ocsd so far; the caller frees it. */
+char *rig_daemon_log(struct rig *rig);
+/* Waits (20 s) until it has PART behind its first FROM bytes. */
+void rig_until_log(struct rig *rig, size_t from, const char *part);
 /* Ends everything; the emulator's own judgement of its log must be good. */
 void rig_end(struct rig *rig);
 /* cmocka set-up and tear-down around one test. */

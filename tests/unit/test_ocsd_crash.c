@@ -20,18 +20,8 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
-/* A sanitizer has functions of its own in the program, which come before ours: then
- * ocsd dies at times instead of at calls. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BY_CALL 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define BY_CALL 0
-#endif
-#endif
-#ifndef BY_CALL
-#define BY_CALL 1
-#endif
+/* Without the preload ocsd dies at times instead of at calls. */
+#define BY_CALL RIG_PRELOADS
 
 #define PATCHES 16	/* of one job: 2x2x4 over two cubes */
 
