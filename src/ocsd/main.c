@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define FILES_WANTED 65536
-#define PATIENCE_MS 5000	/* for others who hold the database */
+#define PATIENCE_MS 2000	/* for others who hold the database */
 #define LIFE_S 60		/* one that ends sooner has lost the database again */
 #define DELAY_MS 250		/* before the database is tried again */
 #define DELAY_MAX_MS 16000
