@@ -18,6 +18,7 @@ static const struct {
 	{ "reconfig", OCS_POLICY_RECONFIG },
 	{ "rfold", OCS_POLICY_RFOLD },
 	{ "published-reconfig", OCS_POLICY_PUBLISHED_RECONFIG },
+	{ "scratch", OCS_POLICY_SCRATCH },
 	{ "unconstrained", OCS_POLICY_UNCONSTRAINED },
 	{ "best-effort", OCS_POLICY_BEST_EFFORT },
 };
@@ -53,7 +54,7 @@ struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
 		;
 	if (i == NNAMES) {
 		ocs_error_set(err, OCS_USAGE, "there is no policy '%s'; use best, best-effort, "
-			      "firstfit, folding, reconfig, rfold, published-reconfig or "
+			      "firstfit, folding, reconfig, rfold, published-reconfig, scratch or "
 			      "unconstrained", name);
 		return NULL;
 	}
@@ -83,6 +84,7 @@ void ocs_policy_destroy(struct ocs_policy *policy)
 		ocs_placer_destroy(policy->placers[i]);
 	ocs_occupancy_destroy(policy->scratch);
 	ocs_routes_destroy(policy->routes);
+	ocs_policy_scratch_destroy(policy->scratch_jobs);
 	free(policy->shapes);
 	free(policy);
 }
@@ -113,7 +115,7 @@ struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy)
 bool ocs_policy_verifiable(const struct ocs_policy *policy)
 {
 	return policy->kind != OCS_POLICY_PUBLISHED_RECONFIG &&
-		policy->kind != OCS_POLICY_UNCONSTRAINED;
+		policy->kind != OCS_POLICY_UNCONSTRAINED && policy->kind != OCS_POLICY_SCRATCH;
 }
 
 static bool same(const struct ocs_shape *a, const struct ocs_shape *b)
@@ -217,6 +219,7 @@ static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct oc
 	entry->shape = *shape;
 	switch (policy->kind) {
 	case OCS_POLICY_BEST:
+	case OCS_POLICY_SCRATCH:
 		best_learn(policy, entry);
 		break;
 	case OCS_POLICY_BEST_EFFORT:
@@ -271,6 +274,9 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 		break;
 	case OCS_POLICY_PUBLISHED_RECONFIG:
 		placement = ocs_policy_loose_place(policy, shape, occupancy);
+		break;
+	case OCS_POLICY_SCRATCH:
+		placement = ocs_policy_scratch_place(policy, entry, occupancy);
 		break;
 	case OCS_POLICY_UNCONSTRAINED:
 		placement = ocs_policy_any_place(policy, shape, occupancy);

@@ -22,6 +22,10 @@ struct ocs_policy;
  *               ocs_policy_verifiable says so
  *   best-effort best; where that finds nothing, XPUs whose edges share links of the job
  *               (ocs_policy_routes_take); judged by ocs_routes_verify then
+ *   scratch     as if the running jobs moved for nothing: a job starts if best finds room,
+ *               as they lie or with all laid anew, the largest first.  No placements; each
+ *               call must be given what runs then and hold what it answers, as first come,
+ *               first served does (not backfill)
  *   unconstrained  any free XPUs, no links at all: the ceiling
  * firstfit and folding are for static sections, reconfig and rfold for torus ones.
  * LENIENT: where the rings of a shape cannot close (best: on an empty section; others:

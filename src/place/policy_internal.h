@@ -43,6 +43,7 @@ enum ocs_policy_kind {
 	OCS_POLICY_RFOLD,
 	OCS_POLICY_PUBLISHED_RECONFIG,
 	OCS_POLICY_UNCONSTRAINED,
+	OCS_POLICY_SCRATCH,
 	OCS_POLICY_BEST_EFFORT,
 };
 
@@ -59,6 +60,7 @@ struct ocs_policy {
 	long budget;			/* of the placers */
 	struct ocs_place_work work;	/* best: of the last decision */
 	int load;			/* best effort: edges that a link may carry */
+	struct ocs_policy_scratch *scratch_jobs;	/* scratch: all that runs */
 	struct ocs_routes *routes;	/* of the last answer, until somebody takes them */
 };
 
@@ -83,6 +85,13 @@ void ocs_policy_effort_learn(struct ocs_policy *policy, struct ocs_policy_shape 
 struct ocs_placement *ocs_policy_effort_place(struct ocs_policy *policy,
 					      const struct ocs_policy_shape *entry,
 					      const struct ocs_occupancy *occupancy);
+/* Any XPUs, where best finds room once all that it was asked for before and that still runs
+ * is laid anew (policy_scratch.c). */
+struct ocs_policy_scratch;
+struct ocs_placement *ocs_policy_scratch_place(struct ocs_policy *policy,
+					       const struct ocs_policy_shape *entry,
+					       const struct ocs_occupancy *occupancy);
+void ocs_policy_scratch_destroy(struct ocs_policy_scratch *jobs);
 /* A placement whose XPUs are filled in by the caller; cubes, nodes and circuits follow
  * from them with ocs_policy_finish. */
 struct ocs_placement *ocs_policy_start(const struct ocs_policy *policy,

@@ -69,7 +69,7 @@ static void usage(void)
 	fputs("Usage: ocs-sim --policy P --fabric F --trace FILE | --workload NAME [OPTION...]\n\n"
 	      "Simulates a cluster of cubes or a static torus under a placement policy.\n\n"
 	      "  -p, --policy P        best, best-effort, firstfit, folding, reconfig, rfold,\n"
-	      "                        published-reconfig, unconstrained\n"
+	      "                        published-reconfig, scratch, unconstrained\n"
 	      "  -f, --fabric F        an ocs.yaml or a line such as\n"
 	      "                        'torus cubes:4x4x4 cube:4x4x4 tile:1x1x1'\n"
 	      "      --section NAME    of the ocs.yaml, where it has several\n"
@@ -210,6 +210,9 @@ static int check(const struct ocs_sim_args *a, struct ocs_error *err)
 	if (a->moves && strcmp(a->policy, "best") != 0)
 		return ocs_error_set(err, OCS_USAGE, "--defragment needs --policy best: only its "
 				     "placements are made anew");
+	if (a->easy && !strcmp(a->policy, "scratch"))
+		return ocs_error_set(err, OCS_USAGE, "--policy scratch lays anew what runs now, and "
+				     "--backfill asks about later; leave one of them out");
 	if (a->day >= 0 && !a->svg)
 		return ocs_error_set(err, OCS_USAGE, "--day chooses what --svg draws; give --svg too");
 	if (a->trace && (a->saturated || a->durations || a->arrivals || a->sizes || a->possible ||

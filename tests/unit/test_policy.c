@@ -226,6 +226,43 @@ static void test_published(void **unused)
 	rig_close(&r);
 }
 
+/* Two halves of cubes that lie in the way are brought together. */
+static void test_scratch(void **unused)
+{
+	struct ocs_shape line = shape_of("2x4"), cube = shape_of("4x4x4"), rest;
+	struct ocs_placement *p[16], *all;
+	struct ocs_error err = { 0 };
+	struct rig r;
+	int i, k;
+
+	(void)unused;
+	rig_open(&r, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "scratch", true);
+	assert_false(ocs_policy_verifiable(r.policy));
+	for (i = 0; i < 16; i++) {
+		p[i] = ocs_policy_place(r.policy, r.occupancy, &line, &err);
+		assert_non_null(p[i]);
+		for (k = 0; k < p[i]->nnodes; k++)
+			ocs_occupancy_node_set(r.occupancy, r.fabric, p[i]->nodes[k], false);
+	}
+	assert_null(ocs_policy_place(r.policy, r.occupancy, &line, &err));
+	assert_int_equal(err.code, OCS_NOT_NOW);
+	/* each cube keeps four jobs */
+	for (i = 0; i < 16; i += 2)
+		for (k = 0; k < p[i]->nnodes; k++)
+			ocs_occupancy_node_set(r.occupancy, r.fabric, p[i]->nodes[k], true);
+	all = ocs_policy_place(r.policy, r.occupancy, &cube, &err);
+	assert_non_null(all);
+	assert_int_equal(all->nnodes, 64);
+	for (k = 0; k < all->nnodes; k++)
+		ocs_occupancy_node_set(r.occupancy, r.fabric, all->nodes[k], false);
+	ocs_placement_destroy(all);
+	rest = shape_of("2");
+	assert_null(ocs_policy_place(r.policy, r.occupancy, &rest, &err));
+	for (i = 0; i < 16; i++)
+		ocs_placement_destroy(p[i]);
+	rig_close(&r);
+}
+
 static void test_refused(void **unused)
 {
 	static const struct { const char *fabric, *policy, *says; } wrong[] = {
@@ -257,6 +294,7 @@ int main(void)
 		cmocka_unit_test(test_rfold_saves),
 		cmocka_unit_test(test_best_lenient),
 		cmocka_unit_test(test_published),
+		cmocka_unit_test(test_scratch),
 		cmocka_unit_test(test_refused),
 	};
 
