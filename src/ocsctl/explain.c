@@ -95,7 +95,7 @@ static void print_waiting(const struct story *story, long job)
 	if (w->shaped)
 		shape = ocs_shape_format(&w->shape, text);
 	if (!why && w->job)
-		why = w->slurm ? w->slurm : w->nahead ? "others go first" :
+		why = w->ours ? w->ours : w->slurm ? w->slurm : w->nahead ? "others go first" :
 			"slurmctld has not tried to place it yet";
 	printf("job %ld of %s, %s%s, waits%s%s: %s\n", job,
 	       story->self ? story->self->user : ocs_ctl_string(story->pending, "user", "?"),

@@ -17,6 +17,7 @@
 #include "src/util/text.h"
 
 #define WORDS_MAX 16
+#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 struct reserve {
 	const struct ocs_ctl_args *args;
@@ -64,6 +65,9 @@ static int options_read(struct reserve *r, struct ocs_error *err)
 	if (!a->users && !a->accounts && !r->maint)
 		return ocs_error_set(err, OCS_USAGE, "reserve: --users or --accounts say who may run"
 				     " there; --flags=maint needs neither");
+	if (a->name && (!*a->name || a->name[strspn(a->name, NAME_LETTERS)]))
+		return ocs_error_set(err, OCS_USAGE, "reserve: --name=%s: letters, digits and . _ - make"
+				     " a name", a->name);
 	r->seconds = ocs_ctl_duration_parse(a->duration, err);
 	if (r->seconds < 0 ||
 	    ocs_ctl_moment_parse(a->start ? a->start : "now", now, &r->start, err))
@@ -466,7 +470,7 @@ static void print_text(const struct reserve *r)
 	else
 		printf("nodes: %s\n", r->nodes);
 	printf("time:  %s to %s\n", ocs_ctl_moment_format(r->start, "", from),
-	       ocs_ctl_moment_format(r->end, "for ever", until));
+	       ocs_ctl_moment_format(r->end, "no end (Slurm makes it a year)", until));
 	if (r->name)
 		printf("reservation: %s\n", r->name);
 	else

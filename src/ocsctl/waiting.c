@@ -119,8 +119,24 @@ static bool share_partition(const char *left, const char *right)
 	return false;
 }
 
+/* As the scheduler takes them: by priority, then as they came. */
+static bool goes_first(const struct ocs_ctl_queued *a, const struct ocs_ctl_queued *b)
+{
+	return a->priority != b->priority ? a->priority > b->priority : a->job < b->job;
+}
+
+static int in_turn(const void *left, const void *right)
+{
+	const struct ocs_ctl_queued *a = *(const struct ocs_ctl_queued *const *)left;
+	const struct ocs_ctl_queued *b = *(const struct ocs_ctl_queued *const *)right;
+
+	return goes_first(a, b) ? -1 : goes_first(b, a);
+}
+
 static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *queue)
 {
+	const struct ocs_ctl_queued **first = ocs_calloc((size_t)queue->count + 1, sizeof(*first));
+
 	w->ahead = ocs_calloc((size_t)queue->count + 1, sizeof(*w->ahead));
 	for (int i = 0; i < queue->count; i++) {
 		const struct ocs_ctl_queued *one = &queue->jobs[i];
@@ -128,10 +144,13 @@ static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *qu
 		if (strcmp(one->state, "PENDING") != 0 || one->job == w->job->job ||
 		    !waits_for_nodes(one) || !share_partition(one->partition, w->job->partition))
 			continue;
-		if (one->priority > w->job->priority ||
-		    (one->priority == w->job->priority && one->job < w->job->job))
-			w->ahead[w->nahead++] = one->job;
+		if (goes_first(one, w->job))
+			first[w->nahead++] = one;
 	}
+	qsort(first, (size_t)w->nahead, sizeof(*first), in_turn);
+	for (int i = 0; i < w->nahead; i++)
+		w->ahead[i] = first[i]->job;
+	free(first);
 }
 
 /* Others' reservations that begin before the job would end. */
@@ -229,7 +248,7 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 {
 	memset(w, 0, sizeof(*w));
 	w->job = job;
-	w->ours = ours;
+	w->ours = ours ? ours : a_sentence(job->reason) ? job->reason : NULL;
 	w->slurm = slurm_says(job);
 	read_shape(w);
 	if (!waits_for_nodes(job))

@@ -71,6 +71,9 @@ def test_the_fewest_jobs_whose_end_would_let_it_start(asked):
     told = explain(asked, two)
     assert by(told) == [holders[4], holders[3]] and told["complete"]
     assert told["ahead"] == [one]
+    third = asked.sbatch("--shape=4x4x4", "-t", "5")
+    assert explain(asked, third)["ahead"] == [one, two]
+    asked.run(["scancel", str(third)])
     shown = text(asked, two)
     for word in ("job %d" % holders[4], "job %d" % holders[3], "no fewer would do",
                  "ahead:    1 job: %d" % one,

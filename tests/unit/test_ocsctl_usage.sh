@@ -116,6 +116,9 @@ for bad in "" soon now+ now-1 now+2years 25:00 2026-13-01 2026-02-31 2026-12-01T
 	exits 2 "reserve from '$bad'" reserve 4x4x4 --users root --duration=5 --start="$bad" --fabric "$F"
 	says "forms of a time" "now+2hours"
 done
+for bad in "" "a b" "a,b" "a=b" "a/b"; do
+	exits 2 "reserve under the name '$bad'" reserve 4x4x4 --users root --duration=5 --name="$bad" --fabric "$F"
+done
 exits 2 "reserve in the past" reserve 4x4x4 --users root --duration=5 --start=2020-01-01 --fabric "$F"
 exits 2 "reserve a shape that is none" reserve 4xx --users root --duration=5 --fabric "$F"
 T='<system version="1"><cpu numaid="0" arch="arm64"/></system>'

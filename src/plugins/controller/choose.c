@@ -330,8 +330,8 @@ static int servers(const struct choice *choice, int min, int max, int *chosen,
 	if (count >= need)
 		return count;
 	*nodes_help = faulty == 0;
-	return ocs_error_set(err, OCS_NOT_NOW, "needs %d servers; %d are free%s", need,
-			     count, faulty ? ", others have ports on failed or drained switches" : "");
+	return ocs_error_set(err, OCS_NOT_NOW, "needs %d servers; %d %s free%s", need,
+			     count, count == 1 ? "is" : "are", faulty ? ", others have ports on failed or drained switches" : "");
 }
 
 int ocs_controller_choose(const struct ocs_controller_request *request,
