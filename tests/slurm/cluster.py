@@ -280,7 +280,7 @@ switches:
             self.write(etc + "/cgroup.conf", "CgroupPlugin=disabled\n")
             self.write(etc + "/ocs-prolog.conf", "dir=/run/ocs/%n\n")
             for name, content in self.more_files.items():
-                self.write(etc + "/" + name, content)
+                self.write(etc + "/" + name, content.replace("{dir}", self.dir))
         self.write("etc/slurm.conf", conf)
         # The slurmds of one host race for the SACK socket: they do without.
         self.write("etc-slurmd/slurm.conf", conf.replace("AuthInfo=", "AuthInfo=disable_sack,"))

@@ -162,6 +162,24 @@ static uint32_t step_job(slurm_opt_t *opt, int offset, const char **dir)
 	return job;
 }
 
+/* What the job asked of GPUs as a whole or per task comes to its steps in the environment.
+ * A shape's job has all GPUs of its nodes and so have its steps, unless somebody types
+ * otherwise: which device a task uses follows from its coordinate. */
+static void inherit_all_gpus(slurm_opt_t *opt)
+{
+	if (slurm_option_set_by_env(opt, 'G'))
+		slurm_option_reset(opt, "gpus");
+	if (slurm_option_set_by_env(opt, LONG_OPT_GPUS_PER_TASK))
+		slurm_option_reset(opt, "gpus-per-task");
+	if (slurm_option_set_by_env(opt, LONG_OPT_TRES_PER_TASK) &&
+	    xstrcasestr(opt->tres_per_task, "gpu"))
+		slurm_option_reset(opt, "tres-per-task");
+	/* what --gpus-per-task of the job implied */
+	if (slurm_option_set_by_env(opt, LONG_OPT_TRES_BIND) &&
+	    xstrcasestr(opt->tres_bind, "gpu:per_task"))
+		slurm_option_reset(opt, "tres-bind");
+}
+
 static void order_step(slurm_opt_t *opt, int offset)
 {
 	struct ocs_error err = { 0 };
@@ -184,6 +202,8 @@ static void order_step(slurm_opt_t *opt, int offset)
 			verbose("cli_filter/ocs: tasks stay in Slurm's order: %s", err.text);
 		return;
 	}
+	if (ranks->nxpus > ranks->nnodes)
+		inherit_all_gpus(opt);
 	tasks = count_tasks(opt, ranks, offset, tasks);
 	if (offset > 0 && opt->ntasks_set)
 		opt->ntasks = tasks;
@@ -215,6 +235,9 @@ int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
 	if (asked && !getenv("SLURM_JOB_ID") &&
 	    other_job(opt->srun_opt->jobid, asked) != SLURM_SUCCESS)
 		return SLURM_ERROR;
+	/* on its nodes a job with cubes says so */
+	if (getenv(OCS_ENV_PREFIX "CUBES"))
+		inherit_all_gpus(opt);
 	order_step(opt, offset);
 	return SLURM_SUCCESS;
 }

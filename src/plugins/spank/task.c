@@ -152,30 +152,49 @@ int ocs_user_init(spank_t spank, const struct ocs_settings *settings)
 	return ESPANK_SUCCESS;
 }
 
-/* Slurm lists all GPUs of the node for every task of a job that owns it; the order of
- * coordinates need not be that of the devices. */
+/* Entry number AT of LIST, which is changed; NULL if it has fewer. */
+static char *entry_of(char *list, int at)
+{
+	char *save = NULL, *entry = strtok_r(list, ",", &save);
+
+	while (entry && at-- > 0)
+		entry = strtok_r(NULL, ",", &save);
+	return entry;
+}
+
+/* Whether the task sees the one GPU that Slurm gave to its local number. */
+static bool bound_by_number(spank_t spank)
+{
+	char bind[256];
+
+	return spank_getenv(spank, "SLURMD_TRES_BIND", bind, sizeof(bind)) == ESPANK_SUCCESS &&
+	       strstr(bind, "gpu:per_task:1");
+}
+
+/* Slurm lists all GPUs of the step for every task, or with --gpus-per-task one of them; the
+ * order of coordinates need not be that of the devices. */
 static void narrow_devices(spank_t spank, int device)
 {
 	static const char *const lists[] = {
 		"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
 	};
-	char value[1024], gpus[1024];
+	bool bound = bound_by_number(spank);
+	char value[1024], number[16], *entry;
 
-	if (spank_getenv(spank, "SLURM_STEP_GPUS", gpus, sizeof(gpus)) != ESPANK_SUCCESS &&
-	    spank_getenv(spank, "SLURM_JOB_GPUS", gpus, sizeof(gpus)) != ESPANK_SUCCESS)
+	if (spank_getenv(spank, "SLURM_STEP_GPUS", value, sizeof(value)) != ESPANK_SUCCESS &&
+	    spank_getenv(spank, "SLURM_JOB_GPUS", value, sizeof(value)) != ESPANK_SUCCESS)
 		return;
+	/* A shape has all GPUs of its nodes: their numbers are the devices. */
+	snprintf(number, sizeof(number), "%d", device);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		char *save = NULL, *entry;
-		int at = 0;
-
 		if (spank_getenv(spank, lists[i], value, sizeof(value)) != ESPANK_SUCCESS)
 			continue;
-		entry = strtok_r(value, ",", &save);
-		while (entry && at++ < device)
-			entry = strtok_r(NULL, ",", &save);
+		entry = bound ? number : entry_of(value, device);
 		if (entry)
 			spank_setenv(spank, lists[i], entry, 1);
 	}
+	if (bound)
+		spank_setenv(spank, "SLURM_STEP_GPUS", number, 1);
 }
 
 static void set_task(spank_t spank, const char *node, int local, int ntasks)
