@@ -248,8 +248,8 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 {
 	memset(w, 0, sizeof(*w));
 	w->job = job;
-	w->ours = ours ? ours : a_sentence(job->reason) ? job->reason : NULL;
 	w->slurm = slurm_says(job);
+	w->ours = ours ? ours : !w->slurm && a_sentence(job->reason) ? job->reason : NULL;
 	read_shape(w);
 	if (!waits_for_nodes(job))
 		return;
