@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+#
+# The packages of scripts/package: every installed file in exactly one of them, and plugins
+# that refuse another Slurm.  TAP on stdout.
+#
+#   tests/package/test_packages.sh STAGE     STAGE: what `make install` made
+set -uo pipefail
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+stage=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+number=0
+
+result() { # CODE NAME [WHAT WAS SEEN]
+    number=$((number + 1))
+    if [ "$1" = 0 ]; then
+        echo "ok $number - $2"
+    else
+        echo "not ok $number - $2"
+        printf '%s\n' "${3:-}" | head -n 40 | sed 's/^/# /'
+    fi
+}
+
+# Only the last two or three parts of a path are the same below every prefix.
+names() { sed -e 's/\.gz$//' -e 's|.*/\(share/.*\)|\1|' -e '/^share/!s|.*/\([^/]*/[^/]*\)$|\1|' | sort; }
+wanted() { (cd "$stage" && find . -type f ! -name '*.la') | names; }
+# Documents and debugging symbols are not what make install made.
+ours() { grep -v -e '/share/doc/' -e '/share/licenses/' -e '/debug/' -e '/\.build-id' -e '/$'; }
+
+files_of() { # KIND: the paths in all its packages
+    local package
+    for package in "$top/build/package/$1"/*."$1"; do
+        case $1 in
+        deb) dpkg-deb --fsys-tarfile "$package" | tar t ;;
+        rpm) rpm -qp --qf '[%{FILEMODES:perms} %{FILENAMES}\n]' "$package" | sed -n '/^d/!s/^[^ ]* //p' ;;
+        esac
+    done | ours
+}
+
+"$top/scripts/package" deb quick >"$work/deb.out" 2>&1 &
+deb=$!
+"$top/scripts/package" rpm quick >"$work/rpm.out" 2>&1
+rpm=$?
+wait $deb
+result $? "Debian packages are built" "$(cat "$work/deb.out")"
+result $rpm "RPM packages are built" "$(cat "$work/rpm.out")"
+
+for kind in deb rpm; do
+    seen=$(diff <(wanted) <(files_of $kind | names))
+    result $? "every installed file is in exactly one $kind package" "$seen"
+done
+
+plugins=$(ls "$top"/build/package/deb/slurm-ocs-plugins_*.deb)
+version=$(dpkg-deb -f "$plugins" Version)
+[[ $version == *+slurm2[0-9].[0-9][0-9].* ]]
+result $? "the version of the plugins names Slurm's" "$version"
+
+dpkg-deb -e "$plugins" "$work/control"
+seen=$(sh "$work/control/preinst" install 2>&1)
+result $? "the Slurm they were built for is taken" "$seen"
+mkdir -p "$work/slurm/bin"
+printf '#!/bin/sh\necho slurm 99.05.1\n' >"$work/slurm/bin/scontrol"
+chmod +x "$work/slurm/bin/scontrol"
+sed -i "s|[^\"]*/bin/scontrol|$work/slurm/bin/scontrol|" "$work/control/preinst"
+seen=$(sh "$work/control/preinst" install 2>&1)
+code=$?
+[ $code = 1 ] && [[ $seen == *"has Slurm 99.05.1"* ]]
+result $? "another Slurm is refused with both numbers" "exit $code: $seen"
+rm "$work/slurm/bin/scontrol"
+seen=$(sh "$work/control/preinst" install 2>&1)
+result $? "a machine without Slurm may have them first" "$seen"
+
+seen=$(rpm -qp --scripts "$top"/build/package/rpm/slurm-ocs-plugins-*.rpm 2>&1)
+[[ $seen == *"bin/scontrol"* && $seen == *"build slurm-ocs against that one"* ]]
+result $? "the RPM of the plugins asks as well" "$seen"
+echo "1..$number"
