@@ -3,6 +3,7 @@
 
 #include "src/fabric/fabric.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,6 +33,10 @@ struct ocs_fabric *ocs_fabric_new(const char *source)
 	fabric->prolog_timeout_ms = 300000;
 	fabric->ocsd_down_ms = 60000;
 	fabric->requeue_limit = 3;
+	fabric->dark_ms = 10000;
+	fabric->circuit_failed = OCS_ON_FAILURE_REQUEUE;
+	fabric->switch_failed = OCS_ON_FAILURE_IGNORE;
+	fabric->failure_signal = SIGUSR1;
 	return fabric;
 }
 

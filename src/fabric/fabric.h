@@ -128,6 +128,12 @@ struct ocs_section {
 	struct ocs_names *cube_index;
 };
 
+/* What becomes of a running job that is hit. */
+enum ocs_on_failure {
+	OCS_ON_FAILURE_REQUEUE, OCS_ON_FAILURE_CANCEL, OCS_ON_FAILURE_SIGNAL,
+	OCS_ON_FAILURE_IGNORE,
+};
+
 struct ocs_fabric {
 	char *source;		/* path or line it was read from */
 	struct ocs_section *sections;
@@ -157,7 +163,13 @@ struct ocs_fabric {
 	int prolog_timeout_ms;	/* a node waits for its circuits, 300000 */
 	int ocsd_down_ms;	/* after this without ocsd, jobs still in their
 				 * prolog are requeued, 60000 */
+	int dark_ms;		/* a circuit without a plan is dark this long before
+				 * its running job is told, 10000 */
 	int requeue_limit;	/* switch failures before a job is held, 3 */
+	enum ocs_on_failure circuit_failed;	/* under a running job, requeue */
+	enum ocs_on_failure switch_failed;	/* with circuits of one, ignore */
+	int failure_signal;	/* what it gets then, SIGUSR1 */
+	bool failure_signal_batch;	/* the batch shell gets it as well */
 	char *hwloc_xml;	/* machine description for nodes, or NULL: the real one */
 	char *topology_vendor;	/* reserved for nccl; may be NULL */
 	char *nccl_management;	/* network device that reaches every node, or NULL */

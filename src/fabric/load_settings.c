@@ -4,6 +4,7 @@
 /* The settings of ocs.yaml: ocsd, timeouts, policies, nccl. */
 
 #include <ctype.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,6 +211,7 @@ int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node)
 		{"poll", 100, 3600000, &fabric->poll_ms},
 		{"prolog", 1000, 3600000, &fabric->prolog_timeout_ms},
 		{"ocsd_down", 1000, 86400000, &fabric->ocsd_down_ms},
+		{"dark", 1000, 3600000, &fabric->dark_ms},
 	};
 	struct ocs_field fields[COUNT(limits)] = {0};
 
@@ -229,16 +231,72 @@ int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node)
 	return 0;
 }
 
+static int on_failure_load(struct ocs_yaml *yaml, const struct ocs_field *field,
+			   enum ocs_on_failure *what)
+{
+	static const char *const words[] = {
+		[OCS_ON_FAILURE_REQUEUE] = "requeue", [OCS_ON_FAILURE_CANCEL] = "cancel",
+		[OCS_ON_FAILURE_SIGNAL] = "signal", [OCS_ON_FAILURE_IGNORE] = "ignore",
+	};
+	int choice;
+
+	if (!field->node)
+		return 0;
+	choice = ocs_yaml_choice(yaml, field->node, field->name, words, COUNT(words));
+	if (choice >= 0)
+		*what = (enum ocs_on_failure)choice;
+	return choice < 0 ? -1 : 0;
+}
+
+/* USR1 or SIGUSR1; with B: the batch shell gets it, too. */
+static int signal_load(struct ocs_loader *loader, yaml_node_t *node)
+{
+	static const struct {
+		const char *name;
+		int number;
+	} known[] = {
+		{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1},
+		{"USR2", SIGUSR2}, {"TERM", SIGTERM}, {"CONT", SIGCONT}, {"URG", SIGURG},
+		{"WINCH", SIGWINCH},
+	};
+	struct ocs_fabric *fabric = loader->fabric;
+	const char *text = ocs_yaml_text(&loader->yaml, node, "signal"), *name = text;
+
+	if (!text)
+		return -1;
+	fabric->failure_signal_batch = strncmp(name, "B:", 2) == 0;
+	name += fabric->failure_signal_batch ? 2 : 0;
+	name += strncmp(name, "SIG", 3) == 0 ? 3 : 0;
+	for (size_t i = 0; i < COUNT(known); i++)
+		if (strcmp(name, known[i].name) == 0) {
+			fabric->failure_signal = known[i].number;
+			return 0;
+		}
+	return ocs_yaml_fail(&loader->yaml, node,
+			     "signal is %s; it can be HUP, INT, QUIT, USR1, USR2, TERM, CONT, URG or WINCH, with B: in front if the batch shell is to get it, too",
+			     text);
+}
+
 int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
 {
-	struct ocs_field fields[] = {{.name = "requeue_limit"}};
+	enum { LIMIT, CIRCUIT, SWITCH, SIGNAL };
+	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_yaml *yaml = &loader->yaml;
+	struct ocs_field fields[] = {
+		[LIMIT] = {.name = "requeue_limit"}, [CIRCUIT] = {.name = "circuit_failed"},
+		[SWITCH] = {.name = "switch_failed"}, [SIGNAL] = {.name = "signal"},
+	};
 
-	if (ocs_yaml_fields(&loader->yaml, node, "policies", fields, COUNT(fields)) < 0)
+	if (ocs_yaml_fields(yaml, node, "policies", fields, COUNT(fields)) < 0)
 		return -1;
-	if (!fields[0].node)
-		return 0;
-	return ocs_yaml_number(&loader->yaml, fields[0].node, "requeue_limit", 1, 1000,
-			       &loader->fabric->requeue_limit);
+	if (fields[LIMIT].node &&
+	    ocs_yaml_number(yaml, fields[LIMIT].node, "requeue_limit", 1, 1000,
+			    &fabric->requeue_limit) < 0)
+		return -1;
+	if (on_failure_load(yaml, &fields[CIRCUIT], &fabric->circuit_failed) < 0 ||
+	    on_failure_load(yaml, &fields[SWITCH], &fabric->switch_failed) < 0)
+		return -1;
+	return fields[SIGNAL].node ? signal_load(loader, fields[SIGNAL].node) : 0;
 }
 
 static bool env_name_good(const char *name)

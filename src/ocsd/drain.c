@@ -248,7 +248,7 @@ void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port whe
 					    .before = name, .after = reason });
 	ocs_log(OCS_LOG_ERROR, "%s", why);
 	ocsd_drain_event(d, "port", name, text, true);
-	ocsd_repair_want(d, sw->ports[where.port].owner, why, false);
+	ocsd_port_broken(d, where, why);
 	free(why);
 	free(text);
 	free(name);
@@ -279,10 +279,14 @@ void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
 
 void ocsd_resume(struct ocsd *d, const char *kind, const char *name, uid_t who)
 {
+	struct ocs_port port;
+
 	ocsd_store_drain(d, kind, name, NULL, who);
 	ocs_log(OCS_LOG_INFO, "%s %s resumed", kind, name);
 	ocsd_drain_set(d, kind, name, NULL);
 	announce(d, kind, name, NULL, false);
+	if (strcmp(kind, "port") == 0 && parse_port(d, name, &port) == 0)
+		ocsd_broken_check(d, d->switches[port.sw].ports[port.port].owner);
 }
 
 void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,

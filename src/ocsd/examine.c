@@ -148,6 +148,8 @@ static void break_circuit(struct ocsd *d, struct ocsd_switch *sw,
 	/* A running job on a direct fabric may do without it. */
 	if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
 		ocsd_repair_want(d, circuit->job, text, true);
+	else if (circuit->job->state == OCSD_REALISED)
+		ocsd_job_broken(d, circuit->job, sw, text);
 	else
 		ocsd_job_fail(d, circuit->job, sw, text);
 	free(text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Ports that go dark under running jobs of direct sections: what a poll tells of the
- * light of their circuits. */
+/* Ports that go dark under running jobs: what a poll tells of the light of their
+ * circuits. */
 
 #include "src/ocsd/ocsd.h"
 
@@ -17,6 +17,7 @@
 /* A circuit that was seen lit and then this often not, at the egress of a patch, has
  * lost its light; a read-out may lag behind a change by a second. */
 #define DARK_TIMES 2
+#define DARK_TOLD (1 << 20)
 /* A host may have been off: such a port returns by itself when it is lit again. */
 #define UNLIT "no light comes in"
 #define AGAIN_NS INT64_C(1000000000)
@@ -25,8 +26,17 @@ static bool watched(const struct ocsd_circuit *circuit)
 {
 	const struct ocsd_job *job = circuit->job;
 
-	return circuit->state == OCSD_CONNECTED && job->plan && !job->ended && !job->breaking &&
+	return circuit->state == OCSD_CONNECTED && !job->ended && !job->breaking &&
 	       (job->state == OCSD_REALISED || job->prepared);
+}
+
+/* A plan goes around a port at little cost; a job without one is told only of what
+ * lasts: links flap, and hosts reset their NICs. */
+static bool lasts(const struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	return circuit->dark >= DARK_TIMES &&
+	       (circuit->job->plan || ocs_now_ns() - circuit->dark_since_ns >=
+		d->fabric->dark_ms * INT64_C(1000000));
 }
 
 static bool failed(const struct ocs_health *health, int fibre)
@@ -46,7 +56,7 @@ static void blame(struct ocsd *d, const struct ocsd_switch *sw, int fibre, const
 
 	/* in quarantine already: its circuit moves all the same */
 	if (sw->ports[where.port].failed)
-		ocsd_repair_want(d, sw->ports[where.port].owner, why, false);
+		ocsd_port_broken(d, where, why);
 	else
 		ocsd_port_fail(d, NULL, where, why);
 }
@@ -104,14 +114,17 @@ void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_h
 			continue;
 		}
 		/* never lit: its servers may be off, or the switch measures nothing */
-		if (!circuit->lit || circuit->dark >= DARK_TIMES)
+		if (!circuit->lit || circuit->dark == DARK_TOLD)
 			continue;
-		if (++circuit->dark < DARK_TIMES) {
+		if (!circuit->dark++)
+			circuit->dark_since_ns = ocs_now_ns();
+		if (!lasts(d, circuit)) {
 			int64_t soon_ns = ocs_now_ns() + AGAIN_NS;
 
 			sw->next_ns = sw->next_ns < soon_ns ? sw->next_ns : soon_ns;
 			continue;
 		}
+		circuit->dark = DARK_TOLD;
 		for (int p = 0; p < circuit->npatches; p++)
 			patch_blame(d, sw, circuit->patches[p], health);
 	}

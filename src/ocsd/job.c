@@ -394,9 +394,7 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 		fail_blocked(d, job);
 }
 
-/* Ports of JOB that are out of service while the switch that failed it works: they
- * alone are to blame.  NULL if there are none. */
-static struct json_object *ports_to_blame(struct ocsd *d, const struct ocsd_job *job)
+struct json_object *ocsd_job_ports_to_blame(struct ocsd *d, const struct ocsd_job *job)
 {
 	struct json_object *ports = NULL;
 
@@ -419,7 +417,7 @@ static struct json_object *ports_to_blame(struct ocsd *d, const struct ocsd_job 
 
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
 {
-	struct json_object *event = json_object_new_object(), *ports = ports_to_blame(d, job);
+	struct json_object *event = json_object_new_object(), *ports = ocsd_job_ports_to_blame(d, job);
 
 	json_object_object_add(event, "event", json_object_new_string("job_failed"));
 	json_object_object_add(event, "job", json_object_new_int64(job->job));

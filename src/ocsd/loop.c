@@ -52,6 +52,7 @@ static void switch_up(struct ocsd *d, struct ocsd_switch *sw)
 	if (was_failed) {
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_up" });
 		ocsd_switch_event(d, sw);
+		ocsd_broken_switch(d, sw, NULL);
 	}
 }
 
@@ -91,6 +92,11 @@ static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *re
 		if (job->state == OCSD_APPLYING && !job->wanted && waits_for(job, sw))
 			ocsd_job_fail(d, job, sw, text);
 		ocsd_job_progress(d, job);
+	}
+	if (news) {
+		free(text);
+		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name, reason);
+		ocsd_broken_switch(d, sw, text);
 	}
 	free(text);
 }
@@ -316,14 +322,17 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 			continue;
 		if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
 			ocsd_repair_want(d, circuit->job, err->text, true);
+		else if (circuit->job->state == OCSD_REALISED)
+			ocsd_job_broken(d, circuit->job, sw, err->text);
 		else
 			ocsd_job_fail(d, circuit->job, sw, err->text);
 	}
 }
 
 /* A poll gives what was refused another chance. */
-static void try_again(struct ocsd_switch *sw)
+static void try_again(struct ocsd *d, struct ocsd_switch *sw)
 {
+	ocsd_broken_retry(d, sw);
 	for (int in = 1; in <= sw->description->size; in++)
 		if (sw->by_in[in] && sw->by_in[in]->refused) {
 			sw->by_in[in]->refused = false;
@@ -340,6 +349,7 @@ static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t cou
 		if (i && circuits[i - 1]->job == job)
 			continue;
 		ocsd_realise_check(d, job);
+		ocsd_broken_check(d, job);
 		if (job->breaking)
 			ocsd_job_progress(d, job);
 	}
@@ -430,7 +440,7 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 			batch_done(d, sw);
 		}
 		if (work == OCSD_READ)
-			try_again(sw);
+			try_again(d, sw);
 		table_read(d, sw, table);
 	} else if (result == OCS_SWITCH_DENIED) {
 		sw->rejected = 0;

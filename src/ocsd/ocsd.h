@@ -54,6 +54,7 @@ struct ocsd_circuit {
 	bool sent;		/* the switch may have it */
 	bool lit;		/* its light was seen */
 	int dark;		/* looks since then that did not see it */
+	int64_t dark_since_ns;	/* the first of them */
 	bool refused;		/* the switch will not cut it; tried again at every poll */
 };
 
@@ -350,6 +351,9 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job);
 void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
 		   const char *error);
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job);
+/* Ports of JOB that are out of service while the switch that failed it works: they
+ * alone are to blame.  An array, or NULL if there are none. */
+struct json_object *ocsd_job_ports_to_blame(struct ocsd *d, const struct ocsd_job *job);
 const char *ocsd_job_state_name(const struct ocsd_job *job);
 /* Circuits of JOB that exist or have to. */
 size_t ocsd_job_circuits(const struct ocsd_job *job);
@@ -424,6 +428,25 @@ int ocsd_port_logical(const struct ocsd_switch *sw, int fibre);
 /* The switch refused patches: their ports go to quarantine. */
 void ocsd_port_refused(struct ocsd *d, const struct ocsd_switch *sw,
 		       const struct ocs_refusal *refusals, size_t count, const char *reply);
+
+/* ---- broken.c: circuits that fail under running jobs ---- */
+/* %s: a switch, %s: what it did. */
+#define OCSD_SWITCH_SILENT "switch %s failed: %s; whether its circuits still carry light is not known"
+/* A circuit of the running JOB is lost or dark and no plan can do without it; SW may be
+ * NULL.  No-op for jobs that do not run or were told before. */
+void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
+		     const char *why);
+/* The same for the job that uses port WHERE; on direct fabrics its plan is repaired. */
+void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why);
+/* Tells that JOB (NULL: no-op) has all of its circuits again, if it has. */
+void ocsd_broken_check(struct ocsd *d, struct ocsd_job *job);
+/* Circuits of SW that could not be restored get another chance. */
+void ocsd_broken_retry(struct ocsd *d, struct ocsd_switch *sw);
+/* SW does not answer because of WHY, or (NULL) does again: tells of the running jobs
+ * with circuits on it. */
+void ocsd_broken_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why);
+/* Says again, to a new subscriber, what is broken. */
+void ocsd_broken_tell(struct ocsd *d);
 
 /* Less is no light. */
 #define OCSD_DARK_DBM (-50.0)

@@ -192,7 +192,7 @@ static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why,
 	struct json_object *event;
 
 	if (job->lost) {
-		ocsd_job_fail(d, job, NULL, text);
+		ocsd_job_broken(d, job, NULL, text);
 		free(text);
 		return;
 	}

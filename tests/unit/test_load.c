@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,7 @@ static const char base[] =
 	/*  6 */ "  state: /var/lib/o\n"
 	/*  7 */ "  admins: [slurm, 'op[1-2]']\n"
 	/*  8 */ "timeouts: {switch: 250ms, retry: 2s, poll: 1m, prolog: 10s, ocsd_down: 9s}\n"
-	/*  9 */ "policies: {requeue_limit: 5}\n"
+	/*  9 */ "policies: {requeue_limit: 5, circuit_failed: signal, switch_failed: cancel, signal: B:SIGUSR2}\n"
 	/* 10 */ "nccl:\n"
 	/* 11 */ "  hwloc_xml: /etc/node.xml\n"
 	/* 12 */ "  env: {NCCL_DEBUG: WARN, A_1: x=y z}\n"
@@ -96,6 +97,11 @@ static void everything_is_read(void **state)
 	assert_int_equal(f->prolog_timeout_ms, 10000);
 	assert_int_equal(f->ocsd_down_ms, 9000);
 	assert_int_equal(f->requeue_limit, 5);
+	assert_int_equal(f->circuit_failed, OCS_ON_FAILURE_SIGNAL);
+	assert_int_equal(f->switch_failed, OCS_ON_FAILURE_CANCEL);
+	assert_int_equal(f->failure_signal, SIGUSR2);
+	assert_true(f->failure_signal_batch);
+	assert_int_equal(f->dark_ms, 10000);
 	assert_string_equal(f->hwloc_xml, "/etc/node.xml");
 	assert_int_equal(f->nnccl_env, 2);
 	assert_string_equal(f->nccl_env[0], "NCCL_DEBUG=WARN");
@@ -155,7 +161,8 @@ static const struct refusal refusals[] = {
 	{"  socket:", "  sockets:", 3, "did you mean \"socket\""},
 	{"requeue_limit: 5", "requeue_limit: ", 9, "has no value"},
 	{"requeue_limit: 5", "requeue_limit: ~", 9, "has no value"},
-	{"policies: {requeue_limit: 5}", "policies: 5", 9, "must be a mapping"},
+	{"policies: {requeue_limit: 5, circuit_failed: signal, switch_failed: cancel, signal: B:SIGUSR2}", "policies: 5", 9,
+	 "must be a mapping"},
 	{"    driver: tl1\n    dialect", "    dialect", 14, "needs the key \"driver\""},
 	{"    dialect:", "    dialet:", 16, "did you mean \"dialect\""},
 	{"    degree: 2\n", "    degree: 2\n    degree: 2\n", 45, "\"degree\" twice"},
@@ -192,6 +199,10 @@ static const struct refusal refusals[] = {
 	{"250ms", "[1s]", 8, "must be a single value"},
 	{"switch: 250ms", "switch: 11s", 8, "make prolog longer"},
 	{"requeue_limit: 5", "requeue_limit: 0", 9, "1 to 1000"},
+	{"circuit_failed: signal", "circuit_failed: hold", 9, "requeue, cancel, signal or ignore"},
+	{"switch_failed: cancel", "switch_failed: [cancel]", 9, "switch_failed"},
+	{"B:SIGUSR2", "B:9", 9, "HUP, INT"},
+	{"B:SIGUSR2", "KILL", 9, "signal is KILL"},
 	{"requeue_limit: 5", "requeue_limit: 5.0", 9, "1 to 1000"},
 	{"policies: {requeue_limit: 5}", "limits: {burst: 0}", 9, "burst"},
 	{"policies: {requeue_limit: 5}", "limits: {requests_per_second: 1e9}", 9, "1 to 100000"},

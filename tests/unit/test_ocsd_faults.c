@@ -413,7 +413,7 @@ static void unseen_patch(void **state)
 }
 
 /* Somebody takes ports of a running job's two servers until it cannot be repaired:
- * that job fails, the patches stay. */
+ * slurmctld is told, the patches stay. */
 static void stolen_port(void **state)
 {
 	struct rig *rig = *state;
@@ -433,7 +433,7 @@ static void stolen_port(void **state)
 		free(table);
 		/* A hand at the switch breaks what is in its way. */
 		rig_emulate(rig, "patch direct-%d %d 32", sw, in);
-		event = rig_event(client, sw ? "job_failed" : "plan");
+		event = rig_event(client, sw ? "circuit_failed" : "plan");
 		assert_int_equal(rig_number(event, "job"), 1);
 		json_object_put(event);
 	}

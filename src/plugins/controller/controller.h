@@ -192,13 +192,20 @@ time_t ocs_controller_down_since(void);
 /* Milliseconds without ocsd; 0 if it is connected. */
 int64_t ocs_controller_down_ms(void);
 
-/* Jobs that must leave their nodes. */
+/* Jobs that lost circuits, or never got them. */
+enum ocs_controller_kind {
+	OCS_NO_CIRCUITS,	/* it must leave its nodes */
+	OCS_DEGRADED,		/* it runs on with what it has and is only told */
+	OCS_CIRCUIT_FAILED,	/* under a running job: what policies say */
+	OCS_SWITCH_SILENT,	/* its circuits may be gone, too */
+	OCS_CIRCUIT_RESTORED,
+};
 struct ocs_controller_failure {
+	enum ocs_controller_kind kind;
 	uint32_t job;
 	uint64_t epoch;
 	char *name;	/* the switch to blame, or NULL */
 	bool host;	/* a host is to blame; the sentence names it */
-	bool degraded;	/* it runs on with what it has and is only told */
 	char *text;	/* one sentence */
 };
 bool ocs_controller_failures(void);

@@ -217,6 +217,24 @@ static void job_failed(struct json_object *event)
 				*text_of(event, "host"), text_of(event, "error"));
 }
 
+/* Under a running job. */
+static void circuit_event(struct json_object *event, bool restored)
+{
+	uint32_t job = (uint32_t)number_of(event, "job");
+	uint64_t epoch = number_of(event, "epoch");
+	struct ocs_allocation *allocation = ocs_allocation_find(job, epoch);
+	bool unsure = true_of(event, "unsure");
+	const char *sw = text_of(event, "switch");
+
+	/* A circuit that broke may break there again; a silent switch is known as such. */
+	if (!restored && !unsure && !json_object_object_get_ex(event, "ports", NULL))
+		ocs_faults_suspect(sw, text_of(event, "error"));
+	if (allocation && allocation->living)
+		ocs_failure_add(job, epoch, sw, false, text_of(event, "error"))->pub.kind =
+			restored ? OCS_CIRCUIT_RESTORED :
+			unsure ? OCS_SWITCH_SILENT : OCS_CIRCUIT_FAILED;
+}
+
 void ocs_message_event(struct json_object *event)
 {
 	const char *kind = text_of(event, "event");
@@ -231,7 +249,11 @@ void ocs_message_event(struct json_object *event)
 		job_failed(event);
 	} else if (strcmp(kind, "degraded") == 0) {
 		ocs_failure_add((uint32_t)number_of(event, "job"), number_of(event, "epoch"),
-				NULL, false, text_of(event, "error"))->pub.degraded = true;
+				NULL, false, text_of(event, "error"))->pub.kind = OCS_DEGRADED;
+	} else if (strcmp(kind, "circuit_failed") == 0) {
+		circuit_event(event, false);
+	} else if (strcmp(kind, "circuit_restored") == 0) {
+		circuit_event(event, true);
 	} else if (strcmp(kind, "released") == 0) {
 		struct ocs_allocation *allocation =
 			ocs_allocation_find((uint32_t)number_of(event, "job"),

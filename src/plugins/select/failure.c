@@ -5,9 +5,12 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define FAILURE_PREFIX "ocs failure: "
+#define RUNNING_PREFIX OCS_SELECT_RUNNING_PREFIX
+#define RESTORED "all there again"
 /* The slurmds must have forgotten the credential of the attempt that failed; they
  * compare whole seconds. */
 #define RESTART_DELAY 3
@@ -57,14 +60,14 @@ static void attempts_set(job_record_t *job, int attempts)
 	xfree(text);
 }
 
-static void cancel(job_record_t *job, const char *text)
+static void cancel(job_record_t *job, const char *text, const char *why)
 {
 	job_record_t *whole = whole_job(job);
 	char *message = xstrdup_printf("job %u is cancelled: %s", job->job_id, text);
 
 	note(job, text);
 	srun_user_message(whole, message);
-	info("%pJ: %s; it cannot be requeued and is cancelled", job, text);
+	info("%pJ: %s; it is cancelled: %s", job, text, why);
 	if (whole->het_job_list)
 		het_job_signal(whole, SIGKILL, 0, 0, false);
 	else
@@ -83,27 +86,113 @@ static void tell(job_record_t *job, char *text)
 	last_job_update = time(NULL);
 }
 
+static bool told(job_record_t *job)
+{
+	return xstrstr(job->admin_comment, RUNNING_PREFIX) &&
+	       !xstrstr(job->admin_comment, RUNNING_PREFIX RESTORED);
+}
+
+static void note_running(job_record_t *job, const char *text)
+{
+	char *line = xstrdup_printf(RUNNING_PREFIX "%s", text);
+
+	ocs_select_comment_set(&job->admin_comment, RUNNING_PREFIX, line);
+	last_job_update = time(NULL);
+	xfree(line);
+}
+
+/* It runs on; with a signal if that is the policy and it had none since it was whole. */
+static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure action)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	bool news = !told(job);
+	char *line;
+
+	if (!news && xstrstr(job->admin_comment, text))
+		return;
+	line = xstrdup_printf("%s (%s%s)", text,
+			      action == OCS_ON_FAILURE_SIGNAL ? "it was sent SIG" : "it runs on",
+			      action == OCS_ON_FAILURE_SIGNAL ?
+			      sigabbrev_np(fabric->failure_signal) : "");
+	note_running(job, line);
+	info("%pJ: %s", job, line);
+	if (action == OCS_ON_FAILURE_SIGNAL && news) {
+		srun_user_message(job, line);
+		job_signal(job, (uint16_t)fabric->failure_signal,
+			   fabric->failure_signal_batch ? KILL_FULL_JOB : KILL_STEPS_ONLY, 0,
+			   false);
+	}
+	xfree(line);
+}
+
+/* A circuit of a job failed, or may have.  True if that is all; false if the job has to
+ * leave its nodes. */
+static bool stays(job_record_t *job, const struct ocs_controller_failure *failure, char *text)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	enum ocs_on_failure action = failure->kind == OCS_SWITCH_SILENT ?
+		fabric->switch_failed : fabric->circuit_failed;
+
+	switch (failure->kind) {
+	case OCS_NO_CIRCUITS:
+		return false;
+	case OCS_DEGRADED:
+		tell(job, text);
+		return true;
+	case OCS_CIRCUIT_RESTORED:
+		if (told(job)) {
+			note_running(job, RESTORED);
+			info("%pJ: its circuits are there again", job);
+		}
+		return true;
+	case OCS_CIRCUIT_FAILED:
+	case OCS_SWITCH_SILENT:
+		break;
+	}
+	/* Nothing is lost yet that could be told by a signal. */
+	if (ocs_select_in_prolog(job) && action == OCS_ON_FAILURE_SIGNAL)
+		action = failure->kind == OCS_SWITCH_SILENT ? OCS_ON_FAILURE_IGNORE :
+			OCS_ON_FAILURE_REQUEUE;
+	if (action == OCS_ON_FAILURE_CANCEL)
+		cancel(job, text, "policies of ocs.yaml say so");
+	else if (action != OCS_ON_FAILURE_REQUEUE)
+		runs_on(job, text, action);
+	return action != OCS_ON_FAILURE_REQUEUE;
+}
+
+/* The caller frees it. */
+static char *text_of(const struct ocs_controller_failure *failure)
+{
+	char *text, *part;
+
+	if (failure->name && failure->kind == OCS_NO_CIRCUITS)
+		text = xstrdup_printf("switch %s failed: %s", failure->name, failure->text);
+	else if (failure->name && failure->kind == OCS_CIRCUIT_FAILED)
+		text = xstrdup_printf("a circuit at switch %s failed: %s", failure->name,
+				      failure->text);
+	else
+		text = xstrdup(failure->text);
+	/* Texts of parts of a comment must not look like several parts. */
+	while ((part = strstr(text, "; ")))
+		*part = ',';
+	return text;
+}
+
 void ocs_select_fail(const struct ocs_controller_failure *failure)
 {
 	job_record_t *job = find_job_record(failure->job), *whole;
 	int limit = ocs_controller_fabric()->requeue_limit, attempts;
-	char *text = NULL, *line;
+	char *text, *line;
 	/* What may fail again at the same place is not tried for ever. */
 	bool counted = failure->name || failure->host, hold;
 
 	if (!job || ocs_select_epoch(job) != failure->epoch ||
 	    (!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job)))
 		return;
-	if (failure->name)
-		text = xstrdup_printf("switch %s failed: %s", failure->name, failure->text);
-	else
-		text = xstrdup(failure->text);
-	/* Texts of parts of a comment must not look like several parts. */
-	while ((line = strstr(text, "; ")))
-		*line = ',';
-	if (failure->degraded) {
-		tell(job, text);
+	text = text_of(failure);
+	if (stays(job, failure, text)) {
 		xfree(text);
+		last_job_update = time(NULL);
 		return;
 	}
 	whole = whole_job(job);
@@ -120,7 +209,7 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	note(job, line);
 	if (!whole->batch_flag || !whole->details || !whole->details->requeue ||
 	    ocs_compat_requeue(whole, hold ? JOB_REQUEUE_HOLD : 0)) {
-		cancel(job, text);
+		cancel(job, text, "it cannot be requeued");
 		xfree(line);
 		xfree(text);
 		last_job_update = time(NULL);

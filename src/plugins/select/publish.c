@@ -89,6 +89,9 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 		xstrfmtcat(text, " placement=%s", made->placement);
 	ocs_select_comment_set(&job->system_comment, SYSTEM_PREFIX, text);
 	xfree(text);
+	/* What was said about circuits of an earlier run. */
+	if (xstrstr(job->admin_comment, OCS_SELECT_RUNNING_PREFIX))
+		ocs_select_comment_set(&job->admin_comment, OCS_SELECT_RUNNING_PREFIX, NULL);
 	if (made->placement) {
 		text = xstrdup_printf(COUNTS_PREFIX "%s xpus=%ld idle=%ld cubes=%d circuits=%d",
 				      made->shape, made->xpus, made->idle, made->cubes,

@@ -87,6 +87,8 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 void ocs_select_unpublish(job_record_t *job);
 /* Takes away all of it. */
 void ocs_select_forget(job_record_t *job);
+/* How AdminComment speaks of circuits of the running job. */
+#define OCS_SELECT_RUNNING_PREFIX "ocs circuits: "
 /* Where spank_ocs leaves --ocs-demand, for ocs_select_spank_get. */
 #define OCS_SELECT_DEMAND "_SLURM_SPANK_OPTION_spank_ocs_ocs_demand"
 /* The value of NAME in the job's SPANK environment, or NULL. */
