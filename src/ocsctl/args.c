@@ -11,7 +11,10 @@
 #include "src/util/text.h"
 
 /* Every option of every command; commands name those they take by key. */
-enum kind { FLAG, TEXT, NUMBER };
+enum kind {
+	FLAG, TEXT, NUMBER,
+	CHOICE,			/* a number after =, or none, which is CHOICE_NONE */
+};
 
 struct option_spec {
 	char key;
@@ -23,6 +26,7 @@ struct option_spec {
 	const char *help;
 };
 
+#define CHOICE_NONE 2	/* seconds of --watch */
 #define AT(field) offsetof(struct ocs_ctl_args, field)
 
 static const struct option_spec specs[] = {
@@ -62,7 +66,8 @@ static const struct option_spec specs[] = {
 	{ 'A', "repair", TEXT, AT(repair), 0, 0, "PLAN",
 	  "change few circuits of the plan in this file, without the failed interfaces" },
 	{ 'g', "svg", TEXT, AT(svg), 0, 0, "FILE", "write the picture as SVG" },
-	{ 'w', "watch", FLAG, AT(watch), 0, 0, NULL, "draw again every two seconds" },
+	{ 'w', "watch", CHOICE, AT(watch), 1, 86400, "SECONDS",
+	  "draw again and again (every 2 seconds)" },
 	{ 'E', "epoch", NUMBER, AT(epoch), 1, LONG_MAX, "N",
 	  "the allocation's epoch (SPANK_OCS_EPOCH)" },
 	{ 'V', "after", NUMBER, AT(after), 1, INT_MAX, "N",
@@ -128,9 +133,10 @@ void ocs_ctl_help(const struct ocs_ctl_command *command, FILE *out)
 	for (size_t i = 0; i < NSPECS; i++) {
 		if (!takes(command, &specs[i]))
 			continue;
-		snprintf(left, sizeof(left), "--%s%s%s", specs[i].name,
-			 specs[i].argument ? " " : "",
-			 specs[i].argument ? specs[i].argument : "");
+		snprintf(left, sizeof(left), "--%s%s%s%s", specs[i].name,
+			 specs[i].kind == CHOICE ? "[=" : specs[i].argument ? " " : "",
+			 specs[i].argument ? specs[i].argument : "",
+			 specs[i].kind == CHOICE ? "]" : "");
 		fprintf(out, "  %-22s %s\n", left, specs[i].help);
 	}
 	fprintf(out, "  %-22s this text\n", "--help");
@@ -230,6 +236,12 @@ static int take(const struct ocs_ctl_command *command, const struct option_spec 
 	case TEXT:
 		*(const char **)field = value;
 		return 0;
+	case CHOICE:
+		if (!value) {
+			*(long *)field = CHOICE_NONE;
+			return 0;
+		}
+		/* fall through */
 	case NUMBER:
 		if (!ocs_number_parse(value, spec->min, spec->max, (long *)field))
 			return 0;
@@ -268,7 +280,8 @@ int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **a
 		if (!takes(command, &specs[i]))
 			continue;
 		options[n].name = specs[i].name;
-		options[n].has_arg = specs[i].kind == FLAG ? no_argument : required_argument;
+		options[n].has_arg = specs[i].kind == FLAG ? no_argument :
+			specs[i].kind == CHOICE ? optional_argument : required_argument;
 		options[n++].val = 256 + i;
 	}
 	options[n].name = "help";

@@ -4,19 +4,30 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <time.h>
 
 #include "src/client/client.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/state.h"
-#include "src/ocsctl/table.h"
+#include "src/ocsctl/watch.h"
 #include "src/ocsctl/where.h"
 #include "src/place/picture.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
-#define WATCH_SECONDS 2
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+#define LETTERS ((int)sizeof(letters) - 1)
+
+/* From picture to picture a job keeps its letter. */
+struct map_letters {
+	struct {
+		int64_t job;
+		int letter;
+		bool lives;
+	} *jobs;
+	int n;
+	int next;
+};
 
 /* One living job: its letter is the same in every section. */
 struct map_job {
@@ -28,6 +39,7 @@ struct map_job {
 
 struct map {
 	const struct ocs_ctl_args *args;
+	struct map_letters *letters;
 	struct ocs_fabric *fabric;
 	struct ocs_ctl_state state;
 	struct map_job *jobs;
@@ -37,6 +49,46 @@ struct map {
 static bool on_cubes(const struct ocs_section *section)
 {
 	return section->kind == OCS_TORUS || section->kind == OCS_STATIC;
+}
+
+static int letter_give(struct map_letters *l, int64_t job)
+{
+	int i, tries, letter = l->next;
+
+	for (i = 0; i < l->n; i++) {
+		if (l->jobs[i].job == job) {
+			l->jobs[i].lives = true;
+			return l->jobs[i].letter;
+		}
+	}
+	/* the next one that nobody has; with more jobs than letters, some share one */
+	for (tries = 0; tries < LETTERS; tries++) {
+		letter = (l->next + tries) % LETTERS;
+		for (i = 0; i < l->n && l->jobs[i].letter != letter; i++)
+			;
+		if (i == l->n)
+			break;
+	}
+	l->next = (letter + 1) % LETTERS;
+	l->jobs = ocs_realloc(l->jobs, (size_t)(l->n + 1) * sizeof(*l->jobs));
+	l->jobs[l->n].job = job;
+	l->jobs[l->n].letter = letter;
+	l->jobs[l->n++].lives = true;
+	return letter;
+}
+
+/* Takes the letters of jobs that are gone. */
+static void letters_take(struct map_letters *l)
+{
+	int i, kept = 0;
+
+	for (i = 0; i < l->n; i++) {
+		if (!l->jobs[i].lives)
+			continue;
+		l->jobs[kept] = l->jobs[i];
+		l->jobs[kept++].lives = false;
+	}
+	l->n = kept;
 }
 
 static void list_jobs(struct map *map)
@@ -51,12 +103,14 @@ static void list_jobs(struct map *map)
 		if (!ocs_ctl_job_lives(job))
 			continue;
 		one->job = job;
-		one->sign = letters[map->njobs++ % (sizeof(letters) - 1)];
+		map->njobs++;
+		one->sign = letters[letter_give(map->letters, ocs_ctl_number(job, "job", 0))];
 		one->label = ocs_asprintf("job %s, %s, %s, %s", ocs_ctl_string(job, "job", "?"),
 					  ocs_ctl_string(job, "user", "?"),
 					  ocs_ctl_string(job, "shape", "no shape"),
 					  ocs_ctl_string(job, "state", "?"));
 	}
+	letters_take(map->letters);
 }
 
 static void map_close(struct map *map)
@@ -68,13 +122,15 @@ static void map_close(struct map *map)
 	ocs_fabric_destroy(map->fabric);
 }
 
-static int map_open(const struct ocs_ctl_args *args, struct map *map, struct ocs_error *err)
+static int map_open(const struct ocs_ctl_args *args, struct map_letters *letters_kept,
+		    struct map *map, struct ocs_error *err)
 {
 	struct ocs_client *client;
 	int rc;
 
 	memset(map, 0, sizeof(*map));
 	map->args = args;
+	map->letters = letters_kept;
 	map->fabric = ocs_ctl_fabric_open(args, err);
 	if (!map->fabric)
 		return -1;
@@ -156,13 +212,23 @@ static void drop_placements(struct map *map)
 	}
 }
 
+/* A picture in a report should say of when it is. */
+static char *title_of(const struct ocs_section *section)
+{
+	time_t now = time(NULL);
+	char when[32];
+
+	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", localtime(&now));
+	return ocs_asprintf("section %s, %s", section->name, when);
+}
+
 /* Bottom to top: busy nodes, what is out of order, idle XPUs of shaped jobs' nodes,
  * and the jobs: a drained cube keeps the jobs it has. */
 static char *cubes_picture(struct map *map, const struct ocs_section *section, bool svg)
 {
 	struct ocs_picture_item *items = ocs_calloc(map->njobs + 3, sizeof(*items));
 	struct node_set busy = { 0 }, idle = { 0 }, down = { 0 };
-	char *text;
+	char *text, *title;
 	int n = 0;
 
 	busy.nodes = ocs_calloc(section->nnodes, sizeof(int));
@@ -192,9 +258,11 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 			items[n++] = (struct ocs_picture_item){
 				.label = map->jobs[i].label, .sign = map->jobs[i].sign,
 				.placement = map->jobs[i].placement };
-	text = svg ? ocs_picture_svg(map->fabric, section, items, n) :
+	title = svg ? title_of(section) : NULL;
+	text = svg ? ocs_picture_svg(map->fabric, section, items, n, title) :
 		     ocs_picture(map->fabric, section, items, n, ocs_ctl_columns(),
 				 ocs_ctl_colour());
+	free(title);
 	free(busy.nodes);
 	free(idle.nodes);
 	free(down.nodes);
@@ -234,24 +302,24 @@ static char *server_signs(struct map *map, const struct ocs_section *section, bo
 	return signs;
 }
 
-static void print_servers(struct map *map, const struct ocs_section *section)
+static void print_servers(struct map *map, const struct ocs_section *section, FILE *out)
 {
 	bool *used = ocs_calloc(map->njobs + 1, sizeof(*used));
 	char *signs = server_signs(map, section, used);
 	int width = ocs_ctl_columns() >= 100 ? 64 : 32;
 
 	for (int i = 0; i < section->nnodes; i += width)
-		printf("%-12s %.*s\n", map->fabric->nodes[section->first_node + i].name, width,
+		fprintf(out, "%-12s %.*s\n", map->fabric->nodes[section->first_node + i].name, width,
 		       signs + i);
 	if (strchr(signs, '.') || strchr(signs, '*') || strchr(signs, '#'))
-		putchar('\n');
+		fputc('\n', out);
 	for (int j = 0; j < map->njobs; j++)
 		if (used[j])
-			printf("%c %s\n", map->jobs[j].sign, map->jobs[j].label);
+			fprintf(out, "%c %s\n", map->jobs[j].sign, map->jobs[j].label);
 	if (strchr(signs, '*'))
-		puts("* in use without a shape");
+		fputs("* in use without a shape\n", out);
 	if (strchr(signs, '#'))
-		puts("# down or drained");
+		fputs("# down or drained\n", out);
 	free(signs);
 	free(used);
 }
@@ -261,7 +329,7 @@ static bool wanted(const struct map *map, const struct ocs_section *section)
 	return !map->args->section || !strcmp(map->args->section, section->name);
 }
 
-static int print_text(struct map *map, struct ocs_error *err)
+static int print_text(struct map *map, FILE *out, struct ocs_error *err)
 {
 	bool first = true;
 
@@ -271,10 +339,10 @@ static int print_text(struct map *map, struct ocs_error *err)
 
 		if (!wanted(map, section))
 			continue;
-		printf("%ssection %s\n", first ? "" : "\n", section->name);
+		fprintf(out, "%ssection %s\n", first ? "" : "\n", section->name);
 		first = false;
 		if (!on_cubes(section)) {
-			print_servers(map, section);
+			print_servers(map, section, out);
 			continue;
 		}
 		if (read_placements(map, section, err)) {
@@ -282,12 +350,12 @@ static int print_text(struct map *map, struct ocs_error *err)
 			return -1;
 		}
 		text = cubes_picture(map, section, false);
-		fputs(text, stdout);
+		fputs(text, out);
 		free(text);
 		drop_placements(map);
 	}
 	if (!ocs_ctl_state_has_nodes(&map->state))
-		puts("(slurmctld has not told ocsd about its nodes yet)");
+		fputs("(slurmctld has not told ocsd about its nodes yet)\n", out);
 	return 0;
 }
 
@@ -311,7 +379,7 @@ static int write_svg(struct map *map, struct ocs_error *err)
 }
 
 /* For programs: every node, its state and the job of ocsd that holds it. */
-static void print_json(struct map *map)
+static void print_json(struct map *map, FILE *file)
 {
 	struct json_object *out = json_object_new_object(), *nodes = json_object_new_array();
 	struct json_object *jobs = json_object_new_array();
@@ -345,41 +413,44 @@ static void print_json(struct map *map)
 	json_object_object_add(out, "drains", json_object_get(
 		ocs_ctl_array(map->state.fabric, "drains")));
 	json_object_object_add(out, "switches", json_object_get(map->state.switches));
-	ocs_ctl_print_json(out);
+	fprintf(file, "%s\n", json_object_to_json_string_ext(out, JSON_C_TO_STRING_PLAIN |
+							     JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(out);
 }
 
-static int draw(const struct ocs_ctl_args *args, struct ocs_error *err)
-{
-	struct map map;
-	int rc = map_open(args, &map, err);
+/* What draws: the arguments, and what lasts from picture to picture. */
+struct drawing {
+	const struct ocs_ctl_args *args;
+	struct map_letters letters;
+};
 
-	if (!rc && args->watch && !args->json && !args->svg)
-		fputs(isatty(STDOUT_FILENO) ? "\033[H\033[2J" : "\n", stdout);
-	if (!rc && args->svg)
+static int draw(void *arg, FILE *out, struct ocs_error *err)
+{
+	struct drawing *drawing = arg;
+	const struct ocs_ctl_args *args = drawing->args;
+	struct map map;
+	int rc = map_open(args, &drawing->letters, &map, err);
+
+	if (!rc && args->svg) {
 		rc = write_svg(&map, err);
-	else if (!rc && args->json)
-		print_json(&map);
-	else if (!rc)
-		rc = print_text(&map, err);
+		if (!rc && args->watch)
+			fprintf(out, "%s is written\n", args->svg);
+	} else if (!rc && args->json) {
+		print_json(&map, out);
+	} else if (!rc) {
+		rc = print_text(&map, out, err);
+	}
 	map_close(&map);
 	return rc;
 }
 
 int ocs_ctl_map(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
-	for (;;) {
-		int rc = draw(args, err);
+	struct drawing drawing = { .args = args };
+	int rc = args->watch ? ocs_ctl_watch(draw, &drawing, args->watch, !args->json && !args->svg,
+					     err) :
+		 draw(&drawing, stdout, err);
 
-		/* A daemon that restarts is no reason to stop watching. */
-		if (rc && !(args->watch && err->code == OCS_UNREACHABLE))
-			return rc;
-		if (rc)
-			fprintf(stderr, "ocsctl: %s\n", err->text);
-		if (!args->watch)
-			return 0;
-		if (fflush(stdout))
-			return 0;
-		sleep(WATCH_SECONDS);
-	}
+	free(drawing.letters.jobs);
+	return rc;
 }

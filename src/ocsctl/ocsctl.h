@@ -23,7 +23,8 @@ struct ocs_ctl_args {
 	const struct ocs_ctl_command *command;
 	bool json;
 	bool no_rotate, no_fold, nodes, compact;
-	bool directed, routes, watch;
+	bool directed, routes;
+	long watch;		/* seconds between pictures, 0: draw once */
 	const char *fabric, *ocsd;
 	const char *busy, *section, *conn;
 	const char *map, *elapsed;

@@ -147,7 +147,7 @@ static char *picture(const struct ocs_ctl_where *where, bool svg)
 	items[0].nodes = taken;
 	items[0].nnodes = n;
 	items[1].label = ocs_shape_format(&where->shape, shape);
-	text = svg ? ocs_picture_svg(where->fabric, section, n ? items : items + 1, n ? 2 : 1) :
+	text = svg ? ocs_picture_svg(where->fabric, section, n ? items : items + 1, n ? 2 : 1, NULL) :
 		     ocs_picture(where->fabric, section, n ? items : items + 1, n ? 2 : 1,
 				 ocs_ctl_columns(), ocs_ctl_colour());
 	free(taken);

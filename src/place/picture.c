@@ -10,12 +10,18 @@
 
 #define GAP 3			/* columns between cubes */
 #define CELL 14			/* SVG: one XPU */
+#define LINE 18			/* of text */
+#define WIDTH_MIN 480
 
 static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 static const int ansi[] = { 32, 34, 35, 36, 33, 94, 92, 95, 96, 93 };
 static const char *const fill[] = { "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#76b7b2",
 				    "#edc948", "#ff9da7", "#9c755f", "#86bcb6", "#d37295" };
+static const char *const ink[] = { "#ffffff", "#222222", "#ffffff", "#ffffff", "#222222",
+				   "#222222", "#222222", "#ffffff", "#222222", "#ffffff" };
 #define COLOURS 10
+#define HUE_DOWN -1
+#define HUE_GREY -2
 
 /* Which item holds each XPU of the section: index + 1, 0 for free. */
 static int *owners(const struct ocs_fabric *fabric, const struct ocs_section *s,
@@ -67,16 +73,12 @@ static char *signs_give(const struct ocs_picture_item *items, int nitems)
 	return given;
 }
 
-/* The how many-th colour an item has; down items have none. */
-static int colour_of(const struct ocs_picture_item *items, int item)
+/* The colour of an item: that of its letter, so that it stays when others come and go. */
+static int hue_of(const struct ocs_picture_item *item, char sign)
 {
-	int i, n = 0;
+	const char *at = strchr(signs, sign);
 
-	if (items[item].down)
-		return -1;
-	for (i = 0; i < item; i++)
-		n += !items[i].down;
-	return n % COLOURS;
+	return item->down ? HUE_DOWN : at ? (int)(at - signs) % COLOURS : HUE_GREY;
 }
 
 static void cell_add(struct ocs_text *text, const struct ocs_picture_item *items,
@@ -88,11 +90,12 @@ static void cell_add(struct ocs_text *text, const struct ocs_picture_item *items
 		ocs_text_add(text, colour ? "\033[2m.\033[0m" : ".");
 		return;
 	}
-	hue = colour_of(items, owner - 1);
+	hue = hue_of(&items[owner - 1], given[owner - 1]);
 	if (!colour)
 		ocs_text_add(text, "%c", given[owner - 1]);
 	else if (hue < 0)
-		ocs_text_add(text, "\033[31m%c\033[0m", given[owner - 1]);
+		ocs_text_add(text, "\033[%dm%c\033[0m", hue == HUE_DOWN ? 31 : 37,
+			     given[owner - 1]);
 	else
 		ocs_text_add(text, "\033[1;%dm%c\033[0m", ansi[hue], given[owner - 1]);
 }
@@ -203,11 +206,21 @@ static void xml_add(struct ocs_text *text, const char *s)
 	}
 }
 
-static const char *item_fill(const struct ocs_picture_item *items, int owner)
+/* A square of the colour of OWNER with its sign; OWNER 0: free. */
+static void square_add(struct ocs_text *text, const struct ocs_picture_item *items,
+		       const char *given, int owner, int left, int top)
 {
-	int hue = owner ? colour_of(items, owner - 1) : 0;
+	int hue = owner ? hue_of(&items[owner - 1], given[owner - 1]) : 0;
 
-	return !owner ? "#eeeeee" : hue < 0 ? "#444444" : fill[hue];
+	ocs_text_add(text, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" "
+		     "fill=\"%s\"/>\n", left, top, CELL - 1, CELL - 1, !owner ? "#eeeeee" :
+		     hue == HUE_DOWN ? "url(#down)" : hue == HUE_GREY ? "#aaaaaa" : fill[hue]);
+	if (!owner || hue == HUE_DOWN)
+		return;
+	ocs_text_add(text, "<text x=\"%d\" y=\"%d\" fill=\"%s\" text-anchor=\"middle\">",
+		     left + CELL / 2, top + CELL - 4, hue < 0 ? "#222222" : ink[hue]);
+	xml_add(text, (char[2]){ given[owner - 1], '\0' });
+	ocs_text_add(text, "</text>\n");
 }
 
 static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cube, int left, int top,
@@ -222,56 +235,81 @@ static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cub
 		for (x = 0; x < s->edge[0]; x++) {
 			for (y = 0; y < s->edge[1]; y++) {
 				int at[OCS_AXES] = { x, y, z };
-				int who = owner[cube * s->cube_xpus + ocs_section_bit(s, at)];
-				int h = left + (z * (s->edge[1] + 1) + y) * CELL;
-				int v = top + x * CELL;
 
-				ocs_text_add(text, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
-					     "rx=\"2\" fill=\"%s\"/>\n", h, v, CELL - 1, CELL - 1,
-					     item_fill(items, who));
-				if (!who)
-					continue;
-				ocs_text_add(text, "<text x=\"%d\" y=\"%d\" fill=\"#ffffff\" "
-					     "text-anchor=\"middle\">", h + CELL / 2,
-					     v + CELL - 4);
-				xml_add(text, (char[2]){ given[who - 1], '\0' });
-				ocs_text_add(text, "</text>\n");
+				square_add(text, items, given,
+					   owner[cube * s->cube_xpus + ocs_section_bit(s, at)],
+					   left + (z * (s->edge[1] + 1) + y) * CELL, top + x * CELL);
 			}
 		}
 	}
 }
 
+/* Who is who, and how much everybody has; returns the lower end. */
+static int legend_svg(struct ocs_text *text, const struct ocs_section *s,
+		      const struct ocs_picture_item *items, int nitems, const char *given,
+		      const int *owner, int top)
+{
+	long *count = ocs_calloc((size_t)nitems + 1, sizeof(long));
+	long total = (long)s->ncubes * s->cube_xpus, r;
+	int i;
+
+	for (r = 0; r < total; r++)
+		count[owner[r]]++;
+	for (i = 1; i <= nitems + 1; i++) {
+		int who = i % (nitems + 1);	/* free ones last */
+
+		if (who && !count[who])
+			continue;
+		square_add(text, items, given, who, CELL, top);
+		ocs_text_add(text, "<text x=\"%d\" y=\"%d\" font-size=\"12\">", CELL + 20, top + 11);
+		xml_add(text, !who ? "free" : items[who - 1].label ? items[who - 1].label :
+			items[who - 1].down ? "down" : "busy");
+		if (who)
+			ocs_text_add(text, " (%ld XPUs)</text>\n", count[who]);
+		else
+			ocs_text_add(text, " (%ld of %ld XPUs)</text>\n", count[0], total);
+		top += LINE;
+	}
+	free(count);
+	return top;
+}
+
 char *ocs_picture_svg(const struct ocs_fabric *fabric, const struct ocs_section *section,
-		      const struct ocs_picture_item *items, int nitems)
+		      const struct ocs_picture_item *items, int nitems, const char *title)
 {
 	int wide = (section->edge[2] * (section->edge[1] + 1) + 1) * CELL;
-	int high = (section->edge[0] + 3) * CELL, across = 1, rows, cube, i, top;
+	int high = (section->edge[0] + 3) * CELL, across = 1, rows, cube, width;
+	int head = title ? 2 * LINE : 0;
 	int *owner = owners(fabric, section, items, nitems);
 	char *given = signs_give(items, nitems);
-	struct ocs_text text = { 0 };
+	struct ocs_text body = { 0 }, text = { 0 };
 
 	while (across < section->ncubes && across * wide < section->ncubes / across * high * 2)
 		across++;
 	rows = (section->ncubes + across - 1) / across;
+	for (cube = 0; cube < section->ncubes; cube++)
+		cube_svg(&body, section, cube, CELL + cube % across * wide,
+			 head + 2 * CELL + cube / across * high, items, given, owner);
+	rows = legend_svg(&body, section, items, nitems, given, owner, head + rows * high + LINE);
+	/* labels need some room beside few cubes */
+	width = across * wide + 2 * CELL < WIDTH_MIN ? WIDTH_MIN : across * wide + 2 * CELL;
 	ocs_text_add(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		     "font-family=\"sans-serif\" font-size=\"10\">\n"
-		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-		     across * wide + 2 * CELL, rows * high + (nitems + 3) * 18);
-	for (cube = 0; cube < section->ncubes; cube++)
-		cube_svg(&text, section, cube, CELL + cube % across * wide,
-			 2 * CELL + cube / across * high, items, given, owner);
-	top = rows * high + 18;
-	for (i = 0; i < nitems; i++, top += 18) {
-		ocs_text_add(&text, "<rect x=\"%d\" y=\"%d\" width=\"13\" height=\"13\" rx=\"2\" "
-			     "fill=\"%s\"/><text x=\"%d\" y=\"%d\" font-size=\"12\">", CELL, top,
-			     item_fill(items, i + 1), CELL + 20, top + 11);
-		xml_add(&text, (char[2]){ given[i], '\0' });
-		ocs_text_add(&text, "  ");
-		xml_add(&text, items[i].label ? items[i].label : items[i].down ? "down" : "busy");
+		     "<defs><pattern id=\"down\" width=\"5\" height=\"5\" patternUnits="
+		     "\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" "
+		     "height=\"5\" fill=\"#dddddd\"/><rect width=\"2\" height=\"5\" "
+		     "fill=\"#444444\"/></pattern></defs>\n"
+		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", width,
+		     rows + CELL);
+	if (title) {
+		ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" font-size=\"14\" "
+			     "font-weight=\"bold\">", CELL, LINE + 4);
+		xml_add(&text, title);
 		ocs_text_add(&text, "</text>\n");
 	}
-	ocs_text_add(&text, "</svg>\n");
+	ocs_text_add(&text, "%s</svg>\n", body.data);
+	ocs_text_free(&body);
 	free(given);
 	free(owner);
 	return ocs_text_take(&text);

@@ -15,7 +15,8 @@ struct ocs_picture_item {
 	 * items. */
 	const char *label;
 	/* The sign drawn for each XPU; 0: letters A..Z, a..z, 0..9 are given out in
-	 * the order of the items, '#' where DOWN is set. */
+	 * the order of the items, '#' where DOWN is set.  Letters and digits have a
+	 * colour each (ten in turn), other signs are grey. */
 	char sign;
 	bool down;			/* drained or dead, not held by a job */
 	const struct ocs_placement *placement;	/* its XPUs; NULL: the nodes below */
@@ -31,8 +32,9 @@ char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *sec
 		  const struct ocs_picture_item *items, int nitems, int width,
 		  bool colour);
 
-/* The same as a complete SVG document. */
+/* The same as a complete SVG document, with TITLE above it if that is not NULL.  What is
+ * down is hatched. */
 char *ocs_picture_svg(const struct ocs_fabric *fabric, const struct ocs_section *section,
-		      const struct ocs_picture_item *items, int nitems);
+		      const struct ocs_picture_item *items, int nitems, const char *title);
 
 #endif

@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from terminal import Terminal  # noqa: E402
+
 BUILD = os.environ["OCS_BUILD_DIR"]
 YAML = """version: 1
 ocsd:
@@ -216,6 +219,48 @@ A  job 7, alice, 4x2x2, realised (16 XPUs)
     check(code == 0 and "<svg" in text and "</svg>" in text, "map --svg", err + text)
 
 
+def watch(world, *arguments, colour=False, **size):
+    env = dict(world.env, TERM="xterm")
+    if colour:
+        env.pop("NO_COLOR")
+    return Terminal([BUILD + "/src/ocsctl/ocsctl", "map"] + list(arguments), env=env, **size)
+
+
+def test_watch(world):
+    screen = watch(world, "--watch=1", colour=True)
+    text = screen.shows("every 1 s; Ctrl-C ends", "AA AA   AA AA", "A  job 7, alice")
+    check(text and text.splitlines()[1] == "section pod", "map --watch", screen.raw)
+    check(screen.alternate and not screen.cursor, "on a screen of its own")
+    check("1;32" in screen.colours and screen.child.poll() is None, "in colour", screen.colours)
+    screen.size(6, 30)
+    check(screen.shows("AA AA   AA AA", "more lines; the scree"), "a very low one",
+          screen.text())
+    check(len(screen.text().splitlines()) <= 6 and max(map(len, screen.lines)) < 30, "is not left",
+          screen.text())
+    screen.key(b"\x03")
+    code = screen.end()
+    check(code == 0 and not screen.alternate and screen.cursor and screen.same and
+          screen.raw.endswith(b"\x1b[?1049l"), "Ctrl-C gives the terminal back", (code, screen.raw[-80:]))
+    screen = watch(world, "--watch")
+    check(screen.shows("every 2 s", "AA AA") and not screen.colours, "NO_COLOR", screen.raw)
+    screen.child.terminate()
+    code = screen.end()
+    check(code == -signal.SIGTERM and not screen.alternate and screen.cursor, "a signal ends it, too",
+          (code, screen.raw[-80:]))
+    screen = watch(world, colour=True)
+    check(screen.end() == 0 and not screen.alternate and b"\x1b[1;32mA" in screen.raw,
+          "one picture in colour stays", screen.raw)
+    for bad in ("--watch=0", "--watch=soon", "--watch=-1"):
+        code, out, err = world.ctl("map", bad)
+        check(code == 2 and "from 1 to 86400" in err, bad, out + err)
+    with subprocess.Popen([BUILD + "/src/ocsctl/ocsctl", "map", "--watch=1", "--json"],
+                          stdout=subprocess.PIPE, env=world.env, text=True) as child:
+        lines = [json.loads(child.stdout.readline()) for _ in range(2)]
+        child.terminate()
+    check(lines[0]["jobs"][0]["job"] == 7 and lines[0]["nodes"] == lines[1]["nodes"],
+          "watched by a program: an object per line", lines)
+
+
 def test_advise(world):
     code, out, err = world.ctl("advise", "4x2x2")
     check(code == 4 and "4 nodes and 0 are free" in err, "advise: no room", out + err)
@@ -332,6 +377,52 @@ def test_gone(world):
     world.ask(op="gone", job=10, epoch=5)
 
 
+def test_watch_on(world):
+    """Jobs come and go; ocsd goes and comes."""
+    def commit(job, cube, nodes):
+        drained = "c1" if cube == "c0" else "c0"
+        world.ctl("drain", "cube", drained)
+        code, out, err = world.ctl("place", "2x2x2", "--compact")
+        world.ctl("resume", "cube", drained)
+        reply = world.ask(op="commit", job=job, epoch=job, uid=os.getuid(), user="alice",
+                          section="pod", partition="tpu", nodes=nodes, shape="2x2x2",
+                          conn="torus,torus,torus", placement=out.strip())
+        check(reply["ok"], "job %d" % job, str(reply) + out + err)
+
+    world.ask(op="nodes", nodes={"n%d" % i: {"state": "idle"} for i in range(4)})
+    commit(20, "c0", "n[0-1]")
+    commit(21, "c1", "n[2-3]")
+    screen = watch(world, "--watch=1")
+    check(screen.shows("AA AA   BB BB", "A  job 20", "B  job 21"), "two jobs", screen.text())
+    world.ask(op="end", job=20, epoch=20, reason="done")
+    world.ask(op="gone", job=20, epoch=20)
+    check(screen.shows(".. ..   BB BB", without=["job 20"]), "the other keeps its letter", screen.text())
+    commit(22, "c0", "n[0-1]")
+    check(screen.shows("CC CC   BB BB", "C  job 22"), "a new job has a new letter", screen.text())
+    world.ocsd.terminate()
+    world.ocsd.wait()
+    check(screen.shows(": cannot", "CC CC   BB BB"), "without ocsd the last picture stays",
+          screen.text())
+    world.ocsd = world.spawn("ocsd", "--foreground", "--fabric", world.yaml)
+    check(screen.shows("every 1 s", "job 22", "job 21"), "and goes on with it", screen.text())
+    screen.key(b"\x03")
+    check(screen.end() == 0, "the end", screen.raw[-80:])
+    svg = world.path("map.svg")
+    world.ctl("drain", "cube", "c1")
+    code, out, err = world.ctl("map", "--svg", svg)
+    text = open(svg).read()
+    check(text.count(">A</text>") == 8 + 1 and text.count(">B</text>") == 8 + 1 and
+          "section pod, 20" in text, "as a picture", err + text)
+    for job in (21, 22):
+        world.ask(op="end", job=job, epoch=job, reason="done")
+        world.ask(op="gone", job=job, epoch=job)
+    world.ctl("map", "--svg", svg)
+    text = open(svg).read()
+    check(text.count("fill=\"url(#down)\"") == 8 + 1 and "down or drained (8 XPUs)" in text and
+          "free (8 of 16 XPUs)" in text, "a drained cube is hatched", text)
+    world.ctl("resume", "cube", "c1")
+
+
 def test_without(world):
     world.ocsd.send_signal(signal.SIGKILL)
     world.ocsd.wait()
@@ -347,11 +438,13 @@ def main():
             commit(world)
             test_job(world)
             test_map(world)
+            test_watch(world)
             test_advise(world)
             test_release(world)
             test_drain(world)
             test_pending(world)
             test_gone(world)
+            test_watch_on(world)
             test_without(world)
     finally:
         world.stop()

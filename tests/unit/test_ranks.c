@@ -226,7 +226,13 @@ static void test_picture(void **state)
 	text = ocs_picture(fabric, section, items, 2, 10, true);
 	assert_non_null(strchr(text, '\033'));
 	free(text);
-	text = ocs_picture_svg(fabric, section, items, 2);
+	text = ocs_picture_svg(fabric, section, items, 2, "a & b");
+	assert_non_null(strstr(text, ">a &#38; b</text>"));
+	/* four XPUs of the node and the legend are hatched */
+	for (c = text, down = 0; (c = strstr(c, "fill=\"url(#down)\"")); c++)
+		down++;
+	assert_int_equal(down, 4 + 1);
+	assert_non_null(strstr(text, "free (220 of 256 XPUs)"));
 	assert_non_null(strstr(text, "job 1 &#60;&#38;&#34;&#62;"));
 	assert_non_null(strstr(text, "</svg>"));
 	free(text);
