@@ -94,7 +94,7 @@ static void print_waiting(const struct story *story, long job)
 
 	if (w->shaped)
 		shape = ocs_shape_format(&w->shape, text);
-	if (!why && w->job)
+	if (w->job)
 		why = w->ours ? w->ours : w->slurm ? w->slurm : w->nahead ? "others go first" :
 			"slurmctld has not tried to place it yet";
 	printf("job %ld of %s, %s%s, waits%s%s: %s\n", job,
@@ -293,8 +293,8 @@ int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
 			rc = ocs_error_set(err, OCS_ERROR, "there is no job %ld, or it is not yours to"
 					   " see", job);
 		else if (!rc)
-			rc = ocs_error_set(err, OCS_ERROR, "ocsd knows no job %ld: it has ended, asks for"
-					   " no shape, or slurmctld has not tried to place it yet", job);
+			rc = ocs_error_set(err, OCS_ERROR, "ocsd knows no job %ld, and slurmctld was not"
+					   " asked (%.300s)", job, no_slurm.text);
 	} else {
 		tell(args, &story, job);
 	}

@@ -65,6 +65,9 @@ static int options_read(struct reserve *r, struct ocs_error *err)
 	if (!a->users && !a->accounts && !r->maint)
 		return ocs_error_set(err, OCS_USAGE, "reserve: --users or --accounts say who may run"
 				     " there; --flags=maint needs neither");
+	if (has_word(a->flags, "replace") || has_word(a->flags, "replace_down"))
+		return ocs_error_set(err, OCS_USAGE, "reserve: with --flags=replace Slurm would exchange"
+				     " nodes for others that do not fit together; leave it out");
 	if (a->name && (!*a->name || a->name[strspn(a->name, NAME_LETTERS)]))
 		return ocs_error_set(err, OCS_USAGE, "reserve: --name=%s: letters, digits and . _ - make"
 				     " a name", a->name);

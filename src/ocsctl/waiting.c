@@ -71,7 +71,7 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 	if (begins(r, "PartitionDown") || begins(r, "PartitionInactive"))
 		return ocs_asprintf("partition %s starts no jobs at the moment", job->partition);
 	if (begins(r, "Reservation"))
-		return ocs_asprintf("reservation %s has not begun, or has no room", job->reservation);
+		return ocs_asprintf("its reservation %s has not begun", job->reservation);
 	if (a_limit(r))
 		return ocs_asprintf("a limit of its account, QOS or user: %s", r);
 	if (begins(r, "ReqNodeNotAvail"))
@@ -89,6 +89,8 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 /* Whether free nodes would let it start. */
 static bool waits_for_nodes(const struct ocs_ctl_queued *job)
 {
+	if (begins(job->reason, "Reservation") && *job->reservation)
+		return false;
 	return for_nodes(job->reason) || a_sentence(job->reason);
 }
 
@@ -142,7 +144,8 @@ static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *qu
 		const struct ocs_ctl_queued *one = &queue->jobs[i];
 
 		if (strcmp(one->state, "PENDING") != 0 || one->job == w->job->job ||
-		    !waits_for_nodes(one) || !share_partition(one->partition, w->job->partition))
+		    !waits_for_nodes(one) || strcmp(one->reservation, w->job->reservation) != 0 ||
+		    !share_partition(one->partition, w->job->partition))
 			continue;
 		if (goes_first(one, w->job))
 			first[w->nahead++] = one;
@@ -249,6 +252,9 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 	memset(w, 0, sizeof(*w));
 	w->job = job;
 	w->slurm = slurm_says(job);
+	/* What was missing when it was its turn need not be missing now. */
+	if (!strcmp(job->reason, "Priority"))
+		ours = NULL;
 	w->ours = ours ? ours : !w->slurm && a_sentence(job->reason) ? job->reason : NULL;
 	read_shape(w);
 	if (!waits_for_nodes(job))
@@ -315,8 +321,9 @@ static void print_room(const struct ocs_ctl_waiting *w)
 	const struct ocs_ctl_answer *a = &w->answer;
 
 	if (a->now) {
-		printf("room:     there is room for it now; %s\n", w->nahead ?
-		       "it waits for its turn" : "slurmctld will try it again shortly");
+		printf("room:     there is room for it now; %s\n", w->ours && begins(w->ours, "ocsd ") ?
+		       "it waits for ocsd" : w->nahead ? "it waits for its turn" :
+		       "slurmctld will try it again shortly");
 		return;
 	}
 	if (!a->possible) {

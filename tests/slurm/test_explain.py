@@ -161,7 +161,12 @@ def test_reservations_hold_jobs_up_too(asked):
                            else None, 20, "what holds it up")
         assert told["held_up_by"][0]["kind"] in ("job", "reservation")
         assert len(told["held_up_by"]) == 1
+        inside = waiting(asked, "--shape=4x4x4", "-t", "5", "--reservation=night",
+                         reason="Reservation")
+        assert "its reservation night has not begun" in text(asked, inside)
+        assert "held_up_by" not in explain(asked, inside)
         two = asked.sbatch("--shape=8x4x4", "-t", "10")
+        assert inside not in explain(asked, two)["ahead"]
         assert by(explain(asked, two)) == ["night"]
         assert "reservation night" in text(asked, two)
     finally:

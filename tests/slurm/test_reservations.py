@@ -83,11 +83,10 @@ def test_jobs_inside_get_exactly_its_nodes_and_others_none(kept):
         sorted(x["node"] for x in kept.placement(inside)["xpus"])
     assert not expand(kept, kept.running(other)["NodeList"]) & expand(kept, made["nodes"])
     assert kept.state(outside) == "PENDING"
-    # What is larger than the reservation waits and says so, or is refused at once.
-    done = kept.run(["sbatch", "--parsable", "--shape=16x4x4", "--reservation=big", "--wrap",
-                     "true"], check=False)
-    if done.returncode == 0:
-        assert kept.state(int(done.stdout)) == "PENDING"
+    # What is larger than the reservation is refused, with a line that says so.
+    message = kept.refused("--shape=16x4x4", "--reservation=big")
+    assert "does not fit the 8 of 16 nodes that -p, -x and --reservation leave it" in message
+    assert "would fit there: " in message and "8x4x4" in message
 
 
 def test_jobs_outside_are_kept_away_by_backfill_too(kept):

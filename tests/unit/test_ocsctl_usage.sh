@@ -119,6 +119,8 @@ done
 for bad in "" "a b" "a,b" "a=b" "a/b"; do
 	exits 2 "reserve under the name '$bad'" reserve 4x4x4 --users root --duration=5 --name="$bad" --fabric "$F"
 done
+exits 2 "reserve nodes that Slurm may exchange" reserve 4x4x4 --users root --duration=5 \
+	--flags=maint,Replace_Down --fabric "$F"
 exits 2 "reserve in the past" reserve 4x4x4 --users root --duration=5 --start=2020-01-01 --fabric "$F"
 exits 2 "reserve a shape that is none" reserve 4xx --users root --duration=5 --fabric "$F"
 T='<system version="1"><cpu numaid="0" arch="arm64"/></system>'

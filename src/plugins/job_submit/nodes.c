@@ -7,25 +7,41 @@
 #include <string.h>
 
 #include "src/common/hostlist.h"
+#include "src/slurmctld/reservation.h"
 
 #include "src/util/error.h"
 #include "src/util/text.h"
 
 #define PARTITIONS_MAX 64
+#define RESERVATIONS_MAX 16
 
 /* The nodes a job may have. */
 struct allowed {
 	part_record_t *parts[PARTITIONS_MAX];
 	int nparts;
 	hostlist_t *excluded;	/* NULL: none */
+	slurmctld_resv_t *reservations[RESERVATIONS_MAX];
+	int nreservations;	/* any of them will do; 0: none is asked for */
 };
+
+static bool reserved(const struct allowed *allowed, int node)
+{
+	for (int i = 0; i < allowed->nreservations; i++) {
+		bitstr_t *nodes = allowed->reservations[i]->node_bitmap;
+
+		if (nodes && bit_test(nodes, node))
+			return true;
+	}
+	return !allowed->nreservations;
+}
 
 static bool may_have(const char *name, void *arg)
 {
 	const struct allowed *allowed = arg;
 	node_record_t *node = find_node_record((char *)name);
 
-	if (!node || (allowed->excluded && hostlist_find(allowed->excluded, name) >= 0))
+	if (!node || (allowed->excluded && hostlist_find(allowed->excluded, name) >= 0) ||
+	    !reserved(allowed, node->index))
 		return false;
 	for (int i = 0; i < allowed->nparts; i++) {
 		bitstr_t *nodes = allowed->parts[i]->node_bitmap;
@@ -51,10 +67,28 @@ static void partitions_find(struct allowed *allowed, const char *partition)
 	free(copy);
 }
 
+/* Those that do not exist are Slurm's to refuse; flexible ones leave other nodes as well. */
+static void reservations_find(struct allowed *allowed, const char *names)
+{
+	char *copy = ocs_strdup(names ? names : ""), *save = NULL, *name;
+
+	for (name = strtok_r(copy, ",", &save); name && allowed->nreservations < RESERVATIONS_MAX;
+	     name = strtok_r(NULL, ",", &save)) {
+		slurmctld_resv_t *reservation = find_resv_name(name);
+
+		if (!reservation || (reservation->flags & RESERVE_FLAG_FLEX)) {
+			allowed->nreservations = 0;
+			break;
+		}
+		allowed->reservations[allowed->nreservations++] = reservation;
+	}
+	free(copy);
+}
+
 /* Whether it is worth while to look at every node. */
 static bool restricted(const struct allowed *allowed, const struct ocs_answer *answer)
 {
-	if (allowed->excluded)
+	if (allowed->excluded || allowed->nreservations)
 		return true;
 	for (int i = 0; i < allowed->nparts; i++) {
 		if (allowed->parts[i]->total_nodes >= (uint32_t)answer->section_nodes)
@@ -112,6 +146,7 @@ int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs
 	int rc;
 
 	partitions_find(&allowed, partition);
+	reservations_find(&allowed, job->reservation);
 	if (job->exc_nodes && *job->exc_nodes)
 		allowed.excluded = hostlist_create(job->exc_nodes);
 	rc = check_required(job, partition, &allowed, err);
