@@ -20,6 +20,7 @@ struct allowed {
 	part_record_t *parts[PARTITIONS_MAX];
 	int nparts;
 	hostlist_t *excluded;	/* NULL: none */
+	const char *features;	/* all of which a node must have; NULL: none, or more than a list */
 	slurmctld_resv_t *reservations[RESERVATIONS_MAX];
 	int nreservations;	/* any of them will do; 0: none is asked for */
 };
@@ -35,6 +36,31 @@ static bool reserved(const struct allowed *allowed, int node)
 	return !allowed->nreservations;
 }
 
+/* Whether LIST, separated by commas, has the word of LENGTH at WORD. */
+static bool has_word(const char *list, const char *word, size_t length)
+{
+	while (list && *list) {
+		size_t here = strcspn(list, ",");
+
+		if (here == length && !strncmp(list, word, length))
+			return true;
+		list += here + (list[here] == ',');
+	}
+	return false;
+}
+
+static bool has_features(const node_record_t *node, const char *features)
+{
+	while (*features) {
+		size_t length = strcspn(features, "&,");
+
+		if (!has_word(node->features, features, length))
+			return false;
+		features += length + (features[length] != '\0');
+	}
+	return true;
+}
+
 static bool may_have(const char *name, void *arg)
 {
 	const struct allowed *allowed = arg;
@@ -42,6 +68,8 @@ static bool may_have(const char *name, void *arg)
 
 	if (!node || (allowed->excluded && hostlist_find(allowed->excluded, name) >= 0) ||
 	    !reserved(allowed, node->index))
+		return false;
+	if (allowed->features && !has_features(node, allowed->features))
 		return false;
 	for (int i = 0; i < allowed->nparts; i++) {
 		bitstr_t *nodes = allowed->parts[i]->node_bitmap;
@@ -88,7 +116,7 @@ static void reservations_find(struct allowed *allowed, const char *names)
 /* Whether it is worth while to look at every node. */
 static bool restricted(const struct allowed *allowed, const struct ocs_answer *answer)
 {
-	if (allowed->excluded || allowed->nreservations)
+	if (allowed->excluded || allowed->features || allowed->nreservations)
 		return true;
 	for (int i = 0; i < allowed->nparts; i++) {
 		if (allowed->parts[i]->total_nodes >= (uint32_t)answer->section_nodes)
@@ -147,6 +175,9 @@ int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs
 
 	partitions_find(&allowed, partition);
 	reservations_find(&allowed, job->reservation);
+	/* alternatives and counts are Slurm's to judge */
+	if (job->features && *job->features && !strpbrk(job->features, "|[]()*!"))
+		allowed.features = job->features;
 	if (job->exc_nodes && *job->exc_nodes)
 		allowed.excluded = hostlist_create(job->exc_nodes);
 	rc = check_required(job, partition, &allowed, err);

@@ -204,7 +204,7 @@ int ocs_site_fits(const char *partition, const struct ocs_shape *shape,
 		near = ocs_place_nearest_text(site.placers[section->index], occupancy, shape,
 					      "; would fit there: ");
 		ocs_error_set(err, OCS_NEVER,
-			"--shape=%s does not fit the %d of %d nodes that -p, -x and --reservation leave it: %s%s",
+			"--shape=%s does not fit the %d of %d nodes that -p, -x, -C and --reservation leave it: %s%s",
 			ocs_shape_format(shape, text), left, section->nnodes, reason.text, near);
 		free(near);
 	}
