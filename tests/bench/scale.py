@@ -6,7 +6,7 @@
 The nodes are CLOUD nodes that never come (no slurmd at all): jobs are allocated and stay
 until they are cancelled.
 
-usage: scale.py STAGE SLURM cycles      [--machine 64|256] [--jobs 250] [--rounds 3] [--cycles 6]
+usage: scale.py STAGE SLURM cycles      [--machine 64|256] [--jobs 250] [--rounds 3] [--fills 5]
        scale.py STAGE SLURM stopped     [the same]
        scale.py STAGE SLURM utilisation [--machine 64|256] [--steps 40]
        scale.py STAGE SLURM growth      [--machine 64|256] [--starts 10000] [--plain]
@@ -46,7 +46,7 @@ from cloud import Cloud  # noqa: E402
 
 MACHINES = {64: {"cubes": 64, "tile": (1, 1, 1)}, 256: {"cubes": 256, "tile": (2, 2, 1)}}
 CONFIG = {
-    "SchedulerParameters": "bf_interval=6,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
+    "SchedulerParameters": "bf_interval=3,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
                            "default_queue_depth=1000,bf_window=2880,bf_continue",
     "MinJobAge": "2", "MaxArraySize": "10001",
 }
@@ -59,7 +59,7 @@ class Bench(Cloud):
         """{name: microseconds or count} of what is used here."""
         text = self.out(["sdiag"])
         main, backfill = text.split("Main schedule statistics")[1].split("Backfilling stats")
-        found = {}
+        found = {"started": int(re.search(r"Jobs started:\s+(\d+)", text).group(1))}
         for name, part in (("main", main), ("backfill", backfill)):
             for what in ("Last cycle", "Max cycle", "Total cycles"):
                 match = re.search(r"%s:\s+(\d+)" % what, part)
@@ -77,10 +77,11 @@ class Bench(Cloud):
             time.sleep(0.7)
         return last
 
-    def empty(self):
+    def empty(self, states="PD,CF,R"):
+        """Ends all jobs in STATES and closes the partition."""
         self.partition("DOWN")
-        self.run("squeue -h -o %A | sort -u | xargs -r scancel", timeout=300)
-        self.until(lambda: not self.out(["squeue", "-h"]).strip(), 120, "the queue to be empty")
+        self.run("squeue -h -t %s -o %%A | sort -u | xargs -r scancel" % states, timeout=300)
+        self.until(lambda: not self.count(states), 120, "the queue to be empty")
 
     def daemon_memory(self, name):
         """Resident MB of another daemon of this cluster."""
@@ -160,12 +161,14 @@ def fill(clusters, results):
     for name, cluster in clusters.items():
         cluster.until(lambda: cluster.sdiag()["main Total cycles"], 60, "a cycle")
         cpu, rows = cluster.cpu("sched_agent"), cluster.sdiag()
-        found[name] = (cpu - cluster.before, rows["main Max cycle"] / 1e3,
+        found[name] = ((cpu - cluster.before) / max(1, rows["started"]),
+                       rows["main Max cycle"] / 1e3, rows["started"],
                        rows["main Total cycles"] + rows["backfill Total cycles"])
-    if all(row[2] == 1 for row in found.values()):
+    if all(row[3] == 1 and row[2] for row in found.values()):
         for name, row in found.items():
-            results[name]["CPU ms to fill the machine"].append(row[0])
+            results[name]["CPU ms of the main cycle for a job it starts"].append(row[0])
             results[name]["that cycle ms"].append(row[1])
+            results[name]["jobs it starts"].append(row[2])
     for name, cluster in clusters.items():
         results[name]["jobs that run"].append(cluster.settled())
 
@@ -177,7 +180,7 @@ def answers(cluster):
     return (time.monotonic() - start) * 1e3
 
 
-def one_round(clusters, jobs, cycles, results, number):
+def one_round(clusters, jobs, fills, results, number):
     order = list(clusters) if number % 2 else list(clusters)[::-1]
     for at in range(0, len(jobs), 25):
         for name in (order if at // 25 % 2 else order[::-1]):
@@ -187,20 +190,24 @@ def one_round(clusters, jobs, cycles, results, number):
             results[name]["submits/s"].append(len(part) / (time.monotonic() - start))
             results[name]["slurmctld CPU ms a submission"].append(
                 (clusters[name].cpu_all() - daemon) * 1e3 / len(part))
-    for name in order:
-        if clusters[name].stopped:
-            clusters[name].run(["pkill", "-STOP", "-x", "ocsd"])
-    fill(clusters, results)
-    for cycle in range(cycles):
-        for name, found in backfill(clusters, cycle).items():
-            results[name]["CPU ms of a backfill cycle"].append(found[0])
-            results[name]["backfill cycle ms"].append(found[1])
-            results[name]["squeue ms"].append(answers(clusters[name]))
-    for name in order:
-        results[name]["RSS MB"].append(clusters[name].memory())
-        if clusters[name].stopped:
-            clusters[name].run(["pkill", "-CONT", "-x", "ocsd"])
-        clusters[name].empty()
+    for turn in range(fills):
+        for cluster in clusters.values():
+            if cluster.stopped:
+                cluster.run(["pkill", "-STOP", "-x", "ocsd"])
+        fill(clusters, results)
+        for cycle in range(2):
+            if not all(cluster.count("PD") for cluster in clusters.values()):
+                break
+            for name, found in backfill(clusters, cycle).items():
+                results[name]["CPU ms of a backfill cycle"].append(found[0])
+                results[name]["backfill cycle ms"].append(found[1])
+                results[name]["squeue ms"].append(answers(clusters[name]))
+        for name in order:
+            if turn == fills - 1:
+                results[name]["RSS MB"].append(clusters[name].memory())
+            if clusters[name].stopped:
+                clusters[name].run(["pkill", "-CONT", "-x", "ocsd"])
+            clusters[name].empty("PD,CF,R" if turn == fills - 1 else "CF,R")
 
 
 def interval(ratios):
@@ -227,8 +234,9 @@ def report(results, base):
 
 def run_cycles(make, options, sides, base):
     clusters = {name: make(name, **side) for name, side in sides.items()}
-    measures = ("submits/s", "slurmctld CPU ms a submission", "CPU ms to fill the machine",
-                "that cycle ms", "jobs that run", "CPU ms of a backfill cycle",
+    measures = ("submits/s", "slurmctld CPU ms a submission",
+                "CPU ms of the main cycle for a job it starts", "that cycle ms", "jobs it starts",
+                "jobs that run", "CPU ms of a backfill cycle",
                 "backfill cycle ms", "squeue ms", "RSS MB")
     results = {name: {measure: [] for measure in measures} for name in clusters}
     load = []
@@ -237,13 +245,13 @@ def run_cycles(make, options, sides, base):
     for number in range(options.rounds + 1):
         jobs = published(options.stage, options.machine, number + 1, options.jobs)
         if not number:      # the first one warms up
-            one_round(clusters, jobs[:50], 0, {name: {m: [] for m in measures} for name in clusters}, 0)
+            one_round(clusters, jobs[:50], 1, {name: {m: [] for m in measures} for name in clusters}, 0)
             continue
-        one_round(clusters, jobs, options.cycles, results, number)
+        one_round(clusters, jobs, options.fills, results, number)
         load.append(os.getloadavg()[0])
         print("# round %d of %d, load %.1f" % (number, options.rounds, load[-1]), file=sys.stderr)
-    print("%d jobs a round, %d rounds, %d backfill cycles a round; load average %.1f (median) on %d cores" % (
-        options.jobs, options.rounds, options.cycles, statistics.median(load), os.cpu_count()))
+    print("%d jobs a round, %d rounds, %d times filled a round; load average %.1f (median) on %d cores" % (
+        options.jobs, options.rounds, options.fills, statistics.median(load), os.cpu_count()))
     report(results, base)
 
 
@@ -323,7 +331,7 @@ def main():
     parser.add_argument("slurm")
     parser.add_argument("what", choices=("cycles", "stopped", "utilisation", "growth"))
     parser.add_argument("--machine", type=int, choices=(64, 256), default=64)
-    for name, value in (("jobs", 250), ("rounds", 3), ("cycles", 6), ("steps", 40), ("starts", 10000)):
+    for name, value in (("jobs", 250), ("rounds", 3), ("fills", 5), ("steps", 40), ("starts", 10000)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--keep", action="store_true")
