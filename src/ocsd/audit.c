@@ -11,41 +11,69 @@
 #include "src/util/text.h"
 
 #define EVERY_S 600
+#define DAY_S 86400.0
 #define ROWS 5000	/* at a time: the loop must not stand still */
+
+/* Rows tell the wall clock, which may have been wrong.  How old they are is known from
+ * marks: every day which row was the last, by the clock of ages. */
+static const char mark_script[] = "INSERT OR REPLACE INTO audit_marks VALUES(%lld, %.0f)";
 
 /* The trigger that forbids deleting is away for the length of one transaction, in
  * which only rows older than the limit go. */
 static const char script[] =
 	"DROP TRIGGER audit_delete;"
-	"DELETE FROM audit WHERE time < %.3f AND id IN"
+	"DELETE FROM audit WHERE id <= %lld AND id IN"
 	" (SELECT id FROM audit ORDER BY id LIMIT %d);"
+	"DELETE FROM audit_marks WHERE id < %lld;"
 	"CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN"
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;";
 
-static bool anything(struct ocsd_store *store, double before)
+/* The number that SQL yields with the parameter VALUE; false: none. */
+static bool ask(struct ocsd_store *store, const char *sql, double value, double *number)
 {
 	sqlite3_stmt *row = NULL;
 	bool found = false;
 
-	if (sqlite3_prepare_v2(store->db, "SELECT time FROM audit ORDER BY id LIMIT 1", -1, &row,
-			       NULL) == SQLITE_OK && sqlite3_step(row) == SQLITE_ROW)
-		found = sqlite3_column_double(row, 0) < before;
+	if (!ocsd_store_lost(store) &&
+	    sqlite3_prepare_v2(store->db, sql, -1, &row, NULL) == SQLITE_OK) {
+		sqlite3_bind_double(row, 1, value);
+		found = ocsd_store_row(store, row) && sqlite3_column_type(row, 0) != SQLITE_NULL;
+	}
+	if (found)
+		*number = sqlite3_column_double(row, 0);
 	sqlite3_finalize(row);
 	return found;
+}
+
+static void mark(struct ocsd_store *store, double now)
+{
+	double newest, last;
+	char *text;
+
+	if ((ask(store, "SELECT max(clock) FROM audit_marks", 0, &last) && now - last < DAY_S) ||
+	    !ask(store, "SELECT max(id) FROM audit", 0, &newest))
+		return;
+	text = ocs_asprintf(mark_script, (long long)newest, now);
+	ocsd_store_script(store, text);
+	free(text);
 }
 
 static void prune(evutil_socket_t fd, short what, void *context)
 {
 	struct ocsd *d = context;
-	double before = ocsd_wall_clock() - d->fabric->ocsd_audit_days * 86400.0;
+	double now = ocsd_store_age(d->store), limit, oldest;
 	char *text;
 
 	(void)fd;
 	(void)what;
 	ocsd_store_transaction_trim(d->store);
-	if (!anything(d->store, before))
+	ocsd_store_run(d->store, OCSD_SQL_CLOCK, "i", (int64_t)now);
+	mark(d->store, now);
+	if (!ask(d->store, "SELECT max(id) FROM audit_marks WHERE clock < ?",
+		 now - d->fabric->ocsd_audit_days * DAY_S, &limit) ||
+	    !ask(d->store, "SELECT min(id) FROM audit", 0, &oldest) || oldest > limit)
 		return;
-	text = ocs_asprintf(script, before, ROWS);
+	text = ocs_asprintf(script, (long long)limit, ROWS, (long long)limit);
 	ocsd_store_script(d->store, text);
 	free(text);
 }

@@ -553,6 +553,7 @@ void ocsd_settle(struct ocsd *d)
 {
 	int64_t now_ns = ocs_now_ns();
 
+	ocsd_clock_watch(d);
 	ocsd_wait_expire(d, now_ns);
 	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
 		if (job->repair || job->mending)

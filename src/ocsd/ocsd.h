@@ -225,6 +225,7 @@ struct ocsd {
 	bool stopping, failed;
 	bool reload;			/* stopping in order to start over */
 	const char *standby;		/* why everything is refused, or NULL */
+	double clock_offset;		/* of the wall clock from the monotonic one, 0: not yet */
 	uint64_t store_losses;		/* how often the database was lost */
 	int ready_fd;			/* tells the waiting parent, or -1 */
 	const char *socket;
@@ -635,6 +636,10 @@ struct json_object *ocsd_history(struct ocsd *d, const char *name, int64_t last)
  * result. */
 struct event *ocsd_audit_prune(struct ocsd *d);
 
+/* ---- clock.c ---- */
+/* For what is shown; nothing waits by it. */
 double ocsd_wall_clock(void);
+/* Says in the log, and in the audit log, that the wall clock was set. */
+void ocsd_clock_watch(struct ocsd *d);
 
 #endif

@@ -60,6 +60,7 @@ static const char additions[] =
 	" WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS transactions(name TEXT PRIMARY KEY, asked TEXT NOT NULL,"
 	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS audit_marks(id INTEGER PRIMARY KEY, clock REAL NOT NULL);"
 	"INSERT OR IGNORE INTO meta VALUES('revision', 0);"
 	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS ";";
 static const char audit_additions[] =
@@ -192,13 +193,13 @@ static int check_rows(struct ocsd_store *store, struct ocs_error *err)
 	static const char *const wrong[] = {
 		"SELECT count(*) FROM meta WHERE typeof(value)<>'integer'",
 		"SELECT (SELECT count(*) FROM meta WHERE name='max_epoch')<>1",
-		"SELECT count(*) FROM jobs WHERE state NOT BETWEEN 0 AND 4 OR ended NOT IN (0,1)"
-		" OR gone NOT IN (0,1) OR rolled_back NOT IN (0,1) OR wanted NOT IN (0,1)"
-		" OR announced NOT IN (0,1) OR job NOT BETWEEN 1 AND 4294967295 OR epoch<0",
+		("SELECT count(*) FROM jobs WHERE state NOT BETWEEN 0 AND 4 OR ended NOT IN (0,1)"
+		 " OR gone NOT IN (0,1) OR rolled_back NOT IN (0,1) OR wanted NOT IN (0,1)"
+		 " OR announced NOT IN (0,1) OR job NOT BETWEEN 1 AND 4294967295 OR epoch<0"),
 		"SELECT count(*) FROM releases LEFT JOIN jobs USING(job, epoch) WHERE uid IS NULL",
 		"SELECT count(*) FROM ports LEFT JOIN jobs USING(job, epoch) WHERE uid IS NULL",
-		"SELECT count(*) FROM circuits LEFT JOIN jobs USING(job, epoch) WHERE uid IS NULL"
-		" OR circuits.state NOT BETWEEN 0 AND 5 OR directed NOT IN (0,1)",
+		("SELECT count(*) FROM circuits LEFT JOIN jobs USING(job, epoch) WHERE uid IS NULL"
+		 " OR circuits.state NOT BETWEEN 0 AND 5 OR directed NOT IN (0,1)"),
 		"SELECT count(*) FROM drains WHERE kind NOT IN ('cube','port','switch')",
 	};
 
@@ -235,6 +236,7 @@ static int extend(struct ocsd_store *store, struct ocs_error *err)
 		return -1;
 	store->revision = query_int(store->db, "SELECT value FROM meta WHERE name='revision'");
 	store->stored = store->revision;
+	ocsd_store_age_start(store, query_int(store->db, "SELECT value FROM meta WHERE name='clock'"));
 	return 0;
 }
 
@@ -357,7 +359,7 @@ struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct o
 	if (check(store, existed, err))
 		goto fail;
 	ocsd_store_run(store, OCSD_SQL_HISTORY_TRIM, "d",
-		       ocsd_wall_clock() - HISTORY_DAYS * 86400.0);
+		       ocsd_store_age(store) - HISTORY_DAYS * 86400.0);
 	ocsd_store_transaction_trim(store);
 	if (store->lost || script(store, "COMMIT", err))
 		goto fail;

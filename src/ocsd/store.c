@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define TRANSACTION_DAYS 7
@@ -53,6 +52,7 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 		"SELECT loss FROM baselines WHERE switch=? AND ingress=? AND egress=?",
 	[OCSD_SQL_BASELINE_ADD] = "INSERT OR IGNORE INTO baselines VALUES(?,?,?,?,?)",
 	[OCSD_SQL_LAST_EPOCH] = "SELECT epoch FROM history WHERE job=?",
+	[OCSD_SQL_CLOCK] = "INSERT OR REPLACE INTO meta VALUES('clock', ?)",
 	[OCSD_SQL_REVISION] = "UPDATE meta SET value=? WHERE name='revision'",
 	[OCSD_SQL_TRANSACTION] = "SELECT asked, answer FROM transactions WHERE name=?",
 	[OCSD_SQL_TRANSACTION_ADD] = "INSERT INTO transactions VALUES(?,?,NULL,?)",
@@ -78,14 +78,6 @@ static bool counts(enum ocsd_sql which)
 	default:
 		return false;
 	}
-}
-
-double ocsd_wall_clock(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
 /* What hinders SQLite, as the end of a sentence. */
@@ -307,7 +299,7 @@ void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job)
 		ocsd_store_run(d->store, tables[i], "ii", (int64_t)job->job,
 			       (int64_t)job->epoch);
 	ocsd_store_run(d->store, OCSD_SQL_HISTORY, "iid", (int64_t)job->job,
-		       (int64_t)job->epoch, ocsd_wall_clock());
+		       (int64_t)job->epoch, ocsd_store_age(d->store));
 }
 
 void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit)
@@ -439,7 +431,8 @@ bool ocsd_store_transaction_find(struct ocsd *d, const char *name, char **asked,
 
 void ocsd_store_transaction_add(struct ocsd *d, const char *name, const char *asked)
 {
-	ocsd_store_run(d->store, OCSD_SQL_TRANSACTION_ADD, "ssd", name, asked, ocsd_wall_clock());
+	ocsd_store_run(d->store, OCSD_SQL_TRANSACTION_ADD, "ssd", name, asked,
+		       ocsd_store_age(d->store));
 }
 
 void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char *answer)
@@ -450,5 +443,5 @@ void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char 
 void ocsd_store_transaction_trim(struct ocsd_store *store)
 {
 	ocsd_store_run(store, OCSD_SQL_TRANSACTION_TRIM, "d",
-		       ocsd_wall_clock() - TRANSACTION_DAYS * 86400.0);
+		       ocsd_store_age(store) - TRANSACTION_DAYS * 86400.0);
 }

@@ -4,7 +4,7 @@
 #ifndef OCS_OCSD_STORE_H
 #define OCS_OCSD_STORE_H
 
-/* Private to store.c, open.c, load.c, audit.c and history.c: the only places that know
+/* Private to store.c, open.c, clock.c, load.c, audit.c and history.c: the only places that know
  * SQLite. */
 
 #include "src/ocsd/ocsd.h"
@@ -20,7 +20,7 @@ enum ocsd_sql {
 	OCSD_SQL_MAX_EPOCH, OCSD_SQL_AUDIT, OCSD_SQL_LAST_EPOCH, OCSD_SQL_BASELINE,
 	OCSD_SQL_BASELINE_ADD, OCSD_SQL_REVISION, OCSD_SQL_TRANSACTION,
 	OCSD_SQL_TRANSACTION_ADD, OCSD_SQL_TRANSACTION_ANSWER, OCSD_SQL_TRANSACTION_TRIM,
-	OCSD_SQL_COUNT,
+	OCSD_SQL_CLOCK, OCSD_SQL_COUNT,
 };
 
 struct ocsd_store {
@@ -30,6 +30,8 @@ struct ocsd_store {
 	bool open; /* a transaction is open */
 	int64_t revision, stored; /* and what meta says of it */
 	int64_t noted; /* of these, the one that ocsd.lock tells */
+	double age; /* the clock that ages are counted by, at AGE_NS */
+	int64_t age_ns;
 	char *lost; /* why it cannot be used any more, a sentence; or NULL */
 	sqlite3_stmt *prepared[OCSD_SQL_COUNT];
 };
@@ -40,6 +42,11 @@ struct ocsd_store {
 
 /* Bytes that ocsd.lock holds: a number and a newline. */
 #define OCSD_NOTE_TEXT 20
+
+/* The clock of ages goes on from KEPT (0: from now). */
+void ocsd_store_age_start(struct ocsd_store *store, int64_t kept);
+/* What it shows: seconds as of the wall clock, except that it does not step. */
+double ocsd_store_age(struct ocsd_store *store);
 
 /* Opens a transaction, unless one is open. */
 void ocsd_store_begin(struct ocsd_store *store);

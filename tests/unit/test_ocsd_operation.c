@@ -344,7 +344,8 @@ static int64_t count(struct rig *rig, const char *sql)
 	return value;
 }
 
-/* Rows that are too old go, 5000 at a time, the others stay; then nothing can go. */
+/* Rows before a mark that is too old go, 5000 at a time, the others stay; then nothing can
+ * go. */
 static void forgetting(void **state)
 {
 	struct rig *rig = *state;
@@ -356,7 +357,9 @@ static void forgetting(void **state)
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
 		" WHERE i < 5003) INSERT INTO audit(id, time, what) SELECT -6000 + i,"
-		" unixepoch() - 3 * 86400, 'old' FROM n", NULL, NULL, NULL), SQLITE_OK);
+		" unixepoch() - 3 * 86400, 'old' FROM n;"
+		"INSERT INTO audit_marks VALUES(-997, unixepoch() - 3 * 86400)", NULL, NULL, NULL),
+		SQLITE_OK);
 	sqlite3_close(db);
 	rig_start_daemon(rig);
 	assert_int_equal(count(rig, "SELECT count(*) FROM audit WHERE what='old'"), 5003);

@@ -55,13 +55,13 @@ static bool rest(int ms, bool wakeable)
 	struct timespec until;
 	bool go_on;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += (long)(ms % 1000) * 1000000;
 	until.tv_sec += ms / 1000 + until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&mutex);
 	while (!stop && !(wakeable && woken)) {
-		if (pthread_cond_timedwait(&condition, &mutex, &until) == ETIMEDOUT)
+		if (pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
 			break;
 	}
 	if (wakeable)
