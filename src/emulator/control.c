@@ -167,10 +167,10 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 }
 
 /* Somebody's hand at the switch: no login, no delay, and whatever is in the way
- * goes; clients that are logged in hear of it. */
+ * goes; clients that are logged in hear of it, unless it is done quietly. */
 static char *by_hand(struct ocs_emu_switch *sw, char *rest, bool make)
 {
-	char *first = word(&rest), *second = make ? word(&rest) : NULL;
+	char *first = word(&rest), *second = make ? word(&rest) : NULL, *how = word(&rest);
 	long in, out = 0;
 	char *text;
 
@@ -178,14 +178,18 @@ static char *by_hand(struct ocs_emu_switch *sw, char *rest, bool make)
 		return failed("an ingress port 1..%d is needed", sw->size);
 	if (make && (!second || ocs_number_parse(second, sw->size + 1, 2L * sw->size, &out)))
 		return failed("an egress port %d..%d is needed", sw->size + 1, 2 * sw->size);
+	if (how && strcmp(how, "quietly"))
+		return failed("after the ports only 'quietly' may follow");
 	if (make)
 		ocs_emu_make(sw, (int)in, (int)out, "hand");
 	else
 		ocs_emu_break(sw, (int)in, "hand");
 	ocs_emu_save(sw);
-	text = ocs_asprintf("PATCH:%ld,%d:CHANGED BY HAND", in, sw->out[in]);
-	ocs_emu_notice(sw, text);
-	free(text);
+	if (!how) {
+		text = ocs_asprintf("PATCH:%ld,%d:CHANGED BY HAND", in, sw->out[in]);
+		ocs_emu_notice(sw, OCS_EMU_EVENT, text);
+		free(text);
+	}
 	return done();
 }
 
@@ -194,11 +198,13 @@ static char *set_port(struct ocs_emu_switch *sw, char *rest)
 {
 	char *number = word(&rest), *how = word(&rest), *amount = word(&rest), *text;
 	struct ocs_emu_port *state;
+	bool failed_before;
 	long port;
 
 	if (!number || ocs_number_parse(number, 1, 2L * sw->size, &port))
 		return failed("a port 1..%d is needed", 2 * sw->size);
 	state = &sw->ports[port];
+	failed_before = state->failed;
 	if (how && !strcmp(how, "refuse"))
 		state->refuses = true;
 	else if (how && !strcmp(how, "fail"))
@@ -213,6 +219,12 @@ static char *set_port(struct ocs_emu_switch *sw, char *rest)
 	text = ocs_asprintf("port %ld %s", port, how);
 	ocs_emu_log(sw->emu, sw->name, "fault", 0, 0, "control", text);
 	free(text);
+	/* A switch finds out by itself what has failed; losses it does not judge. */
+	if (failed_before != state->failed) {
+		text = ocs_asprintf("PORT:%ld,%s", port, state->failed ? "FAILED" : "CLEARED");
+		ocs_emu_notice(sw, state->failed ? OCS_EMU_ALARM : OCS_EMU_CLEARED, text);
+		free(text);
+	}
 	return done();
 }
 
@@ -281,7 +293,7 @@ char *ocs_emu_control(struct ocs_emu *emu, char *line)
 		return reboot(sw, rest);
 	if (strcmp(command, "notice"))
 		return by_hand(sw, rest, !strcmp(command, "patch"));
-	ocs_emu_notice(sw, rest ? rest : "");
+	ocs_emu_notice(sw, OCS_EMU_EVENT, rest ? rest : "");
 	return done();
 }
 

@@ -36,6 +36,9 @@ enum ocs_emu_fault {
 	OCS_EMU_DUPLICATE,	/* answers twice */
 };
 
+/* What an autonomous message is. */
+enum ocs_emu_notice { OCS_EMU_EVENT, OCS_EMU_ALARM, OCS_EMU_CLEARED };
+
 #define OCS_EMU_PUBLISHED (-1.0)	/* delay: the published distribution */
 #define OCS_EMU_INHERIT (-2.0)		/* delay of a switch: that of the bank */
 
@@ -109,7 +112,8 @@ struct ocs_emu_protocol {
 	/* Frees `state` of a command; may be NULL. */
 	void (*forget)(struct ocs_emu_command *command);
 	/* An autonomous message for this client; NULL: the protocol has none. */
-	char *(*notice)(struct ocs_emu_client *client, const char *text);
+	char *(*notice)(struct ocs_emu_client *client, enum ocs_emu_notice kind,
+			const char *text);
 };
 
 /* One line a protocol: P(name) registers `ocs_emu_<name>`. */
@@ -255,7 +259,7 @@ void ocs_emu_unlisten(struct ocs_emu_switch *sw);
 /* Closes all connections and forgets their commands. */
 void ocs_emu_disconnect(struct ocs_emu_switch *sw);
 /* An autonomous message to every client that is logged in and not muted. */
-void ocs_emu_notice(struct ocs_emu_switch *sw, const char *text);
+void ocs_emu_notice(struct ocs_emu_switch *sw, enum ocs_emu_notice kind, const char *text);
 /* Off and on again after DOWN_MS, dark or with the patches it had. */
 void ocs_emu_reboot(struct ocs_emu_switch *sw, bool dark, double down_ms);
 /* Queues a whole command; STATE is the protocol's, TEXT becomes the command's. */

@@ -344,7 +344,7 @@ static void on_notice(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	for (int i = 0; i < emu->nswitches; i++)
-		ocs_emu_notice(&emu->switches[i], "SYSTEM:TEMPERATURE=31");
+		ocs_emu_notice(&emu->switches[i], OCS_EMU_EVENT, "SYSTEM:TEMPERATURE=31");
 }
 
 static void stop(struct ocs_emu *emu)

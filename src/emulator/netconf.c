@@ -556,21 +556,22 @@ static void forget(struct ocs_emu_command *command)
 	command->state = NULL;
 }
 
-static char *notice(struct ocs_emu_client *client, const char *words)
+static char *notice(struct ocs_emu_client *client, enum ocs_emu_notice kind, const char *words)
 {
 	const struct session *session = client->state;
 	struct ocs_text text = { 0 };
 	time_t now = time(NULL);
+	const char *element = kind == OCS_EMU_EVENT ? "event" : "alarm";
 	char date[32], *framed;
 	struct tm tm;
 	size_t length;
 
 	gmtime_r(&now, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	ocs_text_add(&text, "<notification xmlns=\"%s\"><eventTime>%s</eventTime><event xmlns=\"%s\"><text>",
-		     OCS_NETCONF_NOTIFICATION_NS, date, dialect_of(client->sw)->ns);
+	ocs_text_add(&text, "<notification xmlns=\"%s\"><eventTime>%s</eventTime><%s xmlns=\"%s\"><text>",
+		     OCS_NETCONF_NOTIFICATION_NS, date, element, dialect_of(client->sw)->ns);
 	add_escaped(&text, words);
-	ocs_text_add(&text, "</text></event></notification>");
+	ocs_text_add(&text, "</text></%s></notification>", element);
 	framed = ocs_netconf_frame(session->framer.chunked, text.data, &length);
 	ocs_text_free(&text);
 	return framed;

@@ -341,7 +341,7 @@ void ocs_emu_disconnect(struct ocs_emu_switch *sw)
 		evtimer_del(sw->timer);
 }
 
-void ocs_emu_notice(struct ocs_emu_switch *sw, const char *text)
+void ocs_emu_notice(struct ocs_emu_switch *sw, enum ocs_emu_notice kind, const char *text)
 {
 	if (sw->fault == OCS_EMU_SILENT || !sw->protocol->notice)
 		return;
@@ -350,7 +350,7 @@ void ocs_emu_notice(struct ocs_emu_switch *sw, const char *text)
 
 		if (!c->logged_in || c->muted)
 			continue;
-		bytes = sw->protocol->notice(c, text);
+		bytes = sw->protocol->notice(c, kind, text);
 		ocs_emu_send(c, bytes, strlen(bytes));
 		free(bytes);
 	}

@@ -297,21 +297,29 @@ static void add_header(struct ocs_text *text, const struct ocs_emu_switch *sw)
 	ocs_text_add(text, "\r\n   %s %s\r\n", sw->emu->nil_sid ? "( nil )" : sw->name, date);
 }
 
-static void add_notice(struct ocs_text *bytes, struct ocs_emu_switch *sw, const char *text)
+static void add_notice(struct ocs_text *bytes, struct ocs_emu_switch *sw,
+		       enum ocs_emu_notice kind, const char *text)
 {
+	static const char *const heads[][2] = {
+		[OCS_EMU_EVENT] = { "A ", "EVT SYSTEM" }, [OCS_EMU_ALARM] = { "**", "ALM EQPT" },
+		[OCS_EMU_CLEARED] = { "A ", "ALM EQPT" },
+	};
+
 	add_header(bytes, sw);
-	ocs_text_add(bytes, "A  %u REPT EVT SYSTEM\r\n   \"", ++sw->notices);
+	ocs_text_add(bytes, "%s %u REPT %s\r\n   \"", heads[kind][0], ++sw->notices,
+		     heads[kind][1]);
 	for (; *text; text++)
 		ocs_text_add(bytes, *text == '"' || *text == '\\' ? "\\%c" : "%c",
 			     (unsigned char)*text < 0x20 ? '?' : *text);
 	ocs_text_add(bytes, "\"\r\n;");
 }
 
-static char *tl1_notice(struct ocs_emu_client *client, const char *text)
+static char *tl1_notice(struct ocs_emu_client *client, enum ocs_emu_notice kind,
+			const char *text)
 {
 	struct ocs_text bytes = { 0 };
 
-	add_notice(&bytes, client->sw, text);
+	add_notice(&bytes, client->sw, kind, text);
 	return ocs_text_take(&bytes);
 }
 
@@ -326,7 +334,7 @@ static void add_body(struct ocs_text *text, struct ocs_emu_switch *sw,
 		if (page && lines && lines % page == 0) {
 			ocs_text_add(text, ">");
 			if (sw->emu->notice_ms && command->client && !command->client->muted)
-				add_notice(text, sw, "between two pages");
+				add_notice(text, sw, OCS_EMU_EVENT, "between two pages");
 			add_header(text, sw);
 			ocs_text_add(text, "M  %s %s\r\n", ocs_emu_tl1_field(command, 3),
 				     ocs_emu_tl1_state(command)->code);

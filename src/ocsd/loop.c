@@ -71,6 +71,7 @@ static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *re
 	char *text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
 
 	sw->state = OCSD_SWITCH_FAILED;
+	sw->heard_ns = 0;
 	sw->answers = false;
 	sw->split = false;
 	sw->rejected = 0;
@@ -178,13 +179,15 @@ static void audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char
 static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 {
 	bool up = sw->state == OCSD_UP;
+	bool due = sw->next_ns <= now_ns || (sw->heard_ns && sw->heard_ns <= now_ns);
 
 	if (sw->busy != OCSD_IDLE)
 		return;
 	/* A batch ends with a full read-back, so it also serves as the poll. */
-	if (sw->read_wanted ||
-	    (!(up && sw->dirty) && !sw->answers && sw->next_ns <= now_ns)) {
+	if (sw->read_wanted || (!(up && sw->dirty) && !sw->answers && due)) {
 		sw->read_wanted = false;
+		sw->heard_ns = 0;
+		sw->read_ns = now_ns;
 		sw->busy = OCSD_READ;
 		sw->prepared = true;
 		return;
@@ -201,6 +204,8 @@ static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 		for (size_t i = 0; i < sw->nadding; i++)
 			sw->adding[i]->sent = true;
 		audit_batch(d, sw, "batch", NULL);
+		sw->heard_ns = 0;
+		sw->read_ns = now_ns;
 		sw->busy = OCSD_APPLY;
 		sw->prepared = true;
 		return;
@@ -534,9 +539,16 @@ static void arm_timer(struct ocsd *d)
 	int64_t now_ns = ocs_now_ns(), next_ns = now_ns + 60000 * MILLION;
 	struct timeval delay;
 
-	for (int i = 0; i < d->fabric->nswitches; i++)
-		if (d->switches[i].busy == OCSD_IDLE && d->switches[i].next_ns < next_ns)
-			next_ns = d->switches[i].next_ns;
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+
+		if (sw->busy != OCSD_IDLE)
+			continue;
+		if (sw->next_ns < next_ns)
+			next_ns = sw->next_ns;
+		if (sw->heard_ns && sw->heard_ns < next_ns)
+			next_ns = sw->heard_ns;
+	}
 	for (const struct ocsd_waiter *waiter = d->waiters; waiter; waiter = waiter->next)
 		if (waiter->kind == OCSD_WAIT_APPLY && !waiter->allocation &&
 		    waiter->deadline_ns < next_ns)

@@ -150,6 +150,10 @@ struct ocsd_switch {
 	bool read_wanted;
 	bool reconciling;		/* a reconcile waits for its read-back */
 	int64_t next_ns;		/* next poll or retry */
+	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
+	int64_t read_ns;		/* when its table was last asked for */
+	int64_t kept_ns;		/* what it said, in the audit log: when ... */
+	int kept;			/* ... and how much lately */
 	int64_t sent_ns;		/* the batch on its way */
 	double last_read;		/* wall clock, 0: never */
 	struct ocs_health health;	/* as read last; no port: never */
@@ -405,6 +409,10 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 
 void ocsd_switch_event(struct ocsd *d, const struct ocsd_switch *sw);
 const char *ocsd_switch_state_name(const struct ocsd_switch *sw);
+
+/* ---- notice.c ---- */
+/* SW said TEXT without being asked, or (NULL) closed its idle connection. */
+void ocsd_switch_heard(struct ocsd *d, struct ocsd_switch *sw, const char *text);
 
 /* ---- examine.c: what a read-back means ---- */
 void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table);

@@ -2,7 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* One thread per switch: the only writer to it.  A worker holds one connection,
- * does one thing at a time, and hands the result to the main thread. */
+ * does one thing at a time, and hands the result to the main thread; in between it
+ * listens to what the switch says. */
 
 #include "src/ocsd/ocsd.h"
 
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -27,6 +29,8 @@ struct result {
 	struct ocs_refusal *refusals;	/* of OCS_SWITCH_DENIED */
 	size_t nrefusals;
 	struct ocs_error err;
+	bool heard;			/* no result of work: what the switch said ... */
+	char *text;			/* ... or NULL: it closed the connection */
 };
 
 struct ocsd_results {
@@ -39,8 +43,8 @@ struct ocsd_results {
 struct ocsd_worker {
 	pthread_t thread;
 	bool started;
+	int wake;			/* eventfd: there is work, or the end */
 	pthread_mutex_t lock;
-	pthread_cond_t cond;
 	const struct ocs_switch *description;
 	struct ocsd_results *results;
 	int index;
@@ -55,11 +59,32 @@ struct ocsd_worker {
 	struct ocs_switch_connection *connection;
 };
 
+static void post(struct ocsd_results *results, struct result *result)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&results->lock);
+	*results->last = result;
+	results->last = &result->next;
+	pthread_mutex_unlock(&results->lock);
+	if (write(results->wake, &one, sizeof(one)) != sizeof(one))
+		ocs_log(OCS_LOG_ERROR, "waking the main thread failed: %s",
+			strerror(errno));
+}
+
+static void post_heard(const struct ocsd_worker *worker, const char *text)
+{
+	struct result *result = ocs_calloc(1, sizeof(*result));
+
+	result->sw = worker->index;
+	result->heard = true;
+	result->text = text ? ocs_strdup(text) : NULL;
+	post(worker->results, result);
+}
+
 static void on_notice(void *context, const char *text)
 {
-	const struct ocsd_worker *worker = context;
-
-	ocs_log(OCS_LOG_INFO, "switch %s says: %s", worker->description->name, text);
+	post_heard(context, text);
 }
 
 static bool stopping(struct ocsd_worker *worker)
@@ -237,17 +262,43 @@ static void perform_test(struct ocsd_worker *worker, struct result *result)
 	}
 }
 
-static void post(struct ocsd_results *results, struct result *result)
+/* Delivers what the switch says until there is work; the connection may be gone then. */
+static void listen_until_woken(struct ocsd_worker *worker)
 {
-	uint64_t one = 1;
+	struct pollfd wait[2] = { { .fd = worker->wake, .events = POLLIN },
+				  { .fd = -1, .events = POLLIN } };
+	struct ocs_error err;
+	uint64_t count;
 
-	pthread_mutex_lock(&results->lock);
-	*results->last = result;
-	results->last = &result->next;
-	pthread_mutex_unlock(&results->lock);
-	if (write(results->wake, &one, sizeof(one)) != sizeof(one))
-		ocs_log(OCS_LOG_ERROR, "waking the main thread failed: %s",
-			strerror(errno));
+	for (;;) {
+		/* What came with the last answer is in a buffer already. */
+		if (worker->connection &&
+		    ocs_switch_listen(worker->connection, 0, &err) != OCS_SWITCH_OK) {
+			ocs_log(OCS_LOG_DEBUG, "%s", err.text);
+			ocs_switch_close(worker->connection);
+			worker->connection = NULL;
+			post_heard(worker, NULL);
+		}
+		wait[1].fd = worker->connection ? ocs_switch_descriptor(worker->connection) : -1;
+		if (poll(wait, 2, -1) < 0 && errno != EINTR)
+			ocs_log(OCS_LOG_ERROR, "poll: %s", strerror(errno));
+		if (wait[0].revents)
+			break;
+	}
+	if (read(worker->wake, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		ocs_log(OCS_LOG_ERROR, "eventfd: %s", strerror(errno));
+}
+
+static enum ocsd_work take_work(struct ocsd_worker *worker, bool *stop)
+{
+	enum ocsd_work work;
+
+	pthread_mutex_lock(&worker->lock);
+	*stop = worker->stop;
+	work = worker->work;
+	worker->work = OCSD_IDLE;
+	pthread_mutex_unlock(&worker->lock);
+	return work;
 }
 
 static void *worker_main(void *argument)
@@ -256,16 +307,15 @@ static void *worker_main(void *argument)
 
 	for (;;) {
 		struct result *result;
-		enum ocsd_work work;
+		bool stop;
+		enum ocsd_work work = take_work(worker, &stop);
 
-		pthread_mutex_lock(&worker->lock);
-		while (!worker->stop && worker->work == OCSD_IDLE)
-			pthread_cond_wait(&worker->cond, &worker->lock);
-		work = worker->stop ? OCSD_IDLE : worker->work;
-		worker->work = OCSD_IDLE;
-		pthread_mutex_unlock(&worker->lock);
-		if (work == OCSD_IDLE)
+		if (stop)
 			break;
+		if (work == OCSD_IDLE) {
+			listen_until_woken(worker);
+			continue;
+		}
 		result = ocs_calloc(1, sizeof(*result));
 		result->sw = worker->index;
 		if (work == OCSD_TEST)
@@ -285,6 +335,15 @@ static void *worker_main(void *argument)
 	return NULL;
 }
 
+static void wake(struct ocsd_worker *worker)
+{
+	uint64_t one = 1;
+
+	if (write(worker->wake, &one, sizeof(one)) != sizeof(one))
+		ocs_log(OCS_LOG_ERROR, "waking the worker of switch %s failed: %s",
+			worker->description->name, strerror(errno));
+}
+
 static void hand_over(struct ocsd_switch *sw, enum ocsd_work work,
 		      struct ocs_patch *remove, size_t nremove,
 		      struct ocs_patch *add, size_t nadd)
@@ -298,8 +357,8 @@ static void hand_over(struct ocsd_switch *sw, enum ocsd_work work,
 	worker->nremove = nremove;
 	worker->add = add;
 	worker->nadd = nadd;
-	pthread_cond_signal(&worker->cond);
 	pthread_mutex_unlock(&worker->lock);
+	wake(worker);
 }
 
 void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw)
@@ -336,6 +395,14 @@ static void drain_results(struct ocsd *d)
 	while (result) {
 		struct result *next = result->next;
 
+		if (result->heard) {
+			if (!d->stopping)
+				ocsd_switch_heard(d, &d->switches[result->sw], result->text);
+			free(result->text);
+			free(result);
+			result = next;
+			continue;
+		}
 		if (result->nrefusals)
 			ocsd_port_refused(d, &d->switches[result->sw], result->refusals,
 					  result->nrefusals, result->err.text);
@@ -375,7 +442,9 @@ static int start_worker(struct ocsd *d, struct ocsd_switch *sw, struct ocs_error
 	worker->timeout_ms = d->fabric->switch_timeout_ms;
 	worker->results = d->results;
 	pthread_mutex_init(&worker->lock, NULL);
-	pthread_cond_init(&worker->cond, NULL);
+	worker->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (worker->wake < 0)
+		return ocs_error_set(err, OCS_ERROR, "eventfd: %s", strerror(errno));
 	rc = pthread_create(&worker->thread, NULL, worker_main, worker);
 	if (rc)
 		return ocs_error_set(err, OCS_ERROR, "starting the worker of switch %s: %s",
@@ -406,8 +475,8 @@ static void stop_worker(struct ocsd_worker *worker)
 	if (worker->started) {
 		pthread_mutex_lock(&worker->lock);
 		worker->stop = true;
-		pthread_cond_signal(&worker->cond);
 		pthread_mutex_unlock(&worker->lock);
+		wake(worker);
 	}
 }
 
@@ -427,7 +496,8 @@ void ocsd_workers_stop(struct ocsd *d)
 		if (worker->started)
 			pthread_join(worker->thread, NULL);
 		pthread_mutex_destroy(&worker->lock);
-		pthread_cond_destroy(&worker->cond);
+		if (worker->wake >= 0)
+			close(worker->wake);
 		free(worker->remove);
 		free(worker->add);
 		free(worker);

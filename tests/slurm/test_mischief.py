@@ -93,7 +93,7 @@ def test_forged_variables_of_a_step(pod):
 
 
 def by_hand(pod, switch, ingress, egress):
-    pod.emulator("unpatch", switch, str(ingress))
+    pod.emulator("unpatch", switch, str(ingress), "quietly")
     pod.emulator("patch", switch, str(ingress), str(egress))
 
 

@@ -290,7 +290,7 @@ static void drift_restored(void **state)
 	table = emulator_control(&rig->emulator, "table direct-0");
 	assert_int_equal(sscanf(strchr(table, '['), "[[%d,%d]", &in, &out), 2);
 	free(table);
-	table = ocs_asprintf("unpatch direct-0 %d", in);
+	table = ocs_asprintf("unpatch direct-0 %d quietly", in);
 	rig_emulate(rig, "%s", table);
 	free(table);
 	assert_int_equal(rig_patches(rig), PATCHES - 1);
@@ -392,7 +392,7 @@ static void unseen_patch(void **state)
 	subscribe(client);
 	commit(client, 1, 10, "d[0-3]");
 	commit(client, 2, 20, "d[4-5]");
-	rig_emulate(rig, "patch direct-0 1 32");
+	rig_emulate(rig, "patch direct-0 1 32 quietly");
 	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
 	rig_send(prolog, "{'op':'apply','job':2,'epoch':20,'node':'d4'}");
 	reply = rig_reply(prolog);
