@@ -255,7 +255,7 @@ static void old_database(void **state)
 	struct rig *rig = *state;
 	struct ocs_client *client = rig_client(rig);
 	sqlite3 *db;
-	char *error = NULL;
+	char *error = NULL, *lock;
 
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c0','reason':'x'}"));
 	ocs_client_close(client);
@@ -266,6 +266,10 @@ static void old_database(void **state)
 			 NULL, &error) != SQLITE_OK)
 		fail_msg("%s", error);
 	sqlite3_close(db);
+	/* nor was there a note of the last revision */
+	lock = ocs_asprintf("%s/state/ocsd.lock", rig->emulator.folder);
+	assert_int_equal(unlink(lock), 0);
+	free(lock);
 	rig_start_daemon(rig);
 	client = rig_client(rig);
 	assert_int_equal(drains(client), 1);
