@@ -7,4 +7,4 @@ EXTRA_DIST += ocsctl.sh terminal.py
 
 check_PROGRAMS += test_obstacle
 test_obstacle_SOURCES = test_obstacle.c place_random.h
-test_obstacle_LDADD = $(S)/ocsctl/libocs_obstacle.la $(PLACE) $(CMOCKA_LIBS)
+test_obstacle_LDADD = $(S)/ocsctl/libocs_ctl.la $(PLACE) $(CMOCKA_LIBS)
