@@ -147,8 +147,11 @@ def test_reasons_of_slurm_itself(asked):
     try:
         job = waiting(asked, "--shape=4x4x4", "-t", "5", reason="Partition")
         assert "partition tpu starts no jobs" in text(asked, job)
+        asked.run(["scontrol", "update", "PartitionName=tpu", "State=UP", "MaxTime=20"])
+        job = waiting(asked, "--shape=4x4x4", "-t", "30", reason="PartitionTimeLimit")
+        assert "its time limit is beyond that of partition tpu" in text(asked, job)
     finally:
-        asked.run(["scontrol", "update", "PartitionName=tpu", "State=UP"])
+        asked.run(["scontrol", "update", "PartitionName=tpu", "State=UP", "MaxTime=INFINITE"])
 
 
 def test_reservations_hold_jobs_up_too(asked):

@@ -1,0 +1,151 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+#
+# explain and reserve with commands of Slurm that say what the test wants: every reason, and
+# nonsense.
+
+. "${srcdir:-.}/ocsctl.sh"
+F="torus cubes:2x1x1 cube:4x4x4 tile:4x4x1"
+mkdir "$work/bin"
+export work
+cat >"$work/bin/squeue" <<'SH'
+#!/bin/sh
+[ -z "$SQUEUE_FORMAT$SQUEUE_STATES" ] || exit 3
+[ "$SLURM_TIME_FORMAT" = %s ] || exit 4
+case " $* " in *" -j "*) cat "$work/one" ;; *) cat "$work/all" ;; esac
+SH
+cat >"$work/bin/sinfo" <<'SH'
+#!/bin/sh
+cat "$work/nodes"
+SH
+cat >"$work/bin/scontrol" <<'SH'
+#!/bin/sh
+case " $* " in
+*" show job "*) cat "$work/job" ;;
+*" show topology "*) cat "$work/topology" ;;
+*" show reservation "*) cat "$work/reservations" ;;
+*" show partition "*) cat "$work/partition" ;;
+*" create "*) printf '%s\n' "$@" >"$work/created"; cat "$work/answer"; [ ! -s "$work/refusal" ] || { cat "$work/refusal" >&2; exit 1; } ;;
+esac
+SH
+chmod +x "$work/bin/"*
+PATH=$work/bin:$PATH
+SQUEUE_FORMAT=%i SQUEUE_STATES=CG
+export PATH SQUEUE_FORMAT SQUEUE_STATES
+
+# job state user partition priority start end nodes dependency reservation wanted excluded
+# planned count limit reason
+pending() { # reason [dependency [reservation]]
+	printf '7|PENDING|ann|tpu|5|1795309200|0||%s|%s||(null)||4|1:00:00|%s\n' "${2:-(null)}" \
+		"${3:-(null)}" "$1"
+}
+running() { # job nodes end [user]
+	printf '%s|RUNNING|%s|tpu|9|1795300000|%s|%s|(null)|(null)|||(null)|4|1:00:00|None\n' \
+		"$1" "${4:-bob}" "$3" "$2"
+}
+quiet() {
+	pending "$1" "$2" "$3" >"$work/one"
+	cp "$work/one" "$work/all"
+	echo 'idle|n[0-7]|none' >"$work/nodes"
+	printf 'JobId=7 JobName=x\n   UserId=ann\n   Extra=shape=8x4x4\n' >"$work/job"
+	: >"$work/topology"
+	: >"$work/reservations"
+	echo 'PartitionName=tpu Nodes=n[0-7]' >"$work/partition"
+}
+explain() {
+	exits 5 "$1" explain 7 --fabric "$F" --ocsd "unix:$work/nobody.sock"
+}
+tell() { # reason words [dependency [reservation]]
+	quiet "$1" "$3" "$4"
+	explain "a job that waits for $1"
+	prints "is told so" "$2"
+}
+
+tell JobHeldUser "its user holds it; scontrol release 7"
+tell JobHeldAdmin "an administrator holds it"
+tell Dependency "it depends on other jobs: afterok:3(unfulfilled)" "afterok:3(unfulfilled)"
+tell DependencyNeverSatisfied "can never start: what it depends on (afterok:3) did not happen" afterok:3
+tell BeginTime "it is not to start before 20"
+tell QOSMaxCpuPerUserLimit "a limit of its account, QOS or user: QOSMaxCpuPerUserLimit"
+tell AssocGrpNodeLimit "a limit of its account, QOS or user: AssocGrpNodeLimit"
+tell MaxJobsPerAccount "a limit of its account, QOS or user: MaxJobsPerAccount"
+tell PartitionTimeLimit "its time limit is beyond that of partition tpu"
+tell PartitionDown "partition tpu starts no jobs"
+tell Reservation "its reservation night has not begun" "" night
+tell BadConstraints "Slurm's reason is BadConstraints"
+tell "ReqNodeNotAvail, UnavailableNodes:n3" "nodes that it asks for are not available"
+tell "needs 2 cubes that are wholly free; 1 is free" "waits: needs 2 cubes that are wholly free; 1 is free"
+tell "needs a | b; c" "waits: needs a | b; c"
+
+quiet Resources
+{ pending Resources; running 3 'n[0-1]' 1795310000; running 4 n5 1795320000 carl; } >"$work/all"
+explain "two jobs in the way"
+prints "the one" "job 3  bob "
+prints "and the other" "job 4  carl "
+quiet Resources
+echo 'allocated|n[4-5]|none' >>"$work/nodes"
+explain "jobs that squeue hides"
+prints "have no names" "jobs not shown to you"
+quiet Resources
+echo 'drained*|n6|fan|belt' >>"$work/nodes"
+echo 'Cube=c0 Section=torus Nodes=n[0-3] State=DRAINED Reason="new | fibres"' >"$work/topology"
+explain "drains"
+prints "of a node" "nodes n6 (not responding: fan|belt)"
+quiet Resources
+printf 'ReservationName=r StartTime=1795300000 EndTime=4000000000 Nodes=n[0-7] Users=x Flags=MAINT\n' \
+	>"$work/reservations"
+explain "a reservation"
+prints "by name" "reservation r"
+
+# What no Slurm prints.
+for nonsense in "" "7" "7|PENDING" "|||||||||||||||" "x|y|z|||||||||||||" \
+	"7|PENDING|a||-1|99999999999999999999|x|n[|||n]|n[9-1]|(null)|x|y|z"; do
+	quiet Resources
+	{ pending Resources; printf '%s\n' "$nonsense"; } >"$work/all"
+	printf '%s\n' "$nonsense" "|" >>"$work/nodes"
+	printf '%s\n' "$nonsense" "Cube=" "Switch= State=FAILED" 'Cube=c0 Reason="' >"$work/topology"
+	printf '%s\n' "ReservationName=" "ReservationName=x Nodes=n[3" "$nonsense" >"$work/reservations"
+	explain "nonsense '$nonsense'"
+done
+
+# reserve: no shell reads what was typed, and nothing is made when Slurm refuses.
+quiet Resources
+: >"$work/all"
+echo "Reservation created: r1" >"$work/answer"
+: >"$work/refusal"
+exits 0 "reserve" reserve 8x4x4 --duration 30 --users 'ann;touch $HOME' --name r1 --fabric "$F"
+prints "its name" "reservation: r1"
+printf '%s' "create
+reservation
+ReservationName=r1
+StartTime=now
+Duration=30
+Nodes=n[0-7]
+Users=ann;touch \$HOME
+" >"$work/wanted"
+cmp -s "$work/wanted" "$work/created"
+result $? "the words of scontrol are those, each whole" "$(cat "$work/created")"
+rm "$work/created"
+exits 0 "reserve --dry-run" reserve 4x4x4 --duration 30 --users ann --dry-run --fabric "$F"
+[ ! -e "$work/created" ]
+result $? "makes nothing"
+running 3 n5 4000000000 >"$work/all"
+exits 0 "around a job" reserve --cubes 1 --duration 30 --users ann --dry-run --fabric "$F"
+prints "the other cube" "nodes: n[0-3]"
+exits 4 "a cube that is in use" reserve --cube c1 --duration 30 --users ann --fabric "$F"
+says "by whom" "cube c1: job 3 may run on n5 until"
+exits 0 "ignoring jobs" reserve --cube c1 --duration 30 --flags maint,IGNORE_JOBS --dry-run --fabric "$F"
+[ ! -e "$work/created" ]
+result $? "still nothing is made"
+: >"$work/all"
+: >"$work/answer"
+echo "scontrol: error: Requested nodes are busy" >"$work/refusal"
+exits 1 "a refusal of Slurm" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
+says "in its words" "Requested nodes are busy"
+: >"$work/refusal"
+exits 1 "an answer without a name" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
+chmod -x "$work/bin/squeue"
+exits 1 "no squeue" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
+says "by name" "cannot run squeue"
+finish
