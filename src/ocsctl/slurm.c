@@ -277,6 +277,43 @@ bool ocs_ctl_queued_runs(const struct ocs_ctl_queued *job)
 	return false;
 }
 
+int ocs_ctl_partitions_read(struct ocs_ctl_partitions *all, struct ocs_error *err)
+{
+	char *const words[] = { "scontrol", "-a", "-o", "show", "partition", NULL };
+	char *text, *rest, *line;
+
+	memset(all, 0, sizeof(*all));
+	text = rest = ocs_ctl_slurm_run(words, err);
+	if (!text)
+		return -1;
+	while ((line = next_line(&rest))) {
+		struct ocs_ctl_partition *one;
+		char *tier;
+
+		if (strncmp(line, "PartitionName=", 14))
+			continue;
+		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
+		one = &all->list[all->count++];
+		one->name = field(line, "PartitionName");
+		one->nodes = field(line, "Nodes");
+		tier = field(line, "PriorityTier");
+		one->tier = number(tier);
+		free(tier);
+	}
+	free(text);
+	return 0;
+}
+
+void ocs_ctl_partitions_free(struct ocs_ctl_partitions *all)
+{
+	for (int i = 0; i < all->count; i++) {
+		free(all->list[i].name);
+		free(all->list[i].nodes);
+	}
+	free(all->list);
+	memset(all, 0, sizeof(*all));
+}
+
 int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, struct ocs_error *err)
 {
 	char *const words[] = { "scontrol", "-a", "-o", "show", "reservation", NULL };

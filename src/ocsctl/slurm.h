@@ -46,6 +46,17 @@ const struct ocs_ctl_queued *ocs_ctl_queue_find(const struct ocs_ctl_queue *queu
 /* It has nodes. */
 bool ocs_ctl_queued_runs(const struct ocs_ctl_queued *job);
 
+struct ocs_ctl_partition {
+	char *name, *nodes;
+	long tier;		/* PriorityTier: those of a higher one go first */
+};
+struct ocs_ctl_partitions {
+	struct ocs_ctl_partition *list;
+	int count;
+};
+int ocs_ctl_partitions_read(struct ocs_ctl_partitions *all, struct ocs_error *err);
+void ocs_ctl_partitions_free(struct ocs_ctl_partitions *all);
+
 struct ocs_ctl_reservation {
 	char *name, *nodes, *users, *accounts, *flags;	/* "" if none */
 	time_t start, end;

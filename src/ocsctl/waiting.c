@@ -12,6 +12,7 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/table.h"
 #include "src/ocsctl/when.h"
+#include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 #define AHEAD_PRINTED 8
@@ -109,33 +110,115 @@ static bool has_partition(const char *list, const char *name, size_t length)
 	return false;
 }
 
-static bool share_partition(const char *left, const char *right)
-{
-	while (*left) {
-		size_t n = strcspn(left, ",");
+/* Who goes first: what that takes. */
+struct order {
+	struct ocs_ctl_partitions partitions;
+	bool *meets;		/* by partition: it has nodes that the job could have */
+};
 
-		if (has_partition(right, left, n))
+static int by_name(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Adds the hosts of a list to NAMES. */
+static void names_add(char ***names, size_t *count, const char *text)
+{
+	char **more = NULL;
+	int n = *text ? ocs_hostlist_expand(text, 1000000, &more, NULL) : 0;
+
+	if (n <= 0)
+		return;
+	*names = ocs_realloc(*names, (*count + (size_t)n) * sizeof(**names));
+	memcpy(*names + *count, more, (size_t)n * sizeof(**names));
+	*count += (size_t)n;
+	free(more);
+}
+
+/* JOB's partitions, and those that share nodes with them. */
+static void order_read(struct order *order, const struct ocs_ctl_queued *job)
+{
+	char **mine = NULL, **theirs;
+	size_t count = 0, n;
+
+	order->meets = NULL;
+	if (ocs_ctl_partitions_read(&order->partitions, NULL))
+		return;
+	order->meets = ocs_calloc((size_t)order->partitions.count + 1, sizeof(bool));
+	for (int i = 0; i < order->partitions.count; i++) {
+		const struct ocs_ctl_partition *one = &order->partitions.list[i];
+
+		order->meets[i] = has_partition(job->partition, one->name, strlen(one->name));
+		if (order->meets[i])
+			names_add(&mine, &count, one->nodes);
+	}
+	if (count)
+		qsort(mine, count, sizeof(*mine), by_name);
+	for (int i = 0; i < order->partitions.count; i++) {
+		theirs = NULL;
+		n = 0;
+		if (!order->meets[i])
+			names_add(&theirs, &n, order->partitions.list[i].nodes);
+		for (size_t k = 0; k < n && !order->meets[i]; k++)
+			order->meets[i] = count && bsearch(&theirs[k], mine, count, sizeof(*mine),
+							   by_name);
+		ocs_names_free(theirs, n);
+	}
+	ocs_names_free(mine, count);
+}
+
+static void order_free(struct order *order)
+{
+	free(order->meets);
+	ocs_ctl_partitions_free(&order->partitions);
+}
+
+/* Whether JOB could take one of the nodes. */
+static bool competes(const struct order *order, const struct ocs_ctl_queued *job)
+{
+	for (int i = 0; i < order->partitions.count; i++) {
+		const char *name = order->partitions.list[i].name;
+
+		if (order->meets[i] && has_partition(job->partition, name, strlen(name)))
 			return true;
-		left += n + (left[n] == ',');
 	}
 	return false;
 }
 
-/* As the scheduler takes them: by priority, then as they came. */
-static bool goes_first(const struct ocs_ctl_queued *a, const struct ocs_ctl_queued *b)
+static long tier_of(const struct order *order, const struct ocs_ctl_queued *job)
 {
+	long tier = 0;
+
+	for (int i = 0; i < order->partitions.count; i++) {
+		const struct ocs_ctl_partition *one = &order->partitions.list[i];
+
+		if (one->tier > tier && has_partition(job->partition, one->name, strlen(one->name)))
+			tier = one->tier;
+	}
+	return tier;
+}
+
+/* As the scheduler takes them: by tier, then by priority, then as they came. */
+static bool goes_first(const struct order *order, const struct ocs_ctl_queued *a,
+		       const struct ocs_ctl_queued *b)
+{
+	long left = tier_of(order, a), right = tier_of(order, b);
+
+	if (left != right)
+		return left > right;
 	return a->priority != b->priority ? a->priority > b->priority : a->job < b->job;
 }
 
-static int in_turn(const void *left, const void *right)
+static int in_turn(const void *left, const void *right, void *order)
 {
 	const struct ocs_ctl_queued *a = *(const struct ocs_ctl_queued *const *)left;
 	const struct ocs_ctl_queued *b = *(const struct ocs_ctl_queued *const *)right;
 
-	return goes_first(a, b) ? -1 : goes_first(b, a);
+	return goes_first(order, a, b) ? -1 : goes_first(order, b, a);
 }
 
-static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *queue)
+static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *queue,
+		       struct order *order)
 {
 	const struct ocs_ctl_queued **first = ocs_calloc((size_t)queue->count + 1, sizeof(*first));
 
@@ -145,12 +228,12 @@ static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *qu
 
 		if (strcmp(one->state, "PENDING") != 0 || one->job == w->job->job ||
 		    !waits_for_nodes(one) || strcmp(one->reservation, w->job->reservation) != 0 ||
-		    !share_partition(one->partition, w->job->partition))
+		    !competes(order, one))
 			continue;
-		if (goes_first(one, w->job))
+		if (goes_first(order, one, w->job))
 			first[w->nahead++] = one;
 	}
-	qsort(first, (size_t)w->nahead, sizeof(*first), in_turn);
+	qsort_r(first, (size_t)w->nahead, sizeof(*first), in_turn, order);
 	for (int i = 0; i < w->nahead; i++)
 		w->ahead[i] = first[i]->job;
 	free(first);
@@ -173,19 +256,19 @@ static void add_reservations(struct ocs_ctl_waiting *w)
 	ocs_ctl_reservations_free(&all);
 }
 
-static void restrict_to_partition(struct ocs_ctl_waiting *w)
+static void restrict_to_partitions(struct ocs_ctl_waiting *w, const struct order *order)
 {
-	char *name = ocs_asprintf("%.*s", (int)strcspn(w->job->partition, ","), w->job->partition);
-	char *const words[] = { "scontrol", "-a", "-o", "show", "partition", name, NULL };
-	char *text = ocs_ctl_slurm_run(words, NULL);
-	char *nodes = text ? ocs_ctl_slurm_field(text, "Nodes") : NULL;
+	struct ocs_text nodes = { 0 };
 
-	/* Several partitions: any of them may do. */
-	if (nodes && !strchr(w->job->partition, ','))
-		ocs_ctl_obstacles_only(&w->obstacles, nodes);
-	free(nodes);
-	free(text);
-	free(name);
+	for (int i = 0; i < order->partitions.count; i++) {
+		const struct ocs_ctl_partition *one = &order->partitions.list[i];
+
+		if (*one->nodes && has_partition(w->job->partition, one->name, strlen(one->name)))
+			ocs_text_add(&nodes, "%s%s", nodes.length ? "," : "", one->nodes);
+	}
+	if (nodes.length)
+		ocs_ctl_obstacles_only(&w->obstacles, nodes.data);
+	ocs_text_free(&nodes);
 }
 
 static const struct ocs_section *section_of(const struct ocs_fabric *fabric, const char *partitions)
@@ -204,7 +287,7 @@ static const struct ocs_section *section_of(const struct ocs_fabric *fabric, con
 }
 
 static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabric,
-			const struct ocs_ctl_queue *queue)
+			const struct ocs_ctl_queue *queue, const struct order *order)
 {
 	const struct ocs_section *section = section_of(fabric, w->job->partition);
 
@@ -216,7 +299,7 @@ static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabr
 	w->obstacles.shaped = w->shaped && section->ncubes;
 	w->obstacles.shape = w->shape;
 	w->obstacles.servers = w->shaped ? (int)w->shape.xpus : (int)w->job->node_count;
-	restrict_to_partition(w);
+	restrict_to_partitions(w, order);
 	if (*w->job->excluded)
 		ocs_ctl_obstacles_without(&w->obstacles, w->job->excluded);
 	ocs_ctl_around_jobs(&w->obstacles, queue, 0);
@@ -249,6 +332,8 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 			  const struct ocs_ctl_queued *job, const char *ours,
 			  struct ocs_ctl_waiting *w)
 {
+	struct order order = { .meets = NULL };
+
 	memset(w, 0, sizeof(*w));
 	w->job = job;
 	w->slurm = slurm_says(job);
@@ -259,9 +344,11 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 	read_shape(w);
 	if (!waits_for_nodes(job))
 		return;
-	find_ahead(w, queue);
+	order_read(&order, job);
+	find_ahead(w, queue, &order);
 	if (fabric)
-		look_around(w, fabric, queue);
+		look_around(w, fabric, queue, &order);
+	order_free(&order);
 }
 
 void ocs_ctl_waiting_free(struct ocs_ctl_waiting *w)

@@ -83,6 +83,22 @@ quiet Resources
 explain "two jobs in the way"
 prints "the one" "job 3  bob "
 prints "and the other" "job 4  carl "
+quiet Priority
+{
+	echo 'PartitionName=tpu PriorityTier=2 Nodes=n[0-3]'
+	echo 'PartitionName=urgent PriorityTier=9 Nodes=n[3-9]'
+	echo 'PartitionName=idlers PriorityTier=1 Nodes=n[0-9]'
+	echo 'PartitionName=others PriorityTier=9 Nodes=n[4-9]'
+} >"$work/partition"
+pending Priority >"$work/all"
+for other in "20 tpu 4" "6 tpu 5" "30 urgent 1" "31 idlers 99" "32 others 99" "8 tpu 9"; do
+	set -- $other
+	pending Priority | sed "s/^7|PENDING|ann|tpu|5/$1|PENDING|eve|$2|$3/" >>"$work/all"
+done
+explain "partitions that share nodes"
+prints "jobs ahead by tier, priority and age" "ahead:    3 jobs: 30 8 6
+"
+
 quiet Resources
 echo 'allocated|n[4-5]|none' >>"$work/nodes"
 explain "jobs that squeue hides"
