@@ -25,12 +25,13 @@ struct light {
 	int seq;
 };
 
-struct build {
+struct ocs_catalogue_rest {
 	const struct ocs_section *section;
 	struct ocs_host host;
 	struct ocs_catalogue *cat;
 	struct light *lights;
-	int nlights;
+	int nlights, next;	/* the next to be made a candidate */
+	int counted;		/* from here on lights whose nodes are not known are too many */
 	int light_room, folding_room, candidate_room, use_room, class_room, word_room, piece_room;
 	int cubes_limit;
 	int want;		/* nodes; 0: as few as possible */
@@ -51,7 +52,7 @@ struct build {
 
 static bool folding_add(const struct ocs_folding *folding, void *arg)
 {
-	struct build *b = arg;
+	struct ocs_catalogue_rest *b = arg;
 	int cubes = 1, a;
 
 	for (a = 0; a < OCS_AXES && !b->host.fixed; a++)
@@ -71,7 +72,7 @@ static int tile_layers(int offset, int length, int total, int tile)
 	return layers < total / tile ? layers : total / tile;
 }
 
-static void nodes_note(struct build *b, const struct light *light)
+static void nodes_note(struct ocs_catalogue_rest *b, const struct light *light)
 {
 	struct ocs_catalogue *cat = b->cat;
 
@@ -82,7 +83,7 @@ static void nodes_note(struct build *b, const struct light *light)
 	}
 }
 
-static void light_add(struct build *b, int folding, const struct ocs_lay *lay)
+static void light_add(struct ocs_catalogue_rest *b, int folding, const struct ocs_lay *lay)
 {
 	const struct ocs_folding *f = &b->cat->foldings[folding];
 	struct light light = { .folding = folding, .lay = *lay, .cubes = 1 };
@@ -108,7 +109,7 @@ static void light_add(struct build *b, int folding, const struct ocs_lay *lay)
 
 /* Boxes with gaps are many: only offsets where their tiles are the fabric's, and
  * none that goes round. */
-static bool gaps_aligned(const struct build *b, const struct ocs_folding *f, int axis, int offset,
+static bool gaps_aligned(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis, int offset,
 			 int cubes)
 {
 	int tile = b->host.tile[axis], box = f->box[axis];
@@ -121,7 +122,7 @@ static bool gaps_aligned(const struct build *b, const struct ocs_folding *f, int
 
 /* The places on one axis: offsets in as few cubes as possible, going round where
  * the box runs over the end, and those that simply run into one cube more. */
-static int axis_places(const struct build *b, const struct ocs_folding *f, int axis,
+static int axis_places(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis,
 		       int offset[2 * OCS_EDGE_MAX], int count[2 * OCS_EDGE_MAX])
 {
 	int edge = b->host.edge[axis], box = f->box[axis], least = (box + edge - 1) / edge;
@@ -146,7 +147,7 @@ static int axis_places(const struct build *b, const struct ocs_folding *f, int a
 	return n;
 }
 
-static void lights_make(struct build *b, int folding)
+static void lights_make(struct ocs_catalogue_rest *b, int folding)
 {
 	int offset[OCS_AXES][2 * OCS_EDGE_MAX], count[OCS_AXES][2 * OCS_EDGE_MAX], n[OCS_AXES];
 	const struct ocs_folding *f = &b->cat->foldings[folding];
@@ -177,7 +178,7 @@ static int light_compare(const void *a, const void *b)
 	return p->cubes != q->cubes ? p->cubes - q->cubes : p->seq - q->seq;
 }
 
-static void lights_sort(struct build *b)
+static void lights_sort(struct ocs_catalogue_rest *b)
 {
 	if (b->nlights)
 		qsort(b->lights, (size_t)b->nlights, sizeof(*b->lights), light_compare);
@@ -195,7 +196,7 @@ static unsigned int hash(const void *data, size_t size)
 }
 
 /* The class of a piece; -1 if it holds nothing. */
-static int class_of(struct build *b, int piece)
+static int class_of(struct ocs_catalogue_rest *b, int piece)
 {
 	struct ocs_catalogue *cat = b->cat;
 	const uint64_t *words = ocs_pieces_mask(&b->pieces, piece);
@@ -227,7 +228,7 @@ static int class_of(struct build *b, int piece)
 }
 
 /* Adds a use of CLASS to the candidate whose uses start at FIRST, kept sorted. */
-static void use_add(struct build *b, int first, int class)
+static void use_add(struct ocs_catalogue_rest *b, int first, int class)
 {
 	struct ocs_catalogue *cat = b->cat;
 	int i, at;
@@ -247,7 +248,7 @@ static void use_add(struct build *b, int first, int class)
 
 /* True if a candidate with the same pieces is known: then this one is never
  * better. */
-static bool known(struct build *b, const struct ocs_candidate *now)
+static bool known(struct ocs_catalogue_rest *b, const struct ocs_candidate *now)
 {
 	struct ocs_catalogue *cat = b->cat;
 	const struct ocs_class_use *uses = cat->uses + now->first_use;
@@ -265,17 +266,22 @@ static bool known(struct build *b, const struct ocs_candidate *now)
 	return false;
 }
 
-static void candidate_add(struct build *b, const struct light *light)
+static void candidate_add(struct ocs_catalogue_rest *b, const struct light *light)
 {
 	struct ocs_catalogue *cat = b->cat;
 	struct ocs_candidate now = { .folding = light->folding, .lay = light->lay,
-				     .first_use = cat->nuses,
+				     .grid = light->cubes, .first_use = cat->nuses,
 				     .first_piece = cat->npieces };
 	int piece;
 
 	/* in a static torus every offset is tried when it is time: no pieces are kept */
+	if (!b->host.fixed || !light->nodes) {
+		int nodes = ocs_pieces_lay(&b->pieces, light->folding, &light->lay);
+
+		if (!light->nodes && nodes != cat->nodes)
+			return;
+	}
 	if (!b->host.fixed) {
-		ocs_pieces_lay(&b->pieces, light->folding, &light->lay);
 		now.circuits = ocs_pieces_ports(&b->pieces);
 	}
 	for (piece = 0; piece < light->cubes && !b->host.fixed; piece++) {
@@ -300,8 +306,9 @@ static void candidate_add(struct build *b, const struct light *light)
 	cat->candidates[cat->ncandidates++] = now;
 }
 
-/* Counts the nodes of the lights with gaps, as far as the work allows. */
-static void nodes_count(struct build *b)
+/* Counts the nodes of the lights with gaps, as far as the work allows, until it is known
+ * what the fewest are, on how many cubes; the others are counted when they are laid out. */
+static void nodes_count(struct ocs_catalogue_rest *b)
 {
 	int tile = b->host.tile[0] * b->host.tile[1] * b->host.tile[2], i;
 	int least = (int)((b->cat->shape.xpus + tile - 1) / tile);
@@ -313,15 +320,19 @@ static void nodes_count(struct build *b)
 			continue;
 		if (b->cat->min_nodes == least && light->cubes > b->best_cubes + 2)
 			break;
-		if (tile > 1) {
-			light->nodes = ocs_pieces_lay(&b->pieces, light->folding,
-						      &light->lay);
-		} else {
+		if (tile == 1) {
 			light->nodes = least;
 			b->pieces.work += least;
+		} else if (b->cat->min_nodes == least && light->cubes >= b->best_cubes) {
+			b->pieces.work += b->cat->shape.xpus;	/* as if it were laid here */
+			continue;
+		} else {
+			light->nodes = ocs_pieces_lay(&b->pieces, light->folding,
+						      &light->lay);
 		}
 		nodes_note(b, light);
 	}
+	b->counted = i;
 }
 
 static int candidate_compare(const void *a, const void *b)
@@ -339,7 +350,7 @@ static int candidate_compare(const void *a, const void *b)
 	return memcmp(&p->lay, &q->lay, sizeof(p->lay));
 }
 
-static void lights_all(struct build *b, int from)
+static void lights_all(struct ocs_catalogue_rest *b, int from)
 {
 	int f;
 
@@ -350,18 +361,33 @@ static void lights_all(struct build *b, int from)
 		lights_make(b, f);
 }
 
-/* Keeps the foldings that candidates use, with their tables. */
-static void foldings_keep(struct build *b)
+const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *cat, int folding)
 {
-	struct ocs_catalogue *cat = b->cat;
+	struct ocs_fold_table *table = &cat->tables[folding];
+	struct ocs_host host;
+
+	if (table->ndim)
+		return table;
+	ocs_host_of(cat->section, &host);
+	if (ocs_fold_table_make(&cat->foldings[folding], &cat->shape, &host, table, NULL))
+		abort();	/* the family makes only foldings that are sound */
+	return table;
+}
+
+/* Keeps the foldings that candidates use, with their tables. */
+static void foldings_keep(struct ocs_catalogue *cat)
+{
 	int *kept = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(int)), n = 0, i;
 
 	for (i = 0; i < cat->ncandidates; i++)
 		kept[cat->candidates[i].folding] = 1;
 	for (i = 0; i < cat->nfoldings; i++) {
-		if (!kept[i])
+		if (!kept[i]) {
+			ocs_fold_table_free(&cat->tables[i]);
 			continue;
+		}
 		cat->foldings[n] = cat->foldings[i];
+		cat->tables[n] = cat->tables[i];
 		kept[i] = n++;
 	}
 	for (i = 0; i < cat->ncandidates; i++)
@@ -369,35 +395,60 @@ static void foldings_keep(struct build *b)
 	free(kept);
 	cat->nfoldings = n;
 	cat->foldings = ocs_realloc(cat->foldings, ((size_t)n + 1) * sizeof(*cat->foldings));
-	cat->tables = ocs_calloc((size_t)n + 1, sizeof(*cat->tables));
-	for (i = 0; i < n; i++) {
-		if (ocs_fold_table_make(&cat->foldings[i], &cat->shape, &b->host, &cat->tables[i],
-					NULL))
-			abort();	/* the family makes only foldings that are sound */
-	}
+	cat->tables = ocs_realloc(cat->tables, ((size_t)n + 1) * sizeof(*cat->tables));
+	for (i = 0; i < n; i++)
+		ocs_catalogue_table(cat, i);	/* a static torus lays nothing out */
 }
 
-/* Gives back the room that is not used, and counts what is. */
-static void trim(struct ocs_catalogue *cat, int piece_words)
+/* What it takes, with the rest and tables for all foldings. */
+static void bytes_count(struct ocs_catalogue *cat)
 {
-	size_t entries = 0;
-	int i, d;
+	const struct ocs_catalogue_rest *b = cat->rest;
+	size_t piece_words = (size_t)(cat->mask_words + 6 * cat->face_words), entries = 0;
+	int d;
 
-#define FIT(array, count) do { \
-	(array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))); \
-	cat->bytes += ((size_t)(count) + 1) * sizeof(*(array)); \
-} while (0)
+	for (d = 0; d < cat->shape.ndim; d++)
+		entries += (size_t)cat->shape.extent[d];
+	cat->bytes = (size_t)cat->ncandidates * sizeof(*cat->candidates) +
+		(size_t)cat->nuses * sizeof(*cat->uses) + (size_t)cat->npieces * sizeof(*cat->pieces) +
+		(size_t)cat->nclasses * (sizeof(*cat->classes) + piece_words * sizeof(*cat->words)) +
+		(size_t)cat->nfoldings * (sizeof(*cat->foldings) + sizeof(*cat->tables) +
+					  entries * sizeof(struct ocs_fold_entry));
+	if (b)
+		cat->bytes += sizeof(*b) + (size_t)b->nlights * sizeof(*b->lights) +
+			2 * HASH_SIZE * sizeof(*b->class_hash);
+}
+
+static void rest_free(struct ocs_catalogue *cat)
+{
+	struct ocs_catalogue_rest *b = cat->rest;
+
+	if (!b)
+		return;
+	ocs_pieces_free(&b->pieces);
+	free(b->lights);
+	free(b->class_hash);
+	free(b->use_hash);
+	free(b);
+	cat->rest = NULL;
+}
+
+/* All candidates are there: gives back the rest and the room that is not used. */
+static void finish(struct ocs_catalogue *cat)
+{
+	struct ocs_catalogue_rest *b = cat->rest;
+	int piece_words = b->pieces.piece_words;
+
+#define FIT(array, count) \
+	((array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))))
 	FIT(cat->candidates, cat->ncandidates);
 	FIT(cat->uses, cat->nuses);
 	FIT(cat->pieces, cat->npieces);
 	FIT(cat->classes, cat->nclasses);
 	FIT(cat->words, cat->nclasses * piece_words);
 #undef FIT
-	for (d = 0; d < cat->shape.ndim; d++)
-		entries += (size_t)cat->shape.extent[d];
-	for (i = 0; i < cat->nfoldings; i++)
-		cat->bytes += sizeof(*cat->foldings) + sizeof(*cat->tables) +
-			      entries * sizeof(struct ocs_fold_entry);
+	rest_free(cat);
+	foldings_keep(cat);
 }
 
 static int face_words(const struct ocs_section *s)
@@ -411,7 +462,7 @@ static int face_words(const struct ocs_section *s)
 
 /* Foldings that leave gaps are worth their number only where the others need more
  * nodes or cubes than the XPUs do. */
-static bool gaps_pay(const struct build *b, int nodes)
+static bool gaps_pay(const struct ocs_catalogue_rest *b, int nodes)
 {
 	const struct ocs_section *s = b->section;
 	int tile = s->tile[0] * s->tile[1] * s->tile[2];
@@ -422,54 +473,84 @@ static bool gaps_pay(const struct build *b, int nodes)
 	       (nodes && nodes != b->cat->min_nodes);
 }
 
+/* Whether a light can be a candidate, as far as its nodes are known. */
+static bool light_good(const struct ocs_catalogue_rest *b, int i)
+{
+	const struct light *light = &b->lights[i];
+
+	return b->cat->nodes && (light->nodes ? light->nodes == b->cat->nodes : i < b->counted);
+}
+
+bool ocs_catalogue_more(struct ocs_catalogue *cat)
+{
+	struct ocs_catalogue_rest *b = cat->rest;
+	int from = cat->ncandidates, cubes = 0;
+
+	if (!b)
+		return false;
+	for (; b->next < b->nlights; b->next++) {
+		if (!light_good(b, b->next))
+			continue;
+		if (cat->ncandidates && (b->pieces.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
+					 cat->nclasses > HASH_SIZE / 2)) {
+			b->next = b->nlights;
+			break;
+		}
+		if (cat->ncandidates > from && b->lights[b->next].cubes != cubes)
+			break;
+		cubes = b->lights[b->next].cubes;
+		candidate_add(b, &b->lights[b->next]);
+	}
+	if (cat->ncandidates > from)
+		qsort(cat->candidates + from, (size_t)(cat->ncandidates - from),
+		      sizeof(*cat->candidates), candidate_compare);
+	if (b->next == b->nlights)
+		finish(cat);
+	bytes_count(cat);
+	return cat->ncandidates > from;
+}
+
+/* Foldings at offsets, fewest cubes first, and the node count. */
+static void rest_make(struct ocs_catalogue *cat, int nodes)
+{
+	struct ocs_catalogue_rest *b = cat->rest;
+
+	ocs_fold_family(&cat->shape, &b->host, false, folding_add, b);
+	lights_all(b, 0);
+	if (gaps_pay(b, nodes)) {
+		int from = cat->nfoldings;
+
+		ocs_fold_family(&cat->shape, &b->host, true, folding_add, b);
+		lights_all(b, from);
+	}
+	lights_sort(b);
+	cat->tables = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(*cat->tables));
+	nodes_count(b);
+	cat->nodes = nodes ? nodes : cat->min_nodes;
+}
+
 struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 					   const struct ocs_shape *shape, int nodes)
 {
 	struct ocs_catalogue *cat = ocs_calloc(1, sizeof(*cat));
-	struct build b = { .section = section, .cat = cat, .want = nodes };
-	int i;
+	struct ocs_catalogue_rest *b;
 
-	ocs_host_of(section, &b.host);
+	cat->section = section;
 	cat->shape = *shape;
 	cat->mask_words = section->words;
 	cat->face_words = face_words(section);
-	if (shape->xpus > (long)section->ncubes * section->cube_xpus) {
-		foldings_keep(&b);
+	if (shape->xpus > (long)section->ncubes * section->cube_xpus)
 		return cat;
-	}
-	ocs_pieces_create(&b.pieces, section, cat);
-	b.class_hash = ocs_calloc(HASH_SIZE, sizeof(*b.class_hash));
-	b.use_hash = ocs_calloc(HASH_SIZE, sizeof(*b.use_hash));
-
-	ocs_fold_family(shape, &b.host, false, folding_add, &b);
-	lights_all(&b, 0);
-	if (gaps_pay(&b, nodes)) {
-		int from = cat->nfoldings;
-
-		ocs_fold_family(shape, &b.host, true, folding_add, &b);
-		lights_all(&b, from);
-		lights_sort(&b);
-		nodes_count(&b);
-	}
-	cat->nodes = nodes ? nodes : cat->min_nodes;
-	lights_sort(&b);
-	for (i = 0; i < b.nlights; i++) {
-		if (!cat->nodes || b.lights[i].nodes != cat->nodes)
-			continue;	/* or not counted */
-		if (cat->ncandidates && (b.pieces.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
-					 cat->nclasses > HASH_SIZE / 2))
-			break;
-		candidate_add(&b, &b.lights[i]);
-	}
-	if (cat->ncandidates)
-		qsort(cat->candidates, (size_t)cat->ncandidates, sizeof(*cat->candidates),
-		      candidate_compare);
-	foldings_keep(&b);
-	trim(cat, b.pieces.piece_words);
-	ocs_pieces_free(&b.pieces);
-	free(b.lights);
-	free(b.class_hash);
-	free(b.use_hash);
+	b = cat->rest = ocs_calloc(1, sizeof(*b));
+	b->section = section;
+	b->cat = cat;
+	b->want = nodes;
+	ocs_host_of(section, &b->host);
+	ocs_pieces_create(&b->pieces, section, cat);
+	b->class_hash = ocs_calloc(HASH_SIZE, sizeof(*b->class_hash));
+	b->use_hash = ocs_calloc(HASH_SIZE, sizeof(*b->use_hash));
+	rest_make(cat, nodes);
+	ocs_catalogue_more(cat);
 	return cat;
 }
 
@@ -479,6 +560,7 @@ void ocs_catalogue_destroy(struct ocs_catalogue *cat)
 
 	if (!cat)
 		return;
+	rest_free(cat);
 	for (i = 0; i < cat->nfoldings; i++)
 		ocs_fold_table_free(&cat->tables[i]);
 	free(cat->foldings);

@@ -4,8 +4,9 @@
 #ifndef OCS_PLACE_CATALOGUE_H
 #define OCS_PLACE_CATALOGUE_H
 
-/* Every way to lay one shape on a section, made once and kept: candidates sorted
- * by cubes, then circuits.  A candidate's pieces are counted by class (the nodes
+/* Every way to lay one shape on a section, made when it is needed and kept: candidates
+ * sorted by the pieces of their grid, then cubes, then circuits.  Most decisions are made among those with the fewest
+ * pieces; these are there from the start, and ocs_catalogue_more makes the next.  A candidate's pieces are counted by class (the nodes
  * and face ports a cube must have free), so that a decision is a few ANDs per
  * class and cube. */
 
@@ -25,6 +26,7 @@ struct ocs_class_use {
 struct ocs_candidate {
 	int folding;		/* index into foldings and tables */
 	struct ocs_lay lay;
+	int grid;		/* its pieces; gaps may leave some without an XPU */
 	int cubes;		/* pieces that hold an XPU */
 	int circuits;
 	int first_use;
@@ -33,13 +35,14 @@ struct ocs_candidate {
 };
 
 struct ocs_catalogue {
+	const struct ocs_section *section;
 	struct ocs_shape shape;
 	int nodes;		/* each candidate needs exactly these many */
 	int min_nodes;		/* the smallest count of any candidate; 0: no candidate
 				 * exists at all */
 
 	struct ocs_folding *foldings;
-	struct ocs_fold_table *tables;
+	struct ocs_fold_table *tables;	/* ndim 0: not made yet */
 	int nfoldings;
 	struct ocs_candidate *candidates;
 	int ncandidates;
@@ -55,11 +58,19 @@ struct ocs_catalogue {
 	int mask_words;		/* of the XPU mask */
 	int face_words;		/* of one face's port mask */
 	size_t bytes;		/* that it takes, but for a few */
+	struct ocs_catalogue_rest *rest;	/* what further candidates are made of; NULL:
+						 * all are there */
 };
 
-/* NODES 0: the smallest count.  Never NULL; ncandidates is 0 if there is none. */
+/* NODES 0: the smallest count.  Never NULL; ncandidates is 0 if there is no candidate at all. */
 struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 					   const struct ocs_shape *shape, int nodes);
+/* Adds the candidates whose grid has the next more pieces behind those that are there
+ * (their indexes stay; those of foldings may change).  Returns false when there are no
+ * more. */
+bool ocs_catalogue_more(struct ocs_catalogue *catalogue);
+/* The table of FOLDING (an index), made when first asked for. */
+const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *catalogue, int folding);
 void ocs_catalogue_destroy(struct ocs_catalogue *catalogue);
 
 /* Whether any folding of SHAPE fits the empty section (cheap). */

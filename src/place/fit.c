@@ -59,13 +59,13 @@ void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 {
 	int i, uses = 0, pieces = 1;
 
+	fit->sets_of = NULL;
 	if (cat->nclasses > fit->class_room) {
 		fit->class_room = cat->nclasses;
 		fit->sets = ocs_realloc(fit->sets, (size_t)fit->class_room *
 					(size_t)fit->set_words * sizeof(*fit->sets));
 		fit->set_count = ocs_realloc(fit->set_count,
 					     (size_t)fit->class_room * sizeof(*fit->set_count));
-		fit->sets_of = NULL;
 	}
 	for (i = 0; i < cat->ncandidates; i++) {
 		const struct ocs_candidate *c = &cat->candidates[i];
@@ -91,6 +91,7 @@ static void order(struct ocs_fit *fit, const uint64_t *words, const int *cubes, 
 	int start[OCS_EDGE_MAX * OCS_EDGE_MAX * OCS_EDGE_MAX + 2];
 	int i, w, at;
 
+	fit->xpus = 0;
 	memset(start, 0, sizeof(int) * ((size_t)s->cube_xpus + 2));
 	for (i = 0; i < n; i++) {
 		int count = 0;
@@ -98,6 +99,7 @@ static void order(struct ocs_fit *fit, const uint64_t *words, const int *cubes, 
 		for (w = 0; w < s->words; w++)
 			count += __builtin_popcountll(words[i * s->words + w]);
 		fit->owner[i] = count;
+		fit->xpus += count;
 		start[count + 1]++;
 	}
 	fit->n = n - start[1];
@@ -369,17 +371,18 @@ static void answer(struct ocs_fit *fit, const struct ocs_catalogue *cat, int can
 	}
 }
 
-bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat)
+bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int from)
 {
 	long best_cost = -1;
 	int best = -1, tries = 0, i, u;
 
-	for (i = 0; i < cat->ncandidates; i++) {
+	for (i = from; i < cat->ncandidates; i++) {
 		const struct ocs_candidate *c = &cat->candidates[i];
 		const struct ocs_class_use *uses = cat->uses + c->first_use;
 		long cost;
 
-		if (best >= 0 && (c->cubes != cat->candidates[best].cubes ||
+		if (best >= 0 && (c->grid != cat->candidates[best].grid ||
+				  c->cubes != cat->candidates[best].cubes ||
 				  c->circuits != cat->candidates[best].circuits))
 			break;
 		if (c->cubes > fit->n)

@@ -13,6 +13,7 @@ struct ocs_fit {
 	/* cubes with free XPUs, fullest first: broken cubes are used up before
 	 * whole ones */
 	int n;
+	long xpus;		/* free */
 	int *cube;
 	int *count;		/* free XPUs */
 	uint64_t *words;	/* section->words each */
@@ -59,8 +60,9 @@ void ocs_fit_load_cubes(struct ocs_fit *fit, const uint64_t *words, const int *c
 /* Leaves only the nodes of the answer free. */
 void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat);
 
-/* Fills the answer with the best candidate of a torus section; false: none fits. */
-bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat);
+/* Fills the answer with the best candidate of a torus section from index FROM on; false:
+ * none fits. */
+bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int from);
 /* How many loaded cubes have room for a piece of CLASS. */
 int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class);
 const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class);

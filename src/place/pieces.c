@@ -13,7 +13,7 @@
 /* Box coordinates of all vertices, in rank order. */
 static void vertices_make(struct ocs_pieces *p)
 {
-	const struct ocs_fold_table *table = &p->table;
+	const struct ocs_fold_table *table = p->table;
 	int coord[OCS_SHAPE_DIMS] = { 0 }, at[OCS_AXES], last = table->ndim - 1, d, c, a;
 	short (*to)[OCS_AXES] = p->box;
 
@@ -38,16 +38,10 @@ static void vertices_make(struct ocs_pieces *p)
 
 static void folding_load(struct ocs_pieces *p, int folding)
 {
-	const struct ocs_catalogue *cat = p->cat;
-
 	if (p->table_of == folding)
 		return;
-	if (p->table_of >= 0)
-		ocs_fold_table_free(&p->table);
 	p->table_of = folding;
-	if (ocs_fold_table_make(&cat->foldings[folding], &cat->shape, &p->host, &p->table,
-				NULL))
-		abort();	/* the family makes only foldings that are sound */
+	p->table = ocs_catalogue_table(p->cat, folding);
 	vertices_make(p);
 }
 
@@ -60,8 +54,9 @@ static void axes_make(struct ocs_pieces *p)
 		int edge = p->host.edge[a], count = p->lay.count[a];
 		int layer = p->lay.offset[a], piece = 0;
 
-		for (i = 0; i < p->table.box[a]; i++) {
+		for (i = 0; i < p->table->box[a]; i++) {
 			p->axis_place[a][i] = piece * piece_stride + layer * bit_stride;
+			p->axis_last[a][i] = layer == edge - 1;
 			if (++layer < edge)
 				continue;
 			layer = 0;
@@ -72,9 +67,13 @@ static void axes_make(struct ocs_pieces *p)
 	}
 }
 
-static int place_of(const struct ocs_pieces *p, const short *at)
+static void places_make(struct ocs_pieces *p)
 {
-	return p->axis_place[0][at[0]] + p->axis_place[1][at[1]] + p->axis_place[2][at[2]];
+	const int *x = p->axis_place[0], *y = p->axis_place[1], *z = p->axis_place[2];
+	long i;
+
+	for (i = 0; i < p->cat->shape.xpus; i++)
+		p->place[i] = x[p->box[i][0]] + y[p->box[i][1]] + z[p->box[i][2]];
 }
 
 static void masks_reset(struct ocs_pieces *p)
@@ -102,7 +101,7 @@ static void box_fill(struct ocs_pieces *p)
 	for (a = 0; a < OCS_AXES; a++) {
 		set[a] = p->slabs[a];
 		memset(set[a], 0, (size_t)lay->count[a] * (size_t)words * sizeof(uint64_t));
-		for (i = 0; i < p->table.box[a]; i++) {
+		for (i = 0; i < p->table->box[a]; i++) {
 			int piece = p->axis_place[a][i] / CUBE_BITS / stride[a];
 			int layer = (lay->offset[a] + i) % s->edge[a];
 
@@ -133,13 +132,13 @@ static int vertices_fill(struct ocs_pieces *p)
 	int w;
 
 	for (i = 0; i < p->cat->shape.xpus; i++) {
-		int place = place_of(p, p->box[i]), bit = place % CUBE_BITS;
-		uint64_t *mask = ocs_pieces_mask(p, place / CUBE_BITS);
+		unsigned int place = (unsigned int)p->place[i], bit = place % CUBE_BITS;
+		uint64_t *mask = ocs_pieces_mask(p, (int)(place / CUBE_BITS));
 
 		if (mask[bit / 64] >> bit % 64 & 1)
 			continue;
 		for (w = 0; w < s->words; w++)
-			mask[w] |= p->tile_mask[bit * s->words + w];
+			mask[w] |= p->tile_mask[bit * (unsigned int)s->words + (unsigned int)w];
 		xpus += tile;
 	}
 	return (int)(xpus / tile);
@@ -151,6 +150,7 @@ int ocs_pieces_lay(struct ocs_pieces *p, int folding, const struct ocs_lay *lay)
 	p->lay = *lay;
 	p->work += p->cat->shape.xpus;
 	axes_make(p);
+	places_make(p);
 	masks_reset(p);
 	if (!p->cat->foldings[folding].filled)
 		return vertices_fill(p);
@@ -158,12 +158,13 @@ int ocs_pieces_lay(struct ocs_pieces *p, int folding, const struct ocs_lay *lay)
 	return 0;
 }
 
-static void port_add(struct ocs_pieces *p, int place, int axis, int sign)
+static void port_add(struct ocs_pieces *p, int where, int axis, int sign)
 {
-	int at = p->port_bit[axis][place % CUBE_BITS];
+	unsigned int place = (unsigned int)where;
+	unsigned int at = (unsigned int)p->port_bit[axis][place % CUBE_BITS];
 
-	ocs_pieces_mask(p, place / CUBE_BITS)[p->section->words +
-		(axis * 2 + sign) * p->cat->face_words + at / 64] |= 1ULL << at % 64;
+	ocs_pieces_mask(p, (int)(place / CUBE_BITS))[p->section->words +
+		(axis * 2 + sign) * p->cat->face_words + (int)(at / 64)] |= 1ULL << at % 64;
 }
 
 static int twisted_ports(struct ocs_pieces *p)
@@ -171,8 +172,8 @@ static int twisted_ports(struct ocs_pieces *p)
 	const int *edge = p->host.edge;
 	int i, n;
 
-	ocs_lay_xpus(p->section, &p->table, &p->lay, p->xpus);
-	n = ocs_lay_circuits(p->section, &p->cat->shape, &p->table, &p->lay, p->xpus,
+	ocs_lay_xpus(p->section, p->table, &p->lay, p->xpus);
+	n = ocs_lay_circuits(p->section, &p->cat->shape, p->table, &p->lay, p->xpus,
 			     p->circuits);
 	for (i = 0; i < n; i++) {
 		const struct ocs_circuit *c = &p->circuits[i];
@@ -187,25 +188,39 @@ static int twisted_ports(struct ocs_pieces *p)
 	return n;
 }
 
-/* The ports of the edge between vertices U and V if a circuit joins them. */
-static bool edge_ports(struct ocs_pieces *p, long u, long v, int axis)
+/* Which way the edge from vertex U to V leads if a circuit joins them: 1 upwards, -1
+ * downwards; 0: none does. */
+static int edge_crosses(const struct ocs_pieces *p, long u, long v, int axis)
 {
-	int edge = p->host.edge[axis], from = p->box[u][axis], to = p->box[v][axis];
+	int from = p->box[u][axis], to = p->box[v][axis];
 	/* a wrap leads upwards from the last layer to the first */
 	bool up = to == from + 1 || (to != from - 1 && to == 0);
 
-	if ((p->lay.offset[axis] + (up ? from : to)) % edge != edge - 1)
-		return false;
-	port_add(p, place_of(p, p->box[up ? u : v]), axis, OCS_PLUS);
-	port_add(p, place_of(p, p->box[up ? v : u]), axis, OCS_MINUS);
-	return true;
+	return !p->axis_last[axis][up ? from : to] ? 0 : up ? 1 : -1;
+}
+
+/* The ports of the edges between COUNT vertices from U and as many from V on.  CROSSES: how
+ * all of them do, 0: each as it does.  Returns how many cross. */
+static int edges_ports(struct ocs_pieces *p, long u, long v, long count, int axis, int crosses)
+{
+	int way, n = 0;
+
+	for (; count; count--, u++, v++) {
+		way = crosses ? crosses : edge_crosses(p, u, v, axis);
+		if (!way)
+			continue;
+		port_add(p, p->place[way > 0 ? u : v], axis, OCS_PLUS);
+		port_add(p, p->place[way > 0 ? v : u], axis, OCS_MINUS);
+		n++;
+	}
+	return n;
 }
 
 int ocs_pieces_ports(struct ocs_pieces *p)
 {
 	const struct ocs_shape *shape = &p->cat->shape;
-	long stride = 1, outer, inner, u, v;
-	int d, c, axis, n = 0;
+	long stride = 1, outer, u, v;
+	int d, c, axis, crosses, n = 0;
 
 	if (shape->twisted)
 		return twisted_ports(p);
@@ -219,12 +234,11 @@ int ocs_pieces_ports(struct ocs_pieces *p)
 			for (axis = 0; p->box[u][axis] == p->box[v][axis]; axis++)
 				;
 			/* all edges of a step cross, or none does, unless bits share the axis */
-			if (!p->table.bits[axis] && !edge_ports(p, u, v, axis))
+			crosses = p->table->bits[axis] ? 0 : edge_crosses(p, u, v, axis);
+			if (!crosses && !p->table->bits[axis])
 				continue;
-			for (outer = 0; outer < shape->xpus; outer += stride * extent) {
-				for (inner = outer; inner < outer + stride; inner++)
-					n += edge_ports(p, u + inner, v + inner, axis);
-			}
+			for (outer = 0; outer < shape->xpus; outer += stride * extent)
+				n += edges_ports(p, outer + u, outer + v, stride, axis, crosses);
 		}
 	}
 	return n;
@@ -265,7 +279,7 @@ static void tables_make(struct ocs_pieces *p)
 }
 
 void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *s,
-		       const struct ocs_catalogue *cat)
+		       struct ocs_catalogue *cat)
 {
 	size_t xpus = (size_t)cat->shape.xpus, words = (size_t)s->words;
 	int a;
@@ -277,9 +291,11 @@ void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *s,
 	p->table_of = -1;
 	p->piece_words = s->words + 6 * cat->face_words;
 	p->box = ocs_calloc(xpus, sizeof(*p->box));
+	p->place = ocs_calloc(xpus, sizeof(*p->place));
 	p->tile_mask = ocs_calloc((size_t)s->cube_xpus * words, sizeof(uint64_t));
 	for (a = 0; a < OCS_AXES; a++) {
 		p->axis_place[a] = ocs_calloc((size_t)(s->edge[a] * s->ncubes), sizeof(int));
+		p->axis_last[a] = ocs_calloc((size_t)(s->edge[a] * s->ncubes), sizeof(bool));
 		p->port_bit[a] = ocs_calloc((size_t)s->cube_xpus, sizeof(int));
 		p->layer[a] = ocs_calloc((size_t)s->edge[a] * words, sizeof(uint64_t));
 		p->slabs[a] = ocs_calloc((size_t)s->ncubes * words, sizeof(uint64_t));
@@ -299,13 +315,13 @@ void ocs_pieces_free(struct ocs_pieces *p)
 
 	for (a = 0; a < OCS_AXES; a++) {
 		free(p->axis_place[a]);
+		free(p->axis_last[a]);
 		free(p->port_bit[a]);
 		free(p->layer[a]);
 		free(p->slabs[a]);
 	}
-	if (p->table_of >= 0)
-		ocs_fold_table_free(&p->table);
 	free(p->box);
+	free(p->place);
 	free(p->tile_mask);
 	free(p->xpus);
 	free(p->circuits);

@@ -12,15 +12,17 @@
 struct ocs_pieces {
 	const struct ocs_section *section;
 	struct ocs_host host;
-	const struct ocs_catalogue *cat;
+	struct ocs_catalogue *cat;
 	long work;		/* vertices laid */
 	/* folding `table_of` (-1: none), and where its box has the vertices */
 	int table_of;
-	struct ocs_fold_table table;
+	const struct ocs_fold_table *table;
 	short (*box)[OCS_AXES];
 	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */
 	struct ocs_lay lay;
 	int *axis_place[OCS_AXES];
+	bool *axis_last[OCS_AXES];	/* whether it is the last one of its cube */
+	int *place;		/* per vertex: the sum over its layers */
 	int *port_bit[OCS_AXES];	/* per XPU: its position in the face */
 	struct ocs_xpu *xpus;		/* twisted shapes */
 	struct ocs_circuit *circuits;
@@ -33,9 +35,10 @@ struct ocs_pieces {
 	int room;
 };
 
-/* CAT has its shape, sizes of masks and foldings; the arrays of foldings may still grow. */
+/* CAT has its shape, sizes of masks and foldings; the array of foldings may still grow, but
+ * not once something is laid: CAT's tables are made then, each when it is needed. */
 void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *section,
-		       const struct ocs_catalogue *cat);
+		       struct ocs_catalogue *cat);
 void ocs_pieces_free(struct ocs_pieces *p);
 
 /* Lays FOLDING (an index) out at LAY and fills the XPU masks of all pieces of the grid: the

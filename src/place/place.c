@@ -66,6 +66,21 @@ static bool same_shape(const struct ocs_shape *a, const struct ocs_shape *b)
 	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
 }
 
+static void catalogue_drop(struct ocs_placer *placer)
+{
+	struct ocs_catalogue *last = placer->catalogues[--placer->ncatalogues];
+
+	placer->bytes -= last->bytes;
+	ocs_catalogue_destroy(last);
+}
+
+/* The one used last stays, whatever it takes. */
+static void catalogues_limit(struct ocs_placer *placer)
+{
+	while (placer->ncatalogues > 1 && placer->bytes > OCS_PLACER_BYTES)
+		catalogue_drop(placer);
+}
+
 static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
 					   const struct ocs_shape *shape, int nodes)
 {
@@ -83,12 +98,9 @@ static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
 		cat = ocs_catalogue_create(placer->section, shape, nodes);
 		placer->work.catalogues++;
 		ocs_fit_prepare(placer->fit, cat);
+		if (placer->ncatalogues == OCS_PLACER_CATALOGUES)
+			catalogue_drop(placer);
 		placer->bytes += cat->bytes;
-		while (placer->ncatalogues == OCS_PLACER_CATALOGUES ||
-		       (placer->ncatalogues && placer->bytes > OCS_PLACER_BYTES)) {
-			placer->bytes -= placer->catalogues[--placer->ncatalogues]->bytes;
-			ocs_catalogue_destroy(placer->catalogues[placer->ncatalogues]);
-		}
 		i = placer->ncatalogues++;
 		placer->embeds[i] = 0;
 	}
@@ -99,6 +111,7 @@ static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
 	placer->catalogues[0] = cat;
 	placer->embeds[0] = embeds;
 	placer->asked[0] = nodes;
+	catalogues_limit(placer);
 	return cat;
 }
 
@@ -142,15 +155,43 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 
 enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD, ANSWER_EMBED };
 
+/* Adds what is next to CAT, which is the one used last. */
+static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
+{
+	size_t before = cat->bytes;
+	bool more = ocs_catalogue_more(cat);
+
+	placer->bytes += cat->bytes - before;
+	catalogues_limit(placer);
+	ocs_fit_prepare(placer->fit, cat);
+	return more;
+}
+
+/* Candidates of more cubes are made only when those of fewer do not fit. */
+static bool box_search(struct ocs_placer *placer, struct ocs_catalogue *cat)
+{
+	const int *tile = placer->section->tile;
+	int from = 0;
+
+	if ((long)cat->nodes * tile[0] * tile[1] * tile[2] > placer->fit->xpus)
+		return false;
+	while (!ocs_fit_search(placer->fit, cat, from)) {
+		from = cat->ncandidates;
+		if (!cat->rest || !catalogue_more(placer, cat))
+			return false;
+	}
+	return true;
+}
+
 /* What fits the loaded cubes: a box, a ring, anything. */
-static enum answer search(struct ocs_placer *placer, const struct ocs_catalogue *cat,
+static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
 			  const struct ocs_occupancy *occupancy)
 {
 	struct ocs_fit *fit = placer->fit;
 	bool found;
 
 	if (placer->section->kind == OCS_STATIC ? ocs_fit_scan(fit, cat, occupancy) :
-	    ocs_fit_search(fit, cat))
+	    box_search(placer, cat))
 		return ANSWER_BOX;
 	if (placer->thread) {
 		found = ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit);
@@ -169,7 +210,7 @@ static enum answer search(struct ocs_placer *placer, const struct ocs_catalogue 
 
 /* The decision is repeated on just the nodes it chose: then it is a function of
  * its own nodes, and placing on them once more cannot give another one. */
-static enum answer decide(struct ocs_placer *placer, const struct ocs_catalogue *cat,
+static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 			  const struct ocs_occupancy *occupancy)
 {
 	struct ocs_fit *fit = placer->fit;

@@ -312,7 +312,7 @@ int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *ca
 	ocs_fit_load(placer->fit, occupancy);
 	if (placer->fit->blocked) {
 		placer->fit->blocked = NULL;
-		if (ocs_fit_search(placer->fit, cat))
+		if (ocs_fit_search(placer->fit, cat, 0))
 			return ocs_error_set(err, OCS_NOT_NOW, "needs %d cube%s %s; there are such "
 					     "cubes, but switch ports that their circuits need are "
 					     "failed or drained", c->cubes, c->cubes > 1 ? "s" : "",

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* One placement decision on a busy fabric, at 64 and at 4096 cubes of 4x4x4.
- * Usage: bench_place [DECISIONS] */
+/* What a shape costs when it is first asked for, then one placement decision on a busy
+ * fabric, at 64 and at 4096 cubes of 4x4x4.  Usage: bench_place [DECISIONS] */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "src/place/catalogue.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 
@@ -117,6 +118,35 @@ static void bench(const char *line, int decisions)
 	ocs_fabric_destroy(fabric);
 }
 
+/* First use of shapes whose catalogues are the largest: what a decision on the empty machine
+ * waits for, and what all candidates take together. */
+static void first_uses(const char *line)
+{
+	static const char *const large[] = { "194", "206", "238", "2x212", "2x238", "2x2x178", "2x2x242" };
+	struct ocs_error err = { 0 };
+	struct ocs_fabric *fabric = ocs_fabric_open(line, &err);
+	int i;
+
+	printf("%s\n ", line);
+	for (i = 0; i < (int)(sizeof(large) / sizeof(large[0])); i++) {
+		struct ocs_catalogue *cat;
+		struct ocs_shape shape;
+		double start, first;
+
+		if (ocs_shape_parse(large[i], NULL, &shape, &err))
+			exit(1);
+		start = now();
+		cat = ocs_catalogue_create(&fabric->sections[0], &shape, 0);
+		first = now() - start;
+		while (ocs_catalogue_more(cat))
+			;
+		printf(" %s %.1f of %.1f ms%s", large[i], first / 1e3, (now() - start) / 1e3,
+		       i == 6 ? "\n" : ",");
+		ocs_catalogue_destroy(cat);
+	}
+	ocs_fabric_destroy(fabric);
+}
+
 int main(int argc, char **argv)
 {
 	int decisions = argc > 1 ? atoi(argv[1]) : 20000;
@@ -125,6 +155,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: bench_place [DECISIONS, at least 200]\n");
 		return 2;
 	}
+	first_uses("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1");
+	first_uses("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1");
 	bench("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", decisions);
 	bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", decisions);
 	bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", decisions);

@@ -13,6 +13,7 @@
 #include <json-c/json.h>
 
 #include "src/place/place.h"
+#include "src/place/placer.h"
 #include "src/util/error.h"
 #include "tests/unit/place_check.h"
 #include "tests/unit/place_random.h"
@@ -489,6 +490,50 @@ static void test_bounded(void **state)
 	close_fabric(&s);
 }
 
+/* Candidates of more cubes are made only when they are needed; when they were made makes no
+ * difference to a placement. */
+static void test_in_parts(void **state)
+{
+	static const char *const shapes[] = { "102", "206", "2x2x66", "6x10", "30x4" };
+	struct setup early, late;
+	struct ocs_shape shape;
+	struct ocs_error err;
+	int i, j, placed = 0, same = 0;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		open_fabric(&early, "torus cubes:4x2x2 cube:4x4x4 tile:1x1x1");
+		open_fabric(&late, "torus cubes:4x2x2 cube:4x4x4 tile:1x1x1");
+		assert_int_equal(ocs_shape_parse(shapes[i], NULL, &shape, &err), 0);
+		assert_true(ocs_place_node_count(late.placer, &shape, &err) > 0);
+		assert_true(ocs_place_node_count(early.placer, &shape, &err) > 0);
+		assert_non_null(late.placer->catalogues[0]->rest);
+		while (ocs_catalogue_more(late.placer->catalogues[0]))
+			;
+		assert_null(late.placer->catalogues[0]->rest);
+		assert_true(late.placer->catalogues[0]->ncandidates >
+			    early.placer->catalogues[0]->ncandidates);
+		ocs_fit_prepare(late.placer->fit, late.placer->catalogues[0]);
+		for (j = 0; j < 60; j++) {
+			struct ocs_placement *p, *q;
+
+			random_occupancy(early.occupancy, early.fabric);
+			ocs_occupancy_copy(late.occupancy, early.occupancy);
+			p = ocs_place(early.placer, early.occupancy, &shape, 0, &err);
+			q = ocs_place(late.placer, late.occupancy, &shape, 0, &err);
+			assert_int_equal(!p, !q);
+			placed += p && q;
+			same += p && q && !strcmp(p->compact, q->compact);
+			ocs_placement_destroy(p);
+			ocs_placement_destroy(q);
+		}
+		close_fabric(&early);
+		close_fabric(&late);
+	}
+	assert_true(placed > 20);
+	assert_int_equal(same, placed);
+}
+
 /* A machine of servers has no cubes. */
 static void test_servers(void **state)
 {
@@ -520,6 +565,7 @@ int main(void)
 		cmocka_unit_test(test_not_now),
 		cmocka_unit_test(test_best_fit),
 		cmocka_unit_test(test_work),
+		cmocka_unit_test(test_in_parts),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_random_4),
