@@ -241,6 +241,16 @@ def test_watch(world):
     code = screen.end()
     check(code == 0 and not screen.alternate and screen.cursor and screen.same and
           screen.raw.endswith(b"\x1b[?1049l"), "Ctrl-C gives the terminal back", (code, screen.raw[-80:]))
+    screen = watch(world, "--watch=86400")
+    screen.shows("AA AA   AA AA")
+    screen.key(b"\x1a")
+    left = screen.left()
+    screen.child.send_signal(signal.SIGCONT)
+    screen.lines = [""] * screen.rows
+    check(left and screen.shows("AA AA   AA AA") and screen.alternate, "Ctrl-Z and back",
+          screen.raw[-200:])
+    screen.key(b"\x03")
+    screen.end()
     screen = watch(world, "--watch")
     check(screen.shows("every 2 s", "AA AA") and not screen.colours, "NO_COLOR", screen.raw)
     screen.child.terminate()
