@@ -6,21 +6,24 @@
 The nodes are CLOUD nodes that never come (no slurmd at all): jobs are allocated and stay
 until they are cancelled.
 
-usage: scale.py STAGE SLURM cycles      [--machine 64|256] [--jobs 250] [--rounds 3] [--fills 5]
+usage: scale.py STAGE SLURM main        [--machine 64|256] [--jobs 250] [--rounds 3] [--fills 7]
+       scale.py STAGE SLURM backfill    [the same]
        scale.py STAGE SLURM stopped     [the same]
        scale.py STAGE SLURM utilisation [--machine 64|256] [--steps 40]
        scale.py STAGE SLURM growth      [--machine 64|256] [--starts 10000] [--plain]
 
-cycles       The same stream of jobs (shapes drawn from the published mix of TPU v4 slices)
+main         The same stream of jobs (shapes drawn from the published mix of TPU v4 slices)
              goes to three slurmctlds that run at the same time: cons_tres with
              topology/default, the plugins with unshaped jobs of as many nodes, and the
-             plugins with shapes.  Submissions alternate between the three, forwards
-             and backwards; the cycle that fills the machine and backfill cycles are made by
-             all three at the same time, and measured by the CPU time of the thread that
-             does them.  Ratios are of what happened together: their median, and an
+             plugins with shapes.  Submissions alternate between the three, forwards and
+             backwards; then all three fill their machines at the same time, again and
+             again, with no backfill scheduler, and the CPU time of the main scheduler's
+             thread is read.  Ratios are of what happened together: their median, and an
              interval that holds it in 95 of 100 resamples.
-stopped      The same for two with shapes; ocsd of the second gets SIGSTOP before each fill
-             and SIGCONT after the backfill cycles.
+backfill     The same for backfill cycles over what waits, two after each time that the
+             machines were filled.
+stopped      backfill for two with shapes; ocsd of the second gets SIGSTOP before the machine is
+             filled and SIGCONT after the backfill cycles.
 utilisation  Closed loop: a quarter of the running jobs ends, the queue fills the room.
 growth       Job starts as fast as possible; job records that slurmctld keeps (those of ended jobs
              go once a minute) and its resident memory meanwhile.
@@ -47,7 +50,7 @@ from cloud import Cloud  # noqa: E402
 
 MACHINES = {64: {"cubes": 64, "tile": (1, 1, 1)}, 256: {"cubes": 256, "tile": (2, 2, 1)}}
 CONFIG = {
-    "SchedulerParameters": "bf_interval=3,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
+    "SchedulerParameters": "bf_interval=%d,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
                            "default_queue_depth=1000,bf_window=2880,bf_continue",
     "MinJobAge": "2", "MaxArraySize": "10001",
 }
@@ -55,6 +58,7 @@ CONFIG = {
 
 class Bench(Cloud):
     shaped = stopped = False
+    alone = False       # the main scheduler, without backfill
 
     def sdiag(self):
         """{name: microseconds or count} of what is used here."""
@@ -160,7 +164,7 @@ def backfill(clusters, number):
 
 
 def fill(clusters, results):
-    """The main cycle that fills the machine; not counted if the backfill scheduler helped any."""
+    """The main cycle that fills the machine; not counted if the backfill scheduler helped."""
     found = {}
     for cluster in clusters.values():
         cluster.run(["sdiag", "--reset"])
@@ -172,8 +176,8 @@ def fill(clusters, results):
         cpu, rows = cluster.cpu("sched_agent"), cluster.sdiag()
         found[name] = ((cpu - cluster.before) / max(1, rows["started"]),
                        rows["main Max cycle"] / 1e3, rows["started"],
-                       rows["main Total cycles"] + rows["backfill Total cycles"] + rows["backfilled"])
-    if all(row[3] == 1 and row[2] for row in found.values()):
+                       rows["backfill Total cycles"] + rows["backfilled"])
+    if all(row[2] and not row[3] for row in found.values()):
         for name, row in found.items():
             results[name]["CPU ms of the main cycle for a job it starts"].append(row[0])
             results[name]["that cycle ms"].append(row[1])
@@ -204,7 +208,7 @@ def one_round(clusters, jobs, fills, results, number):
             if cluster.stopped:
                 cluster.run(["pkill", "-STOP", "-x", "ocsd"])
         fill(clusters, results)
-        for cycle in range(2):
+        for cycle in range(0 if clusters[order[0]].alone else 2):
             if not all(cluster.count("PD") for cluster in clusters.values()):
                 break
             for name, found in backfill(clusters, cycle).items():
@@ -229,7 +233,8 @@ def interval(ratios):
 def report(results, base):
     names = list(results)
     for measure in results[base]:
-        print("%s" % measure)
+        if results[base][measure]:
+            print(measure)
         for name in names:
             values, others = results[name][measure], results[base][measure]
             if not values:
@@ -336,26 +341,28 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("stage")
     parser.add_argument("slurm")
-    parser.add_argument("what", choices=("cycles", "stopped", "utilisation", "growth"))
+    parser.add_argument("what", choices=("main", "backfill", "stopped", "utilisation", "growth"))
     parser.add_argument("--machine", type=int, choices=(64, 256), default=64)
-    for name, value in (("jobs", 250), ("rounds", 3), ("fills", 5), ("steps", 40), ("starts", 10000)):
+    for name, value in (("jobs", 250), ("rounds", 3), ("fills", 7), ("steps", 40), ("starts", 10000)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--keep", action="store_true")
     options = parser.parse_args()
     base = tempfile.mkdtemp(prefix="ocs-bench-")
     made = []
+    config = dict(CONFIG, SchedulerParameters=CONFIG["SchedulerParameters"] % (
+        100000 if options.what == "main" else 3))
 
     def make(name, shaped=False, stopped=False, **more):
         cluster = Bench(os.path.join(base, re.sub(r"\W+", "-", name)), options.stage, options.slurm,
-                        delay_ms=0, config=CONFIG, **MACHINES[options.machine], **more)
-        cluster.shaped, cluster.stopped = shaped, stopped
+                        delay_ms=0, config=config, **MACHINES[options.machine], **more)
+        cluster.shaped, cluster.stopped, cluster.alone = shaped, stopped, options.what == "main"
         made.append(cluster)
         return cluster.start()
 
     print("4096 CLOUD nodes, %d cubes" % options.machine)
     try:
-        if options.what == "cycles":
+        if options.what in ("main", "backfill"):
             run_cycles(make, options, {"cons_tres": {"parts": ()}, "plugins, unshaped": {},
                                        "plugins, shapes": {"shaped": True}}, "cons_tres")
         elif options.what == "stopped":
