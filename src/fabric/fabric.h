@@ -194,6 +194,21 @@ struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
 				    const char *source, struct ocs_error *err);
 void ocs_fabric_destroy(struct ocs_fabric *fabric);
 
+/* What a job has of a fabric. */
+struct ocs_holding {
+	uint32_t job;
+	const char *section;	/* NULL: one that is not described any more */
+	char *const *nodes;	/* names */
+	size_t nnodes;
+	const int *switches;	/* that carry its circuits; may be left out */
+	size_t nswitches;
+};
+/* Whether JOB, started under BEFORE, keeps its nodes, its cubes' and servers' switch
+ * ports, and the switches under AFTER.  0, or -1 with ERR (OCS_USAGE), which names the
+ * job and what would change. */
+int ocs_fabric_keeps(const struct ocs_fabric *before, const struct ocs_fabric *after,
+		     const struct ocs_holding *job, struct ocs_error *err);
+
 /* Looks a node up by name in constant time; NULL if unknown. */
 const struct ocs_node *ocs_fabric_node(const struct ocs_fabric *fabric,
 				       const char *name);

@@ -444,16 +444,52 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 	}
 }
 
+/* One slurmctld at a time: who takes charge asks with term 0 and gets one that is newer
+ * than all before; who comes back with an older one is refused while its successor is
+ * there.  Clients without a term only watch.  0, or -1: refused. */
+static int take_term(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		     struct json_object *request, uint64_t *term)
+{
+	uint64_t now = (uint64_t)(ocsd_wall_clock() * 1e6);
+	struct json_object *member;
+
+	*term = 0;
+	if (!json_object_object_get_ex(request, "term", &member))
+		return 0;
+	*term = (uint64_t)json_object_get_int64(member);
+	if (!*term)
+		*term = now > d->term ? now : d->term + 1;
+	if (*term < ocsd_term_newest(d)) {
+		ocsd_refuse(client, id, OCS_ERROR, NULL,
+			    "another slurmctld has taken over; this one starts no job with circuits");
+		return -1;
+	}
+	if (*term > d->term)
+		d->term = *term;
+	ocsd_term_set(client, *term);
+	return 0;
+}
+
 void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request)
 {
-	struct json_object *reply = json_object_new_object();
+	struct json_object *reply;
 	struct json_object *unknown = json_object_new_array();
 	struct json_object *held = json_object_new_array();
 	struct json_object *realised = json_object_new_array();
 	char digest[OCS_DIGEST_TEXT];
 	struct json_object *jobs;
+	uint64_t term;
 
+	if (take_term(d, client, id, request, &term)) {
+		json_object_put(unknown);
+		json_object_put(held);
+		json_object_put(realised);
+		return;
+	}
+	reply = json_object_new_object();
+	if (term)
+		json_object_object_add(reply, "term", json_object_new_int64((int64_t)term));
 	if (json_object_object_get_ex(request, "jobs", &jobs) &&
 	    json_object_is_type(jobs, json_type_array))
 		compare(d, jobs, unknown);

@@ -222,6 +222,7 @@ struct ocsd {
 	uid_t *admins;
 	size_t nadmins;
 	uint64_t max_epoch;
+	uint64_t term;		/* the newest that a slurmctld was given */
 	uint32_t *unknown;		/* running jobs that have to be committed again */
 	size_t nunknown;
 	struct evconnlistener *listeners[2];
@@ -255,6 +256,10 @@ uid_t ocsd_client_uid(const struct ocsd_client *client);
 void ocsd_client_subscribe(struct ocsd_client *client);
 bool ocsd_admin(const struct ocsd *d, uid_t uid);
 bool ocsd_subscribed(const struct ocsd *d);
+/* The newest term of a slurmctld that is connected, 0: none is. */
+uint64_t ocsd_term_newest(const struct ocsd *d);
+/* CLIENT is the slurmctld of TERM: those of older terms are dropped. */
+void ocsd_term_set(struct ocsd_client *client, uint64_t term);
 
 /* ---- limit.c: how much those who are no administrators may ask ---- */
 /* One more client of UID; NULL: it may ask what it likes.  ocsd_guest_leave. */

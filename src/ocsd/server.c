@@ -42,6 +42,7 @@ struct ocsd_client {
 	bool known;		/* uid is proven */
 	bool asked;		/* its credential is being decoded */
 	bool subscribed;
+	uint64_t term;		/* of a slurmctld, 0: somebody else */
 	bool lost;		/* to be freed at the next flush */
 	struct ocsd_guest *guest; /* whose tokens it spends; NULL: an administrator's */
 	bool surplus;		/* one connection too many: one answer, and it ends */
@@ -60,6 +61,16 @@ uid_t ocsd_client_uid(const struct ocsd_client *client)
 void ocsd_client_subscribe(struct ocsd_client *client)
 {
 	client->subscribed = true;
+}
+
+uint64_t ocsd_term_newest(const struct ocsd *d)
+{
+	uint64_t newest = 0;
+
+	for (const struct ocsd_client *client = d->clients; client; client = client->next)
+		if (!client->lost && client->term > newest)
+			newest = client->term;
+	return newest;
 }
 
 bool ocsd_subscribed(const struct ocsd *d)
@@ -148,6 +159,18 @@ static void lose(struct ocsd_client *client)
 	ocsd_wait_client_lost(client->d, client);
 	ocsd_transactions_lost(client->d, client);
 	bufferevent_disable(client->stream, EV_READ | EV_WRITE);
+}
+
+void ocsd_term_set(struct ocsd_client *client, uint64_t term)
+{
+	client->term = term;
+	for (struct ocsd_client *other = client->d->clients; other; other = other->next) {
+		if (!other->term || other->term >= term)
+			continue;
+		if (!other->lost)
+			ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
+		lose(other);
+	}
 }
 
 static void client_free(struct ocsd_client *client)

@@ -336,3 +336,72 @@ def test_told_again_after_slurmctld_was_away(small):
     comment(small, job, "all there again")
     assert traps(small, job) == ["step"]
     untouched(small, bystander)
+
+
+# ---- ocs.yaml changed while jobs run ----
+
+def reread(cluster, text):
+    """`scontrol reconfigure` with TEXT as ocs.yaml; what slurmctld logs of it."""
+    with open(cluster.path("slurmctld.log")) as handle:
+        before = len(handle.read())
+    cluster.write("etc/ocs.yaml", text)
+    cluster.run(["scontrol", "reconfigure"])
+
+    def again():
+        with open(cluster.path("slurmctld.log")) as handle:
+            news = handle.read()[before:]
+        return news if "connected to ocsd" in news else None
+    return cluster.until(again, 30, lambda: "slurmctld to be back: %s\n%s" % (
+        cluster.run(["scontrol", "ping"], check=False).stdout,
+        open(cluster.path("slurmctld.err")).read()[-2000:]))
+
+
+def test_broken_file_at_reconfigure(small):
+    """slurmctld -D has no process left that could go on: it goes back to its copy."""
+    job = small.sbatch("--shape=4x2x2")
+    small.running(job)
+    with open(small.yaml) as handle:
+        good = handle.read()
+    news = reread(small, good.replace("cube: 2x2x2", "cube: 2x2x"))
+    assert "ocs.yaml:" in news and "what was read before is kept" in news
+    small.write("etc/ocs.yaml", good)       # job_submit reads it at every submit
+    second = small.sbatch("--shape=4x2x2")
+    small.running(second, 20)
+    assert small.state(job) == "RUNNING" and lit(small, job) and lit(small, second)
+    assert "kept" not in reread(small, good)
+
+
+def test_change_that_contradicts_a_running_job(small):
+    """Cubes change places under a job: slurmctld names the job and keeps what it has."""
+    job = small.sbatch("--shape=2x2x2")
+    small.running(job)
+    with open(small.yaml) as handle:
+        good = handle.read()
+    name = small.placement(job)["cubes"][0]
+    first, last = [[text for text in good.splitlines() if "name: " + cube in text][0]
+                   for cube in (name, "c3")]
+    assert first != last
+    news = reread(small, good.replace(first, "@").replace(last, first).replace("@", last))
+    assert "job %d uses cube %s" % (job, name) in news and "is kept" in news
+    second = small.sbatch("--shape=2x2x2")
+    small.running(second, 20)       # ocsd and slurmctld agree: on the old one
+    small.run(["scancel", str(job), str(second)])
+    small.cancel_all()
+    # With nobody on it, it may change.
+    assert "is kept" not in reread(small, good)
+
+
+def test_added_cube(small):
+    """A cube is added to a machine that is full of running jobs."""
+    with open(small.yaml) as handle:
+        good = handle.read()
+    line = [text for text in good.splitlines() if "name: c3" in text][0] + "\n"
+    configure(small, good.replace(line, ""))
+    jobs = [small.sbatch("--shape=2x2x2") for _ in range(4)]
+    for job in jobs[:3]:
+        small.running(job, 20)
+    waits(small, jobs[3])
+    configure(small, good)
+    small.running(jobs[3], 30)
+    assert cubes(small, jobs[3]) == {"c3"}
+    assert [small.state(job) for job in jobs] == ["RUNNING"] * 4

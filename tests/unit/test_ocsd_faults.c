@@ -443,6 +443,59 @@ static void stolen_port(void **state)
 	ocs_client_close(client);
 }
 
+static uint64_t term_of(struct json_object *reply)
+{
+	uint64_t term = (uint64_t)rig_number(reply, "term");
+
+	json_object_put(reply);
+	return term;
+}
+
+/* Two slurmctlds: the one that took charge last has ocsd, the one before is dropped and
+ * refused as long as its successor is there; who only watches is not concerned. */
+static void one_slurmctld_at_a_time(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *first = rig_client(rig), *second = rig_client(rig), *late;
+	struct ocs_client *watcher = rig_client(rig);
+	struct json_object *reply;
+	struct ocs_error err = { 0 };
+	uint64_t one, two;
+
+	one = term_of(rig_ask(first, "{'op':'subscribe','jobs':[],'term':0}"));
+	reply = rig_ask(watcher, "{'op':'subscribe'}");
+	assert_false(json_object_object_get_ex(reply, "term", NULL));
+	json_object_put(reply);
+	two = term_of(rig_ask(second, "{'op':'subscribe','jobs':[],'term':0}"));
+	assert_true(one && two > one);
+	/* the first finds its connection closed */
+	while (err.code == OCS_OK)
+		json_object_put(ocs_client_next(first, 5000, &err));
+	assert_int_equal(err.code, OCS_UNREACHABLE);
+	late = rig_client(rig);
+	rig_send(late, "{'op':'subscribe','jobs':[],'term':%llu}", (unsigned long long)one);
+	reply = rig_reply(late);
+	assert_non_null(strstr(rig_text(reply, "error"), "another slurmctld has taken over"));
+	json_object_put(reply);
+	/* Its successor is away: a try that failed must not leave ocsd without anybody. */
+	ocs_client_close(second);
+	for (int i = 0; i < 200; i++) {
+		rig_send(late, "{'op':'subscribe','jobs':[],'term':%llu}", (unsigned long long)one);
+		reply = rig_reply(late);
+		if (term_of(reply) == one)
+			break;
+		usleep(20000);
+	}
+	second = rig_client(rig);
+	assert_true(two == term_of(rig_ask(second, "{'op':'subscribe','jobs':[],'term':%llu}",
+					   (unsigned long long)two)));
+	json_object_put(rig_ask(watcher, "{'op':'show','what':'fabric'}"));
+	ocs_client_close(watcher);
+	ocs_client_close(second);
+	ocs_client_close(late);
+	ocs_client_close(first);
+}
+
 static void damaged_database(void **state)
 {
 	struct rig *rig = *state;
@@ -527,6 +580,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(foreign_patch, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(unseen_patch, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(stolen_port, setup_polling, rig_teardown),
+	cmocka_unit_test_setup_teardown(one_slurmctld_at_a_time, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(damaged_database, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(running_without_switch, rig_setup, rig_teardown),
 };

@@ -54,6 +54,8 @@
 #pragma weak lock_slurmctld
 #pragma weak unlock_slurmctld
 #pragma weak find_job_record
+#pragma weak slurmctld_config
+#pragma weak slurmctld_primary
 #if OCS_SLURM(25, 11)
 #pragma weak job_requeue_internal
 #else
@@ -121,6 +123,12 @@ static inline uint8_t ocs_compat_node_state(node_record_t *node)
 	if (IS_NODE_ALLOCATED(node) || IS_NODE_MIXED(node) || IS_NODE_COMPLETING(node))
 		return OCS_NODE_BUSY;
 	return IS_NODE_DRAIN(node) ? OCS_NODE_DRAINED : OCS_NODE_IDLE;
+}
+
+/* Where slurmctld keeps a copy of the ocs.yaml that it took last; xfree it. */
+static inline char *ocs_compat_accepted(void)
+{
+	return xstrdup_printf("%s/ocs.yaml", slurm_conf.state_save_location);
 }
 
 /* Opens NAME from the folders of PluginDir.  The handle is the one Slurm holds

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define YAML_BYTES_MAX (64U << 20)
+
 struct ocs_state ocs_state = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake_fd = -1 };
 
 static void fabric_drop(void)
@@ -87,6 +89,29 @@ int ocs_controller_node(const char *name)
 	const struct ocs_node *node = fabric ? ocs_fabric_node(fabric, name) : NULL;
 
 	return node ? (int)(node - fabric->nodes) : -1;
+}
+
+int ocs_controller_copy(const char *path, struct ocs_error *err)
+{
+	size_t length;
+	char *text = ocs_file_read(ocs_state.fabric->source, YAML_BYTES_MAX, &length, err);
+	int rc = text ? ocs_file_write(path, text, length, 0644, err) : -1;
+
+	free(text);
+	return rc;
+}
+
+int ocs_controller_keeps(const char *spec, const struct ocs_holding *jobs, int count,
+			 struct ocs_error *err)
+{
+	struct ocs_error unread;
+	struct ocs_fabric *before = ocs_fabric_open(spec, &unread);
+	int rc = 0;
+
+	for (int i = 0; before && i < count && !rc; i++)
+		rc = ocs_fabric_keeps(before, ocs_state.fabric, &jobs[i], err);
+	ocs_fabric_destroy(before);
+	return rc;
 }
 
 void ocs_controller_hook_set(ocs_controller_hook hook)

@@ -28,6 +28,13 @@ void ocs_controller_close(void);
 /* NULL before ocs_controller_open. */
 const struct ocs_fabric *ocs_controller_fabric(void);
 
+/* Keeps a copy of what was read as the file PATH, for later starts.  0, or -1 with ERR. */
+int ocs_controller_copy(const char *path, struct ocs_error *err);
+/* Whether JOBS, COUNT of them, which started under SPEC, keep what they have under what
+ * was read last (ocs_fabric_keeps).  0, also if SPEC cannot be read; or -1 with ERR. */
+int ocs_controller_keeps(const char *spec, const struct ocs_holding *jobs, int count,
+			 struct ocs_error *err);
+
 /* Index in ocs_fabric.nodes of the node NAME, or -1. */
 int ocs_controller_node(const char *name);
 

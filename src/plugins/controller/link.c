@@ -311,6 +311,7 @@ void ocs_controller_link_start(void (*wake)(void))
 	}
 	link_thread.wake = wake;
 	link_thread.stop = false;
+	ocs_state.term = 0;
 	ocs_state.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ocs_state.down_since = time(NULL);
 	ocs_state.down_since_ns = ocs_now_ns();

@@ -108,6 +108,7 @@ struct json_object *ocs_message_subscribe(void)
 	}
 	json_object_object_add(line, "op", json_object_new_string("subscribe"));
 	json_object_object_add(line, "jobs", jobs);
+	json_object_object_add(line, "term", json_object_new_int64((int64_t)ocs_state.term));
 	return line;
 }
 
@@ -168,6 +169,7 @@ void ocs_message_subscribed(struct json_object *reply)
 
 	if (epoch > ocs_state.epoch)
 		ocs_state.epoch = epoch;
+	ocs_state.term = number_of(reply, "term");
 	ocs_state.stranger = json_object_object_get_ex(reply, "fabric", NULL) &&
 			     strcmp(text_of(reply, "fabric"), ocs_state.digest) != 0;
 	list = array_of(reply, "switches", &length);

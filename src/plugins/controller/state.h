@@ -89,6 +89,7 @@ struct ocs_state {
 	/* link to ocsd */
 	bool open;			/* subscription sent: messages are queued */
 	bool up;			/* subscription answered */
+	uint64_t term;			/* as slurmctld in charge, 0: none yet */
 	bool stranger;			/* ocsd has read another ocs.yaml */
 	char digest[OCS_DIGEST_TEXT];	/* of ours */
 	time_t down_since;

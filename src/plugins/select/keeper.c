@@ -205,6 +205,8 @@ struct look {
 	uint32_t *jobs;
 	time_t seen;		/* when the nodes were looked at */
 	bool write;
+	bool served;		/* slurmctld was in charge, */
+	bool parked;		/* and is not any more */
 };
 
 /* Under the read lock: what is there, and whether something has to be written. */
@@ -265,17 +267,64 @@ static void act(struct look *look)
 	unlock_slurmctld(lock);
 }
 
-static void *keep(void *unused)
+/* The fabric may be another one than before. */
+static void make_room(struct look *look)
 {
 	int nnodes = ocs_controller_fabric()->nnodes;
+
+	xfree(look->states);
+	xfree(look->jobs);
+	look->states = xcalloc(nnodes + 1, sizeof(*look->states));
+	look->jobs = xcalloc(nnodes + 1, sizeof(*look->jobs));
+}
+
+/* A slurmctld that is in charge saves its state. */
+static bool in_charge(void)
+{
+	return slurmctld_config.thread_id_save != 0;
+}
+
+/* A backup that has given control back goes on with all its plugins and is not told:
+ * it leaves ocsd to the primary.  True while there is nothing to do. */
+static bool stands_by(struct look *look)
+{
+	slurmctld_lock_t lock = { .job = READ_LOCK, .node = READ_LOCK };
+
+	if (!look->parked) {
+		if (!look->served)
+			look->served = in_charge();
+		else if (!slurmctld_primary && !in_charge() && !slurmctld_config.shutdown_time)
+			look->parked = true;
+		if (look->parked) {
+			info("select/cons_tres_ocs: no longer in charge, leaving ocsd");
+			ocs_controller_link_stop();
+		}
+	} else if (in_charge()) {
+		/* select_p_reconfigure has started it, unless control came back without
+		 * reading the configuration. */
+		if (!ocs_controller_link_runs()) {
+			lock_slurmctld(lock);
+			ocs_select_restore_all();
+			unlock_slurmctld(lock);
+			ocs_controller_link_start(ocs_select_keeper_wake);
+		}
+		look->parked = false;
+		make_room(look);
+	}
+	return look->parked;
+}
+
+static void *keep(void *unused)
+{
 	struct look now = {
 		.holders = xcalloc(WATCHED_MAX, sizeof(*now.holders)),
 		.waiting = xcalloc(WATCHED_MAX, sizeof(*now.waiting)),
-		.states = xcalloc(nnodes + 1, sizeof(*now.states)),
-		.jobs = xcalloc(nnodes + 1, sizeof(*now.jobs)),
 	};
 
+	make_room(&now);
 	while (rest(EVERY_MS, true)) {
+		if (stands_by(&now))
+			continue;
 		now.nholders = ocs_controller_holders(now.holders, WATCHED_MAX);
 		ocs_controller_near();
 		now.nwaiting = ocs_controller_waiting(now.waiting, WATCHED_MAX);

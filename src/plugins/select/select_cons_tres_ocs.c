@@ -213,8 +213,10 @@ OCS_EXPORT int select_p_reconfigure(void)
 	if (chosen() && ocs_controller_fabric()) {
 		ocs_select_nodes_map();
 		/* Once: later, a completing job may have been released already. */
-		if (!ocs_controller_link_runs())
+		if (!ocs_controller_link_runs()) {
+			ocs_select_accept();
 			ocs_select_restore_all();
+		}
 		ocs_controller_link_start(ocs_select_keeper_wake);
 		ocs_select_keeper_start();
 	}

@@ -101,6 +101,12 @@ uint64_t ocs_select_epoch(job_record_t *job);
 /* Makes running and completing jobs known again (job read lock). */
 void ocs_select_restore_all(void);
 
+/* accept.c */
+
+/* Takes the ocs.yaml that was read, unless it was changed under running jobs: then ends
+ * the process or goes back to the one before, as ocs.yaml(5) says (job write lock). */
+void ocs_select_accept(void);
+
 /* failure.c: jobs that must leave their nodes (job write lock). */
 
 void ocs_select_fail(const struct ocs_controller_failure *failure);

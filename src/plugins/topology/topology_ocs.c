@@ -30,14 +30,34 @@ static void *ocs_compat_base(void)
 	return handle;
 }
 
+/* What was read lately, by init(). */
+static bool fresh;
+
+/* slurmctld -D that reconfigures has replaced itself: no process is left that could go
+ * on with the old file, but there is a copy. */
+static bool keep_accepted(void)
+{
+	char *copy = ocs_compat_accepted();
+	struct ocs_error err;
+	bool kept = getenv("SLURMCTLD_RECONF") && !getenv("SLURMCTLD_RECONF_PARENT_FD") &&
+		    ocs_controller_open(copy, &err) == 0;
+
+	xfree(copy);
+	return kept;
+}
+
 static void read_fabric(void)
 {
 	char *path = get_extra_conf_path("ocs.yaml");
 	struct ocs_error err;
 
-	if (ocs_controller_open(path, &err))
+	if (!ocs_controller_open(path, &err))
+		info("topology/ocs: read %s", path);
+	else if (ocs_controller_fabric() || keep_accepted())
+		error("topology/ocs: %s; what was read before is kept", err.text);
+	else
 		fatal("TopologyPlugin=topology/ocs: %s", err.text);
-	info("topology/ocs: read %s", path);
+	fresh = true;
 	xfree(path);
 }
 
@@ -61,9 +81,14 @@ OCS_EXPORT OCS_FINI_TYPE fini(void)
 
 static void ocs_topology_build(void)
 {
-	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	const struct ocs_fabric *fabric;
 	int missing = 0, first = -1;
 
+	/* A backup that takes over once more has read it long ago. */
+	if (ocs_controller_fabric() && !fresh && !ocs_controller_link_runs())
+		read_fabric();
+	fresh = false;
+	fabric = ocs_controller_fabric();
 	for (int i = 0; fabric && i < fabric->nnodes; i++) {
 		if (!find_node_record(fabric->nodes[i].name) && !missing++)
 			first = i;

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""slurmctld restarted, replaced, taken over from: running shapes keep their circuits, new
+ones start, and one slurmctld at a time has ocsd."""
+
+import os
+import shutil
+import signal
+import time
+
+import pytest
+
+from cluster import tail
+
+BACKUP = ("head(127.0.0.1)\nSlurmctldHost=other(127.0.0.2)")
+
+
+@pytest.fixture(scope="module")
+def twin(make_cluster):
+    """A small pod with two slurmctlds over one StateSaveLocation.  The second has a host
+    name, a configuration file and an ocs.yaml of its own."""
+    cluster = make_cluster(edge=2, config={"SlurmctldHost": BACKUP, "SlurmctldTimeout": "8",
+                                           "MinJobAge": "10"})
+    cluster.write("hosts", "127.0.0.1 localhost head\n127.0.0.2 other\n::1 localhost\n")
+    shutil.copytree(cluster.path("etc"), cluster.path("etc-other"))
+    with open(cluster.path("etc", "slurm.conf")) as handle:
+        conf = handle.read()
+    conf = conf.replace("AuthInfo=", "AuthInfo=disable_sack,")
+    for name in ("slurmctld.log", "slurmctld.pid"):
+        conf = conf.replace(cluster.path(name), cluster.path("other-" + name))
+    cluster.write("etc-other/slurm.conf", conf)
+    # Commands need somebody to sign for them, whichever slurmctld lives.
+    cluster.run("mkdir -p /run/slurm")
+    cluster.spawn(["sackd", "-D", "-f", cluster.path("etc", "slurm.conf")],
+                  cluster.path("sackd.log"))
+    cluster.until(lambda: cluster.run(["test", "-S", "/run/slurm/sack.socket"],
+                                      check=False).returncode == 0, 20,
+                  lambda: "sackd\n" + tail(cluster.path("sackd.log")))
+    start_other(cluster)
+    return cluster
+
+
+def start_other(cluster):
+    conf = cluster.path("etc-other", "slurm.conf")
+    cluster.spawn(["unshare", "--uts", "bash", "-c",
+                   "hostname other; exec slurmctld -D -f " + conf],
+                  cluster.path("other-slurmctld.err"), env={"SLURM_CONF": conf})
+    cluster.until(lambda: up(cluster, "other"), 30,
+                  lambda: "the backup\n" + tail(cluster.path("other-slurmctld.err")) +
+                  tail(cluster.path("other-slurmctld.log")))
+
+
+def up(cluster, host):
+    """Whether the slurmctld of HOST answers."""
+    for line in cluster.run(["scontrol", "ping"], check=False).stdout.splitlines():
+        if " at %s is " % host in line:
+            return line.rstrip().endswith("UP")
+    return False
+
+
+def pids(cluster, host):
+    found = []
+    for pid in cluster.run(["pgrep", "-x", "slurmctld"], check=False).stdout.split():
+        command = cluster.out("tr '\\0' ' ' < /proc/%s/cmdline" % pid)
+        if ("etc-other" in command) == (host == "other"):
+            found.append(pid)
+    return found
+
+
+def end(cluster, host, signum):
+    for pid in pids(cluster, host):
+        cluster.run(["kill", "-%d" % signum, pid], check=False)
+
+
+def log(cluster, host):
+    with open(cluster.path("slurmctld.log" if host == "head" else "other-slurmctld.log"),
+              errors="replace") as handle:
+        return handle.read()
+
+
+def in_charge(cluster, host, since=0, seconds=60):
+    """Waits until HOST is the controller and has ocsd."""
+    def now():
+        text = log(cluster, host)[since:]
+        return "Running as primary controller" in text and "connected to ocsd at" in text
+    cluster.until(now, seconds, lambda: "%s to be in charge\n%s" % (
+        host, log(cluster, host)[since:][-3000:]))
+
+
+def saved(cluster, job):
+    cluster.run(["scontrol", "update", "JobId=%d" % job, "Comment=to be saved"])
+    changed = time.time()
+    cluster.until(lambda: os.path.getmtime(cluster.path("state", "job_state")) > changed, 60,
+                  "slurmctld to save its state")
+
+
+def lit(cluster, job):
+    return cluster.circuit_patches(cluster.placement(job)) <= cluster.patches()
+
+
+def subscribers(cluster):
+    """slurmctlds that are connected to ocsd."""
+    count = 0
+    for pid in pids(cluster, "head") + pids(cluster, "other"):
+        inodes = cluster.out("ls -l /proc/%s/fd" % pid)
+        for line in cluster.out(["ss", "-xn"]).splitlines():
+            words = line.split()
+            if len(words) > 7 and "socket:[%s]" % words[5] in inodes and \
+                    words[7] in cluster.out("ss -xn src %s" % cluster.path("ocsd.sock")):
+                count += 1
+    return count
+
+
+def test_backup_takes_over_and_gives_back(twin):
+    """The primary is killed: the running job keeps its circuits, the pending one starts
+    under the backup, one that ends is torn down; then the primary returns."""
+    job = twin.sbatch("--shape=4x2x2")
+    twin.running(job)
+    ending = twin.sbatch("--shape=4x2x2", script="sleep 8")
+    twin.running(ending)
+    waiting = twin.sbatch("--shape=4x2x2")
+    held = twin.circuit_patches(twin.placement(job))
+    saved(twin, waiting)
+    since = len(log(twin, "other"))
+    end(twin, "head", signal.SIGKILL)
+    in_charge(twin, "other", since)
+    assert twin.state(job) == "RUNNING" and held <= twin.patches()
+    twin.running(waiting, 60)
+    assert lit(twin, waiting) and held <= twin.patches()
+    twin.wait(ending, ("COMPLETED", "GONE"), 60)
+    # The primary comes back: the backup steps down and lets go of ocsd.
+    since = len(log(twin, "head"))
+    twin.start_slurmctld()
+    in_charge(twin, "head", since)
+    assert twin.state(job) == "RUNNING" and twin.state(waiting) == "RUNNING"
+    assert held <= twin.patches() and lit(twin, waiting)
+    twin.until(lambda: subscribers(twin) == 1, 30, "one slurmctld at ocsd")
+    twin.run(["scancel", str(waiting)])
+    again = twin.sbatch("--shape=4x2x2")
+    twin.running(again, 60)
+    assert lit(twin, again) and held <= twin.patches()
+    twin.cancel_all()
+    twin.until(lambda: not twin.patches(), 30, "dark switches")
+
+
+def test_takeover_by_command(twin):
+    """`scontrol takeover` to a backup that was in charge before and knows neither what
+    started since nor what ocs.yaml says by now; later it is stopped and the primary
+    returns."""
+    old = twin.sbatch("--shape=4x2x2")
+    twin.running(old)
+    held = twin.circuit_patches(twin.placement(old))
+    since = len(log(twin, "other"))
+    twin.run(["scontrol", "takeover"], check=False)
+    in_charge(twin, "other", since)
+    assert "topology/ocs: read " in log(twin, "other")[since:]
+    assert twin.state(old) == "RUNNING" and held <= twin.patches()
+    job = twin.sbatch("--shape=4x2x2")
+    twin.running(job)
+    assert lit(twin, job) and held <= twin.patches()
+    twin.run(["scancel", str(job)])
+    twin.until(lambda: twin.patches() == held, 30, "its circuits to go")
+    end(twin, "other", signal.SIGTERM)
+    twin.until(lambda: not pids(twin, "other"), 30, "the backup to end")
+    since = len(log(twin, "head"))
+    twin.start_slurmctld()
+    in_charge(twin, "head", since)
+    assert twin.state(old) == "RUNNING" and held <= twin.patches()
+    twin.cancel_all()
+    twin.until(lambda: not twin.patches(), 30, "dark switches")
