@@ -18,6 +18,9 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
+#define POLICIES "policies: {requeue_limit: 5, circuit_failed: signal, switch_failed: cancel, " \
+	"signal: B:SIGUSR2}"
+
 /* A correct file; a case replaces one piece of it. */
 static const char base[] =
 	/*  1 */ "version: 1\n"
@@ -28,7 +31,7 @@ static const char base[] =
 	/*  6 */ "  state: /var/lib/o\n"
 	/*  7 */ "  admins: [slurm, 'op[1-2]']\n"
 	/*  8 */ "timeouts: {switch: 250ms, retry: 2s, poll: 1m, prolog: 10s, ocsd_down: 9s}\n"
-	/*  9 */ "policies: {requeue_limit: 5, circuit_failed: signal, switch_failed: cancel, signal: B:SIGUSR2}\n"
+	/*  9 */ POLICIES "\n"
 	/* 10 */ "nccl:\n"
 	/* 11 */ "  hwloc_xml: /etc/node.xml\n"
 	/* 12 */ "  env: {NCCL_DEBUG: WARN, A_1: x=y z}\n"
@@ -161,7 +164,7 @@ static const struct refusal refusals[] = {
 	{"  socket:", "  sockets:", 3, "did you mean \"socket\""},
 	{"requeue_limit: 5", "requeue_limit: ", 9, "has no value"},
 	{"requeue_limit: 5", "requeue_limit: ~", 9, "has no value"},
-	{"policies: {requeue_limit: 5, circuit_failed: signal, switch_failed: cancel, signal: B:SIGUSR2}", "policies: 5", 9,
+	{POLICIES, "policies: 5", 9,
 	 "must be a mapping"},
 	{"    driver: tl1\n    dialect", "    dialect", 14, "needs the key \"driver\""},
 	{"    dialect:", "    dialet:", 16, "did you mean \"dialect\""},
@@ -204,9 +207,9 @@ static const struct refusal refusals[] = {
 	{"B:SIGUSR2", "B:9", 9, "HUP, INT"},
 	{"B:SIGUSR2", "KILL", 9, "signal is KILL"},
 	{"requeue_limit: 5", "requeue_limit: 5.0", 9, "1 to 1000"},
-	{"policies: {requeue_limit: 5}", "limits: {burst: 0}", 9, "burst"},
-	{"policies: {requeue_limit: 5}", "limits: {requests_per_second: 1e9}", 9, "1 to 100000"},
-	{"policies: {requeue_limit: 5}", "limits: {requests: 5}", 9, "requests"},
+	{POLICIES, "limits: {burst: 0}", 9, "burst"},
+	{POLICIES, "limits: {requests_per_second: 1e9}", 9, "1 to 100000"},
+	{POLICIES, "limits: {requests: 5}", 9, "requests"},
 	/* nccl */
 	{"/etc/node.xml", "node.xml", 11, "absolute path"},
 	{"{NCCL_DEBUG: WARN, A_1: x=y z}", "{1A: x}", 12, "not the name"},
