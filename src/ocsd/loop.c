@@ -157,10 +157,13 @@ static char *patch_text(struct ocsd_circuit *const *circuits, size_t count)
 	struct ocs_text text = { 0 };
 
 	for (size_t i = 0; i < count; i++)
-		for (int p = 0; p < circuits[i]->npatches; p++)
-			ocs_text_add(&text, "%s%d>%d", text.length ? " " : "",
-				     circuits[i]->patches[p].in,
-				     circuits[i]->patches[p].out);
+		for (int p = 0; p < circuits[i]->npatches; p++) {
+			if (text.length)
+				ocs_text_put(&text, " ", 1);
+			ocs_text_number(&text, circuits[i]->patches[p].in);
+			ocs_text_put(&text, ">", 1);
+			ocs_text_number(&text, circuits[i]->patches[p].out);
+		}
 	return ocs_text_take(&text);
 }
 

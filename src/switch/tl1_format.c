@@ -29,14 +29,15 @@ static void add_port(struct ocs_text *text, const struct ocs_tl1_dialect *dialec
 		ocs_text_add(text, "%d.%d.%d", (number - 1) / (slots * ports) + 1,
 			     (number - 1) / ports % slots + 1, (number - 1) % ports + 1);
 	else
-		ocs_text_add(text, "%d", number);
+		ocs_text_number(text, number);
 }
 
 static void add_list(struct ocs_text *text, const struct ocs_tl1_dialect *dialect,
 		     int size, const struct ocs_patch *patches, size_t count, bool egress)
 {
 	for (size_t i = 0; i < count; i++) {
-		ocs_text_add(text, "%s", i ? dialect->list : "");
+		if (i)
+			ocs_text_put(text, dialect->list, strlen(dialect->list));
 		add_port(text, dialect, size, egress ? patches[i].out : patches[i].in);
 	}
 }
@@ -48,9 +49,9 @@ char *ocs_tl1_format(const char *template, unsigned int ctag, int size,
 
 	for (const char *at = template; *at; at++) {
 		if (*at != '%')
-			ocs_text_add(&text, "%c", *at);
+			ocs_text_put(&text, at, 1);
 		else if (*++at == 't')
-			ocs_text_add(&text, "%u", ctag);
+			ocs_text_number(&text, ctag);
 		else if (*at == 'x')
 			ocs_text_add(&text, "%d", 2 * size);
 		else if (*at == 'u')
@@ -65,7 +66,7 @@ static void add_name(struct ocs_text *text, const struct ocs_tl1_dialect *dialec
 		     const struct ocs_patch *patch)
 {
 	add_port(text, dialect, size, patch->in);
-	ocs_text_add(text, "%c", dialect->between[0]);
+	ocs_text_put(text, dialect->between, 1);
 	add_port(text, dialect, size, patch->out);
 }
 
@@ -106,9 +107,9 @@ static char *format_patches(const struct ocs_tl1_dialect *dialect, const char *t
 
 	for (const char *at = template; *at; at++) {
 		if (*at != '%')
-			ocs_text_add(&text, "%c", *at);
+			ocs_text_put(&text, at, 1);
 		else if (*++at == 't')
-			ocs_text_add(&text, "%u", ctag);
+			ocs_text_number(&text, ctag);
 		else if (*at == 'n')
 			add_name(&text, dialect, size, patches);
 		else

@@ -136,7 +136,9 @@ static const char *add_quoted(struct ocs_tl1_message *answer, const char *at)
 			at++;
 		plain[n++] = *at;
 	}
-	ocs_text_add(&answer->body, "%s%.*s", answer->body.length ? "\n" : "", (int)n, plain);
+	if (answer->body.length)
+		ocs_text_put(&answer->body, "\n", 1);
+	ocs_text_put(&answer->body, plain, (size_t)n);
 	free(plain);
 	return *at ? at + 1 : at;
 }

@@ -57,16 +57,48 @@ char *ocs_asprintf(const char *format, ...)
 	return text;
 }
 
+static void begin(struct ocs_text *text)
+{
+	if (text->data)
+		return;
+	text->size = 256;
+	text->data = ocs_calloc(1, text->size);
+	text->length = 0;
+}
+
+void ocs_text_put(struct ocs_text *text, const char *bytes, size_t length)
+{
+	begin(text);
+	if (text->size - text->length <= length) {
+		while (text->size - text->length <= length)
+			text->size *= 2;
+		text->data = ocs_realloc(text->data, text->size);
+	}
+	memcpy(text->data + text->length, bytes, length);
+	text->length += length;
+	text->data[text->length] = '\0';
+}
+
+void ocs_text_number(struct ocs_text *text, long number)
+{
+	unsigned long rest = number < 0 ? 0UL - (unsigned long)number : (unsigned long)number;
+	char digits[24];
+	size_t at = sizeof(digits);
+
+	do
+		digits[--at] = (char)('0' + rest % 10);
+	while (rest /= 10);
+	if (number < 0)
+		digits[--at] = '-';
+	ocs_text_put(text, digits + at, sizeof(digits) - at);
+}
+
 void ocs_text_add(struct ocs_text *text, const char *format, ...)
 {
 	va_list args;
 	int count;
 
-	if (!text->data) {
-		text->size = 256;
-		text->data = ocs_calloc(1, text->size);
-		text->length = 0;
-	}
+	begin(text);
 	for (;;) {
 		size_t room = text->size - text->length;
 

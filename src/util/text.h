@@ -18,6 +18,11 @@ struct ocs_text {
 void ocs_text_add(struct ocs_text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The same for LENGTH bytes as they are, and for a number: what is added by the
+ * thousand needs no format. */
+void ocs_text_put(struct ocs_text *text, const char *bytes, size_t length);
+void ocs_text_number(struct ocs_text *text, long number);
+
 /* Hands the string over (never NULL); the caller frees it; TEXT is empty after. */
 char *ocs_text_take(struct ocs_text *text);
 

@@ -64,6 +64,27 @@ static void text_grows(void **state)
 	assert_null(text.data);
 }
 
+/* Without a format, what a format would have said. */
+static void text_plain(void **state)
+{
+	static const long values[] = { 0, 7, -1, 10, 99, 100, -4096, LONG_MAX, LONG_MIN };
+	struct ocs_text text = {0}, format = {0};
+
+	(void)state;
+	ocs_text_put(&text, "", 0);
+	assert_string_equal(text.data, "");
+	for (int round = 0; round < 100; round++)
+		for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+			ocs_text_number(&text, values[i]);
+			ocs_text_put(&text, ", and", 2);
+			ocs_text_add(&format, "%ld, ", values[i]);
+		}
+	assert_int_equal(text.length, strlen(text.data));
+	assert_string_equal(text.data, format.data);
+	ocs_text_free(&text);
+	ocs_text_free(&format);
+}
+
 static void numbers(void **state)
 {
 	static const char *const bad[] = {"", " 1", "1 ", "+1", "-1", "0x10", "1.0", "a",
@@ -257,6 +278,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_grows),
+		cmocka_unit_test(text_plain),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(errors),
 		cmocka_unit_test(files),
