@@ -3,7 +3,8 @@
 
 /* A saturated machine: how much of it jobs hold on average, first come first served.
  * Sizes and shapes are those of the published workload rfold-2025; durations are fitted
- * (log-normal, median 700 s, mean 5 h).  With BUDGET only what an
+ * (log-normal, median 700 s, mean 5 h).  Also what the head of the queue waits for while
+ * it is blocked.  With BUDGET only what an
  * exhaustive search of that size gains where no box fits.
  * Usage: bench_stream [JOBS [SEED [BUDGET]]] */
 
@@ -145,6 +146,15 @@ static double micros(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+/* What idle XPUs wait for while the head of the queue is blocked. */
+enum cause { FEW_XPUS, FEW_CUBES, POSITIONS, NCAUSES };
+
+/* While the head is blocked though enough XPUs are free: sums, weighted with the idle
+ * XPU-time. */
+struct blocked {
+	double weight, free_xpus, needed, whole_cubes, small_cubes, large_cubes, jobs;
+};
+
 struct stream {
 	struct ocs_fabric *fabric;
 	struct ocs_occupancy *occupancy;
@@ -153,6 +163,8 @@ struct stream {
 	int n;
 	long busy, total;
 	double now, began, area;	/* measured from BEGAN on */
+	double idle[NCAUSES];
+	struct blocked blocked;
 	double *times;
 	int ntimes, times_max;
 };
@@ -173,6 +185,56 @@ static void end_one(struct stream *s)
 	s->running[first] = s->running[--s->n];
 }
 
+/* SHAPE waits, for the reason ERR, until the next job ends. */
+static void blocked_note(struct stream *s, const struct ocs_shape *shape,
+			 const struct ocs_error *err)
+{
+	const struct ocs_section *section = s->occupancy->section;
+	bool large[64] = { false }, small[64] = { false };
+	struct blocked *b = &s->blocked;
+	double end = s->running[0].end, idle;
+	int i, j, cube;
+
+	for (i = 1; i < s->n; i++)
+		end = s->running[i].end < end ? s->running[i].end : end;
+	idle = (double)(s->total - s->busy) * (end - s->now);
+	if (s->busy + shape->xpus > s->total) {
+		s->idle[FEW_XPUS] += idle;
+		return;
+	}
+	s->idle[strstr(err->text, "matching positions") ? POSITIONS : FEW_CUBES] += idle;
+	for (i = 0; i < s->n; i++) {
+		const struct ocs_placement *p = s->running[i].placement;
+
+		for (j = 0; j < p->ncubes; j++)
+			*(p->ncubes > 2 ? &large[p->cubes[j]] : &small[p->cubes[j]]) = true;
+	}
+	for (cube = 0; cube < section->ncubes; cube++) {
+		b->whole_cubes += idle * !(large[cube] || small[cube]);
+		b->large_cubes += idle * large[cube];
+		b->small_cubes += idle * (small[cube] && !large[cube]);
+	}
+	b->weight += idle;
+	b->free_xpus += idle * (double)(s->total - s->busy);
+	b->needed += idle * (double)shape->xpus;
+	b->jobs += idle * s->n;
+}
+
+static void blocked_print(const struct stream *s, double all)
+{
+	const struct blocked *b = &s->blocked;
+
+	printf("  idle while the head waits for XPUs %.1f %%, for cubes %.1f %%, for matching "
+	       "positions %.1f %%\n", 100 * s->idle[FEW_XPUS] / all, 100 * s->idle[FEW_CUBES] / all,
+	       100 * s->idle[POSITIONS] / all);
+	if (b->weight > 0)
+		printf("  of the last two: %.0f XPUs needed, %.0f free; %.1f cubes wholly free, %.1f "
+		       "with jobs of more than two cubes, %.1f with smaller ones only; %.1f jobs\n",
+		       b->needed / b->weight, b->free_xpus / b->weight, b->whole_cubes / b->weight,
+		       b->large_cubes / b->weight, b->small_cubes / b->weight, b->jobs / b->weight);
+}
+
+/* NULL: it waits. */
 static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shape *shape)
 {
 	struct ocs_error err = { 0 };
@@ -181,6 +243,8 @@ static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shap
 
 	if (s->ntimes < s->times_max)
 		s->times[s->ntimes++] = micros() - start;
+	if (!p)
+		blocked_note(s, shape, &err);
 	return p;
 }
 
@@ -224,6 +288,8 @@ static void stream(const char *line, int jobs, uint64_t seed, bool freely, long 
 		if (++done == jobs / 10) {
 			s.area = 0;
 			s.began = s.now;
+			memset(s.idle, 0, sizeof(s.idle));
+			memset(&s.blocked, 0, sizeof(s.blocked));
 		}
 	}
 	printf("%s%s", line, freely ? " (any free XPUs)" : "");
@@ -232,6 +298,8 @@ static void stream(const char *line, int jobs, uint64_t seed, bool freely, long 
 	printf("\n  %d jobs, %d dropped, %d threaded, %d found by search: %.1f %% of the XPU-time "
 	       "held\n", jobs, dropped, threaded, searched,
 	       100 * s.area / ((s.now - s.began) * (double)s.total));
+	if (!freely)
+		blocked_print(&s, (s.now - s.began) * (double)s.total);
 	if (s.ntimes) {
 		qsort(s.times, (size_t)s.ntimes, sizeof(*s.times), compare);
 		printf("  %d decisions: p50 %.1f us  p99 %.1f us\n", s.ntimes, s.times[s.ntimes / 2],
