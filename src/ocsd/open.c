@@ -200,6 +200,9 @@ static int check_rows(struct ocsd_store *store, struct ocs_error *err)
 		"SELECT count(*) FROM ports LEFT JOIN jobs USING(job, epoch) WHERE uid IS NULL",
 		("SELECT count(*) FROM circuits LEFT JOIN jobs USING(job, epoch) WHERE uid IS NULL"
 		 " OR circuits.state NOT BETWEEN 0 AND 5 OR directed NOT IN (0,1)"),
+		("SELECT count(*) FROM circuits c JOIN jobs USING(job, epoch) WHERE placement IS NOT NULL"
+		 " AND (SELECT count(*) FROM ports p WHERE p.job=c.job AND p.epoch=c.epoch"
+		 " AND p.switch=c.switch AND p.port IN (c.a, c.b))<>2 - (c.a=c.b)"),
 		"SELECT count(*) FROM drains WHERE kind NOT IN ('cube','port','switch')",
 	};
 
@@ -213,10 +216,6 @@ static int check_rows(struct ocsd_store *store, struct ocs_error *err)
  * old copy: drains and teardowns would be forgotten. */
 static int check_note(struct ocsd_store *store, struct ocs_error *err)
 {
-	char text[OCSD_NOTE_TEXT + 1] = "";
-
-	if (pread(store->lock, text, OCSD_NOTE_TEXT, 0) == OCSD_NOTE_TEXT)
-		store->noted = strtoll(text, NULL, 10);
 	if (store->revision >= store->noted)
 		return 0;
 	return ocs_error_set(err, OCS_ERROR,
@@ -255,7 +254,9 @@ static int check(struct ocsd_store *store, bool existed, struct ocs_error *err)
 				     "the database %s has version %lld and this ocsd reads version %d: "
 				     "start the ocsd that wrote it, or move the file away",
 				     store->path, (long long)version, SCHEMA_VERSION);
-	/* One that was moved away starts anew; one that is empty has lost everything. */
+	/* One that was moved away starts anew. */
+	if (!existed)
+		store->noted = 0;
 	if (!existed && ftruncate(store->lock, 0))
 		return ocs_error_set(err, OCS_ERROR, "%s: ocsd.lock: %s", store->path,
 				     strerror(errno));
@@ -286,10 +287,11 @@ static int check_owner(const char *path, mode_t forbidden, struct ocs_error *err
 	return 0;
 }
 
-/* One daemon a state folder. */
+/* One daemon a state folder.  The lock tells how far the last one had come. */
 static int lock_folder(struct ocsd_store *store, const char *folder,
 		       struct ocs_error *err)
 {
+	char text[OCSD_NOTE_TEXT + 1] = "";
 	char *path = ocs_asprintf("%s/ocsd.lock", folder);
 	int rc = 0;
 
@@ -299,6 +301,8 @@ static int lock_folder(struct ocsd_store *store, const char *folder,
 	else if (flock(store->lock, LOCK_EX | LOCK_NB))
 		rc = ocs_error_set(err, OCS_ERROR,
 				   "another ocsd is using %s (it holds %s)", folder, path);
+	else if (pread(store->lock, text, OCSD_NOTE_TEXT, 0) == OCSD_NOTE_TEXT)
+		store->noted = strtoll(text, NULL, 10);
 	free(path);
 	return rc;
 }
@@ -308,15 +312,19 @@ static int check_files(const struct ocsd_store *store, const char *folder, bool 
 		       struct ocs_error *err)
 {
 	char *wal = ocs_asprintf("%s-wal", store->path);
+	struct stat info;
 	int rc = 0;
 
-	*existed = access(store->path, F_OK) == 0;
+	*existed = stat(store->path, &info) == 0;
 	if (check_owner(folder, S_IWOTH, err) || check_owner(store->path, S_IWGRP | S_IWOTH, err) ||
 	    check_owner(wal, S_IWGRP | S_IWOTH, err))
 		rc = -1;
 	else if (!*existed && access(wal, F_OK) == 0)
 		rc = ocs_error_set(err, OCS_ERROR, "%s is there without the database %s: put that back, "
 				   "or move both away, and start again", wal, store->path);
+	else if (*existed && info.st_size == 0 && store->noted)
+		rc = ocs_error_set(err, OCS_ERROR, "the database %s is empty: restore a copy and remove "
+				   "ocsd.lock, or move it away, and start again", store->path);
 	free(wal);
 	return rc;
 }
