@@ -32,7 +32,7 @@
 #define PATIENCE_MS 2000	/* for others who hold the database */
 #define LIFE_S 60		/* one that ends sooner has lost the database again */
 #define DELAY_MS 250		/* before the database is tried again */
-#define DELAY_MAX_MS 16000
+#define DELAY_MAX_MS 1000	/* however often it is lost again */
 
 struct options {
 	const char *fabric, *socket, *state;

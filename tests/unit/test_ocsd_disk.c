@@ -180,7 +180,7 @@ static bool bad_from(struct rig *rig, const struct pair *p, unsigned int epoch, 
 static void every_write(void **state)
 {
 	static const int numbers[] = { ENOSPC, EIO, EDQUOT };
-	int stride = getenv("OCS_EVERY_WRITE") ? 1 : 7, at, hits = 0;
+	int stride = getenv("OCS_EVERY_WRITE") ? 1 : 9, at, hits = 0;
 	struct rig *rig = *state;
 	unsigned int epoch = 10;
 	struct ocs_client *client;
