@@ -405,3 +405,51 @@ def test_added_cube(small):
     small.running(jobs[3], 30)
     assert cubes(small, jobs[3]) == {"c3"}
     assert [small.state(job) for job in jobs] == ["RUNNING"] * 4
+
+
+# ---- upgrades ----
+
+def test_placement_of_a_newer_version(small):
+    """slurmctld of an older slurm-ocs finds a placement that it cannot read: one line; the
+    job runs on with its circuits, others start, and its end cuts them."""
+    job = small.sbatch("--shape=4x2x2")
+    small.running(job)
+    held = small.patches()
+    small.kill("slurmctld", signal.SIGTERM)
+    path = small.path("state", "job_state")
+    with open(path, "rb") as handle:
+        state = handle.read()
+    assert b"OCS_PLACEMENT=p1:4x2x2" in state
+    with open(path, "wb") as handle:
+        handle.write(state.replace(b"OCS_PLACEMENT=p1:", b"OCS_PLACEMENT=p9:"))
+    with open(small.path("slurmctld.log")) as handle:
+        before = len(handle.read())
+    small.start_slurmctld()
+    other = small.sbatch("--shape=4x2x2")
+    small.running(other)
+    with open(small.path("slurmctld.log")) as handle:
+        lines = [line for line in handle.read()[before:].splitlines() if "version p9" in line]
+    assert len(lines) == 1 and "JobId=%d" % job in lines[0] and "reads p1" in lines[0]
+    assert small.state(job) == "RUNNING" and held <= small.patches()
+    small.run(["scancel", str(job)])
+    small.until(lambda: not held & small.patches(), 30, "its circuits to go")
+    assert lit(small, other)
+
+
+# ---- what is left behind ----
+
+def test_folder_of_a_forgotten_job(small):
+    """slurmctld was killed and knows a job no more whose epilog never came: its folder goes
+    with the next prolog on the node; that of a job which is there, or newer, stays."""
+    node = "n0"
+    plain = small.sbatch("-N1", "-n1", "-w", "n7")
+    small.running(plain)
+    for job, epoch in ((4000001, 17), (4000002, 2 ** 62), (4000003, 0)):
+        small.run("mkdir -p {0} && echo {1} > {0}/epoch && echo x > {0}/topo.xml".format(
+            small.job_dir(node, job), epoch))
+    job = small.sbatch("--shape=2x2", "-w", node)
+    small.running(job)
+    left = set(small.out(["ls", os.path.dirname(small.job_dir(node, job))]).split())
+    assert left == {str(job), "4000002", "4000003"}, left
+    small.run(["scancel", str(job), str(plain)])
+    small.run("rm -rf %s %s" % (small.job_dir(node, 4000002), small.job_dir(node, 4000003)))

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 
 #define COUNTS_PREFIX "ocs: shape="
+/* How placements begin that ocs_placement_decode reads. */
+#define PLACEMENT_VERSION "p1:"
 #define SYSTEM_PREFIX "ocs epoch="
 
 /* Entries may carry the prefix that SPANK gives them. */
@@ -156,6 +158,9 @@ static int restore(void *element, void *unused)
 	known.placement = text_of(job, "OCS_PLACEMENT");
 	known.demand = text_of(job, OCS_SELECT_DEMAND);
 	known.nodes = text_of(job, "OCS_NODES") ? text_of(job, "OCS_NODES") : list;
+	if (known.placement && xstrncmp(known.placement, PLACEMENT_VERSION, 3))
+		error("%pJ: its placement is of version %.2s, and this slurm-ocs reads %.2s: a newer one wrote it; the circuits stay until the job ends",
+		      job, known.placement, PLACEMENT_VERSION);
 	ocs_controller_restore(&known, nodes, count, living);
 	xfree(nodes);
 	xfree(list);

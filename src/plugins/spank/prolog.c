@@ -4,6 +4,7 @@
 /* Prolog and epilog on a compute node, as root: ask ocsd for the job's circuits, have
  * the helper write the job's files, and take both away again. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <json-c/json.h>
 #include <signal.h>
@@ -341,6 +342,38 @@ static int note_epoch(const struct visit *visit, struct ocs_error *err)
 	return rc;
 }
 
+/* A node serves one job with circuits at a time: the folder of another one is a left-over
+ * if it is older and slurmctld knows of no such run (it was killed and forgot it, and no
+ * epilog ever came). */
+static void remove_leftovers(const struct visit *visit)
+{
+	char *base = ocs_strdup(visit->dir);
+	struct dirent *entry;
+	DIR *dir;
+
+	*strrchr(base, '/') = '\0';
+	dir = opendir(base);
+	while (dir && (entry = readdir(dir))) {
+		struct visit old = { .settings = visit->settings };
+		long job;
+
+		if (ocs_number_parse(entry->d_name, 1, UINT32_MAX, &job) ||
+		    (uint32_t)job == visit->job)
+			continue;
+		old.job = (uint32_t)job;
+		old.dir = ocs_asprintf("%s/%s", base, entry->d_name);
+		old.epoch = epoch_noted(&old);
+		if (old.epoch && old.epoch < visit->epoch && job_left(&old) == 1 &&
+		    remove_files(&old) == 0)
+			slurm_info("spank_ocs: removed %s, left behind by a job that is gone",
+				   old.dir);
+		free(old.dir);
+	}
+	if (dir)
+		closedir(dir);
+	free(base);
+}
+
 static int write_files(const struct visit *visit, struct json_object *reply,
 		       struct ocs_error *err)
 {
@@ -455,6 +488,7 @@ static int prepare(struct visit *visit)
 	int rc = ESPANK_SUCCESS, pause_ms = 200;
 	bool taken = false;
 
+	remove_leftovers(visit);
 	while ((reply = wait_for_circuits(visit, &rc))) {
 		rc = write_files(visit, reply, &err) < 0 ? ESPANK_ERROR : ESPANK_SUCCESS;
 		if (rc != ESPANK_SUCCESS || !forwards(reply) || forward(visit, &err) == 0)
