@@ -161,6 +161,7 @@ static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
 	size_t before = cat->bytes;
 	bool more = ocs_catalogue_more(cat);
 
+	placer->work.catalogues += more;
 	placer->bytes += cat->bytes - before;
 	catalogues_limit(placer);
 	ocs_fit_prepare(placer->fit, cat);

@@ -77,7 +77,8 @@ struct ocs_place_work {
 				 * exhaustive search looked at */
 	bool bounded;		/* a bound on the work cut it short: of the boxes that fit not
 				 * all were compared, or a search gave up */
-	int catalogues;		/* made because the shape was new or long not asked for */
+	int catalogues;		/* made because the shape was new or long not asked for, or
+				 * continued because nothing that was there had room */
 };
 void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work);
 

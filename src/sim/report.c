@@ -236,8 +236,8 @@ void ocs_sim_figures_print(const struct ocs_sim_figures *f)
 	printf("waiting hours  p50 %.3f  p90 %.2f  p99 %.1f\n", f->wait[0], f->wait[1], f->wait[2]);
 	printf("utilisation    %.1f %% of the XPUs over time (%.1f %% allocated); fragmentation of the "
 	       "rest %.1f %%\n", f->utilisation, f->allocated, f->fragmentation);
-	printf("decision us    p50 %.1f  p99 %.1f  max %.1f  (%.0f decisions, %.0f of them the first "
-	       "of a shape: p50 %.0f  max %.0f)\n", f->decision[0], f->decision[1], f->decision[2],
+	printf("decision us    p50 %.1f  p99 %.1f  max %.1f  (%.0f decisions, of which %.0f made some "
+	       "of a catalogue: p50 %.0f  max %.0f)\n", f->decision[0], f->decision[1], f->decision[2],
 	       f->decisions, f->first, f->cold[0], f->cold[2]);
 	if (f->candidates[3] > 0)
 		work_print(f);

@@ -41,7 +41,8 @@ struct ocs_placement *ocs_sim_place(struct ocs_sim *sim, const struct ocs_occupa
 
 	took = now() - start;
 	ocs_policy_work(sim->policy, &work);
-	/* a catalogue that had to give way to others is made again */
+	/* a catalogue is made again if it had to give way to others, and the rest of it when
+	 * few cubes do not do */
 	note(cold || work.catalogues ? &r->cold : &r->decisions, took);
 	note(&r->candidates, (double)work.candidates);
 	note(&r->words, (double)work.words);

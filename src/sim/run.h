@@ -105,8 +105,8 @@ struct ocs_sim_result {
 	long nspans, span_room;
 	struct ocs_sim_sample *samples;
 	long nsamples, sample_room;
-	/* processor seconds of each decision alone, and of those that made the catalogue of
-	 * their shape; of proving a placement right */
+	/* processor seconds of each decision alone, and of those that made some of the
+	 * catalogue of their shape; of proving a placement right */
 	struct ocs_sim_numbers decisions, cold, verifications;
 	/* what each decision looked at (struct ocs_place_work), policy best */
 	struct ocs_sim_numbers candidates, words;
