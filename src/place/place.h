@@ -41,7 +41,9 @@ struct ocs_placement {
 #define OCS_COMPACT_MAX 8192
 
 /* Reusable working memory of the engine (catalogues of foldings, buffers): one
- * per thread and section; no allocation in the decision path once warm. */
+ * per thread and section; no allocation in the decision path once warm.  A shape is warm
+ * when it was placed before on as full a machine: until then a decision may make parts of
+ * its catalogue (ocs_place_work.catalogues), a few milliseconds each. */
 struct ocs_placer;
 struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 				     const struct ocs_section *section);

@@ -57,7 +57,7 @@ struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy);
 void ocs_policy_work(const struct ocs_policy *policy, struct ocs_place_work *work);
 
 /* Whether an empty section takes SHAPE.  Prepares what a decision needs, so that the
- * next ocs_policy_place is a warm one.  Cached. */
+ * next ocs_policy_place is a warm one where the fewest cubes do.  Cached. */
 bool ocs_policy_possible(struct ocs_policy *policy, const struct ocs_shape *shape);
 
 /* Whether SHAPE was asked before. */
