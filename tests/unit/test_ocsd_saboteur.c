@@ -322,11 +322,40 @@ static void stolen_line(void **state)
 	free(address);
 }
 
+/* A switch comes back dark, and with what somebody else made meanwhile: what is ours is
+ * made again, the stranger's is left alone and reported. */
+static void reboot_with_strangers(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client;
+	struct json_object *reply;
+
+	start_job(rig);
+	client = rig_client(rig);
+	rig_emulate(rig, "fault direct-0 refuse");
+	rig_emulate(rig, "reboot direct-0 dark");
+	rig_emulate(rig, "patch direct-0 5 22");
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	rig_until_switch(client, "direct-0", "failed");
+	rig_emulate(rig, "fault direct-0 none");
+	rig_until_switch(client, "direct-0", "up");
+	rig_until_patches(rig, PATCHES + 1);
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	reply = rig_ask(client, "{'op':'show','what':'fabric'}");
+	assert_non_null(strstr(json_object_to_json_string(reply), "direct-0:5"));
+	assert_non_null(strstr(json_object_to_json_string(reply), "a patch that is not ours"));
+	json_object_put(reply);
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	rig_until_patches(rig, 1);
+	ocs_client_close(client);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(floods, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(stolen_line, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(reboot_with_strangers, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests_name("ocsd: saboteur", tests, NULL, NULL);
