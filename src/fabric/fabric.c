@@ -33,6 +33,7 @@ struct ocs_fabric *ocs_fabric_new(const char *source)
 	fabric->prolog_timeout_ms = 300000;
 	fabric->ocsd_down_ms = 60000;
 	fabric->requeue_limit = 3;
+	fabric->keep_cubes_whole = true;
 	fabric->dark_ms = 10000;
 	fabric->circuit_failed = OCS_ON_FAILURE_REQUEUE;
 	fabric->switch_failed = OCS_ON_FAILURE_IGNORE;

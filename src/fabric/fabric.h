@@ -166,6 +166,7 @@ struct ocs_fabric {
 	int dark_ms;		/* a circuit without a plan is dark this long before
 				 * its running job is told, 10000 */
 	int requeue_limit;	/* switch failures before a job is held, 3 */
+	bool keep_cubes_whole;	/* jobs without a shape go to broken cubes first, true */
 	enum ocs_on_failure circuit_failed;	/* under a running job, requeue */
 	enum ocs_on_failure switch_failed;	/* with circuits of one, ignore */
 	int failure_signal;	/* what it gets then, SIGUSR1 */

@@ -279,12 +279,13 @@ static int signal_load(struct ocs_loader *loader, yaml_node_t *node)
 
 int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
 {
-	enum { LIMIT, CIRCUIT, SWITCH, SIGNAL };
+	enum { LIMIT, CIRCUIT, SWITCH, SIGNAL, WHOLE };
 	struct ocs_fabric *fabric = loader->fabric;
 	struct ocs_yaml *yaml = &loader->yaml;
 	struct ocs_field fields[] = {
 		[LIMIT] = {.name = "requeue_limit"}, [CIRCUIT] = {.name = "circuit_failed"},
 		[SWITCH] = {.name = "switch_failed"}, [SIGNAL] = {.name = "signal"},
+		[WHOLE] = {.name = "keep_cubes_whole"},
 	};
 
 	if (ocs_yaml_fields(yaml, node, "policies", fields, COUNT(fields)) < 0)
@@ -292,6 +293,9 @@ int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
 	if (fields[LIMIT].node &&
 	    ocs_yaml_number(yaml, fields[LIMIT].node, "requeue_limit", 1, 1000,
 			    &fabric->requeue_limit) < 0)
+		return -1;
+	if (fields[WHOLE].node && ocs_yaml_bool(yaml, fields[WHOLE].node, "keep_cubes_whole",
+						&fabric->keep_cubes_whole) < 0)
 		return -1;
 	if (on_failure_load(yaml, &fields[CIRCUIT], &fabric->circuit_failed) < 0 ||
 	    on_failure_load(yaml, &fields[SWITCH], &fabric->switch_failed) < 0)

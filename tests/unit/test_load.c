@@ -19,7 +19,7 @@
 #include "src/util/text.h"
 
 #define POLICIES "policies: {requeue_limit: 5, circuit_failed: signal, switch_failed: cancel, " \
-	"signal: B:SIGUSR2}"
+	"signal: B:SIGUSR2, keep_cubes_whole: false}"
 
 /* A correct file; a case replaces one piece of it. */
 static const char base[] =
@@ -100,6 +100,7 @@ static void everything_is_read(void **state)
 	assert_int_equal(f->prolog_timeout_ms, 10000);
 	assert_int_equal(f->ocsd_down_ms, 9000);
 	assert_int_equal(f->requeue_limit, 5);
+	assert_false(f->keep_cubes_whole);
 	assert_int_equal(f->circuit_failed, OCS_ON_FAILURE_SIGNAL);
 	assert_int_equal(f->switch_failed, OCS_ON_FAILURE_CANCEL);
 	assert_int_equal(f->failure_signal, SIGUSR2);
@@ -202,6 +203,7 @@ static const struct refusal refusals[] = {
 	{"250ms", "[1s]", 8, "must be a single value"},
 	{"switch: 250ms", "switch: 11s", 8, "make prolog longer"},
 	{"requeue_limit: 5", "requeue_limit: 0", 9, "1 to 1000"},
+	{"keep_cubes_whole: false", "keep_cubes_whole: no", 9, "false or true"},
 	{"circuit_failed: signal", "circuit_failed: hold", 9, "requeue, cancel, signal or ignore"},
 	{"switch_failed: cancel", "switch_failed: [cancel]", 9, "switch_failed"},
 	{"B:SIGUSR2", "B:9", 9, "HUP, INT"},

@@ -202,6 +202,7 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	bool asks = call.asks, known = false, nodes_help, refused;
 	enum ocs_controller_mode mode = call.mode;
 
+	ocs_select_steer_undo();
 	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && !call.reasoned &&
 	    call.err.code != OCS_NEVER)
 		ask_afterwards(job);
@@ -281,9 +282,15 @@ int ocs_select_evaluate(void *evaluation)
 	topology_eval_t *eval = evaluation;
 	int count;
 
+	ocs_select_steer_undo();
 	/* A call that did not come through our job_test asks nothing. */
-	if (call.job != eval->job_ptr || !call.asks)
+	if (call.job != eval->job_ptr)
 		return SLURM_SUCCESS;
+	if (!call.asks) {
+		if (call.mode != OCS_TEST_ONLY)
+			ocs_select_steer(eval);
+		return SLURM_SUCCESS;
+	}
 	count = choose(eval);
 	if (count < 0) {
 		call.refused = true;

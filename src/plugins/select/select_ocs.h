@@ -68,6 +68,14 @@ void ocs_select_call_reason(const char *format, ...) __attribute__((format(print
 /* Runs TEST for a job that asks something of the fabric: the fewest and cheapest are preempted. */
 int ocs_select_test_preempting(const struct ocs_select_test *test);
 
+/* steer.c: which nodes jobs without a shape get (job and node write locks). */
+
+/* Changes the scheduling weights of the nodes of EVALUATION, a topology_eval_t, so that whole
+ * cubes stay whole (see ocs.yaml, keep_cubes_whole), */
+void ocs_select_steer(void *evaluation);
+/* and gives them back those that they had. */
+void ocs_select_steer_undo(void);
+
 /* promise.c: nodes promised to jobs for which others were preempted (job write lock). */
 
 void ocs_select_promise_make(job_record_t *job, bitstr_t *nodes, list_t *victims);
