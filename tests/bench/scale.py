@@ -203,7 +203,9 @@ def one_round(clusters, jobs, fills, results, number):
             results[name]["submits/s"].append(len(part) / (time.monotonic() - start))
             results[name]["slurmctld CPU ms a submission"].append(
                 (clusters[name].cpu_all() - daemon) * 1e3 / len(part))
-    for turn in range(fills):
+    for _ in range(fills):
+        if not all(cluster.count("PD") for cluster in clusters.values()):
+            break       # one has none left
         for cluster in clusters.values():
             if cluster.stopped:
                 cluster.run(["pkill", "-STOP", "-x", "ocsd"])
@@ -215,12 +217,13 @@ def one_round(clusters, jobs, fills, results, number):
                 results[name]["CPU ms of a backfill cycle"].append(found[0])
                 results[name]["backfill cycle ms"].append(found[1])
                 results[name]["squeue ms"].append(answers(clusters[name]))
-        for name in order:
-            if turn == fills - 1:
-                results[name]["RSS MB"].append(clusters[name].memory())
-            if clusters[name].stopped:
-                clusters[name].run(["pkill", "-CONT", "-x", "ocsd"])
-            clusters[name].empty("PD,CF,R" if turn == fills - 1 else "CF,R")
+        for cluster in clusters.values():
+            if cluster.stopped:
+                cluster.run(["pkill", "-CONT", "-x", "ocsd"])
+            cluster.empty("CF,R")
+    for name, cluster in clusters.items():
+        results[name]["RSS MB"].append(cluster.memory())
+        cluster.empty()
 
 
 def interval(ratios):
