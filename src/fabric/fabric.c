@@ -4,6 +4,7 @@
 #include "src/fabric/fabric.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,38 @@ int ocs_section_node_at(const struct ocs_section *section, int cube,
 		tile = tile * (section->edge[axis] / section->tile[axis]) +
 		       at[axis] / section->tile[axis];
 	return section->first_node + cube * section->cube_nodes + tile;
+}
+
+static bool in_tile(const struct ocs_section *section, const struct ocs_node *node,
+		    const int at[OCS_AXES])
+{
+	for (int i = 0; i < OCS_AXES; i++)
+		if (at[i] < node->origin[i] || at[i] >= node->origin[i] + section->tile[i])
+			return false;
+	return true;
+}
+
+int ocs_fabric_xpu_node(const struct ocs_fabric *fabric, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+	int at[OCS_AXES], end = 0, found = -1;
+	char *cube;
+
+	if (!colon || sscanf(colon + 1, "%d,%d,%d%n", &at[0], &at[1], &at[2], &end) != OCS_AXES ||
+	    colon[1 + end])
+		return -1;
+	cube = ocs_strdup(name);
+	cube[colon - name] = '\0';
+	for (int i = 0; i < fabric->nnodes && found < 0; i++) {
+		const struct ocs_node *node = &fabric->nodes[i];
+		const struct ocs_section *section = &fabric->sections[node->section];
+
+		if (node->cube >= 0 && strcmp(section->cube_names[node->cube], cube) == 0 &&
+		    in_tile(section, node, at))
+			found = i;
+	}
+	free(cube);
+	return found;
 }
 
 int ocs_section_cube(const struct ocs_section *section, const char *name)

@@ -227,6 +227,8 @@ int ocs_section_node_at(const struct ocs_section *section, int cube,
 			const int at[OCS_AXES]);
 /* Index of a cube by name, or -1. */
 int ocs_section_cube(const struct ocs_section *section, const char *name);
+/* Index in fabric->nodes of the node that holds the XPU NAME ("CUBE:x,y,z"), or -1. */
+int ocs_fabric_xpu_node(const struct ocs_fabric *fabric, const char *name);
 /* Row-major index of AT within a cube (z fastest): bit number in masks. */
 int ocs_section_bit(const struct ocs_section *section, const int at[OCS_AXES]);
 /* Local device index (row-major in the tile) of AT within its node. */

@@ -44,7 +44,7 @@ static void add_reason(struct json_object *request, const char *reason, bool nee
 
 int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
-	static const char *const kinds[] = { "cube", "port", "switch", NULL };
+	static const char *const kinds[] = { "cube", "port", "switch", "xpu", NULL };
 	const char *op = args->command->name, *kind = args->operands[0];
 	const char *name = args->operands[1];
 	struct json_object *request, *reply;
@@ -60,6 +60,9 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 				     " new jobs off it", kind, name);
 	if (!strcmp(kind, "port") && !strchr(name, ':'))
 		return ocs_error_set(err, OCS_USAGE, "%s: a port is written SWITCH:PORT, not '%s'",
+				     op, name);
+	if (!strcmp(kind, "xpu") && !strchr(name, ':'))
+		return ocs_error_set(err, OCS_USAGE, "%s: an XPU is written CUBE:X,Y,Z, not '%s'",
 				     op, name);
 	request = json_object_new_object();
 	json_object_object_add(request, "op", json_object_new_string(op));

@@ -172,6 +172,11 @@ static void take_drains(const struct ocs_ctl_state *state, const struct ocs_fabr
 
 			if (cube >= 0)
 				ocs_occupancy_cube_drain(occupancy, cube);
+		} else if (!strcmp(kind, "xpu")) {
+			int node = ocs_fabric_xpu_node(fabric, name);
+
+			if (node >= 0 && fabric->nodes[node].section == occupancy->section->index)
+				ocs_occupancy_node_set(occupancy, fabric, node, false);
 		} else if (!strcmp(kind, "switch")) {
 			int sw = ocs_fabric_switch(fabric, name);
 

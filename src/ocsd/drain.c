@@ -159,6 +159,8 @@ static bool exists(struct ocsd *d, const char *kind, const char *name)
 		return ocs_fabric_switch(d->fabric, name) >= 0;
 	if (strcmp(kind, "port") == 0)
 		return parse_port(d, name, &port) == 0;
+	if (strcmp(kind, "xpu") == 0)
+		return ocs_fabric_xpu_node(d->fabric, name) >= 0;
 	for (int s = 0; s < d->fabric->nsections; s++)
 		if (d->fabric->sections[s].kind == OCS_TORUS &&
 		    ocs_section_cube(&d->fabric->sections[s], name) >= 0)
@@ -172,9 +174,9 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	*kind = ocsd_member(request, "kind");
 	*name = ocsd_member(request, "name");
 	if (!*kind || !*name || (strcmp(*kind, "cube") != 0 && strcmp(*kind, "port") != 0 &&
-				 strcmp(*kind, "switch") != 0)) {
+				 strcmp(*kind, "switch") != 0 && strcmp(*kind, "xpu") != 0)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL,
-			    "the request needs kind (cube, port or switch) and name");
+			    "the request needs kind (cube, port, switch or xpu) and name");
 		return -1;
 	}
 	if (!exists(d, *kind, *name)) {

@@ -164,6 +164,22 @@ def test_cube_drained_and_resumed(small):
     assert cubes(small, second) == {"c1"}
 
 
+def test_cube_with_a_dead_xpu(small):
+    """An XPU is marked: its node serves no shape, the rest of its cube does."""
+    for name in ("c0:0,1,0", "c1:1,1,1"):
+        small.ocsctl("drain", "xpu", name, "--reason", "dead")
+    assert "CUBE" in small.run(["ocsctl", "drain", "xpu", "c0", "--reason", "x", "--fabric",
+                                small.yaml], check=False).stderr
+    marked = {small.out(["scontrol", "show", "hostnames", "n[0-3]"]).split()[i] for i in (0, 3)}
+    jobs = [small.sbatch("--shape=2x2") for _ in range(6)]
+    used = {small.running(job, 20)["NodeList"] for job in jobs}
+    assert len(used) == 6 and not used & marked, used
+    waiting = small.sbatch("--shape=2x2")
+    waits(small, waiting)
+    small.ocsctl("resume", "xpu", "c0:0,1,0")
+    small.running(waiting, 20)
+
+
 # ---- under running jobs ----
 
 TRAP = "trap 'echo batch' USR1; srun -n1 -N1 bash -c 'trap \"echo step\" USR1; " \

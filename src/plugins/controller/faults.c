@@ -174,6 +174,11 @@ void ocs_faults_apply(struct ocs_occupancy *occupancy)
 
 			if (cube >= 0)
 				ocs_occupancy_cube_drain(occupancy, cube);
+		} else if (strcmp(drain->kind, "xpu") == 0) {
+			int node = ocs_fabric_xpu_node(fabric, drain->name);
+
+			if (node >= 0 && fabric->nodes[node].section == occupancy->section->index)
+				ocs_occupancy_node_set(occupancy, fabric, node, false);
 		} else if (occupancy->section->kind == OCS_TORUS &&
 			   drained_port(drain, &port) == 0) {
 			ocs_occupancy_switch_block(occupancy, fabric, port.sw, port.port);
