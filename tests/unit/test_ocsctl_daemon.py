@@ -245,6 +245,7 @@ def test_watch(world):
     screen.shows("AA AA   AA AA")
     screen.key(b"\x1a")
     left = screen.left()
+    until(lambda: " T " in open("/proc/%d/stat" % screen.child.pid).read())
     screen.child.send_signal(signal.SIGCONT)
     screen.lines = [""] * screen.rows
     check(left and screen.shows("AA AA   AA AA") and screen.alternate, "Ctrl-Z and back",
