@@ -378,6 +378,8 @@ def main():
     finally:
         for cluster in made:
             cluster.stop()
+            if cluster.stopped:     # nsenter stops with the ocsd that it waits for
+                subprocess.run(["pkill", "-CONT", "-f", "nsenter .*" + cluster.dir], check=False)
         if not options.keep:
             shutil.rmtree(base, ignore_errors=True)
 
