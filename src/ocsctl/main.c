@@ -76,7 +76,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "Idempotent; for epilog scripts.  Without --node the whole job is released.",
 	  ocs_ctl_release },
 	{ "drain", "cube|port|switch|xpu NAME", 2, 2, "jTxI" ONLINE,
-	  "keep new jobs off a cube, a port (SWITCH:PORT) or a switch", NULL, ocs_ctl_drain },
+	  "keep new jobs off a cube, a port (SWITCH:PORT), switch or XPU (CUBE:X,Y,Z)", NULL, ocs_ctl_drain },
 	{ "fail", "port NAME", 2, 2, "jTxI" ONLINE,
 	  "drain a port (SWITCH:PORT) that went dark and move running jobs off it",
 	  "Circuits of a running job on a direct fabric change places; few of them, and\n"
