@@ -1,29 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <errno.h>
-#include <fcntl.h>
 #include <json-c/json.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "src/client/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/site.h"
+#include "src/ocsctl/slurm.h"
 #include "src/ocsctl/slurm_conf.h"
 #include "src/util/text.h"
-
-#define SCONTROL_MS 10000
-
-extern char **environ;
 
 static struct json_object *ask(struct ocs_client *client, const char *what, struct ocs_error *err)
 {
@@ -98,56 +87,6 @@ static void ask_ocsd(struct ocs_site *site, const struct ocs_ctl_args *args,
 	ocs_client_close(client);
 }
 
-/* What a program prints, or NULL if it fails or takes longer than SCONTROL_MS. */
-static char *output_of(char *const argv[])
-{
-	posix_spawn_file_actions_t actions;
-	struct ocs_text text = { 0 };
-	int ends[2], status, rc;
-	struct timespec start, now;
-	bool whole = false;
-	pid_t pid;
-
-	if (pipe2(ends, O_CLOEXEC))
-		return NULL;
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-	posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-	rc = posix_spawnp(&pid, argv[0], &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	close(ends[1]);
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	while (!rc) {
-		struct pollfd fd = { .fd = ends[0], .events = POLLIN };
-		char piece[4096];
-		ssize_t n;
-		long left;
-
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		left = SCONTROL_MS - (now.tv_sec - start.tv_sec) * 1000 -
-		       (now.tv_nsec - start.tv_nsec) / 1000000;
-		if (left <= 0 || poll(&fd, 1, left) <= 0)
-			break;
-		n = read(ends[0], piece, sizeof(piece));
-		if (n <= 0) {
-			whole = !n;
-			break;
-		}
-		ocs_text_add(&text, "%.*s", (int)n, piece);
-	}
-	close(ends[0]);
-	if (!rc) {
-		if (!whole)
-			kill(pid, SIGKILL);
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
-		if (whole && WIFEXITED(status) && !WEXITSTATUS(status))
-			return ocs_text_take(&text);
-	}
-	ocs_text_free(&text);
-	return NULL;
-}
-
 /* The value of "KEY     = value" among the lines of scontrol; the caller frees it. */
 static char *line_value(const char *text, const char *key)
 {
@@ -175,11 +114,11 @@ static void ask_slurmctld(struct ocs_site *site)
 					    "PrologEpilogTimeout", "PlugStackConfig" };
 	char scontrol[] = "scontrol", show[] = "show", config[] = "config";
 	char *argv[] = { scontrol, show, config, NULL };
-	char *text = output_of(argv);
+	struct ocs_error err = { 0 };
+	char *text = ocs_ctl_slurm_run(argv, &err);
 
 	if (!text) {
-		ocs_site_find(site, true, "slurmctld", "not compared: 'scontrol show config' gave no"
-			      " answer");
+		ocs_site_find(site, true, "slurmctld", "not compared: %s", err.text);
 		return;
 	}
 	ocs_site_looked(site, "the running slurmctld");
