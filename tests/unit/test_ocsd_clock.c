@@ -204,14 +204,14 @@ static void replay(void **state)
 {
 	static const char key[] = "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk";
 	struct rig *rig = *state;
-	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port());
-	char *path = ocs_asprintf("%s/key", rig->emulator.folder);
-	char *text, *at, *edited, *good, *answer, *unused;
+	char *address, *path, *text, *at, *edited, *good, *answer, *unused;
 	struct ocs_client *standing;
 	struct ocs_error err;
 
 	if (!RIG_PRELOADS)
 		skip();
+	address = ocs_asprintf("127.0.0.1:%d", rig_free_port());
+	path = ocs_asprintf("%s/key", rig->emulator.folder);
 	rig_put(rig, "key", "%s", key);
 	text = ocs_file_read(rig->yaml, 1 << 20, NULL, &err);
 	at = strstr(text, "/state\n") + strlen("/state\n");
@@ -250,13 +250,15 @@ static void replay(void **state)
 static void heartbeat(void **state)
 {
 	struct rig *rig = *state;
-	char *path = ocs_asprintf("%s/notify", rig->emulator.folder), said[256];
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	struct timeval patience = { .tv_sec = 10 };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	char *path, said[256];
+	int fd;
 
 	if (!RIG_PRELOADS)
 		skip();
+	path = ocs_asprintf("%s/notify", rig->emulator.folder);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
