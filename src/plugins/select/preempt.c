@@ -14,7 +14,6 @@
 #include "src/interfaces/preempt.h"
 
 #pragma weak slurm_job_preempt_mode
-#pragma weak preempt_g_get_data
 
 #define SOON_S 120	/* nodes that are cleaned up for longer than this may stay so */
 
@@ -49,13 +48,15 @@ static double elapsed(job_record_t *job)
 	return job->start_time && job->start_time < now ? (double)(now - job->start_time) : 1;
 }
 
+/* The importance that Slurm's preemption plugins go by; their own word for it is not
+ * the same in all releases. */
 static int rank_of(job_record_t *job)
 {
-	uint32_t priority = 0;
+	const slurmdb_qos_rec_t *qos = job->qos_ptr;
 
-	/* Its lower half counts nodes. */
-	preempt_g_get_data(job, PREEMPT_DATA_PRIO, &priority);
-	return (int)(priority >> 16);
+	if (!xstrcmp(slurm_conf.preempt_type, "preempt/qos"))
+		return qos ? (int)(qos->priority < 0xffff ? qos->priority : 0xffff) : 0;
+	return job->part_ptr ? job->part_ptr->priority_tier : 0;
 }
 
 static void add_nodes(struct ocs_controller_preemptable *entry, job_record_t *job)
