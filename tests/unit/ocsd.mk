@@ -2,6 +2,7 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 OCSD_RIG = ocsd_rig.c ocsd_rig.h emulator_peer.c emulator_peer.h
+OCSD_ROWS = ocsd_rows.c ocsd_rows.h
 OCSD_RIG_LIBS = $(S)/client/libocs_client.la $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_ocsd_jobs test_ocsd_faults test_ocsd_access
@@ -15,10 +16,10 @@ check_PROGRAMS += test_ocsd_repair
 test_ocsd_repair_SOURCES = test_ocsd_repair.c $(OCSD_RIG)
 test_ocsd_repair_LDADD = $(S)/plan/libocs_plan.la $(OCSD_RIG_LIBS)
 check_PROGRAMS += test_ocsd_operation
-test_ocsd_operation_SOURCES = test_ocsd_operation.c $(OCSD_RIG)
+test_ocsd_operation_SOURCES = test_ocsd_operation.c $(OCSD_RIG) $(OCSD_ROWS)
 test_ocsd_operation_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += test_ocsd_transactions
-test_ocsd_transactions_SOURCES = test_ocsd_transactions.c $(OCSD_RIG)
+test_ocsd_transactions_SOURCES = test_ocsd_transactions.c $(OCSD_RIG) $(OCSD_ROWS)
 test_ocsd_transactions_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += test_ocsd_history
 test_ocsd_history_SOURCES = test_ocsd_history.c $(OCSD_RIG)
@@ -51,7 +52,7 @@ test_ocsd_crash_SOURCES = test_ocsd_crash.c $(OCSD_RIG)
 test_ocsd_crash_LDADD = $(OCSD_RIG_LIBS)
 EXTRA_test_ocsd_crash_DEPENDENCIES = crash_preload.la
 check_PROGRAMS += test_ocsd_disk
-test_ocsd_disk_SOURCES = test_ocsd_disk.c $(OCSD_RIG)
+test_ocsd_disk_SOURCES = test_ocsd_disk.c $(OCSD_RIG) $(OCSD_ROWS)
 test_ocsd_disk_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 EXTRA_test_ocsd_disk_DEPENDENCIES = trouble_preload.la
 check_PROGRAMS += test_ocsd_saboteur
@@ -61,7 +62,7 @@ check_PROGRAMS += test_ocsd_database
 test_ocsd_database_SOURCES = test_ocsd_database.c $(OCSD_RIG)
 test_ocsd_database_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += test_ocsd_clock
-test_ocsd_clock_SOURCES = test_ocsd_clock.c $(OCSD_RIG)
+test_ocsd_clock_SOURCES = test_ocsd_clock.c $(OCSD_RIG) $(OCSD_ROWS)
 test_ocsd_clock_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 EXTRA_test_ocsd_clock_DEPENDENCIES = trouble_preload.la
 check_LTLIBRARIES = crash_preload.la trouble_preload.la

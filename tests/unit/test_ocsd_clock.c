@@ -16,13 +16,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include <sqlite3.h>
 
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/secret.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
+#include "tests/unit/ocsd_rows.h"
 
 #define YEAR (365 * 86400L)
 #define DAY 86400L
@@ -110,23 +110,6 @@ static void while_waiting(void **state)
 	ocs_client_close(prolog);
 }
 
-static int64_t query(struct rig *rig, const char *sql)
-{
-	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder);
-	sqlite3_stmt *row = NULL;
-	sqlite3 *db = NULL;
-	int64_t value;
-
-	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	value = sqlite3_column_int64(row, 0);
-	sqlite3_finalize(row);
-	sqlite3_close(db);
-	free(path);
-	return value;
-}
-
 /* The year 2099 wipes neither the audit log nor what is known of ended jobs, at a start
  * either; and what was written then is no older than the rest. */
 static void far_future(void **state)
@@ -145,12 +128,12 @@ static void far_future(void **state)
 				"'transaction':'once'}"));
 	ocs_client_close(client);
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
-		rows = query(rig, "SELECT count(*) FROM audit");
+		rows = rig_select(rig, "SELECT count(*) FROM audit");
 		assert_true(rows >= 3);
 		set_clock(rig, offsets[i]);
 		rig_restart_with_trouble(rig);
-		assert_true(query(rig, "SELECT count(*) FROM audit") >= rows);
-		assert_int_equal(query(rig, "SELECT epoch FROM history WHERE job=7"), 70);
+		assert_true(rig_select(rig, "SELECT count(*) FROM audit") >= rows);
+		assert_int_equal(rig_select(rig, "SELECT epoch FROM history WHERE job=7"), 70);
 		client = rig_client(rig);
 		/* epochs of ended allocations stay refused, and newer ones are newer */
 		json_object_put(rig_refused(client, OCS_ERROR, "is not newer than 70",
@@ -164,9 +147,9 @@ static void far_future(void **state)
 		ocs_client_close(client);
 	}
 	/* the clock of ages has hardly moved */
-	assert_true(query(rig, "SELECT max(clock) - min(clock) FROM audit_marks") < DAY);
-	assert_true(query(rig, "SELECT abs(value - unixepoch()) FROM meta WHERE name='clock'") < DAY);
-	assert_int_equal(query(rig, "SELECT count(*) FROM audit WHERE what='drain'"), 1);
+	assert_true(rig_select(rig, "SELECT max(clock) - min(clock) FROM audit_marks") < DAY);
+	assert_true(rig_select(rig, "SELECT abs(value - unixepoch()) FROM meta WHERE name='clock'") < DAY);
+	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='drain'"), 1);
 }
 
 /* ---- remote clients ---- */

@@ -22,12 +22,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include <sqlite3.h>
 
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
+#include "tests/unit/ocsd_rows.h"
 
 #define PATCHES 16	/* of one job: 2x2x4 over two cubes */
 #define PATIENCE_NS (30 * INT64_C(1000000000))
@@ -344,17 +344,6 @@ static void file_limit(void **state)
 
 /* ---- other processes ---- */
 
-static sqlite3 *open_database(struct rig *rig)
-{
-	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder);
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	sqlite3_busy_timeout(db, 5000);
-	free(path);
-	return db;
-}
-
 static void sql(sqlite3 *db, const char *text)
 {
 	char *wrong = NULL;
@@ -372,7 +361,7 @@ static void locked(void **state)
 
 	place_pair(rig, &p);
 	start_host(rig, &p);
-	db = open_database(rig);
+	db = rig_database(rig);
 	sql(db, "BEGIN IMMEDIATE");
 	assert_int_not_equal(step(rig, &p, 0, 20), DONE);
 	assert_true(until_refused(rig, "{'op':'end','job':1,'epoch':1}"));
@@ -406,7 +395,7 @@ static void damaged(void **state)
 
 	place_pair(rig, &p);
 	start_host(rig, &p);
-	db = open_database(rig);
+	db = rig_database(rig);
 	/* all pages from the journal into the file, and the daemon's cache is stale */
 	sql(db, "UPDATE meta SET value=value+1");
 	sql(db, "PRAGMA wal_checkpoint(TRUNCATE)");

@@ -16,12 +16,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include <sqlite3.h>
 
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
+#include "tests/unit/ocsd_rows.h"
 
 #define PATIENCE_NS (20 * INT64_C(1000000000))
 #define WORD "abcdefghijklmnopqrstuvwxyz0123456789_"
@@ -327,34 +327,16 @@ static void numbers_of_ports(void **state)
 	free(address);
 }
 
-static int64_t count(struct rig *rig, const char *sql)
-{
-	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder);
-	sqlite3_stmt *row = NULL;
-	sqlite3 *db = NULL;
-	int64_t value;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	value = sqlite3_column_int64(row, 0);
-	sqlite3_finalize(row);
-	sqlite3_close(db);
-	free(path);
-	return value;
-}
-
 /* Rows before a mark that is too old go, 5000 at a time, the others stay; then nothing can
  * go. */
 static void forgetting(void **state)
 {
 	struct rig *rig = *state;
-	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder);
-	sqlite3 *db = NULL;
+	sqlite3 *db;
 
 	ocs_client_close(commit_and_apply(rig, 9));
 	rig_stop_daemon(rig, SIGTERM);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	db = rig_database(rig);
 	assert_int_equal(sqlite3_exec(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
 		" WHERE i < 5003) INSERT INTO audit(id, time, what) SELECT -6000 + i,"
 		" unixepoch() - 3 * 86400, 'old' FROM n;"
@@ -362,15 +344,14 @@ static void forgetting(void **state)
 		SQLITE_OK);
 	sqlite3_close(db);
 	rig_start_daemon(rig);
-	assert_int_equal(count(rig, "SELECT count(*) FROM audit WHERE what='old'"), 5003);
+	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'"), 5003);
 	edit(rig, "/state\n", "/state\n  audit_days: 2\n");
 	reload(rig, "ready: ");
-	assert_int_equal(count(rig, "SELECT count(*) FROM audit WHERE what='old'"), 3);
-	assert_true(count(rig, "SELECT count(*) FROM audit WHERE job=9") >= 3);
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'"), 3);
+	assert_true(rig_select(rig, "SELECT count(*) FROM audit WHERE job=9") >= 3);
+	db = rig_database(rig);
 	assert_int_not_equal(sqlite3_exec(db, "DELETE FROM audit", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_close(db);
-	free(path);
 }
 
 /* READY, then the beats of a loop that turns; RELOADING and READY around a reload. */

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
-#include <sqlite3.h>
 
 #include "src/util/error.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
+#include "tests/unit/ocsd_rows.h"
 
 static int64_t revision(struct ocs_client *client)
 {
@@ -37,30 +37,6 @@ static size_t drains(struct ocs_client *client)
 	count = json_object_array_length(list);
 	json_object_put(reply);
 	return count;
-}
-
-static sqlite3 *database(struct rig *rig)
-{
-	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder);
-	sqlite3 *db = NULL;
-
-	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	free(path);
-	return db;
-}
-
-static int64_t count(struct rig *rig, const char *sql)
-{
-	sqlite3 *db = database(rig);
-	sqlite3_stmt *row = NULL;
-	int64_t value;
-
-	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &row, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_step(row), SQLITE_ROW);
-	value = sqlite3_column_int64(row, 0);
-	sqlite3_finalize(row);
-	sqlite3_close(db);
-	return value;
 }
 
 static struct ocs_client *restart(struct rig *rig, struct ocs_client *client)
@@ -118,7 +94,7 @@ static void expected_revision(void **state)
 				(long long)next));
 	assert_int_equal(drains(client), 0);
 	assert_true(revision(client) > next);
-	assert_int_equal(count(rig, "SELECT revision FROM audit WHERE what='drain'"), next);
+	assert_int_equal(rig_select(rig, "SELECT revision FROM audit WHERE what='drain'"), next);
 	ocs_client_close(client);
 }
 
@@ -209,9 +185,9 @@ static void repeated(void **state)
 				    "'kind':'cube','name':'c0','transaction':'a b'}"));
 	json_object_put(rig_refused(client, OCS_USAGE, "a transaction is named", "{'op':'resume',"
 				    "'kind':'cube','name':'c0','transaction':7}"));
-	assert_int_equal(count(rig, "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='drain'"),
+	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='drain'"),
 			 1);
-	assert_int_equal(count(rig, "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='answer'"
+	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='answer'"
 			       " AND reply='ok' AND revision IS NOT NULL"), 1);
 	ocs_client_close(client);
 }
@@ -260,7 +236,7 @@ static void old_database(void **state)
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c0','reason':'x'}"));
 	ocs_client_close(client);
 	rig_stop_daemon(rig, SIGTERM);
-	db = database(rig);
+	db = rig_database(rig);
 	if (sqlite3_exec(db, "ALTER TABLE audit DROP COLUMN txn; ALTER TABLE audit DROP COLUMN revision;"
 			 "DROP TABLE transactions; DELETE FROM meta WHERE name='revision'", NULL,
 			 NULL, &error) != SQLITE_OK)
@@ -276,7 +252,7 @@ static void old_database(void **state)
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c0','expect':%lld}",
 				(long long)revision(client)));
 	assert_int_equal(drains(client), 0);
-	assert_int_equal(count(rig, "SELECT count(*) FROM audit WHERE what IN ('drain', 'resume')"), 2);
+	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what IN ('drain', 'resume')"), 2);
 	ocs_client_close(client);
 }
 
