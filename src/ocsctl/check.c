@@ -11,11 +11,6 @@
 #include "src/ocsctl/site.h"
 #include "src/util/text.h"
 
-static const char *const kinds[] = {
-	[OCS_TORUS] = "torus", [OCS_STATIC] = "static", [OCS_RAILS] = "rails",
-	[OCS_DIRECT] = "direct", [OCS_REGION] = "region",
-};
-
 static struct json_object *extents(const int *values)
 {
 	struct json_object *array = json_object_new_array();
@@ -31,7 +26,8 @@ static struct json_object *section_json(const struct ocs_section *section)
 	struct json_object *partitions = json_object_new_array();
 
 	json_object_object_add(out, "name", json_object_new_string(section->name));
-	json_object_object_add(out, "kind", json_object_new_string(kinds[section->kind]));
+	json_object_object_add(out, "kind", json_object_new_string(
+		ocs_section_kind_name(section->kind)));
 	for (size_t i = 0; i < section->npartitions; i++)
 		json_object_array_add(partitions,
 				      json_object_new_string(section->partitions[i]));

@@ -12,18 +12,8 @@
 #include "src/ocsctl/site.h"
 #include "src/ocsctl/slurm.h"
 #include "src/ocsctl/slurm_conf.h"
+#include "src/ocsctl/state.h"
 #include "src/util/text.h"
-
-static struct json_object *ask(struct ocs_client *client, const char *what, struct ocs_error *err)
-{
-	struct json_object *request = json_object_new_object(), *reply;
-
-	json_object_object_add(request, "op", json_object_new_string("show"));
-	json_object_object_add(request, "what", json_object_new_string(what));
-	reply = ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err);
-	json_object_put(request);
-	return reply;
-}
 
 static void compare_fabric(struct ocs_site *site, const struct ocs_fabric *fabric,
 			   struct json_object *reply)
@@ -72,9 +62,9 @@ static void ask_ocsd(struct ocs_site *site, const struct ocs_ctl_args *args,
 	struct json_object *reply = NULL, *switches = NULL;
 
 	if (client)
-		reply = ask(client, "fabric", &err);
+		reply = ocs_ctl_ask(client, "fabric", NULL, &err);
 	if (reply)
-		switches = ask(client, "switch", &err);
+		switches = ocs_ctl_ask(client, "switch", NULL, &err);
 	if (switches) {
 		ocs_site_looked(site, "ocsd at %s", ocs_ctl_address(args, fabric));
 		compare_fabric(site, fabric, reply);

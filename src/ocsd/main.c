@@ -354,15 +354,7 @@ static void free_lists(struct ocsd *d)
 	}
 	while (d->drains)
 		ocsd_drain_set(d, d->drains->kind, d->drains->name, NULL);
-	while (d->pending) {
-		struct ocsd_pending *entry = d->pending;
-
-		d->pending = entry->next;
-		free(entry->user);
-		free(entry->shape);
-		free(entry->reason);
-		free(entry);
-	}
+	ocsd_pending_clear(d);
 	ocsd_guests_free(d);
 	json_object_put(d->nodes);
 	free(d->unknown);

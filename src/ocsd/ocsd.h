@@ -284,6 +284,8 @@ typedef void (*ocsd_operation)(struct ocsd *d, struct ocsd_client *client, int64
 			       struct json_object *request);
 void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 		  struct json_object *request);
+/* Forgets what slurmctld said of waiting jobs. */
+void ocsd_pending_clear(struct ocsd *d);
 void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request);
 /* What REQUEST says about an allocation (not entered; ocsd_job_free), and whether

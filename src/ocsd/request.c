@@ -202,6 +202,19 @@ static void op_release(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 }
 
+void ocsd_pending_clear(struct ocsd *d)
+{
+	while (d->pending) {
+		struct ocsd_pending *entry = d->pending;
+
+		d->pending = entry->next;
+		free(entry->user);
+		free(entry->shape);
+		free(entry->reason);
+		free(entry);
+	}
+}
+
 static void op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request)
 {

@@ -347,10 +347,6 @@ static void show_cube(struct ocsd *d, const struct viewer *viewer,
 static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 			struct json_object *reply)
 {
-	static const char *const kinds[] = {
-		[OCS_TORUS] = "torus", [OCS_STATIC] = "static", [OCS_RAILS] = "rails",
-		[OCS_DIRECT] = "direct", [OCS_REGION] = "region",
-	};
 	struct json_object *list = json_object_new_array();
 	char digest[OCS_DIGEST_TEXT];
 
@@ -361,7 +357,7 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 		struct json_object *row = json_object_new_object();
 
 		add_text(row, "name", section->name);
-		add_text(row, "kind", kinds[section->kind]);
+		add_text(row, "kind", ocs_section_kind_name(section->kind));
 		add_int(row, "cubes", section->ncubes);
 		add_int(row, "nodes", section->nnodes);
 		json_object_array_add(list, row);

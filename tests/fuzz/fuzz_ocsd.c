@@ -190,15 +190,7 @@ static void forget_all(struct ocsd *d)
 		free(kind);
 		free(name);
 	}
-	while (d->pending) {
-		struct ocsd_pending *entry = d->pending;
-
-		d->pending = entry->next;
-		free(entry->user);
-		free(entry->shape);
-		free(entry->reason);
-		free(entry);
-	}
+	ocsd_pending_clear(d);
 	json_object_put(d->nodes);
 	d->nodes = NULL;
 	d->nunknown = 0;

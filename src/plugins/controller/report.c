@@ -151,14 +151,10 @@ static void add_jobs(struct ocs_text *text, int first, int count)
 static void add_section(struct list *list, const struct ocs_section *section,
 			const uint8_t *states)
 {
-	static const char *const kinds[] = {
-		[OCS_TORUS] = "torus", [OCS_STATIC] = "static", [OCS_RAILS] = "rails",
-		[OCS_DIRECT] = "direct", [OCS_REGION] = "region",
-	};
 	struct ocs_text text = { 0 };
 	char *nodes = range_names(section->first_node, section->nnodes);
 
-	ocs_text_add(&text, "Section=%s Kind=%s", section->name, kinds[section->kind]);
+	ocs_text_add(&text, "Section=%s Kind=%s", section->name, ocs_section_kind_name(section->kind));
 	if (section->ncubes)
 		ocs_text_add(&text, " Cubes=%d CubeSize=%dx%dx%d Tile=%dx%dx%d", section->ncubes,
 			     section->edge[0], section->edge[1], section->edge[2],
