@@ -9,7 +9,15 @@
  * A prepared job is an allocation of epoch 0: it owns its ports of the dark set and
  * stands in line for the 1x2 switches.  Its commit makes it an ordinary one. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/commit.h"
+#include "src/ocsd/direct.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/store.h"
 
 #include "src/util/text.h"
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* How long the audit log remembers. */
+/* The audit log: its rows, and how long it remembers them. */
 
+#include "src/ocsd/audit.h"
+#include "src/ocsd/clock.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/sql.h"
 #include "src/ocsd/store.h"
+#include "src/ocsd/transaction.h"
 
 #include <event2/event.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "src/util/text.h"
@@ -27,6 +33,21 @@ static const char script[] =
 	"DELETE FROM audit_marks WHERE id < %lld;"
 	"CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN"
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;";
+
+void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
+{
+	char who[32];
+
+	/* The column makes a number of it; NULL is the daemon itself. */
+	if (row->who)
+		snprintf(who, sizeof(who), "%u", (unsigned int)ocsd_client_uid(row->who));
+	ocsd_store_run(d->store, OCSD_SQL_AUDIT, "dsiisssssis", ocsd_wall_clock(),
+		       row->who ? who : NULL, row->job ? (int64_t)row->job->job : 0,
+		       row->job ? (int64_t)row->job->epoch : 0,
+		       row->sw ? row->sw->description->name : NULL, row->what, row->before,
+		       row->after, row->reply, d->store->revision,
+		       row->transaction ? row->transaction : ocsd_transaction_name(d));
+}
 
 /* The number that SQL yields with the parameter VALUE; false: none. */
 static bool ask(struct ocsd_store *store, const char *sql, double value, double *number)

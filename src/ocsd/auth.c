@@ -4,13 +4,14 @@
 /* Decoding a MUNGE credential takes milliseconds and asks another daemon, so it
  * happens beside the loop, once per remote connection. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/auth.h"
 
 #include "src/util/text.h"
 
 #include <errno.h>
 #include <event2/event.h>
 #include <munge.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>

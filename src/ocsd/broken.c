@@ -5,9 +5,15 @@
  * slurmctld (policies in ocs.yaml); here it stays realised, with an error, and what is
  * missing is tried again at every poll. */
 
-#include "src/ocsd/ocsd.h"
-
+#include "src/ocsd/audit.h"
+#include "src/ocsd/broken.h"
+#include "src/ocsd/job.h"
 #include "src/ocsd/metrics.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/repair.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/store.h"
+
 #include "src/util/text.h"
 
 #include <json-c/json.h>

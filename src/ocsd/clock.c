@@ -4,7 +4,9 @@
 /* Somebody may set the wall clock.  ocsd waits by the monotonic clock, and counts ages
  * by one of its own, which goes on from start to start and never steps. */
 
-#include "src/ocsd/store.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/clock.h"
+#include "src/ocsd/sql.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"

@@ -3,7 +3,20 @@
 
 /* What slurmctld says: these allocations live, this one is new. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/broken.h"
+#include "src/ocsd/clock.h"
+#include "src/ocsd/commit.h"
+#include "src/ocsd/direct.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/loop.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/wait.h"
 
 #include "src/place/place.h"
 #include "src/util/hostlist.h"

@@ -3,7 +3,11 @@
 
 /* Jobs on switched servers: plan, then circuits. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/direct.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/store.h"
 
 #include "src/plan/plan.h"
 #include "src/util/text.h"

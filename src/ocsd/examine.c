@@ -4,7 +4,15 @@
 /* A full read-back against what we know: circuits that vanished are restored,
  * patches that are not ours are left alone and put their ports in quarantine. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/broken.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/examine.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/repair.h"
+#include "src/ocsd/selftest.h"
+#include "src/ocsd/store.h"
 
 #include "src/util/text.h"
 

@@ -6,7 +6,10 @@
  * the plan, and the answer waits until all have.  Kept in memory: a host whose connection
  * is lost asks, and tells, again. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/forward.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/server.h"
 
 #include "src/util/text.h"
 

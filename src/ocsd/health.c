@@ -4,7 +4,11 @@
 /* Ports that go dark under running jobs: what a poll tells of the light of their
  * circuits. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/broken.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/health.h"
+#include "src/ocsd/power.h"
+#include "src/ocsd/quarantine.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"

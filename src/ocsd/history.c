@@ -3,7 +3,8 @@
 
 /* What happened to a switch, from the audit log. */
 
-#include "src/ocsd/store.h"
+#include "src/ocsd/history.h"
+#include "src/ocsd/sql.h"
 
 #include <json-c/json.h>
 

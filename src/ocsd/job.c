@@ -3,8 +3,16 @@
 
 /* Allocations from commit to verified teardown, and the ports they own. */
 
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/forward.h"
+#include "src/ocsd/job.h"
 #include "src/ocsd/metrics.h"
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/repair.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/wait.h"
 
 #include "src/place/place.h"
 #include "src/util/text.h"

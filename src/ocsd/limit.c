@@ -4,7 +4,8 @@
 /* Users who are no administrators share what their clients may ask: a bucket of tokens
  * a user.  Prologs, epilogs and slurmctld are administrators, and never wait for them. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/limit.h"
+#include "src/ocsd/server.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"

@@ -3,6 +3,9 @@
 
 /* Reading the database at start. */
 
+#include "src/ocsd/drain.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/sql.h"
 #include "src/ocsd/store.h"
 
 #include "src/util/hostlist.h"

@@ -3,8 +3,22 @@
 
 /* What each switch does next, and what its answers mean. */
 
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/broken.h"
+#include "src/ocsd/clock.h"
+#include "src/ocsd/examine.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/loop.h"
 #include "src/ocsd/metrics.h"
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/repair.h"
+#include "src/ocsd/selftest.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/service.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/wait.h"
+#include "src/ocsd/worker.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"

@@ -3,10 +3,20 @@
 
 #include "ocs_config.h"
 
+#include "src/ocsd/audit.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/limit.h"
+#include "src/ocsd/loop.h"
 #include "src/ocsd/metrics.h"
-#include "src/ocsd/ocsd.h"
 #include "src/ocsd/reload.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/selftest.h"
+#include "src/ocsd/server.h"
 #include "src/ocsd/service.h"
+#include "src/ocsd/standby.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/worker.h"
 
 #include "src/place/place.h"
 #include "src/util/net.h"
@@ -136,19 +146,6 @@ static int go_to_background(void)
 		close(null);
 	}
 	return ends[1];
-}
-
-void ocsd_ready(struct ocsd *d)
-{
-	ocs_log(OCS_LOG_INFO, "ready: %d switches, fabric %s", d->fabric->nswitches,
-		d->fabric->source);
-	ocsd_service_tell("READY=1");
-	if (d->ready_fd >= 0) {
-		if (write(d->ready_fd, "R", 1) != 1)
-			ocs_log(OCS_LOG_WARNING, "the parent does not listen");
-		close(d->ready_fd);
-		d->ready_fd = -1;
-	}
 }
 
 static void add_admin(struct ocsd *d, uid_t uid)

@@ -3,7 +3,9 @@
 
 #include "ocs_config.h"
 
+#include "src/ocsd/job.h"
 #include "src/ocsd/metrics.h"
+#include "src/ocsd/server.h"
 
 #include <event2/buffer.h>
 #include <event2/http.h>
@@ -11,7 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/ocsd/ocsd.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 

@@ -4,7 +4,8 @@
 /* What switches say of themselves between two commands: the table is read at once,
  * instead of at the next poll. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/notice.h"
 
 #include "src/util/net.h"
 

@@ -4,6 +4,7 @@
 /* Opening the database: what is not certainly ours and whole is refused, and left as
  * it is. */
 
+#include "src/ocsd/sql.h"
 #include "src/ocsd/store.h"
 
 #include "src/util/text.h"

@@ -4,7 +4,9 @@
 /* Optical power: what a path loses against what it lost when it was new.  Light that
  * does not come in is no fault of the switch: hosts are switched off, too. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/power.h"
+#include "src/ocsd/quarantine.h"
+#include "src/ocsd/store.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"

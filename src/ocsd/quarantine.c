@@ -3,7 +3,10 @@
 
 /* Ports that a switch refuses: out of service until somebody looked. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/quarantine.h"
+#include "src/ocsd/store.h"
 
 #include "src/util/text.h"
 

@@ -4,8 +4,14 @@
 /* A job's circuits: what has to be made, what has to go.  Each circuit carries
  * the state it must reach; loop.c turns that into batches. */
 
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/direct.h"
+#include "src/ocsd/job.h"
 #include "src/ocsd/metrics.h"
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/wait.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"

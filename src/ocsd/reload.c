@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/ocsd/ocsd.h"
 #include "src/ocsd/reload.h"
 
 #include <pwd.h>
@@ -8,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/ocsd/ocsd.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 

@@ -5,7 +5,16 @@
  * circuits, in two steps (what goes is cut, then what comes is made), both in the
  * database before a switch hears of them. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/broken.h"
+#include "src/ocsd/direct.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/realise.h"
+#include "src/ocsd/repair.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/wait.h"
 
 #include "src/plan/plan.h"
 #include "src/util/text.h"

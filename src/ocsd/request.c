@@ -3,7 +3,19 @@
 
 /* Requests: who may ask what, and the operations on allocations. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/ahead.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/clock.h"
+#include "src/ocsd/commit.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/forward.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/show.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/transaction.h"
+#include "src/ocsd/wait.h"
 
 #include "src/util/text.h"
 

@@ -4,7 +4,13 @@
 /* Before a port returns from quarantine it is joined with a loop port and measured.
  * Loop ports belong to ocsd alone: what is found on them is cut. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/power.h"
+#include "src/ocsd/quarantine.h"
+#include "src/ocsd/selftest.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/wait.h"
 
 #include "src/util/text.h"
 

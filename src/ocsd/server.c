@@ -3,8 +3,13 @@
 
 /* Clients: who they are, their lines in, their lines out. */
 
+#include "src/ocsd/auth.h"
+#include "src/ocsd/limit.h"
 #include "src/ocsd/metrics.h"
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/transaction.h"
+#include "src/ocsd/wait.h"
 
 #include "src/util/net.h"
 #include "src/util/secret.h"

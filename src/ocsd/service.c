@@ -15,6 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "src/ocsd/ocsd.h"
 #include "src/util/log.h"
 #include "src/util/text.h"
 
@@ -37,6 +38,19 @@ void ocsd_service_tell(const char *text)
 		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) < 0)
 		ocs_log(OCS_LOG_WARNING, "systemd cannot be told: %s", strerror(errno));
 	close(fd);
+}
+
+void ocsd_ready(struct ocsd *d)
+{
+	ocs_log(OCS_LOG_INFO, "ready: %d switches, fabric %s", d->fabric->nswitches,
+		d->fabric->source);
+	ocsd_service_tell("READY=1");
+	if (d->ready_fd >= 0) {
+		if (write(d->ready_fd, "R", 1) != 1)
+			ocs_log(OCS_LOG_WARNING, "the parent does not listen");
+		close(d->ready_fd);
+		d->ready_fd = -1;
+	}
 }
 
 static void on_watchdog(evutil_socket_t fd, short what, void *context)

@@ -6,9 +6,13 @@
 
 struct event;
 struct event_base;
+struct ocsd;
 
 /* Sends TEXT ("READY=1") to the service manager, if one listens. */
 void ocsd_service_tell(const char *text);
+
+/* The sockets are open: tells the service manager and the parent. */
+void ocsd_ready(struct ocsd *d);
 
 /* Tells the service manager from BASE that the loop turns, twice in the interval
  * that it has set.  event_free the result; NULL: nobody wants to know. */

@@ -3,7 +3,16 @@
 
 /* What people may look at. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/history.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/loop.h"
+#include "src/ocsd/power.h"
+#include "src/ocsd/quarantine.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/show.h"
+#include "src/ocsd/store.h"
 
 #include "src/util/hostlist.h"
 #include "src/util/text.h"

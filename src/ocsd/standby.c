@@ -5,9 +5,10 @@
  * touched, every request is refused with the reason, and as soon as the database can be
  * used ocsd goes on as after a crash. */
 
-#include "src/ocsd/metrics.h"
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/server.h"
 #include "src/ocsd/service.h"
+#include "src/ocsd/standby.h"
+#include "src/ocsd/store.h"
 
 #include "src/util/text.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/ocsd/clock.h"
+#include "src/ocsd/sql.h"
 #include "src/ocsd/store.h"
 
 #include "src/util/hostlist.h"
@@ -388,21 +390,6 @@ void ocsd_store_baseline_add(struct ocsd *d, const struct ocsd_switch *sw, int i
 {
 	ocsd_store_run(d->store, OCSD_SQL_BASELINE_ADD, "siidd", sw->description->name,
 		       (int64_t)in, (int64_t)out, loss, ocsd_wall_clock());
-}
-
-void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
-{
-	char who[32];
-
-	/* The column makes a number of it; NULL is the daemon itself. */
-	if (row->who)
-		snprintf(who, sizeof(who), "%u", (unsigned int)ocsd_client_uid(row->who));
-	ocsd_store_run(d->store, OCSD_SQL_AUDIT, "dsiisssssis", ocsd_wall_clock(),
-		       row->who ? who : NULL, row->job ? (int64_t)row->job->job : 0,
-		       row->job ? (int64_t)row->job->epoch : 0,
-		       row->sw ? row->sw->description->name : NULL, row->what, row->before,
-		       row->after, row->reply, d->store->revision,
-		       row->transaction ? row->transaction : ocsd_transaction_name(d));
 }
 
 int64_t ocsd_store_revision(const struct ocsd *d)

@@ -4,65 +4,55 @@
 #ifndef OCS_OCSD_STORE_H
 #define OCS_OCSD_STORE_H
 
-/* Private to store.c, open.c, clock.c, load.c, audit.c and history.c: the only places that know
- * SQLite. */
+/* SQLite, the single home of state.  From the first write or read that fails on
+ * the store is lost: nothing more is written or read, and what is in memory must be
+ * thrown away (nothing may be sent that is not in the journal). */
 
 #include "src/ocsd/ocsd.h"
 
-#include <sqlite3.h>
+/* The database in FOLDER; waits PATIENCE_MS for others who hold it.  One that is not
+ * certainly whole and ours is refused with what to do, and not touched. */
+struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct ocs_error *err);
+void ocsd_store_close(struct ocsd_store *store);
 
-enum ocsd_sql {
-	OCSD_SQL_JOB_ADD, OCSD_SQL_JOB_UPDATE, OCSD_SQL_JOB_REMOVE,
-	OCSD_SQL_PORTS_REMOVE, OCSD_SQL_CIRCUITS_REMOVE, OCSD_SQL_RELEASES_REMOVE,
-	OCSD_SQL_HISTORY, OCSD_SQL_HISTORY_TRIM, OCSD_SQL_PORT_ADD,
-	OCSD_SQL_CIRCUIT_ADD, OCSD_SQL_CIRCUIT, OCSD_SQL_CIRCUITS,
-	OCSD_SQL_CIRCUITS_SWITCH, OCSD_SQL_RELEASE, OCSD_SQL_DRAIN, OCSD_SQL_RESUME,
-	OCSD_SQL_MAX_EPOCH, OCSD_SQL_AUDIT, OCSD_SQL_LAST_EPOCH, OCSD_SQL_BASELINE,
-	OCSD_SQL_BASELINE_ADD, OCSD_SQL_REVISION, OCSD_SQL_TRANSACTION,
-	OCSD_SQL_TRANSACTION_ADD, OCSD_SQL_TRANSACTION_ANSWER, OCSD_SQL_TRANSACTION_TRIM,
-	OCSD_SQL_CLOCK, OCSD_SQL_COUNT,
-};
+/* Why the store is lost, a sentence; or NULL. */
+const char *ocsd_store_lost(const struct ocsd_store *store);
+void ocsd_store_commit(struct ocsd_store *store);	/* ends the open transaction */
+int ocsd_store_load(struct ocsd *d, struct ocs_error *err);
+void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job);
+void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job);
+void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job);
+void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit);
+void ocsd_store_circuit(struct ocsd *d, const struct ocsd_circuit *circuit);
 
-struct ocsd_store {
-	sqlite3 *db;
-	char *path;
-	int lock;
-	bool open; /* a transaction is open */
-	int64_t revision, stored; /* and what meta says of it */
-	int64_t noted; /* of these, the one that ocsd.lock tells */
-	double age; /* the clock that ages are counted by, at AGE_NS */
-	int64_t age_ns;
-	char *lost; /* why it cannot be used any more, a sentence; or NULL */
-	sqlite3_stmt *prepared[OCSD_SQL_COUNT];
-};
+/* All circuits of JOB (on SW unless NULL) in state FROM are now in state TO. */
+void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job,
+			 const struct ocsd_switch *sw, enum ocsd_circuit_state from,
+			 enum ocsd_circuit_state to);
+void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *node);
+void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
+		      const char *reason, uid_t who);
+void ocsd_store_max_epoch(struct ocsd *d);
 
-/* Which rows of the audit log tell a switch's history: not the batches that went well.
- * There is an index of them, which SQLite uses only for these very words. */
-#define OCSD_HISTORY_ROWS "what <> 'batch' AND (what <> 'outcome' OR reply <> 'ok')"
+/* How often allocations, circuits, releases and drains were written since the database
+ * was made. */
+int64_t ocsd_store_revision(const struct ocsd *d);
 
-/* Bytes that ocsd.lock holds: a number and a newline. */
-#define OCSD_NOTE_TEXT 20
+/* The transaction NAME: what it ASKED, and the ANSWER if there was one (the caller frees
+ * both); false if it is not known. */
+bool ocsd_store_transaction_find(struct ocsd *d, const char *name, char **asked, char **answer);
+void ocsd_store_transaction_add(struct ocsd *d, const char *name, const char *asked);
+void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char *answer);
 
-/* The clock of ages goes on from KEPT (0: from now). */
-void ocsd_store_age_start(struct ocsd_store *store, int64_t kept);
-/* What it shows: seconds as of the wall clock, except that it does not step. */
-double ocsd_store_age(struct ocsd_store *store);
+/* Forgets those that are old. */
+void ocsd_store_transaction_trim(struct ocsd_store *store);
 
-/* Opens a transaction, unless one is open. */
-void ocsd_store_begin(struct ocsd_store *store);
+/* The newest epoch of JOB whose teardown is finished, 0: none known. */
+uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job);
 
-/* NULL: the store is lost. */
-sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which);
-
-/* Whether STATEMENT yields another row; a failure loses the store. */
-bool ocsd_store_row(struct ocsd_store *store, sqlite3_stmt *statement);
-
-/* Runs a statement in the open transaction (opens one); TYPES has one letter a
- * parameter: i int64_t, d double, s text or NULL. */
-void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
-		    const char *types, ...);
-
-/* Runs several statements in the open transaction. */
-void ocsd_store_script(struct ocsd_store *store, const char *sql);
+/* The loss of the path IN>OUT that was stored first, NAN: none. */
+double ocsd_store_baseline(struct ocsd *d, const struct ocsd_switch *sw, int in, int out);
+void ocsd_store_baseline_add(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
+			     double loss);
 
 #endif

@@ -4,7 +4,11 @@
 /* Requests that expect a revision of the database, and requests with an id of their
  * own, whose answer is the same however often they are repeated. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/audit.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/store.h"
+#include "src/ocsd/transaction.h"
 
 #include "src/util/text.h"
 

@@ -3,7 +3,11 @@
 
 /* Requests that are answered later. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/direct.h"
+#include "src/ocsd/forward.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/server.h"
+#include "src/ocsd/wait.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"

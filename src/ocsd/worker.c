@@ -5,7 +5,12 @@
  * does one thing at a time, and hands the result to the main thread; in between it
  * listens to what the switch says. */
 
-#include "src/ocsd/ocsd.h"
+#include "src/ocsd/health.h"
+#include "src/ocsd/loop.h"
+#include "src/ocsd/notice.h"
+#include "src/ocsd/power.h"
+#include "src/ocsd/quarantine.h"
+#include "src/ocsd/worker.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -14,6 +19,7 @@
 #include <event2/event.h>
 #include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>

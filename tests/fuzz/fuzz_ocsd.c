@@ -11,7 +11,15 @@
 #include "src/ocsd/main.c"
 #undef main
 #include "src/ocsd/server.c"
+#include "src/ocsd/drain.h"
+#include "src/ocsd/job.h"
+#include "src/ocsd/limit.h"
+#include "src/ocsd/loop.h"
+#include "src/ocsd/metrics.h"
+#include "src/ocsd/request.h"
+#include "src/ocsd/sql.h"
 #include "src/ocsd/store.h"
+#include "src/ocsd/worker.h"
 
 #define CHECK(condition) do { if (!(condition)) abort(); } while (0)
 #define SESSION "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_AUTH_H
+#define OCS_OCSD_AUTH_H
+
+/* MUNGE credentials, decoded in a thread of their own. */
+
+#include "src/ocsd/ocsd.h"
+
+typedef void (*ocsd_auth_done)(struct ocsd *d, uint64_t serial, const char *payload,
+			       uid_t uid, const char *error);
+struct ocsd_auth *ocsd_auth_start(struct ocsd *d, ocsd_auth_done done,
+				  struct ocs_error *err);
+void ocsd_auth_ask(struct ocsd_auth *auth, uint64_t serial, const char *credential);
+void ocsd_auth_stop(struct ocsd_auth *auth);
+
+#endif
