@@ -204,7 +204,7 @@ static int check_rows(struct ocsd_store *store, struct ocs_error *err)
 		("SELECT count(*) FROM circuits c JOIN jobs USING(job, epoch) WHERE placement IS NOT NULL"
 		 " AND (SELECT count(*) FROM ports p WHERE p.job=c.job AND p.epoch=c.epoch"
 		 " AND p.switch=c.switch AND p.port IN (c.a, c.b))<>2 - (c.a=c.b)"),
-		"SELECT count(*) FROM drains WHERE kind NOT IN ('cube','port','switch')",
+		"SELECT count(*) FROM drains WHERE kind NOT IN ('cube','port','switch','xpu')",
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)

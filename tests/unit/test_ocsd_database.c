@@ -100,6 +100,7 @@ static void prepare(struct rig *rig)
 	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':2,'node':'d0'}"));
 	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':2}"));
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c3','reason':'x'}"));
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'xpu','name':'c2:0,1,0','reason':'z'}"));
 	ocs_client_close(client);
 	rig_until_patches(rig, PATCHES);
 	rig_stop_daemon(rig, SIGTERM);
