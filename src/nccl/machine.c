@@ -19,24 +19,59 @@
 #define VENDOR_NVIDIA 0x10de
 #define VENDOR_AMD 0x1002
 
-static int machine_load(struct ocs_nccl_machine *m, const char *xml, struct ocs_error *err)
+/* hwloc opens every plugin it finds before it can be told which are wanted; the libraries
+ * behind them cost more than all else that is done here, and on each node of a job. */
+#define UNWANTED_PLUGINS "hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so," \
+			 "hwloc_rsmi.so,hwloc_levelzero.so"
+#define PLUGINS_OF_FILES "hwloc_pci.so,hwloc_xml_libxml.so"
+
+static int topology_init(hwloc_topology_t *topology, const char *without)
 {
-	/* back ends that would start drivers: the prolog has no time for them */
+	static const char name[] = "HWLOC_PLUGINS_BLACKLIST";
+	bool ours = !getenv(name);	/* an administrator's own list stays */
+	int rc;
+
+	if (ours)
+		setenv(name, without, 1);
+	rc = hwloc_topology_init(topology);
+	if (ours)
+		unsetenv(name);
+	return rc;
+}
+
+/* XML: path of a description, or NULL: this machine.  0, -1 if hwloc cannot start, -2 if it
+ * cannot read. */
+static int topology_load(hwloc_topology_t *topology, const char *xml, const char *without)
+{
+	/* where hwloc has these built in */
 	static const char *const slow[] = { "opencl", "gl", "cuda", "nvml", "rsmi", "levelzero" };
 
-	if (hwloc_topology_init(&m->topology) < 0)
-		return ocs_error_set(err, OCS_ERROR, "hwloc cannot start");
+	if (topology_init(topology, without) < 0)
+		return -1;
 	for (size_t i = 0; !xml && i < sizeof(slow) / sizeof(slow[0]); i++)
-		hwloc_topology_set_components(m->topology,
+		hwloc_topology_set_components(*topology,
 					      HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, slow[i]);
-	hwloc_topology_set_io_types_filter(m->topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-	if ((xml && hwloc_topology_set_xml(m->topology, xml) < 0) ||
-	    hwloc_topology_load(m->topology) < 0) {
-		hwloc_topology_destroy(m->topology);
-		m->topology = NULL;
+	hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_ALL);
+	if ((!xml || hwloc_topology_set_xml(*topology, xml) == 0) &&
+	    hwloc_topology_load(*topology) == 0)
+		return 0;
+	hwloc_topology_destroy(*topology);
+	*topology = NULL;
+	return -2;
+}
+
+static int machine_load(struct ocs_nccl_machine *m, const char *xml, struct ocs_error *err)
+{
+	/* hwloc's own reader knows what hwloc writes; what others wrote may need libxml2 */
+	int rc = xml ? topology_load(&m->topology, xml, UNWANTED_PLUGINS "," PLUGINS_OF_FILES) : -2;
+
+	if (rc == -2)
+		rc = topology_load(&m->topology, xml, UNWANTED_PLUGINS);
+	if (rc == -1)
+		return ocs_error_set(err, OCS_ERROR, "hwloc cannot start");
+	if (rc < 0)
 		return ocs_error_set(err, OCS_USAGE, "%s: not an hwloc description of a machine",
 				     xml ? xml : "this machine");
-	}
 	m->live = !xml && hwloc_topology_is_thissystem(m->topology);
 	return 0;
 }
