@@ -257,11 +257,10 @@ int ocs_section_node_at(const struct ocs_section *section, int cube,
 	return section->first_node + cube * section->cube_nodes + tile;
 }
 
-static bool in_tile(const struct ocs_section *section, const struct ocs_node *node,
-		    const int at[OCS_AXES])
+static bool in_cube(const struct ocs_section *section, const int at[OCS_AXES])
 {
-	for (int i = 0; i < OCS_AXES; i++)
-		if (at[i] < node->origin[i] || at[i] >= node->origin[i] + section->tile[i])
+	for (int axis = 0; axis < OCS_AXES; axis++)
+		if (at[axis] < 0 || at[axis] >= section->edge[axis])
 			return false;
 	return true;
 }
@@ -270,22 +269,21 @@ int ocs_fabric_xpu_node(const struct ocs_fabric *fabric, const char *name)
 {
 	const char *colon = strrchr(name, ':');
 	int at[OCS_AXES], end = 0, found = -1;
-	char *cube;
+	char *cube_name;
 
 	if (!colon || sscanf(colon + 1, "%d,%d,%d%n", &at[0], &at[1], &at[2], &end) != OCS_AXES ||
 	    colon[1 + end])
 		return -1;
-	cube = ocs_strdup(name);
-	cube[colon - name] = '\0';
-	for (int i = 0; i < fabric->nnodes && found < 0; i++) {
-		const struct ocs_node *node = &fabric->nodes[i];
-		const struct ocs_section *section = &fabric->sections[node->section];
+	cube_name = ocs_strdup(name);
+	cube_name[colon - name] = '\0';
+	for (int i = 0; i < fabric->nsections && found < 0; i++) {
+		const struct ocs_section *section = &fabric->sections[i];
+		int cube = ocs_section_cube(section, cube_name);
 
-		if (node->cube >= 0 && strcmp(section->cube_names[node->cube], cube) == 0 &&
-		    in_tile(section, node, at))
-			found = i;
+		if (cube >= 0 && in_cube(section, at))
+			found = ocs_section_node_at(section, cube, at);
 	}
-	free(cube);
+	free(cube_name);
 	return found;
 }
 

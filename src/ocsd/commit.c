@@ -177,26 +177,51 @@ static int server_ports(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 	return 0;
 }
 
+/* Whether port WHERE is out of service: -1 with ERR. */
+static int port_drained(struct ocsd *d, struct ocs_port where, struct ocs_error *err)
+{
+	const struct ocsd_switch *sw = &d->switches[where.sw];
+	const struct ocsd_drain *drain = NULL;
+	bool foreign = sw->ports[where.port].foreign;
+	char *name;
+
+	if (!d->drains && !foreign)
+		return 0;
+	name = ocs_asprintf("%s:%d", sw->description->name, where.port);
+	drain = ocsd_drain_find(d, "port", name);
+	if (drain || foreign)
+		ocs_error_set(err, OCS_NOT_NOW, "port %s is drained: %s", name,
+			      drain ? drain->reason : "a patch that is not ours");
+	free(name);
+	return drain || foreign ? -1 : 0;
+}
+
+/* Whether an XPU of JOB's nodes is drained: -1 with ERR.  The shape may leave just that one
+ * idle, but no shape gets its node. */
+static int xpu_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+{
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next) {
+		int node = strcmp(drain->kind, "xpu") == 0 ?
+			ocs_fabric_xpu_node(d->fabric, drain->name) : -1;
+
+		if (node >= 0 && ocsd_job_node(job, d->fabric->nodes[node].name) >= 0)
+			return ocs_error_set(err, OCS_NOT_NOW, "xpu %s (node %s) is drained: %s",
+					     drain->name, d->fabric->nodes[node].name,
+					     drain->reason);
+	}
+	return 0;
+}
+
 int ocsd_commit_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
 {
 	for (size_t i = 0; i < job->nports; i++) {
 		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
-		const struct ocsd_drain *drain;
-		char *name;
 
 		if (sw->drained)
 			return ocs_error_set(err, OCS_NOT_NOW, "switch %s is drained: %s",
 					     sw->description->name, sw->drain_reason);
 		/* A plan leaves drained ports out. */
-		if (!d->drains || job->section->kind == OCS_DIRECT)
-			continue;
-		name = ocs_asprintf("%s:%d", sw->description->name, job->ports[i].port);
-		drain = ocsd_drain_find(d, "port", name);
-		if (drain)
-			ocs_error_set(err, OCS_NOT_NOW, "port %s is drained: %s", name,
-				      drain->reason);
-		free(name);
-		if (drain)
+		if (job->section->kind != OCS_DIRECT && port_drained(d, job->ports[i], err))
 			return -1;
 	}
 	for (int i = 0; i < job->ncubes; i++) {
@@ -207,6 +232,8 @@ int ocsd_commit_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_e
 			return ocs_error_set(err, OCS_NOT_NOW, "cube %s is drained: %s", cube,
 					     drain->reason);
 	}
+	if (xpu_drained(d, job, err))
+		return -1;
 	return job->section->kind == OCS_DIRECT ? ocsd_direct_possible(d, job, err) : 0;
 }
 
@@ -353,21 +380,16 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 
 /* ---- subscribe ---- */
 
-struct pair {
-	uint32_t job;
-	uint64_t epoch;
-};
-
 static int by_job(const void *left, const void *right)
 {
-	const struct pair *a = left, *b = right;
+	const struct ocsd_pair *a = left, *b = right;
 
 	if (a->job != b->job)
 		return a->job < b->job ? -1 : 1;
 	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
-static size_t read_pairs(struct json_object *jobs, struct pair *pairs)
+static size_t read_pairs(struct json_object *jobs, struct ocsd_pair *pairs)
 {
 	size_t count = 0;
 
@@ -388,12 +410,12 @@ static size_t read_pairs(struct json_object *jobs, struct pair *pairs)
 static void compare(struct ocsd *d, struct json_object *jobs, struct json_object *unknown)
 {
 	size_t length = json_object_array_length(jobs);
-	struct pair *pairs = ocs_calloc(length + 1, sizeof(*pairs));
+	struct ocsd_pair *pairs = ocs_calloc(length + 1, sizeof(*pairs));
 	bool *known = ocs_calloc(length + 1, sizeof(*known));
 	size_t count = read_pairs(jobs, pairs);
 
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		struct pair key = { .job = job->job, .epoch = job->epoch }, *found;
+		struct ocsd_pair key = { .job = job->job, .epoch = job->epoch }, *found;
 
 		if (job->dead)
 			continue;

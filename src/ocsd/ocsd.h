@@ -197,6 +197,12 @@ struct ocsd_pending {
 	double since;
 };
 
+#define OCSD_NEVER_MAX 64
+struct ocsd_pair {
+	uint32_t job;
+	uint64_t epoch;
+};
+
 struct ocsd {
 	struct ocs_fabric *fabric;
 	struct ocs_placer **placers;	/* one per section, made when needed */
@@ -224,6 +230,10 @@ struct ocsd {
 	uint64_t term;		/* the newest that a slurmctld was given */
 	uint32_t *unknown;		/* running jobs that have to be committed again */
 	size_t nunknown;
+	/* The last allocations that ended without having been known here: their commit was
+	 * refused. */
+	struct ocsd_pair never[OCSD_NEVER_MAX];
+	size_t nnever;
 	struct evconnlistener *listeners[2];
 	bool ready;			/* every switch answered or failed once */
 	bool stopping, failed;

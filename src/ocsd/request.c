@@ -63,6 +63,14 @@ int ocsd_member_job(struct ocsd_client *client, int64_t id, struct json_object *
 	return 0;
 }
 
+static bool over(struct ocsd *d, uint32_t number, uint64_t epoch)
+{
+	const struct ocsd_job *newest = ocsd_job_newest(d, number);
+
+	return (newest && newest->epoch > epoch) ||
+	       ocsd_store_last_epoch(d, number) >= epoch;
+}
+
 /* end and gone name an allocation that may be finished already. */
 static void op_end(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request)
@@ -76,6 +84,8 @@ static void op_end(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	job = ocsd_job_find(d, number, epoch);
 	if (job)
 		ocsd_job_end(d, job, ocsd_member(request, "reason"));
+	else if (!over(d, number, epoch))
+		ocsd_wait_never(d, number, epoch);
 	ocsd_reply(client, id, NULL);
 }
 
@@ -92,14 +102,6 @@ static void op_gone(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (job)
 		ocsd_job_gone(d, job, "slurmctld says so");
 	ocsd_reply(client, id, NULL);
-}
-
-static bool over(struct ocsd *d, uint32_t number, uint64_t epoch)
-{
-	const struct ocsd_job *newest = ocsd_job_newest(d, number);
-
-	return (newest && newest->epoch > epoch) ||
-	       ocsd_store_last_epoch(d, number) >= epoch;
 }
 
 /* What a job holds now; an allocation that has ended is not waited for. */
@@ -135,7 +137,7 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	job = epoch ? ocsd_job_find(d, number, epoch) : living(d, number);
 	if ((job && (job->ended || job->breaking)) ||
-	    (!job && epoch && over(d, number, epoch))) {
+	    (!job && epoch && (over(d, number, epoch) || ocsd_wait_is_never(d, number, epoch)))) {
 		ocsd_refuse(client, id, OCS_ERROR, ocsd_gone_extra(job),
 			    "epoch %llu of job %u has ended", (unsigned long long)epoch,
 			    number);

@@ -231,6 +231,37 @@ void ocsd_wait_gone(struct ocsd *d, struct ocsd_job *job)
 	}
 }
 
+static bool applies_for_pair(const struct ocsd_waiter *waiter, const void *what)
+{
+	const struct ocsd_pair *pair = what;
+
+	return waiter->kind == OCSD_WAIT_APPLY && !waiter->allocation &&
+	       waiter->job == pair->job && waiter->epoch == pair->epoch;
+}
+
+void ocsd_wait_never(struct ocsd *d, uint32_t job, uint64_t epoch)
+{
+	struct ocsd_pair pair = { .job = job, .epoch = epoch };
+	struct ocsd_waiter *waiter;
+
+	if (!epoch)
+		return;
+	while ((waiter = take(d, applies_for_pair, &pair))) {
+		ocsd_refuse(waiter->client, waiter->id, OCS_ERROR, ocsd_gone_extra(NULL),
+			    "job %u has left this allocation", job);
+		waiter_free(waiter);
+	}
+	d->never[d->nnever++ % OCSD_NEVER_MAX] = pair;
+}
+
+bool ocsd_wait_is_never(const struct ocsd *d, uint32_t job, uint64_t epoch)
+{
+	for (size_t i = 0; i < OCSD_NEVER_MAX; i++)
+		if (d->never[i].job == job && d->never[i].epoch == epoch)
+			return true;
+	return false;
+}
+
 void ocsd_wait_released(struct ocsd *d, struct ocsd_job *job)
 {
 	struct ocsd_waiter *waiter;

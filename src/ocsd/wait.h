@@ -23,6 +23,11 @@ void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job);
 /* Answers the applies of JOB with gone. */
 void ocsd_wait_gone(struct ocsd *d, struct ocsd_job *job);
 
+/* (JOB, EPOCH), which is not known here, has ended: its applies get gone, those that come
+ * later, too (ocsd_wait_is_never). */
+void ocsd_wait_never(struct ocsd *d, uint32_t job, uint64_t epoch);
+bool ocsd_wait_is_never(const struct ocsd *d, uint32_t job, uint64_t epoch);
+
 /* Answers the releases of JOB: nothing of it is left on a working switch. */
 void ocsd_wait_released(struct ocsd *d, struct ocsd_job *job);
 

@@ -3,8 +3,11 @@
 """What is broken is avoided from the next scheduling cycle on, takes out only the
 placements that need it, and a running job that is hit gets what the policies say."""
 
+import json
 import os
 import signal
+import socket
+import subprocess
 
 import pytest
 
@@ -178,6 +181,42 @@ def test_cube_with_a_dead_xpu(small):
     waits(small, waiting)
     small.ocsctl("resume", "xpu", "c0:0,1,0")
     small.running(waiting, 20)
+
+
+def signal_to(cluster, name, daemon):
+    """STOP or CONT; the nsenter that waits for the daemon stops with it."""
+    if name == "CONT":
+        subprocess.run(["pkill", "-CONT", "-f", "nsenter -t %d .* -- %s " % (
+            cluster.init_pid, daemon)], check=False)
+    cluster.run(["pkill", "-" + name, "-x", daemon])
+
+
+def test_drained_between_choice_and_commit(small):
+    """An XPU is drained while the commit of a job on its node is under way: ocsd refuses it,
+    and the job is requeued with the reason, uncounted, and starts elsewhere."""
+    probe = small.sbatch("--shape=2x2")
+    node = small.running(probe)["NodeList"]
+    small.run(["scancel", str(probe)])
+    small.cancel_all()
+    number = int(node[1:])
+    name = "c%d:%d,0,0" % (number // 2, number % 2)
+    with socket.socket(socket.AF_UNIX) as admin:
+        admin.connect(small.path("ocsd.sock"))
+        signal_to(small, "STOP", "slurmctld")
+        small.ocsctl("show", "fabric")      # ocsd has read what slurmctld sent
+        signal_to(small, "STOP", "ocsd")
+        try:
+            admin.sendall(json.dumps({"op": "drain", "id": 1, "kind": "xpu", "name": name,
+                                      "reason": "burnt"}).encode() + b"\n")
+            signal_to(small, "CONT", "slurmctld")
+            job = small.sbatch("--shape=2x2", "--requeue")
+            small.until(lambda: small.job(job).get("NodeList") == node, 20, lambda: small.job(job))
+        finally:
+            for daemon in ("slurmctld", "ocsd"):
+                signal_to(small, "CONT", daemon)
+        comment(small, job, "ocs failure: xpu %s (node %s) is drained: burnt (requeued)" % (name, node))
+        assert small.running(job)["NodeList"] != node
+        assert small.job(job)["Restarts"] == "1"
 
 
 # ---- under running jobs ----
