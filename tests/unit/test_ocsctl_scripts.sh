@@ -170,6 +170,19 @@ expect 0 "one that cannot be requeued"
 called "is cancelled" "scancel 42"
 
 fresh
+for left in 3:5 8:7 9:0 10: x:1 3.1:5 5:6; do
+	mkdir -p "$work/run/n3/${left%%:*}"
+	echo "${left#*:}" >"$work/run/n3/${left%%:*}/epoch"
+done
+answers ocsctl '0 {"ok":true}'
+answers squeue '1 slurm_load_jobs error: Invalid job id specified' '0 5 RUNNING'
+script prolog $E
+expect 0 "folders of other jobs on this node"
+called "that of one that slurmctld has forgotten goes" "ocs-node remove --dir $work/run/n3/3"
+[ "$(grep -c "ocs-node remove" "$work/calls")" = 1 ]
+result $? "one that runs, is as new, or has no epoch stays" "$(cat "$work/calls")"
+
+fresh
 echo "limit=0" >>"$work/etc/ocs-prolog.conf"
 answers ocsctl 5
 answers squeue '0 42 RUNNING' '0 42 CONFIGURING' '0 42 COMPLETING'
