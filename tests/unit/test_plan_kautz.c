@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "src/plan/internal.h"
-#include "src/util/error.h"
+#include "tests/unit/plan_check.h"
 
 /* Sum of the distances from vertex 0 .. N-1, and the largest. */
 static long distances(const int *heads, int n, int degree, int *diameter)
@@ -92,12 +92,8 @@ static struct ocs_plan *make(int servers, int degree, bool any_port)
 {
 	struct ocs_plan_request request = { .servers = servers, .degree = degree, .best = true,
 					    .directed = true, .any_port = any_port };
-	struct ocs_error err;
-	struct ocs_plan *plan = ocs_plan_make(&request, &err);
 
-	if (!plan || ocs_plan_verify(plan, &err))
-		fail_msg("%d servers, degree %d: %s", servers, degree, err.text);
-	return plan;
+	return plan_make(&request);
 }
 
 /* Where a Kautz graph has the shorter ways and no busier links it is taken: hops

@@ -7,14 +7,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "src/plan/plan.h"
 #include "src/util/error.h"
+#include "tests/unit/plan_check.h"
 
 static uint64_t seed = 7;
 
@@ -22,18 +21,6 @@ static int draw(int below)
 {
 	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (int)((seed >> 33) % (uint64_t)below);
-}
-
-static struct ocs_plan *make(const struct ocs_plan_request *request)
-{
-	struct ocs_error err = { 0 };
-	struct ocs_plan *plan = ocs_plan_make(request, &err);
-
-	if (!plan)
-		fail_msg("%d servers, degree %d: %s", request->servers, request->degree, err.text);
-	if (ocs_plan_verify(plan, &err) < 0)
-		fail_msg("%d servers, degree %d: %s", request->servers, request->degree, err.text);
-	return plan;
 }
 
 static bool uses(const struct ocs_plan *plan, int server, int port)
@@ -85,7 +72,7 @@ static void test_failed(void **state)
 
 		for (int i = 0; i < count; i++)
 			failed[draw(n)] |= UINT64_C(1) << draw(d);
-		plan = make(&request);
+		plan = plan_make(&request);
 		for (int s = 0; s < n; s++)
 			for (int p = 0; p < d; p++)
 				assert_false(failed[s] >> p & 1 && uses(plan, s, p));
@@ -145,7 +132,7 @@ static void test_repair_expander(void **state)
 				.servers = n, .degree = 4, .best = true, .routes = true,
 				.directed = directed,
 			};
-			struct ocs_plan *plan = make(&request);
+			struct ocs_plan *plan = plan_make(&request);
 
 			for (int fault = 0; fault < 12; fault++) {
 				struct ocs_plan_fault one = { draw(n), fault % 4 };
@@ -174,7 +161,7 @@ static void test_repair_expander(void **state)
 static void test_repair_rings(void **state)
 {
 	struct ocs_plan_request request = { .servers = 16, .degree = 4, .routes = true };
-	struct ocs_plan *plan = make(&request);
+	struct ocs_plan *plan = plan_make(&request);
 
 	(void)state;
 	assert_int_equal(plan->groups[0].nrings, 2);
@@ -206,7 +193,7 @@ static void test_repair_random(void **state)
 			.servers = 3 + draw(14), .degree = 3 + draw(3), .best = round % 2,
 			.directed = round / 2 % 2, .any_port = round / 4 % 2, .routes = round % 3,
 		};
-		struct ocs_plan *plan = make(&request);
+		struct ocs_plan *plan = plan_make(&request);
 		struct ocs_plan_fault faults[30];
 
 		for (int step = 0; step < 30; step++) {
@@ -238,7 +225,7 @@ static void test_repair_random(void **state)
 static void test_bad_fault(void **state)
 {
 	struct ocs_plan_request request = { .servers = 4, .degree = 4 };
-	struct ocs_plan *plan = make(&request);
+	struct ocs_plan *plan = plan_make(&request);
 	struct ocs_plan_fault bad[] = { { -1, 0 }, { 4, 0 }, { 0, -1 }, { 0, 4 } };
 
 	(void)state;

@@ -8,7 +8,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 
 #include "src/plan/internal.h"
 #include "src/util/error.h"
+#include "tests/unit/plan_check.h"
 
 static int gcd(int a, int b)
 {
@@ -91,18 +91,6 @@ static void test_shapes(void **state)
 		}
 }
 
-static struct ocs_plan *make(const struct ocs_plan_request *request)
-{
-	struct ocs_error err = { 0 };
-	struct ocs_plan *plan = ocs_plan_make(request, &err);
-
-	if (!plan || ocs_plan_verify(plan, &err))
-		fail_msg("%d servers, degree %d%s%s: %s", request->servers, request->degree,
-			 request->directed ? ", directed" : "", request->any_port ? ", any port" : "",
-			 err.text);
-	return plan;
-}
-
 /* Plans with trees verify: a ring, the trees, and all else on what is left. */
 static void test_plans(void **state)
 {
@@ -115,7 +103,7 @@ static void test_plans(void **state)
 					.directed = way & 1, .any_port = way & 2, .best = way & 4,
 					.routes = true,
 				};
-				struct ocs_plan *plan = make(&request);
+				struct ocs_plan *plan = plan_make(&request);
 				const struct ocs_plan_group *group = &plan->groups[0];
 
 				assert_true(group->nrings >= 1);
@@ -162,7 +150,7 @@ static void test_demand(void **state)
 		.demand = "{\"allreduce\":[{\"members\":[0,2,4,6,8,10],\"bytes\":5},"
 			  "{\"members\":[1,3,5,7,9,11],\"bytes\":5}],\"trees\":1}",
 	};
-	struct ocs_plan *plan = make(&request), *again;
+	struct ocs_plan *plan = plan_make(&request), *again;
 	struct json_object *json = ocs_plan_to_json(plan);
 	struct ocs_error err;
 	int trees = 0;
@@ -199,7 +187,7 @@ static void test_repair(void **state)
 				.directed = way & 1, .any_port = way & 2, .routes = true,
 			};
 			struct ocs_plan_fault fault = { 3, port };
-			struct ocs_plan *plan = make(&request), *repaired;
+			struct ocs_plan *plan = plan_make(&request), *repaired;
 			struct ocs_error err = { 0 };
 
 			repaired = ocs_plan_repair(plan, &fault, 1, &err);
