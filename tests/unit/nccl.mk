@@ -10,8 +10,12 @@ test_nccl_check_SOURCES = test_nccl_check.c
 test_nccl_check_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_node
-test_node_SOURCES = test_node.c
-test_node_LDADD = $(S)/nccl/libocs_nccl.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
+test_node_SOURCES = test_node.c node_rig.c node_rig.h
+test_node_LDADD = $(S)/nccl/libocs_nccl_check.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_node_direct
+test_node_direct_SOURCES = test_node_direct.c node_rig.c node_rig.h
+test_node_direct_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
 
 dist_check_SCRIPTS += test_rings.py test_enroot.sh
 EXTRA_DIST += rings.c
