@@ -8,25 +8,19 @@
  * the commits of the database cost no disk.
  * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS [jobs|changes [tl1|netconf [DELAY-MS]]]] */
 
-#include <json-c/json.h>
-#include <signal.h>
+#include "tests/bench/daemons.h"
+
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/client/client.h"
-#include "src/place/place.h"
-#include "src/util/error.h"
-#include "src/util/hostlist.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
 #define CUBES_MAX 136
 #define ROUNDS_MAX 1000
-#define PATIENCE_MS 60000
 
 static const char head[] =
 	"version: 1\n"
@@ -49,37 +43,18 @@ static const char head[] =
 
 struct bench {
 	int cubes;
-	const char *build, *folder, *driver, *delay;
-	char *yaml;
-	pid_t emulator, daemon;
-	struct ocs_fabric *fabric;
-	struct ocs_placer *placer;
-	struct ocs_client *client;
+	const char *driver, *delay;
+	struct daemons daemons;
 	unsigned int epoch;
 };
 
 static struct ocs_error err;
 
-static void die(const char *doing)
-{
-	fprintf(stderr, "bench_circuits: %s: %s\n", doing, err.text);
-	exit(1);
-}
-
-static void write_file(struct bench *b, const char *name, const char *text)
-{
-	char *path = ocs_asprintf("%s/%s", b->folder, name);
-
-	if (ocs_file_write(path, text, strlen(text), 0600, &err))
-		die(path);
-	free(path);
-}
-
-static void configure(struct bench *b)
+static char *describe(struct bench *b)
 {
 	char *driver = strcmp(b->driver, "netconf") ? ocs_strdup(b->driver) :
-		       ocs_asprintf("netconf\n    known_hosts: %s/known_hosts", b->folder);
-	char *text = ocs_asprintf(head, b->folder, driver);
+		       ocs_asprintf("netconf\n    known_hosts: %s/known_hosts", b->daemons.folder);
+	char *text = ocs_asprintf(head, b->daemons.folder, driver);
 
 	free(driver);
 	for (int cube = 0; cube < b->cubes; cube++) {
@@ -89,66 +64,15 @@ static void configure(struct bench *b)
 		free(text);
 		text = more;
 	}
-	write_file(b, "ocs.yaml", text);
-	write_file(b, "credentials", "user=admin\npassword=root\n");
-	free(text);
-	b->yaml = ocs_asprintf("%s/ocs.yaml", b->folder);
-	b->fabric = ocs_fabric_open(b->yaml, &err);
-	if (!b->fabric)
-		die(b->yaml);
-	b->placer = ocs_placer_create(b->fabric, &b->fabric->sections[0]);
-}
-
-static pid_t start(struct bench *b, const char *program, const char *const *arguments)
-{
-	char *path = ocs_asprintf("%s/src/%s", b->build, program);
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
-			_exit(126);
-		execv(path, (char *const *)arguments);
-		_exit(127);
-	}
-	free(path);
-	return pid;
-}
-
-static struct ocs_client *client_open(struct bench *b)
-{
-	char *address = ocs_asprintf("unix:%s/ocsd.sock", b->folder);
-	struct ocs_client *client = NULL;
-
-	for (int i = 0; i < 200 && !client; i++) {
-		client = ocs_client_open(address, 1000, &err);
-		if (!client)
-			usleep(50000);
-	}
-	if (!client)
-		die(address);
-	free(address);
-	return client;
-}
-
-/* Asks and insists on "ok". */
-static struct json_object *ask(struct ocs_client *client, const char *text)
-{
-	struct json_object *request = json_tokener_parse(text), *reply;
-
-	reply = ocs_client_call(client, request, PATIENCE_MS, NULL, &err);
-	if (!reply)
-		die(text);
-	json_object_put(request);
-	return reply;
+	return text;
 }
 
 static void await_switches(struct bench *b)
 {
 	int up = 0;
 
-	while (up < b->fabric->nswitches) {
-		struct json_object *reply = ask(b->client, "{\"op\":\"show\",\"what\":\"switch\"}");
+	while (up < b->daemons.fabric->nswitches) {
+		struct json_object *reply = daemons_ask(&b->daemons, "{\"op\":\"show\",\"what\":\"switch\"}");
 		struct json_object *list = json_object_object_get(reply, "switches");
 
 		up = 0;
@@ -162,40 +86,13 @@ static void await_switches(struct bench *b)
 
 static void start_all(struct bench *b)
 {
-	char *log = ocs_asprintf("%s/emulator.log", b->folder);
-	char *control = ocs_asprintf("unix:%s/ctl", b->folder);
-	char *socket = ocs_asprintf("%s/ctl", b->folder);
-	char *keys = ocs_asprintf("%s/known_hosts", b->folder);
-	const char *const emulator[] = { "ocs-emulator", "--fabric", b->yaml, "--delay", b->delay,
-					 "--log", log, "--control", control,
-					 strcmp(b->driver, "netconf") ? NULL : "--known-hosts",
-					 keys, NULL };
-	const char *const daemon[] = { "ocsd", "--foreground", "--log-level", "error",
-				       "--fabric", b->yaml, NULL };
+	char *yaml = describe(b);
 
-	b->emulator = start(b, "emulator/ocs-emulator", emulator);
-	for (int i = 0; i < 200 && access(socket, F_OK); i++)
-		usleep(50000);
-	b->daemon = start(b, "ocsd/ocsd", daemon);
-	b->client = client_open(b);
+	daemons_start(&b->daemons, yaml, b->delay);
+	daemons_start_ocsd(&b->daemons);
 	await_switches(b);
-	json_object_put(ask(b->client, "{\"op\":\"subscribe\",\"jobs\":[]}"));
-	free(keys);
-	free(log);
-	free(control);
-	free(socket);
-}
-
-static void stop_all(struct bench *b)
-{
-	ocs_client_close(b->client);
-	kill(b->daemon, SIGTERM);
-	waitpid(b->daemon, NULL, 0);
-	kill(b->emulator, SIGTERM);
-	waitpid(b->emulator, NULL, 0);
-	ocs_placer_destroy(b->placer);
-	ocs_fabric_destroy(b->fabric);
-	free(b->yaml);
+	json_object_put(daemons_ask(&b->daemons, "{\"op\":\"subscribe\",\"jobs\":[]}"));
+	free(yaml);
 }
 
 /* CPU time of a process so far, in ms. */
@@ -225,21 +122,17 @@ struct round {
 };
 
 /* One job from commit to teardown. */
-static void run_round(struct bench *b, const struct ocs_placement *p, const char *nodes,
-		      int asking, struct round *round)
+static void run_round(struct bench *b, const struct ocs_placement *p, int asking,
+		      struct round *round)
 {
-	char *text, shape[OCS_SHAPE_TEXT];
 	struct json_object *reply;
 	double begin;
+	char *text;
 
 	b->epoch++;
-	ocs_shape_format(&p->shape, shape);
-	text = ocs_asprintf("{\"op\":\"commit\",\"job\":%u,\"epoch\":%u,\"uid\":0,\"user\":\"root\","
-			    "\"section\":\"pod\",\"partition\":\"tpu\",\"nodes\":\"%s\",\"shape\":\"%s\","
-			    "\"conn\":\"torus,torus,torus\",\"placement\":\"%s\"}", b->epoch, b->epoch,
-			    nodes, shape, p->compact);
+	text = daemons_commit(&b->daemons, p, b->epoch);
 	begin = now_ms();
-	json_object_put(ask(b->client, text));
+	json_object_put(daemons_ask(&b->daemons, text));
 	round->commit = now_ms() - begin;
 	free(text);
 
@@ -252,15 +145,15 @@ static void run_round(struct bench *b, const struct ocs_placement *p, const char
 		json_object_object_add(request, "job", json_object_new_int64(b->epoch));
 		json_object_object_add(request, "epoch", json_object_new_int64(b->epoch));
 		json_object_object_add(request, "node", json_object_new_string(
-			b->fabric->nodes[p->nodes[i]].name));
-		if (ocs_client_send(b->client, request, &err))
-			die("apply");
+			b->daemons.fabric->nodes[p->nodes[i]].name));
+		if (ocs_client_send(b->daemons.client, request, &err))
+			daemons_die(&err, "apply");
 		json_object_put(request);
 	}
 	for (int i = 0; i < asking;) {
-		reply = ocs_client_next(b->client, PATIENCE_MS, &err);
+		reply = ocs_client_next(b->daemons.client, PATIENCE_MS, &err);
 		if (!reply)
-			die("apply");
+			daemons_die(&err, "apply");
 		if (json_object_object_get(reply, "id")) {
 			if (!json_object_get_boolean(json_object_object_get(reply, "ok")) ||
 			    json_object_get_int(json_object_object_get(reply, "circuits")) !=
@@ -276,11 +169,11 @@ static void run_round(struct bench *b, const struct ocs_placement *p, const char
 	round->all = now_ms() - begin;
 	text = ocs_asprintf("{\"op\":\"end\",\"job\":%u,\"epoch\":%u,\"reason\":\"done\"}", b->epoch,
 			    b->epoch);
-	json_object_put(ask(b->client, text));
+	json_object_put(daemons_ask(&b->daemons, text));
 	free(text);
 	text = ocs_asprintf("{\"op\":\"release\",\"job\":%u,\"epoch\":%u}", b->epoch, b->epoch);
 	begin = now_ms();
-	json_object_put(ask(b->client, text));
+	json_object_put(daemons_ask(&b->daemons, text));
 	round->cut = now_ms() - begin;
 	free(text);
 }
@@ -303,25 +196,19 @@ static void show(const char *what, const struct round *rounds, int n, size_t off
 	       values[n * 9 / 10]);
 }
 
-/* A placement of TEXT on the empty fabric, and its nodes; exits if there is none. */
-static struct ocs_placement *place(struct bench *b, const char *text, bool no_fold, char **nodes)
+/* A placement of TEXT on the empty fabric; exits if there is none. */
+static struct ocs_placement *place(struct bench *b, const char *text, bool no_fold)
 {
-	struct ocs_occupancy *occupancy = ocs_occupancy_create(&b->fabric->sections[0]);
+	struct ocs_occupancy *occupancy = ocs_occupancy_create(&b->daemons.fabric->sections[0]);
 	struct ocs_placement *p;
 	struct ocs_shape shape;
-	char **names;
 
 	if (ocs_shape_parse(text, NULL, &shape, &err))
-		die(text);
+		daemons_die(&err, "%s", text);
 	shape.no_fold = no_fold;
-	p = ocs_place(b->placer, occupancy, &shape, 0, &err);
+	p = ocs_place(b->daemons.placer, occupancy, &shape, 0, &err);
 	if (!p)
-		die(text);
-	names = ocs_calloc((size_t)p->nnodes, sizeof(*names));
-	for (int i = 0; i < p->nnodes; i++)
-		names[i] = b->fabric->nodes[p->nodes[i]].name;
-	*nodes = ocs_hostlist_compress(names, (size_t)p->nnodes);
-	free(names);
+		daemons_die(&err, "%s", text);
 	ocs_occupancy_destroy(occupancy);
 	return p;
 }
@@ -330,22 +217,20 @@ static void bench_shape(struct bench *b, const char *text, int n)
 {
 	struct round rounds[ROUNDS_MAX];
 	double daemon, emulator;
-	char *nodes;
-	struct ocs_placement *p = place(b, text, false, &nodes);
+	struct ocs_placement *p = place(b, text, false);
 
-	run_round(b, p, nodes, p->nnodes, &rounds[0]);
-	daemon = cpu_ms(b->daemon);
-	emulator = cpu_ms(b->emulator);
+	run_round(b, p, p->nnodes, &rounds[0]);
+	daemon = cpu_ms(b->daemons.ocsd);
+	emulator = cpu_ms(b->daemons.emulator);
 	for (int i = 0; i < n; i++)
-		run_round(b, p, nodes, p->nnodes, &rounds[i]);
+		run_round(b, p, p->nnodes, &rounds[i]);
 	printf("%s: %ld XPUs, %d cubes, %d nodes, %d circuits, %d rounds\n", text, p->shape.xpus,
 	       p->ncubes, p->nnodes, p->ncircuits, n);
 	show("commit to its durable reply", rounds, n, offsetof(struct round, commit));
 	show("apply of all nodes to the first reply", rounds, n, offsetof(struct round, first));
 	show("apply of all nodes to the last reply", rounds, n, offsetof(struct round, all));
 	printf("  CPU time a round (made and torn down): ocsd %.1f ms, emulator %.1f ms\n",
-	       (cpu_ms(b->daemon) - daemon) / n, (cpu_ms(b->emulator) - emulator) / n);
-	free(nodes);
+	       (cpu_ms(b->daemons.ocsd) - daemon) / n, (cpu_ms(b->daemons.emulator) - emulator) / n);
 	ocs_placement_destroy(p);
 }
 
@@ -353,13 +238,13 @@ static int switches_of(struct bench *b, const struct ocs_placement *p)
 {
 	int used = 0;
 
-	for (int i = 0; i < b->fabric->nswitches; i++) {
+	for (int i = 0; i < b->daemons.fabric->nswitches; i++) {
 		bool found = false;
 
 		for (int c = 0; c < p->ncircuits && !found; c++) {
 			struct ocs_port port;
 
-			found = !ocs_section_torus_port(b->fabric, &b->fabric->sections[0],
+			found = !ocs_section_torus_port(b->daemons.fabric, &b->daemons.fabric->sections[0],
 							p->circuits[c].from, p->circuits[c].dim,
 							p->circuits[c].pos[0], p->circuits[c].pos[1],
 							OCS_PLUS, &port) && port.sw == i;
@@ -373,13 +258,12 @@ static int switches_of(struct bench *b, const struct ocs_placement *p)
 static void bench_change(struct bench *b, const char *text, bool no_fold, int n)
 {
 	double made[ROUNDS_MAX], cut[ROUNDS_MAX], total = 0;
-	char *nodes;
-	struct ocs_placement *p = place(b, text, no_fold, &nodes);
+	struct ocs_placement *p = place(b, text, no_fold);
 	struct round round;
 
-	run_round(b, p, nodes, 1, &round);
+	run_round(b, p, 1, &round);
 	for (int i = 0; i < n; i++) {
-		run_round(b, p, nodes, 1, &round);
+		run_round(b, p, 1, &round);
 		made[i] = round.all;
 		cut[i] = round.cut;
 		total += round.all + round.cut;
@@ -391,7 +275,6 @@ static void bench_change(struct bench *b, const char *text, bool no_fold, int n)
 	       made[n * 99 / 100], cut[n / 2], cut[n * 99 / 100],
 	       2e3 * p->ncircuits * n / total);
 	fflush(stdout);
-	free(nodes);
 	ocs_placement_destroy(p);
 }
 
@@ -409,20 +292,20 @@ static void bench_changes(struct bench *b, int n)
 
 int main(int argc, char **argv)
 {
-	struct bench bench = { .build = argc > 2 ? argv[1] : NULL };
+	struct bench bench = { 0 };
 	int rounds = argc > 3 ? atoi(argv[3]) : 20;
 	bool changes = argc > 4 && strcmp(argv[4], "changes") == 0;
 
-	if (!bench.build || rounds < 1 || rounds > ROUNDS_MAX) {
+	if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX) {
 		fprintf(stderr, "usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [jobs|changes [tl1|netconf [DELAY-MS]]]]\n",
 			ROUNDS_MAX);
 		return 2;
 	}
-	bench.folder = argv[2];
+	bench.daemons.build = argv[1];
+	bench.daemons.folder = argv[2];
 	bench.driver = argc > 5 ? argv[5] : "tl1";
 	bench.delay = argc > 6 ? argv[6] : "0";
 	bench.cubes = changes ? CUBES_MAX : 64;
-	configure(&bench);
 	start_all(&bench);
 	if (changes) {
 		bench_changes(&bench, rounds);
@@ -430,6 +313,6 @@ int main(int argc, char **argv)
 		bench_shape(&bench, "16x16x16", rounds);
 		bench_shape(&bench, "4x4x4", rounds);
 	}
-	stop_all(&bench);
+	daemons_stop(&bench.daemons);
 	return 0;
 }
