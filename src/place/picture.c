@@ -9,6 +9,9 @@
 #include "src/util/text.h"
 
 #define GAP 3			/* columns between cubes */
+#define LARGE 64		/* more cubes than this are shown at a glance */
+#define GLANCE 64		/* cubes in a line of that */
+#define GLANCE_GROUP 8
 #define CELL 14			/* SVG: one XPU */
 #define LINE 18			/* of text */
 #define WIDTH_MIN 480
@@ -81,61 +84,138 @@ static int hue_of(const struct ocs_picture_item *item, char sign)
 	return item->down ? HUE_DOWN : at ? (int)(at - signs) % COLOURS : HUE_GREY;
 }
 
+static void sign_add(struct ocs_text *text, char sign, int hue, bool colour)
+{
+	if (!colour)
+		ocs_text_add(text, "%c", sign);
+	else if (sign == '.')
+		ocs_text_add(text, "\033[2m.\033[0m");
+	else if (hue < 0)
+		ocs_text_add(text, "\033[%dm%c\033[0m", hue == HUE_DOWN ? 31 : 37, sign);
+	else
+		ocs_text_add(text, "\033[1;%dm%c\033[0m", ansi[hue], sign);
+}
+
 static void cell_add(struct ocs_text *text, const struct ocs_picture_item *items,
 		     const char *given, int owner, bool colour)
 {
-	int hue;
-
-	if (!owner) {
-		ocs_text_add(text, colour ? "\033[2m.\033[0m" : ".");
-		return;
-	}
-	hue = hue_of(&items[owner - 1], given[owner - 1]);
-	if (!colour)
-		ocs_text_add(text, "%c", given[owner - 1]);
-	else if (hue < 0)
-		ocs_text_add(text, "\033[%dm%c\033[0m", hue == HUE_DOWN ? 31 : 37,
-			     given[owner - 1]);
+	if (owner)
+		sign_add(text, given[owner - 1], hue_of(&items[owner - 1], given[owner - 1]), colour);
 	else
-		ocs_text_add(text, "\033[1;%dm%c\033[0m", ansi[hue], given[owner - 1]);
+		sign_add(text, '.', HUE_GREY, colour);
 }
 
-static bool is_free(const struct ocs_section *s, const int *owner, int cube)
+void ocs_picture_sign(char sign, bool colour, FILE *out)
 {
+	const struct ocs_picture_item item = { .down = sign == '#' };
+	struct ocs_text text = { 0 };
+
+	sign_add(&text, sign, hue_of(&item, sign), colour);
+	fputs(text.data, out);
+	ocs_text_free(&text);
+}
+
+/* Whether all of a cube is one owner's, or free. */
+static bool is_whole(const struct ocs_section *s, const int *owner, int cube)
+{
+	const int *xpus = owner + (size_t)cube * (size_t)s->cube_xpus;
 	int i;
 
-	for (i = 0; i < s->cube_xpus; i++) {
-		if (owner[cube * s->cube_xpus + i])
+	for (i = 1; i < s->cube_xpus; i++) {
+		if (xpus[i] != xpus[0])
 			return false;
 	}
 	return true;
 }
 
+/* A large machine at a glance: one sign a cube, the first of each line by name.  Returns
+ * how many cubes are broken and need a picture of their own. */
+static int overview_add(struct ocs_text *text, const struct ocs_section *s, int width,
+			const struct ocs_picture_item *items, const char *given,
+			const int *owner, bool colour)
+{
+	int names = 0, across = GLANCE, broken = 0, cube;
+
+	for (cube = 0; cube < s->ncubes; cube++) {
+		int length = (int)strlen(s->cube_names[cube]);
+
+		names = length > names ? length : names;
+	}
+	while (across > GLANCE_GROUP && names + 1 + across + across / GLANCE_GROUP > width)
+		across -= GLANCE_GROUP;
+	for (cube = 0; cube < s->ncubes; cube++) {
+		if (cube % across == 0)
+			ocs_text_add(text, "%s%-*s ", cube ? "\n" : "", names, s->cube_names[cube]);
+		if (cube % GLANCE_GROUP == 0)
+			ocs_text_add(text, " ");
+		if (is_whole(s, owner, cube)) {
+			cell_add(text, items, given, owner[cube * s->cube_xpus], colour);
+		} else {
+			ocs_text_add(text, "%s", colour ? "\033[1m+\033[0m" : "+");
+			broken++;
+		}
+	}
+	ocs_text_add(text, "\n\n");
+	return broken;
+}
+
+/* The cubes of one row of the picture, and their layers from FIRST on. */
+struct row {
+	const int *cubes;
+	int n;
+	int first, layers;
+	int columns;		/* of a cube */
+};
+
+static void names_add(struct ocs_text *text, const struct ocs_section *s, const struct row *row)
+{
+	int i, end = row->first + row->layers;
+
+	if (row->layers < s->edge[2]) {	/* a part of one cube */
+		ocs_text_add(text, end - row->first > 1 ? "%s, z=%d-%d\n" : "%s, z=%d\n",
+			     s->cube_names[row->cubes[0]], row->first, end - 1);
+		return;
+	}
+	for (i = 0; i < row->n; i++)
+		ocs_text_add(text, "%-*.*s%s", i + 1 < row->n ? row->columns : 0, row->columns,
+			     s->cube_names[row->cubes[i]], i + 1 < row->n ? "   " : "\n");
+}
+
 /* Names, then line x of every cube of the row: the layers of z side by side. */
-static void row_add(struct ocs_text *text, const struct ocs_section *s, const int *cubes, int n,
-		    int columns, const struct ocs_picture_item *items, const char *given,
+static void row_add(struct ocs_text *text, const struct ocs_section *s, const struct row *row,
+		    const struct ocs_picture_item *items, const char *given,
 		    const int *owner, bool colour)
 {
 	int i, x, y, z;
 
-	for (i = 0; i < n; i++)
-		ocs_text_add(text, "%-*.*s%s", i + 1 < n ? columns : 0, columns,
-			     s->cube_names[cubes[i]], i + 1 < n ? "   " : "\n");
+	names_add(text, s, row);
 	for (x = 0; x < s->edge[0]; x++) {
-		for (i = 0; i < n; i++) {
-			for (z = 0; z < s->edge[2]; z++) {
-				ocs_text_add(text, "%s", z ? " " : "");
+		for (i = 0; i < row->n; i++) {
+			for (z = row->first; z < row->first + row->layers; z++) {
+				ocs_text_add(text, "%s", z > row->first ? " " : "");
 				for (y = 0; y < s->edge[1]; y++) {
 					int at[OCS_AXES] = { x, y, z };
 
-					cell_add(text, items, given, owner[cubes[i] * s->cube_xpus +
+					cell_add(text, items, given, owner[row->cubes[i] * s->cube_xpus +
 						 ocs_section_bit(s, at)], colour);
 				}
 			}
-			ocs_text_add(text, "%s", i + 1 < n ? "   " : "\n");
+			ocs_text_add(text, "%s", i + 1 < row->n ? "   " : "\n");
 		}
 	}
 	ocs_text_add(text, "\n");
+}
+
+/* A full row; of a cube that is too wide as many rows as it takes. */
+static void rows_add(struct ocs_text *text, const struct ocs_section *s, struct row *row,
+		     int fit, const struct ocs_picture_item *items, const char *given,
+		     const int *owner, bool colour)
+{
+	for (row->first = 0; row->n && row->first < s->edge[2]; row->first += fit) {
+		row->layers = s->edge[2] - row->first < fit ? s->edge[2] - row->first : fit;
+		row_add(text, s, row, items, given, owner, colour);
+	}
+	row->n = 0;
 }
 
 /* XPUs and nodes that are free, and those of each item. */
@@ -164,33 +244,34 @@ static void legend_add(struct ocs_text *text, const struct ocs_section *s,
 char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *section,
 		  const struct ocs_picture_item *items, int nitems, int width, bool colour)
 {
-	int columns = section->edge[2] * (section->edge[1] + 1) - 1, across, n = 0, idle = 0, cube;
-	int *owner = owners(fabric, section, items, nitems);
+	struct row row = { .columns = section->edge[2] * (section->edge[1] + 1) - 1 };
+	int *owner = owners(fabric, section, items, nitems), *cubes;
 	char *given = signs_give(items, nitems);
+	bool large = section->ncubes > LARGE;
+	int across, fit, broken = 0, cube;
 	struct ocs_text text = { 0 };
-	int *row;
 
-	across = ((width > 0 ? width : 80) + GAP) / (columns + GAP);
+	width = width > 0 ? width : 80;
+	across = (width + GAP) / (row.columns + GAP);
 	across = across < 1 ? 1 : across;
-	row = ocs_calloc((size_t)across, sizeof(int));
+	fit = (width + 1) / (section->edge[1] + 1);
+	fit = fit < 1 ? 1 : fit > section->edge[2] ? section->edge[2] : fit;
+	if (large)
+		broken = overview_add(&text, section, width, items, given, owner, colour);
+	row.cubes = cubes = ocs_calloc((size_t)across, sizeof(int));
 	for (cube = 0; cube < section->ncubes; cube++) {
-		/* of a large machine, only the cubes that show something */
-		if (section->ncubes > 64 && is_free(section, owner, cube)) {
-			idle++;
+		if (large && is_whole(section, owner, cube))
 			continue;
-		}
-		row[n++] = cube;
-		if (n < across)
-			continue;
-		row_add(&text, section, row, n, columns, items, given, owner, colour);
-		n = 0;
+		cubes[row.n++] = cube;
+		if (row.n == across)
+			rows_add(&text, section, &row, fit, items, given, owner, colour);
 	}
-	if (n)
-		row_add(&text, section, row, n, columns, items, given, owner, colour);
-	if (idle)
-		ocs_text_add(&text, "and %d cubes that are wholly free\n", idle);
+	rows_add(&text, section, &row, fit, items, given, owner, colour);
+	if (broken)
+		ocs_text_add(&text, "+  broken, drawn above (%d of %d cubes)\n", broken,
+			     section->ncubes);
 	legend_add(&text, section, items, nitems, given, owner, colour);
-	free(row);
+	free(cubes);
 	free(given);
 	free(owner);
 	return ocs_text_take(&text);

@@ -7,6 +7,8 @@
 /* Pictures of the cubes of a torus or static section and of who holds their
  * XPUs, for a terminal and as SVG. */
 
+#include <stdio.h>
+
 #include "src/place/place.h"
 
 /* One thing to draw.  Later items are drawn over earlier ones. */
@@ -25,12 +27,17 @@ struct ocs_picture_item {
 };
 
 /* The cubes as text: layers of z side by side, x downwards, y to the right; '.'
- * is a free XPU; as many cubes in a row as fit into WIDTH columns (0: 80); below
- * them a legend with each item's label.  COLOUR uses ANSI sequences.  Nodes of
- * other sections are left out.  The caller frees it. */
+ * is a free XPU; as many cubes, or layers of one, in a row as fit into WIDTH columns
+ * (0: 80); below them a legend with each item's label.  Of more than 64 cubes each is
+ * one sign, and only those that several have, or that are free in part ('+'), are drawn.
+ * COLOUR uses ANSI sequences.  Nodes of other sections are left out.  The caller frees
+ * it. */
 char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *section,
 		  const struct ocs_picture_item *items, int nitems, int width,
 		  bool colour);
+
+/* One SIGN of such a picture, in its colour. */
+void ocs_picture_sign(char sign, bool colour, FILE *out);
 
 /* The same as a complete SVG document, with TITLE above it if that is not NULL.  What is
  * down is hatched. */

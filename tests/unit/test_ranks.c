@@ -239,6 +239,48 @@ static void test_picture(void **state)
 	ocs_placement_destroy(p);
 }
 
+/* Of many cubes each is one sign; only the broken ones are drawn. */
+static void test_picture_of_many(void **state)
+{
+	struct ocs_fabric *large;
+	struct ocs_error err;
+	struct ocs_picture_item items[2] = { { .label = "one", .sign = 'Q' },
+					     { .label = "two", .sign = 'R' } };
+	int first[16 * 70], broken = 16 * 70 + 3, i;
+	char *text, *line;
+
+	(void)state;
+	large = ocs_fabric_open("torus cubes:72x1x1 cube:4x4x4 tile:2x2x1", &err);
+	assert_non_null(large);
+	for (i = 0; i < 16 * 70; i++)
+		first[i] = i;
+	items[0].nodes = first;
+	items[0].nnodes = 16 * 70;
+	items[1].nodes = &broken;
+	items[1].nnodes = 1;
+	text = ocs_picture(large, &large->sections[0], items, 2, 80, false);
+	assert_non_null(strstr(text, "c0   QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ "
+			       "QQQQQQQQ QQQQQQQQ\nc64  QQQQQQ+.\n\nc70\n"));
+	assert_non_null(strstr(text, "\n+  broken, drawn above (1 of 72 cubes)\n"));
+	assert_non_null(strstr(text, "\nR  two (4 XPUs)\n"));
+	assert_null(strstr(text, "c71"));
+	free(text);
+	text = ocs_picture(large, &large->sections[0], items, 2, 30, false);
+	assert_non_null(strstr(text, "\nc16  QQQQQQQQ QQQQQQQQ\n"));
+	for (line = text; *line && strncmp(line, "+  ", 3); line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") <= 30);
+	free(text);
+	ocs_fabric_destroy(large);
+	/* a cube that is too wide is drawn in parts */
+	large = ocs_fabric_open("static:8x8x8 tile:1x1x1", &err);
+	assert_non_null(large);
+	text = ocs_picture(large, &large->sections[0], NULL, 0, 30, false);
+	assert_non_null(strstr(text, "c0, z=0-2\n........ ........ ........\n"));
+	assert_non_null(strstr(text, "c0, z=6-7\n........ ........\n"));
+	free(text);
+	ocs_fabric_destroy(large);
+}
+
 static const char *value_of(const char *text, const char *name)
 {
 	static char value[65536];
@@ -345,6 +387,7 @@ int main(void)
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_parse_faults),
 		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_picture_of_many),
 		cmocka_unit_test(test_tpu),
 	};
 
