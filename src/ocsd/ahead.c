@@ -248,20 +248,24 @@ static int possible(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 }
 
 /* The only section with look-ahead need not be named. */
-static void default_section(struct ocsd *d, struct json_object *request)
+static int default_section(struct ocsd *d, struct json_object *request, struct ocs_error *err)
 {
 	const char *name = NULL;
 
 	if (ocsd_member(request, "section"))
-		return;
+		return 0;
 	for (int s = 0; s < d->fabric->nsections; s++)
 		if (d->fabric->sections[s].ahead) {
 			if (name)
-				return;
+				return ocs_error_set(err, OCS_USAGE, "sections %s and %s of ocs.yaml"
+						     " have look_ahead: name one", name,
+						     d->fabric->sections[s].name);
 			name = d->fabric->sections[s].name;
 		}
-	if (name)
-		json_object_object_add(request, "section", json_object_new_string(name));
+	if (!name)
+		return ocs_error_set(err, OCS_USAGE, "no section of ocs.yaml has look_ahead");
+	json_object_object_add(request, "section", json_object_new_string(name));
+	return 0;
 }
 
 void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -282,8 +286,8 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "job %u is prepared already" : "job %u has its nodes already", number);
 		return;
 	}
-	default_section(d, request);
-	job = ocsd_commit_read(d, request, number, 0, &err);
+	job = default_section(d, request, &err) ? NULL :
+	      ocsd_commit_read(d, request, number, 0, &err);
 	if (job) {
 		job->prepared = true;
 		if (possible(d, job, &err) || ocsd_commit_drained(d, job, &err)) {

@@ -188,8 +188,13 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return -1;
 	}
 	if (!exists(d, *kind, *name)) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocs.yaml has no %s %s%s", *kind,
-			    *name, strcmp(*kind, "port") == 0 ? " (write SWITCH:PORT)" : "");
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocs.yaml has no %s %s; %s", *kind, *name,
+			    strcmp(*kind, "port") == 0 ?
+			    "write SWITCH:PORT; 'ocsctl show port SWITCH' lists them" :
+			    strcmp(*kind, "xpu") == 0 ?
+			    "write CUBE:X,Y,Z with three coordinates from 0 on" :
+			    strcmp(*kind, "cube") == 0 ? "'ocsctl show cube' lists them" :
+			    "'ocsctl show switch' lists them");
 		return -1;
 	}
 	return 0;

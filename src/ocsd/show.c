@@ -136,6 +136,12 @@ static void add_label(struct ocsd *d, struct json_object *row, const char *name,
 	free(label);
 }
 
+/* Only what is on a switch or on its way there. */
+static bool shown(const struct ocsd_circuit *circuit)
+{
+	return circuit->state != OCSD_PLANNED && circuit->state != OCSD_GONE;
+}
+
 static void show_circuit(struct ocsd *d, const struct viewer *viewer,
 			 struct json_object *reply)
 {
@@ -148,8 +154,7 @@ static void show_circuit(struct ocsd *d, const struct viewer *viewer,
 			const struct ocsd_circuit *circuit = job->circuits[i];
 			struct json_object *row;
 
-			/* Only what is on a switch or on its way. */
-			if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
+			if (!shown(circuit))
 				continue;
 			row = json_object_new_object();
 			add_int(row, "job", job->job);
@@ -205,10 +210,22 @@ static int quarantined(const struct ocsd *d, const struct ocsd_switch *sw)
 	return count;
 }
 
+/* Circuits of jobs on each switch; the caller frees the counts. */
+static int64_t *switch_circuits(const struct ocsd *d)
+{
+	int64_t *counts = ocs_calloc((size_t)d->fabric->nswitches + 1, sizeof(*counts));
+
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
+		for (size_t i = 0; !job->dead && i < job->ncircuits; i++)
+			counts[job->circuits[i]->sw] += shown(job->circuits[i]);
+	return counts;
+}
+
 static void show_switch(struct ocsd *d, const struct viewer *viewer,
 			struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
+	int64_t *circuits = switch_circuits(d);
 
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
@@ -222,11 +239,13 @@ static void show_switch(struct ocsd *d, const struct viewer *viewer,
 		add_text(row, "reason", sw->state != OCSD_UP ? sw->reason : sw->drain_reason);
 		add_text(row, "address", sw->description->address);
 		add_int(row, "size", sw->description->size);
-		add_int(row, "circuits", (int64_t)sw->ncircuits);
+		add_int(row, "circuits", circuits[i]);
+		add_int(row, "patches", (int64_t)sw->ncircuits);
 		add_int(row, "quarantine", quarantined(d, sw));
 		json_object_object_add(row, "last_read", json_object_new_double(sw->last_read));
 		json_object_array_add(list, row);
 	}
+	free(circuits);
 	json_object_object_add(reply, "switches", list);
 }
 
@@ -327,6 +346,22 @@ static struct json_object *cube_jobs(struct ocsd *d, const struct ocs_section *s
 	return list;
 }
 
+static struct json_object *cube_nodes(struct ocsd *d, const struct ocs_section *section,
+				      int cube)
+{
+	int first = section->first_node + cube * section->cube_nodes;
+	char **names = ocs_calloc((size_t)section->cube_nodes + 1, sizeof(*names)), *text;
+	struct json_object *value;
+
+	for (int i = 0; i < section->cube_nodes; i++)
+		names[i] = d->fabric->nodes[first + i].name;
+	text = ocs_hostlist_compress(names, (size_t)section->cube_nodes);
+	value = json_object_new_string(text);
+	free(text);
+	free(names);
+	return value;
+}
+
 static void show_cube(struct ocsd *d, const struct viewer *viewer,
 		      struct json_object *reply)
 {
@@ -337,6 +372,7 @@ static void show_cube(struct ocsd *d, const struct viewer *viewer,
 
 		for (int cube = 0; cube < section->ncubes; cube++) {
 			const char *name = section->cube_names ? section->cube_names[cube] : NULL;
+			const struct ocsd_drain *drain;
 			struct json_object *row;
 
 			if (!name || (viewer->name && strcmp(viewer->name, name) != 0))
@@ -344,8 +380,12 @@ static void show_cube(struct ocsd *d, const struct viewer *viewer,
 			row = json_object_new_object();
 			add_text(row, "section", section->name);
 			add_text(row, "name", name);
-			json_object_object_add(row, "drained", json_object_new_boolean(
-				ocsd_drain_find(d, "cube", name) != NULL));
+			drain = ocsd_drain_find(d, "cube", name);
+			json_object_object_add(row, "drained",
+					       json_object_new_boolean(drain != NULL));
+			if (drain)
+				add_text(row, "reason", drain->reason);
+			json_object_object_add(row, "nodes", cube_nodes(d, section, cube));
 			json_object_object_add(row, "jobs", cube_jobs(d, section, cube));
 			json_object_array_add(list, row);
 		}
