@@ -45,9 +45,10 @@ static int state_get(struct advise *a, struct ocs_error *err)
 		return -1;
 	rc = ocs_ctl_state_read(client, &a->state, err);
 	ocs_client_close(client);
-	if (!rc && !ocs_ctl_state_has_nodes(&a->state))
-		fputs("ocsctl: slurmctld has not told ocsd about its nodes yet: only shaped jobs"
-		      " count as busy\n", stderr);
+	if (!rc)
+		ocs_ctl_state_notes(&a->state, "ocsctl: ", stderr);
+	if (!rc && a->state.by_slurm)
+		fputs("ocsctl: no other jobs than yours are thought of as moved\n", stderr);
 	return rc;
 }
 
@@ -250,12 +251,10 @@ static void print_json(const struct advise *a)
 
 static void add_cubes(struct ocs_text_table *table, const struct ocs_placement *p)
 {
-	struct ocs_text text = { 0 };
+	char *cubes = p ? ocs_ctl_cube_list(p) : NULL;
 
-	for (int i = 0; p && i < p->ncubes; i++)
-		ocs_text_add(&text, "%s%s", i ? "," : "", p->section->cube_names[p->cubes[i]]);
-	ocs_text_table_add(table, text.data);
-	ocs_text_free(&text);
+	ocs_text_table_add(table, cubes);
+	free(cubes);
 }
 
 /* One line per job, in the order of placing. */

@@ -111,6 +111,9 @@ int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err)
 	struct ocs_fabric *fabric;
 	int rc;
 
+	if (!args->node)
+		return ocs_error_set(err, OCS_USAGE, "apply: --node is missing: the node of the job that"
+				     " asks");
 	if (open_fabric(args, &fabric, err))
 		return -1;
 	rc = perform(args, "apply", fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,

@@ -78,12 +78,6 @@ static char *nobodys(const struct ocs_ctl_obstacles *all, const char *text)
 	return list;
 }
 
-static bool in_use(const char *state)
-{
-	return !strncmp(state, "alloc", 5) || !strncmp(state, "mixed", 5) ||
-	       !strncmp(state, "compl", 5);
-}
-
 void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 {
 	struct ocs_ctl_groups groups;
@@ -100,7 +94,7 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 			name_it(ocs_ctl_obstacle_add(all, OCS_BY_NODES, one->nodes),
 				one->nodes, why, 0);
 			free(why);
-		} else if (hidden && in_use(one->state)) {
+		} else if (hidden && ocs_ctl_nodes_used(one)) {
 			/* Somebody has them, but squeue does not say so to this user. */
 			char *nodes = nobodys(all, one->nodes);
 
@@ -111,21 +105,12 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 	ocs_ctl_groups_free(&groups);
 }
 
-/* The words between the quotes of Reason="...". */
-static char *quoted(const char *line)
-{
-	const char *at = strstr(line, " Reason=\"");
-
-	at = at ? at + strlen(" Reason=\"") : "";
-	return ocs_asprintf("%.*s", (int)strcspn(at, "\"\n"), at);
-}
-
 static void add_fault(struct ocs_ctl_obstacles *all, const char *line)
 {
 	const struct ocs_section *section = all->section;
 	char *cube = ocs_ctl_slurm_field(line, "Cube"), *sw = ocs_ctl_slurm_field(line, "Switch");
 	char *of = ocs_ctl_slurm_field(line, "Section"), *state = ocs_ctl_slurm_field(line, "State");
-	char *nodes = ocs_ctl_slurm_field(line, "Nodes"), *reason = quoted(line), *why;
+	char *nodes = ocs_ctl_slurm_field(line, "Nodes"), *reason = ocs_ctl_slurm_quoted(line, "Reason"), *why;
 	struct ocs_ctl_obstacle *one = NULL;
 
 	why = ocs_asprintf("%s%s%s", state && !strcmp(state, "FAILED") ? "failed" : "drained",

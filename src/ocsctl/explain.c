@@ -2,8 +2,11 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <json-c/json.h>
+#include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "src/client/client.h"
 #include "src/fabric/fabric.h"
@@ -12,6 +15,7 @@
 #include "src/ocsctl/table.h"
 #include "src/ocsctl/waiting.h"
 #include "src/ocsctl/when.h"
+#include "src/ocsctl/where.h"
 
 /* Everything known about one job. */
 struct story {
@@ -24,6 +28,7 @@ struct story {
 	struct ocs_ctl_queue queue;	/* everybody, for a job that waits */
 	struct ocs_ctl_waiting waiting;
 	struct ocs_fabric *fabric;	/* behind that, or NULL */
+	bool hidden;			/* ocsd does not tell this user what the job holds */
 };
 
 static struct json_object *pick(struct json_object *list, long job)
@@ -35,6 +40,20 @@ static struct json_object *pick(struct json_object *list, long job)
 			return one;
 	}
 	return NULL;
+}
+
+/* A job of another user, of which ocsd tells administrators only. */
+static bool somebody_elses(struct ocs_client *client, const struct ocs_ctl_queued *self)
+{
+	const struct passwd *me = self ? getpwuid(geteuid()) : NULL;
+	struct json_object *reply;
+	struct ocs_error err = { 0 };
+
+	if (!self || (me && !strcmp(me->pw_name, self->user)))
+		return false;
+	reply = ocs_ctl_ask(client, "fabric", NULL, &err);
+	json_object_put(reply);
+	return !reply && ocs_ctl_for_administrators(&err);
 }
 
 static int story_read(struct ocs_client *client, const char *name, long job,
@@ -52,8 +71,10 @@ static int story_read(struct ocs_client *client, const char *name, long job,
 	if (!story->replies[1])
 		return -1;
 	story->pending = pick(ocs_ctl_array(story->replies[1], "pending"), job);
-	if (!story->job)
+	if (!story->job) {
+		story->hidden = somebody_elses(client, story->self);
 		return 0;
+	}
 	story->replies[2] = ocs_ctl_ask(client, "circuit", name, err);
 	if (!story->replies[2])
 		return -1;
@@ -105,13 +126,14 @@ static void print_waiting(const struct story *story, long job)
 		ocs_ctl_waiting_print(w);
 }
 
-/* What Slurm says of a job that ocsd does not know. */
-static void print_plain(const struct ocs_ctl_queued *self)
+/* What Slurm says of a job that ocsd does not know, or not to this user. */
+static void print_plain(const struct ocs_ctl_queued *self, bool hidden)
 {
 	char when[OCS_CTL_WHEN_TEXT];
 
 	if (ocs_ctl_queued_runs(self))
-		printf("job %ld of %s holds no circuits: %s on %s until %s\n", self->job, self->user,
+		printf("job %ld of %s%s: %s on %s until %s\n", self->job, self->user,
+		       hidden ? ", whose circuits are not shown to you" : " holds no circuits",
 		       self->state, self->nodes, ocs_ctl_moment_format(self->end, "it ends", when));
 	else
 		printf("job %ld of %s has ended: %s\n", self->job, self->user, self->state);
@@ -133,10 +155,10 @@ static void print_cubes(const struct ocs_ctl_args *args, struct json_object *job
 		placer = ocs_placer_create(fabric, section);
 	if (placer && !ocs_ctl_job_placement(job, section, placer, &placement, &ignored) &&
 	    placement) {
-		printf("cubes:    ");
-		for (int i = 0; i < placement->ncubes; i++)
-			printf("%s%s", i ? "," : "", section->cube_names[placement->cubes[i]]);
-		putchar('\n');
+		char *cubes = ocs_ctl_cube_list(placement);
+
+		printf("cubes:    %s\n", cubes);
+		free(cubes);
 	}
 	ocs_placement_destroy(placement);
 	ocs_placer_destroy(placer);
@@ -157,11 +179,40 @@ static void print_plan(struct json_object *job)
 	       ocs_ctl_string(plan, "average_hops", "?"));
 }
 
+/* How many circuits are in which state, and those that do not carry light as they should. */
+static void print_circuits(const struct story *story, long job)
+{
+	static const char *const members[] = { "switch", "a", "b", "a_label", "b_label", "state" };
+	size_t n = ocs_ctl_length(story->circuits), bad = 0;
+	long all = ocs_ctl_number(story->job, "circuits", 0);
+	struct ocs_text_table *table = ocs_text_table_create("SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE");
+
+	for (size_t i = 0; i < n; i++) {
+		struct json_object *one = json_object_array_get_idx(story->circuits, i);
+
+		if (!strcmp(ocs_ctl_string(one, "state", ""), "CONNECTED"))
+			continue;
+		bad++;
+		for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++)
+			ocs_text_table_add(table, ocs_ctl_string(one, members[m], NULL));
+	}
+	printf("circuits: %ld", all);
+	if (all && !n)
+		printf(", none of them made yet");
+	else if (n)
+		printf(", %zu CONNECTED; 'ocsctl show circuit %ld' lists them", n - bad, job);
+	putchar('\n');
+	if (bad) {
+		putchar('\n');
+		ocs_text_table_print(table, stdout);
+	}
+	ocs_text_table_destroy(table);
+}
+
 static void print_running(const struct ocs_ctl_args *args, const struct story *story, long job)
 {
 	const char *released = ocs_ctl_string(story->job, "released", NULL);
 	const char *failure = ocs_ctl_string(story->job, "error", NULL);
-	struct ocs_text_table *table;
 	char when[OCS_CTL_WHEN_TEXT];
 
 	printf("job %ld of %s: %s, epoch %s\n", job, ocs_ctl_string(story->job, "user", "?"),
@@ -180,21 +231,7 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 	print_plan(story->job);
 	if (failure && *failure)
 		printf("failure:  %s\n", failure);
-	printf("circuits: %zu\n", ocs_ctl_length(story->circuits));
-	if (!ocs_ctl_length(story->circuits))
-		return;
-	table = ocs_text_table_create("SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE");
-	for (size_t i = 0; i < ocs_ctl_length(story->circuits); i++) {
-		struct json_object *one = json_object_array_get_idx(story->circuits, i);
-		static const char *const members[] = { "switch", "a", "b", "a_label", "b_label",
-						       "state" };
-
-		for (size_t m = 0; m < 6; m++)
-			ocs_text_table_add(table, ocs_ctl_string(one, members[m], NULL));
-	}
-	putchar('\n');
-	ocs_text_table_print(table, stdout);
-	ocs_text_table_destroy(table);
+	print_circuits(story, job);
 }
 
 static void print_json(const struct story *story, long job)
@@ -214,6 +251,8 @@ static void print_json(const struct story *story, long job)
 		json_object_object_add(out, "slurm_state",
 				       json_object_new_string(story->self->state));
 	}
+	if (story->hidden)
+		json_object_object_add(out, "hidden", json_object_new_boolean(true));
 	if (story->pending)
 		json_object_object_add(out, "pending", json_object_get(story->pending));
 	if (story->waiting.shaped)
@@ -265,7 +304,7 @@ static void tell(const struct ocs_ctl_args *args, const struct story *story, lon
 	if (story->job)
 		print_running(args, story, job);
 	else if (story->self && !pending(story) && !story->pending)
-		print_plain(story->self);
+		print_plain(story->self, story->hidden);
 }
 
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)

@@ -154,15 +154,19 @@ static bool node_is(const struct map *map, int node, const char *state)
 	return !strcmp(ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name), state);
 }
 
-static bool cube_drained(const struct map *map, const char *cube)
+/* Drained with its cube, or for one of its XPUs. */
+static bool node_drained(const struct map *map, const struct ocs_section *section, int node)
 {
 	struct json_object *drains = ocs_ctl_array(map->state.fabric, "drains");
+	int cube = map->fabric->nodes[node].cube;
 
-	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
+	for (size_t i = 0; cube >= 0 && i < ocs_ctl_length(drains); i++) {
 		struct json_object *drain = json_object_array_get_idx(drains, i);
+		const char *kind = ocs_ctl_string(drain, "kind", "");
+		const char *name = ocs_ctl_string(drain, "name", "");
 
-		if (!strcmp(ocs_ctl_string(drain, "kind", ""), "cube") &&
-		    !strcmp(ocs_ctl_string(drain, "name", ""), cube))
+		if ((!strcmp(kind, "cube") && !strcmp(name, section->cube_names[cube])) ||
+		    (!strcmp(kind, "xpu") && ocs_fabric_xpu_node(map->fabric, name) == node))
 			return true;
 	}
 	return false;
@@ -170,10 +174,14 @@ static bool cube_drained(const struct map *map, const char *cube)
 
 static bool node_down(const struct map *map, const struct ocs_section *section, int node)
 {
-	int cube = map->fabric->nodes[node].cube;
-
 	return node_is(map, node, "down") || node_is(map, node, "drained") ||
-	       (cube >= 0 && cube_drained(map, section->cube_names[cube]));
+	       node_drained(map, section, node);
+}
+
+/* Users see no jobs of others, only that their nodes are taken. */
+static const char *busy_label(const struct map *map, const char *otherwise)
+{
+	return map->state.by_slurm ? "in use by jobs not shown to you" : otherwise;
 }
 
 /* Nodes of one kind, for an item of the picture. */
@@ -250,7 +258,7 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 			for (int k = 0; k < placement->nnodes && idle.n < section->nnodes; k++)
 				idle.nodes[idle.n++] = placement->nodes[k];
 	}
-	add_item(items, &n, &busy, '*', false, "in use without a shape");
+	add_item(items, &n, &busy, '*', false, busy_label(map, "in use without a shape"));
 	add_item(items, &n, &down, '#', true, "down or drained");
 	add_item(items, &n, &idle, '-', false, "left idle by the shape of a job");
 	for (int i = 0; i < map->njobs; i++)
@@ -270,8 +278,9 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 	return text;
 }
 
-/* The letter of the job that holds a server, or what else is to be said of it. */
-static char *server_signs(struct map *map, const struct ocs_section *section, bool *used)
+/* The letter of the job that holds a server, or what else is to be said of it; USED: how
+ * many each job has. */
+static char *server_signs(struct map *map, const struct ocs_section *section, int *used)
 {
 	char *signs = ocs_calloc(section->nnodes + 1, 1);
 
@@ -294,7 +303,7 @@ static char *server_signs(struct map *map, const struct ocs_section *section, bo
 				continue;
 			signs[node - map->fabric->nodes - section->first_node] =
 				map->jobs[j].sign;
-			used[j] = true;
+			used[j]++;
 		}
 		if (n >= 0)
 			ocs_names_free(names, n);
@@ -302,24 +311,36 @@ static char *server_signs(struct map *map, const struct ocs_section *section, bo
 	return signs;
 }
 
+static void legend(FILE *out, char sign, const char *label, int servers)
+{
+	ocs_picture_sign(sign, ocs_ctl_colour(), out);
+	fprintf(out, "  %s (%d server%s)\n", label, servers, servers == 1 ? "" : "s");
+}
+
 static void print_servers(struct map *map, const struct ocs_section *section, FILE *out)
 {
-	bool *used = ocs_calloc(map->njobs + 1, sizeof(*used));
+	int *used = ocs_calloc(map->njobs + 1, sizeof(*used)), held[256] = { 0 };
 	char *signs = server_signs(map, section, used);
-	int width = ocs_ctl_columns() >= 100 ? 64 : 32;
+	int width = ocs_ctl_columns() >= 13 + 64 ? 64 : ocs_ctl_columns() >= 13 + 32 ? 32 : 16;
 
-	for (int i = 0; i < section->nnodes; i += width)
-		fprintf(out, "%-12s %.*s\n", map->fabric->nodes[section->first_node + i].name, width,
-		       signs + i);
-	if (strchr(signs, '.') || strchr(signs, '*') || strchr(signs, '#'))
+	for (const char *at = signs; *at; at++)
+		held[(unsigned char)*at]++;
+	for (int i = 0; i < section->nnodes; i += width) {
+		fprintf(out, "%-12s ", map->fabric->nodes[section->first_node + i].name);
+		for (int k = i; k < section->nnodes && k < i + width; k++)
+			ocs_picture_sign(signs[k], ocs_ctl_colour(), out);
 		fputc('\n', out);
+	}
+	fputc('\n', out);
+	if (held['*'])
+		legend(out, '*', busy_label(map, "in use by a job without circuits"), held['*']);
+	if (held['#'])
+		legend(out, '#', "down or drained", held['#']);
 	for (int j = 0; j < map->njobs; j++)
 		if (used[j])
-			fprintf(out, "%c %s\n", map->jobs[j].sign, map->jobs[j].label);
-	if (strchr(signs, '*'))
-		fputs("* in use without a shape\n", out);
-	if (strchr(signs, '#'))
-		fputs("# down or drained\n", out);
+			legend(out, map->jobs[j].sign, map->jobs[j].label, used[j]);
+	ocs_picture_sign('.', ocs_ctl_colour(), out);
+	fprintf(out, "  free (%d of %d servers)\n", held['.'], section->nnodes);
 	free(signs);
 	free(used);
 }
@@ -354,8 +375,7 @@ static int print_text(struct map *map, FILE *out, struct ocs_error *err)
 		free(text);
 		drop_placements(map);
 	}
-	if (!ocs_ctl_state_has_nodes(&map->state))
-		fputs("(slurmctld has not told ocsd about its nodes yet)\n", out);
+	ocs_ctl_state_notes(&map->state, "note: ", out);
 	return 0;
 }
 
@@ -378,7 +398,7 @@ static int write_svg(struct map *map, struct ocs_error *err)
 	return rc;
 }
 
-/* For programs: every node, its state and the job of ocsd that holds it. */
+/* For programs: every node, its state and the job that holds it. */
 static void print_json(struct map *map, FILE *file)
 {
 	struct json_object *out = json_object_new_object(), *nodes = json_object_new_array();
@@ -402,6 +422,9 @@ static void print_json(struct map *map, FILE *file)
 				node_down(map, section, node) &&
 				!node_is(map, node, "down") ? "drained" :
 				ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name)));
+			if (ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name))
+				json_object_object_add(one, "job", json_object_new_int64(
+					ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name)));
 			json_object_array_add(nodes, one);
 		}
 	}
@@ -431,12 +454,13 @@ static int draw(void *arg, FILE *out, struct ocs_error *err)
 	struct map map;
 	int rc = map_open(args, &drawing->letters, &map, err);
 
-	if (!rc && args->svg) {
+	if (!rc && args->svg)
 		rc = write_svg(&map, err);
-		if (!rc && args->watch)
-			fprintf(out, "%s is written\n", args->svg);
-	} else if (!rc && args->json) {
+	if (!rc && args->json) {
 		print_json(&map, out);
+	} else if (!rc && args->svg) {
+		if (args->watch)
+			fprintf(out, "%s is written\n", args->svg);
 	} else if (!rc) {
 		rc = print_text(&map, out, err);
 	}

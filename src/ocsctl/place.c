@@ -16,9 +16,6 @@
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
-/* More cubes than this are no picture on a terminal. */
-#define PICTURE_CUBES 64
-
 int ocs_ctl_columns(void)
 {
 	struct winsize size;
@@ -96,11 +93,24 @@ char *ocs_ctl_node_list(const struct ocs_fabric *fabric, const struct ocs_placem
 	return list;
 }
 
+char *ocs_ctl_cube_list(const struct ocs_placement *placement)
+{
+	char **names = ocs_calloc(placement->ncubes ? placement->ncubes : 1, sizeof(*names));
+	char *list;
+
+	for (int i = 0; i < placement->ncubes; i++)
+		names[i] = placement->section->cube_names[placement->cubes[i]];
+	list = ocs_hostlist_compress(names, placement->ncubes);
+	free(names);
+	return list;
+}
+
 void ocs_ctl_where_summary(const struct ocs_ctl_where *where)
 {
 	const struct ocs_placement *placement = where->placement;
 	char shape[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
 	char *nodes = ocs_ctl_node_list(where->fabric, placement);
+	char *cubes = ocs_ctl_cube_list(placement);
 	long xpus = (long)placement->nnodes * where->section->cube_xpus /
 		    where->section->cube_nodes;
 
@@ -112,10 +122,8 @@ void ocs_ctl_where_summary(const struct ocs_ctl_where *where)
 	       placement->ncircuits, placement->ncircuits == 1 ? "" : "s");
 	if (xpus > where->shape.xpus)
 		printf("idle:  %ld XPUs of these nodes\n", xpus - where->shape.xpus);
-	printf("cubes: ");
-	for (int i = 0; i < placement->ncubes; i++)
-		printf("%s%s", i ? "," : "", where->section->cube_names[placement->cubes[i]]);
-	printf("\nnodes: %s\n", nodes);
+	printf("cubes: %s\nnodes: %s\n", cubes, nodes);
+	free(cubes);
 	free(nodes);
 }
 
@@ -164,20 +172,6 @@ int ocs_ctl_where_svg(const struct ocs_ctl_where *where, const char *path,
 	return rc;
 }
 
-static void print_picture(const struct ocs_ctl_where *where)
-{
-	char *text;
-
-	if (where->section->ncubes > PICTURE_CUBES) {
-		printf("\n(no picture of %d cubes; --svg FILE draws it)\n",
-		       where->section->ncubes);
-		return;
-	}
-	text = picture(where, false);
-	printf("\n%s", text);
-	free(text);
-}
-
 /* What is free: --busy, all of a fabric that only --fabric knows, or what ocsd
  * says of the site's. */
 static int occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
@@ -205,9 +199,8 @@ static int occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
 	if (rc)
 		return -1;
 	rc = ocs_ctl_state_occupy(&state, where->fabric, where->placer, where->occupancy, err);
-	if (!rc && !ocs_ctl_state_has_nodes(&state))
-		fputs("ocsctl: slurmctld has not told ocsd about its nodes yet: only shaped jobs"
-		      " count as busy\n", stderr);
+	if (!rc)
+		ocs_ctl_state_notes(&state, "ocsctl: ", stderr);
 	ocs_ctl_state_free(&state);
 	return rc;
 }
@@ -236,8 +229,11 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 	} else if (args->compact) {
 		puts(where.placement->compact);
 	} else {
+		char *text = picture(&where, false);
+
 		ocs_ctl_where_summary(&where);
-		print_picture(&where);
+		printf("\n%s", text);
+		free(text);
 	}
 out:
 	ocs_ctl_where_close(&where);

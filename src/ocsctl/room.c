@@ -4,10 +4,17 @@
 #include "src/ocsctl/room.h"
 
 #include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/slurm.h"
 #include "src/ocsctl/state.h"
 #include "src/place/room.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#define NAMES_MAX 1000000
 
 static void add_number(struct json_object *object, const char *name, int64_t value)
 {
@@ -57,32 +64,134 @@ static struct json_object *section_room(const struct ocs_ctl_state *state,
 	return out;
 }
 
-struct json_object *ocs_ctl_room(const struct ocs_ctl_args *args, struct ocs_client *client,
-				 struct ocs_error *err)
+static struct json_object *rooms(const struct ocs_ctl_state *state,
+				 const struct ocs_fabric *fabric, struct ocs_error *err)
+{
+	struct json_object *array = json_object_new_array(), *one;
+
+	for (int i = 0; i < fabric->nsections; i++) {
+		const struct ocs_section *section = &fabric->sections[i];
+
+		if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
+			continue;
+		one = section_room(state, fabric, section, err);
+		if (!one) {
+			json_object_put(array);
+			return NULL;
+		}
+		json_object_array_add(array, one);
+	}
+	return array;
+}
+
+static void add_out(struct json_object *array, const char *kind, const char *name,
+		    const char *state, const char *reason)
+{
+	struct json_object *one = json_object_new_object();
+
+	json_object_object_add(one, "kind", json_object_new_string(kind));
+	json_object_object_add(one, "name", json_object_new_string(name));
+	json_object_object_add(one, "state", json_object_new_string(state));
+	json_object_object_add(one, "reason", json_object_new_string(reason));
+	json_object_array_add(array, one);
+}
+
+static void add_nodes(struct json_object *array, char *const *names, int n, const char *state,
+		      const char *reason)
+{
+	char *list = ocs_hostlist_compress(names, (size_t)n);
+
+	if (n)
+		add_out(array, n > 1 ? "nodes" : "node", list, state, reason);
+	free(list);
+}
+
+/* Nodes that Slurm gives to no job: those of a group that FABRIC has. */
+static void add_group(struct json_object *array, const struct ocs_fabric *fabric,
+		      const struct ocs_ctl_nodes *group)
+{
+	char **names = NULL;
+	int n = ocs_hostlist_expand(group->nodes, NAMES_MAX, &names, NULL), kept = 0;
+	char **ours = ocs_calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*ours));
+
+	for (int i = 0; i < n; i++) {
+		if (ocs_fabric_node(fabric, names[i]))
+			ours[kept++] = names[i];
+	}
+	add_nodes(array, ours, kept, group->silent ? "not responding" : group->state,
+		  group->reason);
+	if (n >= 0)
+		ocs_names_free(names, (size_t)n);
+	free(ours);
+}
+
+/* The same, without reasons, where there is no sinfo. */
+static void add_told(struct json_object *array, const struct ocs_fabric *fabric,
+		     const struct ocs_ctl_state *state)
+{
+	static const char *const words[] = { "down", "drained" };
+	char **names = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*names));
+
+	for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++) {
+		int n = 0;
+
+		for (int i = 0; i < fabric->nnodes; i++) {
+			if (!strcmp(ocs_ctl_state_node(state, fabric->nodes[i].name), words[w]))
+				names[n++] = fabric->nodes[i].name;
+		}
+		add_nodes(array, names, n, words[w], "");
+	}
+	free(names);
+}
+
+/* What no new job gets, and why: drains, switches that failed, and nodes. */
+static struct json_object *out_of_service(const struct ocs_ctl_state *state,
+					  const struct ocs_fabric *fabric)
+{
+	struct json_object *array = json_object_new_array();
+	struct json_object *drains = ocs_ctl_array(state->fabric, "drains");
+	struct ocs_ctl_groups groups;
+
+	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
+		struct json_object *one = json_object_array_get_idx(drains, i);
+
+		add_out(array, ocs_ctl_string(one, "kind", "?"), ocs_ctl_string(one, "name", "?"),
+			"drained", ocs_ctl_string(one, "reason", ""));
+	}
+	for (size_t i = 0; i < ocs_ctl_length(state->switches); i++) {
+		struct json_object *one = json_object_array_get_idx(state->switches, i);
+		const char *word = ocs_ctl_string(one, "state", "up");
+
+		if (strcmp(word, "up") != 0 && strcmp(word, "drained") != 0)
+			add_out(array, "switch", ocs_ctl_string(one, "name", "?"), word,
+				ocs_ctl_string(one, "reason", ""));
+	}
+	if (ocs_ctl_groups_read(&groups, NULL)) {
+		add_told(array, fabric, state);
+		return array;
+	}
+	for (int i = 0; i < groups.count; i++) {
+		if (ocs_ctl_nodes_out(&groups.list[i]))
+			add_group(array, fabric, &groups.list[i]);
+	}
+	ocs_ctl_groups_free(&groups);
+	return array;
+}
+
+int ocs_ctl_room_add(const struct ocs_ctl_args *args, struct ocs_client *client,
+		     struct json_object *reply, struct ocs_error *err)
 {
 	struct ocs_fabric *fabric = ocs_ctl_fabric_open(args, err);
-	struct json_object *array = NULL, *one = NULL;
+	struct json_object *room = NULL;
 	struct ocs_ctl_state state;
 
-	if (!fabric)
-		return NULL;
-	if (!ocs_ctl_state_read(client, &state, err)) {
-		array = json_object_new_array();
-		for (int i = 0; i < fabric->nsections; i++) {
-			const struct ocs_section *section = &fabric->sections[i];
-
-			if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
-				continue;
-			one = section_room(&state, fabric, section, err);
-			if (!one) {
-				json_object_put(array);
-				array = NULL;
-				break;
-			}
-			json_object_array_add(array, one);
-		}
+	if (fabric && !ocs_ctl_state_read(client, &state, err)) {
+		json_object_object_add(reply, "out_of_service", out_of_service(&state, fabric));
+		room = rooms(&state, fabric, err);
 		ocs_ctl_state_free(&state);
 	}
+	if (room)
+		json_object_object_add(reply, "room", room);
 	ocs_fabric_destroy(fabric);
-	return array;
+	return room ? 0 : -1;
 }

@@ -5,16 +5,17 @@
 #define OCS_OCSCTL_ROOM_H
 
 /* What is free on each section with cubes, how broken it is, and the largest shapes that
- * could start now. */
+ * could start now; and all that is out of service. */
 
 struct json_object;
 struct ocs_client;
 struct ocs_ctl_args;
 struct ocs_error;
 
-/* Asks ocsd over CLIENT and reads the fabric that ARGS name (else the site's).  Returns an
- * array with an object per section (put it), or NULL with ERR. */
-struct json_object *ocs_ctl_room(const struct ocs_ctl_args *args, struct ocs_client *client,
-				 struct ocs_error *err);
+/* Asks ocsd over CLIENT, and sinfo, and reads the fabric that ARGS name (else the site's).
+ * Adds "room", an object per section, and "out_of_service", [{"kind","name","state",
+ * "reason"}], to REPLY.  Returns 0, or -1 with ERR. */
+int ocs_ctl_room_add(const struct ocs_ctl_args *args, struct ocs_client *client,
+		     struct json_object *reply, struct ocs_error *err);
 
 #endif

@@ -18,20 +18,20 @@
 struct view {
 	const char *what;	/* of the protocol */
 	const char *list;	/* member of the reply */
-	const char *key;	/* what NAME selects, for the message when nothing is there */
 	const char *columns;
 	const char *members;	/* separated by '|'; '@': a time, '!': a flag */
 };
 
 static const struct view views[] = {
-	{ "switch", "switches", "switch", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>QUARANTINE|LAST READ|REASON",
-	  "name|state|address|size|circuits|quarantine|@last_read|reason" },
-	{ "cube", "cubes", "cube", "CUBE|SECTION|STATE|JOBS", "name|section|!drained|jobs" },
-	{ "port", "ports", "switch or port", "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|>EXCESS|REASON",
+	{ "switch", "switches", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>PATCHES|>QUARANTINE|LAST READ|REASON",
+	  "name|state|address|size|circuits|patches|quarantine|@last_read|reason" },
+	{ "cube", "cubes", "CUBE|SECTION|STATE|NODES|JOBS|REASON",
+	  "name|section|!drained|nodes|jobs|reason" },
+	{ "port", "ports", "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|>EXCESS|REASON",
 	  "switch|port|label|state|owner|status|in_dbm|out_dbm|loss|baseline|excess|reason" },
-	{ "job", "jobs", "job", "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
+	{ "job", "jobs", "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
 	  "job|user|state|shape|conn|section|circuits|nodes" },
-	{ "circuit", "circuits", "job or switch",
+	{ "circuit", "circuits",
 	  "JOB|SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE",
 	  "job|switch|a|b|a_label|b_label|state" },
 };
@@ -102,11 +102,12 @@ static void print_list(const struct view *view, struct json_object *list)
 
 static void print_fabric(struct json_object *reply)
 {
-	struct json_object *list = ocs_ctl_array(reply, "drains");
+	struct json_object *list = ocs_ctl_array(reply, "out_of_service");
+	struct json_object *drains = ocs_ctl_array(reply, "drains");
 	static const struct view sections = { .columns = "SECTION|KIND|>CUBES|>NODES",
 					      .members = "name|kind|cubes|nodes" };
-	static const struct view drains = { .columns = "DRAINED|NAME|REASON",
-					    .members = "kind|name|reason" };
+	static const struct view out = { .columns = "OUT OF SERVICE|NAME|STATE|REASON",
+					 .members = "kind|name|state|reason" };
 	static const struct view room = { .columns = "SECTION|>XPUS|>FREE|>WHOLE CUBES|"
 					  ">FRAGMENTATION %|LARGEST THAT CAN START",
 					  .members = "section|xpus|free|whole_cubes|"
@@ -121,9 +122,9 @@ static void print_fabric(struct json_object *reply)
 		putchar('\n');
 		print_list(&room, ocs_ctl_array(reply, "room"));
 	}
-	if (ocs_ctl_length(list)) {
+	if (ocs_ctl_length(list ? list : drains)) {
 		putchar('\n');
-		print_list(&drains, list);
+		print_list(&out, list ? list : drains);
 	}
 }
 
@@ -223,12 +224,40 @@ static void add_room(const struct ocs_ctl_args *args, struct ocs_client *client,
 		     struct json_object *reply)
 {
 	struct ocs_error why = { 0 };
-	struct json_object *room = ocs_ctl_room(args, client, &why);
 
-	if (room)
-		json_object_object_add(reply, "room", room);
-	else
+	if (ocs_ctl_room_add(args, client, reply, &why))
 		fprintf(stderr, "ocsctl: what is free is not shown: %s\n", why.text);
+}
+
+/* Whether ocsd has what NAME names among its WHAT. */
+static bool known(struct ocs_client *client, const char *what, const char *list, const char *name)
+{
+	struct ocs_error ignored = { 0 };
+	struct json_object *reply = ocs_ctl_ask(client, what, name, &ignored);
+	bool found = ocs_ctl_length(ocs_ctl_array(reply, list));
+
+	json_object_put(reply);
+	return found;
+}
+
+/* Nothing is there for NAME.  0 if it exists all the same, or -1 with ERR. */
+static int nothing(const struct view *view, struct ocs_client *client, const char *name,
+		   struct ocs_error *err)
+{
+	bool job = isdigit((unsigned char)*name);
+
+	if (!strcmp(view->what, "circuit") && known(client, job ? "job" : "switch",
+						    job ? "jobs" : "switches", name))
+		return 0;
+	if (!strcmp(view->what, "job") || (!strcmp(view->what, "circuit") && job))
+		return ocs_error_set(err, OCS_ERROR, "show: ocsd knows no job %s, or it is not yours to"
+				     " see; 'ocsctl explain %s' asks Slurm, too", name, name);
+	if (!strcmp(view->what, "port"))
+		return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no switch or port %s; write SWITCH"
+				     " or SWITCH:PORT, 'ocsctl show switch' lists the switches", name);
+	return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no %s %s; 'ocsctl show %s' lists them",
+			     strcmp(view->what, "circuit") ? view->what : "switch", name,
+			     strcmp(view->what, "circuit") ? view->what : "switch");
 }
 
 static void print_view(const struct view *view, struct json_object *list,
@@ -255,6 +284,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	struct ocs_client *client;
 	struct json_object *reply, *list;
 	bool by_switch = name && !strcmp(what, "circuit") && !isdigit((unsigned char)*name);
+	long job;
 	int rc = 0;
 
 	for (size_t i = 0; i < NVIEWS; i++)
@@ -263,6 +293,12 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!view && strcmp(what, "fabric") != 0)
 		return ocs_error_set(err, OCS_USAGE, "show: what is a '%s'? usage: ocsctl show %s",
 				     what, args->command->operands);
+	if (name && !view)
+		return ocs_error_set(err, OCS_USAGE, "show: '%s' is too much; fabric shows all sections",
+				     name);
+	if (name && (!strcmp(what, "job") || (!strcmp(what, "circuit") && !by_switch)) &&
+	    ocs_ctl_job_parse(name, &job, err))
+		return -1;
 	client = ocs_ctl_connect(args, NULL, err);
 	if (!client)
 		return -1;
@@ -274,21 +310,25 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 		json_object_put(reply);
 		reply = NULL;
 	}
-	ocs_client_close(client);
-	if (!reply)
-		return -1;
-	if (by_switch)
+	if (reply && by_switch)
 		keep_switch(reply, name);
-	list = view ? ocs_ctl_array(reply, view->list) : NULL;
-	if (view && name && !ocs_ctl_length(list))
-		rc = ocs_error_set(err, OCS_ERROR, "show: ocsd knows nothing of %s '%s'",
-				   view->key, name);
-	else if (args->json)
+	list = reply && view ? ocs_ctl_array(reply, view->list) : NULL;
+	if (reply && view && name && !ocs_ctl_length(list))
+		rc = nothing(view, client, name, err);
+	ocs_client_close(client);
+	if (!reply && ocs_ctl_for_administrators(err))
+		ocs_error_set(err, OCS_ERROR, "only administrators of ocsd may see %s; 'scontrol show"
+			      " topology' shows everybody cubes and switches", what);
+	if (!reply || rc) {
+		json_object_put(reply);
+		return -1;
+	}
+	if (args->json)
 		ocs_ctl_print_reply(reply);
 	else if (view)
 		print_view(view, list, reply);
 	else
 		print_fabric(reply);
 	json_object_put(reply);
-	return rc;
+	return 0;
 }

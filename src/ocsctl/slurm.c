@@ -156,6 +156,16 @@ char *ocs_ctl_slurm_field(const char *line, const char *key)
 	return NULL;
 }
 
+char *ocs_ctl_slurm_quoted(const char *line, const char *key)
+{
+	char *begin = ocs_asprintf(" %s=\"", key);
+	const char *at = strstr(line, begin);
+
+	at = at ? at + strlen(begin) : "";
+	free(begin);
+	return ocs_asprintf("%.*s", (int)strcspn(at, "\"\n"), at);
+}
+
 static char *field(const char *line, const char *key)
 {
 	char *text = ocs_ctl_slurm_field(line, key);
@@ -402,4 +412,10 @@ bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group)
 			return true;
 	}
 	return group->silent;
+}
+
+bool ocs_ctl_nodes_used(const struct ocs_ctl_nodes *group)
+{
+	return !strncmp(group->state, "alloc", 5) || !strncmp(group->state, "mixed", 5) ||
+	       !strncmp(group->state, "compl", 5);
 }

@@ -21,6 +21,9 @@ char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err);
  * caller frees it.  NULL if it is missing, empty, "(null)" or "N/A". */
 char *ocs_ctl_slurm_field(const char *line, const char *key);
 
+/* The words of KEY="..." in such a line, "" if there are none; the caller frees them. */
+char *ocs_ctl_slurm_quoted(const char *line, const char *key);
+
 /* A job of the queue.  Strings are never NULL. */
 struct ocs_ctl_queued {
 	long job;
@@ -82,5 +85,7 @@ int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err);
 void ocs_ctl_groups_free(struct ocs_ctl_groups *all);
 /* No new job starts on them. */
 bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group);
+/* Jobs are on them. */
+bool ocs_ctl_nodes_used(const struct ocs_ctl_nodes *group);
 
 #endif

@@ -38,21 +38,39 @@ static struct json_object *ask_list(struct ocs_client *client, const char *what,
 	return array;
 }
 
+bool ocs_ctl_for_administrators(const struct ocs_error *err)
+{
+	return err->code == OCS_ERROR && !strncmp(err->text, "only administrators of ocsd", 27);
+}
+
 int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 		       struct ocs_error *err)
 {
 	memset(state, 0, sizeof(*state));
 	state->fabric = ocs_ctl_ask(client, "fabric", NULL, err);
-	if (state->fabric)
+	if (state->fabric) {
 		state->nodes = ocs_ctl_ask(client, "nodes", NULL, err);
-	if (state->nodes)
+		if (state->nodes)
+			state->switches = ask_list(client, "switch", "switches", err);
+	} else if (ocs_ctl_for_administrators(err)) {
+		ocs_ctl_state_from_slurm(state, err);
+	}
+	if (state->switches)
 		state->jobs = ask_list(client, "job", "jobs", err);
 	if (state->jobs)
-		state->switches = ask_list(client, "switch", "switches", err);
-	if (state->switches)
 		return 0;
 	ocs_ctl_state_free(state);
 	return -1;
+}
+
+void ocs_ctl_state_notes(const struct ocs_ctl_state *state, const char *before, FILE *out)
+{
+	if (state->by_slurm)
+		fprintf(out, "%socsd tells administrators only: this is what sinfo and scontrol show you;"
+			" drained ports and XPUs are not known\n", before);
+	if (!ocs_ctl_state_has_nodes(state))
+		fprintf(out, "%sslurmctld has not told ocsd about its nodes yet: only shaped jobs count"
+			" as busy\n", before);
 }
 
 int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
@@ -113,6 +131,15 @@ const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *no
 	if (!nodes || !json_object_object_get_ex(nodes, node, &one))
 		return "idle";
 	return ocs_ctl_string(one, "state", "idle");
+}
+
+int64_t ocs_ctl_state_job(const struct ocs_ctl_state *state, const char *node)
+{
+	struct json_object *nodes = node_list(state), *one;
+
+	if (!nodes || !json_object_object_get_ex(nodes, node, &one))
+		return 0;
+	return ocs_ctl_number(one, "job", 0);
 }
 
 bool ocs_ctl_job_lives(struct json_object *job)

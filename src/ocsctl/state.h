@@ -4,10 +4,13 @@
 #ifndef OCS_OCSCTL_STATE_H
 #define OCS_OCSCTL_STATE_H
 
-/* What ocsd knows at one moment, and what it means for a section. */
+/* What ocsd knows at one moment, and what it means for a section.  Users that are no
+ * administrators of ocsd learn from Slurm's commands what these show them. */
 
 #include "src/fabric/occupancy.h"
 #include "src/place/place.h"
+
+#include <stdio.h>
 
 struct json_object;
 struct ocs_client;
@@ -18,6 +21,7 @@ struct ocs_ctl_state {
 	struct json_object *nodes;
 	struct json_object *jobs;	/* the array itself */
 	struct json_object *switches;	/* the array itself */
+	bool by_slurm;			/* all but the jobs is what Slurm's commands say */
 };
 
 /* One `show` over CLIENT; NAME may be NULL.  The caller puts the reply; NULL with
@@ -25,9 +29,18 @@ struct ocs_ctl_state {
 struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what,
 				const char *name, struct ocs_error *err);
 
-/* Asks ocsd for everything above.  Returns 0, or -1 with ERR. */
+/* Whether ERR is ocsd's answer to somebody who is no administrator. */
+bool ocs_ctl_for_administrators(const struct ocs_error *err);
+
+/* Asks ocsd for everything above, and Slurm for what ocsd does not tell this user.
+ * Returns 0, or -1 with ERR. */
 int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 		       struct ocs_error *err);
+/* state_slurm.c: fabric (its drains), nodes and switches as sinfo and scontrol show
+ * topology have them.  Returns 0, or -1 with ERR. */
+int ocs_ctl_state_from_slurm(struct ocs_ctl_state *state, struct ocs_error *err);
+/* What the state may lack, a line each that begins with BEFORE. */
+void ocs_ctl_state_notes(const struct ocs_ctl_state *state, const char *before, FILE *out);
 /* The same from what `map --json` printed.  Returns 0, or -1 with ERR. */
 int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
 			   struct ocs_error *err);
@@ -37,6 +50,8 @@ void ocs_ctl_state_free(struct ocs_ctl_state *state);
 bool ocs_ctl_state_has_nodes(const struct ocs_ctl_state *state);
 /* "idle", "busy", "down", "drained"; "idle" for a node that nobody mentioned. */
 const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *node);
+/* The job on NODE, with a shape or without, or 0. */
+int64_t ocs_ctl_state_job(const struct ocs_ctl_state *state, const char *node);
 
 /* A job of ocsd that holds XPUs or servers (every state but ended). */
 bool ocs_ctl_job_lives(struct json_object *job);

@@ -46,6 +46,8 @@ char *ocs_ctl_fold_svg(const struct ocs_ctl_where *where, const long *ranks);
 /* "n[0-15]"; the caller frees it. */
 char *ocs_ctl_node_list(const struct ocs_fabric *fabric,
 			const struct ocs_placement *placement);
+/* "c[0-3]"; the caller frees it. */
+char *ocs_ctl_cube_list(const struct ocs_placement *placement);
 
 /* The terminal: its width (80 if it is none), and whether it wants colour. */
 int ocs_ctl_columns(void);

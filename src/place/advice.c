@@ -311,7 +311,7 @@ static int hopeless(struct search *b, struct ocs_error *err)
 	char text[OCS_SHAPE_TEXT];
 
 	if (!p)
-		return err->code == OCS_NOT_NOW ? ocs_error_prefix(err, "not even with all jobs gone") : -1;
+		return err->code == OCS_NOT_NOW ? ocs_error_prefix(err, "not even with all shaped jobs gone") : -1;
 	need = p->nnodes;
 	ocs_placement_destroy(p);
 	if (have >= need)

@@ -147,8 +147,18 @@ def test_empty(world):
     check("STATUS" in rows[0] and len(rows) > 4 and all("TUNED" in row for row in rows[1:]),
           "with its ports, their status and power", out)
     code, out, err = world.ctl("show", "switch", "nowhere")
-    check(code != 0 and "nowhere" in err and len(err.splitlines()) == 1,
-          "an unknown switch is an error", out + err)
+    check(code == 2 and "no switch nowhere; 'ocsctl show switch'" in err and
+          len(err.splitlines()) == 1, "an unknown switch is an error", out + err)
+    for what, name, status, hint in (("cube", "c9", 2, "'ocsctl show cube'"),
+                                     ("port", "nowhere:1", 2, "SWITCH:PORT"),
+                                     ("circuit", "nowhere", 2, "'ocsctl show switch'"),
+                                     ("circuit", "99", 1, "'ocsctl explain 99'"),
+                                     ("job", "99", 1, "'ocsctl explain 99'"),
+                                     ("job", "x", 2, "squeue"), ("fabric", "pod", 2, "too much")):
+        code, out, err = world.ctl("show", what, name)
+        check(code == status and hint in err and not out, "show %s %s" % (what, name), out + err)
+    code, out, err = world.ctl("show", "circuit", "ocs-x-0-0")
+    check(code == 0 and len(out.splitlines()) == 1, "a switch without circuits", out + err)
     code, out, err = world.ctl("show", "circuit")
     check(code == 0 and len(out.splitlines()) == 1, "no circuits: only a header", out + err)
     code, out, err = world.ctl("show", "port", "ocs-x-0-0:1")
@@ -189,8 +199,15 @@ def test_job(world):
     job = world.json("show", "job", "7").get("jobs", [{}])[0]
     check(job.get("state") == "realised" and job.get("shape") == "4x2x2", "show job", job)
     code, out, err = world.ctl("explain", "7")
-    check(code == 0 and "cubes:    c0,c1" in out and "nodes:    n[0-3]" in out and
-          "circuits: 8" in out and out.count("CONNECTED") == 8, "explain", out + err)
+    check(code == 0 and "cubes:    c[0-1]\n" in out and "nodes:    n[0-3]\n" in out and
+          "circuits: 8, 8 CONNECTED; 'ocsctl show circuit 7' lists them\n" in out and
+          "SWITCH" not in out, "explain", out + err)
+    switches = world.json("show", "switch").get("switches", [])
+    check(sum(s["circuits"] for s in switches) == 8 and
+          sum(s["patches"] for s in switches) in (0, 8, 16), "a circuit is no patch", switches)
+    cubes = world.json("show", "cube").get("cubes", [])
+    check([(c["name"], c["nodes"], c["jobs"]) for c in cubes] ==
+          [("c0", "n[0-1]", [7]), ("c1", "n[2-3]", [7])], "show cube has its nodes and jobs", cubes)
     explained = world.json("explain", "7")
     check(explained.get("state") == "realised" and len(explained.get("circuits", [])) == 8,
           "explain --json", explained)
@@ -324,12 +341,27 @@ c0      c1
     check(code == 0 and out == "cube c0 is drained\n", "drain a cube", out + err)
     code, out, err = world.ctl("show", "fabric")
     check("new cables" in out, "show fabric gives the reason", out + err)
+    rows = [(o["kind"], o["name"], o["state"], o["reason"])
+            for o in world.json("show", "fabric").get("out_of_service", [])]
+    check(rows == [("cube", "c0", "drained", "new cables"), ("node", "n2", "down", "")],
+          "and all that is out of service", rows)
+    check(all(" ".join(row).strip() in " ".join(out.split()) for row in rows), "as a table", out)
+    code, out, err = world.ctl("show", "cube", "c0")
+    check(out.splitlines()[1].split() == ["c0", "pod", "drained", "n[0-1]", "-", "new", "cables"],
+          "show cube has the reason", out + err)
     code, out, err = world.ctl("place", "2x2x2")
     check(code == 4, "nothing is placed there", out + err)
     code, out, err = world.ctl("map")
     check(out.count("#") == 4 * 3 + 1, "map shows it", out + err)
     code, out, err = world.ctl("resume", "cube", "c0")
     check(code == 0 and out == "cube c0 is in service\n", "resume", out + err)
+    world.ctl("drain", "xpu", "c0:0,0,0", "--reason", "dead")
+    code, out, err = world.ctl("map")
+    check("#  down or drained (8 XPUs)" in out and "free (8 of 16 XPUs)" in out,
+          "map shows the node of a drained XPU", out + err)
+    check([n["node"] for n in world.json("map")["nodes"] if n["state"] == "drained"] == ["n0"],
+          "in JSON, too")
+    world.ctl("resume", "xpu", "c0:0,0,0")
     code, out, err = world.ctl("drain", "port", "ocs-x-0-0:1")
     check(code == 0, "drain a port", out + err)
     check(world.json("resume", "port", "ocs-x-0-0:1").get("drained") is False,

@@ -95,7 +95,7 @@ exits 0 "node list" place 4x4x4 --fabric "$F" --nodes
 equals "alone" "n[0-15]"
 exits 0 "many cubes" place 4x4x4 --fabric "torus cubes:8x8x8 cube:4x4x4 tile:2x2x1" \
 	--svg "$work/many.svg" --busy "$work/first"
-prints "no endless picture" "(no picture of 512 cubes; --svg FILE draws it)"
+prints "no endless picture: a sign a cube" "c448  ........ ........"
 grep -q '<svg' "$work/many.svg"
 result $? "but SVG"
 exits 1 "SVG that cannot be written" place 2x2 --fabric "$ONE" --svg /nowhere/x.svg

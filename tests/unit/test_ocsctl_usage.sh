@@ -39,7 +39,9 @@ exits 2 "no number of trees" plan --servers 8 --degree 8 --trees none
 exits 3 "no room for trees" plan --servers 8 --degree 5 --trees 1
 exits 2 "job that is no number" explain 12_3
 says "how to find it" "squeue"
-exits 2 "job zero" apply 0
+exits 2 "job zero" apply 0 --node n0
+exits 2 "apply for no node" apply 1
+says "what is missing" "--node"
 exits 2 "no ocs.yaml anywhere" place 4x4 --section x
 says "where it was looked for" "slurm/ocs.yaml"
 exits 2 "two fabrics" check x.yaml --fabric "$F"
@@ -92,13 +94,13 @@ N=unix:$work/nobody.sock
 exits 5 "show without ocsd" show fabric --ocsd "$N"
 exits 5 "map without ocsd" map --ocsd "$N" --fabric "$F"
 exits 5 "explain without ocsd" explain 1 --ocsd "$N"
-exits 5 "apply without ocsd" apply 1 --epoch 1 --ocsd "$N"
+exits 5 "apply without ocsd" apply 1 --epoch 1 --node n0 --ocsd "$N"
 exits 5 "release without ocsd" release 1 --ocsd "$N"
 exits 5 "drain without ocsd" drain cube c0 --ocsd "$N"
 exits 5 "reconcile without ocsd" reconcile --ocsd "$N"
 exits 5 "place now without ocsd" place 4x4 --fabric "$F" --ocsd "$N"
 before=$(date +%s)
-exits 5 "apply --wait keeps trying" apply 1 --epoch 1 --wait 2 --ocsd "$N"
+exits 5 "apply --wait keeps trying" apply 1 --epoch 1 --node n0 --wait 2 --ocsd "$N"
 [ $(($(date +%s) - before)) -ge 1 ]
 result $? "as long as it was told" "$before $(date +%s)"
 

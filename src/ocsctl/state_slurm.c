@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* The state of the machine for those whom ocsd does not tell it. */
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/ocsctl/slurm.h"
+#include "src/ocsctl/state.h"
+#include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#define NAMES_MAX 1000000
+
+static void add_text(struct json_object *object, const char *name, const char *text)
+{
+	json_object_object_add(object, name, json_object_new_string(text));
+}
+
+/* The word that slurmctld uses towards ocsd. */
+static const char *word(const struct ocs_ctl_nodes *group)
+{
+	if (!strncmp(group->state, "drain", 5))
+		return "drained";
+	return ocs_ctl_nodes_out(group) ? "down" : ocs_ctl_nodes_used(group) ? "busy" : "idle";
+}
+
+/* {name: {"state"}}. */
+static int nodes_read(struct json_object *nodes, struct ocs_error *err)
+{
+	struct ocs_ctl_groups groups;
+
+	if (ocs_ctl_groups_read(&groups, err))
+		return -1;
+	for (int i = 0; i < groups.count; i++) {
+		char **names = NULL;
+		int n = ocs_hostlist_expand(groups.list[i].nodes, NAMES_MAX, &names, NULL);
+
+		for (int k = 0; k < n; k++) {
+			struct json_object *one = json_object_new_object();
+
+			add_text(one, "state", word(&groups.list[i]));
+			json_object_object_add(nodes, names[k], one);
+		}
+		if (n >= 0)
+			ocs_names_free(names, (size_t)n);
+	}
+	ocs_ctl_groups_free(&groups);
+	return 0;
+}
+
+/* A line of the topology: a drained cube, or a switch. */
+static void line_read(const char *line, struct json_object *drains, struct json_object *switches)
+{
+	char *cube = ocs_ctl_slurm_field(line, "Cube"), *sw = ocs_ctl_slurm_field(line, "Switch");
+	char *state = ocs_ctl_slurm_field(line, "State"), *reason = ocs_ctl_slurm_quoted(line, "Reason");
+	struct json_object *one = json_object_new_object();
+
+	add_text(one, "name", cube ? cube : sw ? sw : "");
+	add_text(one, "reason", reason);
+	if (cube && state && !strcmp(state, "DRAINED")) {
+		add_text(one, "kind", "cube");
+		json_object_array_add(drains, json_object_get(one));
+	} else if (sw && state) {
+		add_text(one, "state", !strcmp(state, "UP") ? "up" :
+			 !strcmp(state, "DRAINED") ? "drained" : "failed");
+		json_object_array_add(switches, json_object_get(one));
+	}
+	json_object_put(one);
+	free(cube);
+	free(sw);
+	free(state);
+	free(reason);
+}
+
+static int topology_read(struct json_object *drains, struct json_object *switches,
+			 struct ocs_error *err)
+{
+	char *const words[] = { "scontrol", "show", "topology", NULL };
+	char *text = ocs_ctl_slurm_run(words, err), *save = NULL;
+
+	if (!text)
+		return -1;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		line_read(line, drains, switches);
+	free(text);
+	return 0;
+}
+
+int ocs_ctl_state_from_slurm(struct ocs_ctl_state *state, struct ocs_error *err)
+{
+	struct json_object *drains = json_object_new_array();
+	struct json_object *nodes = json_object_new_object();
+
+	state->by_slurm = true;
+	state->fabric = json_object_new_object();
+	json_object_object_add(state->fabric, "drains", drains);
+	state->nodes = json_object_new_object();
+	json_object_object_add(state->nodes, "nodes", nodes);
+	state->switches = json_object_new_array();
+	if (!nodes_read(nodes, err) && !topology_read(drains, state->switches, err)) {
+		if (json_object_object_length(nodes))
+			return 0;
+		ocs_error_set(err, OCS_ERROR, "sinfo shows you no nodes");
+	}
+	ocs_ctl_state_free(state);
+	return ocs_error_prefix(err, "ocsd tells administrators only how the machine is");
+}
