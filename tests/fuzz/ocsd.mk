@@ -2,11 +2,13 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 # ocsd without what fuzz_ocsd.c takes in whole (main.c, server.c) or stands in for
-# (worker.c).
-D = ../../src/ocsd
-OCSD_PARTS = $(D)/ahead.c $(D)/audit.c $(D)/auth.c $(D)/broken.c $(D)/clock.c $(D)/commit.c $(D)/direct.c \
-	$(D)/drain.c $(D)/examine.c $(D)/forward.c $(D)/health.c $(D)/history.c $(D)/job.c \
-	$(D)/limit.c $(D)/load.c $(D)/loop.c $(D)/metrics.c $(D)/open.c $(D)/power.c \
-	$(D)/quarantine.c $(D)/realise.c $(D)/reload.c $(D)/repair.c $(D)/request.c \
-	$(D)/selftest.c $(D)/service.c $(D)/show.c $(D)/standby.c $(D)/store.c \
-	$(D)/transaction.c $(D)/wait.c
+# (worker.c).  Folders are written out: automake wants these names for make dist even where
+# the conditional around this file, and with it any variable set here, is out.
+OCSD_PARTS = ../../src/ocsd/ahead.c ../../src/ocsd/audit.c ../../src/ocsd/auth.c ../../src/ocsd/broken.c \
+	../../src/ocsd/clock.c ../../src/ocsd/commit.c ../../src/ocsd/direct.c ../../src/ocsd/drain.c \
+	../../src/ocsd/examine.c ../../src/ocsd/forward.c ../../src/ocsd/health.c ../../src/ocsd/history.c \
+	../../src/ocsd/job.c ../../src/ocsd/limit.c ../../src/ocsd/load.c ../../src/ocsd/loop.c \
+	../../src/ocsd/metrics.c ../../src/ocsd/open.c ../../src/ocsd/power.c ../../src/ocsd/quarantine.c \
+	../../src/ocsd/realise.c ../../src/ocsd/reload.c ../../src/ocsd/repair.c ../../src/ocsd/request.c \
+	../../src/ocsd/selftest.c ../../src/ocsd/service.c ../../src/ocsd/show.c ../../src/ocsd/standby.c \
+	../../src/ocsd/store.c ../../src/ocsd/transaction.c ../../src/ocsd/wait.c
