@@ -93,6 +93,21 @@ static bool circuit_dark(const struct ocsd_circuit *circuit, const struct ocs_he
 	return false;
 }
 
+/* Of a circuit that was not seen lit yet: light comes in that does not come out, on a path
+ * whose loss was measured before, so that the switch is known to measure it. */
+static bool swallowed(struct ocsd *d, const struct ocsd_switch *sw,
+		      const struct ocsd_circuit *circuit, const struct ocs_health *health)
+{
+	for (int p = 0; p < circuit->npatches; p++) {
+		struct ocs_patch patch = circuit->patches[p];
+
+		if (health->port[patch.in].dbm >= OCSD_DARK_DBM && dark(health, patch.out) &&
+		    !isnan(ocsd_store_baseline(d, sw, patch.in, patch.out)))
+			return true;
+	}
+	return false;
+}
+
 static void lit_again(struct ocsd *d, const struct ocsd_switch *sw, int in)
 {
 	char *name = ocs_asprintf("%s:%d", sw->description->name, in);
@@ -118,6 +133,8 @@ void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_h
 			continue;
 		}
 		/* never lit: its servers may be off, or the switch measures nothing */
+		if (!circuit->lit)
+			circuit->lit = swallowed(d, sw, circuit, health);
 		if (!circuit->lit || circuit->dark == DARK_TOLD)
 			continue;
 		if (!circuit->dark++)

@@ -341,6 +341,32 @@ static void goes_dark(void **state)
 	ocs_client_close(client);
 }
 
+/* The light is lost before any poll has seen it: light that comes in and does not come out,
+ * where an earlier job's did, is enough. */
+static void dark_at_once(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *first, *second, *repaired;
+
+	commit(client, 1, "q[0-5]");
+	first = apply(client, 1, "q0", 0);
+	for (int i = 0; i < 2; i++)
+		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	commit(client, 2, "q[0-5]");
+	second = apply(client, 2, "q0", 0);
+	assert_int_equal(changed(first, second), 0);
+	rig_emulate(rig, "port quad-0 %d fail", SIZE + port_of(second, 0));
+	repaired = apply(client, 2, "q1", 1);
+	assert_false(uses(repaired, 0, 0));
+	assert_string_equal(rig_job_state(client, 2), "realised");
+	ocs_plan_destroy(first);
+	ocs_plan_destroy(second);
+	ocs_plan_destroy(repaired);
+	ocs_client_close(client);
+}
+
 /* A host's laser dies and comes back: its port is out of use meanwhile. */
 static void host_dark(void **state)
 {
@@ -444,6 +470,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(impossible, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(stolen, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(goes_dark, setup_polling, rig_teardown),
+	cmocka_unit_test_setup_teardown(dark_at_once, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(host_dark, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(refuses, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
