@@ -82,8 +82,13 @@ static bool waits_for(const struct ocsd_job *job, const struct ocsd_switch *sw)
 static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reason)
 {
 	bool news = sw->state != OCSD_SWITCH_FAILED;
-	char *text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
+	char *text = ocs_asprintf("switch %s: ", sw->description->name);
 
+	/* Drivers name the switch, and so does every text made here. */
+	if (strncmp(reason, text, strlen(text)) == 0)
+		reason += strlen(text);
+	free(text);
+	text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
 	sw->state = OCSD_SWITCH_FAILED;
 	sw->heard_ns = 0;
 	sw->answers = false;

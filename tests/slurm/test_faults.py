@@ -362,7 +362,8 @@ def test_silent_switch_under_a_running_job(small):
         bystander = None
     switch = sorted(used)[0]
     small.emulator("fault", switch, "silent")
-    comment(small, job, "ocs circuits: switch %s failed" % switch, "SIGUSR1")
+    said = comment(small, job, "ocs circuits: switch %s failed" % switch, "SIGUSR1")
+    assert said.count("switch " + switch) == 1, said
     small.emulator("fault", switch, "none")
     comment(small, job, "all there again")
     assert small.state(job) == "RUNNING"
