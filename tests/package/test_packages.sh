@@ -48,6 +48,14 @@ wait $deb
 result $? "Debian packages are built" "$(cat "$work/deb.out")"
 result $rpm "RPM packages are built" "$(cat "$work/rpm.out")"
 
+# What is left out of a build (here the unit tests) must still go into the archive.
+mkdir "$work/bare" "$work/bare/dist"
+seen=$(cd "$work/bare" && sed 's/^S\["HAVE_CMOCKA_TRUE"\]=.*/S["HAVE_CMOCKA_TRUE"]="#"/' \
+    "$top/build/package/tree/config.status" >config.status && chmod +x config.status &&
+    mkdir -p src tests/unit && ./config.status tests/unit/Makefile 2>&1 &&
+    make -s -C tests/unit distdir "top_distdir=$work/bare/dist" "distdir=$work/bare/dist" 2>&1)
+result $? "the archive is whole where cmocka is missing" "$seen"
+
 for kind in deb rpm; do
     seen=$(diff <(wanted) <(files_of $kind | names))
     result $? "every installed file is in exactly one $kind package" "$seen"
