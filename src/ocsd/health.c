@@ -9,6 +9,7 @@
 #include "src/ocsd/health.h"
 #include "src/ocsd/power.h"
 #include "src/ocsd/quarantine.h"
+#include "src/ocsd/store.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"
