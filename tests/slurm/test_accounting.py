@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 
 import pytest
 
@@ -92,6 +93,7 @@ def site():
                                 "AccountingStorageHost": "127.0.0.1",
                                 "AccountingStoreFlags": "job_extra",
                                 "AuthInfo": "cred_expire=5",
+                                "PreemptType": "preempt/qos", "PreemptMode": "REQUEUE,GANG",
                                 "SchedulerParameters": "bf_interval=1,sched_interval=1"})
     try:
         yield cluster.start()
@@ -172,6 +174,16 @@ def test_parts_and_elements(site):
     assert sorted(bool(row[3]) for row in rows) == [False, True]
 
 
+def test_direct_jobs(site):
+    """srun and salloc without sbatch: what a batch job of that shape has."""
+    tell = ["bash", "-c", "echo $SLURM_JOB_ID"]
+    ran = site.out(["srun", "--shape=4x2x2", "-w", "n[0-1]"] + tell)
+    held = site.out(["salloc", "-Q", "--shape=4x2x2", "-w", "n[2-3]"] + tell)
+    for job in (int(ran.split()[0]), int(held.split()[0])):
+        assert records(site, job) == [[str(job), "COMPLETED", "shape=4x2x2",
+                                       "ocs: shape=4x2x2 xpus=16 idle=0 cubes=2 circuits=8"]]
+
+
 def test_job_of_256_cubes(site):
     """The comment stays short, however large the job is."""
     job = site.sbatch(FULL)
@@ -181,6 +193,56 @@ def test_job_of_256_cubes(site):
     match = re.fullmatch(r"ocs: shape=8x16x16 xpus=2048 idle=0 cubes=256 circuits=(\d+)", row[3])
     assert match and int(match.group(1)) == 256 * 12, row
     assert len(row[3]) < 100
+
+
+def qos(site, verb, name, **settings):
+    """sacctmgr, and slurmctld has heard of it."""
+    site.run(["sacctmgr", "-i", verb, "qos", name] + ["set"] * (verb == "modify") +
+             ["%s=%s" % item for item in settings.items()])
+    wanted = settings.get("preemptmode", "").upper()
+    site.until(lambda: re.search(r"QOS=%s\(.*?PreemptMode=%s" % (name, wanted), site.out(
+        ["scontrol", "show", "assoc_mgr", "flags=qos", "qos=" + name]), re.S | re.I), 20,
+        "slurmctld to know QOS " + name)
+
+
+def test_qos_that_suspends(site):
+    """A job with circuits is neither submitted, nor started, nor suspended under it."""
+    qos(site, "add", "slow", preemptmode="suspend")
+    qos(site, "add", "mild", preemptmode="requeue")
+    site.run(["sacctmgr", "-i", "add", "qos", "fast", "preempt=slow,mild"])
+    qos(site, "modify", "fast", priority=10)
+    told = site.refused("--shape=4x2x2", "-q", "slow")
+    assert "QOS slow" in told and "SUSPEND" in told and "REQUEUE" in told, told
+    assert "QOS slow" in site.refused("--shape=4x2x2", "-q", "mild,slow")
+    site.run(["sacctmgr", "-i", "add", "account", "careful", "defaultqos=slow"])
+    site.run(["sacctmgr", "-i", "add", "user", "nobody", "account=careful", "qos=slow,mild",
+              "defaultqos=slow"])
+    site.until(lambda: "nobody" in site.out(["scontrol", "show", "assoc_mgr", "flags=assoc"]), 20,
+               "the association")
+    told = site.run(["sbatch", "--shape=4x2x2", "--wrap=true", "-o", "/dev/null"], user="nobody",
+                    check=False).stderr
+    assert "QOS slow" in told, told
+    plain = site.sbatch("-q", "slow", "-N1", "-n1", "-w", "n7", script="true")
+    victim = site.sbatch("--shape=4x2x2", "-q", "mild", "-w", "n[0-1]", "--requeue")
+    held = site.sbatch("--shape=4x2x2", "-q", "mild", "-w", "n[2-3]", "-H")
+    assert "QOS slow" in site.run(["scontrol", "update", "JobId=%d" % held, "QOS=slow"],
+                                  check=False).stderr
+    site.running(victim)
+    # Too late for a refusal.
+    qos(site, "modify", "mild", preemptmode="suspend")
+    site.run(["scontrol", "release", str(held)])
+    urgent = site.sbatch("-q", "fast", "-N2", "--exclusive", "-w", "n[0-1]")
+    site.until(lambda: "QOS_mild_has_PreemptMode=SUSPEND" in site.job(held)["Reason"], 20,
+               lambda: site.job(held))
+    time.sleep(3)       # cycles of both schedulers
+    assert [site.state(job) for job in (victim, held, urgent)] == ["RUNNING", "PENDING", "PENDING"]
+    qos(site, "modify", "mild", preemptmode="requeue")
+    site.running(urgent)
+    site.running(held)
+    assert site.job(victim)["Restarts"] == "1"
+    site.wait(plain, "COMPLETED")
+    site.run(["scancel", str(urgent), str(held), str(victim)])
+    site.run(["sacctmgr", "-i", "delete", "user", "nobody"])
 
 
 def queries():

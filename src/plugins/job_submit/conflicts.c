@@ -6,14 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/common/assoc_mgr.h"
+
 #include "src/fold/shape.h"
 #include "src/util/text.h"
 
-/* A partition that says nothing does as slurm.conf says for all; quality of service counts
- * only where PreemptType asks for it. */
+static bool preempts_by_qos(void)
+{
+	return !xstrcmp(slurm_conf.preempt_type, "preempt/qos");
+}
+
+/* A partition that says nothing does as slurm.conf says for all. */
 static bool suspends(const part_record_t *part)
 {
-	uint16_t mode = slurm_conf.preempt_mode;
+	uint16_t mode = preempts_by_qos() ? PREEMPT_MODE_OFF : slurm_conf.preempt_mode;
 
 	if (part->preempt_mode != NO_VAL16 && !xstrcmp(slurm_conf.preempt_type, "preempt/partition_prio"))
 		mode = part->preempt_mode;
@@ -45,6 +51,55 @@ int ocs_conflicts_partition(const char *partition, struct ocs_error *err)
 		if (part)
 			rc = check(part, err);
 	}
+	free(copy);
+	return rc;
+}
+
+/* The QOS that a job gets which asks for WANTED (no name: the usual one for ASSOC); the
+ * locks of assoc_mgr are held. */
+static int check_qos(slurmdb_qos_rec_t *wanted, slurmdb_assoc_rec_t *assoc,
+		     struct ocs_error *err)
+{
+	slurmdb_qos_rec_t *qos = NULL;
+	uint16_t mode = slurm_conf.preempt_mode;
+
+	assoc_mgr_get_default_qos_info(assoc, wanted);
+	/* Unknown ones are Slurm's to refuse. */
+	if (assoc_mgr_fill_in_qos(acct_db_conn, wanted, 0, &qos, true) != SLURM_SUCCESS)
+		return 0;
+	if (qos && qos->preempt_mode)
+		mode = qos->preempt_mode;
+	if (!(mode & PREEMPT_MODE_SUSPEND))
+		return 0;
+	return ocs_error_set(err, OCS_USAGE,
+		"QOS %s has PreemptMode=SUSPEND%s, but a suspended job would keep its circuits; choose another with -q, or ask the administrator for PreemptMode=REQUEUE or CANCEL",
+		qos ? qos->name : "normal",
+		qos && qos->preempt_mode ? "" : " (as slurm.conf says for all)");
+}
+
+int ocs_conflicts_qos(const char *names, const char *account, const char *partition,
+		      uint32_t uid, struct ocs_error *err)
+{
+	assoc_mgr_lock_t locks = { .assoc = READ_LOCK, .qos = READ_LOCK, .user = READ_LOCK };
+	slurmdb_assoc_rec_t like = { .acct = (char *)account, .uid = uid }, *assoc = NULL;
+	char *copy, *save = NULL, *name;
+	int rc = 0;
+
+	if (!preempts_by_qos())
+		return 0;
+	copy = ocs_strdup(names ? names : "");
+	like.partition = partition && !strchr(partition, ',') ? (char *)partition : NULL;
+	assoc_mgr_lock(&locks);
+	name = strtok_r(copy, ",", &save);
+	if (!name)
+		assoc_mgr_fill_in_assoc(acct_db_conn, &like, 0, &assoc, true);
+	do {
+		slurmdb_qos_rec_t wanted = { .name = name };
+
+		rc = check_qos(&wanted, assoc, err);
+		name = name ? strtok_r(NULL, ",", &save) : NULL;
+	} while (name && !rc);
+	assoc_mgr_unlock(&locks);
 	free(copy);
 	return rc;
 }

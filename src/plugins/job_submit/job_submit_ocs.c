@@ -228,7 +228,9 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 			"--ocs-demand is for partitions on a direct fabric; leave it out here");
 	has = has || answer.planned || answer.rails;
 	if (ocs_conflicts_expand(job->dependency, has, err) < 0 ||
-	    (has && ocs_conflicts_partition(partition_of(job), err) < 0))
+	    (has && (ocs_conflicts_partition(partition_of(job), err) < 0 ||
+		     ocs_conflicts_qos(job->qos, job->account, partition_of(job), job->user_id,
+				       err) < 0)))
 		return -1;
 	if (!has)
 		return 0;
@@ -303,6 +305,10 @@ static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *e
 			return -1;
 	}
 	if (ocs_conflicts_expand(job->dependency, has || had, err) < 0)
+		return -1;
+	if (job->qos && (has || had || ocs_conflicts_allocated(record)) &&
+	    ocs_conflicts_qos(job->qos, record->account, record->partition, record->user_id,
+			      err) < 0)
 		return -1;
 	if (!IS_JOB_PENDING(record) && sized && !had && ocs_conflicts_allocated(record))
 		return ocs_error_set(err, OCS_USAGE,

@@ -184,17 +184,42 @@ static void ask_afterwards(job_record_t *job)
 	xfree(chosen);
 }
 
-int ocs_select_test_run(const struct ocs_select_test *t)
+/* Such a job is not started, however long it waits: nobody is to be held back for it. */
+static int wait_for_other_mode(job_record_t *job)
+{
+	const slurmdb_qos_rec_t *qos = job->qos_ptr;
+	bool by_qos = qos && !xstrcmp(slurm_conf.preempt_type, "preempt/qos");
+
+	ocs_select_call_reason("does not start: %s %s has PreemptMode=SUSPEND, and a suspended job would keep its circuits; give it another with scontrol update",
+			       by_qos ? "QOS" : "partition",
+			       by_qos ? qos->name : job->part_ptr->name);
+	call.nodes_help = false;
+	return SLURM_ERROR;
+}
+
+int ocs_select_test_run(const struct ocs_select_test *given)
 {
 	bool plans = call.mode == OCS_RUN_NOW || call.mode == OCS_WILL_RUN;
+	struct ocs_select_test test = *given, *t = &test;
+	list_t *left;
+	int rc;
 
+	if (plans && call.asks && ocs_select_suspends(t->job))
+		return wait_for_other_mode(t->job);
 	if (plans && !ocs_select_promise_respect(t->job, t->nodes)) {
 		ocs_select_call_reason("waits: a node that was asked for by name is promised to a job for which others were preempted");
 		return SLURM_ERROR;
 	}
-	return call.asks ? ocs_select_test_preempting(t) :
-	       t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
-		       t->preemptable, t->preempted, t->excluded, t->will_run);
+	if (call.mode == OCS_RUN_NOW)
+		ocs_select_spare_nodes(t->nodes);
+	left = ocs_select_spare_jobs(t->preemptable);
+	if (left)
+		t->preemptable = list_count(left) ? left : NULL;
+	rc = call.asks ? ocs_select_test_preempting(t) :
+	     t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
+		     t->preemptable, t->preempted, t->excluded, t->will_run);
+	FREE_NULL_LIST(left);
+	return rc;
 }
 
 int ocs_select_test_end(job_record_t *job, int rc)

@@ -88,6 +88,16 @@ bool ocs_select_promise_holds(job_record_t *job, job_record_t *victim);
 /* Takes from NODES what others than JOB were promised; false if JOB requires such a node. */
 bool ocs_select_promise_respect(job_record_t *job, bitstr_t *nodes);
 
+/* suspend.c: jobs with circuits are not suspended for others (job write lock). */
+
+/* Whether JOB is one that others have suspended. */
+bool ocs_select_suspends(job_record_t *job);
+/* PREEMPTABLE (may be NULL) without those that would be suspended with their circuits; the
+ * caller destroys it.  NULL: there are none. */
+list_t *ocs_select_spare_jobs(list_t *preemptable);
+/* Takes the nodes of such jobs from NODES. */
+void ocs_select_spare_nodes(bitstr_t *nodes);
+
 /* publish.c: what a started job carries. */
 
 void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made);
