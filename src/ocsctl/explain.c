@@ -307,20 +307,53 @@ static void tell(const struct ocs_ctl_args *args, const struct story *story, lon
 		print_plain(story->self, story->hidden);
 }
 
+/* What squeue shows as "42_7" or "43+1" has a number of its own. */
+static int job_find(const char *shown, long *job, struct ocs_error *err)
+{
+	char name[64];
+	char *const words[] = { "squeue", "-a", "-h", "-t", "all", "-j", name, "-o", "%A", NULL };
+	size_t digits = strspn(shown, "0123456789"), length = strlen(shown);
+	struct ocs_error why = { 0 };
+	char *text;
+	int rc;
+
+	/* nothing else reaches the command line of squeue */
+	if (!digits || digits + 1 >= length || length >= sizeof(name) ||
+	    (shown[digits] != '_' && shown[digits] != '+') ||
+	    shown[digits + 1 + strspn(shown + digits + 1, "0123456789")])
+		return ocs_ctl_job_parse(shown, job, err);
+	memcpy(name, shown, length + 1);
+	text = ocs_ctl_slurm_run(words, &why);
+	if (text && *text) {
+		text[strcspn(text, "\n")] = '\0';
+		rc = ocs_ctl_job_parse(text, job, err);
+		free(text);
+		return rc;
+	}
+	if (text || strstr(why.text, "Invalid job id"))
+		ocs_error_set(err, OCS_ERROR, "there is no job %s, or it is not yours to see", shown);
+	else
+		ocs_error_set(err, OCS_ERROR, "the number of job %s is not known: %.300s", shown, why.text);
+	free(text);
+	return -1;
+}
+
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct ocs_error no_slurm = { 0 };
 	struct story story = { 0 };
 	struct ocs_client *client;
 	bool slurm;
+	char name[24];
 	long job;
 	int rc;
 
-	if (ocs_ctl_job_parse(args->operands[0], &job, err))
+	if (job_find(args->operands[0], &job, err))
 		return -1;
+	snprintf(name, sizeof(name), "%ld", job);
 	slurm = !slurm_read(job, &story, &no_slurm);
 	client = ocs_ctl_connect(args, NULL, err);
-	rc = client ? story_read(client, args->operands[0], job, &story, err) : -1;
+	rc = client ? story_read(client, name, job, &story, err) : -1;
 	ocs_client_close(client);
 	if (pending(&story))
 		wait_read(args, &story);

@@ -20,6 +20,7 @@
 #define TOP 36
 #define PIXELS (WIDTH - LEFT - 20)
 #define ROOM (HEIGHT - TOP - 44)
+#define ROOM_2 (2 * HEIGHT - TOP - 44)	/* of two panels in one */
 
 static void document_open(struct ocs_text *t, int panels, const char *title)
 {
@@ -171,11 +172,18 @@ static void jct_bars(struct ocs_text *t, const struct ocs_sim_result *r)
 static void cubes_over_time(struct ocs_text *t, const struct ocs_sim_result *r)
 {
 	int rows = r->ncubes < 256 ? r->ncubes : 256, x, y, end;
-	double high = 2.0 * ROOM / rows;
+	double high = (double)ROOM_2 / rows;
 
-	ocs_text_add(t, "<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"-14\" "
+	ocs_text_add(t, "<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"%d\" "
 		     "font-weight=\"bold\">How full each cube is, over %.0f hours (%d of %d cubes, "
-		     "dark: all XPUs in use)</text>\n", LEFT, TOP, r->time / HOUR, rows, r->ncubes);
+		     "dark: all XPUs in use)</text>\n<text x=\"%d\" y=\"36\" text-anchor=\"middle\">"
+		     "hours</text>\n", LEFT, TOP + ROOM_2, -ROOM_2 - 14, r->time / HOUR, rows, r->ncubes,
+		     PIXELS / 2);
+	for (x = 0; x <= 5; x++)
+		tick_x(t, x / 5.0, "n", r->time / HOUR * x / 5);
+	for (y = 0; y < rows; y += rows > 8 ? rows / 8 : 1)
+		ocs_text_add(t, "<text x=\"-8\" y=\"%.2f\" text-anchor=\"end\">cube %d</text>\n",
+			     (y + .5) * high - ROOM_2 + 4, y);
 	for (y = 0; y < rows; y++) {
 		for (x = 0; x < r->moments; x = end) {
 			int level = (int)(r->cubes[x * r->ncubes + y] * 16 + .5f);
@@ -187,12 +195,12 @@ static void cubes_over_time(struct ocs_text *t, const struct ocs_sim_result *r)
 			}
 			if (level)
 				ocs_text_add(t, "<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" "
-					     "fill=\"#204878\" fill-opacity=\"%.2f\"/>\n", x, y * high,
-					     end - x, high, level / 16.0);
+					     "fill=\"#204878\" fill-opacity=\"%.2f\"/>\n", x,
+					     y * high - ROOM_2, end - x, high, level / 16.0);
 		}
 	}
-	ocs_text_add(t, "<rect width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n</g>\n",
-		     r->moments, 2 * ROOM);
+	ocs_text_add(t, "<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n"
+		     "</g>\n", -ROOM_2, r->moments, ROOM_2);
 }
 
 /* Decided and placed jobs by the number of their dimensions. */

@@ -156,6 +156,10 @@ static int pictures(const struct ocs_sim_args *a, const struct ocs_section *sect
 				   result->time / HOUR);
 	if (!rc)
 		rc = ocs_sim_day_plot(result, section, a->policy, path, err);
+	if (!rc && !a->quiet)
+		fprintf(stderr, "ocs-sim: pictures: %s-utilisation.svg, %s-jct.svg, %s-jcr.svg%s%s%s,"
+			" %s\n", a->svg, a->svg, a->svg, result->moments ? ", " : "", result->moments ?
+			a->svg : "", result->moments ? "-cubes.svg" : "", path);
 	free(path);
 	return rc;
 }

@@ -13,6 +13,10 @@ cat >"$work/bin/squeue" <<'SH'
 #!/bin/sh
 [ -z "$SQUEUE_FORMAT$SQUEUE_STATES" ] || exit 3
 [ "$SLURM_TIME_FORMAT" = %s ] || exit 4
+case " $* " in
+*" -j 12_3 "*" %A "*) echo 7; exit ;;
+*" %A "*) echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1 ;;
+esac
 case " $* " in *" -j "*) cat "$work/one" ;; *) cat "$work/all" ;; esac
 SH
 cat >"$work/bin/sinfo" <<'SH'
@@ -164,4 +168,12 @@ exits 1 "an answer without a name" reserve 8x4x4 --duration 30 --users ann --fab
 chmod -x "$work/bin/squeue"
 exits 1 "no squeue" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
 says "by name" "cannot run squeue"
+chmod +x "$work/bin/squeue"
+quiet Resources
+exits 5 "an element of an array as squeue shows it" explain 12_3 --fabric "$F" --ocsd "unix:$work/nobody.sock"
+prints "is the job that it is" "job 7 of ann"
+for none in 12_9 12+0; do
+	exits 1 "no such job: $none" explain "$none" --fabric "$F" --ocsd "unix:$work/nobody.sock"
+	says "it says so" "there is no job $none"
+done
 finish

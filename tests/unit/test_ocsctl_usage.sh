@@ -37,8 +37,10 @@ exits 2 "nodes to prepare missing" prepare 12
 exits 2 "job to prepare is no number" prepare twelve n0
 exits 2 "no number of trees" plan --servers 8 --degree 8 --trees none
 exits 3 "no room for trees" plan --servers 8 --degree 5 --trees 1
-exits 2 "job that is no number" explain 12_3
+exits 2 "job that is no number" explain 12_x
 says "how to find it" "squeue"
+exits 1 "an element of an array, without Slurm" explain 12_3 --ocsd "unix:$work/nobody.sock"
+says "whom it would ask" "cannot run squeue"
 exits 2 "job zero" apply 0 --node n0
 exits 2 "apply for no node" apply 1
 says "what is missing" "--node"
