@@ -3,15 +3,13 @@
 
 #include "ocs_config.h"
 
+#include "src/ocsd/http.h"
 #include "src/ocsd/job.h"
 #include "src/ocsd/metrics.h"
 #include "src/ocsd/server.h"
 
-#include <event2/buffer.h>
-#include <event2/http.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -30,7 +28,7 @@ struct histogram {
 };
 
 struct ocsd_metrics {
-	struct evhttp *http;
+	struct ocsd_http *http;
 	struct histogram batch, realised;
 	uint64_t batches[OCSD_OUTCOMES], patches, jobs_failed, switches_failed, limited;
 };
@@ -44,8 +42,7 @@ void ocsd_metrics_destroy(struct ocsd_metrics *metrics)
 {
 	if (!metrics)
 		return;
-	if (metrics->http)
-		evhttp_free(metrics->http);
+	ocsd_http_close(metrics->http);
 	free(metrics);
 }
 
@@ -267,46 +264,13 @@ char *ocsd_metrics_text(struct ocsd *d)
 	return ocs_text_take(&text);
 }
 
-/* ---- HTTP ---- */
-
-static void on_metrics(struct evhttp_request *request, void *context)
-{
-	struct evbuffer *body = evbuffer_new();
-	char *text = ocsd_metrics_text(context);
-
-	evbuffer_add(body, text, strlen(text));
-	free(text);
-	evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
-			  "text/plain; version=0.0.4; charset=utf-8");
-	evhttp_send_reply(request, HTTP_OK, "OK", body);
-	evbuffer_free(body);
-}
-
-static void on_other(struct evhttp_request *request, void *context)
-{
-	(void)context;
-	evhttp_send_error(request, HTTP_NOTFOUND, "only /metrics is here");
-}
-
 int ocsd_metrics_listen(struct ocsd *d, const char *address, struct ocs_error *err)
 {
-	struct ocsd_metrics *metrics = d->metrics;
-	int fd = ocs_net_listen(address, err);
-
-	if (fd < 0)
+	d->metrics->http = ocsd_http_open(d, address, "/metrics",
+					  "text/plain; version=0.0.4; charset=utf-8",
+					  ocsd_metrics_text, err);
+	if (!d->metrics->http)
 		return ocs_error_prefix(err, "ocsd.metrics");
-	metrics->http = evhttp_new(d->base);
-	if (!metrics->http || evhttp_accept_socket(metrics->http, fd)) {
-		close(fd);
-		return ocs_error_set(err, OCS_ERROR, "ocsd.metrics: %s: libevent does not listen",
-				     address);
-	}
-	evhttp_set_allowed_methods(metrics->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-	evhttp_set_max_headers_size(metrics->http, 8192);
-	evhttp_set_max_body_size(metrics->http, 0);
-	evhttp_set_timeout(metrics->http, 10);
-	evhttp_set_cb(metrics->http, "/metrics", on_metrics, d);
-	evhttp_set_gencb(metrics->http, on_other, NULL);
 	ocs_log(OCS_LOG_INFO, "metrics on http://%s/metrics", address);
 	return 0;
 }

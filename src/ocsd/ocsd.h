@@ -218,6 +218,7 @@ struct ocsd {
 	struct json_object *nodes;	/* as pushed, or NULL */
 	struct ocsd_client *clients;
 	size_t nclients;
+	int64_t crowd_said_ns;		/* when it was logged that there are too many, 0: never */
 	struct ocsd_guest *guests;	/* users with clients, who are no administrators */
 	struct ocsd_transaction *transactions;	/* whose answers are due */
 	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL */

@@ -4,7 +4,10 @@
 /* Clients: who they are, their lines in, their lines out. */
 
 #include "src/ocsd/auth.h"
+#include "src/ocsd/client.h"
+#include "src/ocsd/hello.h"
 #include "src/ocsd/limit.h"
+#include "src/ocsd/listener.h"
 #include "src/ocsd/metrics.h"
 #include "src/ocsd/request.h"
 #include "src/ocsd/server.h"
@@ -12,14 +15,13 @@
 #include "src/ocsd/wait.h"
 
 #include "src/util/net.h"
-#include "src/util/secret.h"
 #include "src/util/text.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
-#include <event2/listener.h>
+#include <fcntl.h>
 #include <json-c/json.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -28,35 +30,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define REQUEST_MAX (1U << 20)
 #define UNREAD_MAX (64U << 20) /* a client that does not read is dropped */
 #define CLIENTS_MAX 16384
 #define HELLO_SECONDS 20
-#define CHALLENGE_BYTES 16
-
-struct ocsd_client {
-	struct ocsd_client *next;
-	struct ocsd *d;
-	struct bufferevent *stream;
-	struct evbuffer *held;	/* lines that wait for the database */
-	uint64_t serial;
-	uid_t uid;
-	bool known;		/* uid is proven */
-	bool asked;		/* its credential is being decoded */
-	bool subscribed;
-	uint64_t term;		/* of a slurmctld, 0: somebody else */
-	bool lost;		/* to be freed at the next flush */
-	struct ocsd_guest *guest; /* whose tokens it spends; NULL: an administrator's */
-	bool surplus;		/* one connection too many: one answer, and it ends */
-	bool paused;		/* not listened to for a while */
-	struct event *resume;
-	int64_t hello_id;
-	char challenge[2 * CHALLENGE_BYTES + 1];
-	struct ocs_seal seal;	/* remote, once it is known */
-};
+#define HELLO_MAX (16U << 10)	/* bytes before it is known who speaks */
+#define CROWD_SAY_NS INT64_C(10000000000)
+#define RESERVED 64		/* descriptors beside those of switches: the database ... */
 
 uid_t ocsd_client_uid(const struct ocsd_client *client)
 {
@@ -66,6 +48,11 @@ uid_t ocsd_client_uid(const struct ocsd_client *client)
 void ocsd_client_subscribe(struct ocsd_client *client)
 {
 	client->subscribed = true;
+}
+
+static int descriptors_reserved(const struct ocsd *d)
+{
+	return d->fabric->nswitches + RESERVED;
 }
 
 uint64_t ocsd_term_newest(const struct ocsd *d)
@@ -155,7 +142,7 @@ void ocsd_event_send(struct ocsd *d, struct json_object *event)
 	json_object_put(event);
 }
 
-static void lose(struct ocsd_client *client)
+void ocsd_client_lose(struct ocsd_client *client)
 {
 	if (client->lost)
 		return;
@@ -174,7 +161,7 @@ void ocsd_term_set(struct ocsd_client *client, uint64_t term)
 			continue;
 		if (!other->lost)
 			ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
-		lose(other);
+		ocsd_client_lose(other);
 	}
 }
 
@@ -183,7 +170,9 @@ static void client_free(struct ocsd_client *client)
 	ocsd_guest_leave(client->guest);
 	if (client->resume)
 		event_free(client->resume);
-	bufferevent_free(client->stream);
+	if (client->patience)
+		event_free(client->patience);
+	ocsd_stream_free(client->stream);
 	evbuffer_free(client->held);
 	client->d->nclients--;
 	free(client);
@@ -206,7 +195,7 @@ void ocsd_server_flush(struct ocsd *d)
 		if (evbuffer_get_length(bufferevent_get_output(client->stream)) > UNREAD_MAX) {
 			ocs_log(OCS_LOG_WARNING, "a client of uid %u does not read; dropped",
 				(unsigned int)client->uid);
-			lose(client);
+			ocsd_client_lose(client);
 			continue; /* freed in this loop's next round */
 		}
 		link = &client->next;
@@ -214,7 +203,7 @@ void ocsd_server_flush(struct ocsd *d)
 }
 
 /* CLIENT is UID.  Who has far too many connections is not even answered. */
-static void know(struct ocsd_client *client, uid_t uid)
+void ocsd_client_know(struct ocsd_client *client, uid_t uid)
 {
 	int surplus;
 
@@ -224,104 +213,28 @@ static void know(struct ocsd_client *client, uid_t uid)
 	surplus = ocsd_guest_surplus(client->d, client->guest);
 	client->surplus = surplus > 0;
 	if (surplus > client->d->fabric->connections_max)
-		lose(client);
-}
-
-static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
-{
-	struct json_object *reply = json_object_new_object();
-
-	know(client, uid);
-	ocs_seal_start(&client->seal, session, true);
-	bufferevent_set_timeouts(client->stream, NULL, NULL);
-	json_object_object_add(reply, "uid", json_object_new_int64(uid));
-	ocsd_reply(client, client->hello_id, reply);
-}
-
-/* Who holds the key may say who it is: root and daemons, as with Slurm's own key. */
-static void hello_key(struct ocsd_client *client, struct json_object *request)
-{
-	const struct ocs_key *key = client->d->key;
-	const char *nonce = ocsd_member(request, "nonce"), *proof = ocsd_member(request, "proof");
-	char right[OCS_MAC_HEX + 1], session[OCS_MAC_HEX + 1], number[16];
-	struct json_object *uid;
-
-	if (!nonce || !proof || !json_object_object_get_ex(request, "uid", &uid)) {
-		lose(client);
-		return;
-	}
-	snprintf(number, sizeof(number), "%u", (unsigned int)json_object_get_int64(uid));
-	ocs_key_prove(key->bytes, key->length, right, "hello", client->challenge, nonce, number,
-		      NULL);
-	client->asked = false;
-	if (!ocs_same_secret(right, proof)) {
-		ocs_log(OCS_LOG_WARNING, "a remote client is refused: it does not hold the key");
-		ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL,
-			    "the proof is refused: ocsd has another key than this host");
-		return;
-	}
-	ocs_key_prove(key->bytes, key->length, session, "session", client->challenge, nonce,
-		      number, NULL);
-	welcome(client, (uid_t)json_object_get_int64(uid), session);
-	explicit_bzero(session, sizeof(session));
-}
-
-static void hello(struct ocsd_client *client, struct json_object *request)
-{
-	const char *op = ocsd_member(request, "op");
-	const char *credential = ocsd_member(request, "credential");
-	bool by_key = client->d->key;
-	struct json_object *id = NULL;
-
-	if (!op || strcmp(op, "hello") != 0 || (!by_key && !credential) || client->asked) {
-		lose(client);
-		return;
-	}
-	json_object_object_get_ex(request, "id", &id);
-	client->hello_id = json_object_get_int64(id);
-	client->asked = true;
-	if (by_key)
-		hello_key(client, request);
-	else
-		ocsd_auth_ask(client->d->auth, client->serial, credential);
-}
-
-/* PAYLOAD: the challenge, a blank, and the key of the session. */
-static void on_credential(struct ocsd *d, uint64_t serial, const char *payload,
-			  uid_t uid, const char *error)
-{
-	struct ocsd_client *client = d->clients;
-	size_t length;
-
-	while (client && client->serial != serial)
-		client = client->next;
-	if (!client || client->lost)
-		return;
-	length = strlen(client->challenge);
-	if (!payload || strlen(payload) != length + 1 + OCS_MAC_HEX || payload[length] != ' ' ||
-	    strncmp(payload, client->challenge, length) != 0) {
-		ocs_log(OCS_LOG_WARNING, "a remote client is refused: %s",
-			error ? error : "its credential answers another challenge");
-		ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL,
-			    "the MUNGE credential is refused: %s",
-			    error ? error : "it answers another challenge");
-		client->asked = false; /* a second hello may do better */
-		return;
-	}
-	welcome(client, uid, payload + length + 1);
+		ocsd_client_lose(client);
 }
 
 static void on_event(struct bufferevent *stream, short what, void *context)
 {
 	(void)stream;
 	(void)what;
-	lose(context);
+	ocsd_client_lose(context);
 }
 
 static void on_drained(struct bufferevent *stream, void *context)
 {
 	(void)stream;
-	lose(context);
+	ocsd_client_lose(context);
+}
+
+/* CLIENT is heard no more; it goes when it has been told what it was answered. */
+void ocsd_client_finish(struct ocsd_client *client)
+{
+	bufferevent_setcb(client->stream, NULL, on_drained, on_event, client);
+	bufferevent_disable(client->stream, EV_READ);
+	client->paused = true;
 }
 
 static void on_resume(evutil_socket_t fd, short what, void *context);
@@ -352,9 +265,7 @@ static bool too_much(struct ocsd_client *client, struct json_object *request)
 		ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, NULL,
 			    "busy: user %u has more than %d connections to ocsd; close some",
 			    (unsigned int)client->uid, client->d->fabric->connections_max);
-		bufferevent_setcb(client->stream, NULL, on_drained, on_event, client);
-		bufferevent_disable(client->stream, EV_READ);
-		client->paused = true;
+		ocsd_client_finish(client);
 		return true;
 	}
 	extra = json_object_new_object();
@@ -374,7 +285,7 @@ static void on_line(struct ocsd_client *client, const char *line)
 		if (!line) {
 			ocs_log(OCS_LOG_WARNING, "a line of uid %u is not what it sent; dropped",
 				(unsigned int)client->uid);
-			lose(client);
+			ocsd_client_lose(client);
 			return;
 		}
 	}
@@ -384,11 +295,11 @@ static void on_line(struct ocsd_client *client, const char *line)
 	} else if (!json_object_is_type(request, json_type_object)) {
 		ocsd_refuse(client, 0, OCS_USAGE, NULL, "a request is one JSON object on a line");
 		if (!client->known)
-			lose(client);
+			ocsd_client_lose(client);
 	} else if (client->known) {
 		ocsd_request(client->d, client, request);
 	} else {
-		hello(client, request);
+		ocsd_hello(client, request);
 	}
 	json_object_put(request);
 }
@@ -397,6 +308,7 @@ static void on_read(struct bufferevent *stream, void *context)
 {
 	struct ocsd_client *client = context;
 	struct evbuffer *input = bufferevent_get_input(stream);
+	size_t max;
 	char *line;
 
 	while (!client->lost && !client->paused && (line = evbuffer_readln(input, NULL, EVBUFFER_EOL_LF))) {
@@ -404,10 +316,11 @@ static void on_read(struct bufferevent *stream, void *context)
 			on_line(client, line);
 		free(line);
 	}
-	if (!client->lost && !client->paused && evbuffer_get_length(input) >= REQUEST_MAX) {
-		ocs_log(OCS_LOG_WARNING, "a client of uid %u sent a line over %u bytes; dropped",
-			(unsigned int)client->uid, REQUEST_MAX);
-		lose(client);
+	max = client->known ? REQUEST_MAX : HELLO_MAX;
+	if (!client->lost && !client->paused && evbuffer_get_length(input) >= max) {
+		ocs_log(OCS_LOG_WARNING, "a client of uid %u sent a line over %zu bytes; dropped",
+			(unsigned int)client->uid, max);
+		ocsd_client_lose(client);
 	}
 }
 
@@ -425,17 +338,54 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
 	on_read(client->stream, client);
 }
 
-static struct ocsd_client *client_new(struct ocsd *d, evutil_socket_t fd)
+/* Ends the connection that has waited longest without saying who it is, at once; who is
+ * honest needs a moment for that.  False if there is none. */
+static bool make_room(struct ocsd *d)
+{
+	struct ocsd_client **link = &d->clients, **last = NULL, *client;
+
+	for (; *link; link = &(*link)->next)
+		if (!(*link)->known && (!last || !(*link)->asked || (*last)->asked))
+			last = link;
+	if (!last)
+		return false;
+	client = *last;
+	ocsd_client_lose(client);
+	*last = client->next;
+	client_free(client);
+	return true;
+}
+
+/* The descriptor for the client at FD, which may be a lower one now that there is room; or
+ * -1: it cannot come in, and FD is closed. */
+static int admit(struct ocsd *d, struct evconnlistener *listener, evutil_socket_t fd)
+{
+	int64_t now_ns = ocs_now_ns();
+	int low = -1;
+
+	if (d->nclients < CLIENTS_MAX && ocsd_descriptor_spare(fd, descriptors_reserved(d)))
+		return fd;
+	if (!d->crowd_said_ns || now_ns - d->crowd_said_ns > CROWD_SAY_NS)
+		ocs_log(OCS_LOG_WARNING, "%zu clients are too many: those who have not said who they "
+			"are have to go", d->nclients);
+	d->crowd_said_ns = now_ns;
+	if (make_room(d))
+		low = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else
+		ocsd_listener_rest(listener);
+	close(fd);
+	return low;
+}
+
+static struct ocsd_client *client_new(struct ocsd *d, struct evconnlistener *listener,
+				      evutil_socket_t fd)
 {
 	static uint64_t serial;
 	struct ocsd_client *client;
 
-	if (d->nclients >= CLIENTS_MAX) {
-		ocs_log(OCS_LOG_WARNING, "more than %d clients: one is turned away",
-			CLIENTS_MAX);
-		close(fd);
+	fd = admit(d, listener, fd);
+	if (fd < 0)
 		return NULL;
-	}
 	client = ocs_calloc(1, sizeof(*client));
 	client->d = d;
 	client->serial = ++serial;
@@ -461,7 +411,6 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd,
 	struct ucred who;
 	socklen_t size = sizeof(who);
 
-	(void)listener;
 	(void)address;
 	(void)length;
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
@@ -469,13 +418,20 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd,
 		close(fd);
 		return;
 	}
-	client = client_new(context, fd);
+	client = client_new(context, listener, fd);
 	if (!client)
 		return;
-	know(client, who.uid);
+	ocsd_client_know(client, who.uid);
 	if (client->lost)
 		return;
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+}
+
+static void on_impatience(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	ocsd_client_lose(context);
 }
 
 static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
@@ -487,21 +443,22 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 	struct ocs_error err;
 	int one = 1;
 
-	(void)listener;
 	(void)address;
 	(void)length;
-	client = client_new(context, fd);
+	client = client_new(context, listener, fd);
 	if (!client)
 		return;
-	if (ocs_random_hex(client->challenge, CHALLENGE_BYTES, &err)) {
+	if (ocs_random_hex(client->challenge, OCSD_CHALLENGE_BYTES, &err)) {
 		ocs_log(OCS_LOG_ERROR, "%s", err.text);
-		lose(client);
+		ocsd_client_lose(client);
 		return;
 	}
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(bufferevent_getfd(client->stream), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	/* A node that died must not keep its apply waiting for ever. */
-	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	bufferevent_set_timeouts(client->stream, &patience, NULL);
+	setsockopt(bufferevent_getfd(client->stream), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	/* For the whole of its hello, not for its next byte. */
+	client->patience = evtimer_new(client->d->base, on_impatience, client);
+	event_add(client->patience, &patience);
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	line = json_object_new_object();
 	json_object_object_add(line, "challenge",
@@ -511,33 +468,12 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 	say(client, line);
 }
 
-static void on_accept_error(struct evconnlistener *listener, void *context)
-{
-	(void)listener;
-	(void)context;
-	ocs_log(OCS_LOG_ERROR, "accept: %s", strerror(errno));
-}
-
 static int listen_on(struct ocsd *d, int slot, const char *address,
 		     evconnlistener_cb callback, struct ocs_error *err)
 {
-	int fd = ocs_net_listen(address, err);
-
-	if (fd < 0)
+	d->listeners[slot] = ocsd_listener_open(d->base, address, callback, d, err);
+	if (!d->listeners[slot])
 		return -1;
-	/* Everybody may connect; what they may do is decided by uid. */
-	if (strncmp(address, "unix:", 5) == 0 && chmod(address + 5, 0666)) {
-		close(fd);
-		return ocs_error_set(err, OCS_ERROR, "%s: %s", address, strerror(errno));
-	}
-	d->listeners[slot] = evconnlistener_new(d->base, callback, d,
-						LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC,
-						0, fd);
-	if (!d->listeners[slot]) {
-		close(fd);
-		return ocs_error_set(err, OCS_ERROR, "%s: cannot listen", address);
-	}
-	evconnlistener_set_error_cb(d->listeners[slot], on_accept_error);
 	ocs_log(OCS_LOG_INFO, "listening on %s", address);
 	return 0;
 }
@@ -552,7 +488,7 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 		if (ocs_key_read(d->fabric->ocsd_key, d->key, err))
 			return ocs_error_prefix(err, "ocsd.key");
 	} else if (remote || !local) {
-		d->auth = ocsd_auth_start(d, on_credential, err);
+		d->auth = ocsd_auth_start(d, ocsd_hello_decoded, err);
 		if (!d->auth)
 			return -1;
 	}
@@ -578,7 +514,7 @@ void ocsd_server_close(struct ocsd *d)
 	free(d->key);
 	d->key = NULL;
 	for (struct ocsd_client *client = d->clients; client; client = client->next)
-		lose(client);
+		ocsd_client_lose(client);
 	ocsd_server_flush(d);
 	if (d->listeners[0] && strncmp(d->socket, "unix:", 5) == 0)
 		unlink(d->socket + 5);

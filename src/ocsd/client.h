@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_CLIENT_H
+#define OCS_OCSD_CLIENT_H
+
+/* A connection to ocsd, for those who read its lines. */
+
+#include "src/ocsd/ocsd.h"
+
+#include "src/util/secret.h"
+
+struct bufferevent;
+struct evbuffer;
+struct event;
+
+#define OCSD_CHALLENGE_BYTES 16
+
+struct ocsd_client {
+	struct ocsd_client *next;
+	struct ocsd *d;
+	struct bufferevent *stream;
+	struct evbuffer *held;	/* lines that wait for the database */
+	uint64_t serial;
+	uid_t uid;
+	bool known;		/* uid is proven */
+	bool asked;		/* its credential is being decoded */
+	int tries;		/* hellos that were refused */
+	struct event *patience;	/* until it has to be known; NULL: it is */
+	bool subscribed;
+	uint64_t term;		/* of a slurmctld, 0: somebody else */
+	bool lost;		/* to be freed at the next flush */
+	struct ocsd_guest *guest; /* whose tokens it spends; NULL: an administrator's */
+	bool surplus;		/* one connection too many: one answer, and it ends */
+	bool paused;		/* not listened to for a while */
+	struct event *resume;
+	int64_t hello_id;
+	char challenge[2 * OCSD_CHALLENGE_BYTES + 1];
+	struct ocs_seal seal;	/* remote, once it is known */
+};
+
+/* CLIENT is UID.  Who has far too many connections is not even answered. */
+void ocsd_client_know(struct ocsd_client *client, uid_t uid);
+/* CLIENT is heard no more; it goes when it has been told what it was answered. */
+void ocsd_client_finish(struct ocsd_client *client);
+/* CLIENT is freed at the next flush. */
+void ocsd_client_lose(struct ocsd_client *client);
+
+#endif

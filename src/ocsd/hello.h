@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_HELLO_H
+#define OCS_OCSD_HELLO_H
+
+/* How a remote client says who it is. */
+
+#include "src/ocsd/ocsd.h"
+
+/* REQUEST is what CLIENT, of whom nothing is known yet, says. */
+void ocsd_hello(struct ocsd_client *client, struct json_object *request);
+
+/* What MUNGE makes of the credential of client SERIAL: PAYLOAD, or NULL and ERROR. */
+void ocsd_hello_decoded(struct ocsd *d, uint64_t serial, const char *payload, uid_t uid,
+			const char *error);
+
+#endif
