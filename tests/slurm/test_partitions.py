@@ -33,7 +33,8 @@ class Limited(Cluster):
 
 @pytest.fixture(scope="module")
 def site():
-    """Four cubes of four nodes; the first cube is fast.  Four devices stand for the XPUs of a node."""
+    """Four cubes of four nodes; the first cube is fast, the last two have disks.  Four devices stand for
+    the XPUs of a node."""
     stage, slurm = places()
     if not os.path.exists(slurm + "/lib/slurm/accounting_storage_mysql.so"):
         pytest.skip("this Slurm was built without MariaDB")
@@ -41,11 +42,12 @@ def site():
         tempfile.mkdtemp(prefix="ocs-test-"), stage, slurm, tile=(4, 4, 1), delay_ms=1,
         partitions=["second " + NODES, "half Nodes=n[0-7]", "forced OverSubscribe=FORCE:2 " + NODES,
                     "shared OverSubscribe=YES:4 " + NODES, "whole OverSubscribe=EXCLUSIVE " + NODES],
-        node_words={"n%d" % n: "Gres=gpu:4 Features=%s,odd%d" % ("fast" if n < 4 else "slow", n % 2)
-                    for n in range(16)},
-        more_files={"gres.conf": "".join("Name=gpu File=/dev/%s\n" % name
+        node_words={"n%d" % n: "Gres=gpu:4%s Features=%s,odd%d" % (
+            ",disk:1" if n > 7 else "", "fast" if n < 4 else "slow", n % 2) for n in range(16)},
+        more_files={"gres.conf": "NodeName=n[8-15] Name=disk Count=1\n" +
+                                 "".join("Name=gpu File=/dev/%s\n" % name
                                          for name in ("full", "null", "random", "zero"))},
-        config={"GresTypes": "gpu", "AccountingStorageTRES": "gres/gpu",
+        config={"GresTypes": "gpu,disk", "AccountingStorageTRES": "gres/gpu",
                 "AccountingStorageType": "accounting_storage/slurmdbd",
                 "AccountingStorageHost": "127.0.0.1", "AccountingStorageEnforce": "limits,qos",
                 "PreemptType": "preempt/qos", "PreemptMode": "REQUEUE", "AuthInfo": "cred_expire=5",
@@ -121,6 +123,14 @@ def test_features(site):
     # One slab of a cube on every other node.
     assert nodes(site, site.sbatch("--shape=4x4", "-C", "slow&odd1")) <= {5, 7, 9, 11, 13, 15}
     assert "of 16 nodes" in site.refused("--shape=4x4x4", "-C", "slow&odd1")
+
+
+def test_what_only_some_nodes_have(site):
+    """Nodes without a disk are idle, too, and would come first."""
+    held = [nodes(site, site.sbatch("--shape=4x4x4", "--gres=disk:1")) for _ in range(2)]
+    assert sorted(sum((list(some) for some in held), [])) == list(range(8, 16))
+    waits(site, site.sbatch("--shape=4x4", "--gres=disk:1"), "Resources")
+    assert nodes(site, site.sbatch("--shape=4x4x4")) <= set(range(8))
 
 
 def test_nodes_by_name(site):

@@ -13,6 +13,8 @@ static __thread struct {
 	bool asks;		/* something of the fabric */
 	struct ocs_controller_request request;
 	bitstr_t *nodes;	/* what cons_tres started from, to run now */
+	bitstr_t *narrowed;	/* the nodes chosen beforehand, all that it is shown */
+	bool asked;		/* about all free nodes, and the answer is in err */
 	bool refused;		/* the hook found no nodes at least once, */
 	bool chose;		/* or found some */
 	bool nodes_help;
@@ -30,9 +32,10 @@ bool ocs_select_call_chose(void)
 	return call.chose;
 }
 
-void ocs_select_call_again(void)
+/* cons_tres is called once more. */
+static void again(void)
 {
-	call.refused = call.chose = false;
+	call.refused = call.chose = call.asked = false;
 	call.nodes_help = true;
 	memset(&call.err, 0, sizeof(call.err));
 }
@@ -133,6 +136,17 @@ static uint64_t *usable_nodes(bitstr_t *map)
 	return usable;
 }
 
+/* With preemption cons_tres starts from busy nodes, too. */
+static void leave_idle(bitstr_t *map)
+{
+	node_record_t *node;
+
+	for (int i = 0; (node = next_node_bitmap(map, &i)); i++) {
+		if (node->run_job_cnt)
+			bit_clear(map, i);
+	}
+}
+
 /* Whether it was known before that the job waits. */
 static bool remember(job_record_t *job)
 {
@@ -160,14 +174,9 @@ static void ask_afterwards(job_record_t *job)
 	int *chosen = xcalloc(ocs_controller_fabric()->nnodes + 1, sizeof(*chosen));
 	uint64_t *usable;
 	struct ocs_error err;
-	node_record_t *node;
 	bool nodes_help;
 
-	/* With preemption cons_tres starts from busy nodes, too. */
-	for (int i = 0; (node = next_node_bitmap(call.nodes, &i)); i++) {
-		if (node->run_job_cnt)
-			bit_clear(call.nodes, i);
-	}
+	leave_idle(call.nodes);
 	usable = usable_nodes(call.nodes);
 	if (ocs_controller_choose(request, call.mode, usable, NULL, 0,
 				  (int)job->details->min_nodes, 0, chosen,
@@ -228,7 +237,7 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	enum ocs_controller_mode mode = call.mode;
 
 	ocs_select_steer_undo();
-	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && !call.reasoned &&
+	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && !call.reasoned && !call.asked &&
 	    call.err.code != OCS_NEVER)
 		ask_afterwards(job);
 	FREE_NULL_BITMAP(call.nodes);
@@ -269,15 +278,15 @@ static void shrink(bitstr_t *map, const int *chosen, int count)
 	}
 }
 
-static int choose(topology_eval_t *eval)
+/* Leaves in MAP the nodes that JOB gets of those in it.  Their number, or -1 with the
+ * reason in call.err. */
+static int choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t max_nodes)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
-	job_record_t *job = eval->job_ptr;
 	int *required = NULL, nrequired = 0, outside = 0, count;
 	int *chosen = xcalloc(fabric->nnodes + 1, sizeof(*chosen));
-	uint64_t *usable = usable_nodes(eval->node_map);
-	int min = (int)eval->min_nodes;
-	int max = eval->max_nodes >= INT32_MAX ? 0 : (int)eval->max_nodes;
+	uint64_t *usable = usable_nodes(map);
+	int max = max_nodes >= INT32_MAX ? 0 : (int)max_nodes;
 
 	if (job->details->req_node_bitmap)
 		nrequired = ocs_select_nodes_of(job->details->req_node_bitmap, &required,
@@ -292,14 +301,67 @@ static int choose(topology_eval_t *eval)
 				      call.request.section->name);
 	else
 		count = ocs_controller_choose(&call.request, call.mode, usable, required,
-					      nrequired, min, max, chosen,
+					      nrequired, (int)min_nodes, max, chosen,
 					      &call.nodes_help, &call.err);
 	if (count > 0)
-		shrink(eval->node_map, chosen, count);
+		shrink(map, chosen, count);
 	xfree(required);
 	xfree(chosen);
 	xfree(usable);
 	return count;
+}
+
+/* A placement is exactly these nodes. */
+static bool placed(void)
+{
+	return call.request.section->kind == OCS_TORUS ||
+	       call.request.section->kind == OCS_STATIC;
+}
+
+static int base(const struct ocs_select_test *t, list_t *preemptable)
+{
+	again();
+	return t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
+		       preemptable, t->preempted, t->excluded, t->will_run);
+}
+
+/* cons_tres weighs every node that it is shown.  Where the placement can be chosen among
+ * the idle ones before, it is shown no others, and where there is none it is not asked. */
+int ocs_select_test_base(const struct ocs_select_test *t, list_t *preemptable)
+{
+	bitstr_t *all;
+	int rc = SLURM_ERROR;
+
+	if (call.mode != OCS_RUN_NOW || preemptable || !placed() || t->will_run ||
+	    t->job->details->req_node_bitmap)
+		return base(t, preemptable);
+	all = bit_copy(t->nodes);
+	leave_idle(t->nodes);
+	again();
+	if (choose(t->job, t->nodes, t->min_nodes, t->max_nodes) > 0) {
+		call.narrowed = bit_copy(t->nodes);
+		rc = base(t, NULL);
+		FREE_NULL_BITMAP(call.narrowed);
+	} else {
+		call.refused = call.asked = call.err.code != OCS_NEVER;
+	}
+	/* Some of the nodes lack what the job asks of each: others may have it. */
+	if (rc != SLURM_SUCCESS && rc != ESLURM_LICENSES_UNAVAILABLE && !call.asked) {
+		bit_copybits(t->nodes, all);
+		rc = base(t, NULL);
+	}
+	FREE_NULL_BITMAP(all);
+	return rc;
+}
+
+/* The nodes chosen beforehand, if cons_tres left all of them. */
+static int confirm(const topology_eval_t *eval)
+{
+	int count = bit_set_count(call.narrowed);
+
+	return bit_super_set(call.narrowed, eval->node_map) &&
+	       (uint32_t)count >= eval->min_nodes && (uint32_t)count <= eval->max_nodes ?
+		count : ocs_error_set(&call.err, OCS_NOT_NOW, "a chosen node does not serve");
 }
 
 int ocs_select_evaluate(void *evaluation)
@@ -316,7 +378,8 @@ int ocs_select_evaluate(void *evaluation)
 			ocs_select_steer(eval);
 		return SLURM_SUCCESS;
 	}
-	count = choose(eval);
+	count = call.narrowed ? confirm(eval) :
+		choose(eval->job_ptr, eval->node_map, eval->min_nodes, eval->max_nodes);
 	if (count < 0) {
 		call.refused = true;
 		if (call.err.code == OCS_NEVER && call.mode == OCS_TEST_ONLY)
@@ -325,10 +388,8 @@ int ocs_select_evaluate(void *evaluation)
 			ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE : SLURM_ERROR;
 	}
 	call.chose = true;
-	/* Servers are all alike, so Slurm may take its pick; a placement is exactly
-	 * these nodes. */
-	if (call.request.section->kind == OCS_TORUS ||
-	    call.request.section->kind == OCS_STATIC) {
+	/* Servers are all alike, so Slurm may take its pick. */
+	if (placed()) {
 		eval->min_nodes = eval->max_nodes = eval->req_nodes = (uint32_t)count;
 	} else if (call.request.shaped) {
 		count = (int)call.request.shape.xpus;

@@ -29,13 +29,6 @@ struct candidates {
 
 enum answer { NOBODY, SOON, THESE };
 
-static int call(const struct ocs_select_test *t, list_t *preemptable)
-{
-	ocs_select_call_again();
-	return t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
-		       preemptable, t->preempted, t->excluded, t->will_run);
-}
-
 static void put(uint64_t *mask, int node)
 {
 	mask[node / 64] |= UINT64_C(1) << (node % 64);
@@ -249,7 +242,7 @@ static int preempt(const struct ocs_select_test *t, list_t *victims, bitstr_t *n
 	int rc;
 
 	bit_and(t->nodes, nodes);
-	rc = call(t, victims);
+	rc = ocs_select_test_base(t, victims);
 	if (rc != SLURM_SUCCESS || t->mode != SELECT_MODE_RUN_NOW || !t->preempted ||
 	    !*t->preempted)
 		return rc;
@@ -283,7 +276,7 @@ static int keep_promise(const struct ocs_select_test *t, bitstr_t *promised)
 		list_iterator_destroy(iterator);
 	if (bit_super_set(promised, t->nodes) && (!list_count(left) || !stopped)) {
 		bit_and(t->nodes, promised);
-		rc = call(t, list_count(left) ? left : NULL);
+		rc = ocs_select_test_base(t, list_count(left) ? left : NULL);
 	}
 	if (rc != SLURM_SUCCESS && list_count(left)) {
 		list = names(left);
@@ -334,14 +327,14 @@ int ocs_select_test_preempting(const struct ocs_select_test *t)
 	if (!t->preemptable || t->mode == SELECT_MODE_TEST_ONLY ||
 	    (t->will_run && t->will_run->start > time(NULL)) ||
 	    xstrcasestr(slurm_conf.preempt_params, "strict_order"))
-		return call(t, t->preemptable);
+		return ocs_select_test_base(t, t->preemptable);
 	nodes = bit_copy(t->nodes);
 	if (t->mode == SELECT_MODE_RUN_NOW) {
-		rc = call(t, NULL);
+		rc = ocs_select_test_base(t, NULL);
 		/* Not the fabric is in the way, but a licence. */
 		if (rc == ESLURM_LICENSES_UNAVAILABLE) {
 			bit_copybits(t->nodes, nodes);
-			rc = call(t, t->preemptable);
+			rc = ocs_select_test_base(t, t->preemptable);
 		} else if (rc != SLURM_SUCCESS) {
 			rc = search(t, nodes, rc);
 		}
@@ -349,7 +342,7 @@ int ocs_select_test_preempting(const struct ocs_select_test *t)
 		rc = search(t, nodes, SLURM_ERROR);
 		if (rc != SLURM_SUCCESS) {
 			bit_copybits(t->nodes, nodes);
-			rc = call(t, t->preemptable);
+			rc = ocs_select_test_base(t, t->preemptable);
 		}
 	}
 	FREE_NULL_BITMAP(nodes);

@@ -58,8 +58,8 @@ const char *ocs_select_missing(void);
 const struct ocs_controller_request *ocs_select_call_request(void);
 /* Whether the hook found nodes in it. */
 bool ocs_select_call_chose(void);
-/* cons_tres is called once more. */
-void ocs_select_call_again(void);
+/* cons_tres once more, with PREEMPTABLE (or NULL) instead of the test's. */
+int ocs_select_test_base(const struct ocs_select_test *test, list_t *preemptable);
 /* What the job waits for is known better than the hook knows it. */
 void ocs_select_call_reason(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
