@@ -544,5 +544,8 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (job->state == OCSD_FAILED && !job->ended && !job->dead)
 			ocsd_job_failed_event(d, job);
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (job->state == OCSD_REALISED && !job->ended && !job->dead)
+			ocsd_realised_tell(d, job);
 	ocsd_broken_tell(d);
 }

@@ -10,12 +10,14 @@
 #include "src/ocsd/job.h"
 #include "src/ocsd/metrics.h"
 #include "src/ocsd/realise.h"
+#include "src/ocsd/server.h"
 #include "src/ocsd/store.h"
 #include "src/ocsd/wait.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"
 
+#include <json-c/json.h>
 #include <stdlib.h>
 
 void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
@@ -34,6 +36,22 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
 	ocsd_ahead_inherit(d, circuit);
 }
 
+void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job)
+{
+	struct json_object *event;
+
+	/* How many others have follows from their placement. */
+	if (!job->plan || job->prepared)
+		return;
+	event = json_object_new_object();
+	json_object_object_add(event, "event", json_object_new_string("realised"));
+	json_object_object_add(event, "job", json_object_new_int64(job->job));
+	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
+	json_object_object_add(event, "circuits",
+			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
+	ocsd_event_send(d, event);
+}
+
 void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 {
 	if (job->state == OCSD_APPLYING && !job->breaking) {
@@ -47,6 +65,7 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 			ocsd_job_circuits(job), (unsigned long long)job->epoch);
 		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "realised" });
+		ocsd_realised_tell(d, job);
 	}
 	if (job->state == OCSD_REALISED && !job->ended)
 		ocsd_wait_realised(d, job);

@@ -25,7 +25,7 @@ class Cloud(Cluster):
         lines = [line for line in lines if not line.startswith("NodeName=")]
         part = next(i for i, line in enumerate(lines) if line.startswith("PartitionName="))
         lines.insert(part, "NodeName=n[0-%d] CPUs=%d RealMemory=1000 State=CLOUD" % (
-            len(self.nodes) - 1, max(4, self.tile[0] * self.tile[1] * self.tile[2])))
+            len(self.torus_nodes) - 1, max(4, self.tile[0] * self.tile[1] * self.tile[2])))
         return "\n".join(lines) + "\n"
 
     def start(self):

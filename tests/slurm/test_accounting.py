@@ -17,7 +17,7 @@ from cluster import tail
 from conftest import places
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-REAL, CUBES = 8, 256
+REAL, SERVERS, CUBES = 8, 4, 256
 FULL = "--shape=8x16x16"        # all 256 cubes
 
 
@@ -35,6 +35,8 @@ class Accounted(Cloud):
     def slurm_conf(self):
         some = "NodeName=n[0-%d] NodeHostname=head NodeAddr=127.0.0.1 Port=[17000-%d] CPUs=8 RealMemory=1000\n" % (
             REAL - 1, 17000 + REAL - 1)
+        some += "NodeName=d[0-%d] NodeHostname=head NodeAddr=127.0.0.1 Port=[%d-%d] CPUs=8 RealMemory=1000\n" % (
+            SERVERS - 1, 17000 + REAL, 17000 + REAL + SERVERS - 1)
         return super().slurm_conf().replace("NodeName=n[0-", some + "NodeName=n[%d-" % REAL, 1)
 
     def start_database(self):
@@ -74,7 +76,7 @@ PluginDir=%s/lib/slurm
 
     def start(self):
         super().start()
-        real = ["n%d" % i for i in range(REAL)]
+        real = ["n%d" % i for i in range(REAL)] + self.direct_nodes
         for name in real:
             self.start_slurmd(name)
         self.until(lambda: set(self.out(["sinfo", "-h", "-N", "-n", ",".join(real), "-o", "%T"]).split())
@@ -89,6 +91,7 @@ def site():
         pytest.skip("this Slurm was built without MariaDB")
     directory = tempfile.mkdtemp(prefix="ocs-test-")
     cluster = Accounted(directory, stage, slurm, cubes=CUBES, edge=2, tile=(2, 2, 2), delay_ms=0,
+                        direct=SERVERS, degree=2,
                         config={"AccountingStorageType": "accounting_storage/slurmdbd",
                                 "AccountingStorageHost": "127.0.0.1",
                                 "AccountingStoreFlags": "job_extra",
@@ -184,6 +187,23 @@ def test_direct_jobs(site):
                                        "ocs: shape=4x2x2 xpus=16 idle=0 cubes=2 circuits=8"]]
 
 
+def test_jobs_on_a_direct_fabric(site):
+    """ocsd plans their circuits, counts them, and says so again when it was away."""
+    job = site.sbatch("-p", "direct", "-N4", script="true")
+    shaped = site.sbatch("-p", "direct", "--shape=2")
+    assert records(site, job) == [[str(job), "COMPLETED", "", "ocs: nodes=4 circuits=4"]]
+    site.running(shaped)
+    wanted = "ocs: nodes=2 shape=2 circuits=%d" % site.ocsctl("show", "job", str(shaped))["jobs"][0]["circuits"]
+    site.until(lambda: site.job(shaped)["AdminComment"].strip() == wanted, 20, lambda: site.job(shaped))
+    site.run(["scontrol", "update", "JobId=%d" % shaped, "AdminComment="])
+    site.kill("ocsd")
+    site.start_ocsd()
+    site.until(lambda: site.job(shaped).get("AdminComment", "").strip() == wanted, 20,
+               lambda: site.job(shaped))
+    site.run(["scancel", str(shaped)])
+    assert records(site, shaped)[0][3] == wanted
+
+
 def test_job_of_256_cubes(site):
     """The comment stays short, however large the job is."""
     job = site.sbatch(FULL)
@@ -276,5 +296,7 @@ def test_queries_of_the_guide(site):
         assert float(lost) == pytest.approx(sum(int(r[2]) * int(r[4]) for r in mine
                                                 if r[1] != "COMPLETED") / 3600, abs=1e-3)
     assert {line.split()[6] for line in users.splitlines()} == {"root", "nobody"}
-    assert sum(int(line.split()[1]) for line in days.splitlines()) == sum(int(r[6]) for r in rows)
+    assert sum(int(line.split()[1]) for line in days.splitlines()) == \
+        sum(int(count) for count in re.findall(r"ocs: .* circuits=(\d+)", text))
+    assert "ocs: nodes=4 circuits=4" in text
     assert "ocs-x-0-0" in failed

@@ -248,6 +248,7 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 	pub->user = ocs_strdup(user ? user : "");
 	pub->partition = ocs_strdup(partition ? partition : "");
 	pub->section = ocs_strdup(request->section->name);
+	pub->planned = request->section->kind == OCS_DIRECT;
 	if (request->shaped) {
 		pub->shape = ocs_strdup(ocs_shape_format(&request->shape, text));
 		pub->conn = ocs_strdup(ocs_shape_conn_format(&request->shape, text));

@@ -130,6 +130,7 @@ struct ocs_controller_allocation {
 	char *nodes;			/* host list: placement's nodes, or servers in
 					 * rank order */
 	char *demand;			/* base64, or NULL */
+	bool planned;			/* its circuits are, by ocsd, which counts them */
 	int cubes, circuits;
 	long xpus, idle;		/* of the shape, and left over on its nodes */
 };
@@ -206,6 +207,7 @@ enum ocs_controller_kind {
 	OCS_CIRCUIT_FAILED,	/* under a running job: what policies say */
 	OCS_SWITCH_SILENT,	/* its circuits may be gone, too */
 	OCS_CIRCUIT_RESTORED,
+	OCS_REALISED,		/* no failure: its planned circuits are there */
 };
 struct ocs_controller_failure {
 	enum ocs_controller_kind kind;
@@ -214,6 +216,7 @@ struct ocs_controller_failure {
 	char *name;	/* the switch to blame, or NULL */
 	bool host;	/* a host is to blame; the sentence names it */
 	char *text;	/* one sentence */
+	int circuits;	/* OCS_REALISED: how many */
 };
 bool ocs_controller_failures(void);
 /* Takes the oldest; false if there is none.  The caller frees name and text. */

@@ -237,6 +237,20 @@ static void circuit_event(struct json_object *event, bool restored)
 			unsure ? OCS_SWITCH_SILENT : OCS_CIRCUIT_FAILED;
 }
 
+static void realised(struct json_object *event)
+{
+	uint32_t job = (uint32_t)number_of(event, "job");
+	uint64_t epoch = number_of(event, "epoch");
+	struct ocs_allocation *allocation = ocs_allocation_find(job, epoch);
+	struct ocs_failure *failure;
+
+	if (!allocation || !allocation->living)
+		return;
+	failure = ocs_failure_add(job, epoch, NULL, false, NULL);
+	failure->pub.kind = OCS_REALISED;
+	failure->pub.circuits = (int)number_of(event, "circuits");
+}
+
 void ocs_message_event(struct json_object *event)
 {
 	const char *kind = text_of(event, "event");
@@ -256,6 +270,8 @@ void ocs_message_event(struct json_object *event)
 		circuit_event(event, false);
 	} else if (strcmp(kind, "circuit_restored") == 0) {
 		circuit_event(event, true);
+	} else if (strcmp(kind, "realised") == 0) {
+		realised(event);
 	} else if (strcmp(kind, "released") == 0) {
 		struct ocs_allocation *allocation =
 			ocs_allocation_find((uint32_t)number_of(event, "job"),

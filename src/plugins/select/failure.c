@@ -145,6 +145,9 @@ static bool stays(job_record_t *job, const struct ocs_controller_failure *failur
 			info("%pJ: its circuits are there again", job);
 		}
 		return true;
+	case OCS_REALISED:
+		ocs_select_publish_circuits(job, failure->circuits);
+		return true;
 	case OCS_CIRCUIT_FAILED:
 	case OCS_SWITCH_SILENT:
 		break;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define COUNTS_PREFIX "ocs: shape="
+#define COUNTS_PREFIX "ocs: "
 /* How placements begin that ocs_placement_decode reads. */
 #define PLACEMENT_VERSION "p1:"
 #define SYSTEM_PREFIX "ocs epoch="
@@ -73,6 +73,17 @@ void ocs_select_comment_set(char **comment, const char *prefix, const char *text
 	*comment = kept;
 }
 
+/* What a job on a direct fabric has; CIRCUITS: the last word of it. */
+static void publish_planned(job_record_t *job, const char *circuits)
+{
+	const char *shape = ocs_select_spank_get(job, "OCS_SHAPE");
+	char *text = xstrdup_printf(COUNTS_PREFIX "nodes=%d%s%s%s", bit_set_count(job->node_bitmap),
+				    shape ? " shape=" : "", shape ? shape : "", circuits);
+
+	ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, text);
+	xfree(text);
+}
+
 void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made)
 {
 	char *epoch = xstrdup_printf("%"PRIu64, made->epoch), *text = NULL;
@@ -95,13 +106,23 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 	if (xstrstr(job->admin_comment, OCS_SELECT_RUNNING_PREFIX))
 		ocs_select_comment_set(&job->admin_comment, OCS_SELECT_RUNNING_PREFIX, NULL);
 	if (made->placement) {
-		text = xstrdup_printf(COUNTS_PREFIX "%s xpus=%ld idle=%ld cubes=%d circuits=%d",
+		text = xstrdup_printf(COUNTS_PREFIX "shape=%s xpus=%ld idle=%ld cubes=%d circuits=%d",
 				      made->shape, made->xpus, made->idle, made->cubes,
 				      made->circuits);
 		ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, text);
 		xfree(text);
+	} else if (made->planned) {
+		publish_planned(job, "");
 	}
 	xfree(epoch);
+}
+
+void ocs_select_publish_circuits(job_record_t *job, int circuits)
+{
+	char *text = xstrdup_printf(" circuits=%d", circuits);
+
+	publish_planned(job, text);
+	xfree(text);
 }
 
 void ocs_select_unpublish(job_record_t *job)

@@ -101,6 +101,8 @@ void ocs_select_spare_nodes(bitstr_t *nodes);
 /* publish.c: what a started job carries. */
 
 void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made);
+/* The circuits that were planned for JOB are there: CIRCUITS of them. */
+void ocs_select_publish_circuits(job_record_t *job, int circuits);
 /* Takes away what is for running jobs only. */
 void ocs_select_unpublish(job_record_t *job);
 /* Takes away all of it. */
