@@ -97,11 +97,16 @@ def tell(cluster):
 
 def shell(cluster):
     title("The cluster stays up: sbatch, squeue, scontrol and ocsctl work here; exit ends it")
-    print("Try: srun --shape=4x4 -l bash -c 'echo $SLURM_OCS_COORD'    ocsctl fold 18    "
-          "ocsctl map\n     ocsctl drain switch ocs-x-0-0 --reason test    ocsctl explain JOBID\n"
+    print("Try: srun --shape=4x4 -l bash -c 'echo $SLURM_OCS_COORD'    ocsctl fold 18\n     ocsctl map "
+          "--watch    ocsctl show fabric    ocsctl drain switch ocs-x-0-0 --reason test    ocsctl explain JOBID\n"
+          "The examples of doc/users-guide.md run here as they stand there.\n"
           "Logs and configuration: %s" % cluster.dir, flush=True)
-    env = cluster.environment({"OCS_CONF": cluster.yaml, "PS1": "ocs-demo# "})
-    subprocess.run(cluster.enter(["bash", "--norc", "-i"]), env=env, cwd="/tmp", check=False)
+    # in a folder that goes with the cluster: jobs write their output where they are submitted
+    cluster.write("bashrc", "PS1='ocs-demo# '\ncd %s\n. %s/share/bash-completion/completions/ocsctl\n" %
+                  (cluster.path("out"), cluster.stage))
+    env = cluster.environment({"OCS_CONF": cluster.yaml})
+    subprocess.run(cluster.enter(["bash", "--rcfile", cluster.path("bashrc"), "-i"]), env=env,
+                   cwd="/tmp", check=False)
 
 
 def leave(_signum, _frame):

@@ -48,6 +48,13 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 		     fabric->nsections == 1 ? "all" : "all others" : "");
 }
 
+void ocs_section_rule(const struct ocs_section *section, const char **switch_text,
+		      const char **port_text)
+{
+	*switch_text = section->ports ? section->ports->switch_text : NULL;
+	*port_text = section->ports ? section->ports->port_text : NULL;
+}
+
 static void example(struct ocs_text *text, const struct ocs_fabric *fabric,
 		    const struct ocs_section *section, int item)
 {
@@ -103,7 +110,7 @@ static void rule_describe(struct ocs_text *text, const struct ocs_fabric *fabric
 		example(text, fabric, section, rule->count - 1);
 }
 
-static int switch_used(const struct ocs_fabric *fabric, int sw)
+int ocs_switch_used(const struct ocs_fabric *fabric, int sw)
 {
 	int used = 0;
 
@@ -119,7 +126,7 @@ static bool switches_alike(const struct ocs_fabric *fabric, int a, int b)
 	return strcmp(x->driver, y->driver) == 0 && x->size == y->size &&
 	       x->bidi == y->bidi && !x->dialect == !y->dialect &&
 	       (!x->dialect || strcmp(x->dialect, y->dialect) == 0) &&
-	       switch_used(fabric, a) == switch_used(fabric, b);
+	       ocs_switch_used(fabric, a) == ocs_switch_used(fabric, b);
 }
 
 static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *fabric,
@@ -179,7 +186,7 @@ static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fa
 			     sw->address);
 		if (run > 1)
 			ocs_text_add(text, " ... %s", last->address);
-		ocs_text_add(text, ", %d of %d ports used%s", switch_used(fabric, i),
+		ocs_text_add(text, ", %d of %d ports used%s", ocs_switch_used(fabric, i),
 			     ocs_switch_ports(sw), run > 1 ? " each" : "");
 		for (int p = 0; p < sw->nloop_ports; p++)
 			ocs_text_add(text, "%s %d", p ? "," : ", loop ports", sw->loop_ports[p]);

@@ -312,5 +312,10 @@ void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEX
 /* What `ocsctl check` prints: sections, counts, the port rule with examples,
  * switches with the ports they use.  The caller frees it. */
 char *ocs_fabric_describe(const struct ocs_fabric *fabric);
+/* Parts of that: how many ports of switch SW something is plugged into, and the port rule
+ * as it is written (NULL: no rule; the strings belong to the section). */
+int ocs_switch_used(const struct ocs_fabric *fabric, int sw);
+void ocs_section_rule(const struct ocs_section *section, const char **switch_text,
+		      const char **port_text);
 
 #endif

@@ -221,7 +221,7 @@ static struct json_object *move_json(const struct advise *a, const struct ocs_ad
 	add_text(one, "shape", ocs_shape_format(&was->shape, shape));
 	json_object_object_add(one, "xpus", json_object_new_int64(was->shape.xpus));
 	json_object_object_add(one, "cost", json_object_new_double(a->jobs[move->job].cost));
-	json_object_object_add(one, "order", json_object_new_int(move->order));
+	json_object_object_add(one, "order", json_object_new_int(move->order + 1));
 	json_object_object_add(one, "from", cubes_json(was));
 	json_object_object_add(one, "to", cubes_json(move->placement));
 	json_object_object_add(one, "placement",
@@ -240,7 +240,7 @@ static void print_json(const struct advise *a)
 	json_object_object_add(out, "moves", moves);
 	json_object_object_add(out, "cost", json_object_new_double(a->advice->cost));
 	add_text(out, "cost_unit", unit(a));
-	json_object_object_add(out, "order", json_object_new_int(a->advice->order));
+	json_object_object_add(out, "order", json_object_new_int(a->advice->order + 1));
 	json_object_object_add(out, "placement",
 			       ocs_placement_to_json(a->where.fabric, a->advice->placement));
 	json_object_object_add(out, "complete", json_object_new_boolean(a->advice->complete));

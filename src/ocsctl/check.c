@@ -9,6 +9,7 @@
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/site.h"
+#include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 static struct json_object *extents(const int *values)
@@ -20,10 +21,36 @@ static struct json_object *extents(const int *values)
 	return array;
 }
 
-static struct json_object *section_json(const struct ocs_section *section)
+static void add_text(struct json_object *object, const char *name, const char *text)
+{
+	json_object_object_add(object, name, text ? json_object_new_string(text) : NULL);
+}
+
+static void add_list(struct json_object *object, const char *name, char *const *names, int n)
+{
+	char *list = ocs_hostlist_compress(names, (size_t)n);
+
+	add_text(object, name, list);
+	free(list);
+}
+
+static void add_nodes(struct json_object *object, const struct ocs_fabric *fabric,
+		      const struct ocs_section *section)
+{
+	char **names = ocs_calloc((size_t)section->nnodes + 1, sizeof(*names));
+
+	for (int i = 0; i < section->nnodes; i++)
+		names[i] = fabric->nodes[section->first_node + i].name;
+	add_list(object, "node_list", names, section->nnodes);
+	free(names);
+}
+
+static struct json_object *section_json(const struct ocs_fabric *fabric,
+					const struct ocs_section *section)
 {
 	struct json_object *out = json_object_new_object();
-	struct json_object *partitions = json_object_new_array();
+	struct json_object *partitions = json_object_new_array(), *ports;
+	const char *switch_text, *port_text;
 
 	json_object_object_add(out, "name", json_object_new_string(section->name));
 	json_object_object_add(out, "kind", json_object_new_string(
@@ -33,13 +60,24 @@ static struct json_object *section_json(const struct ocs_section *section)
 				      json_object_new_string(section->partitions[i]));
 	json_object_object_add(out, "partitions", partitions);
 	json_object_object_add(out, "nodes", json_object_new_int(section->nnodes));
+	add_nodes(out, fabric, section);
 	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC) {
 		json_object_object_add(out, "cubes", json_object_new_int(section->ncubes));
+		add_list(out, "cube_list", section->cube_names, section->ncubes);
+		json_object_object_add(out, "xpus", json_object_new_int64(
+			(int64_t)section->ncubes * section->cube_xpus));
 		json_object_object_add(out, "edge", extents(section->edge));
 		json_object_object_add(out, "tile", extents(section->tile));
 	} else {
 		json_object_object_add(out, "servers", json_object_new_int(section->nservers));
 		json_object_object_add(out, "degree", json_object_new_int(section->degree));
+	}
+	ocs_section_rule(section, &switch_text, &port_text);
+	if (switch_text) {
+		ports = json_object_new_object();
+		add_text(ports, "switch", switch_text);
+		add_text(ports, "port", port_text);
+		json_object_object_add(out, "ports", ports);
 	}
 	return out;
 }
@@ -53,23 +91,33 @@ static struct json_object *fabric_json(const struct ocs_fabric *fabric)
 	json_object_object_add(out, "valid", json_object_new_boolean(true));
 	json_object_object_add(out, "source", json_object_new_string(fabric->source));
 	for (int i = 0; i < fabric->nsections; i++)
-		json_object_array_add(sections, section_json(&fabric->sections[i]));
+		json_object_array_add(sections, section_json(fabric, &fabric->sections[i]));
 	json_object_object_add(out, "sections", sections);
 	for (int i = 0; i < fabric->nswitches; i++) {
 		const struct ocs_switch *sw = &fabric->switches[i];
 		struct json_object *one = json_object_new_object();
 
-		json_object_object_add(one, "name", json_object_new_string(sw->name));
-		json_object_object_add(one, "driver", sw->driver ?
-				       json_object_new_string(sw->driver) : NULL);
-		json_object_object_add(one, "address", sw->address ?
-				       json_object_new_string(sw->address) : NULL);
+		add_text(one, "name", sw->name);
+		add_text(one, "driver", sw->driver);
+		add_text(one, "dialect", sw->dialect);
+		add_text(one, "address", sw->address);
 		json_object_object_add(one, "size", json_object_new_int(sw->size));
 		json_object_object_add(one, "ports", json_object_new_string(sw->bidi ?
 									    "bidi" : "duplex"));
+		json_object_object_add(one, "used",
+				       json_object_new_int(ocs_switch_used(fabric, i)));
 		json_object_array_add(switches, one);
 	}
 	json_object_object_add(out, "switches", switches);
+	if (fabric->nswitches) {
+		struct json_object *ocsd = json_object_new_object();
+
+		add_text(ocsd, "socket", fabric->ocsd_socket);
+		add_text(ocsd, "listen", fabric->ocsd_listen);
+		add_text(ocsd, "address", fabric->ocsd_address);
+		add_text(ocsd, "state", fabric->ocsd_state);
+		json_object_object_add(out, "ocsd", ocsd);
+	}
 	return out;
 }
 

@@ -69,6 +69,10 @@ exits 0 "check a synthetic line" check "$F"
 prints "sections are described" "2 cubes of 4x4x4"
 exits 0 "check --json" check "$F" --json
 prints "valid" '{"valid":true,'
+exits 0 "check --json of a file" check "$OCS_SOURCE_DIR/examples/ocs-torus.yaml" --json
+for fact in '"cube_list":"c[0-' '"node_list":"' '"ports":{"switch":"' '"dialect":"' '"used":' '"ocsd":{"socket":'; do
+	prints "has what the text has: $fact" "$fact"
+done
 exits 0 "check --fabric" check --fabric "$F"
 for example in "${OCS_SOURCE_DIR:?}"/examples/*.yaml; do
 	exits 0 "check ${example##*/}" check "$example"
