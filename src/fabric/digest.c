@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define HASH_START UINT64_C(0xcbf29ce484222325)
+
 /* FNV-1a: no secret is kept, only honest mistakes are to be seen. */
 static void mix(uint64_t *hash, const void *data, size_t size)
 {
@@ -81,9 +83,17 @@ static void mix_section(uint64_t *hash, const struct ocs_fabric *fabric,
 		mix_text(hash, fabric->nodes[n].name);
 }
 
+uint64_t ocs_fabric_text_digest(const char *text, size_t length)
+{
+	uint64_t hash = HASH_START;
+
+	mix(&hash, text, length);
+	return hash;
+}
+
 void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT])
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = HASH_START;
 
 	for (int i = 0; i < fabric->nswitches; i++) {
 		mix_text(&hash, fabric->switches[i].name);

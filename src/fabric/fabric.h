@@ -136,6 +136,7 @@ enum ocs_on_failure {
 
 struct ocs_fabric {
 	char *source;		/* path or line it was read from */
+	uint64_t text_digest;	/* of the text of ocs.yaml; 0: a line */
 	struct ocs_section *sections;
 	int nsections;
 	struct ocs_node *nodes;
@@ -308,6 +309,8 @@ const char *ocs_section_kind_name(enum ocs_section_kind kind);
  * other).  Not timeouts, addresses, partitions.  Hexadecimal. */
 #define OCS_DIGEST_TEXT 17
 void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT]);
+/* Whether it is the same file to the letter: LENGTH bytes of TEXT, as a number. */
+uint64_t ocs_fabric_text_digest(const char *text, size_t length);
 
 /* What `ocsctl check` prints: sections, counts, the port rule with examples,
  * switches with the ports they use.  The caller frees it. */

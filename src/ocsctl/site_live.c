@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -15,10 +16,29 @@
 #include "src/ocsctl/state.h"
 #include "src/util/text.h"
 
+/* What the connected slurmctld has told ocsd of the ocs.yaml that it read: it keeps the last
+ * good one when it is told to read a broken one. */
+static void compare_slurmctld(struct ocs_site *site, const struct ocs_fabric *fabric,
+			      const char *digest, struct json_object *yaml)
+{
+	const char *source = ocs_ctl_string(yaml, "source", "?");
+	char text[OCS_DIGEST_TEXT];
+
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)fabric->text_digest);
+	if (strcmp(ocs_ctl_string(yaml, "digest", digest), digest) != 0)
+		ocs_site_find(site, false, "slurmctld", "runs with other cubes, nodes, switches or port"
+			      " rules (%s) than %s says: scontrol reconfigure, then look into its log",
+			      source, fabric->source);
+	else if (strcmp(ocs_ctl_string(yaml, "text", text), text) != 0)
+		ocs_site_find(site, true, "slurmctld", "has read another text of ocs.yaml (%s) than"
+			      " %s has now: scontrol reconfigure, then look into its log", source,
+			      fabric->source);
+}
+
 static void compare_fabric(struct ocs_site *site, const struct ocs_fabric *fabric,
 			   struct json_object *reply)
 {
-	struct json_object *drains = ocs_ctl_array(reply, "drains");
+	struct json_object *drains = ocs_ctl_array(reply, "drains"), *yaml;
 	const char *theirs = ocs_ctl_string(reply, "digest", "");
 	char digest[OCS_DIGEST_TEXT];
 
@@ -27,6 +47,8 @@ static void compare_fabric(struct ocs_site *site, const struct ocs_fabric *fabri
 		ocs_site_find(site, false, "ocsd", "runs with other cubes, nodes, switches or port"
 			      " rules (%s) than %s says: systemctl reload ocsd, then scontrol"
 			      " reconfigure", ocs_ctl_string(reply, "source", "?"), fabric->source);
+	if (json_object_object_get_ex(reply, "slurmctld_yaml", &yaml))
+		compare_slurmctld(site, fabric, digest, yaml);
 	if (!ocs_ctl_bool(reply, "slurmctld"))
 		ocs_site_find(site, true, "ocsd", "slurmctld is not connected: no shape starts");
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {

@@ -502,6 +502,9 @@ static int take_term(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (*term > d->term)
 		d->term = *term;
 	ocsd_term_set(client, *term);
+	json_object_put(d->slurmctld_yaml);
+	d->slurmctld_yaml = json_object_object_get_ex(request, "yaml", &member) ?
+		json_object_get(member) : NULL;
 	return 0;
 }
 

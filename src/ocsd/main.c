@@ -354,6 +354,7 @@ static void free_lists(struct ocsd *d)
 	ocsd_pending_clear(d);
 	ocsd_guests_free(d);
 	json_object_put(d->nodes);
+	json_object_put(d->slurmctld_yaml);
 	free(d->unknown);
 	free(d->admins);
 }

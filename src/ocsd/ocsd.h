@@ -229,6 +229,7 @@ struct ocsd {
 	size_t nadmins;
 	uint64_t max_epoch;
 	uint64_t term;		/* the newest that a slurmctld was given */
+	struct json_object *slurmctld_yaml;	/* which ocs.yaml that one has read, or NULL */
 	uint32_t *unknown;		/* running jobs that have to be committed again */
 	size_t nunknown;
 	/* The last allocations that ended without having been known here: their commit was

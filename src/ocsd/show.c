@@ -415,6 +415,9 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, "drains", ocsd_drains_json(d));
 	json_object_object_add(reply, "slurmctld",
 			       json_object_new_boolean(ocsd_subscribed(d)));
+	if (ocsd_term_newest(d) && d->slurmctld_yaml)
+		json_object_object_add(reply, "slurmctld_yaml",
+				       json_object_get(d->slurmctld_yaml));
 	add_int(reply, "max_epoch", (int64_t)d->max_epoch);
 	ocs_fabric_digest(d->fabric, digest);
 	add_text(reply, "digest", digest);

@@ -447,6 +447,32 @@ def test_change_that_contradicts_a_running_job(small):
     assert "is kept" not in reread(small, good)
 
 
+def test_check_names_an_older_file(small):
+    """ocsctl check says that slurmctld runs with another ocs.yaml than the one that is there."""
+    def checked():
+        text = small.run(["ocsctl", "check"], env={"OCS_CONF": small.yaml}, check=False).stdout
+        return "".join(line for line in text.splitlines() if line.startswith("slurmctld: "))
+
+    with open(small.yaml) as handle:
+        good = handle.read()
+    assert not checked()
+    reread(small, good.replace("cube: 2x2x2", "cube: 2x2x"))
+    small.write("etc/ocs.yaml", good)
+    # It kept just this one.
+    assert not checked()
+    changed = good + "policies: {circuit_failed: ignore}\n"
+    small.write("etc/ocs.yaml", changed)
+    kept = small.path("state", "ocs.yaml")
+    told = checked()
+    assert "note: has read another text of ocs.yaml (%s)" % kept in told, told
+    small.write("etc/ocs.yaml", good.replace("{name: c3, ", "{name: c9, "))
+    told = checked()
+    assert "runs with other cubes" in told and kept in told, told
+    reread(small, changed)
+    assert not checked()
+    reread(small, good)
+
+
 def test_added_cube(small):
     """A cube is added to a machine that is full of running jobs."""
     with open(small.yaml) as handle:

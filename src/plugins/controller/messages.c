@@ -89,6 +89,19 @@ struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allo
 	return line;
 }
 
+/* Which ocs.yaml slurmctld has read, for `ocsctl check`. */
+static struct json_object *description(void)
+{
+	struct json_object *yaml = json_object_new_object();
+	char text[OCS_DIGEST_TEXT];
+
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)ocs_state.fabric->text_digest);
+	json_object_object_add(yaml, "source", json_object_new_string(ocs_state.fabric->source));
+	json_object_object_add(yaml, "digest", json_object_new_string(ocs_state.digest));
+	json_object_object_add(yaml, "text", json_object_new_string(text));
+	return yaml;
+}
+
 struct json_object *ocs_message_subscribe(void)
 {
 	struct json_object *line = json_object_new_object();
@@ -109,6 +122,7 @@ struct json_object *ocs_message_subscribe(void)
 	json_object_object_add(line, "op", json_object_new_string("subscribe"));
 	json_object_object_add(line, "jobs", jobs);
 	json_object_object_add(line, "term", json_object_new_int64((int64_t)ocs_state.term));
+	json_object_object_add(line, "yaml", description());
 	return line;
 }
 
