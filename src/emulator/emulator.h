@@ -175,6 +175,8 @@ struct ocs_emu {
 	struct ocs_emu_switch *switches;
 	int nswitches;
 	int log;		/* descriptor or -1 */
+	bool log_held;
+	struct ocs_text lines;	/* of the log, not written yet */
 	char *state;		/* folder or NULL */
 	double delay_ms;
 	bool replace;		/* a new patch silently takes a taken port */
@@ -250,8 +252,11 @@ void ocs_emu_plane_shutter(struct ocs_emu_switch *sw, int port);
 
 /* log.c: one line of JSON, written at once.  SWITCH and TEXT may be NULL, IN and
  * OUT 0. */
-void ocs_emu_log(const struct ocs_emu *emu, const char *sw, const char *event, int in,
-		 int out, const char *by, const char *text);
+void ocs_emu_log(struct ocs_emu *emu, const char *sw, const char *event, int in, int out,
+		 const char *by, const char *text);
+/* The lines of a change of many patches, until the release, are written together. */
+void ocs_emu_log_hold(struct ocs_emu *emu);
+void ocs_emu_log_release(struct ocs_emu *emu);
 
 /* server.c */
 int ocs_emu_listen(struct ocs_emu_switch *sw, struct ocs_error *err);

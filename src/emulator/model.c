@@ -95,8 +95,10 @@ void ocs_emu_finish_make(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 {
 	if (ocs_emu_refused(command) || !command->npatches || !ports_are_free(sw, command))
 		return;
+	ocs_emu_log_hold(sw->emu);
 	for (size_t i = 0; i < command->npatches; i++)
 		ocs_emu_make(sw, command->patches[i].in, command->patches[i].out, "command");
+	ocs_emu_log_release(sw->emu);
 	ocs_emu_save(sw);
 }
 
@@ -119,12 +121,14 @@ void ocs_emu_begin_break(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 	}
 	if (command->verdict == OCS_EMU_PART)
 		count /= 2;
+	ocs_emu_log_hold(sw->emu);
 	for (int i = 0; i < count; i++) {
 		int in = ports[i] <= sw->size ? ports[i] : ocs_emu_peer(sw, ports[i]);
 
 		if (in)
 			ocs_emu_break(sw, in, "command");
 	}
+	ocs_emu_log_release(sw->emu);
 	ocs_emu_save(sw);
 	command->delay_ms += ocs_emu_delay(sw, (size_t)count);
 }
