@@ -47,11 +47,7 @@ const char *ocsd_job_state_name(const struct ocsd_job *job)
 
 size_t ocsd_job_circuits(const struct ocsd_job *job)
 {
-	size_t count = 0;
-
-	for (size_t i = 0; i < job->ncircuits; i++)
-		count += job->circuits[i]->state != OCSD_GONE;
-	return count;
+	return job->ncircuits - job->ngone;
 }
 
 const char *ocsd_circuit_state_name(enum ocsd_circuit_state state)
@@ -86,6 +82,7 @@ void ocsd_job_free(struct ocsd_job *job)
 	for (size_t i = 0; i < job->ncircuits; i++)
 		free(job->circuits[i]);
 	free(job->nodes);
+	free(job->sorted);
 	free(job->circuits);
 	free(job->released);
 	free(job->cubes);
@@ -107,11 +104,33 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job);
 }
 
-int ocsd_job_node(const struct ocsd_job *job, const char *name)
+static int by_name(const void *left, const void *right)
 {
-	for (size_t i = 0; i < job->nnodes; i++)
-		if (strcmp(job->nodes[i], name) == 0)
-			return (int)i;
+	return strcmp(**(char **const *)left, **(char **const *)right);
+}
+
+int ocsd_job_node(struct ocsd_job *job, const char *name)
+{
+	size_t low = 0, high = job->nnodes;
+
+	/* Each of thousands of nodes asks. */
+	if (!job->sorted && job->nnodes) {
+		job->sorted = ocs_calloc(job->nnodes, sizeof(*job->sorted));
+		for (size_t i = 0; i < job->nnodes; i++)
+			job->sorted[i] = &job->nodes[i];
+		qsort(job->sorted, job->nnodes, sizeof(*job->sorted), by_name);
+	}
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		int order = strcmp(name, *job->sorted[middle]);
+
+		if (order == 0)
+			return (int)(job->sorted[middle] - job->nodes);
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
 	return -1;
 }
 
@@ -143,6 +162,7 @@ int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
 	circuit->npatches = count;
 	circuit->state = state;
 	circuit->sent = state != OCSD_PLANNED;
+	job->ngone += state == OCSD_GONE;
 	if ((job->ncircuits & (job->ncircuits + 1)) == 0)
 		job->circuits = ocs_realloc(job->circuits, (job->ncircuits + 1) * 2 *
 					    sizeof(struct ocsd_circuit *));

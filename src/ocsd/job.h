@@ -13,7 +13,7 @@ struct ocsd_job *ocsd_job_find(struct ocsd *d, uint32_t job, uint64_t epoch);
 /* The newest allocation of a job, or NULL. */
 struct ocsd_job *ocsd_job_newest(struct ocsd *d, uint32_t job);
 void ocsd_job_free(struct ocsd_job *job);
-int ocsd_job_node(const struct ocsd_job *job, const char *name);
+int ocsd_job_node(struct ocsd_job *job, const char *name);
 
 /* Adds a circuit between two logical ports; -1 with ERR. */
 int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,

@@ -292,11 +292,7 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 {
 	const struct ocsd_job *last = NULL;
 
-	for (size_t i = 0; i < sw->nremoving; i++)
-		if (sw->removing[i]->state == OCSD_DELETING) {
-			ocsd_circuit_set(d, sw->removing[i], OCSD_GONE);
-			ocsd_store_circuit(d, sw->removing[i]);
-		}
+	ocsd_circuits_gone(d, sw, sw->removing, sw->nremoving);
 	for (size_t i = 0; i < sw->nadding; i++) {
 		struct ocsd_circuit *circuit = sw->adding[i];
 
@@ -305,8 +301,10 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 			continue;
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTED);
 		/* All of a job's circuits of this switch came in this batch, and
-		 * they are next to each other more often than not. */
-		if (circuit->job != last)
+		 * they are next to each other more often than not.  Those of a job that
+		 * is not yet answered are written when it is: until then nobody counts on
+		 * them, and an ocsd that ends here finds them on the switch. */
+		if (circuit->job != last && circuit->job->state != OCSD_APPLYING)
 			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING,
 					    OCSD_CONNECTED);
 		last = circuit->job;
@@ -556,9 +554,10 @@ static void bury(struct ocsd *d)
 	}
 }
 
-static void arm_timer(struct ocsd *d)
+/* SOON: there is something for the next pass. */
+static void arm_timer(struct ocsd *d, bool soon)
 {
-	int64_t now_ns = ocs_now_ns(), next_ns = now_ns + 60000 * MILLION;
+	int64_t now_ns = ocs_now_ns(), next_ns = now_ns + (soon ? 0 : 60000 * MILLION);
 	struct timeval delay;
 
 	for (int i = 0; i < d->fabric->nswitches; i++) {
@@ -586,6 +585,7 @@ static void arm_timer(struct ocsd *d)
 void ocsd_settle(struct ocsd *d)
 {
 	int64_t now_ns = ocs_now_ns();
+	bool more = ocsd_realise_write_due(d);
 
 	ocsd_clock_watch(d);
 	ocsd_wait_expire(d, now_ns);
@@ -600,7 +600,7 @@ void ocsd_settle(struct ocsd *d)
 	}
 	reconciled(d);
 	bury(d);
-	arm_timer(d);
+	arm_timer(d, more);
 	ocsd_store_commit(d->store);
 	if (ocsd_store_lost(d->store)) {
 		d->stopping = true;

@@ -73,6 +73,7 @@ struct ocsd_job {
 	const struct ocs_section *section;	/* NULL: no longer described */
 	char **nodes;
 	size_t nnodes;
+	char ***sorted;		/* NODES by name, NULL: not yet needed */
 	bool *released;
 	size_t nreleased;
 	int *cubes;
@@ -80,7 +81,7 @@ struct ocsd_job {
 	struct ocs_port *ports;			/* what it owns or waits for */
 	size_t nports, nwaiting;
 	struct ocsd_circuit **circuits;
-	size_t ncircuits;
+	size_t ncircuits, ngone;
 	enum ocsd_job_state state;
 	bool ended;		/* left its allocation */
 	bool gone;		/* no epilog will come any more */
@@ -89,6 +90,8 @@ struct ocsd_job {
 	bool wanted;		/* realise without a node asking: it is running */
 	bool announced;		/* `released` was sent */
 	bool dead;		/* to be freed at the next settle */
+	int unwritten;		/* all of its circuits were seen, which the store is still
+				 * to be told: 1, after a pass 2; else 0 */
 	struct json_object *plan_object;	/* the same, read; NULL: not yet */
 	int revision;		/* of its plan, 0: none */
 	int set;		/* its port set, in sections with look-ahead */

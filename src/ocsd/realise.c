@@ -20,11 +20,71 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
+/* Whether JOB has circuits on SW that must go. */
+static bool going(const struct ocsd_job *job, const struct ocsd_switch *sw)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state == OCSD_DELETING)
+			return true;
+	return false;
+}
+
+void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
+			struct ocsd_circuit *const *circuits, size_t count)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct ocsd_job *job = circuits[i]->job;
+		bool rest;
+
+		if (circuits[i]->state == OCSD_DELETING)
+			ocsd_circuit_set(d, circuits[i], OCSD_GONE);
+		if (i + 1 < count && circuits[i + 1]->job == job)
+			continue;
+		/* the rows of a whole switch at once, as a rule */
+		rest = going(job, sw);
+		if (!rest)
+			ocsd_store_circuits(d, job, sw, OCSD_DELETING, OCSD_GONE);
+		for (; first <= i; first++)
+			if (rest && circuits[first]->state == OCSD_GONE)
+				ocsd_store_circuit(d, circuits[first]);
+	}
+}
+
+void ocsd_realise_write(struct ocsd *d, struct ocsd_job *job)
+{
+	if (!job->unwritten)
+		return;
+	job->unwritten = 0;
+	ocsd_store_circuits_seen(d, job);
+}
+
+bool ocsd_realise_write_due(struct ocsd *d)
+{
+	bool more = false;
+
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		if (job->unwritten > 1) {
+			ocsd_realise_write(d, job);
+		} else if (job->unwritten) {
+			job->unwritten++;
+			more = true;
+		}
+	}
+	return more;
+}
+
 void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
 		      enum ocsd_circuit_state state)
 {
 	struct ocsd_switch *sw = &d->switches[circuit->sw];
 
+	ocsd_realise_write(d, circuit->job);
+	if (circuit->state == OCSD_GONE)
+		circuit->job->ngone--;
+	if (state == OCSD_GONE)
+		circuit->job->ngone++;
 	circuit->state = state;
 	if (state == OCSD_CONNECTING || state == OCSD_DELETING)
 		sw->dirty = true;
@@ -60,6 +120,7 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 			    job->circuits[i]->state != OCSD_GONE)
 				return;
 		job->state = OCSD_REALISED;
+		job->unwritten = 1;
 		ocsd_metrics_realised(d->metrics, ocs_now_ns() - job->started_ns);
 		ocs_log(OCS_LOG_INFO, "job %u: %zu circuits verified (epoch %llu)", job->job,
 			ocsd_job_circuits(job), (unsigned long long)job->epoch);
@@ -189,20 +250,14 @@ void ocsd_realise_abandon(struct ocsd *d, struct ocsd_job *job)
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
-		switch (circuit->state) {
-		case OCSD_GONE:
-		case OCSD_DELETING:
-			break;
-		case OCSD_PLANNED:
-		case OCSD_CONNECTING:
-			ocsd_circuit_set(d, circuit, circuit->sent ? OCSD_DELETING : OCSD_GONE);
-			ocsd_store_circuit(d, circuit);
-			break;
-		default:
+		if (circuit->state == OCSD_GONE || circuit->state == OCSD_DELETING)
+			continue;
+		if (circuit->sent) {
 			ocsd_circuit_set(d, circuit, OCSD_DELETING);
-			break;
+			continue;
 		}
+		ocsd_circuit_set(d, circuit, OCSD_GONE);
+		ocsd_store_circuit(d, circuit);
 	}
-	ocsd_store_circuits(d, job, NULL, OCSD_CONNECTED, OCSD_DELETING);
-	ocsd_store_circuits(d, job, NULL, OCSD_BROKEN, OCSD_DELETING);
+	ocsd_store_circuits_delete(d, job);
 }

@@ -21,6 +21,17 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job);
 /* Tells how many circuits the realised JOB has, if they were planned here. */
 void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job);
 
+/* SW has cut CIRCUITS. */
+void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
+			struct ocsd_circuit *const *circuits, size_t count);
+
+/* Writes that the circuits of JOB were seen, if that is still to be done: it is left for
+ * after the answers that wait for the last of them. */
+void ocsd_realise_write(struct ocsd *d, struct ocsd_job *job);
+
+/* The same for all jobs whose answers are out; whether some is left for the next pass. */
+bool ocsd_realise_write_due(struct ocsd *d);
+
 /* Sends what a repair has planned for the running JOB, once everything that it cuts
  * is gone.  Returns 0, or -1: not yet, or not possible (then JOB has failed). */
 int ocsd_realise_more(struct ocsd *d, struct ocsd_job *job);

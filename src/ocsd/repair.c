@@ -162,7 +162,7 @@ static int plan_circuits(struct ocsd *d, struct ocsd_job *job, const struct ocs_
 		}
 		circuit->sent = circuit->lit = circuit->refused = false;
 		circuit->dark = 0;
-		circuit->state = OCSD_PLANNED;
+		ocsd_circuit_set(d, circuit, OCSD_PLANNED);
 		ocsd_store_circuit(d, circuit);
 	}
 	return 0;

@@ -43,6 +43,10 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_CIRCUITS_SWITCH] =
 		"UPDATE circuits SET state=? WHERE job=? AND epoch=? AND state=?"
 		" AND switch=?",
+	[OCSD_SQL_CIRCUITS_SEEN] =
+		"UPDATE circuits SET state=? WHERE job=? AND epoch=? AND state=?",
+	[OCSD_SQL_CIRCUITS_DELETE] =
+		"UPDATE circuits SET state=?1 WHERE job=?2 AND epoch=?3 AND state NOT IN (?1, ?4)",
 	[OCSD_SQL_RELEASE] = "INSERT OR IGNORE INTO releases VALUES(?,?,?)",
 	[OCSD_SQL_DRAIN] = "INSERT OR REPLACE INTO drains VALUES(?,?,?,?,?)",
 	[OCSD_SQL_RESUME] = "DELETE FROM drains WHERE kind=? AND name=?",
@@ -73,6 +77,7 @@ static bool counts(enum ocsd_sql which)
 	case OCSD_SQL_CIRCUIT:
 	case OCSD_SQL_CIRCUITS:
 	case OCSD_SQL_CIRCUITS_SWITCH:
+	case OCSD_SQL_CIRCUITS_DELETE:
 	case OCSD_SQL_RELEASE:
 	case OCSD_SQL_DRAIN:
 	case OCSD_SQL_RESUME:
@@ -332,6 +337,18 @@ void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job,
 	else
 		ocsd_store_run(d->store, OCSD_SQL_CIRCUITS, "iiii", (int64_t)to,
 			       (int64_t)job->job, (int64_t)job->epoch, (int64_t)from);
+}
+
+void ocsd_store_circuits_seen(struct ocsd *d, const struct ocsd_job *job)
+{
+	ocsd_store_run(d->store, OCSD_SQL_CIRCUITS_SEEN, "iiii", (int64_t)OCSD_CONNECTED,
+		       (int64_t)job->job, (int64_t)job->epoch, (int64_t)OCSD_CONNECTING);
+}
+
+void ocsd_store_circuits_delete(struct ocsd *d, const struct ocsd_job *job)
+{
+	ocsd_store_run(d->store, OCSD_SQL_CIRCUITS_DELETE, "iiii", (int64_t)OCSD_DELETING,
+		       (int64_t)job->job, (int64_t)job->epoch, (int64_t)OCSD_GONE);
 }
 
 void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *node)

@@ -29,6 +29,10 @@ void ocsd_store_circuit(struct ocsd *d, const struct ocsd_circuit *circuit);
 void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job,
 			 const struct ocsd_switch *sw, enum ocsd_circuit_state from,
 			 enum ocsd_circuit_state to);
+/* All circuits of the realised JOB were seen; no revision of its own. */
+void ocsd_store_circuits_seen(struct ocsd *d, const struct ocsd_job *job);
+/* All circuits of JOB that are not gone must go. */
+void ocsd_store_circuits_delete(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *node);
 void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
 		      const char *reason, uid_t who);

@@ -68,12 +68,15 @@ struct ocsd_worker {
 static void post(struct ocsd_results *results, struct result *result)
 {
 	uint64_t one = 1;
+	bool first;
 
 	pthread_mutex_lock(&results->lock);
+	first = !results->first;
 	*results->last = result;
 	results->last = &result->next;
 	pthread_mutex_unlock(&results->lock);
-	if (write(results->wake, &one, sizeof(one)) != sizeof(one))
+	/* Whoever put the first one there has woken the main thread, which takes all. */
+	if (first && write(results->wake, &one, sizeof(one)) != sizeof(one))
 		ocs_log(OCS_LOG_ERROR, "waking the main thread failed: %s",
 			strerror(errno));
 }

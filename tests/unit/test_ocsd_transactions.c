@@ -256,6 +256,33 @@ static void old_database(void **state)
 	ocs_client_close(client);
 }
 
+/* That the circuits of an answered job were seen is written after the answer, and is no
+ * revision of its own; an end that comes first finds them all. */
+static void circuits_after_answer(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	int64_t begin;
+	int polls = 0;
+
+	commit(client, 7);
+	json_object_put(rig_ask(client, "{'op':'apply','job':7,'epoch':7,'node':'d0'}"));
+	begin = revision(client);
+	while (rig_select(rig, "SELECT count(*) FROM circuits WHERE state<>2") && polls++ < 1000)
+		usleep(10000);
+	assert_int_equal(rig_select(rig, "SELECT count(*) FROM circuits WHERE state<>2"), 0);
+	assert_true(rig_select(rig, "SELECT count(*) FROM circuits") > 0);
+	assert_int_equal(revision(client), begin);
+	for (int job = 7; job < 12; job++) {
+		json_object_put(rig_ask(client, "{'op':'release','job':%d,'epoch':%d}", job, job));
+		assert_int_equal(rig_select(rig, "SELECT count(*) FROM circuits"), 0);
+		commit(client, (unsigned int)job + 1);
+		json_object_put(rig_ask(client, "{'op':'apply','job':%d,'epoch':%d,'node':'d0'}",
+					job + 1, job + 1));
+	}
+	ocs_client_close(client);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(expected_revision, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(one_of_several, rig_setup, rig_teardown),
@@ -263,6 +290,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(repeated, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(answer_lost, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(old_database, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(circuits_after_answer, rig_setup, rig_teardown),
 };
 
 int main(void)
