@@ -109,3 +109,30 @@ struct event *ocsd_audit_prune(struct ocsd *d)
 	prune(-1, 0, d);
 	return event;
 }
+
+static char *patch_text(struct ocsd_circuit *const *circuits, size_t count)
+{
+	struct ocs_text text = { 0 };
+
+	for (size_t i = 0; i < count; i++)
+		for (int p = 0; p < circuits[i]->npatches; p++) {
+			if (text.length)
+				ocs_text_put(&text, " ", 1);
+			ocs_text_number(&text, circuits[i]->patches[p].in);
+			ocs_text_put(&text, ">", 1);
+			ocs_text_number(&text, circuits[i]->patches[p].out);
+		}
+	return ocs_text_take(&text);
+}
+
+void ocsd_audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char *what,
+		      const char *reply)
+{
+	char *before = patch_text(sw->removing, sw->nremoving);
+	char *after = patch_text(sw->adding, sw->nadding);
+
+	ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = what, .before = before,
+					    .after = after, .reply = reply });
+	free(before);
+	free(after);
+}

@@ -18,6 +18,10 @@ struct ocsd_audit {
 };
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row);
 
+/* A row with the patches of the batch of SW that is prepared or on its way. */
+void ocsd_audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char *what,
+		      const char *reply);
+
 /* Forgets rows older than ocsd.audit_days, now and from time to time; event_free the
  * result. */
 struct event *ocsd_audit_prune(struct ocsd *d);

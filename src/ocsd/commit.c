@@ -198,7 +198,7 @@ static int port_drained(struct ocsd *d, struct ocs_port where, struct ocs_error 
 
 /* Whether an XPU of JOB's nodes is drained: -1 with ERR.  The shape may leave just that one
  * idle, but no shape gets its node. */
-static int xpu_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+static int xpu_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 {
 	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next) {
 		int node = strcmp(drain->kind, "xpu") == 0 ?
@@ -212,7 +212,7 @@ static int xpu_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_er
 	return 0;
 }
 
-int ocsd_commit_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 {
 	for (size_t i = 0; i < job->nports; i++) {
 		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];

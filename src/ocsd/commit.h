@@ -15,7 +15,7 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
  * something it needs is drained; NULL or -1 with ERR. */
 struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
 				  uint32_t number, uint64_t epoch, struct ocs_error *err);
-int ocsd_commit_drained(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err);
+int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err);
 void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request);
 

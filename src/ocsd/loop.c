@@ -171,33 +171,6 @@ static void forget_batch(struct ocsd_switch *sw)
 	sw->nadding = sw->nremoving = 0;
 }
 
-static char *patch_text(struct ocsd_circuit *const *circuits, size_t count)
-{
-	struct ocs_text text = { 0 };
-
-	for (size_t i = 0; i < count; i++)
-		for (int p = 0; p < circuits[i]->npatches; p++) {
-			if (text.length)
-				ocs_text_put(&text, " ", 1);
-			ocs_text_number(&text, circuits[i]->patches[p].in);
-			ocs_text_put(&text, ">", 1);
-			ocs_text_number(&text, circuits[i]->patches[p].out);
-		}
-	return ocs_text_take(&text);
-}
-
-static void audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char *what,
-			const char *reply)
-{
-	char *before = patch_text(sw->removing, sw->nremoving);
-	char *after = patch_text(sw->adding, sw->nadding);
-
-	ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = what, .before = before,
-					    .after = after, .reply = reply });
-	free(before);
-	free(after);
-}
-
 static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 {
 	bool up = sw->state == OCSD_UP;
@@ -225,7 +198,7 @@ static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 	if (sw->nadding || sw->nremoving) {
 		for (size_t i = 0; i < sw->nadding; i++)
 			sw->adding[i]->sent = true;
-		audit_batch(d, sw, "batch", NULL);
+		ocsd_audit_batch(d, sw, "batch", NULL);
 		sw->heard_ns = 0;
 		sw->read_ns = now_ns;
 		sw->busy = OCSD_APPLY;
@@ -454,7 +427,7 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 	}
 	sw->busy = OCSD_IDLE;
 	if (work == OCSD_APPLY) {
-		audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
+		ocsd_audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
 		ocsd_metrics_batch(d->metrics, result == OCS_SWITCH_OK ? OCSD_DONE :
 				   result == OCS_SWITCH_UNKNOWN ? OCSD_LOST : OCSD_REFUSED,
 				   count_batch(sw), ocs_now_ns() - sw->sent_ns);
