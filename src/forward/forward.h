@@ -179,6 +179,9 @@ int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,
 		     struct ocs_error *err);
 int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,
 			   struct ocs_error *err);
+/* One process may follow the plan of the allocation EPOCH: a descriptor that says so until it
+ * is closed, or -1: there is one already. */
+int ocs_forward_watch_alone(const char *folder, uint64_t epoch);
 /* Waits until every interface of HOST that has a circuit has a carrier: NICs take seconds
  * to see new light.  0, or -1 with ERR, which names the interface and the far end. */
 int ocs_forward_carrier(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,

@@ -3,7 +3,8 @@
 
 /* What is applied on this host, for whom, and how it is undone: a file that is written
  * before the kernel is told anything, so that whoever comes after a crash finds it.  The
- * lock is on the folder. */
+ * locks are on a file beside it that nobody else can open: whoever may read a file or a
+ * folder may lock it, too. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,11 +27,12 @@
 #include "src/util/text.h"
 
 #define FILE_NAME "forward.json"
+#define LOCK_NAME "forward.lock"
 #define FILE_LIMIT (64u << 20)
 #define CARRIER_PAUSE_US 20000
 
 struct state {
-	int lock;			/* the folder, or -1 */
+	int lock;			/* the file of locks, or -1 */
 	char *path;
 	bool there;
 	bool settled;			/* false: a change was begun, who knows how far it got */
@@ -126,11 +128,34 @@ static void state_close(struct state *state)
 		close(state->lock);
 }
 
-/* Locks FOLDER and reads what is there.  A file that cannot be read is an error: nobody
+/* The file of locks in FOLDER, or -1 with ERR; with errno ENOENT where there is no folder. */
+static int lock_open(const char *folder, struct ocs_error *err)
+{
+	int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1, saved;
+	struct stat info;
+
+	if (dir < 0) {
+		saved = errno;
+		ocs_error_set(err, OCS_ERROR, "cannot open %s: %s", folder, strerror(saved));
+		errno = saved;
+		return -1;
+	}
+	/* the file beside the locks holds commands */
+	if (fstat(dir, &info) < 0 || info.st_uid != geteuid() || (info.st_mode & 022))
+		ocs_error_set(err, OCS_ERROR, "%s belongs to another account, or others may"
+			      " write to it", folder);
+	else if ((fd = openat(dir, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0)
+		ocs_error_set(err, OCS_ERROR, "cannot open %s/" LOCK_NAME ": %s", folder,
+			      strerror(errno));
+	close(dir);
+	errno = EACCES;
+	return fd;
+}
+
+/* Locks what FOLDER has and reads it.  A file that cannot be read is an error: nobody
  * else may write it.  state_close either way. */
 static int state_open(struct state *state, const char *folder, bool make, struct ocs_error *err)
 {
-	struct stat info;
 	char *text;
 	int rc;
 
@@ -140,15 +165,12 @@ static int state_open(struct state *state, const char *folder, bool make, struct
 		return ocs_error_set(err, OCS_ERROR, "cannot make %s: %s", folder, strerror(errno));
 	}
 	state->path = ocs_asprintf("%s/" FILE_NAME, folder);
-	state->lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (state->lock < 0 && errno == ENOENT && !make)
-		return 0;
-	if (state->lock < 0 || flock(state->lock, LOCK_EX) < 0)
-		return ocs_error_set(err, OCS_ERROR, "cannot lock %s: %s", folder, strerror(errno));
-	/* the file holds commands */
-	if (fstat(state->lock, &info) < 0 || info.st_uid != geteuid() || (info.st_mode & 022))
-		return ocs_error_set(err, OCS_ERROR, "%s belongs to another account, or others may"
-				     " write to it", folder);
+	state->lock = lock_open(folder, err);
+	if (state->lock < 0)
+		return errno == ENOENT && !make ? 0 : -1;
+	if (flock(state->lock, LOCK_EX) < 0)
+		return ocs_error_set(err, OCS_ERROR, "cannot lock %s/" LOCK_NAME ": %s", folder,
+				     strerror(errno));
 	if (access(state->path, F_OK) < 0 && errno == ENOENT)
 		return 0;
 	text = ocs_file_read(state->path, FILE_LIMIT, NULL, err);
@@ -531,6 +553,20 @@ int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,
 	rc = rc ? -1 : state.there;
 	state_close(&state);
 	return rc;
+}
+
+int ocs_forward_watch_alone(const char *folder, uint64_t epoch)
+{
+	struct flock place = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)epoch,
+			       .l_len = 1 };
+	int fd = lock_open(folder, NULL);
+
+	/* a lock of the open file: it lives as long as the descriptor */
+	if (fd >= 0 && fcntl(fd, F_OFD_SETLK, &place) < 0) {
+		close(fd);
+		return -1;
+	}
+	return fd;
 }
 
 int ocs_forward_carrier(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,

@@ -6,19 +6,15 @@
 
 #include "src/node/node.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <json-c/json.h>
 #include <net/if.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -248,27 +244,6 @@ static void tell_unable(const struct work *work, const char *why)
 	json_object_put(unable);
 }
 
-/* One watcher for a job on a host: a name that lives in this network namespace and dies
- * with the process.  A descriptor, or -1: there is one. */
-static int watch_alone(const struct ocs_node_request *request)
-{
-	struct sockaddr_un name = { .sun_family = AF_UNIX };
-	int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int length = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1,
-			      "ocs-node-%s-%lu-%" PRIu64, request->node, request->job,
-			      request->epoch);
-
-	if (length > (int)sizeof(name.sun_path) - 2)
-		length = (int)sizeof(name.sun_path) - 2;
-	if (sock >= 0 && bind(sock, (struct sockaddr *)&name,
-			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
-					  (size_t)length)) < 0) {
-		close(sock);
-		return -1;
-	}
-	return sock;
-}
-
 /* Is the job still what this host forwards for?  Sets *REVISION. */
 static bool holds(const struct work *work, long *revision)
 {
@@ -342,7 +317,7 @@ static void watch_start(struct work *work)
 	if (chdir("/") < 0)
 		_exit(1);
 	signal(SIGHUP, SIG_IGN);
-	alone = watch_alone(work->request);
+	alone = ocs_forward_watch_alone(work->folder, work->request->epoch);
 	if (alone < 0)
 		_exit(0);
 	openlog("ocs-node", LOG_PID, LOG_DAEMON);

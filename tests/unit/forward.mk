@@ -9,3 +9,8 @@ test_forward_LDADD = $(S)/forward/libocs_forward.la $(S)/plan/libocs_plan.la $(F
 check_PROGRAMS += test_ocsd_forward
 test_ocsd_forward_SOURCES = test_ocsd_forward.c $(OCSD_RIG)
 test_ocsd_forward_LDADD = $(OCSD_RIG_LIBS)
+
+check_PROGRAMS += test_forward_state
+test_forward_state_SOURCES = test_forward_state.c
+test_forward_state_LDADD = $(S)/forward/libocs_forward.la $(S)/plan/libocs_plan.la $(FABRIC) \
+	$(CMOCKA_LIBS) $(JSON_LIBS)
