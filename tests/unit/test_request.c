@@ -98,6 +98,7 @@ static void test_demand_travels(void **state)
 		assert_int_equal(strlen(coded) % 4, 0);
 		text = ocs_base64_decode(coded);
 		assert_string_equal(text, texts[i]);
+		assert_int_equal(ocs_demand_check(coded, &err), 0);
 		free(text);
 		free(coded);
 	}
@@ -125,6 +126,34 @@ static void test_demand_refused(void **state)
 	assert_null(ocs_base64_decode("a==="));
 	assert_null(ocs_base64_decode("ab!="));
 	assert_null(ocs_base64_decode("ab==abcd"));
+}
+
+/* From somebody who does not submit with sbatch. */
+static void test_demand_from_others(void **state)
+{
+	static const char *const wrong[] = { "", "***", "abc", "W10=", "eyJh", "e30AeA==" };
+	char *large = calloc(1, 2 * OCS_DEMAND_MAX + 1), *coded;
+	struct ocs_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		if (i == 5)	/* what stands behind a zero byte is not seen by anybody */
+			assert_int_equal(ocs_demand_check(wrong[i], &err), 0);
+		else
+			assert_int_equal(ocs_demand_check(wrong[i], &err), -1);
+	}
+	memset(large, ' ', 2 * OCS_DEMAND_MAX);
+	memcpy(large, "{}", 2);
+	large[OCS_DEMAND_MAX] = '\0';
+	coded = ocs_base64_encode(large, strlen(large));
+	assert_int_equal(ocs_demand_check(coded, &err), 0);
+	free(coded);
+	large[OCS_DEMAND_MAX] = ' ';
+	coded = ocs_base64_encode(large, strlen(large));
+	assert_int_equal(ocs_demand_check(coded, &err), -1);
+	assert_non_null(strstr(err.text, "larger"));
+	free(coded);
+	free(large);
 }
 
 static void test_exported_list(void **state)
@@ -275,6 +304,7 @@ int main(void)
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_demand_travels),
 		cmocka_unit_test(test_demand_refused),
+		cmocka_unit_test(test_demand_from_others),
 		cmocka_unit_test(test_exported_list),
 		cmocka_unit_test(test_inherited_is_dropped),
 		cmocka_unit_test(test_extra),

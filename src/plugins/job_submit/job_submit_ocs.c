@@ -211,6 +211,9 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 	ocs_request_read(job->spank_job_env, job->spank_job_env_size, &request);
 	has = ocs_request_shape(&request, &shape, err);
 	demand = request.value[OCS_OPTION_DEMAND] != NULL;
+	/* Only sbatch and its like have checked it, and not everybody submits with these. */
+	if (has >= 0 && demand && ocs_demand_check(request.value[OCS_OPTION_DEMAND], err) < 0)
+		has = -1;
 	ocs_request_free(&request);
 	/* Extra may also be used directly, as scontrol update does. */
 	if (!has)

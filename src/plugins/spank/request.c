@@ -94,35 +94,58 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 	return 1;
 }
 
-char *ocs_demand_load(const char *path, struct ocs_error *err)
+/* WHERE is what the message begins with. */
+static int demand_judge(const char *data, size_t length, const char *where, struct ocs_error *err)
 {
-	struct json_tokener *tokener;
-	struct json_object *json;
+	struct json_tokener *tokener = json_tokener_new();
 	enum json_tokener_error fault;
-	size_t length, used;
-	char *data, *text = NULL;
+	struct json_object *json;
+	size_t used;
+	int rc = 0;
 
-	data = ocs_file_read(path, OCS_DEMAND_MAX, &length, err);
-	if (!data)
-		return NULL;
-	tokener = json_tokener_new();
 	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
 	json = json_tokener_parse_ex(tokener, data, (int)length + 1);
 	fault = json_tokener_get_error(tokener);
 	used = json_tokener_get_parse_end(tokener);
 	if (fault != json_tokener_success)
-		ocs_error_set(err, OCS_USAGE, "%s: not JSON at byte %zu: %s", path,
-			      used, json_tokener_error_desc(fault));
+		rc = ocs_error_set(err, OCS_USAGE, "%s: not JSON at byte %zu: %s", where, used,
+				   json_tokener_error_desc(fault));
 	else if (!json_object_is_type(json, json_type_object) || strlen(data) != length)
-		ocs_error_set(err, OCS_USAGE,
-			      "%s: a demand is one JSON object, such as {\"allreduce\":[{\"members\":[0,1,2,3],\"bytes\":1000000}]}",
-			      path);
-	else
-		text = ocs_base64_encode(data, length);
+		rc = ocs_error_set(err, OCS_USAGE,
+				   "%s: a demand is one JSON object, such as {\"allreduce\":[{\"members\":[0,1,2,3],\"bytes\":1000000}]}",
+				   where);
 	json_object_put(json);
 	json_tokener_free(tokener);
+	return rc;
+}
+
+char *ocs_demand_load(const char *path, struct ocs_error *err)
+{
+	char *data, *text = NULL;
+	size_t length;
+
+	data = ocs_file_read(path, OCS_DEMAND_MAX, &length, err);
+	if (data && demand_judge(data, length, path, err) == 0)
+		text = ocs_base64_encode(data, length);
 	free(data);
 	return text;
+}
+
+int ocs_demand_check(const char *coded, struct ocs_error *err)
+{
+	char *data;
+	int rc;
+
+	if (strlen(coded) > (OCS_DEMAND_MAX + 2) / 3 * 4)
+		return ocs_error_set(err, OCS_USAGE, "--ocs-demand is larger than the %d bytes that are allowed",
+				     OCS_DEMAND_MAX);
+	data = ocs_base64_decode(coded);
+	if (!data)
+		return ocs_error_set(err, OCS_USAGE, "--ocs-demand did not arrive as spank_ocs sends it; "
+				     "submit with sbatch, salloc or srun");
+	rc = demand_judge(data, strlen(data), "--ocs-demand", err);
+	free(data);
+	return rc;
 }
 
 char *ocs_exported_add(char *list, const char *name, const char *value)

@@ -49,7 +49,6 @@ static void drop_stale(spank_t spank)
 {
 	char **env = NULL, *name, *value, *list = NULL;
 	const char *rest;
-	bool again = true;
 
 	if (spank_get_item(spank, S_JOB_ENV, &env) != ESPANK_SUCCESS)
 		return;
@@ -68,17 +67,19 @@ static void drop_stale(spank_t spank)
 		free(value);
 	}
 	free(list);
-	while (again) {
-		again = false;
-		if (spank_get_item(spank, S_JOB_ENV, &env) != ESPANK_SUCCESS)
-			return;
-		for (; env && *env && !again; env++) {
-			if (!stale(*env))
-				continue;
-			name = ocs_asprintf("%.*s", (int)strcspn(*env, "="), *env);
-			again = spank_unsetenv(spank, name) == ESPANK_SUCCESS;
-			free(name);
+	for (size_t i = 0; spank_get_item(spank, S_JOB_ENV, &env) == ESPANK_SUCCESS && env && env[i];) {
+		const char *entry = env[i];
+
+		/* Who submits without sbatch can send entries that are no variables: nothing takes
+		 * those away, and nobody reads them. */
+		if (!stale(entry) || !strchr(entry, '=')) {
+			i++;
+			continue;
 		}
+		name = ocs_asprintf("%.*s", (int)strcspn(entry, "="), entry);
+		if (spank_unsetenv(spank, name) != ESPANK_SUCCESS)
+			i++;
+		free(name);
 	}
 }
 
