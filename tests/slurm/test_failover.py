@@ -61,8 +61,9 @@ def up(cluster, host):
 def pids(cluster, host):
     found = []
     for pid in cluster.run(["pgrep", "-x", "slurmctld"], check=False).stdout.split():
-        command = cluster.out("tr '\\0' ' ' < /proc/%s/cmdline" % pid)
-        if ("etc-other" in command) == (host == "other"):
+        # Empty for one that has just ended.
+        command = cluster.out("tr '\\0' ' ' < /proc/%s/cmdline || true" % pid)
+        if command and ("etc-other" in command) == (host == "other"):
             found.append(pid)
     return found
 
