@@ -87,6 +87,12 @@ OCS_EXPORT int OCS_INFO(print)(void *report, char *names OCS_PRINT_UNIT, char **
 	/* "unit=NAME" asks for one section, cube or switch. */
 	if (!names)
 		names = unit;
+#else
+	/* Here "node=NAME" and "unit=NAME" come as they were typed. */
+	char *value = names ? strchr(names, '=') : NULL;
+
+	if (value)
+		names = value + 1;
 #endif
 	return ocs_topology_report_print(report, names, out);
 }
