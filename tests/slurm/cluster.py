@@ -399,8 +399,9 @@ switches:
 
     def start_slurmctld(self):
         self.spawn(["slurmctld", "-D"], self.path("slurmctld.err"))
+        # A backup in charge may take half a minute to step down, without our plugins, too.
         self.until(lambda: "UP" in self.run(["scontrol", "ping"], check=False).stdout,
-                   20, lambda: "slurmctld:\n" + tail(self.path("slurmctld.log")) +
+                   60, lambda: "slurmctld:\n" + tail(self.path("slurmctld.log")) +
                    tail(self.path("slurmctld.err")))
 
     def start_slurmd(self, name):

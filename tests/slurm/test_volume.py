@@ -187,6 +187,7 @@ def test_hold_release_requeue(pod):
     pod.running(job, 120)
     assert known(pod)[job]["epoch"] > first
     fields = pod.job(job)
+    fields.pop("SubmitLine", None)
     assert "shape=2x2x2x2x2x2 " in fields["AdminComment"] and "shape=4x4x4" not in str(fields)
 
 
