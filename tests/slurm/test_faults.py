@@ -420,9 +420,15 @@ def test_broken_file_at_reconfigure(small):
         good = handle.read()
     news = reread(small, good.replace("cube: 2x2x2", "cube: 2x2x"))
     assert "ocs.yaml:" in news and "what was read before is kept" in news
-    small.write("etc/ocs.yaml", good)       # job_submit reads it at every submit
+    # Shapes are taken as before; a prolog waits until the file can be read again.
     second = small.sbatch("--shape=4x2x2")
+    small.until(lambda: small.job(second)["Reason"] == "Prolog", 20, lambda: small.job(second))
+    node = small.job(second)["BatchHost"]
+    small.until(lambda: "waits until it can be read" in small.out(
+        ["cat", small.path("log", "slurmd.%s.log" % node)]), 20, "the prolog to say so")
+    small.write("etc/ocs.yaml", good)
     small.running(second, 20)
+    assert "drain" not in small.out(["sinfo", "-h", "-N", "-o", "%T"])
     assert small.state(job) == "RUNNING" and lit(small, job) and lit(small, second)
     assert "kept" not in reread(small, good)
 

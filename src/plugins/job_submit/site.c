@@ -2,15 +2,12 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/plugins/job_submit/site.h"
+#include "src/plugins/compat/compat.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "src/common/slurm_xlator.h"
-#include "src/common/read_config.h"
-#include "src/common/xmalloc.h"
 
 #include "src/fabric/fabric.h"
 #include "src/place/place.h"
@@ -44,33 +41,54 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
+static void take(struct ocs_fabric *fabric, const struct stat *seen)
+{
+	char *path = site.path;
+
+	site.path = NULL;
+	ocs_site_close();
+	site.path = path;
+	site.seen = *seen;
+	site.fabric = fabric;
+	site.placers = ocs_calloc(fabric->nsections ? fabric->nsections : 1,
+				  sizeof(*site.placers));
+}
+
+/* A slurmctld -D that was told to read a broken file has replaced itself, and goes by the
+ * copy of the last one that it took. */
+static void take_accepted(const struct stat *seen)
+{
+	char *copy = ocs_compat_accepted();
+	struct ocs_fabric *fabric = ocs_fabric_open(copy, NULL);
+
+	if (fabric)
+		take(fabric, seen);
+	xfree(copy);
+}
+
 /* Reads ocs.yaml if it is new.  0 if there is one to use, else -1 with ERR. */
 static int refresh(struct ocs_error *err)
 {
 	struct ocs_error fault = { 0 };
 	struct ocs_fabric *fabric;
 	struct stat now;
-	char *path;
 
 	if (!site.path)
 		site.path = get_extra_conf_path("ocs.yaml");
 	if (stat(site.path, &now) < 0) {
 		ocs_error_set(&fault, OCS_ERROR, "%s: %s", site.path, strerror(errno));
+		if (!site.fabric)
+			take_accepted(&(struct stat){ 0 });
 	} else if (same_file(&now, &site.seen)) {
 		fault = site.fault;
 	} else {
 		site.seen = now;
 		fabric = ocs_fabric_open(site.path, &fault);
 		if (fabric) {
-			path = site.path;
-			site.path = NULL;
-			ocs_site_close();
-			site.path = path;
-			site.seen = now;
-			site.fabric = fabric;
-			site.placers = ocs_calloc(fabric->nsections ? fabric->nsections : 1,
-						  sizeof(*site.placers));
+			take(fabric, &now);
 		} else {
+			if (!site.fabric)
+				take_accepted(&now);
 			error("job_submit/ocs: %s%s", fault.text, site.fabric ?
 			      "; the description read before stays in force" : "");
 			site.fault = fault;
