@@ -61,7 +61,7 @@ static int letter_give(struct map_letters *l, int64_t job)
 			return l->jobs[i].letter;
 		}
 	}
-	/* the next one that nobody has; with more jobs than letters, some share one */
+	/* the next one that nobody has; with more jobs than letters they go round */
 	for (tries = 0; tries < LETTERS; tries++) {
 		letter = (l->next + tries) % LETTERS;
 		for (i = 0; i < l->n && l->jobs[i].letter != letter; i++)
@@ -69,6 +69,8 @@ static int letter_give(struct map_letters *l, int64_t job)
 		if (i == l->n)
 			break;
 	}
+	if (tries == LETTERS)
+		letter = l->next;
 	l->next = (letter + 1) % LETTERS;
 	l->jobs = ocs_realloc(l->jobs, (size_t)(l->n + 1) * sizeof(*l->jobs));
 	l->jobs[l->n].job = job;

@@ -17,6 +17,7 @@
 #include "src/util/text.h"
 
 #define WORDS_MAX 16
+#define NAMED_MAX 4		/* of those that are in the way */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 struct reserve {
@@ -183,10 +184,14 @@ static void explain(struct reserve *r, struct ocs_ctl_obstacles *all, struct ocs
 	for (int i = 0; i < answer.nends; i++) {
 		const struct ocs_ctl_obstacle *one = &all->list[answer.ends[i]];
 
-		ocs_text_add(&text, "; ");
-		obstacle_text(all, one, &text);
+		if (i < NAMED_MAX) {
+			ocs_text_add(&text, "; ");
+			obstacle_text(all, one, &text);
+		}
 		later = !one->end || !later ? 0 : one->end > later ? one->end : later;
 	}
+	if (answer.nends > NAMED_MAX)
+		ocs_text_add(&text, "; and %d more", answer.nends - NAMED_MAX);
 	if (later > r->start && answer.nends) {
 		if (!place_from(r, later, &then, &ignored))
 			ocs_text_add(&text, "; --start=%s would do",

@@ -102,7 +102,7 @@ static void add_nodes(struct json_object *array, char *const *names, int n, cons
 	char *list = ocs_hostlist_compress(names, (size_t)n);
 
 	if (n)
-		add_out(array, n > 1 ? "nodes" : "node", list, state, reason);
+		add_out(array, "nodes", list, state, reason);
 	free(list);
 }
 

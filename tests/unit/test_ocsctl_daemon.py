@@ -343,7 +343,7 @@ c0      c1
     check("new cables" in out, "show fabric gives the reason", out + err)
     rows = [(o["kind"], o["name"], o["state"], o["reason"])
             for o in world.json("show", "fabric").get("out_of_service", [])]
-    check(rows == [("cube", "c0", "drained", "new cables"), ("node", "n2", "down", "")],
+    check(rows == [("cube", "c0", "drained", "new cables"), ("nodes", "n2", "down", "")],
           "and all that is out of service", rows)
     check(all(" ".join(row).strip() in " ".join(out.split()) for row in rows), "as a table", out)
     code, out, err = world.ctl("show", "cube", "c0")

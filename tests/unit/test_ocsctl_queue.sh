@@ -165,6 +165,13 @@ exits 1 "a refusal of Slurm" reserve 8x4x4 --duration 30 --users ann --fabric "$
 says "in its words" "Requested nodes are busy"
 : >"$work/refusal"
 exits 1 "an answer without a name" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
+for n in 0 1 2 3 4 5; do
+	running 2$n n$n 189531000$n
+done >"$work/all"
+exits 4 "six jobs in the way" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
+says "four of them are named, the rest counted" "job 23 may run on n3 until 2030-01-22"
+says "and the start is not cut off" "; and 2 more; --start=2030-01-22T"
+: >"$work/all"
 chmod -x "$work/bin/squeue"
 exits 1 "no squeue" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
 says "by name" "cannot run squeue"
