@@ -10,6 +10,7 @@
 #define main ocsd_main
 #include "src/ocsd/main.c"
 #undef main
+#include "src/ocsd/hello.c"
 #include "src/ocsd/server.c"
 #include "src/ocsd/drain.h"
 #include "src/ocsd/job.h"
