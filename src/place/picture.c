@@ -376,13 +376,13 @@ char *ocs_picture_svg(const struct ocs_fabric *fabric, const struct ocs_section 
 	width = across * wide + 2 * CELL < WIDTH_MIN ? WIDTH_MIN : across * wide + 2 * CELL;
 	ocs_text_add(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		     "font-family=\"sans-serif\" font-size=\"10\">\n"
+		     "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"10\">\n"
 		     "<defs><pattern id=\"down\" width=\"5\" height=\"5\" patternUnits="
 		     "\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" "
 		     "height=\"5\" fill=\"#dddddd\"/><rect width=\"2\" height=\"5\" "
 		     "fill=\"#444444\"/></pattern></defs>\n"
 		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", width,
-		     rows + CELL);
+		     rows + CELL, width, rows + CELL);
 	if (title) {
 		ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" font-size=\"14\" "
 			     "font-weight=\"bold\">", CELL, LINE + 4);

@@ -80,6 +80,12 @@ def test_array_of_a_thousand(cloud):
     running(cloud, 300)
     first = known(cloud)
     judge(list(first.values()))
+    # A map of more jobs than letters: no letter stands for many jobs, let alone for all that
+    # the others did not suffice for.
+    told = cloud.out(["ocsctl", "map", "--fabric", cloud.yaml])
+    letters = [line[0] for line in told.splitlines() if line[1:7] == "  job "]
+    assert len(letters) == 300 and max(letters.count(letter) for letter in letters) == 5
+    assert len(told.splitlines()) < 330, told       # 1024 cubes: a sign each
     cloud.run(["scancel", "%d_[0-49]" % job, "%d_[500-599]" % job])
     running(cloud, 300)                                         # fifty others
     second = known(cloud)
