@@ -407,7 +407,21 @@ static size_t read_pairs(struct json_object *jobs, struct ocsd_pair *pairs)
 	return count;
 }
 
-static void compare(struct ocsd *d, struct json_object *jobs, struct json_object *unknown)
+/* A slurmctld that died may not know that it has started JOB; its nodes do. */
+static struct json_object *forgotten_row(const struct ocsd_job *job)
+{
+	struct json_object *row = json_object_new_object();
+	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
+
+	json_object_object_add(row, "job", json_object_new_int64(job->job));
+	json_object_object_add(row, "nodes", json_object_new_string(nodes));
+	free(nodes);
+	return row;
+}
+
+/* Sets UNKNOWN and FORGOTTEN as in the reply to subscribe. */
+static void compare(struct ocsd *d, struct json_object *jobs, struct json_object *unknown,
+		    struct json_object *forgotten)
 {
 	size_t length = json_object_array_length(jobs);
 	struct ocsd_pair *pairs = ocs_calloc(length + 1, sizeof(*pairs));
@@ -420,9 +434,13 @@ static void compare(struct ocsd *d, struct json_object *jobs, struct json_object
 		if (job->dead)
 			continue;
 		found = bsearch(&key, pairs, count, sizeof(*pairs), by_job);
-		if (found)
+		if (found) {
 			known[found - pairs] = true;
-		else if (!job->gone)
+			continue;
+		}
+		if (!job->ended && !job->prepared)
+			json_object_array_add(forgotten, forgotten_row(job));
+		if (!job->gone)
 			ocsd_job_gone(d, job, "slurmctld does not know it any more");
 	}
 	d->unknown = ocs_realloc(d->unknown, (count + 1) * sizeof(*d->unknown));
@@ -479,29 +497,50 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 	}
 }
 
+/* What comes back with an older term than the newest.  Where no slurmctld of a newer one is
+ * connected it is let in if it is the same controller: a try to replace it has failed.
+ * Another one has missed what its successor did. */
+static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t id,
+		      uint64_t term, int controller)
+{
+	struct json_object *extra = NULL;
+
+	if (term >= d->term || (controller == d->controller && term >= ocsd_term_newest(d)))
+		return 0;
+	if (controller != d->controller) {
+		extra = json_object_new_object();
+		json_object_object_add(extra, "superseded", json_object_new_boolean(true));
+	}
+	ocsd_refuse(client, id, OCS_ERROR, extra,
+		    "another slurmctld has taken over; this one starts no job with circuits");
+	return -1;
+}
+
 /* One slurmctld at a time: who takes charge asks with term 0 and gets one that is newer
- * than all before; who comes back with an older one is refused while its successor is
- * there.  Clients without a term only watch.  0, or -1: refused. */
+ * than all before.  Clients without a term only watch.  0, or -1: refused. */
 static int take_term(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		     struct json_object *request, uint64_t *term)
 {
 	uint64_t now = (uint64_t)(ocsd_wall_clock() * 1e6);
 	struct json_object *member;
+	int controller = 0;
 
 	*term = 0;
 	if (!json_object_object_get_ex(request, "term", &member))
 		return 0;
 	*term = (uint64_t)json_object_get_int64(member);
+	if (json_object_object_get_ex(request, "controller", &member))
+		controller = json_object_get_int(member);
 	if (!*term)
 		*term = now > d->term ? now : d->term + 1;
-	if (*term < ocsd_term_newest(d)) {
-		ocsd_refuse(client, id, OCS_ERROR, NULL,
-			    "another slurmctld has taken over; this one starts no job with circuits");
+	if (check_term(d, client, id, *term, controller))
 		return -1;
-	}
-	if (*term > d->term)
+	if (*term > d->term) {
 		d->term = *term;
-	ocsd_term_set(client, *term);
+		d->controller = controller;
+		ocsd_store_term(d);
+	}
+	ocsd_term_set(client, *term, controller);
 	json_object_put(d->slurmctld_yaml);
 	d->slurmctld_yaml = json_object_object_get_ex(request, "yaml", &member) ?
 		json_object_get(member) : NULL;
@@ -513,6 +552,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 {
 	struct json_object *reply;
 	struct json_object *unknown = json_object_new_array();
+	struct json_object *forgotten = json_object_new_array();
 	struct json_object *held = json_object_new_array();
 	struct json_object *realised = json_object_new_array();
 	char digest[OCS_DIGEST_TEXT];
@@ -521,6 +561,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 
 	if (take_term(d, client, id, request, &term)) {
 		json_object_put(unknown);
+		json_object_put(forgotten);
 		json_object_put(held);
 		json_object_put(realised);
 		return;
@@ -530,14 +571,16 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		json_object_object_add(reply, "term", json_object_new_int64((int64_t)term));
 	if (json_object_object_get_ex(request, "jobs", &jobs) &&
 	    json_object_is_type(jobs, json_type_array))
-		compare(d, jobs, unknown);
+		compare(d, jobs, unknown, forgotten);
 	list_jobs(d, held, realised);
+	json_object_object_add(reply, "max_job", json_object_new_int64(ocsd_store_max_job(d)));
 	json_object_object_add(reply, "max_epoch",
 			       json_object_new_int64((int64_t)d->max_epoch));
 	json_object_object_add(reply, "switches", switches_json(d));
 	json_object_object_add(reply, "drains", ocsd_drains_json(d));
 	json_object_object_add(reply, "held", held);
 	json_object_object_add(reply, "unknown", unknown);
+	json_object_object_add(reply, "forgotten", forgotten);
 	json_object_object_add(reply, "realised", realised);
 	ocs_fabric_digest(d->fabric, digest);
 	json_object_object_add(reply, "fabric", json_object_new_string(digest));

@@ -212,16 +212,29 @@ static int load_drains(struct ocsd *d, struct ocs_error *err)
 	return finish(d, row, rc, err);
 }
 
-int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
+static int load_meta(struct ocsd *d, struct ocs_error *err)
 {
-	sqlite3_stmt *row = query(d, "SELECT value FROM meta WHERE name='max_epoch'", err);
+	sqlite3_stmt *row = query(d, "SELECT name, value FROM meta", err);
 	int rc;
 
 	if (!row)
 		return -1;
-	while ((rc = sqlite3_step(row)) == SQLITE_ROW)
-		d->max_epoch = (uint64_t)sqlite3_column_int64(row, 0);
-	if (finish(d, row, rc, err))
+	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
+		const char *name = text(row, 0);
+
+		if (strcmp(name, "max_epoch") == 0)
+			d->max_epoch = (uint64_t)sqlite3_column_int64(row, 1);
+		else if (strcmp(name, "term") == 0)
+			d->term = (uint64_t)sqlite3_column_int64(row, 1);
+		else if (strcmp(name, "controller") == 0)
+			d->controller = sqlite3_column_int(row, 1);
+	}
+	return finish(d, row, rc, err);
+}
+
+int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
+{
+	if (load_meta(d, err))
 		return -1;
 	if (load_jobs(d, err) || load_releases(d, err) || load_ports(d, err) ||
 	    load_circuits(d, err))

@@ -231,7 +231,8 @@ struct ocsd {
 	uid_t *admins;
 	size_t nadmins;
 	uint64_t max_epoch;
-	uint64_t term;		/* the newest that a slurmctld was given */
+	uint64_t term;		/* the newest that a slurmctld was given, */
+	int controller;		/* and which one that was, by its place in SlurmctldHost */
 	struct json_object *slurmctld_yaml;	/* which ocs.yaml that one has read, or NULL */
 	uint32_t *unknown;		/* running jobs that have to be committed again */
 	size_t nunknown;

@@ -63,6 +63,8 @@ static const char additions[] =
 	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS audit_marks(id INTEGER PRIMARY KEY, clock REAL NOT NULL);"
 	"INSERT OR IGNORE INTO meta VALUES('revision', 0);"
+	"INSERT OR IGNORE INTO meta VALUES('term', 0);"
+	"INSERT OR IGNORE INTO meta VALUES('controller', 0);"
 	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS ";";
 static const char audit_additions[] =
 	"ALTER TABLE audit ADD COLUMN revision INTEGER;"

@@ -153,20 +153,36 @@ void ocsd_client_lose(struct ocsd_client *client)
 	bufferevent_disable(client->stream, EV_READ | EV_WRITE);
 }
 
-void ocsd_term_set(struct ocsd_client *client, uint64_t term)
+/* It may hang, and must know as soon as it wakes up that it is not in charge any more. */
+static void dismiss(struct ocsd_client *client, int controller)
+{
+	struct json_object *event = json_object_new_object();
+
+	json_object_object_add(event, "event", json_object_new_string("superseded"));
+	json_object_object_add(event, "controller", json_object_new_int(controller));
+	say(client, event);
+	client->dismissed = true;
+}
+
+void ocsd_term_set(struct ocsd_client *client, uint64_t term, int controller)
 {
 	client->term = term;
+	client->controller = controller;
 	for (struct ocsd_client *other = client->d->clients; other; other = other->next) {
-		if (!other->term || other->term >= term)
+		if (!other->term || other->term >= term || other->lost)
 			continue;
-		if (!other->lost)
-			ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
+		ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
+		if (other->controller != controller)
+			dismiss(other, controller);
 		ocsd_client_lose(other);
 	}
 }
 
 static void client_free(struct ocsd_client *client)
 {
+	/* Nobody waits until it reads: what its socket does not take is lost. */
+	if (client->dismissed && !evbuffer_get_length(bufferevent_get_output(client->stream)))
+		evbuffer_write(client->held, bufferevent_getfd(client->stream));
 	ocsd_guest_leave(client->guest);
 	if (client->resume)
 		event_free(client->resume);

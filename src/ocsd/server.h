@@ -36,7 +36,8 @@ bool ocsd_subscribed(const struct ocsd *d);
 /* The newest term of a slurmctld that is connected, 0: none is. */
 uint64_t ocsd_term_newest(const struct ocsd *d);
 
-/* CLIENT is the slurmctld of TERM: those of older terms are dropped. */
-void ocsd_term_set(struct ocsd_client *client, uint64_t term);
+/* CLIENT is the slurmctld of TERM, the CONTROLLER of that number: those of older terms are
+ * dropped, and those of another number told so. */
+void ocsd_term_set(struct ocsd_client *client, uint64_t term, int controller);
 
 #endif

@@ -51,6 +51,8 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_DRAIN] = "INSERT OR REPLACE INTO drains VALUES(?,?,?,?,?)",
 	[OCSD_SQL_RESUME] = "DELETE FROM drains WHERE kind=? AND name=?",
 	[OCSD_SQL_MAX_EPOCH] = "UPDATE meta SET value=? WHERE name='max_epoch'",
+	[OCSD_SQL_TERM] = "UPDATE meta SET value=? WHERE name='term'",
+	[OCSD_SQL_CONTROLLER] = "UPDATE meta SET value=? WHERE name='controller'",
 	[OCSD_SQL_AUDIT] =
 		"INSERT INTO audit(time, who, job, epoch, switch, what, before, after, reply,"
 		" revision, txn) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
@@ -58,6 +60,9 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 		"SELECT loss FROM baselines WHERE switch=? AND ingress=? AND egress=?",
 	[OCSD_SQL_BASELINE_ADD] = "INSERT OR IGNORE INTO baselines VALUES(?,?,?,?,?)",
 	[OCSD_SQL_LAST_EPOCH] = "SELECT epoch FROM history WHERE job=?",
+	[OCSD_SQL_MAX_JOB] =
+		"SELECT max(job) FROM (SELECT max(job) AS job FROM history"
+		" UNION ALL SELECT max(job) FROM jobs)",
 	[OCSD_SQL_CLOCK] = "INSERT OR REPLACE INTO meta VALUES('clock', ?)",
 	[OCSD_SQL_REVISION] = "UPDATE meta SET value=? WHERE name='revision'",
 	[OCSD_SQL_TRANSACTION] = "SELECT asked, answer FROM transactions WHERE name=?",
@@ -370,6 +375,25 @@ void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
 void ocsd_store_max_epoch(struct ocsd *d)
 {
 	ocsd_store_run(d->store, OCSD_SQL_MAX_EPOCH, "i", (int64_t)d->max_epoch);
+}
+
+uint32_t ocsd_store_max_job(struct ocsd *d)
+{
+	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_MAX_JOB);
+	uint32_t job = 0;
+
+	if (!statement)
+		return 0;
+	if (ocsd_store_row(d->store, statement))
+		job = (uint32_t)sqlite3_column_int64(statement, 0);
+	sqlite3_reset(statement);
+	return job;
+}
+
+void ocsd_store_term(struct ocsd *d)
+{
+	ocsd_store_run(d->store, OCSD_SQL_TERM, "i", (int64_t)d->term);
+	ocsd_store_run(d->store, OCSD_SQL_CONTROLLER, "i", (int64_t)d->controller);
 }
 
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)

@@ -37,6 +37,10 @@ void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *
 void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
 		      const char *reason, uid_t who);
 void ocsd_store_max_epoch(struct ocsd *d);
+void ocsd_store_term(struct ocsd *d);
+
+/* The greatest number of a job that is known or was so lately, 0: none. */
+uint32_t ocsd_store_max_job(struct ocsd *d);
 
 /* How often allocations, circuits, releases and drains were written since the database
  * was made. */

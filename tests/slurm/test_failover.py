@@ -19,7 +19,7 @@ BACKUP = ("head(127.0.0.1)\nSlurmctldHost=other(127.0.0.2)")
 def twin(make_cluster):
     """A small pod with two slurmctlds over one StateSaveLocation.  The second has a host
     name, a configuration file and an ocs.yaml of its own."""
-    cluster = make_cluster(edge=2, config={"SlurmctldHost": BACKUP, "SlurmctldTimeout": "8",
+    cluster = make_cluster(edge=2, config={"SlurmctldHost": BACKUP, "SlurmctldTimeout": "4",
                                            "MinJobAge": "10"})
     cluster.write("hosts", "127.0.0.1 localhost head\n127.0.0.2 other\n::1 localhost\n")
     shutil.copytree(cluster.path("etc"), cluster.path("etc-other"))
@@ -48,6 +48,13 @@ def start_other(cluster):
     cluster.until(lambda: up(cluster, "other"), 30,
                   lambda: "the backup\n" + tail(cluster.path("other-slurmctld.err")) +
                   tail(cluster.path("other-slurmctld.log")))
+
+
+def start_head(cluster):
+    """The primary comes back; a backup that is in charge gives way within half a minute."""
+    since = len(log(cluster, "head"))
+    cluster.spawn(["slurmctld", "-D"], cluster.path("slurmctld.err"))
+    in_charge(cluster, "head", since, 120)
 
 
 def up(cluster, host):
@@ -99,6 +106,33 @@ def lit(cluster, job):
     return cluster.circuit_patches(cluster.placement(job)) <= cluster.patches()
 
 
+def nodes_of(cluster, job):
+    return cluster.out(["scontrol", "show", "hostnames",
+                        cluster.job(job)["NodeList"]]).split()
+
+
+def agree(cluster, held, *jobs):
+    """JOBS are all that ocsd knows, HELD is all that the switches have and ocsd says so."""
+    rows = cluster.ocsctl("show", "job")["jobs"]
+    assert sorted((row["job"], row["state"]) for row in rows) == \
+        [(job, "realised") for job in sorted(jobs)]
+    cluster.until(lambda: cluster.patches() == held, 10, "just the circuits of the jobs")
+    assert not cluster.ocsctl("reconcile").get("drift")
+
+
+def hang(cluster, yes):
+    """The machine of the primary hangs: a process that is merely stopped can still be connected
+    to, and commands would wait for it."""
+    rule = "prio 5 to 127.0.0.1 ipproto tcp dport 6817 unreachable"
+    if yes:
+        cluster.run("ip rule add prio 10 lookup local && ip rule del prio 0 lookup local && "
+                    "ip rule add " + rule)
+    end(cluster, "head", signal.SIGSTOP if yes else signal.SIGCONT)
+    if not yes:
+        cluster.run("ip rule del " + rule + " && ip rule add prio 0 lookup local && "
+                    "ip rule del prio 10 lookup local")
+
+
 def subscribers(cluster):
     """slurmctlds that are connected to ocsd."""
     count = 0
@@ -130,9 +164,7 @@ def test_backup_takes_over_and_gives_back(twin):
     assert lit(twin, waiting) and held <= twin.patches()
     twin.wait(ending, ("COMPLETED", "GONE"), 60)
     # The primary comes back: the backup steps down and lets go of ocsd.
-    since = len(log(twin, "head"))
-    twin.start_slurmctld()
-    in_charge(twin, "head", since)
+    start_head(twin)
     assert twin.state(job) == "RUNNING" and twin.state(waiting) == "RUNNING"
     assert held <= twin.patches() and lit(twin, waiting)
     twin.until(lambda: subscribers(twin) == 1, 30, "one slurmctld at ocsd")
@@ -163,9 +195,56 @@ def test_takeover_by_command(twin):
     twin.until(lambda: twin.patches() == held, 30, "its circuits to go")
     end(twin, "other", signal.SIGTERM)
     twin.until(lambda: not pids(twin, "other"), 30, "the backup to end")
-    since = len(log(twin, "head"))
-    twin.start_slurmctld()
-    in_charge(twin, "head", since)
+    start_head(twin)
     assert twin.state(old) == "RUNNING" and held <= twin.patches()
+    twin.cancel_all()
+    twin.until(lambda: not twin.patches(), 30, "dark switches")
+
+
+def test_primary_hangs_and_wakes_late(twin):
+    """The primary hangs; the backup takes over, ends a job and starts another in its place;
+    then the primary goes on as if nothing had happened: it must not touch what is not its
+    own any more.  Started anew it knows all jobs."""
+    if not pids(twin, "other"):
+        start_other(twin)
+    kept = twin.sbatch("--shape=4x2x2")
+    twin.running(kept)
+    ended = twin.sbatch("--shape=4x2x2")
+    twin.running(ended)
+    saved(twin, ended)
+    since, before = len(log(twin, "other")), len(log(twin, "head"))
+    hang(twin, True)
+    in_charge(twin, "other", since)
+    twin.run(["scancel", str(ended)])
+    twin.wait(ended, ("CANCELLED", "GONE"))
+    new = twin.sbatch("--shape=4x2x2")
+    twin.running(new)
+    assert set(nodes_of(twin, new)) == set(twin.torus_nodes) - set(nodes_of(twin, kept))
+    held = twin.circuit_patches(twin.placement(kept)) | twin.circuit_patches(twin.placement(new))
+    assert twin.patches() == held
+    hang(twin, False)
+
+    def woken():
+        assert twin.patches() == held, "circuits of living jobs were cut"
+        return not pids(twin, "head")
+    twin.until(woken, 30, lambda: "the late primary to end\n" + log(twin, "head")[before:][-3000:])
+    assert "another slurmctld has taken charge" in log(twin, "head")[before:]
+    # It may have asked the backup to give way before it noticed.
+    twin.until(lambda: (twin.state(kept), twin.state(new)) == ("RUNNING", "RUNNING"), 60,
+               lambda: "both jobs to be known\n" + log(twin, "other")[since:][-3000:])
+    agree(twin, held, kept, new)
+    end(twin, "other", signal.SIGTERM)
+    twin.until(lambda: not pids(twin, "other"), 30, "the backup to end")
+    start_head(twin)
+    assert twin.state(kept) == "RUNNING" and twin.state(new) == "RUNNING"
+    agree(twin, held, kept, new)
+    # No node is given twice.
+    waiting = twin.sbatch("--shape=4x2x2")
+    twin.until(lambda: "needs" in twin.job(waiting).get("Reason", ""), 30,
+               lambda: "it to be refused nodes\n%s" % twin.job(waiting))
+    assert twin.state(waiting) == "PENDING"
+    twin.run(["scancel", str(new)])
+    twin.running(waiting)
+    assert lit(twin, waiting) and lit(twin, kept)
     twin.cancel_all()
     twin.until(lambda: not twin.patches(), 30, "dark switches")

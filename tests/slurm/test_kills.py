@@ -45,8 +45,9 @@ def test_killed_again_and_again(pod, daemon):
     assert checked.returncode == 0, checked.stdout + checked.stderr
     with open(pod.path("emulator.log")) as log:
         assert "deleted-all" not in log.read()
-    # Numbers that slurmctld forgot it gives again, and a slurmd that knows one drains
-    # its node: that is Slurm's way.  One more job: everything still works.
+    # slurmctld may die once more before the nodes have stopped what it forgot, and one that
+    # is told to start that again is drained: that is Slurm's way.  One more job: everything
+    # still works.
     pod.run("sinfo -h -N -t drain -o %N | xargs -r -I@ scontrol update NodeName=@ State=RESUME",
             check=False)
     job = pod.sbatch("--shape=4x4x4")

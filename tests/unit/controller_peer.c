@@ -195,7 +195,7 @@ int start(void **state)
 int start_joined(void **state)
 {
 	start(state);
-	ocs_controller_link_start(NULL);
+	ocs_controller_link_start(0, NULL, NULL);
 	peer_join("\"ok\":true,\"max_epoch\":0");
 	return 0;
 }

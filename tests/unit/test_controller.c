@@ -44,7 +44,7 @@ static void test_without_ocsd(void **state)
 	bool help;
 
 	(void)state;
-	ocs_controller_link_start(NULL);
+	ocs_controller_link_start(0, NULL, NULL);
 	assert_int_equal(choose(&request, OCS_TEST_ONLY, chosen, &help, &err), 16);
 	assert_int_equal(choose(&request, OCS_FORECAST, chosen, &help, &err), 16);
 	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), -1);

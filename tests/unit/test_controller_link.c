@@ -459,6 +459,79 @@ static void test_pending_names_what_fits(void **state)
 	peer_confirm("pending");
 }
 
+static int superseded_calls;
+
+static void count_superseded(void)
+{
+	__atomic_add_fetch(&superseded_calls, 1, __ATOMIC_SEQ_CST);
+}
+
+static bool was_superseded(void)
+{
+	return __atomic_load_n(&superseded_calls, __ATOMIC_SEQ_CST) > 0;
+}
+
+static bool was_refused(void)
+{
+	return __atomic_load_n(&superseded_calls, __ATOMIC_SEQ_CST) > 1;
+}
+
+/* ocsd says that another slurmctld is in charge: at once, and to whoever comes back. */
+static void test_superseded(void **state)
+{
+	struct json_object *line;
+
+	(void)state;
+	superseded_calls = 0;
+	ocs_controller_link_start(3, NULL, count_superseded);
+	peer_accept();
+	line = peer_hear("subscribe");
+	assert_int_equal(json_object_get_int(json_object_object_get(line, "controller")), 3);
+	peer_answer(line, "\"ok\":true,\"term\":17");
+	json_object_put(line);
+	until(is_up);
+	peer_say("{\"event\":\"superseded\",\"controller\":1}");
+	until(was_superseded);
+	peer_hang_up();
+	peer_accept();
+	line = peer_hear("subscribe");
+	assert_int_equal(json_object_get_int(json_object_object_get(line, "term")), 17);
+	peer_answer(line, "\"ok\":false,\"code\":1,\"error\":\"too late\",\"superseded\":true");
+	json_object_put(line);
+	until(was_refused);
+	assert_true(is_down());
+}
+
+/* Nodes of jobs that slurmctld forgot stay closed to shapes, also when the circuits are gone. */
+static void test_forgotten(void **state)
+{
+	struct ocs_controller_request request = ask(9, "tpu", "shape=8x4x4");
+	struct ocs_error err;
+	int chosen[38], *nodes;
+	uint32_t job = 0;
+	bool help;
+
+	(void)state;
+	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), 32);
+	assert_false(ocs_controller_forgotten_any());
+	peer_hang_up();
+	until(is_down);
+	peer_join("\"ok\":true,\"max_job\":42,"
+		  "\"forgotten\":[{\"job\":7,\"nodes\":\"n[14-17],strange\"}]");
+	assert_int_equal(ocs_controller_max_job(), 42);
+	assert_int_equal(ocs_controller_max_job(), 0);
+	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), -1);
+	assert_int_equal(choose(&request, OCS_WILL_RUN, chosen, &help, &err), 32);
+	assert_true(ocs_controller_forgotten_any());
+	assert_int_equal(ocs_controller_forgotten(&job, &nodes), 4);
+	assert_int_equal(job, 7);
+	assert_int_equal(nodes[0], ocs_controller_node("n14"));
+	free(nodes);
+	assert_int_equal(ocs_controller_forgotten(&job, &nodes), -1);
+	assert_false(ocs_controller_forgotten_any());
+	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +547,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_restore, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_node_lost, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_pending_names_what_fits, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_superseded, start, finish),
+		cmocka_unit_test_setup_teardown(test_forgotten, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_pending, start_joined, finish),
 	};
 

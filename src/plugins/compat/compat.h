@@ -53,9 +53,12 @@
 #pragma weak last_job_update
 #pragma weak lock_slurmctld
 #pragma weak unlock_slurmctld
+#pragma weak abort_job_on_nodes
 #pragma weak find_job_record
+#pragma weak get_next_job_id
 #pragma weak slurmctld_config
 #pragma weak slurmctld_primary
+#pragma weak backup_inx
 #if OCS_SLURM(25, 11)
 #pragma weak job_requeue_internal
 #else

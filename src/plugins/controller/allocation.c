@@ -60,15 +60,20 @@ struct ocs_allocation *ocs_allocation_find(uint32_t job, uint64_t epoch)
 	return NULL;
 }
 
+void ocs_allocation_hold(int node, bool on)
+{
+	if (on && !ocs_state.holds[node]++)
+		ocs_state.nholds++;
+	else if (!on && !--ocs_state.holds[node])
+		ocs_state.nholds--;
+}
+
 static void hold(struct ocs_allocation *allocation, int i, bool on)
 {
 	if (allocation->holds[i] == on)
 		return;
 	allocation->holds[i] = on;
-	if (on && !ocs_state.holds[allocation->nodes[i]]++)
-		ocs_state.nholds++;
-	else if (!on && !--ocs_state.holds[allocation->nodes[i]])
-		ocs_state.nholds--;
+	ocs_allocation_hold(allocation->nodes[i], on);
 }
 
 static struct ocs_allocation *add(const struct ocs_controller_allocation *pub,
@@ -114,27 +119,33 @@ void ocs_allocation_end(struct ocs_allocation *allocation)
 		hold(allocation, i, true);
 }
 
-void ocs_allocation_hold_unknown(uint32_t job, uint64_t epoch, const char *nodes)
+int ocs_allocation_nodes(const char *nodes, int **indexes)
 {
-	struct ocs_controller_allocation pub = { .job = job, .epoch = epoch };
-	int *indexes, used = 0;
 	char **names;
-	int count;
+	int count = ocs_hostlist_expand(nodes, (size_t)ocs_state.fabric->nnodes, &names, NULL);
+	int used = 0;
 
-	if (ocs_allocation_find(job, epoch))
-		return;
-	count = ocs_hostlist_expand(nodes, (size_t)ocs_state.fabric->nnodes, &names, NULL);
-	if (count < 0)
-		return;
-	indexes = ocs_calloc((size_t)count + 1, sizeof(*indexes));
+	*indexes = ocs_calloc(count > 0 ? (size_t)count : 1, sizeof(**indexes));
 	for (int i = 0; i < count; i++) {
 		const struct ocs_node *node = ocs_fabric_node(ocs_state.fabric, names[i]);
 
 		if (node)
-			indexes[used++] = (int)(node - ocs_state.fabric->nodes);
+			(*indexes)[used++] = (int)(node - ocs_state.fabric->nodes);
 	}
-	ocs_names_free(names, (size_t)count);
-	add(&pub, indexes, used, false)->gone = true;
+	if (count >= 0)
+		ocs_names_free(names, (size_t)count);
+	return used;
+}
+
+void ocs_allocation_hold_unknown(uint32_t job, uint64_t epoch, const char *nodes)
+{
+	struct ocs_controller_allocation pub = { .job = job, .epoch = epoch };
+	int *indexes, count;
+
+	if (ocs_allocation_find(job, epoch))
+		return;
+	count = ocs_allocation_nodes(nodes, &indexes);
+	add(&pub, indexes, count, false)->gone = true;
 	free(indexes);
 }
 

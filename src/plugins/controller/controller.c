@@ -21,6 +21,7 @@ static void fabric_drop(void)
 		return;
 	while (s->allocations)
 		ocs_allocation_remove(s->allocations);
+	ocs_forgotten_clear_all();
 	ocs_waiting_clear_all();
 	ocs_near_clear_all();
 	ocs_faults_reset();

@@ -190,9 +190,11 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max);
 
 /* ---- ocsd ---- */
 
-/* Starts the thread that talks to ocsd; WAKE (any thread, no locks held) is called
- * when there is something to do for the caller.  No-op if it runs. */
-void ocs_controller_link_start(void (*wake)(void));
+/* Starts the thread that talks to ocsd, for the slurmctld that is number CONTROLLER of those
+ * in slurm.conf.  WAKE (any thread, no locks held) is called when there is something to do
+ * for the caller; SUPERSEDED (that thread, no locks held) when another one has taken charge
+ * since: what this one knows is out of date.  No-op if it runs. */
+void ocs_controller_link_start(int controller, void (*wake)(void), void (*superseded)(void));
 void ocs_controller_link_stop(void);
 bool ocs_controller_link_runs(void);
 /* 0 if ocsd is connected, else since when it is not (seconds since 1970). */
@@ -221,6 +223,17 @@ struct ocs_controller_failure {
 bool ocs_controller_failures(void);
 /* Takes the oldest; false if there is none.  The caller frees name and text. */
 bool ocs_controller_failure(struct ocs_controller_failure *failure);
+
+/* Jobs that started, but not as far as slurmctld knows: it died before it had saved that.
+ * Their nodes stay closed to shapes until some seconds after ocs_controller_forgotten.
+ * Whether there are any that it has not given yet; to be called now and then. */
+bool ocs_controller_forgotten_any(void);
+/* Takes one, whose NODES (the caller frees them) are to stop JOB: their count, or -1. */
+int ocs_controller_forgotten(uint32_t *job, int **nodes);
+
+/* Once after each connection: the greatest number of a job that ocsd has heard of, which may
+ * be one that slurmctld has forgotten; else 0. */
+uint32_t ocs_controller_max_job(void);
 
 /* True once after each change that could let a waiting job start. */
 bool ocs_controller_changed(void);

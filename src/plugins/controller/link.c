@@ -35,6 +35,7 @@ static struct {
 	bool runs;
 	bool stop;
 	void (*wake)(void);
+	void (*superseded)(void);
 } link_thread;
 
 void ocs_link_send(struct json_object *line)
@@ -76,6 +77,12 @@ static void wake_caller(void)
 {
 	if (link_thread.wake)
 		link_thread.wake();
+}
+
+static void tell_superseded(void)
+{
+	if (link_thread.superseded)
+		link_thread.superseded();
 }
 
 static bool stopping(void)
@@ -125,15 +132,20 @@ static void lost(void)
 
 static int subscribe(struct ocs_client *client, struct ocs_error *err)
 {
-	struct json_object *line, *reply;
+	struct json_object *line, *reply, *refusal = NULL;
+	bool late;
 
 	/* From the moment that the list is made, every change is queued. */
 	pthread_mutex_lock(&ocs_state.lock);
 	line = ocs_message_subscribe();
 	ocs_state.open = true;
 	pthread_mutex_unlock(&ocs_state.lock);
-	reply = ocs_client_call(client, line, SUBSCRIBE_MS, NULL, err);
+	reply = ocs_client_call(client, line, SUBSCRIBE_MS, &refusal, err);
 	json_object_put(line);
+	late = refusal && json_object_object_get_ex(refusal, "superseded", NULL);
+	json_object_put(refusal);
+	if (late)
+		tell_superseded();
 	if (!reply)
 		return -1;
 	pthread_mutex_lock(&ocs_state.lock);
@@ -191,12 +203,23 @@ static void handle_reply(struct json_object *id, struct json_object *line,
 	free(entry);
 }
 
+static bool says_superseded(struct json_object *line)
+{
+	struct json_object *event;
+
+	return json_object_object_get_ex(line, "event", &event) &&
+	       json_object_is_type(event, json_type_string) &&
+	       !strcmp(json_object_get_string(event), "superseded");
+}
+
 static void handle(struct json_object *line, struct asked **asked)
 {
 	struct json_object *id;
 
 	if (json_object_object_get_ex(line, "id", &id)) {
 		handle_reply(id, line, asked);
+	} else if (says_superseded(line)) {
+		tell_superseded();
 	} else {
 		pthread_mutex_lock(&ocs_state.lock);
 		ocs_message_event(line);
@@ -223,11 +246,7 @@ static int turn(struct ocs_client *client, struct asked **asked, int64_t *last_n
 {
 	struct json_object *line;
 
-	while ((line = next_message())) {
-		if (send_line(client, line, asked, err))
-			return -1;
-		*last_ns = ocs_now_ns();
-	}
+	/* First of all: it may say that there is nothing to be sent any more. */
 	while ((line = ocs_client_next(client, 0, err))) {
 		handle(line, asked);
 		json_object_put(line);
@@ -235,6 +254,11 @@ static int turn(struct ocs_client *client, struct asked **asked, int64_t *last_n
 	}
 	if (err->code != OCS_OK)
 		return -1;
+	while ((line = next_message())) {
+		if (send_line(client, line, asked, err))
+			return -1;
+		*last_ns = ocs_now_ns();
+	}
 	if (*asked && ocs_now_ns() - (*asked)->since_ns > SILENCE_MS * MILLION)
 		return ocs_error_set(err, OCS_UNREACHABLE, "ocsd does not answer");
 	if (!*asked && ocs_now_ns() - *last_ns > PROBE_EVERY_MS * MILLION) {
@@ -300,7 +324,7 @@ static void *run(void *unused)
 	return NULL;
 }
 
-void ocs_controller_link_start(void (*wake)(void))
+void ocs_controller_link_start(int controller, void (*wake)(void), void (*superseded)(void))
 {
 	sigset_t all, before;
 
@@ -310,6 +334,8 @@ void ocs_controller_link_start(void (*wake)(void))
 		return;
 	}
 	link_thread.wake = wake;
+	link_thread.superseded = superseded;
+	ocs_state.controller = controller;
 	link_thread.stop = false;
 	ocs_state.term = 0;
 	ocs_state.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -361,6 +387,17 @@ time_t ocs_controller_down_since(void)
 	since = ocs_state.up ? 0 : ocs_state.down_since;
 	pthread_mutex_unlock(&ocs_state.lock);
 	return since;
+}
+
+uint32_t ocs_controller_max_job(void)
+{
+	uint32_t job;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	job = ocs_state.max_job;
+	ocs_state.max_job = 0;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return job;
 }
 
 int64_t ocs_controller_down_ms(void)

@@ -122,6 +122,7 @@ struct json_object *ocs_message_subscribe(void)
 	json_object_object_add(line, "op", json_object_new_string("subscribe"));
 	json_object_object_add(line, "jobs", jobs);
 	json_object_object_add(line, "term", json_object_new_int64((int64_t)ocs_state.term));
+	json_object_object_add(line, "controller", json_object_new_int(ocs_state.controller));
 	json_object_object_add(line, "yaml", description());
 	return line;
 }
@@ -183,6 +184,7 @@ void ocs_message_subscribed(struct json_object *reply)
 
 	if (epoch > ocs_state.epoch)
 		ocs_state.epoch = epoch;
+	ocs_state.max_job = (uint32_t)number_of(reply, "max_job");
 	ocs_state.term = number_of(reply, "term");
 	ocs_state.stranger = json_object_object_get_ex(reply, "fabric", NULL) &&
 			     strcmp(text_of(reply, "fabric"), ocs_state.digest) != 0;
@@ -202,6 +204,12 @@ void ocs_message_subscribed(struct json_object *reply)
 				 text_of(entry, "reason"), true);
 	}
 	take_held(reply);
+	list = array_of(reply, "forgotten", &length);
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i);
+
+		ocs_forgotten_add((uint32_t)number_of(entry, "job"), text_of(entry, "nodes"));
+	}
 	list = array_of(reply, "unknown", &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);

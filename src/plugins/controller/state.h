@@ -35,6 +35,15 @@ struct ocs_allocation {
 	struct ocs_allocation *next;
 };
 
+/* A job that slurmctld does not know to have started; its nodes do, and are held. */
+struct ocs_forgotten {
+	uint32_t job;
+	int *nodes;
+	int nnodes;
+	int64_t until_ns;	/* 0: the caller does not know of it yet */
+	struct ocs_forgotten *next;
+};
+
 struct ocs_waiting {
 	uint32_t job;
 	char *user, *shape, *reason;
@@ -78,10 +87,12 @@ struct ocs_state {
 	struct ocs_switch_state *switches;
 	struct ocs_drain *drains;
 	struct ocs_allocation *allocations;
+	struct ocs_forgotten *forgotten;
 	struct ocs_waiting *waiting[OCS_WAITING_BUCKETS];
 	struct ocs_question *questions;	/* for ocs_controller_near */
 	struct ocs_failure *failures, **failures_end;
 	uint64_t epoch;			/* the greatest ever heard of */
+	uint32_t max_job;		/* that ocsd had heard of, news; 0: no news */
 	ocs_controller_hook hook;
 	void (*log)(bool problem, const char *text);
 	bool changed;
@@ -90,6 +101,7 @@ struct ocs_state {
 	bool open;			/* subscription sent: messages are queued */
 	bool up;			/* subscription answered */
 	uint64_t term;			/* as slurmctld in charge, 0: none yet */
+	int controller;			/* which of them */
 	bool stranger;			/* ocsd has read another ocs.yaml */
 	char digest[OCS_DIGEST_TEXT];	/* of ours */
 	time_t down_since;
@@ -110,6 +122,15 @@ struct ocs_allocation *ocs_allocation_find(uint32_t job, uint64_t epoch);
 void ocs_allocation_remove(struct ocs_allocation *allocation);
 void ocs_allocation_end(struct ocs_allocation *allocation);
 void ocs_allocation_hold_unknown(uint32_t job, uint64_t epoch, const char *nodes);
+/* Holds NODE, or not any more; holds are counted. */
+void ocs_allocation_hold(int node, bool on);
+/* Indexes of those of the host list NODES that are in ocs.yaml: the count; the caller frees
+ * *INDEXES. */
+int ocs_allocation_nodes(const char *nodes, int **indexes);
+
+/* forgotten.c */
+void ocs_forgotten_add(uint32_t job, const char *nodes);
+void ocs_forgotten_clear_all(void);
 
 /* faults.c */
 void ocs_faults_reset(void);

@@ -16,6 +16,7 @@
 #define EVERY_MS 1000		/* a look at everything */
 #define PAUSE_MS 100		/* at least this between two looks */
 #define WATCHED_MAX 65536
+#define NUMBERS_MAX 1000	/* of jobs that may have been forgotten */
 
 static pthread_t thread;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -164,6 +165,49 @@ static void watch_prologs(const struct ocs_controller_holder *holders, int count
 	}
 }
 
+/* Slurm tells only those nodes to stop such a job on which steps of it run.  The others would
+ * not run its prolog when it starts again. */
+static void stop_forgotten(void)
+{
+	uint32_t number;
+	int *nodes, count;
+
+	while ((count = ocs_controller_forgotten(&number, &nodes)) >= 0) {
+		job_record_t *job = find_job_record(number);
+		bitstr_t *where = bit_alloc(node_record_count);
+
+		info("select/cons_tres_ocs: job %u had started before slurmctld died, which was not saved: its nodes are closed to shapes for some seconds",
+		     number);
+		for (int i = 0; i < count; i++) {
+			int index = ocs_select_node_slurm(nodes[i]);
+
+			if (index >= 0 && !(job && job->node_bitmap &&
+					    bit_test(job->node_bitmap, index)))
+				bit_set(where, index);
+		}
+		if (job && bit_ffs(where) >= 0)
+			abort_job_on_nodes(job, where);
+		FREE_NULL_BITMAP(where);
+		free(nodes);
+	}
+}
+
+/* Numbers of jobs that slurmctld lost when it died are not given again: slurmds that still
+ * have such a job would drain their nodes.  It loses those of some seconds; where they have
+ * wrapped around there is nothing to be passed over. */
+static void pass_numbers(uint32_t last)
+{
+	for (int i = 0; i < NUMBERS_MAX; i++) {
+		uint32_t next = get_next_job_id(true);
+
+		if (next > last || last - next >= NUMBERS_MAX)
+			return;
+		if (!i)
+			info("select/cons_tres_ocs: jobs up to %u have been started before: the next number is greater", last);
+		get_next_job_id(false);
+	}
+}
+
 /* ---- pictures ---- */
 
 /* Node states and who is on them, into arrays of the fabric's size. */
@@ -204,6 +248,7 @@ struct look {
 	uint8_t *states;
 	uint32_t *jobs;
 	time_t seen;		/* when the nodes were looked at */
+	uint32_t max_job;	/* that ocsd knows of, or 0 */
 	bool write;
 	bool served;		/* slurmctld was in charge, */
 	bool parked;		/* and is not any more */
@@ -254,6 +299,9 @@ static void act(struct look *look)
 	int64_t limit = ocs_controller_fabric()->ocsd_down_ms;
 
 	lock_slurmctld(lock);
+	if (look->max_job)
+		pass_numbers(look->max_job);
+	stop_forgotten();
 	while (ocs_controller_failure(&failure)) {
 		ocs_select_fail(&failure);
 		free(failure.name);
@@ -276,6 +324,23 @@ static void make_room(struct look *look)
 	xfree(look->jobs);
 	look->states = xcalloc(nnodes + 1, sizeof(*look->states));
 	look->jobs = xcalloc(nnodes + 1, sizeof(*look->jobs));
+}
+
+/* A primary that hung so long that a backup took over would go on with what it knew then:
+ * start jobs on nodes that are not idle any more, and save that as the state of the cluster.
+ * Slurm only ends a backup in this place.  No clean-up: every moment counts, and every part
+ * of it would write something. */
+static void superseded(void)
+{
+	if (!slurmctld_primary || slurmctld_config.shutdown_time)
+		return;
+	error("select/cons_tres_ocs: another slurmctld has taken charge while this one did not answer; what this one knows is out of date, so it ends without saving it.  Start it again: it takes control back with the state that the other one saved");
+	_exit(1);
+}
+
+void ocs_select_keeper_join(void)
+{
+	ocs_controller_link_start(backup_inx, ocs_select_keeper_wake, superseded);
 }
 
 /* A slurmctld that is in charge saves its state. */
@@ -306,7 +371,7 @@ static bool stands_by(struct look *look)
 			lock_slurmctld(lock);
 			ocs_select_restore_all();
 			unlock_slurmctld(lock);
-			ocs_controller_link_start(ocs_select_keeper_wake);
+			ocs_select_keeper_join();
 		}
 		look->parked = false;
 		make_room(look);
@@ -328,7 +393,10 @@ static void *keep(void *unused)
 		now.nholders = ocs_controller_holders(now.holders, WATCHED_MAX);
 		ocs_controller_near();
 		now.nwaiting = ocs_controller_waiting(now.waiting, WATCHED_MAX);
-		now.write = ocs_controller_failures() || ocs_select_requeued_any();
+		now.max_job = ocs_controller_max_job();
+		now.write = ocs_controller_failures() || ocs_select_requeued_any() ||
+			    now.max_job;
+		now.write |= ocs_controller_forgotten_any();
 		look(&now);
 		if (now.write)
 			act(&now);

@@ -217,7 +217,7 @@ OCS_EXPORT int select_p_reconfigure(void)
 			ocs_select_accept();
 			ocs_select_restore_all();
 		}
-		ocs_controller_link_start(ocs_select_keeper_wake);
+		ocs_select_keeper_join();
 		ocs_select_keeper_start();
 	}
 	return rc;

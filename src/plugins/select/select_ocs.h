@@ -142,6 +142,8 @@ void ocs_select_keeper_start(void);
 void ocs_select_keeper_stop(void);
 /* There is something to do (any thread). */
 void ocs_select_keeper_wake(void);
+/* Connects to ocsd as this slurmctld, which is in charge. */
+void ocs_select_keeper_join(void);
 /* The scheduler should look at its queue again soon (any thread). */
 void ocs_select_keeper_schedule(void);
 
