@@ -157,7 +157,48 @@ static bool needless(const struct family *f, const struct ocs_factor *chosen, in
 	return false;
 }
 
-/* Gives lengths to the paths among CHOSEN from index J on. */
+/* Whether the dimensions before DIM, the paths of CHOSEN before J and whatever lengths those
+ * from J on get, NEED together at the least, leave the box within the cubes that there are. */
+static bool room(const struct family *f, int dim, const struct ocs_factor *chosen, int n, int j,
+		 long need)
+{
+	long cubes = 1, layer = 1;
+	int d, k;
+
+	if (f->host->fixed)
+		return true;
+	for (d = 0; d < dim; d++) {
+		for (k = 0; k < f->now.dim[d].n; k++) {
+			const struct ocs_factor *factor = &f->now.dim[d].factor[k];
+			int edge = f->host->edge[factor->axis];
+
+			if (!is_bit(factor))
+				cubes *= (factor->length + edge - 1) / edge;
+		}
+	}
+	for (k = 0; k < n; k++) {
+		int edge = f->host->edge[chosen[k].axis];
+
+		if (is_bit(&chosen[k]))
+			continue;
+		if (k < j || chosen[k].kind == OCS_FACTOR_RING)
+			cubes *= (chosen[k].length + edge - 1) / edge;
+		else
+			layer *= edge;
+	}
+	return cubes * ((need + layer - 1) / layer) <= f->host->ncubes;
+}
+
+/* Whether a length will be given to one of CHOSEN from index J on. */
+static bool more_paths(const struct ocs_factor *chosen, int n, int j)
+{
+	while (j < n && (is_bit(&chosen[j]) || chosen[j].kind == OCS_FACTOR_RING))
+		j++;
+	return j < n;
+}
+
+/* Gives lengths to the paths among CHOSEN from index J on.  Thousands of cubes have so many
+ * boxes that those which cannot become one are left out as early as may be. */
 static void lengths(struct family *f, int dim, unsigned int used, struct ocs_factor *chosen, int n,
 		    int j, long so_far)
 {
@@ -177,9 +218,14 @@ static void lengths(struct family *f, int dim, unsigned int used, struct ocs_fac
 	if (need + tile < most)
 		most = (int)need + tile;
 	chosen[j].kind = OCS_FACTOR_PATH;
-	for (length = 2; length <= most && !f->stop; length++) {
+	/* the last of them has to reach the extent */
+	length = need > 2 && !more_paths(chosen, n, j + 1) ? (int)(need <= most ? need : most + 1L) : 2;
+	for (; length <= most && !f->stop; length++) {
+		long now = so_far * length;
+
 		chosen[j].length = length;
-		lengths(f, dim, used, chosen, n, j + 1, so_far * length);
+		if (room(f, dim, chosen, n, j + 1, (extent + now - 1) / now))
+			lengths(f, dim, used, chosen, n, j + 1, now);
 	}
 }
 
