@@ -6,6 +6,7 @@ ones start, and one slurmctld at a time has ocsd."""
 import os
 import shutil
 import signal
+import subprocess
 import time
 
 import pytest
@@ -129,6 +130,9 @@ def hang(cluster, yes):
                     "ip rule add " + rule)
     end(cluster, "head", signal.SIGSTOP if yes else signal.SIGCONT)
     if not yes:
+        # The nsenter that waits for it has stopped itself with it.
+        subprocess.run(["pkill", "-CONT", "-f", "^nsenter -t %d .*slurmctld" % cluster.init_pid],
+                       check=False)
         cluster.run("ip rule del " + rule + " && ip rule add prio 0 lookup local && "
                     "ip rule del prio 10 lookup local")
 
