@@ -463,6 +463,20 @@ static void compare_plugstack(struct ocs_site *site)
 	free(path);
 }
 
+static void compare_topology(struct ocs_site *site)
+{
+	const char *slash = strrchr(site->conf->path, '/');
+	char *path = ocs_asprintf("%.*stopology.yaml",
+				  slash ? (int)(slash - site->conf->path + 1) : 0,
+				  site->conf->path);
+
+	must_be(site, "TopologyPlugin", "topology/ocs", "the model of the fabric");
+	if (!access(path, F_OK))
+		ocs_site_find(site, true, path, "Slurm from 25.05 on reads this instead of"
+			      " TopologyPlugin, and then no shape starts: remove it");
+	free(path);
+}
+
 int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *err)
 {
 	site->conf = ocs_slurm_conf_read(path, err);
@@ -470,7 +484,7 @@ int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *
 		return -1;
 	ocs_site_looked(site, "%s", path);
 	must_be(site, "SelectType", "select/cons_tres_ocs", "placing shapes");
-	must_be(site, "TopologyPlugin", "topology/ocs", "the model of the fabric");
+	compare_topology(site);
 	must_hold(site, "JobSubmitPlugins", "ocs", "nobody would set the node count of a shape");
 	must_hold(site, "CliFilterPlugins", "ocs", "tasks would not follow the coordinates");
 	must_hold(site, "PrologFlags", "Alloc", "circuits are made in the prolog of every node");

@@ -52,6 +52,10 @@ sed 's/CPUs=64/Sockets=1 CoresPerSocket=2/;s/^JobRequeue=1/jobrequeue=0 # why no
 check "notes are no contradictions" 0
 prints "few CPUs" "note: n[0-63] have 2 CPUs for 4 XPUs"
 prints "no requeue" "note: JobRequeue=0"
+echo "- topology: default" >"$work/topology.yaml"
+check "a topology.yaml is noted" 0
+prints "with what it does" "$work/topology.yaml: note: Slurm from 25.05 on reads this instead of TopologyPlugin"
+rm "$work/topology.yaml"
 
 sed 's/^  - name: pod/&\n    partitions: [tpu, gold]/' "$OCS_SOURCE_DIR/examples/ocs-torus.yaml" >"$work/ocs.yaml"
 cp "$work/good.conf" "$work/slurm.conf"

@@ -57,23 +57,25 @@ OCS_FINI_TYPE fini(void)
 	OCS_FINI_RETURN;
 }
 
-/* Shapes need both other plugins and the prologs.  0, or -1 with ERR naming the line. */
+/* Shapes need both other plugins and the prologs.  0, or -1 with ERR naming what lacks. */
 static int configured(struct ocs_error *err)
 {
 	const uint16_t flags = PROLOG_FLAG_ALLOC | PROLOG_FLAG_DEFER_BATCH;
-	const char *line = NULL;
+	const char *fault = NULL;
 
 	if (xstrcmp(slurm_conf.select_type, "select/cons_tres_ocs"))
-		line = "SelectType=select/cons_tres_ocs";
+		fault = "slurm.conf lacks SelectType=select/cons_tres_ocs";
 	else if (xstrcmp(slurm_conf.topology_plugin, "topology/ocs"))
-		line = "TopologyPlugin=topology/ocs";
+		fault = "slurm.conf lacks TopologyPlugin=topology/ocs";
+	else if (ocs_compat_topology_overruled())
+		fault = OCS_TOPOLOGY_OVERRULED;
 	else if ((slurm_conf.prolog_flags & flags) != flags)
-		line = "PrologFlags=Alloc,DeferBatch";
-	if (!line)
+		fault = "slurm.conf lacks PrologFlags=Alloc,DeferBatch";
+	if (!fault)
 		return 0;
 	return ocs_error_set(err, OCS_ERROR,
-		"--shape cannot be served: slurm.conf lacks %s; ask the administrator, or submit with -N and without --shape",
-		line);
+		"--shape cannot be served: %s; ask the administrator, or submit with -N and without --shape",
+		fault);
 }
 
 static const char *partition_of(const job_desc_msg_t *job)

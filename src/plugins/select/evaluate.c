@@ -57,9 +57,11 @@ const char *ocs_select_missing(void)
 	const uint16_t flags = PROLOG_FLAG_ALLOC | PROLOG_FLAG_DEFER_BATCH;
 
 	if (xstrcmp(slurm_conf.topology_plugin, "topology/ocs"))
-		return "TopologyPlugin=topology/ocs";
+		return "slurm.conf lacks TopologyPlugin=topology/ocs";
+	if (ocs_compat_topology_overruled())
+		return OCS_TOPOLOGY_OVERRULED;
 	if ((slurm_conf.prolog_flags & flags) != flags)
-		return "PrologFlags=Alloc,DeferBatch";
+		return "slurm.conf lacks PrologFlags=Alloc,DeferBatch";
 	return NULL;
 }
 
@@ -74,8 +76,7 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 		return 0;
 	rc = ocs_controller_request(job->job_id, partition, job->extra, request, err);
 	if ((rc > 0 || request->shaped) && ocs_select_missing())
-		rc = ocs_error_set(err, OCS_NEVER, "slurm.conf lacks %s",
-				   ocs_select_missing());
+		rc = ocs_error_set(err, OCS_NEVER, "%s", ocs_select_missing());
 	return rc;
 }
 

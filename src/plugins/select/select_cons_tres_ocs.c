@@ -71,7 +71,7 @@ OCS_EXPORT int init(void)
 		      (OCS_SELECT_CPU | OCS_SELECT_CORE | OCS_SELECT_SOCKET)))
 			fatal("SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
 		if (ocs_select_missing())
-			error("select/cons_tres_ocs: slurm.conf lacks %s: jobs with a shape are refused",
+			error("select/cons_tres_ocs: %s: jobs with a shape are refused",
 			      ocs_select_missing());
 		ocs_controller_log_set(say);
 		ocs_controller_hook_set(ocs_select_evaluate);
