@@ -61,6 +61,11 @@ for kind in deb rpm; do
     result $? "every installed file is in exactly one $kind package" "$seen"
 done
 
+ocsd=$(ls "$top"/build/package/deb/slurm-ocs-ocsd_*.deb)
+seen=$(dpkg-deb -I "$ocsd" postinst prerm)
+[[ $seen == *"invoke try-restart 'ocsd.service'"* && $seen != *"= upgrade"* && $seen == *"= remove"* ]]
+result $? "an upgrade restarts a running ocsd, and only a removal stops it" "$seen"
+
 plugins=$(ls "$top"/build/package/deb/slurm-ocs-plugins_*.deb)
 version=$(dpkg-deb -f "$plugins" Version)
 [[ $version == *+slurm2[0-9].[0-9][0-9].* ]]
