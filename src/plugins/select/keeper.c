@@ -280,6 +280,7 @@ static void look(struct look *look)
 				      ocs_select_in_prolog(job);
 		}
 	}
+	look->write |= ocs_select_lost_any();
 	if (look->seen != now) {
 		see_nodes(look->states, look->jobs);
 		look->seen = now;
@@ -311,6 +312,7 @@ static void act(struct look *look)
 		watch_prologs(look->holders, look->nholders);
 	for (int i = 0; i < look->nwaiting; i++)
 		reason_write(&look->waiting[i]);
+	ocs_select_lost_requeue();
 	ocs_select_requeued_hasten();
 	unlock_slurmctld(lock);
 }

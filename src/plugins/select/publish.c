@@ -183,6 +183,7 @@ static int restore(void *element, void *unused)
 		error("%pJ: its placement is of version %.2s, and this slurm-ocs reads %.2s: a newer one wrote it; the circuits stay until the job ends",
 		      job, known.placement, PLACEMENT_VERSION);
 	ocs_controller_restore(&known, nodes, count, living);
+	ocs_select_lost_note(job);
 	xfree(nodes);
 	xfree(list);
 	return 0;

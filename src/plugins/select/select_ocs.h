@@ -136,6 +136,16 @@ bool ocs_select_requeued_any(void);
 /* Whether its prologs have not all finished. */
 bool ocs_select_in_prolog(job_record_t *job);
 
+/* lost.c: batch jobs that were in their prolog when slurmctld was restarted. */
+
+/* Notes JOB if it is one (job read lock, before the keeper runs or from it). */
+void ocs_select_lost_note(job_record_t *job);
+/* Whether there is something to do (job read lock). */
+bool ocs_select_lost_any(void);
+/* Requeues those whose prologs have ended since: their scripts are not started by Slurm,
+ * which forgets them (job write lock). */
+void ocs_select_lost_requeue(void);
+
 /* keeper.c: the thread that works under slurmctld's locks. */
 
 void ocs_select_keeper_start(void);
