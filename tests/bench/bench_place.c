@@ -2,7 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* What a shape costs when it is first asked for, then one placement decision on a busy
- * fabric, at 64 and at 4096 cubes of 4x4x4.  Usage: bench_place [DECISIONS] */
+ * fabric, at 64 and at 4096 cubes of 4x4x4; or with the shapes of a TRACE (as ocs-sim
+ * writes it), on 64 cubes.  Usage: bench_place [DECISIONS [TRACE]] */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,24 +41,55 @@ static int compare(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-static const char *const shapes[] = {
+static const char *const usual[] = {
 	"8", "16", "18", "32", "64", "128", "256", "4x4", "8x4", "6x4", "8x8", "16x8", "16x16", "32x8",
 	"4x4x2", "4x4x4", "4x8x2", "8x4x4", "8x8x4", "8x8x8", "16x8x4", "16x16x4", "12x4x4", "4x4x8",
 };
-#define NSHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
+#define NUSUAL ((int)(sizeof(usual) / sizeof(usual[0])))
+
+/* The shapes of FILE's jobs, as often as they come: the fourth field of its lines. */
+static char **read_trace(const char *file, int *count)
+{
+	FILE *trace = fopen(file, "r");
+	char line[512], shape[64], **shapes = NULL;
+
+	*count = 0;
+	if (!trace) {
+		perror(file);
+		exit(1);
+	}
+	while (fgets(line, sizeof(line), trace)) {
+		if (*line == '#' || sscanf(line, "%*[^,],%*[^,],%*[^,],%63[^,]", shape) != 1)
+			continue;
+		shapes = realloc(shapes, ((size_t)*count + 1) * sizeof(*shapes));
+		if (!shapes)
+			abort();
+		shapes[(*count)++] = strdup(shape);
+	}
+	fclose(trace);
+	return shapes;
+}
+
+static void percentiles(const char *what, double *values, int n)
+{
+	qsort(values, (size_t)n, sizeof(*values), compare);
+	if (n)
+		printf("  %-26s p50 %8.1f  p99 %8.1f  max %8.1f\n", what, values[n / 2],
+		       values[n * 99 / 100], values[n - 1]);
+}
 
 /* A fabric in use: jobs come, oldest jobs go when the next one finds no room. */
-static void bench(const char *line, int decisions)
+static void bench(const char *line, char *const *shapes, int count, int decisions)
 {
 	struct ocs_error err = { 0 };
 	struct ocs_fabric *fabric = ocs_fabric_open(line, &err);
 	const struct ocs_section *section;
 	struct ocs_placement **jobs;
-	struct ocs_shape shape[NSHAPES];
+	struct ocs_shape *shape = calloc((size_t)count, sizeof(*shape));
 	struct ocs_occupancy *occupancy;
 	struct ocs_placer *placer;
-	double *times, start, warm;
-	int i, j, placed = 0, first = 0, n = 0, nshapes = 0;
+	double *times[4], start, warm;
+	int i, j, placed = 0, first = 0, n = 0, nshapes = 0, noted = 0;
 	long free_xpus = 0;
 
 	if (!fabric) {
@@ -68,7 +100,7 @@ static void bench(const char *line, int decisions)
 	placer = ocs_placer_create(fabric, section);
 	occupancy = ocs_occupancy_create(section);
 	start = now();
-	for (i = 0; i < NSHAPES; i++) {
+	for (i = 0; i < count; i++) {
 		if (ocs_shape_parse(shapes[i], NULL, &shape[nshapes], &err)) {
 			fprintf(stderr, "%s\n", err.text);
 			exit(1);
@@ -78,13 +110,23 @@ static void bench(const char *line, int decisions)
 	}
 	warm = now() - start;
 	jobs = calloc((size_t)decisions, sizeof(*jobs));
-	times = calloc((size_t)decisions, sizeof(*times));
+	for (i = 0; i < 4; i++)
+		times[i] = calloc((size_t)decisions, sizeof(*times[i]));
 	for (i = 0; i < decisions; i++) {
+		const struct ocs_shape *asked = &shape[next((uint32_t)nshapes)];
+		struct ocs_place_work work;
 		struct ocs_placement *p;
 
 		start = now();
-		p = ocs_place(placer, occupancy, &shape[next((uint32_t)nshapes)], 0, &err);
-		times[i] = now() - start;
+		p = ocs_place(placer, occupancy, asked, 0, &err);
+		times[0][noted] = now() - start;
+		ocs_placer_work(placer, &work);
+		start = now();
+		ocs_placement_destroy(ocs_place(placer, occupancy, asked, 0, &err));
+		times[1][noted] = now() - start;
+		times[2][noted] = (double)work.candidates;
+		times[3][noted] = (double)work.words;
+		noted += work.catalogues == 0;
 		if (p) {
 			placed++;
 			for (j = 0; j < p->nnodes; j++)
@@ -104,15 +146,20 @@ static void bench(const char *line, int decisions)
 		for (j = 0; i >= decisions - 100 && j < section->ncubes; j++)
 			free_xpus += ocs_occupancy_cube_free(occupancy, j);
 	}
-	qsort(times, (size_t)decisions, sizeof(*times), compare);
 	printf("%s\n  %d decisions, %d placed, %.0f %% of the XPUs busy at the end, %d catalogues "
-	       "in %.1f ms\n  p50 %.1f us  p99 %.1f us  max %.1f us\n", line, decisions, placed,
+	       "in %.1f ms, %d decisions made more of one\n", line, decisions, placed,
 	       100.0 - (double)free_xpus / section->ncubes / section->cube_xpus, nshapes, warm / 1e3,
-	       times[decisions / 2], times[decisions * 99 / 100], times[decisions - 1]);
+	       decisions - noted);
+	percentiles("us", times[0], noted);
+	percentiles("us, asked again at once", times[1], noted);
+	percentiles("candidates", times[2], noted);
+	percentiles("words", times[3], noted);
 	for (i = first; i < n; i++)
 		ocs_placement_destroy(jobs[i]);
 	free(jobs);
-	free(times);
+	free(shape);
+	for (i = 0; i < 4; i++)
+		free(times[i]);
 	ocs_occupancy_destroy(occupancy);
 	ocs_placer_destroy(placer);
 	ocs_fabric_destroy(fabric);
@@ -149,18 +196,24 @@ static void first_uses(const char *line)
 
 int main(int argc, char **argv)
 {
-	int decisions = argc > 1 ? atoi(argv[1]) : 20000;
+	int decisions = argc > 1 ? atoi(argv[1]) : 20000, count;
+	char *const *trace;
 
 	if (decisions < 200) {
-		fprintf(stderr, "usage: bench_place [DECISIONS, at least 200]\n");
+		fprintf(stderr, "usage: bench_place [DECISIONS, at least 200 [TRACE]]\n");
 		return 2;
+	}
+	if (argc > 2) {
+		trace = read_trace(argv[2], &count);
+		bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", trace, count, decisions);
+		return 0;
 	}
 	first_uses("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1");
 	first_uses("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1");
-	bench("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", decisions);
-	bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", decisions);
-	bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", decisions);
-	bench("torus cubes:4x4x4 cube:8x8x8 tile:2x2x2", decisions);
-	bench("static:16x16x16 tile:1x1x1", decisions);
+	bench("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL, decisions);
+	bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", (char *const *)usual, NUSUAL, decisions);
+	bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL, decisions);
+	bench("torus cubes:4x4x4 cube:8x8x8 tile:2x2x2", (char *const *)usual, NUSUAL, decisions);
+	bench("static:16x16x16 tile:1x1x1", (char *const *)usual, NUSUAL, decisions);
 	return 0;
 }
