@@ -112,7 +112,7 @@ prints "is a placement" '{"shape":[18],"conn":["torus"],"cubes":["c0"],"xpus":['
 exits 3 "fold that cannot be" fold 5 --fabric "$ONE"
 
 # slurmctld says the same at submit, and stands still meanwhile: seconds of CPU at the most.
-ulimit -t 20
+ulimit -t 4
 exits 3 "a long ring that cannot close" place 262143 --fabric "torus cubes:16x16x16 cube:4x4x4 tile:2x2x1"
 says "what would fit" "nearest shapes that fit: 262142, 262140, 262138"
 exits 3 "a ring longer than the machine" place 1048575 \
