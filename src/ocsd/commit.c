@@ -414,6 +414,7 @@ static struct json_object *forgotten_row(const struct ocsd_job *job)
 	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
 
 	json_object_object_add(row, "job", json_object_new_int64(job->job));
+	json_object_object_add(row, "epoch", json_object_new_int64((int64_t)job->epoch));
 	json_object_object_add(row, "nodes", json_object_new_string(nodes));
 	free(nodes);
 	return row;

@@ -509,15 +509,24 @@ static void test_forgotten(void **state)
 	struct ocs_error err;
 	int chosen[38], *nodes;
 	uint32_t job = 0;
+	struct ocs_controller_allocation *ended = begin(8, "shape=2x2x2");
+	char *reply;
 	bool help;
 
 	(void)state;
-	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), 32);
+	peer_confirm("commit");
 	assert_false(ocs_controller_forgotten_any());
 	peer_hang_up();
 	until(is_down);
-	peer_join("\"ok\":true,\"max_job\":42,"
-		  "\"forgotten\":[{\"job\":7,\"nodes\":\"n[14-17],strange\"}]");
+	/* ocsd has not heard of its end, but slurmctld has not forgotten it */
+	ocs_controller_end(8, 0, "done");
+	reply = ocs_asprintf("\"ok\":true,\"max_job\":42,\"forgotten\":["
+			     "{\"job\":8,\"epoch\":%llu,\"nodes\":\"%s\"},"
+			     "{\"job\":7,\"epoch\":3,\"nodes\":\"n[14-17],strange\"}]",
+			     (unsigned long long)ended->epoch, ended->nodes);
+	peer_join(reply);
+	free(reply);
+	ocs_controller_allocation_free(ended);
 	assert_int_equal(ocs_controller_max_job(), 42);
 	assert_int_equal(ocs_controller_max_job(), 0);
 	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), -1);

@@ -176,6 +176,22 @@ static void take_held(struct json_object *reply)
 	}
 }
 
+/* Jobs that ocsd does not know to have ended, and we do not know at all.  (Of those that ended
+ * while it was away we know.) */
+static void take_forgotten(struct json_object *reply)
+{
+	size_t length;
+	struct json_object *list = array_of(reply, "forgotten", &length);
+
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i);
+		uint32_t job = (uint32_t)number_of(entry, "job");
+
+		if (!ocs_allocation_find(job, number_of(entry, "epoch")))
+			ocs_forgotten_add(job, text_of(entry, "nodes"));
+	}
+}
+
 void ocs_message_subscribed(struct json_object *reply)
 {
 	struct json_object *list;
@@ -203,13 +219,8 @@ void ocs_message_subscribed(struct json_object *reply)
 		ocs_faults_drain(text_of(entry, "kind"), text_of(entry, "name"),
 				 text_of(entry, "reason"), true);
 	}
+	take_forgotten(reply);
 	take_held(reply);
-	list = array_of(reply, "forgotten", &length);
-	for (size_t i = 0; i < length; i++) {
-		struct json_object *entry = json_object_array_get_idx(list, i);
-
-		ocs_forgotten_add((uint32_t)number_of(entry, "job"), text_of(entry, "nodes"));
-	}
 	list = array_of(reply, "unknown", &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
