@@ -195,4 +195,13 @@ answers ocsctl '0 {"ok":true}'
 answers ocs-node 1
 script prolog $E
 expect 1 "files that cannot be written"
+# slurmd was started with an open umask
+fresh
+answers ocsctl '0 {"id":1,"ok":true,"circuits":64}'
+umask 000
+script prolog "$E"
+umask 022
+expect 0 "prolog with an open umask"
+[ -z "$(find "$work/run/n3" -perm -0002)" ]
+result $? "nobody else may write below the folder of jobs" "$(ls -lR "$work/run")"
 finish
