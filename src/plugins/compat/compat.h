@@ -106,6 +106,9 @@
 #define OCS_SELECT_SOCKET CR_SOCKET
 #endif
 
+/* Whether slurmctld refuses jobs with fewer tasks than nodes. */
+#define OCS_TASK_ON_EACH_NODE OCS_SLURM(26, 5)
+
 /* Requeues a job on behalf of root (job write lock); FLAGS is 0 or JOB_REQUEUE_HOLD. */
 static inline int ocs_compat_requeue(job_record_t *job, uint32_t flags)
 {

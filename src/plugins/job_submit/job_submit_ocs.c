@@ -154,9 +154,14 @@ static void whole_nodes(job_desc_msg_t *job)
 static void set_tasks(job_desc_msg_t *job, const struct ocs_shape *shape,
 		      const struct ocs_answer *answer)
 {
+	bool per_node = job->ntasks_per_node != NO_VAL16 && job->ntasks_per_node;
+
+	/* srun --ntasks-per-node=1 says one task: it does not know the nodes yet. */
+	if (OCS_TASK_ON_EACH_NODE && job->num_tasks < (uint32_t)answer->nodes)
+		job->num_tasks = (uint32_t)answer->nodes * (per_node ? job->ntasks_per_node : 1);
 	if (job->num_tasks != NO_VAL || answer->node_xpus < 1)
 		return;
-	if ((job->ntasks_per_node != NO_VAL16 && job->ntasks_per_node) ||
+	if (per_node ||
 	    (job->ntasks_per_tres != NO_VAL16 && job->ntasks_per_tres))
 		return;
 	job->num_tasks = cpus_suffice(answer, job->cpus_per_task) ?
