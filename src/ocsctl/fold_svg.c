@@ -40,16 +40,6 @@ struct canvas {
 	int *slot;		/* per cube of the section: place in the picture, or -1 */
 };
 
-static void escaped(struct ocs_text *text, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '&' || *s == '<' || *s == '>' || *s == '"')
-			ocs_text_add(text, "&#%d;", *s);
-		else
-			ocs_text_add(text, "%c", *s);
-	}
-}
-
 /* The middle of an XPU. */
 static void middle(const struct canvas *c, const struct ocs_xpu *xpu, int at[2])
 {
@@ -142,7 +132,7 @@ static void stub(struct canvas *c, const struct ocs_xpu *xpu, const struct ocs_x
 		     "text-anchor=\"%s\">", to[0] + (axis == 1 ? (plus ? 2 : -2) : 0),
 		     to[1] + (axis == 0 ? (plus ? 8 : -2) : axis == 1 ? 3 : plus ? -1 : 7),
 		     colours[dim], axis == 1 ? (plus ? "start" : "end") : "middle");
-	escaped(&c->text, c->section->cube_names[other->cube]);
+	ocs_text_xml(&c->text, c->section->cube_names[other->cube]);
 	ocs_text_add(&c->text, "</text>\n");
 }
 
@@ -265,7 +255,7 @@ static void cube(struct canvas *c, int index, const long *ranks)
 	middle(c, &one, at);
 	ocs_text_add(&c->text, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", at[0] - c->wide / 2,
 		     at[1] - (span[2] - 1) * DEEP - HIGH - REACH);
-	escaped(&c->text, c->section->cube_names[index]);
+	ocs_text_xml(&c->text, c->section->cube_names[index]);
 	ocs_text_add(&c->text, "</text>\n");
 	for (one.at[2] = low[2] + span[2] - 1; one.at[2] >= low[2]; one.at[2]--) {
 		for (one.at[0] = low[0]; one.at[0] < low[0] + span[0]; one.at[0]++) {

@@ -50,16 +50,6 @@ static struct point *places(const struct ocs_plan *plan)
 	return at;
 }
 
-static void escaped(struct ocs_text *text, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '&' || *s == '<' || *s == '>' || *s == '"')
-			ocs_text_add(text, "&#%d;", *s);
-		else
-			ocs_text_add(text, "%c", *s);
-	}
-}
-
 static void line(struct ocs_text *text, const struct ocs_plan *plan,
 		 const struct ocs_plan_circuit *c, const struct point *at)
 {
@@ -71,12 +61,12 @@ static void line(struct ocs_text *text, const struct ocs_plan *plan,
 		     colour, c->group < 0 ? "1" : "1.8",
 		     plan->directed ? " marker-end=\"url(#tip)\"" : "", c->ocs);
 	if (plan->nodes)
-		escaped(text, plan->nodes[c->a]);
+		ocs_text_xml(text, plan->nodes[c->a]);
 	else
 		ocs_text_add(text, "%d", c->a);
 	ocs_text_add(text, " port %d %s ", c->a_port, plan->directed ? "to" : "and");
 	if (plan->nodes)
-		escaped(text, plan->nodes[c->b]);
+		ocs_text_xml(text, plan->nodes[c->b]);
 	else
 		ocs_text_add(text, "%d", c->b);
 	ocs_text_add(text, " port %d</title></line>\n", c->b_port);
@@ -93,7 +83,7 @@ static void server(struct ocs_text *text, const struct ocs_plan *plan, int i, st
 	ocs_text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", at.x + 14 * dx,
 		     at.y + 14 * dy + 4, dx > 0.1 ? "start" : dx < -0.1 ? "end" : "middle");
 	if (plan->nodes)
-		escaped(text, plan->nodes[i]);
+		ocs_text_xml(text, plan->nodes[i]);
 	else
 		ocs_text_add(text, "%d", i);
 	ocs_text_add(text, "</text>\n");

@@ -277,16 +277,6 @@ char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *sec
 	return ocs_text_take(&text);
 }
 
-static void xml_add(struct ocs_text *text, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '<' || *s == '>' || *s == '&' || *s == '"' || (unsigned char)*s < 32)
-			ocs_text_add(text, "&#%d;", (unsigned char)*s < 32 ? ' ' : *s);
-		else
-			ocs_text_add(text, "%c", *s);
-	}
-}
-
 /* A square of the colour of OWNER with its sign; OWNER 0: free. */
 static void square_add(struct ocs_text *text, const struct ocs_picture_item *items,
 		       const char *given, int owner, int left, int top)
@@ -300,7 +290,7 @@ static void square_add(struct ocs_text *text, const struct ocs_picture_item *ite
 		return;
 	ocs_text_add(text, "<text x=\"%d\" y=\"%d\" fill=\"%s\" text-anchor=\"middle\">",
 		     left + CELL / 2, top + CELL - 4, hue < 0 ? "#222222" : ink[hue]);
-	xml_add(text, (char[2]){ given[owner - 1], '\0' });
+	ocs_text_xml(text, (char[2]){ given[owner - 1], '\0' });
 	ocs_text_add(text, "</text>\n");
 }
 
@@ -310,7 +300,7 @@ static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cub
 	int x, y, z;
 
 	ocs_text_add(text, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", left, top - 5);
-	xml_add(text, s->cube_names[cube]);
+	ocs_text_xml(text, s->cube_names[cube]);
 	ocs_text_add(text, "</text>\n");
 	for (z = 0; z < s->edge[2]; z++) {
 		for (x = 0; x < s->edge[0]; x++) {
@@ -343,7 +333,7 @@ static int legend_svg(struct ocs_text *text, const struct ocs_section *s,
 			continue;
 		square_add(text, items, given, who, CELL, top);
 		ocs_text_add(text, "<text x=\"%d\" y=\"%d\" font-size=\"12\">", CELL + 20, top + 11);
-		xml_add(text, !who ? "free" : items[who - 1].label ? items[who - 1].label :
+		ocs_text_xml(text, !who ? "free" : items[who - 1].label ? items[who - 1].label :
 			items[who - 1].down ? "down" : "busy");
 		if (who)
 			ocs_text_add(text, " (%ld XPUs)</text>\n", count[who]);
@@ -386,7 +376,7 @@ char *ocs_picture_svg(const struct ocs_fabric *fabric, const struct ocs_section 
 	if (title) {
 		ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" font-size=\"14\" "
 			     "font-weight=\"bold\">", CELL, LINE + 4);
-		xml_add(&text, title);
+		ocs_text_xml(&text, title);
 		ocs_text_add(&text, "</text>\n");
 	}
 	ocs_text_add(&text, "%s</svg>\n", body.data);

@@ -72,16 +72,6 @@ static void corner(const struct day *d, int cube, int x, int y, int z, int *left
 	*top = HEAD + cube / d->across * d->cube_height + d->label + x * d->cell;
 }
 
-static void xml_add(struct ocs_text *t, const char *s)
-{
-	for (; *s; s++) {
-		if (*s == '<' || *s == '>' || *s == '&' || *s == '"' || (unsigned char)*s < 32)
-			ocs_text_add(t, "&#%d;", (unsigned char)*s < 32 ? ' ' : *s);
-		else
-			ocs_text_add(t, "%c", *s);
-	}
-}
-
 /* Layers of all cubes, and the names. */
 static void ground(struct day *d)
 {
@@ -101,7 +91,7 @@ static void ground(struct day *d)
 	for (cube = 0; cube < s->ncubes && d->label; cube++) {
 		corner(d, cube, 0, 0, 0, &left, &top);
 		ocs_text_add(&d->text, "<text x=\"%d\" y=\"%d\">", left, top - 2);
-		xml_add(&d->text, s->cube_names[cube]);
+		ocs_text_xml(&d->text, s->cube_names[cube]);
 		ocs_text_add(&d->text, "</text>\n");
 	}
 	ocs_text_add(&d->text, "</g>\n");
@@ -298,7 +288,7 @@ int ocs_sim_day_plot(const struct ocs_sim_result *r, const struct ocs_section *s
 		     "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
 		     "<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">", d.width,
 		     d.height, d.width, d.height, MARGIN);
-	xml_add(&d.text, title);
+	ocs_text_xml(&d.text, title);
 	ocs_text_add(&d.text, ": hours %.0f to %.0f on %d cube%s, %ld XPUs</text>\n<text x=\"%d\" "
 		     "y=\"40\" font-size=\"10\" fill=\"#555\">one colour for each job (point at it for "
 		     "its shape), grey: free; click to stop and go</text>\n", r->day_from / HOUR,

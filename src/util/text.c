@@ -116,6 +116,16 @@ void ocs_text_add(struct ocs_text *text, const char *format, ...)
 	text->length += (size_t)count;
 }
 
+void ocs_text_xml(struct ocs_text *text, const char *words)
+{
+	for (; *words; words++) {
+		if (*words == '<' || *words == '>' || *words == '&' || *words == '"')
+			ocs_text_add(text, "&#%d;", *words);
+		else
+			ocs_text_put(text, (unsigned char)*words < 32 ? " " : words, 1);
+	}
+}
+
 char *ocs_text_take(struct ocs_text *text)
 {
 	char *data = text->data ? text->data : ocs_strdup("");

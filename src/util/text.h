@@ -23,6 +23,9 @@ void ocs_text_add(struct ocs_text *text, const char *format, ...)
 void ocs_text_put(struct ocs_text *text, const char *bytes, size_t length);
 void ocs_text_number(struct ocs_text *text, long number);
 
+/* The same for what people wrote, as XML wants it; control characters become blanks. */
+void ocs_text_xml(struct ocs_text *text, const char *words);
+
 /* Hands the string over (never NULL); the caller frees it; TEXT is empty after. */
 char *ocs_text_take(struct ocs_text *text);
 
