@@ -9,59 +9,22 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/forward/internal.h"
 #include "src/util/error.h"
+#include "src/util/program.h"
 #include "src/util/text.h"
 
 #define ANSWER_MAX (1 << 16)
 #define LINE_SAID 511
 
-/* Runs WORDS with INPUT as its standard input.  Returns the status of waitpid, or -1; what
- * it printed, at most LIMIT bytes, is in *SAID (freed by the caller). */
-static int run_program(char *const *words, const char *input, size_t length, size_t limit,
-		       char **said)
-{
-	int in = memfd_create("input", MFD_CLOEXEC), out = memfd_create("said", MFD_CLOEXEC);
-	int status = -1;
-	ssize_t got = 0;
-	pid_t child;
-
-	*said = ocs_calloc(limit + 1, 1);
-	if (in < 0 || out < 0 || write(in, input, length) != (ssize_t)length) {
-		snprintf(*said, limit, "%s", strerror(errno));
-	} else {
-		lseek(in, 0, SEEK_SET);
-		child = fork();
-		if (child == 0) {
-			dup2(in, 0);
-			dup2(out, 1);
-			dup2(out, 2);
-			setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
-			execvp(words[0], words);
-			dprintf(2, "cannot run %s: %s\n", words[0], strerror(errno));
-			_exit(127);
-		}
-		while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-			;
-		got = pread(out, *said, limit, 0);
-		(*said)[got > 0 ? got : 0] = '\0';
-	}
-	if (in >= 0)
-		close(in);
-	if (out >= 0)
-		close(out);
-	return status;
-}
-
 char *ocs_forward_ask(char *const *words)
 {
 	char *said;
 
-	if (run_program(words, "", 0, ANSWER_MAX, &said) == 0)
+	if (ocs_program_run(words, "", 0, ANSWER_MAX, &said) == 0)
 		return said;
 	free(said);
 	return NULL;
@@ -75,7 +38,7 @@ static int run_batch(enum ocs_forward_tool tool, bool force, const char *batch, 
 	char *const words[] = { tool == OCS_FORWARD_IP ? "ip" : "tc",
 				force ? "-force" : "-batch", force ? "-batch" : "-",
 				force ? "-" : NULL, NULL };
-	int status = run_program(words, batch, length, LINE_SAID, said);
+	int status = ocs_program_run(words, batch, length, LINE_SAID, said);
 
 	/* one line: what it says of the first command that it refused */
 	(*said)[strcspn(*said, "\n")] = '\0';

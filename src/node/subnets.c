@@ -6,58 +6,38 @@
 #include "src/node/node.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/util/error.h"
+#include "src/util/program.h"
 #include "src/util/text.h"
 
 #define FILE_MAX (1 << 16)
+#define LINE_SAID 300
 
 /* Runs ip with the commands of BATCH.  With FORCE every command is tried and none may
  * fail the whole.  0, or -1 with what ip says in ERR. */
 static int ip_run(const struct ocs_text *batch, bool force, struct ocs_error *err)
 {
-	int in = memfd_create("batch", MFD_CLOEXEC), out = memfd_create("said", MFD_CLOEXEC);
-	char said[300] = "";
-	int status = -1;
-	ssize_t got;
-	pid_t child;
+	char *const words[] = { "ip", force ? "-force" : "-batch", force ? "-batch" : "-",
+				force ? "-" : NULL, NULL };
+	char *said;
+	int status = ocs_program_run(words, batch->data, batch->length, LINE_SAID, &said), rc = 0;
 
-	if (in < 0 || out < 0 || write(in, batch->data, batch->length) != (ssize_t)batch->length ||
-	    lseek(in, 0, SEEK_SET) < 0)
-		return ocs_error_set(err, OCS_ERROR, "cannot hand commands to ip: %s", strerror(errno));
-	child = fork();
-	if (child == 0) {
-		dup2(in, 0);
-		dup2(out, 1);
-		dup2(out, 2);
-		setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
-		execlp("ip", "ip", force ? "-force" : "-batch", force ? "-batch" : "-",
-		       force ? "-" : NULL, (char *)NULL);
-		dprintf(2, "cannot run ip: %s\n", strerror(errno));
-		_exit(127);
-	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	got = pread(out, said, sizeof(said) - 1, 0);
-	said[got > 0 ? got : 0] = '\0';
 	said[strcspn(said, "\n")] = '\0';
-	close(in);
-	close(out);
-	if (force || status == 0)
-		return 0;
-	return ocs_error_set(err, OCS_ERROR, "the addresses of the circuits cannot be set: ip says: %s",
-			     *said ? said : "nothing");
+	if (status < 0 || (status && !force))
+		rc = ocs_error_set(err, OCS_ERROR,
+				   "the addresses of the circuits cannot be set: ip says: %s",
+				   *said ? said : "nothing");
+	free(said);
+	return rc;
 }
 
 /* The next line "DEVICE ADDRESS/31" at *TEXT: 1, 0 at the end, or -1 if it is none that
