@@ -394,8 +394,8 @@ static int authenticate(struct ocs_client *client, const char *key, int64_t dead
 	return -1;
 }
 
-struct ocs_client *ocs_client_open_with_key(const char *address, const char *key,
-					    int timeout_ms, struct ocs_error *err)
+struct ocs_client *ocs_client_open(const char *address, const char *key, int timeout_ms,
+				   struct ocs_error *err)
 {
 	int64_t deadline_ns = deadline_after(timeout_ms);
 	struct ocs_client *client;
@@ -423,12 +423,6 @@ struct ocs_client *ocs_client_open_with_key(const char *address, const char *key
 		return NULL;
 	}
 	return client;
-}
-
-struct ocs_client *ocs_client_open(const char *address, int timeout_ms,
-				   struct ocs_error *err)
-{
-	return ocs_client_open_with_key(address, NULL, timeout_ms, err);
 }
 
 void ocs_client_close(struct ocs_client *client)

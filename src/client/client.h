@@ -14,14 +14,11 @@ struct ocs_error;
 struct json_object;
 struct ocs_client;
 
-/* Connects (and authenticates on TCP) to ADDRESS ("unix:/path" or "host:port")
- * within TIMEOUT_MS.  NULL with ERR code OCS_UNREACHABLE. */
-struct ocs_client *ocs_client_open(const char *address, int timeout_ms,
+/* Connects to ADDRESS ("unix:/path" or "host:port") within TIMEOUT_MS; authenticates on
+ * TCP by MUNGE, or by the key in the file KEY (NULL: MUNGE), which ocsd must have too.
+ * NULL with ERR code OCS_UNREACHABLE. */
+struct ocs_client *ocs_client_open(const char *address, const char *key, int timeout_ms,
 				   struct ocs_error *err);
-/* The same; on TCP with the key in the file KEY, which ocsd must have too, instead of
- * MUNGE (NULL: MUNGE). */
-struct ocs_client *ocs_client_open_with_key(const char *address, const char *key,
-					    int timeout_ms, struct ocs_error *err);
 void ocs_client_close(struct ocs_client *client);
 
 /* For event loops: readable means ocs_client_next has something to read. */

@@ -256,7 +256,6 @@ int ocs_section_server_port(const struct ocs_fabric *fabric,
  * INTERFACE counts from 0 and is below the degree.  The texts live as long as the
  * fabric; NULL where nothing is described. */
 const char *ocs_section_interface_name(const struct ocs_section *section, int interface);
-const char *ocs_section_interface_rdma(const struct ocs_section *section, int interface);
 /* The device that carries what the host forwards for others: the second function of
  * the port, or the same as its name. */
 const char *ocs_section_interface_forward(const struct ocs_section *section, int interface);

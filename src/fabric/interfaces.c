@@ -26,11 +26,6 @@ const char *ocs_section_interface_name(const struct ocs_section *section, int in
 	return section->interfaces ? section->interfaces[interface].name : NULL;
 }
 
-const char *ocs_section_interface_rdma(const struct ocs_section *section, int interface)
-{
-	return section->interfaces ? section->interfaces[interface].rdma : NULL;
-}
-
 const char *ocs_section_interface_forward(const struct ocs_section *section, int interface)
 {
 	if (!section->interfaces)

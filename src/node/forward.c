@@ -157,11 +157,9 @@ static struct json_object *ask(const struct work *work, struct json_object *ques
 	struct ocs_client *client;
 
 	*gone = false;
-	client = ocs_client_open_with_key(daemon_address(work),
-					  work->request->key ? work->request->key :
-							       work->fabric->ocsd_key,
-					  timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS,
-					  err);
+	client = ocs_client_open(daemon_address(work),
+				 work->request->key ? work->request->key : work->fabric->ocsd_key,
+				 timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
 	if (!client)
 		return NULL;
 	reply = ocs_client_call(client, question, timeout_ms, &refusal, err);

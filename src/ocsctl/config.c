@@ -142,8 +142,8 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 	if (!fabric && strncmp(address, "unix:", 5) != 0)
 		fabric = opened = ocs_ctl_fabric_open(args, &ignored);
 	if (address)
-		client = ocs_client_open_with_key(address, fabric ? fabric->ocsd_key : NULL,
-						  OCS_CTL_CONNECT_MS, err);
+		client = ocs_client_open(address, fabric ? fabric->ocsd_key : NULL,
+					 OCS_CTL_CONNECT_MS, err);
 	else {
 		client = NULL;
 		ocs_error_set(err, OCS_USAGE, "%s does not say where ocsd answers; give --ocsd",

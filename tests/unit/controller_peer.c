@@ -151,12 +151,12 @@ void until(bool (*condition)(void))
 
 bool is_up(void)
 {
-	return ocs_controller_down_since() == 0;
+	return ocs_controller_down_ms() == 0;
 }
 
 bool is_down(void)
 {
-	return ocs_controller_down_since() != 0;
+	return ocs_controller_down_ms() != 0;
 }
 
 /* Connects, with MEMBERS as the answer to the subscription. */

@@ -170,7 +170,7 @@ bool rig_try_daemon(struct rig *rig)
 
 	fork_daemon(rig);
 	while (ocs_now_ns() < deadline) {
-		struct ocs_client *client = ocs_client_open(rig->address, 1000, &err);
+		struct ocs_client *client = ocs_client_open(rig->address, NULL, 1000, &err);
 		int status;
 
 		if (client) {
@@ -337,7 +337,7 @@ int rig_free_port(void)
 struct ocs_client *rig_client(struct rig *rig)
 {
 	struct ocs_error err;
-	struct ocs_client *client = ocs_client_open(rig->address, PATIENCE_MS, &err);
+	struct ocs_client *client = ocs_client_open(rig->address, NULL, PATIENCE_MS, &err);
 
 	if (!client)
 		fail_msg("%s", err.text);

@@ -394,13 +394,13 @@ static void interfaces_are_read(void **state)
 		fail_msg("%s", err.text);
 	rail = &f->sections[1];
 	assert_string_equal(ocs_section_interface_name(rail, 0), "ens3");
-	assert_string_equal(ocs_section_interface_rdma(rail, 0), "mlx5_0:1");
+	assert_string_equal(rail->interfaces[0].rdma, "mlx5_0:1");
 	assert_int_equal(rail->interfaces[0].speed, 400000);
 	assert_int_equal(rail->interfaces[1].speed, 0);
 	assert_int_equal(rail->subnets, 0x0a800000);
 	assert_int_equal(rail->subnets_prefix, 28);
 	assert_string_equal(ocs_section_interface_forward(rail, 0), "ens3");
-	assert_null(ocs_section_interface_rdma(rail, 1));
+	assert_null(rail->interfaces[1].rdma);
 	assert_string_equal(ocs_section_interface_forward(rail, 1), "ens4f1");
 	assert_int_equal(ocs_section_interface_address(rail, 3, 0, address), 24);
 	assert_string_equal(address, "10.1.0.4");
@@ -421,7 +421,7 @@ static void interfaces_are_read(void **state)
 	f = ocs_fabric_parse(base, sizeof(base) - 1, "ocs.yaml", &err);
 	rail = &f->sections[1];
 	assert_null(ocs_section_interface_name(rail, 1));
-	assert_null(ocs_section_interface_rdma(rail, 1));
+	assert_null(rail->interfaces);
 	assert_null(ocs_section_interface_forward(rail, 1));
 	assert_int_equal(ocs_section_interface_address(rail, 0, 0, address), -1);
 	assert_int_equal(ocs_section_host_address(rail, 0, address), -1);

@@ -90,7 +90,7 @@ static int stranger(struct rig *rig)
 	struct ocs_error err;
 	int count = (int)(sizeof(forbidden) / sizeof(forbidden[0]));
 
-	client = ocs_client_open(rig->address, 5000, &err);
+	client = ocs_client_open(rig->address, NULL, 5000, &err);
 	if (!client)
 		return 98;
 	for (int i = 0; i < count; i++)
@@ -260,7 +260,7 @@ static int remote_stranger(struct rig *rig)
 {
 	struct json_object *reply;
 	struct ocs_error err;
-	struct ocs_client *client = ocs_client_open(rig->listen, 5000, &err);
+	struct ocs_client *client = ocs_client_open(rig->listen, NULL, 5000, &err);
 
 	if (!client)
 		return 98;
@@ -309,7 +309,7 @@ static void remote(void **state)
 	rig_prepare(&rig);
 	snprintf(rig.listen, sizeof(rig.listen), "127.0.0.1:%d", rig_free_port());
 	rig_start(&rig);
-	client = ocs_client_open(rig.listen, 5000, &err);
+	client = ocs_client_open(rig.listen, NULL, 5000, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':0,"

@@ -197,8 +197,6 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max);
 void ocs_controller_link_start(int controller, void (*wake)(void), void (*superseded)(void));
 void ocs_controller_link_stop(void);
 bool ocs_controller_link_runs(void);
-/* 0 if ocsd is connected, else since when it is not (seconds since 1970). */
-time_t ocs_controller_down_since(void);
 /* Milliseconds without ocsd; 0 if it is connected. */
 int64_t ocs_controller_down_ms(void);
 

@@ -298,7 +298,7 @@ static void *run(void *unused)
 	(void)unused;
 	while (!stopping()) {
 		struct ocs_error err = { .code = OCS_OK };
-		struct ocs_client *client = ocs_client_open_with_key(address,
+		struct ocs_client *client = ocs_client_open(address,
 				ocs_state.fabric->ocsd_key, CONNECT_MS, &err);
 
 		if (client && subscribe(client, &err) == 0) {
@@ -377,16 +377,6 @@ bool ocs_controller_link_runs(void)
 	runs = link_thread.runs;
 	pthread_mutex_unlock(&ocs_state.lock);
 	return runs;
-}
-
-time_t ocs_controller_down_since(void)
-{
-	time_t since;
-
-	pthread_mutex_lock(&ocs_state.lock);
-	since = ocs_state.up ? 0 : ocs_state.down_since;
-	pthread_mutex_unlock(&ocs_state.lock);
-	return since;
 }
 
 uint32_t ocs_controller_max_job(void)

@@ -36,7 +36,7 @@ static struct json_object *ask(const struct ocs_visit *visit, const char *op,
 	struct ocs_client *client;
 
 	*gone = false;
-	client = ocs_client_open_with_key(visit->address, visit->key,
+	client = ocs_client_open(visit->address, visit->key,
 				 timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
 	if (!client)
 		return NULL;
