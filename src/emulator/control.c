@@ -260,7 +260,8 @@ static char *set_delay(struct ocs_emu *emu, char *rest)
 	return done();
 }
 
-char *ocs_emu_control(struct ocs_emu *emu, char *line)
+/* Runs one line; returns the answer, one line of JSON; the caller frees it. */
+static char *control(struct ocs_emu *emu, char *line)
 {
 	char *rest = line, *command = word(&rest), *name;
 	struct ocs_emu_switch *sw;
@@ -303,7 +304,7 @@ static void on_read(struct bufferevent *events, void *context)
 	char *line;
 
 	while ((line = evbuffer_readln(input, NULL, EVBUFFER_EOL_CRLF))) {
-		char *answer = ocs_emu_control(context, line);
+		char *answer = control(context, line);
 
 		evbuffer_add_printf(bufferevent_get_output(events), "%s\n", answer);
 		free(answer);

@@ -273,8 +273,6 @@ void ocs_emu_send(struct ocs_emu_client *client, const char *data, size_t length
 
 /* control.c */
 int ocs_emu_control_listen(struct ocs_emu *emu, const char *address, struct ocs_error *err);
-/* Runs one line; returns the answer, one line of JSON; the caller frees it. */
-char *ocs_emu_control(struct ocs_emu *emu, char *line);
 /* The client: sends the words as a line, prints the answer; the exit status. */
 int ocs_emu_control_client(const char *address, char *const *words, int count);
 

@@ -18,7 +18,7 @@ struct session {
 	bool too_long;		/* skip to the next ';' */
 };
 
-struct ocs_emu_tl1_command *ocs_emu_tl1_state(const struct ocs_emu_command *command)
+static struct ocs_emu_tl1_command *state_of(const struct ocs_emu_command *command)
 {
 	return command->state;
 }
@@ -54,7 +54,7 @@ void ocs_emu_tl1_say(struct ocs_emu_command *command, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(line, sizeof(line), format, arguments);
 	va_end(arguments);
-	ocs_text_add(&ocs_emu_tl1_state(command)->body, "%s\n", line);
+	ocs_text_add(&state_of(command)->body, "%s\n", line);
 }
 
 /* The dialect of a switch; the first is the default. */
@@ -77,7 +77,7 @@ static bool tl1_speaks(const struct ocs_emu_switch *sw)
 
 static bool denied(const struct ocs_emu_command *command)
 {
-	return ocs_emu_tl1_state(command)->code && !strcmp(ocs_emu_tl1_state(command)->code, "DENY");
+	return state_of(command)->code && !strcmp(state_of(command)->code, "DENY");
 }
 
 /* The model's verdict in TL1's words. */
@@ -98,7 +98,7 @@ static void judge(const struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 	if (denied(command))
 		return;
 	if (command->verdict == OCS_EMU_PART)
-		ocs_emu_tl1_state(command)->code = "PRTL";
+		state_of(command)->code = "PRTL";
 	if (!ocs_emu_refused(command))
 		return;
 	ocs_text_add(&comment, "%s", words[command->verdict].comment);
@@ -177,7 +177,7 @@ static void tl1_bytes(struct ocs_emu_client *client, const char *data, size_t le
 
 static void tl1_forget(struct ocs_emu_command *command)
 {
-	struct ocs_emu_tl1_command *p = ocs_emu_tl1_state(command);
+	struct ocs_emu_tl1_command *p = state_of(command);
 
 	free(p->copy);
 	ocs_text_free(&p->comment);
@@ -192,7 +192,7 @@ static char *tl1_masked(const struct ocs_emu_command *command)
 	/* Whatever looks as if it deals with users may hold a password. */
 	if (!strcasestr(verb, "USER") && !strcasestr(verb, "PID") && !strcasestr(command->text, "ACT-"))
 		return ocs_strdup(command->text);
-	if (ocs_emu_tl1_state(command)->nfields < 4)
+	if (state_of(command)->nfields < 4)
 		return ocs_strdup("********");
 	return ocs_asprintf("%s:%s:%s:%s::********", verb, ocs_emu_tl1_field(command, 1),
 			    ocs_emu_tl1_field(command, 2), ocs_emu_tl1_field(command, 3));
@@ -200,7 +200,7 @@ static char *tl1_masked(const struct ocs_emu_command *command)
 
 static char *tl1_summary(const struct ocs_emu_command *command)
 {
-	const struct ocs_emu_tl1_command *p = ocs_emu_tl1_state(command);
+	const struct ocs_emu_tl1_command *p = state_of(command);
 
 	return ocs_asprintf("%s %s%s%s%s%s", p->nfields > 3 ? p->field[3] : "0", p->code,
 			    p->error ? " " : "", p->error ? p->error : "",
@@ -256,7 +256,7 @@ static bool tl1_changes(const struct ocs_emu_switch *sw,
 static void tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	const struct ocs_emu_tl1_verb *verb = find_verb(sw, command);
-	struct ocs_emu_tl1_command *p = ocs_emu_tl1_state(command);
+	struct ocs_emu_tl1_command *p = state_of(command);
 
 	p->code = "COMPLD";
 	judge(sw, command);
@@ -327,7 +327,7 @@ static char *tl1_notice(struct ocs_emu_client *client, enum ocs_emu_notice kind,
 static void add_body(struct ocs_text *text, struct ocs_emu_switch *sw,
 		     const struct ocs_emu_command *command)
 {
-	const char *at = ocs_emu_tl1_state(command)->body.data;
+	const char *at = state_of(command)->body.data;
 	int lines = 0, page = sw->emu->page;
 
 	for (const char *end; at && (end = strchr(at, '\n')); at = end + 1) {
@@ -337,7 +337,7 @@ static void add_body(struct ocs_text *text, struct ocs_emu_switch *sw,
 				add_notice(text, sw, OCS_EMU_EVENT, "between two pages");
 			add_header(text, sw);
 			ocs_text_add(text, "M  %s %s\r\n", ocs_emu_tl1_field(command, 3),
-				     ocs_emu_tl1_state(command)->code);
+				     state_of(command)->code);
 		}
 		ocs_text_add(text, "   \"%.*s\"\r\n", (int)(end - at), at);
 		lines++;
@@ -347,7 +347,7 @@ static void add_body(struct ocs_text *text, struct ocs_emu_switch *sw,
 static void tl1_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *command,
 		       struct ocs_text *text)
 {
-	const struct ocs_emu_tl1_command *p = ocs_emu_tl1_state(command);
+	const struct ocs_emu_tl1_command *p = state_of(command);
 
 	add_header(text, sw);
 	ocs_text_add(text, "M  %s %s\r\n", *ocs_emu_tl1_field(command, 3) ? ocs_emu_tl1_field(command, 3) : "0",

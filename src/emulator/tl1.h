@@ -43,7 +43,6 @@ struct ocs_emu_tl1_dialect {
 extern const struct ocs_emu_tl1_dialect ocs_emu_tl1_polatis, ocs_emu_tl1_calient,
 	ocs_emu_tl1_glimmerglass;
 
-struct ocs_emu_tl1_command *ocs_emu_tl1_state(const struct ocs_emu_command *command);
 /* Field I, or "". */
 const char *ocs_emu_tl1_field(const struct ocs_emu_command *command, int i);
 /* Whether an AID means every port. */

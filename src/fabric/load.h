@@ -47,8 +47,5 @@ int ocs_load_device(struct ocs_loader *loader, const yaml_node_t *node, const ch
 /* Checks "unix:/path" or "host:port" at NODE. */
 int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,
 			   const char *key, const char *address);
-/* An absolute path, copied into *PATH (what was there is freed). */
-int ocs_load_path(struct ocs_loader *loader, const yaml_node_t *node,
-		  const char *key, char **path);
 
 #endif

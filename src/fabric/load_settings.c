@@ -58,8 +58,9 @@ int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,
 	return 0;
 }
 
-int ocs_load_path(struct ocs_loader *loader, const yaml_node_t *node,
-		  const char *key, char **path)
+/* An absolute path, copied into *PATH (what was there is freed). */
+static int path_load(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
+		     char **path)
 {
 	const char *text = ocs_yaml_text(&loader->yaml, node, key);
 
@@ -149,7 +150,7 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 			    &fabric->ocsd_audit_days) < 0)
 		return -1;
 	if (fields[KEY].node &&
-	    ocs_load_path(loader, fields[KEY].node, "key", &fabric->ocsd_key) < 0)
+	    path_load(loader, fields[KEY].node, "key", &fabric->ocsd_key) < 0)
 		return -1;
 	if (fields[METRICS].node) {
 		if (address_load(loader, fields[METRICS].node, "metrics",
@@ -160,7 +161,7 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 				"metrics must be host:port, where Prometheus can ask by HTTP");
 	}
 	if (fields[STATE].node &&
-	    ocs_load_path(loader, fields[STATE].node, "state", &fabric->ocsd_state) < 0)
+	    path_load(loader, fields[STATE].node, "state", &fabric->ocsd_state) < 0)
 		return -1;
 	if (fields[ADMINS].node) {
 		int count = ocs_yaml_names(yaml, fields[ADMINS].node, "admins",
@@ -364,7 +365,7 @@ int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 
 	if (ocs_yaml_fields(&loader->yaml, node, "nccl", fields, COUNT(fields)) < 0)
 		return -1;
-	if (fields[0].node && ocs_load_path(loader, fields[0].node, "hwloc_xml",
+	if (fields[0].node && path_load(loader, fields[0].node, "hwloc_xml",
 					    &fabric->hwloc_xml) < 0)
 		return -1;
 	if (fields[2].node && ocs_load_device(loader, fields[2].node, "management",

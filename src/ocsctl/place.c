@@ -162,8 +162,8 @@ static char *picture(const struct ocs_ctl_where *where, bool svg)
 	return text;
 }
 
-int ocs_ctl_where_svg(const struct ocs_ctl_where *where, const char *path,
-		      struct ocs_error *err)
+/* Writes the picture to PATH.  0, or -1 with ERR. */
+static int write_svg(const struct ocs_ctl_where *where, const char *path, struct ocs_error *err)
 {
 	char *svg = picture(where, true);
 	int rc = ocs_file_write(path, svg, strlen(svg), 0644, err);
@@ -216,7 +216,7 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (ocs_ctl_where_open(args, &where, err) || occupy(args, &where, err) ||
 	    ocs_ctl_where_place(&where, err))
 		goto out;
-	if (args->svg && ocs_ctl_where_svg(&where, args->svg, err))
+	if (args->svg && write_svg(&where, args->svg, err))
 		goto out;
 	rc = 0;
 	if (args->json) {

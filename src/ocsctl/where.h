@@ -32,9 +32,6 @@ int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err);
 /* Prints the totals, cubes and nodes; the JSON of DESIGN. */
 void ocs_ctl_where_summary(const struct ocs_ctl_where *where);
 void ocs_ctl_where_json(const struct ocs_ctl_where *where);
-/* Writes the picture to PATH.  0, or -1 with ERR. */
-int ocs_ctl_where_svg(const struct ocs_ctl_where *where, const char *path,
-		      struct ocs_error *err);
 
 /* "3,0,1", the coordinate of RANK; TEXT is OCS_COORD_TEXT bytes. */
 #define OCS_COORD_TEXT 64

@@ -243,7 +243,8 @@ static void add_history(struct ocs_text *text, const struct ocsd_metrics *m)
 		      &m->realised);
 }
 
-char *ocsd_metrics_text(struct ocsd *d)
+/* The text format of Prometheus, version 0.0.4; the caller frees it. */
+static char *metrics_text(struct ocsd *d)
 {
 	struct ocs_text text = { 0 };
 
@@ -268,7 +269,7 @@ int ocsd_metrics_listen(struct ocsd *d, const char *address, struct ocs_error *e
 {
 	d->metrics->http = ocsd_http_open(d, address, "/metrics",
 					  "text/plain; version=0.0.4; charset=utf-8",
-					  ocsd_metrics_text, err);
+					  metrics_text, err);
 	if (!d->metrics->http)
 		return ocs_error_prefix(err, "ocsd.metrics");
 	ocs_log(OCS_LOG_INFO, "metrics on http://%s/metrics", address);

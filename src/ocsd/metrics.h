@@ -30,9 +30,6 @@ void ocsd_metrics_job_failed(struct ocsd_metrics *metrics);
 void ocsd_metrics_limited(struct ocsd_metrics *metrics);
 void ocsd_metrics_switch_failed(struct ocsd_metrics *metrics);
 
-/* The text format of Prometheus, version 0.0.4; the caller frees it. */
-char *ocsd_metrics_text(struct ocsd *d);
-
 /* Answers GET /metrics on ADDRESS (host:port).  0, or -1 with ERR. */
 int ocsd_metrics_listen(struct ocsd *d, const char *address, struct ocs_error *err);
 

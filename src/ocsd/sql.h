@@ -50,12 +50,6 @@ void ocsd_store_age_start(struct ocsd_store *store, int64_t kept);
 /* What it shows: seconds as of the wall clock, except that it does not step. */
 double ocsd_store_age(struct ocsd_store *store);
 
-/* Opens a transaction, unless one is open. */
-void ocsd_store_begin(struct ocsd_store *store);
-
-/* NULL: the store is lost. */
-sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which);
-
 /* Whether STATEMENT yields another row; a failure loses the store. */
 bool ocsd_store_row(struct ocsd_store *store, sqlite3_stmt *statement);
 

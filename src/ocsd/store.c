@@ -141,7 +141,8 @@ const char *ocsd_store_lost(const struct ocsd_store *store)
 	return store->lost;
 }
 
-void ocsd_store_begin(struct ocsd_store *store)
+/* Opens a transaction, unless one is open. */
+static void begin(struct ocsd_store *store)
 {
 	if (store->open || store->lost)
 		return;
@@ -179,7 +180,8 @@ void ocsd_store_commit(struct ocsd_store *store)
 	note_revision(store);
 }
 
-sqlite3_stmt *ocsd_store_statement(struct ocsd_store *store, enum ocsd_sql which)
+/* NULL: the store is lost. */
+static sqlite3_stmt *statement_of(struct ocsd_store *store, enum ocsd_sql which)
 {
 	sqlite3_stmt **slot = &store->prepared[which];
 
@@ -229,8 +231,8 @@ void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
 	sqlite3_stmt *statement;
 	va_list args;
 
-	ocsd_store_begin(store);
-	statement = ocsd_store_statement(store, which);
+	begin(store);
+	statement = statement_of(store, which);
 	if (!statement)
 		return;
 	va_start(args, types);
@@ -245,7 +247,7 @@ void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
 
 void ocsd_store_script(struct ocsd_store *store, const char *sql)
 {
-	ocsd_store_begin(store);
+	begin(store);
 	if (!store->lost && sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
 		lose(store, "script");
 }
@@ -398,7 +400,7 @@ void ocsd_store_term(struct ocsd *d)
 
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)
 {
-	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_LAST_EPOCH);
+	sqlite3_stmt *statement = statement_of(d->store, OCSD_SQL_LAST_EPOCH);
 	uint64_t epoch = 0;
 
 	if (!statement)
@@ -412,7 +414,7 @@ uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)
 
 double ocsd_store_baseline(struct ocsd *d, const struct ocsd_switch *sw, int in, int out)
 {
-	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_BASELINE);
+	sqlite3_stmt *statement = statement_of(d->store, OCSD_SQL_BASELINE);
 	double loss = NAN;
 
 	if (!statement)
@@ -440,7 +442,7 @@ int64_t ocsd_store_revision(const struct ocsd *d)
 
 bool ocsd_store_transaction_find(struct ocsd *d, const char *name, char **asked, char **answer)
 {
-	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_TRANSACTION);
+	sqlite3_stmt *statement = statement_of(d->store, OCSD_SQL_TRANSACTION);
 	bool found;
 
 	if (!statement)
