@@ -15,21 +15,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static sqlite3_stmt *query(struct ocsd *d, const char *sql, struct ocs_error *err)
-{
-	sqlite3_stmt *statement = NULL;
+/* Takes one row into D.  0, or -1 with ERR. */
+typedef int (*take_row)(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err);
 
-	if (sqlite3_prepare_v2(d->store->db, sql, -1, &statement, NULL) != SQLITE_OK)
-		ocs_error_set(err, OCS_ERROR,
-			      "the database %s cannot be read (%s): move it away or restore a copy",
-			      d->store->path, sqlite3_errmsg(d->store->db));
-	return statement;
-}
-
-static int finish(struct ocsd *d, sqlite3_stmt *statement, int rc,
-		  struct ocs_error *err)
+/* Hands every row that SQL yields to TAKE, until one is refused.  0, or -1 with ERR. */
+static int each_row(struct ocsd *d, const char *sql, take_row take, struct ocs_error *err)
 {
-	sqlite3_finalize(statement);
+	sqlite3_stmt *row = NULL;
+	int rc = sqlite3_prepare_v2(d->store->db, sql, -1, &row, NULL), taken = 0;
+
+	while (rc == SQLITE_OK || rc == SQLITE_ROW) {
+		rc = sqlite3_step(row);
+		if (rc == SQLITE_ROW && (taken = take(d, row, err)))
+			break;
+	}
+	sqlite3_finalize(row);
+	if (taken)
+		return -1;
 	if (rc == SQLITE_DONE)
 		return 0;
 	return ocs_error_set(err, OCS_ERROR,
@@ -59,8 +61,14 @@ static int revision(const char *plan)
 	return json && !number ? 1 : number;
 }
 
-static struct ocsd_job *read_job(struct ocsd *d, sqlite3_stmt *row,
-				 struct ocs_error *err)
+/* The job that the first two columns name, or NULL. */
+static struct ocsd_job *job_of(struct ocsd *d, sqlite3_stmt *row)
+{
+	return ocsd_job_find(d, (uint32_t)sqlite3_column_int64(row, 0),
+			     (uint64_t)sqlite3_column_int64(row, 1));
+}
+
+static int load_job(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
 	struct ocsd_job *job = ocs_calloc(1, sizeof(*job));
 	int count;
@@ -75,7 +83,7 @@ static struct ocsd_job *read_job(struct ocsd *d, sqlite3_stmt *row,
 	count = ocs_hostlist_expand(text(row, 6), 1 << 20, &job->nodes, err);
 	if (count < 0) {
 		ocsd_job_free(job);
-		return NULL;
+		return -1;
 	}
 	job->nnodes = (size_t)count;
 	job->released = ocs_calloc(job->nnodes + 1, sizeof(*job->released));
@@ -93,50 +101,22 @@ static struct ocsd_job *read_job(struct ocsd *d, sqlite3_stmt *row,
 	job->announced = sqlite3_column_int(row, 17);
 	job->failed_switch = copy(row, 18);
 	job->error = copy(row, 19);
-	return job;
+	job->next = d->jobs;
+	d->jobs = job;
+	return 0;
 }
 
-static int load_jobs(struct ocsd *d, struct ocs_error *err)
+static int load_release(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
-	sqlite3_stmt *row = query(d, "SELECT job, epoch, uid, user, section, partition,"
-				  " nodes, shape, conn, placement, demand, plan, state, ended,"
-				  " gone, rolled_back, wanted, announced, failed_switch, error"
-				  " FROM jobs ORDER BY job DESC, epoch DESC", err);
-	int rc = SQLITE_ERROR;
+	struct ocsd_job *job = job_of(d, row);
+	int node = job ? ocsd_job_node(job, text(row, 2)) : -1;
 
-	if (!row)
-		return -1;
-	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
-		struct ocsd_job *job = read_job(d, row, err);
-
-		if (!job) {
-			sqlite3_finalize(row);
-			return -1;
-		}
-		job->next = d->jobs;
-		d->jobs = job;
+	(void)err;
+	if (node >= 0 && !job->released[node]) {
+		job->released[node] = true;
+		job->nreleased++;
 	}
-	return finish(d, row, rc, err);
-}
-
-static int load_releases(struct ocsd *d, struct ocs_error *err)
-{
-	sqlite3_stmt *row = query(d, "SELECT job, epoch, node FROM releases", err);
-	int rc;
-
-	if (!row)
-		return -1;
-	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
-		struct ocsd_job *job = ocsd_job_find(d, (uint32_t)sqlite3_column_int64(row, 0),
-						     (uint64_t)sqlite3_column_int64(row, 1));
-		int node = job ? ocsd_job_node(job, text(row, 2)) : -1;
-
-		if (node >= 0 && !job->released[node]) {
-			job->released[node] = true;
-			job->nreleased++;
-		}
-	}
-	return finish(d, row, rc, err);
+	return 0;
 }
 
 /* A switch that ocs.yaml no longer describes cannot be talked to: what was on
@@ -152,92 +132,76 @@ static int known_switch(struct ocsd *d, const char *name, const struct ocsd_job 
 	return sw;
 }
 
-static int load_ports(struct ocsd *d, struct ocs_error *err)
+static int load_port(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
-	sqlite3_stmt *row = query(d, "SELECT job, epoch, switch, port FROM ports", err);
-	int rc;
+	struct ocsd_job *job = job_of(d, row);
+	struct ocs_port port;
 
-	if (!row)
-		return -1;
-	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
-		struct ocsd_job *job = ocsd_job_find(d, (uint32_t)sqlite3_column_int64(row, 0),
-						     (uint64_t)sqlite3_column_int64(row, 1));
-		struct ocs_port port;
-
-		if (!job)
-			continue;
-		port.sw = known_switch(d, text(row, 2), job);
-		port.port = sqlite3_column_int(row, 3);
-		if (port.sw >= 0 && port.port >= 1 &&
-		    port.port <= 2 * d->fabric->switches[port.sw].size)
-			ocsd_job_port(job, port);
-	}
-	return finish(d, row, rc, err);
+	(void)err;
+	if (!job)
+		return 0;
+	port.sw = known_switch(d, text(row, 2), job);
+	port.port = sqlite3_column_int(row, 3);
+	if (port.sw >= 0 && port.port >= 1 && port.port <= 2 * d->fabric->switches[port.sw].size)
+		ocsd_job_port(job, port);
+	return 0;
 }
 
-static int load_circuits(struct ocsd *d, struct ocs_error *err)
+static int load_circuit(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
-	sqlite3_stmt *row = query(d, "SELECT job, epoch, switch, a, b, directed, state"
-				  " FROM circuits", err);
+	struct ocsd_job *job = job_of(d, row);
+	int sw = job ? known_switch(d, text(row, 2), job) : -1;
 	struct ocs_error local;
-	int rc;
 
-	if (!row)
-		return -1;
-	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
-		struct ocsd_job *job = ocsd_job_find(d, (uint32_t)sqlite3_column_int64(row, 0),
-						     (uint64_t)sqlite3_column_int64(row, 1));
-		int sw = job ? known_switch(d, text(row, 2), job) : -1;
-
-		if (sw >= 0 &&
-		    ocsd_job_circuit(d, job, sw, sqlite3_column_int(row, 3),
-				     sqlite3_column_int(row, 4), sqlite3_column_int(row, 5),
-				     (enum ocsd_circuit_state)sqlite3_column_int(row, 6),
-				     &local))
-			ocs_log(OCS_LOG_ERROR, "a circuit of job %u does not fit ocs.yaml any more: %s",
-				job->job, local.text);
-	}
-	return finish(d, row, rc, err);
+	(void)err;
+	if (sw >= 0 && ocsd_job_circuit(d, job, sw, sqlite3_column_int(row, 3),
+					sqlite3_column_int(row, 4), sqlite3_column_int(row, 5),
+					(enum ocsd_circuit_state)sqlite3_column_int(row, 6), &local))
+		ocs_log(OCS_LOG_ERROR, "a circuit of job %u does not fit ocs.yaml any more: %s",
+			job->job, local.text);
+	return 0;
 }
 
-static int load_drains(struct ocsd *d, struct ocs_error *err)
+static int load_drain(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
-	sqlite3_stmt *row = query(d, "SELECT kind, name, reason FROM drains", err);
-	int rc;
-
-	if (!row)
-		return -1;
-	while ((rc = sqlite3_step(row)) == SQLITE_ROW)
-		ocsd_drain_set(d, text(row, 0), text(row, 1), text(row, 2));
-	return finish(d, row, rc, err);
+	(void)err;
+	ocsd_drain_set(d, text(row, 0), text(row, 1), text(row, 2));
+	return 0;
 }
 
-static int load_meta(struct ocsd *d, struct ocs_error *err)
+static int load_meta(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
-	sqlite3_stmt *row = query(d, "SELECT name, value FROM meta", err);
-	int rc;
+	const char *name = text(row, 0);
 
-	if (!row)
-		return -1;
-	while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
-		const char *name = text(row, 0);
-
-		if (strcmp(name, "max_epoch") == 0)
-			d->max_epoch = (uint64_t)sqlite3_column_int64(row, 1);
-		else if (strcmp(name, "term") == 0)
-			d->term = (uint64_t)sqlite3_column_int64(row, 1);
-		else if (strcmp(name, "controller") == 0)
-			d->controller = sqlite3_column_int(row, 1);
-	}
-	return finish(d, row, rc, err);
+	(void)err;
+	if (strcmp(name, "max_epoch") == 0)
+		d->max_epoch = (uint64_t)sqlite3_column_int64(row, 1);
+	else if (strcmp(name, "term") == 0)
+		d->term = (uint64_t)sqlite3_column_int64(row, 1);
+	else if (strcmp(name, "controller") == 0)
+		d->controller = sqlite3_column_int(row, 1);
+	return 0;
 }
 
 int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
 {
-	if (load_meta(d, err))
-		return -1;
-	if (load_jobs(d, err) || load_releases(d, err) || load_ports(d, err) ||
-	    load_circuits(d, err))
-		return -1;
-	return load_drains(d, err);
+	/* jobs first: the others belong to them */
+	static const struct {
+		const char *sql;
+		take_row take;
+	} tables[] = {
+		{ "SELECT name, value FROM meta", load_meta },
+		{ "SELECT job, epoch, uid, user, section, partition, nodes, shape, conn, placement,"
+		  " demand, plan, state, ended, gone, rolled_back, wanted, announced,"
+		  " failed_switch, error FROM jobs ORDER BY job DESC, epoch DESC", load_job },
+		{ "SELECT job, epoch, node FROM releases", load_release },
+		{ "SELECT job, epoch, switch, port FROM ports", load_port },
+		{ "SELECT job, epoch, switch, a, b, directed, state FROM circuits", load_circuit },
+		{ "SELECT kind, name, reason FROM drains", load_drain },
+	};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
+		if (each_row(d, tables[i].sql, tables[i].take, err))
+			return -1;
+	return 0;
 }

@@ -381,7 +381,7 @@ void ocsd_store_max_epoch(struct ocsd *d)
 
 uint32_t ocsd_store_max_job(struct ocsd *d)
 {
-	sqlite3_stmt *statement = ocsd_store_statement(d->store, OCSD_SQL_MAX_JOB);
+	sqlite3_stmt *statement = statement_of(d->store, OCSD_SQL_MAX_JOB);
 	uint32_t job = 0;
 
 	if (!statement)
