@@ -18,7 +18,6 @@
 #include "src/emulator/ssh.h"
 #include "src/switch/driver.h"
 #include "src/util/error.h"
-#include "src/util/log.h"
 
 #define MS_MAX 3600000
 

@@ -4,7 +4,6 @@
 /* A switch without a protocol: what commands do to its ports. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/emulator/emulator.h"
 

@@ -5,7 +5,6 @@
 
 #include "src/fabric/load.h"
 #include "src/util/error.h"
-#include "src/util/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/fabric/load.h"
-#include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 

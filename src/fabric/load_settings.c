@@ -9,8 +9,6 @@
 #include <string.h>
 
 #include "src/fabric/load.h"
-#include "src/util/error.h"
-#include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -9,7 +9,6 @@
 #include "src/fabric/expr.h"
 #include "src/fabric/load.h"
 #include "src/util/error.h"
-#include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

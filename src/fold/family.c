@@ -8,9 +8,6 @@
 
 #include "src/fold/fold.h"
 
-#include <limits.h>
-#include <string.h>
-
 #define POOL (2 * OCS_FOLD_AXES)
 
 struct family {

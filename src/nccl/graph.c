@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/nccl/check.h"
 #include "src/nccl/machine.h"

@@ -19,10 +19,7 @@
 #include "src/ocsd/server.h"
 #include "src/ocsd/store.h"
 
-#include "src/util/text.h"
-
 #include <json-c/json.h>
-#include <stdlib.h>
 #include <string.h>
 
 static struct ocsd_port *port_of(struct ocsd *d, struct ocs_port port)

@@ -18,7 +18,6 @@
 
 #include <json-c/json.h>
 #include <stdlib.h>
-#include <string.h>
 
 static bool running(const struct ocsd_job *job)
 {

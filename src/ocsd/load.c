@@ -12,8 +12,6 @@
 #include "src/util/text.h"
 
 #include <json-c/json.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Takes one row into D.  0, or -1 with ERR. */
 typedef int (*take_row)(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err);

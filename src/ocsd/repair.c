@@ -21,7 +21,6 @@
 
 #include <json-c/json.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Is CIRCUIT one that the job's plan wants? */
 static bool intended(const struct ocsd_circuit *circuit)

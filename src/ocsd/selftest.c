@@ -15,7 +15,6 @@
 #include "src/util/text.h"
 
 #include <json-c/json.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

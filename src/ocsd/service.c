@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -3,7 +3,6 @@
 
 #include "src/place/pieces.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "src/place/compact.h"
 #include "src/util/text.h"
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "src/place/placer.h"
-#include "src/util/error.h"
 #include "src/util/text.h"
 
 #define SCAN_MAX 4096		/* extents looked at on the way to near ones that work */

@@ -6,7 +6,6 @@
  * machine of their own, where all are laid anew whenever the next one finds no room. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/place/policy_internal.h"
 #include "src/util/text.h"

@@ -4,7 +4,6 @@
 /* The judge of routes: walks each of them over the fabric, link by link. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/place/routes.h"
 #include "src/util/error.h"

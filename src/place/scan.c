@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/place/fit.h"
-#include "src/util/text.h"
 
 #define E OCS_EDGE_MAX
 

@@ -3,8 +3,6 @@
 
 /* How a shape can be threaded, and the placement of a ring. */
 
-#include <stdlib.h>
-
 #include "src/place/compact.h"
 #include "src/place/thread.h"
 #include "src/util/text.h"

@@ -6,9 +6,8 @@
 #include <json-c/json.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "src/plan/internal.h"
+#include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

@@ -8,7 +8,6 @@
  * through all vertices, since that is what AllReduce wants. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/plan/internal.h"
 #include "src/util/text.h"

@@ -7,7 +7,6 @@
  * is what a switch makes, so a plane each is all the assignment there is to do. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/plan/internal.h"
 #include "src/util/text.h"

@@ -7,7 +7,6 @@
 #include <igraph.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/plan/internal.h"
 #include "src/util/text.h"

@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/plan/internal.h"
 #include "src/util/error.h"

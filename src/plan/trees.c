@@ -7,7 +7,6 @@
  * pair, as it gives another ring. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/plan/internal.h"
 #include "src/util/text.h"

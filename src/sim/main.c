@@ -3,11 +3,9 @@
 
 #include <json-c/json.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "src/sim/series.h"
 #include "src/util/error.h"
-#include "src/util/text.h"
 
 static const struct ocs_section *section_find(const struct ocs_fabric *fabric, const char *name,
 					      struct ocs_error *err)

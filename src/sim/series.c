@@ -3,7 +3,6 @@
 
 #include "src/sim/series.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

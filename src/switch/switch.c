@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "src/switch/driver.h"
 #include "src/util/error.h"

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "src/switch/tl1.h"
-#include "src/util/error.h"
 
 #define LINE_LIMIT (64 * 1024)
 #define MESSAGE_LIMIT (1024 * 1024)

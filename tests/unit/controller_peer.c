@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <errno.h>
 #include <json-c/json.h>
 #include <poll.h>
 #include <setjmp.h>

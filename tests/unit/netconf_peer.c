@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/util/error.h"
 #include "tests/unit/netconf_peer.h"
 
 #define USER "admin"

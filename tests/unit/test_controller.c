@@ -14,7 +14,6 @@
 
 #include <cmocka.h>
 
-#include "src/util/text.h"
 #include "tests/unit/controller_peer.h"
 
 static void test_request(void **state)

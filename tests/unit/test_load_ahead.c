@@ -14,7 +14,6 @@
 
 #include "src/fabric/fabric.h"
 #include "src/util/error.h"
-#include "src/util/text.h"
 
 #define HEAD \
 	"version: 1\n" \

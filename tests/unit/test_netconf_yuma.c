@@ -10,13 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "src/switch/driver.h"
 #include "src/util/error.h"
-#include "src/util/text.h"
 #include "tests/unit/yuma_peer.h"
 
 struct rig {

@@ -8,13 +8,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"

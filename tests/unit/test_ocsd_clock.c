@@ -5,7 +5,6 @@
  * comes early, late or never, nothing that was refused is let in, nothing is forgotten. */
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -8,10 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <cmocka.h>
 
-#include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
 /* 2x2x4 over the cubes c0 and c1: its z rings take port 1 to 4 of the z switches. */

@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 #include "src/util/error.h"
-#include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 

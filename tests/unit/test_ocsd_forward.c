@@ -8,10 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <cmocka.h>
 
-#include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
 static const char switches[] =

@@ -13,7 +13,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "src/util/error.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 

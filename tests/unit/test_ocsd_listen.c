@@ -5,7 +5,6 @@
  * and no test waits that long: what is noticed here was said. */
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +15,6 @@
 #include <cmocka.h>
 
 #include "ocs_config.h"
-#include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"

@@ -17,8 +17,6 @@
 
 #include "src/plan/plan.h"
 #include "src/util/error.h"
-#include "src/util/net.h"
-#include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
 #define SIZE 16

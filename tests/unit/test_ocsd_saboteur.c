@@ -5,7 +5,6 @@
  * without end, zero bytes, answers that are never read, lines stolen from others.  The
  * administrator is answered all the while, and the job that runs is not touched. */
 
-#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <json-c/json.h>
 
 #include "src/place/place.h"
 #include "src/place/placer.h"

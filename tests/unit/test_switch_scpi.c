@@ -22,7 +22,6 @@
 #include "src/switch/driver.h"
 #include "src/switch/scpi.h"
 #include "src/util/error.h"
-#include "src/util/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

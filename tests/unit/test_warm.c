@@ -8,12 +8,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "src/place/compact.h"
 #include "src/place/placer.h"
 #include "tests/unit/place_check.h"
 #include "tests/unit/place_random.h"
