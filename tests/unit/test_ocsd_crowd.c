@@ -138,7 +138,7 @@ static void more_than_descriptors(void **state)
 	rig_until_switch(client, "direct-0", "up");
 	ocs_client_close(client);
 	/* somebody on another host who has the key */
-	client = ocs_client_open_with_key(listening, key_path, 5000, &err);
+	client = ocs_client_open(listening, key_path, 5000, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
