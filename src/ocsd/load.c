@@ -12,6 +12,7 @@
 #include "src/util/text.h"
 
 #include <json-c/json.h>
+#include <string.h>
 
 /* Takes one row into D.  0, or -1 with ERR. */
 typedef int (*take_row)(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err);
@@ -183,7 +184,7 @@ static int load_meta(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 
 int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
 {
-	/* jobs first: the others belong to them */
+	/* jobs before what belongs to them */
 	static const struct {
 		const char *sql;
 		take_row take;
