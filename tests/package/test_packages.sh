@@ -63,7 +63,7 @@ done
 
 ocsd=$(ls "$top"/build/package/deb/slurm-ocs-ocsd_*.deb)
 seen=$(dpkg-deb -I "$ocsd" postinst prerm)
-[[ $seen == *"invoke try-restart 'ocsd.service'"* && $seen != *"= upgrade"* && $seen == *"= remove"* ]]
+[[ $seen == *"invoke try-restart ocsd.service"* && $seen != *"= upgrade"* && $seen == *"= remove"* ]]
 result $? "an upgrade restarts a running ocsd, and only a removal stops it" "$seen"
 
 plugins=$(ls "$top"/build/package/deb/slurm-ocs-plugins_*.deb)
