@@ -17,6 +17,7 @@
 #include "src/util/text.h"
 
 #define COLUMNS 16
+#define NODES_S 5		/* what people wait for the states of nodes */
 
 /* ---- running a command ---- */
 
@@ -75,6 +76,11 @@ static char *complaint(int fd)
 
 char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err)
 {
+	return ocs_ctl_slurm_ask(words, 0, err);
+}
+
+char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *err)
+{
 	int out = memfd_create("out", MFD_CLOEXEC), said = memfd_create("said", MFD_CLOEXEC);
 	int status = -1;
 	char *text = NULL;
@@ -83,12 +89,17 @@ char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err)
 	fflush(stdout);
 	if (out >= 0 && said >= 0)
 		child = fork();
-	if (!child)
+	if (!child) {
+		alarm(seconds);		/* the program ends by it */
 		become(words, out, said);
+	}
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
 	if (child < 0) {
 		ocs_error_set(err, OCS_ERROR, "cannot run %s: %s", words[0], strerror(errno));
+	} else if (seconds && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+		ocs_error_set(err, OCS_UNREACHABLE, "%s: Slurm does not answer within %u s", words[0],
+			      seconds);
 	} else if (status) {
 		char *why = complaint(said);
 
@@ -371,7 +382,7 @@ int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err)
 	char *text, *rest, *line, *at[3];
 
 	memset(all, 0, sizeof(*all));
-	text = rest = ocs_ctl_slurm_run(words, err);
+	text = rest = ocs_ctl_slurm_ask(words, NODES_S, err);
 	if (!text)
 		return -1;
 	while ((line = next_line(&rest))) {

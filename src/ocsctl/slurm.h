@@ -17,6 +17,10 @@ struct ocs_error;
  * (the caller frees it), or NULL with ERR: its own complaint, in one line. */
 char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err);
 
+/* The same for what only adds to an answer: it is given up after SECONDS (0: never), with
+ * OCS_UNREACHABLE.  Slurm's programs wait for minutes for a slurmctld that hangs. */
+char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *err);
+
 /* The value of KEY in a line of "Key=value Key=value ...", up to the next blank; the
  * caller frees it.  NULL if it is missing, empty, "(null)" or "N/A". */
 char *ocs_ctl_slurm_field(const char *line, const char *key);
@@ -81,6 +85,7 @@ struct ocs_ctl_groups {
 	struct ocs_ctl_nodes *list;
 	int count;
 };
+/* 0, or -1 with ERR, also where Slurm takes more than some seconds. */
 int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err);
 void ocs_ctl_groups_free(struct ocs_ctl_groups *all);
 /* No new job starts on them. */
