@@ -24,19 +24,31 @@ struct rig {
 	struct ocs_error err;
 };
 
+#define ATTEMPTS 3
+
 static const char *const protocols[] = { "netconf1.1", "netconf1.0" };
 
+/* netconfd that is busy now and then never answers the first request of its first session;
+ * ocsd would try again, too. */
 static void begin(struct rig *rig, const char *protocol)
 {
-	memset(rig, 0, sizeof(*rig));
-	yuma_peer_start(&rig->peer, protocol);
-	rig->sw = (struct ocs_switch){
-		.name = (char *)"yuma", .driver = (char *)"netconf", .address = rig->peer.address,
-		.credentials = rig->peer.login, .known_hosts = rig->peer.known_hosts, .size = 32,
-	};
-	rig->connection = ocs_switch_open(&rig->sw, 20000, NULL, NULL, &rig->err);
-	if (!rig->connection)
-		fail_msg("%s: %s", protocol, rig->err.text);
+	for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
+		memset(rig, 0, sizeof(*rig));
+		yuma_peer_start(&rig->peer, protocol);
+		rig->sw = (struct ocs_switch){
+			.name = (char *)"yuma", .driver = (char *)"netconf",
+			.address = rig->peer.address, .credentials = rig->peer.login,
+			.known_hosts = rig->peer.known_hosts, .size = 32,
+		};
+		rig->connection = ocs_switch_open(&rig->sw, 20000, NULL, NULL, &rig->err);
+		if (rig->connection)
+			return;
+		printf("# attempt %d: %s: %s\n", attempt, protocol, rig->err.text);
+		if (!strstr(rig->err.text, "did not answer"))
+			break;
+		yuma_peer_stop(&rig->peer);
+	}
+	fail_msg("%s: %s", protocol, rig->err.text);
 }
 
 static void end(struct rig *rig)
