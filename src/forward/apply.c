@@ -17,14 +17,12 @@
 #include "src/util/program.h"
 #include "src/util/text.h"
 
-#define ANSWER_MAX (1 << 16)
-#define LINE_SAID 511
-
 char *ocs_forward_ask(char *const *words)
 {
+	const struct ocs_program program = { .words = words, .path = OCS_PROGRAM_PATH };
 	char *said;
 
-	if (ocs_program_run(words, "", 0, ANSWER_MAX, &said) == 0)
+	if (ocs_program_run(&program, &said, NULL) == 0)
 		return said;
 	free(said);
 	return NULL;
@@ -38,7 +36,9 @@ static int run_batch(enum ocs_forward_tool tool, bool force, const char *batch, 
 	char *const words[] = { tool == OCS_FORWARD_IP ? "ip" : "tc",
 				force ? "-force" : "-batch", force ? "-batch" : "-",
 				force ? "-" : NULL, NULL };
-	int status = ocs_program_run(words, batch, length, LINE_SAID, said);
+	const struct ocs_program program = { .words = words, .path = OCS_PROGRAM_PATH,
+					     .input = batch, .length = length };
+	int status = ocs_program_run(&program, said, NULL);
 
 	/* one line: what it says of the first command that it refused */
 	(*said)[strcspn(*said, "\n")] = '\0';

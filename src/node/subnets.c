@@ -20,7 +20,6 @@
 #include "src/util/text.h"
 
 #define FILE_MAX (1 << 16)
-#define LINE_SAID 300
 
 /* Runs ip with the commands of BATCH.  With FORCE every command is tried and none may
  * fail the whole.  0, or -1 with what ip says in ERR. */
@@ -28,13 +27,15 @@ static int ip_run(const struct ocs_text *batch, bool force, struct ocs_error *er
 {
 	char *const words[] = { "ip", force ? "-force" : "-batch", force ? "-batch" : "-",
 				force ? "-" : NULL, NULL };
+	const struct ocs_program ip = { .words = words, .path = OCS_PROGRAM_PATH,
+					.input = batch->data, .length = batch->length };
 	char *said;
-	int status = ocs_program_run(words, batch->data, batch->length, LINE_SAID, &said), rc = 0;
+	int status = ocs_program_run(&ip, &said, NULL), rc = 0;
 
 	said[strcspn(said, "\n")] = '\0';
 	if (status < 0 || (status && !force))
 		rc = ocs_error_set(err, OCS_ERROR,
-				   "the addresses of the circuits cannot be set: ip says: %s",
+				   "the addresses of the circuits cannot be set: ip says: %.300s",
 				   *said ? said : "nothing");
 	free(said);
 	return rc;

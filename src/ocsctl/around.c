@@ -52,27 +52,24 @@ void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
 	}
 }
 
-/* Nodes of one state that no job on the list has. */
-static char *nobodys(const struct ocs_ctl_obstacles *all, const char *text)
+/* Nodes of one state that no job on the list has; the caller frees the host list. */
+static char *nobodys(const struct ocs_ctl_obstacles *all, const struct ocs_ctl_nodes *group)
 {
-	char **names = NULL, *list;
-	int n = ocs_hostlist_expand(text, 1000000, &names, NULL), kept = 0;
-	char **left = ocs_calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*left));
+	char **left = ocs_calloc((size_t)group->nnames + 1, sizeof(*left)), *list;
+	size_t kept = 0;
 	bool *held = ocs_calloc((size_t)all->fabric->nnodes + 1, sizeof(bool));
 
 	for (int i = 0; i < all->count; i++) {
 		for (int k = 0; k < all->list[i].nnodes; k++)
 			held[all->list[i].nodes[k]] = true;
 	}
-	for (int i = 0; i < n; i++) {
-		const struct ocs_node *node = ocs_fabric_node(all->fabric, names[i]);
+	for (int i = 0; i < group->nnames; i++) {
+		const struct ocs_node *node = ocs_fabric_node(all->fabric, group->names[i]);
 
 		if (node && !held[node - all->fabric->nodes])
-			left[kept++] = names[i];
+			left[kept++] = group->names[i];
 	}
-	list = ocs_hostlist_compress(left, (size_t)kept);
-	if (n >= 0)
-		ocs_names_free(names, (size_t)n);
+	list = ocs_hostlist_compress(left, kept);
 	free(left);
 	free(held);
 	return list;
@@ -96,7 +93,7 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 			free(why);
 		} else if (hidden && ocs_ctl_nodes_used(one)) {
 			/* Somebody has them, but squeue does not say so to this user. */
-			char *nodes = nobodys(all, one->nodes);
+			char *nodes = nobodys(all, one);
 
 			name_it(ocs_ctl_obstacle_add(all, OCS_BY_HIDDEN, nodes), nodes, "", 0);
 			free(nodes);

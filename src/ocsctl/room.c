@@ -14,8 +14,6 @@
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
-#define NAMES_MAX 1000000
-
 static void add_number(struct json_object *object, const char *name, int64_t value)
 {
 	json_object_object_add(object, name, json_object_new_int64(value));
@@ -110,18 +108,15 @@ static void add_nodes(struct json_object *array, char *const *names, int n, cons
 static void add_group(struct json_object *array, const struct ocs_fabric *fabric,
 		      const struct ocs_ctl_nodes *group)
 {
-	char **names = NULL;
-	int n = ocs_hostlist_expand(group->nodes, NAMES_MAX, &names, NULL), kept = 0;
-	char **ours = ocs_calloc((size_t)(n > 0 ? n : 0) + 1, sizeof(*ours));
+	char **ours = ocs_calloc((size_t)group->nnames + 1, sizeof(*ours));
+	int kept = 0;
 
-	for (int i = 0; i < n; i++) {
-		if (ocs_fabric_node(fabric, names[i]))
-			ours[kept++] = names[i];
+	for (int i = 0; i < group->nnames; i++) {
+		if (ocs_fabric_node(fabric, group->names[i]))
+			ours[kept++] = group->names[i];
 	}
 	add_nodes(array, ours, kept, group->silent ? "not responding" : group->state,
 		  group->reason);
-	if (n >= 0)
-		ocs_names_free(names, (size_t)n);
 	free(ours);
 }
 

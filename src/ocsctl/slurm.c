@@ -3,26 +3,27 @@
 
 #include "src/ocsctl/slurm.h"
 
-#include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "src/ocsctl/when.h"
 #include "src/util/error.h"
+#include "src/util/hostlist.h"
+#include "src/util/program.h"
 #include "src/util/text.h"
 
 #define COLUMNS 16
 #define NODES_S 5		/* what people wait for the states of nodes */
+#define NAMES_MAX 1000000
 
 /* ---- running a command ---- */
 
 /* What a user's environment would make of the output is not for us to read. */
-static void become(char *const *words, int out, int said)
+static void environment_clean(void)
 {
 	static const char *const unwanted[] = {
 		"SQUEUE_ACCOUNT", "SQUEUE_ALL", "SQUEUE_ARRAY", "SQUEUE_FEDERATION", "SQUEUE_FORMAT",
@@ -35,43 +36,17 @@ static void become(char *const *words, int out, int said)
 	for (size_t i = 0; i < sizeof(unwanted) / sizeof(*unwanted); i++)
 		unsetenv(unwanted[i]);
 	setenv("SLURM_TIME_FORMAT", "%s", 1);
-	dup2(out, STDOUT_FILENO);
-	dup2(said, STDERR_FILENO);
-	execvp(words[0], words);
-	dprintf(STDERR_FILENO, "cannot run %s: %s\n", words[0], strerror(errno));
-	_exit(127);
 }
 
-static char *content(int fd)
+/* The first line of SAID that is a complaint, without the names of programs before it. */
+static const char *complaint(char *said)
 {
-	struct ocs_text text = { 0 };
-	char part[65536];
-	off_t at = 0;
-	ssize_t n;
+	char *line = said + strspn(said, "\n"), *mark = strstr(said, "error: ");
 
-	ocs_text_add(&text, "%s", "");
-	while ((n = pread(fd, part, sizeof(part), at)) > 0) {
-		ocs_text_add(&text, "%.*s", (int)n, part);
-		at += n;
-	}
-	return ocs_text_take(&text);
-}
-
-/* The first line that is a complaint, without the names of programs before it. */
-static char *complaint(int fd)
-{
-	char *all = content(fd), *line = all, *end, *copy;
-	const char *mark = strstr(all, "error: ");
-
-	while (*line == '\n')
-		line++;
 	if (mark)
-		line = all + (mark - all) + strlen("error: ");
-	end = line + strcspn(line, "\n");
-	*end = '\0';
-	copy = ocs_strdup(*line ? line : "it says nothing");
-	free(all);
-	return copy;
+		line = mark + strlen("error: ");
+	line[strcspn(line, "\n")] = '\0';
+	return *line ? line : "it says nothing";
 }
 
 char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err)
@@ -81,39 +56,26 @@ char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err)
 
 char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *err)
 {
-	int out = memfd_create("out", MFD_CLOEXEC), said = memfd_create("said", MFD_CLOEXEC);
-	int status = -1;
-	char *text = NULL;
-	pid_t child = -1;
+	const struct ocs_program program = { .words = words, .seconds = seconds };
+	char *text, *said;
+	int status;
 
-	fflush(stdout);
-	if (out >= 0 && said >= 0)
-		child = fork();
-	if (!child) {
-		alarm(seconds);		/* the program ends by it */
-		become(words, out, said);
-	}
-	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
-	if (child < 0) {
-		ocs_error_set(err, OCS_ERROR, "cannot run %s: %s", words[0], strerror(errno));
-	} else if (seconds && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+	environment_clean();
+	status = ocs_program_run(&program, &text, &said);
+	if (seconds && status > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
 		ocs_error_set(err, OCS_UNREACHABLE, "%s: Slurm does not answer within %u s", words[0],
 			      seconds);
 	} else if (status) {
-		char *why = complaint(said);
+		const char *why = complaint(said);
+		bool named = !strncmp(why, "cannot run ", 11);
 
-		ocs_error_set(err, OCS_ERROR, "%s%s%s", strncmp(why, "cannot run ", 11) ? words[0] : "",
-			      strncmp(why, "cannot run ", 11) ? ": " : "", why);
-		free(why);
-	} else {
-		text = content(out);
+		ocs_error_set(err, OCS_ERROR, "%s%s%s", named ? "" : words[0], named ? "" : ": ", why);
 	}
-	if (out >= 0)
-		close(out);
-	if (said >= 0)
-		close(said);
-	return text;
+	free(said);
+	if (!status)
+		return text;
+	free(text);
+	return NULL;
 }
 
 /* ---- reading its output ---- */
@@ -397,6 +359,10 @@ int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err)
 		one->state = value(at[0]);
 		one->nodes = value(at[1]);
 		one->reason = ocs_strdup(strcmp(at[2], "none") ? at[2] : "");
+		one->names = NULL;
+		one->nnames = ocs_hostlist_expand(one->nodes, NAMES_MAX, &one->names, NULL);
+		if (one->nnames < 0)
+			one->nnames = 0;
 	}
 	free(text);
 	return 0;
@@ -408,6 +374,7 @@ void ocs_ctl_groups_free(struct ocs_ctl_groups *all)
 		free(all->list[i].state);
 		free(all->list[i].nodes);
 		free(all->list[i].reason);
+		ocs_names_free(all->list[i].names, (size_t)all->list[i].nnames);
 	}
 	free(all->list);
 	memset(all, 0, sizeof(*all));

@@ -80,6 +80,8 @@ struct ocs_ctl_nodes {
 	char *state;		/* sinfo's word without marks: idle, drained, ... */
 	bool silent;		/* does not respond */
 	char *nodes, *reason;
+	char **names;		/* the same nodes, one by one */
+	int nnames;
 };
 struct ocs_ctl_groups {
 	struct ocs_ctl_nodes *list;

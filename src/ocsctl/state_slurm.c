@@ -10,10 +10,6 @@
 #include "src/ocsctl/slurm.h"
 #include "src/ocsctl/state.h"
 #include "src/util/error.h"
-#include "src/util/hostlist.h"
-#include "src/util/text.h"
-
-#define NAMES_MAX 1000000
 
 static void add_text(struct json_object *object, const char *name, const char *text)
 {
@@ -36,17 +32,14 @@ static int nodes_read(struct json_object *nodes, struct ocs_error *err)
 	if (ocs_ctl_groups_read(&groups, err))
 		return -1;
 	for (int i = 0; i < groups.count; i++) {
-		char **names = NULL;
-		int n = ocs_hostlist_expand(groups.list[i].nodes, NAMES_MAX, &names, NULL);
+		const struct ocs_ctl_nodes *group = &groups.list[i];
 
-		for (int k = 0; k < n; k++) {
+		for (int k = 0; k < group->nnames; k++) {
 			struct json_object *one = json_object_new_object();
 
-			add_text(one, "state", word(&groups.list[i]));
-			json_object_object_add(nodes, names[k], one);
+			add_text(one, "state", word(group));
+			json_object_object_add(nodes, group->names[k], one);
 		}
-		if (n >= 0)
-			ocs_names_free(names, (size_t)n);
 	}
 	ocs_ctl_groups_free(&groups);
 	return 0;

@@ -13,37 +13,58 @@
 
 #include "src/util/text.h"
 
-int ocs_program_run(char *const *words, const char *input, size_t length, size_t limit,
-		    char **said)
+static void become(const struct ocs_program *program, int in, int out, int said)
 {
-	int in = memfd_create("input", MFD_CLOEXEC), out = memfd_create("said", MFD_CLOEXEC);
-	int status = -1;
-	ssize_t got = 0;
-	pid_t child;
+	alarm(program->seconds);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(said, STDERR_FILENO);
+	if (program->path)
+		setenv("PATH", program->path, 1);
+	execvp(program->words[0], program->words);
+	dprintf(STDERR_FILENO, "cannot run %s: %s\n", program->words[0], strerror(errno));
+	_exit(127);
+}
 
-	*said = ocs_calloc(limit + 1, 1);
-	if (in < 0 || out < 0 || write(in, input, length) != (ssize_t)length) {
-		snprintf(*said, limit, "%s", strerror(errno));
-	} else {
+/* What FD holds, closed afterwards. */
+static char *content(int fd)
+{
+	struct ocs_text text = { 0 };
+	char part[65536];
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, part, sizeof(part), at)) > 0) {
+		ocs_text_put(&text, part, (size_t)n);
+		at += n;
+	}
+	close(fd);
+	return ocs_text_take(&text);
+}
+
+int ocs_program_run(const struct ocs_program *program, char **out, char **said)
+{
+	/* What is written there is complete when the program has ended, and blocks nobody. */
+	int in = memfd_create("in", MFD_CLOEXEC), all = memfd_create("out", MFD_CLOEXEC);
+	int other = said ? memfd_create("said", MFD_CLOEXEC) : all, status = -1;
+	pid_t child = -1;
+
+	if (in >= 0 && all >= 0 && other >= 0 &&
+	    write(in, program->input ? program->input : "", program->length) ==
+	    (ssize_t)program->length) {
 		lseek(in, 0, SEEK_SET);
 		child = fork();
-		if (child == 0) {
-			dup2(in, 0);
-			dup2(out, 1);
-			dup2(out, 2);
-			setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
-			execvp(words[0], words);
-			dprintf(2, "cannot run %s: %s\n", words[0], strerror(errno));
-			_exit(127);
-		}
-		while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-			;
-		got = pread(out, *said, limit, 0);
-		(*said)[got > 0 ? got : 0] = '\0';
 	}
+	if (!child)
+		become(program, in, all, other);
+	if (child < 0)
+		dprintf(other, "cannot run %s: %s\n", program->words[0], strerror(errno));
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	*out = content(all);
+	if (said)
+		*said = content(other);
 	if (in >= 0)
 		close(in);
-	if (out >= 0)
-		close(out);
 	return status;
 }

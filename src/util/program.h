@@ -6,11 +6,21 @@
 
 #include <stddef.h>
 
-/* Runs WORDS, a system's program, with the LENGTH bytes of INPUT as its standard input,
- * and waits for it.  Returns the status of waitpid, or -1; what it printed on both
- * outputs, at most LIMIT bytes, or why it could not be run, is in *SAID (the caller
- * frees it). */
-int ocs_program_run(char *const *words, const char *input, size_t length, size_t limit,
-		    char **said);
+/* The PATH of a program that root runs, whatever its own is. */
+#define OCS_PROGRAM_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* A program to be run. */
+struct ocs_program {
+	char *const *words;	/* NULL-terminated; the first is looked for in PATH */
+	const char *path;	/* its PATH; NULL: that of the caller */
+	const char *input;	/* LENGTH bytes for its standard input; NULL: none */
+	size_t length;
+	unsigned int seconds;	/* SIGALRM ends it after so many; 0: nothing does */
+};
+
+/* Runs PROGRAM without a shell and waits for it.  Returns the status of waitpid, or -1.
+ * *OUT is what it printed and *SAID what it printed on standard error, or why it could
+ * not be run; with SAID NULL both are in *OUT.  The caller frees them, in any case. */
+int ocs_program_run(const struct ocs_program *program, char **out, char **said);
 
 #endif
