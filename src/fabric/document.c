@@ -11,9 +11,8 @@
 
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
+#include "src/util/nearest.h"
 #include "src/util/text.h"
-
-#define WORD_MAX 64
 
 /* The line of byte OFFSET of the text that PARSER reads. */
 static size_t line_of(const yaml_parser_t *parser, size_t offset)
@@ -112,49 +111,6 @@ int ocs_yaml_fail(struct ocs_yaml *yaml, const yaml_node_t *node,
 	va_end(args);
 	ocs_error_set(yaml->err, OCS_USAGE, "%s", text);
 	return ocs_yaml_prefix(yaml, node);
-}
-
-/* Edit distance of two short words. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[WORD_MAX + 1], na = strlen(a), nb = strlen(b);
-
-	if (na > WORD_MAX || nb > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= nb; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= na; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= nb; j++) {
-			size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-			best = best < row[j] + 1 ? best : row[j] + 1;
-			best = best < row[j - 1] + 1 ? best : row[j - 1] + 1;
-			diagonal = row[j];
-			row[j] = best;
-		}
-	}
-	return row[nb];
-}
-
-const char *ocs_nearest(const char *text, const char *const *candidates, size_t count)
-{
-	size_t best = strlen(text) / 2 + 1;
-	const char *nearest = NULL;
-
-	if (best > 4)
-		best = 4;
-	for (size_t i = 0; i < count; i++) {
-		size_t d = distance(text, candidates[i]);
-
-		if (d < best) {
-			best = d;
-			nearest = candidates[i];
-		}
-	}
-	return nearest;
 }
 
 static int key_unknown(struct ocs_yaml *yaml, const yaml_node_t *key,

@@ -65,7 +65,4 @@ yaml_node_t *ocs_yaml_item(struct ocs_yaml *yaml, const yaml_node_t *node, int i
 int ocs_yaml_names(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
 		   size_t limit, char ***names);
 
-/* The candidate most like TEXT, or NULL if none is near. */
-const char *ocs_nearest(const char *text, const char *const *candidates, size_t count);
-
 #endif

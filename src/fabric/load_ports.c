@@ -10,6 +10,7 @@
 #include "src/fabric/expr.h"
 #include "src/fabric/load.h"
 #include "src/util/error.h"
+#include "src/util/nearest.h"
 #include "src/util/text.h"
 
 #define VARIABLES 7

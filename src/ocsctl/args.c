@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/ocsctl/ocsctl.h"
+#include "src/util/nearest.h"
 #include "src/util/text.h"
 
 /* Every option of every command; commands name those they take by key. */
@@ -136,59 +137,10 @@ void ocs_ctl_help(const struct ocs_ctl_command *command, FILE *out)
 		snprintf(left, sizeof(left), "--%s%s%s%s", specs[i].name,
 			 specs[i].kind == CHOICE ? "[=" : specs[i].argument ? " " : "",
 			 specs[i].argument ? specs[i].argument : "",
-			 specs[i].kind == CHOICE ? "]" : "");
+			 specs[i].kind == CHOICE ? "]" : specs[i].key == 'j' ? ", -j" : "");
 		fprintf(out, "  %-22s %s\n", left, specs[i].help);
 	}
-	fprintf(out, "  %-22s this text\n", "--help");
-}
-
-/* Edits between two words: insert, delete, change, swap neighbours. */
-static int distance(const char *a, const char *b)
-{
-	int la = strlen(a), lb = strlen(b);
-	int d[34][34];
-
-	if (la > 32 || lb > 32)
-		return INT_MAX;
-	for (int i = 0; i <= la; i++)
-		d[i][0] = i;
-	for (int j = 0; j <= lb; j++)
-		d[0][j] = j;
-	for (int i = 1; i <= la; i++)
-		for (int j = 1; j <= lb; j++) {
-			int best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-
-			if (d[i - 1][j] + 1 < best)
-				best = d[i - 1][j] + 1;
-			if (d[i][j - 1] + 1 < best)
-				best = d[i][j - 1] + 1;
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-			    d[i - 2][j - 2] + 1 < best)
-				best = d[i - 2][j - 2] + 1;
-			d[i][j] = best;
-		}
-	return d[la][lb];
-}
-
-const char *ocs_ctl_nearest(const char *typed, const char *const *names)
-{
-	const char *found = NULL;
-	int length = strlen(typed);
-	/* Half the word may be wrong: beyond that a suggestion is noise. */
-	int best = length < 4 ? 2 : length / 2 + 1;
-
-	for (; *names; names++) {
-		int n = distance(typed, *names);
-
-		/* A word cut short ("sect") is meant, whatever is missing. */
-		if (length >= 3 && !strncmp(typed, *names, length))
-			n = 0;
-		if (n < best) {
-			best = n;
-			found = *names;
-		}
-	}
-	return found;
+	fprintf(out, "  %-22s this text\n", "--help, -h");
 }
 
 int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err)
@@ -203,7 +155,7 @@ int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err)
 static int unknown(const struct ocs_ctl_command *command, const char *typed,
 		   struct ocs_error *err)
 {
-	const char *names[NSPECS + 2];
+	const char *names[NSPECS + 1];
 	const char *near = NULL;
 	char word[64];
 	size_t n = 0;
@@ -212,10 +164,9 @@ static int unknown(const struct ocs_ctl_command *command, const char *typed,
 		if (takes(command, &specs[i]))
 			names[n++] = specs[i].name;
 	names[n++] = "help";
-	names[n] = NULL;
 	if (!strncmp(typed, "--", 2)) {
 		snprintf(word, sizeof(word), "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
-		near = ocs_ctl_nearest(word, names);
+		near = ocs_nearest(word, names, n);
 	}
 	if (near)
 		return ocs_error_set(err, OCS_USAGE, "%s: there is no option %s; did you mean"

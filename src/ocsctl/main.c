@@ -6,6 +6,7 @@
 
 #include "ocs_config.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/util/nearest.h"
 
 #define OFFLINE "f"	/* commands that read ocs.yaml only */
 #define ONLINE "fo"	/* commands that also talk to ocsd */
@@ -107,7 +108,7 @@ static void usage(FILE *out)
 	      "Commands:\n", out);
 	for (const struct ocs_ctl_command *c = ocs_ctl_commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->summary);
-	fputs("  help       this list, or 'help COMMAND'\n\n"
+	fputs("  help       this list, or the help of one: 'help COMMAND'\n\n"
 	      "'ocsctl COMMAND --help' lists a command's options; ocsctl(1) has all of it.\n"
 	      "Exit status: 0 done, 1 error, 2 usage, 3 can never fit, 4 does not fit now,\n"
 	      "5 ocsd cannot be reached.\n", out);
@@ -115,7 +116,7 @@ static void usage(FILE *out)
 
 static const struct ocs_ctl_command *find(const char *name, struct ocs_error *err)
 {
-	const char *names[32];
+	const char *names[32], *near;
 	size_t n = 0;
 
 	for (const struct ocs_ctl_command *c = ocs_ctl_commands; c->name; c++) {
@@ -124,9 +125,7 @@ static const struct ocs_ctl_command *find(const char *name, struct ocs_error *er
 		names[n++] = c->name;
 	}
 	names[n++] = "help";
-	names[n] = NULL;
-	const char *near = ocs_ctl_nearest(name, names);
-
+	near = ocs_nearest(name, names, n);
 	if (near)
 		ocs_error_set(err, OCS_USAGE, "there is no command '%s'; did you mean '%s'?",
 			      name, near);
@@ -136,15 +135,18 @@ static const struct ocs_ctl_command *find(const char *name, struct ocs_error *er
 	return NULL;
 }
 
-static int help(const char *name, struct ocs_error *err)
+static int help(int argc, char **argv, struct ocs_error *err)
 {
 	const struct ocs_ctl_command *command;
 
-	if (!name) {
+	if (argc > 2)
+		return ocs_error_set(err, OCS_USAGE, "help: '%s' is too much; usage: ocsctl help"
+				     " [COMMAND]", argv[2]);
+	if (argc < 2 || !strcmp(argv[1], "help")) {
 		usage(stdout);
 		return 0;
 	}
-	command = find(name, err);
+	command = find(argv[1], err);
 	if (!command)
 		return -1;
 	ocs_ctl_help(command, stdout);
@@ -162,7 +164,7 @@ static int run(int argc, char **argv, struct ocs_error *err)
 		return ocs_error_set(err, OCS_USAGE,
 				     "which command? 'ocsctl help' lists them");
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-		return help(argv[2], err);
+		return help(argc - 1, argv + 1, err);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		argv[1] = version;
 	if (argv[1][0] == '-')

@@ -72,8 +72,6 @@ extern const struct ocs_ctl_command ocs_ctl_commands[];
 int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **argv,
 		       struct ocs_ctl_args *args, struct ocs_error *err);
 void ocs_ctl_help(const struct ocs_ctl_command *command, FILE *out);
-/* The one of NAMES (NULL-terminated) that a hasty typist meant, or NULL. */
-const char *ocs_ctl_nearest(const char *typed, const char *const *names);
 /* A whole job number; -1 with ERR tells how to find it. */
 int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err);
 
