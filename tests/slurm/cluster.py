@@ -116,6 +116,15 @@ class Cluster:
     def job_dir(self, node, job):
         return "/run/ocs/%s/%s" % (node, job)
 
+    def job_dirs(self, node):
+        return set(self.out(["ls", os.path.dirname(self.job_dir(node, 0))]).split())
+
+    def leave_job_dirs(self, node, epochs):
+        """{name: epoch}: what jobs leave there whose epilog never comes."""
+        for name, epoch in epochs.items():
+            self.run("mkdir -p {0} && echo {1} >{0}/epoch && touch {0}/topo.xml".format(
+                self.job_dir(node, name), epoch))
+
     # -- configuration -------------------------------------------------------
 
     def write(self, name, text, mode=0o644):

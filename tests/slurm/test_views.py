@@ -113,13 +113,10 @@ def test_scripts_instead_of_spank(make_cluster):
         assert cluster.run(["ls", cluster.job_dir(node, job)], check=False).returncode
         # A folder whose job slurmctld has forgotten goes with the next prolog on the node; that
         # of one that is newer, or of no job of ours, stays.
-        for name, epoch in ((4000001, 17), (4000002, 2 ** 62), ("4000003.old", 17)):
-            cluster.run("mkdir -p {0} && echo {1} >{0}/epoch && touch {0}/topo.xml".format(
-                cluster.job_dir(node, name), epoch))
+        cluster.leave_job_dirs(node, {"4000001": 17, "4000002": 2 ** 62, "4000003.old": 17})
         job = cluster.sbatch("--shape=2x2", "-w", node)
         cluster.running(job)
-        left = set(cluster.out(["ls", os.path.dirname(cluster.job_dir(node, job))]).split())
-        assert left == {str(job), "4000002", "4000003.old"}, left
+        assert cluster.job_dirs(node) == {str(job), "4000002", "4000003.old"}
     finally:
         cluster.stop()
 
