@@ -152,6 +152,21 @@ static void compare_resources(struct ocs_site *site)
 		      " cancelled, not requeued");
 }
 
+static void compare_prolog(struct ocs_site *site)
+{
+	/* These set Alloc as well. */
+	static const char *const more[] = { "Contain", "RunInJob", "ForceRequeueOnFail", "X11" };
+	const char *given = ocs_site_value(site, "PrologFlags");
+	bool all_nodes = false;
+
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		all_nodes |= ocs_slurm_list_has(given, more[i]);
+	if (!all_nodes)
+		must_hold(site, "PrologFlags", "Alloc", "circuits are made in the prolog of every node");
+	must_hold(site, "PrologFlags", "DeferBatch",
+		  "the batch script would start before all nodes have their circuits");
+}
+
 static void compare_times(struct ocs_site *site)
 {
 	const struct ocs_slurm_line *line;
@@ -265,7 +280,8 @@ static void compare_nodes(struct ocs_site *site)
 		if (!list)
 			continue;
 		if (!strcasecmp(list, "DEFAULT")) {
-			gres = ocs_slurm_line_value(line, "Gres");
+			if (ocs_slurm_line_value(line, "Gres"))
+				gres = ocs_slurm_line_value(line, "Gres");
 			continue;
 		}
 		count = ocs_hostlist_expand(list, NODES_MAX, &names, &err);
@@ -298,21 +314,47 @@ static void compare_nodes(struct ocs_site *site)
 		      " %s): no shape can use them", missing, fabric->nnodes, fabric->source, first);
 }
 
-/* The nodes of a partition line: a host list, ALL, or names of NodeSets.  The caller
- * frees it. */
-static char *partition_nodes(const struct ocs_site *site, const char *list)
+/* The line of the NodeSet that is called NAME, LENGTH characters long, or NULL. */
+static const struct ocs_slurm_line *node_set(const struct ocs_site *site, const char *name,
+					     size_t length)
 {
 	for (size_t i = 0; i < site->conf->count; i++) {
-		const struct ocs_slurm_line *line = &site->conf->lines[i];
-		const char *name = ocs_slurm_line_value(line, "NodeSet");
+		const char *set = ocs_slurm_line_value(&site->conf->lines[i], "NodeSet");
 
-		if (name && list && !strcmp(name, list)) {
-			const char *nodes = ocs_slurm_line_value(line, "Nodes");
-
-			return nodes ? ocs_strdup(nodes) : NULL;
-		}
+		if (set && strlen(set) == length && !strncmp(set, name, length))
+			return &site->conf->lines[i];
 	}
-	return list && strcasecmp(list, "ALL") != 0 ? ocs_strdup(list) : NULL;
+	return NULL;
+}
+
+/* The host list of a partition line, whose words may be NodeSets; the caller frees it.
+ * NULL: all nodes, or those with a feature, which only slurmctld knows. */
+static char *partition_nodes(const struct ocs_site *site, const char *list)
+{
+	struct ocs_text nodes = { 0 };
+
+	if (!list || !strcasecmp(list, "ALL"))
+		return NULL;
+	while (*list) {
+		const struct ocs_slurm_line *set;
+		const char *word = list;
+		size_t length = 0;
+
+		for (bool inside = false; word[length] && (inside || word[length] != ','); length++)
+			inside = word[length] == '[' || (inside && word[length] != ']');
+		list += length + (word[length] == ',');
+		set = node_set(site, word, length);
+		if (set) {
+			word = ocs_slurm_line_value(set, "Nodes");
+			if (!word || ocs_slurm_line_value(set, "Feature")) {
+				ocs_text_free(&nodes);
+				return NULL;
+			}
+			length = strlen(word);
+		}
+		ocs_text_add(&nodes, "%s%.*s", nodes.length ? "," : "", (int)length, word);
+	}
+	return ocs_text_take(&nodes);
 }
 
 static void compare_partition(struct ocs_site *site, const struct ocs_slurm_line *line,
@@ -487,9 +529,7 @@ int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *
 	compare_topology(site);
 	must_hold(site, "JobSubmitPlugins", "ocs", "nobody would set the node count of a shape");
 	must_hold(site, "CliFilterPlugins", "ocs", "tasks would not follow the coordinates");
-	must_hold(site, "PrologFlags", "Alloc", "circuits are made in the prolog of every node");
-	must_hold(site, "PrologFlags", "DeferBatch",
-		  "the batch script would start before all nodes have their circuits");
+	compare_prolog(site);
 	compare_resources(site);
 	compare_times(site);
 	compare_user(site);

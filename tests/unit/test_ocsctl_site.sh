@@ -38,6 +38,8 @@ wrong "another select plugin" 's/cons_tres_ocs/cons_tres/' \
 wrong "no topology plugin" '/^TopologyPlugin/d' "there is no TopologyPlugin"
 wrong "no job_submit" 's/^JobSubmitPlugins=.*/JobSubmitPlugins=lua/' "JobSubmitPlugins=lua lacks ocs"
 wrong "scripts before circuits" 's/Alloc,DeferBatch/Alloc/' "PrologFlags=Alloc lacks DeferBatch"
+sed 's/Alloc,DeferBatch/Contain,DeferBatch/' "$work/good.conf" >"$work/slurm.conf"
+check "a flag that means Alloc, too" 0
 wrong "a prolog cut short" 's/Timeout=600/Timeout=299/' "PrologEpilogTimeout=299 ends a prolog before"
 wrong "Extra taken by Slurm" 's/bf_continue/bf_continue,extra_constraints/' "will not start"
 wrong "whole nodes" 's/CR_Core/CR_Memory/' "SelectTypeParameters=CR_Memory: slurmctld will not start"
@@ -68,6 +70,11 @@ sed -i '$d' "$work/slurm.conf"
 printf 'NodeSet=some Nodes=n[0-3],login1\nPartitionName=gold \\\n Nodes=some\n' >>"$work/slurm.conf"
 check "a node set, a continued line" 0
 prints "nodes outside are noted" "1 of 5 nodes of partition gold are not in section pod"
+printf 'NodeSet=far Nodes=n[60-61,63]\nPartitionName=gold Nodes=some,n9,far\n' >>"$work/slurm.conf"
+check "a list of node sets and nodes" 0
+prints "all of them are looked at" "1 of 9 nodes of partition gold are not in section pod"
+printf 'NodeSet=fast Feature=fast\nPartitionName=gold Nodes=far,fast\n' >>"$work/slurm.conf"
+check "a node set by feature is not guessed" 0
 cp "$OCS_SOURCE_DIR/examples/ocs-torus.yaml" "$work/ocs.yaml"
 
 cp "$work/good.conf" "$work/slurm.conf"
