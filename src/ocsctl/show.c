@@ -13,6 +13,7 @@
 #include "src/ocsctl/room.h"
 #include "src/ocsctl/state.h"
 #include "src/ocsctl/table.h"
+#include "src/util/text.h"
 
 /* How a list of ocsd becomes a table: one member a column. */
 struct view {
@@ -54,13 +55,13 @@ static void add_time(struct ocs_text_table *table, int64_t seconds)
 
 static void add_list(struct ocs_text_table *table, struct json_object *array)
 {
-	char text[256] = "";
-	size_t used = 0;
+	struct ocs_text text = { 0 };
 
-	for (size_t i = 0; i < ocs_ctl_length(array) && used < sizeof(text) - 1; i++)
-		used += snprintf(text + used, sizeof(text) - used, "%s%s", i ? "," : "",
-				 json_object_get_string(json_object_array_get_idx(array, i)));
-	ocs_text_table_add(table, text);
+	for (size_t i = 0; i < ocs_ctl_length(array); i++)
+		ocs_text_add(&text, "%s%s", i ? "," : "",
+			     json_object_get_string(json_object_array_get_idx(array, i)));
+	ocs_text_table_add(table, text.data);
+	ocs_text_free(&text);
 }
 
 static void add_member(struct ocs_text_table *table, struct json_object *row,

@@ -63,13 +63,15 @@ void ocs_text_table_add(struct ocs_text_table *table, const char *cell)
 
 void ocs_text_table_format(struct ocs_text_table *table, const char *format, ...)
 {
-	char text[512];
 	va_list list;
+	char *text;
 
 	va_start(list, format);
-	vsnprintf(text, sizeof(text), format, list);
+	if (vasprintf(&text, format, list) < 0)
+		abort();
 	va_end(list);
 	ocs_text_table_add(table, text);
+	free(text);
 }
 
 void ocs_text_table_print(const struct ocs_text_table *table, FILE *out)
