@@ -11,6 +11,7 @@
 
 #include "ocs_config.h"
 #include "src/util/error.h"
+#include "src/util/nearest.h"
 #include "src/util/text.h"
 
 enum {
@@ -111,7 +112,9 @@ static void usage(void)
 	      "      --day H           the day for PREFIX-day.svg begins at hour H (the last day)\n"
 	      "      --possible        only count which shapes of the workload fit\n"
 	      "      --no-verify       do not prove each placement right\n"
-	      "  -q, --quiet           no progress\n", stdout);
+	      "  -q, --quiet           no progress and no notes\n"
+	      "  -h, --help            this text\n"
+	      "  -V, --version         the version\n", stdout);
 }
 
 static int real(const char *name, const char *text, double least, double *value,
@@ -150,7 +153,29 @@ static int order_parse(const char *text, enum ocs_sim_order *order, struct ocs_e
 			     "shortest", text);
 }
 
-static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
+/* What getopt_long refused: TYPED is the word of the command line. */
+static int refuse(int c, const char *typed, struct ocs_error *err)
+{
+	const char *names[sizeof(options) / sizeof(options[0])], *near = NULL;
+	size_t n = 0;
+	char word[64];
+
+	if (c == ':')
+		return ocs_error_set(err, OCS_USAGE, "%s needs a value", typed);
+	if (optopt && (optopt >= TRACE || strchr("pfsjqhV", optopt)))
+		return ocs_error_set(err, OCS_USAGE, "%s takes no value", typed);
+	for (; options[n].name; n++)
+		names[n] = options[n].name;
+	if (!strncmp(typed, "--", 2)) {
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(typed + 2, "="), typed + 2);
+		near = ocs_nearest(word, names, n);
+	}
+	return ocs_error_set(err, OCS_USAGE, "there is no option %s; %s%s%s", typed,
+			     near ? "did you mean --" : "'ocs-sim --help' lists them",
+			     near ? near : "", near ? "?" : "");
+}
+
+static int option(int c, const char *typed, struct ocs_sim_args *a, struct ocs_error *err)
 {
 	switch (c) {
 	case 'p': a->policy = optarg; return 0;
@@ -191,9 +216,7 @@ static int option(int c, struct ocs_sim_args *a, struct ocs_error *err)
 	case POSSIBLE: a->possible = true; return 0;
 	case 'j': a->json = true; return 0;
 	case 'q': a->quiet = true; return 0;
-	default:
-		return ocs_error_set(err, OCS_USAGE, "an option is unknown or lacks its value; "
-				     "'ocs-sim --help' lists them");
+	default: return refuse(c, typed, err);
 	}
 }
 
@@ -242,7 +265,13 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 	a->produce_policy = "published-reconfig";
 	a->produce_fabric = "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1";
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":p:f:s:jqhV", options, NULL)) != -1) {
+	for (;;) {
+		/* In the middle of a word of short options optind has not moved yet. */
+		int at = optind;
+
+		c = getopt_long(argc, argv, ":p:f:s:jqhV", options, NULL);
+		if (c == -1)
+			break;
 		if (c == 'h') {
 			usage();
 			return 1;
@@ -251,7 +280,7 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 			printf("slurm-ocs %s\n", PACKAGE_VERSION);
 			return 1;
 		}
-		if (option(c, a, err))
+		if (option(c, optind > at ? argv[optind - 1] : argv[optind], a, err))
 			return -1;
 	}
 	if (optind < argc)

@@ -36,6 +36,15 @@ exits 2 "no jobs" -p best -f "$F"
 says "where jobs come from" "--trace FILE or --workload NAME"
 exits 2 "two sources" -p best -f "$F" --trace x --workload tpu-v4
 exits 2 "unknown option" -p best -f "$F" --workload tpu-v4 --fast
+says "which one" "there is no option --fast; 'ocs-sim --help' lists them"
+exits 2 "a slip of the finger" -p best -f "$F" --worklaod tpu-v4
+says "what was meant" "did you mean --workload?"
+exits 2 "unknown short option" -x
+says "it is named" "there is no option -x"
+exits 2 "no value" -p best -f
+says "of which option" "ocs-sim: -f needs a value"
+exits 2 "a value too much" --lenient=1
+says "and where" "ocs-sim: --lenient=1 takes no value"
 exits 2 "unknown policy" -p worst -f "$F" --workload tpu-v4
 says "the policies" "use best, best-effort, firstfit"
 exits 2 "unknown workload" -p best -f "$F" --workload tpu
