@@ -14,7 +14,7 @@ static __thread struct {
 	struct ocs_controller_request request;
 	bitstr_t *nodes;	/* what cons_tres started from, to run now */
 	bitstr_t *narrowed;	/* the nodes chosen beforehand, all that it is shown */
-	bool asked;		/* about all free nodes, and the answer is in err */
+	bool asked;		/* about all nodes that count, and the answer is in err */
 	bool refused;		/* the hook found no nodes at least once, */
 	bool chose;		/* or found some */
 	bool nodes_help;
@@ -326,20 +326,56 @@ static int base(const struct ocs_select_test *t, list_t *preemptable)
 		       preemptable, t->preempted, t->excluded, t->will_run);
 }
 
-/* cons_tres weighs every node that it is shown.  Where the placement can be chosen among
- * the idle ones before, it is shown no others, and where there is none it is not asked. */
+static int choose_at(const struct ocs_select_test *t, const struct ocs_select_future *future,
+		     int moment)
+{
+	ocs_select_future_nodes(future, moment, t->nodes);
+	return choose(t->job, t->nodes, t->min_nodes, t->max_nodes);
+}
+
+/* Leaves in the test's nodes those of the placement that is possible first.  More idle
+ * nodes never make one impossible. */
+static int choose_first(const struct ocs_select_test *t)
+{
+	struct ocs_select_future *future = ocs_select_future_create(t->nodes, t->will_run);
+	int no = 0, yes = ocs_select_future_moments(future) - 1;
+	int count = choose_at(t, future, 0);
+
+	if (count < 0 && call.err.code == OCS_NOT_NOW && yes &&
+	    !(t->job->bit_flags & TEST_NOW_ONLY))
+		count = choose_at(t, future, yes);
+	else
+		yes = 0;
+	while (count > 0 && yes - no > 1) {
+		int middle = (no + yes) / 2;
+
+		if (choose_at(t, future, middle) > 0)
+			yes = middle;
+		else
+			no = middle;
+	}
+	if (count > 0 && yes)
+		count = choose_at(t, future, yes);
+	ocs_select_future_destroy(future);
+	return count;
+}
+
+/* cons_tres weighs every node that it is shown.  Where the placement can be chosen
+ * beforehand, it is shown no others, and where there is none it is not asked. */
 int ocs_select_test_base(const struct ocs_select_test *t, list_t *preemptable)
 {
 	bitstr_t *all;
 	int rc = SLURM_ERROR;
 
-	if (call.mode != OCS_RUN_NOW || preemptable || !placed() || t->will_run ||
+	if (call.mode == OCS_TEST_ONLY || preemptable || !placed() ||
 	    t->job->details->req_node_bitmap)
 		return base(t, preemptable);
 	all = bit_copy(t->nodes);
-	leave_idle(t->nodes);
 	again();
-	if (choose(t->job, t->nodes, t->min_nodes, t->max_nodes) > 0) {
+	if (call.mode == OCS_RUN_NOW)
+		leave_idle(t->nodes);
+	if ((call.mode == OCS_RUN_NOW ? choose(t->job, t->nodes, t->min_nodes, t->max_nodes) :
+	     choose_first(t)) > 0) {
 		call.narrowed = bit_copy(t->nodes);
 		rc = base(t, NULL);
 		FREE_NULL_BITMAP(call.narrowed);

@@ -68,6 +68,19 @@ void ocs_select_call_reason(const char *format, ...) __attribute__((format(print
 /* Runs TEST for a job that asks something of the fabric: the fewest and cheapest are preempted. */
 int ocs_select_test_preempting(const struct ocs_select_test *test);
 
+/* future.c: when nodes become idle (job read lock). */
+
+struct ocs_select_future;
+
+/* What is known of NODES in SPAN (NULL: at any time): jobs that end before its start have
+ * gone, those that end after its end stay. */
+struct ocs_select_future *ocs_select_future_create(bitstr_t *nodes, const will_run_data_t *span);
+void ocs_select_future_destroy(struct ocs_select_future *future);
+/* How many moments there are at which more of them become idle; the first, 0, is now. */
+int ocs_select_future_moments(const struct ocs_select_future *future);
+/* Those that are idle from MOMENT on. */
+void ocs_select_future_nodes(const struct ocs_select_future *future, int moment, bitstr_t *nodes);
+
 /* steer.c: which nodes jobs without a shape get (job and node write locks). */
 
 /* Changes the scheduling weights of the nodes of EVALUATION, a topology_eval_t, so that whole
