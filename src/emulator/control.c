@@ -26,7 +26,7 @@
 static const char *const fault_names[] = {
 	[OCS_EMU_NONE] = "none", [OCS_EMU_SILENT] = "silent", [OCS_EMU_DROP] = "drop",
 	[OCS_EMU_DENY] = "deny", [OCS_EMU_PARTIAL] = "partial", [OCS_EMU_LOST] = "lost",
-	[OCS_EMU_SLOW] = "slow", [OCS_EMU_REFUSE] = "refuse",
+	[OCS_EMU_LATE] = "late", [OCS_EMU_SLOW] = "slow", [OCS_EMU_REFUSE] = "refuse",
 	[OCS_EMU_DUPLICATE] = "duplicate",
 };
 
@@ -143,10 +143,10 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	while (name && fault <= OCS_EMU_DUPLICATE && strcmp(fault_names[fault], name))
 		fault++;
 	if (!name || fault > OCS_EMU_DUPLICATE)
-		return failed("unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, slow MS, refuse and none exist",
+		return failed("unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, late MS, slow MS, refuse and none exist",
 			      name ? name : "");
-	if (fault == OCS_EMU_SLOW && parse_ms(word(&rest), &ms))
-		return failed("slow needs a number of milliseconds");
+	if ((fault == OCS_EMU_SLOW || fault == OCS_EMU_LATE) && parse_ms(word(&rest), &ms))
+		return failed("%s needs a number of milliseconds", name);
 	next = word(&rest);
 	if (next && (strcmp(next, "count") || !(next = word(&rest)) ||
 		     ocs_number_parse(next, 1, 1000000000, &count)))

@@ -31,6 +31,7 @@ enum ocs_emu_fault {
 	OCS_EMU_DENY,		/* refuses changes */
 	OCS_EMU_PARTIAL,	/* does half of a change, answers PRTL */
 	OCS_EMU_LOST,		/* does a change but does not answer */
+	OCS_EMU_LATE,		/* does a change later, without an answer; others go on */
 	OCS_EMU_SLOW,		/* takes longer for everything */
 	OCS_EMU_REFUSE,		/* does not listen */
 	OCS_EMU_DUPLICATE,	/* answers twice */
@@ -72,6 +73,8 @@ enum ocs_emu_verdict {
 struct ocs_emu_command {
 	struct ocs_emu_command *next;
 	struct ocs_emu_client *client;	/* NULL: gone meanwhile */
+	struct ocs_emu_switch *sw;
+	struct event *late;	/* done when this is due, or NULL */
 	char *text;		/* as received */
 	void *state;		/* of the protocol */
 	enum ocs_emu_verdict verdict;	/* BUSY and PART may stand before `begin` */
@@ -164,6 +167,7 @@ struct ocs_emu_switch {
 	struct evconnlistener *listener;
 	struct ocs_emu_client *clients;
 	struct ocs_emu_command *queue, **queue_end, *running;
+	struct ocs_emu_command *later;	/* to be done beside the queue */
 	struct event *timer;	/* of the running command */
 	struct event *boot;	/* end of a reboot */
 	unsigned int notices;	/* atag */

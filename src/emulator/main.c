@@ -51,7 +51,7 @@ static const char usage[] =
 	"  --help, --version\n"
 	"\n"
 	"Control commands: table [SWITCH], status [SWITCH],\n"
-	"  fault SWITCH silent|drop|deny|partial|lost|duplicate|slow MS|refuse|none\n"
+	"  fault SWITCH silent|drop|deny|partial|lost|duplicate|late MS|slow MS|refuse|none\n"
 	"    [count N], port SWITCH PORT refuse|fail|lossy DB|good,\n"
 	"  patch SWITCH IN OUT, unpatch SWITCH IN, reboot SWITCH dark|restore [MS],\n"
 	"  delay [SWITCH] MS|published, notice SWITCH TEXT, quit\n";

@@ -26,6 +26,8 @@ static void free_command(const struct ocs_emu_switch *sw, struct ocs_emu_command
 {
 	if (sw->protocol->forget)
 		sw->protocol->forget(command);
+	if (command->late)
+		event_free(command->late);
 	free(command->text);
 	free(command->patches);
 	free(command);
@@ -59,17 +61,23 @@ static bool is_idle(const struct ocs_emu_client *client)
 	       !evbuffer_get_length(bufferevent_get_output(client->events));
 }
 
+/* The client, if it is there, waits for one command less. */
+static void one_less(struct ocs_emu_client *client)
+{
+	if (!client)
+		return;
+	client->pending--;
+	if (client->finished && is_idle(client))
+		free_client(client);
+}
+
 /* The command is over: its answer, if any, has been handed to the socket. */
 static void end_command(const struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	struct ocs_emu_client *client = command->client;
 
 	free_command(sw, command);
-	if (!client)
-		return;
-	client->pending--;
-	if (client->finished && is_idle(client))
-		free_client(client);
+	one_less(client);
 }
 
 static void answer(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
@@ -130,8 +138,8 @@ static enum ocs_emu_fault take_fault(struct ocs_emu_switch *sw,
 {
 	enum ocs_emu_fault fault = sw->fault;
 
-	if ((fault == OCS_EMU_DENY || fault == OCS_EMU_PARTIAL || fault == OCS_EMU_LOST) &&
-	    !sw->protocol->changes(sw, command))
+	if ((fault == OCS_EMU_DENY || fault == OCS_EMU_PARTIAL || fault == OCS_EMU_LOST ||
+	     fault == OCS_EMU_LATE) && !sw->protocol->changes(sw, command))
 		return OCS_EMU_NONE;
 	if (fault != OCS_EMU_NONE && sw->fault_count > 0 && --sw->fault_count == 0) {
 		sw->fault = OCS_EMU_NONE;
@@ -141,14 +149,46 @@ static enum ocs_emu_fault take_fault(struct ocs_emu_switch *sw,
 	return fault;
 }
 
+static void on_late(evutil_socket_t fd, short what, void *context)
+{
+	struct ocs_emu_command *command = context;
+	struct ocs_emu_switch *sw = command->sw;
+	struct ocs_emu_command **at = &sw->later;
+
+	(void)fd;
+	(void)what;
+	while (*at != command)
+		at = &(*at)->next;
+	*at = command->next;
+	sw->protocol->begin(sw, command);
+	answer(sw, command);
+}
+
+/* The command is put aside; nobody hears of it. */
+static void put_off(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+{
+	struct ocs_emu_client *client = command->client;
+
+	command->client = NULL;
+	command->next = sw->later;
+	sw->later = command;
+	command->late = evtimer_new(sw->emu->base, on_late, command);
+	start_timer(command->late, sw->fault_ms);
+	one_less(client);
+}
+
 /* Returns whether the command was dealt with by not dealing with it. */
-static bool swallow(const struct ocs_emu_switch *sw, enum ocs_emu_fault fault,
+static bool swallow(struct ocs_emu_switch *sw, enum ocs_emu_fault fault,
 		    struct ocs_emu_command *command)
 {
 	struct ocs_emu_client *client = command->client;
 
 	if (fault == OCS_EMU_SILENT) {
 		end_command(sw, command);
+		return true;
+	}
+	if (fault == OCS_EMU_LATE) {
+		put_off(sw, command);
 		return true;
 	}
 	if (fault == OCS_EMU_DROP) {
@@ -206,6 +246,7 @@ void ocs_emu_queue(struct ocs_emu_client *client, char *text, void *state)
 	struct ocs_emu_command *command = ocs_calloc(1, sizeof(*command));
 
 	command->client = client;
+	command->sw = sw;
 	command->text = text;
 	command->state = state;
 	client->pending++;
@@ -331,6 +372,12 @@ void ocs_emu_disconnect(struct ocs_emu_switch *sw)
 		struct ocs_emu_command *command = sw->queue;
 
 		sw->queue = command->next;
+		free_command(sw, command);
+	}
+	while (sw->later) {
+		struct ocs_emu_command *command = sw->later;
+
+		sw->later = command->next;
 		free_command(sw, command);
 	}
 	if (sw->running)

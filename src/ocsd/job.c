@@ -316,7 +316,7 @@ static size_t left(struct ocsd *d, const struct ocsd_job *job, bool all)
 	for (size_t i = 0; i < job->ncircuits; i++)
 		if (job->circuits[i]->state != OCSD_GONE &&
 		    (all || (d->switches[job->circuits[i]->sw].state != OCSD_SWITCH_FAILED &&
-			     !job->circuits[i]->refused)))
+			     !job->circuits[i]->postponed)))
 			count++;
 	return count;
 }
@@ -527,11 +527,17 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
-		/* A running job has circuits to come: ocsd ended within a repair. */
-		if (circuit->state == OCSD_PLANNED && job->state == OCSD_REALISED)
+		/* A running job has circuits to come or to go: ocsd ended within a repair. */
+		if (job->state == OCSD_REALISED && !job->ended &&
+		    (circuit->state == OCSD_PLANNED || circuit->state == OCSD_DELETING))
 			job->mending = true;
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
+		/* A job that was told of its circuits has had those that go. */
+		circuit->unsure = circuit->state == OCSD_CONNECTING ||
+				  (circuit->state == OCSD_DELETING && job->state != OCSD_REALISED);
+		if (circuit->unsure)
+			d->switches[circuit->sw].sure_ns = INT64_MAX;
 		for (int p = 0; p < circuit->npatches; p++) {
 			struct ocsd_circuit **slot =
 				&d->switches[circuit->sw].by_in[circuit->patches[p].in];

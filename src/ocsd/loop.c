@@ -144,7 +144,7 @@ static void gather(struct ocsd *d, struct ocsd_switch *sw)
 		/* A duplex circuit has two ingresses: take it once. */
 		if (!circuit || circuit->patches[0].in != in)
 			continue;
-		if (circuit->refused || (circuit->state != OCSD_DELETING && !to_add(circuit)))
+		if (circuit->postponed || (circuit->state != OCSD_DELETING && !to_add(circuit)))
 			continue;
 		if (sw->split && only && circuit->job != only)
 			continue;
@@ -269,6 +269,7 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 	for (size_t i = 0; i < sw->nadding; i++) {
 		struct ocsd_circuit *circuit = sw->adding[i];
 
+		circuit->unsure = false;
 		/* One whose job ended meanwhile stays DELETING. */
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
@@ -302,8 +303,8 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 
 		if (circuit->state != OCSD_DELETING)
 			continue;
-		circuit->refused = in_place(circuit, table);
-		if (circuit->refused)
+		circuit->postponed = in_place(circuit, table) || ocsd_circuit_may_come(d, circuit);
+		if (circuit->postponed)
 			continue;
 		ocsd_circuit_set(d, circuit, OCSD_GONE);
 		ocsd_store_circuit(d, circuit);
@@ -312,6 +313,7 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 		struct ocsd_circuit *circuit = sw->adding[i];
 		bool seen = ocsd_circuit_seen(circuit, table);
 
+		circuit->unsure = false;
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
 		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_BROKEN);
@@ -327,13 +329,13 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 	}
 }
 
-/* A poll gives what was refused another chance. */
+/* A poll gives what was postponed another chance. */
 static void try_again(struct ocsd *d, struct ocsd_switch *sw)
 {
 	ocsd_broken_retry(d, sw);
 	for (int in = 1; in <= sw->description->size; in++)
-		if (sw->by_in[in] && sw->by_in[in]->refused) {
-			sw->by_in[in]->refused = false;
+		if (sw->by_in[in] && sw->by_in[in]->postponed) {
+			sw->by_in[in]->postponed = false;
 			sw->dirty = true;
 		}
 }
@@ -356,6 +358,10 @@ static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t cou
 static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
 			  const struct ocs_error *err)
 {
+	for (size_t i = 0; i < sw->nadding && result == OCS_SWITCH_UNKNOWN; i++) {
+		sw->adding[i]->unsure = true;
+		sw->sure_ns = INT64_MAX;
+	}
 	ocs_log(OCS_LOG_WARNING, "switch %s did not do a batch: %s",
 		sw->description->name, err->text);
 	sw->dirty = true;
@@ -381,9 +387,15 @@ static size_t count_patches(const struct ocs_table *table)
 static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 		       const struct ocs_table *table)
 {
+	int64_t now_ns = ocs_now_ns();
+
 	sw->last_read = ocsd_wall_clock();
 	sw->ncircuits = count_patches(table);
-	sw->next_ns = ocs_now_ns() + d->fabric->poll_ms * MILLION;
+	sw->next_ns = now_ns + d->fabric->poll_ms * MILLION;
+	if (sw->sure_ns == INT64_MAX)
+		sw->sure_ns = now_ns + d->fabric->switch_timeout_ms * MILLION;
+	if (now_ns < sw->sure_ns && sw->sure_ns < sw->next_ns)
+		sw->next_ns = sw->sure_ns;
 	if (sw->state != OCSD_UP)
 		sw->answers = true;
 	ocsd_examine(d, sw, table);

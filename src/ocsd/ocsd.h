@@ -54,7 +54,9 @@ struct ocsd_circuit {
 	bool lit;		/* its light was seen */
 	int dark;		/* looks since then that did not see it */
 	int64_t dark_since_ns;	/* the first of them */
-	bool refused;		/* the switch will not cut it; tried again at every poll */
+	bool unsure;		/* nobody saw it, and a batch with it had no answer */
+	bool postponed;		/* the switch will not cut it, or may yet make it; tried
+				 * again at every poll */
 };
 
 enum ocsd_job_state {
@@ -154,6 +156,8 @@ struct ocsd_switch {
 	int64_t next_ns;		/* next poll or retry */
 	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
 	int64_t read_ns;		/* when its table was last asked for */
+	int64_t sure_ns;		/* until then it may do what nobody waits for any
+					 * more, INT64_MAX: it has not answered since */
 	int64_t kept_ns;		/* what it said, in the audit log: when ... */
 	int kept;			/* ... and how much lately */
 	int64_t sent_ns;		/* the batch on its way */

@@ -29,6 +29,12 @@ static bool going(const struct ocsd_job *job, const struct ocsd_switch *sw)
 	return false;
 }
 
+bool ocsd_circuit_may_come(struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	return circuit->unsure && ocs_now_ns() < d->switches[circuit->sw].sure_ns &&
+	       !ocsd_ahead_circuit(d, circuit);
+}
+
 void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 			struct ocsd_circuit *const *circuits, size_t count)
 {
@@ -38,7 +44,8 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 		struct ocsd_job *job = circuits[i]->job;
 		bool rest;
 
-		if (circuits[i]->state == OCSD_DELETING)
+		circuits[i]->postponed = ocsd_circuit_may_come(d, circuits[i]);
+		if (circuits[i]->state == OCSD_DELETING && !circuits[i]->postponed)
 			ocsd_circuit_set(d, circuits[i], OCSD_GONE);
 		if (i + 1 < count && circuits[i + 1]->job == job)
 			continue;

@@ -21,7 +21,12 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job);
 /* Tells how many circuits the realised JOB has, if they were planned here. */
 void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job);
 
-/* SW has cut CIRCUITS. */
+/* Whether CIRCUIT, which its switch does not have, may still come: it was in a batch that
+ * had no answer, and a switch that hung may do that one after it has told its table, in
+ * the time that a command takes. */
+bool ocsd_circuit_may_come(struct ocsd *d, const struct ocsd_circuit *circuit);
+
+/* SW has cut CIRCUITS.  Those that may still come are looked at again. */
 void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 			struct ocsd_circuit *const *circuits, size_t count);
 

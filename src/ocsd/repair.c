@@ -159,7 +159,8 @@ static int plan_circuits(struct ocsd *d, struct ocsd_job *job, const struct ocs_
 			ocsd_store_circuit_add(d, job->circuits[job->ncircuits - 1]);
 			continue;
 		}
-		circuit->sent = circuit->lit = circuit->refused = false;
+		/* Gone: what is being cut is gone before a repair begins. */
+		circuit->sent = circuit->lit = circuit->unsure = circuit->postponed = false;
 		circuit->dark = 0;
 		ocsd_circuit_set(d, circuit, OCSD_PLANNED);
 		ocsd_store_circuit(d, circuit);

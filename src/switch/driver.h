@@ -42,7 +42,8 @@ struct ocs_switch_connection {
  *			  if the answer says so, `blamed_port`
  *   OCS_SWITCH_UNKNOWN   no answer, half an answer, one that is not understood;
  *			  where later answers could be mistaken for this one, the
- *			  driver closes the connection (fd -1)
+ *			  driver closes the connection (fd -1), and with it takes
+ *			  back what the switch has not got yet
  *   OCS_SWITCH_REJECTED  refused by the driver before a byte was sent */
 struct ocs_switch_driver {
 	int abi;		/* OCS_DRIVER_ABI */

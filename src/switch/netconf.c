@@ -69,6 +69,7 @@ static void netconf_close(struct ocs_switch_connection *connection)
 
 		/* A courtesy: the answer does not matter. */
 		ocs_ssh_write(netconf->ssh, framed, length, ocs_now_ns() + 100 * MS, NULL);
+		ocs_net_abort_on_close(connection->fd, false);
 		free(framed);
 		free(message);
 	}

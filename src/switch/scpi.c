@@ -174,7 +174,10 @@ static int scpi_open(struct ocs_switch_connection *connection, struct ocs_error 
 	connection->fd = ocs_net_connect(connection->description->address,
 					 connection->timeout_ms, err);
 	scpi->lines.fd = connection->fd;
-	return connection->fd < 0 ? OCS_SWITCH_UNKNOWN : OCS_SWITCH_OK;
+	if (connection->fd < 0)
+		return OCS_SWITCH_UNKNOWN;
+	ocs_net_abort_on_close(connection->fd, true);
+	return OCS_SWITCH_OK;
 }
 
 static void scpi_close(struct ocs_switch_connection *connection)

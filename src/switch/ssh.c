@@ -293,6 +293,7 @@ struct ocs_ssh *ocs_ssh_open(const struct ocs_ssh_target *target, int timeout_ms
 	fd = ocs_net_connect(target->address, timeout_ms, err);
 	if (fd < 0)
 		return NULL;
+	ocs_net_abort_on_close(fd, true);
 	ssh = ocs_calloc(1, sizeof(*ssh));
 	ssh->deadline = ocs_now_ns() + timeout_ms * MS;
 	ssh->session = ssh_new();

@@ -250,6 +250,7 @@ static int tl1_open(struct ocs_switch_connection *connection, struct ocs_error *
 					 connection->timeout_ms, err);
 	if (connection->fd < 0)
 		return OCS_SWITCH_UNKNOWN;
+	ocs_net_abort_on_close(connection->fd, true);
 	return login(connection, err);
 }
 
@@ -270,6 +271,7 @@ static void tl1_close(struct ocs_switch_connection *connection)
 		ocs_net_write(connection->fd, command, strlen(command),
 			      ocs_now_ns() + 100000000, NULL);
 		free(command);
+		ocs_net_abort_on_close(connection->fd, false);
 	}
 	lose(connection);
 	free(tl1->user);

@@ -209,6 +209,13 @@ static int unix_unlink_stale(const struct sockaddr_un *local, struct ocs_error *
 	return 0;
 }
 
+void ocs_net_abort_on_close(int fd, bool abort)
+{
+	const struct linger linger = { .l_onoff = abort, .l_linger = 0 };
+
+	setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+}
+
 static int listen_one(const struct sockaddr *address, socklen_t length)
 {
 	int fd = socket(address->sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);

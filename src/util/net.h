@@ -4,6 +4,7 @@
 #ifndef OCS_UTIL_NET_H
 #define OCS_UTIL_NET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,11 @@ int64_t ocs_now_ns(void);
  * TIMEOUT_MS (host names are resolved before the clock matters).  Returns a non-blocking, close-on-exec descriptor, or -1 with ERR
  * (code OCS_UNREACHABLE; OCS_USAGE if ADDRESS is malformed). */
 int ocs_net_connect(const char *address, int timeout_ms, struct ocs_error *err);
+
+/* Whether closing FD (also by the end of the process) takes back what the peer has not
+ * got yet.  Without it the kernel goes on sending for minutes after the network was
+ * away.  For TCP; with a UNIX socket the peer has everything at once. */
+void ocs_net_abort_on_close(int fd, bool abort);
 
 /* Listens on ADDRESS (a stale UNIX socket that nobody answers on is replaced).
  * Returns a non-blocking, close-on-exec descriptor, or -1 with ERR. */

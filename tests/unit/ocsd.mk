@@ -80,3 +80,7 @@ trouble_preload_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 crash_preload_la_SOURCES = crash_preload.c
 crash_preload_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 dist_check_SCRIPTS += test_ocsd_soak.sh
+
+check_PROGRAMS += test_ocsd_late
+test_ocsd_late_SOURCES = test_ocsd_late.c $(OCSD_RIG)
+test_ocsd_late_LDADD = $(OCSD_RIG_LIBS)

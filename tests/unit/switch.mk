@@ -54,3 +54,7 @@ test_switch_scpi_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lpthread -lm
 check_PROGRAMS += test_switch_danger
 test_switch_danger_SOURCES = test_switch_danger.c emulator_peer.c emulator_peer.h
 test_switch_danger_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lpthread
+
+check_PROGRAMS += test_switch_lost
+test_switch_lost_SOURCES = test_switch_lost.c
+test_switch_lost_LDADD = $(SWITCH) $(CMOCKA_LIBS)

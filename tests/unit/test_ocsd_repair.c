@@ -462,6 +462,73 @@ static void killed_anywhere(void **state)
 	ocs_client_close(client);
 }
 
+/* Killed while a circuit that the repair cuts is on a switch that does not answer.  The
+ * next repair wants it back, and the job ends: it is cut all the same. */
+static void wanted_back(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *plan;
+	char *log;
+
+	commit(client, 1, "q[0-1]");
+	plan = apply(client, 1, "q0", 0);
+	assert_true(uses(plan, 0, 0));
+	ocs_plan_destroy(plan);
+	rig_emulate(rig, "fault quad-0 silent");
+	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1','reason':'x'}"));
+	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'quad-0:1'}"));
+	for (int i = 1; i < 4; i++)
+		json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-%d:1',"
+					"'reason':'x'}", i));
+	rig_stop_daemon(rig, SIGKILL);
+	ocs_client_close(client);
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	rig_until_switch(client, "quad-0", "failed");
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	rig_emulate(rig, "fault quad-0 none");
+	rig_until_switch(client, "quad-0", "up");
+	rig_until_patches(rig, 0);
+	log = rig_daemon_log(rig);
+	assert_null(strstr(log, "not ours"));
+	free(log);
+	ocs_client_close(client);
+}
+
+/* Ports that a repair would join turn out to be bad: the next repair does without. */
+static void not_made(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct ocs_plan *first, *second, *third;
+	int64_t revision;
+
+	commit(client, 1, "q[0-5]");
+	first = apply(client, 1, "q0", 0);
+	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1','reason':'x'}"));
+	second = apply(client, 1, "q1", 1);
+	for (int server = 0; server < 6; server++)
+		for (int port = 0; port < 4; port++)
+			if (!uses(second, server, port))
+				rig_emulate(rig, "port quad-%d %d refuse", port, port_of(second, server));
+	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-1:1','reason':'x'}"));
+	third = apply(client, 1, "q1", second->revision);
+	for (revision = 0; revision != third->revision;) {
+		revision = third->revision;
+		ocs_plan_destroy(third);
+		third = apply(client, 1, "q1", 0);
+	}
+	assert_false(uses(third, 0, 0));
+	assert_false(uses(third, 0, 1));
+	assert_made(rig, third, NULL);
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	ocs_plan_destroy(first);
+	ocs_plan_destroy(second);
+	ocs_plan_destroy(third);
+	ocs_client_close(client);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(drained_before, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(failed_while_running, setup, rig_teardown),
@@ -472,6 +539,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(host_dark, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(refuses, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(wanted_back, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(not_made, setup, rig_teardown),
 };
 
 int main(void)

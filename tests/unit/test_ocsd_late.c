@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Switches that make patches long after nobody waits for them any more, and tell no
+ * one: what ocsd gave up it must cut all the same. */
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "tests/unit/ocsd_rig.h"
+
+/* Four servers with two interfaces: a ring on each of two switches. */
+#define PATCHES 8
+
+static void commit(struct ocs_client *client, unsigned int job)
+{
+	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'d[0-3]'}", job, job * 10));
+}
+
+static void until_forgotten(struct ocs_client *client, unsigned int job)
+{
+	for (int i = 0; i < 1000 && *rig_job_state(client, job); i++)
+		usleep(20000);
+	assert_string_equal(rig_job_state(client, job), "");
+}
+
+static void assert_no_stranger(struct rig *rig)
+{
+	char *log = rig_daemon_log(rig);
+
+	if (strstr(log, "not ours"))
+		fail_msg("%s", log);
+	free(log);
+}
+
+/* Both attempts of a batch are made after ocsd has read that nothing was. */
+static void after_the_timeout(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *prolog = rig_client(rig);
+
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	commit(client, 1);
+	rig_emulate(rig, "fault direct-1 late 900 count 2");
+	rig_send(prolog, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
+	json_object_put(rig_event(client, "job_failed"));
+	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'requeued'}"));
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	json_object_put(rig_event(client, "released"));
+	/* The next job on these ports is not disturbed. */
+	rig_until_switch(client, "direct-1", "up");
+	commit(client, 2);
+	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':20,'node':'d0'}"));
+	until_forgotten(client, 1);
+	assert_int_equal(rig_log_lines(rig, "\"reply\"", "nobody is there", NULL) +
+			 rig_log_lines(rig, "\"reply\"", "is lost", NULL), 2);
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	assert_int_equal(rig_patches(rig), PATCHES);
+	assert_string_equal(rig_job_state(client, 2), "realised");
+	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20}"));
+	assert_int_equal(rig_patches(rig), 0);
+	assert_no_stranger(rig);
+	ocs_client_close(prolog);
+	ocs_client_close(client);
+}
+
+/* ocsd is killed with a batch on its way, and the job ends before the switch does it. */
+static void after_a_kill(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+
+	commit(client, 1);
+	rig_emulate(rig, "fault direct-0 late 500 count 1");
+	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
+	for (int i = 0; i < 1000 && !rig_log_lines(rig, "\"command\"", "ENT-PATCH", "direct-0", NULL);
+	     i++)
+		usleep(5000);
+	rig_stop_daemon(rig, SIGKILL);
+	ocs_client_close(client);
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
+	until_forgotten(client, 1);
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	assert_int_equal(rig_log_lines(rig, "\"make\"", "direct-0", NULL), PATCHES / 2);
+	assert_int_equal(rig_patches(rig), 0);
+	assert_no_stranger(rig);
+	ocs_client_close(client);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(after_the_timeout, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(after_a_kill, rig_setup, rig_teardown),
+	};
+
+	return cmocka_run_group_tests_name("ocsd: late patches", tests, NULL, NULL);
+}
