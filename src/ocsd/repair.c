@@ -248,12 +248,15 @@ static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct oc
 	return rc;
 }
 
-/* Every circuit is where the plan wants it. */
-static bool quiet(const struct ocsd_job *job)
+/* Every circuit is where the plan wants it, except for BROKEN ones that could not be made. */
+static bool quiet(const struct ocsd_job *job, size_t *broken)
 {
+	*broken = 0;
 	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state != OCSD_CONNECTED &&
-		    job->circuits[i]->state != OCSD_GONE)
+		if (job->circuits[i]->state == OCSD_BROKEN)
+			++*broken;
+		else if (job->circuits[i]->state != OCSD_CONNECTED &&
+			 job->circuits[i]->state != OCSD_GONE)
 			return false;
 	return true;
 }
@@ -299,13 +302,18 @@ static void start(struct ocsd *d, struct ocsd_job *job)
 
 void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job)
 {
+	size_t broken;
+
 	if (!running(job))
 		return;
-	/* One repair after the other: what is being cut must be gone first. */
+	/* One repair after the other: what is being cut must be gone first.  What one could
+	 * not make is for the next. */
+	if (job->repair && job->mending && quiet(job, &broken) && broken)
+		job->mending = false;
 	if (job->repair && !job->mending)
 		start(d, job);
 	if (!job->mending)
 		return;
-	if (ocsd_realise_more(d, job) == 0 && quiet(job))
+	if (ocsd_realise_more(d, job) == 0 && quiet(job, &broken) && !broken)
 		finished(d, job);
 }
