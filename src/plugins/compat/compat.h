@@ -131,35 +131,6 @@ static inline uint8_t ocs_compat_node_state(node_record_t *node)
 	return IS_NODE_DRAIN(node) ? OCS_NODE_DRAINED : OCS_NODE_IDLE;
 }
 
-/* Whether a topology.yaml lies beside slurm.conf, which from 25.05 on takes the place of
- * TopologyPlugin.  It is read at a start only. */
-static inline bool ocs_compat_topology_overruled(void)
-{
-#if OCS_SLURM(25, 5)
-	static int there = -1;
-
-	if (there < 0) {
-		char *path = get_extra_conf_path((char *)"topology.yaml");
-
-		there = access(path, F_OK) == 0;
-		xfree(path);
-	}
-	return there;
-#else
-	return false;
-#endif
-}
-
-/* What keeps shapes from being served by topology/ocs, as part of a sentence. */
-#define OCS_TOPOLOGY_OVERRULED \
-	"topology.yaml beside slurm.conf takes the place of TopologyPlugin=topology/ocs (remove it)"
-
-/* Where slurmctld keeps a copy of the ocs.yaml that it took last; xfree it. */
-static inline char *ocs_compat_accepted(void)
-{
-	return xstrdup_printf("%s/ocs.yaml", slurm_conf.state_save_location);
-}
-
 /* Opens NAME from the folders of PluginDir.  The handle is the one Slurm holds
  * if it has loaded that plugin already; it is never closed. */
 static inline void *ocs_compat_open(const char *name)

@@ -9,17 +9,13 @@
 #include "src/common/assoc_mgr.h"
 
 #include "src/fold/shape.h"
+#include "src/plugins/compat/conf.h"
 #include "src/util/text.h"
-
-static bool preempts_by_qos(void)
-{
-	return !xstrcmp(slurm_conf.preempt_type, "preempt/qos");
-}
 
 /* A partition that says nothing does as slurm.conf says for all. */
 static bool suspends(const part_record_t *part)
 {
-	uint16_t mode = preempts_by_qos() ? PREEMPT_MODE_OFF : slurm_conf.preempt_mode;
+	uint16_t mode = ocs_conf_preempts_by_qos() ? PREEMPT_MODE_OFF : slurm_conf.preempt_mode;
 
 	if (part->preempt_mode != NO_VAL16 && !xstrcmp(slurm_conf.preempt_type, "preempt/partition_prio"))
 		mode = part->preempt_mode;
@@ -85,7 +81,7 @@ int ocs_conflicts_qos(const char *names, const char *account, const char *partit
 	char *copy, *save = NULL, *name;
 	int rc = 0;
 
-	if (!preempts_by_qos())
+	if (!ocs_conf_preempts_by_qos())
 		return 0;
 	copy = ocs_strdup(names ? names : "");
 	like.partition = partition && !strchr(partition, ',') ? (char *)partition : NULL;

@@ -6,6 +6,7 @@
  * never run with one line that says what would. */
 
 #include "src/plugins/compat/compat.h"
+#include "src/plugins/compat/conf.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -42,8 +43,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 int init(void)
 {
-	if (xstrcasestr(slurm_conf.sched_params, "extra_constraints")) {
-		error("job_submit/ocs: SchedulerParameters=extra_constraints reads Extra as a constraint on nodes, but Extra carries the shapes; remove extra_constraints from slurm.conf");
+	if (ocs_conf_forbids()) {
+		error("job_submit/ocs: %s", ocs_conf_forbids());
 		return SLURM_ERROR;
 	}
 	return SLURM_SUCCESS;
@@ -60,20 +61,9 @@ OCS_FINI_TYPE fini(void)
 /* Shapes need both other plugins and the prologs.  0, or -1 with ERR naming what lacks. */
 static int configured(struct ocs_error *err)
 {
-	const uint16_t flags = PROLOG_FLAG_ALLOC | PROLOG_FLAG_DEFER_BATCH;
-	const char *fault = NULL;
+	const char *fault = ocs_conf_missing();
 
-	if (xstrcmp(slurm_conf.select_type, "select/cons_tres_ocs"))
-		fault = "slurm.conf lacks SelectType=select/cons_tres_ocs";
-	else if (xstrcmp(slurm_conf.topology_plugin, "topology/ocs"))
-		fault = "slurm.conf lacks TopologyPlugin=topology/ocs";
-	else if (ocs_compat_topology_overruled())
-		fault = OCS_TOPOLOGY_OVERRULED;
-	else if ((slurm_conf.prolog_flags & flags) != flags)
-		fault = "slurm.conf lacks PrologFlags=Alloc,DeferBatch";
-	if (!fault)
-		return 0;
-	return ocs_error_set(err, OCS_ERROR,
+	return !fault ? 0 : ocs_error_set(err, OCS_ERROR,
 		"--shape cannot be served: %s; ask the administrator, or submit with -N and without --shape",
 		fault);
 }

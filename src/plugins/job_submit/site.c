@@ -3,6 +3,7 @@
 
 #include "src/plugins/job_submit/site.h"
 #include "src/plugins/compat/compat.h"
+#include "src/plugins/compat/conf.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +59,7 @@ static void take(struct ocs_fabric *fabric, const struct stat *seen)
  * copy of the last one that it took. */
 static void take_accepted(const struct stat *seen)
 {
-	char *copy = ocs_compat_accepted();
+	char *copy = ocs_conf_accepted();
 	struct ocs_fabric *fabric = ocs_fabric_open(copy, NULL);
 
 	if (fabric)

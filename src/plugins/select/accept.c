@@ -4,6 +4,7 @@
 /* A changed ocs.yaml and the jobs that run: slurmctld keeps a copy of the last one that
  * it took, and takes no other that leaves a running job without what it has. */
 
+#include "src/plugins/compat/conf.h"
 #include "src/plugins/select/select_ocs.h"
 
 #include <stdlib.h>
@@ -58,7 +59,7 @@ void ocs_select_accept(void)
 	/* `scontrol reconfigure` makes a new process; with a parent, that one goes on. */
 	bool reconfigures = !later && getenv("SLURMCTLD_RECONF");
 	bool parent = getenv("SLURMCTLD_RECONF_PARENT_FD");
-	char *copy = ocs_compat_accepted();
+	char *copy = ocs_conf_accepted();
 	struct ocs_error err;
 
 	later = true;

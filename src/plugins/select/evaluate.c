@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/plugins/compat/conf.h"
 #include "src/plugins/select/select_ocs.h"
 
 #include <stdarg.h>
@@ -52,19 +53,6 @@ void ocs_select_call_reason(const char *format, ...)
 	call.chose = false;
 }
 
-const char *ocs_select_missing(void)
-{
-	const uint16_t flags = PROLOG_FLAG_ALLOC | PROLOG_FLAG_DEFER_BATCH;
-
-	if (xstrcmp(slurm_conf.topology_plugin, "topology/ocs"))
-		return "slurm.conf lacks TopologyPlugin=topology/ocs";
-	if (ocs_compat_topology_overruled())
-		return OCS_TOPOLOGY_OVERRULED;
-	if ((slurm_conf.prolog_flags & flags) != flags)
-		return "slurm.conf lacks PrologFlags=Alloc,DeferBatch";
-	return NULL;
-}
-
 int ocs_select_request(job_record_t *job, struct ocs_controller_request *request,
 		       struct ocs_error *err)
 {
@@ -75,8 +63,8 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 	if (!job->job_id || !job->details)
 		return 0;
 	rc = ocs_controller_request(job->job_id, partition, job->extra, request, err);
-	if ((rc > 0 || request->shaped) && ocs_select_missing())
-		rc = ocs_error_set(err, OCS_NEVER, "%s", ocs_select_missing());
+	if ((rc > 0 || request->shaped) && ocs_conf_missing())
+		rc = ocs_error_set(err, OCS_NEVER, "%s", ocs_conf_missing());
 	return rc;
 }
 
@@ -198,11 +186,13 @@ static void ask_afterwards(job_record_t *job)
 static int wait_for_other_mode(job_record_t *job)
 {
 	const slurmdb_qos_rec_t *qos = job->qos_ptr;
-	bool by_qos = qos && !xstrcmp(slurm_conf.preempt_type, "preempt/qos");
+	bool by_qos = qos && ocs_conf_preempts_by_qos();
+	bool its_own = by_qos ? qos->preempt_mode : job->part_ptr->preempt_mode != NO_VAL16;
 
-	ocs_select_call_reason("does not start: %s %s has PreemptMode=SUSPEND, and a suspended job would keep its circuits; give it another with scontrol update",
+	ocs_select_call_reason("does not start: %s %s has PreemptMode=SUSPEND%s, and a suspended job would keep its circuits; give it another with scontrol update",
 			       by_qos ? "QOS" : "partition",
-			       by_qos ? qos->name : job->part_ptr->name);
+			       by_qos ? qos->name : job->part_ptr->name,
+			       its_own ? "" : " (as slurm.conf says for all)");
 	call.nodes_help = false;
 	return SLURM_ERROR;
 }

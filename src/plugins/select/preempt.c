@@ -6,6 +6,7 @@
  * not in the way.  Here the fewest and cheapest are found first; cons_tres is then
  * shown these alone, and just the nodes that they free. */
 
+#include "src/plugins/compat/conf.h"
 #include "src/plugins/select/select_ocs.h"
 
 #include <stdlib.h>
@@ -47,7 +48,7 @@ static int rank_of(job_record_t *job)
 {
 	const slurmdb_qos_rec_t *qos = job->qos_ptr;
 
-	if (!xstrcmp(slurm_conf.preempt_type, "preempt/qos"))
+	if (ocs_conf_preempts_by_qos())
 		return qos ? (int)(qos->priority < 0xffff ? qos->priority : 0xffff) : 0;
 	return job->part_ptr ? job->part_ptr->priority_tier : 0;
 }

@@ -5,6 +5,7 @@
  * shape gets is decided inside the topology evaluation (evaluate.c); here a job's
  * placement is committed when it starts and released when it ends. */
 
+#include "src/plugins/compat/conf.h"
 #include "src/plugins/select/select_ocs.h"
 
 OCS_EXPORT const char plugin_name[] = "cons_tres with shapes on optical circuit switches";
@@ -65,14 +66,14 @@ OCS_EXPORT int init(void)
 	if (base_init() != SLURM_SUCCESS)
 		return SLURM_ERROR;
 	if (chosen()) {
-		if (xstrcasestr(slurm_conf.sched_params, "extra_constraints"))
-			fatal("SchedulerParameters=extra_constraints in slurm.conf makes Slurm read Extra as constraints, but slurm-ocs keeps shapes there: remove it");
+		if (ocs_conf_forbids())
+			fatal("%s", ocs_conf_forbids());
 		if (!(slurm_conf.select_type_param &
 		      (OCS_SELECT_CPU | OCS_SELECT_CORE | OCS_SELECT_SOCKET)))
 			fatal("SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
-		if (ocs_select_missing())
+		if (ocs_conf_missing())
 			error("select/cons_tres_ocs: %s: jobs with a shape are refused",
-			      ocs_select_missing());
+			      ocs_conf_missing());
 		ocs_controller_log_set(say);
 		ocs_controller_hook_set(ocs_select_evaluate);
 	}

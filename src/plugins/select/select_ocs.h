@@ -51,8 +51,6 @@ int ocs_select_evaluate(void *evaluation);
 /* What JOB asks of the fabric (see ocs_controller_request). */
 int ocs_select_request(job_record_t *job, struct ocs_controller_request *request,
 		       struct ocs_error *err);
-/* What of the configuration keeps shapes from being served, or NULL. */
-const char *ocs_select_missing(void);
 
 /* The call of cons_tres that is under way, for preempt.c.  What the job asks: */
 const struct ocs_controller_request *ocs_select_call_request(void);

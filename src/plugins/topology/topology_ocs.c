@@ -6,6 +6,7 @@
  * all else is Slurm's plain topology. */
 
 #include "src/plugins/compat/compat.h"
+#include "src/plugins/compat/conf.h"
 #include "src/plugins/controller/controller.h"
 
 #include <stdlib.h>
@@ -37,7 +38,7 @@ static bool fresh;
  * on with the old file, but there is a copy. */
 static bool keep_accepted(void)
 {
-	char *copy = ocs_compat_accepted();
+	char *copy = ocs_conf_accepted();
 	struct ocs_error err;
 	bool kept = getenv("SLURMCTLD_RECONF") && !getenv("SLURMCTLD_RECONF_PARENT_FD") &&
 		    ocs_controller_open(copy, &err) == 0;
@@ -66,8 +67,8 @@ OCS_EXPORT int init(void)
 	if (!ocs_compat_base())
 		return SLURM_ERROR;
 	if (running_in_slurmctld()) {
-		if (xstrcasestr(slurm_conf.sched_params, "extra_constraints"))
-			fatal("SchedulerParameters=extra_constraints in slurm.conf makes Slurm read Extra as constraints, but slurm-ocs keeps shapes there: remove it");
+		if (ocs_conf_forbids())
+			fatal("%s", ocs_conf_forbids());
 		read_fabric();
 	}
 	verbose("%s loaded", plugin_name);
