@@ -89,6 +89,11 @@ int ocs_conflicts_qos(const char *names, const char *account, const char *partit
 	name = strtok_r(copy, ",", &save);
 	if (!name)
 		assoc_mgr_fill_in_assoc(acct_db_conn, &like, 0, &assoc, true);
+	/* An account that is not the user's is left out, unless Slurm refuses the job for it. */
+	if (!name && account && !assoc) {
+		like.acct = NULL;
+		assoc_mgr_fill_in_assoc(acct_db_conn, &like, 0, &assoc, true);
+	}
 	do {
 		slurmdb_qos_rec_t wanted = { .name = name };
 
