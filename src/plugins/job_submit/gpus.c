@@ -55,7 +55,8 @@ static void read_list(const char *list, struct gpus *gpus)
 
 	memset(gpus, 0, sizeof(*gpus));
 	for (word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		char *name = strncmp(word, "gres", 4) || !strchr("/:", word[4]) ? word : word + 5;
+		bool prefixed = !strncmp(word, "gres", 4) && (word[4] == '/' || word[4] == ':');
+		char *name = prefixed ? word + 5 : word;
 
 		if (!strncmp(name, "gpu", 3) && strchr(":=", name[3]))
 			read_gpu(name + 3, gpus);
