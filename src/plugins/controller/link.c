@@ -38,10 +38,17 @@ static struct {
 	void (*superseded)(void);
 } link_thread;
 
+static void wake_thread(void)
+{
+	uint64_t one = 1;
+
+	if (ocs_state.wake_fd >= 0 && write(ocs_state.wake_fd, &one, sizeof(one)) < 0)
+		return;	/* the counter is full: it wakes anyway */
+}
+
 void ocs_link_send(struct json_object *line)
 {
 	struct ocs_message *message;
-	uint64_t one = 1;
 
 	if (!ocs_state.open) {
 		json_object_put(line);
@@ -53,8 +60,7 @@ void ocs_link_send(struct json_object *line)
 		ocs_state.out_end = &ocs_state.out;
 	*ocs_state.out_end = message;
 	ocs_state.out_end = &message->next;
-	if (ocs_state.wake_fd >= 0 && write(ocs_state.wake_fd, &one, sizeof(one)) < 0)
-		return;	/* the counter is full: it wakes anyway */
+	wake_thread();
 }
 
 static struct json_object *next_message(void)
@@ -203,27 +209,19 @@ static void handle_reply(struct json_object *id, struct json_object *line,
 	free(entry);
 }
 
-static bool says_superseded(struct json_object *line)
-{
-	struct json_object *event;
-
-	return json_object_object_get_ex(line, "event", &event) &&
-	       json_object_is_type(event, json_type_string) &&
-	       !strcmp(json_object_get_string(event), "superseded");
-}
-
 static void handle(struct json_object *line, struct asked **asked)
 {
 	struct json_object *id;
+	bool late;
 
 	if (json_object_object_get_ex(line, "id", &id)) {
 		handle_reply(id, line, asked);
-	} else if (says_superseded(line)) {
-		tell_superseded();
 	} else {
 		pthread_mutex_lock(&ocs_state.lock);
-		ocs_message_event(line);
+		late = ocs_message_event(line);
 		pthread_mutex_unlock(&ocs_state.lock);
+		if (late)
+			tell_superseded();
 		ocs_controller_say(false, "ocsd: %s",
 				   json_object_to_json_string_ext(line,
 								  JSON_C_TO_STRING_PLAIN));
@@ -350,15 +348,13 @@ void ocs_controller_link_start(int controller, void (*wake)(void), void (*supers
 
 void ocs_controller_link_stop(void)
 {
-	uint64_t one = 1;
 	bool runs;
 
 	pthread_mutex_lock(&ocs_state.lock);
 	runs = link_thread.runs;
 	link_thread.stop = true;
 	link_thread.runs = false;
-	if (ocs_state.wake_fd >= 0 && write(ocs_state.wake_fd, &one, sizeof(one)) < 0)
-		runs = runs && true;
+	wake_thread();
 	pthread_mutex_unlock(&ocs_state.lock);
 	if (!runs)
 		return;

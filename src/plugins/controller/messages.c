@@ -284,7 +284,7 @@ static void realised(struct json_object *event)
 	failure->pub.circuits = (int)number_of(event, "circuits");
 }
 
-void ocs_message_event(struct json_object *event)
+bool ocs_message_event(struct json_object *event)
 {
 	const char *kind = text_of(event, "event");
 
@@ -313,6 +313,7 @@ void ocs_message_event(struct json_object *event)
 		if (allocation && !allocation->living)
 			ocs_allocation_remove(allocation);
 	}
+	return strcmp(kind, "superseded") == 0;
 }
 
 /* What ocsd has of a job whose teardown we wait for, or that slurmctld has

@@ -169,10 +169,11 @@ struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allo
 struct json_object *ocs_link_op(const char *op, uint32_t job, uint64_t epoch);
 
 /* messages.c: what ocsd says.  The request that asks for everything, its answer,
- * any event, and the answer to a request (REQUEST is what was sent). */
+ * any event (true: another slurmctld has taken charge), and the answer to a request (REQUEST
+ * is what was sent). */
 struct json_object *ocs_message_subscribe(void);
 void ocs_message_subscribed(struct json_object *reply);
-void ocs_message_event(struct json_object *event);
+bool ocs_message_event(struct json_object *event);
 void ocs_message_reply(struct json_object *request, struct json_object *reply);
 
 /* Without the lock. */
