@@ -3,6 +3,7 @@
 """Switches that fail and a daemon that is away: nothing is drained, no script runs
 without its circuits, and nobody else notices."""
 
+import os
 import time
 
 import pytest
@@ -112,6 +113,24 @@ def test_without_ocsd(pod):
     pod.run(["sbatch", "--test-only", "--shape=4x4", "--wrap", "true"], check=False)
     pod.start_ocsd()
     pod.running(shaped, 30)
+
+
+def test_prolog_that_cannot_read_ocs_yaml(pod):
+    """At its deadline the job is taken off its nodes, none of which is to blame."""
+    with open(pod.path("etc", "plugstack.conf")) as handle:
+        good = handle.read()
+    ran = pod.path("out", "ran-unread")
+    job = pod.sbatch("--shape=2x2x2", "-H", script="touch " + ran)
+    try:
+        pod.write("etc/plugstack.conf", good.replace("conf=", "prolog_timeout=2 conf=/nowhere"))
+        pod.run(["scontrol", "release", str(job)])
+        pod.until(lambda: pod.job(job)["Restarts"] == "1" and pod.state(job) == "PENDING", 60,
+                  lambda: "the job to leave: %s" % pod.job(job))
+    finally:
+        pod.write("etc/plugstack.conf", good)
+    assert "held" in pod.job(job)["Reason"].lower() and not os.path.exists(ran)
+    pod.wait_idle()
+    assert not drained(pod)
 
 
 def test_pending_reason_says_what_is_missing(pod):

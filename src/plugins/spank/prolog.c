@@ -61,7 +61,7 @@ static struct json_object *wait_for_circuits(struct ocs_visit *visit, int *rc)
 	struct ocs_error err = { 0 };
 	struct json_object *reply;
 	int pause_ms = 200, tries = 0;
-	bool gone, taken = false;
+	bool gone;
 
 	for (;;) {
 		int left = ocs_visit_left_ms(visit);
@@ -86,13 +86,10 @@ static struct json_object *wait_for_circuits(struct ocs_visit *visit, int *rc)
 		}
 		/* Refusals that time cures (the commit has not arrived, a switch is
 		 * away) come as "not now"; others will not change. */
-		if (!taken && (!left || (err.code != OCS_UNREACHABLE &&
-					 err.code != OCS_NOT_NOW && tries > 3))) {
+		if (!visit->taken && err.code != OCS_UNREACHABLE && err.code != OCS_NOT_NOW &&
+		    tries > 3) {
 			ocs_visit_take_away(visit, err.text);
-			taken = true;
-			/* The requeue needs a moment to be seen. */
-			visit->deadline = ocs_now_ns() + 30 * 1000000000LL;
-		} else if (!left) {
+		} else if (ocs_visit_hopeless(visit, err.text)) {
 			slurm_error("spank_ocs: job %u: no circuits and cannot be taken off this node: %s",
 				    visit->job, err.text);
 			*rc = ESPANK_ERROR;
@@ -286,7 +283,6 @@ static int prepare(struct ocs_visit *visit)
 	struct ocs_error err = { 0 };
 	struct json_object *reply;
 	int rc = ESPANK_SUCCESS, pause_ms = 200;
-	bool taken = false;
 
 	remove_leftovers(visit);
 	while ((reply = wait_for_circuits(visit, &rc))) {
@@ -295,13 +291,8 @@ static int prepare(struct ocs_visit *visit)
 			break;
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 		json_object_put(reply);
-		if (!ocs_visit_left_ms(visit) && taken)
+		if (ocs_visit_hopeless(visit, err.text))
 			return ESPANK_ERROR;
-		if (!ocs_visit_left_ms(visit)) {
-			ocs_visit_take_away(visit, err.text);
-			taken = true;
-			visit->deadline = ocs_now_ns() + 30 * 1000000000LL;
-		}
 		ocs_visit_rest(visit, &pause_ms);
 	}
 	/* No epilog may follow: slurmctld may have forgotten the job altogether. */

@@ -19,6 +19,8 @@
 #define PAUSE_MAX_MS 5000
 /* How long to wait for an ocs.yaml that can be read, where the limit stands in it. */
 #define UNREAD_S 300
+/* How long a job that is taken away may take to leave. */
+#define REMOVAL_S 30
 
 void ocs_visit_end(struct ocs_visit *visit)
 {
@@ -101,7 +103,9 @@ int ocs_visit_locate(struct ocs_visit *visit, bool prolog, struct ocs_error *err
 			limit_ms = fabric->prolog_timeout_ms;
 		ocs_fabric_destroy(fabric);
 	}
-	visit->deadline = visit->start + (int64_t)limit_ms * 1000000;
+	/* A job that is taken away keeps the time for that. */
+	if (!visit->taken)
+		visit->deadline = visit->start + (int64_t)limit_ms * 1000000;
 	return 0;
 }
 
@@ -188,13 +192,26 @@ static int ask_removal(const struct ocs_visit *visit, const char *text)
 	return ocs_slurm_kill_job(visit->job, SIGKILL) ? 1 : 0;
 }
 
-void ocs_visit_take_away(const struct ocs_visit *visit, const char *why)
+void ocs_visit_take_away(struct ocs_visit *visit, const char *why)
 {
 	char *text = ocs_asprintf("circuits could not be made: %s", why);
 
 	slurm_error("spank_ocs: job %u is taken off its nodes: %s", visit->job, text);
 	in_child(visit, ask_removal, text);
 	free(text);
+	visit->taken = true;
+	/* The requeue needs a moment to be seen. */
+	visit->deadline = ocs_now_ns() + REMOVAL_S * INT64_C(1000000000);
+}
+
+bool ocs_visit_hopeless(struct ocs_visit *visit, const char *why)
+{
+	if (ocs_visit_left_ms(visit))
+		return false;
+	if (visit->taken)
+		return true;
+	ocs_visit_take_away(visit, why);
+	return false;
 }
 
 int ocs_visit_locate_patiently(struct ocs_visit *visit, int *rc)
@@ -202,7 +219,7 @@ int ocs_visit_locate_patiently(struct ocs_visit *visit, int *rc)
 	int limit_s = visit->settings->prolog_s ? visit->settings->prolog_s : UNREAD_S;
 	int pause_ms = 200;
 	struct ocs_error err = { 0 };
-	bool told = false, taken = false;
+	bool told = false;
 
 	visit->deadline = visit->start + limit_s * INT64_C(1000000000);
 	while (ocs_visit_locate(visit, true, &err) < 0) {
@@ -213,15 +230,9 @@ int ocs_visit_locate_patiently(struct ocs_visit *visit, int *rc)
 		*rc = ESPANK_SUCCESS;
 		if (ocs_visit_job_left(visit) > 0)
 			return -1;
-		if (!ocs_visit_left_ms(visit) && taken) {
+		if (ocs_visit_hopeless(visit, err.text)) {
 			*rc = ESPANK_ERROR;
 			return -1;
-		}
-		if (!ocs_visit_left_ms(visit)) {
-			ocs_visit_take_away(visit, err.text);
-			taken = true;
-			/* The requeue needs a moment to be seen. */
-			visit->deadline = ocs_now_ns() + 30 * 1000000000LL;
 		}
 		ocs_visit_rest(visit, &pause_ms);
 	}

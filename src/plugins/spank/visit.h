@@ -28,6 +28,7 @@ struct ocs_visit {
 	char *key;		/* file of the key to it, or NULL */
 	char *dir;		/* BASE/JOB */
 	int64_t start, deadline;
+	bool taken;		/* ocs_visit_take_away was called */
 };
 
 /* Who, where, which job.  0 (ocs_visit_end), or -1 after logging. */
@@ -54,7 +55,10 @@ void ocs_visit_rest(const struct ocs_visit *visit, int *pause_ms);
 int ocs_visit_job_left(const struct ocs_visit *visit);
 /* Nothing on this node is wrong, but the job cannot have its circuits and slurmctld's side
  * of slurm-ocs did not take it away: do so from here, so that neither the script runs
- * without circuits nor a healthy node is drained. */
-void ocs_visit_take_away(const struct ocs_visit *visit, const char *why);
+ * without circuits nor a healthy node is drained.  Once; the deadline is moved so that it
+ * can be seen to have left. */
+void ocs_visit_take_away(struct ocs_visit *visit, const char *why);
+/* At the deadline the job is taken away; true if that has been done and did not help. */
+bool ocs_visit_hopeless(struct ocs_visit *visit, const char *why);
 
 #endif
