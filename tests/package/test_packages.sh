@@ -30,6 +30,8 @@ wanted() { (cd "$stage" && find . -type f ! -name '*.la') | names; }
 # Documents and debugging symbols are not what make install made.
 ours() { grep -v -e '/share/doc/' -e '/share/licenses/' -e '/debug/' -e '/\.build-id' -e '/$'; }
 
+tracked() { (cd "$top/$1" && git ls-files | grep -v -e '^\.gitignore$' -e '/\.gitkeep$' | sort); } # FOLDER
+
 files_of() { # KIND: the paths in all its packages
     local package
     for package in "$top/build/package/$1"/*."$1"; do
@@ -53,8 +55,12 @@ mkdir "$work/bare" "$work/bare/dist"
 seen=$(cd "$work/bare" && sed 's/^S\["HAVE_CMOCKA_TRUE"\]=.*/S["HAVE_CMOCKA_TRUE"]="#"/' \
     "$top/build/package/tree/config.status" >config.status && chmod +x config.status &&
     mkdir -p src tests/unit && ./config.status tests/unit/Makefile 2>&1 &&
-    make -s -C tests/unit distdir "top_distdir=$work/bare/dist" "distdir=$work/bare/dist" 2>&1)
+    make -s -C tests/unit distdir "top_distdir=$work/bare/dist" "distdir=$work/bare/dist" 2>&1 &&
+    diff <(tracked tests/unit) <(cd dist && find . -type f ! -name Makefile.in | cut -c3- | sort))
 result $? "the archive is whole where cmocka is missing" "$seen"
+seen=$(comm -23 <(tracked .) <(tar tf "$top"/build/package/deb/slurm-ocs-*.tar.xz | sed 's|^[^/]*/||' | sort))
+[ -z "$seen" ] && [ -n "$(tracked .)" ]
+result $? "the archive has every file of the tree, the guides too" "$seen"
 
 for kind in deb rpm; do
     seen=$(diff <(wanted) <(files_of $kind | names))

@@ -18,4 +18,3 @@ test_node_direct_SOURCES = test_node_direct.c node_rig.c node_rig.h
 test_node_direct_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
 
 dist_check_SCRIPTS += test_rings.py test_enroot.sh
-EXTRA_DIST += rings.c
