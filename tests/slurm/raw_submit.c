@@ -62,6 +62,10 @@ int main(int argc, char **argv)
 	}
 	if (reply->job_submit_user_msg)
 		fprintf(stderr, "%s\n", reply->job_submit_user_msg);
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+	printf("%u\n", reply->step_id.job_id);
+#else
 	printf("%u\n", reply->job_id);
+#endif
 	return 0;
 }
