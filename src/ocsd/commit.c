@@ -6,7 +6,6 @@
 #include "src/ocsd/ahead.h"
 #include "src/ocsd/audit.h"
 #include "src/ocsd/broken.h"
-#include "src/ocsd/clock.h"
 #include "src/ocsd/commit.h"
 #include "src/ocsd/direct.h"
 #include "src/ocsd/drain.h"
@@ -16,6 +15,7 @@
 #include "src/ocsd/request.h"
 #include "src/ocsd/server.h"
 #include "src/ocsd/store.h"
+#include "src/ocsd/term.h"
 #include "src/ocsd/wait.h"
 
 #include "src/place/place.h"
@@ -498,56 +498,6 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 	}
 }
 
-/* What comes back with an older term than the newest.  Where no slurmctld of a newer one is
- * connected it is let in if it is the same controller: a try to replace it has failed.
- * Another one has missed what its successor did. */
-static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t id,
-		      uint64_t term, int controller)
-{
-	struct json_object *extra = NULL;
-
-	if (term >= d->term || (controller == d->controller && term >= ocsd_term_newest(d)))
-		return 0;
-	if (controller != d->controller) {
-		extra = json_object_new_object();
-		json_object_object_add(extra, "superseded", json_object_new_boolean(true));
-	}
-	ocsd_refuse(client, id, OCS_ERROR, extra,
-		    "another slurmctld has taken over; this one starts no job with circuits");
-	return -1;
-}
-
-/* One slurmctld at a time: who takes charge asks with term 0 and gets one that is newer
- * than all before.  Clients without a term only watch.  0, or -1: refused. */
-static int take_term(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		     struct json_object *request, uint64_t *term)
-{
-	uint64_t now = (uint64_t)(ocsd_wall_clock() * 1e6);
-	struct json_object *member;
-	int controller = 0;
-
-	*term = 0;
-	if (!json_object_object_get_ex(request, "term", &member))
-		return 0;
-	*term = (uint64_t)json_object_get_int64(member);
-	if (json_object_object_get_ex(request, "controller", &member))
-		controller = json_object_get_int(member);
-	if (!*term)
-		*term = now > d->term ? now : d->term + 1;
-	if (check_term(d, client, id, *term, controller))
-		return -1;
-	if (*term > d->term) {
-		d->term = *term;
-		d->controller = controller;
-		ocsd_store_term(d);
-	}
-	ocsd_term_set(client, *term, controller);
-	json_object_put(d->slurmctld_yaml);
-	d->slurmctld_yaml = json_object_object_get_ex(request, "yaml", &member) ?
-		json_object_get(member) : NULL;
-	return 0;
-}
-
 void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request)
 {
@@ -560,7 +510,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	struct json_object *jobs;
 	uint64_t term;
 
-	if (take_term(d, client, id, request, &term)) {
+	if (ocsd_term_take(d, client, id, request, &term)) {
 		json_object_put(unknown);
 		json_object_put(forgotten);
 		json_object_put(held);

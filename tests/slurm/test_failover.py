@@ -205,10 +205,24 @@ def test_takeover_by_command(twin):
     twin.until(lambda: not twin.patches(), 30, "dark switches")
 
 
-def test_primary_hangs_and_wakes_late(twin):
+def restart_without_ocsd(cluster):
+    """The primary reads its jobs and cannot tell ocsd."""
+    cluster.kill("ocsd", signal.SIGTERM)
+    end(cluster, "head", signal.SIGTERM)
+    cluster.until(lambda: not pids(cluster, "head"), 30, "the primary to end")
+    since = len(log(cluster, "head"))
+    cluster.spawn(["slurmctld", "-D"], cluster.path("slurmctld.err"))
+    cluster.until(lambda: "Running as primary controller" in log(cluster, "head")[since:], 60,
+                  lambda: "the primary\n" + log(cluster, "head")[since:][-3000:])
+
+
+@pytest.mark.parametrize("ocsd", ("there", "away"))
+def test_primary_hangs_and_wakes_late(twin, ocsd):
     """The primary hangs; the backup takes over, ends a job and starts another in its place;
     then the primary goes on as if nothing had happened: it must not touch what is not its
-    own any more.  Started anew it knows all jobs."""
+    own any more, also if it has not had ocsd yet.  Started anew it knows all jobs."""
+    if not pids(twin, "head"):
+        start_head(twin)
     if not pids(twin, "other"):
         start_other(twin)
     kept = twin.sbatch("--shape=4x2x2")
@@ -216,8 +230,12 @@ def test_primary_hangs_and_wakes_late(twin):
     ended = twin.sbatch("--shape=4x2x2")
     twin.running(ended)
     saved(twin, ended)
+    if ocsd == "away":
+        restart_without_ocsd(twin)
     since, before = len(log(twin, "other")), len(log(twin, "head"))
     hang(twin, True)
+    if ocsd == "away":
+        twin.start_ocsd()
     in_charge(twin, "other", since)
     twin.run(["scancel", str(ended)])
     twin.wait(ended, ("CANCELLED", "GONE"))

@@ -480,6 +480,7 @@ static bool was_refused(void)
 static void test_superseded(void **state)
 {
 	struct json_object *line;
+	int64_t age;
 
 	(void)state;
 	superseded_calls = 0;
@@ -487,6 +488,15 @@ static void test_superseded(void **state)
 	peer_accept();
 	line = peer_hear("subscribe");
 	assert_int_equal(json_object_get_int(json_object_object_get(line, "controller")), 3);
+	/* The first answer is lost: how old is what it knows? */
+	age = json_object_get_int64(json_object_object_get(line, "age_ms"));
+	json_object_put(line);
+	peer_hang_up();
+	peer_accept();
+	line = peer_hear("subscribe");
+	assert_int_equal(json_object_get_int64(json_object_object_get(line, "term")), 0);
+	assert_true(age >= 0);
+	assert_true(json_object_get_int64(json_object_object_get(line, "age_ms")) > age);
 	peer_answer(line, "\"ok\":true,\"term\":17");
 	json_object_put(line);
 	until(is_up);

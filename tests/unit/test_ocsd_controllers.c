@@ -24,6 +24,13 @@ static uint64_t term_of(struct json_object *reply)
 	return term;
 }
 
+static void run_job_7(struct ocs_client *slurmctld)
+{
+	json_object_put(rig_ask(slurmctld, "{'op':'commit','job':7,'epoch':70,'uid':1000,'user':'alice',"
+				"'section':'ring','nodes':'d[0-3]'}"));
+	json_object_put(rig_ask(slurmctld, "{'op':'apply','job':7,'epoch':70,'node':'d0'}"));
+}
+
 /* Two slurmctlds: the one that took charge last has ocsd, the one before is dropped and
  * refused as long as its successor is there; who only watches is not concerned. */
 static void one_slurmctld_at_a_time(void **state)
@@ -81,9 +88,7 @@ static void late_slurmctld(void **state)
 
 	one = term_of(rig_ask(first, "{'op':'subscribe','jobs':[],'term':0,'controller':0}"));
 	two = term_of(rig_ask(second, "{'op':'subscribe','jobs':[],'term':0,'controller':1}"));
-	json_object_put(rig_ask(second, "{'op':'commit','job':7,'epoch':70,'uid':1000,'user':'alice',"
-				"'section':'ring','nodes':'d[0-3]'}"));
-	json_object_put(rig_ask(second, "{'op':'apply','job':7,'epoch':70,'node':'d0'}"));
+	run_job_7(second);
 	reply = rig_event(first, "superseded");
 	assert_int_equal(rig_number(reply, "controller"), 1);
 	json_object_put(reply);
@@ -133,9 +138,59 @@ static void late_slurmctld(void **state)
 	ocs_client_close(second);
 }
 
+/* A slurmctld that could not ask for its term at once, since ocsd was down or it hung: it has
+ * the jobs that it read then, and whoever has read them since is in charge. */
+static void first_term_asked_late(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *first = rig_client(rig), *second = rig_client(rig);
+	uint64_t one, two;
+
+	/* Both took charge while ocsd was down; the one before asks first. */
+	one = term_of(rig_ask(first, "{'op':'subscribe','jobs':[],'term':0,'controller':0,"
+				     "'age_ms':60000}"));
+	two = term_of(rig_ask(second, "{'op':'subscribe','jobs':[],'term':0,'controller':1,"
+				      "'age_ms':30000}"));
+	assert_true(two > one);
+	run_job_7(second);
+	json_object_put(rig_event(first, "superseded"));
+	ocs_client_close(first);
+	/* It never heard of its term, so it asks for the first again. */
+	for (int i = 0; i < 2; i++) {
+		struct json_object *reply;
+
+		first = rig_client(rig);
+		reply = rig_refused(first, OCS_ERROR, "another slurmctld has taken over",
+				    "{'op':'subscribe','jobs':[],'term':0,'controller':0,"
+				    "'age_ms':90000}");
+		assert_true(json_object_get_boolean(json_object_object_get(reply, "superseded")));
+		json_object_put(reply);
+		assert_string_equal(rig_job_state(first, 7), "realised");
+		ocs_client_close(first);
+		if (i)
+			break;
+		rig_stop_daemon(rig, SIGKILL);
+		rig_start_daemon(rig);
+	}
+	/* The one in charge may lose its answer as well. */
+	ocs_client_close(second);
+	second = rig_client(rig);
+	assert_true(two < term_of(rig_ask(second, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],"
+					  "'term':0,'controller':1,'age_ms':40000}")));
+	/* Started anew the first has read what the second saved. */
+	first = rig_client(rig);
+	json_object_put(rig_ask(first, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],'term':0,"
+				       "'controller':0,'age_ms':20}"));
+	json_object_put(rig_event(second, "superseded"));
+	assert_string_equal(rig_job_state(first, 7), "realised");
+	ocs_client_close(first);
+	ocs_client_close(second);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(one_slurmctld_at_a_time, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(late_slurmctld, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(first_term_asked_late, rig_setup, rig_teardown),
 };
 
 int main(void)

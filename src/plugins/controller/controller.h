@@ -191,9 +191,10 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max);
 /* ---- ocsd ---- */
 
 /* Starts the thread that talks to ocsd, for the slurmctld that is number CONTROLLER of those
- * in slurm.conf.  WAKE (any thread, no locks held) is called when there is something to do
- * for the caller; SUPERSEDED (that thread, no locks held) when another one has taken charge
- * since: what this one knows is out of date.  No-op if it runs. */
+ * in slurm.conf and has just read the jobs that it goes by.  WAKE (any thread, no locks held)
+ * is called when there is something to do for the caller; SUPERSEDED (that thread, no locks
+ * held) when another one has taken charge since: what this one knows is out of date.  No-op
+ * if it runs. */
 void ocs_controller_link_start(int controller, void (*wake)(void), void (*superseded)(void));
 void ocs_controller_link_stop(void);
 bool ocs_controller_link_runs(void);

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CONNECT_MS 1000
@@ -34,6 +35,7 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	bool stop;
+	int64_t since_ms;	/* when the caller took charge, with the jobs it then read */
 	void (*wake)(void);
 	void (*superseded)(void);
 } link_thread;
@@ -136,6 +138,15 @@ static void lost(void)
 		json_object_put(line);
 }
 
+/* Goes on while the machine sleeps. */
+static int64_t boot_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / MILLION;
+}
+
 static int subscribe(struct ocs_client *client, struct ocs_error *err)
 {
 	struct json_object *line, *reply, *refusal = NULL;
@@ -144,6 +155,8 @@ static int subscribe(struct ocs_client *client, struct ocs_error *err)
 	/* From the moment that the list is made, every change is queued. */
 	pthread_mutex_lock(&ocs_state.lock);
 	line = ocs_message_subscribe();
+	json_object_object_add(line, "age_ms",
+			       json_object_new_int64(boot_ms() - link_thread.since_ms));
 	ocs_state.open = true;
 	pthread_mutex_unlock(&ocs_state.lock);
 	reply = ocs_client_call(client, line, SUBSCRIBE_MS, &refusal, err);
@@ -335,6 +348,7 @@ void ocs_controller_link_start(int controller, void (*wake)(void), void (*supers
 	link_thread.superseded = superseded;
 	ocs_state.controller = controller;
 	link_thread.stop = false;
+	link_thread.since_ms = boot_ms();
 	ocs_state.term = 0;
 	ocs_state.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ocs_state.down_since = time(NULL);
