@@ -20,11 +20,11 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 		ocs_text_add(text, "%dx%dx%d XPUs with fixed wraps", section->edge[0],
 			     section->edge[1], section->edge[2]);
 	else if (section->kind == OCS_TORUS)
-		ocs_text_add(text, "%d cube%s of %dx%dx%d XPUs (%s ... %s)",
+		ocs_text_add(text, "%d cube%s of %dx%dx%d XPUs (%s%s%s)",
 			     section->ncubes, section->ncubes == 1 ? "" : "s",
 			     section->edge[0], section->edge[1], section->edge[2],
-			     section->cube_names[0],
-			     section->cube_names[section->ncubes - 1]);
+			     section->cube_names[0], section->ncubes > 1 ? " ... " : "",
+			     section->ncubes > 1 ? section->cube_names[section->ncubes - 1] : "");
 	else
 		ocs_text_add(text, "%d server%s with %d %s%s", section->nservers,
 			     section->nservers == 1 ? "" : "s", section->degree,
@@ -40,8 +40,9 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 		ocs_text_add(text, ", rings threaded through leftovers");
 	if (section->directed)
 		ocs_text_add(text, ", directed circuits");
-	ocs_text_add(text, "\n  nodes: %d (%s ... %s)\n  partitions: ", section->nnodes,
-		     nodes[0].name, nodes[section->nnodes - 1].name);
+	ocs_text_add(text, "\n  nodes: %d (%s%s%s)\n  partitions: ", section->nnodes,
+		     nodes[0].name, section->nnodes > 1 ? " ... " : "",
+		     section->nnodes > 1 ? nodes[section->nnodes - 1].name : "");
 	for (size_t i = 0; i < section->npartitions; i++)
 		ocs_text_add(text, "%s%s", i ? "," : "", section->partitions[i]);
 	ocs_text_add(text, "%s\n", !section->npartitions ?

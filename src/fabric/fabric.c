@@ -246,6 +246,15 @@ const struct ocs_section *ocs_fabric_section_named(const struct ocs_fabric *fabr
 	return NULL;
 }
 
+char *ocs_fabric_section_names(const struct ocs_fabric *fabric)
+{
+	struct ocs_text text = {0};
+
+	for (int i = 0; i < fabric->nsections; i++)
+		ocs_text_add(&text, "%s%s", i ? ", " : "", fabric->sections[i].name);
+	return ocs_text_take(&text);
+}
+
 int ocs_section_node_at(const struct ocs_section *section, int cube,
 			const int at[OCS_AXES])
 {

@@ -223,6 +223,9 @@ const struct ocs_section *ocs_fabric_section(const struct ocs_fabric *fabric,
 const struct ocs_section *ocs_fabric_section_named(const struct ocs_fabric *fabric,
 						   const char *name);
 
+/* "pod, ring": the names of all; the caller frees them. */
+char *ocs_fabric_section_names(const struct ocs_fabric *fabric);
+
 /* Index in fabric->nodes of the node that holds XPU AT of CUBE. */
 int ocs_section_node_at(const struct ocs_section *section, int cube,
 			const int at[OCS_AXES]);

@@ -10,6 +10,7 @@
 #include "src/client/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/util/net.h"
 #include "src/util/secret.h"
 #include "src/util/text.h"
 
@@ -70,6 +71,17 @@ static bool on_cubes(const struct ocs_section *section)
 	return section->kind == OCS_TORUS || section->kind == OCS_STATIC;
 }
 
+int ocs_ctl_no_section(const struct ocs_fabric *fabric, const struct ocs_ctl_args *args,
+		       struct ocs_error *err)
+{
+	char *names = ocs_fabric_section_names(fabric);
+
+	ocs_error_set(err, OCS_USAGE, "%s has no section '%s'; it has: %s", fabric->source,
+		      args->section, names);
+	free(names);
+	return -1;
+}
+
 const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
 					  const struct ocs_ctl_args *args,
 					  struct ocs_error *err)
@@ -87,8 +99,7 @@ const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
 				      " placed on a torus or static section", args->section,
 				      fabric->source);
 		else
-			ocs_error_set(err, OCS_USAGE, "%s has no section '%s'", fabric->source,
-				      args->section);
+			ocs_ctl_no_section(fabric, args, err);
 		return NULL;
 	}
 	for (int i = 0; i < fabric->nsections; i++) {
@@ -128,7 +139,7 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 				   const struct ocs_fabric *fabric, struct ocs_error *err)
 {
 	struct ocs_fabric *opened = NULL;
-	struct ocs_client *client;
+	struct ocs_client *client = NULL;
 	struct ocs_error ignored;
 	const char *address;
 
@@ -141,14 +152,12 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 	/* Only a remote ocsd asks for the key, and ocs.yaml says where it is. */
 	if (!fabric && strncmp(address, "unix:", 5) != 0)
 		fabric = opened = ocs_ctl_fabric_open(args, &ignored);
-	if (address)
-		client = ocs_client_open(address, fabric ? fabric->ocsd_key : NULL,
-					 OCS_CTL_CONNECT_MS, err);
-	else {
-		client = NULL;
+	if (!address)
 		ocs_error_set(err, OCS_USAGE, "%s does not say where ocsd answers; give --ocsd",
 			      fabric->source);
-	}
+	else if (!ocs_net_address_check(address, err))
+		client = ocs_client_open(address, fabric ? fabric->ocsd_key : NULL,
+					 OCS_CTL_CONNECT_MS, err);
 	ocs_fabric_destroy(opened);
 	return client;
 }

@@ -29,6 +29,7 @@ struct story {
 	struct ocs_ctl_waiting waiting;
 	struct ocs_fabric *fabric;	/* behind that, or NULL */
 	bool hidden;			/* ocsd does not tell this user what the job holds */
+	bool asked;			/* ocsd has answered */
 };
 
 static struct json_object *pick(struct json_object *list, long job)
@@ -127,14 +128,15 @@ static void print_waiting(const struct story *story, long job)
 }
 
 /* What Slurm says of a job that ocsd does not know, or not to this user. */
-static void print_plain(const struct ocs_ctl_queued *self, bool hidden)
+static void print_plain(const struct story *story)
 {
+	const struct ocs_ctl_queued *self = story->self;
 	char when[OCS_CTL_WHEN_TEXT];
 
 	if (ocs_ctl_queued_runs(self))
 		printf("job %ld of %s%s: %s on %s until %s\n", self->job, self->user,
-		       hidden ? ", whose circuits are not shown to you" : " holds no circuits",
-		       self->state, self->nodes, ocs_ctl_moment_format(self->end, "it ends", when));
+		       story->hidden ? ", whose circuits are not shown to you" :
+		       story->asked ? " holds no circuits" : "", self->state, self->nodes, ocs_ctl_moment_format(self->end, "it ends", when));
 	else
 		printf("job %ld of %s has ended: %s\n", self->job, self->user, self->state);
 }
@@ -304,7 +306,7 @@ static void tell(const struct ocs_ctl_args *args, const struct story *story, lon
 	if (story->job)
 		print_running(args, story, job);
 	else if (story->self && !pending(story) && !story->pending)
-		print_plain(story->self, story->hidden);
+		print_plain(story);
 }
 
 /* What squeue shows as "42_7" or "43+1" has a number of its own. */
@@ -354,6 +356,7 @@ int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	slurm = !slurm_read(job, &story, &no_slurm);
 	client = ocs_ctl_connect(args, NULL, err);
 	rc = client ? story_read(client, name, job, &story, err) : -1;
+	story.asked = !rc;
 	ocs_client_close(client);
 	if (pending(&story))
 		wait_read(args, &story);

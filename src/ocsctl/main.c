@@ -10,6 +10,8 @@
 
 #define OFFLINE "f"	/* commands that read ocs.yaml only */
 #define ONLINE "fo"	/* commands that also talk to ocsd */
+#define CHANGE "xI" ONLINE	/* ... and have it change something */
+#define SHAPE "csrd"	/* commands that lay a shape on a section */
 
 const struct ocs_ctl_command ocs_ctl_commands[] = {
 	{ "check", "[FILE]", 0, 1, "jC" ONLINE,
@@ -28,7 +30,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "A switch that is named comes with its ports and its history.", ocs_ctl_show },
 	{ "map", "", 0, 0, "jsgw" ONLINE,
 	  "a picture of every section with the jobs on it", NULL, ocs_ctl_map },
-	{ "place", "SHAPE", 1, 1, "jcbsrdnkg" ONLINE,
+	{ "place", "SHAPE", 1, 1, "jbnkg" SHAPE ONLINE,
 	  "where a shape would lie now, or on a fabric you describe",
 	  "Without --busy and --fabric ocsd is asked what is free at this moment.",
 	  ocs_ctl_place },
@@ -36,13 +38,13 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "prove a placement or a plan right, or name its first fault",
 	  "FILE holds what 'place --json' or 'plan --json' printed; - is standard input.",
 	  ocs_ctl_verify },
-	{ "fold", "SHAPE", 1, 1, "jcsrdg" OFFLINE,
+	{ "fold", "SHAPE", 1, 1, "jg" SHAPE OFFLINE,
 	  "where each coordinate of a shape lies on an empty fabric", NULL, ocs_ctl_fold },
 	{ "plan", "", 0, 0, "jNDMSuRPtFAsg" OFFLINE,
 	  "rings, circuits and routes for servers of a direct fabric",
 	  "--servers and --degree are taken from the direct section of the fabric when\n"
 	  "--fabric is given.", ocs_ctl_plan },
-	{ "forward", "PLAN", 1, 1, "jHOBFYXf",
+	{ "forward", "PLAN", 1, 1, "j0OBFYXf",
 	  "routes and filters of a plan, on this host",
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
@@ -52,11 +54,11 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "FILE is one for NCCL_TOPO_FILE or NCCL_GRAPH_FILE; - is standard input.  One line\n"
 	  "a fault.  Notes do not change the exit status, errors make it 1.",
 	  ocs_ctl_nccl_check },
-	{ "advise", "SHAPE", 1, 1, "jcsrdme" ONLINE,
+	{ "advise", "SHAPE", 1, 1, "jme" SHAPE ONLINE,
 	  "which jobs, restarted elsewhere, would let a shape in",
 	  "The fewest jobs, and of those the cheapest: by XPUs, or with --elapsed by the XPU\n"
 	  "hours that are lost.  Nothing is moved.", ocs_ctl_advise },
-	{ "reserve", "[SHAPE]", 0, 1, "j1234567csrd89Yf",
+	{ "reserve", "[SHAPE]", 0, 1, "j123456789Y" SHAPE OFFLINE,
 	  "a reservation of Slurm for a shape, for cubes or for the nodes of a switch",
 	  "One of SHAPE, --cubes, --cube and --switch; with --duration, and --users, --accounts\n"
 	  "or --flags=maint.  The nodes are those of a verified placement on what will be free\n"
@@ -64,27 +66,27 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  ocs_ctl_reserve },
 	{ "explain", "JOBID", 1, 1, "j" ONLINE,
 	  "why a job waits, or where it runs", NULL, ocs_ctl_explain },
-	{ "apply", "JOBID", 1, 1, "jEWHVxI" ONLINE,
+	{ "apply", "JOBID", 1, 1, "jEWHV" CHANGE,
 	  "wait until a job's circuits exist and were read back",
 	  "Idempotent; for prolog scripts.", ocs_ctl_apply },
-	{ "prepare", "JOBID NODES", 2, 2, "jsMxI" ONLINE,
+	{ "prepare", "JOBID NODES", 2, 2, "jsM" CHANGE,
 	  "make the circuits of the job that comes next on NODES (look-ahead)",
 	  "NODES is a host list in rank order, such as squeue -O SchedNodes shows.  Undone by\n"
 	  "'ocsctl release JOBID', and by a job that gets one of the nodes before.",
 	  ocs_ctl_prepare },
-	{ "release", "JOBID", 1, 1, "jEWHxI" ONLINE,
+	{ "release", "JOBID", 1, 1, "jEWH" CHANGE,
 	  "give a job's circuits back",
 	  "Idempotent; for epilog scripts.  Without --node the whole job is released.",
 	  ocs_ctl_release },
-	{ "drain", "cube|port|switch|xpu NAME", 2, 2, "jTxI" ONLINE,
+	{ "drain", "cube|port|switch|xpu NAME", 2, 2, "jT" CHANGE,
 	  "keep new jobs off a cube, a port (SWITCH:PORT), switch or XPU (CUBE:X,Y,Z)", NULL, ocs_ctl_drain },
-	{ "fail", "port NAME", 2, 2, "jTxI" ONLINE,
+	{ "fail", "port NAME", 2, 2, "jT" CHANGE,
 	  "drain a port (SWITCH:PORT) that went dark and move running jobs off it",
 	  "Circuits of a running job on a direct fabric change places; few of them, and\n"
 	  "never those of another job.", ocs_ctl_drain },
-	{ "resume", "cube|port|switch|xpu NAME", 2, 2, "jTxI" ONLINE,
+	{ "resume", "cube|port|switch|xpu NAME", 2, 2, "jT" CHANGE,
 	  "undo drain and fail", NULL, ocs_ctl_drain },
-	{ "reconcile", "", 0, 0, "jxI" ONLINE,
+	{ "reconcile", "", 0, 0, "j" CHANGE,
 	  "read every switch now, restore what is missing, report what differed", NULL,
 	  ocs_ctl_reconcile },
 	{ "version", "", 0, 0, "j", "print the version", NULL, ocs_ctl_version },

@@ -137,8 +137,7 @@ static int map_open(const struct ocs_ctl_args *args, struct map_letters *letters
 	if (!map->fabric)
 		return -1;
 	if (args->section && !ocs_fabric_section_named(map->fabric, args->section))
-		return ocs_error_set(err, OCS_USAGE, "%s has no section '%s'",
-				     map->fabric->source, args->section);
+		return ocs_ctl_no_section(map->fabric, args, err);
 	client = ocs_ctl_connect(args, map->fabric, err);
 	if (!client)
 		return -1;

@@ -82,6 +82,9 @@ struct ocs_fabric *ocs_ctl_fabric_open(const struct ocs_ctl_args *args,
 /* The path of the site's ocs.yaml (the caller frees it), or NULL with ERR listing
  * the places that were looked at. */
 char *ocs_ctl_fabric_path(struct ocs_error *err);
+/* Says in ERR that FABRIC has not what --section names; returns -1. */
+int ocs_ctl_no_section(const struct ocs_fabric *fabric, const struct ocs_ctl_args *args,
+		       struct ocs_error *err);
 /* The torus or static section that --section names, or the only one. */
 const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
 					  const struct ocs_ctl_args *args,

@@ -34,9 +34,14 @@ static const struct ocs_section *direct_section(const struct ocs_fabric *fabric,
 		}
 		found = section;
 	}
-	if (!found)
-		ocs_error_set(err, OCS_USAGE, "plan: %s has no direct section%s%s", fabric->source,
-			      args->section ? " named " : "", args->section ? args->section : "");
+	if (!found) {
+		char *names = ocs_fabric_section_names(fabric);
+
+		ocs_error_set(err, OCS_USAGE, "plan: %s has no direct section%s%s; its sections: %s",
+			      fabric->source, args->section ? " named " : "",
+			      args->section ? args->section : "", names);
+		free(names);
+	}
 	return found;
 }
 
@@ -118,8 +123,9 @@ static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *a
 {
 	struct ocs_text_table *table;
 
-	printf("%d servers, degree %d, %s: %d circuits\n", plan->servers, plan->degree,
-	       plan->directed ? "directed" : "duplex", plan->ncircuits);
+	printf("%d server%s, degree %d, %s: %d circuit%s\n", plan->servers,
+	       plan->servers == 1 ? "" : "s", plan->degree, plan->directed ? "directed" : "duplex",
+	       plan->ncircuits, plan->ncircuits == 1 ? "" : "s");
 	printf("diameter %d, average hops %.3f, most loaded link %.3f (all-to-all, 1 per pair)\n",
 	       plan->diameter, plan->average_hops, plan->max_link_load);
 	if (args->demand)
@@ -129,7 +135,7 @@ static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *a
 
 		printf("group %d: ", i);
 		print_members(group);
-		printf("; ring steps");
+		fputs(group->nrings ? "; ring steps" : "; no ring", stdout);
 		for (int r = 0; r < group->nrings; r++)
 			printf("%s %d", r ? "," : "", group->steps[r]);
 		for (int t = 0; t < group->ntrees; t++)
@@ -215,7 +221,9 @@ static struct ocs_plan *repaired(const struct ocs_ctl_args *args,
 		return NULL;
 	plan = ocs_plan_from_json(json, err);
 	json_object_put(json);
-	if (plan && !ocs_plan_verify(plan, err))
+	if (!plan || ocs_plan_verify(plan, err))
+		ocs_error_prefix(err, "plan: %s is no plan to repair", args->repair);
+	else
 		made = ocs_plan_repair(plan, faults, count, err);
 	ocs_plan_destroy(plan);
 	return made;
@@ -293,6 +301,11 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 	if (args->repair && !args->failed)
 		return ocs_error_set(err, OCS_USAGE, "plan: --repair needs --failed SERVER:INTERFACE");
+	if (args->repair && (args->servers || args->degree || args->demand || args->strategy ||
+			     args->directed || args->routes || args->paths || args->trees ||
+			     args->fabric || args->section))
+		return ocs_error_set(err, OCS_USAGE, "plan: --repair keeps what its plan was made for;"
+				     " beside --failed only --json and --svg go with it");
 	if (args->failed) {
 		faults = faults_parse(args->failed, &count, err);
 		if (!faults)

@@ -48,12 +48,9 @@ void ocs_site_destroy(struct ocs_site *site)
 
 static struct json_object *sentence(const char *format, va_list list)
 {
-	struct json_object *json;
-	char *text;
+	char *text = ocs_vasprintf(format, list);
+	struct json_object *json = json_object_new_string(text);
 
-	if (vasprintf(&text, format, list) < 0)
-		abort();
-	json = json_object_new_string(text);
 	free(text);
 	return json;
 }
@@ -92,8 +89,7 @@ about(struct ocs_site *site, bool note, const struct ocs_slurm_line *line,
 	char *text;
 
 	va_start(list, format);
-	if (vasprintf(&text, format, list) < 0)
-		abort();
+	text = ocs_vasprintf(format, list);
 	va_end(list);
 	ocs_site_find(site, note, where, "%s", text);
 	free(text);

@@ -67,8 +67,7 @@ void ocs_text_table_format(struct ocs_text_table *table, const char *format, ...
 	char *text;
 
 	va_start(list, format);
-	if (vasprintf(&text, format, list) < 0)
-		abort();
+	text = ocs_vasprintf(format, list);
 	va_end(list);
 	ocs_text_table_add(table, text);
 	free(text);

@@ -319,8 +319,8 @@ void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	if (ocsd_drain_find(d, kind, name)) {
 		ocsd_audit(d, &(struct ocsd_audit){ .who = client, .what = "resume",
-						    .sw = switch_of(d, kind, name),
-						    .before = name });
+						    .sw = switch_of(d, kind, name), .before = name,
+						    .after = ocsd_member(request, "reason") });
 		ocsd_resume(d, kind, name, ocsd_client_uid(client));
 	}
 	ocsd_reply(client, id, NULL);

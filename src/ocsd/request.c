@@ -143,6 +143,11 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    number);
 		return;
 	}
+	if (job && after && job->section && job->section->kind != OCS_DIRECT) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL, "job %u has no plan that could be repaired:"
+			    " only jobs on direct fabrics have one", number);
+		return;
+	}
 	if (job && ocsd_job_node(job, node) < 0) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL,
 			    "node %s is not in the allocation of job %u", node, number);

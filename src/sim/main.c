@@ -3,6 +3,7 @@
 
 #include <json-c/json.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "src/sim/series.h"
 #include "src/util/error.h"
@@ -13,11 +14,15 @@ static const struct ocs_section *section_find(const struct ocs_fabric *fabric, c
 	const struct ocs_section *section = name ? ocs_fabric_section_named(fabric, name) :
 		ocs_fabric_section(fabric, NULL);
 
+	char *names = section ? NULL : ocs_fabric_section_names(fabric);
+
 	if (!section && name)
-		ocs_error_set(err, OCS_USAGE, "there is no section '%s' in the fabric", name);
+		ocs_error_set(err, OCS_USAGE, "there is no section '%s' in the fabric; it has: %s",
+			      name, names);
 	else if (!section)
 		ocs_error_set(err, OCS_USAGE, "the fabric has several sections; name one with "
-			      "--section");
+			      "--section: %s", names);
+	free(names);
 	return section;
 }
 

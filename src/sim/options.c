@@ -236,6 +236,9 @@ static int check(const struct ocs_sim_args *a, struct ocs_error *err)
 	if (a->easy && !strcmp(a->policy, "scratch"))
 		return ocs_error_set(err, OCS_USAGE, "--policy scratch lays anew what runs now, and "
 				     "--backfill asks about later; leave one of them out");
+	if (a->warmup_hours >= a->hours && (a->hours_set || a->workload))
+		return ocs_error_set(err, OCS_USAGE, "--warmup %g leaves nothing of %g hours",
+				     a->warmup_hours, a->hours);
 	if (a->day >= 0 && !a->svg)
 		return ocs_error_set(err, OCS_USAGE, "--day chooses what --svg draws; give --svg too");
 	if (a->trace && (a->saturated || a->durations || a->arrivals || a->sizes || a->possible ||

@@ -67,24 +67,22 @@ static int unix_address(const char *path, struct sockaddr_un *address,
 	return 0;
 }
 
-/* Splits "host:port" or "[v6]:port" and resolves it. */
-static int tcp_resolve(const char *address, bool passive, struct addrinfo **list,
-		       struct ocs_error *err)
+/* Splits "host:port" or "[v6]:port".  *RESULT is the host (the caller frees it); returns
+ * the port, which is the end of ADDRESS, or NULL with ERR. */
+static const char *tcp_split(const char *address, bool passive, char **result,
+			     struct ocs_error *err)
 {
-	struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0),
-	};
 	const char *colon = strrchr(address, ':');
 	char *host;
 	long port;
-	int rc;
 
 	if (!colon || colon == address ||
-	    ocs_number_parse(colon + 1, passive ? 0 : 1, 65535, &port) < 0)
-		return ocs_error_set(err, OCS_USAGE,
+	    ocs_number_parse(colon + 1, passive ? 0 : 1, 65535, &port) < 0) {
+		ocs_error_set(err, OCS_USAGE,
 			"\"%s\" is not an address; unix:/path, host:port and [v6]:port are",
 			address);
+		return NULL;
+	}
 	host = strndup(address, (size_t)(colon - address));
 	if (!host)
 		abort();
@@ -93,11 +91,42 @@ static int tcp_resolve(const char *address, bool passive, struct addrinfo **list
 		host[strlen(host) - 1] = '\0';
 	} else if (strchr(host, ':')) {
 		free(host);
-		return ocs_error_set(err, OCS_USAGE,
+		ocs_error_set(err, OCS_USAGE,
 			"\"%s\" is not an address: write an IPv6 address as [v6]:port",
 			address);
+		return NULL;
 	}
-	rc = getaddrinfo(host, colon + 1, &hints, list);
+	*result = host;
+	return colon + 1;
+}
+
+int ocs_net_address_check(const char *address, struct ocs_error *err)
+{
+	struct sockaddr_un local;
+	char *host;
+
+	if (strncmp(address, "unix:", 5) == 0)
+		return unix_address(address + 5, &local, err);
+	if (!tcp_split(address, false, &host, err))
+		return -1;
+	free(host);
+	return 0;
+}
+
+static int tcp_resolve(const char *address, bool passive, struct addrinfo **list,
+		       struct ocs_error *err)
+{
+	struct addrinfo hints = {
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0),
+	};
+	char *host;
+	const char *port = tcp_split(address, passive, &host, err);
+	int rc;
+
+	if (!port)
+		return -1;
+	rc = getaddrinfo(host, port, &hints, list);
 	free(host);
 	if (rc != 0)
 		return ocs_error_set(err, OCS_UNREACHABLE, "cannot resolve \"%s\": %s",

@@ -13,9 +13,13 @@ struct ocs_error;
 /* Monotonic clock in ns. */
 int64_t ocs_now_ns(void);
 
+/* Whether ADDRESS is written like one: 0, or -1 with ERR (OCS_USAGE).  No name is resolved. */
+int ocs_net_address_check(const char *address, struct ocs_error *err);
+
 /* Connects to ADDRESS, "unix:/path", "host:port" or "[v6]:port", within
- * TIMEOUT_MS (host names are resolved before the clock matters).  Returns a non-blocking, close-on-exec descriptor, or -1 with ERR
- * (code OCS_UNREACHABLE; OCS_USAGE if ADDRESS is malformed). */
+ * TIMEOUT_MS (host names are resolved before the clock matters).  Returns a non-blocking,
+ * close-on-exec descriptor, or -1 with ERR (code OCS_UNREACHABLE; OCS_USAGE if ADDRESS is
+ * malformed). */
 int ocs_net_connect(const char *address, int timeout_ms, struct ocs_error *err);
 
 /* Whether closing FD (also by the end of the process) takes back what the peer has not

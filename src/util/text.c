@@ -42,17 +42,23 @@ char *ocs_strdup(const char *text)
 	return copy;
 }
 
+char *ocs_vasprintf(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		abort();
+	return text;
+}
+
 char *ocs_asprintf(const char *format, ...)
 {
 	va_list args;
 	char *text;
-	int count;
 
 	va_start(args, format);
-	count = vasprintf(&text, format, args);
+	text = ocs_vasprintf(format, args);
 	va_end(args);
-	if (count < 0)
-		abort();
 	return text;
 }
 
@@ -249,8 +255,7 @@ int ocs_file_write(const char *path, const char *data, size_t length,
 	int saved;
 
 	if (fd < 0) {
-		ocs_error_set(err, OCS_ERROR, "cannot create %s: %s", temporary,
-			      strerror(errno));
+		ocs_error_set(err, OCS_ERROR, "cannot write %s: %s", path, strerror(errno));
 		free(temporary);
 		return -1;
 	}

@@ -4,6 +4,7 @@
 #ifndef OCS_UTIL_TEXT_H
 #define OCS_UTIL_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -31,11 +32,12 @@ char *ocs_text_take(struct ocs_text *text);
 
 void ocs_text_free(struct ocs_text *text);
 
-/* calloc, realloc and strdup that abort when memory is exhausted. */
+/* calloc, realloc, strdup and asprintf that abort when memory is exhausted. */
 void *ocs_calloc(size_t count, size_t size);
 void *ocs_realloc(void *memory, size_t size);
 char *ocs_strdup(const char *text);
 char *ocs_asprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+char *ocs_vasprintf(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* Parses a whole decimal number in [MIN, MAX]; sign, blanks, hex, overflow and
  * trailing characters are refused.  Returns 0 or -1. */

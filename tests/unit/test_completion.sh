@@ -44,6 +44,7 @@ offers() {
 }
 
 offers "place plan" ocsctl pl
+offers "--help --version" ocsctl --
 offers "fabric cube port switch job circuit" ocsctl show ""
 offers "cube port switch xpu" ocsctl drain ""
 offers "port" ocsctl fail ""

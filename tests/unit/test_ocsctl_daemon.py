@@ -190,6 +190,8 @@ def test_job(world):
     reply = world.json("apply", "7", "--epoch", "3", "--node", "n1")
     check(reply.get("ok") is True and reply.get("circuits") == 8,
           "apply is idempotent; --json is the daemon's reply", reply)
+    code, out, err = world.ctl("apply", "7", "--node", "n0", "--after", "1")
+    check(code == 2 and "job 7 has no plan that could be repaired" in err, "no plan", out + err)
     code, out, err = world.ctl("apply", "7", "--epoch", "3", "--node", "stranger")
     check(code in (1, 2) and "stranger" in err, "a node that is not in the job is refused",
           "%d %s%s" % (code, out, err))

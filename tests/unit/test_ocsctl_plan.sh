@@ -89,6 +89,11 @@ esac
 printf '%s\n' "$out" >"$work/repaired.json"
 exits 0 "and right" verify "$work/repaired.json"
 exits 2 "a repair of nothing" plan --repair "$work/plan.json"
+exits 2 "a repair for other servers" plan --repair "$work/plan.json" --failed 3:0 --servers 4
+says "what goes with it" "only --json and --svg go with it"
+printf '{"servers":2}' >"$work/none.json"
+exits 2 "a repair of what is no plan" plan --repair "$work/none.json" --failed 3:0
+says "which file that is" "none.json is no plan to repair: "
 exits 2 "no such server" plan --repair "$work/plan.json" --failed 20:0
 exits 2 "no such interface" plan --servers 20 --degree 4 --failed 3:4
 for bad in '' 3 3: :1 3:0, 3:0x '3:0,,4:1' -1:0; do

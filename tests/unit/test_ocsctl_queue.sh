@@ -118,6 +118,11 @@ printf 'ReservationName=r StartTime=1795300000 EndTime=4000000000 Nodes=n[0-7] U
 explain "a reservation"
 prints "by name" "reservation r"
 
+quiet Resources
+running 7 'n[0-1]' 1795310000 >"$work/one"
+explain "a job that runs while ocsd does not answer"
+prints "is not said to hold no circuits" "job 7 of bob: RUNNING on n[0-1] until 20"
+
 # What no Slurm prints.
 for nonsense in "" "7" "7|PENDING" "|||||||||||||||" "x|y|z|||||||||||||" \
 	"7|PENDING|a||-1|99999999999999999999|x|n[|||n]|n[9-1]|(null)|x|y|z"; do

@@ -49,14 +49,26 @@ says "where it was looked for" "slurm/ocs.yaml"
 exits 2 "two fabrics" check x.yaml --fabric "$F"
 exits 2 "json and nodes" place 4x4 --fabric "$F" --json --nodes
 
+exits 0 "help of help" help help
+exits 2 "help of two" help place map
+says "what is too much" "'map' is too much; usage: ocsctl help"
+exits 2 "an address that is none" show job --ocsd nonsense
+says "what would be one" "unix:/path, host:port"
+exits 2 "a section that is not there" place 4x4 --fabric "$F" --section pod
+says "which there are" "has no section 'pod'; it has: torus"
+exits 2 "no direct section" plan --fabric "$F"
+says "which there are instead" "its sections: torus"
+exits 1 "a picture in no folder" fold 4x4 --fabric "$F" --svg "$work/none/x.svg"
+says "the file that was named" "cannot write $work/none/x.svg: No such file"
+
 exits 0 "help" help
-for command in check migrate show map place verify fold plan nccl-check explain apply release drain resume \
-	reconcile version; do
+for command in check migrate show map place verify fold plan forward nccl-check advise reserve explain apply prepare \
+	release drain fail resume reconcile version; do
 	prints "help lists $command" "
   $command "
 done
-for command in check migrate show map place verify fold plan nccl-check explain apply release drain resume \
-	reconcile version; do
+for command in check migrate show map place verify fold plan forward nccl-check advise reserve explain apply prepare \
+	release drain fail resume reconcile version; do
 	exits 0 "$command --help" $command --help
 	prints "its usage line" "Usage: ocsctl $command"
 	exits 0 "help $command" help $command

@@ -107,7 +107,8 @@ static void history_kept(void **state)
 
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'direct-0:5',"
 				"'reason':'dust'}"));
-	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'direct-0:5'}"));
+	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'direct-0:5',"
+				"'reason':'cleaned'}"));
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'direct-1:5',"
 				"'reason':'not this switch'}"));
 	list = history(client, 2, &whats);
@@ -116,6 +117,7 @@ static void history_kept(void **state)
 	assert_string_equal(rig_text(row, "before"), "direct-0:5");
 	assert_string_equal(rig_text(row, "after"), "dust");
 	assert_int_equal(rig_number(row, "who"), getuid());
+	assert_string_equal(rig_text(json_object_array_get_idx(list, 1), "after"), "cleaned");
 	free(whats);
 	json_object_put(list);
 

@@ -53,6 +53,10 @@ exits 2 "hours below zero" -p best -f "$F" --workload tpu-v4 --hours -1
 exits 2 "hours that are none" -p best -f "$F" --workload tpu-v4 --hours nan
 exits 2 "policy of other machines" -p firstfit -f "$F" --workload tpu-v4
 exits 2 "runs of a trace" -p best -f "$F" --trace x --runs 2
+exits 2 "a warm-up longer than the run" -p best -f "$F" --workload tpu-v4 --hours 20 --warmup 20
+says "what is left" "leaves nothing of 20 hours"
+exits 2 "a section that is not there" -p best -f "$F" --workload tpu-v4 --section pod
+says "which there are" "it has: torus"
 exits 2 "a day but no picture" -p best -f "$F" --workload tpu-v4 --day 3
 says "what draws it" "give --svg too"
 exits 2 "restarts under another policy" -p rfold -f "$F" --workload tpu-v4 --defragment 2

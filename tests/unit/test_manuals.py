@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""The man pages, --help, the completion and the programs say the same.  TAP on stdout."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+BUILD = os.environ["OCS_BUILD_DIR"]
+SOURCE = os.environ["OCS_SOURCE_DIR"]
+OCSCTL = os.path.join(BUILD, "src/ocsctl/ocsctl")
+SIM = os.path.join(BUILD, "src/sim/ocs-sim")
+TORUS = "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
+results = []
+
+
+def result(name, faults):
+    results.append(not faults)
+    print("%sok %d - %s" % ("not " if faults else "", len(results), name))
+    for fault in sorted(faults):
+        print("# " + fault)
+
+
+def run(*words, stdin="", status=0):
+    done = subprocess.run(words, input=stdin, text=True, capture_output=True, check=False)
+    assert done.returncode == status, (words, done.stdout, done.stderr)
+    return done.stdout or done.stderr
+
+
+def read(*path):
+    with open(os.path.join(SOURCE, *path), encoding="utf-8") as handle:
+        return handle.read()
+
+
+def plain(page):
+    """Roff without the escapes and fonts that stand in options."""
+    return re.sub(r'"', "", re.sub(r"\\f[A-Z]|\\&", "", page.replace("\\-", "-").replace("\\(dq", "")))
+
+
+def part(page, heading):
+    """A section of a man page."""
+    return re.search(r"^\.S[Hh] %s\n(.*?)(?=^\.S[Hh] |\Z)" % heading, page, re.M | re.S).group(1)
+
+
+def options(help_text):
+    """{option: it takes a value}."""
+    return {name: bool(value.strip("=[") or value == "=") for name, value in
+            re.findall(r"(?<![\w-])(--[a-z][a-z-]*)(?:(?: |\[=)([A-Z][\w:,./|]*|[a-z]+\|[a-z]+))?", help_text)}
+
+
+def completed(program):
+    """The options that its completion names."""
+    return set(re.findall(r"--[a-z][a-z-]*", re.sub(r"^\s*#.*", "", read("etc/bash-completion", program), flags=re.M)))
+
+
+def headings(text):
+    """The options that stand in the lines after .TP."""
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", " ".join(re.findall(r"^\.TP\n(.*)", text, re.M))))
+
+
+def ocsctl_options():
+    page = plain(read("doc/man1/ocsctl.1"))
+    commands = re.findall(r"^  ([a-z][a-z-]*) ", run(OCSCTL, "help"), re.M)
+    lines = re.findall(r"^\.TP\n(.*)", part(page, "COMMANDS"), re.M)
+    result("ocsctl(1) has every command", {name for name in commands if not any(
+        re.match(r"\.\w+ .*\b%s\b" % name, line) for line in lines)})
+    every = {}
+    for name in commands:
+        if name != "help":
+            every.update(options(run(OCSCTL, name, "--help").split("Options:")[1]))
+    result("ocsctl(1) has every option", {name for name in every if not re.search(
+        r"%s(?![\w-])" % name, part(page, "OPTIONS") + part(page, "COMMANDS"))})
+    result("ocsctl has every option of its man page",
+           headings(part(page, "OPTIONS")) - set(every) - {"--version"})
+    words = completed("ocsctl")
+    result("the completion knows which options have a value",
+           {name for name, value in every.items() if value and name != "--watch"} - words)
+    result("and no others", words - set(every) - {"--version"})
+
+
+def sim_options():
+    page = plain(read("doc/man1/ocs-sim.1"))
+    every = options(run(SIM, "--help").split("\n", 1)[1])
+    result("ocs-sim(1) has every option", {name for name in every if not re.search(
+        r"%s(?![\w-])" % name, part(page, "OPTIONS"))})
+    result("ocs-sim has every option of its man page", headings(part(page, "OPTIONS")) - set(every))
+    words = completed("ocs-sim")
+    result("the completion of ocs-sim has no others", words - set(every))
+
+
+def members(value):
+    """Names of members down to the second level, where lists of objects are."""
+    names = set(value)
+    for inner in value.values():
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            names |= set(inner[0])
+    return names
+
+
+def ocsctl_json():
+    page = plain(part(read("doc/man1/ocsctl.1"), "JSON"))
+    told = {}
+    for names, text in re.findall(r"^\.TP\n\.\w+ ([^\n]*)\n(.*?)(?=^\.TP|\Z)", page, re.M | re.S):
+        for name in re.split(r"[ ,]+", names):
+            told[name] = text
+    placement = run(OCSCTL, "place", "4x4x4", "--fabric", TORUS, "--json")
+    plan = run(OCSCTL, "plan", "--servers", "8", "--degree", "4", "--json")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "file")
+        with open(path, "w", encoding="utf-8") as handle:
+            handle.write("BlockName=b0 Nodes=n[0-63]\n")
+        got = {
+            "check": run(OCSCTL, "check", os.path.join(SOURCE, "examples/ocs-torus.yaml"), "--json"),
+            "migrate": run(OCSCTL, "migrate", path, "--cube", "4x4x4", "--json"),
+            "place": placement, "plan": plan,
+            "fold": run(OCSCTL, "fold", "4x4x8_twisted", "--fabric", TORUS, "--json"),
+            "verify": run(OCSCTL, "verify", "-", "--fabric", TORUS, "--json", stdin=placement),
+            "forward": run(OCSCTL, "forward", "-", "--json", stdin=plan),
+            "nccl-check": run(OCSCTL, "nccl-check", "-", "--json", stdin="x", status=1).split("\n")[0],
+            "advise": run(OCSCTL, "advise", "4x4", "--fabric", TORUS, "--map", "-", "--json",
+                          stdin='{"nodes":[],"jobs":[]}'),
+            "version": run(OCSCTL, "version", "--json"),
+        }
+    for command, text in got.items():
+        shown = json.loads(text)
+        names = set(shown) if command == "check" else members(shown)
+        result("ocsctl(1) has the JSON of %s" % command, {
+            name for name in names if not re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(name),
+                                                    told[command])})
+
+
+BASE = """version: 1
+ocsd: {state: /var/lib/ocsd}
+limits: {burst: 60}
+timeouts: {poll: 30s}
+policies: {requeue_limit: 3}
+nccl: {graph_file: true}
+switches:
+- {name: "o-[x,y,z]-[0-1]-[0-1]", driver: scpi, address: "h:{index + 1}", size: 16}
+- {name: "d-[0-1]", driver: scpi, address: "d{index}:1", size: 16}
+- {name: "e-[0-1]", driver: scpi, address: "e{index}:1", size: 16}
+- {name: "s-[0-1]", driver: scpi, address: "s{index}:1", size: 64, moves: true}
+- {name: "g-[0-1]", driver: scpi, address: "g{index}:1", size: 16}
+- {name: "r-[0-1]", driver: scpi, address: "r{index}:1", size: 16}
+fabrics:
+- name: pod
+  kind: torus
+  partitions: a
+  cube: 2x2x2
+  cubes: [{name: c0, nodes: "n[0-7]"}]
+  ports:
+    switch: o-{dim}-{a}-{b}
+    port: sign + 1
+    map: [{cube: c0, dim: x, position: [0, 0], sign: "+", switch: o-x-0-0, port: 1}]
+- {name: old, kind: static, partitions: b, extents: 1x1x1, nodes: s0}
+- name: ring
+  kind: direct
+  partitions: c
+  nodes: d[0-1]
+  degree: 2
+  interfaces: [{name: e0}, {name: e1}]
+  forwarding: {address: 10.1.0.0/16}
+  ports:
+    switch: d-{interface}
+    port: server + 1
+    map: [{node: d0, interface: 0, switch: d-0, port: 1}]
+  look_ahead:
+    ports: {switch: "e-{interface}", port: server + 1}
+    select: {switch: "s-{interface}", port: 3 * server + 1}
+- {name: mixed, kind: region, partitions: e, nodes: g0, degree: 2, ports: {switch: "g-{interface}", port: 1}}
+- {name: rail, kind: rails, partitions: d, nodes: r0, rails: 2, ports: {switch: "r-{interface}", port: 1}}
+"""
+# Where an unknown key makes the reader say which keys there are.
+PLACES = [
+    ("version: 1\n", "version: 1\nQQ: 1\n"), ("ocsd: {", None), ("limits: {", None), ("timeouts: {", None),
+    ("policies: {", None), ("nccl: {", None), ("- {name: \"o-", "- {QQ: 1, name: \"o-"),
+    ("  cube: 2", "  QQ: 1\n  cube: 2"), ("extents:", "QQ: 1, extents:"), ("  degree: 2\n", "  QQ: 1\n  degree: 2\n"),
+    ("rails: 2", "QQ: 1, rails: 2"), ("nodes: g0", "QQ: 1, nodes: g0"), ("cubes: [{", None),
+    ("    port: sign", "    QQ: 1\n    port: sign"), ("map: [{cube", "map: [{QQ: 1, cube"),
+    ("map: [{node", "map: [{QQ: 1, node"), ("interfaces: [{", None), ("forwarding: {", None),
+    ("  look_ahead:\n", "  look_ahead:\n    QQ: 1\n"), ("    ports: {", None), ("    select: {", None),
+]
+
+
+def yaml_keys():
+    page = read("doc/man5/ocs.yaml.5")
+    told = set()
+    for line in re.findall(r"^\.It Cm (.*)", page, re.M):
+        told |= set(re.findall(r"[a-z_]+", line))
+    told |= set(re.findall(r"^\.Cm ([a-z_]+)", page, re.M))
+    items = set(re.findall(r"^\.It Cm ([a-z_]+)", page, re.M))
+    keys, faults = set(), set()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "ocs.yaml")
+
+        def check(text, status):
+            with open(path, "w", encoding="utf-8") as handle:
+                handle.write(text)
+            return run(OCSCTL, "check", path, status=status)
+        check(BASE, 0)
+        for old, new in PLACES:
+            said = check(BASE.replace(old, new or old + "QQ: 1, ", 1), 2)
+            known = re.search(r'has no key "QQ"; it has: (.*)', said)
+            assert known, (old, said)
+            keys |= set(known.group(1).split(", "))
+    faults = keys - told
+    result("ocs.yaml(5) has every key", faults)
+    result("ocs.yaml has every key of its man page", items - keys - {"requeue", "cancel", "ignore"})
+
+
+def plugstack_arguments():
+    takes = re.search(r"spank_ocs\.so takes (.*?)\"", read("src/plugins/spank/settings.c")).group(1)
+    known = set(re.findall(r"([a-z_]+)=", takes))
+    read_by = set(re.findall(r'IS\("([a-z_]+)"\)', read("src/plugins/spank/settings.c")))
+    page = part(read("doc/man8/spank_ocs.8"), "ARGUMENTS")
+    told = set(re.findall(r"^\.It Cm ([a-z_]+)", page, re.M))
+    result("spank_ocs(8) has the arguments that are read", (known ^ told) | (known ^ read_by))
+    table = set(re.findall(r'OCS_OPTION_\w+\] = \{ "([a-z-]+)"', read("src/plugins/spank/request.c")))
+    page = part(read("doc/man8/spank_ocs.8"), "OPTIONS")
+    result("and the options", table ^ set(re.findall(r"^\.It Fl Fl ([a-z-]+)", page, re.M)))
+
+
+ocsctl_options()
+sim_options()
+ocsctl_json()
+yaml_keys()
+plugstack_arguments()
+print("1..%d" % len(results))
