@@ -565,12 +565,26 @@ static void resume_repair(struct ocsd *d, struct ocsd_job *job)
 			ocsd_repair_want(d, job, "a port has failed", false);
 }
 
+/* What a job that is over does not use it has given back: others may have it by now. */
+static void drop_ports(struct ocsd_job *job)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->nports; i++)
+		if (in_use(job, job->ports[i]))
+			job->ports[kept++] = job->ports[i];
+	job->nports = kept;
+}
+
 int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
 {
 	if (ocsd_store_load(d, err))
 		return -1;
-	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		ocsd_ahead_recall(d, job);
+		if (job->ended && break_due(job))
+			drop_ports(job);
+	}
 	for (int turn = 0; turn < 3; turn++)
 		for (struct ocsd_job *job = d->jobs; job; job = job->next)
 			if (turn == (job->ended ? 0 : job->prepared ? 2 : 1))

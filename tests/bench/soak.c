@@ -226,6 +226,32 @@ static void tidy(struct soak *s, const struct pair *have, size_t nhave, const st
 	soak_send(s, "{\"op\":\"reconcile\"}");
 }
 
+/* What a checkpoint waits for: jobs on their way, and switches that are not up. */
+static void tell_waiting(struct soak *s)
+{
+	static const char *const states[] = {
+		"free", "being committed", "being realised", "running", "being released",
+	};
+	struct json_object *reply = daemons_ask(&s->daemons, "{\"op\":\"show\",\"what\":\"switch\"}");
+	struct json_object *list = json_object_object_get(reply, "switches");
+
+	for (int i = 0; i < JOBS_AT_ONCE; i++)
+		if (s->jobs[i].state != FREE && s->jobs[i].state != RUNNING)
+			fprintf(stderr, "job %u is %s, %d answers are due\n", s->jobs[i].number,
+				states[s->jobs[i].state], s->jobs[i].waiting);
+	for (size_t i = 0; i < json_object_array_length(list); i++) {
+		struct json_object *row = json_object_array_get_idx(list, i);
+		const char *state = json_object_get_string(json_object_object_get(row, "state"));
+		const char *why = json_object_get_string(json_object_object_get(row, "reason"));
+
+		if (strcmp(state, "up") != 0)
+			fprintf(stderr, "switch %s is %s: %s\n",
+				json_object_get_string(json_object_object_get(row, "name")), state,
+				why ? why : "no reason is known");
+	}
+	json_object_put(reply);
+}
+
 static void checkpoint(struct soak *s)
 {
 	struct pair *have = ocs_calloc(PAIRS, sizeof(*have)), *want = ocs_calloc(PAIRS, sizeof(*want));
@@ -242,6 +268,7 @@ static void checkpoint(struct soak *s)
 		    memcmp(have, want, nhave * sizeof(*have)) == 0)
 			break;
 		if (ocs_now_ns() > deadline) {
+			tell_waiting(s);
 			snprintf(err.text, sizeof(err.text), "switches hold %zu patches, the database %zu, "
 				 "living jobs %zu%s", nhave, nwant, living(s),
 				 busy(s) ? "; jobs are on their way" : "");

@@ -83,4 +83,4 @@ dist_check_SCRIPTS += test_ocsd_soak.sh
 
 check_PROGRAMS += test_ocsd_late
 test_ocsd_late_SOURCES = test_ocsd_late.c $(OCSD_RIG)
-test_ocsd_late_LDADD = $(OCSD_RIG_LIBS)
+test_ocsd_late_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Switches that make patches long after nobody waits for them any more, and tell no
- * one: what ocsd gave up it must cut all the same. */
+/* What jobs leave behind on switches that hang: patches that are made long after nobody
+ * waits for them any more, which ocsd must cut all the same, and ports. */
 
 #include <setjmp.h>
 #include <signal.h>
@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 #include <cmocka.h>
+#include <sqlite3.h>
 
+#include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
 /* Four servers with two interfaces: a ring on each of two switches. */
@@ -97,11 +99,62 @@ static void after_a_kill(void **state)
 	ocs_client_close(client);
 }
 
+/* Job 2 beside job 1: over as well, but for a switch of its own that does not answer. */
+static const char second_job[] =
+	"CREATE TEMP TABLE j AS SELECT * FROM jobs WHERE job=1;"
+	"UPDATE j SET job=2, epoch=20; INSERT INTO jobs SELECT * FROM j;"
+	"CREATE TEMP TABLE r AS SELECT * FROM releases WHERE job=1;"
+	"UPDATE r SET job=2, epoch=20; INSERT INTO releases SELECT * FROM r;"
+	"CREATE TEMP TABLE p AS SELECT * FROM ports WHERE job=1 AND switch='direct-0';"
+	"UPDATE p SET job=2, epoch=20; INSERT INTO ports SELECT * FROM p;"
+	"INSERT INTO ports VALUES(2, 20, 'rail-1', 1), (2, 20, 'rail-1', 2);"
+	"INSERT INTO circuits VALUES(2, 20, 'rail-1', 1, 2, 0, 3);";
+
+static void change_database(const struct rig *rig, const char *sql)
+{
+	char *path = ocs_asprintf("%s/state/ocsd.db", rig->emulator.folder), *why = NULL;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	if (sqlite3_exec(db, sql, NULL, NULL, &why) != SQLITE_OK)
+		fail_msg("%s", why);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	free(path);
+}
+
+/* Jobs that are over but for switches that do not answer have given back their other
+ * ports: after a restart they are not in the way of the job that has them now. */
+static void ports_given_back(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+
+	commit(client, 1);
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
+	rig_emulate(rig, "fault direct-1 silent");
+	rig_emulate(rig, "fault rail-1 silent");
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	commit(client, 3);
+	ocs_client_close(client);
+	rig_stop_daemon(rig, SIGKILL);
+	change_database(rig, second_job);
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	rig_emulate(rig, "fault direct-1 none");
+	rig_emulate(rig, "fault rail-1 none");
+	until_forgotten(client, 1);
+	until_forgotten(client, 2);
+	json_object_put(rig_ask(client, "{'op':'apply','job':3,'epoch':30,'node':'d0'}"));
+	assert_int_equal(rig_patches(rig), PATCHES);
+	ocs_client_close(client);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(after_the_timeout, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_kill, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(ports_given_back, rig_setup, rig_teardown),
 	};
 
 	return cmocka_run_group_tests_name("ocsd: late patches", tests, NULL, NULL);
