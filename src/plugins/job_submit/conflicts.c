@@ -10,6 +10,7 @@
 
 #include "src/fold/shape.h"
 #include "src/plugins/compat/conf.h"
+#include "src/plugins/compat/spank_env.h"
 #include "src/util/text.h"
 
 /* A partition that says nothing does as slurm.conf says for all. */
@@ -107,15 +108,7 @@ int ocs_conflicts_qos(const char *names, const char *account, const char *partit
 
 bool ocs_conflicts_allocated(const job_record_t *job)
 {
-	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
-		const char *entry = job->spank_job_env[i];
-
-		if (entry && !xstrncmp(entry, "SPANK_", 6))
-			entry += 6;
-		if (entry && !xstrncmp(entry, "OCS_EPOCH=", 10))
-			return true;
-	}
-	return false;
+	return ocs_spank_get(job, "OCS_EPOCH");
 }
 
 int ocs_conflicts_expand(const char *dependency, bool shaped, struct ocs_error *err)

@@ -5,6 +5,7 @@
  * it took, and takes no other that leaves a running job without what it has. */
 
 #include "src/plugins/compat/conf.h"
+#include "src/plugins/compat/spank_env.h"
 #include "src/plugins/select/select_ocs.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ static int collect(void *element, void *argument)
 	xrecalloc(all->jobs, all->count + 1, sizeof(*all->jobs));
 	holding = &all->jobs[all->count++];
 	holding->job = job->job_id;
-	holding->section = ocs_select_spank_get(job, "OCS_SECTION");
+	holding->section = ocs_spank_get(job, "OCS_SECTION");
 	nodes = xcalloc(bit_set_count(job->node_bitmap) + 1, sizeof(*nodes));
 	for (int i = 0; (record = next_node_bitmap(job->node_bitmap, &i)); i++)
 		nodes[holding->nnodes++] = record->name;

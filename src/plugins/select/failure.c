@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/plugins/compat/spank_env.h"
 #include "src/plugins/select/select_ocs.h"
 
 #include <signal.h>
@@ -47,7 +48,7 @@ static void note(job_record_t *job, const char *text)
 
 static int attempts_of(job_record_t *job)
 {
-	const char *text = ocs_select_spank_get(job, "OCS_ATTEMPTS");
+	const char *text = ocs_spank_get(job, "OCS_ATTEMPTS");
 
 	return text ? atoi(text) : 0;
 }

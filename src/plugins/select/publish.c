@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/plugins/compat/spank_env.h"
 #include "src/plugins/select/select_ocs.h"
 
 #include <inttypes.h>
@@ -11,36 +12,12 @@
 #define PLACEMENT_VERSION "p1:"
 #define SYSTEM_PREFIX "ocs epoch="
 
-/* Entries may carry the prefix that SPANK gives them. */
-static const char *entry_value(const char *entry, const char *name)
-{
-	size_t length = strlen(name);
-
-	if (!xstrncmp(entry, "SPANK_", 6))
-		entry += 6;
-	return !xstrncmp(entry, name, length) && entry[length] == '=' ?
-		entry + length + 1 : NULL;
-}
-
-const char *ocs_select_spank_get(job_record_t *job, const char *name)
-{
-	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
-		const char *value = job->spank_job_env[i] ?
-			entry_value(job->spank_job_env[i], name) : NULL;
-
-		if (value)
-			return value;
-	}
-	return NULL;
-}
-
-/* VALUE NULL removes. */
 void ocs_select_spank_set(job_record_t *job, const char *name, const char *value)
 {
 	uint32_t kept = 0;
 
 	for (uint32_t i = 0; i < job->spank_job_env_size; i++) {
-		if (job->spank_job_env[i] && entry_value(job->spank_job_env[i], name))
+		if (ocs_spank_value(job->spank_job_env[i], name))
 			xfree(job->spank_job_env[i]);
 		else
 			job->spank_job_env[kept++] = job->spank_job_env[i];
@@ -76,7 +53,7 @@ void ocs_select_comment_set(char **comment, const char *prefix, const char *text
 /* What a job on a direct fabric has; CIRCUITS: the last word of it. */
 static void publish_planned(job_record_t *job, const char *circuits)
 {
-	const char *shape = ocs_select_spank_get(job, "OCS_SHAPE");
+	const char *shape = ocs_spank_get(job, "OCS_SHAPE");
 	char *text = xstrdup_printf(COUNTS_PREFIX "nodes=%d%s%s%s", bit_set_count(job->node_bitmap),
 				    shape ? " shape=" : "", shape ? shape : "", circuits);
 
@@ -95,7 +72,7 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 	ocs_select_spank_set(job, "OCS_PLACEMENT", made->placement);
 	/* A placement says its nodes; servers are ranked by this list. */
 	ocs_select_spank_set(job, "OCS_NODES", made->placement ? NULL : made->nodes);
-	if (!ocs_select_spank_get(job, "OCS_ATTEMPTS"))
+	if (!ocs_spank_get(job, "OCS_ATTEMPTS"))
 		ocs_select_spank_set(job, "OCS_ATTEMPTS", "0");
 	text = xstrdup_printf(SYSTEM_PREFIX "%s", epoch);
 	if (made->placement)
@@ -145,14 +122,14 @@ void ocs_select_forget(job_record_t *job)
 
 uint64_t ocs_select_epoch(job_record_t *job)
 {
-	const char *text = ocs_select_spank_get(job, "OCS_EPOCH");
+	const char *text = ocs_spank_get(job, "OCS_EPOCH");
 
 	return text ? strtoull(text, NULL, 10) : 0;
 }
 
 static char *text_of(job_record_t *job, const char *name)
 {
-	return (char *)ocs_select_spank_get(job, name);
+	return (char *)ocs_spank_get(job, name);
 }
 
 static int restore(void *element, void *unused)

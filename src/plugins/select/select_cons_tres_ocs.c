@@ -6,6 +6,7 @@
  * placement is committed when it starts and released when it ends. */
 
 #include "src/plugins/compat/conf.h"
+#include "src/plugins/compat/spank_env.h"
 #include "src/plugins/select/select_ocs.h"
 
 OCS_EXPORT const char plugin_name[] = "cons_tres with shapes on optical circuit switches";
@@ -136,7 +137,7 @@ static int commit(job_record_t *job)
 	if (rc > 0) {
 		if (!job->user_name)
 			job->user_name = uid_to_string_or_null(job->user_id);
-		request.demand = ocs_select_spank_get(job, OCS_SELECT_DEMAND);
+		request.demand = ocs_spank_get(job, OCS_SELECT_DEMAND);
 		count = ocs_select_nodes_of(job->node_bitmap, &nodes, &outside);
 		if (outside)
 			rc = ocs_error_set(&err, OCS_ERROR, "it got nodes outside the fabric");

@@ -120,10 +120,9 @@ void ocs_select_unpublish(job_record_t *job);
 void ocs_select_forget(job_record_t *job);
 /* How AdminComment speaks of circuits of the running job. */
 #define OCS_SELECT_RUNNING_PREFIX "ocs circuits: "
-/* Where spank_ocs leaves --ocs-demand, for ocs_select_spank_get. */
+/* Where spank_ocs leaves --ocs-demand, for ocs_spank_get. */
 #define OCS_SELECT_DEMAND "_SLURM_SPANK_OPTION_spank_ocs_ocs_demand"
-/* The value of NAME in the job's SPANK environment, or NULL. */
-const char *ocs_select_spank_get(job_record_t *job, const char *name);
+/* Sets NAME in the job's SPANK environment; VALUE NULL removes it. */
 void ocs_select_spank_set(job_record_t *job, const char *name, const char *value);
 /* Replaces the part of *COMMENT that starts with PREFIX (parts are separated by
  * "; ") by TEXT; NULL removes it. */
