@@ -7,6 +7,9 @@ import signal
 import pytest
 
 SWITCH = "ocs-x-0-0"
+WAIT = """#!/bin/bash
+while [ -e {0} ]; do sleep 0.1; done
+"""
 
 
 def in_prolog(cluster, job):
@@ -33,3 +36,23 @@ def test_job_in_its_prolog_starts_anew(pod, how):
     assert fields["Restarts"] == "1"
     assert "slurmctld was restarted during its prolog" in fields["AdminComment"]
     assert "(requeued)" in fields["AdminComment"]
+
+
+def test_job_that_was_still_being_configured_is_left_alone(make_cluster, tmp_path):
+    """Its nodes boot, or PrologSlurmctld runs: Slurm itself goes on with it after a restart, and
+    the job must not be taken off its nodes when its prolog ends."""
+    script, boots = tmp_path / "prolog", tmp_path / "boots"
+    script.write_text(WAIT.format(boots))
+    script.chmod(0o755)
+    boots.touch()
+    cluster = make_cluster(cubes=1, edge=2, delay_ms=1, config={"PrologSlurmctld": str(script)})
+    try:
+        job = cluster.sbatch("--shape=2x2x2", script="sleep 2")
+        cluster.wait(job, "CONFIGURING")
+        cluster.kill("slurmctld", signal.SIGTERM)
+        cluster.start_slurmctld()
+        boots.unlink()
+        assert cluster.wait(job, "COMPLETED", 60)
+        assert cluster.job(job)["Restarts"] == "0", cluster.job(job)
+    finally:
+        cluster.stop()

@@ -15,7 +15,9 @@ static int count;
 
 void ocs_select_lost_note(job_record_t *job)
 {
-	if (!job->batch_flag || !IS_JOB_RUNNING(job) || !ocs_select_in_prolog(job))
+	/* While nodes boot or PrologSlurmctld runs there is no launch that could be forgotten. */
+	if (!job->batch_flag || !IS_JOB_RUNNING(job) || IS_JOB_CONFIGURING(job) ||
+	    !ocs_select_in_prolog(job))
 		return;
 	xrecalloc(noted, count + 1, sizeof(*noted));
 	noted[count++] = (struct noted){ .job = job->job_id,
