@@ -128,19 +128,26 @@ static bool is_whole(const struct ocs_section *s, const int *owner, int cube)
 	return true;
 }
 
+static int longest_name(const struct ocs_section *s)
+{
+	int longest = 0, cube;
+
+	for (cube = 0; cube < s->ncubes; cube++) {
+		int length = (int)strlen(s->cube_names[cube]);
+
+		longest = length > longest ? length : longest;
+	}
+	return longest;
+}
+
 /* A large machine at a glance: one sign a cube, the first of each line by name.  Returns
  * how many cubes are broken and need a picture of their own. */
 static int overview_add(struct ocs_text *text, const struct ocs_section *s, int width,
 			const struct ocs_picture_item *items, const char *given,
 			const int *owner, bool colour)
 {
-	int names = 0, across = GLANCE, broken = 0, cube;
+	int names = longest_name(s), across = GLANCE, broken = 0, cube;
 
-	for (cube = 0; cube < s->ncubes; cube++) {
-		int length = (int)strlen(s->cube_names[cube]);
-
-		names = length > names ? length : names;
-	}
 	while (across > GLANCE_GROUP && names + 1 + across + across / GLANCE_GROUP > width)
 		across -= GLANCE_GROUP;
 	for (cube = 0; cube < s->ncubes; cube++) {
@@ -164,7 +171,8 @@ struct row {
 	const int *cubes;
 	int n;
 	int first, layers;
-	int columns;		/* of a cube */
+	int columns;		/* of a cube, */
+	int wide;		/* and with its name */
 };
 
 static void names_add(struct ocs_text *text, const struct ocs_section *s, const struct row *row)
@@ -177,7 +185,7 @@ static void names_add(struct ocs_text *text, const struct ocs_section *s, const 
 		return;
 	}
 	for (i = 0; i < row->n; i++)
-		ocs_text_add(text, "%-*.*s%s", i + 1 < row->n ? row->columns : 0, row->columns,
+		ocs_text_add(text, "%-*s%s", i + 1 < row->n ? row->wide : 0,
 			     s->cube_names[row->cubes[i]], i + 1 < row->n ? "   " : "\n");
 }
 
@@ -200,7 +208,8 @@ static void row_add(struct ocs_text *text, const struct ocs_section *s, const st
 						 ocs_section_bit(s, at)], colour);
 				}
 			}
-			ocs_text_add(text, "%s", i + 1 < row->n ? "   " : "\n");
+			ocs_text_add(text, "%*s", i + 1 < row->n ? row->wide - row->columns + GAP : 1,
+				     i + 1 < row->n ? "" : "\n");
 		}
 	}
 	ocs_text_add(text, "\n");
@@ -252,7 +261,9 @@ char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *sec
 	struct ocs_text text = { 0 };
 
 	width = width > 0 ? width : 80;
-	across = (width + GAP) / (row.columns + GAP);
+	row.wide = longest_name(section);
+	row.wide = row.wide < row.columns ? row.columns : row.wide;
+	across = (width + GAP) / (row.wide + GAP);
 	across = across < 1 ? 1 : across;
 	fit = (width + 1) / (section->edge[1] + 1);
 	fit = fit < 1 ? 1 : fit > section->edge[2] ? section->edge[2] : fit;

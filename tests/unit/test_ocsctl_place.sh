@@ -102,6 +102,20 @@ exits 1 "SVG that cannot be written" place 2x2 --fabric "$ONE" --svg /nowhere/x.
 exits 0 "static torus" place 16x16x16 --fabric "static:16x16x16 tile:1x1x1" --json
 prints "needs no circuits" '"ocs_links":0}'
 
+cat >"$work/names.yaml" <<'YAML'
+version: 1
+switches: [{name: "o-[x,y,z]-[0-1]-[0-1]", driver: scpi, address: "h:{index + 1}", size: 16}]
+fabrics:
+- {name: pod, kind: torus, cube: 2x2x2, cubes: {names: "hall-[0-1]-cube", nodes: "n[0-15]"},
+   ports: {switch: "o-{dim}-{a}-{b}", port: 2*cube + sign + 1}}
+YAML
+exits 0 "cubes with long names" place 4x2x2 --fabric "$work/names.yaml"
+prints "are named in full above their layers" "
+hall-0-cube   hall-1-cube
+AA AA         AA AA
+AA AA         AA AA
+"
+
 exits 0 "fold" fold 4x4x4 --no-rotate --no-fold --fabric "$ONE" --svg "$work/fold.svg"
 prints "coordinates are drawn" "0,0,0 0,1,0 0,2,0 0,3,0"
 prints "circuits are listed" "x    c0      c0          16  0,0 0,1 0,2 0,3 1,0"
