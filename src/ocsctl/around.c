@@ -102,45 +102,33 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 	ocs_ctl_groups_free(&groups);
 }
 
-static void add_fault(struct ocs_ctl_obstacles *all, const char *line)
+static void add_fault(struct ocs_ctl_obstacles *all, const struct ocs_ctl_part *part)
 {
-	const struct ocs_section *section = all->section;
-	char *cube = ocs_ctl_slurm_field(line, "Cube"), *sw = ocs_ctl_slurm_field(line, "Switch");
-	char *of = ocs_ctl_slurm_field(line, "Section"), *state = ocs_ctl_slurm_field(line, "State");
-	char *nodes = ocs_ctl_slurm_field(line, "Nodes"), *reason = ocs_ctl_slurm_quoted(line, "Reason"), *why;
+	bool failed = !strcmp(part->state, "FAILED");
 	struct ocs_ctl_obstacle *one = NULL;
+	char *why;
 
-	why = ocs_asprintf("%s%s%s", state && !strcmp(state, "FAILED") ? "failed" : "drained",
-			   *reason ? ": " : "", reason);
-	if (cube && of && nodes && !strcmp(of, section->name) && state && !strcmp(state, "DRAINED"))
-		one = ocs_ctl_obstacle_add(all, OCS_BY_CUBE, nodes);
-	else if (sw && section->ncubes && state &&
-		 (!strcmp(state, "DRAINED") || !strcmp(state, "FAILED")))
+	if (!failed && strcmp(part->state, "DRAINED") != 0)
+		return;
+	if (part->cube && !failed && !strcmp(part->section, all->section->name))
+		one = ocs_ctl_obstacle_add(all, OCS_BY_CUBE, part->nodes);
+	else if (part->sw && all->section->ncubes)
 		one = ocs_ctl_obstacle_add(all, OCS_BY_SWITCH, NULL);
-	name_it(one, cube ? cube : sw, why, 0);
-	if (one && sw)
-		one->sw = ocs_fabric_switch(all->fabric, sw);
+	why = ocs_asprintf("%s%s%s", failed ? "failed" : "drained", *part->reason ? ": " : "",
+			   part->reason);
+	name_it(one, part->cube ? part->cube : part->sw, why, 0);
 	free(why);
-	free(cube);
-	free(sw);
-	free(of);
-	free(state);
-	free(nodes);
-	free(reason);
+	if (one && part->sw)
+		one->sw = ocs_fabric_switch(all->fabric, part->sw);
 }
 
 void ocs_ctl_around_faults(struct ocs_ctl_obstacles *all)
 {
-	char *const words[] = { "scontrol", "show", "topology", NULL };
-	char *text = ocs_ctl_slurm_run(words, NULL), *line = text;
+	struct ocs_ctl_parts parts;
 
-	while (line && *line) {
-		char *end = line + strcspn(line, "\n");
-		char *copy = ocs_asprintf("%.*s", (int)(end - line), line);
-
-		add_fault(all, copy);
-		free(copy);
-		line = *end ? end + 1 : end;
-	}
-	free(text);
+	if (ocs_ctl_parts_read(&parts, NULL))
+		return;
+	for (int i = 0; i < parts.count; i++)
+		add_fault(all, &parts.list[i]);
+	ocs_ctl_parts_free(&parts);
 }

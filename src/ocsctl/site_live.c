@@ -119,6 +119,9 @@ static char *line_value(const char *text, const char *key)
 	return NULL;
 }
 
+/* A slurmctld that hangs would keep people waiting for minutes. */
+#define SLURMCTLD_S 10
+
 static void ask_slurmctld(struct ocs_site *site)
 {
 	static const char *const keys[] = { "SelectType", "TopologyPlugin", "JobSubmitPlugins",
@@ -127,7 +130,7 @@ static void ask_slurmctld(struct ocs_site *site)
 	char scontrol[] = "scontrol", show[] = "show", config[] = "config";
 	char *argv[] = { scontrol, show, config, NULL };
 	struct ocs_error err = { 0 };
-	char *text = ocs_ctl_slurm_run(argv, &err);
+	char *text = ocs_ctl_slurm_ask(argv, SLURMCTLD_S, &err);
 
 	if (!text) {
 		ocs_site_find(site, true, "slurmctld", "not compared: %s", err.text);

@@ -110,7 +110,9 @@ static long number(const char *text)
 	return ocs_number_parse(text, 0, LONG_MAX, &n) ? 0 : n;
 }
 
-char *ocs_ctl_slurm_field(const char *line, const char *key)
+/* The value of KEY in a line of "Key=value Key=value ...", up to the next blank.  NULL if it
+ * is missing, empty, "(null)" or "N/A". */
+static char *field_find(const char *line, const char *key)
 {
 	size_t length = strlen(key);
 
@@ -129,7 +131,8 @@ char *ocs_ctl_slurm_field(const char *line, const char *key)
 	return NULL;
 }
 
-char *ocs_ctl_slurm_quoted(const char *line, const char *key)
+/* The words of KEY="..." in such a line, "" if there are none. */
+static char *quoted(const char *line, const char *key)
 {
 	char *begin = ocs_asprintf(" %s=\"", key);
 	const char *at = strstr(line, begin);
@@ -141,7 +144,7 @@ char *ocs_ctl_slurm_quoted(const char *line, const char *key)
 
 static char *field(const char *line, const char *key)
 {
-	char *text = ocs_ctl_slurm_field(line, key);
+	char *text = field_find(line, key);
 
 	return text ? text : ocs_strdup("");
 }
@@ -333,6 +336,46 @@ void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all)
 		free(all->list[i].users);
 		free(all->list[i].accounts);
 		free(all->list[i].flags);
+	}
+	free(all->list);
+	memset(all, 0, sizeof(*all));
+}
+
+int ocs_ctl_parts_read(struct ocs_ctl_parts *all, struct ocs_error *err)
+{
+	char *const words[] = { "scontrol", "show", "topology", NULL };
+	char *text, *rest, *line;
+
+	memset(all, 0, sizeof(*all));
+	text = rest = ocs_ctl_slurm_run(words, err);
+	if (!text)
+		return -1;
+	while ((line = next_line(&rest))) {
+		struct ocs_ctl_part one = { .cube = field_find(line, "Cube"),
+					    .sw = field_find(line, "Switch") };
+
+		if (!one.cube && !one.sw)
+			continue;
+		one.section = field(line, "Section");
+		one.nodes = field(line, "Nodes");
+		one.state = field(line, "State");
+		one.reason = quoted(line, "Reason");
+		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
+		all->list[all->count++] = one;
+	}
+	free(text);
+	return 0;
+}
+
+void ocs_ctl_parts_free(struct ocs_ctl_parts *all)
+{
+	for (int i = 0; i < all->count; i++) {
+		free(all->list[i].cube);
+		free(all->list[i].sw);
+		free(all->list[i].section);
+		free(all->list[i].nodes);
+		free(all->list[i].state);
+		free(all->list[i].reason);
 	}
 	free(all->list);
 	memset(all, 0, sizeof(*all));

@@ -21,13 +21,6 @@ char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err);
  * OCS_UNREACHABLE.  Slurm's programs wait for minutes for a slurmctld that hangs. */
 char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *err);
 
-/* The value of KEY in a line of "Key=value Key=value ...", up to the next blank; the
- * caller frees it.  NULL if it is missing, empty, "(null)" or "N/A". */
-char *ocs_ctl_slurm_field(const char *line, const char *key);
-
-/* The words of KEY="..." in such a line, "" if there are none; the caller frees them. */
-char *ocs_ctl_slurm_quoted(const char *line, const char *key);
-
 /* A job of the queue.  Strings are never NULL. */
 struct ocs_ctl_queued {
 	long job;
@@ -74,6 +67,20 @@ struct ocs_ctl_reservations {
 };
 int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, struct ocs_error *err);
 void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all);
+
+/* A cube or a switch, as slurmctld's picture of the fabric shows it to everybody.  Strings
+ * are never NULL, but that of the two names which it has not. */
+struct ocs_ctl_part {
+	char *cube, *sw;
+	char *section, *nodes;	/* of a cube */
+	char *state, *reason;	/* UP, DRAINED or FAILED */
+};
+struct ocs_ctl_parts {
+	struct ocs_ctl_part *list;
+	int count;
+};
+int ocs_ctl_parts_read(struct ocs_ctl_parts *all, struct ocs_error *err);
+void ocs_ctl_parts_free(struct ocs_ctl_parts *all);
 
 /* Nodes in one state, as sinfo groups them. */
 struct ocs_ctl_nodes {

@@ -4,7 +4,6 @@
 /* The state of the machine for those whom ocsd does not tell it. */
 
 #include <json-c/json.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "src/ocsctl/slurm.h"
@@ -45,41 +44,32 @@ static int nodes_read(struct json_object *nodes, struct ocs_error *err)
 	return 0;
 }
 
-/* A line of the topology: a drained cube, or a switch. */
-static void line_read(const char *line, struct json_object *drains, struct json_object *switches)
-{
-	char *cube = ocs_ctl_slurm_field(line, "Cube"), *sw = ocs_ctl_slurm_field(line, "Switch");
-	char *state = ocs_ctl_slurm_field(line, "State"), *reason = ocs_ctl_slurm_quoted(line, "Reason");
-	struct json_object *one = json_object_new_object();
-
-	add_text(one, "name", cube ? cube : sw ? sw : "");
-	add_text(one, "reason", reason);
-	if (cube && state && !strcmp(state, "DRAINED")) {
-		add_text(one, "kind", "cube");
-		json_object_array_add(drains, json_object_get(one));
-	} else if (sw && state) {
-		add_text(one, "state", !strcmp(state, "UP") ? "up" :
-			 !strcmp(state, "DRAINED") ? "drained" : "failed");
-		json_object_array_add(switches, json_object_get(one));
-	}
-	json_object_put(one);
-	free(cube);
-	free(sw);
-	free(state);
-	free(reason);
-}
-
+/* Drained cubes, and the switches. */
 static int topology_read(struct json_object *drains, struct json_object *switches,
 			 struct ocs_error *err)
 {
-	char *const words[] = { "scontrol", "show", "topology", NULL };
-	char *text = ocs_ctl_slurm_run(words, err), *save = NULL;
+	struct ocs_ctl_parts parts;
 
-	if (!text)
+	if (ocs_ctl_parts_read(&parts, err))
 		return -1;
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		line_read(line, drains, switches);
-	free(text);
+	for (int i = 0; i < parts.count; i++) {
+		const struct ocs_ctl_part *part = &parts.list[i];
+		bool drained = !strcmp(part->state, "DRAINED");
+		struct json_object *one;
+
+		if (part->cube ? !drained : !*part->state)
+			continue;
+		one = json_object_new_object();
+		add_text(one, "name", part->cube ? part->cube : part->sw);
+		add_text(one, "reason", part->reason);
+		if (part->cube)
+			add_text(one, "kind", "cube");
+		else
+			add_text(one, "state", !strcmp(part->state, "UP") ? "up" :
+				 drained ? "drained" : "failed");
+		json_object_array_add(part->cube ? drains : switches, one);
+	}
+	ocs_ctl_parts_free(&parts);
 	return 0;
 }
 
