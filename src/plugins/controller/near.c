@@ -5,11 +5,11 @@
  * saw; a thread that holds no lock tries other shapes on that. */
 
 #include "src/plugins/controller/state.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define QUESTIONS 64		/* waiting for an answer; more are asked at the next test */
 #define SPEND_NS 20000000	/* no more answers are begun then: the thread has more to do */
@@ -134,18 +134,10 @@ static void answer(const struct ocs_question *question, char *text)
 		ocs_waiting_push(waiting);
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 void ocs_controller_near(void)
 {
 	struct ocs_state *s = &ocs_state;
-	int64_t began = now_ns();
+	int64_t began = ocs_now_ns();
 
 	do {
 		struct ocs_section_state *section;
@@ -168,5 +160,5 @@ void ocs_controller_near(void)
 		answer(question, text);
 		pthread_mutex_unlock(&s->lock);
 		question_free(question);
-	} while (now_ns() - began < SPEND_NS);
+	} while (ocs_now_ns() - began < SPEND_NS);
 }

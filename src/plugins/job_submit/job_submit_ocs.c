@@ -73,15 +73,6 @@ static const char *partition_of(const job_desc_msg_t *job)
 	return job->partition ? job->partition : default_part_loc ? default_part_loc->name : "";
 }
 
-/* What a shape means for a job: see ocs_site_ask. */
-static int ask(const struct ocs_shape *shape, const char *partition,
-	       struct ocs_answer *answer, struct ocs_error *err)
-{
-	if (!partition && default_part_loc)
-		partition = default_part_loc->name;
-	return ocs_site_ask(partition, shape, answer, err);
-}
-
 /* Tasks per node, where CPUs suffice for one per XPU. */
 static bool cpus_suffice(const struct ocs_answer *answer, uint16_t cpus_per_task)
 {
@@ -219,7 +210,7 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 		return -1;
 	if ((has || demand) && configured(err) < 0)
 		return -1;
-	if (ask(has ? &shape : NULL, job->partition, &answer, err) < 0) {
+	if (ocs_site_ask(partition_of(job), has ? &shape : NULL, &answer, err) < 0) {
 		/* Unshaped jobs run whatever has become of ocs.yaml. */
 		return has || demand ? -1 : 0;
 	}
@@ -279,8 +270,8 @@ static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool had,
 
 	if (configured(err) < 0 ||
 	    ocs_conflicts_partition(job->partition, err) < 0 ||
-	    ask(shape, job->partition ? job->partition : record->partition, &answer,
-		err) < 0 ||
+	    ocs_site_ask(job->partition ? job->partition : record->partition, shape, &answer,
+			 err) < 0 ||
 	    set_nodes(job, shape, answer.nodes, err) < 0)
 		return -1;
 	/* The count that was derived from the old shape follows the new one. */
