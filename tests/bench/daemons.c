@@ -58,6 +58,20 @@ static pid_t start(struct daemons *d, const char *program, const char *log,
 	return pid;
 }
 
+/* An earlier run in the same folder is no part of this one. */
+static void forget(const struct daemons *d)
+{
+	static const char *const left[] = { "state/ocsd.db", "state/ocsd.db-wal", "state/ocsd.db-shm",
+					    "state/ocsd.lock", "emulator.log", "ctl" };
+
+	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
+		char *path = ocs_asprintf("%s/%s", d->folder, left[i]);
+
+		unlink(path);
+		free(path);
+	}
+}
+
 void daemons_start(struct daemons *d, const char *yaml, const char *delay)
 {
 	char *known = ocs_asprintf("%s/known_hosts", d->folder);
@@ -65,6 +79,7 @@ void daemons_start(struct daemons *d, const char *yaml, const char *delay)
 	char *log = ocs_asprintf("%s/emulator.log", d->folder);
 	struct ocs_error err;
 
+	forget(d);
 	d->yaml = ocs_asprintf("%s/ocs.yaml", d->folder);
 	d->control = ocs_asprintf("unix:%s/ctl", d->folder);
 	write_file(d, "ocs.yaml", yaml);

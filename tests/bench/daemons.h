@@ -29,7 +29,8 @@ void daemons_die(const struct ocs_error *err, const char *format, ...)
 	__attribute__((noreturn, format(printf, 2, 3)));
 
 /* Writes YAML, in which TL1 and NETCONF switches find credentials and known_hosts in the
- * folder, and starts the emulator, with DELAY milliseconds a patch. */
+ * folder, and starts the emulator, with DELAY milliseconds a patch.  Database and log of
+ * an earlier run in the folder go. */
 void daemons_start(struct daemons *d, const char *yaml, const char *delay);
 /* Starts ocsd and connects to it, again after it was killed. */
 void daemons_start_ocsd(struct daemons *d);
