@@ -29,7 +29,7 @@ struct ocsd_client {
 	struct event *patience;	/* until it has to be known; NULL: it is */
 	bool subscribed;
 	uint64_t term;		/* of a slurmctld, 0: somebody else */
-	int controller;		/* which of them it is */
+	struct ocsd_controller controller;	/* which of them it is */
 	bool lost;		/* to be freed at the next flush, */
 	bool dismissed;		/* which tries to send what is queued */
 	struct ocsd_guest *guest; /* whose tokens it spends; NULL: an administrator's */

@@ -178,7 +178,9 @@ static int load_meta(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 	else if (strcmp(name, "term") == 0)
 		d->term = (uint64_t)sqlite3_column_int64(row, 1);
 	else if (strcmp(name, "controller") == 0)
-		d->controller = sqlite3_column_int(row, 1);
+		d->controller.place = sqlite3_column_int(row, 1);
+	else if (strcmp(name, "controller_boot") == 0)
+		d->controller.boot = sqlite3_column_int64(row, 1);
 	return 0;
 }
 

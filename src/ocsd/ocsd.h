@@ -210,6 +210,13 @@ struct ocsd_pair {
 	uint64_t epoch;
 };
 
+/* Which slurmctld: its place in SlurmctldHost, and the last 63 bits of the boot id of its
+ * machine (0: unknown).  Whoever moves one to another machine leaves its place as it is. */
+struct ocsd_controller {
+	int place;
+	int64_t boot;
+};
+
 struct ocsd {
 	struct ocs_fabric *fabric;
 	struct ocs_placer **placers;	/* one per section, made when needed */
@@ -236,7 +243,7 @@ struct ocsd {
 	size_t nadmins;
 	uint64_t max_epoch;
 	uint64_t term;		/* the newest that a slurmctld was given, */
-	int controller;		/* and which one that was, by its place in SlurmctldHost */
+	struct ocsd_controller controller;	/* and which one that was */
 	struct json_object *slurmctld_yaml;	/* which ocs.yaml that one has read, or NULL */
 	uint32_t *unknown;		/* running jobs that have to be committed again */
 	size_t nunknown;

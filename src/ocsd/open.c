@@ -65,6 +65,7 @@ static const char additions[] =
 	"INSERT OR IGNORE INTO meta VALUES('revision', 0);"
 	"INSERT OR IGNORE INTO meta VALUES('term', 0);"
 	"INSERT OR IGNORE INTO meta VALUES('controller', 0);"
+	"INSERT OR IGNORE INTO meta VALUES('controller_boot', 0);"
 	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS ";";
 static const char audit_additions[] =
 	"ALTER TABLE audit ADD COLUMN revision INTEGER;"

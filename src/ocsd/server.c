@@ -154,26 +154,33 @@ void ocsd_client_lose(struct ocsd_client *client)
 }
 
 /* It may hang, and must know as soon as it wakes up that it is not in charge any more. */
-static void dismiss(struct ocsd_client *client, int controller)
+static void dismiss(struct ocsd_client *client, int place)
 {
 	struct json_object *event = json_object_new_object();
 
 	json_object_object_add(event, "event", json_object_new_string("superseded"));
-	json_object_object_add(event, "controller", json_object_new_int(controller));
+	json_object_object_add(event, "controller", json_object_new_int(place));
 	say(client, event);
 	client->dismissed = true;
 }
 
-void ocsd_term_set(struct ocsd_client *client, uint64_t term, int controller)
+bool ocsd_controller_same(const struct ocsd_controller *one, const struct ocsd_controller *two)
+{
+	return one->place == two->place &&
+	       (!one->boot || !two->boot || one->boot == two->boot);
+}
+
+void ocsd_term_set(struct ocsd_client *client, uint64_t term,
+		   const struct ocsd_controller *controller)
 {
 	client->term = term;
-	client->controller = controller;
+	client->controller = *controller;
 	for (struct ocsd_client *other = client->d->clients; other; other = other->next) {
 		if (!other->term || other->term >= term || other->lost)
 			continue;
 		ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
-		if (other->controller != controller)
-			dismiss(other, controller);
+		if (!ocsd_controller_same(&other->controller, controller))
+			dismiss(other, controller->place);
 		ocsd_client_lose(other);
 	}
 }

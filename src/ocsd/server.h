@@ -36,8 +36,11 @@ bool ocsd_subscribed(const struct ocsd *d);
 /* The newest term of a slurmctld that is connected, 0: none is. */
 uint64_t ocsd_term_newest(const struct ocsd *d);
 
-/* CLIENT is the slurmctld of TERM, the CONTROLLER of that number: those of older terms are
- * dropped, and those of another number told so. */
-void ocsd_term_set(struct ocsd_client *client, uint64_t term, int controller);
+/* CLIENT is CONTROLLER, the slurmctld of TERM: those of older terms are dropped, and told so
+ * unless they are the same controller. */
+void ocsd_term_set(struct ocsd_client *client, uint64_t term,
+		   const struct ocsd_controller *controller);
+/* Whether a slurmctld that takes the place of the other is the same one started again. */
+bool ocsd_controller_same(const struct ocsd_controller *one, const struct ocsd_controller *two);
 
 #endif

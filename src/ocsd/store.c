@@ -53,6 +53,7 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_MAX_EPOCH] = "UPDATE meta SET value=? WHERE name='max_epoch'",
 	[OCSD_SQL_TERM] = "UPDATE meta SET value=? WHERE name='term'",
 	[OCSD_SQL_CONTROLLER] = "UPDATE meta SET value=? WHERE name='controller'",
+	[OCSD_SQL_BOOT] = "UPDATE meta SET value=? WHERE name='controller_boot'",
 	[OCSD_SQL_AUDIT] =
 		"INSERT INTO audit(time, who, job, epoch, switch, what, before, after, reply,"
 		" revision, txn) VALUES(?,?,?,?,?,?,?,?,?,?,?)",
@@ -395,7 +396,8 @@ uint32_t ocsd_store_max_job(struct ocsd *d)
 void ocsd_store_term(struct ocsd *d)
 {
 	ocsd_store_run(d->store, OCSD_SQL_TERM, "i", (int64_t)d->term);
-	ocsd_store_run(d->store, OCSD_SQL_CONTROLLER, "i", (int64_t)d->controller);
+	ocsd_store_run(d->store, OCSD_SQL_CONTROLLER, "i", (int64_t)d->controller.place);
+	ocsd_store_run(d->store, OCSD_SQL_BOOT, "i", d->controller.boot);
 }
 
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)

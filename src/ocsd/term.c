@@ -5,23 +5,27 @@
 
 #include "src/ocsd/client.h"
 #include "src/ocsd/clock.h"
+#include "src/ocsd/request.h"
 #include "src/ocsd/server.h"
 #include "src/ocsd/store.h"
 #include "src/ocsd/term.h"
 
+#include <ctype.h>
 #include <json-c/json.h>
+#include <stdlib.h>
 
 /* What comes back with an older term than the newest.  Where no slurmctld of a newer one is
  * connected it is let in if it is the same controller: a try to replace it has failed.
  * Another one has missed what its successor did. */
 static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t id,
-		      uint64_t term, int controller)
+		      uint64_t term, const struct ocsd_controller *controller)
 {
+	bool same = ocsd_controller_same(controller, &d->controller);
 	struct json_object *extra = NULL;
 
-	if (term >= d->term || (controller == d->controller && term >= ocsd_term_newest(d)))
+	if (term >= d->term || (same && term >= ocsd_term_newest(d)))
 		return 0;
-	if (controller != d->controller) {
+	if (!same) {
 		extra = json_object_new_object();
 		json_object_object_add(extra, "superseded", json_object_new_boolean(true));
 	}
@@ -33,7 +37,8 @@ static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t 
 /* A term for CONTROLLER, which has taken charge: when it read its jobs, so that of two who
  * ask the later reader has the newer one.  Older than the newest if another one has read
  * its jobs since: this one could not ask before, or its answer was lost. */
-static uint64_t new_term(const struct ocsd *d, struct json_object *request, int controller)
+static uint64_t new_term(const struct ocsd *d, struct json_object *request,
+			 const struct ocsd_controller *controller)
 {
 	uint64_t now = (uint64_t)(ocsd_wall_clock() * 1e6), since = now;
 	struct json_object *member;
@@ -47,31 +52,46 @@ static uint64_t new_term(const struct ocsd *d, struct json_object *request, int 
 	if (since > d->term)
 		return since;
 	/* Where the wall clock was set back nothing follows from it. */
-	return controller == d->controller || now <= d->term ? d->term + 1 : since;
+	return ocsd_controller_same(controller, &d->controller) || now <= d->term ?
+		d->term + 1 : since;
+}
+
+/* The hexadecimal digits of a boot id. */
+static int64_t boot_number(const char *text)
+{
+	uint64_t number = 0;
+
+	for (; text && *text; text++) {
+		char digit[2] = { *text, '\0' };
+
+		if (isxdigit((unsigned char)*text))
+			number = number << 4 | strtoul(digit, NULL, 16);
+	}
+	return (int64_t)(number & INT64_MAX);
 }
 
 int ocsd_term_take(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request, uint64_t *term)
 {
+	struct ocsd_controller controller = { .boot = boot_number(ocsd_member(request, "boot")) };
 	struct json_object *member;
-	int controller = 0;
 
 	*term = 0;
 	if (!json_object_object_get_ex(request, "term", &member))
 		return 0;
 	*term = (uint64_t)json_object_get_int64(member);
 	if (json_object_object_get_ex(request, "controller", &member))
-		controller = json_object_get_int(member);
+		controller.place = json_object_get_int(member);
 	if (!*term)
-		*term = new_term(d, request, controller);
-	if (check_term(d, client, id, *term, controller))
+		*term = new_term(d, request, &controller);
+	if (check_term(d, client, id, *term, &controller))
 		return -1;
 	if (*term > d->term) {
 		d->term = *term;
 		d->controller = controller;
 		ocsd_store_term(d);
 	}
-	ocsd_term_set(client, *term, controller);
+	ocsd_term_set(client, *term, &controller);
 	json_object_put(d->slurmctld_yaml);
 	d->slurmctld_yaml = json_object_object_get_ex(request, "yaml", &member) ?
 		json_object_get(member) : NULL;

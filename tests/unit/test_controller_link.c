@@ -496,6 +496,7 @@ static void test_superseded(void **state)
 	line = peer_hear("subscribe");
 	assert_int_equal(json_object_get_int64(json_object_object_get(line, "term")), 0);
 	assert_true(age >= 0);
+	assert_int_equal(strlen(text_in(line, "boot")), 36);
 	assert_true(json_object_get_int64(json_object_object_get(line, "age_ms")) > age);
 	peer_answer(line, "\"ok\":true,\"term\":17");
 	json_object_put(line);

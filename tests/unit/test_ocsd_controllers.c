@@ -187,10 +187,55 @@ static void first_term_asked_late(void **state)
 	ocs_client_close(second);
 }
 
+/* The only slurmctld of a cluster is moved to another machine while the one before hangs: when
+ * that goes on it is refused as a primary is whose backup has taken charge.  On the same
+ * machine it is a start that failed, and the one before goes on. */
+static void moved_slurmctld(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *first = rig_client(rig), *second = rig_client(rig), *late;
+	struct json_object *reply;
+	uint64_t one, two;
+
+	one = term_of(rig_ask(first, "{'op':'subscribe','jobs':[],'term':0,'boot':'b1'}"));
+	two = term_of(rig_ask(second, "{'op':'subscribe','jobs':[],'term':0,'boot':'b2'}"));
+	run_job_7(second);
+	json_object_put(rig_event(first, "superseded"));
+	ocs_client_close(first);
+	/* its successor is away for a moment, as is everybody */
+	rig_stop_daemon(rig, SIGKILL);
+	rig_start_daemon(rig);
+	late = rig_client(rig);
+	reply = rig_refused(late, OCS_ERROR, "another slurmctld has taken over",
+			    "{'op':'subscribe','jobs':[],'term':%llu,'boot':'b1'}",
+			    (unsigned long long)one);
+	assert_true(json_object_get_boolean(json_object_object_get(reply, "superseded")));
+	json_object_put(reply);
+	assert_string_equal(rig_job_state(late, 7), "realised");
+	ocs_client_close(late);
+	ocs_client_close(second);
+	/* A slurmctld of the second machine that takes charge and ends at once. */
+	late = rig_client(rig);
+	json_object_put(rig_ask(late, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],'term':0,"
+				      "'boot':'b2'}"));
+	ocs_client_close(late);
+	second = rig_client(rig);
+	for (int i = 0; i < 200; i++) {
+		rig_send(second, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],'term':%llu,"
+				 "'boot':'b2'}", (unsigned long long)two);
+		if (term_of(rig_reply(second)) == two)
+			break;
+		usleep(20000);
+	}
+	assert_string_equal(rig_job_state(second, 7), "realised");
+	ocs_client_close(second);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(one_slurmctld_at_a_time, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(late_slurmctld, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(first_term_asked_late, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(moved_slurmctld, rig_setup, rig_teardown),
 };
 
 int main(void)

@@ -23,6 +23,7 @@
 #define PROBE_EVERY_MS 2000	/* an idle connection is asked for a sign of life */
 #define SILENCE_MS 15000	/* an answer that takes longer means a dead daemon */
 #define MILLION INT64_C(1000000)
+#define BOOT_BYTES_MAX 64
 
 /* A request that waits for its answer. */
 struct asked {
@@ -36,6 +37,7 @@ static struct {
 	bool runs;
 	bool stop;
 	int64_t since_ms;	/* when the caller took charge, with the jobs it then read */
+	char *boot;		/* which start of which machine, or NULL */
 	void (*wake)(void);
 	void (*superseded)(void);
 } link_thread;
@@ -147,6 +149,16 @@ static int64_t boot_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / MILLION;
 }
 
+static char *boot_id(void)
+{
+	struct ocs_error err;
+	char *text = ocs_file_read("/proc/sys/kernel/random/boot_id", BOOT_BYTES_MAX, NULL, &err);
+
+	if (text)
+		text[strcspn(text, "\n")] = '\0';
+	return text;
+}
+
 static int subscribe(struct ocs_client *client, struct ocs_error *err)
 {
 	struct json_object *line, *reply, *refusal = NULL;
@@ -157,6 +169,8 @@ static int subscribe(struct ocs_client *client, struct ocs_error *err)
 	line = ocs_message_subscribe();
 	json_object_object_add(line, "age_ms",
 			       json_object_new_int64(boot_ms() - link_thread.since_ms));
+	if (link_thread.boot)
+		json_object_object_add(line, "boot", json_object_new_string(link_thread.boot));
 	ocs_state.open = true;
 	pthread_mutex_unlock(&ocs_state.lock);
 	reply = ocs_client_call(client, line, SUBSCRIBE_MS, &refusal, err);
@@ -349,6 +363,7 @@ void ocs_controller_link_start(int controller, void (*wake)(void), void (*supers
 	ocs_state.controller = controller;
 	link_thread.stop = false;
 	link_thread.since_ms = boot_ms();
+	link_thread.boot = boot_id();
 	ocs_state.term = 0;
 	ocs_state.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ocs_state.down_since = time(NULL);
@@ -376,6 +391,8 @@ void ocs_controller_link_stop(void)
 	pthread_mutex_lock(&ocs_state.lock);
 	close(ocs_state.wake_fd);
 	ocs_state.wake_fd = -1;
+	free(link_thread.boot);
+	link_thread.boot = NULL;
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
