@@ -4,6 +4,7 @@
 #include "src/switch/netconf_session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,9 @@
 #include "src/util/net.h"
 
 #define MS 1000000LL
+/* A server that reads our hello and the first request at once may take both in the framing
+ * of hellos, and wait for ever for the end of that request: netconfd does. */
+#define HELLO_PAUSE_MS 50
 
 int64_t ocs_netconf_deadline(const struct ocs_switch_connection *connection)
 {
@@ -267,6 +271,8 @@ int ocs_netconf_begin(struct ocs_switch_connection *connection, struct ocs_error
 	if (rc != OCS_SWITCH_OK)
 		return rc;
 	netconf->framer.chunked = netconf->hello.base_1_1;
+	if (netconf->framer.chunked)
+		poll(NULL, 0, HELLO_PAUSE_MS);
 	if (!netconf->hello.writable_running) {
 		ocs_error_set(err, OCS_ERROR,
 			      "does not let its running configuration be edited (no :writable-running)");

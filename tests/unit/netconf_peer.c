@@ -127,10 +127,21 @@ static const char *end_of_request(const char *at, bool chunked)
 	return end ? end + strlen(mark) : NULL;
 }
 
+/* As netconfd, which reads what came together with a hello in the framing of hellos. */
+static bool was_hasty(struct netconf_peer *peer, ssh_channel channel)
+{
+	char data[4096];
+	int n = ssh_channel_read_timeout(channel, data, sizeof(data), 0, 20);
+
+	if (n > 0)
+		ocs_text_add(&peer->received, "%.*s", n, data);
+	return n > 0;
+}
+
 static void converse(struct netconf_peer *peer, ssh_channel channel, size_t *step)
 {
 	size_t start = peer->received.length;
-	bool greeted = false, stay = true, spent = false;
+	bool greeted = false, stay = true, spent = false, deaf = false;
 	char data[4096];
 	int n;
 
@@ -149,9 +160,11 @@ static void converse(struct netconf_peer *peer, ssh_channel channel, size_t *ste
 			const char *request = peer->received.data + start;
 
 			start = (size_t)(end - peer->received.data);
+			if (!greeted && peer->slow && was_hasty(peer, channel))
+				spent = deaf = true;
 			if (greeted && !spent && peer->answers[*step])
 				stay = answer(peer, channel, peer->answers[(*step)++], request);
-			spent = !peer->answers[*step];
+			spent = deaf || !peer->answers[*step];
 			greeted = true;
 		}
 	}

@@ -19,6 +19,7 @@ struct netconf_peer {
 	 * silence; behind the last there is silence. */
 	const char *const *answers;
 	bool chunked;		/* after the hellos */
+	bool slow;		/* never answers who asks within 20 ms of the hello */
 	bool raw;		/* answers carry their own frames */
 	bool interactive;	/* asks for the password by keyboard-interactive */
 	bool no_subsystem;

@@ -239,6 +239,23 @@ static void test_nonsense(void **state)
 	}
 }
 
+/* A switch that is not done with the hello when the first request comes. */
+static void test_slow_hello(void **state)
+{
+	static const char *const answers[] = { SIZE2, NULL };
+	struct rig rig = { .peer = { .hello = NEW, .answers = answers, .chunked = true,
+				     .slow = true } };
+
+	(void)state;
+	begin(&rig, 500);
+	/* on a machine that is busy the pause may be for nothing */
+	for (int i = 0; i < 5 && !rig.connection; i++)
+		rig.connection = ocs_switch_open(&rig.sw, 500, NULL, NULL, &rig.err);
+	if (!rig.connection)
+		fail_msg("%s", rig.err.text);
+	end(&rig);
+}
+
 /* Notifications without end do not hold the deadline up. */
 static void test_flood(void **state)
 {
@@ -264,6 +281,7 @@ int main(void)
 		cmocka_unit_test(test_old_switch), cmocka_unit_test(test_remove),
 		cmocka_unit_test(test_noise), cmocka_unit_test(test_no_session),
 		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_slow_hello),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
