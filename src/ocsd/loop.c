@@ -82,11 +82,10 @@ static bool waits_for(const struct ocsd_job *job, const struct ocsd_switch *sw)
 static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reason)
 {
 	bool news = sw->state != OCSD_SWITCH_FAILED;
-	char *text = ocs_asprintf("switch %s: ", sw->description->name);
+	char *text = ocs_asprintf("switch %s", sw->description->name);
 
 	/* Drivers name the switch, and so does every text made here. */
-	if (strncmp(reason, text, strlen(text)) == 0)
-		reason += strlen(text);
+	reason = ocs_error_cause(reason, text);
 	free(text);
 	text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
 	sw->state = OCSD_SWITCH_FAILED;

@@ -41,3 +41,14 @@ int ocs_error_prefix(struct ocs_error *err, const char *format, ...)
 		 (int)(sizeof(err->text) - strlen(prefix) - 3), rest);
 	return -1;
 }
+
+const char *ocs_error_cause(const char *text, const char *subject)
+{
+	size_t length = strlen(subject);
+
+	if (strncmp(text, subject, length) != 0)
+		return text;
+	if (strncmp(text + length, ": ", 2) == 0)
+		return text + length + 2;
+	return strncmp(text + length, " failed: ", 9) == 0 ? text + length + 9 : text;
+}

@@ -32,4 +32,8 @@ int ocs_error_set(struct ocs_error *err, int code, const char *format, ...)
 int ocs_error_prefix(struct ocs_error *err, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The sentence TEXT without "SUBJECT: " or "SUBJECT failed: " in front, for sentences that
+ * name SUBJECT themselves.  Points into TEXT. */
+const char *ocs_error_cause(const char *text, const char *subject);
+
 #endif

@@ -125,6 +125,12 @@ static void errors(void **state)
 	assert_memory_equal(err.text, "where: 000", 10);
 	assert_int_equal(ocs_error_set(NULL, OCS_ERROR, "x"), -1);
 	assert_int_equal(ocs_error_prefix(NULL, "x"), -1);
+	assert_string_equal(ocs_error_cause("switch s1: no answer", "switch s1"), "no answer");
+	assert_string_equal(ocs_error_cause("switch s1 failed: no answer", "switch s1"), "no answer");
+	assert_string_equal(ocs_error_cause("switch s10: no answer", "switch s1"),
+			    "switch s10: no answer");
+	assert_string_equal(ocs_error_cause("no answer", "switch s1"), "no answer");
+	assert_string_equal(ocs_error_cause("switch s1", "switch s1"), "switch s1");
 	free(big);
 }
 

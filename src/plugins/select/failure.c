@@ -164,39 +164,24 @@ static bool stays(job_record_t *job, const struct ocs_controller_failure *failur
 	return action != OCS_ON_FAILURE_REQUEUE;
 }
 
-/* What ocsd said, without "switch NAME: " or "switch NAME failed: " in front: the text
- * that it goes into names the switch. */
-static const char *cause_of(const struct ocs_controller_failure *failure)
-{
-	char *name = xstrdup_printf("switch %s", failure->name);
-	const char *cause = failure->text;
-	size_t length = strlen(name);
-
-	if (strncmp(cause, name, length) == 0) {
-		if (strncmp(cause + length, ": ", 2) == 0)
-			cause += length + 2;
-		else if (strncmp(cause + length, " failed: ", 9) == 0)
-			cause += length + 9;
-	}
-	xfree(name);
-	return cause;
-}
-
 /* The caller frees it. */
 static char *text_of(const struct ocs_controller_failure *failure)
 {
+	char *blamed = failure->name ? xstrdup_printf("switch %s", failure->name) : NULL;
 	char *text, *part;
 
-	if (failure->name && failure->kind == OCS_NO_CIRCUITS)
-		text = xstrdup_printf("switch %s failed: %s", failure->name, cause_of(failure));
-	else if (failure->name && failure->kind == OCS_CIRCUIT_FAILED)
-		text = xstrdup_printf("a circuit at switch %s failed: %s", failure->name,
-				      cause_of(failure));
+	if (blamed && failure->kind == OCS_NO_CIRCUITS)
+		text = xstrdup_printf("%s failed: %s", blamed,
+				      ocs_error_cause(failure->text, blamed));
+	else if (blamed && failure->kind == OCS_CIRCUIT_FAILED)
+		text = xstrdup_printf("a circuit at %s failed: %s", blamed,
+				      ocs_error_cause(failure->text, blamed));
 	else
 		text = xstrdup(failure->text);
 	/* Texts of parts of a comment must not look like several parts. */
 	while ((part = strstr(text, "; ")))
 		*part = ',';
+	xfree(blamed);
 	return text;
 }
 
