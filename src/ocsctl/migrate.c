@@ -126,6 +126,7 @@ static char *ocs_yaml(const struct ocs_slurm_conf *conf, const struct migration 
 	ocs_text_add(&text,
 		"# Made from %s by 'ocsctl migrate'.  What to look at before it is used:\n"
 		"#  - the nodes of a cube must stand in the order of its tiles, z fastest;\n"
+		"#  - ocsd: nodes on other machines need listen and address;\n"
 		"#  - addresses, dialect, credentials and size of the switches;\n"
 		"#  - the port rule: which port of which switch a face position leads to.\n"
 		"# Then: ocsctl check FILE, and ocs.yaml(5).\n\n"
