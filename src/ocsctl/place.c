@@ -36,6 +36,7 @@ int ocs_ctl_where_open(const struct ocs_ctl_args *args, struct ocs_ctl_where *wh
 		       struct ocs_error *err)
 {
 	memset(where, 0, sizeof(*where));
+	where->when = "now";
 	if (ocs_shape_parse(args->operands[0], args->conn, &where->shape, err))
 		return -1;
 	where->shape.no_rotate |= args->no_rotate;
@@ -65,12 +66,14 @@ int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err)
 
 	where->placement = ocs_place(where->placer, where->occupancy, &where->shape, 0, err);
 	if (!where->placement && err->code == OCS_NOT_NOW) {
+		char *before = ocs_asprintf("; would fit %s: ", where->when);
 		char *near = ocs_place_nearest_text(where->placer, where->occupancy, &where->shape,
-						    "; would fit now: ");
+						    before);
 		struct ocs_error reason = *err;
 
 		ocs_error_set(err, reason.code, "%s%s", reason.text, near);
 		free(near);
+		free(before);
 	}
 	if (!where->placement)
 		return -1;

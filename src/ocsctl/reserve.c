@@ -171,16 +171,11 @@ static void explain(struct reserve *r, struct ocs_ctl_obstacles *all, struct ocs
 	struct ocs_ctl_obstacles then;
 	struct ocs_error ignored;
 	char when[OCS_CTL_WHEN_TEXT];
-	static const char fits[] = "; would fit now: ";
 	time_t later = r->start;
 	int code = err->code;
-	const char *now;
 
 	ocs_ctl_obstacles_ask(all, &answer);
-	now = strstr(err->text, fits);
-	ocs_text_add(&text, "%.*s", now ? (int)(now - err->text) : (int)sizeof(err->text), err->text);
-	if (now)
-		ocs_text_add(&text, "; would fit then: %s", now + strlen(fits));
+	ocs_text_add(&text, "%s", err->text);
 	for (int i = 0; i < answer.nends; i++) {
 		const struct ocs_ctl_obstacle *one = &all->list[answer.ends[i]];
 
@@ -206,7 +201,10 @@ static void explain(struct reserve *r, struct ocs_ctl_obstacles *all, struct ocs
 static int want_shape(struct reserve *r, struct ocs_error *err)
 {
 	struct ocs_ctl_obstacles all;
-	int rc = place_from(r, r->start, &all, err);
+	int rc;
+
+	r->where.when = "then";
+	rc = place_from(r, r->start, &all, err);
 
 	if (rc && err->code == OCS_NOT_NOW)
 		explain(r, &all, err);

@@ -18,6 +18,7 @@ struct ocs_ctl_where {
 	struct ocs_placer *placer;
 	struct ocs_occupancy *occupancy;	/* all free */
 	struct ocs_placement *placement;	/* after ocs_ctl_where_place */
+	const char *when;	/* near shapes "would fit ...": now, unless somebody sets it */
 };
 
 /* Reads the shape and the fabric that ARGS name.  0, or -1 with ERR; close in
