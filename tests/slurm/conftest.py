@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -20,6 +21,22 @@ def places():
     return stage, slurm
 
 
+def end(cluster):
+    cluster.stop()
+    if not os.environ.get("OCS_KEEP"):
+        shutil.rmtree(cluster.dir, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def living(kind, **options):
+    """A cluster that lives as long as the block."""
+    cluster = kind(tempfile.mkdtemp(prefix="ocs-test-"), *places(), **options)
+    try:
+        yield cluster.start()
+    finally:
+        end(cluster)
+
+
 @pytest.fixture(scope="session")
 def make_cluster():
     """Starts a cluster with the given shape; all of them stop at the end."""
@@ -34,9 +51,7 @@ def make_cluster():
 
     yield make
     for cluster in made:
-        cluster.stop()
-        if not os.environ.get("OCS_KEEP"):
-            shutil.rmtree(cluster.dir, ignore_errors=True)
+        end(cluster)
 
 
 @pytest.fixture(scope="session")

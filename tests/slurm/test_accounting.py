@@ -7,14 +7,13 @@ import glob
 import os
 import re
 import shutil
-import tempfile
 import time
 
 import pytest
 
 from cloud import Cloud
 from cluster import tail
-from conftest import places
+from conftest import living, places
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 REAL, SERVERS, CUBES = 8, 4, 256
@@ -84,26 +83,21 @@ PluginDir=%s/lib/slurm
         return self
 
 
+def need_mariadb():
+    if not os.path.exists(places()[1] + "/lib/slurm/accounting_storage_mysql.so"):
+        pytest.skip("this Slurm was built without MariaDB")
+
+
 @pytest.fixture(scope="module")
 def site():
-    stage, slurm = places()
-    if not os.path.exists(slurm + "/lib/slurm/accounting_storage_mysql.so"):
-        pytest.skip("this Slurm was built without MariaDB")
-    directory = tempfile.mkdtemp(prefix="ocs-test-")
-    cluster = Accounted(directory, stage, slurm, cubes=CUBES, edge=2, tile=(2, 2, 2), delay_ms=0,
-                        direct=SERVERS, degree=2,
-                        config={"AccountingStorageType": "accounting_storage/slurmdbd",
-                                "AccountingStorageHost": "127.0.0.1",
-                                "AccountingStoreFlags": "job_extra",
-                                "AuthInfo": "cred_expire=5",
-                                "PreemptType": "preempt/qos", "PreemptMode": "REQUEUE,GANG",
-                                "SchedulerParameters": "bf_interval=1,sched_interval=1"})
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
-        if not os.environ.get("OCS_KEEP"):
-            shutil.rmtree(directory, ignore_errors=True)
+    need_mariadb()
+    with living(Accounted, cubes=CUBES, edge=2, tile=(2, 2, 2), delay_ms=0, direct=SERVERS, degree=2,
+                config={"AccountingStorageType": "accounting_storage/slurmdbd",
+                        "AccountingStorageHost": "127.0.0.1", "AccountingStoreFlags": "job_extra",
+                        "AuthInfo": "cred_expire=5",
+                        "PreemptType": "preempt/qos", "PreemptMode": "REQUEUE,GANG",
+                        "SchedulerParameters": "bf_interval=1,sched_interval=1"}) as cluster:
+        yield cluster
 
 
 def records(site, job, ended=1):

@@ -2,16 +2,13 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Shapes among partitions, features, node lists, limits and QOS, with a real slurmdbd."""
 
-import os
-import shutil
-import tempfile
 import time
 
 import pytest
 
 from cluster import Cluster
-from conftest import places
-from test_accounting import Accounted
+from conftest import living
+from test_accounting import Accounted, need_mariadb
 
 NODES = "Nodes=n[0-15]"
 
@@ -35,29 +32,22 @@ class Limited(Cluster):
 def site():
     """Four cubes of four nodes; the first cube is fast, the last two have disks.  Four devices stand for
     the XPUs of a node."""
-    stage, slurm = places()
-    if not os.path.exists(slurm + "/lib/slurm/accounting_storage_mysql.so"):
-        pytest.skip("this Slurm was built without MariaDB")
-    cluster = Limited(
-        tempfile.mkdtemp(prefix="ocs-test-"), stage, slurm, tile=(4, 4, 1), delay_ms=1,
-        partitions=["second " + NODES, "half Nodes=n[0-7]", "forced OverSubscribe=FORCE:2 " + NODES,
-                    "shared OverSubscribe=YES:4 " + NODES, "whole OverSubscribe=EXCLUSIVE " + NODES],
-        node_words={"n%d" % n: "Gres=gpu:4%s Features=%s,odd%d" % (
-            ",disk:1" if n > 7 else "", "fast" if n < 4 else "slow", n % 2) for n in range(16)},
-        more_files={"gres.conf": "NodeName=n[8-15] Name=disk Count=1\n" +
-                                 "".join("Name=gpu File=/dev/%s\n" % name
-                                         for name in ("full", "null", "random", "zero"))},
-        config={"GresTypes": "gpu,disk", "AccountingStorageTRES": "gres/gpu",
-                "AccountingStorageType": "accounting_storage/slurmdbd",
-                "AccountingStorageHost": "127.0.0.1", "AccountingStorageEnforce": "limits,qos",
-                "PreemptType": "preempt/qos", "PreemptMode": "REQUEUE", "AuthInfo": "cred_expire=5",
-                "SchedulerParameters": "bf_interval=1,sched_interval=2,bf_continue"})
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
-        if not os.environ.get("OCS_KEEP"):
-            shutil.rmtree(cluster.dir, ignore_errors=True)
+    need_mariadb()
+    with living(
+            Limited, tile=(4, 4, 1), delay_ms=1,
+            partitions=["second " + NODES, "half Nodes=n[0-7]", "forced OverSubscribe=FORCE:2 " + NODES,
+                        "shared OverSubscribe=YES:4 " + NODES, "whole OverSubscribe=EXCLUSIVE " + NODES],
+            node_words={"n%d" % n: "Gres=gpu:4%s Features=%s,odd%d" % (
+                ",disk:1" if n > 7 else "", "fast" if n < 4 else "slow", n % 2) for n in range(16)},
+            more_files={"gres.conf": "NodeName=n[8-15] Name=disk Count=1\n" +
+                                     "".join("Name=gpu File=/dev/%s\n" % name
+                                             for name in ("full", "null", "random", "zero"))},
+            config={"GresTypes": "gpu,disk", "AccountingStorageTRES": "gres/gpu",
+                    "AccountingStorageType": "accounting_storage/slurmdbd",
+                    "AccountingStorageHost": "127.0.0.1", "AccountingStorageEnforce": "limits,qos",
+                    "PreemptType": "preempt/qos", "PreemptMode": "REQUEUE", "AuthInfo": "cred_expire=5",
+                    "SchedulerParameters": "bf_interval=1,sched_interval=2,bf_continue"}) as cluster:
+        yield cluster
 
 
 @pytest.fixture(autouse=True)

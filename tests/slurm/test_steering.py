@@ -2,33 +2,20 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Jobs without a shape go where cubes are broken already, unless ocs.yaml says otherwise."""
 
-import contextlib
-import os
 import random
-import shutil
-import tempfile
 
 import pytest
 
 from cluster import Cluster
-from conftest import places
+from conftest import living
 
 CUBES, EACH = 16, 4         # nodes of a cube
 OFF = "policies: {keep_cubes_whole: false}\n"
 
 
-@contextlib.contextmanager
 def started(more_yaml=""):
-    stage, slurm = places()
-    cluster = Cluster(tempfile.mkdtemp(prefix="ocs-test-"), stage, slurm, cubes=CUBES, tile=(4, 4, 1), delay_ms=0,
-                    more_yaml=more_yaml, config={
-                        "SchedulerParameters": "bf_interval=1,sched_interval=1,sched_min_interval=100000"})
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
-        if not os.environ.get("OCS_KEEP"):
-            shutil.rmtree(cluster.dir, ignore_errors=True)
+    return living(Cluster, cubes=CUBES, tile=(4, 4, 1), delay_ms=0, more_yaml=more_yaml, config={
+        "SchedulerParameters": "bf_interval=1,sched_interval=1,sched_min_interval=100000"})
 
 
 @pytest.fixture(scope="module")

@@ -5,14 +5,12 @@ dependencies, holds and requeues.  Volume is tried on nodes that never come (clo
 OCS_BURST is the number of submissions of the burst."""
 
 import os
-import shutil
-import tempfile
 import time
 
 import pytest
 
 from cloud import Cloud
-from conftest import places
+from conftest import living
 from rings import broken_edges
 
 BURST = int(os.environ.get("OCS_BURST", "300"))
@@ -23,16 +21,10 @@ SHAPE, NODES, CIRCUITS = "--shape=4x2x2", 2, 8
 @pytest.fixture(scope="module")
 def cloud():
     """1024 cubes of 2x2x2, a node each."""
-    directory = tempfile.mkdtemp(prefix="ocs-test-")
-    cluster = Cloud(directory, *places(), cubes=1024, edge=2, tile=(2, 2, 2), delay_ms=0, config={
-        "SchedulerParameters": "bf_interval=1,sched_interval=1,batch_sched_delay=0,"
-                               "default_queue_depth=3000,bf_max_job_test=3000,bf_continue"})
-    try:
-        yield cluster.start()
-    finally:
-        cluster.stop()
-        if not os.environ.get("OCS_KEEP"):
-            shutil.rmtree(directory, ignore_errors=True)
+    with living(Cloud, cubes=1024, edge=2, tile=(2, 2, 2), delay_ms=0, config={
+            "SchedulerParameters": "bf_interval=1,sched_interval=1,batch_sched_delay=0,"
+                                   "default_queue_depth=3000,bf_max_job_test=3000,bf_continue"}) as cluster:
+        yield cluster
 
 
 def known(cluster):
