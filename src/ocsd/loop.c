@@ -312,7 +312,7 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 		struct ocsd_circuit *circuit = sw->adding[i];
 		bool seen = ocsd_circuit_seen(circuit, table);
 
-		circuit->unsure = false;
+		circuit->unsure &= !seen;
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
 		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_BROKEN);
@@ -357,10 +357,6 @@ static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t cou
 static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
 			  const struct ocs_error *err)
 {
-	for (size_t i = 0; i < sw->nadding && result == OCS_SWITCH_UNKNOWN; i++) {
-		sw->adding[i]->unsure = true;
-		sw->sure_ns = INT64_MAX;
-	}
 	ocs_log(OCS_LOG_WARNING, "switch %s did not do a batch: %s",
 		sw->description->name, err->text);
 	sw->dirty = true;

@@ -29,6 +29,14 @@ static bool going(const struct ocsd_job *job, const struct ocsd_switch *sw)
 	return false;
 }
 
+void ocsd_circuits_lost(struct ocsd_switch *sw)
+{
+	for (size_t i = 0; i < sw->nadding; i++) {
+		sw->adding[i]->unsure = true;
+		sw->sure_ns = INT64_MAX;
+	}
+}
+
 bool ocsd_circuit_may_come(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
 	return circuit->unsure && ocs_now_ns() < d->switches[circuit->sw].sure_ns &&

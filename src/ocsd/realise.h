@@ -21,6 +21,9 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job);
 /* Tells how many circuits the realised JOB has, if they were planned here. */
 void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job);
 
+/* The batch on its way to SW had no answer, even if it has one by now. */
+void ocsd_circuits_lost(struct ocsd_switch *sw);
+
 /* Whether CIRCUIT, which its switch does not have, may still come: it was in a batch that
  * had no answer, and a switch that hung may do that one after it has told its table, in
  * the time that a command takes. */

@@ -10,6 +10,7 @@
 #include "src/ocsd/notice.h"
 #include "src/ocsd/power.h"
 #include "src/ocsd/quarantine.h"
+#include "src/ocsd/realise.h"
 #include "src/ocsd/worker.h"
 
 #include "src/util/net.h"
@@ -29,6 +30,7 @@ struct result {
 	struct result *next;
 	int sw;
 	int code;			/* enum ocs_switch_result */
+	bool lost;			/* a batch had no answer, at the first try or both */
 	struct ocs_health health;	/* of a read, if the switch could be asked */
 	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK or _DENIED */
 	struct ocs_refusal *refusals;	/* of OCS_SWITCH_DENIED */
@@ -141,6 +143,7 @@ static void perform(struct ocsd_worker *worker, enum ocsd_work work,
 		result->code = attempt(worker, work, result);
 		if (result->code == OCS_SWITCH_OK)
 			return;
+		result->lost |= result->code == OCS_SWITCH_UNKNOWN;
 		if (result->code == OCS_SWITCH_DENIED && (try || stopping(worker))) {
 			keep_refusals(worker, result);
 			return;
@@ -414,6 +417,8 @@ static void drain_results(struct ocsd *d)
 		if (result->nrefusals)
 			ocsd_port_refused(d, &d->switches[result->sw], result->refusals,
 					  result->nrefusals, result->err.text);
+		if (result->lost)
+			ocsd_circuits_lost(&d->switches[result->sw]);
 		if (!d->stopping || result->code == OCS_SWITCH_OK)
 			ocsd_switch_result(d, &d->switches[result->sw], result->code,
 					   &result->table, &result->err);

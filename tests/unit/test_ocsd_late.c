@@ -43,6 +43,13 @@ static void assert_no_stranger(struct rig *rig)
 	free(log);
 }
 
+/* The switch has a batch. */
+static void until_put_off(struct rig *rig, const char *sw)
+{
+	for (int i = 0; i < 4000 && !rig_log_lines(rig, "\"command\"", "ENT-PATCH", sw, NULL); i++)
+		usleep(5000);
+}
+
 /* Both attempts of a batch are made after ocsd has read that nothing was. */
 static void after_the_timeout(void **state)
 {
@@ -74,6 +81,32 @@ static void after_the_timeout(void **state)
 	ocs_client_close(client);
 }
 
+/* The second attempt is refused, and the first is made after that. */
+static void after_a_refusal(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *prolog = rig_client(rig);
+
+	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
+	commit(client, 1);
+	rig_emulate(rig, "fault direct-1 late 900 count 1");
+	rig_send(prolog, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
+	until_put_off(rig, "direct-1");
+	for (int port = 1; port <= 4; port++)
+		rig_emulate(rig, "port direct-1 %d refuse", port);
+	json_object_put(rig_event(client, "job_failed"));
+	for (int port = 1; port <= 4; port++)
+		rig_emulate(rig, "port direct-1 %d good", port);
+	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
+	until_forgotten(client, 1);
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	assert_int_equal(rig_log_lines(rig, "\"make\"", "direct-1", NULL), PATCHES / 2);
+	assert_int_equal(rig_patches(rig), 0);
+	assert_no_stranger(rig);
+	ocs_client_close(prolog);
+	ocs_client_close(client);
+}
+
 /* ocsd is killed with a batch on its way, and the job ends before the switch does it. */
 static void after_a_kill(void **state)
 {
@@ -83,9 +116,7 @@ static void after_a_kill(void **state)
 	commit(client, 1);
 	rig_emulate(rig, "fault direct-0 late 500 count 1");
 	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
-	for (int i = 0; i < 1000 && !rig_log_lines(rig, "\"command\"", "ENT-PATCH", "direct-0", NULL);
-	     i++)
-		usleep(5000);
+	until_put_off(rig, "direct-0");
 	rig_stop_daemon(rig, SIGKILL);
 	ocs_client_close(client);
 	rig_start_daemon(rig);
@@ -153,6 +184,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(after_the_timeout, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(after_a_refusal, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_kill, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(ports_given_back, rig_setup, rig_teardown),
 	};
