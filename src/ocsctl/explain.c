@@ -170,15 +170,15 @@ static void print_cubes(const struct ocs_ctl_args *args, struct json_object *job
 /* Jobs of direct sections have one. */
 static void print_plan(struct json_object *job)
 {
-	struct json_object *plan = NULL;
+	struct json_object *plan = NULL, *hops = NULL;
 
 	if (!json_object_object_get_ex(job, "plan", &plan) || !plan)
 		return;
-	printf("plan:     revision %s, %s servers of degree %s, diameter %s, average hops %s\n",
+	json_object_object_get_ex(plan, "average_hops", &hops);
+	printf("plan:     revision %s, %s servers of degree %s, diameter %s, average hops %.3f\n",
 	       ocs_ctl_string(plan, "revision", "1"),
 	       ocs_ctl_string(plan, "servers", "?"), ocs_ctl_string(plan, "degree", "?"),
-	       ocs_ctl_string(plan, "diameter", "?"),
-	       ocs_ctl_string(plan, "average_hops", "?"));
+	       ocs_ctl_string(plan, "diameter", "?"), json_object_get_double(hops));
 }
 
 /* How many circuits are in which state, and those that do not carry light as they should. */
@@ -215,14 +215,18 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 {
 	const char *released = ocs_ctl_string(story->job, "released", NULL);
 	const char *failure = ocs_ctl_string(story->job, "error", NULL);
+	const char *shape = ocs_ctl_string(story->job, "shape", NULL);
+	const char *section = ocs_ctl_string(story->job, "section", "-");
 	char when[OCS_CTL_WHEN_TEXT];
 
 	printf("job %ld of %s: %s, epoch %s\n", job, ocs_ctl_string(story->job, "user", "?"),
 	       ocs_ctl_string(story->job, "state", "?"),
 	       ocs_ctl_string(story->job, "epoch", "?"));
-	printf("shape:    %s (%s) in section %s\n", ocs_ctl_string(story->job, "shape", "-"),
-	       ocs_ctl_string(story->job, "conn", "-"),
-	       ocs_ctl_string(story->job, "section", "-"));
+	if (shape)
+		printf("shape:    %s (%s) in section %s\n", shape,
+		       ocs_ctl_string(story->job, "conn", "-"), section);
+	else
+		printf("section:  %s\n", section);
 	print_cubes(args, story->job);
 	printf("nodes:    %s\n", ocs_ctl_string(story->job, "nodes", "-"));
 	if (story->self && story->self->end)

@@ -107,7 +107,8 @@ def test_a_port_fails_under_a_running_job(pod):
                if line["event"] in ("make", "break")}
     assert touched and not touched & beside
     assert pod.state(job) == "RUNNING" and pod.state(other) == "RUNNING"
-    assert "revision 2" in pod.out(["ocsctl", "explain", str(job), "--fabric", pod.yaml])
+    told = pod.out(["ocsctl", "explain", str(job), "--fabric", pod.yaml])
+    assert "plan:     revision 2, " in told and "section:  direct\n" in told and "(-)" not in told
     # A later job is planned without the ports.
     pod.cancel_all()
     later = pod.sbatch("-p", "direct", "-N6")
