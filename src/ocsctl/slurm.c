@@ -16,7 +16,7 @@
 #include "src/util/program.h"
 #include "src/util/text.h"
 
-#define COLUMNS 16
+#define COLUMNS 17
 #define NODES_S 5		/* what people wait for the states of nodes */
 #define NAMES_MAX 1000000
 
@@ -193,7 +193,8 @@ static void queued_fill(struct ocs_ctl_queued *job, char **at)
 	job->limit = ocs_ctl_duration_parse(at[14], NULL);
 	if (job->limit < 0)
 		job->limit = 0;
-	job->reason = value(at[15]);
+	job->licences = value(at[15]);
+	job->reason = value(at[16]);
 	if (!strncmp(job->planned, "(null)", 6))
 		*job->planned = '\0';
 }
@@ -202,7 +203,7 @@ int ocs_ctl_queue_read(long job, struct ocs_ctl_queue *queue, struct ocs_error *
 {
 	char name[24];
 	char *const all[] = { "squeue", "-a", "-h", "-o",
-			      "%A|%T|%u|%P|%Q|%S|%e|%N|%E|%v|%n|%x|%Y|%D|%l|%r", NULL };
+			      "%A|%T|%u|%P|%Q|%S|%e|%N|%E|%v|%n|%x|%Y|%D|%l|%W|%r", NULL };
 	char *const one[] = { "squeue", "-a", "-h", "-t", "all", "-j", name, "-o", all[4], NULL };
 	char *text, *rest, *line, *at[COLUMNS];
 
@@ -236,6 +237,7 @@ void ocs_ctl_queue_free(struct ocs_ctl_queue *queue)
 		free(job->wanted);
 		free(job->excluded);
 		free(job->planned);
+		free(job->licences);
 		free(job->reason);
 	}
 	free(queue->jobs);

@@ -33,6 +33,7 @@ struct ocs_ctl_queued {
 	char *planned;		/* host list that backfill keeps for it */
 	long node_count;
 	long limit;		/* seconds, 0: unlimited or not known */
+	char *licences;
 	char *reason;		/* in Slurm's one word, or a sentence with _ for blanks */
 };
 struct ocs_ctl_queue {

@@ -49,6 +49,12 @@ static bool a_limit(const char *reason)
 	return begins(reason, "QOS") || begins(reason, "Assoc") || begins(reason, "Max");
 }
 
+/* A job that waits for a repair has that reason as well, for an instant. */
+static bool for_licences(const struct ocs_ctl_queued *job)
+{
+	return begins(job->reason, "Licenses") && *job->licences;
+}
+
 /* The job's own reason, where it is not about nodes; the caller frees it. */
 static char *slurm_says(const struct ocs_ctl_queued *job)
 {
@@ -73,6 +79,8 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 		return ocs_asprintf("partition %s starts no jobs at the moment", job->partition);
 	if (begins(r, "Reservation"))
 		return ocs_asprintf("its reservation %s has not begun", job->reservation);
+	if (for_licences(job))
+		return ocs_asprintf("it waits for licences: %s", job->licences);
 	if (a_limit(r))
 		return ocs_asprintf("a limit of its account, QOS or user: %s", r);
 	if (begins(r, "ReqNodeNotAvail"))
@@ -90,7 +98,7 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 /* Whether free nodes would let it start. */
 static bool waits_for_nodes(const struct ocs_ctl_queued *job)
 {
-	if (begins(job->reason, "Reservation") && *job->reservation)
+	if ((begins(job->reason, "Reservation") && *job->reservation) || for_licences(job))
 		return false;
 	return for_nodes(job->reason) || a_sentence(job->reason);
 }
@@ -338,7 +346,7 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 	w->job = job;
 	w->slurm = slurm_says(job);
 	/* What was missing when it was its turn need not be missing now. */
-	if (!strcmp(job->reason, "Priority"))
+	if (!strcmp(job->reason, "Priority") || for_licences(job))
 		ours = NULL;
 	w->ours = ours ? ours : !w->slurm && a_sentence(job->reason) ? job->reason : NULL;
 	read_shape(w);

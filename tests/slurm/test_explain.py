@@ -13,7 +13,7 @@ def asked(make_cluster):
     """Four cubes of four nodes; nobody sees the jobs of others."""
     cluster = make_cluster(tile=(4, 4, 1), delay_ms=1, config={
         "SchedulerParameters": "bf_interval=1,sched_interval=2,bf_resolution=1",
-        "PrivateData": "jobs"})
+        "PrivateData": "jobs", "Licenses": "disk:1"})
     yield cluster
     cluster.stop()
 
@@ -152,6 +152,23 @@ def test_reasons_of_slurm_itself(asked):
         assert "its time limit is beyond that of partition tpu" in text(asked, job)
     finally:
         asked.run(["scontrol", "update", "PartitionName=tpu", "State=UP", "MaxTime=INFINITE"])
+
+
+def test_licences_and_not_what_was_missing_before(asked):
+    large = asked.sbatch("--shape=16x4x4", "-t", "5", script="sleep 60")
+    asked.running(large)
+    job = waiting(asked, "--shape=4x4x4", "-t", "5", "-L", "disk:1")
+    asked.run(["scontrol", "hold", str(job)])
+    asked.run(["scancel", str(large)])
+    asked.running(asked.sbatch("-N1", "-n1", "-t", "5", "-L", "disk:1"))
+    asked.run(["scontrol", "release", str(job)])
+    asked.until(lambda: asked.job(job)["Reason"] == "Licenses", 20, lambda: asked.job(job))
+    assert "waits" in text(asked, job) and "it waits for licences: disk:1" in text(asked, job)
+    assert "needs" not in text(asked, job) and "room:" not in text(asked, job)
+    until = time.monotonic() + 3
+    while time.monotonic() < until:     # the scheduler writes its reason every two seconds
+        assert asked.job(job)["Reason"] in ("Licenses", "None")
+        time.sleep(0.1)
 
 
 def test_reservations_hold_jobs_up_too(asked):

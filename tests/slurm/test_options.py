@@ -34,6 +34,23 @@ def test_update_of_a_pending_job(pod):
     assert pod.running(job)["NumNodes"] == "16"
 
 
+def test_update_that_leaves_no_room(pod):
+    """As at submission: one line, and nothing is applied.  Slurm would hold the job for ever."""
+    job = pod.sbatch("-H", "--shape=4x4x4")
+    before = pod.job(job)
+    for words, needle in (("ExcNodeList=n[0-63]", "does not fit the 0 of 64 nodes"),
+                          ("NumTasks=65", "at most -n 64"), ("CPUsPerTask=2", "at most -n 32"),
+                          ("NumCPUs=65", "NumCPUs=65: --shape=4x4x4 takes 16 nodes of 4 CPUs"),
+                          ("ReqNodeList=p0", "cannot have that node")):
+        done = update(pod, job, words)
+        assert done.returncode and needle in done.stderr, (words, done.stderr)
+        assert pod.job(job) == before, words
+    for words in ("ExcNodeList=n[16-63]", "ReqNodeList=n3", "NumTasks=32"):
+        assert update(pod, job, words).returncode == 0, words
+    pod.run(["scontrol", "release", str(job)])
+    assert pod.running(job)["NodeList"] == "n[0-15]"
+
+
 def test_update_of_a_running_job(pod):
     job = pod.sbatch("--shape=2x4")
     pod.running(job)

@@ -261,8 +261,9 @@ static bool same_words(const struct ocs_shape *a, const struct ocs_shape *b)
 	return same;
 }
 
-/* A pending job gets another shape, partition or node count. */
-static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool had,
+/* A pending job gets another shape, partition or node count (RESIZED), or may have other
+ * nodes or tasks than before. */
+static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool resized, bool had,
 			  const struct ocs_shape *old, const struct ocs_shape *shape,
 			  struct ocs_error *err)
 {
@@ -271,15 +272,18 @@ static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool had,
 	if (configured(err) < 0 ||
 	    ocs_conflicts_partition(job->partition, err) < 0 ||
 	    ocs_site_ask(job->partition ? job->partition : record->partition, shape, &answer,
-			 err) < 0 ||
-	    set_nodes(job, shape, answer.nodes, err) < 0)
+			 err) < 0)
+		return -1;
+	if (!resized)
+		return ocs_nodes_check_update(job, record, shape, &answer, err);
+	if (set_nodes(job, shape, answer.nodes, err) < 0)
 		return -1;
 	/* The count that was derived from the old shape follows the new one. */
 	if (record->details && job->num_tasks == NO_VAL && had &&
 	    record->details->num_tasks == (uint32_t)old->xpus)
 		set_tasks(job, shape, &answer);
 	whole_nodes(job);
-	return 0;
+	return ocs_nodes_check_update(job, record, shape, &answer, err);
 }
 
 static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *err)
@@ -318,8 +322,12 @@ static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *e
 			return ocs_error_set(err, OCS_USAGE,
 				"job %u has a shape: nodes cannot be added or given back; cancel it and submit it anew",
 				record->job_id);
-	} else if ((has && !(had && same_words(&old, &shape))) || sized || job->partition) {
-		if (modify_pending(job, record, had, &old, &shape, err) < 0)
+	} else {
+		bool resized = (has && !(had && same_words(&old, &shape))) || sized ||
+			       job->partition;
+
+		if ((resized || ocs_nodes_updates(job)) &&
+		    modify_pending(job, record, resized, had, &old, &shape, err) < 0)
 			return -1;
 	}
 	/* Text without a shape replaces the user's words only. */

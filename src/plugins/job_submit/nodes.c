@@ -189,3 +189,48 @@ int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs
 		hostlist_destroy(allowed.excluded);
 	return rc;
 }
+
+bool ocs_nodes_updates(const job_desc_msg_t *job)
+{
+	return job->req_nodes || job->exc_nodes || job->features || job->reservation ||
+	       job->partition || job->num_tasks != NO_VAL || job->min_cpus != NO_VAL ||
+	       (job->cpus_per_task && job->cpus_per_task != NO_VAL16);
+}
+
+/* scontrol's NumCPUs, of which sbatch knows nothing. */
+static int check_cpus(const job_desc_msg_t *job, const struct ocs_shape *shape,
+		      const struct ocs_answer *answer, struct ocs_error *err)
+{
+	node_record_t *node = answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
+	char text[OCS_SHAPE_TEXT];
+
+	if (!node || !node->config_ptr || job->min_cpus == NO_VAL ||
+	    job->min_cpus <= (uint64_t)answer->nodes * node->config_ptr->cpus)
+		return 0;
+	return ocs_error_set(err, OCS_USAGE,
+		"NumCPUs=%u: --shape=%s takes %d node%s of %u CPUs, and all of them; leave it as it is",
+		job->min_cpus, ocs_shape_format(shape, text), answer->nodes,
+		answer->nodes == 1 ? "" : "s", node->config_ptr->cpus);
+}
+
+int ocs_nodes_check_update(const job_desc_msg_t *job, const job_record_t *record,
+			   const struct ocs_shape *shape, const struct ocs_answer *answer,
+			   struct ocs_error *err)
+{
+	const job_details_t *details = record->details;
+	job_desc_msg_t after = {
+		.req_nodes = job->req_nodes ? job->req_nodes : details->req_nodes,
+		.exc_nodes = job->exc_nodes ? job->exc_nodes : details->exc_nodes,
+		.features = job->features ? job->features : details->features,
+		.reservation = job->reservation ? job->reservation : record->resv_name,
+		.num_tasks = job->num_tasks != NO_VAL ? job->num_tasks : details->num_tasks,
+		.cpus_per_task = job->cpus_per_task && job->cpus_per_task != NO_VAL16 ?
+				 job->cpus_per_task : details->cpus_per_task,
+		.overcommit = details->overcommit,
+	};
+
+	if (check_cpus(job, shape, answer, err) < 0)
+		return -1;
+	return ocs_nodes_check(&after, job->partition ? job->partition : record->partition, shape,
+			       answer, err);
+}

@@ -13,5 +13,11 @@
  * -1 with ERR, one line instead of "Requested node configuration is not available". */
 int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs_shape *shape,
 		    const struct ocs_answer *answer, struct ocs_error *err);
+/* The same for the update JOB of the pending RECORD: what it does not say stays. */
+int ocs_nodes_check_update(const job_desc_msg_t *job, const job_record_t *record,
+			   const struct ocs_shape *shape, const struct ocs_answer *answer,
+			   struct ocs_error *err);
+/* Whether the update JOB says anything that ocs_nodes_check_update looks at. */
+bool ocs_nodes_updates(const job_desc_msg_t *job);
 
 #endif

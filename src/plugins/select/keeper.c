@@ -74,13 +74,15 @@ static bool rest(int ms, bool wakeable)
 
 /* ---- reasons ---- */
 
-static bool reason_is_ours(job_record_t *job)
+/* BLOCKED: slurmctld heard of licences where the job waits for a repair. */
+static bool reason_is_ours(job_record_t *job, bool blocked)
 {
 	switch (job->state_reason) {
 	case WAIT_NO_REASON:
 	case WAIT_RESOURCES:
-	case WAIT_LICENSES:
 		return true;
+	case WAIT_LICENSES:
+		return blocked;
 	case WAIT_NODE_NOT_AVAIL:
 		return job->details && !job->details->req_node_bitmap;
 	default:
@@ -92,7 +94,8 @@ static bool reason_needs_writing(const struct ocs_controller_waiting *waiting)
 {
 	job_record_t *job = find_job_record(waiting->job);
 
-	if (!job || !IS_JOB_PENDING(job) || !waiting->reason || !reason_is_ours(job))
+	if (!job || !IS_JOB_PENDING(job) || !waiting->reason ||
+	    !reason_is_ours(job, waiting->blocked))
 		return false;
 	/* That the partition has too few nodes left is the more urgent news. */
 	if (!xstrncmp(job->state_desc, "Nodes required for job", 22))
