@@ -219,6 +219,8 @@ int ocs_yaml_number(struct ocs_yaml *yaml, const yaml_node_t *node, const char *
 
 	if (!text)
 		return -1;
+	if (ocs_number_parse(text, min, max, &number) < 0 && min == max)
+		return ocs_yaml_fail(yaml, node, "%s must be %d, not \"%.40s\"", key, min, text);
 	if (ocs_number_parse(text, min, max, &number) < 0)
 		return ocs_yaml_fail(yaml, node,
 				     "%s must be a number of %d to %d, not \"%.40s\"", key,

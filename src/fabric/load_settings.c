@@ -88,6 +88,17 @@ static bool wildcard(const char *address)
 	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
 
+static int socket_load(struct ocs_loader *loader, const yaml_node_t *node)
+{
+	const char *text = ocs_yaml_text(&loader->yaml, node, "socket");
+
+	if (text && strncmp(text, "unix:", 5) != 0)
+		return ocs_yaml_fail(&loader->yaml, node,
+			"socket must be unix:/path, not %.120s; a TCP address belongs to the key \"listen\"",
+			text);
+	return address_load(loader, node, "socket", &loader->fabric->ocsd_socket);
+}
+
 enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS, KEY, AUDIT_DAYS };
 
 /* What nodes and slurmctld use, when it is not said. */
@@ -124,13 +135,8 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 
 	if (ocs_yaml_fields(yaml, node, "ocsd", fields, COUNT(fields)) < 0)
 		return -1;
-	if (fields[SOCKET].node &&
-	    address_load(loader, fields[SOCKET].node, "socket", &fabric->ocsd_socket) < 0)
+	if (fields[SOCKET].node && socket_load(loader, fields[SOCKET].node) < 0)
 		return -1;
-	if (strncmp(fabric->ocsd_socket, "unix:", 5) != 0)
-		return ocs_yaml_fail(yaml, fields[SOCKET].node,
-			"socket must be unix:/path, not %s; a TCP address belongs to the key \"listen\"",
-			fabric->ocsd_socket);
 	if (fields[LISTEN].node) {
 		if (address_load(loader, fields[LISTEN].node, "listen",
 				 &fabric->ocsd_listen) < 0)

@@ -155,7 +155,7 @@ static const struct refusal refusals[] = {
 	{"version: 1\n", "- a\n---\n", 3, "second document"},
 	/* keys */
 	{"version: 1\n", "\n", 2, "needs the key \"version\""},
-	{"version: 1", "version: 2", 1, "version must be a number of 1 to 1"},
+	{"version: 1", "version: 2", 1, "version must be 1, not \"2\""},
 	{"version: 1", "version: one", 1, "version must be"},
 	{"policies:", "polices:", 9, "did you mean \"policies\""},
 	{"policies:", "zebra:", 9, "it has: version, ocsd"},
@@ -177,7 +177,7 @@ static const struct refusal refusals[] = {
 	/* ocsd */
 	{"unix:/run/o/o.sock", "head:1", 3, "belongs to the key \"listen\""},
 	{"unix:/run/o/o.sock", "unix:run/o.sock", 3, "absolute path"},
-	{"unix:/run/o/o.sock", "/run/o/o.sock", 3, "not an address"},
+	{"unix:/run/o/o.sock", "/run/o/o.sock", 3, "socket must be unix:/path, not /run/o/o.sock"},
 	{"0.0.0.0:6820", "unix:/run/x", 4, "belongs to the key \"socket\""},
 	{"0.0.0.0:6820", "0.0.0.0", 4, "not an address"},
 	{"0.0.0.0:6820", "0.0.0.0:0", 4, "not an address"},
