@@ -39,17 +39,17 @@ SQUEUE_FORMAT=%i SQUEUE_STATES=CG
 export PATH SQUEUE_FORMAT SQUEUE_STATES
 
 # job state user partition priority start end nodes dependency reservation wanted excluded
-# planned count limit reason
-pending() { # reason [dependency [reservation]]
-	printf '7|PENDING|ann|tpu|5|1795309200|0||%s|%s||(null)||4|1:00:00|%s\n' "${2:-(null)}" \
-		"${3:-(null)}" "$1"
+# planned count limit licences reason
+pending() { # reason [dependency [reservation [licences]]]
+	printf '7|PENDING|ann|tpu|5|1795309200|0||%s|%s||(null)||4|1:00:00|%s|%s\n' "${2:-(null)}" \
+		"${3:-(null)}" "${4:-(null)}" "$1"
 }
 running() { # job nodes end [user]
-	printf '%s|RUNNING|%s|tpu|9|1795300000|%s|%s|(null)|(null)|||(null)|4|1:00:00|None\n' \
+	printf '%s|RUNNING|%s|tpu|9|1795300000|%s|%s|(null)|(null)|||(null)|4|1:00:00|(null)|None\n' \
 		"$1" "${4:-bob}" "$3" "$2"
 }
 quiet() {
-	pending "$1" "$2" "$3" >"$work/one"
+	pending "$1" "$2" "$3" "$4" >"$work/one"
 	cp "$work/one" "$work/all"
 	echo 'idle|n[0-7]|none' >"$work/nodes"
 	printf 'JobId=7 JobName=x\n   UserId=ann\n   Extra=shape=8x4x4\n' >"$work/job"
@@ -60,8 +60,8 @@ quiet() {
 explain() {
 	exits 5 "$1" explain 7 --fabric "$F" --ocsd "unix:$work/nobody.sock"
 }
-tell() { # reason words [dependency [reservation]]
-	quiet "$1" "$3" "$4"
+tell() { # reason words [dependency [reservation [licences]]]
+	quiet "$1" "$3" "$4" "$5"
 	explain "a job that waits for $1"
 	prints "is told so" "$2"
 }
@@ -77,6 +77,8 @@ tell MaxJobsPerAccount "a limit of its account, QOS or user: MaxJobsPerAccount"
 tell PartitionTimeLimit "its time limit is beyond that of partition tpu"
 tell PartitionDown "partition tpu starts no jobs"
 tell Reservation "its reservation night has not begun" "" night
+tell Licenses "it waits for licences: matlab:2" "" "" matlab:2
+tell Licenses "slurmctld has not tried to place it yet"
 tell BadConstraints "Slurm's reason is BadConstraints"
 tell "ReqNodeNotAvail, UnavailableNodes:n3" "nodes that it asks for are not available"
 tell "needs 2 cubes that are wholly free; 1 is free" "waits: needs 2 cubes that are wholly free; 1 is free"
@@ -124,8 +126,8 @@ explain "a job that runs while ocsd does not answer"
 prints "is not said to hold no circuits" "job 7 of bob: RUNNING on n[0-1] until 20"
 
 # What no Slurm prints.
-for nonsense in "" "7" "7|PENDING" "|||||||||||||||" "x|y|z|||||||||||||" \
-	"7|PENDING|a||-1|99999999999999999999|x|n[|||n]|n[9-1]|(null)|x|y|z"; do
+for nonsense in "" "7" "7|PENDING" "||||||||||||||||" "x|y|z||||||||||||||" \
+	"7|PENDING|a||-1|99999999999999999999|x|n[|||n]|n[9-1]|(null)|x|y||z"; do
 	quiet Resources
 	{ pending Resources; printf '%s\n' "$nonsense"; } >"$work/all"
 	printf '%s\n' "$nonsense" "|" >>"$work/nodes"
