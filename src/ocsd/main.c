@@ -315,8 +315,11 @@ static void run(struct ocsd *d)
 	}
 	for (size_t i = 0; i < 3; i++)
 		event_free(events[i]);
-	if (watchdog)
+	if (watchdog) {
+		/* What is on its way to the switches may take its time now. */
+		ocsd_service_tell("WATCHDOG=1");
 		event_free(watchdog);
+	}
 	if (prune)
 		event_free(prune);
 }

@@ -73,6 +73,9 @@ struct event *ocsd_service_watchdog(struct event_base *base)
 		return NULL;
 	interval.tv_sec = usec / 2 / 1000000;
 	interval.tv_usec = usec / 2 % 1000000;
+	/* After a reload the last beat may be half an interval old, and the next one comes half an
+	 * interval from now. */
+	ocsd_service_tell("WATCHDOG=1");
 	event = event_new(base, -1, EV_PERSIST, on_watchdog, NULL);
 	if (event)
 		event_add(event, &interval);

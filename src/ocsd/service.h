@@ -14,8 +14,8 @@ void ocsd_service_tell(const char *text);
 /* The sockets are open: tells the service manager and the parent. */
 void ocsd_ready(struct ocsd *d);
 
-/* Tells the service manager from BASE that the loop turns, twice in the interval
- * that it has set.  event_free the result; NULL: nobody wants to know. */
+/* Tells the service manager at once, and from BASE twice in the interval that it
+ * has set, that the loop turns.  event_free the result; NULL: nobody wants to know. */
 struct event *ocsd_service_watchdog(struct event_base *base);
 
 #endif
