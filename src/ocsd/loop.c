@@ -302,7 +302,7 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 
 		if (circuit->state != OCSD_DELETING)
 			continue;
-		circuit->postponed = in_place(circuit, table) || ocsd_circuit_may_come(d, circuit);
+		circuit->postponed = in_place(circuit, table) || ocsd_circuit_unsure(d, circuit);
 		if (circuit->postponed)
 			continue;
 		ocsd_circuit_set(d, circuit, OCSD_GONE);

@@ -54,9 +54,9 @@ struct ocsd_circuit {
 	bool lit;		/* its light was seen */
 	int dark;		/* looks since then that did not see it */
 	int64_t dark_since_ns;	/* the first of them */
-	bool unsure;		/* nobody saw it, and a batch with it had no answer */
-	bool postponed;		/* the switch will not cut it, or may yet make it; tried
-				 * again at every poll */
+	bool unsure;		/* the last batch with it had no answer */
+	bool postponed;		/* the switch will not cut it, or may yet make or cut it;
+				 * tried again at every poll */
 };
 
 enum ocsd_job_state {

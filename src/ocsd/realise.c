@@ -31,13 +31,15 @@ static bool going(const struct ocsd_job *job, const struct ocsd_switch *sw)
 
 void ocsd_circuits_lost(struct ocsd_switch *sw)
 {
-	for (size_t i = 0; i < sw->nadding; i++) {
+	for (size_t i = 0; i < sw->nadding; i++)
 		sw->adding[i]->unsure = true;
+	for (size_t i = 0; i < sw->nremoving; i++)
+		sw->removing[i]->unsure = true;
+	if (sw->nadding || sw->nremoving)
 		sw->sure_ns = INT64_MAX;
-	}
 }
 
-bool ocsd_circuit_may_come(struct ocsd *d, const struct ocsd_circuit *circuit)
+bool ocsd_circuit_unsure(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
 	return circuit->unsure && ocs_now_ns() < d->switches[circuit->sw].sure_ns &&
 	       !ocsd_ahead_circuit(d, circuit);
@@ -52,7 +54,7 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 		struct ocsd_job *job = circuits[i]->job;
 		bool rest;
 
-		circuits[i]->postponed = ocsd_circuit_may_come(d, circuits[i]);
+		circuits[i]->postponed = ocsd_circuit_unsure(d, circuits[i]);
 		if (circuits[i]->state == OCSD_DELETING && !circuits[i]->postponed)
 			ocsd_circuit_set(d, circuits[i], OCSD_GONE);
 		if (i + 1 < count && circuits[i + 1]->job == job)

@@ -24,12 +24,12 @@ void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job);
 /* The batch on its way to SW had no answer, even if it has one by now. */
 void ocsd_circuits_lost(struct ocsd_switch *sw);
 
-/* Whether CIRCUIT, which its switch does not have, may still come: it was in a batch that
- * had no answer, and a switch that hung may do that one after it has told its table, in
- * the time that a command takes. */
-bool ocsd_circuit_may_come(struct ocsd *d, const struct ocsd_circuit *circuit);
+/* Whether CIRCUIT, which its switch does not have, was in a batch that had no answer.  A
+ * switch that hung may do that one after it has told its table, in the time that a command
+ * takes: the circuit may still come, or what is next on its ports be cut. */
+bool ocsd_circuit_unsure(struct ocsd *d, const struct ocsd_circuit *circuit);
 
-/* SW has cut CIRCUITS.  Those that may still come are looked at again. */
+/* SW has cut CIRCUITS.  The unsure ones are looked at again. */
 void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 			struct ocsd_circuit *const *circuits, size_t count);
 

@@ -143,7 +143,8 @@ static void perform(struct ocsd_worker *worker, enum ocsd_work work,
 		result->code = attempt(worker, work, result);
 		if (result->code == OCS_SWITCH_OK)
 			return;
-		result->lost |= result->code == OCS_SWITCH_UNKNOWN;
+		result->lost |= result->code == OCS_SWITCH_UNKNOWN && worker->connection &&
+				ocs_switch_descriptor(worker->connection) < 0;
 		if (result->code == OCS_SWITCH_DENIED && (try || stopping(worker))) {
 			keep_refusals(worker, result);
 			return;

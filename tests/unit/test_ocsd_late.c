@@ -43,6 +43,12 @@ static void assert_no_stranger(struct rig *rig)
 	free(log);
 }
 
+/* Commands that were done when nobody waited for them. */
+static int late(struct rig *rig)
+{
+	return rig_log_lines(rig, "\"reply\"", "nobody is there", NULL);
+}
+
 /* The switch has a batch. */
 static void until_put_off(struct rig *rig, const char *sw)
 {
@@ -69,8 +75,7 @@ static void after_the_timeout(void **state)
 	commit(client, 2);
 	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':20,'node':'d0'}"));
 	until_forgotten(client, 1);
-	assert_int_equal(rig_log_lines(rig, "\"reply\"", "nobody is there", NULL) +
-			 rig_log_lines(rig, "\"reply\"", "is lost", NULL), 2);
+	assert_int_equal(late(rig), 2);
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	assert_int_equal(rig_patches(rig), PATCHES);
 	assert_string_equal(rig_job_state(client, 2), "realised");
@@ -78,6 +83,27 @@ static void after_the_timeout(void **state)
 	assert_int_equal(rig_patches(rig), 0);
 	assert_no_stranger(rig);
 	ocs_client_close(prolog);
+	ocs_client_close(client);
+}
+
+/* What cuts a job's circuits late must not find those of the next job there. */
+static void cut_late(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+
+	commit(client, 1);
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
+	rig_emulate(rig, "fault direct-1 late 900 count 2");
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	rig_until_switch(client, "direct-1", "failed");
+	rig_until_switch(client, "direct-1", "up");
+	commit(client, 2);
+	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':20,'node':'d0'}"));
+	for (int i = 0; i < 1000 && late(rig) < 2; i++)
+		usleep(20000);
+	assert_int_equal(rig_log_lines(rig, "\"break\"", "direct-1", NULL), PATCHES / 2);
+	assert_int_equal(rig_patches(rig), PATCHES);
 	ocs_client_close(client);
 }
 
@@ -184,6 +210,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(after_the_timeout, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(cut_late, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_refusal, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_kill, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(ports_given_back, rig_setup, rig_teardown),
