@@ -30,7 +30,8 @@ struct result {
 	struct result *next;
 	int sw;
 	int code;			/* enum ocs_switch_result */
-	bool lost;			/* a batch had no answer, at the first try or both */
+	bool lost;			/* unknown, at the first try or both, and not for
+					 * want of a connection */
 	struct ocs_health health;	/* of a read, if the switch could be asked */
 	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK or _DENIED */
 	struct ocs_refusal *refusals;	/* of OCS_SWITCH_DENIED */
@@ -143,8 +144,7 @@ static void perform(struct ocsd_worker *worker, enum ocsd_work work,
 		result->code = attempt(worker, work, result);
 		if (result->code == OCS_SWITCH_OK)
 			return;
-		result->lost |= result->code == OCS_SWITCH_UNKNOWN && worker->connection &&
-				ocs_switch_descriptor(worker->connection) < 0;
+		result->lost |= result->code == OCS_SWITCH_UNKNOWN && worker->connection;
 		if (result->code == OCS_SWITCH_DENIED && (try || stopping(worker))) {
 			keep_refusals(worker, result);
 			return;

@@ -24,6 +24,7 @@
 
 #define CHECKPOINT 500	/* jobs */
 #define KILL_EVERY 40	/* faults */
+#define LASTING 9	/* of the faults: they hit so many commands */
 
 static const char config[] =
 	"version: 1\n"
@@ -90,7 +91,7 @@ static void hurt(struct soak *s)
 	static const char *const faults[] = {
 		"fault %s silent count %d", "fault %s drop count %d", "fault %s deny count %d",
 		"fault %s partial count %d", "fault %s lost count %d", "fault %s duplicate count %d",
-		"fault %s refuse count %d", "fault %s slow 300 count %d",
+		"fault %s refuse count %d", "fault %s slow 300 count %d", "fault %s late 900 count %d",
 		"port %s %d refuse", "port %s %d fail", "port %s %d lossy 9", "port %s %d good",
 		"unpatch %s %d", "reboot %s dark 100", "reboot %s restore 100",
 	};
@@ -105,7 +106,7 @@ static void hurt(struct soak *s)
 	else if (which == sizeof(faults) / sizeof(*faults))	/* a patch of somebody else */
 		free(control(s, "patch %s %d %d", name, in, PORTS + (int)soak_draw(s, 2 * CUBES) + 1));
 	else
-		free(control(s, faults[which], name, which < 8 ? (int)soak_draw(s, 3) + 1 : in));
+		free(control(s, faults[which], name, which < LASTING ? (int)soak_draw(s, 3) + 1 : in));
 }
 
 static void heal(struct soak *s)
