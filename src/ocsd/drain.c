@@ -177,7 +177,8 @@ static bool exists(struct ocsd *d, const char *kind, const char *name)
 }
 
 static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		       struct json_object *request, const char **kind, const char **name)
+		       struct json_object *request, bool resumed, const char **kind,
+		       const char **name)
 {
 	*kind = ocsd_member(request, "kind");
 	*name = ocsd_member(request, "name");
@@ -187,7 +188,8 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "the request needs kind (cube, port, switch or xpu) and name");
 		return -1;
 	}
-	if (!exists(d, *kind, *name)) {
+	/* What was drained and then left ocs.yaml can be resumed, else it would stay for ever. */
+	if (!exists(d, *kind, *name) && !(resumed && ocsd_drain_find(d, *kind, *name))) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocs.yaml has no %s %s; %s", *kind, *name,
 			    strcmp(*kind, "port") == 0 ?
 			    "write SWITCH:PORT; 'ocsctl show port SWITCH' lists them" :
@@ -211,7 +213,7 @@ static void announce(struct ocsd *d, const char *kind, const char *name,
 		ocsd_drain_event(d, kind, name, "a patch that is not ours", true);
 	else
 		ocsd_drain_event(d, kind, name, reason, drained);
-	if (strcmp(kind, "switch") == 0)
+	if (strcmp(kind, "switch") == 0 && ocs_fabric_switch(d->fabric, name) >= 0)
 		ocsd_switch_event(d, &d->switches[ocs_fabric_switch(d->fabric, name)]);
 }
 
@@ -233,7 +235,7 @@ void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	const char *reason = ocsd_member(request, "reason");
 	const char *kind, *name;
 
-	if (read_target(d, client, id, request, &kind, &name))
+	if (read_target(d, client, id, request, false, &kind, &name))
 		return;
 	if (!reason || !*reason) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "drain needs a reason");
@@ -276,7 +278,7 @@ void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	const char *kind, *name;
 	struct ocs_port port;
 
-	if (read_target(d, client, id, request, &kind, &name))
+	if (read_target(d, client, id, request, false, &kind, &name))
 		return;
 	if (strcmp(kind, "port") != 0) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "only a port can be said to have failed, "
@@ -310,7 +312,7 @@ void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	const char *kind, *name;
 	struct ocs_port port;
 
-	if (read_target(d, client, id, request, &kind, &name))
+	if (read_target(d, client, id, request, true, &kind, &name))
 		return;
 	if (strcmp(kind, "port") == 0 && parse_port(d, name, &port) == 0 &&
 	    ocsd_selftest_needed(d, &d->switches[port.sw], port.port)) {

@@ -141,8 +141,16 @@ static void new_description(void **state)
 	for (int n = 0; n < 8; n++)
 		json_object_put(rig_ask(client, "{'op':'release','job':7,'epoch':7,'node':'n%d'}", n));
 	rig_until_patches(rig, 0);
+
+	/* a cube that was drained and is gone can be resumed, once */
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c0','reason':'old'}"));
 	edit(rig, "{name: c0, nodes: \"n[0-3]\"}", "{name: c9, nodes: \"n[0-3]\"}");
 	reload(rig, "ready: ");
+	ocs_client_close(client);
+	client = rig_client(rig);
+	json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c0'}"));
+	json_object_put(rig_refused(client, OCS_USAGE, "ocs.yaml has no cube c0",
+				    "{'op':'resume','kind':'cube','name':'c0'}"));
 	ocs_client_close(client);
 }
 
