@@ -94,6 +94,18 @@ def test_one_plugin_missing(make_cluster):
             cluster.stop()
 
 
+def test_prologs_that_slurm_runs_without_spank(make_cluster):
+    """A shape would start without its circuits: it is refused, all else runs."""
+    cluster = make_cluster(cubes=1, edge=2, config={"PrologFlags": "Alloc,DeferBatch,RunInJob"})
+    try:
+        assert "PrologFlags=RunInJob" in cluster.refused("--shape=2x2x1")
+        assert "PrologFlags holds RunInJob" in cluster.run(
+            ["ocsctl", "check"], env={"OCS_CONF": cluster.yaml}, check=False).stdout
+        cluster.wait(cluster.sbatch("-N1", script="true"), "COMPLETED")
+    finally:
+        cluster.stop()
+
+
 def test_scripts_instead_of_spank(make_cluster):
     """Sites that prefer scripts: etc/prolog and etc/epilog do what SPANK does."""
     cluster = make_cluster(cubes=1, spank=["prolog=no"], config={

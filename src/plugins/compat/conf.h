@@ -41,6 +41,9 @@ static inline const char *ocs_conf_missing(void)
 		return "topology.yaml beside slurm.conf takes the place of TopologyPlugin=topology/ocs (remove it)";
 	if ((slurm_conf.prolog_flags & flags) != flags)
 		return "slurm.conf lacks PrologFlags=Alloc,DeferBatch";
+	/* slurmstepd then runs Prolog= alone, and jobs would start without their circuits. */
+	if (slurm_conf.prolog_flags & PROLOG_FLAG_RUN_IN_JOB)
+		return "PrologFlags=RunInJob of slurm.conf leaves out the prolog of spank_ocs";
 	return NULL;
 }
 
