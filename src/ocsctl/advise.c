@@ -67,7 +67,6 @@ static int job_leave(struct advise *a, int index, int *holder, struct ocs_error 
 
 	for (int k = 0; k < p->nnodes; k++) {
 		const struct ocs_node *node = &w->fabric->nodes[p->nodes[k]];
-		const char *state = ocs_ctl_state_node(&a->state, node->name);
 		int *had = &holder[p->nodes[k] - w->section->first_node];
 
 		if (*had)
@@ -75,8 +74,7 @@ static int job_leave(struct advise *a, int index, int *holder, struct ocs_error 
 					     ocs_ctl_string(a->rows[*had - 1], "job", "?"),
 					     ocs_ctl_string(a->rows[index], "job", "?"), node->name);
 		*had = index + 1;
-		if (strcmp(state, "down") != 0 && strcmp(state, "drained") != 0 &&
-		    !w->occupancy->drained[node->cube])
+		if (!ocs_ctl_state_out(&a->state, node->name) && !w->occupancy->drained[node->cube])
 			ocs_occupancy_node_set(w->occupancy, w->fabric, p->nodes[k], true);
 	}
 	return 0;

@@ -175,7 +175,7 @@ static bool node_drained(const struct map *map, const struct ocs_section *sectio
 
 static bool node_down(const struct map *map, const struct ocs_section *section, int node)
 {
-	return node_is(map, node, "down") || node_is(map, node, "drained") ||
+	return ocs_ctl_state_out(&map->state, map->fabric->nodes[node].name) ||
 	       node_drained(map, section, node);
 }
 
@@ -420,8 +420,9 @@ static void print_json(struct map *map, FILE *file)
 				json_object_object_add(one, "cube", json_object_new_string(
 					section->cube_names[cube]));
 			json_object_object_add(one, "state", json_object_new_string(
-				node_down(map, section, node) &&
-				!node_is(map, node, "down") ? "drained" :
+				node_drained(map, section, node) &&
+				!ocs_ctl_state_out(&map->state, map->fabric->nodes[node].name) ?
+				"drained" :
 				ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name)));
 			if (ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name))
 				json_object_object_add(one, "job", json_object_new_int64(

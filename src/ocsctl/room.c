@@ -120,22 +120,18 @@ static void add_group(struct json_object *array, const struct ocs_fabric *fabric
 	free(ours);
 }
 
-/* The same, without reasons, where there is no sinfo. */
+/* The nodes that slurmctld has told ocsd are WORD. */
 static void add_told(struct json_object *array, const struct ocs_fabric *fabric,
-		     const struct ocs_ctl_state *state)
+		     const struct ocs_ctl_state *state, const char *word, const char *reason)
 {
-	static const char *const words[] = { "down", "drained" };
 	char **names = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*names));
+	int n = 0;
 
-	for (size_t w = 0; w < sizeof(words) / sizeof(*words); w++) {
-		int n = 0;
-
-		for (int i = 0; i < fabric->nnodes; i++) {
-			if (!strcmp(ocs_ctl_state_node(state, fabric->nodes[i].name), words[w]))
-				names[n++] = fabric->nodes[i].name;
-		}
-		add_nodes(array, names, n, words[w], "");
+	for (int i = 0; i < fabric->nnodes; i++) {
+		if (!strcmp(ocs_ctl_state_node(state, fabric->nodes[i].name), word))
+			names[n++] = fabric->nodes[i].name;
 	}
+	add_nodes(array, names, n, word, reason);
 	free(names);
 }
 
@@ -161,8 +157,11 @@ static struct json_object *out_of_service(const struct ocs_ctl_state *state,
 			add_out(array, "switch", ocs_ctl_string(one, "name", "?"), word,
 				ocs_ctl_string(one, "reason", ""));
 	}
+	add_told(array, fabric, state, "absent", "not a node of Slurm");
 	if (ocs_ctl_groups_read(&groups, NULL)) {
-		add_told(array, fabric, state);
+		/* without reasons where there is no sinfo */
+		add_told(array, fabric, state, "down", "");
+		add_told(array, fabric, state, "drained", "");
 		return array;
 	}
 	for (int i = 0; i < groups.count; i++) {

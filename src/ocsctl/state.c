@@ -133,6 +133,13 @@ const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *no
 	return ocs_ctl_string(one, "state", "idle");
 }
 
+bool ocs_ctl_state_out(const struct ocs_ctl_state *state, const char *node)
+{
+	const char *word = ocs_ctl_state_node(state, node);
+
+	return strcmp(word, "idle") != 0 && strcmp(word, "busy") != 0;
+}
+
 int64_t ocs_ctl_state_job(const struct ocs_ctl_state *state, const char *node)
 {
 	struct json_object *nodes = node_list(state), *one;

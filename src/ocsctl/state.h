@@ -48,8 +48,11 @@ void ocs_ctl_state_free(struct ocs_ctl_state *state);
 
 /* True if slurmctld has told ocsd about its nodes. */
 bool ocs_ctl_state_has_nodes(const struct ocs_ctl_state *state);
-/* "idle", "busy", "down", "drained"; "idle" for a node that nobody mentioned. */
+/* "idle", "busy", "down", "drained", "absent" (Slurm does not have it); "idle" for a node
+ * that nobody mentioned. */
 const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *node);
+/* Whether NODE is out of service: one of the last three. */
+bool ocs_ctl_state_out(const struct ocs_ctl_state *state, const char *node);
 /* The job on NODE, with a shape or without, or 0. */
 int64_t ocs_ctl_state_job(const struct ocs_ctl_state *state, const char *node);
 

@@ -211,6 +211,29 @@ static void test_report(void **state)
 	ocs_controller_allocation_free(made);
 }
 
+/* ocsd hears of every node of the fabric, those that Slurm does not have included. */
+static void test_nodes(void **state)
+{
+	uint8_t states[38];
+	uint32_t jobs[38] = { [3] = 7 };
+	struct json_object *line, *nodes, *node;
+
+	(void)state;
+	memset(states, OCS_NODE_IDLE, sizeof(states));
+	states[3] = OCS_NODE_BUSY;
+	states[17] = OCS_NODE_ABSENT;
+	ocs_controller_nodes(states, jobs);
+	line = peer_hear("nodes");
+	nodes = json_object_object_get(line, "nodes");
+	assert_int_equal(json_object_object_length(nodes), 38);
+	node = json_object_object_get(nodes, "n3");
+	assert_string_equal(text_in(node, "state"), "busy");
+	assert_int_equal(json_object_get_int(json_object_object_get(node, "job")), 7);
+	assert_string_equal(text_in(json_object_object_get(nodes, "n17"), "state"), "absent");
+	assert_string_equal(text_in(json_object_object_get(nodes, "d0"), "state"), "idle");
+	json_object_put(line);
+}
+
 static void test_bad_file(void **state)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
@@ -233,6 +256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_node_counts_that_contradict, start, finish),
 		cmocka_unit_test_setup_teardown(test_direct, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_report, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_nodes, start_joined, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

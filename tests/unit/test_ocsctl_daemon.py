@@ -335,6 +335,18 @@ c0      c1
             "fragmentation_percent": 33, "largest": ["8", "4x2", "2x2x2"]}], "show fabric: room")
     code, out, err = world.ctl("show", "fabric")
     check("pod 16 8 0 33 8,4x2,2x2x2" in " ".join(out.split()), "as a table", out + err)
+    # described in ocs.yaml, but not (or no longer) in slurm.conf
+    world.ask(op="nodes", nodes={"n%d" % i: {"state": "absent" if i == 2 else "idle"}
+                                 for i in range(4)})
+    code, out, err = world.ctl("map")
+    check("#  down or drained (4 XPUs)" in out and "free (12 of 16 XPUs)" in out,
+          "map: a node that Slurm does not have", out + err)
+    check([n["node"] for n in world.json("map")["nodes"] if n["state"] == "absent"] == ["n2"],
+          "in JSON, too")
+    shown = world.json("show", "fabric")
+    check((shown["room"][0]["free"], [o["name"] for o in shown["out_of_service"]
+                                      if o["state"] == "absent"]) == (12, ["n2"]),
+          "show fabric: it is no room", shown)
     world.ask(op="nodes", nodes={"n%d" % i: {"state": "down" if i == 2 else "idle"}
                                  for i in range(4)})
     code, out, err = world.ctl("place", "2x2x2")

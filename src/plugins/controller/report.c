@@ -27,7 +27,7 @@ static struct json_object *states_object(const uint8_t *states, const uint32_t *
 	for (int i = 0; i < fabric->nnodes; i++) {
 		struct json_object *node;
 
-		if (states[i] == OCS_NODE_ABSENT || (!all && states[i] == OCS_NODE_IDLE))
+		if (!all && states[i] == OCS_NODE_IDLE)
 			continue;
 		node = json_object_new_object();
 		json_object_object_add(node, "state",
