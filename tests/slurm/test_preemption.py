@@ -14,13 +14,13 @@ GRACE_S = 120
 
 @pytest.fixture(scope="module")
 def tiers(make_cluster):
-    """Four cubes of four nodes.  tpu is preempted by requeue, cheap by cancel, gentle with a
-    grace time; urgent preempts them all."""
+    """Four cubes of four nodes.  tpu is preempted by requeue, cheap by cancel, gentle and brisk with
+    a grace time; urgent preempts them all."""
     nodes = "Nodes=n[0-15] "
     cluster = make_cluster(tile=(4, 4, 1), delay_ms=1, partitions=[
         "urgent PriorityTier=10 PreemptMode=OFF " + nodes,
         "cheap PreemptMode=CANCEL " + nodes,
-        "gentle GraceTime=%d " % GRACE_S + nodes], config={
+        "gentle GraceTime=%d " % GRACE_S + nodes, "brisk GraceTime=1 PreemptMode=CANCEL " + nodes], config={
             "PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE",
             "AuthInfo": "cred_expire=5",
             "SchedulerParameters": "bf_interval=1,sched_interval=2,bf_continue"})
@@ -179,6 +179,21 @@ def test_nothing_slips_onto_promised_nodes(tiers):
     # Cancelled, it gives them back.
     tiers.run(["scancel", str(job)])
     tiers.running(late[2])
+
+
+def test_victims_leave_when_their_grace_time_is_over(tiers):
+    """The job for which they go ends them, not slurmctld's look at time limits every half minute;
+    that one may be first once in a while, but not twice in a row."""
+    def ended_for_another():
+        victim = on(tiers, "n[0-15]", "16x4x4", "-p", "brisk")
+        tiers.running(victim)
+        job = urgent(tiers, "16x4x4")
+        tiers.running(job)
+        assert tiers.state(victim) == "PREEMPTED"
+        tiers.run(["scancel", str(job)])
+        with open(tiers.path("slurmctld.log")) as handle:
+            return "JobId=%d has been killed to reclaim resources for JobId=%d\n" % (victim, job) in handle.read()
+    assert ended_for_another() or ended_for_another()
 
 
 def test_a_promise_dies_with_its_job(tiers):

@@ -262,7 +262,7 @@ static int keep_promise(const struct ocs_select_test *t, bitstr_t *promised)
 	list_t *left = list_create(NULL);
 	list_itr_t *iterator;
 	job_record_t *job;
-	bool stopped = true;
+	bool leaving = true;
 	char *list;
 	int rc = SLURM_ERROR;
 
@@ -271,15 +271,17 @@ static int keep_promise(const struct ocs_select_test *t, bitstr_t *promised)
 		if (!ocs_select_promise_holds(t->job, job) || !IS_JOB_RUNNING(job))
 			continue;
 		list_append(left, job);
-		stopped = stopped && job->preempt_time;
+		/* After its grace time slurmctld stops it when it is preempted once more. */
+		leaving = leaving && job->preempt_time && time(NULL) < job->end_time;
 	}
 	if (iterator)
 		list_iterator_destroy(iterator);
-	if (bit_super_set(promised, t->nodes) && (!list_count(left) || !stopped)) {
+	if (bit_super_set(promised, t->nodes) && (!list_count(left) || !leaving)) {
 		bit_and(t->nodes, promised);
 		rc = ocs_select_test_base(t, list_count(left) ? left : NULL);
 	}
-	if (rc != SLURM_SUCCESS && list_count(left)) {
+	if (list_count(left) &&
+	    (rc != SLURM_SUCCESS || (t->preempted && *t->preempted && list_count(*t->preempted)))) {
 		list = names(left);
 		ocs_select_call_reason("waits until the jobs it preempts have left: %s", list);
 		xfree(list);
