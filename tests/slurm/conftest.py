@@ -81,3 +81,5 @@ def clean(request):
     cluster.until(lambda: not cluster.patches(), 30,
                   lambda: "the switches to be empty: %s\n%s" % (
                       sorted(cluster.patches()), tail(cluster.path("ocsd.log"))))
+    # A switch that was late may do it again: ocsd keeps the ports of its circuits a while.
+    cluster.until(lambda: not cluster.ocsctl("show", "job")["jobs"], 30, lambda: "ports to be free")

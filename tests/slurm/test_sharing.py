@@ -67,7 +67,8 @@ def test_shaped_jobs_of_one_cube_share_it(pod):
         pod.running(job)
     placements = [pod.placement(job) for job in jobs]
     assert len({cube for p in placements for cube in p["cubes"]}) == 1, \
-        "four quarters of a cube broke more than one"
+        "four quarters of a cube broke more than one\n" + pod.out(["ocsctl", "show", "fabric",
+                                                                   "--fabric", pod.yaml])
     seen = [(x["cube"], tuple(x["at"])) for p in placements for x in p["xpus"]]
     assert len(seen) == len(set(seen)) == 64
     patches = pod.patches()
