@@ -133,6 +133,25 @@ def test_prolog_that_cannot_read_ocs_yaml(pod):
     assert not drained(pod)
 
 
+def test_prolog_that_cannot_write(pod):
+    """The node is to blame, and the script does not run without what it needs."""
+    ran = pod.path("out", "ran-unwritten")
+    job = pod.sbatch("--shape=2x2x2", "-H", script="touch " + ran)
+    dirs = " ".join(pod.job_dir("n%d" % i, job) for i in range(64))
+    pod.run("for dir in %s; do mkdir -p $(dirname $dir) && touch $dir; done" % dirs)
+    try:
+        pod.run(["scontrol", "release", str(job)])
+        pod.until(lambda: pod.job(job)["Restarts"] == "1" and pod.state(job) == "PENDING", 60,
+                  lambda: "the job to leave: %s" % pod.job(job))
+    finally:
+        pod.run(["rm", "-f"] + dirs.split())
+    pod.until(lambda: not pod.patches(), 30, "dark switches")
+    assert not os.path.exists(ran)
+    assert drained(pod), "no node was drained"
+    reasons = pod.out(["sinfo", "-h", "-R", "-o", "%E"]).split("\n")
+    assert set(filter(None, reasons)) == {"Prolog error"}, reasons
+
+
 def test_pending_reason_says_what_is_missing(pod):
     first = pod.sbatch("--shape=8x8x4")
     pod.running(first)

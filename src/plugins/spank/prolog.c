@@ -315,7 +315,7 @@ int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
 	struct ocs_visit visit;
 	int rc = ESPANK_ERROR;
 
-	if (!settings->prolog || !getenv("SPANK_OCS_EPOCH"))
+	if (!settings->prolog)
 		return ESPANK_SUCCESS;
 	if (ocs_visit_start(spank, settings, &visit) < 0)
 		return ESPANK_ERROR;
