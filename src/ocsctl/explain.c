@@ -136,7 +136,8 @@ static void print_plain(const struct story *story)
 	if (ocs_ctl_queued_runs(self))
 		printf("job %ld of %s%s: %s on %s until %s\n", self->job, self->user,
 		       story->hidden ? ", whose circuits are not shown to you" :
-		       story->asked ? " holds no circuits" : "", self->state, self->nodes, ocs_ctl_moment_format(self->end, "it ends", when));
+		       story->asked ? " holds no circuits" : "", self->state, self->nodes,
+		       ocs_ctl_moment_format(self->end, "it ends", when));
 	else
 		printf("job %ld of %s has ended: %s\n", self->job, self->user, self->state);
 }

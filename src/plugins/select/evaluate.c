@@ -328,44 +328,47 @@ static int choose_at(const struct ocs_select_test *t, const struct ocs_select_fu
 static int choose_first(const struct ocs_select_test *t)
 {
 	struct ocs_select_future *future = ocs_select_future_create(t->nodes, t->will_run);
-	int no = 0, yes = ocs_select_future_moments(future) - 1;
-	int count = choose_at(t, future, 0);
+	int no = 0, yes = 0, at = 0, count = choose_at(t, future, 0);
 
-	if (count < 0 && call.err.code == OCS_NOT_NOW && yes &&
-	    !(t->job->bit_flags & TEST_NOW_ONLY))
-		count = choose_at(t, future, yes);
-	else
-		yes = 0;
-	while (count > 0 && yes - no > 1) {
-		int middle = (no + yes) / 2;
-
-		if (choose_at(t, future, middle) > 0)
-			yes = middle;
-		else
-			no = middle;
+	if (count < 0 && call.err.code == OCS_NOT_NOW && !(t->job->bit_flags & TEST_NOW_ONLY)) {
+		at = yes = ocs_select_future_moments(future) - 1;
+		if (yes)
+			count = choose_at(t, future, yes);
 	}
-	if (count > 0 && yes)
+	while (count > 0 && yes - no > 1) {
+		at = (no + yes) / 2;
+		if (choose_at(t, future, at) > 0)
+			yes = at;
+		else
+			no = at;
+	}
+	if (count > 0 && at != yes)
 		count = choose_at(t, future, yes);
 	ocs_select_future_destroy(future);
 	return count;
+}
+
+/* The same among the nodes that are idle. */
+static int choose_now(const struct ocs_select_test *t)
+{
+	leave_idle(t->nodes);
+	return choose(t->job, t->nodes, t->min_nodes, t->max_nodes);
 }
 
 /* cons_tres weighs every node that it is shown.  Where the placement can be chosen
  * beforehand, it is shown no others, and where there is none it is not asked. */
 int ocs_select_test_base(const struct ocs_select_test *t, list_t *preemptable)
 {
+	int rc = SLURM_ERROR, count;
 	bitstr_t *all;
-	int rc = SLURM_ERROR;
 
 	if (call.mode == OCS_TEST_ONLY || preemptable || !placed() ||
 	    t->job->details->req_node_bitmap)
 		return base(t, preemptable);
 	all = bit_copy(t->nodes);
 	again();
-	if (call.mode == OCS_RUN_NOW)
-		leave_idle(t->nodes);
-	if ((call.mode == OCS_RUN_NOW ? choose(t->job, t->nodes, t->min_nodes, t->max_nodes) :
-	     choose_first(t)) > 0) {
+	count = call.mode == OCS_RUN_NOW ? choose_now(t) : choose_first(t);
+	if (count > 0) {
 		call.narrowed = bit_copy(t->nodes);
 		rc = base(t, NULL);
 		FREE_NULL_BITMAP(call.narrowed);

@@ -45,8 +45,12 @@ static void sort_moments(struct ocs_select_future *future)
 
 	future->moments = xcalloc(bit_set_count(future->nodes) + 1, sizeof(time_t));
 	for (int i = 0; next_node_bitmap(future->nodes, &i); i++) {
-		if (future->idle[i] && (!future->until || future->idle[i] <= future->until))
-			future->moments[count++] = future->idle[i];
+		time_t idle = future->idle[i];
+
+		/* Neighbours are of the same job as a rule: there is little to sort. */
+		if (idle && idle != future->moments[count - 1] &&
+		    (!future->until || idle <= future->until))
+			future->moments[count++] = idle;
 	}
 	qsort(future->moments, count, sizeof(time_t), compare);
 	for (int i = 0; i < count; i++) {
