@@ -474,6 +474,17 @@ switches:
                         env=env, user=user)
         return int(done.stdout.split(";")[0].strip())
 
+    def reconfigure(self):
+        """`scontrol reconfigure`; where the machine is too busy for an answer in time, once more."""
+        def done():
+            asked = self.run(["scontrol", "reconfigure"], check=False)
+            if asked.returncode and "timed out" not in asked.stderr:
+                raise ClusterError("scontrol reconfigure: %s" % asked.stderr)
+            return not asked.returncode
+        self.until(done, 60, "slurmctld to read its configuration")
+        self.until(lambda: "UP" in self.run(["scontrol", "ping"], check=False).stdout, 30,
+                   "slurmctld to be back")
+
     def refused(self, *arguments, env=None):
         """Submits something that must be refused; the message."""
         done = self.run(["sbatch", "-o", "/dev/null"] + list(arguments), check=False,

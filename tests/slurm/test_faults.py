@@ -59,9 +59,7 @@ def configure(cluster, text):
     before = starts(cluster)
     cluster.run(["pkill", "-HUP", "-x", "ocsd"])
     cluster.until(lambda: starts(cluster) > before, 30, "ocsd to start over")
-    cluster.run(["scontrol", "reconfigure"])
-    cluster.until(lambda: "UP" in cluster.run(["scontrol", "ping"], check=False).stdout, 30,
-                  "slurmctld to be back")
+    cluster.reconfigure()
 
 
 def policies(cluster, words):
@@ -402,7 +400,7 @@ def reread(cluster, text):
     with open(cluster.path("slurmctld.log")) as handle:
         before = len(handle.read())
     cluster.write("etc/ocs.yaml", text)
-    cluster.run(["scontrol", "reconfigure"])
+    cluster.reconfigure()
 
     def again():
         with open(cluster.path("slurmctld.log")) as handle:

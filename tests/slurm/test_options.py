@@ -192,8 +192,7 @@ def test_reconfigure_with_a_broken_description(pod):
     pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
     assert pod.state(job) == "RUNNING" and pod.patches() == held
     pod.running(pod.sbatch("--shape=4x4x4"))
-    pod.run(["scontrol", "reconfigure"])
-    pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    pod.reconfigure()
     assert pod.state(job) == "RUNNING" and held < pod.patches()
 
 

@@ -207,6 +207,31 @@ def test_a_promise_dies_with_its_job(tiers):
     assert tiers.state(victim) == "RUNNING"
 
 
+def test_who_leaves_anyhow_is_taken_first(tiers):
+    """Victims in their grace time cost the next one nothing, though others may be cheaper."""
+    firm = tiers.sbatch("-p", "urgent", "-N12", "--exclusive", "-w", "n[4-15]")
+    tiers.running(firm)
+    victim, leave = reluctant(tiers)
+    first = urgent(tiers)
+    tiers.until(lambda: str(victim) in tiers.job(first)["Reason"], 20, lambda: tiers.job(first))
+    tiers.run(["scancel", str(first), str(firm)])
+    tiers.running(tiers.sbatch("-p", "urgent", "-N8", "--exclusive", "-w", "n[8-15]"))
+    fresh = on(tiers, "n[4-7]", "4x4x4", "-p", "cheap")
+    tiers.running(fresh)
+    small = urgent(tiers)
+    tiers.until(lambda: "preempts" in tiers.job(small)["Reason"], 20, lambda: tiers.job(small))
+    assert ":_%d;" % victim in tiers.job(small)["Reason"] + ";", tiers.job(small)
+    untouched(tiers, [fresh])
+    tiers.run(["scancel", str(small)])
+    # Two cubes take one more besides.
+    large = urgent(tiers, "8x4x4")
+    tiers.until(lambda: "preempts" in tiers.job(large)["Reason"], 20, lambda: tiers.job(large))
+    tiers.wait(fresh, "PREEMPTED")
+    assert tiers.state(victim) == "RUNNING"
+    leave()
+    assert tiers.running(large)["NodeList"] == "n[0-7]"
+
+
 def test_unshaped_jobs_preempt_shaped_ones(tiers):
     jobs = [on(tiers, cube(n), "4x4x4") for n in range(4)]
     for job in jobs:
@@ -233,15 +258,13 @@ def reconfigured(tiers, **settings):
         text = "".join(line for line in text.splitlines(True) if not line.startswith(name + "="))
         text = "%s=%s\n" % (name, value) + text
     tiers.write("etc/slurm.conf", text)
-    tiers.run(["scontrol", "reconfigure"])
-    tiers.until(lambda: "UP" in tiers.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    tiers.reconfigure()
     return before
 
 
 def restored(tiers, before):
     tiers.write("etc/slurm.conf", before)
-    tiers.run(["scontrol", "reconfigure"])
-    tiers.until(lambda: "UP" in tiers.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    tiers.reconfigure()
 
 
 def test_exempt_time_is_kept(tiers):

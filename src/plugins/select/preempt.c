@@ -23,6 +23,7 @@ struct candidates {
 	job_record_t **jobs;
 	struct ocs_controller_preemptable *entries;
 	int count;
+	int leaving;		/* the first of them: in their grace time, on behalf of another job */
 	int *users;		/* per node of the fabric */
 	uint64_t *usable;	/* nodes that may be used once they are idle, */
 	uint64_t *soon;		/* and those that become idle without preemption */
@@ -88,17 +89,15 @@ static bool may_go(job_record_t *job)
 	       (mode == PREEMPT_MODE_REQUEUE || mode == PREEMPT_MODE_CANCEL);
 }
 
-static void collect(struct candidates *c, list_t *preemptable)
+static void collect_those(struct candidates *c, list_t *preemptable, bool leaving)
 {
 	list_itr_t *iterator = list_iterator_create(preemptable);
 	job_record_t *job;
 
-	c->jobs = xcalloc(list_count(preemptable) + 1, sizeof(*c->jobs));
-	c->entries = xcalloc(list_count(preemptable) + 1, sizeof(*c->entries));
 	while ((job = list_next(iterator))) {
 		struct ocs_controller_preemptable *entry = &c->entries[c->count];
 
-		if (!may_go(job))
+		if (!job->preempt_time == leaving || !may_go(job))
 			continue;
 		entry->rank = rank_of(job);
 		if (job->het_job_list)
@@ -109,6 +108,15 @@ static void collect(struct candidates *c, list_t *preemptable)
 			c->jobs[c->count++] = job;
 	}
 	list_iterator_destroy(iterator);
+}
+
+static void collect(struct candidates *c, list_t *preemptable)
+{
+	c->jobs = xcalloc(list_count(preemptable) + 1, sizeof(*c->jobs));
+	c->entries = xcalloc(list_count(preemptable) + 1, sizeof(*c->entries));
+	collect_those(c, preemptable, true);
+	c->leaving = c->count;
+	collect_those(c, preemptable, false);
 }
 
 static int look_at_job(void *element, void *arg)
@@ -184,6 +192,61 @@ static void clear(struct candidates *c)
 	xfree(c->soon);
 }
 
+/* Candidates LIST (COUNT indexes) lose their nodes, or get them back (BY is -1 or 1). */
+static void shift(struct candidates *c, const int *list, int count, int by)
+{
+	for (int i = 0; i < count; i++) {
+		const struct ocs_controller_preemptable *entry = &c->entries[list[i]];
+
+		for (int n = 0; n < entry->nnodes; n++)
+			c->users[entry->nodes[n]] += by;
+	}
+}
+
+/* One search among candidates FIRST to LAST: sets SET to those that go, as
+ * ocs_controller_victims. */
+static int find(struct candidates *c, struct ocs_controller_preemption *p, int first, int last,
+		int *set, int *nodes, int *count)
+{
+	int found;
+
+	p->jobs = c->entries + first;
+	p->njobs = last - first;
+	found = ocs_controller_victims(ocs_select_call_request(), p, set, nodes, count, NULL);
+	for (int i = 0; i < found; i++)
+		set[i] += first;
+	return found;
+}
+
+/* The victims in SET, or -1.  Who leaves in any case costs nothing: others go only if those
+ * are not enough, and as few as if they were gone. */
+static int find_victims(struct candidates *c, struct ocs_controller_preemption *p, int *set,
+			int *nodes, int *count)
+{
+	int *leaving = xcalloc(c->leaving + 1, sizeof(*leaving)), found = -1, others;
+
+	for (int i = 0; i < c->leaving; i++)
+		leaving[i] = i;
+	if (c->leaving)
+		found = find(c, p, 0, c->leaving, set, nodes, count);
+	if (found < 0) {
+		shift(c, leaving, c->leaving, -1);
+		others = find(c, p, c->leaving, c->count, set, nodes, count);
+		shift(c, leaving, c->leaving, 1);
+		if (others >= 0 && c->leaving) {
+			shift(c, set, others, -1);
+			found = find(c, p, 0, c->leaving, set + others, nodes, count);
+			shift(c, set, others, 1);
+		} else {
+			found = others >= 0 ? 0 : -1;
+		}
+		if (found >= 0)
+			found += others;
+	}
+	xfree(leaving);
+	return found;
+}
+
 /* Who has to go, and which nodes the job gets then. */
 static enum answer decide(const struct ocs_select_test *t, struct candidates *c,
 			  list_t *victims, bitstr_t *chosen)
@@ -199,13 +262,10 @@ static enum answer decide(const struct ocs_select_test *t, struct candidates *c,
 
 	p.nrequired = ocs_select_nodes_of(t->job->details->req_node_bitmap, &required, NULL);
 	p.required = required;
-	found = ocs_controller_victims(ocs_select_call_request(), &p, set, nodes, &count, NULL);
+	found = find(c, &p, 0, 0, set, nodes, &count);
 	if (found < 0) {
 		p.usable = c->usable;
-		p.jobs = c->entries;
-		p.njobs = c->count;
-		found = ocs_controller_victims(ocs_select_call_request(), &p, set, nodes,
-					       &count, NULL);
+		found = find_victims(c, &p, set, nodes, &count);
 		for (int i = 0; i < found; i++)
 			list_append(victims, c->jobs[set[i]]);
 		for (int i = 0; found > 0 && i < count; i++)
