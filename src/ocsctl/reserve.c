@@ -111,8 +111,9 @@ static void obstacle_text(const struct ocs_ctl_obstacles *all, const struct ocs_
 	char from[OCS_CTL_WHEN_TEXT], until[OCS_CTL_WHEN_TEXT];
 
 	if (one->kind == OCS_BY_JOB)
-		ocs_text_add(text, "job %ld may run on %s until %s", one->job, nodes,
-			     ocs_ctl_moment_format(one->end, "an unknown time", until));
+		ocs_text_add(text, "job %ld may run on %s %s%s", one->job, nodes,
+			     one->end ? "until " : "without a time limit",
+			     ocs_ctl_moment_format(one->end, "", until));
 	else
 		ocs_text_add(text, "reservation %s has %s from %s to %s", one->name, nodes,
 			     ocs_ctl_moment_format(one->start, "now", from),

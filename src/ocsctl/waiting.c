@@ -391,7 +391,8 @@ static void print_ends(const struct ocs_ctl_waiting *w)
 		else
 			ocs_text_table_add(table, "jobs not shown to you");
 		ocs_text_table_add(table, one->kind == OCS_BY_JOB ? one->name : NULL);
-		ocs_text_table_add(table, ocs_ctl_moment_format(one->end, "unknown", when));
+		ocs_text_table_add(table, ocs_ctl_moment_format(one->end, one->kind == OCS_BY_JOB ?
+								"no time limit" : "unknown", when));
 		ocs_text_table_add(table, nodes);
 		ocs_text_table_add(table, one->why);
 		free(nodes);

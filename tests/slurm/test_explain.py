@@ -115,6 +115,18 @@ def test_drains_and_faults_in_the_way(asked):
         asked.run(["scontrol", "update", "NodeName=n8", "State=RESUME"])
 
 
+def test_a_job_without_a_time_limit_has_no_end(asked):
+    endless = asked.sbatch("-N16", "--exclusive", "-t", "0")
+    asked.running(endless)
+    job = waiting(asked, "--shape=4x4x4", "-t", "5")
+    told = explain(asked, job)
+    assert by(told) == [endless] and "end" not in told["held_up_by"][0]
+    assert "no time limit" in text(asked, job) and "ends:" not in text(asked, endless)
+    done = asked.run(["ocsctl", "reserve", "4x4x4", "--users=root", "--duration=60", "--fabric",
+                      asked.yaml], check=False)
+    assert done.returncode and "job %d may run on n[0-15] without a time limit" % endless in done.stderr
+
+
 def test_earlier_jobs_of_the_queue(asked):
     """There is room, but it is kept for the one that came first."""
     first = holder(asked, "n0", 5)
