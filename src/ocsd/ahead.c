@@ -283,6 +283,12 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "job %u is prepared already" : "job %u has its nodes already", number);
 		return;
 	}
+	/* Of one number and epoch there can be one only. */
+	if (ocsd_job_find(d, number, 0)) {
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "the circuits that were prepared for job %u "
+			    "before are not taken down yet", number);
+		return;
+	}
 	job = default_section(d, request, &err) ? NULL :
 	      ocsd_commit_read(d, request, number, 0, &err);
 	if (job) {

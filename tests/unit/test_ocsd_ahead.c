@@ -221,6 +221,28 @@ static void in_vain(void **state)
 	ocs_client_close(client);
 }
 
+/* What was prepared and taken back must be gone before the same job is prepared on other nodes:
+ * it would be a second one of that number and epoch. */
+static void prepared_again(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *second = rig_client(rig);
+
+	prepare(client, 2, "w[0-1]");
+	until(rig, "near", 8);
+	for (int i = 0; i < 4; i++)
+		rig_emulate(rig, "fault near-%d slow 300", i);
+	rig_send(client, "{'op':'release','id':1,'job':2,'epoch':0}");
+	for (int i = 0; i < 200 && strcmp(rig_job_state(second, 2), "ended") != 0; i++)
+		usleep(5000);
+	json_object_put(rig_refused(second, 4, "not taken down yet",
+				    "{'op':'prepare','job':2,'nodes':'w[2-3]'}"));
+	json_object_put(rig_reply(client));
+	prepare(second, 2, "w[2-3]");
+	ocs_client_close(second);
+	ocs_client_close(client);
+}
+
 /* Killed at ever later moments of a flip. */
 static void killed_anywhere(void **state)
 {
@@ -292,6 +314,7 @@ static void delays(void **state)
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(flipped, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(in_vain, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(prepared_again, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(delays, setup, rig_teardown),
 };
