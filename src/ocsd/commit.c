@@ -498,6 +498,16 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 	}
 }
 
+/* Jobs that waited when slurmctld was last heard: those that wait no longer it takes back. */
+static struct json_object *pending_json(const struct ocsd *d)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next)
+		json_object_array_add(list, json_object_new_int64(entry->job));
+	return list;
+}
+
 void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request)
 {
@@ -533,6 +543,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	json_object_object_add(reply, "unknown", unknown);
 	json_object_object_add(reply, "forgotten", forgotten);
 	json_object_object_add(reply, "realised", realised);
+	json_object_object_add(reply, "pending", pending_json(d));
 	ocs_fabric_digest(d->fabric, digest);
 	json_object_object_add(reply, "fabric", json_object_new_string(digest));
 	ocsd_reply(client, id, reply);

@@ -406,6 +406,24 @@ static void test_pending(void **state)
 	peer_answer(line, "\"ok\":true");
 	json_object_put(line);
 	assert_int_equal(ocs_controller_waiting(waiting, 4), 0);
+	/* What ended while ocsd was away is taken back there, too. */
+	ocs_controller_pending(6, "ada", "4x4x4", "needs a cube", false);
+	peer_confirm("pending");
+	peer_hang_up();
+	until(is_down);
+	ocs_controller_pending_clear(6);
+	peer_join("\"ok\":true,\"pending\":[6]");
+	until(is_up);
+	assert_int_equal(ocs_controller_waiting(waiting, 4), 1);
+	assert_int_equal(waiting[0].job, 6);
+	assert_null(waiting[0].reason);
+	ocs_controller_pending_clear(6);
+	line = peer_hear("pending");
+	assert_int_equal(json_object_get_int64(json_object_object_get(line, "job")), 6);
+	assert_null(json_object_object_get(line, "reason"));
+	peer_answer(line, "\"ok\":true");
+	json_object_put(line);
+	assert_int_equal(ocs_controller_waiting(waiting, 4), 0);
 }
 
 /* What would fit instead is looked for behind the scheduler's back, and forgotten when the

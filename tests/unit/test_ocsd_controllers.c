@@ -46,7 +46,12 @@ static void one_slurmctld_at_a_time(void **state)
 	reply = rig_ask(watcher, "{'op':'subscribe'}");
 	assert_false(json_object_object_get_ex(reply, "term", NULL));
 	json_object_put(reply);
-	two = term_of(rig_ask(second, "{'op':'subscribe','jobs':[],'term':0}"));
+	json_object_put(rig_ask(first, "{'op':'pending','job':5,'reason':'needs more'}"));
+	reply = rig_ask(second, "{'op':'subscribe','jobs':[],'term':0}");
+	/* it hears which jobs wait as far as ocsd knows */
+	assert_string_equal(json_object_to_json_string_ext(json_object_object_get(reply, "pending"),
+							   JSON_C_TO_STRING_PLAIN), "[5]");
+	two = term_of(reply);
 	assert_true(one && two > one);
 	/* the first finds its connection closed */
 	while (err.code == OCS_OK)

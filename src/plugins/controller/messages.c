@@ -192,6 +192,20 @@ static void take_forgotten(struct json_object *reply)
 	}
 }
 
+/* Jobs that ocsd takes for waiting: some may have left while it was away, and whoever watches
+ * the jobs is to see that. */
+static void take_pending(struct json_object *reply)
+{
+	size_t length;
+	struct json_object *list = array_of(reply, "pending", &length);
+
+	for (size_t i = 0; i < length; i++) {
+		struct json_object *entry = json_object_array_get_idx(list, i);
+
+		ocs_waiting_find((uint32_t)json_object_get_int64(entry), true)->pushed = true;
+	}
+}
+
 void ocs_message_subscribed(struct json_object *reply)
 {
 	struct json_object *list;
@@ -233,6 +247,7 @@ void ocs_message_subscribed(struct json_object *reply)
 	}
 	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next)
 		at->listed = false;
+	take_pending(reply);
 	ocs_waiting_push_all();
 	ocs_state.nodes_known = false;
 }

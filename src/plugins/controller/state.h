@@ -48,7 +48,7 @@ struct ocs_waiting {
 	uint32_t job;
 	char *user, *shape, *reason;
 	bool blocked;
-	bool pushed;	/* ocsd knows the reason */
+	bool pushed;	/* ocsd knows the reason, or one from before */
 	char *near;	/* what would fit instead, the end of the reason; or NULL */
 	uint64_t near_seen;	/* the state of things it was asked for; 0: not asked */
 	int *chosen;	/* nodes last chosen to run now */
