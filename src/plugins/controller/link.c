@@ -349,9 +349,19 @@ static void *run(void *unused)
 	return NULL;
 }
 
+/* What the thread needs beside itself. */
+static void close_link(void)
+{
+	close(ocs_state.wake_fd);
+	ocs_state.wake_fd = -1;
+	free(link_thread.boot);
+	link_thread.boot = NULL;
+}
+
 void ocs_controller_link_start(int controller, void (*wake)(void), void (*superseded)(void))
 {
 	sigset_t all, before;
+	int rc;
 
 	pthread_mutex_lock(&ocs_state.lock);
 	if (link_thread.runs || !ocs_state.fabric) {
@@ -370,9 +380,14 @@ void ocs_controller_link_start(int controller, void (*wake)(void), void (*supers
 	ocs_state.down_since_ns = ocs_now_ns();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	link_thread.runs = pthread_create(&link_thread.thread, NULL, run, NULL) == 0;
+	rc = pthread_create(&link_thread.thread, NULL, run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	link_thread.runs = rc == 0;
+	if (rc)
+		close_link();
 	pthread_mutex_unlock(&ocs_state.lock);
+	if (rc)
+		ocs_controller_say(true, "the thread that talks to ocsd does not start: %s", strerror(rc));
 }
 
 void ocs_controller_link_stop(void)
@@ -389,10 +404,7 @@ void ocs_controller_link_stop(void)
 		return;
 	pthread_join(link_thread.thread, NULL);
 	pthread_mutex_lock(&ocs_state.lock);
-	close(ocs_state.wake_fd);
-	ocs_state.wake_fd = -1;
-	free(link_thread.boot);
-	link_thread.boot = NULL;
+	close_link();
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
