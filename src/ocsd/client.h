@@ -47,5 +47,7 @@ void ocsd_client_know(struct ocsd_client *client, uid_t uid);
 void ocsd_client_finish(struct ocsd_client *client);
 /* CLIENT is freed at the next flush. */
 void ocsd_client_lose(struct ocsd_client *client);
+/* The same, but what its socket takes of EVENT (put here) reaches it. */
+void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event);
 
 #endif

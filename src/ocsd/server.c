@@ -55,16 +55,6 @@ static int descriptors_reserved(const struct ocsd *d)
 	return d->fabric->nswitches + RESERVED;
 }
 
-uint64_t ocsd_term_newest(const struct ocsd *d)
-{
-	uint64_t newest = 0;
-
-	for (const struct ocsd_client *client = d->clients; client; client = client->next)
-		if (!client->lost && client->term > newest)
-			newest = client->term;
-	return newest;
-}
-
 bool ocsd_subscribed(const struct ocsd *d)
 {
 	for (const struct ocsd_client *client = d->clients; client; client = client->next)
@@ -153,36 +143,11 @@ void ocsd_client_lose(struct ocsd_client *client)
 	bufferevent_disable(client->stream, EV_READ | EV_WRITE);
 }
 
-/* It may hang, and must know as soon as it wakes up that it is not in charge any more. */
-static void dismiss(struct ocsd_client *client, int place)
+void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event)
 {
-	struct json_object *event = json_object_new_object();
-
-	json_object_object_add(event, "event", json_object_new_string("superseded"));
-	json_object_object_add(event, "controller", json_object_new_int(place));
 	say(client, event);
 	client->dismissed = true;
-}
-
-bool ocsd_controller_same(const struct ocsd_controller *one, const struct ocsd_controller *two)
-{
-	return one->place == two->place &&
-	       (!one->boot || !two->boot || one->boot == two->boot);
-}
-
-void ocsd_term_set(struct ocsd_client *client, uint64_t term,
-		   const struct ocsd_controller *controller)
-{
-	client->term = term;
-	client->controller = *controller;
-	for (struct ocsd_client *other = client->d->clients; other; other = other->next) {
-		if (!other->term || other->term >= term || other->lost)
-			continue;
-		ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
-		if (!ocsd_controller_same(&other->controller, controller))
-			dismiss(other, controller->place);
-		ocsd_client_lose(other);
-	}
+	ocsd_client_lose(client);
 }
 
 static void client_free(struct ocsd_client *client)
@@ -527,9 +492,13 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 
 void ocsd_server_close(struct ocsd *d)
 {
-	for (int i = 0; i < 2; i++)
+	bool local = d->listeners[0] && strncmp(d->socket, "unix:", 5) == 0;
+
+	for (int i = 0; i < 2; i++) {
 		if (d->listeners[i])
 			evconnlistener_free(d->listeners[i]);
+		d->listeners[i] = NULL;
+	}
 	ocsd_auth_stop(d->auth);
 	d->auth = NULL;
 	if (d->key)
@@ -539,6 +508,6 @@ void ocsd_server_close(struct ocsd *d)
 	for (struct ocsd_client *client = d->clients; client; client = client->next)
 		ocsd_client_lose(client);
 	ocsd_server_flush(d);
-	if (d->listeners[0] && strncmp(d->socket, "unix:", 5) == 0)
+	if (local)
 		unlink(d->socket + 5);
 }

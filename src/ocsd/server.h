@@ -33,14 +33,4 @@ void ocsd_client_subscribe(struct ocsd_client *client);
 bool ocsd_admin(const struct ocsd *d, uid_t uid);
 bool ocsd_subscribed(const struct ocsd *d);
 
-/* The newest term of a slurmctld that is connected, 0: none is. */
-uint64_t ocsd_term_newest(const struct ocsd *d);
-
-/* CLIENT is CONTROLLER, the slurmctld of TERM: those of older terms are dropped, and told so
- * unless they are the same controller. */
-void ocsd_term_set(struct ocsd_client *client, uint64_t term,
-		   const struct ocsd_controller *controller);
-/* Whether a slurmctld that takes the place of the other is the same one started again. */
-bool ocsd_controller_same(const struct ocsd_controller *one, const struct ocsd_controller *two);
-
 #endif

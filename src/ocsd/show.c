@@ -13,6 +13,7 @@
 #include "src/ocsd/server.h"
 #include "src/ocsd/show.h"
 #include "src/ocsd/store.h"
+#include "src/ocsd/term.h"
 
 #include "src/util/hostlist.h"
 #include "src/util/text.h"

@@ -14,13 +14,30 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
+/* Whether a slurmctld that takes the place of the other is the same one started again. */
+static bool same_controller(const struct ocsd_controller *one, const struct ocsd_controller *two)
+{
+	return one->place == two->place &&
+	       (!one->boot || !two->boot || one->boot == two->boot);
+}
+
+uint64_t ocsd_term_newest(const struct ocsd *d)
+{
+	uint64_t newest = 0;
+
+	for (const struct ocsd_client *client = d->clients; client; client = client->next)
+		if (!client->lost && client->term > newest)
+			newest = client->term;
+	return newest;
+}
+
 /* What comes back with an older term than the newest.  Where no slurmctld of a newer one is
  * connected it is let in if it is the same controller: a try to replace it has failed.
  * Another one has missed what its successor did. */
 static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t id,
 		      uint64_t term, const struct ocsd_controller *controller)
 {
-	bool same = ocsd_controller_same(controller, &d->controller);
+	bool same = same_controller(controller, &d->controller);
 	struct json_object *extra = NULL;
 
 	if (term >= d->term || (same && term >= ocsd_term_newest(d)))
@@ -52,7 +69,7 @@ static uint64_t new_term(const struct ocsd *d, struct json_object *request,
 	if (since > d->term)
 		return since;
 	/* Where the wall clock was set back nothing follows from it. */
-	return ocsd_controller_same(controller, &d->controller) || now <= d->term ?
+	return same_controller(controller, &d->controller) || now <= d->term ?
 		d->term + 1 : since;
 }
 
@@ -68,6 +85,34 @@ static int64_t boot_number(const char *text)
 			number = number << 4 | strtoul(digit, NULL, 16);
 	}
 	return (int64_t)(number & INT64_MAX);
+}
+
+/* It may hang, and must know as soon as it wakes up that it is not in charge any more. */
+static void dismiss(struct ocsd_client *client, int place)
+{
+	struct json_object *event = json_object_new_object();
+
+	json_object_object_add(event, "event", json_object_new_string("superseded"));
+	json_object_object_add(event, "controller", json_object_new_int(place));
+	ocsd_client_dismiss(client, event);
+}
+
+/* CLIENT is CONTROLLER, the slurmctld of TERM: those of older terms are dropped, and told so
+ * unless they are the same controller. */
+static void set_term(struct ocsd_client *client, uint64_t term,
+		     const struct ocsd_controller *controller)
+{
+	client->term = term;
+	client->controller = *controller;
+	for (struct ocsd_client *other = client->d->clients; other; other = other->next) {
+		if (!other->term || other->term >= term || other->lost)
+			continue;
+		ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
+		if (same_controller(&other->controller, controller))
+			ocsd_client_lose(other);
+		else
+			dismiss(other, controller->place);
+	}
 }
 
 int ocsd_term_take(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -91,7 +136,7 @@ int ocsd_term_take(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		d->controller = controller;
 		ocsd_store_term(d);
 	}
-	ocsd_term_set(client, *term, &controller);
+	set_term(client, *term, &controller);
 	json_object_put(d->slurmctld_yaml);
 	d->slurmctld_yaml = json_object_object_get_ex(request, "yaml", &member) ?
 		json_object_get(member) : NULL;

@@ -15,4 +15,7 @@ struct ocsd_client;
 int ocsd_term_take(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request, uint64_t *term);
 
+/* The newest term of a slurmctld that is connected, 0: none is. */
+uint64_t ocsd_term_newest(const struct ocsd *d);
+
 #endif
