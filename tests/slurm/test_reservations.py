@@ -166,7 +166,8 @@ def test_overlaps_are_refused_with_one_line(kept):
 def test_it_ends_and_the_cubes_come_back(kept):
     made = reserve(kept, "12x4x4", "--duration=1")
     waits = kept.sbatch("--shape=16x4x4", "-t", "5")
-    kept.until(lambda: kept.job(waits).get("Reason", "None") != "None", 20, "a reason")
+    kept.until(lambda: "1_is_free_(12_idle_nodes_are_reserved)" in kept.job(waits).get("Reason", ""),
+               20, lambda: "a reason: %s" % kept.job(waits))
     assert kept.state(waits) == "PENDING"
     kept.run(["scontrol", "update", "ReservationName=" + made["reservation"], "EndTime=now+5"])
     assert kept.running(waits, 90)["NodeList"] == "n[0-15]"

@@ -182,6 +182,24 @@ static void ask_afterwards(job_record_t *job)
 	xfree(chosen);
 }
 
+/* Free cubes that a reservation keeps from the job are no lack of cubes. */
+static void mention_reserved(job_record_t *job)
+{
+	size_t length = strlen(call.err.text);
+	node_record_t *node;
+	int count = 0;
+
+	if (!job->part_ptr || !job->part_ptr->node_bitmap)
+		return;
+	for (int i = 0; (node = next_node_bitmap(job->part_ptr->node_bitmap, &i)); i++)
+		count += (IS_NODE_RES(node) || IS_NODE_MAINT(node)) && !node->run_job_cnt &&
+			 !IS_NODE_COMPLETING(node) && !IS_NODE_DOWN(node) && !IS_NODE_DRAIN(node) &&
+			 !bit_test(call.nodes, i);
+	if (count)
+		snprintf(call.err.text + length, sizeof(call.err.text) - length,
+			 " (%d idle %s reserved)", count, count == 1 ? "node is" : "nodes are");
+}
+
 /* Such a job is not started, however long it waits: nobody is to be held back for it. */
 static int wait_for_other_mode(job_record_t *job)
 {
@@ -231,6 +249,8 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && !call.reasoned && !call.asked &&
 	    call.err.code != OCS_NEVER)
 		ask_afterwards(job);
+	if (call.nodes && call.refused && !call.chose && !call.reasoned && call.err.code == OCS_NOT_NOW)
+		mention_reserved(job);
 	FREE_NULL_BITMAP(call.nodes);
 	refused = call.refused && !call.chose;
 	nodes_help = call.nodes_help;
