@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "src/ocsctl/when.h"
+#include "src/util/constraint.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/program.h"
@@ -423,6 +424,23 @@ void ocs_ctl_groups_free(struct ocs_ctl_groups *all)
 	}
 	free(all->list);
 	memset(all, 0, sizeof(*all));
+}
+
+char *ocs_ctl_nodes_with(const char *wanted, int index, struct ocs_error *err)
+{
+	char *const words[] = { "sinfo", "-a", "-h", "-o", "%f|%N", NULL };
+	char *text, *rest, *line, *at[2];
+	struct ocs_text nodes = { 0 };
+
+	text = rest = ocs_ctl_slurm_ask(words, NODES_S, err);
+	if (!text)
+		return NULL;
+	while ((line = next_line(&rest))) {
+		if (columns(line, at, 2) && ocs_constraint_meet(wanted, index, at[0]))
+			ocs_text_add(&nodes, "%s%s", nodes.length ? "," : "", at[1]);
+	}
+	free(text);
+	return nodes.length ? ocs_text_take(&nodes) : ocs_strdup("");
 }
 
 bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group)

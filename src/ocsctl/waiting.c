@@ -4,6 +4,7 @@
 #include "src/ocsctl/waiting.h"
 
 #include <json-c/json.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/table.h"
 #include "src/ocsctl/when.h"
+#include "src/util/constraint.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -294,6 +296,65 @@ static const struct ocs_section *section_of(const struct ocs_fabric *fabric, con
 	return section;
 }
 
+/* The end of the last of those that must end. */
+static time_t last_end(const struct ocs_ctl_waiting *w, const struct ocs_ctl_answer *answer)
+{
+	time_t last = 0;
+
+	for (int i = 0; i < answer->nends; i++) {
+		time_t end = w->obstacles.list[answer->ends[i]].end;
+
+		if (!end)
+			return LONG_MAX;
+		last = end > last ? end : last;
+	}
+	return last;
+}
+
+static bool better(const struct ocs_ctl_waiting *w, const struct ocs_ctl_answer *a,
+		   const struct ocs_ctl_answer *b)
+{
+	if (a->now != b->now || a->possible != b->possible)
+		return a->now > b->now || (a->now == b->now && a->possible > b->possible);
+	if (a->nlasting != b->nlasting)
+		return a->nlasting < b->nlasting;
+	return last_end(w, a) < last_end(w, b);
+}
+
+/* Asks once for every alternative that the features of the job leave, and keeps the answer
+ * that comes true first. */
+static void ask(struct ocs_ctl_waiting *w)
+{
+	int alternatives = w->features ? ocs_constraint_alternatives(w->features) : 0;
+	size_t size = (size_t)w->obstacles.section->nnodes * sizeof(bool);
+	bool *eligible;
+
+	if (alternatives <= 0) {
+		ocs_ctl_obstacles_ask(&w->obstacles, &w->answer);
+		return;
+	}
+	ocs_ctl_obstacles_without(&w->obstacles, "");
+	eligible = ocs_calloc(1, size + 1);
+	memcpy(eligible, w->obstacles.eligible, size);
+	for (int i = 0; i < alternatives; i++) {
+		char *nodes = ocs_ctl_nodes_with(w->features, i, NULL);
+		struct ocs_ctl_answer answer;
+
+		memcpy(w->obstacles.eligible, eligible, size);
+		if (nodes)
+			ocs_ctl_obstacles_only(&w->obstacles, nodes);
+		ocs_ctl_obstacles_ask(&w->obstacles, &answer);
+		if (!i || better(w, &answer, &w->answer)) {
+			ocs_ctl_answer_free(&w->answer);
+			w->answer = answer;
+		} else {
+			ocs_ctl_answer_free(&answer);
+		}
+		free(nodes);
+	}
+	free(eligible);
+}
+
 static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabric,
 			const struct ocs_ctl_queue *queue, const struct order *order)
 {
@@ -314,12 +375,12 @@ static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabr
 	ocs_ctl_around_nodes(&w->obstacles, true);
 	add_reservations(w);
 	ocs_ctl_around_faults(&w->obstacles);
-	ocs_ctl_obstacles_ask(&w->obstacles, &w->answer);
+	ask(w);
 	w->asked = true;
 }
 
-/* The shape of the job, of its Extra. */
-static void read_shape(struct ocs_ctl_waiting *w)
+/* The shape of the job, of its Extra, and the features. */
+static void read_job(struct ocs_ctl_waiting *w)
 {
 	char number[24];
 	char *const words[] = { "scontrol", "show", "job", number, NULL };
@@ -327,6 +388,15 @@ static void read_shape(struct ocs_ctl_waiting *w)
 
 	snprintf(number, sizeof(number), "%ld", w->job->job);
 	text = ocs_ctl_slurm_run(words, NULL);
+	at = text ? strstr(text, "\n   Features=") : NULL;
+	if (at) {
+		at += strlen("\n   Features=");
+		w->features = ocs_asprintf("%.*s", (int)strcspn(at, " \n"), at);
+		if (!strcmp(w->features, "(null)")) {
+			free(w->features);
+			w->features = NULL;
+		}
+	}
 	at = text ? strstr(text, "\n   Extra=") : NULL;
 	if (at) {
 		at += strlen("\n   Extra=");
@@ -349,7 +419,7 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 	if (!strcmp(job->reason, "Priority") || for_licences(job))
 		ours = NULL;
 	w->ours = ours ? ours : !w->slurm && a_sentence(job->reason) ? job->reason : NULL;
-	read_shape(w);
+	read_job(w);
 	if (!waits_for_nodes(job))
 		return;
 	order_read(&order, job);
@@ -362,6 +432,7 @@ void ocs_ctl_waiting_read(const struct ocs_fabric *fabric, const struct ocs_ctl_
 void ocs_ctl_waiting_free(struct ocs_ctl_waiting *w)
 {
 	free(w->slurm);
+	free(w->features);
 	free(w->ahead);
 	ocs_ctl_obstacles_free(&w->obstacles);
 	ocs_ctl_answer_free(&w->answer);
@@ -424,7 +495,7 @@ static void print_room(const struct ocs_ctl_waiting *w)
 	}
 	if (!a->possible) {
 		printf("room:     none, even if all jobs ended and all faults were mended: look at its"
-		       " partition, --exclude and --reservation\n");
+		       " partition, --exclude, --constraint and --reservation\n");
 		return;
 	}
 	print_list(w, "lacks:", a->lasting, a->nlasting);

@@ -17,6 +17,7 @@ struct ocs_ctl_waiting {
 	const struct ocs_ctl_queued *job;	/* borrowed */
 	bool shaped;
 	struct ocs_shape shape;
+	char *features;		/* that its nodes must have, or NULL */
 	const char *ours;	/* what is missing, as slurmctld's plugin says it; NULL: nothing
 				 * was said.  Borrowed */
 	char *slurm;		/* Slurm's own reason in a sentence, or NULL */

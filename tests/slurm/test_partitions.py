@@ -2,6 +2,7 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Shapes among partitions, features, node lists, limits and QOS, with a real slurmdbd."""
 
+import json
 import time
 
 import pytest
@@ -113,6 +114,52 @@ def test_features(site):
     # One slab of a cube on every other node.
     assert nodes(site, site.sbatch("--shape=4x4", "-C", "slow&odd1")) <= {5, 7, 9, 11, 13, 15}
     assert "of 16 nodes" in site.refused("--shape=4x4x4", "-C", "slow&odd1")
+
+
+def test_features_of_which_all_nodes_have_the_same(site):
+    """Two cubes are free, but they differ: the job waits, and only one end lets it start."""
+    held = [site.sbatch("--shape=4x4x4", "-t", limit, "-w", node) for node, limit in (("n4", "9"), ("n8", "5"))]
+    for job in held:
+        site.running(job)
+    job = site.sbatch("--shape=8x4x4", "-t", "5", "-C", "[fast|slow]")
+    waits(site, job, "cubes")
+    told = json.loads(site.out(["ocsctl", "explain", str(job), "--json", "--fabric", site.yaml]))
+    assert not told["room_now"] and [one["job"] for one in told["held_up_by"]] == held[1:], told
+    either = site.sbatch("--shape=8x4x4", "-t", "1", "-C", "fast|slow")
+    assert nodes(site, either) == {0, 1, 2, 3, 12, 13, 14, 15}
+    site.run(["scancel", str(either), str(held[1])])
+    assert nodes(site, job) == set(range(8, 16))
+    told = site.refused("--shape=16x4x4", "-C", "[fast|slow]")
+    assert "does not fit the 12 of 16 nodes" in told and "would fit there" in told, told
+    assert nodes(site, site.sbatch("--shape=4x4", "-C", "(fast|slow)&odd1")) <= set(range(1, 16, 2))
+
+
+def test_features_that_are_preferred(site):
+    first = site.sbatch("--shape=4x4x4", "--prefer=fast")
+    assert nodes(site, first) == {0, 1, 2, 3}
+    assert min(nodes(site, site.sbatch("--shape=4x4x4", "--prefer=fast"))) >= 4
+    told = site.refused("--shape=8x4x4", "--prefer=fast")
+    assert "--prefer must be possible or be left out: --shape=8x4x4 does not fit the 4 of 16" in told, told
+
+
+@pytest.mark.parametrize("option", ["-C", "--prefer"])
+@pytest.mark.parametrize("counted", ["slow*4", "[fast*2&slow*2]", "fast*2&slow*2"])
+def test_features_cannot_be_counted(site, option, counted):
+    words = ["--prefer=" + counted] if option == "--prefer" else ["-C", counted]
+    told = site.refused("--shape=4x4x4", *words)
+    assert "%s %s: the nodes of a shape cannot be counted by feature" % (option, counted) in told, told
+
+
+def test_update_of_features(site):
+    job = site.sbatch("-H", "--shape=8x4x4")
+    for words, needle in (("Features=fast", "4 of 16 nodes"), ("Features=slow*8", "cannot be counted"),
+                          ("Features=[fast|odd1]", "8 of 16 nodes"), ("Prefer=fast", "--prefer must be")):
+        done = site.run(["scontrol", "update", "JobId=%d" % job, words], check=False)
+        assert done.returncode and needle in done.stderr, (words, done.stderr)
+    assert site.job(job)["Features"] == "(null)"
+    site.run(["scontrol", "update", "JobId=%d" % job, "Features=[fast|slow]"])
+    site.run(["scontrol", "release", str(job)])
+    assert min(nodes(site, job)) >= 4
 
 
 def test_what_only_some_nodes_have(site):

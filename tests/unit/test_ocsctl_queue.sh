@@ -21,7 +21,7 @@ case " $* " in *" -j "*) cat "$work/one" ;; *) cat "$work/all" ;; esac
 SH
 cat >"$work/bin/sinfo" <<'SH'
 #!/bin/sh
-cat "$work/nodes"
+case " $* " in *" %f|%N "*) cat "$work/features" ;; *) cat "$work/nodes" ;; esac
 SH
 cat >"$work/bin/scontrol" <<'SH'
 #!/bin/sh
@@ -54,6 +54,7 @@ quiet() {
 	echo 'idle|n[0-7]|none' >"$work/nodes"
 	printf 'JobId=7 JobName=x\n   UserId=ann\n   Extra=shape=8x4x4\n' >"$work/job"
 	: >"$work/topology"
+	: >"$work/features"
 	: >"$work/reservations"
 	echo 'PartitionName=tpu Nodes=n[0-7]' >"$work/partition"
 }
@@ -119,6 +120,26 @@ printf 'ReservationName=r StartTime=1795300000 EndTime=4000000000 Nodes=n[0-7] U
 	>"$work/reservations"
 explain "a reservation"
 prints "by name" "reservation r"
+
+
+wants() { # features
+	quiet Resources
+	printf 'JobId=7 JobName=x\n   Features=%s DelayBoot=0\n   Extra=shape=4x4x4\n' "$1" >"$work/job"
+	{ pending Resources; running 3 'n[0-1]' 1795310000; running 4 n4 1795320000 carl; } >"$work/all"
+	printf '(null)|n[8-9]\nold,a|n[0-3]\nnew,a|n[4-6]\nnew|n7\n' >"$work/features"
+	explain "a job with features"
+}
+wants old
+prints "that one cube has" "held up:  by 1 that must end"
+prints "waits for that one" "job 3  bob "
+wants "[new|old]"
+prints "of alternatives waits for the one that ends first" "job 3  bob "
+wants "a&new"
+prints "that too few nodes have" "room:     none, even if all jobs ended"
+wants "old*2"
+prints "that are counted is not said to want them" "held up:  by 1"
+wants "((("
+prints "that are nonsense is not said to want them" "held up:  by 1"
 
 quiet Resources
 running 7 'n[0-1]' 1795310000 >"$work/one"

@@ -11,3 +11,6 @@ test_net_LDADD = $(UTIL) $(CMOCKA_LIBS)
 check_PROGRAMS += test_secret
 test_secret_SOURCES = test_secret.c
 test_secret_LDADD = $(UTIL) $(CMOCKA_LIBS)
+check_PROGRAMS += test_constraint
+test_constraint_SOURCES = test_constraint.c
+test_constraint_LDADD = $(UTIL) $(CMOCKA_LIBS)

@@ -9,6 +9,7 @@
 #include "src/common/hostlist.h"
 #include "src/slurmctld/reservation.h"
 
+#include "src/util/constraint.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -20,7 +21,9 @@ struct allowed {
 	part_record_t *parts[PARTITIONS_MAX];
 	int nparts;
 	hostlist_t *excluded;	/* NULL: none */
-	const char *features;	/* all of which a node must have; NULL: none, or more than a list */
+	const char *features;	/* what a node must have, NULL: nothing in particular; */
+	int alternative;	/* this one of those that the features leave */
+	int left;		/* nodes that were found to be allowed */
 	slurmctld_resv_t *reservations[RESERVATIONS_MAX];
 	int nreservations;	/* any of them will do; 0: none is asked for */
 };
@@ -36,40 +39,15 @@ static bool reserved(const struct allowed *allowed, int node)
 	return !allowed->nreservations;
 }
 
-/* Whether LIST, separated by commas, has the word of LENGTH at WORD. */
-static bool has_word(const char *list, const char *word, size_t length)
+static bool allows(const struct allowed *allowed, const char *name)
 {
-	while (list && *list) {
-		size_t here = strcspn(list, ",");
-
-		if (here == length && !strncmp(list, word, length))
-			return true;
-		list += here + (list[here] == ',');
-	}
-	return false;
-}
-
-static bool has_features(const node_record_t *node, const char *features)
-{
-	while (*features) {
-		size_t length = strcspn(features, "&,");
-
-		if (!has_word(node->features, features, length))
-			return false;
-		features += length + (features[length] != '\0');
-	}
-	return true;
-}
-
-static bool may_have(const char *name, void *arg)
-{
-	const struct allowed *allowed = arg;
 	node_record_t *node = find_node_record((char *)name);
 
 	if (!node || (allowed->excluded && hostlist_find(allowed->excluded, name) >= 0) ||
 	    !reserved(allowed, node->index))
 		return false;
-	if (allowed->features && !has_features(node, allowed->features))
+	if (allowed->features &&
+	    !ocs_constraint_meet(allowed->features, allowed->alternative, node->features))
 		return false;
 	for (int i = 0; i < allowed->nparts; i++) {
 		bitstr_t *nodes = allowed->parts[i]->node_bitmap;
@@ -78,6 +56,15 @@ static bool may_have(const char *name, void *arg)
 			return true;
 	}
 	return false;
+}
+
+static bool may_have(const char *name, void *arg)
+{
+	struct allowed *allowed = arg;
+	bool may = allows(allowed, name);
+
+	allowed->left += may;
+	return may;
 }
 
 /* Unknown partitions are Slurm's to refuse. */
@@ -125,8 +112,8 @@ static bool restricted(const struct allowed *allowed, const struct ocs_answer *a
 	return allowed->nparts > 0;
 }
 
-static int check_required(job_desc_msg_t *job, const char *partition, struct allowed *allowed,
-			  struct ocs_error *err)
+static int check_required(const job_desc_msg_t *job, const char *partition,
+			  const struct allowed *allowed, struct ocs_error *err)
 {
 	hostlist_t *list = job->req_nodes && *job->req_nodes ? hostlist_create(job->req_nodes) :
 			   NULL;
@@ -135,7 +122,7 @@ static int check_required(job_desc_msg_t *job, const char *partition, struct all
 
 	while (list && !rc && (name = hostlist_shift(list))) {
 		if (find_node_record(name) &&
-		    (!ocs_site_serves(partition, name) || !may_have(name, allowed)))
+		    (!ocs_site_serves(partition, name) || !allows(allowed, name)))
 			rc = ocs_error_set(err, OCS_USAGE,
 				"-w %s: a shape in partition %s cannot have that node; name others, or leave -w out",
 				name, partition);
@@ -167,22 +154,80 @@ static int check_tasks(const job_desc_msg_t *job, const struct ocs_shape *shape,
 		each > 1 ? " and -c" : "", (unsigned long long)(cpus / each));
 }
 
+/* What is said instead of "Requested node configuration is not available" or "Invalid feature
+ * specification": cons_tres would choose the nodes of each count by themselves. */
+static int refuse_counts(const char *option, const char *features, struct ocs_error *err)
+{
+	return ocs_error_set(err, OCS_USAGE,
+		"%s %s: the nodes of a shape cannot be counted by feature; leave the counts out, or name alternatives of which all nodes meet the same one: %s \"[a|b]\"",
+		option, features, option);
+}
+
+/* The nodes that ALLOWED leaves with FEATURES, if there are any. */
+static int check_features(const job_desc_msg_t *job, const char *partition, const char *features,
+			  struct allowed *allowed, const struct ocs_shape *shape,
+			  const struct ocs_answer *answer, struct ocs_error *err)
+{
+	struct ocs_error why;
+	int alternatives = features ? ocs_constraint_alternatives(features) : 1, most = -1;
+
+	/* What cannot be read is Slurm's to refuse. */
+	allowed->features = alternatives > 0 ? features : NULL;
+	for (int i = 0; i == 0 || i < alternatives; i++) {
+		allowed->alternative = i;
+		allowed->left = 0;
+		if (!check_required(job, partition, allowed, &why) &&
+		    (!restricted(allowed, answer) ||
+		     !ocs_site_fits(partition, shape, may_have, allowed, &why)))
+			return 0;
+		/* the alternative that leaves the most nodes is the one to tell of */
+		if (allowed->left > most)
+			*err = why;
+		most = allowed->left > most ? allowed->left : most;
+	}
+	return -1;
+}
+
+static bool ignored(const char *word)
+{
+	return xstrcasestr(slurm_conf.sched_params, word);
+}
+
+/* Slurm tries these first, in the place of the others, and refuses or holds a job that could
+ * never have them. */
+static int check_preferred(const job_desc_msg_t *job, const char *partition,
+			   struct allowed *allowed, const struct ocs_shape *shape,
+			   const struct ocs_answer *answer, struct ocs_error *err)
+{
+	if (!job->prefer || !*job->prefer)
+		return 0;
+	if (!ocs_constraint_alternatives(job->prefer))
+		return refuse_counts("--prefer", job->prefer, err);
+	if (ignored("ignore_prefer_validation") ||
+	    !check_features(job, partition, job->prefer, allowed, shape, answer, err))
+		return 0;
+	return ocs_error_prefix(err, "--prefer must be possible or be left out");
+}
+
 int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs_shape *shape,
 		    const struct ocs_answer *answer, struct ocs_error *err)
 {
+	const char *features = job->features && *job->features ? job->features : NULL;
 	struct allowed allowed = { .nparts = 0 };
 	int rc;
 
+	if (features && !ocs_constraint_alternatives(features))
+		return refuse_counts("-C", features, err);
+	if (ignored("ignore_constraint_validation"))
+		features = NULL;
+
 	partitions_find(&allowed, partition);
 	reservations_find(&allowed, job->reservation);
-	/* alternatives and counts are Slurm's to judge */
-	if (job->features && *job->features && !strpbrk(job->features, "|[]()*!"))
-		allowed.features = job->features;
 	if (job->exc_nodes && *job->exc_nodes)
 		allowed.excluded = hostlist_create(job->exc_nodes);
-	rc = check_required(job, partition, &allowed, err);
-	if (!rc && restricted(&allowed, answer))
-		rc = ocs_site_fits(partition, shape, may_have, &allowed, err);
+	rc = check_features(job, partition, features, &allowed, shape, answer, err);
+	if (!rc)
+		rc = check_preferred(job, partition, &allowed, shape, answer, err);
 	if (!rc)
 		rc = check_tasks(job, shape, answer, err);
 	if (allowed.excluded)
@@ -192,7 +237,7 @@ int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs
 
 bool ocs_nodes_updates(const job_desc_msg_t *job)
 {
-	return job->req_nodes || job->exc_nodes || job->features || job->reservation ||
+	return job->req_nodes || job->exc_nodes || job->features || job->prefer || job->reservation ||
 	       job->partition || job->num_tasks != NO_VAL || job->min_cpus != NO_VAL ||
 	       (job->cpus_per_task && job->cpus_per_task != NO_VAL16);
 }
@@ -222,6 +267,7 @@ int ocs_nodes_check_update(const job_desc_msg_t *job, const job_record_t *record
 		.req_nodes = job->req_nodes ? job->req_nodes : details->req_nodes,
 		.exc_nodes = job->exc_nodes ? job->exc_nodes : details->exc_nodes,
 		.features = job->features ? job->features : details->features,
+		.prefer = job->prefer ? job->prefer : details->prefer,
 		.reservation = job->reservation ? job->reservation : record->resv_name,
 		.num_tasks = job->num_tasks != NO_VAL ? job->num_tasks : details->num_tasks,
 		.cpus_per_task = job->cpus_per_task && job->cpus_per_task != NO_VAL16 ?

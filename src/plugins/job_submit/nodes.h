@@ -9,8 +9,8 @@
 #include "src/plugins/compat/compat.h"
 #include "src/plugins/job_submit/site.h"
 
-/* -w, -x, -C, -n and the nodes of PARTITION (a list), against SHAPE and what it needs.  0, or
- * -1 with ERR, one line instead of "Requested node configuration is not available". */
+/* -w, -x, -C, --prefer, -n and the nodes of PARTITION (a list), against SHAPE and what it needs.
+ * 0, or -1 with ERR, one line instead of "Requested node configuration is not available". */
 int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs_shape *shape,
 		    const struct ocs_answer *answer, struct ocs_error *err);
 /* The same for the update JOB of the pending RECORD: what it does not say stays. */
