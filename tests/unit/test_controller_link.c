@@ -329,6 +329,29 @@ static void test_reconnect(void **state)
 	ocs_controller_allocation_free(later);
 }
 
+/* A job that ends while the answer is on its way was listed as living: that ocsd does not
+ * call it held says nothing. */
+static void test_end_while_joining(void **state)
+{
+	struct ocs_controller_allocation *made = begin(7, "shape=2x2x2");
+	struct json_object *line;
+
+	(void)state;
+	peer_confirm("commit");
+	peer_hang_up();
+	until(is_down);
+	peer_accept();
+	line = peer_hear("subscribe");
+	ocs_controller_end(7, made->epoch, "done");
+	peer_answer(line, "\"ok\":true");
+	json_object_put(line);
+	peer_confirm("end");
+	assert_int_equal(held(7), 2);
+	ocs_controller_gone(7, made->epoch);
+	peer_confirm("gone");
+	ocs_controller_allocation_free(made);
+}
+
 static void test_restore(void **state)
 {
 	struct ocs_controller_allocation *made = begin(7, "shape=4x4x4");
@@ -582,6 +605,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_description, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_refused_commit, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_reconnect, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_end_while_joining, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_restore, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_node_lost, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_pending_names_what_fits, start_joined, finish),

@@ -115,6 +115,8 @@ void ocs_allocation_remove(struct ocs_allocation *allocation)
 void ocs_allocation_end(struct ocs_allocation *allocation)
 {
 	allocation->living = false;
+	/* A subscription under way has called it living. */
+	allocation->listed = false;
 	for (int i = 0; i < allocation->nnodes; i++)
 		hold(allocation, i, true);
 }

@@ -31,7 +31,7 @@ struct ocs_allocation {
 	bool *holds;
 	int nnodes;
 	bool living, gone;
-	bool listed;	/* in the subscription under way */
+	bool listed;	/* as it is now, in the subscription under way */
 	struct ocs_allocation *next;
 };
 
