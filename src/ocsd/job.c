@@ -533,9 +533,9 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 			job->mending = true;
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
-		/* A job that was told of its circuits has had those that go. */
+		/* A batch with it may have been on its way when ocsd ended. */
 		circuit->unsure = circuit->state == OCSD_CONNECTING ||
-				  (circuit->state == OCSD_DELETING && job->state != OCSD_REALISED);
+				  circuit->state == OCSD_DELETING;
 		if (circuit->unsure)
 			d->switches[circuit->sw].sure_ns = INT64_MAX;
 		for (int p = 0; p < circuit->npatches; p++) {

@@ -107,6 +107,31 @@ static void cut_late(void **state)
 	ocs_client_close(client);
 }
 
+/* Nor does it where ocsd was killed between. */
+static void cut_late_after_a_kill(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+
+	commit(client, 1);
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
+	rig_emulate(rig, "fault direct-1 late 500 count 1");
+	rig_send(client, "{'op':'release','id':1,'job':1,'epoch':10}");
+	for (int i = 0; i < 4000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "direct-1", NULL); i++)
+		usleep(5000);
+	rig_stop_daemon(rig, SIGKILL);
+	ocs_client_close(client);
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	commit(client, 2);
+	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':20,'node':'d0'}"));
+	for (int i = 0; i < 1000 && late(rig) < 1; i++)
+		usleep(20000);
+	assert_int_equal(rig_log_lines(rig, "\"break\"", "direct-1", NULL), PATCHES / 2);
+	assert_int_equal(rig_patches(rig), PATCHES);
+	ocs_client_close(client);
+}
+
 /* The second attempt is refused, and the first is made after that. */
 static void after_a_refusal(void **state)
 {
@@ -211,6 +236,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(after_the_timeout, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(cut_late, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(cut_late_after_a_kill, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_refusal, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_kill, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(ports_given_back, rig_setup, rig_teardown),
