@@ -256,7 +256,11 @@ void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port whe
 {
 	const struct ocsd_switch *sw = &d->switches[where.sw];
 	char *name = ocs_asprintf("%s:%d", sw->description->name, where.port);
-	char *text = ocs_asprintf(OCSD_PORT_FAILED "%s", reason);
+	const struct ocsd_drain *before = who ? NULL : ocsd_drain_find(d, "port", name);
+	/* What somebody has drained does not return when light does. */
+	char *text = before ? ocs_asprintf(OCSD_PORT_FAILED "%s (drained before: %s)", reason,
+					   before->reason) :
+			      ocs_asprintf(OCSD_PORT_FAILED "%s", reason);
 	char *why = ocs_asprintf("port %s failed: %s", name, reason);
 
 	ocsd_drain_set(d, "port", name, text);

@@ -372,6 +372,7 @@ static void host_dark(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct ocs_plan *first, *repaired;
 	struct json_object *event;
+	int server = 1;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	commit(client, 1, "q[0-5]");
@@ -393,6 +394,22 @@ static void host_dark(void **state)
 	json_object_put(event);
 	/* The job stays as it is. */
 	assert_made(rig, repaired, NULL);
+	/* One that somebody had drained does not come back by itself. */
+	while (!uses(repaired, server, 0))
+		server++;
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'quad-0:%d',"
+				"'reason':'dust'}", server + 1));
+	json_object_put(rig_event(client, "drain"));
+	rig_emulate(rig, "port quad-0 %d lossy 70", server + 1);
+	event = rig_event(client, "drain");
+	assert_string_equal(rig_text(event, "reason"), "failed: no light comes in (drained before: dust)");
+	json_object_put(event);
+	rig_emulate(rig, "port quad-0 %d good", server + 1);
+	for (int i = 0; i < 3; i++)
+		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	event = rig_ask(client, "{'op':'show','what':'fabric'}");
+	assert_int_equal(json_object_array_length(json_object_object_get(event, "drains")), 1);
+	json_object_put(event);
 	ocs_plan_destroy(first);
 	ocs_plan_destroy(repaired);
 	ocs_client_close(client);
