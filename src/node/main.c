@@ -93,18 +93,48 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* Where the text of OPTION goes, or NULL: it is a number. */
+static const char **text_of(int option, struct ocs_node_request *request)
+{
+	switch (option) {
+	case FABRIC:
+		return &request->fabric;
+	case DIRECTORY:
+		return &request->dir;
+	case NODE:
+		return &request->node;
+	case NODES:
+		return &request->nodes;
+	case SECTION:
+		return &request->section;
+	case SHAPE:
+		return &request->shape;
+	case CONN:
+		return &request->conn;
+	case PLACEMENT:
+		return &request->placement;
+	case REPLY:
+		return &request->reply;
+	case OCSD:
+		return &request->ocsd;
+	case KEY:
+		return &request->key;
+	default:
+		return NULL;
+	}
+}
+
 /* One option.  0, or -1 after a message. */
 static int take(int option, char *value, struct ocs_node_request *request, long *timeout)
 {
+	const char **text = text_of(option, request);
 	long n = 0;
 
+	if (text) {
+		*text = value;
+		return 0;
+	}
 	switch (option) {
-	case FABRIC:
-		request->fabric = value;
-		return 0;
-	case DIRECTORY:
-		request->dir = value;
-		return 0;
 	case JOB:
 		if (number(value, UINT_MAX, &n, "--job") < 0)
 			return -1;
@@ -114,33 +144,6 @@ static int take(int option, char *value, struct ocs_node_request *request, long 
 		if (number(value, LONG_MAX, &n, "--epoch") < 0)
 			return -1;
 		request->epoch = (uint64_t)n;
-		return 0;
-	case NODE:
-		request->node = value;
-		return 0;
-	case NODES:
-		request->nodes = value;
-		return 0;
-	case SECTION:
-		request->section = value;
-		return 0;
-	case SHAPE:
-		request->shape = value;
-		return 0;
-	case CONN:
-		request->conn = value;
-		return 0;
-	case PLACEMENT:
-		request->placement = value;
-		return 0;
-	case REPLY:
-		request->reply = value;
-		return 0;
-	case OCSD:
-		request->ocsd = value;
-		return 0;
-	case KEY:
-		request->key = value;
 		return 0;
 	case TIMEOUT:
 		return number(value, 86400, timeout, "--timeout");
