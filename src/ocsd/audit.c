@@ -66,7 +66,8 @@ static bool ask(struct ocsd_store *store, const char *sql, double value, double 
 	return found;
 }
 
-static void mark(struct ocsd_store *store, double now)
+/* What is done once a day. */
+static void daily(struct ocsd_store *store, double now)
 {
 	double newest, last;
 	char *text;
@@ -77,6 +78,8 @@ static void mark(struct ocsd_store *store, double now)
 	text = ocs_asprintf(mark_script, (long long)newest, now);
 	ocsd_store_script(store, text);
 	free(text);
+	/* Looks at every row: not with every pass. */
+	ocsd_store_history_trim(store);
 }
 
 static void prune(evutil_socket_t fd, short what, void *context)
@@ -89,7 +92,7 @@ static void prune(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	ocsd_store_transaction_trim(d->store);
 	ocsd_store_run(d->store, OCSD_SQL_CLOCK, "i", (int64_t)now);
-	mark(d->store, now);
+	daily(d->store, now);
 	if (!ask(d->store, "SELECT max(id) FROM audit_marks WHERE clock < ?",
 		 now - d->fabric->ocsd_audit_days * DAY_S, &limit) ||
 	    !ask(d->store, "SELECT min(id) FROM audit", 0, &oldest) || oldest > limit)

@@ -22,7 +22,6 @@
 #define SCHEMA_VERSION 1
 #define TEXT_OF(number) #number
 #define SCHEMA_PRAGMA(number) "PRAGMA user_version=" TEXT_OF(number) ";"
-#define HISTORY_DAYS 30
 
 static const char schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
@@ -370,8 +369,7 @@ struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct o
 	store->open = true;
 	if (check(store, existed, err))
 		goto fail;
-	ocsd_store_run(store, OCSD_SQL_HISTORY_TRIM, "d",
-		       ocsd_store_age(store) - HISTORY_DAYS * 86400.0);
+	ocsd_store_history_trim(store);
 	ocsd_store_transaction_trim(store);
 	if (store->lost || script(store, "COMMIT", err))
 		goto fail;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define TRANSACTION_DAYS 7
+#define HISTORY_DAYS 30
 
 static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_JOB_ADD] =
@@ -470,6 +471,12 @@ void ocsd_store_transaction_add(struct ocsd *d, const char *name, const char *as
 void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char *answer)
 {
 	ocsd_store_run(d->store, OCSD_SQL_TRANSACTION_ANSWER, "ss", answer, name);
+}
+
+void ocsd_store_history_trim(struct ocsd_store *store)
+{
+	ocsd_store_run(store, OCSD_SQL_HISTORY_TRIM, "d",
+		       ocsd_store_age(store) - HISTORY_DAYS * 86400.0);
 }
 
 void ocsd_store_transaction_trim(struct ocsd_store *store)

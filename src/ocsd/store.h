@@ -54,6 +54,8 @@ void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char 
 
 /* Forgets those that are old. */
 void ocsd_store_transaction_trim(struct ocsd_store *store);
+/* Forgets the epochs of jobs that were over a month ago. */
+void ocsd_store_history_trim(struct ocsd_store *store);
 
 /* The newest epoch of JOB whose teardown is finished, 0: none known. */
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job);
