@@ -339,7 +339,7 @@ static void superseded(void)
 {
 	if (!slurmctld_primary || slurmctld_config.shutdown_time)
 		return;
-	error("select/cons_tres_ocs: another slurmctld has taken charge while this one did not answer; what this one knows is out of date, so it ends without saving it.  Start it again: it takes control back with the state that the other one saved");
+	error("select/cons_tres_ocs: another slurmctld has taken charge while this one did not answer: what it knows is out of date, and it ends without saving that; start it again to give it control back");
 	_exit(1);
 }
 
