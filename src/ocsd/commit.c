@@ -407,8 +407,9 @@ static size_t read_pairs(struct json_object *jobs, struct ocsd_pair *pairs)
 	return count;
 }
 
-/* A slurmctld that died may not know that it has started JOB; its nodes do. */
-static struct json_object *forgotten_row(const struct ocsd_job *job)
+/* An allocation that slurmctld may not know: one that died may not have saved that it had
+ * started JOB. */
+static struct json_object *allocation_row(const struct ocsd_job *job)
 {
 	struct json_object *row = json_object_new_object();
 	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
@@ -440,7 +441,7 @@ static void compare(struct ocsd *d, struct json_object *jobs, struct json_object
 			continue;
 		}
 		if (!job->ended && !job->prepared)
-			json_object_array_add(forgotten, forgotten_row(job));
+			json_object_array_add(forgotten, allocation_row(job));
 		if (!job->gone)
 			ocsd_job_gone(d, job, "slurmctld does not know it any more");
 	}
@@ -480,8 +481,6 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 		      struct json_object *realised)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		struct json_object *row;
-
 		if (job->dead || job->announced || job->prepared)
 			continue;
 		if (!job->ended && !job->breaking) {
@@ -490,11 +489,7 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 						      json_object_new_int64(job->job));
 			continue;
 		}
-		row = json_object_new_object();
-		json_object_object_add(row, "job", json_object_new_int64(job->job));
-		json_object_object_add(row, "epoch",
-				       json_object_new_int64((int64_t)job->epoch));
-		json_object_array_add(held, row);
+		json_object_array_add(held, allocation_row(job));
 	}
 }
 

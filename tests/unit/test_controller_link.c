@@ -291,24 +291,25 @@ static void test_reconnect(void **state)
 	/* It forgot job 7, is done with 8, still has circuits of an unknown 55, and
 	 * has seen an epoch from the future. */
 	peer_answer(line, "\"ok\":true,\"max_epoch\":4000000000000000,\"unknown\":[7],"
-		    "\"held\":[{\"job\":55,\"epoch\":12}],"
+		    "\"held\":[{\"job\":55,\"epoch\":12,\"nodes\":\"n[16-31]\"}],"
 		    "\"switches\":[{\"name\":\"ocs-x-0-0\",\"state\":\"up\",\"reason\":\"\"}]");
 	json_object_put(line);
+	until(all_held);
 	line = peer_hear("gone");
 	assert_int_equal(json_object_get_int64(json_object_object_get(line, "job")), 55);
 	peer_answer(line, "\"ok\":true");
-	json_object_put(line);
-	line = peer_hear("show");
-	assert_string_equal(text_in(line, "what"), "job");
-	assert_string_equal(text_in(line, "name"), "55");
-	peer_answer(line, "\"ok\":true,\"jobs\":[{\"job\":55,\"epoch\":12,\"nodes\":\"n[16-31]\"}]");
 	json_object_put(line);
 	line = peer_hear("commit");
 	assert_int_equal(json_object_get_int64(json_object_object_get(line, "job")), 7);
 	assert_string_equal(text_in(line, "placement"), living->placement);
 	peer_answer(line, "\"ok\":true");
 	json_object_put(line);
-	until(all_held);
+	line = peer_hear("show");
+	assert_string_equal(text_in(line, "what"), "job");
+	assert_string_equal(text_in(line, "name"), "55");
+	peer_answer(line, "\"ok\":true,\"jobs\":[{\"job\":55,\"epoch\":12}]");
+	json_object_put(line);
+	assert_int_equal(held(55), 2);
 	assert_int_equal(held(8), 0);
 	/* c0 has job 7 on it, c1 is held for 55. */
 	{

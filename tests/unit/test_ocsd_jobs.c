@@ -325,6 +325,7 @@ static void meeting(void **state)
 	json_object_object_get_ex(reply, "held", &list);
 	assert_int_equal(json_object_array_length(list), 1);
 	assert_int_equal(rig_number(json_object_array_get_idx(list, 0), "job"), 2);
+	assert_string_equal(rig_text(json_object_array_get_idx(list, 0), "nodes"), nodes_b);
 	json_object_put(reply);
 	reply = rig_event(client, "released");
 	assert_int_equal(rig_number(reply, "job"), 2);

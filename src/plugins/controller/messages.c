@@ -171,8 +171,8 @@ static void take_held(struct json_object *reply)
 
 		if (ocs_allocation_find(job, epoch))
 			continue;
+		ocs_allocation_hold_unknown(job, epoch, text_of(entry, "nodes"));
 		ocs_link_send(ocs_link_op("gone", job, epoch));
-		ocs_link_send(show_job(job, epoch));
 	}
 }
 
@@ -331,9 +331,8 @@ bool ocs_message_event(struct json_object *event)
 	return strcmp(kind, "superseded") == 0;
 }
 
-/* What ocsd has of a job whose teardown we wait for, or that slurmctld has
- * forgotten.  It announces each end only once, so what is not there any more will
- * never be announced. */
+/* What ocsd has of a job whose teardown we wait for.  It announces each end only once, so
+ * what is not there any more will never be announced. */
 static void take_shown(struct json_object *request, struct json_object *reply)
 {
 	size_t length;
@@ -345,10 +344,8 @@ static void take_shown(struct json_object *request, struct json_object *reply)
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *job = json_object_array_get_idx(jobs, i);
 
-		if (number_of(job, "job") != number || number_of(job, "epoch") != epoch)
-			continue;
-		ocs_allocation_hold_unknown(number, epoch, text_of(job, "nodes"));
-		return;
+		if (number_of(job, "job") == number && number_of(job, "epoch") == epoch)
+			return;
 	}
 	if (allocation && !allocation->living)
 		ocs_allocation_remove(allocation);
