@@ -124,6 +124,23 @@ static void must_hold(struct ocs_site *site, const char *key, const char *word, 
 		about(site, false, NULL, "there is no %s=%s: %s", key, word, why);
 }
 
+static void compare_order(struct ocs_site *site)
+{
+	static const char harmless[] = "logging,require_timelimit,throttle";
+	const struct ocs_slurm_line *line;
+	const char *given = ocs_slurm_conf_value(site->conf, "JobSubmitPlugins", &line);
+	char *copy = ocs_strdup(given ? given : ""), *save = NULL;
+	bool behind = false;
+
+	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		if (behind && !ocs_slurm_list_has(harmless, word))
+			about(site, true, line, "JobSubmitPlugins=%s: what %s makes of a job is not compared"
+			      " with its shape, and may take it away; list ocs last", given, word);
+		behind |= !strcasecmp(word, "ocs");
+	}
+	free(copy);
+}
+
 static void compare_resources(struct ocs_site *site)
 {
 	const struct ocs_slurm_line *line;
@@ -530,6 +547,7 @@ int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *
 	must_be(site, "SelectType", "select/cons_tres_ocs", "placing shapes");
 	compare_topology(site);
 	must_hold(site, "JobSubmitPlugins", "ocs", "nobody would set the node count of a shape");
+	compare_order(site);
 	must_hold(site, "CliFilterPlugins", "ocs", "tasks would not follow the coordinates");
 	compare_prolog(site);
 	compare_resources(site);

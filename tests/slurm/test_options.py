@@ -196,6 +196,25 @@ def test_reconfigure_with_a_broken_description(pod):
     assert pod.state(job) == "RUNNING" and held < pod.patches()
 
 
+def test_shape_that_no_plugin_wrote_down(pod):
+    """job_submit/ocs is not listed, or another plugin overwrites Extra behind it: no job runs without
+    the circuits it was submitted for."""
+    with open(pod.path("etc", "slurm.conf")) as handle:
+        good = handle.read()
+    try:
+        pod.write("etc/slurm.conf", good.replace("JobSubmitPlugins=ocs\n", "JobSubmitPlugins=require_timelimit\n"))
+        pod.run(["scontrol", "reconfigure"])
+        assert "Time limit" in pod.refused("--shape=2x4")
+        assert "not available" in pod.refused("--shape=2x4", "-t", "5")
+        with open(pod.path("slurmctld.log")) as handle:
+            assert "it was submitted with --shape, but there is no shape in its Extra" in handle.read()
+        pod.running(pod.sbatch("-N1", "-n1", "-t", "5"))
+    finally:
+        pod.write("etc/slurm.conf", good)
+        pod.run(["scontrol", "reconfigure"])
+    pod.running(pod.sbatch("--shape=2x4"))
+
+
 def test_cpus_that_nodes_lack_are_no_lack_of_cubes(pod):
     job = pod.sbatch("--shape=2x2x1", "--overcommit", "--ntasks=5")
     pod.until(lambda: pod.job(job)["Reason"] not in ("None", "Priority"), 20, "a reason")

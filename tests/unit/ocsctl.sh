@@ -57,6 +57,15 @@ got: $out" ;;
 	esac
 }
 
+# omits NAME TEXT: the output does not hold TEXT
+omits() {
+	case $out in
+	*"$2"*) result 1 "$1" "not wanted: $2
+got: $out" ;;
+	*) result 0 "$1" ;;
+	esac
+}
+
 # equals NAME TEXT: the output is TEXT
 equals() {
 	[ "$out" = "$2" ]

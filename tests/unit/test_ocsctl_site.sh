@@ -50,6 +50,14 @@ wrong "nodes without a line" 's/NodeName=n\[0-63\]/NodeName=n[0-59]/;s/Nodes=n\[
 wrong "a plugstack.conf that is not there" "s|^PlugStackConfig=.*|PlugStackConfig=$work/absent|" \
 	"$work/absent: cannot be read"
 
+sed 's/^JobSubmitPlugins=.*/JobSubmitPlugins=require_timelimit,ocs,throttle,lua/' "$work/good.conf" >"$work/slurm.conf"
+check "plugins behind ocs" 0
+prints "that change jobs" "note: JobSubmitPlugins=require_timelimit,ocs,throttle,lua: what lua makes of a job"
+omits "those that change none" "what throttle"
+sed 's/^JobSubmitPlugins=.*/JobSubmitPlugins=lua,all_partitions,ocs,logging/' "$work/good.conf" >"$work/slurm.conf"
+check "plugins before ocs" 0
+omits "have no note" "JobSubmitPlugins="
+
 sed 's/CPUs=64/Sockets=1 CoresPerSocket=2/;s/^JobRequeue=1/jobrequeue=0 # why not/' "$work/good.conf" >"$work/slurm.conf"
 check "notes are no contradictions" 0
 prints "few CPUs" "note: n[0-63] have 2 CPUs for 4 XPUs"

@@ -236,6 +236,12 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 	return ocs_gpus_set(job, &shape, &answer, err);
 }
 
+/* Behind what plugins before this one say, of which Slurm keeps no copy. */
+static void tell(char **err_msg, const struct ocs_error *err)
+{
+	xstrfmtcat(*err_msg, "%s%s", *err_msg ? "\n" : "", err->text);
+}
+
 int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg)
 {
 	struct ocs_error err = { 0 };
@@ -247,7 +253,7 @@ int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg)
 	if (!rc)
 		return SLURM_SUCCESS;
 	info("job_submit/ocs: uid %u refused: %s", submit_uid, err.text);
-	*err_msg = xstrdup(err.text);
+	tell(err_msg, &err);
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }
 
@@ -347,6 +353,6 @@ int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_
 		return SLURM_SUCCESS;
 	info("job_submit/ocs: uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id,
 	     err.text);
-	*err_msg = xstrdup(err.text);
+	tell(err_msg, &err);
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }

@@ -2,7 +2,9 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/plugins/compat/conf.h"
+#include "src/plugins/compat/spank_env.h"
 #include "src/plugins/select/select_ocs.h"
+#include "src/plugins/spank/request.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -65,6 +67,10 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 	rc = ocs_controller_request(job->job_id, partition, job->extra, request, err);
 	if ((rc > 0 || request->shaped) && ocs_conf_missing())
 		rc = ocs_error_set(err, OCS_NEVER, "%s", ocs_conf_missing());
+	/* It would run without circuits, on the nodes of its shape or any others. */
+	if (rc >= 0 && !request->shaped && ocs_spank_get(job, OCS_OPTION_PREFIX "shape"))
+		rc = ocs_error_set(err, OCS_NEVER,
+				   "it was submitted with --shape, but there is no shape in its Extra: JobSubmitPlugins of slurm.conf lacks ocs, or has another plugin behind it that writes Extra; list ocs last");
 	return rc;
 }
 
