@@ -17,6 +17,8 @@
 /* A server that reads our hello and the first request at once may take both in the framing
  * of hellos, and wait for ever for the end of that request: netconfd does. */
 #define HELLO_PAUSE_MS 50
+/* At a time, of what a switch says by itself: it may never end, and there is work to do. */
+#define LISTEN_READS 64
 
 int64_t ocs_netconf_deadline(const struct ocs_switch_connection *connection)
 {
@@ -297,7 +299,7 @@ int ocs_netconf_listen(struct ocs_switch_connection *connection, int wait_ms,
 		ocs_error_set(err, OCS_UNREACHABLE, "the connection was lost earlier");
 		return OCS_SWITCH_UNKNOWN;
 	}
-	for (;;) {
+	for (int reads = 1;; reads++) {
 		size_t length = sizeof(data);
 		int rc = receive(connection, data, &length, deadline, err);
 
@@ -307,7 +309,7 @@ int ocs_netconf_listen(struct ocs_switch_connection *connection, int wait_ms,
 			return OCS_SWITCH_OK;
 		if (rc < 0)
 			return ocs_netconf_lose(connection);
-		if (ocs_now_ns() >= deadline && wait_ms)
+		if (ocs_now_ns() >= deadline && (wait_ms || reads == LISTEN_READS))
 			return OCS_SWITCH_OK;
 	}
 }
