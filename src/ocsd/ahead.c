@@ -277,16 +277,18 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	json_object_object_add(request, "epoch", json_object_new_int(0));
 	if (ocsd_member_job(client, id, request, &number, &epoch))
 		return;
-	before = ocsd_job_newest(d, number);
+	/* Of one number and epoch there can be one only. */
+	before = ocsd_job_find(d, number, 0);
+	if (before && (before->ended || before->breaking)) {
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "the circuits that were prepared for job %u "
+			    "before are not taken down yet", number);
+		return;
+	}
+	if (!before)
+		before = ocsd_job_newest(d, number);
 	if (before && !before->ended && !before->breaking) {
 		ocsd_refuse(client, id, OCS_ERROR, NULL, before->prepared ?
 			    "job %u is prepared already" : "job %u has its nodes already", number);
-		return;
-	}
-	/* Of one number and epoch there can be one only. */
-	if (ocsd_job_find(d, number, 0)) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "the circuits that were prepared for job %u "
-			    "before are not taken down yet", number);
 		return;
 	}
 	job = default_section(d, request, &err) ? NULL :
