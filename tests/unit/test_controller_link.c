@@ -391,6 +391,7 @@ static void test_node_lost(void **state)
 	ocs_controller_node_lost(7, ocs_controller_node("n3"));
 	/* Slurm offers the node again, but circuits still end there. */
 	assert_int_equal(choose(&request, OCS_RUN_NOW, chosen, &help, &err), -1);
+	assert_non_null(strstr(err.text, "a running job has lost"));
 	assert_int_equal(held(7), 1);
 	/* A slurmctld that is started anew finds the job without the node. */
 	ocs_controller_end(7, made->epoch, "done");
