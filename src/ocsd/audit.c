@@ -17,6 +17,7 @@
 #include "src/util/text.h"
 
 #define EVERY_S 600
+#define MORE_S 2	/* while there is more than goes at a time */
 #define DAY_S 86400.0
 #define ROWS 5000	/* at a time: the loop must not stand still */
 
@@ -82,35 +83,42 @@ static void daily(struct ocsd_store *store, double now)
 	ocsd_store_history_trim(store);
 }
 
+/* Rows that are too old go, as many as may at a time.  Whether there are more. */
+static bool forget(struct ocsd *d, double now)
+{
+	double limit, oldest;
+	char *text;
+
+	if (!ask(d->store, "SELECT max(id) FROM audit_marks WHERE clock < ?",
+		 now - d->fabric->ocsd_audit_days * DAY_S, &limit) ||
+	    !ask(d->store, "SELECT min(id) FROM audit", 0, &oldest) || oldest > limit)
+		return false;
+	text = ocs_asprintf(script, (long long)limit, ROWS, (long long)limit);
+	ocsd_store_script(d->store, text);
+	free(text);
+	return limit - oldest >= ROWS;
+}
+
 static void prune(evutil_socket_t fd, short what, void *context)
 {
 	struct ocsd *d = context;
-	double now = ocsd_store_age(d->store), limit, oldest;
-	char *text;
+	double now = ocsd_store_age(d->store);
+	struct timeval pause = { .tv_sec = EVERY_S };
 
 	(void)fd;
 	(void)what;
 	ocsd_store_transaction_trim(d->store);
 	ocsd_store_run(d->store, OCSD_SQL_CLOCK, "i", (int64_t)now);
 	daily(d->store, now);
-	if (!ask(d->store, "SELECT max(id) FROM audit_marks WHERE clock < ?",
-		 now - d->fabric->ocsd_audit_days * DAY_S, &limit) ||
-	    !ask(d->store, "SELECT min(id) FROM audit", 0, &oldest) || oldest > limit)
-		return;
-	text = ocs_asprintf(script, (long long)limit, ROWS, (long long)limit);
-	ocsd_store_script(d->store, text);
-	free(text);
+	if (forget(d, now))
+		pause.tv_sec = MORE_S;
+	event_add(d->pruner, &pause);
 }
 
-struct event *ocsd_audit_prune(struct ocsd *d)
+void ocsd_audit_prune(struct ocsd *d)
 {
-	const struct timeval interval = { .tv_sec = EVERY_S };
-	struct event *event = event_new(d->base, -1, EV_PERSIST, prune, d);
-
-	if (event)
-		event_add(event, &interval);
+	d->pruner = evtimer_new(d->base, prune, d);
 	prune(-1, 0, d);
-	return event;
 }
 
 static char *patch_text(struct ocsd_circuit *const *circuits, size_t count)

@@ -22,8 +22,8 @@ void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row);
 void ocsd_audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char *what,
 		      const char *reply);
 
-/* Forgets rows older than ocsd.audit_days, now and from time to time; event_free the
- * result. */
-struct event *ocsd_audit_prune(struct ocsd *d);
+/* Forgets rows older than ocsd.audit_days, now and from time to time, until the caller frees
+ * the event d->pruner. */
+void ocsd_audit_prune(struct ocsd *d);
 
 #endif

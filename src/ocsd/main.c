@@ -298,8 +298,8 @@ static void run(struct ocsd *d)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct event *events[3], *watchdog = ocsd_service_watchdog(d->base);
-	struct event *prune = ocsd_audit_prune(d);
 
+	ocsd_audit_prune(d);
 	for (size_t i = 0; i < 3; i++) {
 		events[i] = evsignal_new(d->base, signals[i],
 					 signals[i] == SIGHUP ? on_reload : on_signal, d);
@@ -320,8 +320,7 @@ static void run(struct ocsd *d)
 		ocsd_service_tell("WATCHDOG=1");
 		event_free(watchdog);
 	}
-	if (prune)
-		event_free(prune);
+	event_free(d->pruner);
 }
 
 static void free_switches(struct ocsd *d)

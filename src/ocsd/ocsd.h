@@ -222,6 +222,7 @@ struct ocsd {
 	struct ocs_placer **placers;	/* one per section, made when needed */
 	struct event_base *base;
 	struct event *timer;
+	struct event *pruner;		/* of the audit log, while the loop turns */
 	struct ocsd_store *store;
 	struct ocsd_switch *switches;
 	struct ocsd_results *results;	/* from the workers */
