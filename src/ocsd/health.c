@@ -23,8 +23,6 @@
  * lost its light; a read-out may lag behind a change by a second. */
 #define DARK_TIMES 2
 #define DARK_TOLD (1 << 20)
-/* A host may have been off: such a port returns by itself when it is lit again. */
-#define UNLIT "no light comes in"
 #define AGAIN_NS INT64_C(1000000000)
 
 static bool watched(const struct ocsd_circuit *circuit)
@@ -77,7 +75,7 @@ static void patch_blame(struct ocsd *d, const struct ocsd_switch *sw, struct ocs
 		if (failed(health, patch.out))
 			blame(d, sw, patch.out, "the switch says that it has failed");
 	} else if (dark(health, patch.in)) {
-		blame(d, sw, patch.in, UNLIT);
+		blame(d, sw, patch.in, OCSD_UNLIT);
 	} else if (dark(health, patch.out)) {
 		blame(d, sw, patch.in, "its light does not come out");
 		blame(d, sw, patch.out, "no light comes out");
@@ -114,7 +112,7 @@ static void lit_again(struct ocsd *d, const struct ocsd_switch *sw, int in)
 	char *name = ocs_asprintf("%s:%d", sw->description->name, in);
 	const struct ocsd_drain *drain = ocsd_drain_find(d, "port", name);
 
-	if (drain && strcmp(drain->reason, OCSD_PORT_FAILED UNLIT) == 0)
+	if (drain && strcmp(drain->reason, OCSD_PORT_FAILED OCSD_UNLIT) == 0)
 		ocsd_resume(d, "port", name, geteuid());
 	free(name);
 }

@@ -11,6 +11,7 @@
 #include "src/util/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int ocsd_port_logical(const struct ocsd_switch *sw, int fibre)
@@ -25,8 +26,9 @@ void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port
 {
 	char *name = ocs_asprintf("%s:%d", sw->description->name, port);
 	char *reason = ocs_asprintf(OCSD_QUARANTINE "%s", why);
+	const struct ocsd_drain *drain = ocsd_drain_find(d, "port", name);
 
-	if (!ocsd_drain_find(d, "port", name)) {
+	if (!drain || strcmp(drain->reason, OCSD_PORT_FAILED OCSD_UNLIT) == 0) {
 		ocs_log(OCS_LOG_ERROR, "switch %s port %d is in quarantine: %s",
 			sw->description->name, port, why);
 		ocsd_drain_set(d, "port", name, reason);
