@@ -26,13 +26,13 @@ while sinfo -h -N -n "$SLURM_JOB_NODELIST" -o %t | grep -v down | grep -q '[~#]'
 
 
 class Saving(Cluster):
-    """All nodes are off.  One with a file broken.NODE never boots."""
+    """All nodes are off, and those with a file broken.NODE never boot."""
 
     def __init__(self, directory, stage, slurm, **options):
         etc = os.path.join(directory, "etc")
         super().__init__(directory, stage, slurm, more_files={"wake": WAKE, "booted": BOOTED}, config={
             "SuspendProgram": "/bin/true", "SuspendTime": "600", "ResumeProgram": etc + "/wake",
-            "ResumeTimeout": "3", "ResumeRate": "0", "PrologSlurmctld": etc + "/booted",
+            "ResumeTimeout": "60", "ResumeRate": "0", "PrologSlurmctld": etc + "/booted",
             "SlurmctldParameters": "power_save_interval=1",
             "SchedulerParameters": "bf_interval=1,sched_interval=1"}, **options)
         self.node_words = {name: "State=CLOUD" for name in self.nodes}
@@ -50,10 +50,10 @@ class Saving(Cluster):
         return self
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def saving():
-    """Two cubes of two nodes."""
-    with living(Saving, cubes=2, edge=2, delay_ms=1) as cluster:
+    """Three cubes of two nodes."""
+    with living(Saving, cubes=3, edge=2, delay_ms=1) as cluster:
         yield cluster
 
 
@@ -62,29 +62,42 @@ def powers(cluster):
 
 
 def made(cluster):
-    """Whether a switch has ever joined two ports."""
+    """How often a switch has joined two ports."""
     with open(cluster.path("emulator.log")) as handle:
-        return any(json.loads(line)["event"] == "make" for line in handle)
+        return sum(json.loads(line)["event"] == "make" for line in handle)
 
 
-def test_nodes_are_woken_and_circuits_made_when_all_are_up(saving):
+def ended(cluster, job):
+    cluster.run(["scancel", str(job)])
+    cluster.wait(job)
+    cluster.until(lambda: not cluster.patches() and not cluster.ocsctl("show", "job")["jobs"], 30,
+                  "dark switches and no jobs")
+
+
+def test_nodes_that_are_up_come_first(saving):
+    """Then others are woken, and circuits made when all are up."""
     assert set(powers(saving).values()) == {"idle~"}
-    saving.write("broken.n3", "")
-    job = saving.sbatch("--requeue", "--shape=4x2x2")
-    # n3 does not come: the job goes back to the queue, and ocsd has nothing left of it.
-    saving.until(lambda: saving.job(job)["Restarts"] == "1", 60, lambda: saving.job(job))
-    assert saving.state(job) == "PENDING" and powers(saving)["n3"].startswith("down")
-    assert "committed: 4x2x2 on 4 nodes" in tail(saving.path("ocsd.log"), 1000) and not made(saving)
-    saving.until(lambda: not saving.ocsctl("show", "job")["jobs"], 30, "ocsd to forget the job")
-    saving.run(["scancel", str(job)])
-    os.unlink(saving.path("broken.n3"))
-    saving.write("etc/slurm.conf", saving.slurm_conf().replace("ResumeTimeout=3", "ResumeTimeout=60"))
-    saving.run(["scontrol", "reconfigure"])
-    down = [name for name, state in powers(saving).items() if state.startswith("down")]
-    saving.run(["scontrol", "update", "NodeName=" + ",".join(down), "State=RESUME"])
-    job = saving.sbatch("--shape=4x2x2")
-    fields = saving.running(job, 90)
-    assert fields["NodeList"] == "n[0-3]" and set(powers(saving).values()) == {"alloc"}
+    saving.wait(saving.sbatch("-N2", "--exclusive", "-w", "n[2-3]", script="true"), "COMPLETED")
+    job = saving.sbatch("--shape=2x2x2")
+    assert saving.running(job)["NodeList"] == "n[2-3]"
+    assert powers(saving) == {"n%d" % n: "alloc" if n in (2, 3) else "idle~" for n in range(6)}
+    ended(saving, job)
+    job = saving.sbatch("--shape=4x2x2", "-x", "n[4-5]")
+    assert saving.running(job)["NodeList"] == "n[0-3]"
     assert saving.patches() == saving.circuit_patches(saving.placement(job))
-    saving.run(["scancel", str(job)])
-    saving.until(lambda: not saving.patches(), 30, "dark switches")
+    ended(saving, job)
+
+
+def test_a_node_that_does_not_boot(saving):
+    """The job goes back to the queue, no circuit was made, and ocsd has nothing left of it."""
+    for name in ("n4", "n5"):
+        saving.write("broken." + name, "")
+    saving.write("etc/slurm.conf", saving.slurm_conf().replace("ResumeTimeout=60", "ResumeTimeout=2"))
+    saving.run(["scontrol", "reconfigure"])
+    before = made(saving)
+    job = saving.sbatch("--requeue", "--shape=6x2x2")
+    saving.until(lambda: saving.job(job)["Restarts"] == "1", 60, lambda: saving.job(job))
+    assert saving.state(job) == "PENDING" and powers(saving)["n5"].startswith("down")
+    assert "job %d of root committed: 6x2x2 on 6 nodes" % job in tail(saving.path("ocsd.log"), 1000)
+    ended(saving, job)
+    assert made(saving) == before

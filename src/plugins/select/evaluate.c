@@ -295,9 +295,16 @@ static void shrink(bitstr_t *map, const int *chosen, int count)
 	}
 }
 
+/* A placement is exactly these nodes. */
+static bool placed(void)
+{
+	return call.request.section->kind == OCS_TORUS ||
+	       call.request.section->kind == OCS_STATIC;
+}
+
 /* Leaves in MAP the nodes that JOB gets of those in it.  Their number, or -1 with the
  * reason in call.err. */
-static int choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t max_nodes)
+static int choose_of(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t max_nodes)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
 	int *required = NULL, nrequired = 0, outside = 0, count;
@@ -328,11 +335,37 @@ static int choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t
 	return count;
 }
 
-/* A placement is exactly these nodes. */
-static bool placed(void)
+/* Those of MAP that need not be powered up; NULL if that is all of them, or none. */
+static bitstr_t *awake(bitstr_t *map)
 {
-	return call.request.section->kind == OCS_TORUS ||
-	       call.request.section->kind == OCS_STATIC;
+	bitstr_t *up = NULL;
+	node_record_t *node;
+
+	for (int i = 0; (node = next_node_bitmap(map, &i)); i++) {
+		if (!IS_NODE_POWERED_DOWN(node) && !IS_NODE_POWERING_UP(node))
+			continue;
+		if (!up)
+			up = bit_copy(map);
+		bit_clear(up, i);
+	}
+	if (up && bit_ffs(up) < 0)
+		FREE_NULL_BITMAP(up);
+	return up;
+}
+
+/* The same.  Nodes are powered up only if there is no placement without: cons_tres, which would
+ * take them last by their weight, does not choose here. */
+static int choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t max_nodes)
+{
+	bitstr_t *up = placed() && call.mode != OCS_TEST_ONLY ? awake(map) : NULL;
+	int count = up ? choose_of(job, up, min_nodes, max_nodes) : -1;
+
+	if (count > 0)
+		bit_copybits(map, up);
+	else
+		count = choose_of(job, map, min_nodes, max_nodes);
+	FREE_NULL_BITMAP(up);
+	return count;
 }
 
 static int base(const struct ocs_select_test *t, list_t *preemptable)
