@@ -212,6 +212,13 @@ static void print_circuits(const struct story *story, long job)
 	ocs_text_table_destroy(table);
 }
 
+/* It has its nodes, and Slurm waits for prologs there before it starts the script. */
+static bool in_prolog(const struct story *story)
+{
+	return story->self && !strcmp(story->self->state, "RUNNING") &&
+	       !strcmp(story->self->reason, "Prolog");
+}
+
 static void print_running(const struct ocs_ctl_args *args, const struct story *story, long job)
 {
 	const char *released = ocs_ctl_string(story->job, "released", NULL);
@@ -233,6 +240,8 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 	if (story->self && story->self->end)
 		printf("ends:     %s at the latest\n",
 		       ocs_ctl_moment_format(story->self->end, "-", when));
+	if (in_prolog(story))
+		puts("prolog:   Slurm waits until it has ended on every node, then the job starts");
 	if (released && *released)
 		printf("released: %s\n", released);
 	print_plan(story->job);
@@ -269,6 +278,9 @@ static void print_json(const struct story *story, long job)
 		ocs_ctl_waiting_json(&story->waiting, out);
 	if (story->self && !pending(story) && story->self->end)
 		json_object_object_add(out, "end", json_object_new_int64(story->self->end));
+	if (in_prolog(story))
+		json_object_object_add(out, "slurm_reason",
+				       json_object_new_string(story->self->reason));
 	if (story->job) {
 		json_object_object_add(out, "allocation", json_object_get(story->job));
 		json_object_object_add(out, "circuits", json_object_get(story->circuits));

@@ -51,13 +51,18 @@ def makes(cluster):
     return int(done.stderr.split(" makes")[0].split()[-1])
 
 
+def explained(cluster, job):
+    return cluster.out(["ocsctl", "explain", str(job), "--fabric", cluster.yaml])
+
+
 def test_circuits_go_before_an_epilog_that_hangs(site, scripts):
-    job = site.sbatch(SHAPE, script="sleep 0.5")
+    job = site.sbatch(SHAPE)
     site.running(job)
-    assert lit(site)
+    assert lit(site) and "prolog:" not in explained(site, job)
     (scripts / "epilog" / "hang").touch()
+    site.run(["scancel", str(job)])
     site.until(lambda: not site.patches(), 30, "dark switches")
-    following = site.sbatch(SHAPE, script="sleep 300")
+    following = site.sbatch(SHAPE)
     assert "COMPLETING" in site.out(["scontrol", "show", "job", str(job)])
     assert site.state(following) == "PENDING"
     (scripts / "epilog" / "hang").unlink()
@@ -70,6 +75,9 @@ def test_job_cancelled_while_a_prolog_hangs(site, scripts):
     (scripts / "prolog" / "hang").touch()
     job = site.sbatch(SHAPE)
     site.until(lambda: lit(site), 30, "circuits")
+    site.until(lambda: "realised" in explained(site, job), 30, lambda: explained(site, job))
+    assert "prolog:   Slurm waits" in explained(site, job)
+    assert site.ocsctl("explain", str(job))["slurm_reason"] == "Prolog"
     following = site.sbatch(SHAPE)
     site.run(["scancel", str(job)])
     (scripts / "prolog" / "hang").unlink()
@@ -90,8 +98,8 @@ def test_script_that_slurm_does_not_hold_back(site, scripts):
     site.wait_idle()
     (scripts / "prolog" / "hang.n1").touch()
     ran = site.path("out", "ran.")
-    job = site.sbatch(SHAPE, script="touch %sscript; srun -n4 -N4 bash -c 'touch %s$SLURMD_NODENAME'; "
-                      "sleep 300" % (ran, ran))
+    job = site.sbatch(SHAPE, script="touch %sscript; "
+                      "srun -n4 -N4 bash -c 'touch %s$SLURMD_NODENAME'; sleep 300" % (ran, ran))
     site.until(lambda: os.path.exists(ran + "script"), 30, lambda: site.job(job))
     assert site.job(job)["BatchHost"] != "n1" and lit(site)
     site.until(lambda: os.path.exists(ran + "n3"), 30, lambda: site.job(job))
