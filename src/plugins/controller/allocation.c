@@ -333,62 +333,12 @@ void ocs_controller_gone(uint32_t job, uint64_t epoch)
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
-/* The nodes that the job of PUB got when it started: the count; the caller frees *NODES. */
-static int nodes_of_start(const struct ocs_controller_allocation *pub, int **nodes)
-{
-	const struct ocs_section *section = pub->section ?
-		ocs_fabric_section_named(ocs_state.fabric, pub->section) : NULL;
-	struct ocs_placer *placer = section ? ocs_state.sections[section->index].placer : NULL;
-	struct ocs_placement *placement;
-	int count;
-
-	if (!pub->placement)
-		return ocs_allocation_nodes(pub->nodes, nodes);
-	placement = placer ? ocs_placement_decode(placer, pub->placement, NULL) : NULL;
-	count = placement ? placement->nnodes : 0;
-	*nodes = ocs_calloc((size_t)count + 1, sizeof(**nodes));
-	if (placement)
-		memcpy(*nodes, placement->nodes, (size_t)count * sizeof(**nodes));
-	ocs_placement_destroy(placement);
-	return count;
-}
-
-/* Nodes that a job has lost since it started are not among its own any more, but circuits of
- * it end there. */
-static void hold_lost(struct ocs_allocation *allocation)
-{
-	int *nodes, count = nodes_of_start(&allocation->pub, &nodes);
-	bool *has = ocs_calloc((size_t)ocs_state.fabric->nnodes + 1, sizeof(*has));
-	size_t size = (size_t)(allocation->nnodes + count) + 1;
-	bool lost = false;
-
-	for (int i = 0; i < allocation->nnodes; i++)
-		has[allocation->nodes[i]] = true;
-	allocation->nodes = ocs_realloc(allocation->nodes, size * sizeof(*nodes));
-	allocation->holds = ocs_realloc(allocation->holds, size * sizeof(*allocation->holds));
-	for (int i = 0; i < count; i++) {
-		if (has[nodes[i]])
-			continue;
-		allocation->nodes[allocation->nnodes] = nodes[i];
-		allocation->holds[allocation->nnodes] = false;
-		hold(allocation, allocation->nnodes++, true);
-		lost = true;
-	}
-	/* For an ocsd that does not know it: a placement goes with all of its nodes. */
-	if (lost && allocation->pub.placement) {
-		free(allocation->pub.nodes);
-		allocation->pub.nodes = node_list(nodes, count);
-	}
-	free(has);
-	free(nodes);
-}
-
 void ocs_controller_restore(const struct ocs_controller_allocation *allocation,
 			    const int *nodes, int count, bool living)
 {
 	pthread_mutex_lock(&ocs_state.lock);
 	if (!ocs_allocation_find(allocation->job, allocation->epoch))
-		hold_lost(add(allocation, nodes, count, living));
+		add(allocation, nodes, count, living);
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 

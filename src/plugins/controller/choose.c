@@ -173,17 +173,6 @@ static struct ocs_placement *place_again(const struct choice *choice)
 	return placement;
 }
 
-/* Whether any nodes are held that will not be for long.  Those that a living job has lost are
- * held until it ends. */
-static bool teardown(void)
-{
-	const struct ocs_allocation *at = ocs_state.allocations;
-
-	while (at && at->living)
-		at = at->next;
-	return at || ocs_state.forgotten;
-}
-
 /* Whether the placement fails for faults alone, or for allocations that are still
  * being torn down; completes the reason. */
 static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *err)
@@ -200,9 +189,8 @@ static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *e
 		if (placement) {
 			ocs_placement_destroy(placement);
 			ocs_near_drop(choice->request->job);
-			ocs_error_set(err, OCS_NOT_NOW, "%s", teardown() ?
-				      "waits until the circuits of an ended job are taken down" :
-				      "waits for a node that a running job has lost: its circuits there stay until it ends");
+			ocs_error_set(err, OCS_NOT_NOW,
+				      "waits until the circuits of an ended job are taken down");
 			free(faults);
 			return;
 		}
