@@ -482,8 +482,9 @@ switches:
                 raise ClusterError("scontrol reconfigure: %s" % asked.stderr)
             return not asked.returncode
         self.until(done, 60, "slurmctld to read its configuration")
-        self.until(lambda: "UP" in self.run(["scontrol", "ping"], check=False).stdout, 30,
-                   "slurmctld to be back")
+        # Slurm 25.05 may never answer what comes while it reconfigures.
+        ping = ["timeout", "10", "scontrol", "ping"]
+        self.until(lambda: "UP" in self.run(ping, check=False).stdout, 60, "slurmctld to be back")
 
     def refused(self, *arguments, env=None):
         """Submits something that must be refused; the message."""
