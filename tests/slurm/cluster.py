@@ -486,6 +486,23 @@ switches:
         ping = ["timeout", "10", "scontrol", "ping"]
         self.until(lambda: "UP" in self.run(ping, check=False).stdout, 60, "slurmctld to be back")
 
+    def saved(self, job=None):
+        """Waits until slurmctld has written its state: it does so some seconds after a change (the comment
+        of JOB, or of any), and whatever is younger is lost with kill -9 (such jobs are then killed as
+        orphans)."""
+        job = job or int(self.out(["squeue", "-h", "-o", "%A"]).split()[0])
+        change = ["scontrol", "update", "JobId=%d" % job, "Comment=to be saved"]
+        self.run(change)
+        changed, state = time.time(), self.path("state", "job_state")
+
+        def written():
+            if os.path.exists(state) and os.path.getmtime(state) > changed:
+                return True
+            # Once more: the first one may have been written before scontrol ended.
+            self.run(change, check=False)
+            return False
+        self.until(written, 60, "slurmctld to save its state")
+
     def refused(self, *arguments, env=None):
         """Submits something that must be refused; the message."""
         done = self.run(["sbatch", "-o", "/dev/null"] + list(arguments), check=False,

@@ -3,11 +3,9 @@
 """slurmctld restarted, replaced, taken over from: running shapes keep their circuits, new
 ones start, and one slurmctld at a time has ocsd."""
 
-import os
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -96,13 +94,6 @@ def in_charge(cluster, host, since=0, seconds=60):
         host, log(cluster, host)[since:][-3000:]))
 
 
-def saved(cluster, job):
-    cluster.run(["scontrol", "update", "JobId=%d" % job, "Comment=to be saved"])
-    changed = time.time()
-    cluster.until(lambda: os.path.getmtime(cluster.path("state", "job_state")) > changed, 60,
-                  "slurmctld to save its state")
-
-
 def lit(cluster, job):
     return cluster.circuit_patches(cluster.placement(job)) <= cluster.patches()
 
@@ -159,7 +150,7 @@ def test_backup_takes_over_and_gives_back(twin):
     twin.running(ending)
     waiting = twin.sbatch("--shape=4x2x2")
     held = twin.circuit_patches(twin.placement(job))
-    saved(twin, waiting)
+    twin.saved(waiting)
     since = len(log(twin, "other"))
     end(twin, "head", signal.SIGKILL)
     in_charge(twin, "other", since)
@@ -229,7 +220,7 @@ def test_primary_hangs_and_wakes_late(twin, ocsd):
     twin.running(kept)
     ended = twin.sbatch("--shape=4x2x2")
     twin.running(ended)
-    saved(twin, ended)
+    twin.saved(ended)
     if ocsd == "away":
         restart_without_ocsd(twin)
     since, before = len(log(twin, "other")), len(log(twin, "head"))

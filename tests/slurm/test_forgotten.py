@@ -38,14 +38,6 @@ class Unsaved:
         self.cluster.start_slurmctld()
 
 
-def saved(cluster, job):
-    cluster.run(["scontrol", "update", "JobId=%d" % job, "Comment=to be saved"])
-    changed = time.time()
-    cluster.until(lambda: os.path.exists(cluster.path("state", "job_state")) and
-                  os.path.getmtime(cluster.path("state", "job_state")) > changed, 60,
-                  "slurmctld to save its state")
-
-
 def drained(cluster):
     return cluster.out(["sinfo", "-h", "-N", "-t", "drain,drng", "-o", "%N %E"])
 
@@ -75,7 +67,7 @@ def test_number_of_a_forgotten_job_is_not_given_again(small):
 
 def test_job_whose_start_was_forgotten_starts_again(small):
     job = small.sbatch("-H", "--shape=4x4x2", script="sleep 1235")
-    saved(small, job)
+    small.saved(job)
     with Unsaved(small):
         small.run(["scontrol", "release", str(job)])
         small.running(job)

@@ -102,20 +102,22 @@ def test_foreign_patch_under_a_running_job(pod):
     is not ours, and others go on using the switch."""
     job = pod.sbatch("--shape=4x4x4")
     fields = pod.running(job)
-    assert pod.placement(job)["cubes"] == ["c0"]
+    (cube,) = pod.placement(job)["cubes"]
+    index = int(cube[1:])
     neighbour = pod.sbatch("--shape=4x4x4")
     pod.running(neighbour)
     kept = pod.circuit_patches(pod.placement(neighbour))
-    foreign = ("ocs-x-0-0", 1, size(pod) + 15)
+    foreign = ("ocs-x-0-0", 2 * index + 1, size(pod) + 15)
     try:
         by_hand(pod, *foreign)
         pod.until(lambda: int(pod.job(job).get("Restarts", 0)) == 1, 30, "the requeue")
         # A new job that needs the same switch starts at once, on another cube.
         other = pod.sbatch("--shape=4x4x4")
         pod.running(other, 15)
-        assert "c0" not in pod.placement(other)["cubes"]
+        assert cube not in pod.placement(other)["cubes"]
         # One that needs no such circuit may have the cube.
-        pod.running(pod.sbatch("--shape=4x4x2", "--conn-type=torus,torus,mesh", "-w", "n15"), 15)
+        last = "n%d" % (16 * index + 15)
+        pod.running(pod.sbatch("--shape=4x4x2", "--conn-type=torus,torus,mesh", "-w", last), 15)
         patches = pod.patches()
         assert foreign in patches and kept <= patches
         assert not broken_edges(pod.placement(other), patches, size(pod))
@@ -131,9 +133,9 @@ def test_foreign_patch_under_a_running_job(pod):
     pod.cancel_all()
     # Once the patch is gone, so is the quarantine.
     pod.until(lambda: "DRAINED" not in pod.out(
-        ["ocsctl", "show", "port", "ocs-x-0-0:1", "--json", "--fabric", pod.yaml]).upper() or
-        "c0" in pod.out(["ocsctl", "place", "4x4x4", "--fabric", pod.yaml]), 30, "the port")
-    job = pod.sbatch("--shape=4x4x4", "-w", "n0")
+        ["ocsctl", "show", "port", "ocs-x-0-0:%d" % foreign[1], "--json", "--fabric", pod.yaml]).upper() or
+        cube in pod.out(["ocsctl", "place", "4x4x4", "--fabric", pod.yaml]), 30, "the port")
+    job = pod.sbatch("--shape=4x4x4", "-w", "n%d" % (16 * index))
     pod.running(job)
 
 

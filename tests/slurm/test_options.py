@@ -203,7 +203,7 @@ def test_shape_that_no_plugin_wrote_down(pod):
         good = handle.read()
     try:
         pod.write("etc/slurm.conf", good.replace("JobSubmitPlugins=ocs\n", "JobSubmitPlugins=require_timelimit\n"))
-        pod.run(["scontrol", "reconfigure"])
+        pod.reconfigure()
         assert "Time limit" in pod.refused("--shape=2x4")
         assert "not available" in pod.refused("--shape=2x4", "-t", "5")
         with open(pod.path("slurmctld.log")) as handle:
@@ -211,7 +211,7 @@ def test_shape_that_no_plugin_wrote_down(pod):
         pod.running(pod.sbatch("-N1", "-n1", "-t", "5"))
     finally:
         pod.write("etc/slurm.conf", good)
-        pod.run(["scontrol", "reconfigure"])
+        pod.reconfigure()
     pod.running(pod.sbatch("--shape=2x4"))
 
 

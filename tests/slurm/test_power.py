@@ -93,7 +93,7 @@ def test_a_node_that_does_not_boot(saving):
     for name in ("n4", "n5"):
         saving.write("broken." + name, "")
     saving.write("etc/slurm.conf", saving.slurm_conf().replace("ResumeTimeout=60", "ResumeTimeout=2"))
-    saving.run(["scontrol", "reconfigure"])
+    saving.reconfigure()
     before = made(saving)
     job = saving.sbatch("--requeue", "--shape=6x2x2")
     saving.until(lambda: saving.job(job)["Restarts"] == "1", 60, lambda: saving.job(job))

@@ -94,7 +94,7 @@ def test_script_that_slurm_does_not_hold_back(site, scripts):
         with open(site.path(conf, "slurm.conf")) as handle:
             text = handle.read()
         site.write(conf + "/slurm.conf", text.replace("DeferBatch", "DeferBatch,NoHold"))
-    site.run(["scontrol", "reconfigure"])
+    site.reconfigure()
     site.wait_idle()
     (scripts / "prolog" / "hang.n1").touch()
     ran = site.path("out", "ran.")

@@ -3,7 +3,6 @@
 """However a job ends and whatever dies, the switches end up holding exactly the
 circuits of the jobs that still run."""
 
-import os
 import signal
 import time
 
@@ -35,16 +34,6 @@ def start(pod, *arguments, script="sleep 300"):
     pod.running(job)
     assert not broken_edges(pod.placement(job), pod.patches(), pod.switch_size())
     return job
-
-
-def saved(pod):
-    """Waits until slurmctld has written its state: it does so some seconds after a change,
-    and whatever is younger is lost with kill -9 (such jobs are then killed as orphans)."""
-    job = pod.out(["squeue", "-h", "-o", "%A"]).split()[0]
-    pod.run(["scontrol", "update", "JobId=" + job, "Comment=to be saved"])
-    changed = time.time()
-    pod.until(lambda: os.path.getmtime(pod.path("state", "job_state")) > changed, 60,
-              "slurmctld to save its state")
 
 
 def gone(pod, job, node):
@@ -147,7 +136,7 @@ def test_slurmctld_restart(pod, bystander, how):
     job = start(pod)
     before = pod.patches()
     if how == signal.SIGKILL:
-        saved(pod)
+        pod.saved()
     pod.kill("slurmctld", how)
     pod.start_slurmctld()
     assert pod.state(job) == "RUNNING"
@@ -163,7 +152,7 @@ def test_slurmctld_restart(pod, bystander, how):
 
 def test_job_ends_while_slurmctld_is_dead(pod, bystander):
     job = start(pod, script="sleep 10")
-    saved(pod)
+    pod.saved()
     pod.kill("slurmctld")
     time.sleep(5)
     pod.start_slurmctld()
@@ -172,7 +161,7 @@ def test_job_ends_while_slurmctld_is_dead(pod, bystander):
 
 
 def test_slurmctld_killed_during_the_prolog(pod, bystander):
-    saved(pod)
+    pod.saved()
     pod.emulator("delay", "2000")
     try:
         job = pod.sbatch("--shape=8x4x4")
