@@ -573,6 +573,17 @@ const char *rig_job_state(struct ocs_client *client, unsigned int job)
 	return state;
 }
 
+void rig_until_forgotten(struct ocs_client *client, unsigned int job)
+{
+	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
+
+	while (*rig_job_state(client, job)) {
+		if (ocs_now_ns() > deadline)
+			fail_msg("job %u is %s still", job, rig_job_state(client, job));
+		usleep(20000);
+	}
+}
+
 void rig_until_switch(struct ocs_client *client, const char *name, const char *state)
 {
 	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);

@@ -119,6 +119,8 @@ void rig_until_patches(struct rig *rig, int count);
 int rig_log_lines(struct rig *rig, ...);
 /* State of JOB as ocsd shows it, "" if it knows none; static. */
 const char *rig_job_state(struct ocs_client *client, unsigned int job);
+/* Waits (20 s) until ocsd knows none. */
+void rig_until_forgotten(struct ocs_client *client, unsigned int job);
 /* Waits (20 s) for a switch to be shown in STATE. */
 void rig_until_switch(struct ocs_client *client, const char *name, const char *state);
 

@@ -119,13 +119,6 @@ static void until(struct rig *rig, const char *prefix, int count)
 	}
 }
 
-static void until_forgotten(struct ocs_client *client, unsigned int job)
-{
-	for (int i = 0; i < 1000 && *rig_job_state(client, job); i++)
-		usleep(20000);
-	assert_string_equal(rig_job_state(client, job), "");
-}
-
 static void flipped(void **state)
 {
 	struct rig *rig = *state;
@@ -168,7 +161,7 @@ static void flipped(void **state)
 	/* Nothing of the first job remains. */
 	until(rig, "near", 0);
 	assert_int_equal(patches_of(rig, "ahead"), near);
-	until_forgotten(client, 1);
+	rig_until_forgotten(client, 1);
 	/* And back again. */
 	for (int i = 0; i < 4; i++)
 		rig_emulate(rig, "fault near-%d none", i);
@@ -211,7 +204,7 @@ static void in_vain(void **state)
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
 	commit(client, 3, "w[0-1]");
 	apply(client, 3, "w0");
-	until_forgotten(client, 2);
+	rig_until_forgotten(client, 2);
 	assert_string_equal(rig_job_state(client, 3), "realised");
 	json_object_put(rig_ask(client, "{'op':'release','job':3,'epoch':30}"));
 	rig_until_patches(rig, 0);
@@ -277,7 +270,7 @@ static void killed_anywhere(void **state)
 					job * 10 + 10));
 		rig_until_patches(rig, 0);
 		/* what was being cut may be cut once more */
-		until_forgotten(client, job);
+		rig_until_forgotten(client, job);
 		ocs_client_close(client);
 	}
 }

@@ -27,13 +27,6 @@ static void commit(struct ocs_client *client, unsigned int job)
 				"'user':'alice','section':'ring','nodes':'d[0-3]'}", job, job * 10));
 }
 
-static void until_forgotten(struct ocs_client *client, unsigned int job)
-{
-	for (int i = 0; i < 1000 && *rig_job_state(client, job); i++)
-		usleep(20000);
-	assert_string_equal(rig_job_state(client, job), "");
-}
-
 static void assert_no_stranger(struct rig *rig)
 {
 	char *log = rig_daemon_log(rig);
@@ -74,7 +67,7 @@ static void after_the_timeout(void **state)
 	rig_until_switch(client, "direct-1", "up");
 	commit(client, 2);
 	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':20,'node':'d0'}"));
-	until_forgotten(client, 1);
+	rig_until_forgotten(client, 1);
 	assert_int_equal(late(rig), 2);
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	assert_int_equal(rig_patches(rig), PATCHES);
@@ -149,7 +142,7 @@ static void after_a_refusal(void **state)
 	for (int port = 1; port <= 4; port++)
 		rig_emulate(rig, "port direct-1 %d good", port);
 	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
-	until_forgotten(client, 1);
+	rig_until_forgotten(client, 1);
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	assert_int_equal(rig_log_lines(rig, "\"make\"", "direct-1", NULL), PATCHES / 2);
 	assert_int_equal(rig_patches(rig), 0);
@@ -173,7 +166,7 @@ static void after_a_kill(void **state)
 	rig_start_daemon(rig);
 	client = rig_client(rig);
 	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
-	until_forgotten(client, 1);
+	rig_until_forgotten(client, 1);
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	assert_int_equal(rig_log_lines(rig, "\"make\"", "direct-0", NULL), PATCHES / 2);
 	assert_int_equal(rig_patches(rig), 0);
@@ -224,8 +217,8 @@ static void ports_given_back(void **state)
 	client = rig_client(rig);
 	rig_emulate(rig, "fault direct-1 none");
 	rig_emulate(rig, "fault rail-1 none");
-	until_forgotten(client, 1);
-	until_forgotten(client, 2);
+	rig_until_forgotten(client, 1);
+	rig_until_forgotten(client, 2);
 	json_object_put(rig_ask(client, "{'op':'apply','job':3,'epoch':30,'node':'d0'}"));
 	assert_int_equal(rig_patches(rig), PATCHES);
 	ocs_client_close(client);

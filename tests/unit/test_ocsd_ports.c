@@ -41,14 +41,6 @@ static void drained(struct ocs_client *client, const char *name, const char *par
 	json_object_put(event);
 }
 
-/* Waits (20 s) until ocsd knows nothing of a job any more. */
-static void until_forgotten(struct ocs_client *client, unsigned int job)
-{
-	for (int i = 0; i < 1000 && *rig_job_state(client, job); i++)
-		usleep(20000);
-	assert_string_equal(rig_job_state(client, job), "");
-}
-
 /* One bad port in a batch of two jobs: one job fails and names the switch, the
  * other has its circuits, and the switch stays up. */
 static void refused_add(void **state)
@@ -117,7 +109,7 @@ static void refused_delete(void **state)
 	rig_until_switch(client, "direct-1", "up");
 	rig_emulate(rig, "port direct-1 18 good");
 	rig_until_patches(rig, 0);
-	until_forgotten(client, 1);
+	rig_until_forgotten(client, 1);
 	ocs_client_close(client);
 }
 
@@ -282,7 +274,7 @@ static void selftest_fails(void **state)
 	drained(client, "loop-1:2", "refused the patch");
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'x'}"));
 	rig_until_patches(rig, 0);
-	until_forgotten(client, 1);
+	rig_until_forgotten(client, 1);
 	json_object_put(rig_refused(client, OCS_ERROR, "stays in quarantine: ",
 				    "{'op':'resume','kind':'port','name':'loop-1:2'}"));
 	/* the loop ports themselves are not blamed */
