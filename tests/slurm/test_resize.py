@@ -67,6 +67,10 @@ def test_unshaped_jobs_shrink_as_ever(pod):
     pod.until(lambda: pod.job(job)["NodeList"] == "n[0-1]", 20, lambda: pod.job(job))
     shaped = pod.running(pod.sbatch("--shape=12x4x4"))
     assert shaped["NumNodes"] == "48"
+    # And the one after that, too: Slurm keeps count of who shares a node with nobody.
+    for _ in range(2):
+        pod.cancel_all()
+        pod.running(pod.sbatch("--shape=16x4x4"))
 
 
 def test_a_pending_job_keeps_the_count_of_its_shape(pod):
