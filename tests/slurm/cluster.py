@@ -475,13 +475,21 @@ switches:
         return int(done.stdout.split(";")[0].strip())
 
     def reconfigure(self):
-        """`scontrol reconfigure`; where the machine is too busy for an answer in time, once more."""
+        """`scontrol reconfigure`; where the machine is too busy for an answer in time, once more.  A
+        slurmctld that lost the answer of its slurmscriptd waits for ever: it has saved its state, and is
+        started anew."""
         def done():
-            asked = self.run(["scontrol", "reconfigure"], check=False)
-            if asked.returncode and "timed out" not in asked.stderr:
+            asked = self.run(["timeout", "40", "scontrol", "reconfigure"], check=False)
+            if asked.returncode not in (0, 124) and "timed out" not in asked.stderr:
                 raise ClusterError("scontrol reconfigure: %s" % asked.stderr)
             return not asked.returncode
-        self.until(done, 60, "slurmctld to read its configuration")
+        try:
+            self.until(done, 60, "slurmctld to read its configuration")
+        except ClusterError:
+            if "Attempting to reconfigure" not in tail(self.path("slurmctld.log"), 5):
+                raise
+            self.kill("slurmctld")
+            self.start_slurmctld()
         # Slurm 25.05 may never answer what comes while it reconfigures.
         ping = ["timeout", "10", "scontrol", "ping"]
         self.until(lambda: "UP" in self.run(ping, check=False).stdout, 60, "slurmctld to be back")
