@@ -54,6 +54,8 @@ static void pause_here(int number)
 	say(LEAVE);
 	raise(SIGSTOP);
 	say(ENTER);
+	/* Where this came between a picture and the rest after it, nothing else would draw. */
+	raise(SIGWINCH);
 	errno = old;
 }
 
