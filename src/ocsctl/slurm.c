@@ -426,21 +426,30 @@ void ocs_ctl_groups_free(struct ocs_ctl_groups *all)
 	memset(all, 0, sizeof(*all));
 }
 
-char *ocs_ctl_nodes_with(const char *wanted, int index, struct ocs_error *err)
+char **ocs_ctl_nodes_with(const char *wanted, int count, struct ocs_error *err)
 {
 	char *const words[] = { "sinfo", "-a", "-h", "-o", "%f|%N", NULL };
-	char *text, *rest, *line, *at[2];
-	struct ocs_text nodes = { 0 };
+	struct ocs_text *nodes;
+	char *text, *rest, *line, *at[2], **lists;
 
 	text = rest = ocs_ctl_slurm_ask(words, NODES_S, err);
 	if (!text)
 		return NULL;
+	nodes = ocs_calloc((size_t)count, sizeof(*nodes));
+	lists = ocs_calloc((size_t)count, sizeof(*lists));
 	while ((line = next_line(&rest))) {
-		if (columns(line, at, 2) && ocs_constraint_meet(wanted, index, at[0]))
-			ocs_text_add(&nodes, "%s%s", nodes.length ? "," : "", at[1]);
+		bool whole = columns(line, at, 2);
+
+		for (int i = 0; whole && i < count; i++) {
+			if (ocs_constraint_meet(wanted, i, at[0]))
+				ocs_text_add(&nodes[i], "%s%s", nodes[i].length ? "," : "", at[1]);
+		}
 	}
+	for (int i = 0; i < count; i++)
+		lists[i] = ocs_text_take(&nodes[i]);
+	free(nodes);
 	free(text);
-	return nodes.length ? ocs_text_take(&nodes) : ocs_strdup("");
+	return lists;
 }
 
 bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group)

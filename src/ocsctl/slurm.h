@@ -98,10 +98,10 @@ struct ocs_ctl_groups {
 /* 0, or -1 with ERR, also where Slurm takes more than some seconds. */
 int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err);
 void ocs_ctl_groups_free(struct ocs_ctl_groups *all);
-/* The host list of all nodes whose features meet alternative INDEX of WANTED
- * (util/constraint.h); the caller frees it.  NULL with ERR, also where Slurm takes more than some
- * seconds. */
-char *ocs_ctl_nodes_with(const char *wanted, int index, struct ocs_error *err);
+/* Per alternative of WANTED, which has COUNT (util/constraint.h), the host list of all nodes whose
+ * features meet it; the caller frees them with ocs_names_free.  NULL with ERR, also where Slurm
+ * takes more than some seconds. */
+char **ocs_ctl_nodes_with(const char *wanted, int count, struct ocs_error *err);
 /* No new job starts on them. */
 bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group);
 /* Jobs are on them. */

@@ -107,17 +107,9 @@ static bool waits_for_nodes(const struct ocs_ctl_queued *job)
 
 /* ---- what stands in the way ---- */
 
-/* "a,b" has partition A. */
-static bool has_partition(const char *list, const char *name, size_t length)
+static bool has_partition(const struct ocs_ctl_queued *job, const struct ocs_ctl_partition *one)
 {
-	while (*list) {
-		size_t n = strcspn(list, ",");
-
-		if (n == length && !strncmp(list, name, n))
-			return true;
-		list += n + (list[n] == ',');
-	}
-	return false;
+	return ocs_list_has(job->partition, one->name, strlen(one->name));
 }
 
 /* Who goes first: what that takes. */
@@ -158,7 +150,7 @@ static void order_read(struct order *order, const struct ocs_ctl_queued *job)
 	for (int i = 0; i < order->partitions.count; i++) {
 		const struct ocs_ctl_partition *one = &order->partitions.list[i];
 
-		order->meets[i] = has_partition(job->partition, one->name, strlen(one->name));
+		order->meets[i] = has_partition(job, one);
 		if (order->meets[i])
 			names_add(&mine, &count, one->nodes);
 	}
@@ -187,9 +179,7 @@ static void order_free(struct order *order)
 static bool competes(const struct order *order, const struct ocs_ctl_queued *job)
 {
 	for (int i = 0; i < order->partitions.count; i++) {
-		const char *name = order->partitions.list[i].name;
-
-		if (order->meets[i] && has_partition(job->partition, name, strlen(name)))
+		if (order->meets[i] && has_partition(job, &order->partitions.list[i]))
 			return true;
 	}
 	return false;
@@ -202,7 +192,7 @@ static long tier_of(const struct order *order, const struct ocs_ctl_queued *job)
 	for (int i = 0; i < order->partitions.count; i++) {
 		const struct ocs_ctl_partition *one = &order->partitions.list[i];
 
-		if (one->tier > tier && has_partition(job->partition, one->name, strlen(one->name)))
+		if (one->tier > tier && has_partition(job, one))
 			tier = one->tier;
 	}
 	return tier;
@@ -273,7 +263,7 @@ static void restrict_to_partitions(struct ocs_ctl_waiting *w, const struct order
 	for (int i = 0; i < order->partitions.count; i++) {
 		const struct ocs_ctl_partition *one = &order->partitions.list[i];
 
-		if (*one->nodes && has_partition(w->job->partition, one->name, strlen(one->name)))
+		if (*one->nodes && has_partition(w->job, one))
 			ocs_text_add(&nodes, "%s%s", nodes.length ? "," : "", one->nodes);
 	}
 	if (nodes.length)
@@ -327,9 +317,12 @@ static void ask(struct ocs_ctl_waiting *w)
 {
 	int alternatives = w->features ? ocs_constraint_alternatives(w->features) : 0;
 	size_t size = (size_t)w->obstacles.section->nnodes * sizeof(bool);
+	char **nodes = NULL;
 	bool *eligible;
 
-	if (alternatives <= 0) {
+	if (alternatives > 0)
+		nodes = ocs_ctl_nodes_with(w->features, alternatives, NULL);
+	if (!nodes) {
 		ocs_ctl_obstacles_ask(&w->obstacles, &w->answer);
 		return;
 	}
@@ -337,12 +330,10 @@ static void ask(struct ocs_ctl_waiting *w)
 	eligible = ocs_calloc(1, size + 1);
 	memcpy(eligible, w->obstacles.eligible, size);
 	for (int i = 0; i < alternatives; i++) {
-		char *nodes = ocs_ctl_nodes_with(w->features, i, NULL);
 		struct ocs_ctl_answer answer;
 
 		memcpy(w->obstacles.eligible, eligible, size);
-		if (nodes)
-			ocs_ctl_obstacles_only(&w->obstacles, nodes);
+		ocs_ctl_obstacles_only(&w->obstacles, nodes[i]);
 		ocs_ctl_obstacles_ask(&w->obstacles, &answer);
 		if (!i || better(w, &answer, &w->answer)) {
 			ocs_ctl_answer_free(&w->answer);
@@ -350,9 +341,9 @@ static void ask(struct ocs_ctl_waiting *w)
 		} else {
 			ocs_ctl_answer_free(&answer);
 		}
-		free(nodes);
 	}
 	free(eligible);
+	ocs_names_free(nodes, (size_t)alternatives);
 }
 
 static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabric,

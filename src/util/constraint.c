@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "src/util/text.h"
+
 struct scan {
 	const char *at;
 	const char *have;
@@ -13,18 +15,6 @@ struct scan {
 	int alternatives;	/* 0: no brackets seen */
 	bool counts, bad;
 };
-
-static bool has_word(const char *list, const char *word, size_t length)
-{
-	while (list && *list) {
-		size_t here = strcspn(list, ",");
-
-		if (here == length && !strncmp(list, word, length))
-			return true;
-		list += here + (list[here] == ',');
-	}
-	return false;
-}
 
 static bool expect(struct scan *scan, char c)
 {
@@ -49,7 +39,7 @@ static void skip_count(struct scan *scan)
 static bool word(struct scan *scan)
 {
 	size_t length = strcspn(scan->at, "&|,()[]*");
-	bool met = has_word(scan->have, scan->at, length);
+	bool met = ocs_list_has(scan->have, scan->at, length);
 
 	if (!length)
 		scan->bad = true;

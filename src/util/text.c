@@ -84,6 +84,18 @@ void ocs_text_put(struct ocs_text *text, const char *bytes, size_t length)
 	text->data[text->length] = '\0';
 }
 
+bool ocs_list_has(const char *list, const char *word, size_t length)
+{
+	while (list && *list) {
+		size_t here = strcspn(list, ",");
+
+		if (here == length && !strncmp(list, word, length))
+			return true;
+		list += here + (list[here] == ',');
+	}
+	return false;
+}
+
 void ocs_text_number(struct ocs_text *text, long number)
 {
 	unsigned long rest = number < 0 ? 0UL - (unsigned long)number : (unsigned long)number;

@@ -43,6 +43,9 @@ char *ocs_vasprintf(const char *format, va_list args) __attribute__((format(prin
  * trailing characters are refused.  Returns 0 or -1. */
 int ocs_number_parse(const char *text, long min, long max, long *value);
 
+/* Whether LIST, "a,b", has the word of LENGTH bytes at WORD, in that case.  NULL has none. */
+bool ocs_list_has(const char *list, const char *word, size_t length);
+
 /* Reads a whole file of at most LIMIT bytes; NUL-terminated, caller frees;
  * LENGTH may be NULL.  Returns NULL and fills ERR. */
 struct ocs_error;

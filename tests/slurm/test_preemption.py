@@ -196,25 +196,27 @@ def test_victims_leave_when_their_grace_time_is_over(tiers):
     assert any(ended_for_another() for _ in range(4))
 
 
-def test_a_promise_dies_with_its_job(tiers):
+def left_waiting(tiers):
+    """A victim in its grace time whose preemptor is gone, and a job that has all other nodes."""
     firm = tiers.sbatch("-p", "urgent", "-N12", "--exclusive", "-w", "n[4-15]")
     tiers.running(firm)
     victim, leave = reluctant(tiers)
     job = urgent(tiers)
     tiers.until(lambda: str(victim) in tiers.job(job)["Reason"], 20, lambda: tiers.job(job))
     tiers.run(["scancel", str(job)])
+    return firm, victim, leave
+
+
+def test_a_promise_dies_with_its_job(tiers):
+    _, victim, _ = left_waiting(tiers)
     tiers.running(tiers.sbatch("-N3", "--exclusive"))
     assert tiers.state(victim) == "RUNNING"
 
 
 def test_who_leaves_anyhow_is_taken_first(tiers):
     """Victims in their grace time cost the next one nothing, though others may be cheaper."""
-    firm = tiers.sbatch("-p", "urgent", "-N12", "--exclusive", "-w", "n[4-15]")
-    tiers.running(firm)
-    victim, leave = reluctant(tiers)
-    first = urgent(tiers)
-    tiers.until(lambda: str(victim) in tiers.job(first)["Reason"], 20, lambda: tiers.job(first))
-    tiers.run(["scancel", str(first), str(firm)])
+    firm, victim, leave = left_waiting(tiers)
+    tiers.run(["scancel", str(firm)])
     tiers.running(tiers.sbatch("-p", "urgent", "-N8", "--exclusive", "-w", "n[8-15]"))
     fresh = on(tiers, "n[4-7]", "4x4x4", "-p", "cheap")
     tiers.running(fresh)
