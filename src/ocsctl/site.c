@@ -169,8 +169,8 @@ static void compare_prolog(struct ocs_site *site)
 {
 	/* These set Alloc as well. */
 	static const char *const more[] = { "Contain", "RunInJob", "ForceRequeueOnFail", "X11" };
-	const char *given = ocs_site_value(site, "PrologFlags");
 	const struct ocs_slurm_line *line;
+	const char *given = ocs_slurm_conf_value(site->conf, "PrologFlags", &line);
 	bool all_nodes = false;
 
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
@@ -179,11 +179,12 @@ static void compare_prolog(struct ocs_site *site)
 		must_hold(site, "PrologFlags", "Alloc", "circuits are made in the prolog of every node");
 	must_hold(site, "PrologFlags", "DeferBatch",
 		  "the batch script would start before all nodes have their circuits");
-	if (ocs_slurm_list_has(given, "RunInJob")) {
-		ocs_slurm_conf_value(site->conf, "PrologFlags", &line);
+	if (ocs_slurm_list_has(given, "RunInJob"))
 		about(site, false, line, "PrologFlags holds RunInJob: Slurm would leave out the"
 		      " prolog of spank_ocs, so shapes are refused");
-	}
+	if (ocs_slurm_list_has(given, "NoHold"))
+		about(site, true, line, "PrologFlags holds NoHold: the command of salloc starts before"
+		      " the circuits are there");
 }
 
 static void compare_times(struct ocs_site *site)

@@ -58,10 +58,11 @@ sed 's/^JobSubmitPlugins=.*/JobSubmitPlugins=lua,all_partitions,ocs,logging/' "$
 check "plugins before ocs" 0
 omits "have no note" "JobSubmitPlugins="
 
-sed 's/CPUs=64/Sockets=1 CoresPerSocket=2/;s/^JobRequeue=1/jobrequeue=0 # why not/' "$work/good.conf" >"$work/slurm.conf"
+sed 's/CPUs=64/Sockets=1 CoresPerSocket=2/;s/^JobRequeue=1/jobrequeue=0 # why not/;s/^PrologFlags=.*/&,NoHold/' "$work/good.conf" >"$work/slurm.conf"
 check "notes are no contradictions" 0
 prints "few CPUs" "note: n[0-63] have 2 CPUs for 4 XPUs"
 prints "no requeue" "note: JobRequeue=0"
+prints "no hold" "note: PrologFlags holds NoHold: the command of salloc starts before"
 echo "- topology: default" >"$work/topology.yaml"
 check "a topology.yaml is noted" 0
 prints "with what it does" "$work/topology.yaml: note: Slurm from 25.05 on reads this instead of TopologyPlugin"
