@@ -94,10 +94,6 @@ def in_charge(cluster, host, since=0, seconds=60):
         host, log(cluster, host)[since:][-3000:]))
 
 
-def lit(cluster, job):
-    return cluster.circuit_patches(cluster.placement(job)) <= cluster.patches()
-
-
 def nodes_of(cluster, job):
     return cluster.out(["scontrol", "show", "hostnames",
                         cluster.job(job)["NodeList"]]).split()
@@ -156,17 +152,17 @@ def test_backup_takes_over_and_gives_back(twin):
     in_charge(twin, "other", since)
     assert twin.state(job) == "RUNNING" and held <= twin.patches()
     twin.running(waiting, 60)
-    assert lit(twin, waiting) and held <= twin.patches()
+    assert twin.lit(waiting) and held <= twin.patches()
     twin.wait(ending, ("COMPLETED", "GONE"), 60)
     # The primary comes back: the backup steps down and lets go of ocsd.
     start_head(twin)
     assert twin.state(job) == "RUNNING" and twin.state(waiting) == "RUNNING"
-    assert held <= twin.patches() and lit(twin, waiting)
+    assert held <= twin.patches() and twin.lit(waiting)
     twin.until(lambda: subscribers(twin) == 1, 30, "one slurmctld at ocsd")
     twin.run(["scancel", str(waiting)])
     again = twin.sbatch("--shape=4x2x2")
     twin.running(again, 60)
-    assert lit(twin, again) and held <= twin.patches()
+    assert twin.lit(again) and held <= twin.patches()
     twin.cancel_all()
     twin.until(lambda: not twin.patches(), 30, "dark switches")
 
@@ -185,7 +181,7 @@ def test_takeover_by_command(twin):
     assert twin.state(old) == "RUNNING" and held <= twin.patches()
     job = twin.sbatch("--shape=4x2x2")
     twin.running(job)
-    assert lit(twin, job) and held <= twin.patches()
+    assert twin.lit(job) and held <= twin.patches()
     twin.run(["scancel", str(job)])
     twin.until(lambda: twin.patches() == held, 30, "its circuits to go")
     end(twin, "other", signal.SIGTERM)
@@ -258,6 +254,6 @@ def test_primary_hangs_and_wakes_late(twin, ocsd):
     assert twin.state(waiting) == "PENDING"
     twin.run(["scancel", str(new)])
     twin.running(waiting)
-    assert lit(twin, waiting) and lit(twin, kept)
+    assert twin.lit(waiting) and twin.lit(kept)
     twin.cancel_all()
     twin.until(lambda: not twin.patches(), 30, "dark switches")

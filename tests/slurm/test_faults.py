@@ -72,11 +72,6 @@ def cubes(cluster, job):
     return set(cluster.placement(job)["cubes"])
 
 
-def lit(cluster, job):
-    """All circuits of the job are there."""
-    return cluster.circuit_patches(cluster.placement(job)) <= cluster.patches()
-
-
 def update(cluster, node, state):
     cluster.run(["scontrol", "update", "NodeName=" + node, "State=" + state, "Reason=test"])
 
@@ -109,7 +104,7 @@ def test_nodes_down_drained_failing(small):
     waits(small, second)
     small.run(["scancel", str(parts["n3"])])
     assert small.running(second, 20)["NodeList"] == "n[3-4]"
-    assert small.state(parts["n5"]) == "RUNNING" and lit(small, second)
+    assert small.state(parts["n5"]) == "RUNNING" and small.lit(second)
 
 
 def test_switch_takes_out_what_needs_it(small):
@@ -126,7 +121,7 @@ def test_switch_takes_out_what_needs_it(small):
     small.ocsctl("resume", "switch", "ocs-x-0-0")
     small.run(["scancel", str(turned)])
     small.running(straight, 20)
-    assert lit(small, straight)
+    assert small.lit(straight)
 
 
 def test_port_takes_out_what_needs_it(small):
@@ -278,7 +273,7 @@ def test_policy_requeue(small):
     untouched(small, bystander)
     small.running(job, 60)
     assert small.job(job)["Restarts"] == "1" and before
-    assert lit(small, job)
+    assert small.lit(job)
 
 
 def test_policy_signal(small):
@@ -428,7 +423,7 @@ def test_broken_file_at_reconfigure(small):
     small.write("etc/ocs.yaml", good)
     small.running(second, 20)
     assert "drain" not in small.out(["sinfo", "-h", "-N", "-o", "%T"])
-    assert small.state(job) == "RUNNING" and lit(small, job) and lit(small, second)
+    assert small.state(job) == "RUNNING" and small.lit(job) and small.lit(second)
     assert "kept" not in reread(small, good)
 
 
@@ -520,7 +515,7 @@ def test_placement_of_a_newer_version(small):
     assert small.state(job) == "RUNNING" and held <= small.patches()
     small.run(["scancel", str(job)])
     small.until(lambda: not held & small.patches(), 30, "its circuits to go")
-    assert lit(small, other)
+    assert small.lit(other)
 
 
 # ---- what is left behind ----

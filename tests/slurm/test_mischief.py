@@ -132,9 +132,9 @@ def test_foreign_patch_under_a_running_job(pod):
         pod.emulator("unpatch", foreign[0], str(foreign[1]))
     pod.cancel_all()
     # Once the patch is gone, so is the quarantine.
-    pod.until(lambda: "DRAINED" not in pod.out(
-        ["ocsctl", "show", "port", "ocs-x-0-0:%d" % foreign[1], "--json", "--fabric", pod.yaml]).upper() or
-        cube in pod.out(["ocsctl", "place", "4x4x4", "--fabric", pod.yaml]), 30, "the port")
+    pod.until(lambda: "INVALID" not in pod.out(
+        ["ocsctl", "show", "port", "ocs-x-0-0:%d" % foreign[1], "--json", "--fabric", pod.yaml]), 30,
+        "the port")
     job = pod.sbatch("--shape=4x4x4", "-w", "n%d" % (16 * index))
     pod.running(job)
 

@@ -177,7 +177,7 @@ def test_reconfigure_with_a_broken_description(pod):
     """slurmctld as a daemon goes on with what it had; jobs and circuits stay."""
     pod.kill("slurmctld", signal.SIGTERM)      # it saves what it knows
     pod.spawn(["slurmctld"], pod.path("slurmctld.err"))
-    pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    pod.wait_for_slurmctld()
     pod.wait_idle()
     job = pod.sbatch("--shape=4x4x4")
     pod.running(job)
@@ -189,7 +189,7 @@ def test_reconfigure_with_a_broken_description(pod):
         assert pod.run(["scontrol", "reconfigure"], check=False).returncode
     finally:
         pod.write("etc/ocs.yaml", good)
-    pod.until(lambda: "UP" in pod.run(["scontrol", "ping"], check=False).stdout, 20, "slurmctld")
+    pod.wait_for_slurmctld()
     assert pod.state(job) == "RUNNING" and pod.patches() == held
     pod.running(pod.sbatch("--shape=4x4x4"))
     pod.reconfigure()

@@ -2,7 +2,6 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Power saving: nodes are off until a shape wants them, and one of them may not come."""
 
-import json
 import os
 
 import pytest
@@ -61,12 +60,6 @@ def powers(cluster):
     return dict(line.split() for line in cluster.out(["sinfo", "-h", "-N", "-o", "%N %t"]).splitlines())
 
 
-def made(cluster):
-    """How often a switch has joined two ports."""
-    with open(cluster.path("emulator.log")) as handle:
-        return sum(json.loads(line)["event"] == "make" for line in handle)
-
-
 def ended(cluster, job):
     cluster.run(["scancel", str(job)])
     cluster.wait(job)
@@ -94,10 +87,11 @@ def test_a_node_that_does_not_boot(saving):
         saving.write("broken." + name, "")
     saving.write("etc/slurm.conf", saving.slurm_conf().replace("ResumeTimeout=60", "ResumeTimeout=2"))
     saving.reconfigure()
-    before = made(saving)
+    before = saving.makes()
     job = saving.sbatch("--requeue", "--shape=6x2x2")
-    saving.until(lambda: saving.job(job)["Restarts"] == "1", 60, lambda: saving.job(job))
-    assert saving.state(job) == "PENDING" and powers(saving)["n5"].startswith("down")
+    saving.until(lambda: saving.job(job)["Restarts"] == "1" and saving.state(job) == "PENDING", 60,
+                 lambda: saving.job(job))
+    assert powers(saving)["n5"].startswith("down")
     assert "job %d of root committed: 6x2x2 on 6 nodes" % job in tail(saving.path("ocsd.log"), 1000)
     ended(saving, job)
-    assert made(saving) == before
+    assert saving.makes() == before

@@ -43,14 +43,6 @@ def lit(cluster):
     return len(cluster.patches()) == 16
 
 
-def makes(cluster):
-    """How many circuits the switches have made so far; all rules were kept."""
-    done = cluster.run(["ocs-emulator", "--fabric", cluster.yaml, "--check-log",
-                        cluster.path("emulator.log")], check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return int(done.stderr.split(" makes")[0].split()[-1])
-
-
 def explained(cluster, job):
     return cluster.out(["ocsctl", "explain", str(job), "--fabric", cluster.yaml])
 
@@ -71,7 +63,7 @@ def test_circuits_go_before_an_epilog_that_hangs(site, scripts):
 
 
 def test_job_cancelled_while_a_prolog_hangs(site, scripts):
-    before = makes(site)
+    before = site.makes()
     (scripts / "prolog" / "hang").touch()
     job = site.sbatch(SHAPE)
     site.until(lambda: lit(site), 30, "circuits")
@@ -83,7 +75,7 @@ def test_job_cancelled_while_a_prolog_hangs(site, scripts):
     (scripts / "prolog" / "hang").unlink()
     site.running(following)
     assert site.state(job) == "CANCELLED" and lit(site)
-    assert makes(site) == before + 2 * 16
+    assert site.makes() == before + 2 * 16
     assert not site.out(["sinfo", "-h", "-N", "-t", "drain,down", "-o", "%N"])
 
 

@@ -256,7 +256,12 @@ static void test_refused_commit(void **state)
 
 static bool all_held(void)
 {
-	return held(55) == 2;
+	return held(55) == 2 && held(56) == 2;
+}
+
+static bool one_forgotten(void)
+{
+	return !held(56);
 }
 
 static void test_reconnect(void **state)
@@ -288,17 +293,20 @@ static void test_reconnect(void **state)
 	assert_int_equal(json_object_array_length(jobs), 1);
 	assert_int_equal(json_object_get_int64(json_object_object_get(
 		json_object_array_get_idx(jobs, 0), "epoch")), living->epoch);
-	/* It forgot job 7, is done with 8, still has circuits of an unknown 55, and
+	/* It forgot job 7, is done with 8, still has circuits of the unknown 55 and 56, and
 	 * has seen an epoch from the future. */
 	peer_answer(line, "\"ok\":true,\"max_epoch\":4000000000000000,\"unknown\":[7],"
-		    "\"held\":[{\"job\":55,\"epoch\":12,\"nodes\":\"n[16-31]\"}],"
+		    "\"held\":[{\"job\":55,\"epoch\":12,\"nodes\":\"n[16-29]\"},"
+		    "{\"job\":56,\"epoch\":13,\"nodes\":\"n[30-31]\"}],"
 		    "\"switches\":[{\"name\":\"ocs-x-0-0\",\"state\":\"up\",\"reason\":\"\"}]");
 	json_object_put(line);
 	until(all_held);
-	line = peer_hear("gone");
-	assert_int_equal(json_object_get_int64(json_object_object_get(line, "job")), 55);
-	peer_answer(line, "\"ok\":true");
-	json_object_put(line);
+	for (int job = 55; job <= 56; job++) {
+		line = peer_hear("gone");
+		assert_int_equal(json_object_get_int64(json_object_object_get(line, "job")), job);
+		peer_answer(line, "\"ok\":true");
+		json_object_put(line);
+	}
 	line = peer_hear("commit");
 	assert_int_equal(json_object_get_int64(json_object_object_get(line, "job")), 7);
 	assert_string_equal(text_in(line, "placement"), living->placement);
@@ -309,6 +317,11 @@ static void test_reconnect(void **state)
 	assert_string_equal(text_in(line, "name"), "55");
 	peer_answer(line, "\"ok\":true,\"jobs\":[{\"job\":55,\"epoch\":12}]");
 	json_object_put(line);
+	line = peer_hear("show");
+	assert_string_equal(text_in(line, "name"), "56");
+	peer_answer(line, "\"ok\":true,\"jobs\":[]");
+	json_object_put(line);
+	until(one_forgotten);
 	assert_int_equal(held(55), 2);
 	assert_int_equal(held(8), 0);
 	/* c0 has job 7 on it, c1 is held for 55. */

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -227,13 +228,22 @@ static void prepared_again(void **state)
 	prepare(client, 2, "w[0-1]");
 	until(rig, "near", 8);
 	for (int i = 0; i < 4; i++)
-		rig_emulate(rig, "fault near-%d slow 300", i);
+		rig_emulate(rig, "fault near-%d silent", i);
 	rig_send(client, "{'op':'release','id':1,'job':2,'epoch':0}");
-	for (int i = 0; i < 200 && strcmp(rig_job_state(second, 2), "ended") != 0; i++)
+	for (int i = 0; i < 1000 && strcmp(rig_job_state(second, 2), "ended") != 0; i++)
 		usleep(5000);
 	json_object_put(rig_refused(second, 4, "not taken down yet",
 				    "{'op':'prepare','job':2,'nodes':'w[2-3]'}"));
+	for (int i = 0; i < 4; i++)
+		rig_emulate(rig, "fault near-%d none", i);
 	json_object_put(rig_reply(client));
+	rig_until_forgotten(second, 2);
+	for (int i = 0; i < 4; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "near-%d", i);
+		rig_until_switch(second, name, "up");
+	}
 	prepare(second, 2, "w[2-3]");
 	ocs_client_close(second);
 	ocs_client_close(client);
