@@ -20,6 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BEFORE " (drained before: "
+
 const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
 					 const char *name)
 {
@@ -258,7 +260,7 @@ void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port whe
 	char *name = ocs_asprintf("%s:%d", sw->description->name, where.port);
 	const struct ocsd_drain *before = who ? NULL : ocsd_drain_find(d, "port", name);
 	/* What somebody has drained does not return when light does. */
-	char *text = before ? ocs_asprintf(OCSD_PORT_FAILED "%s (drained before: %s)", reason,
+	char *text = before ? ocs_asprintf(OCSD_PORT_FAILED "%s" BEFORE "%s)", reason,
 					   before->reason) :
 			      ocs_asprintf(OCSD_PORT_FAILED "%s", reason);
 	char *why = ocs_asprintf("port %s failed: %s", name, reason);
@@ -308,6 +310,33 @@ void ocsd_resume(struct ocsd *d, const char *kind, const char *name, uid_t who)
 	announce(d, kind, name, NULL, false);
 	if (strcmp(kind, "port") == 0 && parse_port(d, name, &port) == 0)
 		ocsd_broken_check(d, d->switches[port.sw].ports[port.port].owner);
+}
+
+bool ocsd_port_lit(struct ocsd *d, struct ocs_port where)
+{
+	static const char unlit[] = OCSD_PORT_FAILED OCSD_UNLIT, more[] = BEFORE;
+	const struct ocsd_switch *sw = &d->switches[where.sw];
+	char *name = ocs_asprintf("%s:%d", sw->description->name, where.port), *reason;
+	const struct ocsd_drain *drain = ocsd_drain_find(d, "port", name);
+	const char *rest = drain && strncmp(drain->reason, unlit, strlen(unlit)) == 0 ?
+			   drain->reason + strlen(unlit) : NULL;
+	bool again = rest && strncmp(rest, more, strlen(more)) == 0;
+
+	if (again) {
+		rest += strlen(more);
+		reason = ocs_asprintf("%.*s", (int)strlen(rest) - 1, rest);
+		ocsd_drain_set(d, "port", name, reason);
+		ocsd_store_drain(d, "port", name, reason, geteuid());
+		ocs_log(OCS_LOG_INFO, "port %s is lit again, and drained as before: %s", name, reason);
+		ocsd_drain_event(d, "port", name, reason, true);
+		ocsd_broken_check(d, sw->ports[where.port].owner);
+		free(reason);
+	} else if (rest && !*rest) {
+		ocsd_resume(d, "port", name, geteuid());
+		again = true;
+	}
+	free(name);
+	return again;
 }
 
 void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,

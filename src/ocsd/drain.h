@@ -26,6 +26,10 @@ const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
 void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port where,
 		    const char *reason);
 
+/* Light comes in at a port that was out of service.  If that was for want of light it returns,
+ * or is again what it was before: drained by somebody.  True if so. */
+bool ocsd_port_lit(struct ocsd *d, struct ocs_port where);
+
 /* All drains and quarantined ports, for subscribe and show. */
 struct json_object *ocsd_drains_json(struct ocsd *d);
 

@@ -15,9 +15,6 @@
 #include "src/util/text.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* A circuit that was seen lit and then this often not, at the egress of a patch, has
  * lost its light; a read-out may lag behind a change by a second. */
@@ -107,14 +104,15 @@ static bool swallowed(struct ocsd *d, const struct ocsd_switch *sw,
 	return false;
 }
 
-static void lit_again(struct ocsd *d, const struct ocsd_switch *sw, int in)
+static void seen_lit(struct ocsd *d, struct ocsd_circuit *circuit)
 {
-	char *name = ocs_asprintf("%s:%d", sw->description->name, in);
-	const struct ocsd_drain *drain = ocsd_drain_find(d, "port", name);
+	bool news = !circuit->lit || circuit->dark == DARK_TOLD;
 
-	if (drain && strcmp(drain->reason, OCSD_PORT_FAILED OCSD_UNLIT) == 0)
-		ocsd_resume(d, "port", name, geteuid());
-	free(name);
+	circuit->lit = true;
+	circuit->dark = 0;
+	/* Its port need not have failed any more: somebody has drained it meanwhile. */
+	if (news && circuit->job->error)
+		ocsd_broken_check(d, circuit->job);
 }
 
 void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_health *health)
@@ -122,13 +120,14 @@ void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_h
 	for (int in = 1; health->port && in <= sw->description->size; in++) {
 		struct ocsd_circuit *circuit = sw->by_in[in];
 
-		if (sw->ports[in].failed && health->port[in].dbm >= OCSD_DARK_DBM)
-			lit_again(d, sw, in);
+		/* what is dark elsewhere on the way is news then */
+		if (sw->ports[in].failed && health->port[in].dbm >= OCSD_DARK_DBM &&
+		    ocsd_port_lit(d, (struct ocs_port){ .sw = sw->index, .port = in }) && circuit)
+			circuit->dark = 0;
 		if (!circuit || circuit->patches[0].in != in || !watched(circuit))
 			continue;
 		if (!circuit_dark(circuit, health)) {
-			circuit->lit = true;
-			circuit->dark = 0;
+			seen_lit(d, circuit);
 			continue;
 		}
 		/* never lit: its servers may be off, or the switch measures nothing */

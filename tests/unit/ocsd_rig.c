@@ -32,7 +32,7 @@ static const char config[] =
 	"  socket: unix:%1$s/ocsd.sock\n"
 	"  state: %1$s/state\n"
 	"%2$s"
-	"timeouts: {switch: 600ms, retry: %3$dms, poll: %4$dms}\n"
+	"timeouts: {switch: 600ms, retry: %3$dms, poll: %4$dms, dark: 1s}\n"
 	"switches:\n"
 	"  - name: t-[x,y,z]-[0-1]-[0-1]\n"
 	"    driver: %5$s\n"

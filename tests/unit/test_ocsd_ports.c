@@ -17,10 +17,14 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
-
 static int setup_polling(void **state)
 {
 	return rig_setup_with(state, NULL, NULL, 1000);
+}
+
+static int setup_quick(void **state)
+{
+	return rig_setup_with(state, NULL, NULL, 100);
 }
 
 static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
@@ -300,12 +304,66 @@ static void selftest_fails(void **state)
 	ocs_client_close(prolog);
 }
 
+/* The next failure of a port of job 1, and what the job is told. */
+static void goes_dark(struct ocs_client *events, const char *reason)
+{
+	drained(events, "t-z-0-0:1", reason);
+	json_object_put(rig_event(events, "circuit_failed"));
+}
+
+/* A job without a plan hears when its light is there again, and when it is lost once more,
+ * whoever has drained its port. */
+static void dark_and_drained(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig), *events = rig_client(rig);
+	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
+
+	json_object_put(rig_ask(events, "{'op':'subscribe'}"));
+	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,"
+				"'user':'alice','section':'pod','partition':'tpu','nodes':'%s',"
+				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}",
+				nodes, placement));
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'n0'}"));
+	for (int i = 0; i < 2; i++)
+		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	/* dark, then drained */
+	rig_emulate(rig, "port t-z-0-0 1 lossy 70");
+	goes_dark(events, "failed: no light comes in");
+	assert_string_equal(rig_job_state(client, 1), "degraded");
+	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'t-z-0-0:1',"
+				"'reason':'dust'}"));
+	drained(events, "t-z-0-0:1", "dust");
+	rig_emulate(rig, "port t-z-0-0 1 good");
+	json_object_put(rig_event(events, "circuit_restored"));
+	/* drained, then dark */
+	rig_emulate(rig, "port t-z-0-0 1 lossy 70");
+	goes_dark(events, "failed: no light comes in (drained before: dust)");
+	rig_emulate(rig, "port t-z-0-0 1 good");
+	drained(events, "t-z-0-0:1", "dust");
+	json_object_put(rig_event(events, "circuit_restored"));
+	assert_string_equal(rig_job_state(client, 1), "realised");
+	/* The light comes in again, and is lost behind the port. */
+	rig_emulate(rig, "port t-z-0-0 1 lossy 70");
+	goes_dark(events, "drained before: dust");
+	for (int port = 3; port <= 4; port++)
+		rig_emulate(rig, "port t-z-0-0 %d lossy 70", 16 + port);
+	rig_emulate(rig, "port t-z-0-0 1 good");
+	drained(events, "t-z-0-0:1", "dust");
+	goes_dark(events, "its light does not come out");
+	ocs_client_close(client);
+	ocs_client_close(events);
+	free(placement);
+	free(nodes);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(refused_add, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(refused_delete, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(power_shown, setup_loops, rig_teardown),
 	cmocka_unit_test_setup_teardown(lossy_path, setup_loops, rig_teardown),
 	cmocka_unit_test_setup_teardown(selftest_fails, setup_loops, rig_teardown),
+	cmocka_unit_test_setup_teardown(dark_and_drained, setup_quick, rig_teardown),
 };
 
 int main(void)
