@@ -34,6 +34,21 @@ def test_update_of_a_pending_job(pod):
     assert pod.running(job)["NumNodes"] == "16"
 
 
+def test_no_job_with_circuits_outlives_a_node(pod):
+    """--no-kill has no effect on it, though it had no shape when it was submitted."""
+    job = pod.sbatch("-H", "--no-kill", "-N1")
+    assert update(pod, job, "Extra=shape=4x4").returncode == 0
+    pod.run(["scontrol", "release", str(job)])
+    last = pod.out(["scontrol", "show", "hostnames", pod.running(job)["NodeList"]]).split()[-1]
+    try:
+        pod.run(["scontrol", "update", "NodeName=" + last, "State=DOWN", "Reason=gone"])
+        pod.until(lambda: pod.job(job)["Restarts"] == "1", 20, lambda: pod.job(job))
+    finally:
+        pod.run(["scontrol", "update", "NodeName=" + last, "State=RESUME"])
+    pod.run(["scancel", str(job)])
+    pod.until(lambda: not pod.patches(), 20, "dark switches")
+
+
 def test_update_that_leaves_no_room(pod):
     """As at submission: one line, and nothing is applied.  Slurm would hold the job for ever."""
     job = pod.sbatch("-H", "--shape=4x4x4")

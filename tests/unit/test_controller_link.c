@@ -481,6 +481,13 @@ static void test_pending_names_what_fits(void **state)
 
 		usable[node / 64] |= UINT64_C(1) << node % 64;
 	}
+	/* another choice follows: nothing is looked for yet */
+	request.tentative = true;
+	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0, chosen,
+					       &help, &err), -1);
+	request.tentative = false;
+	ocs_controller_near();
+	assert_int_equal(ocs_controller_waiting(waiting, 4), 0);
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0,
 						       chosen, &help, &err), -1);

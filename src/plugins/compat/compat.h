@@ -51,6 +51,7 @@
  * They are null there and used in slurmctld only. */
 #pragma weak job_list
 #pragma weak last_job_update
+#pragma weak share_node_bitmap
 #pragma weak lock_slurmctld
 #pragma weak unlock_slurmctld
 #pragma weak abort_job_on_nodes

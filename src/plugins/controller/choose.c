@@ -188,7 +188,8 @@ static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *e
 		placement = place(choice, NULL);
 		if (placement) {
 			ocs_placement_destroy(placement);
-			ocs_near_drop(choice->request->job);
+			if (!choice->request->tentative)
+				ocs_near_drop(choice->request->job);
 			ocs_error_set(err, OCS_NOT_NOW,
 				      "waits until the circuits of an ended job are taken down");
 			free(faults);
@@ -240,7 +241,8 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 		placement = place_required(choice, err);
 	}
 	if (!placement) {
-		if (err->code == OCS_NOT_NOW && choice->mode == OCS_RUN_NOW && !choice->nrequired) {
+		if (err->code == OCS_NOT_NOW && choice->mode == OCS_RUN_NOW && !choice->nrequired &&
+		    !choice->request->tentative) {
 			ocs_near_ask(choice->request->job, &choice->request->shape,
 				     choice->state->scratch);
 			choice->noted = true;
@@ -366,7 +368,7 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 	} else {
 		count = servers(&choice, min, max, chosen, nodes_help, err);
 	}
-	if (count < 0 && mode == OCS_RUN_NOW && !choice.noted)
+	if (count < 0 && mode == OCS_RUN_NOW && !choice.noted && !request->tentative)
 		ocs_near_drop(request->job);
 	if (count > 0 && mode == OCS_RUN_NOW && choice.state->placer) {
 		struct ocs_waiting *waiting = ocs_waiting_find(request->job, true);

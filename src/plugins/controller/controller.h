@@ -54,6 +54,8 @@ struct ocs_controller_request {
 	const struct ocs_section *section;
 	bool shaped;			/* shape is set */
 	struct ocs_shape shape;
+	bool tentative;			/* a choice that fails is followed by another one: what
+					 * would fit instead need not be looked for */
 	const char *demand;		/* of --ocs-demand, base64; NULL: none.  For
 					 * ocs_controller_begin */
 };

@@ -125,7 +125,8 @@ static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nod
 	return 0;
 }
 
-/* Nodes belong to one job, whose circuits would be useless without all of them. */
+/* Nodes belong to one job, whose circuits would be useless without all of them (of an update
+ * Slurm takes only the former; the select plugin sees to the latter). */
 static void whole_nodes(job_desc_msg_t *job)
 {
 	job->shared = JOB_SHARED_NONE;

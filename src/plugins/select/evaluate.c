@@ -109,6 +109,9 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 	if (rc > 0) {
 		job->details->whole_node |= WHOLE_NODE_REQUIRED;
 		job->details->share_res = 0;
+		/* All of them or none.  job_submit says so as well, but Slurm takes that from no
+		 * update, and it may not have known which partition the job ends up in. */
+		job->kill_on_node_fail = 1;
 		if (call.mode == OCS_RUN_NOW)
 			call.nodes = bit_copy(nodes);
 	}
@@ -358,8 +361,11 @@ static bitstr_t *awake(bitstr_t *map)
 static int choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t max_nodes)
 {
 	bitstr_t *up = placed() && call.mode != OCS_TEST_ONLY ? awake(map) : NULL;
-	int count = up ? choose_of(job, up, min_nodes, max_nodes) : -1;
+	int count;
 
+	call.request.tentative = up != NULL;
+	count = up ? choose_of(job, up, min_nodes, max_nodes) : -1;
+	call.request.tentative = false;
 	if (count > 0)
 		bit_copybits(map, up);
 	else

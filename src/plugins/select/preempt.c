@@ -106,6 +106,8 @@ static void collect_those(struct candidates *c, list_t *preemptable, bool leavin
 			add_nodes(entry, job);
 		if (entry->nnodes)
 			c->jobs[c->count++] = job;
+		else
+			xfree(entry->nodes);
 	}
 	list_iterator_destroy(iterator);
 }
