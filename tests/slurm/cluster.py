@@ -10,7 +10,7 @@ first process of the namespace dies, all others do.
 import ctypes
 import json
 import os
-import shutil
+import secrets
 import signal
 import subprocess
 import time

@@ -4,12 +4,11 @@
 unrotated.  What the tasks say of themselves is held against what the switches do."""
 
 import itertools
-import json
 import math
 
 import pytest
 
-from rings import coordinates, seat, unjoined
+from rings import seat, unjoined
 from test_shapes import TELL, tasks, whole
 
 # One task per XPU, then one per node, then what the batch script sees.
