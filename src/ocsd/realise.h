@@ -26,7 +26,8 @@ void ocsd_circuits_lost(struct ocsd_switch *sw);
 
 /* Whether CIRCUIT, which its switch does not have, was in a batch that had no answer.  A
  * switch that hung may do that one after it has told its table, in the time that a command
- * takes: the circuit may still come, or what is next on its ports be cut. */
+ * takes: the circuit may still come, or what is next on its ports be cut.  Not for 1x2 switches of
+ * look-ahead, whose next position must not wait. */
 bool ocsd_circuit_unsure(struct ocsd *d, const struct ocsd_circuit *circuit);
 
 /* SW has cut CIRCUITS.  The unsure ones are looked at again. */
