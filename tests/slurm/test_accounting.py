@@ -258,6 +258,8 @@ def test_qos_that_suspends(site):
     assert site.job(victim)["Restarts"] == "1"
     site.wait(plain, "COMPLETED")
     site.run(["scancel", str(urgent), str(held), str(victim)])
+    records(site, held)
+    records(site, victim, 2)
     site.run(["sacctmgr", "-i", "delete", "user", "daemon"])
 
 

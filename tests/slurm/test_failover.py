@@ -142,7 +142,7 @@ def test_backup_takes_over_and_gives_back(twin):
     under the backup, one that ends is torn down; then the primary returns."""
     job = twin.sbatch("--shape=4x2x2")
     twin.running(job)
-    ending = twin.sbatch("--shape=4x2x2", script="sleep 8")
+    ending = twin.sbatch("--shape=4x2x2", script="sleep 15")
     twin.running(ending)
     waiting = twin.sbatch("--shape=4x2x2")
     held = twin.circuit_patches(twin.placement(job))

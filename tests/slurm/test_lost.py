@@ -28,7 +28,7 @@ def test_job_in_its_prolog_starts_anew(pod, how):
             pod.kill("slurmctld", signal.SIGTERM)
             pod.start_slurmctld()
         else:
-            pod.run(["timeout", "40", "scontrol", "reconfigure"], check=False)
+            pod.reconfigure()
     finally:
         pod.emulator("fault", SWITCH, "none")
     assert pod.wait(job, "COMPLETED", 60)

@@ -67,6 +67,7 @@ def test_switch_reboots_in_the_prolog(fabric):
     fabric.emulator("reboot", "ocs-x-0-0", "dark", "2000")
     fabric.emulator("delay", "ocs-x-0-0", str(fabric.delay_ms))
     fabric.running(job, 120)
+    fabric.until(lambda: fabric.lit(job), 60, "its circuits")    # had the reboot come after the edit
     whole(fabric, job)
     assert not [line for line in fabric.out(["sinfo", "-h", "-N", "-o", "%T"]).splitlines()
                 if "drain" in line or "down" in line]

@@ -7,6 +7,7 @@ import signal
 
 import pytest
 
+from cluster import ClusterError
 from test_shapes import TELL, tasks
 
 
@@ -201,10 +202,14 @@ def test_reconfigure_with_a_broken_description(pod):
         good = handle.read()
     try:
         pod.write("etc/ocs.yaml", "version: 1\nbroken: [\n")
-        assert pod.run(["scontrol", "reconfigure"], check=False).returncode
+        assert pod.run(["timeout", "40", "scontrol", "reconfigure"], check=False).returncode
     finally:
         pod.write("etc/ocs.yaml", good)
-    pod.wait_for_slurmctld()
+    try:
+        pod.wait_for_slurmctld()
+    except ClusterError:        # see Cluster.reconfigure
+        pod.kill("slurmctld")
+        pod.start_slurmctld()
     assert pod.state(job) == "RUNNING" and pod.patches() == held
     pod.running(pod.sbatch("--shape=4x4x4"))
     pod.reconfigure()

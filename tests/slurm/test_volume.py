@@ -80,9 +80,12 @@ def test_array_of_a_thousand(cloud):
     assert len(told.splitlines()) < 330, told       # 1024 cubes: a sign each
     cloud.run(["scancel", "%d_[0-49]" % job, "%d_[500-599]" % job])
     running(cloud, 300)                                         # fifty others
-    second = known(cloud)
+
+    def others():
+        now = known(cloud)
+        return now if len(set(first) - set(now)) == len(set(now) - set(first)) == 50 else None
+    second = cloud.until(others, 30, "ocsd to know fifty others")
     judge(list(second.values()))
-    assert len(set(first) - set(second)) == len(set(second) - set(first)) == 50
     assert all(second[at]["epoch"] == first[at]["epoch"] for at in set(first) & set(second))
     # Slurm complains about the elements that are no more.
     cloud.run(["scontrol", "update", "JobId=%d" % job, "ArrayTaskThrottle=400"], check=False)

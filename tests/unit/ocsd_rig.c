@@ -32,7 +32,7 @@ static const char config[] =
 	"  socket: unix:%1$s/ocsd.sock\n"
 	"  state: %1$s/state\n"
 	"%2$s"
-	"timeouts: {switch: 600ms, retry: %3$dms, poll: %4$dms, dark: 1s}\n"
+	"timeouts: {switch: %6$dms, retry: %3$dms, poll: %4$dms, dark: 1s}\n"
 	"switches:\n"
 	"  - name: t-[x,y,z]-[0-1]-[0-1]\n"
 	"    driver: %5$s\n"
@@ -89,6 +89,7 @@ static void write_file(const struct rig *rig, const char *name, const char *text
 void rig_prepare(struct rig *rig)
 {
 	memset(rig, 0, sizeof(*rig));
+	rig->timeout_ms = 600;
 	rig->retry_ms = 200;
 	rig->poll_ms = 60000;
 	emulator_folder(&rig->emulator);
@@ -108,7 +109,7 @@ void rig_start(struct rig *rig)
 	char *listen = *rig->listen ? ocs_asprintf("  listen: %s\n", rig->listen)
 				    : ocs_strdup("");
 	char *head = ocs_asprintf(config, rig->emulator.folder, listen, rig->retry_ms,
-				  rig->poll_ms, driver);
+				  rig->poll_ms, driver, rig->timeout_ms);
 	char *more = ocs_asprintf(rig->switches ? rig->switches : "%.0s",
 				  rig->emulator.folder);
 	char *text = ocs_asprintf("%s%s%s%s", head, more, config_fabrics,

@@ -38,6 +38,7 @@ struct rig {
 	char address[128];	/* of ocsd */
 	char listen[64];	/* host:port with MUNGE, or "" */
 	bool netconf;		/* the switches speak it, over SSH */
+	int timeout_ms;		/* of a command to a switch */
 	int retry_ms;		/* pause before a failed switch is tried again */
 	int poll_ms;
 	const char *switches;	/* more entries of ocs.yaml (%1$s: the folder), or NULL */

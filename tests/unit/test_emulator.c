@@ -224,7 +224,7 @@ static void test_hand_meanwhile(void **state)
 	(void)state;
 	emulator_folder(&e);
 	emulator_start(&e, two);
-	emulator_says(&e, "delay 150", EMULATOR_OK);
+	emulator_says(&e, "delay 1000", EMULATOR_OK);
 	fd = emulator_dial(&e, "a");
 	assert_int_equal(write(fd, "ENT-PATCH::1&2,33&34:1:;", 24), 24);
 	usleep(30000);

@@ -239,8 +239,9 @@ static void test_faults(void **state)
 
 		emulator_says(&rig.e, "patch a 1 33", EMULATOR_OK);
 		emulator_says(&rig.e, "patch a 2 34", EMULATOR_OK);
-		connection = ocs_switch_open(&rig.sw, 600, NULL, NULL, &err);
+		connection = ocs_switch_open(&rig.sw, 2000, NULL, NULL, &err);
 		assert_non_null(connection);
+		connection->timeout_ms = 600;
 		emulator_says(&rig.e, cases[i].fault, EMULATOR_OK);
 		rc = ocs_switch_apply(connection, straight, 2, crossed, 2, NULL, &err);
 		if (rc != (int)cases[i].result ||

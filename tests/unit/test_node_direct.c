@@ -288,7 +288,10 @@ static void test_subnets(void **state)
 	free(text);
 	log = ocs_asprintf("%s/monitor", node_base);
 	text = ocs_asprintf("ip link add ens6 type veth peer name p6; ip -o monitor address >%s & "
-			    "echo $! >%s.pid; sleep 0.5", log, log);
+			    "echo $! >%s.pid; "
+			    "for i in $(seq 200); do "
+			    "ip address add 10.9.9.9/32 dev lo; ip address del 10.9.9.9/32 dev lo; "
+			    "grep -q 10.9.9.9 %s && break; sleep 0.1; done", log, log, log);
 	assert_int_equal(system(text), 0);
 	free(text);
 	assert_int_equal(prepare(conf, "d[2,1]", reply, NULL), 0);

@@ -154,7 +154,8 @@ static void merging(void **state)
 	commit(client, 1, 10, nodes_a, place_a);
 	commit(client, 2, 20, nodes_b, place_b);
 	/* Keeps the workers busy while both ask. */
-	rig_emulate(rig, "delay 100");
+	for (int i = 0; i < SWITCHES; i++)
+		rig_emulate(rig, "fault t-z-%d-%d slow 200", i / 2, i % 2);
 	rig_send(client, "{'op':'reconcile'}");
 	rig_send(client, "{'op':'apply','job':1,'epoch':10,'node':'n0'}");
 	rig_send(client, "{'op':'apply','job':2,'epoch':20,'node':'n8'}");

@@ -46,10 +46,14 @@ static void first_patch(struct rig *rig, const char *sw, int *in, int *out)
 
 static void hand(struct rig *rig)
 {
-	struct ocs_client *client = realise(rig, "ring", "d[0-3]", "d0");
+	struct ocs_client *client = rig_client(rig);
 	struct json_object *event;
 	int in, out;
 
+	rig_until_switch(client, "direct-0", "up");
+	rig_until_switch(client, "direct-1", "up");
+	ocs_client_close(client);
+	client = realise(rig, "ring", "d[0-3]", "d0");
 	/* a circuit that somebody cuts comes back */
 	first_patch(rig, "direct-0", &in, &out);
 	rig_emulate(rig, "unpatch direct-0 %d", in);

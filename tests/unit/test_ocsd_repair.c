@@ -529,8 +529,10 @@ static void not_made(void **state)
 	for (int i = 0; i < 1000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "quad-2", NULL);
 	     i++)
 		usleep(5000);
+	kill(rig->daemon, SIGSTOP);
 	for (int port = 1; port <= 6; port++)
 		rig_emulate(rig, "port quad-2 %d refuse", port);
+	kill(rig->daemon, SIGCONT);
 	plan = apply(client, 1, "q1", 2);
 	assert_string_equal(rig_job_state(client, 1), "realised");
 	assert_made(rig, plan, NULL);

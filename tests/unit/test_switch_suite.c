@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "ocs_config.h"
+#include "src/switch/driver.h"
 #include "src/switch/switch.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -100,9 +101,11 @@ static void begin(struct rig *rig, void **state)
 static void open_within(struct rig *rig, int timeout_ms)
 {
 	ocs_switch_close(rig->connection);
-	rig->connection = ocs_switch_open(&rig->sw, timeout_ms, NULL, NULL, &rig->err);
+	/* what is short is meant for commands */
+	rig->connection = ocs_switch_open(&rig->sw, 2000, NULL, NULL, &rig->err);
 	if (!rig->connection)
 		fail_msg("%s", rig->err.text);
+	rig->connection->timeout_ms = timeout_ms;
 }
 
 static void end(struct rig *rig)
