@@ -107,6 +107,8 @@ static int jobs_get(struct advise *a, struct ocs_error *err)
 		rc = job_leave(a, a->njobs - 1, holder, err);
 	}
 	free(holder);
+	/* nodes with a drained XPU among those that were freed */
+	ocs_ctl_state_drains(&a->state, w->fabric, w->occupancy);
 	return rc;
 }
 

@@ -35,6 +35,20 @@ void ocs_ctl_around_jobs(struct ocs_ctl_obstacles *all, const struct ocs_ctl_que
 	}
 }
 
+/* Of one that recurs, the first that ends after FROM.  Weekdays count as days: rather one too
+ * many. */
+static void next_occurrence(const struct ocs_ctl_reservation *r, time_t from, time_t *start,
+			    time_t *end)
+{
+	long step = strstr(r->flags, "HOURLY") ? 3600 : strstr(r->flags, "WEEKLY") ? 7 * 86400 :
+		strstr(r->flags, "DAILY") || strstr(r->flags, "WEEKDAY") ||
+		strstr(r->flags, "WEEKEND") ? 86400 : 0;
+	long times = step && *end <= from ? (from - *end) / step + 1 : 0;
+
+	*start += times * step;
+	*end += times * step;
+}
+
 void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
 				 const struct ocs_ctl_reservations *list, const char *own,
 				 time_t from, time_t until)
@@ -43,12 +57,15 @@ void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
 		const struct ocs_ctl_reservation *r = &list->list[i];
 		struct ocs_ctl_obstacle *one;
 
-		if (!strcmp(r->name, own) || r->end <= from || (until && r->start >= until))
+		time_t start = r->start, end = r->end;
+
+		next_occurrence(r, from, &start, &end);
+		if (!strcmp(r->name, own) || end <= from || (until && start >= until))
 			continue;
 		one = ocs_ctl_obstacle_add(all, OCS_BY_RESERVATION, r->nodes);
-		name_it(one, r->name, r->start > time(NULL) ? "not begun" : "", r->end);
+		name_it(one, r->name, start > time(NULL) ? "not begun" : "", end);
 		if (one)
-			one->start = r->start;
+			one->start = start;
 	}
 }
 
@@ -75,6 +92,36 @@ static char *nobodys(const struct ocs_ctl_obstacles *all, const struct ocs_ctl_n
 	return list;
 }
 
+/* ocs.yaml may describe what slurm.conf does not have yet. */
+static void add_absent(struct ocs_ctl_obstacles *all, const struct ocs_ctl_groups *groups)
+{
+	const struct ocs_fabric *fabric = all->fabric;
+	bool *known = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(bool));
+	char **absent = ocs_calloc((size_t)all->section->nnodes + 1, sizeof(*absent)), *list;
+	size_t count = 0;
+
+	for (int i = 0; i < groups->count; i++) {
+		for (int k = 0; k < groups->list[i].nnames; k++) {
+			const struct ocs_node *node = ocs_fabric_node(fabric, groups->list[i].names[k]);
+
+			if (node)
+				known[node - fabric->nodes] = true;
+		}
+	}
+	for (int i = 0; groups->count && i < all->section->nnodes; i++) {
+		int node = all->section->first_node + i;
+
+		if (!known[node])
+			absent[count++] = fabric->nodes[node].name;
+	}
+	list = ocs_hostlist_compress(absent, count);
+	if (count)
+		name_it(ocs_ctl_obstacle_add(all, OCS_BY_NODES, list), list, "not in slurm.conf", 0);
+	free(list);
+	free(absent);
+	free(known);
+}
+
 void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 {
 	struct ocs_ctl_groups groups;
@@ -99,6 +146,7 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 			free(nodes);
 		}
 	}
+	add_absent(all, &groups);
 	ocs_ctl_groups_free(&groups);
 }
 

@@ -16,6 +16,7 @@
 #include "src/ocsctl/waiting.h"
 #include "src/ocsctl/when.h"
 #include "src/ocsctl/where.h"
+#include "src/util/text.h"
 
 /* Everything known about one job. */
 struct story {
@@ -103,7 +104,11 @@ static void story_free(struct story *story)
 
 static bool pending(const struct story *story)
 {
-	return story->self && !strcmp(story->self->state, "PENDING");
+	/* squeue shows a flag of the job instead of its state */
+	static const char states[] = "PENDING,REQUEUED,REQUEUE_FED,REQUEUE_HOLD,SPECIAL_EXIT,"
+				     "RESV_DEL_HOLD";
+
+	return story->self && ocs_list_has(states, story->self->state, strlen(story->self->state));
 }
 
 static void print_waiting(const struct story *story, long job)

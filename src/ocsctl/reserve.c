@@ -9,8 +9,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "src/client/client.h"
 #include "src/ocsctl/around.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/state.h"
 #include "src/ocsctl/when.h"
 #include "src/ocsctl/where.h"
 #include "src/util/hostlist.h"
@@ -28,6 +30,8 @@ struct reserve {
 	bool maint, ignore_jobs, overlap;
 	struct ocs_ctl_queue queue;
 	struct ocs_ctl_reservations others;
+	struct ocs_ctl_state state;	/* what is drained, as far as it is known: */
+	bool blind;			/* not the ports and XPUs */
 	bool *wanted;			/* by node of the fabric */
 	char *nodes;			/* the same as a host list */
 	char *name;			/* as Slurm says, after it is made */
@@ -96,6 +100,19 @@ static void obstacles_read(const struct reserve *r, const struct ocs_section *se
 					    r->seconds ? start + r->seconds : 0);
 }
 
+/* Ports and XPUs that are drained, which only ocsd knows. */
+static void drains_read(struct reserve *r)
+{
+	struct ocs_error err;
+	struct ocs_client *client;
+
+	if (r->maint || (!r->args->count && !r->args->cubes))
+		return;
+	client = ocs_ctl_connect(r->args, r->where.fabric, &err);
+	r->blind = !client || ocs_ctl_state_read(client, &r->state, &err) || r->state.by_slurm;
+	ocs_client_close(client);
+}
+
 static void faults_read(const struct reserve *r, struct ocs_ctl_obstacles *all)
 {
 	if (r->maint)
@@ -161,6 +178,7 @@ static int place_from(struct reserve *r, time_t start, struct ocs_ctl_obstacles 
 	all->shape = r->where.shape;
 	ocs_occupancy_reset(r->where.occupancy);
 	ocs_ctl_obstacles_occupy(all, r->where.occupancy);
+	ocs_ctl_state_drains(&r->state, r->where.fabric, r->where.occupancy);
 	return ocs_ctl_where_place(&r->where, err);
 }
 
@@ -223,6 +241,21 @@ static void want_cube(struct reserve *r, const struct ocs_section *section, int 
 		r->wanted[section->first_node + cube * section->cube_nodes + i] = true;
 }
 
+/* A cube with a drained XPU is not whole. */
+static void take_xpus(const struct reserve *r, bool *taken)
+{
+	struct json_object *drains = ocs_ctl_array(r->state.fabric, "drains");
+
+	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
+		struct json_object *one = json_object_array_get_idx(drains, i);
+		int node = strcmp(ocs_ctl_string(one, "kind", ""), "xpu") ? -1 :
+			ocs_fabric_xpu_node(r->where.fabric, ocs_ctl_string(one, "name", ""));
+
+		if (node >= 0 && r->where.fabric->nodes[node].section == r->where.section->index)
+			taken[r->where.fabric->nodes[node].cube] = true;
+	}
+}
+
 static int want_cubes(struct reserve *r, struct ocs_error *err)
 {
 	const struct ocs_section *section = r->where.section;
@@ -236,6 +269,7 @@ static int want_cubes(struct reserve *r, struct ocs_error *err)
 		for (int n = 0; n < all.list[i].nnodes; n++)
 			taken[r->where.fabric->nodes[all.list[i].nodes[n]].cube] = true;
 	}
+	take_xpus(r, taken);
 	for (int cube = 0; cube < section->ncubes && found < r->args->cubes; cube++) {
 		if (taken[cube])
 			continue;
@@ -478,6 +512,8 @@ static void print_text(const struct reserve *r)
 		printf("nodes: %s\n", r->nodes);
 	printf("time:  %s to %s\n", ocs_ctl_moment_format(r->start, "", from),
 	       ocs_ctl_moment_format(r->end, "no end (Slurm makes it a year)", until));
+	if (r->blind)
+		puts("note:  ocsd does not say which ports and XPUs are drained: they are not avoided");
 	if (r->name)
 		printf("reservation: %s\n", r->name);
 	else
@@ -510,8 +546,11 @@ int ocs_ctl_reserve(const struct ocs_ctl_args *args, struct ocs_error *err)
 	int rc = -1;
 
 	if (!options_read(&r, err) && !fabric_open(&r, err) &&
-	    !ocs_ctl_queue_read(0, &r.queue, err) && !ocs_ctl_reservations_read(&r.others, err) &&
-	    !nodes_find(&r, err)) {
+	    !ocs_ctl_queue_read(0, &r.queue, err) && !ocs_ctl_reservations_read(&r.others, err)) {
+		drains_read(&r);
+		rc = nodes_find(&r, err);
+	}
+	if (!rc) {
 		command_make(&r);
 		rc = args->dry_run ? 0 : command_run(&r, err);
 	}
@@ -524,6 +563,7 @@ int ocs_ctl_reserve(const struct ocs_ctl_args *args, struct ocs_error *err)
 	free(r.name);
 	free(r.nodes);
 	free(r.wanted);
+	ocs_ctl_state_free(&r.state);
 	ocs_ctl_reservations_free(&r.others);
 	ocs_ctl_queue_free(&r.queue);
 	ocs_ctl_where_close(&r.where);

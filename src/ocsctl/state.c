@@ -128,8 +128,9 @@ const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *no
 {
 	struct json_object *nodes = node_list(state), *one;
 
+	/* sinfo shows all that there are */
 	if (!nodes || !json_object_object_get_ex(nodes, node, &one))
-		return "idle";
+		return state->by_slurm ? "absent" : "idle";
 	return ocs_ctl_string(one, "state", "idle");
 }
 
@@ -191,8 +192,8 @@ static int port_block(const struct ocs_fabric *fabric, struct ocs_occupancy *occ
 }
 
 /* Names that this ocs.yaml does not have are somebody else's section. */
-static void take_drains(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
-			struct ocs_occupancy *occupancy)
+void ocs_ctl_state_drains(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
+			  struct ocs_occupancy *occupancy)
 {
 	struct json_object *drains = ocs_ctl_array(state->fabric, "drains");
 
@@ -253,6 +254,6 @@ int ocs_ctl_state_occupy(const struct ocs_ctl_state *state, const struct ocs_fab
 			ocs_occupancy_node_set(occupancy, fabric, placement->nodes[n], false);
 		ocs_placement_destroy(placement);
 	}
-	take_drains(state, fabric, occupancy);
+	ocs_ctl_state_drains(state, fabric, occupancy);
 	return 0;
 }

@@ -49,7 +49,7 @@ void ocs_ctl_state_free(struct ocs_ctl_state *state);
 /* True if slurmctld has told ocsd about its nodes. */
 bool ocs_ctl_state_has_nodes(const struct ocs_ctl_state *state);
 /* "idle", "busy", "down", "drained", "absent" (Slurm does not have it); "idle" for a node
- * that nobody mentioned. */
+ * that ocsd does not mention. */
 const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *node);
 /* Whether NODE is out of service: one of the last three. */
 bool ocs_ctl_state_out(const struct ocs_ctl_state *state, const char *node);
@@ -65,6 +65,10 @@ bool ocs_ctl_job_lives(struct json_object *job);
 int ocs_ctl_state_occupy(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
 			 struct ocs_placer *placer, struct ocs_occupancy *occupancy,
 			 struct ocs_error *err);
+
+/* Its last part: what is drained, and switches that are not up.  May be done again. */
+void ocs_ctl_state_drains(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
+			  struct ocs_occupancy *occupancy);
 
 /* The placement of JOB if it lies on SECTION.  *PLACEMENT is NULL if it does not
  * (free with ocs_placement_destroy).  Returns 0, or -1 with ERR. */

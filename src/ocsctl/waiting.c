@@ -30,8 +30,7 @@ static bool begins(const char *text, const char *with)
 static bool for_nodes(const char *reason)
 {
 	static const char *const words[] = { "None", "Resources", "Priority", "Nodes_required",
-					     "Nodes required",
-					     "ReqNodeNotAvail", "Licenses", "Reservation" };
+		"Nodes required", "ReqNodeNotAvail", "Licenses", "Reservation" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (begins(reason, words[i]))
@@ -72,6 +71,10 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 		return ocs_asprintf("its user holds it; scontrol release %ld", job->job);
 	if (begins(r, "JobHeldAdmin"))
 		return ocs_asprintf("an administrator holds it");
+	/* for a reason of Slurm's, of a failed prolog or of ours */
+	if (!job->priority && !begins(r, "BeginTime"))
+		return ocs_asprintf("it is held%s%s%s; scontrol release %ld", *r ? " (" : "", r,
+				    *r ? ")" : "", job->job);
 	if (begins(r, "BeginTime"))
 		return ocs_asprintf("it is not to start before %s",
 				    ocs_ctl_moment_format(job->start, "its --begin", start));
@@ -100,7 +103,8 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 /* Whether free nodes would let it start. */
 static bool waits_for_nodes(const struct ocs_ctl_queued *job)
 {
-	if ((begins(job->reason, "Reservation") && *job->reservation) || for_licences(job))
+	if (!job->priority /* held */ || for_licences(job) ||
+	    (begins(job->reason, "Reservation") && *job->reservation))
 		return false;
 	return for_nodes(job->reason) || a_sentence(job->reason);
 }
@@ -286,6 +290,21 @@ static const struct ocs_section *section_of(const struct ocs_fabric *fabric, con
 	return section;
 }
 
+/* --nodelist: the job takes those, and only them where it names all.  Which ones it would have
+ * besides is not looked for: false. */
+static bool restrict_to_wanted(struct ocs_ctl_waiting *w)
+{
+	char **names = NULL;
+	int n = ocs_hostlist_expand(w->job->wanted, 1000000, &names, NULL);
+
+	if (n >= 0)
+		ocs_names_free(names, (size_t)n);
+	if (n < w->job->node_count)
+		return false;
+	ocs_ctl_obstacles_only(&w->obstacles, w->job->wanted);
+	return true;
+}
+
 /* The end of the last of those that must end. */
 static time_t last_end(const struct ocs_ctl_waiting *w, const struct ocs_ctl_answer *answer)
 {
@@ -317,11 +336,9 @@ static void ask(struct ocs_ctl_waiting *w)
 {
 	int alternatives = w->features ? ocs_constraint_alternatives(w->features) : 0;
 	size_t size = (size_t)w->obstacles.section->nnodes * sizeof(bool);
-	char **nodes = NULL;
+	char **nodes = alternatives > 0 ? ocs_ctl_nodes_with(w->features, alternatives, NULL) : NULL;
 	bool *eligible;
 
-	if (alternatives > 0)
-		nodes = ocs_ctl_nodes_with(w->features, alternatives, NULL);
 	if (!nodes) {
 		ocs_ctl_obstacles_ask(&w->obstacles, &w->answer);
 		return;
@@ -360,6 +377,8 @@ static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabr
 	w->obstacles.shape = w->shape;
 	w->obstacles.servers = w->shaped ? (int)w->shape.xpus : (int)w->job->node_count;
 	restrict_to_partitions(w, order);
+	if (*w->job->wanted && !restrict_to_wanted(w))
+		return;
 	if (*w->job->excluded)
 		ocs_ctl_obstacles_without(&w->obstacles, w->job->excluded);
 	ocs_ctl_around_jobs(&w->obstacles, queue, 0);
@@ -379,6 +398,10 @@ static void read_job(struct ocs_ctl_waiting *w)
 
 	snprintf(number, sizeof(number), "%ld", w->job->job);
 	text = ocs_ctl_slurm_run(words, NULL);
+	/* the other parts of a heterogeneous job */
+	at = text ? strstr(text, "\n\nJobId=") : NULL;
+	if (at)
+		*at = '\0';
 	at = text ? strstr(text, "\n   Features=") : NULL;
 	if (at) {
 		at += strlen("\n   Features=");
@@ -479,14 +502,18 @@ static void print_room(const struct ocs_ctl_waiting *w)
 	const struct ocs_ctl_answer *a = &w->answer;
 
 	if (a->now) {
-		printf("room:     there is room for it now; %s\n", w->ours && begins(w->ours, "ocsd ") ?
-		       "it waits for ocsd" : w->nahead ? "it waits for its turn" :
-		       "slurmctld will try it again shortly");
+		bool ocsd = w->ours && begins(w->ours, "ocsd ");
+
+		/* Drained ports and XPUs are not seen here. */
+		printf("room:     there is room for it now%s\n", ocsd ? "; it waits for ocsd" :
+		       w->nahead ? "; it waits for its turn" : !w->ours ?
+		       "; slurmctld will try it again shortly" :
+		       ", but for ports and XPUs that may be drained");
 		return;
 	}
 	if (!a->possible) {
 		printf("room:     none, even if all jobs ended and all faults were mended: look at its"
-		       " partition, --exclude, --constraint and --reservation\n");
+		       " partition, --nodelist, --exclude, --constraint and --reservation\n");
 		return;
 	}
 	print_list(w, "lacks:", a->lasting, a->nlasting);

@@ -85,6 +85,20 @@ tell "ReqNodeNotAvail, UnavailableNodes:n3" "nodes that it asks for are not avai
 tell "needs 2 cubes that are wholly free; 1 is free" "waits: needs 2 cubes that are wholly free; 1 is free"
 tell "needs a | b; c" "waits: needs a | b; c"
 
+# Held jobs have no priority, whatever the reason says.
+held() { # reason, state
+	quiet "$1"
+	sed -i "s/|PENDING|ann|tpu|5|/|${2:-PENDING}|ann|tpu|0|/" "$work/one"
+	cp "$work/one" "$work/all"
+	explain "a job that is held: ${2:-$1}"
+	prints "is told so" "it is held ($1); scontrol release 7"
+	omits "and of no room" "room:"
+}
+held "launch failed requeued held"
+held "ocs failure: switch x failed (attempt 3 of 3, held)"
+held "Reservation night was deleted" RESV_DEL_HOLD
+held "None" SPECIAL_EXIT
+
 quiet Resources
 { pending Resources; running 3 'n[0-1]' 1795310000; running 4 n5 1795320000 carl; } >"$work/all"
 explain "two jobs in the way"
@@ -121,6 +135,21 @@ printf 'ReservationName=r StartTime=1795300000 EndTime=4000000000 Nodes=n[0-7] U
 explain "a reservation"
 prints "by name" "reservation r"
 
+# --nodelist: all of its nodes, or too few to say more
+for names in 'n[0-3]' n0; do
+	quiet Resources
+	printf 'JobId=7 JobName=x\n   Extra=shape=4x4x4\n' >"$work/job"
+	sed -i "s/||(null)||4/|$names|(null)||4/" "$work/one"
+	{ cat "$work/one"; running 3 'n[0-1]' 1795310000; } >"$work/all"
+	explain "a job with --nodelist=$names"
+	omits "has no room elsewhere" "there is room for it now"
+	[ "$names" = n0 ] || prints "and waits for who has them" "job 3  bob "
+done
+# the leader of a heterogeneous job has no shape, its second part has
+quiet Resources
+printf 'JobId=7 JobName=x\n   UserId=ann\n\nJobId=8 JobName=y\n   Extra=shape=8x4x4\n' >"$work/job"
+explain "a part without a shape"
+prints "is not given that of another" "job 7 of ann, without a shape"
 
 wants() { # features
 	quiet Resources
@@ -199,6 +228,18 @@ done >"$work/all"
 exits 4 "six jobs in the way" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
 says "four of them are named, the rest counted" "job 23 may run on n3 until 2030-01-22"
 says "and the start is not cut off" "; and 2 more; --start=2030-01-22T"
+: >"$work/all"
+echo 'idle|n[4-7]|none' >"$work/nodes"
+exits 0 "nodes that slurm.conf lacks" reserve --cubes 1 --duration 30 --users ann --dry-run --fabric "$F"
+prints "are not reserved" "nodes: n[4-7]"
+quiet Resources
+: >"$work/all"
+printf 'ReservationName=d StartTime=%s EndTime=%s Nodes=n[0-3] Users=x Flags=DAILY\n' \
+	$(($(date +%s) - 600)) $(($(date +%s) + 600)) >"$work/reservations"
+exits 0 "a reservation of every day" reserve 4x4x4 --start "$(date -d '+1 day' +%Y-%m-%dT%H:%M)" --duration 5 \
+	--users ann --dry-run --fabric "$F"
+prints "is there tomorrow, too" "nodes: n[4-7]"
+quiet Resources
 : >"$work/all"
 chmod -x "$work/bin/squeue"
 exits 1 "no squeue" reserve 8x4x4 --duration 30 --users ann --fabric "$F"
