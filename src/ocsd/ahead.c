@@ -203,8 +203,9 @@ struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job)
 
 	if (!prepared || !prepared->prepared || prepared->ended || prepared->breaking)
 		return NULL;
-	if (prepared->state == OCSD_FAILED || !same_job(prepared, job)) {
-		ocsd_job_gone(d, prepared, "the job got other nodes or another demand");
+	if (prepared->state == OCSD_FAILED || prepared->error || !same_job(prepared, job)) {
+		ocsd_job_gone(d, prepared, prepared->error ? "a circuit of it failed" :
+			      "the job got other nodes or another demand");
 		return NULL;
 	}
 	ocsd_store_job_remove(d, prepared);

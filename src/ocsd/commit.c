@@ -337,6 +337,9 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 	ocsd_wait_bind(d, job);
 	ocsd_job_progress(d, job);
 	ocsd_realise_check(d, job);
+	/* nobody was told while it was prepared */
+	if (prepared && job->state == OCSD_REALISED)
+		ocsd_realised_tell(d, job);
 }
 
 void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,

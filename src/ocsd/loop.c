@@ -177,7 +177,8 @@ static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 
 	if (sw->busy != OCSD_IDLE)
 		return;
-	/* A batch ends with a full read-back, so it also serves as the poll. */
+	/* A batch ends with a full read-back, but only a poll looks at the light and tries again
+	 * what was put off: it comes in its time, also between batches. */
 	if (sw->read_wanted || (!(up && sw->dirty) && !sw->answers && due)) {
 		sw->read_wanted = false;
 		sw->heard_ns = 0;
@@ -380,13 +381,14 @@ static size_t count_patches(const struct ocs_table *table)
 }
 
 static void table_read(struct ocsd *d, struct ocsd_switch *sw,
-		       const struct ocs_table *table)
+		       const struct ocs_table *table, bool poll)
 {
 	int64_t now_ns = ocs_now_ns();
 
 	sw->last_read = ocsd_wall_clock();
 	sw->ncircuits = count_patches(table);
-	sw->next_ns = now_ns + d->fabric->poll_ms * MILLION;
+	if (poll)
+		sw->next_ns = now_ns + d->fabric->poll_ms * MILLION;
 	if (sw->sure_ns == INT64_MAX)
 		sw->sure_ns = now_ns + d->fabric->switch_timeout_ms * MILLION;
 	if (now_ns < sw->sure_ns && sw->sure_ns < sw->next_ns)
@@ -415,7 +417,7 @@ static void test_done(struct ocsd *d, struct ocsd_switch *sw, int result,
 	ocsd_selftest_done(d, sw, result, err->text);
 	sw->tested = true;
 	if (table->out)
-		table_read(d, sw, table);
+		table_read(d, sw, table, false);
 	else
 		switch_failed(d, sw, err->text);
 	sw->tested = false;
@@ -446,11 +448,11 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 		}
 		if (work == OCSD_READ)
 			try_again(d, sw);
-		table_read(d, sw, table);
+		table_read(d, sw, table, work == OCSD_READ);
 	} else if (result == OCS_SWITCH_DENIED) {
 		sw->rejected = 0;
 		batch_partly(d, sw, table, err);
-		table_read(d, sw, table);
+		table_read(d, sw, table, false);
 	} else if (work == OCSD_APPLY) {
 		batch_refused(d, sw, result, err);
 	} else {

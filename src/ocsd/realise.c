@@ -213,6 +213,8 @@ static void connect_circuit(struct ocsd *d, struct ocsd_circuit *circuit)
 
 	for (int p = 0; p < circuit->npatches; p++)
 		sw->by_in[circuit->patches[p].in] = circuit;
+	/* A job that runs has them, though no batch of ours was sent. */
+	circuit->sent |= circuit->job->wanted;
 	ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 }
 

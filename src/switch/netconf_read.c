@@ -325,11 +325,16 @@ int ocs_netconf_parse_table(const struct ocs_netconf_dialect *dialect,
 			    struct ocs_table *table, int *pending, struct ocs_error *err)
 {
 	const struct ocs_netconf_list *list = &dialect->patches;
-	int *peer = ocs_calloc((size_t)table->size + 1, sizeof(*peer));
+	int *peer;
 	char state[32];
 	int rc = 0;
 
 	*pending = 0;
+	/* no data are not the data of an empty table */
+	if (!child(xmlDocGetRootElement(message->document), OCS_NETCONF_NS, "data"))
+		return ocs_error_set(err, OCS_ERROR, "answers without data where its %s were asked for",
+				     list->list);
+	peer = ocs_calloc((size_t)table->size + 1, sizeof(*peer));
 	for (const xmlNode *entry = first_entry(dialect, message, list); entry && !rc;
 	     entry = next_entry(dialect, entry, list)) {
 		if (list->state) {

@@ -357,6 +357,44 @@ static void dark_and_drained(void **state)
 	free(nodes);
 }
 
+/* Batches end with a full read-back, but do not look at the light: polls come between them,
+ * however close they follow each other. */
+static void dark_on_a_busy_switch(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	char *nodes[2], *placement[2];
+	bool seen = false;
+
+	placement[0] = rig_place(rig, "2x2x4", NULL, &nodes[0]);
+	placement[1] = rig_place(rig, "2x2x4", nodes[0], &nodes[1]);
+	for (unsigned int job = 1; job < 400 && !seen; job++) {
+		int k = job > 1;
+
+		json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+					"'user':'alice','section':'pod','partition':'tpu',"
+					"'nodes':'%s','shape':'2x2x4','conn':'torus,torus,torus',"
+					"'placement':'%s'}", job, job * 10, nodes[k], placement[k]));
+		json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s'}", job,
+					job * 10, k ? "n8" : "n0"));
+		if (k)
+			json_object_put(rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job,
+						job * 10));
+		if (job == 1) {
+			for (int i = 0; i < 2; i++)
+				json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+			rig_emulate(rig, "port t-z-0-0 1 lossy 70");
+		}
+		seen = strcmp(rig_job_state(client, 1), "degraded") == 0;
+	}
+	assert_true(seen);
+	for (int k = 0; k < 2; k++) {
+		free(placement[k]);
+		free(nodes[k]);
+	}
+	ocs_client_close(client);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(refused_add, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(refused_delete, setup_polling, rig_teardown),
@@ -364,6 +402,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(lossy_path, setup_loops, rig_teardown),
 	cmocka_unit_test_setup_teardown(selftest_fails, setup_loops, rig_teardown),
 	cmocka_unit_test_setup_teardown(dark_and_drained, setup_quick, rig_teardown),
+	cmocka_unit_test_setup_teardown(dark_on_a_busy_switch, setup_polling, rig_teardown),
 };
 
 int main(void)

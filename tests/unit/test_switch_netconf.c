@@ -274,6 +274,7 @@ static void test_table(void **state)
 		{ PAIRS(PAIR("33", "34")), "33>34, which a 32x32 switch cannot have" },
 		{ PAIRS(PAIR("1", "65")), "cannot have" }, { PAIRS(PAIR("1", "x")), "without" },
 		{ PAIRS("<pair/>"), "a pair without ingress or egress" },
+		{ REPLY("<ok/>"), "without data" }, { REPLY(""), "without data" },
 	};
 	struct ocs_table table;
 	int pending;
