@@ -64,6 +64,16 @@ def test_demand_file(pod):
     pod.refused("-p", "direct", "-N4", "--ocs-demand=/nowhere/demand.json")
 
 
+def test_demand_that_no_plan_can_serve(pod):
+    """It is held with the planner's sentence, not started again and again."""
+    pod.write("demand.json", json.dumps({"allreduce": [{"members": [0, 9], "bytes": 1000}]}))
+    job = pod.sbatch("-p", "direct", "-N4", "--ocs-demand=" + pod.path("demand.json"))
+    pod.until(lambda: "attempt 3 of 3, held" in pod.job(job)["Reason"].replace("_", " "), 90,
+              lambda: pod.job(job))
+    assert pod.job(job)["Priority"] == "0" and "member" in pod.job(job)["AdminComment"]
+    pod.run(["scancel", str(job)])
+
+
 def made_of(plan, size=16):
     """The patches that realise the circuits of a plan."""
     found = set()
@@ -185,6 +195,13 @@ def test_look_ahead(make_cluster):
                 for switch, a, b in made_of(plan)} == ahead
         cluster.run(["scancel", str(second)])
         cluster.until(lambda: not patches("ahead-"), 30, "dark switches")
+        # without a bank of 1x2 switches nobody starts
+        cluster.ocsctl("drain", "switch", "flip-0", "--reason", "dust")
+        third = cluster.sbatch("-p", "direct", "-N4")
+        cluster.until(lambda: "drained" in cluster.job(third)["Reason"], 20, lambda: cluster.job(third))
+        assert cluster.state(third) == "PENDING" and cluster.job(third)["Restarts"] == "0"
+        cluster.ocsctl("resume", "switch", "flip-0")
+        cluster.running(third)
     finally:
         cluster.stop()
 

@@ -264,18 +264,25 @@ enum fitness { FIT, PARTLY_FIT, UNFIT };
 static enum fitness server_fitness(const struct choice *choice, int node)
 {
 	const struct ocs_section *section = choice->section;
-	int working = 0, described = 0;
+	int server = ocs_state.fabric->nodes[node].server, working = 0, described = 0;
 
 	for (int i = 0; i < section->degree; i++) {
-		struct ocs_port port;
+		struct ocs_port port, before;
+		bool usable;
 
-		if (ocs_section_server_port(ocs_state.fabric, section,
-					    ocs_state.fabric->nodes[node].server, i, &port))
+		if (ocs_section_server_port(ocs_state.fabric, section, server, i, &port))
 			continue;
 		described++;
 		if (!ocs_faults_switch_usable(port.sw))
 			return UNFIT;
-		working += ocs_faults_port_usable(port);
+		usable = ocs_faults_port_usable(port);
+		/* its 1x2 switch */
+		if (!ocs_section_select_port(section, server, i, &before)) {
+			if (!ocs_faults_switch_usable(before.sw))
+				return UNFIT;
+			usable = usable && ocs_faults_port_usable(before);
+		}
+		working += usable;
 	}
 	if (working == described)
 		return FIT;

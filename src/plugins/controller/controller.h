@@ -217,7 +217,8 @@ struct ocs_controller_failure {
 	uint32_t job;
 	uint64_t epoch;
 	char *name;	/* the switch to blame, or NULL */
-	bool host;	/* a host is to blame; the sentence names it */
+	bool again;	/* it would fail again elsewhere, or a host that the sentence names is to
+			 * blame: such attempts are counted, as those with a switch are */
 	char *text;	/* one sentence */
 	int circuits;	/* OCS_REALISED: how many */
 };

@@ -262,9 +262,10 @@ static void job_failed(struct json_object *event)
 	 * and the rest of the switch is fine. */
 	if (!json_object_object_get_ex(event, "ports", NULL))
 		ocs_faults_suspect(text_of(event, "switch"), text_of(event, "error"));
+	/* Without a switch it is a host, or there is no plan for the job. */
 	if (allocation && allocation->living)
-		ocs_failure_add(job, epoch, text_of(event, "switch"),
-				*text_of(event, "host"), text_of(event, "error"));
+		ocs_failure_add(job, epoch, text_of(event, "switch"), !*text_of(event, "switch"),
+				text_of(event, "error"));
 }
 
 /* Under a running job. */
@@ -365,6 +366,8 @@ void ocs_message_reply(struct json_object *request, struct json_object *reply)
 			ocs_link_send(show_job(job, epoch));
 		return;
 	}
+	/* What is drained is seen at the next choice, but of a plan with less than all ports only
+	 * ocsd knows whether there is one. */
 	if (strcmp(op, "commit") == 0 && allocation && allocation->living)
-		ocs_failure_add(job, epoch, NULL, false, text_of(reply, "error"));
+		ocs_failure_add(job, epoch, NULL, allocation->pub.planned, text_of(reply, "error"));
 }

@@ -155,7 +155,7 @@ int ocs_controller_waiting(struct ocs_controller_waiting *waiting, int max)
 	return count;
 }
 
-struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
+struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool again,
 				    const char *text)
 {
 	struct ocs_failure *failure = ocs_calloc(1, sizeof(*failure));
@@ -163,7 +163,7 @@ struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *na
 	failure->pub.job = job;
 	failure->pub.epoch = epoch;
 	failure->pub.name = name && *name ? ocs_strdup(name) : NULL;
-	failure->pub.host = host;
+	failure->pub.again = again;
 	failure->pub.text = ocs_strdup(text && *text ? text : "its circuits failed");
 	if (!ocs_state.failures)
 		ocs_state.failures_end = &ocs_state.failures;

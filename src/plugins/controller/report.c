@@ -75,6 +75,11 @@ void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs)
 	if (json_length(object) > NODES_LINE_MAX) {
 		json_object_put(object);
 		object = states_object(states, jobs, false);
+		/* ocsd ends the connection at a longer line; pictures do without. */
+		if (json_length(object) > NODES_LINE_MAX) {
+			json_object_put(object);
+			return;
+		}
 	}
 	line = json_object_new_object();
 	json_object_object_add(line, "op", json_object_new_string("nodes"));

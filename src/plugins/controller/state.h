@@ -152,7 +152,7 @@ struct ocs_waiting *ocs_waiting_find(uint32_t job, bool create);
 void ocs_waiting_push(struct ocs_waiting *waiting);
 void ocs_waiting_push_all(void);
 void ocs_waiting_clear_all(void);
-struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool host,
+struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *name, bool again,
 				    const char *text);
 
 /* near.c: notes that JOB's shape does not fit OCCUPANCY, unless that is known; forgets what

@@ -191,7 +191,7 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	int limit = ocs_controller_fabric()->requeue_limit, attempts;
 	char *text, *line;
 	/* What may fail again at the same place is not tried for ever. */
-	bool counted = failure->name || failure->host, hold;
+	bool counted = failure->name || failure->again, hold;
 
 	if (!job || ocs_select_epoch(job) != failure->epoch ||
 	    (!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job)))
