@@ -42,7 +42,9 @@ static bool known(const char *name)
 		    name[length + 1] == '.')
 			return true;
 	}
-	return strncmp(name, "reply.", 6) == 0 || strncmp(name, ".reply.", 7) == 0;
+	/* "epoch." and more: of a prolog that was killed while it wrote it */
+	return strncmp(name, "reply.", 6) == 0 || strncmp(name, ".reply.", 7) == 0 ||
+	       strncmp(name, "epoch.", 6) == 0;
 }
 
 /* Opens PATH.  A descriptor, or -1 with ERR; with ERR untouched and errno ENOENT

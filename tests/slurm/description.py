@@ -186,6 +186,7 @@ switches:
             "MinJobAge": "300",
             "InactiveLimit": "0",
             "MaxArraySize": "2000",
+            "ScronParameters": "enable",
             "DebugFlags": "NO_CONF_HASH",
             "SlurmctldDebug": "verbose",
             "SlurmdDebug": "info",

@@ -82,6 +82,12 @@ def test_the_whole_cube_by_gpus(counted):
     judge(counted, "4x4x4", "--gpus=64")
 
 
+def test_a_node_with_one_xpu_of_the_shape(counted):
+    """Its only task sees that device, not the first one of the node."""
+    _, tasks, text = told(counted, "--shape=5x5", "--conn-type=mesh")
+    assert len(tasks) == 25 and all(visible == devices for _, _, devices, visible in tasks), text
+
+
 def test_several_gpus_per_task(counted):
     fields, tasks, text = told(counted, "--shape=4x4", "-n4", "--ntasks-per-node=1", "--gpus-per-task=4")
     assert gpus(text) == 16

@@ -50,6 +50,28 @@ def test_no_job_with_circuits_outlives_a_node(pod):
     pod.until(lambda: not pod.patches(), 20, "dark switches")
 
 
+def test_scrontab_takes_a_shape_as_extra(pod):
+    """It runs none of spank's hooks at submission: --shape would be lost without a word."""
+    line = "* 1 1 1 * true\n"
+    told = pod.run(["scrontab", "-"], check=False, stdin="#SCRON --shape=4x4\n" + line)
+    assert told.returncode and "write #SCRON --extra=shape=4x4" in told.stderr, told.stderr
+    assert not pod.out(["squeue", "-h"]).strip()
+    pod.run(["scrontab", "-"], stdin="#SCRON --extra=shape=4x4\n" + line)
+    try:
+        assert pod.out(["squeue", "-h", "-o", "%D"]).strip() == "4"
+    finally:
+        pod.run(["scrontab", "-r"])
+
+
+def test_parts_of_a_step_have_nodes_of_their_own(pod):
+    """As Slurm has it for `srun a : b` within one job."""
+    text = pod.out("salloc -Q --shape=4x4 srun -n1 sh -c 'echo A $SLURMD_NODENAME' : "
+                   "-n4 sh -c 'echo B $SLURMD_NODENAME $SLURM_OCS_COORD'")
+    first, second = [[line.split()[1:] for line in text.splitlines() if line.startswith(part)]
+                     for part in "AB"]
+    assert len(first) == 1 and len(second) == 4 and first[0][0] not in [row[0] for row in second], text
+
+
 def test_update_that_leaves_no_room(pod):
     """As at submission: one line, and nothing is applied.  Slurm would hold the job for ever."""
     job = pod.sbatch("-H", "--shape=4x4x4")

@@ -20,6 +20,10 @@
 
 #define UNSET ((int)NO_VAL)	/* of options that are plain numbers */
 
+/* srun's; other commands do not have it */
+#pragma weak local_het_step
+extern bool local_het_step;
+
 #pragma GCC visibility push(default)
 extern const char plugin_name[], plugin_type[];
 extern const uint32_t plugin_version;
@@ -60,12 +64,21 @@ static bool tasks_given(slurm_opt_t *opt)
 	       opt->ntasks_per_tres != UNSET || opt->ntasks_per_gpu != UNSET;
 }
 
+/* Slurm would give each task the GPU of its local number, and cgroups lock it in there: which
+ * one it has follows from its coordinate. */
+static void bind_no_gpu(slurm_opt_t *opt)
+{
+	if (!opt->tres_bind && (opt->ntasks_per_gpu == 1 || !xstrcmp(opt->gpus_per_task, "1")))
+		opt->tres_bind = xstrdup("gres/gpu:none");
+}
+
 /* srun --shape that makes its own allocation: one task per XPU, as for sbatch.  With
  * -c, Slurm starts as many as the CPUs allow. */
 static void new_allocation(slurm_opt_t *opt, const char *asked)
 {
 	struct ocs_shape shape;
 
+	bind_no_gpu(opt);
 	if (tasks_given(opt) || opt->cpus_set || ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
 		return;
 	opt->ntasks = (int)shape.xpus;
@@ -153,6 +166,9 @@ static uint32_t step_job(slurm_opt_t *opt, int offset, const char **dir)
 		part = getenv(name);
 		return part ? strtoul(part, NULL, 10) : NO_VAL;
 	}
+	/* Seen from outside: which job that part is nobody says here. */
+	if (offset > 0)
+		return NO_VAL;
 	if (!here || strtoul(here, NULL, 10) != job)
 		return job;
 	*dir = getenv(OCS_ENV_DIR);
@@ -189,6 +205,9 @@ static void order_step(slurm_opt_t *opt, int offset)
 	uint32_t job;
 	int tasks;
 
+	/* The parts of a step within one job have nodes of their own. */
+	if (&local_het_step && local_het_step)
+		return;
 	if (opt->srun_opt->interactive || (offset <= 0 && !free_to_order(opt, NULL)))
 		return;
 	job = step_job(opt, offset, &dir);
@@ -202,8 +221,10 @@ static void order_step(slurm_opt_t *opt, int offset)
 			verbose("cli_filter/ocs: tasks stay in Slurm's order: %s", err.text);
 		return;
 	}
-	if (ranks->nxpus > ranks->nnodes)
+	if (ranks->nxpus > ranks->nnodes) {
 		inherit_all_gpus(opt);
+		bind_no_gpu(opt);
+	}
 	tasks = count_tasks(opt, ranks, offset, tasks);
 	if (offset > 0 && opt->ntasks_set)
 		opt->ntasks = tasks;
@@ -225,6 +246,12 @@ int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
 {
 	const char *asked = getenv(OCS_ENV_ASKED);
 
+	if (opt->scron_opt && asked) {
+		error("scrontab does not hand --shape on to its jobs; write #SCRON --extra=shape=%s",
+		      asked);
+		unsetenv(OCS_ENV_ASKED);	/* it may be edited and tried again */
+		return SLURM_ERROR;
+	}
 	if (!opt->srun_opt)
 		return SLURM_SUCCESS;
 	if (opt->srun_opt->jobid == NO_VAL) {
@@ -236,8 +263,10 @@ int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
 	    other_job(opt->srun_opt->jobid, asked) != SLURM_SUCCESS)
 		return SLURM_ERROR;
 	/* on its nodes a job with cubes says so */
-	if (getenv(OCS_ENV_PREFIX "CUBES"))
+	if (getenv(OCS_ENV_PREFIX "CUBES")) {
 		inherit_all_gpus(opt);
+		bind_no_gpu(opt);
+	}
 	order_step(opt, offset);
 	return SLURM_SUCCESS;
 }

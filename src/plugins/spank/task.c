@@ -241,7 +241,8 @@ static void set_task(spank_t spank, const char *node, int local, int ntasks)
 	spank_setenv(spank, "SLURM_OCS_DEVICES", devices.data, 1);
 	if (count == 1) {
 		spank_setenv(spank, "SLURM_OCS_COORD", coords.data, 1);
-		if (ntasks > 1)
+		/* also where a node has one XPU of a shape; not where a whole node counts as one */
+		if (ntasks > 1 || job_ranks->nxpus > job_ranks->nnodes)
 			narrow_devices(spank, job_ranks->device[share[0]]);
 	}
 out:
