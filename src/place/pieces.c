@@ -15,7 +15,7 @@ static void vertices_make(struct ocs_pieces *p)
 {
 	const struct ocs_fold_table *table = p->table;
 	int coord[OCS_SHAPE_DIMS] = { 0 }, at[OCS_AXES], last = table->ndim - 1, d, c, a;
-	short (*to)[OCS_AXES] = p->box;
+	int (*to)[OCS_AXES] = p->box;
 
 	while (true) {
 		struct ocs_fold_entry base = { { 0 }, { 0 } }, sum;
@@ -27,7 +27,7 @@ static void vertices_make(struct ocs_pieces *p)
 			ocs_fold_add(&sum, &table->dim[last][c]);
 			ocs_fold_at(table, &sum, at);
 			for (a = 0; a < OCS_AXES; a++)
-				(*to)[a] = (short)at[a];
+				(*to)[a] = at[a];
 		}
 		for (d = last - 1; d >= 0 && ++coord[d] == table->extent[d]; d--)
 			coord[d] = 0;

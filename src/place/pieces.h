@@ -17,7 +17,7 @@ struct ocs_pieces {
 	/* folding `table_of` (-1: none), and where its box has the vertices */
 	int table_of;
 	const struct ocs_fold_table *table;
-	short (*box)[OCS_AXES];
+	int (*box)[OCS_AXES];
 	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */
 	struct ocs_lay lay;
 	int *axis_place[OCS_AXES];

@@ -10,7 +10,7 @@
 #include "src/util/text.h"
 
 #define NEAR 3			/* shapes named */
-#define CUBES_MAX 4096		/* looked at when there are too few */
+#define CUBES_MAX 4096		/* looked at when there are too few, but twice as many always */
 
 /* "4x4x4 cubes" or "a 16x16x16 torus". */
 static const char *machine(const struct ocs_section *s, char buffer[64])
@@ -122,7 +122,7 @@ static int cubes_needed(const struct ocs_section *s, const struct ocs_shape *sha
 	if (s->kind == OCS_STATIC)
 		return 0;
 	do {
-		if (high >= CUBES_MAX)
+		if (high >= CUBES_MAX && high > s->ncubes)
 			return 0;
 		high *= 2;
 		more.ncubes = high;

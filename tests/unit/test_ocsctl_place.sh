@@ -125,6 +125,10 @@ exits 0 "fold --json" fold 18 --fabric "$ONE" --json
 prints "is a placement" '{"shape":[18],"conn":["torus"],"cubes":["c0"],"xpus":['
 exits 3 "fold that cannot be" fold 5 --fabric "$ONE"
 
+exits 3 "too few of very many cubes" place 258x1014 --fabric "torus cubes:16x16x16 cube:4x4x4 tile:2x2x1"
+says "how many it needs" "it needs 4191 cubes, 4096 exist"
+exits 1 "a line of 32772 layers" place 4x4x32772 --fabric "torus cubes:16384 cube:4x4x4 tile:2x2x1"
+says "is too long for a job's text" "the placement needs 8243 bytes"
 # slurmctld says the same at submit, and stands still meanwhile: seconds of CPU at the most.
 ulimit -t 4
 exits 3 "a long ring that cannot close" place 262143 --fabric "torus cubes:16x16x16 cube:4x4x4 tile:2x2x1"

@@ -241,6 +241,9 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 		placement = place_required(choice, err);
 	}
 	if (!placement) {
+		/* Its text is too long for a job even on an empty machine. */
+		if (err->code == OCS_ERROR && choice->mode == OCS_TEST_ONLY)
+			err->code = OCS_NEVER;
 		if (err->code == OCS_NOT_NOW && choice->mode == OCS_RUN_NOW && !choice->nrequired &&
 		    !choice->request->tentative) {
 			ocs_near_ask(choice->request->job, &choice->request->shape,
