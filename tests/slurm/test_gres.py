@@ -131,6 +131,19 @@ def test_a_step_with_fewer_tasks(counted):
     assert [row[3] for row in tasks] == ["0,1,2,3"] * 4, text
 
 
+def test_a_step_with_fewer_tasks_and_a_gpu_for_each(counted):
+    """They share the XPUs of the node, but no GPU."""
+    _, tasks, text = told(counted, "--shape=4x4", script="srun -N1 -n2 --gpus-per-task=1 " + TASK)
+    assert len(tasks) == 2 and {len(row[3].split(",")) for row in tasks} == {1}, text
+    assert tasks[0][3] != tasks[1][3], text
+
+
+@pytest.mark.parametrize("arguments", [["--gpus-per-task=1"], ["--ntasks-per-gpu=1"]])
+def test_a_step_with_a_gpu_for_each_task(counted, arguments):
+    _, tasks, text = told(counted, "--shape=4x4", script="srun -n16 %s %s" % (" ".join(arguments), TASK))
+    assert len(tasks) == 16 and all(row[3] == row[2] for row in tasks), text
+
+
 @pytest.mark.parametrize("arguments", [[], ["--gpus-per-task=1"], ["--gpus=16"]])
 def test_srun_by_itself(counted, arguments):
     text = counted.out("srun --shape=4x4 -n16 %s %s" % (" ".join(arguments), TASK))

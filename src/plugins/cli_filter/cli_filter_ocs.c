@@ -64,11 +64,13 @@ static bool tasks_given(slurm_opt_t *opt)
 	       opt->ntasks_per_tres != UNSET || opt->ntasks_per_gpu != UNSET;
 }
 
-/* Slurm would give each task the GPU of its local number, and cgroups lock it in there: which
- * one it has follows from its coordinate. */
+/* With one task for each XPU: Slurm would give each the GPU of its local number, and cgroups lock
+ * it in there; which one it has follows from its coordinate. */
 static void bind_no_gpu(slurm_opt_t *opt)
 {
-	if (!opt->tres_bind && (opt->ntasks_per_gpu == 1 || !xstrcmp(opt->gpus_per_task, "1")))
+	if (!opt->tres_bind && !xstrcmp(opt->gpus_per_task, "1"))
+		slurm_option_reset(opt, "gpus-per-task");
+	else if (!opt->tres_bind && opt->ntasks_per_gpu == 1)
 		opt->tres_bind = xstrdup("gres/gpu:none");
 }
 
@@ -78,11 +80,14 @@ static void new_allocation(slurm_opt_t *opt, const char *asked)
 {
 	struct ocs_shape shape;
 
-	bind_no_gpu(opt);
-	if (tasks_given(opt) || opt->cpus_set || ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
+	if (ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
 		return;
-	opt->ntasks = (int)shape.xpus;
-	opt->ntasks_set = true;
+	if (!tasks_given(opt) && !opt->cpus_set) {
+		opt->ntasks = (int)shape.xpus;
+		opt->ntasks_set = true;
+	}
+	if (opt->ntasks_set && opt->ntasks == shape.xpus)
+		bind_no_gpu(opt);
 }
 
 /* srun --jobid=N --shape=...: spank_ocs compares only inside the job. */
@@ -221,11 +226,11 @@ static void order_step(slurm_opt_t *opt, int offset)
 			verbose("cli_filter/ocs: tasks stay in Slurm's order: %s", err.text);
 		return;
 	}
-	if (ranks->nxpus > ranks->nnodes) {
+	if (ranks->nxpus > ranks->nnodes)
 		inherit_all_gpus(opt);
-		bind_no_gpu(opt);
-	}
 	tasks = count_tasks(opt, ranks, offset, tasks);
+	if (ranks->nxpus > ranks->nnodes && tasks == ranks->nxpus && free_to_order(opt, ranks))
+		bind_no_gpu(opt);
 	if (offset > 0 && opt->ntasks_set)
 		opt->ntasks = tasks;
 	if (free_to_order(opt, ranks) &&
@@ -263,10 +268,8 @@ int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
 	    other_job(opt->srun_opt->jobid, asked) != SLURM_SUCCESS)
 		return SLURM_ERROR;
 	/* on its nodes a job with cubes says so */
-	if (getenv(OCS_ENV_PREFIX "CUBES")) {
+	if (getenv(OCS_ENV_PREFIX "CUBES"))
 		inherit_all_gpus(opt);
-		bind_no_gpu(opt);
-	}
 	order_step(opt, offset);
 	return SLURM_SUCCESS;
 }

@@ -109,9 +109,6 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 	if (rc > 0) {
 		job->details->whole_node |= WHOLE_NODE_REQUIRED;
 		job->details->share_res = 0;
-		/* All of them or none.  job_submit says so as well, but Slurm takes that from no
-		 * update, and it may not have known which partition the job ends up in. */
-		job->kill_on_node_fail = 1;
 		if (call.mode == OCS_RUN_NOW)
 			call.nodes = bit_copy(nodes);
 	}

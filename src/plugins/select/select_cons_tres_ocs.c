@@ -135,6 +135,9 @@ static int commit(job_record_t *job)
 	if (rc == 0 && ocs_select_epoch(job))
 		ocs_select_forget(job);
 	if (rc > 0) {
+		/* All of its nodes or none.  job_submit says so as well, but Slurm takes that from
+		 * no update, and it may not have known which partition the job ends up in. */
+		job->kill_on_node_fail = 1;
 		if (!job->user_name)
 			job->user_name = uid_to_string_or_null(job->user_id);
 		request.demand = ocs_spank_get(job, OCS_SELECT_DEMAND);
