@@ -104,14 +104,30 @@ static bool swallowed(struct ocsd *d, const struct ocsd_switch *sw,
 	return false;
 }
 
+/* By what was read last. */
+static bool another_dark(struct ocsd *d, const struct ocsd_circuit *but)
+{
+	const struct ocsd_job *job = but->job;
+
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		const struct ocsd_circuit *one = job->circuits[i];
+		const struct ocs_health *health = &d->switches[one->sw].health;
+
+		if (one != but && one->state == OCSD_CONNECTED && health->port &&
+		    circuit_dark(one, health))
+			return true;
+	}
+	return false;
+}
+
 static void seen_lit(struct ocsd *d, struct ocsd_circuit *circuit)
 {
-	bool news = !circuit->lit || circuit->dark == DARK_TOLD;
+	bool news = !circuit->lit || circuit->dark;
 
 	circuit->lit = true;
 	circuit->dark = 0;
 	/* Its port need not have failed any more: somebody has drained it meanwhile. */
-	if (news && circuit->job->error)
+	if (news && circuit->job->error && !another_dark(d, circuit))
 		ocsd_broken_check(d, circuit->job);
 }
 

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #define MILLION INT64_C(1000000)
+#define LAG_NS INT64_C(1200000000)
 #define PASSES 4
 
 const char *ocsd_switch_state_name(const struct ocsd_switch *sw)
@@ -383,12 +384,18 @@ static size_t count_patches(const struct ocs_table *table)
 static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 		       const struct ocs_table *table, bool poll)
 {
-	int64_t now_ns = ocs_now_ns();
+	int64_t now_ns = ocs_now_ns(), poll_ns = d->fabric->poll_ms * MILLION;
 
 	sw->last_read = ocsd_wall_clock();
 	sw->ncircuits = count_patches(table);
-	if (poll)
-		sw->next_ns = now_ns + d->fabric->poll_ms * MILLION;
+	/* Read-outs of light lag behind a change by a second: a poll waits for that after a batch,
+	 * but not for ever. */
+	if (poll) {
+		sw->polled_ns = now_ns;
+		sw->next_ns = now_ns + poll_ns;
+	} else if (sw->next_ns < now_ns + LAG_NS && now_ns < sw->polled_ns + 2 * poll_ns) {
+		sw->next_ns = now_ns + LAG_NS;
+	}
 	if (sw->sure_ns == INT64_MAX)
 		sw->sure_ns = now_ns + d->fabric->switch_timeout_ms * MILLION;
 	if (now_ns < sw->sure_ns && sw->sure_ns < sw->next_ns)

@@ -51,6 +51,7 @@ struct ocsd_circuit {
 	int npatches;
 	enum ocsd_circuit_state state;
 	bool sent;		/* the switch may have it */
+	int64_t made_ns;	/* when it was; 0: before ocsd was started */
 	bool lit;		/* its light was seen */
 	int dark;		/* looks since then that did not see it */
 	int64_t dark_since_ns;	/* the first of them */
@@ -156,6 +157,7 @@ struct ocsd_switch {
 	int64_t next_ns;		/* next poll or retry */
 	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
 	int64_t read_ns;		/* when its table was last asked for */
+	int64_t polled_ns;		/* when a poll last ended */
 	int64_t sure_ns;		/* until then it may do what nobody waits for any
 					 * more, INT64_MAX: it has not answered since */
 	int64_t kept_ns;		/* what it said, in the audit log: when ... */

@@ -37,8 +37,9 @@ static bool limited(const struct ocsd_switch *sw)
 	return sw->description->loss_budget > 0 || sw->description->loss_max > 0;
 }
 
-/* What is wrong with the path (the caller frees it), or NULL. */
-static char *judge(struct ocsd *d, const struct ocsd_switch *sw, int in, int out)
+/* What is wrong with the path (the caller frees it), or NULL.  SETTLED: what was read is its own
+ * light, not what was there before it. */
+static char *judge(struct ocsd *d, const struct ocsd_switch *sw, int in, int out, bool settled)
 {
 	const struct ocs_port_health *a = &sw->health.port[in], *b = &sw->health.port[out];
 	double loss = a->dbm - b->dbm, limit;
@@ -52,7 +53,7 @@ static char *judge(struct ocsd *d, const struct ocsd_switch *sw, int in, int out
 	if (loss > limit)
 		return ocs_asprintf("the path %d>%d loses %.2f dB; at most %.2f dB are allowed",
 				    in, out, loss, limit);
-	if (b->dbm >= OCSD_DARK_DBM && isnan(ocsd_store_baseline(d, sw, in, out)))
+	if (settled && b->dbm >= OCSD_DARK_DBM && isnan(ocsd_store_baseline(d, sw, in, out)))
 		ocsd_store_baseline_add(d, sw, in, out, loss);
 	return NULL;
 }
@@ -65,7 +66,8 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++)
 		if (circuit->patches[p].in == in)
-			wrong = judge(d, sw, in, circuit->patches[p].out);
+			wrong = judge(d, sw, in, circuit->patches[p].out,
+				      now_ns - circuit->made_ns >= DOUBT_NS);
 	if (!wrong || !limited(sw)) {
 		sw->doubts[in] = 0;
 	} else if (!sw->doubts[in] || now_ns - sw->doubts[in] < DOUBT_NS) {

@@ -103,6 +103,8 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
 	if (state == OCSD_GONE)
 		circuit->job->ngone++;
 	circuit->state = state;
+	if (state == OCSD_CONNECTED)
+		circuit->made_ns = ocs_now_ns();
 	if (state == OCSD_CONNECTING || state == OCSD_DELETING)
 		sw->dirty = true;
 	if (state != OCSD_GONE)
