@@ -104,14 +104,16 @@ static bool swallowed(struct ocsd *d, const struct ocsd_switch *sw,
 	return false;
 }
 
-/* By what was read last. */
-static bool another_dark(struct ocsd *d, const struct ocsd_circuit *but)
+/* By what was read last; NOW: of the switch of BUT. */
+static bool another_dark(struct ocsd *d, const struct ocsd_circuit *but,
+			 const struct ocs_health *now)
 {
 	const struct ocsd_job *job = but->job;
 
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		const struct ocsd_circuit *one = job->circuits[i];
-		const struct ocs_health *health = &d->switches[one->sw].health;
+		const struct ocs_health *health = one->sw == but->sw ? now :
+						  &d->switches[one->sw].health;
 
 		if (one != but && one->state == OCSD_CONNECTED && health->port &&
 		    circuit_dark(one, health))
@@ -120,14 +122,14 @@ static bool another_dark(struct ocsd *d, const struct ocsd_circuit *but)
 	return false;
 }
 
-static void seen_lit(struct ocsd *d, struct ocsd_circuit *circuit)
+static void seen_lit(struct ocsd *d, struct ocsd_circuit *circuit, const struct ocs_health *now)
 {
 	bool news = !circuit->lit || circuit->dark;
 
 	circuit->lit = true;
 	circuit->dark = 0;
 	/* Its port need not have failed any more: somebody has drained it meanwhile. */
-	if (news && circuit->job->error && !another_dark(d, circuit))
+	if (news && circuit->job->error && !another_dark(d, circuit, now))
 		ocsd_broken_check(d, circuit->job);
 }
 
@@ -143,7 +145,7 @@ void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_h
 		if (!circuit || circuit->patches[0].in != in || !watched(circuit))
 			continue;
 		if (!circuit_dark(circuit, health)) {
-			seen_lit(d, circuit);
+			seen_lit(d, circuit, health);
 			continue;
 		}
 		/* never lit: its servers may be off, or the switch measures nothing */

@@ -391,10 +391,12 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 	/* Read-outs of light lag behind a change by a second: a poll waits for that after a batch,
 	 * but not for ever. */
 	if (poll) {
-		sw->polled_ns = now_ns;
+		sw->due_ns = 0;
 		sw->next_ns = now_ns + poll_ns;
-	} else if (sw->next_ns < now_ns + LAG_NS && now_ns < sw->polled_ns + 2 * poll_ns) {
-		sw->next_ns = now_ns + LAG_NS;
+	} else if (sw->next_ns < now_ns + LAG_NS) {
+		sw->due_ns = sw->due_ns ? sw->due_ns : sw->next_ns;
+		if (now_ns < sw->due_ns + (poll_ns < 2 * LAG_NS ? 2 * poll_ns : 4 * LAG_NS))
+			sw->next_ns = now_ns + LAG_NS;
 	}
 	if (sw->sure_ns == INT64_MAX)
 		sw->sure_ns = now_ns + d->fabric->switch_timeout_ms * MILLION;

@@ -157,7 +157,7 @@ struct ocsd_switch {
 	int64_t next_ns;		/* next poll or retry */
 	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
 	int64_t read_ns;		/* when its table was last asked for */
-	int64_t polled_ns;		/* when a poll last ended */
+	int64_t due_ns;			/* when the poll was due that waits for a read-out; or 0 */
 	int64_t sure_ns;		/* until then it may do what nobody waits for any
 					 * more, INT64_MAX: it has not answered since */
 	int64_t kept_ns;		/* what it said, in the audit log: when ... */

@@ -67,7 +67,7 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++)
 		if (circuit->patches[p].in == in)
 			wrong = judge(d, sw, in, circuit->patches[p].out,
-				      now_ns - circuit->made_ns >= DOUBT_NS);
+				      sw->sent_ns - circuit->made_ns >= DOUBT_NS);
 	if (!wrong || !limited(sw)) {
 		sw->doubts[in] = 0;
 	} else if (!sw->doubts[in] || now_ns - sw->doubts[in] < DOUBT_NS) {

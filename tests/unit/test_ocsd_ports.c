@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "src/util/error.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
@@ -363,12 +364,13 @@ static void dark_on_a_busy_switch(void **state)
 {
 	struct rig *rig = *state;
 	struct ocs_client *client = rig_client(rig);
+	int64_t end_ns = ocs_now_ns() + INT64_C(30000000000);
 	char *nodes[2], *placement[2];
 	bool seen = false;
 
 	placement[0] = rig_place(rig, "2x2x4", NULL, &nodes[0]);
 	placement[1] = rig_place(rig, "2x2x4", nodes[0], &nodes[1]);
-	for (unsigned int job = 1; job < 400 && !seen; job++) {
+	for (unsigned int job = 1; ocs_now_ns() < end_ns && !seen; job++) {
 		int k = job > 1;
 
 		json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"

@@ -64,30 +64,16 @@ static bool tasks_given(slurm_opt_t *opt)
 	       opt->ntasks_per_tres != UNSET || opt->ntasks_per_gpu != UNSET;
 }
 
-/* With one task for each XPU: Slurm would give each the GPU of its local number, and cgroups lock
- * it in there; which one it has follows from its coordinate. */
-static void bind_no_gpu(slurm_opt_t *opt)
-{
-	if (!opt->tres_bind && !xstrcmp(opt->gpus_per_task, "1"))
-		slurm_option_reset(opt, "gpus-per-task");
-	else if (!opt->tres_bind && opt->ntasks_per_gpu == 1)
-		opt->tres_bind = xstrdup("gres/gpu:none");
-}
-
 /* srun --shape that makes its own allocation: one task per XPU, as for sbatch.  With
  * -c, Slurm starts as many as the CPUs allow. */
 static void new_allocation(slurm_opt_t *opt, const char *asked)
 {
 	struct ocs_shape shape;
 
-	if (ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
+	if (tasks_given(opt) || opt->cpus_set || ocs_shape_parse(asked, NULL, &shape, NULL) < 0)
 		return;
-	if (!tasks_given(opt) && !opt->cpus_set) {
-		opt->ntasks = (int)shape.xpus;
-		opt->ntasks_set = true;
-	}
-	if (opt->ntasks_set && opt->ntasks == shape.xpus)
-		bind_no_gpu(opt);
+	opt->ntasks = (int)shape.xpus;
+	opt->ntasks_set = true;
 }
 
 /* srun --jobid=N --shape=...: spank_ocs compares only inside the job. */
@@ -201,6 +187,22 @@ static void inherit_all_gpus(slurm_opt_t *opt)
 		slurm_option_reset(opt, "tres-bind");
 }
 
+/* With one of TASKS for each XPU of the step's nodes: Slurm would give each the GPU of its local
+ * number, and cgroups lock it in there; which one it has follows from its coordinate. */
+static void bind_no_gpu(slurm_opt_t *opt, const struct ocs_ranks *ranks, int tasks)
+{
+	long nodes = slurm_option_set_by_cli(opt, 'N') ? opt->min_nodes : ranks->nnodes;
+	bool each = !xstrcmp(opt->gpus_per_task, "1");
+
+	if (opt->tres_bind || (long)tasks * ranks->nnodes != nodes * ranks->nxpus)
+		return;
+	/* all of the job's, also on nodes that the shape has in part */
+	if (each && tasks == ranks->nxpus && free_to_order(opt, ranks))
+		slurm_option_reset(opt, "gpus-per-task");
+	else if (each || opt->ntasks_per_gpu == 1)
+		opt->tres_bind = xstrdup("gres/gpu:none");
+}
+
 static void order_step(slurm_opt_t *opt, int offset)
 {
 	struct ocs_error err = { 0 };
@@ -213,7 +215,9 @@ static void order_step(slurm_opt_t *opt, int offset)
 	/* The parts of a step within one job have nodes of their own. */
 	if (&local_het_step && local_het_step)
 		return;
-	if (opt->srun_opt->interactive || (offset <= 0 && !free_to_order(opt, NULL)))
+	/* on its nodes a job with cubes says so, and is asked at no cost */
+	if (opt->srun_opt->interactive ||
+	    (offset <= 0 && !free_to_order(opt, NULL) && !getenv(OCS_ENV_PREFIX "CUBES")))
 		return;
 	job = step_job(opt, offset, &dir);
 	if (job == NO_VAL)
@@ -229,8 +233,8 @@ static void order_step(slurm_opt_t *opt, int offset)
 	if (ranks->nxpus > ranks->nnodes)
 		inherit_all_gpus(opt);
 	tasks = count_tasks(opt, ranks, offset, tasks);
-	if (ranks->nxpus > ranks->nnodes && tasks == ranks->nxpus && free_to_order(opt, ranks))
-		bind_no_gpu(opt);
+	if (ranks->nxpus > ranks->nnodes)
+		bind_no_gpu(opt, ranks, tasks);
 	if (offset > 0 && opt->ntasks_set)
 		opt->ntasks = tasks;
 	if (free_to_order(opt, ranks) &&
@@ -267,7 +271,6 @@ int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
 	if (asked && !getenv("SLURM_JOB_ID") &&
 	    other_job(opt->srun_opt->jobid, asked) != SLURM_SUCCESS)
 		return SLURM_ERROR;
-	/* on its nodes a job with cubes says so */
 	if (getenv(OCS_ENV_PREFIX "CUBES"))
 		inherit_all_gpus(opt);
 	order_step(opt, offset);

@@ -135,9 +135,6 @@ static int commit(job_record_t *job)
 	if (rc == 0 && ocs_select_epoch(job))
 		ocs_select_forget(job);
 	if (rc > 0) {
-		/* All of its nodes or none.  job_submit says so as well, but Slurm takes that from
-		 * no update, and it may not have known which partition the job ends up in. */
-		job->kill_on_node_fail = 1;
 		if (!job->user_name)
 			job->user_name = uid_to_string_or_null(job->user_id);
 		request.demand = ocs_spank_get(job, OCS_SELECT_DEMAND);
@@ -157,6 +154,9 @@ static int commit(job_record_t *job)
 		return SLURM_ERROR;
 	}
 	if (made) {
+		/* All of its nodes or none.  job_submit says so as well, but Slurm takes that from
+		 * no update, and it may not have known which partition the job ends up in. */
+		job->kill_on_node_fail = 1;
 		ocs_select_publish(job, made);
 		ocs_controller_pending_clear(job->job_id);
 		info("%pJ: epoch %"PRIu64" section %s shape %s cubes %d circuits %d", job,
