@@ -62,16 +62,16 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 {
 	const struct ocsd_circuit *circuit = sw->by_in[in];
 	int64_t now_ns = ocs_now_ns();
+	bool settled = circuit && sw->sent_ns - circuit->made_ns >= DOUBT_NS;
 	char *wrong = NULL;
 
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++)
 		if (circuit->patches[p].in == in)
-			wrong = judge(d, sw, in, circuit->patches[p].out,
-				      sw->sent_ns - circuit->made_ns >= DOUBT_NS);
+			wrong = judge(d, sw, in, circuit->patches[p].out, settled);
 	if (!wrong || !limited(sw)) {
 		sw->doubts[in] = 0;
-	} else if (!sw->doubts[in] || now_ns - sw->doubts[in] < DOUBT_NS) {
-		if (!sw->doubts[in])
+	} else if (!settled || !sw->doubts[in] || now_ns - sw->doubts[in] < DOUBT_NS) {
+		if (!settled || !sw->doubts[in])
 			sw->doubts[in] = now_ns;
 		if (sw->next_ns > now_ns + DOUBT_NS)
 			sw->next_ns = now_ns + DOUBT_NS;

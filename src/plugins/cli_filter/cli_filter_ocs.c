@@ -196,10 +196,10 @@ static void bind_no_gpu(slurm_opt_t *opt, const struct ocs_ranks *ranks, int tas
 
 	if (opt->tres_bind || (long)tasks * ranks->nnodes != nodes * ranks->nxpus)
 		return;
-	/* all of the job's, also on nodes that the shape has in part */
-	if (each && tasks == ranks->nxpus && free_to_order(opt, ranks))
+	/* all of its nodes', also where the shape has a node in part */
+	if (each)
 		slurm_option_reset(opt, "gpus-per-task");
-	else if (each || opt->ntasks_per_gpu == 1)
+	else if (opt->ntasks_per_gpu == 1)
 		opt->tres_bind = xstrdup("gres/gpu:none");
 }
 
