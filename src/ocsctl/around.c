@@ -56,7 +56,6 @@ void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
 	for (int i = 0; i < list->count; i++) {
 		const struct ocs_ctl_reservation *r = &list->list[i];
 		struct ocs_ctl_obstacle *one;
-
 		time_t start = r->start, end = r->end;
 
 		next_occurrence(r, from, &start, &end);

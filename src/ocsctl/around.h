@@ -16,7 +16,8 @@ void ocs_ctl_around_jobs(struct ocs_ctl_obstacles *all, const struct ocs_ctl_que
 void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
 				 const struct ocs_ctl_reservations *list, const char *own,
 				 time_t from, time_t until);
-/* Nodes that are out of service or unknown to Slurm; HIDDEN: and those in use that no job added before has. */
+/* Nodes that are out of service or unknown to Slurm; HIDDEN: and those in use that no job added
+ * before has. */
 void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden);
 /* Cubes and switches that are drained or failed; slurmctld's picture of the fabric shows
  * them to everybody. */

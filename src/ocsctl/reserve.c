@@ -30,8 +30,7 @@ struct reserve {
 	bool maint, ignore_jobs, overlap;
 	struct ocs_ctl_queue queue;
 	struct ocs_ctl_reservations others;
-	struct ocs_ctl_state state;	/* what is drained, as far as it is known: */
-	bool blind;			/* not the ports and XPUs */
+	struct ocs_ctl_state state;	/* only what ocsd says of the fabric: its drains */
 	bool *wanted;			/* by node of the fabric */
 	char *nodes;			/* the same as a host list */
 	char *name;			/* as Slurm says, after it is made */
@@ -100,16 +99,23 @@ static void obstacles_read(const struct reserve *r, const struct ocs_section *se
 					    r->seconds ? start + r->seconds : 0);
 }
 
+/* Named nodes are reserved as they are, and so are those that are to be mended. */
+static bool avoids_drained(const struct reserve *r)
+{
+	return !r->maint && (r->args->count || r->args->cubes);
+}
+
 /* Ports and XPUs that are drained, which only ocsd knows. */
 static void drains_read(struct reserve *r)
 {
 	struct ocs_error err;
 	struct ocs_client *client;
 
-	if (r->maint || (!r->args->count && !r->args->cubes))
+	if (!avoids_drained(r))
 		return;
 	client = ocs_ctl_connect(r->args, r->where.fabric, &err);
-	r->blind = !client || ocs_ctl_state_read(client, &r->state, &err) || r->state.by_slurm;
+	if (client)
+		r->state.fabric = ocs_ctl_ask(client, "fabric", NULL, &err);
 	ocs_client_close(client);
 }
 
@@ -512,7 +518,7 @@ static void print_text(const struct reserve *r)
 		printf("nodes: %s\n", r->nodes);
 	printf("time:  %s to %s\n", ocs_ctl_moment_format(r->start, "", from),
 	       ocs_ctl_moment_format(r->end, "no end (Slurm makes it a year)", until));
-	if (r->blind)
+	if (avoids_drained(r) && !r->state.fabric)
 		puts("note:  ocsd does not say which ports and XPUs are drained: they are not avoided");
 	if (r->name)
 		printf("reservation: %s\n", r->name);

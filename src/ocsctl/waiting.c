@@ -71,13 +71,13 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 		return ocs_asprintf("its user holds it; scontrol release %ld", job->job);
 	if (begins(r, "JobHeldAdmin"))
 		return ocs_asprintf("an administrator holds it");
-	/* for a reason of Slurm's, of a failed prolog or of ours */
-	if (!job->priority && !begins(r, "BeginTime"))
-		return ocs_asprintf("it is held%s%s%s; scontrol release %ld", *r ? " (" : "", r,
-				    *r ? ")" : "", job->job);
 	if (begins(r, "BeginTime"))
 		return ocs_asprintf("it is not to start before %s",
 				    ocs_ctl_moment_format(job->start, "its --begin", start));
+	/* for a reason of Slurm's, of a failed prolog or of ours */
+	if (!job->priority)
+		return ocs_asprintf("it is held%s%s%s; scontrol release %ld", *r ? " (" : "", r,
+				    *r ? ")" : "", job->job);
 	if (begins(r, "PartitionTimeLimit"))
 		return ocs_asprintf("its time limit is beyond that of partition %s", job->partition);
 	if (begins(r, "PartitionDown") || begins(r, "PartitionInactive"))

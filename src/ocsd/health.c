@@ -12,7 +12,6 @@
 #include "src/ocsd/store.h"
 
 #include "src/util/net.h"
-#include "src/util/text.h"
 
 #include <math.h>
 

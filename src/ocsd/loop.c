@@ -11,6 +11,7 @@
 #include "src/ocsd/job.h"
 #include "src/ocsd/loop.h"
 #include "src/ocsd/metrics.h"
+#include "src/ocsd/power.h"
 #include "src/ocsd/realise.h"
 #include "src/ocsd/repair.h"
 #include "src/ocsd/selftest.h"
@@ -29,7 +30,6 @@
 #include <string.h>
 
 #define MILLION INT64_C(1000000)
-#define LAG_NS INT64_C(1200000000)
 #define PASSES 4
 
 const char *ocsd_switch_state_name(const struct ocsd_switch *sw)
@@ -393,10 +393,10 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 	if (poll) {
 		sw->due_ns = 0;
 		sw->next_ns = now_ns + poll_ns;
-	} else if (sw->next_ns < now_ns + LAG_NS) {
+	} else if (sw->next_ns < now_ns + OCSD_LAG_NS) {
 		sw->due_ns = sw->due_ns ? sw->due_ns : sw->next_ns;
-		if (now_ns < sw->due_ns + (poll_ns < 2 * LAG_NS ? 2 * poll_ns : 4 * LAG_NS))
-			sw->next_ns = now_ns + LAG_NS;
+		if (now_ns < sw->due_ns + (poll_ns < 2 * OCSD_LAG_NS ? 2 * poll_ns : 4 * OCSD_LAG_NS))
+			sw->next_ns = now_ns + OCSD_LAG_NS;
 	}
 	if (sw->sure_ns == INT64_MAX)
 		sw->sure_ns = now_ns + d->fabric->switch_timeout_ms * MILLION;

@@ -16,9 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Read-outs can lag a second: what is bad must still be bad then. */
-#define DOUBT_NS INT64_C(1200000000)
-
 double ocsd_power_limit(struct ocsd *d, const struct ocsd_switch *sw, int in, int out)
 {
 	double baseline = NAN, limit = INFINITY;
@@ -62,7 +59,7 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 {
 	const struct ocsd_circuit *circuit = sw->by_in[in];
 	int64_t now_ns = ocs_now_ns();
-	bool settled = circuit && sw->sent_ns - circuit->made_ns >= DOUBT_NS;
+	bool settled = circuit && sw->sent_ns - circuit->made_ns >= OCSD_LAG_NS;
 	char *wrong = NULL;
 
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++)
@@ -70,11 +67,12 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 			wrong = judge(d, sw, in, circuit->patches[p].out, settled);
 	if (!wrong || !limited(sw)) {
 		sw->doubts[in] = 0;
-	} else if (!settled || !sw->doubts[in] || now_ns - sw->doubts[in] < DOUBT_NS) {
+	} else if (!settled || !sw->doubts[in] || now_ns - sw->doubts[in] < OCSD_LAG_NS) {
+		/* what is bad must still be bad when the read-out has caught up */
 		if (!settled || !sw->doubts[in])
 			sw->doubts[in] = now_ns;
-		if (sw->next_ns > now_ns + DOUBT_NS)
-			sw->next_ns = now_ns + DOUBT_NS;
+		if (sw->next_ns > now_ns + OCSD_LAG_NS)
+			sw->next_ns = now_ns + OCSD_LAG_NS;
 	} else {
 		/* Which of the two it is, a self-test can tell. */
 		ocsd_port_quarantine(d, sw, circuit->a, wrong);

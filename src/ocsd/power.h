@@ -11,6 +11,9 @@
 /* Less is no light. */
 #define OCSD_DARK_DBM (-50.0)
 
+/* Read-outs of light can lag a second behind a change. */
+#define OCSD_LAG_NS INT64_C(1200000000)
+
 /* Takes over HEALTH: baselines for new paths, doubts and quarantine for bad ones. */
 void ocsd_power_read(struct ocsd *d, struct ocsd_switch *sw, struct ocs_health *health);
 

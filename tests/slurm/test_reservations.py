@@ -150,6 +150,27 @@ def test_only_what_will_be_free(kept):
         kept.run(["ocsctl", "resume", "cube", "c2", "--fabric", kept.yaml])
 
 
+def test_drained_ports_and_xpus_are_avoided(kept):
+    """Which only ocsd knows; without it a note says so."""
+    def wanted(*what):
+        return kept.out(["ocsctl", "reserve", *what, "--duration=30", "--users=root", "--dry-run",
+                         "--fabric", kept.yaml])
+    assert "nodes: n[0-3]" in wanted("4x4x4") and "note:" not in wanted("4x4x4")
+    kept.ocsctl("drain", "port", "ocs-x-0-0:1", "--reason", "dust")
+    kept.ocsctl("drain", "xpu", "c1:0,0,0", "--reason", "burnt")
+    try:
+        assert "nodes: n[8-11]" in wanted("4x4x4")
+        assert "nodes: n[0-3,8-11]" in wanted("--cubes", "2")
+        kept.kill("ocsd")
+        assert "note:  ocsd does not say which ports and XPUs are drained" in wanted("4x4x4")
+    finally:
+        if not kept.alive("ocsd"):
+            kept.start_ocsd()
+        kept.ocsctl("resume", "port", "ocs-x-0-0:1")
+        kept.ocsctl("resume", "xpu", "c1:0,0,0")
+    assert "nodes: n[0-3]" in wanted("4x4x4")
+
+
 def test_overlaps_are_refused_with_one_line(kept):
     reserve(kept, "--cube=c1", "--duration=60", "--name=first")
     text = refused(kept, "--cube=c0,c1", "--duration=10")

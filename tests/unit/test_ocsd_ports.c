@@ -305,6 +305,18 @@ static void selftest_fails(void **state)
 	ocs_client_close(prolog);
 }
 
+/* On cubes, with its circuits made. */
+static void pod_job(struct ocs_client *client, unsigned int job, const char *nodes,
+		    const char *placement, const char *first)
+{
+	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'pod','partition':'tpu','nodes':'%s',"
+				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}",
+				job, job * 10, nodes, placement));
+	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s'}", job,
+				job * 10, first));
+}
+
 /* The next failure of a port of job 1, and what the job is told. */
 static void goes_dark(struct ocs_client *events, const char *reason)
 {
@@ -321,11 +333,7 @@ static void dark_and_drained(void **state)
 	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 
 	json_object_put(rig_ask(events, "{'op':'subscribe'}"));
-	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,"
-				"'user':'alice','section':'pod','partition':'tpu','nodes':'%s',"
-				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}",
-				nodes, placement));
-	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'n0'}"));
+	pod_job(client, 1, nodes, placement, "n0");
 	for (int i = 0; i < 2; i++)
 		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	/* dark, then drained */
@@ -373,12 +381,7 @@ static void dark_on_a_busy_switch(void **state)
 	for (unsigned int job = 1; ocs_now_ns() < end_ns && !seen; job++) {
 		int k = job > 1;
 
-		json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-					"'user':'alice','section':'pod','partition':'tpu',"
-					"'nodes':'%s','shape':'2x2x4','conn':'torus,torus,torus',"
-					"'placement':'%s'}", job, job * 10, nodes[k], placement[k]));
-		json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s'}", job,
-					job * 10, k ? "n8" : "n0"));
+		pod_job(client, job, nodes[k], placement[k], k ? "n8" : "n0");
 		if (k)
 			json_object_put(rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job,
 						job * 10));
