@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/client/account.h"
 #include "src/client/client.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/secret.h"
 #include "src/util/text.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <json-c/json.h>
@@ -17,9 +19,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES (16U << 20) /* replies may be larger than requests */
+#define UNPROVEN_MAX_BYTES (16U << 10) /* before it is known who speaks */
+#define CHALLENGE_MAX 128
+#define SAYS_MAX 200
 #define SEND_MS 10000
 #define MILLION INT64_C(1000000)
 
@@ -31,6 +37,7 @@ struct kept {
 struct ocs_client {
 	int fd;
 	int64_t next_id;
+	bool proven; /* ocsd is there: its socket, or its seal */
 	struct ocs_seal seal; /* TCP, after the hello was sent */
 	char *data; /* bytes received that make no whole line yet */
 	size_t used, size, scanned;
@@ -77,13 +84,13 @@ static char *buffered_line(struct ocs_client *client)
 /* Reads once what is there.  1: something came, 0: nothing, -1 with ERR. */
 static int receive(struct ocs_client *client, struct ocs_error *err)
 {
+	unsigned int max = client->proven ? LINE_MAX_BYTES : UNPROVEN_MAX_BYTES;
 	ssize_t count;
 
 	if (client->size - client->used < 4096) {
-		if (client->size >= LINE_MAX_BYTES)
+		if (client->size >= max)
 			return ocs_error_set(err, OCS_UNREACHABLE,
-					     "ocsd sent a line longer than %u bytes",
-					     LINE_MAX_BYTES);
+					     "ocsd sent a line longer than %u bytes", max);
 		client->size = client->size ? client->size * 2 : 16384;
 		client->data = ocs_realloc(client->data, client->size);
 	}
@@ -108,6 +115,27 @@ static bool refusal(struct json_object *object)
 
 	return json_object_is_type(object, json_type_object) &&
 	       json_object_object_get_ex(object, "ok", &value) && !json_object_get_boolean(value);
+}
+
+/* LINE has no seal.  Where ocsd does not know the key of the session, because it refused the
+ * hello, it can only say so; and so can anybody.  Its sentence is a reason, and nothing else. */
+static void line_unproven(const struct ocs_client *client, const char *line, struct ocs_error *err)
+{
+	struct json_object *object = client->proven ? NULL : json_tokener_parse(line), *error;
+	char says[SAYS_MAX + 1] = "";
+
+	if (refusal(object) && json_object_object_get_ex(object, "error", &error))
+		snprintf(says, sizeof(says), "%s", json_object_get_string(error));
+	for (char *c = says; *c; c++)
+		if (!isprint((unsigned char)*c) || (unsigned char)*c > '~')
+			*c = '?';
+	if (*says)
+		ocs_error_set(err, OCS_UNREACHABLE, "the hello is refused (nothing proves who says "
+			      "so): %s", says);
+	else
+		ocs_error_set(err, OCS_UNREACHABLE, "a line does not come from this ocsd: another "
+			      "key, or somebody in between");
+	json_object_put(object);
 }
 
 /* The next line from the socket, parsed.  NULL with code OCS_OK: none before the
@@ -143,16 +171,11 @@ static struct json_object *read_line(struct ocs_client *client, int64_t deadline
 	}
 	text = client->seal.on ? ocs_seal_open(&client->seal, line) : line;
 	object = text ? json_tokener_parse(text) : NULL;
-	/* A refused hello comes from a daemon that does not know the session's key. */
-	if (!text && !client->seal.received)
-		object = json_tokener_parse(line);
+	if (!text)
+		line_unproven(client, line, err);
 	free(line);
-	if (!text && !refusal(object)) {
-		json_object_put(object);
-		ocs_error_set(err, OCS_UNREACHABLE, "a line does not come from this ocsd: another "
-			      "key, or somebody in between");
+	if (!text)
 		return NULL;
-	}
 	if (!json_object_is_type(object, json_type_object)) {
 		json_object_put(object);
 		ocs_error_set(err, OCS_UNREACHABLE,
@@ -304,15 +327,34 @@ static struct json_object *hello_key(const char *challenge, const char *path,
 	return hello;
 }
 
-static struct json_object *greet(struct json_object *greeting, const char *key,
+/* The challenge of GREETING, or NULL: ocsd sends no such thing.  What is signed or
+ * encrypted with it means one thing only if it is hexadecimal. */
+static const char *challenge_of(struct json_object *greeting)
+{
+	struct json_object *value;
+	const char *text;
+	size_t length;
+
+	if (!json_object_object_get_ex(greeting, "challenge", &value) ||
+	    !json_object_is_type(value, json_type_string))
+		return NULL;
+	text = json_object_get_string(value);
+	length = strspn(text, "0123456789abcdef");
+	return length && length <= CHALLENGE_MAX && !text[length] &&
+	       length == (size_t)json_object_get_string_len(value) ? text : NULL;
+}
+
+/* The hello that answers GREETING, which anybody may have sent; what is said to the account
+ * that it names, nobody else can read. */
+static struct json_object *greet(struct json_object *greeting, const char *key, const char *user,
 				 char session[OCS_MAC_HEX + 1], struct ocs_error *err)
 {
-	struct json_object *challenge, *reader, *by_key = NULL;
-	struct json_object *hello;
+	const char *challenge = challenge_of(greeting);
+	struct json_object *reader, *by_key = NULL, *hello;
+	int64_t uid;
 
-	if (!json_object_object_get_ex(greeting, "challenge", &challenge) ||
-	    !json_object_is_type(challenge, json_type_string) ||
-	    !json_object_object_get_ex(greeting, "uid", &reader)) {
+	if (!challenge || !json_object_object_get_ex(greeting, "uid", &reader) ||
+	    !json_object_is_type(reader, json_type_int)) {
 		ocs_error_set(err, OCS_UNREACHABLE, "what answers there is not ocsd");
 		return NULL;
 	}
@@ -323,9 +365,14 @@ static struct json_object *greet(struct json_object *greeting, const char *key,
 			      "shared key; ocsd.key is missing in this host's ocs.yaml");
 		return NULL;
 	}
-	hello = key ? hello_key(json_object_get_string(challenge), key, session, err) :
-		hello_munge(json_object_get_string(challenge),
-			    (uid_t)json_object_get_int64(reader), session, err);
+	uid = json_object_get_int64(reader);
+	if (!key && (uid < 0 || uid >= UINT_MAX || ocs_account_check(user, (uid_t)uid, err))) {
+		if (uid < 0 || uid >= UINT_MAX)
+			ocs_error_set(err, OCS_UNREACHABLE, "what answers there is not ocsd");
+		return NULL;
+	}
+	hello = key ? hello_key(challenge, key, session, err) :
+		hello_munge(challenge, (uid_t)uid, session, err);
 	if (hello)
 		add_text(hello, "op", "hello");
 	return hello;
@@ -356,8 +403,8 @@ static struct json_object *judge(struct json_object *reply,
 	return NULL;
 }
 
-static int authenticate(struct ocs_client *client, const char *key, int64_t deadline_ns,
-			struct ocs_error *err)
+static int authenticate(struct ocs_client *client, const char *key, const char *user,
+			int64_t deadline_ns, struct ocs_error *err)
 {
 	struct json_object *greeting, *hello, *reply = NULL;
 	char session[OCS_MAC_HEX + 1];
@@ -368,7 +415,7 @@ static int authenticate(struct ocs_client *client, const char *key, int64_t dead
 	greeting = read_line(client, deadline_ns, err);
 	if (!greeting)
 		return -1;
-	hello = greet(greeting, key, session, err);
+	hello = greet(greeting, key, user, session, err);
 	json_object_put(greeting);
 	if (!hello) {
 		err->code = OCS_UNREACHABLE;
@@ -383,24 +430,39 @@ static int authenticate(struct ocs_client *client, const char *key, int64_t dead
 	/* The answer is sealed: who is there knows the key of the session. */
 	client->seal = seal;
 	reply = read_line(client, deadline_ns, err);
-	if (reply && refusal(reply))
-		judge(reply, NULL, err);
-	else if (reply)
-		json_object_put(reply);
-	if (reply && err->code == OCS_OK)
-		return 0;
-	if (reply)
+	if (!reply)
+		return -1;
+	client->proven = true;
+	reply = judge(reply, NULL, err);
+	if (!reply) {
 		err->code = OCS_UNREACHABLE;
-	return -1;
+		return -1;
+	}
+	json_object_put(reply);
+	return 0;
 }
 
-struct ocs_client *ocs_client_open(const char *address, const char *key, int timeout_ms,
-				   struct ocs_error *err)
+/* Whose process listens on the UNIX socket. */
+static int know_local(struct ocs_client *client, const char *user, struct ocs_error *err)
+{
+	socklen_t size = sizeof(struct ucred);
+	struct ucred who;
+
+	if (getsockopt(client->fd, SOL_SOCKET, SO_PEERCRED, &who, &size))
+		return ocs_error_set(err, OCS_UNREACHABLE, "SO_PEERCRED: %s", strerror(errno));
+	if (ocs_account_check(user, who.uid, err))
+		return -1;
+	client->proven = true;
+	return 0;
+}
+
+struct ocs_client *ocs_client_open(const char *address, const char *key, const char *user,
+				   int timeout_ms, struct ocs_error *err)
 {
 	int64_t deadline_ns = deadline_after(timeout_ms);
 	struct ocs_client *client;
 	struct ocs_error local;
-	int fd;
+	int fd, rc;
 
 	if (!err)
 		err = &local;
@@ -413,8 +475,9 @@ struct ocs_client *ocs_client_open(const char *address, const char *key, int tim
 	client->fd = fd;
 	client->next_id = 1;
 	client->last = &client->first;
-	if (strncmp(address, "unix:", 5) != 0 &&
-	    authenticate(client, key, deadline_ns, err)) {
+	rc = strncmp(address, "unix:", 5) == 0 ? know_local(client, user, err) :
+		authenticate(client, key, user, deadline_ns, err);
+	if (rc) {
 		if (err->code == OCS_OK)
 			ocs_error_set(err, OCS_UNREACHABLE,
 				      "no challenge from ocsd within %d ms", timeout_ms);

@@ -6,7 +6,8 @@
 
 /* A connection to ocsd: newline-delimited JSON (doc/protocol.md) over a UNIX
  * socket (SO_PEERCRED) or over TCP (MUNGE, loaded with dlopen so that nothing
- * links it, or a shared key; lines are sealed from then on).  Blocking with deadlines; not shared between threads. */
+ * links it, or a shared key; lines are sealed from then on).  Both sides know each other.
+ * Blocking with deadlines; not shared between threads. */
 
 #include <stdint.h>
 
@@ -16,9 +17,11 @@ struct ocs_client;
 
 /* Connects to ADDRESS ("unix:/path" or "host:port") within TIMEOUT_MS; authenticates on
  * TCP by MUNGE, or by the key in the file KEY (NULL: MUNGE), which ocsd must have too.
- * NULL with ERR code OCS_UNREACHABLE. */
-struct ocs_client *ocs_client_open(const char *address, const char *key, int timeout_ms,
-				   struct ocs_error *err);
+ * Nothing is sent to a process of another account than USER, ocsd.user of ocs.yaml (NULL:
+ * as ocs_account_uid says), except where the key proves who it is.
+ * NULL with ERR code OCS_UNREACHABLE: also for whatever was said without a proof. */
+struct ocs_client *ocs_client_open(const char *address, const char *key, const char *user,
+				   int timeout_ms, struct ocs_error *err);
 void ocs_client_close(struct ocs_client *client);
 
 /* For event loops: readable means ocs_client_next has something to read. */

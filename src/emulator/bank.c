@@ -79,6 +79,7 @@ void ocs_emu_free(struct ocs_emu *emu)
 		free(sw->state);
 		free(sw->user);
 		free(sw->password);
+		free(sw->says);
 	}
 	free(emu->switches);
 	free(emu->state);

@@ -27,8 +27,10 @@ static const char *const fault_names[] = {
 	[OCS_EMU_NONE] = "none", [OCS_EMU_SILENT] = "silent", [OCS_EMU_DROP] = "drop",
 	[OCS_EMU_DENY] = "deny", [OCS_EMU_PARTIAL] = "partial", [OCS_EMU_LOST] = "lost",
 	[OCS_EMU_LATE] = "late", [OCS_EMU_SLOW] = "slow", [OCS_EMU_REFUSE] = "refuse",
-	[OCS_EMU_DUPLICATE] = "duplicate",
+	[OCS_EMU_DUPLICATE] = "duplicate", [OCS_EMU_LOGIN] = "login",
 };
+
+#define FAULTS (sizeof(fault_names) / sizeof(fault_names[0]))
 
 static char *done(void)
 {
@@ -140,10 +142,10 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	double ms = 0;
 	long count = -1;
 
-	while (name && fault <= OCS_EMU_DUPLICATE && strcmp(fault_names[fault], name))
+	while (name && fault < FAULTS && strcmp(fault_names[fault], name))
 		fault++;
-	if (!name || fault > OCS_EMU_DUPLICATE)
-		return failed("unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, late MS, slow MS, refuse and none exist",
+	if (!name || fault == FAULTS)
+		return failed("unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, late MS, slow MS, refuse, login and none exist",
 			      name ? name : "");
 	if ((fault == OCS_EMU_SLOW || fault == OCS_EMU_LATE) && parse_ms(word(&rest), &ms))
 		return failed("%s needs a number of milliseconds", name);
@@ -151,7 +153,8 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	if (next && (strcmp(next, "count") || !(next = word(&rest)) ||
 		     ocs_number_parse(next, 1, 1000000000, &count)))
 		return failed("after the fault only 'count N' may follow");
-	if (count > 0 && (fault == OCS_EMU_REFUSE || fault == OCS_EMU_NONE))
+	if (count > 0 && (fault == OCS_EMU_REFUSE || fault == OCS_EMU_LOGIN ||
+			  fault == OCS_EMU_NONE))
 		return failed("%s cannot be counted", name);
 	sw->fault = fault;
 	sw->fault_ms = ms;
@@ -160,10 +163,11 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	if (fault == OCS_EMU_REFUSE) {
 		ocs_emu_unlisten(sw);
 		ocs_emu_disconnect(sw);
-	} else if (ocs_emu_listen(sw, &err)) {
-		return failed("%s", err.text);
+		return done();
 	}
-	return done();
+	if (fault == OCS_EMU_LOGIN)
+		ocs_emu_disconnect(sw);
+	return ocs_emu_listen(sw, &err) ? failed("%s", err.text) : done();
 }
 
 /* Somebody's hand at the switch: no login, no delay, and whatever is in the way
@@ -281,8 +285,9 @@ static char *control(struct ocs_emu *emu, char *line)
 	name = word(&rest);
 	sw = name ? ocs_emu_find(emu, name) : NULL;
 	if (strcmp(command, "fault") && strcmp(command, "patch") && strcmp(command, "unpatch") &&
-	    strcmp(command, "reboot") && strcmp(command, "notice") && strcmp(command, "port"))
-		return failed("unknown command '%s'; table, status, fault, port, patch, unpatch, reboot, delay, notice and quit exist",
+	    strcmp(command, "reboot") && strcmp(command, "notice") && strcmp(command, "port") &&
+	    strcmp(command, "say"))
+		return failed("unknown command '%s'; table, status, fault, port, patch, unpatch, reboot, delay, notice, say and quit exist",
 			      command);
 	if (!sw)
 		return failed("unknown switch '%s'", name ? name : "");
@@ -292,6 +297,11 @@ static char *control(struct ocs_emu *emu, char *line)
 		return set_port(sw, rest);
 	if (!strcmp(command, "reboot"))
 		return reboot(sw, rest);
+	if (!strcmp(command, "say")) {
+		free(sw->says);
+		sw->says = rest && *rest ? ocs_strdup(rest) : NULL;
+		return done();
+	}
 	if (strcmp(command, "notice"))
 		return by_hand(sw, rest, !strcmp(command, "patch"));
 	ocs_emu_notice(sw, OCS_EMU_EVENT, rest ? rest : "");

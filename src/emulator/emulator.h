@@ -34,6 +34,7 @@ enum ocs_emu_fault {
 	OCS_EMU_LATE,		/* does a change later, without an answer; others go on */
 	OCS_EMU_SLOW,		/* takes longer for everything */
 	OCS_EMU_REFUSE,		/* does not listen */
+	OCS_EMU_LOGIN,		/* refuses every login */
 	OCS_EMU_DUPLICATE,	/* answers twice */
 };
 
@@ -160,6 +161,7 @@ struct ocs_emu_switch {
 	struct ocs_emu_fibre *fibres;	/* entries 1..2*size; NULL: no data plane */
 	bool *lit;		/* entries 1..size: frames pass from this ingress */
 	char *user, *password;	/* NULL: no login needed */
+	char *says;		/* more words in every refusal, or NULL */
 	double delay_ms;
 	enum ocs_emu_fault fault;
 	double fault_ms;

@@ -25,6 +25,7 @@ static const char usage[] =
 	"Usage: ocs-emulator [--fabric FILE] [--switch NAME=ADDRESS,SIZE[,PROTOCOL]]... [OPTION]...\n"
 	"       ocs-emulator --control ADDRESS COMMAND...\n"
 	"       ocs-emulator --check-log FILE\n"
+	"\n"
 	"Emulates a bank of optical circuit switches.\n"
 	"\n"
 	"  --fabric FILE           every switch of an ocs.yaml, at its address\n"
@@ -48,18 +49,19 @@ static const char usage[] =
 	"                          the frames of these interfaces (root, ip and tc)\n"
 	"  --control ADDRESS       listen for control commands\n"
 	"  --check-log FILE        judge a log: 1 if a port ever had two peers\n"
-	"  --help, --version\n"
+	"  -h, --help              this text\n"
+	"  -V, --version           the version\n"
 	"\n"
 	"Control commands: table [SWITCH], status [SWITCH],\n"
-	"  fault SWITCH silent|drop|deny|partial|lost|duplicate|late MS|slow MS|refuse|none\n"
+	"  fault SWITCH silent|drop|deny|partial|lost|duplicate|late MS|slow MS|refuse|login|none\n"
 	"    [count N], port SWITCH PORT refuse|fail|lossy DB|good,\n"
 	"  patch SWITCH IN OUT, unpatch SWITCH IN, reboot SWITCH dark|restore [MS],\n"
-	"  delay [SWITCH] MS|published, notice SWITCH TEXT, quit\n";
+	"  delay [SWITCH] MS|published, notice SWITCH TEXT, say SWITCH [TEXT], quit\n";
 
 enum {
 	OPT_FABRIC = 256, OPT_SWITCH, OPT_LOGIN, OPT_DELAY, OPT_REPLACE, OPT_NOTICES,
 	OPT_PAGE, OPT_LINE_LIMIT, OPT_NIL_SID, OPT_SEED, OPT_LOG, OPT_STATE, OPT_CONTROL,
-	OPT_DATA_PLANE, OPT_HOST_KEY, OPT_KNOWN_HOSTS, OPT_CHECK_LOG, OPT_HELP, OPT_VERSION,
+	OPT_DATA_PLANE, OPT_HOST_KEY, OPT_KNOWN_HOSTS, OPT_CHECK_LOG,
 };
 
 static const struct option options[] = {
@@ -80,13 +82,14 @@ static const struct option options[] = {
 	{ "data-plane", required_argument, NULL, OPT_DATA_PLANE },
 	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "check-log", required_argument, NULL, OPT_CHECK_LOG },
-	{ "help", no_argument, NULL, OPT_HELP },
-	{ "version", no_argument, NULL, OPT_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ 0 },
 };
 
 struct settings {
 	const char *fabric, *login, *host_key, *known_hosts, *log, *control, *check_log, *data_plane;
+	const char *word;		/* of the command line, the option being taken */
 	char **switches;
 	size_t nswitches;
 };
@@ -186,14 +189,15 @@ static int take_option(struct ocs_emu *emu, struct settings *settings, int optio
 	case OPT_CHECK_LOG:
 		settings->check_log = optarg;
 		return 0;
-	case OPT_HELP:
+	case 'h':
 		fputs(usage, stdout);
 		return 1;
-	case OPT_VERSION:
-		puts("ocs-emulator " PACKAGE_VERSION);
+	case 'V':
+		puts(PACKAGE_STRING);
 		return 1;
 	case '?':
-		return ocs_error_set(err, OCS_USAGE, "see ocs-emulator --help");
+		return ocs_error_set(err, OCS_USAGE, "'%s' is no option or lacks its value; see ocs-emulator --help",
+				     settings->word);
 	default:
 		return take_number(emu, option, err);
 	}
@@ -404,8 +408,11 @@ int main(int argc, char **argv)
 	int option, rc = 0;
 
 	/* '+': the words of a control command are not ours. */
-	while (!rc && (option = getopt_long(argc, argv, "+", options, NULL)) != -1)
+	opterr = 0;
+	while (!rc && (option = getopt_long(argc, argv, "+hV", options, NULL)) != -1) {
+		settings.word = argv[optind > 1 ? optind - 1 : 1];
 		rc = take_option(&emu, &settings, option, &err);
+	}
 	if (rc == 0 && settings.check_log) {
 		rc = ocs_emu_check_log(settings.check_log);
 	} else if (rc == 0 && optind < argc && settings.control) {

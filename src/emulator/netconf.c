@@ -481,6 +481,8 @@ static void add_error(struct ocs_text *text, const struct ocs_emu_switch *sw,
 			     request->in);
 	ocs_text_add(text, "<error-message xml:lang=\"en\">");
 	add_escaped(text, request->why);
+	ocs_text_add(text, "%s", sw->says ? ": " : "");
+	add_escaped(text, sw->says ? sw->says : "");
 	ocs_text_add(text, "</error-message>");
 	if (request->holder)
 		ocs_text_add(text, "<error-info><session-id>%lu</session-id></error-info>",

@@ -148,15 +148,15 @@ static void show_errors(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 	struct session *session = command->client ? command->client->state : NULL;
 	struct ocs_text *answer = &line_of(command)->answer;
 
-	(void)sw;
 	(void)rest;
 	if (!session || !session->nerrors) {
 		ocs_text_add(answer, "0,\"No error\"");
 		return;
 	}
 	for (int i = 0; i < session->nerrors; i++)
-		ocs_text_add(answer, "%s%d,\"%s\"", i ? "," : "", session->errors[i].code,
-			     session->errors[i].text);
+		ocs_text_add(answer, "%s%d,\"%s%s%s\"", i ? "," : "", session->errors[i].code,
+			     session->errors[i].text, sw->says ? ": " : "",
+			     sw->says ? sw->says : "");
 	clear(session);
 }
 

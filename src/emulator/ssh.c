@@ -68,6 +68,8 @@ static int on_password(ssh_session session, const char *user, const char *passwo
 	const struct ocs_emu_switch *sw = front->sw;
 
 	(void)session;
+	if (sw->fault == OCS_EMU_LOGIN)
+		return SSH_AUTH_DENIED;
 	return !sw->user || (!strcmp(user, sw->user) && !strcmp(password, sw->password)) ?
 		       SSH_AUTH_SUCCESS : SSH_AUTH_DENIED;
 }
@@ -78,7 +80,7 @@ static int on_none(ssh_session session, const char *user, void *context)
 
 	(void)session;
 	(void)user;
-	return front->sw->user ? SSH_AUTH_DENIED : SSH_AUTH_SUCCESS;
+	return front->sw->user || front->sw->fault == OCS_EMU_LOGIN ? SSH_AUTH_DENIED : SSH_AUTH_SUCCESS;
 }
 
 static int on_data(ssh_session session, ssh_channel channel, void *data, uint32_t length,
@@ -265,6 +267,15 @@ int ocs_emu_ssh_secure(struct ocs_emu_switch *sw, int fd)
 	return ends[1];
 }
 
+static int host_key_generate(ssh_key *key)
+{
+#if LIBSSH_VERSION_INT >= SSH_VERSION_INT(0, 12, 0)
+	return ssh_pki_generate_key(SSH_KEYTYPE_ED25519, NULL, key);
+#else
+	return ssh_pki_generate(SSH_KEYTYPE_ED25519, 0, key);
+#endif
+}
+
 static int load_key(struct ocs_emu_ssh *ssh, const char *path, struct ocs_error *err)
 {
 	if (path && access(path, F_OK) == 0) {
@@ -273,7 +284,7 @@ static int load_key(struct ocs_emu_ssh *ssh, const char *path, struct ocs_error 
 		return ocs_error_set(err, OCS_USAGE, "%s: not a private key that can be read",
 				     path);
 	}
-	if (ssh_pki_generate(SSH_KEYTYPE_ED25519, 0, &ssh->key) != SSH_OK)
+	if (host_key_generate(&ssh->key) != SSH_OK)
 		return ocs_error_set(err, OCS_ERROR, "no SSH host key could be made");
 	if (path && ssh_pki_export_privkey_file(ssh->key, NULL, NULL, NULL, path) != SSH_OK)
 		return ocs_error_set(err, OCS_ERROR, "%s: the host key cannot be written there",

@@ -210,8 +210,9 @@ static char *tl1_summary(const struct ocs_emu_command *command)
 
 static void activate_user(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	if (sw->user && (strcmp(ocs_emu_tl1_field(command, 2), sw->user) ||
-			 strcmp(ocs_emu_tl1_field(command, 5), sw->password)))
+	if (sw->fault == OCS_EMU_LOGIN ||
+	    (sw->user && (strcmp(ocs_emu_tl1_field(command, 2), sw->user) ||
+			 strcmp(ocs_emu_tl1_field(command, 5), sw->password))))
 		ocs_emu_tl1_deny(command, "PICC", "Invalid user or password");
 	else if (command->client)
 		command->client->logged_in = true;
@@ -355,7 +356,8 @@ static void tl1_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *
 	if (p->error)
 		ocs_text_add(text, "   %s\r\n", p->error);
 	if (p->comment.length)
-		ocs_text_add(text, "   /* %s */\r\n", p->comment.data);
+		ocs_text_add(text, "   /* %s%s%s */\r\n", p->comment.data, sw->says ? ": " : "",
+			     sw->says ? sw->says : "");
 	if (!denied(command))
 		add_body(text, sw, command);
 	ocs_text_add(text, ";");

@@ -24,7 +24,7 @@ struct ocs_fabric *ocs_fabric_new(const char *source)
 	fabric->ocsd_socket = ocs_strdup("unix:/run/ocsd/ocsd.sock");
 	fabric->ocsd_audit_days = 400;
 	fabric->ocsd_address = ocs_strdup(fabric->ocsd_socket);
-	fabric->ocsd_state = ocs_strdup("/var/lib/ocsd");
+	fabric->ocsd_state = ocs_strdup(OCS_STATE_DEFAULT);
 	fabric->requests_per_second = 20;
 	fabric->requests_burst = 60;
 	fabric->connections_max = 64;
@@ -94,6 +94,7 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric)
 	free(fabric->source);
 	free(fabric->ocsd_socket);
 	free(fabric->ocsd_listen);
+	free(fabric->ocsd_user);
 	free(fabric->ocsd_key);
 	free(fabric->ocsd_metrics);
 	free(fabric->ocsd_address);
@@ -321,4 +322,32 @@ const char *ocs_section_kind_name(enum ocs_section_kind kind)
 					    "region"};
 
 	return names[kind];
+}
+
+const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node)
+{
+	const struct ocs_section *section = &fabric->sections[fabric->nodes[node].section];
+	int cube = fabric->nodes[node].cube;
+
+	return cube >= 0 ? section->cube_names[cube] : section->name;
+}
+
+bool ocs_fabric_unit_agrees(const struct ocs_fabric *fabric, int node, const char *topology)
+{
+	static const char ours[] = "default:";	/* of the one topology that TopologyPlugin makes */
+	const char *unit = ocs_fabric_node_unit(fabric, node);
+
+	while (topology && *topology) {
+		size_t length = strcspn(topology, ",");
+		const char *last = topology + length;
+
+		while (last > topology && last[-1] != ':')
+			last--;
+		if (!strncmp(topology, ours, sizeof(ours) - 1) && last < topology + length &&
+		    (strlen(unit) != (size_t)(topology + length - last) ||
+		     strncmp(last, unit, strlen(unit)) != 0))
+			return false;
+		topology += length + (topology[length] == ',');
+	}
+	return true;
 }

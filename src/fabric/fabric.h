@@ -134,6 +134,8 @@ enum ocs_on_failure {
 	OCS_ON_FAILURE_IGNORE,
 };
 
+#define OCS_STATE_DEFAULT "/var/lib/ocsd"
+
 struct ocs_fabric {
 	char *source;		/* path or line it was read from */
 	uint64_t text_digest;	/* of the text of ocs.yaml; 0: a line */
@@ -150,9 +152,11 @@ struct ocs_fabric {
 	char *ocsd_address;	/* where nodes and slurmctld reach ocsd; defaults
 				 * to ocsd_listen, else ocsd_socket */
 	int ocsd_audit_days;	/* how long the audit log remembers, default 400 */
+	char *ocsd_user;	/* account of ocsd, a name or a number, or NULL: ocsd,
+				 * else root */
 	char *ocsd_key;		/* path of the key of remote clients, or NULL: MUNGE */
 	char *ocsd_metrics;	/* "host:port" for Prometheus, or NULL */
-	char *ocsd_state;	/* "/var/lib/ocsd": database and audit log */
+	char *ocsd_state;	/* database and audit log, OCS_STATE_DEFAULT */
 	char **ocsd_admins;	/* user names besides root and ocsd's own */
 	size_t nocsd_admins;
 	int requests_per_second; /* of one user who is no administrator, 20 */
@@ -313,6 +317,20 @@ const char *ocs_section_kind_name(enum ocs_section_kind kind);
 void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT]);
 /* Whether it is the same file to the letter: LENGTH bytes of TEXT, as a number. */
 uint64_t ocs_fabric_text_digest(const char *text, size_t length);
+
+/* Keeps the text that FABRIC was read from as the file PATH, whole or not at all.  0, or -1
+ * with ERR (the file has changed meanwhile, too). */
+int ocs_fabric_keep(const struct ocs_fabric *fabric, const char *path, struct ocs_error *err);
+/* Opens such a copy.  NULL with ERR: there is none, it is not whole, or no description. */
+struct ocs_fabric *ocs_fabric_kept(const char *path, struct ocs_error *err);
+/* How many of the LENGTH bytes of TEXT are the description: of such a copy, the original's. */
+size_t ocs_fabric_text_length(const char *text, size_t length);
+
+/* The name of the cube that node NODE is in, or of its section if that has no cubes. */
+const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node);
+/* Whether TOPOLOGY, which Slurm has of node NODE from 25.05 on ("default:c0", or several with
+ * commas; NULL: nothing), says nothing else. */
+bool ocs_fabric_unit_agrees(const struct ocs_fabric *fabric, int node, const char *topology);
 
 /* What `ocsctl check` prints: sections, counts, the port rule with examples,
  * switches with the ports they use.  The caller frees it. */

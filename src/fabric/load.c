@@ -50,7 +50,8 @@ struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
 	if (ocs_yaml_open(&loader.yaml, text, length, source, err) < 0)
 		return NULL;
 	loader.fabric = ocs_fabric_new(source);
-	loader.fabric->text_digest = ocs_fabric_text_digest(text, length);
+	loader.fabric->text_digest = ocs_fabric_text_digest(text,
+					ocs_fabric_text_length(text, length));
 	loader.cubes = ocs_names_create(0);
 	loader.partitions = ocs_names_create(0);
 	loader.addresses = ocs_names_create(0);

@@ -4,6 +4,7 @@
 /* The settings of ocs.yaml: ocsd, timeouts, policies, nccl. */
 
 #include <ctype.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +100,25 @@ static int socket_load(struct ocs_loader *loader, const yaml_node_t *node)
 	return address_load(loader, node, "socket", &loader->fabric->ocsd_socket);
 }
 
-enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS, KEY, AUDIT_DAYS };
+/* A name, or a number for hosts that lack the account. */
+static int user_load(struct ocs_loader *loader, const yaml_node_t *node)
+{
+	const char *text = ocs_yaml_text(&loader->yaml, node, "user");
+	bool number;
+	long uid;
+
+	if (!text)
+		return -1;
+	number = strspn(text, "0123456789") == strlen(text);
+	if (number ? ocs_number_parse(text, 0, UINT_MAX - 1, &uid) < 0 :
+	    text[0] == '-' || strcspn(text, " \t:,/") != strlen(text))
+		return ocs_yaml_fail(&loader->yaml, node,
+			"user: \"%.60s\" is neither the name of an account nor a uid", text);
+	replace(&loader->fabric->ocsd_user, text);
+	return 0;
+}
+
+enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS, KEY, AUDIT_DAYS, USER };
 
 /* What nodes and slurmctld use, when it is not said. */
 static int address_default(struct ocs_loader *loader, const struct ocs_field *fields)
@@ -129,6 +148,7 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 		[ADDRESS] = {.name = "address"}, [STATE] = {.name = "state"},
 		[ADMINS] = {.name = "admins"}, [METRICS] = {.name = "metrics"},
 		[KEY] = {.name = "key"}, [AUDIT_DAYS] = {.name = "audit_days"},
+		[USER] = {.name = "user"},
 	};
 	struct ocs_fabric *fabric = loader->fabric;
 	struct ocs_yaml *yaml = &loader->yaml;
@@ -155,6 +175,8 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 		return -1;
 	if (fields[KEY].node &&
 	    path_load(loader, fields[KEY].node, "key", &fabric->ocsd_key) < 0)
+		return -1;
+	if (fields[USER].node && user_load(loader, fields[USER].node) < 0)
 		return -1;
 	if (fields[METRICS].node) {
 		if (address_load(loader, fields[METRICS].node, "metrics",

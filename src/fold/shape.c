@@ -62,6 +62,12 @@ static int extent_parse(const char *text, size_t length, const char *whole, int 
 	return 0;
 }
 
+/* Between extents: 4X4 means 4x4, and is written so from there on. */
+static bool between(char c)
+{
+	return c == 'x' || c == 'X';
+}
+
 static int extents_parse(const char *text, size_t length, const char *whole,
 			 struct ocs_shape *shape, struct ocs_error *err)
 {
@@ -70,15 +76,14 @@ static int extents_parse(const char *text, size_t length, const char *whole,
 	const char *p;
 
 	for (p = text; p < end; p++)
-		ndim += *p == 'x';
+		ndim += between(*p);
 	shape->ndim = ndim;
 	shape->xpus = 1;
 	for (i = 0; i < ndim; i++, text = next + 1) {
 		int extent = 0;
 
-		next = memchr(text, 'x', (size_t)(end - text));
-		if (!next)
-			next = end;
+		for (next = text; next < end && !between(*next); next++)
+			;
 		if (extent_parse(text, (size_t)(next - text), whole, i, &extent, err))
 			return -1;
 		if (i >= OCS_SHAPE_DIMS)

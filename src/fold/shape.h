@@ -23,7 +23,7 @@ struct ocs_shape {
 	long xpus;			/* product of the extents */
 };
 
-/* Parses TEXT ("4x8x2", "18", "4x4x8_twisted") and CONN ("torus", "mesh", or
+/* Parses TEXT ("4x8x2", "18", "4x4x8_twisted"; X is as good as x) and CONN ("torus", "mesh", or
  * one per dimension, comma separated; NULL: torus).  Returns 0, or -1 with ERR
  * (code OCS_USAGE): one line that names the fault and shows a correct form. */
 int ocs_shape_parse(const char *text, const char *conn, struct ocs_shape *shape,

@@ -243,7 +243,9 @@ static void link_up(struct ocs_forward_commands *commands, const char *device)
 static void address_on(struct ocs_forward_commands *commands, const char *address,
 		       const char *device)
 {
-	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s", address, device);
+	/* The kernel lists addresses of this scope before a circuit's own (subnets), and NCCL's
+	 * sockets take the first of an interface: all servers of the job must reach that one. */
+	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s scope link", address, device);
 	undo(commands, "addr del %s/32 dev %s", address, device);
 }
 

@@ -345,6 +345,9 @@ int ocs_node_contents(const struct ocs_node_request *request,
 	int rc;
 
 	memset(contents, 0, sizeof(*contents));
+	contents->owned = request->has_uid;
+	contents->owner = request->uid;
+	contents->group = request->has_gid ? request->gid : (gid_t)-1;
 	rc = fill(&job, contents, err);
 	job_free(&job);
 	return rc;

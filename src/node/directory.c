@@ -2,7 +2,10 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* A job's directory.  It lies where users may look, and this runs as root: links
- * are never followed, and what is not ours is left alone. */
+ * are never followed, and what is not ours is left alone.
+ *
+ * The directory is root's, so that nobody puts anything there; files are the job's user's
+ * and closed to others, except those by which root finds its way when the job is gone. */
 
 #include "src/node/node.h"
 
@@ -23,6 +26,10 @@
 #include "src/util/text.h"
 
 #define EPOCH_TEXT 64
+#define NOBODY ((uid_t)-1)
+/* Folders can be passed by everybody, and seen only by root; a job's by its group as well. */
+#define FOLDER_MODE 0711
+#define OWNED_MODE 0751
 
 const char *const ocs_node_names[OCS_NODE_FILES] = {
 	"epoch", "placement.json", "plan.json", "topo.xml", "graph.xml", "subnets", "hostfile", "ranks",
@@ -82,7 +89,7 @@ static int directory_make(const char *path, struct ocs_error *err)
 	for (char *slash = strchr(copy + 1, '/');; slash = strchr(slash + 1, '/')) {
 		if (slash)
 			*slash = '\0';
-		if (mkdir(copy, 0755) < 0 && errno != EEXIST) {
+		if (mkdir(copy, FOLDER_MODE) < 0 && errno != EEXIST) {
 			rc = ocs_error_set(err, OCS_ERROR, "cannot make %s: %s", copy,
 					   strerror(errno));
 			break;
@@ -109,7 +116,26 @@ static uint64_t epoch_read(int fd)
 	return length > 0 && text[0] >= '0' && text[0] <= '9' ? strtoull(text, NULL, 10) : 0;
 }
 
-static int file_write(int fd, const char *dir, const char *name, const char *text,
+/* Root acts on what these say; they tell others nothing that the host does not. */
+static bool kept_by_root(const char *name)
+{
+	return strcmp(name, ocs_node_names[OCS_NODE_EPOCH]) == 0 ||
+	       strcmp(name, ocs_node_names[OCS_NODE_SUBNETS]) == 0;
+}
+
+/* FILE, of the name NAME, becomes OWNER's alone (NOBODY: all may read it).  0, or -1 with
+ * errno. */
+static int file_give(int file, const char *name, uid_t owner)
+{
+	/* whatever the umask was */
+	if (owner == NOBODY || kept_by_root(name))
+		return fchmod(file, 0644);
+	if (geteuid() == 0 && fchown(file, owner, (gid_t)-1) < 0)
+		return -1;
+	return fchmod(file, 0400);
+}
+
+static int file_write(int fd, const char *dir, const char *name, const char *text, uid_t owner,
 		      struct ocs_error *err)
 {
 	char *temporary = ocs_asprintf(".%s.new", name);
@@ -117,7 +143,7 @@ static int file_write(int fd, const char *dir, const char *name, const char *tex
 	int file, rc = -1;
 
 	unlinkat(fd, temporary, 0);
-	file = openat(fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	file = openat(fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (file >= 0) {
 		while (done < length) {
 			ssize_t n = write(file, text + done, length - done);
@@ -128,8 +154,7 @@ static int file_write(int fd, const char *dir, const char *name, const char *tex
 				break;
 			done += (size_t)n;
 		}
-		/* whatever the umask was */
-		if (done == length && fchmod(file, 0644) == 0 &&
+		if (done == length && file_give(file, name, owner) == 0 &&
 		    renameat(fd, temporary, fd, name) == 0)
 			rc = 0;
 	}
@@ -166,13 +191,18 @@ int ocs_node_directory_write(const char *path, uint64_t epoch,
 		return ocs_error_set(err, OCS_ERROR, "%s is of epoch %" PRIu64 ", newer than %" PRIu64,
 				     path, there, epoch);
 	}
-	if (fchmod(fd, 0755) < 0)
+	if (contents->owned && contents->group != (gid_t)-1 && geteuid() == 0 &&
+	    fchown(fd, (uid_t)-1, contents->group) < 0)
+		rc = ocs_error_set(err, OCS_ERROR, "cannot give %s to group %u: %s", path,
+				   (unsigned int)contents->group, strerror(errno));
+	if (rc == 0 && fchmod(fd, contents->owned ? OWNED_MODE : 0755) < 0)
 		rc = ocs_error_set(err, OCS_ERROR, "cannot set the mode of %s: %s", path,
 				   strerror(errno));
 	/* the epoch comes first: whatever happens after, the epilog can release it */
 	for (int i = 0; i < OCS_NODE_FILES && rc == 0; i++) {
 		if (contents->text[i])
-			rc = file_write(fd, path, ocs_node_names[i], contents->text[i], err);
+			rc = file_write(fd, path, ocs_node_names[i], contents->text[i],
+					contents->owned ? contents->owner : NOBODY, err);
 		else if (unlinkat(fd, ocs_node_names[i], 0) < 0 && errno != ENOENT)
 			rc = ocs_error_set(err, OCS_ERROR, "cannot remove the old %s/%s: %s", path,
 					   ocs_node_names[i], strerror(errno));
@@ -197,7 +227,8 @@ int ocs_node_directory_update(const char *path, const struct ocs_node_contents *
 			const char *name = ocs_node_names[files[i]];
 
 			if (contents->text[files[i]])
-				rc = file_write(fd, path, name, contents->text[files[i]], err);
+				rc = file_write(fd, path, name, contents->text[files[i]],
+						info.st_mode & S_IROTH ? NOBODY : info.st_uid, err);
 			else if (unlinkat(fd, name, 0) < 0 && errno != ENOENT)
 				rc = ocs_error_set(err, OCS_ERROR, "cannot remove the old %s/%s: %s", path,
 						   name, strerror(errno));
@@ -218,7 +249,8 @@ void ocs_node_plan_write(const char *path, struct json_object *plan)
 	if (fstatat(fd, ocs_node_names[OCS_NODE_PLAN], &info, AT_SYMLINK_NOFOLLOW) == 0) {
 		char *line = ocs_asprintf("%s\n", text);
 
-		file_write(fd, path, ocs_node_names[OCS_NODE_PLAN], line, NULL);
+		file_write(fd, path, ocs_node_names[OCS_NODE_PLAN], line,
+			   info.st_mode & S_IROTH ? NOBODY : info.st_uid, NULL);
 		free(line);
 	}
 	close(fd);

@@ -6,7 +6,6 @@
 
 #include "src/node/node.h"
 
-#include <fcntl.h>
 #include <json-c/json.h>
 #include <net/if.h>
 #include <signal.h>
@@ -23,6 +22,7 @@
 #include "src/forward/forward.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
+#include "src/util/program.h"
 #include "src/util/text.h"
 
 #define CONNECT_MS 5000
@@ -145,9 +145,13 @@ static struct json_object *question(const struct work *work, const char *op)
 	return json;
 }
 
-static const char *daemon_address(const struct work *work)
+struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
+				    const struct ocs_fabric *fabric, int timeout_ms,
+				    struct ocs_error *err)
 {
-	return work->request->ocsd ? work->request->ocsd : work->fabric->ocsd_address;
+	return ocs_client_open(request->ocsd ? request->ocsd : fabric->ocsd_address,
+			       request->key ? request->key : fabric->ocsd_key,
+			       request->user ? request->user : fabric->ocsd_user, timeout_ms, err);
 }
 
 static struct json_object *ask(const struct work *work, struct json_object *question,
@@ -157,9 +161,8 @@ static struct json_object *ask(const struct work *work, struct json_object *ques
 	struct ocs_client *client;
 
 	*gone = false;
-	client = ocs_client_open(daemon_address(work),
-				 work->request->key ? work->request->key : work->fabric->ocsd_key,
-				 timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
+	client = ocs_node_connect(work->request, work->fabric,
+				  timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
 	if (!client)
 		return NULL;
 	reply = ocs_client_call(client, question, timeout_ms, &refusal, err);
@@ -299,21 +302,10 @@ static void watch(struct work *work)
 /* Leaves a process behind that follows the plan. */
 static void watch_start(struct work *work)
 {
-	int null, alone;
+	int alone;
 
-	fflush(NULL);
-	if (fork() != 0)
+	if (!ocs_program_detach())
 		return;
-	setsid();
-	if (fork() != 0)
-		_exit(0);
-	null = open("/dev/null", O_RDWR);
-	for (int fd = 0; null >= 0 && fd < 3; fd++)
-		dup2(null, fd);
-	for (int fd = 3; fd < 1024; fd++)
-		close(fd);
-	if (chdir("/") < 0)
-		_exit(1);
 	signal(SIGHUP, SIG_IGN);
 	alone = ocs_forward_watch_alone(work->folder, work->request->epoch);
 	if (alone < 0)

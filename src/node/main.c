@@ -4,13 +4,17 @@
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "ocs_config.h"
 #include "src/node/node.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
+
+#define SAID_MAX 65536
 
 static const char usage[] =
 	"Usage: ocs-node prepare --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
@@ -19,14 +23,18 @@ static const char usage[] =
 	"                        [--uid UID] [--gid GID]\n"
 	"       ocs-node remove --dir DIR\n"
 	"       ocs-node forward --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
-	"                        [--ocsd ADDRESS] [--key FILE] [--timeout SECONDS]\n"
+	"                        [--ocsd ADDRESS] [--key FILE] [--ocsd-user USER]\n"
+	"                        [--timeout SECONDS]\n"
 	"       ocs-node unforward --dir DIR --job ID --epoch E\n"
 	"       ocs-node sweep --fabric FILE --dir BASE --node NAME [--ocsd ADDRESS]\n"
-	"                        [--key FILE]\n"
+	"                        [--key FILE] [--ocsd-user USER]\n"
+	"       ocs-node present --fabric FILE --node NAME [--ocsd ADDRESS] [--key FILE]\n"
+	"                        [--ocsd-user USER] [--timeout SECONDS]\n"
 	"\n"
 	"Writes or removes the directory of files that a job with circuits finds on this\n"
-	"node, and has this node forward for the job's others where ocs.yaml says so.  Run\n"
-	"by the prolog and the epilog, and when slurmd starts; see ocs-node(8).\n"
+	"node, and has this node forward for the job's others where ocs.yaml says so; tells\n"
+	"ocsd that the node is there.  Run by the prolog and the epilog, and when slurmd\n"
+	"starts; see ocs-node(8).\n"
 	"\n"
 	"  --fabric FILE        ocs.yaml\n"
 	"  --dir DIR            the job's directory, SLURM_OCS_DIR; sweep: the folder of all\n"
@@ -43,8 +51,11 @@ static const char usage[] =
 	"  --uid UID --gid GID  of the job: warn if it could not read its files\n"
 	"  --ocsd ADDRESS       unix:/path or host:port; default: as ocs.yaml says\n"
 	"  --key FILE           key of remote clients instead of MUNGE; default: the same\n"
-	"  --timeout SECONDS    for circuits and the other hosts, default 60\n"
-	"  --help, --version\n";
+	"  --ocsd-user USER     account of ocsd, a name or a uid; default: the same\n"
+	"  --timeout SECONDS    for circuits and the other hosts, default 60; present: to reach\n"
+	"                       ocsd\n"
+	"  -h, --help           this text\n"
+	"  -V, --version        the version\n";
 
 static int complain(const struct ocs_error *err)
 {
@@ -69,7 +80,7 @@ static int number(const char *text, long max, long *value, const char *option)
 }
 
 enum { FABRIC = 256, DIRECTORY, JOB, EPOCH, NODE, NODES, SECTION, SHAPE, CONN, PLACEMENT, REPLY,
-       UID, GID, OCSD, KEY, TIMEOUT, HELP, VERSION_ASKED };
+       UID, GID, OCSD, KEY, OCSD_USER, TIMEOUT };
 
 static const struct option options[] = {
 	{ "fabric", required_argument, NULL, FABRIC },
@@ -87,9 +98,10 @@ static const struct option options[] = {
 	{ "gid", required_argument, NULL, GID },
 	{ "ocsd", required_argument, NULL, OCSD },
 	{ "key", required_argument, NULL, KEY },
+	{ "ocsd-user", required_argument, NULL, OCSD_USER },
 	{ "timeout", required_argument, NULL, TIMEOUT },
-	{ "help", no_argument, NULL, HELP },
-	{ "version", no_argument, NULL, VERSION_ASKED },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -119,6 +131,8 @@ static const char **text_of(int option, struct ocs_node_request *request)
 		return &request->ocsd;
 	case KEY:
 		return &request->key;
+	case OCSD_USER:
+		return &request->user;
 	default:
 		return NULL;
 	}
@@ -164,6 +178,37 @@ static int take(int option, char *value, struct ocs_node_request *request, long 
 	}
 }
 
+/* The file of what was said last, in the folder that the jobs' directories lie in: what a
+ * machine lacks, it lacks for every job.  The caller frees it. */
+static char *said_path(const char *folder, size_t length)
+{
+	return ocs_asprintf("%.*s/.warned", (int)length, folder);
+}
+
+/* Lines of WARNINGS (may be NULL) that were not said for the job before; all of them are in
+ * the job's directory. */
+static void warnings_say(const struct ocs_node_request *request, const char *warnings)
+{
+	const char *slash = strrchr(request->dir, '/');
+	char *path = said_path(request->dir, (size_t)(slash - request->dir));
+	char *before = ocs_file_read(path, SAID_MAX, NULL, NULL);
+	bool news = false;
+
+	for (const char *line = warnings; line && *line; line += strcspn(line, "\n") + 1) {
+		char *whole = ocs_asprintf("%.*s\n", (int)strcspn(line, "\n"), line);
+
+		if (!before || !strstr(before, whole)) {
+			fprintf(stderr, "ocs-node: job %lu: %s", request->job, whole);
+			news = true;
+		}
+		free(whole);
+	}
+	if (news)
+		ocs_file_write(path, warnings, strlen(warnings), 0600, NULL);
+	free(before);
+	free(path);
+}
+
 static int prepare(const struct ocs_node_request *request)
 {
 	struct ocs_node_contents contents;
@@ -178,12 +223,8 @@ static int prepare(const struct ocs_node_request *request)
 		rc = ocs_node_directory_write(request->dir, request->epoch, &contents, &err);
 	if (rc == 0)
 		rc = ocs_node_subnets_apply(&contents, &err);
-	for (char *line = contents.text[OCS_NODE_WARNINGS]; rc == 0 && line && *line; ) {
-		int length = (int)strcspn(line, "\n");
-
-		fprintf(stderr, "ocs-node: job %lu: %.*s\n", request->job, length, line);
-		line += length + 1;
-	}
+	if (rc == 0)
+		warnings_say(request, contents.text[OCS_NODE_WARNINGS]);
 	if (rc == 0 && request->has_uid && request->has_gid &&
 	    !ocs_node_readable(request->dir, ocs_node_names[OCS_NODE_ENV], request->uid,
 			       request->gid))
@@ -212,9 +253,22 @@ static int unforward(const struct ocs_node_request *request)
 
 static int sweep(const struct ocs_node_request *request)
 {
+	char *path;
+
 	if (!request->fabric || !request->dir || !request->node)
 		return usage_error("sweep needs --fabric, --dir and --node");
+	/* slurmd starts: what is missing is said anew. */
+	path = said_path(request->dir, strlen(request->dir));
+	unlink(path);
+	free(path);
 	return ocs_node_sweep(request);
+}
+
+static int present(const struct ocs_node_request *request, long timeout)
+{
+	if (!request->fabric || !request->node)
+		return usage_error("present needs --fabric and --node");
+	return ocs_node_present(request, (int)timeout);
 }
 
 static int discard(const struct ocs_node_request *request)
@@ -234,20 +288,26 @@ int main(int argc, char **argv)
 	int option;
 
 	umask(022);
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option == HELP) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "hV", options, NULL)) != -1) {
+		if (option == 'h') {
 			fputs(usage, stdout);
 			return OCS_OK;
 		}
-		if (option == VERSION_ASKED) {
+		if (option == 'V') {
 			puts(PACKAGE_STRING);
 			return OCS_OK;
+		}
+		if (option == '?') {
+			fprintf(stderr, "ocs-node: '%s' is no option or lacks its value; see ocs-node --help\n",
+				argv[optind > 1 ? optind - 1 : 1]);
+			return OCS_USAGE;
 		}
 		if (take(option, optarg, &request, &timeout) < 0)
 			return OCS_USAGE;
 	}
 	if (optind != argc - 1)
-		return usage_error("say prepare, remove, forward, unforward or sweep, once");
+		return usage_error("say prepare, remove, forward, unforward, sweep or present, once");
 	if (request.dir && request.dir[0] != '/')
 		return usage_error("--dir must start with /");
 	if (strcmp(argv[optind], "prepare") == 0)
@@ -258,7 +318,9 @@ int main(int argc, char **argv)
 		return unforward(&request);
 	if (strcmp(argv[optind], "sweep") == 0)
 		return sweep(&request);
+	if (strcmp(argv[optind], "present") == 0)
+		return present(&request, timeout);
 	if (strcmp(argv[optind], "remove") != 0)
-		return usage_error("say prepare, remove, forward, unforward or sweep");
+		return usage_error("say prepare, remove, forward, unforward, sweep or present");
 	return discard(&request);
 }

@@ -13,6 +13,7 @@
 struct json_object;
 struct ocs_error;
 struct json_object;
+struct ocs_client;
 struct ocs_fabric;
 struct ocs_section;
 struct ocs_text;
@@ -30,8 +31,9 @@ struct ocs_node_request {
 	const char *reply;	/* path of ocsd's reply to apply, or NULL */
 	const char *ocsd;	/* address, or NULL: as ocs.yaml says */
 	const char *key;	/* path of the key for remote lines, or NULL: the same */
+	const char *user;	/* account of ocsd, or NULL: the same */
 	bool has_uid, has_gid;
-	uid_t uid;		/* the job's, to see whether it can read its files */
+	uid_t uid;		/* the job's: its files are for nobody else */
 	gid_t gid;
 };
 
@@ -54,6 +56,9 @@ extern const char *const ocs_node_names[OCS_NODE_FILES];
 
 struct ocs_node_contents {
 	char *text[OCS_NODE_FILES];
+	bool owned;		/* only OWNER (and root) may read them */
+	uid_t owner;
+	gid_t group;		/* of OWNER, or -1; may list the directory */
 	uint32_t subnets;	/* range of the circuits' addresses, */
 	int subnets_prefix;	/* and the length of its prefix; 0: none */
 };
@@ -107,7 +112,13 @@ void ocs_node_plan_routes(struct json_object *plan);
 /* Replaces plan.json in the job's directory PATH by PLAN, where there is one. */
 void ocs_node_plan_write(const char *path, struct json_object *plan);
 
-/* forward.c.  What a host forwards is noted in the folder that the jobs' directories lie in.
+/* forward.c.  A connection to ocsd, as REQUEST says, and FABRIC for what it leaves open.  NULL with
+ * ERR; see ocs_client_open. */
+struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
+				    const struct ocs_fabric *fabric, int timeout_ms,
+				    struct ocs_error *err);
+
+/* What a host forwards is noted in the folder that the jobs' directories lie in.
  *
  * Forwarding for the job of REQUEST (fabric, dir, job, epoch, node), where ocsd's reply to
  * apply says that its hosts forward: tells ocsd this
@@ -121,6 +132,10 @@ int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error 
  * that the jobs' directories lie in).  For a living job it sees that its plan is
  * followed.  Returns an exit code after a message. */
 int ocs_node_sweep(const struct ocs_node_request *request);
+
+/* present.c: tells ocsd that this node (fabric, node) has a slurmd with spank_ocs: leaves a
+ * process behind that tries for TIMEOUT_S.  Returns an exit code. */
+int ocs_node_present(const struct ocs_node_request *request, int timeout_s);
 
 /* Can UID and GID read FILE of directory PATH?  True if that cannot be found out. */
 bool ocs_node_readable(const char *path, const char *file, uid_t uid, gid_t gid);

@@ -44,7 +44,7 @@ static void add_reason(struct json_object *request, const char *reason, bool nee
 
 int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
-	static const char *const kinds[] = { "cube", "port", "switch", "xpu", NULL };
+	static const char *const kinds[] = { "cube", "node", "port", "switch", "xpu", NULL };
 	const char *op = args->command->name, *kind = args->operands[0];
 	const char *name = args->operands[1];
 	struct json_object *request, *reply;

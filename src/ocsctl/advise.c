@@ -58,7 +58,7 @@ static bool movable(struct json_object *job)
 	return ocs_ctl_job_lives(job) && strcmp(ocs_ctl_string(job, "state", ""), "failed") != 0;
 }
 
-/* Frees the nodes of job INDEX that are not out of order.  HOLDER: per node of the section,
+/* Frees the nodes of job INDEX that are not out of order, nor reserved.  HOLDER: per node of the section,
  * the job that had it before (index + 1). */
 static int job_leave(struct advise *a, int index, int *holder, struct ocs_error *err)
 {
@@ -74,7 +74,8 @@ static int job_leave(struct advise *a, int index, int *holder, struct ocs_error 
 					     ocs_ctl_string(a->rows[*had - 1], "job", "?"),
 					     ocs_ctl_string(a->rows[index], "job", "?"), node->name);
 		*had = index + 1;
-		if (!ocs_ctl_state_out(&a->state, node->name) && !w->occupancy->drained[node->cube])
+		if (!ocs_ctl_state_out(&a->state, node->name) &&
+		    !ocs_ctl_state_reservation(&a->state, node->name) && !w->occupancy->drained[node->cube])
 			ocs_occupancy_node_set(w->occupancy, w->fabric, p->nodes[k], true);
 	}
 	return 0;

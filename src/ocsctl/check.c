@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -182,8 +183,14 @@ int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (args->count)
 		local.fabric = args->operands[0];
 	fabric = ocs_ctl_fabric_open(&local, err);
-	if (!fabric)
+	if (!fabric) {
+		char *running = local.fabric ? NULL : ocs_site_running();
+
+		if (running)
+			fprintf(stderr, "ocsctl: %s\n", running);
+		free(running);
 		return -1;
+	}
 	path = slurm_conf_path(args);
 	/* A file that is not the site's says nothing about what runs there. */
 	if (path || (!local.fabric && !args->slurm_conf))

@@ -149,15 +149,16 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 			return NULL;
 	}
 	address = ocs_ctl_address(args, fabric);
-	/* Only a remote ocsd asks for the key, and ocs.yaml says where it is. */
-	if (!fabric && strncmp(address, "unix:", 5) != 0)
+	/* ocs.yaml says where the key to a remote ocsd is, and which account any ocsd has. */
+	if (!fabric)
 		fabric = opened = ocs_ctl_fabric_open(args, &ignored);
 	if (!address)
 		ocs_error_set(err, OCS_USAGE, "%s does not say where ocsd answers; give --ocsd",
 			      fabric->source);
 	else if (!ocs_net_address_check(address, err))
 		client = ocs_client_open(address, fabric ? fabric->ocsd_key : NULL,
-					 OCS_CTL_CONNECT_MS, err);
+					 fabric ? fabric->ocsd_user : NULL, OCS_CTL_CONNECT_MS,
+					 err);
 	ocs_fabric_destroy(opened);
 	return client;
 }

@@ -227,6 +227,7 @@ static bool in_prolog(const struct story *story)
 static void print_running(const struct ocs_ctl_args *args, const struct story *story, long job)
 {
 	const char *released = ocs_ctl_string(story->job, "released", NULL);
+	const char *unheard = ocs_ctl_string(story->job, "unheard", NULL);
 	const char *failure = ocs_ctl_string(story->job, "error", NULL);
 	const char *shape = ocs_ctl_string(story->job, "shape", NULL);
 	const char *section = ocs_ctl_string(story->job, "section", "-");
@@ -247,6 +248,9 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 		       ocs_ctl_moment_format(story->self->end, "-", when));
 	if (in_prolog(story))
 		puts("prolog:   Slurm waits until it has ended on every node, then the job starts");
+	if (unheard && *unheard)
+		printf("waits:    for %s to ask for circuits, before which nothing of it starts\n",
+		       unheard);
 	if (released && *released)
 		printf("released: %s\n", released);
 	print_plan(story->job);

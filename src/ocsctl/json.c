@@ -3,8 +3,10 @@
 
 #include <json-c/json.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "src/ocsctl/ocsctl.h"
+#include "src/util/text.h"
 
 static struct json_object *member(struct json_object *object, const char *name)
 {
@@ -20,8 +22,17 @@ const char *ocs_ctl_string(struct json_object *object, const char *name,
 {
 	struct json_object *value = member(object, name);
 
-	/* Numbers print as they are. */
-	return value ? json_object_get_string(value) : otherwise;
+	if (!value)
+		return otherwise;
+	/* Numbers print as they are; what people or switches wrote must not move a cursor. */
+	if (json_object_is_type(value, json_type_string) &&
+	    !ocs_text_is_clean(json_object_get_string(value))) {
+		char *clean = ocs_text_clean(ocs_strdup(json_object_get_string(value)));
+
+		json_object_set_string(value, clean);
+		free(clean);
+	}
+	return json_object_get_string(value);
 }
 
 int64_t ocs_ctl_number(struct json_object *object, const char *name, int64_t otherwise)

@@ -78,7 +78,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "give a job's circuits back",
 	  "Idempotent; for epilog scripts.  Without --node the whole job is released.",
 	  ocs_ctl_release },
-	{ "drain", "cube|port|switch|xpu NAME", 2, 2, "jT" CHANGE,
+	{ "drain", "cube|node|port|switch|xpu NAME", 2, 2, "jT" CHANGE,
 	  "keep new jobs off a cube, a port (SWITCH:PORT), switch or XPU (CUBE:X,Y,Z)", NULL, ocs_ctl_drain },
 	{ "fail", "port NAME", 2, 2, "jT" CHANGE,
 	  "drain a port (SWITCH:PORT) that went dark and move running jobs off it",
@@ -99,7 +99,7 @@ int ocs_ctl_version(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (args->json)
 		printf("{\"version\":\"%s\"}\n", PACKAGE_VERSION);
 	else
-		printf("slurm-ocs %s\n", PACKAGE_VERSION);
+		puts(PACKAGE_STRING);
 	return 0;
 }
 
@@ -111,6 +111,9 @@ static void usage(FILE *out)
 	for (const struct ocs_ctl_command *c = ocs_ctl_commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->summary);
 	fputs("  help       this list, or the help of one: 'help COMMAND'\n\n"
+	      "Options without a command:\n"
+	      "  -h, --help     this text\n"
+	      "  -V, --version  the version\n\n"
 	      "'ocsctl COMMAND --help' lists a command's options; ocsctl(1) has all of it.\n"
 	      "Exit status: 0 done, 1 error, 2 usage, 3 can never fit, 4 does not fit now,\n"
 	      "5 ocsd cannot be reached.\n", out);

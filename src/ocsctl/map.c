@@ -17,6 +17,7 @@
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 #define LETTERS ((int)sizeof(letters) - 1)
+#define RESERVED "idle, but reserved"
 
 /* From picture to picture a job keeps its letter. */
 struct map_letters {
@@ -155,7 +156,7 @@ static bool node_is(const struct map *map, int node, const char *state)
 	return !strcmp(ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name), state);
 }
 
-/* Drained with its cube, or for one of its XPUs. */
+/* Drained, with its cube, or for one of its XPUs. */
 static bool node_drained(const struct map *map, const struct ocs_section *section, int node)
 {
 	struct json_object *drains = ocs_ctl_array(map->state.fabric, "drains");
@@ -167,7 +168,7 @@ static bool node_drained(const struct map *map, const struct ocs_section *sectio
 		const char *name = ocs_ctl_string(drain, "name", "");
 
 		if ((!strcmp(kind, "cube") && !strcmp(name, section->cube_names[cube])) ||
-		    (!strcmp(kind, "xpu") && ocs_fabric_xpu_node(map->fabric, name) == node))
+		    ocs_ctl_drain_node(map->fabric, kind, name) == node)
 			return true;
 	}
 	return false;
@@ -235,14 +236,15 @@ static char *title_of(const struct ocs_section *section)
  * and the jobs: a drained cube keeps the jobs it has. */
 static char *cubes_picture(struct map *map, const struct ocs_section *section, bool svg)
 {
-	struct ocs_picture_item *items = ocs_calloc(map->njobs + 3, sizeof(*items));
-	struct node_set busy = { 0 }, idle = { 0 }, down = { 0 };
+	struct ocs_picture_item *items = ocs_calloc(map->njobs + 4, sizeof(*items));
+	struct node_set busy = { 0 }, idle = { 0 }, down = { 0 }, reserved = { 0 };
 	char *text, *title;
 	int n = 0;
 
 	busy.nodes = ocs_calloc(section->nnodes, sizeof(int));
 	idle.nodes = ocs_calloc(section->nnodes, sizeof(int));
 	down.nodes = ocs_calloc(section->nnodes, sizeof(int));
+	reserved.nodes = ocs_calloc(section->nnodes, sizeof(int));
 	for (int i = 0; i < section->nnodes; i++) {
 		int node = section->first_node + i;
 
@@ -250,6 +252,8 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 			down.nodes[down.n++] = node;
 		else if (node_is(map, node, "busy"))
 			busy.nodes[busy.n++] = node;
+		else if (node_is(map, node, "reserved"))
+			reserved.nodes[reserved.n++] = node;
 	}
 	for (int i = 0; i < map->njobs; i++) {
 		struct ocs_placement *placement = map->jobs[i].placement;
@@ -260,6 +264,7 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 				idle.nodes[idle.n++] = placement->nodes[k];
 	}
 	add_item(items, &n, &busy, '*', false, busy_label(map, "in use without a shape"));
+	add_item(items, &n, &reserved, '=', false, RESERVED);
 	add_item(items, &n, &down, '#', true, "down or drained");
 	add_item(items, &n, &idle, '-', false, "left idle by the shape of a job");
 	for (int i = 0; i < map->njobs; i++)
@@ -269,12 +274,13 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 				.placement = map->jobs[i].placement };
 	title = svg ? title_of(section) : NULL;
 	text = svg ? ocs_picture_svg(map->fabric, section, items, n, title) :
-		     ocs_picture(map->fabric, section, items, n, ocs_ctl_columns(),
+		     ocs_picture(map->fabric, section, items, n, -1, ocs_ctl_columns(),
 				 ocs_ctl_colour());
 	free(title);
 	free(busy.nodes);
 	free(idle.nodes);
 	free(down.nodes);
+	free(reserved.nodes);
 	free(items);
 	return text;
 }
@@ -289,7 +295,8 @@ static char *server_signs(struct map *map, const struct ocs_section *section, in
 		int node = section->first_node + i;
 
 		signs[i] = node_down(map, section, node) ? '#' :
-			   node_is(map, node, "busy") ? '*' : '.';
+			   node_is(map, node, "busy") ? '*' :
+			   node_is(map, node, "reserved") ? '=' : '.';
 	}
 	for (int j = 0; j < map->njobs; j++) {
 		const char *list = ocs_ctl_string(map->jobs[j].job, "nodes", "");
@@ -335,6 +342,8 @@ static void print_servers(struct map *map, const struct ocs_section *section, FI
 	fputc('\n', out);
 	if (held['*'])
 		legend(out, '*', busy_label(map, "in use by a job without circuits"), held['*']);
+	if (held['='])
+		legend(out, '=', RESERVED, held['=']);
 	if (held['#'])
 		legend(out, '#', "down or drained", held['#']);
 	for (int j = 0; j < map->njobs; j++)
@@ -424,6 +433,10 @@ static void print_json(struct map *map, FILE *file)
 				!ocs_ctl_state_out(&map->state, map->fabric->nodes[node].name) ?
 				"drained" :
 				ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name)));
+			if (ocs_ctl_state_reservation(&map->state, map->fabric->nodes[node].name))
+				json_object_object_add(one, "reservation", json_object_new_string(
+					ocs_ctl_state_reservation(&map->state,
+								  map->fabric->nodes[node].name)));
 			if (ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name))
 				json_object_object_add(one, "job", json_object_new_int64(
 					ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name)));
@@ -438,6 +451,9 @@ static void print_json(struct map *map, FILE *file)
 	json_object_object_add(out, "drains", json_object_get(
 		ocs_ctl_array(map->state.fabric, "drains")));
 	json_object_object_add(out, "switches", json_object_get(map->state.switches));
+	if (map->state.reservations)
+		json_object_object_add(out, "reservations",
+				       json_object_get(map->state.reservations));
 	fprintf(file, "%s\n", json_object_to_json_string_ext(out, JSON_C_TO_STRING_PLAIN |
 							     JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(out);

@@ -138,7 +138,8 @@ void ocs_ctl_where_json(const struct ocs_ctl_where *where)
 	json_object_put(json);
 }
 
-/* Nodes that are taken, whoever has them: place answers "where", map says whose. */
+/* Nodes that are taken, whoever has them: place answers "where", map says whose and shows
+ * the cubes that have nothing to do with it. */
 static char *picture(const struct ocs_ctl_where *where, bool svg)
 {
 	const struct ocs_section *section = where->section;
@@ -160,7 +161,7 @@ static char *picture(const struct ocs_ctl_where *where, bool svg)
 	items[1].label = ocs_shape_format(&where->shape, shape);
 	text = svg ? ocs_picture_svg(where->fabric, section, n ? items : items + 1, n ? 2 : 1, NULL) :
 		     ocs_picture(where->fabric, section, n ? items : items + 1, n ? 2 : 1,
-				 ocs_ctl_columns(), ocs_ctl_colour());
+				 n ? 1 : 0, ocs_ctl_columns(), ocs_ctl_colour());
 	free(taken);
 	return text;
 }

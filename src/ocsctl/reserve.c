@@ -254,8 +254,8 @@ static void take_xpus(const struct reserve *r, bool *taken)
 
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
 		struct json_object *one = json_object_array_get_idx(drains, i);
-		int node = strcmp(ocs_ctl_string(one, "kind", ""), "xpu") ? -1 :
-			ocs_fabric_xpu_node(r->where.fabric, ocs_ctl_string(one, "name", ""));
+		int node = ocs_ctl_drain_node(r->where.fabric, ocs_ctl_string(one, "kind", ""),
+					      ocs_ctl_string(one, "name", ""));
 
 		if (node >= 0 && r->where.fabric->nodes[node].section == r->where.section->index)
 			taken[r->where.fabric->nodes[node].cube] = true;
@@ -552,7 +552,7 @@ int ocs_ctl_reserve(const struct ocs_ctl_args *args, struct ocs_error *err)
 	int rc = -1;
 
 	if (!options_read(&r, err) && !fabric_open(&r, err) &&
-	    !ocs_ctl_queue_read(0, &r.queue, err) && !ocs_ctl_reservations_read(&r.others, err)) {
+	    !ocs_ctl_queue_read(0, &r.queue, err) && !ocs_ctl_reservations_read(&r.others, 0, err)) {
 		drains_read(&r);
 		rc = nodes_find(&r, err);
 	}

@@ -157,6 +157,16 @@ static struct json_object *out_of_service(const struct ocs_ctl_state *state,
 			add_out(array, "switch", ocs_ctl_string(one, "name", "?"), word,
 				ocs_ctl_string(one, "reason", ""));
 	}
+	for (size_t i = 0; i < ocs_ctl_length(state->reservations); i++) {
+		struct json_object *one = json_object_array_get_idx(state->reservations, i);
+		char *whose = ocs_ctl_reservation_describe(one);
+		char *text = ocs_asprintf("%s, %s", ocs_ctl_string(one, "nodes", "?"), whose);
+
+		add_out(array, "reservation", ocs_ctl_string(one, "name", "?"),
+			ocs_ctl_bool(one, "maintenance") ? "maintenance" : "reserved", text);
+		free(text);
+		free(whose);
+	}
 	add_told(array, fabric, state, "absent", "not a node of Slurm");
 	if (ocs_ctl_groups_read(&groups, NULL)) {
 		/* without reasons where there is no sinfo */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <glob.h>
 #include <json-c/json.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -183,8 +182,8 @@ static void compare_prolog(struct ocs_site *site)
 		about(site, false, line, "PrologFlags holds RunInJob: Slurm would leave out the"
 		      " prolog of spank_ocs, so shapes are refused");
 	if (ocs_slurm_list_has(given, "NoHold"))
-		about(site, true, line, "PrologFlags holds NoHold: the command of salloc starts before"
-		      " the circuits are there");
+		about(site, true, line, "PrologFlags holds NoHold: scripts start before the files of a"
+		      " job are on all of its nodes, and a node without spank_ocs is found late");
 }
 
 static void compare_times(struct ocs_site *site)
@@ -283,6 +282,25 @@ static void compare_machine(struct ocs_site *site, const struct ocs_slurm_line *
 		      " not one an XPU", ocs_slurm_line_value(line, "NodeName"), number, xpus);
 }
 
+/* TOPOLOGY of a NodeName line, with its hosts. */
+static void compare_place(struct ocs_site *site, const struct ocs_slurm_line *line,
+			  char *const *names, int count)
+{
+	const char *topology = ocs_slurm_line_value(line, "Topology");
+
+	for (int i = 0; topology && i < count; i++) {
+		const struct ocs_node *node = ocs_fabric_node(site->fabric, names[i]);
+		int index = node ? (int)(node - site->fabric->nodes) : -1;
+
+		if (!node || ocs_fabric_unit_agrees(site->fabric, index, topology))
+			continue;
+		about(site, false, line, "Topology=%s, but %s is in %s of %s, which is what counts",
+		      topology, names[i], ocs_fabric_node_unit(site->fabric, index),
+		      site->fabric->source);
+		return;
+	}
+}
+
 static void compare_nodes(struct ocs_site *site)
 {
 	const struct ocs_fabric *fabric = site->fabric;
@@ -321,6 +339,7 @@ static void compare_nodes(struct ocs_site *site)
 						ocs_slurm_line_value(line, "Gres") : gres);
 			section = node->section;
 		}
+		compare_place(site, line, names, count);
 		ocs_names_free(names, count);
 	}
 	for (int i = 0; i < fabric->nnodes; i++) {
@@ -441,90 +460,6 @@ static void compare_partitions(struct ocs_site *site)
 	}
 }
 
-/* The words of a line of plugstack.conf that loads our plugin. */
-static void compare_spank(struct ocs_site *site, const char *where, char *words)
-{
-	char *save = NULL, *word = strtok_r(words, " \t", &save);
-	bool scripts = false;
-
-	if (strcasecmp(word, "required") != 0)
-		ocs_site_find(site, false, where, "spank_ocs.so is %s: a task would start without"
-			      " its circuits when it fails; write 'required'", word);
-	for (word = strtok_r(NULL, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
-		if (!strcmp(word, "prolog=no"))
-			scripts = true;
-		if (!strncmp(word, "conf=", 5) && access(word + 5, R_OK))
-			ocs_site_find(site, true, where, "%s cannot be read here", word);
-		if (!strncmp(word, "ocsd_key=", 9) && site->fabric->ocsd_key &&
-		    strcmp(word + 9, site->fabric->ocsd_key) != 0)
-			ocs_site_find(site, true, where, "%s, but ocsd.key of %s is %s", word,
-				      site->fabric->source, site->fabric->ocsd_key);
-	}
-	if (scripts && (!ocs_site_value(site, "Prolog") || !ocs_site_value(site, "Epilog")))
-		ocs_site_find(site, false, where, "prolog=no, but slurm.conf names no Prolog= and"
-			      " Epilog=: nobody would make or cut circuits");
-}
-
-static void read_plugstack(struct ocs_site *site, const char *path, int depth, bool *found,
-			   struct ocs_text *files)
-{
-	struct ocs_error err;
-	int number = 0;
-	char *text = depth < 8 ? ocs_file_read(path, 1 << 20, NULL, &err) : NULL, *save = NULL;
-
-	if (!text)
-		return;
-	ocs_text_add(files, "%s%s", files->length ? ", " : "", path);
-	for (char *at = text, *end; at; at = end) {
-		end = strchr(at, '\n');
-		if (end)
-			*end++ = '\0';
-		number++;
-		at += strspn(at, " \t");
-		at[strcspn(at, "#\r")] = '\0';
-		if (!strncasecmp(at, "include", 7) && strchr(" \t", at[7])) {
-			char *pattern = strtok_r(at + 7, " \t", &save);
-			glob_t names = { 0 };
-
-			if (pattern && !glob(pattern, 0, NULL, &names))
-				for (size_t i = 0; i < names.gl_pathc; i++)
-					read_plugstack(site, names.gl_pathv[i], depth + 1, found,
-						       files);
-			globfree(&names);
-		} else if (strstr(at, "spank_ocs.so")) {
-			char *where = ocs_asprintf("%s:%d", path, number);
-
-			*found = true;
-			compare_spank(site, where, at);
-			free(where);
-		}
-	}
-	free(text);
-}
-
-static void compare_plugstack(struct ocs_site *site)
-{
-	const char *given = ocs_site_value(site, "PlugStackConfig");
-	const char *slash = strrchr(site->conf->path, '/');
-	char *path = given ? ocs_strdup(given) :
-		ocs_asprintf("%.*splugstack.conf", slash ? (int)(slash - site->conf->path + 1) : 0,
-			     site->conf->path);
-	struct ocs_text files = { 0 };
-	bool found = false;
-
-	read_plugstack(site, path, 0, &found, &files);
-	if (!files.length)
-		ocs_site_find(site, false, path, "cannot be read: without 'required spank_ocs.so' in"
-			      " it there is no --shape and no circuit");
-	else if (!found)
-		ocs_site_find(site, false, path, "holds no 'required spank_ocs.so': there is no"
-			      " --shape and no circuit");
-	if (files.length)
-		ocs_site_looked(site, "%s", files.data);
-	ocs_text_free(&files);
-	free(path);
-}
-
 static void compare_topology(struct ocs_site *site)
 {
 	const char *slash = strrchr(site->conf->path, '/');
@@ -556,7 +491,7 @@ int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *
 	compare_user(site);
 	compare_nodes(site);
 	compare_partitions(site);
-	compare_plugstack(site);
+	ocs_site_compare_files(site, path);
 	return 0;
 }
 

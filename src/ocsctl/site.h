@@ -32,8 +32,16 @@ void ocs_site_looked(struct ocs_site *site, const char *format, ...)
  * beside it.  0, also with findings; -1 with ERR if a file cannot be read. */
 int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *err);
 
+/* site_files.c: plugstack.conf and the secrets of ocsd; CONF is the path of slurm.conf.  Part of
+ * ocs_site_compare. */
+void ocs_site_compare_files(struct ocs_site *site, const char *conf);
+
 /* Compares with what ocsd and slurmctld run with; one that does not answer is a note. */
 void ocs_site_ask_live(struct ocs_site *site, const struct ocs_ctl_args *args);
+
+/* What the running slurmctld does where it could not read ocs.yaml, a sentence that the caller
+ * frees; NULL: it could, or does not answer. */
+char *ocs_site_running(void);
 
 const struct ocs_fabric *ocs_site_fabric(const struct ocs_site *site);
 /* What slurm.conf said for KEY, or NULL (none, or not compared). */

@@ -50,6 +50,18 @@ static const char *complaint(char *said)
 	return *line ? line : "it says nothing";
 }
 
+/* TEXT (freed here) in lines that a terminal shows as they stand. */
+static char *lines_clean(char *text)
+{
+	struct ocs_text clean = { 0 };
+	char *rest = text, *line;
+
+	while ((line = strsep(&rest, "\n")))
+		ocs_text_add(&clean, "%s%s", ocs_text_clean(line), rest ? "\n" : "");
+	free(text);
+	return ocs_text_take(&clean);
+}
+
 char *ocs_ctl_slurm_run(char *const *words, struct ocs_error *err)
 {
 	return ocs_ctl_slurm_ask(words, 0, err);
@@ -73,8 +85,9 @@ char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *
 		ocs_error_set(err, OCS_ERROR, "%s%s%s", named ? "" : words[0], named ? "" : ": ", why);
 	}
 	free(said);
+	/* A node's reason is what its writer made it. */
 	if (!status)
-		return text;
+		return lines_clean(text);
 	free(text);
 	return NULL;
 }
@@ -303,13 +316,14 @@ void ocs_ctl_partitions_free(struct ocs_ctl_partitions *all)
 	memset(all, 0, sizeof(*all));
 }
 
-int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, struct ocs_error *err)
+int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, unsigned seconds,
+			      struct ocs_error *err)
 {
 	char *const words[] = { "scontrol", "-a", "-o", "show", "reservation", NULL };
 	char *text, *rest, *line;
 
 	memset(all, 0, sizeof(*all));
-	text = rest = ocs_ctl_slurm_run(words, err);
+	text = rest = ocs_ctl_slurm_ask(words, seconds, err);
 	if (!text)
 		return -1;
 	while ((line = next_line(&rest))) {
@@ -339,6 +353,38 @@ void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all)
 		free(all->list[i].users);
 		free(all->list[i].accounts);
 		free(all->list[i].flags);
+	}
+	free(all->list);
+	memset(all, 0, sizeof(*all));
+}
+
+int ocs_ctl_places_read(struct ocs_ctl_places *all, unsigned seconds, struct ocs_error *err)
+{
+	char *const words[] = { "scontrol", "-a", "-o", "show", "node", NULL };
+	char *text, *rest, *line;
+
+	memset(all, 0, sizeof(*all));
+	text = rest = ocs_ctl_slurm_ask(words, seconds, err);
+	if (!text)
+		return -1;
+	while ((line = next_line(&rest))) {
+		char *topology = field_find(line, "Topology");
+
+		if (!topology)
+			continue;
+		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
+		all->list[all->count].node = field(line, "NodeName");
+		all->list[all->count++].topology = topology;
+	}
+	free(text);
+	return 0;
+}
+
+void ocs_ctl_places_free(struct ocs_ctl_places *all)
+{
+	for (int i = 0; i < all->count; i++) {
+		free(all->list[i].node);
+		free(all->list[i].topology);
 	}
 	free(all->list);
 	memset(all, 0, sizeof(*all));
@@ -462,6 +508,11 @@ bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group)
 			return true;
 	}
 	return group->silent;
+}
+
+bool ocs_ctl_nodes_reserved(const struct ocs_ctl_nodes *group)
+{
+	return !strncmp(group->state, "maint", 5) || !strncmp(group->state, "reserved", 8);
 }
 
 bool ocs_ctl_nodes_used(const struct ocs_ctl_nodes *group)

@@ -66,8 +66,21 @@ struct ocs_ctl_reservations {
 	struct ocs_ctl_reservation *list;
 	int count;
 };
-int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, struct ocs_error *err);
+/* 0, or -1 with ERR, also where Slurm takes more than SECONDS (0: for ever). */
+int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, unsigned seconds,
+			      struct ocs_error *err);
 void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all);
+
+/* Where Slurm was told that a node is; only those of which it was. */
+struct ocs_ctl_places {
+	struct {
+		char *node, *topology;
+	} *list;
+	int count;
+};
+/* 0, or -1 with ERR, also where Slurm takes more than SECONDS. */
+int ocs_ctl_places_read(struct ocs_ctl_places *all, unsigned seconds, struct ocs_error *err);
+void ocs_ctl_places_free(struct ocs_ctl_places *all);
 
 /* A cube or a switch, as slurmctld's picture of the fabric shows it to everybody.  Strings
  * are never NULL, but that of the two names which it has not. */
@@ -104,6 +117,8 @@ void ocs_ctl_groups_free(struct ocs_ctl_groups *all);
 char **ocs_ctl_nodes_with(const char *wanted, int count, struct ocs_error *err);
 /* No new job starts on them. */
 bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group);
+/* Idle, and kept for a reservation. */
+bool ocs_ctl_nodes_reserved(const struct ocs_ctl_nodes *group);
 /* Jobs are on them. */
 bool ocs_ctl_nodes_used(const struct ocs_ctl_nodes *group);
 

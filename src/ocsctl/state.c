@@ -57,8 +57,10 @@ int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 	}
 	if (state->switches)
 		state->jobs = ask_list(client, "job", "jobs", err);
-	if (state->jobs)
+	if (state->jobs) {
+		ocs_ctl_state_reserve(state);
 		return 0;
+	}
 	ocs_ctl_state_free(state);
 	return -1;
 }
@@ -71,6 +73,7 @@ void ocs_ctl_state_notes(const struct ocs_ctl_state *state, const char *before, 
 	if (!ocs_ctl_state_has_nodes(state))
 		fprintf(out, "%sslurmctld has not told ocsd about its nodes yet: only shaped jobs count"
 			" as busy\n", before);
+	ocs_ctl_state_reserved_notes(state, before, out);
 }
 
 int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
@@ -97,6 +100,7 @@ int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
 	}
 	state->jobs = json_object_get(jobs);
 	state->switches = switches ? json_object_get(switches) : json_object_new_array();
+	state->reservations = json_object_get(ocs_ctl_array(map, "reservations"));
 	return 0;
 }
 
@@ -106,6 +110,8 @@ void ocs_ctl_state_free(struct ocs_ctl_state *state)
 	json_object_put(state->nodes);
 	json_object_put(state->jobs);
 	json_object_put(state->switches);
+	json_object_put(state->reservations);
+	free(state->unreserved);
 	memset(state, 0, sizeof(*state));
 }
 
@@ -138,7 +144,18 @@ bool ocs_ctl_state_out(const struct ocs_ctl_state *state, const char *node)
 {
 	const char *word = ocs_ctl_state_node(state, node);
 
-	return strcmp(word, "idle") != 0 && strcmp(word, "busy") != 0;
+	return strcmp(word, "idle") != 0 && strcmp(word, "busy") != 0 &&
+	       strcmp(word, "reserved") != 0;
+}
+
+const char *ocs_ctl_state_reservation(const struct ocs_ctl_state *state, const char *node)
+{
+	bool reserved = !strcmp(ocs_ctl_state_node(state, node), "reserved");
+	struct json_object *nodes = node_list(state), *one;
+
+	if (!nodes || !json_object_object_get_ex(nodes, node, &one))
+		return NULL;
+	return ocs_ctl_string(one, "reservation", reserved ? "?" : NULL);
 }
 
 int64_t ocs_ctl_state_job(const struct ocs_ctl_state *state, const char *node)
@@ -192,6 +209,16 @@ static int port_block(const struct ocs_fabric *fabric, struct ocs_occupancy *occ
 }
 
 /* Names that this ocs.yaml does not have are somebody else's section. */
+int ocs_ctl_drain_node(const struct ocs_fabric *fabric, const char *kind, const char *name)
+{
+	const struct ocs_node *node;
+
+	if (!strcmp(kind, "xpu"))
+		return ocs_fabric_xpu_node(fabric, name);
+	node = strcmp(kind, "node") ? NULL : ocs_fabric_node(fabric, name);
+	return node ? (int)(node - fabric->nodes) : -1;
+}
+
 void ocs_ctl_state_drains(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
 			  struct ocs_occupancy *occupancy)
 {
@@ -207,8 +234,8 @@ void ocs_ctl_state_drains(const struct ocs_ctl_state *state, const struct ocs_fa
 
 			if (cube >= 0)
 				ocs_occupancy_cube_drain(occupancy, cube);
-		} else if (!strcmp(kind, "xpu")) {
-			int node = ocs_fabric_xpu_node(fabric, name);
+		} else if (!strcmp(kind, "xpu") || !strcmp(kind, "node")) {
+			int node = ocs_ctl_drain_node(fabric, kind, name);
 
 			if (node >= 0 && fabric->nodes[node].section == occupancy->section->index)
 				ocs_occupancy_node_set(occupancy, fabric, node, false);

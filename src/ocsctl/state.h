@@ -21,6 +21,9 @@ struct ocs_ctl_state {
 	struct json_object *nodes;
 	struct json_object *jobs;	/* the array itself */
 	struct json_object *switches;	/* the array itself */
+	struct json_object *reservations;	/* that have nodes now: [{"name","nodes","for",
+					 * "maintenance","end"}], or NULL */
+	char *unreserved;		/* why these are not known, or NULL */
 	bool by_slurm;			/* all but the jobs is what Slurm's commands say */
 };
 
@@ -39,6 +42,13 @@ int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 /* state_slurm.c: fabric (its drains), nodes and switches as sinfo and scontrol show
  * topology have them.  Returns 0, or -1 with ERR. */
 int ocs_ctl_state_from_slurm(struct ocs_ctl_state *state, struct ocs_error *err);
+/* state_reserved.c: takes the nodes of reservations for taken; jobs get them only with
+ * --reservation.  Part of ocs_ctl_state_read. */
+void ocs_ctl_state_reserve(struct ocs_ctl_state *state);
+/* "for ann,bob until 2026-12-01T16:30:00", of one of state.reservations; the caller frees it. */
+char *ocs_ctl_reservation_describe(struct json_object *reservation);
+/* A line for each, a part of ocs_ctl_state_notes. */
+void ocs_ctl_state_reserved_notes(const struct ocs_ctl_state *state, const char *before, FILE *out);
 /* What the state may lack, a line each that begins with BEFORE. */
 void ocs_ctl_state_notes(const struct ocs_ctl_state *state, const char *before, FILE *out);
 /* The same from what `map --json` printed.  Returns 0, or -1 with ERR. */
@@ -48,11 +58,13 @@ void ocs_ctl_state_free(struct ocs_ctl_state *state);
 
 /* True if slurmctld has told ocsd about its nodes. */
 bool ocs_ctl_state_has_nodes(const struct ocs_ctl_state *state);
-/* "idle", "busy", "down", "drained", "absent" (Slurm does not have it); "idle" for a node
- * that ocsd does not mention. */
+/* "idle", "busy", "reserved" (idle, and kept for a reservation), "down", "drained", "absent" (Slurm
+ * does not have it); "idle" for a node that ocsd does not mention. */
 const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *node);
 /* Whether NODE is out of service: one of the last three. */
 bool ocs_ctl_state_out(const struct ocs_ctl_state *state, const char *node);
+/* The reservation that NODE, busy or not, is kept for ("?": not known which), or NULL. */
+const char *ocs_ctl_state_reservation(const struct ocs_ctl_state *state, const char *node);
 /* The job on NODE, with a shape or without, or 0. */
 int64_t ocs_ctl_state_job(const struct ocs_ctl_state *state, const char *node);
 
@@ -65,6 +77,9 @@ bool ocs_ctl_job_lives(struct json_object *job);
 int ocs_ctl_state_occupy(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
 			 struct ocs_placer *placer, struct ocs_occupancy *occupancy,
 			 struct ocs_error *err);
+
+/* The node that a drain of KIND and NAME closes, of its own or for an XPU; -1: none. */
+int ocs_ctl_drain_node(const struct ocs_fabric *fabric, const char *kind, const char *name);
 
 /* Its last part: what is drained, and switches that are not up.  May be done again. */
 void ocs_ctl_state_drains(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,

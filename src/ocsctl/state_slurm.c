@@ -20,7 +20,9 @@ static const char *word(const struct ocs_ctl_nodes *group)
 {
 	if (!strncmp(group->state, "drain", 5))
 		return "drained";
-	return ocs_ctl_nodes_out(group) ? "down" : ocs_ctl_nodes_used(group) ? "busy" : "idle";
+	if (ocs_ctl_nodes_out(group))
+		return "down";
+	return ocs_ctl_nodes_used(group) ? "busy" : ocs_ctl_nodes_reserved(group) ? "reserved" : "idle";
 }
 
 /* {name: {"state"}}. */

@@ -2,9 +2,12 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* Decoding a MUNGE credential takes milliseconds and asks another daemon, so it
- * happens beside the loop, once per remote connection. */
+ * happens beside the loop, once per remote connection.  Peers take turns: whoever asks as
+ * fast as he can, also on connections that he closes at once, waits for himself. */
 
 #include "src/ocsd/auth.h"
+
+#include "src/ocsd/client.h"
 
 #include "src/util/text.h"
 
@@ -12,10 +15,14 @@
 #include <event2/event.h>
 #include <munge.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#define WAITING_MAX 256		/* questions of one peer */
+#define PEERS_MAX 4096
 
 struct question {
 	struct question *next;
@@ -24,6 +31,14 @@ struct question {
 	char *payload; /* NULL: refused */
 	char *error;
 	uid_t uid;
+};
+
+/* A peer with questions that wait. */
+struct asker {
+	struct asker *next;
+	char peer[OCSD_PEER_NAME];
+	struct question *first, **last;
+	size_t count;
 };
 
 struct ocsd_auth {
@@ -36,7 +51,8 @@ struct ocsd_auth {
 	pthread_cond_t cond;
 	/* under lock */
 	bool stop;
-	struct question *asked, **last_asked;
+	struct asker *askers, **last_asker;	/* whose turn it is first */
+	size_t naskers;
 	struct question *answered, **last_answered;
 };
 
@@ -66,6 +82,33 @@ static void decode(struct question *question)
 	free(data);
 }
 
+static void asker_append(struct ocsd_auth *auth, struct asker *asker)
+{
+	asker->next = NULL;
+	*auth->last_asker = asker;
+	auth->last_asker = &asker->next;
+}
+
+/* The first question of the peer whose turn it is, which goes to the end. */
+static struct question *question_next(struct ocsd_auth *auth)
+{
+	struct asker *asker = auth->askers;
+	struct question *question = asker->first;
+
+	auth->askers = asker->next;
+	if (!auth->askers)
+		auth->last_asker = &auth->askers;
+	asker->first = question->next;
+	question->next = NULL;
+	if (--asker->count) {
+		asker_append(auth, asker);
+	} else {
+		auth->naskers--;
+		free(asker);
+	}
+	return question;
+}
+
 static void *auth_main(void *argument)
 {
 	struct ocsd_auth *auth = argument;
@@ -75,15 +118,11 @@ static void *auth_main(void *argument)
 	for (;;) {
 		struct question *question;
 
-		while (!auth->stop && !auth->asked)
+		while (!auth->stop && !auth->askers)
 			pthread_cond_wait(&auth->cond, &auth->lock);
 		if (auth->stop)
 			break;
-		question = auth->asked;
-		auth->asked = question->next;
-		if (!auth->asked)
-			auth->last_asked = &auth->asked;
-		question->next = NULL;
+		question = question_next(auth);
 		pthread_mutex_unlock(&auth->lock);
 		decode(question);
 		pthread_mutex_lock(&auth->lock);
@@ -129,7 +168,7 @@ struct ocsd_auth *ocsd_auth_start(struct ocsd *d, ocsd_auth_done done,
 
 	auth->d = d;
 	auth->done = done;
-	auth->last_asked = &auth->asked;
+	auth->last_asker = &auth->askers;
 	auth->last_answered = &auth->answered;
 	auth->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (auth->wake < 0) {
@@ -151,17 +190,44 @@ struct ocsd_auth *ocsd_auth_start(struct ocsd *d, ocsd_auth_done done,
 	return auth;
 }
 
-void ocsd_auth_ask(struct ocsd_auth *auth, uint64_t serial, const char *credential)
+/* NULL: there are too many. */
+static struct asker *asker_find(struct ocsd_auth *auth, const char *peer)
 {
-	struct question *question = ocs_calloc(1, sizeof(*question));
+	struct asker *asker = auth->askers;
 
-	question->serial = serial;
-	question->credential = ocs_strdup(credential);
+	while (asker && strcmp(asker->peer, peer) != 0)
+		asker = asker->next;
+	if (asker)
+		return asker->count < WAITING_MAX ? asker : NULL;
+	if (auth->naskers >= PEERS_MAX)
+		return NULL;
+	asker = ocs_calloc(1, sizeof(*asker));
+	snprintf(asker->peer, sizeof(asker->peer), "%s", peer);
+	asker->last = &asker->first;
+	asker_append(auth, asker);
+	auth->naskers++;
+	return asker;
+}
+
+int ocsd_auth_ask(struct ocsd_auth *auth, uint64_t serial, const char *peer,
+		  const char *credential)
+{
+	struct question *question;
+	struct asker *asker;
+
 	pthread_mutex_lock(&auth->lock);
-	*auth->last_asked = question;
-	auth->last_asked = &question->next;
-	pthread_cond_signal(&auth->cond);
+	asker = asker_find(auth, peer);
+	if (asker) {
+		question = ocs_calloc(1, sizeof(*question));
+		question->serial = serial;
+		question->credential = ocs_strdup(credential);
+		*asker->last = question;
+		asker->last = &question->next;
+		asker->count++;
+		pthread_cond_signal(&auth->cond);
+	}
 	pthread_mutex_unlock(&auth->lock);
+	return asker ? 0 : -1;
 }
 
 static void free_list(struct question *question)
@@ -185,7 +251,13 @@ void ocsd_auth_stop(struct ocsd_auth *auth)
 	pthread_join(auth->thread, NULL);
 	event_free(auth->event);
 	close(auth->wake);
-	free_list(auth->asked);
+	while (auth->askers) {
+		struct asker *asker = auth->askers;
+
+		auth->askers = asker->next;
+		free_list(asker->first);
+		free(asker);
+	}
 	free_list(auth->answered);
 	pthread_mutex_destroy(&auth->lock);
 	pthread_cond_destroy(&auth->cond);

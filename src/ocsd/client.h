@@ -10,19 +10,23 @@
 
 #include "src/util/secret.h"
 
+#include <sys/queue.h>
+
 struct bufferevent;
 struct evbuffer;
 struct event;
 
 #define OCSD_CHALLENGE_BYTES 16
+#define OCSD_PEER_NAME 64
 
 struct ocsd_client {
-	struct ocsd_client *next;
+	struct ocsd_client *next, **link;	/* LINK points here */
 	struct ocsd *d;
 	struct bufferevent *stream;
 	struct evbuffer *held;	/* lines that wait for the database */
 	uint64_t serial;
 	uid_t uid;
+	char peer[OCSD_PEER_NAME];	/* "address A" or, once it is known, "uid U" */
 	bool known;		/* uid is proven */
 	bool asked;		/* its credential is being decoded */
 	int tries;		/* hellos that were refused */
@@ -33,6 +37,9 @@ struct ocsd_client {
 	bool lost;		/* to be freed at the next flush, */
 	bool dismissed;		/* which tries to send what is queued */
 	struct ocsd_guest *guest; /* whose tokens it spends; NULL: an administrator's */
+	struct ocsd_crowd *crowd;	/* where it is, with its party; NULL: it is an */
+	struct ocsd_party *party;	/* administrator's */
+	TAILQ_ENTRY(ocsd_client) in_party;
 	bool surplus;		/* one connection too many: one answer, and it ends */
 	bool paused;		/* not listened to for a while */
 	struct event *resume;

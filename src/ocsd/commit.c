@@ -9,7 +9,9 @@
 #include "src/ocsd/commit.h"
 #include "src/ocsd/direct.h"
 #include "src/ocsd/drain.h"
+#include "src/ocsd/heard.h"
 #include "src/ocsd/job.h"
+#include "src/ocsd/listed.h"
 #include "src/ocsd/loop.h"
 #include "src/ocsd/realise.h"
 #include "src/ocsd/request.h"
@@ -20,6 +22,7 @@
 
 #include "src/place/place.h"
 #include "src/util/hostlist.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -212,6 +215,16 @@ static int xpu_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *e
 	return 0;
 }
 
+/* Whether a node of JOB is drained: -1 with ERR. */
+static int node_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
+		if (strcmp(drain->kind, "node") == 0 && ocsd_job_node(job, drain->name) >= 0)
+			return ocs_error_set(err, OCS_NOT_NOW, "node %s is drained: %s",
+					     drain->name, drain->reason);
+	return 0;
+}
+
 int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 {
 	for (size_t i = 0; i < job->nports; i++) {
@@ -232,7 +245,7 @@ int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 			return ocs_error_set(err, OCS_NOT_NOW, "cube %s is drained: %s", cube,
 					     drain->reason);
 	}
-	if (xpu_drained(d, job, err))
+	if (xpu_drained(d, job, err) || node_drained(d, job, err))
 		return -1;
 	return job->section->kind == OCS_DIRECT ? ocsd_direct_possible(d, job, err) : 0;
 }
@@ -334,6 +347,7 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
 		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",
 		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);
+	job->committed_ns = job->wanted ? 0 : ocs_now_ns();
 	ocsd_wait_bind(d, job);
 	ocsd_job_progress(d, job);
 	ocsd_realise_check(d, job);
@@ -383,83 +397,6 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 
 /* ---- subscribe ---- */
 
-static int by_job(const void *left, const void *right)
-{
-	const struct ocsd_pair *a = left, *b = right;
-
-	if (a->job != b->job)
-		return a->job < b->job ? -1 : 1;
-	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
-}
-
-static size_t read_pairs(struct json_object *jobs, struct ocsd_pair *pairs)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < json_object_array_length(jobs); i++) {
-		struct json_object *row = json_object_array_get_idx(jobs, i);
-		struct json_object *job, *epoch;
-
-		if (!json_object_object_get_ex(row, "job", &job) ||
-		    !json_object_object_get_ex(row, "epoch", &epoch))
-			continue;
-		pairs[count].job = (uint32_t)json_object_get_int64(job);
-		pairs[count++].epoch = (uint64_t)json_object_get_int64(epoch);
-	}
-	qsort(pairs, count, sizeof(*pairs), by_job);
-	return count;
-}
-
-/* An allocation that slurmctld may not know: one that died may not have saved that it had
- * started JOB. */
-static struct json_object *allocation_row(const struct ocsd_job *job)
-{
-	struct json_object *row = json_object_new_object();
-	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
-
-	json_object_object_add(row, "job", json_object_new_int64(job->job));
-	json_object_object_add(row, "epoch", json_object_new_int64((int64_t)job->epoch));
-	json_object_object_add(row, "nodes", json_object_new_string(nodes));
-	free(nodes);
-	return row;
-}
-
-/* Sets UNKNOWN and FORGOTTEN as in the reply to subscribe. */
-static void compare(struct ocsd *d, struct json_object *jobs, struct json_object *unknown,
-		    struct json_object *forgotten)
-{
-	size_t length = json_object_array_length(jobs);
-	struct ocsd_pair *pairs = ocs_calloc(length + 1, sizeof(*pairs));
-	bool *known = ocs_calloc(length + 1, sizeof(*known));
-	size_t count = read_pairs(jobs, pairs);
-
-	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		struct ocsd_pair key = { .job = job->job, .epoch = job->epoch }, *found;
-
-		if (job->dead)
-			continue;
-		found = bsearch(&key, pairs, count, sizeof(*pairs), by_job);
-		if (found) {
-			known[found - pairs] = true;
-			continue;
-		}
-		if (!job->ended && !job->prepared)
-			json_object_array_add(forgotten, allocation_row(job));
-		if (!job->gone)
-			ocsd_job_gone(d, job, "slurmctld does not know it any more");
-	}
-	d->unknown = ocs_realloc(d->unknown, (count + 1) * sizeof(*d->unknown));
-	d->nunknown = 0;
-	for (size_t i = 0; i < count; i++) {
-		if (known[i])
-			continue;
-		d->unknown[d->nunknown++] = pairs[i].job;
-		json_object_array_add(unknown, json_object_new_int64(pairs[i].job));
-	}
-	free(known);
-	free(pairs);
-}
-
 static struct json_object *switches_json(struct ocsd *d)
 {
 	struct json_object *list = json_object_new_array();
@@ -492,7 +429,7 @@ static void list_jobs(struct ocsd *d, struct json_object *held,
 						      json_object_new_int64(job->job));
 			continue;
 		}
-		json_object_array_add(held, allocation_row(job));
+		json_object_array_add(held, ocsd_listed_row(job));
 	}
 }
 
@@ -530,7 +467,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		json_object_object_add(reply, "term", json_object_new_int64((int64_t)term));
 	if (json_object_object_get_ex(request, "jobs", &jobs) &&
 	    json_object_is_type(jobs, json_type_array))
-		compare(d, jobs, unknown, forgotten);
+		ocsd_listed_compare(d, jobs, term != 0, unknown, forgotten);
 	list_jobs(d, held, realised);
 	json_object_object_add(reply, "max_job", json_object_new_int64(ocsd_store_max_job(d)));
 	json_object_object_add(reply, "max_epoch",
@@ -542,6 +479,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	json_object_object_add(reply, "forgotten", forgotten);
 	json_object_object_add(reply, "realised", realised);
 	json_object_object_add(reply, "pending", pending_json(d));
+	json_object_object_add(reply, "ready", ocsd_heard_ready(d));
 	ocs_fabric_digest(d->fabric, digest);
 	json_object_object_add(reply, "fabric", json_object_new_string(digest));
 	ocsd_reply(client, id, reply);

@@ -41,7 +41,7 @@ static void drain_switch(struct ocsd *d, const char *name, const char *reason)
 	sw = &d->switches[index];
 	sw->drained = reason != NULL;
 	free(sw->drain_reason);
-	sw->drain_reason = reason ? ocs_strdup(reason) : NULL;
+	sw->drain_reason = reason ? ocs_text_clean(ocs_strdup(reason)) : NULL;
 }
 
 /* SWITCH:PORT, or -1. */
@@ -101,7 +101,8 @@ void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
 			*link = drain;
 		}
 		free(drain->reason);
-		drain->reason = ocs_strdup(reason);
+		/* One in the database may be from before reasons were cleaned at the door. */
+		drain->reason = ocs_text_clean(ocs_strdup(reason));
 	} else if (drain) {
 		*link = drain->next;
 		free(drain->kind);
@@ -171,6 +172,8 @@ static bool exists(struct ocsd *d, const char *kind, const char *name)
 		return parse_port(d, name, &port) == 0;
 	if (strcmp(kind, "xpu") == 0)
 		return ocs_fabric_xpu_node(d->fabric, name) >= 0;
+	if (strcmp(kind, "node") == 0)
+		return ocs_fabric_node(d->fabric, name);
 	for (int s = 0; s < d->fabric->nsections; s++)
 		if (d->fabric->sections[s].kind == OCS_TORUS &&
 		    ocs_section_cube(&d->fabric->sections[s], name) >= 0)
@@ -185,9 +188,10 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	*kind = ocsd_member(request, "kind");
 	*name = ocsd_member(request, "name");
 	if (!*kind || !*name || (strcmp(*kind, "cube") != 0 && strcmp(*kind, "port") != 0 &&
-				 strcmp(*kind, "switch") != 0 && strcmp(*kind, "xpu") != 0)) {
+				 strcmp(*kind, "switch") != 0 && strcmp(*kind, "xpu") != 0 &&
+				 strcmp(*kind, "node") != 0)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL,
-			    "the request needs kind (cube, port, switch or xpu) and name");
+			    "the request needs kind (cube, node, port, switch or xpu) and name");
 		return -1;
 	}
 	/* What was drained and then left ocs.yaml can be resumed, else it would stay for ever. */
@@ -197,7 +201,8 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "write SWITCH:PORT; 'ocsctl show port SWITCH' lists them" :
 			    strcmp(*kind, "xpu") == 0 ?
 			    "write CUBE:X,Y,Z with three coordinates from 0 on" :
-			    strcmp(*kind, "cube") == 0 ? "'ocsctl show cube' lists them" :
+			    strcmp(*kind, "cube") == 0 || strcmp(*kind, "node") == 0 ?
+			    "'ocsctl show cube' lists them" :
 			    "'ocsctl show switch' lists them");
 		return -1;
 	}

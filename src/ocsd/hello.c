@@ -5,9 +5,11 @@
 
 #include "src/ocsd/auth.h"
 #include "src/ocsd/client.h"
+#include "src/ocsd/complain.h"
 #include "src/ocsd/request.h"
 #include "src/ocsd/server.h"
 
+#include "src/client/account.h"
 #include "src/util/text.h"
 
 #include <event2/event.h>
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define HELLO_TRIES 3
 
@@ -34,7 +37,7 @@ static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
 static void refuse_hello(struct ocsd_client *client, const char *why)
 {
 	client->asked = false;
-	ocs_log(OCS_LOG_WARNING, "a remote client is refused: %s", why);
+	ocsd_complain(client->d, client->peer, "a remote client is refused: %s", why);
 	ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL, "%s", why);
 	if (++client->tries == HELLO_TRIES)
 		ocsd_client_finish(client);
@@ -82,8 +85,8 @@ void ocsd_hello(struct ocsd_client *client, struct json_object *request)
 	client->asked = true;
 	if (by_key)
 		hello_key(client, request);
-	else
-		ocsd_auth_ask(client->d->auth, client->serial, credential);
+	else if (ocsd_auth_ask(client->d->auth, client->serial, client->peer, credential))
+		refuse_hello(client, "busy: too many credentials from this address wait for MUNGE");
 }
 
 /* PAYLOAD: the challenge, a blank, and the key of the session. */
@@ -108,4 +111,25 @@ void ocsd_hello_decoded(struct ocsd *d, uint64_t serial, const char *payload, ui
 		return;
 	}
 	welcome(client, uid, payload + length + 1);
+}
+
+int ocsd_hello_account(const struct ocs_fabric *fabric, struct ocs_error *err)
+{
+	unsigned int own = (unsigned int)geteuid();
+	uid_t uid;
+
+	/* Clients believe root anyway. */
+	if (!own)
+		return 0;
+	if (ocs_account_uid(fabric->ocsd_user, &uid, err))
+		return ocs_error_prefix(err, "%s", fabric->source);
+	if (uid == own)
+		return 0;
+	if (fabric->ocsd_user)
+		return ocs_error_set(err, OCS_USAGE, "%s: ocsd.user is %s (uid %u), but ocsd runs as "
+				     "uid %u: no client would believe it", fabric->source,
+				     fabric->ocsd_user, (unsigned int)uid, own);
+	ocs_log(OCS_LOG_WARNING, "ocsd runs as uid %u: until ocs.yaml has it as ocsd.user, only clients "
+		"of the same account believe it", own);
+	return 0;
 }

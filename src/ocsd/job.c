@@ -85,6 +85,7 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job->sorted);
 	free(job->circuits);
 	free(job->released);
+	free(job->asked);
 	free(job->cubes);
 	free(job->ports);
 	free(job->user);
@@ -269,8 +270,7 @@ void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason)
 		ocs_log(OCS_LOG_INFO, "job %u left its allocation (epoch %llu): %s", job->job,
 			(unsigned long long)job->epoch, reason ? reason : "no reason given");
 		ocsd_store_job_update(d, job);
-		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "end",
-						    .after = reason });
+		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "end", .after = reason });
 	}
 	ocsd_wait_gone(d, job);
 	ocsd_job_progress(d, job);
@@ -286,9 +286,9 @@ void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 		ocs_log(OCS_LOG_INFO, "job %u is gone (epoch %llu): %s", job->job,
 			(unsigned long long)job->epoch, reason);
 		ocsd_store_job_update(d, job);
-		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "gone",
-						    .after = reason });
+		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "gone", .after = reason });
 	}
+	job->announced = false;	/* whoever took it for a living job has missed that */
 	ocsd_wait_gone(d, job);
 	ocsd_job_progress(d, job);
 }

@@ -37,10 +37,8 @@ static void fill(struct ocsd *d, struct ocsd_guest *guest)
 }
 
 /* Who has gone and has a full bucket again is as good as new. */
-static void forget(struct ocsd *d)
+static void forget(struct ocsd *d, struct ocsd_guest **link)
 {
-	struct ocsd_guest **link = &d->guests;
-
 	while (*link) {
 		struct ocsd_guest *guest = *link;
 
@@ -56,20 +54,20 @@ static void forget(struct ocsd *d)
 
 struct ocsd_guest *ocsd_guest_enter(struct ocsd *d, uid_t uid)
 {
-	struct ocsd_guest *guest = d->guests;
+	struct ocsd_guest **bucket = &d->guests[uid % OCSD_GUEST_BUCKETS], *guest = *bucket;
 
 	if (ocsd_admin(d, uid))
 		return NULL;
 	while (guest && guest->uid != uid)
 		guest = guest->next;
 	if (!guest) {
-		forget(d);
+		forget(d, bucket);
 		guest = ocs_calloc(1, sizeof(*guest));
 		guest->uid = uid;
 		guest->tokens = d->fabric->requests_burst;
 		guest->filled_ns = ocs_now_ns();
-		guest->next = d->guests;
-		d->guests = guest;
+		guest->next = *bucket;
+		*bucket = guest;
 	}
 	guest->connections++;
 	return guest;
@@ -103,10 +101,12 @@ int ocsd_guest_wait_ms(struct ocsd *d, struct ocsd_guest *guest)
 
 void ocsd_guests_free(struct ocsd *d)
 {
-	while (d->guests) {
-		struct ocsd_guest *guest = d->guests;
+	for (int i = 0; i < OCSD_GUEST_BUCKETS; i++) {
+		while (d->guests[i]) {
+			struct ocsd_guest *guest = d->guests[i];
 
-		d->guests = guest->next;
-		free(guest);
+			d->guests[i] = guest->next;
+			free(guest);
+		}
 	}
 }

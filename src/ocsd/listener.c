@@ -7,9 +7,13 @@
 #include "src/util/log.h"
 #include "src/util/net.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
+#include <limits.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -78,13 +82,32 @@ void ocsd_stream_free(struct bufferevent *stream)
 		close(fd);
 }
 
-bool ocsd_descriptor_spare(int fd, int reserved)
+int ocsd_descriptor_end(int reserved)
 {
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur == RLIM_INFINITY)
-		return true;
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur > INT_MAX)
+		return INT_MAX;
 	if ((rlim_t)reserved > limit.rlim_cur / 2)
 		reserved = (int)(limit.rlim_cur / 2);
-	return (rlim_t)fd < limit.rlim_cur - (rlim_t)reserved;
+	return (int)limit.rlim_cur - reserved;
+}
+
+void ocsd_peer_name(const struct sockaddr *address, char *name, size_t size)
+{
+	struct in6_addr six;
+	char text[INET6_ADDRSTRLEN] = "?";
+	bool half = false;
+
+	if (address && address->sa_family == AF_INET) {
+		inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr,
+			  text, sizeof(text));
+	} else if (address && address->sa_family == AF_INET6) {
+		six = ((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+		half = !IN6_IS_ADDR_V4MAPPED(&six);
+		if (half)
+			memset(six.s6_addr + 8, 0, 8);
+		inet_ntop(AF_INET6, &six, text, sizeof(text));
+	}
+	snprintf(name, size, "address %s%s", text, half ? "/64" : "");
 }

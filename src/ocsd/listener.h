@@ -7,9 +7,10 @@
 /* Sockets that clients come in by, and what is done when too many come. */
 
 #include <event2/listener.h>
-#include <stdbool.h>
+#include <stddef.h>
 
 struct bufferevent;
+struct sockaddr;
 struct event_base;
 struct ocs_error;
 
@@ -25,8 +26,11 @@ void ocsd_listener_rest(struct evconnlistener *listener);
  * loop, when the listener may have accepted hundreds. */
 void ocsd_stream_free(struct bufferevent *stream);
 
-/* Whether a client may have the descriptor FD, the lowest that was free: RESERVED must be
- * left for others (the database, connections to switches). */
-bool ocsd_descriptor_spare(int fd, int reserved);
+/* A client may have a descriptor below this: RESERVED are left for others (the database,
+ * connections to switches). */
+int ocsd_descriptor_end(int reserved);
+
+/* "address A" for who comes from ADDRESS; of IPv6 the first half, since nobody has less. */
+void ocsd_peer_name(const struct sockaddr *address, char *name, size_t size);
 
 #endif

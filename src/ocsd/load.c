@@ -4,6 +4,7 @@
 /* Reading the database at start. */
 
 #include "src/ocsd/drain.h"
+#include "src/ocsd/heard.h"
 #include "src/ocsd/job.h"
 #include "src/ocsd/sql.h"
 #include "src/ocsd/store.h"
@@ -168,6 +169,33 @@ static int load_drain(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 	return 0;
 }
 
+static int load_met(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
+{
+	struct ocsd_job *job = job_of(d, row);
+
+	(void)err;
+	if (job)
+		ocsd_heard_load_job(job);
+	return 0;
+}
+
+static int load_asked(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
+{
+	struct ocsd_job *job = job_of(d, row);
+
+	(void)err;
+	if (job)
+		ocsd_heard_load_asked(job, text(row, 2));
+	return 0;
+}
+
+static int load_heard(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
+{
+	(void)err;
+	ocsd_heard_load_node(d, text(row, 0));
+	return 0;
+}
+
 static int load_meta(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
 	const char *name = text(row, 0);
@@ -199,10 +227,15 @@ int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
 		{ "SELECT job, epoch, switch, port FROM ports", load_port },
 		{ "SELECT job, epoch, switch, a, b, directed, state FROM circuits", load_circuit },
 		{ "SELECT kind, name, reason FROM drains", load_drain },
+		{ "SELECT job, epoch FROM met", load_met },
+		{ "SELECT name FROM heard", load_heard },
+		{ "SELECT job, epoch, node FROM asked", load_asked },
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++)
 		if (each_row(d, tables[i].sql, tables[i].take, err))
 			return -1;
+	/* They hold for this start alone. */
+	ocsd_store_asked(d, NULL, NULL);
 	return 0;
 }

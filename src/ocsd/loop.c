@@ -270,7 +270,6 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 	for (size_t i = 0; i < sw->nadding; i++) {
 		struct ocsd_circuit *circuit = sw->adding[i];
 
-		circuit->unsure = false;
 		/* One whose job ended meanwhile stays DELETING. */
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
@@ -279,7 +278,8 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 		 * they are next to each other more often than not.  Those of a job that
 		 * is not yet answered are written when it is: until then nobody counts on
 		 * them, and an ocsd that ends here finds them on the switch. */
-		if (circuit->job != last && circuit->job->state != OCSD_APPLYING)
+		if (circuit->job != last && circuit->job->state != OCSD_APPLYING &&
+		    !ocsd_circuit_unsure(d, circuit))
 			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING,
 					    OCSD_CONNECTED);
 		last = circuit->job;
@@ -314,11 +314,11 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 		struct ocsd_circuit *circuit = sw->adding[i];
 		bool seen = ocsd_circuit_seen(circuit, table);
 
-		circuit->unsure &= !seen;
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
 		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_BROKEN);
-		ocsd_store_circuit(d, circuit);
+		if (!seen || !ocsd_circuit_unsure(d, circuit))
+			ocsd_store_circuit(d, circuit);
 		if (seen)
 			continue;
 		if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
@@ -359,8 +359,11 @@ static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t cou
 static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
 			  const struct ocs_error *err)
 {
-	ocs_log(OCS_LOG_WARNING, "switch %s did not do a batch: %s",
-		sw->description->name, err->text);
+	char *name = ocs_asprintf("switch %s", sw->description->name);
+
+	ocs_log(OCS_LOG_WARNING, "%s did not do a batch: %s", name,
+		ocs_error_cause(err->text, name));
+	free(name);
 	sw->dirty = true;
 	if (result == OCS_SWITCH_REJECTED && sw->rejected++ == 0) {
 		sw->read_wanted = true; /* shows what is in the way */

@@ -4,7 +4,11 @@
 #include "ocs_config.h"
 
 #include "src/ocsd/audit.h"
+#include "src/ocsd/complain.h"
+#include "src/ocsd/crowd.h"
 #include "src/ocsd/drain.h"
+#include "src/ocsd/heard.h"
+#include "src/ocsd/hello.h"
 #include "src/ocsd/job.h"
 #include "src/ocsd/limit.h"
 #include "src/ocsd/loop.h"
@@ -50,8 +54,8 @@ struct options {
 };
 
 static const char usage[] =
-	"usage: ocsd [--fabric FILE] [--socket ADDRESS] [--state DIR] [--foreground]\n"
-	"            [--log-level error|warning|info|debug] [--version] [--help]\n"
+	"Usage: ocsd [--fabric FILE] [--socket ADDRESS] [--state DIR] [--foreground]\n"
+	"            [--log-level error|warning|info|debug]\n"
 	"\n"
 	"Makes, checks and cuts the optical circuits of Slurm jobs.\n"
 	"\n"
@@ -59,7 +63,9 @@ static const char usage[] =
 	"  --socket ADDRESS  unix:/PATH or HOST:PORT instead of ocsd.socket of FILE\n"
 	"  --state DIR       database folder instead of ocsd.state of FILE\n"
 	"  --foreground      stay attached; log to stderr\n"
-	"  --log-level L     what is logged [info]\n";
+	"  --log-level L     what is logged [info]\n"
+	"  -h, --help        this text\n"
+	"  -V, --version     the version\n";
 
 /* Exits for --help, --version and usage errors. */
 static void read_options(int argc, char **argv, struct options *options)
@@ -77,7 +83,8 @@ static void read_options(int argc, char **argv, struct options *options)
 	enum ocs_log_level level;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "hV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'f':
 			options->fabric = optarg;
@@ -100,18 +107,19 @@ static void read_options(int argc, char **argv, struct options *options)
 			ocs_log_level_set(level);
 			break;
 		case 'V':
-			printf("ocsd %s\n", PACKAGE_VERSION);
+			puts(PACKAGE_STRING);
 			exit(OCS_OK);
 		case 'h':
 			fputs(usage, stdout);
 			exit(OCS_OK);
 		default:
-			fputs(usage, stderr);
+			fprintf(stderr, "ocsd: '%s' is no option or lacks its value; see ocsd --help\n",
+				argv[optind > 1 ? optind - 1 : 1]);
 			exit(OCS_USAGE);
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "ocsd: %s is not an option\n%s", argv[optind], usage);
+		fprintf(stderr, "ocsd: %s is not an option; see ocsd --help\n", argv[optind]);
 		exit(OCS_USAGE);
 	}
 }
@@ -199,8 +207,11 @@ static void on_reload(evutil_socket_t number, short what, void *context)
 
 	(void)number;
 	(void)what;
-	fabric = ocs_fabric_open(d->fabric->source, &err);
+	fabric = ocs_fabric_open(d->yaml, &err);
+	free(d->fault);
+	d->fault = NULL;
 	if (!fabric || ocsd_reload_check(d, fabric, &err)) {
+		d->fault = ocs_strdup(err.text);
 		ocs_log(OCS_LOG_ERROR, "the new description is not taken, the old one stays: %s",
 			err.text);
 		ocs_fabric_destroy(fabric);
@@ -208,7 +219,7 @@ static void on_reload(evutil_socket_t number, short what, void *context)
 	}
 	ocs_fabric_destroy(fabric);
 	ocs_log(OCS_LOG_INFO, "starting over with the new %s; circuits stay as they are",
-		d->fabric->source);
+		d->yaml);
 	ocsd_service_tell("RELOADING=1");
 	d->reload = d->stopping = true;
 	event_base_loopbreak(d->base);
@@ -261,12 +272,11 @@ static void make_socket_folder(const char *address)
 /* What does not need the database. */
 static int prepare(struct ocsd *d, const struct options *options, struct ocs_error *err)
 {
-	if (!d->fabric)
-		d->fabric = ocs_fabric_open(options->fabric, err);
-	if (!d->fabric)
+	d->yaml = options->fabric;
+	if (!d->fabric && ocsd_reload_open(d, options->state, err))
 		return -1;
 	d->socket = options->socket ? options->socket : d->fabric->ocsd_socket;
-	if (find_admins(d, err))
+	if (find_admins(d, err) || ocsd_hello_account(d->fabric, err))
 		return -1;
 	make_switches(d);
 	raise_limits();
@@ -290,6 +300,7 @@ static int start(struct ocsd *d, const struct options *options, struct ocs_error
 	d->store = ocsd_store_open(state_folder(d, options), PATIENCE_MS, err);
 	if (!d->store || ocsd_jobs_load(d, err))
 		return -1;
+	ocsd_reload_keep(d, state_folder(d, options));
 	d->timer = evtimer_new(d->base, on_timer, d);
 	return ocsd_workers_start(d, err);
 }
@@ -321,6 +332,7 @@ static void run(struct ocsd *d)
 		event_free(watchdog);
 	}
 	event_free(d->pruner);
+	ocsd_heard_save(d);
 }
 
 static void free_switches(struct ocsd *d)
@@ -341,6 +353,7 @@ static void free_switches(struct ocsd *d)
 		if (d->placers[i])
 			ocs_placer_destroy(d->placers[i]);
 	free(d->placers);
+	free(d->heard);
 }
 
 static void free_lists(struct ocsd *d)
@@ -355,6 +368,8 @@ static void free_lists(struct ocsd *d)
 		ocsd_drain_set(d, d->drains->kind, d->drains->name, NULL);
 	ocsd_pending_clear(d);
 	ocsd_guests_free(d);
+	ocsd_crowd_free(d->users);
+	ocsd_crowd_free(d->strangers);
 	json_object_put(d->nodes);
 	json_object_put(d->slurmctld_yaml);
 	free(d->unknown);
@@ -365,7 +380,7 @@ static void free_lists(struct ocsd *d)
 static void stop(struct ocsd *d)
 {
 	struct ocsd kept = { .fabric = d->fabric, .store_losses = d->store_losses,
-			     .reload = d->reload, .ready_fd = d->ready_fd };
+			     .reload = d->reload, .ready_fd = d->ready_fd, .fault = d->fault };
 
 	if (d->fabric && d->switches)
 		ocsd_workers_stop(d);
@@ -373,6 +388,7 @@ static void stop(struct ocsd *d)
 		ocsd_server_close(d);
 	ocsd_store_close(d->store);
 	ocsd_metrics_destroy(d->metrics);
+	ocsd_complaints_end(d);
 	if (d->timer)
 		event_free(d->timer);
 	if (d->base)
@@ -483,5 +499,6 @@ int main(int argc, char **argv)
 		d.ready_fd = go_to_background();
 	rc = lives(&d, &options);
 	ocs_fabric_destroy(d.fabric);
+	free(d.fault);
 	return d.reload ? start_over(argc, argv) : rc;
 }

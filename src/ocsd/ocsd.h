@@ -29,6 +29,7 @@ struct ocs_placer;
 struct ocsd;
 struct ocsd_client;
 struct ocsd_guest;
+struct ocsd_heard;
 struct ocsd_metrics;
 struct ocsd_store;
 struct ocsd_transaction;
@@ -55,7 +56,7 @@ struct ocsd_circuit {
 	bool lit;		/* its light was seen */
 	int dark;		/* looks since then that did not see it */
 	int64_t dark_since_ns;	/* the first of them */
-	bool unsure;		/* the last batch with it had no answer */
+	bool unsure;		/* an attempt at a batch with it had no answer */
 	bool postponed;		/* the switch will not cut it, or may yet make or cut it;
 				 * tried again at every poll */
 };
@@ -103,7 +104,11 @@ struct ocsd_job {
 	bool lost;		/* a circuit is gone for good: repair or fail */
 	bool mending;		/* circuits of a repair are on their way */
 	int changed;		/* circuits of the last repair */
+	int64_t committed_ns;	/* 0: before this ocsd was started, or it ran already */
 	int64_t started_ns;	/* its circuits were first asked for, 0: not yet */
+	bool *asked;		/* nodes that have asked for them; NULL: none */
+	size_t nasked;
+	bool met;		/* all of them, and the circuits were verified */
 	struct json_object **hosts;	/* forwarding: the MACs that each node told, or
 					 * NULL; the array too */
 	size_t nhosts;			/* nodes that have */
@@ -202,6 +207,7 @@ struct ocsd_drain {
 struct ocsd_pending {
 	struct ocsd_pending *next;
 	uint32_t job;
+	int64_t uid;	/* -1: slurmctld does not say it */
 	char *user, *shape, *reason;
 	double since;
 };
@@ -219,6 +225,8 @@ struct ocsd_controller {
 	int64_t boot;
 };
 
+#define OCSD_GUEST_BUCKETS 256
+
 struct ocsd {
 	struct ocs_fabric *fabric;
 	struct ocs_placer **placers;	/* one per section, made when needed */
@@ -235,13 +243,20 @@ struct ocsd {
 	struct json_object *nodes;	/* as pushed, or NULL */
 	struct ocsd_client *clients;
 	size_t nclients;
+	size_t nlost;			/* of them */
 	int64_t crowd_said_ns;		/* when it was logged that there are too many, 0: never */
-	struct ocsd_guest *guests;	/* users with clients, who are no administrators */
+	struct ocsd_crowd *users;	/* clients who are no administrators, */
+	struct ocsd_crowd *strangers;	/* and of whom nothing is known */
+	int arrivals;			/* clients since the last flush */
+	struct ocsd_complaints *complaints;
+	struct ocsd_guest *guests[OCSD_GUEST_BUCKETS];	/* users with clients, who are no
+							 * administrators */
 	struct ocsd_transaction *transactions;	/* whose answers are due */
 	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL */
 	struct ocsd_auth *auth;
 	struct ocs_key *key;		/* of remote clients, NULL: MUNGE */
 	struct ocsd_metrics *metrics;
+	struct ocsd_heard *heard;	/* of each node of ocs.yaml; NULL: nothing */
 	uid_t *admins;
 	size_t nadmins;
 	uint64_t max_epoch;
@@ -263,6 +278,8 @@ struct ocsd {
 	uint64_t store_losses;		/* how often the database was lost */
 	int ready_fd;			/* tells the waiting parent, or -1 */
 	const char *socket;
+	const char *yaml;		/* where the fabric is described, */
+	char *fault;			/* and what is wrong with that, or NULL */
 };
 
 #endif

@@ -61,6 +61,11 @@ static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS transactions(name TEXT PRIMARY KEY, asked TEXT NOT NULL,"
 	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS audit_marks(id INTEGER PRIMARY KEY, clock REAL NOT NULL);"
+	"CREATE TABLE IF NOT EXISTS met(job INTEGER, epoch INTEGER, PRIMARY KEY(job, epoch))"
+	" WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS asked(job INTEGER, epoch INTEGER, node TEXT,"
+	" PRIMARY KEY(job, epoch, node)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS heard(name TEXT PRIMARY KEY, time REAL NOT NULL) WITHOUT ROWID;"
 	"INSERT OR IGNORE INTO meta VALUES('revision', 0);"
 	"INSERT OR IGNORE INTO meta VALUES('term', 0);"
 	"INSERT OR IGNORE INTO meta VALUES('controller', 0);"
@@ -206,7 +211,7 @@ static int check_rows(struct ocsd_store *store, struct ocs_error *err)
 		("SELECT count(*) FROM circuits c JOIN jobs USING(job, epoch) WHERE placement IS NOT NULL"
 		 " AND (SELECT count(*) FROM ports p WHERE p.job=c.job AND p.epoch=c.epoch"
 		 " AND p.switch=c.switch AND p.port IN (c.a, c.b))<>2 - (c.a=c.b)"),
-		"SELECT count(*) FROM drains WHERE kind NOT IN ('cube','port','switch','xpu')",
+		"SELECT count(*) FROM drains WHERE kind NOT IN ('cube','port','switch','xpu','node')",
 	};
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)

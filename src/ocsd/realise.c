@@ -29,8 +29,20 @@ static bool going(const struct ocsd_job *job, const struct ocsd_switch *sw)
 	return false;
 }
 
+/* Doubts that time has dispelled must not come back with the next one. */
+static void forget_doubts(struct ocsd_switch *sw)
+{
+	if (ocs_now_ns() < sw->sure_ns)
+		return;
+	for (int in = 1; in <= sw->description->size; in++)
+		if (sw->by_in[in])
+			sw->by_in[in]->unsure = false;
+}
+
+/* Also what a second attempt does is in doubt: the first one may still do it once more. */
 void ocsd_circuits_lost(struct ocsd_switch *sw)
 {
+	forget_doubts(sw);
 	for (size_t i = 0; i < sw->nadding; i++)
 		sw->adding[i]->unsure = true;
 	for (size_t i = 0; i < sw->nremoving; i++)
@@ -69,12 +81,22 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 	}
 }
 
+static bool doubtful(struct ocsd *d, const struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (ocsd_circuit_unsure(d, job->circuits[i]))
+			return true;
+	return false;
+}
+
+/* What is in doubt stays CONNECTING there, so that an ocsd that is started anew doubts it, too. */
 void ocsd_realise_write(struct ocsd *d, struct ocsd_job *job)
 {
 	if (!job->unwritten)
 		return;
 	job->unwritten = 0;
-	ocsd_store_circuits_seen(d, job);
+	if (!doubtful(d, job))
+		ocsd_store_circuits_seen(d, job);
 }
 
 bool ocsd_realise_write_due(struct ocsd *d)

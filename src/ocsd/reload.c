@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/ocsd/ocsd.h"
+#include "src/ocsd/hello.h"
 #include "src/ocsd/reload.h"
 
 #include <pwd.h>
@@ -54,6 +55,8 @@ static int check_settings(const struct ocsd *d, const struct ocs_fabric *fabric,
 			return ocs_error_set(err, OCS_USAGE,
 					     "%s: ocsd.admins names user %s, who does not exist here",
 					     fabric->source, fabric->ocsd_admins[i]);
+	if (ocsd_hello_account(fabric, err))
+		return -1;
 	if (strcmp(d->fabric->ocsd_state, fabric->ocsd_state) != 0)
 		return ocs_error_set(err, OCS_USAGE, "%s: ocsd.state cannot become %s while ocsd runs: "
 				     "stop ocsd, move %s there, and start it again", fabric->source,
@@ -72,4 +75,50 @@ int ocsd_reload_check(const struct ocsd *d, const struct ocs_fabric *fabric,
 		if (!job->dead && check_job(d, job, fabric, err))
 			return -1;
 	return check_settings(d, fabric, err);
+}
+
+/* Where a copy of what was read last lies; the caller frees it. */
+static char *kept_path(const char *folder)
+{
+	return ocs_asprintf("%s/ocs.yaml", folder);
+}
+
+void ocsd_reload_keep(const struct ocsd *d, const char *folder)
+{
+	char *path = kept_path(folder);
+	struct ocs_error err;
+
+	/* A fabric of one line has no text, and a copy need not be copied. */
+	if (d->fabric->text_digest && strcmp(d->fabric->source, path) != 0 &&
+	    ocs_fabric_keep(d->fabric, path, &err))
+		ocs_log(OCS_LOG_WARNING, "no copy of %s is kept: %s", d->fabric->source, err.text);
+	free(path);
+}
+
+int ocsd_reload_open(struct ocsd *d, const char *folder, struct ocs_error *err)
+{
+	char *path = kept_path(folder ? folder : OCS_STATE_DEFAULT);
+	struct ocs_error unkept;
+
+	d->fabric = ocs_fabric_open(d->yaml, err);
+	if (d->fabric)
+		goto out;
+	d->fabric = ocs_fabric_kept(path, &unkept);
+	if (d->fabric && !folder && strcmp(d->fabric->ocsd_state, OCS_STATE_DEFAULT) != 0) {
+		/* It was left there when the database moved. */
+		ocs_fabric_destroy(d->fabric);
+		d->fabric = NULL;
+	} else if (d->fabric) {
+		d->fault = ocs_strdup(err->text);
+		ocs_log(OCS_LOG_ERROR, "%s; what was read before is kept: %s", d->fault, path);
+	} else if (access(path, F_OK) == 0) {
+		char *why = ocs_strdup(err->text);
+
+		ocs_error_set(err, err->code, "%s; nor is there a copy that can be used: %s", why,
+			      unkept.text);
+		free(why);
+	}
+out:
+	free(path);
+	return d->fabric ? 0 : -1;
 }

@@ -4,7 +4,7 @@
 #ifndef OCS_OCSD_RELOAD_H
 #define OCS_OCSD_RELOAD_H
 
-/* SIGHUP: a new ocs.yaml for a running daemon. */
+/* ocs.yaml: for a running daemon (SIGHUP), and for one that starts. */
 
 struct ocs_error;
 struct ocs_fabric;
@@ -16,5 +16,11 @@ struct ocsd;
  * change, or the setting. */
 int ocsd_reload_check(const struct ocsd *d, const struct ocs_fabric *fabric,
 		      struct ocs_error *err);
+
+/* Opens d->yaml; where that fails, the copy of what was read last, in FOLDER (NULL: the default),
+ * with the reason in d->fault.  0, or -1 with ERR. */
+int ocsd_reload_open(struct ocsd *d, const char *folder, struct ocs_error *err);
+/* Makes that copy of what was read. */
+void ocsd_reload_keep(const struct ocsd *d, const char *folder);
 
 #endif

@@ -9,6 +9,7 @@
 #include "src/ocsd/commit.h"
 #include "src/ocsd/drain.h"
 #include "src/ocsd/forward.h"
+#include "src/ocsd/heard.h"
 #include "src/ocsd/job.h"
 #include "src/ocsd/request.h"
 #include "src/ocsd/server.h"
@@ -30,6 +31,13 @@ const char *ocsd_member(struct json_object *request, const char *name)
 	if (!json_object_object_get_ex(request, name, &value) ||
 	    !json_object_is_type(value, json_type_string))
 		return NULL;
+	/* It may be shown to others later, by programs that print it as it is. */
+	if (!ocs_text_is_clean(json_object_get_string(value))) {
+		char *clean = ocs_text_clean(ocs_strdup(json_object_get_string(value)));
+
+		json_object_set_string(value, clean);
+		free(clean);
+	}
 	return json_object_get_string(value);
 }
 
@@ -166,6 +174,9 @@ static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	waiter->job = number;
 	waiter->epoch = epoch;
 	waiter->after = after;
+	/* An epoch comes from the prolog; without one it is somebody who tries. */
+	if (job && epoch)
+		ocsd_heard_apply(d, job, ocsd_job_node(job, node));
 	if (job && job->state == OCSD_REALISED)
 		ocsd_wait_realised(d, job);
 	else if (job)
@@ -241,8 +252,10 @@ static void op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	const char *user = ocsd_member(request, "user");
 	const char *shape = ocsd_member(request, "shape");
 	struct ocsd_pending **link = &d->pending, *entry;
-	int64_t job;
+	int64_t job, uid;
 
+	if (!read_number(request, "uid", UINT32_MAX, &uid))
+		uid = -1;
 	if (!read_number(request, "job", UINT32_MAX, &job)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "the request needs a job number");
 		return;
@@ -261,6 +274,7 @@ static void op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		free(entry->shape);
 		free(entry->reason);
 		if (reason) {
+			entry->uid = uid;
 			entry->user = user ? ocs_strdup(user) : NULL;
 			entry->shape = shape ? ocs_strdup(shape) : NULL;
 			entry->reason = ocs_strdup(reason);
@@ -316,6 +330,8 @@ static const struct operation {
 	{ "apply", op_apply, false, CHANGES },
 	{ "release", op_release, false, CHANGES },
 	{ "unable", ocsd_op_unable, false, CHANGES },
+	{ "present", ocsd_op_present, false, LOOKS },
+	{ "unheard", ocsd_op_unheard, false, LOOKS },
 	{ "commit", ocsd_op_commit, false, CHANGES },
 	{ "prepare", ocsd_op_prepare, false, TELLS },
 	{ "end", op_end, false, CHANGES },

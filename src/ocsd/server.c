@@ -5,6 +5,8 @@
 
 #include "src/ocsd/auth.h"
 #include "src/ocsd/client.h"
+#include "src/ocsd/complain.h"
+#include "src/ocsd/crowd.h"
 #include "src/ocsd/hello.h"
 #include "src/ocsd/limit.h"
 #include "src/ocsd/listener.h"
@@ -37,6 +39,7 @@
 #define CLIENTS_MAX 16384
 #define HELLO_SECONDS 20
 #define HELLO_MAX (16U << 10)	/* bytes before it is known who speaks */
+#define ARRIVALS_MAX 256	/* before somebody else has a turn */
 #define CROWD_SAY_NS INT64_C(10000000000)
 #define RESERVED 64		/* descriptors beside those of switches: the database ... */
 
@@ -137,6 +140,8 @@ void ocsd_client_lose(struct ocsd_client *client)
 	if (client->lost)
 		return;
 	client->lost = true;
+	client->d->nlost++;
+	ocsd_crowd_leave(client);
 	client->subscribed = false;
 	ocsd_wait_client_lost(client->d, client);
 	ocsd_transactions_lost(client->d, client);
@@ -150,8 +155,12 @@ void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event)
 	ocsd_client_lose(client);
 }
 
+/* CLIENT is lost already. */
 static void client_free(struct ocsd_client *client)
 {
+	*client->link = client->next;
+	if (client->next)
+		client->next->link = client->link;
 	/* Nobody waits until it reads: what its socket does not take is lost. */
 	if (client->dismissed && !evbuffer_get_length(bufferevent_get_output(client->stream)))
 		evbuffer_write(client->held, bufferevent_getfd(client->stream));
@@ -163,45 +172,95 @@ static void client_free(struct ocsd_client *client)
 	ocsd_stream_free(client->stream);
 	evbuffer_free(client->held);
 	client->d->nclients--;
+	client->d->nlost--;
 	free(client);
+}
+
+/* Those who knock are heard again. */
+static void listeners_wake(struct ocsd *d)
+{
+	if (d->arrivals >= ARRIVALS_MAX)
+		for (int i = 0; i < 2; i++)
+			if (d->listeners[i])
+				evconnlistener_enable(d->listeners[i]);
+	d->arrivals = 0;
 }
 
 void ocsd_server_flush(struct ocsd *d)
 {
-	struct ocsd_client **link = &d->clients;
+	struct ocsd_client *client, *next;
 
-	while (*link) {
-		struct ocsd_client *client = *link;
-
+	for (client = d->clients; client; client = next) {
+		next = client->next;
 		if (client->lost) {
-			*link = client->next;
 			client_free(client);
 			continue;
 		}
 		if (evbuffer_get_length(client->held))
 			bufferevent_write_buffer(client->stream, client->held);
 		if (evbuffer_get_length(bufferevent_get_output(client->stream)) > UNREAD_MAX) {
-			ocs_log(OCS_LOG_WARNING, "a client of uid %u does not read; dropped",
-				(unsigned int)client->uid);
+			ocsd_complain(d, client->peer, "a client does not read; dropped");
 			ocsd_client_lose(client);
-			continue; /* freed in this loop's next round */
+			client_free(client);
 		}
-		link = &client->next;
+	}
+	listeners_wake(d);
+}
+
+/* Clients of all kinds together. */
+static size_t clients_max(const struct ocsd *d)
+{
+	int end = ocsd_descriptor_end(descriptors_reserved(d));
+
+	return end < CLIENTS_MAX ? (size_t)end : CLIENTS_MAX;
+}
+
+static void say_crowded(struct ocsd *d, const struct ocsd_client *victim)
+{
+	int64_t now_ns = ocs_now_ns();
+
+	if (!d->crowd_said_ns || now_ns - d->crowd_said_ns > CROWD_SAY_NS) {
+		ocs_log(OCS_LOG_WARNING, "%zu clients are too many: those of whoever has most have to "
+			"go, now one of %s", d->nclients, victim ? victim->peer : "nobody");
+		d->crowd_said_ns = now_ns;
+	}
+}
+
+/* Ordinary users have half of the connections at most, so have those who have not said who
+ * they are; of the rest, administrators take what they need. */
+static void crowd_limit(struct ocsd *d, struct ocsd_crowd *crowd)
+{
+	size_t max = clients_max(d) / 2;
+
+	while (ocsd_crowd_count(crowd) > max) {
+		struct ocsd_client *victim = ocsd_crowd_first(crowd);
+
+		say_crowded(d, victim);
+		ocsd_client_lose(victim);
 	}
 }
 
 /* CLIENT is UID.  Who has far too many connections is not even answered. */
 void ocsd_client_know(struct ocsd_client *client, uid_t uid)
 {
+	struct ocsd *d = client->d;
 	int surplus;
 
+	ocsd_crowd_leave(client);
 	client->uid = uid;
 	client->known = true;
-	client->guest = ocsd_guest_enter(client->d, uid);
-	surplus = ocsd_guest_surplus(client->d, client->guest);
+	snprintf(client->peer, sizeof(client->peer), "uid %u", (unsigned int)uid);
+	client->guest = ocsd_guest_enter(d, uid);
+	surplus = ocsd_guest_surplus(d, client->guest);
 	client->surplus = surplus > 0;
-	if (surplus > client->d->fabric->connections_max)
+	if (surplus > d->fabric->connections_max) {
 		ocsd_client_lose(client);
+		return;
+	}
+	if (client->guest) {
+		ocsd_crowd_join(&d->users, client, client->peer);
+		crowd_limit(d, d->users);
+	}
 }
 
 static void on_event(struct bufferevent *stream, short what, void *context)
@@ -268,11 +327,11 @@ static void on_line(struct ocsd_client *client, const char *line)
 {
 	struct json_object *request;
 
+	ocsd_crowd_touch(client);
 	if (client->seal.on) {
 		line = ocs_seal_open(&client->seal, line);
 		if (!line) {
-			ocs_log(OCS_LOG_WARNING, "a line of uid %u is not what it sent; dropped",
-				(unsigned int)client->uid);
+			ocsd_complain(client->d, client->peer, "a line is not what it sent; dropped");
 			ocsd_client_lose(client);
 			return;
 		}
@@ -306,8 +365,7 @@ static void on_read(struct bufferevent *stream, void *context)
 	}
 	max = client->known ? REQUEST_MAX : HELLO_MAX;
 	if (!client->lost && !client->paused && evbuffer_get_length(input) >= max) {
-		ocs_log(OCS_LOG_WARNING, "a client of uid %u sent a line over %zu bytes; dropped",
-			(unsigned int)client->uid, max);
+		ocsd_complain(client->d, client->peer, "a line over %zu bytes; dropped", max);
 		ocsd_client_lose(client);
 	}
 }
@@ -326,21 +384,28 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
 	on_read(client->stream, client);
 }
 
-/* Ends the connection that has waited longest without saying who it is, at once; who is
- * honest needs a moment for that.  False if there is none. */
+/* Frees a descriptor at once: of those that are lost, or else of whoever has most.  False if
+ * there are only administrators. */
 static bool make_room(struct ocsd *d)
 {
-	struct ocsd_client **link = &d->clients, **last = NULL, *client;
+	struct ocsd_crowd *crowd = ocsd_crowd_count(d->users) > ocsd_crowd_count(d->strangers) ?
+				   d->users : d->strangers;
+	struct ocsd_client *client, *next, *victim;
 
-	for (; *link; link = &(*link)->next)
-		if (!(*link)->known && (!last || !(*link)->asked || (*last)->asked))
-			last = link;
-	if (!last)
-		return false;
-	client = *last;
-	ocsd_client_lose(client);
-	*last = client->next;
-	client_free(client);
+	if (!d->nlost) {
+		victim = ocsd_crowd_first(crowd);
+		say_crowded(d, victim);
+		if (!victim)
+			return false;
+		ocsd_client_lose(victim);
+		client_free(victim);
+		return true;
+	}
+	for (client = d->clients; client; client = next) {
+		next = client->next;
+		if (client->lost)
+			client_free(client);
+	}
 	return true;
 }
 
@@ -348,15 +413,13 @@ static bool make_room(struct ocsd *d)
  * -1: it cannot come in, and FD is closed. */
 static int admit(struct ocsd *d, struct evconnlistener *listener, evutil_socket_t fd)
 {
-	int64_t now_ns = ocs_now_ns();
 	int low = -1;
 
-	if (d->nclients < CLIENTS_MAX && ocsd_descriptor_spare(fd, descriptors_reserved(d)))
+	/* However fast they come, the loop has other things to do. */
+	if (++d->arrivals >= ARRIVALS_MAX)
+		evconnlistener_disable(listener);
+	if (d->nclients < CLIENTS_MAX && fd < ocsd_descriptor_end(descriptors_reserved(d)))
 		return fd;
-	if (!d->crowd_said_ns || now_ns - d->crowd_said_ns > CROWD_SAY_NS)
-		ocs_log(OCS_LOG_WARNING, "%zu clients are too many: those who have not said who they "
-			"are have to go", d->nclients);
-	d->crowd_said_ns = now_ns;
 	if (make_room(d))
 		low = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	else
@@ -387,6 +450,9 @@ static struct ocsd_client *client_new(struct ocsd *d, struct evconnlistener *lis
 	bufferevent_setcb(client->stream, on_read, NULL, on_event, client);
 	bufferevent_setwatermark(client->stream, EV_READ, 0, REQUEST_MAX);
 	client->next = d->clients;
+	client->link = &d->clients;
+	if (client->next)
+		client->next->link = &client->next;
 	d->clients = client;
 	d->nclients++;
 	return client;
@@ -431,10 +497,14 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 	struct ocs_error err;
 	int one = 1;
 
-	(void)address;
 	(void)length;
 	client = client_new(context, listener, fd);
 	if (!client)
+		return;
+	ocsd_peer_name(address, client->peer, sizeof(client->peer));
+	ocsd_crowd_join(&client->d->strangers, client, client->peer);
+	crowd_limit(client->d, client->d->strangers);
+	if (client->lost)
 		return;
 	if (ocs_random_hex(client->challenge, OCSD_CHALLENGE_BYTES, &err)) {
 		ocs_log(OCS_LOG_ERROR, "%s", err.text);

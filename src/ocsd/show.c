@@ -4,6 +4,7 @@
 /* What people may look at. */
 
 #include "src/ocsd/drain.h"
+#include "src/ocsd/heard.h"
 #include "src/ocsd/history.h"
 #include "src/ocsd/job.h"
 #include "src/ocsd/loop.h"
@@ -19,7 +20,6 @@
 #include "src/util/text.h"
 
 #include <json-c/json.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +28,6 @@
 struct viewer {
 	bool admin;
 	uid_t uid;
-	char user[64];	  /* name of that uid, or "" */
 	const char *name; /* only this one, or NULL */
 	int64_t last;	  /* how many events, 0: as many as usual */
 };
@@ -111,6 +110,7 @@ static struct json_object *job_json(struct ocsd *d, const struct ocsd_job *job)
 		add_int(row, "revision", job->revision);
 	add_int(row, "circuits", (int64_t)ocsd_job_circuits(job));
 	json_object_object_add(row, "switches", job_switches(d, job));
+	ocsd_heard_show(job, row);
 	if (job->error)
 		add_text(row, "error", job->error);
 	return row;
@@ -181,8 +181,7 @@ static void show_pending(struct ocsd *d, const struct viewer *viewer,
 		struct json_object *row;
 		char number[32];
 
-		if (!viewer->admin &&
-		    (!*viewer->user || !entry->user || strcmp(entry->user, viewer->user) != 0))
+		if (!viewer->admin && entry->uid != (int64_t)viewer->uid)
 			continue;
 		snprintf(number, sizeof(number), "%u", entry->job);
 		if (viewer->name && strcmp(viewer->name, number) != 0)
@@ -402,6 +401,11 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 
 	(void)viewer;
 	add_text(reply, "source", d->fabric->source);
+	if (d->fault) {
+		snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)d->fabric->text_digest);
+		add_text(reply, "fault", d->fault);
+		add_text(reply, "text", digest);
+	}
 	for (int s = 0; s < d->fabric->nsections; s++) {
 		const struct ocs_section *section = &d->fabric->sections[s];
 		struct json_object *row = json_object_new_object();
@@ -430,6 +434,7 @@ static void show_nodes(struct ocsd *d, const struct viewer *viewer,
 	(void)viewer;
 	json_object_object_add(reply, "nodes", d->nodes ? json_object_get(d->nodes)
 			       : json_object_new_object());
+	json_object_object_add(reply, "never_heard", ocsd_heard_never(d));
 }
 
 static void show_history(struct ocsd *d, const struct viewer *viewer,
@@ -457,16 +462,6 @@ static const struct view {
 	{ "history", show_history, false },
 };
 
-static void user_name(struct viewer *viewer)
-{
-	struct passwd entry, *found = NULL;
-	char buffer[4096];
-
-	if (!viewer->admin &&
-	    !getpwuid_r(viewer->uid, &entry, buffer, sizeof(buffer), &found) && found)
-		snprintf(viewer->user, sizeof(viewer->user), "%s", entry.pw_name);
-}
-
 void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request)
 {
@@ -486,7 +481,6 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 				    "only administrators of ocsd may see %s", what);
 			return;
 		}
-		user_name(&viewer);
 		reply = json_object_new_object();
 		views[i].show(d, &viewer, reply);
 		add_int(reply, "revision", ocsd_store_revision(d));

@@ -65,6 +65,11 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_MAX_JOB] =
 		"SELECT max(job) FROM (SELECT max(job) AS job FROM history"
 		" UNION ALL SELECT max(job) FROM jobs)",
+	[OCSD_SQL_MET] = "INSERT OR IGNORE INTO met VALUES(?,?)",
+	[OCSD_SQL_MET_REMOVE] = "DELETE FROM met WHERE job=? AND epoch=?",
+	[OCSD_SQL_ASKED] = "INSERT OR IGNORE INTO asked VALUES(?,?,?)",
+	[OCSD_SQL_ASKED_REMOVE] = "DELETE FROM asked",
+	[OCSD_SQL_HEARD] = "INSERT OR REPLACE INTO heard VALUES(?,?)",
 	[OCSD_SQL_CLOCK] = "INSERT OR REPLACE INTO meta VALUES('clock', ?)",
 	[OCSD_SQL_REVISION] = "UPDATE meta SET value=? WHERE name='revision'",
 	[OCSD_SQL_TRANSACTION] = "SELECT asked, answer FROM transactions WHERE name=?",
@@ -308,7 +313,7 @@ void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job)
 {
 	static const enum ocsd_sql tables[] = {
 		OCSD_SQL_RELEASES_REMOVE, OCSD_SQL_CIRCUITS_REMOVE,
-		OCSD_SQL_PORTS_REMOVE, OCSD_SQL_JOB_REMOVE,
+		OCSD_SQL_PORTS_REMOVE, OCSD_SQL_MET_REMOVE, OCSD_SQL_JOB_REMOVE,
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
@@ -364,6 +369,25 @@ void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *
 {
 	ocsd_store_run(d->store, OCSD_SQL_RELEASE, "iis", (int64_t)job->job,
 		       (int64_t)job->epoch, node);
+}
+
+void ocsd_store_met(struct ocsd *d, const struct ocsd_job *job)
+{
+	ocsd_store_run(d->store, OCSD_SQL_MET, "ii", (int64_t)job->job, (int64_t)job->epoch);
+}
+
+void ocsd_store_asked(struct ocsd *d, const struct ocsd_job *job, const char *node)
+{
+	if (node)
+		ocsd_store_run(d->store, OCSD_SQL_ASKED, "iis", (int64_t)job->job,
+			       (int64_t)job->epoch, node);
+	else
+		ocsd_store_run(d->store, OCSD_SQL_ASKED_REMOVE, "");
+}
+
+void ocsd_store_heard(struct ocsd *d, const char *node)
+{
+	ocsd_store_run(d->store, OCSD_SQL_HEARD, "sd", node, ocsd_wall_clock());
 }
 
 void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,

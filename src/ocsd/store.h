@@ -34,6 +34,11 @@ void ocsd_store_circuits_seen(struct ocsd *d, const struct ocsd_job *job);
 /* All circuits of JOB that are not gone must go. */
 void ocsd_store_circuits_delete(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *node);
+/* JOB is realised and all of its nodes have asked; NODE was heard of. */
+void ocsd_store_met(struct ocsd *d, const struct ocsd_job *job);
+void ocsd_store_heard(struct ocsd *d, const char *node);
+/* NODE has asked for the circuits of JOB; NULL: forgets who has asked for any. */
+void ocsd_store_asked(struct ocsd *d, const struct ocsd_job *job, const char *node);
 void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
 		      const char *reason, uid_t who);
 void ocsd_store_max_epoch(struct ocsd *d);

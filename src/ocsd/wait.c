@@ -5,6 +5,7 @@
 
 #include "src/ocsd/direct.h"
 #include "src/ocsd/forward.h"
+#include "src/ocsd/heard.h"
 #include "src/ocsd/job.h"
 #include "src/ocsd/server.h"
 #include "src/ocsd/wait.h"
@@ -131,6 +132,7 @@ void ocsd_wait_bind(struct ocsd *d, struct ocsd_job *job)
 
 	while (*link) {
 		struct ocsd_waiter *waiter = *link;
+		int index;
 
 		if (waiter->kind != OCSD_WAIT_APPLY || waiter->allocation ||
 		    waiter->job != job->job ||
@@ -138,7 +140,8 @@ void ocsd_wait_bind(struct ocsd *d, struct ocsd_job *job)
 			link = &waiter->next;
 			continue;
 		}
-		if (ocsd_job_node(job, waiter->node) < 0) {
+		index = ocsd_job_node(job, waiter->node);
+		if (index < 0) {
 			ocsd_refuse(waiter->client, waiter->id, OCS_USAGE, NULL,
 				    "node %s is not in the allocation of job %u",
 				    waiter->node, job->job);
@@ -147,6 +150,8 @@ void ocsd_wait_bind(struct ocsd *d, struct ocsd_job *job)
 			continue;
 		}
 		waiter->allocation = job;
+		if (waiter->epoch)
+			ocsd_heard_apply(d, job, index);
 		link = &waiter->next;
 	}
 }
@@ -217,6 +222,7 @@ void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job)
 		ocsd_reply(waiter->client, waiter->id, reply);
 		waiter_free(waiter);
 	}
+	ocsd_heard_check(d, job);
 }
 
 void ocsd_wait_gone(struct ocsd *d, struct ocsd_job *job)

@@ -160,8 +160,7 @@ static void perform(struct ocsd_worker *worker, enum ocsd_work work,
 		if (try == 0 && stopping(worker))
 			return;
 		if (try == 0)
-			ocs_log(OCS_LOG_INFO, "switch %s: %s; trying once more",
-				worker->description->name, result->err.text);
+			ocs_log(OCS_LOG_INFO, "%s; trying once more", result->err.text);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/pieces.h"
+#include "src/place/lights.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,178 +10,9 @@
 
 /* Bounds on the work for one shape.  Candidates are met in the order of their
  * cubes, so what is cut off are the sprawling ones. */
-#define FOLDINGS_MAX 20000
-#define LIGHTS_MAX 200000
 #define CANDIDATES_MAX 8192
 #define WORK_MAX 3000000L	/* vertices laid */
-
-/* A folding at an offset, before it is laid out. */
-struct light {
-	int folding;
-	struct ocs_lay lay;
-	int cubes;		/* of the grid */
-	int nodes;		/* 0: not known yet */
-	int seq;
-};
-
-struct ocs_catalogue_rest {
-	const struct ocs_section *section;
-	struct ocs_host host;
-	struct ocs_catalogue *cat;
-	struct light *lights;
-	int nlights, next;	/* the next to be made a candidate */
-	int counted;		/* from here on lights whose nodes are not known are too many */
-	int light_room, folding_room, candidate_room, use_room, class_room, word_room, piece_room;
-	int cubes_limit;
-	int want;		/* nodes; 0: as few as possible */
-	int least_cubes;	/* over all foldings */
-	int best_cubes;		/* over those with the smallest node count */
-	struct ocs_pieces pieces;
-	unsigned int *class_hash, *use_hash;	/* index + 1 of class or candidate */
-};
-
 #define HASH_SIZE (1 << 15)
-
-#define GROW(array, count, room) do { \
-	if ((count) == (room)) { \
-		(room) = (room) ? 2 * (room) : 64; \
-		(array) = ocs_realloc((array), (size_t)(room) * sizeof(*(array))); \
-	} \
-} while (0)
-
-static bool folding_add(const struct ocs_folding *folding, void *arg)
-{
-	struct ocs_catalogue_rest *b = arg;
-	int cubes = 1, a;
-
-	for (a = 0; a < OCS_AXES && !b->host.fixed; a++)
-		cubes *= (folding->box[a] + b->host.edge[a] - 1) / b->host.edge[a];
-	if (!b->least_cubes || cubes < b->least_cubes)
-		b->least_cubes = cubes;
-	GROW(b->cat->foldings, b->cat->nfoldings, b->folding_room);
-	b->cat->foldings[b->cat->nfoldings++] = *folding;
-	return b->cat->nfoldings < FOLDINGS_MAX;
-}
-
-/* Tile layers that LENGTH layers from OFFSET touch on a ring of TOTAL. */
-static int tile_layers(int offset, int length, int total, int tile)
-{
-	int layers = (offset + length - 1) / tile - offset / tile + 1;
-
-	return layers < total / tile ? layers : total / tile;
-}
-
-static void nodes_note(struct ocs_catalogue_rest *b, const struct light *light)
-{
-	struct ocs_catalogue *cat = b->cat;
-
-	if (!cat->min_nodes || light->nodes < cat->min_nodes ||
-	    (light->nodes == cat->min_nodes && light->cubes < b->best_cubes)) {
-		cat->min_nodes = light->nodes;
-		b->best_cubes = light->cubes;
-	}
-}
-
-static void light_add(struct ocs_catalogue_rest *b, int folding, const struct ocs_lay *lay)
-{
-	const struct ocs_folding *f = &b->cat->foldings[folding];
-	struct light light = { .folding = folding, .lay = *lay, .cubes = 1 };
-	int nodes = 1, a;
-
-	for (a = 0; a < OCS_AXES; a++) {
-		light.cubes *= lay->count[a];
-		nodes *= tile_layers(lay->offset[a], f->box[a], lay->count[a] * b->host.edge[a],
-				     b->host.tile[a]);
-	}
-	if (light.cubes > b->cubes_limit || b->nlights == LIGHTS_MAX)
-		return;
-	light.nodes = f->filled ? nodes : 0;
-	if (light.nodes) {
-		nodes_note(b, &light);
-		if (light.nodes != (b->want ? b->want : b->cat->min_nodes))
-			return;
-	}
-	light.seq = b->nlights;
-	GROW(b->lights, b->nlights, b->light_room);
-	b->lights[b->nlights++] = light;
-}
-
-/* Boxes with gaps are many: only offsets where their tiles are the fabric's, and
- * none that goes round. */
-static bool gaps_aligned(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis, int offset,
-			 int cubes)
-{
-	int tile = b->host.tile[axis], box = f->box[axis];
-	int border = f->flip & 1u << axis ? offset + box : offset;
-
-	if (border % tile)
-		return false;
-	return b->host.fixed || offset + box <= cubes * b->host.edge[axis];
-}
-
-/* The places on one axis: offsets in as few cubes as possible, going round where
- * the box runs over the end, and those that simply run into one cube more. */
-static int axis_places(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis,
-		       int offset[2 * OCS_EDGE_MAX], int count[2 * OCS_EDGE_MAX])
-{
-	int edge = b->host.edge[axis], box = f->box[axis], least = (box + edge - 1) / edge;
-	int n = 0, o;
-
-	if (b->host.fixed)
-		edge = b->host.tile[axis];	/* further ones are tried by moving tiles */
-	for (o = 0; o < edge; o++) {
-		if (o && (f->closed[axis] || box == least * b->host.edge[axis]))
-			break;
-		if (!f->filled && !gaps_aligned(b, f, axis, o, least))
-			continue;
-		offset[n] = o;
-		count[n++] = least;
-	}
-	for (o = 1; !b->host.fixed && !f->closed[axis] && o < edge; o++) {
-		if (!f->filled || o + box <= least * edge)
-			continue;
-		offset[n] = o;
-		count[n++] = least + 1;
-	}
-	return n;
-}
-
-static void lights_make(struct ocs_catalogue_rest *b, int folding)
-{
-	int offset[OCS_AXES][2 * OCS_EDGE_MAX], count[OCS_AXES][2 * OCS_EDGE_MAX], n[OCS_AXES];
-	const struct ocs_folding *f = &b->cat->foldings[folding];
-	struct ocs_lay lay;
-	int a, i, j, k;
-
-	for (a = 0; a < OCS_AXES; a++)
-		n[a] = axis_places(b, f, a, offset[a], count[a]);
-	for (i = 0; i < n[0]; i++) {
-		for (j = 0; j < n[1]; j++) {
-			for (k = 0; k < n[2]; k++) {
-				int at[OCS_AXES] = { i, j, k };
-
-				for (a = 0; a < OCS_AXES; a++) {
-					lay.offset[a] = offset[a][at[a]];
-					lay.count[a] = count[a][at[a]];
-				}
-				light_add(b, folding, &lay);
-			}
-		}
-	}
-}
-
-static int light_compare(const void *a, const void *b)
-{
-	const struct light *p = a, *q = b;
-
-	return p->cubes != q->cubes ? p->cubes - q->cubes : p->seq - q->seq;
-}
-
-static void lights_sort(struct ocs_catalogue_rest *b)
-{
-	if (b->nlights)
-		qsort(b->lights, (size_t)b->nlights, sizeof(*b->lights), light_compare);
-}
 
 /* Of whole ints. */
 static unsigned int hash(const void *data, size_t size)
@@ -218,9 +49,10 @@ static int class_of(struct ocs_catalogue_rest *b, int piece)
 		b->word_room = b->word_room ? 2 * b->word_room : 64 * length;
 		cat->words = ocs_realloc(cat->words, (size_t)b->word_room * sizeof(*cat->words));
 	}
-	GROW(cat->classes, cat->nclasses, b->class_room);
+	OCS_GROW(cat->classes, cat->nclasses, b->class_room);
 	cat->classes[cat->nclasses].first = cat->nclasses * length;
 	cat->classes[cat->nclasses].xpus = xpus;
+	cat->classes[cat->nclasses].gate = -1;
 	memcpy(cat->words + cat->classes[cat->nclasses].first, words, size);
 	b->class_hash[slot] = (unsigned int)++cat->nclasses;
 	return cat->nclasses - 1;
@@ -238,7 +70,7 @@ static void use_add(struct ocs_catalogue_rest *b, int first, int class)
 		cat->uses[at].count++;
 		return;
 	}
-	GROW(cat->uses, cat->nuses, b->use_room);
+	OCS_GROW(cat->uses, cat->nuses, b->use_room);
 	for (i = cat->nuses++; i > at; i--)
 		cat->uses[i] = cat->uses[i - 1];
 	cat->uses[at].class = class;
@@ -265,11 +97,12 @@ static bool known(struct ocs_catalogue_rest *b, const struct ocs_candidate *now)
 	return false;
 }
 
-static void candidate_add(struct ocs_catalogue_rest *b, const struct light *light)
+static void candidate_add(struct ocs_catalogue_rest *b, const struct ocs_light *light)
 {
 	struct ocs_catalogue *cat = b->cat;
 	struct ocs_candidate now = { .folding = light->folding, .lay = light->lay,
-				     .grid = light->cubes, .first_use = cat->nuses,
+				     .grid = light->cubes, .batch = b->batch,
+				     .first_use = cat->nuses,
 				     .first_piece = cat->npieces };
 	int piece;
 
@@ -286,7 +119,7 @@ static void candidate_add(struct ocs_catalogue_rest *b, const struct light *ligh
 	for (piece = 0; piece < light->cubes && !b->host.fixed; piece++) {
 		int class = class_of(b, piece);
 
-		GROW(cat->pieces, cat->npieces, b->piece_room);
+		OCS_GROW(cat->pieces, cat->npieces, b->piece_room);
 		cat->pieces[cat->npieces++] = class;
 		if (class < 0)
 			continue;
@@ -301,8 +134,40 @@ static void candidate_add(struct ocs_catalogue_rest *b, const struct light *ligh
 		cat->npieces = now.first_piece;
 		return;
 	}
-	GROW(cat->candidates, cat->ncandidates, b->candidate_room);
+	OCS_GROW(cat->candidates, cat->ncandidates, b->candidate_room);
 	cat->candidates[cat->ncandidates++] = now;
+}
+
+/* The gate of a candidate: most pieces of a class, the largest. */
+static int gate_get(struct ocs_catalogue_rest *b, const struct ocs_candidate *c)
+{
+	struct ocs_catalogue *cat = b->cat;
+	const struct ocs_class_use *most = cat->uses + c->first_use, *use = most;
+	int *head, i;
+
+	for (; use < cat->uses + c->first_use + c->nuses; use++) {
+		if (use->count > most->count || (use->count == most->count &&
+		    cat->classes[use->class].xpus > cat->classes[most->class].xpus))
+			most = use;
+	}
+	head = &cat->classes[most->class].gate;
+	for (i = *head; i >= 0; i = cat->gates[i].next) {
+		if (cat->gates[i].count == most->count)
+			return i;
+	}
+	OCS_GROW(cat->gates, cat->ngates, b->gate_room);
+	cat->gates[cat->ngates] = (struct ocs_gate){ most->class, most->count, *head };
+	return *head = cat->ngates++;
+}
+
+static void gates_make(struct ocs_catalogue_rest *b, int from)
+{
+	struct ocs_catalogue *cat = b->cat;
+	int i;
+
+	cat->gate_of = ocs_realloc(cat->gate_of, ((size_t)cat->ncandidates + 1) * sizeof(int));
+	for (i = from; i < cat->ncandidates; i++)
+		cat->gate_of[i] = b->host.fixed ? 0 : gate_get(b, &cat->candidates[i]);
 }
 
 /* Counts the nodes of the lights with gaps, as far as the work allows, until it is known
@@ -313,7 +178,7 @@ static void nodes_count(struct ocs_catalogue_rest *b)
 	int least = (int)((b->cat->shape.xpus + tile - 1) / tile);
 
 	for (i = 0; i < b->nlights && b->pieces.work < WORK_MAX / 2; i++) {
-		struct light *light = &b->lights[i];
+		struct ocs_light *light = &b->lights[i];
 
 		if (light->nodes)
 			continue;
@@ -329,7 +194,7 @@ static void nodes_count(struct ocs_catalogue_rest *b)
 			light->nodes = ocs_pieces_lay(&b->pieces, light->folding,
 						      &light->lay);
 		}
-		nodes_note(b, light);
+		ocs_lights_note(b, light);
 	}
 	b->counted = i;
 }
@@ -347,17 +212,6 @@ static int candidate_compare(const void *a, const void *b)
 	if (p->folding != q->folding)
 		return p->folding - q->folding;
 	return memcmp(&p->lay, &q->lay, sizeof(p->lay));
-}
-
-static void lights_all(struct ocs_catalogue_rest *b, int from)
-{
-	int f;
-
-	b->cubes_limit = 2 * b->least_cubes + 2;
-	if (b->cubes_limit > b->section->ncubes)
-		b->cubes_limit = b->section->ncubes;
-	for (f = from; f < b->cat->nfoldings; f++)
-		lights_make(b, f);
 }
 
 const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *cat, int folding)
@@ -408,7 +262,8 @@ static void bytes_count(struct ocs_catalogue *cat)
 
 	for (d = 0; d < cat->shape.ndim; d++)
 		entries += (size_t)cat->shape.extent[d];
-	cat->bytes = (size_t)cat->ncandidates * sizeof(*cat->candidates) +
+	cat->bytes = (size_t)cat->ncandidates * (sizeof(*cat->candidates) + sizeof(int)) +
+		(size_t)cat->ngates * sizeof(*cat->gates) +
 		(size_t)cat->nuses * sizeof(*cat->uses) + (size_t)cat->npieces * sizeof(*cat->pieces) +
 		(size_t)cat->nclasses * (sizeof(*cat->classes) + piece_words * sizeof(*cat->words)) +
 		(size_t)cat->nfoldings * (sizeof(*cat->foldings) + sizeof(*cat->tables) +
@@ -459,8 +314,8 @@ static int face_words(const struct ocs_section *s)
 	return (most + 63) / 64;
 }
 
-/* Foldings that leave gaps are worth their number only where the others need more
- * nodes or cubes than the XPUs do. */
+/* Foldings that leave gaps are many: they are made at once only where the others need more
+ * nodes or cubes than the XPUs do, else when these find no room. */
 static bool gaps_pay(const struct ocs_catalogue_rest *b, int nodes)
 {
 	const struct ocs_section *s = b->section;
@@ -472,10 +327,20 @@ static bool gaps_pay(const struct ocs_catalogue_rest *b, int nodes)
 	       (nodes && nodes != b->cat->min_nodes);
 }
 
+/* Boxes with gaps on many more cubes than others are too many, and rings are made of whatever
+ * is free there. */
+static void gaps_limit(struct ocs_catalogue_rest *b)
+{
+	for (b->counted = b->next; b->counted < b->nlights; b->counted++) {
+		if (b->lights[b->counted].cubes > b->best_cubes + 2)
+			break;
+	}
+}
+
 /* Whether a light can be a candidate, as far as its nodes are known. */
 static bool light_good(const struct ocs_catalogue_rest *b, int i)
 {
-	const struct light *light = &b->lights[i];
+	const struct ocs_light *light = &b->lights[i];
 
 	return b->cat->nodes && (light->nodes ? light->nodes == b->cat->nodes : i < b->counted);
 }
@@ -487,6 +352,12 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 
 	if (!b)
 		return false;
+	b->batch = from;
+	if (from && !b->gaps) {
+		ocs_lights_all(b, true);
+		ocs_lights_sort(b);
+		gaps_limit(b);
+	}
 	for (; b->next < b->nlights; b->next++) {
 		if (!light_good(b, b->next))
 			continue;
@@ -503,7 +374,8 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 	if (cat->ncandidates > from)
 		qsort(cat->candidates + from, (size_t)(cat->ncandidates - from),
 		      sizeof(*cat->candidates), candidate_compare);
-	if (b->next == b->nlights)
+	gates_make(b, from);
+	if (b->next == b->nlights && b->gaps)
 		finish(cat);
 	bytes_count(cat);
 	return cat->ncandidates > from;
@@ -514,16 +386,11 @@ static void rest_make(struct ocs_catalogue *cat, int nodes)
 {
 	struct ocs_catalogue_rest *b = cat->rest;
 
-	ocs_fold_family(&cat->shape, &b->host, false, folding_add, b);
-	lights_all(b, 0);
-	if (gaps_pay(b, nodes)) {
-		int from = cat->nfoldings;
-
-		ocs_fold_family(&cat->shape, &b->host, true, folding_add, b);
-		lights_all(b, from);
-	}
-	lights_sort(b);
-	cat->tables = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(*cat->tables));
+	ocs_lights_all(b, false);
+	if (gaps_pay(b, nodes))
+		ocs_lights_all(b, true);
+	b->gaps |= b->host.fixed || ocs_lone_ring(&cat->shape);
+	ocs_lights_sort(b);
 	nodes_count(b);
 	cat->nodes = nodes ? nodes : cat->min_nodes;
 }
@@ -565,6 +432,8 @@ void ocs_catalogue_destroy(struct ocs_catalogue *cat)
 	free(cat->foldings);
 	free(cat->tables);
 	free(cat->candidates);
+	free(cat->gate_of);
+	free(cat->gates);
 	free(cat->uses);
 	free(cat->pieces);
 	free(cat->classes);

@@ -16,6 +16,13 @@ struct ocs_piece_class {
 	int first;		/* of its words in ocs_catalogue.words: the XPUs of its
 				 * nodes, then ports per dim, sign */
 	int xpus;		/* XPUs of its nodes */
+	int gate;		/* the last one made for it; -1: none */
+};
+
+/* What many candidates need most: COUNT cubes for pieces of one class. */
+struct ocs_gate {
+	int class, count;
+	int next;		/* the one before of that class; -1: none */
 };
 
 struct ocs_class_use {
@@ -27,6 +34,7 @@ struct ocs_candidate {
 	int folding;		/* index into foldings and tables */
 	struct ocs_lay lay;
 	int grid;		/* its pieces; gaps may leave some without an XPU */
+	int batch;		/* those made together; an earlier one is tried first */
 	int cubes;		/* pieces that hold an XPU */
 	int circuits;
 	int first_use;
@@ -46,6 +54,9 @@ struct ocs_catalogue {
 	int nfoldings;
 	struct ocs_candidate *candidates;
 	int ncandidates;
+	int *gate_of;		/* of each candidate; none in a static section */
+	struct ocs_gate *gates;
+	int ngates;
 
 	/* empty for static sections, where every offset is tried */
 	struct ocs_class_use *uses;

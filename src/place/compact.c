@@ -11,6 +11,7 @@
 #include "src/util/text.h"
 
 static const char axes[] = "xyz", kinds[] = "prbc";
+static const char steps[] = "abcdef";	/* directions: 2 * axis + (1: towards -) */
 static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
 
 /* Cubes as steps from the one before, four bits a character, the fifth saying that
@@ -22,8 +23,8 @@ static void cube_add(struct ocs_text *text, int cube, int *last)
 
 	*last = cube;
 	for (; z > 15; z >>= 4)
-		ocs_text_add(text, "%c", digits[16 | (z & 15)]);
-	ocs_text_add(text, "%c", digits[z]);
+		ocs_text_put(text, &digits[16 | (z & 15)], 1);
+	ocs_text_put(text, &digits[z], 1);
 }
 
 static char *finish(struct ocs_text *text, struct ocs_error *err)
@@ -86,7 +87,7 @@ char *ocs_thread_encode(const struct ocs_thread *t, const struct ocs_shape *shap
 	for (i = 0; i < t->extent; i++) {
 		const struct ocs_thread_step *step = &t->ring[i];
 
-		ocs_text_add(&text, "%c", 'a' + step->dir);
+		ocs_text_put(&text, &steps[step->dir], 1);
 		last = -1;
 		if (i + 1 < t->extent && ocs_thread_near(t->section, step->unit, step->dir) & 1)
 			cube_add(&text, step[1].sheet, &last);
@@ -136,7 +137,7 @@ char *ocs_embed_encode(const struct ocs_section *s, const struct ocs_shape *shap
 				near = -1;
 			}
 		}
-		ocs_text_add(&text, "%c", 'a' + (near < 0 ? 0 : dir));
+		ocs_text_put(&text, &steps[near < 0 ? 0 : dir], 1);
 		if (near & 1 && s->kind == OCS_TORUS)
 			cube_add(&text, to->cube, &last);
 	}

@@ -3,6 +3,7 @@
 
 #include "src/place/fit.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,11 @@ struct ocs_fit *ocs_fit_create(const struct ocs_section *section)
 		fit->scan = ocs_calloc(1, ocs_fit_scan_size());
 		fit->scan_xpus = ocs_calloc((size_t)section->cube_xpus, sizeof(struct ocs_xpu));
 	}
+	while (section->ncubes >> fit->plane_room)
+		fit->plane_room++;
+	fit->planes = ocs_calloc((size_t)(fit->plane_room * section->words), sizeof(uint64_t));
+	fit->often = ocs_calloc((cubes + 1) * (size_t)section->words, sizeof(uint64_t));
+	fit->often_filled = ocs_calloc(cubes + 1, sizeof(bool));
 	fit->members = ocs_calloc((size_t)fit->set_words, sizeof(uint64_t));
 	fit->owner = ocs_calloc(cubes, sizeof(int));
 	fit->seated = ocs_calloc(cubes, sizeof(int));
@@ -41,6 +47,10 @@ void ocs_fit_destroy(struct ocs_fit *fit)
 	free(fit->cube);
 	free(fit->count);
 	free(fit->words);
+	free(fit->planes);
+	free(fit->often);
+	free(fit->often_filled);
+	free(fit->gates);
 	free(fit->sets);
 	free(fit->set_count);
 	free(fit->piece_cube);
@@ -66,6 +76,10 @@ void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 					(size_t)fit->set_words * sizeof(*fit->sets));
 		fit->set_count = ocs_realloc(fit->set_count,
 					     (size_t)fit->class_room * sizeof(*fit->set_count));
+	}
+	if (cat->ngates > fit->gate_room) {
+		fit->gate_room = cat->ngates;
+		fit->gates = ocs_realloc(fit->gates, (size_t)fit->gate_room);
 	}
 	for (i = 0; i < cat->ncandidates; i++) {
 		const struct ocs_candidate *c = &cat->candidates[i];
@@ -116,6 +130,7 @@ static void order(struct ocs_fit *fit, const uint64_t *words, const int *cubes, 
 			fit->words[at * s->words + w] = words[i * s->words + w];
 	}
 	fit->sets_of = NULL;
+	fit->planes_filled = false;
 }
 
 void ocs_fit_load_cubes(struct ocs_fit *fit, const uint64_t *words, const int *cubes, int n)
@@ -195,10 +210,15 @@ static void set_fill(struct ocs_fit *fit, const struct ocs_catalogue *cat, int c
 	i = first_with(fit, cat->classes[class].xpus);
 	fit->words_compared += (long)(fit->n - i) * words;
 	if (words == 1) {
-		uint64_t mask = need[0];
+		uint64_t mask = need[0], bits = 0;
 
-		for (; i < fit->n; i++)
-			set[i / 64] |= (uint64_t)((fit->words[i] & mask) == mask) << i % 64;
+		for (; i < fit->n; i++) {
+			bits |= (uint64_t)!(~fit->words[i] & mask) << i % 64;
+			if (i % 64 == 63 || i + 1 == fit->n) {
+				set[i / 64] = bits;
+				bits = 0;
+			}
+		}
 	} else {
 		for (; i < fit->n; i++) {
 			const uint64_t *have = fit->words + i * words;
@@ -221,15 +241,18 @@ static void set_fill(struct ocs_fit *fit, const struct ocs_catalogue *cat, int c
 	fit->set_count[class] = n;
 }
 
+static void sets_reset(struct ocs_fit *fit, const struct ocs_catalogue *cat)
+{
+	if (fit->sets_of == cat)
+		return;
+	memset(fit->set_count, -1, (size_t)cat->nclasses * sizeof(*fit->set_count));
+	memset(fit->gates, -1, (size_t)cat->ngates);
+	fit->sets_of = cat;
+}
+
 int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class)
 {
-	int i;
-
-	if (fit->sets_of != cat) {
-		for (i = 0; i < cat->nclasses; i++)
-			fit->set_count[i] = -1;
-		fit->sets_of = cat;
-	}
+	sets_reset(fit, cat);
 	if (fit->set_count[class] < 0)
 		set_fill(fit, cat, class);
 	return fit->set_count[class];
@@ -288,11 +311,27 @@ static bool seat(struct ocs_fit *fit, const struct ocs_class_use *uses, int nuse
 	return false;
 }
 
+/* Whether the fullest COUNT of the members have fewer free XPUs than LIMIT; false, too, if
+ * there are not so many. */
+static bool members_below(const struct ocs_fit *fit, int count, long limit)
+{
+	int w;
+
+	for (w = 0; w < fit->set_words && count; w++) {
+		uint64_t bits = fit->members[w];
+
+		for (; bits && count; bits &= bits - 1, count--)
+			limit -= fit->count[w * 64 + __builtin_ctzll(bits)];
+	}
+	return !count && limit > 0;
+}
+
 /* Unlike pieces: the fullest cubes that can be told apart.  Taking cubes in order
  * and keeping those that can be seated gives the cheapest set (a transversal
- * matroid).  Returns its cost, or -1; owner[] holds the assignment. */
+ * matroid).  Returns its cost, or -1: there is none below LIMIT; owner[] holds the
+ * assignment, with LIMIT LONG_MAX as far as it goes. */
 static long unlike_cost(struct ocs_fit *fit, const struct ocs_candidate *c,
-			const struct ocs_class_use *uses)
+			const struct ocs_class_use *uses, long limit)
 {
 	int *need = fit->tally, *have = need + c->nuses, *visited = have + c->nuses;
 	int u, w, left;
@@ -311,6 +350,8 @@ static long unlike_cost(struct ocs_fit *fit, const struct ocs_candidate *c,
 		}
 	}
 	fit->nseated = 0;
+	if (limit < LONG_MAX && !members_below(fit, c->cubes, limit))
+		return -1;
 	for (w = 0; w < fit->set_words && fit->nseated < c->cubes; w++) {
 		uint64_t bits = fit->members[w];
 
@@ -325,6 +366,23 @@ static long unlike_cost(struct ocs_fit *fit, const struct ocs_candidate *c,
 		}
 	}
 	return fit->nseated == c->cubes ? cost : -1;
+}
+
+int ocs_fit_seats(struct ocs_fit *fit, const struct ocs_catalogue *cat, int candidate, int than)
+{
+	const struct ocs_candidate *c = &cat->candidates[candidate];
+	const struct ocs_class_use *uses = cat->uses + c->first_use;
+	int most = 0, u;
+
+	for (u = 0; u < c->nuses; u++) {
+		int have = ocs_fit_class_count(fit, cat, uses[u].class);
+
+		most += have < uses[u].count ? have : uses[u].count;
+	}
+	if (c->nuses == 1 || most <= than)
+		return most;
+	unlike_cost(fit, c, uses, LONG_MAX);
+	return fit->nseated;
 }
 
 /* Fills piece_cube: pieces of a class get its cubes by ascending index. */
@@ -350,7 +408,7 @@ static void answer(struct ocs_fit *fit, const struct ocs_catalogue *cat, int can
 			}
 		}
 	} else {
-		unlike_cost(fit, c, uses);
+		unlike_cost(fit, c, uses, LONG_MAX);
 	}
 	for (i = 0; i < grid; i++)
 		fit->piece_cube[i] = -1;
@@ -371,22 +429,116 @@ static void answer(struct ocs_fit *fit, const struct ocs_catalogue *cat, int can
 	}
 }
 
+static void planes_fill(struct ocs_fit *fit)
+{
+	int words = fit->section->words, i, w, p;
+
+	memset(fit->planes, 0, (size_t)(fit->plane_room * words) * sizeof(*fit->planes));
+	for (i = 0; i < fit->n; i++) {
+		for (w = 0; w < words; w++) {
+			uint64_t carry = fit->words[i * words + w];
+
+			for (p = 0; carry; p++) {
+				uint64_t *plane = &fit->planes[p * words + w], now = *plane;
+
+				*plane = now ^ carry;
+				carry &= now;
+			}
+		}
+	}
+	for (fit->nplanes = 0; fit->n >> fit->nplanes; fit->nplanes++)
+		;
+	memset(fit->often_filled, 0, (size_t)(fit->n + 1) * sizeof(*fit->often_filled));
+	fit->planes_filled = true;
+}
+
+/* The XPUs that are free in COUNT loaded cubes or more. */
+static const uint64_t *often(struct ocs_fit *fit, int count)
+{
+	int words = fit->section->words, w, p;
+	uint64_t *set = fit->often + (size_t)count * (size_t)words;
+
+	for (w = 0; w < words && !fit->often_filled[count]; w++) {
+		uint64_t more = 0, equal = ~0ULL;
+
+		for (p = fit->nplanes - 1; p >= 0 && equal; p--) {
+			uint64_t plane = fit->planes[p * words + w];
+
+			if (count >> p & 1) {
+				equal &= plane;
+			} else {
+				more |= equal & plane;
+				equal &= ~plane;
+			}
+		}
+		set[w] = more | equal;
+	}
+	fit->often_filled[count] = true;
+	return set;
+}
+
+/* False if some XPU of CLASS is free in fewer than COUNT cubes; a look at a few words, where
+ * to count the cubes takes one at each of them. */
+static bool may_have(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class, int count)
+{
+	const uint64_t *need = cat->words + cat->classes[class].first, *have;
+	int w;
+
+	if (fit->set_count[class] >= 0)
+		return fit->set_count[class] >= count;
+	if (count > fit->n)
+		return false;
+	have = often(fit, count);
+	for (w = 0; w < cat->mask_words; w++) {
+		if (need[w] & ~have[w])
+			return false;
+	}
+	return true;
+}
+
+static bool gate_open(struct ocs_fit *fit, const struct ocs_catalogue *cat, int gate)
+{
+	const struct ocs_gate *g = &cat->gates[gate];
+
+	if (fit->gates[gate] < 0)
+		fit->gates[gate] = may_have(fit, cat, g->class, g->count) &&
+				   ocs_fit_class_count(fit, cat, g->class) >= g->count;
+	return fit->gates[gate];
+}
+
+int ocs_fit_cubes_holding(const struct ocs_fit *fit, long xpus)
+{
+	int i;
+
+	for (i = fit->n; i > 0 && xpus > 0; i--)
+		xpus -= fit->count[i - 1];
+	return xpus > 0 ? fit->n + 1 : fit->n - i;
+}
+
 bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int from)
 {
-	long best_cost = -1;
-	int best = -1, tries = 0, i, u;
+	const int *tile = fit->section->tile;
+	long best_cost = LONG_MAX - 1;
+	int best = -1, tries = 0, least, i, u;
 
+	least = ocs_fit_cubes_holding(fit, (long)cat->nodes * tile[0] * tile[1] * tile[2]);
+	if (!fit->planes_filled)
+		planes_fill(fit);
+	sets_reset(fit, cat);
 	for (i = from; i < cat->ncandidates; i++) {
 		const struct ocs_candidate *c = &cat->candidates[i];
 		const struct ocs_class_use *uses = cat->uses + c->first_use;
 		long cost;
 
-		if (best >= 0 && (c->grid != cat->candidates[best].grid ||
+		if (best >= 0 && (c->batch != cat->candidates[best].batch ||
 				  c->cubes != cat->candidates[best].cubes ||
 				  c->circuits != cat->candidates[best].circuits))
 			break;
-		if (c->cubes > fit->n)
-			break;
+		/* a later batch may need fewer cubes again */
+		if (c->cubes < least || c->cubes > fit->n)
+			continue;
+		if (best < 0 && !gate_open(fit, cat, cat->gate_of[i]))
+			continue;
 		fit->candidates_seen++;
 		for (u = 0; u < c->nuses; u++) {
 			if (ocs_fit_class_count(fit, cat, uses[u].class) < uses[u].count)
@@ -401,9 +553,9 @@ bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int fr
 				fit->bounded = true;
 				continue;
 			}
-			cost = unlike_cost(fit, c, uses);
+			cost = unlike_cost(fit, c, uses, best_cost);
 		}
-		if (cost >= 0 && (best < 0 || cost < best_cost)) {
+		if (cost >= 0 && cost < best_cost) {
 			best = i;
 			best_cost = cost;
 		}

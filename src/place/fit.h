@@ -19,12 +19,22 @@ struct ocs_fit {
 	uint64_t *words;	/* section->words each */
 	const struct ocs_occupancy *blocked;	/* NULL: no port is blocked */
 
+	/* in how many loaded cubes each XPU is free, one bit of the number per plane
+	 * (section->words each); filled when first asked for */
+	int nplanes, plane_room;
+	uint64_t *planes;
+	bool planes_filled;
+	uint64_t *often;	/* per number of cubes: XPUs free in so many or more */
+	bool *often_filled;
+
 	/* per class, filled when first asked for: bit i, cube[i] has room */
 	int set_words;		/* words of a set of cubes */
 	int class_room;
 	uint64_t *sets;
 	int *set_count;		/* -1: not filled yet */
 	const struct ocs_catalogue *sets_of;
+	signed char *gates;	/* 1: there are as many cubes, 0: not, -1: not asked yet */
+	int gate_room;
 
 	/* the answer */
 	int candidate;
@@ -63,8 +73,13 @@ void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat);
 /* Fills the answer with the best candidate of a torus section from index FROM on; false:
  * none fits. */
 bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int from);
+/* Fewest loaded cubes that hold XPUS free ones; more than there are: all hold fewer. */
+int ocs_fit_cubes_holding(const struct ocs_fit *fit, long xpus);
 /* How many loaded cubes have room for a piece of CLASS. */
 int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class);
+/* How many pieces of a candidate find a loaded cube each, at once; when that cannot be more
+ * than THAN, a bound on it. */
+int ocs_fit_seats(struct ocs_fit *fit, const struct ocs_catalogue *cat, int candidate, int than);
 const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class);
 
 /* The same for a static section (one cube with wraps): the first candidate that

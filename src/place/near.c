@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Shapes near another one, by size and form: the distance is the sum of squares of the
- * logarithms by which each extent and the number of XPUs change.  So 8x8x4 is the
- * nearest of 256 XPUs to 16x16x16, and 4x4x8 is nearer to 5x5x5 than 4x4x4. */
+/* Shapes near another one: those of the same size and number of dimensions first, then by
+ * size and form.  The distance is the sum of squares of the logarithms by which each extent
+ * and the number of XPUs change.  So 8x8x4 is the nearest of 256 XPUs to 16x16x16, and
+ * 4x4x8 is nearer to 5x5x5 than 4x4x4.  A dimension that is lost or made up counts for more:
+ * 4x2x2 is nearer to 16x2x2 than 16x1x1. */
 
 #include <limits.h>
 #include <stdlib.h>
@@ -15,7 +17,11 @@
 #define SCAN_MAX 4096		/* extents looked at on the way to near ones that work */
 #define EMPTY_CHECKS 400	/* shapes tried on an empty section */
 #define NOW_CHECKS 24		/* shapes tried on a busy one */
+#define SAME_CHECKS 100		/* of them, of the same size: on an empty section */
+#define SAME_NOW_CHECKS 8	/* and on a busy one */
+#define SAME_MAX 4096		/* ways to write a size that are looked at */
 #define VALUES_MAX 96
+#define LOST (3LL << 20)	/* added for such a dimension: thrice that of half an extent */
 #define TWIST_MAX 256		/* k of kxkx2k */
 
 /* Extents tried per dimension, by the number of dimensions. */
@@ -23,6 +29,7 @@ static const int values_of[OCS_SHAPE_DIMS + 1] = { 0, VALUES_MAX, 40, 20, 10, 6,
 
 struct near {
 	struct ocs_shape shape;
+	bool same;		/* as many XPUs and dimensions as wanted */
 	long long distance;
 };
 
@@ -52,13 +59,18 @@ static long long apart(long a, long b)
 	return d * d;
 }
 
+static long long extents_apart(int a, int b)
+{
+	return apart(a, b) + ((a > 1) != (b > 1) ? LOST : 0);
+}
+
 static long long distance(const struct ocs_shape *a, const struct ocs_shape *b)
 {
 	long long sum = apart(a->xpus, b->xpus);
 	int i;
 
 	for (i = 0; i < a->ndim; i++)
-		sum += apart(a->extent[i], b->extent[i]);
+		sum += extents_apart(a->extent[i], b->extent[i]);
 	return sum;
 }
 
@@ -67,6 +79,8 @@ static int near_compare(const void *left, const void *right)
 	const struct near *p = left, *q = right;
 	int i;
 
+	if (p->same != q->same)
+		return p->same ? -1 : 1;
 	if (p->distance != q->distance)
 		return p->distance < q->distance ? -1 : 1;
 	if (p->shape.xpus != q->shape.xpus)
@@ -78,6 +92,16 @@ static int near_compare(const void *left, const void *right)
 	return 0;
 }
 
+/* Dimensions longer than 1. */
+static int longer(const struct ocs_shape *shape)
+{
+	int n = 0, i;
+
+	for (i = 0; i < shape->ndim; i++)
+		n += shape->extent[i] > 1;
+	return n;
+}
+
 static void nearby_add(struct nearby *nearby, const struct ocs_shape *shape,
 		       const struct ocs_shape *wanted)
 {
@@ -87,6 +111,7 @@ static void nearby_add(struct nearby *nearby, const struct ocs_shape *shape,
 					  (size_t)nearby->room * sizeof(*nearby->all));
 	}
 	nearby->all[nearby->n].shape = *shape;
+	nearby->all[nearby->n].same = shape->xpus == wanted->xpus && longer(shape) == longer(wanted);
 	nearby->all[nearby->n++].distance = distance(shape, wanted);
 }
 
@@ -178,6 +203,40 @@ static void plain_find(const struct ocs_section *section, const struct ocs_shape
 	}
 }
 
+/* The dimensions of SHAPE, the shortest first. */
+static void dims_sort(const struct ocs_shape *shape, int order[OCS_SHAPE_DIMS])
+{
+	int i, j;
+
+	for (i = 0; i < shape->ndim; i++) {
+		for (j = i; j > 0 && shape->extent[order[j - 1]] > shape->extent[i]; j--)
+			order[j] = order[j - 1];
+		order[j] = i;
+	}
+}
+
+/* Shapes of as many XPUs: the shortest extent to the dimension that is the shortest, and
+ * so on, which is the nearest of all orders.  DONE dimensions have theirs, REST is for the
+ * others, none shorter than LOW. */
+static void same_find(const struct ocs_shape *shape, const int *order, int done, long rest, long low,
+		      struct ocs_shape *now, struct nearby *nearby)
+{
+	long extent;
+
+	if (done == shape->ndim - 1) {
+		now->extent[order[done]] = (int)rest;
+		if (ocs_reason_links(now) <= OCS_REASON_PORTS)
+			nearby_add(nearby, now, shape);
+		return;
+	}
+	for (extent = low; extent * extent <= rest && nearby->n < SAME_MAX; extent++) {
+		if (rest % extent)
+			continue;
+		now->extent[order[done]] = (int)extent;
+		same_find(shape, order, done + 1, rest / extent, extent, now, nearby);
+	}
+}
+
 /* kxkx2k and kx2kx2k in every order. */
 static void twisted_find(const struct ocs_section *section, const struct ocs_shape *shape,
 			 long limit, struct nearby *nearby)
@@ -237,13 +296,25 @@ static bool known(const struct ocs_shape *shape, const struct ocs_shape *wanted,
 	return false;
 }
 
+/* Whether number AT is the one before it once more. */
+static bool again(const struct nearby *nearby, int at)
+{
+	return at && !near_compare(&nearby->all[at - 1], &nearby->all[at]);
+}
+
 /* Nearest first. */
 static void nearby_find(const struct ocs_section *section, const struct ocs_shape *shape, long limit,
 			struct nearby *nearby)
 {
 	long exist = (long)section->ncubes * section->cube_xpus;
+	struct ocs_shape now = *shape;
+	int order[OCS_SHAPE_DIMS];
 
 	limit = limit < exist ? limit : exist;
+	if (!shape->twisted && shape->xpus <= limit) {
+		dims_sort(shape, order);
+		same_find(shape, order, 0, shape->xpus, 1, &now, nearby);
+	}
 	if (shape->twisted)
 		twisted_find(section, shape, limit, nearby);
 	else
@@ -264,7 +335,9 @@ int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
 	for (i = 0; i < nearby.n && checks < EMPTY_CHECKS && found < max; i++) {
 		const struct ocs_shape *now = &nearby.all[i].shape;
 
-		if (known(now, shape, near, found))
+		if (again(&nearby, i) || (nearby.all[i].same && checks >= SAME_CHECKS) ||
+		    ocs_reason_axes(placer->section, now) > OCS_AXES ||
+		    known(now, shape, near, found))
 			continue;
 		checks++;
 		if (ocs_catalogue_possible(placer->section, now))
@@ -277,7 +350,7 @@ int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
 int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
 			  const struct ocs_shape *shape, struct ocs_shape *near, int max)
 {
-	int found = 0, checks = 0, failures = 0, cube, i;
+	int found = 0, checks = 0, failures = 0, same = 0, cube, i;
 	struct nearby nearby = { 0 };
 	long limit = 0;
 
@@ -291,7 +364,7 @@ int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy 
 		const struct ocs_shape *now = &nearby.all[i].shape;
 		struct ocs_placement *placement;
 
-		if (now->xpus > limit || known(now, shape, near, found) ||
+		if (now->xpus > limit || again(&nearby, i) || known(now, shape, near, found) ||
 		    !ocs_catalogue_possible(placer->section, now))
 			continue;
 		checks++;
@@ -299,7 +372,7 @@ int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy 
 		if (placement) {
 			near[found++] = *now;
 			ocs_placement_destroy(placement);
-		} else if (++failures % 3 == 0) {
+		} else if (nearby.all[i].same ? ++same == SAME_NOW_CHECKS : ++failures % 3 == 0) {
 			/* all of this size fail: smaller ones are worth more */
 			limit = now->xpus * 2 / 3 < limit ? now->xpus * 2 / 3 : limit;
 		}

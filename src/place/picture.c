@@ -128,6 +128,42 @@ static bool is_whole(const struct ocs_section *s, const int *owner, int cube)
 	return true;
 }
 
+/* Whether item ONLY has an XPU of a cube; -1: whether one is free. */
+static bool is_part(const struct ocs_section *s, const int *owner, int cube, int only)
+{
+	const int *xpus = owner + (size_t)cube * (size_t)s->cube_xpus;
+	int i;
+
+	for (i = 0; i < s->cube_xpus && xpus[i] != only + 1; i++)
+		;
+	return i < s->cube_xpus;
+}
+
+/* The cubes that item ONLY has nothing of, by what is free in them. */
+static void others_add(struct ocs_text *text, const struct ocs_section *s, const int *owner, int only)
+{
+	int empty = 0, used = 0, full = 0, cube;
+
+	for (cube = 0; cube < s->ncubes; cube++) {
+		if (is_part(s, owner, cube, only))
+			continue;
+		if (is_part(s, owner, cube, -1))
+			*(is_whole(s, owner, cube) ? &empty : &used) += 1;
+		else
+			full++;
+	}
+	if (!empty && !used && !full)
+		return;
+	ocs_text_add(text, "cubes not drawn: ");
+	if (empty)
+		ocs_text_add(text, "%d free", empty);
+	if (used)
+		ocs_text_add(text, "%s%d partly in use", empty ? ", " : "", used);
+	if (full)
+		ocs_text_add(text, "%s%d full", empty || used ? ", " : "", full);
+	ocs_text_add(text, "\n");
+}
+
 static int longest_name(const struct ocs_section *s)
 {
 	int longest = 0, cube;
@@ -251,12 +287,13 @@ static void legend_add(struct ocs_text *text, const struct ocs_section *s,
 }
 
 char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *section,
-		  const struct ocs_picture_item *items, int nitems, int width, bool colour)
+		  const struct ocs_picture_item *items, int nitems, int only, int width,
+		  bool colour)
 {
 	struct row row = { .columns = section->edge[2] * (section->edge[1] + 1) - 1 };
 	int *owner = owners(fabric, section, items, nitems), *cubes;
 	char *given = signs_give(items, nitems);
-	bool large = section->ncubes > LARGE;
+	bool large = section->ncubes > LARGE && only < 0;
 	int across, fit, broken = 0, cube;
 	struct ocs_text text = { 0 };
 
@@ -271,7 +308,8 @@ char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *sec
 		broken = overview_add(&text, section, width, items, given, owner, colour);
 	row.cubes = cubes = ocs_calloc((size_t)across, sizeof(int));
 	for (cube = 0; cube < section->ncubes; cube++) {
-		if (large && is_whole(section, owner, cube))
+		if (large ? is_whole(section, owner, cube) :
+		    only >= 0 && !is_part(section, owner, cube, only))
 			continue;
 		cubes[row.n++] = cube;
 		if (row.n == across)
@@ -281,6 +319,8 @@ char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *sec
 	if (broken)
 		ocs_text_add(&text, "+  broken, drawn above (%d of %d cubes)\n", broken,
 			     section->ncubes);
+	if (only >= 0)
+		others_add(&text, section, owner, only);
 	legend_add(&text, section, items, nitems, given, owner, colour);
 	free(cubes);
 	free(given);

@@ -30,10 +30,11 @@ struct ocs_picture_item {
  * is a free XPU; as many cubes, or layers of one, in a row as fit into WIDTH columns
  * (0: 80); below them a legend with each item's label.  Of more than 64 cubes each is
  * one sign, and only those that several have, or that are free in part ('+'), are drawn.
- * COLOUR uses ANSI sequences.  Nodes of other sections are left out.  The caller frees
+ * With ONLY, of however many cubes, those with an XPU of that item (its index) are drawn,
+ * and the others counted; -1: all.  COLOUR uses ANSI sequences.  Nodes of other sections are left out.  The caller frees
  * it. */
 char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *section,
-		  const struct ocs_picture_item *items, int nitems, int width,
+		  const struct ocs_picture_item *items, int nitems, int only, int width,
 		  bool colour);
 
 /* One SIGN of such a picture, in its colour. */

@@ -35,8 +35,8 @@ struct ocs_pieces {
 	int room;
 };
 
-/* CAT has its shape, sizes of masks and foldings; the array of foldings may still grow, but
- * not once something is laid: CAT's tables are made then, each when it is needed. */
+/* CAT has its shape, sizes of masks and foldings; where its arrays of foldings and tables
+ * grow, table_of has to be forgotten.  CAT's tables are made when they are needed. */
 void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *section,
 		       struct ocs_catalogue *cat);
 void ocs_pieces_free(struct ocs_pieces *p);

@@ -21,7 +21,7 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
 		return placer;
 	placer->fit = ocs_fit_create(section);
-	if (section->threading)
+	if (section->kind == OCS_TORUS)
 		placer->thread = ocs_thread_create(section);
 	placer->mark = ocs_calloc((size_t)section->ncubes * (size_t)section->cube_nodes, 1);
 	return placer;
@@ -184,17 +184,41 @@ static bool box_search(struct ocs_placer *placer, struct ocs_catalogue *cat)
 	return true;
 }
 
-/* What fits the loaded cubes: a box, a ring, anything. */
+/* A ring through what is free, on at most CUBES, if these have so many XPUs. */
+static bool ring_lay(struct ocs_placer *placer, const struct ocs_catalogue *cat, int cubes)
+{
+	const int *tile = placer->section->tile;
+	struct ocs_fit *fit = placer->fit;
+	bool found;
+
+	if (cubes < ocs_fit_cubes_holding(fit, (long)cat->nodes * tile[0] * tile[1] * tile[2]))
+		return false;
+	found = ocs_thread_lay(placer->thread, &cat->shape, cat->nodes, fit, cubes);
+	placer->work.searched += placer->thread->work;
+	placer->work.bounded |= placer->thread->spent;
+	return found;
+}
+
+/* What fits the loaded cubes: a box, a ring on fewer cubes, anything.  BOXES: whether a box
+ * may fit; then whether one does. */
 static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
-			  const struct ocs_occupancy *occupancy)
+			  const struct ocs_occupancy *occupancy, bool *boxes)
 {
 	struct ocs_fit *fit = placer->fit;
 	bool found;
 
-	if (placer->section->kind == OCS_STATIC ? ocs_fit_scan(fit, cat, occupancy) :
-	    box_search(placer, cat))
-		return ANSWER_BOX;
-	if (placer->thread) {
+	if (placer->section->kind == OCS_STATIC) {
+		if (ocs_fit_scan(fit, cat, occupancy))
+			return ANSWER_BOX;
+	} else {
+		found = *boxes && box_search(placer, cat);
+		*boxes = found;
+		if (ring_lay(placer, cat, found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
+			return ANSWER_THREAD;
+		if (found)
+			return ANSWER_BOX;
+	}
+	if (placer->section->threading) {
 		found = ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit);
 		placer->work.searched += placer->thread->work;
 		placer->work.bounded |= placer->thread->spent;
@@ -216,10 +240,11 @@ static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 {
 	struct ocs_fit *fit = placer->fit;
 	enum answer answer;
+	bool boxes = true;
 
 	if (placer->section->kind == OCS_TORUS || placer->budget)
 		ocs_fit_load(fit, occupancy);
-	answer = search(placer, cat, occupancy);
+	answer = search(placer, cat, occupancy, &boxes);
 	if (answer == ANSWER_BOX && placer->section->kind == OCS_STATIC)
 		return answer;	/* the scan has repeated it */
 	if (answer == ANSWER_BOX)
@@ -230,7 +255,8 @@ static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 		ocs_embed_narrow(placer->embed, fit);
 	else
 		return ANSWER_NONE;
-	return search(placer, cat, occupancy);
+	/* where no box fits all that is free none fits a part of it */
+	return search(placer, cat, occupancy, &boxes);
 }
 
 void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work)

@@ -38,6 +38,10 @@ int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err);
 int ocs_reason_links(const struct ocs_shape *shape);
 #define OCS_REASON_PORTS 6
 
+/* How many of the three axes of a static torus SHAPE takes at least: a dimension longer than
+ * every side takes two or, if need be, three.  0: nobody knows. */
+int ocs_reason_axes(const struct ocs_section *section, const struct ocs_shape *shape);
+
 /* Whether a shape that is nothing but dimension DIM of SHAPE, of this EXTENT, fits. */
 bool ocs_reason_alone(const struct ocs_section *section, const struct ocs_shape *shape, int dim,
 		      int extent);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/place/placer.h"
 #include "src/place/policy_internal.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -66,6 +67,7 @@ struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
 	policy->section = section;
 	policy->lenient = lenient;
 	policy->load = 2;
+	policy->limit = OCS_POLICY_BYTES;
 	policy->room = 64;
 	policy->shapes = ocs_calloc((size_t)policy->room, sizeof(*policy->shapes));
 	policy->scratch = ocs_occupancy_create(section);
@@ -97,6 +99,48 @@ void ocs_policy_load_set(struct ocs_policy *policy, int load)
 void ocs_policy_budget_set(struct ocs_policy *policy, long budget)
 {
 	policy->budget = budget;
+}
+
+void ocs_policy_bytes_set(struct ocs_policy *policy, size_t bytes)
+{
+	policy->limit = bytes;
+}
+
+/* The placer that was not asked for the longest, KEEP aside; -1: there is none. */
+static int placer_oldest(const struct ocs_policy *policy, int keep)
+{
+	int oldest = -1, i;
+
+	for (i = 0; i < OCS_POLICY_PLACERS; i++) {
+		if (i != keep && policy->placers[i] &&
+		    (oldest < 0 || policy->used[i] < policy->used[oldest]))
+			oldest = i;
+	}
+	return oldest;
+}
+
+struct ocs_placer *ocs_policy_placer(struct ocs_policy *policy, int index)
+{
+	struct ocs_placer **placer = &policy->placers[index];
+	int last = policy->last, oldest;
+
+	if (policy->placers[last]) {
+		policy->bytes += policy->placers[last]->bytes - policy->held[last];
+		policy->held[last] = policy->placers[last]->bytes;
+	}
+	while (policy->bytes > policy->limit && (oldest = placer_oldest(policy, index)) >= 0) {
+		ocs_placer_destroy(policy->placers[oldest]);
+		policy->placers[oldest] = NULL;
+		policy->bytes -= policy->held[oldest];
+		policy->held[oldest] = 0;
+	}
+	if (!*placer) {
+		*placer = ocs_placer_create(policy->fabric, policy->section);
+		ocs_placer_budget(*placer, policy->budget);
+	}
+	policy->last = index;
+	policy->used[index] = ++policy->clock;
+	return *placer;
 }
 
 void ocs_policy_work(const struct ocs_policy *policy, struct ocs_place_work *work)
@@ -159,7 +203,7 @@ static void grow(struct ocs_policy *policy)
 }
 
 /* The lines to try, in order: as few dimensions as possible. */
-static bool best_lenient(struct ocs_policy_shape *entry, int lines)
+static bool best_lenient(struct ocs_policy *policy, struct ocs_policy_shape *entry, int lines)
 {
 	int all = (1 << entry->shape.ndim) - 1, mask, d;
 
@@ -173,7 +217,8 @@ static bool best_lenient(struct ocs_policy_shape *entry, int lines)
 			sensible = use.extent[d] > 2 && !use.mesh[d];
 			use.mesh[d] = true;
 		}
-		if (sensible && ocs_place_node_count(entry->placer, &use, NULL) > 0) {
+		if (sensible && ocs_place_node_count(ocs_policy_placer(policy, entry->placer), &use,
+						     NULL) > 0) {
 			entry->use = use;
 			return true;
 		}
@@ -181,28 +226,29 @@ static bool best_lenient(struct ocs_policy_shape *entry, int lines)
 	return false;
 }
 
-static void placer_give(struct ocs_policy *policy, struct ocs_policy_shape *entry)
-{
-	struct ocs_placer **placer = &policy->placers[policy->nplacers++ % OCS_POLICY_PLACERS];
-
-	if (!*placer)
-		*placer = ocs_placer_create(policy->fabric, policy->section);
-	ocs_placer_budget(*placer, policy->budget);
-	entry->placer = *placer;
-}
-
 static void best_learn(struct ocs_policy *policy, struct ocs_policy_shape *entry)
 {
 	struct ocs_error err;
 	int lines;
 
-	placer_give(policy, entry);
+	entry->placer = policy->nplacers++ % OCS_POLICY_PLACERS;
 	entry->use = entry->shape;
-	entry->possible = ocs_place_node_count(entry->placer, &entry->shape, &err) > 0;
+	entry->possible = ocs_place_node_count(ocs_policy_placer(policy, entry->placer),
+					       &entry->shape, &err) > 0;
 	if (!policy->lenient || entry->shape.twisted)
 		return;
 	for (lines = 1; lines <= entry->shape.ndim && !entry->possible; lines++)
-		entry->possible = best_lenient(entry, lines);
+		entry->possible = best_lenient(policy, entry, lines);
+}
+
+static bool loose_possible(struct ocs_policy *policy, const struct ocs_shape *shape)
+{
+	struct ocs_placement *p;
+
+	ocs_occupancy_reset(policy->scratch);
+	p = ocs_policy_loose_place(policy, shape, policy->scratch);
+	ocs_placement_destroy(p);
+	return p != NULL;
 }
 
 static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct ocs_shape *shape)
@@ -223,10 +269,13 @@ static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct oc
 		best_learn(policy, entry);
 		break;
 	case OCS_POLICY_BEST_EFFORT:
-		placer_give(policy, entry);
+		entry->placer = policy->nplacers++ % OCS_POLICY_PLACERS;
 		ocs_policy_effort_learn(policy, entry);
 		break;
 	case OCS_POLICY_PUBLISHED_RECONFIG:
+		entry->use = *shape;
+		entry->possible = loose_possible(policy, shape);
+		break;
 	case OCS_POLICY_UNCONSTRAINED:
 		entry->use = *shape;
 		entry->possible = shape->xpus <= (long)policy->section->ncubes *
@@ -255,6 +304,7 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 {
 	const struct ocs_policy_shape *entry = learn(policy, shape);
 	struct ocs_placement *placement = NULL;
+	struct ocs_placer *placer;
 	char text[OCS_SHAPE_TEXT];
 
 	ocs_routes_destroy(ocs_policy_routes_take(policy));
@@ -266,8 +316,9 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 	}
 	switch (policy->kind) {
 	case OCS_POLICY_BEST:
-		placement = ocs_place(entry->placer, occupancy, &entry->use, 0, err);
-		ocs_placer_work(entry->placer, &policy->work);
+		placer = ocs_policy_placer(policy, entry->placer);
+		placement = ocs_place(placer, occupancy, &entry->use, 0, err);
+		ocs_placer_work(placer, &policy->work);
 		return placement;
 	case OCS_POLICY_BEST_EFFORT:
 		placement = ocs_policy_effort_place(policy, entry, occupancy);

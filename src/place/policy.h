@@ -49,6 +49,11 @@ void ocs_policy_load_set(struct ocs_policy *policy, int load);
 /* Best and best effort: the budget of ocs_placer_budget (0 unless this is called before
  * the first shape is asked for). */
 void ocs_policy_budget_set(struct ocs_policy *policy, long budget);
+/* How much memory what is known about shapes may take, nearly (OCS_POLICY_BYTES, unless
+ * this is called): what was not asked for the longest is forgotten and made again when it
+ * is. */
+#define OCS_POLICY_BYTES (96UL << 20)
+void ocs_policy_bytes_set(struct ocs_policy *policy, size_t bytes);
 /* How the edges of the last placement travel; NULL if each has a link of its own.  They
  * are the caller's then (ocs_routes_destroy). */
 struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy);

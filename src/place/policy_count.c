@@ -10,6 +10,17 @@
 #include "src/place/policy_internal.h"
 #include "src/util/text.h"
 
+int ocs_policy_dims(const struct ocs_shape *shape, int dims[OCS_SHAPE_DIMS])
+{
+	int n = 0, d;
+
+	for (d = 0; d < shape->ndim; d++) {
+		if (shape->extent[d] > 1)
+			dims[n++] = d;
+	}
+	return n;
+}
+
 struct ocs_placement *ocs_policy_start(const struct ocs_policy *policy,
 				       const struct ocs_shape *shape)
 {
@@ -235,16 +246,17 @@ struct ocs_placement *ocs_policy_loose_place(struct ocs_policy *policy,
 		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
 	};
 	bool *chosen = ocs_calloc((size_t)policy->section->ncubes, sizeof(bool));
+	int dims[OCS_SHAPE_DIMS], ndims = ocs_policy_dims(shape, dims);
 	struct ocs_placement *p = NULL;
 	int i, a, mask;
 
-	for (i = 0; i < 6 && shape->ndim <= OCS_AXES; i++) {
+	for (i = 0; i < 6 && ndims <= OCS_AXES; i++) {
 		int extent[OCS_AXES];
 		bool all = true;
 		long n = 0;
 
 		for (a = 0; a < OCS_AXES; a++)
-			extent[a] = order[i][a] < shape->ndim ? shape->extent[order[i][a]] : 1;
+			extent[a] = order[i][a] < ndims ? shape->extent[dims[order[i][a]]] : 1;
 		memset(chosen, 0, (size_t)policy->section->ncubes * sizeof(bool));
 		p = ocs_policy_start(policy, shape);
 		for (mask = 7; mask >= 0 && all; mask--)

@@ -20,6 +20,8 @@ struct build {
 	struct ocs_host host;
 	struct ocs_folding folding;	/* being put together */
 	int axes;			/* given out so far */
+	int dims[OCS_SHAPE_DIMS];	/* longer than 1: an extent of 1 that somebody wrote is */
+	int ndims;			/* no dimension to the rules */
 };
 
 static void factor(struct build *b, int dim, int axis, enum ocs_factor_kind kind, int length)
@@ -109,17 +111,33 @@ static void rotations(struct build *b)
 		keep(b, order[i]);
 }
 
+/* Every dimension straight.  Without rotation dimension D belongs on axis D. */
+static void fold_none(struct build *b)
+{
+	int i;
+
+	begin(b);
+	for (i = 0; i < b->ndims; i++) {
+		if (b->entry->shape.no_rotate)
+			b->axes = b->dims[i];
+		if (b->axes >= OCS_FOLD_AXES)
+			return;
+		straight(b, b->dims[i]);
+	}
+	rotations(b);
+}
+
 /* A ring of one dimension around all boxes of two or three axes that it fills. */
 static void fold_one(struct build *b)
 {
-	int n = b->entry->shape.extent[0], i, j;
+	int dim = b->dims[0], n = b->entry->shape.extent[dim], i, j;
 
 	for (i = 2; i * i <= n; i++) {
 		if (n % i || (i % 2 && n / i % 2))
 			continue;
 		begin(b);
-		factor(b, 0, 0, OCS_FACTOR_PATH, n / i);
-		factor(b, 0, 1, OCS_FACTOR_PATH, i);
+		factor(b, dim, 0, OCS_FACTOR_PATH, n / i);
+		factor(b, dim, 1, OCS_FACTOR_PATH, i);
 		rotations(b);
 	}
 	for (i = 2; i * i * i <= n; i++) {
@@ -130,18 +148,18 @@ static void fold_one(struct build *b)
 				continue;
 			begin(b);
 			/* the walk wants an even axis first */
-			factor(b, 0, 0, OCS_FACTOR_PATH, first);
-			factor(b, 0, 1, OCS_FACTOR_PATH, first == k ? j : k);
-			factor(b, 0, 2, OCS_FACTOR_PATH, first == i ? j : i);
+			factor(b, dim, 0, OCS_FACTOR_PATH, first);
+			factor(b, dim, 1, OCS_FACTOR_PATH, first == k ? j : k);
+			factor(b, dim, 2, OCS_FACTOR_PATH, first == i ? j : i);
 			rotations(b);
 		}
 	}
 }
 
-/* Dimension DIM around two axes of which one is BY long, the other dimension straight. */
-static void fold_dim(struct build *b, int dim, int by)
+/* Dimension DIM around two axes of which one is BY long, dimension OTHER straight. */
+static void fold_dim(struct build *b, int dim, int other, int by)
 {
-	int extent = b->entry->shape.extent[dim], other = 1 - dim;
+	int extent = b->entry->shape.extent[dim];
 
 	if (extent % by || extent / by < 2)
 		return;
@@ -182,13 +200,15 @@ static void fold_bits(struct build *b, int p, int q)
 
 static void fold_two(struct build *b, bool bits)
 {
-	fold_dim(b, 0, 2);
-	fold_dim(b, 1, 2);
+	int p = b->dims[0], q = b->dims[1];
+
+	fold_dim(b, p, q, 2);
+	fold_dim(b, q, p, 2);
 	if (!bits)
 		return;
-	fold_dim(b, 0, N_BITS);
-	fold_dim(b, 1, N_BITS);
-	fold_bits(b, 0, 1);
+	fold_dim(b, p, q, N_BITS);
+	fold_dim(b, q, p, N_BITS);
+	fold_bits(b, p, q);
 }
 
 static void fold_three(struct build *b)
@@ -209,25 +229,22 @@ void ocs_policy_boxes(struct ocs_policy *policy, struct ocs_policy_shape *entry)
 	const struct ocs_shape *shape = &entry->shape;
 	struct build b = { .policy = policy, .entry = entry };
 	bool bits = policy->kind == OCS_POLICY_RFOLD && policy->section->edge[0] == N_BITS;
-	int d;
 
 	entry->use = *shape;
+	b.ndims = ocs_policy_dims(shape, b.dims);
 	/* the published rules know neither more dimensions nor twists */
-	if (shape->ndim > OCS_FOLD_AXES || shape->twisted)
+	if (b.ndims > OCS_FOLD_AXES || shape->twisted)
 		return;
 	ocs_host_of(policy->section, &b.host);
-	begin(&b);
-	for (d = 0; d < shape->ndim; d++)
-		straight(&b, d);
-	rotations(&b);
+	fold_none(&b);
 	if (policy->kind == OCS_POLICY_FIRSTFIT || policy->kind == OCS_POLICY_RECONFIG ||
 	    shape->no_fold)
 		return;
-	if (shape->ndim == 1)
+	if (b.ndims == 1)
 		fold_one(&b);
-	else if (shape->ndim == 2)
+	else if (b.ndims == 2)
 		fold_two(&b, bits);
-	if (bits && shape->ndim > 2)
+	else if (bits && b.ndims > 2)
 		fold_three(&b);
 }
 

@@ -25,7 +25,7 @@ struct ocs_policy_shape {
 	struct ocs_shape shape;		/* as asked */
 	struct ocs_shape use;		/* best: as placed (lines where lenient) */
 	bool known, possible;
-	struct ocs_placer *placer;
+	int placer;			/* ocs_policy_placer */
 	struct ocs_policy_box *boxes;	/* fewest cubes first */
 	int nboxes;
 	/* best effort: whether its rings close on an empty section, and sets of dimensions
@@ -53,6 +53,11 @@ struct ocs_policy {
 	const struct ocs_section *section;
 	bool lenient;
 	struct ocs_placer *placers[OCS_POLICY_PLACERS];	/* made when needed */
+	long used[OCS_POLICY_PLACERS];	/* when each was last asked for */
+	size_t held[OCS_POLICY_PLACERS];	/* bytes that each is known to hold */
+	long clock;
+	int last;			/* placer asked for last */
+	size_t bytes, limit;		/* sum of held, and what it may be */
 	int nplacers;			/* shapes given to placers so far */
 	struct ocs_policy_shape *shapes;	/* hash table, open addressing */
 	int nshapes, room;
@@ -64,6 +69,11 @@ struct ocs_policy {
 	struct ocs_routes *routes;	/* of the last answer, until somebody takes them */
 };
 
+/* Placer INDEX, to be used before the next one is asked for: those that were not asked for
+ * the longest go where all together hold more than the policy may. */
+struct ocs_placer *ocs_policy_placer(struct ocs_policy *policy, int index);
+/* The dimensions of SHAPE that are longer than 1, in their order.  Returns how many. */
+int ocs_policy_dims(const struct ocs_shape *shape, int dims[OCS_SHAPE_DIMS]);
 /* The boxes of SHAPE by the published rules (policy_fold.c). */
 void ocs_policy_boxes(struct ocs_policy *policy, struct ocs_policy_shape *entry);
 void ocs_policy_boxes_free(struct ocs_policy_shape *entry);

@@ -12,7 +12,7 @@
 
 struct scratch_job {
 	struct ocs_xpu told;		/* one of those that the caller holds for it */
-	struct ocs_placer *placer;
+	int placer;			/* ocs_policy_placer */
 	struct ocs_placement *laid;
 };
 
@@ -85,11 +85,11 @@ static int larger(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-static struct ocs_placement *lay(const struct ocs_policy *policy, struct ocs_occupancy *o,
-				 struct ocs_placer *placer, const struct ocs_shape *shape)
+static struct ocs_placement *lay(struct ocs_policy *policy, struct ocs_occupancy *o, int placer,
+				 const struct ocs_shape *shape)
 {
 	struct ocs_error err;
-	struct ocs_placement *p = ocs_place(placer, o, shape, 0, &err);
+	struct ocs_placement *p = ocs_place(ocs_policy_placer(policy, placer), o, shape, 0, &err);
 
 	if (p)
 		hold(policy, o, p, false);

@@ -137,6 +137,56 @@ static int cubes_needed(const struct ocs_section *s, const struct ocs_shape *sha
 	return high;
 }
 
+static int descending(const void *a, const void *b)
+{
+	return *(const int *)b - *(const int *)a;
+}
+
+int ocs_reason_axes(const struct ocs_section *s, const struct ocs_shape *shape)
+{
+	int side = 0, axes = 0, a, i;
+
+	for (a = 0; a < OCS_AXES; a++) {
+		/* an axis of four is two bits, which may serve two dimensions */
+		if (s->kind != OCS_STATIC || s->edge[a] == 4)
+			return 0;
+		side = s->edge[a] > side ? s->edge[a] : side;
+	}
+	for (i = 0; i < shape->ndim; i++)
+		axes += shape->extent[i] > side * side ? 3 : shape->extent[i] > side ? 2 :
+			shape->extent[i] > 1;
+	return axes;
+}
+
+/* Lines that find no room on what M says.  One longer than every side takes two axes or all
+ * three; of the others the longest takes the longest side, and so on. */
+static void because_long(const struct ocs_section *s, const struct ocs_shape *shape, const char *m,
+			 struct ocs_text *text)
+{
+	int extent[OCS_SHAPE_DIMS] = { 0 }, side[OCS_AXES], n, i;
+
+	memcpy(extent, shape->extent, (size_t)shape->ndim * sizeof(extent[0]));
+	memcpy(side, s->edge, sizeof(side));
+	qsort(extent, OCS_SHAPE_DIMS, sizeof(extent[0]), descending);
+	qsort(side, OCS_AXES, sizeof(side[0]), descending);
+	for (n = 0; n < OCS_SHAPE_DIMS && extent[n] > side[0]; n++)
+		;
+	if (n && ocs_reason_axes(s, shape) > OCS_AXES) {
+		for (i = 0; i < n; i++)
+			ocs_text_add(text, "%s%d", !i ? "" : i == n - 1 ? " and " : ", ", extent[i]);
+		ocs_text_add(text, " %s longer than the sides of %s (%d) and would have to be folded, "
+			     "which takes more than its three axes", n > 1 ? "are" : "is", m, side[0]);
+		return;
+	}
+	for (i = 0; i < OCS_AXES && extent[i] <= side[i]; i++)
+		;
+	if (s->kind == OCS_STATIC && !n && i < OCS_AXES)
+		ocs_text_add(text, "an extent of %d is longer than the side of %d that is left for it on "
+			     "%s", extent[i], side[i], m);
+	else
+		ocs_text_add(text, "its extents find no room side by side on %s", m);
+}
+
 /* Which ring or what else stands in the way. */
 static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 		    struct ocs_text *text)
@@ -177,7 +227,7 @@ static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 	else if (rings)
 		ocs_text_add(text, "its rings cannot all close on %s", m);
 	else
-		ocs_text_add(text, "it is longer than %s", m);
+		because_long(s, shape, m, text);
 }
 
 /* A twisted shape that is not larger than the machine. */
@@ -239,11 +289,6 @@ char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupan
 	return ocs_text_take(&text);
 }
 
-static int descending(const void *a, const void *b)
-{
-	return *(const int *)b - *(const int *)a;
-}
-
 /* The largest piece of candidate C, as "a free 4x4x2 slab". */
 static void slab_text(const struct ocs_section *s, const struct ocs_catalogue *cat,
 		      const struct ocs_candidate *c, bool many, char *buffer, size_t size)
@@ -268,26 +313,23 @@ static void slab_text(const struct ocs_section *s, const struct ocs_catalogue *c
 		snprintf(buffer, size, "with a free %dx%dx%d slab", side[0], side[1], side[2]);
 }
 
-/* Cubes that have room for some piece of the candidates that need fewest cubes. */
-static int cubes_with_room(struct ocs_fit *fit, const struct ocs_catalogue *cat)
+/* Of the candidates that need the fewest cubes the one that lacks the fewest of them; SEATS:
+ * how many of its pieces have a cube. */
+static const struct ocs_candidate *nearly(struct ocs_fit *fit, const struct ocs_catalogue *cat,
+					  int *seats)
 {
-	int i, u, w, n = 0;
+	int best = 0, i;
 
-	memset(fit->members, 0, (size_t)fit->set_words * sizeof(*fit->members));
-	for (i = 0; i < cat->ncandidates; i++) {
-		const struct ocs_candidate *c = &cat->candidates[i];
+	*seats = -1;
+	for (i = 0; i < cat->ncandidates && cat->candidates[i].cubes == cat->candidates[0].cubes; i++) {
+		int have = ocs_fit_seats(fit, cat, i, *seats);
 
-		if (c->cubes != cat->candidates[0].cubes)
-			break;
-		for (u = c->first_use; u < c->first_use + c->nuses; u++) {
-			ocs_fit_class_count(fit, cat, cat->uses[u].class);
-			for (w = 0; w < fit->set_words; w++)
-				fit->members[w] |= ocs_fit_class_set(fit, cat->uses[u].class)[w];
+		if (have > *seats) {
+			*seats = have;
+			best = i;
 		}
 	}
-	for (w = 0; w < fit->set_words; w++)
-		n += __builtin_popcountll(fit->members[w]);
-	return n;
+	return &cat->candidates[best];
 }
 
 int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *cat,
@@ -295,13 +337,14 @@ int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *ca
 {
 	const struct ocs_candidate *c = &cat->candidates[0];
 	const struct ocs_section *s = placer->section;
+	struct ocs_fit *fit = placer->fit;
 	int drained = 0, room, i;
 	char slab[64], down[48] = "";
 
-	slab_text(s, cat, c, c->cubes > 1, slab, sizeof(slab));
 	if (s->kind == OCS_STATIC) {
 		int left = ocs_occupancy_cube_free(occupancy, 0);
 
+		slab_text(s, cat, c, false, slab, sizeof(slab));
 		return ocs_error_set(err, OCS_NOT_NOW, "needs a place %s; %d of %d XPUs are free",
 				     slab, left, s->cube_xpus);
 	}
@@ -309,21 +352,21 @@ int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *ca
 		drained += occupancy->drained[i];
 	if (drained)
 		snprintf(down, sizeof(down), ", %d %s drained", drained, drained == 1 ? "is" : "are");
-	ocs_fit_load(placer->fit, occupancy);
-	if (placer->fit->blocked) {
-		placer->fit->blocked = NULL;
-		if (ocs_fit_search(placer->fit, cat, 0))
+	ocs_fit_load(fit, occupancy);
+	if (fit->blocked) {
+		fit->blocked = NULL;
+		if (ocs_fit_search(fit, cat, 0)) {
+			c = &cat->candidates[fit->candidate];
+			slab_text(s, cat, c, c->cubes > 1, slab, sizeof(slab));
 			return ocs_error_set(err, OCS_NOT_NOW, "needs %d cube%s %s; there are such "
 					     "cubes, but switch ports that their circuits need are "
 					     "failed or drained", c->cubes, c->cubes > 1 ? "s" : "",
 					     slab);
+		}
 	}
-	placer->fit->sets_of = NULL;
-	room = cubes_with_room(placer->fit, cat);
-	if (room >= c->cubes)
-		return ocs_error_set(err, OCS_NOT_NOW, "needs %d cubes %s at matching positions; %d "
-				     "have one, but not where they could be joined%s", c->cubes,
-				     slab, room, down);
+	fit->sets_of = NULL;
+	c = nearly(fit, cat, &room);
+	slab_text(s, cat, c, c->cubes > 1, slab, sizeof(slab));
 	if (c->cubes == 1)
 		return ocs_error_set(err, OCS_NOT_NOW, "needs a cube %s; none is free%s", slab, down);
 	if (!room)

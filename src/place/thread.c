@@ -1,42 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/thread.h"
+#include "src/place/grow.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/util/text.h"
 
-#define DIRS (2 * OCS_AXES)
 #define SHEETS_MAX 256		/* fullest cubes first; more would not change much */
 #define WORK_MAX 1000		/* edges looked at in one search */
 #define SEEDS_MAX 6		/* rings begun for one way */
 #define WINDOW 6		/* edges that an insertion makes or changes, and a few */
 enum { LEVEL_TOUCHED, LEVEL_INSIDE, LEVEL_USED, LEVEL_BROKEN, LEVEL_ALL, LEVELS };
 
-/* One search: the way, and the ring so far. */
-struct grow {
-	struct ocs_thread *t;
-	const struct ocs_way *way;
-	const struct ocs_fit *fit;
-	int target, length, head;
-	int cells, cells_max;	/* nodes of a sheet's cross-section */
-};
-
-static int stride(const struct ocs_section *s, int axis)
-{
-	return axis == 2 ? 1 : axis == 1 ? s->edge[2] : s->edge[1] * s->edge[2];
-}
-
-static int coord(const struct ocs_section *s, int unit, int axis)
-{
-	return unit / stride(s, axis) % s->edge[axis];
-}
 
 int ocs_thread_near(const struct ocs_section *s, int unit, int d)
 {
-	int c = coord(s, unit, d / 2), by = stride(s, d / 2), edge = s->edge[d / 2];
+	int c = ocs_grow_coord(s, unit, d / 2), by = ocs_grow_stride(s, d / 2), edge = s->edge[d / 2];
 
 	if (d % 2)
 		return c ? 2 * (unit - by) : 2 * (unit + (edge - 1) * by) + 1;
@@ -54,10 +35,16 @@ static void tables_make(struct ocs_thread *t)
 		for (d = 0; d < DIRS; d++)
 			t->near[unit * DIRS + d] = ocs_thread_near(s, unit, d);
 		for (a = 0; a < OCS_AXES; a++)
-			cell = cell * (s->edge[a] / s->tile[a]) + coord(s, unit, a) / s->tile[a];
+			cell = cell * (s->edge[a] / s->tile[a]) + ocs_grow_coord(s, unit, a) / s->tile[a];
 		t->cell_of[unit] = cell;
 	}
 	for (unit = 0; unit < t->units; unit++) {
+		if ((ocs_grow_coord(s, unit, 0) + ocs_grow_coord(s, unit, 1) +
+		     ocs_grow_coord(s, unit, 2)) % 2 && unit < 64)
+			t->dark |= 1ULL << unit;
+		for (a = 0; a < OCS_AXES; a++)
+			t->layer[(a * OCS_EDGE_MAX + ocs_grow_coord(s, unit, a)) * s->words + unit / 64] |=
+				1ULL << unit % 64;
 		for (other = 0; other < t->units; other++) {
 			if (t->cell_of[unit] == t->cell_of[other])
 				t->tile[unit * s->words + other / 64] |= 1ULL << other % 64;
@@ -78,6 +65,8 @@ struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
 	t->near = ocs_calloc(units * DIRS, sizeof(int));
 	t->cell_of = ocs_calloc(units, sizeof(int));
 	t->tile = ocs_calloc(units * (size_t)section->words, sizeof(uint64_t));
+	t->layer = ocs_calloc((size_t)(OCS_AXES * OCS_EDGE_MAX * section->words),
+			      sizeof(uint64_t));
 	t->has = ocs_calloc(units * (size_t)t->set_words, sizeof(uint64_t));
 	t->base = ocs_calloc(units * (size_t)t->set_words, sizeof(uint64_t));
 	t->used = ocs_calloc(3 * (size_t)t->set_words, sizeof(uint64_t));
@@ -90,6 +79,11 @@ struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
 	t->touched = ocs_calloc(places, 1);
 	t->ring = ocs_calloc(places, sizeof(*t->ring));
 	t->cubes = ocs_calloc((size_t)t->sheets_max, sizeof(int));
+	t->order = ocs_calloc((size_t)t->sheets_max, sizeof(int));
+	t->places = ocs_calloc((size_t)t->set_words * 64, sizeof(int));
+	t->tally = ocs_calloc(units + 2, sizeof(int));
+	t->column = ocs_calloc((size_t)t->set_words, sizeof(uint64_t));
+	t->ears = ocs_calloc(places / 2 + 1, sizeof(*t->ears));
 	tables_make(t);
 	return t;
 }
@@ -101,6 +95,7 @@ void ocs_thread_destroy(struct ocs_thread *t)
 	free(t->near);
 	free(t->cell_of);
 	free(t->tile);
+	free(t->layer);
 	free(t->has);
 	free(t->base);
 	free(t->used);
@@ -113,21 +108,16 @@ void ocs_thread_destroy(struct ocs_thread *t)
 	free(t->touched);
 	free(t->ring);
 	free(t->cubes);
+	free(t->order);
+	free(t->places);
+	free(t->tally);
+	free(t->column);
+	free(t->ears);
 	free(t);
 }
 
-static bool has(const struct ocs_thread *t, int unit, int sheet)
-{
-	return t->has[unit * t->set_words + sheet / 64] >> sheet % 64 & 1;
-}
 
-static int id_of(const struct ocs_thread *t, int sheet, int unit)
-{
-	return sheet * t->units + unit;
-}
-
-/* Whether the circuits that leave UNIT of SHEET through the face DIR are sound. */
-static bool ports_sound(const struct grow *g, int sheet, int unit, int dir)
+bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
 {
 	const struct ocs_section *s = g->t->section;
 	int layer, i, a;
@@ -135,11 +125,11 @@ static bool ports_sound(const struct grow *g, int sheet, int unit, int dir)
 	if (!g->fit->blocked)
 		return true;
 	for (layer = 0; layer < g->way->layers; layer++) {
-		int at = unit + (g->way->axis < 0 ? 0 : layer * stride(s, g->way->axis)), pos[2];
+		int at = unit + (g->way->axis < 0 ? 0 : layer * ocs_grow_stride(s, g->way->axis)), pos[2];
 
 		for (a = 0, i = 0; a < OCS_AXES; a++) {
 			if (a != dir / 2)
-				pos[i++] = coord(s, at, a);
+				pos[i++] = ocs_grow_coord(s, at, a);
 		}
 		for (i = 0; i < g->way->stack; i++) {
 			int cube = g->fit->cube[g->t->stacks[sheet * g->way->stack + i]];
@@ -168,32 +158,27 @@ static int sheet_with(const struct ocs_thread *t, int a, int b, int level)
 	return -1;
 }
 
-static bool fresh(const struct grow *g, int sheet, int unit)
-{
-	return !g->t->touched[id_of(g->t, sheet, g->t->cell_of[unit])];
-}
 
 /* Whether two more places stay within the nodes, and within those begun at the
  * lowest level. */
-static bool nodes_allow(const struct grow *g, int sa, int a, int sb, int b, int level)
+static bool nodes_allow(const struct ocs_grow *g, int sa, int a, int sb, int b, int level)
 {
-	int more = fresh(g, sa, a);
+	int more = ocs_grow_fresh(g, sa, a);
 
-	if (fresh(g, sb, b) && (sa != sb || g->t->cell_of[a] != g->t->cell_of[b] || !more))
+	if (ocs_grow_fresh(g, sb, b) && (sa != sb || g->t->cell_of[a] != g->t->cell_of[b] || !more))
 		more++;
 	return g->cells + more <= (level == LEVEL_TOUCHED ? g->cells : g->cells_max);
 }
 
-/* Appends UNIT of SHEET after place AFTER (-1: it is the first), reached by DIR. */
-static int append(struct grow *g, int after, int dir, int sheet, int unit)
+int ocs_grow_append(struct ocs_grow *g, int after, int dir, int sheet, int unit)
 {
 	struct ocs_thread *t = g->t;
-	int id = id_of(t, sheet, unit);
+	int id = ocs_grow_id_of(t, sheet, unit);
 
 	t->has[unit * t->set_words + sheet / 64] &= ~(1ULL << sheet % 64);
 	t->used[sheet / 64] |= 1ULL << sheet % 64;
-	g->cells += fresh(g, sheet, unit);
-	t->touched[id_of(t, sheet, t->cell_of[unit])] = 1;
+	g->cells += ocs_grow_fresh(g, sheet, unit);
+	t->touched[ocs_grow_id_of(t, sheet, t->cell_of[unit])] = 1;
 	g->length++;
 	if (after < 0) {
 		t->next[id] = t->prev[id] = g->head = id;
@@ -209,10 +194,10 @@ static int append(struct grow *g, int after, int dir, int sheet, int unit)
 }
 
 /* Replaces a circuit of the ring by a walk through a whole line of another sheet. */
-static bool line_insert(struct grow *g, int at, int level)
+static bool line_insert(struct ocs_grow *g, int at, int level)
 {
 	struct ocs_thread *t = g->t;
-	int d = t->dir[at], edge = t->section->edge[d / 2], by = stride(t->section, d / 2), w, i;
+	int d = t->dir[at], edge = t->section->edge[d / 2], by = ocs_grow_stride(t->section, d / 2), w, i;
 	int unit = t->near[at % t->units * DIRS + d] / 2, sheet = -1, more = 0;
 	const uint64_t *allowed;
 
@@ -229,18 +214,18 @@ static bool line_insert(struct grow *g, int at, int level)
 			sheet = w * 64 + __builtin_ctzll(all);
 	}
 	for (i = 0; i < edge && sheet >= 0; i++)
-		more += fresh(g, sheet, unit + i * by) &&
+		more += ocs_grow_fresh(g, sheet, unit + i * by) &&
 			(!i || t->cell_of[unit + i * by] != t->cell_of[unit + (i - 1) * by]);
-	if (sheet < 0 || g->cells + more > g->cells_max || !ports_sound(g, sheet, unit, d ^ 1) ||
-	    !ports_sound(g, sheet, unit + (edge - 1) * by, d))
+	if (sheet < 0 || g->cells + more > g->cells_max || !ocs_grow_sound(g, sheet, unit, d ^ 1) ||
+	    !ocs_grow_sound(g, sheet, unit + (edge - 1) * by, d))
 		return false;
 	for (i = 0; i < edge; i++)
-		at = append(g, at, d, sheet, unit + i * by);
+		at = ocs_grow_append(g, at, d, sheet, unit + i * by);
 	return true;
 }
 
 /* Makes the ring longer at the edge that leaves AT, if that can be done. */
-static bool extend(struct grow *g, int at, int level)
+static bool extend(struct ocs_grow *g, int at, int level)
 {
 	struct ocs_thread *t = g->t;
 	int to = t->next[at], d = t->dir[at], before = t->dir[t->prev[at]] ^ 1, after = t->dir[to], p;
@@ -257,21 +242,21 @@ static bool extend(struct grow *g, int at, int level)
 			if (crossing || level < LEVEL_USED)
 				continue;
 			sa = sb = sheet_with(t, a / 2, b / 2, level);
-			if (sa < 0 || !ports_sound(g, at / t->units, at % t->units, p) ||
-			    !ports_sound(g, at / t->units, to % t->units, p) ||
-			    !ports_sound(g, sa, a / 2, p ^ 1) || !ports_sound(g, sa, b / 2, p ^ 1))
+			if (sa < 0 || !ocs_grow_sound(g, at / t->units, at % t->units, p) ||
+			    !ocs_grow_sound(g, at / t->units, to % t->units, p) ||
+			    !ocs_grow_sound(g, sa, a / 2, p ^ 1) || !ocs_grow_sound(g, sa, b / 2, p ^ 1))
 				continue;
 		} else {
-			if (!has(t, a / 2, sa) || !has(t, b / 2, sb))
+			if (!ocs_grow_has(t, a / 2, sa) || !ocs_grow_has(t, b / 2, sb))
 				continue;
-			if (crossing && (!ports_sound(g, sa, a / 2, d) ||
-					 !ports_sound(g, sb, b / 2, d ^ 1)))
+			if (crossing && (!ocs_grow_sound(g, sa, a / 2, d) ||
+					 !ocs_grow_sound(g, sb, b / 2, d ^ 1)))
 				continue;
 		}
 		if (!nodes_allow(g, sa, a / 2, sb, b / 2, level))
 			continue;
-		id = append(g, at, p, sa, a / 2);
-		id = append(g, id, d, sb, b / 2);
+		id = ocs_grow_append(g, at, p, sa, a / 2);
+		id = ocs_grow_append(g, id, d, sb, b / 2);
 		t->dir[id] = (unsigned char)(p ^ 1);
 		return true;
 	}
@@ -280,7 +265,7 @@ static bool extend(struct grow *g, int at, int level)
 
 /* Grows the ring to its length: nodes begun first, then places of the same cube, of
  * cubes in use, of broken cubes, of whole ones. */
-static bool grow(struct grow *g)
+static bool grow(struct ocs_grow *g)
 {
 	int lowest = g->t->section->cube_nodes == g->t->units ? LEVEL_INSIDE : LEVEL_TOUCHED;
 	int level = lowest, top = lowest, left = g->length, at = g->head;
@@ -307,7 +292,7 @@ static bool grow(struct grow *g)
 	return g->cells == g->cells_max;
 }
 
-static void reset(struct grow *g)
+void ocs_grow_reset(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
 	size_t words = (size_t)t->set_words;
@@ -319,40 +304,40 @@ static void reset(struct grow *g)
 }
 
 /* A ring of four around UNIT of SHEET, by steps P and Q. */
-static bool square(struct grow *g, int sheet, int unit, int p, int q)
+static bool square(struct ocs_grow *g, int sheet, int unit, int p, int q)
 {
 	struct ocs_thread *t = g->t;
 	int to = t->near[unit * DIRS + p], a = t->near[unit * DIRS + q], b, other = sheet, at;
 
-	if ((to & 1) || !has(t, to / 2, sheet))
+	if ((to & 1) || !ocs_grow_has(t, to / 2, sheet))
 		return false;
 	b = t->near[to / 2 * DIRS + q];
 	if (a & 1) {
 		other = sheet_with(t, a / 2, b / 2, LEVEL_ALL);
 		/* a side of two is crossed and walked: one sheet would be used twice */
 		if (other < 0 || (other == sheet && t->section->edge[q / 2] < 3) ||
-		    !ports_sound(g, sheet, unit, q) || !ports_sound(g, sheet, to / 2, q) ||
-		    !ports_sound(g, other, a / 2, q ^ 1) || !ports_sound(g, other, b / 2, q ^ 1))
+		    !ocs_grow_sound(g, sheet, unit, q) || !ocs_grow_sound(g, sheet, to / 2, q) ||
+		    !ocs_grow_sound(g, other, a / 2, q ^ 1) || !ocs_grow_sound(g, other, b / 2, q ^ 1))
 			return false;
-	} else if (!has(t, a / 2, sheet) || !has(t, b / 2, sheet)) {
+	} else if (!ocs_grow_has(t, a / 2, sheet) || !ocs_grow_has(t, b / 2, sheet)) {
 		return false;
 	}
-	at = append(g, -1, 0, sheet, unit);
-	at = append(g, at, p, sheet, to / 2);
-	at = append(g, at, q, other, b / 2);
-	at = append(g, at, p ^ 1, other, a / 2);
+	at = ocs_grow_append(g, -1, 0, sheet, unit);
+	at = ocs_grow_append(g, at, p, sheet, to / 2);
+	at = ocs_grow_append(g, at, q, other, b / 2);
+	at = ocs_grow_append(g, at, p ^ 1, other, a / 2);
 	t->dir[at] = (unsigned char)(q ^ 1);
 	return true;
 }
 
 /* The first ring of four that begins in SHEET. */
-static bool seed(struct grow *g, int sheet)
+static bool seed(struct ocs_grow *g, int sheet)
 {
 	const struct ocs_section *s = g->t->section;
 	int unit, p, q;
 
 	for (unit = 0; unit < g->t->units; unit++) {
-		if (!has(g->t, unit, sheet))
+		if (!ocs_grow_has(g->t, unit, sheet))
 			continue;
 		for (p = 0; p < DIRS; p += 2) {
 			for (q = 0; q < DIRS; q++) {
@@ -367,26 +352,33 @@ static bool seed(struct grow *g, int sheet)
 	return false;
 }
 
+/* What is left of MASK where the place BITS further on is free, too. */
+static void mask_and_shifted(uint64_t *mask, const uint64_t *from, int words, int bits)
+{
+	int skip = bits / 64, by = bits % 64, w;
+
+	for (w = 0; w < words; w++) {
+		uint64_t low = w + skip < words ? from[w + skip] : 0;
+		uint64_t high = w + skip + 1 < words ? from[w + skip + 1] : 0;
+
+		mask[w] &= by ? low >> by | high << (64 - by) : low;
+	}
+}
+
 /* Units of loaded cube I that are free in all layers of the way, sound at the ends. */
-static void units_free(const struct grow *g, int i, uint64_t *mask)
+static void units_free(const struct ocs_grow *g, int i, uint64_t *mask)
 {
 	const struct ocs_section *s = g->t->section;
-	const uint64_t *free_words = g->fit->words + i * s->words;
-	int axis = g->way->axis, by = axis < 0 ? 0 : stride(s, axis), unit, layer;
+	const uint64_t *free_words = g->fit->words + (g->first + i) * s->words;
+	int axis = g->way->axis, layer, w;
 
-	memset(mask, 0, (size_t)s->words * sizeof(*mask));
-	for (unit = 0; unit < g->t->units; unit++) {
-		if (axis >= 0 && coord(s, unit, axis) != g->way->offset)
-			continue;
-		for (layer = 0; layer < g->way->layers; layer++) {
-			int bit = unit + layer * by;
-
-			if (!(free_words[bit / 64] >> bit % 64 & 1))
-				break;
-		}
-		if (layer == g->way->layers)
-			mask[unit / 64] |= 1ULL << unit % 64;
-	}
+	memcpy(mask, free_words, (size_t)s->words * sizeof(*mask));
+	if (axis < 0)
+		return;
+	for (w = 0; w < s->words; w++)
+		mask[w] &= g->t->layer[(axis * OCS_EDGE_MAX + g->way->offset) * s->words + w];
+	for (layer = 1; layer < g->way->layers; layer++)
+		mask_and_shifted(mask, free_words, s->words, layer * ocs_grow_stride(s, axis));
 }
 
 static int alike(const struct ocs_thread *t, const uint64_t *a, const uint64_t *b)
@@ -400,14 +392,14 @@ static int alike(const struct ocs_thread *t, const uint64_t *a, const uint64_t *
 
 /* Puts cubes that are free at the same places together: each stack begins with the
  * fullest cube left and takes those that have most in common with it. */
-static void stacks_make(struct grow *g, int n)
+static void stacks_make(struct ocs_grow *g, int n)
 {
 	struct ocs_thread *t = g->t;
 	int words = t->section->words, stack = g->way->stack, i, j, k, w;
 	uint64_t swap;
 
 	for (i = 0; i < n; i++)
-		t->stacks[i] = i;
+		t->stacks[i] = g->first + i;
 	for (i = 0; stack > 1 && i + stack <= n; i += stack) {
 		uint64_t *first = t->mask + i * words;
 
@@ -435,17 +427,30 @@ static void stacks_make(struct grow *g, int n)
 	}
 }
 
-/* The sheets of the way; returns the places they have. */
-static int sheets_make(struct grow *g)
+int ocs_grow_sheets(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
 	int words = t->section->words, stack = g->way->stack, total = 0, n, i, k, w;
 
 	n = g->fit->n < t->sheets_max ? g->fit->n : t->sheets_max;
+	g->first = g->emptiest ? g->fit->n - n : 0;
 	for (i = 0; i < n; i++)
 		units_free(g, i, t->mask + i * words);
 	stacks_make(g, n);
 	t->nsheets = n / stack;
+	for (i = 0; i < t->nsheets; i++) {
+		for (t->places[i] = 0, w = 0; w < words; w++)
+			t->places[i] += __builtin_popcountll(t->mask[i * stack * words + w]);
+		total += t->places[i];
+		if (t->section->threading || !g->emptiest)
+			continue;
+		for (k = 0; k < stack && g->fit->count[t->stacks[i * stack + k]] < t->units; k++)
+			;
+		total -= k < stack ? t->places[i] : 0;	/* will be left alone */
+	}
+	if (total < g->target)
+		return total;
+	total = 0;
 	memset(t->base, 0, (size_t)(t->units * t->set_words) * sizeof(*t->base));
 	memset(t->used, 0, 3 * (size_t)t->set_words * sizeof(*t->used));
 	for (i = 0; i < t->nsheets; i++) {
@@ -463,8 +468,8 @@ static int sheets_make(struct grow *g)
 				int unit = w * 64 + __builtin_ctzll(left);
 
 				if (g->way->closed &&
-				    (!ports_sound(g, i, unit, 2 * g->way->axis) ||
-				     !ports_sound(g, i, unit, 2 * g->way->axis + 1)))
+				    (!ocs_grow_sound(g, i, unit, 2 * g->way->axis) ||
+				     !ocs_grow_sound(g, i, unit, 2 * g->way->axis + 1)))
 					continue;
 				t->base[unit * t->set_words + i / 64] |= 1ULL << i % 64;
 				total++;
@@ -474,8 +479,7 @@ static int sheets_make(struct grow *g)
 	return total;
 }
 
-/* Copies the ring out; sheets are numbered as they are met. */
-static void answer(struct grow *g)
+void ocs_grow_answer(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
 	int *number = t->prev, at = g->head, i, k, stack = g->way->stack;
@@ -504,8 +508,7 @@ static void answer(struct grow *g)
 	}
 }
 
-/* Nodes of one cross-section of the way. */
-static int cell_nodes(const struct ocs_section *s, const struct ocs_way *way)
+int ocs_grow_cell_nodes(const struct ocs_section *s, const struct ocs_way *way)
 {
 	int tile = way->axis < 0 ? 1 : s->tile[way->axis];
 
@@ -522,19 +525,19 @@ bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int 
 	t->work = 0;
 	t->spent = false;
 	for (n = 0; ocs_way_get(t->section, shape, n, &way); n++) {
-		struct grow g = { .t = t, .way = &way, .fit = fit,
+		struct ocs_grow g = { .t = t, .way = &way, .fit = fit,
 				  .target = shape->extent[way.ring],
-				  .cells_max = nodes / cell_nodes(t->section, &way) };
+				  .cells_max = nodes / ocs_grow_cell_nodes(t->section, &way) };
 
-		if (nodes % cell_nodes(t->section, &way) || sheets_make(&g) < g.target)
+		if (nodes % ocs_grow_cell_nodes(t->section, &way) || ocs_grow_sheets(&g) < g.target)
 			continue;
 		for (sheet = 0, seeds = 0; sheet < t->nsheets && seeds < SEEDS_MAX; sheet++) {
-			reset(&g);
+			ocs_grow_reset(&g);
 			if (!seed(&g, sheet))
 				continue;
 			seeds++;
 			if (g.cells <= g.cells_max && grow(&g)) {
-				answer(&g);
+				ocs_grow_answer(&g);
 				return true;
 			}
 			if (t->work > WORK_MAX) {
@@ -549,7 +552,7 @@ bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int 
 void ocs_thread_narrow(const struct ocs_thread *t, struct ocs_fit *fit)
 {
 	const struct ocs_section *s = t->section;
-	int by = t->way.axis < 0 ? 0 : stride(s, t->way.axis), stack = t->way.stack, i, k, w, n = 0;
+	int by = t->way.axis < 0 ? 0 : ocs_grow_stride(s, t->way.axis), stack = t->way.stack, i, k, w, n = 0;
 	int total = t->nused * stack;
 
 	for (i = 0; i < s->ncubes; i++)

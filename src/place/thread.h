@@ -30,6 +30,12 @@ struct ocs_thread_step {
 	int dir;		/* of the step to the next one: 2 * axis + (1: towards -) */
 };
 
+/* Two places that a ring took beside itself: after AT, and which of them began a node. */
+struct ocs_ear {
+	int at;
+	bool one, two;
+};
+
 struct ocs_thread {
 	const struct ocs_section *section;
 	int units;		/* places of a cube */
@@ -38,6 +44,7 @@ struct ocs_thread {
 	int *near;		/* per unit and direction: 2 * unit + (1: through a face) */
 	int *cell_of;		/* per unit: its node in the cube */
 	uint64_t *tile;		/* per unit: XPUs of its node */
+	uint64_t *layer;	/* per axis and coordinate: units there */
 	uint64_t *has, *base;	/* per unit: the sheets where it is free */
 	uint64_t *used;		/* three sets: sheets in use, broken ones, all */
 	uint64_t *mask;		/* per loaded cube: its free units */
@@ -45,6 +52,11 @@ struct ocs_thread {
 	bool *whole;		/* per sheet */
 	int *next, *prev;	/* per sheet and unit */
 	unsigned char *dir, *touched;
+	int *order, *places;	/* sheets, those with the most places first; places of each */
+	int *tally;
+	uint64_t dark;		/* cubes of one word: units of one colour of a chessboard */
+	uint64_t *column;	/* the sheets of a column */
+	struct ocs_ear *ears;
 	long work;		/* edges looked at in the last search */
 	bool spent;		/* it ended because that were too many */
 
@@ -62,6 +74,10 @@ void ocs_thread_destroy(struct ocs_thread *thread);
 /* Fills the answer from the cubes loaded into FIT with exactly NODES nodes. */
 bool ocs_thread_search(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
 		       const struct ocs_fit *fit);
+/* The same without a search, on fewer than MOST + 1 cubes and as few as it finds: rings
+ * through a column of cubes and what is free beside it. */
+bool ocs_thread_lay(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
+		    const struct ocs_fit *fit, int most);
 /* Leaves only the nodes of the answer free in FIT. */
 void ocs_thread_narrow(const struct ocs_thread *thread, struct ocs_fit *fit);
 

@@ -17,22 +17,11 @@
 #define DEPTH_MAX 6
 #define BYTES_MAX 4e18
 
-void ocs_plan_group_all(struct ocs_plan_group *group, int servers)
+/* Groups as they are read: nothing was planned for them. */
+static void groups_discard(struct ocs_plan_group *groups, int ngroups)
 {
-	memset(group, 0, sizeof(*group));
-	group->nmembers = servers;
-	group->members = ocs_calloc(servers, sizeof(int));
-	for (int i = 0; i < servers; i++)
-		group->members[i] = i;
-}
-
-void ocs_plan_groups_free(struct ocs_plan_group *groups, int ngroups)
-{
-	for (int i = 0; i < ngroups; i++) {
+	for (int i = 0; i < ngroups; i++)
 		free(groups[i].members);
-		free(groups[i].steps);
-		ocs_plan_trees_free(&groups[i]);
-	}
 	free(groups);
 }
 
@@ -67,8 +56,9 @@ static int members_parse(struct json_object *json, int index, int servers,
 	count = json_object_array_length(json);
 	if (count > (size_t)servers)
 		return ocs_error_set(err, OCS_USAGE,
-				     "demand: allreduce group %d has %zu members, there are %d servers",
-				     index, count, servers);
+				     "demand: allreduce group %d has %zu members, there are %s%d servers",
+				     index, count, servers == OCS_PLAN_SERVERS_MAX ? "at most " : "",
+				     servers);
 	group->members = ocs_calloc(count, sizeof(int));
 	seen = ocs_calloc(servers, 1);
 	for (size_t i = 0; i < count; i++) {
@@ -149,10 +139,6 @@ static int groups_parse(struct json_object *json, int servers,
 static int row_parse(struct json_object *row, int i, int servers, double *bytes,
 		     bool *any, struct ocs_error *err)
 {
-	if (!json_object_is_type(row, json_type_array) ||
-	    json_object_array_length(row) != (size_t)servers)
-		return ocs_error_set(err, OCS_USAGE, "demand: row %d of mp does not have %d numbers",
-				     i, servers);
 	for (int j = 0; j < servers; j++) {
 		long long value;
 
@@ -176,7 +162,17 @@ static int mp_parse(struct json_object *json, int servers, double **mp,
 
 	if (!json_object_is_type(json, json_type_array) ||
 	    json_object_array_length(json) != (size_t)servers)
-		return ocs_error_set(err, OCS_USAGE, "demand: mp is not a list of %d rows", servers);
+		return ocs_error_set(err, OCS_USAGE,
+				     "demand: mp is not a list of %d rows, one for each server", servers);
+	/* Before there is memory for what a text may claim. */
+	for (int i = 0; i < servers; i++) {
+		struct json_object *row = json_object_array_get_idx(json, i);
+
+		if (!json_object_is_type(row, json_type_array) ||
+		    json_object_array_length(row) != (size_t)servers)
+			return ocs_error_set(err, OCS_USAGE, "demand: row %d of mp is not a list of %d "
+					     "numbers, one for each server", i, servers);
+	}
 	*mp = ocs_calloc((size_t)servers * servers, sizeof(**mp));
 	for (int i = 0; i < servers; i++)
 		if (row_parse(json_object_array_get_idx(json, i), i, servers,
@@ -232,6 +228,17 @@ static int trees_parse(struct json_object *json, int *trees, struct ocs_error *e
 	return 0;
 }
 
+/* As many as mp has rows; as many as there may be. */
+static int servers_guess(struct json_object *json)
+{
+	struct json_object *mp;
+	size_t rows = 0;
+
+	if (json_object_object_get_ex(json, "mp", &mp) && json_object_is_type(mp, json_type_array))
+		rows = json_object_array_length(mp);
+	return rows && rows < OCS_PLAN_SERVERS_MAX ? (int)rows : OCS_PLAN_SERVERS_MAX;
+}
+
 int ocs_plan_demand_parse(const char *text, int servers,
 			  struct ocs_plan_group **groups, int *ngroups, double **mp,
 			  int *trees, struct ocs_error *err)
@@ -245,6 +252,8 @@ int ocs_plan_demand_parse(const char *text, int servers,
 	*trees = 0;
 	if (!json)
 		return -1;
+	if (!servers)
+		servers = servers_guess(json);
 	json_object_object_foreach(json, key, value) {
 		if (strcmp(key, "allreduce") == 0 && !*groups)
 			rc = groups_parse(value, servers, groups, ngroups, err);
@@ -264,7 +273,7 @@ int ocs_plan_demand_parse(const char *text, int servers,
 				   "demand: neither an allreduce group nor mp bytes; an example is {\"allreduce\":"
 				   "[{\"members\":[0,1,2,3],\"bytes\":1000000}]}");
 	if (rc < 0) {
-		ocs_plan_groups_free(*groups, *ngroups);
+		groups_discard(*groups, *ngroups);
 		free(*mp);
 		*groups = NULL;
 		*mp = NULL;
@@ -273,17 +282,15 @@ int ocs_plan_demand_parse(const char *text, int servers,
 	return rc;
 }
 
-int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_error *err)
+int ocs_plan_demand_check(const char *text, int servers, struct ocs_error *err)
 {
 	struct ocs_plan_group *groups;
-	double *mp;
 	int ngroups, trees;
+	double *mp;
 
-	if (ocs_plan_demand_parse(demand, plan->servers, &groups, &ngroups, &mp, &trees, err) < 0)
+	if (ocs_plan_demand_parse(text, servers, &groups, &ngroups, &mp, &trees, err) < 0)
 		return -1;
-	/* the groups are in the plan */
-	ocs_plan_groups_free(groups, ngroups);
-	free(plan->mp);
-	plan->mp = mp;
+	groups_discard(groups, ngroups);
+	free(mp);
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 #include "src/plan/plan.h"
 
-/* Reads a demand; the groups (in the order of the file) and *MP are the caller's.
+/* Reads a demand for SERVERS (0: for as many as its mp says, or any); the groups (in the order of the file) and *MP are the caller's.
  * *MP: SERVERS x SERVERS bytes from row to column, or NULL if there are none.
  * Returns 0, or -1 with ERR and nothing allocated. */
 int ocs_plan_demand_parse(const char *text, int servers,

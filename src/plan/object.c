@@ -6,9 +6,45 @@
 #include "src/plan/plan.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/plan/internal.h"
 #include "src/util/error.h"
+#include "src/util/text.h"
+
+void ocs_plan_group_all(struct ocs_plan_group *group, int servers)
+{
+	memset(group, 0, sizeof(*group));
+	group->nmembers = servers;
+	group->members = ocs_calloc(servers, sizeof(int));
+	for (int i = 0; i < servers; i++)
+		group->members[i] = i;
+}
+
+void ocs_plan_groups_free(struct ocs_plan_group *groups, int ngroups)
+{
+	for (int i = 0; i < ngroups; i++) {
+		free(groups[i].members);
+		free(groups[i].steps);
+		ocs_plan_trees_free(&groups[i]);
+	}
+	free(groups);
+}
+
+int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_error *err)
+{
+	struct ocs_plan_group *groups;
+	double *mp;
+	int ngroups, trees;
+
+	if (ocs_plan_demand_parse(demand, plan->servers, &groups, &ngroups, &mp, &trees, err) < 0)
+		return -1;
+	/* the groups are in the plan */
+	ocs_plan_groups_free(groups, ngroups);
+	free(plan->mp);
+	plan->mp = mp;
+	return 0;
+}
 
 void ocs_plan_destroy(struct ocs_plan *plan)
 {

@@ -134,6 +134,10 @@ int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err);
 /* Gives a plan that was read from JSON, which does not hold it, the traffic between
  * pairs of the DEMAND (JSON text) it was made for.  Returns 0, or -1 with ERR. */
 int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_error *err);
+/* Whether TEXT is a demand that a plan can be made for: 0, or -1 with ERR (OCS_USAGE) that
+ * says what is wrong and where.  SERVERS 0: not known yet; members may be any and mp may
+ * have any size.  In libocs_demand, which plugins link. */
+int ocs_plan_demand_check(const char *text, int servers, struct ocs_error *err);
 
 struct json_object *ocs_plan_to_json(const struct ocs_plan *plan);
 /* Checks names, types and ranges only; run ocs_plan_verify on the result. */

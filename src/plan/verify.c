@@ -348,6 +348,22 @@ static int loads_check(const struct ocs_plan *plan, struct ocs_error *err)
 	return 0;
 }
 
+/* Diameter and average hops of a strongly connected graph. */
+static int graph_measure(const igraph_t *graph, bool directed, double *diameter, double *average)
+{
+#if IGRAPH_VERSION_MAJOR >= 1
+	return igraph_diameter(graph, NULL, diameter, NULL, NULL, NULL, NULL, directed, true) ==
+		       IGRAPH_SUCCESS &&
+	       igraph_average_path_length(graph, NULL, average, NULL, directed, true) ==
+		       IGRAPH_SUCCESS ? 0 : -1;
+#else
+	return igraph_diameter(graph, diameter, NULL, NULL, NULL, NULL, directed, true) ==
+		       IGRAPH_SUCCESS &&
+	       igraph_average_path_length(graph, average, NULL, directed, true) ==
+		       IGRAPH_SUCCESS ? 0 : -1;
+#endif
+}
+
 /* Diameter and average hops of the circuits' graph. */
 static int distances(const struct ocs_plan *plan, double *diameter, double *average)
 {
@@ -366,12 +382,8 @@ static int distances(const struct ocs_plan *plan, double *diameter, double *aver
 	}
 	if (igraph_create(&graph, &edges, plan->servers, plan->directed) == IGRAPH_SUCCESS) {
 		if (igraph_is_connected(&graph, &whole, IGRAPH_STRONG) == IGRAPH_SUCCESS &&
-		    whole &&
-		    igraph_diameter(&graph, diameter, NULL, NULL, NULL, NULL, plan->directed,
-				    true) == IGRAPH_SUCCESS &&
-		    igraph_average_path_length(&graph, average, NULL, plan->directed, true) ==
-			    IGRAPH_SUCCESS)
-			rc = 0;
+		    whole)
+			rc = graph_measure(&graph, plan->directed, diameter, average);
 		igraph_destroy(&graph);
 	}
 	igraph_vector_int_destroy(&edges);

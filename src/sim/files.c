@@ -4,6 +4,7 @@
 #include "src/sim/files.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "src/util/text.h"
 
 #define FIELDS 8
+#define ID_MAX 9e15	/* all whole numbers up to here are doubles */
 #define FILE_MAX (512u << 20)
 
 void ocs_sim_values_add(struct ocs_sim_values *v, double value, double weight)
@@ -197,8 +199,11 @@ static int shape_field(const char *topology, const char *text, struct ocs_shape 
 {
 	char twisted[128];
 
-	if (strcmp(topology, "T3D_T"))
+	if (!strcmp(topology, "T3D_NT"))
 		return ocs_shape_parse(text, NULL, shape, err);
+	if (strcmp(topology, "T3D_T"))
+		return ocs_error_set(err, OCS_ERROR, "topology '%.20s' is unknown; T3D_NT (a torus) and "
+				     "T3D_T (a twisted one) can be placed", topology);
 	snprintf(twisted, sizeof(twisted), "%.100s_twisted", text);
 	return ocs_shape_parse(twisted, NULL, shape, err);
 }
@@ -226,43 +231,101 @@ int ocs_sim_mix_read(struct ocs_sim_workload *w, const char *path, struct ocs_er
 	return values_check(&w->mix, path, "slice", err);
 }
 
+static int whole(const char *text, double limit, double *value)
+{
+	return number(text, value) || *value != floor(*value) || *value > limit ? -1 : 0;
+}
+
+struct trace_reading {
+	struct ocs_sim_trace *trace;
+	long *ids;			/* hash table, open addressing: id + 1, 0: free */
+	size_t nids, room;
+	double arrival;			/* of the line above */
+};
+
+static long *id_slot(long *ids, size_t room, long id)
+{
+	size_t at = (size_t)id * UINT64_C(0x9e3779b97f4a7c15) >> 20;
+
+	while (ids[at % room] && ids[at % room] != id + 1)
+		at++;
+	return &ids[at % room];
+}
+
+/* False: it was met before. */
+static bool id_add(struct trace_reading *r, long id)
+{
+	long *slot;
+
+	if (2 * r->nids >= r->room) {
+		size_t room = r->room ? 2 * r->room : 1024, i;
+		long *ids = ocs_calloc(room, sizeof(*ids));
+
+		for (i = 0; i < r->room; i++) {
+			if (r->ids[i])
+				*id_slot(ids, room, r->ids[i] - 1) = r->ids[i];
+		}
+		free(r->ids);
+		r->ids = ids;
+		r->room = room;
+	}
+	slot = id_slot(r->ids, r->room, id);
+	if (*slot)
+		return false;
+	*slot = id + 1;
+	r->nids++;
+	return true;
+}
+
 static int trace_line(char **field, int n, void *arg, struct ocs_error *err)
 {
-	struct ocs_sim_trace *trace = arg;
+	struct trace_reading *reading = arg;
 	struct ocs_sim_job job = { 0 };
 	double id, size, priority = 0;
 
-	if (number(field[0], &id) || number(field[1], &job.arrival))
-		return ocs_error_set(err, OCS_ERROR, "'%s,%s' is not a job id and its arrival in "
-				     "seconds", field[0], field[1]);
+	if (whole(field[0], ID_MAX, &id) || number(field[1], &job.arrival))
+		return ocs_error_set(err, OCS_ERROR, "'%s,%s' is not a job id (a whole number) and its "
+				     "arrival in seconds", field[0], field[1]);
 	if (shape_field(field[2], field[3], &job.shape, err))
 		return -1;
-	if (number(field[4], &size) || (long)size != job.shape.xpus)
+	if (number(field[4], &size) || size != (double)job.shape.xpus)
 		return ocs_error_set(err, OCS_ERROR, "the size is '%s', but %s has %ld XPUs", field[4],
 				     field[3], job.shape.xpus);
 	if (number(field[5], &job.duration))
 		return ocs_error_set(err, OCS_ERROR, "'%s' is not a duration in seconds", field[5]);
-	if (n > 6 && number(field[6], &priority))
-		return ocs_error_set(err, OCS_ERROR, "'%s' is not a priority", field[6]);
+	if (n > 6 && whole(field[6], INT_MAX, &priority))
+		return ocs_error_set(err, OCS_ERROR, "'%s' is not a priority (a whole number)",
+				     field[6]);
 	job.id = (long)id;
 	job.priority = (int)priority;
-	if (trace->njobs && job.arrival < trace->jobs[trace->njobs - 1].arrival)
+	if (!id_add(reading, job.id))
+		return ocs_error_set(err, OCS_ERROR, "a line above has the job id %ld already; each job "
+				     "needs one of its own", job.id);
+	if (job.arrival < reading->arrival)
 		return ocs_error_set(err, OCS_ERROR, "job %ld arrives before the job of the line "
 				     "above", job.id);
-	/* a job that takes no time is nothing to place */
+	reading->arrival = job.arrival;
+	/* a job that takes no time is nothing to place; whoever reads the trace says so */
 	if (job.duration > 0)
-		ocs_sim_trace_add(trace, &job);
+		ocs_sim_trace_add(reading->trace, &job);
+	else
+		reading->trace->left_out++;
 	return 0;
 }
 
 int ocs_sim_trace_read(struct ocs_sim_trace *trace, const char *path, struct ocs_error *err)
 {
+	struct trace_reading reading = { .trace = trace };
+	int rc;
+
 	memset(trace, 0, sizeof(*trace));
-	if (each_line(path, 6, trace_line, trace, err)) {
+	rc = each_line(path, 6, trace_line, &reading, err);
+	free(reading.ids);
+	if (!rc && !trace->njobs)
+		rc = ocs_error_set(err, OCS_ERROR, "%s holds no job that takes time", path);
+	if (rc)
 		ocs_sim_trace_free(trace);
-		return -1;
-	}
-	return 0;
+	return rc;
 }
 
 int ocs_sim_trace_write(const struct ocs_sim_trace *trace, const char *path,

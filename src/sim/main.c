@@ -56,11 +56,11 @@ static void print_json(const struct ocs_sim_series *s)
 		json_object_object_add(o, "seed", json_object_new_int64(a->seed));
 	} else {
 		json_object_object_add(o, "trace", json_object_new_string(a->trace));
+		ocs_sim_json_add(o, "left_out", (double)s->left_out, 0);
 	}
 	part = json_object_new_object();
 	for (i = 0; i < 3; i++)
-		json_object_object_add(part, quantiles[i], json_object_new_double(
-			ocs_sim_quantile(s->jct, s->njct, at[i])));
+		ocs_sim_json_add(part, quantiles[i], ocs_sim_quantile(s->jct, s->njct, at[i]), 3);
 	json_object_object_add(o, "jct_hours_all_runs", part);
 	if (a->runs > 1)
 		json_object_object_add(o, "runs", runs_json(s->runs, a->runs));
@@ -84,6 +84,9 @@ static int simulate(struct ocs_sim_series *s, struct ocs_error *err)
 
 	fitted(s->args);
 	rc = ocs_sim_series_run(s, err);
+	if (!rc && s->left_out && !s->args->quiet)
+		fprintf(stderr, "ocs-sim: %s: jobs of zero seconds, left out: %ld\n", s->args->trace,
+			s->left_out);
 	if (!rc && s->args->json) {
 		print_json(s);
 	} else if (!rc) {
@@ -102,7 +105,8 @@ static int simulate(struct ocs_sim_series *s, struct ocs_error *err)
 static int possible(const struct ocs_sim_series *s, struct ocs_error *err)
 {
 	struct ocs_policy *policy = ocs_sim_policy(s->args, s->fabric, s->section, err);
-	double share = 0;
+	bool tell = ocs_sim_progress_wanted(s->args);
+	double share = 0, told = ocs_sim_clock();
 	int i, count = 0, all = 0;
 
 	if (!policy)
@@ -113,12 +117,19 @@ static int possible(const struct ocs_sim_series *s, struct ocs_error *err)
 		if (p <= 0)
 			continue;
 		all++;
+		if (tell && ocs_sim_clock() - told >= OCS_SIM_PROGRESS_EVERY) {
+			told = ocs_sim_clock();
+			fprintf(stderr, "\r\033[K%d of %d shapes looked at, %d fit", i, s->workload->nshapes,
+				count);
+		}
 		if (!ocs_policy_possible(policy, &s->workload->shapes[i]))
 			continue;
 		count++;
 		share += p;
 	}
 	ocs_policy_destroy(policy);
+	if (tell)
+		fputs("\r\033[K", stderr);
 	if (s->args->json)
 		printf("{\"shapes\":%d,\"possible\":%d,\"jobs_percent\":%.2f}\n", all, count,
 		       100 * share);

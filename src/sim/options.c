@@ -280,7 +280,7 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 			return 1;
 		}
 		if (c == 'V') {
-			printf("slurm-ocs %s\n", PACKAGE_VERSION);
+			puts(PACKAGE_STRING);
 			return 1;
 		}
 		if (option(c, optind > at ? argv[optind - 1] : argv[optind], a, err))

@@ -142,15 +142,20 @@ void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section
 	f->words[3] = (double)r->words.n * mean(r->words.value, r->words.n);
 }
 
-static void add(struct json_object *object, const char *name, double value, int digits)
+void ocs_sim_json_add(struct json_object *object, const char *name, double value, int digits)
 {
-	double unit = pow(10, digits);
+	char text[64];
+	size_t end;
 
-	if (!digits)
+	if (!digits) {
 		json_object_object_add(object, name, json_object_new_int64((int64_t)llround(value)));
-	else
-		json_object_object_add(object, name,
-				       json_object_new_double(round(value * unit) / unit));
+		return;
+	}
+	/* json-c would write 17 digits: 66.67 as 66.670000000000002 */
+	snprintf(text, sizeof(text), "%.*f", digits, value);
+	for (end = strlen(text); text[end - 1] == '0' && text[end - 2] != '.'; end--)
+		text[end - 1] = '\0';
+	json_object_object_add(object, name, json_object_new_double_s(strtod(text, NULL), text));
 }
 
 static struct json_object *group(struct json_object *object, const char *name,
@@ -160,7 +165,7 @@ static struct json_object *group(struct json_object *object, const char *name,
 	int i;
 
 	for (i = 0; i < n; i++)
-		add(part, names[i], values[i], digits);
+		ocs_sim_json_add(part, names[i], values[i], digits);
 	json_object_object_add(object, name, part);
 	return part;
 }
@@ -174,44 +179,44 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	struct json_object *o = json_object_new_object(), *part;
 
 	part = json_object_new_object();
-	add(part, "arrived", f->jobs, 0);
-	add(part, "lost", f->lost, 0);
-	add(part, "decided", f->decided, 0);
-	add(part, "never", f->never, 0);
-	add(part, "done", f->done, 0);
-	add(part, "running", f->running, 0);
-	add(part, "waiting", f->waiting, 0);
-	add(part, "backfilled", f->backfilled, 0);
-	add(part, "restarts", f->restarts, 0);
+	ocs_sim_json_add(part, "arrived", f->jobs, 0);
+	ocs_sim_json_add(part, "lost", f->lost, 0);
+	ocs_sim_json_add(part, "decided", f->decided, 0);
+	ocs_sim_json_add(part, "never", f->never, 0);
+	ocs_sim_json_add(part, "done", f->done, 0);
+	ocs_sim_json_add(part, "running", f->running, 0);
+	ocs_sim_json_add(part, "waiting", f->waiting, 0);
+	ocs_sim_json_add(part, "backfilled", f->backfilled, 0);
+	ocs_sim_json_add(part, "restarts", f->restarts, 0);
 	json_object_object_add(o, "jobs", part);
-	add(o, "jcr_percent", f->jcr, 2);
+	ocs_sim_json_add(o, "jcr_percent", f->jcr, 2);
 	group(o, "jct_hours", quantiles, f->jct, 4, 3);
 	group(o, "wait_hours", quantiles, f->wait, 3, 3);
-	add(o, "slowdown_mean", f->slowdown, 2);
-	add(o, "utilisation_percent", f->utilisation, 2);
-	add(o, "allocated_percent", f->allocated, 2);
-	add(o, "useful_percent", f->useful, 2);
-	add(o, "fragmentation_percent", f->fragmentation, 2);
+	ocs_sim_json_add(o, "slowdown_mean", f->slowdown, 2);
+	ocs_sim_json_add(o, "utilisation_percent", f->utilisation, 2);
+	ocs_sim_json_add(o, "allocated_percent", f->allocated, 2);
+	ocs_sim_json_add(o, "useful_percent", f->useful, 2);
+	ocs_sim_json_add(o, "fragmentation_percent", f->fragmentation, 2);
 	part = group(o, "decision_us", decision, f->decision, 3, 1);
-	add(part, "p90", f->decision90, 1);
-	add(part, "mean", f->decision_mean, 1);
-	add(part, "count", f->decisions, 0);
+	ocs_sim_json_add(part, "p90", f->decision90, 1);
+	ocs_sim_json_add(part, "mean", f->decision_mean, 1);
+	ocs_sim_json_add(part, "count", f->decisions, 0);
 	part = group(o, "first_decision_us", decision, f->cold, 3, 1);
-	add(part, "count", f->first, 0);
+	ocs_sim_json_add(part, "count", f->first, 0);
 	group(o, "verification_us", decision, f->verification, 3, 1);
 	part = json_object_new_object();
 	group(part, "candidates", work, f->candidates, 4, 0);
 	group(part, "words", work, f->words, 4, 0);
-	add(part, "searched", f->searched, 0);
-	add(part, "bounded", f->bounded, 0);
+	ocs_sim_json_add(part, "searched", f->searched, 0);
+	ocs_sim_json_add(part, "bounded", f->bounded, 0);
 	json_object_object_add(o, "decision_work", part);
-	add(o, "placements_verified", f->verified, 0);
-	add(o, "placements_relaxed", f->relaxed, 0);
-	add(o, "placements_shared", f->shared, 0);
+	ocs_sim_json_add(o, "placements_verified", f->verified, 0);
+	ocs_sim_json_add(o, "placements_relaxed", f->relaxed, 0);
+	ocs_sim_json_add(o, "placements_shared", f->shared, 0);
 	group(o, "predicted_slowdown", predicted, f->predicted, 2, 3);
-	add(o, "cubes_mean", f->cubes, 2);
-	add(o, "circuits_mean", f->circuits, 1);
-	add(o, "switching_seconds_mean", f->switched, 4);
+	ocs_sim_json_add(o, "cubes_mean", f->cubes, 2);
+	ocs_sim_json_add(o, "circuits_mean", f->circuits, 1);
+	ocs_sim_json_add(o, "switching_seconds_mean", f->switched, 4);
 	return o;
 }
 

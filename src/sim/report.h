@@ -39,6 +39,8 @@ struct ocs_sim_figures {
 void ocs_sim_figures(struct ocs_sim_result *result, const struct ocs_section *section,
 		     struct ocs_sim_figures *figures);
 struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *figures);
+/* VALUE rounded to DIGITS behind the point, zeros at its end left out; 0: a whole number. */
+void ocs_sim_json_add(struct json_object *object, const char *name, double value, int digits);
 /* As lines of text. */
 void ocs_sim_figures_print(const struct ocs_sim_figures *figures);
 /* One JSON object per line and job.  Returns 0, or -1 with ERR. */

@@ -16,7 +16,7 @@
 #include "src/util/text.h"
 
 #define HOUR 3600.0
-#define PROGRESS_EVERY 0.5	/* seconds between lines of progress */
+#define POLICY_BYTES_MIN (4UL << 20)
 
 /* One run: what came of it, and how far it is. */
 struct run {
@@ -44,12 +44,34 @@ struct part {
 	double from, to;
 };
 
-static double clock_now(void)
+double ocs_sim_clock(void)
 {
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Runs at a time. */
+static long threads_of(const struct ocs_sim_args *a)
+{
+	long n = a->threads ? a->threads : sysconf(_SC_NPROCESSORS_ONLN);
+
+	n = n < a->runs ? n : a->runs;
+	return n > 1 ? n : 1;
+}
+
+/* All threads together may keep what one may. */
+static void memory_share(const struct ocs_sim_args *a, struct ocs_policy *policy)
+{
+	size_t bytes = OCS_POLICY_BYTES / (size_t)threads_of(a);
+
+	ocs_policy_bytes_set(policy, bytes > POLICY_BYTES_MIN ? bytes : POLICY_BYTES_MIN);
+}
+
+bool ocs_sim_progress_wanted(const struct ocs_sim_args *a)
+{
+	return !a->quiet && isatty(STDERR_FILENO);
 }
 
 struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *a, const struct ocs_fabric *fabric,
@@ -60,11 +82,12 @@ struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *a, const struct ocs
 	double load = 1 + (a->slowdown_limit - 1) / (a->communication > 0 ? a->communication : 1e-9);
 
 	/* 1 + .3 / .1 must be 4 */
-	if (policy)
-		ocs_policy_load_set(policy, load < OCS_POLICY_LOAD_MAX ? (int)(load + 1e-6) :
-				    OCS_POLICY_LOAD_MAX);
-	if (policy)
-		ocs_policy_budget_set(policy, a->budget);
+	if (!policy)
+		return NULL;
+	ocs_policy_load_set(policy, load < OCS_POLICY_LOAD_MAX ? (int)(load + 1e-6) :
+			    OCS_POLICY_LOAD_MAX);
+	ocs_policy_budget_set(policy, a->budget);
+	memory_share(a, policy);
 	return policy;
 }
 
@@ -72,10 +95,10 @@ struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *a, const struct ocs
 static void progress_print(struct work *w, bool end)
 {
 	const struct ocs_sim_args *a = w->series->args;
-	double share = 0, now = clock_now(), left;
+	double share = 0, now = ocs_sim_clock(), left;
 	long i;
 
-	if (a->quiet || !isatty(STDERR_FILENO) || (!end && now - w->printed < PROGRESS_EVERY))
+	if (!ocs_sim_progress_wanted(a) || (!end && now - w->printed < OCS_SIM_PROGRESS_EVERY))
 		return;
 	w->printed = now;
 	for (i = 0; i < a->runs; i++)
@@ -122,8 +145,10 @@ static int produce(const struct ocs_sim_args *a, const struct ocs_sim_workload *
 		policy = ocs_policy_create(fabric, o.section, a->produce_policy, true, err);
 	else
 		ocs_error_set(err, OCS_USAGE, "--produce-fabric: a fabric with one section is needed");
-	if (policy)
+	if (policy) {
+		memory_share(a, policy);
 		rc = ocs_sim_run(&o, policy, &result, err);
+	}
 	if (!rc)
 		ocs_sim_result_free(&result);
 	ocs_policy_destroy(policy);
@@ -200,6 +225,7 @@ static int run_one(struct work *w, struct ocs_policy *policy, long index, struct
 	ocs_random_seed(&random, (uint64_t)(a->seed + index));
 	if (a->trace) {
 		rc = ocs_sim_trace_read(&trace, a->trace, err);
+		w->series->left_out = trace.left_out;
 	} else if (a->saturated) {
 		o.workload = s->workload;
 	} else {
@@ -265,10 +291,9 @@ static void *worker(void *arg)
 static void all_work(struct work *w)
 {
 	const struct ocs_sim_args *a = w->series->args;
-	long cores = sysconf(_SC_NPROCESSORS_ONLN), n = a->threads ? a->threads : cores, started = 0;
+	long n = threads_of(a), started = 0;
 	pthread_t *threads;
 
-	n = n < a->runs ? n : a->runs;
 	threads = ocs_calloc((size_t)n + 1, sizeof(*threads));
 	/* this thread works too, and alone if it must */
 	while (started < n - 1 && !pthread_create(&threads[started], NULL, worker, w))
@@ -300,7 +325,7 @@ static void gather(struct work *w)
 
 int ocs_sim_series_run(struct ocs_sim_series *s, struct ocs_error *err)
 {
-	struct work w = { .series = s, .failed = s->args->runs, .started = clock_now() };
+	struct work w = { .series = s, .failed = s->args->runs, .started = ocs_sim_clock() };
 	long i;
 
 	s->runs = ocs_calloc((size_t)s->args->runs, sizeof(*s->runs));

@@ -25,6 +25,7 @@ struct ocs_sim_trace {
 	struct ocs_sim_job *jobs;	/* in the order of their arrival */
 	long njobs;
 	long room;
+	long left_out;			/* jobs of the file that take no time */
 };
 
 /* A distribution over values with weights; sampled by binary search. */
@@ -77,8 +78,8 @@ double ocs_sim_workload_draw(const struct ocs_sim_workload *workload, struct ocs
 double ocs_sim_workload_probability(const struct ocs_sim_workload *workload, int index);
 
 /* Reads "job id,arrival time (sec),topology,shape,size,duration (sec)[,priority]"; lines
- * starting with # are comments; T3D_T means twisted where the shape can be.  Returns
- * 0, or -1 with ERR naming file and line. */
+ * starting with # are comments; topology T3D_NT, or T3D_T for twisted.  Jobs of zero seconds
+ * are left out and counted.  Returns 0, or -1 with ERR naming file and line. */
 int ocs_sim_trace_read(struct ocs_sim_trace *trace, const char *path, struct ocs_error *err);
 /* Writes the same (atomically). */
 int ocs_sim_trace_write(const struct ocs_sim_trace *trace, const char *path,

@@ -34,6 +34,7 @@ struct ocs_switch_connection {
 	int blamed_port;
 	struct ocs_refusal *refusals;	/* of the last apply */
 	size_t nrefusals;
+	struct ocs_withheld *withheld;	/* withhold.c; NULL: no secrets */
 };
 
 /* Every operation blocks for at most the connection's timeout, returns enum
@@ -99,12 +100,9 @@ const char *ocs_switch_driver_names(void);
 /* The first port of PATCHES that TEXT, of a denial, names by its number, or 0. */
 int ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count);
 
-/* What switch.c and apply.c share: a full table (empty unless OK), and the name of
- * the switch before the sentence in ERR if RC is a failure; returns RC. */
+/* What switch.c and apply.c share: a full table (empty unless OK). */
 int ocs_switch_read_table(struct ocs_switch_connection *connection,
 			  struct ocs_table *table, struct ocs_error *err);
-int ocs_switch_fail(const struct ocs_switch_connection *connection, int rc,
-		    struct ocs_error *err);
 
 /* The credentials file: lines `user=...` and `password=...`; for SSH instead of the
  * password, or besides it as its passphrase, `key=/...`, the path of a private key. */
@@ -127,5 +125,22 @@ int ocs_credentials_read_ssh(const char *path, struct ocs_credentials *credentia
  * NUL-terminated; the caller wipes and frees it.  NULL with ERR. */
 char *ocs_credentials_secret(const char *path, size_t limit, struct ocs_error *err);
 void ocs_credentials_wipe(struct ocs_credentials *credentials);
+
+/* What a switch says (withhold.c).  A driver names the credentials that it gives to the
+ * switch before it does so, has every text of the switch heard that it may quote, whole and
+ * decoded, and hands autonomous messages over by notify.  Of a refused login it quotes
+ * nothing. */
+void ocs_switch_guard(struct ocs_switch_connection *connection,
+		      const struct ocs_credentials *credentials);
+void ocs_switch_unguard(struct ocs_switch_connection *connection);
+/* TEXT may be NULL. */
+void ocs_switch_hear(struct ocs_switch_connection *connection, const char *text);
+/* Nothing of what was heard so far is quoted. */
+void ocs_switch_forget(struct ocs_switch_connection *connection);
+void ocs_switch_notify(struct ocs_switch_connection *connection, const char *text);
+/* Ends an operation: if RC is a failure, the name of the switch comes before the sentence in
+ * ERR, and if what was heard shows a piece of the credentials, another sentence takes its
+ * place.  Returns RC. */
+int ocs_switch_fail(struct ocs_switch_connection *connection, int rc, struct ocs_error *err);
 
 #endif

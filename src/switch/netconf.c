@@ -31,6 +31,7 @@ static int netconf_open(struct ocs_switch_connection *connection, struct ocs_err
 		.address = description->address, .name = description->name,
 		.host_key = description->host_key, .known_hosts = description->known_hosts,
 		.credentials = &credentials, .subsystem = "netconf",
+		.connection = connection,
 	};
 
 	connection->state = netconf;
@@ -48,6 +49,7 @@ static int netconf_open(struct ocs_switch_connection *connection, struct ocs_err
 	}
 	if (ocs_credentials_read_ssh(description->credentials, &credentials, err))
 		return OCS_SWITCH_REJECTED;
+	ocs_switch_guard(connection, &credentials);
 	netconf->ssh = ocs_ssh_open(&target, connection->timeout_ms, err);
 	ocs_credentials_wipe(&credentials);
 	if (!netconf->ssh)

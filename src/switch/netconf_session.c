@@ -4,6 +4,7 @@
 #include "src/switch/netconf_session.h"
 
 #include <errno.h>
+#include <libxml/tree.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,16 @@ int ocs_netconf_lose(struct ocs_switch_connection *connection)
 	return OCS_SWITCH_UNKNOWN;
 }
 
+/* All that it says, without its markup. */
+static void hear(struct ocs_switch_connection *connection,
+		 const struct ocs_netconf_message *message)
+{
+	xmlChar *content = xmlNodeGetContent(xmlDocGetRootElement(message->document));
+
+	ocs_switch_hear(connection, (const char *)content);
+	xmlFree(content);
+}
+
 /* One message that came in.  1: it is the reply to ID, which MESSAGE now holds; 0:
  * something else, dealt with; -1: the peer makes no sense. */
 static int sort(struct ocs_switch_connection *connection, const char *data, size_t length,
@@ -44,10 +55,14 @@ static int sort(struct ocs_switch_connection *connection, const char *data, size
 {
 	if (ocs_netconf_parse(data, length, message, err))
 		return -1;
-	if (message->kind == OCS_NETCONF_REPLY && id && message->has_id && message->id == id)
+	if (message->kind == OCS_NETCONF_REPLY && id && message->has_id && message->id == id) {
+		hear(connection, message);
 		return 1;
-	if (message->kind == OCS_NETCONF_NOTIFICATION && connection->notice)
-		connection->notice(connection->context, message->notice);
+	}
+	if (message->kind == OCS_NETCONF_NOTIFICATION)
+		ocs_switch_notify(connection, message->notice);
+	else
+		hear(connection, message);
 	if (message->kind == OCS_NETCONF_REPLY && !message->has_id) {
 		ocs_error_set(err, OCS_ERROR, "could not read a request: %s%s%s",
 			      message->fault.tag, *message->fault.message ? ": " : "",

@@ -109,10 +109,8 @@ static char *hear(struct ocs_switch_connection *connection, const char *what, in
 	length = strlen(line);
 	if (length && line[length - 1] == '\r')
 		line[length - 1] = '\0';
-	for (char *at = line; *at; at++)
-		if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-			*at = '?';
-	return line;
+	ocs_switch_hear(connection, line);
+	return ocs_text_clean(line);
 }
 
 /* An answer of another form than its question: out of step. */

@@ -25,17 +25,16 @@ struct ocs_ssh {
 	ssh_session session;
 	ssh_channel channel;
 	int64_t deadline;	/* of the opening */
+	struct ocs_switch_connection *connection;
 };
 
 static int failed(const struct ocs_ssh *ssh, const char *what, struct ocs_error *err)
 {
-	char why[256];
+	/* The peer's own words may be among it. */
+	const char *why = ssh_get_error(ssh->session);
 
-	snprintf(why, sizeof(why), "%s", ssh_get_error(ssh->session));
-	for (char *at = why; *at; at++)
-		if ((unsigned char)*at < 0x20 || (unsigned char)*at >= 0x7f)
-			*at = '?';
-	return ocs_error_set(err, OCS_UNREACHABLE, "%s: %s", what, *why ? why : "SSH failed");
+	ocs_switch_hear(ssh->connection, why);
+	return ocs_error_set(err, OCS_UNREACHABLE, "%s: %.250s", what, *why ? why : "SSH failed");
 }
 
 /* Until the peer sends something, or takes what waits for it.  0, or -1: the
@@ -254,8 +253,10 @@ static int log_in(struct ocs_ssh *ssh, const struct ocs_credentials *credentials
 		return 0;
 	if (rc == SSH_AUTH_AGAIN)
 		return -1;
+	/* Nothing is quoted: it may repeat what it was given. */
 	if (rc == SSH_AUTH_ERROR)
-		return failed(ssh, "lost while logging in", err);
+		return ocs_error_set(err, OCS_UNREACHABLE, "lost while logging in as %s",
+				     credentials->user);
 	return ocs_error_set(err, OCS_ERROR, "refused the login of %s with a %s",
 			     credentials->user, credentials->key[0] ? "key" : "password");
 }
@@ -296,6 +297,7 @@ struct ocs_ssh *ocs_ssh_open(const struct ocs_ssh_target *target, int timeout_ms
 	ocs_net_abort_on_close(fd, true);
 	ssh = ocs_calloc(1, sizeof(*ssh));
 	ssh->deadline = ocs_now_ns() + timeout_ms * MS;
+	ssh->connection = target->connection;
 	ssh->session = ssh_new();
 	if (!ssh->session || set_target(ssh, target, fd)) {
 		close(fd);

@@ -12,6 +12,7 @@
 
 struct ocs_error;
 struct ocs_credentials;
+struct ocs_switch_connection;
 struct ocs_ssh;
 
 struct ocs_ssh_target {
@@ -21,6 +22,7 @@ struct ocs_ssh_target {
 	const char *known_hosts;	/* path, or NULL; used without host_key */
 	const struct ocs_credentials *credentials;
 	const char *subsystem;
+	struct ocs_switch_connection *connection;	/* hears what libssh quotes of the peer */
 };
 
 /* Connects, checks the host key, logs in and starts the subsystem.  TIMEOUT_MS

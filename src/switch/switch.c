@@ -8,15 +8,6 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-/* Every sentence about a switch starts with its name. */
-int ocs_switch_fail(const struct ocs_switch_connection *connection, int rc,
-		    struct ocs_error *err)
-{
-	if (rc != OCS_SWITCH_OK)
-		ocs_error_prefix(err, "switch %s", connection->description->name);
-	return rc;
-}
-
 static int check_size(struct ocs_switch_connection *connection, struct ocs_error *err)
 {
 	int size = 0, wanted = connection->description->size;
@@ -53,9 +44,8 @@ ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
 	rc = connection->driver->open(connection, err);
 	if (rc == OCS_SWITCH_OK)
 		rc = check_size(connection, err);
-	if (rc == OCS_SWITCH_OK)
+	if (ocs_switch_fail(connection, rc, err) == OCS_SWITCH_OK)
 		return connection;
-	ocs_switch_fail(connection, rc, err);
 	ocs_switch_close(connection);
 	return NULL;
 }
@@ -65,6 +55,7 @@ void ocs_switch_close(struct ocs_switch_connection *connection)
 	if (!connection)
 		return;
 	connection->driver->close(connection);
+	ocs_switch_unguard(connection);
 	free(connection->refusals);
 	free(connection);
 }

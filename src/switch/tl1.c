@@ -56,11 +56,13 @@ static int lose(struct ocs_switch_connection *connection)
 	return OCS_SWITCH_UNKNOWN;
 }
 
-static void tell(struct ocs_switch_connection *connection,
-		 const struct ocs_tl1_message *message)
+/* All that may be quoted of an answer. */
+static void hear(struct ocs_switch_connection *connection, const struct ocs_tl1_message *answer)
 {
-	if (connection->notice)
-		connection->notice(connection->context, message->body.data);
+	ocs_switch_hear(connection, answer->code);
+	ocs_switch_hear(connection, answer->error);
+	ocs_switch_hear(connection, answer->comment.data);
+	ocs_switch_hear(connection, answer->body.data);
 }
 
 /* Feeds DATA; notices go out, the answer to CTAG goes to ANSWER, answers to
@@ -83,8 +85,9 @@ static int feed(struct ocs_switch_connection *connection, const char *data, size
 		if (!rc)
 			continue;
 		if (message.autonomous) {
-			tell(connection, &message);
+			ocs_switch_notify(connection, message.body.data);
 		} else if (!found && ctag && !strcmp(message.ctag, ctag)) {
+			hear(connection, &message);
 			*answer = message;
 			found = 1;
 			continue;
@@ -128,14 +131,19 @@ static int wait_answer(struct ocs_switch_connection *connection, const char *ver
 	return OCS_SWITCH_OK;
 }
 
+static const char *meaning_of(const struct ocs_tl1_message *answer)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (!strcmp(meanings[i].code, answer->error))
+			return meanings[i].meaning;
+	return NULL;
+}
+
 static int denied(const char *verb, const struct ocs_tl1_message *answer,
 		  struct ocs_error *err)
 {
-	const char *meaning = NULL;
+	const char *meaning = meaning_of(answer);
 
-	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		if (!strcmp(meanings[i].code, answer->error))
-			meaning = meanings[i].meaning;
 	ocs_error_set(err, OCS_ERROR, "refused %s: %s%s%s%s%s", verb,
 		      answer->error[0] ? answer->error : "no code",
 		      meaning ? ", " : "", meaning ? meaning : "",
@@ -212,6 +220,19 @@ static int execute(struct ocs_switch_connection *connection, char *command,
 	return rc;
 }
 
+/* Nothing of what the switch said is quoted: it may repeat what it was given. */
+static void login_refused(struct ocs_switch_connection *connection,
+			  const struct ocs_tl1_message *answer, const char *user,
+			  struct ocs_error *err)
+{
+	const char *meaning = meaning_of(answer);
+
+	ocs_switch_forget(connection);
+	ocs_error_set(err, OCS_ERROR, "refused the login of %s%s%s%s%s", user,
+		      meaning ? ": " : "", meaning ? answer->error : "", meaning ? ", " : "",
+		      meaning ? meaning : "");
+}
+
 static int login(struct ocs_switch_connection *connection, struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
@@ -225,7 +246,10 @@ static int login(struct ocs_switch_connection *connection, struct ocs_error *err
 	if (ocs_credentials_read(connection->description->credentials, &credentials, err))
 		return OCS_SWITCH_REJECTED;
 	command = ocs_tl1_format(tl1->dialect->login, next_ctag(tl1), 0, &credentials);
+	ocs_switch_guard(connection, &credentials);
 	rc = execute(connection, command, &answer, err);
+	if (rc != OCS_SWITCH_OK && answer.code[0])
+		login_refused(connection, &answer, credentials.user, err);
 	ocs_tl1_message_free(&answer);
 	if (rc == OCS_SWITCH_OK)
 		tl1->user = ocs_strdup(credentials.user);

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/util/text.h"
+
 int ocs_error_set(struct ocs_error *err, int code, const char *format, ...)
 {
 	va_list args;
@@ -18,9 +20,7 @@ int ocs_error_set(struct ocs_error *err, int code, const char *format, ...)
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
 	/* What a file or a peer sent may be quoted: keep it one printable line. */
-	for (char *c = err->text; *c; c++)
-		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';
+	ocs_text_clean(err->text);
 	return -1;
 }
 

@@ -4,6 +4,7 @@
 #include "src/util/net.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -134,25 +135,52 @@ static int tcp_resolve(const char *address, bool passive, struct addrinfo **list
 	return 0;
 }
 
+/* Whose queue is full says EAGAIN at once to a socket that does not block; who blocks has a
+ * place in the order of those who wait.  Returns the socket, or -1 with errno. */
+static int connect_local(const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), saved;
+
+	if (fd < 0)
+		return -1;
+	for (;;) {
+		int64_t left_us = (deadline_ns - ocs_now_ns()) / 1000;
+		struct timeval patience = { .tv_usec = 1 };
+
+		if (left_us > 0)
+			patience = (struct timeval){ .tv_sec = left_us / 1000000,
+						     .tv_usec = left_us % 1000000 };
+		if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)))
+			break;
+		if (connect(fd, address, length) == 0 &&
+		    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0)
+			return fd;
+		if (errno == EAGAIN)
+			errno = ETIMEDOUT;
+		if (errno != EINTR)
+			break;
+	}
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return -1;
+}
+
 /* Connects one socket.  Returns it, or -1 with errno. */
 static int connect_one(const struct sockaddr *address, socklen_t length,
 		       int64_t deadline_ns)
 {
-	int fd = socket(address->sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);
-	int status = 0, saved;
+	int status = 0, saved, fd;
 	socklen_t size = sizeof(status);
 
+	if (address->sa_family == AF_UNIX)
+		return connect_local(address, length, deadline_ns);
+	fd = socket(address->sa_family, SOCK_STREAM | SOCKET_FLAGS, 0);
 	if (fd < 0)
 		return -1;
 	for (;;) {
 		if (connect(fd, address, length) == 0)
 			return fd;
-		/* A UNIX listener with a full queue says EAGAIN. */
-		if (errno == EAGAIN && address->sa_family == AF_UNIX &&
-		    ocs_now_ns() < deadline_ns) {
-			poll(NULL, 0, 5);
-			continue;
-		}
 		if (errno != EINPROGRESS && errno != EINTR)
 			break;
 		if (wait_ready(fd, POLLOUT, deadline_ns) <= 0) {
@@ -180,7 +208,7 @@ static void tcp_tune(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-static int unreachable(const char *address, struct ocs_error *err)
+static int connect_failed(const char *address, struct ocs_error *err)
 {
 	return ocs_error_set(err, OCS_UNREACHABLE, "cannot connect to %s: %s", address,
 			     errno == ETIMEDOUT ? "timed out" : strerror(errno));
@@ -197,14 +225,14 @@ int ocs_net_connect(const char *address, int timeout_ms, struct ocs_error *err)
 		if (unix_address(address + 5, &local, err) < 0)
 			return -1;
 		fd = connect_one((struct sockaddr *)&local, sizeof(local), deadline);
-		return fd < 0 ? unreachable(address, err) : fd;
+		return fd < 0 ? connect_failed(address, err) : fd;
 	}
 	if (tcp_resolve(address, false, &list, err) < 0)
 		return -1;
 	for (struct addrinfo *i = list; i && fd < 0; i = i->ai_next)
 		fd = connect_one(i->ai_addr, i->ai_addrlen, deadline);
 	if (fd < 0)
-		unreachable(address, err);
+		connect_failed(address, err);
 	else
 		tcp_tune(fd);
 	freeaddrinfo(list);

@@ -4,6 +4,7 @@
 #include "src/util/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,4 +68,24 @@ int ocs_program_run(const struct ocs_program *program, char **out, char **said)
 	if (in >= 0)
 		close(in);
 	return status;
+}
+
+bool ocs_program_detach(void)
+{
+	int null;
+
+	fflush(NULL);
+	if (fork() != 0)
+		return false;
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	null = open("/dev/null", O_RDWR);
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
+	if (chdir("/") < 0)
+		_exit(1);
+	return true;
 }

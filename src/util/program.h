@@ -4,6 +4,7 @@
 #ifndef OCS_UTIL_PROGRAM_H
 #define OCS_UTIL_PROGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The PATH of a program that root runs, whatever its own is. */
@@ -22,5 +23,9 @@ struct ocs_program {
  * *OUT is what it printed and *SAID what it printed on standard error, or why it could
  * not be run; with SAID NULL both are in *OUT.  The caller frees them, in any case. */
 int ocs_program_run(const struct ocs_program *program, char **out, char **said);
+
+/* Goes on in a process of its own, without a terminal, descriptors or a parent that waits for
+ * it; its working directory is /.  True there; false in the caller, also if there could be none. */
+bool ocs_program_detach(void);
 
 #endif

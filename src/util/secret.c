@@ -21,28 +21,51 @@
 #define KEY_BYTES_MIN 32
 #define BLOCK 64 /* of SHA-256 */
 
+static int check_stat(const struct stat *st, const char *path, uid_t uid, gid_t gid,
+		      struct ocs_error *err)
+{
+	if (!S_ISREG(st->st_mode))
+		return ocs_error_set(err, OCS_USAGE, "%s: not a regular file", path);
+	if (st->st_uid != 0 && st->st_uid != uid)
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: belongs to uid %u; credentials must belong to root or to uid %u",
+				     path, (unsigned int)st->st_uid, (unsigned int)uid);
+	if (st->st_mode & (S_IWGRP | S_IRWXO))
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: mode %04o lets others use it; chmod 0600 (or 0640 with the daemon's group) works",
+				     path, (unsigned int)(st->st_mode & 07777));
+	/* root:ocsd 0640 is the usual way to hand a secret to a daemon. */
+	if ((st->st_mode & S_IRGRP) && st->st_gid != gid)
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: its group (gid %u) may read it; chmod 0600, or give it the daemon's group",
+				     path, (unsigned int)st->st_gid);
+	return 0;
+}
+
 static int check(int fd, const char *path, struct ocs_error *err)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) != 0)
 		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return ocs_error_set(err, OCS_USAGE, "%s: not a regular file", path);
-	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: belongs to uid %u; credentials must belong to root or to uid %u",
-				     path, (unsigned int)st.st_uid, (unsigned int)geteuid());
-	if (st.st_mode & (S_IWGRP | S_IRWXO))
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: mode %04o lets others use it; chmod 0600 (or 0640 with the daemon's group) works",
-				     path, (unsigned int)(st.st_mode & 07777));
-	/* root:ocsd 0640 is the usual way to hand a secret to a daemon. */
-	if ((st.st_mode & S_IRGRP) && st.st_gid != getegid())
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: its group (gid %u) may read it; chmod 0600, or give it the daemon's group",
-				     path, (unsigned int)st.st_gid);
-	return 0;
+	return check_stat(&st, path, geteuid(), getegid(), err);
+}
+
+int ocs_secret_check(const char *path, uid_t uid, gid_t gid, struct ocs_error *err)
+{
+	struct stat st;
+	bool group;
+
+	if (stat(path, &st) != 0)
+		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
+	if (check_stat(&st, path, uid, gid, err))
+		return -1;
+	group = st.st_gid == gid && (st.st_mode & S_IRGRP);
+	if (uid == 0 || (st.st_uid == uid ? st.st_mode & S_IRUSR : group))
+		return 0;
+	return ocs_error_set(err, OCS_USAGE,
+			     "%s: mode %04o of uid %u does not let it read; chown it, or chmod 0640 with its group",
+			     path, (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid);
 }
 
 int ocs_secret_read(const char *path, void *data, size_t size, size_t *length,

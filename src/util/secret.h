@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct ocs_error;
 
@@ -18,6 +19,9 @@ struct ocs_error;
  * names the mode that would work; DATA is wiped then.  Wipe it after use. */
 int ocs_secret_read(const char *path, void *data, size_t size, size_t *length,
 		    struct ocs_error *err);
+
+/* Whether the account UID, whose group is GID, could read the file PATH so.  0, or -1 with ERR. */
+int ocs_secret_check(const char *path, uid_t uid, gid_t gid, struct ocs_error *err);
 
 #define OCS_MAC_BYTES 32
 #define OCS_MAC_HEX (2 * OCS_MAC_BYTES)

@@ -143,6 +143,66 @@ void ocs_text_xml(struct ocs_text *text, const char *words)
 	}
 }
 
+/* The bytes of the UTF-8 character at AT and its *CODE, or 0: none begins there. */
+static size_t utf8_take(const unsigned char *at, unsigned long *code)
+{
+	static const unsigned long least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	size_t length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 :
+			*at < 0xf5 ? 4 : 0;
+
+	*code = length < 2 ? *at : *at & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		*code = *code << 6 | (at[i] & 0x3fu);
+	}
+	if (length && (*code < least[length] || *code > 0x10ffff ||
+		       (*code >= 0xd800 && *code <= 0xdfff)))
+		return 0;
+	return length;
+}
+
+/* Controls, line and paragraph separators, marks that are not seen or turn the
+ * direction, and what is no character at all. */
+static bool code_is_hidden(unsigned long code)
+{
+	return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x61c ||
+	       (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
+	       (code >= 0xfff9 && code <= 0xfffb) || (code >= 0xe0000 && code <= 0xe007f);
+}
+
+char *ocs_text_clean(char *text)
+{
+	const unsigned char *from = (const unsigned char *)text;
+	char *to = text;
+
+	while (*from) {
+		unsigned long code;
+		size_t length = utf8_take(from, &code);
+
+		if (!length || code_is_hidden(code)) {
+			*to++ = '?';
+			from += length ? length : 1;
+			continue;
+		}
+		memmove(to, from, length);
+		to += length;
+		from += length;
+	}
+	*to = '\0';
+	return text;
+}
+
+bool ocs_text_is_clean(const char *text)
+{
+	char *copy = ocs_strdup(text);
+	bool same = !strcmp(ocs_text_clean(copy), text);
+
+	free(copy);
+	return same;
+}
+
 char *ocs_text_take(struct ocs_text *text)
 {
 	char *data = text->data ? text->data : ocs_strdup("");

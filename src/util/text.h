@@ -27,6 +27,13 @@ void ocs_text_number(struct ocs_text *text, long number);
 /* The same for what people wrote, as XML wants it; control characters become blanks. */
 void ocs_text_xml(struct ocs_text *text, const char *words);
 
+/* Makes TEXT one line that a terminal shows as it stands: control characters (C0, DEL,
+ * C1), characters that turn the direction of writing or break lines, and bytes that are
+ * no UTF-8 become '?'.  Works in place; the text may become shorter.  Returns TEXT. */
+char *ocs_text_clean(char *text);
+/* Whether ocs_text_clean would leave TEXT as it is. */
+bool ocs_text_is_clean(const char *text);
+
 /* Hands the string over (never NULL); the caller frees it; TEXT is empty after. */
 char *ocs_text_take(struct ocs_text *text);
 

@@ -147,7 +147,7 @@ static double micros(void)
 }
 
 /* What idle XPUs wait for while the head of the queue is blocked. */
-enum cause { FEW_XPUS, FEW_CUBES, POSITIONS, NCAUSES };
+enum cause { FEW_XPUS, FEW_CUBES, NCAUSES };
 
 /* While the head is blocked though enough XPUs are free: sums, weighted with the idle
  * XPU-time. */
@@ -186,8 +186,7 @@ static void end_one(struct stream *s)
 }
 
 /* SHAPE waits, for the reason ERR, until the next job ends. */
-static void blocked_note(struct stream *s, const struct ocs_shape *shape,
-			 const struct ocs_error *err)
+static void blocked_note(struct stream *s, const struct ocs_shape *shape)
 {
 	const struct ocs_section *section = s->occupancy->section;
 	bool large[64] = { false }, small[64] = { false };
@@ -202,7 +201,7 @@ static void blocked_note(struct stream *s, const struct ocs_shape *shape,
 		s->idle[FEW_XPUS] += idle;
 		return;
 	}
-	s->idle[strstr(err->text, "matching positions") ? POSITIONS : FEW_CUBES] += idle;
+	s->idle[FEW_CUBES] += idle;
 	for (i = 0; i < s->n; i++) {
 		const struct ocs_placement *p = s->running[i].placement;
 
@@ -224,11 +223,10 @@ static void blocked_print(const struct stream *s, double all)
 {
 	const struct blocked *b = &s->blocked;
 
-	printf("  idle while the head waits for XPUs %.1f %%, for cubes %.1f %%, for matching "
-	       "positions %.1f %%\n", 100 * s->idle[FEW_XPUS] / all, 100 * s->idle[FEW_CUBES] / all,
-	       100 * s->idle[POSITIONS] / all);
+	printf("  idle while the head waits for XPUs %.1f %%, for cubes that fit %.1f %%\n",
+	       100 * s->idle[FEW_XPUS] / all, 100 * s->idle[FEW_CUBES] / all);
 	if (b->weight > 0)
-		printf("  of the last two: %.0f XPUs needed, %.0f free; %.1f cubes wholly free, %.1f "
+		printf("  of the latter: %.0f XPUs needed, %.0f free; %.1f cubes wholly free, %.1f "
 		       "with jobs of more than two cubes, %.1f with smaller ones only; %.1f jobs\n",
 		       b->needed / b->weight, b->free_xpus / b->weight, b->whole_cubes / b->weight,
 		       b->large_cubes / b->weight, b->small_cubes / b->weight, b->jobs / b->weight);
@@ -244,7 +242,7 @@ static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shap
 	if (s->ntimes < s->times_max)
 		s->times[s->ntimes++] = micros() - start;
 	if (!p)
-		blocked_note(s, shape, &err);
+		blocked_note(s, shape);
 	return p;
 }
 

@@ -108,7 +108,7 @@ void daemons_start_ocsd(struct daemons *d)
 
 	d->ocsd = start(d, "ocsd/ocsd", "ocsd.log", arguments);
 	for (d->client = NULL; !d->client;) {
-		d->client = ocs_client_open(address, NULL, 1000, &err);
+		d->client = ocs_client_open(address, NULL, NULL, 1000, &err);
 		if (!d->client && (ocs_now_ns() > deadline ||
 				   waitpid(d->ocsd, NULL, WNOHANG) == d->ocsd))
 			daemons_die(&err, "ocsd does not come up");

@@ -12,8 +12,9 @@ the allocation (the line in slurmctld's log, in milliseconds) to the first line
 of the script.  When the scheduler looks at the queue is Slurm's affair, and a
 whole second or more: not part of it.
 
-usage: prolog.py STAGE SLURM [RUNS] [--keep] [--only-ours] [--live]
+usage: prolog.py STAGE SLURM [RUNS] [--keep] [--only-ours] [--live] [--against STAGE]
 
+With --against a third cluster runs another build of the project in turn with the others.
 With --live each node asks hwloc about the machine, else it reads an XML file of it.
 
 Prints medians, and the difference: what the project adds.
@@ -97,10 +98,17 @@ def main():
     base = tempfile.mkdtemp(prefix="ocs-bench-")
     ours = (Cluster if "--live" in sys.argv else Described)(
         base + "/ours", stage, slurm, delay_ms=0, config=CONFIG)
+    against = sys.argv[sys.argv.index("--against") + 1] if "--against" in sys.argv else None
     plain = Cluster(base + "/plain", stage, slurm, parts=(), config=CONFIG)
     sides = [(ours, ["--shape=8x8x4"]), (plain, ["-N", "64", "--exclusive"])]
+    names = ["--shape=8x8x4", "plain cons_tres"]
     if "--only-ours" in sys.argv:
         sides.pop()
+        names.pop()
+    if against:
+        other = Described(base + "/other", against, slurm, delay_ms=0, config=CONFIG)
+        sides.append((other, ["--shape=8x8x4"]))
+        names.append("the same, other build")
     times = {cluster: [] for cluster, _ in sides}
     try:
         for cluster, options in sides:
@@ -118,8 +126,10 @@ def main():
             shutil.rmtree(base, ignore_errors=True)
     print("64 nodes on %d cores, %d runs in turn, load average %.1f (median)" % (
         os.cpu_count(), runs, statistics.median(load)))
-    for (cluster, _), name in zip(sides, ("--shape=8x8x4", "plain cons_tres")):
+    for (cluster, _), name in zip(sides, names):
         report(name, times[cluster])
+    if against:
+        report("difference of the builds", [a - b for a, b in zip(times[ours], times[other])])
     if plain in times:
         report("difference of each pair", [a - b for a, b in zip(times[ours], times[plain])])
 

@@ -205,6 +205,7 @@ static void forget_all(struct ocsd *d)
 	d->nunknown = 0;
 	d->max_epoch = 0;
 	ocsd_guests_free(d);
+	ocsd_complaints_end(d);
 	ocsd_store_script(d->store, "DELETE FROM history; DELETE FROM transactions;"
 			  "DELETE FROM audit; UPDATE meta SET value=0");
 	ocsd_store_commit(d->store);

@@ -52,12 +52,22 @@ result $rpm "RPM packages are built" "$(cat "$work/rpm.out")"
 
 # What is left out of a build (here the unit tests) must still go into the archive.
 mkdir "$work/bare" "$work/bare/dist"
-seen=$(cd "$work/bare" && sed 's/^S\["HAVE_CMOCKA_TRUE"\]=.*/S["HAVE_CMOCKA_TRUE"]="#"/' \
+seen=$(cd "$work/bare" && sed 's/^S\["HAVE_CMOCKA_TRUE"\]=.*/S["HAVE_CMOCKA_TRUE"]="#"/; s/^S\["HAVE_CMOCKA_FALSE"\]=.*/S["HAVE_CMOCKA_FALSE"]=""/' \
     "$top/build/package/tree/config.status" >config.status && chmod +x config.status &&
     mkdir -p src tests/unit && ./config.status tests/unit/Makefile 2>&1 &&
     make -s -C tests/unit distdir "top_distdir=$work/bare/dist" "distdir=$work/bare/dist" 2>&1 &&
     diff <(tracked tests/unit) <(cd dist && find . -type f ! -name Makefile.in | cut -c3- | sort))
 result $? "the archive is whole where cmocka is missing" "$seen"
+seen=$(make -s -C "$work/bare/tests/unit" check-local 2>&1)
+code=$?
+[ $code != 0 ] && [[ $seen == *"no test was run"*libcmocka-dev* ]]
+result $? "and make check fails and says why" "exit $code: $seen"
+mkdir "$work/lacking"
+printf '#!/bin/sh\ncase "$*" in *igraph* | *json-c*) exit 1 ;; esac\nexec pkg-config "$@"\n' >"$work/pkg-config"
+chmod +x "$work/pkg-config"
+seen=$(cd "$work/lacking" && PKG_CONFIG=$work/pkg-config "$("$top/scripts/source")/configure" 2>&1 | tail -n 1)
+[[ $seen == *"apt-get install libjson-c-dev libigraph-dev" ]]
+result $? "configure names the Debian packages of all libraries that are missing" "$seen"
 seen=$(comm -23 <(tracked .) <(tar tf "$top"/build/package/deb/slurm-ocs-*.tar.xz | sed 's|^[^/]*/||' | sort))
 [ -z "$seen" ] && [ -n "$(tracked .)" ]
 result $? "the archive has every file of the tree, the guides too" "$seen"
@@ -92,7 +102,57 @@ rm "$work/slurm/bin/scontrol"
 seen=$(sh "$work/control/preinst" install 2>&1)
 result $? "a machine without Slurm may have them first" "$seen"
 
+# Slurm dies where its files name plugins that are gone: nothing takes them away meanwhile.
+mkdir "$work/etc"
+sed -i -e 's|/etc/slurm/|'"$work/none/|g" -e "s|[^ ]*/etc/|$work/etc/|g" "$work/control/prerm"
+removal() { # WANTED-CODE NAME FILE LINE [ARGUMENT ...]
+    local wanted=$1 name=$2 file=$3 line=$4 seen code
+    shift 4
+    rm -f "$work"/etc/*
+    printf '%s\n' "$line" >"$work/etc/$file"
+    seen=$(sh "$work/control/prerm" "${@:-remove}" 2>&1)
+    code=$?
+    [ $code = "$wanted" ] && { [ $code = 0 ] || [[ $seen == *"/$file names these plugins"* && $seen != *$'\n'* ]]; }
+    result $? "$name" "exit $code: $seen"
+}
+removal 1 "removal is refused while slurm.conf names the select plugin" slurm.conf SelectType=select/cons_tres_ocs
+removal 1 "or the topology plugin" slurm.conf "TopologyPlugin = topology/ocs # ours"
+removal 1 "or the submit plugin behind another" slurm.conf JobSubmitPlugins=lua,ocs
+removal 1 "or the command line's filter" slurm.conf clifilterplugins=cli_filter/ocs,lua
+removal 1 "or plugstack.conf the SPANK plugin" plugstack.conf "required spank_ocs.so"
+removal 0 "lines that are commented out do not count" slurm.conf "#SelectType=select/cons_tres_ocs"
+removal 0 "nor do other plugins" slurm.conf "JobSubmitPlugins=lua,ocsandmore"
+removal 0 "an upgrade is not refused" slurm.conf SelectType=select/cons_tres_ocs upgrade 2
+SLURM_OCS_REMOVE=yes removal 0 "who insists may" slurm.conf SelectType=select/cons_tres_ocs
+
+# In a mount namespace of its own, with a copy of /etc.
+dpkg-deb -e "$ocsd" "$work/ocsd"
+dpkg-deb -e "$(ls "$top"/build/package/deb/slurm-ocs-tools_*.deb)" "$work/tools"
+cp -a /etc "$work/etc-copy"
+mkdir "$work/bin"
+printf '#!/bin/sh\nexec useradd --system --user-group ocsd\n' >"$work/bin/systemd-sysusers"
+chmod +x "$work/bin/systemd-sysusers"
+seen=$(PATH=$work/bin:$PATH WORK=$work unshare --mount sh -c '
+    mount --bind "$WORK/etc-copy" /etc && mount -t tmpfs tmpfs /var/lib || exit 9
+    getent passwd ocsd >/dev/null && userdel ocsd
+    getent group ocsd >/dev/null && groupdel ocsd
+    mkdir /var/lib/ocsd /var/lib/ocs-emulator
+    sh "$WORK/ocsd/postinst" configure || exit 8
+    touch /var/lib/ocsd/ocsd.db /var/lib/ocs-emulator/ocs-x /etc/ocs.cred
+    for package in ocsd tools; do sh "$WORK/$package/postrm" remove; done
+    [ -e /var/lib/ocsd/ocsd.db ] && getent passwd ocsd >/dev/null || echo "removal took the state"
+    for package in ocsd tools; do sh "$WORK/$package/postrm" purge || echo "purging $package failed"; done
+    ls -d /var/lib/ocsd /var/lib/ocs-emulator 2>/dev/null
+    getent passwd ocsd; getent group ocsd
+    [ -e /etc/ocs.cred ] || echo "purging took a file of the administrator"
+    useradd --system --user-group ocsd && sh "$WORK/ocsd/postinst" configure && sh "$WORK/ocsd/postrm" purge
+    getent passwd ocsd >/dev/null || echo "purging took an account that was there before"' 2>&1)
+code=$?
+[ $code = 0 ] && [ -z "$seen" ]
+result $? "purging removes the account, the database and the state, and removal does not" "exit $code: $seen"
+
 seen=$(rpm -qp --scripts "$top"/build/package/rpm/slurm-ocs-plugins-*.rpm 2>&1)
-[[ $seen == *"bin/scontrol"* && $seen == *"build slurm-ocs against that one"* ]]
+[[ $seen == *"bin/scontrol"* && $seen == *"build slurm-ocs against that one"* &&
+    $seen == *"/etc/slurm.conf "* && $seen == *"names these plugins"* ]]
 result $? "the RPM of the plugins asks as well" "$seen"
 echo "1..$number"

@@ -21,15 +21,23 @@ from description import Description
 INIT = r"""
 import ctypes, os, signal, socket, subprocess, sys, time
 directory = sys.argv[1]
+hosts = [["mount", "--bind", directory + "/hosts", "/etc/hosts"]]
+if not os.path.exists("/etc/hosts"):            # nothing to mount on
+    etc = directory + "/etc-with-hosts"
+    hosts = [["cp", "-a", "/etc", etc], ["cp", directory + "/hosts", etc + "/hosts"],
+             ["mount", "--bind", etc, "/etc"]]
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)      # die with the process that made us
 socket.sethostname("head")
 for command in (["mount", "--make-rprivate", "/"],
                 ["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"],
-                ["mount", "--bind", directory + "/hosts", "/etc/hosts"],
+                *hosts,
                 ["ip", "link", "set", "lo", "up"],
                 # names resolve only where an address besides 127.0.0.1 exists
                 ["ip", "address", "add", "127.0.0.2/8", "dev", "lo"]):
-    subprocess.run(command, check=True)
+    try:
+        subprocess.run(command, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        sys.exit("%s: %s" % (" ".join(command), error))
 os.makedirs("/run/munge", mode=0o755)
 open(directory + "/init.ready", "w").close()
 while True:
@@ -142,7 +150,7 @@ class Cluster(Description):
         end = time.monotonic() + 15
         while not os.path.exists(ready):
             if self.holder.poll() is not None or time.monotonic() > end:
-                raise ClusterError("private namespaces are not permitted here: %s" %
+                raise ClusterError("cannot set up private namespaces: %s" %
                                    self.holder.stderr.read().decode().strip())
             time.sleep(0.05)
         with open("/proc/%d/task/%d/children" % (self.holder.pid, self.holder.pid)) as handle:

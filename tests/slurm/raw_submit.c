@@ -2,8 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* Submits a job as anybody can who links with libslurm: without sbatch, spank_ocs and what they
- * check.  raw_submit PARTITION NODES OUTPUT ENVIRONMENT SPANK: the last two are files, one
- * entry a line; the script is "echo ran; sleep 300".  Prints the job's number, or what
+ * check.  raw_submit PARTITION NODES OUTPUT ENVIRONMENT SPANK [SCRIPT]: the last three are
+ * files, the first of them with one entry a line; the script is "echo ran; sleep 300".  Prints the job's number, or what
  * slurmctld says and exits with 1. */
 
 #include <slurm/slurm.h>
@@ -32,6 +32,17 @@ static char **read_lines(const char *path, uint32_t *count)
 	return lines;
 }
 
+static char *read_text(const char *path)
+{
+	FILE *stream = fopen(path, "r");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (stream && getdelim(&text, &size, '\0', stream) < 0)
+		exit(2);
+	return text;
+}
+
 int main(int argc, char **argv)
 {
 	submit_response_msg_t *reply = NULL;
@@ -39,7 +50,7 @@ int main(int argc, char **argv)
 	char **spank;
 	uint32_t count;
 
-	if (argc != 6)
+	if (argc != 6 && argc != 7)
 		return 2;
 	slurm_init(NULL);
 	slurm_init_job_desc_msg(&job);
@@ -51,7 +62,7 @@ int main(int argc, char **argv)
 	spank = read_lines(argv[5], &count);
 	job.spank_job_env = spank;
 	job.spank_job_env_size = count;
-	job.script = "#!/bin/bash\necho ran\nsleep 300\n";
+	job.script = argc > 6 ? read_text(argv[6]) : "#!/bin/bash\necho ran\nsleep 300\n";
 	job.work_dir = "/tmp";
 	job.user_id = getuid();
 	job.group_id = getgid();

@@ -4,6 +4,8 @@
 
 import json
 
+import pytest
+
 
 def test_plan_and_circuits(pod):
     job = pod.sbatch("-p", "direct", "-N6", script="cat $SLURM_OCS_DIR/plan.json; sleep 300")
@@ -64,10 +66,25 @@ def test_demand_file(pod):
     pod.refused("-p", "direct", "-N4", "--ocs-demand=/nowhere/demand.json")
 
 
+@pytest.mark.parametrize("nodes, demand, says", [
+    (4, "{}", "neither an allreduce group nor mp bytes"),
+    (4, {"allreduce": [{"members": [0, 1], "bytes": -1}]}, "bytes of allreduce group 0"),
+    (4, "{\"allreduce\":[{\"members\":[0,1],\"bytes\":Infinity}]}", "bytes of allreduce group 0"),
+    (4, {"mp": [[0, 1], [1, 0]]}, "mp is not a list of 4 rows"),
+    (4, {"mp": [[0, 1, 2]] * 2}, "row 0 of mp"),
+    (4, {"allreduce": [{"members": [0, 4], "bytes": 1}]}, "server number from 0 to 3"),
+    (4, {"allreduce": [{"members": [0, 0], "bytes": 1}]}, "member 1 of allreduce group 0")])
+def test_demand_refused_at_submit(pod, nodes, demand, says):
+    """In one line that says what and where, and not three times in the prolog."""
+    pod.write("bad.json", demand if isinstance(demand, str) else json.dumps(demand))
+    message = pod.refused("-p", "direct", "-N%d" % nodes, "--ocs-demand=" + pod.path("bad.json"))
+    assert says in message, message
+
+
 def test_demand_that_no_plan_can_serve(pod):
     """It is held with the planner's sentence, not started again and again."""
-    pod.write("demand.json", json.dumps({"allreduce": [{"members": [0, 9], "bytes": 1000}]}))
-    job = pod.sbatch("-p", "direct", "-N4", "--ocs-demand=" + pod.path("demand.json"))
+    pod.write("demand.json", json.dumps({"allreduce": [{"members": [0, 3], "bytes": 1000}]}))
+    job = pod.sbatch("-p", "direct", "-N2-3", "--ocs-demand=" + pod.path("demand.json"))
     pod.until(lambda: "attempt 3 of 3, held" in pod.job(job)["Reason"].replace("_", " "), 90,
               lambda: pod.job(job))
     assert pod.job(job)["Priority"] == "0" and "member" in pod.job(job)["AdminComment"]

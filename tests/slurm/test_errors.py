@@ -34,7 +34,7 @@ def offers(message, before="nearest shapes that fit: "):
 
 @pytest.mark.parametrize("shape,arguments,first", [
     ("5x5", [], "6x4"), ("5x5x5", [], "8x4x4"), ("7", [], "8"), ("6x5", [], "6x6"),
-    ("16x16x16", [], "8x8x4"), ("4x4x4x4", [], "8x8x2x2"), ("6x4", ["--no-fold"], "8x4"),
+    ("16x16x16", [], "8x8x4"), ("4x4x4x4", [], "8x8x2x2"), ("6x4", ["--no-fold"], "12x2"),
     ("2x2x4_twisted", [], "4x4x8_twisted"), ("3", ["--no-rotate"], "4"),
     ("9x9x9", ["--conn-type=mesh"], "8x8x4")])
 def test_nearest_shapes_are_named_and_fit(pod, shape, arguments, first):

@@ -225,6 +225,16 @@ def test_where_a_job_runs(asked):
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1, done.stderr
 
 
+def test_the_topology_names_no_jobs(asked):
+    """slurmctld is not told who asks for it, so with PrivateData=jobs nobody sees them there."""
+    job = asked.sbatch("--shape=4x4x4")
+    asked.running(job)
+    for user in ("nobody", None):
+        text = asked.out(["scontrol", "show", "topology"], user=user)
+        assert "Busy=4" in text and "Jobs=" not in text and "Address=" not in text, text
+    assert asked.ocsctl("show", "job", str(job))["jobs"]
+
+
 def test_a_user_learns_nothing_of_others(asked):
     """PrivateData=jobs: that nodes are taken is no secret, who has them is."""
     own = asked.sbatch("-N1", "-n1", "--exclusive", "-w", "n12", "-t", "9", user="nobody")

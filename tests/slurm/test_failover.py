@@ -177,7 +177,7 @@ def test_takeover_by_command(twin):
     since = len(log(twin, "other"))
     twin.run(["scontrol", "takeover"], check=False)
     in_charge(twin, "other", since)
-    assert "topology/ocs: read " in log(twin, "other")[since:]
+    assert "ocs: read " in log(twin, "other")[since:]
     assert twin.state(old) == "RUNNING" and held <= twin.patches()
     job = twin.sbatch("--shape=4x2x2")
     twin.running(job)

@@ -11,6 +11,8 @@ import subprocess
 
 import pytest
 
+from cluster import tail
+
 # Settings that let a test see a fault soon.
 QUICK = ("poll: 5s,", "poll: 500ms, dark: 1s,")
 
@@ -234,8 +236,8 @@ def pair(cluster, *arguments):
 
 def traps(cluster, job):
     """Who got the signal."""
-    with open(cluster.path("out", "%d.out" % job)) as output:
-        return [line for line in output.read().split("\n") if line in ("step", "batch")]
+    told = tail(cluster.path("out", "%d.out" % job), 1000)
+    return [line for line in told.split("\n") if line in ("step", "batch")]
 
 
 def comment(cluster, job, *words, seconds=30):

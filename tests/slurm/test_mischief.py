@@ -16,7 +16,7 @@ def size(pod):
 
 
 @pytest.mark.parametrize("shape", [
-    "4X4", "4 x4", "4x4 ", "4,4", "+4", "0x10", "4.0", "1e3", "_twisted", "4x4x8_twistedx",
+    "4XX4", "4 x4", "4x4 ", "4,4", "+4", "0x10", "4.0", "1e3", "_twisted", "4x4x8_twistedx",
     "4xx4", "\u0664x\u0664", "4x4\n", "$(id)", "(null)", "4x" * 200 + "4", "9" * 3000,
     "1048576x1048576", "2147483648", "4294967296x4", "4x4x8_twisted_twisted"])
 def test_odd_words(pod, shape):
@@ -31,6 +31,7 @@ def test_odd_words(pod, shape):
     ({"OCS_SHAPE": ""}, None), ({"OCS_CONN_TYPE": "mesh"}, None),
     ({"SLURM_OCS_SHAPE": "4x4"}, None), ({"SPANK_OCS_EPOCH": "5"}, None),
     ({"_SLURM_SPANK_OPTION_spank_ocs_shape": "4x4"}, None),
+    ({"OCS_SHAPE": "2X2"}, "shape=2x2"),
     ({"OCS_SHAPE": "3x1", "OCS_CONN_TYPE": "mesh"}, "shape=3x1 conn=mesh,mesh"),
     ({"OCS_SHAPE": "2x2", "OCS_CONN_TYPE": ""}, "shape=2x2")])
 def test_variables(pod, env, extra):

@@ -35,6 +35,26 @@ def test_update_of_a_pending_job(pod):
     assert pod.running(job)["NumNodes"] == "16"
 
 
+def test_owner_updates_a_pending_job(pod):
+    """As root may; Slurm lets only operators change how nodes are shared."""
+    job = pod.sbatch("-H", "--shape=4x4", user="nobody")
+    plain = pod.sbatch("-H", "-N1", "-n1", user="nobody")
+    for number, words, wanted in (
+            (job, "Extra=shape=2x2", {"Extra": "shape=2x2", "NumNodes": "1-1", "NumTasks": "4"}),
+            (job, "NumNodes=1", {"NumNodes": "1-1"}), (job, "Partition=tpu", {"Partition": "tpu"}),
+            (plain, "Extra=shape=4x4", {"Extra": "shape=4x4", "NumNodes": "4-4"})):
+        done = pod.run(["scontrol", "update", "JobId=%d" % number, words], check=False, user="nobody")
+        assert done.returncode == 0, (words, done.stderr)
+        fields = pod.job(number)
+        assert {key: fields[key].strip() for key in wanted} == wanted, (words, fields)
+    before = pod.job(job)
+    done = pod.run(["scontrol", "update", "JobId=%d" % job, "NumNodes=3"], check=False, user="nobody")
+    assert done.returncode and "-N asks for 3" in done.stderr and pod.job(job) == before, done.stderr
+    for number in (job, plain):
+        pod.run(["scontrol", "release", str(number)])
+        assert pod.running(number)["OverSubscribe"] == "NO"
+
+
 def test_no_job_with_circuits_outlives_a_node(pod):
     """--no-kill has no effect on it, though it had no shape when it was submitted."""
     job = pod.sbatch("-H", "--no-kill", "-N1")

@@ -85,7 +85,7 @@ def test_jobs_inside_get_exactly_its_nodes_and_others_none(kept):
     assert kept.state(outside) == "PENDING"
     # What is larger than the reservation is refused, with a line that says so.
     message = kept.refused("--shape=16x4x4", "--reservation=big")
-    assert "does not fit the 8 of 16 nodes that -p, -x, -C and --reservation leave it" in message
+    assert "does not fit the 8 of 16 nodes that --reservation leaves it: " in message
     assert "would fit there: " in message and "8x4x4" in message
 
 

@@ -21,12 +21,15 @@ def raw(pod):
                     pod.slurm + "/lib", "-lslurm", "-Wl,-rpath," + pod.slurm + "/lib"],
                    check=True)
 
-    def submit(partition, nodes, environment=(), spank=()):
+    def submit(partition, nodes, environment=(), spank=(), script=None):
         for name, lines in (("environment", ("PATH=/usr/bin:/bin",) + tuple(environment)),
                             ("spank", spank)):
             pod.write(name, "".join(line + "\n" for line in lines))
+        if script:
+            pod.write("script", script)
         return pod.run([program, partition, str(nodes), pod.path("out", "%j.out"),
-                        pod.path("environment"), pod.path("spank")], check=False)
+                        pod.path("environment"), pod.path("spank")] +
+                       ([pod.path("script")] if script else []), check=False)
 
     return submit
 
@@ -56,3 +59,39 @@ def test_environment_entry_that_is_no_variable(pod, raw):
     pod.until(lambda: os.path.exists(path) and "ran" in open(path).read(), 20, "the script to run")
     pod.run(["scancel", str(job)])
     pod.wait(job, "CANCELLED", 30)
+
+
+def test_lines_that_only_sbatch_reads(pod, raw):
+    """A script that slurmrestd took ran without the shape that stands in it."""
+    script = "#!/bin/bash\n#SBATCH -J named --shape=4x4\nsleep 300\n#SBATCH --shape=2x2\n"
+    done = raw("tpu", 1, script=script)
+    assert done.returncode == 1 and "line 2 of the script, #SBATCH --shape: only sbatch reads" in \
+        done.stderr, done.stderr
+    assert not pod.out(["squeue", "-h"]).strip()
+    # With the option, or without a line that sbatch would read, it runs.
+    for spank, text, nodes in ((["_SLURM_SPANK_OPTION_spank_ocs_shape=4x4"], script, 4),
+                               ([], script.replace("-J named --shape=4x4", "-J named"), 1)):
+        done = raw("tpu", nodes, script=text, spank=spank)
+        assert done.returncode == 0, done.stderr
+        job = int(done.stdout)
+        assert pod.running(job)["NumNodes"] == str(nodes)
+        assert ("shape=4x4" in pod.job(job).get("Extra", "")) == bool(spank)
+        pod.run(["scancel", str(job)])
+    # sbatch itself: the lines, what overrules them, and those of another component.
+    job = pod.sbatch("-H", script="#SBATCH --shape=4x4")
+    assert "shape=4x4" in pod.job(job)["Extra"]
+    job = pod.sbatch("-H", "--shape=2x2", script="#SBATCH --shape=4x4")
+    assert "shape=2x2" in pod.job(job)["Extra"]
+    parts = ["#SBATCH -p plain -N1\n", "#SBATCH --shape=2x2 -p tpu\n"]
+    for order in (parts, parts[::-1]):
+        pod.run(["sbatch", "-H", "-o", "/dev/null"],
+                stdin="#!/bin/bash\n" + "#SBATCH hetjob\n".join(order) + "true\n")
+
+
+def test_counts_of_nodes_and_who_is_to_blame(pod):
+    job = pod.sbatch("-H", "-N", "2,4", "--shape=4x4")
+    assert pod.job(job)["NumNodes"] in ("4", "4-4")
+    message = pod.refused("--shape=4x4", "-N", "2,8")
+    assert "needs 4 nodes, but -N asks for 2,8; leave -N out" in message, message
+    message = pod.refused("--shape=16x4x4", "-x", "n0")
+    assert "does not fit the 63 of 64 nodes that -x leaves it: " in message, message

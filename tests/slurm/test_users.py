@@ -4,6 +4,8 @@
 
 import json
 
+from cluster import tail
+
 
 def ask(cluster, *words, user="nobody", status=0):
     section = ["--section", "pod"] if words[0] in ("map", "place") else []
@@ -73,3 +75,31 @@ def test_show_fabric_names_all_that_is_out_of_service(pod):
                     {"kind": "nodes", "name": "n[8-9]", "state": "drained", "reason": "bad fan"}]
     lines = [" ".join(line.split()) for line in told.splitlines()]
     assert "xpu c2:3,3,3 drained dead HBM" in lines and "nodes n[8-9] drained bad fan" in lines, told
+
+
+def test_the_files_of_a_job_are_its_users(pod):
+    """The user's script, steps and tasks read them; others neither read them nor see whose there are."""
+    job = pod.sbatch("--shape=4x4x4", user="nobody",
+                     script="ls $SLURM_OCS_DIR; head -n 2 $SLURM_OCS_DIR/hostfile\n"
+                            "srun -n16 -N16 sh -c 'cat $SLURM_OCS_DIR/* >/dev/null 2>/tmp/nobody.$SLURM_PROCID;"
+                            " cat $SLURM_OCS_DIR/placement.json | wc -l; echo at $SLURM_OCS_COORDS'\n"
+                            "touch $SLURM_OCS_DIR/mine || echo closed; sleep 300")
+    fields = pod.running(job)
+    node = fields["BatchHost"]
+    folder = pod.job_dir(node, job)
+    told = pod.path("out", "%d.out" % job)
+    # Slurm calls the job running before its script is.
+    pod.until(lambda: "closed" in tail(told, 100), 60, lambda: "the script to have looked: " + tail(told, 100))
+    text = tail(told, 100)
+    assert "hostfile" in text and "placement.json" in text and text.count("at ") == 16, text
+    assert "\nn" in text
+    # of the same group as nobody, which may list the folder
+    for words in (["cat", folder + "/placement.json"], ["cat", folder + "/env"],
+                  ["ls", "/run/ocs/" + node], ["ls", "/run/ocs"]):
+        done = pod.run(words, user="daemon", check=False)
+        assert done.returncode and "Permission denied" in done.stderr, (words, done)
+        pod.run(words)
+    assert pod.placement(job)["shape"] == [4, 4, 4]
+    pod.run(["scancel", str(job)])
+    pod.wait(job)
+    pod.until(lambda: str(job) not in pod.job_dirs(node), 60, "the folder to be gone")

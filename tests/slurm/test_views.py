@@ -14,6 +14,7 @@ def test_scontrol_show_topology(pod):
     text = pod.out(["scontrol", "show", "topology"])
     for word in ("c0", "c3", "ocs-x-0-0", "n[0-15]"):
         assert word in text
+    assert "Jobs=%d" % job in text and "Address=" not in text and "127.0.0.1" not in text
     cube = pod.placement(job)["cubes"][0]
     line = [l for l in text.splitlines() if cube in l and "ocs-" not in l][0]
     assert str(job) in line or "16" in line

@@ -162,10 +162,14 @@ bool is_down(void)
 void peer_join(const char *members)
 {
 	struct json_object *request;
+	char *all;
 
 	peer_accept();
 	request = peer_hear("subscribe");
-	peer_answer(request, members);
+	all = ocs_asprintf("%s%s", members, strstr(members, "\"ready\"") ? "" :
+			   ",\"ready\":[]");
+	peer_answer(request, all);
+	free(all);
 	json_object_put(request);
 	until(is_up);
 }

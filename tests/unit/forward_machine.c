@@ -42,7 +42,7 @@ static void read_command(struct machine *machine, const struct ocs_forward_comma
 			" action mirred egress redirect dev %15s%n", fact.device, fact.ip,
 			fact.mac, fact.to, &end) == 4 && end)
 		fact.kind = FILTER;
-	else if (sscanf(text, "addr replace %15[0-9.]/32 dev %15s%n", fact.ip, fact.device,
+	else if (sscanf(text, "addr replace %15[0-9.]/32 dev %15s scope link%n", fact.ip, fact.device,
 			&end) == 2 && end)
 		fact.kind = ADDRESS;
 	else if (sscanf(text, "link set dev %15s up%n", fact.device, &end) == 1 && end)

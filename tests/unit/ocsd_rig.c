@@ -142,7 +142,7 @@ static void become_daemon(struct rig *rig)
 	dup2(fd, 1);
 	dup2(fd, 2);
 	execl(program, "ocsd", "--foreground", "--log-level", "debug", "--fabric",
-	      rig->yaml, (char *)NULL);
+	      rig->yaml, rig->state ? "--state" : (char *)NULL, rig->state, (char *)NULL);
 	_exit(127);
 }
 
@@ -171,7 +171,7 @@ bool rig_try_daemon(struct rig *rig)
 
 	fork_daemon(rig);
 	while (ocs_now_ns() < deadline) {
-		struct ocs_client *client = ocs_client_open(rig->address, NULL, 1000, &err);
+		struct ocs_client *client = ocs_client_open(rig->address, NULL, NULL, 1000, &err);
 		int status;
 
 		if (client) {
@@ -338,7 +338,7 @@ int rig_free_port(void)
 struct ocs_client *rig_client(struct rig *rig)
 {
 	struct ocs_error err;
-	struct ocs_client *client = ocs_client_open(rig->address, NULL, PATIENCE_MS, &err);
+	struct ocs_client *client = ocs_client_open(rig->address, NULL, NULL, PATIENCE_MS, &err);
 
 	if (!client)
 		fail_msg("%s", err.text);

@@ -43,6 +43,7 @@ struct rig {
 	int poll_ms;
 	const char *switches;	/* more entries of ocs.yaml (%1$s: the folder), or NULL */
 	const char *fabrics;
+	const char *state;	/* --state of ocsd, or NULL */
 };
 
 /* A rig with defaults; change members before rig_start(). */

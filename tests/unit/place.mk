@@ -9,6 +9,10 @@ check_PROGRAMS += test_place
 test_place_SOURCES = test_place.c place_check.h place_random.h
 test_place_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
+check_PROGRAMS += test_near
+test_near_SOURCES = test_near.c place_check.h
+test_near_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
 check_PROGRAMS += test_verify
 test_verify_SOURCES = test_verify.c place_random.h
 test_verify_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
@@ -32,6 +36,14 @@ test_twisted_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 check_PROGRAMS += test_thread
 test_thread_SOURCES = test_thread.c place_check.h place_random.h
 test_thread_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_reason
+test_reason_SOURCES = test_reason.c place_check.h place_random.h
+test_reason_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_leftovers
+test_leftovers_SOURCES = test_leftovers.c place_check.h place_random.h
+test_leftovers_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_embed
 test_embed_SOURCES = test_embed.c place_check.h place_random.h

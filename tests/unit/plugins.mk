@@ -6,15 +6,17 @@ check_PROGRAMS += test_request
 test_request_SOURCES = test_request.c ../../src/plugins/spank/request.c \
 	../../src/plugins/spank/base64.c \
 	../../src/plugins/spank/settings.c ../../src/plugins/spank/child.c \
-	../../src/plugins/job_submit/extra.c
+	../../src/plugins/job_submit/extra.c ../../src/plugins/job_submit/script.c
 test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"'
-test_request_LDADD = $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
+test_request_LDADD = $(S)/plan/libocs_demand.la $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
 
 # The state behind topology/ocs and select/cons_tres_ocs.
 CONTROLLER = $(S)/plugins/controller/libcontroller.la $(S)/client/libocs_client.la \
 	$(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
-check_PROGRAMS += test_controller test_controller_link
+check_PROGRAMS += test_controller test_controller_link test_controller_ready
 test_controller_SOURCES = test_controller.c controller_peer.c controller_peer.h
 test_controller_LDADD = $(CONTROLLER)
 test_controller_link_SOURCES = test_controller_link.c controller_peer.c controller_peer.h
 test_controller_link_LDADD = $(CONTROLLER)
+test_controller_ready_SOURCES = test_controller_ready.c controller_peer.c controller_peer.h
+test_controller_ready_LDADD = $(CONTROLLER)

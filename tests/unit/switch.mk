@@ -58,3 +58,8 @@ test_switch_danger_LDADD = $(SWITCH) $(CMOCKA_LIBS) -lpthread
 check_PROGRAMS += test_switch_lost
 test_switch_lost_SOURCES = test_switch_lost.c
 test_switch_lost_LDADD = $(SWITCH) $(CMOCKA_LIBS)
+
+dist_check_SCRIPTS += test_storm_judge.sh
+check_PROGRAMS += test_switch_withhold
+test_switch_withhold_SOURCES = test_switch_withhold.c tl1_peer.c tl1_peer.h
+test_switch_withhold_LDADD = $(SWITCH) $(CMOCKA_LIBS)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 #
-# What bash offers behind ocsctl and ocs-sim.
+# What bash offers behind each program.
 
 number=0
 bin=$(mktemp -d) || exit 99
@@ -18,11 +18,15 @@ case "$1 $2" in
 esac
 SH
 printf '#!/bin/sh\nexec "$REAL/src/sim/ocs-sim" "$@"\n' >"$bin/ocs-sim"
+printf '#!/bin/sh\nexec "$REAL/src/ocsd/ocsd" "$@"\n' >"$bin/ocsd"
+printf '#!/bin/sh\nexec "$REAL/src/emulator/ocs-emulator" "$@"\n' >"$bin/ocs-emulator"
+printf '#!/bin/sh\nexec "$REAL/src/node/ocs-node" "$@"\n' >"$bin/ocs-node"
 printf '#!/bin/sh\necho 13\n' >"$bin/squeue"
 chmod +x "$bin"/*
 export REAL=${OCS_BUILD_DIR:?} PATH=$bin:$PATH
 . "${OCS_SOURCE_DIR:?}/etc/bash-completion/ocsctl"
 . "$OCS_SOURCE_DIR/etc/bash-completion/ocs-sim"
+. "$OCS_SOURCE_DIR/etc/bash-completion/program"
 
 # offers WANTED WORD...: the last of the words is being typed
 offers() {
@@ -31,6 +35,7 @@ offers() {
 	COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
 	case $1 in
 	ocsctl) _ocsctl ;;
+	ocsd | ocs-emulator | ocs-node) _ocs_program ;;
 	*) _ocs_sim ;;
 	esac
 	got=${COMPREPLY[*]}
@@ -43,10 +48,20 @@ offers() {
 	fi
 }
 
+offers "--fabric --foreground" ocsd --f
+offers "warning" ocsd --log-level w
+offers "warning" ocsd --log-level = w
+offers "$bin/ocsd" ocsd --state "$bin/ocsd"
+offers "" ocsd --socket x
+offers "prepare" ocs-node prepa
+offers "--section --shape" ocs-node prepare --s
+offers "" ocs-node prepare --epoch ""
+offers "--log --login" ocs-emulator --log
+offers "patch" ocs-emulator --control x pa
 offers "place plan" ocsctl pl
 offers "--help --version" ocsctl --
 offers "fabric cube port switch job circuit" ocsctl show ""
-offers "cube port switch xpu" ocsctl drain ""
+offers "cube node port switch xpu" ocsctl drain ""
 offers "port" ocsctl fail ""
 offers "c0 c1" ocsctl drain cube ""
 offers "c0: c1:" ocsctl drain xpu ""

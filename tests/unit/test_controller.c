@@ -172,6 +172,7 @@ static void test_report(void **state)
 	struct ocs_controller_allocation *made = begin(7, "shape=4x4x4");
 	struct ocs_controller_record *records;
 	uint8_t states[38];
+	bool failed;
 	char *text;
 	int count;
 
@@ -181,7 +182,7 @@ static void test_report(void **state)
 	states[1] = OCS_NODE_DOWN;
 	states[2] = OCS_NODE_DRAINED;
 	memset(states + 16, OCS_NODE_ABSENT, 16);
-	count = ocs_controller_report(states, &records);
+	count = ocs_controller_report(states, true, &records);
 	assert_int_equal(count, 2 + 2 + 50);
 	text = ocs_controller_report_print(records, count, "c0");
 	assert_string_equal(text, "Cube=c0 Section=pod Nodes=n[0-15] Idle=14 Busy=0 Down=1 "
@@ -199,13 +200,35 @@ static void test_report(void **state)
 	assert_non_null(strstr(text, "Unconfigured=16"));
 	free(text);
 	text = ocs_controller_report_print(records, count, "ocs-z-3-3");
-	assert_non_null(strstr(text, "State=UP"));
+	assert_string_equal(text, "Switch=ocs-z-3-3 Size=16 State=UP\n");
 	free(text);
 	text = ocs_controller_report_print(records, count, "nobody");
 	assert_string_equal(text, "");
 	free(text);
 	text = ocs_controller_report_print(records, count, NULL);
 	assert_non_null(strstr(text, "Switch=direct-1"));
+	assert_null(strstr(text, "127.0.0.1"));
+	free(text);
+	ocs_controller_report_free(records, count);
+	/* PrivateData=jobs, and a reason that names the address */
+	peer_say("{\"event\":\"switch\",\"name\":\"ocs-x-0-0\",\"state\":\"failed\",\"reason\":"
+		 "\"cannot connect to 127.0.0.1:3100: refused (127.0.0.11, 127.0.0.1)\"}");
+	peer_say("{\"event\":\"switch\",\"name\":\"ocs-x-0-1\",\"state\":\"failed\",\"reason\":\"x\"}");
+	do {
+		count = ocs_controller_report(states, false, &records);
+		text = ocs_controller_report_print(records, count, "ocs-x-0-1");
+		failed = strstr(text, "FAILED");
+		free(text);
+		if (!failed)
+			ocs_controller_report_free(records, count);
+	} while (!failed);
+	text = ocs_controller_report_print(records, count, "ocs-x-0-0");
+	assert_string_equal(text, "Switch=ocs-x-0-0 Size=16 State=FAILED Reason=\"cannot connect to "
+			    "its address: refused (127.0.0.11, its address)\"\n");
+	free(text);
+	text = ocs_controller_report_print(records, count, NULL);
+	assert_non_null(strstr(text, "Cube=c0"));
+	assert_null(strstr(text, "Jobs="));
 	free(text);
 	ocs_controller_report_free(records, count);
 	ocs_controller_allocation_free(made);

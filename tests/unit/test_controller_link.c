@@ -295,7 +295,7 @@ static void test_reconnect(void **state)
 		json_object_array_get_idx(jobs, 0), "epoch")), living->epoch);
 	/* It forgot job 7, is done with 8, still has circuits of the unknown 55 and 56, and
 	 * has seen an epoch from the future. */
-	peer_answer(line, "\"ok\":true,\"max_epoch\":4000000000000000,\"unknown\":[7],"
+	peer_answer(line, "\"ok\":true,\"max_epoch\":4000000000000000,\"unknown\":[7],\"ready\":[],"
 		    "\"held\":[{\"job\":55,\"epoch\":12,\"nodes\":\"n[16-29]\"},"
 		    "{\"job\":56,\"epoch\":13,\"nodes\":\"n[30-31]\"}],"
 		    "\"switches\":[{\"name\":\"ocs-x-0-0\",\"state\":\"up\",\"reason\":\"\"}]");
@@ -413,7 +413,7 @@ static void test_pending(void **state)
 	struct json_object *line;
 
 	(void)state;
-	assert_false(ocs_controller_pending(5, "ada", "4x4x4", "needs a cube", false));
+	assert_false(ocs_controller_pending(5, 1000, "ada", "4x4x4", "needs a cube", false));
 	line = peer_hear("pending");
 	assert_string_equal(text_in(line, "reason"), "needs a cube");
 	assert_string_equal(text_in(line, "user"), "ada");
@@ -421,8 +421,8 @@ static void test_pending(void **state)
 	peer_answer(line, "\"ok\":true");
 	json_object_put(line);
 	/* No news. */
-	assert_true(ocs_controller_pending(5, "ada", "4x4x4", "needs a cube", false));
-	ocs_controller_pending(5, "ada", "4x4x4", "needs two", true);
+	assert_true(ocs_controller_pending(5, 1000, "ada", "4x4x4", "needs a cube", false));
+	ocs_controller_pending(5, 1000, "ada", "4x4x4", "needs two", true);
 	line = peer_hear("pending");
 	assert_string_equal(text_in(line, "reason"), "needs two");
 	peer_answer(line, "\"ok\":true");
@@ -444,7 +444,7 @@ static void test_pending(void **state)
 	json_object_put(line);
 	assert_int_equal(ocs_controller_waiting(waiting, 4), 0);
 	/* What ended while ocsd was away is taken back there, too. */
-	ocs_controller_pending(6, "ada", "4x4x4", "needs a cube", false);
+	ocs_controller_pending(6, 1000, "ada", "4x4x4", "needs a cube", false);
 	peer_confirm("pending");
 	peer_hang_up();
 	until(is_down);
@@ -492,11 +492,11 @@ static void test_pending_names_what_fits(void **state)
 		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0,
 						       chosen, &help, &err), -1);
 		assert_string_equal(err.text, "needs a cube that is wholly free; none is free");
-		ocs_controller_pending(5, "ada", "4x4x4", err.text, false);
+		ocs_controller_pending(5, 1000, "ada", "4x4x4", err.text, false);
 		ocs_controller_near();
 		assert_int_equal(ocs_controller_waiting(waiting, 4), 1);
 		assert_string_equal(waiting[0].reason, "needs a cube that is wholly free; none is free"
-				    "; would fit now: 4x2x2, 4x4x1, 8x2x1");
+				    "; would fit now: 4x2x2, 4x4x1, 2x2x2");
 		free(waiting[0].reason);
 		if (again)
 			break;	/* the same question is not asked twice */
@@ -513,7 +513,7 @@ static void test_pending_names_what_fits(void **state)
 	named = ocs_controller_node("n9");
 	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, &named, 1, 0, 0, chosen,
 					       &help, &err), -1);
-	ocs_controller_pending(5, "ada", "4x4x4", "something else", false);
+	ocs_controller_pending(5, 1000, "ada", "4x4x4", "something else", false);
 	ocs_controller_near();
 	assert_int_equal(ocs_controller_waiting(waiting, 4), 1);
 	assert_string_equal(waiting[0].reason, "something else");

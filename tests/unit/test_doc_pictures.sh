@@ -30,7 +30,7 @@ for file in "$doc"/fold-*.svg; do
 done
 
 # The table of refusals: shapes in the last column fit.
-for shape in 6x6 6x4 8x6x2 8x4x2 8x8x2x2; do
+for shape in 6x6 6x4 18x2x2 8x6x2 8x8x2x2; do
 	exits 0 "$shape fits" fold $shape --fabric "$F"
 done
 exits 3 "6x5" fold 6x5 --fabric "$F"
@@ -38,7 +38,7 @@ says "why" "a ring of 5 cannot close on 4x4x4 cubes; nearest shapes that fit: 6x
 says "and how" "--conn-type=torus,mesh it fits"
 exits 0 "6x5 with a line" fold 6x5 --conn-type=torus,mesh --fabric "$F"
 exits 3 "6x6x2" fold 6x6x2 --fabric "$F"
-says "why" "its rings cannot all close on 4x4x4 cubes; nearest shapes that fit: 8x6x2, 8x4x2"
+says "why" "its rings cannot all close on 4x4x4 cubes; nearest shapes that fit: 18x2x2, 8x6x2, 8x4x2"
 exits 3 "4x4x4x4" fold 4x4x4x4 --fabric "$F"
 says "why" "need 8 links at an XPU, which has 6; nearest shapes that fit: 8x8x2x2"
 exits 3 "16x16x16 on four cubes" fold 16x16x16 --fabric "torus cubes:1x1x4 cube:4x4x4 tile:2x2x1"

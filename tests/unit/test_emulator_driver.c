@@ -100,8 +100,7 @@ static void test_login(void **state)
 	ocs_switch_close(drive(&e, &sw, NULL, NULL));
 	sw.credentials = other;
 	assert_null(ocs_switch_open(&sw, 500, NULL, NULL, &err));
-	assert_string_equal(err.text, "switch a: refused ACT-USER: PICC, not permitted: "
-				      "Invalid user or password");
+	assert_string_equal(err.text, "switch a: refused the login of admin: PICC, not permitted");
 	sw.credentials = NULL;
 	assert_null(ocs_switch_open(&sw, 500, NULL, NULL, &err));
 	assert_non_null(strstr(err.text, "Not logged in"));

@@ -41,7 +41,13 @@ struct rig {
 	struct ocs_switch sw;
 	struct ocs_switch_connection *connection;
 	struct ocs_error err;
+	struct ocs_text notices;
 };
+
+static void on_notice(void *context, const char *text)
+{
+	ocs_text_add(&((struct rig *)context)->notices, "%s\n", text);
+}
 
 static const struct ocs_patch now[] = { { 1, 3 } }, wanted[] = { { 1, 4 } };
 
@@ -53,7 +59,7 @@ static void begin(struct rig *rig, int timeout_ms)
 		.name = (char *)"s", .driver = (char *)"netconf", .address = rig->peer.address,
 		.credentials = rig->peer.login, .host_key = rig->peer.host_key, .size = 2,
 	};
-	rig->connection = ocs_switch_open(&rig->sw, timeout_ms, NULL, NULL, &rig->err);
+	rig->connection = ocs_switch_open(&rig->sw, timeout_ms, on_notice, rig, &rig->err);
 }
 
 /* Then the peer has heard everything. */
@@ -61,6 +67,7 @@ static void finish(struct rig *rig)
 {
 	ocs_switch_close(rig->connection);
 	netconf_peer_stop(&rig->peer);
+	ocs_text_free(&rig->notices);
 	assert_null(strstr(rig->err.text, "s3cret"));
 }
 
@@ -155,6 +162,36 @@ static void test_noise(void **state)
 	begin(&rig, 5000);
 	assert_int_equal(ocs_switch_read(rig.connection, &table, &rig.err), OCS_SWITCH_DENIED);
 	assert_string_equal(rig.err.text, "switch s: refused get-config: old");
+	end(&rig);
+}
+
+/* The password is s3cret; ends in finish look for it as well. */
+static void test_repeats_password(void **state)
+{
+#define TELL(text) "<notification xmlns=\"" OCS_NETCONF_NOTIFICATION_NS \
+	"\"><eventTime>x</eventTime><e>" text "</e></notification>"
+#define SAYS(text) REPLY("$", "<rpc-error><error-tag>operation-failed</error-tag><error-severity>" \
+	"error</error-severity><error-message>" text "</error-message></rpc-error>")
+	static const char *const answers[] = {
+		SIZE2, TELL("ok s3cret") "|" TELL("fine") "|" SAYS("S3CRET is wrong"),
+		SAYS("s&#x33;&#99;ret is wrong"), SAYS("this is wrong"), NULL,
+	};
+	struct rig rig = { .peer = { .hello = NEW, .answers = answers, .chunked = true } };
+	struct ocs_table table;
+
+	(void)state;
+	begin(&rig, 5000);
+	assert_non_null(rig.connection);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(ocs_switch_read(rig.connection, &table, &rig.err),
+				 OCS_SWITCH_DENIED);
+		assert_string_equal(rig.err.text, i < 2 ?
+			"switch s: refused what it was asked; its words are not shown, as they repeat its credentials" :
+			"switch s: refused get-config: operation-failed: this is wrong");
+	}
+	assert_non_null(strstr(rig.notices.data, "(not shown: it repeats the credentials"));
+	assert_null(strstr(rig.notices.data, "s3cret"));
+	assert_non_null(strstr(rig.notices.data, "e=fine"));
 	end(&rig);
 }
 
@@ -280,6 +317,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_old_switch), cmocka_unit_test(test_remove),
 		cmocka_unit_test(test_noise), cmocka_unit_test(test_no_session),
+		cmocka_unit_test(test_repeats_password),
 		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_slow_hello),
 	};

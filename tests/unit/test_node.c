@@ -3,6 +3,8 @@
 
 /* The installed program as the prolog and the epilog run it. */
 
+#include <fcntl.h>
+#include <grp.h>
 #include <json-c/json.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -71,7 +74,7 @@ static void test_torus(void **state)
 	if (prepare("12", "n0", compact, "--shape", "4x8x2") != 0)
 		fail_msg("%s", node_output);
 	assert_int_equal(stat(node_dir, &info), 0);
-	assert_int_equal(info.st_mode & 07777, 0755);
+	assert_int_equal(info.st_mode & 07777, 0755);	/* it was not said whose it is */
 
 	text = node_file("epoch");
 	assert_string_equal(text, "12\n");
@@ -203,6 +206,71 @@ static void test_links(void **state)
 	free(compact);
 }
 
+/* As UID of group 65533: 0 if it can do WHAT to PATH. */
+static int as_user(uid_t uid, const char *what, const char *path)
+{
+	int status, fd;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (setgroups(0, NULL) || setgid(65533) || setuid(uid))
+			_exit(99);
+		if (strcmp(what, "read") == 0)
+			fd = open(path, O_RDONLY);
+		else if (strcmp(what, "list") == 0)
+			fd = open(path, O_RDONLY | O_DIRECTORY);
+		else
+			fd = open(path, O_WRONLY | O_CREAT, 0600);
+		_exit(fd < 0 ? 1 : 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* What a job is told is for its user; what root acts on is root's. */
+static void test_private(void **state)
+{
+	static const char *const open_to_user[] = { "env", "placement.json", "hostfile", "ranks" };
+	char *compact = place("2x2x2"), *path;
+	struct stat info;
+
+	(void)state;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(node_base, 0711), 0);
+	/* the second time over the files of the first */
+	for (int i = 0; i < 2; i++)
+		if (node_run("prepare", "--fabric", TORUS, "--dir", node_dir, "--job", "7", "--epoch",
+			     i ? "13" : "12", "--node", "n0", "--placement", compact, "--uid",
+			     "65534", "--gid", "65533", NULL) != 0)
+			fail_msg("%s", node_output);
+	assert_null(strstr(node_output, "cannot read"));
+	assert_int_equal(stat(node_dir, &info), 0);
+	assert_int_equal(info.st_mode & 07777, 0751);
+	assert_int_equal(info.st_uid, 0);
+	assert_int_equal(info.st_gid, 65533);
+	for (size_t i = 0; i < sizeof(open_to_user) / sizeof(open_to_user[0]); i++) {
+		path = ocs_asprintf("%s/%s", node_dir, open_to_user[i]);
+		assert_int_equal(stat(path, &info), 0);
+		assert_int_equal(info.st_mode & 07777, 0400);
+		assert_int_equal(as_user(65534, "read", path), 0);
+		assert_int_equal(as_user(65532, "read", path), 1);
+		free(path);
+	}
+	path = ocs_asprintf("%s/epoch", node_dir);
+	assert_int_equal(stat(path, &info), 0);
+	assert_int_equal(info.st_uid, 0);
+	assert_int_equal(as_user(65534, "write", path), 1);
+	free(path);
+	path = ocs_asprintf("%s/mine", node_dir);
+	assert_int_equal(as_user(65534, "write", path), 1);
+	free(path);
+	assert_int_equal(as_user(65534, "list", node_dir), 0);
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	assert_int_equal(access(node_dir, F_OK), -1);
+	free(compact);
+}
+
 /* One clear line, the right code, and nothing written. */
 static void test_refusals(void **state)
 {
@@ -242,7 +310,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_torus), cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_links), cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_links), cmocka_unit_test(test_private),
+		cmocka_unit_test(test_refusals),
 	};
 
 	return cmocka_run_group_tests(tests, node_setup, node_teardown);

@@ -337,6 +337,19 @@ static void test_settings(void **state)
 		fail_msg("%s", node_output);
 	assert_non_null(strstr(node_output, "no NCCL topology file"));
 	assert_non_null(strstr(node_output, "no.xml"));
+	/* the next job finds it in its directory; the log has it already, until slurmd starts */
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(node_run("prepare", "--fabric", conf, "--dir", node_dir, "--job", "7",
+					  "--epoch", "1", "--node", "d2", "--nodes", "d2", "--uid", "0",
+					  "--gid", "0", NULL), 0);
+		assert_int_equal(strstr(node_output, "no NCCL topology file") != NULL, again);
+		text = node_file("warnings");
+		assert_non_null(strstr(text, "no NCCL topology file"));
+		free(text);
+		text = ocs_asprintf("%.*s", (int)(strrchr(node_dir, '/') - node_dir), node_dir);
+		assert_int_equal(node_run("sweep", "--fabric", conf, "--dir", text, "--node", "d2", NULL), 0);
+		free(text);
+	}
 	assert_null(node_file("topo.xml"));
 	text = node_file("env");
 	node_has_line(text, "NCCL_ALGO=Ring,Tree");

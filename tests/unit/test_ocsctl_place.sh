@@ -95,7 +95,9 @@ exits 0 "node list" place 4x4x4 --fabric "$F" --nodes
 equals "alone" "n[0-15]"
 exits 0 "many cubes" place 4x4x4 --fabric "torus cubes:8x8x8 cube:4x4x4 tile:2x2x1" \
 	--svg "$work/many.svg" --busy "$work/first"
-prints "no endless picture: a sign a cube" "c448  ........ ........"
+prints "what is used is drawn, the rest counted" "cubes not drawn: 510 free, 1 partly in use"
+[ "$(printf '%s\n' "$out" | wc -l)" -lt 20 ]
+result $? "no endless picture"
 grep -q '<svg' "$work/many.svg"
 result $? "but SVG"
 exits 1 "SVG that cannot be written" place 2x2 --fabric "$ONE" --svg /nowhere/x.svg

@@ -99,6 +99,21 @@ held "ocs failure: switch x failed (attempt 3 of 3, held)"
 held "Reservation night was deleted" RESV_DEL_HOLD
 held "None" SPECIAL_EXIT
 
+# Resources that Slurm counts elsewhere: what nodes are free says nothing of them.
+for reason in Resources Priority "needs 2 cubes that are wholly free; 1 is free"; do
+	quiet "$reason" "" "" "power(node):100"
+	explain "hierarchical resources and $reason"
+	prints "are named" "its nodes are free now; what it asks for besides (power(node):100) Slurm counts"
+	omits "and no room is promised" "there is room"
+done
+for reason in ResourcesOfANewKind HresUnavailable NoneOfThese; do
+	tell "$reason" "Slurm's reason is $reason"
+	omits "$reason promises no room" "room:"
+done
+quiet Resources
+explain "nothing in the way"
+prints "but the next try" "there is room for it now; slurmctld will try it again shortly"
+
 quiet Resources
 { pending Resources; running 3 'n[0-1]' 1795310000; running 4 n5 1795320000 carl; } >"$work/all"
 explain "two jobs in the way"

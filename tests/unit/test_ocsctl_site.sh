@@ -10,7 +10,7 @@ PATH=/usr/bin:/bin		# no scontrol: what is live is not compared here
 cp "${OCS_SOURCE_DIR:?}/examples/ocs-torus.yaml" "$work/ocs.yaml"
 sed "s|/etc/slurm/plugstack.conf|$work/plugstack.conf|" "$OCS_SOURCE_DIR/examples/slurm.conf" >"$work/good.conf"
 mkdir "$work/plugstack.conf.d"
-cp "$OCS_SOURCE_DIR/examples/plugstack.conf.d/ocs.conf" "$work/plugstack.conf.d/"
+sed 's/^#required/required/' "$OCS_SOURCE_DIR/examples/plugstack.conf.d/ocs.conf" >"$work/plugstack.conf.d/ocs.conf"
 echo "include $work/plugstack.conf.d/*.conf" >"$work/plugstack.conf"
 
 check() { # NAME CODE
@@ -45,6 +45,8 @@ wrong "Extra taken by Slurm" 's/bf_continue/bf_continue,extra_constraints/' "wil
 wrong "whole nodes" 's/CR_Core/CR_Memory/' "SelectTypeParameters=CR_Memory: slurmctld will not start"
 wrong "SlurmUser without rights" 's/SlurmUser=slurm/SlurmUser=alice/' "SlurmUser=alice is not in ocsd.admins"
 wrong "GPUs of another tile" 's/gpu:4/gpu:h100:8/' "Gres=gpu:h100:8, but a node of section pod has 4 XPUs"
+wrong "nodes of another cube" 's/^NodeName=n\[0-63\]/& Topology=default:c9/' \
+	"slurm.conf:43: Topology=default:c9, but n0 is in c0 of $work/ocs.yaml"
 wrong "nodes without a line" 's/NodeName=n\[0-63\]/NodeName=n[0-59]/;s/Nodes=n\[0-63\]/Nodes=n[0-59]/' \
 	"4 of 64 nodes of $work/ocs.yaml have no NodeName line (the first is n60)"
 wrong "a plugstack.conf that is not there" "s|^PlugStackConfig=.*|PlugStackConfig=$work/absent|" \
@@ -62,7 +64,7 @@ sed 's/CPUs=64/Sockets=1 CoresPerSocket=2/;s/^JobRequeue=1/jobrequeue=0 # why no
 check "notes are no contradictions" 0
 prints "few CPUs" "note: n[0-63] have 2 CPUs for 4 XPUs"
 prints "no requeue" "note: JobRequeue=0"
-prints "no hold" "note: PrologFlags holds NoHold: the command of salloc starts before"
+prints "no hold" "note: PrologFlags holds NoHold: scripts start before"
 echo "- topology: default" >"$work/topology.yaml"
 check "a topology.yaml is noted" 0
 prints "with what it does" "$work/topology.yaml: note: Slurm from 25.05 on reads this instead of TopologyPlugin"
@@ -98,6 +100,58 @@ check "a comment" 1
 prints "is no plugin" "holds no 'required spank_ocs.so'"
 echo "required spank_ocs.so" >"$work/plugstack.conf"
 
+# What is included, and what is not there to be included.
+echo "include plugstack.conf.d/*.conf" >"$work/plugstack.conf"
+check "an include beside the file" 0
+prints "is read" "$work/plugstack.conf.d/ocs.conf"
+printf 'required spank_ocs.so\ninclude %s/absent.d/*.conf\n' "$work" >"$work/plugstack.conf"
+check "an include of nothing is a note" 0
+prints "with its line" "plugstack.conf:2: note: includes $work/absent.d/*.conf, and there is no such file here"
+echo "include $work/absent.d/*.conf" >"$work/plugstack.conf"
+check "where the line was to be" 1
+prints "both are told" "there is no such file here"
+prints "that the line is missing, too" "holds no 'required spank_ocs.so'"
+echo "include $work/plugstack.conf.d/*.conf" >"$work/plugstack.conf"
+echo "SlurmctldParameters=enable_configless" >>"$work/slurm.conf"
+check "nodes that get plugstack.conf from slurmctld" 1
+prints "get nothing that it includes" "plugstack.conf:1: spank_ocs.so is in a file that this includes"
+echo "required spank_ocs.so" >"$work/plugstack.conf"
+check "unless it is there" 0
+cp "$work/good.conf" "$work/slurm.conf"
+
+# Secrets of an ocsd that is on this machine: its socket is.
+sed "s|/etc/slurm/ocs.cred|$work/cred|;s|unix:/run/ocsd/ocsd.sock|unix:$work/sock|;s|^ocsd:|&\n  user: root|" \
+	"$OCS_SOURCE_DIR/examples/ocs-torus.yaml" >"$work/ocs.yaml"
+secret() { # NAME TEXT
+	check "credentials $1" 1
+	prints "$1, are told" "credentials: ocsd, uid 0, does not take $work/cred: $2"
+	prints "$1, once" "$2"
+	[ "$(printf '%s\n' "$out" | grep -c "$work/cred:")" = 1 ]
+	result $? "$1, in one line" "$out"
+}
+check "credentials of another machine" 0
+: >"$work/sock"
+secret "that are not there" "No such file"
+printf 'user=a\npassword=secret\n' >"$work/cred"
+chmod 644 "$work/cred"
+secret "that all may read" "mode 0644 lets others use it"
+omits "but not what they are" "password"
+chmod 620 "$work/cred"
+secret "that the group may write" "mode 0620"
+if [ "$(id -u)" = 0 ]; then
+	chmod 600 "$work/cred"
+	chown 65534 "$work/cred"
+	secret "of somebody else" "belongs to uid 65534"
+	chown 0 "$work/cred"
+	sed -i 's/  user: root/  user: "65534"/' "$work/ocs.yaml"
+	check "credentials that ocsd cannot read" 1
+	prints "are told" "does not let it read"
+	sed -i 's/  user: "65534"/  user: root/' "$work/ocs.yaml"
+fi
+chmod 600 "$work/cred"
+[ "$(id -u)" != 0 ] || check "credentials that are right" 0
+cp "$OCS_SOURCE_DIR/examples/ocs-torus.yaml" "$work/ocs.yaml"
+
 echo "Include more.conf" >>"$work/slurm.conf"
 check "an included file that is not there" 1
 says "is named with the line that wants it" "slurm.conf:"
@@ -118,6 +172,22 @@ prints "with the slurm.conf beside it" "compared with $work/slurm.conf"
 prints "what does not answer is a note" "slurmctld: note: not compared"
 exits 0 "as JSON" check --json
 prints "with the findings" '"findings":['
+mkdir "$work/bin"
+cat >"$work/bin/scontrol" <<'SH'
+#!/bin/sh
+case " $* " in *" show node "*)
+	echo 'NodeName=n0 Arch=x86_64 Topology=default:c0 OS=Linux'
+	echo 'NodeName=n1 Arch=x86_64 Topology=other:x,default:far:c3 OS=Linux'
+	echo 'NodeName=login1 Topology=default:c3'
+	echo 'NodeName=n2 Arch=x86_64 OS=Linux' ;;
+esac
+SH
+chmod +x "$work/bin/scontrol"
+PATH=$work/bin:$PATH
+exits 1 "nodes that Slurm was told are elsewhere" check
+prints "one of them" "slurmctld: 1 node has a Topology= that contradicts"
+prints "and which" "(the first is n1, Topology=other:x,default:far:c3)"
+rm "$work/bin/scontrol"
 unset OCS_CONF
 
 printf '# blocks\nBlockName=b0 Nodes=n[0-15]\nBlockName=b1 \\\n Nodes=n[16-31]\nBlockSizes=16\n' >"$work/topology.conf"

@@ -4,18 +4,15 @@
 /* Who may ask for what, and requests that are no requests. */
 
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <dlfcn.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/prctl.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -25,10 +22,10 @@
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
+#include "tests/unit/munge_peer.h"
 #include "tests/unit/ocsd_rig.h"
 
 #define STRANGER 65534
-#define MUNGE_FOLDER "/run/munge"
 
 /* The children report by exit status: cmocka's asserts are for the parent. */
 static int in_child(int (*run)(struct rig *rig), struct rig *rig)
@@ -90,7 +87,7 @@ static int stranger(struct rig *rig)
 	struct ocs_error err;
 	int count = (int)(sizeof(forbidden) / sizeof(forbidden[0]));
 
-	client = ocs_client_open(rig->address, NULL, 5000, &err);
+	client = ocs_client_open(rig->address, NULL, NULL, 5000, &err);
 	if (!client)
 		return 98;
 	for (int i = 0; i < count; i++)
@@ -110,8 +107,11 @@ static int stranger(struct rig *rig)
 	if (ask(client, "{'op':'show','what':'circuit'}", &reply) || rows(reply, "circuits") != 0)
 		return 53;
 	json_object_put(reply);
-	if (ask(client, "{'op':'show','what':'pending'}", &reply) || rows(reply, "pending") != 0)
+	if (ask(client, "{'op':'show','what':'pending'}", &reply) || rows(reply, "pending") != 1)
 		return 54;
+	if (rig_number(json_object_array_get_idx(json_object_object_get(reply, "pending"), 0),
+		       "job") != 6)
+		return 55;
 	json_object_put(reply);
 	ocs_client_close(client);
 	return 0;
@@ -134,14 +134,21 @@ static void unprivileged(void **state)
 				"'section':'ring','nodes':'d[2-3]'}", STRANGER));
 	json_object_put(rig_ask(client, "{'op':'pending','job':5,'user':'root','shape':'4x4',"
 				"'reason':'needs more'}"));
+	/* whose it is, is the uid; the name is for people */
+	json_object_put(rig_ask(client, "{'op':'pending','job':6,'uid':%d,'user':'somebody',"
+				"'shape':'4x4','reason':'needs more'}", STRANGER));
+	json_object_put(rig_ask(client, "{'op':'pending','job':7,'uid':0,'user':'nobody',"
+				"'shape':'4x4','reason':'needs more'}"));
 	assert_int_equal(in_child(stranger, rig), 0);
 	assert_string_equal(rig_job_state(client, 1), "realised");
 	reply = rig_ask(client, "{'op':'show','what':'pending'}");
 	json_object_object_get_ex(reply, "pending", &list);
-	assert_int_equal(json_object_array_length(list), 1);
+	assert_int_equal(json_object_array_length(list), 3);
 	assert_string_equal(rig_text(json_object_array_get_idx(list, 0), "reason"), "needs more");
 	json_object_put(reply);
 	json_object_put(rig_ask(client, "{'op':'pending','job':5,'reason':null}"));
+	json_object_put(rig_ask(client, "{'op':'pending','job':6,'reason':null}"));
+	json_object_put(rig_ask(client, "{'op':'pending','job':7,'reason':null}"));
 	reply = rig_ask(client, "{'op':'show','what':'pending'}");
 	json_object_object_get_ex(reply, "pending", &list);
 	assert_int_equal(json_object_array_length(list), 0);
@@ -202,65 +209,11 @@ static void nonsense(void **state)
 
 /* ---- TCP with MUNGE ---- */
 
-static bool munge_works(void)
-{
-	int (*encode)(char **, void *, const void *, int) = NULL;
-	void *library = dlopen("libmunge.so.2", RTLD_NOW);
-	char *credential = NULL;
-	int rc = -1;
-
-	if (library)
-		*(void **)&encode = dlsym(library, "munge_encode");
-	if (encode)
-		rc = encode(&credential, NULL, "x", 1);
-	free(credential);
-	return rc == 0;
-}
-
-/* A munged of our own, where nobody else sees it.  0 if there is none. */
-static pid_t start_munged(void)
-{
-	char key[256];
-	int null, fd;
-	pid_t pid;
-
-	if (geteuid() != 0 || access("/usr/sbin/munged", X_OK) || unshare(CLONE_NEWNS) ||
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
-		return 0;
-	if ((mkdir(MUNGE_FOLDER, 0755) && access(MUNGE_FOLDER, F_OK)) ||
-	    mount("tmpfs", MUNGE_FOLDER, "tmpfs", 0, "mode=0755"))
-		return 0;
-	memset(key, 'k', sizeof(key));
-	fd = open(MUNGE_FOLDER "/key", O_WRONLY | O_CREAT, 0600);
-	if (fd < 0 || write(fd, key, sizeof(key)) != sizeof(key))
-		return 0;
-	close(fd);
-	pid = fork();
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		null = open("/dev/null", O_RDWR);
-		dup2(null, 1);
-		dup2(null, 2);
-		execl("/usr/sbin/munged", "munged", "--foreground", "--force", "--key-file",
-		      MUNGE_FOLDER "/key", "--log-file", MUNGE_FOLDER "/log", "--pid-file",
-		      MUNGE_FOLDER "/pid", "--seed-file", MUNGE_FOLDER "/seed", (char *)NULL);
-		_exit(127);
-	}
-	for (int i = 0; i < 100; i++) {
-		if (munge_works())
-			return pid;
-		usleep(50000);
-	}
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
-	return 0;
-}
-
 static int remote_stranger(struct rig *rig)
 {
 	struct json_object *reply;
 	struct ocs_error err;
-	struct ocs_client *client = ocs_client_open(rig->listen, NULL, 5000, &err);
+	struct ocs_client *client = ocs_client_open(rig->listen, NULL, NULL, 5000, &err);
 
 	if (!client)
 		return 98;
@@ -296,6 +249,51 @@ static bool turned_away(struct rig *rig, const char *line)
 	return away;
 }
 
+#define FLOOD 300	/* more than the 256 credentials that may wait of one address */
+
+/* From an address of its own; answers the challenge with no credential. */
+static int knock(struct rig *rig)
+{
+	static const char line[] = "{\"op\":\"hello\",\"id\":1,\"credential\":\"MUNGE:none:\"}\n";
+	struct sockaddr_in from = { .sin_family = AF_INET }, to = { .sin_family = AF_INET };
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char challenge[1000];
+
+	inet_pton(AF_INET, "127.0.0.9", &from.sin_addr);
+	inet_pton(AF_INET, "127.0.0.1", &to.sin_addr);
+	to.sin_port = htons((uint16_t)atoi(strchr(rig->listen, ':') + 1));
+	assert_int_equal(bind(fd, (struct sockaddr *)&from, sizeof(from)), 0);
+	assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+	assert_true(read(fd, challenge, sizeof(challenge)) > 0);
+	assert_int_equal(write(fd, line, sizeof(line) - 1), sizeof(line) - 1);
+	return fd;
+}
+
+/* While MUNGE is slow, one address fills its own queue. */
+static void slow_munge(struct rig *rig, pid_t munged)
+{
+	char answer[1000] = "";
+	struct ocs_client *client;
+	struct ocs_error err;
+	int fds[FLOOD];
+
+	kill(munged, SIGSTOP);
+	for (int i = 0; i < FLOOD; i++)
+		fds[i] = knock(rig);
+	assert_true(read(fds[FLOOD - 1], answer, sizeof(answer) - 1) > 0);
+	kill(munged, SIGCONT);
+	assert_non_null(strstr(answer, "too many credentials"));
+	client = ocs_client_open(rig->listen, NULL, NULL, 5000, &err);
+	if (!client)
+		fail_msg("%s", err.text);
+	ocs_client_close(client);
+	/* what waited is answered, too */
+	assert_true(read(fds[0], answer, sizeof(answer) - 1) > 0);
+	assert_null(strstr(answer, "too many credentials"));
+	for (int i = 0; i < FLOOD; i++)
+		close(fds[i]);
+}
+
 static void remote(void **state)
 {
 	struct rig rig;
@@ -304,12 +302,12 @@ static void remote(void **state)
 	pid_t munged = 0;
 
 	(void)state;
-	if (!munge_works() && !(munged = start_munged()))
+	if (!munge_works() && !(munged = munge_start()))
 		skip();
 	rig_prepare(&rig);
 	snprintf(rig.listen, sizeof(rig.listen), "127.0.0.1:%d", rig_free_port());
 	rig_start(&rig);
-	client = ocs_client_open(rig.listen, NULL, 5000, &err);
+	client = ocs_client_open(rig.listen, NULL, NULL, 5000, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':0,"
@@ -323,11 +321,10 @@ static void remote(void **state)
 		assert_int_equal(in_child(remote_stranger, &rig), 0);
 	assert_string_equal(rig_job_state(client, 1), "realised");
 	ocs_client_close(client);
+	if (munged)
+		slow_munge(&rig, munged);
 	rig_end(&rig);
-	if (munged) {
-		kill(munged, SIGTERM);
-		waitpid(munged, NULL, 0);
-	}
+	munge_stop(munged);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -279,8 +279,9 @@ static void killed_anywhere(void **state)
 		json_object_put(rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job + 1,
 					job * 10 + 10));
 		rig_until_patches(rig, 0);
-		/* what was being cut may be cut once more */
+		/* what was being cut or made may be cut or made once more */
 		rig_until_forgotten(client, job);
+		rig_until_forgotten(client, job + 1);
 		ocs_client_close(client);
 	}
 }

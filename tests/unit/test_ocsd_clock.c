@@ -201,7 +201,7 @@ static void replay(void **state)
 			      path, at);
 	assert_int_equal(ocs_file_write(rig->yaml, edited, strlen(edited), 0600, &err), 0);
 	rig_restart_with_trouble(rig);
-	standing = ocs_client_open(address, path, 5000, &err);
+	standing = ocs_client_open(address, path, NULL, 5000, &err);
 	assert_non_null(standing);
 	answer = say_hello(address, key, NULL, &good);
 	assert_non_null(strstr(answer, "\"ok\":true"));
@@ -214,7 +214,7 @@ static void replay(void **state)
 		assert_non_null(strstr(answer, "the proof is refused"));
 		free(answer);
 		free(unused);
-		client = ocs_client_open(address, path, 5000, &err);
+		client = ocs_client_open(address, path, NULL, 5000, &err);
 		assert_non_null(client);
 		json_object_put(rig_ask(client, "{'op':'show','what':'job'}"));
 		ocs_client_close(client);

@@ -134,6 +134,12 @@ static void late_slurmctld(void **state)
 	assert_int_equal(rig_number(json_object_array_get_idx(list, 0), "job"), 7);
 	assert_string_equal(rig_text(json_object_array_get_idx(list, 0), "nodes"), "d[0-3]");
 	json_object_put(reply);
+	/* again, if that answer was lost */
+	reply = rig_ask(first, "{'op':'subscribe','jobs':[],'term':0,'controller':0}");
+	assert_int_equal(json_object_array_length(json_object_object_get(reply, "forgotten")), 1);
+	assert_int_equal(json_object_array_length(json_object_object_get(reply, "held")), 1);
+	json_object_put(reply);
+	json_object_put(rig_ask(first, "{'op':'gone','job':7,'epoch':70}"));
 	json_object_put(rig_event(first, "released"));
 	reply = rig_ask(first, "{'op':'subscribe','jobs':[],'term':0,'controller':0}");
 	assert_int_equal(rig_number(reply, "max_job"), 7);

@@ -56,7 +56,7 @@ static enum answer ask(struct rig *rig, const char *format, ...)
 {
 	struct json_object *request, *reply;
 	struct ocs_error err = { 0 };
-	struct ocs_client *client = ocs_client_open(rig->address, NULL, 1000, &err);
+	struct ocs_client *client = ocs_client_open(rig->address, NULL, NULL, 1000, &err);
 	char *text = NULL;
 	va_list args;
 

@@ -304,6 +304,42 @@ static void servers(void **state)
 	ocs_client_close(client);
 }
 
+/* Jobs that slurmctld does not list, since they ended while it did not reach ocsd or it has
+ * forgotten them, keep their circuits until the last epilog or its word. */
+static void ended_meanwhile(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	char *nodes_a, *place_a = rig_place(rig, "2x2x4", NULL, &nodes_a);
+	char *nodes_b, *place_b = rig_place(rig, "2x2x4", nodes_a, &nodes_b);
+	struct json_object *reply;
+
+	commit(client, 1, 10, nodes_a, place_a);
+	apply(client, 1, 10, "n0");
+	commit(client, 2, 20, nodes_b, place_b);
+	apply(client, 2, 20, "n8");
+	json_object_put(rig_ask(client, "{'op':'end','job':2,'epoch':20,'reason':'over'}"));
+	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20,'node':'n8'}"));
+	for (int i = 0; i < 2; i++) {
+		reply = rig_ask(client, "{'op':'subscribe','jobs':[],'term':0}");
+		assert_int_equal(json_object_array_length(json_object_object_get(reply, "forgotten")), 2);
+		assert_int_equal(json_object_array_length(json_object_object_get(reply, "held")), 2);
+		json_object_put(reply);
+		assert_string_equal(rig_job_state(client, 1), "ended");
+		assert_int_equal(rig_patches(rig), 2 * PATCHES);
+	}
+	json_object_put(rig_ask(client, "{'op':'gone','job':2,'epoch':20}"));
+	json_object_put(rig_event(client, "released"));
+	assert_int_equal(rig_patches(rig), PATCHES);
+	release(client, 1);
+	assert_int_equal(rig_patches(rig), 0);
+	ocs_client_close(client);
+	free(nodes_a);
+	free(place_a);
+	free(nodes_b);
+	free(place_b);
+}
+
 /* What slurmctld and ocsd tell each other when they meet. */
 static void meeting(void **state)
 {
@@ -490,7 +526,8 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(queueing, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(order, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(servers, rig_setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(meeting, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(ended_meanwhile, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(meeting, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(drains, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(audit, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(bad_commits, rig_setup, rig_teardown),

@@ -112,6 +112,41 @@ static void cut_late(void **state)
 	ocs_client_close(client);
 }
 
+/* The second attempt makes what the first one makes once more, long after the job has ended:
+ * that is a circuit of that job still, and no stranger's. */
+static void made_twice_and(struct rig *rig, bool killed)
+{
+	struct ocs_client *client = rig_client(rig);
+
+	commit(client, 1);
+	rig_emulate(rig, "fault direct-1 late 1900 count 1");
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
+	if (killed) {
+		ocs_client_close(client);
+		rig_stop_daemon(rig, SIGKILL);
+		rig_start_daemon(rig);
+		client = rig_client(rig);
+	}
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	assert_int_equal(late(rig), 0);
+	rig_until_forgotten(client, 1);
+	assert_int_equal(late(rig), 1);
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	assert_int_equal(rig_patches(rig), 0);
+	assert_no_stranger(rig);
+	ocs_client_close(client);
+}
+
+static void made_twice(void **state)
+{
+	made_twice_and(*state, false);
+}
+
+static void made_twice_and_killed(void **state)
+{
+	made_twice_and(*state, true);
+}
+
 /* Nor does it where ocsd was killed between. */
 static void cut_late_after_a_kill(void **state)
 {
@@ -186,6 +221,29 @@ static void after_a_kill(void **state)
 	ocs_client_close(client);
 }
 
+/* Nobody listens when a job's circuits are cut but for one that is in doubt.  Who says later that
+ * no epilog will come hears that its nodes are free, and need not wait for the doubt to pass. */
+static void released_unheard(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct json_object *reply;
+
+	commit(client, 1);
+	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
+	rig_emulate(rig, "fault direct-1 late 1600 count 1");
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	reply = rig_ask(client, "{'op':'subscribe','jobs':[{'job':1,'epoch':10}]}");
+	assert_string_equal(rig_text(reply, "held"), "[ ]");
+	json_object_put(reply);
+	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'over'}"));
+	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
+	assert_int_equal(late(rig), 0);
+	json_object_put(rig_event(client, "released"));
+	rig_until_forgotten(client, 1);
+	ocs_client_close(client);
+}
+
 /* Job 2 beside job 1: over as well, but for a switch of its own that does not answer. */
 static const char second_job[] =
 	"CREATE TEMP TABLE j AS SELECT * FROM jobs WHERE job=1;"
@@ -241,9 +299,12 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(after_the_timeout, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(cut_late, setup_patient, rig_teardown),
+		cmocka_unit_test_setup_teardown(made_twice, setup_patient, rig_teardown),
+		cmocka_unit_test_setup_teardown(made_twice_and_killed, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(cut_late_after_a_kill, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_refusal, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(after_a_kill, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(released_unheard, setup_patient, rig_teardown),
 		cmocka_unit_test_setup_teardown(ports_given_back, rig_setup, rig_teardown),
 	};
 

@@ -26,6 +26,12 @@
 #define PATIENCE_NS (20 * INT64_C(1000000000))
 #define WORD "abcdefghijklmnopqrstuvwxyz0123456789_"
 
+static void has(const char *text, const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no \"%s\" in: %s", line, text);
+}
+
 static char *read_all(const char *path)
 {
 	struct ocs_error err;
@@ -154,6 +160,76 @@ static void new_description(void **state)
 	ocs_client_close(client);
 }
 
+/* In place of the copy, TEXT (NULL: nothing); ocsd does not start, and says why. */
+static void no_start(struct rig *rig, const char *copy, const char *text, size_t length,
+		     const char *part)
+{
+	char *said = rig_daemon_log(rig);
+	size_t before = strlen(said);
+	struct ocs_error err;
+
+	free(said);
+	unlink(copy);
+	if (text)
+		assert_int_equal(ocs_file_write(copy, text, length, 0600, &err), 0);
+	assert_int_equal(rig_run_daemon(rig, &said), OCS_USAGE);
+	has(said + before, part);
+	free(said);
+}
+
+/* A file that was broken while ocsd was away: it goes on with what it read before, which must
+ * be all of that. */
+static void broken_at_start(void **state)
+{
+	struct rig *rig = *state;
+	char *folder = ocs_asprintf("%s/state", rig->emulator.folder);
+	char *copy = ocs_asprintf("%s/ocs.yaml", folder), *good, *kept;
+	struct json_object *reply, *fault;
+	struct ocs_client *client;
+	struct ocs_error err;
+
+	ocs_client_close(commit_and_apply(rig, 7));
+	good = read_all(rig->yaml);
+	kept = read_all(copy);
+	assert_true(strlen(kept) > strlen(good));
+	assert_memory_equal(kept, good, strlen(good));
+	rig_stop_daemon(rig, SIGTERM);
+	edit(rig, "    tile: 1x1x2\n", "    tile: 1x1x3\n");
+	rig->state = folder;
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	assert_string_equal(rig_job_state(client, 7), "realised");
+	reply = rig_ask(client, "{'op':'show','what':'fabric'}");
+	assert_true(json_object_object_get_ex(reply, "fault", &fault));
+	has(json_object_get_string(fault), "tile");
+	json_object_put(reply);
+	ocs_client_close(client);
+	/* told again, it sees that nothing is better; and then, that it is */
+	reload(rig, "the old one stays");
+	assert_int_equal(ocs_file_write(rig->yaml, good, strlen(good), 0600, &err), 0);
+	reload(rig, "ready: ");
+	client = rig_client(rig);
+	reply = rig_ask(client, "{'op':'show','what':'fabric'}");
+	assert_false(json_object_object_get_ex(reply, "fault", &fault));
+	json_object_put(reply);
+	json_object_put(rig_ask(client, "{'op':'end','job':7,'epoch':7,'reason':'done'}"));
+	for (int n = 0; n < 8; n++)
+		json_object_put(rig_ask(client, "{'op':'release','job':7,'epoch':7,'node':'n%d'}", n));
+	rig_until_patches(rig, 0);
+	ocs_client_close(client);
+	rig_stop_daemon(rig, SIGTERM);
+	edit(rig, "    tile: 1x1x2\n", "    tile: 1x1x3\n");
+	no_start(rig, copy, NULL, 0, "tile");
+	no_start(rig, copy, kept, strlen(good) / 2, "cut short");
+	no_start(rig, copy, good, strlen(good), "cut short");
+	*strstr(kept, "n[12-15]") = 'm';
+	no_start(rig, copy, kept, strlen(kept), "cut short");
+	free(folder);
+	free(copy);
+	free(good);
+	free(kept);
+}
+
 static char *http(const char *address, const char *request)
 {
 	int64_t deadline = ocs_now_ns() + PATIENCE_NS;
@@ -170,12 +246,6 @@ static char *http(const char *address, const char *request)
 		ocs_text_add(&text, "%.*s", (int)count, data);
 	close(fd);
 	return ocs_text_take(&text);
-}
-
-static void has(const char *text, const char *line)
-{
-	if (!strstr(text, line))
-		fail_msg("no \"%s\" in: %s", line, text);
 }
 
 /* Where the metrics are from now on; the caller frees it. */
@@ -416,6 +486,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(new_description, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(broken_at_start, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(numbers, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(numbers_of_ports, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(forgetting, rig_setup, rig_teardown),

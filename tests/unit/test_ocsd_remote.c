@@ -58,7 +58,7 @@ static void with_key(void **state)
 	struct ocs_client *client;
 	struct ocs_error err;
 
-	client = ocs_client_open(address, key, 5000, &err);
+	client = ocs_client_open(address, key, NULL, 5000, &err);
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[]}"));
@@ -71,12 +71,12 @@ static void with_key(void **state)
 	assert_string_equal(rig_job_state(client, 1), "realised");
 	ocs_client_close(client);
 
-	assert_null(ocs_client_open(address, other, 5000, &err));
+	assert_null(ocs_client_open(address, other, NULL, 5000, &err));
 	assert_int_equal(err.code, OCS_UNREACHABLE);
 	assert_non_null(strstr(err.text, "another key"));
-	assert_null(ocs_client_open(address, NULL, 5000, &err));
+	assert_null(ocs_client_open(address, NULL, NULL, 5000, &err));
 	assert_non_null(strstr(err.text, "shared key"));
-	assert_null(ocs_client_open(address, "/nonexistent", 5000, &err));
+	assert_null(ocs_client_open(address, "/nonexistent", NULL, 5000, &err));
 	assert_non_null(strstr(err.text, "/nonexistent"));
 	free(address);
 	free(other);
@@ -206,7 +206,7 @@ static void in_between(void **state)
 		struct between b;
 
 		start_between(&b, address, cases[i].mode);
-		client = ocs_client_open(b.address, key, 5000, &err);
+		client = ocs_client_open(b.address, key, NULL, 5000, &err);
 		if (!client)
 			fail_msg("%s", err.text);
 		reply = ocs_client_call(client, request, 5000, NULL, &err);

@@ -214,19 +214,30 @@ static void test_never_names_what_fits(void **state)
 		  "that fit: 256, 254, 252" },
 		{ POD, "4x4x4x4", NULL, false, false,
 		  "4x4x4x4: its 4 dimensions need 8 links at an XPU, which has 6; nearest shapes that "
-		  "fit: 8x8x2x2, 8x4x2x2, 16x4x2x2" },
+		  "fit: 8x8x2x2, 16x4x2x2, 32x2x2x2" },
+		{ "static:16x16x16 tile:1x1x1", "34x60", "mesh", false, false,
+		  "34x60: 60 and 34 are longer than the sides of a 16x16x16 torus (16) and would have to "
+		  "be folded, which takes more than its three axes; nearest shapes that fit: 15x136, "
+		  "12x170, 10x204" },
+		{ "static:16x16x16 tile:1x1x1", "300x2", "mesh", false, false,
+		  "300x2: 300 is longer than the sides of a 16x16x16 torus (16) and would have to be "
+		  "folded, which takes more than its three axes; nearest shapes that fit: 200x3, 150x4, "
+		  "120x5" },
+		{ "static:16x8x8 tile:1x1x1", "9x9x9", "mesh", false, false,
+		  "9x9x9: an extent of 9 is longer than the side of 8 that is left for it on a 16x8x8 "
+		  "torus; nearest shapes that fit: 10x8x8, 11x8x8, 9x8x8" },
 		{ POD, "2x2x2x2x2x4", NULL, false, false,
 		  "2x2x2x2x2x4: its 6 dimensions need 7 links at an XPU, which has 6; nearest shapes "
-		  "that fit: 2x2x2x2x1x8, 2x2x2x2x2x2, 2x2x2x2x1x4" },
+		  "that fit: 2x2x2x2x2x2, 2x2x2x2x1x8, 2x2x2x2x1x4" },
 		{ POD, "6x4", NULL, true, false,
 		  "6x4: a ring of 6 cannot close on 4x4x4 cubes without folding; nearest shapes that "
-		  "fit: 8x4, 4x4, 8x2; without --no-fold it fits" },
+		  "fit: 12x2, 8x4, 4x4; without --no-fold it fits" },
 		{ POD, "6x6x4", NULL, false, false,
-		  "6x6x4: its rings cannot all close on 4x4x4 cubes; nearest shapes that fit: 8x4x4, "
-		  "8x8x4, 8x8x2; with --conn-type=mesh it fits" },
+		  "6x6x4: its rings cannot all close on 4x4x4 cubes; nearest shapes that fit: 12x6x2, "
+		  "18x4x2, 2x36x2; with --conn-type=mesh it fits" },
 		{ POD, "3x20x3", "mesh", true, false,
-		  "3x20x3: it needs 5 cubes, 4 exist; nearest shapes that fit: 3x16x3, 4x16x3, "
-		  "4x15x3" },
+		  "3x20x3: it needs 5 cubes, 4 exist; nearest shapes that fit: 4x15x3, 3x16x3, "
+		  "4x16x3" },
 		{ POD, "8x8x16_twisted", NULL, false, false,
 		  "8x8x16_twisted is larger than the machine: 1024 XPUs asked, 256 exist; nearest "
 		  "shapes that fit: 8x4x8_twisted, 4x4x8_twisted" },

@@ -175,6 +175,113 @@ static void test_rfold_saves(void **unused)
 	rig_close(&r);
 }
 
+/* An extent of 1 that somebody wrote, as published traces do, is no dimension. */
+static void test_written_ones(void **unused)
+{
+	static const char *const policies[] = { "best", "rfold", "reconfig", "published-reconfig",
+						"folding", "firstfit" };
+	static const char *const shapes[][3] = {
+		{ "72", "72x1x1", "1x72x1x1" }, { "2", "1x1x2", "2x1" }, { "18", "18x1x1", "1x18" },
+		{ "4x6", "4x6x1", "4x1x1x6" }, { "6x6", "1x6x6", "6x1x6x1" }, { "1", "1x1x1", "1x1x1x1x1" },
+		{ "4x4x4", "1x4x4x4", "4x4x1x4x1x1" }, { "2x2x6", "2x1x2x6", "1x1x1x2x2x6" },
+		{ "16x16", "16x1x16", "16x16x1x1" },
+	};
+	size_t i, k;
+	int form;
+
+	(void)unused;
+	for (i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		struct rig r;
+
+		rig_open(&r, i < 4 ? CUBES : STATIC, policies[i], false);
+		for (k = 0; k < sizeof(shapes) / sizeof(shapes[0]); k++) {
+			int cubes = 0, circuits = 0;
+
+			for (form = 0; form < 3; form++) {
+				struct ocs_shape shape = shape_of(shapes[k][form]);
+				struct ocs_error err = { 0 };
+				struct ocs_placement *p = ocs_policy_place(r.policy, r.occupancy, &shape,
+									   &err);
+
+				if (!p != !takes(&r, shapes[k][0]))
+					fail_msg("%s %s: %s", policies[i], shapes[k][form], err.text);
+				if (!p)
+					continue;
+				if (ocs_policy_verifiable(r.policy))
+					assert_int_equal(ocs_placement_verify(r.fabric, r.occupancy, p, &err),
+							 0);
+				if (!form) {
+					cubes = p->ncubes;
+					circuits = p->ncircuits;
+				}
+				assert_int_equal(p->ncubes, cubes);
+				assert_int_equal(p->ncircuits, circuits);
+				assert_int_equal(p->shape.ndim, shape.ndim);
+				ocs_placement_destroy(p);
+			}
+		}
+		rig_close(&r);
+	}
+	/* without rotation a dimension keeps its axis */
+	for (form = 0; form < 2; form++) {
+		struct ocs_shape shape = shape_of(form ? "1x1x4x1" : "1x1x1x4");
+		struct rig r;
+
+		rig_open(&r, "torus cubes:1x1x1 cube:4x4x4 tile:1x1x1", "reconfig", false);
+		shape.no_rotate = true;
+		assert_int_equal(ocs_policy_possible(r.policy, &shape), form);
+		rig_close(&r);
+	}
+}
+
+/* A policy that may keep little answers as one that may keep all. */
+static void test_little_memory(void **unused)
+{
+	static const char *const policies[] = { "best", "best-effort", "scratch" };
+	struct ocs_shape shape = shape_of("2");
+	struct rig little, much;
+	size_t i;
+	int n;
+
+	(void)unused;
+	for (i = 0; i < sizeof(policies) / sizeof(policies[0]); i++) {
+		rig_open(&little, CUBES, policies[i], true);
+		rig_open(&much, CUBES, policies[i], true);
+		ocs_policy_bytes_set(little.policy, 1);
+		for (n = 0; n < 200; n++) {
+			struct ocs_placement *p, *q;
+
+			shape.ndim = 1 + below(3);
+			shape.extent[0] = 2 * (1 + below(6));
+			shape.extent[1] = 2 * (1 + below(4));
+			shape.extent[2] = 2 * (1 + below(4));
+			shape.xpus = (long)shape.extent[0] * (shape.ndim > 1 ? shape.extent[1] : 1) *
+				(shape.ndim > 2 ? shape.extent[2] : 1);
+			p = ocs_policy_place(little.policy, little.occupancy, &shape, NULL);
+			q = ocs_policy_place(much.policy, much.occupancy, &shape, NULL);
+			assert_int_equal(!p, !q);
+			ocs_routes_destroy(ocs_policy_routes_take(little.policy));
+			ocs_routes_destroy(ocs_policy_routes_take(much.policy));
+			if (!p) {
+				if (below(4))
+					continue;
+				ocs_occupancy_reset(little.occupancy);
+				ocs_occupancy_reset(much.occupancy);
+				continue;
+			}
+			assert_memory_equal(p->xpus, q->xpus, (size_t)p->shape.xpus * sizeof(p->xpus[0]));
+			for (int j = 0; j < p->nnodes; j++) {
+				ocs_occupancy_node_set(little.occupancy, little.fabric, p->nodes[j], false);
+				ocs_occupancy_node_set(much.occupancy, much.fabric, q->nodes[j], false);
+			}
+			ocs_placement_destroy(p);
+			ocs_placement_destroy(q);
+		}
+		rig_close(&little);
+		rig_close(&much);
+	}
+}
+
 /* Best, lenient: lines only where rings cannot be, and as few as possible. */
 static void test_best_lenient(void **unused)
 {
@@ -214,6 +321,10 @@ static void test_published(void **unused)
 		ocs_occupancy_node_set(r.occupancy, r.fabric, ocs_section_node_at(r.section, cube, at),
 				       false);
 	assert_null(ocs_policy_place(r.policy, r.occupancy, &shape, NULL));
+	/* 96 XPUs, but a piece in each of three cubes: never, rather than the end of the queue */
+	assert_true(takes(&r, "4x8x3"));
+	assert_false(takes(&r, "2x4x12"));
+	assert_false(takes(&r, "2x2x2x12"));
 	rig_close(&r);
 	rig_open(&r, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "unconstrained", true);
 	for (cube = 0; cube < 2; cube++)
@@ -291,6 +402,8 @@ int main(void)
 		cmocka_unit_test(test_verified),
 		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_rfold_saves),
+		cmocka_unit_test(test_written_ones),
+		cmocka_unit_test(test_little_memory),
 		cmocka_unit_test(test_best_lenient),
 		cmocka_unit_test(test_published),
 		cmocka_unit_test(test_scratch),

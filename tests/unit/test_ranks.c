@@ -210,7 +210,7 @@ static void test_picture(void **state)
 	int a = 0, down = 0;
 
 	(void)state;
-	text = ocs_picture(fabric, section, items, 2, 80, false);
+	text = ocs_picture(fabric, section, items, 2, -1, 80, false);
 	assert_null(strchr(text, '\033'));
 	assert_non_null(strstr(text, "A  job 1"));
 	assert_non_null(strstr(text, "free (220 of 256 XPUs)"));
@@ -223,7 +223,14 @@ static void test_picture(void **state)
 	for (c = text; *c; c += strcspn(c, "\n") + 1)
 		assert_true(strcspn(c, "\n") <= 80);
 	free(text);
-	text = ocs_picture(fabric, section, items, 2, 10, true);
+	/* the cubes of one item, the others counted */
+	text = ocs_picture(fabric, section, items, 2, 0, 80, false);
+	assert_non_null(strstr(text, "c0\n"));
+	assert_null(strstr(text, "c1"));
+	assert_non_null(strstr(text, "\ncubes not drawn: 2 free, 1 partly in use\nA  job 1"));
+	assert_non_null(strstr(text, "free (220 of 256 XPUs)"));
+	free(text);
+	text = ocs_picture(fabric, section, items, 2, -1, 10, true);
 	assert_non_null(strchr(text, '\033'));
 	free(text);
 	text = ocs_picture_svg(fabric, section, items, 2, "a & b");
@@ -258,14 +265,18 @@ static void test_picture_of_many(void **state)
 	items[0].nnodes = 16 * 70;
 	items[1].nodes = &broken;
 	items[1].nnodes = 1;
-	text = ocs_picture(large, &large->sections[0], items, 2, 80, false);
+	text = ocs_picture(large, &large->sections[0], items, 2, -1, 80, false);
 	assert_non_null(strstr(text, "c0   QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ "
 			       "QQQQQQQQ QQQQQQQQ\nc64  QQQQQQ+.\n\nc70\n"));
 	assert_non_null(strstr(text, "\n+  broken, drawn above (1 of 72 cubes)\n"));
 	assert_non_null(strstr(text, "\nR  two (4 XPUs)\n"));
 	assert_null(strstr(text, "c71"));
 	free(text);
-	text = ocs_picture(large, &large->sections[0], items, 2, 30, false);
+	text = ocs_picture(large, &large->sections[0], items, 2, 1, 80, false);
+	assert_non_null(strstr(text, "cubes not drawn: 1 free, 70 full\nQ  one"));
+	assert_null(strstr(text, "c71"));
+	free(text);
+	text = ocs_picture(large, &large->sections[0], items, 2, -1, 30, false);
 	assert_non_null(strstr(text, "\nc16  QQQQQQQQ QQQQQQQQ\n"));
 	for (line = text; *line && strncmp(line, "+  ", 3); line += strcspn(line, "\n") + 1)
 		assert_true(strcspn(line, "\n") <= 30);
@@ -274,7 +285,7 @@ static void test_picture_of_many(void **state)
 	/* a cube that is too wide is drawn in parts */
 	large = ocs_fabric_open("static:8x8x8 tile:1x1x1", &err);
 	assert_non_null(large);
-	text = ocs_picture(large, &large->sections[0], NULL, 0, 30, false);
+	text = ocs_picture(large, &large->sections[0], NULL, 0, -1, 30, false);
 	assert_non_null(strstr(text, "c0, z=0-2\n........ ........ ........\n"));
 	assert_non_null(strstr(text, "c0, z=6-7\n........ ........\n"));
 	free(text);

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "src/plugins/job_submit/extra.h"
+#include "src/plugins/job_submit/script.h"
 #include "src/plugins/spank/base64.h"
 #include "src/plugins/spank/child.h"
 #include "src/plugins/spank/request.h"
@@ -83,10 +84,13 @@ static char *demand_of(const char *text, size_t length, struct ocs_error *err)
 	return coded;
 }
 
+#define GROUP "{\"allreduce\":[{\"members\":[0,1],\"bytes\":8}]}"
+#define GROUP_OF(members, bytes) "{\"allreduce\":[{\"members\":[" members "],\"bytes\":" bytes "}]}"
+
 static void test_demand_travels(void **state)
 {
 	static const char *const texts[] = {
-		"{}", "{\"a\":1}", "{\"a\":12}\n", "{\"allreduce\":[{\"members\":[0,1]}]}",
+		GROUP, (GROUP "\n"), (" " GROUP), "{\"mp\":[[0,1],[2,0]]}",
 	};
 
 	(void)state;
@@ -98,7 +102,8 @@ static void test_demand_travels(void **state)
 		assert_int_equal(strlen(coded) % 4, 0);
 		text = ocs_base64_decode(coded);
 		assert_string_equal(text, texts[i]);
-		assert_int_equal(ocs_demand_check(coded, &err), 0);
+		assert_int_equal(ocs_demand_check(coded, 0, &err), 0);
+		assert_int_equal(ocs_demand_check(coded, 2, &err), 0);
 		free(text);
 		free(coded);
 	}
@@ -113,10 +118,10 @@ static void test_demand_refused(void **state)
 	assert_null(demand_of("{\"a\":", 5, &err));
 	assert_non_null(strstr(err.text, "JSON"));
 	assert_null(demand_of("[1]", 3, &err));
-	assert_null(demand_of("{}\0x", 4, &err));
+	assert_null(demand_of(GROUP "\0x", sizeof(GROUP) + 1, &err));
 	assert_null(demand_of("", 0, &err));
 	memset(large, ' ', OCS_DEMAND_MAX + 8);
-	memcpy(large, "{}", 2);
+	memcpy(large, GROUP, strlen(GROUP));
 	assert_null(demand_of(large, OCS_DEMAND_MAX + 8, &err));
 	free(large);
 	assert_null(ocs_demand_load("/nowhere/demand.json", &err));
@@ -128,6 +133,56 @@ static void test_demand_refused(void **state)
 	assert_null(ocs_base64_decode("ab==abcd"));
 }
 
+/* What no plan could be made for is refused when it is read, with the place of the fault. */
+static void test_demand_nonsense(void **state)
+{
+	static const struct {
+		const char *text;
+		int nodes;
+		const char *says;
+	} cases[] = {
+		{ "{}", 0, "neither an allreduce group nor mp bytes; an example is {\"allreduce\":" },
+		{ "{\"allreduce\":[]}", 0, "neither" },
+		{ "{\"mp\":[]}", 0, "mp" }, { "{\"mp\":[[0,0],[0,0]]}", 0, "neither" },
+		{ GROUP_OF("0,1", "-8"), 0, "bytes of allreduce group 0 is not a whole number of at least 0" },
+		{ GROUP_OF("0,1", "1e400"), 0, "bytes of allreduce group 0" },
+		{ GROUP_OF("0,1", "NaN"), 0, "bytes of allreduce group 0" },
+		{ GROUP_OF("0,1", "Infinity"), 0, "bytes of allreduce group 0" },
+		{ GROUP_OF("0,1", "1.5"), 0, "whole number" },
+		{ GROUP_OF("0,1", "\"8\""), 0, "whole number" },
+		{ GROUP_OF("0,1,0", "8"), 0, "member 2 of allreduce group 0 is not a server number" },
+		{ GROUP_OF("0,-1", "8"), 0, "member 1 of allreduce group 0" },
+		{ GROUP_OF("0,99999", "8"), 0, "member 1 of allreduce group 0" },
+		{ GROUP_OF("0,4", "8"), 4, "a server number from 0 to 3 that occurs once" },
+		{ GROUP_OF("", "8"), 0, "needs a list of members" },
+		{ "{\"allreduce\":[{\"members\":[0,1]}]}", 0, "group 0 lacks bytes" },
+		{ "{\"allreduce\":[{\"members\":[0,1],\"bytes\":8,\"colour\":1}]}", 0, "unknown key 'colour'" },
+		{ "{\"mp\":[[0,1],[1]]}", 0, "row 1 of mp is not a list of 2 numbers" },
+		{ "{\"mp\":[[0,1],[1,0],[1,0]]}", 0, "row 0 of mp is not a list of 3 numbers" },
+		{ "{\"mp\":[[0,1],[1,0]]}", 4, "mp is not a list of 4 rows, one for each server" },
+		{ "{\"mp\":[[0,-1],[1,0]]}", 0, "mp[0][1] is not a whole number" },
+		{ "{\"mp\":[[0,1],[1e999,0]]}", 2, "mp[1][0] is not a whole number" },
+		{ "{\"mp\":[[0,1],[1,0]],\"allreduce\":[{\"members\":[0,2],\"bytes\":8}]}", 0,
+		  "a server number from 0 to 1" },
+		{ "{\"a\":1}", 0, "unknown key 'a' (known: allreduce, mp, trees)" },
+	};
+	struct ocs_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *coded = ocs_base64_encode(cases[i].text, strlen(cases[i].text));
+
+		assert_int_equal(ocs_demand_check(coded, cases[i].nodes, &err), -1);
+		if (strncmp(err.text, "--ocs-demand: ", 14) || !strstr(err.text, cases[i].says))
+			fail_msg("%s: '%s' does not say '%s'", cases[i].text, err.text, cases[i].says);
+		free(coded);
+		if (cases[i].nodes)
+			continue;
+		assert_null(demand_of(cases[i].text, strlen(cases[i].text), &err));
+		assert_true(!strncmp(err.text, "/tmp/ocs-demand-", 16) && strstr(err.text, cases[i].says));
+	}
+}
+
 /* From somebody who does not submit with sbatch. */
 static void test_demand_from_others(void **state)
 {
@@ -136,21 +191,17 @@ static void test_demand_from_others(void **state)
 	struct ocs_error err;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
-		if (i == 5)	/* what stands behind a zero byte is not seen by anybody */
-			assert_int_equal(ocs_demand_check(wrong[i], &err), 0);
-		else
-			assert_int_equal(ocs_demand_check(wrong[i], &err), -1);
-	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+		assert_int_equal(ocs_demand_check(wrong[i], 0, &err), -1);
 	memset(large, ' ', 2 * OCS_DEMAND_MAX);
-	memcpy(large, "{}", 2);
+	memcpy(large, GROUP, strlen(GROUP));
 	large[OCS_DEMAND_MAX] = '\0';
 	coded = ocs_base64_encode(large, strlen(large));
-	assert_int_equal(ocs_demand_check(coded, &err), 0);
+	assert_int_equal(ocs_demand_check(coded, 0, &err), 0);
 	free(coded);
 	large[OCS_DEMAND_MAX] = ' ';
 	coded = ocs_base64_encode(large, strlen(large));
-	assert_int_equal(ocs_demand_check(coded, &err), -1);
+	assert_int_equal(ocs_demand_check(coded, 0, &err), -1);
 	assert_non_null(strstr(err.text, "larger"));
 	free(coded);
 	free(large);
@@ -296,6 +347,38 @@ static void test_child(void **state)
 	assert_true(ocs_now_ns() - start < 10 * 1000000000LL);
 }
 
+/* The lines that sbatch would read, and no others. */
+static void test_script(void **state)
+{
+	static const struct { const char *script, *says; } scripts[] = {
+		{ "#!/bin/sh\n#SBATCH --shape=4x4\ntrue\n",
+		  "line 2 of the script, #SBATCH --shape: only sbatch reads such lines" },
+		{ "#!/bin/sh\n#SBATCH --shape 4x4", "_SLURM_SPANK_OPTION_spank_ocs_shape=..." },
+		{ "#!/bin/sh\n# words\n\n  # more\n#SBATCH -N2 -n \"4 #\" --no-fold", "line 5 of the script" },
+		{ "#!/bin/sh\r\n#SBATCH --conn-type=mesh\r\n", "--conn-type" },
+		{ "#!/bin/sh\n#SBATCH\t--ocs-demand=x\n", "--ocs-demand" },
+		{ "#!/bin/sh\n#SBATCH --shape=2x2\n#SBATCH hetjob\n", "line 2" },
+		{ "#!/bin/sh\ntrue\n#SBATCH --shape=4x4\n", NULL },
+		{ "#!/bin/sh\ncat <<E\n#SBATCH --shape=4x4\nE\n", NULL },
+		{ "#!/bin/sh\n#SBATCH -N2 # not --shape=4x4\n", NULL },
+		{ "#!/bin/sh\n#SBATCH --comment=\"a --shape=4x4\"\n", NULL },
+		{ "#!/bin/sh\n#SBATCH --comment='a --shape=4x4' -N2\n", NULL },
+		{ "#!/bin/sh\n##SBATCH --shape=4x4\n # SBATCH --shape=4x4\n", NULL },
+		{ "#!/bin/sh\n#SBATCH -N1\n#SBATCH hetjob\n#SBATCH --shape=4x4\n", NULL },
+		{ "#!/bin/sh\n#SBATCH --shapes=4x4 --shap --shape-of=x x--shape=4x4\n", NULL },
+		{ "#!/bin/sh\n#SBATCH", NULL }, { "#SBATCH \"--shape=4x4", NULL }, { "", NULL }, { NULL, NULL },
+	};
+	struct ocs_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
+		memset(&err, 0, sizeof(err));
+		assert_int_equal(ocs_script_check(scripts[i].script, &err), scripts[i].says ? -1 : 0);
+		if (scripts[i].says && !strstr(err.text, scripts[i].says))
+			fail_msg("%s: %s", scripts[i].script, err.text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,10 +387,12 @@ int main(void)
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_demand_travels),
 		cmocka_unit_test(test_demand_refused),
+		cmocka_unit_test(test_demand_nonsense),
 		cmocka_unit_test(test_demand_from_others),
 		cmocka_unit_test(test_exported_list),
 		cmocka_unit_test(test_inherited_is_dropped),
 		cmocka_unit_test(test_extra),
+		cmocka_unit_test(test_script),
 		cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_child),
 	};

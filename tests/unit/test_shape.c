@@ -27,6 +27,10 @@ static void test_good(void **state)
 		assert_int_equal(ocs_shape_parse(good[i], NULL, &shape, &err), 0);
 		assert_string_equal(ocs_shape_format(&shape, text), good[i]);
 	}
+	assert_int_equal(ocs_shape_parse("4X8x2", NULL, &shape, &err), 0);
+	assert_string_equal(ocs_shape_format(&shape, text), "4x8x2");
+	assert_int_equal(ocs_shape_extra_parse("shape=4X4X8_twisted", &shape, &err), 1);
+	assert_string_equal(ocs_shape_format(&shape, text), "4x4x8_twisted");
 	assert_int_equal(ocs_shape_parse("4x8x2", "torus,torus,mesh", &shape, &err), 0);
 	assert_int_equal(shape.xpus, 64);
 	assert_false(shape.mesh[1]);
@@ -47,6 +51,8 @@ static void test_bad(void **state)
 		{ "4x4x", NULL, "dimension 3 is missing" },
 		{ "x4", NULL, "dimension 1 is missing" },
 		{ "4xx4", NULL, "dimension 2 is missing" },
+		{ "4xX4", NULL, "dimension 2 is missing" },
+		{ "4X", NULL, "dimension 2 is missing" },
 		{ "axb", NULL, "'a' is not a number" },
 		{ "-4x4", NULL, "negative" },
 		{ "+4x4", NULL, "'+4' is not a number" },

@@ -126,6 +126,61 @@ grep -q '"end":7200.000.*"link_load":2,"predicted_slowdown":2.000' "$work/jobs"
 result $? "twice as long"
 exits 0 "best effort within a limit" -p best-effort -f "$F" --trace "$work/trace" --json --slowdown-limit 1.2
 holds "never" '"never":1'
+printf '0,0,T3D_NT,72x1x1,72,60\n1,5,T3D_NT,1x4x6,24,0\n2,5,T3D_NT,1x4x6,24,60\n' >"$work/trace"
+for policy in rfold best; do
+	exits 0 "$policy: extents of 1" -p $policy -f "$F" --trace "$work/trace" --json
+	holds "are no dimensions" '"never":0,"done":2'
+	says "what takes no time" "ocs-sim: $work/trace: jobs of zero seconds, left out: 1"
+	holds "is counted" '"left_out":1'
+done
+exits 0 "in peace" -p rfold -f "$F" --trace "$work/trace" --quiet
+[ ! -s "$work/err" ]
+result $? "not a word"
+printf '%s\n' '0,0,T3D_NT,2x2x17,68,60' '1,5,T3D_NT,4x4x4,64,60' >"$work/trace"
+exits 0 "published rules" -p published-reconfig -f "$F" --trace "$work/trace" --json
+holds "what never fits is dropped" '"never":1,"done":1'
+printf '%s\n' '0,0,T3D_NT,4x4x4,64,4001' '1,5,T3D_NT,4x4x4,64,1111' >"$work/trace"
+exits 0 "figures" -p best -f "$F" --trace "$work/trace" --json
+[ "$(printf '%s' "$out" | grep -cE '[0-9]\.[0-9]{6}')" = 0 ]
+result $? "no digits that say nothing"
+printf '%s\n' '0,0,T3D_NT,4x4x4,64,60' '1,5,CLOS,4x4x4,64,60' >"$work/trace"
+exits 1 "unknown topology" -p best -f "$F" --trace "$work/trace"
+says "where, and what would work" "trace:2: topology 'CLOS' is unknown; T3D_NT (a torus) and T3D_T"
+printf '%s\n' '3,0,T3D_NT,4x4x4,64,60' '3,5,T3D_NT,4x4x4,64,60' >"$work/trace"
+exits 1 "doubled id" -p best -f "$F" --trace "$work/trace"
+says "where" "trace:2: a line above has the job id 3 already"
+# The catalogues of 1446 shapes took 1 GB once, and a terminal saw nothing meanwhile.
+cat >"$work/watch.py" <<'PY'
+import os, pty, resource, subprocess, sys
+master, slave = pty.openpty()
+sim = subprocess.Popen(sys.argv[1:], stdout=subprocess.PIPE, stderr=slave)
+os.close(slave)
+seen = b""
+try:
+    while part := os.read(master, 4096):
+        seen += part
+except OSError:
+    pass
+out = sim.communicate()[0].decode()
+assert sim.returncode == 0, seen
+print(out, end="")
+print(seen.decode(), end="", file=sys.stderr)
+print("MiB", resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+PY
+F64="torus cubes:4x4x4 cube:4x4x4 tile:1x1x1"
+little() {
+	out=$(python3 "$work/watch.py" "$sim" -p best -f "$F64" --workload rfold-2025 --lenient "$@" \
+		2>"$work/err")
+	result $? "$*"
+	# a sanitizer needs more
+	nm -D "$sim" | grep -q "__[at]san_init" || [ "$(printf '%s\n' "$out" | sed -n 's/^MiB //p')" -lt 200 ]
+	result $? "in little memory"
+}
+little --possible
+holds "all fit" "^1446 of 1446 shapes fit the empty machine: 100.00 %"
+says "how far it is" "shapes looked at"
+little --runs 2 --produce-hours 1000 --hours 500
+says "how far they are" "of 2 runs"
 exits 0 "workload" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --write-trace "$work/t"
 says "fitted distributions are named" "durations and gaps come from fitted distributions"
 exits 0 "what was written can be read" -p best -f "$F" --trace "$work/t" --json

@@ -85,6 +85,33 @@ static void text_plain(void **state)
 	ocs_text_free(&format);
 }
 
+static void text_clean(void **state)
+{
+	static const struct {
+		const char *dirty, *clean;
+	} cases[] = {
+		{ "", "" }, { "plain ~ text", "plain ~ text" }, { "a\nb\tc\033[2Jd\177", "a?b?c?[2Jd?" },
+		{ "Gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x94\xa6", "Gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x94\xa6" },
+		/* C1, as a byte and as a character; the direction turned; a line separator */
+		{ "\x9b" "31m \xc2\x9b" "31m", "?31m ?31m" },
+		{ "\xe2\x80\xae" "evil\xe2\x81\xa6\xd8\x9c", "?evil??" }, { "a\xe2\x80\xa8" "b", "a?b" },
+		{ "\xef\xbb\xbf\xe2\x80\x8b", "??" },
+		/* too long a form, a surrogate, beyond the last, cut off */
+		{ "\xc0\xaf \xe0\x80\xaf", "?? ???" }, { "\xed\xa0\x80", "???" },
+		{ "\xf4\x90\x80\x80", "????" }, { "\xe2\x82", "??" }, { "\xff\xfe", "??" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = ocs_strdup(cases[i].dirty);
+
+		assert_int_equal(ocs_text_is_clean(text), !strcmp(text, cases[i].clean));
+		assert_string_equal(ocs_text_clean(text), cases[i].clean);
+		assert_true(ocs_text_is_clean(text));
+		free(text);
+	}
+}
+
 static void numbers(void **state)
 {
 	static const char *const bad[] = {"", " 1", "1 ", "+1", "-1", "0x10", "1.0", "a",
@@ -285,6 +312,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_grows),
 		cmocka_unit_test(text_plain),
+		cmocka_unit_test(text_clean),
 		cmocka_unit_test(numbers),
 		cmocka_unit_test(errors),
 		cmocka_unit_test(files),

@@ -133,7 +133,8 @@ static void test_trace(void **unused)
 	put(HEAD "0,0.0,T3D_NT,4x4x8,128,60.5\n1,10,T3D_T,4x4x8,128,7\n\n2,10,T3D_NT,18,18,3,9\r\n"
 	    "3,11,T3D_NT,4,4,0\n");
 	assert_int_equal(ocs_sim_trace_read(&trace, path, NULL), 0);
-	assert_int_equal(trace.njobs, 3);	/* the last takes no time */
+	assert_int_equal(trace.njobs, 3);
+	assert_int_equal(trace.left_out, 1);	/* the last takes no time */
 	assert_true(trace.jobs[1].shape.twisted && !trace.jobs[0].shape.twisted);
 	assert_int_equal(trace.jobs[2].priority, 9);
 	assert_int_equal(ocs_sim_trace_write(&trace, path, NULL), 0);
@@ -149,6 +150,30 @@ static void test_trace(void **unused)
 	ocs_sim_trace_free(&again);
 }
 
+/* Ids in any order, many of them. */
+static void test_trace_ids(void **unused)
+{
+	FILE *file = fopen(path, "w");
+	struct ocs_sim_trace trace;
+	struct ocs_error err;
+	int i;
+
+	(void)unused;
+	assert_non_null(file);
+	for (i = 0; i < 5000; i++)
+		fprintf(file, "%d,%d,T3D_NT,1x2x2,4,9\n", i * 7919 % 5000, i);
+	fclose(file);
+	assert_int_equal(ocs_sim_trace_read(&trace, path, NULL), 0);
+	assert_int_equal(trace.njobs, 5000);
+	ocs_sim_trace_free(&trace);
+	file = fopen(path, "a");
+	assert_non_null(file);
+	fputs("4999,5000,T3D_NT,1x2x2,4,9\n", file);
+	fclose(file);
+	assert_int_equal(ocs_sim_trace_read(&trace, path, &err), -1);
+	assert_non_null(strstr(err.text, ":5001: a line above has the job id 4999"));
+}
+
 static void test_wrong_files(void **unused)
 {
 	static const struct { const char *text, *says; } wrong[] = {
@@ -160,6 +185,18 @@ static void test_wrong_files(void **unused)
 		{ HEAD "0,9,T3D_NT,4,4,5\n1,8,T3D_NT,4,4,5\n", ":3: job 1 arrives before" },
 		{ HEAD "0,0,T3D_NT,4,4,-5\n", "duration" },
 		{ HEAD "0,0,T3D_NT,4,4,nan\n", "duration" },
+		{ HEAD "0,0,CLOS,4,4,5\n", ":2: topology 'CLOS' is unknown; T3D_NT" },
+		{ HEAD "0,0,,4,4,5\n", ":2: topology '' is unknown" },
+		{ HEAD "7,0,T3D_NT,4,4,5\n\n7,1,T3D_NT,4,4,5\n",
+		  ":4: a line above has the job id 7 already" },
+		{ HEAD "7,0,T3D_NT,4,4,0\n7,1,T3D_NT,4,4,5\n", ":3: a line above has the job id 7" },
+		{ HEAD "1,9,T3D_NT,4,4,0\n2,8,T3D_NT,4,4,5\n", ":3: job 2 arrives before" },
+		{ HEAD "1.5,0,T3D_NT,4,4,5\n", "whole number" },
+		{ HEAD "1e30,0,T3D_NT,4,4,5\n", "whole number" },
+		{ HEAD "1,0,T3D_NT,4,4.5,5\n", "has 4 XPUs" },
+		{ HEAD "1,0,T3D_NT,4,4,5,1e20\n", "priority" },
+		{ HEAD "1,0,T3D_NT,4,4,0\n", "holds no job that takes time" },
+		{ HEAD, "holds no job that takes time" },
 	};
 	struct ocs_sim_workload w;
 	struct ocs_sim_trace trace;
@@ -220,6 +257,7 @@ int main(void)
 		cmocka_unit_test(test_draws),
 		cmocka_unit_test(test_seeds),
 		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_trace_ids),
 		cmocka_unit_test(test_wrong_files),
 		cmocka_unit_test(test_files),
 	};

@@ -66,6 +66,10 @@
 #pragma weak job_requeue
 #endif
 #pragma weak job_signal
+#ifndef job_state_set_flag
+#pragma weak job_state_set_flag
+#endif
+#pragma weak test_job_nodes_ready
 #pragma weak het_job_signal
 #pragma weak queue_job_scheduler
 #pragma weak srun_user_message
@@ -107,6 +111,20 @@
 #define OCS_SELECT_SOCKET CR_SOCKET
 #endif
 
+/* `sbatch --external`: Slurm starts neither prologs nor a script. */
+#ifdef EXTERNAL_JOB
+#define OCS_EXTERNAL_JOB EXTERNAL_JOB
+#else
+#define OCS_EXTERNAL_JOB UINT64_C(0)
+#endif
+
+/* Every line of ours in slurmctld's log has these words, as those of spank_ocs in slurmd's have:
+ * `grep ocs:` finds all of them. */
+#define ocs_slurm_fatal(format, ...) fatal("ocs: " format, ##__VA_ARGS__)
+#define ocs_slurm_error(format, ...) error("ocs: " format, ##__VA_ARGS__)
+#define ocs_slurm_info(format, ...) info("ocs: " format, ##__VA_ARGS__)
+#define ocs_slurm_verbose(format, ...) verbose("ocs: " format, ##__VA_ARGS__)
+
 /* Whether slurmctld refuses jobs with fewer tasks than nodes. */
 #define OCS_TASK_ON_EACH_NODE OCS_SLURM(26, 5)
 
@@ -129,7 +147,19 @@ static inline uint8_t ocs_compat_node_state(node_record_t *node)
 		return OCS_NODE_DOWN;
 	if (IS_NODE_ALLOCATED(node) || IS_NODE_MIXED(node) || IS_NODE_COMPLETING(node))
 		return OCS_NODE_BUSY;
-	return IS_NODE_DRAIN(node) ? OCS_NODE_DRAINED : OCS_NODE_IDLE;
+	if (IS_NODE_DRAIN(node))
+		return OCS_NODE_DRAINED;
+	return IS_NODE_MAINT(node) || IS_NODE_RES(node) ? OCS_NODE_RESERVED : OCS_NODE_IDLE;
+}
+
+/* What Slurm was told of the place of NODE, or NULL. */
+static inline const char *ocs_compat_topology(const node_record_t *node)
+{
+#if OCS_SLURM(25, 5)
+	return node->topology_str;
+#else
+	return NULL;
+#endif
 }
 
 /* Opens NAME from the folders of PluginDir.  The handle is the one Slurm holds
@@ -146,12 +176,12 @@ static inline void *ocs_compat_open(const char *name)
 		if (access(path, R_OK) == 0) {
 			handle = dlopen(path, RTLD_LAZY);
 			if (!handle)
-				error("cannot load %s: %s", path, dlerror());
+				ocs_slurm_error("cannot load %s: %s", path, dlerror());
 		}
 		xfree(path);
 	}
 	if (!handle)
-		error("%s is not in PluginDir=%s", name, slurm_conf.plugindir);
+		ocs_slurm_error("%s is not in PluginDir=%s", name, slurm_conf.plugindir);
 	xfree(dirs);
 	return handle;
 }

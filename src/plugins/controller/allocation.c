@@ -270,6 +270,8 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 	pub->nodes = node_list(nodes, count);
 	if (!ocs_state.up)
 		rc = ocs_error_set(err, OCS_UNREACHABLE, "ocsd is not reachable");
+	else if (ocs_state.mute)
+		rc = ocs_error_set(err, OCS_UNREACHABLE, OCS_MUTE);
 	else
 		rc = check_free(nodes, count, err);
 	if (rc == 0 && ocs_state.sections[request->section->index].placer)
@@ -303,6 +305,39 @@ void ocs_controller_end(uint32_t job, uint64_t epoch, const char *reason)
 		if (at->pub.job == job && at->living && (!epoch || at->pub.epoch == epoch))
 			end(at, reason);
 	}
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+bool ocs_controller_ready(uint32_t job, uint64_t epoch)
+{
+	const struct ocs_allocation *allocation;
+	bool ready;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	allocation = ocs_allocation_find(job, epoch);
+	ready = allocation && allocation->ready;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return ready;
+}
+
+bool ocs_controller_readied(void)
+{
+	bool any;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	any = ocs_state.readied;
+	ocs_state.readied = false;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return any;
+}
+
+void ocs_controller_unheard(uint32_t job, uint64_t epoch, const char *nodes)
+{
+	struct json_object *line = ocs_link_op("unheard", job, epoch);
+
+	json_object_object_add(line, "ended", json_object_new_string(nodes));
+	pthread_mutex_lock(&ocs_state.lock);
+	ocs_link_send(line);
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 

@@ -269,6 +269,8 @@ static enum fitness server_fitness(const struct choice *choice, int node)
 	const struct ocs_section *section = choice->section;
 	int server = ocs_state.fabric->nodes[node].server, working = 0, described = 0;
 
+	if (!ocs_faults_node_usable(node))
+		return UNFIT;
 	for (int i = 0; i < section->degree; i++) {
 		struct ocs_port port, before;
 		bool usable;
@@ -343,7 +345,7 @@ static int servers(const struct choice *choice, int min, int max, int *chosen,
 		return count;
 	*nodes_help = faulty == 0;
 	return ocs_error_set(err, OCS_NOT_NOW, "needs %d servers; %d %s free%s", need,
-			     count, count == 1 ? "is" : "are", faulty ? ", others have ports on failed or drained switches" : "");
+			     count, count == 1 ? "is" : "are", faulty ? ", others are drained or have ports on failed or drained switches" : "");
 }
 
 int ocs_controller_choose(const struct ocs_controller_request *request,
@@ -373,6 +375,9 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 	} else if (mode >= OCS_WILL_RUN && s->stranger) {
 		*nodes_help = false;
 		count = ocs_error_set(err, OCS_UNREACHABLE, OCS_STRANGER);
+	} else if (mode >= OCS_WILL_RUN && s->mute) {
+		*nodes_help = false;
+		count = ocs_error_set(err, OCS_UNREACHABLE, OCS_MUTE);
 	} else if (choice.state->placer) {
 		count = torus(&choice, min, max, chosen, nodes_help, err);
 	} else {

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define YAML_BYTES_MAX (64U << 20)
-
 struct ocs_state ocs_state = { .lock = PTHREAD_MUTEX_INITIALIZER, .wake_fd = -1 };
 
 static void fabric_drop(void)
@@ -43,15 +41,25 @@ static void fabric_drop(void)
 	s->fabric = NULL;
 }
 
-int ocs_controller_open(const char *spec, struct ocs_error *err)
+/* With the lock held; FAULT is NULL for none. */
+static void fault_set(const char *fault)
 {
-	struct ocs_fabric *fabric = ocs_fabric_open(spec, err);
+	char *copy = fault ? ocs_strdup(fault) : NULL;
+
+	free(ocs_state.fault);
+	ocs_state.fault = copy;
+}
+
+/* FABRIC (NULL: it could not be opened) takes the place of the one before.  0, or -1. */
+static int fabric_take(struct ocs_fabric *fabric, const char *fault)
+{
 	struct ocs_state *s = &ocs_state;
 
 	if (!fabric)
 		return -1;
 	pthread_mutex_lock(&s->lock);
 	fabric_drop();
+	fault_set(fault);
 	s->fabric = fabric;
 	ocs_fabric_digest(fabric, s->digest);
 	s->sections = ocs_calloc((size_t)fabric->nsections + 1, sizeof(*s->sections));
@@ -72,10 +80,28 @@ int ocs_controller_open(const char *spec, struct ocs_error *err)
 	return 0;
 }
 
+int ocs_controller_open(const char *spec, struct ocs_error *err)
+{
+	return fabric_take(ocs_fabric_open(spec, err), NULL);
+}
+
+int ocs_controller_open_kept(const char *path, const char *fault, struct ocs_error *err)
+{
+	return fabric_take(ocs_fabric_kept(path, err), fault);
+}
+
+void ocs_controller_fault_set(const char *fault)
+{
+	pthread_mutex_lock(&ocs_state.lock);
+	fault_set(fault);
+	pthread_mutex_unlock(&ocs_state.lock);
+}
+
 void ocs_controller_close(void)
 {
 	pthread_mutex_lock(&ocs_state.lock);
 	fabric_drop();
+	fault_set(NULL);
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
@@ -92,14 +118,19 @@ int ocs_controller_node(const char *name)
 	return node ? (int)(node - fabric->nodes) : -1;
 }
 
+const char *ocs_controller_node_unit(int node)
+{
+	return ocs_fabric_node_unit(ocs_state.fabric, node);
+}
+
+bool ocs_controller_unit_agrees(int node, const char *topology)
+{
+	return ocs_fabric_unit_agrees(ocs_state.fabric, node, topology);
+}
+
 int ocs_controller_copy(const char *path, struct ocs_error *err)
 {
-	size_t length;
-	char *text = ocs_file_read(ocs_state.fabric->source, YAML_BYTES_MAX, &length, err);
-	int rc = text ? ocs_file_write(path, text, length, 0644, err) : -1;
-
-	free(text);
-	return rc;
+	return ocs_fabric_keep(ocs_state.fabric, path, err);
 }
 
 int ocs_controller_keeps(const char *spec, const struct ocs_holding *jobs, int count,
@@ -155,10 +186,18 @@ int ocs_controller_request(uint32_t job, const char *partition, const char *extr
 	if (shaped < 0)
 		return -1;
 	request->shaped = shaped > 0;
+	/* Which may be another day; it is no fault of the job's. */
 	if (!fabric) {
-		if (request->shaped)
-			return ocs_error_set(err, OCS_NEVER, "no ocs.yaml is loaded");
-		return 0;
+		char text[OCS_ERROR_TEXT];
+
+		if (!request->shaped)
+			return 0;
+		pthread_mutex_lock(&ocs_state.lock);
+		snprintf(text, sizeof(text), "%s", ocs_state.fault ? ocs_state.fault :
+			 "no ocs.yaml is loaded");
+		pthread_mutex_unlock(&ocs_state.lock);
+		ocs_error_set(err, OCS_NOT_NOW, "%s", text);
+		return ocs_error_prefix(err, "no shape is served until ocs.yaml can be read");
 	}
 	request->section = ocs_fabric_section(fabric, partition);
 	if (!request->section) {

@@ -24,6 +24,11 @@
 /* Reads the fabric (SPEC as for ocs_fabric_open).  0, or -1 with ERR; the one that
  * was open before stays then. */
 int ocs_controller_open(const char *spec, struct ocs_error *err);
+/* The same with the copy PATH that ocs_controller_copy made, because of FAULT (one sentence), which
+ * is what is wrong with the file that should have been read. */
+int ocs_controller_open_kept(const char *path, const char *fault, struct ocs_error *err);
+/* What is open, if anything, stays open in spite of FAULT. */
+void ocs_controller_fault_set(const char *fault);
 void ocs_controller_close(void);
 /* NULL before ocs_controller_open. */
 const struct ocs_fabric *ocs_controller_fabric(void);
@@ -37,6 +42,10 @@ int ocs_controller_keeps(const char *spec, const struct ocs_holding *jobs, int c
 
 /* Index in ocs_fabric.nodes of the node NAME, or -1. */
 int ocs_controller_node(const char *name);
+
+/* ocs_fabric_node_unit and ocs_fabric_unit_agrees for node NODE. */
+const char *ocs_controller_node_unit(int node);
+bool ocs_controller_unit_agrees(int node, const char *topology);
 
 /* Where lines for the log go (any thread, no locks held); none by default. */
 void ocs_controller_log_set(void (*log)(bool problem, const char *text));
@@ -160,6 +169,16 @@ void ocs_controller_gone(uint32_t job, uint64_t epoch);
 void ocs_controller_restore(const struct ocs_controller_allocation *allocation,
 			    const int *nodes, int count, bool living);
 
+/* Whether every node of (JOB, EPOCH) has asked for its circuits, which are verified: until then
+ * nothing of it may run. */
+bool ocs_controller_ready(uint32_t job, uint64_t epoch);
+/* Whether a job has become so since the last call. */
+bool ocs_controller_readied(void);
+/* Prologs of (JOB, EPOCH) have ended on NODES (a host list), and it is not ready: has ocsd say who
+ * has not asked.  Then it becomes ready, or fails (ocs_controller_failure); such nodes get no
+ * shapes until ocsd hears of them. */
+void ocs_controller_unheard(uint32_t job, uint64_t epoch, const char *nodes);
+
 /* Allocations to watch.  Copies up to MAX (job, epoch, living), returns the count. */
 struct ocs_controller_holder {
 	uint32_t job;
@@ -174,7 +193,7 @@ int ocs_controller_holders(struct ocs_controller_holder *holders, int max);
 /* REASON (NULL: none, but the job is not forgotten) is kept and pushed to ocsd.
  * BLOCKED: it waits for no node, so slurmctld was told not to hold others back.
  * Returns whether the job had a reason before. */
-bool ocs_controller_pending(uint32_t job, const char *user, const char *shape,
+bool ocs_controller_pending(uint32_t job, uid_t uid, const char *user, const char *shape,
 			    const char *reason, bool blocked);
 /* The job waits no longer: forgets its reason and its last choice. */
 void ocs_controller_pending_clear(uint32_t job);
@@ -243,7 +262,7 @@ bool ocs_controller_changed(void);
 /* Node states for pictures; STATES has fabric->nnodes entries (NULL: not in
  * slurm.conf), JOBS the job on each node or 0. */
 enum ocs_controller_node { OCS_NODE_ABSENT, OCS_NODE_IDLE, OCS_NODE_BUSY, OCS_NODE_DOWN,
-			   OCS_NODE_DRAINED };
+			   OCS_NODE_DRAINED, OCS_NODE_RESERVED };
 void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs);
 
 /* ---- pictures ---- */
@@ -254,8 +273,10 @@ struct ocs_controller_record {
 	char *nodes;	/* host list it stands for, or "" */
 	char *text;	/* the line */
 };
-/* STATES as above.  Returns the count; free with ocs_controller_report_free. */
-int ocs_controller_report(const uint8_t *states, struct ocs_controller_record **records);
+/* STATES as above; JOBS: with the numbers of jobs.  Everybody may see the rest.  Returns the
+ * count; free with ocs_controller_report_free. */
+int ocs_controller_report(const uint8_t *states, bool jobs,
+			  struct ocs_controller_record **records);
 void ocs_controller_report_free(struct ocs_controller_record *records, int count);
 /* Lines of RECORDS that NAME selects: a name, or nodes of a host list (NULL: all).
  * The caller frees the text; empty if nothing matches. */

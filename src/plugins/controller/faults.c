@@ -146,6 +146,16 @@ bool ocs_faults_port_usable(struct ocs_port port)
 	return true;
 }
 
+bool ocs_faults_node_usable(int node)
+{
+	for (const struct ocs_drain *drain = ocs_state.drains; drain; drain = drain->next) {
+		if (strcmp(drain->kind, "node") == 0 &&
+		    strcmp(drain->name, ocs_state.fabric->nodes[node].name) == 0)
+			return false;
+	}
+	return true;
+}
+
 bool ocs_faults_any(void)
 {
 	if (ocs_state.drains)
@@ -174,8 +184,9 @@ void ocs_faults_apply(struct ocs_occupancy *occupancy)
 
 			if (cube >= 0)
 				ocs_occupancy_cube_drain(occupancy, cube);
-		} else if (strcmp(drain->kind, "xpu") == 0) {
-			int node = ocs_fabric_xpu_node(fabric, drain->name);
+		} else if (strcmp(drain->kind, "xpu") == 0 || strcmp(drain->kind, "node") == 0) {
+			int node = *drain->kind == 'x' ? ocs_fabric_xpu_node(fabric, drain->name) :
+				ocs_controller_node(drain->name);
 
 			if (node >= 0 && fabric->nodes[node].section == occupancy->section->index)
 				ocs_occupancy_node_set(occupancy, fabric, node, false);
@@ -213,8 +224,10 @@ char *ocs_faults_describe(void)
 			more++;
 			continue;
 		}
-		ocs_text_add(&text, "%s%s %s drained", text.length ? ", " : "",
-			     drain->kind, drain->name);
+		/* What the node lacks is for whoever waits to tell the administrator. */
+		ocs_text_add(&text, "%s%s %s drained%s%s", text.length ? ", " : "",
+			     drain->kind, drain->name, *drain->kind == 'n' ? ": " : "",
+			     *drain->kind == 'n' ? drain->reason : "");
 	}
 	if (more)
 		ocs_text_add(&text, " and %d more", more);

@@ -10,6 +10,7 @@
 #include <json-c/json.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -22,6 +23,7 @@
 #define BACKOFF_MAX_MS 1000
 #define PROBE_EVERY_MS 2000	/* an idle connection is asked for a sign of life */
 #define SILENCE_MS 15000	/* an answer that takes longer means a dead daemon */
+#define SAY_EVERY_MS 60000	/* why it cannot be reached, when that changes */
 #define MILLION INT64_C(1000000)
 #define BOOT_BYTES_MAX 64
 
@@ -318,19 +320,21 @@ static void *run(void *unused)
 	const char *address = ocs_state.fabric->ocsd_address ?
 		ocs_state.fabric->ocsd_address : ocs_state.fabric->ocsd_socket;
 	int backoff_ms = BACKOFF_MIN_MS;
-	bool complained = false;
+	char said[OCS_ERROR_TEXT] = "";
+	int64_t said_ns = 0;
 
 	(void)unused;
 	while (!stopping()) {
 		struct ocs_error err = { .code = OCS_OK };
 		struct ocs_client *client = ocs_client_open(address,
-				ocs_state.fabric->ocsd_key, CONNECT_MS, &err);
+				ocs_state.fabric->ocsd_key, ocs_state.fabric->ocsd_user,
+				CONNECT_MS, &err);
 
 		if (client && subscribe(client, &err) == 0) {
 			ocs_controller_say(false, "connected to ocsd at %s", address);
 			if (ocs_state.stranger)
 				ocs_controller_say(true, OCS_STRANGER);
-			complained = false;
+			*said = '\0';
 			backoff_ms = BACKOFF_MIN_MS;
 			wake_caller();
 			converse(client, &err);
@@ -339,9 +343,12 @@ static void *run(void *unused)
 		lost();
 		if (stopping())
 			break;
-		if (!complained)
+		if (!*said || (strcmp(said, err.text) != 0 &&
+			       ocs_now_ns() - said_ns > SAY_EVERY_MS * MILLION)) {
 			ocs_controller_say(true, "ocsd at %s: %s", address, err.text);
-		complained = true;
+			snprintf(said, sizeof(said), "%s", err.text);
+			said_ns = ocs_now_ns();
+		}
 		wake_caller();
 		rest(-1, backoff_ms);
 		backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;

@@ -99,6 +99,8 @@ static struct json_object *description(void)
 	json_object_object_add(yaml, "source", json_object_new_string(ocs_state.fabric->source));
 	json_object_object_add(yaml, "digest", json_object_new_string(ocs_state.digest));
 	json_object_object_add(yaml, "text", json_object_new_string(text));
+	if (ocs_state.fault)
+		json_object_object_add(yaml, "fault", json_object_new_string(ocs_state.fault));
 	return yaml;
 }
 
@@ -206,6 +208,18 @@ static void take_pending(struct json_object *reply)
 	}
 }
 
+/* ENTRY names a job and its epoch. */
+static void take_ready(struct json_object *entry)
+{
+	struct ocs_allocation *allocation =
+		ocs_allocation_find((uint32_t)number_of(entry, "job"), number_of(entry, "epoch"));
+
+	if (!allocation || allocation->ready)
+		return;
+	allocation->ready = true;
+	ocs_state.readied = true;
+}
+
 void ocs_message_subscribed(struct json_object *reply)
 {
 	struct json_object *list;
@@ -235,6 +249,10 @@ void ocs_message_subscribed(struct json_object *reply)
 	}
 	take_forgotten(reply);
 	take_held(reply);
+	ocs_state.mute = !json_object_object_get_ex(reply, "ready", NULL);
+	list = array_of(reply, "ready", &length);
+	for (size_t i = 0; i < length; i++)
+		take_ready(json_object_array_get_idx(list, i));
 	list = array_of(reply, "unknown", &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
@@ -321,6 +339,8 @@ bool ocs_message_event(struct json_object *event)
 		circuit_event(event, true);
 	} else if (strcmp(kind, "realised") == 0) {
 		realised(event);
+	} else if (strcmp(kind, "ready") == 0) {
+		take_ready(event);
 	} else if (strcmp(kind, "released") == 0) {
 		struct ocs_allocation *allocation =
 			ocs_allocation_find((uint32_t)number_of(event, "job"),
@@ -352,6 +372,30 @@ static void take_shown(struct json_object *request, struct json_object *reply)
 		ocs_allocation_remove(allocation);
 }
 
+/* Which nodes of a job have not asked for its circuits. */
+static void take_unheard(struct json_object *request, struct json_object *reply)
+{
+	const char *missing = text_of(reply, "missing");
+	char *text;
+
+	if (true_of(reply, "ready")) {
+		take_ready(request);
+		return;
+	}
+	/* All have: what hinders the circuits is told by events. */
+	if (!*missing)
+		return;
+	if (true_of(reply, "uncertain"))
+		text = ocs_asprintf("ocsd was restarted in its prolog and does not know whether %s asked for circuits",
+				    missing);
+	else
+		text = ocs_asprintf("%s did not ask ocsd for circuits: spank_ocs is missing in plugstack.conf there, slurmd was not restarted since, or prolog=no stands there without a Prolog= that asks",
+				    missing);
+	ocs_failure_add((uint32_t)number_of(request, "job"), number_of(request, "epoch"), NULL,
+			!true_of(reply, "uncertain"), text);
+	free(text);
+}
+
 void ocs_message_reply(struct json_object *request, struct json_object *reply)
 {
 	const char *op = text_of(request, "op");
@@ -364,10 +408,16 @@ void ocs_message_reply(struct json_object *request, struct json_object *reply)
 			take_shown(request, reply);
 		else if (strcmp(op, "gone") == 0 && allocation)
 			ocs_link_send(show_job(job, epoch));
+		else if (strcmp(op, "unheard") == 0 && allocation && allocation->living)
+			take_unheard(request, reply);
 		return;
 	}
 	/* What is drained is seen at the next choice, but of a plan with less than all ports only
 	 * ocsd knows whether there is one. */
 	if (strcmp(op, "commit") == 0 && allocation && allocation->living)
 		ocs_failure_add(job, epoch, NULL, allocation->pub.planned, text_of(reply, "error"));
+	/* It is held and will never be ready. */
+	else if (strcmp(op, "unheard") == 0 && allocation && allocation->living &&
+		 number_of(reply, "code") == OCS_ERROR)
+		ocs_failure_add(job, epoch, NULL, false, text_of(reply, "error"));
 }

@@ -55,6 +55,7 @@ void ocs_waiting_push(struct ocs_waiting *waiting)
 	json_object_object_add(line, "job", json_object_new_int64(waiting->job));
 	json_object_object_add(line, "user", json_object_new_string(
 				       waiting->user ? waiting->user : ""));
+	json_object_object_add(line, "uid", json_object_new_int64(waiting->uid));
 	json_object_object_add(line, "shape", json_object_new_string(
 				       waiting->shape ? waiting->shape : ""));
 	reason = reason_whole(waiting);
@@ -69,7 +70,7 @@ static bool same(const char *a, const char *b)
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-bool ocs_controller_pending(uint32_t job, const char *user, const char *shape,
+bool ocs_controller_pending(uint32_t job, uid_t uid, const char *user, const char *shape,
 			    const char *reason, bool blocked)
 {
 	struct ocs_waiting *waiting;
@@ -83,6 +84,7 @@ bool ocs_controller_pending(uint32_t job, const char *user, const char *shape,
 		free(waiting->user);
 		free(waiting->shape);
 		free(waiting->reason);
+		waiting->uid = uid;
 		waiting->user = user ? ocs_strdup(user) : NULL;
 		waiting->shape = shape ? ocs_strdup(shape) : NULL;
 		waiting->reason = reason ? ocs_strdup(reason) : NULL;

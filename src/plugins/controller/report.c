@@ -5,6 +5,7 @@
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
+#include <ctype.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 static const char *const state_names[] = {
 	[OCS_NODE_ABSENT] = "absent", [OCS_NODE_IDLE] = "idle", [OCS_NODE_BUSY] = "busy",
 	[OCS_NODE_DOWN] = "down", [OCS_NODE_DRAINED] = "drained",
+	[OCS_NODE_RESERVED] = "reserved",
 };
 
 static struct json_object *states_object(const uint8_t *states, const uint32_t *jobs,
@@ -125,12 +127,14 @@ static char *range_names(int first, int count)
 
 static void add_counts(struct ocs_text *text, const uint8_t *states, int first, int count)
 {
-	int of[OCS_NODE_DRAINED + 1] = { 0 };
+	int of[OCS_NODE_RESERVED + 1] = { 0 };
 
 	for (int i = first; i < first + count; i++)
 		of[states[i]]++;
 	ocs_text_add(text, " Idle=%d Busy=%d Down=%d Drained=%d", of[OCS_NODE_IDLE],
 		     of[OCS_NODE_BUSY], of[OCS_NODE_DOWN], of[OCS_NODE_DRAINED]);
+	if (of[OCS_NODE_RESERVED])
+		ocs_text_add(text, " Reserved=%d", of[OCS_NODE_RESERVED]);
 	if (of[OCS_NODE_ABSENT])
 		ocs_text_add(text, " Unconfigured=%d", of[OCS_NODE_ABSENT]);
 }
@@ -155,7 +159,7 @@ static void add_jobs(struct ocs_text *text, int first, int count)
 }
 
 static void add_section(struct list *list, const struct ocs_section *section,
-			const uint8_t *states)
+			const uint8_t *states, bool jobs)
 {
 	struct ocs_text text = { 0 };
 	char *nodes = range_names(section->first_node, section->nnodes);
@@ -172,7 +176,7 @@ static void add_section(struct list *list, const struct ocs_section *section,
 		ocs_text_add(&text, "%s%s", i ? "," : " Partitions=", section->partitions[i]);
 	ocs_text_add(&text, " Nodes=%s", nodes);
 	add_counts(&text, states, section->first_node, section->nnodes);
-	if (!section->ncubes)
+	if (jobs && !section->ncubes)
 		add_jobs(&text, section->first_node, section->nnodes);
 	list_add(list, section->name, nodes, &text);
 }
@@ -187,7 +191,7 @@ static const struct ocs_drain *cube_drain(const char *name)
 }
 
 static void add_cube(struct list *list, const struct ocs_section *section, int cube,
-		     const uint8_t *states)
+		     const uint8_t *states, bool jobs)
 {
 	int first = section->first_node + cube * section->cube_nodes;
 	const char *name = section->cube_names[cube];
@@ -200,8 +204,33 @@ static void add_cube(struct list *list, const struct ocs_section *section, int c
 	ocs_text_add(&text, " State=%s", drain ? "DRAINED" : "UP");
 	if (drain && *drain->reason)
 		ocs_text_add(&text, " Reason=\"%s\"", drain->reason);
-	add_jobs(&text, first, section->cube_nodes);
+	if (jobs)
+		add_jobs(&text, first, section->cube_nodes);
 	list_add(list, name, nodes, &text);
+}
+
+/* REASON, in which errors of connections name the switch's ADDRESS, without it. */
+static void add_reason(struct ocs_text *text, const char *reason, const char *address)
+{
+	const char *colon = address ? strrchr(address, ':') : NULL;
+	size_t host = colon ? (size_t)(colon - address) : 0;
+	char before = ' ';
+
+	ocs_text_add(text, " Reason=\"");
+	while (*reason) {
+		if (host && strncmp(reason, address, host) == 0 && !isalnum((unsigned char)before) &&
+		    !isalnum((unsigned char)reason[host])) {
+			reason += host;
+			if (*reason == ':' && isdigit((unsigned char)reason[1]))
+				reason += 1 + strspn(reason + 1, "0123456789");
+			ocs_text_add(text, "its address");
+			before = 's';
+			continue;
+		}
+		before = *reason++;
+		ocs_text_add(text, "%c", before);
+	}
+	ocs_text_add(text, "\"");
 }
 
 static void add_switch(struct list *list, int index)
@@ -226,28 +255,40 @@ static void add_switch(struct list *list, int index)
 		word = "UNKNOWN";
 	else
 		reason = NULL;
-	ocs_text_add(&text, "Switch=%s Size=%d Address=%s State=%s", sw->name, sw->size,
-		     sw->address ? sw->address : "none", word);
+	ocs_text_add(&text, "Switch=%s Size=%d State=%s", sw->name, sw->size, word);
 	if (reason && *reason)
-		ocs_text_add(&text, " Reason=\"%s\"", reason);
+		add_reason(&text, reason, sw->address);
 	list_add(list, sw->name, ocs_strdup(""), &text);
 }
 
-int ocs_controller_report(const uint8_t *states, struct ocs_controller_record **records)
+/* That the file could not be read comes before what is there all the same. */
+static void add_fault(struct list *list)
+{
+	struct ocs_text text = { 0 };
+
+	if (!ocs_state.fault)
+		return;
+	ocs_text_add(&text, "Config=%s State=%s Reason=\"%s\"",
+		     ocs_state.fabric ? ocs_state.fabric->source : "none",
+		     ocs_state.fabric ? "KEPT" : "MISSING", ocs_state.fault);
+	list_add(list, "ocs.yaml", ocs_strdup(""), &text);
+}
+
+int ocs_controller_report(const uint8_t *states, bool jobs,
+			  struct ocs_controller_record **records)
 {
 	const struct ocs_fabric *fabric = ocs_state.fabric;
 	struct list list = { 0 };
 
 	*records = NULL;
-	if (!fabric)
-		return 0;
 	pthread_mutex_lock(&ocs_state.lock);
-	for (int i = 0; i < fabric->nsections; i++) {
-		add_section(&list, &fabric->sections[i], states);
+	add_fault(&list);
+	for (int i = 0; fabric && i < fabric->nsections; i++) {
+		add_section(&list, &fabric->sections[i], states, jobs);
 		for (int cube = 0; cube < fabric->sections[i].ncubes; cube++)
-			add_cube(&list, &fabric->sections[i], cube, states);
+			add_cube(&list, &fabric->sections[i], cube, states, jobs);
 	}
-	for (int i = 0; i < fabric->nswitches; i++)
+	for (int i = 0; fabric && i < fabric->nswitches; i++)
 		add_switch(&list, i);
 	pthread_mutex_unlock(&ocs_state.lock);
 	*records = list.records;

@@ -17,6 +17,9 @@ struct json_object;
 #define OCS_STRANGER "ocsd has read another ocs.yaml than slurmctld; give both the same file, " \
 	"then: systemctl reload ocsd, scontrol reconfigure"
 
+#define OCS_MUTE "ocsd is of an older release than slurmctld's plugins and does not say when all " \
+	"nodes of a job have asked for circuits: upgrade ocsd"
+
 struct ocs_section_state {
 	struct ocs_placer *placer;
 	struct ocs_placer *near;	/* of ocs_controller_near alone, NULL until needed */
@@ -31,6 +34,7 @@ struct ocs_allocation {
 	bool *holds;
 	int nnodes;
 	bool living, gone;
+	bool ready;	/* ocsd says: circuits verified, every node has asked */
 	bool listed;	/* as it is now, in the subscription under way */
 	struct ocs_allocation *next;
 };
@@ -46,6 +50,7 @@ struct ocs_forgotten {
 
 struct ocs_waiting {
 	uint32_t job;
+	uid_t uid;
 	char *user, *shape, *reason;
 	bool blocked;
 	bool pushed;	/* ocsd knows the reason, or one from before */
@@ -81,6 +86,7 @@ struct ocs_failure {
 struct ocs_state {
 	pthread_mutex_t lock;
 	struct ocs_fabric *fabric;
+	char *fault;			/* of the file that it should be, or NULL */
 	struct ocs_section_state *sections;
 	int *holds;			/* per node: allocations that hold it */
 	int nholds;			/* nodes held */
@@ -103,6 +109,8 @@ struct ocs_state {
 	uint64_t term;			/* as slurmctld in charge, 0: none yet */
 	int controller;			/* which of them */
 	bool stranger;			/* ocsd has read another ocs.yaml */
+	bool mute;			/* ocsd is too old to say when a job is ready */
+	bool readied;			/* a job has become ready, news */
 	char digest[OCS_DIGEST_TEXT];	/* of ours */
 	time_t down_since;
 	int64_t down_since_ns;
@@ -140,6 +148,7 @@ void ocs_faults_drain(const char *kind, const char *name, const char *reason, bo
 void ocs_faults_drains_clear(void);
 bool ocs_faults_switch_usable(int sw);
 bool ocs_faults_port_usable(struct ocs_port port);
+bool ocs_faults_node_usable(int node);
 bool ocs_faults_any(void);
 /* Blocks in OCCUPANCY what is failed or drained.  Apply after freeing nodes. */
 void ocs_faults_apply(struct ocs_occupancy *occupancy);

@@ -8,6 +8,7 @@
 #include "src/plugins/compat/compat.h"
 #include "src/plugins/compat/conf.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 #include "src/plugins/job_submit/extra.h"
 #include "src/plugins/job_submit/gpus.h"
 #include "src/plugins/job_submit/nodes.h"
+#include "src/plugins/job_submit/script.h"
 #include "src/plugins/job_submit/site.h"
 #include "src/plugins/spank/request.h"
 #include "src/util/error.h"
@@ -44,7 +46,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 int init(void)
 {
 	if (ocs_conf_forbids()) {
-		error("job_submit/ocs: %s", ocs_conf_forbids());
+		ocs_slurm_error("%s", ocs_conf_forbids());
 		return SLURM_ERROR;
 	}
 	return SLURM_SUCCESS;
@@ -83,6 +85,24 @@ static bool cpus_suffice(const struct ocs_answer *answer, uint16_t cpus_per_task
 	       (uint64_t)answer->node_xpus * each <= node->config_ptr->cpus;
 }
 
+/* Whether N is in LIST, as Slurm writes -N 2,4-8. */
+static bool count_listed(const char *list, uint32_t n)
+{
+	for (const char *at = list; at && *at; at += *at == ',') {
+		char *end;
+		unsigned long low = strtoul(at, &end, 10), high = low;
+
+		if (*end == '-')
+			high = strtoul(end + 1, &end, 10);
+		if (n >= low && n <= high)
+			return true;
+		at = strchr(end, ',');
+		if (!at)
+			break;
+	}
+	return false;
+}
+
 /* Sets the node count; refuses one of the user's that differs. */
 static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nodes,
 		     struct ocs_error *err)
@@ -91,13 +111,16 @@ static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nod
 	char text[OCS_SHAPE_TEXT], words[OCS_SHAPE_TEXT];
 	/* A list of nodes comes with its length as the least count. */
 	bool listed = job->req_nodes && *job->req_nodes && job->max_nodes == NO_VAL;
+	const char *counts = job->job_size_str && *job->job_size_str ? job->job_size_str : NULL;
 
 	if (min == NO_VAL)
 		min = 0;
 	if (max == NO_VAL || !max)
 		max = INFINITE;
-	if (n < min || n > max) {
-		if (max == INFINITE || min == max)
+	if (n < min || n > max || (counts && !count_listed(counts, n))) {
+		if (counts)
+			snprintf(words, sizeof(words), "%s", counts);
+		else if (max == INFINITE || min == max)
 			snprintf(words, sizeof(words), "%u", min);
 		else
 			snprintf(words, sizeof(words), "%u-%u", min, max);
@@ -125,8 +148,9 @@ static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nod
 	return 0;
 }
 
-/* Nodes belong to one job, whose circuits would be useless without all of them (of an update
- * Slurm takes only the former; the select plugin sees to the latter). */
+/* Nodes belong to one job, whose circuits would be useless without all of them.  Not for
+ * updates: Slurm lets only operators change how a job shares its nodes, and denies the rest of
+ * the update after it has done half; the select plugin sees to both when the job is placed. */
 static void whole_nodes(job_desc_msg_t *job)
 {
 	job->shared = JOB_SHARED_NONE;
@@ -188,29 +212,49 @@ static void drop_reserved(job_desc_msg_t *job)
 	job->spank_job_env_size = kept;
 }
 
+/* Of a job on a direct fabric, where a shape has a node for each coordinate; 0: not known. */
+static int servers_of(const job_desc_msg_t *job, const struct ocs_shape *shape)
+{
+	if (shape)
+		return (int)shape->xpus;
+	return job->min_nodes != NO_VAL && job->min_nodes == job->max_nodes &&
+	       job->min_nodes <= INT_MAX ? (int)job->min_nodes : 0;
+}
+
 static int submit(job_desc_msg_t *job, struct ocs_error *err)
 {
 	struct ocs_request request;
 	struct ocs_answer answer;
 	struct ocs_shape shape = { 0 };
-	bool demand;
+	bool demand, given = false;
 	int has;
 
 	drop_reserved(job);
 	ocs_request_read(job->spank_job_env, job->spank_job_env_size, &request);
 	has = ocs_request_shape(&request, &shape, err);
 	demand = request.value[OCS_OPTION_DEMAND] != NULL;
+	for (int o = 0; o < OCS_OPTIONS; o++)
+		given |= request.value[o] != NULL;
 	/* Only sbatch and its like have checked it, and not everybody submits with these. */
-	if (has >= 0 && demand && ocs_demand_check(request.value[OCS_OPTION_DEMAND], err) < 0)
+	if (has >= 0 && demand && ocs_demand_check(request.value[OCS_OPTION_DEMAND],
+						   servers_of(job, has ? &shape : NULL), err) < 0)
 		has = -1;
 	ocs_request_free(&request);
 	/* Extra may also be used directly, as scontrol update does. */
 	if (!has)
 		has = ocs_shape_extra_parse(job->extra ? job->extra : "", &shape, err);
+	/* sbatch reads the lines of the script and hands them over; others, slurmrestd too, do
+	 * not.  Of a het job the first component brings the script. */
+	if (!has && !given && (job->het_job_offset == NO_VAL || !job->het_job_offset) &&
+	    ocs_script_check(job->script, err) < 0)
+		has = -1;
 	if (has < 0)
 		return -1;
 	if ((has || demand) && configured(err) < 0)
 		return -1;
+	if (has && (job->bitflags & OCS_EXTERNAL_JOB))
+		return ocs_error_set(err, OCS_USAGE,
+			"--external and --shape contradict each other: Slurm runs no prolog for an external job, so it would have no circuits; leave one of them out");
 	if (ocs_site_ask(partition_of(job), has ? &shape : NULL, &answer, err) < 0) {
 		/* Unshaped jobs run whatever has become of ocs.yaml. */
 		return has || demand ? -1 : 0;
@@ -219,6 +263,9 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 		return ocs_error_set(err, OCS_USAGE,
 			"--ocs-demand is for partitions on a direct fabric; leave it out here");
 	has = has || answer.planned || answer.rails;
+	if (has && (job->bitflags & OCS_EXTERNAL_JOB))
+		return ocs_error_set(err, OCS_USAGE,
+			"--external cannot run in a partition whose jobs get ports of switches: Slurm runs no prolog for an external job, so it would have no circuits; choose another partition");
 	if (ocs_conflicts_expand(job->dependency, has, err) < 0 ||
 	    (has && (ocs_conflicts_partition(partition_of(job), err) < 0 ||
 		     ocs_conflicts_qos(job->qos, job->account, partition_of(job), job->user_id,
@@ -253,7 +300,7 @@ int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg)
 	pthread_mutex_unlock(&lock);
 	if (!rc)
 		return SLURM_SUCCESS;
-	info("job_submit/ocs: uid %u refused: %s", submit_uid, err.text);
+	ocs_slurm_info("uid %u refused: %s", submit_uid, err.text);
 	tell(err_msg, &err);
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }
@@ -289,7 +336,6 @@ static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool resize
 	if (record->details && job->num_tasks == NO_VAL && had &&
 	    record->details->num_tasks == (uint32_t)old->xpus)
 		set_tasks(job, shape, &answer);
-	whole_nodes(job);
 	return ocs_nodes_check_update(job, record, shape, &answer, err);
 }
 
@@ -352,7 +398,7 @@ int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_
 	pthread_mutex_unlock(&lock);
 	if (!rc)
 		return SLURM_SUCCESS;
-	info("job_submit/ocs: uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id,
+	ocs_slurm_info("uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id,
 	     err.text);
 	tell(err_msg, &err);
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;

@@ -23,7 +23,9 @@ struct allowed {
 	hostlist_t *excluded;	/* NULL: none */
 	const char *features;	/* what a node must have, NULL: nothing in particular; */
 	int alternative;	/* this one of those that the features leave */
-	int left;		/* nodes that were found to be allowed */
+	int left;		/* nodes that were found to be allowed, */
+	int missing;		/* not to be in slurm.conf, */
+	int outside;		/* and to be in none of the partitions */
 	slurmctld_resv_t *reservations[RESERVATIONS_MAX];
 	int nreservations;	/* any of them will do; 0: none is asked for */
 };
@@ -39,9 +41,20 @@ static bool reserved(const struct allowed *allowed, int node)
 	return !allowed->nreservations;
 }
 
+static bool in_partition(const struct allowed *allowed, int node)
+{
+	for (int i = 0; i < allowed->nparts; i++) {
+		bitstr_t *nodes = allowed->parts[i]->node_bitmap;
+
+		if (nodes && bit_test(nodes, node))
+			return true;
+	}
+	return false;
+}
+
 static bool allows(const struct allowed *allowed, const char *name)
 {
-	node_record_t *node = find_node_record((char *)name);
+	node_record_t *node = find_node_record2((char *)name);
 
 	if (!node || (allowed->excluded && hostlist_find(allowed->excluded, name) >= 0) ||
 	    !reserved(allowed, node->index))
@@ -49,22 +62,55 @@ static bool allows(const struct allowed *allowed, const char *name)
 	if (allowed->features &&
 	    !ocs_constraint_meet(allowed->features, allowed->alternative, node->features))
 		return false;
-	for (int i = 0; i < allowed->nparts; i++) {
-		bitstr_t *nodes = allowed->parts[i]->node_bitmap;
-
-		if (nodes && bit_test(nodes, node->index))
-			return true;
-	}
-	return false;
+	return in_partition(allowed, node->index);
 }
 
 static bool may_have(const char *name, void *arg)
 {
 	struct allowed *allowed = arg;
+	node_record_t *node = find_node_record2((char *)name);
 	bool may = allows(allowed, name);
 
 	allowed->left += may;
+	allowed->missing += !node;
+	allowed->outside += node && !in_partition(allowed, node->index);
 	return may;
+}
+
+/* Names what leaves the job so few nodes: nothing that it did not ask for. */
+static int refuse_nodes(const job_desc_msg_t *job, const char *partition,
+			const struct allowed *allowed, const char *option,
+			const struct ocs_shape *shape, const struct ocs_answer *answer,
+			struct ocs_error *err)
+{
+	char text[OCS_SHAPE_TEXT], *reason = ocs_strdup(err->text);
+	char *where = ocs_asprintf("%s %s", job->partition ? "-p" : "partition", partition);
+	struct ocs_text by = { 0 };
+	const char *words[5];
+	int n = 0, rc;
+
+	if (allowed->outside)
+		words[n++] = where;
+	if (allowed->excluded)
+		words[n++] = "-x";
+	if (allowed->features)
+		words[n++] = option;
+	if (allowed->nreservations)
+		words[n++] = "--reservation";
+	if (allowed->missing)
+		words[n++] = "slurm.conf";
+	for (int i = 0; i < n; i++)
+		ocs_text_add(&by, "%s%s", !i ? "" : i == n - 1 ? " and " : ", ", words[i]);
+	if (allowed->missing)
+		ocs_text_add(&by, " (which lacks %d)", allowed->missing);
+	rc = ocs_error_set(err, OCS_NEVER,
+		"--shape=%s does not fit the %d of %d nodes that %s leave%s it: %s",
+		ocs_shape_format(shape, text), allowed->left, answer->section_nodes,
+		n ? by.data : where, n > 1 ? "" : "s", reason);
+	ocs_text_free(&by);
+	free(where);
+	free(reason);
+	return rc;
 }
 
 /* Unknown partitions are Slurm's to refuse. */
@@ -164,8 +210,8 @@ static int refuse_counts(const char *option, const char *features, struct ocs_er
 }
 
 /* The nodes that ALLOWED leaves with FEATURES, if there are any. */
-static int check_features(const job_desc_msg_t *job, const char *partition, const char *features,
-			  struct allowed *allowed, const struct ocs_shape *shape,
+static int check_features(const job_desc_msg_t *job, const char *partition, const char *option,
+			  const char *features, struct allowed *allowed, const struct ocs_shape *shape,
 			  const struct ocs_answer *answer, struct ocs_error *err)
 {
 	struct ocs_error why;
@@ -175,11 +221,13 @@ static int check_features(const job_desc_msg_t *job, const char *partition, cons
 	allowed->features = alternatives > 0 ? features : NULL;
 	for (int i = 0; i == 0 || i < alternatives; i++) {
 		allowed->alternative = i;
-		allowed->left = 0;
-		if (!check_required(job, partition, allowed, &why) &&
-		    (!restricted(allowed, answer) ||
-		     !ocs_site_fits(partition, shape, may_have, allowed, &why)))
-			return 0;
+		allowed->left = allowed->missing = allowed->outside = 0;
+		if (!check_required(job, partition, allowed, &why)) {
+			if (!restricted(allowed, answer) ||
+			    !ocs_site_fits(partition, shape, may_have, allowed, &why))
+				return 0;
+			refuse_nodes(job, partition, allowed, option, shape, answer, &why);
+		}
 		/* the alternative that leaves the most nodes is the one to tell of */
 		if (allowed->left > most)
 			*err = why;
@@ -204,7 +252,7 @@ static int check_preferred(const job_desc_msg_t *job, const char *partition,
 	if (!ocs_constraint_alternatives(job->prefer))
 		return refuse_counts("--prefer", job->prefer, err);
 	if (ignored("ignore_prefer_validation") ||
-	    !check_features(job, partition, job->prefer, allowed, shape, answer, err))
+	    !check_features(job, partition, "--prefer", job->prefer, allowed, shape, answer, err))
 		return 0;
 	return ocs_error_prefix(err, "--prefer must be possible or be left out");
 }
@@ -225,7 +273,7 @@ int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs
 	reservations_find(&allowed, job->reservation);
 	if (job->exc_nodes && *job->exc_nodes)
 		allowed.excluded = hostlist_create(job->exc_nodes);
-	rc = check_features(job, partition, features, &allowed, shape, answer, err);
+	rc = check_features(job, partition, "-C", features, &allowed, shape, answer, err);
 	if (!rc)
 		rc = check_preferred(job, partition, &allowed, shape, answer, err);
 	if (!rc)

@@ -55,12 +55,12 @@ static void take(struct ocs_fabric *fabric, const struct stat *seen)
 				  sizeof(*site.placers));
 }
 
-/* A slurmctld -D that was told to read a broken file has replaced itself, and goes by the
- * copy of the last one that it took. */
+/* A slurmctld that found a broken file when it started goes by the copy of the last one that
+ * it took. */
 static void take_accepted(const struct stat *seen)
 {
 	char *copy = ocs_conf_accepted();
-	struct ocs_fabric *fabric = ocs_fabric_open(copy, NULL);
+	struct ocs_fabric *fabric = ocs_fabric_kept(copy, NULL);
 
 	if (fabric)
 		take(fabric, seen);
@@ -90,7 +90,7 @@ static int refresh(struct ocs_error *err)
 		} else {
 			if (!site.fabric)
 				take_accepted(&now);
-			error("job_submit/ocs: %s%s", fault.text, site.fabric ?
+			ocs_slurm_error("%s%s", fault.text, site.fabric ?
 			      "; the description read before stays in force" : "");
 			site.fault = fault;
 		}
@@ -203,8 +203,7 @@ int ocs_site_fits(const char *partition, const struct ocs_shape *shape,
 	struct ocs_occupancy *occupancy;
 	struct ocs_placement *placement;
 	struct ocs_error reason;
-	char text[OCS_SHAPE_TEXT], *near;
-	int left = 0;
+	char *near;
 
 	if (!section)
 		return -1;
@@ -212,19 +211,14 @@ int ocs_site_fits(const char *partition, const struct ocs_shape *shape,
 		return 0;
 	occupancy = ocs_occupancy_create(section);
 	for (int i = section->first_node; i < section->first_node + section->nnodes; i++) {
-		bool yes = may(site.fabric->nodes[i].name, arg);
-
-		left += yes;
-		if (!yes)
+		if (!may(site.fabric->nodes[i].name, arg))
 			ocs_occupancy_node_set(occupancy, site.fabric, i, false);
 	}
 	placement = ocs_place(site.placers[section->index], occupancy, shape, 0, &reason);
 	if (!placement) {
 		near = ocs_place_nearest_text(site.placers[section->index], occupancy, shape,
 					      "; would fit there: ");
-		ocs_error_set(err, OCS_NEVER,
-			"--shape=%s does not fit the %d of %d nodes that -p, -x, -C and --reservation leave it: %s%s",
-			ocs_shape_format(shape, text), left, section->nnodes, reason.text, near);
+		ocs_error_set(err, OCS_NEVER, "%s%s", reason.text, near);
 		free(near);
 	}
 	ocs_occupancy_destroy(occupancy);

@@ -60,8 +60,9 @@ void ocs_select_accept(void)
 	/* `scontrol reconfigure` makes a new process; with a parent, that one goes on. */
 	bool reconfigures = !later && getenv("SLURMCTLD_RECONF");
 	bool parent = getenv("SLURMCTLD_RECONF_PARENT_FD");
-	char *copy = ocs_conf_accepted();
+	char *copy = ocs_conf_accepted(), *why;
 	struct ocs_error err;
+	bool kept;
 
 	later = true;
 	if (!job_list || !xstrcmp(ocs_controller_fabric()->source, copy)) {
@@ -70,16 +71,19 @@ void ocs_select_accept(void)
 	}
 	if (!all_keep(copy, &err)) {
 		if (reconfigures && parent)
-			fatal("select/cons_tres_ocs: %s", err.text);
-		error("select/cons_tres_ocs: %s", err.text);
-		if (reconfigures && ocs_controller_open(copy, &err) == 0) {
-			error("select/cons_tres_ocs: ocs.yaml is not taken, what was read before is kept");
+			ocs_slurm_fatal("%s", err.text);
+		ocs_slurm_error("%s", err.text);
+		why = xstrdup(err.text);
+		kept = reconfigures && ocs_controller_open_kept(copy, why, &err) == 0;
+		xfree(why);
+		if (kept) {
+			ocs_slurm_error("ocs.yaml is not taken, what was read before is kept");
 			ocs_select_nodes_map();
 			xfree(copy);
 			return;
 		}
 	}
 	if (ocs_controller_copy(copy, &err))
-		error("select/cons_tres_ocs: no copy of ocs.yaml is kept: %s", err.text);
+		ocs_slurm_error("no copy of ocs.yaml is kept: %s", err.text);
 	xfree(copy);
 }

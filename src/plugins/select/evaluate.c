@@ -80,7 +80,7 @@ static void complain(const char *how)
 	static uint32_t last;
 
 	if (last != call.job->job_id)
-		info("%pJ %s%s", call.job, how, call.err.text);
+		ocs_slurm_info("%pJ %s%s", call.job, how, call.err.text);
 	last = call.job->job_id;
 }
 
@@ -99,10 +99,14 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 	else
 		call.mode = OCS_RUN_NOW;
 	rc = ocs_select_request(job, &call.request, &call.err);
+	/* Without ocs.yaml a shape waits: nothing is known that it could never fit. */
+	if (rc < 0 && !ocs_controller_fabric() && call.mode == OCS_TEST_ONLY)
+		return SLURM_SUCCESS;
 	call.asks = rc != 0;
 	if (rc < 0) {
 		complain("");
 		call.refused = true;
+		call.nodes_help = call.err.code == OCS_NEVER;
 		return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 	}
 	/* Nodes of the fabric are never shared with a job that has circuits. */
@@ -154,8 +158,8 @@ static bool remember(job_record_t *job)
 		job->user_name = uid_to_string_or_null(job->user_id);
 	if (call.request.shaped)
 		ocs_shape_format(&call.request.shape, shape);
-	known = ocs_controller_pending(job->job_id, job->user_name, shape, call.err.text,
-				       !call.nodes_help);
+	known = ocs_controller_pending(job->job_id, job->user_id, job->user_name, shape,
+				       call.err.text, !call.nodes_help);
 	ocs_select_keeper_wake();
 	return known;
 }
@@ -265,7 +269,7 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	    call.err.code != OCS_NEVER)
 		known = remember(job);
 	else if (asks && mode == OCS_RUN_NOW && rc == SLURM_SUCCESS)
-		ocs_controller_pending(job->job_id, NULL, NULL, NULL, false);
+		ocs_controller_pending(job->job_id, job->user_id, NULL, NULL, NULL, false);
 	call.job = NULL;
 	if (!asks || rc == SLURM_SUCCESS || !refused)
 		return rc;

@@ -20,11 +20,16 @@
 static uint32_t *requeued;
 static int nrequeued;
 
-bool ocs_select_in_prolog(job_record_t *job)
+bool ocs_select_prologs_run(job_record_t *job)
 {
 	return IS_JOB_CONFIGURING(job) || job->state_reason == WAIT_PROLOG ||
-	       (job->details && job->details->prolog_running) ||
+	       (job->details && job->details->prolog_running > ocs_select_held(job)) ||
 	       (job->node_bitmap_pr && bit_ffs(job->node_bitmap_pr) != -1);
+}
+
+bool ocs_select_in_prolog(job_record_t *job)
+{
+	return ocs_select_held(job) || ocs_select_prologs_run(job);
 }
 
 /* The job that can be requeued or cancelled: a component follows its leader. */
@@ -68,7 +73,7 @@ static void cancel(job_record_t *job, const char *text, const char *why)
 
 	note(job, text);
 	srun_user_message(whole, message);
-	info("%pJ: %s; it is cancelled: %s", job, text, why);
+	ocs_slurm_info("%pJ: %s; it is cancelled: %s", job, text, why);
 	if (whole->het_job_list)
 		het_job_signal(whole, SIGKILL, 0, 0, false);
 	else
@@ -83,7 +88,7 @@ static void tell(job_record_t *job, char *text)
 {
 	note(job, text);
 	srun_user_message(job, text);
-	info("%pJ: %s; it runs on", job, text);
+	ocs_slurm_info("%pJ: %s; it runs on", job, text);
 	last_job_update = time(NULL);
 }
 
@@ -116,7 +121,7 @@ static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure act
 			      action == OCS_ON_FAILURE_SIGNAL ?
 			      sigabbrev_np(fabric->failure_signal) : "");
 	note_running(job, line);
-	info("%pJ: %s", job, line);
+	ocs_slurm_info("%pJ: %s", job, line);
 	if (action == OCS_ON_FAILURE_SIGNAL && news) {
 		srun_user_message(job, line);
 		job_signal(job, (uint16_t)fabric->failure_signal,
@@ -131,8 +136,8 @@ static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure act
 static bool stays(job_record_t *job, const struct ocs_controller_failure *failure, char *text)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
-	enum ocs_on_failure action = failure->kind == OCS_SWITCH_SILENT ?
-		fabric->switch_failed : fabric->circuit_failed;
+	enum ocs_on_failure action = !fabric ? OCS_ON_FAILURE_REQUEUE :
+		failure->kind == OCS_SWITCH_SILENT ? fabric->switch_failed : fabric->circuit_failed;
 
 	switch (failure->kind) {
 	case OCS_NO_CIRCUITS:
@@ -143,7 +148,7 @@ static bool stays(job_record_t *job, const struct ocs_controller_failure *failur
 	case OCS_CIRCUIT_RESTORED:
 		if (told(job)) {
 			note_running(job, RESTORED);
-			info("%pJ: its circuits are there again", job);
+			ocs_slurm_info("%pJ: its circuits are there again", job);
 		}
 		return true;
 	case OCS_REALISED:
@@ -188,7 +193,8 @@ static char *text_of(const struct ocs_controller_failure *failure)
 void ocs_select_fail(const struct ocs_controller_failure *failure)
 {
 	job_record_t *job = find_job_record(failure->job), *whole;
-	int limit = ocs_controller_fabric()->requeue_limit, attempts;
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	int limit = fabric ? fabric->requeue_limit : 0, attempts;
 	char *text, *line;
 	/* What may fail again at the same place is not tried for ever. */
 	bool counted = failure->name || failure->again, hold;
@@ -227,7 +233,7 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 		xfree(job->state_desc);
 		job->state_desc = xstrdup(line);
 	}
-	info("%pJ: %s", job, line);
+	ocs_slurm_info("%pJ: %s", job, line);
 	xrecalloc(requeued, nrequeued + 1, sizeof(*requeued));
 	requeued[nrequeued++] = whole->job_id;
 	last_job_update = time(NULL);

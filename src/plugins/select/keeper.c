@@ -15,6 +15,7 @@
 
 #define EVERY_MS 1000		/* a look at everything */
 #define PAUSE_MS 100		/* at least this between two looks */
+#define SOON_MS 100		/* a look where Slurm does not tell when it is time */
 #define WATCHED_MAX 65536
 #define NUMBERS_MAX 1000	/* of jobs that may have been forgotten */
 
@@ -50,7 +51,19 @@ static bool schedule_wanted(void)
 	return wanted;
 }
 
-/* Sleeps until woken or MS have passed; false when it is time to stop. */
+/* Jobs that are ready start at once: people wait for it. */
+static void let_go(void)
+{
+	slurmctld_lock_t lock = { .conf = READ_LOCK, .job = WRITE_LOCK, .node = WRITE_LOCK,
+				  .part = READ_LOCK, .fed = READ_LOCK };
+
+	lock_slurmctld(lock);
+	ocs_select_hold_tend();
+	unlock_slurmctld(lock);
+}
+
+/* Sleeps until woken or MS have passed; not WAKEABLE: woken only to let jobs start that are
+ * ready.  False when it is time to stop. */
 static bool rest(int ms, bool wakeable)
 {
 	struct timespec until;
@@ -62,6 +75,12 @@ static bool rest(int ms, bool wakeable)
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&mutex);
 	while (!stop && !(wakeable && woken)) {
+		if (ocs_controller_readied()) {
+			pthread_mutex_unlock(&mutex);
+			let_go();
+			pthread_mutex_lock(&mutex);
+			continue;
+		}
 		if (pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
 			break;
 	}
@@ -179,7 +198,7 @@ static void stop_forgotten(void)
 		job_record_t *job = find_job_record(number);
 		bitstr_t *where = bit_alloc(node_record_count);
 
-		info("select/cons_tres_ocs: job %u had started before slurmctld died, which was not saved: its nodes are closed to shapes for some seconds",
+		ocs_slurm_info("job %u had started before slurmctld died, which was not saved: its nodes are closed to shapes for some seconds",
 		     number);
 		for (int i = 0; i < count; i++) {
 			int index = ocs_select_node_slurm(nodes[i]);
@@ -206,7 +225,7 @@ static void pass_numbers(uint32_t last)
 		if (next > last || last - next >= NUMBERS_MAX)
 			return;
 		if (!i)
-			info("select/cons_tres_ocs: jobs up to %u have been started before: the next number is greater", last);
+			ocs_slurm_info("jobs up to %u have been started before: the next number is greater", last);
 		get_next_job_id(false);
 	}
 }
@@ -220,6 +239,10 @@ static void see_nodes(uint8_t *states, uint32_t *jobs)
 	list_itr_t *iterator = list_iterator_create(job_list);
 	job_record_t *job;
 
+	if (!fabric) {
+		list_iterator_destroy(iterator);
+		return;
+	}
 	memset(jobs, 0, (size_t)fabric->nnodes * sizeof(*jobs));
 	for (int i = 0; i < fabric->nnodes; i++) {
 		int index = ocs_select_node_slurm(i);
@@ -250,18 +273,41 @@ struct look {
 	int nwaiting;
 	uint8_t *states;
 	uint32_t *jobs;
+	int nnodes;		/* as many has each of them */
 	time_t seen;		/* when the nodes were looked at */
 	uint32_t max_job;	/* that ocsd knows of, or 0 */
 	bool write;
+	bool soon;		/* the next look is not to wait as long */
 	bool served;		/* slurmctld was in charge, */
 	bool parked;		/* and is not any more */
 };
+
+/* The fabric may be another one than before. */
+static void make_room(struct look *look)
+{
+	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	int nnodes = fabric ? fabric->nnodes : 0;
+
+	if (look->states && look->nnodes == nnodes)
+		return;
+	look->nnodes = nnodes;
+	xfree(look->states);
+	xfree(look->jobs);
+	look->states = xcalloc(nnodes + 1, sizeof(*look->states));
+	look->jobs = xcalloc(nnodes + 1, sizeof(*look->jobs));
+}
+
+/* How long jobs may wait for ocsd in their prolog. */
+static int64_t down_limit_ms(void)
+{
+	return ocs_controller_fabric() ? ocs_controller_fabric()->ocsd_down_ms : INT64_MAX;
+}
 
 /* Under the read lock: what is there, and whether something has to be written. */
 static void look(struct look *look)
 {
 	slurmctld_lock_t lock = { .job = READ_LOCK, .node = READ_LOCK };
-	int64_t limit = ocs_controller_fabric()->ocsd_down_ms;
+	int64_t limit = down_limit_ms();
 	time_t now = time(NULL);
 	bool nodes = false;
 
@@ -284,6 +330,8 @@ static void look(struct look *look)
 		}
 	}
 	look->write |= ocs_select_lost_any();
+	look->write |= ocs_select_hold_any(&look->soon);
+	make_room(look);
 	if (look->seen != now) {
 		see_nodes(look->states, look->jobs);
 		look->seen = now;
@@ -300,12 +348,13 @@ static void act(struct look *look)
 	slurmctld_lock_t lock = { .conf = READ_LOCK, .job = WRITE_LOCK, .node = WRITE_LOCK,
 				  .part = READ_LOCK, .fed = READ_LOCK };
 	struct ocs_controller_failure failure;
-	int64_t limit = ocs_controller_fabric()->ocsd_down_ms;
+	int64_t limit = down_limit_ms();
 
 	lock_slurmctld(lock);
 	if (look->max_job)
 		pass_numbers(look->max_job);
 	stop_forgotten();
+	ocs_select_hold_tend();
 	while (ocs_controller_failure(&failure)) {
 		ocs_select_fail(&failure);
 		free(failure.name);
@@ -320,17 +369,6 @@ static void act(struct look *look)
 	unlock_slurmctld(lock);
 }
 
-/* The fabric may be another one than before. */
-static void make_room(struct look *look)
-{
-	int nnodes = ocs_controller_fabric()->nnodes;
-
-	xfree(look->states);
-	xfree(look->jobs);
-	look->states = xcalloc(nnodes + 1, sizeof(*look->states));
-	look->jobs = xcalloc(nnodes + 1, sizeof(*look->jobs));
-}
-
 /* A primary that hung so long that a backup took over would go on with what it knew then:
  * start jobs on nodes that are not idle any more, and save that as the state of the cluster.
  * Slurm only ends a backup in this place.  No clean-up: every moment counts, and every part
@@ -339,7 +377,7 @@ static void superseded(void)
 {
 	if (!slurmctld_primary || slurmctld_config.shutdown_time)
 		return;
-	error("select/cons_tres_ocs: another slurmctld has taken charge while this one did not answer: what it knows is out of date, and it ends without saving that; start it again to give it control back");
+	ocs_slurm_error("another slurmctld has taken charge while this one did not answer: what it knows is out of date, and it ends without saving that; start it again to give it control back");
 	_exit(1);
 }
 
@@ -358,7 +396,7 @@ static bool in_charge(void)
  * it leaves ocsd to the primary.  True while there is nothing to do. */
 static bool stands_by(struct look *look)
 {
-	slurmctld_lock_t lock = { .job = READ_LOCK, .node = READ_LOCK };
+	slurmctld_lock_t lock = { .job = WRITE_LOCK, .node = READ_LOCK };
 
 	if (!look->parked) {
 		if (!look->served)
@@ -366,7 +404,7 @@ static bool stands_by(struct look *look)
 		else if (!slurmctld_primary && !in_charge() && !slurmctld_config.shutdown_time)
 			look->parked = true;
 		if (look->parked) {
-			info("select/cons_tres_ocs: no longer in charge, leaving ocsd");
+			ocs_slurm_info("no longer in charge, leaving ocsd");
 			ocs_controller_link_stop();
 		}
 	} else if (in_charge()) {
@@ -379,7 +417,6 @@ static bool stands_by(struct look *look)
 			ocs_select_keeper_join();
 		}
 		look->parked = false;
-		make_room(look);
 	}
 	return look->parked;
 }
@@ -391,8 +428,8 @@ static void *keep(void *unused)
 		.waiting = xcalloc(WATCHED_MAX, sizeof(*now.waiting)),
 	};
 
-	make_room(&now);
-	while (rest(EVERY_MS, true)) {
+	while (rest(now.soon ? SOON_MS : EVERY_MS, true)) {
+		now.soon = false;
 		if (stands_by(&now))
 			continue;
 		now.nholders = ocs_controller_holders(now.holders, WATCHED_MAX);

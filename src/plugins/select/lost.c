@@ -17,7 +17,7 @@ void ocs_select_lost_note(job_record_t *job)
 {
 	/* While nodes boot or PrologSlurmctld runs there is no launch that could be forgotten. */
 	if (!job->batch_flag || !IS_JOB_RUNNING(job) || IS_JOB_CONFIGURING(job) ||
-	    !ocs_select_in_prolog(job))
+	    !ocs_select_prologs_run(job))
 		return;
 	xrecalloc(noted, count + 1, sizeof(*noted));
 	noted[count++] = (struct noted){ .job = job->job_id,
@@ -38,7 +38,7 @@ bool ocs_select_lost_any(void)
 	for (int i = 0; i < count; i++) {
 		job_record_t *job = running(&noted[i]);
 
-		if (!job || !ocs_select_in_prolog(job))
+		if (!job || !ocs_select_prologs_run(job))
 			return true;
 	}
 	return false;
@@ -56,7 +56,7 @@ void ocs_select_lost_requeue(void)
 
 		if (!job)
 			continue;
-		if (ocs_select_in_prolog(job)) {
+		if (ocs_select_prologs_run(job)) {
 			noted[kept++] = noted[i];
 			continue;
 		}

@@ -311,7 +311,7 @@ static int preempt(const struct ocs_select_test *t, list_t *victims, bitstr_t *n
 		return rc;
 	ocs_select_promise_make(t->job, t->nodes, *t->preempted);
 	list = names(*t->preempted);
-	info("%pJ: preempts %s", t->job, list);
+	ocs_slurm_info("%pJ: preempts %s", t->job, list);
 	ocs_select_call_reason("waits until the jobs it preempts have left and their circuits are taken down: %s",
 			       list);
 	xfree(list);

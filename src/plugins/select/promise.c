@@ -112,7 +112,7 @@ static void prune(void)
 			at = &(*at)->next;
 			continue;
 		}
-		info("job %u: what it was promised when others were preempted is void",
+		ocs_slurm_info("job %u: what it was promised when others were preempted is void",
 		     (*at)->job);
 		drop(at);
 	}

@@ -145,6 +145,13 @@ static int restore(void *element, void *unused)
 	known.epoch = ocs_select_epoch(job);
 	if (!known.epoch)
 		return 0;
+	/* Without ocs.yaml all that is known of it is whether it may start. */
+	if (!ocs_controller_fabric()) {
+		if (living)
+			ocs_select_hold_again(job);
+		ocs_select_lost_note(job);
+		return 0;
+	}
 	count = ocs_select_nodes_of(job->node_bitmap, &nodes, NULL);
 	list = bitmap2node_name(job->node_bitmap);
 	known.uid = job->user_id;
@@ -157,10 +164,12 @@ static int restore(void *element, void *unused)
 	known.demand = text_of(job, OCS_SELECT_DEMAND);
 	known.nodes = text_of(job, "OCS_NODES") ? text_of(job, "OCS_NODES") : list;
 	if (known.placement && xstrncmp(known.placement, PLACEMENT_VERSION, 3))
-		error("%pJ: its placement is of version %.2s, and this slurm-ocs reads %.2s: a newer one wrote it; the circuits stay until the job ends",
+		ocs_slurm_error("%pJ: its placement is of version %.2s, and this slurm-ocs reads %.2s: a newer one wrote it; the circuits stay until the job ends",
 		      job, known.placement, PLACEMENT_VERSION);
 	ocs_controller_restore(&known, nodes, count, living);
 	ocs_select_lost_note(job);
+	if (living)
+		ocs_select_hold_again(job);
 	xfree(nodes);
 	xfree(list);
 	return 0;
@@ -168,6 +177,6 @@ static int restore(void *element, void *unused)
 
 void ocs_select_restore_all(void)
 {
-	if (job_list && ocs_controller_fabric())
+	if (job_list)
 		list_for_each(job_list, restore, NULL);
 }

@@ -38,9 +38,9 @@ OCS_NEXT(int, select_p_reconfigure, (void))
 static void say(bool problem, const char *text)
 {
 	if (problem)
-		error("select/cons_tres_ocs: %s", text);
+		ocs_slurm_error("%s", text);
 	else
-		verbose("select/cons_tres_ocs: %s", text);
+		ocs_slurm_verbose("%s", text);
 }
 
 /* cons_tres sets itself up in init(); where Slurm has not loaded it by itself, we
@@ -68,17 +68,17 @@ OCS_EXPORT int init(void)
 		return SLURM_ERROR;
 	if (chosen()) {
 		if (ocs_conf_forbids())
-			fatal("%s", ocs_conf_forbids());
+			ocs_slurm_fatal("%s", ocs_conf_forbids());
 		if (!(slurm_conf.select_type_param &
 		      (OCS_SELECT_CPU | OCS_SELECT_CORE | OCS_SELECT_SOCKET)))
-			fatal("SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
+			ocs_slurm_fatal("SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
 		if (ocs_conf_missing())
-			error("select/cons_tres_ocs: %s: jobs with a shape are refused",
+			ocs_slurm_error("%s: jobs with a shape are refused",
 			      ocs_conf_missing());
 		ocs_controller_log_set(say);
 		ocs_controller_hook_set(ocs_select_evaluate);
 	}
-	verbose("%s loaded", plugin_name);
+	ocs_slurm_verbose("%s loaded", plugin_name);
 	return SLURM_SUCCESS;
 }
 
@@ -148,8 +148,9 @@ static int commit(job_record_t *job)
 		xfree(nodes);
 	}
 	if (rc < 0) {
-		error("%pJ does not start: %s", job, err.text);
-		ocs_controller_pending(job->job_id, job->user_name, NULL, err.text, false);
+		ocs_slurm_error("%pJ does not start: %s", job, err.text);
+		ocs_controller_pending(job->job_id, job->user_id, job->user_name, NULL, err.text,
+				       false);
 		ocs_select_keeper_wake();
 		return SLURM_ERROR;
 	}
@@ -158,8 +159,9 @@ static int commit(job_record_t *job)
 		 * no update, and it may not have known which partition the job ends up in. */
 		job->kill_on_node_fail = 1;
 		ocs_select_publish(job, made);
+		ocs_select_hold(job);
 		ocs_controller_pending_clear(job->job_id);
-		info("%pJ: epoch %"PRIu64" section %s shape %s cubes %d circuits %d", job,
+		ocs_slurm_info("%pJ: epoch %"PRIu64" section %s shape %s cubes %d circuits %d", job,
 		     made->epoch, made->section, made->shape ? made->shape : "none",
 		     made->cubes, made->circuits);
 		ocs_controller_allocation_free(made);
@@ -180,6 +182,8 @@ OCS_EXPORT int select_p_job_begin(job_record_t *job)
 
 OCS_EXPORT int select_p_job_fini(job_record_t *job)
 {
+	/* First of all: Slurm sends no epilog to the nodes of a job that it holds itself. */
+	ocs_select_hold_drop(job);
 	if (ocs_select_epoch(job)) {
 		ocs_controller_end(job->job_id, 0, "the job left its nodes");
 		ocs_select_unpublish(job);
@@ -191,7 +195,7 @@ OCS_EXPORT int select_p_job_fini(job_record_t *job)
 OCS_EXPORT int select_p_job_expand(job_record_t *from, job_record_t *to)
 {
 	if (ocs_select_epoch(from) || ocs_select_epoch(to)) {
-		error("%pJ and %pJ cannot be merged: circuits belong to the nodes they started on",
+		ocs_slurm_error("%pJ and %pJ cannot be merged: circuits belong to the nodes they started on",
 		      from, to);
 		return ESLURM_NOT_SUPPORTED;
 	}
@@ -221,7 +225,15 @@ OCS_EXPORT int select_p_reconfigure(void)
 	int rc = ocs_next_select_p_reconfigure() ? ocs_next_select_p_reconfigure()() :
 		SLURM_ERROR;
 
-	if (chosen() && ocs_controller_fabric()) {
+	if (chosen() && !ocs_controller_fabric()) {
+		static bool once;
+
+		/* Those that were held stay so, and those that wait need a reason. */
+		if (!once)
+			ocs_select_restore_all();
+		once = true;
+		ocs_select_keeper_start();
+	} else if (chosen()) {
 		ocs_select_nodes_map();
 		/* Once: later, a completing job may have been released already. */
 		if (!ocs_controller_link_runs()) {

@@ -128,7 +128,7 @@ void ocs_select_spank_set(job_record_t *job, const char *name, const char *value
  * "; ") by TEXT; NULL removes it. */
 void ocs_select_comment_set(char **comment, const char *prefix, const char *text);
 uint64_t ocs_select_epoch(job_record_t *job);
-/* Makes running and completing jobs known again (job read lock). */
+/* Makes running and completing jobs known again, and holds those that were (job write lock). */
 void ocs_select_restore_all(void);
 
 /* accept.c */
@@ -145,6 +145,25 @@ void ocs_select_requeued_hasten(void);
 bool ocs_select_requeued_any(void);
 /* Whether its prologs have not all finished. */
 bool ocs_select_in_prolog(job_record_t *job);
+
+/* Whether it has prologs that have not finished, our hold aside. */
+bool ocs_select_prologs_run(job_record_t *job);
+
+/* hold.c: nothing of a job starts before its circuits are verified and all of its nodes have
+ * asked for them (job write lock, unless they say otherwise). */
+
+/* JOB has begun: holds it.  Again: after a restart, if it was held. */
+void ocs_select_hold(job_record_t *job);
+void ocs_select_hold_again(job_record_t *job);
+/* JOB leaves its nodes: nothing is started. */
+void ocs_select_hold_drop(job_record_t *job);
+/* Whether JOB is held (job read lock). */
+bool ocs_select_held(job_record_t *job);
+/* Whether there is something to do (job read lock); sets *SOON if there will be at a moment
+ * that Slurm does not tell. */
+bool ocs_select_hold_any(bool *soon);
+/* Lets jobs go that are ready, and asks who is missing. */
+void ocs_select_hold_tend(void);
 
 /* lost.c: batch jobs that were in their prolog when slurmctld was restarted. */
 

@@ -17,7 +17,7 @@ int ocs_user_init(spank_t spank, const struct ocs_settings *settings);
 int ocs_task_init(spank_t spank, const struct ocs_settings *settings);
 /* A line that ocs-node printed goes to slurmd's log. */
 void ocs_helper_line(const char *text);
-/* slurmd starts: takes away what a job that is over has left in this node's network. */
+/* slurmd starts: tells ocsd, and takes away what a job that is over has left in this node's network. */
 void ocs_node_start(const struct ocs_settings *settings);
 
 #endif

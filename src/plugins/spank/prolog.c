@@ -36,7 +36,7 @@ static struct json_object *ask(const struct ocs_visit *visit, const char *op,
 	struct ocs_client *client;
 
 	*gone = false;
-	client = ocs_client_open(visit->address, visit->key,
+	client = ocs_client_open(visit->address, visit->key, visit->user,
 				 timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
 	if (!client)
 		return NULL;
@@ -125,7 +125,7 @@ static int note_epoch(const struct ocs_visit *visit, struct ocs_error *err)
 	for (char *slash = strchr(visit->dir + 1, '/'); !rc; slash = strchr(slash + 1, '/')) {
 		if (slash)
 			*slash = '\0';
-		if (mkdir(visit->dir, 0755) < 0 && errno != EEXIST)
+		if (mkdir(visit->dir, 0711) < 0 && errno != EEXIST)
 			rc = ocs_error_set(err, OCS_ERROR, "cannot make %s: %s",
 					   visit->dir, strerror(errno));
 		if (!slash)
@@ -236,7 +236,7 @@ static int forward(const struct ocs_visit *visit, struct ocs_error *err)
 	const char *ocsd = visit->settings->ocsd, *key = visit->settings->ocsd_key;
 	int left = ocs_visit_left_ms(visit);
 	char job[16], epoch[24], timeout[16];
-	const char *argv[24] = {
+	const char *argv[26] = {
 		visit->settings->helper, "forward", "--fabric", visit->fabric, "--dir",
 		visit->dir, "--job", job, "--epoch", epoch, "--node", visit->node,
 		"--timeout", timeout,
@@ -250,6 +250,8 @@ static int forward(const struct ocs_visit *visit, struct ocs_error *err)
 		argv[n++] = "--ocsd", argv[n++] = ocsd;
 	if (key)
 		argv[n++] = "--key", argv[n++] = key;
+	if (visit->settings->ocsd_user)
+		argv[n++] = "--ocsd-user", argv[n++] = visit->settings->ocsd_user;
 	return ocs_child_run((char *const *)argv, left + FORWARD_MORE_MS, ocs_helper_line, err);
 }
 

@@ -3,11 +3,11 @@
 
 #include "src/plugins/spank/request.h"
 
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/plugins/spank/base64.h"
+#include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -94,44 +94,25 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 	return 1;
 }
 
-/* WHERE is what the message begins with. */
-static int demand_judge(const char *data, size_t length, const char *where, struct ocs_error *err)
-{
-	struct json_tokener *tokener = json_tokener_new();
-	enum json_tokener_error fault;
-	struct json_object *json;
-	size_t used;
-	int rc = 0;
-
-	json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
-	json = json_tokener_parse_ex(tokener, data, (int)length + 1);
-	fault = json_tokener_get_error(tokener);
-	used = json_tokener_get_parse_end(tokener);
-	if (fault != json_tokener_success)
-		rc = ocs_error_set(err, OCS_USAGE, "%s: not JSON at byte %zu: %s", where, used,
-				   json_tokener_error_desc(fault));
-	else if (!json_object_is_type(json, json_type_object) || strlen(data) != length)
-		rc = ocs_error_set(err, OCS_USAGE,
-				   "%s: a demand is one JSON object, such as {\"allreduce\":[{\"members\":[0,1,2,3],\"bytes\":1000000}]}",
-				   where);
-	json_object_put(json);
-	json_tokener_free(tokener);
-	return rc;
-}
-
 char *ocs_demand_load(const char *path, struct ocs_error *err)
 {
 	char *data, *text = NULL;
 	size_t length;
 
 	data = ocs_file_read(path, OCS_DEMAND_MAX, &length, err);
-	if (data && demand_judge(data, length, path, err) == 0)
+	if (!data)
+		return NULL;
+	if (strlen(data) != length)
+		ocs_error_set(err, OCS_USAGE, "%s: has a byte 0, which JSON has not", path);
+	else if (ocs_plan_demand_check(data, 0, err) < 0)
+		ocs_error_prefix(err, "%s", path);
+	else
 		text = ocs_base64_encode(data, length);
 	free(data);
 	return text;
 }
 
-int ocs_demand_check(const char *coded, struct ocs_error *err)
+int ocs_demand_check(const char *coded, int nodes, struct ocs_error *err)
 {
 	char *data;
 	int rc;
@@ -143,7 +124,9 @@ int ocs_demand_check(const char *coded, struct ocs_error *err)
 	if (!data)
 		return ocs_error_set(err, OCS_USAGE, "--ocs-demand did not arrive as spank_ocs sends it; "
 				     "submit with sbatch, salloc or srun");
-	rc = demand_judge(data, strlen(data), "--ocs-demand", err);
+	rc = ocs_plan_demand_check(data, nodes, err);
+	if (rc < 0)
+		ocs_error_prefix(err, "--ocs-demand");
 	free(data);
 	return rc;
 }

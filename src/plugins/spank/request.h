@@ -64,12 +64,13 @@ bool ocs_request_reserved(const char *entry);
 int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape,
 		      struct ocs_error *err);
 
-/* Reads and checks the demand file PATH: a JSON object, at most OCS_DEMAND_MAX
+/* Reads and checks (ocs_plan_demand_check) the demand file PATH, at most OCS_DEMAND_MAX
  * bytes.  Returns it in base64 (base64.h; caller frees), or NULL with ERR. */
 #define OCS_DEMAND_MAX (48 * 1024)
 char *ocs_demand_load(const char *path, struct ocs_error *err);
-/* Whether CODED is what that returns, for whoever gets it from others.  0, or -1 with ERR. */
-int ocs_demand_check(const char *coded, struct ocs_error *err);
+/* Whether CODED is what that returns, for whoever gets it from others, and a demand for
+ * NODES servers (0: not known).  0, or -1 with ERR. */
+int ocs_demand_check(const char *coded, int nodes, struct ocs_error *err);
 
 /* Removes from this process's environment what a job submitted from inside
  * another must not inherit: both forms of the options, OCS_SHAPE,

@@ -51,6 +51,8 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 			settings->ocsd = value;
 		else if (value && IS("ocsd_key"))
 			settings->ocsd_key = value;
+		else if (value && IS("ocsd_user"))
+			settings->ocsd_user = value;
 		else if (value && IS("conf"))
 			settings->conf = value;
 		else if (value && IS("helper"))
@@ -67,7 +69,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 			rc = seconds(argv[i], value, &settings->helper_s, err);
 		else
 			rc = ocs_error_set(err, OCS_USAGE,
-				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, conf=, helper=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
+				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
 				argv[i]);
 #undef IS
 		if (rc < 0)

@@ -14,6 +14,7 @@ struct ocs_settings {
 	const char *ocsd;	/* ocsd=ADDRESS, or NULL: from ocs.yaml */
 	const char *ocsd_key;	/* ocsd_key=FILE, or NULL: from ocs.yaml; with ocsd=
 				 * and without both, MUNGE */
+	const char *ocsd_user;	/* ocsd_user=NAME, or NULL: likewise; else ocsd, or root */
 	const char *conf;	/* conf=FILE, or NULL: ocs.yaml beside slurm.conf */
 	const char *helper;	/* helper=PROGRAM */
 	const char *dir;	/* dir=BASE; %n is the node's name */

@@ -27,6 +27,7 @@ void ocs_visit_end(struct ocs_visit *visit)
 	free(visit->fabric);
 	free(visit->address);
 	free(visit->key);
+	free(visit->user);
 	free(visit->dir);
 }
 
@@ -87,10 +88,14 @@ int ocs_visit_locate(struct ocs_visit *visit, bool prolog, struct ocs_error *err
 	visit->address = NULL;
 	free(visit->key);
 	visit->key = NULL;
+	free(visit->user);
+	visit->user = NULL;
 	if (settings->ocsd)
 		visit->address = ocs_strdup(settings->ocsd);
 	if (settings->ocsd_key)
 		visit->key = ocs_strdup(settings->ocsd_key);
+	if (settings->ocsd_user)
+		visit->user = ocs_strdup(settings->ocsd_user);
 	if (!visit->address || !limit_ms) {
 		fabric = ocs_fabric_open(visit->fabric, err);
 		if (!fabric)
@@ -99,6 +104,8 @@ int ocs_visit_locate(struct ocs_visit *visit, bool prolog, struct ocs_error *err
 			visit->address = ocs_strdup(fabric->ocsd_address);
 		if (!visit->key && fabric->ocsd_key)
 			visit->key = ocs_strdup(fabric->ocsd_key);
+		if (!visit->user && fabric->ocsd_user)
+			visit->user = ocs_strdup(fabric->ocsd_user);
 		if (!limit_ms)
 			limit_ms = fabric->prolog_timeout_ms;
 		ocs_fabric_destroy(fabric);

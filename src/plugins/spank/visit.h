@@ -26,6 +26,7 @@ struct ocs_visit {
 	char *fabric;		/* path of ocs.yaml */
 	char *address;		/* of ocsd */
 	char *key;		/* file of the key to it, or NULL */
+	char *user;		/* its account, or NULL */
 	char *dir;		/* BASE/JOB */
 	int64_t start, deadline;
 	bool taken;		/* ocs_visit_take_away was called */

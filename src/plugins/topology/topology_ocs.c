@@ -34,17 +34,21 @@ static void *ocs_compat_base(void)
 /* What was read lately, by init(). */
 static bool fresh;
 
-/* slurmctld -D that reconfigures has replaced itself: no process is left that could go
- * on with the old file, but there is a copy. */
-static bool keep_accepted(void)
+/* A file that cannot be read does not keep slurmctld from starting, nor jobs without a shape
+ * from running: it goes on with the copy of the last one that it took, else without shapes. */
+static void keep_accepted(const char *fault)
 {
 	char *copy = ocs_conf_accepted();
 	struct ocs_error err;
-	bool kept = getenv("SLURMCTLD_RECONF") && !getenv("SLURMCTLD_RECONF_PARENT_FD") &&
-		    ocs_controller_open(copy, &err) == 0;
 
+	if (!ocs_controller_open_kept(copy, fault, &err)) {
+		ocs_slurm_error("%s; what was read before is kept: %s", fault, copy);
+	} else {
+		ocs_controller_fault_set(fault);
+		ocs_slurm_error("%s; no copy of an earlier one can be used (%s): shapes are refused, and jobs of rail and direct sections run without circuits, until the file is mended and read with scontrol reconfigure",
+		      fault, err.text);
+	}
 	xfree(copy);
-	return kept;
 }
 
 static void read_fabric(void)
@@ -52,12 +56,17 @@ static void read_fabric(void)
 	char *path = get_extra_conf_path("ocs.yaml");
 	struct ocs_error err;
 
-	if (!ocs_controller_open(path, &err))
-		info("topology/ocs: read %s", path);
-	else if (ocs_controller_fabric() || keep_accepted())
-		error("topology/ocs: %s; what was read before is kept", err.text);
-	else
-		fatal("TopologyPlugin=topology/ocs: %s", err.text);
+	if (!ocs_controller_open(path, &err)) {
+		ocs_slurm_info("read %s", path);
+	} else if (ocs_controller_fabric()) {
+		ocs_controller_fault_set(err.text);
+		ocs_slurm_error("%s; what was read before is kept", err.text);
+	} else if (getenv("SLURMCTLD_RECONF_PARENT_FD")) {
+		/* The process that was told to reconfigure goes on. */
+		ocs_slurm_fatal("%s", err.text);
+	} else {
+		keep_accepted(err.text);
+	}
 	fresh = true;
 	xfree(path);
 }
@@ -68,10 +77,10 @@ OCS_EXPORT int init(void)
 		return SLURM_ERROR;
 	if (running_in_slurmctld()) {
 		if (ocs_conf_forbids())
-			fatal("%s", ocs_conf_forbids());
+			ocs_slurm_fatal("%s", ocs_conf_forbids());
 		read_fabric();
 	}
-	verbose("%s loaded", plugin_name);
+	ocs_slurm_verbose("%s loaded", plugin_name);
 	return SLURM_SUCCESS;
 }
 
@@ -80,23 +89,40 @@ OCS_EXPORT OCS_FINI_TYPE fini(void)
 	OCS_FINI_RETURN;
 }
 
+/* Says once what Slurm knows otherwise of the nodes. */
+static void compare_nodes(const struct ocs_fabric *fabric)
+{
+	int missing = 0, moved = 0, first_missing = 0, first_moved = 0;
+
+	for (int i = 0; i < fabric->nnodes; i++) {
+		const node_record_t *node = find_node_record2(fabric->nodes[i].name);
+
+		if (!node && !missing++)
+			first_missing = i;
+		if (node && !ocs_controller_unit_agrees(i, ocs_compat_topology(node)) &&
+		    !moved++)
+			first_moved = i;
+	}
+	if (missing)
+		ocs_slurm_error("%d nodes of %s are not in slurm.conf (the first is %s); no shape will use them",
+				missing, fabric->source, fabric->nodes[first_missing].name);
+	if (moved)
+		ocs_slurm_error("%d nodes have a Topology= in Slurm that contradicts %s, which is what counts (the first is %s, in %s)",
+				moved, fabric->source, fabric->nodes[first_moved].name,
+				ocs_controller_node_unit(first_moved));
+}
+
 static void ocs_topology_build(void)
 {
 	const struct ocs_fabric *fabric;
-	int missing = 0, first = -1;
 
 	/* A backup that takes over once more has read it long ago. */
-	if (ocs_controller_fabric() && !fresh && !ocs_controller_link_runs())
+	if (running_in_slurmctld() && !fresh && !ocs_controller_link_runs())
 		read_fabric();
 	fresh = false;
 	fabric = ocs_controller_fabric();
-	for (int i = 0; fabric && i < fabric->nnodes; i++) {
-		if (!find_node_record(fabric->nodes[i].name) && !missing++)
-			first = i;
-	}
-	if (missing)
-		error("topology/ocs: %d nodes of %s are not in slurm.conf (the first is %s); no shape will use them",
-		      missing, fabric->source, fabric->nodes[first].name);
+	if (fabric)
+		compare_nodes(fabric);
 }
 
 /* Shrinks the node map of a job that asks something of the fabric. */
@@ -116,7 +142,7 @@ static int ocs_topology_eval(topology_eval_t *eval)
 	    !request.shaped)
 		return SLURM_SUCCESS;
 	if (last != job->job_id)
-		error("%pJ asks for a shape, but slurm.conf lacks SelectType=select/cons_tres_ocs",
+		ocs_slurm_error("%pJ asks for a shape, but slurm.conf lacks SelectType=select/cons_tres_ocs",
 		      job);
 	last = job->job_id;
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
@@ -125,10 +151,11 @@ static int ocs_topology_eval(topology_eval_t *eval)
 static uint8_t *node_states(void)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
-	uint8_t *states = xcalloc(fabric->nnodes + 1, sizeof(*states));
+	int nnodes = fabric ? fabric->nnodes : 0;
+	uint8_t *states = xcalloc(nnodes + 1, sizeof(*states));
 
-	for (int i = 0; i < fabric->nnodes; i++) {
-		node_record_t *node = find_node_record(fabric->nodes[i].name);
+	for (int i = 0; i < nnodes; i++) {
+		node_record_t *node = find_node_record2(fabric->nodes[i].name);
 
 		states[i] = ocs_compat_node_state(node);
 	}
@@ -141,11 +168,13 @@ static bool ocs_topology_get(topology_data_t type, void *data, int *rc)
 	struct report *report;
 	uint8_t *states;
 
-	if (type != TOPO_DATA_TOPOLOGY_PTR || !ocs_controller_fabric())
+	if (type != TOPO_DATA_TOPOLOGY_PTR || !running_in_slurmctld())
 		return false;
 	report = xmalloc(sizeof(*report));
 	states = node_states();
-	report->count = (uint32_t)ocs_controller_report(states, &report->records);
+	/* Slurm does not say who asks. */
+	report->count = (uint32_t)ocs_controller_report(
+		states, !(slurm_conf.private_data & PRIVATE_DATA_JOBS), &report->records);
 	xfree(states);
 	wrapped = xmalloc(sizeof(*wrapped));
 	wrapped->data = report;

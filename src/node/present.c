@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* A slurmd with spank_ocs has started: ocsd is told, so that it knows which nodes will ask for
+ * the circuits of their jobs, and takes back that one did not. */
+
+#include "src/node/node.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "src/client/client.h"
+#include "src/fabric/fabric.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/program.h"
+
+#define CONNECT_MS 5000
+#define PAUSE_MAX_MS 30000
+
+/* OCS_OK, or the code of what went wrong. */
+static int tell(const struct ocs_node_request *request, struct ocs_error *err)
+{
+	struct ocs_fabric *fabric = ocs_fabric_open(request->fabric, err);
+	struct ocs_client *client = NULL;
+	struct json_object *line, *reply = NULL;
+
+	err->code = fabric ? OCS_OK : err->code;
+	/* Nodes that have no circuits may run slurmds with the plugin, too. */
+	if (fabric && !ocs_fabric_node(fabric, request->node)) {
+		ocs_fabric_destroy(fabric);
+		return OCS_OK;
+	}
+	if (fabric)
+		client = ocs_node_connect(request, fabric, CONNECT_MS, err);
+	if (client) {
+		line = json_object_new_object();
+		json_object_object_add(line, "op", json_object_new_string("present"));
+		json_object_object_add(line, "node", json_object_new_string(request->node));
+		reply = ocs_client_call(client, line, CONNECT_MS, NULL, err);
+		json_object_put(line);
+	}
+	ocs_client_close(client);
+	ocs_fabric_destroy(fabric);
+	json_object_put(reply);
+	return reply ? OCS_OK : err->code ? err->code : OCS_ERROR;
+}
+
+int ocs_node_present(const struct ocs_node_request *request, int timeout_s)
+{
+	int64_t deadline = ocs_now_ns() + timeout_s * INT64_C(1000000000);
+	unsigned int seed = (unsigned int)getpid(), pause_ms = 500;
+	struct ocs_error err = { 0 };
+
+	if (!ocs_program_detach())
+		return OCS_OK;
+	/* An older ocsd knows no such question; time cures everything else. */
+	while (tell(request, &err) != OCS_OK && err.code != OCS_USAGE && ocs_now_ns() < deadline) {
+		usleep((pause_ms + (unsigned int)rand_r(&seed) % pause_ms) * 1000);
+		pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
+	}
+	_exit(err.code);
+}

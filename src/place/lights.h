@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_LIGHTS_H
+#define OCS_PLACE_LIGHTS_H
+
+/* Inside of a catalogue that is being made: foldings at offsets before they are laid out. */
+
+#include "src/place/pieces.h"
+
+/* A folding at an offset, before it is laid out. */
+struct ocs_light {
+	int folding;
+	struct ocs_lay lay;
+	int cubes;		/* of the grid */
+	int nodes;		/* 0: not known yet */
+	int seq;
+};
+
+struct ocs_catalogue_rest {
+	const struct ocs_section *section;
+	struct ocs_host host;
+	struct ocs_catalogue *cat;
+	struct ocs_light *lights;
+	int nlights, next;	/* the next to be made a candidate */
+	int counted;		/* from here on lights whose nodes are not known are too many */
+	int gate_room, light_room, folding_room, candidate_room, use_room, class_room, word_room, piece_room;
+	int batch;		/* of the candidates that are being made */
+	bool gaps;		/* boxes with gaps are among the lights, or not wanted */
+	int least_cubes;	/* over all foldings */
+	int cubes_limit;
+	int want;		/* nodes; 0: as few as possible */
+	int best_cubes;		/* over those with the smallest node count */
+	struct ocs_pieces pieces;
+	unsigned int *class_hash, *use_hash;	/* index + 1 of class or candidate */
+};
+
+#define OCS_GROW(array, count, room) do { \
+	if ((count) == (room)) { \
+		(room) = (room) ? 2 * (room) : 64; \
+		(array) = ocs_realloc((array), (size_t)(room) * sizeof(*(array))); \
+	} \
+} while (0)
+
+/* One long dimension, perhaps two abreast: it has so many boxes, and goes through so much
+ * that is none, that boxes on many cubes are left to ocs_thread_lay. */
+bool ocs_lone_ring(const struct ocs_shape *shape);
+/* Adds the foldings that fill their box, or (GAPS) those that do not, at all offsets. */
+void ocs_lights_all(struct ocs_catalogue_rest *rest, bool gaps);
+/* Keeps the fewest nodes, and on how many cubes, of lights whose nodes are known. */
+void ocs_lights_note(struct ocs_catalogue_rest *rest, const struct ocs_light *light);
+/* Puts those that are not laid out yet in order: fewest cubes first. */
+void ocs_lights_sort(struct ocs_catalogue_rest *rest);
+
+#endif
