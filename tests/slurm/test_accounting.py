@@ -3,10 +3,8 @@
 """What slurmdbd keeps of jobs with shapes, in a real MariaDB, and doc/accounting.md
 followed to the letter."""
 
-import glob
 import os
 import re
-import shutil
 import time
 
 import pytest
@@ -14,21 +12,14 @@ import pytest
 from cloud import Cloud
 from cluster import tail
 from conftest import living, places
+from database import Database, lacking
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 REAL, SERVERS, CUBES = 8, 4, 256
 FULL = "--shape=8x16x16"        # all 256 cubes
 
 
-def sql(name):
-    found = glob.glob("/usr/share/m*/m*_" + name)       # mysql or mariadb, by version
-    if not found:
-        pytest.skip("no MariaDB server here; scripts/deps installs it")
-    with open(found[0]) as handle:
-        return handle.read()
-
-
-class Accounted(Cloud):
+class Accounted(Database, Cloud):
     """The first nodes have slurmds, the others never come; slurmdbd and a private MariaDB."""
 
     def slurm_conf(self):
@@ -37,41 +28,6 @@ class Accounted(Cloud):
         some += "NodeName=d[0-%d] NodeHostname=head NodeAddr=127.0.0.1 Port=[%d-%d] CPUs=8 RealMemory=1000\n" % (
             SERVERS - 1, 17000 + REAL, 17000 + REAL + SERVERS - 1)
         return super().slurm_conf().replace("NodeName=n[0-", some + "NodeName=n[%d-" % REAL, 1)
-
-    def start_database(self):
-        data = self.path("db")
-        os.makedirs(data)
-        shutil.chown(data, "nobody")
-        first = "\n".join(["create database mysql;", "use mysql;", "set @auth_root_socket=NULL;",
-                           sql("system_tables.sql"), sql("system_tables_data.sql"),
-                           "flush privileges;", "create user slurm@localhost identified by 'secret';",
-                           "grant all on *.* to slurm@localhost;", ""])
-        server = ["mariadbd", "--no-defaults", "--datadir=" + data, "--innodb-log-file-size=4M",
-                  "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
-        self.run(server + ["--bootstrap"], stdin=first, user="nobody")
-        self.spawn(server + ["--bind-address=127.0.0.1", "--port=3306", "--skip-name-resolve=0",
-                             "--socket=%s/socket" % data], self.path("mariadb.log"), user="nobody")
-        self.write("etc/slurmdbd.conf", """AuthType=auth/slurm
-DbdHost=localhost
-SlurmUser=root
-StorageType=accounting_storage/mysql
-StorageHost=127.0.0.1
-StorageUser=slurm
-StoragePass=secret
-LogFile=%s
-PidFile=%s
-PluginDir=%s/lib/slurm
-""" % (self.path("slurmdbd.log"), self.path("slurmdbd.pid"), self.slurm), 0o600)
-        self.spawn(["slurmdbd", "-D"], self.path("slurmdbd.err"))
-        self.until(lambda: self.run(["sacctmgr", "-i", "add", "cluster", "ocs"],
-                                    check=False).returncode == 0, 60,
-                   lambda: "slurmdbd:\n" + tail(self.path("slurmdbd.log")) +
-                   tail(self.path("slurmdbd.err")) + tail(self.path("mariadb.log")))
-
-    def start_slurmctld(self):
-        if not os.path.exists(self.path("db")):
-            self.start_database()
-        super().start_slurmctld()
 
     def start(self):
         super().start()
@@ -84,8 +40,9 @@ PluginDir=%s/lib/slurm
 
 
 def need_mariadb():
-    if not os.path.exists(places()[1] + "/lib/slurm/accounting_storage_mysql.so"):
-        pytest.skip("this Slurm was built without MariaDB")
+    why = lacking(places()[1])
+    if why:
+        pytest.skip(why)
 
 
 @pytest.fixture(scope="module")

@@ -9,18 +9,16 @@ import pytest
 
 from cluster import Cluster
 from conftest import living
-from test_accounting import Accounted, need_mariadb
+from database import Database
+from test_accounting import need_mariadb
 
 NODES = "Nodes=n[0-15]"
 
 
-class Limited(Cluster):
+class Limited(Database, Cluster):
     """slurmdbd and a private MariaDB besides."""
 
-    start_database = Accounted.start_database
-
     def start_slurmctld(self):
-        self.start_database()
         super().start_slurmctld()
         for words in ("add qos low", "add qos high preempt=low",
                       "add qos node4 grptres=node=4",

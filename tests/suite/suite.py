@@ -3,151 +3,177 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Slurm's own test suite on two clusters that differ in the plugins alone.
 
-    suite.py [--beside-shapes] [--only TEST]... [SERIES ...]
+    suite.py [--beside-shapes] [--lanes N] [--limit SECONDS] [--only TEST]... [SERIES ... | python]
 
 Every test of the series runs on a plain cluster and on one with our plugins, ocsd and emulated
-switches.  One that ends differently runs again, alone, up to twice on both, since tests wait for
-times; it counts if it never ended alike.  With --beside-shapes jobs with a shape run and end beside
-it, in a partition of their own.  Exit status: 0 if every test ends alike."""
+switches.  "python" is what Slurm has written in Python, without a change of the configuration.  N pairs
+of clusters share the tests.  A test that ends differently, or fails or is skipped for another reason, runs
+again, alone on the machine, up to twice on both, since tests wait for times; it counts if it never ended
+alike.  With --beside-shapes jobs with a shape run and end beside it, in a partition of their own.  Exit
+status: 0 if every test ends alike."""
 
 import argparse
+import collections
 import concurrent.futures
 import glob
 import json
 import os
+import queue
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
 import threading
-import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "slurm"))
-from cluster import Cluster  # noqa: E402
+from side import Side
 
-SERIES = ["1", "2", "5", "7", "12", "14", "15", "16", "17", "20", "24", "28", "38", "39"]
+SERIES = ["1", "2", "5", "7", "12", "14", "15", "16", "17", "20", "24", "28", "38", "39", "python"]
+ENDS = ("pass", "skip", "fail", "late")
 AGAIN = 2
-LIMIT = 300         # seconds for one test
-
-CONF = """SlurmSourceDir={source}
-SlurmBuildDir={source}
-SlurmInstallDir={prefix}
-SlurmConfigDir={etc}
-"""
-# Nodes of the shapes that run beside, so that the suite sees the same nodes on both.
-BESIDE = "beside Nodes=n[8-15]"
+OUT = threading.Lock()
 
 
 def number(name):
     return [int(part) for part in re.findall(r"\d+", name)]
 
 
-class Side:
-    """One of the two clusters."""
+def tests(source, series):
+    """The names of the tests of a series."""
+    pattern = "python/tests/test_*.py" if series == "python" else "expect/test%s.*" % series
+    names = [os.path.basename(path) for path in glob.glob(os.path.join(source, "testsuite", pattern))]
+    return sorted((name for name in names if re.fullmatch(r"test\d+\.\d+|test_\d+_\d+\.py", name)), key=number)
 
-    def __init__(self, ours, slurm, source, stage, beside):
-        self.name = "ours" if ours else "plain"
-        self.ours, self.source = ours, source
-        self.stop_shapes = threading.Event()
-        nodes = "n[0-7]" if beside else "n[0-15]"
-        self.cluster = Cluster(tempfile.mkdtemp(prefix="ocs-suite-"), stage, slurm, cubes=2, edge=2,
-                               tile=(1, 1, 1), parts=("select", "topology") if ours else (),
-                               config={} if ours else {"SelectType": "select/cons_tres"},
-                               partitions=["suite Nodes=%s Default=YES" % nodes, BESIDE])
 
-    def start(self):
-        cluster = self.cluster
-        cluster.start()
-        folder = cluster.path("testsuite")
-        shutil.copytree(os.path.join(self.source, "testsuite"), folder, symlinks=True)
-        cluster.write("testsuite.conf", CONF.format(source=self.source, prefix=cluster.slurm,
-                                                    etc=cluster.path("etc")))
-        return self
+def series_of(name):
+    return "python" if name.endswith(".py") else str(number(name)[0])
+
+
+class Lane:
+    """A pair of clusters."""
+
+    def __init__(self, make):
+        self.sides = [make(False), make(True)]
+        self.pool = concurrent.futures.ThreadPoolExecutor(2)
 
     def test(self, name):
-        """How it ends: "pass", "skip", "fail" or "late"; and what it printed."""
-        folder = self.cluster.path("testsuite", "expect")
+        """How it ends on the plain one and on ours."""
+        return tuple(self.pool.map(lambda side: side.test(name), self.sides))
+
+    def stop(self):
+        for side in self.sides:
+            side.stop()
+
+
+def alike(pair):
+    """For a test that passes or runs out of time there is no why."""
+    return pair[0].end == pair[1].end and pair[0].why == pair[1].why
+
+
+class Results:
+    """What has ended, and what is said of it."""
+
+    def __init__(self, report, total):
+        self.report = open(report, "a") if report else None
+        self.tries = collections.defaultdict(list)
+        self.total, self.said = total, 0
+
+    def add(self, name, pair):
+        """Whether it ended alike."""
+        with OUT:
+            self.tries[name].append(pair)
+            if self.report:
+                self.report.write(json.dumps({"test": name, "try": len(self.tries[name]), "ends": [
+                    {"end": side.end, "why": side.why, "seconds": round(side.seconds, 1)} for side in pair],
+                    "text": [] if alike(pair) else [side.text[-4000:] for side in pair]}) + "\n")
+                self.report.flush()
+            same = alike(pair)
+            if same:
+                self.say("ok", name, pair)
+            elif len(self.tries[name]) > AGAIN:
+                self.say("not ok", name, pair)
+                print("\n".join("# " + line for line in pair[1].text.splitlines()[-15:]), flush=True)
+            else:
+                print("# %s: again, since %s" % (name, self.words(pair)), flush=True)
+        return same
+
+    @staticmethod
+    def words(pair):
+        plain, ours = pair
+        if plain.end == ours.end:
+            return "%s, plain %s, ours %s" % (ours.end, plain.why, ours.why)
+        return "plain %s %s, ours %s %s" % (plain.end, plain.why or "", ours.end, ours.why or "")
+
+    def say(self, ok, name, pair):
+        self.said += 1
+        tries = len(self.tries[name])
+        print("%s %d - %s: %s, %.0f s%s" % (
+            ok, self.said, name, pair[1].end if alike(pair) else self.words(pair), pair[1].seconds,
+            " (try %d)" % tries if tries > 1 else ""), flush=True)
+
+    def table(self):
+        """A line for each series: tests, how those end that end alike, and how many differ."""
+        rows = collections.defaultdict(collections.Counter)
+        for name, tries in self.tries.items():
+            row = rows[series_of(name)]
+            row["tests"] += 1
+            row[tries[-1][1].end if alike(tries[-1]) else "different"] += 1
+        columns = ("tests",) + ENDS + ("different",)
+        lines = ["# series " + " ".join("%9s" % column for column in columns)]
+        for series in sorted(rows, key=lambda text: (text == "python", number(text))):
+            lines.append("# %-6s " % series + " ".join("%9d" % rows[series][column] for column in columns))
+        whole = sum(rows.values(), collections.Counter())
+        lines.append("# %-6s " % "all" + " ".join("%9d" % whole[column] for column in columns))
+        return "\n".join(lines), whole["different"]
+
+
+def work(lane, todo, results, again):
+    """Until nothing is left to do; what has to run again goes there."""
+    while True:
         try:
-            done = self.cluster.run(
-                "cd %s && exec timeout -k 10 %d expect ./%s" % (folder, LIMIT, name), check=False,
-                timeout=LIMIT + 60, env={"SLURM_TESTSUITE_CONF": self.cluster.path("testsuite.conf"),
-                                         "SLURM_LOCAL_GLOBALS_FILE": "/dev/null"})
-        except subprocess.TimeoutExpired:
-            return "late", ""
-        self.cluster.run("scancel --partition=suite; true", check=False)
-        end = {0: "pass", 124: "late", 137: "late"}.get(done.returncode)
-        return end or ("skip" if done.returncode > 127 else "fail"), done.stdout + done.stderr
-
-    def shapes(self):
-        """Jobs with a shape, one after the other, until told to stop."""
-        if not self.ours:
+            name = todo.get_nowait()
+        except queue.Empty:
             return
-        while not self.stop_shapes.is_set():
-            self.cluster.run(["sbatch", "-p", "beside", "--shape=2x2x2", "-o", "/dev/null", "--wrap",
-                              "sleep 1"], check=False)
-            time.sleep(3)
+        if not results.add(name, lane.test(name)):
+            again.append(name)
 
 
-def compare(sides, name, pool):
-    """[(end on plain, end on ours), ...], the last one first alike or the last try."""
-    tries, texts = [], ["", ""]
-    for _ in range(1 + AGAIN):
-        both = list(pool.map(lambda side: side.test(name), sides))
-        tries.append((both[0][0], both[1][0]))
-        texts = [both[0][1], both[1][1]]
-        if tries[-1][0] == tries[-1][1]:
-            break
-    return tries, texts
+def run(names, lanes, make, results):
+    todo, again, started = queue.Queue(), [], [Lane(make) for _ in range(lanes)]
+    for name in names:
+        todo.put(name)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(lanes) as pool:
+            for future in [pool.submit(work, lane, todo, results, again) for lane in started]:
+                future.result()
+        for lane in started[1:]:
+            lane.stop()
+        for name in sorted(again, key=number):
+            for _ in range(AGAIN):
+                if results.add(name, started[0].test(name)):
+                    break
+    finally:
+        for lane in started:
+            lane.stop()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--beside-shapes", action="store_true")
-    parser.add_argument("--only", action="append", help="one test, such as test1.1")
+    parser.add_argument("--beside-shapes", action="store_true", help="jobs with a shape run and end beside the tests")
+    parser.add_argument("--lanes", type=int, default=2, help="pairs of clusters that share the tests (default 2)")
+    parser.add_argument("--limit", type=int, default=300, help="seconds for one test on both sides (default 300)")
+    parser.add_argument("--only", action="append", metavar="TEST", help="one test, such as test1.1 or test_101_1.py")
     parser.add_argument("--report", help="JSON lines: what each test did")
     parser.add_argument("series", nargs="*", default=[])
     args = parser.parse_args()
     slurm, stage = os.environ["OCS_SLURM"], os.environ["OCS_STAGE"]
     source = os.path.join(os.path.dirname(slurm.rstrip("/")), "src")
-    names = args.only or sorted(
-        (os.path.basename(path) for series in args.series or SERIES
-         for path in glob.glob(os.path.join(source, "testsuite/expect/test%s.*" % series))
-         if re.fullmatch(r"test\d+\.\d+", os.path.basename(path))), key=number)
-    sides, different, count = [], [], {}
-    report = open(args.report, "a") if args.report else None
+    names = args.only or [name for series in args.series or SERIES for name in tests(source, series)]
+    if not names:
+        parser.error("no tests in series %s" % " ".join(args.series))
+    results = Results(args.report, len(names))
     print("1..%d" % len(names), flush=True)
-    try:
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            for ours in (False, True):
-                sides.append(Side(ours, slurm, source, stage, args.beside_shapes))
-                sides[-1].start()
-            if args.beside_shapes:
-                threading.Thread(target=sides[1].shapes, daemon=True).start()
-            for index, name in enumerate(names, 1):
-                tries, texts = compare(sides, name, pool)
-                plain, ours = tries[-1]
-                alike = plain == ours
-                count[ours] = count.get(ours, 0) + 1
-                print("%sok %d - %s: %s%s" % (
-                    "" if alike else "not ", index, name,
-                    ours if alike else "plain %s, ours %s" % (plain, ours),
-                    " (try %d)" % len(tries) if len(tries) > 1 else ""), flush=True)
-                if report:
-                    report.write(json.dumps({"test": name, "tries": tries}) + "\n")
-                    report.flush()
-                if not alike:
-                    different.append(name)
-                    print("\n".join("# " + line for line in texts[1].splitlines()[-15:]), flush=True)
-    finally:
-        for side in sides:
-            side.stop_shapes.set()
-            side.cluster.stop()
-            if not os.environ.get("OCS_KEEP"):
-                shutil.rmtree(side.cluster.dir, ignore_errors=True)
-    print("# %d tests, %d end differently; with our plugins: %s" % (
-        len(names), len(different), ", ".join("%d %s" % (n, end) for end, n in sorted(count.items()))))
+    run(names, max(1, min(args.lanes, len(names))),
+        lambda ours: Side(ours, slurm, source, stage, args.beside_shapes, args.limit), results)
+    table, different = results.table()
+    print(table)
     return 1 if different else 0
 
 
