@@ -6,11 +6,11 @@
 #include "src/ocsd/audit.h"
 #include "src/ocsd/broken.h"
 #include "src/ocsd/drain.h"
-#include "src/ocsd/loop.h"
 #include "src/ocsd/quarantine.h"
 #include "src/ocsd/request.h"
 #include "src/ocsd/selftest.h"
 #include "src/ocsd/server.h"
+#include "src/ocsd/standing.h"
 #include "src/ocsd/store.h"
 
 #include "src/util/text.h"

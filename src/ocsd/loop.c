@@ -17,6 +17,7 @@
 #include "src/ocsd/selftest.h"
 #include "src/ocsd/server.h"
 #include "src/ocsd/service.h"
+#include "src/ocsd/standing.h"
 #include "src/ocsd/store.h"
 #include "src/ocsd/wait.h"
 #include "src/ocsd/worker.h"
@@ -31,95 +32,6 @@
 
 #define MILLION INT64_C(1000000)
 #define PASSES 4
-
-const char *ocsd_switch_state_name(const struct ocsd_switch *sw)
-{
-	if (sw->state != OCSD_UP)
-		return "failed";
-	return sw->drained ? "drained" : "up";
-}
-
-void ocsd_switch_event(struct ocsd *d, const struct ocsd_switch *sw)
-{
-	struct json_object *event = json_object_new_object();
-	const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
-
-	json_object_object_add(event, "event", json_object_new_string("switch"));
-	json_object_object_add(event, "name",
-			       json_object_new_string(sw->description->name));
-	json_object_object_add(event, "state",
-			       json_object_new_string(ocsd_switch_state_name(sw)));
-	json_object_object_add(event, "reason",
-			       reason ? json_object_new_string(reason) : NULL);
-	ocsd_event_send(d, event);
-}
-
-static void switch_up(struct ocsd *d, struct ocsd_switch *sw)
-{
-	bool was_failed = sw->state == OCSD_SWITCH_FAILED;
-
-	sw->state = OCSD_UP;
-	sw->answers = false;
-	free(sw->reason);
-	sw->reason = NULL;
-	ocs_log(OCS_LOG_INFO, "switch %s is %s", sw->description->name,
-		was_failed ? "back" : "up");
-	if (was_failed) {
-		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_up" });
-		ocsd_switch_event(d, sw);
-		ocsd_broken_switch(d, sw, NULL);
-	}
-}
-
-static bool waits_for(const struct ocsd_job *job, const struct ocsd_switch *sw)
-{
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->sw == sw->index &&
-		    job->circuits[i]->state == OCSD_CONNECTING)
-			return true;
-	return false;
-}
-
-static void switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reason)
-{
-	bool news = sw->state != OCSD_SWITCH_FAILED;
-	char *text = ocs_asprintf("switch %s", sw->description->name);
-
-	/* Drivers name the switch, and so does every text made here. */
-	reason = ocs_error_cause(reason, text);
-	free(text);
-	text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
-	sw->state = OCSD_SWITCH_FAILED;
-	sw->heard_ns = 0;
-	sw->answers = false;
-	sw->split = false;
-	sw->rejected = 0;
-	sw->next_ns = ocs_now_ns() + d->fabric->switch_retry_ms * MILLION;
-	free(sw->reason);
-	sw->reason = ocs_strdup(reason);
-	if (news) {
-		ocsd_metrics_switch_failed(d->metrics);
-		ocs_log(OCS_LOG_ERROR, "%s", text);
-		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_failed",
-						    .reply = reason });
-		ocsd_switch_event(d, sw);
-	}
-	while (sw->tests)
-		ocsd_selftest_done(d, sw, OCS_SWITCH_UNKNOWN, text);
-	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->dead)
-			continue;
-		if (job->state == OCSD_APPLYING && !job->wanted && waits_for(job, sw))
-			ocsd_job_fail(d, job, sw, text);
-		ocsd_job_progress(d, job);
-	}
-	if (news) {
-		free(text);
-		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name, reason);
-		ocsd_broken_switch(d, sw, text);
-	}
-	free(text);
-}
 
 /* ---- batches ---- */
 
@@ -209,7 +121,7 @@ static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 	forget_batch(sw);
 	sw->dirty = sw->split = false;
 	if (!up)
-		switch_up(d, sw);
+		ocsd_switch_up(d, sw);
 }
 
 static size_t patches_of(struct ocsd_circuit *const *circuits, size_t count,
@@ -370,7 +282,7 @@ static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
 	} else if (result == OCS_SWITCH_REFUSED && !sw->split && several_jobs(sw)) {
 		sw->split = true; /* one job's trouble is not another's */
 	} else {
-		switch_failed(d, sw, err->text);
+		ocsd_switch_failed(d, sw, err->text);
 	}
 }
 
@@ -431,7 +343,7 @@ static void test_done(struct ocsd *d, struct ocsd_switch *sw, int result,
 	if (table->out)
 		table_read(d, sw, table, false);
 	else
-		switch_failed(d, sw, err->text);
+		ocsd_switch_failed(d, sw, err->text);
 	sw->tested = false;
 }
 
@@ -469,7 +381,7 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 		batch_refused(d, sw, result, err);
 	} else {
 		ocsd_drift(d, sw, 0, 0, "no answer");
-		switch_failed(d, sw, err->text);
+		ocsd_switch_failed(d, sw, err->text);
 	}
 	if (work == OCSD_READ && !sw->read_wanted)
 		sw->reconciling = false;

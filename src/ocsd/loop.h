@@ -11,7 +11,5 @@
 void ocsd_settle(struct ocsd *d);
 void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 			const struct ocs_table *table, const struct ocs_error *err);
-void ocsd_switch_event(struct ocsd *d, const struct ocsd_switch *sw);
-const char *ocsd_switch_state_name(const struct ocsd_switch *sw);
 
 #endif

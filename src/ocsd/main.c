@@ -339,6 +339,7 @@ static void free_switches(struct ocsd *d)
 {
 	for (int i = 0; d->switches && i < d->fabric->nswitches; i++) {
 		free(d->switches[i].reason);
+		free(d->switches[i].said);
 		free(d->switches[i].drain_reason);
 		free(d->switches[i].ports);
 		free(d->switches[i].by_in);

@@ -144,6 +144,8 @@ struct ocsd_switch {
 	int index;
 	enum ocsd_switch_state state;
 	char *reason;			/* why it failed */
+	char *said;			/* the reason in the last event of it, or NULL, */
+	int64_t said_ns;		/* and when that was sent, 0: never */
 	bool drained;
 	char *drain_reason;
 	struct ocsd_port *ports;	/* 1 .. 2 * size */

@@ -7,12 +7,12 @@
 #include "src/ocsd/heard.h"
 #include "src/ocsd/history.h"
 #include "src/ocsd/job.h"
-#include "src/ocsd/loop.h"
 #include "src/ocsd/power.h"
 #include "src/ocsd/quarantine.h"
 #include "src/ocsd/request.h"
 #include "src/ocsd/server.h"
 #include "src/ocsd/show.h"
+#include "src/ocsd/standing.h"
 #include "src/ocsd/store.h"
 #include "src/ocsd/term.h"
 

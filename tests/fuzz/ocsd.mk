@@ -11,5 +11,5 @@ OCSD_PARTS = ../../src/ocsd/ahead.c ../../src/ocsd/audit.c ../../src/ocsd/auth.c
 	../../src/ocsd/load.c ../../src/ocsd/loop.c ../../src/ocsd/metrics.c ../../src/ocsd/open.c \
 	../../src/ocsd/power.c ../../src/ocsd/quarantine.c ../../src/ocsd/realise.c ../../src/ocsd/reload.c \
 	../../src/ocsd/repair.c ../../src/ocsd/request.c ../../src/ocsd/selftest.c ../../src/ocsd/service.c \
-	../../src/ocsd/show.c ../../src/ocsd/standby.c ../../src/ocsd/store.c ../../src/ocsd/term.c \
+	../../src/ocsd/show.c ../../src/ocsd/standby.c ../../src/ocsd/standing.c ../../src/ocsd/store.c ../../src/ocsd/term.c \
 	../../src/ocsd/transaction.c ../../src/ocsd/wait.c

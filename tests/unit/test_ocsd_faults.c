@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "src/util/error.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd_rig.h"
 
@@ -444,6 +445,36 @@ static void stolen_port(void **state)
 	ocs_client_close(client);
 }
 
+/* A switch that fails in another way than before: whoever listens hears of that, too, but not
+ * at every retry. */
+static void failed_otherwise(void **state)
+{
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct json_object *first, *second;
+	int64_t told_ns;
+
+	subscribe(client);
+	rig_emulate(rig, "fault direct-1 silent");
+	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
+	first = rig_event(client, "switch");
+	told_ns = ocs_now_ns();
+	assert_string_equal(rig_text(first, "state"), "failed");
+	rig_emulate(rig, "fault direct-1 drop");
+	second = rig_event(client, "switch");
+	assert_string_equal(rig_text(second, "name"), "direct-1");
+	assert_string_equal(rig_text(second, "state"), "failed");
+	assert_string_not_equal(rig_text(first, "reason"), rig_text(second, "reason"));
+	/* It is tried every 200 ms. */
+	assert_true(ocs_now_ns() - told_ns > 3 * INT64_C(1000000000));
+	rig_silence(client, 1000);
+	rig_emulate(rig, "fault direct-1 none");
+	switch_event(client, "direct-1", "up");
+	json_object_put(first);
+	json_object_put(second);
+	ocs_client_close(client);
+}
+
 static void damaged_database(void **state)
 {
 	struct rig *rig = *state;
@@ -528,6 +559,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(foreign_patch, setup_polling, rig_teardown),
 	cmocka_unit_test_setup_teardown(unseen_patch, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(stolen_port, setup_polling, rig_teardown),
+	cmocka_unit_test_setup_teardown(failed_otherwise, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(damaged_database, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(running_without_switch, rig_setup, rig_teardown),
 };
