@@ -17,7 +17,6 @@
 
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 #define LETTERS ((int)sizeof(letters) - 1)
-#define RESERVED "idle, but reserved"
 
 /* From picture to picture a job keeps its letter. */
 struct map_letters {
@@ -264,7 +263,7 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 				idle.nodes[idle.n++] = placement->nodes[k];
 	}
 	add_item(items, &n, &busy, '*', false, busy_label(map, "in use without a shape"));
-	add_item(items, &n, &reserved, '=', false, RESERVED);
+	add_item(items, &n, &reserved, '=', false, OCS_CTL_RESERVED);
 	add_item(items, &n, &down, '#', true, "down or drained");
 	add_item(items, &n, &idle, '-', false, "left idle by the shape of a job");
 	for (int i = 0; i < map->njobs; i++)
@@ -343,7 +342,7 @@ static void print_servers(struct map *map, const struct ocs_section *section, FI
 	if (held['*'])
 		legend(out, '*', busy_label(map, "in use by a job without circuits"), held['*']);
 	if (held['='])
-		legend(out, '=', RESERVED, held['=']);
+		legend(out, '=', OCS_CTL_RESERVED, held['=']);
 	if (held['#'])
 		legend(out, '#', "down or drained", held['#']);
 	for (int j = 0; j < map->njobs; j++)

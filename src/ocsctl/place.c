@@ -55,6 +55,7 @@ int ocs_ctl_where_open(const struct ocs_ctl_args *args, struct ocs_ctl_where *wh
 void ocs_ctl_where_close(struct ocs_ctl_where *where)
 {
 	ocs_placement_destroy(where->placement);
+	free(where->reserved);
 	ocs_occupancy_destroy(where->occupancy);
 	ocs_placer_destroy(where->placer);
 	ocs_fabric_destroy(where->fabric);
@@ -143,27 +144,47 @@ void ocs_ctl_where_json(const struct ocs_ctl_where *where)
 static char *picture(const struct ocs_ctl_where *where, bool svg)
 {
 	const struct ocs_section *section = where->section;
-	struct ocs_picture_item items[2] = { { .label = "in use or down", .sign = '*' },
-					     { .placement = where->placement, .sign = 'A' } };
-	int *taken = ocs_calloc(section->nnodes, sizeof(*taken));
-	int n = 0;
+	int *taken = ocs_calloc(section->nnodes, sizeof(*taken)), ntaken = 0, n = 0;
+	int *reserved = ocs_calloc(section->nnodes, sizeof(*reserved)), nreserved = 0;
+	struct ocs_picture_item items[3];
 	char shape[OCS_SHAPE_TEXT];
 	char *text;
 
 	for (int i = 0; i < section->nnodes; i++) {
 		const struct ocs_node *node = &where->fabric->nodes[section->first_node + i];
 
-		if (!ocs_occupancy_xpu_free(where->occupancy, node->cube, node->origin))
-			taken[n++] = section->first_node + i;
+		if (where->reserved && where->reserved[i])
+			reserved[nreserved++] = section->first_node + i;
+		else if (!ocs_occupancy_xpu_free(where->occupancy, node->cube, node->origin))
+			taken[ntaken++] = section->first_node + i;
 	}
-	items[0].nodes = taken;
-	items[0].nnodes = n;
-	items[1].label = ocs_shape_format(&where->shape, shape);
-	text = svg ? ocs_picture_svg(where->fabric, section, n ? items : items + 1, n ? 2 : 1, NULL) :
-		     ocs_picture(where->fabric, section, n ? items : items + 1, n ? 2 : 1,
-				 n ? 1 : 0, ocs_ctl_columns(), ocs_ctl_colour());
+	if (ntaken)
+		items[n++] = (struct ocs_picture_item){ .label = "in use or down", .sign = '*',
+							.nodes = taken, .nnodes = ntaken };
+	if (nreserved)
+		items[n++] = (struct ocs_picture_item){ .label = OCS_CTL_RESERVED, .sign = '=',
+							.nodes = reserved, .nnodes = nreserved };
+	items[n] = (struct ocs_picture_item){ .label = ocs_shape_format(&where->shape, shape),
+					      .sign = 'A', .placement = where->placement };
+	text = svg ? ocs_picture_svg(where->fabric, section, items, n + 1, NULL) :
+		     ocs_picture(where->fabric, section, items, n + 1, n, ocs_ctl_columns(),
+				 ocs_ctl_colour());
+	free(reserved);
 	free(taken);
 	return text;
+}
+
+/* Which nodes of the section nobody has, but not everybody may. */
+static bool *reserved_nodes(const struct ocs_ctl_where *where, const struct ocs_ctl_state *state)
+{
+	bool *reserved = ocs_calloc(where->section->nnodes + 1, sizeof(*reserved));
+
+	for (int i = 0; i < where->section->nnodes; i++) {
+		const char *name = where->fabric->nodes[where->section->first_node + i].name;
+
+		reserved[i] = !strcmp(ocs_ctl_state_node(state, name), "reserved");
+	}
+	return reserved;
 }
 
 /* Writes the picture to PATH.  0, or -1 with ERR. */
@@ -203,8 +224,10 @@ static int occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
 	if (rc)
 		return -1;
 	rc = ocs_ctl_state_occupy(&state, where->fabric, where->placer, where->occupancy, err);
-	if (!rc)
+	if (!rc) {
+		where->reserved = reserved_nodes(where, &state);
 		ocs_ctl_state_notes(&state, "ocsctl: ", stderr);
+	}
 	ocs_ctl_state_free(&state);
 	return rc;
 }

@@ -12,6 +12,9 @@
 
 #include <stdio.h>
 
+/* In the legends of pictures. */
+#define OCS_CTL_RESERVED "idle, but reserved"
+
 struct json_object;
 struct ocs_client;
 struct ocs_ctl_args;

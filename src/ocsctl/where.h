@@ -17,6 +17,7 @@ struct ocs_ctl_where {
 	const struct ocs_section *section;
 	struct ocs_placer *placer;
 	struct ocs_occupancy *occupancy;	/* all free */
+	bool *reserved;		/* nodes of the section that wait for a reservation, or NULL */
 	struct ocs_placement *placement;	/* after ocs_ctl_where_place */
 	const char *when;	/* near shapes "would fit ...": now, unless somebody sets it */
 };

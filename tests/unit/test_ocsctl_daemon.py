@@ -351,6 +351,15 @@ c0      c1
                                  for i in range(4)})
     code, out, err = world.ctl("place", "2x2x2")
     check(code == 0 and "cubes: c0" in out, "the healthy cube is free", out + err)
+    # what nobody has, but not everybody may, is neither in use nor down
+    world.ask(op="nodes", nodes={"n0": {"state": "reserved"}, "n1": {"state": "idle"},
+                                 "n2": {"state": "down"}, "n3": {"state": "busy"}})
+    code, out, err = world.ctl("place", "2x2")
+    check(code == 0 and "nodes: n1\n" in out and "=  idle, but reserved (4 XPUs)" in out and
+          "*  in use or down (8 XPUs)" in out and "== ==" in out, "place shows reserved nodes",
+          out + err)
+    world.ask(op="nodes", nodes={"n%d" % i: {"state": "down" if i == 2 else "idle"}
+                                 for i in range(4)})
     code, out, err = world.ctl("drain", "cube", "c0", "--reason", "new cables")
     check(code == 0 and out == "cube c0 is drained\n", "drain a cube", out + err)
     code, out, err = world.ctl("show", "fabric")
