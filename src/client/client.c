@@ -8,7 +8,6 @@
 #include "src/util/secret.h"
 #include "src/util/text.h"
 
-#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <json-c/json.h>
@@ -122,16 +121,13 @@ static bool refusal(struct json_object *object)
 static void line_unproven(const struct ocs_client *client, const char *line, struct ocs_error *err)
 {
 	struct json_object *object = client->proven ? NULL : json_tokener_parse(line), *error;
-	char says[SAYS_MAX + 1] = "";
+	const char *says = "";
 
 	if (refusal(object) && json_object_object_get_ex(object, "error", &error))
-		snprintf(says, sizeof(says), "%s", json_object_get_string(error));
-	for (char *c = says; *c; c++)
-		if (!isprint((unsigned char)*c) || (unsigned char)*c > '~')
-			*c = '?';
-	if (*says)
+		says = json_object_get_string(error);
+	if (says && *says)
 		ocs_error_set(err, OCS_UNREACHABLE, "the hello is refused (nothing proves who says "
-			      "so): %s", says);
+			      "so): %.*s", SAYS_MAX, says);
 	else
 		ocs_error_set(err, OCS_UNREACHABLE, "a line does not come from this ocsd: another "
 			      "key, or somebody in between");

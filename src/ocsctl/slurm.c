@@ -188,6 +188,25 @@ static bool columns(char *line, char **at, int count)
 	return false;
 }
 
+/* Room for one more behind COUNT elements of LIST. */
+#define LIST_GROW(list, count) \
+	((list) = ocs_realloc((list), ((size_t)(count) + 1) * sizeof(*(list))))
+
+/* Runs WORDS (SECONDS as in ocs_ctl_slurm_ask) and gives each line that they print to TAKE, with
+ * ALL.  Returns 0, or -1 with ERR. */
+static int lines_read(char *const *words, unsigned seconds, void (*take)(char *line, void *all),
+		      void *all, struct ocs_error *err)
+{
+	char *text = ocs_ctl_slurm_ask(words, seconds, err), *rest = text, *line;
+
+	if (!text)
+		return -1;
+	while ((line = next_line(&rest)))
+		take(line, all);
+	free(text);
+	return 0;
+}
+
 static void queued_fill(struct ocs_ctl_queued *job, char **at)
 {
 	job->job = number(at[0]);
@@ -213,28 +232,27 @@ static void queued_fill(struct ocs_ctl_queued *job, char **at)
 		*job->planned = '\0';
 }
 
+static void queued_take(char *line, void *all)
+{
+	struct ocs_ctl_queue *queue = all;
+	char *at[COLUMNS];
+
+	if (!columns(line, at, COLUMNS))
+		return;
+	LIST_GROW(queue->jobs, queue->count);
+	queued_fill(&queue->jobs[queue->count++], at);
+}
+
 int ocs_ctl_queue_read(long job, struct ocs_ctl_queue *queue, struct ocs_error *err)
 {
 	char name[24];
 	char *const all[] = { "squeue", "-a", "-h", "-o",
 			      "%A|%T|%u|%P|%Q|%S|%e|%N|%E|%v|%n|%x|%Y|%D|%l|%W|%r", NULL };
 	char *const one[] = { "squeue", "-a", "-h", "-t", "all", "-j", name, "-o", all[4], NULL };
-	char *text, *rest, *line, *at[COLUMNS];
 
 	memset(queue, 0, sizeof(*queue));
 	snprintf(name, sizeof(name), "%ld", job);
-	text = rest = ocs_ctl_slurm_run(job ? one : all, err);
-	if (!text)
-		return -1;
-	while ((line = next_line(&rest))) {
-		if (!columns(line, at, COLUMNS))
-			continue;
-		queue->jobs = ocs_realloc(queue->jobs,
-					  ((size_t)queue->count + 1) * sizeof(*queue->jobs));
-		queued_fill(&queue->jobs[queue->count++], at);
-	}
-	free(text);
-	return 0;
+	return lines_read(job ? one : all, 0, queued_take, queue, err);
 }
 
 void ocs_ctl_queue_free(struct ocs_ctl_queue *queue)
@@ -279,31 +297,29 @@ bool ocs_ctl_queued_runs(const struct ocs_ctl_queued *job)
 	return false;
 }
 
+static void partition_take(char *line, void *all)
+{
+	struct ocs_ctl_partitions *partitions = all;
+	struct ocs_ctl_partition *one;
+	char *tier;
+
+	if (strncmp(line, "PartitionName=", 14))
+		return;
+	LIST_GROW(partitions->list, partitions->count);
+	one = &partitions->list[partitions->count++];
+	one->name = field(line, "PartitionName");
+	one->nodes = field(line, "Nodes");
+	tier = field(line, "PriorityTier");
+	one->tier = number(tier);
+	free(tier);
+}
+
 int ocs_ctl_partitions_read(struct ocs_ctl_partitions *all, struct ocs_error *err)
 {
 	char *const words[] = { "scontrol", "-a", "-o", "show", "partition", NULL };
-	char *text, *rest, *line;
 
 	memset(all, 0, sizeof(*all));
-	text = rest = ocs_ctl_slurm_run(words, err);
-	if (!text)
-		return -1;
-	while ((line = next_line(&rest))) {
-		struct ocs_ctl_partition *one;
-		char *tier;
-
-		if (strncmp(line, "PartitionName=", 14))
-			continue;
-		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
-		one = &all->list[all->count++];
-		one->name = field(line, "PartitionName");
-		one->nodes = field(line, "Nodes");
-		tier = field(line, "PriorityTier");
-		one->tier = number(tier);
-		free(tier);
-	}
-	free(text);
-	return 0;
+	return lines_read(words, 0, partition_take, all, err);
 }
 
 void ocs_ctl_partitions_free(struct ocs_ctl_partitions *all)
@@ -316,33 +332,31 @@ void ocs_ctl_partitions_free(struct ocs_ctl_partitions *all)
 	memset(all, 0, sizeof(*all));
 }
 
+static void reservation_take(char *line, void *all)
+{
+	struct ocs_ctl_reservations *reservations = all;
+	struct ocs_ctl_reservation *one;
+
+	if (strncmp(line, "ReservationName=", 16))
+		return;
+	LIST_GROW(reservations->list, reservations->count);
+	one = &reservations->list[reservations->count++];
+	one->name = field(line, "ReservationName");
+	one->nodes = field(line, "Nodes");
+	one->users = field(line, "Users");
+	one->accounts = field(line, "Accounts");
+	one->flags = field(line, "Flags");
+	one->start = field_time(line, "StartTime");
+	one->end = field_time(line, "EndTime");
+}
+
 int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, unsigned seconds,
 			      struct ocs_error *err)
 {
 	char *const words[] = { "scontrol", "-a", "-o", "show", "reservation", NULL };
-	char *text, *rest, *line;
 
 	memset(all, 0, sizeof(*all));
-	text = rest = ocs_ctl_slurm_ask(words, seconds, err);
-	if (!text)
-		return -1;
-	while ((line = next_line(&rest))) {
-		struct ocs_ctl_reservation *one;
-
-		if (strncmp(line, "ReservationName=", 16))
-			continue;
-		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
-		one = &all->list[all->count++];
-		one->name = field(line, "ReservationName");
-		one->nodes = field(line, "Nodes");
-		one->users = field(line, "Users");
-		one->accounts = field(line, "Accounts");
-		one->flags = field(line, "Flags");
-		one->start = field_time(line, "StartTime");
-		one->end = field_time(line, "EndTime");
-	}
-	free(text);
-	return 0;
+	return lines_read(words, seconds, reservation_take, all, err);
 }
 
 void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all)
@@ -358,26 +372,24 @@ void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all)
 	memset(all, 0, sizeof(*all));
 }
 
+static void place_take(char *line, void *all)
+{
+	char *topology = field_find(line, "Topology");
+	struct ocs_ctl_places *places = all;
+
+	if (!topology)
+		return;
+	LIST_GROW(places->list, places->count);
+	places->list[places->count].node = field(line, "NodeName");
+	places->list[places->count++].topology = topology;
+}
+
 int ocs_ctl_places_read(struct ocs_ctl_places *all, unsigned seconds, struct ocs_error *err)
 {
 	char *const words[] = { "scontrol", "-a", "-o", "show", "node", NULL };
-	char *text, *rest, *line;
 
 	memset(all, 0, sizeof(*all));
-	text = rest = ocs_ctl_slurm_ask(words, seconds, err);
-	if (!text)
-		return -1;
-	while ((line = next_line(&rest))) {
-		char *topology = field_find(line, "Topology");
-
-		if (!topology)
-			continue;
-		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
-		all->list[all->count].node = field(line, "NodeName");
-		all->list[all->count++].topology = topology;
-	}
-	free(text);
-	return 0;
+	return lines_read(words, seconds, place_take, all, err);
 }
 
 void ocs_ctl_places_free(struct ocs_ctl_places *all)
@@ -390,30 +402,28 @@ void ocs_ctl_places_free(struct ocs_ctl_places *all)
 	memset(all, 0, sizeof(*all));
 }
 
+static void part_take(char *line, void *all)
+{
+	struct ocs_ctl_part one = { .cube = field_find(line, "Cube"),
+				    .sw = field_find(line, "Switch") };
+	struct ocs_ctl_parts *parts = all;
+
+	if (!one.cube && !one.sw)
+		return;
+	one.section = field(line, "Section");
+	one.nodes = field(line, "Nodes");
+	one.state = field(line, "State");
+	one.reason = quoted(line, "Reason");
+	LIST_GROW(parts->list, parts->count);
+	parts->list[parts->count++] = one;
+}
+
 int ocs_ctl_parts_read(struct ocs_ctl_parts *all, struct ocs_error *err)
 {
 	char *const words[] = { "scontrol", "show", "topology", NULL };
-	char *text, *rest, *line;
 
 	memset(all, 0, sizeof(*all));
-	text = rest = ocs_ctl_slurm_run(words, err);
-	if (!text)
-		return -1;
-	while ((line = next_line(&rest))) {
-		struct ocs_ctl_part one = { .cube = field_find(line, "Cube"),
-					    .sw = field_find(line, "Switch") };
-
-		if (!one.cube && !one.sw)
-			continue;
-		one.section = field(line, "Section");
-		one.nodes = field(line, "Nodes");
-		one.state = field(line, "State");
-		one.reason = quoted(line, "Reason");
-		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
-		all->list[all->count++] = one;
-	}
-	free(text);
-	return 0;
+	return lines_read(words, 0, part_take, all, err);
 }
 
 void ocs_ctl_parts_free(struct ocs_ctl_parts *all)
@@ -430,34 +440,33 @@ void ocs_ctl_parts_free(struct ocs_ctl_parts *all)
 	memset(all, 0, sizeof(*all));
 }
 
+static void group_take(char *line, void *all)
+{
+	struct ocs_ctl_groups *groups = all;
+	struct ocs_ctl_nodes *one;
+	char *at[3];
+
+	if (!columns(line, at, 3))
+		return;
+	LIST_GROW(groups->list, groups->count);
+	one = &groups->list[groups->count++];
+	one->silent = strchr(at[0], '*');
+	at[0][strcspn(at[0], "*~#!%$@^-+")] = '\0';
+	one->state = value(at[0]);
+	one->nodes = value(at[1]);
+	one->reason = ocs_strdup(strcmp(at[2], "none") ? at[2] : "");
+	one->names = NULL;
+	one->nnames = ocs_hostlist_expand(one->nodes, NAMES_MAX, &one->names, NULL);
+	if (one->nnames < 0)
+		one->nnames = 0;
+}
+
 int ocs_ctl_groups_read(struct ocs_ctl_groups *all, struct ocs_error *err)
 {
 	char *const words[] = { "sinfo", "-a", "-h", "-o", "%T|%N|%E", NULL };
-	char *text, *rest, *line, *at[3];
 
 	memset(all, 0, sizeof(*all));
-	text = rest = ocs_ctl_slurm_ask(words, NODES_S, err);
-	if (!text)
-		return -1;
-	while ((line = next_line(&rest))) {
-		struct ocs_ctl_nodes *one;
-
-		if (!columns(line, at, 3))
-			continue;
-		all->list = ocs_realloc(all->list, ((size_t)all->count + 1) * sizeof(*all->list));
-		one = &all->list[all->count++];
-		one->silent = strchr(at[0], '*');
-		at[0][strcspn(at[0], "*~#!%$@^-+")] = '\0';
-		one->state = value(at[0]);
-		one->nodes = value(at[1]);
-		one->reason = ocs_strdup(strcmp(at[2], "none") ? at[2] : "");
-		one->names = NULL;
-		one->nnames = ocs_hostlist_expand(one->nodes, NAMES_MAX, &one->names, NULL);
-		if (one->nnames < 0)
-			one->nnames = 0;
-	}
-	free(text);
-	return 0;
+	return lines_read(words, NODES_S, group_take, all, err);
 }
 
 void ocs_ctl_groups_free(struct ocs_ctl_groups *all)
@@ -472,29 +481,40 @@ void ocs_ctl_groups_free(struct ocs_ctl_groups *all)
 	memset(all, 0, sizeof(*all));
 }
 
+struct wanted {
+	const char *features;
+	struct ocs_text *nodes;	/* that have them, for each of COUNT */
+	int count;
+};
+
+static void features_take(char *line, void *all)
+{
+	struct wanted *wanted = all;
+	char *at[2];
+
+	if (!columns(line, at, 2))
+		return;
+	for (int i = 0; i < wanted->count; i++) {
+		struct ocs_text *nodes = &wanted->nodes[i];
+
+		if (ocs_constraint_meet(wanted->features, i, at[0]))
+			ocs_text_add(nodes, "%s%s", nodes->length ? "," : "", at[1]);
+	}
+}
+
 char **ocs_ctl_nodes_with(const char *wanted, int count, struct ocs_error *err)
 {
 	char *const words[] = { "sinfo", "-a", "-h", "-o", "%f|%N", NULL };
-	struct ocs_text *nodes;
-	char *text, *rest, *line, *at[2], **lists;
+	struct wanted all = { .features = wanted, .count = count,
+			      .nodes = ocs_calloc((size_t)count + 1, sizeof(*all.nodes)) };
+	char **lists = NULL;
 
-	text = rest = ocs_ctl_slurm_ask(words, NODES_S, err);
-	if (!text)
-		return NULL;
-	nodes = ocs_calloc((size_t)count, sizeof(*nodes));
-	lists = ocs_calloc((size_t)count, sizeof(*lists));
-	while ((line = next_line(&rest))) {
-		bool whole = columns(line, at, 2);
-
-		for (int i = 0; whole && i < count; i++) {
-			if (ocs_constraint_meet(wanted, i, at[0]))
-				ocs_text_add(&nodes[i], "%s%s", nodes[i].length ? "," : "", at[1]);
-		}
+	if (lines_read(words, NODES_S, features_take, &all, err) == 0) {
+		lists = ocs_calloc((size_t)count + 1, sizeof(*lists));
+		for (int i = 0; i < count; i++)
+			lists[i] = ocs_text_take(&all.nodes[i]);
 	}
-	for (int i = 0; i < count; i++)
-		lists[i] = ocs_text_take(&nodes[i]);
-	free(nodes);
-	free(text);
+	free(all.nodes);
 	return lists;
 }
 
