@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 
-OCSD_RIG = ocsd_rig.c ocsd_rig.h emulator_peer.c emulator_peer.h
+OCSD_RIG = ocsd_rig.c ocsd_rig.h ocsd_talk.c ocsd_talk.h emulator_peer.c emulator_peer.h
 OCSD_ROWS = ocsd_rows.c ocsd_rows.h
 OCSD_RIG_LIBS = $(S)/client/libocs_client.la $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 

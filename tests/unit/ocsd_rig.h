@@ -16,6 +16,7 @@
 #include "src/client/client.h"
 #include "src/fabric/fabric.h"
 #include "tests/unit/emulator_peer.h"
+#include "tests/unit/ocsd_talk.h"
 
 /* A sanitizer has functions of its own in the program, which come before those of a
  * library that is loaded first. */
@@ -77,36 +78,11 @@ int rig_setup(void **state);
 int rig_setup_with(void **state, const char *switches, const char *fabrics, int poll_ms);
 int rig_teardown(void **state);
 
-struct ocs_client *rig_client(struct rig *rig);
-
 /* A printf-like command to the emulator, which must take it. */
 void rig_emulate(struct rig *rig, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* A TCP port of the loopback interface that was free a moment ago. */
 int rig_free_port(void);
-
-/* A request from a printf-like JSON text ('...' stands for "..."). */
-struct json_object *rig_json(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
-/* Sends and wants "ok"; the reply (caller puts it). */
-struct json_object *rig_ask(struct ocs_client *client, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-/* Sends and wants a refusal with CODE whose text contains PART; the reply. */
-struct json_object *rig_refused(struct ocs_client *client, int code, const char *part,
-				const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-/* Sends without waiting. */
-void rig_send(struct ocs_client *client, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-/* The next event with that name within 20 s (others are dropped). */
-struct json_object *rig_event(struct ocs_client *client, const char *name);
-/* The next reply (a line with "id") within 20 s. */
-struct json_object *rig_reply(struct ocs_client *client);
-/* Nothing may arrive within MS. */
-void rig_silence(struct ocs_client *client, int ms);
-
-const char *rig_text(struct json_object *object, const char *member);
-int64_t rig_number(struct json_object *object, const char *member);
 
 /* Two jobs' worth of torus placements: 2x2x4 on the free nodes beside BUSY (a
  * host list, or NULL).  Returns the compact text and sets *NODES (a host list);
@@ -119,11 +95,5 @@ int rig_patches(struct rig *rig);
 void rig_until_patches(struct rig *rig, int count);
 /* Lines of the emulator's log that contain all given parts (NULL ends). */
 int rig_log_lines(struct rig *rig, ...);
-/* State of JOB as ocsd shows it, "" if it knows none; static. */
-const char *rig_job_state(struct ocs_client *client, unsigned int job);
-/* Waits (20 s) until ocsd knows none. */
-void rig_until_forgotten(struct ocs_client *client, unsigned int job);
-/* Waits (20 s) for a switch to be shown in STATE. */
-void rig_until_switch(struct ocs_client *client, const char *name, const char *state);
 
 #endif
