@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ocs_config.h"
+#include "src/config/config.h"
 #include "src/emulator/emulator.h"
 #include "src/emulator/ssh.h"
 #include "src/switch/driver.h"

@@ -13,8 +13,6 @@
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
-#define FILE_MAX (64u << 20)
-
 struct ocs_fabric *ocs_fabric_new(const char *source)
 {
 	struct ocs_fabric *fabric = ocs_calloc(1, sizeof(*fabric));
@@ -105,31 +103,6 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric)
 	free(fabric->nccl_management);
 	ocs_names_free(fabric->nccl_env, fabric->nnccl_env);
 	free(fabric);
-}
-
-static bool is_path(const char *spec)
-{
-	size_t length = strlen(spec);
-
-	return strchr(spec, '/') ||
-	       (length > 5 && strcmp(spec + length - 5, ".yaml") == 0) ||
-	       (length > 4 && strcmp(spec + length - 4, ".yml") == 0);
-}
-
-struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err)
-{
-	struct ocs_fabric *fabric;
-	size_t length;
-	char *text;
-
-	if (!is_path(spec))
-		return ocs_synthetic_open(spec, err);
-	text = ocs_file_read(spec, FILE_MAX, &length, err);
-	if (!text)
-		return NULL;
-	fabric = ocs_fabric_parse(text, length, spec, err);
-	free(text);
-	return fabric;
 }
 
 struct ocs_section *ocs_fabric_section_add(struct ocs_fabric *fabric,

@@ -186,18 +186,6 @@ struct ocs_fabric {
 	struct ocs_fabric_index *index;
 };
 
-/* Opens SPEC: the path of an ocs.yaml (it holds a '/' or ends in .yaml or .yml),
- * or a synthetic line:
- *   torus cubes:4x4x4 cube:4x4x4 tile:2x2x1      (64 cubes c0..c63)
- *   static:16x16x16 tile:1x1x1
- *   direct servers:12 degree:4
- *   rails servers:16 rails:8
- * Nodes are n0, n1, ...  Returns NULL with ERR (code OCS_USAGE; for a file the
- * sentence starts with "FILE:LINE: "; OCS_ERROR if the file cannot be read).  Free with ocs_fabric_destroy. */
-struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err);
-/* The same for TEXT, LENGTH bytes of an ocs.yaml; SOURCE names it in errors. */
-struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
-				    const char *source, struct ocs_error *err);
 void ocs_fabric_destroy(struct ocs_fabric *fabric);
 
 /* What a job has of a fabric. */
@@ -317,14 +305,6 @@ const char *ocs_section_kind_name(enum ocs_section_kind kind);
 void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT]);
 /* Whether it is the same file to the letter: LENGTH bytes of TEXT, as a number. */
 uint64_t ocs_fabric_text_digest(const char *text, size_t length);
-
-/* Keeps the text that FABRIC was read from as the file PATH, whole or not at all.  0, or -1
- * with ERR (the file has changed meanwhile, too). */
-int ocs_fabric_keep(const struct ocs_fabric *fabric, const char *path, struct ocs_error *err);
-/* Opens such a copy.  NULL with ERR: there is none, it is not whole, or no description. */
-struct ocs_fabric *ocs_fabric_kept(const char *path, struct ocs_error *err);
-/* How many of the LENGTH bytes of TEXT are the description: of such a copy, the original's. */
-size_t ocs_fabric_text_length(const char *text, size_t length);
 
 /* The name of the cube that node NODE is in, or of its section if that has no cubes. */
 const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node);

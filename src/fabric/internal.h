@@ -4,7 +4,7 @@
 #ifndef OCS_FABRIC_INTERNAL_H
 #define OCS_FABRIC_INTERNAL_H
 
-/* Shared by the files of src/fabric, which build a struct ocs_fabric. */
+/* Shared by the files of src/fabric and src/config, which build a struct ocs_fabric. */
 
 #include "src/fabric/fabric.h"
 #include "src/fabric/names.h"
@@ -75,11 +75,6 @@ void ocs_fabric_nodes_add(struct ocs_fabric *fabric, struct ocs_section *section
 /* Builds the node index.  Returns -1, or the index of a node whose name was
  * there before. */
 int ocs_fabric_nodes_index(struct ocs_fabric *fabric);
-
-/* The one-line descriptions. */
-struct ocs_fabric *ocs_synthetic_open(const char *line, struct ocs_error *err);
-/* Parses "4x4x4" into three numbers of 1..MAX.  Returns 0 or -1. */
-int ocs_extents_parse(const char *text, int max, int extents[OCS_AXES]);
 
 /* The two axes other than DIM, in x, y, z order. */
 void ocs_axes_other(int dim, int other[2]);

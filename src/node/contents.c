@@ -3,6 +3,7 @@
 
 /* What goes into a job's directory. */
 
+#include "src/config/config.h"
 #include "src/node/node.h"
 
 #include <inttypes.h>

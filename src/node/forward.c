@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "src/client/client.h"
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/forward/forward.h"
 #include "src/util/error.h"

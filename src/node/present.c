@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "src/client/client.h"
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/util/error.h"
 #include "src/util/net.h"

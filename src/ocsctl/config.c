@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/client/client.h"
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/util/net.h"

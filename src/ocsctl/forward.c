@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/config/config.h"
 #include "src/forward/forward.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/util/text.h"

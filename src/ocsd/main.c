@@ -3,6 +3,7 @@
 
 #include "ocs_config.h"
 
+#include "src/config/config.h"
 #include "src/ocsd/audit.h"
 #include "src/ocsd/complain.h"
 #include "src/ocsd/crowd.h"

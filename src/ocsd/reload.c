@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/config/config.h"
 #include "src/ocsd/ocsd.h"
 #include "src/ocsd/hello.h"
 #include "src/ocsd/reload.h"

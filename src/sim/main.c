@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "src/config/config.h"
 #include "src/sim/series.h"
 #include "src/util/error.h"
 

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/config/config.h"
 #include "src/sim/day.h"
 #include "src/sim/plot.h"
 #include "src/util/error.h"

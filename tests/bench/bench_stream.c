@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/config/config.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 

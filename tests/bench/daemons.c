@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/config/config.h"
 #include "src/util/hostlist.h"
 #include "src/util/net.h"
 #include "src/util/text.h"

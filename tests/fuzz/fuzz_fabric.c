@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/config/config.h"
 #include "src/fabric/occupancy.h"
 #include "src/util/error.h"
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/config/config.h"
 #include "src/forward/forward.h"
 #include "src/util/error.h"
 

@@ -8,6 +8,7 @@
  * gone no circuit is left. */
 
 #define main ocsd_main
+#include "src/config/config.h"
 #include "src/ocsd/main.c"
 #undef main
 #include "src/ocsd/hello.c"

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/config/config.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 

@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"

@@ -10,6 +10,7 @@
 
 #include <json-c/json.h>
 
+#include "src/config/config.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 

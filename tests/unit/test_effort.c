@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "place_random.h"
+#include "src/config/config.h"
 #include "src/place/policy.h"
 #include "src/util/error.h"
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/expr.h"
+#include "src/config/expr.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

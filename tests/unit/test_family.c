@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/fold/fold.h"
 #include "src/place/catalogue.h"
 #include "src/util/error.h"

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/util/error.h"
 #include "src/util/text.h"

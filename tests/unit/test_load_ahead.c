@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/util/error.h"
 

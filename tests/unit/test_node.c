@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/fabric/occupancy.h"
 #include "src/nccl/check.h"
 #include "src/place/place.h"

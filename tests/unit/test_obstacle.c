@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "place_random.h"
+#include "src/config/config.h"
 #include "src/ocsctl/obstacle.h"
 #include "src/place/place.h"
 #include "src/util/text.h"

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/config/config.h"
 #include "src/fabric/occupancy.h"
 #include "src/util/error.h"
 #include "src/util/text.h"

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <igraph/igraph.h>
 
+#include "src/config/config.h"
 #include "src/place/catalogue.h"
 #include "src/util/error.h"
 

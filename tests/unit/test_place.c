@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/place/place.h"
 #include "src/place/placer.h"
 #include "src/util/error.h"

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/place/policy.h"
 #include "src/util/error.h"
 

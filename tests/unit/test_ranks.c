@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/place/picture.h"
 #include "src/place/ranks.h"
 #include "src/place/tpu.h"

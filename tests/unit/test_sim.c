@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/sim/report.h"
 #include "src/util/error.h"
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "src/config/config.h"
 #include "src/switch/driver.h"
 #include "src/switch/tl1.h"
 #include "src/util/error.h"

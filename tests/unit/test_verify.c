@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <json-c/json.h>
 
+#include "src/config/config.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 #include "tests/unit/place_random.h"

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/config/config.h"
 #include "src/place/ranks.h"
 #include "src/plugins/spank/slurm_api.h"
 #include "src/util/error.h"

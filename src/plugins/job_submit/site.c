@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/plugins/job_submit/site.h"
+#include "src/config/config.h"
 #include "src/plugins/compat/compat.h"
 #include "src/plugins/compat/conf.h"
 

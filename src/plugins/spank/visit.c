@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/plugins/spank/settings.h"
 #include "src/plugins/spank/slurm_api.h"

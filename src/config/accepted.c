@@ -4,6 +4,8 @@
 /* Copies of an ocs.yaml that was taken.  The last line, a comment, holds the digest of the text
  * before it: a copy that was cut short may well be a description, but of a smaller machine. */
 
+#include "src/config/config.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,16 @@
 
 /* ocs.yaml, top level. */
 
-#include "src/fabric/load.h"
+#include "src/config/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/config/load.h"
 #include "src/util/error.h"
+#include "src/util/text.h"
+
+#define FILE_MAX (64u << 20)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -66,4 +74,29 @@ struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
 		return loader.fabric;
 	ocs_fabric_destroy(loader.fabric);
 	return NULL;
+}
+
+static bool is_path(const char *spec)
+{
+	size_t length = strlen(spec);
+
+	return strchr(spec, '/') ||
+	       (length > 5 && strcmp(spec + length - 5, ".yaml") == 0) ||
+	       (length > 4 && strcmp(spec + length - 4, ".yml") == 0);
+}
+
+struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err)
+{
+	struct ocs_fabric *fabric;
+	size_t length;
+	char *text;
+
+	if (!is_path(spec))
+		return ocs_synthetic_open(spec, err);
+	text = ocs_file_read(spec, FILE_MAX, &length, err);
+	if (!text)
+		return NULL;
+	fabric = ocs_fabric_parse(text, length, spec, err);
+	free(text);
+	return fabric;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/fabric/document.h"
+#include "src/config/document.h"
 
 #include <ctype.h>
 #include <stdarg.h>

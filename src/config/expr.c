@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/fabric/expr.h"
+#include "src/config/expr.h"
 
 #include <ctype.h>
 #include <string.h>

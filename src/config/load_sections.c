@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/load.h"
+#include "src/config/load.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/expr.h"
-#include "src/fabric/load.h"
+#include "src/config/expr.h"
+#include "src/config/load.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

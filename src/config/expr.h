@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_FABRIC_EXPR_H
-#define OCS_FABRIC_EXPR_H
+#ifndef OCS_CONFIG_EXPR_H
+#define OCS_CONFIG_EXPR_H
 
 /* The little language of ocs.yaml: whole-number expressions with + - * / % and
  * parentheses over named variables, and texts that hold such expressions in

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/load.h"
+#include "src/config/load.h"
 #include "src/util/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_FABRIC_LOAD_H
-#define OCS_FABRIC_LOAD_H
+#ifndef OCS_CONFIG_LOAD_H
+#define OCS_CONFIG_LOAD_H
 
 /* The parts of the loader of ocs.yaml.  All return 0, or -1 with the error set. */
 
 #include "src/fabric/internal.h"
-#include "src/fabric/document.h"
+#include "src/config/document.h"
+
+/* The one-line descriptions. */
+struct ocs_fabric *ocs_synthetic_open(const char *line, struct ocs_error *err);
+/* Parses "4x4x4" into three numbers of 1..MAX.  Returns 0 or -1. */
+int ocs_extents_parse(const char *text, int max, int extents[OCS_AXES]);
 
 struct ocs_loader {
 	struct ocs_yaml yaml;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_FABRIC_DOCUMENT_H
-#define OCS_FABRIC_DOCUMENT_H
+#ifndef OCS_CONFIG_DOCUMENT_H
+#define OCS_CONFIG_DOCUMENT_H
 
 /* Reading a YAML document strictly: every refusal says FILE:LINE. */
 
