@@ -6,7 +6,7 @@
 
 /* One simulation: jobs arrive, wait in a queue, are placed by a policy, run and go. */
 
-#include "src/place/policy.h"
+#include "src/policy/policy.h"
 #include "src/sim/workload.h"
 
 enum ocs_sim_order {

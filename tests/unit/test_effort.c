@@ -14,7 +14,7 @@
 
 #include "place_random.h"
 #include "src/config/config.h"
-#include "src/place/policy.h"
+#include "src/policy/policy.h"
 #include "src/util/error.h"
 
 struct rig {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "src/config/config.h"
-#include "src/place/policy.h"
+#include "src/policy/policy.h"
 #include "src/util/error.h"
 
 static uint64_t state = 88172645463325252ULL;

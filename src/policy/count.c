@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/policy_internal.h"
+#include "src/policy/internal.h"
 #include "src/util/text.h"
 
 int ocs_policy_dims(const struct ocs_shape *shape, int dims[OCS_SHAPE_DIMS])

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "src/place/placer.h"
-#include "src/place/policy_internal.h"
+#include "src/policy/internal.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "src/place/policy_internal.h"
+#include "src/policy/internal.h"
 #include "src/util/text.h"
 
 struct scratch_job {

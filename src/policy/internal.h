@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_POLICY_INTERNAL_H
-#define OCS_PLACE_POLICY_INTERNAL_H
+#ifndef OCS_POLICY_INTERNAL_H
+#define OCS_POLICY_INTERNAL_H
 
 #include "src/fold/fold.h"
 #include "src/place/catalogue.h"
-#include "src/place/policy.h"
+#include "src/policy/policy.h"
 #include "src/util/error.h"
 
 /* Placers share the shapes: each keeps a limited number of catalogues, of which best

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "src/place/routes.h"
+#include "src/policy/routes.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

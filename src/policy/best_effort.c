@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/policy_internal.h"
+#include "src/policy/internal.h"
 #include "src/util/text.h"
 
 #define DIRS (2 * OCS_AXES)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_ROUTES_H
-#define OCS_PLACE_ROUTES_H
+#ifndef OCS_POLICY_ROUTES_H
+#define OCS_POLICY_ROUTES_H
 
 /* How the edges of a job travel where they have no links of their own: over the links
  * and circuits that join the job's own XPUs, several edges sharing some.  Links of

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/place/lay.h"
-#include "src/place/policy_internal.h"
+#include "src/policy/internal.h"
 #include "src/util/text.h"
 
 #define N_BITS 4	/* the edge where a closed axis is two bits */

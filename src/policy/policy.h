@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_POLICY_H
-#define OCS_PLACE_POLICY_H
+#ifndef OCS_POLICY_POLICY_H
+#define OCS_POLICY_POLICY_H
 
 /* Placement policies: the published ones and ours, behind one call. */
 
-#include "src/place/routes.h"
+#include "src/policy/routes.h"
 
 /* One per thread and section. */
 struct ocs_policy;

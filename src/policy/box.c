@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/policy_internal.h"
+#include "src/policy/internal.h"
 #include "src/util/text.h"
 
 /* Calls nothing: fills P's XPUs from the table; box coordinate 0 lies at OFFSET of the
