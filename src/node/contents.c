@@ -14,8 +14,8 @@
 
 #include "src/fabric/fabric.h"
 #include "src/place/place.h"
-#include "src/place/ranks.h"
-#include "src/place/tpu.h"
+#include "src/layout/task_map.h"
+#include "src/layout/tpu.h"
 #include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"

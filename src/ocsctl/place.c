@@ -11,7 +11,7 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/state.h"
 #include "src/ocsctl/where.h"
-#include "src/place/picture.h"
+#include "src/layout/diagram.h"
 #include "src/plan/plan.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"

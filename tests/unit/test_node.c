@@ -22,7 +22,7 @@
 #include "src/fabric/occupancy.h"
 #include "src/nccl/check.h"
 #include "src/place/place.h"
-#include "src/place/ranks.h"
+#include "src/layout/task_map.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 #include "tests/unit/node_rig.h"

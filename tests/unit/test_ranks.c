@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "src/config/config.h"
-#include "src/place/picture.h"
-#include "src/place/ranks.h"
-#include "src/place/tpu.h"
+#include "src/layout/diagram.h"
+#include "src/layout/task_map.h"
+#include "src/layout/tpu.h"
 #include "src/util/error.h"
 
 static struct ocs_fabric *fabric;

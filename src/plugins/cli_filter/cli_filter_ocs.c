@@ -12,7 +12,7 @@
 
 #include "src/common/slurm_opt.h"
 
-#include "src/place/ranks.h"
+#include "src/layout/task_map.h"
 #include "src/plugins/cli_filter/ring.h"
 #include "src/plugins/spank/request.h"
 #include "src/util/error.h"

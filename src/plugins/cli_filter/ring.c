@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "src/config/config.h"
-#include "src/place/ranks.h"
+#include "src/layout/task_map.h"
 #include "src/plugins/spank/slurm_api.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/place/ranks.h"
+#include "src/layout/task_map.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/plugins/spank/request.h"
 #include "src/plugins/spank/settings.h"

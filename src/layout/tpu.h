@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_TPU_H
-#define OCS_PLACE_TPU_H
+#ifndef OCS_LAYOUT_TPU_H
+#define OCS_LAYOUT_TPU_H
 
 /* The variables by which TPU-style frameworks learn their slice. */
 
-#include "src/place/ranks.h"
+#include "src/layout/task_map.h"
 
 /* Lines NAME=VALUE for node NAME of a job: TPU_TOPOLOGY, TPU_TOPOLOGY_WRAP,
  * TPU_TOPOLOGY_ALT, TPU_HOST_BOUNDS, TPU_CHIPS_PER_HOST_BOUNDS, TPU_WORKER_ID and

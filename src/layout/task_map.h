@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_RANKS_H
-#define OCS_PLACE_RANKS_H
+#ifndef OCS_LAYOUT_TASK_MAP_H
+#define OCS_LAYOUT_TASK_MAP_H
 
 /* Which task owns which XPUs (DESIGN section 5).  The XPUs of a node, sorted by
  * row-major rank, are split among its tasks in contiguous equal shares (the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_PICTURE_H
-#define OCS_PLACE_PICTURE_H
+#ifndef OCS_LAYOUT_DIAGRAM_H
+#define OCS_LAYOUT_DIAGRAM_H
 
 /* Pictures of the cubes of a torus or static section and of who holds their
  * XPUs, for a terminal and as SVG. */
