@@ -11,7 +11,7 @@
 #include "src/ocsctl/state.h"
 #include "src/ocsctl/table.h"
 #include "src/ocsctl/where.h"
-#include "src/place/advice.h"
+#include "src/advice/advice.h"
 #include "src/util/text.h"
 
 /* What was asked, what runs, and the answer. */

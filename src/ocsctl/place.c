@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "src/advice/nearest_shape.h"
+#include "src/advice/reason.h"
 #include "src/client/client.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/state.h"
@@ -65,7 +67,7 @@ int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err)
 {
 	struct ocs_error proof = { 0 };
 
-	where->placement = ocs_place(where->placer, where->occupancy, &where->shape, 0, err);
+	where->placement = ocs_reason_place(where->placer, where->occupancy, &where->shape, 0, err);
 	if (!where->placement && err->code == OCS_NOT_NOW) {
 		char *before = ocs_asprintf("; would fit %s: ", where->when);
 		char *near = ocs_place_nearest_text(where->placer, where->occupancy, &where->shape,

@@ -10,7 +10,7 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm.h"
 #include "src/ocsctl/state.h"
-#include "src/place/room.h"
+#include "src/advice/fragmentation.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 

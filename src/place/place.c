@@ -81,8 +81,8 @@ static void catalogues_limit(struct ocs_placer *placer)
 		catalogue_drop(placer);
 }
 
-static struct ocs_catalogue *catalogue_get(struct ocs_placer *placer,
-					   const struct ocs_shape *shape, int nodes)
+struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const struct ocs_shape *shape,
+					   int nodes)
 {
 	struct ocs_catalogue *cat;
 	signed char embeds;
@@ -145,12 +145,15 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 			 struct ocs_error *err)
 {
 	struct ocs_catalogue *cat;
+	char text[OCS_SHAPE_TEXT];
 
 	if (ocs_placer_check(placer, err))
 		return -1;
-	cat = catalogue_get(placer, shape, 0);
-	return cat->ncandidates || embeds(placer) ? cat->min_nodes :
-	       ocs_reason_never(placer, shape, err);
+	cat = ocs_placer_catalogue(placer, shape, 0);
+	if (cat->ncandidates || embeds(placer))
+		return cat->min_nodes;
+	return ocs_error_set(err, OCS_NEVER, "%s can never be laid here",
+			     ocs_shape_format(shape, text));
 }
 
 enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD, ANSWER_EMBED };
@@ -281,14 +284,14 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	if (least < 0)
 		return NULL;
 	if (node_count && node_count != least) {
-		cat = catalogue_get(placer, shape, node_count);
+		cat = ocs_placer_catalogue(placer, shape, node_count);
 		if (!cat->ncandidates) {
 			ocs_error_set(err, OCS_NEVER, "%s needs %d nodes and cannot be laid on %d",
 				      ocs_shape_format(shape, text), least, node_count);
 			return NULL;
 		}
 	} else {
-		cat = catalogue_get(placer, shape, 0);
+		cat = ocs_placer_catalogue(placer, shape, 0);
 	}
 	fit = placer->fit;
 	fit->candidates_seen = fit->words_compared = 0;
@@ -303,7 +306,8 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 		return NULL;
 	}
 	if (answer == ANSWER_NONE) {
-		ocs_reason_not_now(placer, cat, occupancy, err);
+		ocs_error_set(err, OCS_NOT_NOW, "there is no room for %s now",
+			      ocs_shape_format(shape, text));
 		return NULL;
 	}
 	if (answer == ANSWER_THREAD) {

@@ -60,9 +60,8 @@ void ocs_placer_budget(struct ocs_placer *placer, long budget);
  * Deterministic, and stable: placing again on exactly the nodes of the result
  * gives the same result.  Fewest cubes first, then fewest circuits, then cubes
  * already broken.
- * Returns a placement (free with ocs_placement_destroy), or NULL with ERR:
- * OCS_NOT_NOW with what is missing ("needs 4 cubes with a free 4x4x2 slab; 2
- * are free, 1 is drained"), or OCS_NEVER as ocs_place_node_count gives it. */
+ * Returns a placement (free with ocs_placement_destroy), or NULL with ERR: OCS_NOT_NOW,
+ * or OCS_NEVER as ocs_place_node_count gives it.  Why, says src/advice/reason.h. */
 struct ocs_placement *ocs_place(struct ocs_placer *placer,
 				const struct ocs_occupancy *occupancy,
 				const struct ocs_shape *shape, int node_count,
@@ -85,24 +84,9 @@ struct ocs_place_work {
 void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work);
 
 /* The smallest number of nodes a placement of SHAPE needs on a healthy, empty
- * section.  Returns it (cached), or -1 with ERR OCS_NEVER: the reason (larger
- * than the machine; which ring cannot close) and the nearest shapes that fit. */
+ * section.  Returns it (cached), or -1 with ERR OCS_NEVER. */
 int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shape,
 			 struct ocs_error *err);
-
-/* Up to MAX shapes near SHAPE in size and form (same number of dimensions, connections
- * and options; no two alike but for the order of dimensions) that an empty section
- * accepts, nearest first; used in refusals.  Returns the count. */
-int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
-		      struct ocs_shape *near, int max);
-/* The same, no larger than SHAPE, that ocs_place lays on OCCUPANCY now.  A few dozen
- * placements are tried: not for the scheduling path. */
-int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
-			  const struct ocs_shape *shape, struct ocs_shape *near, int max);
-/* BEFORE and these ("; would fit now: " and "4x4, 8x2") for the end of a reason, or "" if
- * nothing near fits.  The caller frees it. */
-char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
-			     const struct ocs_shape *shape, const char *before);
 
 void ocs_placement_destroy(struct ocs_placement *placement);
 

@@ -34,23 +34,8 @@ struct ocs_placer {
 /* OCS_USAGE unless the section has cubes.  Returns 0 or -1. */
 int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err);
 
-/* Links that an XPU in the middle of SHAPE needs, and those it has. */
-int ocs_reason_links(const struct ocs_shape *shape);
-#define OCS_REASON_PORTS 6
-
-/* How many of the three axes of a static torus SHAPE takes at least: a dimension longer than
- * every side takes two or, if need be, three.  0: nobody knows. */
-int ocs_reason_axes(const struct ocs_section *section, const struct ocs_shape *shape);
-
-/* Whether a shape that is nothing but dimension DIM of SHAPE, of this EXTENT, fits. */
-bool ocs_reason_alone(const struct ocs_section *section, const struct ocs_shape *shape, int dim,
-		      int extent);
-
-/* Say why SHAPE can never be placed, or why no candidate of CAT fits now.  Return
- * -1 always. */
-int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
-		     struct ocs_error *err);
-int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *cat,
-		       const struct ocs_occupancy *occupancy, struct ocs_error *err);
+/* The catalogue of SHAPE on NODE_COUNT nodes (0: the fewest), which is the one used last then. */
+struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const struct ocs_shape *shape,
+					   int node_count);
 
 #endif

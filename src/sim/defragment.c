@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "src/place/advice.h"
+#include "src/advice/advice.h"
 #include "src/sim/state.h"
 #include "src/util/error.h"
 #include "src/util/text.h"

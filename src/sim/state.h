@@ -6,7 +6,7 @@
 
 /* Inside of a simulation. */
 
-#include "src/place/room.h"
+#include "src/advice/fragmentation.h"
 #include "src/sim/run.h"
 
 struct ocs_sim_running {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "src/advice/reason.h"
 #include "src/config/config.h"
 #include "src/place/catalogue.h"
 #include "src/place/place.h"
@@ -119,11 +120,11 @@ static void bench(const char *line, char *const *shapes, int count, int decision
 		struct ocs_placement *p;
 
 		start = now();
-		p = ocs_place(placer, occupancy, asked, 0, &err);
+		p = ocs_reason_place(placer, occupancy, asked, 0, &err);
 		times[0][noted] = now() - start;
 		ocs_placer_work(placer, &work);
 		start = now();
-		ocs_placement_destroy(ocs_place(placer, occupancy, asked, 0, &err));
+		ocs_placement_destroy(ocs_reason_place(placer, occupancy, asked, 0, &err));
 		times[1][noted] = now() - start;
 		times[2][noted] = (double)work.candidates;
 		times[3][noted] = (double)work.words;

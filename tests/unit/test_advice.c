@@ -15,7 +15,7 @@
 
 #include "place_check.h"
 #include "place_random.h"
-#include "src/place/advice.h"
+#include "src/advice/advice.h"
 
 #define JOBS 24
 

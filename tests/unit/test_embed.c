@@ -17,6 +17,8 @@
 #include <igraph/igraph.h>
 
 #include "tests/unit/place_check.h"
+
+#include "src/advice/reason.h"
 #include "tests/unit/place_random.h"
 
 #define PATIENCE 2	/* seconds for one search of LAD */
@@ -223,7 +225,7 @@ static void compare(const char *line, int most)
 			unknown++;
 			continue;
 		}
-		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (!p != !exact) {
 			char text[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
 
@@ -241,7 +243,7 @@ static void compare(const char *line, int most)
 		ocs_occupancy_copy(bound.occupancy, s.occupancy);
 		for (b = 0; b < BUDGETS; b++) {
 			ocs_placer_budget(bound.placer, budget[b]);
-			p = ocs_place(bound.placer, bound.occupancy, &shape, 0, &err);
+			p = ocs_reason_place(bound.placer, bound.occupancy, &shape, 0, &err);
 			found[b] += p != NULL;
 			ocs_placement_destroy(p);
 		}

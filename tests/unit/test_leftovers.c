@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "src/advice/reason.h"
 #include "src/place/lay.h"
 #include "tests/unit/place_check.h"
 #include "tests/unit/place_random.h"
@@ -41,7 +42,7 @@ static int corners_free(struct setup *s, int x, int y, int z)
 static int cubes_of(struct setup *s, const struct ocs_shape *shape, bool thorough)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_placement *p = ocs_place(s->placer, s->occupancy, shape, 0, &err);
+	struct ocs_placement *p = ocs_reason_place(s->placer, s->occupancy, shape, 0, &err);
 	int n = p ? p->ncubes : 0;
 
 	if (p && thorough)

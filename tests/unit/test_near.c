@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "src/advice/nearest_shape.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 #include "tests/unit/place_check.h"

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "src/advice/nearest_shape.h"
+#include "src/advice/reason.h"
 #include "src/config/config.h"
 #include "src/place/place.h"
 #include "src/place/placer.h"
@@ -33,12 +35,12 @@ static void random_cases(const char *line, int cases, int dims, int most)
 		random_shape(&shape, dims, most);
 		random_occupancy(s.occupancy, s.fabric);
 		memset(&err, 0, sizeof(err));
-		nodes = ocs_place_node_count(s.placer, &shape, &err);
+		nodes = ocs_reason_node_count(s.placer, &shape, &&err);
 		if (nodes < 0) {
 			assert_int_equal(err.code, OCS_NEVER);
 			never++;
 		}
-		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (!p) {
 			assert_int_equal(err.code, nodes < 0 ? OCS_NEVER : OCS_NOT_NOW);
 			assert_true(err.text[0]);
@@ -52,7 +54,7 @@ static void random_cases(const char *line, int cases, int dims, int most)
 		/* what is not "never" fits the empty machine */
 		if (nodes > 0 && !random_next(4)) {
 			ocs_occupancy_reset(s.occupancy);
-			p = ocs_place(s.placer, s.occupancy, &shape, nodes, &err);
+			p = ocs_reason_place(s.placer, s.occupancy, &shape, nodes, &err);
 			assert_non_null(p);
 			check(&s, p);
 			ocs_placement_destroy(p);
@@ -131,7 +133,7 @@ static void test_named(void **state)
 	open_fabric(&s, "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
 	for (i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
 		assert_int_equal(ocs_shape_parse(named[i].shape, named[i].conn, &shape, &err), 0);
-		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (!p) {
 			if (named[i].nodes < 0 && named[i].cubes < 0)
 				continue;
@@ -180,12 +182,12 @@ static void test_never(void **state)
 	for (i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
 		open_fabric(&s, never[i].line);
 		assert_int_equal(ocs_shape_parse(never[i].shape, NULL, &shape, &err), 0);
-		assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+		assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 		assert_int_equal(err.code, OCS_NEVER);
 		if (!strstr(err.text, never[i].says))
 			fail_msg("%s: %s", never[i].shape, err.text);
 		for (n = ocs_place_nearest(s.placer, &shape, near, 4); n > 0; n--)
-			assert_true(ocs_place_node_count(s.placer, &near[n - 1], &err) > 0);
+			assert_true(ocs_reason_node_count(s.placer, &near[n - 1], &&err) > 0);
 		close_fabric(&s);
 	}
 }
@@ -263,7 +265,7 @@ static void test_never_names_what_fits(void **state)
 		assert_int_equal(ocs_shape_parse(lines[i].shape, lines[i].conn, &shape, &err), 0);
 		shape.no_fold = lines[i].no_fold;
 		shape.no_rotate = lines[i].no_rotate;
-		assert_int_equal(ocs_place_node_count(s.placer, &shape, &err), -1);
+		assert_int_equal(ocs_reason_node_count(s.placer, &shape, &&err), -1);
 		assert_int_equal(err.code, OCS_NEVER);
 		assert_string_equal(err.text, lines[i].says);
 		close_fabric(&s);
@@ -299,7 +301,7 @@ static void test_nearest_fit(void **state)
 			}
 			shape.no_fold = rand_r(&seed) % 4 == 0;
 			shape.no_rotate = rand_r(&seed) % 4 == 0;
-			if (ocs_place_node_count(s.placer, &shape, &err) > 0)
+			if (ocs_reason_node_count(s.placer, &shape, &&err) > 0)
 				continue;
 			if (err.code != OCS_NEVER || strlen(err.text) > 400 || strchr(err.text, '\n'))
 				fail_msg("%s", err.text);
@@ -312,11 +314,11 @@ static void test_nearest_fit(void **state)
 								 &err), 0);
 				other.no_fold = shape.no_fold;
 				other.no_rotate = shape.no_rotate;
-				if (ocs_place_node_count(s.placer, &other, &err) < 0)
+				if (ocs_reason_node_count(s.placer, &other, &&err) < 0)
 					fail_msg("%s", err.text);
 			}
 			for (n = ocs_place_nearest(s.placer, &shape, near, 3); n > 0; n--, named++) {
-				struct ocs_placement *p = ocs_place(s.placer, s.occupancy, &near[n - 1], 0,
+				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy, &near[n - 1], 0,
 								    &err);
 
 				if (!p)
@@ -352,7 +354,7 @@ static void test_nearest_now(void **state)
 			assert_int_equal(ocs_shape_parse(shapes[k], NULL, &shape, &err), 0);
 			n = ocs_place_nearest_now(s.placer, s.occupancy, &shape, near, 3);
 			for (; n > 0; n--, named++) {
-				struct ocs_placement *p = ocs_place(s.placer, s.occupancy, &near[n - 1], 0,
+				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy, &near[n - 1], 0,
 								    &err);
 
 				if (!p)
@@ -383,10 +385,10 @@ static void test_not_now(void **state)
 	ocs_occupancy_cube_drain(s.occupancy, 3);
 	for (cube = 1; cube < 3; cube++)
 		ocs_occupancy_node_set(s.occupancy, s.fabric, cube * 16, false);
-	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	assert_int_equal(err.code, OCS_NOT_NOW);
 	assert_string_equal(err.text, "needs 2 cubes that are wholly free; 1 is free, 1 is drained");
-	assert_null(ocs_place(s.placer, s.occupancy, &shape, 33, &err));
+	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 33, &err));
 	assert_int_equal(err.code, OCS_NEVER);
 
 	/* ports: both free cubes have what 4x4x4 needs, but not their circuits */
@@ -395,11 +397,11 @@ static void test_not_now(void **state)
 	for (cube = 0; cube < 4; cube++)
 		*(uint64_t *)(uintptr_t)ocs_occupancy_blocked(s.occupancy, cube, 1, OCS_MINUS) = 4;
 	s.occupancy->any_blocked = true;
-	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	assert_int_equal(err.code, OCS_NOT_NOW);
 	assert_non_null(strstr(err.text, "switch ports"));
 	*(uint64_t *)(uintptr_t)ocs_occupancy_blocked(s.occupancy, 2, 1, OCS_MINUS) = 0;
-	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
 	assert_int_equal(p->cubes[0], 2);
 	check(&s, p);
@@ -421,7 +423,7 @@ static void test_best_fit(void **state)
 	for (node = 0; node < 4; node++)
 		ocs_occupancy_node_set(s.occupancy, s.fabric, 2 * 16 + 4 * node, false);
 	assert_int_equal(ocs_shape_parse("4x4x2", "mesh", &shape, &err), 0);
-	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
 	assert_int_equal(p->ncubes, 1);
 	assert_int_equal(p->cubes[0], 2);
@@ -442,25 +444,25 @@ static void test_work(void **state)
 	open_fabric(&s, "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
 	assert_int_equal(ocs_shape_parse("4x4x4", "mesh", &shape, &err), 0);
 	/* the one way that needs no circuit, in four cubes and then in the one chosen */
-	ocs_placement_destroy(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	ocs_placement_destroy(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	ocs_placer_work(s.placer, &work);
 	assert_int_equal(work.candidates, 2);
 	assert_int_equal(work.words, 5);
 	assert_int_equal(work.catalogues, 1);
 	ocs_occupancy_cube_drain(s.occupancy, 3);
-	ocs_placement_destroy(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	ocs_placement_destroy(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	ocs_placer_work(s.placer, &work);
 	assert_int_equal(work.words, 4);
 	assert_int_equal(work.catalogues, 0);
 	ocs_occupancy_fill(s.occupancy);
-	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	ocs_placer_work(s.placer, &work);
 	assert_int_equal(work.words, 0);
 	close_fabric(&s);
 
 	/* the box of 4x4x4 lies at the first offset: 16 lines, looked at twice */
 	open_fabric(&s, "static:16x16x16 tile:1x1x1");
-	ocs_placement_destroy(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	ocs_placement_destroy(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	ocs_placer_work(s.placer, &work);
 	assert_int_equal(work.candidates, 2);
 	assert_int_equal(work.words, 32);
@@ -489,12 +491,12 @@ static void test_bounded(void **state)
 				       s.fabric->sections[0].first_node +
 				       ocs_section_bit(&s.fabric->sections[0], at), false);
 	}
-	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	ocs_placer_work(s.placer, &work);
 	assert_int_equal(work.searched, 0);
 	assert_false(work.bounded);
 	ocs_placer_budget(s.placer, 1);
-	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	ocs_placer_work(s.placer, &work);
 	assert_true(work.searched > 1);
 	assert_true(work.bounded);
@@ -516,8 +518,8 @@ static void test_in_parts(void **state)
 		open_fabric(&early, "torus cubes:4x2x2 cube:4x4x4 tile:1x1x1");
 		open_fabric(&late, "torus cubes:4x2x2 cube:4x4x4 tile:1x1x1");
 		assert_int_equal(ocs_shape_parse(shapes[i], NULL, &shape, &err), 0);
-		assert_true(ocs_place_node_count(late.placer, &shape, &err) > 0);
-		assert_true(ocs_place_node_count(early.placer, &shape, &err) > 0);
+		assert_true(ocs_reason_node_count(late.placer, &shape, &&err) > 0);
+		assert_true(ocs_reason_node_count(early.placer, &shape, &&err) > 0);
 		assert_non_null(late.placer->catalogues[0]->rest);
 		while (ocs_catalogue_more(late.placer->catalogues[0]))
 			;
@@ -530,8 +532,8 @@ static void test_in_parts(void **state)
 
 			random_occupancy(early.occupancy, early.fabric);
 			ocs_occupancy_copy(late.occupancy, early.occupancy);
-			p = ocs_place(early.placer, early.occupancy, &shape, 0, &err);
-			q = ocs_place(late.placer, late.occupancy, &shape, 0, &err);
+			p = ocs_reason_place(early.placer, early.occupancy, &shape, 0, &err);
+			q = ocs_reason_place(late.placer, late.occupancy, &shape, 0, &err);
 			assert_int_equal(!p, !q);
 			placed += p && q;
 			same += p && q && !strcmp(p->compact, q->compact);
@@ -558,7 +560,7 @@ static void test_servers(void **state)
 	assert_non_null(fabric);
 	placer = ocs_placer_create(fabric, &fabric->sections[0]);
 	assert_int_equal(ocs_shape_parse("4", NULL, &shape, &err), 0);
-	assert_int_equal(ocs_place_node_count(placer, &shape, &err), -1);
+	assert_int_equal(ocs_reason_node_count(placer, &shape, &&err), -1);
 	assert_int_equal(err.code, OCS_USAGE);
 	assert_null(ocs_placement_decode(placer, "p1:1:t:-:0:0.1,0.1,0.1:0", &err));
 	ocs_placer_destroy(placer);

@@ -13,6 +13,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/place_check.h"
+
+#include "src/advice/reason.h"
 #include "tests/unit/place_random.h"
 
 /* What a reason names. */
@@ -90,7 +92,7 @@ static bool fits_relaxed(struct setup *s, const struct ocs_shape *shape, const s
 				for (a = 0; a < 3; a++)
 					side[a] = lack->side[turn[t][a]];
 				slabs_free(s, side, from, set);
-				p = ocs_place(s->placer, s->occupancy, shape, 0, &err);
+				p = ocs_reason_place(s->placer, s->occupancy, shape, 0, &err);
 				fits = p != NULL;
 				ocs_placement_destroy(p);
 				ocs_occupancy_copy(s->occupancy, before);
@@ -122,7 +124,7 @@ static int reasons(const char *line, int cases)
 			if (random_next(100) < busy && node / s.section->cube_nodes != i % 5)
 				ocs_occupancy_node_set(s.occupancy, s.fabric, node, false);
 		}
-		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (p) {
 			ocs_placement_destroy(p);
 			continue;

@@ -13,7 +13,7 @@
 
 #include "place_check.h"
 #include "place_random.h"
-#include "src/place/room.h"
+#include "src/advice/fragmentation.h"
 
 static double measure(const struct setup *s)
 {

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/place_check.h"
+
+#include "src/advice/reason.h"
 #include "tests/unit/place_random.h"
 
 /* Scattered leftovers, now and then with failed ports. */
@@ -41,7 +43,7 @@ static int leftovers(const char *line, const char *const *shapes, int nshapes, i
 		assert_int_equal(ocs_shape_parse(shapes[i % nshapes], i % 5 ? NULL : "mesh", &shape,
 						 &err), 0);
 		scatter(&s, random_next(70));
-		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (!p) {
 			assert_int_equal(err.code, ocs_place_node_count(s.placer, &shape, NULL) < 0 ?
 					 OCS_NEVER : OCS_NOT_NOW);
@@ -97,7 +99,7 @@ static void test_facing(void **state)
 	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1 threading");
 	facing(&s);
 	assert_int_equal(ocs_shape_parse("8", NULL, &shape, &err), 0);
-	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
 	assert_int_equal(p->compact[0], 't');
 	assert_int_equal(p->ncubes, 2);
@@ -117,7 +119,7 @@ static void test_off(void **state)
 	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
 	facing(&s);
 	assert_int_equal(ocs_shape_parse("8", NULL, &shape, &err), 0);
-	assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	assert_int_equal(err.code, OCS_NOT_NOW);
 	close_fabric(&s);
 }
@@ -154,7 +156,7 @@ static void test_box_first(void **state)
 	hold_layers(&s, 0);
 	hold_layers(&s, 1);
 	assert_int_equal(ocs_shape_parse("24", NULL, &shape, &err), 0);
-	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
 	assert_int_equal(p->compact[0], 'p');
 	assert_int_equal(p->ncubes, 1);
@@ -164,7 +166,7 @@ static void test_box_first(void **state)
 	for (node = 0; node < s.section->cube_nodes; node++)
 		ocs_occupancy_node_set(s.occupancy, s.fabric,
 				       s.section->first_node + 2 * s.section->cube_nodes + node, false);
-	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
 	assert_int_equal(p->compact[0], 't');
 	assert_int_equal(p->ncubes, 2);

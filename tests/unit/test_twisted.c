@@ -13,6 +13,8 @@
 
 #include "tests/unit/place_check.h"
 
+#include "src/advice/reason.h"
+
 static const struct {
 	const char *line, *shape;
 	int cubes, nodes;
@@ -46,17 +48,17 @@ static void test_fits(void **state)
 		assert_int_equal(ocs_shape_parse(fits[i].shape, NULL, &shape, &err), 0);
 		shape.no_rotate = i % 2;
 		shape.no_fold = i % 3;
-		if (ocs_place_node_count(s.placer, &shape, &err) != fits[i].nodes)
+		if (ocs_reason_node_count(s.placer, &shape, &&err) != fits[i].nodes)
 			fail_msg("%s: %s", fits[i].shape, err.text);
 		/* one cube lost: another one serves */
 		ocs_occupancy_cube_drain(s.occupancy, 1);
-		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		assert_non_null(p);
 		assert_int_equal(p->ncubes, fits[i].cubes);
 		check(&s, p);
 		if (shape.extent[0] > 3 && shape.extent[1] > 3) {
 			shape.twisted = false;
-			plain = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+			plain = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 			assert_int_equal(plain->ncircuits, p->ncircuits);
 			ocs_placement_destroy(plain);
 		}
@@ -65,7 +67,7 @@ static void test_fits(void **state)
 			ocs_occupancy_node_set(s.occupancy, s.fabric, p->nodes[j], false);
 		ocs_placement_destroy(p);
 		shape.twisted = true;
-		p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (p)
 			check(&s, p);
 		else
@@ -95,7 +97,7 @@ static void test_refusals(void **state)
 	for (i = 0; i < sizeof(no) / sizeof(no[0]); i++) {
 		open_fabric(&s, no[i].line);
 		assert_int_equal(ocs_shape_parse(no[i].shape, NULL, &shape, &err), 0);
-		assert_null(ocs_place(s.placer, s.occupancy, &shape, 0, &err));
+		assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 		assert_int_equal(err.code, OCS_NEVER);
 		if (!strstr(err.text, no[i].says))
 			fail_msg("'%s' does not say '%s'", err.text, no[i].says);
@@ -115,7 +117,7 @@ static void test_json(void **state)
 	(void)state;
 	open_fabric(&s, "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
 	assert_int_equal(ocs_shape_parse("4x8x8_twisted", NULL, &shape, &err), 0);
-	p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
 	json = ocs_placement_to_json(s.fabric, p);
 	ocs_placement_destroy(p);

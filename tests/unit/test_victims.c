@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "src/place/victims.h"
+#include "src/advice/preemption.h"
 
 #define JOBS 12
 #define PLACES 40

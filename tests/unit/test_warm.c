@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "src/advice/reason.h"
 #include "src/place/placer.h"
 #include "tests/unit/place_check.h"
 #include "tests/unit/place_random.h"
@@ -100,11 +101,11 @@ static void decisions(const char *line, long budget, int rounds)
 			random_occupancy(s.occupancy, s.fabric);
 			for (i = 0; i < NSHAPES; i++) {
 				assert_int_equal(ocs_shape_parse(shapes[i], NULL, &shape, &err), 0);
-				if (ocs_place_node_count(s.placer, &shape, &err) < 0)
+				if (ocs_reason_node_count(s.placer, &shape, &&err) < 0)
 					continue;
 				calls = 0;
 				at_decision = -1;
-				p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
+				p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 				assert_true(at_decision >= 0);
 				if (pass && at_decision)
 					fail_msg("%s, %s: %ld allocations", line, shapes[i],

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/advice/reason.h"
 #include "src/plugins/controller/state.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
@@ -210,7 +211,7 @@ static int place(const struct ocs_controller_request *request, const int *nodes,
 	for (int i = 0; i < count; i++)
 		ocs_occupancy_node_set(state->scratch, ocs_state.fabric, nodes[i], true);
 	ocs_faults_apply(state->scratch);
-	placement = ocs_place(state->placer, state->scratch, &request->shape, count, err);
+	placement = ocs_reason_place(state->placer, state->scratch, &request->shape, count, err);
 	if (!placement)
 		return -1;
 	sorted = ocs_calloc((size_t)count + 1, sizeof(*sorted));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/advice/reason.h"
 #include "src/plugins/controller/state.h"
 #include "src/util/text.h"
 
@@ -57,7 +58,7 @@ static void occupancy_fill(const struct choice *choice)
 
 static struct ocs_placement *place(const struct choice *choice, struct ocs_error *err)
 {
-	return ocs_place(choice->state->placer, choice->state->scratch,
+	return ocs_reason_place(choice->state->placer, choice->state->scratch,
 			 &choice->request->shape, choice->count, err);
 }
 
@@ -215,8 +216,8 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 	char shape[OCS_SHAPE_TEXT];
 	int count;
 
-	choice->count = ocs_place_node_count(choice->state->placer,
-					     &choice->request->shape, err);
+	choice->count = ocs_reason_node_count(choice->state->placer,
+					      &choice->request->shape, err);
 	if (choice->count < 0)
 		return -1;
 	if (choice->count < min || (max > 0 && choice->count > max) ||

@@ -4,6 +4,7 @@
 /* What would fit instead of a shape that waits.  The scheduling path only notes what it
  * saw; a thread that holds no lock tries other shapes on that. */
 
+#include "src/advice/nearest_shape.h"
 #include "src/plugins/controller/state.h"
 #include "src/util/net.h"
 #include "src/util/text.h"

@@ -2,6 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/plugins/job_submit/site.h"
+#include "src/advice/nearest_shape.h"
+#include "src/advice/reason.h"
 #include "src/config/config.h"
 #include "src/plugins/compat/compat.h"
 #include "src/plugins/compat/conf.h"
@@ -144,7 +146,7 @@ static int ask_torus(const struct ocs_section *section, const struct ocs_shape *
 		return 0;
 	if (!*placer)
 		*placer = ocs_placer_create(site.fabric, section);
-	answer->nodes = ocs_place_node_count(*placer, shape, err);
+	answer->nodes = ocs_reason_node_count(*placer, shape, err);
 	return answer->nodes < 0 ? -1 : 0;
 }
 
@@ -215,7 +217,7 @@ int ocs_site_fits(const char *partition, const struct ocs_shape *shape,
 		if (!may(site.fabric->nodes[i].name, arg))
 			ocs_occupancy_node_set(occupancy, site.fabric, i, false);
 	}
-	placement = ocs_place(site.placers[section->index], occupancy, shape, 0, &reason);
+	placement = ocs_reason_place(site.placers[section->index], occupancy, shape, 0, &reason);
 	if (!placement) {
 		near = ocs_place_nearest_text(site.placers[section->index], occupancy, shape,
 					      "; would fit there: ");

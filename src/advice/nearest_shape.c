@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/advice/nearest_shape.h"
+#include "src/advice/reason.h"
 #include "src/place/placer.h"
 #include "src/util/text.h"
 

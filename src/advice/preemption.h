@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_VICTIMS_H
-#define OCS_PLACE_VICTIMS_H
+#ifndef OCS_ADVICE_PREEMPTION_H
+#define OCS_ADVICE_PREEMPTION_H
 
 /* Preemption: which running jobs have to go so that another one fits. */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_ADVICE_H
-#define OCS_PLACE_ADVICE_H
+#ifndef OCS_ADVICE_ADVICE_H
+#define OCS_ADVICE_ADVICE_H
 
 /* Defragmentation: which running jobs, restarted elsewhere, would let a waiting one in. */
 

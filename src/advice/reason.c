@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/advice/nearest_shape.h"
+#include "src/advice/reason.h"
 #include "src/place/placer.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -247,8 +249,8 @@ static void because_twisted(const struct ocs_section *s, const struct ocs_shape 
 			     "a multiple of the cube's edge", m);
 }
 
-int ocs_reason_never(struct ocs_placer *placer, const struct ocs_shape *shape,
-		     struct ocs_error *err)
+static int never_text(struct ocs_placer *placer, const struct ocs_shape *shape,
+		      struct ocs_error *err)
 {
 	const struct ocs_section *s = placer->section;
 	long exist = (long)s->ncubes * s->cube_xpus;
@@ -332,8 +334,8 @@ static const struct ocs_candidate *nearly(struct ocs_fit *fit, const struct ocs_
 	return &cat->candidates[best];
 }
 
-int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *cat,
-		       const struct ocs_occupancy *occupancy, struct ocs_error *err)
+static int not_now_text(struct ocs_placer *placer, const struct ocs_catalogue *cat,
+			const struct ocs_occupancy *occupancy, struct ocs_error *err)
 {
 	const struct ocs_candidate *c = &cat->candidates[0];
 	const struct ocs_section *s = placer->section;
@@ -374,4 +376,34 @@ int ocs_reason_not_now(struct ocs_placer *placer, const struct ocs_catalogue *ca
 				     slab, down);
 	return ocs_error_set(err, OCS_NOT_NOW, "needs %d cubes %s; %d %s free%s", c->cubes, slab,
 			     room, room == 1 ? "is" : "are", down);
+}
+
+int ocs_reason_node_count(struct ocs_placer *placer, const struct ocs_shape *shape,
+			  struct ocs_error *err)
+{
+	int count = ocs_place_node_count(placer, shape, err);
+
+	if (count < 0 && err && err->code == OCS_NEVER)
+		never_text(placer, shape, err);
+	return count;
+}
+
+struct ocs_placement *ocs_reason_place(struct ocs_placer *placer,
+				       const struct ocs_occupancy *occupancy,
+				       const struct ocs_shape *shape, int node_count,
+				       struct ocs_error *err)
+{
+	struct ocs_placement *placement = ocs_place(placer, occupancy, shape, node_count, err);
+	const struct ocs_catalogue *cat;
+	int least;
+
+	if (placement || !err || (err->code != OCS_NEVER && err->code != OCS_NOT_NOW))
+		return placement;
+	least = ocs_reason_node_count(placer, shape, err);
+	if (least < 0 || err->code == OCS_NEVER)
+		return NULL;
+	cat = ocs_placer_catalogue(placer, shape, node_count == least ? 0 : node_count);
+	if (cat->ncandidates)
+		not_now_text(placer, cat, occupancy, err);
+	return NULL;
 }

@@ -4,7 +4,7 @@
 /* Three quick searches leave out what can be left out; what they find bounds a search
  * through all smaller or cheaper sets. */
 
-#include "src/place/victims.h"
+#include "src/advice/preemption.h"
 
 #include <limits.h>
 #include <stdlib.h>

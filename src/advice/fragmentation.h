@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_ROOM_H
-#define OCS_PLACE_ROOM_H
+#ifndef OCS_ADVICE_FRAGMENTATION_H
+#define OCS_ADVICE_FRAGMENTATION_H
 
 /* How much room the free XPUs of a torus or static section are. */
 
