@@ -2,8 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/config/config.h"
-#include "src/ocsd/ocsd.h"
-#include "src/ocsd/hello.h"
+#include "src/ocsd/state/ocsd.h"
+#include "src/ocsd/protocol/handshake.h"
 #include "src/ocsd/reload.h"
 
 #include <pwd.h>

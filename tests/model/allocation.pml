@@ -211,7 +211,7 @@ inline do_command(which)
 #define EVERY_NODE(e) (heard[e] == ALL_NODES)
 #endif
 
-/* realise.c:ocsd_realise_abandon */
+/* ocsd/jobs/connect.c:ocsd_realise_abandon */
 inline abandon(e)
 {
 	if
@@ -228,7 +228,7 @@ inline abandon(e)
 	fi
 }
 
-/* wait.c:ocsd_wait_gone */
+/* ocsd/ops/pending_reply.c:ocsd_wait_gone */
 inline answer_gone(e)
 {
 	if :: AT(0, e) == ASKED -> AT(0, e) = EMPTY :: else fi;
@@ -274,7 +274,7 @@ inline job_fail(e)
 		      (HAS(rolled_back, e) || row[e] == COMMITTED || row[e] == APPLYING)))
 #endif
 
-/* realise.c:ocsd_realise_start; ports were looked at when the job was entered */
+/* ocsd/jobs/connect.c:ocsd_realise_start; ports were looked at when the job was entered */
 inline start(e)
 {
 	if
@@ -295,7 +295,7 @@ inline start(e)
 	fi
 }
 
-/* realise.c:ocsd_realise_check, wait.c:ocsd_wait_realised */
+/* ocsd/jobs/connect.c:ocsd_realise_check, ocsd/ops/pending_reply.c:ocsd_wait_realised */
 inline check(e)
 {
 	if
@@ -319,7 +319,7 @@ inline check(e)
 	fi
 }
 
-/* job.c: the row is removed */
+/* ocsd/jobs/job.c: the row is removed */
 inline forget(e)
 {
 	row[e] = NONE;
@@ -331,7 +331,7 @@ inline forget(e)
 	DROP(met, e); DROP(seen, e)
 }
 
-/* job.c:ocsd_job_progress */
+/* ocsd/jobs/job.c:ocsd_job_progress */
 inline progress(e)
 {
 	if
@@ -381,7 +381,7 @@ inline progress(e)
 
 #define TO_MAKE(e) (circuit[e] == CONNECTING && (row[e] == APPLYING || row[e] == REALISED))
 
-/* loop.c:pick: the next batch of the switch; what it was handed is in the database */
+/* ocsd/switches/scheduler.c:pick: the next batch of the switch; what it was handed is in the database */
 inline pick()
 {
 	if
@@ -415,7 +415,7 @@ inline settle()
 	skip
 }
 
-/* loop.c:table_read with examine.c */
+/* ocsd/switches/scheduler.c:table_read with ocsd/switches/readback.c */
 inline table_read()
 {
 	if :: sure == DOUBT -> sure = SOON :: else fi;
@@ -430,7 +430,7 @@ inline table_read()
 	fi
 }
 
-/* realise.c:ocsd_circuits_lost */
+/* ocsd/jobs/connect.c:ocsd_circuits_lost */
 inline doubt(e)
 {
 	if :: sure == SURE -> unsure = 0 :: else fi;
@@ -450,7 +450,7 @@ inline switch_failed()
 	}
 }
 
-/* worker.c:perform, loop.c:ocsd_switch_result: an answer, with a read-back */
+/* ocsd/switches/worker.c:perform, ocsd/switches/scheduler.c:ocsd_switch_result: an answer, with a read-back */
 inline result_ok()
 {
 	e = EPOCH_OF(busy);
@@ -565,7 +565,7 @@ inline accept(c, e)
 
 #define ALIVE(i, e) (i && !HAS(ended, i) && !HAS(breaking, i) && job_of[i] != job_of[e])
 
-/* commit.c:ocsd_op_commit */
+/* ocsd/ops/commit.c:ocsd_op_commit */
 inline op_commit(c, e)
 {
 	if
@@ -577,7 +577,7 @@ inline op_commit(c, e)
 	fi
 }
 
-/* commit.c:ocsd_op_subscribe with term.c */
+/* ocsd/ops/commit.c:ocsd_op_subscribe with ocsd/protocol/fencing.c */
 inline op_subscribe(c, list)
 {
 #ifndef NO_TERM
@@ -701,7 +701,7 @@ end:	do
 inline visit(n, e)
 {
 	if
-	/* request.c:op_apply; an answer to what is not committed yet is waited for */
+	/* ocsd/protocol/dispatch.c:op_apply; an answer to what is not committed yet is waited for */
 	:: d_step {
 		AT(n, e) == PROLOG && ocsd == SERVING && (row[e] != NONE || OVER(e) || HAS(never_known, e)) ->
 		if
@@ -722,7 +722,7 @@ inline visit(n, e)
 		(AT(n, e) == READY || AT(n, e) == EMPTY || AT(n, e) == TASK) && ctld[charge] == UP &&
 		!RUNS(charge, e) -> AT(n, e) = EPILOG
 	   }
-	/* request.c:op_release */
+	/* ocsd/protocol/dispatch.c:op_release */
 	:: d_step {
 		AT(n, e) == EPILOG && ocsd == SERVING ->
 		if
@@ -1053,7 +1053,7 @@ inline claim(e)
 	if :: !owner -> owner = e :: else -> next = e fi
 }
 
-/* load.c, job.c:ocsd_jobs_load: what the database says when ocsd is back */
+/* ocsd/jobs/restore.c, ocsd/jobs/job.c:ocsd_jobs_load: what the database says when ocsd is back */
 inline load()
 {
 	owner = 0; next = 0; slot = 0; postponed = 0; never_known = 0; unknown = 0; breaking = 0; sent = 0;

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Circuits that fail under running jobs.  What becomes of such a job is decided by
+ * slurmctld (policies in ocs.yaml); here it stays realised, with an error, and what is
+ * missing is tried again at every poll. */
+
+#include "src/ocsd/store/audit.h"
+#include "src/ocsd/jobs/degraded.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/store/store.h"
+
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+
+static bool running(const struct ocsd_job *job)
+{
+	return job->state == OCSD_REALISED && !job->ended && !job->breaking && !job->dead;
+}
+
+static void say(struct ocsd *d, const struct ocsd_job *job, const char *what,
+		const char *sw, const char *error, bool unsure)
+{
+	struct json_object *event = json_object_new_object();
+	struct json_object *ports = error ? ocsd_job_ports_to_blame(d, job) : NULL;
+
+	json_object_object_add(event, "event", json_object_new_string(what));
+	json_object_object_add(event, "job", json_object_new_int64(job->job));
+	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
+	if (sw)
+		json_object_object_add(event, "switch", json_object_new_string(sw));
+	if (ports)
+		json_object_object_add(event, "ports", ports);
+	if (error)
+		json_object_object_add(event, "error", json_object_new_string(error));
+	if (unsure)
+		json_object_object_add(event, "unsure", json_object_new_boolean(true));
+	ocsd_event_send(d, event);
+}
+
+void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
+		     const char *why)
+{
+	/* Once: what follows from the first failure is no news.  A plan that was kept to
+	 * though a port failed is another matter. */
+	if (!job || !running(job) || (job->error && !job->plan))
+		return;
+	free(job->error);
+	free(job->failed_switch);
+	job->failed_switch = sw ? ocs_strdup(sw->description->name) : NULL;
+	job->error = ocs_strdup(why);
+	ocsd_metrics_job_failed(d->metrics);
+	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, why);
+	ocsd_store_job_update(d, job);
+	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .sw = sw, .what = "circuit_failed",
+					    .reply = why });
+	say(d, job, "circuit_failed", job->failed_switch, why, false);
+}
+
+void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why)
+{
+	const struct ocsd_switch *sw = &d->switches[where.sw];
+	struct ocsd_job *job = sw->ports[where.port].owner;
+	struct ocsd_circuit *circuit = NULL;
+
+	if (!job || job->plan) {
+		ocsd_repair_want(d, job, why, false);
+		return;
+	}
+	/* A port that the job holds and does not use is none of its business. */
+	for (size_t i = 0; i < job->ncircuits && !circuit; i++)
+		if (job->circuits[i]->sw == where.sw && (job->circuits[i]->a == where.port ||
+							 job->circuits[i]->b == where.port))
+			circuit = job->circuits[i];
+	if (circuit)
+		ocsd_job_broken(d, job, sw, why);
+}
+
+static bool whole(struct ocsd *d, const struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		const struct ocsd_circuit *circuit = job->circuits[i];
+		const struct ocsd_port *ports = d->switches[circuit->sw].ports;
+
+		if (circuit->state != OCSD_CONNECTED || ports[circuit->a].failed ||
+		    ports[circuit->b].failed)
+			return false;
+	}
+	return true;
+}
+
+void ocsd_broken_check(struct ocsd *d, struct ocsd_job *job)
+{
+	if (!job || !running(job) || job->plan || !job->error || !whole(d, job))
+		return;
+	free(job->error);
+	free(job->failed_switch);
+	job->error = job->failed_switch = NULL;
+	ocs_log(OCS_LOG_INFO, "job %u: all of its circuits are there again", job->job);
+	ocsd_store_job_update(d, job);
+	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "circuit_restored" });
+	say(d, job, "circuit_restored", NULL, NULL, false);
+}
+
+void ocsd_broken_retry(struct ocsd *d, struct ocsd_switch *sw)
+{
+	for (int in = 1; in <= sw->description->size; in++) {
+		struct ocsd_circuit *circuit = sw->by_in[in];
+
+		if (!circuit || circuit->state != OCSD_BROKEN || !running(circuit->job) ||
+		    circuit->job->plan)
+			continue;
+		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
+		ocsd_store_circuit(d, circuit);
+	}
+}
+
+static bool uses(const struct ocsd_job *job, const struct ocsd_switch *sw)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state != OCSD_GONE)
+			return true;
+	return false;
+}
+
+void ocsd_broken_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why)
+{
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (running(job) && !job->error && uses(job, sw))
+			say(d, job, why ? "circuit_failed" : "circuit_restored",
+			    sw->description->name, why, why != NULL);
+}
+
+void ocsd_broken_tell(struct ocsd *d)
+{
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (running(job) && job->error && !job->plan)
+			say(d, job, "circuit_failed", job->failed_switch, job->error, false);
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+		char *text;
+
+		if (sw->state != OCSD_SWITCH_FAILED)
+			continue;
+		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name,
+				    sw->reason ? sw->reason : "it does not answer");
+		ocsd_broken_switch(d, sw, text);
+		free(text);
+	}
+}

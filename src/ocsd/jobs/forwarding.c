@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Hosts that forward for each other need the MACs of each other's interfaces, and those
+ * that live in a machine are known there only: each host tells its own when it asks for
+ * the plan, and the answer waits until all have.  Kept in memory: a host whose connection
+ * is lost asks, and tells, again. */
+
+#include "src/ocsd/jobs/forwarding.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/protocol/dispatch.h"
+#include "src/ocsd/protocol/connection.h"
+
+#include "src/util/text.h"
+
+#include <ctype.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAC_LENGTH 17
+
+bool ocsd_forward_wanted(const struct ocsd_job *job)
+{
+	return job->section && job->section->forwarding != OCS_FORWARDING_NONE &&
+	       job->nnodes > 1;
+}
+
+static bool mac_good(struct json_object *mac)
+{
+	const char *text = json_object_is_type(mac, json_type_string) ?
+				   json_object_get_string(mac) : "";
+
+	if (strlen(text) != MAC_LENGTH)
+		return false;
+	for (int i = 0; i < MAC_LENGTH; i++)
+		if (i % 3 == 2 ? text[i] != ':' : !isxdigit((unsigned char)text[i]))
+			return false;
+	return true;
+}
+
+/* A list of DEGREE MACs. */
+static bool macs_good(struct json_object *list, int degree)
+{
+	if (!json_object_is_type(list, json_type_array) ||
+	    json_object_array_length(list) != (size_t)degree)
+		return false;
+	for (int i = 0; i < degree; i++)
+		if (!mac_good(json_object_array_get_idx(list, i)))
+			return false;
+	return true;
+}
+
+int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_object *request,
+			  struct ocs_error *err)
+{
+	struct json_object *macs = json_object_object_get(request, "macs"), *own;
+	struct json_object *forward = json_object_object_get(request, "forward_macs");
+	int index = ocsd_job_node(job, node);
+
+	if (!ocsd_forward_wanted(job))
+		return ocs_error_set(err, OCS_USAGE, "the hosts of job %u do not forward", job->job);
+	if (!macs_good(macs, job->section->degree) ||
+	    (forward && !macs_good(forward, job->section->degree)))
+		return ocs_error_set(err, OCS_USAGE, "macs and forward_macs are lists of %d MACs",
+				     job->section->degree);
+	own = json_object_new_object();
+	json_object_object_add(own, "node", json_object_new_string(node));
+	json_object_object_add(own, "macs", json_object_get(macs));
+	if (forward)
+		json_object_object_add(own, "forward_macs", json_object_get(forward));
+	if (!job->hosts)
+		job->hosts = ocs_calloc(job->nnodes, sizeof(*job->hosts));
+	if (!job->hosts[index])
+		job->nhosts++;
+	json_object_put(job->hosts[index]);
+	job->hosts[index] = own;
+	return 0;
+}
+
+bool ocsd_forward_met(const struct ocsd_job *job)
+{
+	return job->nhosts == job->nnodes;
+}
+
+struct json_object *ocsd_forward_hosts(const struct ocsd_job *job)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < job->nnodes; i++)
+		json_object_array_add(list, json_object_get(job->hosts[i]));
+	return list;
+}
+
+void ocsd_forward_free(struct ocsd_job *job)
+{
+	for (size_t i = 0; job->hosts && i < job->nnodes; i++)
+		json_object_put(job->hosts[i]);
+	free(job->hosts);
+}
+
+void ocsd_op_unable(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request)
+{
+	const char *node = ocsd_member(request, "node"), *why = ocsd_member(request, "error");
+	struct ocsd_job *job;
+	uint32_t number;
+	uint64_t epoch;
+	char *text;
+
+	if (ocsd_member_job(client, id, request, &number, &epoch))
+		return;
+	job = ocsd_job_find(d, number, epoch);
+	if (!node || !why || (job && ocsd_job_node(job, node) < 0)) {
+		ocsd_refuse(client, id, OCS_USAGE, NULL,
+			    "unable needs a node of job %u and its error", number);
+		return;
+	}
+	if (job && !job->ended && job->state != OCSD_FAILED) {
+		text = ocs_asprintf("host %s cannot forward: %s", node, why);
+		free(job->failed_host);
+		job->failed_host = ocs_strdup(node);
+		ocsd_job_fail(d, job, NULL, text);
+		free(text);
+	}
+	ocsd_reply(client, id, NULL);
+}

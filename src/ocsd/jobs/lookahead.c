@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Look-ahead: every interface has a 1x2 switch before it that leads to one of two
+ * port sets.  While a job runs on one set, the circuits of the job that comes next
+ * on its nodes are made on the other (`prepare`).  When the first job leaves, the
+ * 1x2 switches move from its set to the other one, and only that is waited for.
+ *
+ * A prepared job is an allocation of epoch 0: it owns its ports of the dark set and
+ * stands in line for the 1x2 switches.  Its commit makes it an ordinary one. */
+
+#include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/store/audit.h"
+#include "src/ocsd/ops/commit.h"
+#include "src/ocsd/jobs/plan.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/protocol/dispatch.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/store/store.h"
+
+#include <json-c/json.h>
+#include <string.h>
+
+static struct ocsd_port *port_of(struct ocsd *d, struct ocs_port port)
+{
+	return &d->switches[port.sw].ports[port.port];
+}
+
+static int server_of(struct ocsd *d, const struct ocsd_job *job, size_t node)
+{
+	return ocs_fabric_node(d->fabric, job->nodes[node])->server;
+}
+
+bool ocsd_ahead_has(const struct ocsd_job *job)
+{
+	return job->section && job->section->ahead;
+}
+
+bool ocsd_ahead_circuit(struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	return d->switches[circuit->sw].description->moves;
+}
+
+/* How far SET is from being free for JOB: 0, 1 (until a job that ended has gone), 2. */
+static int occupied(struct ocsd *d, const struct ocsd_job *job, int set)
+{
+	int worst = 0;
+
+	for (size_t i = 0; i < job->nnodes; i++)
+		for (int k = 0; k < job->section->degree; k++) {
+			const struct ocsd_port *port;
+			struct ocs_port where;
+			bool waits;
+
+			if (ocs_section_set_port(job->section, set, server_of(d, job, i), k,
+						 &where))
+				return 2;
+			port = port_of(d, where);
+			waits = port->owner && !port->next &&
+				(port->owner->ended || port->owner->breaking ||
+				 port->owner->prepared);
+			if (port->owner && !waits)
+				return 2;
+			worst |= waits;
+		}
+	return worst;
+}
+
+void ocsd_ahead_choose(struct ocsd *d, struct ocsd_job *job)
+{
+	job->set = occupied(d, job, 1) < occupied(d, job, 0);
+}
+
+void ocsd_ahead_recall(struct ocsd *d, struct ocsd_job *job)
+{
+	struct ocs_port second;
+
+	job->prepared = job->epoch == 0;
+	if (!ocsd_ahead_has(job) || !job->nnodes || !ocs_fabric_node(d->fabric, job->nodes[0]) ||
+	    ocs_section_set_port(job->section, 1, server_of(d, job, 0), 0, &second))
+		return;
+	for (size_t i = 0; i < job->nports; i++)
+		if (job->ports[i].sw == second.sw && job->ports[i].port == second.port)
+			job->set = 1;
+}
+
+int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	for (size_t i = 0; i < job->nnodes; i++)
+		for (int k = 0; k < job->section->degree; k++) {
+			struct ocs_port port;
+
+			if (ocs_section_select_port(job->section, server_of(d, job, i), k,
+						    &port))
+				return ocs_error_set(err, OCS_ERROR, "interface %d of %s has no "
+						     "1x2 switch", k, job->nodes[i]);
+			if (ocsd_job_circuit(d, job, port.sw, port.port,
+					     port.port + 1 + job->set, false, OCSD_PLANNED, err))
+				return -1;
+		}
+	return 0;
+}
+
+struct ocsd_circuit *ocsd_ahead_successor(struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	struct ocsd_job *next = d->switches[circuit->sw].ports[circuit->a].next;
+
+	if (!ocsd_ahead_circuit(d, circuit) || !next || next->state != OCSD_APPLYING || next->ended ||
+	    next->breaking)
+		return NULL;
+	for (size_t i = 0; i < next->ncircuits; i++) {
+		struct ocsd_circuit *other = next->circuits[i];
+
+		if (other->sw == circuit->sw && other->a == circuit->a &&
+		    (other->state == OCSD_PLANNED || other->state == OCSD_CONNECTING))
+			return other;
+	}
+	return NULL;
+}
+
+void ocsd_ahead_inherit(struct ocsd *d, const struct ocsd_circuit *gone)
+{
+	struct ocsd_switch *sw = &d->switches[gone->sw];
+
+	for (struct ocsd_job *job = d->jobs; job && ocsd_ahead_circuit(d, gone); job = job->next)
+		for (size_t i = 0; i < job->ncircuits; i++) {
+			struct ocsd_circuit *other = job->circuits[i];
+
+			if (other == gone || other->sw != gone->sw || other->a != gone->a ||
+			    (other->state != OCSD_CONNECTING && other->state != OCSD_DELETING))
+				continue;
+			for (int p = 0; p < other->npatches; p++)
+				sw->by_in[other->patches[p].in] = other;
+		}
+}
+
+void ocsd_ahead_leave_line(struct ocsd *d, struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->nports; i++)
+		if (port_of(d, job->ports[i])->next == job)
+			port_of(d, job->ports[i])->next = NULL;
+	job->nwaiting = 0;
+}
+
+void ocsd_ahead_give_way(struct ocsd *d, const struct ocsd_job *job)
+{
+	for (size_t i = 0; ocsd_ahead_has(job) && i < job->nports; i++) {
+		struct ocsd_port *port = port_of(d, job->ports[i]);
+		struct ocsd_job *holders[] = { port->next, port->owner };
+
+		for (int k = 0; k < 2; k++)
+			if (holders[k] && holders[k] != job && holders[k]->prepared &&
+			    !holders[k]->gone)
+				ocsd_job_gone(d, holders[k], "another job got its nodes");
+	}
+}
+
+void ocsd_ahead_start(struct ocsd *d, struct ocsd_job *job)
+{
+	struct ocs_error err;
+
+	if (!job->plan && ocsd_direct_plan(d, job, &err)) {
+		ocsd_job_fail(d, job, NULL, err.text);
+		return;
+	}
+	job->state = OCSD_APPLYING;
+	ocsd_store_job_update(d, job);
+	/* on their way when ocsd ended */
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->state == OCSD_CONNECTING)
+			ocsd_circuit_set(d, job->circuits[i], OCSD_CONNECTING);
+	ocsd_realise_more(d, job);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool same_job(const struct ocsd_job *prepared, const struct ocsd_job *job)
+{
+	if (prepared->section != job->section || prepared->nnodes != job->nnodes ||
+	    !same_text(prepared->demand, job->demand))
+		return false;
+	for (size_t i = 0; i < job->nnodes; i++)
+		if (strcmp(prepared->nodes[i], job->nodes[i]) != 0)
+			return false;
+	return true;
+}
+
+static void swap_text(char **a, char **b)
+{
+	char *keep = *a;
+
+	*a = *b;
+	*b = keep;
+}
+
+struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job)
+{
+	struct ocsd_job *prepared = ocsd_job_find(d, job->job, 0);
+
+	if (!prepared || !prepared->prepared || prepared->ended || prepared->breaking)
+		return NULL;
+	if (prepared->state == OCSD_FAILED || prepared->error || !same_job(prepared, job)) {
+		ocsd_job_gone(d, prepared, prepared->error ? "a circuit of it failed" :
+			      "the job got other nodes or another demand");
+		return NULL;
+	}
+	ocsd_store_job_remove(d, prepared);
+	prepared->prepared = false;
+	prepared->epoch = job->epoch;
+	prepared->uid = job->uid;
+	prepared->wanted = job->wanted;
+	swap_text(&prepared->user, &job->user);
+	swap_text(&prepared->partition, &job->partition);
+	swap_text(&prepared->shape, &job->shape);
+	swap_text(&prepared->conn, &job->conn);
+	ocsd_store_job_add(d, prepared);
+	if (job->epoch > d->max_epoch)
+		d->max_epoch = job->epoch;
+	ocs_log(OCS_LOG_INFO, "job %u was prepared: %s", job->job,
+		prepared->state == OCSD_REALISED ? "its circuits are verified" :
+						   "its circuits are on their way");
+	return prepared;
+}
+
+/* A prepared job needs a port set that nobody has, and to be the only one in line. */
+static int possible(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	if (!ocsd_ahead_has(job))
+		return ocs_error_set(err, OCS_USAGE, "section %s has no look_ahead",
+				     job->section->name);
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+		const struct ocsd_port *port = &sw->ports[job->ports[i].port];
+		const struct ocsd_job *other = sw->description->moves ? port->next : port->owner;
+
+		if (other)
+			return ocs_error_set(err, OCS_NOT_NOW, "port %d of switch %s is held by "
+					     "job %u%s", job->ports[i].port, sw->description->name,
+					     other->job, other->prepared ? ", which is prepared" : "");
+	}
+	return 0;
+}
+
+/* The only section with look-ahead need not be named. */
+static int default_section(struct ocsd *d, struct json_object *request, struct ocs_error *err)
+{
+	const char *name = NULL;
+
+	if (ocsd_member(request, "section"))
+		return 0;
+	for (int s = 0; s < d->fabric->nsections; s++)
+		if (d->fabric->sections[s].ahead) {
+			if (name)
+				return ocs_error_set(err, OCS_USAGE, "sections %s and %s of ocs.yaml"
+						     " have look_ahead: name one", name,
+						     d->fabric->sections[s].name);
+			name = d->fabric->sections[s].name;
+		}
+	if (!name)
+		return ocs_error_set(err, OCS_USAGE, "no section of ocs.yaml has look_ahead");
+	json_object_object_add(request, "section", json_object_new_string(name));
+	return 0;
+}
+
+void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		     struct json_object *request)
+{
+	struct ocsd_job *job, *before;
+	struct json_object *reply;
+	struct ocs_error err;
+	uint32_t number;
+	uint64_t epoch;
+
+	json_object_object_add(request, "epoch", json_object_new_int(0));
+	if (ocsd_member_job(client, id, request, &number, &epoch))
+		return;
+	/* Of one number and epoch there can be one only. */
+	before = ocsd_job_find(d, number, 0);
+	if (before && (before->ended || before->breaking)) {
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "the circuits that were prepared for job %u "
+			    "before are not taken down yet", number);
+		return;
+	}
+	if (!before)
+		before = ocsd_job_newest(d, number);
+	if (before && !before->ended && !before->breaking) {
+		ocsd_refuse(client, id, OCS_ERROR, NULL, before->prepared ?
+			    "job %u is prepared already" : "job %u has its nodes already", number);
+		return;
+	}
+	job = default_section(d, request, &err) ? NULL :
+	      ocsd_commit_read(d, request, number, 0, &err);
+	if (job) {
+		job->prepared = true;
+		if (possible(d, job, &err) || ocsd_commit_drained(d, job, &err)) {
+			ocsd_job_free(job);
+			job = NULL;
+		}
+	}
+	if (!job) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
+		return;
+	}
+	ocsd_job_enter(d, job);
+	ocsd_store_job_add(d, job);
+	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .job = job, .what = "prepare" });
+	ocs_log(OCS_LOG_INFO, "job %u is prepared on port set %d of %zu nodes", number,
+		job->set, job->nnodes);
+	ocsd_job_progress(d, job);
+	if (job->gone) {
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", job->error);
+		return;
+	}
+	reply = json_object_new_object();
+	json_object_object_add(reply, "set", json_object_new_int(job->set));
+	json_object_object_add(reply, "circuits",
+			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
+	ocsd_reply(client, id, reply);
+}

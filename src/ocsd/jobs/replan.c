@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* A port fails under a running job on a direct fabric: a plan that changes few
+ * circuits, in two steps (what goes is cut, then what comes is made), both in the
+ * database before a switch hears of them. */
+
+#include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/store/audit.h"
+#include "src/ocsd/jobs/degraded.h"
+#include "src/ocsd/jobs/plan.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/store/store.h"
+#include "src/ocsd/ops/pending_reply.h"
+
+#include "src/plan/plan.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+
+/* Is CIRCUIT one that the job's plan wants? */
+static bool intended(const struct ocsd_circuit *circuit)
+{
+	return circuit->state != OCSD_GONE && circuit->state != OCSD_DELETING;
+}
+
+static bool running(const struct ocsd_job *job)
+{
+	return job->state == OCSD_REALISED && !job->ended && !job->breaking && !job->dead;
+}
+
+void ocsd_repair_want(struct ocsd *d, struct ocsd_job *job, const char *why, bool lost)
+{
+	(void)d;
+	if (!job || !job->section || job->section->kind != OCS_DIRECT || job->ended ||
+	    job->breaking)
+		return;
+	job->lost |= lost;
+	if (job->repair)
+		return;
+	job->repair = ocs_strdup(why);
+}
+
+static struct ocs_plan *plan_of(const struct ocsd_job *job, struct ocs_error *err)
+{
+	struct json_object *json = json_tokener_parse(job->plan);
+	struct ocs_plan *plan = ocs_plan_from_json(json, err);
+
+	json_object_put(json);
+	if (plan && job->demand && ocs_plan_demand_set(plan, job->demand, err)) {
+		ocs_plan_destroy(plan);
+		return NULL;
+	}
+	return plan;
+}
+
+/* Interfaces that cannot be used any more.  A drained one keeps the circuit it
+ * has: only new ones stay off it. */
+static uint64_t *faults_find(struct ocsd *d, const struct ocsd_job *job,
+			     const struct ocs_plan *plan)
+{
+	uint64_t *failed = ocs_calloc(job->nnodes, sizeof(*failed));
+	uint64_t *drained = ocs_calloc(job->nnodes, sizeof(*drained));
+
+	ocsd_direct_unusable(d, job, failed, drained);
+	for (int i = 0; i < plan->ncircuits; i++) {
+		const struct ocs_plan_circuit *circuit = &plan->circuits[i];
+
+		drained[circuit->a] &= ~(UINT64_C(1) << circuit->a_port);
+		drained[circuit->b] &= ~(UINT64_C(1) << circuit->b_port);
+	}
+	for (size_t s = 0; s < job->nnodes; s++)
+		failed[s] |= drained[s];
+	free(drained);
+	return failed;
+}
+
+static bool touches(const struct ocs_plan *plan, const uint64_t *failed)
+{
+	for (int i = 0; i < plan->ncircuits; i++) {
+		const struct ocs_plan_circuit *circuit = &plan->circuits[i];
+
+		if ((failed[circuit->a] >> circuit->a_port & 1) ||
+		    (failed[circuit->b] >> circuit->b_port & 1))
+			return true;
+	}
+	return false;
+}
+
+/* Few changes if that is possible, else a new plan without the failed interfaces. */
+static struct ocs_plan *plan_without(struct ocsd *d, const struct ocsd_job *job,
+				     const struct ocs_plan *plan, const uint64_t *failed,
+				     struct ocs_error *err)
+{
+	struct ocs_plan_fault *faults = ocs_calloc(job->nnodes * 64, sizeof(*faults));
+	struct ocs_plan *made;
+	int count = 0;
+
+	for (size_t s = 0; s < job->nnodes; s++)
+		for (uint64_t left = failed[s]; left; left &= left - 1)
+			faults[count++] = (struct ocs_plan_fault){ (int)s,
+								   __builtin_ctzll(left) };
+	made = ocs_plan_repair(plan, faults, count, err);
+	free(faults);
+	if (!made) {
+		made = ocsd_direct_make(d, job, failed, err);
+		if (made)
+			made->revision = plan->revision + 1;
+	}
+	if (made && ocs_plan_verify(made, err)) {
+		ocs_plan_destroy(made);
+		return NULL;
+	}
+	return made;
+}
+
+static bool same(const struct ocsd_circuit *circuit, struct ocs_port a, struct ocs_port b)
+{
+	return circuit->sw == a.sw &&
+	       ((circuit->a == a.port && circuit->b == b.port) ||
+		(!circuit->directed && circuit->a == b.port && circuit->b == a.port));
+}
+
+static struct ocsd_circuit *find(const struct ocsd_job *job, struct ocs_port a,
+				 struct ocs_port b)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (same(job->circuits[i], a, b))
+			return job->circuits[i];
+	return NULL;
+}
+
+/* What the plan wants and the job does not have yet. */
+static int plan_circuits(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *plan,
+			 bool *kept, int *made, struct ocs_error *err)
+{
+	size_t before = job->ncircuits;
+
+	for (int i = 0; i < plan->ncircuits; i++) {
+		struct ocs_port a, b;
+		struct ocsd_circuit *circuit;
+
+		if (ocsd_direct_ports(d, job, &plan->circuits[i], &a, &b, err))
+			return -1;
+		circuit = find(job, a, b);
+		for (size_t k = 0; circuit && k < before; k++)
+			kept[k] |= job->circuits[k] == circuit;
+		if (circuit && intended(circuit))
+			continue;
+		(*made)++;
+		if (!circuit) {
+			if (ocsd_job_circuit(d, job, a.sw, a.port, b.port, plan->directed,
+					     OCSD_PLANNED, err))
+				return -1;
+			ocsd_store_circuit_add(d, job->circuits[job->ncircuits - 1]);
+			continue;
+		}
+		/* Gone: what is being cut is gone before a repair begins. */
+		circuit->sent = circuit->lit = circuit->unsure = circuit->postponed = false;
+		circuit->dark = 0;
+		ocsd_circuit_set(d, circuit, OCSD_PLANNED);
+		ocsd_store_circuit(d, circuit);
+	}
+	return 0;
+}
+
+/* Turns the job's circuits into those of PLAN. */
+static int change(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *plan,
+		  struct ocs_error *err)
+{
+	size_t before = job->ncircuits;
+	bool *kept = ocs_calloc(before + 1, sizeof(*kept));
+	int made = 0, cut = 0;
+
+	if (plan_circuits(d, job, plan, kept, &made, err)) {
+		free(kept);
+		return -1;
+	}
+	for (size_t i = 0; i < before; i++) {
+		struct ocsd_circuit *circuit = job->circuits[i];
+
+		if (kept[i] || !intended(circuit) || ocsd_ahead_circuit(d, circuit))
+			continue;
+		ocsd_circuit_set(d, circuit, circuit->sent ? OCSD_DELETING : OCSD_GONE);
+		ocsd_store_circuit(d, circuit);
+		cut++;
+	}
+	free(kept);
+	job->changed = made + cut;
+	return 0;
+}
+
+static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why,
+		       const char *because)
+{
+	char *text = ocs_asprintf("%s, and the plan cannot be repaired: %s", why, because);
+	struct json_object *event;
+
+	if (job->lost) {
+		ocsd_job_broken(d, job, NULL, text);
+		free(text);
+		return;
+	}
+	free(job->error);
+	job->error = text;
+	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, text);
+	ocsd_store_job_update(d, job);
+	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "degraded", .reply = text });
+	event = json_object_new_object();
+	json_object_object_add(event, "event", json_object_new_string("degraded"));
+	json_object_object_add(event, "job", json_object_new_int64(job->job));
+	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
+	json_object_object_add(event, "error", json_object_new_string(text));
+	ocsd_event_send(d, event);
+}
+
+/* Fails with ERR when no plan is possible; *NOTHING: the plan uses no failed port. */
+static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct ocs_error *err)
+{
+	struct ocs_plan *plan = plan_of(job, err), *made;
+	uint64_t *failed;
+	int rc = -1;
+
+	*nothing = false;
+	if (!plan)
+		return -1;
+	failed = faults_find(d, job, plan);
+	*nothing = !touches(plan, failed);
+	if (*nothing) {
+		rc = job->lost ? ocs_error_set(err, OCS_ERROR, "no port is known to have failed")
+			       : 0;
+		*nothing = !rc;
+	} else {
+		made = plan_without(d, job, plan, failed, err);
+		if (made) {
+			rc = change(d, job, made, err);
+			if (!rc)
+				ocsd_direct_keep(job, made);
+			ocs_plan_destroy(made);
+		}
+	}
+	free(failed);
+	ocs_plan_destroy(plan);
+	return rc;
+}
+
+/* Every circuit is where the plan wants it, except for BROKEN ones that could not be made. */
+static bool quiet(const struct ocsd_job *job, size_t *broken)
+{
+	*broken = 0;
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->state == OCSD_BROKEN)
+			++*broken;
+		else if (job->circuits[i]->state != OCSD_CONNECTED &&
+			 job->circuits[i]->state != OCSD_GONE)
+			return false;
+	return true;
+}
+
+static void finished(struct ocsd *d, struct ocsd_job *job)
+{
+	struct json_object *event = json_object_new_object();
+
+	job->mending = false;
+	ocs_log(OCS_LOG_INFO, "job %u: repaired, %d circuits changed, revision %d of its plan",
+		job->job, job->changed, job->revision);
+	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repaired" });
+	json_object_object_add(event, "event", json_object_new_string("plan"));
+	json_object_object_add(event, "job", json_object_new_int64(job->job));
+	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
+	json_object_object_add(event, "revision", json_object_new_int(job->revision));
+	ocsd_event_send(d, event);
+	ocsd_wait_realised(d, job);
+}
+
+static void start(struct ocsd *d, struct ocsd_job *job)
+{
+	char *why = job->repair;
+	struct ocs_error err = { 0 };
+	bool nothing;
+
+	job->repair = NULL;
+	if (repair(d, job, &nothing, &err)) {
+		impossible(d, job, why, err.text);
+	} else if (!nothing) {
+		ocs_log(OCS_LOG_WARNING, "job %u: %s; %d circuits change", job->job, why,
+			job->changed);
+		free(job->error);
+		job->error = NULL;
+		job->mending = true;
+		ocsd_store_job_update(d, job);
+		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repair",
+						    .before = why, .after = job->plan });
+	}
+	job->lost = false;
+	free(why);
+}
+
+void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job)
+{
+	size_t broken;
+
+	if (!running(job))
+		return;
+	/* One repair after the other: what is being cut must be gone first.  What one could
+	 * not make is for the next. */
+	if (job->repair && job->mending && quiet(job, &broken) && broken)
+		job->mending = false;
+	if (job->repair && !job->mending)
+		start(d, job);
+	if (!job->mending)
+		return;
+	if (ocsd_realise_more(d, job) == 0 && quiet(job, &broken) && !broken)
+		finished(d, job);
+}

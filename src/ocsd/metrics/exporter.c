@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "ocs_config.h"
+
+#include "src/ocsd/metrics/http.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/protocol/connection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Upper bounds in seconds: mirrors move in 10 to 50 ms, retries take seconds. */
+static const double bounds[] = {
+	0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+};
+
+struct histogram {
+	uint64_t within[COUNT(bounds)];
+	uint64_t count;
+	double sum;
+};
+
+struct ocsd_metrics {
+	struct ocsd_http *http;
+	struct histogram batch, realised;
+	uint64_t batches[OCSD_OUTCOMES], patches, jobs_failed, switches_failed, limited;
+};
+
+struct ocsd_metrics *ocsd_metrics_create(void)
+{
+	return ocs_calloc(1, sizeof(struct ocsd_metrics));
+}
+
+void ocsd_metrics_destroy(struct ocsd_metrics *metrics)
+{
+	if (!metrics)
+		return;
+	ocsd_http_close(metrics->http);
+	free(metrics);
+}
+
+static void observe(struct histogram *histogram, int64_t ns)
+{
+	double seconds = (double)ns / 1e9;
+
+	for (size_t i = 0; i < COUNT(bounds); i++)
+		if (seconds <= bounds[i])
+			histogram->within[i]++;
+	histogram->count++;
+	histogram->sum += seconds;
+}
+
+void ocsd_metrics_batch(struct ocsd_metrics *metrics, enum ocsd_outcome outcome,
+			int64_t patches, int64_t ns)
+{
+	metrics->batches[outcome]++;
+	if (outcome != OCSD_DONE)
+		return;
+	metrics->patches += (uint64_t)patches;
+	observe(&metrics->batch, ns);
+}
+
+void ocsd_metrics_realised(struct ocsd_metrics *metrics, int64_t ns)
+{
+	observe(&metrics->realised, ns);
+}
+
+void ocsd_metrics_job_failed(struct ocsd_metrics *metrics)
+{
+	metrics->jobs_failed++;
+}
+
+void ocsd_metrics_limited(struct ocsd_metrics *metrics)
+{
+	metrics->limited++;
+}
+
+void ocsd_metrics_switch_failed(struct ocsd_metrics *metrics)
+{
+	metrics->switches_failed++;
+}
+
+/* ---- the text ---- */
+
+static void head(struct ocs_text *text, const char *name, const char *type, const char *help)
+{
+	ocs_text_add(text, "# HELP ocsd_%s %s\n# TYPE ocsd_%s %s\n", name, help, name, type);
+}
+
+static void number(struct ocs_text *text, const char *name, const char *type, const char *help,
+		   uint64_t value)
+{
+	head(text, name, type, help);
+	ocs_text_add(text, "ocsd_%s %llu\n", name, (unsigned long long)value);
+}
+
+static void add_histogram(struct ocs_text *text, const char *name, const char *help,
+			  const struct histogram *histogram)
+{
+	head(text, name, "histogram", help);
+	for (size_t i = 0; i < COUNT(bounds); i++)
+		ocs_text_add(text, "ocsd_%s_bucket{le=\"%g\"} %llu\n", name, bounds[i],
+			     (unsigned long long)histogram->within[i]);
+	ocs_text_add(text, "ocsd_%s_bucket{le=\"+Inf\"} %llu\n", name,
+		     (unsigned long long)histogram->count);
+	ocs_text_add(text, "ocsd_%s_sum %.6f\nocsd_%s_count %llu\n", name, histogram->sum, name,
+		     (unsigned long long)histogram->count);
+}
+
+/* A value of a label: names come from ocs.yaml. */
+static void add_label(struct ocs_text *text, const char *value)
+{
+	for (; *value; value++) {
+		if (*value == '\n')
+			ocs_text_add(text, "\\n");
+		else
+			ocs_text_add(text, "%s%c", strchr("\"\\", *value) ? "\\" : "", *value);
+	}
+}
+
+static void add_switches(struct ocs_text *text, const struct ocsd *d)
+{
+	head(text, "switch_up", "gauge", "1 if the switch answers and its table was verified.");
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		ocs_text_add(text, "ocsd_switch_up{switch=\"");
+		add_label(text, d->switches[i].description->name);
+		ocs_text_add(text, "\"} %d\n", d->switches[i].state == OCSD_UP);
+	}
+	head(text, "switch_patches", "gauge", "Patches of the last full read-back.");
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		ocs_text_add(text, "ocsd_switch_patches{switch=\"");
+		add_label(text, d->switches[i].description->name);
+		ocs_text_add(text, "\"} %zu\n", d->switches[i].ncircuits);
+	}
+	head(text, "switch_read_timestamp_seconds", "gauge", "When its table was read last.");
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		ocs_text_add(text, "ocsd_switch_read_timestamp_seconds{switch=\"");
+		add_label(text, d->switches[i].description->name);
+		ocs_text_add(text, "\"} %.3f\n", d->switches[i].last_read);
+	}
+}
+
+/* Jobs and circuits by state, as ocsctl names the states. */
+static void add_jobs(struct ocs_text *text, const struct ocsd *d)
+{
+	static const struct {
+		const char *name;
+		enum ocsd_job_state state;
+	} jobs[] = {
+		{ "committed", OCSD_COMMITTED }, { "applying", OCSD_APPLYING },
+		{ "realised", OCSD_REALISED }, { "failed", OCSD_FAILED }, { "ended", OCSD_ENDED },
+	};
+	uint64_t of_job[OCSD_ENDED + 1] = { 0 }, of_circuit[OCSD_GONE + 1] = { 0 };
+
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
+		if (job->dead)
+			continue;
+		of_job[job->ended ? OCSD_ENDED : job->state]++;
+		for (size_t i = 0; i < job->ncircuits; i++)
+			of_circuit[job->circuits[i]->state]++;
+	}
+	head(text, "jobs", "gauge", "Allocations that ocsd knows, by state.");
+	for (size_t i = 0; i < COUNT(jobs); i++)
+		ocs_text_add(text, "ocsd_jobs{state=\"%s\"} %llu\n", jobs[i].name,
+			     (unsigned long long)of_job[jobs[i].state]);
+	head(text, "circuits", "gauge", "Circuits of these allocations, by state.");
+	for (int state = 0; state < OCSD_GONE; state++)
+		ocs_text_add(text, "ocsd_circuits{state=\"%s\"} %llu\n",
+			     ocsd_circuit_state_name((enum ocsd_circuit_state)state),
+			     (unsigned long long)of_circuit[state]);
+}
+
+/* Each port counts once: a patch of somebody else keeps it out whatever else is true. */
+static void add_ports(struct ocs_text *text, const struct ocsd *d)
+{
+	static const char *const reasons[] = { "foreign", "quarantine", "failed", "drained" };
+	uint64_t counts[COUNT(reasons)] = { 0 };
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+		int ports = sw->description->size * (sw->description->bidi ? 2 : 1);
+
+		for (int p = 1; p <= ports; p++) {
+			const struct ocsd_port *port = &sw->ports[p];
+
+			if (port->foreign || port->drained)
+				counts[port->foreign ? 0 : port->quarantine ? 1 :
+				       port->failed ? 2 : 3]++;
+		}
+	}
+	head(text, "ports_out_of_service", "gauge",
+	     "Ports that carry a patch of somebody else, are in quarantine, have failed, or are drained.");
+	for (size_t i = 0; i < COUNT(reasons); i++)
+		ocs_text_add(text, "ocsd_ports_out_of_service{reason=\"%s\"} %llu\n", reasons[i],
+			     (unsigned long long)counts[i]);
+}
+
+static void add_queues(struct ocs_text *text, const struct ocsd *d)
+{
+	uint64_t pending = 0, waiters = 0;
+
+	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next)
+		pending++;
+	for (const struct ocsd_waiter *waiter = d->waiters; waiter; waiter = waiter->next)
+		waiters++;
+	number(text, "pending_jobs", "gauge", "Shaped jobs that wait in slurmctld's queue.", pending);
+	number(text, "waiting_requests", "gauge", "Requests whose circuits are not done.", waiters);
+	number(text, "clients", "gauge", "Open connections.", d->nclients);
+	number(text, "scheduler_connected", "gauge", "1 if slurmctld is connected.",
+	       ocsd_subscribed(d));
+}
+
+static void add_history(struct ocs_text *text, const struct ocsd_metrics *m)
+{
+	static const char *const outcomes[OCSD_OUTCOMES] = {
+		[OCSD_DONE] = "done", [OCSD_REFUSED] = "refused", [OCSD_LOST] = "lost",
+	};
+
+	head(text, "batches_total", "counter",
+	     "Batches sent to switches: verified, refused by the switch, or without an answer.");
+	for (int i = 0; i < OCSD_OUTCOMES; i++)
+		ocs_text_add(text, "ocsd_batches_total{outcome=\"%s\"} %llu\n", outcomes[i],
+			     (unsigned long long)m->batches[i]);
+	number(text, "patches_total", "counter", "Patches made or cut by verified batches.",
+	       m->patches);
+	number(text, "job_failures_total", "counter", "Jobs whose circuits could not be made.",
+	       m->jobs_failed);
+	number(text, "switch_failures_total", "counter", "Times a switch failed.",
+	       m->switches_failed);
+	number(text, "limited_requests_total", "counter",
+	       "Requests turned away because their user asks too much.", m->limited);
+	add_histogram(text, "batch_seconds", "One batch, sent to verified by a full read-back.",
+		      &m->batch);
+	add_histogram(text, "job_seconds",
+		      "All circuits of a job, the first node's request to the last one verified.",
+		      &m->realised);
+}
+
+/* The text format of Prometheus, version 0.0.4; the caller frees it. */
+static char *metrics_text(struct ocsd *d)
+{
+	struct ocs_text text = { 0 };
+
+	head(&text, "build_info", "gauge", "The version of ocsd.");
+	ocs_text_add(&text, "ocsd_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
+	number(&text, "database_usable", "gauge", "0 while ocsd stands by because its database "
+	       "cannot be used.", !d->standby);
+	number(&text, "database_losses_total", "counter", "Times the database could not be used.",
+	       d->store_losses);
+	/* Nothing is known of the rest. */
+	if (d->standby)
+		return ocs_text_take(&text);
+	add_switches(&text, d);
+	add_jobs(&text, d);
+	add_ports(&text, d);
+	add_queues(&text, d);
+	add_history(&text, d->metrics);
+	return ocs_text_take(&text);
+}
+
+int ocsd_metrics_listen(struct ocsd *d, const char *address, struct ocs_error *err)
+{
+	d->metrics->http = ocsd_http_open(d, address, "/metrics",
+					  "text/plain; version=0.0.4; charset=utf-8",
+					  metrics_text, err);
+	if (!d->metrics->http)
+		return ocs_error_prefix(err, "ocsd.metrics");
+	ocs_log(OCS_LOG_INFO, "metrics on http://%s/metrics", address);
+	return 0;
+}

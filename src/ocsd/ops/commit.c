@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What slurmctld says: these allocations live, this one is new. */
+
+#include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/store/audit.h"
+#include "src/ocsd/jobs/degraded.h"
+#include "src/ocsd/ops/commit.h"
+#include "src/ocsd/jobs/plan.h"
+#include "src/ocsd/ports/drain.h"
+#include "src/ocsd/jobs/node_presence.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/ops/reconcile.h"
+#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/protocol/dispatch.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/switches/status.h"
+#include "src/ocsd/store/store.h"
+#include "src/ocsd/protocol/fencing.h"
+#include "src/ocsd/ops/pending_reply.h"
+
+#include "src/place/place.h"
+#include "src/util/hostlist.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES_MAX (1 << 18)
+
+static char *copy(struct json_object *request, const char *name)
+{
+	const char *text = ocsd_member(request, name);
+
+	return text ? ocs_strdup(text) : NULL;
+}
+
+/* The nodes exist, are of this section, and each is named once. */
+static int read_nodes(struct ocsd *d, struct ocsd_job *job, const char *text,
+		      struct ocs_error *err)
+{
+	bool *seen;
+	int count, rc = 0;
+
+	if (!text)
+		return ocs_error_set(err, OCS_USAGE, "commit needs nodes");
+	count = ocs_hostlist_expand(text, NODES_MAX, &job->nodes, err);
+	if (count < 0)
+		return -1;
+	job->nnodes = (size_t)count;
+	job->released = ocs_calloc(job->nnodes + 1, sizeof(*job->released));
+	if (count == 0)
+		return ocs_error_set(err, OCS_USAGE, "commit needs at least one node");
+	seen = ocs_calloc((size_t)d->fabric->nnodes + 1, sizeof(*seen));
+	for (size_t i = 0; i < job->nnodes && !rc; i++) {
+		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[i]);
+
+		if (!node || node->section != job->section->index) {
+			rc = ocs_error_set(err, OCS_USAGE, "node %s is not in section %s",
+					   job->nodes[i], job->section->name);
+			break;
+		}
+		if (seen[node - d->fabric->nodes])
+			rc = ocs_error_set(err, OCS_USAGE, "node %s is named twice",
+					   job->nodes[i]);
+		seen[node - d->fabric->nodes] = true;
+	}
+	free(seen);
+	return rc;
+}
+
+static int same_nodes(struct ocsd *d, const struct ocsd_job *job,
+		      const struct ocs_placement *placement, struct ocs_error *err)
+{
+	if ((size_t)placement->nnodes != job->nnodes)
+		return ocs_error_set(err, OCS_USAGE,
+				     "the placement covers %d nodes, the allocation has %zu",
+				     placement->nnodes, job->nnodes);
+	/* Both name each node once, so inclusion is equality. */
+	for (size_t i = 0; i < job->nnodes; i++) {
+		int node = (int)(ocs_fabric_node(d->fabric, job->nodes[i]) -
+				 d->fabric->nodes);
+		int low = 0, high = placement->nnodes - 1;
+
+		while (low < high) {
+			int middle = (low + high) / 2;
+
+			if (placement->nodes[middle] < node)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (placement->nodes[low] != node)
+			return ocs_error_set(err, OCS_USAGE,
+					     "node %s of the allocation is not in the placement",
+					     job->nodes[i]);
+	}
+	return 0;
+}
+
+static int add_circuit(struct ocsd *d, struct ocsd_job *job,
+		       const struct ocs_circuit *circuit, struct ocs_error *err)
+{
+	const struct ocs_section *section = job->section;
+	struct ocs_port plus, minus;
+
+	if (ocs_section_torus_port(d->fabric, section, circuit->from, circuit->dim,
+				   circuit->pos[0], circuit->pos[1], OCS_PLUS, &plus) ||
+	    ocs_section_torus_port(d->fabric, section, circuit->to, circuit->dim,
+				   circuit->pos[0], circuit->pos[1], OCS_MINUS, &minus))
+		return ocs_error_set(err, OCS_ERROR, "section %s has no port for dimension %c "
+				     "position %d,%d", section->name, "xyz"[circuit->dim],
+				     circuit->pos[0], circuit->pos[1]);
+	if (plus.sw != minus.sw)
+		return ocs_error_set(err, OCS_ERROR,
+				     "dimension %c position %d,%d of cubes %s and %s are on different switches",
+				     "xyz"[circuit->dim], circuit->pos[0], circuit->pos[1],
+				     section->cube_names[circuit->from],
+				     section->cube_names[circuit->to]);
+	if (ocsd_job_circuit(d, job, plus.sw, plus.port, minus.port, false,
+			     OCSD_PLANNED, err))
+		return -1;
+	ocsd_job_port(job, plus);
+	ocsd_job_port(job, minus);
+	return 0;
+}
+
+static int read_placement(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	struct ocs_placement *placement;
+	char buffer[OCS_SHAPE_TEXT];
+	int rc = -1;
+
+	if (!job->placement)
+		return ocs_error_set(err, OCS_USAGE, "commit needs a placement in section %s",
+				     job->section->name);
+	placement = ocs_placement_decode(ocsd_placer(d, job->section), job->placement, err);
+	if (!placement)
+		return -1;
+	if (ocs_placement_verify(d->fabric, NULL, placement, err) ||
+	    same_nodes(d, job, placement, err))
+		goto out;
+	if (!job->shape)
+		job->shape = ocs_strdup(ocs_shape_format(&placement->shape, buffer));
+	if (!job->conn)
+		job->conn = ocs_strdup(ocs_shape_conn_format(&placement->shape, buffer));
+	job->ncubes = placement->ncubes;
+	job->cubes = ocs_calloc((size_t)placement->ncubes + 1, sizeof(int));
+	memcpy(job->cubes, placement->cubes, (size_t)placement->ncubes * sizeof(int));
+	for (int i = 0; i < placement->ncircuits && job->section->ports; i++)
+		if (add_circuit(d, job, &placement->circuits[i], err))
+			goto out;
+	rc = 0;
+out:
+	ocs_placement_destroy(placement);
+	return rc;
+}
+
+static int server_ports(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	if (ocsd_ahead_has(job))
+		ocsd_ahead_choose(d, job);
+	for (size_t i = 0; i < job->nnodes && job->section->ports; i++) {
+		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[i]);
+
+		for (int interface = 0; interface < job->section->degree; interface++) {
+			struct ocs_port port;
+
+			if (ocsd_direct_port(d, job, (int)i, interface, &port, err))
+				return -1;
+			ocsd_job_port(job, port);
+			if (!ocs_section_select_port(job->section, node->server, interface,
+						     &port))
+				ocsd_job_port(job, port);
+		}
+	}
+	return 0;
+}
+
+/* Whether port WHERE is out of service: -1 with ERR. */
+static int port_drained(struct ocsd *d, struct ocs_port where, struct ocs_error *err)
+{
+	const struct ocsd_switch *sw = &d->switches[where.sw];
+	const struct ocsd_drain *drain = NULL;
+	bool foreign = sw->ports[where.port].foreign;
+	char *name;
+
+	if (!d->drains && !foreign)
+		return 0;
+	name = ocs_asprintf("%s:%d", sw->description->name, where.port);
+	drain = ocsd_drain_find(d, "port", name);
+	if (drain || foreign)
+		ocs_error_set(err, OCS_NOT_NOW, "port %s is drained: %s", name,
+			      drain ? drain->reason : "a patch that is not ours");
+	free(name);
+	return drain || foreign ? -1 : 0;
+}
+
+/* Whether an XPU of JOB's nodes is drained: -1 with ERR.  The shape may leave just that one
+ * idle, but no shape gets its node. */
+static int xpu_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next) {
+		int node = strcmp(drain->kind, "xpu") == 0 ?
+			ocs_fabric_xpu_node(d->fabric, drain->name) : -1;
+
+		if (node >= 0 && ocsd_job_node(job, d->fabric->nodes[node].name) >= 0)
+			return ocs_error_set(err, OCS_NOT_NOW, "xpu %s (node %s) is drained: %s",
+					     drain->name, d->fabric->nodes[node].name,
+					     drain->reason);
+	}
+	return 0;
+}
+
+/* Whether a node of JOB is drained: -1 with ERR. */
+static int node_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
+		if (strcmp(drain->kind, "node") == 0 && ocsd_job_node(job, drain->name) >= 0)
+			return ocs_error_set(err, OCS_NOT_NOW, "node %s is drained: %s",
+					     drain->name, drain->reason);
+	return 0;
+}
+
+int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+{
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+
+		if (sw->drained)
+			return ocs_error_set(err, OCS_NOT_NOW, "switch %s is drained: %s",
+					     sw->description->name, sw->drain_reason);
+		/* A plan leaves drained ports out. */
+		if (job->section->kind != OCS_DIRECT && port_drained(d, job->ports[i], err))
+			return -1;
+	}
+	for (int i = 0; i < job->ncubes; i++) {
+		const char *cube = job->section->cube_names[job->cubes[i]];
+		const struct ocsd_drain *drain = ocsd_drain_find(d, "cube", cube);
+
+		if (drain)
+			return ocs_error_set(err, OCS_NOT_NOW, "cube %s is drained: %s", cube,
+					     drain->reason);
+	}
+	if (xpu_drained(d, job, err) || node_drained(d, job, err))
+		return -1;
+	return job->section->kind == OCS_DIRECT ? ocsd_direct_possible(d, job, err) : 0;
+}
+
+static bool alive(const struct ocsd_job *other, const struct ocsd_job *job)
+{
+	return other && !other->ended && !other->breaking && !other->prepared &&
+	       other->job != job->job;
+}
+
+static int owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+{
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_port *port =
+			&d->switches[job->ports[i].sw].ports[job->ports[i].port];
+		const struct ocsd_job *other = alive(port->owner, job) ? port->owner
+					     : alive(port->next, job) ? port->next : NULL;
+
+		if (other)
+			return ocs_error_set(err, OCS_NOT_NOW,
+					     "port %d of switch %s belongs to job %u",
+					     job->ports[i].port,
+					     d->fabric->switches[job->ports[i].sw].name,
+					     other->job);
+	}
+	return 0;
+}
+
+static bool was_running(struct ocsd *d, uint32_t job)
+{
+	for (size_t i = 0; i < d->nunknown; i++)
+		if (d->unknown[i] == job) {
+			d->unknown[i] = d->unknown[--d->nunknown];
+			return true;
+		}
+	return false;
+}
+
+/* Everything that REQUEST says about a new allocation; NULL with ERR. */
+struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
+				  uint32_t number, uint64_t epoch, struct ocs_error *err)
+{
+	struct ocsd_job *job = ocs_calloc(1, sizeof(*job));
+	struct json_object *value;
+	int rc;
+
+	job->job = number;
+	job->epoch = epoch;
+	job->uid = (uid_t)-1;
+	if (json_object_object_get_ex(request, "uid", &value))
+		job->uid = (uid_t)json_object_get_int64(value);
+	job->user = copy(request, "user");
+	job->partition = copy(request, "partition");
+	job->shape = copy(request, "shape");
+	job->conn = copy(request, "conn");
+	job->placement = copy(request, "placement");
+	if (json_object_object_get_ex(request, "demand", &value) && value)
+		job->demand = ocs_strdup(json_object_to_json_string_ext(
+			value, JSON_C_TO_STRING_PLAIN));
+	job->section_name = copy(request, "section");
+	if (job->section_name)
+		job->section = ocs_fabric_section_named(d->fabric, job->section_name);
+	if (!job->section) {
+		ocs_error_set(err, OCS_USAGE, "ocs.yaml has no section %s",
+			      job->section_name ? job->section_name : "(none given)");
+		goto fail;
+	}
+	if (read_nodes(d, job, ocsd_member(request, "nodes"), err))
+		goto fail;
+	if (job->section->kind == OCS_TORUS || job->section->kind == OCS_STATIC)
+		rc = read_placement(d, job, err);
+	else
+		rc = server_ports(d, job, err);
+	if (!rc)
+		return job;
+fail:
+	ocsd_job_free(job);
+	return NULL;
+}
+
+static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_job *job)
+{
+	struct ocsd_job *prepared = ocsd_ahead_adopt(d, job);
+
+	for (struct ocsd_job *old = d->jobs; old; old = old->next)
+		if (old->job == job->job && !old->dead && old != prepared)
+			ocsd_job_gone(d, old, "the job has a newer allocation");
+	if (prepared) {
+		ocsd_job_free(job);
+		job = prepared;
+	} else {
+		ocsd_ahead_give_way(d, job);
+		ocsd_job_enter(d, job);
+		ocsd_store_job_add(d, job);
+	}
+	ocsd_store_max_epoch(d);
+	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .job = job,
+					    .what = "commit", .after = job->placement });
+	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
+		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",
+		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);
+	job->committed_ns = job->wanted ? 0 : ocs_now_ns();
+	ocsd_wait_bind(d, job);
+	ocsd_job_progress(d, job);
+	ocsd_realise_check(d, job);
+	/* nobody was told while it was prepared */
+	if (prepared && job->state == OCSD_REALISED)
+		ocsd_realised_tell(d, job);
+}
+
+void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request)
+{
+	struct ocsd_job *job, *newest;
+	struct ocs_error err;
+	uint32_t number;
+	uint64_t epoch, last;
+
+	if (ocsd_member_job(client, id, request, &number, &epoch))
+		return;
+	if (ocsd_job_find(d, number, epoch)) {
+		ocsd_reply(client, id, NULL);
+		return;
+	}
+	newest = ocsd_job_newest(d, number);
+	last = newest ? newest->epoch : 0;
+	if (last < ocsd_store_last_epoch(d, number))
+		last = ocsd_store_last_epoch(d, number);
+	if (epoch == 0 || epoch <= last) {
+		ocsd_refuse(client, id, OCS_ERROR, NULL,
+			    "epoch %llu of job %u is not newer than %llu, which is known",
+			    (unsigned long long)epoch, number, (unsigned long long)last);
+		return;
+	}
+	job = ocsd_commit_read(d, request, number, epoch, &err);
+	if (!job) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
+		return;
+	}
+	job->wanted = was_running(d, number);
+	if (owned(d, job, &err) || (!job->wanted && ocsd_commit_drained(d, job, &err))) {
+		ocsd_job_free(job);
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
+		return;
+	}
+	accept_job(d, client, job);
+	ocsd_reply(client, id, NULL);
+}
+
+/* ---- subscribe ---- */
+
+static struct json_object *switches_json(struct ocsd *d)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+		struct json_object *row = json_object_new_object();
+		const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
+
+		json_object_object_add(row, "name",
+				       json_object_new_string(sw->description->name));
+		json_object_object_add(row, "state",
+				       json_object_new_string(ocsd_switch_state_name(sw)));
+		json_object_object_add(row, "reason",
+				       reason ? json_object_new_string(reason) : NULL);
+		json_object_array_add(list, row);
+	}
+	return list;
+}
+
+static void list_jobs(struct ocsd *d, struct json_object *held,
+		      struct json_object *realised)
+{
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		if (job->dead || job->announced || job->prepared)
+			continue;
+		if (!job->ended && !job->breaking) {
+			if (job->state == OCSD_REALISED)
+				json_object_array_add(realised,
+						      json_object_new_int64(job->job));
+			continue;
+		}
+		json_object_array_add(held, ocsd_listed_row(job));
+	}
+}
+
+/* Jobs that waited when slurmctld was last heard: those that wait no longer it takes back. */
+static struct json_object *pending_json(const struct ocsd *d)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next)
+		json_object_array_add(list, json_object_new_int64(entry->job));
+	return list;
+}
+
+void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		       struct json_object *request)
+{
+	struct json_object *reply;
+	struct json_object *unknown = json_object_new_array();
+	struct json_object *forgotten = json_object_new_array();
+	struct json_object *held = json_object_new_array();
+	struct json_object *realised = json_object_new_array();
+	char digest[OCS_DIGEST_TEXT];
+	struct json_object *jobs;
+	uint64_t term;
+
+	if (ocsd_term_take(d, client, id, request, &term)) {
+		json_object_put(unknown);
+		json_object_put(forgotten);
+		json_object_put(held);
+		json_object_put(realised);
+		return;
+	}
+	reply = json_object_new_object();
+	if (term)
+		json_object_object_add(reply, "term", json_object_new_int64((int64_t)term));
+	if (json_object_object_get_ex(request, "jobs", &jobs) &&
+	    json_object_is_type(jobs, json_type_array))
+		ocsd_listed_compare(d, jobs, term != 0, unknown, forgotten);
+	list_jobs(d, held, realised);
+	json_object_object_add(reply, "max_job", json_object_new_int64(ocsd_store_max_job(d)));
+	json_object_object_add(reply, "max_epoch",
+			       json_object_new_int64((int64_t)d->max_epoch));
+	json_object_object_add(reply, "switches", switches_json(d));
+	json_object_object_add(reply, "drains", ocsd_drains_json(d));
+	json_object_object_add(reply, "held", held);
+	json_object_object_add(reply, "unknown", unknown);
+	json_object_object_add(reply, "forgotten", forgotten);
+	json_object_object_add(reply, "realised", realised);
+	json_object_object_add(reply, "pending", pending_json(d));
+	json_object_object_add(reply, "ready", ocsd_heard_ready(d));
+	ocs_fabric_digest(d->fabric, digest);
+	json_object_object_add(reply, "fabric", json_object_new_string(digest));
+	ocsd_reply(client, id, reply);
+	ocsd_client_subscribe(client);
+	/* What failed while nobody listened is said again. */
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (job->state == OCSD_FAILED && !job->ended && !job->dead)
+			ocsd_job_failed_event(d, job);
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (job->state == OCSD_REALISED && !job->ended && !job->dead)
+			ocsd_realised_tell(d, job);
+	ocsd_broken_tell(d);
+}

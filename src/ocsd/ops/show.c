@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What people may look at. */
+
+#include "src/ocsd/ports/drain.h"
+#include "src/ocsd/jobs/node_presence.h"
+#include "src/ocsd/store/history.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/ports/optical_power.h"
+#include "src/ocsd/ports/quarantine.h"
+#include "src/ocsd/protocol/dispatch.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/ops/show.h"
+#include "src/ocsd/switches/status.h"
+#include "src/ocsd/store/store.h"
+#include "src/ocsd/protocol/fencing.h"
+
+#include "src/util/hostlist.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Who asks, and for what. */
+struct viewer {
+	bool admin;
+	uid_t uid;
+	const char *name; /* only this one, or NULL */
+	int64_t last;	  /* how many events, 0: as many as usual */
+};
+
+static void add_text(struct json_object *row, const char *name, const char *text)
+{
+	json_object_object_add(row, name, text ? json_object_new_string(text) : NULL);
+}
+
+static void add_int(struct json_object *row, const char *name, int64_t value)
+{
+	json_object_object_add(row, name, json_object_new_int64(value));
+}
+
+static bool may_see(const struct viewer *viewer, const struct ocsd_job *job)
+{
+	char number[32];
+
+	if (job->dead || (!viewer->admin && viewer->uid != job->uid))
+		return false;
+	if (!viewer->name)
+		return true;
+	snprintf(number, sizeof(number), "%u", job->job);
+	return strcmp(number, viewer->name) == 0;
+}
+
+static struct json_object *released_json(const struct ocsd_job *job)
+{
+	char **names = ocs_calloc(job->nnodes + 1, sizeof(*names));
+	struct json_object *value;
+	size_t count = 0;
+	char *text;
+
+	for (size_t i = 0; i < job->nnodes; i++)
+		if (job->released[i])
+			names[count++] = job->nodes[i];
+	text = ocs_hostlist_compress(names, count);
+	value = json_object_new_string(text);
+	free(text);
+	free(names);
+	return value;
+}
+
+static struct json_object *job_switches(struct ocsd *d, const struct ocsd_job *job)
+{
+	struct json_object *list = json_object_new_array();
+	bool *used = ocs_calloc((size_t)d->fabric->nswitches + 1, sizeof(*used));
+
+	for (size_t i = 0; i < job->nports; i++)
+		used[job->ports[i].sw] = true;
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (used[i])
+			json_object_array_add(list, json_object_new_string(
+				d->fabric->switches[i].name));
+	free(used);
+	return list;
+}
+
+static struct json_object *job_json(struct ocsd *d, const struct ocsd_job *job)
+{
+	struct json_object *row = json_object_new_object();
+	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
+
+	add_int(row, "job", job->job);
+	add_int(row, "epoch", (int64_t)job->epoch);
+	add_text(row, "user", job->user);
+	add_int(row, "uid", job->uid);
+	add_text(row, "state", ocsd_job_state_name(job));
+	add_text(row, "section", job->section_name);
+	add_text(row, "partition", job->partition);
+	add_text(row, "shape", job->shape);
+	add_text(row, "conn", job->conn);
+	add_text(row, "nodes", nodes);
+	free(nodes);
+	json_object_object_add(row, "released", released_json(job));
+	add_text(row, "placement", job->placement);
+	if (job->plan)
+		json_object_object_add(row, "plan", json_tokener_parse(job->plan));
+	if (job->revision)
+		add_int(row, "revision", job->revision);
+	add_int(row, "circuits", (int64_t)ocsd_job_circuits(job));
+	json_object_object_add(row, "switches", job_switches(d, job));
+	ocsd_heard_show(job, row);
+	if (job->error)
+		add_text(row, "error", job->error);
+	return row;
+}
+
+static void show_job(struct ocsd *d, const struct viewer *viewer,
+		     struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (may_see(viewer, job))
+			json_object_array_add(list, job_json(d, job));
+	json_object_object_add(reply, "jobs", list);
+}
+
+static void add_label(struct ocsd *d, struct json_object *row, const char *name, int sw,
+		      int port)
+{
+	char *label = ocs_fabric_port_label(d->fabric,
+					    (struct ocs_port){ .sw = sw, .port = port });
+
+	add_text(row, name, ocs_switch_loop_port(&d->fabric->switches[sw], port) ? "loop" : label);
+	free(label);
+}
+
+/* Only what is on a switch or on its way there. */
+static bool shown(const struct ocsd_circuit *circuit)
+{
+	return circuit->state != OCSD_PLANNED && circuit->state != OCSD_GONE;
+}
+
+static void show_circuit(struct ocsd *d, const struct viewer *viewer,
+			 struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
+		if (!may_see(viewer, job))
+			continue;
+		for (size_t i = 0; i < job->ncircuits; i++) {
+			const struct ocsd_circuit *circuit = job->circuits[i];
+			struct json_object *row;
+
+			if (!shown(circuit))
+				continue;
+			row = json_object_new_object();
+			add_int(row, "job", job->job);
+			add_int(row, "epoch", (int64_t)job->epoch);
+			add_text(row, "switch", d->fabric->switches[circuit->sw].name);
+			add_int(row, "a", circuit->a);
+			add_int(row, "b", circuit->b);
+			add_label(d, row, "a_label", circuit->sw, circuit->a);
+			add_label(d, row, "b_label", circuit->sw, circuit->b);
+			add_text(row, "state", ocsd_circuit_state_name(circuit->state));
+			json_object_array_add(list, row);
+		}
+	}
+	json_object_object_add(reply, "circuits", list);
+}
+
+static void show_pending(struct ocsd *d, const struct viewer *viewer,
+			 struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next) {
+		struct json_object *row;
+		char number[32];
+
+		if (!viewer->admin && entry->uid != (int64_t)viewer->uid)
+			continue;
+		snprintf(number, sizeof(number), "%u", entry->job);
+		if (viewer->name && strcmp(viewer->name, number) != 0)
+			continue;
+		row = json_object_new_object();
+		add_int(row, "job", entry->job);
+		add_text(row, "user", entry->user);
+		add_text(row, "shape", entry->shape);
+		add_text(row, "reason", entry->reason);
+		json_object_object_add(row, "since", json_object_new_double(entry->since));
+		json_object_array_add(list, row);
+	}
+	json_object_object_add(reply, "pending", list);
+}
+
+static int quarantined(const struct ocsd *d, const struct ocsd_switch *sw)
+{
+	size_t length = strlen(sw->description->name);
+	int count = 0;
+
+	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
+		if (!strncmp(drain->name, sw->description->name, length) &&
+		    drain->name[length] == ':' &&
+		    !strncmp(drain->reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE)))
+			count++;
+	return count;
+}
+
+/* Circuits of jobs on each switch; the caller frees the counts. */
+static int64_t *switch_circuits(const struct ocsd *d)
+{
+	int64_t *counts = ocs_calloc((size_t)d->fabric->nswitches + 1, sizeof(*counts));
+
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
+		for (size_t i = 0; !job->dead && i < job->ncircuits; i++)
+			counts[job->circuits[i]->sw] += shown(job->circuits[i]);
+	return counts;
+}
+
+static void show_switch(struct ocsd *d, const struct viewer *viewer,
+			struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+	int64_t *circuits = switch_circuits(d);
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+		struct json_object *row;
+
+		if (viewer->name && strcmp(viewer->name, sw->description->name) != 0)
+			continue;
+		row = json_object_new_object();
+		add_text(row, "name", sw->description->name);
+		add_text(row, "state", ocsd_switch_state_name(sw));
+		add_text(row, "reason", sw->state != OCSD_UP ? sw->reason : sw->drain_reason);
+		add_text(row, "address", sw->description->address);
+		add_int(row, "size", sw->description->size);
+		add_int(row, "circuits", circuits[i]);
+		add_int(row, "patches", (int64_t)sw->ncircuits);
+		add_int(row, "quarantine", quarantined(d, sw));
+		json_object_object_add(row, "last_read", json_object_new_double(sw->last_read));
+		json_object_array_add(list, row);
+	}
+	free(circuits);
+	json_object_object_add(reply, "switches", list);
+}
+
+/* For every port of SW the circuit that uses it and may exist; caller frees. */
+static const struct ocsd_circuit **port_circuits(const struct ocsd_switch *sw)
+{
+	const struct ocsd_circuit **circuits =
+		ocs_calloc(2 * (size_t)sw->description->size + 1, sizeof(*circuits));
+
+	for (int in = 1; in <= sw->description->size; in++) {
+		const struct ocsd_circuit *circuit = sw->by_in[in];
+
+		if (circuit)
+			circuits[circuit->a] = circuits[circuit->b] = circuit;
+	}
+	return circuits;
+}
+
+static const char *port_state(struct ocsd *d, const struct ocsd_switch *sw, int port,
+			      const struct ocsd_circuit *circuit)
+{
+	char name[256];
+
+	if (sw->ports[port].foreign)
+		return "INVALID";
+	if (circuit)
+		return ocsd_circuit_state_name(circuit->state);
+	snprintf(name, sizeof(name), "%s:%d", sw->description->name, port);
+	if (ocsd_drain_find(d, "port", name))
+		return "DRAINED";
+	return sw->ports[port].owner ? "RESERVED" : "FREE";
+}
+
+/* NAME is a switch or SWITCH:PORT. */
+static bool port_named(const struct ocsd_switch *sw, int port, const char *name)
+{
+	char text[256];
+
+	if (!name || strcmp(name, sw->description->name) == 0)
+		return true;
+	snprintf(text, sizeof(text), "%s:%d", sw->description->name, port);
+	return strcmp(text, name) == 0;
+}
+
+/* Why a port is out of service. */
+static void add_reason(struct ocsd *d, const struct ocsd_switch *sw, int port,
+		       struct json_object *row)
+{
+	char name[256];
+	const struct ocsd_drain *drain;
+
+	snprintf(name, sizeof(name), "%s:%d", sw->description->name, port);
+	drain = ocsd_drain_find(d, "port", name);
+	if (drain || sw->ports[port].foreign)
+		add_text(row, "reason", drain ? drain->reason : "a patch that is not ours");
+}
+
+static void show_port(struct ocsd *d, const struct viewer *viewer,
+		      struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+		int ports = sw->description->size * (sw->description->bidi ? 2 : 1);
+		const struct ocsd_circuit **circuits = port_circuits(sw);
+
+		for (int port = 1; port <= ports; port++) {
+			struct json_object *row;
+
+			if (!port_named(sw, port, viewer->name))
+				continue;
+			row = json_object_new_object();
+			add_text(row, "switch", sw->description->name);
+			add_int(row, "port", port);
+			add_label(d, row, "label", i, port);
+			if (sw->ports[port].owner)
+				add_int(row, "owner", sw->ports[port].owner->job);
+			add_text(row, "state", port_state(d, sw, port, circuits[port]));
+			ocsd_power_show(d, sw, port, row);
+			add_reason(d, sw, port, row);
+			json_object_array_add(list, row);
+		}
+		free(circuits);
+	}
+	json_object_object_add(reply, "ports", list);
+}
+
+static struct json_object *cube_jobs(struct ocsd *d, const struct ocs_section *section,
+				     int cube)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
+		for (int i = 0; !job->dead && job->section == section && i < job->ncubes; i++)
+			if (job->cubes[i] == cube)
+				json_object_array_add(list, json_object_new_int64(job->job));
+	return list;
+}
+
+static struct json_object *cube_nodes(struct ocsd *d, const struct ocs_section *section,
+				      int cube)
+{
+	int first = section->first_node + cube * section->cube_nodes;
+	char **names = ocs_calloc((size_t)section->cube_nodes + 1, sizeof(*names)), *text;
+	struct json_object *value;
+
+	for (int i = 0; i < section->cube_nodes; i++)
+		names[i] = d->fabric->nodes[first + i].name;
+	text = ocs_hostlist_compress(names, (size_t)section->cube_nodes);
+	value = json_object_new_string(text);
+	free(text);
+	free(names);
+	return value;
+}
+
+static void show_cube(struct ocsd *d, const struct viewer *viewer,
+		      struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int s = 0; s < d->fabric->nsections; s++) {
+		const struct ocs_section *section = &d->fabric->sections[s];
+
+		for (int cube = 0; cube < section->ncubes; cube++) {
+			const char *name = section->cube_names ? section->cube_names[cube] : NULL;
+			const struct ocsd_drain *drain;
+			struct json_object *row;
+
+			if (!name || (viewer->name && strcmp(viewer->name, name) != 0))
+				continue;
+			row = json_object_new_object();
+			add_text(row, "section", section->name);
+			add_text(row, "name", name);
+			drain = ocsd_drain_find(d, "cube", name);
+			json_object_object_add(row, "drained",
+					       json_object_new_boolean(drain != NULL));
+			if (drain)
+				add_text(row, "reason", drain->reason);
+			json_object_object_add(row, "nodes", cube_nodes(d, section, cube));
+			json_object_object_add(row, "jobs", cube_jobs(d, section, cube));
+			json_object_array_add(list, row);
+		}
+	}
+	json_object_object_add(reply, "cubes", list);
+}
+
+static void show_fabric(struct ocsd *d, const struct viewer *viewer,
+			struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+	char digest[OCS_DIGEST_TEXT];
+
+	(void)viewer;
+	add_text(reply, "source", d->fabric->source);
+	if (d->fault) {
+		snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)d->fabric->text_digest);
+		add_text(reply, "fault", d->fault);
+		add_text(reply, "text", digest);
+	}
+	for (int s = 0; s < d->fabric->nsections; s++) {
+		const struct ocs_section *section = &d->fabric->sections[s];
+		struct json_object *row = json_object_new_object();
+
+		add_text(row, "name", section->name);
+		add_text(row, "kind", ocs_section_kind_name(section->kind));
+		add_int(row, "cubes", section->ncubes);
+		add_int(row, "nodes", section->nnodes);
+		json_object_array_add(list, row);
+	}
+	json_object_object_add(reply, "sections", list);
+	json_object_object_add(reply, "drains", ocsd_drains_json(d));
+	json_object_object_add(reply, "slurmctld",
+			       json_object_new_boolean(ocsd_subscribed(d)));
+	if (ocsd_term_newest(d) && d->slurmctld_yaml)
+		json_object_object_add(reply, "slurmctld_yaml",
+				       json_object_get(d->slurmctld_yaml));
+	add_int(reply, "max_epoch", (int64_t)d->max_epoch);
+	ocs_fabric_digest(d->fabric, digest);
+	add_text(reply, "digest", digest);
+}
+
+static void show_nodes(struct ocsd *d, const struct viewer *viewer,
+		       struct json_object *reply)
+{
+	(void)viewer;
+	json_object_object_add(reply, "nodes", d->nodes ? json_object_get(d->nodes)
+			       : json_object_new_object());
+	json_object_object_add(reply, "never_heard", ocsd_heard_never(d));
+}
+
+static void show_history(struct ocsd *d, const struct viewer *viewer,
+			 struct json_object *reply)
+{
+	json_object_object_add(reply, "history", viewer->name ?
+			       ocsd_history(d, viewer->name, viewer->last) :
+			       json_object_new_array());
+}
+
+static const struct view {
+	const char *what;
+	void (*show)(struct ocsd *d, const struct viewer *viewer,
+		     struct json_object *reply);
+	bool everybody;
+} views[] = {
+	{ "fabric", show_fabric, false },
+	{ "switch", show_switch, false },
+	{ "port", show_port, false },
+	{ "cube", show_cube, false },
+	{ "job", show_job, true },
+	{ "circuit", show_circuit, true },
+	{ "pending", show_pending, true },
+	{ "nodes", show_nodes, false },
+	{ "history", show_history, false },
+};
+
+void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		  struct json_object *request)
+{
+	const char *what = ocsd_member(request, "what");
+	struct viewer viewer = { .uid = ocsd_client_uid(client),
+				 .name = ocsd_member(request, "name") };
+	struct json_object *reply, *last;
+
+	if (json_object_object_get_ex(request, "last", &last))
+		viewer.last = json_object_get_int64(last);
+	viewer.admin = ocsd_admin(d, viewer.uid);
+	for (size_t i = 0; what && i < sizeof(views) / sizeof(views[0]); i++) {
+		if (strcmp(what, views[i].what) != 0)
+			continue;
+		if (!views[i].everybody && !viewer.admin) {
+			ocsd_refuse(client, id, OCS_ERROR, NULL,
+				    "only administrators of ocsd may see %s", what);
+			return;
+		}
+		reply = json_object_new_object();
+		views[i].show(d, &viewer, reply);
+		add_int(reply, "revision", ocsd_store_revision(d));
+		ocsd_reply(client, id, reply);
+		return;
+	}
+	ocsd_refuse(client, id, OCS_USAGE, NULL,
+		    "show needs what: fabric, switch, port, cube, job, circuit, pending, nodes or history");
+}

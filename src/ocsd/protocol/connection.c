@@ -1,0 +1,583 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Clients: who they are, their lines in, their lines out. */
+
+#include "src/ocsd/protocol/munge.h"
+#include "src/ocsd/protocol/client.h"
+#include "src/ocsd/protocol/log_limit.h"
+#include "src/ocsd/protocol/connection_quota.h"
+#include "src/ocsd/protocol/handshake.h"
+#include "src/ocsd/protocol/rate_limit.h"
+#include "src/ocsd/protocol/listener.h"
+#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/protocol/dispatch.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/protocol/transaction.h"
+#include "src/ocsd/ops/pending_reply.h"
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <json-c/json.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define REQUEST_MAX (1U << 20)
+#define UNREAD_MAX (64U << 20) /* a client that does not read is dropped */
+#define CLIENTS_MAX 16384
+#define HELLO_SECONDS 20
+#define HELLO_MAX (16U << 10)	/* bytes before it is known who speaks */
+#define ARRIVALS_MAX 256	/* before somebody else has a turn */
+#define CROWD_SAY_NS INT64_C(10000000000)
+#define RESERVED 64		/* descriptors beside those of switches: the database ... */
+
+uid_t ocsd_client_uid(const struct ocsd_client *client)
+{
+	return client->uid;
+}
+
+void ocsd_client_subscribe(struct ocsd_client *client)
+{
+	client->subscribed = true;
+}
+
+static int descriptors_reserved(const struct ocsd *d)
+{
+	return d->fabric->nswitches + RESERVED;
+}
+
+bool ocsd_subscribed(const struct ocsd *d)
+{
+	for (const struct ocsd_client *client = d->clients; client; client = client->next)
+		if (client->subscribed && !client->lost)
+			return true;
+	return false;
+}
+
+bool ocsd_admin(const struct ocsd *d, uid_t uid)
+{
+	for (size_t i = 0; i < d->nadmins; i++)
+		if (d->admins[i] == uid)
+			return true;
+	return false;
+}
+
+/* Queues a line and puts LINE. */
+static void say(struct ocsd_client *client, struct json_object *line)
+{
+	const char *text = json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
+							  JSON_C_TO_STRING_NOSLASHESCAPE);
+
+	if (!client->lost) {
+		if (client->seal.on) {
+			char prefix[OCS_MAC_HEX + 2];
+
+			ocs_seal_prefix(&client->seal, text, strlen(text), prefix);
+			evbuffer_add(client->held, prefix, strlen(prefix));
+		}
+		evbuffer_add(client->held, text, strlen(text));
+		evbuffer_add(client->held, "\n", 1);
+	}
+	json_object_put(line);
+}
+
+void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		 struct json_object *reply)
+{
+	if (d->transactions)
+		ocsd_transaction_answer(d, client, id, reply);
+	json_object_object_add(reply, "id", json_object_new_int64(id));
+	say(client, reply);
+}
+
+void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *reply)
+{
+	if (!reply)
+		reply = json_object_new_object();
+	json_object_object_add(reply, "ok", json_object_new_boolean(true));
+	ocsd_answer(client->d, client, id, reply);
+}
+
+void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
+		 struct json_object *extra, const char *format, ...)
+{
+	char text[OCS_ERROR_TEXT];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (!extra)
+		extra = json_object_new_object();
+	json_object_object_add(extra, "ok", json_object_new_boolean(false));
+	json_object_object_add(extra, "code", json_object_new_int(code));
+	json_object_object_add(extra, "error", json_object_new_string(text));
+	ocsd_answer(client->d, client, id, extra);
+}
+
+void ocsd_event_send(struct ocsd *d, struct json_object *event)
+{
+	for (struct ocsd_client *client = d->clients; client; client = client->next)
+		if (client->subscribed)
+			say(client, json_object_get(event));
+	json_object_put(event);
+}
+
+void ocsd_client_lose(struct ocsd_client *client)
+{
+	if (client->lost)
+		return;
+	client->lost = true;
+	client->d->nlost++;
+	ocsd_crowd_leave(client);
+	client->subscribed = false;
+	ocsd_wait_client_lost(client->d, client);
+	ocsd_transactions_lost(client->d, client);
+	bufferevent_disable(client->stream, EV_READ | EV_WRITE);
+}
+
+void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event)
+{
+	say(client, event);
+	client->dismissed = true;
+	ocsd_client_lose(client);
+}
+
+/* CLIENT is lost already. */
+static void client_free(struct ocsd_client *client)
+{
+	*client->link = client->next;
+	if (client->next)
+		client->next->link = client->link;
+	/* Nobody waits until it reads: what its socket does not take is lost. */
+	if (client->dismissed && !evbuffer_get_length(bufferevent_get_output(client->stream)))
+		evbuffer_write(client->held, bufferevent_getfd(client->stream));
+	ocsd_guest_leave(client->guest);
+	if (client->resume)
+		event_free(client->resume);
+	if (client->patience)
+		event_free(client->patience);
+	ocsd_stream_free(client->stream);
+	evbuffer_free(client->held);
+	client->d->nclients--;
+	client->d->nlost--;
+	free(client);
+}
+
+/* Those who knock are heard again. */
+static void listeners_wake(struct ocsd *d)
+{
+	if (d->arrivals >= ARRIVALS_MAX)
+		for (int i = 0; i < 2; i++)
+			if (d->listeners[i])
+				evconnlistener_enable(d->listeners[i]);
+	d->arrivals = 0;
+}
+
+void ocsd_server_flush(struct ocsd *d)
+{
+	struct ocsd_client *client, *next;
+
+	for (client = d->clients; client; client = next) {
+		next = client->next;
+		if (client->lost) {
+			client_free(client);
+			continue;
+		}
+		if (evbuffer_get_length(client->held))
+			bufferevent_write_buffer(client->stream, client->held);
+		if (evbuffer_get_length(bufferevent_get_output(client->stream)) > UNREAD_MAX) {
+			ocsd_complain(d, client->peer, "a client does not read; dropped");
+			ocsd_client_lose(client);
+			client_free(client);
+		}
+	}
+	listeners_wake(d);
+}
+
+/* Clients of all kinds together. */
+static size_t clients_max(const struct ocsd *d)
+{
+	int end = ocsd_descriptor_end(descriptors_reserved(d));
+
+	return end < CLIENTS_MAX ? (size_t)end : CLIENTS_MAX;
+}
+
+static void say_crowded(struct ocsd *d, const struct ocsd_client *victim)
+{
+	int64_t now_ns = ocs_now_ns();
+
+	if (!d->crowd_said_ns || now_ns - d->crowd_said_ns > CROWD_SAY_NS) {
+		ocs_log(OCS_LOG_WARNING, "%zu clients are too many: those of whoever has most have to "
+			"go, now one of %s", d->nclients, victim ? victim->peer : "nobody");
+		d->crowd_said_ns = now_ns;
+	}
+}
+
+/* Ordinary users have half of the connections at most, so have those who have not said who
+ * they are; of the rest, administrators take what they need. */
+static void crowd_limit(struct ocsd *d, struct ocsd_crowd *crowd)
+{
+	size_t max = clients_max(d) / 2;
+
+	while (ocsd_crowd_count(crowd) > max) {
+		struct ocsd_client *victim = ocsd_crowd_first(crowd);
+
+		say_crowded(d, victim);
+		ocsd_client_lose(victim);
+	}
+}
+
+/* CLIENT is UID.  Who has far too many connections is not even answered. */
+void ocsd_client_know(struct ocsd_client *client, uid_t uid)
+{
+	struct ocsd *d = client->d;
+	int surplus;
+
+	ocsd_crowd_leave(client);
+	client->uid = uid;
+	client->known = true;
+	snprintf(client->peer, sizeof(client->peer), "uid %u", (unsigned int)uid);
+	client->guest = ocsd_guest_enter(d, uid);
+	surplus = ocsd_guest_surplus(d, client->guest);
+	client->surplus = surplus > 0;
+	if (surplus > d->fabric->connections_max) {
+		ocsd_client_lose(client);
+		return;
+	}
+	if (client->guest) {
+		ocsd_crowd_join(&d->users, client, client->peer);
+		crowd_limit(d, d->users);
+	}
+}
+
+static void on_event(struct bufferevent *stream, short what, void *context)
+{
+	(void)stream;
+	(void)what;
+	ocsd_client_lose(context);
+}
+
+static void on_drained(struct bufferevent *stream, void *context)
+{
+	(void)stream;
+	ocsd_client_lose(context);
+}
+
+/* CLIENT is heard no more; it goes when it has been told what it was answered. */
+void ocsd_client_finish(struct ocsd_client *client)
+{
+	bufferevent_setcb(client->stream, NULL, on_drained, on_event, client);
+	bufferevent_disable(client->stream, EV_READ);
+	client->paused = true;
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *context);
+
+/* Not another line of CLIENT is read for MS. */
+static void pause_client(struct ocsd_client *client, int ms)
+{
+	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
+
+	if (!client->resume)
+		client->resume = evtimer_new(client->d->base, on_resume, client);
+	client->paused = true;
+	bufferevent_disable(client->stream, EV_READ);
+	event_add(client->resume, &delay);
+}
+
+/* Whether REQUEST is more than CLIENT's user may ask; answers it then. */
+static bool too_much(struct ocsd_client *client, struct json_object *request)
+{
+	struct json_object *id = NULL, *extra;
+	int ms = client->surplus ? 0 : ocsd_guest_wait_ms(client->d, client->guest);
+
+	if (!client->surplus && !ms)
+		return false;
+	json_object_object_get_ex(request, "id", &id);
+	ocsd_metrics_limited(client->d->metrics);
+	if (client->surplus) {
+		ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, NULL,
+			    "busy: user %u has more than %d connections to ocsd; close some",
+			    (unsigned int)client->uid, client->d->fabric->connections_max);
+		ocsd_client_finish(client);
+		return true;
+	}
+	extra = json_object_new_object();
+	json_object_object_add(extra, "retry_ms", json_object_new_int(ms));
+	ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, extra,
+		    "busy, try again in %d ms", ms);
+	pause_client(client, ms);
+	return true;
+}
+
+static void on_line(struct ocsd_client *client, const char *line)
+{
+	struct json_object *request;
+
+	ocsd_crowd_touch(client);
+	if (client->seal.on) {
+		line = ocs_seal_open(&client->seal, line);
+		if (!line) {
+			ocsd_complain(client->d, client->peer, "a line is not what it sent; dropped");
+			ocsd_client_lose(client);
+			return;
+		}
+	}
+	request = json_tokener_parse(line);
+	if (client->guest && too_much(client, request)) {
+		/* answered */
+	} else if (!json_object_is_type(request, json_type_object)) {
+		ocsd_refuse(client, 0, OCS_USAGE, NULL, "a request is one JSON object on a line");
+		if (!client->known)
+			ocsd_client_lose(client);
+	} else if (client->known) {
+		ocsd_request(client->d, client, request);
+	} else {
+		ocsd_hello(client, request);
+	}
+	json_object_put(request);
+}
+
+static void on_read(struct bufferevent *stream, void *context)
+{
+	struct ocsd_client *client = context;
+	struct evbuffer *input = bufferevent_get_input(stream);
+	size_t max;
+	char *line;
+
+	while (!client->lost && !client->paused && (line = evbuffer_readln(input, NULL, EVBUFFER_EOL_LF))) {
+		if (*line)
+			on_line(client, line);
+		free(line);
+	}
+	max = client->known ? REQUEST_MAX : HELLO_MAX;
+	if (!client->lost && !client->paused && evbuffer_get_length(input) >= max) {
+		ocsd_complain(client->d, client->peer, "a line over %zu bytes; dropped", max);
+		ocsd_client_lose(client);
+	}
+}
+
+/* What it sent meanwhile waits in the buffer. */
+static void on_resume(evutil_socket_t fd, short what, void *context)
+{
+	struct ocsd_client *client = context;
+
+	(void)fd;
+	(void)what;
+	client->paused = false;
+	if (client->lost)
+		return;
+	bufferevent_enable(client->stream, EV_READ);
+	on_read(client->stream, client);
+}
+
+/* Frees a descriptor at once: of those that are lost, or else of whoever has most.  False if
+ * there are only administrators. */
+static bool make_room(struct ocsd *d)
+{
+	struct ocsd_crowd *crowd = ocsd_crowd_count(d->users) > ocsd_crowd_count(d->strangers) ?
+				   d->users : d->strangers;
+	struct ocsd_client *client, *next, *victim;
+
+	if (!d->nlost) {
+		victim = ocsd_crowd_first(crowd);
+		say_crowded(d, victim);
+		if (!victim)
+			return false;
+		ocsd_client_lose(victim);
+		client_free(victim);
+		return true;
+	}
+	for (client = d->clients; client; client = next) {
+		next = client->next;
+		if (client->lost)
+			client_free(client);
+	}
+	return true;
+}
+
+/* The descriptor for the client at FD, which may be a lower one now that there is room; or
+ * -1: it cannot come in, and FD is closed. */
+static int admit(struct ocsd *d, struct evconnlistener *listener, evutil_socket_t fd)
+{
+	int low = -1;
+
+	/* However fast they come, the loop has other things to do. */
+	if (++d->arrivals >= ARRIVALS_MAX)
+		evconnlistener_disable(listener);
+	if (d->nclients < CLIENTS_MAX && fd < ocsd_descriptor_end(descriptors_reserved(d)))
+		return fd;
+	if (make_room(d))
+		low = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	else
+		ocsd_listener_rest(listener);
+	close(fd);
+	return low;
+}
+
+static struct ocsd_client *client_new(struct ocsd *d, struct evconnlistener *listener,
+				      evutil_socket_t fd)
+{
+	static uint64_t serial;
+	struct ocsd_client *client;
+
+	fd = admit(d, listener, fd);
+	if (fd < 0)
+		return NULL;
+	client = ocs_calloc(1, sizeof(*client));
+	client->d = d;
+	client->serial = ++serial;
+	client->uid = (uid_t)-1;
+	client->held = evbuffer_new();
+	client->stream = bufferevent_socket_new(d->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	if (!client->stream || !client->held) {
+		ocs_log(OCS_LOG_ERROR, "no memory for a client");
+		abort();
+	}
+	bufferevent_setcb(client->stream, on_read, NULL, on_event, client);
+	bufferevent_setwatermark(client->stream, EV_READ, 0, REQUEST_MAX);
+	client->next = d->clients;
+	client->link = &d->clients;
+	if (client->next)
+		client->next->link = &client->next;
+	d->clients = client;
+	d->nclients++;
+	return client;
+}
+
+static void on_local(struct evconnlistener *listener, evutil_socket_t fd,
+		     struct sockaddr *address, int length, void *context)
+{
+	struct ocsd_client *client;
+	struct ucred who;
+	socklen_t size = sizeof(who);
+
+	(void)address;
+	(void)length;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size)) {
+		ocs_log(OCS_LOG_ERROR, "SO_PEERCRED: %s", strerror(errno));
+		close(fd);
+		return;
+	}
+	client = client_new(context, listener, fd);
+	if (!client)
+		return;
+	ocsd_client_know(client, who.uid);
+	if (client->lost)
+		return;
+	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+}
+
+static void on_impatience(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	ocsd_client_lose(context);
+}
+
+static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
+		      struct sockaddr *address, int length, void *context)
+{
+	struct timeval patience = { .tv_sec = HELLO_SECONDS };
+	struct ocsd_client *client;
+	struct json_object *line;
+	struct ocs_error err;
+	int one = 1;
+
+	(void)length;
+	client = client_new(context, listener, fd);
+	if (!client)
+		return;
+	ocsd_peer_name(address, client->peer, sizeof(client->peer));
+	ocsd_crowd_join(&client->d->strangers, client, client->peer);
+	crowd_limit(client->d, client->d->strangers);
+	if (client->lost)
+		return;
+	if (ocs_random_hex(client->challenge, OCSD_CHALLENGE_BYTES, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+		ocsd_client_lose(client);
+		return;
+	}
+	setsockopt(bufferevent_getfd(client->stream), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	/* A node that died must not keep its apply waiting for ever. */
+	setsockopt(bufferevent_getfd(client->stream), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	/* For the whole of its hello, not for its next byte. */
+	client->patience = evtimer_new(client->d->base, on_impatience, client);
+	event_add(client->patience, &patience);
+	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
+	line = json_object_new_object();
+	json_object_object_add(line, "challenge",
+			       json_object_new_string(client->challenge));
+	json_object_object_add(line, "uid", json_object_new_int64(geteuid()));
+	json_object_object_add(line, "key", json_object_new_boolean(client->d->key != NULL));
+	say(client, line);
+}
+
+static int listen_on(struct ocsd *d, int slot, const char *address,
+		     evconnlistener_cb callback, struct ocs_error *err)
+{
+	d->listeners[slot] = ocsd_listener_open(d->base, address, callback, d, err);
+	if (!d->listeners[slot])
+		return -1;
+	ocs_log(OCS_LOG_INFO, "listening on %s", address);
+	return 0;
+}
+
+int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
+{
+	const char *remote = d->fabric->ocsd_listen;
+	bool local = strncmp(d->socket, "unix:", 5) == 0;
+
+	if ((remote || !local) && d->fabric->ocsd_key) {
+		d->key = ocs_calloc(1, sizeof(*d->key));
+		if (ocs_key_read(d->fabric->ocsd_key, d->key, err))
+			return ocs_error_prefix(err, "ocsd.key");
+	} else if (remote || !local) {
+		d->auth = ocsd_auth_start(d, ocsd_hello_decoded, err);
+		if (!d->auth)
+			return -1;
+	}
+	if (listen_on(d, 0, d->socket, local ? on_local : on_remote, err))
+		return -1;
+	if (remote && strcmp(remote, d->socket) != 0 &&
+	    listen_on(d, 1, remote, on_remote, err))
+		return -1;
+	if (d->fabric->ocsd_metrics)
+		return ocsd_metrics_listen(d, d->fabric->ocsd_metrics, err);
+	return 0;
+}
+
+void ocsd_server_close(struct ocsd *d)
+{
+	bool local = d->listeners[0] && strncmp(d->socket, "unix:", 5) == 0;
+
+	for (int i = 0; i < 2; i++) {
+		if (d->listeners[i])
+			evconnlistener_free(d->listeners[i]);
+		d->listeners[i] = NULL;
+	}
+	ocsd_auth_stop(d->auth);
+	d->auth = NULL;
+	if (d->key)
+		ocs_key_wipe(d->key);
+	free(d->key);
+	d->key = NULL;
+	for (struct ocsd_client *client = d->clients; client; client = client->next)
+		ocsd_client_lose(client);
+	ocsd_server_flush(d);
+	if (local)
+		unlink(d->socket + 5);
+}

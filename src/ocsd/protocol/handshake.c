@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsd/protocol/handshake.h"
+
+#include "src/ocsd/protocol/munge.h"
+#include "src/ocsd/protocol/client.h"
+#include "src/ocsd/protocol/log_limit.h"
+#include "src/ocsd/protocol/dispatch.h"
+#include "src/ocsd/protocol/connection.h"
+
+#include "src/client/account.h"
+#include "src/util/text.h"
+
+#include <event2/event.h>
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HELLO_TRIES 3
+
+static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
+{
+	struct json_object *reply = json_object_new_object();
+
+	ocsd_client_know(client, uid);
+	ocs_seal_start(&client->seal, session, true);
+	event_free(client->patience);
+	client->patience = NULL;
+	json_object_object_add(reply, "uid", json_object_new_int64(uid));
+	ocsd_reply(client, client->hello_id, reply);
+}
+
+/* Another hello may do better, but not for ever. */
+static void refuse_hello(struct ocsd_client *client, const char *why)
+{
+	client->asked = false;
+	ocsd_complain(client->d, client->peer, "a remote client is refused: %s", why);
+	ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL, "%s", why);
+	if (++client->tries == HELLO_TRIES)
+		ocsd_client_finish(client);
+}
+
+/* Who holds the key may say who it is: root and daemons, as with Slurm's own key. */
+static void hello_key(struct ocsd_client *client, struct json_object *request)
+{
+	const struct ocs_key *key = client->d->key;
+	const char *nonce = ocsd_member(request, "nonce"), *proof = ocsd_member(request, "proof");
+	char right[OCS_MAC_HEX + 1], session[OCS_MAC_HEX + 1], number[16];
+	struct json_object *uid;
+
+	if (!nonce || !proof || !json_object_object_get_ex(request, "uid", &uid)) {
+		ocsd_client_lose(client);
+		return;
+	}
+	snprintf(number, sizeof(number), "%u", (unsigned int)json_object_get_int64(uid));
+	ocs_key_prove(key->bytes, key->length, right, "hello", client->challenge, nonce, number,
+		      NULL);
+	client->asked = false;
+	if (!ocs_same_secret(right, proof)) {
+		refuse_hello(client, "the proof is refused: ocsd has another key than this host");
+		return;
+	}
+	ocs_key_prove(key->bytes, key->length, session, "session", client->challenge, nonce,
+		      number, NULL);
+	welcome(client, (uid_t)json_object_get_int64(uid), session);
+	explicit_bzero(session, sizeof(session));
+}
+
+void ocsd_hello(struct ocsd_client *client, struct json_object *request)
+{
+	const char *op = ocsd_member(request, "op");
+	const char *credential = ocsd_member(request, "credential");
+	bool by_key = client->d->key;
+	struct json_object *id = NULL;
+
+	if (!op || strcmp(op, "hello") != 0 || (!by_key && !credential) || client->asked) {
+		ocsd_client_lose(client);
+		return;
+	}
+	json_object_object_get_ex(request, "id", &id);
+	client->hello_id = json_object_get_int64(id);
+	client->asked = true;
+	if (by_key)
+		hello_key(client, request);
+	else if (ocsd_auth_ask(client->d->auth, client->serial, client->peer, credential))
+		refuse_hello(client, "busy: too many credentials from this address wait for MUNGE");
+}
+
+/* PAYLOAD: the challenge, a blank, and the key of the session. */
+void ocsd_hello_decoded(struct ocsd *d, uint64_t serial, const char *payload, uid_t uid,
+			const char *error)
+{
+	struct ocsd_client *client = d->clients;
+	size_t length;
+
+	while (client && client->serial != serial)
+		client = client->next;
+	if (!client || client->lost)
+		return;
+	length = strlen(client->challenge);
+	if (!payload || strlen(payload) != length + 1 + OCS_MAC_HEX || payload[length] != ' ' ||
+	    strncmp(payload, client->challenge, length) != 0) {
+		char *why = ocs_asprintf("the MUNGE credential is refused: %s",
+					 error ? error : "it answers another challenge");
+
+		refuse_hello(client, why);
+		free(why);
+		return;
+	}
+	welcome(client, uid, payload + length + 1);
+}
+
+int ocsd_hello_account(const struct ocs_fabric *fabric, struct ocs_error *err)
+{
+	unsigned int own = (unsigned int)geteuid();
+	uid_t uid;
+
+	/* Clients believe root anyway. */
+	if (!own)
+		return 0;
+	if (ocs_account_uid(fabric->ocsd_user, &uid, err))
+		return ocs_error_prefix(err, "%s", fabric->source);
+	if (uid == own)
+		return 0;
+	if (fabric->ocsd_user)
+		return ocs_error_set(err, OCS_USAGE, "%s: ocsd.user is %s (uid %u), but ocsd runs as "
+				     "uid %u: no client would believe it", fabric->source,
+				     fabric->ocsd_user, (unsigned int)uid, own);
+	ocs_log(OCS_LOG_WARNING, "ocsd runs as uid %u: until ocs.yaml has it as ocsd.user, only clients "
+		"of the same account believe it", own);
+	return 0;
+}

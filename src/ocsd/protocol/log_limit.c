@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsd/protocol/log_limit.h"
+
+#include "src/ocsd/protocol/client.h"
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <event2/event.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINES 5
+#define WINDOW_S 60
+#define PEERS_MAX 64		/* further ones share a line of their own */
+#define OTHERS "other peers"
+
+struct ocsd_complaints {
+	struct complaint {
+		char peer[OCSD_PEER_NAME];
+		int64_t since_ns;
+		unsigned long count;
+	} peers[PEERS_MAX + 1];
+	size_t npeers;
+	struct event *timer;
+};
+
+/* Forgets those whose minute is over (ALL: everybody), and says what was not said. */
+static void complaints_sweep(struct ocsd_complaints *c, bool all)
+{
+	int64_t now_ns = ocs_now_ns();
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->npeers; i++) {
+		const struct complaint *at = &c->peers[i];
+
+		if (!all && now_ns - at->since_ns < WINDOW_S * INT64_C(1000000000))
+			c->peers[kept++] = *at;
+		else if (at->count > LINES)
+			ocs_log(OCS_LOG_WARNING, "%s: %lu more such lines", at->peer,
+				at->count - LINES);
+	}
+	c->npeers = kept;
+}
+
+static void timer_set(struct ocsd_complaints *c)
+{
+	struct timeval window = { .tv_sec = WINDOW_S + 1 };
+
+	if (c->npeers && !evtimer_pending(c->timer, NULL))
+		evtimer_add(c->timer, &window);
+}
+
+static void on_window(evutil_socket_t fd, short what, void *context)
+{
+	(void)fd;
+	(void)what;
+	complaints_sweep(context, false);
+	timer_set(context);
+}
+
+static struct complaint *complaint_of(struct ocsd_complaints *c, const char *peer)
+{
+	for (size_t i = 0; i < c->npeers; i++)
+		if (strcmp(c->peers[i].peer, peer) == 0)
+			return &c->peers[i];
+	if (c->npeers >= PEERS_MAX && strcmp(peer, OTHERS) != 0)
+		return complaint_of(c, OTHERS);
+	c->peers[c->npeers] = (struct complaint){ .since_ns = ocs_now_ns() };
+	snprintf(c->peers[c->npeers].peer, sizeof(c->peers[0].peer), "%s", peer);
+	return &c->peers[c->npeers++];
+}
+
+void ocsd_complain(struct ocsd *d, const char *peer, const char *format, ...)
+{
+	struct ocsd_complaints *c = d->complaints;
+	char text[OCS_ERROR_TEXT];
+	va_list args;
+
+	if (!c) {
+		c = d->complaints = ocs_calloc(1, sizeof(*c));
+		c->timer = evtimer_new(d->base, on_window, c);
+	}
+	complaints_sweep(c, false);
+	if (++complaint_of(c, peer)->count <= LINES) {
+		va_start(args, format);
+		vsnprintf(text, sizeof(text), format, args);
+		va_end(args);
+		ocs_log(OCS_LOG_WARNING, "%s: %s", peer, text);
+	}
+	timer_set(c);
+}
+
+void ocsd_complaints_end(struct ocsd *d)
+{
+	if (!d->complaints)
+		return;
+	complaints_sweep(d->complaints, true);
+	event_free(d->complaints->timer);
+	free(d->complaints);
+	d->complaints = NULL;
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_STATE_OCSD_H
+#define OCS_OCSD_STATE_OCSD_H
+
+/* The daemon.  One thread (libevent) owns all state and the database; one
+ * worker thread per switch does the talking.  After every pass of the loop
+ * ocsd_settle() decides what the switches have to do, commits the database,
+ * and only then lets replies and batches out: nothing is said or sent that a
+ * crash could forget.
+ *
+ * Here is what it keeps; the headers beside this one tell what each part does. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/fabric/fabric.h"
+#include "src/switch/switch.h"
+#include "src/util/error.h"
+#include "src/util/log.h"
+
+struct event;
+struct event_base;
+struct ocs_key;
+struct json_object;
+struct ocs_placer;
+struct ocsd;
+struct ocsd_client;
+struct ocsd_guest;
+struct ocsd_heard;
+struct ocsd_metrics;
+struct ocsd_store;
+struct ocsd_transaction;
+struct ocsd_worker;
+
+enum ocsd_circuit_state {
+	OCSD_PLANNED,	 /* committed; no node has asked yet */
+	OCSD_CONNECTING, /* must come to be */
+	OCSD_CONNECTED,	 /* seen in a read-back */
+	OCSD_DELETING,	 /* must go */
+	OCSD_BROKEN,	 /* lost, and a foreign patch is in the way */
+	OCSD_GONE,	 /* seen gone, or never made */
+};
+
+struct ocsd_circuit {
+	struct ocsd_job *job;
+	int sw, a, b;		/* logical ports */
+	bool directed;		/* only from A's transmitter to B's receiver */
+	struct ocs_patch patches[2];
+	int npatches;
+	enum ocsd_circuit_state state;
+	bool sent;		/* the switch may have it */
+	int64_t made_ns;	/* when it was; 0: before ocsd was started */
+	bool lit;		/* its light was seen */
+	int dark;		/* looks since then that did not see it */
+	int64_t dark_since_ns;	/* the first of them */
+	bool unsure;		/* an attempt at a batch with it had no answer */
+	bool postponed;		/* the switch will not cut it, or may yet make or cut it;
+				 * tried again at every poll */
+};
+
+enum ocsd_job_state {
+	OCSD_COMMITTED, OCSD_APPLYING, OCSD_REALISED, OCSD_FAILED, OCSD_ENDED,
+};
+
+/* One allocation: what (job, epoch) holds until its teardown is verified. */
+struct ocsd_job {
+	struct ocsd_job *next;
+	uint32_t job;
+	uint64_t epoch;
+	uid_t uid;
+	char *user, *partition, *shape, *conn;
+	char *placement, *demand, *plan;	/* text or NULL */
+	char *section_name;
+	const struct ocs_section *section;	/* NULL: no longer described */
+	char **nodes;
+	size_t nnodes;
+	char ***sorted;		/* NODES by name, NULL: not yet needed */
+	bool *released;
+	size_t nreleased;
+	int *cubes;
+	int ncubes;
+	struct ocs_port *ports;			/* what it owns or waits for */
+	size_t nports, nwaiting;
+	struct ocsd_circuit **circuits;
+	size_t ncircuits, ngone;
+	enum ocsd_job_state state;
+	bool ended;		/* left its allocation */
+	bool gone;		/* no epilog will come any more */
+	bool breaking;		/* its circuits are being cut */
+	bool rolled_back;	/* failed before any node was told yes */
+	bool wanted;		/* realise without a node asking: it is running */
+	bool announced;		/* `released` was sent */
+	bool dead;		/* to be freed at the next settle */
+	int unwritten;		/* all of its circuits were seen, which the store is still
+				 * to be told: 1, after a pass 2; else 0 */
+	struct json_object *plan_object;	/* the same, read; NULL: not yet */
+	int revision;		/* of its plan, 0: none */
+	int set;		/* its port set, in sections with look-ahead */
+	bool prepared;		/* not committed: waits for its nodes (epoch 0) */
+	char *repair;		/* why its plan has to be repaired, or NULL */
+	bool lost;		/* a circuit is gone for good: repair or fail */
+	bool mending;		/* circuits of a repair are on their way */
+	int changed;		/* circuits of the last repair */
+	int64_t committed_ns;	/* 0: before this ocsd was started, or it ran already */
+	int64_t started_ns;	/* its circuits were first asked for, 0: not yet */
+	bool *asked;		/* nodes that have asked for them; NULL: none */
+	size_t nasked;
+	bool met;		/* all of them, and the circuits were verified */
+	struct json_object **hosts;	/* forwarding: the MACs that each node told, or
+					 * NULL; the array too */
+	size_t nhosts;			/* nodes that have */
+	char *failed_switch, *failed_host;
+	char *error;		/* why it failed; realised: why it is degraded */
+};
+
+/* A logical port. */
+struct ocsd_port {
+	struct ocsd_job *owner;	/* holds it now */
+	struct ocsd_job *next;	/* living; waits until OWNER's circuit is cut */
+	bool foreign;		/* a patch that is not ours is on it */
+	bool drained;		/* by an administrator */
+	bool failed;		/* drained, and whatever is on it is dark */
+	bool quarantine;	/* drained, until a self-test or somebody says it is good */
+};
+
+enum ocsd_switch_state { OCSD_STARTING, OCSD_UP, OCSD_SWITCH_FAILED };
+
+enum ocsd_work { OCSD_IDLE, OCSD_READ, OCSD_APPLY, OCSD_TEST };
+
+/* A self-test, for the worker. */
+struct ocsd_test {
+	struct ocs_patch patches[2];
+	int npatches;		/* made, measured, and cut; 0: only REMOVE */
+	double limit[2];	/* dB that they may lose */
+	struct ocs_patch remove[2];
+	int nremove;
+};
+
+struct ocsd_switch {
+	const struct ocs_switch *description;
+	int index;
+	enum ocsd_switch_state state;
+	char *reason;			/* why it failed */
+	char *said;			/* the reason in the last event of it, or NULL, */
+	int64_t said_ns;		/* and when that was sent, 0: never */
+	bool drained;
+	char *drain_reason;
+	struct ocsd_port *ports;	/* 1 .. 2 * size */
+	struct ocsd_circuit **by_in;	/* 1 .. size: circuit with that ingress */
+	struct ocsd_worker *worker;
+	enum ocsd_work busy;
+	bool prepared;			/* BUSY, but not handed over yet */
+	bool dirty;			/* circuits may have to be made or cut */
+	bool answers;			/* not up yet, but its table was read */
+	struct ocsd_circuit **adding, **removing; /* of the batch on its way */
+	size_t nadding, nremoving;
+	bool split;			/* after a refusal: one job a batch */
+	int rejected;			/* refusals here in a row */
+	bool read_wanted;
+	bool reconciling;		/* a reconcile waits for its read-back */
+	int64_t next_ns;		/* next poll or retry */
+	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
+	int64_t read_ns;		/* when its table was last asked for */
+	int64_t due_ns;			/* when the poll was due that waits for a read-out; or 0 */
+	int64_t sure_ns;		/* until then it may do what nobody waits for any
+					 * more, INT64_MAX: it has not answered since */
+	int64_t kept_ns;		/* what it said, in the audit log: when ... */
+	int kept;			/* ... and how much lately */
+	int64_t sent_ns;		/* the batch on its way */
+	double last_read;		/* wall clock, 0: never */
+	struct ocs_health health;	/* as read last; no port: never */
+	int64_t *doubts;		/* 1 .. size: since when no reading of the path
+					 * from that ingress was good, 0: it is */
+	struct ocsd_selftest *tests;	/* waiting or under way, the first first */
+	struct ocsd_test test;		/* under way if BUSY says so */
+	bool tested;			/* this read-back ends a test: what it could not
+					 * cut waits for the next */
+	size_t ncircuits;		/* patches of the last read-back */
+};
+
+enum ocsd_wait {
+	OCSD_WAIT_APPLY, OCSD_WAIT_RELEASE, OCSD_WAIT_RECONCILE, OCSD_WAIT_TEST,
+};
+
+/* A request whose answer is due later. */
+struct ocsd_waiter {
+	struct ocsd_waiter *next;
+	enum ocsd_wait kind;
+	struct ocsd_client *client;
+	int64_t id;
+	uint32_t job;
+	uint64_t epoch;
+	struct ocsd_job *allocation;	/* NULL: not committed yet */
+	char *node;
+	bool meets;			/* apply: the MACs of all hosts are wanted */
+	int64_t after;			/* apply: a plan of a later revision is wanted */
+	int64_t deadline_ns;		/* while not committed */
+	struct json_object *drift;	/* reconcile */
+};
+
+struct ocsd_drain {
+	struct ocsd_drain *next;
+	char *kind, *name, *reason;
+};
+
+struct ocsd_pending {
+	struct ocsd_pending *next;
+	uint32_t job;
+	int64_t uid;	/* -1: slurmctld does not say it */
+	char *user, *shape, *reason;
+	double since;
+};
+
+#define OCSD_NEVER_MAX 64
+struct ocsd_pair {
+	uint32_t job;
+	uint64_t epoch;
+};
+
+/* Which slurmctld: its place in SlurmctldHost, and the last 63 bits of the boot id of its
+ * machine (0: unknown).  Whoever moves one to another machine leaves its place as it is. */
+struct ocsd_controller {
+	int place;
+	int64_t boot;
+};
+
+#define OCSD_GUEST_BUCKETS 256
+
+struct ocsd {
+	struct ocs_fabric *fabric;
+	struct ocs_placer **placers;	/* one per section, made when needed */
+	struct event_base *base;
+	struct event *timer;
+	struct event *pruner;		/* of the audit log, while the loop turns */
+	struct ocsd_store *store;
+	struct ocsd_switch *switches;
+	struct ocsd_results *results;	/* from the workers */
+	struct ocsd_job *jobs;
+	struct ocsd_waiter *waiters;
+	struct ocsd_drain *drains;
+	struct ocsd_pending *pending;
+	struct json_object *nodes;	/* as pushed, or NULL */
+	struct ocsd_client *clients;
+	size_t nclients;
+	size_t nlost;			/* of them */
+	int64_t crowd_said_ns;		/* when it was logged that there are too many, 0: never */
+	struct ocsd_crowd *users;	/* clients who are no administrators, */
+	struct ocsd_crowd *strangers;	/* and of whom nothing is known */
+	int arrivals;			/* clients since the last flush */
+	struct ocsd_complaints *complaints;
+	struct ocsd_guest *guests[OCSD_GUEST_BUCKETS];	/* users with clients, who are no
+							 * administrators */
+	struct ocsd_transaction *transactions;	/* whose answers are due */
+	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL */
+	struct ocsd_auth *auth;
+	struct ocs_key *key;		/* of remote clients, NULL: MUNGE */
+	struct ocsd_metrics *metrics;
+	struct ocsd_heard *heard;	/* of each node of ocs.yaml; NULL: nothing */
+	uid_t *admins;
+	size_t nadmins;
+	uint64_t max_epoch;
+	uint64_t term;		/* the newest that a slurmctld was given, */
+	struct ocsd_controller controller;	/* and which one that was */
+	struct json_object *slurmctld_yaml;	/* which ocs.yaml that one has read, or NULL */
+	uint32_t *unknown;		/* running jobs that have to be committed again */
+	size_t nunknown;
+	/* The last allocations that ended without having been known here: their commit was
+	 * refused. */
+	struct ocsd_pair never[OCSD_NEVER_MAX];
+	size_t nnever;
+	struct evconnlistener *listeners[2];
+	bool ready;			/* every switch answered or failed once */
+	bool stopping, failed;
+	bool reload;			/* stopping in order to start over */
+	const char *standby;		/* why everything is refused, or NULL */
+	double clock_offset;		/* of the wall clock from the monotonic one, 0: not yet */
+	uint64_t store_losses;		/* how often the database was lost */
+	int ready_fd;			/* tells the waiting parent, or -1 */
+	const char *socket;
+	const char *yaml;		/* where the fabric is described, */
+	char *fault;			/* and what is wrong with that, or NULL */
+};
+
+#endif

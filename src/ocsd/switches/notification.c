@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What switches say of themselves between two commands: the table is read at once,
+ * instead of at the next poll. */
+
+#include "src/ocsd/store/audit.h"
+#include "src/ocsd/switches/notification.h"
+
+#include "src/util/net.h"
+
+#include <string.h>
+
+#define MILLION INT64_C(1000000)
+/* Between two read-backs that a switch asks for by what it says. */
+#define PAUSE_MS 250
+/* What is kept of it in the audit log: so much at once, and then one a second. */
+#define KEPT_BURST 20
+#define KEPT_EVERY_NS (1000 * MILLION)
+
+/* Whether TEXT may be about a circuit, a port, or a restart; temperatures and logins
+ * are not. */
+static bool matters(const char *text)
+{
+	static const char *const words[] = {
+		"REPT ALM", "patch", "crs", "cross", "connect", "pair", "port", "shutter",
+		"config", "boot", "restart", "reset", "init",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(text, words[i]))
+			return true;
+	return false;
+}
+
+/* Whether there is room for one more row. */
+static bool keep(struct ocsd_switch *sw, int64_t now_ns)
+{
+	int64_t fresh = (now_ns - sw->kept_ns) / KEPT_EVERY_NS;
+
+	if (fresh > 0) {
+		sw->kept = fresh < sw->kept ? sw->kept - (int)fresh : 0;
+		sw->kept_ns = now_ns;
+	}
+	if (sw->kept >= KEPT_BURST)
+		return false;
+	sw->kept++;
+	return true;
+}
+
+void ocsd_switch_heard(struct ocsd *d, struct ocsd_switch *sw, const char *text)
+{
+	int64_t now_ns = ocs_now_ns();
+	int64_t pause_ms = text ? PAUSE_MS : d->fabric->switch_retry_ms;
+
+	ocs_log(OCS_LOG_INFO, "switch %s %s%s", sw->description->name,
+		text ? "says: " : "has closed its connection", text ? text : "");
+	if (text && !matters(text))
+		return;
+	if (text && keep(sw, now_ns))
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "notice", .reply = text });
+	/* One that has failed is tried again in its own time, and a batch ends with a
+	 * read-back. */
+	if (sw->state != OCSD_UP || sw->busy == OCSD_APPLY || sw->heard_ns)
+		return;
+	sw->heard_ns = sw->read_ns + pause_ms * MILLION;
+	if (sw->heard_ns < now_ns)
+		sw->heard_ns = now_ns;
+}

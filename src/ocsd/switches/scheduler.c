@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* What each switch does next, and what its answers mean. */
+
+#include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/store/audit.h"
+#include "src/ocsd/jobs/degraded.h"
+#include "src/ocsd/store/clock.h"
+#include "src/ocsd/switches/readback.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/switches/scheduler.h"
+#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/ports/optical_power.h"
+#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/ports/selftest.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/systemd.h"
+#include "src/ocsd/switches/status.h"
+#include "src/ocsd/store/store.h"
+#include "src/ocsd/ops/pending_reply.h"
+#include "src/ocsd/switches/worker.h"
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <event2/event.h>
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MILLION INT64_C(1000000)
+#define PASSES 4
+
+/* ---- batches ---- */
+
+static bool to_add(const struct ocsd_circuit *circuit)
+{
+	return circuit->state == OCSD_CONNECTING &&
+	       (circuit->job->state == OCSD_APPLYING ||
+		circuit->job->state == OCSD_REALISED);
+}
+
+static void gather(struct ocsd *d, struct ocsd_switch *sw)
+{
+	const struct ocsd_job *only = NULL;
+	size_t size = (size_t)sw->description->size + 1;
+
+	sw->adding = ocs_calloc(size, sizeof(*sw->adding));
+	sw->removing = ocs_calloc(size, sizeof(*sw->removing));
+	sw->nadding = sw->nremoving = 0;
+	for (int in = 1; in < (int)size; in++) {
+		struct ocsd_circuit *circuit = sw->by_in[in], *next;
+
+		/* A duplex circuit has two ingresses: take it once. */
+		if (!circuit || circuit->patches[0].in != in)
+			continue;
+		if (circuit->postponed || (circuit->state != OCSD_DELETING && !to_add(circuit)))
+			continue;
+		if (sw->split && only && circuit->job != only)
+			continue;
+		only = circuit->job;
+		if (circuit->state != OCSD_DELETING) {
+			sw->adding[sw->nadding++] = circuit;
+			continue;
+		}
+		sw->removing[sw->nremoving++] = circuit;
+		next = ocsd_ahead_successor(d, circuit);
+		if (!next)
+			continue;
+		next->state = OCSD_CONNECTING;
+		ocsd_store_circuit(d, next);
+		sw->adding[sw->nadding++] = next;
+	}
+}
+
+static void forget_batch(struct ocsd_switch *sw)
+{
+	free(sw->adding);
+	free(sw->removing);
+	sw->adding = sw->removing = NULL;
+	sw->nadding = sw->nremoving = 0;
+}
+
+static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
+{
+	bool up = sw->state == OCSD_UP;
+	bool due = sw->next_ns <= now_ns || (sw->heard_ns && sw->heard_ns <= now_ns);
+
+	if (sw->busy != OCSD_IDLE)
+		return;
+	/* A batch ends with a full read-back, but only a poll looks at the light and tries again
+	 * what was put off: it comes in its time, also between batches. */
+	if (sw->read_wanted || (!(up && sw->dirty) && !sw->answers && due)) {
+		sw->read_wanted = false;
+		sw->heard_ns = 0;
+		sw->read_ns = now_ns;
+		sw->busy = OCSD_READ;
+		sw->prepared = true;
+		return;
+	}
+	if (up && !sw->dirty && ocsd_selftest_next(d, sw, &sw->test)) {
+		sw->busy = OCSD_TEST;
+		sw->prepared = true;
+		return;
+	}
+	if (!(up && sw->dirty) && !sw->answers)
+		return;
+	gather(d, sw);
+	if (sw->nadding || sw->nremoving) {
+		for (size_t i = 0; i < sw->nadding; i++)
+			sw->adding[i]->sent = true;
+		ocsd_audit_batch(d, sw, "batch", NULL);
+		sw->heard_ns = 0;
+		sw->read_ns = now_ns;
+		sw->busy = OCSD_APPLY;
+		sw->prepared = true;
+		return;
+	}
+	forget_batch(sw);
+	sw->dirty = sw->split = false;
+	if (!up)
+		ocsd_switch_up(d, sw);
+}
+
+static size_t patches_of(struct ocsd_circuit *const *circuits, size_t count,
+			 struct ocs_patch **patches)
+{
+	size_t n = 0;
+
+	*patches = ocs_calloc(2 * count + 1, sizeof(**patches));
+	for (size_t i = 0; i < count; i++)
+		for (int p = 0; p < circuits[i]->npatches; p++)
+			(*patches)[n++] = circuits[i]->patches[p];
+	return n;
+}
+
+static void hand_over(struct ocsd *d, struct ocsd_switch *sw)
+{
+	struct ocs_patch *remove, *add;
+	size_t nremove, nadd;
+
+	sw->prepared = false;
+	sw->sent_ns = ocs_now_ns();
+	if (sw->busy == OCSD_READ) {
+		ocsd_worker_read(d, sw);
+		return;
+	}
+	if (sw->busy == OCSD_TEST) {
+		ocsd_worker_test(d, sw, &sw->test);
+		return;
+	}
+	nremove = patches_of(sw->removing, sw->nremoving, &remove);
+	nadd = patches_of(sw->adding, sw->nadding, &add);
+	ocs_log(OCS_LOG_DEBUG, "switch %s: %zu patches to cut, %zu to make",
+		sw->description->name, nremove, nadd);
+	ocsd_worker_apply(d, sw, remove, nremove, add, nadd);
+}
+
+/* ---- results ---- */
+
+static bool several_jobs(const struct ocsd_switch *sw)
+{
+	const struct ocsd_job *first = sw->nadding ? sw->adding[0]->job
+				     : sw->nremoving ? sw->removing[0]->job : NULL;
+
+	for (size_t i = 0; i < sw->nadding; i++)
+		if (sw->adding[i]->job != first)
+			return true;
+	for (size_t i = 0; i < sw->nremoving; i++)
+		if (sw->removing[i]->job != first)
+			return true;
+	return false;
+}
+
+static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
+{
+	const struct ocsd_job *last = NULL;
+
+	ocsd_circuits_gone(d, sw, sw->removing, sw->nremoving);
+	for (size_t i = 0; i < sw->nadding; i++) {
+		struct ocsd_circuit *circuit = sw->adding[i];
+
+		/* One whose job ended meanwhile stays DELETING. */
+		if (circuit->state != OCSD_CONNECTING)
+			continue;
+		ocsd_circuit_set(d, circuit, OCSD_CONNECTED);
+		/* All of a job's circuits of this switch came in this batch, and
+		 * they are next to each other more often than not.  Those of a job that
+		 * is not yet answered are written when it is: until then nobody counts on
+		 * them, and an ocsd that ends here finds them on the switch. */
+		if (circuit->job != last && circuit->job->state != OCSD_APPLYING &&
+		    !ocsd_circuit_unsure(d, circuit))
+			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING,
+					    OCSD_CONNECTED);
+		last = circuit->job;
+	}
+}
+
+static bool in_place(const struct ocsd_circuit *circuit, const struct ocs_table *table)
+{
+	for (int p = 0; p < circuit->npatches; p++)
+		if (table->out[circuit->patches[p].in] == circuit->patches[p].out)
+			return true;
+	return false;
+}
+
+/* The switch refused patches, each by itself; TABLE shows which.  Their jobs fail
+ * or wait; the others have what they asked for. */
+static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
+			 const struct ocs_table *table, const struct ocs_error *err)
+{
+	for (size_t i = 0; i < sw->nremoving; i++) {
+		struct ocsd_circuit *circuit = sw->removing[i];
+
+		if (circuit->state != OCSD_DELETING)
+			continue;
+		circuit->postponed = in_place(circuit, table) || ocsd_circuit_unsure(d, circuit);
+		if (circuit->postponed)
+			continue;
+		ocsd_circuit_set(d, circuit, OCSD_GONE);
+		ocsd_store_circuit(d, circuit);
+	}
+	for (size_t i = 0; i < sw->nadding; i++) {
+		struct ocsd_circuit *circuit = sw->adding[i];
+		bool seen = ocsd_circuit_seen(circuit, table);
+
+		if (circuit->state != OCSD_CONNECTING)
+			continue;
+		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_BROKEN);
+		if (!seen || !ocsd_circuit_unsure(d, circuit))
+			ocsd_store_circuit(d, circuit);
+		if (seen)
+			continue;
+		if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
+			ocsd_repair_want(d, circuit->job, err->text, true);
+		else if (circuit->job->state == OCSD_REALISED)
+			ocsd_job_broken(d, circuit->job, sw, err->text);
+		else
+			ocsd_job_fail(d, circuit->job, sw, err->text);
+	}
+}
+
+/* A poll gives what was postponed another chance. */
+static void try_again(struct ocsd *d, struct ocsd_switch *sw)
+{
+	ocsd_broken_retry(d, sw);
+	for (int in = 1; in <= sw->description->size; in++)
+		if (sw->by_in[in] && sw->by_in[in]->postponed) {
+			sw->by_in[in]->postponed = false;
+			sw->dirty = true;
+		}
+}
+
+/* Moves on the jobs of the batch that has just ended. */
+static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct ocsd_job *job = circuits[i]->job;
+
+		if (i && circuits[i - 1]->job == job)
+			continue;
+		ocsd_realise_check(d, job);
+		ocsd_broken_check(d, job);
+		if (job->breaking)
+			ocsd_job_progress(d, job);
+	}
+}
+
+static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
+			  const struct ocs_error *err)
+{
+	char *name = ocs_asprintf("switch %s", sw->description->name);
+
+	ocs_log(OCS_LOG_WARNING, "%s did not do a batch: %s", name,
+		ocs_error_cause(err->text, name));
+	free(name);
+	sw->dirty = true;
+	if (result == OCS_SWITCH_REJECTED && sw->rejected++ == 0) {
+		sw->read_wanted = true; /* shows what is in the way */
+	} else if (result == OCS_SWITCH_REFUSED && !sw->split && several_jobs(sw)) {
+		sw->split = true; /* one job's trouble is not another's */
+	} else {
+		ocsd_switch_failed(d, sw, err->text);
+	}
+}
+
+static size_t count_patches(const struct ocs_table *table)
+{
+	size_t count = 0;
+
+	for (int in = 1; in <= table->size; in++)
+		if (table->out[in])
+			count++;
+	return count;
+}
+
+static void table_read(struct ocsd *d, struct ocsd_switch *sw,
+		       const struct ocs_table *table, bool poll)
+{
+	int64_t now_ns = ocs_now_ns(), poll_ns = d->fabric->poll_ms * MILLION;
+
+	sw->last_read = ocsd_wall_clock();
+	sw->ncircuits = count_patches(table);
+	/* Read-outs of light lag behind a change by a second: a poll waits for that after a batch,
+	 * but not for ever. */
+	if (poll) {
+		sw->due_ns = 0;
+		sw->next_ns = now_ns + poll_ns;
+	} else if (sw->next_ns < now_ns + OCSD_LAG_NS) {
+		sw->due_ns = sw->due_ns ? sw->due_ns : sw->next_ns;
+		if (now_ns < sw->due_ns + (poll_ns < 2 * OCSD_LAG_NS ? 2 * poll_ns : 4 * OCSD_LAG_NS))
+			sw->next_ns = now_ns + OCSD_LAG_NS;
+	}
+	if (sw->sure_ns == INT64_MAX)
+		sw->sure_ns = now_ns + d->fabric->switch_timeout_ms * MILLION;
+	if (now_ns < sw->sure_ns && sw->sure_ns < sw->next_ns)
+		sw->next_ns = sw->sure_ns;
+	if (sw->state != OCSD_UP)
+		sw->answers = true;
+	ocsd_examine(d, sw, table);
+}
+
+static int64_t count_batch(const struct ocsd_switch *sw)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < sw->nadding; i++)
+		count += sw->adding[i]->npatches;
+	for (size_t i = 0; i < sw->nremoving; i++)
+		count += sw->removing[i]->npatches;
+	return count;
+}
+
+/* A self-test is over; whatever it found, the table was read again. */
+static void test_done(struct ocsd *d, struct ocsd_switch *sw, int result,
+		      const struct ocs_table *table, const struct ocs_error *err)
+{
+	sw->busy = OCSD_IDLE;
+	ocsd_selftest_done(d, sw, result, err->text);
+	sw->tested = true;
+	if (table->out)
+		table_read(d, sw, table, false);
+	else
+		ocsd_switch_failed(d, sw, err->text);
+	sw->tested = false;
+}
+
+void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
+			const struct ocs_table *table, const struct ocs_error *err)
+{
+	struct ocsd_circuit **adding = sw->adding, **removing = sw->removing;
+	size_t nadding = sw->nadding, nremoving = sw->nremoving;
+	enum ocsd_work work = sw->busy;
+
+	if (work == OCSD_TEST) {
+		test_done(d, sw, result, table, err);
+		return;
+	}
+	sw->busy = OCSD_IDLE;
+	if (work == OCSD_APPLY) {
+		ocsd_audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
+		ocsd_metrics_batch(d->metrics, result == OCS_SWITCH_OK ? OCSD_DONE :
+				   result == OCS_SWITCH_UNKNOWN ? OCSD_LOST : OCSD_REFUSED,
+				   count_batch(sw), ocs_now_ns() - sw->sent_ns);
+	}
+	if (result == OCS_SWITCH_OK) {
+		if (work == OCSD_APPLY) {
+			sw->rejected = 0;
+			batch_done(d, sw);
+		}
+		if (work == OCSD_READ)
+			try_again(d, sw);
+		table_read(d, sw, table, work == OCSD_READ);
+	} else if (result == OCS_SWITCH_DENIED) {
+		sw->rejected = 0;
+		batch_partly(d, sw, table, err);
+		table_read(d, sw, table, false);
+	} else if (work == OCSD_APPLY) {
+		batch_refused(d, sw, result, err);
+	} else {
+		ocsd_drift(d, sw, 0, 0, "no answer");
+		ocsd_switch_failed(d, sw, err->text);
+	}
+	if (work == OCSD_READ && !sw->read_wanted)
+		sw->reconciling = false;
+	sw->adding = sw->removing = NULL;
+	sw->nadding = sw->nremoving = 0;
+	follow_up(d, adding, nadding);
+	follow_up(d, removing, nremoving);
+	free(adding);
+	free(removing);
+}
+
+/* ---- the end of every pass ---- */
+
+static void become_ready(struct ocsd *d)
+{
+	struct ocs_error err;
+
+	if (d->ready)
+		return;
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].state == OCSD_STARTING)
+			return;
+	d->ready = true;
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		ocsd_job_progress(d, job);
+	if (ocsd_server_listen(d, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+		d->stopping = d->failed = true;
+		event_base_loopbreak(d->base);
+		return;
+	}
+	ocsd_ready(d);
+}
+
+static void reconciled(struct ocsd *d)
+{
+	struct ocsd_waiter **link = &d->waiters;
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+
+		if (sw->reconciling || sw->busy == OCSD_APPLY ||
+		    (sw->dirty && sw->state == OCSD_UP))
+			return;
+	}
+	while (*link) {
+		struct ocsd_waiter *waiter = *link;
+		struct json_object *reply;
+
+		if (waiter->kind != OCSD_WAIT_RECONCILE) {
+			link = &waiter->next;
+			continue;
+		}
+		reply = json_object_new_object();
+		json_object_object_add(reply, "drift", waiter->drift);
+		ocsd_reply(waiter->client, waiter->id, reply);
+		*link = waiter->next;
+		free(waiter->node);
+		free(waiter);
+	}
+}
+
+static void bury(struct ocsd *d)
+{
+	struct ocsd_job **link = &d->jobs;
+
+	while (*link) {
+		struct ocsd_job *job = *link;
+
+		if (!job->dead) {
+			link = &job->next;
+			continue;
+		}
+		*link = job->next;
+		ocsd_job_free(job);
+	}
+}
+
+/* SOON: there is something for the next pass. */
+static void arm_timer(struct ocsd *d, bool soon)
+{
+	int64_t now_ns = ocs_now_ns(), next_ns = now_ns + (soon ? 0 : 60000 * MILLION);
+	struct timeval delay;
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+
+		if (sw->busy != OCSD_IDLE)
+			continue;
+		if (sw->next_ns < next_ns)
+			next_ns = sw->next_ns;
+		if (sw->heard_ns && sw->heard_ns < next_ns)
+			next_ns = sw->heard_ns;
+	}
+	for (const struct ocsd_waiter *waiter = d->waiters; waiter; waiter = waiter->next)
+		if (waiter->kind == OCSD_WAIT_APPLY && !waiter->allocation &&
+		    waiter->deadline_ns < next_ns)
+			next_ns = waiter->deadline_ns;
+	next_ns -= now_ns;
+	if (next_ns < MILLION)
+		next_ns = MILLION;
+	delay.tv_sec = next_ns / (1000 * MILLION);
+	delay.tv_usec = next_ns / 1000 % 1000000;
+	event_add(d->timer, &delay);
+}
+
+void ocsd_settle(struct ocsd *d)
+{
+	int64_t now_ns = ocs_now_ns();
+	bool more = ocsd_realise_write_due(d);
+
+	ocsd_clock_watch(d);
+	ocsd_wait_expire(d, now_ns);
+	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
+		if (job->repair || job->mending)
+			ocsd_repair_progress(d, job);
+	/* A switch that comes up may let a job start on others. */
+	for (int pass = 0; pass < PASSES; pass++) {
+		for (int i = 0; i < d->fabric->nswitches; i++)
+			pick(d, &d->switches[i], now_ns);
+		become_ready(d);
+	}
+	reconciled(d);
+	bury(d);
+	arm_timer(d, more);
+	ocsd_store_commit(d->store);
+	if (ocsd_store_lost(d->store)) {
+		d->stopping = true;
+		return;
+	}
+	ocsd_server_flush(d);
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].prepared)
+			hand_over(d, &d->switches[i]);
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsd/store/audit.h"
+#include "src/ocsd/jobs/degraded.h"
+#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/ports/selftest.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/switches/status.h"
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MILLION INT64_C(1000000)
+/* A switch may fail in another way at every retry. */
+#define REASON_NS (5000 * MILLION)
+
+const char *ocsd_switch_state_name(const struct ocsd_switch *sw)
+{
+	if (sw->state != OCSD_UP)
+		return "failed";
+	return sw->drained ? "drained" : "up";
+}
+
+void ocsd_switch_event(struct ocsd *d, struct ocsd_switch *sw)
+{
+	struct json_object *event = json_object_new_object();
+	const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
+
+	json_object_object_add(event, "event", json_object_new_string("switch"));
+	json_object_object_add(event, "name",
+			       json_object_new_string(sw->description->name));
+	json_object_object_add(event, "state",
+			       json_object_new_string(ocsd_switch_state_name(sw)));
+	json_object_object_add(event, "reason",
+			       reason ? json_object_new_string(reason) : NULL);
+	ocsd_event_send(d, event);
+	free(sw->said);
+	sw->said = reason ? ocs_strdup(reason) : NULL;
+	sw->said_ns = ocs_now_ns();
+}
+
+void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw)
+{
+	bool was_failed = sw->state == OCSD_SWITCH_FAILED;
+
+	sw->state = OCSD_UP;
+	sw->answers = false;
+	free(sw->reason);
+	sw->reason = NULL;
+	ocs_log(OCS_LOG_INFO, "switch %s is %s", sw->description->name,
+		was_failed ? "back" : "up");
+	if (was_failed) {
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_up" });
+		ocsd_switch_event(d, sw);
+		ocsd_broken_switch(d, sw, NULL);
+	}
+}
+
+static bool waits_for(const struct ocsd_job *job, const struct ocsd_switch *sw)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->sw == sw->index &&
+		    job->circuits[i]->state == OCSD_CONNECTING)
+			return true;
+	return false;
+}
+
+/* Whether SW, which had failed before, does so for another reason than the last event had. */
+static bool reason_due(const struct ocsd_switch *sw)
+{
+	return (!sw->said || strcmp(sw->said, sw->reason)) &&
+	       ocs_now_ns() - sw->said_ns >= REASON_NS;
+}
+
+/* Jobs whose circuits on SW, which failed, are not made yet; TEXT says why. */
+static void fail_jobs(struct ocsd *d, struct ocsd_switch *sw, const char *text)
+{
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		if (job->dead)
+			continue;
+		if (job->state == OCSD_APPLYING && !job->wanted && waits_for(job, sw))
+			ocsd_job_fail(d, job, sw, text);
+		ocsd_job_progress(d, job);
+	}
+}
+
+void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reason)
+{
+	bool news = sw->state != OCSD_SWITCH_FAILED;
+	char *text = ocs_asprintf("switch %s", sw->description->name);
+
+	/* Drivers name the switch, and so does every text made here. */
+	reason = ocs_error_cause(reason, text);
+	free(text);
+	text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
+	sw->state = OCSD_SWITCH_FAILED;
+	sw->heard_ns = 0;
+	sw->answers = false;
+	sw->split = false;
+	sw->rejected = 0;
+	sw->next_ns = ocs_now_ns() + d->fabric->switch_retry_ms * MILLION;
+	free(sw->reason);
+	sw->reason = ocs_strdup(reason);
+	if (news) {
+		ocsd_metrics_switch_failed(d->metrics);
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_failed",
+						    .reply = reason });
+	}
+	if (news || reason_due(sw)) {
+		ocs_log(OCS_LOG_ERROR, "%s", text);
+		ocsd_switch_event(d, sw);
+	}
+	while (sw->tests)
+		ocsd_selftest_done(d, sw, OCS_SWITCH_UNKNOWN, text);
+	fail_jobs(d, sw, text);
+	if (news) {
+		free(text);
+		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name, reason);
+		ocsd_broken_switch(d, sw, text);
+	}
+	free(text);
+}
