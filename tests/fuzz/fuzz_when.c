@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/ocsctl/when.h"
+#include "src/ocsctl/slurm/slurm_time.h"
 #include "src/util/error.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);

@@ -15,7 +15,7 @@
 
 #include "place_random.h"
 #include "src/config/config.h"
-#include "src/ocsctl/obstacle.h"
+#include "src/ocsctl/slurm/blockers.h"
 #include "src/place/place.h"
 #include "src/util/text.h"
 

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <ctype.h>
+#include <json-c/json.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "src/client/client.h"
+#include "src/ocsctl/ocsctl.h"
+#include "src/ocsctl/cmd/free_room.h"
+#include "src/ocsctl/slurm/state.h"
+#include "src/ocsctl/output/table.h"
+#include "src/util/text.h"
+
+/* How a list of ocsd becomes a table: one member a column. */
+struct view {
+	const char *what;	/* of the protocol */
+	const char *list;	/* member of the reply */
+	const char *columns;
+	const char *members;	/* separated by '|'; '@': a time, '!': a flag */
+};
+
+static const struct view views[] = {
+	{ "switch", "switches", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>PATCHES|>QUARANTINE|LAST READ|REASON",
+	  "name|state|address|size|circuits|patches|quarantine|@last_read|reason" },
+	{ "cube", "cubes", "CUBE|SECTION|STATE|NODES|JOBS|REASON",
+	  "name|section|!drained|nodes|jobs|reason" },
+	{ "port", "ports", "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|>EXCESS|REASON",
+	  "switch|port|label|state|owner|status|in_dbm|out_dbm|loss|baseline|excess|reason" },
+	{ "job", "jobs", "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
+	  "job|user|state|shape|conn|section|circuits|nodes" },
+	{ "circuit", "circuits",
+	  "JOB|SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE",
+	  "job|switch|a|b|a_label|b_label|state" },
+};
+#define NVIEWS (sizeof(views) / sizeof(views[0]))
+
+static void add_time(struct ocs_text_table *table, int64_t seconds)
+{
+	time_t when = seconds;
+	char text[32];
+	struct tm tm;
+
+	if (seconds <= 0) {
+		ocs_text_table_add(table, "never");
+		return;
+	}
+	localtime_r(&when, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	ocs_text_table_add(table, text);
+}
+
+static void add_list(struct ocs_text_table *table, struct json_object *array)
+{
+	struct ocs_text text = { 0 };
+
+	for (size_t i = 0; i < ocs_ctl_length(array); i++)
+		ocs_text_add(&text, "%s%s", i ? "," : "",
+			     json_object_get_string(json_object_array_get_idx(array, i)));
+	ocs_text_table_add(table, text.data);
+	ocs_text_free(&text);
+}
+
+static void add_member(struct ocs_text_table *table, struct json_object *row,
+		       const char *member)
+{
+	struct json_object *value = NULL;
+
+	if (*member == '@') {
+		add_time(table, ocs_ctl_number(row, member + 1, 0));
+	} else if (*member == '!') {
+		ocs_text_table_add(table, ocs_ctl_bool(row, member + 1) ? member + 1 : "up");
+	} else if (json_object_object_get_ex(row, member, &value) &&
+		   json_object_is_type(value, json_type_array)) {
+		add_list(table, value);
+	} else {
+		ocs_text_table_add(table, ocs_ctl_string(row, member, NULL));
+	}
+}
+
+static void print_list(const struct view *view, struct json_object *list)
+{
+	struct ocs_text_table *table = ocs_text_table_create(view->columns);
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		const char *member = view->members;
+
+		while (*member) {
+			size_t length = strcspn(member, "|");
+			char name[32];
+
+			snprintf(name, sizeof(name), "%.*s", (int)length, member);
+			add_member(table, json_object_array_get_idx(list, i), name);
+			member += length + (member[length] == '|');
+		}
+	}
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
+}
+
+static void print_fabric(struct json_object *reply)
+{
+	struct json_object *list = ocs_ctl_array(reply, "out_of_service");
+	struct json_object *drains = ocs_ctl_array(reply, "drains");
+	static const struct view sections = { .columns = "SECTION|KIND|>CUBES|>NODES",
+					      .members = "name|kind|cubes|nodes" };
+	static const struct view out = { .columns = "OUT OF SERVICE|NAME|STATE|REASON",
+					 .members = "kind|name|state|reason" };
+	static const struct view room = { .columns = "SECTION|>XPUS|>FREE|>WHOLE CUBES|"
+					  ">FRAGMENTATION %|LARGEST THAT CAN START",
+					  .members = "section|xpus|free|whole_cubes|"
+					  "fragmentation_percent|largest" };
+
+	printf("fabric %s; slurmctld is %sconnected; last epoch %s; revision %s\n\n",
+	       ocs_ctl_string(reply, "source", "?"),
+	       ocs_ctl_bool(reply, "slurmctld") ? "" : "not ",
+	       ocs_ctl_string(reply, "max_epoch", "0"), ocs_ctl_string(reply, "revision", "0"));
+	print_list(&sections, ocs_ctl_array(reply, "sections"));
+	if (ocs_ctl_length(ocs_ctl_array(reply, "room"))) {
+		putchar('\n');
+		print_list(&room, ocs_ctl_array(reply, "room"));
+	}
+	if (ocs_ctl_length(list ? list : drains)) {
+		putchar('\n');
+		print_list(&out, list ? list : drains);
+	}
+}
+
+/* ocsd selects circuits by job; those of one switch are picked here. */
+static void keep_switch(struct json_object *reply, const char *name)
+{
+	struct json_object *list = ocs_ctl_array(reply, "circuits");
+	struct json_object *kept = json_object_new_array();
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *one = json_object_array_get_idx(list, i);
+
+		if (!strcmp(ocs_ctl_string(one, "switch", ""), name))
+			json_object_array_add(kept, json_object_get(one));
+	}
+	json_object_object_add(reply, "circuits", kept);
+}
+
+/* One switch comes with its ports and its history. */
+static int add_switch(const struct ocs_ctl_args *args, struct ocs_client *client,
+		      const char *name, struct json_object *reply, struct ocs_error *err)
+{
+	struct json_object *request = json_object_new_object(), *history;
+	struct json_object *ports = ocs_ctl_ask(client, "port", name, err);
+
+	json_object_object_add(request, "op", json_object_new_string("show"));
+	json_object_object_add(request, "what", json_object_new_string("history"));
+	json_object_object_add(request, "name", json_object_new_string(name));
+	json_object_object_add(request, "last", json_object_new_int64(args->last));
+	history = ports ? ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err) : NULL;
+	json_object_put(request);
+	if (history) {
+		json_object_object_add(reply, "ports",
+				       json_object_get(ocs_ctl_array(ports, "ports")));
+		json_object_object_add(reply, "history",
+				       json_object_get(ocs_ctl_array(history, "history")));
+	}
+	json_object_put(ports);
+	json_object_put(history);
+	return history ? 0 : -1;
+}
+
+/* How the events of the audit log are called. */
+static const char *event_name(const char *what)
+{
+	static const char *const names[][2] = {
+		{ "switch_failed", "failed" }, { "switch_up", "up again" },
+		{ "outcome", "batch failed" }, { "lost", "circuit lost" },
+		{ "foreign", "patched by hand" }, { "clean", "hand patch gone" },
+		{ "port_failed", "port failed" }, { "job_failed", "job failed" },
+		{ "selftest_outcome", "self-test" }, { "selftest", "self-test begins" },
+		{ "loop_cleared", "loop cleared" }, { "notice", "says" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i][0], what))
+			return names[i][1];
+	return what;
+}
+
+static void add_who(struct ocs_text_table *table, struct json_object *row)
+{
+	int64_t uid = ocs_ctl_number(row, "who", -1);
+	const struct passwd *user = uid < 0 ? NULL : getpwuid((uid_t)uid);
+
+	if (uid < 0)
+		ocs_text_table_add(table, "ocsd");
+	else if (user)
+		ocs_text_table_add(table, user->pw_name);
+	else
+		ocs_text_table_format(table, "%lld", (long long)uid);
+}
+
+static void print_history(struct json_object *list)
+{
+	struct ocs_text_table *table =
+		ocs_text_table_create("TIME|WHAT|>JOB|BY|WHERE|DETAIL");
+
+	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
+		struct json_object *row = json_object_array_get_idx(list, i);
+		const char *after = ocs_ctl_string(row, "after", "");
+		const char *text = ocs_ctl_string(row, "text", "");
+
+		add_time(table, ocs_ctl_number(row, "time", 0));
+		ocs_text_table_add(table, event_name(ocs_ctl_string(row, "what", "?")));
+		ocs_text_table_add(table, ocs_ctl_string(row, "job", NULL));
+		add_who(table, row);
+		ocs_text_table_add(table, ocs_ctl_string(row, "before", NULL));
+		ocs_text_table_format(table, "%s%s%s", after, *after && *text ? ": " : "", text);
+	}
+	ocs_text_table_print(table, stdout);
+	ocs_text_table_destroy(table);
+}
+
+/* Where there is no ocs.yaml the rest is still worth showing. */
+static void add_room(const struct ocs_ctl_args *args, struct ocs_client *client,
+		     struct json_object *reply)
+{
+	struct ocs_error why = { 0 };
+
+	if (ocs_ctl_room_add(args, client, reply, &why))
+		fprintf(stderr, "ocsctl: what is free is not shown: %s\n", why.text);
+}
+
+/* Whether ocsd has what NAME names among its WHAT. */
+static bool known(struct ocs_client *client, const char *what, const char *list, const char *name)
+{
+	struct ocs_error ignored = { 0 };
+	struct json_object *reply = ocs_ctl_ask(client, what, name, &ignored);
+	bool found = ocs_ctl_length(ocs_ctl_array(reply, list));
+
+	json_object_put(reply);
+	return found;
+}
+
+/* Nothing is there for NAME.  0 if it exists all the same, or -1 with ERR. */
+static int nothing(const struct view *view, struct ocs_client *client, const char *name,
+		   struct ocs_error *err)
+{
+	bool job = isdigit((unsigned char)*name);
+
+	if (!strcmp(view->what, "circuit") && known(client, job ? "job" : "switch",
+						    job ? "jobs" : "switches", name))
+		return 0;
+	if (!strcmp(view->what, "job") || (!strcmp(view->what, "circuit") && job))
+		return ocs_error_set(err, OCS_ERROR, "show: ocsd knows no job %s, or it is not yours to"
+				     " see; 'ocsctl explain %s' asks Slurm, too", name, name);
+	if (!strcmp(view->what, "port"))
+		return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no switch or port %s; write SWITCH"
+				     " or SWITCH:PORT, 'ocsctl show switch' lists the switches", name);
+	return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no %s %s; 'ocsctl show %s' lists them",
+			     strcmp(view->what, "circuit") ? view->what : "switch", name,
+			     strcmp(view->what, "circuit") ? view->what : "switch");
+}
+
+static void print_view(const struct view *view, struct json_object *list,
+		       struct json_object *reply)
+{
+	struct json_object *ports = ocs_ctl_array(reply, "ports");
+
+	print_list(view, list);
+	if (strcmp(view->what, "switch") != 0 || !ocs_ctl_length(ports))
+		return;
+	putchar('\n');
+	for (size_t i = 0; i < NVIEWS; i++)
+		if (!strcmp(views[i].what, "port"))
+			print_list(&views[i], ports);
+	putchar('\n');
+	print_history(ocs_ctl_array(reply, "history"));
+}
+
+int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	const char *what = args->operands[0];
+	const char *name = args->count > 1 ? args->operands[1] : NULL;
+	const struct view *view = NULL;
+	struct ocs_client *client;
+	struct json_object *reply, *list;
+	bool by_switch = name && !strcmp(what, "circuit") && !isdigit((unsigned char)*name);
+	long job;
+	int rc = 0;
+
+	for (size_t i = 0; i < NVIEWS; i++)
+		if (!strcmp(views[i].what, what))
+			view = &views[i];
+	if (!view && strcmp(what, "fabric") != 0)
+		return ocs_error_set(err, OCS_USAGE, "show: what is a '%s'? usage: ocsctl show %s",
+				     what, args->command->operands);
+	if (name && !view)
+		return ocs_error_set(err, OCS_USAGE, "show: '%s' is too much; fabric shows all sections",
+				     name);
+	if (name && (!strcmp(what, "job") || (!strcmp(what, "circuit") && !by_switch)) &&
+	    ocs_ctl_job_parse(name, &job, err))
+		return -1;
+	client = ocs_ctl_connect(args, NULL, err);
+	if (!client)
+		return -1;
+	reply = ocs_ctl_ask(client, what, by_switch ? NULL : name, err);
+	if (reply && !view)
+		add_room(args, client, reply);
+	if (reply && name && !strcmp(what, "switch") && ocs_ctl_length(ocs_ctl_array(reply, "switches")) &&
+	    add_switch(args, client, name, reply, err)) {
+		json_object_put(reply);
+		reply = NULL;
+	}
+	if (reply && by_switch)
+		keep_switch(reply, name);
+	list = reply && view ? ocs_ctl_array(reply, view->list) : NULL;
+	if (reply && view && name && !ocs_ctl_length(list))
+		rc = nothing(view, client, name, err);
+	ocs_client_close(client);
+	if (!reply && ocs_ctl_for_administrators(err))
+		ocs_error_set(err, OCS_ERROR, "only administrators of ocsd may see %s; 'scontrol show"
+			      " topology' shows everybody cubes and switches", what);
+	if (!reply || rc) {
+		json_object_put(reply);
+		return -1;
+	}
+	if (args->json)
+		ocs_ctl_print_reply(reply);
+	else if (view)
+		print_view(view, list, reply);
+	else
+		print_fabric(reply);
+	json_object_put(reply);
+	return 0;
+}
