@@ -15,7 +15,7 @@
 #include "src/emulator/emulator.h"
 #include "src/emulator/netconf_data.h"
 #include "src/emulator/ssh.h"
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 #include "src/util/text.h"
 
 #define X(text) ((const xmlChar *)(text))

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "src/emulator/emulator.h"
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 
 #define X(text) ((const xmlChar *)(text))
 

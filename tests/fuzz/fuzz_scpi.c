@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/switch/scpi.h"
+#include "src/switch/scpi/scpi.h"
 
 #define SIZE 32
 

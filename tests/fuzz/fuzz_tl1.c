@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/switch/tl1.h"
+#include "src/switch/tl1/tl1.h"
 
 #define SIZE 32
 

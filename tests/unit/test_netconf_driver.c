@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "src/switch/driver.h"
-#include "src/switch/netconf.h"
-#include "src/switch/ssh.h"
+#include "src/switch/netconf/netconf.h"
+#include "src/switch/netconf/ssh.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "tests/unit/netconf_peer.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "src/switch/driver.h"
-#include "src/switch/scpi.h"
+#include "src/switch/scpi/scpi.h"
 #include "src/util/error.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

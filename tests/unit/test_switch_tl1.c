@@ -17,7 +17,7 @@
 
 #include "src/config/config.h"
 #include "src/switch/driver.h"
-#include "src/switch/tl1.h"
+#include "src/switch/tl1/tl1.h"
 #include "src/util/error.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

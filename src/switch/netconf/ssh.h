@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_SWITCH_SSH_H
-#define OCS_SWITCH_SSH_H
+#ifndef OCS_SWITCH_NETCONF_SSH_H
+#define OCS_SWITCH_NETCONF_SSH_H
 
 /* One subsystem on one SSH session, by libssh, with deadlines everywhere.  Every
  * failure fills ERR with code OCS_UNREACHABLE, unless it says otherwise. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_SWITCH_SCPI_H
-#define OCS_SWITCH_SCPI_H
+#ifndef OCS_SWITCH_SCPI_SCPI_H
+#define OCS_SWITCH_SCPI_SCPI_H
 
 /* SCPI as Polatis switches speak it: the lines that are sent, and the parsers of
  * what comes back.  No I/O here. */

@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 
 static const struct ocs_netconf_word polatis_words[] = {
 	{ "ENABLED", OCS_PORT_TUNED }, { "PORT_ENABLED", OCS_PORT_TUNED },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/switch/netconf_session.h"
+#include "src/switch/netconf/session.h"
 
 #include <errno.h>
 #include <libxml/tree.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/switch/ssh.h"
+#include "src/switch/netconf/ssh.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 

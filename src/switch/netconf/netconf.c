@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/switch/netconf_session.h"
-#include "src/switch/ssh.h"
+#include "src/switch/netconf/session.h"
+#include "src/switch/netconf/ssh.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"

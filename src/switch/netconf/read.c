@@ -11,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

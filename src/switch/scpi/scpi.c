@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "src/switch/driver.h"
-#include "src/switch/scpi.h"
+#include "src/switch/scpi/scpi.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/switch/tl1.h"
+#include "src/switch/tl1/tl1.h"
 #include "src/util/error.h"
 
 static const char *skip_blanks(const char *at)

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "src/switch/driver.h"
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 
 struct ocs_ssh;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/switch/ssh.h"
+#include "src/switch/netconf/ssh.h"
 
 #include <errno.h>
 #include <libssh/libssh.h>

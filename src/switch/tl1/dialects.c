@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-#include "src/switch/tl1.h"
+#include "src/switch/tl1/tl1.h"
 
 /* Another make is another entry: no code knows a verb.  doc/switches.md goes
  * through the fields; load_switches.c of src/fabric names the entries too. */

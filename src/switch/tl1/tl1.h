@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_SWITCH_TL1_H
-#define OCS_SWITCH_TL1_H
+#ifndef OCS_SWITCH_TL1_TL1_H
+#define OCS_SWITCH_TL1_TL1_H
 
 /* TL1 in three pieces: what a make of switch wants to hear (dialect tables), the
  * commands made from them, and the parser of what comes back.  No I/O here. */

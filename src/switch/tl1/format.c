@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "src/switch/driver.h"
-#include "src/switch/tl1.h"
+#include "src/switch/tl1/tl1.h"
 #include "src/util/error.h"
 
 /* A name or password with characters that separate TL1 fields goes in quotes. */

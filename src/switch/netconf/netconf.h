@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_SWITCH_NETCONF_H
-#define OCS_SWITCH_NETCONF_H
+#ifndef OCS_SWITCH_NETCONF_NETCONF_H
+#define OCS_SWITCH_NETCONF_NETCONF_H
 
 /* NETCONF (RFC 6241, framing of RFC 6242) in pieces without I/O: how messages are
  * cut out of a stream, how a make of switch calls things (dialect tables), the

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/switch/tl1.h"
+#include "src/switch/tl1/tl1.h"
 
 #define LINE_LIMIT (64 * 1024)
 #define MESSAGE_LIMIT (1024 * 1024)

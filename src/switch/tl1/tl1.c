@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "src/switch/driver.h"
-#include "src/switch/tl1.h"
+#include "src/switch/tl1/tl1.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 

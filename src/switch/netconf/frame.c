@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/switch/netconf.h"
+#include "src/switch/netconf/netconf.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

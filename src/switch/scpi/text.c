@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/switch/scpi.h"
+#include "src/switch/scpi/scpi.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
