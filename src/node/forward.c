@@ -17,7 +17,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/forward/forward.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/util/error.h"

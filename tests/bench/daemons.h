@@ -10,7 +10,7 @@
 #include <json-c/json.h>
 #include <sys/types.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 

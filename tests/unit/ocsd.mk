@@ -3,7 +3,7 @@
 
 OCSD_RIG = ocsd_rig.c ocsd_rig.h ocsd_talk.c ocsd_talk.h emulator_peer.c emulator_peer.h
 OCSD_ROWS = ocsd_rows.c ocsd_rows.h
-OCSD_RIG_LIBS = $(S)/client/libocs_client.la $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+OCSD_RIG_LIBS = $(S)/protocol/libocs_protocol.la $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_ocsd_jobs test_ocsd_faults test_ocsd_access
 test_ocsd_jobs_SOURCES = test_ocsd_jobs.c $(OCSD_RIG)

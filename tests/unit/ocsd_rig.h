@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/fabric/fabric.h"
 #include "tests/unit/emulator_peer.h"
 #include "tests/unit/ocsd_talk.h"

@@ -11,7 +11,7 @@ test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs
 test_request_LDADD = $(S)/plan/libocs_demand.la $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
 
 # The state behind topology/ocs and select/cons_tres_ocs.
-CONTROLLER = $(S)/plugins/controller/libcontroller.la $(S)/client/libocs_client.la \
+CONTROLLER = $(S)/plugins/controller/libcontroller.la $(S)/protocol/libocs_protocol.la \
 	$(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += test_controller test_controller_link test_controller_ready
 test_controller_SOURCES = test_controller.c controller_peer.c controller_peer.h

@@ -24,8 +24,8 @@
 #include <json-c/json.h>
 #include <netinet/in.h>
 
-#include "src/client/account.h"
-#include "src/client/client.h"
+#include "src/protocol/account.h"
+#include "src/protocol/client.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/secret.h"

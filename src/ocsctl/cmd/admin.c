@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/output/table.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/util/net.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"

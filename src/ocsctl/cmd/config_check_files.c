@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "src/client/account.h"
+#include "src/protocol/account.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/cmd/config_check.h"
 #include "src/ocsctl/slurm/slurm_conf.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/client/account.h"
-#include "src/client/client.h"
+#include "src/protocol/account.h"
+#include "src/protocol/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/cmd/config_check.h"

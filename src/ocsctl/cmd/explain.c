@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/output/watch.h"

@@ -9,7 +9,7 @@
 
 #include "src/advice/nearest_shape.h"
 #include "src/advice/reason.h"
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/what_if.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/ocsctl/slurm/blocker_sources.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/cmd/free_room.h"
 #include "src/ocsctl/slurm/state.h"

@@ -9,7 +9,7 @@
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 
-#include "src/client/account.h"
+#include "src/protocol/account.h"
 #include "src/util/text.h"
 
 #include <event2/event.h>

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 #include "src/plugins/spank/child.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/plugins/spank/settings.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_CLIENT_ACCOUNT_H
-#define OCS_CLIENT_ACCOUNT_H
+#ifndef OCS_PROTOCOL_ACCOUNT_H
+#define OCS_PROTOCOL_ACCOUNT_H
 
 /* The account that ocsd runs as, by which its clients know it. */
 

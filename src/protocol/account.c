@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/client/account.h"
+#include "src/protocol/account.h"
 
 #include <errno.h>
 #include <limits.h>

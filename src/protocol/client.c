@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/client/account.h"
-#include "src/client/client.h"
+#include "src/protocol/account.h"
+#include "src/protocol/client.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/secret.h"

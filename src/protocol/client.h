@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_CLIENT_CLIENT_H
-#define OCS_CLIENT_CLIENT_H
+#ifndef OCS_PROTOCOL_CLIENT_H
+#define OCS_PROTOCOL_CLIENT_H
 
 /* A connection to ocsd: newline-delimited JSON (doc/protocol.md) over a UNIX
  * socket (SO_PEERCRED) or over TCP (MUNGE, loaded with dlopen so that nothing
