@@ -784,7 +784,7 @@ inline job_leaves(c, j)
 #define LISTED(c, e) HAS(listed[c], e)
 #endif
 
-/* messages.c:ocs_message_subscribed */
+/* scheduler/messages.c:ocs_message_subscribed */
 inline subscribed(c)
 {
 	for (i : 1 .. EPOCHS) {
@@ -827,7 +827,7 @@ inline subscribed(c)
 #endif
 #define IDLE(c, j) (STATE(c, j) == PENDING || STATE(c, j) == DONE)
 
-/* select_p_job_begin, controller/allocation.c:ocs_controller_begin */
+/* select_p_job_begin, scheduler/allocation.c:ocs_controller_begin */
 inline begin(c, j)
 {
 	d_step {
@@ -955,7 +955,7 @@ proctype Slurmctld(byte me)
 end:	do
 	:: serve(me, 0)
 	:: serve(me, 1)
-	/* controller/link.c:subscribe */
+	/* scheduler/link.c:subscribe */
 	:: d_step {
 		ctld[me] == UP && link[me] == CLOSED && ocsd == SERVING && !said_superseded[me] ->
 		e = 0;
@@ -970,7 +970,7 @@ end:	do
 		to_ocsd[me] ! SUBSCRIBE, e
 	   }
 	:: d_step { ctld[me] == UP && link[me] == OPEN && answered[me] && len(to_ocsd[me]) <= 2 -> subscribed(me) }
-	/* messages.c:ocs_message_event, take_shown */
+	/* scheduler/messages.c:ocs_message_event, take_shown */
 	:: d_step {
 		ctld[me] == UP && link[me] == SUBSCRIBED && (said_released[me] || said_unknown[me]) ->
 		for (i : 1 .. EPOCHS) {
@@ -1000,7 +1000,7 @@ end:	do
 		}
 		i = 0;
 	   }
-	/* forgotten.c: told to stop, and some seconds have passed */
+	/* scheduler/lost_jobs.c: told to stop, and some seconds have passed */
 	:: d_step {
 		ctld[me] == UP && forgotten[me] ->
 		for (i : 1 .. EPOCHS) {

@@ -8,7 +8,7 @@
  * 4x4x4 cubes (n0 to n31) and six direct servers (d0 to d5).  Everything fails the
  * running test rather than return an error. */
 
-#include "src/plugins/controller/controller.h"
+#include "src/scheduler/scheduler.h"
 
 struct json_object;
 

@@ -3,15 +3,14 @@
 
 # The parts of spank_ocs, job_submit/ocs and cli_filter/ocs that need no Slurm.
 check_PROGRAMS += test_request
-test_request_SOURCES = test_request.c ../../src/plugins/spank/request.c \
-	../../src/plugins/spank/base64.c \
+test_request_SOURCES = test_request.c \
 	../../src/plugins/spank/settings.c ../../src/plugins/spank/child.c \
 	../../src/plugins/job_submit/extra.c ../../src/plugins/job_submit/script.c
 test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"'
-test_request_LDADD = $(S)/plan/libocs_demand.la $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
+test_request_LDADD = $(S)/scheduler/libocs_submit.la $(S)/plan/libocs_demand.la $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
 
 # The state behind topology/ocs and select/cons_tres_ocs.
-CONTROLLER = $(S)/plugins/controller/libcontroller.la $(S)/protocol/libocs_protocol.la \
+CONTROLLER = $(S)/scheduler/libocs_scheduler.la $(S)/protocol/libocs_protocol.la \
 	$(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += test_controller test_controller_link test_controller_ready
 test_controller_SOURCES = test_controller.c controller_peer.c controller_peer.h

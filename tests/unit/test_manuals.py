@@ -217,7 +217,7 @@ def plugstack_arguments():
     page = part(read("doc/man8/spank_ocs.8"), "ARGUMENTS")
     told = set(re.findall(r"^\.It Cm ([a-z_]+)", page, re.M))
     result("spank_ocs(8) has the arguments that are read", (known ^ told) | (known ^ read_by))
-    table = set(re.findall(r'OCS_OPTION_\w+\] = \{ "([a-z-]+)"', read("src/plugins/spank/request.c")))
+    table = set(re.findall(r'OCS_OPTION_\w+\] = \{ "([a-z-]+)"', read("src/scheduler/submit_options.c")))
     page = part(read("doc/man8/spank_ocs.8"), "OPTIONS")
     result("and the options", table ^ set(re.findall(r"^\.It Fl Fl ([a-z-]+)", page, re.M)))
 

@@ -16,9 +16,9 @@
 
 #include "src/plugins/job_submit/extra.h"
 #include "src/plugins/job_submit/script.h"
-#include "src/plugins/spank/base64.h"
+#include "src/util/base64.h"
 #include "src/plugins/spank/child.h"
-#include "src/plugins/spank/request.h"
+#include "src/scheduler/submit_options.h"
 #include "src/plugins/spank/settings.h"
 #include "src/util/error.h"
 #include "src/util/net.h"

@@ -14,7 +14,7 @@
 
 #include "src/layout/task_map.h"
 #include "src/plugins/cli_filter/ring.h"
-#include "src/plugins/spank/request.h"
+#include "src/scheduler/submit_options.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

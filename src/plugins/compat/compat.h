@@ -35,7 +35,7 @@
 #include "src/slurmctld/locks.h"
 #include "src/slurmctld/slurmctld.h"
 #include "src/stepmgr/srun_comm.h"
-#include "src/plugins/controller/controller.h"
+#include "src/scheduler/scheduler.h"
 
 #define OCS_SLURM(major, minor) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(major, minor, 0))
 

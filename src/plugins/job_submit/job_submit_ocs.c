@@ -21,7 +21,7 @@
 #include "src/plugins/job_submit/nodes.h"
 #include "src/plugins/job_submit/script.h"
 #include "src/plugins/job_submit/site.h"
-#include "src/plugins/spank/request.h"
+#include "src/scheduler/submit_options.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

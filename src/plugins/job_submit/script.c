@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/plugins/spank/request.h"
+#include "src/scheduler/submit_options.h"
 #include "src/util/error.h"
 
 #define DIRECTIVE "#SBATCH"

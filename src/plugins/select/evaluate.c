@@ -4,7 +4,7 @@
 #include "src/plugins/compat/conf.h"
 #include "src/plugins/compat/spank_env.h"
 #include "src/plugins/select/select_ocs.h"
-#include "src/plugins/spank/request.h"
+#include "src/scheduler/submit_options.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "src/plugins/spank/nodeside.h"
-#include "src/plugins/spank/request.h"
+#include "src/scheduler/submit_options.h"
 #include "src/plugins/spank/settings.h"
 #include "src/plugins/spank/slurm_api.h"
 #include "src/util/error.h"

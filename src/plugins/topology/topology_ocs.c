@@ -7,7 +7,7 @@
 
 #include "src/plugins/compat/compat.h"
 #include "src/plugins/compat/conf.h"
-#include "src/plugins/controller/controller.h"
+#include "src/scheduler/scheduler.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLUGINS_BASE64_H
-#define OCS_PLUGINS_BASE64_H
+#ifndef OCS_UTIL_BASE64_H
+#define OCS_UTIL_BASE64_H
 
 #include <stddef.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/plugins/spank/request.h"
+#include "src/scheduler/submit_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/plugins/spank/base64.h"
+#include "src/util/base64.h"
 #include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "src/util/text.h"

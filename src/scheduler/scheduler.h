@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLUGINS_CONTROLLER_CONTROLLER_H
-#define OCS_PLUGINS_CONTROLLER_CONTROLLER_H
+#ifndef OCS_SCHEDULER_SCHEDULER_H
+#define OCS_SCHEDULER_SCHEDULER_H
 
 /* What topology/ocs and select/cons_tres_ocs share inside slurmctld: the fabric,
  * who holds what, why jobs wait, and the connection to ocsd.  Knows nothing of

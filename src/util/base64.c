@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/plugins/spank/base64.h"
+#include "src/util/base64.h"
 
 #include <stdint.h>
 #include <stdlib.h>

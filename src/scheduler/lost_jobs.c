@@ -5,7 +5,7 @@
  * that.  Their nodes still have them: what is started there under the same number too soon
  * would be taken for the same job, and get no prolog. */
 
-#include "src/plugins/controller/state.h"
+#include "src/scheduler/state.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 

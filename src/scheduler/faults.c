@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/plugins/controller/state.h"
+#include "src/scheduler/state.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLUGINS_CONTROLLER_STATE_H
-#define OCS_PLUGINS_CONTROLLER_STATE_H
+#ifndef OCS_SCHEDULER_STATE_H
+#define OCS_SCHEDULER_STATE_H
 
 /* The one state behind controller.h; everything in it is protected by its lock. */
 
 #include "src/place/place.h"
-#include "src/plugins/controller/controller.h"
+#include "src/scheduler/scheduler.h"
 
 #include <pthread.h>
 

@@ -5,7 +5,7 @@
  * saw; a thread that holds no lock tries other shapes on that. */
 
 #include "src/advice/nearest_shape.h"
-#include "src/plugins/controller/state.h"
+#include "src/scheduler/state.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 

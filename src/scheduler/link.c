@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/protocol/client.h"
-#include "src/plugins/controller/state.h"
+#include "src/scheduler/state.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 

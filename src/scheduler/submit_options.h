@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLUGINS_REQUEST_H
-#define OCS_PLUGINS_REQUEST_H
+#ifndef OCS_SCHEDULER_SUBMIT_OPTIONS_H
+#define OCS_SCHEDULER_SUBMIT_OPTIONS_H
 
 /* What a submission says about its shape, and in which environment variables
  * it travels.  Shared by spank_ocs, job_submit/ocs and cli_filter/ocs; no Slurm
