@@ -712,7 +712,7 @@ inline visit(n, e)
 			settle()
 		fi
 	   }
-	/* spank/visit.c:ocs_visit_job_left */
+	/* spank/job_context.c:ocs_visit_job_left */
 	:: d_step {
 		(AT(n, e) == PROLOG || AT(n, e) == ASKED) && ctld[charge] == UP && !RUNS(charge, e) ->
 		AT(n, e) = EMPTY
@@ -916,7 +916,7 @@ inline serve(c, j)
 		DROP(said_failed[c], EPOCH(c, j));
 		job_leaves(c, j)
 	   }
-	/* the last node has cleaned up; keeper.c:watch_holders */
+	/* the last node has cleaned up; select/background_thread.c:watch_holders */
 	:: atomic {
 		ctld[c] == UP && STATE(c, j) == COMPLETING && BOTH(EPOCH(c, j), NOTHING) && ROOM(c) ->
 		if
@@ -1014,12 +1014,12 @@ end:	do
 		disk_state[0] = STATE(me, 0); disk_state[1] = STATE(me, 1);
 		disk_epoch[0] = EPOCH(me, 0); disk_epoch[1] = EPOCH(me, 1)
 	   }
-	/* keeper.c:superseded: it ends without saving */
+	/* select/background_thread.c:superseded: it ends without saving */
 	:: d_step { ctld[me] == UP && said_superseded[me] -> die(me) }
 	od
 }
 
-/* publish.c:ocs_select_restore_all */
+/* select/job_record.c:ocs_select_restore_all */
 inline restore(c, j)
 {
 	STATE(c, j) = disk_state[j];

@@ -4,7 +4,7 @@
 # The parts of spank_ocs, job_submit/ocs and cli_filter/ocs that need no Slurm.
 check_PROGRAMS += test_request
 test_request_SOURCES = test_request.c \
-	../../src/plugins/spank/settings.c ../../src/plugins/spank/child.c \
+	../../src/plugins/spank/settings.c ../../src/plugins/spank/subprocess.c \
 	../../src/plugins/job_submit/extra.c ../../src/plugins/job_submit/script.c
 test_request_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"'
 test_request_LDADD = $(S)/scheduler/libocs_submit.la $(S)/plan/libocs_demand.la $(S)/fold/libocs_fold.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)

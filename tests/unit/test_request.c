@@ -17,7 +17,7 @@
 #include "src/plugins/job_submit/extra.h"
 #include "src/plugins/job_submit/script.h"
 #include "src/util/base64.h"
-#include "src/plugins/spank/child.h"
+#include "src/plugins/spank/subprocess.h"
 #include "src/scheduler/submit_options.h"
 #include "src/plugins/spank/settings.h"
 #include "src/util/error.h"

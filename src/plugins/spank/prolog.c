@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "src/protocol/client.h"
-#include "src/plugins/spank/child.h"
+#include "src/plugins/spank/subprocess.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/plugins/spank/settings.h"
-#include "src/plugins/spank/visit.h"
+#include "src/plugins/spank/job_context.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLUGINS_SPANK_VISIT_H
-#define OCS_PLUGINS_SPANK_VISIT_H
+#ifndef OCS_SPANK_JOB_CONTEXT_H
+#define OCS_SPANK_JOB_CONTEXT_H
 
 /* A prolog or an epilog of one job on this node. */
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/plugins/spank/child.h"
+#include "src/plugins/spank/subprocess.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/plugins/spank/settings.h"
 #include "src/util/error.h"

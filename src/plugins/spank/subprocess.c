@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/plugins/spank/child.h"
+#include "src/plugins/spank/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLUGINS_CHILD_H
-#define OCS_PLUGINS_CHILD_H
+#ifndef OCS_SPANK_SUBPROCESS_H
+#define OCS_SPANK_SUBPROCESS_H
 
 struct ocs_error;
 
