@@ -4,7 +4,7 @@
 #ifndef OCS_TESTS_CONTROLLER_PEER_H
 #define OCS_TESTS_CONTROLLER_PEER_H
 
-/* A peer that plays ocsd for the tests of src/plugins/controller, and a fabric of two
+/* A peer that plays ocsd for the tests of src/scheduler, and a fabric of two
  * 4x4x4 cubes (n0 to n31) and six direct servers (d0 to d5).  Everything fails the
  * running test rather than return an error. */
 
