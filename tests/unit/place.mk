@@ -53,8 +53,7 @@ check_PROGRAMS += test_warm
 test_warm_SOURCES = test_warm.c place_check.h place_random.h
 test_warm_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 test_warm_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
-	-Wl,--wrap=ocs_compact_encode -Wl,--wrap=ocs_thread_encode -Wl,--wrap=ocs_embed_encode \
-	-Wl,--wrap=ocs_reason_not_now
+	-Wl,--wrap=ocs_compact_encode -Wl,--wrap=ocs_thread_encode -Wl,--wrap=ocs_embed_encode
 
 check_PROGRAMS += test_many
 test_many_SOURCES = test_many.c place_check.h place_random.h

@@ -35,7 +35,7 @@ static void random_cases(const char *line, int cases, int dims, int most)
 		random_shape(&shape, dims, most);
 		random_occupancy(s.occupancy, s.fabric);
 		memset(&err, 0, sizeof(err));
-		nodes = ocs_reason_node_count(s.placer, &shape, &&err);
+		nodes = ocs_reason_node_count(s.placer, &shape, &err);
 		if (nodes < 0) {
 			assert_int_equal(err.code, OCS_NEVER);
 			never++;
@@ -187,7 +187,7 @@ static void test_never(void **state)
 		if (!strstr(err.text, never[i].says))
 			fail_msg("%s: %s", never[i].shape, err.text);
 		for (n = ocs_place_nearest(s.placer, &shape, near, 4); n > 0; n--)
-			assert_true(ocs_reason_node_count(s.placer, &near[n - 1], &&err) > 0);
+			assert_true(ocs_reason_node_count(s.placer, &near[n - 1], &err) > 0);
 		close_fabric(&s);
 	}
 }
@@ -265,7 +265,7 @@ static void test_never_names_what_fits(void **state)
 		assert_int_equal(ocs_shape_parse(lines[i].shape, lines[i].conn, &shape, &err), 0);
 		shape.no_fold = lines[i].no_fold;
 		shape.no_rotate = lines[i].no_rotate;
-		assert_int_equal(ocs_reason_node_count(s.placer, &shape, &&err), -1);
+		assert_int_equal(ocs_reason_node_count(s.placer, &shape, &err), -1);
 		assert_int_equal(err.code, OCS_NEVER);
 		assert_string_equal(err.text, lines[i].says);
 		close_fabric(&s);
@@ -301,7 +301,7 @@ static void test_nearest_fit(void **state)
 			}
 			shape.no_fold = rand_r(&seed) % 4 == 0;
 			shape.no_rotate = rand_r(&seed) % 4 == 0;
-			if (ocs_reason_node_count(s.placer, &shape, &&err) > 0)
+			if (ocs_reason_node_count(s.placer, &shape, &err) > 0)
 				continue;
 			if (err.code != OCS_NEVER || strlen(err.text) > 400 || strchr(err.text, '\n'))
 				fail_msg("%s", err.text);
@@ -314,7 +314,7 @@ static void test_nearest_fit(void **state)
 								 &err), 0);
 				other.no_fold = shape.no_fold;
 				other.no_rotate = shape.no_rotate;
-				if (ocs_reason_node_count(s.placer, &other, &&err) < 0)
+				if (ocs_reason_node_count(s.placer, &other, &err) < 0)
 					fail_msg("%s", err.text);
 			}
 			for (n = ocs_place_nearest(s.placer, &shape, near, 3); n > 0; n--, named++) {
@@ -518,8 +518,8 @@ static void test_in_parts(void **state)
 		open_fabric(&early, "torus cubes:4x2x2 cube:4x4x4 tile:1x1x1");
 		open_fabric(&late, "torus cubes:4x2x2 cube:4x4x4 tile:1x1x1");
 		assert_int_equal(ocs_shape_parse(shapes[i], NULL, &shape, &err), 0);
-		assert_true(ocs_reason_node_count(late.placer, &shape, &&err) > 0);
-		assert_true(ocs_reason_node_count(early.placer, &shape, &&err) > 0);
+		assert_true(ocs_reason_node_count(late.placer, &shape, &err) > 0);
+		assert_true(ocs_reason_node_count(early.placer, &shape, &err) > 0);
 		assert_non_null(late.placer->catalogues[0]->rest);
 		while (ocs_catalogue_more(late.placer->catalogues[0]))
 			;
@@ -560,7 +560,7 @@ static void test_servers(void **state)
 	assert_non_null(fabric);
 	placer = ocs_placer_create(fabric, &fabric->sections[0]);
 	assert_int_equal(ocs_shape_parse("4", NULL, &shape, &err), 0);
-	assert_int_equal(ocs_reason_node_count(placer, &shape, &&err), -1);
+	assert_int_equal(ocs_reason_node_count(placer, &shape, &err), -1);
 	assert_int_equal(err.code, OCS_USAGE);
 	assert_null(ocs_placement_decode(placer, "p1:1:t:-:0:0.1,0.1,0.1:0", &err));
 	ocs_placer_destroy(placer);

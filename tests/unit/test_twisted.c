@@ -48,7 +48,7 @@ static void test_fits(void **state)
 		assert_int_equal(ocs_shape_parse(fits[i].shape, NULL, &shape, &err), 0);
 		shape.no_rotate = i % 2;
 		shape.no_fold = i % 3;
-		if (ocs_reason_node_count(s.placer, &shape, &&err) != fits[i].nodes)
+		if (ocs_reason_node_count(s.placer, &shape, &err) != fits[i].nodes)
 			fail_msg("%s: %s", fits[i].shape, err.text);
 		/* one cube lost: another one serves */
 		ocs_occupancy_cube_drain(s.occupancy, 1);
