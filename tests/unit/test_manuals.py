@@ -222,8 +222,37 @@ def plugstack_arguments():
     result("and the options", table ^ set(re.findall(r"^\.It Fl Fl ([a-z-]+)", page, re.M)))
 
 
+def functions_missing(line):
+    """Paths in LINE that do not exist, and words after `FILE.c` that no file of LINE has as a function."""
+    words = re.findall(r"`([^`]+)`", line)
+    paths = [word for word in words if "NAME" not in word and
+             re.match(r"(src|tests|doc|etc|scripts|examples|debian)/[^ *{]*$", word)]
+    missing = {path for path in paths if not os.path.exists(os.path.join(SOURCE, path))}
+    code = "".join(read(path) for path in paths if path.endswith(".c") and path not in missing)
+    for word in re.findall(r"`([a-z0-9_]+)`", line[line.find(".c`"):] if code else ""):
+        if not re.search(r"\b%s[([]" % word, code):
+            missing.add(word)
+    return missing
+
+
+def architecture():
+    for page in ("doc/architecture.md", "CONTRIBUTING.md"):
+        faults = set()
+        for line in read(page).split("\n"):
+            faults |= {"%s: %s" % (word, line.strip()) for word in functions_missing(line)}
+        result(page + " names files and functions that exist", faults)
+    faults = set()
+    for path, name in re.findall(r"`([a-z0-9_/]+\.c):([a-z0-9_]+)`", read("doc/model.md").split("## Rules")[0]):
+        files = [found for found in ("src/" + path, "src/plugins/" + path, "src/plugins/select/" + path)
+                 if os.path.exists(os.path.join(SOURCE, found))]
+        if not files or not re.search(r"\b%s\(" % name, read(files[0])):
+            faults.add(path + ":" + name)
+    result("so does doc/model.md", faults)
+
+
 ocsctl_options()
 sim_options()
+architecture()
 ocsctl_json()
 yaml_keys()
 plugstack_arguments()
