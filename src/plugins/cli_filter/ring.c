@@ -10,7 +10,7 @@
 
 #include "src/config/config.h"
 #include "src/layout/task_map.h"
-#include "src/plugins/spank/slurm_api.h"
+#include "src/plugins/compat/slurm_api.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"

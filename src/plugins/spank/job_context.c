@@ -13,7 +13,7 @@
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/plugins/spank/settings.h"
-#include "src/plugins/spank/slurm_api.h"
+#include "src/plugins/compat/slurm_api.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 

@@ -11,7 +11,7 @@
 #include "src/plugins/spank/nodeside.h"
 #include "src/scheduler/submit_options.h"
 #include "src/plugins/spank/settings.h"
-#include "src/plugins/spank/slurm_api.h"
+#include "src/plugins/compat/slurm_api.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLUGINS_SLURM_API_H
-#define OCS_PLUGINS_SLURM_API_H
+#ifndef OCS_PLUGINS_COMPAT_SLURM_API_H
+#define OCS_PLUGINS_COMPAT_SLURM_API_H
 
 /* Slurm's public interface, for code that is built without a source tree, and
  * what differs in it between releases. */
