@@ -9,7 +9,7 @@
 #include <json-c/json.h>
 #include <stdint.h>
 
-#include "src/client/client.h"
+#include "src/protocol/client.h"
 
 #define RIG_PATIENCE_MS 20000 /* for everything that is awaited */
 
