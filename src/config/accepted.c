@@ -37,10 +37,40 @@ size_t ocs_fabric_text_length(const char *text, size_t length)
 	return memcmp(text + before, mark, MARK_BYTES) ? length : before;
 }
 
+static int write_marked(const char *path, const char *text, size_t length, struct ocs_error *err)
+{
+	char *marked = ocs_calloc(length + MARK_BYTES + 1, 1);
+	int rc;
+
+	memcpy(marked, text, length);
+	mark_format(text, length, marked + length);
+	rc = ocs_file_write(path, marked, length + MARK_BYTES, 0644, err);
+	free(marked);
+	return rc;
+}
+
+/* The text that was written so, without the mark; NULL with ERR. */
+static char *read_marked(const char *path, size_t *length, struct ocs_error *err)
+{
+	char *text = ocs_file_read(path, BYTES_MAX, length, err);
+	size_t before = text ? ocs_fabric_text_length(text, *length) : 0;
+
+	if (!text)
+		return NULL;
+	if (before == *length) {
+		free(text);
+		ocs_error_set(err, OCS_ERROR, "%s was cut short or changed since it was written", path);
+		return NULL;
+	}
+	text[before] = '\0';
+	*length = before;
+	return text;
+}
+
 int ocs_fabric_keep(const struct ocs_fabric *fabric, const char *path, struct ocs_error *err)
 {
-	char mark[MARK_BYTES + 1], *text, *marked;
 	size_t length;
+	char *text;
 	int rc;
 
 	text = ocs_file_read(fabric->source, BYTES_MAX, &length, err);
@@ -52,12 +82,7 @@ int ocs_fabric_keep(const struct ocs_fabric *fabric, const char *path, struct oc
 		return ocs_error_set(err, OCS_ERROR, "%s has changed since it was read",
 				     fabric->source);
 	}
-	mark_format(text, length, mark);
-	marked = ocs_calloc(length + MARK_BYTES + 1, 1);
-	memcpy(marked, text, length);
-	memcpy(marked + length, mark, MARK_BYTES);
-	rc = ocs_file_write(path, marked, length + MARK_BYTES, 0644, err);
-	free(marked);
+	rc = write_marked(path, text, length, err);
 	free(text);
 	return rc;
 }
@@ -66,12 +91,62 @@ struct ocs_fabric *ocs_fabric_kept(const char *path, struct ocs_error *err)
 {
 	struct ocs_fabric *fabric = NULL;
 	size_t length;
-	char *text = ocs_file_read(path, BYTES_MAX, &length, err);
+	char *text = read_marked(path, &length, err);
 
-	if (text && ocs_fabric_text_length(text, length) == length)
-		ocs_error_set(err, OCS_ERROR, "%s was cut short or changed since it was written", path);
-	else if (text)
+	if (text)
 		fabric = ocs_fabric_parse(text, length, path, err);
 	free(text);
 	return fabric;
+}
+
+static bool all_get_circuits(const struct ocs_section *section)
+{
+	return section && (section->kind == OCS_RAILS || section->kind == OCS_DIRECT);
+}
+
+int ocs_fabric_partitions_keep(const struct ocs_fabric *fabric, const char *path,
+			       struct ocs_error *err)
+{
+	/* No partition has this name: what serves all that are not named. */
+	bool others = all_get_circuits(ocs_fabric_section(fabric, "*"));
+	struct ocs_text text = { 0 };
+	int rc;
+
+	ocs_text_add(&text, "# partitions whose jobs all get circuits\n");
+	for (int i = 0; i < fabric->nsections; i++) {
+		const struct ocs_section *section = &fabric->sections[i];
+		bool all = all_get_circuits(section);
+
+		for (size_t j = 0; all != others && j < section->npartitions; j++)
+			ocs_text_add(&text, "%s%s\n", all ? "" : "!", section->partitions[j]);
+	}
+	if (others)
+		ocs_text_add(&text, "*\n");
+	rc = write_marked(path, text.data, text.length, err);
+	ocs_text_free(&text);
+	return rc;
+}
+
+char *ocs_fabric_partitions_kept(const char *path, struct ocs_error *err)
+{
+	size_t length;
+
+	return read_marked(path, &length, err);
+}
+
+/* Whether TEXT has the line of the signs SIGN and NAME. */
+static bool line_there(const char *text, const char *sign, const char *name)
+{
+	char *line = ocs_asprintf("\n%s%s\n", sign, name);
+	bool there = strstr(text, line);
+
+	free(line);
+	return there;
+}
+
+bool ocs_fabric_partitions_have(const char *text, const char *partition)
+{
+	if (line_there(text, "", "*"))
+		return !partition || !line_there(text, "!", partition);
+	return partition && line_there(text, "", partition);
 }

@@ -26,6 +26,13 @@ struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
 int ocs_fabric_keep(const struct ocs_fabric *fabric, const char *path, struct ocs_error *err);
 /* Opens such a copy.  NULL with ERR: there is none, it is not whole, or no description. */
 struct ocs_fabric *ocs_fabric_kept(const char *path, struct ocs_error *err);
+/* Keeps the names of the partitions whose jobs all get circuits, those of rail and direct sections,
+ * as the file PATH; reads that, which is freed (NULL with ERR: there is none, it is not whole); and
+ * whether PARTITION (NULL: unknown) is one of them by TEXT, what was read. */
+int ocs_fabric_partitions_keep(const struct ocs_fabric *fabric, const char *path,
+			       struct ocs_error *err);
+char *ocs_fabric_partitions_kept(const char *path, struct ocs_error *err);
+bool ocs_fabric_partitions_have(const char *text, const char *partition);
 /* How many of the LENGTH bytes of TEXT are the description: of such a copy, the original's. */
 size_t ocs_fabric_text_length(const char *text, size_t length);
 

@@ -271,6 +271,8 @@ static void add_fault(struct list *list)
 	ocs_text_add(&text, "Config=%s State=%s Reason=\"%s\"",
 		     ocs_state.fabric ? ocs_state.fabric->source : "none",
 		     ocs_state.fabric ? "KEPT" : "MISSING", ocs_state.fault);
+	if (!ocs_state.fabric && !ocs_state.partitions)
+		ocs_text_add(&text, " Partitions=UNKNOWN");
 	list_add(list, "ocs.yaml", ocs_strdup(""), &text);
 }
 

@@ -51,6 +51,13 @@ static void fault_set(const char *fault)
 	ocs_state.fault = copy;
 }
 
+/* With the lock held; TEXT, taken over, is NULL for unknown. */
+static void partitions_set(char *text)
+{
+	free(ocs_state.partitions);
+	ocs_state.partitions = text;
+}
+
 /* FABRIC (NULL: it could not be opened) takes the place of the one before.  0, or -1. */
 static int fabric_take(struct ocs_fabric *fabric, const char *fault)
 {
@@ -61,6 +68,7 @@ static int fabric_take(struct ocs_fabric *fabric, const char *fault)
 	pthread_mutex_lock(&s->lock);
 	fabric_drop();
 	fault_set(fault);
+	partitions_set(NULL);
 	s->fabric = fabric;
 	ocs_fabric_digest(fabric, s->digest);
 	s->sections = ocs_calloc((size_t)fabric->nsections + 1, sizeof(*s->sections));
@@ -98,11 +106,23 @@ void ocs_controller_fault_set(const char *fault)
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
+int ocs_controller_close_kept(const char *path, const char *fault, struct ocs_error *err)
+{
+	char *text = ocs_fabric_partitions_kept(path, err);
+
+	pthread_mutex_lock(&ocs_state.lock);
+	fault_set(fault);
+	partitions_set(text);
+	pthread_mutex_unlock(&ocs_state.lock);
+	return text ? 0 : -1;
+}
+
 void ocs_controller_close(void)
 {
 	pthread_mutex_lock(&ocs_state.lock);
 	fabric_drop();
 	fault_set(NULL);
+	partitions_set(NULL);
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
@@ -129,8 +149,11 @@ bool ocs_controller_unit_agrees(int node, const char *topology)
 	return ocs_fabric_unit_agrees(ocs_state.fabric, node, topology);
 }
 
-int ocs_controller_copy(const char *path, struct ocs_error *err)
+int ocs_controller_copy(const char *path, const char *partitions, struct ocs_error *err)
 {
+	/* The names first: they stand for whatever part of the copy is missing later. */
+	if (ocs_fabric_partitions_keep(ocs_state.fabric, partitions, err))
+		return -1;
 	return ocs_fabric_keep(ocs_state.fabric, path, err);
 }
 
@@ -175,6 +198,28 @@ void ocs_controller_say(bool problem, const char *format, ...)
 	ocs_state.log(problem, text);
 }
 
+/* Without ocs.yaml: what a job waits for that has a shape, or is in a PARTITION whose jobs all get
+ * circuits.  0: for nothing. */
+static int request_unread(bool shaped, const char *partition, struct ocs_error *err)
+{
+	char text[OCS_ERROR_TEXT];
+	bool waits = shaped;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	if (!waits && ocs_state.partitions)
+		waits = ocs_fabric_partitions_have(ocs_state.partitions, partition);
+	snprintf(text, sizeof(text), "%s", ocs_state.fault ? ocs_state.fault :
+		 "no ocs.yaml is loaded");
+	pthread_mutex_unlock(&ocs_state.lock);
+	if (!waits)
+		return 0;
+	/* Which may be another day; it is no fault of the job's. */
+	ocs_error_set(err, OCS_NOT_NOW, "%s", text);
+	return shaped ? ocs_error_prefix(err, "no shape is served until ocs.yaml can be read") :
+		ocs_error_prefix(err, "no job of partition %s starts until ocs.yaml can be read",
+				 partition);
+}
+
 int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
 			   struct ocs_controller_request *request, struct ocs_error *err)
 {
@@ -187,19 +232,8 @@ int ocs_controller_request(uint32_t job, const char *partition, const char *extr
 	if (shaped < 0)
 		return -1;
 	request->shaped = shaped > 0;
-	/* Which may be another day; it is no fault of the job's. */
-	if (!fabric) {
-		char text[OCS_ERROR_TEXT];
-
-		if (!request->shaped)
-			return 0;
-		pthread_mutex_lock(&ocs_state.lock);
-		snprintf(text, sizeof(text), "%s", ocs_state.fault ? ocs_state.fault :
-			 "no ocs.yaml is loaded");
-		pthread_mutex_unlock(&ocs_state.lock);
-		ocs_error_set(err, OCS_NOT_NOW, "%s", text);
-		return ocs_error_prefix(err, "no shape is served until ocs.yaml can be read");
-	}
+	if (!fabric)
+		return request_unread(request->shaped, partition, err);
 	request->section = ocs_fabric_section(fabric, partition);
 	if (!request->section) {
 		if (request->shaped)

@@ -29,12 +29,16 @@ int ocs_controller_open(const char *spec, struct ocs_error *err);
 int ocs_controller_open_kept(const char *path, const char *fault, struct ocs_error *err);
 /* What is open, if anything, stays open in spite of FAULT. */
 void ocs_controller_fault_set(const char *fault);
+/* Nothing is open because of FAULT, and PATH says which partitions ocs_controller_copy knew, all of
+ * whose jobs get circuits: they wait.  -1 with ERR: that is not known either. */
+int ocs_controller_close_kept(const char *path, const char *fault, struct ocs_error *err);
 void ocs_controller_close(void);
 /* NULL before ocs_controller_open. */
 const struct ocs_fabric *ocs_controller_fabric(void);
 
-/* Keeps a copy of what was read as the file PATH, for later starts.  0, or -1 with ERR. */
-int ocs_controller_copy(const char *path, struct ocs_error *err);
+/* Keeps a copy of what was read as the file PATH, and the names of the partitions whose jobs all get
+ * circuits as PARTITIONS, for later starts.  0, or -1 with ERR. */
+int ocs_controller_copy(const char *path, const char *partitions, struct ocs_error *err);
 /* Whether JOBS, COUNT of them, which started under SPEC, keep what they have under what
  * was read last (ocs_fabric_keeps).  0, also if SPEC cannot be read; or -1 with ERR. */
 int ocs_controller_keeps(const char *spec, const struct ocs_holding *jobs, int count,

@@ -87,6 +87,8 @@ struct ocs_state {
 	pthread_mutex_t lock;
 	struct ocs_fabric *fabric;
 	char *fault;			/* of the file that it should be, or NULL */
+	char *partitions;		/* without fabric: whose jobs all get circuits
+					 * (ocs_fabric_partitions_have), NULL: not known */
 	struct ocs_section_state *sections;
 	int *holds;			/* per node: allocations that hold it */
 	int nholds;			/* nodes held */

@@ -9,9 +9,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "src/util/text.h"
 #include "tests/unit/controller_peer.h"
 
 static void test_pending(void **state)
@@ -128,11 +130,50 @@ static void test_pending_names_what_fits(void **state)
 	peer_confirm("pending");
 }
 
+/* Without ocs.yaml jobs wait whose partition gave circuits to all of its jobs. */
+static void test_partitions(void **state)
+{
+	static const char *const damages[] = { "cut short", "absent" };
+	char folder[] = "/tmp/ocs-kept-XXXXXX", *copy, *names, *text;
+	struct ocs_controller_request request;
+	struct ocs_error err;
+	size_t length;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	copy = ocs_asprintf("%s/ocs.yaml", folder);
+	names = ocs_asprintf("%s/ocs.partitions", folder);
+	assert_int_equal(ocs_controller_copy(copy, names, &err), 0);
+	ocs_controller_close();
+	assert_int_equal(ocs_controller_close_kept(names, "ocs.yaml:3: no", &err), 0);
+	assert_int_equal(ocs_controller_request(1, "tpu", NULL, &request, &err), 0);
+	assert_int_equal(ocs_controller_request(1, NULL, NULL, &request, &err), 0);
+	assert_int_equal(ocs_controller_request(1, "direct", NULL, &request, &err), -1);
+	assert_int_equal(err.code, OCS_NOT_NOW);
+	assert_string_equal(err.text, "no job of partition direct starts until ocs.yaml can be "
+			    "read: ocs.yaml:3: no");
+	assert_int_equal(ocs_controller_request(1, "tpu", "shape=2x2x2", &request, &err), -1);
+	assert_non_null(strstr(err.text, "no shape is served"));
+	text = ocs_file_read(names, 1 << 20, &length, &err);
+	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+		assert_int_equal(i ? unlink(names) :
+				 ocs_file_write(names, text, length - 30, 0600, &err), 0);
+		assert_int_equal(ocs_controller_close_kept(names, "no", &err), -1);
+		assert_int_equal(ocs_controller_request(1, "direct", NULL, &request, &err), 0);
+	}
+	unlink(copy);
+	rmdir(folder);
+	free(text);
+	free(names);
+	free(copy);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_pending, start_joined, finish),
 		cmocka_unit_test_setup_teardown(test_pending_names_what_fits, start_joined, finish),
+		cmocka_unit_test_setup_teardown(test_partitions, start, finish),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

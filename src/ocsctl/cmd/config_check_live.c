@@ -275,7 +275,9 @@ char *ocs_site_running(void)
 		said = ocs_asprintf("the running slurmctld goes on with %.*s", (int)(state - text - 7),
 				    text + 7);
 	else if (state)
-		said = ocs_strdup("the running slurmctld serves no shapes");
+		said = ocs_asprintf("the running slurmctld serves no shapes%s",
+				    strstr(state, " Partitions=UNKNOWN") ?
+				    ", and jobs of rail and direct sections run without circuits" : "");
 	free(text);
 	return said;
 }

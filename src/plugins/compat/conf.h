@@ -67,4 +67,10 @@ static inline char *ocs_conf_accepted(void)
 	return xstrdup_printf("%s/ocs.yaml", slurm_conf.state_save_location);
 }
 
+/* And the names of the partitions whose jobs all get circuits by that; xfree it. */
+static inline char *ocs_conf_partitions(void)
+{
+	return xstrdup_printf("%s/ocs.partitions", slurm_conf.state_save_location);
+}
+
 #endif

@@ -54,6 +54,16 @@ static bool all_keep(const char *copy, struct ocs_error *err)
 	return rc == 0;
 }
 
+static void copy_keep(const char *copy)
+{
+	char *partitions = ocs_conf_partitions();
+	struct ocs_error err;
+
+	if (ocs_controller_copy(copy, partitions, &err))
+		ocs_slurm_error("no copy of ocs.yaml is kept: %s", err.text);
+	xfree(partitions);
+}
+
 void ocs_select_accept(void)
 {
 	static bool later;
@@ -83,7 +93,6 @@ void ocs_select_accept(void)
 			return;
 		}
 	}
-	if (ocs_controller_copy(copy, &err))
-		ocs_slurm_error("no copy of ocs.yaml is kept: %s", err.text);
+	copy_keep(copy);
 	xfree(copy);
 }

@@ -107,7 +107,7 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
 		complain("");
 		call.refused = true;
 		call.nodes_help = call.err.code == OCS_NEVER;
-		return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
+		return call.nodes_help ? ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE : SLURM_ERROR;
 	}
 	/* Nodes of the fabric are never shared with a job that has circuits. */
 	if (rc > 0) {

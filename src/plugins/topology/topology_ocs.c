@@ -38,16 +38,18 @@ static bool fresh;
  * from running: it goes on with the copy of the last one that it took, else without shapes. */
 static void keep_accepted(const char *fault)
 {
-	char *copy = ocs_conf_accepted();
-	struct ocs_error err;
+	char *copy = ocs_conf_accepted(), *partitions = ocs_conf_partitions();
+	struct ocs_error err, unknown;
 
-	if (!ocs_controller_open_kept(copy, fault, &err)) {
+	if (!ocs_controller_open_kept(copy, fault, &err))
 		ocs_slurm_error("%s; what was read before is kept: %s", fault, copy);
-	} else {
-		ocs_controller_fault_set(fault);
-		ocs_slurm_error("%s; no copy of an earlier one can be used (%s): shapes are refused, and jobs of rail and direct sections run without circuits, until the file is mended and read with scontrol reconfigure",
-		      fault, err.text);
-	}
+	else if (!ocs_controller_close_kept(partitions, fault, &unknown))
+		ocs_slurm_error("%s; no copy of an earlier one can be used (%s): shapes are refused, and jobs in partitions of rail and direct sections wait, until the file is mended and read with scontrol reconfigure",
+				fault, err.text);
+	else
+		ocs_slurm_error("%s; no copy of an earlier one can be used (%s), nor is it known which partitions had circuits for all of their jobs (%s): shapes are refused, and JOBS OF RAIL AND DIRECT SECTIONS RUN WITHOUT CIRCUITS, until the file is mended and read with scontrol reconfigure",
+				fault, err.text, unknown.text);
+	xfree(partitions);
 	xfree(copy);
 }
 
