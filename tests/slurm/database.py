@@ -8,14 +8,13 @@ import shutil
 
 from cluster import ClusterError, tail
 
-CONF = """AuthType=auth/slurm
+CONF = """AuthType={auth}
 DbdHost=localhost
 SlurmUser=root
 StorageType=accounting_storage/mysql
 StorageHost=127.0.0.1
 StorageUser=slurm
-StoragePass=secret
-LogFile={log}
+{password}LogFile={log}
 PidFile={pid}
 PluginDir={plugins}
 """
@@ -43,25 +42,29 @@ def lacking(slurm):
 class Database:
     """To be mixed into a Cluster whose slurm.conf names accounting_storage/slurmdbd."""
 
+    password = "secret"
+    dbd_auth = "auth/slurm"
+
     def start_mariadb(self):
         data = self.path("db")
         os.makedirs(data)
         shutil.chown(data, "nobody")
         first = "\n".join(["create database mysql;", "use mysql;", "set @auth_root_socket=NULL;",
                            sql("system_tables.sql"), sql("system_tables_data.sql"),
-                           "flush privileges;", "create user slurm@localhost identified by 'secret';",
+                           "flush privileges;", "create user slurm@localhost identified by '%s';" % self.password,
                            "grant all on *.* to slurm@localhost;", ""])
         server = ["mariadbd", "--no-defaults", "--datadir=" + data, "--innodb-log-file-size=4M",
                   "--innodb-buffer-pool-size=32M", "--innodb-flush-log-at-trx-commit=0"]
         self.run(server + ["--bootstrap"], stdin=first, user="nobody")
         self.spawn(server + ["--bind-address=127.0.0.1", "--port=3306", "--skip-name-resolve=0",
                              "--socket=%s/socket" % data], self.path("mariadb.log"), user="nobody")
+        self.write("etc/slurmdbd.conf", CONF.format(
+            auth=self.dbd_auth, log=self.path("slurmdbd.log"), pid=self.path("slurmdbd.pid"),
+            password="StoragePass=%s\n" % self.password if self.password else "",
+            plugins=self.slurm + "/lib/slurm"), 0o600)
 
     def start_database(self):
         self.start_mariadb()
-        self.write("etc/slurmdbd.conf", CONF.format(
-            log=self.path("slurmdbd.log"), pid=self.path("slurmdbd.pid"),
-            plugins=self.slurm + "/lib/slurm"), 0o600)
         self.spawn(["slurmdbd", "-D"], self.path("slurmdbd.err"))
         self.until(lambda: self.run(["sacctmgr", "-i", "add", "cluster", "ocs"],
                                     check=False).returncode == 0, 60,

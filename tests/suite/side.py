@@ -38,7 +38,11 @@ CONFIG = {
     "JobAcctGatherFrequency": "task=5",
     "SelectTypeParameters": "CR_Core_Memory",
     "DefMemPerCPU": "100",
+    # A requeued job waits so long; tests that look for it while it does take up to 20 s.
+    "AuthInfo": "cred_expire=30",
 }
+PYTEST = "/usr/bin/python3 -m pytest -s -rA -v -p no:cacheprovider --disable-warnings --color=no " \
+    "--%s-config --no-color --allow-slurmdbd-modify --basetemp=/tmp/work/pytest "
 NODE = "Sockets=1 CoresPerSocket=4 ThreadsPerCore=1 Gres=gpu:4"
 # Any four devices do.
 GPUS = "".join("Name=gpu File=/dev/%s\n" % name for name in ("full", "null", "random", "zero"))
@@ -89,8 +93,7 @@ def without_numbers(text):
 
 def why_expect(text):
     """The testprocs and subtests that failed, else what ended or skipped the test."""
-    found = re.findall(r"^  Testproc +\d+ (?:failed|skipped) +: (.*)$", text, re.M)
-    found += re.findall(r"^ +FAIL(?:ED)? +(.*)$", text, re.M)
+    found = re.findall(r"^  (?:Testproc|Subtest) +\d+ (?:failed|skipped) +: (.*)$", text, re.M)
     if not found:
         found = re.findall(r"^\[[^]]*\] +(?:Fatal|Warning) +(.*?)(?: \(\S+:\d+.*)?$", text, re.M)[-1:]
     return sorted({without_numbers(line) for line in found})
@@ -120,6 +123,63 @@ class Suite(Database, Cluster):
         os.makedirs(self.path("home"), exist_ok=True)
         self.run("mount -t tmpfs -o mode=1777 tmpfs /tmp && mkdir /tmp/work")
 
+    def tidy(self):
+        """Whether the cluster is, within 30 s, as it was before the test."""
+        self.run("squeue -h -o '%A %P' | awk '$2 != \"beside\" { print $1 }' | xargs -r scancel",
+                    check=False)
+
+        def clean():
+            queue = self.run("squeue -h -o '%A %P' | grep -v ' beside$'", check=False).stdout
+            states = self.run(["sinfo", "-h", "-N", "-p", "suite", "-o", "%N %T"], check=False).stdout
+            return not queue and sorted(states.split("\n")[:-1]) == sorted(
+                "%s idle" % node for node in self.suite_nodes)
+        try:
+            self.until(clean, 30, "the nodes")
+            left = self.out("scontrol -o show reservation; scontrol -o show partition | grep -vE "
+                               "'^PartitionName=(tpu|suite|beside) '; strigger --get --noheader; true")
+            return not left.replace("No reservations in the system", "").strip()
+        except (ClusterError, subprocess.TimeoutExpired):
+            return False
+
+
+class Configured(Suite):
+    """For tests that write slurm.conf and start Slurm themselves (--auto-config): what they find is a slurm.conf
+    with one node, munge, a database and, on our side, switches and ocsd."""
+
+    password = ""               # the tests' backup of the database is made without one
+    dbd_auth = "auth/munge"     # co-located slurmds that read one slurm.conf race for auth/slurm's socket
+
+    def __init__(self, ours, slurm, stage, beside):
+        super().__init__(ours, slurm, stage, beside)
+        self.config = dict({} if ours else {"SelectType": "select/cons_tres"},
+                           AuthType="auth/munge", CredType="cred/munge")
+        self.partitions = ["primary Nodes=ALL Default=YES"]
+
+    def ocs_yaml(self):
+        return super().ocs_yaml().replace('nodes: "n[', 'nodes: "node[')
+
+    def slurm_conf(self):
+        lines = [line for line in super().slurm_conf().splitlines() if not line.startswith(("NodeName=", "PartitionName="))]
+        return "\n".join(lines + [
+            "NodeName=node0 NodeHostname=head NodeAddr=127.0.0.1 Port=17000 CPUs=4 RealMemory=1000",
+            "PartitionName=" + self.partitions[0], ""])
+
+    def start(self):
+        self.configure()
+        self.first_conf = self.slurm_conf()
+        self.start_namespace()
+        self.start_munge()
+        self.start_mariadb()
+        if self.parts:
+            self.start_emulator()
+            self.start_ocsd()
+        return self
+
+    def tidy(self):
+        with open(self.path("etc", "slurm.conf")) as handle:
+            conf = handle.read()
+        return conf.strip() == self.first_conf.strip() and not self.alive("slurmctld") and not self.alive("slurmd")
+
 
 class Side:
     """A cluster, started anew whenever a test has left something behind."""
@@ -127,19 +187,20 @@ class Side:
     def __init__(self, ours, slurm, source, stage, beside, limit):
         self.ours, self.source, self.limit = ours, source, limit
         self.beside = beside and ours
-        self.make = lambda: Suite(ours, slurm, stage, beside)
+        self.make = lambda kind: kind(ours, slurm, stage, beside)
         self.cluster = self.feeder = None
         self.feed = threading.Event()
+        self.shaped = collections.Counter()     # how the jobs with a shape ended
 
-    def start(self):
-        self.cluster = self.make()
+    def start(self, kind):
+        self.cluster = self.make(kind)
         self.cluster.start()
         folder = self.cluster.path("testsuite")
         shutil.copytree(os.path.join(self.source, "testsuite"), folder, symlinks=True)
         rename_plugins(folder)
         self.cluster.write("testsuite.conf", CONF.format(
             source=self.source, prefix=self.cluster.slurm, etc=self.cluster.path("etc")))
-        if self.beside:
+        if self.beside and kind is Suite:
             self.feed.set()
             self.feeder = threading.Thread(target=self.shapes, args=(self.cluster,), daemon=True)
             self.feeder.start()
@@ -149,41 +210,52 @@ class Side:
             self.feed.clear()
             self.feeder.join()
             self.feeder = None
+            self.count_shapes()
         if self.cluster:
             self.cluster.stop()
             if not os.environ.get("OCS_KEEP"):
                 shutil.rmtree(self.cluster.dir, ignore_errors=True)
             self.cluster = None
 
-    def test(self, name):
-        """Runs test1.1 or test_101_1.py."""
+    def ready(self, kind):
+        """With a cluster of this kind."""
+        if type(self.cluster) is not kind:
+            self.stop()
         for patience in (2, 1, 0):
             try:
                 if not self.cluster:
-                    self.start()
-                break
+                    self.start(kind)
+                return self.cluster
             except (ClusterError, subprocess.TimeoutExpired):      # the machine may be busy
+                self.stop()
                 if not patience:
                     raise
-                self.stop()
-        cluster, python = self.cluster, name.endswith(".py")
-        folder = cluster.path("testsuite", "python" if python else "expect")
-        command = "/usr/bin/python3 -m pytest -s -rA -v -p no:cacheprovider --disable-warnings --color=no " \
-            "--local-config --no-color --allow-slurmdbd-modify --basetemp=/tmp/work/pytest tests/" \
-            if python else "expect ./"
+
+    def test(self, name):
+        """Runs test1.1, test_101_1.py or auto/test_101_1.py."""
+        auto, python = name.startswith("auto/"), name.endswith(".py")
+        cluster = self.ready(Configured if auto else Suite)
+        command = "cd %s && exec timeout -k %d %d " % (
+            cluster.path("testsuite", "python" if python else "expect"), GRACE, self.limit)
+        if python:
+            command += PYTEST % ("auto" if auto else "local") + "tests/" + os.path.basename(name)
+        else:
+            command += "expect ./" + name
+        # A file, not a pipe, which whatever a test leaves behind keeps open.
+        output = cluster.path("output")
         began = time.monotonic()
         try:
-            done = cluster.run("cd %s && exec timeout -k %d %d %s%s" % (folder, GRACE, self.limit, command, name),
-                               check=False, timeout=self.limit + 60, env={
-                                   "SLURM_TESTSUITE_CONF": cluster.path("testsuite.conf"),
-                                   "SLURM_LOCAL_GLOBALS_FILE": "/dev/null", "HOME": cluster.path("home"),
-                                   "USER": "root", "LOGNAME": "root", "TERM": "dumb"})
-            code, text = done.returncode, done.stdout + done.stderr
+            done = cluster.run("(%s) >%s 2>&1" % (command, output), check=False, timeout=self.limit + 60, env={
+                "SLURM_TESTSUITE_CONF": cluster.path("testsuite.conf"), "SLURM_LOCAL_GLOBALS_FILE": "/dev/null",
+                "HOME": cluster.path("home"), "USER": "root", "LOGNAME": "root", "TERM": "dumb"})
+            code = done.returncode
         except subprocess.TimeoutExpired:
-            code, text = 124, ""
+            code = 124
+        with open(output, errors="replace") as handle:
+            text = handle.read()
         ended = self.ended_python(code, text) if python else self.ended_expect(code, text)
         ended = End(*ended, time.monotonic() - began, text)
-        if ended.end in ("fail", "late") or not self.tidy():
+        if ended.end in ("fail", "late") or not cluster.tidy():
             self.stop()
         return ended
 
@@ -199,24 +271,12 @@ class Side:
         passed = re.search(r"^PASSED ", text, re.M)
         return ("fail" if code not in (0, 5) else "pass" if passed else "skip"), why_python(text)
 
-    def tidy(self):
-        """Whether the cluster is, within 30 s, as it was before the test."""
-        cluster = self.cluster
-        cluster.run("squeue -h -o '%A %P' | awk '$2 != \"beside\" { print $1 }' | xargs -r scancel",
-                    check=False)
-
-        def clean():
-            queue = cluster.run("squeue -h -o '%A %P' | grep -v ' beside$'", check=False).stdout
-            states = cluster.run(["sinfo", "-h", "-N", "-p", "suite", "-o", "%N %T"], check=False).stdout
-            return not queue and sorted(states.split("\n")[:-1]) == sorted(
-                "%s idle" % node for node in cluster.suite_nodes)
+    def count_shapes(self):
         try:
-            cluster.until(clean, 30, "the nodes")
-            left = cluster.out("scontrol -o show reservation; scontrol -o show partition | grep -vE "
-                               "'^PartitionName=(tpu|suite|beside) '; strigger --get --noheader; true")
-            return not left.replace("No reservations in the system", "").strip()
-        except (ClusterError, subprocess.TimeoutExpired):
-            return False
+            self.shaped.update(self.cluster.out(
+                "sacct -X -n -P -r beside -S now-1days -o State | sed 's/ by .*//'", check=False).split("\n")[:-1])
+        except subprocess.TimeoutExpired:
+            pass
 
     def shapes(self, cluster):
         """Jobs with a shape, one after the other, until told to stop."""

@@ -3,11 +3,12 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Slurm's own test suite on two clusters that differ in the plugins alone.
 
-    suite.py [--beside-shapes] [--lanes N] [--limit SECONDS] [--only TEST]... [SERIES ... | python]
+    suite.py [--beside-shapes] [--lanes N] [--limit SECONDS] [--only TEST]... [SERIES ...]
 
 Every test of the series runs on a plain cluster and on one with our plugins, ocsd and emulated
-switches.  "python" is what Slurm has written in Python, without a change of the configuration.  N pairs
-of clusters share the tests.  A test that ends differently, or fails or is skipped for another reason, runs
+switches.  The series "python" is what Slurm has written in Python, without a change of the
+configuration; "auto" the same where each test writes the configuration and starts Slurm.  N pairs of
+clusters share the tests.  A test that ends differently, or fails or is skipped for another reason, runs
 again, alone on the machine, up to twice on both, since tests wait for times; it counts if it never ended
 alike.  With --beside-shapes jobs with a shape run and end beside it, in a partition of their own.  Exit
 status: 0 if every test ends alike."""
@@ -25,7 +26,8 @@ import threading
 
 from side import Side
 
-SERIES = ["1", "2", "5", "7", "12", "14", "15", "16", "17", "20", "24", "28", "38", "39", "python"]
+SERIES = ["1", "2", "5", "7", "12", "14", "15", "16", "17", "20", "24", "28", "38", "39", "python", "auto"]
+PYTHON = ("python", "auto")
 ENDS = ("pass", "skip", "fail", "late")
 AGAIN = 2
 OUT = threading.Lock()
@@ -37,13 +39,16 @@ def number(name):
 
 def tests(source, series):
     """The names of the tests of a series."""
-    pattern = "python/tests/test_*.py" if series == "python" else "expect/test%s.*" % series
+    pattern = "python/tests/test_*.py" if series in PYTHON else "expect/test%s.*" % series
     names = [os.path.basename(path) for path in glob.glob(os.path.join(source, "testsuite", pattern))]
-    return sorted((name for name in names if re.fullmatch(r"test\d+\.\d+|test_\d+_\d+\.py", name)), key=number)
+    names = [name for name in names if re.fullmatch(r"test\d+\.\d+|test_\d+_\d+\.py", name)]
+    return [("auto/" if series == "auto" else "") + name for name in sorted(names, key=number)]
 
 
 def series_of(name):
-    return "python" if name.endswith(".py") else str(number(name)[0])
+    if name.endswith(".py"):
+        return "auto" if name.startswith("auto/") else "python"
+    return str(number(name)[0])
 
 
 class Lane:
@@ -79,10 +84,11 @@ class Results:
         """Whether it ended alike."""
         with OUT:
             self.tries[name].append(pair)
+            kept = not alike(pair) or pair[1].end == "fail"
             if self.report:
                 self.report.write(json.dumps({"test": name, "try": len(self.tries[name]), "ends": [
                     {"end": side.end, "why": side.why, "seconds": round(side.seconds, 1)} for side in pair],
-                    "text": [] if alike(pair) else [side.text[-4000:] for side in pair]}) + "\n")
+                    "text": [side.text[-4000:] for side in pair] if kept else []}) + "\n")
                 self.report.flush()
             same = alike(pair)
             if same:
@@ -117,7 +123,7 @@ class Results:
             row[tries[-1][1].end if alike(tries[-1]) else "different"] += 1
         columns = ("tests",) + ENDS + ("different",)
         lines = ["# series " + " ".join("%9s" % column for column in columns)]
-        for series in sorted(rows, key=lambda text: (text == "python", number(text))):
+        for series in sorted(rows, key=lambda text: (text in PYTHON, number(text))):
             lines.append("# %-6s " % series + " ".join("%9d" % rows[series][column] for column in columns))
         whole = sum(rows.values(), collections.Counter())
         lines.append("# %-6s " % "all" + " ".join("%9d" % whole[column] for column in columns))
@@ -136,6 +142,7 @@ def work(lane, todo, results, again):
 
 
 def run(names, lanes, make, results):
+    """How the jobs with a shape ended that ran beside."""
     todo, again, started = queue.Queue(), [], [Lane(make) for _ in range(lanes)]
     for name in names:
         todo.put(name)
@@ -152,14 +159,15 @@ def run(names, lanes, make, results):
     finally:
         for lane in started:
             lane.stop()
+    return sum((lane.sides[1].shaped for lane in started), collections.Counter())
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--beside-shapes", action="store_true", help="jobs with a shape run and end beside the tests")
-    parser.add_argument("--lanes", type=int, default=2, help="pairs of clusters that share the tests (default 2)")
+    parser.add_argument("--lanes", type=int, default=4, help="pairs of clusters that share the tests (default 4)")
     parser.add_argument("--limit", type=int, default=300, help="seconds for one test on both sides (default 300)")
-    parser.add_argument("--only", action="append", metavar="TEST", help="one test, such as test1.1 or test_101_1.py")
+    parser.add_argument("--only", action="append", metavar="TEST", help="one test, such as test1.1, test_101_1.py or auto/test_101_1.py")
     parser.add_argument("--report", help="JSON lines: what each test did")
     parser.add_argument("series", nargs="*", default=[])
     args = parser.parse_args()
@@ -170,10 +178,12 @@ def main():
         parser.error("no tests in series %s" % " ".join(args.series))
     results = Results(args.report, len(names))
     print("1..%d" % len(names), flush=True)
-    run(names, max(1, min(args.lanes, len(names))),
+    shaped = run(names, max(1, min(args.lanes, len(names))),
         lambda ours: Side(ours, slurm, source, stage, args.beside_shapes, args.limit), results)
     table, different = results.table()
     print(table)
+    if args.beside_shapes:
+        print("# jobs with a shape beside: %s" % ", ".join("%d %s" % (n, state) for state, n in shaped.most_common()))
     return 1 if different else 0
 
 
