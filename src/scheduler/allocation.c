@@ -2,6 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/advice/reason.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/scheduler/state.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
@@ -294,8 +296,8 @@ static void end(struct ocs_allocation *allocation, const char *reason)
 	struct json_object *line;
 
 	ocs_allocation_end(allocation);
-	line = ocs_link_op("end", allocation->pub.job, allocation->pub.epoch);
-	json_object_object_add(line, "reason", json_object_new_string(reason ? reason : ""));
+	line = ocs_request_job(OCS_OP_END, allocation->pub.job, allocation->pub.epoch);
+	ocs_field_add_text(line, OCS_FIELD_REASON, reason ? reason : "");
 	ocs_link_send(line);
 }
 
@@ -334,9 +336,9 @@ bool ocs_controller_readied(void)
 
 void ocs_controller_unheard(uint32_t job, uint64_t epoch, const char *nodes)
 {
-	struct json_object *line = ocs_link_op("unheard", job, epoch);
+	struct json_object *line = ocs_request_job(OCS_OP_UNHEARD, job, epoch);
 
-	json_object_object_add(line, "ended", json_object_new_string(nodes));
+	ocs_field_add_text(line, OCS_FIELD_ENDED, nodes);
 	pthread_mutex_lock(&ocs_state.lock);
 	ocs_link_send(line);
 	pthread_mutex_unlock(&ocs_state.lock);
@@ -364,7 +366,7 @@ void ocs_controller_gone(uint32_t job, uint64_t epoch)
 		if (allocation->living)
 			end(allocation, "the job is gone");
 		allocation->gone = true;
-		ocs_link_send(ocs_link_op("gone", job, epoch));
+		ocs_link_send(ocs_request_job(OCS_OP_GONE, job, epoch));
 	}
 	pthread_mutex_unlock(&ocs_state.lock);
 }

@@ -2,6 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/protocol/client.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/scheduler/state.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -169,15 +171,14 @@ static int subscribe(struct ocs_client *client, struct ocs_error *err)
 	/* From the moment that the list is made, every change is queued. */
 	pthread_mutex_lock(&ocs_state.lock);
 	line = ocs_message_subscribe();
-	json_object_object_add(line, "age_ms",
-			       json_object_new_int64(boot_ms() - link_thread.since_ms));
+	ocs_field_add_number(line, OCS_FIELD_AGE_MS, boot_ms() - link_thread.since_ms);
 	if (link_thread.boot)
-		json_object_object_add(line, "boot", json_object_new_string(link_thread.boot));
+		ocs_field_add_text(line, OCS_FIELD_BOOT, link_thread.boot);
 	ocs_state.open = true;
 	pthread_mutex_unlock(&ocs_state.lock);
 	reply = ocs_client_call(client, line, SUBSCRIBE_MS, &refusal, err);
 	json_object_put(line);
-	late = refusal && json_object_object_get_ex(refusal, "superseded", NULL);
+	late = refusal && ocs_field_has(refusal, OCS_FIELD_SUPERSEDED);
 	json_object_put(refusal);
 	if (late)
 		tell_superseded();
@@ -195,7 +196,6 @@ static int subscribe(struct ocs_client *client, struct ocs_error *err)
 static int send_line(struct ocs_client *client, struct json_object *line,
 		     struct asked **asked, struct ocs_error *err)
 {
-	struct json_object *id;
 	struct asked *entry;
 
 	if (ocs_client_send(client, line, err)) {
@@ -203,8 +203,7 @@ static int send_line(struct ocs_client *client, struct json_object *line,
 		return -1;
 	}
 	entry = ocs_calloc(1, sizeof(*entry));
-	json_object_object_get_ex(line, "id", &id);
-	entry->id = json_object_get_int64(id);
+	entry->id = ocs_field_number(line, OCS_FIELD_ID, 0);
 	entry->since_ns = ocs_now_ns();
 	entry->line = line;
 	while (*asked)
@@ -213,11 +212,10 @@ static int send_line(struct ocs_client *client, struct json_object *line,
 	return 0;
 }
 
-static void handle_reply(struct json_object *id, struct json_object *line,
-			 struct asked **asked)
+static void handle_reply(struct json_object *line, struct asked **asked)
 {
-	int64_t number = json_object_get_int64(id);
-	struct json_object *error = NULL;
+	int64_t number = ocs_field_number(line, OCS_FIELD_ID, 0);
+	const char *error = ocs_field_text(line, OCS_FIELD_ERROR, NULL);
 	struct asked *entry;
 
 	while (*asked && (*asked)->id != number)
@@ -229,22 +227,19 @@ static void handle_reply(struct json_object *id, struct json_object *line,
 	pthread_mutex_lock(&ocs_state.lock);
 	ocs_message_reply(entry->line, line);
 	pthread_mutex_unlock(&ocs_state.lock);
-	if (json_object_object_get_ex(line, "error", &error))
+	if (error)
 		ocs_controller_say(true, "ocsd refuses %s: %s",
-				   json_object_get_string(json_object_object_get(
-					   entry->line, "op")),
-				   json_object_get_string(error));
+				   ocs_field_text(entry->line, OCS_FIELD_OP, ""), error);
 	json_object_put(entry->line);
 	free(entry);
 }
 
 static void handle(struct json_object *line, struct asked **asked)
 {
-	struct json_object *id;
 	bool late;
 
-	if (json_object_object_get_ex(line, "id", &id)) {
-		handle_reply(id, line, asked);
+	if (ocs_field_has(line, OCS_FIELD_ID)) {
+		handle_reply(line, asked);
 	} else {
 		pthread_mutex_lock(&ocs_state.lock);
 		late = ocs_message_event(line);
@@ -260,10 +255,9 @@ static void handle(struct json_object *line, struct asked **asked)
 
 static struct json_object *probe(void)
 {
-	struct json_object *line = json_object_new_object();
+	struct json_object *line = ocs_request_new(OCS_OP_SHOW);
 
-	json_object_object_add(line, "op", json_object_new_string("show"));
-	json_object_object_add(line, "what", json_object_new_string("fabric"));
+	ocs_field_add_text(line, OCS_FIELD_WHAT, OCS_SHOW_FABRIC);
 	return line;
 }
 

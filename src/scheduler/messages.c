@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/scheduler/state.h"
 #include "src/util/base64.h"
 #include "src/util/text.h"
@@ -10,78 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *text_of(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(object, key, &value) ||
-	    !json_object_is_type(value, json_type_string))
-		return "";
-	return json_object_get_string(value);
-}
-
-static uint64_t number_of(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(object, key, &value) ?
-		(uint64_t)json_object_get_int64(value) : 0;
-}
-
-static bool true_of(struct json_object *object, const char *key)
-{
-	struct json_object *value;
-
-	return json_object_object_get_ex(object, key, &value) &&
-	       json_object_get_boolean(value);
-}
-
-/* The array KEY of OBJECT, or NULL; LENGTH is 0 then. */
-static struct json_object *array_of(struct json_object *object, const char *key,
-				    size_t *length)
-{
-	struct json_object *value;
-
-	*length = 0;
-	if (!json_object_object_get_ex(object, key, &value) ||
-	    !json_object_is_type(value, json_type_array))
-		return NULL;
-	*length = json_object_array_length(value);
-	return value;
-}
-
-struct json_object *ocs_link_op(const char *op, uint32_t job, uint64_t epoch)
-{
-	struct json_object *line = json_object_new_object();
-
-	json_object_object_add(line, "op", json_object_new_string(op));
-	json_object_object_add(line, "job", json_object_new_int64(job));
-	json_object_object_add(line, "epoch", json_object_new_int64((int64_t)epoch));
-	return line;
-}
-
 struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allocation)
 {
-	struct json_object *line = ocs_link_op("commit", allocation->job, allocation->epoch);
+	struct json_object *line = ocs_request_job(OCS_OP_COMMIT, allocation->job, allocation->epoch);
 	const struct { const char *key, *value; } texts[] = {
-		{ "user", allocation->user }, { "section", allocation->section },
-		{ "partition", allocation->partition }, { "nodes", allocation->nodes },
-		{ "shape", allocation->shape }, { "conn", allocation->conn },
-		{ "placement", allocation->placement },
+		{ OCS_FIELD_USER, allocation->user },
+		{ OCS_FIELD_SECTION, allocation->section },
+		{ OCS_FIELD_PARTITION, allocation->partition },
+		{ OCS_FIELD_NODES, allocation->nodes },
+		{ OCS_FIELD_SHAPE, allocation->shape },
+		{ OCS_FIELD_CONN, allocation->conn },
+		{ OCS_FIELD_PLACEMENT, allocation->placement },
 	};
 
-	json_object_object_add(line, "uid", json_object_new_int64(allocation->uid));
+	ocs_field_add_number(line, OCS_FIELD_UID, allocation->uid);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		if (texts[i].value)
-			json_object_object_add(line, texts[i].key,
-					       json_object_new_string(texts[i].value));
+			ocs_field_add_text(line, texts[i].key, texts[i].value);
 	}
 	if (allocation->demand) {
 		char *text = ocs_base64_decode(allocation->demand);
 		struct json_object *demand = text ? json_tokener_parse(text) : NULL;
 
 		if (json_object_is_type(demand, json_type_object))
-			json_object_object_add(line, "demand", demand);
+			json_object_object_add(line, OCS_FIELD_DEMAND, demand);
 		else
 			json_object_put(demand);
 		free(text);
@@ -96,17 +50,17 @@ static struct json_object *description(void)
 	char text[OCS_DIGEST_TEXT];
 
 	snprintf(text, sizeof(text), "%016llx", (unsigned long long)ocs_state.fabric->text_digest);
-	json_object_object_add(yaml, "source", json_object_new_string(ocs_state.fabric->source));
-	json_object_object_add(yaml, "digest", json_object_new_string(ocs_state.digest));
-	json_object_object_add(yaml, "text", json_object_new_string(text));
+	ocs_field_add_text(yaml, OCS_FIELD_SOURCE, ocs_state.fabric->source);
+	ocs_field_add_text(yaml, OCS_FIELD_DIGEST, ocs_state.digest);
+	ocs_field_add_text(yaml, OCS_FIELD_TEXT, text);
 	if (ocs_state.fault)
-		json_object_object_add(yaml, "fault", json_object_new_string(ocs_state.fault));
+		ocs_field_add_text(yaml, OCS_FIELD_FAULT, ocs_state.fault);
 	return yaml;
 }
 
 struct json_object *ocs_message_subscribe(void)
 {
-	struct json_object *line = json_object_new_object();
+	struct json_object *line = ocs_request_new(OCS_OP_SUBSCRIBE);
 	struct json_object *jobs = json_object_new_array();
 
 	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
@@ -116,28 +70,26 @@ struct json_object *ocs_message_subscribe(void)
 		if (!at->living)
 			continue;
 		job = json_object_new_object();
-		json_object_object_add(job, "job", json_object_new_int64(at->pub.job));
-		json_object_object_add(job, "epoch",
-				       json_object_new_int64((int64_t)at->pub.epoch));
+		ocs_field_add_number(job, OCS_FIELD_JOB, at->pub.job);
+		ocs_field_add_number(job, OCS_FIELD_EPOCH, (int64_t)at->pub.epoch);
 		json_object_array_add(jobs, job);
 	}
-	json_object_object_add(line, "op", json_object_new_string("subscribe"));
-	json_object_object_add(line, "jobs", jobs);
-	json_object_object_add(line, "term", json_object_new_int64((int64_t)ocs_state.term));
-	json_object_object_add(line, "controller", json_object_new_int(ocs_state.controller));
-	json_object_object_add(line, "yaml", description());
+	json_object_object_add(line, OCS_FIELD_JOBS, jobs);
+	ocs_field_add_number(line, OCS_FIELD_TERM, (int64_t)ocs_state.term);
+	ocs_field_add_number(line, OCS_FIELD_CONTROLLER, ocs_state.controller);
+	json_object_object_add(line, OCS_FIELD_YAML, description());
 	return line;
 }
 
 /* Asks for one job; the epoch is for us, when the answer comes. */
 static struct json_object *show_job(uint32_t job, uint64_t epoch)
 {
-	struct json_object *line = ocs_link_op("show", job, epoch);
+	struct json_object *line = ocs_request_job(OCS_OP_SHOW, job, epoch);
 	char name[16];
 
 	snprintf(name, sizeof(name), "%u", job);
-	json_object_object_add(line, "what", json_object_new_string("job"));
-	json_object_object_add(line, "name", json_object_new_string(name));
+	ocs_field_add_text(line, OCS_FIELD_WHAT, OCS_SHOW_JOB);
+	ocs_field_add_text(line, OCS_FIELD_NAME, name);
 	return line;
 }
 
@@ -147,7 +99,7 @@ static void take_held(struct json_object *reply)
 {
 	struct ocs_allocation *at, *next;
 	size_t length;
-	struct json_object *held = array_of(reply, "held", &length);
+	struct json_object *held = ocs_field_array(reply, OCS_FIELD_HELD, &length);
 
 	for (at = ocs_state.allocations; at; at = next) {
 		bool found = false;
@@ -158,23 +110,22 @@ static void take_held(struct json_object *reply)
 		for (size_t i = 0; i < length && !found; i++) {
 			struct json_object *entry = json_object_array_get_idx(held, i);
 
-			found = number_of(entry, "job") == at->pub.job &&
-				number_of(entry, "epoch") == at->pub.epoch;
+			found = ocs_field_job(entry) == at->pub.job && ocs_field_epoch(entry) == at->pub.epoch;
 		}
 		if (!found)
 			ocs_allocation_remove(at);
 		else if (at->gone)
-			ocs_link_send(ocs_link_op("gone", at->pub.job, at->pub.epoch));
+			ocs_link_send(ocs_request_job(OCS_OP_GONE, at->pub.job, at->pub.epoch));
 	}
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(held, i);
-		uint32_t job = (uint32_t)number_of(entry, "job");
-		uint64_t epoch = number_of(entry, "epoch");
+		uint32_t job = ocs_field_job(entry);
+		uint64_t epoch = ocs_field_epoch(entry);
 
 		if (ocs_allocation_find(job, epoch))
 			continue;
-		ocs_allocation_hold_unknown(job, epoch, text_of(entry, "nodes"));
-		ocs_link_send(ocs_link_op("gone", job, epoch));
+		ocs_allocation_hold_unknown(job, epoch, ocs_field_text(entry, OCS_FIELD_NODES, ""));
+		ocs_link_send(ocs_request_job(OCS_OP_GONE, job, epoch));
 	}
 }
 
@@ -183,14 +134,14 @@ static void take_held(struct json_object *reply)
 static void take_forgotten(struct json_object *reply)
 {
 	size_t length;
-	struct json_object *list = array_of(reply, "forgotten", &length);
+	struct json_object *list = ocs_field_array(reply, OCS_FIELD_FORGOTTEN, &length);
 
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
-		uint32_t job = (uint32_t)number_of(entry, "job");
+		uint32_t job = ocs_field_job(entry);
 
-		if (!ocs_allocation_find(job, number_of(entry, "epoch")))
-			ocs_forgotten_add(job, text_of(entry, "nodes"));
+		if (!ocs_allocation_find(job, ocs_field_epoch(entry)))
+			ocs_forgotten_add(job, ocs_field_text(entry, OCS_FIELD_NODES, ""));
 	}
 }
 
@@ -199,7 +150,7 @@ static void take_forgotten(struct json_object *reply)
 static void take_pending(struct json_object *reply)
 {
 	size_t length;
-	struct json_object *list = array_of(reply, "pending", &length);
+	struct json_object *list = ocs_field_array(reply, OCS_FIELD_PENDING, &length);
 
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
@@ -212,7 +163,7 @@ static void take_pending(struct json_object *reply)
 static void take_ready(struct json_object *entry)
 {
 	struct ocs_allocation *allocation =
-		ocs_allocation_find((uint32_t)number_of(entry, "job"), number_of(entry, "epoch"));
+		ocs_allocation_find(ocs_field_job(entry), ocs_field_epoch(entry));
 
 	if (!allocation || allocation->ready)
 		return;
@@ -224,36 +175,39 @@ void ocs_message_subscribed(struct json_object *reply)
 {
 	struct json_object *list;
 	size_t length;
-	uint64_t epoch = number_of(reply, "max_epoch");
+	uint64_t epoch = ocs_field_number(reply, OCS_FIELD_MAX_EPOCH, 0);
 
 	if (epoch > ocs_state.epoch)
 		ocs_state.epoch = epoch;
-	ocs_state.max_job = (uint32_t)number_of(reply, "max_job");
-	ocs_state.term = number_of(reply, "term");
-	ocs_state.stranger = json_object_object_get_ex(reply, "fabric", NULL) &&
-			     strcmp(text_of(reply, "fabric"), ocs_state.digest) != 0;
-	list = array_of(reply, "switches", &length);
+	ocs_state.max_job = (uint32_t)ocs_field_number(reply, OCS_FIELD_MAX_JOB, 0);
+	ocs_state.term = ocs_field_number(reply, OCS_FIELD_TERM, 0);
+	ocs_state.stranger = ocs_field_has(reply, OCS_FIELD_FABRIC) &&
+			     strcmp(ocs_field_text(reply, OCS_FIELD_FABRIC, ""),
+				    ocs_state.digest) != 0;
+	list = ocs_field_array(reply, OCS_FIELD_SWITCHES, &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
 
-		ocs_faults_switch(text_of(entry, "name"), text_of(entry, "state"),
-				  text_of(entry, "reason"));
+		ocs_faults_switch(ocs_field_text(entry, OCS_FIELD_NAME, ""),
+				  ocs_field_text(entry, OCS_FIELD_STATE, ""),
+				  ocs_field_text(entry, OCS_FIELD_REASON, ""));
 	}
 	ocs_faults_drains_clear();
-	list = array_of(reply, "drains", &length);
+	list = ocs_field_array(reply, OCS_FIELD_DRAINS, &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
 
-		ocs_faults_drain(text_of(entry, "kind"), text_of(entry, "name"),
-				 text_of(entry, "reason"), true);
+		ocs_faults_drain(ocs_field_text(entry, OCS_FIELD_KIND, ""),
+				 ocs_field_text(entry, OCS_FIELD_NAME, ""),
+				 ocs_field_text(entry, OCS_FIELD_REASON, ""), true);
 	}
 	take_forgotten(reply);
 	take_held(reply);
-	ocs_state.mute = !json_object_object_get_ex(reply, "ready", NULL);
-	list = array_of(reply, "ready", &length);
+	ocs_state.mute = !ocs_field_has(reply, OCS_FIELD_READY);
+	list = ocs_field_array(reply, OCS_FIELD_READY, &length);
 	for (size_t i = 0; i < length; i++)
 		take_ready(json_object_array_get_idx(list, i));
-	list = array_of(reply, "unknown", &length);
+	list = ocs_field_array(reply, OCS_FIELD_UNKNOWN, &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
 		uint32_t job = (uint32_t)json_object_get_int64(entry);
@@ -272,42 +226,45 @@ void ocs_message_subscribed(struct json_object *reply)
 
 static void job_failed(struct json_object *event)
 {
-	uint32_t job = (uint32_t)number_of(event, "job");
-	uint64_t epoch = number_of(event, "epoch");
+	uint32_t job = ocs_field_job(event);
+	uint64_t epoch = ocs_field_epoch(event);
 	struct ocs_allocation *allocation = ocs_allocation_find(job, epoch);
 
 	/* First of all: the next placement must avoid it.  Ports to blame are drained already,
 	 * and the rest of the switch is fine. */
-	if (!json_object_object_get_ex(event, "ports", NULL))
-		ocs_faults_suspect(text_of(event, "switch"), text_of(event, "error"));
+	if (!ocs_field_has(event, OCS_FIELD_PORTS))
+		ocs_faults_suspect(ocs_field_text(event, OCS_FIELD_SWITCH, ""),
+				   ocs_field_text(event, OCS_FIELD_ERROR, ""));
 	/* Without a switch it is a host, or there is no plan for the job. */
 	if (allocation && allocation->living)
-		ocs_failure_add(job, epoch, text_of(event, "switch"), !*text_of(event, "switch"),
-				text_of(event, "error"));
+		ocs_failure_add(job, epoch, ocs_field_text(event, OCS_FIELD_SWITCH, ""),
+				!*ocs_field_text(event, OCS_FIELD_SWITCH, ""),
+				ocs_field_text(event, OCS_FIELD_ERROR, ""));
 }
 
 /* Under a running job. */
 static void circuit_event(struct json_object *event, bool restored)
 {
-	uint32_t job = (uint32_t)number_of(event, "job");
-	uint64_t epoch = number_of(event, "epoch");
+	uint32_t job = ocs_field_job(event);
+	uint64_t epoch = ocs_field_epoch(event);
 	struct ocs_allocation *allocation = ocs_allocation_find(job, epoch);
-	bool unsure = true_of(event, "unsure");
-	const char *sw = text_of(event, "switch");
+	bool unsure = ocs_field_true(event, OCS_FIELD_UNSURE);
+	const char *sw = ocs_field_text(event, OCS_FIELD_SWITCH, "");
+	const char *error = ocs_field_text(event, OCS_FIELD_ERROR, "");
 
 	/* A circuit that broke may break there again; a silent switch is known as such. */
-	if (!restored && !unsure && !json_object_object_get_ex(event, "ports", NULL))
-		ocs_faults_suspect(sw, text_of(event, "error"));
+	if (!restored && !unsure && !ocs_field_has(event, OCS_FIELD_PORTS))
+		ocs_faults_suspect(sw, error);
 	if (allocation && allocation->living)
-		ocs_failure_add(job, epoch, sw, false, text_of(event, "error"))->pub.kind =
+		ocs_failure_add(job, epoch, sw, false, error)->pub.kind =
 			restored ? OCS_CIRCUIT_RESTORED :
 			unsure ? OCS_SWITCH_SILENT : OCS_CIRCUIT_FAILED;
 }
 
 static void realised(struct json_object *event)
 {
-	uint32_t job = (uint32_t)number_of(event, "job");
-	uint64_t epoch = number_of(event, "epoch");
+	uint32_t job = ocs_field_job(event);
+	uint64_t epoch = ocs_field_epoch(event);
 	struct ocs_allocation *allocation = ocs_allocation_find(job, epoch);
 	struct ocs_failure *failure;
 
@@ -315,41 +272,43 @@ static void realised(struct json_object *event)
 		return;
 	failure = ocs_failure_add(job, epoch, NULL, false, NULL);
 	failure->pub.kind = OCS_REALISED;
-	failure->pub.circuits = (int)number_of(event, "circuits");
+	failure->pub.circuits = (int)ocs_field_number(event, OCS_FIELD_CIRCUITS, 0);
 }
 
 bool ocs_message_event(struct json_object *event)
 {
-	const char *kind = text_of(event, "event");
+	const char *kind = ocs_field_text(event, OCS_FIELD_EVENT, "");
 
-	if (strcmp(kind, "switch") == 0) {
-		ocs_faults_switch(text_of(event, "name"), text_of(event, "state"),
-				  text_of(event, "reason"));
-	} else if (strcmp(kind, "drain") == 0) {
-		ocs_faults_drain(text_of(event, "kind"), text_of(event, "name"),
-				 text_of(event, "reason"), true_of(event, "drained"));
-	} else if (strcmp(kind, "job_failed") == 0) {
+	if (strcmp(kind, OCS_EVENT_SWITCH) == 0) {
+		ocs_faults_switch(ocs_field_text(event, OCS_FIELD_NAME, ""),
+				  ocs_field_text(event, OCS_FIELD_STATE, ""),
+				  ocs_field_text(event, OCS_FIELD_REASON, ""));
+	} else if (strcmp(kind, OCS_EVENT_DRAIN) == 0) {
+		ocs_faults_drain(ocs_field_text(event, OCS_FIELD_KIND, ""),
+				 ocs_field_text(event, OCS_FIELD_NAME, ""),
+				 ocs_field_text(event, OCS_FIELD_REASON, ""),
+				 ocs_field_true(event, OCS_FIELD_DRAINED));
+	} else if (strcmp(kind, OCS_EVENT_JOB_FAILED) == 0) {
 		job_failed(event);
-	} else if (strcmp(kind, "degraded") == 0) {
-		ocs_failure_add((uint32_t)number_of(event, "job"), number_of(event, "epoch"),
-				NULL, false, text_of(event, "error"))->pub.kind = OCS_DEGRADED;
-	} else if (strcmp(kind, "circuit_failed") == 0) {
+	} else if (strcmp(kind, OCS_EVENT_DEGRADED) == 0) {
+		ocs_failure_add(ocs_field_job(event), ocs_field_epoch(event), NULL, false,
+				ocs_field_text(event, OCS_FIELD_ERROR, ""))->pub.kind = OCS_DEGRADED;
+	} else if (strcmp(kind, OCS_EVENT_CIRCUIT_FAILED) == 0) {
 		circuit_event(event, false);
-	} else if (strcmp(kind, "circuit_restored") == 0) {
+	} else if (strcmp(kind, OCS_EVENT_CIRCUIT_RESTORED) == 0) {
 		circuit_event(event, true);
-	} else if (strcmp(kind, "realised") == 0) {
+	} else if (strcmp(kind, OCS_EVENT_REALISED) == 0) {
 		realised(event);
-	} else if (strcmp(kind, "ready") == 0) {
+	} else if (strcmp(kind, OCS_EVENT_READY) == 0) {
 		take_ready(event);
-	} else if (strcmp(kind, "released") == 0) {
+	} else if (strcmp(kind, OCS_EVENT_RELEASED) == 0) {
 		struct ocs_allocation *allocation =
-			ocs_allocation_find((uint32_t)number_of(event, "job"),
-					    number_of(event, "epoch"));
+			ocs_allocation_find(ocs_field_job(event), ocs_field_epoch(event));
 
 		if (allocation && !allocation->living)
 			ocs_allocation_remove(allocation);
 	}
-	return strcmp(kind, "superseded") == 0;
+	return strcmp(kind, OCS_EVENT_SUPERSEDED) == 0;
 }
 
 /* What ocsd has of a job whose teardown we wait for.  It announces each end only once, so
@@ -357,15 +316,15 @@ bool ocs_message_event(struct json_object *event)
 static void take_shown(struct json_object *request, struct json_object *reply)
 {
 	size_t length;
-	struct json_object *jobs = array_of(reply, "jobs", &length);
-	uint32_t number = (uint32_t)number_of(request, "job");
-	uint64_t epoch = number_of(request, "epoch");
+	struct json_object *jobs = ocs_field_array(reply, OCS_FIELD_JOBS, &length);
+	uint32_t number = ocs_field_job(request);
+	uint64_t epoch = ocs_field_epoch(request);
 	struct ocs_allocation *allocation = ocs_allocation_find(number, epoch);
 
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *job = json_object_array_get_idx(jobs, i);
 
-		if (number_of(job, "job") == number && number_of(job, "epoch") == epoch)
+		if (ocs_field_job(job) == number && ocs_field_epoch(job) == epoch)
 			return;
 	}
 	if (allocation && !allocation->living)
@@ -375,49 +334,51 @@ static void take_shown(struct json_object *request, struct json_object *reply)
 /* Which nodes of a job have not asked for its circuits. */
 static void take_unheard(struct json_object *request, struct json_object *reply)
 {
-	const char *missing = text_of(reply, "missing");
+	const char *missing = ocs_field_text(reply, OCS_FIELD_MISSING, "");
 	char *text;
 
-	if (true_of(reply, "ready")) {
+	if (ocs_field_true(reply, OCS_FIELD_READY)) {
 		take_ready(request);
 		return;
 	}
 	/* All have: what hinders the circuits is told by events. */
 	if (!*missing)
 		return;
-	if (true_of(reply, "uncertain"))
+	if (ocs_field_true(reply, OCS_FIELD_UNCERTAIN))
 		text = ocs_asprintf("ocsd was restarted in its prolog and does not know whether %s asked for circuits",
 				    missing);
 	else
 		text = ocs_asprintf("%s did not ask ocsd for circuits: spank_ocs is missing in plugstack.conf there, slurmd was not restarted since, or prolog=no stands there without a Prolog= that asks",
 				    missing);
-	ocs_failure_add((uint32_t)number_of(request, "job"), number_of(request, "epoch"), NULL,
-			!true_of(reply, "uncertain"), text);
+	ocs_failure_add(ocs_field_job(request), ocs_field_epoch(request), NULL,
+			!ocs_field_true(reply, OCS_FIELD_UNCERTAIN), text);
 	free(text);
 }
 
 void ocs_message_reply(struct json_object *request, struct json_object *reply)
 {
-	const char *op = text_of(request, "op");
-	uint32_t job = (uint32_t)number_of(request, "job");
-	uint64_t epoch = number_of(request, "epoch");
+	const char *op = ocs_field_text(request, OCS_FIELD_OP, "");
+	uint32_t job = ocs_field_job(request);
+	uint64_t epoch = ocs_field_epoch(request);
 	struct ocs_allocation *allocation = job ? ocs_allocation_find(job, epoch) : NULL;
 
-	if (true_of(reply, "ok")) {
-		if (strcmp(op, "show") == 0 && job)
+	if (ocs_field_true(reply, OCS_FIELD_OK)) {
+		if (strcmp(op, OCS_OP_SHOW) == 0 && job)
 			take_shown(request, reply);
-		else if (strcmp(op, "gone") == 0 && allocation)
+		else if (strcmp(op, OCS_OP_GONE) == 0 && allocation)
 			ocs_link_send(show_job(job, epoch));
-		else if (strcmp(op, "unheard") == 0 && allocation && allocation->living)
+		else if (strcmp(op, OCS_OP_UNHEARD) == 0 && allocation && allocation->living)
 			take_unheard(request, reply);
 		return;
 	}
 	/* What is drained is seen at the next choice, but of a plan with less than all ports only
 	 * ocsd knows whether there is one. */
-	if (strcmp(op, "commit") == 0 && allocation && allocation->living)
-		ocs_failure_add(job, epoch, NULL, allocation->pub.planned, text_of(reply, "error"));
+	if (strcmp(op, OCS_OP_COMMIT) == 0 && allocation && allocation->living)
+		ocs_failure_add(job, epoch, NULL, allocation->pub.planned,
+				ocs_field_text(reply, OCS_FIELD_ERROR, ""));
 	/* It is held and will never be ready. */
-	else if (strcmp(op, "unheard") == 0 && allocation && allocation->living &&
-		 number_of(reply, "code") == OCS_ERROR)
-		ocs_failure_add(job, epoch, NULL, false, text_of(reply, "error"));
+	else if (strcmp(op, OCS_OP_UNHEARD) == 0 && allocation && allocation->living &&
+		 ocs_field_number(reply, OCS_FIELD_CODE, 0) == OCS_ERROR)
+		ocs_failure_add(job, epoch, NULL, false,
+				ocs_field_text(reply, OCS_FIELD_ERROR, ""));
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/scheduler/state.h"
 #include "src/util/text.h"
 
@@ -50,16 +52,13 @@ void ocs_waiting_push(struct ocs_waiting *waiting)
 
 	if (!ocs_state.open)
 		return;
-	line = json_object_new_object();
-	json_object_object_add(line, "op", json_object_new_string("pending"));
-	json_object_object_add(line, "job", json_object_new_int64(waiting->job));
-	json_object_object_add(line, "user", json_object_new_string(
-				       waiting->user ? waiting->user : ""));
-	json_object_object_add(line, "uid", json_object_new_int64(waiting->uid));
-	json_object_object_add(line, "shape", json_object_new_string(
-				       waiting->shape ? waiting->shape : ""));
+	line = ocs_request_new(OCS_OP_PENDING);
+	ocs_field_add_number(line, OCS_FIELD_JOB, waiting->job);
+	ocs_field_add_text(line, OCS_FIELD_USER, waiting->user ? waiting->user : "");
+	ocs_field_add_number(line, OCS_FIELD_UID, waiting->uid);
+	ocs_field_add_text(line, OCS_FIELD_SHAPE, waiting->shape ? waiting->shape : "");
 	reason = reason_whole(waiting);
-	json_object_object_add(line, "reason", reason ? json_object_new_string(reason) : NULL);
+	ocs_field_add_text(line, OCS_FIELD_REASON, reason);
 	free(reason);
 	ocs_link_send(line);
 	waiting->pushed = waiting->reason;

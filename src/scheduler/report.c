@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/scheduler/state.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
@@ -32,10 +34,9 @@ static struct json_object *states_object(const uint8_t *states, const uint32_t *
 		if (!all && states[i] == OCS_NODE_IDLE)
 			continue;
 		node = json_object_new_object();
-		json_object_object_add(node, "state",
-				       json_object_new_string(state_names[states[i]]));
+		ocs_field_add_text(node, OCS_FIELD_STATE, state_names[states[i]]);
 		if (jobs[i])
-			json_object_object_add(node, "job", json_object_new_int64(jobs[i]));
+			ocs_field_add_number(node, OCS_FIELD_JOB, jobs[i]);
 		json_object_object_add(object, fabric->nodes[i].name, node);
 	}
 	return object;
@@ -83,9 +84,8 @@ void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs)
 			return;
 		}
 	}
-	line = json_object_new_object();
-	json_object_object_add(line, "op", json_object_new_string("nodes"));
-	json_object_object_add(line, "nodes", object);
+	line = ocs_request_new(OCS_OP_NODES);
+	json_object_object_add(line, OCS_FIELD_NODES, object);
 	pthread_mutex_lock(&ocs_state.lock);
 	ocs_link_send(line);
 	pthread_mutex_unlock(&ocs_state.lock);

@@ -177,7 +177,6 @@ void ocs_near_clear_all(void);
  * because the next subscription says it all. */
 void ocs_link_send(struct json_object *line);
 struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allocation);
-struct json_object *ocs_link_op(const char *op, uint32_t job, uint64_t epoch);
 
 /* messages.c: what ocsd says.  The request that asks for everything, its answer,
  * any event (true: another slurmctld has taken charge), and the answer to a request (REQUEST
