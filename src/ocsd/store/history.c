@@ -5,6 +5,8 @@
 
 #include "src/ocsd/store/history.h"
 #include "src/ocsd/store/sql.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 
 #include <json-c/json.h>
 
@@ -16,7 +18,7 @@ static const char newest[] =
 	"SELECT time, what, who, job, before, after, reply FROM audit WHERE switch=?"
 	" AND " OCSD_HISTORY_ROWS " ORDER BY id DESC LIMIT ?";
 
-static void add_text(struct json_object *row, const char *name, sqlite3_stmt *from, int column)
+static void add_column(struct json_object *row, const char *name, sqlite3_stmt *from, int column)
 {
 	const char *text = (const char *)sqlite3_column_text(from, column);
 
@@ -28,17 +30,16 @@ static struct json_object *event(sqlite3_stmt *from)
 {
 	struct json_object *row = json_object_new_object();
 
-	json_object_object_add(row, "time", json_object_new_double(sqlite3_column_double(from, 0)));
-	add_text(row, "what", from, 1);
+	json_object_object_add(row, OCS_FIELD_TIME,
+			       json_object_new_double(sqlite3_column_double(from, 0)));
+	add_column(row, OCS_FIELD_WHAT, from, 1);
 	if (sqlite3_column_type(from, 2) != SQLITE_NULL)
-		json_object_object_add(row, "who",
-				       json_object_new_int64(sqlite3_column_int64(from, 2)));
+		ocs_field_add_number(row, OCS_FIELD_WHO, sqlite3_column_int64(from, 2));
 	if (sqlite3_column_int64(from, 3))
-		json_object_object_add(row, "job",
-				       json_object_new_int64(sqlite3_column_int64(from, 3)));
-	add_text(row, "before", from, 4);
-	add_text(row, "after", from, 5);
-	add_text(row, "text", from, 6);
+		ocs_field_add_number(row, OCS_FIELD_JOB, sqlite3_column_int64(from, 3));
+	add_column(row, OCS_FIELD_BEFORE, from, 4);
+	add_column(row, OCS_FIELD_AFTER, from, 5);
+	add_column(row, OCS_FIELD_TEXT, from, 6);
 	return row;
 }
 
