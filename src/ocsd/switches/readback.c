@@ -14,6 +14,8 @@
 #include "src/ocsd/ports/selftest.h"
 #include "src/ocsd/store/store.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -40,11 +42,10 @@ void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
 		if (waiter->kind != OCSD_WAIT_RECONCILE)
 			continue;
 		row = json_object_new_object();
-		json_object_object_add(row, "switch",
-				       json_object_new_string(sw->description->name));
-		json_object_object_add(row, "in", json_object_new_int(in));
-		json_object_object_add(row, "out", json_object_new_int(out));
-		json_object_object_add(row, "what", json_object_new_string(what));
+		ocs_field_add_text(row, OCS_FIELD_SWITCH, sw->description->name);
+		ocs_field_add_number(row, OCS_FIELD_IN, in);
+		ocs_field_add_number(row, OCS_FIELD_OUT, out);
+		ocs_field_add_text(row, OCS_FIELD_WHAT, what);
 		json_object_array_add(waiter->drift, row);
 	}
 }

@@ -22,6 +22,7 @@
 #include "src/ocsd/ops/pending_reply.h"
 #include "src/ocsd/switches/worker.h"
 
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -436,7 +437,7 @@ static void reconciled(struct ocsd *d)
 			continue;
 		}
 		reply = json_object_new_object();
-		json_object_object_add(reply, "drift", waiter->drift);
+		json_object_object_add(reply, OCS_FIELD_DRIFT, waiter->drift);
 		ocsd_reply(waiter->client, waiter->id, reply);
 		*link = waiter->next;
 		free(waiter->node);

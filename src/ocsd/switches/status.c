@@ -9,6 +9,8 @@
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/switches/status.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -29,16 +31,12 @@ const char *ocsd_switch_state_name(const struct ocsd_switch *sw)
 
 void ocsd_switch_event(struct ocsd *d, struct ocsd_switch *sw)
 {
-	struct json_object *event = json_object_new_object();
+	struct json_object *event = ocs_event_new(OCS_EVENT_SWITCH);
 	const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
 
-	json_object_object_add(event, "event", json_object_new_string("switch"));
-	json_object_object_add(event, "name",
-			       json_object_new_string(sw->description->name));
-	json_object_object_add(event, "state",
-			       json_object_new_string(ocsd_switch_state_name(sw)));
-	json_object_object_add(event, "reason",
-			       reason ? json_object_new_string(reason) : NULL);
+	ocs_field_add_text(event, OCS_FIELD_NAME, sw->description->name);
+	ocs_field_add_text(event, OCS_FIELD_STATE, ocsd_switch_state_name(sw));
+	ocs_field_add_text(event, OCS_FIELD_REASON, reason);
 	ocsd_event_send(d, event);
 	free(sw->said);
 	sw->said = reason ? ocs_strdup(reason) : NULL;
