@@ -13,6 +13,8 @@
 #include "src/ocsd/switches/status.h"
 #include "src/ocsd/store/store.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -117,9 +119,9 @@ static struct json_object *drain_json(const char *kind, const char *name,
 {
 	struct json_object *row = json_object_new_object();
 
-	json_object_object_add(row, "kind", json_object_new_string(kind));
-	json_object_object_add(row, "name", json_object_new_string(name));
-	json_object_object_add(row, "reason", reason ? json_object_new_string(reason) : NULL);
+	ocs_field_add_text(row, OCS_FIELD_KIND, kind);
+	ocs_field_add_text(row, OCS_FIELD_NAME, name);
+	ocs_field_add_text(row, OCS_FIELD_REASON, reason);
 	return row;
 }
 
@@ -157,8 +159,8 @@ void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
 {
 	struct json_object *event = drain_json(kind, name, reason);
 
-	json_object_object_add(event, "event", json_object_new_string("drain"));
-	json_object_object_add(event, "drained", json_object_new_boolean(drained));
+	ocs_field_add_text(event, OCS_FIELD_EVENT, OCS_EVENT_DRAIN);
+	ocs_field_add_bool(event, OCS_FIELD_DRAINED, drained);
 	ocsd_event_send(d, event);
 }
 
@@ -185,8 +187,8 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request, bool resumed, const char **kind,
 		       const char **name)
 {
-	*kind = ocsd_member(request, "kind");
-	*name = ocsd_member(request, "name");
+	*kind = ocs_field_text(request, OCS_FIELD_KIND, NULL);
+	*name = ocs_field_text(request, OCS_FIELD_NAME, NULL);
 	if (!*kind || !*name || (strcmp(*kind, "cube") != 0 && strcmp(*kind, "port") != 0 &&
 				 strcmp(*kind, "switch") != 0 && strcmp(*kind, "xpu") != 0 &&
 				 strcmp(*kind, "node") != 0)) {
@@ -239,7 +241,7 @@ static const struct ocsd_switch *switch_of(struct ocsd *d, const char *kind, con
 void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request)
 {
-	const char *reason = ocsd_member(request, "reason");
+	const char *reason = ocs_field_text(request, OCS_FIELD_REASON, NULL);
 	const char *kind, *name;
 
 	if (read_target(d, client, id, request, false, &kind, &name))
@@ -285,7 +287,7 @@ void ocsd_port_fail(struct ocsd *d, struct ocsd_client *who, struct ocs_port whe
 void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request)
 {
-	const char *reason = ocsd_member(request, "reason");
+	const char *reason = ocs_field_text(request, OCS_FIELD_REASON, NULL);
 	const char *kind, *name;
 	struct ocs_port port;
 
@@ -358,9 +360,11 @@ void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	}
 	if (ocsd_drain_find(d, kind, name)) {
+		const char *reason = ocs_field_text(request, OCS_FIELD_REASON, NULL);
+
 		ocsd_audit(d, &(struct ocsd_audit){ .who = client, .what = "resume",
 						    .sw = switch_of(d, kind, name), .before = name,
-						    .after = ocsd_member(request, "reason") });
+						    .after = reason });
 		ocsd_resume(d, kind, name, ocsd_client_uid(client));
 	}
 	ocsd_reply(client, id, NULL);

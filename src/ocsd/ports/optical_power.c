@@ -8,6 +8,8 @@
 #include "src/ocsd/ports/quarantine.h"
 #include "src/ocsd/store/store.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -130,13 +132,13 @@ void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
 		return;
 	if (in) {
 		status = sw->health.port[in].status;
-		add_number(row, "in_dbm", sw->health.port[in].dbm);
+		add_number(row, OCS_FIELD_IN_DBM, sw->health.port[in].dbm);
 	}
 	if (out) {
 		status = worse(status, sw->health.port[out].status);
-		add_number(row, "out_dbm", sw->health.port[out].dbm);
+		add_number(row, OCS_FIELD_OUT_DBM, sw->health.port[out].dbm);
 	}
-	json_object_object_add(row, "status", json_object_new_string(ocs_port_status_name(status)));
+	ocs_field_add_text(row, OCS_FIELD_STATUS, ocs_port_status_name(status));
 	circuit = in ? sw->by_in[in] : NULL;
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++) {
 		int to = circuit->patches[p].out;
@@ -148,8 +150,8 @@ void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
 		/* Dark: not read since the circuit was made, or no light comes in. */
 		if (sw->health.port[to].dbm >= OCSD_DARK_DBM)
 			loss = sw->health.port[in].dbm - sw->health.port[to].dbm;
-		add_number(row, "loss", loss);
-		add_number(row, "baseline", baseline);
-		add_number(row, "excess", loss - baseline);
+		add_number(row, OCS_FIELD_LOSS, loss);
+		add_number(row, OCS_FIELD_BASELINE, baseline);
+		add_number(row, OCS_FIELD_EXCESS, loss - baseline);
 	}
 }

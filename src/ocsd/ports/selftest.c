@@ -12,6 +12,8 @@
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/ops/pending_reply.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -175,7 +177,7 @@ static void passed(struct ocsd *d, const struct ocsd_selftest *test, const char 
 
 	ocs_log(OCS_LOG_INFO, "port %s passed its self-test (%s) and is back in service", name, text);
 	ocsd_resume(d, "port", name, test->who);
-	json_object_object_add(reply, "tested", json_object_new_string(text));
+	ocs_field_add_text(reply, OCS_FIELD_TESTED, text);
 	ocsd_wait_tested(d, name, reply, NULL);
 }
 
