@@ -14,6 +14,8 @@
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/ops/pending_reply.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -144,12 +146,8 @@ void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job)
 	/* How many others have follows from their placement. */
 	if (!job->plan || job->prepared)
 		return;
-	event = json_object_new_object();
-	json_object_object_add(event, "event", json_object_new_string("realised"));
-	json_object_object_add(event, "job", json_object_new_int64(job->job));
-	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
-	json_object_object_add(event, "circuits",
-			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
+	event = ocs_event_job(OCS_EVENT_REALISED, job->job, job->epoch);
+	ocs_field_add_number(event, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
 	ocsd_event_send(d, event);
 }
 

@@ -14,6 +14,8 @@
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/store/store.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -27,20 +29,17 @@ static bool running(const struct ocsd_job *job)
 static void say(struct ocsd *d, const struct ocsd_job *job, const char *what,
 		const char *sw, const char *error, bool unsure)
 {
-	struct json_object *event = json_object_new_object();
+	struct json_object *event = ocs_event_job(what, job->job, job->epoch);
 	struct json_object *ports = error ? ocsd_job_ports_to_blame(d, job) : NULL;
 
-	json_object_object_add(event, "event", json_object_new_string(what));
-	json_object_object_add(event, "job", json_object_new_int64(job->job));
-	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
 	if (sw)
-		json_object_object_add(event, "switch", json_object_new_string(sw));
+		ocs_field_add_text(event, OCS_FIELD_SWITCH, sw);
 	if (ports)
-		json_object_object_add(event, "ports", ports);
+		json_object_object_add(event, OCS_FIELD_PORTS, ports);
 	if (error)
-		json_object_object_add(event, "error", json_object_new_string(error));
+		ocs_field_add_text(event, OCS_FIELD_ERROR, error);
 	if (unsure)
-		json_object_object_add(event, "unsure", json_object_new_boolean(true));
+		ocs_field_add_bool(event, OCS_FIELD_UNSURE, true);
 	ocsd_event_send(d, event);
 }
 
@@ -60,7 +59,7 @@ void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_swi
 	ocsd_store_job_update(d, job);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .sw = sw, .what = "circuit_failed",
 					    .reply = why });
-	say(d, job, "circuit_failed", job->failed_switch, why, false);
+	say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, why, false);
 }
 
 void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why)
@@ -105,7 +104,7 @@ void ocsd_broken_check(struct ocsd *d, struct ocsd_job *job)
 	ocs_log(OCS_LOG_INFO, "job %u: all of its circuits are there again", job->job);
 	ocsd_store_job_update(d, job);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "circuit_restored" });
-	say(d, job, "circuit_restored", NULL, NULL, false);
+	say(d, job, OCS_EVENT_CIRCUIT_RESTORED, NULL, NULL, false);
 }
 
 void ocsd_broken_retry(struct ocsd *d, struct ocsd_switch *sw)
@@ -133,7 +132,7 @@ void ocsd_broken_switch(struct ocsd *d, const struct ocsd_switch *sw, const char
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (running(job) && !job->error && uses(job, sw))
-			say(d, job, why ? "circuit_failed" : "circuit_restored",
+			say(d, job, why ? OCS_EVENT_CIRCUIT_FAILED : OCS_EVENT_CIRCUIT_RESTORED,
 			    sw->description->name, why, why != NULL);
 }
 
@@ -141,7 +140,7 @@ void ocsd_broken_tell(struct ocsd *d)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (running(job) && job->error && !job->plan)
-			say(d, job, "circuit_failed", job->failed_switch, job->error, false);
+			say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, job->error, false);
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		char *text;

@@ -11,6 +11,8 @@
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <ctype.h>
@@ -54,8 +56,8 @@ static bool macs_good(struct json_object *list, int degree)
 int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_object *request,
 			  struct ocs_error *err)
 {
-	struct json_object *macs = json_object_object_get(request, "macs"), *own;
-	struct json_object *forward = json_object_object_get(request, "forward_macs");
+	struct json_object *macs = ocs_field(request, OCS_FIELD_MACS), *own;
+	struct json_object *forward = ocs_field(request, OCS_FIELD_FORWARD_MACS);
 	int index = ocsd_job_node(job, node);
 
 	if (!ocsd_forward_wanted(job))
@@ -65,10 +67,10 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 		return ocs_error_set(err, OCS_USAGE, "macs and forward_macs are lists of %d MACs",
 				     job->section->degree);
 	own = json_object_new_object();
-	json_object_object_add(own, "node", json_object_new_string(node));
-	json_object_object_add(own, "macs", json_object_get(macs));
+	ocs_field_add_text(own, OCS_FIELD_NODE, node);
+	json_object_object_add(own, OCS_FIELD_MACS, json_object_get(macs));
 	if (forward)
-		json_object_object_add(own, "forward_macs", json_object_get(forward));
+		json_object_object_add(own, OCS_FIELD_FORWARD_MACS, json_object_get(forward));
 	if (!job->hosts)
 		job->hosts = ocs_calloc(job->nnodes, sizeof(*job->hosts));
 	if (!job->hosts[index])
@@ -102,14 +104,18 @@ void ocsd_forward_free(struct ocsd_job *job)
 void ocsd_op_unable(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request)
 {
-	const char *node = ocsd_member(request, "node"), *why = ocsd_member(request, "error");
+	const char *node = ocs_field_text(request, OCS_FIELD_NODE, NULL);
+	const char *why = ocs_field_text(request, OCS_FIELD_ERROR, NULL);
+	struct ocs_error err;
 	struct ocsd_job *job;
 	uint32_t number;
 	uint64_t epoch;
 	char *text;
 
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
+	}
 	job = ocsd_job_find(d, number, epoch);
 	if (!node || !why || (job && ocsd_job_node(job, node) < 0)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL,

@@ -15,6 +15,8 @@
 #include "src/ocsd/ops/pending_reply.h"
 
 #include "src/place/place.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -342,11 +344,7 @@ static void announce_released(struct ocsd *d, struct ocsd_job *job)
 
 	if (!job->announced) {
 		job->announced = true;
-		event = json_object_new_object();
-		json_object_object_add(event, "event", json_object_new_string("released"));
-		json_object_object_add(event, "job", json_object_new_int64(job->job));
-		json_object_object_add(event, "epoch",
-				       json_object_new_int64((int64_t)job->epoch));
+		event = ocs_event_job(OCS_EVENT_RELEASED, job->job, job->epoch);
 		ocsd_event_send(d, event);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "released" });
 		ocsd_store_job_update(d, job);
@@ -445,20 +443,16 @@ struct json_object *ocsd_job_ports_to_blame(struct ocsd *d, const struct ocsd_jo
 
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
 {
-	struct json_object *event = json_object_new_object(), *ports = ocsd_job_ports_to_blame(d, job);
+	struct json_object *event = ocs_event_job(OCS_EVENT_JOB_FAILED, job->job, job->epoch);
+	struct json_object *ports = ocsd_job_ports_to_blame(d, job);
 
-	json_object_object_add(event, "event", json_object_new_string("job_failed"));
-	json_object_object_add(event, "job", json_object_new_int64(job->job));
-	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
 	if (job->failed_switch)
-		json_object_object_add(event, "switch",
-				       json_object_new_string(job->failed_switch));
+		ocs_field_add_text(event, OCS_FIELD_SWITCH, job->failed_switch);
 	if (job->failed_host)
-		json_object_object_add(event, "host", json_object_new_string(job->failed_host));
-	json_object_object_add(event, "error",
-			       json_object_new_string(job->error ? job->error : "unknown"));
+		ocs_field_add_text(event, OCS_FIELD_HOST, job->failed_host);
+	ocs_field_add_text(event, OCS_FIELD_ERROR, job->error ? job->error : "unknown");
 	if (ports)
-		json_object_object_add(event, "ports", ports);
+		json_object_object_add(event, OCS_FIELD_PORTS, ports);
 	ocsd_event_send(d, event);
 }
 

@@ -18,6 +18,8 @@
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/store/store.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 
 #include <json-c/json.h>
 #include <string.h>
@@ -250,7 +252,7 @@ static int default_section(struct ocsd *d, struct json_object *request, struct o
 {
 	const char *name = NULL;
 
-	if (ocsd_member(request, "section"))
+	if (ocs_field_text(request, OCS_FIELD_SECTION, NULL))
 		return 0;
 	for (int s = 0; s < d->fabric->nsections; s++)
 		if (d->fabric->sections[s].ahead) {
@@ -262,7 +264,7 @@ static int default_section(struct ocsd *d, struct json_object *request, struct o
 		}
 	if (!name)
 		return ocs_error_set(err, OCS_USAGE, "no section of ocs.yaml has look_ahead");
-	json_object_object_add(request, "section", json_object_new_string(name));
+	ocs_field_add_text(request, OCS_FIELD_SECTION, name);
 	return 0;
 }
 
@@ -275,9 +277,11 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	uint32_t number;
 	uint64_t epoch;
 
-	json_object_object_add(request, "epoch", json_object_new_int(0));
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	ocs_field_add_number(request, OCS_FIELD_EPOCH, 0);
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
+	}
 	/* Of one number and epoch there can be one only. */
 	before = ocsd_job_find(d, number, 0);
 	if (before && (before->ended || before->breaking)) {
@@ -316,8 +320,7 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	}
 	reply = json_object_new_object();
-	json_object_object_add(reply, "set", json_object_new_int(job->set));
-	json_object_object_add(reply, "circuits",
-			       json_object_new_int64((int64_t)ocsd_job_circuits(job)));
+	ocs_field_add_number(reply, OCS_FIELD_SET, job->set);
+	ocs_field_add_number(reply, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
 	ocsd_reply(client, id, reply);
 }

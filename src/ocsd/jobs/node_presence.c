@@ -9,6 +9,8 @@
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/store/store.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -115,10 +117,7 @@ void ocsd_heard_check(struct ocsd *d, struct ocsd_job *job)
 		return;
 	job->met = true;
 	ocsd_store_met(d, job);
-	event = json_object_new_object();
-	json_object_object_add(event, "event", json_object_new_string("ready"));
-	json_object_object_add(event, "job", json_object_new_int64(job->job));
-	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
+	event = ocs_event_job(OCS_EVENT_READY, job->job, job->epoch);
 	ocsd_event_send(d, event);
 }
 
@@ -132,9 +131,8 @@ struct json_object *ocsd_heard_ready(const struct ocsd *d)
 		if (!job->met || job->ended || job->dead)
 			continue;
 		row = json_object_new_object();
-		json_object_object_add(row, "job", json_object_new_int64(job->job));
-		json_object_object_add(row, "epoch",
-				       json_object_new_int64((int64_t)job->epoch));
+		ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
+		ocs_field_add_number(row, OCS_FIELD_EPOCH, (int64_t)job->epoch);
 		json_object_array_add(list, row);
 	}
 	return list;
@@ -167,7 +165,7 @@ void ocsd_heard_show(const struct ocsd_job *job, struct json_object *row)
 	if (job->met || job->ended || job->dead || job->prepared)
 		return;
 	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
-	json_object_object_add(row, "unheard", host_list(names, nodes_missing(job, names)));
+	json_object_object_add(row, OCS_FIELD_UNHEARD, host_list(names, nodes_missing(job, names)));
 	free(names);
 }
 
@@ -188,7 +186,7 @@ struct json_object *ocsd_heard_never(struct ocsd *d)
 void ocsd_op_present(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		     struct json_object *request)
 {
-	const char *node = ocsd_member(request, "node");
+	const char *node = ocs_field_text(request, OCS_FIELD_NODE, NULL);
 
 	if (!node) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "present needs the name of its node");
@@ -227,8 +225,9 @@ static void node_close(struct ocsd *d, struct ocsd_client *client, const struct 
 void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		     struct json_object *request)
 {
-	const char *ended = ocsd_member(request, "ended");
+	const char *ended = ocs_field_text(request, OCS_FIELD_ENDED, NULL);
 	struct json_object *reply;
+	struct ocs_error err;
 	struct ocsd_job *job;
 	char **names, **over = NULL;
 	uint32_t number;
@@ -236,8 +235,10 @@ void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	size_t missing;
 	int nover;
 
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
+	}
 	job = ocsd_job_find(d, number, epoch);
 	/* An ended one will never be ready: slurmctld was killed before it had saved its end. */
 	if (!job || job->ended || job->dead) {
@@ -248,11 +249,10 @@ void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
 	missing = nodes_missing(job, names);
 	reply = json_object_new_object();
-	json_object_object_add(reply, "ready", json_object_new_boolean(job->met));
-	json_object_object_add(reply, "missing", host_list(names, missing));
+	ocs_field_add_bool(reply, OCS_FIELD_READY, job->met);
+	json_object_object_add(reply, OCS_FIELD_MISSING, host_list(names, missing));
 	/* Who asked before ocsd was restarted is not known, and not to blame. */
-	json_object_object_add(reply, "uncertain",
-			       json_object_new_boolean(missing && !job->committed_ns));
+	ocs_field_add_bool(reply, OCS_FIELD_UNCERTAIN, missing && !job->committed_ns);
 	nover = ended ? ocs_hostlist_expand(ended, job->nnodes, &over, NULL) : 0;
 	for (int i = 0; i < nover && job->committed_ns; i++) {
 		int index = ocsd_job_node(job, over[i]);

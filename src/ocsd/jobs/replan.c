@@ -17,6 +17,8 @@
 #include "src/ocsd/ops/pending_reply.h"
 
 #include "src/plan/plan.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
@@ -210,11 +212,8 @@ static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why,
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, text);
 	ocsd_store_job_update(d, job);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "degraded", .reply = text });
-	event = json_object_new_object();
-	json_object_object_add(event, "event", json_object_new_string("degraded"));
-	json_object_object_add(event, "job", json_object_new_int64(job->job));
-	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
-	json_object_object_add(event, "error", json_object_new_string(text));
+	event = ocs_event_job(OCS_EVENT_DEGRADED, job->job, job->epoch);
+	ocs_field_add_text(event, OCS_FIELD_ERROR, text);
 	ocsd_event_send(d, event);
 }
 
@@ -263,16 +262,13 @@ static bool quiet(const struct ocsd_job *job, size_t *broken)
 
 static void finished(struct ocsd *d, struct ocsd_job *job)
 {
-	struct json_object *event = json_object_new_object();
+	struct json_object *event = ocs_event_job(OCS_EVENT_PLAN, job->job, job->epoch);
 
 	job->mending = false;
 	ocs_log(OCS_LOG_INFO, "job %u: repaired, %d circuits changed, revision %d of its plan",
 		job->job, job->changed, job->revision);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repaired" });
-	json_object_object_add(event, "event", json_object_new_string("plan"));
-	json_object_object_add(event, "job", json_object_new_int64(job->job));
-	json_object_object_add(event, "epoch", json_object_new_int64((int64_t)job->epoch));
-	json_object_object_add(event, "revision", json_object_new_int(job->revision));
+	ocs_field_add_number(event, OCS_FIELD_REVISION, job->revision);
 	ocsd_event_send(d, event);
 	ocsd_wait_realised(d, job);
 }

@@ -9,6 +9,8 @@
 #include "src/ocsd/store/sql.h"
 #include "src/ocsd/store/store.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -54,7 +56,7 @@ static char *copy(sqlite3_stmt *statement, int column)
 static int revision(const char *plan)
 {
 	struct json_object *json = plan ? json_tokener_parse(plan) : NULL;
-	int number = json ? json_object_get_int(json_object_object_get(json, "revision")) : 0;
+	int number = json ? json_object_get_int(ocs_field(json, OCS_FIELD_REVISION)) : 0;
 
 	json_object_put(json);
 	/* A plan of an ocsd that did not number them. */
