@@ -21,6 +21,8 @@
 #include "src/ocsd/ops/pending_reply.h"
 
 #include "src/place/place.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -33,7 +35,7 @@
 
 static char *copy(struct json_object *request, const char *name)
 {
-	const char *text = ocsd_member(request, name);
+	const char *text = ocs_field_text(request, name, NULL);
 
 	return text ? ocs_strdup(text) : NULL;
 }
@@ -295,17 +297,17 @@ struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
 	job->job = number;
 	job->epoch = epoch;
 	job->uid = (uid_t)-1;
-	if (json_object_object_get_ex(request, "uid", &value))
+	if (json_object_object_get_ex(request, OCS_FIELD_UID, &value))
 		job->uid = (uid_t)json_object_get_int64(value);
-	job->user = copy(request, "user");
-	job->partition = copy(request, "partition");
-	job->shape = copy(request, "shape");
-	job->conn = copy(request, "conn");
-	job->placement = copy(request, "placement");
-	if (json_object_object_get_ex(request, "demand", &value) && value)
+	job->user = copy(request, OCS_FIELD_USER);
+	job->partition = copy(request, OCS_FIELD_PARTITION);
+	job->shape = copy(request, OCS_FIELD_SHAPE);
+	job->conn = copy(request, OCS_FIELD_CONN);
+	job->placement = copy(request, OCS_FIELD_PLACEMENT);
+	if (json_object_object_get_ex(request, OCS_FIELD_DEMAND, &value) && value)
 		job->demand = ocs_strdup(json_object_to_json_string_ext(
 			value, JSON_C_TO_STRING_PLAIN));
-	job->section_name = copy(request, "section");
+	job->section_name = copy(request, OCS_FIELD_SECTION);
 	if (job->section_name)
 		job->section = ocs_fabric_section_named(d->fabric, job->section_name);
 	if (!job->section) {
@@ -313,7 +315,7 @@ struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
 			      job->section_name ? job->section_name : "(none given)");
 		goto fail;
 	}
-	if (read_nodes(d, job, ocsd_member(request, "nodes"), err))
+	if (read_nodes(d, job, ocs_field_text(request, OCS_FIELD_NODES, NULL), err))
 		goto fail;
 	if (job->section->kind == OCS_TORUS || job->section->kind == OCS_STATIC)
 		rc = read_placement(d, job, err);
@@ -364,8 +366,10 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	uint32_t number;
 	uint64_t epoch, last;
 
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
+	}
 	if (ocsd_job_find(d, number, epoch)) {
 		ocsd_reply(client, id, NULL);
 		return;
@@ -406,12 +410,9 @@ static struct json_object *switches_json(struct ocsd *d)
 		struct json_object *row = json_object_new_object();
 		const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
 
-		json_object_object_add(row, "name",
-				       json_object_new_string(sw->description->name));
-		json_object_object_add(row, "state",
-				       json_object_new_string(ocsd_switch_state_name(sw)));
-		json_object_object_add(row, "reason",
-				       reason ? json_object_new_string(reason) : NULL);
+		ocs_field_add_text(row, OCS_FIELD_NAME, sw->description->name);
+		ocs_field_add_text(row, OCS_FIELD_STATE, ocsd_switch_state_name(sw));
+		ocs_field_add_text(row, OCS_FIELD_REASON, reason);
 		json_object_array_add(list, row);
 	}
 	return list;
@@ -464,24 +465,23 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	reply = json_object_new_object();
 	if (term)
-		json_object_object_add(reply, "term", json_object_new_int64((int64_t)term));
-	if (json_object_object_get_ex(request, "jobs", &jobs) &&
+		ocs_field_add_number(reply, OCS_FIELD_TERM, (int64_t)term);
+	if (json_object_object_get_ex(request, OCS_FIELD_JOBS, &jobs) &&
 	    json_object_is_type(jobs, json_type_array))
 		ocsd_listed_compare(d, jobs, term != 0, unknown, forgotten);
 	list_jobs(d, held, realised);
-	json_object_object_add(reply, "max_job", json_object_new_int64(ocsd_store_max_job(d)));
-	json_object_object_add(reply, "max_epoch",
-			       json_object_new_int64((int64_t)d->max_epoch));
-	json_object_object_add(reply, "switches", switches_json(d));
-	json_object_object_add(reply, "drains", ocsd_drains_json(d));
-	json_object_object_add(reply, "held", held);
-	json_object_object_add(reply, "unknown", unknown);
-	json_object_object_add(reply, "forgotten", forgotten);
-	json_object_object_add(reply, "realised", realised);
-	json_object_object_add(reply, "pending", pending_json(d));
-	json_object_object_add(reply, "ready", ocsd_heard_ready(d));
+	ocs_field_add_number(reply, OCS_FIELD_MAX_JOB, ocsd_store_max_job(d));
+	ocs_field_add_number(reply, OCS_FIELD_MAX_EPOCH, (int64_t)d->max_epoch);
+	json_object_object_add(reply, OCS_FIELD_SWITCHES, switches_json(d));
+	json_object_object_add(reply, OCS_FIELD_DRAINS, ocsd_drains_json(d));
+	json_object_object_add(reply, OCS_FIELD_HELD, held);
+	json_object_object_add(reply, OCS_FIELD_UNKNOWN, unknown);
+	json_object_object_add(reply, OCS_FIELD_FORGOTTEN, forgotten);
+	json_object_object_add(reply, OCS_FIELD_REALISED, realised);
+	json_object_object_add(reply, OCS_FIELD_PENDING, pending_json(d));
+	json_object_object_add(reply, OCS_FIELD_READY, ocsd_heard_ready(d));
 	ocs_fabric_digest(d->fabric, digest);
-	json_object_object_add(reply, "fabric", json_object_new_string(digest));
+	ocs_field_add_text(reply, OCS_FIELD_FABRIC, digest);
 	ocsd_reply(client, id, reply);
 	ocsd_client_subscribe(client);
 	/* What failed while nobody listened is said again. */

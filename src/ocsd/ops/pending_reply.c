@@ -10,6 +10,8 @@
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/ops/pending_reply.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -170,10 +172,9 @@ static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job
 		if (ocs_section_set_port(job->section, job->set, node->server, i, &port))
 			break;
 		row = json_object_new_object();
-		json_object_object_add(row, "interface", json_object_new_int(i));
-		json_object_object_add(row, "switch", json_object_new_string(
-			d->fabric->switches[port.sw].name));
-		json_object_object_add(row, "port", json_object_new_int(port.port));
+		ocs_field_add_number(row, OCS_FIELD_INTERFACE, i);
+		ocs_field_add_text(row, OCS_FIELD_SWITCH, d->fabric->switches[port.sw].name);
+		ocs_field_add_number(row, OCS_FIELD_PORT, port.port);
 		json_object_array_add(list, row);
 	}
 	return list;
@@ -185,15 +186,14 @@ static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, co
 {
 	struct json_object *reply = json_object_new_object();
 
-	json_object_object_add(reply, "circuits",
-			       json_object_new_int64((int64_t)circuits));
+	ocs_field_add_number(reply, OCS_FIELD_CIRCUITS, (int64_t)circuits);
 	if (job->plan)
-		json_object_object_add(reply, "plan", ocsd_direct_plan_json(job));
+		json_object_object_add(reply, OCS_FIELD_PLAN, ocsd_direct_plan_json(job));
 	if (ocsd_forward_wanted(job))
-		json_object_object_add(reply, "forwarding", json_object_new_boolean(true));
+		ocs_field_add_bool(reply, OCS_FIELD_FORWARDING, true);
 	if (job->section && job->section->kind != OCS_TORUS &&
 	    job->section->kind != OCS_STATIC)
-		json_object_object_add(reply, "ports", node_ports(d, job, node));
+		json_object_object_add(reply, OCS_FIELD_PORTS, node_ports(d, job, node));
 	return reply;
 }
 
@@ -201,10 +201,9 @@ struct json_object *ocsd_gone_extra(const struct ocsd_job *job)
 {
 	struct json_object *extra = json_object_new_object();
 
-	json_object_object_add(extra, "gone", json_object_new_boolean(true));
+	ocs_field_add_bool(extra, OCS_FIELD_GONE, true);
 	if (job && job->failed_switch)
-		json_object_object_add(extra, "switch",
-				       json_object_new_string(job->failed_switch));
+		ocs_field_add_text(extra, OCS_FIELD_SWITCH, job->failed_switch);
 	return extra;
 }
 
@@ -218,7 +217,7 @@ void ocsd_wait_realised(struct ocsd *d, struct ocsd_job *job)
 		struct json_object *reply = apply_result(d, job, waiter->node, circuits);
 
 		if (waiter->meets)
-			json_object_object_add(reply, "hosts", ocsd_forward_hosts(job));
+			json_object_object_add(reply, OCS_FIELD_HOSTS, ocsd_forward_hosts(job));
 		ocsd_reply(waiter->client, waiter->id, reply);
 		waiter_free(waiter);
 	}
@@ -275,7 +274,7 @@ void ocsd_wait_released(struct ocsd *d, struct ocsd_job *job)
 	while ((waiter = take(d, releases_of, job))) {
 		struct json_object *reply = json_object_new_object();
 
-		json_object_object_add(reply, "pending", ocsd_job_pending(d, job));
+		json_object_object_add(reply, OCS_FIELD_PENDING, ocsd_job_pending(d, job));
 		ocsd_reply(waiter->client, waiter->id, reply);
 		waiter_free(waiter);
 	}

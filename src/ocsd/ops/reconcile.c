@@ -6,6 +6,8 @@
 #include "src/ocsd/jobs/job.h"
 #include "src/ocsd/ops/reconcile.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -29,8 +31,8 @@ static size_t read_pairs(struct json_object *jobs, struct ocsd_pair *pairs)
 		struct json_object *row = json_object_array_get_idx(jobs, i);
 		struct json_object *job, *epoch;
 
-		if (!json_object_object_get_ex(row, "job", &job) ||
-		    !json_object_object_get_ex(row, "epoch", &epoch))
+		if (!json_object_object_get_ex(row, OCS_FIELD_JOB, &job) ||
+		    !json_object_object_get_ex(row, OCS_FIELD_EPOCH, &epoch))
 			continue;
 		pairs[count].job = (uint32_t)json_object_get_int64(job);
 		pairs[count++].epoch = (uint64_t)json_object_get_int64(epoch);
@@ -44,9 +46,9 @@ struct json_object *ocsd_listed_row(const struct ocsd_job *job)
 	struct json_object *row = json_object_new_object();
 	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
 
-	json_object_object_add(row, "job", json_object_new_int64(job->job));
-	json_object_object_add(row, "epoch", json_object_new_int64((int64_t)job->epoch));
-	json_object_object_add(row, "nodes", json_object_new_string(nodes));
+	ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
+	ocs_field_add_number(row, OCS_FIELD_EPOCH, (int64_t)job->epoch);
+	ocs_field_add_text(row, OCS_FIELD_NODES, nodes);
 	free(nodes);
 	return row;
 }

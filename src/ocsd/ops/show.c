@@ -16,6 +16,8 @@
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/protocol/fencing.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -31,16 +33,6 @@ struct viewer {
 	const char *name; /* only this one, or NULL */
 	int64_t last;	  /* how many events, 0: as many as usual */
 };
-
-static void add_text(struct json_object *row, const char *name, const char *text)
-{
-	json_object_object_add(row, name, text ? json_object_new_string(text) : NULL);
-}
-
-static void add_int(struct json_object *row, const char *name, int64_t value)
-{
-	json_object_object_add(row, name, json_object_new_int64(value));
-}
 
 static bool may_see(const struct viewer *viewer, const struct ocsd_job *job)
 {
@@ -91,28 +83,28 @@ static struct json_object *job_json(struct ocsd *d, const struct ocsd_job *job)
 	struct json_object *row = json_object_new_object();
 	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
 
-	add_int(row, "job", job->job);
-	add_int(row, "epoch", (int64_t)job->epoch);
-	add_text(row, "user", job->user);
-	add_int(row, "uid", job->uid);
-	add_text(row, "state", ocsd_job_state_name(job));
-	add_text(row, "section", job->section_name);
-	add_text(row, "partition", job->partition);
-	add_text(row, "shape", job->shape);
-	add_text(row, "conn", job->conn);
-	add_text(row, "nodes", nodes);
+	ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
+	ocs_field_add_number(row, OCS_FIELD_EPOCH, (int64_t)job->epoch);
+	ocs_field_add_text(row, OCS_FIELD_USER, job->user);
+	ocs_field_add_number(row, OCS_FIELD_UID, job->uid);
+	ocs_field_add_text(row, OCS_FIELD_STATE, ocsd_job_state_name(job));
+	ocs_field_add_text(row, OCS_FIELD_SECTION, job->section_name);
+	ocs_field_add_text(row, OCS_FIELD_PARTITION, job->partition);
+	ocs_field_add_text(row, OCS_FIELD_SHAPE, job->shape);
+	ocs_field_add_text(row, OCS_FIELD_CONN, job->conn);
+	ocs_field_add_text(row, OCS_FIELD_NODES, nodes);
 	free(nodes);
-	json_object_object_add(row, "released", released_json(job));
-	add_text(row, "placement", job->placement);
+	json_object_object_add(row, OCS_FIELD_RELEASED, released_json(job));
+	ocs_field_add_text(row, OCS_FIELD_PLACEMENT, job->placement);
 	if (job->plan)
-		json_object_object_add(row, "plan", json_tokener_parse(job->plan));
+		json_object_object_add(row, OCS_FIELD_PLAN, json_tokener_parse(job->plan));
 	if (job->revision)
-		add_int(row, "revision", job->revision);
-	add_int(row, "circuits", (int64_t)ocsd_job_circuits(job));
-	json_object_object_add(row, "switches", job_switches(d, job));
+		ocs_field_add_number(row, OCS_FIELD_REVISION, job->revision);
+	ocs_field_add_number(row, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
+	json_object_object_add(row, OCS_FIELD_SWITCHES, job_switches(d, job));
 	ocsd_heard_show(job, row);
 	if (job->error)
-		add_text(row, "error", job->error);
+		ocs_field_add_text(row, OCS_FIELD_ERROR, job->error);
 	return row;
 }
 
@@ -124,7 +116,7 @@ static void show_job(struct ocsd *d, const struct viewer *viewer,
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (may_see(viewer, job))
 			json_object_array_add(list, job_json(d, job));
-	json_object_object_add(reply, "jobs", list);
+	json_object_object_add(reply, OCS_FIELD_JOBS, list);
 }
 
 static void add_label(struct ocsd *d, struct json_object *row, const char *name, int sw,
@@ -133,7 +125,7 @@ static void add_label(struct ocsd *d, struct json_object *row, const char *name,
 	char *label = ocs_fabric_port_label(d->fabric,
 					    (struct ocs_port){ .sw = sw, .port = port });
 
-	add_text(row, name, ocs_switch_loop_port(&d->fabric->switches[sw], port) ? "loop" : label);
+	ocs_field_add_text(row, name, ocs_switch_loop_port(&d->fabric->switches[sw], port) ? "loop" : label);
 	free(label);
 }
 
@@ -158,18 +150,20 @@ static void show_circuit(struct ocsd *d, const struct viewer *viewer,
 			if (!shown(circuit))
 				continue;
 			row = json_object_new_object();
-			add_int(row, "job", job->job);
-			add_int(row, "epoch", (int64_t)job->epoch);
-			add_text(row, "switch", d->fabric->switches[circuit->sw].name);
-			add_int(row, "a", circuit->a);
-			add_int(row, "b", circuit->b);
-			add_label(d, row, "a_label", circuit->sw, circuit->a);
-			add_label(d, row, "b_label", circuit->sw, circuit->b);
-			add_text(row, "state", ocsd_circuit_state_name(circuit->state));
+			ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
+			ocs_field_add_number(row, OCS_FIELD_EPOCH, (int64_t)job->epoch);
+			ocs_field_add_text(row, OCS_FIELD_SWITCH,
+					   d->fabric->switches[circuit->sw].name);
+			ocs_field_add_number(row, OCS_FIELD_A, circuit->a);
+			ocs_field_add_number(row, OCS_FIELD_B, circuit->b);
+			add_label(d, row, OCS_FIELD_A_LABEL, circuit->sw, circuit->a);
+			add_label(d, row, OCS_FIELD_B_LABEL, circuit->sw, circuit->b);
+			ocs_field_add_text(row, OCS_FIELD_STATE,
+					   ocsd_circuit_state_name(circuit->state));
 			json_object_array_add(list, row);
 		}
 	}
-	json_object_object_add(reply, "circuits", list);
+	json_object_object_add(reply, OCS_FIELD_CIRCUITS, list);
 }
 
 static void show_pending(struct ocsd *d, const struct viewer *viewer,
@@ -187,14 +181,14 @@ static void show_pending(struct ocsd *d, const struct viewer *viewer,
 		if (viewer->name && strcmp(viewer->name, number) != 0)
 			continue;
 		row = json_object_new_object();
-		add_int(row, "job", entry->job);
-		add_text(row, "user", entry->user);
-		add_text(row, "shape", entry->shape);
-		add_text(row, "reason", entry->reason);
-		json_object_object_add(row, "since", json_object_new_double(entry->since));
+		ocs_field_add_number(row, OCS_FIELD_JOB, entry->job);
+		ocs_field_add_text(row, OCS_FIELD_USER, entry->user);
+		ocs_field_add_text(row, OCS_FIELD_SHAPE, entry->shape);
+		ocs_field_add_text(row, OCS_FIELD_REASON, entry->reason);
+		json_object_object_add(row, OCS_FIELD_SINCE, json_object_new_double(entry->since));
 		json_object_array_add(list, row);
 	}
-	json_object_object_add(reply, "pending", list);
+	json_object_object_add(reply, OCS_FIELD_PENDING, list);
 }
 
 static int quarantined(const struct ocsd *d, const struct ocsd_switch *sw)
@@ -234,19 +228,21 @@ static void show_switch(struct ocsd *d, const struct viewer *viewer,
 		if (viewer->name && strcmp(viewer->name, sw->description->name) != 0)
 			continue;
 		row = json_object_new_object();
-		add_text(row, "name", sw->description->name);
-		add_text(row, "state", ocsd_switch_state_name(sw));
-		add_text(row, "reason", sw->state != OCSD_UP ? sw->reason : sw->drain_reason);
-		add_text(row, "address", sw->description->address);
-		add_int(row, "size", sw->description->size);
-		add_int(row, "circuits", circuits[i]);
-		add_int(row, "patches", (int64_t)sw->ncircuits);
-		add_int(row, "quarantine", quarantined(d, sw));
-		json_object_object_add(row, "last_read", json_object_new_double(sw->last_read));
+		ocs_field_add_text(row, OCS_FIELD_NAME, sw->description->name);
+		ocs_field_add_text(row, OCS_FIELD_STATE, ocsd_switch_state_name(sw));
+		ocs_field_add_text(row, OCS_FIELD_REASON,
+				   sw->state != OCSD_UP ? sw->reason : sw->drain_reason);
+		ocs_field_add_text(row, OCS_FIELD_ADDRESS, sw->description->address);
+		ocs_field_add_number(row, OCS_FIELD_SIZE, sw->description->size);
+		ocs_field_add_number(row, OCS_FIELD_CIRCUITS, circuits[i]);
+		ocs_field_add_number(row, OCS_FIELD_PATCHES, (int64_t)sw->ncircuits);
+		ocs_field_add_number(row, OCS_FIELD_QUARANTINE, quarantined(d, sw));
+		json_object_object_add(row, OCS_FIELD_LAST_READ,
+				       json_object_new_double(sw->last_read));
 		json_object_array_add(list, row);
 	}
 	free(circuits);
-	json_object_object_add(reply, "switches", list);
+	json_object_object_add(reply, OCS_FIELD_SWITCHES, list);
 }
 
 /* For every port of SW the circuit that uses it and may exist; caller frees. */
@@ -300,7 +296,8 @@ static void add_reason(struct ocsd *d, const struct ocsd_switch *sw, int port,
 	snprintf(name, sizeof(name), "%s:%d", sw->description->name, port);
 	drain = ocsd_drain_find(d, "port", name);
 	if (drain || sw->ports[port].foreign)
-		add_text(row, "reason", drain ? drain->reason : "a patch that is not ours");
+		ocs_field_add_text(row, OCS_FIELD_REASON,
+				   drain ? drain->reason : "a patch that is not ours");
 }
 
 static void show_port(struct ocsd *d, const struct viewer *viewer,
@@ -319,19 +316,21 @@ static void show_port(struct ocsd *d, const struct viewer *viewer,
 			if (!port_named(sw, port, viewer->name))
 				continue;
 			row = json_object_new_object();
-			add_text(row, "switch", sw->description->name);
-			add_int(row, "port", port);
-			add_label(d, row, "label", i, port);
+			ocs_field_add_text(row, OCS_FIELD_SWITCH, sw->description->name);
+			ocs_field_add_number(row, OCS_FIELD_PORT, port);
+			add_label(d, row, OCS_FIELD_LABEL, i, port);
 			if (sw->ports[port].owner)
-				add_int(row, "owner", sw->ports[port].owner->job);
-			add_text(row, "state", port_state(d, sw, port, circuits[port]));
+				ocs_field_add_number(row, OCS_FIELD_OWNER,
+						     sw->ports[port].owner->job);
+			ocs_field_add_text(row, OCS_FIELD_STATE,
+					   port_state(d, sw, port, circuits[port]));
 			ocsd_power_show(d, sw, port, row);
 			add_reason(d, sw, port, row);
 			json_object_array_add(list, row);
 		}
 		free(circuits);
 	}
-	json_object_object_add(reply, "ports", list);
+	json_object_object_add(reply, OCS_FIELD_PORTS, list);
 }
 
 static struct json_object *cube_jobs(struct ocsd *d, const struct ocs_section *section,
@@ -378,19 +377,18 @@ static void show_cube(struct ocsd *d, const struct viewer *viewer,
 			if (!name || (viewer->name && strcmp(viewer->name, name) != 0))
 				continue;
 			row = json_object_new_object();
-			add_text(row, "section", section->name);
-			add_text(row, "name", name);
+			ocs_field_add_text(row, OCS_FIELD_SECTION, section->name);
+			ocs_field_add_text(row, OCS_FIELD_NAME, name);
 			drain = ocsd_drain_find(d, "cube", name);
-			json_object_object_add(row, "drained",
-					       json_object_new_boolean(drain != NULL));
+			ocs_field_add_bool(row, OCS_FIELD_DRAINED, drain != NULL);
 			if (drain)
-				add_text(row, "reason", drain->reason);
-			json_object_object_add(row, "nodes", cube_nodes(d, section, cube));
-			json_object_object_add(row, "jobs", cube_jobs(d, section, cube));
+				ocs_field_add_text(row, OCS_FIELD_REASON, drain->reason);
+			json_object_object_add(row, OCS_FIELD_NODES, cube_nodes(d, section, cube));
+			json_object_object_add(row, OCS_FIELD_JOBS, cube_jobs(d, section, cube));
 			json_object_array_add(list, row);
 		}
 	}
-	json_object_object_add(reply, "cubes", list);
+	json_object_object_add(reply, OCS_FIELD_CUBES, list);
 }
 
 static void show_fabric(struct ocsd *d, const struct viewer *viewer,
@@ -400,49 +398,48 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 	char digest[OCS_DIGEST_TEXT];
 
 	(void)viewer;
-	add_text(reply, "source", d->fabric->source);
+	ocs_field_add_text(reply, OCS_FIELD_SOURCE, d->fabric->source);
 	if (d->fault) {
 		snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)d->fabric->text_digest);
-		add_text(reply, "fault", d->fault);
-		add_text(reply, "text", digest);
+		ocs_field_add_text(reply, OCS_FIELD_FAULT, d->fault);
+		ocs_field_add_text(reply, OCS_FIELD_TEXT, digest);
 	}
 	for (int s = 0; s < d->fabric->nsections; s++) {
 		const struct ocs_section *section = &d->fabric->sections[s];
 		struct json_object *row = json_object_new_object();
 
-		add_text(row, "name", section->name);
-		add_text(row, "kind", ocs_section_kind_name(section->kind));
-		add_int(row, "cubes", section->ncubes);
-		add_int(row, "nodes", section->nnodes);
+		ocs_field_add_text(row, OCS_FIELD_NAME, section->name);
+		ocs_field_add_text(row, OCS_FIELD_KIND, ocs_section_kind_name(section->kind));
+		ocs_field_add_number(row, OCS_FIELD_CUBES, section->ncubes);
+		ocs_field_add_number(row, OCS_FIELD_NODES, section->nnodes);
 		json_object_array_add(list, row);
 	}
-	json_object_object_add(reply, "sections", list);
-	json_object_object_add(reply, "drains", ocsd_drains_json(d));
-	json_object_object_add(reply, "slurmctld",
-			       json_object_new_boolean(ocsd_subscribed(d)));
+	json_object_object_add(reply, OCS_FIELD_SECTIONS, list);
+	json_object_object_add(reply, OCS_FIELD_DRAINS, ocsd_drains_json(d));
+	ocs_field_add_bool(reply, OCS_FIELD_SLURMCTLD, ocsd_subscribed(d));
 	if (ocsd_term_newest(d) && d->slurmctld_yaml)
-		json_object_object_add(reply, "slurmctld_yaml",
+		json_object_object_add(reply, OCS_FIELD_SLURMCTLD_YAML,
 				       json_object_get(d->slurmctld_yaml));
-	add_int(reply, "max_epoch", (int64_t)d->max_epoch);
+	ocs_field_add_number(reply, OCS_FIELD_MAX_EPOCH, (int64_t)d->max_epoch);
 	ocs_fabric_digest(d->fabric, digest);
-	add_text(reply, "digest", digest);
+	ocs_field_add_text(reply, OCS_FIELD_DIGEST, digest);
 }
 
 static void show_nodes(struct ocsd *d, const struct viewer *viewer,
 		       struct json_object *reply)
 {
 	(void)viewer;
-	json_object_object_add(reply, "nodes", d->nodes ? json_object_get(d->nodes)
-			       : json_object_new_object());
-	json_object_object_add(reply, "never_heard", ocsd_heard_never(d));
+	json_object_object_add(reply, OCS_FIELD_NODES,
+			       d->nodes ? json_object_get(d->nodes) : json_object_new_object());
+	json_object_object_add(reply, OCS_FIELD_NEVER_HEARD, ocsd_heard_never(d));
 }
 
 static void show_history(struct ocsd *d, const struct viewer *viewer,
 			 struct json_object *reply)
 {
-	json_object_object_add(reply, "history", viewer->name ?
-			       ocsd_history(d, viewer->name, viewer->last) :
-			       json_object_new_array());
+	json_object_object_add(reply, OCS_FIELD_HISTORY,
+			       viewer->name ? ocsd_history(d, viewer->name, viewer->last) :
+					      json_object_new_array());
 }
 
 static const struct view {
@@ -451,27 +448,26 @@ static const struct view {
 		     struct json_object *reply);
 	bool everybody;
 } views[] = {
-	{ "fabric", show_fabric, false },
-	{ "switch", show_switch, false },
-	{ "port", show_port, false },
-	{ "cube", show_cube, false },
-	{ "job", show_job, true },
-	{ "circuit", show_circuit, true },
-	{ "pending", show_pending, true },
-	{ "nodes", show_nodes, false },
-	{ "history", show_history, false },
+	{ OCS_SHOW_FABRIC, show_fabric, false },
+	{ OCS_SHOW_SWITCH, show_switch, false },
+	{ OCS_SHOW_PORT, show_port, false },
+	{ OCS_SHOW_CUBE, show_cube, false },
+	{ OCS_SHOW_JOB, show_job, true },
+	{ OCS_SHOW_CIRCUIT, show_circuit, true },
+	{ OCS_SHOW_PENDING, show_pending, true },
+	{ OCS_SHOW_NODES, show_nodes, false },
+	{ OCS_SHOW_HISTORY, show_history, false },
 };
 
 void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request)
 {
-	const char *what = ocsd_member(request, "what");
+	const char *what = ocs_field_text(request, OCS_FIELD_WHAT, NULL);
 	struct viewer viewer = { .uid = ocsd_client_uid(client),
-				 .name = ocsd_member(request, "name") };
-	struct json_object *reply, *last;
+				 .name = ocs_field_text(request, OCS_FIELD_NAME, NULL),
+				 .last = ocs_field_number(request, OCS_FIELD_LAST, 0) };
+	struct json_object *reply;
 
-	if (json_object_object_get_ex(request, "last", &last))
-		viewer.last = json_object_get_int64(last);
 	viewer.admin = ocsd_admin(d, viewer.uid);
 	for (size_t i = 0; what && i < sizeof(views) / sizeof(views[0]); i++) {
 		if (strcmp(what, views[i].what) != 0)
@@ -483,7 +479,7 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		}
 		reply = json_object_new_object();
 		views[i].show(d, &viewer, reply);
-		add_int(reply, "revision", ocsd_store_revision(d));
+		ocs_field_add_number(reply, OCS_FIELD_REVISION, ocsd_store_revision(d));
 		ocsd_reply(client, id, reply);
 		return;
 	}
