@@ -72,32 +72,30 @@ struct json_object *ocs_field_array(struct json_object *object, const char *name
 	return value;
 }
 
-int ocs_field_need(struct json_object *object, const char *name, int64_t max, const char *what,
-		   int64_t *value, struct ocs_error *err)
+bool ocs_field_within(struct json_object *object, const char *name, int64_t max, int64_t *value)
 {
 	struct json_object *member = ocs_field(object, name);
+	int64_t number;
 
-	if (json_object_is_type(member, json_type_int)) {
-		*value = json_object_get_int64(member);
-		if (*value >= 0 && *value <= max)
-			return 0;
-	}
-	return ocs_error_set(err, OCS_USAGE, "the request needs %s", what);
+	if (!json_object_is_type(member, json_type_int))
+		return false;
+	number = json_object_get_int64(member);
+	if (number < 0 || number > max)
+		return false;
+	*value = number;
+	return true;
 }
 
 int ocs_field_need_job(struct json_object *request, uint32_t *job, uint64_t *epoch,
 		       struct ocs_error *err)
 {
-	static const char a_job[] = "a job number";
 	int64_t value;
 
-	if (ocs_field_need(request, OCS_FIELD_JOB, UINT32_MAX, a_job, &value, err))
-		return -1;
-	if (value == 0)
-		return ocs_error_set(err, OCS_USAGE, "the request needs %s", a_job);
+	if (!ocs_field_within(request, OCS_FIELD_JOB, UINT32_MAX, &value) || value == 0)
+		return ocs_error_set(err, OCS_USAGE, "the request needs a job number");
 	*job = (uint32_t)value;
-	if (ocs_field_need(request, OCS_FIELD_EPOCH, INT64_MAX, "an epoch", &value, err))
-		return -1;
+	if (!ocs_field_within(request, OCS_FIELD_EPOCH, INT64_MAX, &value))
+		return ocs_error_set(err, OCS_USAGE, "the request needs an epoch");
 	*epoch = (uint64_t)value;
 	return 0;
 }

@@ -37,9 +37,8 @@ bool ocs_field_true(struct json_object *object, const char *name);
 /* An array member, borrowed, and its LENGTH (may be NULL); NULL and 0 where there is none. */
 struct json_object *ocs_field_array(struct json_object *object, const char *name, size_t *length);
 
-/* An integer member from 0 to MAX.  0, or -1 with ERR (OCS_USAGE, "the request needs WHAT"). */
-int ocs_field_need(struct json_object *object, const char *name, int64_t max, const char *what,
-		   int64_t *value, struct ocs_error *err);
+/* Whether there is an integer member from 0 to MAX; VALUE is left alone if not. */
+bool ocs_field_within(struct json_object *object, const char *name, int64_t max, int64_t *value);
 
 /* The job (from 1 on) and the epoch of a request.  0, or -1 with ERR (OCS_USAGE). */
 int ocs_field_need_job(struct json_object *request, uint32_t *job, uint64_t *epoch,

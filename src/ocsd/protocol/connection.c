@@ -16,6 +16,8 @@
 #include "src/ocsd/protocol/transaction.h"
 #include "src/ocsd/ops/pending_reply.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
@@ -98,7 +100,7 @@ void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
 {
 	if (d->transactions)
 		ocsd_transaction_answer(d, client, id, reply);
-	json_object_object_add(reply, "id", json_object_new_int64(id));
+	ocs_field_add_number(reply, OCS_FIELD_ID, id);
 	say(client, reply);
 }
 
@@ -106,7 +108,7 @@ void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *repl
 {
 	if (!reply)
 		reply = json_object_new_object();
-	json_object_object_add(reply, "ok", json_object_new_boolean(true));
+	ocs_field_add_bool(reply, OCS_FIELD_OK, true);
 	ocsd_answer(client->d, client, id, reply);
 }
 
@@ -121,9 +123,9 @@ void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
 	va_end(args);
 	if (!extra)
 		extra = json_object_new_object();
-	json_object_object_add(extra, "ok", json_object_new_boolean(false));
-	json_object_object_add(extra, "code", json_object_new_int(code));
-	json_object_object_add(extra, "error", json_object_new_string(text));
+	ocs_field_add_bool(extra, OCS_FIELD_OK, false);
+	ocs_field_add_number(extra, OCS_FIELD_CODE, code);
+	ocs_field_add_text(extra, OCS_FIELD_ERROR, text);
 	ocsd_answer(client->d, client, id, extra);
 }
 
@@ -306,7 +308,7 @@ static bool too_much(struct ocsd_client *client, struct json_object *request)
 
 	if (!client->surplus && !ms)
 		return false;
-	json_object_object_get_ex(request, "id", &id);
+	json_object_object_get_ex(request, OCS_FIELD_ID, &id);
 	ocsd_metrics_limited(client->d->metrics);
 	if (client->surplus) {
 		ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, NULL,
@@ -316,7 +318,7 @@ static bool too_much(struct ocsd_client *client, struct json_object *request)
 		return true;
 	}
 	extra = json_object_new_object();
-	json_object_object_add(extra, "retry_ms", json_object_new_int(ms));
+	ocs_field_add_number(extra, OCS_FIELD_RETRY_MS, ms);
 	ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, extra,
 		    "busy, try again in %d ms", ms);
 	pause_client(client, ms);
@@ -519,10 +521,9 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 	event_add(client->patience, &patience);
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	line = json_object_new_object();
-	json_object_object_add(line, "challenge",
-			       json_object_new_string(client->challenge));
-	json_object_object_add(line, "uid", json_object_new_int64(geteuid()));
-	json_object_object_add(line, "key", json_object_new_boolean(client->d->key != NULL));
+	ocs_field_add_text(line, OCS_FIELD_CHALLENGE, client->challenge);
+	ocs_field_add_number(line, OCS_FIELD_UID, geteuid());
+	ocs_field_add_bool(line, OCS_FIELD_KEY, client->d->key != NULL);
 	say(client, line);
 }
 

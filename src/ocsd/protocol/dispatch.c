@@ -18,58 +18,13 @@
 #include "src/ocsd/protocol/transaction.h"
 #include "src/ocsd/ops/pending_reply.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *ocsd_member(struct json_object *request, const char *name)
-{
-	struct json_object *value;
-
-	if (!json_object_object_get_ex(request, name, &value) ||
-	    !json_object_is_type(value, json_type_string))
-		return NULL;
-	/* It may be shown to others later, by programs that print it as it is. */
-	if (!ocs_text_is_clean(json_object_get_string(value))) {
-		char *clean = ocs_text_clean(ocs_strdup(json_object_get_string(value)));
-
-		json_object_set_string(value, clean);
-		free(clean);
-	}
-	return json_object_get_string(value);
-}
-
-static bool read_number(struct json_object *request, const char *name, int64_t max,
-		   int64_t *value)
-{
-	struct json_object *member;
-
-	if (!json_object_object_get_ex(request, name, &member) ||
-	    !json_object_is_type(member, json_type_int))
-		return false;
-	*value = json_object_get_int64(member);
-	return *value >= 0 && *value <= max;
-}
-
-int ocsd_member_job(struct ocsd_client *client, int64_t id, struct json_object *request,
-		    uint32_t *job, uint64_t *epoch)
-{
-	int64_t value;
-
-	if (!read_number(request, "job", UINT32_MAX, &value) || value == 0) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL, "the request needs a job number");
-		return -1;
-	}
-	*job = (uint32_t)value;
-	if (!read_number(request, "epoch", INT64_MAX, &value)) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL, "the request needs an epoch");
-		return -1;
-	}
-	*epoch = (uint64_t)value;
-	return 0;
-}
 
 static bool over(struct ocsd *d, uint32_t number, uint64_t epoch)
 {
@@ -83,15 +38,18 @@ static bool over(struct ocsd *d, uint32_t number, uint64_t epoch)
 static void op_end(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request)
 {
+	struct ocs_error err;
 	struct ocsd_job *job;
 	uint32_t number;
 	uint64_t epoch;
 
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
+	}
 	job = ocsd_job_find(d, number, epoch);
 	if (job)
-		ocsd_job_end(d, job, ocsd_member(request, "reason"));
+		ocsd_job_end(d, job, ocs_field_text(request, OCS_FIELD_REASON, NULL));
 	else if (!over(d, number, epoch))
 		ocsd_wait_never(d, number, epoch);
 	ocsd_reply(client, id, NULL);
@@ -100,12 +58,15 @@ static void op_end(struct ocsd *d, struct ocsd_client *client, int64_t id,
 static void op_gone(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		    struct json_object *request)
 {
+	struct ocs_error err;
 	struct ocsd_job *job;
 	uint32_t number;
 	uint64_t epoch;
 
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
+	}
 	job = ocsd_job_find(d, number, epoch);
 	if (job)
 		ocsd_job_gone(d, job, "slurmctld says so");
@@ -123,19 +84,21 @@ static struct ocsd_job *living(struct ocsd *d, uint32_t number)
 static void op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		     struct json_object *request)
 {
-	const char *node = ocsd_member(request, "node");
+	const char *node = ocs_field_text(request, OCS_FIELD_NODE, NULL);
 	struct ocsd_waiter *waiter;
-	bool meets = json_object_object_get_ex(request, "macs", NULL);
+	bool meets = ocs_field_has(request, OCS_FIELD_MACS);
 	struct ocsd_job *job;
 	struct ocs_error err;
 	int64_t after = 0;
 	uint32_t number;
 	uint64_t epoch;
 
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
-	if (json_object_object_get_ex(request, "after", NULL) &&
-	    !read_number(request, "after", INT32_MAX, &after)) {
+	}
+	if (ocs_field_has(request, OCS_FIELD_AFTER) &&
+	    !ocs_field_within(request, OCS_FIELD_AFTER, INT32_MAX, &after)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "after is the number of a revision");
 		return;
 	}
@@ -187,7 +150,7 @@ static void empty_release(struct ocsd_client *client, int64_t id)
 {
 	struct json_object *reply = json_object_new_object();
 
-	json_object_object_add(reply, "pending", json_object_new_array());
+	json_object_object_add(reply, OCS_FIELD_PENDING, json_object_new_array());
 	ocsd_reply(client, id, reply);
 }
 
@@ -214,13 +177,16 @@ static void release_one(struct ocsd *d, struct ocsd_client *client, int64_t id,
 static void op_release(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request)
 {
-	const char *node = ocsd_member(request, "node");
+	const char *node = ocs_field_text(request, OCS_FIELD_NODE, NULL);
+	struct ocs_error err;
 	struct ocsd_job *job;
 	uint32_t number;
 	uint64_t epoch;
 
-	if (ocsd_member_job(client, id, request, &number, &epoch))
+	if (ocs_field_need_job(request, &number, &epoch, &err)) {
+		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
+	}
 	job = epoch ? ocsd_job_find(d, number, epoch) : ocsd_job_newest(d, number);
 	if (job && job->prepared) {
 		ocsd_wait_add(d, client, id, OCSD_WAIT_RELEASE, job, node);
@@ -248,15 +214,14 @@ void ocsd_pending_clear(struct ocsd *d)
 static void op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request)
 {
-	const char *reason = ocsd_member(request, "reason");
-	const char *user = ocsd_member(request, "user");
-	const char *shape = ocsd_member(request, "shape");
+	const char *reason = ocs_field_text(request, OCS_FIELD_REASON, NULL);
+	const char *user = ocs_field_text(request, OCS_FIELD_USER, NULL);
+	const char *shape = ocs_field_text(request, OCS_FIELD_SHAPE, NULL);
 	struct ocsd_pending **link = &d->pending, *entry;
-	int64_t job, uid;
+	int64_t job, uid = -1;
 
-	if (!read_number(request, "uid", UINT32_MAX, &uid))
-		uid = -1;
-	if (!read_number(request, "job", UINT32_MAX, &job)) {
+	ocs_field_within(request, OCS_FIELD_UID, UINT32_MAX, &uid);
+	if (!ocs_field_within(request, OCS_FIELD_JOB, UINT32_MAX, &job)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "the request needs a job number");
 		return;
 	}
@@ -289,10 +254,9 @@ static void op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 static void op_nodes(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		     struct json_object *request)
 {
-	struct json_object *nodes;
+	struct json_object *nodes = ocs_field(request, OCS_FIELD_NODES);
 
-	if (!json_object_object_get_ex(request, "nodes", &nodes) ||
-	    !json_object_is_type(nodes, json_type_object)) {
+	if (!json_object_is_type(nodes, json_type_object)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "nodes needs an object of node states");
 		return;
 	}
@@ -327,23 +291,23 @@ static const struct operation {
 	bool everybody;
 	enum change change;
 } operations[] = {
-	{ "apply", op_apply, false, CHANGES },
-	{ "release", op_release, false, CHANGES },
-	{ "unable", ocsd_op_unable, false, CHANGES },
-	{ "present", ocsd_op_present, false, LOOKS },
-	{ "unheard", ocsd_op_unheard, false, LOOKS },
-	{ "commit", ocsd_op_commit, false, CHANGES },
-	{ "prepare", ocsd_op_prepare, false, TELLS },
-	{ "end", op_end, false, CHANGES },
-	{ "gone", op_gone, false, CHANGES },
-	{ "subscribe", ocsd_op_subscribe, false, LOOKS },
-	{ "pending", op_pending, false, LOOKS },
-	{ "nodes", op_nodes, false, LOOKS },
-	{ "show", ocsd_op_show, true, LOOKS },
-	{ "drain", ocsd_op_drain, false, TELLS },
-	{ "fail", ocsd_op_fail, false, TELLS },
-	{ "resume", ocsd_op_resume, false, TELLS },
-	{ "reconcile", op_reconcile, false, TELLS },
+	{ OCS_OP_APPLY, op_apply, false, CHANGES },
+	{ OCS_OP_RELEASE, op_release, false, CHANGES },
+	{ OCS_OP_UNABLE, ocsd_op_unable, false, CHANGES },
+	{ OCS_OP_PRESENT, ocsd_op_present, false, LOOKS },
+	{ OCS_OP_UNHEARD, ocsd_op_unheard, false, LOOKS },
+	{ OCS_OP_COMMIT, ocsd_op_commit, false, CHANGES },
+	{ OCS_OP_PREPARE, ocsd_op_prepare, false, TELLS },
+	{ OCS_OP_END, op_end, false, CHANGES },
+	{ OCS_OP_GONE, op_gone, false, CHANGES },
+	{ OCS_OP_SUBSCRIBE, ocsd_op_subscribe, false, LOOKS },
+	{ OCS_OP_PENDING, op_pending, false, LOOKS },
+	{ OCS_OP_NODES, op_nodes, false, LOOKS },
+	{ OCS_OP_SHOW, ocsd_op_show, true, LOOKS },
+	{ OCS_OP_DRAIN, ocsd_op_drain, false, TELLS },
+	{ OCS_OP_FAIL, ocsd_op_fail, false, TELLS },
+	{ OCS_OP_RESUME, ocsd_op_resume, false, TELLS },
+	{ OCS_OP_RECONCILE, op_reconcile, false, TELLS },
 };
 
 static const struct operation *find_operation(const char *name)
@@ -357,14 +321,11 @@ static const struct operation *find_operation(const char *name)
 void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 		  struct json_object *request)
 {
-	const char *op = ocsd_member(request, "op");
+	const char *op = ocs_field_text(request, OCS_FIELD_OP, NULL);
 	const struct operation *operation;
-	struct json_object *value = NULL;
-	int64_t id;
+	int64_t id = ocs_field_number(request, OCS_FIELD_ID, 0);
 
-	json_object_object_get_ex(request, "id", &value);
-	id = json_object_get_int64(value);
-	if (!op || !json_object_is_type(value, json_type_int)) {
+	if (!op || !json_object_is_type(ocs_field(request, OCS_FIELD_ID), json_type_int)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL,
 			    "a request has a string op and a number id");
 		return;

@@ -16,11 +16,4 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 /* Forgets what slurmctld said of waiting jobs. */
 void ocsd_pending_clear(struct ocsd *d);
 
-/* Members of REQUEST: 0, or -1 after having refused it. */
-int ocsd_member_job(struct ocsd_client *client, int64_t id,
-		    struct json_object *request, uint32_t *job, uint64_t *epoch);
-
-/* A string member, or NULL. */
-const char *ocsd_member(struct json_object *request, const char *name);
-
 #endif

@@ -9,6 +9,8 @@
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/protocol/fencing.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 
 #include <ctype.h>
 #include <json-c/json.h>
@@ -44,7 +46,7 @@ static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t 
 		return 0;
 	if (!same) {
 		extra = json_object_new_object();
-		json_object_object_add(extra, "superseded", json_object_new_boolean(true));
+		ocs_field_add_bool(extra, OCS_FIELD_SUPERSEDED, true);
 	}
 	ocsd_refuse(client, id, OCS_ERROR, extra,
 		    "another slurmctld has taken over; this one starts no job with circuits");
@@ -58,14 +60,10 @@ static uint64_t new_term(const struct ocsd *d, struct json_object *request,
 			 const struct ocsd_controller *controller)
 {
 	uint64_t now = (uint64_t)(ocsd_wall_clock() * 1e6), since = now;
-	struct json_object *member;
-	int64_t age_ms;
+	int64_t age_ms = ocs_field_number(request, OCS_FIELD_AGE_MS, 0);
 
-	if (json_object_object_get_ex(request, "age_ms", &member)) {
-		age_ms = json_object_get_int64(member);
-		if (age_ms > 0 && (uint64_t)age_ms < now / 1000)
-			since -= (uint64_t)age_ms * 1000;
-	}
+	if (age_ms > 0 && (uint64_t)age_ms < now / 1000)
+		since -= (uint64_t)age_ms * 1000;
 	if (since > d->term)
 		return since;
 	/* Where the wall clock was set back nothing follows from it. */
@@ -90,10 +88,9 @@ static int64_t boot_number(const char *text)
 /* It may hang, and must know as soon as it wakes up that it is not in charge any more. */
 static void dismiss(struct ocsd_client *client, int place)
 {
-	struct json_object *event = json_object_new_object();
+	struct json_object *event = ocs_event_new(OCS_EVENT_SUPERSEDED);
 
-	json_object_object_add(event, "event", json_object_new_string("superseded"));
-	json_object_object_add(event, "controller", json_object_new_int(place));
+	ocs_field_add_number(event, OCS_FIELD_CONTROLLER, place);
 	ocsd_client_dismiss(client, event);
 }
 
@@ -118,15 +115,14 @@ static void set_term(struct ocsd_client *client, uint64_t term,
 int ocsd_term_take(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request, uint64_t *term)
 {
-	struct ocsd_controller controller = { .boot = boot_number(ocsd_member(request, "boot")) };
-	struct json_object *member;
+	struct ocsd_controller controller = { 0 };
 
 	*term = 0;
-	if (!json_object_object_get_ex(request, "term", &member))
+	if (!ocs_field_has(request, OCS_FIELD_TERM))
 		return 0;
-	*term = (uint64_t)json_object_get_int64(member);
-	if (json_object_object_get_ex(request, "controller", &member))
-		controller.place = json_object_get_int(member);
+	*term = (uint64_t)ocs_field_number(request, OCS_FIELD_TERM, 0);
+	controller.boot = boot_number(ocs_field_text(request, OCS_FIELD_BOOT, NULL));
+	controller.place = json_object_get_int(ocs_field(request, OCS_FIELD_CONTROLLER));
 	if (!*term)
 		*term = new_term(d, request, &controller);
 	if (check_term(d, client, id, *term, &controller))
@@ -138,7 +134,6 @@ int ocsd_term_take(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	set_term(client, *term, &controller);
 	json_object_put(d->slurmctld_yaml);
-	d->slurmctld_yaml = json_object_object_get_ex(request, "yaml", &member) ?
-		json_object_get(member) : NULL;
+	d->slurmctld_yaml = json_object_get(ocs_field(request, OCS_FIELD_YAML));
 	return 0;
 }

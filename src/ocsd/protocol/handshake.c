@@ -10,6 +10,8 @@
 #include "src/ocsd/protocol/connection.h"
 
 #include "src/protocol/account.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <event2/event.h>
@@ -29,7 +31,7 @@ static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
 	ocs_seal_start(&client->seal, session, true);
 	event_free(client->patience);
 	client->patience = NULL;
-	json_object_object_add(reply, "uid", json_object_new_int64(uid));
+	ocs_field_add_number(reply, OCS_FIELD_UID, uid);
 	ocsd_reply(client, client->hello_id, reply);
 }
 
@@ -47,11 +49,12 @@ static void refuse_hello(struct ocsd_client *client, const char *why)
 static void hello_key(struct ocsd_client *client, struct json_object *request)
 {
 	const struct ocs_key *key = client->d->key;
-	const char *nonce = ocsd_member(request, "nonce"), *proof = ocsd_member(request, "proof");
+	const char *nonce = ocs_field_text(request, OCS_FIELD_NONCE, NULL);
+	const char *proof = ocs_field_text(request, OCS_FIELD_PROOF, NULL);
 	char right[OCS_MAC_HEX + 1], session[OCS_MAC_HEX + 1], number[16];
 	struct json_object *uid;
 
-	if (!nonce || !proof || !json_object_object_get_ex(request, "uid", &uid)) {
+	if (!nonce || !proof || !json_object_object_get_ex(request, OCS_FIELD_UID, &uid)) {
 		ocsd_client_lose(client);
 		return;
 	}
@@ -71,17 +74,15 @@ static void hello_key(struct ocsd_client *client, struct json_object *request)
 
 void ocsd_hello(struct ocsd_client *client, struct json_object *request)
 {
-	const char *op = ocsd_member(request, "op");
-	const char *credential = ocsd_member(request, "credential");
+	const char *op = ocs_field_text(request, OCS_FIELD_OP, NULL);
+	const char *credential = ocs_field_text(request, OCS_FIELD_CREDENTIAL, NULL);
 	bool by_key = client->d->key;
-	struct json_object *id = NULL;
 
-	if (!op || strcmp(op, "hello") != 0 || (!by_key && !credential) || client->asked) {
+	if (!op || strcmp(op, OCS_OP_HELLO) != 0 || (!by_key && !credential) || client->asked) {
 		ocsd_client_lose(client);
 		return;
 	}
-	json_object_object_get_ex(request, "id", &id);
-	client->hello_id = json_object_get_int64(id);
+	client->hello_id = ocs_field_number(request, OCS_FIELD_ID, 0);
 	client->asked = true;
 	if (by_key)
 		hello_key(client, request);

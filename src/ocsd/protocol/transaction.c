@@ -10,6 +10,8 @@
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/protocol/transaction.h"
 
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 #include <inttypes.h>
@@ -43,7 +45,7 @@ const char *ocsd_transaction_name(const struct ocsd *d)
 
 static void add_revision(struct ocsd *d, struct json_object *reply)
 {
-	json_object_object_add(reply, "revision", json_object_new_int64(ocsd_store_revision(d)));
+	ocs_field_add_number(reply, OCS_FIELD_REVISION, ocsd_store_revision(d));
 }
 
 void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, int64_t id,
@@ -59,8 +61,8 @@ void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, i
 		return;
 	add_revision(d, reply);
 	if (open->name) {
-		json_object_object_add(reply, "transaction", json_object_new_string(open->name));
-		json_object_object_get_ex(reply, "error", &error);
+		ocs_field_add_text(reply, OCS_FIELD_TRANSACTION, open->name);
+		json_object_object_get_ex(reply, OCS_FIELD_ERROR, &error);
 		ocsd_store_transaction_answer(d, open->name, json_object_to_json_string_ext(
 			reply, JSON_C_TO_STRING_PLAIN));
 		ocsd_audit(d, &(struct ocsd_audit){ .who = client, .transaction = open->name,
@@ -138,7 +140,7 @@ static void open_transaction(struct ocsd *d, const struct ocsd_client *client, i
 	open->client = client;
 	open->id = id;
 	open->name = name ? ocs_strdup(name) : NULL;
-	open->op = ocs_strdup(ocsd_member(request, "op"));
+	open->op = ocs_strdup(ocs_field_text(request, OCS_FIELD_OP, NULL));
 	open->next = d->transactions;
 	d->transactions = d->transaction = open;
 }
@@ -153,7 +155,7 @@ static bool as_expected(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (expected == revision)
 		return true;
 	extra = json_object_new_object();
-	json_object_object_add(extra, "expected", json_object_new_int64(expected));
+	ocs_field_add_number(extra, OCS_FIELD_EXPECTED, expected);
 	add_revision(d, extra);
 	ocsd_refuse(client, id, OCS_ERROR, extra,
 		    "nothing was done: revision %" PRId64 " was expected, and ocsd is at revision %"
@@ -165,9 +167,9 @@ bool ocsd_transaction_begin(struct ocsd *d, struct ocsd_client *client, int64_t 
 			    struct json_object *request, bool tells)
 {
 	struct json_object *expect, *member;
-	const char *name = ocsd_member(request, "transaction");
-	bool expects = json_object_object_get_ex(request, "expect", &expect);
-	bool named = json_object_object_get_ex(request, "transaction", &member);
+	const char *name = ocs_field_text(request, OCS_FIELD_TRANSACTION, NULL);
+	bool expects = json_object_object_get_ex(request, OCS_FIELD_EXPECT, &expect);
+	bool named = json_object_object_get_ex(request, OCS_FIELD_TRANSACTION, &member);
 	bool known = false, done = false;
 
 	if (!expects && !named && !tells)
