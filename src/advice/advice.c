@@ -74,11 +74,13 @@ static const struct ocs_shape *item_shape(const struct search *b, int item)
 
 static struct ocs_placement *item_place(struct search *b, int item)
 {
+	const int nodes = item == b->nset ? 0 : b->r->jobs[b->set[item]].placement->nnodes;
+	struct ocs_placement *placement;
 	struct ocs_error why;
 
 	b->work++;
-	return b->r->place(b->r->arg, b->occupancy, item_shape(b, item),
-			   item == b->nset ? 0 : b->r->jobs[b->set[item]].placement->nnodes, &why);
+	placement = b->r->place(b->r->arg, b->occupancy, item_shape(b, item), nodes, &why);
+	return placement;
 }
 
 /* Places the items that are left, in every order.  One that finds no room before the

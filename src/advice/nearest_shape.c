@@ -182,8 +182,8 @@ static int values_find(const struct ocs_section *section, const struct ocs_shape
 static void plain_find(const struct ocs_section *section, const struct ocs_shape *shape, long limit,
 		       struct nearby *nearby)
 {
-	int values[OCS_SHAPE_DIMS][VALUES_MAX], count[OCS_SHAPE_DIMS], at[OCS_SHAPE_DIMS] = { 0 };
-	int i;
+	int values[OCS_SHAPE_DIMS][VALUES_MAX], count[OCS_SHAPE_DIMS] = { 0 };
+	int at[OCS_SHAPE_DIMS] = { 0 }, i;
 
 	for (i = 0; i < shape->ndim; i++)
 		count[i] = values_find(section, shape, i, values[i]);

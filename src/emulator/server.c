@@ -93,7 +93,7 @@ static void answer(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 		note = " (the answer is lost)";
 	} else if (command->client) {
 		protocol->answer(sw, command, &bytes);
-		for (int i = 0; i <= command->twice && bytes.length; i++)
+		for (int i = 0; i < (command->twice ? 2 : 1) && bytes.length; i++)
 			ocs_emu_send(command->client, bytes.data, bytes.length);
 		ocs_text_free(&bytes);
 	} else {

@@ -111,7 +111,7 @@ static int nearest(struct writer *w, int port, int channel, int taken)
 			near = path_between(w, device, w->gpus[g]);
 	for (int g = 0; g < w->ngpus; g++)
 		equal += g != taken && path_between(w, device, w->gpus[g]) == near;
-	channel %= equal;
+	channel = equal ? channel % equal : 0;	/* never 0: channel_add asks for what there is */
 	for (int g = 0; g < w->ngpus && best < 0; g++)
 		if (g != taken && path_between(w, device, w->gpus[g]) == near && channel-- == 0)
 			best = g;
@@ -208,7 +208,9 @@ char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nc
 	} else if (ocs_nccl_devices_find(machine, ports, nports, &w.devices, err) == 0 &&
 		   ports_number(&w, err) == 0) {
 		gpus_number(&w);
-		if (w.ngpus == 1 && cross && !steered)
+		if (!w.ngpus)
+			ocs_error_set(err, OCS_USAGE, "the machine has no GPU");
+		else if (w.ngpus == 1 && cross && !steered)
 			ocs_error_set(err, OCS_USAGE, "the machine has one GPU, for which NCCL takes the "
 				      "same port in both directions; subnets in ocs.yaml help");
 		else

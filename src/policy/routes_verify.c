@@ -148,7 +148,7 @@ static int route_check(struct judge *j, const struct ocs_route *route, long from
 static int edges_check(struct judge *j)
 {
 	const struct ocs_shape *shape = &j->p->shape;
-	long stride[OCS_SHAPE_DIMS], rank, n = 0;
+	long stride[OCS_SHAPE_DIMS] = { 0 }, rank, n = 0;
 	int d;
 
 	for (d = shape->ndim - 1; d >= 0; d--)

@@ -176,16 +176,18 @@ struct ocs_failure *ocs_failure_add(uint32_t job, uint64_t epoch, const char *na
 bool ocs_controller_failure(struct ocs_controller_failure *out)
 {
 	struct ocs_failure *failure;
+	bool found;
 
 	pthread_mutex_lock(&ocs_state.lock);
 	failure = ocs_state.failures;
-	if (failure) {
+	found = failure;
+	if (found) {
 		ocs_state.failures = failure->next;
 		*out = failure->pub;
 		free(failure);
 	}
 	pthread_mutex_unlock(&ocs_state.lock);
-	return failure;
+	return found;
 }
 
 bool ocs_controller_failures(void)

@@ -291,28 +291,54 @@ static void test_graph(void **state)
 	free(path);
 }
 
-/* What NCCL does with one GPU: in and out by the first port. */
-static void test_graph_of_one_gpu(void **state)
+/* The server with its first GPUS GPUs alone. */
+static struct ocs_nccl_machine *machine_with(int gpus)
 {
-	const struct ocs_nccl_port ports[] = { { "mlx5_0", 1, true, 100000 },
-					       { "mlx5_1", 1, true, 100000 } };
-	const struct ocs_nccl_channel ring = { 1, 0 };
-	char *path = server(), *text = ocs_file_read(path, 1 << 20, NULL, NULL), *at;
+	char *path = server(), *text = ocs_file_read(path, 1 << 20, NULL, NULL), *at = text;
 	char file[] = "/tmp/test_nccl.XXXXXX";
 	struct ocs_nccl_machine *machine;
 	struct ocs_error err = { 0 };
 	int fd = mkstemp(file);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
-	at = strstr(text, "[10de:2330]") + 1;
-	while ((at = strstr(at, "[10de:2330]")))
-		memcpy(at, "[1af4", 5);
+	for (; (at = strstr(at, "[10de:2330]")); at++)
+		if (gpus-- <= 0)
+			memcpy(at, "[1af4", 5);
 	assert_int_equal(ocs_file_write(file, text, strlen(text), 0600, &err), 0);
-	free(text);
 	machine = ocs_nccl_machine_open(file, &err);
 	assert_non_null(machine);
+	unlink(file);
+	free(text);
+	free(path);
+	return machine;
+}
+
+static const struct ocs_nccl_port two_ports[] = { { "mlx5_0", 1, true, 100000 },
+						  { "mlx5_1", 1, true, 100000 } };
+
+static void test_graph_without_gpu(void **state)
+{
+	const struct ocs_nccl_channel ring = { 0, 0 };
+	struct ocs_nccl_machine *machine = machine_with(0);
+	struct ocs_error err = { 0 };
+
+	(void)state;
+	assert_null(ocs_nccl_graph(machine, two_ports, 2, &ring, 1, true, &err));
+	assert_non_null(strstr(err.text, "no GPU"));
+	ocs_nccl_machine_close(machine);
+}
+
+/* What NCCL does with one GPU: in and out by the first port. */
+static void test_graph_of_one_gpu(void **state)
+{
+	const struct ocs_nccl_port *ports = two_ports;
+	const struct ocs_nccl_channel ring = { 1, 0 };
+	struct ocs_nccl_machine *machine = machine_with(1);
+	struct ocs_error err = { 0 };
+	char *text;
+
+	(void)state;
 	assert_null(ocs_nccl_graph(machine, ports, 2, &ring, 1, false, &err));
 	assert_non_null(strstr(err.text, "one GPU"));
 	text = ocs_nccl_graph(machine, ports, 2, &ring, 1, true, &err);
@@ -323,8 +349,6 @@ static void test_graph_of_one_gpu(void **state)
 	assert_int_equal(count(text, "<net dev=\"1\"/>"), 2);
 	free(text);
 	ocs_nccl_machine_close(machine);
-	unlink(file);
-	free(path);
 }
 
 /* A ring of three over duplex circuits, two of them between servers a and b. */
@@ -554,6 +578,7 @@ int main(void)
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_lacking),	      cmocka_unit_test(test_every_machine),
 		cmocka_unit_test(test_graph),	      cmocka_unit_test(test_circuits),
+		cmocka_unit_test(test_graph_without_gpu),
 		cmocka_unit_test(test_graph_of_one_gpu),
 		cmocka_unit_test(test_subnets),
 	};
