@@ -3,6 +3,8 @@
 
 #include "src/protocol/account.h"
 #include "src/protocol/client.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/secret.h"
@@ -110,22 +112,17 @@ static int receive(struct ocs_client *client, struct ocs_error *err)
 
 static bool refusal(struct json_object *object)
 {
-	struct json_object *value;
-
-	return json_object_is_type(object, json_type_object) &&
-	       json_object_object_get_ex(object, "ok", &value) && !json_object_get_boolean(value);
+	return ocs_field_has(object, OCS_FIELD_OK) && !ocs_field_true(object, OCS_FIELD_OK);
 }
 
 /* LINE has no seal.  Where ocsd does not know the key of the session, because it refused the
  * hello, it can only say so; and so can anybody.  Its sentence is a reason, and nothing else. */
 static void line_unproven(const struct ocs_client *client, const char *line, struct ocs_error *err)
 {
-	struct json_object *object = client->proven ? NULL : json_tokener_parse(line), *error;
-	const char *says = "";
+	struct json_object *object = client->proven ? NULL : json_tokener_parse(line);
+	const char *says = refusal(object) ? ocs_field_text(object, OCS_FIELD_ERROR, "") : "";
 
-	if (refusal(object) && json_object_object_get_ex(object, "error", &error))
-		says = json_object_get_string(error);
-	if (says && *says)
+	if (*says)
 		ocs_error_set(err, OCS_UNREACHABLE, "the hello is refused (nothing proves who says "
 			      "so): %.*s", SAYS_MAX, says);
 	else
@@ -215,7 +212,7 @@ static int64_t post(struct ocs_client *client, struct json_object *request,
 	size_t length;
 	int rc;
 
-	json_object_object_add(request, "id", json_object_new_int64(id));
+	ocs_field_add_number(request, OCS_FIELD_ID, id);
 	text = json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN |
 					      JSON_C_TO_STRING_NOSLASHESCAPE);
 	length = strlen(text);
@@ -277,11 +274,6 @@ static char *munge_credential(const char *payload, uid_t reader, struct ocs_erro
 	return credential;
 }
 
-static void add_text(struct json_object *object, const char *name, const char *text)
-{
-	json_object_object_add(object, name, json_object_new_string(text));
-}
-
 /* The hello that answers CHALLENGE, and the key of the session.  NULL with ERR. */
 static struct json_object *hello_munge(const char *challenge, uid_t reader,
 				       char session[OCS_MAC_HEX + 1], struct ocs_error *err)
@@ -298,7 +290,7 @@ static struct json_object *hello_munge(const char *challenge, uid_t reader,
 	if (!credential)
 		return NULL;
 	hello = json_object_new_object();
-	add_text(hello, "credential", credential);
+	ocs_field_add_text(hello, OCS_FIELD_CREDENTIAL, credential);
 	free(credential);
 	return hello;
 }
@@ -317,9 +309,9 @@ static struct json_object *hello_key(const char *challenge, const char *path,
 	ocs_key_prove(key.bytes, key.length, session, "session", challenge, nonce, uid, NULL);
 	ocs_key_wipe(&key);
 	hello = json_object_new_object();
-	json_object_object_add(hello, "uid", json_object_new_int64(geteuid()));
-	add_text(hello, "nonce", nonce);
-	add_text(hello, "proof", proof);
+	ocs_field_add_number(hello, OCS_FIELD_UID, geteuid());
+	ocs_field_add_text(hello, OCS_FIELD_NONCE, nonce);
+	ocs_field_add_text(hello, OCS_FIELD_PROOF, proof);
 	return hello;
 }
 
@@ -327,12 +319,11 @@ static struct json_object *hello_key(const char *challenge, const char *path,
  * encrypted with it means one thing only if it is hexadecimal. */
 static const char *challenge_of(struct json_object *greeting)
 {
-	struct json_object *value;
+	struct json_object *value = ocs_field(greeting, OCS_FIELD_CHALLENGE);
 	const char *text;
 	size_t length;
 
-	if (!json_object_object_get_ex(greeting, "challenge", &value) ||
-	    !json_object_is_type(value, json_type_string))
+	if (!json_object_is_type(value, json_type_string))
 		return NULL;
 	text = json_object_get_string(value);
 	length = strspn(text, "0123456789abcdef");
@@ -346,16 +337,14 @@ static struct json_object *greet(struct json_object *greeting, const char *key, 
 				 char session[OCS_MAC_HEX + 1], struct ocs_error *err)
 {
 	const char *challenge = challenge_of(greeting);
-	struct json_object *reader, *by_key = NULL, *hello;
+	struct json_object *reader = ocs_field(greeting, OCS_FIELD_UID), *hello;
 	int64_t uid;
 
-	if (!challenge || !json_object_object_get_ex(greeting, "uid", &reader) ||
-	    !json_object_is_type(reader, json_type_int)) {
+	if (!challenge || !json_object_is_type(reader, json_type_int)) {
 		ocs_error_set(err, OCS_UNREACHABLE, "what answers there is not ocsd");
 		return NULL;
 	}
-	json_object_object_get_ex(greeting, "key", &by_key);
-	if (json_object_get_boolean(by_key) != (key != NULL)) {
+	if (ocs_field_true(greeting, OCS_FIELD_KEY) != (key != NULL)) {
 		ocs_error_set(err, OCS_UNREACHABLE, key ? "this ocsd knows its clients by MUNGE; take "
 			      "ocsd.key out of this host's ocs.yaml" : "this ocsd knows its clients by a "
 			      "shared key; ocsd.key is missing in this host's ocs.yaml");
@@ -370,7 +359,7 @@ static struct json_object *greet(struct json_object *greeting, const char *key, 
 	hello = key ? hello_key(challenge, key, session, err) :
 		hello_munge(challenge, (uid_t)uid, session, err);
 	if (hello)
-		add_text(hello, "op", "hello");
+		ocs_field_add_text(hello, OCS_FIELD_OP, OCS_OP_HELLO);
 	return hello;
 }
 
@@ -378,20 +367,14 @@ static struct json_object *greet(struct json_object *greeting, const char *key, 
 static struct json_object *judge(struct json_object *reply,
 				 struct json_object **refusal, struct ocs_error *err)
 {
-	struct json_object *value;
-	int code = OCS_ERROR;
+	int64_t code = ocs_field_number(reply, OCS_FIELD_CODE, OCS_ERROR);
 
-	if (json_object_object_get_ex(reply, "ok", &value) &&
-	    json_object_get_boolean(value))
+	if (ocs_field_true(reply, OCS_FIELD_OK))
 		return reply;
-	if (json_object_object_get_ex(reply, "code", &value))
-		code = json_object_get_int(value);
 	if (code <= OCS_OK || code >= OCS_UNREACHABLE)
 		code = OCS_ERROR;
-	value = NULL;
-	json_object_object_get_ex(reply, "error", &value);
-	ocs_error_set(err, code, "%s", value ? json_object_get_string(value)
-		      : "ocsd refused without a reason");
+	ocs_error_set(err, (int)code, "%s",
+		      ocs_field_text(reply, OCS_FIELD_ERROR, "ocsd refused without a reason"));
 	if (refusal)
 		*refusal = reply;
 	else
@@ -508,7 +491,7 @@ struct json_object *ocs_client_call(struct ocs_client *client,
 				    struct ocs_error *err)
 {
 	int64_t deadline_ns = deadline_after(timeout_ms);
-	struct json_object *line, *value;
+	struct json_object *line;
 	struct ocs_error local;
 	int64_t id;
 
@@ -528,8 +511,7 @@ struct json_object *ocs_client_call(struct ocs_client *client,
 					      timeout_ms);
 			return NULL;
 		}
-		if (json_object_object_get_ex(line, "id", &value) &&
-		    json_object_get_int64(value) == id)
+		if (ocs_field_number(line, OCS_FIELD_ID, 0) == id)
 			return judge(line, refusal, err);
 		keep(client, line);
 	}

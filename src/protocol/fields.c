@@ -42,8 +42,9 @@ const char *ocs_field_text(struct json_object *object, const char *name, const c
 
 int64_t ocs_field_number(struct json_object *object, const char *name, int64_t otherwise)
 {
-	return ocs_field_has(object, name) ? json_object_get_int64(ocs_field(object, name)) :
-					     otherwise;
+	struct json_object *value = ocs_field(object, name);
+
+	return value ? json_object_get_int64(value) : otherwise;
 }
 
 uint32_t ocs_field_job(struct json_object *object)

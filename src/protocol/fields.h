@@ -25,7 +25,7 @@ struct json_object *ocs_field(struct json_object *object, const char *name);
  * by programs that print it as it is.  Lives as long as OBJECT. */
 const char *ocs_field_text(struct json_object *object, const char *name, const char *otherwise);
 
-/* A member as a number, as json-c converts it; OTHERWISE where it is missing. */
+/* A member as a number, as json-c converts it; OTHERWISE where it is missing or null. */
 int64_t ocs_field_number(struct json_object *object, const char *name, int64_t otherwise);
 
 /* Which allocation an object is about; 0 where it does not say. */
