@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/forward/internal.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -229,7 +230,7 @@ static struct json_object *macs_of(struct json_object *macs, const char *node)
 {
 	for (size_t i = 0; i < json_object_array_length(macs); i++) {
 		struct json_object *row = json_object_array_get_idx(macs, i);
-		const char *name = text_of(row, "node");
+		const char *name = text_of(row, OCS_FIELD_NODE);
 
 		if (name && !strcmp(name, node))
 			return row;
@@ -265,8 +266,9 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 					     " plain name", p, section->name);
 		if (!told)
 			mac_rule(number, p, port);
-		else if (take_mac(mac_text(row, "macs", p), port->mac) ||
-			 take_mac(mac_text(row, split ? "forward_macs" : "macs", p),
+		else if (take_mac(mac_text(row, OCS_FIELD_MACS, p), port->mac) ||
+			 take_mac(mac_text(row, split ? OCS_FIELD_FORWARD_MACS :
+						 OCS_FIELD_MACS, p),
 				  port->forward_mac))
 			return ocs_error_set(err, OCS_USAGE, "the MACs of interface %d of %s are"
 					     " not known", p, node->name);

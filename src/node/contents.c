@@ -17,6 +17,8 @@
 #include "src/layout/task_map.h"
 #include "src/layout/tpu.h"
 #include "src/plan/plan.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
@@ -221,9 +223,8 @@ static int plan_text(struct job *job, char **text, struct ocs_error *err)
 		return -1;
 	reply = json_tokener_parse(data);
 	free(data);
-	if (json_object_is_type(reply, json_type_object) &&
-	    json_object_object_get_ex(reply, "plan", &plan) &&
-	    json_object_is_type(plan, json_type_object)) {
+	plan = ocs_field(reply, OCS_FIELD_PLAN);
+	if (json_object_is_type(plan, json_type_object)) {
 		ocs_node_plan_routes(plan);
 		*text = json_text(plan);
 		job->plan = json_object_get(plan);

@@ -21,6 +21,8 @@
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/forward/forward.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/program.h"
@@ -136,13 +138,10 @@ static int look_around(struct work *work, struct ocs_error *err)
 
 static struct json_object *question(const struct work *work, const char *op)
 {
-	struct json_object *json = json_object_new_object();
+	struct json_object *json = ocs_request_job(op, (uint32_t)work->request->job,
+						   work->request->epoch);
 
-	json_object_object_add(json, "op", json_object_new_string(op));
-	json_object_object_add(json, "job", json_object_new_int64((int64_t)work->request->job));
-	json_object_object_add(json, "epoch",
-			       json_object_new_int64((int64_t)work->request->epoch));
-	json_object_object_add(json, "node", json_object_new_string(work->request->node));
+	ocs_field_add_text(json, OCS_FIELD_NODE, work->request->node);
 	return json;
 }
 
@@ -167,7 +166,7 @@ static struct json_object *ask(const struct work *work, struct json_object *ques
 	if (!client)
 		return NULL;
 	reply = ocs_client_call(client, question, timeout_ms, &refusal, err);
-	*gone = json_object_get_boolean(json_object_object_get(refusal, "gone"));
+	*gone = ocs_field_true(refusal, OCS_FIELD_GONE);
 	json_object_put(refusal);
 	ocs_client_close(client);
 	return reply;
@@ -178,13 +177,14 @@ static struct json_object *ask(const struct work *work, struct json_object *ques
 static struct json_object *meet(const struct work *work, long after, int timeout_ms, bool *gone,
 				struct ocs_error *err)
 {
-	struct json_object *apply = question(work, "apply"), *reply;
+	struct json_object *apply = question(work, OCS_OP_APPLY), *reply;
 
-	json_object_object_add(apply, "macs", json_object_get(work->macs));
+	json_object_object_add(apply, OCS_FIELD_MACS, json_object_get(work->macs));
 	if (work->forward_macs)
-		json_object_object_add(apply, "forward_macs", json_object_get(work->forward_macs));
+		json_object_object_add(apply, OCS_FIELD_FORWARD_MACS,
+				       json_object_get(work->forward_macs));
 	if (after)
-		json_object_object_add(apply, "after", json_object_new_int64(after));
+		ocs_field_add_number(apply, OCS_FIELD_AFTER, after);
 	reply = ask(work, apply, timeout_ms, gone, err);
 	json_object_put(apply);
 	return reply;
@@ -201,14 +201,14 @@ static void nap(int *pause_ms)
 static int apply(const struct work *work, struct json_object *reply, bool follow,
 		 struct ocs_forward_owner *owner, size_t *changed, struct ocs_error *err)
 {
-	struct ocs_plan *plan = ocs_plan_from_json(json_object_object_get(reply, "plan"), err);
+	struct ocs_plan *plan = ocs_plan_from_json(ocs_field(reply, OCS_FIELD_PLAN), err);
 	struct ocs_forward_hosts *hosts = NULL;
 	struct ocs_forward *forward = NULL;
 	int rc = -1, host = -1;
 
 	if (plan && ocs_plan_route(plan, err) == 0)
 		hosts = ocs_forward_hosts_fabric(work->fabric, work->section, plan,
-						 json_object_object_get(reply, "hosts"), err);
+						 ocs_field(reply, OCS_FIELD_HOSTS), err);
 	if (hosts)
 		forward = ocs_forward_make(plan, NULL, err);
 	for (int s = 0; forward && s < hosts->servers; s++)
@@ -237,11 +237,11 @@ static int apply(const struct work *work, struct json_object *reply, bool follow
 /* Tells ocsd that this host cannot do its part: the job is taken off its nodes. */
 static void tell_unable(const struct work *work, const char *why)
 {
-	struct json_object *unable = question(work, "unable");
+	struct json_object *unable = question(work, OCS_OP_UNABLE);
 	struct ocs_error err = { 0 };
 	bool gone;
 
-	json_object_object_add(unable, "error", json_object_new_string(why));
+	ocs_field_add_text(unable, OCS_FIELD_ERROR, why);
 	json_object_put(ask(work, unable, CONNECT_MS, &gone, &err));
 	json_object_put(unable);
 }
@@ -286,11 +286,11 @@ static void watch(struct work *work)
 			       work->request->job, err.text);
 			tell_unable(work, err.text);
 		} else if (rc == 0) {
-			ocs_node_plan_routes(json_object_object_get(reply, "plan"));
+			ocs_node_plan_routes(ocs_field(reply, OCS_FIELD_PLAN));
 			ocs_node_plan_write(work->request->dir,
-					    json_object_object_get(reply, "plan"));
+					    ocs_field(reply, OCS_FIELD_PLAN));
 			if (ocs_node_nccl_follow(work->fabric, work->section, work->request,
-						 json_object_object_get(reply, "plan"), &err))
+						 ocs_field(reply, OCS_FIELD_PLAN), &err))
 				syslog(LOG_ERR, "job %lu: what is for NCCL does not follow the "
 				       "repaired plan: %s", work->request->job, err.text);
 			syslog(LOG_INFO, "job %lu: revision %ld of the plan, %zu things changed",
@@ -377,27 +377,26 @@ int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error 
 static int lives(const struct work *work, const struct ocs_forward_owner *owner,
 		 struct ocs_error *err)
 {
-	struct json_object *show = json_object_new_object(), *reply, *jobs;
+	struct json_object *show = ocs_request_new(OCS_OP_SHOW), *reply, *jobs;
 	char name[24];
+	size_t length;
 	bool gone;
 	int rc = 0;
 
 	snprintf(name, sizeof(name), "%lu", owner->job);
-	json_object_object_add(show, "op", json_object_new_string("show"));
-	json_object_object_add(show, "what", json_object_new_string("job"));
-	json_object_object_add(show, "name", json_object_new_string(name));
+	ocs_field_add_text(show, OCS_FIELD_WHAT, OCS_SHOW_JOB);
+	ocs_field_add_text(show, OCS_FIELD_NAME, name);
 	reply = ask(work, show, CONNECT_MS, &gone, err);
 	json_object_put(show);
 	/* it refuses to show what it does not know */
 	if (!reply)
 		return err->code == OCS_UNREACHABLE || err->code == OCS_NOT_NOW ? -1 : 0;
-	jobs = json_object_object_get(reply, "jobs");
-	for (size_t i = 0; jobs && i < json_object_array_length(jobs); i++) {
+	jobs = ocs_field_array(reply, OCS_FIELD_JOBS, &length);
+	for (size_t i = 0; i < length; i++) {
 		struct json_object *row = json_object_array_get_idx(jobs, i);
-		const char *state = json_object_get_string(json_object_object_get(row, "state"));
+		const char *state = ocs_field_text(row, OCS_FIELD_STATE, NULL);
 
-		if ((uint64_t)json_object_get_int64(json_object_object_get(row, "epoch")) ==
-		    owner->epoch && (!state || strcmp(state, "ended")))
+		if (ocs_field_epoch(row) == owner->epoch && (!state || strcmp(state, "ended")))
 			rc = 1;
 	}
 	json_object_put(reply);

@@ -13,6 +13,8 @@
 #include "src/protocol/client.h"
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/program.h"
@@ -36,9 +38,8 @@ static int tell(const struct ocs_node_request *request, struct ocs_error *err)
 	if (fabric)
 		client = ocs_node_connect(request, fabric, CONNECT_MS, err);
 	if (client) {
-		line = json_object_new_object();
-		json_object_object_add(line, "op", json_object_new_string("present"));
-		json_object_object_add(line, "node", json_object_new_string(request->node));
+		line = ocs_request_new(OCS_OP_PRESENT);
+		ocs_field_add_text(line, OCS_FIELD_NODE, request->node);
 		reply = ocs_client_call(client, line, CONNECT_MS, NULL, err);
 		json_object_put(line);
 	}
