@@ -18,6 +18,8 @@
 #include "src/plugins/spank/nodeside.h"
 #include "src/plugins/spank/settings.h"
 #include "src/plugins/spank/job_context.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -32,7 +34,7 @@ static struct json_object *ask(const struct ocs_visit *visit, const char *op,
 			       uint64_t epoch, int timeout_ms, bool *gone,
 			       struct ocs_error *err)
 {
-	struct json_object *request, *reply, *refusal = NULL, *member;
+	struct json_object *request, *reply, *refusal = NULL;
 	struct ocs_client *client;
 
 	*gone = false;
@@ -40,15 +42,11 @@ static struct json_object *ask(const struct ocs_visit *visit, const char *op,
 				 timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
 	if (!client)
 		return NULL;
-	request = json_object_new_object();
-	json_object_object_add(request, "op", json_object_new_string(op));
-	json_object_object_add(request, "job", json_object_new_int64(visit->job));
-	json_object_object_add(request, "epoch", json_object_new_int64((int64_t)epoch));
-	json_object_object_add(request, "node", json_object_new_string(visit->node));
+	request = ocs_request_job(op, visit->job, epoch);
+	ocs_field_add_text(request, OCS_FIELD_NODE, visit->node);
 	reply = ocs_client_call(client, request, timeout_ms, &refusal, err);
 	json_object_put(request);
-	if (!reply && json_object_object_get_ex(refusal, "gone", &member))
-		*gone = json_object_get_boolean(member);
+	*gone = !reply && ocs_field_true(refusal, OCS_FIELD_GONE);
 	json_object_put(refusal);
 	ocs_client_close(client);
 	return reply;
@@ -67,7 +65,7 @@ static struct json_object *wait_for_circuits(struct ocs_visit *visit, int *rc)
 		int left = ocs_visit_left_ms(visit);
 
 		err.code = OCS_OK;
-		reply = ask(visit, "apply", visit->epoch,
+		reply = ask(visit, OCS_OP_APPLY, visit->epoch,
 			    left < SLICE_MS ? left + 1000 : SLICE_MS, &gone, &err);
 		if (reply)
 			return reply;
@@ -220,16 +218,7 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 	return rc;
 }
 
-/* Whether the hosts of this job forward for each other: ocsd says so. */
-static bool forwards(struct json_object *reply)
-{
-	struct json_object *member;
-
-	return json_object_object_get_ex(reply, "forwarding", &member) &&
-	       json_object_get_boolean(member);
-}
-
-/* This node's part in it.  If it cannot be done the helper has told ocsd, whose next
+/* This node's part in it, where the hosts of the job forward for each other.  If it cannot be done the helper has told ocsd, whose next
  * answer is that the job leaves. */
 static int forward(const struct ocs_visit *visit, struct ocs_error *err)
 {
@@ -289,7 +278,7 @@ static int prepare(struct ocs_visit *visit)
 	remove_leftovers(visit);
 	while ((reply = wait_for_circuits(visit, &rc))) {
 		rc = write_files(visit, reply, &err) < 0 ? ESPANK_ERROR : ESPANK_SUCCESS;
-		if (rc != ESPANK_SUCCESS || !forwards(reply) || forward(visit, &err) == 0)
+		if (rc != ESPANK_SUCCESS || !ocs_field_true(reply, OCS_FIELD_FORWARDING) || forward(visit, &err) == 0)
 			break;
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 		json_object_put(reply);
@@ -346,7 +335,7 @@ static void release(struct ocs_visit *visit, uint64_t epoch)
 		int left = ocs_visit_left_ms(visit);
 
 		err.code = OCS_OK;
-		reply = ask(visit, "release", epoch, left < 1000 ? 1000 : left, &gone, &err);
+		reply = ask(visit, OCS_OP_RELEASE, epoch, left < 1000 ? 1000 : left, &gone, &err);
 		if (reply) {
 			json_object_put(reply);
 			return;
