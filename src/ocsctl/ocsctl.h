@@ -112,12 +112,9 @@ int ocs_ctl_transaction(const struct ocs_ctl_args *args, struct json_object *req
 #define OCS_CTL_CONNECT_MS 5000
 #define OCS_CTL_CALL_MS 20000
 
-/* json.c: members of replies; a missing or null member reads as the default */
+/* json.c: a member of any type as it is printed; a missing or null member reads as the default */
 const char *ocs_ctl_string(struct json_object *object, const char *name,
 			   const char *otherwise);
-int64_t ocs_ctl_number(struct json_object *object, const char *name, int64_t otherwise);
-bool ocs_ctl_bool(struct json_object *object, const char *name);
-struct json_object *ocs_ctl_array(struct json_object *object, const char *name);
 size_t ocs_ctl_length(struct json_object *array);	/* 0 for NULL */
 /* One line on stdout. */
 void ocs_ctl_print_json(struct json_object *object);

@@ -10,6 +10,8 @@
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/output/table.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 
 /* A read-back of every switch may take as long as the slowest of them. */
 #define RECONCILE_MS 120000
@@ -39,7 +41,7 @@ static void add_reason(struct json_object *request, const char *reason, bool nee
 	if (!reason && !needed)
 		return;
 	snprintf(text, sizeof(text), "by %s", user ? user->pw_name : "an administrator");
-	json_object_object_add(request, "reason", json_object_new_string(reason ? reason : text));
+	ocs_field_add_text(request, OCS_FIELD_REASON, reason ? reason : text);
 }
 
 int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
@@ -55,7 +57,7 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!kinds[i])
 		return ocs_error_set(err, OCS_USAGE, "%s: what is a '%s'? usage: ocsctl %s %s", op,
 				     kind, op, args->command->operands);
-	if (!strcmp(op, "fail") && strcmp(kind, "port") != 0)
+	if (!strcmp(op, OCS_OP_FAIL) && strcmp(kind, "port") != 0)
 		return ocs_error_set(err, OCS_USAGE, "fail: only a port fails; 'ocsctl drain %s %s' keeps"
 				     " new jobs off it", kind, name);
 	if (!strcmp(kind, "port") && !strchr(name, ':'))
@@ -64,28 +66,26 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!strcmp(kind, "xpu") && !strchr(name, ':'))
 		return ocs_error_set(err, OCS_USAGE, "%s: an XPU is written CUBE:X,Y,Z, not '%s'",
 				     op, name);
-	request = json_object_new_object();
-	json_object_object_add(request, "op", json_object_new_string(op));
-	json_object_object_add(request, "kind", json_object_new_string(kind));
-	json_object_object_add(request, "name", json_object_new_string(name));
-	add_reason(request, args->reason, strcmp(op, "resume") != 0);
+	request = ocs_request_new(op);
+	ocs_field_add_text(request, OCS_FIELD_KIND, kind);
+	ocs_field_add_text(request, OCS_FIELD_NAME, name);
+	add_reason(request, args->reason, strcmp(op, OCS_OP_RESUME) != 0);
 	reply = ask(args, request, OCS_CTL_CALL_MS, err);
 	json_object_put(request);
 	if (!reply)
 		return -1;
 	if (args->json) {
 		/* What the reply adds comes along. */
-		json_object_object_add(reply, "kind", json_object_new_string(kind));
-		json_object_object_add(reply, "name", json_object_new_string(name));
-		json_object_object_add(reply, "drained",
-				       json_object_new_boolean(strcmp(op, "resume") != 0));
+		ocs_field_add_text(reply, OCS_FIELD_KIND, kind);
+		ocs_field_add_text(reply, OCS_FIELD_NAME, name);
+		ocs_field_add_bool(reply, OCS_FIELD_DRAINED, strcmp(op, OCS_OP_RESUME) != 0);
 		ocs_ctl_print_reply(reply);
 	} else {
-		if (*ocs_ctl_string(reply, "tested", ""))
-			printf("self-test: %s\n", ocs_ctl_string(reply, "tested", ""));
+		if (*ocs_ctl_string(reply, OCS_FIELD_TESTED, ""))
+			printf("self-test: %s\n", ocs_ctl_string(reply, OCS_FIELD_TESTED, ""));
 		printf("%s %s is %s\n", kind, name,
-		       !strcmp(op, "resume") ? "in service" :
-		       !strcmp(op, "fail") ? "out of service, as failed" : "drained");
+		       !strcmp(op, OCS_OP_RESUME) ? "in service" :
+		       !strcmp(op, OCS_OP_FAIL) ? "out of service, as failed" : "drained");
 	}
 	json_object_put(reply);
 	return 0;
@@ -93,14 +93,13 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 int ocs_ctl_reconcile(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
-	struct json_object *request = json_object_new_object(), *reply, *drift;
+	struct json_object *request = ocs_request_new(OCS_OP_RECONCILE), *reply, *drift;
 
-	json_object_object_add(request, "op", json_object_new_string("reconcile"));
 	reply = ask(args, request, RECONCILE_MS, err);
 	json_object_put(request);
 	if (!reply)
 		return -1;
-	drift = ocs_ctl_array(reply, "drift");
+	drift = ocs_field_array(reply, OCS_FIELD_DRIFT, NULL);
 	if (args->json) {
 		ocs_ctl_print_reply(reply);
 	} else if (!ocs_ctl_length(drift)) {
@@ -111,10 +110,10 @@ int ocs_ctl_reconcile(const struct ocs_ctl_args *args, struct ocs_error *err)
 		for (size_t i = 0; i < ocs_ctl_length(drift); i++) {
 			struct json_object *one = json_object_array_get_idx(drift, i);
 
-			ocs_text_table_add(table, ocs_ctl_string(one, "switch", NULL));
-			ocs_text_table_add(table, ocs_ctl_string(one, "in", NULL));
-			ocs_text_table_add(table, ocs_ctl_string(one, "out", NULL));
-			ocs_text_table_add(table, ocs_ctl_string(one, "what", NULL));
+			ocs_text_table_add(table, ocs_ctl_string(one, OCS_FIELD_SWITCH, NULL));
+			ocs_text_table_add(table, ocs_ctl_string(one, OCS_FIELD_IN, NULL));
+			ocs_text_table_add(table, ocs_ctl_string(one, OCS_FIELD_OUT, NULL));
+			ocs_text_table_add(table, ocs_ctl_string(one, OCS_FIELD_WHAT, NULL));
 		}
 		ocs_text_table_print(table, stdout);
 		ocs_text_table_destroy(table);

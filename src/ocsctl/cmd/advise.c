@@ -12,6 +12,8 @@
 #include "src/ocsctl/output/table.h"
 #include "src/ocsctl/what_if.h"
 #include "src/advice/advice.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 /* What was asked, what runs, and the answer. */
@@ -55,7 +57,8 @@ static int state_get(struct advise *a, struct ocs_error *err)
 /* Jobs that failed are leaving by themselves. */
 static bool movable(struct json_object *job)
 {
-	return ocs_ctl_job_lives(job) && strcmp(ocs_ctl_string(job, "state", ""), "failed") != 0;
+	return ocs_ctl_job_lives(job) &&
+	       strcmp(ocs_ctl_string(job, OCS_FIELD_STATE, ""), "failed") != 0;
 }
 
 /* Frees the nodes of job INDEX that are not out of order, nor reserved.  HOLDER: per node of the section,
@@ -71,8 +74,9 @@ static int job_leave(struct advise *a, int index, int *holder, struct ocs_error 
 
 		if (*had)
 			return ocs_error_set(err, OCS_ERROR, "jobs %s and %s both hold node %s",
-					     ocs_ctl_string(a->rows[*had - 1], "job", "?"),
-					     ocs_ctl_string(a->rows[index], "job", "?"), node->name);
+					     ocs_ctl_string(a->rows[*had - 1], OCS_FIELD_JOB, "?"),
+					     ocs_ctl_string(a->rows[index], OCS_FIELD_JOB, "?"),
+					     node->name);
 		*had = index + 1;
 		if (!ocs_ctl_state_out(&a->state, node->name) &&
 		    !ocs_ctl_state_reservation(&a->state, node->name) && !w->occupancy->drained[node->cube])
@@ -148,7 +152,7 @@ static double hours_of(const char *text)
 static void cost_set(struct advise *a, long job, double hours)
 {
 	for (int i = 0; i < a->njobs; i++) {
-		if (ocs_ctl_number(a->rows[i], "job", 0) == job)
+		if (ocs_field_number(a->rows[i], OCS_FIELD_JOB, 0) == job)
 			a->jobs[i].cost = (double)a->jobs[i].placement->shape.xpus *
 				(hours + 1 / 60.0);
 	}
@@ -217,8 +221,9 @@ static struct json_object *move_json(const struct advise *a, const struct ocs_ad
 	const struct ocs_placement *was = a->jobs[move->job].placement;
 	char shape[OCS_SHAPE_TEXT];
 
-	json_object_object_add(one, "job", json_object_new_int64(ocs_ctl_number(row, "job", 0)));
-	add_text(one, "user", ocs_ctl_string(row, "user", ""));
+	json_object_object_add(one, "job",
+			       json_object_new_int64(ocs_field_number(row, OCS_FIELD_JOB, 0)));
+	add_text(one, "user", ocs_ctl_string(row, OCS_FIELD_USER, ""));
 	add_text(one, "shape", ocs_shape_format(&was->shape, shape));
 	json_object_object_add(one, "xpus", json_object_new_int64(was->shape.xpus));
 	json_object_object_add(one, "cost", json_object_new_double(a->jobs[move->job].cost));
@@ -271,8 +276,9 @@ static void print_table(const struct advise *a)
 		struct json_object *row = move ? a->rows[move->job] : NULL;
 
 		ocs_text_table_format(table, "%d", at + 1);
-		ocs_text_table_add(table, row ? ocs_ctl_string(row, "job", "?") : "(waits)");
-		ocs_text_table_add(table, row ? ocs_ctl_string(row, "user", "?") : NULL);
+		ocs_text_table_add(table,
+				   row ? ocs_ctl_string(row, OCS_FIELD_JOB, "?") : "(waits)");
+		ocs_text_table_add(table, row ? ocs_ctl_string(row, OCS_FIELD_USER, "?") : NULL);
 		ocs_text_table_add(table, ocs_shape_format(s, shape));
 		ocs_text_table_format(table, "%ld", s->xpus);
 		if (move)

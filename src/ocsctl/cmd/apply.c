@@ -8,6 +8,8 @@
 #include "src/protocol/client.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 
 /* The prolog's two operations.  They are idempotent, so a connection that is
@@ -19,15 +21,14 @@
 static struct json_object *request_new(const struct ocs_ctl_args *args, const char *op,
 				       long job)
 {
-	struct json_object *request = json_object_new_object();
+	struct json_object *request = ocs_request_new(op);
 
-	json_object_object_add(request, "op", json_object_new_string(op));
-	json_object_object_add(request, "job", json_object_new_int64(job));
-	json_object_object_add(request, "epoch", json_object_new_int64(args->epoch));
+	ocs_field_add_number(request, OCS_FIELD_JOB, job);
+	ocs_field_add_number(request, OCS_FIELD_EPOCH, args->epoch);
 	if (args->after)
-		json_object_object_add(request, "after", json_object_new_int64(args->after));
+		ocs_field_add_number(request, OCS_FIELD_AFTER, args->after);
 	if (args->node)
-		json_object_object_add(request, "node", json_object_new_string(args->node));
+		ocs_field_add_text(request, OCS_FIELD_NODE, args->node);
 	return request;
 }
 
@@ -116,11 +117,11 @@ int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err)
 				     " asks");
 	if (open_fabric(args, &fabric, err))
 		return -1;
-	rc = perform(args, "apply", fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
+	rc = perform(args, OCS_OP_APPLY, fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
 		     fabric, &reply, err);
 	if (!rc && !args->json)
 		printf("job %s: %lld circuits verified\n", args->operands[0],
-		       (long long)ocs_ctl_number(reply, "circuits", 0));
+		       (long long)ocs_field_number(reply, OCS_FIELD_CIRCUITS, 0));
 	json_object_put(reply);
 	ocs_fabric_destroy(fabric);
 	return rc;
@@ -134,9 +135,9 @@ int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 	if (open_fabric(args, &fabric, err))
 		return -1;
-	rc = perform(args, "release", fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
+	rc = perform(args, OCS_OP_RELEASE, fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
 		     fabric, &reply, err);
-	pending = ocs_ctl_array(reply, "pending");
+	pending = ocs_field_array(reply, OCS_FIELD_PENDING, NULL);
 	if (!rc && !args->json) {
 		printf("job %s: released%s%s", args->operands[0], args->node ? " by " : "",
 		       args->node ? args->node : "");
@@ -163,15 +164,13 @@ int ocs_ctl_prepare(const struct ocs_ctl_args *args, struct ocs_error *err)
 		if (!demand)
 			return -1;
 	}
-	request = json_object_new_object();
-	json_object_object_add(request, "op", json_object_new_string("prepare"));
-	json_object_object_add(request, "job", json_object_new_int64(job));
-	json_object_object_add(request, "nodes", json_object_new_string(args->operands[1]));
+	request = ocs_request_new(OCS_OP_PREPARE);
+	ocs_field_add_number(request, OCS_FIELD_JOB, job);
+	ocs_field_add_text(request, OCS_FIELD_NODES, args->operands[1]);
 	if (args->section)
-		json_object_object_add(request, "section",
-				       json_object_new_string(args->section));
+		ocs_field_add_text(request, OCS_FIELD_SECTION, args->section);
 	if (demand)
-		json_object_object_add(request, "demand", demand);
+		json_object_object_add(request, OCS_FIELD_DEMAND, demand);
 	client = ocs_ctl_transaction(args, request, err) ? NULL : ocs_ctl_connect(args, NULL, err);
 	reply = client ? ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err) : NULL;
 	ocs_client_close(client);
@@ -182,8 +181,8 @@ int ocs_ctl_prepare(const struct ocs_ctl_args *args, struct ocs_error *err)
 		ocs_ctl_print_reply(reply);
 	else
 		printf("job %ld: %lld circuits are made on port set %lld\n", job,
-		       (long long)ocs_ctl_number(reply, "circuits", 0),
-		       (long long)ocs_ctl_number(reply, "set", 0));
+		       (long long)ocs_field_number(reply, OCS_FIELD_CIRCUITS, 0),
+		       (long long)ocs_field_number(reply, OCS_FIELD_SET, 0));
 	json_object_put(reply);
 	return 0;
 }

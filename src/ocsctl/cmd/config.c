@@ -11,6 +11,8 @@
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsctl/ocsctl.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/secret.h"
 #include "src/util/text.h"
@@ -235,11 +237,11 @@ int ocs_ctl_transaction(const struct ocs_ctl_args *args, struct json_object *req
 	char id[2 * ID_BYTES + 1];
 
 	if (args->expect >= 0)
-		json_object_object_add(request, "expect", json_object_new_int64(args->expect));
+		ocs_field_add_number(request, OCS_FIELD_EXPECT, args->expect);
 	if (args->expect >= 0 && !args->transaction && ocs_random_hex(id, ID_BYTES, err))
 		return -1;
 	if (args->expect >= 0 || args->transaction)
-		json_object_object_add(request, "transaction", json_object_new_string(
-			args->transaction ? args->transaction : id));
+		ocs_field_add_text(request, OCS_FIELD_TRANSACTION,
+				   args->transaction ? args->transaction : id);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/cmd/config_check.h"
 #include "src/ocsctl/slurm/slurm_conf.h"
+#include "src/protocol/fields.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -517,7 +518,7 @@ void ocs_site_print(const struct ocs_site *site, FILE *out)
 		struct json_object *one = json_object_array_get_idx(site->findings, i);
 
 		fprintf(out, "%s: %s%s\n", ocs_ctl_string(one, "where", ""),
-			ocs_ctl_bool(one, "note") ? "note: " : "", ocs_ctl_string(one, "text", ""));
+			ocs_field_true(one, "note") ? "note: " : "", ocs_ctl_string(one, "text", ""));
 	}
 }
 

@@ -15,6 +15,8 @@
 #include "src/ocsctl/slurm/slurm.h"
 #include "src/ocsctl/slurm/slurm_conf.h"
 #include "src/ocsctl/slurm/state.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -46,14 +48,14 @@ static void text_format(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TE
 static void compare_fault(struct ocs_site *site, const struct ocs_fabric *fabric, const char *who,
 			  struct json_object *theirs, const char *command)
 {
-	const char *fault = ocs_ctl_string(theirs, "fault", NULL);
+	const char *fault = ocs_ctl_string(theirs, OCS_FIELD_FAULT, NULL);
 	char text[OCS_DIGEST_TEXT];
 
 	text_format(fabric, text);
-	if (fault && strcmp(ocs_ctl_string(theirs, "text", ""), text) != 0)
+	if (fault && strcmp(ocs_ctl_string(theirs, OCS_FIELD_TEXT, ""), text) != 0)
 		ocs_site_find(site, false, who, "could not read ocs.yaml, and goes on with what it read"
 			      " before (%s): %s: %s once that is mended",
-			      ocs_ctl_string(theirs, "source", "?"), fault, command);
+			      ocs_ctl_string(theirs, OCS_FIELD_SOURCE, "?"), fault, command);
 }
 
 /* What the connected slurmctld has told ocsd of the ocs.yaml that it read: it keeps the last
@@ -61,16 +63,16 @@ static void compare_fault(struct ocs_site *site, const struct ocs_fabric *fabric
 static void compare_slurmctld(struct ocs_site *site, const struct ocs_fabric *fabric,
 			      const char *digest, struct json_object *yaml)
 {
-	const char *source = ocs_ctl_string(yaml, "source", "?");
+	const char *source = ocs_ctl_string(yaml, OCS_FIELD_SOURCE, "?");
 	char text[OCS_DIGEST_TEXT];
 
 	text_format(fabric, text);
 	compare_fault(site, fabric, "slurmctld", yaml, "scontrol reconfigure");
-	if (strcmp(ocs_ctl_string(yaml, "digest", digest), digest) != 0)
+	if (strcmp(ocs_ctl_string(yaml, OCS_FIELD_DIGEST, digest), digest) != 0)
 		ocs_site_find(site, false, "slurmctld", "runs with other cubes, nodes, switches or port"
 			      " rules (%s) than %s says: scontrol reconfigure, then look into its log",
 			      source, fabric->source);
-	else if (strcmp(ocs_ctl_string(yaml, "text", text), text) != 0)
+	else if (strcmp(ocs_ctl_string(yaml, OCS_FIELD_TEXT, text), text) != 0)
 		ocs_site_find(site, true, "slurmctld", "has read another text of ocs.yaml (%s) than"
 			      " %s has now: scontrol reconfigure, then look into its log", source,
 			      fabric->source);
@@ -79,42 +81,44 @@ static void compare_slurmctld(struct ocs_site *site, const struct ocs_fabric *fa
 static void compare_fabric(struct ocs_site *site, const struct ocs_fabric *fabric,
 			   struct json_object *reply)
 {
-	struct json_object *drains = ocs_ctl_array(reply, "drains"), *yaml;
-	const char *theirs = ocs_ctl_string(reply, "digest", "");
+	struct json_object *drains = ocs_field_array(reply, OCS_FIELD_DRAINS, NULL);
+	struct json_object *yaml = ocs_field(reply, OCS_FIELD_SLURMCTLD_YAML);
+	const char *theirs = ocs_ctl_string(reply, OCS_FIELD_DIGEST, "");
 	char digest[OCS_DIGEST_TEXT];
 
 	ocs_fabric_digest(fabric, digest);
 	if (strcmp(theirs, digest) != 0)
 		ocs_site_find(site, false, "ocsd", "runs with other cubes, nodes, switches or port"
 			      " rules (%s) than %s says: systemctl reload ocsd, then scontrol"
-			      " reconfigure", ocs_ctl_string(reply, "source", "?"), fabric->source);
+			      " reconfigure", ocs_ctl_string(reply, OCS_FIELD_SOURCE, "?"), fabric->source);
 	compare_fault(site, fabric, "ocsd", reply, "systemctl reload ocsd");
-	if (json_object_object_get_ex(reply, "slurmctld_yaml", &yaml))
+	if (yaml)
 		compare_slurmctld(site, fabric, digest, yaml);
-	if (!ocs_ctl_bool(reply, "slurmctld"))
+	if (!ocs_field_true(reply, OCS_FIELD_SLURMCTLD))
 		ocs_site_find(site, true, "ocsd", "slurmctld is not connected: no shape starts");
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
 		struct json_object *one = json_object_array_get_idx(drains, i);
 
 		ocs_site_find(site, true, "ocsd", "%s %s is drained: %s",
-			      ocs_ctl_string(one, "kind", "?"), ocs_ctl_string(one, "name", "?"),
-			      ocs_ctl_string(one, "reason", "no reason given"));
+			      ocs_ctl_string(one, OCS_FIELD_KIND, "?"),
+			      ocs_ctl_string(one, OCS_FIELD_NAME, "?"),
+			      ocs_ctl_string(one, OCS_FIELD_REASON, "no reason given"));
 	}
 }
 
 static void compare_switches(struct ocs_site *site, struct json_object *reply)
 {
-	struct json_object *list = ocs_ctl_array(reply, "switches");
+	struct json_object *list = ocs_field_array(reply, OCS_FIELD_SWITCHES, NULL);
 
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
-		const char *state = ocs_ctl_string(one, "state", "?");
+		const char *state = ocs_ctl_string(one, OCS_FIELD_STATE, "?");
 
 		/* Drained ones were told with the drains. */
 		if (strcmp(state, "up") != 0 && strcmp(state, "drained") != 0)
 			ocs_site_find(site, false, "ocsd", "switch %s is %s: %s",
-				      ocs_ctl_string(one, "name", "?"), state,
-				      ocs_ctl_string(one, "reason", "no reason given"));
+				      ocs_ctl_string(one, OCS_FIELD_NAME, "?"), state,
+				      ocs_ctl_string(one, OCS_FIELD_REASON, "no reason given"));
 	}
 }
 
@@ -122,16 +126,15 @@ static void compare_switches(struct ocs_site *site, struct json_object *reply)
  * would leave them at once. */
 static void compare_nodes(struct ocs_site *site, struct json_object *reply)
 {
-	struct json_object *states = NULL, *one;
-	const char *never = ocs_ctl_string(reply, "never_heard", "");
+	struct json_object *states = ocs_field(reply, OCS_FIELD_NODES), *one;
+	const char *never = ocs_ctl_string(reply, OCS_FIELD_NEVER_HEARD, "");
 	size_t up = 0;
 	char **names, *list;
 	int count = ocs_hostlist_expand(never, NODES_MAX, &names, NULL);
 
-	json_object_object_get_ex(reply, "nodes", &states);
 	for (int i = 0; i < count; i++) {
 		const char *state = json_object_object_get_ex(states, names[i], &one) ?
-			ocs_ctl_string(one, "state", "") : "";
+			ocs_ctl_string(one, OCS_FIELD_STATE, "") : "";
 
 		if (!strcmp(state, "idle") || !strcmp(state, "busy") || !strcmp(state, "reserved")) {
 			char *name = names[up];
@@ -159,11 +162,11 @@ static void ask_ocsd(struct ocs_site *site, const struct ocs_ctl_args *args,
 	struct json_object *reply = NULL, *switches = NULL, *nodes = NULL;
 
 	if (client)
-		reply = ocs_ctl_ask(client, "fabric", NULL, &err);
+		reply = ocs_ctl_ask(client, OCS_SHOW_FABRIC, NULL, &err);
 	if (reply)
-		switches = ocs_ctl_ask(client, "switch", NULL, &err);
+		switches = ocs_ctl_ask(client, OCS_SHOW_SWITCH, NULL, &err);
 	if (switches)
-		nodes = ocs_ctl_ask(client, "nodes", NULL, &err);
+		nodes = ocs_ctl_ask(client, OCS_SHOW_NODES, NULL, &err);
 	if (nodes) {
 		ocs_site_looked(site, "ocsd at %s", ocs_ctl_address(args, fabric));
 		compare_fabric(site, fabric, reply);

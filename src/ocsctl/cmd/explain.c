@@ -16,6 +16,8 @@
 #include "src/ocsctl/slurm/waiting.h"
 #include "src/ocsctl/slurm/slurm_time.h"
 #include "src/ocsctl/what_if.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 /* Everything known about one job. */
@@ -38,7 +40,7 @@ static struct json_object *pick(struct json_object *list, long job)
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
 
-		if (ocs_ctl_number(one, "job", 0) == job)
+		if (ocs_field_number(one, OCS_FIELD_JOB, 0) == job)
 			return one;
 	}
 	return NULL;
@@ -53,7 +55,7 @@ static bool somebody_elses(struct ocs_client *client, const struct ocs_ctl_queue
 
 	if (!self || (me && !strcmp(me->pw_name, self->user)))
 		return false;
-	reply = ocs_ctl_ask(client, "fabric", NULL, &err);
+	reply = ocs_ctl_ask(client, OCS_SHOW_FABRIC, NULL, &err);
 	json_object_put(reply);
 	return !reply && ocs_ctl_for_administrators(&err);
 }
@@ -63,29 +65,29 @@ static int story_read(struct ocs_client *client, const char *name, long job,
 {
 	struct json_object *list;
 
-	story->replies[0] = ocs_ctl_ask(client, "job", name, err);
+	story->replies[0] = ocs_ctl_ask(client, OCS_SHOW_JOB, name, err);
 	if (!story->replies[0])
 		return -1;
-	story->job = pick(ocs_ctl_array(story->replies[0], "jobs"), job);
+	story->job = pick(ocs_field_array(story->replies[0], OCS_FIELD_JOBS, NULL), job);
 	if (story->job && !ocs_ctl_job_lives(story->job))
 		story->job = NULL;
-	story->replies[1] = ocs_ctl_ask(client, "pending", name, err);
+	story->replies[1] = ocs_ctl_ask(client, OCS_SHOW_PENDING, name, err);
 	if (!story->replies[1])
 		return -1;
-	story->pending = pick(ocs_ctl_array(story->replies[1], "pending"), job);
+	story->pending = pick(ocs_field_array(story->replies[1], OCS_FIELD_PENDING, NULL), job);
 	if (!story->job) {
 		story->hidden = somebody_elses(client, story->self);
 		return 0;
 	}
-	story->replies[2] = ocs_ctl_ask(client, "circuit", name, err);
+	story->replies[2] = ocs_ctl_ask(client, OCS_SHOW_CIRCUIT, name, err);
 	if (!story->replies[2])
 		return -1;
 	story->circuits = json_object_new_array();
-	list = ocs_ctl_array(story->replies[2], "circuits");
+	list = ocs_field_array(story->replies[2], OCS_FIELD_CIRCUITS, NULL);
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
 
-		if (ocs_ctl_number(one, "job", 0) == job)
+		if (ocs_field_number(one, OCS_FIELD_JOB, 0) == job)
 			json_object_array_add(story->circuits, json_object_get(one));
 	}
 	return 0;
@@ -113,10 +115,10 @@ static bool pending(const struct story *story)
 
 static void print_waiting(const struct story *story, long job)
 {
-	time_t since = ocs_ctl_number(story->pending, "since", 0);
+	time_t since = ocs_field_number(story->pending, OCS_FIELD_SINCE, 0);
 	const struct ocs_ctl_waiting *w = &story->waiting;
-	const char *shape = ocs_ctl_string(story->pending, "shape", "");
-	const char *why = ocs_ctl_string(story->pending, "reason", NULL);
+	const char *shape = ocs_ctl_string(story->pending, OCS_FIELD_SHAPE, "");
+	const char *why = ocs_ctl_string(story->pending, OCS_FIELD_REASON, NULL);
 	char when[OCS_CTL_WHEN_TEXT], text[OCS_SHAPE_TEXT];
 
 	if (w->shaped)
@@ -125,7 +127,8 @@ static void print_waiting(const struct story *story, long job)
 		why = w->ours ? w->ours : w->slurm ? w->slurm : w->nahead ? "others go first" :
 			"slurmctld has not tried to place it yet";
 	printf("job %ld of %s, %s%s, waits%s%s: %s\n", job,
-	       story->self ? story->self->user : ocs_ctl_string(story->pending, "user", "?"),
+	       story->self ? story->self->user :
+			     ocs_ctl_string(story->pending, OCS_FIELD_USER, "?"),
 	       *shape ? "shape " : "without a shape", shape, since > 0 ? " since " : "",
 	       ocs_ctl_moment_format(since, "", when), why ? why : "no reason was given");
 	if (w->job)
@@ -158,7 +161,8 @@ static void print_cubes(const struct ocs_ctl_args *args, struct json_object *job
 	struct ocs_placer *placer = NULL;
 
 	if (fabric)
-		section = ocs_fabric_section_named(fabric, ocs_ctl_string(job, "section", ""));
+		section = ocs_fabric_section_named(fabric,
+						   ocs_ctl_string(job, OCS_FIELD_SECTION, ""));
 	if (section && (section->kind == OCS_TORUS || section->kind == OCS_STATIC))
 		placer = ocs_placer_create(fabric, section);
 	if (placer && !ocs_ctl_job_placement(job, section, placer, &placement, &ignored) &&
@@ -176,13 +180,13 @@ static void print_cubes(const struct ocs_ctl_args *args, struct json_object *job
 /* Jobs of direct sections have one. */
 static void print_plan(struct json_object *job)
 {
-	struct json_object *plan = NULL, *hops = NULL;
+	struct json_object *plan = ocs_field(job, OCS_FIELD_PLAN), *hops = NULL;
 
-	if (!json_object_object_get_ex(job, "plan", &plan) || !plan)
+	if (!plan)
 		return;
 	json_object_object_get_ex(plan, "average_hops", &hops);
 	printf("plan:     revision %s, %s servers of degree %s, diameter %s, average hops %.3f\n",
-	       ocs_ctl_string(plan, "revision", "1"),
+	       ocs_ctl_string(plan, OCS_FIELD_REVISION, "1"),
 	       ocs_ctl_string(plan, "servers", "?"), ocs_ctl_string(plan, "degree", "?"),
 	       ocs_ctl_string(plan, "diameter", "?"), json_object_get_double(hops));
 }
@@ -190,15 +194,18 @@ static void print_plan(struct json_object *job)
 /* How many circuits are in which state, and those that do not carry light as they should. */
 static void print_circuits(const struct story *story, long job)
 {
-	static const char *const members[] = { "switch", "a", "b", "a_label", "b_label", "state" };
+	static const char *const members[] = {
+		OCS_FIELD_SWITCH, OCS_FIELD_A, OCS_FIELD_B, OCS_FIELD_A_LABEL, OCS_FIELD_B_LABEL,
+		OCS_FIELD_STATE,
+	};
 	size_t n = ocs_ctl_length(story->circuits), bad = 0;
-	long all = ocs_ctl_number(story->job, "circuits", 0);
+	long all = ocs_field_number(story->job, OCS_FIELD_CIRCUITS, 0);
 	struct ocs_text_table *table = ocs_text_table_create("SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE");
 
 	for (size_t i = 0; i < n; i++) {
 		struct json_object *one = json_object_array_get_idx(story->circuits, i);
 
-		if (!strcmp(ocs_ctl_string(one, "state", ""), "CONNECTED"))
+		if (!strcmp(ocs_ctl_string(one, OCS_FIELD_STATE, ""), "CONNECTED"))
 			continue;
 		bad++;
 		for (size_t m = 0; m < sizeof(members) / sizeof(*members); m++)
@@ -226,23 +233,24 @@ static bool in_prolog(const struct story *story)
 
 static void print_running(const struct ocs_ctl_args *args, const struct story *story, long job)
 {
-	const char *released = ocs_ctl_string(story->job, "released", NULL);
-	const char *unheard = ocs_ctl_string(story->job, "unheard", NULL);
-	const char *failure = ocs_ctl_string(story->job, "error", NULL);
-	const char *shape = ocs_ctl_string(story->job, "shape", NULL);
-	const char *section = ocs_ctl_string(story->job, "section", "-");
+	const char *released = ocs_ctl_string(story->job, OCS_FIELD_RELEASED, NULL);
+	const char *unheard = ocs_ctl_string(story->job, OCS_FIELD_UNHEARD, NULL);
+	const char *failure = ocs_ctl_string(story->job, OCS_FIELD_ERROR, NULL);
+	const char *shape = ocs_ctl_string(story->job, OCS_FIELD_SHAPE, NULL);
+	const char *section = ocs_ctl_string(story->job, OCS_FIELD_SECTION, "-");
 	char when[OCS_CTL_WHEN_TEXT];
 
-	printf("job %ld of %s: %s, epoch %s\n", job, ocs_ctl_string(story->job, "user", "?"),
-	       ocs_ctl_string(story->job, "state", "?"),
-	       ocs_ctl_string(story->job, "epoch", "?"));
+	printf("job %ld of %s: %s, epoch %s\n", job,
+	       ocs_ctl_string(story->job, OCS_FIELD_USER, "?"),
+	       ocs_ctl_string(story->job, OCS_FIELD_STATE, "?"),
+	       ocs_ctl_string(story->job, OCS_FIELD_EPOCH, "?"));
 	if (shape)
 		printf("shape:    %s (%s) in section %s\n", shape,
-		       ocs_ctl_string(story->job, "conn", "-"), section);
+		       ocs_ctl_string(story->job, OCS_FIELD_CONN, "-"), section);
 	else
 		printf("section:  %s\n", section);
 	print_cubes(args, story->job);
-	printf("nodes:    %s\n", ocs_ctl_string(story->job, "nodes", "-"));
+	printf("nodes:    %s\n", ocs_ctl_string(story->job, OCS_FIELD_NODES, "-"));
 	if (story->self && story->self->end)
 		printf("ends:     %s at the latest\n",
 		       ocs_ctl_moment_format(story->self->end, "-", when));
@@ -266,7 +274,7 @@ static void print_json(const struct story *story, long job)
 	char text[OCS_SHAPE_TEXT];
 
 	if (story->job)
-		state = ocs_ctl_string(story->job, "state", "");
+		state = ocs_ctl_string(story->job, OCS_FIELD_STATE, "");
 	else if (story->self && !pending(story))
 		state = ocs_ctl_queued_runs(story->self) ? "running" : "ended";
 	json_object_object_add(out, "job", json_object_new_int64(job));
@@ -318,7 +326,8 @@ static void wait_read(const struct ocs_ctl_args *args, struct story *story)
 
 	story->fabric = fabric;
 	ocs_ctl_waiting_read(fabric, &story->queue, story->self,
-			     ocs_ctl_string(story->pending, "reason", NULL), &story->waiting);
+			     ocs_ctl_string(story->pending, OCS_FIELD_REASON, NULL),
+			     &story->waiting);
 }
 
 static void tell(const struct ocs_ctl_args *args, const struct story *story, long job)

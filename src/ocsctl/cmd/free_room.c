@@ -11,6 +11,8 @@
 #include "src/ocsctl/slurm/slurm.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/advice/fragmentation.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -140,30 +142,32 @@ static struct json_object *out_of_service(const struct ocs_ctl_state *state,
 					  const struct ocs_fabric *fabric)
 {
 	struct json_object *array = json_object_new_array();
-	struct json_object *drains = ocs_ctl_array(state->fabric, "drains");
+	struct json_object *drains = ocs_field_array(state->fabric, OCS_FIELD_DRAINS, NULL);
 	struct ocs_ctl_groups groups;
 
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
 		struct json_object *one = json_object_array_get_idx(drains, i);
 
-		add_out(array, ocs_ctl_string(one, "kind", "?"), ocs_ctl_string(one, "name", "?"),
-			"drained", ocs_ctl_string(one, "reason", ""));
+		add_out(array, ocs_ctl_string(one, OCS_FIELD_KIND, "?"),
+			ocs_ctl_string(one, OCS_FIELD_NAME, "?"), "drained",
+			ocs_ctl_string(one, OCS_FIELD_REASON, ""));
 	}
 	for (size_t i = 0; i < ocs_ctl_length(state->switches); i++) {
 		struct json_object *one = json_object_array_get_idx(state->switches, i);
-		const char *word = ocs_ctl_string(one, "state", "up");
+		const char *word = ocs_ctl_string(one, OCS_FIELD_STATE, "up");
 
 		if (strcmp(word, "up") != 0 && strcmp(word, "drained") != 0)
-			add_out(array, "switch", ocs_ctl_string(one, "name", "?"), word,
-				ocs_ctl_string(one, "reason", ""));
+			add_out(array, "switch", ocs_ctl_string(one, OCS_FIELD_NAME, "?"), word,
+				ocs_ctl_string(one, OCS_FIELD_REASON, ""));
 	}
 	for (size_t i = 0; i < ocs_ctl_length(state->reservations); i++) {
 		struct json_object *one = json_object_array_get_idx(state->reservations, i);
 		char *whose = ocs_ctl_reservation_describe(one);
-		char *text = ocs_asprintf("%s, %s", ocs_ctl_string(one, "nodes", "?"), whose);
+		char *text = ocs_asprintf("%s, %s", ocs_ctl_string(one, OCS_FIELD_NODES, "?"),
+					  whose);
 
-		add_out(array, "reservation", ocs_ctl_string(one, "name", "?"),
-			ocs_ctl_bool(one, "maintenance") ? "maintenance" : "reserved", text);
+		add_out(array, "reservation", ocs_ctl_string(one, OCS_FIELD_NAME, "?"),
+			ocs_field_true(one, "maintenance") ? "maintenance" : "reserved", text);
 		free(text);
 		free(whose);
 	}

@@ -12,6 +12,8 @@
 #include "src/ocsctl/output/watch.h"
 #include "src/ocsctl/what_if.h"
 #include "src/layout/diagram.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -106,11 +108,13 @@ static void list_jobs(struct map *map)
 			continue;
 		one->job = job;
 		map->njobs++;
-		one->sign = letters[letter_give(map->letters, ocs_ctl_number(job, "job", 0))];
-		one->label = ocs_asprintf("job %s, %s, %s, %s", ocs_ctl_string(job, "job", "?"),
-					  ocs_ctl_string(job, "user", "?"),
-					  ocs_ctl_string(job, "shape", "no shape"),
-					  ocs_ctl_string(job, "state", "?"));
+		one->sign =
+			letters[letter_give(map->letters, ocs_field_number(job, OCS_FIELD_JOB, 0))];
+		one->label = ocs_asprintf("job %s, %s, %s, %s",
+					  ocs_ctl_string(job, OCS_FIELD_JOB, "?"),
+					  ocs_ctl_string(job, OCS_FIELD_USER, "?"),
+					  ocs_ctl_string(job, OCS_FIELD_SHAPE, "no shape"),
+					  ocs_ctl_string(job, OCS_FIELD_STATE, "?"));
 	}
 	letters_take(map->letters);
 }
@@ -158,13 +162,13 @@ static bool node_is(const struct map *map, int node, const char *state)
 /* Drained, with its cube, or for one of its XPUs. */
 static bool node_drained(const struct map *map, const struct ocs_section *section, int node)
 {
-	struct json_object *drains = ocs_ctl_array(map->state.fabric, "drains");
+	struct json_object *drains = ocs_field_array(map->state.fabric, OCS_FIELD_DRAINS, NULL);
 	int cube = map->fabric->nodes[node].cube;
 
 	for (size_t i = 0; cube >= 0 && i < ocs_ctl_length(drains); i++) {
 		struct json_object *drain = json_object_array_get_idx(drains, i);
-		const char *kind = ocs_ctl_string(drain, "kind", "");
-		const char *name = ocs_ctl_string(drain, "name", "");
+		const char *kind = ocs_ctl_string(drain, OCS_FIELD_KIND, "");
+		const char *name = ocs_ctl_string(drain, OCS_FIELD_NAME, "");
 
 		if ((!strcmp(kind, "cube") && !strcmp(name, section->cube_names[cube])) ||
 		    ocs_ctl_drain_node(map->fabric, kind, name) == node)
@@ -298,7 +302,7 @@ static char *server_signs(struct map *map, const struct ocs_section *section, in
 			   node_is(map, node, "reserved") ? '=' : '.';
 	}
 	for (int j = 0; j < map->njobs; j++) {
-		const char *list = ocs_ctl_string(map->jobs[j].job, "nodes", "");
+		const char *list = ocs_ctl_string(map->jobs[j].job, OCS_FIELD_NODES, "");
 		struct ocs_error ignored;
 		char **names = NULL;
 		int n = ocs_hostlist_expand(list, 1 << 20, &names, &ignored);
@@ -448,7 +452,7 @@ static void print_json(struct map *map, FILE *file)
 	json_object_object_add(out, "jobs", jobs);
 	/* the rest of what keeps shapes out, for advise */
 	json_object_object_add(out, "drains", json_object_get(
-		ocs_ctl_array(map->state.fabric, "drains")));
+		ocs_field_array(map->state.fabric, OCS_FIELD_DRAINS, NULL)));
 	json_object_object_add(out, "switches", json_object_get(map->state.switches));
 	if (map->state.reservations)
 		json_object_object_add(out, "reservations",

@@ -15,6 +15,8 @@
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/slurm/slurm_time.h"
 #include "src/ocsctl/what_if.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
@@ -115,7 +117,7 @@ static void drains_read(struct reserve *r)
 		return;
 	client = ocs_ctl_connect(r->args, r->where.fabric, &err);
 	if (client)
-		r->state.fabric = ocs_ctl_ask(client, "fabric", NULL, &err);
+		r->state.fabric = ocs_ctl_ask(client, OCS_SHOW_FABRIC, NULL, &err);
 	ocs_client_close(client);
 }
 
@@ -250,12 +252,13 @@ static void want_cube(struct reserve *r, const struct ocs_section *section, int 
 /* A cube with a drained XPU is not whole. */
 static void take_xpus(const struct reserve *r, bool *taken)
 {
-	struct json_object *drains = ocs_ctl_array(r->state.fabric, "drains");
+	struct json_object *drains = ocs_field_array(r->state.fabric, OCS_FIELD_DRAINS, NULL);
 
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
 		struct json_object *one = json_object_array_get_idx(drains, i);
-		int node = ocs_ctl_drain_node(r->where.fabric, ocs_ctl_string(one, "kind", ""),
-					      ocs_ctl_string(one, "name", ""));
+		int node = ocs_ctl_drain_node(r->where.fabric,
+					      ocs_ctl_string(one, OCS_FIELD_KIND, ""),
+					      ocs_ctl_string(one, OCS_FIELD_NAME, ""));
 
 		if (node >= 0 && r->where.fabric->nodes[node].section == r->where.section->index)
 			taken[r->where.fabric->nodes[node].cube] = true;

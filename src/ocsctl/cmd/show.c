@@ -13,6 +13,8 @@
 #include "src/ocsctl/cmd/free_room.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/output/table.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 /* How a list of ocsd becomes a table: one member a column. */
@@ -24,17 +26,28 @@ struct view {
 };
 
 static const struct view views[] = {
-	{ "switch", "switches", "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>PATCHES|>QUARANTINE|LAST READ|REASON",
-	  "name|state|address|size|circuits|patches|quarantine|@last_read|reason" },
-	{ "cube", "cubes", "CUBE|SECTION|STATE|NODES|JOBS|REASON",
-	  "name|section|!drained|nodes|jobs|reason" },
-	{ "port", "ports", "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|>EXCESS|REASON",
-	  "switch|port|label|state|owner|status|in_dbm|out_dbm|loss|baseline|excess|reason" },
-	{ "job", "jobs", "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
-	  "job|user|state|shape|conn|section|circuits|nodes" },
-	{ "circuit", "circuits",
+	{ OCS_SHOW_SWITCH, OCS_FIELD_SWITCHES,
+	  "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>PATCHES|>QUARANTINE|LAST READ|REASON",
+	  OCS_FIELD_NAME "|" OCS_FIELD_STATE "|" OCS_FIELD_ADDRESS "|" OCS_FIELD_SIZE "|"
+	  OCS_FIELD_CIRCUITS "|" OCS_FIELD_PATCHES "|" OCS_FIELD_QUARANTINE "|@"
+	  OCS_FIELD_LAST_READ "|" OCS_FIELD_REASON },
+	{ OCS_SHOW_CUBE, OCS_FIELD_CUBES,
+	  "CUBE|SECTION|STATE|NODES|JOBS|REASON",
+	  OCS_FIELD_NAME "|" OCS_FIELD_SECTION "|!" OCS_FIELD_DRAINED "|" OCS_FIELD_NODES "|"
+	  OCS_FIELD_JOBS "|" OCS_FIELD_REASON },
+	{ OCS_SHOW_PORT, OCS_FIELD_PORTS,
+	  "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|>EXCESS|REASON",
+	  OCS_FIELD_SWITCH "|" OCS_FIELD_PORT "|" OCS_FIELD_LABEL "|" OCS_FIELD_STATE "|"
+	  OCS_FIELD_OWNER "|" OCS_FIELD_STATUS "|" OCS_FIELD_IN_DBM "|" OCS_FIELD_OUT_DBM "|"
+	  OCS_FIELD_LOSS "|" OCS_FIELD_BASELINE "|" OCS_FIELD_EXCESS "|" OCS_FIELD_REASON },
+	{ OCS_SHOW_JOB, OCS_FIELD_JOBS,
+	  "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
+	  OCS_FIELD_JOB "|" OCS_FIELD_USER "|" OCS_FIELD_STATE "|" OCS_FIELD_SHAPE "|"
+	  OCS_FIELD_CONN "|" OCS_FIELD_SECTION "|" OCS_FIELD_CIRCUITS "|" OCS_FIELD_NODES },
+	{ OCS_SHOW_CIRCUIT, OCS_FIELD_CIRCUITS,
 	  "JOB|SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE",
-	  "job|switch|a|b|a_label|b_label|state" },
+	  OCS_FIELD_JOB "|" OCS_FIELD_SWITCH "|" OCS_FIELD_A "|" OCS_FIELD_B "|"
+	  OCS_FIELD_A_LABEL "|" OCS_FIELD_B_LABEL "|" OCS_FIELD_STATE },
 };
 #define NVIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -70,9 +83,9 @@ static void add_member(struct ocs_text_table *table, struct json_object *row,
 	struct json_object *value = NULL;
 
 	if (*member == '@') {
-		add_time(table, ocs_ctl_number(row, member + 1, 0));
+		add_time(table, ocs_field_number(row, member + 1, 0));
 	} else if (*member == '!') {
-		ocs_text_table_add(table, ocs_ctl_bool(row, member + 1) ? member + 1 : "up");
+		ocs_text_table_add(table, ocs_field_true(row, member + 1) ? member + 1 : "up");
 	} else if (json_object_object_get_ex(row, member, &value) &&
 		   json_object_is_type(value, json_type_array)) {
 		add_list(table, value);
@@ -103,8 +116,8 @@ static void print_list(const struct view *view, struct json_object *list)
 
 static void print_fabric(struct json_object *reply)
 {
-	struct json_object *list = ocs_ctl_array(reply, "out_of_service");
-	struct json_object *drains = ocs_ctl_array(reply, "drains");
+	struct json_object *list = ocs_field_array(reply, "out_of_service", NULL);
+	struct json_object *drains = ocs_field_array(reply, OCS_FIELD_DRAINS, NULL);
 	static const struct view sections = { .columns = "SECTION|KIND|>CUBES|>NODES",
 					      .members = "name|kind|cubes|nodes" };
 	static const struct view out = { .columns = "OUT OF SERVICE|NAME|STATE|REASON",
@@ -115,13 +128,14 @@ static void print_fabric(struct json_object *reply)
 					  "fragmentation_percent|largest" };
 
 	printf("fabric %s; slurmctld is %sconnected; last epoch %s; revision %s\n\n",
-	       ocs_ctl_string(reply, "source", "?"),
-	       ocs_ctl_bool(reply, "slurmctld") ? "" : "not ",
-	       ocs_ctl_string(reply, "max_epoch", "0"), ocs_ctl_string(reply, "revision", "0"));
-	print_list(&sections, ocs_ctl_array(reply, "sections"));
-	if (ocs_ctl_length(ocs_ctl_array(reply, "room"))) {
+	       ocs_ctl_string(reply, OCS_FIELD_SOURCE, "?"),
+	       ocs_field_true(reply, OCS_FIELD_SLURMCTLD) ? "" : "not ",
+	       ocs_ctl_string(reply, OCS_FIELD_MAX_EPOCH, "0"),
+	       ocs_ctl_string(reply, OCS_FIELD_REVISION, "0"));
+	print_list(&sections, ocs_field_array(reply, OCS_FIELD_SECTIONS, NULL));
+	if (ocs_ctl_length(ocs_field_array(reply, "room", NULL))) {
 		putchar('\n');
-		print_list(&room, ocs_ctl_array(reply, "room"));
+		print_list(&room, ocs_field_array(reply, "room", NULL));
 	}
 	if (ocs_ctl_length(list ? list : drains)) {
 		putchar('\n');
@@ -132,36 +146,35 @@ static void print_fabric(struct json_object *reply)
 /* ocsd selects circuits by job; those of one switch are picked here. */
 static void keep_switch(struct json_object *reply, const char *name)
 {
-	struct json_object *list = ocs_ctl_array(reply, "circuits");
+	struct json_object *list = ocs_field_array(reply, OCS_FIELD_CIRCUITS, NULL);
 	struct json_object *kept = json_object_new_array();
 
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
 
-		if (!strcmp(ocs_ctl_string(one, "switch", ""), name))
+		if (!strcmp(ocs_ctl_string(one, OCS_FIELD_SWITCH, ""), name))
 			json_object_array_add(kept, json_object_get(one));
 	}
-	json_object_object_add(reply, "circuits", kept);
+	json_object_object_add(reply, OCS_FIELD_CIRCUITS, kept);
 }
 
 /* One switch comes with its ports and its history. */
 static int add_switch(const struct ocs_ctl_args *args, struct ocs_client *client,
 		      const char *name, struct json_object *reply, struct ocs_error *err)
 {
-	struct json_object *request = json_object_new_object(), *history;
-	struct json_object *ports = ocs_ctl_ask(client, "port", name, err);
+	struct json_object *request = ocs_request_new(OCS_OP_SHOW), *history;
+	struct json_object *ports = ocs_ctl_ask(client, OCS_SHOW_PORT, name, err);
 
-	json_object_object_add(request, "op", json_object_new_string("show"));
-	json_object_object_add(request, "what", json_object_new_string("history"));
-	json_object_object_add(request, "name", json_object_new_string(name));
-	json_object_object_add(request, "last", json_object_new_int64(args->last));
+	ocs_field_add_text(request, OCS_FIELD_WHAT, OCS_SHOW_HISTORY);
+	ocs_field_add_text(request, OCS_FIELD_NAME, name);
+	ocs_field_add_number(request, OCS_FIELD_LAST, args->last);
 	history = ports ? ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err) : NULL;
 	json_object_put(request);
 	if (history) {
-		json_object_object_add(reply, "ports",
-				       json_object_get(ocs_ctl_array(ports, "ports")));
-		json_object_object_add(reply, "history",
-				       json_object_get(ocs_ctl_array(history, "history")));
+		json_object_object_add(reply, OCS_FIELD_PORTS,
+				       json_object_get(ocs_field(ports, OCS_FIELD_PORTS)));
+		json_object_object_add(reply, OCS_FIELD_HISTORY,
+				       json_object_get(ocs_field(history, OCS_FIELD_HISTORY)));
 	}
 	json_object_put(ports);
 	json_object_put(history);
@@ -188,7 +201,7 @@ static const char *event_name(const char *what)
 
 static void add_who(struct ocs_text_table *table, struct json_object *row)
 {
-	int64_t uid = ocs_ctl_number(row, "who", -1);
+	int64_t uid = ocs_field_number(row, OCS_FIELD_WHO, -1);
 	const struct passwd *user = uid < 0 ? NULL : getpwuid((uid_t)uid);
 
 	if (uid < 0)
@@ -206,14 +219,14 @@ static void print_history(struct json_object *list)
 
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
 		struct json_object *row = json_object_array_get_idx(list, i);
-		const char *after = ocs_ctl_string(row, "after", "");
-		const char *text = ocs_ctl_string(row, "text", "");
+		const char *after = ocs_ctl_string(row, OCS_FIELD_AFTER, "");
+		const char *text = ocs_ctl_string(row, OCS_FIELD_TEXT, "");
 
-		add_time(table, ocs_ctl_number(row, "time", 0));
-		ocs_text_table_add(table, event_name(ocs_ctl_string(row, "what", "?")));
-		ocs_text_table_add(table, ocs_ctl_string(row, "job", NULL));
+		add_time(table, ocs_field_number(row, OCS_FIELD_TIME, 0));
+		ocs_text_table_add(table, event_name(ocs_ctl_string(row, OCS_FIELD_WHAT, "?")));
+		ocs_text_table_add(table, ocs_ctl_string(row, OCS_FIELD_JOB, NULL));
 		add_who(table, row);
-		ocs_text_table_add(table, ocs_ctl_string(row, "before", NULL));
+		ocs_text_table_add(table, ocs_ctl_string(row, OCS_FIELD_BEFORE, NULL));
 		ocs_text_table_format(table, "%s%s%s", after, *after && *text ? ": " : "", text);
 	}
 	ocs_text_table_print(table, stdout);
@@ -235,7 +248,7 @@ static bool known(struct ocs_client *client, const char *what, const char *list,
 {
 	struct ocs_error ignored = { 0 };
 	struct json_object *reply = ocs_ctl_ask(client, what, name, &ignored);
-	bool found = ocs_ctl_length(ocs_ctl_array(reply, list));
+	bool found = ocs_ctl_length(ocs_field_array(reply, list, NULL));
 
 	json_object_put(reply);
 	return found;
@@ -247,34 +260,35 @@ static int nothing(const struct view *view, struct ocs_client *client, const cha
 {
 	bool job = isdigit((unsigned char)*name);
 
-	if (!strcmp(view->what, "circuit") && known(client, job ? "job" : "switch",
-						    job ? "jobs" : "switches", name))
+	if (!strcmp(view->what, OCS_SHOW_CIRCUIT) &&
+	    known(client, job ? OCS_SHOW_JOB : OCS_SHOW_SWITCH,
+		  job ? OCS_FIELD_JOBS : OCS_FIELD_SWITCHES, name))
 		return 0;
-	if (!strcmp(view->what, "job") || (!strcmp(view->what, "circuit") && job))
+	if (!strcmp(view->what, OCS_SHOW_JOB) || (!strcmp(view->what, OCS_SHOW_CIRCUIT) && job))
 		return ocs_error_set(err, OCS_ERROR, "show: ocsd knows no job %s, or it is not yours to"
 				     " see; 'ocsctl explain %s' asks Slurm, too", name, name);
-	if (!strcmp(view->what, "port"))
+	if (!strcmp(view->what, OCS_SHOW_PORT))
 		return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no switch or port %s; write SWITCH"
 				     " or SWITCH:PORT, 'ocsctl show switch' lists the switches", name);
 	return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no %s %s; 'ocsctl show %s' lists them",
-			     strcmp(view->what, "circuit") ? view->what : "switch", name,
-			     strcmp(view->what, "circuit") ? view->what : "switch");
+			     strcmp(view->what, OCS_SHOW_CIRCUIT) ? view->what : "switch", name,
+			     strcmp(view->what, OCS_SHOW_CIRCUIT) ? view->what : "switch");
 }
 
 static void print_view(const struct view *view, struct json_object *list,
 		       struct json_object *reply)
 {
-	struct json_object *ports = ocs_ctl_array(reply, "ports");
+	struct json_object *ports = ocs_field_array(reply, OCS_FIELD_PORTS, NULL);
 
 	print_list(view, list);
-	if (strcmp(view->what, "switch") != 0 || !ocs_ctl_length(ports))
+	if (strcmp(view->what, OCS_SHOW_SWITCH) != 0 || !ocs_ctl_length(ports))
 		return;
 	putchar('\n');
 	for (size_t i = 0; i < NVIEWS; i++)
-		if (!strcmp(views[i].what, "port"))
+		if (!strcmp(views[i].what, OCS_SHOW_PORT))
 			print_list(&views[i], ports);
 	putchar('\n');
-	print_history(ocs_ctl_array(reply, "history"));
+	print_history(ocs_field_array(reply, OCS_FIELD_HISTORY, NULL));
 }
 
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
@@ -284,20 +298,20 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	const struct view *view = NULL;
 	struct ocs_client *client;
 	struct json_object *reply, *list;
-	bool by_switch = name && !strcmp(what, "circuit") && !isdigit((unsigned char)*name);
+	bool by_switch = name && !strcmp(what, OCS_SHOW_CIRCUIT) && !isdigit((unsigned char)*name);
 	long job;
 	int rc = 0;
 
 	for (size_t i = 0; i < NVIEWS; i++)
 		if (!strcmp(views[i].what, what))
 			view = &views[i];
-	if (!view && strcmp(what, "fabric") != 0)
+	if (!view && strcmp(what, OCS_SHOW_FABRIC) != 0)
 		return ocs_error_set(err, OCS_USAGE, "show: what is a '%s'? usage: ocsctl show %s",
 				     what, args->command->operands);
 	if (name && !view)
 		return ocs_error_set(err, OCS_USAGE, "show: '%s' is too much; fabric shows all sections",
 				     name);
-	if (name && (!strcmp(what, "job") || (!strcmp(what, "circuit") && !by_switch)) &&
+	if (name && (!strcmp(what, OCS_SHOW_JOB) || (!strcmp(what, OCS_SHOW_CIRCUIT) && !by_switch)) &&
 	    ocs_ctl_job_parse(name, &job, err))
 		return -1;
 	client = ocs_ctl_connect(args, NULL, err);
@@ -306,14 +320,15 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	reply = ocs_ctl_ask(client, what, by_switch ? NULL : name, err);
 	if (reply && !view)
 		add_room(args, client, reply);
-	if (reply && name && !strcmp(what, "switch") && ocs_ctl_length(ocs_ctl_array(reply, "switches")) &&
+	if (reply && name && !strcmp(what, OCS_SHOW_SWITCH) &&
+	    ocs_ctl_length(ocs_field_array(reply, OCS_FIELD_SWITCHES, NULL)) &&
 	    add_switch(args, client, name, reply, err)) {
 		json_object_put(reply);
 		reply = NULL;
 	}
 	if (reply && by_switch)
 		keep_switch(reply, name);
-	list = reply && view ? ocs_ctl_array(reply, view->list) : NULL;
+	list = reply && view ? ocs_field_array(reply, view->list, NULL) : NULL;
 	if (reply && view && name && !ocs_ctl_length(list))
 		rc = nothing(view, client, name, err);
 	ocs_client_close(client);

@@ -6,21 +6,14 @@
 #include <stdlib.h>
 
 #include "src/ocsctl/ocsctl.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
-
-static struct json_object *member(struct json_object *object, const char *name)
-{
-	struct json_object *value = NULL;
-
-	if (object && json_object_is_type(object, json_type_object))
-		json_object_object_get_ex(object, name, &value);
-	return value;
-}
 
 const char *ocs_ctl_string(struct json_object *object, const char *name,
 			   const char *otherwise)
 {
-	struct json_object *value = member(object, name);
+	struct json_object *value = ocs_field(object, name);
 
 	if (!value)
 		return otherwise;
@@ -33,27 +26,6 @@ const char *ocs_ctl_string(struct json_object *object, const char *name,
 		free(clean);
 	}
 	return json_object_get_string(value);
-}
-
-int64_t ocs_ctl_number(struct json_object *object, const char *name, int64_t otherwise)
-{
-	struct json_object *value = member(object, name);
-
-	return value ? json_object_get_int64(value) : otherwise;
-}
-
-bool ocs_ctl_bool(struct json_object *object, const char *name)
-{
-	struct json_object *value = member(object, name);
-
-	return value && json_object_get_boolean(value);
-}
-
-struct json_object *ocs_ctl_array(struct json_object *object, const char *name)
-{
-	struct json_object *value = member(object, name);
-
-	return value && json_object_is_type(value, json_type_array) ? value : NULL;
 }
 
 size_t ocs_ctl_length(struct json_object *array)
@@ -69,7 +41,7 @@ void ocs_ctl_print_json(struct json_object *object)
 
 void ocs_ctl_print_reply(struct json_object *reply)
 {
-	json_object_object_del(reply, "id");
-	json_object_object_del(reply, "ok");
+	json_object_object_del(reply, OCS_FIELD_ID);
+	json_object_object_del(reply, OCS_FIELD_OK);
 	ocs_ctl_print_json(reply);
 }

@@ -8,17 +8,18 @@
 #include "src/protocol/client.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/text.h"
 
 struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what,
 				const char *name, struct ocs_error *err)
 {
-	struct json_object *request = json_object_new_object(), *reply;
+	struct json_object *request = ocs_request_new(OCS_OP_SHOW), *reply;
 
-	json_object_object_add(request, "op", json_object_new_string("show"));
-	json_object_object_add(request, "what", json_object_new_string(what));
+	ocs_field_add_text(request, OCS_FIELD_WHAT, what);
 	if (name)
-		json_object_object_add(request, "name", json_object_new_string(name));
+		ocs_field_add_text(request, OCS_FIELD_NAME, name);
 	reply = ocs_client_call(client, request, OCS_CTL_CALL_MS, NULL, err);
 	json_object_put(request);
 	return reply;
@@ -32,7 +33,7 @@ static struct json_object *ask_list(struct ocs_client *client, const char *what,
 
 	if (!reply)
 		return NULL;
-	array = ocs_ctl_array(reply, list);
+	array = ocs_field_array(reply, list, NULL);
 	array = array ? json_object_get(array) : json_object_new_array();
 	json_object_put(reply);
 	return array;
@@ -47,16 +48,16 @@ int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 		       struct ocs_error *err)
 {
 	memset(state, 0, sizeof(*state));
-	state->fabric = ocs_ctl_ask(client, "fabric", NULL, err);
+	state->fabric = ocs_ctl_ask(client, OCS_SHOW_FABRIC, NULL, err);
 	if (state->fabric) {
-		state->nodes = ocs_ctl_ask(client, "nodes", NULL, err);
+		state->nodes = ocs_ctl_ask(client, OCS_SHOW_NODES, NULL, err);
 		if (state->nodes)
-			state->switches = ask_list(client, "switch", "switches", err);
+			state->switches = ask_list(client, OCS_SHOW_SWITCH, OCS_FIELD_SWITCHES, err);
 	} else if (ocs_ctl_for_administrators(err)) {
 		ocs_ctl_state_from_slurm(state, err);
 	}
 	if (state->switches)
-		state->jobs = ask_list(client, "job", "jobs", err);
+		state->jobs = ask_list(client, OCS_SHOW_JOB, OCS_FIELD_JOBS, err);
 	if (state->jobs) {
 		ocs_ctl_state_reserve(state);
 		return 0;
@@ -79,9 +80,10 @@ void ocs_ctl_state_notes(const struct ocs_ctl_state *state, const char *before, 
 int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
 			   struct ocs_error *err)
 {
-	struct json_object *nodes = ocs_ctl_array(map, "nodes"), *jobs = ocs_ctl_array(map, "jobs");
-	struct json_object *drains = ocs_ctl_array(map, "drains"), *states;
-	struct json_object *switches = ocs_ctl_array(map, "switches");
+	struct json_object *nodes = ocs_field_array(map, OCS_FIELD_NODES, NULL),
+			   *jobs = ocs_field_array(map, OCS_FIELD_JOBS, NULL);
+	struct json_object *drains = ocs_field_array(map, OCS_FIELD_DRAINS, NULL), *states;
+	struct json_object *switches = ocs_field_array(map, OCS_FIELD_SWITCHES, NULL);
 
 	memset(state, 0, sizeof(*state));
 	if (!nodes || !jobs)
@@ -92,15 +94,16 @@ int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
 		json_object_object_add(state->fabric, "drains", json_object_get(drains));
 	state->nodes = json_object_new_object();
 	states = json_object_new_object();
-	json_object_object_add(state->nodes, "nodes", states);
+	json_object_object_add(state->nodes, OCS_FIELD_NODES, states);
 	for (size_t i = 0; i < ocs_ctl_length(nodes); i++) {
 		struct json_object *one = json_object_array_get_idx(nodes, i);
 
-		json_object_object_add(states, ocs_ctl_string(one, "node", ""), json_object_get(one));
+		json_object_object_add(states, ocs_ctl_string(one, OCS_FIELD_NODE, ""),
+				       json_object_get(one));
 	}
 	state->jobs = json_object_get(jobs);
 	state->switches = switches ? json_object_get(switches) : json_object_new_array();
-	state->reservations = json_object_get(ocs_ctl_array(map, "reservations"));
+	state->reservations = json_object_get(ocs_field_array(map, "reservations", NULL));
 	return 0;
 }
 
@@ -119,7 +122,7 @@ static struct json_object *node_list(const struct ocs_ctl_state *state)
 {
 	struct json_object *nodes = NULL;
 
-	json_object_object_get_ex(state->nodes, "nodes", &nodes);
+	json_object_object_get_ex(state->nodes, OCS_FIELD_NODES, &nodes);
 	return nodes && json_object_is_type(nodes, json_type_object) ? nodes : NULL;
 }
 
@@ -137,7 +140,7 @@ const char *ocs_ctl_state_node(const struct ocs_ctl_state *state, const char *no
 	/* sinfo shows all that there are */
 	if (!nodes || !json_object_object_get_ex(nodes, node, &one))
 		return state->by_slurm ? "absent" : "idle";
-	return ocs_ctl_string(one, "state", "idle");
+	return ocs_ctl_string(one, OCS_FIELD_STATE, "idle");
 }
 
 bool ocs_ctl_state_out(const struct ocs_ctl_state *state, const char *node)
@@ -164,20 +167,20 @@ int64_t ocs_ctl_state_job(const struct ocs_ctl_state *state, const char *node)
 
 	if (!nodes || !json_object_object_get_ex(nodes, node, &one))
 		return 0;
-	return ocs_ctl_number(one, "job", 0);
+	return ocs_field_number(one, OCS_FIELD_JOB, 0);
 }
 
 bool ocs_ctl_job_lives(struct json_object *job)
 {
-	return strcmp(ocs_ctl_string(job, "state", ""), "ended") != 0;
+	return strcmp(ocs_ctl_string(job, OCS_FIELD_STATE, ""), "ended") != 0;
 }
 
 int ocs_ctl_job_placement(struct json_object *job, const struct ocs_section *section,
 			  struct ocs_placer *placer, struct ocs_placement **placement,
 			  struct ocs_error *err)
 {
-	const char *name = ocs_ctl_string(job, "section", section->name);
-	const char *compact = ocs_ctl_string(job, "placement", NULL);
+	const char *name = ocs_ctl_string(job, OCS_FIELD_SECTION, section->name);
+	const char *compact = ocs_ctl_string(job, OCS_FIELD_PLACEMENT, NULL);
 
 	*placement = NULL;
 	if (!compact || !*compact || strcmp(name, section->name) != 0)
@@ -186,7 +189,7 @@ int ocs_ctl_job_placement(struct json_object *job, const struct ocs_section *sec
 	if (*placement)
 		return 0;
 	return ocs_error_prefix(err, "job %s: the placement that ocsd holds does not fit this"
-				" ocs.yaml", ocs_ctl_string(job, "job", "?"));
+				" ocs.yaml", ocs_ctl_string(job, OCS_FIELD_JOB, "?"));
 }
 
 static int port_block(const struct ocs_fabric *fabric, struct ocs_occupancy *occupancy,
@@ -222,12 +225,12 @@ int ocs_ctl_drain_node(const struct ocs_fabric *fabric, const char *kind, const 
 void ocs_ctl_state_drains(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
 			  struct ocs_occupancy *occupancy)
 {
-	struct json_object *drains = ocs_ctl_array(state->fabric, "drains");
+	struct json_object *drains = ocs_field_array(state->fabric, OCS_FIELD_DRAINS, NULL);
 
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
 		struct json_object *drain = json_object_array_get_idx(drains, i);
-		const char *kind = ocs_ctl_string(drain, "kind", "");
-		const char *name = ocs_ctl_string(drain, "name", "");
+		const char *kind = ocs_ctl_string(drain, OCS_FIELD_KIND, "");
+		const char *name = ocs_ctl_string(drain, OCS_FIELD_NAME, "");
 
 		if (!strcmp(kind, "cube")) {
 			int cube = ocs_section_cube(occupancy->section, name);
@@ -250,9 +253,9 @@ void ocs_ctl_state_drains(const struct ocs_ctl_state *state, const struct ocs_fa
 	}
 	for (size_t i = 0; i < ocs_ctl_length(state->switches); i++) {
 		struct json_object *one = json_object_array_get_idx(state->switches, i);
-		int sw = ocs_fabric_switch(fabric, ocs_ctl_string(one, "name", ""));
+		int sw = ocs_fabric_switch(fabric, ocs_ctl_string(one, OCS_FIELD_NAME, ""));
 
-		if (sw >= 0 && strcmp(ocs_ctl_string(one, "state", "up"), "up") != 0)
+		if (sw >= 0 && strcmp(ocs_ctl_string(one, OCS_FIELD_STATE, "up"), "up") != 0)
 			ocs_occupancy_switch_block(occupancy, fabric, sw, 0);
 	}
 }

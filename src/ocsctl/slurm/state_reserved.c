@@ -12,6 +12,8 @@
 #include "src/ocsctl/slurm/slurm.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/slurm/slurm_time.h"
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
@@ -28,7 +30,7 @@ static struct json_object *node_list(const struct ocs_ctl_state *state)
 {
 	struct json_object *nodes = NULL;
 
-	json_object_object_get_ex(state->nodes, "nodes", &nodes);
+	json_object_object_get_ex(state->nodes, OCS_FIELD_NODES, &nodes);
 	return json_object_is_type(nodes, json_type_object) ? nodes : NULL;
 }
 
@@ -39,8 +41,8 @@ static bool node_reserve(struct json_object *nodes, const char *node, const char
 
 	if (!json_object_object_get_ex(nodes, node, &one))
 		return false;
-	if (!strcmp(ocs_ctl_string(one, "state", "idle"), "idle"))
-		add_text(one, "state", "reserved");
+	if (!strcmp(ocs_ctl_string(one, OCS_FIELD_STATE, "idle"), "idle"))
+		add_text(one, OCS_FIELD_STATE, "reserved");
 	add_text(one, "reservation", name);
 	return true;
 }
@@ -50,8 +52,8 @@ static void forget_old(struct json_object *nodes)
 {
 	json_object_object_foreach(nodes, name, one) {
 		(void)name;
-		if (!strcmp(ocs_ctl_string(one, "state", ""), "reserved"))
-			add_text(one, "state", "idle");
+		if (!strcmp(ocs_ctl_string(one, OCS_FIELD_STATE, ""), "reserved"))
+			add_text(one, OCS_FIELD_STATE, "idle");
 	}
 }
 
@@ -88,7 +90,7 @@ void ocs_ctl_state_reserve(struct ocs_ctl_state *state)
 	state->reservations = json_object_new_array();
 	/* No nodes were told, or nobody is there who could tell. */
 	if (!ocs_ctl_state_has_nodes(state) ||
-	    (!state->by_slurm && !ocs_ctl_bool(state->fabric, "slurmctld")))
+	    (!state->by_slurm && !ocs_field_true(state->fabric, OCS_FIELD_SLURMCTLD)))
 		return;
 	if (ocs_ctl_reservations_read(&all, RESERVATIONS_S, &err)) {
 		/* ocsd may live where Slurm's commands do not. */
@@ -111,7 +113,7 @@ void ocs_ctl_state_reserve(struct ocs_ctl_state *state)
 char *ocs_ctl_reservation_describe(struct json_object *reservation)
 {
 	const char *whom = ocs_ctl_string(reservation, "for", "");
-	time_t end = ocs_ctl_number(reservation, "end", 0);
+	time_t end = ocs_field_number(reservation, "end", 0);
 	char when[OCS_CTL_WHEN_TEXT];
 
 	return ocs_asprintf("%s%s%suntil %s", *whom ? "for " : "", whom, *whom ? " " : "",
@@ -128,7 +130,8 @@ void ocs_ctl_state_reserved_notes(const struct ocs_ctl_state *state, const char 
 		char *text = ocs_ctl_reservation_describe(one);
 
 		fprintf(out, "%s%s has %s, %s: not free without --reservation\n", before,
-			ocs_ctl_string(one, "name", "?"), ocs_ctl_string(one, "nodes", "?"), text);
+			ocs_ctl_string(one, OCS_FIELD_NAME, "?"),
+			ocs_ctl_string(one, OCS_FIELD_NODES, "?"), text);
 		free(text);
 	}
 }

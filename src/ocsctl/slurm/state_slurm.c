@@ -8,6 +8,7 @@
 
 #include "src/ocsctl/slurm/slurm.h"
 #include "src/ocsctl/slurm/state.h"
+#include "src/protocol/names.h"
 #include "src/util/error.h"
 
 static void add_text(struct json_object *object, const char *name, const char *text)
@@ -38,7 +39,7 @@ static int nodes_read(struct json_object *nodes, struct ocs_error *err)
 		for (int k = 0; k < group->nnames; k++) {
 			struct json_object *one = json_object_new_object();
 
-			add_text(one, "state", word(group));
+			add_text(one, OCS_FIELD_STATE, word(group));
 			json_object_object_add(nodes, group->names[k], one);
 		}
 	}
@@ -67,7 +68,7 @@ static int topology_read(struct json_object *drains, struct json_object *switche
 		if (part->cube)
 			add_text(one, "kind", "cube");
 		else
-			add_text(one, "state", !strcmp(part->state, "UP") ? "up" :
+			add_text(one, OCS_FIELD_STATE, !strcmp(part->state, "UP") ? "up" :
 				 drained ? "drained" : "failed");
 		json_object_array_add(part->cube ? drains : switches, one);
 	}
@@ -84,7 +85,7 @@ int ocs_ctl_state_from_slurm(struct ocs_ctl_state *state, struct ocs_error *err)
 	state->fabric = json_object_new_object();
 	json_object_object_add(state->fabric, "drains", drains);
 	state->nodes = json_object_new_object();
-	json_object_object_add(state->nodes, "nodes", nodes);
+	json_object_object_add(state->nodes, OCS_FIELD_NODES, nodes);
 	state->switches = json_object_new_array();
 	if (!nodes_read(nodes, err) && !topology_read(drains, state->switches, err)) {
 		if (json_object_object_length(nodes))
