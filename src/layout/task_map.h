@@ -4,7 +4,7 @@
 #ifndef OCS_LAYOUT_TASK_MAP_H
 #define OCS_LAYOUT_TASK_MAP_H
 
-/* Which task owns which XPUs (DESIGN section 5).  The XPUs of a node, sorted by
+/* Which task owns which XPUs (spank_ocs(8)).  The XPUs of a node, sorted by
  * row-major rank, are split among its tasks in contiguous equal shares (the
  * first ones get one more if it does not divide); tasks are ordered by the
  * first coordinate of their share.  Knows nodes by name, so that it serves

@@ -30,7 +30,7 @@ static struct json_object *circuit_json(const struct ocs_section *s, const struc
 	return object;
 }
 
-/* Per wrapped dimension a shift vector, as DESIGN defines the two twists. */
+/* Per wrapped dimension a shift vector, as doc/placement.md defines the two twists. */
 static struct json_object *twist_json(const struct ocs_shape *shape)
 {
 	struct json_object *twist = json_object_new_array();

@@ -90,7 +90,7 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 
 void ocs_placement_destroy(struct ocs_placement *placement);
 
-/* DESIGN section 2, edge by edge; shares no code with ocs_place.  OCCUPANCY may
+/* As doc/placement.md defines it, edge by edge; shares no code with ocs_place.  OCCUPANCY may
  * be NULL (skip "free and healthy").  Returns 0, or -1 with ERR naming the first
  * fault ("edge (0,3)-(0,0): ..."). */
 int ocs_placement_verify(const struct ocs_fabric *fabric,
@@ -104,7 +104,7 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer,
 					   const char *compact,
 					   struct ocs_error *err);
 
-/* The JSON of DESIGN section 7 ("Placement").  from_json checks names and types
+/* The JSON of doc/placement.md.  from_json checks names and types
  * only; run ocs_placement_verify on the result. */
 struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 					  const struct ocs_placement *placement);

@@ -87,7 +87,7 @@ struct ocs_plan_request {
 	bool routes;		/* compute routes */
 	bool any_port;		/* a switch may join any two interfaces; false:
 				 * interface i reaches only plane i */
-	const char *demand;	/* JSON text of DESIGN section 7, or NULL: one
+	const char *demand;	/* JSON text (doc/planning.md), or NULL: one
 				 * AllReduce group over all servers */
 	char *const *nodes;	/* `servers` names, or NULL */
 	int trees;		/* double binary trees for each AllReduce group, besides one

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 #
-# place, fold and verify, offline: the JSON of DESIGN to the letter, round trips, and
+# place, fold and verify, offline: the JSON of doc/placement.md to the letter, round trips, and
 # every way to be told no.
 
 . "${srcdir:-.}/ocsctl.sh"
