@@ -80,6 +80,7 @@ static struct ocs_placement *item_place(struct search *b, int item)
 
 	b->work++;
 	placement = b->r->place(b->r->arg, b->occupancy, item_shape(b, item), nodes, &why);
+	/* cppcheck-suppress returnDanglingLifetime ; WHY is filled, not kept */
 	return placement;
 }
 

@@ -16,14 +16,14 @@
 struct ocsd_party {
 	LIST_ENTRY(ocsd_party) bucket;
 	TAILQ_ENTRY(ocsd_party) level;
-	TAILQ_HEAD(, ocsd_client) clients;	/* the longest silent first */
+	TAILQ_HEAD(ocsd_party_clients, ocsd_client) clients;	/* the longest silent first */
 	size_t count;
 	char name[OCSD_PEER_NAME];
 };
 
 struct ocsd_crowd {
-	LIST_HEAD(, ocsd_party) buckets[BUCKETS];
-	TAILQ_HEAD(, ocsd_party) levels[LEVELS];	/* by count */
+	LIST_HEAD(ocsd_bucket, ocsd_party) buckets[BUCKETS];
+	TAILQ_HEAD(ocsd_level, ocsd_party) levels[LEVELS];	/* by count */
 	size_t count, top;	/* the highest level that has parties */
 };
 
