@@ -108,19 +108,19 @@ def test_what_is_over_or_to_come_is_free(kept):
 
 
 def test_advise_frees_no_reserved_nodes(kept):
-    """A job on reserved nodes may go, but nobody without the reservation gets them."""
-    reserve(kept, "big", "n[0-3]", users="root")
-    inside = kept.sbatch("--shape=4x4x4", "--reservation=big")
-    kept.running(inside)
-    others = [kept.sbatch("--shape=4x4x2") for _ in range(3)]
-    for job in others:
-        kept.running(job)
-    done = ask(kept, "advise", "8x8x4", "--section", "pod", check=False)
-    assert done.returncode == 4, done.stdout + done.stderr
-    done = ask(kept, "advise", "8x4x4", "--section", "pod", "--json", check=False)
-    if done.returncode == 0:
-        advice = json.loads(done.stdout)
-        assert "n0" not in {xpu["node"] for xpu in advice["placement"]["xpus"]}
+    """Two jobs on a half of a cube each: one of them could move to the other's cube, but neither
+    away from reserved nodes, which nobody else gets, nor to them."""
+    for first in ("n0", "n4"):
+        kept.running(kept.sbatch("--shape=4x4x2", "-w", first))
+    for _ in range(2):
+        kept.running(kept.sbatch("--shape=4x4x4"))
+    kept.until(lambda: [one["state"] for one in states(kept).values()].count("busy") == 12, 30,
+               "ocsd to hear of the jobs' nodes")
+    done = ask(kept, "advise", "4x4x4", "--section", "pod", check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    reserve(kept, "big", "n[0-3]", "Flags=IGNORE_JOBS")
+    done = ask(kept, "advise", "4x4x4", "--section", "pod", check=False)
+    assert done.returncode == 4 and "2 are free" in done.stderr, done.stdout + done.stderr
 
 
 def test_reservations_that_come_and_go(kept):
