@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -240,7 +241,9 @@ def test_job_that_is_held_goes(hasty, how):
     command, ran = tell(hasty, "gone.ran")
     hasty.pause("n3")
     job = hasty.sbatch(SHAPE, script=command)
-    hasty.until(lambda: hasty.unheard(job) == "n3", 20, lambda: hasty.unheard(job))
+    hasty.until(lambda: hasty.unheard(job) == "n3" and lit(hasty), 20, lambda: hasty.unheard(job))
+    time.sleep(2)       # for the prolog of n0 to end, and a script that nothing holds to start
+    assert not ran()
     hasty.run(how + [str(job)])
     hasty.pause("n3", signal.SIGCONT)
     if how == ["scancel"]:
