@@ -250,9 +250,29 @@ def architecture():
     result("so does doc/model.md", faults)
 
 
+def picture():
+    """The letters of doc/architecture.svg: which programs include headers of a folder themselves."""
+    picture_text = read("doc/architecture.svg")
+    letters = dict(re.findall(r">([a-z]+)</text>\n<circle[^>]*>\n<text[^>]*>([A-Z])</text>", picture_text))
+    drawn = re.findall(r">([a-z]+)</text>\n<text[^>]*>[^<]*</text>\n<text[^>]*>([A-Z](?: [A-Z])*)</text>", picture_text)
+    used = {}
+    for folder, letter in letters.items():
+        for where, _, names in os.walk(os.path.join(SOURCE, "src", folder)):
+            for name in names:
+                if name.endswith((".c", ".h")):
+                    for other in re.findall(r'#include "src/([a-z]+)/',
+                                            read(os.path.relpath(where, SOURCE), name)):
+                        used.setdefault(other, set()).add(letter)
+    result("doc/architecture.svg shows which programs include what", {
+        "%s: drawn %s, is %s" % (folder, users, " ".join(sorted(used.get(folder, "none"))))
+        for folder, users in drawn if set(users.split()) != used.get(folder, set())} |
+        ({"it is drawn in another way"} if len(letters) < 6 or len(drawn) < 13 else set()))
+
+
 ocsctl_options()
 sim_options()
 architecture()
+picture()
 ocsctl_json()
 yaml_keys()
 plugstack_arguments()
