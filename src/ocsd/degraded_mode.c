@@ -6,6 +6,7 @@
  * used ocsd goes on as after a crash. */
 
 #include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/settle.h"
 #include "src/ocsd/systemd.h"
 #include "src/ocsd/degraded_mode.h"
 #include "src/ocsd/store/store.h"
@@ -114,7 +115,7 @@ static void listen_again(struct standby *s)
 
 	if (s->listening)
 		return;
-	s->listening = ocsd_server_listen(s->d, &err) == 0;
+	s->listening = ocsd_listen(s->d, &err) == 0;
 	if (s->listening)
 		return;
 	ocs_log(OCS_LOG_ERROR, "%s", err.text);

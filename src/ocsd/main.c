@@ -7,17 +7,19 @@
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/protocol/log_limit.h"
 #include "src/ocsd/protocol/connection_quota.h"
-#include "src/ocsd/ports/drain.h"
+#include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/protocol/handshake.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/restore.h"
 #include "src/ocsd/protocol/rate_limit.h"
-#include "src/ocsd/switches/scheduler.h"
 #include "src/ocsd/metrics/exporter.h"
 #include "src/ocsd/reload.h"
-#include "src/ocsd/protocol/dispatch.h"
+#include "src/ocsd/ops/operations.h"
+#include "src/ocsd/ops/queue.h"
 #include "src/ocsd/ports/selftest.h"
 #include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/settle.h"
 #include "src/ocsd/systemd.h"
 #include "src/ocsd/degraded_mode.h"
 #include "src/ocsd/store/store.h"
@@ -285,7 +287,7 @@ static int prepare(struct ocsd *d, const struct options *options, struct ocs_err
 	d->base = event_base_new();
 	if (!d->base)
 		return ocs_error_set(err, OCS_ERROR, "libevent does not start");
-	d->metrics = ocsd_metrics_create();
+	d->operations = ocsd_operations;
 	return 0;
 }
 
@@ -369,6 +371,8 @@ static void free_lists(struct ocsd *d)
 	while (d->drains)
 		ocsd_drain_set(d, d->drains->kind, d->drains->name, NULL);
 	ocsd_pending_clear(d);
+	ocsd_selftest_results_forget(d);
+	json_object_put(d->events);
 	ocsd_guests_free(d);
 	ocsd_crowd_free(d->users);
 	ocsd_crowd_free(d->strangers);
@@ -389,7 +393,7 @@ static void stop(struct ocsd *d)
 	if (d->base)
 		ocsd_server_close(d);
 	ocsd_store_close(d->store);
-	ocsd_metrics_destroy(d->metrics);
+	ocsd_metrics_close(d);
 	ocsd_complaints_end(d);
 	if (d->timer)
 		event_free(d->timer);

@@ -14,7 +14,9 @@
 #include "src/ocsd/protocol/handshake.c"
 #include "src/ocsd/protocol/connection.c"
 #include "src/ocsd/ports/drain.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/restore.h"
 #include "src/ocsd/protocol/rate_limit.h"
 #include "src/ocsd/switches/scheduler.h"
 #include "src/ocsd/metrics/exporter.h"
@@ -174,7 +176,7 @@ static struct ocsd *daemon_start(void)
 	CHECK(sqlite3_exec(d.store->db, "PRAGMA synchronous=OFF", NULL, NULL, NULL) == SQLITE_OK);
 	d.base = event_base_new();
 	d.timer = evtimer_new(d.base, on_timer, &d);
-	d.metrics = ocsd_metrics_create();
+	d.operations = ocsd_operations;
 	d.key = ocs_calloc(1, sizeof(*d.key));
 	d.key->length = 32;
 	CHECK(!ocsd_workers_start(&d, &err));
@@ -189,7 +191,7 @@ static void forget_all(struct ocsd *d)
 		if (!job->dead)
 			ocsd_job_gone(d, job, "the next input comes");
 	work(d);
-	CHECK(!d->jobs && !d->waiters && !d->clients && !d->transactions);
+	CHECK(!d->jobs && !d->replies && !d->clients && !d->transactions);
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		for (int in = 1; in <= tables[i].size; in++)
 			CHECK(!tables[i].out[in]);

@@ -2,17 +2,17 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* A job's circuits: what has to be made, what has to go.  Each circuit carries
- * the state it must reach; loop.c turns that into batches. */
+ * the state it must reach; switches/scheduler.c turns that into batches. */
 
 #include "src/ocsd/jobs/lookahead.h"
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/jobs/plan.h"
-#include "src/ocsd/jobs/job.h"
-#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/jobs/connect.h"
-#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
-#include "src/ocsd/ops/pending_reply.h"
 
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
@@ -148,7 +148,7 @@ void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job)
 		return;
 	event = ocs_event_job(OCS_EVENT_REALISED, job->job, job->epoch);
 	ocs_field_add_number(event, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
-	ocsd_event_send(d, event);
+	ocsd_event_post(d, event);
 }
 
 void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
@@ -160,15 +160,17 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 				return;
 		job->state = OCSD_REALISED;
 		job->unwritten = 1;
-		ocsd_metrics_realised(d->metrics, ocs_now_ns() - job->started_ns);
+		ocsd_count_realised(&d->counters, ocs_now_ns() - job->started_ns);
 		ocs_log(OCS_LOG_INFO, "job %u: %zu circuits verified (epoch %llu)", job->job,
 			ocsd_job_circuits(job), (unsigned long long)job->epoch);
 		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "realised" });
 		ocsd_realised_tell(d, job);
 	}
-	if (job->state == OCSD_REALISED && !job->ended)
-		ocsd_wait_realised(d, job);
+	if (job->state == OCSD_REALISED && !job->ended) {
+		d->replies_due = true;
+		ocsd_heard_check(d, job);
+	}
 }
 
 /* The ways of a 1x2 switch belong to it, not to a job. */

@@ -7,11 +7,10 @@
 
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/jobs/degraded.h"
-#include "src/ocsd/jobs/job.h"
-#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/replan.h"
-#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
 
 #include "src/protocol/fields.h"
@@ -40,7 +39,7 @@ static void say(struct ocsd *d, const struct ocsd_job *job, const char *what,
 		ocs_field_add_text(event, OCS_FIELD_ERROR, error);
 	if (unsure)
 		ocs_field_add_bool(event, OCS_FIELD_UNSURE, true);
-	ocsd_event_send(d, event);
+	ocsd_event_post(d, event);
 }
 
 void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
@@ -54,7 +53,7 @@ void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_swi
 	free(job->failed_switch);
 	job->failed_switch = sw ? ocs_strdup(sw->description->name) : NULL;
 	job->error = ocs_strdup(why);
-	ocsd_metrics_job_failed(d->metrics);
+	d->counters.jobs_failed++;
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, why);
 	ocsd_store_job_update(d, job);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .sw = sw, .what = "circuit_failed",

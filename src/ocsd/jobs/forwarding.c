@@ -7,9 +7,7 @@
  * is lost asks, and tells, again. */
 
 #include "src/ocsd/jobs/forwarding.h"
-#include "src/ocsd/jobs/job.h"
-#include "src/ocsd/protocol/dispatch.h"
-#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/jobs/allocation.h"
 
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
@@ -92,42 +90,4 @@ struct json_object *ocsd_forward_hosts(const struct ocsd_job *job)
 	for (size_t i = 0; i < job->nnodes; i++)
 		json_object_array_add(list, json_object_get(job->hosts[i]));
 	return list;
-}
-
-void ocsd_forward_free(struct ocsd_job *job)
-{
-	for (size_t i = 0; job->hosts && i < job->nnodes; i++)
-		json_object_put(job->hosts[i]);
-	free(job->hosts);
-}
-
-void ocsd_op_unable(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		    struct json_object *request)
-{
-	const char *node = ocs_field_text(request, OCS_FIELD_NODE, NULL);
-	const char *why = ocs_field_text(request, OCS_FIELD_ERROR, NULL);
-	struct ocs_error err;
-	struct ocsd_job *job;
-	uint32_t number;
-	uint64_t epoch;
-	char *text;
-
-	if (ocs_field_need_job(request, &number, &epoch, &err)) {
-		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
-		return;
-	}
-	job = ocsd_job_find(d, number, epoch);
-	if (!node || !why || (job && ocsd_job_node(job, node) < 0)) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL,
-			    "unable needs a node of job %u and its error", number);
-		return;
-	}
-	if (job && !job->ended && job->state != OCSD_FAILED) {
-		text = ocs_asprintf("host %s cannot forward: %s", node, why);
-		free(job->failed_host);
-		job->failed_host = ocs_strdup(node);
-		ocsd_job_fail(d, job, NULL, text);
-		free(text);
-	}
-	ocsd_reply(client, id, NULL);
 }

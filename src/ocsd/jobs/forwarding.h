@@ -18,10 +18,5 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 /* Whether every node has told its MACs, and what they told. */
 bool ocsd_forward_met(const struct ocsd_job *job);
 struct json_object *ocsd_forward_hosts(const struct ocsd_job *job);
-void ocsd_forward_free(struct ocsd_job *job);
-
-/* A host cannot do its part: the job fails. */
-void ocsd_op_unable(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		    struct json_object *request);
 
 #endif

@@ -41,7 +41,4 @@ void ocsd_ahead_start(struct ocsd *d, struct ocsd_job *job);
  * ordinary one; NULL if there is none.  JOB stays the caller's. */
 struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job);
 
-void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		     struct json_object *request);
-
 #endif

@@ -9,11 +9,19 @@
 
 #include "src/ocsd/state/ocsd.h"
 
-/* How the reason of a drained node begins that ended a prolog without having asked. */
-#define OCSD_UNHEARD "unheard: "
+/* Node INDEX of JOB has asked for its circuits; false: that was known. */
+bool ocsd_heard_asked(struct ocsd_job *job, int index);
 
-/* Node INDEX of JOB has asked for its circuits. */
-void ocsd_heard_apply(struct ocsd *d, struct ocsd_job *job, int index);
+/* Nodes of JOB that have not asked: the count; NAMES has room for all. */
+size_t ocsd_heard_missing(const struct ocsd_job *job, char **names);
+
+/* NAMES as a host list. */
+struct json_object *ocsd_heard_list(char **names, size_t count);
+
+/* NAME talks to ocsd; false: ocs.yaml does not have it.  And when it did so last, 0: never, -1:
+ * ocs.yaml does not have it. */
+bool ocsd_heard_node(struct ocsd *d, const char *name);
+int64_t ocsd_heard_when(struct ocsd *d, const char *name);
 
 /* Tells slurmctld, once it is durable, if JOB is realised and all of its nodes have asked. */
 void ocsd_heard_check(struct ocsd *d, struct ocsd_job *job);
@@ -26,14 +34,6 @@ void ocsd_heard_show(const struct ocsd_job *job, struct json_object *row);
 
 /* Nodes of ocs.yaml that were never heard of, a host list. */
 struct json_object *ocsd_heard_never(struct ocsd *d);
-
-/* The slurmd of a node has started with spank_ocs. */
-void ocsd_op_present(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		     struct json_object *request);
-
-/* slurmctld asks which nodes of a job have not asked, though prologs have ended. */
-void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		     struct json_object *request);
 
 /* ocsd stops: keeps which nodes have asked for jobs that are not ready yet, since those that were
  * answered do not ask again.  (They are in memory only, so that no answer waits for a disk.) */

@@ -5,8 +5,8 @@
 
 #include "src/ocsd/jobs/lookahead.h"
 #include "src/ocsd/jobs/plan.h"
-#include "src/ocsd/ports/drain.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/state/out_of_service.h"
+#include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/store/store.h"
 
 #include "src/plan/plan.h"

@@ -9,12 +9,12 @@
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/jobs/plan.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/replan.h"
-#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
-#include "src/ocsd/ops/pending_reply.h"
+#include "src/ocsd/jobs/node_presence.h"
 
 #include "src/plan/plan.h"
 #include "src/protocol/fields.h"
@@ -214,7 +214,7 @@ static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why,
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "degraded", .reply = text });
 	event = ocs_event_job(OCS_EVENT_DEGRADED, job->job, job->epoch);
 	ocs_field_add_text(event, OCS_FIELD_ERROR, text);
-	ocsd_event_send(d, event);
+	ocsd_event_post(d, event);
 }
 
 /* Fails with ERR when no plan is possible; *NOTHING: the plan uses no failed port. */
@@ -269,8 +269,9 @@ static void finished(struct ocsd *d, struct ocsd_job *job)
 		job->job, job->changed, job->revision);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repaired" });
 	ocs_field_add_number(event, OCS_FIELD_REVISION, job->revision);
-	ocsd_event_send(d, event);
-	ocsd_wait_realised(d, job);
+	ocsd_event_post(d, event);
+	d->replies_due = true;
+	ocsd_heard_check(d, job);
 }
 
 static void start(struct ocsd *d, struct ocsd_job *job)

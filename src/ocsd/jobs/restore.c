@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Reading the database at start. */
+/* Reading the database at start, and what follows from it. */
 
-#include "src/ocsd/ports/drain.h"
+#include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/jobs/node_presence.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/jobs/restore.h"
 #include "src/ocsd/store/sql.h"
 #include "src/ocsd/store/store.h"
 
+#include "src/place/place.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Takes one row into D.  0, or -1 with ERR. */
@@ -214,7 +220,7 @@ static int load_meta(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 	return 0;
 }
 
-int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
+static int tables_load(struct ocsd *d, struct ocs_error *err)
 {
 	/* jobs before what belongs to them */
 	static const struct {
@@ -239,5 +245,103 @@ int ocsd_store_load(struct ocsd *d, struct ocs_error *err)
 			return -1;
 	/* They hold for this start alone. */
 	ocsd_store_asked(d, NULL, NULL);
+	return 0;
+}
+
+/* Pictures need to know the cubes of a job that an earlier ocsd committed. */
+static void load_cubes(struct ocsd *d, struct ocsd_job *job)
+{
+	struct ocs_placement *placement;
+	struct ocs_error err;
+
+	if (!job->placement || !job->section || job->section->kind != OCS_TORUS)
+		return;
+	placement = ocs_placement_decode(ocsd_placer(d, job->section), job->placement, &err);
+	if (!placement) {
+		ocs_log(OCS_LOG_WARNING, "the placement of job %u does not fit ocs.yaml any more: %s",
+			job->job, err.text);
+		return;
+	}
+	job->ncubes = placement->ncubes;
+	job->cubes = ocs_calloc((size_t)placement->ncubes + 1, sizeof(int));
+	memcpy(job->cubes, placement->cubes, (size_t)placement->ncubes * sizeof(int));
+	ocs_placement_destroy(placement);
+}
+
+/* Circuits that may exist are ours: a read-back must not call them foreign. */
+static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		struct ocsd_circuit *circuit = job->circuits[i];
+
+		/* A running job has circuits to come or to go: ocsd ended within a repair. */
+		if (job->state == OCSD_REALISED && !job->ended &&
+		    (circuit->state == OCSD_PLANNED || circuit->state == OCSD_DELETING))
+			job->mending = true;
+		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
+			continue;
+		/* A batch with it may have been on its way when ocsd ended. */
+		circuit->unsure = circuit->state == OCSD_CONNECTING ||
+				  circuit->state == OCSD_DELETING;
+		if (circuit->unsure)
+			d->switches[circuit->sw].sure_ns = INT64_MAX;
+		for (int p = 0; p < circuit->npatches; p++) {
+			struct ocsd_circuit **slot =
+				&d->switches[circuit->sw].by_in[circuit->patches[p].in];
+
+			/* what a 1x2 switch leaves goes first */
+			if (!*slot || circuit->state == OCSD_DELETING)
+				*slot = circuit;
+		}
+	}
+	/* Its nodes ask again; until then nothing more is done for it. */
+	if (job->state == OCSD_APPLYING)
+		job->state = OCSD_COMMITTED;
+}
+
+/* What ocsd did not get round to before it ended. */
+static void resume_repair(struct ocsd *d, struct ocsd_job *job)
+{
+	if (job->state != OCSD_REALISED || !job->plan)
+		return;
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->state == OCSD_BROKEN)
+			ocsd_repair_want(d, job, "a circuit is lost", true);
+	for (size_t i = 0; i < job->nports; i++)
+		if (d->switches[job->ports[i].sw].ports[job->ports[i].port].failed)
+			ocsd_repair_want(d, job, "a port has failed", false);
+}
+
+/* What a job that is over does not use it has given back: others may have it by now. */
+static void drop_ports(struct ocsd_job *job)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < job->nports; i++)
+		if (ocsd_job_uses(job, job->ports[i]))
+			job->ports[kept++] = job->ports[i];
+	job->nports = kept;
+}
+
+int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
+{
+	if (tables_load(d, err))
+		return -1;
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		ocsd_ahead_recall(d, job);
+		if (job->ended && ocsd_job_break_due(job))
+			drop_ports(job);
+	}
+	for (int turn = 0; turn < 3; turn++)
+		for (struct ocsd_job *job = d->jobs; job; job = job->next)
+			if (turn == (job->ended ? 0 : job->prepared ? 2 : 1))
+				ocsd_job_claim(d, job);
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		load_cubes(d, job);
+		adopt_circuits(d, job);
+		resume_repair(d, job);
+		if (job->epoch > d->max_epoch)
+			d->max_epoch = job->epoch;
+	}
 	return 0;
 }

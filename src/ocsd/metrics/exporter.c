@@ -4,9 +4,11 @@
 #include "ocs_config.h"
 
 #include "src/ocsd/metrics/http.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/metrics/exporter.h"
 #include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/protocol/pending_reply.h"
+#include "src/ocsd/state/ocsd.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,76 +18,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Upper bounds in seconds: mirrors move in 10 to 50 ms, retries take seconds. */
-static const double bounds[] = {
-	0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
-};
-
-struct histogram {
-	uint64_t within[COUNT(bounds)];
-	uint64_t count;
-	double sum;
-};
-
-struct ocsd_metrics {
-	struct ocsd_http *http;
-	struct histogram batch, realised;
-	uint64_t batches[OCSD_OUTCOMES], patches, jobs_failed, switches_failed, limited;
-};
-
-struct ocsd_metrics *ocsd_metrics_create(void)
-{
-	return ocs_calloc(1, sizeof(struct ocsd_metrics));
-}
-
-void ocsd_metrics_destroy(struct ocsd_metrics *metrics)
-{
-	if (!metrics)
-		return;
-	ocsd_http_close(metrics->http);
-	free(metrics);
-}
-
-static void observe(struct histogram *histogram, int64_t ns)
-{
-	double seconds = (double)ns / 1e9;
-
-	for (size_t i = 0; i < COUNT(bounds); i++)
-		if (seconds <= bounds[i])
-			histogram->within[i]++;
-	histogram->count++;
-	histogram->sum += seconds;
-}
-
-void ocsd_metrics_batch(struct ocsd_metrics *metrics, enum ocsd_outcome outcome,
-			int64_t patches, int64_t ns)
-{
-	metrics->batches[outcome]++;
-	if (outcome != OCSD_DONE)
-		return;
-	metrics->patches += (uint64_t)patches;
-	observe(&metrics->batch, ns);
-}
-
-void ocsd_metrics_realised(struct ocsd_metrics *metrics, int64_t ns)
-{
-	observe(&metrics->realised, ns);
-}
-
-void ocsd_metrics_job_failed(struct ocsd_metrics *metrics)
-{
-	metrics->jobs_failed++;
-}
-
-void ocsd_metrics_limited(struct ocsd_metrics *metrics)
-{
-	metrics->limited++;
-}
-
-void ocsd_metrics_switch_failed(struct ocsd_metrics *metrics)
-{
-	metrics->switches_failed++;
-}
+static const double bounds[OCSD_NBOUNDS] = OCSD_BOUNDS;
 
 /* ---- the text ---- */
 
@@ -102,7 +35,7 @@ static void number(struct ocs_text *text, const char *name, const char *type, co
 }
 
 static void add_histogram(struct ocs_text *text, const char *name, const char *help,
-			  const struct histogram *histogram)
+			  const struct ocsd_histogram *histogram)
 {
 	head(text, name, "histogram", help);
 	for (size_t i = 0; i < COUNT(bounds); i++)
@@ -208,7 +141,7 @@ static void add_queues(struct ocs_text *text, const struct ocsd *d)
 
 	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next)
 		pending++;
-	for (const struct ocsd_waiter *waiter = d->waiters; waiter; waiter = waiter->next)
+	for (const struct ocsd_pending_reply *reply = d->replies; reply; reply = reply->next)
 		waiters++;
 	number(text, "pending_jobs", "gauge", "Shaped jobs that wait in slurmctld's queue.", pending);
 	number(text, "waiting_requests", "gauge", "Requests whose circuits are not done.", waiters);
@@ -217,7 +150,7 @@ static void add_queues(struct ocs_text *text, const struct ocsd *d)
 	       ocsd_subscribed(d));
 }
 
-static void add_history(struct ocs_text *text, const struct ocsd_metrics *m)
+static void add_history(struct ocs_text *text, const struct ocsd_counters *m)
 {
 	static const char *const outcomes[OCSD_OUTCOMES] = {
 		[OCSD_DONE] = "done", [OCSD_REFUSED] = "refused", [OCSD_LOST] = "lost",
@@ -261,17 +194,22 @@ static char *metrics_text(struct ocsd *d)
 	add_jobs(&text, d);
 	add_ports(&text, d);
 	add_queues(&text, d);
-	add_history(&text, d->metrics);
+	add_history(&text, &d->counters);
 	return ocs_text_take(&text);
 }
 
 int ocsd_metrics_listen(struct ocsd *d, const char *address, struct ocs_error *err)
 {
-	d->metrics->http = ocsd_http_open(d, address, "/metrics",
-					  "text/plain; version=0.0.4; charset=utf-8",
-					  metrics_text, err);
-	if (!d->metrics->http)
+	d->metrics = ocsd_http_open(d, address, "/metrics",
+				    "text/plain; version=0.0.4; charset=utf-8", metrics_text, err);
+	if (!d->metrics)
 		return ocs_error_prefix(err, "ocsd.metrics");
 	ocs_log(OCS_LOG_INFO, "metrics on http://%s/metrics", address);
 	return 0;
+}
+
+void ocsd_metrics_close(struct ocsd *d)
+{
+	ocsd_http_close(d->metrics);
+	d->metrics = NULL;
 }

@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* What slurmctld says: these allocations live, this one is new. */
+/* Operation commit: a new allocation. */
 
 #include "src/ocsd/jobs/lookahead.h"
 #include "src/ocsd/store/audit.h"
-#include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/ops/commit.h"
 #include "src/ocsd/jobs/plan.h"
-#include "src/ocsd/ports/drain.h"
-#include "src/ocsd/jobs/node_presence.h"
-#include "src/ocsd/jobs/job.h"
-#include "src/ocsd/ops/reconcile.h"
+#include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
-#include "src/ocsd/switches/status.h"
 #include "src/ocsd/store/store.h"
-#include "src/ocsd/protocol/fencing.h"
-#include "src/ocsd/ops/pending_reply.h"
+#include "src/ocsd/ops/apply.h"
+#include "src/ocsd/ops/operations.h"
+#include "src/ocsd/state/out_of_service.h"
 
 #include "src/place/place.h"
 #include "src/protocol/fields.h"
@@ -344,13 +341,13 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 		ocsd_store_job_add(d, job);
 	}
 	ocsd_store_max_epoch(d);
-	ocsd_audit(d, &(struct ocsd_audit){ .who = client, .job = job,
+	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .job = job,
 					    .what = "commit", .after = job->placement });
 	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
 		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",
 		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);
 	job->committed_ns = job->wanted ? 0 : ocs_now_ns();
-	ocsd_wait_bind(d, job);
+	ocsd_apply_bind(d, job);
 	ocsd_job_progress(d, job);
 	ocsd_realise_check(d, job);
 	/* nobody was told while it was prepared */
@@ -366,10 +363,8 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	uint32_t number;
 	uint64_t epoch, last;
 
-	if (ocs_field_need_job(request, &number, &epoch, &err)) {
-		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
+	if (ocsd_request_job(client, id, request, &number, &epoch))
 		return;
-	}
 	if (ocsd_job_find(d, number, epoch)) {
 		ocsd_reply(client, id, NULL);
 		return;
@@ -397,99 +392,4 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	accept_job(d, client, job);
 	ocsd_reply(client, id, NULL);
-}
-
-/* ---- subscribe ---- */
-
-static struct json_object *switches_json(struct ocsd *d)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (int i = 0; i < d->fabric->nswitches; i++) {
-		const struct ocsd_switch *sw = &d->switches[i];
-		struct json_object *row = json_object_new_object();
-		const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
-
-		ocs_field_add_text(row, OCS_FIELD_NAME, sw->description->name);
-		ocs_field_add_text(row, OCS_FIELD_STATE, ocsd_switch_state_name(sw));
-		ocs_field_add_text(row, OCS_FIELD_REASON, reason);
-		json_object_array_add(list, row);
-	}
-	return list;
-}
-
-static void list_jobs(struct ocsd *d, struct json_object *held,
-		      struct json_object *realised)
-{
-	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->dead || job->announced || job->prepared)
-			continue;
-		if (!job->ended && !job->breaking) {
-			if (job->state == OCSD_REALISED)
-				json_object_array_add(realised,
-						      json_object_new_int64(job->job));
-			continue;
-		}
-		json_object_array_add(held, ocsd_listed_row(job));
-	}
-}
-
-/* Jobs that waited when slurmctld was last heard: those that wait no longer it takes back. */
-static struct json_object *pending_json(const struct ocsd *d)
-{
-	struct json_object *list = json_object_new_array();
-
-	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next)
-		json_object_array_add(list, json_object_new_int64(entry->job));
-	return list;
-}
-
-void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		       struct json_object *request)
-{
-	struct json_object *reply;
-	struct json_object *unknown = json_object_new_array();
-	struct json_object *forgotten = json_object_new_array();
-	struct json_object *held = json_object_new_array();
-	struct json_object *realised = json_object_new_array();
-	char digest[OCS_DIGEST_TEXT];
-	struct json_object *jobs;
-	uint64_t term;
-
-	if (ocsd_term_take(d, client, id, request, &term)) {
-		json_object_put(unknown);
-		json_object_put(forgotten);
-		json_object_put(held);
-		json_object_put(realised);
-		return;
-	}
-	reply = json_object_new_object();
-	if (term)
-		ocs_field_add_number(reply, OCS_FIELD_TERM, (int64_t)term);
-	if (json_object_object_get_ex(request, OCS_FIELD_JOBS, &jobs) &&
-	    json_object_is_type(jobs, json_type_array))
-		ocsd_listed_compare(d, jobs, term != 0, unknown, forgotten);
-	list_jobs(d, held, realised);
-	ocs_field_add_number(reply, OCS_FIELD_MAX_JOB, ocsd_store_max_job(d));
-	ocs_field_add_number(reply, OCS_FIELD_MAX_EPOCH, (int64_t)d->max_epoch);
-	json_object_object_add(reply, OCS_FIELD_SWITCHES, switches_json(d));
-	json_object_object_add(reply, OCS_FIELD_DRAINS, ocsd_drains_json(d));
-	json_object_object_add(reply, OCS_FIELD_HELD, held);
-	json_object_object_add(reply, OCS_FIELD_UNKNOWN, unknown);
-	json_object_object_add(reply, OCS_FIELD_FORGOTTEN, forgotten);
-	json_object_object_add(reply, OCS_FIELD_REALISED, realised);
-	json_object_object_add(reply, OCS_FIELD_PENDING, pending_json(d));
-	json_object_object_add(reply, OCS_FIELD_READY, ocsd_heard_ready(d));
-	ocs_fabric_digest(d->fabric, digest);
-	ocs_field_add_text(reply, OCS_FIELD_FABRIC, digest);
-	ocsd_reply(client, id, reply);
-	ocsd_client_subscribe(client);
-	/* What failed while nobody listened is said again. */
-	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (job->state == OCSD_FAILED && !job->ended && !job->dead)
-			ocsd_job_failed_event(d, job);
-	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (job->state == OCSD_REALISED && !job->ended && !job->dead)
-			ocsd_realised_tell(d, job);
-	ocsd_broken_tell(d);
 }

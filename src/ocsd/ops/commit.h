@@ -4,19 +4,14 @@
 #ifndef OCS_OCSD_OPS_COMMIT_H
 #define OCS_OCSD_OPS_COMMIT_H
 
-/* What slurmctld says of allocations. */
+/* New allocations, as requests describe them. */
 
 #include "src/ocsd/state/ocsd.h"
-
-void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		    struct json_object *request);
 
 /* What REQUEST says about an allocation (not entered; ocsd_job_free), and whether
  * something it needs is drained; NULL or -1 with ERR. */
 struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
 				  uint32_t number, uint64_t epoch, struct ocs_error *err);
 int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err);
-void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		       struct json_object *request);
 
 #endif

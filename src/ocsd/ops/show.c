@@ -3,16 +3,14 @@
 
 /* What people may look at. */
 
-#include "src/ocsd/ports/drain.h"
 #include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/store/history.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/ports/optical_power.h"
-#include "src/ocsd/ports/quarantine.h"
-#include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
-#include "src/ocsd/ops/show.h"
-#include "src/ocsd/switches/status.h"
+#include "src/ocsd/ops/operations.h"
+#include "src/ocsd/state/out_of_service.h"
+#include "src/ocsd/state/switch_state.h"
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/protocol/fencing.h"
 
@@ -463,7 +461,7 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request)
 {
 	const char *what = ocs_field_text(request, OCS_FIELD_WHAT, NULL);
-	struct viewer viewer = { .uid = ocsd_client_uid(client),
+	struct viewer viewer = { .uid = *ocsd_client_who(client),
 				 .name = ocs_field_text(request, OCS_FIELD_NAME, NULL),
 				 .last = ocs_field_number(request, OCS_FIELD_LAST, 0) };
 	struct json_object *reply;

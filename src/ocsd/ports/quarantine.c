@@ -4,7 +4,7 @@
 /* Ports that a switch refuses: out of service until somebody looked. */
 
 #include "src/ocsd/store/audit.h"
-#include "src/ocsd/ports/drain.h"
+#include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/ports/quarantine.h"
 #include "src/ocsd/store/store.h"
 

@@ -8,16 +8,6 @@
 
 #include "src/ocsd/state/ocsd.h"
 
-/* How the reasons of these drains begin. */
-#define OCSD_QUARANTINE "quarantine: "
-
-/* And so of one that does not carry light any more. */
-#define OCSD_PORT_FAILED "failed: "
-
-/* What follows where light does not come in.  A host may have been off: such a port, and
- * only that, returns by itself when it is lit again. */
-#define OCSD_UNLIT "no light comes in"
-
 /* Drains PORT of SW because of WHY, unless it is drained already, and not only until it is
  * lit again. */
 void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port,

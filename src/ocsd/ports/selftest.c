@@ -7,16 +7,11 @@
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/ports/drain.h"
 #include "src/ocsd/ports/optical_power.h"
-#include "src/ocsd/ports/quarantine.h"
+#include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/ports/selftest.h"
-#include "src/ocsd/protocol/connection.h"
-#include "src/ocsd/ops/pending_reply.h"
 
-#include "src/protocol/fields.h"
-#include "src/protocol/names.h"
 #include "src/util/text.h"
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,32 +74,28 @@ static void append(struct ocsd_switch *sw, struct ocsd_selftest *test)
 	*at = test;
 }
 
-void ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port,
-			 struct ocsd_client *client, int64_t id)
+int ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port, uid_t who,
+			struct ocs_error *err)
 {
+	const char *name = sw->description->name;
 	struct ocsd_selftest *test;
-	char *name = name_of(sw, port);
 
-	if (sw->state != OCSD_UP) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL,
-			    "port %s needs a self-test, and switch %s does not answer", name,
-			    sw->description->name);
-	} else if (!is_free(sw, port)) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL,
-			    "port %s needs a self-test, and is in use%s", name,
-			    sw->ports[port].foreign ? " by a patch that is not ours" : "");
-	} else if (!partner(sw, port)) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL,
-			    "port %s needs a self-test, and no loop port of switch %s is free for it",
-			    name, sw->description->name);
-	} else {
-		test = ocs_calloc(1, sizeof(*test));
-		test->port = port;
-		test->who = ocsd_client_uid(client);
-		append(sw, test);
-		ocsd_wait_add(d, client, id, OCSD_WAIT_TEST, NULL, name);
-	}
-	free(name);
+	(void)d;
+	if (sw->state != OCSD_UP)
+		return ocs_error_set(err, OCS_NOT_NOW, "port %s:%d needs a self-test, and switch %s "
+				     "does not answer", name, port, name);
+	if (!is_free(sw, port))
+		return ocs_error_set(err, OCS_NOT_NOW, "port %s:%d needs a self-test, and is in use%s",
+				     name, port,
+				     sw->ports[port].foreign ? " by a patch that is not ours" : "");
+	if (!partner(sw, port))
+		return ocs_error_set(err, OCS_NOT_NOW, "port %s:%d needs a self-test, and no loop port "
+				     "of switch %s is free for it", name, port, name);
+	test = ocs_calloc(1, sizeof(*test));
+	test->port = port;
+	test->who = who;
+	append(sw, test);
+	return 0;
 }
 
 void ocsd_selftest_leftover(struct ocsd_switch *sw, int in, int out)
@@ -170,15 +161,41 @@ bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test
 	return true;
 }
 
-static void passed(struct ocsd *d, const struct ocsd_selftest *test, const char *name,
-		   const char *text)
+/* Keeps the end of a test for those who wait for it. */
+static void result_keep(struct ocsd *d, const char *name, bool passed, const char *text)
 {
-	struct json_object *reply = json_object_new_object();
+	struct ocsd_test_result *result = ocs_calloc(1, sizeof(*result));
 
-	ocs_log(OCS_LOG_INFO, "port %s passed its self-test (%s) and is back in service", name, text);
-	ocsd_resume(d, "port", name, test->who);
-	ocs_field_add_text(reply, OCS_FIELD_TESTED, text);
-	ocsd_wait_tested(d, name, reply, NULL);
+	result->number = ++d->ntested;
+	result->name = ocs_strdup(name);
+	result->passed = passed;
+	result->text = ocs_strdup(text);
+	result->next = d->test_results;
+	d->test_results = result;
+	d->replies_due = true;
+}
+
+const struct ocsd_test_result *ocsd_selftest_result(const struct ocsd *d, const char *name,
+						    uint64_t after)
+{
+	const struct ocsd_test_result *first = NULL;
+
+	for (const struct ocsd_test_result *at = d->test_results; at; at = at->next)
+		if (at->number > after && strcmp(at->name, name) == 0)
+			first = at;
+	return first;
+}
+
+void ocsd_selftest_results_forget(struct ocsd *d)
+{
+	while (d->test_results) {
+		struct ocsd_test_result *result = d->test_results;
+
+		d->test_results = result->next;
+		free(result->name);
+		free(result->text);
+		free(result);
+	}
 }
 
 void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result, const char *text)
@@ -191,11 +208,13 @@ void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result, cons
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "selftest_outcome",
 						    .before = name, .reply = text });
 		if (result == OCS_SWITCH_OK) {
-			passed(d, test, name, text);
+			ocs_log(OCS_LOG_INFO, "port %s passed its self-test (%s) and is back in service",
+				name, text);
+			ocsd_resume(d, "port", name, test->who);
 		} else {
 			ocs_log(OCS_LOG_ERROR, "port %s stays in quarantine: %s", name, text);
-			ocsd_wait_tested(d, name, NULL, text);
 		}
+		result_keep(d, name, result == OCS_SWITCH_OK, text);
 		free(name);
 	}
 	free(test);

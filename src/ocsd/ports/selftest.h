@@ -11,9 +11,17 @@
 /* Whether the drain NAME of a port of SW ends only with a self-test. */
 bool ocsd_selftest_needed(struct ocsd *d, const struct ocsd_switch *sw, int port);
 
-/* Queues the test of PORT for CLIENT, who gets the answer to ID; or refuses. */
-void ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port,
-			 struct ocsd_client *client, int64_t id);
+/* Queues the test of PORT, for WHO.  0, or -1 with ERR: it cannot be tested now. */
+int ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port, uid_t who,
+			struct ocs_error *err);
+
+/* How the first test of port NAME ended that ended after AFTER others (d->ntested) had; NULL:
+ * none has, or it is forgotten. */
+const struct ocsd_test_result *ocsd_selftest_result(const struct ocsd *d, const char *name,
+						    uint64_t after);
+
+/* Those who waited for tests that have ended are answered. */
+void ocsd_selftest_results_forget(struct ocsd *d);
 
 /* A patch on a loop port that no test knows: left by an ocsd that ended. */
 void ocsd_selftest_leftover(struct ocsd_switch *sw, int in, int out);

@@ -9,6 +9,7 @@
 #include "src/ocsd/ports/signal_loss.h"
 #include "src/ocsd/ports/optical_power.h"
 #include "src/ocsd/ports/quarantine.h"
+#include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/store/store.h"
 
 #include "src/util/net.h"

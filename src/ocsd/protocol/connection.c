@@ -10,11 +10,10 @@
 #include "src/ocsd/protocol/handshake.h"
 #include "src/ocsd/protocol/rate_limit.h"
 #include "src/ocsd/protocol/listener.h"
-#include "src/ocsd/metrics/exporter.h"
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/protocol/transaction.h"
-#include "src/ocsd/ops/pending_reply.h"
+#include "src/ocsd/protocol/pending_reply.h"
 
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
@@ -45,14 +44,9 @@
 #define CROWD_SAY_NS INT64_C(10000000000)
 #define RESERVED 64		/* descriptors beside those of switches: the database ... */
 
-uid_t ocsd_client_uid(const struct ocsd_client *client)
+const uid_t *ocsd_client_who(const struct ocsd_client *client)
 {
-	return client->uid;
-}
-
-void ocsd_client_subscribe(struct ocsd_client *client)
-{
-	client->subscribed = true;
+	return &client->uid;
 }
 
 static int descriptors_reserved(const struct ocsd *d)
@@ -95,9 +89,30 @@ static void say(struct ocsd_client *client, struct json_object *line)
 	json_object_put(line);
 }
 
+/* Puts the events of the pass before what its clients are answered next. */
+static void events_distribute(struct ocsd *d)
+{
+	struct json_object *events = d->events;
+	size_t count = events ? json_object_array_length(events) : 0;
+
+	d->events = NULL;
+	for (size_t i = 0; i < count; i++)
+		for (struct ocsd_client *client = d->clients; client; client = client->next)
+			if (client->subscribed)
+				say(client, json_object_get(json_object_array_get_idx(events, i)));
+	json_object_put(events);
+}
+
+void ocsd_client_subscribe(struct ocsd_client *client)
+{
+	events_distribute(client->d);
+	client->subscribed = true;
+}
+
 void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		 struct json_object *reply)
 {
+	events_distribute(d);
 	if (d->transactions)
 		ocsd_transaction_answer(d, client, id, reply);
 	ocs_field_add_number(reply, OCS_FIELD_ID, id);
@@ -129,14 +144,6 @@ void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
 	ocsd_answer(client->d, client, id, extra);
 }
 
-void ocsd_event_send(struct ocsd *d, struct json_object *event)
-{
-	for (struct ocsd_client *client = d->clients; client; client = client->next)
-		if (client->subscribed)
-			say(client, json_object_get(event));
-	json_object_put(event);
-}
-
 void ocsd_client_lose(struct ocsd_client *client)
 {
 	if (client->lost)
@@ -145,13 +152,14 @@ void ocsd_client_lose(struct ocsd_client *client)
 	client->d->nlost++;
 	ocsd_crowd_leave(client);
 	client->subscribed = false;
-	ocsd_wait_client_lost(client->d, client);
+	ocsd_replies_drop(client->d, client);
 	ocsd_transactions_lost(client->d, client);
 	bufferevent_disable(client->stream, EV_READ | EV_WRITE);
 }
 
 void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event)
 {
+	events_distribute(client->d);
 	say(client, event);
 	client->dismissed = true;
 	ocsd_client_lose(client);
@@ -192,6 +200,7 @@ void ocsd_server_flush(struct ocsd *d)
 {
 	struct ocsd_client *client, *next;
 
+	events_distribute(d);
 	for (client = d->clients; client; client = next) {
 		next = client->next;
 		if (client->lost) {
@@ -309,7 +318,7 @@ static bool too_much(struct ocsd_client *client, struct json_object *request)
 	if (!client->surplus && !ms)
 		return false;
 	json_object_object_get_ex(request, OCS_FIELD_ID, &id);
-	ocsd_metrics_limited(client->d->metrics);
+	client->d->counters.limited++;
 	if (client->surplus) {
 		ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, NULL,
 			    "busy: user %u has more than %d connections to ocsd; close some",
@@ -556,8 +565,6 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 	if (remote && strcmp(remote, d->socket) != 0 &&
 	    listen_on(d, 1, remote, on_remote, err))
 		return -1;
-	if (d->fabric->ocsd_metrics)
-		return ocsd_metrics_listen(d, d->fabric->ocsd_metrics, err);
 	return 0;
 }
 

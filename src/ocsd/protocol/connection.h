@@ -23,12 +23,10 @@ void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
 void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		 struct json_object *reply);
 
-/* To all subscribers; puts EVENT. */
-void ocsd_event_send(struct ocsd *d, struct json_object *event);
-
-/* Lets queued lines out (after the database commit). */
+/* Lets queued lines and events out (after the database commit). */
 void ocsd_server_flush(struct ocsd *d);
-uid_t ocsd_client_uid(const struct ocsd_client *client);
+/* Whose client it is, for the audit log. */
+const uid_t *ocsd_client_who(const struct ocsd_client *client);
 void ocsd_client_subscribe(struct ocsd_client *client);
 bool ocsd_admin(const struct ocsd *d, uid_t uid);
 bool ocsd_subscribed(const struct ocsd *d);

@@ -8,12 +8,29 @@
 
 #include "src/ocsd/state/ocsd.h"
 
+/* Does REQUEST, and answers ID: at once, or later (pending_reply.h). */
 typedef void (*ocsd_operation)(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			       struct json_object *request);
+
+enum ocsd_change {
+	OCSD_LOOKS,	/* changes no circuit and no drain */
+	OCSD_CHANGES,	/* may expect a revision and carry the id of a transaction */
+	OCSD_TELLS,	/* and always answers with the revision: asked by hand or script */
+};
+
+/* A row of d->operations, which ends with one without a name. */
+struct ocsd_operation_entry {
+	const char *name;
+	ocsd_operation run;
+	bool everybody;			/* not only administrators of ocsd */
+	enum ocsd_change change;
+};
+
+/* The job and the epoch that REQUEST is about: 0, or -1 after having refused it. */
+int ocsd_request_job(struct ocsd_client *client, int64_t id, struct json_object *request,
+		     uint32_t *job, uint64_t *epoch);
+
 void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 		  struct json_object *request);
-
-/* Forgets what slurmctld said of waiting jobs. */
-void ocsd_pending_clear(struct ocsd *d);
 
 #endif

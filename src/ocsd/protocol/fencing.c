@@ -5,12 +5,12 @@
 
 #include "src/ocsd/protocol/client.h"
 #include "src/ocsd/store/clock.h"
-#include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/protocol/fencing.h"
-#include "src/protocol/fields.h"
 #include "src/protocol/names.h"
+
+#include "src/protocol/fields.h"
 
 #include <ctype.h>
 #include <json-c/json.h>

@@ -6,7 +6,6 @@
 #include "src/ocsd/protocol/munge.h"
 #include "src/ocsd/protocol/client.h"
 #include "src/ocsd/protocol/log_limit.h"
-#include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 
 #include "src/protocol/account.h"

@@ -5,7 +5,6 @@
  * own, whose answer is the same however often they are repeated. */
 
 #include "src/ocsd/store/audit.h"
-#include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/protocol/transaction.h"
@@ -38,9 +37,11 @@ static void transaction_free(struct ocsd_transaction *open)
 	free(open);
 }
 
-const char *ocsd_transaction_name(const struct ocsd *d)
+/* OPEN (NULL: none) is that of the request at hand. */
+static void at_hand(struct ocsd *d, struct ocsd_transaction *open)
 {
-	return d->transaction ? d->transaction->name : NULL;
+	d->transaction = open;
+	d->transaction_name = open ? open->name : NULL;
 }
 
 static void add_revision(struct ocsd *d, struct json_object *reply)
@@ -65,13 +66,13 @@ void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, i
 		json_object_object_get_ex(reply, OCS_FIELD_ERROR, &error);
 		ocsd_store_transaction_answer(d, open->name, json_object_to_json_string_ext(
 			reply, JSON_C_TO_STRING_PLAIN));
-		ocsd_audit(d, &(struct ocsd_audit){ .who = client, .transaction = open->name,
+		ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .transaction = open->name,
 			   .what = "answer", .before = open->op,
 			   .reply = error ? json_object_get_string(error) : "ok" });
 	}
 	*link = open->next;
 	if (d->transaction == open)
-		d->transaction = NULL;
+		at_hand(d, NULL);
 	transaction_free(open);
 }
 
@@ -88,7 +89,7 @@ void ocsd_transactions_lost(struct ocsd *d, const struct ocsd_client *client)
 		}
 		*link = open->next;
 		if (d->transaction == open)
-			d->transaction = NULL;
+			at_hand(d, NULL);
 		transaction_free(open);
 	}
 }
@@ -142,7 +143,8 @@ static void open_transaction(struct ocsd *d, const struct ocsd_client *client, i
 	open->name = name ? ocs_strdup(name) : NULL;
 	open->op = ocs_strdup(ocs_field_text(request, OCS_FIELD_OP, NULL));
 	open->next = d->transactions;
-	d->transactions = d->transaction = open;
+	d->transactions = open;
+	at_hand(d, open);
 }
 
 /* Whether the revision is the expected one; refuses if not. */
@@ -205,5 +207,5 @@ bool ocsd_transaction_begin(struct ocsd *d, struct ocsd_client *client, int64_t 
 
 void ocsd_transaction_end(struct ocsd *d)
 {
-	d->transaction = NULL;
+	at_hand(d, NULL);
 }

@@ -23,7 +23,4 @@ void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, i
 /* Answers to CLIENT are not due any more. */
 void ocsd_transactions_lost(struct ocsd *d, const struct ocsd_client *client);
 
-/* The id of the request at hand, or NULL. */
-const char *ocsd_transaction_name(const struct ocsd *d);
-
 #endif

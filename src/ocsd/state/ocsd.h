@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "src/fabric/fabric.h"
+#include "src/ocsd/state/counters.h"
 #include "src/switch/switch.h"
 #include "src/util/error.h"
 #include "src/util/log.h"
@@ -30,7 +31,9 @@ struct ocsd;
 struct ocsd_client;
 struct ocsd_guest;
 struct ocsd_heard;
-struct ocsd_metrics;
+struct ocsd_http;
+struct ocsd_operation_entry;
+struct ocsd_pending_reply;
 struct ocsd_store;
 struct ocsd_transaction;
 struct ocsd_worker;
@@ -106,6 +109,7 @@ struct ocsd_job {
 	int changed;		/* circuits of the last repair */
 	int64_t committed_ns;	/* 0: before this ocsd was started, or it ran already */
 	int64_t started_ns;	/* its circuits were first asked for, 0: not yet */
+	int napplies;		/* requests that wait for its circuits */
 	bool *asked;		/* nodes that have asked for them; NULL: none */
 	size_t nasked;
 	bool met;		/* all of them, and the circuits were verified */
@@ -181,24 +185,13 @@ struct ocsd_switch {
 	size_t ncircuits;		/* patches of the last read-back */
 };
 
-enum ocsd_wait {
-	OCSD_WAIT_APPLY, OCSD_WAIT_RELEASE, OCSD_WAIT_RECONCILE, OCSD_WAIT_TEST,
-};
-
-/* A request whose answer is due later. */
-struct ocsd_waiter {
-	struct ocsd_waiter *next;
-	enum ocsd_wait kind;
-	struct ocsd_client *client;
-	int64_t id;
-	uint32_t job;
-	uint64_t epoch;
-	struct ocsd_job *allocation;	/* NULL: not committed yet */
-	char *node;
-	bool meets;			/* apply: the MACs of all hosts are wanted */
-	int64_t after;			/* apply: a plan of a later revision is wanted */
-	int64_t deadline_ns;		/* while not committed */
-	struct json_object *drift;	/* reconcile */
+/* How a self-test ended; kept until those who wait for it are answered. */
+struct ocsd_test_result {
+	struct ocsd_test_result *next;
+	uint64_t number;	/* of d->ntested */
+	char *name;		/* of the port */
+	bool passed;
+	char *text;		/* what was measured, or what is wrong */
 };
 
 struct ocsd_drain {
@@ -239,7 +232,13 @@ struct ocsd {
 	struct ocsd_switch *switches;
 	struct ocsd_results *results;	/* from the workers */
 	struct ocsd_job *jobs;
-	struct ocsd_waiter *waiters;
+	struct ocsd_pending_reply *replies;	/* that are due later */
+	bool replies_due;		/* something has changed that one of them may wait for */
+	struct json_object *events;	/* posted, not yet among the lines of clients; or NULL */
+	struct json_object *drift;	/* for the reconcile requests that wait, NULL: none does */
+	size_t nreconciles;
+	struct ocsd_test_result *test_results;	/* the last first */
+	uint64_t ntested;		/* self-tests that have ended */
 	struct ocsd_drain *drains;
 	struct ocsd_pending *pending;
 	struct json_object *nodes;	/* as pushed, or NULL */
@@ -254,10 +253,13 @@ struct ocsd {
 	struct ocsd_guest *guests[OCSD_GUEST_BUCKETS];	/* users with clients, who are no
 							 * administrators */
 	struct ocsd_transaction *transactions;	/* whose answers are due */
-	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL */
+	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL, */
+	const char *transaction_name;	/* and its name if it has one */
 	struct ocsd_auth *auth;
 	struct ocs_key *key;		/* of remote clients, NULL: MUNGE */
-	struct ocsd_metrics *metrics;
+	struct ocsd_counters counters;
+	struct ocsd_http *metrics;	/* answers collectors, or NULL */
+	const struct ocsd_operation_entry *operations;
 	struct ocsd_heard *heard;	/* of each node of ocs.yaml; NULL: nothing */
 	uid_t *admins;
 	size_t nadmins;

@@ -5,10 +5,8 @@
 
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/store/clock.h"
-#include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/store/sql.h"
 #include "src/ocsd/store/store.h"
-#include "src/ocsd/protocol/transaction.h"
 
 #include <event2/event.h>
 #include <stdio.h>
@@ -41,13 +39,13 @@ void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
 
 	/* The column makes a number of it; NULL is the daemon itself. */
 	if (row->who)
-		snprintf(who, sizeof(who), "%u", (unsigned int)ocsd_client_uid(row->who));
+		snprintf(who, sizeof(who), "%u", (unsigned int)*row->who);
 	ocsd_store_run(d->store, OCSD_SQL_AUDIT, "dsiisssssis", ocsd_wall_clock(),
 		       row->who ? who : NULL, row->job ? (int64_t)row->job->job : 0,
 		       row->job ? (int64_t)row->job->epoch : 0,
 		       row->sw ? row->sw->description->name : NULL, row->what, row->before,
 		       row->after, row->reply, d->store->revision,
-		       row->transaction ? row->transaction : ocsd_transaction_name(d));
+		       row->transaction ? row->transaction : d->transaction_name);
 }
 
 /* The number that SQL yields with the parameter VALUE; false: none. */

@@ -10,7 +10,7 @@
 
 /* One row of the audit log; any text may be NULL. */
 struct ocsd_audit {
-	const struct ocsd_client *who;	/* NULL: ocsd itself */
+	const uid_t *who;		/* NULL: ocsd itself */
 	const struct ocsd_job *job;
 	const struct ocsd_switch *sw;
 	const char *what, *before, *after, *reply;

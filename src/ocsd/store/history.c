@@ -5,8 +5,9 @@
 
 #include "src/ocsd/store/history.h"
 #include "src/ocsd/store/sql.h"
-#include "src/protocol/fields.h"
 #include "src/protocol/names.h"
+
+#include "src/protocol/fields.h"
 
 #include <json-c/json.h>
 

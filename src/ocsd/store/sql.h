@@ -4,8 +4,7 @@
 #ifndef OCS_OCSD_STORE_SQL_H
 #define OCS_OCSD_STORE_SQL_H
 
-/* Private to store.c, open.c, clock.c, load.c, audit.c and history.c: the only places that know
- * SQLite. */
+/* Private to the files of this room and to jobs/restore.c: the only places that know SQLite. */
 
 #include "src/ocsd/state/ocsd.h"
 

@@ -18,7 +18,6 @@ void ocsd_store_close(struct ocsd_store *store);
 /* Why the store is lost, a sentence; or NULL. */
 const char *ocsd_store_lost(const struct ocsd_store *store);
 void ocsd_store_commit(struct ocsd_store *store);	/* ends the open transaction */
-int ocsd_store_load(struct ocsd *d, struct ocs_error *err);
 void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job);

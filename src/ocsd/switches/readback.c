@@ -6,9 +6,9 @@
 
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/jobs/degraded.h"
-#include "src/ocsd/ports/drain.h"
+#include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/switches/readback.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/ports/selftest.h"
@@ -34,20 +34,16 @@ bool ocsd_circuit_seen(const struct ocsd_circuit *circuit, const struct ocs_tabl
 void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
 		const char *what)
 {
-	if (!sw->reconciling)
-		return;
-	for (struct ocsd_waiter *waiter = d->waiters; waiter; waiter = waiter->next) {
-		struct json_object *row;
+	struct json_object *row;
 
-		if (waiter->kind != OCSD_WAIT_RECONCILE)
-			continue;
-		row = json_object_new_object();
-		ocs_field_add_text(row, OCS_FIELD_SWITCH, sw->description->name);
-		ocs_field_add_number(row, OCS_FIELD_IN, in);
-		ocs_field_add_number(row, OCS_FIELD_OUT, out);
-		ocs_field_add_text(row, OCS_FIELD_WHAT, what);
-		json_object_array_add(waiter->drift, row);
-	}
+	if (!sw->reconciling || !d->drift)
+		return;
+	row = json_object_new_object();
+	ocs_field_add_text(row, OCS_FIELD_SWITCH, sw->description->name);
+	ocs_field_add_number(row, OCS_FIELD_IN, in);
+	ocs_field_add_number(row, OCS_FIELD_OUT, out);
+	ocs_field_add_text(row, OCS_FIELD_WHAT, what);
+	json_object_array_add(d->drift, row);
 }
 
 /* Whether in>out is a patch of a circuit of ours that may exist. */

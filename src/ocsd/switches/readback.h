@@ -14,7 +14,7 @@ void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table
 bool ocsd_circuit_seen(const struct ocsd_circuit *circuit,
 		       const struct ocs_table *table);
 
-/* Tells the waiting reconcile requests, if SW's read-back is for them. */
+/* Notes it for the reconcile requests that wait, if SW's read-back is for them. */
 void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
 		const char *what);
 

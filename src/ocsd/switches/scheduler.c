@@ -8,31 +8,23 @@
 #include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/store/clock.h"
 #include "src/ocsd/switches/readback.h"
-#include "src/ocsd/jobs/job.h"
+#include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/switches/scheduler.h"
-#include "src/ocsd/metrics/exporter.h"
 #include "src/ocsd/ports/optical_power.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/ports/selftest.h"
-#include "src/ocsd/protocol/connection.h"
-#include "src/ocsd/systemd.h"
 #include "src/ocsd/switches/status.h"
 #include "src/ocsd/store/store.h"
-#include "src/ocsd/ops/pending_reply.h"
 #include "src/ocsd/switches/worker.h"
 
-#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
-#include <event2/event.h>
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MILLION INT64_C(1000000)
-#define PASSES 4
 
 /* ---- batches ---- */
 
@@ -84,7 +76,7 @@ static void forget_batch(struct ocsd_switch *sw)
 	sw->nadding = sw->nremoving = 0;
 }
 
-static void pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
+void ocsd_switch_pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 {
 	bool up = sw->state == OCSD_UP;
 	bool due = sw->next_ns <= now_ns || (sw->heard_ns && sw->heard_ns <= now_ns);
@@ -137,7 +129,7 @@ static size_t patches_of(struct ocsd_circuit *const *circuits, size_t count,
 	return n;
 }
 
-static void hand_over(struct ocsd *d, struct ocsd_switch *sw)
+void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 {
 	struct ocs_patch *remove, *add;
 	size_t nremove, nadd;
@@ -362,9 +354,9 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 	sw->busy = OCSD_IDLE;
 	if (work == OCSD_APPLY) {
 		ocsd_audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
-		ocsd_metrics_batch(d->metrics, result == OCS_SWITCH_OK ? OCSD_DONE :
-				   result == OCS_SWITCH_UNKNOWN ? OCSD_LOST : OCSD_REFUSED,
-				   count_batch(sw), ocs_now_ns() - sw->sent_ns);
+		ocsd_count_batch(&d->counters, result == OCS_SWITCH_OK ? OCSD_DONE :
+				 result == OCS_SWITCH_UNKNOWN ? OCSD_LOST : OCSD_REFUSED,
+				 count_batch(sw), ocs_now_ns() - sw->sent_ns);
 	}
 	if (result == OCS_SWITCH_OK) {
 		if (work == OCSD_APPLY) {
@@ -392,129 +384,4 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 	follow_up(d, removing, nremoving);
 	free(adding);
 	free(removing);
-}
-
-/* ---- the end of every pass ---- */
-
-static void become_ready(struct ocsd *d)
-{
-	struct ocs_error err;
-
-	if (d->ready)
-		return;
-	for (int i = 0; i < d->fabric->nswitches; i++)
-		if (d->switches[i].state == OCSD_STARTING)
-			return;
-	d->ready = true;
-	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		ocsd_job_progress(d, job);
-	if (ocsd_server_listen(d, &err)) {
-		ocs_log(OCS_LOG_ERROR, "%s", err.text);
-		d->stopping = d->failed = true;
-		event_base_loopbreak(d->base);
-		return;
-	}
-	ocsd_ready(d);
-}
-
-static void reconciled(struct ocsd *d)
-{
-	struct ocsd_waiter **link = &d->waiters;
-
-	for (int i = 0; i < d->fabric->nswitches; i++) {
-		const struct ocsd_switch *sw = &d->switches[i];
-
-		if (sw->reconciling || sw->busy == OCSD_APPLY ||
-		    (sw->dirty && sw->state == OCSD_UP))
-			return;
-	}
-	while (*link) {
-		struct ocsd_waiter *waiter = *link;
-		struct json_object *reply;
-
-		if (waiter->kind != OCSD_WAIT_RECONCILE) {
-			link = &waiter->next;
-			continue;
-		}
-		reply = json_object_new_object();
-		json_object_object_add(reply, OCS_FIELD_DRIFT, waiter->drift);
-		ocsd_reply(waiter->client, waiter->id, reply);
-		*link = waiter->next;
-		free(waiter->node);
-		free(waiter);
-	}
-}
-
-static void bury(struct ocsd *d)
-{
-	struct ocsd_job **link = &d->jobs;
-
-	while (*link) {
-		struct ocsd_job *job = *link;
-
-		if (!job->dead) {
-			link = &job->next;
-			continue;
-		}
-		*link = job->next;
-		ocsd_job_free(job);
-	}
-}
-
-/* SOON: there is something for the next pass. */
-static void arm_timer(struct ocsd *d, bool soon)
-{
-	int64_t now_ns = ocs_now_ns(), next_ns = now_ns + (soon ? 0 : 60000 * MILLION);
-	struct timeval delay;
-
-	for (int i = 0; i < d->fabric->nswitches; i++) {
-		const struct ocsd_switch *sw = &d->switches[i];
-
-		if (sw->busy != OCSD_IDLE)
-			continue;
-		if (sw->next_ns < next_ns)
-			next_ns = sw->next_ns;
-		if (sw->heard_ns && sw->heard_ns < next_ns)
-			next_ns = sw->heard_ns;
-	}
-	for (const struct ocsd_waiter *waiter = d->waiters; waiter; waiter = waiter->next)
-		if (waiter->kind == OCSD_WAIT_APPLY && !waiter->allocation &&
-		    waiter->deadline_ns < next_ns)
-			next_ns = waiter->deadline_ns;
-	next_ns -= now_ns;
-	if (next_ns < MILLION)
-		next_ns = MILLION;
-	delay.tv_sec = next_ns / (1000 * MILLION);
-	delay.tv_usec = next_ns / 1000 % 1000000;
-	event_add(d->timer, &delay);
-}
-
-void ocsd_settle(struct ocsd *d)
-{
-	int64_t now_ns = ocs_now_ns();
-	bool more = ocsd_realise_write_due(d);
-
-	ocsd_clock_watch(d);
-	ocsd_wait_expire(d, now_ns);
-	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
-		if (job->repair || job->mending)
-			ocsd_repair_progress(d, job);
-	/* A switch that comes up may let a job start on others. */
-	for (int pass = 0; pass < PASSES; pass++) {
-		for (int i = 0; i < d->fabric->nswitches; i++)
-			pick(d, &d->switches[i], now_ns);
-		become_ready(d);
-	}
-	reconciled(d);
-	bury(d);
-	arm_timer(d, more);
-	ocsd_store_commit(d->store);
-	if (ocsd_store_lost(d->store)) {
-		d->stopping = true;
-		return;
-	}
-	ocsd_server_flush(d);
-	for (int i = 0; i < d->fabric->nswitches; i++)
-		if (d->switches[i].prepared)
-			hand_over(d, &d->switches[i]);
 }

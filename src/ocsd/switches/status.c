@@ -3,45 +3,20 @@
 
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/jobs/degraded.h"
-#include "src/ocsd/jobs/job.h"
-#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/ports/selftest.h"
-#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/state/switch_state.h"
 #include "src/ocsd/switches/status.h"
 
-#include "src/protocol/fields.h"
-#include "src/protocol/names.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
-#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MILLION INT64_C(1000000)
 /* A switch may fail in another way at every retry. */
 #define REASON_NS (5000 * MILLION)
-
-const char *ocsd_switch_state_name(const struct ocsd_switch *sw)
-{
-	if (sw->state != OCSD_UP)
-		return "failed";
-	return sw->drained ? "drained" : "up";
-}
-
-void ocsd_switch_event(struct ocsd *d, struct ocsd_switch *sw)
-{
-	struct json_object *event = ocs_event_new(OCS_EVENT_SWITCH);
-	const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
-
-	ocs_field_add_text(event, OCS_FIELD_NAME, sw->description->name);
-	ocs_field_add_text(event, OCS_FIELD_STATE, ocsd_switch_state_name(sw));
-	ocs_field_add_text(event, OCS_FIELD_REASON, reason);
-	ocsd_event_send(d, event);
-	free(sw->said);
-	sw->said = reason ? ocs_strdup(reason) : NULL;
-	sw->said_ns = ocs_now_ns();
-}
 
 void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw)
 {
@@ -106,7 +81,7 @@ void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reas
 	free(sw->reason);
 	sw->reason = ocs_strdup(reason);
 	if (news) {
-		ocsd_metrics_switch_failed(d->metrics);
+		d->counters.switches_failed++;
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_failed",
 						    .reply = reason });
 	}

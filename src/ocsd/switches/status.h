@@ -4,15 +4,9 @@
 #ifndef OCS_OCSD_SWITCHES_STATUS_H
 #define OCS_OCSD_SWITCHES_STATUS_H
 
-/* Whether a switch is up, failed or drained, and who hears of it. */
+/* A switch comes up, or fails. */
 
 #include "src/ocsd/state/ocsd.h"
-
-/* "up", "failed" or "drained". */
-const char *ocsd_switch_state_name(const struct ocsd_switch *sw);
-
-/* Sends event `switch` to all subscribers: state and reason as they are now. */
-void ocsd_switch_event(struct ocsd *d, struct ocsd_switch *sw);
 
 /* SW answers, and all that was due there is done. */
 void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw);

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/store/store.h"
+
+#include "src/place/place.h"
+#include "src/util/text.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const job_states[] = {
+	[OCSD_COMMITTED] = "committed", [OCSD_APPLYING] = "applying",
+	[OCSD_REALISED] = "realised", [OCSD_FAILED] = "failed", [OCSD_ENDED] = "ended",
+};
+
+static const char *const circuit_states[] = {
+	[OCSD_PLANNED] = "PLANNED", [OCSD_CONNECTING] = "PENDING_CONNECTION",
+	[OCSD_CONNECTED] = "CONNECTED", [OCSD_DELETING] = "PENDING_DELETION",
+	[OCSD_BROKEN] = "FAILED", [OCSD_GONE] = "GONE",
+};
+
+const char *ocsd_job_state_name(const struct ocsd_job *job)
+{
+	if (job->ended || job->breaking)
+		return job_states[OCSD_ENDED];
+	if (job->prepared && job->state != OCSD_FAILED)
+		return "prepared";
+	if (job->state == OCSD_REALISED && job->mending)
+		return "repairing";
+	if (job->state == OCSD_REALISED && job->error)
+		return "degraded";
+	return job_states[job->state];
+}
+
+size_t ocsd_job_circuits(const struct ocsd_job *job)
+{
+	return job->ncircuits - job->ngone;
+}
+
+const char *ocsd_circuit_state_name(enum ocsd_circuit_state state)
+{
+	return circuit_states[state];
+}
+
+struct ocsd_job *ocsd_job_find(struct ocsd *d, uint32_t job, uint64_t epoch)
+{
+	for (struct ocsd_job *at = d->jobs; at; at = at->next)
+		if (at->job == job && at->epoch == epoch && !at->dead)
+			return at;
+	return NULL;
+}
+
+struct ocsd_job *ocsd_job_newest(struct ocsd *d, uint32_t job)
+{
+	struct ocsd_job *newest = NULL;
+
+	for (struct ocsd_job *at = d->jobs; at; at = at->next)
+		if (at->job == job && !at->dead && (!newest || at->epoch > newest->epoch))
+			newest = at;
+	return newest;
+}
+
+bool ocsd_job_over(struct ocsd *d, uint32_t number, uint64_t epoch)
+{
+	const struct ocsd_job *newest = ocsd_job_newest(d, number);
+
+	return (newest && newest->epoch > epoch) ||
+	       ocsd_store_last_epoch(d, number) >= epoch;
+}
+
+void ocsd_job_free(struct ocsd_job *job)
+{
+	if (!job)
+		return;
+	for (size_t i = 0; i < job->nnodes; i++)
+		free(job->nodes[i]);
+	for (size_t i = 0; i < job->ncircuits; i++)
+		free(job->circuits[i]);
+	free(job->nodes);
+	free(job->sorted);
+	free(job->circuits);
+	free(job->released);
+	free(job->asked);
+	free(job->cubes);
+	free(job->ports);
+	free(job->user);
+	free(job->partition);
+	free(job->shape);
+	free(job->conn);
+	free(job->placement);
+	free(job->demand);
+	free(job->plan);
+	json_object_put(job->plan_object);
+	free(job->section_name);
+	for (size_t i = 0; job->hosts && i < job->nnodes; i++)
+		json_object_put(job->hosts[i]);
+	free(job->hosts);
+	free(job->failed_host);
+	free(job->failed_switch);
+	free(job->error);
+	free(job->repair);
+	free(job);
+}
+
+static int by_name(const void *left, const void *right)
+{
+	return strcmp(**(char **const *)left, **(char **const *)right);
+}
+
+int ocsd_job_node(struct ocsd_job *job, const char *name)
+{
+	size_t low = 0, high = job->nnodes;
+
+	/* Each of thousands of nodes asks. */
+	if (!job->sorted && job->nnodes) {
+		job->sorted = ocs_calloc(job->nnodes, sizeof(*job->sorted));
+		for (size_t i = 0; i < job->nnodes; i++)
+			job->sorted[i] = &job->nodes[i];
+		qsort(job->sorted, job->nnodes, sizeof(*job->sorted), by_name);
+	}
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		int order = strcmp(name, *job->sorted[middle]);
+
+		if (order == 0)
+			return (int)(job->sorted[middle] - job->nodes);
+		if (order < 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return -1;
+}
+
+int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
+		     bool directed, enum ocsd_circuit_state state, struct ocs_error *err)
+{
+	const struct ocs_switch *description = &d->fabric->switches[sw];
+	struct ocsd_circuit *circuit = ocs_calloc(1, sizeof(*circuit));
+	int count = ocs_switch_patches(description, a, b, circuit->patches, err);
+
+	if (count > 0 && directed && description->bidi)
+		count = ocs_error_set(err, OCS_USAGE,
+				      "switch %s has one fibre a port and cannot join Tx and Rx apart",
+				      description->name);
+	if (count < 0) {
+		free(circuit);
+		return -1;
+	}
+	if (directed) {
+		circuit->patches[0].in = a;
+		circuit->patches[0].out = description->size + b;
+		count = 1;
+	}
+	circuit->job = job;
+	circuit->sw = sw;
+	circuit->a = a;
+	circuit->b = b;
+	circuit->directed = directed;
+	circuit->npatches = count;
+	circuit->state = state;
+	circuit->sent = state != OCSD_PLANNED;
+	job->ngone += state == OCSD_GONE;
+	if ((job->ncircuits & (job->ncircuits + 1)) == 0)
+		job->circuits = ocs_realloc(job->circuits, (job->ncircuits + 1) * 2 *
+					    sizeof(struct ocsd_circuit *));
+	job->circuits[job->ncircuits++] = circuit;
+	return 0;
+}
+
+void ocsd_job_port(struct ocsd_job *job, struct ocs_port port)
+{
+	if ((job->nports & (job->nports + 1)) == 0)
+		job->ports = ocs_realloc(job->ports, (job->nports + 1) * 2 *
+					 sizeof(struct ocs_port));
+	job->ports[job->nports++] = port;
+}
+
+bool ocsd_job_uses(const struct ocsd_job *job, struct ocs_port port)
+{
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		const struct ocsd_circuit *circuit = job->circuits[i];
+
+		if (circuit->state != OCSD_GONE && circuit->sw == port.sw &&
+		    (circuit->a == port.port || circuit->b == port.port))
+			return true;
+	}
+	return false;
+}
+
+size_t ocsd_job_left(const struct ocsd *d, const struct ocsd_job *job, bool all)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->state != OCSD_GONE &&
+		    (all || (d->switches[job->circuits[i]->sw].state != OCSD_SWITCH_FAILED &&
+			     !job->circuits[i]->postponed)))
+			count++;
+	return count;
+}
+
+struct json_object *ocsd_job_pending(struct ocsd *d, const struct ocsd_job *job)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int s = 0; s < d->fabric->nswitches; s++)
+		for (size_t i = 0; i < job->ncircuits; i++)
+			if (job->circuits[i]->sw == s &&
+			    job->circuits[i]->state != OCSD_GONE) {
+				json_object_array_add(list, json_object_new_string(
+					d->fabric->switches[s].name));
+				break;
+			}
+	return list;
+}
+
+struct json_object *ocsd_job_ports_to_blame(struct ocsd *d, const struct ocsd_job *job)
+{
+	struct json_object *ports = NULL;
+
+	for (size_t i = 0; i < job->nports; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+		const struct ocsd_port *port = &sw->ports[job->ports[i].port];
+		char *name;
+
+		if (sw->state != OCSD_UP || !(port->foreign || port->drained || port->failed) ||
+		    !job->failed_switch || strcmp(job->failed_switch, sw->description->name))
+			continue;
+		if (!ports)
+			ports = json_object_new_array();
+		name = ocs_asprintf("%s:%d", sw->description->name, job->ports[i].port);
+		json_object_array_add(ports, json_object_new_string(name));
+		free(name);
+	}
+	return ports;
+}
+
+struct ocs_placer *ocsd_placer(struct ocsd *d, const struct ocs_section *section)
+{
+	struct ocs_placer **slot = &d->placers[section->index];
+
+	if (!*slot)
+		*slot = ocs_placer_create(d->fabric, section);
+	return *slot;
+}

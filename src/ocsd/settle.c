@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/metrics/exporter.h"
+#include "src/ocsd/ports/selftest.h"
+#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/protocol/pending_reply.h"
+#include "src/ocsd/settle.h"
+#include "src/ocsd/store/clock.h"
+#include "src/ocsd/store/store.h"
+#include "src/ocsd/switches/scheduler.h"
+#include "src/ocsd/systemd.h"
+
+#include "src/util/net.h"
+
+#include <event2/event.h>
+
+#define MILLION INT64_C(1000000)
+#define PASSES 4
+
+int ocsd_listen(struct ocsd *d, struct ocs_error *err)
+{
+	if (ocsd_server_listen(d, err))
+		return -1;
+	return d->fabric->ocsd_metrics ? ocsd_metrics_listen(d, d->fabric->ocsd_metrics, err) : 0;
+}
+
+static void become_ready(struct ocsd *d)
+{
+	struct ocs_error err;
+
+	if (d->ready)
+		return;
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].state == OCSD_STARTING)
+			return;
+	d->ready = true;
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		ocsd_job_progress(d, job);
+	if (ocsd_listen(d, &err)) {
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+		d->stopping = d->failed = true;
+		event_base_loopbreak(d->base);
+		return;
+	}
+	ocsd_ready(d);
+}
+
+static void bury(struct ocsd *d)
+{
+	struct ocsd_job **link = &d->jobs;
+
+	while (*link) {
+		struct ocsd_job *job = *link;
+
+		if (!job->dead) {
+			link = &job->next;
+			continue;
+		}
+		*link = job->next;
+		ocsd_job_free(job);
+	}
+}
+
+/* SOON: there is something for the next pass. */
+static void arm_timer(struct ocsd *d, bool soon)
+{
+	int64_t now_ns = ocs_now_ns(), next_ns = now_ns + (soon ? 0 : 60000 * MILLION);
+	struct timeval delay;
+
+	for (int i = 0; i < d->fabric->nswitches; i++) {
+		const struct ocsd_switch *sw = &d->switches[i];
+
+		if (sw->busy != OCSD_IDLE)
+			continue;
+		if (sw->next_ns < next_ns)
+			next_ns = sw->next_ns;
+		if (sw->heard_ns && sw->heard_ns < next_ns)
+			next_ns = sw->heard_ns;
+	}
+	if (ocsd_replies_deadline(d) < next_ns)
+		next_ns = ocsd_replies_deadline(d);
+	next_ns -= now_ns;
+	if (next_ns < MILLION)
+		next_ns = MILLION;
+	delay.tv_sec = next_ns / (1000 * MILLION);
+	delay.tv_usec = next_ns / 1000 % 1000000;
+	event_add(d->timer, &delay);
+}
+
+void ocsd_settle(struct ocsd *d)
+{
+	int64_t now_ns = ocs_now_ns();
+	bool more = ocsd_realise_write_due(d);
+
+	ocsd_clock_watch(d);
+	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
+		if (job->repair || job->mending)
+			ocsd_repair_progress(d, job);
+	/* A switch that comes up may let a job start on others. */
+	for (int pass = 0; pass < PASSES; pass++) {
+		for (int i = 0; i < d->fabric->nswitches; i++)
+			ocsd_switch_pick(d, &d->switches[i], now_ns);
+		become_ready(d);
+	}
+	ocsd_replies_answer(d, now_ns);
+	ocsd_selftest_results_forget(d);
+	bury(d);
+	arm_timer(d, more);
+	ocsd_store_commit(d->store);
+	if (ocsd_store_lost(d->store)) {
+		d->stopping = true;
+		return;
+	}
+	ocsd_server_flush(d);
+	for (int i = 0; i < d->fabric->nswitches; i++)
+		if (d->switches[i].prepared)
+			ocsd_switch_hand_over(d, &d->switches[i]);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsd/state/events.h"
+
+#include <json-c/json.h>
+
+void ocsd_event_post(struct ocsd *d, struct json_object *event)
+{
+	if (!d->events)
+		d->events = json_object_new_array();
+	json_object_array_add(d->events, event);
+}
