@@ -156,6 +156,103 @@ static void unprivileged(void **state)
 	ocs_client_close(client);
 }
 
+/* ---- doc/protocol.md says who may ask for what ---- */
+
+#define RULES_MAX 64
+#define OPERATIONS 17 /* without hello, which comes before any role */
+#define VIEWS 9	      /* of show */
+
+struct rule {
+	char op[32], what[32], role[32];
+};
+
+/* The operations of doc/protocol.md, and the replies of show, with the role of each. */
+static int rules_read(struct rule *rules)
+{
+	FILE *in = fopen(TEST_SOURCE_DIR "/doc/protocol.md", "r");
+	char line[2048];
+	int count = 0;
+
+	assert_non_null(in);
+	while (fgets(line, sizeof(line), in)) {
+		struct rule rule = { .op = "" };
+
+		if (sscanf(line, "### `%31[a-z]` `%31[a-z]`", rule.op, rule.what) > 0) {
+			assert_true(count < RULES_MAX);
+			rules[count++] = rule;
+		} else if (count && !*rules[count - 1].role) {
+			sscanf(line, "Role: %31[a-z].", rules[count - 1].role);
+		}
+	}
+	fclose(in);
+	return count;
+}
+
+/* Whether ocsd does not let CLIENT ask at all; what it says to an empty request is no matter. */
+static bool role_refused(struct ocs_client *client, const struct rule *rule)
+{
+	struct json_object *request = rig_json("{'op':'%s'}", rule->op), *reply;
+	struct ocs_error err = { 0 };
+	bool refused;
+
+	if (*rule->what)
+		json_object_object_add(request, "what", json_object_new_string(rule->what));
+	reply = ocs_client_call(client, request, 5000, NULL, &err);
+	refused = !reply && err.code == OCS_ERROR &&
+		  strstr(err.text, "only administrators of ocsd may");
+	if (!reply && (err.code == OCS_UNREACHABLE || strstr(err.text, "no operation")))
+		_exit(97);
+	json_object_put(reply);
+	json_object_put(request);
+	return refused;
+}
+
+static int stranger_by_rules(struct rig *rig)
+{
+	struct rule rules[RULES_MAX] = { 0 };
+	int count = rules_read(rules);
+	struct ocs_error err;
+	struct ocs_client *client = ocs_client_open(rig->address, NULL, NULL, 5000, &err);
+
+	if (!client)
+		return 98;
+	for (int i = 0; i < count; i++)
+		if (strcmp(rules[i].role, "none") != 0 &&
+		    role_refused(client, &rules[i]) != !strcmp(rules[i].role, "administrator"))
+			return 1 + i;
+	ocs_client_close(client);
+	return 0;
+}
+
+static void roles_as_documented(void **state)
+{
+	struct rig *rig = *state;
+	struct rule rules[RULES_MAX] = { 0 };
+	int count = rules_read(rules), operations = 0, views = 0, wrong;
+	struct ocs_client *client = rig_client(rig);
+
+	for (int i = 0; i < count; i++) {
+		if (!strcmp(rules[i].role, "none"))
+			continue;
+		*(*rules[i].what ? &views : &operations) += 1;
+		if (strcmp(rules[i].role, "anyone") != 0 && strcmp(rules[i].role, "owner") != 0)
+			assert_string_equal(rules[i].role, "administrator");
+		if (role_refused(client, &rules[i]))
+			fail_msg("%s %s is refused to root", rules[i].op, rules[i].what);
+	}
+	assert_int_equal(operations, OPERATIONS);
+	assert_int_equal(views, VIEWS);
+	ocs_client_close(client);
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(rig->emulator.folder, 0711), 0);
+	wrong = in_child(stranger_by_rules, rig);
+	if (wrong > 0 && wrong <= count)
+		fail_msg("doc/protocol.md has %s %s for role %s, ocsd does not",
+			 rules[wrong - 1].op, rules[wrong - 1].what, rules[wrong - 1].role);
+	assert_int_equal(wrong, 0);
+}
+
 /* Writes TEXT as it is; the first line that comes back, or NULL. */
 static char *raw(struct rig *rig, const char *text, size_t length)
 {
@@ -329,6 +426,7 @@ static void remote(void **state)
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(unprivileged, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(roles_as_documented, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(nonsense, rig_setup, rig_teardown),
 	cmocka_unit_test(remote),
 };

@@ -101,7 +101,7 @@ static char *wording(struct json_object *request)
 	char *text;
 
 	json_object_deep_copy(request, &copy, NULL);
-	json_object_object_del(copy, "id");
+	json_object_object_del(copy, OCS_FIELD_ID);
 	text = ocs_strdup(json_object_to_json_string_ext(copy, JSON_C_TO_STRING_PLAIN));
 	json_object_put(copy);
 	return text;
