@@ -16,19 +16,19 @@ struct ocs_fit {
 	long xpus;		/* free */
 	int *cube;
 	int *count;		/* free XPUs */
+	int *with;		/* per number of XPUs: the first one that has so many */
 	uint64_t *words;	/* section->words each */
 	const struct ocs_occupancy *blocked;	/* NULL: no port is blocked */
 
-	/* in how many loaded cubes each XPU is free, one bit of the number per plane
-	 * (section->words each); filled when first asked for */
-	int nplanes, plane_room;
-	uint64_t *planes;
-	bool planes_filled;
-	uint64_t *often;	/* per number of cubes: XPUs free in so many or more */
-	bool *often_filled;
+	uint64_t *firsts;	/* the first XPU of each node */
+	uint64_t *free_in;	/* per XPU, of which the first one of a node counts: the loaded
+				 * cubes where it is free; filled when first asked for */
+	bool free_in_filled;
+	long scanned;		/* words looked at because it was not */
 
 	/* per class, filled when first asked for: bit i, cube[i] has room */
 	int set_words;		/* words of a set of cubes */
+	int live;		/* of these, in which loaded cubes are */
 	int class_room;
 	uint64_t *sets;
 	int *set_count;		/* -1: not filled yet */
@@ -48,7 +48,8 @@ struct ocs_fit {
 
 	/* scratch of the assignment of unlike pieces */
 	int *owner, *seated, *tally, nseated;
-	int tally_room;
+	uint64_t *own;
+	int use_room;
 	uint64_t *members;
 	int *by_cube;		/* per cube of the section */
 	uint64_t *narrowed;	/* words of the cubes of the answer */
@@ -75,12 +76,35 @@ void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat);
 bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int from);
 /* Fewest loaded cubes that hold XPUS free ones; more than there are: all hold fewer. */
 int ocs_fit_cubes_holding(const struct ocs_fit *fit, long xpus);
+/* First loaded cube with at least XPUS free; all after it have as many. */
+static inline int ocs_fit_first_with(const struct ocs_fit *fit, int xpus)
+{
+	return fit->with[xpus];
+}
+
+/* FREE_IN, filled. */
+const uint64_t *ocs_fit_free_in(struct ocs_fit *fit);
+/* Forgets the sets of another catalogue, or of other cubes: first of all. */
+void ocs_fit_sets_reset(struct ocs_fit *fit, const struct ocs_catalogue *cat);
 /* How many loaded cubes have room for a piece of CLASS. */
 int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class);
 /* How many pieces of a candidate find a loaded cube each, at once; when that cannot be more
  * than THAN, a bound on it. */
 int ocs_fit_seats(struct ocs_fit *fit, const struct ocs_catalogue *cat, int candidate, int than);
-const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class);
+/* These cubes, after ocs_fit_class_count. */
+static inline const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class)
+{
+	return fit->sets + (size_t)class * (size_t)fit->set_words;
+}
+
+/* The sum of the free XPUs of the cheapest loaded cubes that the unlike pieces of C find, or
+ * -1: there are none, or (as far as it is easy to tell) none below LIMIT.  seated[] holds
+ * them, or those of as many pieces as find one. */
+long ocs_seats_cost(struct ocs_fit *fit, const struct ocs_candidate *c,
+		    const struct ocs_class_use *uses, long limit);
+/* The same for a candidate that fits; owner[] says which use each of them has. */
+void ocs_seats_assign(struct ocs_fit *fit, const struct ocs_candidate *c,
+		      const struct ocs_class_use *uses);
 
 /* The same for a static section (one cube with wraps): the first candidate that
  * fits at the first offset. */

@@ -4,7 +4,7 @@
 #ifndef OCS_PLACE_GROW_H
 #define OCS_PLACE_GROW_H
 
-/* Inside of threading: a ring while it grows. */
+/* Inside of rings: one while it grows. */
 
 #include "src/place/thread.h"
 
@@ -14,9 +14,7 @@
 struct ocs_grow {
 	struct ocs_thread *t;
 	const struct ocs_way *way;
-	const struct ocs_fit *fit;
-	bool emptiest;		/* of more cubes than the sheets may be, not the fullest */
-	int first;		/* loaded cube */
+	struct ocs_fit *fit;
 	int target, length, head;
 	int cells, cells_max;	/* nodes of a sheet's cross-section */
 };
@@ -49,15 +47,13 @@ static inline bool ocs_grow_fresh(const struct ocs_grow *g, int sheet, int unit)
 
 /* Nodes of one cross-section of WAY. */
 int ocs_grow_cell_nodes(const struct ocs_section *section, const struct ocs_way *way);
-/* Makes the sheets of the way; returns the places they have. */
-int ocs_grow_sheets(struct ocs_grow *g);
-/* Back to no ring, all places of the sheets free. */
-void ocs_grow_reset(struct ocs_grow *g);
+/* Units of loaded cube CUBE that are free in all layers of the way. */
+void ocs_grow_units(const struct ocs_grow *g, int cube, uint64_t *mask);
+/* Puts N loaded cubes from FIRST on that are free at the same places together (t->stacks; the
+ * first mask of each, in t->mask, is what they have in common). */
+void ocs_grow_stacks(struct ocs_grow *g, int first, int n);
 /* Whether the circuits that leave UNIT of SHEET through the face DIR are sound. */
 bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir);
-/* Appends UNIT of SHEET after place AFTER (-1: it is the first), reached by DIR; returns its
- * place. */
-int ocs_grow_append(struct ocs_grow *g, int after, int dir, int sheet, int unit);
 /* Copies the ring out; sheets are numbered as they are met. */
 void ocs_grow_answer(struct ocs_grow *g);
 

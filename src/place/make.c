@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include <string.h>
+
 #include "src/place/compact.h"
 #include "src/util/text.h"
 
@@ -8,17 +10,18 @@
 static int nodes_mark(const struct ocs_section *s, const struct ocs_placement *p,
 		      unsigned char *mark)
 {
-	int across[OCS_AXES], a, count = 0;
+	int part[OCS_AXES][OCS_EDGE_MAX], stride = 1, a, c, count = 0;
 	long i;
 
-	for (a = 0; a < OCS_AXES; a++)
-		across[a] = s->edge[a] / s->tile[a];
+	for (a = OCS_AXES - 1; a >= 0; a--) {	/* what a coordinate adds to the node */
+		for (c = 0; c < s->edge[a]; c++)
+			part[a][c] = c / s->tile[a] * stride;
+		stride *= s->edge[a] / s->tile[a];
+	}
 	for (i = 0; i < p->shape.xpus; i++) {
 		const struct ocs_xpu *x = &p->xpus[i];
-		int node = x->cube;
+		int node = x->cube * stride + part[0][x->at[0]] + part[1][x->at[1]] + part[2][x->at[2]];
 
-		for (a = 0; a < OCS_AXES; a++)
-			node = node * across[a] + x->at[a] / s->tile[a];
 		count += !mark[node];
 		mark[node] = 1;
 	}
@@ -28,14 +31,15 @@ static int nodes_mark(const struct ocs_section *s, const struct ocs_placement *p
 void ocs_placement_lists(struct ocs_placement *p, unsigned char *mark)
 {
 	const struct ocs_section *section = p->section;
+	size_t marks = (size_t)section->ncubes * (size_t)section->cube_nodes;
 	int cube, node, last = -1, n = 0;
 
 	p->nnodes = nodes_mark(section, p, mark);
 	p->nodes = ocs_calloc((size_t)p->nnodes, sizeof(int));
 	p->cubes = ocs_calloc((size_t)p->nnodes, sizeof(int));
 	for (node = 0; n < p->nnodes; node++) {
-		if (!mark[node])
-			continue;
+		if (!mark[node])	/* some are left, mostly far apart */
+			node = (int)((unsigned char *)memchr(mark + node, 1, marks - (size_t)node) - mark);
 		mark[node] = 0;
 		cube = node / section->cube_nodes;
 		p->nodes[n++] = section->first_node + node;

@@ -6,102 +6,266 @@
  * the ring then takes what is free beside it, two neighbours at a time, in an order that is
  * fixed.  So a ring that was made once is made again where nothing but its own places is free. */
 
-#include "src/place/grow.h"
+#include "src/place/spine.h"
 
 #include <string.h>
 
 #define WORK_MAX 2000L		/* edges looked at in one decision: these, and more for a long ring */
 #define WORK_EACH 8
 #define TRIES_MAX 4		/* columns that are built for one way, twice each */
-
-struct spine {
-	struct ocs_grow g;
-	int axis, by, edge;	/* of the column */
-	int base;		/* its first unit */
-	int cells;		/* nodes that it touches in a sheet */
-	int direction[DIRS];	/* in which it is made longer, in this order */
-	int most;		/* sheets */
-	bool whole;		/* wholly free cubes, too */
-	long work_max;
-	int sheets;		/* in the ring */
-	int left;		/* places free in the sheet at hand */
-	int cell_places;	/* of a node's cross-section */
-	int tail;		/* last place of the spine */
-	int ears;		/* taken: g.t->ears */
-};
+#define CUBE_WORDS 8		/* of a cube: edges are 8 at most */
 
 /* A column with as many sheets as would do if all their places were in reach. */
 struct column {
-	int axis, base, sheets;
+	struct ocs_column at;
+	int sheets;
 };
 
-/* The sheets where the column is free and can be closed, as a set in t->column. */
-static void column_sheets(struct spine *s)
+/* Word W of the places of the cross-section of the way. */
+static uint64_t section_places(const struct ocs_spine *s, int w)
 {
-	struct ocs_thread *t = s->g.t;
-	int i, w;
+	const struct ocs_section *section = s->g.t->section;
+	const struct ocs_way *way = s->g.way;
 
-	for (w = 0; w < t->set_words; w++)
-		t->column[w] = t->base[s->base * t->set_words + w] &
-			       t->used[(s->whole ? 2 : 1) * t->set_words + w];
-	for (i = 1; i < s->edge; i++) {
-		for (w = 0; w < t->set_words; w++)
-			t->column[w] &= t->base[(s->base + i * s->by) * t->set_words + w];
-	}
-	for (w = 0; w < t->set_words && s->g.fit->blocked; w++) {
-		uint64_t left = t->column[w];
+	return way->axis < 0 ? s->g.t->units_all[w] :
+	       s->g.t->layer[(way->axis * OCS_EDGE_MAX + way->offset) * section->words + w];
+}
+
+/* Words of a set of the cubes that may be taken. */
+static int cube_words(const struct ocs_spine *s)
+{
+	return (s->end + 63) / 64 - s->first / 64;
+}
+
+/* In which of these cubes the place UNIT of the way is free, with its layers: word W of the
+ * set, which is of all loaded cubes. */
+static uint64_t place_free(const struct ocs_spine *s, const uint64_t *free_in, int unit, int w)
+{
+	const struct ocs_thread *t = s->g.t;
+	int by = s->g.way->axis < 0 ? 0 : ocs_grow_stride(t->section, s->g.way->axis), layer;
+	uint64_t set = ~0ULL;
+
+	for (layer = 0; layer < s->g.way->layers; layer++)
+		set &= free_in[t->first_of[unit + layer * by] * s->g.fit->set_words + w];
+	if (w == s->first / 64)
+		set &= ~0ULL << s->first % 64;
+	if (w == s->end / 64)
+		set &= (1ULL << s->end % 64) - 1;
+	return set;
+}
+
+/* Notes for each place of the way where it is free (t->free_at); returns whether that are
+ * places enough. */
+static bool places_find(struct ocs_spine *s)
+{
+	const uint64_t *free_in = ocs_fit_free_in(s->g.fit);
+	int n = cube_words(s), i, w;
+	struct ocs_thread *t = s->g.t;
+	long places = 0;
+
+	for (i = 0; i < t->section->words; i++) {
+		uint64_t left = section_places(s, i);
 
 		for (; left; left &= left - 1) {
-			int sheet = w * 64 + __builtin_ctzll(left);
+			int unit = i * 64 + __builtin_ctzll(left), first = t->first_of[unit], cubes = 0;
+			uint64_t *at = t->free_at + unit * t->free_words;
 
-			if (!ocs_grow_sound(&s->g, sheet, s->base, 2 * s->axis + 1) ||
-			    !ocs_grow_sound(&s->g, sheet, s->base + (s->edge - 1) * s->by, 2 * s->axis))
-				t->column[w] &= ~(1ULL << sheet % 64);
+			/* the whole node is free or in use: its first place came before */
+			if (first != unit && s->g.way->axis < 0) {
+				memcpy(at, t->free_at + first * t->free_words, (size_t)n * sizeof(*at));
+				continue;
+			}
+			for (w = 0; w < n; w++) {
+				at[w] = place_free(s, free_in, unit, s->first / 64 + w);
+				cubes += at[w] ? ocs_bits_count(at[w]) : 0;
+			}
+			places += cubes / s->g.way->stack * (s->g.way->axis < 0 ? s->cell_places : 1);
 		}
+	}
+	return places >= s->g.target;
+}
+
+static void column_take(struct ocs_spine *s, const struct ocs_column *column)
+{
+	const struct ocs_section *section = s->g.t->section;
+
+	s->axis = column->axis;
+	s->base = column->base;
+	s->by = ocs_grow_stride(section, s->axis);
+	s->edge = section->edge[s->axis];
+	s->cells = s->edge / section->tile[s->axis];
+}
+
+/* Adds the cubes where the column is free to t->all; false: there are too few. */
+static bool column_cubes(const struct ocs_spine *s)
+{
+	const struct ocs_thread *t = s->g.t;
+	int cubes = 0, n = cube_words(s), i, w;
+
+	for (w = 0; w < n; w++) {
+		uint64_t set = ~0ULL;
+
+		for (i = 0; i < s->edge && set; i++)
+			set &= t->free_at[(s->base + i * s->by) * t->free_words + w];
+		t->all[w] |= set;
+		cubes += set ? ocs_bits_count(set) : 0;
+	}
+	return cubes >= s->g.way->stack;
+}
+
+/* Lists the columns along AXIS that some cubes have (t->columns, of which there are N), and
+ * these cubes (t->all); returns how many columns there are then. */
+static int axis_columns(struct ocs_spine *s, int axis, int n)
+{
+	struct ocs_thread *t = s->g.t;
+	const struct ocs_section *section = t->section;
+	int w;
+
+	for (w = 0; w < section->words; w++) {
+		uint64_t left = section_places(s, w) & t->layer[axis * OCS_EDGE_MAX * section->words + w];
+
+		for (; left; left &= left - 1) {
+			int unit = w * 64 + __builtin_ctzll(left), first = t->first_of[unit];
+
+			/* columns through the same nodes are alike */
+			if (first != unit && s->g.way->axis < 0) {
+				t->seen[unit] = t->seen[first];
+			} else {
+				column_take(s, &(struct ocs_column){ axis, unit });
+				t->seen[unit] = column_cubes(s);
+			}
+			if (t->seen[unit])
+				t->columns[n++] = (struct ocs_column){ axis, unit };
+		}
+	}
+	return n;
+}
+
+static int columns_list(struct ocs_spine *s)
+{
+	struct ocs_thread *t = s->g.t;
+	int axis, n = 0;
+
+	memset(t->all, 0, (size_t)t->free_words * sizeof(*t->all));
+	for (axis = 0; axis < OCS_AXES; axis++) {
+		if (axis != s->g.way->axis && t->section->edge[axis] > 1)
+			n = axis_columns(s, axis, n);
+	}
+	return n;
+}
+
+/* The sheets of the way, as cubes and masks, in which the columns may be. */
+static int sheets_collect(struct ocs_spine *s)
+{
+	int words = s->g.t->section->words, stack = s->g.way->stack, most, n = 0, i, k, w;
+	struct ocs_thread *t = s->g.t;
+
+	for (w = 0; stack == 1 && w < cube_words(s); w++) {
+		uint64_t left = t->all[w];
+
+		for (; left; left &= left - 1, n++) {
+			t->stacks[n] = (s->first / 64 + w) * 64 + __builtin_ctzll(left);
+			ocs_grow_units(&s->g, t->stacks[n], t->mask + n * words);
+		}
+	}
+	if (stack == 1)
+		return n;
+	most = s->g.fit->n - s->first;
+	ocs_grow_stacks(&s->g, s->first, most);
+	for (i = 0; i < most / stack; i++) {
+		for (k = 0; k < stack && t->stacks[i * stack + k] < s->end; k++)
+			;
+		if (k < stack)
+			continue;	/* wholly free cubes are left alone */
+		memmove(t->stacks + n * stack, t->stacks + i * stack, (size_t)stack * sizeof(int));
+		memmove(t->mask + n++ * words, t->mask + i * stack * words,
+			(size_t)words * sizeof(*t->mask));
+	}
+	return n;
+}
+
+/* Drops the places of SHEET that circuits along the straight dimension cannot leave. */
+static void places_sound(struct ocs_spine *s, int sheet)
+{
+	uint64_t *mask = s->g.t->mask + sheet * s->g.t->section->words;
+	int unit, dir = 2 * s->g.way->axis;
+
+	for (unit = 0; unit < s->g.t->units; unit++) {
+		if (ocs_bits_has(mask, unit) && (!ocs_grow_sound(&s->g, sheet, unit, dir) ||
+						 !ocs_grow_sound(&s->g, sheet, unit, dir + 1)))
+			ocs_bits_drop(mask, unit);
 	}
 }
 
-static bool in_column(const struct ocs_thread *t, int sheet)
-{
-	return t->column[sheet / 64] >> sheet % 64 & 1;
-}
-
-/* Fewest sheets of the column that have places enough; 0: more than are allowed. */
-static int sheets_least(struct spine *s)
+/* Makes the sheets: those with the most places first, like ones as they come. */
+static void sheets_make(struct ocs_spine *s)
 {
 	struct ocs_thread *t = s->g.t;
-	int left = s->g.target, n = 0, i;
+	int words = t->section->words, stack = s->g.way->stack, *start = t->tally, *places = t->order;
+	int *stacks = t->prev, i, w, n = sheets_collect(s);
 
-	column_sheets(s);
-	for (i = 0; i < t->nsheets && n < s->most && left > 0; i++) {
-		if (!in_column(t, t->order[i]))
+	memset(start, 0, ((size_t)t->units + 2) * sizeof(*start));
+	for (i = 0; i < n; i++) {
+		if (s->g.way->closed && s->g.fit->blocked)
+			places_sound(s, i);
+		for (places[i] = 0, w = 0; w < words; w++)
+			places[i] += ocs_bits_count(t->mask[i * words + w]);
+		start[t->units - places[i] + 1]++;
+	}
+	for (i = 1; i <= t->units; i++)
+		start[i + 1] += start[i];
+	memcpy(stacks, t->stacks, (size_t)(n * stack) * sizeof(int));
+	for (i = 0; i < n; i++) {
+		int at = start[t->units - places[i]]++;
+
+		t->places[at] = places[i];
+		memcpy(t->stacks + at * stack, stacks + i * stack, (size_t)stack * sizeof(int));
+		memcpy(t->sound + at * words, t->mask + i * words, (size_t)words * sizeof(*t->sound));
+	}
+	t->nsheets = n;
+}
+
+/* Whether the column of SHEET can be closed at both ends. */
+static bool column_closes(const struct ocs_spine *s, int sheet)
+{
+	return !s->g.fit->blocked ||
+	       (ocs_grow_sound(&s->g, sheet, s->base, 2 * s->axis + 1) &&
+		ocs_grow_sound(&s->g, sheet, s->base + (s->edge - 1) * s->by, 2 * s->axis));
+}
+
+/* Adds the sheets where the column is free and can be closed to t->column, which is empty,
+ * until they have places enough; returns how many that takes, 0: more than are allowed.  ALL:
+ * goes on, however many that are. */
+static int column_sheets(const struct ocs_spine *s, bool all)
+{
+	struct ocs_thread *t = s->g.t;
+	int words = t->section->words, left = s->g.target, n = 0, i, w;
+	uint64_t mask[CUBE_WORDS] = { 0 };
+
+	for (i = 0; i < s->edge; i++)
+		ocs_bits_add(mask, s->base + i * s->by);
+	for (w = 0; w < t->set_words; w++)
+		t->column[w] = 0;
+	for (i = 0; i < t->nsheets && (all || (n < s->most && left > 0)); i++) {
+		const uint64_t *sound = t->sound + i * words;
+
+		for (w = 0; w < words && !(mask[w] & ~sound[w]); w++)
+			;
+		if (w < words || !column_closes(s, i))
 			continue;
-		left -= t->places[t->order[i]];
+		ocs_bits_add(t->column, i);
+		left -= t->places[i];
 		n++;
 	}
 	return left > 0 ? 0 : n;
 }
 
-/* Sheets with the most places first, like ones as they come. */
-static void sheets_sort(struct ocs_thread *t)
-{
-	int *start = t->tally, i;
-
-	memset(start, 0, ((size_t)t->units + 2) * sizeof(*start));
-	for (i = 0; i < t->nsheets; i++)
-		start[t->units - t->places[i] + 1]++;
-	for (i = 1; i <= t->units; i++)
-		start[i + 1] += start[i];
-	for (i = 0; i < t->nsheets; i++)
-		t->order[start[t->units - t->places[i]]++] = i;
-}
-
 /* How many places of SHEET a ring through the column can take at most: those that hang
  * together with it, as many of one colour of the chessboard as of the other. */
-static int places_near(const struct spine *s, int sheet)
+static int places_near(const struct ocs_spine *s, int sheet)
 {
 	const struct ocs_thread *t = s->g.t;
-	uint64_t mask = t->mask[sheet * s->g.way->stack], near = 0, next;
+	uint64_t mask = t->sound[sheet], near = 0, next;
 	int i, axis, dark;
 
 	if (t->section->words > 1)
@@ -120,129 +284,29 @@ static int places_near(const struct spine *s, int sheet)
 		if (next == near)
 			break;
 	}
-	dark = __builtin_popcountll(near & t->dark);
-	i = __builtin_popcountll(near) - dark;
+	dark = ocs_bits_count(near & t->dark);
+	i = ocs_bits_count(near) - dark;
 	return s->edge % 2 ? dark + i : 2 * (dark < i ? dark : i);
 }
 
 /* Whether the column's sheets can give enough, as far as a count tells. */
-static bool promising(const struct spine *s)
+static bool promising(const struct ocs_spine *s)
 {
 	const struct ocs_thread *t = s->g.t;
 	int left = s->g.target, n = 0, i;
 
 	for (i = 0; i < t->nsheets && n < s->most && left > 0; i++) {
-		if (!in_column(t, t->order[i]))
+		if (!ocs_bits_has(t->column, i))
 			continue;
-		left -= places_near(s, t->order[i]);
+		left -= places_near(s, i);
 		n++;
 	}
 	return left <= 0;
 }
 
-/* Puts two places of SHEET between AT and the next one; BEGIN: nodes may be begun. */
-static bool ear_add(struct spine *s, int sheet, int at, bool begin)
-{
-	struct ocs_thread *t = s->g.t;
-	int first = sheet * t->units, d = t->dir[at], i, p, id;
-	const int *from = t->near + (at - first) * DIRS, *to = t->near + (t->next[at] - first) * DIRS;
-
-	t->work++;
-	for (i = 0; i < DIRS; i++) {
-		int a, b;
-		bool one, two;
-
-		p = s->direction[i];
-		a = from[p] / 2;
-		b = to[p] / 2;
-		if (p / 2 == d / 2 || from[p] & 1 || !ocs_grow_has(t, a, sheet) ||
-		    !ocs_grow_has(t, b, sheet) || p / 2 == s->g.way->axis)
-			continue;
-		one = ocs_grow_fresh(&s->g, sheet, a);
-		two = ocs_grow_fresh(&s->g, sheet, b) && !(one && t->cell_of[a] == t->cell_of[b]);
-		if ((one || two) && (!begin || s->g.cells + one + two > s->g.cells_max))
-			continue;
-		t->ears[s->ears++] = (struct ocs_ear){ at, one, two };
-		id = ocs_grow_append(&s->g, at, p, sheet, a);
-		id = ocs_grow_append(&s->g, id, d, sheet, b);
-		t->dir[id] = (unsigned char)(p ^ 1);
-		return true;
-	}
-	return false;
-}
-
-static void place_drop(struct spine *s, int id, bool fresh)
-{
-	struct ocs_thread *t = s->g.t;
-	int unit = id % t->units, sheet = id / t->units;
-
-	t->has[unit * t->set_words + sheet / 64] |= 1ULL << sheet % 64;
-	if (fresh)
-		t->touched[ocs_grow_id_of(t, sheet, t->cell_of[unit])] = 0;
-	s->g.cells -= fresh;
-	s->g.length--;
-}
-
-/* Takes the last ear back. */
-static void ear_drop(struct spine *s)
-{
-	struct ocs_thread *t = s->g.t;
-	const struct ocs_ear *ear = &t->ears[--s->ears];
-	int a = t->next[ear->at], b = t->next[a];
-
-	t->dir[ear->at] = t->dir[a];
-	t->next[ear->at] = t->next[b];
-	t->prev[t->next[b]] = ear->at;
-	place_drop(s, a, ear->one);
-	place_drop(s, b, ear->two);
-}
-
-/* Places that nodes begun have left. */
-static int places_open(const struct spine *s)
-{
-	return s->g.cells * s->cell_places - s->g.length;
-}
-
-/* Goes over the ring in SHEET once and makes it longer, within begun nodes while these have
- * room; BEGIN: or not, once.  ALONG: only where it lies along the spine.  Returns whether it
- * did. */
-static bool ears_pass(struct spine *s, int sheet, bool along, bool begin)
-{
-	struct ocs_thread *t = s->g.t;
-	int at = ocs_grow_id_of(t, sheet, s->base), before = s->ears;
-	int end = ocs_grow_id_of(t, sheet, s->base + (s->edge - 1) * s->by);
-
-	while (at != end && s->g.length < s->g.target && t->work < s->work_max) {
-		if ((!along || t->dir[at] / 2 == s->axis) &&
-		    ear_add(s, sheet, at, begin || !places_open(s))) {
-			s->left -= 2;
-			if (s->left < 2)
-				return false;	/* nothing is free any more */
-			begin = false;
-		}
-		/* the edge between the new places comes next: what was begun goes on */
-		at = t->next[at];
-	}
-	return s->ears > before;
-}
-
-/* Takes what is free beside the spine in SHEET. */
-static void ears_take(struct spine *s, int sheet)
-{
-	int along;
-
-	s->left = s->g.t->places[sheet] - s->edge;
-	for (along = 1; along >= 0 && s->left > 1; along--) {
-		do {
-			while (ears_pass(s, sheet, along, false))
-				;
-		} while (s->left > 1 && places_open(s) && ears_pass(s, sheet, along, true));
-	}
-}
-
 /* The column in one more sheet, before the ring closes.  What was taken before is given back
  * as far as it has to. */
-static bool sheet_add(struct spine *s, int sheet)
+static bool sheet_add(struct ocs_spine *s, int sheet)
 {
 	struct ocs_thread *t = s->g.t;
 	int i, id;
@@ -250,10 +314,10 @@ static bool sheet_add(struct spine *s, int sheet)
 	while (s->g.length + s->edge > s->g.target || s->g.cells + s->cells > s->g.cells_max) {
 		if (!s->ears)
 			return false;
-		ear_drop(s);
+		ocs_ear_drop(s);
 	}
 	for (i = 0; i < s->edge; i++) {
-		id = ocs_grow_append(&s->g, s->tail, 2 * s->axis, sheet, s->base + i * s->by);
+		id = ocs_spine_append(s, s->tail, 2 * s->axis, sheet, s->base + i * s->by);
 		t->dir[id] = (unsigned char)(2 * s->axis);
 		s->tail = id;
 	}
@@ -261,33 +325,21 @@ static bool sheet_add(struct spine *s, int sheet)
 	return true;
 }
 
-static void column_take(struct spine *s, const struct column *column)
-{
-	const struct ocs_section *section = s->g.t->section;
-
-	s->axis = column->axis;
-	s->base = column->base;
-	s->by = ocs_grow_stride(section, s->axis);
-	s->edge = section->edge[s->axis];
-	s->cells = s->edge / section->tile[s->axis];
-	column_sheets(s);
-}
-
 /* Makes the ring on the column; false: it does not get as long as it should. */
-static bool build(struct spine *s, int order)
+static bool build(struct ocs_spine *s, int order)
 {
 	struct ocs_thread *t = s->g.t;
-	int i, pair = -1;
+	int i, sheet, pair = -1;
 
 	for (i = 0; i < DIRS; i++)
 		s->direction[i] = order ? DIRS - 1 - i : i;
 	s->sheets = s->ears = 0;
 	s->tail = -1;
-	ocs_grow_reset(&s->g);
-	for (i = 0; i < t->nsheets && s->sheets < s->most; i++) {
-		int sheet = t->order[i];
-
-		if (!in_column(t, sheet))
+	s->g.length = s->g.cells = 0;
+	memcpy(t->avail, t->sound, (size_t)(t->nsheets * t->section->words) * sizeof(*t->avail));
+	memset(t->begun, 0, (size_t)(t->nsheets * t->section->words) * sizeof(*t->begun));
+	for (sheet = 0; sheet < t->nsheets && s->sheets < s->most; sheet++) {
+		if (!ocs_bits_has(t->column, sheet))
 			continue;
 		/* an odd column and one more make an even ring; a column of two would close to
 		 * itself beside its own link */
@@ -299,61 +351,54 @@ static bool build(struct spine *s, int order)
 		    !sheet_add(s, sheet))
 			return false;
 		if (pair >= 0)
-			ears_take(s, pair);
+			ocs_ears_take(s, pair);
 		pair = -1;
-		ears_take(s, sheet);
+		ocs_ears_take(s, sheet);
 		if (s->g.length == s->g.target)
 			return s->g.cells == s->g.cells_max;
 	}
 	return false;
 }
 
-/* The most promising columns, best first; returns how many. */
-static int columns_find(struct spine *s, struct column *best)
+/* The most promising of COUNT columns, best first; returns how many. */
+static int columns_best(struct ocs_spine *s, int count, struct column *best)
 {
-	const struct ocs_section *section = s->g.t->section;
-	int n = 0, unit, i;
+	int n = 0, c, i;
 
-	for (s->axis = 0; s->axis < OCS_AXES; s->axis++) {
-		s->edge = section->edge[s->axis];
-		s->by = ocs_grow_stride(section, s->axis);
-		if (s->axis == s->g.way->axis || s->edge < 2)
+	for (c = 0; c < count; c++) {
+		struct column now = { s->g.t->columns[c], 0 };
+
+		column_take(s, &now.at);
+		now.sheets = column_sheets(s, false);
+		if (!now.sheets)
 			continue;
-		for (unit = 0; unit < s->g.t->units; unit++) {
-			struct column now = { s->axis, unit, 0 };
-
-			if (ocs_grow_coord(section, unit, s->axis) ||
-			    (s->g.way->axis >= 0 && ocs_grow_coord(section, unit, s->g.way->axis) !=
-			     s->g.way->offset))
-				continue;
-			s->base = unit;
-			now.sheets = sheets_least(s);
-			if (!now.sheets)
-				continue;
-			for (i = n; i > 0 && now.sheets < best[i - 1].sheets; i--) {
-				if (i < TRIES_MAX)
-					best[i] = best[i - 1];
-			}
+		for (i = n; i > 0 && now.sheets < best[i - 1].sheets; i--) {
 			if (i < TRIES_MAX)
-				best[i] = now;
-			n += n < TRIES_MAX;
+				best[i] = best[i - 1];
 		}
+		if (i < TRIES_MAX)
+			best[i] = now;
+		n += n < TRIES_MAX;
 	}
 	return n;
 }
 
 /* The way with the fewest sheets that its columns give; returns them, 0: none. */
-static int way_lay(struct spine *s)
+static int way_lay(struct ocs_spine *s)
 {
 	struct column column[TRIES_MAX];
 	int n, i, order, found = 0;
 
-	sheets_sort(s->g.t);
-	n = columns_find(s, column);
+	n = places_find(s) ? columns_list(s) : 0;
+	if (!n)
+		return 0;
+	sheets_make(s);
+	n = columns_best(s, n, column);
 	for (i = 0; i < n; i++) {
 		if (found && column[i].sheets >= found)
 			break;
-		column_take(s, &column[i]);
+		column_take(s, &column[i].at);
+		column_sheets(s, true);
 		if (!promising(s))
 			continue;
 		for (order = 0; order < 2; order++) {
@@ -369,39 +414,36 @@ static int way_lay(struct spine *s)
 	return found;
 }
 
-/* Whether MOST cubes, of those that may be taken, have XPUS free ones. */
-static bool cubes_hold(const struct ocs_thread *t, const struct ocs_fit *fit, int most, long xpus)
+/* Whether MOST cubes, the last of those from FIRST to END, have XPUS free ones. */
+static bool cubes_hold(const struct ocs_fit *fit, int first, int end, int most, long xpus)
 {
-	int i = fit->n;
-
-	while (!t->section->threading && i > 0 && fit->count[i - 1] == t->units)
-		i--;
-	for (; i > 0 && most > 0 && xpus > 0; i--, most--)
-		xpus -= fit->count[i - 1];
+	for (; end > first && most > 0 && xpus > 0; most--)
+		xpus -= fit->count[--end];
 	return xpus <= 0;
 }
 
 bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nodes,
-		    const struct ocs_fit *fit, int most)
+		    struct ocs_fit *fit, int most)
 {
+	int end = t->section->threading ? fit->n : ocs_fit_first_with(fit, t->units);
+	int first = fit->n > t->sheets_max ? fit->n - t->sheets_max : 0, n, cubes;
 	const int *tile = t->section->tile;
 	struct ocs_way way;
 	bool found = false;
-	int n, cubes;
 
 	t->work = 0;
 	t->spent = false;
-	for (n = 0; ocs_way_get(t->section, shape, n, &way); n++) {
+	for (n = 0; cubes_hold(fit, first, end, most, shape->xpus) &&
+	     ocs_way_get(t->section, shape, n, &way); n++) {
 		int cell_nodes = ocs_grow_cell_nodes(t->section, &way);
-		struct spine s = { .g = { .t = t, .way = &way, .fit = fit, .emptiest = true,
-					  .target = shape->extent[way.ring],
-					  .cells_max = nodes / cell_nodes },
-				   .most = most / way.stack, .whole = t->section->threading,
-				   .work_max = WORK_MAX + WORK_EACH * (long)shape->extent[way.ring] };
+		struct ocs_spine s = { .g = { .t = t, .way = &way, .fit = fit,
+					      .target = shape->extent[way.ring],
+					      .cells_max = nodes / cell_nodes },
+				       .most = most / way.stack, .first = first, .end = end,
+				       .work_max = WORK_MAX + WORK_EACH * (long)shape->extent[way.ring] };
 
 		s.cell_places = tile[0] * tile[1] * tile[2] / (way.axis < 0 ? 1 : tile[way.axis]);
-		if (nodes % cell_nodes || s.most < 1 || !cubes_hold(t, fit, most, shape->xpus) ||
-		    ocs_grow_sheets(&s.g) < s.g.target)
+		if (nodes % cell_nodes || s.most < 1)
 			continue;
 		cubes = way_lay(&s) * way.stack;
 		if (cubes) {

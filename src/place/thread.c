@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
+#include "src/place/bits.h"
 #include "src/place/grow.h"
 
 #include <stdlib.h>
@@ -39,15 +40,18 @@ static void tables_make(struct ocs_thread *t)
 		t->cell_of[unit] = cell;
 	}
 	for (unit = 0; unit < t->units; unit++) {
+		ocs_bits_add(t->units_all, unit);
 		if ((ocs_grow_coord(s, unit, 0) + ocs_grow_coord(s, unit, 1) +
 		     ocs_grow_coord(s, unit, 2)) % 2 && unit < 64)
 			t->dark |= 1ULL << unit;
 		for (a = 0; a < OCS_AXES; a++)
 			t->layer[(a * OCS_EDGE_MAX + ocs_grow_coord(s, unit, a)) * s->words + unit / 64] |=
 				1ULL << unit % 64;
-		for (other = 0; other < t->units; other++) {
-			if (t->cell_of[unit] == t->cell_of[other])
-				t->tile[unit * s->words + other / 64] |= 1ULL << other % 64;
+		for (other = t->units - 1; other >= 0; other--) {
+			if (t->cell_of[unit] != t->cell_of[other])
+				continue;
+			t->tile[unit * s->words + other / 64] |= 1ULL << other % 64;
+			t->first_of[unit] = other;
 		}
 	}
 }
@@ -84,6 +88,16 @@ struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
 	t->tally = ocs_calloc(units + 2, sizeof(int));
 	t->column = ocs_calloc((size_t)t->set_words, sizeof(uint64_t));
 	t->ears = ocs_calloc(places / 2 + 1, sizeof(*t->ears));
+	t->first_of = ocs_calloc(units, sizeof(int));
+	t->units_all = ocs_calloc((size_t)section->words, sizeof(uint64_t));
+	t->seen = ocs_calloc(units, sizeof(bool));
+	t->free_words = t->set_words + 1;
+	t->free_at = ocs_calloc(units * (size_t)t->free_words, sizeof(uint64_t));
+	t->all = ocs_calloc((size_t)t->free_words, sizeof(uint64_t));
+	t->columns = ocs_calloc(OCS_AXES * units, sizeof(*t->columns));
+	t->sound = ocs_calloc((size_t)t->sheets_max * (size_t)section->words, sizeof(uint64_t));
+	t->avail = ocs_calloc((size_t)t->sheets_max * (size_t)section->words, sizeof(uint64_t));
+	t->begun = ocs_calloc((size_t)t->sheets_max * (size_t)section->words, sizeof(uint64_t));
 	tables_make(t);
 	return t;
 }
@@ -113,6 +127,15 @@ void ocs_thread_destroy(struct ocs_thread *t)
 	free(t->tally);
 	free(t->column);
 	free(t->ears);
+	free(t->first_of);
+	free(t->units_all);
+	free(t->seen);
+	free(t->free_at);
+	free(t->all);
+	free(t->columns);
+	free(t->sound);
+	free(t->avail);
+	free(t->begun);
 	free(t);
 }
 
@@ -170,7 +193,9 @@ static bool nodes_allow(const struct ocs_grow *g, int sa, int a, int sb, int b, 
 	return g->cells + more <= (level == LEVEL_TOUCHED ? g->cells : g->cells_max);
 }
 
-int ocs_grow_append(struct ocs_grow *g, int after, int dir, int sheet, int unit)
+/* Appends UNIT of SHEET after place AFTER (-1: it is the first), reached by DIR; returns its
+ * place. */
+static int place_append(struct ocs_grow *g, int after, int dir, int sheet, int unit)
 {
 	struct ocs_thread *t = g->t;
 	int id = ocs_grow_id_of(t, sheet, unit);
@@ -220,7 +245,7 @@ static bool line_insert(struct ocs_grow *g, int at, int level)
 	    !ocs_grow_sound(g, sheet, unit + (edge - 1) * by, d))
 		return false;
 	for (i = 0; i < edge; i++)
-		at = ocs_grow_append(g, at, d, sheet, unit + i * by);
+		at = place_append(g, at, d, sheet, unit + i * by);
 	return true;
 }
 
@@ -255,8 +280,8 @@ static bool extend(struct ocs_grow *g, int at, int level)
 		}
 		if (!nodes_allow(g, sa, a / 2, sb, b / 2, level))
 			continue;
-		id = ocs_grow_append(g, at, p, sa, a / 2);
-		id = ocs_grow_append(g, id, d, sb, b / 2);
+		id = place_append(g, at, p, sa, a / 2);
+		id = place_append(g, id, d, sb, b / 2);
 		t->dir[id] = (unsigned char)(p ^ 1);
 		return true;
 	}
@@ -292,7 +317,8 @@ static bool grow(struct ocs_grow *g)
 	return g->cells == g->cells_max;
 }
 
-void ocs_grow_reset(struct ocs_grow *g)
+/* Back to no ring, all places of the sheets free. */
+static void ring_reset(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
 	size_t words = (size_t)t->set_words;
@@ -322,10 +348,10 @@ static bool square(struct ocs_grow *g, int sheet, int unit, int p, int q)
 	} else if (!ocs_grow_has(t, a / 2, sheet) || !ocs_grow_has(t, b / 2, sheet)) {
 		return false;
 	}
-	at = ocs_grow_append(g, -1, 0, sheet, unit);
-	at = ocs_grow_append(g, at, p, sheet, to / 2);
-	at = ocs_grow_append(g, at, q, other, b / 2);
-	at = ocs_grow_append(g, at, p ^ 1, other, a / 2);
+	at = place_append(g, -1, 0, sheet, unit);
+	at = place_append(g, at, p, sheet, to / 2);
+	at = place_append(g, at, q, other, b / 2);
+	at = place_append(g, at, p ^ 1, other, a / 2);
 	t->dir[at] = (unsigned char)(q ^ 1);
 	return true;
 }
@@ -352,24 +378,10 @@ static bool seed(struct ocs_grow *g, int sheet)
 	return false;
 }
 
-/* What is left of MASK where the place BITS further on is free, too. */
-static void mask_and_shifted(uint64_t *mask, const uint64_t *from, int words, int bits)
-{
-	int skip = bits / 64, by = bits % 64, w;
-
-	for (w = 0; w < words; w++) {
-		uint64_t low = w + skip < words ? from[w + skip] : 0;
-		uint64_t high = w + skip + 1 < words ? from[w + skip + 1] : 0;
-
-		mask[w] &= by ? low >> by | high << (64 - by) : low;
-	}
-}
-
-/* Units of loaded cube I that are free in all layers of the way, sound at the ends. */
-static void units_free(const struct ocs_grow *g, int i, uint64_t *mask)
+void ocs_grow_units(const struct ocs_grow *g, int cube, uint64_t *mask)
 {
 	const struct ocs_section *s = g->t->section;
-	const uint64_t *free_words = g->fit->words + (g->first + i) * s->words;
+	const uint64_t *free_words = g->fit->words + cube * s->words;
 	int axis = g->way->axis, layer, w;
 
 	memcpy(mask, free_words, (size_t)s->words * sizeof(*mask));
@@ -377,8 +389,11 @@ static void units_free(const struct ocs_grow *g, int i, uint64_t *mask)
 		return;
 	for (w = 0; w < s->words; w++)
 		mask[w] &= g->t->layer[(axis * OCS_EDGE_MAX + g->way->offset) * s->words + w];
-	for (layer = 1; layer < g->way->layers; layer++)
-		mask_and_shifted(mask, free_words, s->words, layer * ocs_grow_stride(s, axis));
+	for (layer = 1; layer < g->way->layers; layer++) {
+		for (w = 0; w < s->words; w++)
+			mask[w] &= ocs_bits_down(free_words, s->words, w,
+						 layer * ocs_grow_stride(s, axis));
+	}
 }
 
 static int alike(const struct ocs_thread *t, const uint64_t *a, const uint64_t *b)
@@ -386,20 +401,22 @@ static int alike(const struct ocs_thread *t, const uint64_t *a, const uint64_t *
 	int w, n = 0;
 
 	for (w = 0; w < t->section->words; w++)
-		n += __builtin_popcountll(a[w] & b[w]);
+		n += ocs_bits_count(a[w] & b[w]);
 	return n;
 }
 
-/* Puts cubes that are free at the same places together: each stack begins with the
- * fullest cube left and takes those that have most in common with it. */
-static void stacks_make(struct ocs_grow *g, int n)
+void ocs_grow_stacks(struct ocs_grow *g, int from, int n)
 {
 	struct ocs_thread *t = g->t;
 	int words = t->section->words, stack = g->way->stack, i, j, k, w;
 	uint64_t swap;
 
-	for (i = 0; i < n; i++)
-		t->stacks[i] = g->first + i;
+	/* each stack begins with the fullest cube left and takes those that have most in common
+	 * with it */
+	for (i = 0; i < n; i++) {
+		t->stacks[i] = from + i;
+		ocs_grow_units(g, from + i, t->mask + i * words);
+	}
 	for (i = 0; stack > 1 && i + stack <= n; i += stack) {
 		uint64_t *first = t->mask + i * words;
 
@@ -427,30 +444,15 @@ static void stacks_make(struct ocs_grow *g, int n)
 	}
 }
 
-int ocs_grow_sheets(struct ocs_grow *g)
+/* Makes the sheets of the way; returns the places they have. */
+static int sheets_make(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
 	int words = t->section->words, stack = g->way->stack, total = 0, n, i, k, w;
 
 	n = g->fit->n < t->sheets_max ? g->fit->n : t->sheets_max;
-	g->first = g->emptiest ? g->fit->n - n : 0;
-	for (i = 0; i < n; i++)
-		units_free(g, i, t->mask + i * words);
-	stacks_make(g, n);
+	ocs_grow_stacks(g, 0, n);
 	t->nsheets = n / stack;
-	for (i = 0; i < t->nsheets; i++) {
-		for (t->places[i] = 0, w = 0; w < words; w++)
-			t->places[i] += __builtin_popcountll(t->mask[i * stack * words + w]);
-		total += t->places[i];
-		if (t->section->threading || !g->emptiest)
-			continue;
-		for (k = 0; k < stack && g->fit->count[t->stacks[i * stack + k]] < t->units; k++)
-			;
-		total -= k < stack ? t->places[i] : 0;	/* will be left alone */
-	}
-	if (total < g->target)
-		return total;
-	total = 0;
 	memset(t->base, 0, (size_t)(t->units * t->set_words) * sizeof(*t->base));
 	memset(t->used, 0, 3 * (size_t)t->set_words * sizeof(*t->used));
 	for (i = 0; i < t->nsheets; i++) {
@@ -483,19 +485,23 @@ void ocs_grow_answer(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
 	int *number = t->prev, at = g->head, i, k, stack = g->way->stack;
+	int first = -t->units, sheet = 0;	/* of the sheet at hand */
 
 	t->way = *g->way;
 	t->extent = g->target;
 	for (i = 0; i < g->target; i++, at = t->next[at]) {
-		t->ring[i].sheet = at / t->units;
-		t->ring[i].unit = at % t->units;
+		if (at < first || at >= first + t->units) {
+			sheet = at / t->units;
+			first = sheet * t->units;
+		}
+		t->ring[i].sheet = sheet;
+		t->ring[i].unit = at - first;
 		t->ring[i].dir = t->dir[at];
 	}
 	for (i = 0; i < t->nsheets; i++)
 		number[i] = -1;
 	for (i = t->nused = 0; i < g->target; i++) {
-		int sheet = t->ring[i].sheet;
-
+		sheet = t->ring[i].sheet;
 		if (number[sheet] < 0) {
 			number[sheet] = t->nused++;
 			for (k = 0; k < stack; k++) {
@@ -517,7 +523,7 @@ int ocs_grow_cell_nodes(const struct ocs_section *s, const struct ocs_way *way)
 }
 
 bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int nodes,
-		       const struct ocs_fit *fit)
+		       struct ocs_fit *fit)
 {
 	struct ocs_way way;
 	int n, sheet, seeds;
@@ -529,10 +535,10 @@ bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int 
 				  .target = shape->extent[way.ring],
 				  .cells_max = nodes / ocs_grow_cell_nodes(t->section, &way) };
 
-		if (nodes % ocs_grow_cell_nodes(t->section, &way) || ocs_grow_sheets(&g) < g.target)
+		if (nodes % ocs_grow_cell_nodes(t->section, &way) || sheets_make(&g) < g.target)
 			continue;
 		for (sheet = 0, seeds = 0; sheet < t->nsheets && seeds < SEEDS_MAX; sheet++) {
-			ocs_grow_reset(&g);
+			ring_reset(&g);
 			if (!seed(&g, sheet))
 				continue;
 			seeds++;
@@ -553,27 +559,34 @@ void ocs_thread_narrow(const struct ocs_thread *t, struct ocs_fit *fit)
 {
 	const struct ocs_section *s = t->section;
 	int by = t->way.axis < 0 ? 0 : ocs_grow_stride(s, t->way.axis), stack = t->way.stack, i, k, w, n = 0;
-	int total = t->nused * stack;
+	int total = t->nused * stack, layer;
 
-	for (i = 0; i < s->ncubes; i++)
-		fit->by_cube[i] = -1;
+	memset(fit->members, 0, (size_t)fit->set_words * sizeof(*fit->members));
 	for (i = 0; i < total; i++)
-		fit->by_cube[t->cubes[i]] = i;
-	for (i = 0; i < s->ncubes; i++) {
-		if (fit->by_cube[i] < 0)
-			continue;
-		fit->by_cube[i] = n;
-		fit->seated[n++] = i;
+		ocs_bits_add(fit->members, t->cubes[i]);
+	for (w = 0; w < fit->set_words; w++) {
+		uint64_t left = fit->members[w];
+
+		for (; left; left &= left - 1) {
+			fit->seated[n] = w * 64 + __builtin_ctzll(left);
+			fit->by_cube[fit->seated[n]] = n;
+			n++;
+		}
 	}
 	memset(fit->narrowed, 0, (size_t)n * (size_t)s->words * sizeof(uint64_t));
 	for (i = 0; i < t->extent; i++) {
-		for (k = 0; k < stack * t->way.layers; k++) {
-			int cube = t->cubes[t->ring[i].sheet * stack + k / t->way.layers];
-			int unit = t->ring[i].unit + k % t->way.layers * by;
+		const int *cube = t->cubes + t->ring[i].sheet * stack;
 
-			for (w = 0; w < s->words; w++)
-				fit->narrowed[fit->by_cube[cube] * s->words + w] |=
-					t->tile[unit * s->words + w];
+		for (k = 0; k < stack; k++) {
+			uint64_t *words = fit->narrowed + fit->by_cube[cube[k]] * s->words;
+
+			for (layer = 0; layer < t->way.layers; layer++) {
+				const uint64_t *tile = t->tile +
+					(t->ring[i].unit + layer * by) * s->words;
+
+				for (w = 0; w < s->words; w++)
+					words[w] |= tile[w];
+			}
 		}
 	}
 	ocs_fit_load_cubes(fit, fit->narrowed, fit->seated, n);

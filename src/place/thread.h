@@ -36,6 +36,11 @@ struct ocs_ear {
 	bool one, two;
 };
 
+/* A column of a cube: from its first unit along an axis. */
+struct ocs_column {
+	int axis, base;
+};
+
 struct ocs_thread {
 	const struct ocs_section *section;
 	int units;		/* places of a cube */
@@ -52,7 +57,19 @@ struct ocs_thread {
 	bool *whole;		/* per sheet */
 	int *next, *prev;	/* per sheet and unit */
 	unsigned char *dir, *touched;
-	int *order, *places;	/* sheets, those with the most places first; places of each */
+
+	/* rings without a search */
+	int *first_of;		/* per unit: the first one of its node */
+	uint64_t *units_all;
+	bool *seen;		/* per unit: its column is free somewhere */
+	int free_words;		/* of a set of the cubes that may be taken */
+	uint64_t *free_at;	/* per place: where it is free */
+	uint64_t *all;		/* cubes that have a column */
+	struct ocs_column *columns;
+	uint64_t *sound;	/* per sheet: its places, */
+	uint64_t *avail;	/* those not taken yet, */
+	uint64_t *begun;	/* and the units of its nodes that are in use */
+	int *order, *places;	/* scratch; places of each sheet */
 	int *tally;
 	uint64_t dark;		/* cubes of one word: units of one colour of a chessboard */
 	uint64_t *column;	/* the sheets of a column */
@@ -73,11 +90,11 @@ void ocs_thread_destroy(struct ocs_thread *thread);
 
 /* Fills the answer from the cubes loaded into FIT with exactly NODES nodes. */
 bool ocs_thread_search(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
-		       const struct ocs_fit *fit);
+		       struct ocs_fit *fit);
 /* The same without a search, on fewer than MOST + 1 cubes and as few as it finds: rings
  * through a column of cubes and what is free beside it. */
 bool ocs_thread_lay(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
-		    const struct ocs_fit *fit, int most);
+		    struct ocs_fit *fit, int most);
 /* Leaves only the nodes of the answer free in FIT. */
 void ocs_thread_narrow(const struct ocs_thread *thread, struct ocs_fit *fit);
 

@@ -60,17 +60,37 @@ bool ocs_way_get(const struct ocs_section *s, const struct ocs_shape *shape, int
 	return false;
 }
 
-static void xpu_at(const struct ocs_section *s, const struct ocs_way *way,
-		   const struct ocs_thread_step *step, const int *cubes, int j, struct ocs_xpu *xpu)
+/* The first of a step's XPUs; the others are further along the straight dimension. */
+static void step_at(const struct ocs_section *s, int unit, int at[OCS_AXES])
 {
-	int unit = step->unit;
+	at[2] = unit % s->edge[2];
+	unit /= s->edge[2];
+	at[1] = unit % s->edge[1];
+	at[0] = unit / s->edge[1];
+}
 
-	xpu->at[2] = unit % s->edge[2];
-	xpu->at[1] = unit / s->edge[2] % s->edge[1];
-	xpu->at[0] = unit / s->edge[2] / s->edge[1];
-	if (way->axis >= 0)
-		xpu->at[way->axis] += j % way->layers;
-	xpu->cube = cubes[step->sheet * way->stack + j / way->layers];
+/* The LENGTH XPUs of STEP: the first one is FIRST, each next one BY further on. */
+static void xpus_fill(const struct ocs_section *s, const struct ocs_way *way,
+		      const struct ocs_thread_step *step, const int *cubes, struct ocs_xpu *first,
+		      int length, long by)
+{
+	const int *cube = cubes + step->sheet * way->stack;
+	int at[OCS_AXES], j, layer = 0;
+
+	step_at(s, step->unit, at);
+	for (j = 0; j < length; j++, first += by) {
+		first->at[0] = at[0];
+		first->at[1] = at[1];
+		first->at[2] = at[2];
+		first->cube = *cube;
+		if (way->axis < 0)
+			continue;
+		first->at[way->axis] += layer;
+		if (++layer == way->layers) {
+			layer = 0;
+			cube++;
+		}
+	}
 }
 
 static void circuit_add(struct ocs_placement *p, int axis, const struct ocs_xpu *low,
@@ -103,14 +123,13 @@ struct ocs_placement *ocs_thread_make(const struct ocs_section *s, const struct 
 		along *= shape->extent[d];
 	/* two dimensions at most: the other one is either faster or slower */
 	across = along > 1 ? 1 : extent;
-	for (i = 0; i < extent; i++) {
-		for (j = 0; j < length; j++)
-			xpu_at(s, way, &ring[i], cubes, j, &p->xpus[i * along + j * across]);
-	}
+	for (i = 0; i < extent; i++)
+		xpus_fill(s, way, &ring[i], cubes, &p->xpus[i * along], length, across);
 	for (i = 0; i < extent; i++) {
 		int to = i + 1 < extent ? i + 1 : 0, dir = ring[i].dir;
 
-		if ((!to && shape->mesh[way->ring]) || !(ocs_thread_near(s, ring[i].unit, dir) & 1))
+		if ((!to && shape->mesh[way->ring]) ||
+		    p->xpus[i * along].at[dir / 2] != (dir % 2 ? 0 : s->edge[dir / 2] - 1))
 			continue;
 		for (j = 0; j < length; j++) {
 			const struct ocs_xpu *u = &p->xpus[i * along + j * across];

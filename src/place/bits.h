@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_BITS_H
+#define OCS_PLACE_BITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Sets as words of 64 bits. */
+
+/* As __builtin_popcountll, which calls a function where the processor is not known to have an
+ * instruction for it. */
+static inline int ocs_bits_count(uint64_t word)
+{
+	word -= word >> 1 & 0x5555555555555555ULL;
+	word = (word & 0x3333333333333333ULL) + (word >> 2 & 0x3333333333333333ULL);
+	word = (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+	return (int)(word * 0x0101010101010101ULL >> 56);
+}
+
+static inline bool ocs_bits_has(const uint64_t *set, int bit)
+{
+	return set[bit / 64] >> bit % 64 & 1;
+}
+
+static inline void ocs_bits_add(uint64_t *set, int bit)
+{
+	set[bit / 64] |= 1ULL << bit % 64;
+}
+
+static inline void ocs_bits_drop(uint64_t *set, int bit)
+{
+	set[bit / 64] &= ~(1ULL << bit % 64);
+}
+
+/* Word W of the set of WORDS words whose members are those of SET less BY. */
+static inline uint64_t ocs_bits_down(const uint64_t *set, int words, int w, int by)
+{
+	int from = w + by / 64, shift = by % 64;
+	uint64_t low, high;
+
+	if (words == 1)
+		return set[0] >> by;
+	low = from < words ? set[from] : 0;
+	high = from + 1 < words ? set[from + 1] : 0;
+	return shift ? low >> shift | high << (64 - shift) : low;
+}
+
+/* The same for those of SET plus BY. */
+static inline uint64_t ocs_bits_up(const uint64_t *set, int words, int w, int by)
+{
+	int from = w - by / 64, shift = by % 64;
+	uint64_t high, low;
+
+	if (words == 1)
+		return set[0] << by;
+	high = from >= 0 ? set[from] : 0;
+	low = from >= 1 ? set[from - 1] : 0;
+	return shift ? high << shift | low >> (64 - shift) : high;
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_PLACE_SPINE_H
+#define OCS_PLACE_SPINE_H
+
+/* Inside of ocs_thread_lay: a ring through a column of sheets, and what it takes beside it. */
+
+#include "src/place/bits.h"
+#include "src/place/grow.h"
+
+struct ocs_spine {
+	struct ocs_grow g;
+	int axis, by, edge;	/* of the column */
+	int base;		/* its first unit */
+	int cells;		/* nodes that it touches in a sheet */
+	int direction[DIRS];	/* in which it is made longer, in this order */
+	int most;		/* sheets */
+	int first, end;		/* loaded cubes that may be taken */
+	long work_max;
+	int sheets;		/* in the ring */
+	int left;		/* places free in the sheet at hand */
+	int cell_places;	/* of a node's cross-section */
+	int tail;		/* last place of the spine */
+	int ears;		/* taken: g.t->ears */
+};
+
+/* Takes what is free beside the spine in SHEET. */
+void ocs_ears_take(struct ocs_spine *s, int sheet);
+/* Takes the last ear back. */
+void ocs_ear_drop(struct ocs_spine *s);
+/* Appends UNIT of SHEET after place AFTER (-1: it is the first), reached by DIR; returns its
+ * place. */
+int ocs_spine_append(struct ocs_spine *s, int after, int dir, int sheet, int unit);
+
+#endif
