@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/fabric.h"
 #include "src/util/error.h"
+#include "src/util/hash.h"
 #include "src/util/text.h"
 
 #define BYTES_MAX (64U << 20)
@@ -19,13 +19,18 @@
 #define MARK_DIGITS 16
 #define MARK_BYTES (sizeof(MARK) - 1 + MARK_DIGITS + 1)
 
+uint64_t ocs_config_text_digest(const char *text, size_t length)
+{
+	return ocs_hash(OCS_HASH_START, text, length);
+}
+
 static void mark_format(const char *text, size_t length, char mark[MARK_BYTES + 1])
 {
 	snprintf(mark, MARK_BYTES + 1, MARK "%016llx\n",
-		 (unsigned long long)ocs_fabric_text_digest(text, length));
+		 (unsigned long long)ocs_config_text_digest(text, length));
 }
 
-size_t ocs_fabric_text_length(const char *text, size_t length)
+size_t ocs_config_text_length(const char *text, size_t length)
 {
 	char mark[MARK_BYTES + 1];
 	size_t before;
@@ -53,7 +58,7 @@ static int write_marked(const char *path, const char *text, size_t length, struc
 static char *read_marked(const char *path, size_t *length, struct ocs_error *err)
 {
 	char *text = ocs_file_read(path, BYTES_MAX, length, err);
-	size_t before = text ? ocs_fabric_text_length(text, *length) : 0;
+	size_t before = text ? ocs_config_text_length(text, *length) : 0;
 
 	if (!text)
 		return NULL;
@@ -67,36 +72,36 @@ static char *read_marked(const char *path, size_t *length, struct ocs_error *err
 	return text;
 }
 
-int ocs_fabric_keep(const struct ocs_fabric *fabric, const char *path, struct ocs_error *err)
+int ocs_config_keep(const struct ocs_config *config, const char *path, struct ocs_error *err)
 {
+	const char *source = config->fabric->source;
 	size_t length;
 	char *text;
 	int rc;
 
-	text = ocs_file_read(fabric->source, BYTES_MAX, &length, err);
+	text = ocs_file_read(source, BYTES_MAX, &length, err);
 	if (!text)
 		return -1;
-	length = ocs_fabric_text_length(text, length);
-	if (ocs_fabric_text_digest(text, length) != fabric->text_digest) {
+	length = ocs_config_text_length(text, length);
+	if (ocs_config_text_digest(text, length) != config->text_digest) {
 		free(text);
-		return ocs_error_set(err, OCS_ERROR, "%s has changed since it was read",
-				     fabric->source);
+		return ocs_error_set(err, OCS_ERROR, "%s has changed since it was read", source);
 	}
 	rc = write_marked(path, text, length, err);
 	free(text);
 	return rc;
 }
 
-struct ocs_fabric *ocs_fabric_kept(const char *path, struct ocs_error *err)
+struct ocs_config *ocs_config_kept(const char *path, struct ocs_error *err)
 {
-	struct ocs_fabric *fabric = NULL;
+	struct ocs_config *config = NULL;
 	size_t length;
 	char *text = read_marked(path, &length, err);
 
 	if (text)
-		fabric = ocs_fabric_parse(text, length, path, err);
+		config = ocs_config_parse(text, length, path, err);
 	free(text);
-	return fabric;
+	return config;
 }
 
 static bool all_get_circuits(const struct ocs_section *section)
@@ -104,7 +109,7 @@ static bool all_get_circuits(const struct ocs_section *section)
 	return section && (section->kind == OCS_RAILS || section->kind == OCS_DIRECT);
 }
 
-int ocs_fabric_partitions_keep(const struct ocs_fabric *fabric, const char *path,
+int ocs_config_partitions_keep(const struct ocs_fabric *fabric, const char *path,
 			       struct ocs_error *err)
 {
 	/* No partition has this name: what serves all that are not named. */
@@ -127,7 +132,7 @@ int ocs_fabric_partitions_keep(const struct ocs_fabric *fabric, const char *path
 	return rc;
 }
 
-char *ocs_fabric_partitions_kept(const char *path, struct ocs_error *err)
+char *ocs_config_partitions_kept(const char *path, struct ocs_error *err)
 {
 	size_t length;
 
@@ -144,7 +149,7 @@ static bool line_there(const char *text, const char *sign, const char *name)
 	return there;
 }
 
-bool ocs_fabric_partitions_have(const char *text, const char *partition)
+bool ocs_config_partitions_have(const char *text, const char *partition)
 {
 	if (line_there(text, "", "*"))
 		return !partition || !line_there(text, "!", partition);

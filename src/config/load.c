@@ -49,17 +49,18 @@ static int document_load(struct ocs_loader *loader, yaml_node_t *root)
 	return 0;
 }
 
-struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
-				    const char *source, struct ocs_error *err)
+struct ocs_config *ocs_config_parse(const char *text, size_t length, const char *source,
+				    struct ocs_error *err)
 {
 	struct ocs_loader loader = {0};
 	int rc;
 
 	if (ocs_yaml_open(&loader.yaml, text, length, source, err) < 0)
 		return NULL;
-	loader.fabric = ocs_fabric_new(source);
-	loader.fabric->text_digest = ocs_fabric_text_digest(text,
-					ocs_fabric_text_length(text, length));
+	loader.config = ocs_config_new(source);
+	loader.config->text_digest = ocs_config_text_digest(text,
+					ocs_config_text_length(text, length));
+	loader.fabric = loader.config->fabric;
 	loader.cubes = ocs_names_create(0);
 	loader.partitions = ocs_names_create(0);
 	loader.addresses = ocs_names_create(0);
@@ -71,8 +72,8 @@ struct ocs_fabric *ocs_fabric_parse(const char *text, size_t length,
 	ocs_names_destroy(loader.addresses);
 	ocs_yaml_close(&loader.yaml);
 	if (rc == 0)
-		return loader.fabric;
-	ocs_fabric_destroy(loader.fabric);
+		return loader.config;
+	ocs_config_destroy(loader.config);
 	return NULL;
 }
 
@@ -85,9 +86,9 @@ static bool is_path(const char *spec)
 	       (length > 4 && strcmp(spec + length - 4, ".yml") == 0);
 }
 
-struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err)
+struct ocs_config *ocs_config_open(const char *spec, struct ocs_error *err)
 {
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
 	size_t length;
 	char *text;
 
@@ -96,7 +97,7 @@ struct ocs_fabric *ocs_fabric_open(const char *spec, struct ocs_error *err)
 	text = ocs_file_read(spec, FILE_MAX, &length, err);
 	if (!text)
 		return NULL;
-	fabric = ocs_fabric_parse(text, length, spec, err);
+	config = ocs_config_parse(text, length, spec, err);
 	free(text);
-	return fabric;
+	return config;
 }

@@ -6,17 +6,22 @@
 
 /* The parts of the loader of ocs.yaml.  All return 0, or -1 with the error set. */
 
-#include "src/fabric/internal.h"
+#include "src/config/config.h"
 #include "src/config/document.h"
+#include "src/fabric/builder.h"
+
+/* An empty fabric and the default of every setting. */
+struct ocs_config *ocs_config_new(const char *source);
 
 /* The one-line descriptions. */
-struct ocs_fabric *ocs_synthetic_open(const char *line, struct ocs_error *err);
+struct ocs_config *ocs_synthetic_open(const char *line, struct ocs_error *err);
 /* Parses "4x4x4" into three numbers of 1..MAX.  Returns 0 or -1. */
 int ocs_extents_parse(const char *text, int max, int extents[OCS_AXES]);
 
 struct ocs_loader {
 	struct ocs_yaml yaml;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
+	struct ocs_fabric *fabric;	/* of config */
 	struct ocs_names *cubes;	/* all cube names -> section */
 	struct ocs_names *partitions;	/* all partitions -> section */
 	struct ocs_names *addresses;	/* all addresses -> switch */

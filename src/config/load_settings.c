@@ -97,7 +97,7 @@ static int socket_load(struct ocs_loader *loader, const yaml_node_t *node)
 		return ocs_yaml_fail(&loader->yaml, node,
 			"socket must be unix:/path, not %.120s; a TCP address belongs to the key \"listen\"",
 			text);
-	return address_load(loader, node, "socket", &loader->fabric->ocsd_socket);
+	return address_load(loader, node, "socket", &loader->config->ocsd.socket);
 }
 
 /* A name, or a number for hosts that lack the account. */
@@ -114,7 +114,7 @@ static int user_load(struct ocs_loader *loader, const yaml_node_t *node)
 	    text[0] == '-' || strcspn(text, " \t:,/") != strlen(text))
 		return ocs_yaml_fail(&loader->yaml, node,
 			"user: \"%.60s\" is neither the name of an account nor a uid", text);
-	replace(&loader->fabric->ocsd_user, text);
+	replace(&loader->config->ocsd.user, text);
 	return 0;
 }
 
@@ -123,21 +123,20 @@ enum { SOCKET, LISTEN, ADDRESS, STATE, ADMINS, METRICS, KEY, AUDIT_DAYS, USER };
 /* What nodes and slurmctld use, when it is not said. */
 static int address_default(struct ocs_loader *loader, const struct ocs_field *fields)
 {
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_ocsd *ocsd = &loader->config->ocsd;
 
 	if (fields[ADDRESS].node) {
-		if (wildcard(fabric->ocsd_address))
+		if (wildcard(ocsd->address))
 			return ocs_yaml_fail(&loader->yaml, fields[ADDRESS].node,
 				"address: nobody can connect to %s; give the name of the host where ocsd runs",
-				fabric->ocsd_address);
+				ocsd->address);
 		return 0;
 	}
-	if (fabric->ocsd_listen && wildcard(fabric->ocsd_listen))
+	if (ocsd->listen && wildcard(ocsd->listen))
 		return ocs_yaml_fail(&loader->yaml, fields[LISTEN].node,
 			"listen on %s needs the key \"address\": the host:port under which nodes reach ocsd",
-			fabric->ocsd_listen);
-	replace(&fabric->ocsd_address,
-		fabric->ocsd_listen ? fabric->ocsd_listen : fabric->ocsd_socket);
+			ocsd->listen);
+	replace(&ocsd->address, ocsd->listen ? ocsd->listen : ocsd->socket);
 	return 0;
 }
 
@@ -150,7 +149,7 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 		[KEY] = {.name = "key"}, [AUDIT_DAYS] = {.name = "audit_days"},
 		[USER] = {.name = "user"},
 	};
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_ocsd *ocsd = &loader->config->ocsd;
 	struct ocs_yaml *yaml = &loader->yaml;
 
 	if (ocs_yaml_fields(yaml, node, "ocsd", fields, COUNT(fields)) < 0)
@@ -159,102 +158,102 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 		return -1;
 	if (fields[LISTEN].node) {
 		if (address_load(loader, fields[LISTEN].node, "listen",
-				 &fabric->ocsd_listen) < 0)
+				 &ocsd->listen) < 0)
 			return -1;
-		if (strncmp(fabric->ocsd_listen, "unix:", 5) == 0)
+		if (strncmp(ocsd->listen, "unix:", 5) == 0)
 			return ocs_yaml_fail(yaml, fields[LISTEN].node,
 				"listen must be host:port; a UNIX socket belongs to the key \"socket\"");
 	}
 	if (fields[ADDRESS].node &&
 	    address_load(loader, fields[ADDRESS].node, "address",
-			 &fabric->ocsd_address) < 0)
+			 &ocsd->address) < 0)
 		return -1;
 	if (fields[AUDIT_DAYS].node &&
 	    ocs_yaml_number(yaml, fields[AUDIT_DAYS].node, "audit_days", 1, 36500,
-			    &fabric->ocsd_audit_days) < 0)
+			    &ocsd->audit_days) < 0)
 		return -1;
 	if (fields[KEY].node &&
-	    path_load(loader, fields[KEY].node, "key", &fabric->ocsd_key) < 0)
+	    path_load(loader, fields[KEY].node, "key", &ocsd->key) < 0)
 		return -1;
 	if (fields[USER].node && user_load(loader, fields[USER].node) < 0)
 		return -1;
 	if (fields[METRICS].node) {
 		if (address_load(loader, fields[METRICS].node, "metrics",
-				 &fabric->ocsd_metrics) < 0)
+				 &ocsd->metrics) < 0)
 			return -1;
-		if (strncmp(fabric->ocsd_metrics, "unix:", 5) == 0)
+		if (strncmp(ocsd->metrics, "unix:", 5) == 0)
 			return ocs_yaml_fail(yaml, fields[METRICS].node,
 				"metrics must be host:port, where Prometheus can ask by HTTP");
 	}
 	if (fields[STATE].node &&
-	    path_load(loader, fields[STATE].node, "state", &fabric->ocsd_state) < 0)
+	    path_load(loader, fields[STATE].node, "state", &ocsd->state) < 0)
 		return -1;
 	if (fields[ADMINS].node) {
 		int count = ocs_yaml_names(yaml, fields[ADMINS].node, "admins",
-					   ADMINS_MAX, &fabric->ocsd_admins);
+					   ADMINS_MAX, &ocsd->admins);
 
 		if (count < 0)
 			return -1;
-		fabric->nocsd_admins = (size_t)count;
+		ocsd->nadmins = (size_t)count;
 	}
 	return address_default(loader, fields);
 }
 
 int ocs_load_limits(struct ocs_loader *loader, yaml_node_t *node)
 {
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_limits *limits = &loader->config->limits;
 	const struct {
 		const char *key;
 		int max, *value;
-	} limits[] = {
-		{"requests_per_second", 100000, &fabric->requests_per_second},
-		{"burst", 100000, &fabric->requests_burst},
-		{"connections", 10000, &fabric->connections_max},
+	} keys[] = {
+		{"requests_per_second", 100000, &limits->requests_per_second},
+		{"burst", 100000, &limits->burst},
+		{"connections", 10000, &limits->connections},
 	};
-	struct ocs_field fields[COUNT(limits)] = {0};
+	struct ocs_field fields[COUNT(keys)] = {0};
 
-	for (size_t i = 0; i < COUNT(limits); i++)
-		fields[i].name = limits[i].key;
+	for (size_t i = 0; i < COUNT(keys); i++)
+		fields[i].name = keys[i].key;
 	if (ocs_yaml_fields(&loader->yaml, node, "limits", fields, COUNT(fields)) < 0)
 		return -1;
-	for (size_t i = 0; i < COUNT(limits); i++)
+	for (size_t i = 0; i < COUNT(keys); i++)
 		if (fields[i].node &&
-		    ocs_yaml_number(&loader->yaml, fields[i].node, limits[i].key, 1,
-				    limits[i].max, limits[i].value) < 0)
+		    ocs_yaml_number(&loader->yaml, fields[i].node, keys[i].key, 1,
+				    keys[i].max, keys[i].value) < 0)
 			return -1;
 	return 0;
 }
 
 int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node)
 {
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_timeouts *timeouts = &loader->config->timeouts;
 	const struct {
 		const char *key;
 		int min, max;
 		int *ms;
-	} limits[] = {
-		{"switch", 10, 600000, &fabric->switch_timeout_ms},
-		{"retry", 10, 3600000, &fabric->switch_retry_ms},
-		{"poll", 100, 3600000, &fabric->poll_ms},
-		{"prolog", 1000, 3600000, &fabric->prolog_timeout_ms},
-		{"ocsd_down", 1000, 86400000, &fabric->ocsd_down_ms},
-		{"dark", 1000, 3600000, &fabric->dark_ms},
+	} keys[] = {
+		{"switch", 10, 600000, &timeouts->switch_ms},
+		{"retry", 10, 3600000, &timeouts->retry_ms},
+		{"poll", 100, 3600000, &timeouts->poll_ms},
+		{"prolog", 1000, 3600000, &timeouts->prolog_ms},
+		{"ocsd_down", 1000, 86400000, &timeouts->ocsd_down_ms},
+		{"dark", 1000, 3600000, &timeouts->dark_ms},
 	};
-	struct ocs_field fields[COUNT(limits)] = {0};
+	struct ocs_field fields[COUNT(keys)] = {0};
 
-	for (size_t i = 0; i < COUNT(limits); i++)
-		fields[i].name = limits[i].key;
+	for (size_t i = 0; i < COUNT(keys); i++)
+		fields[i].name = keys[i].key;
 	if (ocs_yaml_fields(&loader->yaml, node, "timeouts", fields, COUNT(fields)) < 0)
 		return -1;
-	for (size_t i = 0; i < COUNT(limits); i++)
+	for (size_t i = 0; i < COUNT(keys); i++)
 		if (fields[i].node &&
-		    ocs_yaml_duration(&loader->yaml, fields[i].node, limits[i].key,
-				      limits[i].min, limits[i].max, limits[i].ms) < 0)
+		    ocs_yaml_duration(&loader->yaml, fields[i].node, keys[i].key,
+				      keys[i].min, keys[i].max, keys[i].ms) < 0)
 			return -1;
-	if (fabric->prolog_timeout_ms < fabric->switch_timeout_ms)
+	if (timeouts->prolog_ms < timeouts->switch_ms)
 		return ocs_yaml_fail(&loader->yaml, fields[3].node ? fields[3].node : node,
 			"a prolog that waits %d ms gives up before one switch command (%d ms); make prolog longer than switch",
-			fabric->prolog_timeout_ms, fabric->switch_timeout_ms);
+			timeouts->prolog_ms, timeouts->switch_ms);
 	return 0;
 }
 
@@ -286,17 +285,17 @@ static int signal_load(struct ocs_loader *loader, yaml_node_t *node)
 		{"USR2", SIGUSR2}, {"TERM", SIGTERM}, {"CONT", SIGCONT}, {"URG", SIGURG},
 		{"WINCH", SIGWINCH},
 	};
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_policies *policies = &loader->config->policies;
 	const char *text = ocs_yaml_text(&loader->yaml, node, "signal"), *name = text;
 
 	if (!text)
 		return -1;
-	fabric->failure_signal_batch = strncmp(name, "B:", 2) == 0;
-	name += fabric->failure_signal_batch ? 2 : 0;
+	policies->signal_batch = strncmp(name, "B:", 2) == 0;
+	name += policies->signal_batch ? 2 : 0;
 	name += strncmp(name, "SIG", 3) == 0 ? 3 : 0;
 	for (size_t i = 0; i < COUNT(known); i++)
 		if (strcmp(name, known[i].name) == 0) {
-			fabric->failure_signal = known[i].number;
+			policies->signal = known[i].number;
 			return 0;
 		}
 	return ocs_yaml_fail(&loader->yaml, node,
@@ -307,7 +306,7 @@ static int signal_load(struct ocs_loader *loader, yaml_node_t *node)
 int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
 {
 	enum { LIMIT, CIRCUIT, SWITCH, SIGNAL, WHOLE };
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_policies *policies = &loader->config->policies;
 	struct ocs_yaml *yaml = &loader->yaml;
 	struct ocs_field fields[] = {
 		[LIMIT] = {.name = "requeue_limit"}, [CIRCUIT] = {.name = "circuit_failed"},
@@ -319,13 +318,13 @@ int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
 		return -1;
 	if (fields[LIMIT].node &&
 	    ocs_yaml_number(yaml, fields[LIMIT].node, "requeue_limit", 1, 1000,
-			    &fabric->requeue_limit) < 0)
+			    &policies->requeue_limit) < 0)
 		return -1;
 	if (fields[WHOLE].node && ocs_yaml_bool(yaml, fields[WHOLE].node, "keep_cubes_whole",
-						&fabric->keep_cubes_whole) < 0)
+						&policies->keep_cubes_whole) < 0)
 		return -1;
-	if (on_failure_load(yaml, &fields[CIRCUIT], &fabric->circuit_failed) < 0 ||
-	    on_failure_load(yaml, &fields[SWITCH], &fabric->switch_failed) < 0)
+	if (on_failure_load(yaml, &fields[CIRCUIT], &policies->circuit_failed) < 0 ||
+	    on_failure_load(yaml, &fields[SWITCH], &policies->switch_failed) < 0)
 		return -1;
 	return fields[SIGNAL].node ? signal_load(loader, fields[SIGNAL].node) : 0;
 }
@@ -344,7 +343,7 @@ static bool env_name_good(const char *name)
 static int env_add(struct ocs_loader *loader, const yaml_node_pair_t *pair,
 		   struct ocs_names *seen)
 {
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_nccl *nccl = &loader->config->nccl;
 	struct ocs_yaml *yaml = &loader->yaml;
 	yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
 	yaml_node_t *value = yaml_document_get_node(&yaml->document, pair->value);
@@ -361,7 +360,7 @@ static int env_add(struct ocs_loader *loader, const yaml_node_pair_t *pair,
 	text = ocs_yaml_text(yaml, value, name);
 	if (!text)
 		return -1;
-	fabric->nccl_env[fabric->nnccl_env++] = ocs_asprintf("%s=%s", name, text);
+	nccl->env[nccl->nenv++] = ocs_asprintf("%s=%s", name, text);
 	return 0;
 }
 
@@ -375,7 +374,7 @@ static int env_load(struct ocs_loader *loader, const yaml_node_t *node)
 		return ocs_yaml_fail(&loader->yaml, node,
 				     "env must be a mapping of variables to values");
 	count = (size_t)(node->data.mapping.pairs.top - node->data.mapping.pairs.start);
-	loader->fabric->nccl_env = ocs_calloc(count, sizeof(char *));
+	loader->config->nccl.env = ocs_calloc(count, sizeof(char *));
 	seen = ocs_names_create(count);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = env_add(loader, &node->data.mapping.pairs.start[i], seen);
@@ -387,18 +386,18 @@ int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 {
 	struct ocs_field fields[] = {{.name = "hwloc_xml"}, {.name = "env"}, {.name = "management"},
 				     {.name = "graph_file"}};
-	struct ocs_fabric *fabric = loader->fabric;
+	struct ocs_config_nccl *nccl = &loader->config->nccl;
 
 	if (ocs_yaml_fields(&loader->yaml, node, "nccl", fields, COUNT(fields)) < 0)
 		return -1;
 	if (fields[0].node && path_load(loader, fields[0].node, "hwloc_xml",
-					    &fabric->hwloc_xml) < 0)
+					    &nccl->hwloc_xml) < 0)
 		return -1;
 	if (fields[2].node && ocs_load_device(loader, fields[2].node, "management",
-					      &fabric->nccl_management) < 0)
+					      &nccl->management) < 0)
 		return -1;
 	if (fields[3].node && ocs_yaml_bool(&loader->yaml, fields[3].node, "graph_file",
-					    &fabric->nccl_graph) < 0)
+					    &nccl->graph_file) < 0)
 		return -1;
 	return fields[1].node ? env_load(loader, fields[1].node) : 0;
 }

@@ -244,9 +244,10 @@ static int servers_build(struct ocs_fabric *fabric, struct line *line)
 	return names_fill(fabric, section->nservers, line->err);
 }
 
-struct ocs_fabric *ocs_synthetic_open(const char *spec, struct ocs_error *err)
+struct ocs_config *ocs_synthetic_open(const char *spec, struct ocs_error *err)
 {
-	struct ocs_fabric *fabric = ocs_fabric_new(spec);
+	struct ocs_config *config = ocs_config_new(spec);
+	struct ocs_fabric *fabric = config->fabric;
 	struct line line = {.err = err};
 	int rc = line_split(&line, spec);
 
@@ -266,7 +267,7 @@ struct ocs_fabric *ocs_synthetic_open(const char *spec, struct ocs_error *err)
 	}
 	free(line.text);
 	if (rc == 0)
-		return fabric;
-	ocs_fabric_destroy(fabric);
+		return config;
+	ocs_config_destroy(config);
 	return NULL;
 }

@@ -270,7 +270,7 @@ static int add_switches(struct ocs_emu *emu, const struct settings *settings,
 	int rc = 0;
 
 	if (settings->fabric) {
-		fabric = ocs_fabric_open(settings->fabric, err);
+		fabric = ocs_config_take_fabric(ocs_config_open(settings->fabric, err));
 		if (!fabric)
 			return -1;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* The fabric in words, for `ocsctl check`. */
+/* The fabric in words. */
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/internal.h"
+#include "src/fabric/builder.h"
 #include "src/util/text.h"
 
 static void section_describe(struct ocs_text *text, const struct ocs_fabric *fabric,
@@ -195,15 +195,6 @@ static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fa
 	}
 }
 
-static void settings_describe(struct ocs_text *text, const struct ocs_fabric *fabric)
-{
-	ocs_text_add(text, "ocsd: socket %s, ", fabric->ocsd_socket);
-	if (fabric->ocsd_listen)
-		ocs_text_add(text, "listens on %s, ", fabric->ocsd_listen);
-	ocs_text_add(text, "reached at %s, state in %s\n", fabric->ocsd_address,
-		     fabric->ocsd_state);
-}
-
 char *ocs_fabric_describe(const struct ocs_fabric *fabric)
 {
 	struct ocs_text text = {0};
@@ -215,7 +206,5 @@ char *ocs_fabric_describe(const struct ocs_fabric *fabric)
 		interfaces_describe(&text, fabric, &fabric->sections[i]);
 	}
 	switches_describe(&text, fabric);
-	if (fabric->nswitches)
-		settings_describe(&text, fabric);
 	return ocs_text_take(&text);
 }

@@ -6,20 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HASH_START UINT64_C(0xcbf29ce484222325)
-
-/* FNV-1a: no secret is kept, only honest mistakes are to be seen. */
-static void mix(uint64_t *hash, const void *data, size_t size)
-{
-	const unsigned char *byte = data;
-
-	for (size_t i = 0; i < size; i++)
-		*hash = (*hash ^ byte[i]) * UINT64_C(0x100000001b3);
-}
+#include "src/util/hash.h"
 
 static void mix_text(uint64_t *hash, const char *text)
 {
-	mix(hash, text, strlen(text) + 1);
+	*hash = ocs_hash(*hash, text, strlen(text) + 1);
 }
 
 static void mix_number(uint64_t *hash, int number)
@@ -28,7 +19,7 @@ static void mix_number(uint64_t *hash, int number)
 	unsigned char bytes[4] = { (unsigned char)value, (unsigned char)(value >> 8),
 				   (unsigned char)(value >> 16), (unsigned char)(value >> 24) };
 
-	mix(hash, bytes, sizeof(bytes));
+	*hash = ocs_hash(*hash, bytes, sizeof(bytes));
 }
 
 static void mix_port(uint64_t *hash, int rc, const struct ocs_port *port)
@@ -83,17 +74,9 @@ static void mix_section(uint64_t *hash, const struct ocs_fabric *fabric,
 		mix_text(hash, fabric->nodes[n].name);
 }
 
-uint64_t ocs_fabric_text_digest(const char *text, size_t length)
-{
-	uint64_t hash = HASH_START;
-
-	mix(&hash, text, length);
-	return hash;
-}
-
 void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT])
 {
-	uint64_t hash = HASH_START;
+	uint64_t hash = OCS_HASH_START;
 
 	for (int i = 0; i < fabric->nswitches; i++) {
 		mix_text(&hash, fabric->switches[i].name);

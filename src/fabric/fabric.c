@@ -3,12 +3,11 @@
 
 #include "src/fabric/fabric.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/internal.h"
+#include "src/fabric/builder.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
@@ -19,24 +18,6 @@ struct ocs_fabric *ocs_fabric_new(const char *source)
 
 	fabric->source = ocs_strdup(source);
 	fabric->index = ocs_calloc(1, sizeof(*fabric->index));
-	fabric->ocsd_socket = ocs_strdup("unix:/run/ocsd/ocsd.sock");
-	fabric->ocsd_audit_days = 400;
-	fabric->ocsd_address = ocs_strdup(fabric->ocsd_socket);
-	fabric->ocsd_state = ocs_strdup(OCS_STATE_DEFAULT);
-	fabric->requests_per_second = 20;
-	fabric->requests_burst = 60;
-	fabric->connections_max = 64;
-	fabric->switch_timeout_ms = 5000;
-	fabric->switch_retry_ms = 5000;
-	fabric->poll_ms = 30000;
-	fabric->prolog_timeout_ms = 300000;
-	fabric->ocsd_down_ms = 60000;
-	fabric->requeue_limit = 3;
-	fabric->keep_cubes_whole = true;
-	fabric->dark_ms = 10000;
-	fabric->circuit_failed = OCS_ON_FAILURE_REQUEUE;
-	fabric->switch_failed = OCS_ON_FAILURE_IGNORE;
-	fabric->failure_signal = SIGUSR1;
 	return fabric;
 }
 
@@ -90,18 +71,6 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric)
 	free(fabric->nodes);
 	free(fabric->switches);
 	free(fabric->source);
-	free(fabric->ocsd_socket);
-	free(fabric->ocsd_listen);
-	free(fabric->ocsd_user);
-	free(fabric->ocsd_key);
-	free(fabric->ocsd_metrics);
-	free(fabric->ocsd_address);
-	free(fabric->ocsd_state);
-	ocs_names_free(fabric->ocsd_admins, fabric->nocsd_admins);
-	free(fabric->hwloc_xml);
-	free(fabric->topology_vendor);
-	free(fabric->nccl_management);
-	ocs_names_free(fabric->nccl_env, fabric->nnccl_env);
 	free(fabric);
 }
 

@@ -6,7 +6,7 @@
 
 /* What exists: sections, cubes, nodes, switches and how their ports map.  A
  * struct ocs_fabric never changes after loading; who holds what is in
- * occupancy.h.  Source: ocs.yaml, or a synthetic one-line description. */
+ * occupancy.h, and src/config reads one from ocs.yaml or a one-line description. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -80,9 +80,9 @@ struct ocs_interface {
 	int speed;	/* Mb/s; 0: not said */
 };
 
-struct ocs_port_rule;	/* rule and table, private (internal.h) */
+struct ocs_port_rule;	/* rule and table, private (builder.h) */
 struct ocs_names;	/* hash of names, private (names.h) */
-struct ocs_fabric_index;/* private (internal.h) */
+struct ocs_fabric_index;/* private (builder.h) */
 
 struct ocs_section {
 	char *name;
@@ -128,60 +128,14 @@ struct ocs_section {
 	struct ocs_names *cube_index;
 };
 
-/* What becomes of a running job that is hit. */
-enum ocs_on_failure {
-	OCS_ON_FAILURE_REQUEUE, OCS_ON_FAILURE_CANCEL, OCS_ON_FAILURE_SIGNAL,
-	OCS_ON_FAILURE_IGNORE,
-};
-
-#define OCS_STATE_DEFAULT "/var/lib/ocsd"
-
 struct ocs_fabric {
 	char *source;		/* path or line it was read from */
-	uint64_t text_digest;	/* of the text of ocs.yaml; 0: a line */
 	struct ocs_section *sections;
 	int nsections;
 	struct ocs_node *nodes;
 	int nnodes;
 	struct ocs_switch *switches;
 	int nswitches;
-
-	/* ocsd, node and policy settings of ocs.yaml, with their defaults */
-	char *ocsd_socket;	/* "unix:/run/ocsd/ocsd.sock" */
-	char *ocsd_listen;	/* "host:port" for remote nodes (MUNGE), or NULL */
-	char *ocsd_address;	/* where nodes and slurmctld reach ocsd; defaults
-				 * to ocsd_listen, else ocsd_socket */
-	int ocsd_audit_days;	/* how long the audit log remembers, default 400 */
-	char *ocsd_user;	/* account of ocsd, a name or a number, or NULL: ocsd,
-				 * else root */
-	char *ocsd_key;		/* path of the key of remote clients, or NULL: MUNGE */
-	char *ocsd_metrics;	/* "host:port" for Prometheus, or NULL */
-	char *ocsd_state;	/* database and audit log, OCS_STATE_DEFAULT */
-	char **ocsd_admins;	/* user names besides root and ocsd's own */
-	size_t nocsd_admins;
-	int requests_per_second; /* of one user who is no administrator, 20 */
-	int requests_burst;	/* and at once, 60 */
-	int connections_max;	/* and connections, 64 */
-	int switch_timeout_ms;	/* one command, default 5000 */
-	int switch_retry_ms;	/* pause before a failed switch is tried again, 5000 */
-	int poll_ms;		/* full read-back of every switch, 30000 */
-	int prolog_timeout_ms;	/* a node waits for its circuits, 300000 */
-	int ocsd_down_ms;	/* after this without ocsd, jobs still in their
-				 * prolog are requeued, 60000 */
-	int dark_ms;		/* a circuit without a plan is dark this long before
-				 * its running job is told, 10000 */
-	int requeue_limit;	/* switch failures before a job is held, 3 */
-	bool keep_cubes_whole;	/* jobs without a shape go to broken cubes first, true */
-	enum ocs_on_failure circuit_failed;	/* under a running job, requeue */
-	enum ocs_on_failure switch_failed;	/* with circuits of one, ignore */
-	int failure_signal;	/* what it gets then, SIGUSR1 */
-	bool failure_signal_batch;	/* the batch shell gets it as well */
-	char *hwloc_xml;	/* machine description for nodes, or NULL: the real one */
-	char *topology_vendor;	/* reserved for nccl; may be NULL */
-	char *nccl_management;	/* network device that reaches every node, or NULL */
-	bool nccl_graph;	/* jobs get NCCL_GRAPH_FILE */
-	char **nccl_env;	/* "NAME=VALUE" additions for jobs */
-	size_t nnccl_env;
 
 	struct ocs_fabric_index *index;
 };
@@ -303,8 +257,6 @@ const char *ocs_section_kind_name(enum ocs_section_kind kind);
  * other).  Not timeouts, addresses, partitions.  Hexadecimal. */
 #define OCS_DIGEST_TEXT 17
 void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT]);
-/* Whether it is the same file to the letter: LENGTH bytes of TEXT, as a number. */
-uint64_t ocs_fabric_text_digest(const char *text, size_t length);
 
 /* The name of the cube that node NODE is in, or of its section if that has no cubes. */
 const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node);
@@ -312,8 +264,8 @@ const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node);
  * commas; NULL: nothing), says nothing else. */
 bool ocs_fabric_unit_agrees(const struct ocs_fabric *fabric, int node, const char *topology);
 
-/* What `ocsctl check` prints: sections, counts, the port rule with examples,
- * switches with the ports they use.  The caller frees it. */
+/* In words: sections, counts, the port rule with examples, switches with the ports they
+ * use.  The caller frees it. */
 char *ocs_fabric_describe(const struct ocs_fabric *fabric);
 /* Parts of that: how many ports of switch SW something is plugged into, and the port rule
  * as it is written (NULL: no rule; the strings belong to the section). */

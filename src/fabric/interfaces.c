@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "src/fabric/internal.h"
+#include "src/fabric/builder.h"
 
 void ocs_interfaces_destroy(struct ocs_section *section)
 {

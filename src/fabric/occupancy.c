@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/internal.h"
+#include "src/fabric/builder.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

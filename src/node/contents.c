@@ -30,7 +30,8 @@
 /* Everything that is known about the job on the way. */
 struct job {
 	const struct ocs_node_request *request;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
 	const struct ocs_section *section;
 	char **nodes;		/* host list, expanded */
 	int nnodes;
@@ -50,7 +51,7 @@ static void job_free(struct job *job)
 	ocs_placer_destroy(job->placer);
 	if (job->nodes)
 		ocs_names_free(job->nodes, job->nnodes);
-	ocs_fabric_destroy(job->fabric);
+	ocs_config_destroy(job->config);
 }
 
 static bool has_cubes(const struct job *job)
@@ -63,9 +64,10 @@ static int job_open(struct job *job, struct ocs_error *err)
 	const struct ocs_node_request *request = job->request;
 	const struct ocs_node *node;
 
-	job->fabric = ocs_fabric_open(request->fabric, err);
-	if (!job->fabric)
+	job->config = ocs_config_open(request->fabric, err);
+	if (!job->config)
 		return -1;
+	job->fabric = job->config->fabric;
 	node = ocs_fabric_node(job->fabric, request->node);
 	if (!node)
 		return ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
@@ -307,7 +309,7 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);
-	rc = ocs_node_nccl(job->fabric, job->section, job->request, job->plan, contents, &text, err);
+	rc = ocs_node_nccl(job->config, job->section, job->request, job->plan, contents, &text, err);
 	contents->text[OCS_NODE_ENV] = ocs_text_take(&text);
 	return rc;
 }

@@ -36,7 +36,8 @@
 /* What a host has to know to do its part. */
 struct work {
 	const struct ocs_node_request *request;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
 	const struct ocs_section *section;
 	struct json_object *macs, *forward_macs;	/* our own; forward_macs may be NULL */
 	char *folder;	/* of the jobs' directories */
@@ -61,7 +62,7 @@ static void work_close(struct work *work)
 {
 	json_object_put(work->macs);
 	json_object_put(work->forward_macs);
-	ocs_fabric_destroy(work->fabric);
+	ocs_config_destroy(work->config);
 	free(work->folder);
 }
 
@@ -96,9 +97,10 @@ static int work_open(struct work *work, const struct ocs_node_request *request,
 	memset(work, 0, sizeof(*work));
 	work->request = request;
 	work->folder = folder_of(request->dir);
-	work->fabric = ocs_fabric_open(request->fabric, err);
-	if (!work->fabric)
+	work->config = ocs_config_open(request->fabric, err);
+	if (!work->config)
 		return -1;
+	work->fabric = work->config->fabric;
 	node = ocs_fabric_node(work->fabric, request->node);
 	if (!node)
 		return ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
@@ -146,12 +148,12 @@ static struct json_object *question(const struct work *work, const char *op)
 }
 
 struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
-				    const struct ocs_fabric *fabric, int timeout_ms,
+				    const struct ocs_config *config, int timeout_ms,
 				    struct ocs_error *err)
 {
-	return ocs_client_open(request->ocsd ? request->ocsd : fabric->ocsd_address,
-			       request->key ? request->key : fabric->ocsd_key,
-			       request->user ? request->user : fabric->ocsd_user, timeout_ms, err);
+	return ocs_client_open(request->ocsd ? request->ocsd : config->ocsd.address,
+			       request->key ? request->key : config->ocsd.key,
+			       request->user ? request->user : config->ocsd.user, timeout_ms, err);
 }
 
 static struct json_object *ask(const struct work *work, struct json_object *question,
@@ -161,7 +163,7 @@ static struct json_object *ask(const struct work *work, struct json_object *ques
 	struct ocs_client *client;
 
 	*gone = false;
-	client = ocs_node_connect(work->request, work->fabric,
+	client = ocs_node_connect(work->request, work->config,
 				  timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS, err);
 	if (!client)
 		return NULL;
@@ -289,7 +291,7 @@ static void watch(struct work *work)
 			ocs_node_plan_routes(ocs_field(reply, OCS_FIELD_PLAN));
 			ocs_node_plan_write(work->request->dir,
 					    ocs_field(reply, OCS_FIELD_PLAN));
-			if (ocs_node_nccl_follow(work->fabric, work->section, work->request,
+			if (ocs_node_nccl_follow(work->config, work->section, work->request,
 						 ocs_field(reply, OCS_FIELD_PLAN), &err))
 				syslog(LOG_ERR, "job %lu: what is for NCCL does not follow the "
 				       "repaired plan: %s", work->request->job, err.text);
@@ -354,7 +356,7 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 	json_object_put(reply);
 	if (rc < 0) {
 		/* that others keep us waiting is not this host's fault */
-		if (work.fabric && !gone && err.code != OCS_UNREACHABLE &&
+		if (work.config && !gone && err.code != OCS_UNREACHABLE &&
 		    err.code != OCS_NOT_NOW)
 			tell_unable(&work, err.text);
 		rc = complain(&work, &err);

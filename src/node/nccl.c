@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/fabric/fabric.h"
+#include "src/config/config.h"
 #include "src/nccl/circuits.h"
 #include "src/nccl/graph.h"
 #include "src/nccl/subnet.h"
@@ -22,7 +22,7 @@
 #define ENV_MAX (1 << 20)
 
 struct work {
-	const struct ocs_fabric *fabric;
+	const struct ocs_config *config;
 	const struct ocs_section *section;
 	const char *node;
 	struct ocs_nccl_circuits circuits;
@@ -121,7 +121,7 @@ static void graph_make(struct work *work, const struct ocs_nccl_machine *machine
 				       work->section->subnets_prefix != 0, &err);
 	else
 		ocs_error_set(&err, OCS_ERROR, "this node's ports on a ring are not known");
-	if (!work->contents->text[OCS_NODE_GRAPH] && work->fabric->nccl_graph)
+	if (!work->contents->text[OCS_NODE_GRAPH] && work->config->nccl.graph_file)
 		ocs_node_warn(work->contents, "no NCCL graph file", err.text);
 	free(channels);
 }
@@ -134,8 +134,8 @@ static void subnets_make(struct work *work)
 
 	for (int i = 0; i < work->circuits.count; i++) {
 		const struct ocs_nccl_circuit *circuit = &work->circuits.list[i];
-		const struct ocs_node *here = ocs_fabric_node(work->fabric, work->node);
-		const struct ocs_node *peer = ocs_fabric_node(work->fabric, circuit->peer);
+		const struct ocs_node *here = ocs_fabric_node(work->config->fabric, work->node);
+		const struct ocs_node *peer = ocs_fabric_node(work->config->fabric, circuit->peer);
 		uint32_t address;
 
 		if (!here || !peer || circuit->interface >= section->degree)
@@ -157,7 +157,7 @@ static void subnets_make(struct work *work)
 static void files_make(struct work *work)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_nccl_machine *machine = ocs_nccl_machine_open(work->fabric->hwloc_xml, &err);
+	struct ocs_nccl_machine *machine = ocs_nccl_machine_open(work->config->nccl.hwloc_xml, &err);
 
 	if (machine) {
 		topology_make(work, machine);
@@ -179,7 +179,7 @@ static bool same_variable(const char *entry, const char *other)
 
 static void environment_make(struct work *work, const char *dir, struct ocs_text *text)
 {
-	const struct ocs_fabric *fabric = work->fabric;
+	const struct ocs_config_nccl *nccl = &work->config->nccl;
 	const struct ocs_section *section = work->section;
 	char *topology = ocs_asprintf("%s/%s", dir, ocs_node_names[OCS_NODE_TOPOLOGY]);
 	char *graph = ocs_asprintf("%s/%s", dir, ocs_node_names[OCS_NODE_GRAPH]);
@@ -188,10 +188,10 @@ static void environment_make(struct work *work, const char *dir, struct ocs_text
 				     section->subnets & 0xff, section->subnets_prefix);
 	struct ocs_nccl_setting setting = {
 		.topology_file = work->contents->text[OCS_NODE_TOPOLOGY] ? topology : NULL,
-		.graph_file = fabric->nccl_graph && work->contents->text[OCS_NODE_GRAPH] ? graph : NULL,
+		.graph_file = nccl->graph_file && work->contents->text[OCS_NODE_GRAPH] ? graph : NULL,
 		.ports = work->ports,
 		.nports = work->nports,
-		.management = fabric->nccl_management,
+		.management = nccl->management,
 		.rails = section->kind == OCS_RAILS,
 		.subnets = work->contents->text[OCS_NODE_SUBNETS] ? subnets : NULL,
 	};
@@ -202,25 +202,25 @@ static void environment_make(struct work *work, const char *dir, struct ocs_text
 		bool replaced = false;
 
 		/* what the administrator wrote in ocs.yaml wins */
-		for (size_t j = 0; j < fabric->nnccl_env; j++)
-			replaced |= same_variable(env[i], fabric->nccl_env[j]);
+		for (size_t j = 0; j < nccl->nenv; j++)
+			replaced |= same_variable(env[i], nccl->env[j]);
 		if (!replaced)
 			ocs_text_add(text, "%s\n", env[i]);
 	}
-	for (size_t j = 0; j < fabric->nnccl_env; j++)
-		if (!strchr(fabric->nccl_env[j], '\n'))
-			ocs_text_add(text, "%s\n", fabric->nccl_env[j]);
+	for (size_t j = 0; j < nccl->nenv; j++)
+		if (!strchr(nccl->env[j], '\n'))
+			ocs_text_add(text, "%s\n", nccl->env[j]);
 	ocs_names_free(env, count);
 	free(topology);
 	free(graph);
 	free(subnets);
 }
 
-int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *section,
+int ocs_node_nccl(const struct ocs_config *config, const struct ocs_section *section,
 		  const struct ocs_node_request *request, struct json_object *plan,
 		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err)
 {
-	struct work work = { .fabric = fabric, .section = section, .node = request->node,
+	struct work work = { .config = config, .section = section, .node = request->node,
 			     .contents = contents };
 	int rc = 0;
 
@@ -258,7 +258,7 @@ static void environment_keep(const char *dir, struct ocs_text *text)
 	free(path);
 }
 
-int ocs_node_nccl_follow(const struct ocs_fabric *fabric, const struct ocs_section *section,
+int ocs_node_nccl_follow(const struct ocs_config *config, const struct ocs_section *section,
 			 const struct ocs_node_request *request, struct json_object *plan,
 			 struct ocs_error *err)
 {
@@ -267,7 +267,7 @@ int ocs_node_nccl_follow(const struct ocs_fabric *fabric, const struct ocs_secti
 	int rc;
 
 	environment_keep(request->dir, &env);
-	rc = ocs_node_nccl(fabric, section, request, plan, &contents, &env, err);
+	rc = ocs_node_nccl(config, section, request, plan, &contents, &env, err);
 	contents.text[OCS_NODE_ENV] = ocs_text_take(&env);
 	/* the file first: the epilog takes away what it names */
 	if (rc == 0)

@@ -14,7 +14,7 @@ struct json_object;
 struct ocs_error;
 struct json_object;
 struct ocs_client;
-struct ocs_fabric;
+struct ocs_config;
 struct ocs_section;
 struct ocs_text;
 
@@ -74,13 +74,13 @@ void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const c
 /* nccl.c: fills in what is for NCCL and adds the NCCL_* variables to ENV.  PLAN is that
  * of the job, or NULL.  0, or -1 with ERR (the plan is malformed); what the machine lacks
  * is a warning. */
-int ocs_node_nccl(const struct ocs_fabric *fabric, const struct ocs_section *section,
+int ocs_node_nccl(const struct ocs_config *config, const struct ocs_section *section,
 		  const struct ocs_node_request *request, struct json_object *plan,
 		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err);
 
 /* The same for a job whose plan was repaired: NCCL's files, the variables and the
  * addresses of the circuits follow PLAN.  0, or -1 with ERR. */
-int ocs_node_nccl_follow(const struct ocs_fabric *fabric, const struct ocs_section *section,
+int ocs_node_nccl_follow(const struct ocs_config *config, const struct ocs_section *section,
 			 const struct ocs_node_request *request, struct json_object *plan,
 			 struct ocs_error *err);
 
@@ -112,10 +112,10 @@ void ocs_node_plan_routes(struct json_object *plan);
 /* Replaces plan.json in the job's directory PATH by PLAN, where there is one. */
 void ocs_node_plan_write(const char *path, struct json_object *plan);
 
-/* forward.c.  A connection to ocsd, as REQUEST says, and FABRIC for what it leaves open.  NULL with
+/* forward.c.  A connection to ocsd, as REQUEST says, and CONFIG for what it leaves open.  NULL with
  * ERR; see ocs_client_open. */
 struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
-				    const struct ocs_fabric *fabric, int timeout_ms,
+				    const struct ocs_config *config, int timeout_ms,
 				    struct ocs_error *err);
 
 /* What a host forwards is noted in the folder that the jobs' directories lie in.

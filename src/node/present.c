@@ -12,7 +12,6 @@
 
 #include "src/protocol/client.h"
 #include "src/config/config.h"
-#include "src/fabric/fabric.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
 #include "src/util/error.h"
@@ -25,18 +24,18 @@
 /* OCS_OK, or the code of what went wrong. */
 static int tell(const struct ocs_node_request *request, struct ocs_error *err)
 {
-	struct ocs_fabric *fabric = ocs_fabric_open(request->fabric, err);
+	struct ocs_config *config = ocs_config_open(request->fabric, err);
 	struct ocs_client *client = NULL;
 	struct json_object *line, *reply = NULL;
 
-	err->code = fabric ? OCS_OK : err->code;
+	err->code = config ? OCS_OK : err->code;
 	/* Nodes that have no circuits may run slurmds with the plugin, too. */
-	if (fabric && !ocs_fabric_node(fabric, request->node)) {
-		ocs_fabric_destroy(fabric);
+	if (config && !ocs_fabric_node(config->fabric, request->node)) {
+		ocs_config_destroy(config);
 		return OCS_OK;
 	}
-	if (fabric)
-		client = ocs_node_connect(request, fabric, CONNECT_MS, err);
+	if (config)
+		client = ocs_node_connect(request, config, CONNECT_MS, err);
 	if (client) {
 		line = ocs_request_new(OCS_OP_PRESENT);
 		ocs_field_add_text(line, OCS_FIELD_NODE, request->node);
@@ -44,7 +43,7 @@ static int tell(const struct ocs_node_request *request, struct ocs_error *err)
 		json_object_put(line);
 	}
 	ocs_client_close(client);
-	ocs_fabric_destroy(fabric);
+	ocs_config_destroy(config);
 	json_object_put(reply);
 	return reply ? OCS_OK : err->code ? err->code : OCS_ERROR;
 }

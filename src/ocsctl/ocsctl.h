@@ -13,6 +13,7 @@
 #include "src/util/error.h"
 
 struct json_object;
+struct ocs_config;
 struct ocs_fabric;
 struct ocs_section;
 struct ocs_client;
@@ -76,12 +77,14 @@ void ocs_ctl_help(const struct ocs_ctl_command *command, FILE *out);
 int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err);
 
 /* config.c */
-/* The fabric of --fabric, else the site's ocs.yaml.  NULL with ERR. */
+/* What --fabric names, else the site's ocs.yaml.  NULL with ERR. */
+struct ocs_config *ocs_ctl_config_open(const struct ocs_ctl_args *args, struct ocs_error *err);
+/* The fabric of it alone. */
 struct ocs_fabric *ocs_ctl_fabric_open(const struct ocs_ctl_args *args,
 				       struct ocs_error *err);
 /* The path of the site's ocs.yaml (the caller frees it), or NULL with ERR listing
  * the places that were looked at. */
-char *ocs_ctl_fabric_path(struct ocs_error *err);
+char *ocs_ctl_config_path(struct ocs_error *err);
 /* Says in ERR that FABRIC has not what --section names; returns -1. */
 int ocs_ctl_no_section(const struct ocs_fabric *fabric, const struct ocs_ctl_args *args,
 		       struct ocs_error *err);
@@ -89,14 +92,14 @@ int ocs_ctl_no_section(const struct ocs_fabric *fabric, const struct ocs_ctl_arg
 const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
 					  const struct ocs_ctl_args *args,
 					  struct ocs_error *err);
-/* Where ocsd answers: --ocsd, else the socket of FABRIC if it exists here, else
- * its address.  FABRIC may be NULL. */
+/* Where ocsd answers: --ocsd, else the socket of CONFIG if it exists here, else
+ * its address.  CONFIG may be NULL with --ocsd. */
 const char *ocs_ctl_address(const struct ocs_ctl_args *args,
-			    const struct ocs_fabric *fabric);
-/* Connects there.  When FABRIC is NULL and --ocsd is not given the site's ocs.yaml
+			    const struct ocs_config *config);
+/* Connects there.  When CONFIG is NULL and --ocsd is not given the site's ocs.yaml
  * is read for the address.  NULL with ERR. */
 struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
-				   const struct ocs_fabric *fabric,
+				   const struct ocs_config *config,
 				   struct ocs_error *err);
 /* Reads a file, or standard input when PATH is "-".  The caller frees the text. */
 char *ocs_ctl_read(const char *path, struct ocs_error *err);

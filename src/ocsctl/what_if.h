@@ -6,6 +6,7 @@
 
 /* What place and fold share: a shape, a section and the answer. */
 
+#include "src/config/config.h"
 #include "src/fabric/occupancy.h"
 #include "src/place/place.h"
 
@@ -13,7 +14,8 @@ struct ocs_ctl_args;
 
 struct ocs_ctl_where {
 	struct ocs_shape shape;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
 	const struct ocs_section *section;
 	struct ocs_placer *placer;
 	struct ocs_occupancy *occupancy;	/* all free */

@@ -169,13 +169,13 @@ static int find_admins(struct ocsd *d, struct ocs_error *err)
 {
 	add_admin(d, 0);
 	add_admin(d, geteuid());
-	for (size_t i = 0; i < d->fabric->nocsd_admins; i++) {
-		const struct passwd *entry = getpwnam(d->fabric->ocsd_admins[i]);
+	for (size_t i = 0; i < d->config->ocsd.nadmins; i++) {
+		const struct passwd *entry = getpwnam(d->config->ocsd.admins[i]);
 
 		if (!entry)
 			return ocs_error_set(err, OCS_USAGE,
 					     "%s: ocsd.admins names user %s, who does not exist here",
-					     d->fabric->source, d->fabric->ocsd_admins[i]);
+					     d->fabric->source, d->config->ocsd.admins[i]);
 		add_admin(d, entry->pw_uid);
 	}
 	return 0;
@@ -205,22 +205,22 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 static void on_reload(evutil_socket_t number, short what, void *context)
 {
 	struct ocsd *d = context;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
 	struct ocs_error err;
 
 	(void)number;
 	(void)what;
-	fabric = ocs_fabric_open(d->yaml, &err);
+	config = ocs_config_open(d->yaml, &err);
 	free(d->fault);
 	d->fault = NULL;
-	if (!fabric || ocsd_reload_check(d, fabric, &err)) {
+	if (!config || ocsd_reload_check(d, config, &err)) {
 		d->fault = ocs_strdup(err.text);
 		ocs_log(OCS_LOG_ERROR, "the new description is not taken, the old one stays: %s",
 			err.text);
-		ocs_fabric_destroy(fabric);
+		ocs_config_destroy(config);
 		return;
 	}
-	ocs_fabric_destroy(fabric);
+	ocs_config_destroy(config);
 	ocs_log(OCS_LOG_INFO, "starting over with the new %s; circuits stay as they are",
 		d->yaml);
 	ocsd_service_tell("RELOADING=1");
@@ -276,10 +276,10 @@ static void make_socket_folder(const char *address)
 static int prepare(struct ocsd *d, const struct options *options, struct ocs_error *err)
 {
 	d->yaml = options->fabric;
-	if (!d->fabric && ocsd_reload_open(d, options->state, err))
+	if (!d->config && ocsd_reload_open(d, options->state, err))
 		return -1;
-	d->socket = options->socket ? options->socket : d->fabric->ocsd_socket;
-	if (find_admins(d, err) || ocsd_hello_account(d->fabric, err))
+	d->socket = options->socket ? options->socket : d->config->ocsd.socket;
+	if (find_admins(d, err) || ocsd_hello_account(d->config, err))
 		return -1;
 	make_switches(d);
 	raise_limits();
@@ -293,7 +293,7 @@ static int prepare(struct ocsd *d, const struct options *options, struct ocs_err
 
 static const char *state_folder(const struct ocsd *d, const struct options *options)
 {
-	return options->state ? options->state : d->fabric->ocsd_state;
+	return options->state ? options->state : d->config->ocsd.state;
 }
 
 static int start(struct ocsd *d, const struct options *options, struct ocs_error *err)
@@ -385,7 +385,7 @@ static void free_lists(struct ocsd *d)
 /* Leaves D with its fabric and what it counts. */
 static void stop(struct ocsd *d)
 {
-	struct ocsd kept = { .fabric = d->fabric, .store_losses = d->store_losses,
+	struct ocsd kept = { .config = d->config, .fabric = d->fabric, .store_losses = d->store_losses,
 			     .reload = d->reload, .ready_fd = d->ready_fd, .fault = d->fault };
 
 	if (d->fabric && d->switches)
@@ -504,7 +504,7 @@ int main(int argc, char **argv)
 	if (!options.foreground)
 		d.ready_fd = go_to_background();
 	rc = lives(&d, &options);
-	ocs_fabric_destroy(d.fabric);
+	ocs_config_destroy(d.config);
 	free(d.fault);
 	return d.reload ? start_over(argc, argv) : rc;
 }

@@ -48,34 +48,34 @@ static int check_address(const char *before, const char *after, struct ocs_error
 	return 0;
 }
 
-static int check_settings(const struct ocsd *d, const struct ocs_fabric *fabric,
+static int check_settings(const struct ocsd *d, const struct ocs_config *config,
 			  struct ocs_error *err)
 {
-	for (size_t i = 0; i < fabric->nocsd_admins; i++)
-		if (!getpwnam(fabric->ocsd_admins[i]))
+	for (size_t i = 0; i < config->ocsd.nadmins; i++)
+		if (!getpwnam(config->ocsd.admins[i]))
 			return ocs_error_set(err, OCS_USAGE,
 					     "%s: ocsd.admins names user %s, who does not exist here",
-					     fabric->source, fabric->ocsd_admins[i]);
-	if (ocsd_hello_account(fabric, err))
+					     config->fabric->source, config->ocsd.admins[i]);
+	if (ocsd_hello_account(config, err))
 		return -1;
-	if (strcmp(d->fabric->ocsd_state, fabric->ocsd_state) != 0)
+	if (strcmp(d->config->ocsd.state, config->ocsd.state) != 0)
 		return ocs_error_set(err, OCS_USAGE, "%s: ocsd.state cannot become %s while ocsd runs: "
-				     "stop ocsd, move %s there, and start it again", fabric->source,
-				     fabric->ocsd_state, d->fabric->ocsd_state);
-	if (check_address(d->fabric->ocsd_socket, fabric->ocsd_socket, err) ||
-	    check_address(d->fabric->ocsd_listen, fabric->ocsd_listen, err) ||
-	    check_address(d->fabric->ocsd_metrics, fabric->ocsd_metrics, err))
+				     "stop ocsd, move %s there, and start it again", config->fabric->source,
+				     config->ocsd.state, d->config->ocsd.state);
+	if (check_address(d->config->ocsd.socket, config->ocsd.socket, err) ||
+	    check_address(d->config->ocsd.listen, config->ocsd.listen, err) ||
+	    check_address(d->config->ocsd.metrics, config->ocsd.metrics, err))
 		return -1;
 	return 0;
 }
 
-int ocsd_reload_check(const struct ocsd *d, const struct ocs_fabric *fabric,
+int ocsd_reload_check(const struct ocsd *d, const struct ocs_config *config,
 		      struct ocs_error *err)
 {
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (!job->dead && check_job(d, job, fabric, err))
+		if (!job->dead && check_job(d, job, config->fabric, err))
 			return -1;
-	return check_settings(d, fabric, err);
+	return check_settings(d, config, err);
 }
 
 /* Where a copy of what was read last lies; the caller frees it. */
@@ -90,8 +90,8 @@ void ocsd_reload_keep(const struct ocsd *d, const char *folder)
 	struct ocs_error err;
 
 	/* A fabric of one line has no text, and a copy need not be copied. */
-	if (d->fabric->text_digest && strcmp(d->fabric->source, path) != 0 &&
-	    ocs_fabric_keep(d->fabric, path, &err))
+	if (d->config->text_digest && strcmp(d->fabric->source, path) != 0 &&
+	    ocs_config_keep(d->config, path, &err))
 		ocs_log(OCS_LOG_WARNING, "no copy of %s is kept: %s", d->fabric->source, err.text);
 	free(path);
 }
@@ -101,15 +101,15 @@ int ocsd_reload_open(struct ocsd *d, const char *folder, struct ocs_error *err)
 	char *path = kept_path(folder ? folder : OCS_STATE_DEFAULT);
 	struct ocs_error unkept;
 
-	d->fabric = ocs_fabric_open(d->yaml, err);
-	if (d->fabric)
+	d->config = ocs_config_open(d->yaml, err);
+	if (d->config)
 		goto out;
-	d->fabric = ocs_fabric_kept(path, &unkept);
-	if (d->fabric && !folder && strcmp(d->fabric->ocsd_state, OCS_STATE_DEFAULT) != 0) {
+	d->config = ocs_config_kept(path, &unkept);
+	if (d->config && !folder && strcmp(d->config->ocsd.state, OCS_STATE_DEFAULT) != 0) {
 		/* It was left there when the database moved. */
-		ocs_fabric_destroy(d->fabric);
-		d->fabric = NULL;
-	} else if (d->fabric) {
+		ocs_config_destroy(d->config);
+		d->config = NULL;
+	} else if (d->config) {
 		d->fault = ocs_strdup(err->text);
 		ocs_log(OCS_LOG_ERROR, "%s; what was read before is kept: %s", d->fault, path);
 	} else if (access(path, F_OK) == 0) {
@@ -120,6 +120,7 @@ int ocsd_reload_open(struct ocsd *d, const char *folder, struct ocs_error *err)
 		free(why);
 	}
 out:
+	d->fabric = d->config ? d->config->fabric : NULL;
 	free(path);
-	return d->fabric ? 0 : -1;
+	return d->config ? 0 : -1;
 }

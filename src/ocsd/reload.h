@@ -6,15 +6,15 @@
 
 /* ocs.yaml: for a running daemon (SIGHUP), and for one that starts. */
 
+struct ocs_config;
 struct ocs_error;
-struct ocs_fabric;
 struct ocsd;
 
 /* Whether every allocation that ocsd knows keeps its nodes, its cubes' and servers'
- * switch ports, and the switches themselves under FABRIC, and whether the daemon can
+ * switch ports, and the switches themselves under CONFIG, and whether the daemon can
  * start with its other settings.  0, or -1 with ERR naming the job and what would
  * change, or the setting. */
-int ocsd_reload_check(const struct ocsd *d, const struct ocs_fabric *fabric,
+int ocsd_reload_check(const struct ocsd *d, const struct ocs_config *config,
 		      struct ocs_error *err);
 
 /* Opens d->yaml; where that fails, the copy of what was read last, in FOLDER (NULL: the default),

@@ -26,7 +26,7 @@ int ocsd_listen(struct ocsd *d, struct ocs_error *err)
 {
 	if (ocsd_server_listen(d, err))
 		return -1;
-	return d->fabric->ocsd_metrics ? ocsd_metrics_listen(d, d->fabric->ocsd_metrics, err) : 0;
+	return d->config->ocsd.metrics ? ocsd_metrics_listen(d, d->config->ocsd.metrics, err) : 0;
 }
 
 static void become_ready(struct ocsd *d)

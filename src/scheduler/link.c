@@ -311,8 +311,8 @@ static void converse(struct ocs_client *client, struct ocs_error *err)
 
 static void *run(void *unused)
 {
-	const char *address = ocs_state.fabric->ocsd_address ?
-		ocs_state.fabric->ocsd_address : ocs_state.fabric->ocsd_socket;
+	const char *address = ocs_state.config->ocsd.address ?
+		ocs_state.config->ocsd.address : ocs_state.config->ocsd.socket;
 	int backoff_ms = BACKOFF_MIN_MS;
 	char said[OCS_ERROR_TEXT] = "";
 	int64_t said_ns = 0;
@@ -321,7 +321,7 @@ static void *run(void *unused)
 	while (!stopping()) {
 		struct ocs_error err = { .code = OCS_OK };
 		struct ocs_client *client = ocs_client_open(address,
-				ocs_state.fabric->ocsd_key, ocs_state.fabric->ocsd_user,
+				ocs_state.config->ocsd.key, ocs_state.config->ocsd.user,
 				CONNECT_MS, &err);
 
 		if (client && subscribe(client, &err) == 0) {

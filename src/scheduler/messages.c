@@ -49,7 +49,7 @@ static struct json_object *description(void)
 	struct json_object *yaml = json_object_new_object();
 	char text[OCS_DIGEST_TEXT];
 
-	snprintf(text, sizeof(text), "%016llx", (unsigned long long)ocs_state.fabric->text_digest);
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)ocs_state.config->text_digest);
 	ocs_field_add_text(yaml, OCS_FIELD_SOURCE, ocs_state.fabric->source);
 	ocs_field_add_text(yaml, OCS_FIELD_DIGEST, ocs_state.digest);
 	ocs_field_add_text(yaml, OCS_FIELD_TEXT, text);

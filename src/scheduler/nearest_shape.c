@@ -7,6 +7,7 @@
 #include "src/advice/nearest_shape.h"
 #include "src/scheduler/state.h"
 #include "src/util/net.h"
+#include "src/util/hash.h"
 #include "src/util/text.h"
 
 #include <stdlib.h>
@@ -24,15 +25,6 @@ struct ocs_question {
 	struct ocs_question *next;
 };
 
-static uint64_t mix(uint64_t hash, const void *data, size_t size)
-{
-	const unsigned char *byte = data;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
 static uint64_t mix_words(uint64_t hash, const uint64_t *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -48,13 +40,13 @@ static uint64_t seen_of(const struct ocs_shape *shape, const struct ocs_occupanc
 	const struct ocs_section *section = occupancy->section;
 	char extents[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
 	size_t cubes = (size_t)section->ncubes;
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = OCS_HASH_START;
 
 	ocs_shape_format(shape, extents);
 	ocs_shape_conn_format(shape, conn);
-	hash = mix(hash, extents, strlen(extents));
-	hash = mix(hash, conn, strlen(conn));
-	hash = mix(hash, (char[2]){ shape->no_rotate, shape->no_fold }, 2);
+	hash = ocs_hash(hash, extents, strlen(extents));
+	hash = ocs_hash(hash, conn, strlen(conn));
+	hash = ocs_hash(hash, (char[2]){ shape->no_rotate, shape->no_fold }, 2);
 	hash = mix_words(hash, occupancy->free, cubes * (size_t)section->words);
 	if (occupancy->any_blocked)
 		hash = mix_words(hash, occupancy->blocked,

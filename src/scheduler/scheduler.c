@@ -38,7 +38,8 @@ static void fabric_drop(void)
 	s->sections = NULL;
 	s->holds = NULL;
 	s->switches = NULL;
-	ocs_fabric_destroy(s->fabric);
+	ocs_config_destroy(s->config);
+	s->config = NULL;
 	s->fabric = NULL;
 }
 
@@ -58,17 +59,20 @@ static void partitions_set(char *text)
 	ocs_state.partitions = text;
 }
 
-/* FABRIC (NULL: it could not be opened) takes the place of the one before.  0, or -1. */
-static int fabric_take(struct ocs_fabric *fabric, const char *fault)
+/* CONFIG (NULL: it could not be opened) takes the place of the one before.  0, or -1. */
+static int config_take(struct ocs_config *config, const char *fault)
 {
 	struct ocs_state *s = &ocs_state;
+	const struct ocs_fabric *fabric;
 
-	if (!fabric)
+	if (!config)
 		return -1;
+	fabric = config->fabric;
 	pthread_mutex_lock(&s->lock);
 	fabric_drop();
 	fault_set(fault);
 	partitions_set(NULL);
+	s->config = config;
 	s->fabric = fabric;
 	ocs_fabric_digest(fabric, s->digest);
 	s->sections = ocs_calloc((size_t)fabric->nsections + 1, sizeof(*s->sections));
@@ -91,12 +95,12 @@ static int fabric_take(struct ocs_fabric *fabric, const char *fault)
 
 int ocs_controller_open(const char *spec, struct ocs_error *err)
 {
-	return fabric_take(ocs_fabric_open(spec, err), NULL);
+	return config_take(ocs_config_open(spec, err), NULL);
 }
 
 int ocs_controller_open_kept(const char *path, const char *fault, struct ocs_error *err)
 {
-	return fabric_take(ocs_fabric_kept(path, err), fault);
+	return config_take(ocs_config_kept(path, err), fault);
 }
 
 void ocs_controller_fault_set(const char *fault)
@@ -108,7 +112,7 @@ void ocs_controller_fault_set(const char *fault)
 
 int ocs_controller_close_kept(const char *path, const char *fault, struct ocs_error *err)
 {
-	char *text = ocs_fabric_partitions_kept(path, err);
+	char *text = ocs_config_partitions_kept(path, err);
 
 	pthread_mutex_lock(&ocs_state.lock);
 	fault_set(fault);
@@ -124,6 +128,11 @@ void ocs_controller_close(void)
 	fault_set(NULL);
 	partitions_set(NULL);
 	pthread_mutex_unlock(&ocs_state.lock);
+}
+
+const struct ocs_config *ocs_controller_config(void)
+{
+	return ocs_state.config;
 }
 
 const struct ocs_fabric *ocs_controller_fabric(void)
@@ -152,16 +161,16 @@ bool ocs_controller_unit_agrees(int node, const char *topology)
 int ocs_controller_copy(const char *path, const char *partitions, struct ocs_error *err)
 {
 	/* The names first: they stand for whatever part of the copy is missing later. */
-	if (ocs_fabric_partitions_keep(ocs_state.fabric, partitions, err))
+	if (ocs_config_partitions_keep(ocs_state.fabric, partitions, err))
 		return -1;
-	return ocs_fabric_keep(ocs_state.fabric, path, err);
+	return ocs_config_keep(ocs_state.config, path, err);
 }
 
 int ocs_controller_keeps(const char *spec, const struct ocs_holding *jobs, int count,
 			 struct ocs_error *err)
 {
 	struct ocs_error unread;
-	struct ocs_fabric *before = ocs_fabric_open(spec, &unread);
+	struct ocs_fabric *before = ocs_config_take_fabric(ocs_config_open(spec, &unread));
 	int rc = 0;
 
 	for (int i = 0; before && i < count && !rc; i++)
@@ -207,7 +216,7 @@ static int request_unread(bool shaped, const char *partition, struct ocs_error *
 
 	pthread_mutex_lock(&ocs_state.lock);
 	if (!waits && ocs_state.partitions)
-		waits = ocs_fabric_partitions_have(ocs_state.partitions, partition);
+		waits = ocs_config_partitions_have(ocs_state.partitions, partition);
 	snprintf(text, sizeof(text), "%s", ocs_state.fault ? ocs_state.fault :
 		 "no ocs.yaml is loaded");
 	pthread_mutex_unlock(&ocs_state.lock);

@@ -11,6 +11,7 @@
  * only memory: input and output happen in a thread of its own, which never
  * waits for a caller. */
 
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/fold/shape.h"
 #include "src/util/error.h"
@@ -21,7 +22,7 @@
 
 #pragma GCC visibility push(default)
 
-/* Reads the fabric (SPEC as for ocs_fabric_open).  0, or -1 with ERR; the one that
+/* Reads the fabric (SPEC as for ocs_config_open).  0, or -1 with ERR; the one that
  * was open before stays then. */
 int ocs_controller_open(const char *spec, struct ocs_error *err);
 /* The same with the copy PATH that ocs_controller_copy made, because of FAULT (one sentence), which
@@ -34,6 +35,7 @@ void ocs_controller_fault_set(const char *fault);
 int ocs_controller_close_kept(const char *path, const char *fault, struct ocs_error *err);
 void ocs_controller_close(void);
 /* NULL before ocs_controller_open. */
+const struct ocs_config *ocs_controller_config(void);
 const struct ocs_fabric *ocs_controller_fabric(void);
 
 /* Keeps a copy of what was read as the file PATH, and the names of the partitions whose jobs all get

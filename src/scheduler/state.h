@@ -85,10 +85,11 @@ struct ocs_failure {
 
 struct ocs_state {
 	pthread_mutex_t lock;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
 	char *fault;			/* of the file that it should be, or NULL */
 	char *partitions;		/* without fabric: whose jobs all get circuits
-					 * (ocs_fabric_partitions_have), NULL: not known */
+					 * (ocs_config_partitions_have), NULL: not known */
 	struct ocs_section_state *sections;
 	int *holds;			/* per node: allocations that hold it */
 	int nholds;			/* nodes held */

@@ -142,7 +142,7 @@ static int possible(const struct ocs_sim_series *s, struct ocs_error *err)
 
 static int run(const struct ocs_sim_args *a, struct ocs_error *err)
 {
-	struct ocs_fabric *fabric = ocs_fabric_open(a->fabric, err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(a->fabric, err));
 	struct ocs_sim_workload workload = { 0 };
 	struct ocs_sim_series s = { .args = a, .fabric = fabric, .workload = &workload };
 	struct ocs_policy *policy = NULL;

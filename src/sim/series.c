@@ -129,7 +129,7 @@ static int produce(const struct ocs_sim_args *a, const struct ocs_sim_workload *
 		   struct ocs_random *random, struct part *part, struct ocs_sim_trace *trace,
 		   struct ocs_error *err)
 {
-	struct ocs_fabric *fabric = ocs_fabric_open(a->produce_fabric, err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(a->produce_fabric, err));
 	struct ocs_sim_options o = {
 		.fabric = fabric, .trace = trace, .workload = workload, .random = random,
 		.queue_limit = a->queue_limit, .horizon = a->produce_hours * HOUR,

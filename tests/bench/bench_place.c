@@ -84,7 +84,7 @@ static void percentiles(const char *what, double *values, int n)
 static void bench(const char *line, char *const *shapes, int count, int decisions)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_fabric *fabric = ocs_fabric_open(line, &err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
 	const struct ocs_section *section;
 	struct ocs_placement **jobs;
 	struct ocs_shape *shape = calloc((size_t)count, sizeof(*shape));
@@ -173,7 +173,7 @@ static void first_uses(const char *line)
 {
 	static const char *const large[] = { "194", "206", "238", "2x212", "2x238", "2x2x178", "2x2x242" };
 	struct ocs_error err = { 0 };
-	struct ocs_fabric *fabric = ocs_fabric_open(line, &err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
 	int i;
 
 	printf("%s\n ", line);

@@ -252,7 +252,7 @@ static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shap
 static void stream(const char *line, int jobs, uint64_t seed, bool freely, long budget)
 {
 	struct ocs_error err = { 0 };
-	struct stream s = { .fabric = ocs_fabric_open(line, &err) };
+	struct stream s = { .fabric = ocs_config_take_fabric(ocs_config_open(line, &err)) };
 	const struct ocs_section *section = &s.fabric->sections[0];
 	int done = 0, dropped = 0, threaded = 0, searched = 0;
 

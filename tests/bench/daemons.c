@@ -85,7 +85,7 @@ void daemons_start(struct daemons *d, const char *yaml, const char *delay)
 	d->control = ocs_asprintf("unix:%s/ctl", d->folder);
 	write_file(d, "ocs.yaml", yaml);
 	write_file(d, "credentials", "user=admin\npassword=root\n");
-	d->fabric = ocs_fabric_open(d->yaml, &err);
+	d->fabric = ocs_config_take_fabric(ocs_config_open(d->yaml, &err));
 	if (!d->fabric)
 		daemons_die(&err, "%s", d->yaml);
 	d->placer = ocs_placer_create(d->fabric, &d->fabric->sections[0]);

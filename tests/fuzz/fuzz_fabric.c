@@ -85,21 +85,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
 	struct ocs_error err = {0};
-	struct ocs_fabric *fabric = ocs_fabric_parse((const char *)data, length, "f", &err);
+	struct ocs_config *config = ocs_config_parse((const char *)data, length, "f", &err);
+	const struct ocs_fabric *fabric;
 
-	if (!fabric) {
+	if (!config) {
 		CHECK(err.code == OCS_USAGE);
 		CHECK(strncmp(err.text, "f:", 2) == 0 && err.text[2] >= '1' &&
 		      err.text[2] <= '9');
 		return 0;
 	}
+	fabric = config->fabric;
 	check_nodes(fabric);
 	check_ports(fabric);
 	for (int i = 0; i < fabric->nsections; i++) {
 		check_pairs(fabric, &fabric->sections[i]);
 		check_occupancy(fabric, &fabric->sections[i]);
 	}
-	free(ocs_fabric_describe(fabric));
-	ocs_fabric_destroy(fabric);
+	free(ocs_config_describe(config));
+	ocs_config_destroy(config);
 	return 0;
 }

@@ -41,7 +41,7 @@ static void begin(void)
 					    .nodes = nodes };
 	struct ocs_error err;
 
-	fabric = ocs_fabric_parse(yaml, sizeof(yaml) - 1, "fuzz", &err);
+	fabric = ocs_config_take_fabric(ocs_config_parse(yaml, sizeof(yaml) - 1, "fuzz", &err));
 	plan = ocs_plan_make(&request, &err);
 	forward = plan ? ocs_forward_make(plan, NULL, &err) : NULL;
 	if (!fabric || !forward)

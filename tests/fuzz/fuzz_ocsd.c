@@ -164,8 +164,9 @@ static struct ocsd *daemon_start(void)
 	struct ocs_error err;
 
 	ocs_log_level_set(OCS_LOG_ERROR);
-	d.fabric = ocs_fabric_parse(description, strlen(description), "f", &err);
-	CHECK(d.fabric && mkdtemp(folder));
+	d.config = ocs_config_parse(description, strlen(description), "f", &err);
+	CHECK(d.config && mkdtemp(folder));
+	d.fabric = d.config->fabric;
 	atexit(remove_folder);
 	CHECK(!find_admins(&d, &err));
 	make_switches(&d);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 
-check_PROGRAMS += test_expr test_fabric test_load test_occupancy
+check_PROGRAMS += test_config test_expr test_fabric test_load test_occupancy
+test_config_SOURCES = test_config.c
+test_config_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 test_expr_SOURCES = test_expr.c
 test_expr_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 test_fabric_SOURCES = test_fabric.c

@@ -122,7 +122,7 @@ void rig_start(struct rig *rig)
 	free(head);
 	free(driver);
 	free(listen);
-	rig->fabric = ocs_fabric_open(rig->yaml, &err);
+	rig->fabric = ocs_config_take_fabric(ocs_config_open(rig->yaml, &err));
 	if (!rig->fabric)
 		fail_msg("%s", err.text);
 	emulator_start(&rig->emulator, arguments);

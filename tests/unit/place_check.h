@@ -25,7 +25,7 @@ static inline void open_fabric(struct setup *s, const char *line)
 {
 	struct ocs_error err = { 0 };
 
-	s->fabric = ocs_fabric_open(line, &err);
+	s->fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
 	if (!s->fabric)
 		fail_msg("%s: %s", line, err.text);
 	s->section = &s->fabric->sections[0];

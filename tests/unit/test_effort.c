@@ -26,7 +26,7 @@ struct rig {
 
 static void rig_open(struct rig *r, const char *fabric, int load)
 {
-	r->fabric = ocs_fabric_open(fabric, NULL);
+	r->fabric = ocs_config_take_fabric(ocs_config_open(fabric, NULL));
 	assert_non_null(r->fabric);
 	r->section = &r->fabric->sections[0];
 	r->policy = ocs_policy_create(r->fabric, r->section, "best-effort", false, NULL);

@@ -22,7 +22,7 @@
 static struct ocs_fabric *open_good(const char *spec)
 {
 	struct ocs_error err = {0};
-	struct ocs_fabric *fabric = ocs_fabric_open(spec, &err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(spec, &err));
 
 	if (!fabric)
 		fail_msg("%s: %s", spec, err.text);
@@ -69,9 +69,28 @@ static void synthetic_torus(void **state)
 	assert_int_equal(node->origin[2], 1);
 	assert_null(ocs_fabric_node(fabric, "n1024"));
 	assert_int_equal(ocs_section_torus_port(fabric, section, 0, 0, 0, 0, OCS_PLUS, &port), -1);
-	assert_int_equal(fabric->prolog_timeout_ms, 300000);
-	assert_string_equal(fabric->ocsd_address, "unix:/run/ocsd/ocsd.sock");
 	ocs_fabric_destroy(fabric);
+}
+
+/* A line says nothing of ocsd: every setting has its default. */
+static void synthetic_settings(void **state)
+{
+	struct ocs_error err = {0};
+	struct ocs_config *config = ocs_config_open("rails servers:2 rails:2", &err);
+
+	(void)state;
+	if (!config)
+		fail_msg("%s", err.text);
+	assert_int_equal(config->text_digest, 0);
+	assert_int_equal(config->timeouts.prolog_ms, 300000);
+	assert_string_equal(config->ocsd.address, "unix:/run/ocsd/ocsd.sock");
+	assert_string_equal(config->ocsd.state, OCS_STATE_DEFAULT);
+	assert_true(config->policies.keep_cubes_whole);
+	assert_int_equal(config->limits.burst, 60);
+	assert_int_equal(config->nccl.nenv, 0);
+	ocs_config_destroy(config);
+	ocs_config_destroy(NULL);
+	assert_null(ocs_config_take_fabric(NULL));
 }
 
 /* Every XPU belongs to the node whose tile holds it, and devices count up. */
@@ -163,7 +182,7 @@ static void synthetic_refused(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ocs_error err = {0};
 
-		if (ocs_fabric_open(cases[i][0], &err))
+		if (ocs_config_open(cases[i][0], &err))
 			fail_msg("\"%s\" was accepted", cases[i][0]);
 		assert_int_equal(err.code, OCS_USAGE);
 		if (!strstr(err.text, cases[i][1]))
@@ -299,7 +318,8 @@ static void manual_example(void **state)
 	assert_non_null(start);
 	end = strstr(start, "\n.Ed\n");
 	assert_non_null(end);
-	fabric = ocs_fabric_parse(start + 1, (size_t)(end - start), "manual", &err);
+	fabric = ocs_config_take_fabric(ocs_config_parse(start + 1, (size_t)(end - start), "manual",
+							  &err));
 	if (!fabric)
 		fail_msg("%s", err.text);
 	assert_int_equal(fabric->nnodes, 64);
@@ -345,12 +365,12 @@ static void files_missing(void **state)
 	struct ocs_error err = {0};
 
 	(void)state;
-	assert_null(ocs_fabric_open("/nowhere/ocs.conf", &err));
+	assert_null(ocs_config_open("/nowhere/ocs.conf", &err));
 	assert_int_equal(err.code, OCS_ERROR);
 	assert_non_null(strstr(err.text, "/nowhere/ocs.conf"));
-	assert_null(ocs_fabric_open("missing.yaml", &err));
+	assert_null(ocs_config_open("missing.yaml", &err));
 	assert_int_equal(err.code, OCS_ERROR);
-	assert_null(ocs_fabric_open("missing.yml", &err));
+	assert_null(ocs_config_open("missing.yml", &err));
 	assert_int_equal(err.code, OCS_ERROR);
 }
 
@@ -372,7 +392,8 @@ static void loads_fast(void **state)
 		"    ports: {switch: 'o-{dim}-{a}-{b}', port: 256*sign + cube + 1}\n";
 	struct ocs_error err = {0};
 	int64_t start = ocs_now_ns();
-	struct ocs_fabric *fabric = ocs_fabric_parse(text, sizeof(text) - 1, "t", &err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(
+		ocs_config_parse(text, sizeof(text) - 1, "t", &err));
 	int64_t took = ocs_now_ns() - start;
 
 	(void)state;
@@ -392,7 +413,8 @@ static void digest_of(const char *cubes, const char *tile, const char *port, con
 		"fabrics:\n  - name: pod\n    kind: torus\n    cube: 4x4x4\n    tile: %s\n    cubes:\n%s"
 		"    ports: {switch: \"o-{dim}-{a}-{b}\", port: %s}\n", more, tile, cubes, port);
 	struct ocs_error err = { 0 };
-	struct ocs_fabric *fabric = ocs_fabric_parse(text, strlen(text), "t.yaml", &err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(
+		ocs_config_parse(text, strlen(text), "t.yaml", &err));
 
 	if (!fabric)
 		fail_msg("%s", err.text);
@@ -437,6 +459,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(synthetic_torus),
+		cmocka_unit_test(synthetic_settings),
 		cmocka_unit_test(geometry),
 		cmocka_unit_test(synthetic_servers),
 		cmocka_unit_test(synthetic_refused),

@@ -157,7 +157,7 @@ static void test_workload(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(machine) / sizeof(machine[0]); i++) {
-		fabric = ocs_fabric_open(machine[i].line, &err);
+		fabric = ocs_config_take_fabric(ocs_config_open(machine[i].line, &err));
 		assert_non_null(fabric);
 		assert_int_equal(count_possible(fabric, &shapes), machine[i].count);
 		assert_int_equal(shapes, 1879);

@@ -80,36 +80,38 @@ static const char base[] =
 static void everything_is_read(void **state)
 {
 	struct ocs_error err = {0};
-	struct ocs_fabric *f = ocs_fabric_parse(base, sizeof(base) - 1, "ocs.yaml", &err);
+	struct ocs_config *config = ocs_config_parse(base, sizeof(base) - 1, "ocs.yaml", &err);
+	const struct ocs_fabric *f;
 	const struct ocs_section *pod;
 	struct ocs_port port;
 
 	(void)state;
-	if (!f)
+	if (!config)
 		fail_msg("%s", err.text);
+	f = config->fabric;
 	assert_string_equal(f->source, "ocs.yaml");
-	assert_string_equal(f->ocsd_socket, "unix:/run/o/o.sock");
-	assert_string_equal(f->ocsd_listen, "0.0.0.0:6820");
-	assert_string_equal(f->ocsd_address, "head:6820");
-	assert_string_equal(f->ocsd_state, "/var/lib/o");
-	assert_int_equal(f->nocsd_admins, 3);
-	assert_string_equal(f->ocsd_admins[2], "op2");
-	assert_int_equal(f->switch_timeout_ms, 250);
-	assert_int_equal(f->switch_retry_ms, 2000);
-	assert_int_equal(f->poll_ms, 60000);
-	assert_int_equal(f->prolog_timeout_ms, 10000);
-	assert_int_equal(f->ocsd_down_ms, 9000);
-	assert_int_equal(f->requeue_limit, 5);
-	assert_false(f->keep_cubes_whole);
-	assert_int_equal(f->circuit_failed, OCS_ON_FAILURE_SIGNAL);
-	assert_int_equal(f->switch_failed, OCS_ON_FAILURE_CANCEL);
-	assert_int_equal(f->failure_signal, SIGUSR2);
-	assert_true(f->failure_signal_batch);
-	assert_int_equal(f->dark_ms, 10000);
-	assert_string_equal(f->hwloc_xml, "/etc/node.xml");
-	assert_int_equal(f->nnccl_env, 2);
-	assert_string_equal(f->nccl_env[0], "NCCL_DEBUG=WARN");
-	assert_string_equal(f->nccl_env[1], "A_1=x=y z");
+	assert_string_equal(config->ocsd.socket, "unix:/run/o/o.sock");
+	assert_string_equal(config->ocsd.listen, "0.0.0.0:6820");
+	assert_string_equal(config->ocsd.address, "head:6820");
+	assert_string_equal(config->ocsd.state, "/var/lib/o");
+	assert_int_equal(config->ocsd.nadmins, 3);
+	assert_string_equal(config->ocsd.admins[2], "op2");
+	assert_int_equal(config->timeouts.switch_ms, 250);
+	assert_int_equal(config->timeouts.retry_ms, 2000);
+	assert_int_equal(config->timeouts.poll_ms, 60000);
+	assert_int_equal(config->timeouts.prolog_ms, 10000);
+	assert_int_equal(config->timeouts.ocsd_down_ms, 9000);
+	assert_int_equal(config->policies.requeue_limit, 5);
+	assert_false(config->policies.keep_cubes_whole);
+	assert_int_equal(config->policies.circuit_failed, OCS_ON_FAILURE_SIGNAL);
+	assert_int_equal(config->policies.switch_failed, OCS_ON_FAILURE_CANCEL);
+	assert_int_equal(config->policies.signal, SIGUSR2);
+	assert_true(config->policies.signal_batch);
+	assert_int_equal(config->timeouts.dark_ms, 10000);
+	assert_string_equal(config->nccl.hwloc_xml, "/etc/node.xml");
+	assert_int_equal(config->nccl.nenv, 2);
+	assert_string_equal(config->nccl.env[0], "NCCL_DEBUG=WARN");
+	assert_string_equal(config->nccl.env[1], "A_1=x=y z");
 	assert_int_equal(f->nswitches, 14);
 	assert_string_equal(f->switches[5].name, "o-y-0-1");
 	assert_string_equal(f->switches[5].driver, "tl1");
@@ -137,7 +139,7 @@ static void everything_is_read(void **state)
 	assert_int_equal(ocs_section_torus_port(f, &f->sections[2], 0, 0, 0, 0, 0, &port), -1);
 	assert_int_equal(f->nnodes, 8 + 4 + 8);
 	assert_ptr_equal(ocs_fabric_section(f, "elsewhere"), &f->sections[1]);
-	ocs_fabric_destroy(f);
+	ocs_config_destroy(config);
 }
 
 struct refusal {
@@ -218,6 +220,8 @@ static const struct refusal refusals[] = {
 	{POLICIES, "limits: {requests: 5}", 9, "requests"},
 	/* nccl */
 	{"/etc/node.xml", "node.xml", 11, "absolute path"},
+	{"hwloc_xml: /etc/node.xml", "topology_vendor: x", 11,
+	 "no key \"topology_vendor\"; it has: hwloc_xml, env, management, graph_file"},
 	{"{NCCL_DEBUG: WARN, A_1: x=y z}", "{1A: x}", 12, "not the name"},
 	{"{NCCL_DEBUG: WARN, A_1: x=y z}", "{'A=B': x}", 12, "not the name"},
 	{"{NCCL_DEBUG: WARN, A_1: x=y z}", "{A: x, A: y}", 12, "variable A twice"},
@@ -390,7 +394,7 @@ static void interfaces_are_read(void **state)
 		"    forwarding: {address: '10.192.0.{10 + server}'}\n"), 0, NULL};
 	struct ocs_error err = {0};
 	char *yaml = edited(&with), address[OCS_ADDRESS_TEXT], *told;
-	struct ocs_fabric *f = ocs_fabric_parse(yaml, strlen(yaml), "ocs.yaml", &err);
+	struct ocs_fabric *f = ocs_config_take_fabric(ocs_config_parse(yaml, strlen(yaml), "ocs.yaml", &err));
 	const struct ocs_section *rail;
 
 	(void)state;
@@ -422,7 +426,7 @@ static void interfaces_are_read(void **state)
 	free(yaml);
 
 	/* where nothing is said, nothing is answered */
-	f = ocs_fabric_parse(base, sizeof(base) - 1, "ocs.yaml", &err);
+	f = ocs_config_take_fabric(ocs_config_parse(base, sizeof(base) - 1, "ocs.yaml", &err));
 	rail = &f->sections[1];
 	assert_null(ocs_section_interface_name(rail, 1));
 	assert_null(rail->interfaces);
@@ -452,18 +456,18 @@ static void every_refusal_names_its_line(void **state)
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		char *text = edited(&refusals[i]), *place;
 		struct ocs_error err = {0};
-		struct ocs_fabric *fabric;
+		struct ocs_config *config;
 
 		place = ocs_asprintf("etc/ocs.yaml:%d: ", refusals[i].line);
-		fabric = ocs_fabric_parse(text, strlen(text), "etc/ocs.yaml", &err);
-		if (fabric || err.code != OCS_USAGE || strstr(err.text, place) != err.text ||
+		config = ocs_config_parse(text, strlen(text), "etc/ocs.yaml", &err);
+		if (config || err.code != OCS_USAGE || strstr(err.text, place) != err.text ||
 		    !strstr(err.text, refusals[i].word)) {
 			print_error("\"%s\" -> \"%s\": wanted \"%s...%s\", got \"%s\"\n",
 				    refusals[i].find, refusals[i].replace, place,
-				    refusals[i].word, fabric ? "accepted" : err.text);
+				    refusals[i].word, config ? "accepted" : err.text);
 			wrong++;
 		}
-		ocs_fabric_destroy(fabric);
+		ocs_config_destroy(config);
 		free(place);
 		free(text);
 	}
@@ -486,7 +490,7 @@ static void host_keys_are_read(void **state)
 		"fabrics:\n  - {name: f, kind: direct, degree: 2, nodes: 'n[0-1]',\n"
 		"     ports: {switch: 'a{interface}', port: server+1}}\n";
 	struct ocs_error err = {0};
-	struct ocs_fabric *f = ocs_fabric_parse(text, strlen(text), "k.yaml", &err);
+	struct ocs_fabric *f = ocs_config_take_fabric(ocs_config_parse(text, strlen(text), "k.yaml", &err));
 
 	(void)state;
 	if (!f)
@@ -509,11 +513,11 @@ static void no_switches(void **state)
 	struct ocs_error err = {0};
 
 	(void)state;
-	assert_null(ocs_fabric_parse(text, sizeof(text) - 1, "f", &err));
+	assert_null(ocs_config_parse(text, sizeof(text) - 1, "f", &err));
 	assert_non_null(strstr(err.text, "f:3: the fabric r needs 1 switch ports"));
-	assert_null(ocs_fabric_parse("", 0, "f", &err));
+	assert_null(ocs_config_parse("", 0, "f", &err));
 	assert_string_equal(err.text, "f:1: the file is empty");
-	assert_null(ocs_fabric_parse("# nothing\n", 10, "f", &err));
+	assert_null(ocs_config_parse("# nothing\n", 10, "f", &err));
 	assert_string_equal(err.text, "f:1: the file is empty");
 }
 
@@ -524,7 +528,7 @@ static void without_error(void **state)
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		char *text = edited(&refusals[i]);
 
-		assert_null(ocs_fabric_parse(text, strlen(text), "f", NULL));
+		assert_null(ocs_config_parse(text, strlen(text), "f", NULL));
 		free(text);
 	}
 }
@@ -543,12 +547,12 @@ static void defaults_of_the_address(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text = ocs_asprintf("version: 1\n%s%s", cases[i][0], tail);
 		struct ocs_error err = {0};
-		struct ocs_fabric *fabric = ocs_fabric_parse(text, strlen(text), "f", &err);
+		struct ocs_config *config = ocs_config_parse(text, strlen(text), "f", &err);
 
-		if (!fabric)
+		if (!config)
 			fail_msg("%s", err.text);
-		assert_string_equal(fabric->ocsd_address, cases[i][1]);
-		ocs_fabric_destroy(fabric);
+		assert_string_equal(config->ocsd.address, cases[i][1]);
+		ocs_config_destroy(config);
 		free(text);
 	}
 }

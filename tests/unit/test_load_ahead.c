@@ -37,7 +37,7 @@ static void read_well(void **state)
 {
 	static const char yaml[] = HEAD AHEAD(PORTS, SELECT);
 	struct ocs_error err = { 0 };
-	struct ocs_fabric *f = ocs_fabric_parse(yaml, sizeof(yaml) - 1, "ocs.yaml", &err);
+	struct ocs_fabric *f = ocs_config_take_fabric(ocs_config_parse(yaml, sizeof(yaml) - 1, "ocs.yaml", &err));
 	const struct ocs_section *section;
 	struct ocs_port port;
 	char *text;
@@ -95,8 +95,8 @@ static void refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ocs_error err = { 0 };
-		struct ocs_fabric *f = ocs_fabric_parse(cases[i].yaml, strlen(cases[i].yaml),
-							"ocs.yaml", &err);
+		struct ocs_fabric *f = ocs_config_take_fabric(ocs_config_parse(cases[i].yaml, strlen(cases[i].yaml),
+							"ocs.yaml", &err));
 
 		assert_null(f);
 		if (!strstr(err.text, cases[i].why))

@@ -33,7 +33,7 @@
 static char *place(const char *text)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_fabric *fabric = ocs_fabric_open(TORUS, &err);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(TORUS, &err));
 	const struct ocs_section *section = ocs_fabric_section(fabric, NULL);
 	struct ocs_occupancy *occupancy = ocs_occupancy_create(section);
 	struct ocs_placer *placer = ocs_placer_create(fabric, section);

@@ -32,7 +32,7 @@ struct rig {
 static void rig_open(struct rig *r, const char *fabric, const char *shape)
 {
 	memset(r, 0, sizeof(*r));
-	r->fabric = ocs_fabric_open(fabric, NULL);
+	r->fabric = ocs_config_take_fabric(ocs_config_open(fabric, NULL));
 	assert_non_null(r->fabric);
 	r->all.fabric = r->fabric;
 	r->all.section = &r->fabric->sections[0];
@@ -221,7 +221,7 @@ static void test_servers_are_counted(void **state)
 	struct rig r = { 0 };
 
 	(void)state;
-	r.fabric = ocs_fabric_open("direct servers:8 degree:4", NULL);
+	r.fabric = ocs_config_take_fabric(ocs_config_open("direct servers:8 degree:4", NULL));
 	assert_non_null(r.fabric);
 	r.all.fabric = r.fabric;
 	r.all.section = &r.fabric->sections[0];

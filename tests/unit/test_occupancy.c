@@ -25,7 +25,7 @@ struct world {
 static struct world world_open(const char *spec)
 {
 	struct ocs_error err = {0};
-	struct world world = {.fabric = ocs_fabric_open(spec, &err)};
+	struct world world = {.fabric = ocs_config_take_fabric(ocs_config_open(spec, &err))};
 
 	if (!world.fabric)
 		fail_msg("%s: %s", spec, err.text);

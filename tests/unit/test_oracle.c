@@ -63,7 +63,7 @@ static void compare(const char *line, int most, int *agreed, int *none)
 	igraph_t host;
 	int code;
 
-	fabric = ocs_fabric_open(line, &err);
+	fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
 	assert_non_null(fabric);
 	graph_make(&host, fabric->sections[0].edge, closed, OCS_AXES);
 	for (code = 0; code < 8 * 8 * 8 * 8; code++) {

@@ -556,7 +556,7 @@ static void test_servers(void **state)
 	struct ocs_placer *placer;
 
 	(void)state;
-	fabric = ocs_fabric_open("direct servers:12 degree:4", &err);
+	fabric = ocs_config_take_fabric(ocs_config_open("direct servers:12 degree:4", &err));
 	assert_non_null(fabric);
 	placer = ocs_placer_create(fabric, &fabric->sections[0]);
 	assert_int_equal(ocs_shape_parse("4", NULL, &shape, &err), 0);

@@ -34,7 +34,7 @@ static void rig_open(struct rig *r, const char *fabric, const char *policy, bool
 {
 	struct ocs_error err = { 0 };
 
-	r->fabric = ocs_fabric_open(fabric, &err);
+	r->fabric = ocs_config_take_fabric(ocs_config_open(fabric, &err));
 	assert_non_null(r->fabric);
 	r->section = &r->fabric->sections[0];
 	r->policy = ocs_policy_create(r->fabric, r->section, policy, lenient, &err);
@@ -386,7 +386,7 @@ static void test_refused(void **unused)
 
 	(void)unused;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct ocs_fabric *fabric = ocs_fabric_open(wrong[i].fabric, NULL);
+		struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(wrong[i].fabric, NULL));
 		struct ocs_error err = { 0 };
 
 		assert_null(ocs_policy_create(fabric, &fabric->sections[0], wrong[i].policy, false,

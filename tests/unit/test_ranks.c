@@ -27,7 +27,7 @@ static int setup(void **state)
 	struct ocs_error err;
 
 	(void)state;
-	fabric = ocs_fabric_open("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", &err);
+	fabric = ocs_config_take_fabric(ocs_config_open("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", &err));
 	section = &fabric->sections[0];
 	placer = ocs_placer_create(fabric, section);
 	occupancy = ocs_occupancy_create(section);
@@ -258,7 +258,7 @@ static void test_picture_of_many(void **state)
 	char *text, *line;
 
 	(void)state;
-	large = ocs_fabric_open("torus cubes:72x1x1 cube:4x4x4 tile:2x2x1", &err);
+	large = ocs_config_take_fabric(ocs_config_open("torus cubes:72x1x1 cube:4x4x4 tile:2x2x1", &err));
 	assert_non_null(large);
 	for (i = 0; i < 16 * 70; i++)
 		first[i] = i;
@@ -284,7 +284,7 @@ static void test_picture_of_many(void **state)
 	free(text);
 	ocs_fabric_destroy(large);
 	/* a cube that is too wide is drawn in parts */
-	large = ocs_fabric_open("static:8x8x8 tile:1x1x1", &err);
+	large = ocs_config_take_fabric(ocs_config_open("static:8x8x8 tile:1x1x1", &err));
 	assert_non_null(large);
 	text = ocs_picture(large, &large->sections[0], NULL, 0, -1, 30, false);
 	assert_non_null(strstr(text, "c0, z=0-2\n........ ........ ........\n"));

@@ -26,7 +26,7 @@ struct rig {
 static void rig_open(struct rig *r, const char *fabric, const char *policy)
 {
 	memset(r, 0, sizeof(*r));
-	r->fabric = ocs_fabric_open(fabric, NULL);
+	r->fabric = ocs_config_take_fabric(ocs_config_open(fabric, NULL));
 	assert_non_null(r->fabric);
 	r->policy = ocs_policy_create(r->fabric, &r->fabric->sections[0], policy, false, NULL);
 	assert_non_null(r->policy);

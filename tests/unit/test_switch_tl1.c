@@ -129,7 +129,7 @@ static void test_names(void **state)
 			"fabrics:\n"
 			"  - {name: r, kind: rails, nodes: n, rails: 1, ports: {switch: s, port: 1}}\n",
 			dialect->name);
-		struct ocs_fabric *fabric = ocs_fabric_parse(text, strlen(text), "f", &err);
+		struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_parse(text, strlen(text), "f", &err));
 
 		if (!fabric)
 			fail_msg("%s", err.text);

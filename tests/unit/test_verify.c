@@ -27,7 +27,7 @@ static void open_line(const char *line)
 {
 	struct ocs_error err = { 0 };
 
-	fabric = ocs_fabric_open(line, &err);
+	fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
 	assert_non_null(fabric);
 	section = &fabric->sections[0];
 	placer = ocs_placer_create(fabric, section);

@@ -42,7 +42,7 @@ static int state_get(struct advise *a, struct ocs_error *err)
 		json_object_put(map);
 		return rc ? ocs_error_prefix(err, "%s", a->args->map) : 0;
 	}
-	client = ocs_ctl_connect(a->args, a->where.fabric, err);
+	client = ocs_ctl_connect(a->args, a->where.config, err);
 	if (!client)
 		return -1;
 	rc = ocs_ctl_state_read(client, &a->state, err);

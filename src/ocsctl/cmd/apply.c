@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "src/protocol/client.h"
-#include "src/fabric/fabric.h"
+#include "src/config/config.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
@@ -34,11 +34,11 @@ static struct json_object *request_new(const struct ocs_ctl_args *args, const ch
 
 /* One attempt.  *REFUSAL is the daemon's own answer where it gave one. */
 static struct json_object *attempt(const struct ocs_ctl_args *args,
-				   const struct ocs_fabric *fabric,
+				   const struct ocs_config *config,
 				   struct json_object *request, int timeout_ms,
 				   struct json_object **refusal, struct ocs_error *err)
 {
-	struct ocs_client *client = ocs_ctl_connect(args, fabric, err);
+	struct ocs_client *client = ocs_ctl_connect(args, config, err);
 	struct json_object *reply;
 
 	*refusal = NULL;
@@ -50,7 +50,7 @@ static struct json_object *attempt(const struct ocs_ctl_args *args,
 }
 
 static struct json_object *insist(const struct ocs_ctl_args *args,
-				  const struct ocs_fabric *fabric,
+				  const struct ocs_config *config,
 				  struct json_object *request, int timeout_ms,
 				  struct json_object **refusal, struct ocs_error *err)
 {
@@ -61,7 +61,7 @@ static struct json_object *insist(const struct ocs_ctl_args *args,
 		int64_t left = (end - ocs_now_ns()) / 1000000;
 		struct json_object *reply;
 
-		reply = attempt(args, fabric, request,
+		reply = attempt(args, config, request,
 				args->wait && left < timeout_ms ? (left > 100 ? left : 100) :
 				timeout_ms, refusal, err);
 		if (reply || err->code != OCS_UNREACHABLE ||
@@ -74,7 +74,7 @@ static struct json_object *insist(const struct ocs_ctl_args *args,
 /* With --json the daemon's whole answer is printed, a refusal too: the prolog
  * hands it on and reads "gone" from it. */
 static int perform(const struct ocs_ctl_args *args, const char *op, int timeout_ms,
-		   const struct ocs_fabric *fabric, struct json_object **reply,
+		   const struct ocs_config *config, struct json_object **reply,
 		   struct ocs_error *err)
 {
 	struct json_object *request, *refusal = NULL;
@@ -87,7 +87,7 @@ static int perform(const struct ocs_ctl_args *args, const char *op, int timeout_
 		json_object_put(request);
 		return -1;
 	}
-	*reply = insist(args, fabric, request, timeout_ms, &refusal, err);
+	*reply = insist(args, config, request, timeout_ms, &refusal, err);
 	json_object_put(request);
 	if (args->json && (*reply || refusal))
 		ocs_ctl_print_json(*reply ? *reply : refusal);
@@ -96,47 +96,47 @@ static int perform(const struct ocs_ctl_args *args, const char *op, int timeout_
 }
 
 /* A node of a cluster that reaches ocsd by --ocsd needs no ocs.yaml. */
-static int open_fabric(const struct ocs_ctl_args *args, struct ocs_fabric **fabric,
+static int open_config(const struct ocs_ctl_args *args, struct ocs_config **config,
 		       struct ocs_error *err)
 {
-	*fabric = NULL;
+	*config = NULL;
 	if (args->ocsd && !args->fabric)
 		return 0;
-	*fabric = ocs_ctl_fabric_open(args, err);
-	return *fabric ? 0 : -1;
+	*config = ocs_ctl_config_open(args, err);
+	return *config ? 0 : -1;
 }
 
 int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct json_object *reply = NULL;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
 	int rc;
 
 	if (!args->node)
 		return ocs_error_set(err, OCS_USAGE, "apply: --node is missing: the node of the job that"
 				     " asks");
-	if (open_fabric(args, &fabric, err))
+	if (open_config(args, &config, err))
 		return -1;
-	rc = perform(args, OCS_OP_APPLY, fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
-		     fabric, &reply, err);
+	rc = perform(args, OCS_OP_APPLY, config ? config->timeouts.prolog_ms : DEFAULT_APPLY_MS,
+		     config, &reply, err);
 	if (!rc && !args->json)
 		printf("job %s: %lld circuits verified\n", args->operands[0],
 		       (long long)ocs_field_number(reply, OCS_FIELD_CIRCUITS, 0));
 	json_object_put(reply);
-	ocs_fabric_destroy(fabric);
+	ocs_config_destroy(config);
 	return rc;
 }
 
 int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct json_object *reply = NULL, *pending;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
 	int rc;
 
-	if (open_fabric(args, &fabric, err))
+	if (open_config(args, &config, err))
 		return -1;
-	rc = perform(args, OCS_OP_RELEASE, fabric ? fabric->prolog_timeout_ms : DEFAULT_APPLY_MS,
-		     fabric, &reply, err);
+	rc = perform(args, OCS_OP_RELEASE, config ? config->timeouts.prolog_ms : DEFAULT_APPLY_MS,
+		     config, &reply, err);
 	pending = ocs_field_array(reply, OCS_FIELD_PENDING, NULL);
 	if (!rc && !args->json) {
 		printf("job %s: released%s%s", args->operands[0], args->node ? " by " : "",
@@ -147,7 +147,7 @@ int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err)
 		putchar('\n');
 	}
 	json_object_put(reply);
-	ocs_fabric_destroy(fabric);
+	ocs_config_destroy(config);
 	return rc;
 }
 

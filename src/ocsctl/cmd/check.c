@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/fabric/fabric.h"
+#include "src/config/config.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/cmd/config_check.h"
 #include "src/util/hostlist.h"
@@ -83,8 +83,9 @@ static struct json_object *section_json(const struct ocs_fabric *fabric,
 	return out;
 }
 
-static struct json_object *fabric_json(const struct ocs_fabric *fabric)
+static struct json_object *config_json(const struct ocs_config *config)
 {
+	const struct ocs_fabric *fabric = config->fabric;
 	struct json_object *out = json_object_new_object();
 	struct json_object *sections = json_object_new_array();
 	struct json_object *switches = json_object_new_array();
@@ -113,10 +114,10 @@ static struct json_object *fabric_json(const struct ocs_fabric *fabric)
 	if (fabric->nswitches) {
 		struct json_object *ocsd = json_object_new_object();
 
-		add_text(ocsd, "socket", fabric->ocsd_socket);
-		add_text(ocsd, "listen", fabric->ocsd_listen);
-		add_text(ocsd, "address", fabric->ocsd_address);
-		add_text(ocsd, "state", fabric->ocsd_state);
+		add_text(ocsd, "socket", config->ocsd.socket);
+		add_text(ocsd, "listen", config->ocsd.listen);
+		add_text(ocsd, "address", config->ocsd.address);
+		add_text(ocsd, "state", config->ocsd.state);
 		json_object_object_add(out, "ocsd", ocsd);
 	}
 	return out;
@@ -136,7 +137,7 @@ static char *slurm_conf_path(const struct ocs_ctl_args *args)
 		return NULL;
 	if (env && *env)
 		return ocs_strdup(env);
-	yaml = ocs_ctl_fabric_path(&ignored);
+	yaml = ocs_ctl_config_path(&ignored);
 	if (yaml) {
 		const char *slash = strrchr(yaml, '/');
 
@@ -150,18 +151,18 @@ static char *slurm_conf_path(const struct ocs_ctl_args *args)
 	return path;
 }
 
-static void print_fabric(const struct ocs_ctl_args *args, const struct ocs_fabric *fabric,
+static void print_config(const struct ocs_ctl_args *args, const struct ocs_config *config,
 			 const struct ocs_site *site)
 {
 	if (args->json) {
-		struct json_object *json = fabric_json(fabric);
+		struct json_object *json = config_json(config);
 
 		if (site)
 			json_object_object_add(json, "site", ocs_site_json(site));
 		ocs_ctl_print_json(json);
 		json_object_put(json);
 	} else {
-		char *text = ocs_fabric_describe(fabric);
+		char *text = ocs_config_describe(config);
 
 		fputs(text, stdout);
 		free(text);
@@ -174,7 +175,7 @@ int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct ocs_ctl_args local = *args;
 	struct ocs_site *site = NULL;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
 	int errors = 0, rc = 0;
 	char *path;
 
@@ -182,8 +183,8 @@ int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return ocs_error_set(err, OCS_USAGE, "check: give FILE or --fabric, not both");
 	if (args->count)
 		local.fabric = args->operands[0];
-	fabric = ocs_ctl_fabric_open(&local, err);
-	if (!fabric) {
+	config = ocs_ctl_config_open(&local, err);
+	if (!config) {
 		char *running = local.fabric ? NULL : ocs_site_running();
 
 		if (running)
@@ -194,19 +195,20 @@ int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 	path = slurm_conf_path(args);
 	/* A file that is not the site's says nothing about what runs there. */
 	if (path || (!local.fabric && !args->slurm_conf))
-		site = ocs_site_create(fabric);
+		site = ocs_site_create(config);
 	if (path)
 		rc = ocs_site_compare(site, path, err);
 	if (site && !rc && !local.fabric)
 		ocs_site_ask_live(site, args);
 	if (!rc)
-		print_fabric(args, fabric, site);
+		print_config(args, config, site);
 	errors = site ? ocs_site_errors(site) : 0;
 	if (!rc && errors)
 		rc = ocs_error_set(err, OCS_ERROR, "%d thing%s contradict%s %s", errors,
-				   errors == 1 ? "" : "s", errors == 1 ? "s" : "", fabric->source);
+				   errors == 1 ? "" : "s", errors == 1 ? "s" : "",
+				   config->fabric->source);
 	ocs_site_destroy(site);
-	ocs_fabric_destroy(fabric);
+	ocs_config_destroy(config);
 	free(path);
 	return rc;
 }

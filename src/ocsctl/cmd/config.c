@@ -19,7 +19,7 @@
 
 #define READ_LIMIT (256u << 20)
 
-char *ocs_ctl_fabric_path(struct ocs_error *err)
+char *ocs_ctl_config_path(struct ocs_error *err)
 {
 	const char *env = getenv("OCS_CONF"), *conf = getenv("SLURM_CONF");
 	struct ocs_text tried = { 0 };
@@ -48,25 +48,29 @@ char *ocs_ctl_fabric_path(struct ocs_error *err)
 	return found;
 }
 
-struct ocs_fabric *ocs_ctl_fabric_open(const struct ocs_ctl_args *args,
-				       struct ocs_error *err)
+struct ocs_config *ocs_ctl_config_open(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
 	char *path, *relative = NULL;
 
 	if (args->fabric)
-		return ocs_fabric_open(args->fabric, err);
-	path = ocs_ctl_fabric_path(err);
+		return ocs_config_open(args->fabric, err);
+	path = ocs_ctl_config_path(err);
 	if (!path)
 		return NULL;
 	/* What the site's files are called is not ours to judge: a name without a
 	 * slash must not be taken for a synthetic line. */
 	if (!strchr(path, '/'))
 		relative = ocs_asprintf("./%s", path);
-	fabric = ocs_fabric_open(relative ? relative : path, err);
+	config = ocs_config_open(relative ? relative : path, err);
 	free(relative);
 	free(path);
-	return fabric;
+	return config;
+}
+
+struct ocs_fabric *ocs_ctl_fabric_open(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	return ocs_config_take_fabric(ocs_ctl_config_open(args, err));
 }
 
 static bool on_cubes(const struct ocs_section *section)
@@ -123,46 +127,46 @@ const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
 	return found;
 }
 
-const char *ocs_ctl_address(const struct ocs_ctl_args *args, const struct ocs_fabric *fabric)
+const char *ocs_ctl_address(const struct ocs_ctl_args *args, const struct ocs_config *config)
 {
 	if (args->ocsd)
 		return args->ocsd;
-	if (fabric->ocsd_socket) {
-		const char *path = fabric->ocsd_socket;
+	if (config->ocsd.socket) {
+		const char *path = config->ocsd.socket;
 
 		if (!strncmp(path, "unix:", 5))
 			path += 5;
 		if (!access(path, F_OK))
-			return fabric->ocsd_socket;
+			return config->ocsd.socket;
 	}
-	return fabric->ocsd_address;
+	return config->ocsd.address;
 }
 
 struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
-				   const struct ocs_fabric *fabric, struct ocs_error *err)
+				   const struct ocs_config *config, struct ocs_error *err)
 {
-	struct ocs_fabric *opened = NULL;
+	struct ocs_config *opened = NULL;
 	struct ocs_client *client = NULL;
 	struct ocs_error ignored;
 	const char *address;
 
-	if (!fabric && !args->ocsd) {
-		fabric = opened = ocs_ctl_fabric_open(args, err);
-		if (!fabric)
+	if (!config && !args->ocsd) {
+		config = opened = ocs_ctl_config_open(args, err);
+		if (!config)
 			return NULL;
 	}
-	address = ocs_ctl_address(args, fabric);
+	address = ocs_ctl_address(args, config);
 	/* ocs.yaml says where the key to a remote ocsd is, and which account any ocsd has. */
-	if (!fabric)
-		fabric = opened = ocs_ctl_fabric_open(args, &ignored);
+	if (!config)
+		config = opened = ocs_ctl_config_open(args, &ignored);
 	if (!address)
 		ocs_error_set(err, OCS_USAGE, "%s does not say where ocsd answers; give --ocsd",
-			      fabric->source);
+			      config->fabric->source);
 	else if (!ocs_net_address_check(address, err))
-		client = ocs_client_open(address, fabric ? fabric->ocsd_key : NULL,
-					 fabric ? fabric->ocsd_user : NULL, OCS_CTL_CONNECT_MS,
+		client = ocs_client_open(address, config ? config->ocsd.key : NULL,
+					 config ? config->ocsd.user : NULL, OCS_CTL_CONNECT_MS,
 					 err);
-	ocs_fabric_destroy(opened);
+	ocs_config_destroy(opened);
 	return client;
 }
 

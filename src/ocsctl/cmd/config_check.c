@@ -8,7 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "src/fabric/fabric.h"
+#include "src/config/config.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/cmd/config_check.h"
 #include "src/ocsctl/slurm/slurm_conf.h"
@@ -19,18 +19,20 @@
 #define NODES_MAX (1 << 20)
 
 struct ocs_site {
-	const struct ocs_fabric *fabric;
+	const struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
 	struct ocs_slurm_conf *conf;
 	struct json_object *findings;
 	struct json_object *looked;
 	int errors;
 };
 
-struct ocs_site *ocs_site_create(const struct ocs_fabric *fabric)
+struct ocs_site *ocs_site_create(const struct ocs_config *config)
 {
 	struct ocs_site *site = ocs_calloc(1, sizeof(*site));
 
-	site->fabric = fabric;
+	site->config = config;
+	site->fabric = config->fabric;
 	site->findings = json_object_new_array();
 	site->looked = json_object_new_array();
 	return site;
@@ -195,10 +197,10 @@ static void compare_times(struct ocs_site *site)
 
 	if (!given || ocs_number_parse(given, 1, 65533, &seconds))
 		return;
-	if (seconds * 1000 <= site->fabric->prolog_timeout_ms)
+	if (seconds * 1000 <= site->config->timeouts.prolog_ms)
 		about(site, false, line, "PrologEpilogTimeout=%ld ends a prolog before"
 		      " timeouts.prolog of ocs.yaml (%d s) does: nodes would be drained", seconds,
-		      site->fabric->prolog_timeout_ms / 1000);
+		      site->config->timeouts.prolog_ms / 1000);
 }
 
 static void compare_user(struct ocs_site *site)
@@ -209,8 +211,8 @@ static void compare_user(struct ocs_site *site)
 	if (!user || !strcmp(user, "root") || !strcmp(user, "0") ||
 	    strspn(user, "0123456789") == strlen(user))
 		return;
-	for (size_t i = 0; i < site->fabric->nocsd_admins; i++)
-		if (!strcmp(site->fabric->ocsd_admins[i], user))
+	for (size_t i = 0; i < site->config->ocsd.nadmins; i++)
+		if (!strcmp(site->config->ocsd.admins[i], user))
 			return;
 	about(site, false, line, "SlurmUser=%s is not in ocsd.admins of %s: ocsd would not obey"
 	      " slurmctld", user, site->fabric->source);
@@ -496,9 +498,9 @@ int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *
 	return 0;
 }
 
-const struct ocs_fabric *ocs_site_fabric(const struct ocs_site *site)
+const struct ocs_config *ocs_site_config(const struct ocs_site *site)
 {
-	return site->fabric;
+	return site->config;
 }
 
 const char *ocs_site_value(const struct ocs_site *site, const char *key)

@@ -13,11 +13,11 @@
 struct json_object;
 struct ocs_ctl_args;
 struct ocs_error;
-struct ocs_fabric;
+struct ocs_config;
 struct ocs_site;
 
-/* FABRIC stays the caller's and outlives the site. */
-struct ocs_site *ocs_site_create(const struct ocs_fabric *fabric);
+/* CONFIG stays the caller's and outlives the site. */
+struct ocs_site *ocs_site_create(const struct ocs_config *config);
 void ocs_site_destroy(struct ocs_site *site);
 
 /* A contradiction, or with NOTE only something worth knowing.  WHERE is "file:line", or
@@ -43,7 +43,7 @@ void ocs_site_ask_live(struct ocs_site *site, const struct ocs_ctl_args *args);
  * frees; NULL: it could, or does not answer. */
 char *ocs_site_running(void);
 
-const struct ocs_fabric *ocs_site_fabric(const struct ocs_site *site);
+const struct ocs_config *ocs_site_config(const struct ocs_site *site);
 /* What slurm.conf said for KEY, or NULL (none, or not compared). */
 const char *ocs_site_value(const struct ocs_site *site, const char *key);
 

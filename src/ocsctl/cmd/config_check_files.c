@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "src/protocol/account.h"
-#include "src/fabric/fabric.h"
+#include "src/config/config.h"
 #include "src/ocsctl/cmd/config_check.h"
 #include "src/ocsctl/slurm/slurm_conf.h"
 #include "src/util/error.h"
@@ -33,10 +33,10 @@ static void compare_spank(struct ocs_site *site, const char *where, char *words)
 			scripts = true;
 		if (!strncmp(word, "conf=", 5) && access(word + 5, R_OK))
 			ocs_site_find(site, true, where, "%s cannot be read here", word);
-		if (!strncmp(word, "ocsd_key=", 9) && ocs_site_fabric(site)->ocsd_key &&
-		    strcmp(word + 9, ocs_site_fabric(site)->ocsd_key) != 0)
+		if (!strncmp(word, "ocsd_key=", 9) && ocs_site_config(site)->ocsd.key &&
+		    strcmp(word + 9, ocs_site_config(site)->ocsd.key) != 0)
 			ocs_site_find(site, true, where, "%s, but ocsd.key of %s is %s", word,
-				      ocs_site_fabric(site)->source, ocs_site_fabric(site)->ocsd_key);
+				      ocs_site_config(site)->fabric->source, ocs_site_config(site)->ocsd.key);
 	}
 	if (scripts && (!ocs_site_value(site, "Prolog") || !ocs_site_value(site, "Epilog")))
 		ocs_site_find(site, false, where, "prolog=no, but slurm.conf names no Prolog= and"
@@ -148,9 +148,9 @@ static void compare_plugstack(struct ocs_site *site, const char *conf)
 /* ---- secrets ---- */
 
 /* Whether ocsd is, or was, on this machine. */
-static bool has_ocsd(const struct ocs_fabric *fabric)
+static bool has_ocsd(const struct ocs_config_ocsd *ocsd)
 {
-	return strncmp(fabric->ocsd_socket, "unix:", 5) == 0 && !access(fabric->ocsd_socket + 5, F_OK);
+	return strncmp(ocsd->socket, "unix:", 5) == 0 && !access(ocsd->socket + 5, F_OK);
 }
 
 /* One file that only ocsd, as UID, may read.  Who cannot look says nothing. */
@@ -159,7 +159,7 @@ static void compare_secret(struct ocs_site *site, const char *path, const char *
 {
 	struct ocs_error err = { 0 };
 
-	if (access(path, F_OK) && (errno != ENOENT || !has_ocsd(ocs_site_fabric(site))))
+	if (access(path, F_OK) && (errno != ENOENT || !has_ocsd(&ocs_site_config(site)->ocsd)))
 		return;
 	if (ocs_secret_check(path, uid, gid, &err))
 		ocs_site_find(site, false, whose, "ocsd, uid %u, does not take %s", (unsigned int)uid,
@@ -168,13 +168,14 @@ static void compare_secret(struct ocs_site *site, const char *path, const char *
 
 static void compare_secrets(struct ocs_site *site)
 {
-	const struct ocs_fabric *fabric = ocs_site_fabric(site);
+	const struct ocs_config_ocsd *ocsd = &ocs_site_config(site)->ocsd;
+	const struct ocs_fabric *fabric = ocs_site_config(site)->fabric;
 	const struct passwd *account;
 	struct ocs_error ignored;
 	uid_t uid;
 	gid_t gid;
 
-	if (ocs_account_uid(fabric->ocsd_user, &uid, &ignored))
+	if (ocs_account_uid(ocsd->user, &uid, &ignored))
 		return;
 	account = getpwuid(uid);
 	gid = account ? account->pw_gid : (gid_t)-1;
@@ -189,8 +190,8 @@ static void compare_secrets(struct ocs_site *site)
 			compare_secret(site, path, "credentials", uid, gid);
 	}
 	/* On other machines it is for others. */
-	if (fabric->ocsd_key && has_ocsd(fabric))
-		compare_secret(site, fabric->ocsd_key, "ocsd.key", uid, gid);
+	if (ocsd->key && has_ocsd(ocsd))
+		compare_secret(site, ocsd->key, "ocsd.key", uid, gid);
 }
 
 void ocs_site_compare_files(struct ocs_site *site, const char *conf)

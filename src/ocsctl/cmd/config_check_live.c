@@ -9,7 +9,7 @@
 
 #include "src/protocol/account.h"
 #include "src/protocol/client.h"
-#include "src/fabric/fabric.h"
+#include "src/config/config.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/cmd/config_check.h"
 #include "src/ocsctl/slurm/slurm.h"
@@ -23,35 +23,35 @@
 #define NODES_MAX (1 << 20)
 
 /* Where this host looks for the account of ocsd. */
-static void compare_account(struct ocs_site *site, const struct ocs_fabric *fabric)
+static void compare_account(struct ocs_site *site, const struct ocs_config *config)
 {
 	struct ocs_error err;
 	uid_t uid;
 
-	if (fabric->ocsd_key || !strncmp(fabric->ocsd_address, "unix:", 5))
+	if (config->ocsd.key || !strncmp(config->ocsd.address, "unix:", 5))
 		return;
-	if (ocs_account_uid(fabric->ocsd_user, &uid, &err))
-		ocs_site_find(site, false, fabric->source, "%s", err.text);
-	else if (!fabric->ocsd_user && !uid)
-		ocs_site_find(site, true, fabric->source, "this host has no account " OCS_ACCOUNT
+	if (ocs_account_uid(config->ocsd.user, &uid, &err))
+		ocs_site_find(site, false, config->fabric->source, "%s", err.text);
+	else if (!config->ocsd.user && !uid)
+		ocs_site_find(site, true, config->fabric->source, "this host has no account " OCS_ACCOUNT
 			      ": only an ocsd that runs as root is believed here; write its account"
 			      " as ocsd.user");
 }
 
-static void text_format(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT])
+static void text_format(const struct ocs_config *config, char text[OCS_DIGEST_TEXT])
 {
-	snprintf(text, OCS_DIGEST_TEXT, "%016llx", (unsigned long long)fabric->text_digest);
+	snprintf(text, OCS_DIGEST_TEXT, "%016llx", (unsigned long long)config->text_digest);
 }
 
 /* WHO could not read the file that there was, as THEIRS says.  What it kept may be what there is
  * now. */
-static void compare_fault(struct ocs_site *site, const struct ocs_fabric *fabric, const char *who,
+static void compare_fault(struct ocs_site *site, const struct ocs_config *config, const char *who,
 			  struct json_object *theirs, const char *command)
 {
 	const char *fault = ocs_ctl_string(theirs, OCS_FIELD_FAULT, NULL);
 	char text[OCS_DIGEST_TEXT];
 
-	text_format(fabric, text);
+	text_format(config, text);
 	if (fault && strcmp(ocs_ctl_string(theirs, OCS_FIELD_TEXT, ""), text) != 0)
 		ocs_site_find(site, false, who, "could not read ocs.yaml, and goes on with what it read"
 			      " before (%s): %s: %s once that is mended",
@@ -60,25 +60,25 @@ static void compare_fault(struct ocs_site *site, const struct ocs_fabric *fabric
 
 /* What the connected slurmctld has told ocsd of the ocs.yaml that it read: it keeps the last
  * good one when it is told to read a broken one. */
-static void compare_slurmctld(struct ocs_site *site, const struct ocs_fabric *fabric,
+static void compare_slurmctld(struct ocs_site *site, const struct ocs_config *config,
 			      const char *digest, struct json_object *yaml)
 {
 	const char *source = ocs_ctl_string(yaml, OCS_FIELD_SOURCE, "?");
 	char text[OCS_DIGEST_TEXT];
 
-	text_format(fabric, text);
-	compare_fault(site, fabric, "slurmctld", yaml, "scontrol reconfigure");
+	text_format(config, text);
+	compare_fault(site, config, "slurmctld", yaml, "scontrol reconfigure");
 	if (strcmp(ocs_ctl_string(yaml, OCS_FIELD_DIGEST, digest), digest) != 0)
 		ocs_site_find(site, false, "slurmctld", "runs with other cubes, nodes, switches or port"
 			      " rules (%s) than %s says: scontrol reconfigure, then look into its log",
-			      source, fabric->source);
+			      source, config->fabric->source);
 	else if (strcmp(ocs_ctl_string(yaml, OCS_FIELD_TEXT, text), text) != 0)
 		ocs_site_find(site, true, "slurmctld", "has read another text of ocs.yaml (%s) than"
 			      " %s has now: scontrol reconfigure, then look into its log", source,
-			      fabric->source);
+			      config->fabric->source);
 }
 
-static void compare_fabric(struct ocs_site *site, const struct ocs_fabric *fabric,
+static void compare_fabric(struct ocs_site *site, const struct ocs_config *config,
 			   struct json_object *reply)
 {
 	struct json_object *drains = ocs_field_array(reply, OCS_FIELD_DRAINS, NULL);
@@ -86,14 +86,14 @@ static void compare_fabric(struct ocs_site *site, const struct ocs_fabric *fabri
 	const char *theirs = ocs_ctl_string(reply, OCS_FIELD_DIGEST, "");
 	char digest[OCS_DIGEST_TEXT];
 
-	ocs_fabric_digest(fabric, digest);
+	ocs_fabric_digest(config->fabric, digest);
 	if (strcmp(theirs, digest) != 0)
 		ocs_site_find(site, false, "ocsd", "runs with other cubes, nodes, switches or port"
 			      " rules (%s) than %s says: systemctl reload ocsd, then scontrol"
-			      " reconfigure", ocs_ctl_string(reply, OCS_FIELD_SOURCE, "?"), fabric->source);
-	compare_fault(site, fabric, "ocsd", reply, "systemctl reload ocsd");
+			      " reconfigure", ocs_ctl_string(reply, OCS_FIELD_SOURCE, "?"), config->fabric->source);
+	compare_fault(site, config, "ocsd", reply, "systemctl reload ocsd");
 	if (yaml)
-		compare_slurmctld(site, fabric, digest, yaml);
+		compare_slurmctld(site, config, digest, yaml);
 	if (!ocs_field_true(reply, OCS_FIELD_SLURMCTLD))
 		ocs_site_find(site, true, "ocsd", "slurmctld is not connected: no shape starts");
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
@@ -155,10 +155,10 @@ static void compare_nodes(struct ocs_site *site, struct json_object *reply)
 }
 
 static void ask_ocsd(struct ocs_site *site, const struct ocs_ctl_args *args,
-		     const struct ocs_fabric *fabric)
+		     const struct ocs_config *config)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_client *client = ocs_ctl_connect(args, fabric, &err);
+	struct ocs_client *client = ocs_ctl_connect(args, config, &err);
 	struct json_object *reply = NULL, *switches = NULL, *nodes = NULL;
 
 	if (client)
@@ -168,8 +168,8 @@ static void ask_ocsd(struct ocs_site *site, const struct ocs_ctl_args *args,
 	if (switches)
 		nodes = ocs_ctl_ask(client, OCS_SHOW_NODES, NULL, &err);
 	if (nodes) {
-		ocs_site_looked(site, "ocsd at %s", ocs_ctl_address(args, fabric));
-		compare_fabric(site, fabric, reply);
+		ocs_site_looked(site, "ocsd at %s", ocs_ctl_address(args, config));
+		compare_fabric(site, config, reply);
 		compare_switches(site, switches);
 		compare_nodes(site, nodes);
 	} else {
@@ -245,7 +245,7 @@ static void ask_slurmctld(struct ocs_site *site)
 /* Nodes, some of which may have come or been changed since slurm.conf was read. */
 static void ask_nodes(struct ocs_site *site)
 {
-	const struct ocs_fabric *fabric = ocs_site_fabric(site);
+	const struct ocs_fabric *fabric = ocs_site_config(site)->fabric;
 	struct ocs_ctl_places all;
 	int moved = -1, count = 0;
 
@@ -287,8 +287,8 @@ char *ocs_site_running(void)
 
 void ocs_site_ask_live(struct ocs_site *site, const struct ocs_ctl_args *args)
 {
-	compare_account(site, ocs_site_fabric(site));
-	ask_ocsd(site, args, ocs_site_fabric(site));
+	compare_account(site, ocs_site_config(site));
+	ask_ocsd(site, args, ocs_site_config(site));
 	ask_slurmctld(site);
 	ask_nodes(site);
 }

@@ -41,7 +41,7 @@ static struct ocs_forward_hosts *fabric_hosts(const struct ocs_ctl_args *args,
 			      " --hosts");
 		return NULL;
 	}
-	fabric = ocs_fabric_open(args->fabric, err);
+	fabric = ocs_config_take_fabric(ocs_config_open(args->fabric, err));
 	node = fabric && plan->nodes && plan->servers ?
 		       ocs_fabric_node(fabric, plan->nodes[0]) : NULL;
 	if (node)

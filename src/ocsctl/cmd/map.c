@@ -42,7 +42,8 @@ struct map_job {
 struct map {
 	const struct ocs_ctl_args *args;
 	struct map_letters *letters;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
 	struct ocs_ctl_state state;
 	struct map_job *jobs;
 	int njobs;
@@ -125,7 +126,7 @@ static void map_close(struct map *map)
 		free(map->jobs[i].label);
 	free(map->jobs);
 	ocs_ctl_state_free(&map->state);
-	ocs_fabric_destroy(map->fabric);
+	ocs_config_destroy(map->config);
 }
 
 static int map_open(const struct ocs_ctl_args *args, struct map_letters *letters_kept,
@@ -137,12 +138,13 @@ static int map_open(const struct ocs_ctl_args *args, struct map_letters *letters
 	memset(map, 0, sizeof(*map));
 	map->args = args;
 	map->letters = letters_kept;
-	map->fabric = ocs_ctl_fabric_open(args, err);
-	if (!map->fabric)
+	map->config = ocs_ctl_config_open(args, err);
+	if (!map->config)
 		return -1;
+	map->fabric = map->config->fabric;
 	if (args->section && !ocs_fabric_section_named(map->fabric, args->section))
 		return ocs_ctl_no_section(map->fabric, args, err);
-	client = ocs_ctl_connect(args, map->fabric, err);
+	client = ocs_ctl_connect(args, map->config, err);
 	if (!client)
 		return -1;
 	rc = ocs_ctl_state_read(client, &map->state, err);

@@ -166,11 +166,11 @@ static char *ocs_yaml(const struct ocs_slurm_conf *conf, const struct migration 
 /* What is printed is a file that ocs.yaml's own reader takes, or nothing. */
 static int print(const struct ocs_ctl_args *args, const char *yaml, struct ocs_error *err)
 {
-	struct ocs_fabric *fabric = ocs_fabric_parse(yaml, strlen(yaml), "ocs.yaml", err);
+	struct ocs_config *config = ocs_config_parse(yaml, strlen(yaml), "ocs.yaml", err);
 
-	if (!fabric)
+	if (!config)
 		return ocs_error_prefix(err, "what would be written is refused");
-	ocs_fabric_destroy(fabric);
+	ocs_config_destroy(config);
 	if (args->json) {
 		struct json_object *json = json_object_new_object();
 

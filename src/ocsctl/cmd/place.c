@@ -43,9 +43,10 @@ int ocs_ctl_where_open(const struct ocs_ctl_args *args, struct ocs_ctl_where *wh
 		return -1;
 	where->shape.no_rotate |= args->no_rotate;
 	where->shape.no_fold |= args->no_fold;
-	where->fabric = ocs_ctl_fabric_open(args, err);
-	if (!where->fabric)
+	where->config = ocs_ctl_config_open(args, err);
+	if (!where->config)
 		return -1;
+	where->fabric = where->config->fabric;
 	where->section = ocs_ctl_section(where->fabric, args, err);
 	if (!where->section)
 		return -1;
@@ -60,7 +61,7 @@ void ocs_ctl_where_close(struct ocs_ctl_where *where)
 	free(where->reserved);
 	ocs_occupancy_destroy(where->occupancy);
 	ocs_placer_destroy(where->placer);
-	ocs_fabric_destroy(where->fabric);
+	ocs_config_destroy(where->config);
 }
 
 int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err)
@@ -212,7 +213,7 @@ static int occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
 		return ocs_occupancy_read_busy(where->occupancy, where->fabric, args->busy, err);
 	if (args->fabric && !args->ocsd)
 		return 0;
-	client = ocs_ctl_connect(args, where->fabric, err);
+	client = ocs_ctl_connect(args, where->config, err);
 	if (!client) {
 		char *why = ocs_strdup(err->text);
 

@@ -115,7 +115,7 @@ static void drains_read(struct reserve *r)
 
 	if (!avoids_drained(r))
 		return;
-	client = ocs_ctl_connect(r->args, r->where.fabric, &err);
+	client = ocs_ctl_connect(r->args, r->where.config, &err);
 	if (client)
 		r->state.fabric = ocs_ctl_ask(client, OCS_SHOW_FABRIC, NULL, &err);
 	ocs_client_close(client);
@@ -419,9 +419,10 @@ static int fabric_open(struct reserve *r, struct ocs_error *err)
 {
 	if (r->args->count)
 		return ocs_ctl_where_open(r->args, &r->where, err);
-	r->where.fabric = ocs_ctl_fabric_open(r->args, err);
-	if (!r->where.fabric)
+	r->where.config = ocs_ctl_config_open(r->args, err);
+	if (!r->where.config)
 		return -1;
+	r->where.fabric = r->where.config->fabric;
 	if (!r->args->cubes)
 		return 0;
 	r->where.section = ocs_ctl_section(r->where.fabric, r->args, err);

@@ -398,7 +398,7 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 	(void)viewer;
 	ocs_field_add_text(reply, OCS_FIELD_SOURCE, d->fabric->source);
 	if (d->fault) {
-		snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)d->fabric->text_digest);
+		snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)d->config->text_digest);
 		ocs_field_add_text(reply, OCS_FIELD_FAULT, d->fault);
 		ocs_field_add_text(reply, OCS_FIELD_TEXT, digest);
 	}

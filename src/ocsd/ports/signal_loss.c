@@ -36,7 +36,7 @@ static bool lasts(const struct ocsd *d, const struct ocsd_circuit *circuit)
 {
 	return circuit->dark >= DARK_TIMES &&
 	       (circuit->job->plan || ocs_now_ns() - circuit->dark_since_ns >=
-		d->fabric->dark_ms * INT64_C(1000000));
+		d->config->timeouts.dark_ms * INT64_C(1000000));
 }
 
 static bool failed(const struct ocs_health *health, int fibre)

@@ -264,7 +264,7 @@ void ocsd_client_know(struct ocsd_client *client, uid_t uid)
 	client->guest = ocsd_guest_enter(d, uid);
 	surplus = ocsd_guest_surplus(d, client->guest);
 	client->surplus = surplus > 0;
-	if (surplus > d->fabric->connections_max) {
+	if (surplus > d->config->limits.connections) {
 		ocsd_client_lose(client);
 		return;
 	}
@@ -322,7 +322,7 @@ static bool too_much(struct ocsd_client *client, struct json_object *request)
 	if (client->surplus) {
 		ocsd_refuse(client, json_object_get_int64(id), OCS_NOT_NOW, NULL,
 			    "busy: user %u has more than %d connections to ocsd; close some",
-			    (unsigned int)client->uid, client->d->fabric->connections_max);
+			    (unsigned int)client->uid, client->d->config->limits.connections);
 		ocsd_client_finish(client);
 		return true;
 	}
@@ -548,12 +548,12 @@ static int listen_on(struct ocsd *d, int slot, const char *address,
 
 int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 {
-	const char *remote = d->fabric->ocsd_listen;
+	const char *remote = d->config->ocsd.listen;
 	bool local = strncmp(d->socket, "unix:", 5) == 0;
 
-	if ((remote || !local) && d->fabric->ocsd_key) {
+	if ((remote || !local) && d->config->ocsd.key) {
 		d->key = ocs_calloc(1, sizeof(*d->key));
-		if (ocs_key_read(d->fabric->ocsd_key, d->key, err))
+		if (ocs_key_read(d->config->ocsd.key, d->key, err))
 			return ocs_error_prefix(err, "ocsd.key");
 	} else if (remote || !local) {
 		d->auth = ocsd_auth_start(d, ocsd_hello_decoded, err);

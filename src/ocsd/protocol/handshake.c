@@ -113,7 +113,7 @@ void ocsd_hello_decoded(struct ocsd *d, uint64_t serial, const char *payload, ui
 	welcome(client, uid, payload + length + 1);
 }
 
-int ocsd_hello_account(const struct ocs_fabric *fabric, struct ocs_error *err)
+int ocsd_hello_account(const struct ocs_config *config, struct ocs_error *err)
 {
 	unsigned int own = (unsigned int)geteuid();
 	uid_t uid;
@@ -121,14 +121,14 @@ int ocsd_hello_account(const struct ocs_fabric *fabric, struct ocs_error *err)
 	/* Clients believe root anyway. */
 	if (!own)
 		return 0;
-	if (ocs_account_uid(fabric->ocsd_user, &uid, err))
-		return ocs_error_prefix(err, "%s", fabric->source);
+	if (ocs_account_uid(config->ocsd.user, &uid, err))
+		return ocs_error_prefix(err, "%s", config->fabric->source);
 	if (uid == own)
 		return 0;
-	if (fabric->ocsd_user)
+	if (config->ocsd.user)
 		return ocs_error_set(err, OCS_USAGE, "%s: ocsd.user is %s (uid %u), but ocsd runs as "
-				     "uid %u: no client would believe it", fabric->source,
-				     fabric->ocsd_user, (unsigned int)uid, own);
+				     "uid %u: no client would believe it", config->fabric->source,
+				     config->ocsd.user, (unsigned int)uid, own);
 	ocs_log(OCS_LOG_WARNING, "ocsd runs as uid %u: until ocs.yaml has it as ocsd.user, only clients "
 		"of the same account believe it", own);
 	return 0;

@@ -17,6 +17,6 @@ void ocsd_hello_decoded(struct ocsd *d, uint64_t serial, const char *payload, ui
 
 /* Whether clients take a process of this account for the ocsd of FABRIC.  0, or -1 with
  * ERR; only a warning where FABRIC does not say which account. */
-int ocsd_hello_account(const struct ocs_fabric *fabric, struct ocs_error *err);
+int ocsd_hello_account(const struct ocs_config *config, struct ocs_error *err);
 
 #endif

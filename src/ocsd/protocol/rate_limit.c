@@ -30,9 +30,9 @@ static void fill(struct ocsd *d, struct ocsd_guest *guest)
 {
 	int64_t now_ns = ocs_now_ns();
 
-	guest->tokens += (double)(now_ns - guest->filled_ns) / SECOND_NS * d->fabric->requests_per_second;
-	if (guest->tokens > d->fabric->requests_burst)
-		guest->tokens = d->fabric->requests_burst;
+	guest->tokens += (double)(now_ns - guest->filled_ns) / SECOND_NS * d->config->limits.requests_per_second;
+	if (guest->tokens > d->config->limits.burst)
+		guest->tokens = d->config->limits.burst;
 	guest->filled_ns = now_ns;
 }
 
@@ -43,7 +43,7 @@ static void forget(struct ocsd *d, struct ocsd_guest **link)
 		struct ocsd_guest *guest = *link;
 
 		fill(d, guest);
-		if (guest->connections || guest->tokens < d->fabric->requests_burst) {
+		if (guest->connections || guest->tokens < d->config->limits.burst) {
 			link = &guest->next;
 			continue;
 		}
@@ -64,7 +64,7 @@ struct ocsd_guest *ocsd_guest_enter(struct ocsd *d, uid_t uid)
 		forget(d, bucket);
 		guest = ocs_calloc(1, sizeof(*guest));
 		guest->uid = uid;
-		guest->tokens = d->fabric->requests_burst;
+		guest->tokens = d->config->limits.burst;
 		guest->filled_ns = ocs_now_ns();
 		guest->next = *bucket;
 		*bucket = guest;
@@ -81,7 +81,7 @@ void ocsd_guest_leave(struct ocsd_guest *guest)
 
 int ocsd_guest_surplus(const struct ocsd *d, const struct ocsd_guest *guest)
 {
-	return guest ? guest->connections - d->fabric->connections_max : 0;
+	return guest ? guest->connections - d->config->limits.connections : 0;
 }
 
 int ocsd_guest_wait_ms(struct ocsd *d, struct ocsd_guest *guest)
@@ -95,7 +95,7 @@ int ocsd_guest_wait_ms(struct ocsd *d, struct ocsd_guest *guest)
 		guest->tokens -= 1;
 		return 0;
 	}
-	ms = ceil((1 - guest->tokens) * 1000 / d->fabric->requests_per_second);
+	ms = ceil((1 - guest->tokens) * 1000 / d->config->limits.requests_per_second);
 	return ms < PAUSE_MIN_MS ? PAUSE_MIN_MS : (int)ms;
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsd/state/counters.h"
 #include "src/switch/switch.h"
@@ -223,7 +224,8 @@ struct ocsd_controller {
 #define OCSD_GUEST_BUCKETS 256
 
 struct ocsd {
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
 	struct ocs_placer **placers;	/* one per section, made when needed */
 	struct event_base *base;
 	struct event *timer;

@@ -88,7 +88,7 @@ static bool forget(struct ocsd *d, double now)
 	char *text;
 
 	if (!ask(d->store, "SELECT max(id) FROM audit_marks WHERE clock < ?",
-		 now - d->fabric->ocsd_audit_days * DAY_S, &limit) ||
+		 now - d->config->ocsd.audit_days * DAY_S, &limit) ||
 	    !ask(d->store, "SELECT min(id) FROM audit", 0, &oldest) || oldest > limit)
 		return false;
 	text = ocs_asprintf(script, (long long)limit, ROWS, (long long)limit);

@@ -51,7 +51,7 @@ static bool keep(struct ocsd_switch *sw, int64_t now_ns)
 void ocsd_switch_heard(struct ocsd *d, struct ocsd_switch *sw, const char *text)
 {
 	int64_t now_ns = ocs_now_ns();
-	int64_t pause_ms = text ? PAUSE_MS : d->fabric->switch_retry_ms;
+	int64_t pause_ms = text ? PAUSE_MS : d->config->timeouts.retry_ms;
 
 	ocs_log(OCS_LOG_INFO, "switch %s %s%s", sw->description->name,
 		text ? "says: " : "has closed its connection", text ? text : "");

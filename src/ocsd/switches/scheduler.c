@@ -292,7 +292,7 @@ static size_t count_patches(const struct ocs_table *table)
 static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 		       const struct ocs_table *table, bool poll)
 {
-	int64_t now_ns = ocs_now_ns(), poll_ns = d->fabric->poll_ms * MILLION;
+	int64_t now_ns = ocs_now_ns(), poll_ns = d->config->timeouts.poll_ms * MILLION;
 
 	sw->last_read = ocsd_wall_clock();
 	sw->ncircuits = count_patches(table);
@@ -307,7 +307,7 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 			sw->next_ns = now_ns + OCSD_LAG_NS;
 	}
 	if (sw->sure_ns == INT64_MAX)
-		sw->sure_ns = now_ns + d->fabric->switch_timeout_ms * MILLION;
+		sw->sure_ns = now_ns + d->config->timeouts.switch_ms * MILLION;
 	if (now_ns < sw->sure_ns && sw->sure_ns < sw->next_ns)
 		sw->next_ns = sw->sure_ns;
 	if (sw->state != OCSD_UP)

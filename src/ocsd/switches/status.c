@@ -77,7 +77,7 @@ void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reas
 	sw->answers = false;
 	sw->split = false;
 	sw->rejected = 0;
-	sw->next_ns = ocs_now_ns() + d->fabric->switch_retry_ms * MILLION;
+	sw->next_ns = ocs_now_ns() + d->config->timeouts.retry_ms * MILLION;
 	free(sw->reason);
 	sw->reason = ocs_strdup(reason);
 	if (news) {

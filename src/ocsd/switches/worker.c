@@ -452,7 +452,7 @@ static int start_worker(struct ocsd *d, struct ocsd_switch *sw, struct ocs_error
 	sw->worker = worker;
 	worker->description = sw->description;
 	worker->index = sw->index;
-	worker->timeout_ms = d->fabric->switch_timeout_ms;
+	worker->timeout_ms = d->config->timeouts.switch_ms;
 	worker->results = d->results;
 	pthread_mutex_init(&worker->lock, NULL);
 	worker->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);

@@ -94,7 +94,7 @@ static struct ocs_ranks *from_job(const slurm_job_info_t *job, const char *path,
 	struct ocs_fabric *fabric;
 
 	if (epoch && compact && *compact) {
-		fabric = ocs_fabric_open(path, err);
+		fabric = ocs_config_take_fabric(ocs_config_open(path, err));
 		section = fabric ? ocs_fabric_section(fabric, job->partition) : NULL;
 		if (section)
 			ranks = from_placement(fabric, section, compact, err);

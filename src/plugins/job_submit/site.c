@@ -63,7 +63,7 @@ static void take(struct ocs_fabric *fabric, const struct stat *seen)
 static void take_accepted(const struct stat *seen)
 {
 	char *copy = ocs_conf_accepted();
-	struct ocs_fabric *fabric = ocs_fabric_kept(copy, NULL);
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_kept(copy, NULL));
 
 	if (fabric)
 		take(fabric, seen);
@@ -87,7 +87,7 @@ static int refresh(struct ocs_error *err)
 		fault = site.fault;
 	} else {
 		site.seen = now;
-		fabric = ocs_fabric_open(site.path, &fault);
+		fabric = ocs_config_take_fabric(ocs_config_open(site.path, &fault));
 		if (fabric) {
 			take(fabric, &now);
 		} else {

@@ -300,7 +300,7 @@ static void make_room(struct look *look)
 /* How long jobs may wait for ocsd in their prolog. */
 static int64_t down_limit_ms(void)
 {
-	return ocs_controller_fabric() ? ocs_controller_fabric()->ocsd_down_ms : INT64_MAX;
+	return ocs_controller_config() ? ocs_controller_config()->timeouts.ocsd_down_ms : INT64_MAX;
 }
 
 /* Under the read lock: what is there, and whether something has to be written. */

@@ -110,7 +110,7 @@ static void note_running(job_record_t *job, const char *text)
 /* It runs on; with a signal if that is the policy and it had none since it was whole. */
 static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure action)
 {
-	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	const struct ocs_config *config = ocs_controller_config();
 	bool news = !told(job);
 	char *line;
 
@@ -119,13 +119,13 @@ static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure act
 	line = xstrdup_printf("%s (%s%s)", text,
 			      action == OCS_ON_FAILURE_SIGNAL ? "it was sent SIG" : "it runs on",
 			      action == OCS_ON_FAILURE_SIGNAL ?
-			      sigabbrev_np(fabric->failure_signal) : "");
+			      sigabbrev_np(config->policies.signal) : "");
 	note_running(job, line);
 	ocs_slurm_info("%pJ: %s", job, line);
 	if (action == OCS_ON_FAILURE_SIGNAL && news) {
 		srun_user_message(job, line);
-		job_signal(job, (uint16_t)fabric->failure_signal,
-			   fabric->failure_signal_batch ? KILL_FULL_JOB : KILL_STEPS_ONLY, 0,
+		job_signal(job, (uint16_t)config->policies.signal,
+			   config->policies.signal_batch ? KILL_FULL_JOB : KILL_STEPS_ONLY, 0,
 			   false);
 	}
 	xfree(line);
@@ -135,9 +135,10 @@ static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure act
  * leave its nodes. */
 static bool stays(job_record_t *job, const struct ocs_controller_failure *failure, char *text)
 {
-	const struct ocs_fabric *fabric = ocs_controller_fabric();
-	enum ocs_on_failure action = !fabric ? OCS_ON_FAILURE_REQUEUE :
-		failure->kind == OCS_SWITCH_SILENT ? fabric->switch_failed : fabric->circuit_failed;
+	const struct ocs_config *config = ocs_controller_config();
+	enum ocs_on_failure action = !config ? OCS_ON_FAILURE_REQUEUE :
+		failure->kind == OCS_SWITCH_SILENT ?
+			config->policies.switch_failed : config->policies.circuit_failed;
 
 	switch (failure->kind) {
 	case OCS_NO_CIRCUITS:
@@ -193,8 +194,8 @@ static char *text_of(const struct ocs_controller_failure *failure)
 void ocs_select_fail(const struct ocs_controller_failure *failure)
 {
 	job_record_t *job = find_job_record(failure->job), *whole;
-	const struct ocs_fabric *fabric = ocs_controller_fabric();
-	int limit = fabric ? fabric->requeue_limit : 0, attempts;
+	const struct ocs_config *config = ocs_controller_config();
+	int limit = config ? config->policies.requeue_limit : 0, attempts;
 	char *text, *line;
 	/* What may fail again at the same place is not tried for ever. */
 	bool counted = failure->name || failure->again, hold;

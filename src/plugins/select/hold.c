@@ -121,7 +121,7 @@ static bool overdue(job_record_t *job)
 	time_t since = job->prolog_launch_time ? job->prolog_launch_time : job->start_time;
 
 	return !IS_JOB_CONFIGURING(job) &&
-	       time(NULL) - since > ocs_controller_fabric()->prolog_timeout_ms / 1000 + MARGIN_S;
+	       time(NULL) - since > ocs_controller_config()->timeouts.prolog_ms / 1000 + MARGIN_S;
 }
 
 /* Whether ocsd is to be asked who is missing. */

@@ -68,14 +68,15 @@ static uint64_t dislike(const struct ocs_fabric *fabric, const int *first, const
 
 void ocs_select_steer(void *evaluation)
 {
-	const struct ocs_fabric *fabric = ocs_controller_fabric();
+	const struct ocs_config *config = ocs_controller_config();
+	const struct ocs_fabric *fabric = config ? config->fabric : NULL;
 	topology_eval_t *eval = evaluation;
 	job_record_t *job = eval->job_ptr;
 	int wanted = (int)(eval->req_nodes > eval->min_nodes ? eval->req_nodes : eval->min_nodes);
 	int cubes = 0, *first, *idle;
 	node_record_t *node;
 
-	if (!fabric || !fabric->keep_cubes_whole || !job->job_id || !job->details ||
+	if (!config || !config->policies.keep_cubes_whole || !job->job_id || !job->details ||
 	    job->details->contiguous || (job->bit_flags & SPREAD_JOB))
 		return;
 	first = xcalloc(fabric->nsections + 1, sizeof(*first));

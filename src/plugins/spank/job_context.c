@@ -81,7 +81,7 @@ int ocs_visit_locate(struct ocs_visit *visit, bool prolog, struct ocs_error *err
 {
 	const struct ocs_settings *settings = visit->settings;
 	int limit_ms = (prolog ? settings->prolog_s : settings->epilog_s) * 1000;
-	struct ocs_fabric *fabric;
+	struct ocs_config *config;
 
 	free(visit->fabric);
 	visit->fabric = ocs_settings_fabric(settings);
@@ -98,18 +98,18 @@ int ocs_visit_locate(struct ocs_visit *visit, bool prolog, struct ocs_error *err
 	if (settings->ocsd_user)
 		visit->user = ocs_strdup(settings->ocsd_user);
 	if (!visit->address || !limit_ms) {
-		fabric = ocs_fabric_open(visit->fabric, err);
-		if (!fabric)
+		config = ocs_config_open(visit->fabric, err);
+		if (!config)
 			return -1;
 		if (!visit->address)
-			visit->address = ocs_strdup(fabric->ocsd_address);
-		if (!visit->key && fabric->ocsd_key)
-			visit->key = ocs_strdup(fabric->ocsd_key);
-		if (!visit->user && fabric->ocsd_user)
-			visit->user = ocs_strdup(fabric->ocsd_user);
+			visit->address = ocs_strdup(config->ocsd.address);
+		if (!visit->key && config->ocsd.key)
+			visit->key = ocs_strdup(config->ocsd.key);
+		if (!visit->user && config->ocsd.user)
+			visit->user = ocs_strdup(config->ocsd.user);
 		if (!limit_ms)
-			limit_ms = fabric->prolog_timeout_ms;
-		ocs_fabric_destroy(fabric);
+			limit_ms = config->timeouts.prolog_ms;
+		ocs_config_destroy(config);
 	}
 	/* A job that is taken away keeps the time for that. */
 	if (!visit->taken)

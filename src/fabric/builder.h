@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_FABRIC_INTERNAL_H
-#define OCS_FABRIC_INTERNAL_H
+#ifndef OCS_FABRIC_BUILDER_H
+#define OCS_FABRIC_BUILDER_H
 
-/* Shared by the files of src/fabric and src/config, which build a struct ocs_fabric. */
+/* What a struct ocs_fabric is made of, for the files of src/fabric, and of src/config, which
+ * build one. */
 
 #include "src/fabric/fabric.h"
 #include "src/fabric/names.h"
@@ -57,7 +58,7 @@ enum {
 	OCS_BANK_SECOND,	/* its way to `look_ahead.ports`: the one after that */
 };
 
-/* An empty fabric with the defaults of every setting. */
+/* An empty fabric. */
 struct ocs_fabric *ocs_fabric_new(const char *source);
 /* Appends a section named NAME (copied) and returns it; the pointer moves when
  * another one is added. */
