@@ -242,11 +242,18 @@ def architecture():
             faults |= {"%s: %s" % (word, line.strip()) for word in functions_missing(line)}
         result(page + " names files and functions that exist", faults)
     faults = set()
-    for path, name in re.findall(r"`([a-z0-9_/]+\.c):([a-z0-9_]+)`", read("doc/model.md").split("## Rules")[0]):
-        files = [found for found in ("src/" + path, "src/plugins/" + path, "src/plugins/select/" + path)
-                 if os.path.exists(os.path.join(SOURCE, found))]
-        if not files or not re.search(r"\b%s\(" % name, read(files[0])):
-            faults.add(path + ":" + name)
+    for row in read("doc/model.md").split("## Steps and code")[1].split("## Rules")[0].split("\n")[3:]:
+        column = (row + "||").split("|")[2]
+        code = ""
+        for path in re.findall(r"`([a-z0-9_/]+\.c)[:`]", column):
+            files = [found for found in ("src/" + path, "src/plugins/" + path, "src/plugins/select/" + path)
+                     if os.path.exists(os.path.join(SOURCE, found))]
+            if files:
+                code += read(files[0])
+            else:
+                faults.add(path)
+        faults |= {name for name in re.findall(r"[:`]([a-z0-9_]+)`", column)
+                   if not re.search(r"\b%s\b" % name, code)}
     result("so does doc/model.md", faults)
 
 
