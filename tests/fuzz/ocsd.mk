@@ -19,7 +19,7 @@ OCSD_PARTS = ../../src/ocsd/degraded_mode.c ../../src/ocsd/jobs/allocation.c \
 	../../src/ocsd/protocol/fencing.c ../../src/ocsd/protocol/listener.c \
 	../../src/ocsd/protocol/log_limit.c ../../src/ocsd/protocol/munge.c \
 	../../src/ocsd/protocol/pending_reply.c ../../src/ocsd/protocol/rate_limit.c \
-	../../src/ocsd/protocol/transaction.c ../../src/ocsd/reload.c ../../src/ocsd/settle.c \
+	../../src/ocsd/protocol/role.c ../../src/ocsd/protocol/transaction.c ../../src/ocsd/reload.c ../../src/ocsd/settle.c \
 	../../src/ocsd/state/counters.c ../../src/ocsd/state/events.c ../../src/ocsd/state/out_of_service.c \
 	../../src/ocsd/state/switch_state.c ../../src/ocsd/store/audit.c ../../src/ocsd/store/clock.c \
 	../../src/ocsd/store/history.c ../../src/ocsd/store/schema.c ../../src/ocsd/store/store.c \

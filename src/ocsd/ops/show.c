@@ -13,6 +13,7 @@
 #include "src/ocsd/state/switch_state.h"
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/protocol/fencing.h"
+#include "src/ocsd/protocol/role.h"
 
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
@@ -26,17 +27,17 @@
 
 /* Who asks, and for what. */
 struct viewer {
-	bool admin;
 	uid_t uid;
 	const char *name; /* only this one, or NULL */
 	int64_t last;	  /* how many events, 0: as many as usual */
 };
 
-static bool may_see(const struct viewer *viewer, const struct ocsd_job *job)
+static bool may_see(const struct ocsd *d, const struct viewer *viewer,
+		    const struct ocsd_job *job)
 {
 	char number[32];
 
-	if (job->dead || (!viewer->admin && viewer->uid != job->uid))
+	if (job->dead || !ocsd_role_owns(d, viewer->uid, job->uid))
 		return false;
 	if (!viewer->name)
 		return true;
@@ -112,7 +113,7 @@ static void show_job(struct ocsd *d, const struct viewer *viewer,
 	struct json_object *list = json_object_new_array();
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (may_see(viewer, job))
+		if (may_see(d, viewer, job))
 			json_object_array_add(list, job_json(d, job));
 	json_object_object_add(reply, OCS_FIELD_JOBS, list);
 }
@@ -139,7 +140,7 @@ static void show_circuit(struct ocsd *d, const struct viewer *viewer,
 	struct json_object *list = json_object_new_array();
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (!may_see(viewer, job))
+		if (!may_see(d, viewer, job))
 			continue;
 		for (size_t i = 0; i < job->ncircuits; i++) {
 			const struct ocsd_circuit *circuit = job->circuits[i];
@@ -173,7 +174,7 @@ static void show_pending(struct ocsd *d, const struct viewer *viewer,
 		struct json_object *row;
 		char number[32];
 
-		if (!viewer->admin && entry->uid != (int64_t)viewer->uid)
+		if (!ocsd_role_owns(d, viewer->uid, entry->uid))
 			continue;
 		snprintf(number, sizeof(number), "%u", entry->job);
 		if (viewer->name && strcmp(viewer->name, number) != 0)
@@ -444,17 +445,16 @@ static const struct view {
 	const char *what;
 	void (*show)(struct ocsd *d, const struct viewer *viewer,
 		     struct json_object *reply);
-	bool everybody;
 } views[] = {
-	{ OCS_SHOW_FABRIC, show_fabric, false },
-	{ OCS_SHOW_SWITCH, show_switch, false },
-	{ OCS_SHOW_PORT, show_port, false },
-	{ OCS_SHOW_CUBE, show_cube, false },
-	{ OCS_SHOW_JOB, show_job, true },
-	{ OCS_SHOW_CIRCUIT, show_circuit, true },
-	{ OCS_SHOW_PENDING, show_pending, true },
-	{ OCS_SHOW_NODES, show_nodes, false },
-	{ OCS_SHOW_HISTORY, show_history, false },
+	{ OCS_SHOW_FABRIC, show_fabric },
+	{ OCS_SHOW_SWITCH, show_switch },
+	{ OCS_SHOW_PORT, show_port },
+	{ OCS_SHOW_CUBE, show_cube },
+	{ OCS_SHOW_JOB, show_job },
+	{ OCS_SHOW_CIRCUIT, show_circuit },
+	{ OCS_SHOW_PENDING, show_pending },
+	{ OCS_SHOW_NODES, show_nodes },
+	{ OCS_SHOW_HISTORY, show_history },
 };
 
 void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -466,15 +466,9 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 				 .last = ocs_field_number(request, OCS_FIELD_LAST, 0) };
 	struct json_object *reply;
 
-	viewer.admin = ocsd_admin(d, viewer.uid);
 	for (size_t i = 0; what && i < sizeof(views) / sizeof(views[0]); i++) {
 		if (strcmp(what, views[i].what) != 0)
 			continue;
-		if (!views[i].everybody && !viewer.admin) {
-			ocsd_refuse(client, id, OCS_ERROR, NULL,
-				    "only administrators of ocsd may see %s", what);
-			return;
-		}
 		reply = json_object_new_object();
 		views[i].show(d, &viewer, reply);
 		ocs_field_add_number(reply, OCS_FIELD_REVISION, ocsd_store_revision(d));

@@ -62,14 +62,6 @@ bool ocsd_subscribed(const struct ocsd *d)
 	return false;
 }
 
-bool ocsd_admin(const struct ocsd *d, uid_t uid)
-{
-	for (size_t i = 0; i < d->nadmins; i++)
-		if (d->admins[i] == uid)
-			return true;
-	return false;
-}
-
 /* Queues a line and puts LINE. */
 static void say(struct ocsd_client *client, struct json_object *line)
 {

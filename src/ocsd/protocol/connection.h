@@ -28,7 +28,6 @@ void ocsd_server_flush(struct ocsd *d);
 /* Whose client it is, for the audit log. */
 const uid_t *ocsd_client_who(const struct ocsd_client *client);
 void ocsd_client_subscribe(struct ocsd_client *client);
-bool ocsd_admin(const struct ocsd *d, uid_t uid);
 bool ocsd_subscribed(const struct ocsd *d);
 
 #endif

@@ -15,12 +15,23 @@
 #include <json-c/json.h>
 #include <string.h>
 
-static const struct ocsd_operation_entry *find_operation(const struct ocsd *d, const char *name)
+static const struct ocsd_operation_entry *find_operation(const struct ocsd *d, const char *name,
+							 struct json_object *request)
 {
+	const char *what = ocs_field_text(request, OCS_FIELD_WHAT, "");
+
 	for (const struct ocsd_operation_entry *at = d->operations; at->name; at++)
-		if (strcmp(name, at->name) == 0)
+		if (strcmp(name, at->name) == 0 && (!at->what || strcmp(what, at->what) == 0))
 			return at;
 	return NULL;
+}
+
+static void refuse_role(struct ocsd_client *client, int64_t id,
+			const struct ocsd_operation_entry *operation)
+{
+	ocsd_refuse(client, id, OCS_ERROR, NULL, "only administrators of ocsd may %s %s",
+		    operation->what ? "see" : "ask for",
+		    operation->what ? operation->what : operation->name);
 }
 
 int ocsd_request_job(struct ocsd_client *client, int64_t id, struct json_object *request,
@@ -50,12 +61,11 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", d->standby);
 		return;
 	}
-	operation = find_operation(d, op);
+	operation = find_operation(d, op, request);
 	if (!operation) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocsd knows no operation %s", op);
-	} else if (!operation->everybody && !ocsd_admin(d, *ocsd_client_who(client))) {
-		ocsd_refuse(client, id, OCS_ERROR, NULL,
-			    "only administrators of ocsd may ask for %s", op);
+	} else if (!ocsd_role_has(d, *ocsd_client_who(client), operation->role)) {
+		refuse_role(client, id, operation);
 	} else if (operation->change == OCSD_LOOKS ||
 		   ocsd_transaction_begin(d, client, id, request, operation->change == OCSD_TELLS)) {
 		operation->run(d, client, id, request);

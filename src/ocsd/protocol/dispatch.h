@@ -6,6 +6,7 @@
 
 /* Operations: what clients ask, handed to the one that does it. */
 
+#include "src/ocsd/protocol/role.h"
 #include "src/ocsd/state/ocsd.h"
 
 /* Does REQUEST, and answers ID: at once, or later (pending_reply.h). */
@@ -18,11 +19,12 @@ enum ocsd_change {
 	OCSD_TELLS,	/* and always answers with the revision: asked by hand or script */
 };
 
-/* A row of d->operations, which ends with one without a name. */
+/* A row of d->operations, which ends with one without a name.  The first that fits counts. */
 struct ocsd_operation_entry {
 	const char *name;
+	const char *what;		/* show: which reply; NULL: any, also none */
 	ocsd_operation run;
-	bool everybody;			/* not only administrators of ocsd */
+	enum ocsd_role role;
 	enum ocsd_change change;
 };
 

@@ -5,7 +5,7 @@
  * a user.  Prologs, epilogs and slurmctld are administrators, and never wait for them. */
 
 #include "src/ocsd/protocol/rate_limit.h"
-#include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/protocol/role.h"
 
 #include "src/util/net.h"
 #include "src/util/text.h"
