@@ -36,6 +36,12 @@ def start(pod, *arguments, script="sleep 300"):
     return job
 
 
+def start_until_told(pod, status):
+    """A job whose script ends with STATUS, once the file that comes second is there."""
+    leave = pod.path("out", "leave.%d" % time.monotonic_ns())
+    return start(pod, script="until [ -e %s ]; do sleep 0.1; done; exit %d" % (leave, status)), leave
+
+
 def gone(pod, job, node):
     """No file of the job is left on its node."""
     pod.until(lambda: pod.run(["test", "-e", pod.job_dir(node, job)],
@@ -43,15 +49,17 @@ def gone(pod, job, node):
 
 
 def test_normal_end(pod, bystander):
-    job = start(pod, script="sleep 1")
+    job, leave = start_until_told(pod, 0)
     node = pod.job(job)["BatchHost"]
+    pod.run(["touch", leave])
     pod.wait(job, "COMPLETED")
     only(pod, bystander)
     gone(pod, job, node)
 
 
 def test_failure(pod, bystander):
-    job = start(pod, script="sleep 1; exit 3")
+    job, leave = start_until_told(pod, 3)
+    pod.run(["touch", leave])
     pod.wait(job, "FAILED")
     only(pod, bystander)
 
@@ -151,9 +159,10 @@ def test_slurmctld_restart(pod, bystander, how):
 
 
 def test_job_ends_while_slurmctld_is_dead(pod, bystander):
-    job = start(pod, script="sleep 10")
+    job, leave = start_until_told(pod, 0)
     pod.saved()
     pod.kill("slurmctld")
+    pod.run(["touch", leave])
     time.sleep(5)
     pod.start_slurmctld()
     pod.wait(job, ("COMPLETED", "NODE_FAIL", "FAILED"), 90)
