@@ -18,6 +18,7 @@
 /* As those in compat.h. */
 #pragma weak agent_trigger
 #pragma weak launch_job
+#pragma weak pick_batch_host
 #pragma weak prolog_running_decr
 
 /* In the job's SPANK environment, which outlives slurmctld; the count does not. */
@@ -106,12 +107,23 @@ static job_record_t *running(const struct held *entry)
 	       ocs_select_epoch(job) == entry->epoch ? job : NULL;
 }
 
-/* Its nodes have booted and PrologSlurmctld has ended, if there was one: Slurm would have
- * started the prologs of the nodes but for us. */
+/* PrologSlurmctld has ended, if there was one: Slurm would look at the job's nodes but for us. */
+static bool prepared(const job_record_t *job)
+{
+	return IS_JOB_CONFIGURING(job) && job->details->prolog_running == 1;
+}
+
+/* Slurm 26.05 chooses the first node of such a job only when it is prepared; without one its
+ * nodes are never ready. */
+static bool headless(const job_record_t *job)
+{
+	return prepared(job) && !job->batch_host;
+}
+
+/* And its nodes have booted: Slurm would have started their prologs. */
 static bool configured(job_record_t *job)
 {
-	return IS_JOB_CONFIGURING(job) && job->details->prolog_running == 1 &&
-	       test_job_nodes_ready(job);
+	return prepared(job) && job->batch_host && test_job_nodes_ready(job);
 }
 
 /* Whether the time is over in which a prolog may still ask: that of spank_ocs gives up
@@ -148,7 +160,7 @@ bool ocs_select_hold_any(bool *soon)
 	for (int i = 0; i < count; i++) {
 		job_record_t *job = running(&held[i]);
 
-		if (!job || configured(job) || ocs_controller_ready(held[i].job, held[i].epoch) ||
+		if (!job || headless(job) || configured(job) || ocs_controller_ready(held[i].job, held[i].epoch) ||
 		    due(&held[i], job) || (prologs_ended(job) != (held[i].ended_ns != 0)))
 			any = true;
 		/* PrologSlurmctld ends without a word to us. */
@@ -207,6 +219,8 @@ static bool tend(int i)
 		launch(job);
 		return false;
 	}
+	if (headless(job))
+		pick_batch_host(job);
 	if (configured(job)) {
 		prolog_running_decr(job);
 		job->details->prolog_running++;
