@@ -159,7 +159,8 @@ class Configured(Suite):
         return super().ocs_yaml().replace('nodes: "n[', 'nodes: "node[')
 
     def slurm_conf(self):
-        lines = [line for line in super().slurm_conf().splitlines() if not line.startswith(("NodeName=", "PartitionName="))]
+        lines = [line for line in super().slurm_conf().splitlines()
+                 if not line.startswith(("NodeName=", "PartitionName="))]
         return "\n".join(lines + [
             "NodeName=node0 NodeHostname=head NodeAddr=127.0.0.1 Port=17000 CPUs=4 RealMemory=1000",
             "PartitionName=" + self.partitions[0], ""])

@@ -165,9 +165,10 @@ def run(names, lanes, make, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--beside-shapes", action="store_true", help="jobs with a shape run and end beside the tests")
-    parser.add_argument("--lanes", type=int, default=4, help="pairs of clusters that share the tests (default 4)")
+    parser.add_argument("--lanes", type=int, default=4, help="pairs of clusters, of 1 GB each, that share the tests (default 4)")
     parser.add_argument("--limit", type=int, default=300, help="seconds for one test on both sides (default 300)")
-    parser.add_argument("--only", action="append", metavar="TEST", help="one test, such as test1.1, test_101_1.py or auto/test_101_1.py")
+    parser.add_argument("--only", action="append", metavar="TEST",
+                        help="one test, such as test1.1, test_101_1.py or auto/test_101_1.py")
     parser.add_argument("--report", help="JSON lines: what each test did")
     parser.add_argument("series", nargs="*", default=[])
     args = parser.parse_args()
@@ -178,12 +179,13 @@ def main():
         parser.error("no tests in series %s" % " ".join(args.series))
     results = Results(args.report, len(names))
     print("1..%d" % len(names), flush=True)
-    shaped = run(names, max(1, min(args.lanes, len(names))),
-        lambda ours: Side(ours, slurm, source, stage, args.beside_shapes, args.limit), results)
+    shaped = run(names, max(1, min(args.lanes, len(names))), lambda ours: Side(
+        ours, slurm, source, stage, args.beside_shapes, args.limit), results)
     table, different = results.table()
     print(table)
     if args.beside_shapes:
-        print("# jobs with a shape beside: %s" % ", ".join("%d %s" % (n, state) for state, n in shaped.most_common()))
+        print("# jobs with a shape beside: %s" % ", ".join(
+            "%d %s" % (n, state) for state, n in shaped.most_common()))
     return 1 if different else 0
 
 
