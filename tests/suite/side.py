@@ -95,7 +95,8 @@ def why_expect(text):
     """The testprocs and subtests that failed, else what ended or skipped the test."""
     found = re.findall(r"^  (?:Testproc|Subtest) +\d+ (?:failed|skipped) +: (.*)$", text, re.M)
     if not found:
-        found = re.findall(r"^\[[^]]*\] +(?:Fatal|Warning) +(.*?)(?: \(\S+:\d+.*)?$", text, re.M)[-1:]
+        said = re.findall(r"^\[[^]]*\] +(Fatal|Warning) +(.*?)(?: \(\S+:\d+.*)?$", text, re.M)
+        found = [words for level, words in sorted(said, key=lambda pair: pair[0] == "Fatal")][-1:]
     return sorted({without_numbers(line) for line in found})
 
 
@@ -187,7 +188,7 @@ class Side:
 
     def __init__(self, ours, slurm, source, stage, beside, limit):
         self.ours, self.source, self.limit = ours, source, limit
-        self.beside = beside and ours
+        self.beside = beside
         self.make = lambda kind: kind(ours, slurm, stage, beside)
         self.cluster = self.feeder = None
         self.feed = threading.Event()
@@ -280,11 +281,11 @@ class Side:
             pass
 
     def shapes(self, cluster):
-        """Jobs with a shape, one after the other, until told to stop."""
+        """Jobs with a shape (on the plain side with as many nodes), one after the other, until told to stop."""
         while self.feed.is_set():
             try:
-                cluster.run(["sbatch", "-p", "beside", "--shape=4x4x2", "-o", "/dev/null", "--wrap", "sleep 1"],
-                            check=False)
+                cluster.run(["sbatch", "-p", "beside", "--shape=4x4x2" if self.ours else "-N8", "-o", "/dev/null",
+                             "--wrap", "sleep 1"], check=False)
             except subprocess.TimeoutExpired:
                 pass
             time.sleep(3)

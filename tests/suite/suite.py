@@ -10,8 +10,8 @@ switches.  The series "python" is what Slurm has written in Python, without a ch
 configuration; "auto" the same where each test writes the configuration and starts Slurm.  N pairs of
 clusters share the tests.  A test that ends differently, or fails or is skipped for another reason, runs
 again, alone on the machine, up to twice on both, since tests wait for times; it counts if it never ended
-alike.  With --beside-shapes jobs with a shape run and end beside it, in a partition of their own.  Exit
-status: 0 if every test ends alike."""
+alike.  With --beside-shapes jobs with a shape run and end beside it, in a partition of their own (on the
+plain side jobs of as many nodes).  Exit status: 0 if every test ends alike."""
 
 import argparse
 import collections
@@ -165,7 +165,8 @@ def run(names, lanes, make, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--beside-shapes", action="store_true", help="jobs with a shape run and end beside the tests")
-    parser.add_argument("--lanes", type=int, default=4, help="pairs of clusters, of 1 GB each, that share the tests (default 4)")
+    parser.add_argument("--lanes", type=int, default=4,
+                        help="pairs of clusters, of 1 GB each, that share the tests (default 4)")
     parser.add_argument("--limit", type=int, default=300, help="seconds for one test on both sides (default 300)")
     parser.add_argument("--only", action="append", metavar="TEST",
                         help="one test, such as test1.1, test_101_1.py or auto/test_101_1.py")
