@@ -289,19 +289,22 @@ static int places_near(const struct ocs_spine *s, int sheet)
 	return s->edge % 2 ? dark + i : 2 * (dark < i ? dark : i);
 }
 
-/* Whether the column's sheets can give enough, as far as a count tells. */
-static bool promising(const struct ocs_spine *s)
+/* Whether the column's sheets can give enough, as far as a count tells: of each, in t->reach;
+ * of all that may be in the ring, in s->reach. */
+static bool promising(struct ocs_spine *s)
 {
-	const struct ocs_thread *t = s->g.t;
-	int left = s->g.target, n = 0, i;
+	struct ocs_thread *t = s->g.t;
+	int n = 0, i;
 
-	for (i = 0; i < t->nsheets && n < s->most && left > 0; i++) {
+	s->reach = 0;
+	for (i = 0; i < t->nsheets && n < s->most; i++) {
 		if (!ocs_bits_has(t->column, i))
 			continue;
-		left -= places_near(s, i);
+		t->reach[i] = s->reach < s->g.target ? places_near(s, i) : t->places[i];
+		s->reach += t->reach[i];
 		n++;
 	}
-	return left <= 0;
+	return s->reach >= s->g.target;
 }
 
 /* The column in one more sheet, before the ring closes.  What was taken before is given back
@@ -329,7 +332,7 @@ static bool sheet_add(struct ocs_spine *s, int sheet)
 static bool build(struct ocs_spine *s, int order)
 {
 	struct ocs_thread *t = s->g.t;
-	int i, sheet, pair = -1;
+	int i, sheet, pair = -1, reach = s->reach;
 
 	for (i = 0; i < DIRS; i++)
 		s->direction[i] = order ? DIRS - 1 - i : i;
@@ -341,6 +344,7 @@ static bool build(struct ocs_spine *s, int order)
 	for (sheet = 0; sheet < t->nsheets && s->sheets < s->most; sheet++) {
 		if (!ocs_bits_has(t->column, sheet))
 			continue;
+		reach -= t->reach[sheet];
 		/* an odd column and one more make an even ring; a column of two would close to
 		 * itself beside its own link */
 		if ((s->edge % 2 || (s->edge == 2 && !s->sheets)) && pair < 0) {
@@ -356,6 +360,9 @@ static bool build(struct ocs_spine *s, int order)
 		ocs_ears_take(s, sheet);
 		if (s->g.length == s->g.target)
 			return s->g.cells == s->g.cells_max;
+		/* what a sheet did not give, later ones cannot */
+		if (s->g.length + reach < s->g.target)
+			return false;
 	}
 	return false;
 }

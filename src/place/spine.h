@@ -18,6 +18,7 @@ struct ocs_spine {
 	int most;		/* sheets */
 	int first, end;		/* loaded cubes that may be taken */
 	long work_max;
+	int reach;		/* places that the column's sheets can give at most */
 	int sheets;		/* in the ring */
 	int left;		/* places free in the sheet at hand */
 	int cell_places;	/* of a node's cross-section */

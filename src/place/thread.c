@@ -86,6 +86,7 @@ struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
 	t->order = ocs_calloc((size_t)t->sheets_max, sizeof(int));
 	t->places = ocs_calloc((size_t)t->set_words * 64, sizeof(int));
 	t->tally = ocs_calloc(units + 2, sizeof(int));
+	t->reach = ocs_calloc((size_t)t->sheets_max, sizeof(int));
 	t->column = ocs_calloc((size_t)t->set_words, sizeof(uint64_t));
 	t->ears = ocs_calloc(places / 2 + 1, sizeof(*t->ears));
 	t->first_of = ocs_calloc(units, sizeof(int));
@@ -125,6 +126,7 @@ void ocs_thread_destroy(struct ocs_thread *t)
 	free(t->order);
 	free(t->places);
 	free(t->tally);
+	free(t->reach);
 	free(t->column);
 	free(t->ears);
 	free(t->first_of);

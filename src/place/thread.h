@@ -71,6 +71,7 @@ struct ocs_thread {
 	uint64_t *begun;	/* and the units of its nodes that are in use */
 	int *order, *places;	/* scratch; places of each sheet */
 	int *tally;
+	int *reach;		/* places of each sheet that a ring can take at most */
 	uint64_t dark;		/* cubes of one word: units of one colour of a chessboard */
 	uint64_t *column;	/* the sheets of a column */
 	struct ocs_ear *ears;
