@@ -161,8 +161,11 @@ static int go_to_background(void)
 
 static void add_admin(struct ocsd *d, uid_t uid)
 {
-	d->admins = ocs_realloc(d->admins, (d->nadmins + 1) * sizeof(*d->admins));
-	d->admins[d->nadmins++] = uid;
+	struct ocsd_server *server = &d->server;
+
+	server->admins = ocs_realloc(server->admins,
+				     (server->nadmins + 1) * sizeof(*server->admins));
+	server->admins[server->nadmins++] = uid;
 }
 
 static int find_admins(struct ocsd *d, struct ocs_error *err)
@@ -287,7 +290,7 @@ static int prepare(struct ocsd *d, const struct options *options, struct ocs_err
 	d->base = event_base_new();
 	if (!d->base)
 		return ocs_error_set(err, OCS_ERROR, "libevent does not start");
-	d->operations = ocsd_operations;
+	d->server.operations = ocsd_operations;
 	return 0;
 }
 
@@ -349,8 +352,8 @@ static void free_switches(struct ocsd *d)
 		ocs_health_free(&d->switches[i].health);
 		free(d->switches[i].doubts);
 		ocsd_selftests_free(&d->switches[i]);
-		free(d->switches[i].adding);
-		free(d->switches[i].removing);
+		free(d->switches[i].batch.adding);
+		free(d->switches[i].batch.removing);
 	}
 	free(d->switches);
 	for (int i = 0; d->placers && i < d->fabric->nsections; i++)
@@ -372,14 +375,14 @@ static void free_lists(struct ocsd *d)
 		ocsd_drain_set(d, d->drains->kind, d->drains->name, NULL);
 	ocsd_pending_clear(d);
 	ocsd_selftest_results_forget(d);
-	json_object_put(d->events);
+	json_object_put(d->replies.events);
 	ocsd_guests_free(d);
-	ocsd_crowd_free(d->users);
-	ocsd_crowd_free(d->strangers);
-	json_object_put(d->nodes);
-	json_object_put(d->slurmctld_yaml);
-	free(d->unknown);
-	free(d->admins);
+	ocsd_crowd_free(d->server.users);
+	ocsd_crowd_free(d->server.strangers);
+	json_object_put(d->slurmctld.nodes);
+	json_object_put(d->slurmctld.yaml);
+	free(d->slurmctld.unknown);
+	free(d->server.admins);
 }
 
 /* Leaves D with its fabric and what it counts. */

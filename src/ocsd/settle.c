@@ -77,10 +77,10 @@ static void arm_timer(struct ocsd *d, bool soon)
 
 		if (sw->busy != OCSD_IDLE)
 			continue;
-		if (sw->next_ns < next_ns)
-			next_ns = sw->next_ns;
-		if (sw->heard_ns && sw->heard_ns < next_ns)
-			next_ns = sw->heard_ns;
+		if (sw->poll.next_ns < next_ns)
+			next_ns = sw->poll.next_ns;
+		if (sw->poll.heard_ns && sw->poll.heard_ns < next_ns)
+			next_ns = sw->poll.heard_ns;
 	}
 	if (ocsd_replies_deadline(d) < next_ns)
 		next_ns = ocsd_replies_deadline(d);
@@ -99,7 +99,7 @@ void ocsd_settle(struct ocsd *d)
 
 	ocsd_clock_watch(d);
 	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
-		if (job->repair || job->mending)
+		if (job->repair.why || job->repair.mending)
 			ocsd_repair_progress(d, job);
 	/* A switch that comes up may let a job start on others. */
 	for (int pass = 0; pass < PASSES; pass++) {

@@ -177,9 +177,9 @@ static struct ocsd *daemon_start(void)
 	CHECK(sqlite3_exec(d.store->db, "PRAGMA synchronous=OFF", NULL, NULL, NULL) == SQLITE_OK);
 	d.base = event_base_new();
 	d.timer = evtimer_new(d.base, on_timer, &d);
-	d.operations = ocsd_operations;
-	d.key = ocs_calloc(1, sizeof(*d.key));
-	d.key->length = 32;
+	d.server.operations = ocsd_operations;
+	d.server.key = ocs_calloc(1, sizeof(*d.server.key));
+	d.server.key->length = 32;
 	CHECK(!ocsd_workers_start(&d, &err));
 	work(&d);
 	return &d;
@@ -192,7 +192,7 @@ static void forget_all(struct ocsd *d)
 		if (!job->dead)
 			ocsd_job_gone(d, job, "the next input comes");
 	work(d);
-	CHECK(!d->jobs && !d->replies && !d->clients && !d->transactions);
+	CHECK(!d->jobs && !d->replies.first && !d->server.clients && !d->server.transactions);
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		for (int in = 1; in <= tables[i].size; in++)
 			CHECK(!tables[i].out[in]);
@@ -204,10 +204,10 @@ static void forget_all(struct ocsd *d)
 		free(name);
 	}
 	ocsd_pending_clear(d);
-	json_object_put(d->nodes);
-	d->nodes = NULL;
-	d->nunknown = 0;
-	d->max_epoch = 0;
+	json_object_put(d->slurmctld.nodes);
+	d->slurmctld.nodes = NULL;
+	d->slurmctld.nunknown = 0;
+	d->slurmctld.max_epoch = 0;
 	ocsd_guests_free(d);
 	ocsd_complaints_end(d);
 	ocsd_store_script(d->store, "DELETE FROM history; DELETE FROM transactions;"
@@ -227,13 +227,13 @@ static void connect_client(struct ocsd *d, int fd, enum sender sender)
 		on_remote(NULL, fd, NULL, 0, d);
 	else
 		on_local(NULL, fd, NULL, 0, d);
-	CHECK(d->clients);
+	CHECK(d->server.clients);
 	if (sender == USER) {
-		d->clients->uid = STRANGER;
-		d->clients->guest = ocsd_guest_enter(d, STRANGER);
+		d->server.clients->uid = STRANGER;
+		d->server.clients->guest = ocsd_guest_enter(d, STRANGER);
 	}
 	if (sender == SEALED)
-		welcome(d->clients, 0, SESSION);
+		welcome(d->server.clients, 0, SESSION);
 }
 
 /* The lines of the input, sealed if they have to be. */

@@ -28,7 +28,7 @@ const char *ocsd_job_state_name(const struct ocsd_job *job)
 		return job_states[OCSD_ENDED];
 	if (job->prepared && job->state != OCSD_FAILED)
 		return "prepared";
-	if (job->state == OCSD_REALISED && job->mending)
+	if (job->state == OCSD_REALISED && job->repair.mending)
 		return "repairing";
 	if (job->state == OCSD_REALISED && job->error)
 		return "degraded";
@@ -83,7 +83,7 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job->sorted);
 	free(job->circuits);
 	free(job->released);
-	free(job->asked);
+	free(job->prolog.asked);
 	free(job->cubes);
 	free(job->ports);
 	free(job->user);
@@ -95,13 +95,13 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job->plan);
 	json_object_put(job->plan_object);
 	free(job->section_name);
-	for (size_t i = 0; job->hosts && i < job->nnodes; i++)
-		json_object_put(job->hosts[i]);
-	free(job->hosts);
+	for (size_t i = 0; job->prolog.hosts && i < job->nnodes; i++)
+		json_object_put(job->prolog.hosts[i]);
+	free(job->prolog.hosts);
 	free(job->failed_host);
 	free(job->failed_switch);
 	free(job->error);
-	free(job->repair);
+	free(job->repair.why);
 	free(job);
 }
 

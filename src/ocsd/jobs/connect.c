@@ -34,7 +34,7 @@ static bool going(const struct ocsd_job *job, const struct ocsd_switch *sw)
 /* Doubts that time has dispelled must not come back with the next one. */
 static void forget_doubts(struct ocsd_switch *sw)
 {
-	if (ocs_now_ns() < sw->sure_ns)
+	if (ocs_now_ns() < sw->poll.sure_ns)
 		return;
 	for (int in = 1; in <= sw->description->size; in++)
 		if (sw->by_in[in])
@@ -45,17 +45,17 @@ static void forget_doubts(struct ocsd_switch *sw)
 void ocsd_circuits_lost(struct ocsd_switch *sw)
 {
 	forget_doubts(sw);
-	for (size_t i = 0; i < sw->nadding; i++)
-		sw->adding[i]->unsure = true;
-	for (size_t i = 0; i < sw->nremoving; i++)
-		sw->removing[i]->unsure = true;
-	if (sw->nadding || sw->nremoving)
-		sw->sure_ns = INT64_MAX;
+	for (size_t i = 0; i < sw->batch.nadding; i++)
+		sw->batch.adding[i]->unsure = true;
+	for (size_t i = 0; i < sw->batch.nremoving; i++)
+		sw->batch.removing[i]->unsure = true;
+	if (sw->batch.nadding || sw->batch.nremoving)
+		sw->poll.sure_ns = INT64_MAX;
 }
 
 bool ocsd_circuit_unsure(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
-	return circuit->unsure && ocs_now_ns() < d->switches[circuit->sw].sure_ns &&
+	return circuit->unsure && ocs_now_ns() < d->switches[circuit->sw].poll.sure_ns &&
 	       !ocsd_ahead_circuit(d, circuit);
 }
 
@@ -168,7 +168,7 @@ void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job)
 		ocsd_realised_tell(d, job);
 	}
 	if (job->state == OCSD_REALISED && !job->ended) {
-		d->replies_due = true;
+		d->replies.due = true;
 		ocsd_heard_check(d, job);
 	}
 }

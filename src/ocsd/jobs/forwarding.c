@@ -69,18 +69,18 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 	json_object_object_add(own, OCS_FIELD_MACS, json_object_get(macs));
 	if (forward)
 		json_object_object_add(own, OCS_FIELD_FORWARD_MACS, json_object_get(forward));
-	if (!job->hosts)
-		job->hosts = ocs_calloc(job->nnodes, sizeof(*job->hosts));
-	if (!job->hosts[index])
-		job->nhosts++;
-	json_object_put(job->hosts[index]);
-	job->hosts[index] = own;
+	if (!job->prolog.hosts)
+		job->prolog.hosts = ocs_calloc(job->nnodes, sizeof(*job->prolog.hosts));
+	if (!job->prolog.hosts[index])
+		job->prolog.nhosts++;
+	json_object_put(job->prolog.hosts[index]);
+	job->prolog.hosts[index] = own;
 	return 0;
 }
 
 bool ocsd_forward_met(const struct ocsd_job *job)
 {
-	return job->nhosts == job->nnodes;
+	return job->prolog.nhosts == job->nnodes;
 }
 
 struct json_object *ocsd_forward_hosts(const struct ocsd_job *job)
@@ -88,6 +88,6 @@ struct json_object *ocsd_forward_hosts(const struct ocsd_job *job)
 	struct json_object *list = json_object_new_array();
 
 	for (size_t i = 0; i < job->nnodes; i++)
-		json_object_array_add(list, json_object_get(job->hosts[i]));
+		json_object_array_add(list, json_object_get(job->prolog.hosts[i]));
 	return list;
 }

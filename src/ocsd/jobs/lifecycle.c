@@ -85,8 +85,8 @@ void ocsd_job_enter(struct ocsd *d, struct ocsd_job *job)
 	job->next = *at;
 	*at = job;
 	ocsd_job_claim(d, job);
-	if (job->epoch > d->max_epoch)
-		d->max_epoch = job->epoch;
+	if (job->epoch > d->slurmctld.max_epoch)
+		d->slurmctld.max_epoch = job->epoch;
 }
 
 void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason)
@@ -98,7 +98,7 @@ void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason)
 		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "end", .after = reason });
 	}
-	d->replies_due = true;
+	d->replies.due = true;
 	ocsd_job_progress(d, job);
 }
 
@@ -115,7 +115,7 @@ void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "gone", .after = reason });
 	}
 	job->announced = false;	/* whoever took it for a living job has missed that */
-	d->replies_due = true;
+	d->replies.due = true;
 	ocsd_job_progress(d, job);
 }
 
@@ -145,7 +145,7 @@ static void announce_released(struct ocsd *d, struct ocsd_job *job)
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "released" });
 		ocsd_store_job_update(d, job);
 	}
-	d->replies_due = true;
+	d->replies.due = true;
 }
 
 bool ocsd_job_break_due(const struct ocsd_job *job)

@@ -214,8 +214,8 @@ struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job)
 	swap_text(&prepared->shape, &job->shape);
 	swap_text(&prepared->conn, &job->conn);
 	ocsd_store_job_add(d, prepared);
-	if (job->epoch > d->max_epoch)
-		d->max_epoch = job->epoch;
+	if (job->epoch > d->slurmctld.max_epoch)
+		d->slurmctld.max_epoch = job->epoch;
 	ocs_log(OCS_LOG_INFO, "job %u was prepared: %s", job->job,
 		prepared->state == OCSD_REALISED ? "its circuits are verified" :
 						   "its circuits are on their way");

@@ -43,17 +43,17 @@ void ocsd_heard_load_node(struct ocsd *d, const char *name)
 
 void ocsd_heard_load_job(struct ocsd_job *job)
 {
-	job->met = true;
+	job->prolog.met = true;
 }
 
 bool ocsd_heard_asked(struct ocsd_job *job, int index)
 {
-	if (!job->asked)
-		job->asked = ocs_calloc(job->nnodes + 1, sizeof(*job->asked));
-	if (job->asked[index])
+	if (!job->prolog.asked)
+		job->prolog.asked = ocs_calloc(job->nnodes + 1, sizeof(*job->prolog.asked));
+	if (job->prolog.asked[index])
 		return false;
-	job->asked[index] = true;
-	job->nasked++;
+	job->prolog.asked[index] = true;
+	job->prolog.nasked++;
 	return true;
 }
 
@@ -89,10 +89,11 @@ void ocsd_heard_save(struct ocsd *d)
 {
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
 		/* After kill -9 and a stop, who asked before is as unknown as before. */
-		if (job->met || job->ended || job->dead || job->prepared || !job->committed_ns)
+		if (job->prolog.met || job->ended || job->dead || job->prepared ||
+		    !job->committed_ns)
 			continue;
-		for (size_t i = 0; i < job->nnodes && job->asked; i++)
-			if (job->asked[i])
+		for (size_t i = 0; i < job->nnodes && job->prolog.asked; i++)
+			if (job->prolog.asked[i])
 				ocsd_store_asked(d, job, job->nodes[i]);
 	}
 }
@@ -101,10 +102,10 @@ void ocsd_heard_check(struct ocsd *d, struct ocsd_job *job)
 {
 	struct json_object *event;
 
-	if (job->met || job->state != OCSD_REALISED || job->mending || job->ended ||
-	    job->breaking || job->prepared || job->nasked < job->nnodes)
+	if (job->prolog.met || job->state != OCSD_REALISED || job->repair.mending || job->ended ||
+	    job->breaking || job->prepared || job->prolog.nasked < job->nnodes)
 		return;
-	job->met = true;
+	job->prolog.met = true;
 	ocsd_store_met(d, job);
 	event = ocs_event_job(OCS_EVENT_READY, job->job, job->epoch);
 	ocsd_event_post(d, event);
@@ -117,7 +118,7 @@ struct json_object *ocsd_heard_ready(const struct ocsd *d)
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
 		struct json_object *row;
 
-		if (!job->met || job->ended || job->dead)
+		if (!job->prolog.met || job->ended || job->dead)
 			continue;
 		row = json_object_new_object();
 		ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
@@ -141,7 +142,7 @@ size_t ocsd_heard_missing(const struct ocsd_job *job, char **names)
 	size_t count = 0;
 
 	for (size_t i = 0; i < job->nnodes; i++)
-		if (!job->met && !(job->asked && job->asked[i]))
+		if (!job->prolog.met && !(job->prolog.asked && job->prolog.asked[i]))
 			names[count++] = job->nodes[i];
 	return count;
 }
@@ -150,7 +151,7 @@ void ocsd_heard_show(const struct ocsd_job *job, struct json_object *row)
 {
 	char **names;
 
-	if (job->met || job->ended || job->dead || job->prepared)
+	if (job->prolog.met || job->ended || job->dead || job->prepared)
 		return;
 	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
 	json_object_object_add(row, OCS_FIELD_UNHEARD, ocsd_heard_list(names, ocsd_heard_missing(job, names)));

@@ -41,10 +41,10 @@ void ocsd_repair_want(struct ocsd *d, struct ocsd_job *job, const char *why, boo
 	if (!job || !job->section || job->section->kind != OCS_DIRECT || job->ended ||
 	    job->breaking)
 		return;
-	job->lost |= lost;
-	if (job->repair)
+	job->repair.lost |= lost;
+	if (job->repair.why)
 		return;
-	job->repair = ocs_strdup(why);
+	job->repair.why = ocs_strdup(why);
 }
 
 static struct ocs_plan *plan_of(const struct ocsd_job *job, struct ocs_error *err)
@@ -192,7 +192,7 @@ static int change(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *p
 		cut++;
 	}
 	free(kept);
-	job->changed = made + cut;
+	job->repair.changed = made + cut;
 	return 0;
 }
 
@@ -202,7 +202,7 @@ static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why,
 	char *text = ocs_asprintf("%s, and the plan cannot be repaired: %s", why, because);
 	struct json_object *event;
 
-	if (job->lost) {
+	if (job->repair.lost) {
 		ocsd_job_broken(d, job, NULL, text);
 		free(text);
 		return;
@@ -230,8 +230,8 @@ static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct oc
 	failed = faults_find(d, job, plan);
 	*nothing = !touches(plan, failed);
 	if (*nothing) {
-		rc = job->lost ? ocs_error_set(err, OCS_ERROR, "no port is known to have failed")
-			       : 0;
+		rc = job->repair.lost ?
+			ocs_error_set(err, OCS_ERROR, "no port is known to have failed") : 0;
 		*nothing = !rc;
 	} else {
 		made = plan_without(d, job, plan, failed, err);
@@ -264,36 +264,36 @@ static void finished(struct ocsd *d, struct ocsd_job *job)
 {
 	struct json_object *event = ocs_event_job(OCS_EVENT_PLAN, job->job, job->epoch);
 
-	job->mending = false;
+	job->repair.mending = false;
 	ocs_log(OCS_LOG_INFO, "job %u: repaired, %d circuits changed, revision %d of its plan",
-		job->job, job->changed, job->revision);
+		job->job, job->repair.changed, job->revision);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repaired" });
 	ocs_field_add_number(event, OCS_FIELD_REVISION, job->revision);
 	ocsd_event_post(d, event);
-	d->replies_due = true;
+	d->replies.due = true;
 	ocsd_heard_check(d, job);
 }
 
 static void start(struct ocsd *d, struct ocsd_job *job)
 {
-	char *why = job->repair;
+	char *why = job->repair.why;
 	struct ocs_error err = { 0 };
 	bool nothing;
 
-	job->repair = NULL;
+	job->repair.why = NULL;
 	if (repair(d, job, &nothing, &err)) {
 		impossible(d, job, why, err.text);
 	} else if (!nothing) {
 		ocs_log(OCS_LOG_WARNING, "job %u: %s; %d circuits change", job->job, why,
-			job->changed);
+			job->repair.changed);
 		free(job->error);
 		job->error = NULL;
-		job->mending = true;
+		job->repair.mending = true;
 		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repair",
 						    .before = why, .after = job->plan });
 	}
-	job->lost = false;
+	job->repair.lost = false;
 	free(why);
 }
 
@@ -305,11 +305,11 @@ void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job)
 		return;
 	/* One repair after the other: what is being cut must be gone first.  What one could
 	 * not make is for the next. */
-	if (job->repair && job->mending && quiet(job, &broken) && broken)
-		job->mending = false;
-	if (job->repair && !job->mending)
+	if (job->repair.why && job->repair.mending && quiet(job, &broken) && broken)
+		job->repair.mending = false;
+	if (job->repair.why && !job->repair.mending)
 		start(d, job);
-	if (!job->mending)
+	if (!job->repair.mending)
 		return;
 	if (ocsd_realise_more(d, job) == 0 && quiet(job, &broken) && !broken)
 		finished(d, job);

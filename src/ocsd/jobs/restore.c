@@ -210,13 +210,13 @@ static int load_meta(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 
 	(void)err;
 	if (strcmp(name, "max_epoch") == 0)
-		d->max_epoch = (uint64_t)sqlite3_column_int64(row, 1);
+		d->slurmctld.max_epoch = (uint64_t)sqlite3_column_int64(row, 1);
 	else if (strcmp(name, "term") == 0)
-		d->term = (uint64_t)sqlite3_column_int64(row, 1);
+		d->slurmctld.term = (uint64_t)sqlite3_column_int64(row, 1);
 	else if (strcmp(name, "controller") == 0)
-		d->controller.place = sqlite3_column_int(row, 1);
+		d->slurmctld.controller.place = sqlite3_column_int(row, 1);
 	else if (strcmp(name, "controller_boot") == 0)
-		d->controller.boot = sqlite3_column_int64(row, 1);
+		d->slurmctld.controller.boot = sqlite3_column_int64(row, 1);
 	return 0;
 }
 
@@ -277,14 +277,14 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 		/* A running job has circuits to come or to go: ocsd ended within a repair. */
 		if (job->state == OCSD_REALISED && !job->ended &&
 		    (circuit->state == OCSD_PLANNED || circuit->state == OCSD_DELETING))
-			job->mending = true;
+			job->repair.mending = true;
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
 		/* A batch with it may have been on its way when ocsd ended. */
 		circuit->unsure = circuit->state == OCSD_CONNECTING ||
 				  circuit->state == OCSD_DELETING;
 		if (circuit->unsure)
-			d->switches[circuit->sw].sure_ns = INT64_MAX;
+			d->switches[circuit->sw].poll.sure_ns = INT64_MAX;
 		for (int p = 0; p < circuit->npatches; p++) {
 			struct ocsd_circuit **slot =
 				&d->switches[circuit->sw].by_in[circuit->patches[p].in];
@@ -340,8 +340,8 @@ int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
 		load_cubes(d, job);
 		adopt_circuits(d, job);
 		resume_repair(d, job);
-		if (job->epoch > d->max_epoch)
-			d->max_epoch = job->epoch;
+		if (job->epoch > d->slurmctld.max_epoch)
+			d->slurmctld.max_epoch = job->epoch;
 	}
 	return 0;
 }

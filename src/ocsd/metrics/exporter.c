@@ -76,7 +76,7 @@ static void add_switches(struct ocs_text *text, const struct ocsd *d)
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		ocs_text_add(text, "ocsd_switch_read_timestamp_seconds{switch=\"");
 		add_label(text, d->switches[i].description->name);
-		ocs_text_add(text, "\"} %.3f\n", d->switches[i].last_read);
+		ocs_text_add(text, "\"} %.3f\n", d->switches[i].poll.last_read);
 	}
 }
 
@@ -139,13 +139,13 @@ static void add_queues(struct ocs_text *text, const struct ocsd *d)
 {
 	uint64_t pending = 0, waiters = 0;
 
-	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next)
+	for (const struct ocsd_pending *entry = d->slurmctld.pending; entry; entry = entry->next)
 		pending++;
-	for (const struct ocsd_pending_reply *reply = d->replies; reply; reply = reply->next)
+	for (const struct ocsd_pending_reply *reply = d->replies.first; reply; reply = reply->next)
 		waiters++;
 	number(text, "pending_jobs", "gauge", "Shaped jobs that wait in slurmctld's queue.", pending);
 	number(text, "waiting_requests", "gauge", "Requests whose circuits are not done.", waiters);
-	number(text, "clients", "gauge", "Open connections.", d->nclients);
+	number(text, "clients", "gauge", "Open connections.", d->server.nclients);
 	number(text, "scheduler_connected", "gauge", "1 if slurmctld is connected.",
 	       ocsd_subscribed(d));
 }

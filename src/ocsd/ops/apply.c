@@ -40,7 +40,7 @@ struct apply_reply {
 static bool is_never(const struct ocsd *d, uint32_t job, uint64_t epoch)
 {
 	for (size_t i = 0; i < OCSD_NEVER_MAX; i++)
-		if (d->never[i].job == job && d->never[i].epoch == epoch)
+		if (d->slurmctld.never[i].job == job && d->slurmctld.never[i].epoch == epoch)
 			return true;
 	return false;
 }
@@ -49,8 +49,9 @@ void ocsd_apply_never(struct ocsd *d, uint32_t job, uint64_t epoch)
 {
 	if (!epoch)
 		return;
-	d->never[d->nnever++ % OCSD_NEVER_MAX] = (struct ocsd_pair){ .job = job, .epoch = epoch };
-	d->replies_due = true;
+	d->slurmctld.never[d->slurmctld.nnever++ % OCSD_NEVER_MAX] =
+		(struct ocsd_pair){ .job = job, .epoch = epoch };
+	d->replies.due = true;
 }
 
 /* ---- when ---- */
@@ -65,7 +66,7 @@ static bool apply_due(struct ocsd *d, const struct ocsd_pending_reply *reply, in
 		       (wait->epoch && is_never(d, wait->job, wait->epoch));
 	if (job->ended || wait->elsewhere)
 		return true;
-	return job->state == OCSD_REALISED && !job->mending &&
+	return job->state == OCSD_REALISED && !job->repair.mending &&
 	       (!wait->meets || ocsd_forward_met(job)) &&
 	       (!wait->after || wait->after < job->revision);
 }
@@ -185,7 +186,7 @@ static void apply_wait(struct ocsd *d, struct ocsd_client *client, int64_t id,
 
 void ocsd_apply_bind(struct ocsd *d, struct ocsd_job *job)
 {
-	for (struct ocsd_pending_reply *reply = d->replies; reply; reply = reply->next) {
+	for (struct ocsd_pending_reply *reply = d->replies.first; reply; reply = reply->next) {
 		struct apply_reply *wait = (struct apply_reply *)reply;
 		int index;
 
@@ -197,7 +198,7 @@ void ocsd_apply_bind(struct ocsd *d, struct ocsd_job *job)
 		index = ocsd_job_node(job, wait->node);
 		wait->elsewhere = index < 0;
 		if (wait->elsewhere) {
-			d->replies_due = true;
+			d->replies.due = true;
 			continue;
 		}
 		job->napplies++;
@@ -268,7 +269,7 @@ void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (job && epoch)
 		ocsd_node_asked(d, job, ocsd_job_node(job, node));
 	if (job && job->state == OCSD_REALISED) {
-		d->replies_due = true;
+		d->replies.due = true;
 		ocsd_heard_check(d, job);
 	} else if (job) {
 		ocsd_job_progress(d, job);

@@ -275,9 +275,9 @@ static int owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *e
 
 static bool was_running(struct ocsd *d, uint32_t job)
 {
-	for (size_t i = 0; i < d->nunknown; i++)
-		if (d->unknown[i] == job) {
-			d->unknown[i] = d->unknown[--d->nunknown];
+	for (size_t i = 0; i < d->slurmctld.nunknown; i++)
+		if (d->slurmctld.unknown[i] == job) {
+			d->slurmctld.unknown[i] = d->slurmctld.unknown[--d->slurmctld.nunknown];
 			return true;
 		}
 	return false;

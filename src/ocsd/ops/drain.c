@@ -178,7 +178,7 @@ static void resume_tested(struct ocsd *d, struct ocsd_client *client, int64_t id
 	wait = ocs_calloc(1, sizeof(*wait));
 	/* As the test names it: "sw:07" is port 7. */
 	wait->name = ocs_asprintf("%s:%d", d->switches[port.sw].description->name, port.port);
-	wait->after = d->ntested;
+	wait->after = d->replies.ntested;
 	ocsd_reply_later(d, &wait->reply, &test_kind, client, id);
 }
 

@@ -8,7 +8,7 @@
 
 #include "src/ocsd/protocol/dispatch.h"
 
-/* The table, for d->operations. */
+/* The table, for d->server.operations. */
 extern const struct ocsd_operation_entry ocsd_operations[];
 
 /* allocations, from prologs and epilogs */

@@ -112,7 +112,7 @@ void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
 	missing = ocsd_heard_missing(job, names);
 	reply = json_object_new_object();
-	ocs_field_add_bool(reply, OCS_FIELD_READY, job->met);
+	ocs_field_add_bool(reply, OCS_FIELD_READY, job->prolog.met);
 	json_object_object_add(reply, OCS_FIELD_MISSING, ocsd_heard_list(names, missing));
 	/* Who asked before ocsd was restarted is not known, and not to blame. */
 	ocs_field_add_bool(reply, OCS_FIELD_UNCERTAIN, missing && !job->committed_ns);
@@ -120,7 +120,8 @@ void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	for (int i = 0; i < nover && job->committed_ns; i++) {
 		int index = ocsd_job_node(job, over[i]);
 
-		if (!job->met && index >= 0 && !(job->asked && job->asked[index]))
+		if (!job->prolog.met && index >= 0 &&
+		    !(job->prolog.asked && job->prolog.asked[index]))
 			node_close(d, client, job, over[i]);
 	}
 	if (nover > 0)

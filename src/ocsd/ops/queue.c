@@ -17,10 +17,10 @@
 
 void ocsd_pending_clear(struct ocsd *d)
 {
-	while (d->pending) {
-		struct ocsd_pending *entry = d->pending;
+	while (d->slurmctld.pending) {
+		struct ocsd_pending *entry = d->slurmctld.pending;
 
-		d->pending = entry->next;
+		d->slurmctld.pending = entry->next;
 		free(entry->user);
 		free(entry->shape);
 		free(entry->reason);
@@ -34,7 +34,7 @@ void ocsd_op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	const char *reason = ocs_field_text(request, OCS_FIELD_REASON, NULL);
 	const char *user = ocs_field_text(request, OCS_FIELD_USER, NULL);
 	const char *shape = ocs_field_text(request, OCS_FIELD_SHAPE, NULL);
-	struct ocsd_pending **link = &d->pending, *entry;
+	struct ocsd_pending **link = &d->slurmctld.pending, *entry;
 	int64_t job, uid = -1;
 
 	ocs_field_within(request, OCS_FIELD_UID, UINT32_MAX, &uid);
@@ -77,7 +77,7 @@ void ocsd_op_nodes(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "nodes needs an object of node states");
 		return;
 	}
-	json_object_put(d->nodes);
-	d->nodes = json_object_get(nodes);
+	json_object_put(d->slurmctld.nodes);
+	d->slurmctld.nodes = json_object_get(nodes);
 	ocsd_reply(client, id, NULL);
 }

@@ -14,7 +14,7 @@
 
 struct reconcile_reply {
 	struct ocsd_pending_reply reply;
-	size_t from;		/* rows of d->drift that were there before */
+	size_t from;		/* rows of d->replies.drift that were there before */
 };
 
 static bool reconcile_due(struct ocsd *d, const struct ocsd_pending_reply *reply, int64_t now_ns)
@@ -36,8 +36,11 @@ static void reconcile_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 	const struct reconcile_reply *wait = (const struct reconcile_reply *)reply;
 	struct json_object *answer = json_object_new_object(), *drift = json_object_new_array();
 
-	for (size_t i = wait->from; i < json_object_array_length(d->drift); i++)
-		json_object_array_add(drift, json_object_get(json_object_array_get_idx(d->drift, i)));
+	for (size_t i = wait->from; i < json_object_array_length(d->replies.drift); i++) {
+		struct json_object *row = json_object_array_get_idx(d->replies.drift, i);
+
+		json_object_array_add(drift, json_object_get(row));
+	}
 	json_object_object_add(answer, OCS_FIELD_DRIFT, drift);
 	ocsd_reply(reply->client, reply->id, answer);
 }
@@ -45,10 +48,10 @@ static void reconcile_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 static void reconcile_drop(struct ocsd *d, struct ocsd_pending_reply *reply)
 {
 	(void)reply;
-	if (--d->nreconciles)
+	if (--d->replies.nreconciles)
 		return;
-	json_object_put(d->drift);
-	d->drift = NULL;
+	json_object_put(d->replies.drift);
+	d->replies.drift = NULL;
 }
 
 void ocsd_op_reconcile(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -60,12 +63,12 @@ void ocsd_op_reconcile(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	struct reconcile_reply *wait = ocs_calloc(1, sizeof(*wait));
 
 	(void)request;
-	if (!d->nreconciles++)
-		d->drift = json_object_new_array();
-	wait->from = json_object_array_length(d->drift);
+	if (!d->replies.nreconciles++)
+		d->replies.drift = json_object_new_array();
+	wait->from = json_object_array_length(d->replies.drift);
 	ocsd_reply_later(d, &wait->reply, &kind, client, id);
 	for (int i = 0; i < d->fabric->nswitches; i++) {
-		d->switches[i].read_wanted = true;
+		d->switches[i].poll.read_wanted = true;
 		d->switches[i].reconciling = true;
 	}
 }

@@ -79,7 +79,7 @@ static void release_one(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	/* The last one hears when the circuits are gone. */
 	release_wait(d, client, id, job);
 	ocsd_job_release(d, job, index);
-	d->replies_due = true;
+	d->replies.due = true;
 }
 
 void ocsd_op_release(struct ocsd *d, struct ocsd_client *client, int64_t id,

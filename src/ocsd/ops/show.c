@@ -170,7 +170,7 @@ static void show_pending(struct ocsd *d, const struct viewer *viewer,
 {
 	struct json_object *list = json_object_new_array();
 
-	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next) {
+	for (const struct ocsd_pending *entry = d->slurmctld.pending; entry; entry = entry->next) {
 		struct json_object *row;
 		char number[32];
 
@@ -237,7 +237,7 @@ static void show_switch(struct ocsd *d, const struct viewer *viewer,
 		ocs_field_add_number(row, OCS_FIELD_PATCHES, (int64_t)sw->ncircuits);
 		ocs_field_add_number(row, OCS_FIELD_QUARANTINE, quarantined(d, sw));
 		json_object_object_add(row, OCS_FIELD_LAST_READ,
-				       json_object_new_double(sw->last_read));
+				       json_object_new_double(sw->poll.last_read));
 		json_object_array_add(list, row);
 	}
 	free(circuits);
@@ -416,10 +416,10 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, OCS_FIELD_SECTIONS, list);
 	json_object_object_add(reply, OCS_FIELD_DRAINS, ocsd_drains_json(d));
 	ocs_field_add_bool(reply, OCS_FIELD_SLURMCTLD, ocsd_subscribed(d));
-	if (ocsd_term_newest(d) && d->slurmctld_yaml)
+	if (ocsd_term_newest(d) && d->slurmctld.yaml)
 		json_object_object_add(reply, OCS_FIELD_SLURMCTLD_YAML,
-				       json_object_get(d->slurmctld_yaml));
-	ocs_field_add_number(reply, OCS_FIELD_MAX_EPOCH, (int64_t)d->max_epoch);
+				       json_object_get(d->slurmctld.yaml));
+	ocs_field_add_number(reply, OCS_FIELD_MAX_EPOCH, (int64_t)d->slurmctld.max_epoch);
 	ocs_fabric_digest(d->fabric, digest);
 	ocs_field_add_text(reply, OCS_FIELD_DIGEST, digest);
 }
@@ -429,7 +429,8 @@ static void show_nodes(struct ocsd *d, const struct viewer *viewer,
 {
 	(void)viewer;
 	json_object_object_add(reply, OCS_FIELD_NODES,
-			       d->nodes ? json_object_get(d->nodes) : json_object_new_object());
+			       d->slurmctld.nodes ? json_object_get(d->slurmctld.nodes) :
+						    json_object_new_object());
 	json_object_object_add(reply, OCS_FIELD_NEVER_HEARD, ocsd_heard_never(d));
 }
 

@@ -109,12 +109,13 @@ static void listed_compare(struct ocsd *d, struct json_object *jobs, bool confir
 	size_t count = read_pairs(jobs, pairs);
 
 	end_strangers(d, pairs, known, count, confirms, forgotten);
-	d->unknown = ocs_realloc(d->unknown, (count + 1) * sizeof(*d->unknown));
-	d->nunknown = 0;
+	d->slurmctld.unknown = ocs_realloc(d->slurmctld.unknown,
+					   (count + 1) * sizeof(*d->slurmctld.unknown));
+	d->slurmctld.nunknown = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (known[i])
 			continue;
-		d->unknown[d->nunknown++] = pairs[i].job;
+		d->slurmctld.unknown[d->slurmctld.nunknown++] = pairs[i].job;
 		json_object_array_add(unknown, json_object_new_int64(pairs[i].job));
 	}
 	free(known);
@@ -159,7 +160,7 @@ static struct json_object *pending_json(const struct ocsd *d)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (const struct ocsd_pending *entry = d->pending; entry; entry = entry->next)
+	for (const struct ocsd_pending *entry = d->slurmctld.pending; entry; entry = entry->next)
 		json_object_array_add(list, json_object_new_int64(entry->job));
 	return list;
 }
@@ -191,7 +192,7 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		listed_compare(d, jobs, term != 0, unknown, forgotten);
 	list_jobs(d, held, realised);
 	ocs_field_add_number(reply, OCS_FIELD_MAX_JOB, ocsd_store_max_job(d));
-	ocs_field_add_number(reply, OCS_FIELD_MAX_EPOCH, (int64_t)d->max_epoch);
+	ocs_field_add_number(reply, OCS_FIELD_MAX_EPOCH, (int64_t)d->slurmctld.max_epoch);
 	json_object_object_add(reply, OCS_FIELD_SWITCHES, switches_json(d));
 	json_object_object_add(reply, OCS_FIELD_DRAINS, ocsd_drains_json(d));
 	json_object_object_add(reply, OCS_FIELD_HELD, held);

@@ -61,7 +61,7 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 {
 	const struct ocsd_circuit *circuit = sw->by_in[in];
 	int64_t now_ns = ocs_now_ns();
-	bool settled = circuit && sw->sent_ns - circuit->made_ns >= OCSD_LAG_NS;
+	bool settled = circuit && sw->batch.sent_ns - circuit->made_ns >= OCSD_LAG_NS;
 	char *wrong = NULL;
 
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++)
@@ -73,8 +73,8 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 		/* what is bad must still be bad when the read-out has caught up */
 		if (!settled || !sw->doubts[in])
 			sw->doubts[in] = now_ns;
-		if (sw->next_ns > now_ns + OCSD_LAG_NS)
-			sw->next_ns = now_ns + OCSD_LAG_NS;
+		if (sw->poll.next_ns > now_ns + OCSD_LAG_NS)
+			sw->poll.next_ns = now_ns + OCSD_LAG_NS;
 	} else {
 		/* Which of the two it is, a self-test can tell. */
 		ocsd_port_quarantine(d, sw, circuit->a, wrong);

@@ -166,13 +166,13 @@ static void result_keep(struct ocsd *d, const char *name, bool passed, const cha
 {
 	struct ocsd_test_result *result = ocs_calloc(1, sizeof(*result));
 
-	result->number = ++d->ntested;
+	result->number = ++d->replies.ntested;
 	result->name = ocs_strdup(name);
 	result->passed = passed;
 	result->text = ocs_strdup(text);
-	result->next = d->test_results;
-	d->test_results = result;
-	d->replies_due = true;
+	result->next = d->replies.test_results;
+	d->replies.test_results = result;
+	d->replies.due = true;
 }
 
 const struct ocsd_test_result *ocsd_selftest_result(const struct ocsd *d, const char *name,
@@ -180,7 +180,7 @@ const struct ocsd_test_result *ocsd_selftest_result(const struct ocsd *d, const 
 {
 	const struct ocsd_test_result *first = NULL;
 
-	for (const struct ocsd_test_result *at = d->test_results; at; at = at->next)
+	for (const struct ocsd_test_result *at = d->replies.test_results; at; at = at->next)
 		if (at->number > after && strcmp(at->name, name) == 0)
 			first = at;
 	return first;
@@ -188,10 +188,10 @@ const struct ocsd_test_result *ocsd_selftest_result(const struct ocsd *d, const 
 
 void ocsd_selftest_results_forget(struct ocsd *d)
 {
-	while (d->test_results) {
-		struct ocsd_test_result *result = d->test_results;
+	while (d->replies.test_results) {
+		struct ocsd_test_result *result = d->replies.test_results;
 
-		d->test_results = result->next;
+		d->replies.test_results = result->next;
 		free(result->name);
 		free(result->text);
 		free(result);

@@ -15,8 +15,8 @@ bool ocsd_selftest_needed(struct ocsd *d, const struct ocsd_switch *sw, int port
 int ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port, uid_t who,
 			struct ocs_error *err);
 
-/* How the first test of port NAME ended that ended after AFTER others (d->ntested) had; NULL:
- * none has, or it is forgotten. */
+/* How the first test of port NAME ended that ended after AFTER others (d->replies.ntested) had;
+ * NULL: none has, or it is forgotten. */
 const struct ocsd_test_result *ocsd_selftest_result(const struct ocsd *d, const char *name,
 						    uint64_t after);
 

@@ -158,7 +158,7 @@ void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_h
 		if (!lasts(d, circuit)) {
 			int64_t soon_ns = ocs_now_ns() + AGAIN_NS;
 
-			sw->next_ns = sw->next_ns < soon_ns ? sw->next_ns : soon_ns;
+			sw->poll.next_ns = sw->poll.next_ns < soon_ns ? sw->poll.next_ns : soon_ns;
 			continue;
 		}
 		circuit->dark = DARK_TOLD;

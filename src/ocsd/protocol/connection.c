@@ -56,7 +56,7 @@ static int descriptors_reserved(const struct ocsd *d)
 
 bool ocsd_subscribed(const struct ocsd *d)
 {
-	for (const struct ocsd_client *client = d->clients; client; client = client->next)
+	for (const struct ocsd_client *client = d->server.clients; client; client = client->next)
 		if (client->subscribed && !client->lost)
 			return true;
 	return false;
@@ -84,12 +84,12 @@ static void say(struct ocsd_client *client, struct json_object *line)
 /* Puts the events of the pass before what its clients are answered next. */
 static void events_distribute(struct ocsd *d)
 {
-	struct json_object *events = d->events;
+	struct json_object *events = d->replies.events;
 	size_t count = events ? json_object_array_length(events) : 0;
 
-	d->events = NULL;
+	d->replies.events = NULL;
 	for (size_t i = 0; i < count; i++)
-		for (struct ocsd_client *client = d->clients; client; client = client->next)
+		for (struct ocsd_client *client = d->server.clients; client; client = client->next)
 			if (client->subscribed)
 				say(client, json_object_get(json_object_array_get_idx(events, i)));
 	json_object_put(events);
@@ -105,7 +105,7 @@ void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		 struct json_object *reply)
 {
 	events_distribute(d);
-	if (d->transactions)
+	if (d->server.transactions)
 		ocsd_transaction_answer(d, client, id, reply);
 	ocs_field_add_number(reply, OCS_FIELD_ID, id);
 	say(client, reply);
@@ -141,7 +141,7 @@ void ocsd_client_lose(struct ocsd_client *client)
 	if (client->lost)
 		return;
 	client->lost = true;
-	client->d->nlost++;
+	client->d->server.nlost++;
 	ocsd_crowd_leave(client);
 	client->subscribed = false;
 	ocsd_replies_drop(client->d, client);
@@ -173,19 +173,19 @@ static void client_free(struct ocsd_client *client)
 		event_free(client->patience);
 	ocsd_stream_free(client->stream);
 	evbuffer_free(client->held);
-	client->d->nclients--;
-	client->d->nlost--;
+	client->d->server.nclients--;
+	client->d->server.nlost--;
 	free(client);
 }
 
 /* Those who knock are heard again. */
 static void listeners_wake(struct ocsd *d)
 {
-	if (d->arrivals >= ARRIVALS_MAX)
+	if (d->server.arrivals >= ARRIVALS_MAX)
 		for (int i = 0; i < 2; i++)
-			if (d->listeners[i])
-				evconnlistener_enable(d->listeners[i]);
-	d->arrivals = 0;
+			if (d->server.listeners[i])
+				evconnlistener_enable(d->server.listeners[i]);
+	d->server.arrivals = 0;
 }
 
 void ocsd_server_flush(struct ocsd *d)
@@ -193,7 +193,7 @@ void ocsd_server_flush(struct ocsd *d)
 	struct ocsd_client *client, *next;
 
 	events_distribute(d);
-	for (client = d->clients; client; client = next) {
+	for (client = d->server.clients; client; client = next) {
 		next = client->next;
 		if (client->lost) {
 			client_free(client);
@@ -222,10 +222,10 @@ static void say_crowded(struct ocsd *d, const struct ocsd_client *victim)
 {
 	int64_t now_ns = ocs_now_ns();
 
-	if (!d->crowd_said_ns || now_ns - d->crowd_said_ns > CROWD_SAY_NS) {
+	if (!d->server.crowd_said_ns || now_ns - d->server.crowd_said_ns > CROWD_SAY_NS) {
 		ocs_log(OCS_LOG_WARNING, "%zu clients are too many: those of whoever has most have to "
-			"go, now one of %s", d->nclients, victim ? victim->peer : "nobody");
-		d->crowd_said_ns = now_ns;
+			"go, now one of %s", d->server.nclients, victim ? victim->peer : "nobody");
+		d->server.crowd_said_ns = now_ns;
 	}
 }
 
@@ -261,8 +261,8 @@ void ocsd_client_know(struct ocsd_client *client, uid_t uid)
 		return;
 	}
 	if (client->guest) {
-		ocsd_crowd_join(&d->users, client, client->peer);
-		crowd_limit(d, d->users);
+		ocsd_crowd_join(&d->server.users, client, client->peer);
+		crowd_limit(d, d->server.users);
 	}
 }
 
@@ -391,11 +391,12 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
  * there are only administrators. */
 static bool make_room(struct ocsd *d)
 {
-	struct ocsd_crowd *crowd = ocsd_crowd_count(d->users) > ocsd_crowd_count(d->strangers) ?
-				   d->users : d->strangers;
+	struct ocsd_crowd *users = d->server.users, *strangers = d->server.strangers;
+	struct ocsd_crowd *crowd = ocsd_crowd_count(users) > ocsd_crowd_count(strangers) ?
+				   users : strangers;
 	struct ocsd_client *client, *next, *victim;
 
-	if (!d->nlost) {
+	if (!d->server.nlost) {
 		victim = ocsd_crowd_first(crowd);
 		say_crowded(d, victim);
 		if (!victim)
@@ -404,7 +405,7 @@ static bool make_room(struct ocsd *d)
 		client_free(victim);
 		return true;
 	}
-	for (client = d->clients; client; client = next) {
+	for (client = d->server.clients; client; client = next) {
 		next = client->next;
 		if (client->lost)
 			client_free(client);
@@ -419,9 +420,9 @@ static int admit(struct ocsd *d, struct evconnlistener *listener, evutil_socket_
 	int low = -1;
 
 	/* However fast they come, the loop has other things to do. */
-	if (++d->arrivals >= ARRIVALS_MAX)
+	if (++d->server.arrivals >= ARRIVALS_MAX)
 		evconnlistener_disable(listener);
-	if (d->nclients < CLIENTS_MAX && fd < ocsd_descriptor_end(descriptors_reserved(d)))
+	if (d->server.nclients < CLIENTS_MAX && fd < ocsd_descriptor_end(descriptors_reserved(d)))
 		return fd;
 	if (make_room(d))
 		low = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -452,12 +453,12 @@ static struct ocsd_client *client_new(struct ocsd *d, struct evconnlistener *lis
 	}
 	bufferevent_setcb(client->stream, on_read, NULL, on_event, client);
 	bufferevent_setwatermark(client->stream, EV_READ, 0, REQUEST_MAX);
-	client->next = d->clients;
-	client->link = &d->clients;
+	client->next = d->server.clients;
+	client->link = &d->server.clients;
 	if (client->next)
 		client->next->link = &client->next;
-	d->clients = client;
-	d->nclients++;
+	d->server.clients = client;
+	d->server.nclients++;
 	return client;
 }
 
@@ -505,8 +506,8 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 	if (!client)
 		return;
 	ocsd_peer_name(address, client->peer, sizeof(client->peer));
-	ocsd_crowd_join(&client->d->strangers, client, client->peer);
-	crowd_limit(client->d, client->d->strangers);
+	ocsd_crowd_join(&client->d->server.strangers, client, client->peer);
+	crowd_limit(client->d, client->d->server.strangers);
 	if (client->lost)
 		return;
 	if (ocs_random_hex(client->challenge, OCSD_CHALLENGE_BYTES, &err)) {
@@ -524,15 +525,15 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 	line = json_object_new_object();
 	ocs_field_add_text(line, OCS_FIELD_CHALLENGE, client->challenge);
 	ocs_field_add_number(line, OCS_FIELD_UID, geteuid());
-	ocs_field_add_bool(line, OCS_FIELD_KEY, client->d->key != NULL);
+	ocs_field_add_bool(line, OCS_FIELD_KEY, client->d->server.key != NULL);
 	say(client, line);
 }
 
 static int listen_on(struct ocsd *d, int slot, const char *address,
 		     evconnlistener_cb callback, struct ocs_error *err)
 {
-	d->listeners[slot] = ocsd_listener_open(d->base, address, callback, d, err);
-	if (!d->listeners[slot])
+	d->server.listeners[slot] = ocsd_listener_open(d->base, address, callback, d, err);
+	if (!d->server.listeners[slot])
 		return -1;
 	ocs_log(OCS_LOG_INFO, "listening on %s", address);
 	return 0;
@@ -544,12 +545,12 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 	bool local = strncmp(d->socket, "unix:", 5) == 0;
 
 	if ((remote || !local) && d->config->ocsd.key) {
-		d->key = ocs_calloc(1, sizeof(*d->key));
-		if (ocs_key_read(d->config->ocsd.key, d->key, err))
+		d->server.key = ocs_calloc(1, sizeof(*d->server.key));
+		if (ocs_key_read(d->config->ocsd.key, d->server.key, err))
 			return ocs_error_prefix(err, "ocsd.key");
 	} else if (remote || !local) {
-		d->auth = ocsd_auth_start(d, ocsd_hello_decoded, err);
-		if (!d->auth)
+		d->server.auth = ocsd_auth_start(d, ocsd_hello_decoded, err);
+		if (!d->server.auth)
 			return -1;
 	}
 	if (listen_on(d, 0, d->socket, local ? on_local : on_remote, err))
@@ -562,20 +563,20 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 
 void ocsd_server_close(struct ocsd *d)
 {
-	bool local = d->listeners[0] && strncmp(d->socket, "unix:", 5) == 0;
+	bool local = d->server.listeners[0] && strncmp(d->socket, "unix:", 5) == 0;
 
 	for (int i = 0; i < 2; i++) {
-		if (d->listeners[i])
-			evconnlistener_free(d->listeners[i]);
-		d->listeners[i] = NULL;
+		if (d->server.listeners[i])
+			evconnlistener_free(d->server.listeners[i]);
+		d->server.listeners[i] = NULL;
 	}
-	ocsd_auth_stop(d->auth);
-	d->auth = NULL;
-	if (d->key)
-		ocs_key_wipe(d->key);
-	free(d->key);
-	d->key = NULL;
-	for (struct ocsd_client *client = d->clients; client; client = client->next)
+	ocsd_auth_stop(d->server.auth);
+	d->server.auth = NULL;
+	if (d->server.key)
+		ocs_key_wipe(d->server.key);
+	free(d->server.key);
+	d->server.key = NULL;
+	for (struct ocsd_client *client = d->server.clients; client; client = client->next)
 		ocsd_client_lose(client);
 	ocsd_server_flush(d);
 	if (local)

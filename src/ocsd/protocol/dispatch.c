@@ -20,7 +20,7 @@ static const struct ocsd_operation_entry *find_operation(const struct ocsd *d, c
 {
 	const char *what = ocs_field_text(request, OCS_FIELD_WHAT, "");
 
-	for (const struct ocsd_operation_entry *at = d->operations; at->name; at++)
+	for (const struct ocsd_operation_entry *at = d->server.operations; at->name; at++)
 		if (strcmp(name, at->name) == 0 && (!at->what || strcmp(what, at->what) == 0))
 			return at;
 	return NULL;
@@ -70,7 +70,7 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 		   ocsd_transaction_begin(d, client, id, request, operation->change == OCSD_TELLS)) {
 		operation->run(d, client, id, request);
 		/* In the order of the requests, as far as they can be answered now. */
-		if (d->replies_due)
+		if (d->replies.due)
 			ocsd_replies_answer(d, ocs_now_ns());
 		ocsd_transaction_end(d);
 	}

@@ -19,7 +19,8 @@ enum ocsd_change {
 	OCSD_TELLS,	/* and always answers with the revision: asked by hand or script */
 };
 
-/* A row of d->operations, which ends with one without a name.  The first that fits counts. */
+/* A row of d->server.operations, which ends with one without a name.  The first that fits
+ * counts. */
 struct ocsd_operation_entry {
 	const char *name;
 	const char *what;		/* show: which reply; NULL: any, also none */

@@ -27,7 +27,7 @@ uint64_t ocsd_term_newest(const struct ocsd *d)
 {
 	uint64_t newest = 0;
 
-	for (const struct ocsd_client *client = d->clients; client; client = client->next)
+	for (const struct ocsd_client *client = d->server.clients; client; client = client->next)
 		if (!client->lost && client->term > newest)
 			newest = client->term;
 	return newest;
@@ -39,10 +39,10 @@ uint64_t ocsd_term_newest(const struct ocsd *d)
 static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t id,
 		      uint64_t term, const struct ocsd_controller *controller)
 {
-	bool same = same_controller(controller, &d->controller);
+	bool same = same_controller(controller, &d->slurmctld.controller);
 	struct json_object *extra = NULL;
 
-	if (term >= d->term || (same && term >= ocsd_term_newest(d)))
+	if (term >= d->slurmctld.term || (same && term >= ocsd_term_newest(d)))
 		return 0;
 	if (!same) {
 		extra = json_object_new_object();
@@ -64,11 +64,11 @@ static uint64_t new_term(const struct ocsd *d, struct json_object *request,
 
 	if (age_ms > 0 && (uint64_t)age_ms < now / 1000)
 		since -= (uint64_t)age_ms * 1000;
-	if (since > d->term)
+	if (since > d->slurmctld.term)
 		return since;
 	/* Where the wall clock was set back nothing follows from it. */
-	return same_controller(controller, &d->controller) || now <= d->term ?
-		d->term + 1 : since;
+	return same_controller(controller, &d->slurmctld.controller) || now <= d->slurmctld.term ?
+		d->slurmctld.term + 1 : since;
 }
 
 /* The hexadecimal digits of a boot id. */
@@ -101,7 +101,7 @@ static void set_term(struct ocsd_client *client, uint64_t term,
 {
 	client->term = term;
 	client->controller = *controller;
-	for (struct ocsd_client *other = client->d->clients; other; other = other->next) {
+	for (struct ocsd_client *other = client->d->server.clients; other; other = other->next) {
 		if (!other->term || other->term >= term || other->lost)
 			continue;
 		ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
@@ -127,13 +127,13 @@ int ocsd_term_take(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		*term = new_term(d, request, &controller);
 	if (check_term(d, client, id, *term, &controller))
 		return -1;
-	if (*term > d->term) {
-		d->term = *term;
-		d->controller = controller;
+	if (*term > d->slurmctld.term) {
+		d->slurmctld.term = *term;
+		d->slurmctld.controller = controller;
 		ocsd_store_term(d);
 	}
 	set_term(client, *term, &controller);
-	json_object_put(d->slurmctld_yaml);
-	d->slurmctld_yaml = json_object_get(ocs_field(request, OCS_FIELD_YAML));
+	json_object_put(d->slurmctld.yaml);
+	d->slurmctld.yaml = json_object_get(ocs_field(request, OCS_FIELD_YAML));
 	return 0;
 }

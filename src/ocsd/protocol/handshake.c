@@ -47,7 +47,7 @@ static void refuse_hello(struct ocsd_client *client, const char *why)
 /* Who holds the key may say who it is: root and daemons, as with Slurm's own key. */
 static void hello_key(struct ocsd_client *client, struct json_object *request)
 {
-	const struct ocs_key *key = client->d->key;
+	const struct ocs_key *key = client->d->server.key;
 	const char *nonce = ocs_field_text(request, OCS_FIELD_NONCE, NULL);
 	const char *proof = ocs_field_text(request, OCS_FIELD_PROOF, NULL);
 	char right[OCS_MAC_HEX + 1], session[OCS_MAC_HEX + 1], number[16];
@@ -75,7 +75,7 @@ void ocsd_hello(struct ocsd_client *client, struct json_object *request)
 {
 	const char *op = ocs_field_text(request, OCS_FIELD_OP, NULL);
 	const char *credential = ocs_field_text(request, OCS_FIELD_CREDENTIAL, NULL);
-	bool by_key = client->d->key;
+	bool by_key = client->d->server.key;
 
 	if (!op || strcmp(op, OCS_OP_HELLO) != 0 || (!by_key && !credential) || client->asked) {
 		ocsd_client_lose(client);
@@ -85,7 +85,7 @@ void ocsd_hello(struct ocsd_client *client, struct json_object *request)
 	client->asked = true;
 	if (by_key)
 		hello_key(client, request);
-	else if (ocsd_auth_ask(client->d->auth, client->serial, client->peer, credential))
+	else if (ocsd_auth_ask(client->d->server.auth, client->serial, client->peer, credential))
 		refuse_hello(client, "busy: too many credentials from this address wait for MUNGE");
 }
 
@@ -93,7 +93,7 @@ void ocsd_hello(struct ocsd_client *client, struct json_object *request)
 void ocsd_hello_decoded(struct ocsd *d, uint64_t serial, const char *payload, uid_t uid,
 			const char *error)
 {
-	struct ocsd_client *client = d->clients;
+	struct ocsd_client *client = d->server.clients;
 	size_t length;
 
 	while (client && client->serial != serial)

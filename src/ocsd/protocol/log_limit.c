@@ -77,12 +77,12 @@ static struct complaint *complaint_of(struct ocsd_complaints *c, const char *pee
 
 void ocsd_complain(struct ocsd *d, const char *peer, const char *format, ...)
 {
-	struct ocsd_complaints *c = d->complaints;
+	struct ocsd_complaints *c = d->server.complaints;
 	char text[OCS_ERROR_TEXT];
 	va_list args;
 
 	if (!c) {
-		c = d->complaints = ocs_calloc(1, sizeof(*c));
+		c = d->server.complaints = ocs_calloc(1, sizeof(*c));
 		c->timer = evtimer_new(d->base, on_window, c);
 	}
 	complaints_sweep(c, false);
@@ -97,10 +97,10 @@ void ocsd_complain(struct ocsd *d, const char *peer, const char *format, ...)
 
 void ocsd_complaints_end(struct ocsd *d)
 {
-	if (!d->complaints)
+	if (!d->server.complaints)
 		return;
-	complaints_sweep(d->complaints, true);
-	event_free(d->complaints->timer);
-	free(d->complaints);
-	d->complaints = NULL;
+	complaints_sweep(d->server.complaints, true);
+	event_free(d->server.complaints->timer);
+	free(d->server.complaints);
+	d->server.complaints = NULL;
 }

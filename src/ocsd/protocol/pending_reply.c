@@ -12,8 +12,8 @@ void ocsd_reply_later(struct ocsd *d, struct ocsd_pending_reply *reply,
 	reply->client = client;
 	reply->id = id;
 	reply->deadline_ns = INT64_MAX;
-	reply->next = d->replies;
-	d->replies = reply;
+	reply->next = d->replies.first;
+	d->replies.first = reply;
 }
 
 static void reply_take(struct ocsd *d, struct ocsd_pending_reply **link, bool answers)
@@ -29,9 +29,9 @@ static void reply_take(struct ocsd *d, struct ocsd_pending_reply **link, bool an
 
 void ocsd_replies_answer(struct ocsd *d, int64_t now_ns)
 {
-	struct ocsd_pending_reply **link = &d->replies;
+	struct ocsd_pending_reply **link = &d->replies.first;
 
-	d->replies_due = false;
+	d->replies.due = false;
 	while (*link) {
 		if ((*link)->kind->due(d, *link, now_ns))
 			reply_take(d, link, true);
@@ -44,7 +44,7 @@ int64_t ocsd_replies_deadline(const struct ocsd *d)
 {
 	int64_t first_ns = INT64_MAX;
 
-	for (const struct ocsd_pending_reply *reply = d->replies; reply; reply = reply->next)
+	for (const struct ocsd_pending_reply *reply = d->replies.first; reply; reply = reply->next)
 		if (reply->deadline_ns < first_ns)
 			first_ns = reply->deadline_ns;
 	return first_ns;
@@ -52,7 +52,7 @@ int64_t ocsd_replies_deadline(const struct ocsd *d)
 
 void ocsd_replies_drop(struct ocsd *d, const struct ocsd_client *client)
 {
-	struct ocsd_pending_reply **link = &d->replies;
+	struct ocsd_pending_reply **link = &d->replies.first;
 
 	while (*link) {
 		if ((*link)->client == client)

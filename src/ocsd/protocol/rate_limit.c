@@ -54,7 +54,7 @@ static void forget(struct ocsd *d, struct ocsd_guest **link)
 
 struct ocsd_guest *ocsd_guest_enter(struct ocsd *d, uid_t uid)
 {
-	struct ocsd_guest **bucket = &d->guests[uid % OCSD_GUEST_BUCKETS], *guest = *bucket;
+	struct ocsd_guest **bucket = &d->server.guests[uid % OCSD_GUEST_BUCKETS], *guest = *bucket;
 
 	if (ocsd_admin(d, uid))
 		return NULL;
@@ -102,10 +102,10 @@ int ocsd_guest_wait_ms(struct ocsd *d, struct ocsd_guest *guest)
 void ocsd_guests_free(struct ocsd *d)
 {
 	for (int i = 0; i < OCSD_GUEST_BUCKETS; i++) {
-		while (d->guests[i]) {
-			struct ocsd_guest *guest = d->guests[i];
+		while (d->server.guests[i]) {
+			struct ocsd_guest *guest = d->server.guests[i];
 
-			d->guests[i] = guest->next;
+			d->server.guests[i] = guest->next;
 			free(guest);
 		}
 	}

@@ -5,8 +5,8 @@
 
 bool ocsd_admin(const struct ocsd *d, uid_t uid)
 {
-	for (size_t i = 0; i < d->nadmins; i++)
-		if (d->admins[i] == uid)
+	for (size_t i = 0; i < d->server.nadmins; i++)
+		if (d->server.admins[i] == uid)
 			return true;
 	return false;
 }

@@ -40,8 +40,8 @@ static void transaction_free(struct ocsd_transaction *open)
 /* OPEN (NULL: none) is that of the request at hand. */
 static void at_hand(struct ocsd *d, struct ocsd_transaction *open)
 {
-	d->transaction = open;
-	d->transaction_name = open ? open->name : NULL;
+	d->server.transaction = open;
+	d->server.transaction_name = open ? open->name : NULL;
 }
 
 static void add_revision(struct ocsd *d, struct json_object *reply)
@@ -52,7 +52,7 @@ static void add_revision(struct ocsd *d, struct json_object *reply)
 void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, int64_t id,
 			     struct json_object *reply)
 {
-	struct ocsd_transaction **link = &d->transactions, *open;
+	struct ocsd_transaction **link = &d->server.transactions, *open;
 	struct json_object *error = NULL;
 
 	while (*link && ((*link)->client != client || (*link)->id != id))
@@ -71,14 +71,14 @@ void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, i
 			   .reply = error ? json_object_get_string(error) : "ok" });
 	}
 	*link = open->next;
-	if (d->transaction == open)
+	if (d->server.transaction == open)
 		at_hand(d, NULL);
 	transaction_free(open);
 }
 
 void ocsd_transactions_lost(struct ocsd *d, const struct ocsd_client *client)
 {
-	struct ocsd_transaction **link = &d->transactions;
+	struct ocsd_transaction **link = &d->server.transactions;
 
 	while (*link) {
 		struct ocsd_transaction *open = *link;
@@ -88,7 +88,7 @@ void ocsd_transactions_lost(struct ocsd *d, const struct ocsd_client *client)
 			continue;
 		}
 		*link = open->next;
-		if (d->transaction == open)
+		if (d->server.transaction == open)
 			at_hand(d, NULL);
 		transaction_free(open);
 	}
@@ -142,8 +142,8 @@ static void open_transaction(struct ocsd *d, const struct ocsd_client *client, i
 	open->id = id;
 	open->name = name ? ocs_strdup(name) : NULL;
 	open->op = ocs_strdup(ocs_field_text(request, OCS_FIELD_OP, NULL));
-	open->next = d->transactions;
-	d->transactions = open;
+	open->next = d->server.transactions;
+	d->server.transactions = open;
 	at_hand(d, open);
 }
 

@@ -7,7 +7,7 @@
 
 void ocsd_event_post(struct ocsd *d, struct json_object *event)
 {
-	if (!d->events)
-		d->events = json_object_new_array();
-	json_object_array_add(d->events, event);
+	if (!d->replies.events)
+		d->replies.events = json_object_new_array();
+	json_object_array_add(d->replies.events, event);
 }

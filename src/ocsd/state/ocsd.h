@@ -69,6 +69,24 @@ enum ocsd_job_state {
 	OCSD_COMMITTED, OCSD_APPLYING, OCSD_REALISED, OCSD_FAILED, OCSD_ENDED,
 };
 
+/* A plan that has to do without a port (jobs/replan.h). */
+struct ocsd_repair {
+	char *why;		/* it has to be repaired, or NULL */
+	bool lost;		/* a circuit is gone for good: repair or fail */
+	bool mending;		/* circuits of a repair are on their way */
+	int changed;		/* circuits of the last repair */
+};
+
+/* What the nodes of a job have said in their prologs (jobs/node_presence.h, forwarding.h). */
+struct ocsd_prolog {
+	bool *asked;		/* nodes that have asked for circuits; NULL: none */
+	size_t nasked;
+	bool met;		/* all of them, and the circuits were verified */
+	struct json_object **hosts;	/* forwarding: the MACs that each node told, or
+					 * NULL; the array too */
+	size_t nhosts;			/* nodes that have */
+};
+
 /* One allocation: what (job, epoch) holds until its teardown is verified. */
 struct ocsd_job {
 	struct ocsd_job *next;
@@ -104,19 +122,11 @@ struct ocsd_job {
 	int revision;		/* of its plan, 0: none */
 	int set;		/* its port set, in sections with look-ahead */
 	bool prepared;		/* not committed: waits for its nodes (epoch 0) */
-	char *repair;		/* why its plan has to be repaired, or NULL */
-	bool lost;		/* a circuit is gone for good: repair or fail */
-	bool mending;		/* circuits of a repair are on their way */
-	int changed;		/* circuits of the last repair */
+	struct ocsd_repair repair;
+	struct ocsd_prolog prolog;
 	int64_t committed_ns;	/* 0: before this ocsd was started, or it ran already */
 	int64_t started_ns;	/* its circuits were first asked for, 0: not yet */
 	int napplies;		/* requests that wait for its circuits */
-	bool *asked;		/* nodes that have asked for them; NULL: none */
-	size_t nasked;
-	bool met;		/* all of them, and the circuits were verified */
-	struct json_object **hosts;	/* forwarding: the MACs that each node told, or
-					 * NULL; the array too */
-	size_t nhosts;			/* nodes that have */
 	char *failed_switch, *failed_host;
 	char *error;		/* why it failed; realised: why it is degraded */
 };
@@ -144,6 +154,33 @@ struct ocsd_test {
 	int nremove;
 };
 
+/* The batch of a switch that is prepared or on its way (switches/scheduler.h). */
+struct ocsd_batch {
+	struct ocsd_circuit **adding, **removing;
+	size_t nadding, nremoving;
+	int64_t sent_ns;
+	bool split;			/* after a refusal: one job a batch */
+	int rejected;			/* refusals in a row */
+};
+
+/* When the table of a switch is read. */
+struct ocsd_poll {
+	bool read_wanted;		/* at once */
+	int64_t next_ns;		/* next poll or retry */
+	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
+	int64_t read_ns;		/* when it was last asked for */
+	int64_t due_ns;			/* when the poll was due that waits for a read-out; or 0 */
+	int64_t sure_ns;		/* until then the switch may do what nobody waits for any
+					 * more, INT64_MAX: it has not answered since */
+	double last_read;		/* wall clock, 0: never */
+};
+
+/* What a switch said of itself, in the audit log (switches/notification.h). */
+struct ocsd_notice {
+	int64_t kept_ns;		/* when ... */
+	int kept;			/* ... and how much lately */
+};
+
 struct ocsd_switch {
 	const struct ocs_switch *description;
 	int index;
@@ -160,22 +197,10 @@ struct ocsd_switch {
 	bool prepared;			/* BUSY, but not handed over yet */
 	bool dirty;			/* circuits may have to be made or cut */
 	bool answers;			/* not up yet, but its table was read */
-	struct ocsd_circuit **adding, **removing; /* of the batch on its way */
-	size_t nadding, nremoving;
-	bool split;			/* after a refusal: one job a batch */
-	int rejected;			/* refusals here in a row */
-	bool read_wanted;
+	struct ocsd_batch batch;
+	struct ocsd_poll poll;
+	struct ocsd_notice notice;
 	bool reconciling;		/* a reconcile waits for its read-back */
-	int64_t next_ns;		/* next poll or retry */
-	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
-	int64_t read_ns;		/* when its table was last asked for */
-	int64_t due_ns;			/* when the poll was due that waits for a read-out; or 0 */
-	int64_t sure_ns;		/* until then it may do what nobody waits for any
-					 * more, INT64_MAX: it has not answered since */
-	int64_t kept_ns;		/* what it said, in the audit log: when ... */
-	int kept;			/* ... and how much lately */
-	int64_t sent_ns;		/* the batch on its way */
-	double last_read;		/* wall clock, 0: never */
 	struct ocs_health health;	/* as read last; no port: never */
 	int64_t *doubts;		/* 1 .. size: since when no reading of the path
 					 * from that ingress was good, 0: it is */
@@ -189,7 +214,7 @@ struct ocsd_switch {
 /* How a self-test ended; kept until those who wait for it are answered. */
 struct ocsd_test_result {
 	struct ocsd_test_result *next;
-	uint64_t number;	/* of d->ntested */
+	uint64_t number;	/* of d->replies.ntested */
 	char *name;		/* of the port */
 	bool passed;
 	char *text;		/* what was measured, or what is wrong */
@@ -223,27 +248,8 @@ struct ocsd_controller {
 
 #define OCSD_GUEST_BUCKETS 256
 
-struct ocsd {
-	struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
-	struct ocs_placer **placers;	/* one per section, made when needed */
-	struct event_base *base;
-	struct event *timer;
-	struct event *pruner;		/* of the audit log, while the loop turns */
-	struct ocsd_store *store;
-	struct ocsd_switch *switches;
-	struct ocsd_results *results;	/* from the workers */
-	struct ocsd_job *jobs;
-	struct ocsd_pending_reply *replies;	/* that are due later */
-	bool replies_due;		/* something has changed that one of them may wait for */
-	struct json_object *events;	/* posted, not yet among the lines of clients; or NULL */
-	struct json_object *drift;	/* for the reconcile requests that wait, NULL: none does */
-	size_t nreconciles;
-	struct ocsd_test_result *test_results;	/* the last first */
-	uint64_t ntested;		/* self-tests that have ended */
-	struct ocsd_drain *drains;
-	struct ocsd_pending *pending;
-	struct json_object *nodes;	/* as pushed, or NULL */
+/* Connections, and what is between a line and its operation (protocol/). */
+struct ocsd_server {
 	struct ocsd_client *clients;
 	size_t nclients;
 	size_t nlost;			/* of them */
@@ -259,23 +265,57 @@ struct ocsd {
 	const char *transaction_name;	/* and its name if it has one */
 	struct ocsd_auth *auth;
 	struct ocs_key *key;		/* of remote clients, NULL: MUNGE */
-	struct ocsd_counters counters;
-	struct ocsd_http *metrics;	/* answers collectors, or NULL */
-	const struct ocsd_operation_entry *operations;
-	struct ocsd_heard *heard;	/* of each node of ocs.yaml; NULL: nothing */
 	uid_t *admins;
 	size_t nadmins;
+	struct evconnlistener *listeners[2];
+	const struct ocsd_operation_entry *operations;
+};
+
+/* What slurmctld has said. */
+struct ocsd_slurmctld {
+	struct ocsd_pending *pending;
+	struct json_object *nodes;	/* as pushed, or NULL */
 	uint64_t max_epoch;
 	uint64_t term;		/* the newest that a slurmctld was given, */
 	struct ocsd_controller controller;	/* and which one that was */
-	struct json_object *slurmctld_yaml;	/* which ocs.yaml that one has read, or NULL */
+	struct json_object *yaml;	/* which ocs.yaml that one has read, or NULL */
 	uint32_t *unknown;		/* running jobs that have to be committed again */
 	size_t nunknown;
 	/* The last allocations that ended without having been known here: their commit was
 	 * refused. */
 	struct ocsd_pair never[OCSD_NEVER_MAX];
 	size_t nnever;
-	struct evconnlistener *listeners[2];
+};
+
+/* What is still to be said, and what it is made of. */
+struct ocsd_replies {
+	struct ocsd_pending_reply *first;	/* that are due later */
+	bool due;			/* something has changed that one of them may wait for */
+	struct json_object *events;	/* posted, not yet among the lines of clients; or NULL */
+	struct json_object *drift;	/* for the reconcile requests that wait, NULL: none does */
+	size_t nreconciles;
+	struct ocsd_test_result *test_results;	/* the last first */
+	uint64_t ntested;		/* self-tests that have ended */
+};
+
+struct ocsd {
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric;	/* of config */
+	struct ocs_placer **placers;	/* one per section, made when needed */
+	struct event_base *base;
+	struct event *timer;
+	struct event *pruner;		/* of the audit log, while the loop turns */
+	struct ocsd_store *store;
+	struct ocsd_switch *switches;
+	struct ocsd_results *results;	/* from the workers */
+	struct ocsd_job *jobs;
+	struct ocsd_drain *drains;
+	struct ocsd_server server;
+	struct ocsd_slurmctld slurmctld;
+	struct ocsd_replies replies;
+	struct ocsd_counters counters;
+	struct ocsd_http *metrics;	/* answers collectors, or NULL */
+	struct ocsd_heard *heard;	/* of each node of ocs.yaml; NULL: nothing */
 	bool ready;			/* every switch answered or failed once */
 	bool stopping, failed;
 	bool reload;			/* stopping in order to start over */

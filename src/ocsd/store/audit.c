@@ -45,7 +45,7 @@ void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
 		       row->job ? (int64_t)row->job->epoch : 0,
 		       row->sw ? row->sw->description->name : NULL, row->what, row->before,
 		       row->after, row->reply, d->store->revision,
-		       row->transaction ? row->transaction : d->transaction_name);
+		       row->transaction ? row->transaction : d->server.transaction_name);
 }
 
 /* The number that SQL yields with the parameter VALUE; false: none. */
@@ -137,8 +137,8 @@ static char *patch_text(struct ocsd_circuit *const *circuits, size_t count)
 void ocsd_audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char *what,
 		      const char *reply)
 {
-	char *before = patch_text(sw->removing, sw->nremoving);
-	char *after = patch_text(sw->adding, sw->nadding);
+	char *before = patch_text(sw->batch.removing, sw->batch.nremoving);
+	char *after = patch_text(sw->batch.adding, sw->batch.nadding);
 
 	ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = what, .before = before,
 					    .after = after, .reply = reply });

@@ -402,7 +402,7 @@ void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
 
 void ocsd_store_max_epoch(struct ocsd *d)
 {
-	ocsd_store_run(d->store, OCSD_SQL_MAX_EPOCH, "i", (int64_t)d->max_epoch);
+	ocsd_store_run(d->store, OCSD_SQL_MAX_EPOCH, "i", (int64_t)d->slurmctld.max_epoch);
 }
 
 uint32_t ocsd_store_max_job(struct ocsd *d)
@@ -420,9 +420,9 @@ uint32_t ocsd_store_max_job(struct ocsd *d)
 
 void ocsd_store_term(struct ocsd *d)
 {
-	ocsd_store_run(d->store, OCSD_SQL_TERM, "i", (int64_t)d->term);
-	ocsd_store_run(d->store, OCSD_SQL_CONTROLLER, "i", (int64_t)d->controller.place);
-	ocsd_store_run(d->store, OCSD_SQL_BOOT, "i", d->controller.boot);
+	ocsd_store_run(d->store, OCSD_SQL_TERM, "i", (int64_t)d->slurmctld.term);
+	ocsd_store_run(d->store, OCSD_SQL_CONTROLLER, "i", (int64_t)d->slurmctld.controller.place);
+	ocsd_store_run(d->store, OCSD_SQL_BOOT, "i", d->slurmctld.controller.boot);
 }
 
 uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)

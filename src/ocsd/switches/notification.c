@@ -36,15 +36,15 @@ static bool matters(const char *text)
 /* Whether there is room for one more row. */
 static bool keep(struct ocsd_switch *sw, int64_t now_ns)
 {
-	int64_t fresh = (now_ns - sw->kept_ns) / KEPT_EVERY_NS;
+	int64_t fresh = (now_ns - sw->notice.kept_ns) / KEPT_EVERY_NS;
 
 	if (fresh > 0) {
-		sw->kept = fresh < sw->kept ? sw->kept - (int)fresh : 0;
-		sw->kept_ns = now_ns;
+		sw->notice.kept = fresh < sw->notice.kept ? sw->notice.kept - (int)fresh : 0;
+		sw->notice.kept_ns = now_ns;
 	}
-	if (sw->kept >= KEPT_BURST)
+	if (sw->notice.kept >= KEPT_BURST)
 		return false;
-	sw->kept++;
+	sw->notice.kept++;
 	return true;
 }
 
@@ -61,9 +61,9 @@ void ocsd_switch_heard(struct ocsd *d, struct ocsd_switch *sw, const char *text)
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "notice", .reply = text });
 	/* One that has failed is tried again in its own time, and a batch ends with a
 	 * read-back. */
-	if (sw->state != OCSD_UP || sw->busy == OCSD_APPLY || sw->heard_ns)
+	if (sw->state != OCSD_UP || sw->busy == OCSD_APPLY || sw->poll.heard_ns)
 		return;
-	sw->heard_ns = sw->read_ns + pause_ms * MILLION;
-	if (sw->heard_ns < now_ns)
-		sw->heard_ns = now_ns;
+	sw->poll.heard_ns = sw->poll.read_ns + pause_ms * MILLION;
+	if (sw->poll.heard_ns < now_ns)
+		sw->poll.heard_ns = now_ns;
 }

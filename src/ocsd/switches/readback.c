@@ -36,14 +36,14 @@ void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
 {
 	struct json_object *row;
 
-	if (!sw->reconciling || !d->drift)
+	if (!sw->reconciling || !d->replies.drift)
 		return;
 	row = json_object_new_object();
 	ocs_field_add_text(row, OCS_FIELD_SWITCH, sw->description->name);
 	ocs_field_add_number(row, OCS_FIELD_IN, in);
 	ocs_field_add_number(row, OCS_FIELD_OUT, out);
 	ocs_field_add_text(row, OCS_FIELD_WHAT, what);
-	json_object_array_add(d->drift, row);
+	json_object_array_add(d->replies.drift, row);
 }
 
 /* Whether in>out is a patch of a circuit of ours that may exist. */

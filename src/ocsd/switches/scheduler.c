@@ -40,9 +40,9 @@ static void gather(struct ocsd *d, struct ocsd_switch *sw)
 	const struct ocsd_job *only = NULL;
 	size_t size = (size_t)sw->description->size + 1;
 
-	sw->adding = ocs_calloc(size, sizeof(*sw->adding));
-	sw->removing = ocs_calloc(size, sizeof(*sw->removing));
-	sw->nadding = sw->nremoving = 0;
+	sw->batch.adding = ocs_calloc(size, sizeof(*sw->batch.adding));
+	sw->batch.removing = ocs_calloc(size, sizeof(*sw->batch.removing));
+	sw->batch.nadding = sw->batch.nremoving = 0;
 	for (int in = 1; in < (int)size; in++) {
 		struct ocsd_circuit *circuit = sw->by_in[in], *next;
 
@@ -51,44 +51,44 @@ static void gather(struct ocsd *d, struct ocsd_switch *sw)
 			continue;
 		if (circuit->postponed || (circuit->state != OCSD_DELETING && !to_add(circuit)))
 			continue;
-		if (sw->split && only && circuit->job != only)
+		if (sw->batch.split && only && circuit->job != only)
 			continue;
 		only = circuit->job;
 		if (circuit->state != OCSD_DELETING) {
-			sw->adding[sw->nadding++] = circuit;
+			sw->batch.adding[sw->batch.nadding++] = circuit;
 			continue;
 		}
-		sw->removing[sw->nremoving++] = circuit;
+		sw->batch.removing[sw->batch.nremoving++] = circuit;
 		next = ocsd_ahead_successor(d, circuit);
 		if (!next)
 			continue;
 		next->state = OCSD_CONNECTING;
 		ocsd_store_circuit(d, next);
-		sw->adding[sw->nadding++] = next;
+		sw->batch.adding[sw->batch.nadding++] = next;
 	}
 }
 
 static void forget_batch(struct ocsd_switch *sw)
 {
-	free(sw->adding);
-	free(sw->removing);
-	sw->adding = sw->removing = NULL;
-	sw->nadding = sw->nremoving = 0;
+	free(sw->batch.adding);
+	free(sw->batch.removing);
+	sw->batch.adding = sw->batch.removing = NULL;
+	sw->batch.nadding = sw->batch.nremoving = 0;
 }
 
 void ocsd_switch_pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 {
 	bool up = sw->state == OCSD_UP;
-	bool due = sw->next_ns <= now_ns || (sw->heard_ns && sw->heard_ns <= now_ns);
+	bool due = sw->poll.next_ns <= now_ns || (sw->poll.heard_ns && sw->poll.heard_ns <= now_ns);
 
 	if (sw->busy != OCSD_IDLE)
 		return;
 	/* A batch ends with a full read-back, but only a poll looks at the light and tries again
 	 * what was put off: it comes in its time, also between batches. */
-	if (sw->read_wanted || (!(up && sw->dirty) && !sw->answers && due)) {
-		sw->read_wanted = false;
-		sw->heard_ns = 0;
-		sw->read_ns = now_ns;
+	if (sw->poll.read_wanted || (!(up && sw->dirty) && !sw->answers && due)) {
+		sw->poll.read_wanted = false;
+		sw->poll.heard_ns = 0;
+		sw->poll.read_ns = now_ns;
 		sw->busy = OCSD_READ;
 		sw->prepared = true;
 		return;
@@ -101,18 +101,18 @@ void ocsd_switch_pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 	if (!(up && sw->dirty) && !sw->answers)
 		return;
 	gather(d, sw);
-	if (sw->nadding || sw->nremoving) {
-		for (size_t i = 0; i < sw->nadding; i++)
-			sw->adding[i]->sent = true;
+	if (sw->batch.nadding || sw->batch.nremoving) {
+		for (size_t i = 0; i < sw->batch.nadding; i++)
+			sw->batch.adding[i]->sent = true;
 		ocsd_audit_batch(d, sw, "batch", NULL);
-		sw->heard_ns = 0;
-		sw->read_ns = now_ns;
+		sw->poll.heard_ns = 0;
+		sw->poll.read_ns = now_ns;
 		sw->busy = OCSD_APPLY;
 		sw->prepared = true;
 		return;
 	}
 	forget_batch(sw);
-	sw->dirty = sw->split = false;
+	sw->dirty = sw->batch.split = false;
 	if (!up)
 		ocsd_switch_up(d, sw);
 }
@@ -135,7 +135,7 @@ void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 	size_t nremove, nadd;
 
 	sw->prepared = false;
-	sw->sent_ns = ocs_now_ns();
+	sw->batch.sent_ns = ocs_now_ns();
 	if (sw->busy == OCSD_READ) {
 		ocsd_worker_read(d, sw);
 		return;
@@ -144,8 +144,8 @@ void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 		ocsd_worker_test(d, sw, &sw->test);
 		return;
 	}
-	nremove = patches_of(sw->removing, sw->nremoving, &remove);
-	nadd = patches_of(sw->adding, sw->nadding, &add);
+	nremove = patches_of(sw->batch.removing, sw->batch.nremoving, &remove);
+	nadd = patches_of(sw->batch.adding, sw->batch.nadding, &add);
 	ocs_log(OCS_LOG_DEBUG, "switch %s: %zu patches to cut, %zu to make",
 		sw->description->name, nremove, nadd);
 	ocsd_worker_apply(d, sw, remove, nremove, add, nadd);
@@ -155,14 +155,14 @@ void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 
 static bool several_jobs(const struct ocsd_switch *sw)
 {
-	const struct ocsd_job *first = sw->nadding ? sw->adding[0]->job
-				     : sw->nremoving ? sw->removing[0]->job : NULL;
+	const struct ocsd_job *first = sw->batch.nadding ? sw->batch.adding[0]->job
+				     : sw->batch.nremoving ? sw->batch.removing[0]->job : NULL;
 
-	for (size_t i = 0; i < sw->nadding; i++)
-		if (sw->adding[i]->job != first)
+	for (size_t i = 0; i < sw->batch.nadding; i++)
+		if (sw->batch.adding[i]->job != first)
 			return true;
-	for (size_t i = 0; i < sw->nremoving; i++)
-		if (sw->removing[i]->job != first)
+	for (size_t i = 0; i < sw->batch.nremoving; i++)
+		if (sw->batch.removing[i]->job != first)
 			return true;
 	return false;
 }
@@ -171,9 +171,9 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 {
 	const struct ocsd_job *last = NULL;
 
-	ocsd_circuits_gone(d, sw, sw->removing, sw->nremoving);
-	for (size_t i = 0; i < sw->nadding; i++) {
-		struct ocsd_circuit *circuit = sw->adding[i];
+	ocsd_circuits_gone(d, sw, sw->batch.removing, sw->batch.nremoving);
+	for (size_t i = 0; i < sw->batch.nadding; i++) {
+		struct ocsd_circuit *circuit = sw->batch.adding[i];
 
 		/* One whose job ended meanwhile stays DELETING. */
 		if (circuit->state != OCSD_CONNECTING)
@@ -204,8 +204,8 @@ static bool in_place(const struct ocsd_circuit *circuit, const struct ocs_table 
 static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 			 const struct ocs_table *table, const struct ocs_error *err)
 {
-	for (size_t i = 0; i < sw->nremoving; i++) {
-		struct ocsd_circuit *circuit = sw->removing[i];
+	for (size_t i = 0; i < sw->batch.nremoving; i++) {
+		struct ocsd_circuit *circuit = sw->batch.removing[i];
 
 		if (circuit->state != OCSD_DELETING)
 			continue;
@@ -215,8 +215,8 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
 		ocsd_circuit_set(d, circuit, OCSD_GONE);
 		ocsd_store_circuit(d, circuit);
 	}
-	for (size_t i = 0; i < sw->nadding; i++) {
-		struct ocsd_circuit *circuit = sw->adding[i];
+	for (size_t i = 0; i < sw->batch.nadding; i++) {
+		struct ocsd_circuit *circuit = sw->batch.adding[i];
 		bool seen = ocsd_circuit_seen(circuit, table);
 
 		if (circuit->state != OCSD_CONNECTING)
@@ -270,10 +270,10 @@ static void batch_refused(struct ocsd *d, struct ocsd_switch *sw, int result,
 		ocs_error_cause(err->text, name));
 	free(name);
 	sw->dirty = true;
-	if (result == OCS_SWITCH_REJECTED && sw->rejected++ == 0) {
-		sw->read_wanted = true; /* shows what is in the way */
-	} else if (result == OCS_SWITCH_REFUSED && !sw->split && several_jobs(sw)) {
-		sw->split = true; /* one job's trouble is not another's */
+	if (result == OCS_SWITCH_REJECTED && sw->batch.rejected++ == 0) {
+		sw->poll.read_wanted = true; /* shows what is in the way */
+	} else if (result == OCS_SWITCH_REFUSED && !sw->batch.split && several_jobs(sw)) {
+		sw->batch.split = true; /* one job's trouble is not another's */
 	} else {
 		ocsd_switch_failed(d, sw, err->text);
 	}
@@ -294,22 +294,23 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 {
 	int64_t now_ns = ocs_now_ns(), poll_ns = d->config->timeouts.poll_ms * MILLION;
 
-	sw->last_read = ocsd_wall_clock();
+	sw->poll.last_read = ocsd_wall_clock();
 	sw->ncircuits = count_patches(table);
 	/* Read-outs of light lag behind a change by a second: a poll waits for that after a batch,
 	 * but not for ever. */
 	if (poll) {
-		sw->due_ns = 0;
-		sw->next_ns = now_ns + poll_ns;
-	} else if (sw->next_ns < now_ns + OCSD_LAG_NS) {
-		sw->due_ns = sw->due_ns ? sw->due_ns : sw->next_ns;
-		if (now_ns < sw->due_ns + (poll_ns < 2 * OCSD_LAG_NS ? 2 * poll_ns : 4 * OCSD_LAG_NS))
-			sw->next_ns = now_ns + OCSD_LAG_NS;
+		sw->poll.due_ns = 0;
+		sw->poll.next_ns = now_ns + poll_ns;
+	} else if (sw->poll.next_ns < now_ns + OCSD_LAG_NS) {
+		sw->poll.due_ns = sw->poll.due_ns ? sw->poll.due_ns : sw->poll.next_ns;
+		if (now_ns < sw->poll.due_ns +
+			     (poll_ns < 2 * OCSD_LAG_NS ? 2 * poll_ns : 4 * OCSD_LAG_NS))
+			sw->poll.next_ns = now_ns + OCSD_LAG_NS;
 	}
-	if (sw->sure_ns == INT64_MAX)
-		sw->sure_ns = now_ns + d->config->timeouts.switch_ms * MILLION;
-	if (now_ns < sw->sure_ns && sw->sure_ns < sw->next_ns)
-		sw->next_ns = sw->sure_ns;
+	if (sw->poll.sure_ns == INT64_MAX)
+		sw->poll.sure_ns = now_ns + d->config->timeouts.switch_ms * MILLION;
+	if (now_ns < sw->poll.sure_ns && sw->poll.sure_ns < sw->poll.next_ns)
+		sw->poll.next_ns = sw->poll.sure_ns;
 	if (sw->state != OCSD_UP)
 		sw->answers = true;
 	ocsd_examine(d, sw, table);
@@ -319,10 +320,10 @@ static int64_t count_batch(const struct ocsd_switch *sw)
 {
 	int64_t count = 0;
 
-	for (size_t i = 0; i < sw->nadding; i++)
-		count += sw->adding[i]->npatches;
-	for (size_t i = 0; i < sw->nremoving; i++)
-		count += sw->removing[i]->npatches;
+	for (size_t i = 0; i < sw->batch.nadding; i++)
+		count += sw->batch.adding[i]->npatches;
+	for (size_t i = 0; i < sw->batch.nremoving; i++)
+		count += sw->batch.removing[i]->npatches;
 	return count;
 }
 
@@ -343,8 +344,8 @@ static void test_done(struct ocsd *d, struct ocsd_switch *sw, int result,
 void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 			const struct ocs_table *table, const struct ocs_error *err)
 {
-	struct ocsd_circuit **adding = sw->adding, **removing = sw->removing;
-	size_t nadding = sw->nadding, nremoving = sw->nremoving;
+	struct ocsd_circuit **adding = sw->batch.adding, **removing = sw->batch.removing;
+	size_t nadding = sw->batch.nadding, nremoving = sw->batch.nremoving;
 	enum ocsd_work work = sw->busy;
 
 	if (work == OCSD_TEST) {
@@ -356,18 +357,18 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 		ocsd_audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
 		ocsd_count_batch(&d->counters, result == OCS_SWITCH_OK ? OCSD_DONE :
 				 result == OCS_SWITCH_UNKNOWN ? OCSD_LOST : OCSD_REFUSED,
-				 count_batch(sw), ocs_now_ns() - sw->sent_ns);
+				 count_batch(sw), ocs_now_ns() - sw->batch.sent_ns);
 	}
 	if (result == OCS_SWITCH_OK) {
 		if (work == OCSD_APPLY) {
-			sw->rejected = 0;
+			sw->batch.rejected = 0;
 			batch_done(d, sw);
 		}
 		if (work == OCSD_READ)
 			try_again(d, sw);
 		table_read(d, sw, table, work == OCSD_READ);
 	} else if (result == OCS_SWITCH_DENIED) {
-		sw->rejected = 0;
+		sw->batch.rejected = 0;
 		batch_partly(d, sw, table, err);
 		table_read(d, sw, table, false);
 	} else if (work == OCSD_APPLY) {
@@ -376,10 +377,10 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 		ocsd_drift(d, sw, 0, 0, "no answer");
 		ocsd_switch_failed(d, sw, err->text);
 	}
-	if (work == OCSD_READ && !sw->read_wanted)
+	if (work == OCSD_READ && !sw->poll.read_wanted)
 		sw->reconciling = false;
-	sw->adding = sw->removing = NULL;
-	sw->nadding = sw->nremoving = 0;
+	sw->batch.adding = sw->batch.removing = NULL;
+	sw->batch.nadding = sw->batch.nremoving = 0;
 	follow_up(d, adding, nadding);
 	follow_up(d, removing, nremoving);
 	free(adding);

@@ -73,11 +73,11 @@ void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reas
 	free(text);
 	text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
 	sw->state = OCSD_SWITCH_FAILED;
-	sw->heard_ns = 0;
+	sw->poll.heard_ns = 0;
 	sw->answers = false;
-	sw->split = false;
-	sw->rejected = 0;
-	sw->next_ns = ocs_now_ns() + d->config->timeouts.retry_ms * MILLION;
+	sw->batch.split = false;
+	sw->batch.rejected = 0;
+	sw->poll.next_ns = ocs_now_ns() + d->config->timeouts.retry_ms * MILLION;
 	free(sw->reason);
 	sw->reason = ocs_strdup(reason);
 	if (news) {
