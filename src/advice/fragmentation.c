@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/catalogue.h"
+#include "src/place/candidates.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 

@@ -6,7 +6,7 @@
  * have in common, whichever takes less. */
 
 #include "src/place/bits.h"
-#include "src/place/fit.h"
+#include "src/place/box_search.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 
 /* Inside of a catalogue that is being made: foldings at offsets before they are laid out. */
 
-#include "src/place/pieces.h"
+#include "src/place/candidate_masks.h"
 
 /* A folding at an offset, before it is laid out. */
 struct ocs_light {

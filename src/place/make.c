@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "src/place/compact.h"
+#include "src/place/placement_encoding.h"
 #include "src/util/text.h"
 
 /* Marks the nodes and counts them. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/compact.h"
+#include "src/place/placement_encoding.h"
 #include "src/place/placer.h"
 #include "src/util/error.h"
 #include "src/util/text.h"

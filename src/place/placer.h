@@ -6,10 +6,10 @@
 
 /* Inside of the engine. */
 
-#include "src/place/embed.h"
-#include "src/place/fit.h"
+#include "src/place/exhaustive_search.h"
+#include "src/place/box_search.h"
 #include "src/place/place.h"
-#include "src/place/thread.h"
+#include "src/place/ring_search.h"
 
 #define OCS_PLACER_CATALOGUES 128
 #define OCS_PLACER_BYTES (64UL << 20)	/* of all catalogues, unless one takes more */

@@ -6,7 +6,7 @@
  * seats are changed on the way. */
 
 #include "src/place/bits.h"
-#include "src/place/fit.h"
+#include "src/place/box_search.h"
 
 #include <limits.h>
 #include <string.h>

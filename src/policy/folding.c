@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/lay.h"
+#include "src/place/box_layout.h"
 #include "src/policy/internal.h"
 #include "src/util/text.h"
 

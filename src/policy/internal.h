@@ -5,7 +5,7 @@
 #define OCS_POLICY_INTERNAL_H
 
 #include "src/fold/fold.h"
-#include "src/place/catalogue.h"
+#include "src/place/candidates.h"
 #include "src/policy/policy.h"
 #include "src/util/error.h"
 

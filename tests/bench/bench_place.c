@@ -12,7 +12,7 @@
 
 #include "src/advice/reason.h"
 #include "src/config/config.h"
-#include "src/place/catalogue.h"
+#include "src/place/candidates.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 

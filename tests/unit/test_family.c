@@ -14,7 +14,7 @@
 
 #include "src/config/config.h"
 #include "src/fold/fold.h"
-#include "src/place/catalogue.h"
+#include "src/place/candidates.h"
 #include "src/util/error.h"
 
 static int distance(const int *a, const int *b, int n)

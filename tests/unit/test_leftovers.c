@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "src/advice/reason.h"
-#include "src/place/lay.h"
+#include "src/place/box_layout.h"
 #include "tests/unit/place_check.h"
 #include "tests/unit/place_random.h"
 

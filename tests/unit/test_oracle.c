@@ -13,7 +13,7 @@
 #include <igraph/igraph.h>
 
 #include "src/config/config.h"
-#include "src/place/catalogue.h"
+#include "src/place/candidates.h"
 #include "src/util/error.h"
 
 #define PATIENCE 2	/* seconds for one search */

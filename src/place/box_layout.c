@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/lay.h"
+#include "src/place/box_layout.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/place/bits.h"
-#include "src/place/fit.h"
+#include "src/place/box_search.h"
 
 #include <limits.h>
 #include <stdlib.h>

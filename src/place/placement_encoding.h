@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_COMPACT_H
-#define OCS_PLACE_COMPACT_H
+#ifndef OCS_PLACE_PLACEMENT_ENCODING_H
+#define OCS_PLACE_PLACEMENT_ENCODING_H
 
 /* The compact form of a placement: how it was made, not each XPU.
  *   p1:4x8x2:ttt:xr4,yb.zp2.yc,-:0:0.1,0.1,0.1:0
@@ -21,7 +21,7 @@
  * the cube where the step goes through a face; the first vertex is its place in its cube
  * and that cube. */
 
-#include "src/place/lay.h"
+#include "src/place/box_layout.h"
 
 /* PIECE_CUBE: cube of each piece of the grid, -1 where it holds no XPU.  The caller
  * frees the text.  NULL with ERR if it would be longer than OCS_COMPACT_MAX. */

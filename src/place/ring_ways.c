@@ -3,8 +3,8 @@
 
 /* How a shape can be threaded, and the placement of a ring. */
 
-#include "src/place/compact.h"
-#include "src/place/thread.h"
+#include "src/place/placement_encoding.h"
+#include "src/place/ring_search.h"
 #include "src/util/text.h"
 
 /* The straight dimension on one axis of a cube, in the N-th part of it. */

@@ -5,7 +5,7 @@
  * its edges have room for one is known for all of them at once, as a set of the lower places
  * of these edges. */
 
-#include "src/place/spine.h"
+#include "src/place/ring_spine.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/pieces.h"
+#include "src/place/candidate_masks.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/compact.h"
-#include "src/place/embed.h"
+#include "src/place/placement_encoding.h"
+#include "src/place/exhaustive_search.h"
 #include "src/util/text.h"
 
 int ocs_embed_neighbours(const struct ocs_shape *shape, int vertex, int list[2 * OCS_SHAPE_DIMS])

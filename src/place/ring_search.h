@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_THREAD_H
-#define OCS_PLACE_THREAD_H
+#ifndef OCS_PLACE_RING_SEARCH_H
+#define OCS_PLACE_RING_SEARCH_H
 
 /* Rings threaded through whatever is free where no box fits, in sections with
  * `threading`.  One dimension of the job is the ring, of even extent; another, if
@@ -10,7 +10,7 @@
  * detours over neighbouring places, inside a cube or through circuits to any cube
  * that is free at the same face position.  The work is bounded and counted. */
 
-#include "src/place/fit.h"
+#include "src/place/box_search.h"
 
 /* How the dimensions lie. */
 struct ocs_way {

@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/place/bits.h"
-#include "src/place/grow.h"
+#include "src/place/ring_grow.h"
 
 #include <stdlib.h>
 #include <string.h>

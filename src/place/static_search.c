@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/fit.h"
+#include "src/place/box_search.h"
 
 #define E OCS_EDGE_MAX
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_SPINE_H
-#define OCS_PLACE_SPINE_H
+#ifndef OCS_PLACE_RING_SPINE_H
+#define OCS_PLACE_RING_SPINE_H
 
 /* Inside of ocs_thread_lay: a ring through a column of sheets, and what it takes beside it. */
 
 #include "src/place/bits.h"
-#include "src/place/grow.h"
+#include "src/place/ring_grow.h"
 
 struct ocs_spine {
 	struct ocs_grow g;

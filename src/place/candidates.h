@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_CATALOGUE_H
-#define OCS_PLACE_CATALOGUE_H
+#ifndef OCS_PLACE_CANDIDATES_H
+#define OCS_PLACE_CANDIDATES_H
 
 /* Every way to lay one shape on a section, made when it is needed and kept: candidates
  * sorted by the pieces of their grid, then cubes, then circuits.  Most decisions are made among those with the fewest
@@ -10,7 +10,7 @@
  * and face ports a cube must have free), so that a decision is a few ANDs per
  * class and cube. */
 
-#include "src/place/lay.h"
+#include "src/place/box_layout.h"
 
 struct ocs_piece_class {
 	int first;		/* of its words in ocs_catalogue.words: the XPUs of its

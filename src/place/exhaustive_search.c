@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/embed.h"
+#include "src/place/exhaustive_search.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/thread.h"
+#include "src/place/ring_search.h"
 #include "src/util/text.h"
 
 #define PORTS (2 * OCS_AXES)

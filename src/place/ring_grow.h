@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_GROW_H
-#define OCS_PLACE_GROW_H
+#ifndef OCS_PLACE_RING_GROW_H
+#define OCS_PLACE_RING_GROW_H
 
 /* Inside of rings: one while it grows. */
 
-#include "src/place/thread.h"
+#include "src/place/ring_search.h"
 
 #define DIRS (2 * OCS_AXES)
 

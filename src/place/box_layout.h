@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_LAY_H
-#define OCS_PLACE_LAY_H
+#ifndef OCS_PLACE_BOX_LAYOUT_H
+#define OCS_PLACE_BOX_LAYOUT_H
 
 /* Lays the box of a folding over a grid of cubes ("pieces"), at an offset.  On
  * each axis the grid is a ring of COUNT cubes; a box that runs over its end goes

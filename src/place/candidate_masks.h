@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_PIECES_H
-#define OCS_PLACE_PIECES_H
+#ifndef OCS_PLACE_CANDIDATE_MASKS_H
+#define OCS_PLACE_CANDIDATE_MASKS_H
 
 /* While a catalogue is made: one folding at a time, laid out at one offset after the
  * other, as masks of XPUs and ports of its pieces. */
 
-#include "src/place/catalogue.h"
+#include "src/place/candidates.h"
 
 struct ocs_pieces {
 	const struct ocs_section *section;

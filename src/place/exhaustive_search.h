@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_EMBED_H
-#define OCS_PLACE_EMBED_H
+#ifndef OCS_PLACE_EXHAUSTIVE_SEARCH_H
+#define OCS_PLACE_EXHAUSTIVE_SEARCH_H
 
 /* An exhaustive search: any way at all to lay a shape on the free XPUs, each line of a
  * face leading to whatever cube it likes.  Constraint propagation over the XPUs that
@@ -11,7 +11,7 @@
  * --no-rotate, cubes with a side of one XPU (two of them can be joined in more than one way) and jobs above
  * OCS_EMBED_XPUS. */
 
-#include "src/place/fit.h"
+#include "src/place/box_search.h"
 
 #define OCS_EMBED_XPUS 512
 

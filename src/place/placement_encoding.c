@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/compact.h"
+#include "src/place/placement_encoding.h"
 
 #include <stdlib.h>
 #include <string.h>

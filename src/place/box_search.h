@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_FIT_H
-#define OCS_PLACE_FIT_H
+#ifndef OCS_PLACE_BOX_SEARCH_H
+#define OCS_PLACE_BOX_SEARCH_H
 
 /* The decision: which candidate of a catalogue, on which cubes. */
 
-#include "src/place/catalogue.h"
+#include "src/place/candidates.h"
 
 struct ocs_fit {
 	const struct ocs_section *section;

@@ -6,7 +6,7 @@
  * the ring then takes what is free beside it, two neighbours at a time, in an order that is
  * fixed.  So a ring that was made once is made again where nothing but its own places is free. */
 
-#include "src/place/spine.h"
+#include "src/place/ring_spine.h"
 
 #include <string.h>
 
