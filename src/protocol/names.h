@@ -5,7 +5,7 @@
 #define OCS_PROTOCOL_NAMES_H
 
 /* What ocsd and its clients call things on the wire (doc/protocol.md).  Each name is written
- * here and nowhere else; tests/unit/test_protocol.py compares this file with doc/protocol.md
+ * here and nowhere else; tests/unit/protocol/test_protocol.py compares this file with doc/protocol.md
  * and with the names of version 1, which never change. */
 
 /* ---- operations: the text of OCS_FIELD_OP ---- */

@@ -134,7 +134,7 @@ def test_graph_follows_the_circuits(servers):
 def test_rings_of_the_application(servers):
     """The header and the Python file on the plan of a real job."""
     program = servers.path("rings")
-    subprocess.run(["gcc", "-I" + ROOT, "-o", program, ROOT + "/tests/unit/rings.c"], check=True)
+    subprocess.run(["gcc", "-I" + ROOT, "-o", program, ROOT + "/tests/unit/nccl/rings.c"], check=True)
     script = "exec 2>&1\npython3 -B %s/doc/rings/ocs_rings.py\necho --\n%s\n" % (ROOT, program)
     job = servers.sbatch("-p", "direct", "-N4", script=script)
     python, c = servers.output(job).split("--\n")

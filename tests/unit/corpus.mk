@@ -3,24 +3,24 @@
 
 check_PROGRAMS += test_demand_corpus test_fabric_corpus test_hostlist_corpus \
 	test_placement_corpus test_shape_corpus test_ocsd_corpus
-test_demand_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_demand.c
+test_demand_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_demand.c
 test_demand_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"demand"'
 test_demand_corpus_LDADD = $(S)/plan/libocs_plan.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
-test_fabric_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_fabric.c
+test_fabric_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_fabric.c
 test_fabric_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"fabric"'
 test_fabric_corpus_LDADD = $(FABRIC) $(CMOCKA_LIBS)
-test_hostlist_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_hostlist.c
+test_hostlist_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_hostlist.c
 test_hostlist_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"hostlist"'
 test_hostlist_corpus_LDADD = $(UTIL) $(CMOCKA_LIBS)
-test_placement_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_placement.c
+test_placement_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_placement.c
 test_placement_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"placement"'
 test_placement_corpus_LDADD = $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
-test_shape_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_shape.c
+test_shape_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_shape.c
 test_shape_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"shape"'
 test_shape_corpus_LDADD = $(S)/fold/libocs_fold.la $(UTIL) $(CMOCKA_LIBS)
 
 include $(srcdir)/../fuzz/ocsd.mk
-test_ocsd_corpus_SOURCES = test_corpus.c ../fuzz/fuzz_ocsd.c $(OCSD_PARTS)
+test_ocsd_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_ocsd.c $(OCSD_PARTS)
 test_ocsd_corpus_CFLAGS = $(AM_CFLAGS) $(MUNGE_CFLAGS)
 test_ocsd_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"ocsd"' -DOCS_SYSCONFDIR='"$(sysconfdir)"'
 test_ocsd_corpus_LDADD = $(S)/protocol/libocs_protocol.la $(S)/plan/libocs_plan.la $(S)/switch/libocs_switch.la $(PLACE) \

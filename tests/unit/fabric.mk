@@ -2,17 +2,17 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 check_PROGRAMS += test_config test_expr test_fabric test_load test_occupancy
-test_config_SOURCES = test_config.c
+test_config_SOURCES = config/test_config.c
 test_config_LDADD = $(FABRIC) $(CMOCKA_LIBS)
-test_expr_SOURCES = test_expr.c
+test_expr_SOURCES = config/test_expr.c
 test_expr_LDADD = $(FABRIC) $(CMOCKA_LIBS)
-test_fabric_SOURCES = test_fabric.c
+test_fabric_SOURCES = fabric/test_fabric.c
 test_fabric_LDADD = $(FABRIC) $(CMOCKA_LIBS)
-test_load_SOURCES = test_load.c
+test_load_SOURCES = config/test_load.c
 test_load_LDADD = $(FABRIC) $(CMOCKA_LIBS)
-test_occupancy_SOURCES = test_occupancy.c
+test_occupancy_SOURCES = fabric/test_occupancy.c
 test_occupancy_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_load_ahead
-test_load_ahead_SOURCES = test_load_ahead.c
+test_load_ahead_SOURCES = config/test_load_ahead.c
 test_load_ahead_LDADD = $(FABRIC) $(CMOCKA_LIBS)

@@ -2,19 +2,19 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 check_PROGRAMS += test_nccl
-test_nccl_SOURCES = test_nccl.c
+test_nccl_SOURCES = nccl/test_nccl.c
 test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(JSON_LIBS) $(HWLOC_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_nccl_check
-test_nccl_check_SOURCES = test_nccl_check.c
+test_nccl_check_SOURCES = nccl/test_nccl_check.c
 test_nccl_check_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_node
-test_node_SOURCES = test_node.c node_rig.c node_rig.h
+test_node_SOURCES = node/test_node.c node/node_rig.c node/node_rig.h
 test_node_LDADD = $(S)/nccl/libocs_nccl_check.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_node_direct
-test_node_direct_SOURCES = test_node_direct.c node_rig.c node_rig.h
+test_node_direct_SOURCES = node/test_node_direct.c node/node_rig.c node/node_rig.h
 test_node_direct_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
 
-dist_check_SCRIPTS += test_rings.py test_enroot.sh
+dist_check_SCRIPTS += nccl/test_rings.py plugins/test_enroot.sh

@@ -2,63 +2,63 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 check_PROGRAMS += test_shape
-test_shape_SOURCES = test_shape.c
+test_shape_SOURCES = fold/test_shape.c
 test_shape_LDADD = $(PLACE) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_place
-test_place_SOURCES = test_place.c place_check.h place_random.h
+test_place_SOURCES = place/test_place.c place/place_check.h place/place_random.h
 test_place_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
-check_PROGRAMS += test_near
-test_near_SOURCES = test_near.c place_check.h
-test_near_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+check_PROGRAMS += test_nearest_shape
+test_nearest_shape_SOURCES = advice/test_nearest_shape.c place/place_check.h
+test_nearest_shape_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_verify
-test_verify_SOURCES = test_verify.c place_random.h
+test_verify_SOURCES = place/test_verify.c place/place_random.h
 test_verify_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
-check_PROGRAMS += test_ranks
-test_ranks_SOURCES = test_ranks.c
-test_ranks_LDADD = $(PLACE) $(CMOCKA_LIBS)
+check_PROGRAMS += test_task_map
+test_task_map_SOURCES = layout/test_task_map.c
+test_task_map_LDADD = $(PLACE) $(CMOCKA_LIBS)
 
-check_PROGRAMS += test_family
-test_family_SOURCES = test_family.c
-test_family_LDADD = $(PLACE) $(CMOCKA_LIBS)
+check_PROGRAMS += test_foldings
+test_foldings_SOURCES = fold/test_foldings.c
+test_foldings_LDADD = $(PLACE) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_oracle
-test_oracle_SOURCES = test_oracle.c
+test_oracle_SOURCES = fold/test_oracle.c
 test_oracle_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_twisted
-test_twisted_SOURCES = test_twisted.c place_check.h
+test_twisted_SOURCES = place/test_twisted.c place/place_check.h
 test_twisted_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_thread
-test_thread_SOURCES = test_thread.c place_check.h place_random.h
+test_thread_SOURCES = place/test_thread.c place/place_check.h place/place_random.h
 test_thread_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_reason
-test_reason_SOURCES = test_reason.c place_check.h place_random.h
+test_reason_SOURCES = advice/test_reason.c place/place_check.h place/place_random.h
 test_reason_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_leftovers
-test_leftovers_SOURCES = test_leftovers.c place_check.h place_random.h
+test_leftovers_SOURCES = place/test_leftovers.c place/place_check.h place/place_random.h
 test_leftovers_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_embed
-test_embed_SOURCES = test_embed.c place_check.h place_random.h
+test_embed_SOURCES = place/test_embed.c place/place_check.h place/place_random.h
 test_embed_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 check_PROGRAMS += test_warm
-test_warm_SOURCES = test_warm.c place_check.h place_random.h
+test_warm_SOURCES = place/test_warm.c place/place_check.h place/place_random.h
 test_warm_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 test_warm_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
 	-Wl,--wrap=ocs_compact_encode -Wl,--wrap=ocs_thread_encode -Wl,--wrap=ocs_embed_encode
 
-check_PROGRAMS += test_many
-test_many_SOURCES = test_many.c place_check.h place_random.h
-test_many_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+check_PROGRAMS += test_decisions
+test_decisions_SOURCES = place/test_decisions.c place/place_check.h place/place_random.h
+test_decisions_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
-check_PROGRAMS += test_victims
-test_victims_SOURCES = test_victims.c
-test_victims_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+check_PROGRAMS += test_preemption
+test_preemption_SOURCES = advice/test_preemption.c
+test_preemption_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)

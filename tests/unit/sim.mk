@@ -4,27 +4,27 @@
 SIM = $(S)/sim/libocs_sim.la $(PLACE)
 
 check_PROGRAMS += test_policy
-test_policy_SOURCES = test_policy.c
+test_policy_SOURCES = policy/test_policy.c
 test_policy_LDADD = $(PLACE) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_workload
-test_workload_SOURCES = test_workload.c
+test_workload_SOURCES = sim/test_workload.c
 test_workload_LDADD = $(SIM) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_sim
-test_sim_SOURCES = test_sim.c
+test_sim_SOURCES = sim/test_sim.c
 test_sim_LDADD = $(SIM) $(CMOCKA_LIBS) $(JSON_LIBS)
 
-dist_check_SCRIPTS += test_sim_usage.sh test_sim_threads.sh
+dist_check_SCRIPTS += sim/test_sim_usage.sh sim/test_sim_threads.sh
 
 check_PROGRAMS += test_effort
-test_effort_SOURCES = test_effort.c place_random.h
+test_effort_SOURCES = policy/test_effort.c place/place_random.h
 test_effort_LDADD = $(PLACE) $(CMOCKA_LIBS)
 
-check_PROGRAMS += test_room
-test_room_SOURCES = test_room.c place_check.h place_random.h
-test_room_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+check_PROGRAMS += test_fragmentation
+test_fragmentation_SOURCES = advice/test_fragmentation.c place/place_check.h place/place_random.h
+test_fragmentation_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
 
 check_PROGRAMS += test_advice
-test_advice_SOURCES = test_advice.c place_check.h place_random.h
+test_advice_SOURCES = advice/test_advice.c place/place_check.h place/place_random.h
 test_advice_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
