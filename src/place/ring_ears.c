@@ -217,6 +217,7 @@ void ocs_ears_take(struct ocs_spine *s, int sheet)
 
 	s->left = s->g.t->places[sheet] - s->edge;
 	for (a = 0; a < OCS_AXES; a++)
+		/* cppcheck-suppress uninitvar ; it is filled here */
 		memset(e.all[a], 0, (size_t)s->g.t->section->words * sizeof(uint64_t));
 	for (i = 0; i + 1 < s->edge; i++)
 		ocs_bits_add(e.all[s->axis], s->base + i * s->by);
