@@ -8,7 +8,7 @@ import xml.etree.ElementTree as tree
 
 import pytest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "ocsctl"))
 from terminal import Terminal  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
