@@ -27,15 +27,15 @@
 #include <string.h>
 
 struct ocs_ring {
-	int group;	/* AllReduce group of the plan, from 0 */
-	int step;	/* of the ring in its group; 1: the group's own order */
+	int group; /* AllReduce group of the plan, from 0 */
+	int step;  /* of the ring in its group; 1: the group's own order */
 	int length;
-	int *nodes;	/* numbers of nodes, in ring order */
+	int *nodes; /* numbers of nodes, in ring order */
 };
 
 struct ocs_rings {
 	int nnodes;
-	char **node;	/* names, as SLURMD_NODENAME has them */
+	char **node; /* names, as SLURMD_NODENAME has them */
 	int count;
 	struct ocs_ring *ring;
 };
@@ -137,7 +137,8 @@ static inline int ocs_rings_parse(struct ocs_rings *rings, const char *plan)
 	int group = 0, most = 0, i = 0;
 
 	rings->node = (char **)calloc((size_t)ocs_json_count(nodes) + 1, sizeof(char *));
-	for (const char *at = ocs_json_first(nodes, NULL); rings->node && at; at = ocs_json_next(at)) {
+	for (const char *at = ocs_json_first(nodes, NULL); rings->node && at;
+	     at = ocs_json_next(at)) {
 		size_t length = *at == '"' ? strcspn(at + 1, "\"") : 0;
 		char *name = (char *)calloc(length + 1, 1);
 
@@ -184,7 +185,8 @@ static inline struct ocs_rings *ocs_rings_read(const char *path)
 	size_t length = 0, got;
 	FILE *stream;
 
-	if (!path && (!dir || snprintf(file, sizeof(file), "%s/plan.json", dir) >= (int)sizeof(file)))
+	if (!path &&
+	    (!dir || snprintf(file, sizeof(file), "%s/plan.json", dir) >= (int)sizeof(file)))
 		return NULL;
 	stream = fopen(path ? path : file, "r");
 	if (!stream)

@@ -9,22 +9,22 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define ORDERS_MAX 3	/* jobs moved at once of which every order is tried */
+#define ORDERS_MAX 3 /* jobs moved at once of which every order is tried */
 
 struct search {
 	const struct ocs_advice_request *r;
-	int *cheap;		/* the jobs, the cheapest first */
+	int *cheap; /* the jobs, the cheapest first */
 	int most_moves;
 	long work, most;
 
 	/* a set being tried: items are its jobs and, last, the waiting shape */
 	struct ocs_occupancy *occupancy;
 	int *set, nset;
-	struct ocs_placement **placed;	/* per item */
-	int *order;		/* per item: placed after so many others */
+	struct ocs_placement **placed; /* per item */
+	int *order;		       /* per item: placed after so many others */
 
 	/* the best one so far */
-	int *best, nbest;	/* -1: none */
+	int *best, nbest; /* -1: none */
 	double best_cost;
 	struct ocs_placement **best_placed;
 	int *best_order;
@@ -41,7 +41,8 @@ static void hold(const struct search *b, const struct ocs_placement *p, bool hel
 /* Nodes that are down stay so, whoever leaves them. */
 static bool node_free(const struct search *b, const struct ocs_occupancy *o, int node)
 {
-	return ocs_occupancy_xpu_free(o, b->r->fabric->nodes[node].cube, b->r->fabric->nodes[node].origin);
+	return ocs_occupancy_xpu_free(o, b->r->fabric->nodes[node].cube,
+				      b->r->fabric->nodes[node].origin);
 }
 
 static void release(const struct search *b, int job)
@@ -169,7 +170,7 @@ static double set_cost(const struct search *b)
 static bool better(const struct search *b)
 {
 	return b->nbest < 0 || b->nset < b->nbest ||
-		(b->nset == b->nbest && set_cost(b) < b->best_cost);
+	       (b->nset == b->nbest && set_cost(b) < b->best_cost);
 }
 
 /* Keeps the set, of which feasible() was true. */
@@ -314,14 +315,17 @@ static int hopeless(struct search *b, struct ocs_error *err)
 	char text[OCS_SHAPE_TEXT];
 
 	if (!p)
-		return err->code == OCS_NOT_NOW ? ocs_error_prefix(err, "not even with all shaped jobs gone") : -1;
+		return err->code == OCS_NOT_NOW ?
+			       ocs_error_prefix(err, "not even with all shaped jobs gone") :
+			       -1;
 	need = p->nnodes;
 	ocs_placement_destroy(p);
 	if (have >= need)
 		return 0;
-	return ocs_error_set(err, OCS_NOT_NOW, "%s needs %d nodes and %d are free: restarting jobs "
-			     "elsewhere makes no more of them", ocs_shape_format(b->r->shape, text), need,
-			     have);
+	return ocs_error_set(err, OCS_NOT_NOW,
+			     "%s needs %d nodes and %d are free: restarting jobs "
+			     "elsewhere makes no more of them",
+			     ocs_shape_format(b->r->shape, text), need, have);
 }
 
 static int by_cost(const struct search *b, int i, int j)
@@ -368,8 +372,8 @@ static struct ocs_advice *answer(struct search *b, bool complete)
 	for (i = 0; i < b->nbest; i++) {
 		for (j = i; j && a->moves[j - 1].order > b->best_order[i]; j--)
 			a->moves[j] = a->moves[j - 1];
-		a->moves[j] = (struct ocs_advice_move){ b->best[i], b->best_order[i],
-							b->best_placed[i] };
+		a->moves[j] =
+			(struct ocs_advice_move){ b->best[i], b->best_order[i], b->best_placed[i] };
 	}
 	a->placement = b->best_placed[b->nbest];
 	a->order = b->best_order[b->nbest];
@@ -392,7 +396,9 @@ struct ocs_advice *ocs_advise(const struct ocs_advice_request *r, struct ocs_err
 {
 	size_t room = (size_t)r->njobs + 1;
 	struct search b = {
-		.r = r, .most = r->work ? r->work : OCS_ADVICE_WORK, .nbest = -1,
+		.r = r,
+		.most = r->work ? r->work : OCS_ADVICE_WORK,
+		.nbest = -1,
 		.most_moves = r->most_moves && r->most_moves < r->njobs ? r->most_moves : r->njobs,
 	};
 	struct ocs_advice *advice = NULL;
@@ -417,8 +423,10 @@ struct ocs_advice *ocs_advise(const struct ocs_advice_request *r, struct ocs_err
 	else
 		complete = search(&b);
 	if (b.nbest < 0)
-		ocs_error_set(err, OCS_NOT_NOW, "%s: no jobs were found that, restarted elsewhere, would "
-			      "let it in (%ld placements tried)", ocs_shape_format(r->shape, text), b.work);
+		ocs_error_set(err, OCS_NOT_NOW,
+			      "%s: no jobs were found that, restarted elsewhere, would "
+			      "let it in (%ld placements tried)",
+			      ocs_shape_format(r->shape, text), b.work);
 	else if (!prove(&b, err))
 		advice = answer(&b, complete);
 out:

@@ -11,25 +11,25 @@
 /* A running job that may be restarted. */
 struct ocs_advice_job {
 	const struct ocs_placement *placement;
-	double cost;		/* of restarting it, above 0: XPUs, or XPU hours that are lost */
+	double cost; /* of restarting it, above 0: XPUs, or XPU hours that are lost */
 };
 
 struct ocs_advice_move {
-	int job;		/* index into the jobs */
-	int order;		/* when it is placed again: 0 before all others */
-	struct ocs_placement *placement;	/* where it goes, on as many nodes as it has */
+	int job;			 /* index into the jobs */
+	int order;			 /* when it is placed again: 0 before all others */
+	struct ocs_placement *placement; /* where it goes, on as many nodes as it has */
 };
 
 struct ocs_advice {
-	struct ocs_placement *placement;	/* of the waiting shape */
-	int order;		/* when that is placed: placing in this order, the engine makes
+	struct ocs_placement *placement; /* of the waiting shape */
+	int order; /* when that is placed: placing in this order, the engine makes
 				 * these very placements */
-	struct ocs_advice_move *moves;		/* in the order of placing */
-	int nmoves;		/* 0: it fits as things are */
-	double cost;		/* of all moves */
-	bool complete;		/* no fewer and no cheaper jobs would do, as far as the engine
+	struct ocs_advice_move *moves; /* in the order of placing */
+	int nmoves;		       /* 0: it fits as things are */
+	double cost;		       /* of all moves */
+	bool complete; /* no fewer and no cheaper jobs would do, as far as the engine
 				 * sees; false: the work ended before all sets were tried */
-	long work;		/* placements tried */
+	long work;     /* placements tried */
 };
 
 /* Placements tried at most, unless the caller says otherwise. */
@@ -42,12 +42,12 @@ struct ocs_advice_request {
 				       struct ocs_error *err);
 	void *arg;
 	const struct ocs_fabric *fabric;
-	const struct ocs_occupancy *base;	/* the section with all jobs gone */
-	const struct ocs_shape *shape;		/* that waits */
+	const struct ocs_occupancy *base; /* the section with all jobs gone */
+	const struct ocs_shape *shape;	  /* that waits */
 	const struct ocs_advice_job *jobs;
 	int njobs;
-	int most_moves;		/* 0: any number */
-	long work;		/* placements to try at most, 0: OCS_ADVICE_WORK */
+	int most_moves; /* 0: any number */
+	long work;	/* placements to try at most, 0: OCS_ADVICE_WORK */
 };
 
 /* PLACE for a placer as ARG. */

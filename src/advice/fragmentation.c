@@ -10,14 +10,14 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define STRETCH 4	/* an extent is at most so many times the next */
-#define SIZES_MAX 16	/* 16x16x16 is halved twelve times */
+#define STRETCH 4    /* an extent is at most so many times the next */
+#define SIZES_MAX 16 /* 16x16x16 is halved twelve times */
 
 /* All boxes of one size that lie in one direction. */
 struct boxes {
 	int side[OCS_AXES];
 	int n;
-	uint64_t *masks;	/* words of the section each */
+	uint64_t *masks; /* words of the section each */
 };
 
 struct ocs_room {
@@ -52,7 +52,8 @@ static void boxes_make(const struct ocs_section *s, struct boxes *b)
 	for (low[0] = 0; low[0] + b->side[0] <= s->edge[0]; low[0] += b->side[0])
 		for (low[1] = 0; low[1] + b->side[1] <= s->edge[1]; low[1] += b->side[1])
 			for (low[2] = 0; low[2] + b->side[2] <= s->edge[2]; low[2] += b->side[2])
-				box_mask(s, low, b->side, b->masks + (size_t)b->n++ * (size_t)s->words);
+				box_mask(s, low, b->side,
+					 b->masks + (size_t)b->n++ * (size_t)s->words);
 }
 
 /* The box SIDE in every direction in which a cube holds one. */
@@ -141,8 +142,8 @@ double ocs_room_fragmentation(const struct ocs_room *room, const struct ocs_occu
 
 			for (j = 0; j < room->ndirections[i]; j++) {
 				const struct boxes *b = &room->boxes[i][j];
-				int here = boxes_free(b, words, s->words) * b->side[0] * b->side[1] *
-					b->side[2];
+				int here = boxes_free(b, words, s->words) * b->side[0] *
+					   b->side[1] * b->side[2];
 
 				most = here > most ? here : most;
 			}
@@ -183,7 +184,8 @@ static void list_add(struct list *list, int ndim, const int *extent)
 
 	if (list->n == list->room) {
 		list->room = list->room ? 2 * list->room : 256;
-		list->shapes = ocs_realloc(list->shapes, (size_t)list->room * sizeof(*list->shapes));
+		list->shapes =
+			ocs_realloc(list->shapes, (size_t)list->room * sizeof(*list->shapes));
 	}
 	s = &list->shapes[list->n++];
 	memset(s, 0, sizeof(*s));
@@ -236,8 +238,9 @@ static void list_fill(struct list *list, const struct ocs_section *s, int ndim, 
 				continue;
 			if (ndim == 2)
 				list_add(list, 2, e);
-			for (e[2] = (e[1] + STRETCH - 1) / STRETCH; ndim == 3 && e[2] <= e[1] &&
-			     (long)e[0] * e[1] * e[2] <= most; e[2]++) {
+			for (e[2] = (e[1] + STRETCH - 1) / STRETCH;
+			     ndim == 3 && e[2] <= e[1] && (long)e[0] * e[1] * e[2] <= most;
+			     e[2]++) {
 				if (e[2] > 1 && common(s, e[2]))
 					list_add(list, 3, e);
 			}

@@ -16,22 +16,22 @@
 #include "src/place/placer.h"
 #include "src/util/text.h"
 
-#define SCAN_MAX 4096		/* extents looked at on the way to near ones that work */
-#define EMPTY_CHECKS 400	/* shapes tried on an empty section */
-#define NOW_CHECKS 24		/* shapes tried on a busy one */
-#define SAME_CHECKS 100		/* of them, of the same size: on an empty section */
-#define SAME_NOW_CHECKS 8	/* and on a busy one */
-#define SAME_MAX 4096		/* ways to write a size that are looked at */
+#define SCAN_MAX 4096	  /* extents looked at on the way to near ones that work */
+#define EMPTY_CHECKS 400  /* shapes tried on an empty section */
+#define NOW_CHECKS 24	  /* shapes tried on a busy one */
+#define SAME_CHECKS 100	  /* of them, of the same size: on an empty section */
+#define SAME_NOW_CHECKS 8 /* and on a busy one */
+#define SAME_MAX 4096	  /* ways to write a size that are looked at */
 #define VALUES_MAX 96
-#define LOST (3LL << 20)	/* added for such a dimension: thrice that of half an extent */
-#define TWIST_MAX 256		/* k of kxkx2k */
+#define LOST (3LL << 20) /* added for such a dimension: thrice that of half an extent */
+#define TWIST_MAX 256	 /* k of kxkx2k */
 
 /* Extents tried per dimension, by the number of dimensions. */
 static const int values_of[OCS_SHAPE_DIMS + 1] = { 0, VALUES_MAX, 40, 20, 10, 6, 6 };
 
 struct near {
 	struct ocs_shape shape;
-	bool same;		/* as many XPUs and dimensions as wanted */
+	bool same; /* as many XPUs and dimensions as wanted */
 	long long distance;
 };
 
@@ -44,7 +44,7 @@ struct nearby {
 static int log_of(long value)
 {
 	int whole = 63 - __builtin_clzl((unsigned long)value), i, result = whole;
-	uint64_t x = (uint64_t)value << (62 - whole) >> 31;	/* [1, 2) in 31 bits */
+	uint64_t x = (uint64_t)value << (62 - whole) >> 31; /* [1, 2) in 31 bits */
 
 	for (i = 0; i < 10; i++) {
 		x = x * x >> 31;
@@ -86,7 +86,7 @@ static int near_compare(const void *left, const void *right)
 	if (p->distance != q->distance)
 		return p->distance < q->distance ? -1 : 1;
 	if (p->shape.xpus != q->shape.xpus)
-		return p->shape.xpus > q->shape.xpus ? -1 : 1;	/* rather more XPUs */
+		return p->shape.xpus > q->shape.xpus ? -1 : 1; /* rather more XPUs */
 	for (i = 0; i < p->shape.ndim; i++) {
 		if (p->shape.extent[i] != q->shape.extent[i])
 			return p->shape.extent[i] > q->shape.extent[i] ? -1 : 1;
@@ -109,11 +109,11 @@ static void nearby_add(struct nearby *nearby, const struct ocs_shape *shape,
 {
 	if (nearby->n == nearby->room) {
 		nearby->room = nearby->room ? 2 * nearby->room : 256;
-		nearby->all = ocs_realloc(nearby->all,
-					  (size_t)nearby->room * sizeof(*nearby->all));
+		nearby->all = ocs_realloc(nearby->all, (size_t)nearby->room * sizeof(*nearby->all));
 	}
 	nearby->all[nearby->n].shape = *shape;
-	nearby->all[nearby->n].same = shape->xpus == wanted->xpus && longer(shape) == longer(wanted);
+	nearby->all[nearby->n].same =
+		shape->xpus == wanted->xpus && longer(shape) == longer(wanted);
 	nearby->all[nearby->n++].distance = distance(shape, wanted);
 }
 
@@ -220,8 +220,8 @@ static void dims_sort(const struct ocs_shape *shape, int order[OCS_SHAPE_DIMS])
 /* Shapes of as many XPUs: the shortest extent to the dimension that is the shortest, and
  * so on, which is the nearest of all orders.  DONE dimensions have theirs, REST is for the
  * others, none shorter than LOW. */
-static void same_find(const struct ocs_shape *shape, const int *order, int done, long rest, long low,
-		      struct ocs_shape *now, struct nearby *nearby)
+static void same_find(const struct ocs_shape *shape, const int *order, int done, long rest,
+		      long low, struct ocs_shape *now, struct nearby *nearby)
 {
 	long extent;
 
@@ -305,8 +305,8 @@ static bool again(const struct nearby *nearby, int at)
 }
 
 /* Nearest first. */
-static void nearby_find(const struct ocs_section *section, const struct ocs_shape *shape, long limit,
-			struct nearby *nearby)
+static void nearby_find(const struct ocs_section *section, const struct ocs_shape *shape,
+			long limit, struct nearby *nearby)
 {
 	long exist = (long)section->ncubes * section->cube_xpus;
 	struct ocs_shape now = *shape;

@@ -12,7 +12,7 @@
 
 #include "src/util/text.h"
 
-#define STEPS_PER_WORK 500	/* sets on too few nodes cost no call, but time */
+#define STEPS_PER_WORK 500 /* sets on too few nodes cost no call, but time */
 
 struct item {
 	struct ocs_victim job;
@@ -22,11 +22,11 @@ struct item {
 struct search {
 	const struct ocs_victims_request *r;
 	struct item *items;
-	double *cheapest;	/* of items[i] and all after it */
-	long *largest;		/* nodes of the largest of the same */
+	double *cheapest; /* of items[i] and all after it */
+	long *largest;	  /* nodes of the largest of the same */
 	long work, most, steps;
-	int *set, *trial;	/* being tried */
-	int *best, nbest;	/* nbest: -1 if there is none */
+	int *set, *trial; /* being tried */
+	int *best, nbest; /* nbest: -1 if there is none */
 	int best_rank;
 	double best_cost;
 };
@@ -73,13 +73,14 @@ static int by_nodes(const void *a, const void *b)
 	const struct item *x = a, *y = b;
 
 	return x->job.nodes != y->job.nodes ? (x->job.nodes < y->job.nodes ? -1 : 1) :
-	       by_cost_down(a, b);
+					      by_cost_down(a, b);
 }
 
 static int by_density(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
-	double left = y->job.cost * (double)x->job.nodes, right = x->job.cost * (double)y->job.nodes;
+	double left = y->job.cost * (double)x->job.nodes,
+	       right = x->job.cost * (double)y->job.nodes;
 
 	return left != right ? sign(left - right) : by_cost_down(a, b);
 }
@@ -97,9 +98,9 @@ static void offer(struct search *s, const int *set, int count)
 		if (job->rank > rank)
 			rank = job->rank;
 	}
-	if (s->nbest >= 0 &&
-	    (count != s->nbest ? count > s->nbest :
-	     rank != s->best_rank ? rank > s->best_rank : cost >= s->best_cost))
+	if (s->nbest >= 0 && (count != s->nbest	   ? count > s->nbest :
+			      rank != s->best_rank ? rank > s->best_rank :
+						     cost >= s->best_cost))
 		return;
 	memcpy(s->best, set, (size_t)count * sizeof(*set));
 	s->nbest = count;
@@ -118,7 +119,7 @@ static void leave_out(struct search *s, int (*order)(const void *, const void *)
 	for (int i = 0; i < count; i++)
 		s->set[i] = s->items[i].index;
 	for (int chunk = count > 1 ? count / 2 : 1; chunk; chunk /= 2) {
-		for (int at = 0; at < count; ) {
+		for (int at = 0; at < count;) {
 			int out = chunk < count - at ? chunk : count - at;
 
 			if (bounded && spent(s))
@@ -151,10 +152,9 @@ static void enumerate(struct search *s, int size, int have, int from, double cos
 
 		s->steps++;
 		/* the ranks only grow from here on */
-		if (size == s->nbest &&
-		    (job->rank > s->best_rank ||
-		     (job->rank == s->best_rank &&
-		      cost + s->cheapest[i] * (size - have) >= s->best_cost)))
+		if (size == s->nbest && (job->rank > s->best_rank ||
+					 (job->rank == s->best_rank &&
+					  cost + s->cheapest[i] * (size - have) >= s->best_cost)))
 			return;
 		if (nodes + s->largest[i] * (size - have) < s->r->need)
 			return;
@@ -171,10 +171,10 @@ static void enumerate_all(struct search *s)
 	for (int i = n - 1; i >= 0; i--) {
 		const struct ocs_victim *job = &s->items[i].job;
 
-		s->cheapest[i] = i < n - 1 && s->cheapest[i + 1] < job->cost ?
-				 s->cheapest[i + 1] : job->cost;
-		s->largest[i] = i < n - 1 && s->largest[i + 1] > job->nodes ?
-				s->largest[i + 1] : job->nodes;
+		s->cheapest[i] = i < n - 1 && s->cheapest[i + 1] < job->cost ? s->cheapest[i + 1] :
+									       job->cost;
+		s->largest[i] = i < n - 1 && s->largest[i + 1] > job->nodes ? s->largest[i + 1] :
+									      job->nodes;
 	}
 	for (int size = 1; size <= s->nbest && !spent(s); size++)
 		enumerate(s, size, 0, 0, 0, 0);
@@ -183,8 +183,9 @@ static void enumerate_all(struct search *s)
 int ocs_victims_find(const struct ocs_victims_request *r, int *set, bool *complete)
 {
 	size_t n = (size_t)r->njobs;
-	struct search s = { .r = r, .nbest = -1, .best = set,
-			    .most = r->work ? r->work : OCS_VICTIMS_WORK };
+	struct search s = {
+		.r = r, .nbest = -1, .best = set, .most = r->work ? r->work : OCS_VICTIMS_WORK
+	};
 
 	if (complete)
 		*complete = true;

@@ -10,21 +10,21 @@
 
 /* A job that may be preempted. */
 struct ocs_victim {
-	int rank;	/* how much it matters: one of a higher rank goes only if no set as
+	int rank;    /* how much it matters: one of a higher rank goes only if no set as
 			 * small as the one that is found does without it */
-	double cost;	/* what is lost with it, XPU seconds; not below 0 */
-	long nodes;	/* that it is on */
+	double cost; /* what is lost with it, XPU seconds; not below 0 */
+	long nodes;  /* that it is on */
 };
 
 struct ocs_victims_request {
 	const struct ocs_victim *jobs;
 	int njobs;
-	long need;	/* nodes that the victims must be on, together, at least; 0: unknown */
+	long need; /* nodes that the victims must be on, together, at least; 0: unknown */
 	/* Whether the waiting job fits once SET, COUNT indexes into the jobs, is gone.  More
 	 * jobs gone never do harm. */
 	bool (*fits)(void *arg, const int *set, int count);
 	void *arg;
-	long work;	/* calls of FITS at most, 0: OCS_VICTIMS_WORK */
+	long work; /* calls of FITS at most, 0: OCS_VICTIMS_WORK */
 };
 
 #define OCS_VICTIMS_WORK 2000

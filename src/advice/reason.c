@@ -11,8 +11,8 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define NEAR 3			/* shapes named */
-#define CUBES_MAX 4096		/* looked at when there are too few, but twice as many always */
+#define NEAR 3	       /* shapes named */
+#define CUBES_MAX 4096 /* looked at when there are too few, but twice as many always */
 
 /* "4x4x4 cubes" or "a 16x16x16 torus". */
 static const char *machine(const struct ocs_section *s, char buffer[64])
@@ -36,7 +36,8 @@ static bool ring_closes(const struct ocs_section *s, const struct ocs_shape *sha
 	return ocs_reason_alone(s, shape, dim, extent);
 }
 
-static void names_add(struct ocs_text *text, const char *before, const struct ocs_shape *near, int n)
+static void names_add(struct ocs_text *text, const char *before, const struct ocs_shape *near,
+		      int n)
 {
 	char buffer[OCS_SHAPE_TEXT];
 	int i;
@@ -78,8 +79,7 @@ static bool all_mesh(const struct ocs_shape *shape)
 }
 
 /* What would work, after the reason. */
-static void suggest(struct ocs_placer *placer, const struct ocs_shape *shape,
-		    struct ocs_text *text)
+static void suggest(struct ocs_placer *placer, const struct ocs_shape *shape, struct ocs_text *text)
 {
 	struct ocs_shape near[NEAR], other = *shape;
 	const struct ocs_section *s = placer->section;
@@ -96,14 +96,15 @@ static void suggest(struct ocs_placer *placer, const struct ocs_shape *shape,
 		}
 		other.no_rotate = false;
 		other.no_fold = shape->no_fold;
-		ocs_text_add(text, "; without %s it fits", !shape->no_fold ||
-			     ocs_catalogue_possible(s, &other) ? "--no-rotate" :
-			     "--no-rotate and --no-fold");
+		ocs_text_add(text, "; without %s it fits",
+			     !shape->no_fold || ocs_catalogue_possible(s, &other) ?
+				     "--no-rotate" :
+				     "--no-rotate and --no-fold");
 		return;
 	}
 	if (!shape->twisted && open_rings(s, shape, &other))
-		ocs_text_add(text, "; with --conn-type=%s it fits", all_mesh(&other) ? "mesh" :
-			     ocs_shape_conn_format(&other, conn));
+		ocs_text_add(text, "; with --conn-type=%s it fits",
+			     all_mesh(&other) ? "mesh" : ocs_shape_conn_format(&other, conn));
 }
 
 int ocs_reason_links(const struct ocs_shape *shape)
@@ -155,8 +156,9 @@ int ocs_reason_axes(const struct ocs_section *s, const struct ocs_shape *shape)
 		side = s->edge[a] > side ? s->edge[a] : side;
 	}
 	for (i = 0; i < shape->ndim; i++)
-		axes += shape->extent[i] > side * side ? 3 : shape->extent[i] > side ? 2 :
-			shape->extent[i] > 1;
+		axes += shape->extent[i] > side * side ? 3 :
+			shape->extent[i] > side	       ? 2 :
+							 shape->extent[i] > 1;
 	return axes;
 }
 
@@ -175,16 +177,24 @@ static void because_long(const struct ocs_section *s, const struct ocs_shape *sh
 		;
 	if (n && ocs_reason_axes(s, shape) > OCS_AXES) {
 		for (i = 0; i < n; i++)
-			ocs_text_add(text, "%s%d", !i ? "" : i == n - 1 ? " and " : ", ", extent[i]);
-		ocs_text_add(text, " %s longer than the sides of %s (%d) and would have to be folded, "
-			     "which takes more than its three axes", n > 1 ? "are" : "is", m, side[0]);
+			ocs_text_add(text, "%s%d",
+				     !i		? "" :
+				     i == n - 1 ? " and " :
+						  ", ",
+				     extent[i]);
+		ocs_text_add(text,
+			     " %s longer than the sides of %s (%d) and would have to be folded, "
+			     "which takes more than its three axes",
+			     n > 1 ? "are" : "is", m, side[0]);
 		return;
 	}
 	for (i = 0; i < OCS_AXES && extent[i] <= side[i]; i++)
 		;
 	if (s->kind == OCS_STATIC && !n && i < OCS_AXES)
-		ocs_text_add(text, "an extent of %d is longer than the side of %d that is left for it on "
-			     "%s", extent[i], side[i], m);
+		ocs_text_add(text,
+			     "an extent of %d is longer than the side of %d that is left for it on "
+			     "%s",
+			     extent[i], side[i], m);
 	else
 		ocs_text_add(text, "its extents find no room side by side on %s", m);
 }
@@ -222,8 +232,9 @@ static void because(const struct ocs_section *s, const struct ocs_shape *shape,
 		ocs_text_add(text, "it needs %d cubes, %d exist", cubes, s->ncubes);
 	else if ((shape->no_fold || shape->no_rotate) && ocs_catalogue_possible(s, &folded))
 		ocs_text_add(text, "it does not fit %s without %s", m,
-			     !shape->no_rotate ? "folding" : shape->no_fold ?
-			     "rotating or folding" : "rotating");
+			     !shape->no_rotate ? "folding" :
+			     shape->no_fold    ? "rotating or folding" :
+						 "rotating");
 	else if (axes > OCS_AXES)
 		ocs_text_add(text, "%d dimensions find no room on the three axes of %s", axes, m);
 	else if (rings)
@@ -245,8 +256,10 @@ static void because_twisted(const struct ocs_section *s, const struct ocs_shape 
 	else if (cubes)
 		ocs_text_add(text, "it needs %d cubes, %d exist", cubes, s->ncubes);
 	else
-		ocs_text_add(text, "a twisted torus fills whole cubes, so on %s each extent must be "
-			     "a multiple of the cube's edge", m);
+		ocs_text_add(text,
+			     "a twisted torus fills whole cubes, so on %s each extent must be "
+			     "a multiple of the cube's edge",
+			     m);
 }
 
 static int never_text(struct ocs_placer *placer, const struct ocs_shape *shape,
@@ -262,8 +275,8 @@ static int never_text(struct ocs_placer *placer, const struct ocs_shape *shape,
 		return -1;
 	ocs_shape_format(shape, name);
 	if (shape->xpus > exist)
-		ocs_text_add(&text, "%s is larger than the machine: %ld XPUs asked, %ld exist", name,
-			     shape->xpus, exist);
+		ocs_text_add(&text, "%s is larger than the machine: %ld XPUs asked, %ld exist",
+			     name, shape->xpus, exist);
 	else
 		ocs_text_add(&text, "%s: ", name);
 	if (shape->xpus <= exist && shape->twisted)
@@ -286,8 +299,7 @@ char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupan
 	struct ocs_text text = { 0 };
 
 	ocs_text_add(&text, "%s", "");
-	names_add(&text, before, near,
-		  ocs_place_nearest_now(placer, occupancy, shape, near, NEAR));
+	names_add(&text, before, near, ocs_place_nearest_now(placer, occupancy, shape, near, NEAR));
 	return ocs_text_take(&text);
 }
 
@@ -323,7 +335,8 @@ static const struct ocs_candidate *nearly(struct ocs_fit *fit, const struct ocs_
 	int best = 0, i;
 
 	*seats = -1;
-	for (i = 0; i < cat->ncandidates && cat->candidates[i].cubes == cat->candidates[0].cubes; i++) {
+	for (i = 0; i < cat->ncandidates && cat->candidates[i].cubes == cat->candidates[0].cubes;
+	     i++) {
 		int have = ocs_fit_seats(fit, cat, i, *seats);
 
 		if (have > *seats) {
@@ -353,27 +366,30 @@ static int not_now_text(struct ocs_placer *placer, const struct ocs_catalogue *c
 	for (i = 0; i < s->ncubes; i++)
 		drained += occupancy->drained[i];
 	if (drained)
-		snprintf(down, sizeof(down), ", %d %s drained", drained, drained == 1 ? "is" : "are");
+		snprintf(down, sizeof(down), ", %d %s drained", drained,
+			 drained == 1 ? "is" : "are");
 	ocs_fit_load(fit, occupancy);
 	if (fit->blocked) {
 		fit->blocked = NULL;
 		if (ocs_fit_search(fit, cat, 0)) {
 			c = &cat->candidates[fit->candidate];
 			slab_text(s, cat, c, c->cubes > 1, slab, sizeof(slab));
-			return ocs_error_set(err, OCS_NOT_NOW, "needs %d cube%s %s; there are such "
+			return ocs_error_set(err, OCS_NOT_NOW,
+					     "needs %d cube%s %s; there are such "
 					     "cubes, but switch ports that their circuits need are "
-					     "failed or drained", c->cubes, c->cubes > 1 ? "s" : "",
-					     slab);
+					     "failed or drained",
+					     c->cubes, c->cubes > 1 ? "s" : "", slab);
 		}
 	}
 	fit->sets_of = NULL;
 	c = nearly(fit, cat, &room);
 	slab_text(s, cat, c, c->cubes > 1, slab, sizeof(slab));
 	if (c->cubes == 1)
-		return ocs_error_set(err, OCS_NOT_NOW, "needs a cube %s; none is free%s", slab, down);
+		return ocs_error_set(err, OCS_NOT_NOW, "needs a cube %s; none is free%s", slab,
+				     down);
 	if (!room)
-		return ocs_error_set(err, OCS_NOT_NOW, "needs %d cubes %s; none is free%s", c->cubes,
-				     slab, down);
+		return ocs_error_set(err, OCS_NOT_NOW, "needs %d cubes %s; none is free%s",
+				     c->cubes, slab, down);
 	return ocs_error_set(err, OCS_NOT_NOW, "needs %d cubes %s; %d %s free%s", c->cubes, slab,
 			     room, room == 1 ? "is" : "are", down);
 }

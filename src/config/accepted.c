@@ -64,7 +64,8 @@ static char *read_marked(const char *path, size_t *length, struct ocs_error *err
 		return NULL;
 	if (before == *length) {
 		free(text);
-		ocs_error_set(err, OCS_ERROR, "%s was cut short or changed since it was written", path);
+		ocs_error_set(err, OCS_ERROR, "%s was cut short or changed since it was written",
+			      path);
 		return NULL;
 	}
 	text[before] = '\0';

@@ -18,19 +18,28 @@ struct ocs_config *ocs_config_new(const char *source)
 	config->ocsd = (struct ocs_config_ocsd){
 		.socket = ocs_strdup("unix:/run/ocsd/ocsd.sock"),
 		.address = ocs_strdup("unix:/run/ocsd/ocsd.sock"),
-		.state = ocs_strdup(OCS_STATE_DEFAULT), .audit_days = 400,
+		.state = ocs_strdup(OCS_STATE_DEFAULT),
+		.audit_days = 400,
 	};
 	config->limits = (struct ocs_config_limits){
-		.requests_per_second = 20, .burst = 60, .connections = 64,
+		.requests_per_second = 20,
+		.burst = 60,
+		.connections = 64,
 	};
 	config->timeouts = (struct ocs_config_timeouts){
-		.switch_ms = 5000, .retry_ms = 5000, .poll_ms = 30000, .prolog_ms = 300000,
-		.ocsd_down_ms = 60000, .dark_ms = 10000,
+		.switch_ms = 5000,
+		.retry_ms = 5000,
+		.poll_ms = 30000,
+		.prolog_ms = 300000,
+		.ocsd_down_ms = 60000,
+		.dark_ms = 10000,
 	};
 	config->policies = (struct ocs_config_policies){
-		.requeue_limit = 3, .keep_cubes_whole = true,
+		.requeue_limit = 3,
+		.keep_cubes_whole = true,
 		.circuit_failed = OCS_ON_FAILURE_REQUEUE,
-		.switch_failed = OCS_ON_FAILURE_IGNORE, .signal = SIGUSR1,
+		.switch_failed = OCS_ON_FAILURE_IGNORE,
+		.signal = SIGUSR1,
 	};
 	return config;
 }
@@ -75,7 +84,7 @@ void ocs_config_destroy(struct ocs_config *config)
 char *ocs_config_describe(const struct ocs_config *config)
 {
 	const struct ocs_config_ocsd *ocsd = &config->ocsd;
-	struct ocs_text text = {0};
+	struct ocs_text text = { 0 };
 	char *fabric = ocs_fabric_describe(config->fabric);
 
 	ocs_text_add(&text, "%s", fabric);

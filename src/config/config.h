@@ -18,64 +18,66 @@
 
 /* Where ocsd is, and who it is. */
 struct ocs_config_ocsd {
-	char *socket;		/* "unix:/run/ocsd/ocsd.sock" */
-	char *listen;		/* "host:port" for remote nodes, or NULL */
-	char *address;		/* where nodes and slurmctld reach ocsd; defaults to
+	char *socket;  /* "unix:/run/ocsd/ocsd.sock" */
+	char *listen;  /* "host:port" for remote nodes, or NULL */
+	char *address; /* where nodes and slurmctld reach ocsd; defaults to
 				 * listen, else socket */
-	char *key;		/* path of the key of remote clients, or NULL: MUNGE */
-	char *metrics;		/* "host:port" for Prometheus, or NULL */
-	char *state;		/* folder of database and audit log, OCS_STATE_DEFAULT */
-	char *user;		/* its account, a name or a number, or NULL: ocsd, else
+	char *key;     /* path of the key of remote clients, or NULL: MUNGE */
+	char *metrics; /* "host:port" for Prometheus, or NULL */
+	char *state;   /* folder of database and audit log, OCS_STATE_DEFAULT */
+	char *user;    /* its account, a name or a number, or NULL: ocsd, else
 				 * root */
-	char **admins;		/* user names besides root and ocsd's own */
+	char **admins; /* user names besides root and ocsd's own */
 	size_t nadmins;
-	int audit_days;		/* how long the audit log remembers, 400 */
+	int audit_days; /* how long the audit log remembers, 400 */
 };
 
 /* Of one user who is no administrator. */
 struct ocs_config_limits {
-	int requests_per_second;	/* 20 */
-	int burst;			/* requests at once, 60 */
-	int connections;		/* 64 */
+	int requests_per_second; /* 20 */
+	int burst;		 /* requests at once, 60 */
+	int connections;	 /* 64 */
 };
 
 struct ocs_config_timeouts {
-	int switch_ms;		/* one command, 5000 */
-	int retry_ms;		/* pause before a failed switch is tried again, 5000 */
-	int poll_ms;		/* full read-back of every switch, 30000 */
-	int prolog_ms;		/* a node waits for its circuits, 300000 */
-	int ocsd_down_ms;	/* after this without ocsd, jobs still in their prolog are
+	int switch_ms;	  /* one command, 5000 */
+	int retry_ms;	  /* pause before a failed switch is tried again, 5000 */
+	int poll_ms;	  /* full read-back of every switch, 30000 */
+	int prolog_ms;	  /* a node waits for its circuits, 300000 */
+	int ocsd_down_ms; /* after this without ocsd, jobs still in their prolog are
 				 * requeued, 60000 */
-	int dark_ms;		/* a circuit without a plan is dark this long before its
+	int dark_ms;	  /* a circuit without a plan is dark this long before its
 				 * running job is told, 10000 */
 };
 
 /* What becomes of a running job that is hit. */
 enum ocs_on_failure {
-	OCS_ON_FAILURE_REQUEUE, OCS_ON_FAILURE_CANCEL, OCS_ON_FAILURE_SIGNAL,
+	OCS_ON_FAILURE_REQUEUE,
+	OCS_ON_FAILURE_CANCEL,
+	OCS_ON_FAILURE_SIGNAL,
 	OCS_ON_FAILURE_IGNORE,
 };
 
 struct ocs_config_policies {
-	int requeue_limit;	/* switch failures before a job is held, 3 */
-	bool keep_cubes_whole;	/* jobs without a shape go to broken cubes first, true */
-	enum ocs_on_failure circuit_failed;	/* under a running job, requeue */
-	enum ocs_on_failure switch_failed;	/* with circuits of one, ignore */
-	int signal;		/* what OCS_ON_FAILURE_SIGNAL sends, SIGUSR1 */
-	bool signal_batch;	/* the batch shell gets it as well */
+	int requeue_limit;     /* switch failures before a job is held, 3 */
+	bool keep_cubes_whole; /* jobs without a shape go to broken cubes first, true */
+	enum ocs_on_failure circuit_failed; /* under a running job, requeue */
+	enum ocs_on_failure switch_failed;  /* with circuits of one, ignore */
+	int signal;			    /* what OCS_ON_FAILURE_SIGNAL sends, SIGUSR1 */
+	bool signal_batch;		    /* the batch shell gets it as well */
 };
 
 struct ocs_config_nccl {
-	char *hwloc_xml;	/* machine description for nodes, or NULL: the real one */
-	char *management;	/* network device that reaches every node, or NULL */
-	bool graph_file;	/* jobs get NCCL_GRAPH_FILE */
-	char **env;		/* "NAME=VALUE" additions for jobs */
+	char *hwloc_xml;  /* machine description for nodes, or NULL: the real one */
+	char *management; /* network device that reaches every node, or NULL */
+	bool graph_file;  /* jobs get NCCL_GRAPH_FILE */
+	char **env;	  /* "NAME=VALUE" additions for jobs */
 	size_t nenv;
 };
 
 struct ocs_config {
 	struct ocs_fabric *fabric;
-	uint64_t text_digest;	/* ocs_config_text_digest of what was read; 0: a line */
+	uint64_t text_digest; /* ocs_config_text_digest of what was read; 0: a line */
 	struct ocs_config_ocsd ocsd;
 	struct ocs_config_limits limits;
 	struct ocs_config_timeouts timeouts;

@@ -20,8 +20,8 @@ static size_t line_of(const yaml_parser_t *parser, size_t offset)
 	const unsigned char *start = parser->input.string.start;
 	size_t line = 1;
 
-	for (const unsigned char *c = start;
-	     c < parser->input.string.end && c < start + offset; c++)
+	for (const unsigned char *c = start; c < parser->input.string.end && c < start + offset;
+	     c++)
 		line += *c == '\n';
 	return line;
 }
@@ -33,15 +33,15 @@ static int parser_fail(struct ocs_yaml *yaml, const yaml_parser_t *parser)
 
 	if (parser->error == YAML_READER_ERROR)
 		return ocs_error_set(yaml->err, OCS_USAGE,
-			"%s:%zu: the file is not text in UTF-8: %s (byte %zu)",
-			yaml->source, line_of(parser, parser->problem_offset), parser->problem,
-			parser->problem_offset);
+				     "%s:%zu: the file is not text in UTF-8: %s (byte %zu)",
+				     yaml->source, line_of(parser, parser->problem_offset),
+				     parser->problem, parser->problem_offset);
 	if (parser->error == YAML_MEMORY_ERROR)
 		abort();
 	if (parser->problem && strstr(parser->problem, "cannot start any token"))
 		hint = " (YAML is indented with blanks, not tabs; quote a value that starts with a special character)";
-	return ocs_error_set(yaml->err, OCS_USAGE, "%s:%zu: not valid YAML: %s%s%s%s",
-			     yaml->source, line, parser->context ? parser->context : "",
+	return ocs_error_set(yaml->err, OCS_USAGE, "%s:%zu: not valid YAML: %s%s%s%s", yaml->source,
+			     line, parser->context ? parser->context : "",
 			     parser->context ? ", " : "",
 			     parser->problem ? parser->problem : "syntax error", hint);
 }
@@ -62,8 +62,8 @@ static int only_document(struct ocs_yaml *yaml, yaml_parser_t *parser)
 	return rc;
 }
 
-int ocs_yaml_open(struct ocs_yaml *yaml, const char *text, size_t length,
-		  const char *source, struct ocs_error *err)
+int ocs_yaml_open(struct ocs_yaml *yaml, const char *text, size_t length, const char *source,
+		  struct ocs_error *err)
 {
 	yaml_parser_t parser;
 	int rc = 0;
@@ -96,12 +96,10 @@ void ocs_yaml_close(struct ocs_yaml *yaml)
 
 int ocs_yaml_prefix(struct ocs_yaml *yaml, const yaml_node_t *node)
 {
-	return ocs_error_prefix(yaml->err, "%s:%zu", yaml->source,
-				node->start_mark.line + 1);
+	return ocs_error_prefix(yaml->err, "%s:%zu", yaml->source, node->start_mark.line + 1);
 }
 
-int ocs_yaml_fail(struct ocs_yaml *yaml, const yaml_node_t *node,
-		  const char *format, ...)
+int ocs_yaml_fail(struct ocs_yaml *yaml, const yaml_node_t *node, const char *format, ...)
 {
 	char text[OCS_ERROR_TEXT];
 	va_list args;
@@ -113,12 +111,11 @@ int ocs_yaml_fail(struct ocs_yaml *yaml, const yaml_node_t *node,
 	return ocs_yaml_prefix(yaml, node);
 }
 
-static int key_unknown(struct ocs_yaml *yaml, const yaml_node_t *key,
-		       const char *what, const char *text,
-		       const struct ocs_field *fields, size_t count)
+static int key_unknown(struct ocs_yaml *yaml, const yaml_node_t *key, const char *what,
+		       const char *text, const struct ocs_field *fields, size_t count)
 {
 	const char *names[32], *nearest;
-	struct ocs_text known = {0};
+	struct ocs_text known = { 0 };
 
 	for (size_t i = 0; i < count && i < 32; i++) {
 		names[i] = fields[i].name;
@@ -126,11 +123,11 @@ static int key_unknown(struct ocs_yaml *yaml, const yaml_node_t *key,
 	}
 	nearest = ocs_nearest(text, names, count < 32 ? count : 32);
 	if (nearest)
-		ocs_yaml_fail(yaml, key, "%s has no key \"%.60s\"; did you mean \"%s\"?",
-			      what, text, nearest);
+		ocs_yaml_fail(yaml, key, "%s has no key \"%.60s\"; did you mean \"%s\"?", what,
+			      text, nearest);
 	else
-		ocs_yaml_fail(yaml, key, "%s has no key \"%.60s\"; it has: %s", what,
-			      text, known.data);
+		ocs_yaml_fail(yaml, key, "%s has no key \"%.60s\"; it has: %s", what, text,
+			      known.data);
 	ocs_text_free(&known);
 	return -1;
 }
@@ -144,8 +141,8 @@ static bool scalar_empty(const yaml_node_t *node)
 	       (!*value || strcmp(value, "~") == 0 || strcmp(value, "null") == 0);
 }
 
-static int field_set(struct ocs_yaml *yaml, const yaml_node_pair_t *pair,
-		     const char *what, struct ocs_field *fields, size_t count)
+static int field_set(struct ocs_yaml *yaml, const yaml_node_pair_t *pair, const char *what,
+		     struct ocs_field *fields, size_t count)
 {
 	yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
 	yaml_node_t *value = yaml_document_get_node(&yaml->document, pair->value);
@@ -158,8 +155,7 @@ static int field_set(struct ocs_yaml *yaml, const yaml_node_pair_t *pair,
 		if (strcmp(fields[i].name, text) != 0)
 			continue;
 		if (fields[i].node)
-			return ocs_yaml_fail(yaml, key, "%s has the key \"%s\" twice",
-					     what, text);
+			return ocs_yaml_fail(yaml, key, "%s has the key \"%s\" twice", what, text);
 		if (scalar_empty(value))
 			return ocs_yaml_fail(yaml, key, "\"%s\" has no value", text);
 		fields[i].node = value;
@@ -172,8 +168,7 @@ int ocs_yaml_fields(struct ocs_yaml *yaml, yaml_node_t *map, const char *what,
 		    struct ocs_field *fields, size_t count)
 {
 	if (map->type != YAML_MAPPING_NODE)
-		return ocs_yaml_fail(yaml, map, "%s must be a mapping of keys to values",
-				     what);
+		return ocs_yaml_fail(yaml, map, "%s must be a mapping of keys to values", what);
 	for (yaml_node_pair_t *pair = map->data.mapping.pairs.start;
 	     pair < map->data.mapping.pairs.top; pair++)
 		if (field_set(yaml, pair, what, fields, count) < 0)
@@ -185,13 +180,13 @@ int ocs_yaml_fields(struct ocs_yaml *yaml, yaml_node_t *map, const char *what,
 	return 0;
 }
 
-const char *ocs_yaml_text(struct ocs_yaml *yaml, const yaml_node_t *node,
-			  const char *key)
+const char *ocs_yaml_text(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key)
 {
 	const char *text;
 
 	if (node->type != YAML_SCALAR_NODE) {
-		ocs_yaml_fail(yaml, node,
+		ocs_yaml_fail(
+			yaml, node,
 			"%s must be a single value (put one that starts with { or [ in quotes)",
 			key);
 		return NULL;
@@ -211,8 +206,8 @@ const char *ocs_yaml_text(struct ocs_yaml *yaml, const yaml_node_t *node,
 	return text;
 }
 
-int ocs_yaml_number(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
-		    int min, int max, int *value)
+int ocs_yaml_number(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, int min,
+		    int max, int *value)
 {
 	const char *text = ocs_yaml_text(yaml, node, key);
 	long number;
@@ -222,17 +217,15 @@ int ocs_yaml_number(struct ocs_yaml *yaml, const yaml_node_t *node, const char *
 	if (ocs_number_parse(text, min, max, &number) < 0 && min == max)
 		return ocs_yaml_fail(yaml, node, "%s must be %d, not \"%.40s\"", key, min, text);
 	if (ocs_number_parse(text, min, max, &number) < 0)
-		return ocs_yaml_fail(yaml, node,
-				     "%s must be a number of %d to %d, not \"%.40s\"", key,
-				     min, max, text);
+		return ocs_yaml_fail(yaml, node, "%s must be a number of %d to %d, not \"%.40s\"",
+				     key, min, max, text);
 	*value = (int)number;
 	return 0;
 }
 
-int ocs_yaml_bool(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
-		  bool *value)
+int ocs_yaml_bool(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, bool *value)
 {
-	static const char *const words[] = {"false", "true"};
+	static const char *const words[] = { "false", "true" };
 	int choice = ocs_yaml_choice(yaml, node, key, words, 2);
 
 	if (choice < 0)
@@ -241,13 +234,13 @@ int ocs_yaml_bool(struct ocs_yaml *yaml, const yaml_node_t *node, const char *ke
 	return 0;
 }
 
-int ocs_yaml_duration(struct ocs_yaml *yaml, const yaml_node_t *node,
-		      const char *key, int min_ms, int max_ms, int *ms)
+int ocs_yaml_duration(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, int min_ms,
+		      int max_ms, int *ms)
 {
 	static const struct {
 		const char *unit;
 		long ms;
-	} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}};
+	} units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 } };
 	const char *text = ocs_yaml_text(yaml, node, key);
 	char digits[16] = "";
 	size_t length;
@@ -265,21 +258,21 @@ int ocs_yaml_duration(struct ocs_yaml *yaml, const yaml_node_t *node,
 		number *= units[i].ms;
 		if (number < min_ms || number > max_ms)
 			return ocs_yaml_fail(yaml, node,
-				"%s must lie between %d ms and %d s, %s does not", key,
-				min_ms, max_ms / 1000, text);
+					     "%s must lie between %d ms and %d s, %s does not", key,
+					     min_ms, max_ms / 1000, text);
 		*ms = (int)number;
 		return 0;
 	}
 	return ocs_yaml_fail(yaml, node,
-		"%s must be a number with a unit, like 500ms, 5s or 2m, not \"%.40s\"",
-		key, text);
+			     "%s must be a number with a unit, like 500ms, 5s or 2m, not \"%.40s\"",
+			     key, text);
 }
 
 int ocs_yaml_choice(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
 		    const char *const *choices, size_t count)
 {
 	const char *text = ocs_yaml_text(yaml, node, key);
-	struct ocs_text known = {0};
+	struct ocs_text known = { 0 };
 
 	if (!text)
 		return -1;
@@ -288,8 +281,7 @@ int ocs_yaml_choice(struct ocs_yaml *yaml, const yaml_node_t *node, const char *
 			ocs_text_free(&known);
 			return (int)i;
 		}
-		ocs_text_add(&known, "%s%s", !i ? "" : i + 1 < count ? ", " : " or ",
-			     choices[i]);
+		ocs_text_add(&known, "%s%s", !i ? "" : i + 1 < count ? ", " : " or ", choices[i]);
 	}
 	ocs_yaml_fail(yaml, node, "%s must be %s, not \"%.40s\"", key, known.data, text);
 	ocs_text_free(&known);
@@ -299,15 +291,13 @@ int ocs_yaml_choice(struct ocs_yaml *yaml, const yaml_node_t *node, const char *
 int ocs_yaml_length(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key)
 {
 	if (node->type != YAML_SEQUENCE_NODE)
-		return ocs_yaml_fail(yaml, node, "%s must be a list (lines with '- ')",
-				     key);
+		return ocs_yaml_fail(yaml, node, "%s must be a list (lines with '- ')", key);
 	return (int)(node->data.sequence.items.top - node->data.sequence.items.start);
 }
 
 yaml_node_t *ocs_yaml_item(struct ocs_yaml *yaml, const yaml_node_t *node, int i)
 {
-	return yaml_document_get_node(&yaml->document,
-				      node->data.sequence.items.start[i]);
+	return yaml_document_get_node(&yaml->document, node->data.sequence.items.start[i]);
 }
 
 static bool name_good(const char *name)
@@ -319,8 +309,8 @@ static bool name_good(const char *name)
 }
 
 /* Appends the names of one scalar. */
-static int names_append(struct ocs_yaml *yaml, const yaml_node_t *node,
-			const char *key, size_t limit, char ***names, size_t *count)
+static int names_append(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
+			size_t limit, char ***names, size_t *count)
 {
 	const char *text = ocs_yaml_text(yaml, node, key);
 	char **more;
@@ -339,14 +329,15 @@ static int names_append(struct ocs_yaml *yaml, const yaml_node_t *node,
 	*count += (size_t)added;
 	for (size_t i = *count - (size_t)added; i < *count; i++)
 		if (!name_good((*names)[i]))
-			return ocs_yaml_fail(yaml, node,
+			return ocs_yaml_fail(
+				yaml, node,
 				"%s: \"%.60s\" is not a name; letters, digits, '.', '_' and '-' make names",
 				key, (*names)[i]);
 	return 0;
 }
 
-int ocs_yaml_names(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
-		   size_t limit, char ***names)
+int ocs_yaml_names(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, size_t limit,
+		   char ***names)
 {
 	size_t count = 0;
 	int items, rc = 0;
@@ -361,8 +352,8 @@ int ocs_yaml_names(struct ocs_yaml *yaml, const yaml_node_t *node, const char *k
 		else if (items < 0)
 			rc = -1;
 		for (int i = 0; i < items && rc == 0; i++)
-			rc = names_append(yaml, ocs_yaml_item(yaml, node, i), key, limit,
-					  names, &count);
+			rc = names_append(yaml, ocs_yaml_item(yaml, node, i), key, limit, names,
+					  &count);
 	}
 	if (rc == 0)
 		return (int)count;

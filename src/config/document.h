@@ -22,17 +22,17 @@ struct ocs_yaml {
 struct ocs_field {
 	const char *name;
 	bool required;
-	yaml_node_t *node;	/* its value, NULL if absent */
+	yaml_node_t *node; /* its value, NULL if absent */
 };
 
 /* Parses exactly one document.  Returns 0 (then ocs_yaml_close), or -1 with ERR. */
-int ocs_yaml_open(struct ocs_yaml *yaml, const char *text, size_t length,
-		  const char *source, struct ocs_error *err);
+int ocs_yaml_open(struct ocs_yaml *yaml, const char *text, size_t length, const char *source,
+		  struct ocs_error *err);
 void ocs_yaml_close(struct ocs_yaml *yaml);
 
 /* "FILE:LINE: ..." of NODE into the error; returns -1 always. */
-int ocs_yaml_fail(struct ocs_yaml *yaml, const yaml_node_t *node,
-		  const char *format, ...) __attribute__((format(printf, 3, 4)));
+int ocs_yaml_fail(struct ocs_yaml *yaml, const yaml_node_t *node, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* Puts "FILE:LINE: " before the error that is there; returns -1 always. */
 int ocs_yaml_prefix(struct ocs_yaml *yaml, const yaml_node_t *node);
 
@@ -42,15 +42,13 @@ int ocs_yaml_fields(struct ocs_yaml *yaml, yaml_node_t *map, const char *what,
 		    struct ocs_field *fields, size_t count);
 
 /* Scalars; KEY names them in messages.  Return NULL or -1 with the error set. */
-const char *ocs_yaml_text(struct ocs_yaml *yaml, const yaml_node_t *node,
-			  const char *key);
-int ocs_yaml_number(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
-		    int min, int max, int *value);
-int ocs_yaml_bool(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
-		  bool *value);
+const char *ocs_yaml_text(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key);
+int ocs_yaml_number(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, int min,
+		    int max, int *value);
+int ocs_yaml_bool(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, bool *value);
 /* "500ms", "5s", "5m" into ms. */
-int ocs_yaml_duration(struct ocs_yaml *yaml, const yaml_node_t *node,
-		      const char *key, int min_ms, int max_ms, int *ms);
+int ocs_yaml_duration(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, int min_ms,
+		      int max_ms, int *ms);
 /* The index of the text in CHOICES, or -1. */
 int ocs_yaml_choice(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
 		    const char *const *choices, size_t count);
@@ -62,7 +60,7 @@ yaml_node_t *ocs_yaml_item(struct ocs_yaml *yaml, const yaml_node_t *node, int i
 /* A name or host list, or a sequence of them, expanded: at least 1 and at most
  * LIMIT names of letters, digits, '.', '_' and '-'.  The caller frees the names
  * (ocs_names_free).  Returns the count, or -1. */
-int ocs_yaml_names(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key,
-		   size_t limit, char ***names);
+int ocs_yaml_names(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key, size_t limit,
+		   char ***names);
 
 #endif

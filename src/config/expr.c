@@ -34,8 +34,8 @@ static int overflow(const struct parse *parse)
 	return ocs_error_set(parse->err, OCS_USAGE, "a number is too large");
 }
 
-static const struct ocs_variable *variable_find(const struct parse *parse,
-						const char *name, size_t length)
+static const struct ocs_variable *variable_find(const struct parse *parse, const char *name,
+						size_t length)
 {
 	for (size_t i = 0; i < parse->count; i++)
 		if (strlen(parse->variables[i].name) == length &&
@@ -48,8 +48,7 @@ static size_t word_length(const char *at, const char *end)
 {
 	size_t length = 0;
 
-	while (at + length < end &&
-	       (isalnum((unsigned char)at[length]) || at[length] == '_'))
+	while (at + length < end && (isalnum((unsigned char)at[length]) || at[length] == '_'))
 		length++;
 	return length;
 }
@@ -58,7 +57,7 @@ static int variable(struct parse *parse, long *value)
 {
 	size_t length = word_length(parse->at, parse->end);
 	const struct ocs_variable *found = variable_find(parse, parse->at, length);
-	struct ocs_text known = {0};
+	struct ocs_text known = { 0 };
 
 	if (found && !found->text_only) {
 		*value = found->value;
@@ -70,8 +69,7 @@ static int variable(struct parse *parse, long *value)
 			ocs_text_add(&known, "%s%s", known.length ? ", " : "",
 				     parse->variables[i].name);
 	if (found)
-		ocs_error_set(parse->err, OCS_USAGE,
-			      "%s is a text and has no number", found->name);
+		ocs_error_set(parse->err, OCS_USAGE, "%s is a text and has no number", found->name);
 	else
 		ocs_error_set(parse->err, OCS_USAGE,
 			      "there is no variable \"%.*s\" here; there are: %s",
@@ -103,13 +101,13 @@ static int factor(struct parse *parse, long *value)
 		return variable(parse, value);
 	if (c != '(' && c != '-')
 		return c ? ocs_error_set(parse->err, OCS_USAGE,
-				"a number, a variable or '(' is missing before '%c'",
-				isprint((unsigned char)c) ? c : '?') :
-			ocs_error_set(parse->err, OCS_USAGE,
-				"the expression ends where a number or a variable is missing");
+					 "a number, a variable or '(' is missing before '%c'",
+					 isprint((unsigned char)c) ? c : '?') :
+			   ocs_error_set(
+				   parse->err, OCS_USAGE,
+				   "the expression ends where a number or a variable is missing");
 	if (++parse->depth > DEPTH_MAX)
-		return ocs_error_set(parse->err, OCS_USAGE,
-				     "the expression is nested too deeply");
+		return ocs_error_set(parse->err, OCS_USAGE, "the expression is nested too deeply");
 	parse->at++;
 	if (c == '-') {
 		rc = factor(parse, value);
@@ -169,7 +167,7 @@ static int sum(struct parse *parse, long *value)
 		if (product(parse, &right) < 0)
 			return -1;
 		if (c == '+' ? __builtin_add_overflow(*value, right, value) :
-		    __builtin_sub_overflow(*value, right, value))
+			       __builtin_sub_overflow(*value, right, value))
 			return overflow(parse);
 	}
 }
@@ -183,16 +181,19 @@ static int evaluate(struct parse *parse, long *value)
 	c = peek(parse);
 	if (parse->at < parse->end)
 		return ocs_error_set(parse->err, OCS_USAGE,
-			"'%c' is not an operator; + - * / %% ( ) are",
-			isprint((unsigned char)c) ? c : '?');
+				     "'%c' is not an operator; + - * / %% ( ) are",
+				     isprint((unsigned char)c) ? c : '?');
 	return 0;
 }
 
-int ocs_expr_value(const char *expression, const struct ocs_variable *variables,
-		   size_t count, long *value, struct ocs_error *err)
+int ocs_expr_value(const char *expression, const struct ocs_variable *variables, size_t count,
+		   long *value, struct ocs_error *err)
 {
-	struct parse parse = {.at = expression, .end = expression + strlen(expression),
-			      .variables = variables, .count = count, .err = err};
+	struct parse parse = { .at = expression,
+			       .end = expression + strlen(expression),
+			       .variables = variables,
+			       .count = count,
+			       .err = err };
 
 	return evaluate(&parse, value);
 }
@@ -224,13 +225,13 @@ static int brace_expand(struct parse *parse, struct ocs_text *text)
 	return 0;
 }
 
-int ocs_expr_expand(const char *template, const struct ocs_variable *variables,
-		    size_t count, struct ocs_text *text, struct ocs_error *err)
+int ocs_expr_expand(const char *template, const struct ocs_variable *variables, size_t count,
+		    struct ocs_text *text, struct ocs_error *err)
 {
 	const char *at = template;
 
 	while (*at) {
-		struct parse parse = {.variables = variables, .count = count, .err = err};
+		struct parse parse = { .variables = variables, .count = count, .err = err };
 		size_t literal = strcspn(at, "{}");
 
 		ocs_text_add(text, "%.*s", (int)literal, at);
@@ -240,9 +241,9 @@ int ocs_expr_expand(const char *template, const struct ocs_variable *variables,
 		parse.at = at + 1;
 		parse.end = strchr(at, '}');
 		if (*at == '}' || !parse.end)
-			return ocs_error_set(err, OCS_USAGE, *at == '}' ?
-				"a '}' has no '{' before it" :
-				"a '{' has no '}' after it");
+			return ocs_error_set(err, OCS_USAGE,
+					     *at == '}' ? "a '}' has no '{' before it" :
+							  "a '{' has no '}' after it");
 		at = parse.end + 1;
 		if (brace_expand(&parse, text) < 0)
 			return -1;

@@ -21,10 +21,10 @@ int ocs_extents_parse(const char *text, int max, int extents[OCS_AXES]);
 struct ocs_loader {
 	struct ocs_yaml yaml;
 	struct ocs_config *config;
-	struct ocs_fabric *fabric;	/* of config */
-	struct ocs_names *cubes;	/* all cube names -> section */
-	struct ocs_names *partitions;	/* all partitions -> section */
-	struct ocs_names *addresses;	/* all addresses -> switch */
+	struct ocs_fabric *fabric;    /* of config */
+	struct ocs_names *cubes;      /* all cube names -> section */
+	struct ocs_names *partitions; /* all partitions -> section */
+	struct ocs_names *addresses;  /* all addresses -> switch */
 };
 
 /* load_settings.c: ocsd, timeouts, policies, nccl */
@@ -48,14 +48,13 @@ int ocs_load_look_ahead(struct ocs_loader *loader, int section, yaml_node_t *nod
 /* load_interfaces.c: the keys `interfaces` and `forwarding` (NULL: absent) of a section
  * whose servers are known */
 int ocs_load_interfaces(struct ocs_loader *loader, int section, yaml_node_t *interfaces,
-			yaml_node_t *forwarding,
-			yaml_node_t *subnets);
+			yaml_node_t *forwarding, yaml_node_t *subnets);
 /* The name of a network device at NODE, the value of KEY.  0, or -1. */
 int ocs_load_device(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
 		    char **name);
 
 /* Checks "unix:/path" or "host:port" at NODE. */
-int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,
-			   const char *key, const char *address);
+int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
+			   const char *address);
 
 #endif

@@ -15,9 +15,9 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define DEVICE_MAX 15	/* characters of the name of a network device */
+#define DEVICE_MAX 15 /* characters of the name of a network device */
 #define RDMA_MAX 63
-#define SPEED_MAX 100000000	/* Mb/s */
+#define SPEED_MAX 100000000 /* Mb/s */
 
 struct reader {
 	struct ocs_loader *loader;
@@ -28,7 +28,7 @@ struct reader {
 /* An address of some server, with where it stands. */
 struct used {
 	uint32_t address;
-	int server, interface;	/* interface -1: the address for forwarding */
+	int server, interface; /* interface -1: the address for forwarding */
 	const yaml_node_t *node;
 };
 
@@ -50,7 +50,8 @@ int ocs_load_device(struct ocs_loader *loader, const yaml_node_t *node, const ch
 	if (!text)
 		return -1;
 	if (strlen(text) > DEVICE_MAX || !plain(text, strlen(text)))
-		return ocs_yaml_fail(&loader->yaml, node,
+		return ocs_yaml_fail(
+			&loader->yaml, node,
 			"%s: \"%.60s\" is not the name of a network device, which has at most %d letters, digits, '.', '_' and '-'",
 			key, text, DEVICE_MAX);
 	*name = ocs_strdup(text);
@@ -68,7 +69,8 @@ static int rdma_load(struct reader *reader, const yaml_node_t *node, char **rdma
 		return -1;
 	if (length > RDMA_MAX || !plain(text, length) ||
 	    (text[length] && ocs_number_parse(text + length + 1, 1, 255, &port) < 0))
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"rdma: \"%.80s\" is not an RDMA device with or without a port, such as mlx5_0:1",
 			text);
 	*rdma = ocs_strdup(text);
@@ -107,47 +109,51 @@ static int base_address(struct reader *reader, const yaml_node_t *node, const ch
 	uint32_t base, last;
 
 	if (prefix_parse(text, &base, prefix) < 0)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"address: \"%.60s\" is not an IPv4 prefix such as 10.192.0.0/16, or a pattern such as \"10.192.0.{server + 1}/24\"",
 			text);
 	last = *prefix < 32 ? UINT32_MAX >> *prefix : 0;
 	if (base & last)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"address: %s has bits behind its prefix; without braces it is the prefix from which all servers get their addresses",
 			text);
 	if ((uint32_t)reader->section->nservers >= last)
-		return ocs_yaml_fail(reader->yaml, node,
-			"address: the prefix %s has no room for the addresses of %d servers",
-			text, reader->section->nservers);
+		return ocs_yaml_fail(
+			reader->yaml, node,
+			"address: the prefix %s has no room for the addresses of %d servers", text,
+			reader->section->nservers);
 	*address = base + (uint32_t)server + 1;
 	return 0;
 }
 
 /* The address of SERVER by the text at NODE; INTERFACE -1: that for forwarding. */
-static int address_of(struct reader *reader, const yaml_node_t *node, const char *text,
-		      int server, int interface, uint32_t *address, int *prefix)
+static int address_of(struct reader *reader, const yaml_node_t *node, const char *text, int server,
+		      int interface, uint32_t *address, int *prefix)
 {
 	const struct ocs_section *section = reader->section;
 	const char *name = reader->loader->fabric->nodes[section->first_node + server].name;
 	const struct ocs_variable variables[] = {
-		{.name = "server", .value = server},
-		{.name = "servers", .value = section->nservers},
-		{.name = "degree", .value = section->degree},
-		{.name = "interface", .value = interface},
+		{ .name = "server", .value = server },
+		{ .name = "servers", .value = section->nservers },
+		{ .name = "degree", .value = section->degree },
+		{ .name = "interface", .value = interface },
 	};
-	struct ocs_text expanded = {0};
+	struct ocs_text expanded = { 0 };
 	int rc = 0;
 
 	if (!strchr(text, '{'))
 		return base_address(reader, node, text, server, address, prefix);
-	if (ocs_expr_expand(text, variables, interface < 0 ? 3 : 4, &expanded,
-			    reader->yaml->err) < 0) {
+	if (ocs_expr_expand(text, variables, interface < 0 ? 3 : 4, &expanded, reader->yaml->err) <
+	    0) {
 		ocs_error_prefix(reader->yaml->err, "address, for %s", name);
 		rc = ocs_yaml_prefix(reader->yaml, node);
 	} else if (prefix_parse(expanded.data, address, prefix) < 0) {
-		rc = ocs_yaml_fail(reader->yaml, node,
-			"address: for %s this makes \"%.60s\", which is not an IPv4 address",
-			name, expanded.data);
+		rc = ocs_yaml_fail(
+			reader->yaml, node,
+			"address: for %s this makes \"%.60s\", which is not an IPv4 address", name,
+			expanded.data);
 	}
 	ocs_text_free(&expanded);
 	return rc;
@@ -159,7 +165,8 @@ static int address_checked(struct reader *reader, const yaml_node_t *node, const
 	if (address_of(reader, node, text, server, interface, address, prefix) < 0)
 		return -1;
 	if (!host_address(*address))
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"address: %u.%u.%u.%u of %s is not an address that a host can have",
 			*address >> 24, *address >> 16 & 0xff, *address >> 8 & 0xff,
 			*address & 0xff,
@@ -182,30 +189,33 @@ static int by_address(const void *a, const void *b)
 /* Every address of the section once. */
 static int addresses_check(struct reader *reader, struct used *used, size_t count)
 {
-	const struct ocs_node *nodes =
-		&reader->loader->fabric->nodes[reader->section->first_node];
+	const struct ocs_node *nodes = &reader->loader->fabric->nodes[reader->section->first_node];
 
 	qsort(used, count, sizeof(*used), by_address);
 	for (size_t i = 1; i < count; i++)
 		if (used[i].address == used[i - 1].address)
-			return ocs_yaml_fail(reader->yaml, used[i].node,
+			return ocs_yaml_fail(
+				reader->yaml, used[i].node,
 				"the address %u.%u.%u.%u stands twice: %s and %s would have it%s",
 				used[i].address >> 24, used[i].address >> 16 & 0xff,
 				used[i].address >> 8 & 0xff, used[i].address & 0xff,
 				nodes[used[i - 1].server].name, nodes[used[i].server].name,
-				used[i].server != used[i - 1].server ? "" :
+				used[i].server != used[i - 1].server ?
+					"" :
 				used[i].interface < 0 ?
-				", on an interface and for forwarding, which needs an address of its own" :
-				", on several interfaces; the key \"forwarding\" is for one address on all of them");
+					", on an interface and for forwarding, which needs an address of its own" :
+					", on several interfaces; the key \"forwarding\" is for one address on all of them");
 	return 0;
 }
 
 static int interface_load(struct reader *reader, yaml_node_t *node, int index,
 			  const yaml_node_t **address)
 {
-	struct ocs_field fields[] = {{.name = "name", .required = true}, {.name = "rdma"},
-				     {.name = "forward"}, {.name = "address"},
-				     {.name = "speed"}};
+	struct ocs_field fields[] = { { .name = "name", .required = true },
+				      { .name = "rdma" },
+				      { .name = "forward" },
+				      { .name = "address" },
+				      { .name = "speed" } };
 	struct ocs_interface *interfaces = reader->section->interfaces;
 	struct ocs_interface *one = &interfaces[index];
 	const char *text;
@@ -213,25 +223,30 @@ static int interface_load(struct reader *reader, yaml_node_t *node, int index,
 	if (ocs_yaml_fields(reader->yaml, node, "an interface", fields, 5) < 0 ||
 	    ocs_load_device(reader->loader, fields[0].node, "name", &one->name) < 0 ||
 	    (fields[1].node && rdma_load(reader, fields[1].node, &one->rdma) < 0) ||
-	    (fields[2].node && ocs_load_device(reader->loader, fields[2].node, "forward", &one->forward) < 0) ||
+	    (fields[2].node &&
+	     ocs_load_device(reader->loader, fields[2].node, "forward", &one->forward) < 0) ||
 	    (fields[4].node &&
 	     ocs_yaml_number(reader->yaml, fields[4].node, "speed", 1, SPEED_MAX, &one->speed) < 0))
 		return -1;
 	for (int i = 0; i <= index; i++) {
 		const struct ocs_interface *other = &interfaces[i];
-		const char *twice = i < index && (strcmp(other->name, one->name) == 0 ||
-			(other->forward && strcmp(other->forward, one->name) == 0)) ?
-			one->name : NULL;
+		const char *twice =
+			i < index && (strcmp(other->name, one->name) == 0 ||
+				      (other->forward && strcmp(other->forward, one->name) == 0)) ?
+				one->name :
+				NULL;
 
-		if (one->forward && (strcmp(other->name, one->forward) == 0 ||
-		    (i < index && other->forward && strcmp(other->forward, one->forward) == 0)))
+		if (one->forward &&
+		    (strcmp(other->name, one->forward) == 0 ||
+		     (i < index && other->forward && strcmp(other->forward, one->forward) == 0)))
 			twice = one->forward;
 		if (twice)
 			return ocs_yaml_fail(reader->yaml, node,
-				"the device %s stands twice, at interfaces %d and %d", twice, i,
-				index);
+					     "the device %s stands twice, at interfaces %d and %d",
+					     twice, i, index);
 		if (i < index && one->rdma && other->rdma && strcmp(other->rdma, one->rdma) == 0)
-			return ocs_yaml_fail(reader->yaml, node,
+			return ocs_yaml_fail(
+				reader->yaml, node,
 				"the RDMA device %s stands twice, at interfaces %d and %d",
 				one->rdma, i, index);
 	}
@@ -262,7 +277,7 @@ static int interface_addresses(struct reader *reader, const yaml_node_t *node, i
 		if (address_checked(reader, node, one->address, s, index, address, &prefix) < 0)
 			return -1;
 		one->prefix = prefix;
-		used[s] = (struct used){*address, s, index, node};
+		used[s] = (struct used){ *address, s, index, node };
 	}
 	return 0;
 }
@@ -276,15 +291,15 @@ static int interfaces_load(struct reader *reader, yaml_node_t *node, struct used
 	if (length < 0)
 		return -1;
 	if (length != section->degree)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"interfaces lists %d, but %s has %d: one entry for each, in the order of their numbers",
 			length, section->name, section->degree);
 	section->interfaces = ocs_calloc((size_t)length, sizeof(*section->interfaces));
 	for (int i = 0; i < length; i++) {
 		const yaml_node_t *address = NULL;
 
-		if (interface_load(reader, ocs_yaml_item(reader->yaml, node, i), i,
-				   &address) < 0)
+		if (interface_load(reader, ocs_yaml_item(reader->yaml, node, i), i, &address) < 0)
 			return -1;
 		if (!address)
 			continue;
@@ -298,8 +313,9 @@ static int interfaces_load(struct reader *reader, yaml_node_t *node, struct used
 static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used *used,
 			   size_t *count)
 {
-	static const char *const backends[] = {"none", "auto", "flower", "bpf", "routes"};
-	struct ocs_field fields[] = {{.name = "backend"}, {.name = "address", .required = true}};
+	static const char *const backends[] = { "none", "auto", "flower", "bpf", "routes" };
+	struct ocs_field fields[] = { { .name = "backend" },
+				      { .name = "address", .required = true } };
 	struct ocs_section *section = reader->section;
 	int choice = OCS_FORWARDING_AUTO, prefix;
 	const char *text;
@@ -307,7 +323,8 @@ static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used
 	if (ocs_yaml_fields(reader->yaml, node, "forwarding", fields, 2) < 0)
 		return -1;
 	if (!section->interfaces)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"forwarding needs the key \"interfaces\", which names the devices of a server");
 	if (fields[0].node)
 		choice = ocs_yaml_choice(reader->yaml, fields[0].node, "backend", backends, 5);
@@ -319,7 +336,7 @@ static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used
 		if (address_checked(reader, fields[1].node, text, s, -1, &section->hosts[s],
 				    &prefix) < 0)
 			return -1;
-		used[*count] = (struct used){section->hosts[s], s, -1, fields[1].node};
+		used[*count] = (struct used){ section->hosts[s], s, -1, fields[1].node };
 		++*count;
 	}
 	section->forwarding = (enum ocs_forwarding)choice;
@@ -328,8 +345,8 @@ static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used
 
 /* The range of the circuits' subnets: two addresses for each interface, none of them
  * anybody's. */
-static int subnets_load(struct reader *reader, const yaml_node_t *node,
-			const struct used *used, size_t count)
+static int subnets_load(struct reader *reader, const yaml_node_t *node, const struct used *used,
+			size_t count)
 {
 	const char *text = ocs_yaml_text(reader->yaml, node, "subnets");
 	struct ocs_section *section = reader->section;
@@ -340,26 +357,32 @@ static int subnets_load(struct reader *reader, const yaml_node_t *node,
 	if (!text)
 		return -1;
 	if (!section->interfaces)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"subnets needs the key \"interfaces\", which names the devices of a server");
 	if (section->directed)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"subnets: over directed circuits two servers do not hear each other; a subnet needs duplex ones");
 	if (prefix_parse(text, &base, &prefix) < 0 || !strchr(text, '/') || prefix > 31)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"subnets: \"%.60s\" is not an IPv4 prefix such as 10.128.0.0/16", text);
 	last = UINT32_MAX >> prefix;
 	if (base & last || !host_address(base) || !host_address(base + last))
 		return ocs_yaml_fail(reader->yaml, node,
-			"subnets: %s is not a prefix of addresses that hosts can have", text);
+				     "subnets: %s is not a prefix of addresses that hosts can have",
+				     text);
 	if (needed > (uint64_t)last + 1)
-		return ocs_yaml_fail(reader->yaml, node,
+		return ocs_yaml_fail(
+			reader->yaml, node,
 			"subnets: %s has %llu addresses, but %d servers with %d interfaces need two for each, %llu",
 			text, (unsigned long long)last + 1, section->nservers, section->degree,
 			(unsigned long long)needed);
 	for (size_t i = 0; i < count; i++)
 		if ((used[i].address & ~last) == base)
-			return ocs_yaml_fail(reader->yaml, node,
+			return ocs_yaml_fail(
+				reader->yaml, node,
 				"subnets: %s is for circuits only, but %u.%u.%u.%u of a server lies in it",
 				text, used[i].address >> 24, used[i].address >> 16 & 0xff,
 				used[i].address >> 8 & 0xff, used[i].address & 0xff);
@@ -372,15 +395,14 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 			yaml_node_t *forwarding, yaml_node_t *subnets)
 {
 	struct ocs_section *section = &loader->fabric->sections[index];
-	struct reader reader = {.loader = loader, .yaml = &loader->yaml, .section = section};
+	struct reader reader = { .loader = loader, .yaml = &loader->yaml, .section = section };
 	struct used *used;
 	size_t count = 0;
 	int rc = 0;
 
 	if (!interfaces && !forwarding && !subnets)
 		return 0;
-	used = ocs_calloc((size_t)section->nservers * (size_t)(section->degree + 1),
-			  sizeof(*used));
+	used = ocs_calloc((size_t)section->nservers * (size_t)(section->degree + 1), sizeof(*used));
 	if (interfaces)
 		rc = interfaces_load(&reader, interfaces, used, &count);
 	if (rc == 0 && forwarding)

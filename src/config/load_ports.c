@@ -59,28 +59,27 @@ static int item_number(const struct wiring *wiring, int item)
 
 static char *item_label(const struct wiring *wiring, int item)
 {
-	return ocs_ports_item_label(wiring->fabric, wiring->section,
-				    item_number(wiring, item));
+	return ocs_ports_item_label(wiring->fabric, wiring->section, item_number(wiring, item));
 }
 
-static int conflict(struct wiring *wiring, const yaml_node_t *node, int item,
-		    struct ocs_port port, const struct ocs_port_use *use)
+static int conflict(struct wiring *wiring, const yaml_node_t *node, int item, struct ocs_port port,
+		    const struct ocs_port_use *use)
 {
 	const struct ocs_section *other = &wiring->fabric->sections[use->section];
 	char *label = item_label(wiring, item);
 	char *first = ocs_ports_item_label(wiring->fabric, other, use->item);
 
-	ocs_yaml_fail(wiring->yaml, node,
-		      "port %d of switch %s is used twice: for %s of fabric %s and for %s of fabric %s",
-		      port.port, wiring->fabric->switches[port.sw].name, first,
-		      other->name, label, wiring->section->name);
+	ocs_yaml_fail(
+		wiring->yaml, node,
+		"port %d of switch %s is used twice: for %s of fabric %s and for %s of fabric %s",
+		port.port, wiring->fabric->switches[port.sw].name, first, other->name, label,
+		wiring->section->name);
 	free(label);
 	free(first);
 	return -1;
 }
 
-static int plane_check(struct wiring *wiring, const yaml_node_t *node, int item,
-		       int sw)
+static int plane_check(struct wiring *wiring, const yaml_node_t *node, int item, int sw)
 {
 	const struct ocs_section *section = wiring->section;
 	int *first = &wiring->plane[plane_of(section, item)];
@@ -92,21 +91,20 @@ static int plane_check(struct wiring *wiring, const yaml_node_t *node, int item,
 		return 0;
 	label = item_label(wiring, item);
 	first_label = item_label(wiring, *first);
-	ocs_yaml_fail(wiring->yaml, node,
-		      "%s is on switch %s but %s on switch %s: %s must share a switch, or they could never be joined",
-		      first_label,
-		      wiring->fabric->switches[wiring->rule->table[*first].sw].name, label,
-		      wiring->fabric->switches[sw].name, section->kind == OCS_TORUS ?
-		      "all + and - ports of one dimension and position" :
-		      "the same interface of all servers");
+	ocs_yaml_fail(
+		wiring->yaml, node,
+		"%s is on switch %s but %s on switch %s: %s must share a switch, or they could never be joined",
+		first_label, wiring->fabric->switches[wiring->rule->table[*first].sw].name, label,
+		wiring->fabric->switches[sw].name,
+		section->kind == OCS_TORUS ? "all + and - ports of one dimension and position" :
+					     "the same interface of all servers");
 	free(label);
 	free(first_label);
 	return -1;
 }
 
 /* Enters one port after all its checks. */
-static int item_set(struct wiring *wiring, const yaml_node_t *node, int item,
-		    struct ocs_port port)
+static int item_set(struct wiring *wiring, const yaml_node_t *node, int item, struct ocs_port port)
 {
 	const struct ocs_switch *sw = &wiring->fabric->switches[port.sw];
 	struct ocs_port_use *use;
@@ -123,16 +121,17 @@ static int item_set(struct wiring *wiring, const yaml_node_t *node, int item,
 		fault = "on a bidi switch the + ports belong on the ingress side and the - ports on the egress side";
 	if (!fault && sw->moves != (wiring->bank >= OCS_BANK_SELECT))
 		fault = sw->moves ? "a switch with \"moves\" is for look_ahead.select only" :
-			"1x2 switches need \"moves: true\"";
+				    "1x2 switches need \"moves: true\"";
 	if (!fault && ocs_switch_loop_port(sw, port.port))
 		fault = "that is one of its loop ports";
 	if (fault) {
 		label = item_label(wiring, item);
-		ocs_yaml_fail(wiring->yaml, node,
-			      "%s would be port %d of switch %s, which is %s and has the ports 1 to %d%s: %s",
-			      label, port.port, sw->name, sw->bidi ? "bidi" : "duplex",
-			      ocs_switch_ports(sw),
-			      sw->bidi ? " (the first half is ingress)" : "", fault);
+		ocs_yaml_fail(
+			wiring->yaml, node,
+			"%s would be port %d of switch %s, which is %s and has the ports 1 to %d%s: %s",
+			label, port.port, sw->name, sw->bidi ? "bidi" : "duplex",
+			ocs_switch_ports(sw), sw->bidi ? " (the first half is ingress)" : "",
+			fault);
 		free(label);
 		return -1;
 	}
@@ -149,16 +148,15 @@ static int item_set(struct wiring *wiring, const yaml_node_t *node, int item,
 	return 0;
 }
 
-static int switch_unknown(struct wiring *wiring, const yaml_node_t *node,
-			  const char *name)
+static int switch_unknown(struct wiring *wiring, const yaml_node_t *node, const char *name)
 {
 	const struct ocs_fabric *fabric = wiring->fabric;
 	const char **names, *nearest;
 
 	if (!fabric->nswitches)
-		return ocs_yaml_fail(wiring->yaml, node,
-			"the switch %.80s is not described: the file has no \"switches\"",
-			name);
+		return ocs_yaml_fail(
+			wiring->yaml, node,
+			"the switch %.80s is not described: the file has no \"switches\"", name);
 	names = ocs_calloc((size_t)fabric->nswitches, sizeof(*names));
 	for (int i = 0; i < fabric->nswitches; i++)
 		names[i] = fabric->switches[i].name;
@@ -175,36 +173,33 @@ static int switch_unknown(struct wiring *wiring, const yaml_node_t *node,
 static void variables_set(const struct ocs_section *section, int item,
 			  struct ocs_variable variables[VARIABLES], size_t *count)
 {
-	static const char *const axis[] = {"x", "y", "z"};
+	static const char *const axis[] = { "x", "y", "z" };
 	struct ocs_port_item at;
 
 	ocs_ports_item(section, item, &at);
 	memset(variables, 0, VARIABLES * sizeof(*variables));
 	if (section->kind == OCS_TORUS) {
-		variables[0] = (struct ocs_variable){.name = "cube", .value = at.cube};
-		variables[1] = (struct ocs_variable){.name = "dim", .value = at.dim,
-						     .text = axis[at.dim]};
-		variables[2] = (struct ocs_variable){.name = "a", .value = at.a};
-		variables[3] = (struct ocs_variable){.name = "b", .value = at.b};
-		variables[4] = (struct ocs_variable){.name = "sign", .value = at.sign};
-		variables[5] = (struct ocs_variable){.name = "edge",
-						     .value = section->edge[0]};
-		variables[6] = (struct ocs_variable){.name = "cubes",
-						     .value = section->ncubes};
+		variables[0] = (struct ocs_variable){ .name = "cube", .value = at.cube };
+		variables[1] = (struct ocs_variable){ .name = "dim",
+						      .value = at.dim,
+						      .text = axis[at.dim] };
+		variables[2] = (struct ocs_variable){ .name = "a", .value = at.a };
+		variables[3] = (struct ocs_variable){ .name = "b", .value = at.b };
+		variables[4] = (struct ocs_variable){ .name = "sign", .value = at.sign };
+		variables[5] = (struct ocs_variable){ .name = "edge", .value = section->edge[0] };
+		variables[6] = (struct ocs_variable){ .name = "cubes", .value = section->ncubes };
 		*count = 7;
 		return;
 	}
-	variables[0] = (struct ocs_variable){.name = "server", .value = at.server};
-	variables[1] = (struct ocs_variable){.name = "interface", .value = at.interface};
-	variables[2] = (struct ocs_variable){.name = "servers",
-					     .value = section->nservers};
-	variables[3] = (struct ocs_variable){.name = "degree", .value = section->degree};
+	variables[0] = (struct ocs_variable){ .name = "server", .value = at.server };
+	variables[1] = (struct ocs_variable){ .name = "interface", .value = at.interface };
+	variables[2] = (struct ocs_variable){ .name = "servers", .value = section->nservers };
+	variables[3] = (struct ocs_variable){ .name = "degree", .value = section->degree };
 	*count = 4;
 }
 
 /* An expression failed: says where and for which port. */
-static int rule_fail(struct wiring *wiring, const yaml_node_t *node, const char *key,
-		     int item)
+static int rule_fail(struct wiring *wiring, const yaml_node_t *node, const char *key, int item)
 {
 	char *label = item_label(wiring, item);
 
@@ -222,16 +217,15 @@ static int rule_item(struct wiring *wiring, int item, struct ocs_text *name)
 
 	variables_set(wiring->section, item, variables, &count);
 	name->length = 0;
-	if (ocs_expr_expand(wiring->rule->switch_text, variables, count, name,
-			    wiring->yaml->err) < 0)
+	if (ocs_expr_expand(wiring->rule->switch_text, variables, count, name, wiring->yaml->err) <
+	    0)
 		return rule_fail(wiring, wiring->switch_node, "switch", item);
-	if (ocs_expr_value(wiring->rule->port_text, variables, count, &value,
-			   wiring->yaml->err) < 0)
+	if (ocs_expr_value(wiring->rule->port_text, variables, count, &value, wiring->yaml->err) <
+	    0)
 		return rule_fail(wiring, wiring->port_node, "port", item);
 	port.sw = ocs_fabric_switch(wiring->fabric, name->length ? name->data : "");
 	if (port.sw < 0)
-		return switch_unknown(wiring, wiring->switch_node,
-				      name->length ? name->data : "");
+		return switch_unknown(wiring, wiring->switch_node, name->length ? name->data : "");
 	if (value < 0 || value > 2 * OCS_SWITCH_SIZE_MAX) /* keep it an int */
 		value = value < 0 ? -1 : 2 * OCS_SWITCH_SIZE_MAX + 1;
 	port.port = (int)value;
@@ -240,7 +234,7 @@ static int rule_item(struct wiring *wiring, int item, struct ocs_text *name)
 
 static int rule_apply(struct wiring *wiring)
 {
-	struct ocs_text name = {0};
+	struct ocs_text name = { 0 };
 	int rc = 0;
 
 	for (int i = 0; i < wiring->rule->count && rc == 0; i++)
@@ -251,20 +245,19 @@ static int rule_apply(struct wiring *wiring)
 }
 
 /* cube, dim, position and sign of an entry of a torus. */
-static int map_torus_item(struct wiring *wiring, const struct ocs_field *fields,
-			  int *item)
+static int map_torus_item(struct wiring *wiring, const struct ocs_field *fields, int *item)
 {
-	static const char *const axes[] = {"x", "y", "z"}, *const signs[] = {"+", "-"};
+	static const char *const axes[] = { "x", "y", "z" }, *const signs[] = { "+", "-" };
 	const struct ocs_section *section = wiring->section;
 	struct ocs_yaml *yaml = wiring->yaml;
 	const char *name = ocs_yaml_text(yaml, fields[0].node, "cube");
-	int cube = ocs_section_cube(section, name), dim, sign, at[2] = {0, 0};
+	int cube = ocs_section_cube(section, name), dim, sign, at[2] = { 0, 0 };
 
 	if (!name)
 		return -1;
 	if (cube < 0)
-		return ocs_yaml_fail(yaml, fields[0].node,
-				     "the fabric %s has no cube %.80s", section->name, name);
+		return ocs_yaml_fail(yaml, fields[0].node, "the fabric %s has no cube %.80s",
+				     section->name, name);
 	dim = ocs_yaml_choice(yaml, fields[1].node, "dim", axes, 3);
 	if (dim < 0)
 		return -1;
@@ -272,20 +265,20 @@ static int map_torus_item(struct wiring *wiring, const struct ocs_field *fields,
 	if (sign < 0)
 		return -1;
 	if (ocs_yaml_length(yaml, fields[2].node, "position") != 2)
-		return ocs_yaml_fail(yaml, fields[2].node,
+		return ocs_yaml_fail(
+			yaml, fields[2].node,
 			"position must be the two coordinates other than %s, like [0, 3]",
 			axes[dim]);
 	for (int i = 0; i < 2; i++)
-		if (ocs_yaml_number(yaml, ocs_yaml_item(yaml, fields[2].node, i),
-				    "position", 0, section->edge[0] - 1, &at[i]) < 0)
+		if (ocs_yaml_number(yaml, ocs_yaml_item(yaml, fields[2].node, i), "position", 0,
+				    section->edge[0] - 1, &at[i]) < 0)
 			return -1;
 	*item = ocs_ports_torus(section, cube, dim, at[0], at[1], sign);
 	return 0;
 }
 
 /* node and interface of an entry of servers. */
-static int map_server_item(struct wiring *wiring, const struct ocs_field *fields,
-			   int *item)
+static int map_server_item(struct wiring *wiring, const struct ocs_field *fields, int *item)
 {
 	const struct ocs_section *section = wiring->section;
 	struct ocs_yaml *yaml = wiring->yaml;
@@ -296,10 +289,10 @@ static int map_server_item(struct wiring *wiring, const struct ocs_field *fields
 	if (!name)
 		return -1;
 	if (!node || node->section != section->index)
-		return ocs_yaml_fail(yaml, fields[0].node,
-				     "the fabric %s has no node %.80s", section->name, name);
-	if (ocs_yaml_number(yaml, fields[1].node, "interface", 0, section->degree - 1,
-			    &interface) < 0)
+		return ocs_yaml_fail(yaml, fields[0].node, "the fabric %s has no node %.80s",
+				     section->name, name);
+	if (ocs_yaml_number(yaml, fields[1].node, "interface", 0, section->degree - 1, &interface) <
+	    0)
 		return -1;
 	*item = ocs_ports_server(section, node->server, interface);
 	return 0;
@@ -307,11 +300,13 @@ static int map_server_item(struct wiring *wiring, const struct ocs_field *fields
 
 static int map_entry(struct wiring *wiring, yaml_node_t *node, struct mapped *entry)
 {
-	struct ocs_field torus[] = {{"cube", true, NULL}, {"dim", true, NULL},
-		{"position", true, NULL}, {"sign", true, NULL}, {"switch", true, NULL},
-		{"port", true, NULL}};
-	struct ocs_field server[] = {{"node", true, NULL}, {"interface", true, NULL},
-		{"switch", true, NULL}, {"port", true, NULL}};
+	struct ocs_field torus[] = { { "cube", true, NULL },	 { "dim", true, NULL },
+				     { "position", true, NULL }, { "sign", true, NULL },
+				     { "switch", true, NULL },	 { "port", true, NULL } };
+	struct ocs_field server[] = { { "node", true, NULL },
+				      { "interface", true, NULL },
+				      { "switch", true, NULL },
+				      { "port", true, NULL } };
 	bool cubes = wiring->section->kind == OCS_TORUS;
 	struct ocs_field *where = cubes ? torus : server;
 	size_t count = cubes ? 6 : 4;
@@ -320,7 +315,7 @@ static int map_entry(struct wiring *wiring, yaml_node_t *node, struct mapped *en
 
 	if (ocs_yaml_fields(wiring->yaml, node, "an entry of map", where, count) < 0 ||
 	    (cubes ? map_torus_item(wiring, where, &entry->item) :
-	     map_server_item(wiring, where, &entry->item)) < 0)
+		     map_server_item(wiring, where, &entry->item)) < 0)
 		return -1;
 	name = ocs_yaml_text(wiring->yaml, where[count - 2].node, "switch");
 	if (!name)
@@ -367,9 +362,10 @@ static int complete_check(struct wiring *wiring)
 		if (wiring->rule->table[i].sw != -1)
 			continue;
 		label = ocs_ports_item_label(wiring->fabric, wiring->section, i);
-		ocs_yaml_fail(wiring->yaml, wiring->node,
-			      "%s has no port: add it to map, or give the rule with \"switch\" and \"port\"",
-			      label);
+		ocs_yaml_fail(
+			wiring->yaml, wiring->node,
+			"%s has no port: add it to map, or give the rule with \"switch\" and \"port\"",
+			label);
 		free(label);
 		return -1;
 	}
@@ -413,7 +409,8 @@ static int room_check(struct ocs_loader *loader, const struct ocs_section *secti
 		room += ocs_switch_ports(&loader->fabric->switches[i]);
 	if (room >= ocs_ports_count(section))
 		return 0;
-	return ocs_yaml_fail(&loader->yaml, node,
+	return ocs_yaml_fail(
+		&loader->yaml, node,
 		"the fabric %s needs %d switch ports, but the switches described in \"switches\" have %lld",
 		section->name, ocs_ports_count(section), room);
 }
@@ -421,22 +418,24 @@ static int room_check(struct ocs_loader *loader, const struct ocs_section *secti
 int ocs_load_ports(struct ocs_loader *loader, int index, yaml_node_t *node)
 {
 	struct ocs_section *section = &loader->fabric->sections[index];
-	struct ocs_field fields[] = {{.name = "switch"}, {.name = "port"}, {.name = "map"}};
-	struct wiring wiring = {.loader = loader, .yaml = &loader->yaml,
-				.fabric = loader->fabric, .section = section,
-				.node = node};
-	int planes = section->kind == OCS_TORUS ?
-		OCS_AXES * section->edge[0] * section->edge[0] : section->degree;
+	struct ocs_field fields[] = { { .name = "switch" }, { .name = "port" }, { .name = "map" } };
+	struct wiring wiring = { .loader = loader,
+				 .yaml = &loader->yaml,
+				 .fabric = loader->fabric,
+				 .section = section,
+				 .node = node };
+	int planes = section->kind == OCS_TORUS ? OCS_AXES * section->edge[0] * section->edge[0] :
+						  section->degree;
 	int rc;
 
 	if (ocs_yaml_fields(&loader->yaml, node, "ports", fields, 3) < 0)
 		return -1;
 	if (!fields[0].node != !fields[1].node)
 		return ocs_yaml_fail(&loader->yaml, node,
-			"a rule needs both \"switch\" and \"port\"");
+				     "a rule needs both \"switch\" and \"port\"");
 	if (!fields[0].node && !fields[2].node)
 		return ocs_yaml_fail(&loader->yaml, node,
-			"ports needs a rule (\"switch\" and \"port\") or a \"map\"");
+				     "ports needs a rule (\"switch\" and \"port\") or a \"map\"");
 	if (room_check(loader, section, node) < 0)
 		return -1;
 	wiring.switch_node = fields[0].node;
@@ -444,8 +443,7 @@ int ocs_load_ports(struct ocs_loader *loader, int index, yaml_node_t *node)
 	wiring.map_node = fields[2].node;
 	wiring.rule = section->ports = ocs_calloc(1, sizeof(*section->ports));
 	wiring.rule->count = ocs_ports_count(section);
-	wiring.rule->table = ocs_calloc((size_t)wiring.rule->count,
-					sizeof(*wiring.rule->table));
+	wiring.rule->table = ocs_calloc((size_t)wiring.rule->count, sizeof(*wiring.rule->table));
 	for (int i = 0; i < wiring.rule->count; i++)
 		wiring.rule->table[i].sw = -1;
 	wiring.plane = ocs_calloc((size_t)planes, sizeof(int));
@@ -474,15 +472,18 @@ static int ways_enter(struct wiring *wiring)
 }
 
 /* One bank of look_ahead: always a rule. */
-static int bank_load(struct ocs_loader *loader, int index, yaml_node_t *node,
-		     const char *name, int bank)
+static int bank_load(struct ocs_loader *loader, int index, yaml_node_t *node, const char *name,
+		     int bank)
 {
 	struct ocs_section *section = &loader->fabric->sections[index];
-	struct ocs_field fields[] = {{.name = "switch", .required = true},
-				     {.name = "port", .required = true}};
-	struct wiring wiring = {.loader = loader, .yaml = &loader->yaml,
-				.fabric = loader->fabric, .section = section,
-				.node = node, .bank = bank};
+	struct ocs_field fields[] = { { .name = "switch", .required = true },
+				      { .name = "port", .required = true } };
+	struct wiring wiring = { .loader = loader,
+				 .yaml = &loader->yaml,
+				 .fabric = loader->fabric,
+				 .section = section,
+				 .node = node,
+				 .bank = bank };
 	int rc;
 
 	if (ocs_yaml_fields(&loader->yaml, node, name, fields, 2) < 0)
@@ -492,8 +493,7 @@ static int bank_load(struct ocs_loader *loader, int index, yaml_node_t *node,
 	wiring.rule = ocs_calloc(1, sizeof(*wiring.rule));
 	*(bank == OCS_BANK_AHEAD ? &section->ahead : &section->select) = wiring.rule;
 	wiring.rule->count = ocs_ports_count(section);
-	wiring.rule->table = ocs_calloc((size_t)wiring.rule->count,
-					sizeof(*wiring.rule->table));
+	wiring.rule->table = ocs_calloc((size_t)wiring.rule->count, sizeof(*wiring.rule->table));
 	for (int i = 0; i < wiring.rule->count; i++)
 		wiring.rule->table[i].sw = -1;
 	wiring.plane = ocs_calloc((size_t)section->degree, sizeof(int));
@@ -508,8 +508,8 @@ static int bank_load(struct ocs_loader *loader, int index, yaml_node_t *node,
 
 int ocs_load_look_ahead(struct ocs_loader *loader, int index, yaml_node_t *node)
 {
-	struct ocs_field fields[] = {{.name = "ports", .required = true},
-				     {.name = "select", .required = true}};
+	struct ocs_field fields[] = { { .name = "ports", .required = true },
+				      { .name = "select", .required = true } };
 
 	if (ocs_yaml_fields(&loader->yaml, node, "look_ahead", fields, 2) < 0 ||
 	    bank_load(loader, index, fields[0].node, "look_ahead.ports", OCS_BANK_AHEAD) < 0)

@@ -14,8 +14,25 @@
 #define NAME_LENGTH_MAX 63
 
 enum {
-	NAME, KIND, PARTITIONS, CUBE, TILE, CUBES, EXTENTS, NODES, RAILS, DEGREE,
-	XPUS, DIRECTED, THREADING, TPU, PORTS, INTERFACES, FORWARDING, SUBNETS, LOOK_AHEAD,
+	NAME,
+	KIND,
+	PARTITIONS,
+	CUBE,
+	TILE,
+	CUBES,
+	EXTENTS,
+	NODES,
+	RAILS,
+	DEGREE,
+	XPUS,
+	DIRECTED,
+	THREADING,
+	TPU,
+	PORTS,
+	INTERFACES,
+	FORWARDING,
+	SUBNETS,
+	LOOK_AHEAD,
 	KEYS
 };
 
@@ -28,26 +45,26 @@ static const struct {
 	const char *name;
 	unsigned int kinds, required;
 } keys[KEYS] = {
-	[NAME] = {"name", ALL, ALL},
-	[KIND] = {"kind", ALL, ALL},
-	[PARTITIONS] = {"partitions", ALL, 0},
-	[CUBE] = {"cube", BIT(OCS_TORUS), BIT(OCS_TORUS)},
-	[TILE] = {"tile", BIT(OCS_TORUS) | BIT(OCS_STATIC), 0},
-	[CUBES] = {"cubes", BIT(OCS_TORUS), BIT(OCS_TORUS)},
-	[EXTENTS] = {"extents", BIT(OCS_STATIC), BIT(OCS_STATIC)},
-	[NODES] = {"nodes", SERVERS | BIT(OCS_STATIC), SERVERS | BIT(OCS_STATIC)},
-	[RAILS] = {"rails", BIT(OCS_RAILS), BIT(OCS_RAILS)},
-	[DEGREE] = {"degree", BIT(OCS_DIRECT) | BIT(OCS_REGION),
-		    BIT(OCS_DIRECT) | BIT(OCS_REGION)},
-	[XPUS] = {"xpus", SERVERS, 0},
-	[DIRECTED] = {"directed", BIT(OCS_DIRECT), 0},
-	[THREADING] = {"threading", BIT(OCS_TORUS), 0},
-	[TPU] = {"tpu_environment", BIT(OCS_TORUS) | BIT(OCS_STATIC), 0},
-	[INTERFACES] = {"interfaces", SERVERS, 0},
-	[FORWARDING] = {"forwarding", BIT(OCS_DIRECT), 0},
-	[SUBNETS] = {"subnets", BIT(OCS_DIRECT), 0},
-	[LOOK_AHEAD] = {"look_ahead", BIT(OCS_DIRECT), 0},
-	[PORTS] = {"ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS},
+	[NAME] = { "name", ALL, ALL },
+	[KIND] = { "kind", ALL, ALL },
+	[PARTITIONS] = { "partitions", ALL, 0 },
+	[CUBE] = { "cube", BIT(OCS_TORUS), BIT(OCS_TORUS) },
+	[TILE] = { "tile", BIT(OCS_TORUS) | BIT(OCS_STATIC), 0 },
+	[CUBES] = { "cubes", BIT(OCS_TORUS), BIT(OCS_TORUS) },
+	[EXTENTS] = { "extents", BIT(OCS_STATIC), BIT(OCS_STATIC) },
+	[NODES] = { "nodes", SERVERS | BIT(OCS_STATIC), SERVERS | BIT(OCS_STATIC) },
+	[RAILS] = { "rails", BIT(OCS_RAILS), BIT(OCS_RAILS) },
+	[DEGREE] = { "degree", BIT(OCS_DIRECT) | BIT(OCS_REGION),
+		     BIT(OCS_DIRECT) | BIT(OCS_REGION) },
+	[XPUS] = { "xpus", SERVERS, 0 },
+	[DIRECTED] = { "directed", BIT(OCS_DIRECT), 0 },
+	[THREADING] = { "threading", BIT(OCS_TORUS), 0 },
+	[TPU] = { "tpu_environment", BIT(OCS_TORUS) | BIT(OCS_STATIC), 0 },
+	[INTERFACES] = { "interfaces", SERVERS, 0 },
+	[FORWARDING] = { "forwarding", BIT(OCS_DIRECT), 0 },
+	[SUBNETS] = { "subnets", BIT(OCS_DIRECT), 0 },
+	[LOOK_AHEAD] = { "look_ahead", BIT(OCS_DIRECT), 0 },
+	[PORTS] = { "ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS },
 };
 
 /* A section while it is read. */
@@ -55,8 +72,8 @@ struct draft {
 	struct ocs_loader *loader;
 	struct ocs_yaml *yaml;
 	yaml_node_t *values[KEYS];
-	int section;		/* index: the array moves */
-	char **nodes;		/* names so far, with their owner */
+	int section;  /* index: the array moves */
+	char **nodes; /* names so far, with their owner */
 	size_t nnodes;
 };
 
@@ -68,12 +85,11 @@ static struct ocs_section *section_of(const struct draft *draft)
 /* The value of the key `kind`, before the other keys are judged. */
 static int kind_find(struct ocs_loader *loader, yaml_node_t *node)
 {
-	static const char *const kinds[] = {"torus", "static", "rails", "direct", "region"};
+	static const char *const kinds[] = { "torus", "static", "rails", "direct", "region" };
 	struct ocs_yaml *yaml = &loader->yaml;
 
 	if (node->type != YAML_MAPPING_NODE)
-		return ocs_yaml_fail(yaml, node,
-				     "a fabric must be a mapping of keys to values");
+		return ocs_yaml_fail(yaml, node, "a fabric must be a mapping of keys to values");
 	for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
 	     pair < node->data.mapping.pairs.top; pair++) {
 		yaml_node_t *key = yaml_document_get_node(&yaml->document, pair->key);
@@ -81,18 +97,19 @@ static int kind_find(struct ocs_loader *loader, yaml_node_t *node)
 		if (key->type == YAML_SCALAR_NODE &&
 		    strcmp((char *)key->data.scalar.value, "kind") == 0)
 			return ocs_yaml_choice(yaml,
-				yaml_document_get_node(&yaml->document, pair->value),
-				"kind", kinds, sizeof(kinds) / sizeof(kinds[0]));
+					       yaml_document_get_node(&yaml->document, pair->value),
+					       "kind", kinds, sizeof(kinds) / sizeof(kinds[0]));
 	}
-	return ocs_yaml_fail(yaml, node,
+	return ocs_yaml_fail(
+		yaml, node,
 		"a fabric needs the key \"kind\": torus, static, rails, direct or region");
 }
 
 static int values_find(struct draft *draft, yaml_node_t *node, int kind)
 {
-	static const char *const what[] = {"a torus fabric", "a static fabric",
-		"a rails fabric", "a direct fabric", "a region fabric"};
-	struct ocs_field fields[KEYS] = {0};
+	static const char *const what[] = { "a torus fabric", "a static fabric", "a rails fabric",
+					    "a direct fabric", "a region fabric" };
+	struct ocs_field fields[KEYS] = { 0 };
 	int key[KEYS];
 	size_t count = 0;
 
@@ -111,8 +128,7 @@ static int values_find(struct draft *draft, yaml_node_t *node, int kind)
 }
 
 /* A single name, not longer than tables of people can bear. */
-static char *single_name(struct ocs_yaml *yaml, const yaml_node_t *node,
-			 const char *key)
+static char *single_name(struct ocs_yaml *yaml, const yaml_node_t *node, const char *key)
 {
 	char **names, *name;
 	int count;
@@ -126,8 +142,10 @@ static char *single_name(struct ocs_yaml *yaml, const yaml_node_t *node,
 		return NULL;
 	name = names[0];
 	if (count > 1 || strlen(name) > NAME_LENGTH_MAX) {
-		ocs_yaml_fail(yaml, node, count > 1 ? "%s must be a single name" :
-			      "%s is longer than 63 characters", key);
+		ocs_yaml_fail(yaml, node,
+			      count > 1 ? "%s must be a single name" :
+					  "%s is longer than 63 characters",
+			      key);
 		ocs_names_free(names, (size_t)count);
 		return NULL;
 	}
@@ -143,7 +161,8 @@ static int extents_load(struct draft *draft, int key, int max, int extents[OCS_A
 	if (!text)
 		return -1;
 	if (ocs_extents_parse(text, max, extents) < 0)
-		return ocs_yaml_fail(draft->yaml, node,
+		return ocs_yaml_fail(
+			draft->yaml, node,
 			"%s must be three extents of 1 to %d, like 4x4x4, not \"%.40s\"",
 			keys[key].name, max, text);
 	return 0;
@@ -164,14 +183,15 @@ static int partitions_load(struct draft *draft)
 		return -1;
 	section->npartitions = (size_t)count;
 	for (int i = 0; i < count; i++) {
-		int other = ocs_names_add(draft->loader->partitions,
-					  section->partitions[i], section->index);
+		int other = ocs_names_add(draft->loader->partitions, section->partitions[i],
+					  section->index);
 
 		if (other == section->index)
-			return ocs_yaml_fail(draft->yaml, node,
-				"the partition %s stands twice", section->partitions[i]);
+			return ocs_yaml_fail(draft->yaml, node, "the partition %s stands twice",
+					     section->partitions[i]);
 		if (other >= 0)
-			return ocs_yaml_fail(draft->yaml, node,
+			return ocs_yaml_fail(
+				draft->yaml, node,
 				"the partition %s belongs to the fabric %s already; one fabric serves a partition",
 				section->partitions[i], fabric->sections[other].name);
 	}
@@ -193,8 +213,7 @@ static char *node_place(const struct draft *draft, int index)
 	}
 	if (cube < 0 || section->kind != OCS_TORUS)
 		return ocs_asprintf("fabric %s", section->name);
-	return ocs_asprintf("cube %s of fabric %s", section->cube_names[cube],
-			    section->name);
+	return ocs_asprintf("cube %s of fabric %s", section->cube_names[cube], section->name);
 }
 
 /* Adds the node list at NODE to the draft.  Returns the count, or -1. */
@@ -207,8 +226,7 @@ static int nodes_gather(struct draft *draft, const yaml_node_t *node)
 
 	if (count < 0)
 		return -1;
-	draft->nodes = ocs_realloc(draft->nodes,
-		(draft->nnodes + (size_t)count) * sizeof(char *));
+	draft->nodes = ocs_realloc(draft->nodes, (draft->nnodes + (size_t)count) * sizeof(char *));
 	memcpy(draft->nodes + draft->nnodes, names, (size_t)count * sizeof(char *));
 	free(names);
 	names = draft->nodes + draft->nnodes;
@@ -230,8 +248,8 @@ static int nodes_enter(struct draft *draft, const yaml_node_t *node, size_t firs
 			continue;
 		place = node_place(draft, other);
 		ocs_yaml_fail(draft->yaml, node,
-			      "the node %.120s stands twice; it is in %s already",
-			      draft->nodes[i], place);
+			      "the node %.120s stands twice; it is in %s already", draft->nodes[i],
+			      place);
 		free(place);
 		return -1;
 	}
@@ -253,33 +271,35 @@ static int cube_add(struct draft *draft, char *name, const yaml_node_t *node)
 		return ocs_yaml_fail(draft->yaml, node,
 				     "the cube %.80s stands twice; the fabric %s has it already",
 				     name, fabric->sections[other].name);
-	section->cube_names = ocs_realloc(section->cube_names,
-		(size_t)(section->ncubes + 1) * sizeof(char *));
+	section->cube_names =
+		ocs_realloc(section->cube_names, (size_t)(section->ncubes + 1) * sizeof(char *));
 	section->cube_names[section->ncubes++] = name;
 	return 0;
 }
 
-static int cubes_count_fail(struct draft *draft, const yaml_node_t *node, int cubes,
-			    int nodes)
+static int cubes_count_fail(struct draft *draft, const yaml_node_t *node, int cubes, int nodes)
 {
 	const struct ocs_section *section = section_of(draft);
 	const int *edge = section->edge, *tile = section->tile;
 
 	if (cubes > 1)
 		return ocs_yaml_fail(draft->yaml, node,
-			"%d cubes of %d nodes each need %d nodes, but %d are listed",
-			cubes, section->cube_nodes, cubes * section->cube_nodes, nodes);
-	return ocs_yaml_fail(draft->yaml, node,
+				     "%d cubes of %d nodes each need %d nodes, but %d are listed",
+				     cubes, section->cube_nodes, cubes * section->cube_nodes,
+				     nodes);
+	return ocs_yaml_fail(
+		draft->yaml, node,
 		"the cube %.80s has %d nodes, but %dx%dx%d XPUs in tiles of %dx%dx%d need %d",
-		section->cube_names[section->ncubes - 1], nodes, edge[0], edge[1],
-		edge[2], tile[0], tile[1], tile[2], section->cube_nodes);
+		section->cube_names[section->ncubes - 1], nodes, edge[0], edge[1], edge[2], tile[0],
+		tile[1], tile[2], section->cube_nodes);
 }
 
 /* One entry of cubes: {name, nodes}, or {names, nodes} for many at once. */
 static int cubes_entry(struct draft *draft, yaml_node_t *node)
 {
-	struct ocs_field fields[] = {{.name = "name"}, {.name = "names"},
-				     {.name = "nodes", .required = true}};
+	struct ocs_field fields[] = { { .name = "name" },
+				      { .name = "names" },
+				      { .name = "nodes", .required = true } };
 	struct ocs_yaml *yaml = draft->yaml;
 	size_t first = draft->nnodes;
 	char **names = NULL;
@@ -291,7 +311,7 @@ static int cubes_entry(struct draft *draft, yaml_node_t *node)
 		return ocs_yaml_fail(yaml, node, "a cube needs either \"name\" or \"names\"");
 	if (fields[1].node) {
 		count = ocs_yaml_names(yaml, fields[1].node, "names",
-			(size_t)(OCS_CUBES_MAX - section_of(draft)->ncubes), &names);
+				       (size_t)(OCS_CUBES_MAX - section_of(draft)->ncubes), &names);
 		if (count < 0)
 			return -1;
 	} else {
@@ -300,8 +320,7 @@ static int cubes_entry(struct draft *draft, yaml_node_t *node)
 		rc = names[0] ? 0 : -1;
 	}
 	for (i = 0; i < count && rc == 0; i++) {
-		rc = cube_add(draft, names[i],
-			      fields[1].node ? fields[1].node : fields[0].node);
+		rc = cube_add(draft, names[i], fields[1].node ? fields[1].node : fields[0].node);
 		if (rc == 0)
 			names[i] = NULL; /* the section's now */
 	}
@@ -332,8 +351,7 @@ static int cubes_load(struct draft *draft)
 	if (!section->ncubes)
 		return ocs_yaml_fail(draft->yaml, node, "cubes is an empty list");
 	if (section->ncubes > OCS_CUBES_MAX)
-		return ocs_yaml_fail(draft->yaml, node, "more than %d cubes",
-				     OCS_CUBES_MAX);
+		return ocs_yaml_fail(draft->yaml, node, "more than %d cubes", OCS_CUBES_MAX);
 	return 0;
 }
 
@@ -348,20 +366,19 @@ static int torus_load(struct draft *draft)
 		return -1;
 	if (!fixed && (edge[0] != edge[1] || edge[1] != edge[2]))
 		return ocs_yaml_fail(draft->yaml, draft->values[key],
-			"cube %dx%dx%d is not a cube: its three extents must be equal",
-			edge[0], edge[1], edge[2]);
+				     "cube %dx%dx%d is not a cube: its three extents must be equal",
+				     edge[0], edge[1], edge[2]);
 	for (int i = 0; i < OCS_AXES; i++)
 		tile[i] = 1;
 	if (draft->values[TILE] && extents_load(draft, TILE, OCS_EDGE_MAX, tile) < 0)
 		return -1;
 	if (!ocs_section_tile_divides(section))
 		return ocs_yaml_fail(draft->yaml, draft->values[TILE],
-			"the tile %dx%dx%d does not divide the edges %dx%dx%d", tile[0],
-			tile[1], tile[2], edge[0], edge[1], edge[2]);
+				     "the tile %dx%dx%d does not divide the edges %dx%dx%d",
+				     tile[0], tile[1], tile[2], edge[0], edge[1], edge[2]);
 	ocs_section_geometry(section);
-	if (draft->values[THREADING] &&
-	    ocs_yaml_bool(draft->yaml, draft->values[THREADING], "threading",
-			  &section->threading) < 0)
+	if (draft->values[THREADING] && ocs_yaml_bool(draft->yaml, draft->values[THREADING],
+						      "threading", &section->threading) < 0)
 		return -1;
 	if (draft->values[TPU] &&
 	    ocs_yaml_bool(draft->yaml, draft->values[TPU], "tpu_environment", &section->tpu) < 0)
@@ -374,10 +391,11 @@ static int torus_load(struct draft *draft)
 	if (nodes_gather(draft, draft->values[NODES]) < 0)
 		return -1;
 	if (draft->nnodes != (size_t)section->cube_nodes)
-		return ocs_yaml_fail(draft->yaml, draft->values[NODES],
+		return ocs_yaml_fail(
+			draft->yaml, draft->values[NODES],
 			"%zu nodes are listed, but %dx%dx%d XPUs in tiles of %dx%dx%d need %d",
-			draft->nnodes, edge[0], edge[1], edge[2], tile[0], tile[1],
-			tile[2], section->cube_nodes);
+			draft->nnodes, edge[0], edge[1], edge[2], tile[0], tile[1], tile[2],
+			section->cube_nodes);
 	return nodes_enter(draft, draft->values[NODES], 0);
 }
 
@@ -390,13 +408,11 @@ static int servers_load(struct draft *draft)
 	if (ocs_yaml_number(yaml, draft->values[key], keys[key].name, 1, OCS_DEGREE_MAX,
 			    &section->degree) < 0)
 		return -1;
-	if (draft->values[XPUS] &&
-	    ocs_yaml_number(yaml, draft->values[XPUS], "xpus", 1, OCS_XPUS_MAX,
-			    &section->server_xpus) < 0)
+	if (draft->values[XPUS] && ocs_yaml_number(yaml, draft->values[XPUS], "xpus", 1,
+						   OCS_XPUS_MAX, &section->server_xpus) < 0)
 		return -1;
 	if (draft->values[DIRECTED] &&
-	    ocs_yaml_bool(yaml, draft->values[DIRECTED], "directed",
-			  &section->directed) < 0)
+	    ocs_yaml_bool(yaml, draft->values[DIRECTED], "directed", &section->directed) < 0)
 		return -1;
 	section->nservers = nodes_gather(draft, draft->values[NODES]);
 	if (section->nservers < 0)
@@ -417,8 +433,7 @@ static int section_fill(struct draft *draft)
 	struct ocs_section *section = section_of(draft);
 	bool cubes = section->kind == OCS_TORUS || section->kind == OCS_STATIC;
 
-	if (partitions_load(draft) < 0 ||
-	    (cubes ? torus_load(draft) : servers_load(draft)) < 0)
+	if (partitions_load(draft) < 0 || (cubes ? torus_load(draft) : servers_load(draft)) < 0)
 		return -1;
 	ocs_fabric_nodes_add(fabric, section, draft->nodes, (int)draft->nnodes);
 	draft->nnodes = 0; /* the names are the fabric's now */
@@ -436,7 +451,7 @@ static int section_fill(struct draft *draft)
 
 static int section_load(struct ocs_loader *loader, yaml_node_t *node)
 {
-	struct draft draft = {.loader = loader, .yaml = &loader->yaml};
+	struct draft draft = { .loader = loader, .yaml = &loader->yaml };
 	int kind = kind_find(loader, node), rc;
 	char *name;
 
@@ -446,8 +461,8 @@ static int section_load(struct ocs_loader *loader, yaml_node_t *node)
 	if (!name)
 		return -1;
 	if (ocs_fabric_section_named(loader->fabric, name)) {
-		ocs_yaml_fail(&loader->yaml, draft.values[NAME],
-			      "the fabric %s is described twice", name);
+		ocs_yaml_fail(&loader->yaml, draft.values[NAME], "the fabric %s is described twice",
+			      name);
 		free(name);
 		return -1;
 	}
@@ -469,8 +484,8 @@ static int partitions_check(struct ocs_loader *loader, const yaml_node_t *node)
 		if (fabric->sections[i].npartitions)
 			continue;
 		if (others)
-			return ocs_yaml_fail(&loader->yaml,
-				ocs_yaml_item(&loader->yaml, node, i),
+			return ocs_yaml_fail(
+				&loader->yaml, ocs_yaml_item(&loader->yaml, node, i),
 				"the fabrics %s and %s both lack \"partitions\"; with several fabrics only one may serve all other partitions",
 				others->name, fabric->sections[i].name);
 		others = &fabric->sections[i];
@@ -485,8 +500,8 @@ int ocs_load_sections(struct ocs_loader *loader, yaml_node_t *node)
 	if (count < 0)
 		return -1;
 	if (count < 1 || count > OCS_SECTIONS_MAX)
-		return ocs_yaml_fail(&loader->yaml, node,
-				     "fabrics must list 1 to %d fabrics", OCS_SECTIONS_MAX);
+		return ocs_yaml_fail(&loader->yaml, node, "fabrics must list 1 to %d fabrics",
+				     OCS_SECTIONS_MAX);
 	for (int i = 0; i < count; i++)
 		if (section_load(loader, ocs_yaml_item(&loader->yaml, node, i)) < 0)
 			return -1;

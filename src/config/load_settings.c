@@ -40,18 +40,20 @@ static bool tcp_address(const char *address)
 	return true;
 }
 
-int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node,
-			   const char *key, const char *address)
+int ocs_load_address_check(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
+			   const char *address)
 {
 	if (strncmp(address, "unix:", 5) == 0) {
 		if (address[5] != '/' || strlen(address + 5) > SOCKET_PATH_MAX)
-			return ocs_yaml_fail(&loader->yaml, node,
+			return ocs_yaml_fail(
+				&loader->yaml, node,
 				"%s: \"%.120s\" must be unix: and an absolute path of at most %d characters",
 				key, address, SOCKET_PATH_MAX);
 		return 0;
 	}
 	if (!tcp_address(address))
-		return ocs_yaml_fail(&loader->yaml, node,
+		return ocs_yaml_fail(
+			&loader->yaml, node,
 			"%s: \"%.120s\" is not an address; host:port, [v6]:port and unix:/path are",
 			key, address);
 	return 0;
@@ -67,14 +69,13 @@ static int path_load(struct ocs_loader *loader, const yaml_node_t *node, const c
 		return -1;
 	if (text[0] != '/')
 		return ocs_yaml_fail(&loader->yaml, node,
-				     "%s must be an absolute path, not \"%.120s\"", key,
-				     text);
+				     "%s must be an absolute path, not \"%.120s\"", key, text);
 	replace(path, text);
 	return 0;
 }
 
-static int address_load(struct ocs_loader *loader, const yaml_node_t *node,
-			const char *key, char **address)
+static int address_load(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
+			char **address)
 {
 	const char *text = ocs_yaml_text(&loader->yaml, node, key);
 
@@ -94,7 +95,8 @@ static int socket_load(struct ocs_loader *loader, const yaml_node_t *node)
 	const char *text = ocs_yaml_text(&loader->yaml, node, "socket");
 
 	if (text && strncmp(text, "unix:", 5) != 0)
-		return ocs_yaml_fail(&loader->yaml, node,
+		return ocs_yaml_fail(
+			&loader->yaml, node,
 			"socket must be unix:/path, not %.120s; a TCP address belongs to the key \"listen\"",
 			text);
 	return address_load(loader, node, "socket", &loader->config->ocsd.socket);
@@ -111,9 +113,10 @@ static int user_load(struct ocs_loader *loader, const yaml_node_t *node)
 		return -1;
 	number = strspn(text, "0123456789") == strlen(text);
 	if (number ? ocs_number_parse(text, 0, UINT_MAX - 1, &uid) < 0 :
-	    text[0] == '-' || strcspn(text, " \t:,/") != strlen(text))
+		     text[0] == '-' || strcspn(text, " \t:,/") != strlen(text))
 		return ocs_yaml_fail(&loader->yaml, node,
-			"user: \"%.60s\" is neither the name of an account nor a uid", text);
+				     "user: \"%.60s\" is neither the name of an account nor a uid",
+				     text);
 	replace(&loader->config->ocsd.user, text);
 	return 0;
 }
@@ -127,13 +130,15 @@ static int address_default(struct ocs_loader *loader, const struct ocs_field *fi
 
 	if (fields[ADDRESS].node) {
 		if (wildcard(ocsd->address))
-			return ocs_yaml_fail(&loader->yaml, fields[ADDRESS].node,
+			return ocs_yaml_fail(
+				&loader->yaml, fields[ADDRESS].node,
 				"address: nobody can connect to %s; give the name of the host where ocsd runs",
 				ocsd->address);
 		return 0;
 	}
 	if (ocsd->listen && wildcard(ocsd->listen))
-		return ocs_yaml_fail(&loader->yaml, fields[LISTEN].node,
+		return ocs_yaml_fail(
+			&loader->yaml, fields[LISTEN].node,
 			"listen on %s needs the key \"address\": the host:port under which nodes reach ocsd",
 			ocsd->listen);
 	replace(&ocsd->address, ocsd->listen ? ocsd->listen : ocsd->socket);
@@ -143,11 +148,11 @@ static int address_default(struct ocs_loader *loader, const struct ocs_field *fi
 int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 {
 	struct ocs_field fields[] = {
-		[SOCKET] = {.name = "socket"}, [LISTEN] = {.name = "listen"},
-		[ADDRESS] = {.name = "address"}, [STATE] = {.name = "state"},
-		[ADMINS] = {.name = "admins"}, [METRICS] = {.name = "metrics"},
-		[KEY] = {.name = "key"}, [AUDIT_DAYS] = {.name = "audit_days"},
-		[USER] = {.name = "user"},
+		[SOCKET] = { .name = "socket" },   [LISTEN] = { .name = "listen" },
+		[ADDRESS] = { .name = "address" }, [STATE] = { .name = "state" },
+		[ADMINS] = { .name = "admins" },   [METRICS] = { .name = "metrics" },
+		[KEY] = { .name = "key" },	   [AUDIT_DAYS] = { .name = "audit_days" },
+		[USER] = { .name = "user" },
 	};
 	struct ocs_config_ocsd *ocsd = &loader->config->ocsd;
 	struct ocs_yaml *yaml = &loader->yaml;
@@ -157,40 +162,36 @@ int ocs_load_ocsd(struct ocs_loader *loader, yaml_node_t *node)
 	if (fields[SOCKET].node && socket_load(loader, fields[SOCKET].node) < 0)
 		return -1;
 	if (fields[LISTEN].node) {
-		if (address_load(loader, fields[LISTEN].node, "listen",
-				 &ocsd->listen) < 0)
+		if (address_load(loader, fields[LISTEN].node, "listen", &ocsd->listen) < 0)
 			return -1;
 		if (strncmp(ocsd->listen, "unix:", 5) == 0)
-			return ocs_yaml_fail(yaml, fields[LISTEN].node,
+			return ocs_yaml_fail(
+				yaml, fields[LISTEN].node,
 				"listen must be host:port; a UNIX socket belongs to the key \"socket\"");
 	}
 	if (fields[ADDRESS].node &&
-	    address_load(loader, fields[ADDRESS].node, "address",
-			 &ocsd->address) < 0)
+	    address_load(loader, fields[ADDRESS].node, "address", &ocsd->address) < 0)
 		return -1;
-	if (fields[AUDIT_DAYS].node &&
-	    ocs_yaml_number(yaml, fields[AUDIT_DAYS].node, "audit_days", 1, 36500,
-			    &ocsd->audit_days) < 0)
+	if (fields[AUDIT_DAYS].node && ocs_yaml_number(yaml, fields[AUDIT_DAYS].node, "audit_days",
+						       1, 36500, &ocsd->audit_days) < 0)
 		return -1;
-	if (fields[KEY].node &&
-	    path_load(loader, fields[KEY].node, "key", &ocsd->key) < 0)
+	if (fields[KEY].node && path_load(loader, fields[KEY].node, "key", &ocsd->key) < 0)
 		return -1;
 	if (fields[USER].node && user_load(loader, fields[USER].node) < 0)
 		return -1;
 	if (fields[METRICS].node) {
-		if (address_load(loader, fields[METRICS].node, "metrics",
-				 &ocsd->metrics) < 0)
+		if (address_load(loader, fields[METRICS].node, "metrics", &ocsd->metrics) < 0)
 			return -1;
 		if (strncmp(ocsd->metrics, "unix:", 5) == 0)
-			return ocs_yaml_fail(yaml, fields[METRICS].node,
+			return ocs_yaml_fail(
+				yaml, fields[METRICS].node,
 				"metrics must be host:port, where Prometheus can ask by HTTP");
 	}
-	if (fields[STATE].node &&
-	    path_load(loader, fields[STATE].node, "state", &ocsd->state) < 0)
+	if (fields[STATE].node && path_load(loader, fields[STATE].node, "state", &ocsd->state) < 0)
 		return -1;
 	if (fields[ADMINS].node) {
-		int count = ocs_yaml_names(yaml, fields[ADMINS].node, "admins",
-					   ADMINS_MAX, &ocsd->admins);
+		int count = ocs_yaml_names(yaml, fields[ADMINS].node, "admins", ADMINS_MAX,
+					   &ocsd->admins);
 
 		if (count < 0)
 			return -1;
@@ -206,20 +207,19 @@ int ocs_load_limits(struct ocs_loader *loader, yaml_node_t *node)
 		const char *key;
 		int max, *value;
 	} keys[] = {
-		{"requests_per_second", 100000, &limits->requests_per_second},
-		{"burst", 100000, &limits->burst},
-		{"connections", 10000, &limits->connections},
+		{ "requests_per_second", 100000, &limits->requests_per_second },
+		{ "burst", 100000, &limits->burst },
+		{ "connections", 10000, &limits->connections },
 	};
-	struct ocs_field fields[COUNT(keys)] = {0};
+	struct ocs_field fields[COUNT(keys)] = { 0 };
 
 	for (size_t i = 0; i < COUNT(keys); i++)
 		fields[i].name = keys[i].key;
 	if (ocs_yaml_fields(&loader->yaml, node, "limits", fields, COUNT(fields)) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT(keys); i++)
-		if (fields[i].node &&
-		    ocs_yaml_number(&loader->yaml, fields[i].node, keys[i].key, 1,
-				    keys[i].max, keys[i].value) < 0)
+		if (fields[i].node && ocs_yaml_number(&loader->yaml, fields[i].node, keys[i].key, 1,
+						      keys[i].max, keys[i].value) < 0)
 			return -1;
 	return 0;
 }
@@ -232,26 +232,26 @@ int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node)
 		int min, max;
 		int *ms;
 	} keys[] = {
-		{"switch", 10, 600000, &timeouts->switch_ms},
-		{"retry", 10, 3600000, &timeouts->retry_ms},
-		{"poll", 100, 3600000, &timeouts->poll_ms},
-		{"prolog", 1000, 3600000, &timeouts->prolog_ms},
-		{"ocsd_down", 1000, 86400000, &timeouts->ocsd_down_ms},
-		{"dark", 1000, 3600000, &timeouts->dark_ms},
+		{ "switch", 10, 600000, &timeouts->switch_ms },
+		{ "retry", 10, 3600000, &timeouts->retry_ms },
+		{ "poll", 100, 3600000, &timeouts->poll_ms },
+		{ "prolog", 1000, 3600000, &timeouts->prolog_ms },
+		{ "ocsd_down", 1000, 86400000, &timeouts->ocsd_down_ms },
+		{ "dark", 1000, 3600000, &timeouts->dark_ms },
 	};
-	struct ocs_field fields[COUNT(keys)] = {0};
+	struct ocs_field fields[COUNT(keys)] = { 0 };
 
 	for (size_t i = 0; i < COUNT(keys); i++)
 		fields[i].name = keys[i].key;
 	if (ocs_yaml_fields(&loader->yaml, node, "timeouts", fields, COUNT(fields)) < 0)
 		return -1;
 	for (size_t i = 0; i < COUNT(keys); i++)
-		if (fields[i].node &&
-		    ocs_yaml_duration(&loader->yaml, fields[i].node, keys[i].key,
-				      keys[i].min, keys[i].max, keys[i].ms) < 0)
+		if (fields[i].node && ocs_yaml_duration(&loader->yaml, fields[i].node, keys[i].key,
+							keys[i].min, keys[i].max, keys[i].ms) < 0)
 			return -1;
 	if (timeouts->prolog_ms < timeouts->switch_ms)
-		return ocs_yaml_fail(&loader->yaml, fields[3].node ? fields[3].node : node,
+		return ocs_yaml_fail(
+			&loader->yaml, fields[3].node ? fields[3].node : node,
 			"a prolog that waits %d ms gives up before one switch command (%d ms); make prolog longer than switch",
 			timeouts->prolog_ms, timeouts->switch_ms);
 	return 0;
@@ -261,8 +261,10 @@ static int on_failure_load(struct ocs_yaml *yaml, const struct ocs_field *field,
 			   enum ocs_on_failure *what)
 {
 	static const char *const words[] = {
-		[OCS_ON_FAILURE_REQUEUE] = "requeue", [OCS_ON_FAILURE_CANCEL] = "cancel",
-		[OCS_ON_FAILURE_SIGNAL] = "signal", [OCS_ON_FAILURE_IGNORE] = "ignore",
+		[OCS_ON_FAILURE_REQUEUE] = "requeue",
+		[OCS_ON_FAILURE_CANCEL] = "cancel",
+		[OCS_ON_FAILURE_SIGNAL] = "signal",
+		[OCS_ON_FAILURE_IGNORE] = "ignore",
 	};
 	int choice;
 
@@ -281,9 +283,9 @@ static int signal_load(struct ocs_loader *loader, yaml_node_t *node)
 		const char *name;
 		int number;
 	} known[] = {
-		{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"USR1", SIGUSR1},
-		{"USR2", SIGUSR2}, {"TERM", SIGTERM}, {"CONT", SIGCONT}, {"URG", SIGURG},
-		{"WINCH", SIGWINCH},
+		{ "HUP", SIGHUP },   { "INT", SIGINT },	  { "QUIT", SIGQUIT },
+		{ "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "TERM", SIGTERM },
+		{ "CONT", SIGCONT }, { "URG", SIGURG },	  { "WINCH", SIGWINCH },
 	};
 	struct ocs_config_policies *policies = &loader->config->policies;
 	const char *text = ocs_yaml_text(&loader->yaml, node, "signal"), *name = text;
@@ -298,9 +300,10 @@ static int signal_load(struct ocs_loader *loader, yaml_node_t *node)
 			policies->signal = known[i].number;
 			return 0;
 		}
-	return ocs_yaml_fail(&loader->yaml, node,
-			     "signal is %s; it can be HUP, INT, QUIT, USR1, USR2, TERM, CONT, URG or WINCH, with B: in front if the batch shell is to get it, too",
-			     text);
+	return ocs_yaml_fail(
+		&loader->yaml, node,
+		"signal is %s; it can be HUP, INT, QUIT, USR1, USR2, TERM, CONT, URG or WINCH, with B: in front if the batch shell is to get it, too",
+		text);
 }
 
 int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
@@ -309,16 +312,15 @@ int ocs_load_policies(struct ocs_loader *loader, yaml_node_t *node)
 	struct ocs_config_policies *policies = &loader->config->policies;
 	struct ocs_yaml *yaml = &loader->yaml;
 	struct ocs_field fields[] = {
-		[LIMIT] = {.name = "requeue_limit"}, [CIRCUIT] = {.name = "circuit_failed"},
-		[SWITCH] = {.name = "switch_failed"}, [SIGNAL] = {.name = "signal"},
-		[WHOLE] = {.name = "keep_cubes_whole"},
+		[LIMIT] = { .name = "requeue_limit" },	  [CIRCUIT] = { .name = "circuit_failed" },
+		[SWITCH] = { .name = "switch_failed" },	  [SIGNAL] = { .name = "signal" },
+		[WHOLE] = { .name = "keep_cubes_whole" },
 	};
 
 	if (ocs_yaml_fields(yaml, node, "policies", fields, COUNT(fields)) < 0)
 		return -1;
-	if (fields[LIMIT].node &&
-	    ocs_yaml_number(yaml, fields[LIMIT].node, "requeue_limit", 1, 1000,
-			    &policies->requeue_limit) < 0)
+	if (fields[LIMIT].node && ocs_yaml_number(yaml, fields[LIMIT].node, "requeue_limit", 1,
+						  1000, &policies->requeue_limit) < 0)
 		return -1;
 	if (fields[WHOLE].node && ocs_yaml_bool(yaml, fields[WHOLE].node, "keep_cubes_whole",
 						&policies->keep_cubes_whole) < 0)
@@ -340,8 +342,7 @@ static bool env_name_good(const char *name)
 }
 
 /* One NAME: VALUE below env. */
-static int env_add(struct ocs_loader *loader, const yaml_node_pair_t *pair,
-		   struct ocs_names *seen)
+static int env_add(struct ocs_loader *loader, const yaml_node_pair_t *pair, struct ocs_names *seen)
 {
 	struct ocs_config_nccl *nccl = &loader->config->nccl;
 	struct ocs_yaml *yaml = &loader->yaml;
@@ -353,8 +354,7 @@ static int env_add(struct ocs_loader *loader, const yaml_node_pair_t *pair,
 		return -1;
 	if (!env_name_good(name))
 		return ocs_yaml_fail(yaml, key,
-				     "\"%.60s\" is not the name of an environment variable",
-				     name);
+				     "\"%.60s\" is not the name of an environment variable", name);
 	if (ocs_names_add(seen, name, 0) >= 0)
 		return ocs_yaml_fail(yaml, key, "env has the variable %.60s twice", name);
 	text = ocs_yaml_text(yaml, value, name);
@@ -384,20 +384,21 @@ static int env_load(struct ocs_loader *loader, const yaml_node_t *node)
 
 int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 {
-	struct ocs_field fields[] = {{.name = "hwloc_xml"}, {.name = "env"}, {.name = "management"},
-				     {.name = "graph_file"}};
+	struct ocs_field fields[] = { { .name = "hwloc_xml" },
+				      { .name = "env" },
+				      { .name = "management" },
+				      { .name = "graph_file" } };
 	struct ocs_config_nccl *nccl = &loader->config->nccl;
 
 	if (ocs_yaml_fields(&loader->yaml, node, "nccl", fields, COUNT(fields)) < 0)
 		return -1;
-	if (fields[0].node && path_load(loader, fields[0].node, "hwloc_xml",
-					    &nccl->hwloc_xml) < 0)
+	if (fields[0].node && path_load(loader, fields[0].node, "hwloc_xml", &nccl->hwloc_xml) < 0)
 		return -1;
-	if (fields[2].node && ocs_load_device(loader, fields[2].node, "management",
-					      &nccl->management) < 0)
+	if (fields[2].node &&
+	    ocs_load_device(loader, fields[2].node, "management", &nccl->management) < 0)
 		return -1;
-	if (fields[3].node && ocs_yaml_bool(&loader->yaml, fields[3].node, "graph_file",
-					    &nccl->graph_file) < 0)
+	if (fields[3].node &&
+	    ocs_yaml_bool(&loader->yaml, fields[3].node, "graph_file", &nccl->graph_file) < 0)
 		return -1;
 	return fields[1].node ? env_load(loader, fields[1].node) : 0;
 }

@@ -13,25 +13,38 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-enum { NAME, DRIVER, DIALECT, ADDRESS, CREDENTIALS, HOST_KEY, KNOWN_HOSTS, SIZE, PORTS,
-       MOVES, LOOP_PORTS, LOSS_BUDGET, LOSS_MAX };
+enum {
+	NAME,
+	DRIVER,
+	DIALECT,
+	ADDRESS,
+	CREDENTIALS,
+	HOST_KEY,
+	KNOWN_HOSTS,
+	SIZE,
+	PORTS,
+	MOVES,
+	LOOP_PORTS,
+	LOSS_BUDGET,
+	LOSS_MAX
+};
 
-static const char *const tl1_dialects[] = {"polatis", "calient", "glimmerglass"};
-static const char *const netconf_dialects[] = {"polatis", "ocp"};
+static const char *const tl1_dialects[] = { "polatis", "calient", "glimmerglass" };
+static const char *const netconf_dialects[] = { "polatis", "ocp" };
 
 /* The drivers, one in a line of each table; src/switch speaks them. */
-static const char *const drivers[] = {"tl1", "scpi", "netconf"};
+static const char *const drivers[] = { "tl1", "scpi", "netconf" };
 static const struct {
-	const char *const *dialects;	/* the first is the default; NULL: none */
+	const char *const *dialects; /* the first is the default; NULL: none */
 	size_t ndialects;
-	bool login;			/* needs a credentials file, or has no use for one */
-	bool ssh;			/* needs a host key */
+	bool login; /* needs a credentials file, or has no use for one */
+	bool ssh;   /* needs a host key */
 } traits[] = {
-	{tl1_dialects, COUNT(tl1_dialects), true, false},
-	{NULL, 0, false, false},
-	{netconf_dialects, COUNT(netconf_dialects), true, true},
+	{ tl1_dialects, COUNT(tl1_dialects), true, false },
+	{ NULL, 0, false, false },
+	{ netconf_dialects, COUNT(netconf_dialects), true, true },
 };
-static const char *const sides[] = {"duplex", "bidi"};
+static const char *const sides[] = { "duplex", "bidi" };
 
 /* One entry: its fields, and what all its switches share. */
 struct entry {
@@ -47,7 +60,7 @@ static int expand(struct entry *entry, int field, const struct ocs_variable *var
 	struct ocs_yaml *yaml = &entry->loader->yaml;
 	const char *name = entry->fields[field].name;
 	const char *template = ocs_yaml_text(yaml, entry->fields[field].node, name);
-	struct ocs_text text = {0};
+	struct ocs_text text = { 0 };
 
 	if (!template)
 		return -1;
@@ -64,12 +77,13 @@ static int expand(struct entry *entry, int field, const struct ocs_variable *var
 static bool is_fingerprint(const char *text)
 {
 	return !strncmp(text, "SHA256:", 7) && strlen(text) == 50 &&
-	       strspn(text + 7, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") == 43;
+	       strspn(text + 7,
+		      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") == 43;
 }
 
 /* How the switch number INDEX of the entry proves that it is itself. */
-static int host_key_load(struct entry *entry, const struct ocs_variable *variables,
-			 size_t count, int index, struct ocs_switch *sw)
+static int host_key_load(struct entry *entry, const struct ocs_variable *variables, size_t count,
+			 int index, struct ocs_switch *sw)
 {
 	struct ocs_yaml *yaml = &entry->loader->yaml;
 	yaml_node_t *node = entry->fields[HOST_KEY].node;
@@ -82,7 +96,8 @@ static int host_key_load(struct entry *entry, const struct ocs_variable *variabl
 		if (!text)
 			return -1;
 		if (!is_fingerprint(text))
-			return ocs_yaml_fail(yaml, node,
+			return ocs_yaml_fail(
+				yaml, node,
 				"host_key must be a fingerprint as `ssh-keygen -l` prints it, SHA256: and 43 characters, not \"%.120s\"",
 				text);
 		sw->host_key = ocs_strdup(text);
@@ -95,7 +110,8 @@ static int host_key_load(struct entry *entry, const struct ocs_variable *variabl
 		return -1;
 	if (sw->known_hosts[0] != '/')
 		return ocs_yaml_fail(yaml, node,
-			"known_hosts must be an absolute path, not \"%.120s\"", sw->known_hosts);
+				     "known_hosts must be an absolute path, not \"%.120s\"",
+				     sw->known_hosts);
 	return 0;
 }
 
@@ -145,8 +161,8 @@ static int switch_add(struct entry *entry, char *name, int index)
 {
 	struct ocs_fabric *fabric = entry->loader->fabric;
 	const struct ocs_variable variables[] = {
-		{.name = "index", .value = index},
-		{.name = "name", .text = name, .text_only = true},
+		{ .name = "index", .value = index },
+		{ .name = "name", .text = name, .text_only = true },
 	};
 	struct ocs_switch *sw = &fabric->switches[fabric->nswitches++];
 	const yaml_node_t *node;
@@ -173,18 +189,18 @@ static int switch_add(struct entry *entry, char *name, int index)
 		return -1;
 	if (node && sw->credentials[0] != '/')
 		return ocs_yaml_fail(&entry->loader->yaml, node,
-			"credentials must be an absolute path, not \"%.120s\"",
-			sw->credentials);
+				     "credentials must be an absolute path, not \"%.120s\"",
+				     sw->credentials);
 	if (host_key_load(entry, variables, 2, index, sw) < 0)
 		return -1;
 	node = entry->fields[ADDRESS].node;
 	if (ocs_load_address_check(entry->loader, node, "address", sw->address) < 0)
 		return -1;
 	/* Two switches at one address would undo each other's circuits. */
-	other = ocs_names_add(entry->loader->addresses, sw->address,
-			      fabric->nswitches - 1);
+	other = ocs_names_add(entry->loader->addresses, sw->address, fabric->nswitches - 1);
 	if (other >= 0)
-		return ocs_yaml_fail(&entry->loader->yaml, node,
+		return ocs_yaml_fail(
+			&entry->loader->yaml, node,
 			"the switches %s and %s have the same address %s; use {index} or {name} in it",
 			fabric->switches[other].name, sw->name, sw->address);
 	return 0;
@@ -196,8 +212,8 @@ static int entry_values(struct entry *entry)
 	struct ocs_field *fields = entry->fields;
 	int side = 0;
 
-	entry->driver = ocs_yaml_choice(yaml, fields[DRIVER].node, "driver", drivers,
-					COUNT(drivers));
+	entry->driver =
+		ocs_yaml_choice(yaml, fields[DRIVER].node, "driver", drivers, COUNT(drivers));
 	if (entry->driver < 0)
 		return -1;
 	if (fields[DIALECT].node && !traits[entry->driver].dialects)
@@ -209,8 +225,7 @@ static int entry_values(struct entry *entry)
 						 traits[entry->driver].dialects,
 						 traits[entry->driver].ndialects);
 	if (fields[PORTS].node)
-		side = ocs_yaml_choice(yaml, fields[PORTS].node, "ports", sides,
-				       COUNT(sides));
+		side = ocs_yaml_choice(yaml, fields[PORTS].node, "ports", sides, COUNT(sides));
 	if (entry->dialect < 0 || side < 0)
 		return -1;
 	entry->bidi = side == 1;
@@ -232,12 +247,13 @@ static int host_keys_check(const struct entry *entry, const yaml_node_t *node, i
 
 	if (!traits[entry->driver].ssh && (key || file))
 		return ocs_yaml_fail(yaml, key ? key : file,
-			"the driver %s does not use SSH; leave the key \"%s\" out", driver,
-			key ? "host_key" : "known_hosts");
+				     "the driver %s does not use SSH; leave the key \"%s\" out",
+				     driver, key ? "host_key" : "known_hosts");
 	if (!traits[entry->driver].ssh)
 		return 0;
 	if (!key == !file)
-		return ocs_yaml_fail(yaml, key ? file : node,
+		return ocs_yaml_fail(
+			yaml, key ? file : node,
 			key ? "\"known_hosts\" and \"host_key\" both say which switch to trust; keep one" :
 			      "a netconf switch needs the key \"known_hosts\" (the path of a file with the keys of the switches) or \"host_key\" (a fingerprint)");
 	if (!key || key->type != YAML_SEQUENCE_NODE)
@@ -251,21 +267,21 @@ static int host_keys_check(const struct entry *entry, const yaml_node_t *node, i
 static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 {
 	struct ocs_field fields[] = {
-		[NAME] = {.name = "name", .required = true},
-		[DRIVER] = {.name = "driver", .required = true},
-		[DIALECT] = {.name = "dialect"},
-		[ADDRESS] = {.name = "address", .required = true},
-		[CREDENTIALS] = {.name = "credentials"},
-		[HOST_KEY] = {.name = "host_key"},
-		[KNOWN_HOSTS] = {.name = "known_hosts"},
-		[SIZE] = {.name = "size", .required = true},
-		[PORTS] = {.name = "ports"},
-		[MOVES] = {.name = "moves"},
-		[LOOP_PORTS] = {.name = "loop_ports"},
-		[LOSS_BUDGET] = {.name = "loss_budget"},
-		[LOSS_MAX] = {.name = "loss_max"},
+		[NAME] = { .name = "name", .required = true },
+		[DRIVER] = { .name = "driver", .required = true },
+		[DIALECT] = { .name = "dialect" },
+		[ADDRESS] = { .name = "address", .required = true },
+		[CREDENTIALS] = { .name = "credentials" },
+		[HOST_KEY] = { .name = "host_key" },
+		[KNOWN_HOSTS] = { .name = "known_hosts" },
+		[SIZE] = { .name = "size", .required = true },
+		[PORTS] = { .name = "ports" },
+		[MOVES] = { .name = "moves" },
+		[LOOP_PORTS] = { .name = "loop_ports" },
+		[LOSS_BUDGET] = { .name = "loss_budget" },
+		[LOSS_MAX] = { .name = "loss_max" },
 	};
-	struct entry entry = {.loader = loader, .fields = fields};
+	struct entry entry = { .loader = loader, .fields = fields };
 	struct ocs_fabric *fabric = loader->fabric;
 	char **names;
 	int count, rc = 0, i;
@@ -274,21 +290,22 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 	    entry_values(&entry) < 0)
 		return -1;
 	if (!fields[CREDENTIALS].node && traits[entry.driver].login)
-		return ocs_yaml_fail(&loader->yaml, node,
+		return ocs_yaml_fail(
+			&loader->yaml, node,
 			"a %s switch needs the key \"credentials\": the path of the file with its user and password",
 			drivers[entry.driver]);
 	if (fields[CREDENTIALS].node && !traits[entry.driver].login)
 		return ocs_yaml_fail(&loader->yaml, fields[CREDENTIALS].node,
-			"a %s switch knows no login; leave the key out", drivers[entry.driver]);
-	count = ocs_yaml_names(&loader->yaml, fields[NAME].node, "name",
-			       OCS_SWITCHES_MAX, &names);
+				     "a %s switch knows no login; leave the key out",
+				     drivers[entry.driver]);
+	count = ocs_yaml_names(&loader->yaml, fields[NAME].node, "name", OCS_SWITCHES_MAX, &names);
 	if (count < 0)
 		return -1;
-	fabric->switches = ocs_realloc(fabric->switches,
-		(size_t)(fabric->nswitches + count) * sizeof(*fabric->switches));
+	fabric->switches = ocs_realloc(fabric->switches, (size_t)(fabric->nswitches + count) *
+								 sizeof(*fabric->switches));
 	if (fabric->nswitches + count > OCS_SWITCHES_MAX)
-		rc = ocs_yaml_fail(&loader->yaml, fields[NAME].node,
-				   "more than %d switches", OCS_SWITCHES_MAX);
+		rc = ocs_yaml_fail(&loader->yaml, fields[NAME].node, "more than %d switches",
+				   OCS_SWITCHES_MAX);
 	if (rc == 0)
 		rc = host_keys_check(&entry, node, count);
 	for (i = 0; i < count && rc == 0; i++)
@@ -313,12 +330,12 @@ int ocs_load_switches(struct ocs_loader *loader, yaml_node_t *node)
 		if (entry_load(loader, item) < 0)
 			return -1;
 	}
-	fabric->index->uses = ocs_calloc((size_t)fabric->nswitches,
-					 sizeof(*fabric->index->uses));
+	fabric->index->uses = ocs_calloc((size_t)fabric->nswitches, sizeof(*fabric->index->uses));
 	for (int i = 0; i < fabric->nswitches; i++)
 		ports_total += ocs_switch_ports(&fabric->switches[i]);
 	if (ports_total > OCS_SWITCH_PORTS_MAX)
-		return ocs_yaml_fail(&loader->yaml, node,
+		return ocs_yaml_fail(
+			&loader->yaml, node,
 			"the switches have %lld ports together; at most %d are supported",
 			ports_total, OCS_SWITCH_PORTS_MAX);
 	for (int i = 0; i < fabric->nswitches; i++) {

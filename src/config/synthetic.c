@@ -10,14 +10,15 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define FORMS "torus cubes:4x4x4 cube:4x4x4 tile:2x2x1, static:16x16x16 tile:1x1x1, " \
+#define FORMS                                                                   \
+	"torus cubes:4x4x4 cube:4x4x4 tile:2x2x1, static:16x16x16 tile:1x1x1, " \
 	"direct servers:12 degree:4 or rails servers:16 rails:8"
 
 /* The words of a line, and which of them were used. */
 struct line {
 	char *text;
 	char *key[8];
-	char *value[8];	/* "" where the word has no colon */
+	char *value[8]; /* "" where the word has no colon */
 	bool used[8];
 	int count;
 	struct ocs_error *err;
@@ -34,8 +35,8 @@ static int line_split(struct line *line, const char *spec)
 
 		if (line->count == 8)
 			return ocs_error_set(line->err, OCS_USAGE,
-				"the fabric \"%.200s\" has too many words; write %s",
-				spec, FORMS);
+					     "the fabric \"%.200s\" has too many words; write %s",
+					     spec, FORMS);
 		line->key[line->count] = word;
 		line->value[line->count] = colon ? colon + 1 : word + strlen(word);
 		if (colon)
@@ -43,15 +44,15 @@ static int line_split(struct line *line, const char *spec)
 		/* The kind may be a key as well: "rails servers:16 rails:8". */
 		for (int i = 1; i < line->count; i++)
 			if (strcmp(line->key[i], word) == 0)
-				return ocs_error_set(line->err, OCS_USAGE,
-					"\"%.100s\" stands twice in the fabric \"%.200s\"",
-					word, spec);
+				return ocs_error_set(
+					line->err, OCS_USAGE,
+					"\"%.100s\" stands twice in the fabric \"%.200s\"", word,
+					spec);
 		line->count++;
 	}
 	if (!line->count)
 		return ocs_error_set(line->err, OCS_USAGE,
-				     "the description of the fabric is empty; write %s",
-				     FORMS);
+				     "the description of the fabric is empty; write %s", FORMS);
 	line->used[0] = true;
 	return 0;
 }
@@ -72,8 +73,8 @@ static int line_all_used(const struct line *line)
 	for (int i = 0; i < line->count; i++)
 		if (!line->used[i])
 			return ocs_error_set(line->err, OCS_USAGE,
-				"\"%.100s\" is not a word of a %s fabric; write %s",
-				line->key[i], line->key[0], FORMS);
+					     "\"%.100s\" is not a word of a %s fabric; write %s",
+					     line->key[i], line->key[0], FORMS);
 	return 0;
 }
 
@@ -101,36 +102,36 @@ int ocs_extents_parse(const char *text, int max, int extents[OCS_AXES])
 }
 
 /* Reads three extents of at most MAX, or FALLBACK where the word is missing. */
-static int line_extents(struct line *line, const char *key, const char *fallback,
-			int max, int extents[OCS_AXES])
+static int line_extents(struct line *line, const char *key, const char *fallback, int max,
+			int extents[OCS_AXES])
 {
 	const char *text = line_get(line, key);
 
 	if (!text)
 		text = fallback;
 	if (!text)
-		return ocs_error_set(line->err, OCS_USAGE,
-				     "the fabric lacks %s:AxBxC; write %s", key, FORMS);
+		return ocs_error_set(line->err, OCS_USAGE, "the fabric lacks %s:AxBxC; write %s",
+				     key, FORMS);
 	if (ocs_extents_parse(text, max, extents) < 0)
-		return ocs_error_set(line->err, OCS_USAGE,
+		return ocs_error_set(
+			line->err, OCS_USAGE,
 			"%s:%.60s is wrong: three extents of 1 to %d are needed, like %s:4x4x4",
 			key, text, max, key);
 	return 0;
 }
 
-static int line_number(struct line *line, const char *key, int max, int fallback,
-		       int *number)
+static int line_number(struct line *line, const char *key, int max, int fallback, int *number)
 {
 	const char *text = line_get(line, key);
 	long value = fallback;
 
 	if (!text && fallback < 0)
-		return ocs_error_set(line->err, OCS_USAGE,
-				     "the fabric lacks %s:N; write %s", key, FORMS);
+		return ocs_error_set(line->err, OCS_USAGE, "the fabric lacks %s:N; write %s", key,
+				     FORMS);
 	if (text && ocs_number_parse(text, 1, max, &value) < 0)
 		return ocs_error_set(line->err, OCS_USAGE,
-				     "%s:%.60s is wrong: a number of 1 to %d is needed",
-				     key, text, max);
+				     "%s:%.60s is wrong: a number of 1 to %d is needed", key, text,
+				     max);
 	*number = (int)value;
 	return 0;
 }
@@ -143,8 +144,8 @@ static int names_fill(struct ocs_fabric *fabric, int count, struct ocs_error *er
 
 	if (count > OCS_NODES_MAX)
 		return ocs_error_set(err, OCS_USAGE,
-			"the fabric has %d nodes; at most %d are supported", count,
-			OCS_NODES_MAX);
+				     "the fabric has %d nodes; at most %d are supported", count,
+				     OCS_NODES_MAX);
 	names = ocs_calloc((size_t)count, sizeof(*names));
 	for (int i = 0; i < count; i++)
 		names[i] = ocs_asprintf("n%d", i);
@@ -170,19 +171,21 @@ static int line_cubes(struct line *line, int *count)
 	long cubes;
 
 	if (!text)
-		return ocs_error_set(line->err, OCS_USAGE,
-				     "the fabric lacks cubes:AxBxC; write %s", FORMS);
+		return ocs_error_set(line->err, OCS_USAGE, "the fabric lacks cubes:AxBxC; write %s",
+				     FORMS);
 	if (ocs_number_parse(text, 1, OCS_CUBES_MAX, &cubes) < 0) {
 		if (ocs_extents_parse(text, OCS_CUBES_MAX, extents) < 0)
-			return ocs_error_set(line->err, OCS_USAGE,
+			return ocs_error_set(
+				line->err, OCS_USAGE,
 				"cubes:%.60s is wrong: write a count of 1 to %d or an arrangement like 4x4x4",
 				text, OCS_CUBES_MAX);
 		cubes = (long)extents[0] * extents[1];
 		cubes = cubes > OCS_CUBES_MAX ? cubes : cubes * extents[2];
 		if (cubes > OCS_CUBES_MAX)
-			return ocs_error_set(line->err, OCS_USAGE,
-				"cubes:%.60s are more than the %d cubes that are supported",
-				text, OCS_CUBES_MAX);
+			return ocs_error_set(
+				line->err, OCS_USAGE,
+				"cubes:%.60s are more than the %d cubes that are supported", text,
+				OCS_CUBES_MAX);
 	}
 	*count = (int)cubes;
 	return 0;
@@ -192,14 +195,15 @@ static int torus_build(struct ocs_fabric *fabric, struct line *line)
 {
 	bool fixed = strcmp(line->key[0], "static") == 0;
 	const char *threading = fixed ? NULL : line_get(line, "threading");
-	struct ocs_section *section = ocs_fabric_section_add(fabric, line->key[0],
-		fixed ? OCS_STATIC : OCS_TORUS);
+	struct ocs_section *section =
+		ocs_fabric_section_add(fabric, line->key[0], fixed ? OCS_STATIC : OCS_TORUS);
 	int *edge = section->edge;
 
 	section->ncubes = 1;
 	if (fixed) {
 		if (ocs_extents_parse(line->value[0], OCS_EDGE_MAX, edge) < 0)
-			return ocs_error_set(line->err, OCS_USAGE,
+			return ocs_error_set(
+				line->err, OCS_USAGE,
 				"static:%.60s is wrong: three extents of 1 to %d are needed, like static:16x16x16",
 				line->value[0], OCS_EDGE_MAX);
 	} else if (line_cubes(line, &section->ncubes) < 0 ||
@@ -214,12 +218,12 @@ static int torus_build(struct ocs_fabric *fabric, struct line *line)
 	section->threading = threading != NULL;
 	if (!fixed && (edge[0] != edge[1] || edge[1] != edge[2]))
 		return ocs_error_set(line->err, OCS_USAGE,
-			"cube:%dx%dx%d is not a cube: the three extents must be equal",
-			edge[0], edge[1], edge[2]);
+				     "cube:%dx%dx%d is not a cube: the three extents must be equal",
+				     edge[0], edge[1], edge[2]);
 	if (!ocs_section_tile_divides(section))
 		return ocs_error_set(line->err, OCS_USAGE,
-			"the tile %dx%dx%d does not divide %dx%dx%d", section->tile[0],
-			section->tile[1], section->tile[2], edge[0], edge[1], edge[2]);
+				     "the tile %dx%dx%d does not divide %dx%dx%d", section->tile[0],
+				     section->tile[1], section->tile[2], edge[0], edge[1], edge[2]);
 	ocs_section_geometry(section);
 	return names_fill(fabric, section->ncubes * section->cube_nodes, line->err);
 }
@@ -227,19 +231,18 @@ static int torus_build(struct ocs_fabric *fabric, struct line *line)
 static int servers_build(struct ocs_fabric *fabric, struct line *line)
 {
 	bool rails = strcmp(line->key[0], "rails") == 0;
-	struct ocs_section *section = ocs_fabric_section_add(fabric, line->key[0],
-		rails ? OCS_RAILS : OCS_DIRECT);
+	struct ocs_section *section =
+		ocs_fabric_section_add(fabric, line->key[0], rails ? OCS_RAILS : OCS_DIRECT);
 	const char *directed = rails ? NULL : line_get(line, "directed");
 
 	if (line_number(line, "servers", OCS_NODES_MAX, -1, &section->nservers) < 0 ||
-	    line_number(line, rails ? "rails" : "degree", OCS_DEGREE_MAX, -1,
-			&section->degree) < 0 ||
+	    line_number(line, rails ? "rails" : "degree", OCS_DEGREE_MAX, -1, &section->degree) <
+		    0 ||
 	    line_number(line, "xpus", OCS_XPUS_MAX, 0, &section->server_xpus) < 0 ||
 	    line_all_used(line) < 0)
 		return -1;
 	if (directed && *directed)
-		return ocs_error_set(line->err, OCS_USAGE,
-				     "\"directed\" takes no value");
+		return ocs_error_set(line->err, OCS_USAGE, "\"directed\" takes no value");
 	section->directed = directed != NULL;
 	return names_fill(fabric, section->nservers, line->err);
 }
@@ -248,20 +251,20 @@ struct ocs_config *ocs_synthetic_open(const char *spec, struct ocs_error *err)
 {
 	struct ocs_config *config = ocs_config_new(spec);
 	struct ocs_fabric *fabric = config->fabric;
-	struct line line = {.err = err};
+	struct line line = { .err = err };
 	int rc = line_split(&line, spec);
 
 	if (rc == 0) {
 		const char *kind = line.key[0];
 
-		if (strcmp(kind, "static") == 0 ||
-		    (strcmp(kind, "torus") == 0 && !*line.value[0]))
+		if (strcmp(kind, "static") == 0 || (strcmp(kind, "torus") == 0 && !*line.value[0]))
 			rc = torus_build(fabric, &line);
 		else if ((strcmp(kind, "direct") == 0 || strcmp(kind, "rails") == 0) &&
 			 !*line.value[0])
 			rc = servers_build(fabric, &line);
 		else
-			rc = ocs_error_set(err, OCS_USAGE,
+			rc = ocs_error_set(
+				err, OCS_USAGE,
 				"\"%.200s\" is not a fabric; give the path of an ocs.yaml (with a '/' or ending in .yaml), or write %s",
 				spec, FORMS);
 	}

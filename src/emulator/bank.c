@@ -32,15 +32,14 @@ const char *ocs_emu_protocol_names(void)
 	return names + 2;
 }
 
-struct ocs_emu_switch *ocs_emu_add(struct ocs_emu *emu, const char *name,
-				   const char *address, int size,
-				   const struct ocs_emu_protocol *protocol,
+struct ocs_emu_switch *ocs_emu_add(struct ocs_emu *emu, const char *name, const char *address,
+				   int size, const struct ocs_emu_protocol *protocol,
 				   const char *dialect)
 {
 	struct ocs_emu_switch *sw;
 
-	emu->switches = ocs_realloc(emu->switches,
-				    (size_t)(emu->nswitches + 1) * sizeof(*emu->switches));
+	emu->switches =
+		ocs_realloc(emu->switches, (size_t)(emu->nswitches + 1) * sizeof(*emu->switches));
 	sw = &emu->switches[emu->nswitches++];
 	memset(sw, 0, sizeof(*sw));
 	sw->emu = emu;
@@ -167,12 +166,13 @@ static int load_line(struct ocs_emu_switch *sw, const char *path, const char *li
 {
 	int in, out, end = 0;
 
-	if (sscanf(line, "%9d %9d%n", &in, &out, &end) != 2 || line[end] ||
-	    in < 1 || in > sw->size || out <= sw->size || out > 2 * sw->size ||
-	    sw->out[in] || sw->in[out - sw->size])
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: '%.40s' is no patch of a %dx%d switch, or takes a port twice",
-				     path, line, sw->size, sw->size);
+	if (sscanf(line, "%9d %9d%n", &in, &out, &end) != 2 || line[end] || in < 1 ||
+	    in > sw->size || out <= sw->size || out > 2 * sw->size || sw->out[in] ||
+	    sw->in[out - sw->size])
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: '%.40s' is no patch of a %dx%d switch, or takes a port twice", path,
+			line, sw->size, sw->size);
 	ocs_emu_make(sw, in, out, "state");
 	return 0;
 }

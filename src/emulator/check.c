@@ -19,7 +19,7 @@
 struct record {
 	char *name;
 	int size;
-	int *peer;	/* entries 1..2*size */
+	int *peer; /* entries 1..2*size */
 };
 
 struct judge {
@@ -65,8 +65,7 @@ static void start(struct judge *judge, const char *name, const char *text)
 		return;
 	}
 	if (!record) {
-		judge->records = ocs_realloc(judge->records,
-					     (judge->count + 1) * sizeof(*record));
+		judge->records = ocs_realloc(judge->records, (judge->count + 1) * sizeof(*record));
 		record = &judge->records[judge->count++];
 		record->name = ocs_strdup(name);
 		record->peer = NULL;
@@ -93,8 +92,8 @@ static void cut(struct judge *judge, struct record *record, int in, int out)
 {
 	judge->breaks++;
 	if (record->peer[in] != out || record->peer[out] != in)
-		violation(judge, "switch %s breaks %d>%d, which was not joined",
-			  record->name, in, out);
+		violation(judge, "switch %s breaks %d>%d, which was not joined", record->name, in,
+			  out);
 	record->peer[in] = record->peer[out] = 0;
 }
 

@@ -24,10 +24,12 @@
 #define CLIENT_TIMEOUT_NS 30000000000LL
 
 static const char *const fault_names[] = {
-	[OCS_EMU_NONE] = "none", [OCS_EMU_SILENT] = "silent", [OCS_EMU_DROP] = "drop",
-	[OCS_EMU_DENY] = "deny", [OCS_EMU_PARTIAL] = "partial", [OCS_EMU_LOST] = "lost",
-	[OCS_EMU_LATE] = "late", [OCS_EMU_SLOW] = "slow", [OCS_EMU_REFUSE] = "refuse",
-	[OCS_EMU_DUPLICATE] = "duplicate", [OCS_EMU_LOGIN] = "login",
+	[OCS_EMU_NONE] = "none",       [OCS_EMU_SILENT] = "silent",
+	[OCS_EMU_DROP] = "drop",       [OCS_EMU_DENY] = "deny",
+	[OCS_EMU_PARTIAL] = "partial", [OCS_EMU_LOST] = "lost",
+	[OCS_EMU_LATE] = "late",       [OCS_EMU_SLOW] = "slow",
+	[OCS_EMU_REFUSE] = "refuse",   [OCS_EMU_DUPLICATE] = "duplicate",
+	[OCS_EMU_LOGIN] = "login",
 };
 
 #define FAULTS (sizeof(fault_names) / sizeof(fault_names[0]))
@@ -118,8 +120,7 @@ static char *show(struct ocs_emu *emu, const char *name,
 	all = json_object_new_object();
 	for (int i = 0; i < emu->nswitches; i++)
 		if (!name || !strcmp(emu->switches[i].name, name))
-			json_object_object_add(all, emu->switches[i].name,
-					       one(&emu->switches[i]));
+			json_object_object_add(all, emu->switches[i].name, one(&emu->switches[i]));
 	return take_json(all);
 }
 
@@ -145,16 +146,17 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	while (name && fault < FAULTS && strcmp(fault_names[fault], name))
 		fault++;
 	if (!name || fault == FAULTS)
-		return failed("unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, late MS, slow MS, refuse, login and none exist",
-			      name ? name : "");
+		return failed(
+			"unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, late MS, slow MS, refuse, login and none exist",
+			name ? name : "");
 	if ((fault == OCS_EMU_SLOW || fault == OCS_EMU_LATE) && parse_ms(word(&rest), &ms))
 		return failed("%s needs a number of milliseconds", name);
 	next = word(&rest);
 	if (next && (strcmp(next, "count") || !(next = word(&rest)) ||
 		     ocs_number_parse(next, 1, 1000000000, &count)))
 		return failed("after the fault only 'count N' may follow");
-	if (count > 0 && (fault == OCS_EMU_REFUSE || fault == OCS_EMU_LOGIN ||
-			  fault == OCS_EMU_NONE))
+	if (count > 0 &&
+	    (fault == OCS_EMU_REFUSE || fault == OCS_EMU_LOGIN || fault == OCS_EMU_NONE))
 		return failed("%s cannot be counted", name);
 	sw->fault = fault;
 	sw->fault_ms = ms;
@@ -287,8 +289,9 @@ static char *control(struct ocs_emu *emu, char *line)
 	if (strcmp(command, "fault") && strcmp(command, "patch") && strcmp(command, "unpatch") &&
 	    strcmp(command, "reboot") && strcmp(command, "notice") && strcmp(command, "port") &&
 	    strcmp(command, "say"))
-		return failed("unknown command '%s'; table, status, fault, port, patch, unpatch, reboot, delay, notice, say and quit exist",
-			      command);
+		return failed(
+			"unknown command '%s'; table, status, fault, port, patch, unpatch, reboot, delay, notice, say and quit exist",
+			command);
 	if (!sw)
 		return failed("unknown switch '%s'", name ? name : "");
 	if (!strcmp(command, "fault"))
@@ -331,8 +334,8 @@ static void on_event(struct bufferevent *events, short what, void *context)
 		bufferevent_free(events);
 }
 
-static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
-		      struct sockaddr *address, int length, void *context)
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+		      int length, void *context)
 {
 	struct ocs_emu *emu = context;
 	struct bufferevent *events = bufferevent_socket_new(emu->base, fd, BEV_OPT_CLOSE_ON_FREE);

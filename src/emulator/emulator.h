@@ -26,23 +26,23 @@ struct ocs_error;
 
 enum ocs_emu_fault {
 	OCS_EMU_NONE,
-	OCS_EMU_SILENT,		/* takes commands, neither obeys nor answers */
-	OCS_EMU_DROP,		/* closes the connection on a command */
-	OCS_EMU_DENY,		/* refuses changes */
-	OCS_EMU_PARTIAL,	/* does half of a change, answers PRTL */
-	OCS_EMU_LOST,		/* does a change but does not answer */
-	OCS_EMU_LATE,		/* does a change later, without an answer; others go on */
-	OCS_EMU_SLOW,		/* takes longer for everything */
-	OCS_EMU_REFUSE,		/* does not listen */
-	OCS_EMU_LOGIN,		/* refuses every login */
-	OCS_EMU_DUPLICATE,	/* answers twice */
+	OCS_EMU_SILENT,	   /* takes commands, neither obeys nor answers */
+	OCS_EMU_DROP,	   /* closes the connection on a command */
+	OCS_EMU_DENY,	   /* refuses changes */
+	OCS_EMU_PARTIAL,   /* does half of a change, answers PRTL */
+	OCS_EMU_LOST,	   /* does a change but does not answer */
+	OCS_EMU_LATE,	   /* does a change later, without an answer; others go on */
+	OCS_EMU_SLOW,	   /* takes longer for everything */
+	OCS_EMU_REFUSE,	   /* does not listen */
+	OCS_EMU_LOGIN,	   /* refuses every login */
+	OCS_EMU_DUPLICATE, /* answers twice */
 };
 
 /* What an autonomous message is. */
 enum ocs_emu_notice { OCS_EMU_EVENT, OCS_EMU_ALARM, OCS_EMU_CLEARED };
 
-#define OCS_EMU_PUBLISHED (-1.0)	/* delay: the published distribution */
-#define OCS_EMU_INHERIT (-2.0)		/* delay of a switch: that of the bank */
+#define OCS_EMU_PUBLISHED (-1.0) /* delay: the published distribution */
+#define OCS_EMU_INHERIT (-2.0)	 /* delay of a switch: that of the bank */
 
 struct ocs_emu;
 struct ocs_emu_switch;
@@ -51,46 +51,46 @@ struct ocs_emu_client {
 	struct ocs_emu_client *next;
 	struct ocs_emu_switch *sw;
 	struct bufferevent *events;
-	struct ocs_text line;	/* the command so far */
+	struct ocs_text line; /* the command so far */
 	bool logged_in, muted;
-	void *state;		/* of the protocol */
-	int pending;		/* commands queued or running */
-	bool finished;		/* sent its last byte; answers may be due */
+	void *state;   /* of the protocol */
+	int pending;   /* commands queued or running */
+	bool finished; /* sent its last byte; answers may be due */
 };
 
 /* What the switch says to a change, in no protocol's words. */
 enum ocs_emu_verdict {
 	OCS_EMU_DONE,
-	OCS_EMU_PART,		/* half of it is done */
+	OCS_EMU_PART, /* half of it is done */
 	/* Nothing is done: */
-	OCS_EMU_BUSY,		/* the switch cannot now */
-	OCS_EMU_NO_PORT,	/* `port` does not exist */
-	OCS_EMU_WRONG_SIDE,	/* `port` is an egress for an ingress, or the reverse */
-	OCS_EMU_TWICE,		/* `port` is named twice */
-	OCS_EMU_TAKEN,		/* `port` has another peer */
-	OCS_EMU_BAD_PORT,	/* `port` is out of order */
+	OCS_EMU_BUSY,	    /* the switch cannot now */
+	OCS_EMU_NO_PORT,    /* `port` does not exist */
+	OCS_EMU_WRONG_SIDE, /* `port` is an egress for an ingress, or the reverse */
+	OCS_EMU_TWICE,	    /* `port` is named twice */
+	OCS_EMU_TAKEN,	    /* `port` has another peer */
+	OCS_EMU_BAD_PORT,   /* `port` is out of order */
 };
 
 struct ocs_emu_command {
 	struct ocs_emu_command *next;
-	struct ocs_emu_client *client;	/* NULL: gone meanwhile */
+	struct ocs_emu_client *client; /* NULL: gone meanwhile */
 	struct ocs_emu_switch *sw;
-	struct event *late;	/* done when this is due, or NULL */
-	char *text;		/* as received */
-	void *state;		/* of the protocol */
-	enum ocs_emu_verdict verdict;	/* BUSY and PART may stand before `begin` */
-	long port;		/* that the verdict is about */
-	struct ocs_patch *patches;	/* to make at the end of the delay */
+	struct event *late;	      /* done when this is due, or NULL */
+	char *text;		      /* as received */
+	void *state;		      /* of the protocol */
+	enum ocs_emu_verdict verdict; /* BUSY and PART may stand before `begin` */
+	long port;		      /* that the verdict is about */
+	struct ocs_patch *patches;    /* to make at the end of the delay */
 	size_t npatches;
-	bool lost;		/* no answer */
-	bool twice;		/* the answer comes twice */
+	bool lost;  /* no answer */
+	bool twice; /* the answer comes twice */
 	double delay_ms;
 };
 
 /* A protocol: how bytes become commands, and commands answers.  What a command
  * does to the light is asked of the model (model.c). */
 struct ocs_emu_protocol {
-	const char *name;	/* of the driver in ocs.yaml */
+	const char *name; /* of the driver in ocs.yaml */
 	/* Whether it has the switch's dialect; NULL: it has none at all. */
 	bool (*speaks)(const struct ocs_emu_switch *sw);
 	/* Takes over the descriptor FD of a new connection and returns one that
@@ -116,14 +116,13 @@ struct ocs_emu_protocol {
 	/* Frees `state` of a command; may be NULL. */
 	void (*forget)(struct ocs_emu_command *command);
 	/* An autonomous message for this client; NULL: the protocol has none. */
-	char *(*notice)(struct ocs_emu_client *client, enum ocs_emu_notice kind,
-			const char *text);
+	char *(*notice)(struct ocs_emu_client *client, enum ocs_emu_notice kind, const char *text);
 };
 
 /* One line a protocol: P(name) registers `ocs_emu_<name>`. */
 #define OCS_EMU_PROTOCOLS(P) \
-	P(tl1) \
-	P(scpi) \
+	P(tl1)               \
+	P(scpi)              \
 	OCS_EMU_PROTOCOLS_SSH(P)
 #ifdef HAVE_LIBSSH
 #define OCS_EMU_PROTOCOLS_SSH(P) P(netconf)
@@ -137,71 +136,70 @@ OCS_EMU_PROTOCOLS(OCS_EMU_DECLARE)
 /* What a fibre leads to: an interface, or nothing. */
 struct ocs_emu_fibre {
 	char *device;
-	bool both_ways;		/* sends and receives on this one fibre */
+	bool both_ways; /* sends and receives on this one fibre */
 };
 
 struct ocs_emu_port {
-	bool closed;		/* shutter */
-	bool refuses;		/* changes that name it are refused */
-	bool failed;		/* says so, and passes no light */
-	double loss_db;		/* more than it should lose */
+	bool closed;	/* shutter */
+	bool refuses;	/* changes that name it are refused */
+	bool failed;	/* says so, and passes no light */
+	double loss_db; /* more than it should lose */
 };
 
 struct ocs_emu_switch {
 	struct ocs_emu *emu;
 	char *name;
-	char *address;		/* once bound, with the real port */
+	char *address; /* once bound, with the real port */
 	const struct ocs_emu_protocol *protocol;
-	char *dialect;		/* of the protocol; NULL: its default */
-	bool moves;		/* a new patch takes taken ports: 1x2 switches */
+	char *dialect; /* of the protocol; NULL: its default */
+	bool moves;    /* a new patch takes taken ports: 1x2 switches */
 	int size;
-	int *out;		/* entries 1..size: egress of an ingress, or 0 */
-	int *in;		/* entries 1..size: ingress of egress size+i, or 0 */
-	struct ocs_emu_port *ports;	/* entries 1..2*size */
-	struct ocs_emu_fibre *fibres;	/* entries 1..2*size; NULL: no data plane */
-	bool *lit;		/* entries 1..size: frames pass from this ingress */
-	char *user, *password;	/* NULL: no login needed */
-	char *says;		/* more words in every refusal, or NULL */
+	int *out;		      /* entries 1..size: egress of an ingress, or 0 */
+	int *in;		      /* entries 1..size: ingress of egress size+i, or 0 */
+	struct ocs_emu_port *ports;   /* entries 1..2*size */
+	struct ocs_emu_fibre *fibres; /* entries 1..2*size; NULL: no data plane */
+	bool *lit;		      /* entries 1..size: frames pass from this ingress */
+	char *user, *password;	      /* NULL: no login needed */
+	char *says;		      /* more words in every refusal, or NULL */
 	double delay_ms;
 	enum ocs_emu_fault fault;
 	double fault_ms;
-	long fault_count;	/* commands it still hits; -1: all */
+	long fault_count; /* commands it still hits; -1: all */
 	struct evconnlistener *listener;
 	struct ocs_emu_client *clients;
 	struct ocs_emu_command *queue, **queue_end, *running;
-	struct ocs_emu_command *later;	/* to be done beside the queue */
-	struct event *timer;	/* of the running command */
-	struct event *boot;	/* end of a reboot */
-	unsigned int notices;	/* atag */
-	void *state;		/* of the protocol; freed with the switch */
+	struct ocs_emu_command *later; /* to be done beside the queue */
+	struct event *timer;	       /* of the running command */
+	struct event *boot;	       /* end of a reboot */
+	unsigned int notices;	       /* atag */
+	void *state;		       /* of the protocol; freed with the switch */
 };
 
 struct ocs_emu {
 	struct event_base *base;
 	struct ocs_emu_switch *switches;
 	int nswitches;
-	int log;		/* descriptor or -1 */
+	int log; /* descriptor or -1 */
 	bool log_held;
-	struct ocs_text lines;	/* of the log, not written yet */
-	char *state;		/* folder or NULL */
+	struct ocs_text lines; /* of the log, not written yet */
+	char *state;	       /* folder or NULL */
 	double delay_ms;
-	bool replace;		/* a new patch silently takes a taken port */
+	bool replace; /* a new patch silently takes a taken port */
 	bool nil_sid;
-	int page;		/* lines of a page of an answer; 0: all */
+	int page; /* lines of a page of an answer; 0: all */
 	size_t line_limit;
-	int notice_ms;		/* period of autonomous messages; 0: none */
+	int notice_ms; /* period of autonomous messages; 0: none */
 	uint64_t random;
 	struct evconnlistener *control;
 	char *control_address;
-	struct ocs_emu_ssh *ssh;	/* ssh.h; NULL: no switch speaks it */
+	struct ocs_emu_ssh *ssh; /* ssh.h; NULL: no switch speaks it */
 };
 
 /* bank.c */
 /* Adds a switch without login (set user and password).  Pointers to switches are
  * valid only until the next is added. */
-struct ocs_emu_switch *ocs_emu_add(struct ocs_emu *emu, const char *name,
-				   const char *address, int size,
-				   const struct ocs_emu_protocol *protocol,
+struct ocs_emu_switch *ocs_emu_add(struct ocs_emu *emu, const char *name, const char *address,
+				   int size, const struct ocs_emu_protocol *protocol,
 				   const char *dialect);
 const struct ocs_emu_protocol *ocs_emu_protocol_find(const char *name);
 /* Their names, joined with ", "; static. */
@@ -226,8 +224,8 @@ int ocs_emu_load(struct ocs_emu_switch *sw, struct ocs_error *err);
 /* Whether the COUNT pairs may be made: every port exists, on its side, once, is in
  * order, and free or to be replaced.  Sets the verdict, the patches (half of them
  * for PART) and the delay. */
-void ocs_emu_begin_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-			const int *in, const int *out, int count);
+void ocs_emu_begin_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const int *in,
+			const int *out, int count);
 /* Makes them, unless a port was taken meanwhile. */
 void ocs_emu_finish_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command);
 /* Breaks whatever is on the COUNT ports of either side. */

@@ -66,9 +66,8 @@ void ocs_emu_log(struct ocs_emu *emu, const char *sw, const char *event, int in,
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &mono);
 	clock_gettime(CLOCK_REALTIME, &wall);
-	ocs_text_add(line, "{\"t\":%lld.%09ld,\"wall\":%lld.%06ld",
-		     (long long)mono.tv_sec, mono.tv_nsec, (long long)wall.tv_sec,
-		     wall.tv_nsec / 1000);
+	ocs_text_add(line, "{\"t\":%lld.%09ld,\"wall\":%lld.%06ld", (long long)mono.tv_sec,
+		     mono.tv_nsec, (long long)wall.tv_sec, wall.tv_nsec / 1000);
 	add_member(line, "switch", sw);
 	add_member(line, "event", event);
 	add_port(line, ",\"in\":", in);

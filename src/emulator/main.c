@@ -60,9 +60,23 @@ static const char usage[] =
 	"  delay [SWITCH] MS|published, notice SWITCH TEXT, say SWITCH [TEXT], quit\n";
 
 enum {
-	OPT_FABRIC = 256, OPT_SWITCH, OPT_LOGIN, OPT_DELAY, OPT_REPLACE, OPT_NOTICES,
-	OPT_PAGE, OPT_LINE_LIMIT, OPT_NIL_SID, OPT_SEED, OPT_LOG, OPT_STATE, OPT_CONTROL,
-	OPT_DATA_PLANE, OPT_HOST_KEY, OPT_KNOWN_HOSTS, OPT_CHECK_LOG,
+	OPT_FABRIC = 256,
+	OPT_SWITCH,
+	OPT_LOGIN,
+	OPT_DELAY,
+	OPT_REPLACE,
+	OPT_NOTICES,
+	OPT_PAGE,
+	OPT_LINE_LIMIT,
+	OPT_NIL_SID,
+	OPT_SEED,
+	OPT_LOG,
+	OPT_STATE,
+	OPT_CONTROL,
+	OPT_DATA_PLANE,
+	OPT_HOST_KEY,
+	OPT_KNOWN_HOSTS,
+	OPT_CHECK_LOG,
 };
 
 static const struct option options[] = {
@@ -89,8 +103,9 @@ static const struct option options[] = {
 };
 
 struct settings {
-	const char *fabric, *login, *host_key, *known_hosts, *log, *control, *check_log, *data_plane;
-	const char *word;		/* of the command line, the option being taken */
+	const char *fabric, *login, *host_key, *known_hosts, *log, *control, *check_log,
+		*data_plane;
+	const char *word; /* of the command line, the option being taken */
 	char **switches;
 	size_t nswitches;
 };
@@ -154,8 +169,8 @@ static int take_option(struct ocs_emu *emu, struct settings *settings, int optio
 		settings->fabric = optarg;
 		return 0;
 	case OPT_SWITCH:
-		settings->switches = ocs_realloc(settings->switches, (settings->nswitches + 1) *
-								     sizeof(char *));
+		settings->switches =
+			ocs_realloc(settings->switches, (settings->nswitches + 1) * sizeof(char *));
 		settings->switches[settings->nswitches++] = optarg;
 		return 0;
 	case OPT_LOGIN:
@@ -197,8 +212,10 @@ static int take_option(struct ocs_emu *emu, struct settings *settings, int optio
 		puts(PACKAGE_STRING);
 		return 1;
 	case '?':
-		return ocs_error_set(err, OCS_USAGE, "'%s' is no option or lacks its value; see ocs-emulator --help",
-				     settings->word);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"'%s' is no option or lacks its value; see ocs-emulator --help",
+			settings->word);
 	default:
 		return take_number(emu, option, err);
 	}
@@ -231,8 +248,9 @@ static int add_checked(struct ocs_emu *emu, const char *name, const char *addres
 	sw = ocs_emu_add(emu, name, address, size, known, dialect);
 	if (dialect && (!known->speaks || !known->speaks(sw))) {
 		ocs_credentials_wipe(&credentials);
-		return ocs_error_set(err, OCS_USAGE, "switch %s: the emulator's %s has no dialect %s",
-				     name, protocol, dialect);
+		return ocs_error_set(err, OCS_USAGE,
+				     "switch %s: the emulator's %s has no dialect %s", name,
+				     protocol, dialect);
 	}
 	if (login) {
 		sw->user = ocs_strdup(credentials.user);
@@ -253,18 +271,18 @@ static int add_argument(struct ocs_emu *emu, const char *argument, const char *l
 	int rc;
 
 	if (size && ocs_number_parse(size, 1, 4096, &ports) == 0)
-		rc = add_checked(emu, name, address, (int)ports, protocol ? protocol : "tl1",
-				 rest, login, err);
+		rc = add_checked(emu, name, address, (int)ports, protocol ? protocol : "tl1", rest,
+				 login, err);
 	else
-		rc = ocs_error_set(err, OCS_USAGE,
-				   "--switch: '%s' is not NAME=ADDRESS,SIZE[,PROTOCOL[:DIALECT]] with a size from 1 to 4096",
-				   argument);
+		rc = ocs_error_set(
+			err, OCS_USAGE,
+			"--switch: '%s' is not NAME=ADDRESS,SIZE[,PROTOCOL[:DIALECT]] with a size from 1 to 4096",
+			argument);
 	free(copy);
 	return rc;
 }
 
-static int add_switches(struct ocs_emu *emu, const struct settings *settings,
-			struct ocs_error *err)
+static int add_switches(struct ocs_emu *emu, const struct settings *settings, struct ocs_error *err)
 {
 	struct ocs_fabric *fabric = NULL;
 	int rc = 0;
@@ -277,8 +295,8 @@ static int add_switches(struct ocs_emu *emu, const struct settings *settings,
 	for (int i = 0; fabric && !rc && i < fabric->nswitches; i++) {
 		const struct ocs_switch *sw = &fabric->switches[i];
 
-		rc = add_checked(emu, sw->name, sw->address, sw->size, sw->driver,
-				 sw->dialect, sw->credentials, err);
+		rc = add_checked(emu, sw->name, sw->address, sw->size, sw->driver, sw->dialect,
+				 sw->credentials, err);
 		if (!rc)
 			emu->switches[emu->nswitches - 1].moves = sw->moves;
 	}
@@ -286,13 +304,13 @@ static int add_switches(struct ocs_emu *emu, const struct settings *settings,
 	for (size_t i = 0; !rc && i < settings->nswitches; i++)
 		rc = add_argument(emu, settings->switches[i], settings->login, err);
 	if (!rc && !emu->nswitches)
-		rc = ocs_error_set(err, OCS_USAGE,
-				   "no switch to emulate; give --fabric FILE or --switch NAME=ADDRESS,SIZE");
+		rc = ocs_error_set(
+			err, OCS_USAGE,
+			"no switch to emulate; give --fabric FILE or --switch NAME=ADDRESS,SIZE");
 	return rc;
 }
 
-static int open_files(struct ocs_emu *emu, const struct settings *settings,
-		      struct ocs_error *err)
+static int open_files(struct ocs_emu *emu, const struct settings *settings, struct ocs_error *err)
 {
 	if (emu->state && mkdir(emu->state, 0755) != 0 && errno != EEXIST)
 		return ocs_error_set(err, OCS_ERROR, "%s: %s", emu->state, strerror(errno));
@@ -402,8 +420,11 @@ static int run(struct ocs_emu *emu, const struct settings *settings, struct ocs_
 
 int main(int argc, char **argv)
 {
-	struct ocs_emu emu = { .log = -1, .delay_ms = OCS_EMU_PUBLISHED, .page = 200,
-			       .line_limit = 4096, .random = 0x9E3779B97F4A7C15ULL };
+	struct ocs_emu emu = { .log = -1,
+			       .delay_ms = OCS_EMU_PUBLISHED,
+			       .page = 200,
+			       .line_limit = 4096,
+			       .random = 0x9E3779B97F4A7C15ULL };
 	struct settings settings = { 0 };
 	struct ocs_error err = { .code = OCS_ERROR };
 	int option, rc = 0;
@@ -420,9 +441,10 @@ int main(int argc, char **argv)
 		rc = ocs_emu_control_client(settings.control, argv + optind, argc - optind);
 	} else {
 		if (rc == 0 && optind < argc)
-			rc = ocs_error_set(&err, OCS_USAGE,
-					   "'%s': only a control command may follow, with --control",
-					   argv[optind]);
+			rc = ocs_error_set(
+				&err, OCS_USAGE,
+				"'%s': only a control command may follow, with --control",
+				argv[optind]);
 		if (rc == 0)
 			rc = run(&emu, &settings, &err);
 		if (rc < 0)

@@ -19,8 +19,7 @@ static bool refuse(struct ocs_emu_command *command, enum ocs_emu_verdict verdict
 	return false;
 }
 
-bool ocs_emu_check_port(const struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-			long port)
+bool ocs_emu_check_port(const struct ocs_emu_switch *sw, struct ocs_emu_command *command, long port)
 {
 	return (port >= 1 && port <= 2 * sw->size) || refuse(command, OCS_EMU_NO_PORT, port);
 }
@@ -37,8 +36,8 @@ static long taken_port(const struct ocs_emu_switch *sw, const struct ocs_patch *
 }
 
 /* Every port once, ingress left and egress right, and none out of order. */
-static bool pair_up(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		    const int *in, const int *out, int count)
+static bool pair_up(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const int *in,
+		    const int *out, int count)
 {
 	bool *seen = ocs_calloc(2 * (size_t)sw->size + 1, sizeof(*seen));
 	bool good = true;
@@ -52,7 +51,8 @@ static bool pair_up(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 		if (!good)
 			break;
 		if (in[i] > sw->size || out[i] <= sw->size)
-			good = refuse(command, OCS_EMU_WRONG_SIDE, in[i] > sw->size ? in[i] : out[i]);
+			good = refuse(command, OCS_EMU_WRONG_SIDE,
+				      in[i] > sw->size ? in[i] : out[i]);
 		else if (seen[in[i]] || seen[out[i]])
 			good = refuse(command, OCS_EMU_TWICE, seen[in[i]] ? in[i] : out[i]);
 		else if (sw->ports[in[i]].refuses || sw->ports[out[i]].refuses)
@@ -78,8 +78,8 @@ static bool ports_are_free(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 	return true;
 }
 
-void ocs_emu_begin_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-			const int *in, const int *out, int count)
+void ocs_emu_begin_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const int *in,
+			const int *out, int count)
 {
 	if (ocs_emu_refused(command) || !pair_up(sw, command, in, out, count) ||
 	    !ports_are_free(sw, command))
@@ -132,8 +132,7 @@ void ocs_emu_begin_break(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 	command->delay_ms += ocs_emu_delay(sw, (size_t)count);
 }
 
-void ocs_emu_break_all(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		       const char *what)
+void ocs_emu_break_all(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *what)
 {
 	if (ocs_emu_refused(command))
 		return;

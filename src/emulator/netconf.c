@@ -25,12 +25,12 @@ struct session {
 	struct ocs_netconf_framer framer;
 	unsigned long id;
 	bool greeted;
-	bool broken;		/* nothing it sends is listened to */
+	bool broken; /* nothing it sends is listened to */
 };
 
 /* Of the switch. */
 struct switch_state {
-	unsigned long sessions;	/* so far */
+	unsigned long sessions; /* so far */
 	unsigned long lock;	/* session that holds it, or 0 */
 };
 
@@ -43,12 +43,12 @@ struct edit {
 
 struct request {
 	struct ocs_netconf_message message;
-	const xmlNode *operation;	/* NULL: no request that can be read */
+	const xmlNode *operation; /* NULL: no request that can be read */
 	char id[64];
-	const char *tag;	/* of the error; NULL: none */
+	const char *tag; /* of the error; NULL: none */
 	char *why;
-	int in;			/* ingress of the pair in question, or 0 */
-	unsigned long holder;	/* of the lock in the way */
+	int in;		      /* ingress of the pair in question, or 0 */
+	unsigned long holder; /* of the lock in the way */
 	struct edit edit;
 };
 
@@ -122,22 +122,26 @@ static void open_session(struct ocs_emu_client *client)
 {
 	static const char *const capabilities[] = {
 		"urn:ietf:params:netconf:base:1.0", "urn:ietf:params:netconf:base:1.1",
-		CAPABILITY "writable-running:1.0", CAPABILITY "rollback-on-error:1.0",
-		CAPABILITY "notification:1.0", CAPABILITY "interleave:1.0",
+		CAPABILITY "writable-running:1.0",  CAPABILITY "rollback-on-error:1.0",
+		CAPABILITY "notification:1.0",	    CAPABILITY "interleave:1.0",
 	};
 	struct session *session = ocs_calloc(1, sizeof(*session));
 	struct ocs_text text = { 0 };
 
 	client->state = session;
-	client->logged_in = true;	/* SSH has seen to that */
-	client->muted = true;		/* until it subscribes */
+	client->logged_in = true; /* SSH has seen to that */
+	client->muted = true;	  /* until it subscribes */
 	session->id = ++state_of(client->sw)->sessions;
-	ocs_text_add(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<hello xmlns=\"%s\"><capabilities>",
-		     OCS_NETCONF_NS);
+	ocs_text_add(
+		&text,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<hello xmlns=\"%s\"><capabilities>",
+		OCS_NETCONF_NS);
 	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
 		ocs_text_add(&text, "<capability>%s</capability>", capabilities[i]);
-	ocs_text_add(&text, "<capability>%s?module=optical-switch</capability></capabilities><session-id>%lu</session-id></hello>",
-		     dialect_of(client->sw)->ns, session->id);
+	ocs_text_add(
+		&text,
+		"<capability>%s?module=optical-switch</capability></capabilities><session-id>%lu</session-id></hello>",
+		dialect_of(client->sw)->ns, session->id);
 	send_message(client, false, text.data);
 	ocs_text_free(&text);
 }
@@ -163,7 +167,8 @@ static void greet(struct ocs_emu_client *client, const char *text, size_t length
 	if (ocs_netconf_parse(text, length, &message, NULL) == 0) {
 		root = xmlDocGetRootElement(message.document);
 		list = is(root, OCS_NETCONF_NS, "hello") ?
-		       child(root, OCS_NETCONF_NS, "capabilities") : NULL;
+			       child(root, OCS_NETCONF_NS, "capabilities") :
+			       NULL;
 		session->greeted = list != NULL;
 		for (const xmlNode *node = first(list); node;
 		     node = xmlNextElementSibling((xmlNode *)node)) {
@@ -230,8 +235,7 @@ static const char *operation_of(const xmlNode *node, const char *inherited)
 	return name;
 }
 
-static int leaf(const struct ocs_netconf_dialect *dialect, const xmlNode *node,
-		const char *name)
+static int leaf(const struct ocs_netconf_dialect *dialect, const xmlNode *node, const char *name)
 {
 	xmlChar *content = xmlNodeGetContent(child(node, dialect->ns, name));
 	long value = 0;
@@ -243,8 +247,8 @@ static int leaf(const struct ocs_netconf_dialect *dialect, const xmlNode *node,
 }
 
 /* One pair of an edit. */
-static void take_pair(struct ocs_emu_switch *sw, struct request *request,
-		      const xmlNode *pair, const char *inherited)
+static void take_pair(struct ocs_emu_switch *sw, struct request *request, const xmlNode *pair,
+		      const char *inherited)
 {
 	const struct ocs_netconf_dialect *dialect = dialect_of(sw);
 	const char *operation = operation_of(pair, inherited);
@@ -265,7 +269,7 @@ static void take_pair(struct ocs_emu_switch *sw, struct request *request,
 	} else if (breaks && !known) {
 		refuse(request, "invalid-value", in, "there is no such ingress port");
 	} else if (breaks && !sw->out[in]) {
-		edit->breaks = true;	/* nothing to remove */
+		edit->breaks = true; /* nothing to remove */
 	} else {
 		edit->in[edit->count] = in;
 		edit->out[edit->count++] = out;
@@ -273,8 +277,8 @@ static void take_pair(struct ocs_emu_switch *sw, struct request *request,
 	}
 }
 
-static void take_config(struct ocs_emu_switch *sw, struct request *request,
-			const xmlNode *config, const char *inherited)
+static void take_config(struct ocs_emu_switch *sw, struct request *request, const xmlNode *config,
+			const char *inherited)
 {
 	const struct ocs_netconf_dialect *dialect = dialect_of(sw);
 	const struct ocs_netconf_list *list = &dialect->patches;
@@ -337,11 +341,10 @@ static void begin_edit(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 	struct request *request = command->state;
 	struct edit *edit = &request->edit;
 	const xmlNode *config = child(request->operation, OCS_NETCONF_NS, "config");
-	xmlChar *inherited = xmlNodeGetContent(child(request->operation, OCS_NETCONF_NS,
-						     "default-operation"));
+	xmlChar *inherited =
+		xmlNodeGetContent(child(request->operation, OCS_NETCONF_NS, "default-operation"));
 
-	if (!child(child(request->operation, OCS_NETCONF_NS, "target"), OCS_NETCONF_NS,
-		   "running"))
+	if (!child(child(request->operation, OCS_NETCONF_NS, "target"), OCS_NETCONF_NS, "running"))
 		refuse(request, "operation-not-supported", 0, "only running can be edited");
 	else if (!config)
 		refuse(request, "missing-element", 0, "config is missing");
@@ -427,8 +430,8 @@ static void unlock(struct ocs_emu_switch *sw, struct request *request, unsigned 
 
 static void kill_session(struct ocs_emu_switch *sw, struct request *request)
 {
-	xmlChar *content = xmlNodeGetContent(child(request->operation, OCS_NETCONF_NS,
-						   "session-id"));
+	xmlChar *content =
+		xmlNodeGetContent(child(request->operation, OCS_NETCONF_NS, "session-id"));
 	unsigned long id = content ? strtoul((char *)content, NULL, 10) : 0;
 	struct ocs_emu_client *client = sw->clients;
 
@@ -473,8 +476,10 @@ static void add_error(struct ocs_text *text, const struct ocs_emu_switch *sw,
 {
 	const struct ocs_netconf_list *list = &dialect_of(sw)->patches;
 
-	ocs_text_add(text, "<rpc-error><error-type>application</error-type><error-tag>%s</error-tag><error-severity>error</error-severity>",
-		     request->tag);
+	ocs_text_add(
+		text,
+		"<rpc-error><error-type>application</error-type><error-tag>%s</error-tag><error-severity>error</error-severity>",
+		request->tag);
 	if (request->in)
 		ocs_text_add(text, "<error-path xmlns:m=\"%s\">/m:%s/m:%s[m:%s='%d']</error-path>",
 			     dialect_of(sw)->ns, list->container, list->list, list->key,
@@ -570,7 +575,8 @@ static char *notice(struct ocs_emu_client *client, enum ocs_emu_notice kind, con
 
 	gmtime_r(&now, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%SZ", &tm);
-	ocs_text_add(&text, "<notification xmlns=\"%s\"><eventTime>%s</eventTime><%s xmlns=\"%s\"><text>",
+	ocs_text_add(&text,
+		     "<notification xmlns=\"%s\"><eventTime>%s</eventTime><%s xmlns=\"%s\"><text>",
 		     OCS_NETCONF_NOTIFICATION_NS, date, element, dialect_of(client->sw)->ns);
 	add_escaped(&text, words);
 	ocs_text_add(&text, "</text></%s></notification>", element);

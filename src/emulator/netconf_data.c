@@ -31,7 +31,9 @@ static void add_pairs(struct ocs_text *text, const struct ocs_emu_switch *sw,
 		if (list->state)
 			ocs_text_add(text, "<%s>%s</%s>", list->state,
 				     sw->ports[in].failed || sw->ports[sw->out[in]].failed ?
-				     "FAILED" : "CONNECTED", list->state);
+					     "FAILED" :
+					     "CONNECTED",
+				     list->state);
 		ocs_text_add(text, "</%s>", list->list);
 	}
 }
@@ -40,7 +42,8 @@ static const char *status_word(const struct ocs_netconf_dialect *dialect,
 			       const struct ocs_emu_port *port)
 {
 	enum ocs_port_status status = port->failed ? OCS_PORT_FAILED :
-				      port->closed ? OCS_PORT_BLOCKED : OCS_PORT_TUNED;
+				      port->closed ? OCS_PORT_BLOCKED :
+						     OCS_PORT_TUNED;
 	const struct ocs_netconf_word *word = dialect->words;
 
 	while (word->status != status)
@@ -50,8 +53,7 @@ static const char *status_word(const struct ocs_netconf_dialect *dialect,
 
 /* Ports of one list; ONLY_KEYS: the filter named the key and nothing else. */
 static void add_ports(struct ocs_text *text, const struct ocs_emu_switch *sw,
-		      const struct ocs_netconf_list *list, bool status, bool power,
-		      bool only_keys)
+		      const struct ocs_netconf_list *list, bool status, bool power, bool only_keys)
 {
 	const struct ocs_netconf_dialect *dialect = ocs_netconf_dialect_find(sw->dialect);
 
@@ -59,8 +61,7 @@ static void add_ports(struct ocs_text *text, const struct ocs_emu_switch *sw,
 		ocs_text_add(text, "<%s><%s>%d</%s>", list->list, list->key, port, list->key);
 		if (status && !only_keys)
 			ocs_text_add(text, "<%s>%s</%s>", dialect->status.value,
-				     status_word(dialect, &sw->ports[port]),
-				     dialect->status.value);
+				     status_word(dialect, &sw->ports[port]), dialect->status.value);
 		if (power && !only_keys)
 			ocs_text_add(text, "<%s>%.2f</%s>", dialect->power.value,
 				     ocs_emu_power(sw, port), dialect->power.value);

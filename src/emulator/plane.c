@@ -140,7 +140,8 @@ static int read_line(struct ocs_emu *emu, const char *line, struct ocs_error *er
 	if (!sw)
 		return ocs_error_set(err, OCS_USAGE, "there is no switch %s", name);
 	if (port < 1 || port > (bidi ? 2 : 1) * sw->size)
-		return ocs_error_set(err, OCS_USAGE, "switch %s has no %s port %d", name, kind, port);
+		return ocs_error_set(err, OCS_USAGE, "switch %s has no %s port %d", name, kind,
+				     port);
 	if (!if_nametoindex(device))
 		return ocs_error_set(err, OCS_USAGE, "there is no interface %s here", device);
 	if (taken(emu, device))
@@ -172,8 +173,10 @@ static int for_devices(struct ocs_emu_switch *sw, const char *how, struct ocs_er
 		status = qdisc("add", device) || run(up, true);
 		free(up);
 		if (status)
-			return ocs_error_set(err, OCS_ERROR, "the kernel takes no ingress queue on %s"
-					     " (this needs root, ip and tc)", device);
+			return ocs_error_set(err, OCS_ERROR,
+					     "the kernel takes no ingress queue on %s"
+					     " (this needs root, ip and tc)",
+					     device);
 	}
 	return 0;
 }

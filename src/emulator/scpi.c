@@ -21,7 +21,7 @@ struct error {
 
 /* State of a connection. */
 struct session {
-	bool too_long;		/* skip to the end of the line */
+	bool too_long; /* skip to the end of the line */
 	struct error errors[ERRORS_MAX];
 	int nerrors;
 };
@@ -29,8 +29,8 @@ struct session {
 /* State of a command. */
 struct line {
 	bool too_long;
-	bool failed;		/* a unit was not understood: the rest is void */
-	bool making;		/* patches are to be made when the delay is over */
+	bool failed; /* a unit was not understood: the rest is void */
+	bool making; /* patches are to be made when the delay is over */
 	struct ocs_text answer;
 };
 
@@ -47,8 +47,9 @@ static void complain(struct ocs_emu_command *command, int code, const char *text
 		line_of(command)->failed = true;
 	if (!session || session->nerrors == ERRORS_MAX)
 		return;
-	session->errors[session->nerrors++] = (struct error){
-		code, port ? ocs_asprintf("%s: %ld", text, port) : ocs_strdup(text) };
+	session->errors[session->nerrors++] =
+		(struct error){ code,
+				port ? ocs_asprintf("%s: %ld", text, port) : ocs_strdup(text) };
 }
 
 static void clear(struct session *session)
@@ -117,16 +118,14 @@ static int take_list(const struct ocs_emu_switch *sw, const char **at, int **lis
 typedef void (*unit_function)(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 			      const char *rest);
 
-static void identify(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		     const char *rest)
+static void identify(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	(void)rest;
 	ocs_text_add(&line_of(command)->answer, "slurm-ocs,emulator-%dx%d,%s,%s", sw->size,
 		     sw->size, sw->name, PACKAGE_VERSION);
 }
 
-static void completed(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		      const char *rest)
+static void completed(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	(void)sw;
 	(void)rest;
@@ -160,15 +159,13 @@ static void show_errors(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 	clear(session);
 }
 
-static void show_size(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		      const char *rest)
+static void show_size(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	(void)rest;
 	ocs_text_add(&line_of(command)->answer, "%d,%d", sw->size, sw->size);
 }
 
-static void show_table(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		       const char *rest)
+static void show_table(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	struct ocs_text *answer = &line_of(command)->answer;
 
@@ -188,8 +185,7 @@ static void show_table(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 }
 
 /* One value a port, made by ONE. */
-static void show_ports(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		       const char *rest,
+static void show_ports(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest,
 		       void (*one)(const struct ocs_emu_switch *, int, struct ocs_text *))
 {
 	struct ocs_text *answer = &line_of(command)->answer;
@@ -231,8 +227,7 @@ static void show_status(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 	show_ports(sw, command, rest, one_status);
 }
 
-static void show_power(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		       const char *rest)
+static void show_power(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	show_ports(sw, command, rest, one_power);
 }
@@ -255,15 +250,14 @@ static void enable(struct ocs_emu_switch *sw, struct ocs_emu_command *command, c
 	set_shutters(sw, command, rest, false);
 }
 
-static void disable(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		    const char *rest)
+static void disable(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	set_shutters(sw, command, rest, true);
 }
 
 /* Two lists of the same length; -1 and a complaint if they are not there. */
-static int take_pairs(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		      const char *rest, int **in, int **out)
+static int take_pairs(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest,
+		      int **in, int **out)
 {
 	int n = take_list(sw, &rest, in), m = -1;
 
@@ -293,8 +287,7 @@ static void add(struct ocs_emu_switch *sw, struct ocs_emu_command *command, cons
 }
 
 /* Only patches that are there as named go. */
-static void subtract(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		     const char *rest)
+static void subtract(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	int *in, *out, count = take_pairs(sw, command, rest, &in, &out), there = 0;
 
@@ -313,8 +306,7 @@ static void subtract(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 }
 
 /* As dangerous as on a real switch: everything goes. */
-static void remove_all(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		       const char *rest)
+static void remove_all(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
 {
 	(void)rest;
 	ocs_emu_break_all(sw, command, command->text);
@@ -460,7 +452,7 @@ static void scpi_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command 
 
 static char *scpi_masked(const struct ocs_emu_command *command)
 {
-	return ocs_strdup(command->text);	/* there are no secrets */
+	return ocs_strdup(command->text); /* there are no secrets */
 }
 
 static char *scpi_summary(const struct ocs_emu_command *command)

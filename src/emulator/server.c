@@ -57,8 +57,7 @@ static void free_client(struct ocs_emu_client *client)
 
 static bool is_idle(const struct ocs_emu_client *client)
 {
-	return !client->pending &&
-	       !evbuffer_get_length(bufferevent_get_output(client->events));
+	return !client->pending && !evbuffer_get_length(bufferevent_get_output(client->events));
 }
 
 /* The client, if it is there, waits for one command less. */
@@ -139,7 +138,8 @@ static enum ocs_emu_fault take_fault(struct ocs_emu_switch *sw,
 	enum ocs_emu_fault fault = sw->fault;
 
 	if ((fault == OCS_EMU_DENY || fault == OCS_EMU_PARTIAL || fault == OCS_EMU_LOST ||
-	     fault == OCS_EMU_LATE) && !sw->protocol->changes(sw, command))
+	     fault == OCS_EMU_LATE) &&
+	    !sw->protocol->changes(sw, command))
 		return OCS_EMU_NONE;
 	if (fault != OCS_EMU_NONE && sw->fault_count > 0 && --sw->fault_count == 0) {
 		sw->fault = OCS_EMU_NONE;
@@ -265,7 +265,7 @@ static void on_read(struct bufferevent *events, void *context)
 
 	while ((n = bufferevent_read(events, data, sizeof(data))) > 0)
 		sw->protocol->bytes(client, data, n);
-	run_queue(sw);	/* may free the client */
+	run_queue(sw); /* may free the client */
 }
 
 static void on_written(struct bufferevent *events, void *context)
@@ -289,8 +289,8 @@ static void on_event(struct bufferevent *events, short what, void *context)
 		free_client(client);
 }
 
-static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
-		      struct sockaddr *address, int length, void *context)
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+		      int length, void *context)
 {
 	struct ocs_emu_switch *sw = context;
 	struct ocs_emu_client *client;
@@ -329,9 +329,8 @@ static void note_port(struct ocs_emu_switch *sw, int fd)
 	if (!strncmp(sw->address, "unix:", 5) || !colon || strcmp(colon, ":0") ||
 	    getsockname(fd, (struct sockaddr *)&bound, &length) != 0)
 		return;
-	port = ntohs(bound.ss_family == AF_INET6 ?
-		     ((struct sockaddr_in6 *)&bound)->sin6_port :
-		     ((struct sockaddr_in *)&bound)->sin_port);
+	port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port :
+						   ((struct sockaddr_in *)&bound)->sin_port);
 	full = ocs_asprintf("%.*s:%d", (int)(colon - sw->address), sw->address, port);
 	free(sw->address);
 	sw->address = full;

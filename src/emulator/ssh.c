@@ -32,14 +32,14 @@ struct front {
 	struct ocs_emu_switch *sw;
 	ssh_session session;
 	ssh_channel channel;
-	ssh_event poll;		/* what libssh waits for, of this session alone */
+	ssh_event poll; /* what libssh waits for, of this session alone */
 	struct ssh_server_callbacks_struct server;
 	struct ssh_channel_callbacks_struct events;
-	struct event *network;	/* the connection can be read, or written */
-	struct event *login;	/* its time is over */
-	struct bufferevent *inside;	/* plain bytes to and from server.c */
-	bool started;		/* the subsystem runs */
-	bool ended;		/* the client has sent its last byte */
+	struct event *network;	    /* the connection can be read, or written */
+	struct event *login;	    /* its time is over */
+	struct bufferevent *inside; /* plain bytes to and from server.c */
+	bool started;		    /* the subsystem runs */
+	bool ended;		    /* the client has sent its last byte */
 };
 
 static void free_front(struct front *front)
@@ -61,8 +61,7 @@ static void free_front(struct front *front)
 	free(front);
 }
 
-static int on_password(ssh_session session, const char *user, const char *password,
-		       void *context)
+static int on_password(ssh_session session, const char *user, const char *password, void *context)
 {
 	const struct front *front = context;
 	const struct ocs_emu_switch *sw = front->sw;
@@ -71,7 +70,8 @@ static int on_password(ssh_session session, const char *user, const char *passwo
 	if (sw->fault == OCS_EMU_LOGIN)
 		return SSH_AUTH_DENIED;
 	return !sw->user || (!strcmp(user, sw->user) && !strcmp(password, sw->password)) ?
-		       SSH_AUTH_SUCCESS : SSH_AUTH_DENIED;
+		       SSH_AUTH_SUCCESS :
+		       SSH_AUTH_DENIED;
 }
 
 static int on_none(ssh_session session, const char *user, void *context)
@@ -80,7 +80,8 @@ static int on_none(ssh_session session, const char *user, void *context)
 
 	(void)session;
 	(void)user;
-	return front->sw->user || front->sw->fault == OCS_EMU_LOGIN ? SSH_AUTH_DENIED : SSH_AUTH_SUCCESS;
+	return front->sw->user || front->sw->fault == OCS_EMU_LOGIN ? SSH_AUTH_DENIED :
+								      SSH_AUTH_SUCCESS;
 }
 
 static int on_data(ssh_session session, ssh_channel channel, void *data, uint32_t length,
@@ -213,13 +214,16 @@ static int begin(struct front *front, int fd)
 	struct event_base *base = front->sw->emu->base;
 
 	front->server = (struct ssh_server_callbacks_struct){
-		.userdata = front, .auth_password_function = on_password,
+		.userdata = front,
+		.auth_password_function = on_password,
 		.auth_none_function = on_none,
 		.channel_open_request_session_function = on_channel,
 	};
 	front->events = (struct ssh_channel_callbacks_struct){
-		.userdata = front, .channel_data_function = on_data,
-		.channel_eof_function = on_end, .channel_close_function = on_end,
+		.userdata = front,
+		.channel_data_function = on_data,
+		.channel_eof_function = on_end,
+		.channel_close_function = on_end,
 		.channel_subsystem_request_function = on_subsystem,
 	};
 	ssh_callbacks_init(&front->server);
@@ -310,11 +314,10 @@ int ocs_emu_ssh_open(struct ocs_emu *emu, const char *host_key, struct ocs_error
 	if (load_key(emu->ssh, host_key, err))
 		return -1;
 	emu->ssh->bind = ssh_bind_new();
-	key = ssh_key_dup(emu->ssh->key);	/* goes with the bind */
+	key = ssh_key_dup(emu->ssh->key); /* goes with the bind */
 	if (!key || ssh_bind_options_set(emu->ssh->bind, SSH_BIND_OPTIONS_PROCESS_CONFIG, &off) ||
 	    ssh_bind_options_set(emu->ssh->bind, SSH_BIND_OPTIONS_IMPORT_KEY, key))
-		return ocs_error_set(err, OCS_ERROR, "libssh: %s",
-				     ssh_get_error(emu->ssh->bind));
+		return ocs_error_set(err, OCS_ERROR, "libssh: %s", ssh_get_error(emu->ssh->bind));
 	return 0;
 }
 
@@ -331,8 +334,7 @@ void ocs_emu_ssh_close(struct ocs_emu *emu)
 	emu->ssh = NULL;
 }
 
-int ocs_emu_ssh_known_hosts(const struct ocs_emu *emu, const char *path,
-			    struct ocs_error *err)
+int ocs_emu_ssh_known_hosts(const struct ocs_emu *emu, const char *path, struct ocs_error *err)
 {
 	struct ocs_text text = { 0 };
 	char *base64 = NULL;
@@ -351,8 +353,8 @@ int ocs_emu_ssh_known_hosts(const struct ocs_emu *emu, const char *path,
 		else if (sw->address[0] == '[')
 			ocs_text_add(&text, "%s", sw->address);
 		else
-			ocs_text_add(&text, "[%.*s]:%s", (int)(colon - sw->address),
-				     sw->address, colon + 1);
+			ocs_text_add(&text, "[%.*s]:%s", (int)(colon - sw->address), sw->address,
+				     colon + 1);
 		ocs_text_add(&text, " %s %s\n", ssh_key_type_to_char(ssh_key_type(emu->ssh->key)),
 			     base64);
 	}

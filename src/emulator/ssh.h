@@ -24,16 +24,14 @@ void ocs_emu_ssh_close(struct ocs_emu *emu);
 
 /* Writes a known_hosts file for the addresses of all switches that speak SSH; a
  * switch on a UNIX socket goes by its name.  0, or -1 with ERR. */
-int ocs_emu_ssh_known_hosts(const struct ocs_emu *emu, const char *path,
-			    struct ocs_error *err);
+int ocs_emu_ssh_known_hosts(const struct ocs_emu *emu, const char *path, struct ocs_error *err);
 
 /* ocs_emu_protocol.secure */
 int ocs_emu_ssh_secure(struct ocs_emu_switch *sw, int fd);
 
-#else	/* no switch can speak it */
+#else /* no switch can speak it */
 
-static inline int ocs_emu_ssh_open(struct ocs_emu *emu, const char *host_key,
-				   struct ocs_error *err)
+static inline int ocs_emu_ssh_open(struct ocs_emu *emu, const char *host_key, struct ocs_error *err)
 {
 	(void)emu;
 	(void)host_key;

@@ -14,8 +14,8 @@
 
 /* State of a connection. */
 struct session {
-	bool quote;		/* within a quoted string */
-	bool too_long;		/* skip to the next ';' */
+	bool quote;    /* within a quoted string */
+	bool too_long; /* skip to the next ';' */
 };
 
 static struct ocs_emu_tl1_command *state_of(const struct ocs_emu_command *command)
@@ -35,8 +35,7 @@ bool ocs_emu_tl1_all(const char *aid)
 	return !*aid || !strcasecmp(aid, "ALL");
 }
 
-void ocs_emu_tl1_deny(struct ocs_emu_command *command, const char *error,
-		      const char *comment)
+void ocs_emu_tl1_deny(struct ocs_emu_command *command, const char *error, const char *comment)
 {
 	struct ocs_emu_tl1_command *p = command->state;
 
@@ -61,7 +60,9 @@ void ocs_emu_tl1_say(struct ocs_emu_command *command, const char *format, ...)
 static const struct ocs_emu_tl1_dialect *dialect_of(const struct ocs_emu_switch *sw)
 {
 	static const struct ocs_emu_tl1_dialect *const dialects[] = {
-		&ocs_emu_tl1_polatis, &ocs_emu_tl1_calient, &ocs_emu_tl1_glimmerglass,
+		&ocs_emu_tl1_polatis,
+		&ocs_emu_tl1_calient,
+		&ocs_emu_tl1_glimmerglass,
 	};
 
 	for (size_t i = 0; sw->dialect && i < sizeof(dialects) / sizeof(dialects[0]); i++)
@@ -163,8 +164,7 @@ static void tl1_bytes(struct ocs_emu_client *client, const char *data, size_t le
 			queue(client);
 			continue;
 		}
-		if (c == '\r' || c == '\n' || c == '\0' ||
-		    (!client->line.length && c == ' '))
+		if (c == '\r' || c == '\n' || c == '\0' || (!client->line.length && c == ' '))
 			continue;
 		if (c == '"')
 			session->quote = !session->quote;
@@ -190,7 +190,8 @@ static char *tl1_masked(const struct ocs_emu_command *command)
 	const char *verb = ocs_emu_tl1_field(command, 0);
 
 	/* Whatever looks as if it deals with users may hold a password. */
-	if (!strcasestr(verb, "USER") && !strcasestr(verb, "PID") && !strcasestr(command->text, "ACT-"))
+	if (!strcasestr(verb, "USER") && !strcasestr(verb, "PID") &&
+	    !strcasestr(command->text, "ACT-"))
 		return ocs_strdup(command->text);
 	if (state_of(command)->nfields < 4)
 		return ocs_strdup("********");
@@ -204,15 +205,14 @@ static char *tl1_summary(const struct ocs_emu_command *command)
 
 	return ocs_asprintf("%s %s%s%s%s%s", p->nfields > 3 ? p->field[3] : "0", p->code,
 			    p->error ? " " : "", p->error ? p->error : "",
-			    p->comment.length ? " " : "",
-			    p->comment.length ? p->comment.data : "");
+			    p->comment.length ? " " : "", p->comment.length ? p->comment.data : "");
 }
 
 static void activate_user(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	if (sw->fault == OCS_EMU_LOGIN ||
 	    (sw->user && (strcmp(ocs_emu_tl1_field(command, 2), sw->user) ||
-			 strcmp(ocs_emu_tl1_field(command, 5), sw->password))))
+			  strcmp(ocs_emu_tl1_field(command, 5), sw->password))))
 		ocs_emu_tl1_deny(command, "PICC", "Invalid user or password");
 	else if (command->client)
 		command->client->logged_in = true;
@@ -246,8 +246,7 @@ static const struct ocs_emu_tl1_verb *find_verb(const struct ocs_emu_switch *sw,
 	return verb ? verb : find_in(dialect_of(sw)->verbs, ocs_emu_tl1_field(command, 0));
 }
 
-static bool tl1_changes(const struct ocs_emu_switch *sw,
-			const struct ocs_emu_command *command)
+static bool tl1_changes(const struct ocs_emu_switch *sw, const struct ocs_emu_command *command)
 {
 	const struct ocs_emu_tl1_verb *verb = find_verb(sw, command);
 
@@ -269,7 +268,8 @@ static void tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command
 		ocs_emu_tl1_deny(command, "IICT", "Parse error");
 	else if (!verb)
 		ocs_emu_tl1_deny(command, "IICT", "Unknown command");
-	else if (*ocs_emu_tl1_field(command, 1) && strcasecmp(ocs_emu_tl1_field(command, 1), sw->name))
+	else if (*ocs_emu_tl1_field(command, 1) &&
+		 strcasecmp(ocs_emu_tl1_field(command, 1), sw->name))
 		ocs_emu_tl1_deny(command, "IITA", "Not the name of this switch");
 	else if (command->client && !command->client->logged_in && !verb->anybody)
 		ocs_emu_tl1_deny(command, "PICC", "Not logged in");
@@ -298,11 +298,12 @@ static void add_header(struct ocs_text *text, const struct ocs_emu_switch *sw)
 	ocs_text_add(text, "\r\n   %s %s\r\n", sw->emu->nil_sid ? "( nil )" : sw->name, date);
 }
 
-static void add_notice(struct ocs_text *bytes, struct ocs_emu_switch *sw,
-		       enum ocs_emu_notice kind, const char *text)
+static void add_notice(struct ocs_text *bytes, struct ocs_emu_switch *sw, enum ocs_emu_notice kind,
+		       const char *text)
 {
 	static const char *const heads[][2] = {
-		[OCS_EMU_EVENT] = { "A ", "EVT SYSTEM" }, [OCS_EMU_ALARM] = { "**", "ALM EQPT" },
+		[OCS_EMU_EVENT] = { "A ", "EVT SYSTEM" },
+		[OCS_EMU_ALARM] = { "**", "ALM EQPT" },
 		[OCS_EMU_CLEARED] = { "A ", "ALM EQPT" },
 	};
 
@@ -315,8 +316,7 @@ static void add_notice(struct ocs_text *bytes, struct ocs_emu_switch *sw,
 	ocs_text_add(bytes, "\"\r\n;");
 }
 
-static char *tl1_notice(struct ocs_emu_client *client, enum ocs_emu_notice kind,
-			const char *text)
+static char *tl1_notice(struct ocs_emu_client *client, enum ocs_emu_notice kind, const char *text)
 {
 	struct ocs_text bytes = { 0 };
 
@@ -351,8 +351,8 @@ static void tl1_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *
 	const struct ocs_emu_tl1_command *p = state_of(command);
 
 	add_header(text, sw);
-	ocs_text_add(text, "M  %s %s\r\n", *ocs_emu_tl1_field(command, 3) ? ocs_emu_tl1_field(command, 3) : "0",
-		     p->code);
+	ocs_text_add(text, "M  %s %s\r\n",
+		     *ocs_emu_tl1_field(command, 3) ? ocs_emu_tl1_field(command, 3) : "0", p->code);
 	if (p->error)
 		ocs_text_add(text, "   %s\r\n", p->error);
 	if (p->comment.length)

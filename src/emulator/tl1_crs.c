@@ -21,7 +21,7 @@
 
 /* What was entered: entries 1..size. */
 struct entry {
-	int out;		/* 0: nothing */
+	int out; /* 0: nothing */
 	char group[24];
 };
 
@@ -54,13 +54,13 @@ static void calient_name(const struct ocs_emu_switch *sw, long port, struct ocs_
 }
 
 /* The pair "1.1.1,1.1.2" of the AID; false after a denial. */
-static bool take_pair(const struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-		      int *in, int *out)
+static bool take_pair(const struct ocs_emu_switch *sw, struct ocs_emu_command *command, int *in,
+		      int *out)
 {
 	int n[6], end = 0;
 
-	if (sscanf(ocs_emu_tl1_field(command, 2), "%4d.%4d.%4d,%4d.%4d.%4d%n", &n[0], &n[1],
-		   &n[2], &n[3], &n[4], &n[5], &end) != 6 ||
+	if (sscanf(ocs_emu_tl1_field(command, 2), "%4d.%4d.%4d,%4d.%4d.%4d%n", &n[0], &n[1], &n[2],
+		   &n[3], &n[4], &n[5], &end) != 6 ||
 	    ocs_emu_tl1_field(command, 2)[end]) {
 		ocs_emu_tl1_deny(command, "IICT", "Two ports are needed");
 		return false;
@@ -94,8 +94,8 @@ static char *element(const struct ocs_emu_command *command, int i)
 }
 
 /* The entry that the command names, or NULL after a denial. */
-static struct entry *named(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
-			   int *in, int *out, int group)
+static struct entry *named(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int *in,
+			   int *out, int group)
 {
 	struct entry *entry;
 	char *name;
@@ -166,7 +166,7 @@ static void cancel(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 		ocs_emu_begin_break(sw, command, &in, 1);
 }
 
-static void delete(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void delete (struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	struct entry *entry;
 	int in, out;
@@ -199,10 +199,13 @@ static void retrieve(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 			continue;
 		calient_name(sw, in, &a);
 		calient_name(sw, out, &b);
-		ocs_emu_tl1_say(command, "%s>%s:SRCPORT=%s,DSTPORT=%s,GRPNAME=%s,CONNNAME=%s>%s,"
-				"CONNTYPE=1WAY,PS=UPR,OS=RDY,OC=%s", a.data, b.data, a.data,
-				b.data, list[in].group, a.data, b.data,
-				!sw->out[in] ? "INIT" : failed ? "FAIL" : "OK");
+		ocs_emu_tl1_say(command,
+				"%s>%s:SRCPORT=%s,DSTPORT=%s,GRPNAME=%s,CONNNAME=%s>%s,"
+				"CONNTYPE=1WAY,PS=UPR,OS=RDY,OC=%s",
+				a.data, b.data, a.data, b.data, list[in].group, a.data, b.data,
+				!sw->out[in] ? "INIT" :
+				failed	     ? "FAIL" :
+					       "OK");
 		ocs_text_free(&a);
 		ocs_text_free(&b);
 	}
@@ -245,8 +248,8 @@ const struct ocs_emu_tl1_dialect ocs_emu_tl1_calient = {
 
 static void fiber_name(const struct ocs_emu_switch *sw, long port, struct ocs_text *text)
 {
-	ocs_text_add(text, "%ld", port <= sw->size ? port + FIRST_IN - 1 :
-						     port - sw->size + FIRST_OUT - 1);
+	ocs_text_add(text, "%ld",
+		     port <= sw->size ? port + FIRST_IN - 1 : port - sw->size + FIRST_OUT - 1);
 }
 
 /* "10001&10002,20015&20016" into two lists; the count, or -1 after a denial. */
@@ -319,7 +322,8 @@ static void retrieve_fibers(struct ocs_emu_switch *sw, struct ocs_emu_command *c
 	for (int in = 1; in <= sw->size; in++) {
 		int out = sw->out[in];
 
-		ocs_emu_tl1_say(command, "GGN:IPORTID=%d,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=%d,"
+		ocs_emu_tl1_say(command,
+				"GGN:IPORTID=%d,IPORTNAME=,OPORTID=%d,OPORTNAME=,CONNID=%d,"
 				"CONNSTATE=%s,CONNCAUSE=none,INPWR=%.3f,OUTPWR=%.3f,PWRLOSS=0.000",
 				in + FIRST_IN - 1, out ? out - sw->size + FIRST_OUT - 1 : 0,
 				out ? in : 0, out ? "steady" : "single", ocs_emu_power(sw, in),

@@ -114,7 +114,7 @@ static void retrieve_patches(struct ocs_emu_switch *sw, struct ocs_emu_command *
 
 		if (peer)
 			ocs_emu_tl1_say(command, "%d,%d", ingress ? ports[i] : peer,
-				     ingress ? peer : ports[i]);
+					ingress ? peer : ports[i]);
 	}
 	free(ports);
 }
@@ -181,7 +181,7 @@ static void retrieve_power(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 static void retrieve_type(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	ocs_emu_tl1_say(command, "slurm-ocs,emulator-%dx%d,OCS,%s", sw->size, sw->size,
-		     PACKAGE_VERSION);
+			PACKAGE_VERSION);
 }
 
 static void retrieve_equipment(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
@@ -198,7 +198,7 @@ static void retrieve_equipment(struct ocs_emu_switch *sw, struct ocs_emu_command
 
 static void retrieve_alarms(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	(void)sw;	/* no alarm stands */
+	(void)sw; /* no alarm stands */
 	(void)command;
 }
 

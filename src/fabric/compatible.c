@@ -21,7 +21,8 @@ struct change {
 
 static int refuse(const struct change *c, const char *kind, const char *name)
 {
-	return ocs_error_set(c->err, OCS_USAGE, "%s: job %u uses %s %s, which is described "
+	return ocs_error_set(c->err, OCS_USAGE,
+			     "%s: job %u uses %s %s, which is described "
 			     "differently or not at all now; keep it until the job has ended",
 			     c->after->source, c->job->job, kind, name);
 }
@@ -34,16 +35,16 @@ static bool same_switch(const struct change *c, int before)
 	if (index < 0)
 		return false;
 	new = &c->after->switches[index];
-	return new->size == old->size && new->bidi == old->bidi;
+	return new->size == old->size &&new->bidi == old->bidi;
 }
 
 /* FOUND: what ocs_section_*_port returned under the old and the new description. */
-static bool same_port(const struct change *c, int found, const struct ocs_port *old,
-		      int found_now, const struct ocs_port *new)
+static bool same_port(const struct change *c, int found, const struct ocs_port *old, int found_now,
+		      const struct ocs_port *new)
 {
 	if (found || found_now)
 		return found == found_now;
-	return old->port == new->port && same_switch(c, old->sw) &&
+	return old->port == new->port &&same_switch(c, old->sw) &&
 	       strcmp(c->before->switches[old->sw].name, c->after->switches[new->sw].name) == 0;
 }
 
@@ -59,8 +60,8 @@ static int check_cube(const struct change *c, int cube)
 			for (int b = 0; b < c->old->edge[0]; b++)
 				for (int sign = OCS_PLUS; sign <= OCS_MINUS; sign++) {
 					struct ocs_port old, new;
-					int rc = ocs_section_torus_port(c->before, c->old, cube, dim,
-									a, b, sign, &old);
+					int rc = ocs_section_torus_port(c->before, c->old, cube,
+									dim, a, b, sign, &old);
 					int rc_now = ocs_section_torus_port(c->after, c->new, cube,
 									    dim, a, b, sign, &new);
 

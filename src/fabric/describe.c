@@ -14,16 +14,15 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 {
 	const struct ocs_node *nodes = &fabric->nodes[section->first_node];
 
-	ocs_text_add(text, "section %s: %s, ", section->name,
-		     ocs_section_kind_name(section->kind));
+	ocs_text_add(text, "section %s: %s, ", section->name, ocs_section_kind_name(section->kind));
 	if (section->kind == OCS_STATIC)
 		ocs_text_add(text, "%dx%dx%d XPUs with fixed wraps", section->edge[0],
 			     section->edge[1], section->edge[2]);
 	else if (section->kind == OCS_TORUS)
-		ocs_text_add(text, "%d cube%s of %dx%dx%d XPUs (%s%s%s)",
-			     section->ncubes, section->ncubes == 1 ? "" : "s",
-			     section->edge[0], section->edge[1], section->edge[2],
-			     section->cube_names[0], section->ncubes > 1 ? " ... " : "",
+		ocs_text_add(text, "%d cube%s of %dx%dx%d XPUs (%s%s%s)", section->ncubes,
+			     section->ncubes == 1 ? "" : "s", section->edge[0], section->edge[1],
+			     section->edge[2], section->cube_names[0],
+			     section->ncubes > 1 ? " ... " : "",
 			     section->ncubes > 1 ? section->cube_names[section->ncubes - 1] : "");
 	else
 		ocs_text_add(text, "%d server%s with %d %s%s", section->nservers,
@@ -31,22 +30,21 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 			     section->kind == OCS_RAILS ? "rail" : "optical interface",
 			     section->degree == 1 ? "" : "s");
 	if (section->ncubes)
-		ocs_text_add(text, ", tile %dx%dx%d, %ld XPUs", section->tile[0],
-			     section->tile[1], section->tile[2],
-			     (long)section->ncubes * section->cube_xpus);
+		ocs_text_add(text, ", tile %dx%dx%d, %ld XPUs", section->tile[0], section->tile[1],
+			     section->tile[2], (long)section->ncubes * section->cube_xpus);
 	else if (section->server_xpus)
 		ocs_text_add(text, " and %d XPUs each", section->server_xpus);
 	if (section->threading)
 		ocs_text_add(text, ", rings threaded through leftovers");
 	if (section->directed)
 		ocs_text_add(text, ", directed circuits");
-	ocs_text_add(text, "\n  nodes: %d (%s%s%s)\n  partitions: ", section->nnodes,
-		     nodes[0].name, section->nnodes > 1 ? " ... " : "",
+	ocs_text_add(text, "\n  nodes: %d (%s%s%s)\n  partitions: ", section->nnodes, nodes[0].name,
+		     section->nnodes > 1 ? " ... " : "",
 		     section->nnodes > 1 ? nodes[section->nnodes - 1].name : "");
 	for (size_t i = 0; i < section->npartitions; i++)
 		ocs_text_add(text, "%s%s", i ? "," : "", section->partitions[i]);
-	ocs_text_add(text, "%s\n", !section->npartitions ?
-		     fabric->nsections == 1 ? "all" : "all others" : "");
+	ocs_text_add(text, "%s\n",
+		     !section->npartitions ? fabric->nsections == 1 ? "all" : "all others" : "");
 }
 
 void ocs_section_rule(const struct ocs_section *section, const char **switch_text,
@@ -65,8 +63,8 @@ static void example(struct ocs_text *text, const struct ocs_fabric *fabric,
 	if (port->sw < 0)
 		ocs_text_add(text, "    %s -> no switch\n", label);
 	else
-		ocs_text_add(text, "    %s -> %s port %d\n", label,
-			     fabric->switches[port->sw].name, port->port);
+		ocs_text_add(text, "    %s -> %s port %d\n", label, fabric->switches[port->sw].name,
+			     port->port);
 	free(label);
 }
 
@@ -79,8 +77,8 @@ static void rule_describe(struct ocs_text *text, const struct ocs_fabric *fabric
 
 	if (!rule) {
 		ocs_text_add(text, section->kind == OCS_STATIC ?
-			     "  switches: none, the wraps are fixed\n" :
-			     "  switches: none described\n");
+					   "  switches: none, the wraps are fixed\n" :
+					   "  switches: none described\n");
 		return;
 	}
 	if (rule->switch_text)
@@ -89,21 +87,20 @@ static void rule_describe(struct ocs_text *text, const struct ocs_fabric *fabric
 	if (rule->explicit_ports)
 		ocs_text_add(text, "  explicit ports: %d\n", rule->explicit_ports);
 	if (section->ahead)
-		ocs_text_add(text, "  look-ahead: switch %s, port %s\n"
-			     "  1x2 switches: switch %s, port %s; the next leads to ports, the one after "
-			     "to look-ahead\n", section->ahead->switch_text,
-			     section->ahead->port_text, section->select->switch_text,
-			     section->select->port_text);
+		ocs_text_add(
+			text,
+			"  look-ahead: switch %s, port %s\n"
+			"  1x2 switches: switch %s, port %s; the next leads to ports, the one after "
+			"to look-ahead\n",
+			section->ahead->switch_text, section->ahead->port_text,
+			section->select->switch_text, section->select->port_text);
 	ocs_text_add(text, "  for example\n");
 	if (section->kind == OCS_TORUS) {
 		int last = section->ncubes - 1;
 
-		example(text, fabric, section,
-			ocs_ports_torus(section, 0, 0, 0, n, OCS_PLUS));
-		example(text, fabric, section,
-			ocs_ports_torus(section, 0, 0, 0, n, OCS_MINUS));
-		example(text, fabric, section,
-			ocs_ports_torus(section, last, 2, n, 0, OCS_MINUS));
+		example(text, fabric, section, ocs_ports_torus(section, 0, 0, 0, n, OCS_PLUS));
+		example(text, fabric, section, ocs_ports_torus(section, 0, 0, 0, n, OCS_MINUS));
+		example(text, fabric, section, ocs_ports_torus(section, last, 2, n, 0, OCS_MINUS));
 		return;
 	}
 	example(text, fabric, section, 0);
@@ -124,9 +121,8 @@ static bool switches_alike(const struct ocs_fabric *fabric, int a, int b)
 {
 	const struct ocs_switch *x = &fabric->switches[a], *y = &fabric->switches[b];
 
-	return strcmp(x->driver, y->driver) == 0 && x->size == y->size &&
-	       x->bidi == y->bidi && !x->dialect == !y->dialect &&
-	       (!x->dialect || strcmp(x->dialect, y->dialect) == 0) &&
+	return strcmp(x->driver, y->driver) == 0 && x->size == y->size && x->bidi == y->bidi &&
+	       !x->dialect == !y->dialect && (!x->dialect || strcmp(x->dialect, y->dialect) == 0) &&
 	       ocs_switch_used(fabric, a) == ocs_switch_used(fabric, b);
 }
 
@@ -181,10 +177,9 @@ static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fa
 		ocs_text_add(text, "  %s", sw->name);
 		if (run > 1)
 			ocs_text_add(text, " ... %s (%d)", last->name, run);
-		ocs_text_add(text, ": %s%s%s, %dx%d %s, at %s", sw->driver,
-			     sw->dialect ? "/" : "", sw->dialect ? sw->dialect : "",
-			     sw->size, sw->size, sw->bidi ? "bidi" : "duplex",
-			     sw->address);
+		ocs_text_add(text, ": %s%s%s, %dx%d %s, at %s", sw->driver, sw->dialect ? "/" : "",
+			     sw->dialect ? sw->dialect : "", sw->size, sw->size,
+			     sw->bidi ? "bidi" : "duplex", sw->address);
 		if (run > 1)
 			ocs_text_add(text, " ... %s", last->address);
 		ocs_text_add(text, ", %d of %d ports used%s", ocs_switch_used(fabric, i),
@@ -197,7 +192,7 @@ static void switches_describe(struct ocs_text *text, const struct ocs_fabric *fa
 
 char *ocs_fabric_describe(const struct ocs_fabric *fabric)
 {
-	struct ocs_text text = {0};
+	struct ocs_text text = { 0 };
 
 	ocs_text_add(&text, "fabric %s\n", fabric->source);
 	for (int i = 0; i < fabric->nsections; i++) {

@@ -33,14 +33,15 @@ static void mix_cube(uint64_t *hash, const struct ocs_fabric *fabric,
 		     const struct ocs_section *section, int cube)
 {
 	for (int dim = 0; dim < OCS_AXES; dim++) {
-		int first = section->edge[dim == 0 ? 1 : 0], second = section->edge[dim == 2 ? 1 : 2];
+		int first = section->edge[dim == 0 ? 1 : 0],
+		    second = section->edge[dim == 2 ? 1 : 2];
 
 		for (int a = 0; a < (cube ? 1 : first); a++)
 			for (int b = 0; b < (cube ? 1 : second); b++)
 				for (int sign = 0; sign < 2; sign++) {
 					struct ocs_port port = { 0 };
-					int rc = ocs_section_torus_port(fabric, section, cube, dim, a, b,
-									sign, &port);
+					int rc = ocs_section_torus_port(fabric, section, cube, dim,
+									a, b, sign, &port);
 
 					mix_port(hash, rc, &port);
 				}

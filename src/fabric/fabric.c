@@ -74,14 +74,13 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric)
 	free(fabric);
 }
 
-struct ocs_section *ocs_fabric_section_add(struct ocs_fabric *fabric,
-					   const char *name,
+struct ocs_section *ocs_fabric_section_add(struct ocs_fabric *fabric, const char *name,
 					   enum ocs_section_kind kind)
 {
 	struct ocs_section *section;
 
 	fabric->sections = ocs_realloc(fabric->sections,
-		(size_t)(fabric->nsections + 1) * sizeof(*fabric->sections));
+				       (size_t)(fabric->nsections + 1) * sizeof(*fabric->sections));
 	section = &fabric->sections[fabric->nsections];
 	memset(section, 0, sizeof(*section));
 	section->name = ocs_strdup(name);
@@ -101,8 +100,8 @@ bool ocs_section_tile_divides(const struct ocs_section *section)
 void ocs_section_geometry(struct ocs_section *section)
 {
 	section->cube_xpus = section->edge[0] * section->edge[1] * section->edge[2];
-	section->cube_nodes = section->cube_xpus /
-		(section->tile[0] * section->tile[1] * section->tile[2]);
+	section->cube_nodes =
+		section->cube_xpus / (section->tile[0] * section->tile[1] * section->tile[2]);
 	section->words = (section->cube_xpus + 63) / 64;
 }
 
@@ -110,7 +109,7 @@ void ocs_fabric_nodes_add(struct ocs_fabric *fabric, struct ocs_section *section
 			  char *const *names, int count)
 {
 	fabric->nodes = ocs_realloc(fabric->nodes,
-		(size_t)(fabric->nnodes + count) * sizeof(*fabric->nodes));
+				    (size_t)(fabric->nnodes + count) * sizeof(*fabric->nodes));
 	section->first_node = fabric->nnodes;
 	section->nnodes = count;
 	for (int i = 0; i < count; i++) {
@@ -148,8 +147,7 @@ int ocs_fabric_nodes_index(struct ocs_fabric *fabric)
 	return -1;
 }
 
-const struct ocs_node *ocs_fabric_node(const struct ocs_fabric *fabric,
-				       const char *name)
+const struct ocs_node *ocs_fabric_node(const struct ocs_fabric *fabric, const char *name)
 {
 	int i = ocs_names_find(fabric->index->nodes, name);
 
@@ -161,8 +159,7 @@ int ocs_fabric_switch(const struct ocs_fabric *fabric, const char *name)
 	return ocs_names_find(fabric->index->switches, name);
 }
 
-const struct ocs_section *ocs_fabric_section(const struct ocs_fabric *fabric,
-					     const char *partition)
+const struct ocs_section *ocs_fabric_section(const struct ocs_fabric *fabric, const char *partition)
 {
 	const struct ocs_section *others = NULL;
 
@@ -191,15 +188,14 @@ const struct ocs_section *ocs_fabric_section_named(const struct ocs_fabric *fabr
 
 char *ocs_fabric_section_names(const struct ocs_fabric *fabric)
 {
-	struct ocs_text text = {0};
+	struct ocs_text text = { 0 };
 
 	for (int i = 0; i < fabric->nsections; i++)
 		ocs_text_add(&text, "%s%s", i ? ", " : "", fabric->sections[i].name);
 	return ocs_text_take(&text);
 }
 
-int ocs_section_node_at(const struct ocs_section *section, int cube,
-			const int at[OCS_AXES])
+int ocs_section_node_at(const struct ocs_section *section, int cube, const int at[OCS_AXES])
 {
 	int tile = 0;
 
@@ -260,8 +256,7 @@ int ocs_section_device(const struct ocs_section *section, const int at[OCS_AXES]
 
 const char *ocs_section_kind_name(enum ocs_section_kind kind)
 {
-	static const char *const names[] = {"torus", "static", "rails", "direct",
-					    "region"};
+	static const char *const names[] = { "torus", "static", "rails", "direct", "region" };
 
 	return names[kind];
 }
@@ -276,7 +271,7 @@ const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node)
 
 bool ocs_fabric_unit_agrees(const struct ocs_fabric *fabric, int node, const char *topology)
 {
-	static const char ours[] = "default:";	/* of the one topology that TopologyPlugin makes */
+	static const char ours[] = "default:"; /* of the one topology that TopologyPlugin makes */
 	const char *unit = ocs_fabric_node_unit(fabric, node);
 
 	while (topology && *topology) {

@@ -14,122 +14,124 @@
 
 struct ocs_error;
 
-#define OCS_AXES 3		/* x, y, z of a cube */
-#define OCS_PLUS 0		/* sign of a face port */
+#define OCS_AXES 3 /* x, y, z of a cube */
+#define OCS_PLUS 0 /* sign of a face port */
 #define OCS_MINUS 1
-#define OCS_EDGE_MAX 16		/* static tori up to 16x16x16; cubes up to 8 */
+#define OCS_EDGE_MAX 16 /* static tori up to 16x16x16; cubes up to 8 */
 
 enum ocs_section_kind {
-	OCS_TORUS,	/* cubes joined by switches */
-	OCS_STATIC,	/* one torus with fixed wraps, no switches */
-	OCS_RAILS,	/* NIC port i of every server to the switch of rail i */
-	OCS_DIRECT,	/* servers with `degree` interfaces, planned rings */
-	OCS_REGION,	/* mixture-of-experts region; modelled only */
+	OCS_TORUS,  /* cubes joined by switches */
+	OCS_STATIC, /* one torus with fixed wraps, no switches */
+	OCS_RAILS,  /* NIC port i of every server to the switch of rail i */
+	OCS_DIRECT, /* servers with `degree` interfaces, planned rings */
+	OCS_REGION, /* mixture-of-experts region; modelled only */
 };
 
 /* One optical circuit switch. */
 struct ocs_switch {
 	char *name;
-	char *driver;		/* "tl1", "scpi", "netconf" */
-	char *dialect;		/* "polatis", ...; NULL if the driver has none */
-	char *address;		/* host:port or unix:/path */
-	char *credentials;	/* path of the file with user and password, or NULL */
-	char *host_key;		/* SSH: "SHA256:..." of the switch's key, or NULL */
-	char *known_hosts;	/* SSH: path of a file with the key, or NULL */
-	int size;		/* ports on one side: an NxN unit has ingress
+	char *driver;	   /* "tl1", "scpi", "netconf" */
+	char *dialect;	   /* "polatis", ...; NULL if the driver has none */
+	char *address;	   /* host:port or unix:/path */
+	char *credentials; /* path of the file with user and password, or NULL */
+	char *host_key;	   /* SSH: "SHA256:..." of the switch's key, or NULL */
+	char *known_hosts; /* SSH: path of a file with the key, or NULL */
+	int size;	   /* ports on one side: an NxN unit has ingress
 				 * 1..N and egress N+1..2N */
-	bool moves;		/* 1x2 switches: a new patch takes the place of those
+	bool moves;	   /* 1x2 switches: a new patch takes the place of those
 				 * on its ports, in one go */
-	bool bidi;		/* false, duplex: a logical port p is ingress p and
+	bool bidi;	   /* false, duplex: a logical port p is ingress p and
 				 * egress N+p, a circuit p-q is the patches p>N+q
 				 * and q>N+p.  true, bidi: one fibre a port, ports
 				 * 1..2N, a circuit is one patch from an ingress
 				 * to an egress */
-	int *loop_ports;	/* logical ports that lead back to the switch, for
+	int *loop_ports;   /* logical ports that lead back to the switch, for
 				 * tests of other ports */
 	int nloop_ports;
-	double loss_budget;	/* dB that a path may lose above its baseline; 0: any */
-	double loss_max;	/* dB that a path may lose at all; 0: any */
+	double loss_budget; /* dB that a path may lose above its baseline; 0: any */
+	double loss_max;    /* dB that a path may lose at all; 0: any */
 };
 
 /* One Slurm node: the tile of a cube, or a server. */
 struct ocs_node {
 	char *name;
-	int section;			/* index into ocs_fabric.sections */
-	int cube;			/* index into the section; -1 for servers */
-	int origin[OCS_AXES];		/* first XPU of the tile in its cube */
-	int server;			/* index into the section; -1 in cubes */
+	int section;	      /* index into ocs_fabric.sections */
+	int cube;	      /* index into the section; -1 for servers */
+	int origin[OCS_AXES]; /* first XPU of the tile in its cube */
+	int server;	      /* index into the section; -1 in cubes */
 };
 
 /* What hosts do with packets for others in a direct section. */
 enum ocs_forwarding {
 	OCS_FORWARDING_NONE,
-	OCS_FORWARDING_AUTO,	/* the first of these that the host's kernel has */
-	OCS_FORWARDING_FLOWER, OCS_FORWARDING_BPF, OCS_FORWARDING_ROUTES,
+	OCS_FORWARDING_AUTO, /* the first of these that the host's kernel has */
+	OCS_FORWARDING_FLOWER,
+	OCS_FORWARDING_BPF,
+	OCS_FORWARDING_ROUTES,
 };
 
 /* An interface of every server of a section, as its operating system knows it. */
 struct ocs_interface {
-	char *name;	/* network device: "ens3" */
-	char *rdma;	/* RDMA device and port as NCCL_IB_HCA takes them,
+	char *name;    /* network device: "ens3" */
+	char *rdma;    /* RDMA device and port as NCCL_IB_HCA takes them,
 			 * "mlx5_0:1", or NULL */
-	char *forward;	/* second function of a split NIC port, which carries what
+	char *forward; /* second function of a split NIC port, which carries what
 			 * the host forwards for others; NULL: `name` does */
-	char *address;	/* key `address` as written, or NULL */
-	int prefix;	/* length of the prefix, 1 to 32; 0 without addresses */
-	int speed;	/* Mb/s; 0: not said */
+	char *address; /* key `address` as written, or NULL */
+	int prefix;    /* length of the prefix, 1 to 32; 0 without addresses */
+	int speed;     /* Mb/s; 0: not said */
 };
 
-struct ocs_port_rule;	/* rule and table, private (builder.h) */
-struct ocs_names;	/* hash of names, private (names.h) */
-struct ocs_fabric_index;/* private (builder.h) */
+struct ocs_port_rule;	 /* rule and table, private (builder.h) */
+struct ocs_names;	 /* hash of names, private (names.h) */
+struct ocs_fabric_index; /* private (builder.h) */
 
 struct ocs_section {
 	char *name;
 	int index;
 	enum ocs_section_kind kind;
-	char **partitions;	/* Slurm partitions served; none: all others */
+	char **partitions; /* Slurm partitions served; none: all others */
 	size_t npartitions;
 
 	/* torus and static; cubes are numbered in the order of the file */
-	int edge[OCS_AXES];	/* XPUs of a cube per axis: N,N,N; static: X,Y,Z */
-	int tile[OCS_AXES];	/* XPUs of a node per axis; divides edge */
-	int ncubes;		/* 1 for static */
+	int edge[OCS_AXES]; /* XPUs of a cube per axis: N,N,N; static: X,Y,Z */
+	int tile[OCS_AXES]; /* XPUs of a node per axis; divides edge */
+	int ncubes;	    /* 1 for static */
 	char **cube_names;
-	int cube_xpus;		/* edge[0]*edge[1]*edge[2] */
-	int cube_nodes;		/* tiles in a cube */
-	int words;		/* 64-bit words of a cube's XPU mask */
-	bool tpu;		/* torus, static: jobs get the TPU_* variables */
-	bool threading;		/* torus: where no box fits, a ring may be threaded
+	int cube_xpus;	/* edge[0]*edge[1]*edge[2] */
+	int cube_nodes; /* tiles in a cube */
+	int words;	/* 64-bit words of a cube's XPU mask */
+	bool tpu;	/* torus, static: jobs get the TPU_* variables */
+	bool threading; /* torus: where no box fits, a ring may be threaded
 				 * through what is left over */
 
 	/* rails, direct, region */
 	int nservers;
-	int degree;		/* interfaces (rails) of a server on switches */
-	int server_xpus;	/* XPUs of a server, 0 if not said */
-	bool directed;		/* direct: Tx and Rx joined apart */
+	int degree;	 /* interfaces (rails) of a server on switches */
+	int server_xpus; /* XPUs of a server, 0 if not said */
+	bool directed;	 /* direct: Tx and Rx joined apart */
 
 	struct ocs_interface *interfaces; /* `degree` of them, or NULL: not described */
-	uint32_t *addresses;	/* [server * degree + interface], host byte order, 0:
+	uint32_t *addresses;		  /* [server * degree + interface], host byte order, 0:
 				 * none; NULL: no interface has addresses */
 	enum ocs_forwarding forwarding;
-	uint32_t *hosts;	/* by server: its address for forwarding, host byte
+	uint32_t *hosts;    /* by server: its address for forwarding, host byte
 				 * order; NULL: not described */
-	uint32_t subnets;	/* direct: range with a subnet for each circuit, host
+	uint32_t subnets;   /* direct: range with a subnet for each circuit, host
 				 * byte order, */
-	int subnets_prefix;	/* and the length of its prefix; 0: none */
+	int subnets_prefix; /* and the length of its prefix; 0: none */
 
-	int first_node;		/* nodes of this section in ocs_fabric.nodes: */
-	int nnodes;		/* cube by cube, tiles row-major; or servers */
+	int first_node; /* nodes of this section in ocs_fabric.nodes: */
+	int nnodes;	/* cube by cube, tiles row-major; or servers */
 
-	struct ocs_port_rule *ports;	/* NULL for synthetic fabrics without switches */
-	struct ocs_port_rule *ahead;	/* direct with look-ahead: the second port set, */
-	struct ocs_port_rule *select;	/* and the 1x2 switches before both; or NULL */
+	struct ocs_port_rule *ports;  /* NULL for synthetic fabrics without switches */
+	struct ocs_port_rule *ahead;  /* direct with look-ahead: the second port set, */
+	struct ocs_port_rule *select; /* and the 1x2 switches before both; or NULL */
 	struct ocs_names *cube_index;
 };
 
 struct ocs_fabric {
-	char *source;		/* path or line it was read from */
+	char *source; /* path or line it was read from */
 	struct ocs_section *sections;
 	int nsections;
 	struct ocs_node *nodes;
@@ -145,10 +147,10 @@ void ocs_fabric_destroy(struct ocs_fabric *fabric);
 /* What a job has of a fabric. */
 struct ocs_holding {
 	uint32_t job;
-	const char *section;	/* NULL: one that is not described any more */
-	char *const *nodes;	/* names */
+	const char *section; /* NULL: one that is not described any more */
+	char *const *nodes;  /* names */
 	size_t nnodes;
-	const int *switches;	/* that carry its circuits; may be left out */
+	const int *switches; /* that carry its circuits; may be left out */
 	size_t nswitches;
 };
 /* Whether JOB, started under BEFORE, keeps its nodes, its cubes' and servers' switch
@@ -158,8 +160,7 @@ int ocs_fabric_keeps(const struct ocs_fabric *before, const struct ocs_fabric *a
 		     const struct ocs_holding *job, struct ocs_error *err);
 
 /* Looks a node up by name in constant time; NULL if unknown. */
-const struct ocs_node *ocs_fabric_node(const struct ocs_fabric *fabric,
-				       const char *name);
+const struct ocs_node *ocs_fabric_node(const struct ocs_fabric *fabric, const char *name);
 /* Index of a switch by name, or -1. */
 int ocs_fabric_switch(const struct ocs_fabric *fabric, const char *name);
 /* The section that serves PARTITION (NULL: the only section), or NULL. */
@@ -173,8 +174,7 @@ const struct ocs_section *ocs_fabric_section_named(const struct ocs_fabric *fabr
 char *ocs_fabric_section_names(const struct ocs_fabric *fabric);
 
 /* Index in fabric->nodes of the node that holds XPU AT of CUBE. */
-int ocs_section_node_at(const struct ocs_section *section, int cube,
-			const int at[OCS_AXES]);
+int ocs_section_node_at(const struct ocs_section *section, int cube, const int at[OCS_AXES]);
 /* Index of a cube by name, or -1. */
 int ocs_section_cube(const struct ocs_section *section, const char *name);
 /* Index in fabric->nodes of the node that holds the XPU NAME ("CUBE:x,y,z"), or -1. */
@@ -186,20 +186,18 @@ int ocs_section_device(const struct ocs_section *section, const int at[OCS_AXES]
 
 /* A logical port of a switch. */
 struct ocs_port {
-	int sw;		/* index into fabric->switches */
-	int port;	/* 1-based */
+	int sw;	  /* index into fabric->switches */
+	int port; /* 1-based */
 };
 
 /* The switch port of CUBE's face port: DIM is the axis, A and B the two other
  * coordinates in x, y, z order, SIGN OCS_PLUS or OCS_MINUS.  Returns 0, or -1
  * where the section has no switches (synthetic fabrics, static). */
-int ocs_section_torus_port(const struct ocs_fabric *fabric,
-			   const struct ocs_section *section, int cube, int dim,
-			   int a, int b, int sign, struct ocs_port *port);
+int ocs_section_torus_port(const struct ocs_fabric *fabric, const struct ocs_section *section,
+			   int cube, int dim, int a, int b, int sign, struct ocs_port *port);
 /* The switch port of INTERFACE (0-based) of SERVER. */
-int ocs_section_server_port(const struct ocs_fabric *fabric,
-			    const struct ocs_section *section, int server,
-			    int interface, struct ocs_port *port);
+int ocs_section_server_port(const struct ocs_fabric *fabric, const struct ocs_section *section,
+			    int server, int interface, struct ocs_port *port);
 
 /* The interfaces of servers, where ocs.yaml describes them (key `interfaces`).
  * INTERFACE counts from 0 and is below the degree.  The texts live as long as the
@@ -211,8 +209,8 @@ const char *ocs_section_interface_forward(const struct ocs_section *section, int
 /* "10.1.0.3" of INTERFACE of SERVER into TEXT.  Returns the length of its prefix, or -1
  * where that interface has no address. */
 #define OCS_ADDRESS_TEXT 16
-int ocs_section_interface_address(const struct ocs_section *section, int server,
-				  int interface, char text[OCS_ADDRESS_TEXT]);
+int ocs_section_interface_address(const struct ocs_section *section, int server, int interface,
+				  char text[OCS_ADDRESS_TEXT]);
 /* The address that SERVER has on all its interfaces for forwarding.  0, or -1 where
  * forwarding is not described. */
 int ocs_section_host_address(const struct ocs_section *section, int server,
@@ -221,8 +219,8 @@ int ocs_section_host_address(const struct ocs_section *section, int server,
 const char *ocs_forwarding_name(enum ocs_forwarding forwarding);
 
 /* The same in port set SET (1: look-ahead) of a section with look-ahead. */
-int ocs_section_set_port(const struct ocs_section *section, int set, int server,
-			 int interface, struct ocs_port *port);
+int ocs_section_set_port(const struct ocs_section *section, int set, int server, int interface,
+			 struct ocs_port *port);
 /* The port of the 1x2 switch that leads to INTERFACE of SERVER: joined with the next
  * port of the same switch it leads to set 0, with the one after that to set 1.  -1
  * where the section has no look-ahead. */

@@ -40,8 +40,8 @@ static void address_print(uint32_t address, char text[OCS_ADDRESS_TEXT])
 		 address >> 8 & 0xff, address & 0xff);
 }
 
-int ocs_section_interface_address(const struct ocs_section *section, int server,
-				  int interface, char text[OCS_ADDRESS_TEXT])
+int ocs_section_interface_address(const struct ocs_section *section, int server, int interface,
+				  char text[OCS_ADDRESS_TEXT])
 {
 	if (!section->addresses || !section->interfaces[interface].prefix)
 		return -1;
@@ -60,7 +60,7 @@ int ocs_section_host_address(const struct ocs_section *section, int server,
 
 const char *ocs_forwarding_name(enum ocs_forwarding forwarding)
 {
-	static const char *const names[] = {"none", "auto", "flower", "bpf", "routes"};
+	static const char *const names[] = { "none", "auto", "flower", "bpf", "routes" };
 
 	return names[forwarding];
 }

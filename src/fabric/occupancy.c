@@ -19,8 +19,7 @@ static size_t free_words(const struct ocs_section *section)
 
 static size_t blocked_words(const struct ocs_occupancy *occupancy)
 {
-	return (size_t)occupancy->section->ncubes * OCS_AXES * 2 *
-	       (size_t)occupancy->face_words;
+	return (size_t)occupancy->section->ncubes * OCS_AXES * 2 * (size_t)occupancy->face_words;
 }
 
 struct ocs_occupancy *ocs_occupancy_create(const struct ocs_section *section)
@@ -59,8 +58,7 @@ void ocs_occupancy_copy(struct ocs_occupancy *to, const struct ocs_occupancy *fr
 	memcpy(to->free, from->free, free_words(from->section) * sizeof(uint64_t));
 	/* Without any blocked port both sides are zero already or become so. */
 	if (from->any_blocked || to->any_blocked)
-		memcpy(to->blocked, from->blocked,
-		       blocked_words(from) * sizeof(uint64_t));
+		memcpy(to->blocked, from->blocked, blocked_words(from) * sizeof(uint64_t));
 	memcpy(to->drained, from->drained, (size_t)from->section->ncubes * sizeof(bool));
 	to->any_blocked = from->any_blocked;
 }
@@ -86,8 +84,8 @@ void ocs_occupancy_fill(struct ocs_occupancy *occupancy)
 	memset(occupancy->free, 0, free_words(occupancy->section) * sizeof(uint64_t));
 }
 
-void ocs_occupancy_node_set(struct ocs_occupancy *occupancy,
-			    const struct ocs_fabric *fabric, int node, bool is_free)
+void ocs_occupancy_node_set(struct ocs_occupancy *occupancy, const struct ocs_fabric *fabric,
+			    int node, bool is_free)
 {
 	const struct ocs_section *section = occupancy->section;
 	const struct ocs_node *n = &fabric->nodes[node];
@@ -116,13 +114,11 @@ void ocs_occupancy_node_set(struct ocs_occupancy *occupancy,
 	}
 }
 
-bool ocs_occupancy_xpu_free(const struct ocs_occupancy *occupancy, int cube,
-			    const int at[OCS_AXES])
+bool ocs_occupancy_xpu_free(const struct ocs_occupancy *occupancy, int cube, const int at[OCS_AXES])
 {
 	int bit = ocs_section_bit(occupancy->section, at);
 
-	return occupancy->free[cube * occupancy->section->words + bit / 64] >>
-	       (bit % 64) & 1;
+	return occupancy->free[cube * occupancy->section->words + bit / 64] >> (bit % 64) & 1;
 }
 
 int ocs_occupancy_cube_free(const struct ocs_occupancy *occupancy, int cube)
@@ -143,15 +139,13 @@ void ocs_occupancy_cube_drain(struct ocs_occupancy *occupancy, int cube)
 	memset(occupancy->free + cube * words, 0, (size_t)words * sizeof(uint64_t));
 }
 
-static uint64_t *face(const struct ocs_occupancy *occupancy, int cube, int dim,
-		      int sign)
+static uint64_t *face(const struct ocs_occupancy *occupancy, int cube, int dim, int sign)
 {
-	return occupancy->blocked +
-	       ((cube * OCS_AXES + dim) * 2 + sign) * occupancy->face_words;
+	return occupancy->blocked + ((cube * OCS_AXES + dim) * 2 + sign) * occupancy->face_words;
 }
 
-const uint64_t *ocs_occupancy_blocked(const struct ocs_occupancy *occupancy,
-				      int cube, int dim, int sign)
+const uint64_t *ocs_occupancy_blocked(const struct ocs_occupancy *occupancy, int cube, int dim,
+				      int sign)
 {
 	return face(occupancy, cube, dim, sign);
 }
@@ -164,8 +158,8 @@ static int face_bit(const struct ocs_section *section, int dim, int a, int b)
 	return a * section->edge[other[1]] + b;
 }
 
-void ocs_occupancy_switch_block(struct ocs_occupancy *occupancy,
-				const struct ocs_fabric *fabric, int sw, int port)
+void ocs_occupancy_switch_block(struct ocs_occupancy *occupancy, const struct ocs_fabric *fabric,
+				int sw, int port)
 {
 	const struct ocs_section *section = occupancy->section;
 	int ports;
@@ -185,14 +179,13 @@ void ocs_occupancy_switch_block(struct ocs_occupancy *occupancy,
 			continue;
 		ocs_ports_item(section, use->item, &at);
 		bit = face_bit(section, at.dim, at.a, at.b);
-		face(occupancy, at.cube, at.dim, at.sign)[bit / 64] |=
-			UINT64_C(1) << (bit % 64);
+		face(occupancy, at.cube, at.dim, at.sign)[bit / 64] |= UINT64_C(1) << (bit % 64);
 		occupancy->any_blocked = true;
 	}
 }
 
-bool ocs_occupancy_port_blocked(const struct ocs_occupancy *occupancy, int cube,
-				int dim, int a, int b, int sign)
+bool ocs_occupancy_port_blocked(const struct ocs_occupancy *occupancy, int cube, int dim, int a,
+				int b, int sign)
 {
 	int bit = face_bit(occupancy->section, dim, a, b);
 
@@ -200,8 +193,7 @@ bool ocs_occupancy_port_blocked(const struct ocs_occupancy *occupancy, int cube,
 }
 
 /* One line `cube x y z`; comments and empty lines were taken off. */
-static int busy_line(struct ocs_occupancy *occupancy,
-		     const struct ocs_fabric *fabric, char *line,
+static int busy_line(struct ocs_occupancy *occupancy, const struct ocs_fabric *fabric, char *line,
 		     struct ocs_error *err)
 {
 	const struct ocs_section *section = occupancy->section;
@@ -213,33 +205,32 @@ static int busy_line(struct ocs_occupancy *occupancy,
 	cube = ocs_section_cube(section, word);
 	if (cube < 0)
 		return ocs_error_set(err, OCS_USAGE,
-			"there is no cube \"%.100s\" in %s; the first one is %s", word,
-			section->name, section->cube_names[0]);
+				     "there is no cube \"%.100s\" in %s; the first one is %s", word,
+				     section->name, section->cube_names[0]);
 	for (int axis = 0; axis < OCS_AXES; axis++) {
 		long value;
 
 		word = strtok_r(NULL, " \t\r", &rest);
 		if (!word)
-			return ocs_error_set(err, OCS_USAGE,
+			return ocs_error_set(
+				err, OCS_USAGE,
 				"a line needs a cube and three coordinates, like \"%s 0 1 2\"",
 				section->cube_names[cube]);
 		if (ocs_number_parse(word, 0, section->edge[axis] - 1, &value) < 0)
 			return ocs_error_set(err, OCS_USAGE,
-				"\"%.40s\" is not a coordinate: %c runs from 0 to %d",
-				word, "xyz"[axis], section->edge[axis] - 1);
+					     "\"%.40s\" is not a coordinate: %c runs from 0 to %d",
+					     word, "xyz"[axis], section -> edge[axis] - 1);
 		at[axis] = (int)value;
 	}
 	if (strtok_r(NULL, " \t\r", &rest))
 		return ocs_error_set(err, OCS_USAGE,
 				     "there is something after the three coordinates");
-	ocs_occupancy_node_set(occupancy, fabric,
-			       ocs_section_node_at(section, cube, at), false);
+	ocs_occupancy_node_set(occupancy, fabric, ocs_section_node_at(section, cube, at), false);
 	return 0;
 }
 
-int ocs_occupancy_read_busy(struct ocs_occupancy *occupancy,
-			    const struct ocs_fabric *fabric, const char *path,
-			    struct ocs_error *err)
+int ocs_occupancy_read_busy(struct ocs_occupancy *occupancy, const struct ocs_fabric *fabric,
+			    const char *path, struct ocs_error *err)
 {
 	struct ocs_occupancy *copy;
 	char *text = ocs_file_read(path, BUSY_FILE_MAX, NULL, err);

@@ -19,15 +19,13 @@ void ocs_axes_other(int dim, int other[2])
 int ocs_ports_count(const struct ocs_section *section)
 {
 	if (section->kind == OCS_TORUS)
-		return section->ncubes * 2 * OCS_AXES * section->edge[0] *
-		       section->edge[0];
+		return section->ncubes * 2 * OCS_AXES * section->edge[0] * section->edge[0];
 	if (section->kind == OCS_STATIC)
 		return 0;
 	return section->nservers * section->degree;
 }
 
-int ocs_ports_torus(const struct ocs_section *section, int cube, int dim, int a,
-		    int b, int sign)
+int ocs_ports_torus(const struct ocs_section *section, int cube, int dim, int a, int b, int sign)
 {
 	int n = section->edge[0];
 
@@ -39,8 +37,7 @@ int ocs_ports_server(const struct ocs_section *section, int server, int interfac
 	return server * section->degree + interface;
 }
 
-void ocs_ports_item(const struct ocs_section *section, int item,
-		    struct ocs_port_item *place)
+void ocs_ports_item(const struct ocs_section *section, int item, struct ocs_port_item *place)
 {
 	int n = section->edge[0];
 
@@ -62,12 +59,14 @@ void ocs_ports_item(const struct ocs_section *section, int item,
 	place->cube = item / OCS_AXES;
 }
 
-char *ocs_ports_item_label(const struct ocs_fabric *fabric,
-			   const struct ocs_section *section, int item)
+char *ocs_ports_item_label(const struct ocs_fabric *fabric, const struct ocs_section *section,
+			   int item)
 {
 	static const char *const banks[] = {
-		[OCS_BANK_PORTS] = "", [OCS_BANK_AHEAD] = " look-ahead",
-		[OCS_BANK_SELECT] = " 1x2 switch", [OCS_BANK_FIRST] = " 1x2 switch to ports",
+		[OCS_BANK_PORTS] = "",
+		[OCS_BANK_AHEAD] = " look-ahead",
+		[OCS_BANK_SELECT] = " 1x2 switch",
+		[OCS_BANK_FIRST] = " 1x2 switch to ports",
 		[OCS_BANK_SECOND] = " 1x2 switch to look-ahead",
 	};
 	struct ocs_port_item place;
@@ -75,11 +74,11 @@ char *ocs_ports_item_label(const struct ocs_fabric *fabric,
 	ocs_ports_item(section, item, &place);
 	if (section->kind == OCS_TORUS)
 		return ocs_asprintf("%s %c%c %d,%d", section->cube_names[place.cube],
-				    place.sign == OCS_PLUS ? '+' : '-',
-				    "xyz"[place.dim], place.a, place.b);
+				    place.sign == OCS_PLUS ? '+' : '-', "xyz"[place.dim], place.a,
+				    place.b);
 	return ocs_asprintf("%s interface %d%s",
-			    fabric->nodes[section->first_node + place.server].name,
-			    place.interface, banks[place.bank]);
+			    fabric->nodes[section->first_node + place.server].name, place.interface,
+			    banks[place.bank]);
 }
 
 void ocs_port_rule_destroy(struct ocs_port_rule *rule)
@@ -100,19 +99,17 @@ static int table_get(const struct ocs_port_rule *rule, int item, struct ocs_port
 	return 0;
 }
 
-int ocs_section_torus_port(const struct ocs_fabric *fabric,
-			   const struct ocs_section *section, int cube, int dim,
-			   int a, int b, int sign, struct ocs_port *port)
+int ocs_section_torus_port(const struct ocs_fabric *fabric, const struct ocs_section *section,
+			   int cube, int dim, int a, int b, int sign, struct ocs_port *port)
 {
 	int n = section->edge[0];
 
 	(void)fabric;
-	if (section->kind != OCS_TORUS || !section->ports || cube < 0 ||
-	    cube >= section->ncubes || dim < 0 || dim >= OCS_AXES || a < 0 ||
-	    a >= n || b < 0 || b >= n || (sign != OCS_PLUS && sign != OCS_MINUS))
+	if (section->kind != OCS_TORUS || !section->ports || cube < 0 || cube >= section->ncubes ||
+	    dim < 0 || dim >= OCS_AXES || a < 0 || a >= n || b < 0 || b >= n ||
+	    (sign != OCS_PLUS && sign != OCS_MINUS))
 		return -1;
-	return table_get(section->ports, ocs_ports_torus(section, cube, dim, a, b, sign),
-			 port);
+	return table_get(section->ports, ocs_ports_torus(section, cube, dim, a, b, sign), port);
 }
 
 static int server_get(const struct ocs_section *section, const struct ocs_port_rule *rule,
@@ -124,19 +121,17 @@ static int server_get(const struct ocs_section *section, const struct ocs_port_r
 	return table_get(rule, ocs_ports_server(section, server, interface), port);
 }
 
-int ocs_section_server_port(const struct ocs_fabric *fabric,
-			    const struct ocs_section *section, int server,
-			    int interface, struct ocs_port *port)
+int ocs_section_server_port(const struct ocs_fabric *fabric, const struct ocs_section *section,
+			    int server, int interface, struct ocs_port *port)
 {
 	(void)fabric;
 	return server_get(section, section->ports, server, interface, port);
 }
 
-int ocs_section_set_port(const struct ocs_section *section, int set, int server,
-			 int interface, struct ocs_port *port)
+int ocs_section_set_port(const struct ocs_section *section, int set, int server, int interface,
+			 struct ocs_port *port)
 {
-	return server_get(section, set ? section->ahead : section->ports, server, interface,
-			  port);
+	return server_get(section, set ? section->ahead : section->ports, server, interface, port);
 }
 
 int ocs_section_select_port(const struct ocs_section *section, int server, int interface,
@@ -178,13 +173,13 @@ int ocs_switch_patches(const struct ocs_switch *sw, int port_a, int port_b,
 
 	if (port_a < 1 || port_a > ports || port_b < 1 || port_b > ports)
 		return ocs_error_set(err, OCS_ERROR,
-			"switch %s has the ports 1 to %d: %d and %d cannot be joined",
-			sw->name, ports, port_a, port_b);
+				     "switch %s has the ports 1 to %d: %d and %d cannot be joined",
+				     sw->name, ports, port_a, port_b);
 	if (!sw->bidi) {
 		if (port_a == port_b)
 			return ocs_error_set(err, OCS_ERROR,
-				"port %d of switch %s cannot be joined with itself",
-				port_a, sw->name);
+					     "port %d of switch %s cannot be joined with itself",
+					     port_a, sw->name);
 		patches[0].in = port_a;
 		patches[0].out = sw->size + port_b;
 		patches[1].in = port_b;
@@ -192,7 +187,8 @@ int ocs_switch_patches(const struct ocs_switch *sw, int port_a, int port_b,
 		return 2;
 	}
 	if ((port_a <= sw->size) == (port_b <= sw->size))
-		return ocs_error_set(err, OCS_ERROR,
+		return ocs_error_set(
+			err, OCS_ERROR,
 			"ports %d and %d of switch %s are on the same side: one of 1 to %d and one of %d to %d can be joined",
 			port_a, port_b, sw->name, sw->size, sw->size + 1, ports);
 	patches[0].in = port_a <= sw->size ? port_a : port_b;

@@ -20,7 +20,7 @@ struct family {
 	bool stop;
 	struct ocs_folding now;
 	bool dim_partial[OCS_SHAPE_DIMS];
-	struct ocs_factor pool[POOL];	/* what the axes offer */
+	struct ocs_factor pool[POOL]; /* what the axes offer */
 	int npool;
 };
 
@@ -108,7 +108,7 @@ static void orders(struct family *f, int dim, unsigned int used, const struct oc
 {
 	int extent = f->shape->extent[dim], length[OCS_FACTORS], last, j, k;
 	enum ocs_walk_kind kind = ocs_fold_walk_kind(f->shape, dim, f->host);
-	int first = kind == OCS_WALK_ROUND;	/* stays where it is */
+	int first = kind == OCS_WALK_ROUND; /* stays where it is */
 	long all = 1;
 
 	for (j = 0; j < n; j++)
@@ -216,7 +216,9 @@ static void lengths(struct family *f, int dim, unsigned int used, struct ocs_fac
 		most = (int)need + tile;
 	chosen[j].kind = OCS_FACTOR_PATH;
 	/* the last of them has to reach the extent */
-	length = need > 2 && !more_paths(chosen, n, j + 1) ? (int)(need <= most ? need : most + 1L) : 2;
+	length = need > 2 && !more_paths(chosen, n, j + 1) ?
+			 (int)(need <= most ? need : most + 1L) :
+			 2;
 	for (; length <= most && !f->stop; length++) {
 		long now = so_far * length;
 
@@ -268,7 +270,7 @@ static void share(struct family *f, int dim, unsigned int used, unsigned int set
 		if (!(set & 1u << i) || !is_bit(&f->pool[i]))
 			continue;
 		if (axes & 1 << f->pool[i].axis)
-			return;	/* both bits for one dimension: a path does the same */
+			return; /* both bits for one dimension: a path does the same */
 		axes |= 1 << f->pool[i].axis;
 		bits *= 2;
 		chosen[n++] = f->pool[i];
@@ -303,7 +305,7 @@ static void next_dim(struct family *f, int dim, unsigned int used)
 	if (dim == f->shape->ndim) {
 		for (i = 0; i < f->npool; i++) {
 			if (is_bit(&f->pool[i]) && !(used & 1u << i))
-				return;	/* half an axis in use: a path of two */
+				return; /* half an axis in use: a path of two */
 		}
 		complete(f);
 		return;
@@ -317,8 +319,9 @@ static void next_dim(struct family *f, int dim, unsigned int used)
 int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_host *host, bool partial,
 		    bool (*visit)(const struct ocs_folding *folding, void *arg), void *arg)
 {
-	struct family f = { .shape = shape, .host = host, .partial = partial, .visit = visit,
-			    .arg = arg };
+	struct family f = {
+		.shape = shape, .host = host, .partial = partial, .visit = visit, .arg = arg
+	};
 	unsigned int split;
 	int a;
 

@@ -16,11 +16,15 @@ static int straight(const struct ocs_factor *factor, int extent, bool mesh, int 
 		    struct ocs_error *err)
 {
 	if (factor->length != extent)
-		return ocs_error_set(err, OCS_ERROR, "folding: dimension %d has extent %d but lies "
-				     "on %d XPUs", dim + 1, extent, factor->length);
+		return ocs_error_set(err, OCS_ERROR,
+				     "folding: dimension %d has extent %d but lies "
+				     "on %d XPUs",
+				     dim + 1, extent, factor->length);
 	if (factor->kind == OCS_FACTOR_PATH && extent > 2 && !mesh)
-		return ocs_error_set(err, OCS_ERROR, "folding: the ring of dimension %d lies on an "
-				     "open axis", dim + 1);
+		return ocs_error_set(err, OCS_ERROR,
+				     "folding: the ring of dimension %d lies on an "
+				     "open axis",
+				     dim + 1);
 	return 0;
 }
 
@@ -48,12 +52,14 @@ static int dim_make(const struct ocs_folding *folding, const struct ocs_shape *s
 	const struct ocs_factor *factor = folding->dim[dim].factor;
 	enum ocs_walk_kind kind = ocs_fold_walk_kind(shape, dim, host);
 	int extent = shape->extent[dim];
-	int (*at)[OCS_FACTORS];
+	int(*at)[OCS_FACTORS];
 
 	if (!n) {
 		if (extent != 1)
-			return ocs_error_set(err, OCS_ERROR, "folding: dimension %d has extent %d "
-					     "but no axis", dim + 1, extent);
+			return ocs_error_set(err, OCS_ERROR,
+					     "folding: dimension %d has extent %d "
+					     "but no axis",
+					     dim + 1, extent);
 		return 0;
 	}
 	at = ocs_calloc((size_t)extent, sizeof(*at));
@@ -70,8 +76,10 @@ static int dim_make(const struct ocs_folding *folding, const struct ocs_shape *s
 			at[i][0] = i;
 	} else if ((factor->kind == OCS_FACTOR_RING) != (kind == OCS_WALK_ROUND) ||
 		   ocs_walk(length, tile, n, extent, kind, at)) {
-		ocs_error_set(err, OCS_ERROR, "folding: extent %d of dimension %d does not run "
-			      "around its axes", extent, dim + 1);
+		ocs_error_set(err, OCS_ERROR,
+			      "folding: extent %d of dimension %d does not run "
+			      "around its axes",
+			      extent, dim + 1);
 		goto bad;
 	}
 	for (i = 0; i < extent; i++) {
@@ -101,22 +109,30 @@ static int axes_check(const struct ocs_folding *folding, const struct ocs_shape 
 	for (d = 0; d < folding->ndim; d++) {
 		for (j = 0; j < folding->dim[d].n; j++) {
 			const struct ocs_factor *f = &folding->dim[d].factor[j];
-			int mark = f->kind == OCS_FACTOR_BIT0 ? 1 : f->kind == OCS_FACTOR_BIT1 ? 2 : 3;
+			int mark = f->kind == OCS_FACTOR_BIT0 ? 1 :
+				   f->kind == OCS_FACTOR_BIT1 ? 2 :
+								3;
 
 			if (f->length < 2 || used[f->axis] & mark)
-				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is used "
-						     "twice or too short", axis_name[f->axis]);
+				return ocs_error_set(err, OCS_ERROR,
+						     "folding: axis %c is used "
+						     "twice or too short",
+						     axis_name[f->axis]);
 			used[f->axis] |= mark;
 			if (mark != 3)
 				table->bits[f->axis] = true;
 			if (mark == 3 ? f->length != folding->box[f->axis] :
-			    f->length != 2 || folding->box[f->axis] != 4)
-				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is not as "
-						     "long as what lies on it", axis_name[f->axis]);
+					f->length != 2 || folding->box[f->axis] != 4)
+				return ocs_error_set(err, OCS_ERROR,
+						     "folding: axis %c is not as "
+						     "long as what lies on it",
+						     axis_name[f->axis]);
 			if (folding->closed[f->axis] != (f->kind != OCS_FACTOR_PATH) ||
 			    (f->kind == OCS_FACTOR_RING && j))
-				return ocs_error_set(err, OCS_ERROR, "folding: axis %c is not closed "
-						     "as its ring needs", axis_name[f->axis]);
+				return ocs_error_set(err, OCS_ERROR,
+						     "folding: axis %c is not closed "
+						     "as its ring needs",
+						     axis_name[f->axis]);
 		}
 	}
 	for (a = 0; a < OCS_FOLD_AXES; a++) {
@@ -126,14 +142,20 @@ static int axes_check(const struct ocs_folding *folding, const struct ocs_shape 
 			return ocs_error_set(err, OCS_ERROR, "folding: nothing lies on axis %c",
 					     axis_name[a]);
 		if (host->fixed ? box > edge : box > (long)edge * host->ncubes)
-			return ocs_error_set(err, OCS_ERROR, "folding: the box is larger than the "
-					     "machine on axis %c", axis_name[a]);
+			return ocs_error_set(err, OCS_ERROR,
+					     "folding: the box is larger than the "
+					     "machine on axis %c",
+					     axis_name[a]);
 		if (folding->closed[a] && (host->fixed ? box != edge : box % edge))
-			return ocs_error_set(err, OCS_ERROR, "folding: a ring of %d cannot close on "
-					     "axis %c", box, axis_name[a]);
+			return ocs_error_set(err, OCS_ERROR,
+					     "folding: a ring of %d cannot close on "
+					     "axis %c",
+					     box, axis_name[a]);
 		if (folding->closed[a] && ((box < 3 && !shape->twisted) || folding->flip & 1u << a))
-			return ocs_error_set(err, OCS_ERROR, "folding: axis %c is closed but has "
-					     "%d layers or is mirrored", axis_name[a], box);
+			return ocs_error_set(err, OCS_ERROR,
+					     "folding: axis %c is closed but has "
+					     "%d layers or is mirrored",
+					     axis_name[a], box);
 	}
 	return 0;
 }
@@ -151,7 +173,8 @@ bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_sha
 		if (folding->dim[d].n != 1 || folding->dim[d].factor[0].kind != OCS_FACTOR_RING)
 			return false;
 		for (e = 0; e < shape->ndim; e++) {
-			if (ocs_shape_shift(shape, e, d) % host->edge[folding->dim[d].factor[0].axis])
+			if (ocs_shape_shift(shape, e, d) %
+			    host->edge[folding->dim[d].factor[0].axis])
 				return false;
 		}
 	}
@@ -173,7 +196,8 @@ int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shap
 	if (axes_check(folding, shape, host, table, err))
 		return -1;
 	if (!ocs_fold_twist_fits(folding, shape, host))
-		return ocs_error_set(err, OCS_ERROR, "folding: a twisted torus lies on whole cubes, "
+		return ocs_error_set(err, OCS_ERROR,
+				     "folding: a twisted torus lies on whole cubes, "
 				     "straight and closed");
 	memcpy(table->box, folding->box, sizeof(table->box));
 	table->flip = folding->flip;

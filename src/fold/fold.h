@@ -17,50 +17,50 @@
 
 enum ocs_factor_kind {
 	OCS_FACTOR_PATH,
-	OCS_FACTOR_RING,	/* the whole axis, closed; first of several: an odd ring
+	OCS_FACTOR_RING, /* the whole axis, closed; first of several: an odd ring
 				 * goes once round it */
-	OCS_FACTOR_BIT0,	/* of a closed axis of four: 0 1 2 3 are 00 01 11 10 */
+	OCS_FACTOR_BIT0, /* of a closed axis of four: 0 1 2 3 are 00 01 11 10 */
 	OCS_FACTOR_BIT1,
 };
 
 struct ocs_factor {
 	int axis;
 	enum ocs_factor_kind kind;
-	int length;		/* 2 for bits */
+	int length; /* 2 for bits */
 };
 
 struct ocs_folding {
-	int ndim;		/* dimensions of the shape */
+	int ndim; /* dimensions of the shape */
 	struct {
-		int n;		/* 0 for an extent of 1 */
+		int n; /* 0 for an extent of 1 */
 		struct ocs_factor factor[OCS_FACTORS];
 	} dim[OCS_SHAPE_DIMS];
-	int box[OCS_FOLD_AXES];		/* XPUs along each axis */
-	bool closed[OCS_FOLD_AXES];	/* its last layer must meet its first */
-	bool filled;			/* every XPU of the box is used */
-	unsigned int flip;		/* bit a: axis a is mirrored */
+	int box[OCS_FOLD_AXES];	    /* XPUs along each axis */
+	bool closed[OCS_FOLD_AXES]; /* its last layer must meet its first */
+	bool filled;		    /* every XPU of the box is used */
+	unsigned int flip;	    /* bit a: axis a is mirrored */
 };
 
 /* The XPUs a folding may use. */
 struct ocs_host {
-	int edge[OCS_FOLD_AXES];	/* of a cube, or of a static torus */
-	int tile[OCS_FOLD_AXES];	/* of a node */
-	bool fixed;			/* one static torus with fixed wraps */
+	int edge[OCS_FOLD_AXES]; /* of a cube, or of a static torus */
+	int tile[OCS_FOLD_AXES]; /* of a node */
+	bool fixed;		 /* one static torus with fixed wraps */
 	int ncubes;
 };
 
 /* Where a folding puts vertices, dimension by dimension. */
 struct ocs_fold_entry {
-	int at[OCS_FOLD_AXES];			/* sum over dimensions */
-	unsigned char bits[OCS_FOLD_AXES];	/* or over dimensions */
+	int at[OCS_FOLD_AXES];		   /* sum over dimensions */
+	unsigned char bits[OCS_FOLD_AXES]; /* or over dimensions */
 };
 struct ocs_fold_table {
 	int box[OCS_FOLD_AXES];
-	bool bits[OCS_FOLD_AXES];	/* that axis is two bits */
+	bool bits[OCS_FOLD_AXES]; /* that axis is two bits */
 	unsigned int flip;
 	int ndim;
 	int extent[OCS_SHAPE_DIMS];
-	struct ocs_fold_entry *dim[OCS_SHAPE_DIMS];	/* extent entries each */
+	struct ocs_fold_entry *dim[OCS_SHAPE_DIMS]; /* extent entries each */
 };
 
 /* A twisted shape uses all six ports of each XPU, so it fills whole cubes: every
@@ -78,8 +78,8 @@ int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shap
 void ocs_fold_table_free(struct ocs_fold_table *table);
 
 /* Box coordinate of what SUM (entries of all dimensions added up) stands for. */
-static inline void ocs_fold_at(const struct ocs_fold_table *table,
-			       const struct ocs_fold_entry *sum, int at[OCS_FOLD_AXES])
+static inline void ocs_fold_at(const struct ocs_fold_table *table, const struct ocs_fold_entry *sum,
+			       int at[OCS_FOLD_AXES])
 {
 	int a;
 

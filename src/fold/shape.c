@@ -30,20 +30,23 @@ static const char *shown(const char *text, size_t length, char buffer[48])
 }
 
 /* One extent, TEXT[0..LENGTH). */
-static int extent_parse(const char *text, size_t length, const char *whole, int dim,
-			int *extent, struct ocs_error *err)
+static int extent_parse(const char *text, size_t length, const char *whole, int dim, int *extent,
+			struct ocs_error *err)
 {
 	char word[48];
 	long value = 0;
 	size_t i;
 
 	if (!length)
-		return ocs_error_set(err, OCS_USAGE, "%s: the extent of dimension %d is missing; "
-				     LIKE, whole, dim + 1);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: the extent of dimension %d is missing; " LIKE, whole,
+				     dim + 1);
 	shown(text, length, word);
 	if (text[0] == '-' && length > 1 && isdigit((unsigned char)text[1]))
-		return ocs_error_set(err, OCS_USAGE, "%s: extent %s is negative; extents are at "
-				     "least 1, " LIKE, whole, word);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: extent %s is negative; extents are at "
+				     "least 1, " LIKE,
+				     whole, word);
 	for (i = 0; i < length; i++) {
 		if (!isdigit((unsigned char)text[i]))
 			return ocs_error_set(err, OCS_USAGE, "%s: '%s' is not a number; " LIKE,
@@ -52,12 +55,16 @@ static int extent_parse(const char *text, size_t length, const char *whole, int 
 	for (i = 0; i < length; i++) {
 		value = value * 10 + (text[i] - '0');
 		if (value > OCS_SHAPE_EXTENT_MAX)
-			return ocs_error_set(err, OCS_USAGE, "%s: extent %s is too large; the "
-					     "largest is %d", whole, word, OCS_SHAPE_EXTENT_MAX);
+			return ocs_error_set(err, OCS_USAGE,
+					     "%s: extent %s is too large; the "
+					     "largest is %d",
+					     whole, word, OCS_SHAPE_EXTENT_MAX);
 	}
 	if (!value)
-		return ocs_error_set(err, OCS_USAGE, "%s: extent 0 in dimension %d; extents are "
-				     "at least 1, " LIKE, whole, dim + 1);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: extent 0 in dimension %d; extents are "
+				     "at least 1, " LIKE,
+				     whole, dim + 1);
 	*extent = (int)value;
 	return 0;
 }
@@ -90,13 +97,16 @@ static int extents_parse(const char *text, size_t length, const char *whole,
 			continue;
 		shape->extent[i] = extent;
 		if (shape->xpus > XPUS_MAX / extent)
-			return ocs_error_set(err, OCS_USAGE, "%s: more than %ld XPUs; no machine is "
-					     "that large", whole, XPUS_MAX);
+			return ocs_error_set(err, OCS_USAGE,
+					     "%s: more than %ld XPUs; no machine is "
+					     "that large",
+					     whole, XPUS_MAX);
 		shape->xpus *= extent;
 	}
 	if (ndim > OCS_SHAPE_DIMS)
-		return ocs_error_set(err, OCS_USAGE, "%s: %d dimensions; at most %d are possible, "
-				     LIKE, whole, ndim, OCS_SHAPE_DIMS);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: %d dimensions; at most %d are possible, " LIKE, whole,
+				     ndim, OCS_SHAPE_DIMS);
 	return 0;
 }
 
@@ -111,9 +121,11 @@ static int conn_parse(const char *conn, struct ocs_shape *shape, struct ocs_erro
 		bool mesh = length == 4 && !memcmp(p, "mesh", 4);
 
 		if (!mesh && !(length == 5 && !memcmp(p, "torus", 5)))
-			return ocs_error_set(err, OCS_USAGE, "connection type '%s' is unknown; write "
+			return ocs_error_set(err, OCS_USAGE,
+					     "connection type '%s' is unknown; write "
 					     "torus, mesh or one of them per dimension, like "
-					     "torus,torus,mesh", shown(p, length, word));
+					     "torus,torus,mesh",
+					     shown(p, length, word));
 		if (i < shape->ndim)
 			shape->mesh[i] = mesh;
 		i++;
@@ -127,9 +139,10 @@ static int conn_parse(const char *conn, struct ocs_shape *shape, struct ocs_erro
 		return 0;
 	}
 	if (i != shape->ndim)
-		return ocs_error_set(err, OCS_USAGE, "%d connection types for %d dimensions; give one "
-				     "for all or one per dimension, like torus,torus,mesh", i,
-				     shape->ndim);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%d connection types for %d dimensions; give one "
+				     "for all or one per dimension, like torus,torus,mesh",
+				     i, shape->ndim);
 	return 0;
 }
 
@@ -173,12 +186,16 @@ int ocs_shape_parse(const char *text, const char *conn, struct ocs_shape *shape,
 		return -1;
 	for (int i = 0; parsed.twisted && i < parsed.ndim && i < OCS_SHAPE_DIMS; i++) {
 		if (parsed.mesh[i])
-			return ocs_error_set(err, OCS_USAGE, "%s: a twisted torus has rings in every "
-					     "dimension; leave mesh out", whole);
+			return ocs_error_set(err, OCS_USAGE,
+					     "%s: a twisted torus has rings in every "
+					     "dimension; leave mesh out",
+					     whole);
 	}
 	if (parsed.twisted && !twist_known(&parsed))
-		return ocs_error_set(err, OCS_USAGE, "%s: only tori of the forms kxkx2k and kx2kx2k "
-				     "can be twisted, like 4x4x8" TWISTED, whole);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: only tori of the forms kxkx2k and kx2kx2k "
+				     "can be twisted, like 4x4x8" TWISTED,
+				     whole);
 	*shape = parsed;
 	return 0;
 }
@@ -287,11 +304,13 @@ int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs
 			no_rotate = no_fold = false;
 			conn[0] = '\0';
 			if (!word_copy(p + 6, length - 6, extents))
-				return ocs_error_set(err, OCS_USAGE, "the word shape= of Extra is too "
+				return ocs_error_set(err, OCS_USAGE,
+						     "the word shape= of Extra is too "
 						     "long to be a shape; " LIKE);
 		} else if (length >= 5 && !memcmp(p, "conn=", 5)) {
 			if (found && !word_copy(p + 5, length - 5, conn))
-				return ocs_error_set(err, OCS_USAGE, "the word conn= of Extra is too "
+				return ocs_error_set(err, OCS_USAGE,
+						     "the word conn= of Extra is too "
 						     "long to be a connection type");
 		} else if (length == 9 && !memcmp(p, "no-rotate", 9)) {
 			no_rotate = true;

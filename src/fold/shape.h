@@ -14,13 +14,13 @@ struct ocs_error;
 /* What a job asks for.  Vertices are the coordinates; row-major rank, last
  * dimension fastest. */
 struct ocs_shape {
-	int ndim;			/* 1..6 */
-	int extent[OCS_SHAPE_DIMS];	/* XPUs along each dimension, >= 1 */
-	bool mesh[OCS_SHAPE_DIMS];	/* a line instead of a ring */
-	bool no_rotate;			/* dimension i lies on axis i */
-	bool no_fold;			/* every dimension straight on one axis */
-	bool twisted;			/* "_twisted" suffix */
-	long xpus;			/* product of the extents */
+	int ndim;		    /* 1..6 */
+	int extent[OCS_SHAPE_DIMS]; /* XPUs along each dimension, >= 1 */
+	bool mesh[OCS_SHAPE_DIMS];  /* a line instead of a ring */
+	bool no_rotate;		    /* dimension i lies on axis i */
+	bool no_fold;		    /* every dimension straight on one axis */
+	bool twisted;		    /* "_twisted" suffix */
+	long xpus;		    /* product of the extents */
 };
 
 /* Parses TEXT ("4x8x2", "18", "4x4x8_twisted"; X is as good as x) and CONN ("torus", "mesh", or
@@ -49,7 +49,6 @@ void ocs_shape_coord(const struct ocs_shape *shape, long rank, int *coord);
 char *ocs_shape_extra_format(const struct ocs_shape *shape);
 /* Finds those words in EXTRA (other words are left alone, the last shape=
  * counts).  Returns 1 if there is a shape, 0 if none, -1 with ERR. */
-int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape,
-			  struct ocs_error *err);
+int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs_error *err);
 
 #endif

@@ -49,7 +49,7 @@ bool ocs_walk_fits(const int *length, int n, int steps, enum ocs_walk_kind kind)
 	if (kind == OCS_WALK_LINE)
 		return steps <= all && steps > all / length[0];
 	if (kind == OCS_WALK_ROUND ? !(steps & 1) || !(length[0] & 1) || length[0] < 3 :
-	    steps < 4 || steps & 1)
+				     steps < 4 || steps & 1)
 		return false;
 	if (n == 2 && kind != OCS_WALK_ROUND)
 		return comb_back(length[0], length[1], steps, kind == OCS_WALK_SNUG) ||
@@ -58,8 +58,7 @@ bool ocs_walk_fits(const int *length, int n, int steps, enum ocs_walk_kind kind)
 	       steps <= longest(length, n, steps + 1, kind);
 }
 
-static void comb(int row_axis, int deep_axis, int back, int deep, int steps,
-		 int (*at)[OCS_FACTORS])
+static void comb(int row_axis, int deep_axis, int back, int deep, int steps, int (*at)[OCS_FACTORS])
 {
 	int rest = (steps - back) / 2, teeth = back / 2, extra = rest - teeth * (deep - 1);
 	int i = 0, c, d;
@@ -106,8 +105,8 @@ static long tile_of(const int *at, const int *length, const int *tile, int n)
 
 struct pair {
 	long key;
-	int first;	/* its two vertices: first and first + 1 */
-	int like;	/* pairs of its tile */
+	int first; /* its two vertices: first and first + 1 */
+	int like;  /* pairs of its tile */
 };
 
 static int pair_compare(const void *a, const void *b)
@@ -124,8 +123,8 @@ static int pair_compare(const void *a, const void *b)
 /* Orders the pairs that start at PARITY so that those of a tile come together,
  * tiles with many pairs first, those that cross a tile border last; returns how many tiles (a crossing
  * pair counts two) the first REST of them touch. */
-static int pairs_order(int (*base)[OCS_FACTORS], int count, int parity, int rest,
-		       const int *length, const int *tile, int n, struct pair *pairs)
+static int pairs_order(int (*base)[OCS_FACTORS], int count, int parity, int rest, const int *length,
+		       const int *tile, int n, struct pair *pairs)
 {
 	int i, j, k, tiles = 0;
 
@@ -160,7 +159,7 @@ static int pairs_order(int (*base)[OCS_FACTORS], int count, int parity, int rest
 struct side {
 	int host;
 	int at[OCS_FACTORS];
-	int first;		/* lowest layer that is free */
+	int first; /* lowest layer that is free */
 	int twos;
 };
 
@@ -259,7 +258,7 @@ static void cycle(const int *length, const int *tile, int n, int steps, enum ocs
 		  int (*at)[OCS_FACTORS])
 {
 	int axis = n - 1, inner, full, rest, parity, single = -1, sides = 0, i, j;
-	int (*base)[OCS_FACTORS];
+	int(*base)[OCS_FACTORS];
 	struct side side[2];
 	struct pair *pairs;
 	int *depth;
@@ -293,10 +292,10 @@ static void cycle(const int *length, const int *tile, int n, int steps, enum ocs
 		rest = (steps - inner) / 2 - (length[axis] - 1) * (inner / 2);
 		full = length[axis] - 1;
 	}
-	parity = pairs_order(base, inner, 1, full < length[axis] - 1 ? rest : 0, length, tile, n - 1,
-			     pairs) <
-		 pairs_order(base, inner, 0, full < length[axis] - 1 ? rest : 0, length, tile, n - 1,
-			     pairs);
+	parity =
+		pairs_order(base, inner, 1, full < length[axis] - 1 ? rest : 0, length, tile, n - 1,
+			    pairs) < pairs_order(base, inner, 0, full < length[axis] - 1 ? rest : 0,
+						 length, tile, n - 1, pairs);
 	pairs_order(base, inner, parity, 0, length, tile, n - 1, pairs);
 	if (inner & 1)
 		single = parity ? 0 : inner - 1;

@@ -16,9 +16,9 @@
 
 enum ocs_walk_kind {
 	OCS_WALK_LINE,
-	OCS_WALK_CYCLE,		/* an even number of steps, at least 4 */
-	OCS_WALK_SNUG,		/* the same, leaving out one point of an odd grid at most */
-	OCS_WALK_ROUND,		/* an odd number: a cycle that goes once round the first
+	OCS_WALK_CYCLE, /* an even number of steps, at least 4 */
+	OCS_WALK_SNUG,	/* the same, leaving out one point of an odd grid at most */
+	OCS_WALK_ROUND, /* an odd number: a cycle that goes once round the first
 				 * axis, which is closed and odd */
 };
 

@@ -33,11 +33,11 @@ char *ocs_forward_ask(char *const *words)
 static int run_batch(enum ocs_forward_tool tool, bool force, const char *batch, size_t length,
 		     char **said)
 {
-	char *const words[] = { tool == OCS_FORWARD_IP ? "ip" : "tc",
-				force ? "-force" : "-batch", force ? "-batch" : "-",
-				force ? "-" : NULL, NULL };
-	const struct ocs_program program = { .words = words, .path = OCS_PROGRAM_PATH,
-					     .input = batch, .length = length };
+	char *const words[] = { tool == OCS_FORWARD_IP ? "ip" : "tc", force ? "-force" : "-batch",
+				force ? "-batch" : "-", force ? "-" : NULL, NULL };
+	const struct ocs_program program = {
+		.words = words, .path = OCS_PROGRAM_PATH, .input = batch, .length = length
+	};
 	int status = ocs_program_run(&program, said, NULL);
 
 	/* one line: what it says of the first command that it refused */
@@ -54,8 +54,8 @@ static int write_sysctl(const char *text, struct ocs_error *err)
 {
 	const char *value = strrchr(text, '=') + 1, *key = strrchr(text, '/') + 1;
 	char *path = ocs_asprintf("/proc/sys/%.*s", (int)(value - 1 - text), text);
-	char *from = ocs_asprintf("/proc/sys/net/ipv4/conf/default/%.*s", (int)(value - 1 - key),
-				  key);
+	char *from =
+		ocs_asprintf("/proc/sys/net/ipv4/conf/default/%.*s", (int)(value - 1 - key), key);
 	char digit[16];
 	ssize_t length = (ssize_t)strlen(value);
 	int fd, rc = 0;
@@ -103,8 +103,7 @@ static bool joins(const struct ocs_forward_command *first, const struct ocs_forw
 }
 
 /* Runs the commands from *AT on that belong together, and moves *AT behind them. */
-static int run_some(const struct ocs_forward_commands *commands, size_t *at,
-		    struct ocs_error *err)
+static int run_some(const struct ocs_forward_commands *commands, size_t *at, struct ocs_error *err)
 {
 	const struct ocs_forward_command *list = commands->list, *first = &list[*at];
 	struct ocs_text batch = { 0 };
@@ -131,8 +130,8 @@ static int run_some(const struct ocs_forward_commands *commands, size_t *at,
 	}
 	rc = run_batch(first->tool, first->may_fail, batch.data, batch.length, &said);
 	if (rc && !first->may_fail)
-		ocs_error_set(err, OCS_ERROR, "%s: %s",
-			      first->tool == OCS_FORWARD_IP ? "ip" : "tc", said);
+		ocs_error_set(err, OCS_ERROR, "%s: %s", first->tool == OCS_FORWARD_IP ? "ip" : "tc",
+			      said);
 	free(said);
 	ocs_text_free(&batch);
 	return first->may_fail ? 0 : rc;
@@ -145,19 +144,21 @@ int ocs_forward_interfaces_check(const struct ocs_forward_hosts *hosts, int host
 
 	for (int p = 0; p < hosts->degree; p++) {
 		const struct ocs_forward_port *port = &self->ports[p];
-		const char *missing = !if_nametoindex(port->name) ? port->name :
-				      !if_nametoindex(port->forward) ? port->forward : NULL;
+		const char *missing = !if_nametoindex(port->name)    ? port->name :
+				      !if_nametoindex(port->forward) ? port->forward :
+								       NULL;
 
 		if (missing)
-			return ocs_error_set(err, OCS_USAGE, "%s has no interface %s, which is port"
-					     " %d of the plan", self->node, missing, p);
+			return ocs_error_set(err, OCS_USAGE,
+					     "%s has no interface %s, which is port"
+					     " %d of the plan",
+					     self->node, missing, p);
 	}
 	return 0;
 }
 
-int ocs_forward_run(const struct ocs_forward_commands *commands,
-		    const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
-		    int host, struct ocs_error *err)
+int ocs_forward_run(const struct ocs_forward_commands *commands, const struct ocs_forward *forward,
+		    const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err)
 {
 	size_t at = 0;
 	int rc = 0;

@@ -26,8 +26,8 @@
 #define PREFERENCE (OCS_FORWARD_BASE + 1)
 
 struct key {
-	uint32_t ifindex;	/* it came by */
-	uint32_t address;	/* it goes to, network order */
+	uint32_t ifindex; /* it came by */
+	uint32_t address; /* it goes to, network order */
 };
 
 struct value {
@@ -42,8 +42,10 @@ static int bpf(int command, union bpf_attr *attr)
 	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
 
-#define INSN(c, d, s, o, i) \
-	{ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
+#define INSN(c, d, s, o, i)                                                         \
+	{                                                                           \
+		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) \
+	}
 #define MOV(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
 #define MOV_K(d, i) INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
 #define ADD_K(d, i) INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
@@ -52,7 +54,7 @@ static int bpf(int command, union bpf_attr *attr)
 #define CALL(i) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, i)
 #define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 #define AT(field) ((int)offsetof(struct __sk_buff, field))
-#define HEADERS 34	/* of Ethernet and the fixed part of IPv4 */
+#define HEADERS 34 /* of Ethernet and the fixed part of IPv4 */
 
 /* Returns the descriptor, or -1 with errno. */
 static int load_program(int map)
@@ -103,7 +105,7 @@ static int load_program(int map)
 	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
 	attr.insns = (uint64_t)(uintptr_t)program;
 	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attr.license = (uint64_t)(uintptr_t)"GPL";
+	attr.license = (uint64_t)(uintptr_t) "GPL";
 	strcpy(attr.prog_name, "ocs_forward");
 	return bpf(BPF_PROG_LOAD, &attr);
 }
@@ -138,15 +140,14 @@ struct request {
 
 static struct rtattr *attribute(struct request *request, int type, const void *data, size_t length)
 {
-	struct rtattr *at = (struct rtattr *)((char *)request +
-					      NLMSG_ALIGN(request->header.nlmsg_len));
+	struct rtattr *at =
+		(struct rtattr *)((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
 
 	at->rta_type = (unsigned short)type;
 	at->rta_len = (unsigned short)RTA_LENGTH(length);
 	if (length)
 		memcpy(RTA_DATA(at), data, length);
-	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) +
-				    RTA_ALIGN(at->rta_len);
+	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + RTA_ALIGN(at->rta_len);
 	return at;
 }
 
@@ -179,10 +180,11 @@ static int attach(int program, unsigned int ifindex)
 	attribute(&request, TCA_BPF_FD, &fd, sizeof(fd));
 	attribute(&request, TCA_BPF_NAME, "ocs_forward", 12);
 	attribute(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
-	options->rta_len = (unsigned short)((char *)&request + request.header.nlmsg_len -
-					    (char *)options);
-	got = send(sock, &request, request.header.nlmsg_len, 0) < 0 ? -1 :
-	      recv(sock, &reply, sizeof(reply), 0);
+	options->rta_len =
+		(unsigned short)((char *)&request + request.header.nlmsg_len - (char *)options);
+	got = send(sock, &request, request.header.nlmsg_len, 0) < 0 ?
+		      -1 :
+		      recv(sock, &reply, sizeof(reply), 0);
 	if (got < 0)
 		rc = errno;
 	else if ((size_t)got < sizeof(reply.header) + sizeof(int) ||
@@ -219,8 +221,8 @@ static int fill_map(int map, const struct ocs_forward *f, const struct ocs_forwa
 	return 0;
 }
 
-int ocs_forward_bpf_attach(const struct ocs_forward *forward,
-			   const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err)
+int ocs_forward_bpf_attach(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+			   int host, struct ocs_error *err)
 {
 	int map = make_map((uint32_t)(forward->degree * forward->servers)), program = -1, rc = 0;
 
@@ -235,8 +237,9 @@ int ocs_forward_bpf_attach(const struct ocs_forward *forward,
 		int number = attach(program, if_nametoindex(device));
 
 		if (number)
-			rc = ocs_error_set(err, OCS_ERROR, "the kernel puts no bpf filter on %s: %s",
-					   device, strerror(number));
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "the kernel puts no bpf filter on %s: %s", device,
+					   strerror(number));
 	}
 	if (program >= 0)
 		close(program);

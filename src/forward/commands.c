@@ -40,8 +40,9 @@ static void add(struct ocs_forward_commands *commands, enum ocs_forward_tool too
 	va_end(arguments);
 	/* one more in an array that doubles */
 	if (!(commands->count & (commands->count - 1)))
-		commands->list = ocs_realloc(commands->list, (commands->count ? 2 * commands->count :
-							      1) * sizeof(*commands->list));
+		commands->list =
+			ocs_realloc(commands->list, (commands->count ? 2 * commands->count : 1) *
+							    sizeof(*commands->list));
 	command = &commands->list[commands->count++];
 	memset(command, 0, sizeof(*command));
 	command->tool = tool;
@@ -159,8 +160,9 @@ static void transit_flower(const struct ocs_forward *f, const struct ocs_forward
 		add(commands, OCS_FORWARD_TC, MUST,
 		    "filter replace dev %s ingress protocol ip pref %d handle %d flower"
 		    " dst_ip %s/32 action pedit ex munge eth dst set %s pipe"
-		    " action mirred egress redirect dev %s", ports[in].forward,
-		    OCS_FORWARD_BASE, t + 1, hosts->host[t].address, mac, ports[out].forward);
+		    " action mirred egress redirect dev %s",
+		    ports[in].forward, OCS_FORWARD_BASE, t + 1, hosts->host[t].address, mac,
+		    ports[out].forward);
 		undo(commands, "filter del dev %s ingress protocol ip pref %d handle %d flower",
 		     ports[in].forward, OCS_FORWARD_BASE, t + 1);
 	}
@@ -183,8 +185,7 @@ static void transit_routes(const struct ocs_forward *f, const struct ocs_forward
 	/* Loose reverse path filtering asks whether the port that a packet leaves by
 	 * leads back to its sender: nothing in that port's table need do so. */
 	rule(commands, OCS_FORWARD_BACK + in, ports[in].forward, OCS_FORWARD_BASE + f->degree);
-	add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/forwarding=1",
-	    ports[in].forward);
+	add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/forwarding=1", ports[in].forward);
 	undo(commands, "net/ipv4/conf/%s/forwarding=default", ports[in].forward);
 }
 
@@ -202,11 +203,11 @@ static void transit_bpf(const struct ocs_forward *f, const struct ocs_forward_ho
 
 			if (out == OCS_FORWARD_NONE)
 				continue;
-			ocs_forward_mac_text(ocs_forward_mac(hosts,
-				&f->link[host * f->degree + out], t), mac);
-			ocs_text_add(&text, "%sfrom %s to %s: to %s by %s",
-				     text.length ? "\n" : "", ports[in].forward,
-				     hosts->host[t].address, mac, ports[out].forward);
+			ocs_forward_mac_text(
+				ocs_forward_mac(hosts, &f->link[host * f->degree + out], t), mac);
+			ocs_text_add(&text, "%sfrom %s to %s: to %s by %s", text.length ? "\n" : "",
+				     ports[in].forward, hosts->host[t].address, mac,
+				     ports[out].forward);
 		}
 	add(commands, OCS_FORWARD_LOAD, MUST, "%s", "");
 	free(commands->list[commands->count - 1].text);
@@ -245,14 +246,14 @@ static void address_on(struct ocs_forward_commands *commands, const char *addres
 {
 	/* The kernel lists addresses of this scope before a circuit's own (subnets), and NCCL's
 	 * sockets take the first of an interface: all servers of the job must reach that one. */
-	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s scope link", address, device);
+	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s scope link", address,
+	    device);
 	undo(commands, "addr del %s/32 dev %s", address, device);
 }
 
 /* What every backend needs on PORT. */
-static void prepare_port(struct ocs_forward_commands *commands,
-			 const struct ocs_forward_port *port, const char *address,
-			 enum ocs_forward_backend backend)
+static void prepare_port(struct ocs_forward_commands *commands, const struct ocs_forward_port *port,
+			 const char *address, enum ocs_forward_backend backend)
 {
 	bool split = strcmp(port->name, port->forward);
 
@@ -300,8 +301,8 @@ static void clear_port(struct ocs_forward_commands *commands, const struct ocs_f
 	if (!backend || *backend != OCS_FORWARD_BPF)
 		add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
 		    port->forward, OCS_FORWARD_BASE + 1);
-	add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
-	    port->forward, OCS_FORWARD_BASE);
+	add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d", port->forward,
+	    OCS_FORWARD_BASE);
 	if (!backend || *backend == OCS_FORWARD_ROUTES)
 		add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact", port->forward);
 	if (!backend || *backend != OCS_FORWARD_ROUTES)
@@ -373,15 +374,18 @@ void ocs_forward_commands_print(const struct ocs_forward_commands *commands, FIL
 		if (c->tool == OCS_FORWARD_LOAD)
 			print_load(c->text, out);
 		else if (ocs_forward_conditional(c, device))
-			fprintf(out, "[ -n \"$(tc filter show dev %s ingress; tc filter show dev %s"
-				" egress)\" ] || tc %s%s\n", device, device, c->text, end);
+			fprintf(out,
+				"[ -n \"$(tc filter show dev %s ingress; tc filter show dev %s"
+				" egress)\" ] || tc %s%s\n",
+				device, device, c->text, end);
 		else if (!*c->text)
 			continue;
 		else if (c->tool != OCS_FORWARD_SYSCTL)
 			fprintf(out, "%s %s%s\n", c->tool == OCS_FORWARD_IP ? "ip" : "tc", c->text,
 				end);
 		else if (!strcmp(c->text + name, "=default"))
-			fprintf(out, "sysctl -q -w %.*s=$(sysctl -n net/ipv4/conf/default/%.*s)%s\n",
+			fprintf(out,
+				"sysctl -q -w %.*s=$(sysctl -n net/ipv4/conf/default/%.*s)%s\n",
 				(int)name, c->text, (int)(c->text + name - last), last, end);
 		else
 			fprintf(out, "sysctl -q -w %s%s\n", c->text, end);

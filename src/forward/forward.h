@@ -18,7 +18,7 @@
 struct ocs_error;
 struct json_object;
 
-#define OCS_FORWARD_NONE 0xff	/* no port */
+#define OCS_FORWARD_NONE 0xff /* no port */
 
 /* An interface.  A NIC port may be split in two functions: `name` carries the
  * host's own traffic, `forward` that of others.  Where it is not split both are
@@ -30,13 +30,13 @@ struct ocs_forward_port {
 
 struct ocs_forward_host {
 	char *node;
-	char address[16];	/* dotted IPv4; the same on all its ports */
-	struct ocs_forward_port *ports;	/* `degree` of them */
+	char address[16];		/* dotted IPv4; the same on all its ports */
+	struct ocs_forward_port *ports; /* `degree` of them */
 };
 
 struct ocs_forward_hosts {
 	int servers, degree;
-	struct ocs_forward_host *host;	/* by server number of the plan */
+	struct ocs_forward_host *host; /* by server number of the plan */
 };
 
 /* The hosts of PLAN when nobody describes them: ports ocs0, ocs1 ..., addresses
@@ -46,8 +46,7 @@ struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan);
  * "mac":"...","forward":"eth2f1","forward_mac":"..."}]}]}; forward and forward_mac
  * may be left out.  Hosts are found by name when PLAN names its servers, else they
  * stand in the order of the plan.  NULL with ERR (OCS_USAGE). */
-struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text,
-						  const struct ocs_plan *plan,
+struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text, const struct ocs_plan *plan,
 						  struct ocs_error *err);
 /* The hosts of PLAN, whose servers are named, as the keys `interfaces` and `forwarding` of
  * SECTION describe them.  MACS: [{"node":"n0","macs":[...],"forward_macs":[...]}] as
@@ -56,24 +55,23 @@ struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text,
 struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabric,
 						   const struct ocs_section *section,
 						   const struct ocs_plan *plan,
-						   struct json_object *macs,
-						   struct ocs_error *err);
+						   struct json_object *macs, struct ocs_error *err);
 void ocs_forward_hosts_destroy(struct ocs_forward_hosts *hosts);
 
 /* One circuit seen from one end. */
 struct ocs_forward_link {
-	int server, port;	/* the far end; server -1: nothing is joined */
+	int server, port; /* the far end; server -1: nothing is joined */
 };
 
 struct ocs_forward {
 	int servers, degree;
-	struct ocs_forward_link *link;	/* [server * degree + port]: where it sends to */
+	struct ocs_forward_link *link; /* [server * degree + port]: where it sends to */
 	/* [(server * (degree + 1) + in) * servers + dst]: the port that a packet for
 	 * DST leaves by; `in` is the port it came by, or `degree` for the host's own.
 	 * OCS_FORWARD_NONE where no route comes past. */
 	uint8_t *out;
-	long *load;		/* [server * degree + port]: routes over it */
-	int adjusted;		/* pairs whose path is none of the plan's */
+	long *load;   /* [server * degree + port]: routes over it */
+	int adjusted; /* pairs whose path is none of the plan's */
 };
 
 /* Chooses one path for each ordered pair of PLAN, so that whatever comes to a host
@@ -93,8 +91,8 @@ uint8_t ocs_forward_out(const struct ocs_forward *forward, int server, int in, i
 /* Walks from SRC to DST.  PATH and PORTS (the ports left by) have room for MAX
  * servers.  Returns the number of servers, both ends included, or -1: it does not
  * arrive within MAX. */
-int ocs_forward_path(const struct ocs_forward *forward, int src, int dst, int max,
-		     int *path, int *ports);
+int ocs_forward_path(const struct ocs_forward *forward, int src, int dst, int max, int *path,
+		     int *ports);
 /* {"adjusted":n,"hosts":[{"node","address","ports":[...]}],"paths":[{"src","dst",
  * "path":[...],"ports":[...]}]}; the caller puts it. */
 struct json_object *ocs_forward_to_json(const struct ocs_forward *forward,
@@ -109,19 +107,20 @@ int ocs_forward_backend_parse(const char *name, enum ocs_forward_backend *backen
 enum ocs_forward_backend ocs_forward_backend_choose(void);
 
 enum ocs_forward_tool {
-	OCS_FORWARD_IP, OCS_FORWARD_TC,	/* text: arguments of ip or tc */
-	OCS_FORWARD_SYSCTL,		/* text: net/ipv4/...=value, or =default */
-	OCS_FORWARD_LOAD,		/* text: the entries of the bpf map, for humans */
+	OCS_FORWARD_IP,
+	OCS_FORWARD_TC,	    /* text: arguments of ip or tc */
+	OCS_FORWARD_SYSCTL, /* text: net/ipv4/...=value, or =default */
+	OCS_FORWARD_LOAD,   /* text: the entries of the bpf map, for humans */
 };
 
 struct ocs_forward_command {
 	enum ocs_forward_tool tool;
-	bool may_fail;		/* what it removes or makes may be so already */
-	char *text;		/* "": another command makes the thing */
-	char *undo;		/* of the same tool: takes the thing away.  It tells things
+	bool may_fail; /* what it removes or makes may be so already */
+	char *text;    /* "": another command makes the thing */
+	char *undo;    /* of the same tool: takes the thing away.  It tells things
 				 * apart: two commands with the same undo make the same
 				 * thing.  NULL: makes nothing that lasts */
-	bool kept;		/* was there before: never undone */
+	bool kept;     /* was there before: never undone */
 };
 
 struct ocs_forward_commands {

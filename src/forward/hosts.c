@@ -17,8 +17,8 @@
 
 char *ocs_forward_mac_text(const uint8_t mac[6], char text[18])
 {
-	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
-		 mac[4], mac[5]);
+	snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4],
+		 mac[5]);
 	return text;
 }
 
@@ -56,8 +56,9 @@ void ocs_forward_hosts_destroy(struct ocs_forward_hosts *hosts)
 
 static void mac_rule(int server, int interface, struct ocs_forward_port *port)
 {
-	const uint8_t mac[6] = { 0x02, 0x6f, 0x63, (uint8_t)(server >> 8), (uint8_t)server,
-				 (uint8_t)interface };
+	const uint8_t mac[6] = {
+		0x02, 0x6f, 0x63, (uint8_t)(server >> 8), (uint8_t)server, (uint8_t)interface
+	};
 
 	memcpy(port->mac, mac, sizeof(mac));
 	memcpy(port->forward_mac, mac, sizeof(mac));
@@ -72,8 +73,8 @@ struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan)
 		unsigned int number = (unsigned int)s + 1;
 
 		host->node = plan->nodes ? ocs_strdup(plan->nodes[s]) : ocs_asprintf("n%d", s);
-		snprintf(host->address, sizeof(host->address), "10.192.%u.%u",
-			 number >> 8 & 0xff, number & 0xff);
+		snprintf(host->address, sizeof(host->address), "10.192.%u.%u", number >> 8 & 0xff,
+			 number & 0xff);
 		for (int p = 0; p < plan->degree; p++) {
 			struct ocs_forward_port *port = &host->ports[p];
 
@@ -118,14 +119,15 @@ static int take_mac(const char *text, uint8_t mac[6])
 			return -1;
 		mac[i] = (uint8_t)strtoul(at, NULL, 16);
 	}
-	return mac[0] & 1 ? -1 : 0;	/* a group address belongs to nobody */
+	return mac[0] & 1 ? -1 : 0; /* a group address belongs to nobody */
 }
 
 static int take_port(struct json_object *json, struct ocs_forward_port *port)
 {
 	const char *forward = text_of(json, "forward"), *mac = text_of(json, "forward_mac");
 
-	if (take_name(text_of(json, "name"), port->name) || take_mac(text_of(json, "mac"), port->mac))
+	if (take_name(text_of(json, "name"), port->name) ||
+	    take_mac(text_of(json, "mac"), port->mac))
 		return -1;
 	if (!forward != !mac)
 		return -1;
@@ -156,9 +158,12 @@ static int take_host(struct json_object *json, int degree, struct ocs_forward_ho
 				     degree);
 	for (int p = 0; p < degree; p++)
 		if (take_port(json_object_array_get_idx(ports, p), &host->ports[p]))
-			return ocs_error_set(err, OCS_USAGE, "hosts: port %d of %s needs the 'name'"
-					     " of an interface and its 'mac', and may have 'forward'"
-					     " together with 'forward_mac'", p, node);
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"hosts: port %d of %s needs the 'name'"
+				" of an interface and its 'mac', and may have 'forward'"
+				" together with 'forward_mac'",
+				p, node);
 	return 0;
 }
 
@@ -169,19 +174,22 @@ static int all_differ(const struct ocs_forward_hosts *hosts, struct ocs_error *e
 		const struct ocs_forward_host *host = &hosts->host[s];
 
 		if (!host->node)
-			return ocs_error_set(err, OCS_USAGE, "hosts: server %d of the plan is missing",
-					     s);
+			return ocs_error_set(err, OCS_USAGE,
+					     "hosts: server %d of the plan is missing", s);
 		for (int o = 0; o < s; o++)
 			if (!strcmp(hosts->host[o].address, host->address))
-				return ocs_error_set(err, OCS_USAGE, "hosts: %s and %s have the same"
-						     " address", hosts->host[o].node, host->node);
+				return ocs_error_set(err, OCS_USAGE,
+						     "hosts: %s and %s have the same"
+						     " address",
+						     hosts->host[o].node, host->node);
 		for (int p = 0; p < hosts->degree; p++)
 			for (int o = 0; o < p; o++)
 				if (!strcmp(host->ports[p].name, host->ports[o].name) ||
 				    !strcmp(host->ports[p].forward, host->ports[o].forward))
-					return ocs_error_set(err, OCS_USAGE, "hosts: ports %d and %d of"
-							     " %s are the same interface", o, p,
-							     host->node);
+					return ocs_error_set(err, OCS_USAGE,
+							     "hosts: ports %d and %d of"
+							     " %s are the same interface",
+							     o, p, host->node);
 	}
 	return 0;
 }
@@ -207,7 +215,8 @@ struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text, const struct
 	int rc = 0;
 
 	if (!json_object_is_type(list, json_type_array))
-		rc = ocs_error_set(err, OCS_USAGE, "hosts: this is no JSON object with a list 'hosts'");
+		rc = ocs_error_set(err, OCS_USAGE,
+				   "hosts: this is no JSON object with a list 'hosts'");
 	for (size_t i = 0; !rc && i < json_object_array_length(list); i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
 		int server = server_of(one, i, plan);
@@ -243,7 +252,8 @@ static const char *mac_text(struct json_object *row, const char *key, int interf
 	struct json_object *list = json_object_object_get(row, key);
 
 	return json_object_is_type(list, json_type_array) ?
-		       json_object_get_string(json_object_array_get_idx(list, interface)) : NULL;
+		       json_object_get_string(json_object_array_get_idx(list, interface)) :
+		       NULL;
 }
 
 /* One host of the section; its MACs are in ROW, or by the rule. */
@@ -262,16 +272,19 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 
 		if (take_name(ocs_section_interface_name(section, p), port->name) ||
 		    take_name(ocs_section_interface_forward(section, p), port->forward))
-			return ocs_error_set(err, OCS_USAGE, "interface %d of section %s has no"
-					     " plain name", p, section->name);
+			return ocs_error_set(err, OCS_USAGE,
+					     "interface %d of section %s has no"
+					     " plain name",
+					     p, section->name);
 		if (!told)
 			mac_rule(number, p, port);
 		else if (take_mac(mac_text(row, OCS_FIELD_MACS, p), port->mac) ||
-			 take_mac(mac_text(row, split ? OCS_FIELD_FORWARD_MACS :
-						 OCS_FIELD_MACS, p),
+			 take_mac(mac_text(row, split ? OCS_FIELD_FORWARD_MACS : OCS_FIELD_MACS, p),
 				  port->forward_mac))
-			return ocs_error_set(err, OCS_USAGE, "the MACs of interface %d of %s are"
-					     " not known", p, node->name);
+			return ocs_error_set(err, OCS_USAGE,
+					     "the MACs of interface %d of %s are"
+					     " not known",
+					     p, node->name);
 	}
 	return 0;
 }
@@ -279,8 +292,7 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabric,
 						   const struct ocs_section *section,
 						   const struct ocs_plan *plan,
-						   struct json_object *macs,
-						   struct ocs_error *err)
+						   struct json_object *macs, struct ocs_error *err)
 {
 	struct ocs_forward_hosts *hosts;
 	int rc = 0;
@@ -288,7 +300,7 @@ struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabr
 	if (!plan->nodes || plan->degree != section->degree) {
 		ocs_error_set(err, OCS_USAGE, "the plan %s section %s",
 			      plan->nodes ? "has another degree than" :
-			      "does not name its servers, so they cannot be found in",
+					    "does not name its servers, so they cannot be found in",
 			      section->name);
 		return NULL;
 	}

@@ -23,9 +23,8 @@ void ocs_forward_things(const struct ocs_forward *forward, const struct ocs_forw
 bool ocs_forward_conditional(const struct ocs_forward_command *command, char device[16]);
 
 /* apply.c: does one command after the other.  0, or -1 with ERR at the first that fails. */
-int ocs_forward_run(const struct ocs_forward_commands *commands,
-		    const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
-		    int host, struct ocs_error *err);
+int ocs_forward_run(const struct ocs_forward_commands *commands, const struct ocs_forward *forward,
+		    const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err);
 /* Runs ip or tc with WORDS (NULL-terminated, the program first).  What it prints, freed by
  * the caller; NULL if it fails. */
 char *ocs_forward_ask(char *const *words);
@@ -40,9 +39,8 @@ char *ocs_forward_mac_text(const uint8_t mac[6], char text[18]);
 
 /* bpf.c: puts one program with the host's map on the ingress of every forwarding
  * interface; replaces one that is there.  0, or -1 with ERR. */
-int ocs_forward_bpf_attach(const struct ocs_forward *forward,
-			   const struct ocs_forward_hosts *hosts, int host,
-			   struct ocs_error *err);
+int ocs_forward_bpf_attach(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+			   int host, struct ocs_error *err);
 /* Whether the kernel takes the program and a filter on interface lo of this
  * network namespace. */
 bool ocs_forward_bpf_works(void);

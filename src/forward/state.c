@@ -32,16 +32,18 @@
 #define CARRIER_PAUSE_US 20000
 
 struct state {
-	int lock;			/* the file of locks, or -1 */
+	int lock; /* the file of locks, or -1 */
 	char *path;
 	bool there;
-	bool settled;			/* false: a change was begun, who knows how far it got */
+	bool settled; /* false: a change was begun, who knows how far it got */
 	struct ocs_forward_owner owner;
 	struct ocs_forward_commands things;
 };
 
 static const char *const tools[] = {
-	[OCS_FORWARD_IP] = "ip", [OCS_FORWARD_TC] = "tc", [OCS_FORWARD_SYSCTL] = "sysctl",
+	[OCS_FORWARD_IP] = "ip",
+	[OCS_FORWARD_TC] = "tc",
+	[OCS_FORWARD_SYSCTL] = "sysctl",
 	[OCS_FORWARD_LOAD] = "load",
 };
 
@@ -50,8 +52,9 @@ static void append(struct ocs_forward_commands *commands, const struct ocs_forwa
 	struct ocs_forward_command *copy;
 
 	if (!(commands->count & (commands->count - 1)))
-		commands->list = ocs_realloc(commands->list, (commands->count ? 2 * commands->count :
-							      1) * sizeof(*commands->list));
+		commands->list =
+			ocs_realloc(commands->list, (commands->count ? 2 * commands->count : 1) *
+							    sizeof(*commands->list));
 	copy = &commands->list[commands->count++];
 	*copy = *one;
 	copy->text = ocs_strdup(one->text);
@@ -111,10 +114,11 @@ static int from_text(struct state *state, const char *text)
 
 	for (size_t i = 0; !rc && i < json_object_array_length(list); i++)
 		rc = row_read(state, json_object_array_get_idx(list, i));
-	state->owner.job = (unsigned long)json_object_get_int64(json_object_object_get(json, "job"));
+	state->owner.job =
+		(unsigned long)json_object_get_int64(json_object_object_get(json, "job"));
 	state->owner.epoch = (uint64_t)json_object_get_int64(json_object_object_get(json, "epoch"));
-	state->owner.revision = (long)json_object_get_int64(json_object_object_get(json,
-										   "revision"));
+	state->owner.revision =
+		(long)json_object_get_int64(json_object_object_get(json, "revision"));
 	state->settled = json_object_get_boolean(json_object_object_get(json, "settled"));
 	json_object_put(json);
 	return rc;
@@ -142,8 +146,10 @@ static int lock_open(const char *folder, struct ocs_error *err)
 	}
 	/* the file beside the locks holds commands */
 	if (fstat(dir, &info) < 0 || info.st_uid != geteuid() || (info.st_mode & 022))
-		ocs_error_set(err, OCS_ERROR, "%s belongs to another account, or others may"
-			      " write to it", folder);
+		ocs_error_set(err, OCS_ERROR,
+			      "%s belongs to another account, or others may"
+			      " write to it",
+			      folder);
 	else if ((fd = openat(dir, LOCK_NAME, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600)) < 0)
 		ocs_error_set(err, OCS_ERROR, "cannot open %s/" LOCK_NAME ": %s", folder,
 			      strerror(errno));
@@ -179,8 +185,10 @@ static int state_open(struct state *state, const char *folder, bool make, struct
 	rc = from_text(state, text);
 	free(text);
 	if (rc)
-		return ocs_error_set(err, OCS_ERROR, "%s is damaged; ocsctl forward --remove clears what"
-				     " it stood for, then remove the file", state->path);
+		return ocs_error_set(err, OCS_ERROR,
+				     "%s is damaged; ocsctl forward --remove clears what"
+				     " it stood for, then remove the file",
+				     state->path);
 	state->there = true;
 	return 0;
 }
@@ -188,8 +196,8 @@ static int state_open(struct state *state, const char *folder, bool make, struct
 static int state_write(struct state *state, struct ocs_error *err)
 {
 	struct json_object *json = to_json(state);
-	const char *text = json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN |
-							  JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(
+		json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 	int rc = ocs_file_write(state->path, text, strlen(text), 0644, err);
 
 	json_object_put(json);
@@ -201,24 +209,25 @@ static bool same_thing(const struct ocs_forward_command *a, const struct ocs_for
 {
 	if (a->tool != b->tool)
 		return false;
-	if (a->tool == OCS_FORWARD_SYSCTL)	/* the undo holds the value that was there */
+	if (a->tool == OCS_FORWARD_SYSCTL) /* the undo holds the value that was there */
 		return strcspn(a->text, "=") == strcspn(b->text, "=") &&
 		       !strncmp(a->text, b->text, strcspn(a->text, "="));
 	if (!a->undo || !b->undo)
-		return !a->undo && !b->undo;	/* the program of bpf: there is one */
+		return !a->undo && !b->undo; /* the program of bpf: there is one */
 	return !strcmp(a->undo, b->undo);
 }
 
 /* A hash of things by what same_thing compares. */
 struct index {
 	const struct ocs_forward_commands *things;
-	size_t size, *slot;	/* number of the thing + 1, or 0 */
+	size_t size, *slot; /* number of the thing + 1, or 0 */
 };
 
 static size_t hash_of(const struct ocs_forward_command *thing)
 {
 	const char *text = thing->tool == OCS_FORWARD_SYSCTL ? thing->text :
-			   thing->undo ? thing->undo : "";
+			   thing->undo			     ? thing->undo :
+							       "";
 	size_t hash = 5381;
 
 	for (; *text && *text != '='; text++)
@@ -244,8 +253,7 @@ static void index_make(struct index *index, const struct ocs_forward_commands *t
 static const struct ocs_forward_command *index_find(const struct index *index,
 						    const struct ocs_forward_command *thing)
 {
-	for (size_t at = hash_of(thing) % index->size; index->slot[at];
-	     at = (at + 1) % index->size)
+	for (size_t at = hash_of(thing) % index->size; index->slot[at]; at = (at + 1) % index->size)
 		if (same_thing(&index->things->list[index->slot[at] - 1], thing))
 			return &index->things->list[index->slot[at] - 1];
 	return NULL;
@@ -338,8 +346,8 @@ static void remember(struct ocs_forward_command *thing)
 
 	if (sscanf(thing->text, "link set dev %15s up", device) == 1) {
 		thing->kept = device_flags(device) & IFF_UP;
-	} else if (sscanf(thing->text, "addr replace %15[0-9.]/32 dev %15s", address,
-			  device) == 2) {
+	} else if (sscanf(thing->text, "addr replace %15[0-9.]/32 dev %15s", address, device) ==
+		   2) {
 		thing->kept = address_there(address, device);
 	} else if (sscanf(thing->text, "qdisc add dev %15s clsact", device) == 1) {
 		thing->kept = clsact_there(device);
@@ -359,8 +367,8 @@ static void remember(struct ocs_forward_command *thing)
 }
 
 /* WANTED gets the memory of what STATE has already; returns what there is to do. */
-static void difference(const struct state *state, struct ocs_forward_commands *wanted,
-		       bool all, struct ocs_forward_commands *todo)
+static void difference(const struct state *state, struct ocs_forward_commands *wanted, bool all,
+		       struct ocs_forward_commands *todo)
 {
 	struct index index;
 
@@ -413,8 +421,8 @@ static int take_away(struct state *state, struct ocs_error *err)
 	if (rules_there())
 		return ocs_error_set(err, OCS_ERROR,
 				     "the forwarding of job %lu could not be taken away: ip rule"
-				     " still shows rules of protocol %d", state->owner.job,
-				     OCS_FORWARD_PROTOCOL);
+				     " still shows rules of protocol %d",
+				     state->owner.job, OCS_FORWARD_PROTOCOL);
 	if (unlink(state->path) < 0 && errno != ENOENT)
 		return ocs_error_set(err, OCS_ERROR, "cannot remove %s: %s", state->path,
 				     strerror(errno));
@@ -468,8 +476,7 @@ static int change(struct state *state, const struct ocs_forward_owner *owner,
 
 static bool holds(const struct state *state, const struct ocs_forward_owner *owner)
 {
-	return state->there && state->owner.job == owner->job &&
-	       state->owner.epoch == owner->epoch;
+	return state->there && state->owner.job == owner->job && state->owner.epoch == owner->epoch;
 }
 
 /* The caller has the lock; what others left is taken away. */
@@ -557,8 +564,9 @@ int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,
 
 int ocs_forward_watch_alone(const char *folder, uint64_t epoch)
 {
-	struct flock place = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)epoch,
-			       .l_len = 1 };
+	struct flock place = {
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)epoch, .l_len = 1
+	};
 	int fd = lock_open(folder, NULL);
 
 	/* a lock of the open file: it lives as long as the descriptor */
@@ -580,10 +588,11 @@ int ocs_forward_carrier(const struct ocs_forward *forward, const struct ocs_forw
 
 		while (link->server >= 0 && !(device_flags(device) & IFF_RUNNING)) {
 			if (ocs_now_ns() > end)
-				return ocs_error_set(err, OCS_ERROR,
+				return ocs_error_set(
+					err, OCS_ERROR,
 					"interface %s has a circuit to %s but no carrier after"
-					" %d s", device, hosts->host[link->server].node,
-					timeout_ms / 1000);
+					" %d s",
+					device, hosts->host[link->server].node, timeout_ms / 1000);
 			usleep(CARRIER_PAUSE_US);
 		}
 	}

@@ -30,8 +30,8 @@ static const struct ocs_forward_link *link_at(const struct ocs_forward *f, int s
 /* A way through the states, as ports; grows while it is looked for. */
 struct way {
 	int dst;
-	uint8_t *ports;		/* one per hop */
-	long worst;		/* most routes on a link of it */
+	uint8_t *ports; /* one per hop */
+	long worst;	/* most routes on a link of it */
 };
 
 /* Follows PATH (LENGTH servers) from its hop AT, standing at state (path[at], in);
@@ -137,8 +137,8 @@ static void take(struct ocs_forward *f, int src, int dst, const uint8_t *ports, 
 	}
 }
 
-static int add_route(struct ocs_forward *f, const struct ocs_plan_route *route,
-		     uint8_t *ports, uint8_t *best, struct ocs_error *err)
+static int add_route(struct ocs_forward *f, const struct ocs_plan_route *route, uint8_t *ports,
+		     uint8_t *best, struct ocs_error *err)
 {
 	double most = 0;
 	long worst = 0;
@@ -179,8 +179,8 @@ static void add_links(struct ocs_forward *f, const struct ocs_plan *plan, const 
 	for (int i = 0; i < plan->ncircuits; i++) {
 		const struct ocs_plan_circuit *c = &plan->circuits[i];
 
-		if (failed && (failed[c->a * f->degree + c->a_port] ||
-			       failed[c->b * f->degree + c->b_port]))
+		if (failed &&
+		    (failed[c->a * f->degree + c->a_port] || failed[c->b * f->degree + c->b_port]))
 			continue;
 		f->link[c->a * f->degree + c->a_port] =
 			(struct ocs_forward_link){ c->b, c->b_port };
@@ -193,11 +193,14 @@ static void add_links(struct ocs_forward *f, const struct ocs_plan *plan, const 
 static int usable(const struct ocs_plan *plan, struct ocs_error *err)
 {
 	if (plan->servers > 1 && !plan->routes)
-		return ocs_error_set(err, OCS_USAGE, "the plan has no routes; make it with"
+		return ocs_error_set(err, OCS_USAGE,
+				     "the plan has no routes; make it with"
 				     " 'ocsctl plan --routes --json'");
 	if (plan->servers > OCS_PLAN_ROUTES_MAX)
-		return ocs_error_set(err, OCS_NEVER, "hosts forward for at most %d servers, the"
-				     " plan has %d", OCS_PLAN_ROUTES_MAX, plan->servers);
+		return ocs_error_set(err, OCS_NEVER,
+				     "hosts forward for at most %d servers, the"
+				     " plan has %d",
+				     OCS_PLAN_ROUTES_MAX, plan->servers);
 	return 0;
 }
 
@@ -275,8 +278,9 @@ static struct json_object *port_json(const struct ocs_forward_port *port)
 	json_object_object_add(json, "mac",
 			       json_object_new_string(ocs_forward_mac_text(port->mac, mac)));
 	json_object_object_add(json, "forward", json_object_new_string(port->forward));
-	json_object_object_add(json, "forward_mac", json_object_new_string(
-				       ocs_forward_mac_text(port->forward_mac, mac)));
+	json_object_object_add(
+		json, "forward_mac",
+		json_object_new_string(ocs_forward_mac_text(port->forward_mac, mac)));
 	return json;
 }
 
@@ -320,8 +324,8 @@ struct json_object *ocs_forward_to_json(const struct ocs_forward *forward,
 		json_object_array_add(list, host);
 		for (int t = 0; t < forward->servers; t++)
 			if (t != s)
-				json_object_array_add(paths, path_json(forward, s, t, path,
-								       path + max, max));
+				json_object_array_add(
+					paths, path_json(forward, s, t, path, path + max, max));
 	}
 	free(path);
 	json_object_object_add(json, "adjusted", json_object_new_int(forward->adjusted));

@@ -8,12 +8,12 @@
 
 #include "src/util/text.h"
 
-#define GAP 3			/* columns between cubes */
-#define LARGE 64		/* more cubes than this are shown at a glance */
-#define GLANCE 64		/* cubes in a line of that */
+#define GAP 3	  /* columns between cubes */
+#define LARGE 64  /* more cubes than this are shown at a glance */
+#define GLANCE 64 /* cubes in a line of that */
 #define GLANCE_GROUP 8
-#define CELL 14			/* SVG: one XPU */
-#define LINE 18			/* of text */
+#define CELL 14 /* SVG: one XPU */
+#define LINE 18 /* of text */
 #define WIDTH_MIN 480
 
 static const char signs[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -38,8 +38,8 @@ static int *owners(const struct ocs_fabric *fabric, const struct ocs_section *s,
 		const struct ocs_placement *p = items[i].placement;
 
 		for (r = 0; p && p->section == s && r < p->shape.xpus; r++)
-			owner[p->xpus[r].cube * s->cube_xpus +
-			      ocs_section_bit(s, p->xpus[r].at)] = i + 1;
+			owner[p->xpus[r].cube * s->cube_xpus + ocs_section_bit(s, p->xpus[r].at)] =
+				i + 1;
 		for (n = 0; !p && n < items[i].nnodes; n++) {
 			const struct ocs_node *node = &fabric->nodes[items[i].nodes[n]];
 
@@ -96,11 +96,12 @@ static void sign_add(struct ocs_text *text, char sign, int hue, bool colour)
 		ocs_text_add(text, "\033[1;%dm%c\033[0m", ansi[hue], sign);
 }
 
-static void cell_add(struct ocs_text *text, const struct ocs_picture_item *items,
-		     const char *given, int owner, bool colour)
+static void cell_add(struct ocs_text *text, const struct ocs_picture_item *items, const char *given,
+		     int owner, bool colour)
 {
 	if (owner)
-		sign_add(text, given[owner - 1], hue_of(&items[owner - 1], given[owner - 1]), colour);
+		sign_add(text, given[owner - 1], hue_of(&items[owner - 1], given[owner - 1]),
+			 colour);
 	else
 		sign_add(text, '.', HUE_GREY, colour);
 }
@@ -140,7 +141,8 @@ static bool is_part(const struct ocs_section *s, const int *owner, int cube, int
 }
 
 /* The cubes that item ONLY has nothing of, by what is free in them. */
-static void others_add(struct ocs_text *text, const struct ocs_section *s, const int *owner, int only)
+static void others_add(struct ocs_text *text, const struct ocs_section *s, const int *owner,
+		       int only)
 {
 	int empty = 0, used = 0, full = 0, cube;
 
@@ -179,8 +181,8 @@ static int longest_name(const struct ocs_section *s)
 /* A large machine at a glance: one sign a cube, the first of each line by name.  Returns
  * how many cubes are broken and need a picture of their own. */
 static int overview_add(struct ocs_text *text, const struct ocs_section *s, int width,
-			const struct ocs_picture_item *items, const char *given,
-			const int *owner, bool colour)
+			const struct ocs_picture_item *items, const char *given, const int *owner,
+			bool colour)
 {
 	int names = longest_name(s), across = GLANCE, broken = 0, cube;
 
@@ -207,15 +209,15 @@ struct row {
 	const int *cubes;
 	int n;
 	int first, layers;
-	int columns;		/* of a cube, */
-	int wide;		/* and with its name */
+	int columns; /* of a cube, */
+	int wide;    /* and with its name */
 };
 
 static void names_add(struct ocs_text *text, const struct ocs_section *s, const struct row *row)
 {
 	int i, end = row->first + row->layers;
 
-	if (row->layers < s->edge[2]) {	/* a part of one cube */
+	if (row->layers < s->edge[2]) { /* a part of one cube */
 		ocs_text_add(text, end - row->first > 1 ? "%s, z=%d-%d\n" : "%s, z=%d\n",
 			     s->cube_names[row->cubes[0]], row->first, end - 1);
 		return;
@@ -227,8 +229,8 @@ static void names_add(struct ocs_text *text, const struct ocs_section *s, const 
 
 /* Names, then line x of every cube of the row: the layers of z side by side. */
 static void row_add(struct ocs_text *text, const struct ocs_section *s, const struct row *row,
-		    const struct ocs_picture_item *items, const char *given,
-		    const int *owner, bool colour)
+		    const struct ocs_picture_item *items, const char *given, const int *owner,
+		    bool colour)
 {
 	int i, x, y, z;
 
@@ -240,11 +242,14 @@ static void row_add(struct ocs_text *text, const struct ocs_section *s, const st
 				for (y = 0; y < s->edge[1]; y++) {
 					int at[OCS_AXES] = { x, y, z };
 
-					cell_add(text, items, given, owner[row->cubes[i] * s->cube_xpus +
-						 ocs_section_bit(s, at)], colour);
+					cell_add(text, items, given,
+						 owner[row->cubes[i] * s->cube_xpus +
+						       ocs_section_bit(s, at)],
+						 colour);
 				}
 			}
-			ocs_text_add(text, "%*s", i + 1 < row->n ? row->wide - row->columns + GAP : 1,
+			ocs_text_add(text, "%*s",
+				     i + 1 < row->n ? row->wide - row->columns + GAP : 1,
 				     i + 1 < row->n ? "" : "\n");
 		}
 	}
@@ -252,9 +257,9 @@ static void row_add(struct ocs_text *text, const struct ocs_section *s, const st
 }
 
 /* A full row; of a cube that is too wide as many rows as it takes. */
-static void rows_add(struct ocs_text *text, const struct ocs_section *s, struct row *row,
-		     int fit, const struct ocs_picture_item *items, const char *given,
-		     const int *owner, bool colour)
+static void rows_add(struct ocs_text *text, const struct ocs_section *s, struct row *row, int fit,
+		     const struct ocs_picture_item *items, const char *given, const int *owner,
+		     bool colour)
 {
 	for (row->first = 0; row->n && row->first < s->edge[2]; row->first += fit) {
 		row->layers = s->edge[2] - row->first < fit ? s->edge[2] - row->first : fit;
@@ -278,8 +283,11 @@ static void legend_add(struct ocs_text *text, const struct ocs_section *s,
 		if (!count[i + 1])
 			continue;
 		cell_add(text, items, given, i + 1, colour);
-		ocs_text_add(text, "  %s (%ld XPUs)\n", items[i].label ? items[i].label :
-			     items[i].down ? "down" : "busy", count[i + 1]);
+		ocs_text_add(text, "  %s (%ld XPUs)\n",
+			     items[i].label ? items[i].label :
+			     items[i].down  ? "down" :
+					      "busy",
+			     count[i + 1]);
 	}
 	cell_add(text, items, given, 0, colour);
 	ocs_text_add(text, "  free (%ld of %ld XPUs)\n", count[0], total);
@@ -309,7 +317,7 @@ char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *sec
 	row.cubes = cubes = ocs_calloc((size_t)across, sizeof(int));
 	for (cube = 0; cube < section->ncubes; cube++) {
 		if (large ? is_whole(section, owner, cube) :
-		    only >= 0 && !is_part(section, owner, cube, only))
+			    only >= 0 && !is_part(section, owner, cube, only))
 			continue;
 		cubes[row.n++] = cube;
 		if (row.n == across)
@@ -334,9 +342,14 @@ static void square_add(struct ocs_text *text, const struct ocs_picture_item *ite
 {
 	int hue = owner ? hue_of(&items[owner - 1], given[owner - 1]) : 0;
 
-	ocs_text_add(text, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" "
-		     "fill=\"%s\"/>\n", left, top, CELL - 1, CELL - 1, !owner ? "#eeeeee" :
-		     hue == HUE_DOWN ? "url(#down)" : hue == HUE_GREY ? "#aaaaaa" : fill[hue]);
+	ocs_text_add(text,
+		     "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"2\" "
+		     "fill=\"%s\"/>\n",
+		     left, top, CELL - 1, CELL - 1,
+		     !owner	     ? "#eeeeee" :
+		     hue == HUE_DOWN ? "url(#down)" :
+		     hue == HUE_GREY ? "#aaaaaa" :
+				       fill[hue]);
 	if (!owner || hue == HUE_DOWN)
 		return;
 	ocs_text_add(text, "<text x=\"%d\" y=\"%d\" fill=\"%s\" text-anchor=\"middle\">",
@@ -345,8 +358,9 @@ static void square_add(struct ocs_text *text, const struct ocs_picture_item *ite
 	ocs_text_add(text, "</text>\n");
 }
 
-static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cube, int left, int top,
-		     const struct ocs_picture_item *items, const char *given, const int *owner)
+static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cube, int left,
+		     int top, const struct ocs_picture_item *items, const char *given,
+		     const int *owner)
 {
 	int x, y, z;
 
@@ -360,7 +374,8 @@ static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cub
 
 				square_add(text, items, given,
 					   owner[cube * s->cube_xpus + ocs_section_bit(s, at)],
-					   left + (z * (s->edge[1] + 1) + y) * CELL, top + x * CELL);
+					   left + (z * (s->edge[1] + 1) + y) * CELL,
+					   top + x * CELL);
 			}
 		}
 	}
@@ -378,14 +393,17 @@ static int legend_svg(struct ocs_text *text, const struct ocs_section *s,
 	for (r = 0; r < total; r++)
 		count[owner[r]]++;
 	for (i = 1; i <= nitems + 1; i++) {
-		int who = i % (nitems + 1);	/* free ones last */
+		int who = i % (nitems + 1); /* free ones last */
 
 		if (who && !count[who])
 			continue;
 		square_add(text, items, given, who, CELL, top);
-		ocs_text_add(text, "<text x=\"%d\" y=\"%d\" font-size=\"12\">", CELL + 20, top + 11);
-		ocs_text_xml(text, !who ? "free" : items[who - 1].label ? items[who - 1].label :
-			items[who - 1].down ? "down" : "busy");
+		ocs_text_add(text, "<text x=\"%d\" y=\"%d\" font-size=\"12\">", CELL + 20,
+			     top + 11);
+		ocs_text_xml(text, !who			? "free" :
+				   items[who - 1].label ? items[who - 1].label :
+				   items[who - 1].down	? "down" :
+							  "busy");
 		if (who)
 			ocs_text_add(text, " (%ld XPUs)</text>\n", count[who]);
 		else
@@ -415,18 +433,21 @@ char *ocs_picture_svg(const struct ocs_fabric *fabric, const struct ocs_section 
 	rows = legend_svg(&body, section, items, nitems, given, owner, head + rows * high + LINE);
 	/* labels need some room beside few cubes */
 	width = across * wide + 2 * CELL < WIDTH_MIN ? WIDTH_MIN : across * wide + 2 * CELL;
-	ocs_text_add(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+	ocs_text_add(&text,
+		     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		     "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"10\">\n"
 		     "<defs><pattern id=\"down\" width=\"5\" height=\"5\" patternUnits="
 		     "\"userSpaceOnUse\" patternTransform=\"rotate(45)\"><rect width=\"5\" "
 		     "height=\"5\" fill=\"#dddddd\"/><rect width=\"2\" height=\"5\" "
 		     "fill=\"#444444\"/></pattern></defs>\n"
-		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", width,
-		     rows + CELL, width, rows + CELL);
+		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+		     width, rows + CELL, width, rows + CELL);
 	if (title) {
-		ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" font-size=\"14\" "
-			     "font-weight=\"bold\">", CELL, LINE + 4);
+		ocs_text_add(&text,
+			     "<text x=\"%d\" y=\"%d\" font-size=\"14\" "
+			     "font-weight=\"bold\">",
+			     CELL, LINE + 4);
 		ocs_text_xml(&text, title);
 		ocs_text_add(&text, "</text>\n");
 	}

@@ -20,9 +20,9 @@ struct ocs_picture_item {
 	 * the order of the items, '#' where DOWN is set.  Letters and digits have a
 	 * colour each (ten in turn), other signs are grey. */
 	char sign;
-	bool down;			/* drained or dead, not held by a job */
-	const struct ocs_placement *placement;	/* its XPUs; NULL: the nodes below */
-	const int *nodes;		/* indexes into fabric->nodes: all their XPUs */
+	bool down;			       /* drained or dead, not held by a job */
+	const struct ocs_placement *placement; /* its XPUs; NULL: the nodes below */
+	const int *nodes;		       /* indexes into fabric->nodes: all their XPUs */
 	int nnodes;
 };
 

@@ -42,7 +42,7 @@ struct ocs_ranks *ocs_ranks_from_placement(const struct ocs_fabric *fabric,
 {
 	struct ocs_ranks *ranks = ranks_create(&placement->shape);
 	const struct ocs_section *section = placement->section;
-	int *seen = ocs_calloc((size_t)fabric->nnodes, sizeof(int));	/* index + 1 */
+	int *seen = ocs_calloc((size_t)fabric->nnodes, sizeof(int)); /* index + 1 */
 	int r;
 
 	for (r = 0; r < ranks->nxpus; r++) {
@@ -179,8 +179,10 @@ struct ocs_ranks *ocs_ranks_parse(const char *text, struct ocs_error *err)
 		ranks->device[r] = (int)device;
 	}
 	if (*p) {
-		ocs_error_set(err, OCS_ERROR, "ranks file: there are more lines than the %d XPUs of "
-			      "the shape", ranks->nxpus);
+		ocs_error_set(err, OCS_ERROR,
+			      "ranks file: there are more lines than the %d XPUs of "
+			      "the shape",
+			      ranks->nxpus);
 		goto bad;
 	}
 	free(names.slots);
@@ -214,7 +216,7 @@ static int share_start(int count, int local, int ntasks)
 }
 
 struct task {
-	int first;	/* rank of the first XPU of its share */
+	int first; /* rank of the first XPU of its share */
 	int node;
 };
 
@@ -265,9 +267,10 @@ int *ocs_ranks_hosts(const struct ocs_ranks *ranks, int tasks, struct ocs_error 
 	int *hosts, i;
 
 	if (tasks < 1 || (tasks != ranks->nxpus && tasks % ranks->nnodes)) {
-		ocs_error_set(err, OCS_USAGE, "%d tasks cannot be spread over %d XPUs on %d nodes; use "
-			      "%d or a multiple of %d", tasks, ranks->nxpus, ranks->nnodes,
-			      ranks->nxpus, ranks->nnodes);
+		ocs_error_set(err, OCS_USAGE,
+			      "%d tasks cannot be spread over %d XPUs on %d nodes; use "
+			      "%d or a multiple of %d",
+			      tasks, ranks->nxpus, ranks->nnodes, ranks->nxpus, ranks->nnodes);
 		return NULL;
 	}
 	hosts = ocs_calloc((size_t)tasks, sizeof(int));
@@ -277,7 +280,8 @@ int *ocs_ranks_hosts(const struct ocs_ranks *ranks, int tasks, struct ocs_error 
 	}
 	sorted = tasks_sorted(ranks, tasks / ranks->nnodes);
 	if (!sorted) {
-		ocs_error_set(err, OCS_USAGE, "%d tasks a node are more than some node of the job has "
+		ocs_error_set(err, OCS_USAGE,
+			      "%d tasks a node are more than some node of the job has "
 			      "XPUs; use %d tasks, one per XPU, or one per node",
 			      tasks / ranks->nnodes, ranks->nxpus);
 		free(hosts);
@@ -309,8 +313,8 @@ int ocs_ranks_share(const struct ocs_ranks *ranks, const char *name, int local, 
 	if (node < 0)
 		return -1;
 	if (ntasks < 1 || local < 0 || local >= ntasks)
-		return ocs_error_set(err, OCS_ERROR, "task %d of %d does not exist on node %s", local,
-				     ntasks, name);
+		return ocs_error_set(err, OCS_ERROR, "task %d of %d does not exist on node %s",
+				     local, ntasks, name);
 	count = node_xpus(ranks, node, share);
 	start = share_start(count, local, ntasks);
 	end = share_start(count, local + 1, ntasks);
@@ -330,15 +334,19 @@ int ocs_ranks_rank(const struct ocs_ranks *ranks, const char *name, int local, i
 	if (count < 0)
 		return -1;
 	if (!count)
-		return ocs_error_set(err, OCS_USAGE, "node %s has fewer XPUs of the job than its %d "
-				     "tasks", name, ntasks);
+		return ocs_error_set(err, OCS_USAGE,
+				     "node %s has fewer XPUs of the job than its %d "
+				     "tasks",
+				     name, ntasks);
 	/* one XPU a task: its row-major rank */
 	if ((long)ntasks * ranks->nnodes >= ranks->nxpus && count == 1)
 		return first;
 	sorted = tasks_sorted(ranks, ntasks);
 	if (!sorted)
-		return ocs_error_set(err, OCS_USAGE, "some node of the job has fewer XPUs than %d "
-				     "tasks", ntasks);
+		return ocs_error_set(err, OCS_USAGE,
+				     "some node of the job has fewer XPUs than %d "
+				     "tasks",
+				     ntasks);
 	for (i = 0; sorted[i].first != first; i++)
 		;
 	free(sorted);

@@ -14,18 +14,18 @@
 
 struct ocs_ranks {
 	struct ocs_shape shape;
-	char **nodes;	/* names, in the order of their first XPU's rank */
+	char **nodes; /* names, in the order of their first XPU's rank */
 	int nnodes;
-	int nxpus;	/* shape.xpus */
-	int *node;	/* index into nodes of XPU r (row-major rank) */
-	int *device;	/* its local device index within the node */
+	int nxpus;   /* shape.xpus */
+	int *node;   /* index into nodes of XPU r (row-major rank) */
+	int *device; /* its local device index within the node */
 };
 
 struct ocs_ranks *ocs_ranks_from_placement(const struct ocs_fabric *fabric,
 					   const struct ocs_placement *placement);
 /* A direct or rail job: XPU r is server r of NODES (shape: extents over nodes). */
-struct ocs_ranks *ocs_ranks_from_nodes(const struct ocs_shape *shape,
-				       char *const *nodes, int nnodes);
+struct ocs_ranks *ocs_ranks_from_nodes(const struct ocs_shape *shape, char *const *nodes,
+				       int nnodes);
 void ocs_ranks_destroy(struct ocs_ranks *ranks);
 
 /* Text form, the file `ranks` of SLURM_OCS_DIR: "shape 4x8x2 conn
@@ -42,12 +42,12 @@ int *ocs_ranks_hosts(const struct ocs_ranks *ranks, int tasks, struct ocs_error 
 /* The share of local task LOCAL of NTASKS on node NAME: row-major ranks ascending
  * (*SHARE, caller frees).  Returns the count (0: more tasks than XPUs), or -1 with
  * ERR (node not in the job). */
-int ocs_ranks_share(const struct ocs_ranks *ranks, const char *name, int local,
-		    int ntasks, int **share, struct ocs_error *err);
+int ocs_ranks_share(const struct ocs_ranks *ranks, const char *name, int local, int ntasks,
+		    int **share, struct ocs_error *err);
 
 /* Rank of that task when every node of the job runs NTASKS tasks (when NTASKS *
  * nnodes >= nxpus with one XPU a task: its XPU's row-major rank).  -1 with ERR. */
-int ocs_ranks_rank(const struct ocs_ranks *ranks, const char *name, int local,
-		   int ntasks, struct ocs_error *err);
+int ocs_ranks_rank(const struct ocs_ranks *ranks, const char *name, int local, int ntasks,
+		   struct ocs_error *err);
 
 #endif

@@ -19,9 +19,9 @@ struct bounds {
 
 /* The blocks of a shape, one a host. */
 struct blocks {
-	int size[DIMS];		/* XPUs of a host along each dimension */
-	int count[DIMS];	/* hosts along each dimension */
-	int *worker;		/* host number in x-fastest order, by ranks->nodes */
+	int size[DIMS];	 /* XPUs of a host along each dimension */
+	int count[DIMS]; /* hosts along each dimension */
+	int *worker;	 /* host number in x-fastest order, by ranks->nodes */
 };
 
 static struct bounds *bounds_find(const struct ocs_ranks *ranks)
@@ -58,8 +58,7 @@ static bool is_block(const struct bounds *b, const int size[DIMS])
 	return volume == b->nxpus;
 }
 
-static int blocks_find(struct blocks *blocks, const struct ocs_ranks *ranks,
-		       struct ocs_error *err)
+static int blocks_find(struct blocks *blocks, const struct ocs_ranks *ranks, struct ocs_error *err)
 {
 	struct bounds *all = bounds_find(ranks);
 	int rc = 0;
@@ -75,12 +74,15 @@ static int blocks_find(struct blocks *blocks, const struct ocs_ranks *ranks,
 		const int *low = all[i].low, *size = blocks->size, *count = blocks->count;
 
 		if (is_block(&all[i], size))
-			blocks->worker[i] = low[0] / size[0] + count[0] *
-					    (low[1] / size[1] + count[1] * (low[2] / size[2]));
+			blocks->worker[i] =
+				low[0] / size[0] +
+				count[0] * (low[1] / size[1] + count[1] * (low[2] / size[2]));
 		else
-			rc = ocs_error_set(err, OCS_NEVER, "the accelerators of node %s are not "
+			rc = ocs_error_set(err, OCS_NEVER,
+					   "the accelerators of node %s are not "
 					   "one of equal blocks of the shape, as TPU_HOST_BOUNDS "
-					   "needs it", ranks->nodes[i]);
+					   "needs it",
+					   ranks->nodes[i]);
 	}
 	free(all);
 	return rc;
@@ -132,8 +134,7 @@ static int node_find(const struct ocs_ranks *ranks, const char *name)
 	return -1;
 }
 
-char *ocs_tpu_environment(const struct ocs_ranks *ranks, const char *name,
-			  struct ocs_error *err)
+char *ocs_tpu_environment(const struct ocs_ranks *ranks, const char *name, struct ocs_error *err)
 {
 	struct blocks blocks = { .worker = NULL };
 	int node = node_find(ranks, name);
@@ -142,8 +143,10 @@ char *ocs_tpu_environment(const struct ocs_ranks *ranks, const char *name,
 	if (node < 0)
 		ocs_error_set(err, OCS_USAGE, "node %s is not in the job", name);
 	else if (ranks->shape.ndim > DIMS)
-		ocs_error_set(err, OCS_NEVER, "TPU_TOPOLOGY has at most %d dimensions, the shape "
-			      "has %d", DIMS, ranks->shape.ndim);
+		ocs_error_set(err, OCS_NEVER,
+			      "TPU_TOPOLOGY has at most %d dimensions, the shape "
+			      "has %d",
+			      DIMS, ranks->shape.ndim);
 	else if (blocks_find(&blocks, ranks, err) == 0)
 		text = describe(ranks, &blocks, node);
 	free(blocks.worker);

@@ -14,7 +14,6 @@
  * the text.  NULL with ERR, OCS_NEVER: the variables cannot describe this job
  * (more than three dimensions; the hosts do not hold equal blocks of the shape);
  * OCS_USAGE: NAME is not of the job. */
-char *ocs_tpu_environment(const struct ocs_ranks *ranks, const char *name,
-			  struct ocs_error *err);
+char *ocs_tpu_environment(const struct ocs_ranks *ranks, const char *name, struct ocs_error *err);
 
 #endif

@@ -17,10 +17,10 @@
 
 #define FAULTS_MAX 100
 #define FAULT_TEXT 400
-#define ROOM 17		/* attributes of an element before NCCL overwrites memory */
+#define ROOM 17 /* attributes of an element before NCCL overwrites memory */
 
-void ocs_nccl_fault(struct ocs_nccl_faults *faults, int line,
-		    enum ocs_nccl_severity severity, const char *format, ...)
+void ocs_nccl_fault(struct ocs_nccl_faults *faults, int line, enum ocs_nccl_severity severity,
+		    const char *format, ...)
 {
 	char text[FAULT_TEXT];
 	va_list list;
@@ -44,8 +44,10 @@ void ocs_nccl_fault(struct ocs_nccl_faults *faults, int line,
 	if (!faults->list)
 		faults->list = ocs_calloc(FAULTS_MAX, sizeof(*faults->list));
 	faults->list[faults->count++] = (struct ocs_nccl_fault){
-		.line = line, .error = severity != OCS_NCCL_NOTE,
-		.fatal = severity == OCS_NCCL_FATAL, .text = ocs_strdup(text),
+		.line = line,
+		.error = severity != OCS_NCCL_NOTE,
+		.fatal = severity == OCS_NCCL_FATAL,
+		.text = ocs_strdup(text),
 	};
 }
 
@@ -70,9 +72,8 @@ static bool among(const char *const *names, const char *name)
 	return false;
 }
 
-void ocs_nccl_check_attributes(const struct ocs_nccl_element *element,
-			       const char *const *known, int own,
-			       struct ocs_nccl_faults *faults)
+void ocs_nccl_check_attributes(const struct ocs_nccl_element *element, const char *const *known,
+			       int own, struct ocs_nccl_faults *faults)
 {
 	int foreign = 0;
 
@@ -84,19 +85,27 @@ void ocs_nccl_check_attributes(const struct ocs_nccl_element *element,
 			again |= strcmp(element->attributes[j].key, key) == 0;
 		foreign += again || !among(known, key);
 		if (again)
-			ocs_nccl_fault(faults, element->line, OCS_NCCL_MISREAD, "%.40s twice in one "
-				       "<%s>: NCCL reads the first only", key, element->name);
+			ocs_nccl_fault(faults, element->line, OCS_NCCL_MISREAD,
+				       "%.40s twice in one "
+				       "<%s>: NCCL reads the first only",
+				       key, element->name);
 		else if (*key && !among(known, key) && strcmp(key, "keep") != 0)
-			ocs_nccl_fault(faults, element->line, OCS_NCCL_NOTE, "NCCL knows no attribute "
-				       "%.40s of <%s> and ignores it", key, element->name);
+			ocs_nccl_fault(faults, element->line, OCS_NCCL_NOTE,
+				       "NCCL knows no attribute "
+				       "%.40s of <%s> and ignores it",
+				       key, element->name);
 		if (strchr(element->attributes[i].value, '&'))
-			ocs_nccl_fault(faults, element->line, OCS_NCCL_NOTE, "'&' in %.40s stands for "
-				       "itself: NCCL knows no XML entities", key);
+			ocs_nccl_fault(faults, element->line, OCS_NCCL_NOTE,
+				       "'&' in %.40s stands for "
+				       "itself: NCCL knows no XML entities",
+				       key);
 	}
 	if (foreign + own > ROOM)
-		ocs_nccl_fault(faults, element->line, OCS_NCCL_FATAL, "%d attributes NCCL does not use "
-			       "in one <%s>: with its own it writes past its table of %d; at most %d",
-			       foreign, element->name, ROOM, ROOM - own);
+		ocs_nccl_fault(
+			faults, element->line, OCS_NCCL_FATAL,
+			"%d attributes NCCL does not use "
+			"in one <%s>: with its own it writes past its table of %d; at most %d",
+			foreign, element->name, ROOM, ROOM - own);
 }
 
 bool ocs_nccl_check_number(const struct ocs_nccl_element *element, const char *key, int base,
@@ -110,8 +119,10 @@ bool ocs_nccl_check_number(const struct ocs_nccl_element *element, const char *k
 		*value = 0;
 	if (!text) {
 		if (needed && !element->broken)
-			ocs_nccl_fault(faults, element->line, OCS_NCCL_FATAL, "<%s> needs %s, a %s"
-				       "number", element->name, key, base == 16 ? "hexadecimal " : "");
+			ocs_nccl_fault(faults, element->line, OCS_NCCL_FATAL,
+				       "<%s> needs %s, a %s"
+				       "number",
+				       element->name, key, base == 16 ? "hexadecimal " : "");
 		return false;
 	}
 	number = strtol(text, &end, base);
@@ -119,9 +130,10 @@ bool ocs_nccl_check_number(const struct ocs_nccl_element *element, const char *k
 		*value = number;
 	if (end != text && *end == '\0' && !isspace((unsigned char)*text))
 		return true;
-	ocs_nccl_fault(faults, element->line, OCS_NCCL_MISREAD, "%s=\"%.40s\" of <%s> is no %snumber: "
-		       "NCCL reads %ld", key, text, element->name, base == 16 ? "hexadecimal " : "",
-		       number);
+	ocs_nccl_fault(faults, element->line, OCS_NCCL_MISREAD,
+		       "%s=\"%.40s\" of <%s> is no %snumber: "
+		       "NCCL reads %ld",
+		       key, text, element->name, base == 16 ? "hexadecimal " : "", number);
 	return false;
 }
 

@@ -13,27 +13,27 @@
 struct ocs_error;
 
 enum ocs_nccl_kind {
-	OCS_NCCL_TOPOLOGY,	/* NCCL_TOPO_FILE */
-	OCS_NCCL_GRAPH,		/* NCCL_GRAPH_FILE */
+	OCS_NCCL_TOPOLOGY, /* NCCL_TOPO_FILE */
+	OCS_NCCL_GRAPH,	   /* NCCL_GRAPH_FILE */
 };
 
 struct ocs_nccl_fault {
 	int line;
-	bool error;	/* false: a note; NCCL guesses or ignores without harm */
-	bool fatal;	/* NCCL stops or crashes; else it reads something else */
-	char *text;	/* one sentence */
+	bool error; /* false: a note; NCCL guesses or ignores without harm */
+	bool fatal; /* NCCL stops or crashes; else it reads something else */
+	char *text; /* one sentence */
 };
 
 struct ocs_nccl_faults {
-	struct ocs_nccl_fault *list;	/* ascending by line */
+	struct ocs_nccl_fault *list; /* ascending by line */
 	int count;
-	int errors, fatal;	/* of all, listed or not */
-	int dropped;	/* further faults that are not listed */
+	int errors, fatal; /* of all, listed or not */
+	int dropped;	   /* further faults that are not listed */
 };
 
 struct ocs_nccl_report {
 	enum ocs_nccl_kind kind;
-	int elements;		/* that NCCL would store */
+	int elements; /* that NCCL would store */
 	struct ocs_nccl_faults faults;
 };
 

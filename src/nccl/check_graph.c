@@ -10,12 +10,11 @@
 #include "src/nccl/xml.h"
 
 #define CHANNELS_MAX 64
-#define GRAPHS 5	/* ring, tree, collnet chain, NVLS, collnet direct */
+#define GRAPHS 5 /* ring, tree, collnet chain, NVLS, collnet direct */
 #define RING 0
 #define PATTERN_RING 4
 
-#define FAULT(severity, ...) \
-	ocs_nccl_fault(faults, element->line, OCS_NCCL_##severity, __VA_ARGS__)
+#define FAULT(severity, ...) ocs_nccl_fault(faults, element->line, OCS_NCCL_##severity, __VA_ARGS__)
 
 static bool number_valid(const struct ocs_nccl_element *element, const char *key, long *value,
 			 struct ocs_nccl_faults *faults)
@@ -45,21 +44,24 @@ static void speed_check(const struct ocs_nccl_element *element, const char *key,
 static void type_check(const struct ocs_nccl_element *element, const char *key,
 		       struct ocs_nccl_faults *faults)
 {
-	static const char *const types[] = { "LOC", "NVL", "NVB", "PIX", "PXB", "P2C", "PXN", "PHB",
-					     "SYS" };
+	static const char *const types[] = { "LOC", "NVL", "NVB", "PIX", "PXB",
+					     "P2C", "PXN", "PHB", "SYS" };
 	const char *text = ocs_nccl_attribute(element, key);
 
 	if (!text) {
 		if (!element->broken)
-			FAULT(FATAL, "<graph> needs %s, one of LOC NVL NVB PIX PXB P2C PXN PHB SYS; NCCL "
-			      "crashes without", key);
+			FAULT(FATAL,
+			      "<graph> needs %s, one of LOC NVL NVB PIX PXB P2C PXN PHB SYS; NCCL "
+			      "crashes without",
+			      key);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (strncmp(text, types[i], strlen(types[i])) == 0)
 			return;
-	FAULT(MISREAD, "%s=\"%.40s\" is none of LOC NVL NVB PIX PXB P2C PXN PHB SYS: NCCL reads LOC",
-	      key, text);
+	FAULT(MISREAD,
+	      "%s=\"%.40s\" is none of LOC NVL NVB PIX PXB P2C PXN PHB SYS: NCCL reads LOC", key,
+	      text);
 }
 
 /* Are the two nets of the channel two? */
@@ -108,35 +110,44 @@ static int channel_check(const struct ocs_nccl_element *element, int gpus, long 
 	if (nets > 2)
 		FAULT(FATAL, "%d nets in a channel; NCCL has room for two, in and out", nets);
 	if (nets == 1)
-		FAULT(MISREAD, "one net in a channel; give in and out, the same port twice if need be");
+		FAULT(MISREAD,
+		      "one net in a channel; give in and out, the same port twice if need be");
 	if (count == 1 && nets == 2 && id == RING && nets_differ(element))
 		FAULT(MISREAD, "one GPU between two nets: NCCL uses the first in both directions");
 	if (count == 0)
 		FAULT(MISREAD, "a channel without a GPU");
 	if (gpus >= 0 && count != gpus && id == RING)
-		FAULT(FATAL, "%d GPUs in this channel, %d in the one before; every channel holds every "
-		      "GPU of the node", count, gpus);
+		FAULT(FATAL,
+		      "%d GPUs in this channel, %d in the one before; every channel holds every "
+		      "GPU of the node",
+		      count, gpus);
 	return count;
 }
 
 /* Returns the graph's id, or -1. */
 static long graph_check(const struct ocs_nccl_element *element, struct ocs_nccl_faults *faults)
 {
-	static const char *const known[] = { "id", "pattern", "crossnic", "nchannels", "speedintra",
-		"speedinter", "latencyinter", "typeintra", "typeinter", "samechannels", NULL };
+	static const char *const known[] = { "id",	     "pattern",	   "crossnic",
+					     "nchannels",    "speedintra", "speedinter",
+					     "latencyinter", "typeintra",  "typeinter",
+					     "samechannels", NULL };
 	long id, pattern, crossnic, channels;
 	bool has_id = number_valid(element, "id", &id, faults);
 	int gpus = -1;
 
 	ocs_nccl_check_attributes(element, known, 0, faults);
 	if (has_id && (id < 0 || id >= GRAPHS))
-		FAULT(NOTE, "NCCL has no graph %ld (0 ring, 1 tree, 2 collnet chain, 3 NVLS, 4 collnet "
-		      "direct) and ignores it", id);
+		FAULT(NOTE,
+		      "NCCL has no graph %ld (0 ring, 1 tree, 2 collnet chain, 3 NVLS, 4 collnet "
+		      "direct) and ignores it",
+		      id);
 	if (number_valid(element, "pattern", &pattern, faults) &&
 	    (pattern < 1 || pattern > 6 || (has_id && id == RING && pattern != PATTERN_RING)))
-		FAULT(MISREAD, "pattern %ld of graph %ld; a ring's is 4, others are 1 to 6", pattern, id);
+		FAULT(MISREAD, "pattern %ld of graph %ld; a ring's is 4, others are 1 to 6",
+		      pattern, id);
 	if (number_valid(element, "crossnic", &crossnic, faults) && crossnic)
-		FAULT(NOTE, "crossnic=\"%ld\": NCCL ignores this graph when NCCL_CROSS_NIC is 0", crossnic);
+		FAULT(NOTE, "crossnic=\"%ld\": NCCL ignores this graph when NCCL_CROSS_NIC is 0",
+		      crossnic);
 	if (number_valid(element, "nchannels", &channels, faults) && channels != element->nchildren)
 		FAULT(MISREAD, "nchannels is %ld, but the graph holds %d <channel>", channels,
 		      element->nchildren);

@@ -12,7 +12,7 @@
 #include "src/util/text.h"
 
 #define BUSID_TAIL ":hh:hh.h"
-#define NVSWITCH_TARGET "fffffff:ffff:ff"	/* a switch that a guest cannot see */
+#define NVSWITCH_TARGET "fffffff:ffff:ff" /* a switch that a guest cannot see */
 /* What NCCL adds to the file for one process: gpu, its NVLinks, c2c. */
 #define GPU_ADDITIONS 20
 
@@ -21,7 +21,7 @@ struct topology {
 	/* pci elements, nets and cpus, to find what occurs twice */
 	const struct ocs_nccl_element *seen[OCS_NCCL_ELEMENTS_MAX + 1];
 	int nseen;
-	int nics;	/* pci of class 0x02 without a net in the file */
+	int nics; /* pci of class 0x02 without a net in the file */
 };
 
 enum device { DEVICE_SWITCH, DEVICE_GPU, DEVICE_NIC, DEVICE_NVLINK, DEVICE_OTHER };
@@ -69,7 +69,8 @@ static void once(struct topology *t, const struct ocs_nccl_element *element, con
 		const char *other = ocs_nccl_attribute(t->seen[i], key);
 
 		if (is(element, t->seen[i]->name) && other && strcmp(other, value) == 0) {
-			FAULT(MISREAD, "<%s %s=\"%.60s\"> is also on line %d; NCCL finds the first only",
+			FAULT(MISREAD,
+			      "<%s %s=\"%.60s\"> is also on line %d; NCCL finds the first only",
 			      element->name, key, value, t->seen[i]->line);
 			return;
 		}
@@ -114,8 +115,8 @@ static bool affinity_valid(const char *text)
 
 static void cpu_check(struct topology *t, const struct ocs_nccl_element *element)
 {
-	static const char *const known[] = { "numaid", "affinity", "arch", "vendor", "familyid",
-					     "modelid", "host_hash", NULL };
+	static const char *const known[] = { "numaid",	 "affinity", "arch",	  "vendor",
+					     "familyid", "modelid",  "host_hash", NULL };
 	static const char *const archs[] = { "x86_64", "arm64", "ppc64", NULL };
 	static const char *const vendors[] = { "GenuineIntel", "AuthenticAMD", "CentaurHauls",
 					       "  Shanghai  ", NULL };
@@ -127,20 +128,24 @@ static void cpu_check(struct topology *t, const struct ocs_nccl_element *element
 	if (ocs_nccl_check_number(element, "numaid", 0, true, NULL, t->faults))
 		once(t, element, "numaid");
 	if (affinity && !affinity_valid(affinity))
-		FAULT(MISREAD, "affinity=\"%.40s\" is no list of hexadecimal words such as "
-		      "\"ffff0000,0000ffff\"", affinity);
+		FAULT(MISREAD,
+		      "affinity=\"%.40s\" is no list of hexadecimal words such as "
+		      "\"ffff0000,0000ffff\"",
+		      affinity);
 	arch = wanted(t, element, "arch", "x86_64, arm64 or ppc64", true);
 	if (arch && !starts(arch, archs))
-		FAULT(MISREAD, "arch=\"%.40s\" is none that NCCL knows; write x86_64, arm64 or ppc64",
-		      arch);
+		FAULT(MISREAD,
+		      "arch=\"%.40s\" is none that NCCL knows; write x86_64, arm64 or ppc64", arch);
 	if (!arch || strncmp(arch, "x86_64", 6) != 0)
 		return;
 	vendor = wanted(t, element, "vendor", "such as GenuineIntel", true);
 	if (!vendor)
 		return;
 	if (!starts(vendor, vendors))
-		FAULT(NOTE, "vendor=\"%.40s\" is none that NCCL knows; it guesses the speed between "
-		      "processors", vendor);
+		FAULT(NOTE,
+		      "vendor=\"%.40s\" is none that NCCL knows; it guesses the speed between "
+		      "processors",
+		      vendor);
 	/* looked up together when familyid is missing */
 	model = starts(vendor, vendors) && strncmp(vendor, "AuthenticAMD", 12) != 0;
 	if (model)
@@ -177,11 +182,14 @@ static void target_check(struct topology *t, const struct ocs_nccl_element *elem
 	const char *target = ocs_nccl_attribute(element, "target");
 
 	if (!target && !element->broken)
-		FAULT(FATAL, "<%s> needs target, a bus address such as 0000:ab:00.0; NCCL crashes "
-		      "without", element->name);
+		FAULT(FATAL,
+		      "<%s> needs target, a bus address such as 0000:ab:00.0; NCCL crashes "
+		      "without",
+		      element->name);
 	if (target && strcmp(target, NVSWITCH_TARGET) != 0 && !busid_valid(target) &&
 	    !(strlen(target) == 16 && target[0] == '0' && busid_valid(target + 4)))
-		FAULT(MISREAD, "target=\"%.40s\" is no bus address such as 0000:ab:00.0, in lower case",
+		FAULT(MISREAD,
+		      "target=\"%.40s\" is no bus address such as 0000:ab:00.0, in lower case",
 		      target);
 }
 
@@ -192,14 +200,23 @@ static enum device device_of(const char *class)
 	if (strncmp(class, "0x06800", 7) == 0 && (class[7] == '0' || class[7] == '1'))
 		return DEVICE_NVLINK;
 	return strncmp(class, "0x03", 4) == 0 ? DEVICE_GPU :
-	       strncmp(class, "0x02", 4) == 0 ? DEVICE_NIC : DEVICE_OTHER;
+	       strncmp(class, "0x02", 4) == 0 ? DEVICE_NIC :
+						DEVICE_OTHER;
 }
 
 static void link_check(struct topology *t, const struct ocs_nccl_element *element)
 {
-	static const char *const speeds[] = { "2.5 GT/s", "5 GT/s", "8 GT/s", "16 GT/s", "32 GT/s",
-		"5.0 GT/s PCIe", "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe", "64.0 GT/s PCIe",
-		NULL };
+	static const char *const speeds[] = { "2.5 GT/s",
+					      "5 GT/s",
+					      "8 GT/s",
+					      "16 GT/s",
+					      "32 GT/s",
+					      "5.0 GT/s PCIe",
+					      "8.0 GT/s PCIe",
+					      "16.0 GT/s PCIe",
+					      "32.0 GT/s PCIe",
+					      "64.0 GT/s PCIe",
+					      NULL };
 	const char *width = ocs_nccl_attribute(element, "link_width");
 	const char *speed = wanted(t, element, "link_speed", "such as 16.0 GT/s PCIe", true);
 
@@ -212,8 +229,10 @@ static void link_check(struct topology *t, const struct ocs_nccl_element *elemen
 	if (speed && !*speed)
 		FAULT(NOTE, "an empty link_speed counts as 8 GT/s");
 	else if (speed && !starts(speed, speeds))
-		FAULT(MISREAD, "link_speed=\"%.40s\" is none that NCCL knows, it counts 8 GT/s; write "
-		      "such as \"16.0 GT/s PCIe\"", speed);
+		FAULT(MISREAD,
+		      "link_speed=\"%.40s\" is none that NCCL knows, it counts 8 GT/s; write "
+		      "such as \"16.0 GT/s PCIe\"",
+		      speed);
 }
 
 /* Does a net hang below ELEMENT? */
@@ -237,25 +256,34 @@ static void contents_check(struct topology *t, const struct ocs_nccl_element *el
 
 		nics += is(inside, "nic");
 		if (is(inside, "nic") && nics == 2)
-			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_MISREAD, "a second <nic> in "
-				       "one <pci>, which NCCL ignores; put all nets into one <nic>");
-		if (is(inside, "pci") && (nic || (device != DEVICE_SWITCH && device != DEVICE_OTHER)))
-			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_MISREAD, "a <pci> inside a "
+			ocs_nccl_fault(
+				t->faults, inside->line, OCS_NCCL_MISREAD,
+				"a second <nic> in "
+				"one <pci>, which NCCL ignores; put all nets into one <nic>");
+		if (is(inside, "pci") &&
+		    (nic || (device != DEVICE_SWITCH && device != DEVICE_OTHER)))
+			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_MISREAD,
+				       "a <pci> inside a "
 				       "device that is no switch (class 0x060400): NCCL drops it");
-		if (is(inside, "pcilink") && (nic || (device != DEVICE_SWITCH &&
-						      device != DEVICE_OTHER)))
-			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_FATAL, "a <pcilink> belongs "
+		if (is(inside, "pcilink") &&
+		    (nic || (device != DEVICE_SWITCH && device != DEVICE_OTHER)))
+			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_FATAL,
+				       "a <pcilink> belongs "
 				       "into a switch (class 0x060400)");
 		if (is(inside, "gpu") && device != DEVICE_GPU)
-			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_FATAL, "a <gpu> belongs into a "
+			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_FATAL,
+				       "a <gpu> belongs into a "
 				       "<pci> of class 0x030000 or 0x030200");
 	}
 }
 
 static void pci_check(struct topology *t, const struct ocs_nccl_element *element)
 {
-	static const char *const known[] = { "busid", "class", "link_speed", "link_width", "vendor",
-		"device", "subsystem_vendor", "subsystem_device", NULL };
+	static const char *const known[] = {
+		"busid",  "class",  "link_speed",	"link_width",
+		"vendor", "device", "subsystem_vendor", "subsystem_device",
+		NULL
+	};
 	const char *busid = wanted(t, element, "busid", "such as 0000:ab:00.0", false);
 	/* at an address of nothing there is nothing to look up */
 	const char *class = wanted(t, element, "class", "such as 0x060400",
@@ -264,8 +292,10 @@ static void pci_check(struct topology *t, const struct ocs_nccl_element *element
 
 	ocs_nccl_check_attributes(element, known, 8, t->faults);
 	if (busid && !busid_valid(busid))
-		FAULT(MISREAD, "busid=\"%.40s\" is not written like 0000:ab:00.0, in lower case: NCCL "
-		      "does not find the device", busid);
+		FAULT(MISREAD,
+		      "busid=\"%.40s\" is not written like 0000:ab:00.0, in lower case: NCCL "
+		      "does not find the device",
+		      busid);
 	once(t, element, "busid");
 	link_check(t, element);
 	for (int i = 4; known[i]; i++)
@@ -274,13 +304,17 @@ static void pci_check(struct topology *t, const struct ocs_nccl_element *element
 		return;
 	device = device_of(class);
 	if (device == DEVICE_OTHER)
-		FAULT(NOTE, "class=\"%.40s\" is none that NCCL knows; it takes the device for a PCI "
-		      "switch", class);
+		FAULT(NOTE,
+		      "class=\"%.40s\" is none that NCCL knows; it takes the device for a PCI "
+		      "switch",
+		      class);
 	contents_check(t, element, device);
 	t->nics += device == DEVICE_NIC && !child(element, "nic");
-	if (child(element, "pci") && holds_net(element) && busid && strncmp(busid, "ffff:", 5) != 0 &&
+	if (child(element, "pci") && holds_net(element) && busid &&
+	    strncmp(busid, "ffff:", 5) != 0 &&
 	    (!ocs_nccl_attribute(element, "vendor") || !ocs_nccl_attribute(element, "device")))
-		FAULT(NOTE, "nets below a switch without vendor and device: NCCL can take all its "
+		FAULT(NOTE,
+		      "nets below a switch without vendor and device: NCCL can take all its "
 		      "channels for one; add both, or give the switch an address like ffff:ff:01.0");
 }
 
@@ -300,8 +334,11 @@ static void joint_check(struct topology *t, const struct ocs_nccl_element *eleme
 	static const char *const c2c[] = { "count", "bw", NULL };
 	static const char *const pcilink[] = { "target", NULL };
 
-	ocs_nccl_check_attributes(element, is(element, "nvlink") ? nvlink : is(element, "c2c") ? c2c :
-				  pcilink, 3, t->faults);
+	ocs_nccl_check_attributes(element,
+				  is(element, "nvlink") ? nvlink :
+				  is(element, "c2c")	? c2c :
+							  pcilink,
+				  3, t->faults);
 	if (!is(element, "c2c"))
 		target_check(t, element);
 	if (!is(element, "pcilink"))
@@ -312,14 +349,16 @@ static void joint_check(struct topology *t, const struct ocs_nccl_element *eleme
 
 static void net_check(struct topology *t, const struct ocs_nccl_element *element)
 {
-	static const char *const known[] = { "name", "speed", "dev", "port", "latency", "guid",
-		"maxconn", "gdr", "coll", "gin", "rma", "net", "rail", "plane", NULL };
+	static const char *const known[] = { "name", "speed",	"dev",	"port",	 "latency",
+					     "guid", "maxconn", "gdr",	"coll",	 "gin",
+					     "rma",  "net",	"rail", "plane", NULL };
 	const char *name = ocs_nccl_attribute(element, "name");
 	long speed;
 
 	ocs_nccl_check_attributes(element, known, 12, t->faults);
 	if (!element->broken && (!name || !*name))
-		FAULT(MISREAD, "a <net> without a name is never found; give the one that NCCL prints "
+		FAULT(MISREAD,
+		      "a <net> without a name is never found; give the one that NCCL prints "
 		      "for the port");
 	once(t, element, "name");
 	if (!ocs_nccl_attribute(element, "speed"))
@@ -337,7 +376,8 @@ static void element_check(struct topology *t, const struct ocs_nccl_element *ele
 	const char *keep = ocs_nccl_attribute(element, "keep");
 
 	if (keep && strcmp(keep, "1") == 0)
-		FAULT(MISREAD, "keep=\"1\" makes NCCL use <%s> even if it does not exist; take it out",
+		FAULT(MISREAD,
+		      "keep=\"1\" makes NCCL use <%s> even if it does not exist; take it out",
 		      element->name);
 	if (is(element, "system"))
 		system_check(t, element);
@@ -362,7 +402,8 @@ void ocs_nccl_check_topology(const struct ocs_nccl_element *root, int elements,
 
 	t->faults = faults;
 	if (root->nchildren == 0)
-		ocs_nccl_fault(faults, 1, OCS_NCCL_MISREAD, "no <system version=\"1\">: NCCL finds "
+		ocs_nccl_fault(faults, 1, OCS_NCCL_MISREAD,
+			       "no <system version=\"1\">: NCCL finds "
 			       "nothing in this file");
 	/* in the order of the file, without recursion */
 	while (element) {
@@ -374,15 +415,17 @@ void ocs_nccl_check_topology(const struct ocs_nccl_element *root, int elements,
 			element_check(t, element);
 			continue;
 		}
-		for (index = 1; element->parent &&
-		     element->parent->children[index - 1] != element; index++)
+		for (index = 1; element->parent && element->parent->children[index - 1] != element;
+		     index++)
 			;
 		element = element->parent;
 	}
 	spare = OCS_NCCL_ELEMENTS_MAX + 1 - elements;
 	if (spare > 0 && spare < GPU_ADDITIONS + 2 * t->nics)
-		ocs_nccl_fault(faults, 1, OCS_NCCL_NOTE, "%d elements leave %d of %d for the GPU, NVLink "
+		ocs_nccl_fault(faults, 1, OCS_NCCL_NOTE,
+			       "%d elements leave %d of %d for the GPU, NVLink "
 			       "and NIC elements that NCCL adds itself; it stops when they do not "
-			       "suffice", elements, spare, OCS_NCCL_ELEMENTS_MAX + 1);
+			       "suffice",
+			       elements, spare, OCS_NCCL_ELEMENTS_MAX + 1);
 	free(t);
 }

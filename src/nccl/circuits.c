@@ -24,12 +24,11 @@ struct plan {
 	bool directed;
 	struct circuit *circuits;
 	int ncircuits;
-	int *ring;	/* ring +1 that this server is in, or NULL */
+	int *ring; /* ring +1 that this server is in, or NULL */
 	int length, group;
 };
 
-static struct json_object *member(struct json_object *json, const char *name,
-				  enum json_type type)
+static struct json_object *member(struct json_object *json, const char *name, enum json_type type)
 {
 	struct json_object *found = NULL;
 
@@ -69,7 +68,8 @@ static int circuits_parse(struct plan *plan, struct json_object *list, struct oc
 			circuit->server[end] = number_at(pair, 0, plan->servers);
 			circuit->interface[end] = number_at(pair, 1, INT_MAX);
 			if (circuit->server[end] < 0 || circuit->interface[end] < 0)
-				return ocs_error_set(err, OCS_USAGE, "the plan's circuit %zu is malformed", i);
+				return ocs_error_set(err, OCS_USAGE,
+						     "the plan's circuit %zu is malformed", i);
 		}
 		circuit->group = group ? json_object_get_int(group) : -1;
 	}
@@ -82,7 +82,8 @@ static void ring_find(struct plan *plan, struct json_object *groups, int server)
 {
 	for (size_t g = 0; groups && g < json_object_array_length(groups); g++) {
 		struct json_object *rings = member(json_object_array_get_idx(groups, g), "rings",
-						   json_type_array), *ring = NULL;
+						   json_type_array),
+				   *ring = NULL;
 		bool inside = false;
 		size_t length;
 
@@ -113,9 +114,11 @@ static const struct circuit *edge_find(const struct plan *plan, int from, int to
 {
 	for (int i = 0; i < plan->ncircuits; i++) {
 		const struct circuit *circuit = &plan->circuits[i];
-		int end = circuit->server[0] == from && circuit->server[1] == to ? 0 :
-			  !plan->directed && circuit->server[1] == from &&
-			  circuit->server[0] == to ? 1 : -1;
+		int end =
+			circuit->server[0] == from && circuit->server[1] == to ? 0 :
+			!plan->directed && circuit->server[1] == from && circuit->server[0] == to ?
+										 1 :
+										 -1;
 
 		if (end < 0 || circuit->group != plan->group || which-- > 0)
 			continue;
@@ -128,16 +131,15 @@ static const struct circuit *edge_find(const struct plan *plan, int from, int to
 
 /* As many as the thinnest edge of the ring has circuits: every server has to come to
  * the same number, and circuit c of an edge is channel c at both its ends. */
-static void passages_find(const struct plan *plan, int server,
-			  struct ocs_nccl_circuits *circuits)
+static void passages_find(const struct plan *plan, int server, struct ocs_nccl_circuits *circuits)
 {
 	int most = INT_MAX, at = 0, out, in, far;
 
 	for (int i = 0; i < plan->length; i++) {
 		int count = 0;
 
-		while (edge_find(plan, plan->ring[i], plan->ring[(i + 1) % plan->length], count, &out,
-				 &in))
+		while (edge_find(plan, plan->ring[i], plan->ring[(i + 1) % plan->length], count,
+				 &out, &in))
 			count++;
 		if (count < most)
 			most = count;
@@ -167,8 +169,8 @@ static void circuits_of(const struct plan *plan, int server, struct ocs_nccl_cir
 	for (int i = 0; i < plan->ncircuits; i++)
 		for (int end = 0; end < 2; end++) {
 			const struct circuit *circuit = &plan->circuits[i];
-			const char *peer = json_object_get_string(json_object_array_get_idx(
-				plan->nodes, circuit->server[!end]));
+			const char *peer = json_object_get_string(
+				json_object_array_get_idx(plan->nodes, circuit->server[!end]));
 
 			if (circuit->server[end] == server)
 				circuits->list[circuits->count++] = (struct ocs_nccl_circuit){

@@ -13,19 +13,19 @@ struct ocs_error;
 /* A circuit at INTERFACE of this server. */
 struct ocs_nccl_circuit {
 	int interface;
-	char *peer;		/* name of the server at the other end */
+	char *peer; /* name of the server at the other end */
 	int peer_interface;
 };
 
 /* The way in and out of this server for one NCCL channel along ring +1. */
 struct ocs_nccl_passage {
-	int in, out;		/* interfaces */
+	int in, out; /* interfaces */
 };
 
 struct ocs_nccl_circuits {
-	struct ocs_nccl_circuit *list;	/* ascending by interface */
+	struct ocs_nccl_circuit *list; /* ascending by interface */
 	int count;
-	struct ocs_nccl_passage *passages;	/* one for each circuit that every edge
+	struct ocs_nccl_passage *passages; /* one for each circuit that every edge
 						 * of ring +1 has; none: not in a ring */
 	int npassages;
 };

@@ -61,7 +61,8 @@ int ocs_nccl_environment(const struct ocs_nccl_setting *setting, char ***env)
 		list[count++] = ocs_asprintf("NCCL_SOCKET_IFNAME==%s", setting->management);
 	if (rdma && setting->subnets) {
 		list[count++] = ocs_strdup("NCCL_IB_SUBNET_AWARE_ROUTING=1");
-		list[count++] = ocs_asprintf("NCCL_IB_SUBNET_PREFIX_LEN=%d", OCS_NCCL_SUBNET_PREFIX);
+		list[count++] =
+			ocs_asprintf("NCCL_IB_SUBNET_PREFIX_LEN=%d", OCS_NCCL_SUBNET_PREFIX);
 		/* of several addresses of a port, the one of its circuit */
 		list[count++] = ocs_asprintf("NCCL_IB_ADDR_RANGE=%s", setting->subnets);
 	}

@@ -15,8 +15,8 @@
 #include "src/util/text.h"
 
 #define CHANNELS_MAX 64
-#define GBYTES_UNKNOWN 12.0	/* what NCCL assumes of a port of unknown speed */
-#define GBYTES_CHANNEL 25.0	/* above this NCCL would give a port another channel */
+#define GBYTES_UNKNOWN 12.0 /* what NCCL assumes of a port of unknown speed */
+#define GBYTES_CHANNEL 25.0 /* above this NCCL would give a port another channel */
 
 /* How far apart two devices are, in NCCL's words. */
 enum path { PATH_PIX, PATH_PXB, PATH_PHB, PATH_SYS };
@@ -27,10 +27,10 @@ struct writer {
 	struct ocs_nccl_devices devices;
 	const struct ocs_nccl_port *ports;
 	int nports;
-	int *gpus;		/* devices, by NCCL's number */
+	int *gpus; /* devices, by NCCL's number */
 	int ngpus;
 	int *net;		/* NCCL's number of each port */
-	enum path intra, inter;	/* the worst that a channel takes */
+	enum path intra, inter; /* the worst that a channel takes */
 	struct ocs_text text;
 };
 
@@ -71,7 +71,8 @@ static void gpus_number(struct writer *w)
 		if (!w->devices.list[i].gpu)
 			continue;
 		for (; at > 0 && address(w->devices.list[w->gpus[at - 1]].object) >
-				 address(w->devices.list[i].object); at--)
+					 address(w->devices.list[i].object);
+		     at--)
 			w->gpus[at] = w->gpus[at - 1];
 		w->gpus[at] = i;
 		w->ngpus++;
@@ -85,15 +86,19 @@ static int ports_number(struct writer *w, struct ocs_error *err)
 		long long here = address(w->devices.port_object[i]);
 
 		if (!w->ports[i].rdma)
-			return ocs_error_set(err, OCS_USAGE, "%s has no RDMA device, and NCCL's numbers of "
-					     "other ports are not known beforehand", w->ports[i].device);
+			return ocs_error_set(err, OCS_USAGE,
+					     "%s has no RDMA device, and NCCL's numbers of "
+					     "other ports are not known beforehand",
+					     w->ports[i].device);
 		for (int j = 0; j < w->nports; j++) {
 			long long there = address(w->devices.port_object[j]);
 
 			if (i != j && here == there)
-				return ocs_error_set(err, OCS_USAGE, "%s and %s are one PCI device; which "
-						     "of them NCCL numbers first is not known beforehand",
-						     w->ports[i].device, w->ports[j].device);
+				return ocs_error_set(
+					err, OCS_USAGE,
+					"%s and %s are one PCI device; which "
+					"of them NCCL numbers first is not known beforehand",
+					w->ports[i].device, w->ports[j].device);
 			w->net[i] += there < here;
 		}
 	}
@@ -111,7 +116,7 @@ static int nearest(struct writer *w, int port, int channel, int taken)
 			near = path_between(w, device, w->gpus[g]);
 	for (int g = 0; g < w->ngpus; g++)
 		equal += g != taken && path_between(w, device, w->gpus[g]) == near;
-	channel = equal ? channel % equal : 0;	/* never 0: channel_add asks for what there is */
+	channel = equal ? channel % equal : 0; /* never 0: channel_add asks for what there is */
 	for (int g = 0; g < w->ngpus && best < 0; g++)
 		if (g != taken && path_between(w, device, w->gpus[g]) == near && channel-- == 0)
 			best = g;
@@ -150,15 +155,14 @@ static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel
 	ocs_text_add(&w->text, "    <channel>\n      <net dev=\"%x\"/>\n",
 		     (unsigned)w->net[channel->in]);
 	for (int i = 0; i < count; i++) {
-		enum path path = i ? path_between(w, w->gpus[order[i - 1]], w->gpus[order[i]]) :
-				     PATH_PIX;
+		enum path path =
+			i ? path_between(w, w->gpus[order[i - 1]], w->gpus[order[i]]) : PATH_PIX;
 
 		if (path > w->intra)
 			w->intra = path;
 		ocs_text_add(&w->text, "      <gpu dev=\"%x\"/>\n", (unsigned)order[i]);
 	}
-	ocs_text_add(&w->text, "      <net dev=\"%x\"/>\n    </channel>\n",
-		     (unsigned)w->net[out]);
+	ocs_text_add(&w->text, "      <net dev=\"%x\"/>\n    </channel>\n", (unsigned)w->net[out]);
 	free(order);
 }
 
@@ -184,11 +188,13 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 	for (int c = 0; c < copies * nchannels; c++)
 		channel_add(w, &channels[c % nchannels], c);
 	inside = ocs_text_take(&w->text);
-	ocs_text_add(&out, "<graphs version=\"1\">\n  <graph id=\"0\" pattern=\"4\" crossnic=\"%d\" "
-		     "nchannels=\"%d\" speedintra=\"%g\" speedinter=\"%g\" latencyinter=\"0\" "
-		     "typeintra=\"%s\" typeinter=\"%s\" samechannels=\"0\">\n%s  </graph>\n</graphs>\n",
-		     cross, copies * nchannels, gbytes, gbytes, path_names[w->intra], path_names[w->inter],
-		     inside);
+	ocs_text_add(
+		&out,
+		"<graphs version=\"1\">\n  <graph id=\"0\" pattern=\"4\" crossnic=\"%d\" "
+		"nchannels=\"%d\" speedintra=\"%g\" speedinter=\"%g\" latencyinter=\"0\" "
+		"typeintra=\"%s\" typeinter=\"%s\" samechannels=\"0\">\n%s  </graph>\n</graphs>\n",
+		cross, copies * nchannels, gbytes, gbytes, path_names[w->intra],
+		path_names[w->inter], inside);
 	free(inside);
 	return ocs_text_take(&out);
 }
@@ -204,14 +210,16 @@ char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nc
 	for (int c = 0; c < nchannels; c++)
 		cross |= channels[c].in != channels[c].out;
 	if (nchannels < 1 || nchannels > CHANNELS_MAX) {
-		ocs_error_set(err, OCS_USAGE, "%d channels; NCCL takes 1 to %d", nchannels, CHANNELS_MAX);
+		ocs_error_set(err, OCS_USAGE, "%d channels; NCCL takes 1 to %d", nchannels,
+			      CHANNELS_MAX);
 	} else if (ocs_nccl_devices_find(machine, ports, nports, &w.devices, err) == 0 &&
 		   ports_number(&w, err) == 0) {
 		gpus_number(&w);
 		if (!w.ngpus)
 			ocs_error_set(err, OCS_USAGE, "the machine has no GPU");
 		else if (w.ngpus == 1 && cross && !steered)
-			ocs_error_set(err, OCS_USAGE, "the machine has one GPU, for which NCCL takes the "
+			ocs_error_set(err, OCS_USAGE,
+				      "the machine has one GPU, for which NCCL takes the "
 				      "same port in both directions; subnets in ocs.yaml help");
 		else
 			text = graph_text(&w, channels, nchannels);

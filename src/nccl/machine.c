@@ -21,14 +21,15 @@
 
 /* hwloc opens every plugin it finds before it can be told which are wanted; the libraries
  * behind them cost more than all else that is done here, and on each node of a job. */
-#define UNWANTED_PLUGINS "hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so," \
-			 "hwloc_rsmi.so,hwloc_levelzero.so"
+#define UNWANTED_PLUGINS                                           \
+	"hwloc_opencl.so,hwloc_gl.so,hwloc_cuda.so,hwloc_nvml.so," \
+	"hwloc_rsmi.so,hwloc_levelzero.so"
 #define PLUGINS_OF_FILES "hwloc_pci.so,hwloc_xml_libxml.so"
 
 static int topology_init(hwloc_topology_t *topology, const char *without)
 {
 	static const char name[] = "HWLOC_PLUGINS_BLACKLIST";
-	bool ours = !getenv(name);	/* an administrator's own list stays */
+	bool ours = !getenv(name); /* an administrator's own list stays */
 	int rc;
 
 	if (ours)
@@ -49,8 +50,8 @@ static int topology_load(hwloc_topology_t *topology, const char *xml, const char
 	if (topology_init(topology, without) < 0)
 		return -1;
 	for (size_t i = 0; !xml && i < sizeof(slow) / sizeof(slow[0]); i++)
-		hwloc_topology_set_components(*topology,
-					      HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, slow[i]);
+		hwloc_topology_set_components(*topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
+					      slow[i]);
 	hwloc_topology_set_io_types_filter(*topology, HWLOC_TYPE_FILTER_KEEP_ALL);
 	if ((!xml || hwloc_topology_set_xml(*topology, xml) == 0) &&
 	    hwloc_topology_load(*topology) == 0)
@@ -79,12 +80,13 @@ static int machine_load(struct ocs_nccl_machine *m, const char *xml, struct ocs_
 /* NCCL's names of architectures. */
 static int arch_find(struct ocs_nccl_machine *m, struct ocs_error *err)
 {
-	const char *arch = hwloc_obj_get_info_by_name(hwloc_get_root_obj(m->topology),
-						      "Architecture");
+	const char *arch =
+		hwloc_obj_get_info_by_name(hwloc_get_root_obj(m->topology), "Architecture");
 
 	if (!arch)
-		return ocs_error_set(err, OCS_USAGE,
-				     "the machine description names no architecture, which NCCL needs");
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"the machine description names no architecture, which NCCL needs");
 	if (strcmp(arch, "x86_64") == 0)
 		m->arch = "x86_64";
 	else if (strcmp(arch, "aarch64") == 0)
@@ -92,8 +94,10 @@ static int arch_find(struct ocs_nccl_machine *m, struct ocs_error *err)
 	else if (strncmp(arch, "ppc64", 5) == 0)
 		m->arch = "ppc64";
 	else
-		return ocs_error_set(err, OCS_USAGE, "NCCL knows no machines of architecture %.40s "
-				     "(known: x86_64, aarch64, ppc64le)", arch);
+		return ocs_error_set(err, OCS_USAGE,
+				     "NCCL knows no machines of architecture %.40s "
+				     "(known: x86_64, aarch64, ppc64le)",
+				     arch);
 	return 0;
 }
 
@@ -166,11 +170,12 @@ static int device_add(const struct ocs_nccl_machine *m, struct ocs_nccl_devices 
 		parent = device_add(m, devices, above);
 	if (devices->count == devices->capacity) {
 		devices->capacity = devices->capacity ? 2 * devices->capacity : 32;
-		devices->list = ocs_realloc(devices->list,
-					    devices->capacity * sizeof(*devices->list));
+		devices->list =
+			ocs_realloc(devices->list, devices->capacity * sizeof(*devices->list));
 	}
 	devices->list[devices->count] = (struct ocs_nccl_device){
-		.object = object, .parent = parent, .numa = numa_of(m, object), .port = -1 };
+		.object = object, .parent = parent, .numa = numa_of(m, object), .port = -1
+	};
 	return devices->count++;
 }
 
@@ -193,22 +198,25 @@ static int ports_find(const struct ocs_nccl_machine *m, const struct ocs_nccl_po
 
 		for (const char *c = ports[i].device; *c; c++)
 			if (!isalnum((unsigned char)*c) && !strchr("_-.@", *c))
-				return ocs_error_set(err, OCS_USAGE, "'%.40s' is not the name of a NIC "
-						     "port", ports[i].device);
+				return ocs_error_set(err, OCS_USAGE,
+						     "'%.40s' is not the name of a NIC "
+						     "port",
+						     ports[i].device);
 		while ((os = hwloc_get_next_osdev(m->topology, os)))
 			if (os->name && strcmp(os->name, ports[i].device) == 0)
 				break;
 		if (!os || !os->parent || os->parent->type != HWLOC_OBJ_PCI_DEVICE)
-			return ocs_error_set(err, OCS_USAGE, "the machine has no NIC port %.40s on its "
-					     "PCI bus", ports[i].device);
+			return ocs_error_set(err, OCS_USAGE,
+					     "the machine has no NIC port %.40s on its "
+					     "PCI bus",
+					     ports[i].device);
 		devices->port_object[i] = os->parent;
 	}
 	return 0;
 }
 
-int ocs_nccl_devices_find(const struct ocs_nccl_machine *machine,
-			  const struct ocs_nccl_port *ports, int nports,
-			  struct ocs_nccl_devices *devices, struct ocs_error *err)
+int ocs_nccl_devices_find(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
+			  int nports, struct ocs_nccl_devices *devices, struct ocs_error *err)
 {
 	hwloc_obj_t object = NULL;
 
@@ -216,7 +224,8 @@ int ocs_nccl_devices_find(const struct ocs_nccl_machine *machine,
 	if (ports_find(machine, ports, nports, devices, err) < 0)
 		return -1;
 	while ((object = hwloc_get_next_pcidev(machine->topology, object))) {
-		bool gpu = is_gpu(object), nic = object->attr->pcidev.class_id >> 8 == CLASS_NETWORK;
+		bool gpu = is_gpu(object),
+		     nic = object->attr->pcidev.class_id >> 8 == CLASS_NETWORK;
 		struct ocs_nccl_device *device;
 		int port = -1, index;
 
@@ -235,7 +244,8 @@ int ocs_nccl_devices_find(const struct ocs_nccl_machine *machine,
 	if (devices->gpus == 0)
 		return ocs_error_set(err, OCS_USAGE, "the machine description shows no GPU%s",
 				     machine->live ? " (hwloc sees PCI devices with the package "
-				     "libhwloc-plugins only)" : "");
+						     "libhwloc-plugins only)" :
+						     "");
 	return 0;
 }
 
@@ -251,12 +261,15 @@ void ocs_nccl_devices_free(struct ocs_nccl_devices *devices)
 static void link_guess(double gbytes, int *width, const char **speed)
 {
 	static const struct {
-		double lane;	/* GB/s */
+		double lane; /* GB/s */
 		const char *speed;
 	} generations[] = {
-		{ 0.25, "2.5 GT/s PCIe" },	    { 0.5, "5.0 GT/s PCIe" },
-		{ 8.0 / 8 * 128 / 130, "8.0 GT/s PCIe" }, { 16.0 / 8 * 128 / 130, "16.0 GT/s PCIe" },
-		{ 32.0 / 8 * 128 / 130, "32.0 GT/s PCIe" }, { 64.0 / 8 * 242 / 256, "64.0 GT/s PCIe" },
+		{ 0.25, "2.5 GT/s PCIe" },
+		{ 0.5, "5.0 GT/s PCIe" },
+		{ 8.0 / 8 * 128 / 130, "8.0 GT/s PCIe" },
+		{ 16.0 / 8 * 128 / 130, "16.0 GT/s PCIe" },
+		{ 32.0 / 8 * 128 / 130, "32.0 GT/s PCIe" },
+		{ 64.0 / 8 * 242 / 256, "64.0 GT/s PCIe" },
 	};
 
 	/* what NCCL assumes of a link it knows nothing about */
@@ -297,9 +310,10 @@ static bool pci_line(const char *busid, const char *file, char *line, size_t siz
 /* NCCL counts 8 GT/s for any that it does not know. */
 static bool speed_known(const char *speed)
 {
-	static const char *const known[] = { "2.5 GT/s", "5 GT/s", "8 GT/s", "16 GT/s", "32 GT/s",
-		"5.0 GT/s PCIe", "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe",
-		"64.0 GT/s PCIe" };
+	static const char *const known[] = { "2.5 GT/s",      "5 GT/s",		"8 GT/s",
+					     "16 GT/s",	      "32 GT/s",	"5.0 GT/s PCIe",
+					     "8.0 GT/s PCIe", "16.0 GT/s PCIe", "32.0 GT/s PCIe",
+					     "64.0 GT/s PCIe" };
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (strncmp(speed, known[i], strlen(known[i])) == 0)
@@ -342,7 +356,8 @@ int ocs_nccl_port_speed(const struct ocs_nccl_machine *m, const struct ocs_nccl_
 	    rate > 0 && rate < 1e6f)
 		return (int)(rate * 1000);
 	snprintf(path, sizeof(path), "/sys/class/net/%.63s/speed", port->device);
-	if (kernel_line(path, line, sizeof(line)) && ocs_number_parse(line, 1, 1000000000, &mbps) == 0)
+	if (kernel_line(path, line, sizeof(line)) &&
+	    ocs_number_parse(line, 1, 1000000000, &mbps) == 0)
 		return (int)mbps;
 	return 0;
 }

@@ -15,17 +15,17 @@
 
 struct ocs_nccl_machine {
 	hwloc_topology_t topology;
-	bool live;	/* this machine, not a description of one */
-	const char *arch;	/* NCCL's name for it */
+	bool live;	  /* this machine, not a description of one */
+	const char *arch; /* NCCL's name for it */
 };
 
 /* A PCI device or the upstream port of a switch. */
 struct ocs_nccl_device {
 	hwloc_obj_t object;
-	int parent;	/* index of the switch above, or -1 */
-	int numa;	/* os index of the nearest NUMA node */
+	int parent; /* index of the switch above, or -1 */
+	int numa;   /* os index of the nearest NUMA node */
 	bool gpu;
-	int port;	/* the first of the ports on it, or -1 */
+	int port; /* the first of the ports on it, or -1 */
 };
 
 /* GPUs and NICs with the switches above them; all NICs when NPORTS is 0, else those
@@ -34,14 +34,13 @@ struct ocs_nccl_devices {
 	struct ocs_nccl_device *list;
 	int count, capacity;
 	int gpus, nics;
-	hwloc_obj_t *port_object;	/* the PCI device of each port */
+	hwloc_obj_t *port_object; /* the PCI device of each port */
 };
 
 /* 0, or -1 with ERR: a port that is not there, no GPU.  Free with
  * ocs_nccl_devices_free either way. */
-int ocs_nccl_devices_find(const struct ocs_nccl_machine *machine,
-			  const struct ocs_nccl_port *ports, int nports,
-			  struct ocs_nccl_devices *devices, struct ocs_error *err);
+int ocs_nccl_devices_find(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
+			  int nports, struct ocs_nccl_devices *devices, struct ocs_error *err);
 void ocs_nccl_devices_free(struct ocs_nccl_devices *devices);
 
 /* The numbers hwloc has for a device or a bridge. */
@@ -55,7 +54,6 @@ void ocs_nccl_link(const struct ocs_nccl_machine *machine, hwloc_obj_t object, i
 		   char speed[OCS_NCCL_LINK_SPEED]);
 /* Mb/s of PORT: what it says, else what the kernel says of a port of this machine,
  * else 0. */
-int ocs_nccl_port_speed(const struct ocs_nccl_machine *machine,
-			const struct ocs_nccl_port *port);
+int ocs_nccl_port_speed(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *port);
 
 #endif

@@ -17,9 +17,9 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define ELEMENTS 256	/* that NCCL has room for, with what it adds to the file: */
-#define OWN_GPU 20	/* gpu, its NVLinks and c2c, for the GPU of a process */
-#define OWN_NIC 2	/* nic and net for each NIC that has none in the file */
+#define ELEMENTS 256 /* that NCCL has room for, with what it adds to the file: */
+#define OWN_GPU 20   /* gpu, its NVLinks and c2c, for the GPU of a process */
+#define OWN_NIC 2    /* nic and net for each NIC that has none in the file */
 
 struct writer {
 	const struct ocs_nccl_machine *machine;
@@ -70,9 +70,9 @@ static void pci_element(struct writer *w, int index, int indent)
 	ocs_text_add(&w->text,
 		     "%*s<pci busid=\"%s\" class=\"0x%04x00\" vendor=\"0x%04x\" device=\"0x%04x\" "
 		     "subsystem_vendor=\"0x%04x\" subsystem_device=\"0x%04x\" link_speed=\"%s\" "
-		     "link_width=\"%d\"%s>\n", indent, "", busid, pci->class_id, pci->vendor_id,
-		     pci->device_id, pci->subvendor_id, pci->subdevice_id, speed, width,
-		     holds || net ? "" : "/");
+		     "link_width=\"%d\"%s>\n",
+		     indent, "", busid, pci->class_id, pci->vendor_id, pci->device_id,
+		     pci->subvendor_id, pci->subdevice_id, speed, width, holds || net ? "" : "/");
 	w->elements++;
 	if (net)
 		net_elements(w, device, indent + 2);
@@ -89,13 +89,14 @@ static const char *package_info(const struct writer *w, hwloc_obj_t node, const 
 	hwloc_obj_t package = NULL;
 	const char *value = NULL;
 
-	while (!value && (package = hwloc_get_next_obj_by_type(w->machine->topology, HWLOC_OBJ_PACKAGE,
-							       package)))
+	while (!value && (package = hwloc_get_next_obj_by_type(w->machine->topology,
+							       HWLOC_OBJ_PACKAGE, package)))
 		if (hwloc_bitmap_isincluded(node->cpuset, package->cpuset) ||
 		    hwloc_bitmap_isincluded(package->cpuset, node->cpuset))
 			value = hwloc_obj_get_info_by_name(package, name);
 	/* old descriptions keep it with the machine */
-	return value ? value : hwloc_obj_get_info_by_name(hwloc_get_root_obj(w->machine->topology), name);
+	return value ? value :
+		       hwloc_obj_get_info_by_name(hwloc_get_root_obj(w->machine->topology), name);
 }
 
 static bool plain(const char *text)
@@ -117,10 +118,13 @@ static int cpu_element(struct writer *w, hwloc_obj_t node, struct ocs_error *err
 	if (x86 && (!vendor || !plain(vendor) || !family || !model ||
 		    ocs_number_parse(family, 0, 100000, &number) < 0 ||
 		    ocs_number_parse(model, 0, 100000, &number) < 0))
-		return ocs_error_set(err, OCS_USAGE, "the machine description lacks vendor, family or "
-				     "model of its processors, which NCCL needs; make one with lstopo "
-				     "of hwloc 2");
-	ocs_text_add(&w->text, "  <cpu numaid=\"%u\" arch=\"%s\"", node->os_index, w->machine->arch);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"the machine description lacks vendor, family or "
+			"model of its processors, which NCCL needs; make one with lstopo "
+			"of hwloc 2");
+	ocs_text_add(&w->text, "  <cpu numaid=\"%u\" arch=\"%s\"", node->os_index,
+		     w->machine->arch);
 	if (vendor && plain(vendor))
 		ocs_text_add(&w->text, " vendor=\"%s\"", vendor);
 	if (x86)
@@ -141,7 +145,8 @@ static int system_element(struct writer *w, struct ocs_error *err)
 
 	ocs_text_add(&w->text, "<system version=\"1\">\n");
 	w->elements = 1;
-	while ((node = hwloc_get_next_obj_by_type(w->machine->topology, HWLOC_OBJ_NUMANODE, node))) {
+	while ((node = hwloc_get_next_obj_by_type(w->machine->topology, HWLOC_OBJ_NUMANODE,
+						  node))) {
 		bool holds = false;
 
 		for (int i = 0; i < w->devices.count; i++)
@@ -154,14 +159,17 @@ static int system_element(struct writer *w, struct ocs_error *err)
 	}
 	ocs_text_add(&w->text, "</system>\n");
 	if (w->elements + own > ELEMENTS)
-		return ocs_error_set(err, OCS_USAGE, "the machine has %d processors, PCI switches, GPUs "
-				     "and NICs to list, and NCCL adds up to %d elements of its own; it "
-				     "has room for %d", w->elements, own, ELEMENTS);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"the machine has %d processors, PCI switches, GPUs "
+			"and NICs to list, and NCCL adds up to %d elements of its own; it "
+			"has room for %d",
+			w->elements, own, ELEMENTS);
 	return 0;
 }
 
-char *ocs_nccl_topology(const struct ocs_nccl_machine *machine,
-			const struct ocs_nccl_port *ports, int nports, struct ocs_error *err)
+char *ocs_nccl_topology(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
+			int nports, struct ocs_error *err)
 {
 	struct writer w = { .machine = machine, .ports = ports, .nports = nports };
 	char *text = NULL;

@@ -21,7 +21,7 @@ struct reader {
 	const char *text;
 	size_t length, at;
 	int line;
-	bool truncated;		/* the rest is not read; said so */
+	bool truncated; /* the rest is not read; said so */
 	struct ocs_nccl_faults *faults;
 	char name[STRING_MAX + 1], value[STRING_MAX + 1];
 };
@@ -162,17 +162,21 @@ static void attribute_add(struct reader *r, struct ocs_nccl_element *element, bo
 	const char *key = r->name + strspn(r->name, "\t");
 
 	if (key != r->name)
-		ocs_nccl_fault(r->faults, r->line, OCS_NCCL_MISREAD, "a tab before attribute %s, "
-			       "which NCCL does not find then; write one blank", key);
+		ocs_nccl_fault(r->faults, r->line, OCS_NCCL_MISREAD,
+			       "a tab before attribute %s, "
+			       "which NCCL does not find then; write one blank",
+			       key);
 	if (!valued && *key)
 		ocs_nccl_fault(r->faults, r->line, OCS_NCCL_MISREAD,
 			       "an attribute without a value: %s", key);
 	if (element->nattributes == OCS_NCCL_ATTRIBUTES_MAX) {
 		/* a blank before "/>" is no loss */
 		if (*key)
-			ocs_nccl_fault(r->faults, r->line, OCS_NCCL_MISREAD, "more than 16 "
+			ocs_nccl_fault(r->faults, r->line, OCS_NCCL_MISREAD,
+				       "more than 16 "
 				       "attributes (two blanks in a row count as one): NCCL "
-				       "ignores %s", key);
+				       "ignores %s",
+				       key);
 		return;
 	}
 	element->attributes[element->nattributes++] =
@@ -187,17 +191,21 @@ static int separator(struct reader *r, struct ocs_nccl_element *element, int c)
 		return c;
 	element->broken = true;
 	if (c != '\t' && c != '\n' && c != '\r') {
-		ocs_nccl_fault(r->faults, r->line, OCS_NCCL_FATAL, "'%c' where a blank, '/' or '>' "
-			       "must follow in a tag", c < 0x20 || c > 0x7e ? '?' : c);
+		ocs_nccl_fault(r->faults, r->line, OCS_NCCL_FATAL,
+			       "'%c' where a blank, '/' or '>' "
+			       "must follow in a tag",
+			       c < 0x20 || c > 0x7e ? '?' : c);
 		if (c == '?')
 			return skip_past(r, '>');
 		r->at--;
 		return ' ';
 	}
 	/* the line where the reading stopped, not the one after it */
-	ocs_nccl_fault(r->faults, r->line - (c == '\n'), OCS_NCCL_FATAL, c == '\t' ?
-		       "a tab between attributes; NCCL takes one blank" :
-		       "a line end inside a tag; all attributes go on one line, one blank before each");
+	ocs_nccl_fault(
+		r->faults, r->line - (c == '\n'), OCS_NCCL_FATAL,
+		c == '\t' ?
+			"a tab between attributes; NCCL takes one blank" :
+			"a line end inside a tag; all attributes go on one line, one blank before each");
 	while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\n' || peek(r) == '\r')
 		next(r);
 	return peek(r) == '>' || peek(r) == '/' ? next(r) : ' ';
@@ -270,8 +278,10 @@ static bool declaration_skip(struct reader *r, int c)
 {
 	if (strcmp(r->name, "?xml") != 0 && strcmp(r->name, "!DOCTYPE") != 0)
 		return false;
-	fatal(r, r->name[0] == '?' ? "an XML prolog; NCCL's files have none, take it out" :
-				     "a DOCTYPE; NCCL's files have none, take it out", "");
+	fatal(r,
+	      r->name[0] == '?' ? "an XML prolog; NCCL's files have none, take it out" :
+				  "a DOCTYPE; NCCL's files have none, take it out",
+	      "");
 	if (c != '>')
 		skip_past(r, '>');
 	return true;
@@ -289,9 +299,14 @@ static bool tag_find(struct reader *r)
 		if (c == ' ' || c == '\n' || c == '\r' || complained)
 			continue;
 		complained = true;
-		fatal(r, c == '\t' ? "a tab; NCCL takes blanks and line ends only" :
-		      c == 0xef	 ? "a byte order mark or other text before '<'; save the file as plain "
-				   "ASCII" : "text outside a tag; NCCL expects '<'", "");
+		fatal(r,
+		      c == '\t' ?
+			      "a tab; NCCL takes blanks and line ends only" :
+		      c == 0xef ?
+			      "a byte order mark or other text before '<'; save the file as plain "
+			      "ASCII" :
+			      "text outside a tag; NCCL expects '<'",
+		      "");
 	}
 	return true;
 }
@@ -396,8 +411,9 @@ static struct ocs_nccl_element *element_add(struct ocs_nccl_element *parent,
 	element->parent = parent;
 	/* powers of two: room is made when the old is full */
 	if ((parent->nchildren & (parent->nchildren - 1)) == 0)
-		parent->children = ocs_realloc(parent->children, (parent->nchildren ?
-			2 * (size_t)parent->nchildren : 1) * sizeof(struct ocs_nccl_element *));
+		parent->children = ocs_realloc(
+			parent->children, (parent->nchildren ? 2 * (size_t)parent->nchildren : 1) *
+						  sizeof(struct ocs_nccl_element *));
 	parent->children[parent->nchildren++] = element;
 	return element;
 }
@@ -410,8 +426,10 @@ static struct ocs_nccl_element *close_tag(struct reader *r, struct ocs_nccl_elem
 
 	if (strcmp(current->name, tag->name) == 0)
 		return current->parent;
-	ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_FATAL, "</%.60s> where <%.60s> of line %d is "
-		       "open", tag->name, current->name, current->line);
+	ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_FATAL,
+		       "</%.60s> where <%.60s> of line %d is "
+		       "open",
+		       tag->name, current->name, current->line);
 	while (open->parent && strcmp(open->name, tag->name) != 0)
 		open = open->parent;
 	return open->parent ? open->parent : current;
@@ -422,40 +440,44 @@ static void misplaced(struct reader *r, enum ocs_nccl_kind kind,
 		      const struct ocs_nccl_element *current, const struct ocs_nccl_element *tag)
 {
 	if (*current->name)
-		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_MISREAD, "<%.60s> inside <%.60s>, where "
-			       "NCCL ignores it and all that is in it", tag->name, current->name);
+		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_MISREAD,
+			       "<%.60s> inside <%.60s>, where "
+			       "NCCL ignores it and all that is in it",
+			       tag->name, current->name);
 	else
-		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_MISREAD, "<%.60s> is no outermost element "
-			       "of NCCL's; write <%s>", tag->name,
-			       kind == OCS_NCCL_GRAPH ? "graphs" : "system");
+		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_MISREAD,
+			       "<%.60s> is no outermost element "
+			       "of NCCL's; write <%s>",
+			       tag->name, kind == OCS_NCCL_GRAPH ? "graphs" : "system");
 }
 
 /* NCCL's table, or that of CURRENT, is full. */
 static bool no_room(struct reader *r, enum ocs_nccl_kind kind, int elements,
 		    const struct ocs_nccl_element *current, const struct ocs_nccl_element *tag)
 {
-	const int most = kind == OCS_NCCL_GRAPH ? OCS_NCCL_GRAPH_ELEMENTS_MAX :
-						  OCS_NCCL_ELEMENTS_MAX;
+	const int most =
+		kind == OCS_NCCL_GRAPH ? OCS_NCCL_GRAPH_ELEMENTS_MAX : OCS_NCCL_ELEMENTS_MAX;
 
 	if (elements == most)
 		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_FATAL,
 			       "more than %d elements, the most that NCCL reads", most);
 	else if (current->nchildren == OCS_NCCL_CHILDREN_MAX)
-		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_FATAL, "more than %d elements inside one, "
-			       "the most that NCCL reads", OCS_NCCL_CHILDREN_MAX);
+		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_FATAL,
+			       "more than %d elements inside one, "
+			       "the most that NCCL reads",
+			       OCS_NCCL_CHILDREN_MAX);
 	else
 		return false;
 	r->truncated = true;
 	return true;
 }
 
-struct ocs_nccl_element *ocs_nccl_xml_read(const char *text, size_t length,
-					   enum ocs_nccl_kind kind, int *elements,
-					   struct ocs_nccl_faults *faults)
+struct ocs_nccl_element *ocs_nccl_xml_read(const char *text, size_t length, enum ocs_nccl_kind kind,
+					   int *elements, struct ocs_nccl_faults *faults)
 {
 	struct reader *r = ocs_calloc(1, sizeof(*r));
 	struct ocs_nccl_element *root = ocs_calloc(1, sizeof(*root)), *current = root, tag;
-	int ignored = 0;	/* tags open in what NCCL skips */
+	int ignored = 0; /* tags open in what NCCL skips */
 	enum tag type;
 
 	*r = (struct reader){ .text = text, .length = length, .line = 1, .faults = faults };
@@ -496,7 +518,8 @@ struct ocs_nccl_element *ocs_nccl_xml_read(const char *text, size_t length,
 	}
 	element_clear(&tag);
 	if (ignored && !r->truncated)
-		ocs_nccl_fault(faults, r->line, OCS_NCCL_FATAL, "the file ends inside an element that "
+		ocs_nccl_fault(faults, r->line, OCS_NCCL_FATAL,
+			       "the file ends inside an element that "
 			       "NCCL does not know");
 	else if (current != root && !r->truncated)
 		ocs_nccl_fault(faults, current->line, OCS_NCCL_FATAL, "<%.60s> is never closed",

@@ -25,22 +25,22 @@
 
 #define REPLY_MAX (64 << 20)
 #define NODES_MAX 1000000
-#define ROUTES_SERVERS 128	/* up to which plan.json lists routes */
+#define ROUTES_SERVERS 128 /* up to which plan.json lists routes */
 
 /* Everything that is known about the job on the way. */
 struct job {
 	const struct ocs_node_request *request;
 	struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
+	const struct ocs_fabric *fabric; /* of config */
 	const struct ocs_section *section;
-	char **nodes;		/* host list, expanded */
+	char **nodes; /* host list, expanded */
 	int nnodes;
 	bool shaped;
 	struct ocs_shape shape;
 	struct ocs_placer *placer;
 	struct ocs_placement *placement;
 	struct ocs_ranks *ranks;
-	struct json_object *plan;	/* of ocsd's reply, or NULL */
+	struct json_object *plan; /* of ocsd's reply, or NULL */
 };
 
 static void job_free(struct job *job)
@@ -72,9 +72,8 @@ static int job_open(struct job *job, struct ocs_error *err)
 	if (!node)
 		return ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
 				     request->node);
-	job->section = request->section ?
-			       ocs_fabric_section_named(job->fabric, request->section) :
-			       &job->fabric->sections[node->section];
+	job->section = request->section ? ocs_fabric_section_named(job->fabric, request->section) :
+					  &job->fabric->sections[node->section];
 	if (!job->section)
 		return ocs_error_set(err, OCS_USAGE, "%s has no section %s", request->fabric,
 				     request->section);
@@ -147,8 +146,10 @@ static bool same_shape(const struct ocs_shape *a, const struct ocs_shape *b)
 static int placement_open(struct job *job, struct ocs_error *err)
 {
 	if (!job->request->placement)
-		return ocs_error_set(err, OCS_USAGE, "section %s places jobs on cubes: --placement is "
-				     "needed", job->section->name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "section %s places jobs on cubes: --placement is "
+				     "needed",
+				     job->section->name);
 	job->placer = ocs_placer_create(job->fabric, job->section);
 	job->placement = ocs_placement_decode(job->placer, job->request->placement, err);
 	if (!job->placement)
@@ -162,7 +163,8 @@ static int placement_open(struct job *job, struct ocs_error *err)
 	job->shaped = true;
 	job->ranks = ocs_ranks_from_placement(job->fabric, job->placement);
 	if (!same_nodes(job))
-		return ocs_error_set(err, OCS_USAGE, "--placement and --nodes name different nodes");
+		return ocs_error_set(err, OCS_USAGE,
+				     "--placement and --nodes name different nodes");
 	return 0;
 }
 
@@ -187,15 +189,16 @@ static int servers_open(struct job *job, struct ocs_error *err)
 
 static char *json_text(struct json_object *json)
 {
-	return ocs_asprintf("%s\n", json_object_to_json_string_ext(
-		json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+	return ocs_asprintf("%s\n",
+			    json_object_to_json_string_ext(
+				    json, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
 /* The list of routes that ocsd does not send, where it is not too long. */
 void ocs_node_plan_routes(struct json_object *json)
 {
-	struct ocs_plan *plan = json_object_object_get(json, "routes") ? NULL :
-				ocs_plan_from_json(json, NULL);
+	struct ocs_plan *plan =
+		json_object_object_get(json, "routes") ? NULL : ocs_plan_from_json(json, NULL);
 
 	if (plan && plan->servers <= ROUTES_SERVERS && !ocs_plan_route(plan, NULL)) {
 		struct json_object *whole = ocs_plan_to_json(plan);
@@ -218,8 +221,9 @@ static int plan_text(struct job *job, char **text, struct ocs_error *err)
 
 	if (!job->request->reply)
 		return optional ? 0 :
-			ocs_error_set(err, OCS_USAGE, "section %s plans its circuits: --reply is needed",
-				      job->section->name);
+				  ocs_error_set(err, OCS_USAGE,
+						"section %s plans its circuits: --reply is needed",
+						job->section->name);
 	data = ocs_file_read(job->request->reply, REPLY_MAX, NULL, err);
 	if (!data)
 		return -1;
@@ -253,8 +257,8 @@ void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const c
 {
 	char *before = contents->text[OCS_NODE_WARNINGS];
 
-	contents->text[OCS_NODE_WARNINGS] = ocs_asprintf("%s%s: %s\n", before ? before : "", what,
-							 why);
+	contents->text[OCS_NODE_WARNINGS] =
+		ocs_asprintf("%s%s: %s\n", before ? before : "", what, why);
 	free(before);
 }
 
@@ -309,7 +313,8 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);
-	rc = ocs_node_nccl(job->config, job->section, job->request, job->plan, contents, &text, err);
+	rc = ocs_node_nccl(job->config, job->section, job->request, job->plan, contents, &text,
+			   err);
 	contents->text[OCS_NODE_ENV] = ocs_text_take(&text);
 	return rc;
 }
@@ -342,8 +347,8 @@ static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_
 	return env_text(job, contents, err);
 }
 
-int ocs_node_contents(const struct ocs_node_request *request,
-		      struct ocs_node_contents *contents, struct ocs_error *err)
+int ocs_node_contents(const struct ocs_node_request *request, struct ocs_node_contents *contents,
+		      struct ocs_error *err)
 {
 	struct job job = { .request = request };
 	int rc;

@@ -32,8 +32,8 @@
 #define OWNED_MODE 0751
 
 const char *const ocs_node_names[OCS_NODE_FILES] = {
-	"epoch", "placement.json", "plan.json", "topo.xml", "graph.xml", "subnets", "hostfile", "ranks",
-	"addresses", "env", "warnings",
+	"epoch",    "placement.json", "plan.json", "topo.xml", "graph.xml", "subnets",
+	"hostfile", "ranks",	      "addresses", "env",      "warnings",
 };
 
 /* Ours: a file above, one of its temporary names, or a reply of ocsd that the
@@ -65,8 +65,10 @@ static int directory_open(const char *path, struct ocs_error *err)
 		int code = errno;
 
 		if (code == ENOTDIR || code == ELOOP)
-			ocs_error_set(err, OCS_ERROR, "%s is not a directory; it may be a link, "
-				      "which is never followed", path);
+			ocs_error_set(err, OCS_ERROR,
+				      "%s is not a directory; it may be a link, "
+				      "which is never followed",
+				      path);
 		else if (code != ENOENT)
 			ocs_error_set(err, OCS_ERROR, "cannot open %s: %s", path, strerror(code));
 		errno = code;
@@ -75,7 +77,8 @@ static int directory_open(const char *path, struct ocs_error *err)
 	if (fstat(fd, &info) < 0 || info.st_uid != geteuid()) {
 		close(fd);
 		errno = EPERM;
-		return ocs_error_set(err, OCS_ERROR, "%s belongs to another account, remove it", path);
+		return ocs_error_set(err, OCS_ERROR, "%s belongs to another account, remove it",
+				     path);
 	}
 	return fd;
 }
@@ -169,8 +172,7 @@ static int file_write(int fd, const char *dir, const char *name, const char *tex
 }
 
 int ocs_node_directory_write(const char *path, uint64_t epoch,
-			     const struct ocs_node_contents *contents,
-			     struct ocs_error *err)
+			     const struct ocs_node_contents *contents, struct ocs_error *err)
 {
 	uint64_t there;
 	int fd, rc = 0;
@@ -188,8 +190,9 @@ int ocs_node_directory_write(const char *path, uint64_t epoch,
 	there = epoch_read(fd);
 	if (there > epoch) {
 		close(fd);
-		return ocs_error_set(err, OCS_ERROR, "%s is of epoch %" PRIu64 ", newer than %" PRIu64,
-				     path, there, epoch);
+		return ocs_error_set(err, OCS_ERROR,
+				     "%s is of epoch %" PRIu64 ", newer than %" PRIu64, path, there,
+				     epoch);
 	}
 	if (contents->owned && contents->group != (gid_t)-1 && geteuid() == 0 &&
 	    fchown(fd, (uid_t)-1, contents->group) < 0)
@@ -215,7 +218,8 @@ int ocs_node_directory_update(const char *path, const struct ocs_node_contents *
 			      struct ocs_error *err)
 {
 	static const enum ocs_node_file files[] = { OCS_NODE_SUBNETS, OCS_NODE_TOPOLOGY,
-						    OCS_NODE_GRAPH, OCS_NODE_ENV, OCS_NODE_WARNINGS };
+						    OCS_NODE_GRAPH, OCS_NODE_ENV,
+						    OCS_NODE_WARNINGS };
 	int fd = directory_open(path, err), rc = 0;
 	struct stat info;
 
@@ -230,8 +234,9 @@ int ocs_node_directory_update(const char *path, const struct ocs_node_contents *
 				rc = file_write(fd, path, name, contents->text[files[i]],
 						info.st_mode & S_IROTH ? NOBODY : info.st_uid, err);
 			else if (unlinkat(fd, name, 0) < 0 && errno != ENOENT)
-				rc = ocs_error_set(err, OCS_ERROR, "cannot remove the old %s/%s: %s", path,
-						   name, strerror(errno));
+				rc = ocs_error_set(err, OCS_ERROR,
+						   "cannot remove the old %s/%s: %s", path, name,
+						   strerror(errno));
 		}
 	close(fd);
 	return rc;
@@ -239,8 +244,8 @@ int ocs_node_directory_update(const char *path, const struct ocs_node_contents *
 
 void ocs_node_plan_write(const char *path, struct json_object *plan)
 {
-	const char *text = json_object_to_json_string_ext(plan, JSON_C_TO_STRING_PLAIN |
-							  JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(
+		plan, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 	int fd = directory_open(path, NULL);
 	struct stat info;
 
@@ -287,8 +292,9 @@ int ocs_node_directory_remove(const char *path, struct ocs_error *err)
 	}
 	closedir(list);
 	if (rc == 0 && foreign[0])
-		return ocs_error_set(err, OCS_ERROR, "%s holds %s, which is not ours: left in place",
-				     path, foreign);
+		return ocs_error_set(err, OCS_ERROR,
+				     "%s holds %s, which is not ours: left in place", path,
+				     foreign);
 	if (rc == 0 && rmdir(path) < 0 && errno != ENOENT)
 		rc = ocs_error_set(err, OCS_ERROR, "cannot remove %s: %s", path, strerror(errno));
 	return rc;

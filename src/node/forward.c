@@ -29,7 +29,7 @@
 #include "src/util/text.h"
 
 #define CONNECT_MS 5000
-#define WATCH_MS 3600000	/* one question of the watcher */
+#define WATCH_MS 3600000 /* one question of the watcher */
 #define CARRIER_MS 30000
 #define PAUSE_MAX_MS 30000
 
@@ -37,10 +37,10 @@
 struct work {
 	const struct ocs_node_request *request;
 	struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
+	const struct ocs_fabric *fabric; /* of config */
 	const struct ocs_section *section;
-	struct json_object *macs, *forward_macs;	/* our own; forward_macs may be NULL */
-	char *folder;	/* of the jobs' directories */
+	struct json_object *macs, *forward_macs; /* our own; forward_macs may be NULL */
+	char *folder;				 /* of the jobs' directories */
 	enum ocs_forward_backend backend;
 };
 
@@ -79,8 +79,10 @@ static int mac_add(struct json_object *list, const char *node, const char *devic
 	if (sock >= 0)
 		close(sock);
 	if (rc < 0)
-		return ocs_error_set(err, OCS_USAGE, "%s has no interface %s, number %d of"
-				     " \"interfaces\" in ocs.yaml", node, device, interface);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s has no interface %s, number %d of"
+				     " \"interfaces\" in ocs.yaml",
+				     node, device, interface);
 	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
 		 mac[3], mac[4], mac[5]);
 	json_object_array_add(list, json_object_new_string(text));
@@ -133,15 +135,14 @@ static int look_around(struct work *work, struct ocs_error *err)
 	if (section->forwarding == OCS_FORWARDING_AUTO)
 		work->backend = ocs_forward_backend_choose();
 	else
-		ocs_forward_backend_parse(ocs_forwarding_name(section->forwarding),
-					  &work->backend);
+		ocs_forward_backend_parse(ocs_forwarding_name(section->forwarding), &work->backend);
 	return 0;
 }
 
 static struct json_object *question(const struct work *work, const char *op)
 {
-	struct json_object *json = ocs_request_job(op, (uint32_t)work->request->job,
-						   work->request->epoch);
+	struct json_object *json =
+		ocs_request_job(op, (uint32_t)work->request->job, work->request->epoch);
 
 	ocs_field_add_text(json, OCS_FIELD_NODE, work->request->node);
 	return json;
@@ -289,12 +290,13 @@ static void watch(struct work *work)
 			tell_unable(work, err.text);
 		} else if (rc == 0) {
 			ocs_node_plan_routes(ocs_field(reply, OCS_FIELD_PLAN));
-			ocs_node_plan_write(work->request->dir,
-					    ocs_field(reply, OCS_FIELD_PLAN));
+			ocs_node_plan_write(work->request->dir, ocs_field(reply, OCS_FIELD_PLAN));
 			if (ocs_node_nccl_follow(work->config, work->section, work->request,
 						 ocs_field(reply, OCS_FIELD_PLAN), &err))
-				syslog(LOG_ERR, "job %lu: what is for NCCL does not follow the "
-				       "repaired plan: %s", work->request->job, err.text);
+				syslog(LOG_ERR,
+				       "job %lu: what is for NCCL does not follow the "
+				       "repaired plan: %s",
+				       work->request->job, err.text);
 			syslog(LOG_INFO, "job %lu: revision %ld of the plan, %zu things changed",
 			       work->request->job, owner.revision, changed);
 		}
@@ -356,8 +358,7 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 	json_object_put(reply);
 	if (rc < 0) {
 		/* that others keep us waiting is not this host's fault */
-		if (work.config && !gone && err.code != OCS_UNREACHABLE &&
-		    err.code != OCS_NOT_NOW)
+		if (work.config && !gone && err.code != OCS_UNREACHABLE && err.code != OCS_NOT_NOW)
 			tell_unable(&work, err.text);
 		rc = complain(&work, &err);
 	}
@@ -424,15 +425,16 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 		rc = lives(&work, &owner, &err);
 	if (rc > 0) {
 		/* the job runs on: somebody has to follow its plan */
-		rc = work.section->forwarding != OCS_FORWARDING_NONE ? look_around(&work, &err) :
-								       0;
+		rc = work.section->forwarding != OCS_FORWARDING_NONE ? look_around(&work, &err) : 0;
 		if (rc == 0)
 			watch_start(&work);
 	} else if (rc == 0) {
 		rc = ocs_forward_drop(work.folder, &owner, &err);
 		if (rc == 0)
-			fprintf(stderr, "ocs-node: the forwarding of job %lu, which is over, is taken"
-				" away\n", owner.job);
+			fprintf(stderr,
+				"ocs-node: the forwarding of job %lu, which is over, is taken"
+				" away\n",
+				owner.job);
 	}
 	if (rc < 0) {
 		work.request = &job;

@@ -74,13 +74,30 @@ static int number(const char *text, long max, long *value, const char *option)
 {
 	if (ocs_number_parse(text, 0, max, value) == 0)
 		return 0;
-	fprintf(stderr, "ocs-node: %s: '%.40s' is not a whole number from 0 to %ld\n", option,
-		text, max);
+	fprintf(stderr, "ocs-node: %s: '%.40s' is not a whole number from 0 to %ld\n", option, text,
+		max);
 	return -1;
 }
 
-enum { FABRIC = 256, DIRECTORY, JOB, EPOCH, NODE, NODES, SECTION, SHAPE, CONN, PLACEMENT, REPLY,
-       UID, GID, OCSD, KEY, OCSD_USER, TIMEOUT };
+enum {
+	FABRIC = 256,
+	DIRECTORY,
+	JOB,
+	EPOCH,
+	NODE,
+	NODES,
+	SECTION,
+	SHAPE,
+	CONN,
+	PLACEMENT,
+	REPLY,
+	UID,
+	GID,
+	OCSD,
+	KEY,
+	OCSD_USER,
+	TIMEOUT
+};
 
 static const struct option options[] = {
 	{ "fabric", required_argument, NULL, FABRIC },
@@ -215,8 +232,7 @@ static int prepare(const struct ocs_node_request *request)
 	struct ocs_error err = { 0 };
 	int rc;
 
-	if (!request->fabric || !request->dir || !request->job || !request->epoch ||
-	    !request->node)
+	if (!request->fabric || !request->dir || !request->job || !request->epoch || !request->node)
 		return usage_error("prepare needs --fabric, --dir, --job, --epoch and --node");
 	rc = ocs_node_contents(request, &contents, &err);
 	if (rc == 0)
@@ -228,16 +244,17 @@ static int prepare(const struct ocs_node_request *request)
 	if (rc == 0 && request->has_uid && request->has_gid &&
 	    !ocs_node_readable(request->dir, ocs_node_names[OCS_NODE_ENV], request->uid,
 			       request->gid))
-		fprintf(stderr, "ocs-node: job %lu: user %u cannot read %s; check the modes of the "
-			"folders above it\n", request->job, (unsigned)request->uid, request->dir);
+		fprintf(stderr,
+			"ocs-node: job %lu: user %u cannot read %s; check the modes of the "
+			"folders above it\n",
+			request->job, (unsigned)request->uid, request->dir);
 	ocs_node_contents_free(&contents);
 	return rc < 0 ? complain(&err) : OCS_OK;
 }
 
 static int forward(const struct ocs_node_request *request, long timeout)
 {
-	if (!request->fabric || !request->dir || !request->job || !request->epoch ||
-	    !request->node)
+	if (!request->fabric || !request->dir || !request->job || !request->epoch || !request->node)
 		return usage_error("forward needs --fabric, --dir, --job, --epoch and --node");
 	return ocs_node_forward(request, (int)timeout);
 }
@@ -299,7 +316,8 @@ int main(int argc, char **argv)
 			return OCS_OK;
 		}
 		if (option == '?') {
-			fprintf(stderr, "ocs-node: '%s' is no option or lacks its value; see ocs-node --help\n",
+			fprintf(stderr,
+				"ocs-node: '%s' is no option or lacks its value; see ocs-node --help\n",
 				argv[optind > 1 ? optind - 1 : 1]);
 			return OCS_USAGE;
 		}
@@ -307,7 +325,8 @@ int main(int argc, char **argv)
 			return OCS_USAGE;
 	}
 	if (optind != argc - 1)
-		return usage_error("say prepare, remove, forward, unforward, sweep or present, once");
+		return usage_error(
+			"say prepare, remove, forward, unforward, sweep or present, once");
 	if (request.dir && request.dir[0] != '/')
 		return usage_error("--dir must start with /");
 	if (strcmp(argv[optind], "prepare") == 0)

@@ -26,8 +26,8 @@ struct work {
 	const struct ocs_section *section;
 	const char *node;
 	struct ocs_nccl_circuits circuits;
-	struct ocs_nccl_port *ports;	/* those that NCCL is to use */
-	int *interface;			/* of each */
+	struct ocs_nccl_port *ports; /* those that NCCL is to use */
+	int *interface;		     /* of each */
 	int nports;
 	struct ocs_node_contents *contents;
 };
@@ -73,8 +73,9 @@ static void ports_find(struct work *work)
 			else if (!rdma || section->interfaces[i].rdma)
 				port_add(work, i);
 			else
-				ocs_node_warn(work->contents, section->interfaces[i].name, "has circuits but no RDMA device in "
-				     "ocs.yaml, and others have: NCCL does not use it");
+				ocs_node_warn(work->contents, section->interfaces[i].name,
+					      "has circuits but no RDMA device in "
+					      "ocs.yaml, and others have: NCCL does not use it");
 		}
 }
 
@@ -90,9 +91,11 @@ static void topology_make(struct work *work, const struct ocs_nccl_machine *mach
 		*text = ocs_nccl_topology(machine, NULL, 0, &again);
 	/* what is wrong with the machine is wrong either way */
 	if (*text)
-		ocs_node_warn(work->contents, "the NCCL topology file leaves NIC ports to NCCL", err.text);
+		ocs_node_warn(work->contents, "the NCCL topology file leaves NIC ports to NCCL",
+			      err.text);
 	else
-		ocs_node_warn(work->contents, "no NCCL topology file", work->nports ? again.text : err.text);
+		ocs_node_warn(work->contents, "no NCCL topology file",
+			      work->nports ? again.text : err.text);
 }
 
 static int port_of(const struct work *work, int interface)
@@ -140,7 +143,8 @@ static void subnets_make(struct work *work)
 
 		if (!here || !peer || circuit->interface >= section->degree)
 			continue;
-		address = ocs_nccl_subnet_address(section->subnets, section->degree,
+		address = ocs_nccl_subnet_address(
+			section->subnets, section->degree,
 			(struct ocs_nccl_end){ here->server, circuit->interface },
 			(struct ocs_nccl_end){ peer->server, circuit->peer_interface });
 		ocs_text_add(&text, "%s %u.%u.%u.%u/%d\n",
@@ -157,7 +161,8 @@ static void subnets_make(struct work *work)
 static void files_make(struct work *work)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_nccl_machine *machine = ocs_nccl_machine_open(work->config->nccl.hwloc_xml, &err);
+	struct ocs_nccl_machine *machine =
+		ocs_nccl_machine_open(work->config->nccl.hwloc_xml, &err);
 
 	if (machine) {
 		topology_make(work, machine);
@@ -188,7 +193,8 @@ static void environment_make(struct work *work, const char *dir, struct ocs_text
 				     section->subnets & 0xff, section->subnets_prefix);
 	struct ocs_nccl_setting setting = {
 		.topology_file = work->contents->text[OCS_NODE_TOPOLOGY] ? topology : NULL,
-		.graph_file = nccl->graph_file && work->contents->text[OCS_NODE_GRAPH] ? graph : NULL,
+		.graph_file =
+			nccl->graph_file && work->contents->text[OCS_NODE_GRAPH] ? graph : NULL,
 		.ports = work->ports,
 		.nports = work->nports,
 		.management = nccl->management,
@@ -220,8 +226,9 @@ int ocs_node_nccl(const struct ocs_config *config, const struct ocs_section *sec
 		  const struct ocs_node_request *request, struct json_object *plan,
 		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err)
 {
-	struct work work = { .config = config, .section = section, .node = request->node,
-			     .contents = contents };
+	struct work work = {
+		.config = config, .section = section, .node = request->node, .contents = contents
+	};
 	int rc = 0;
 
 	if (plan && section->interfaces)

@@ -19,21 +19,21 @@ struct ocs_section;
 struct ocs_text;
 
 struct ocs_node_request {
-	const char *fabric;	/* path of ocs.yaml, or a synthetic line */
+	const char *fabric; /* path of ocs.yaml, or a synthetic line */
 	const char *dir;
 	unsigned long job;
 	uint64_t epoch;
-	const char *node;	/* this node's name */
-	const char *nodes;	/* host list of the job, servers in rank order */
-	const char *section;	/* NULL: the only one */
+	const char *node;    /* this node's name */
+	const char *nodes;   /* host list of the job, servers in rank order */
+	const char *section; /* NULL: the only one */
 	const char *shape, *conn;
-	const char *placement;	/* compact; torus and static sections */
-	const char *reply;	/* path of ocsd's reply to apply, or NULL */
-	const char *ocsd;	/* address, or NULL: as ocs.yaml says */
-	const char *key;	/* path of the key for remote lines, or NULL: the same */
-	const char *user;	/* account of ocsd, or NULL: the same */
+	const char *placement; /* compact; torus and static sections */
+	const char *reply;     /* path of ocsd's reply to apply, or NULL */
+	const char *ocsd;      /* address, or NULL: as ocs.yaml says */
+	const char *key;       /* path of the key for remote lines, or NULL: the same */
+	const char *user;      /* account of ocsd, or NULL: the same */
 	bool has_uid, has_gid;
-	uid_t uid;		/* the job's: its files are for nobody else */
+	uid_t uid; /* the job's: its files are for nobody else */
 	gid_t gid;
 };
 
@@ -49,24 +49,24 @@ enum ocs_node_file {
 	OCS_NODE_RANKS,
 	OCS_NODE_ADDRESSES,
 	OCS_NODE_ENV,
-	OCS_NODE_WARNINGS,	/* sentences for the job and the log, one a line */
+	OCS_NODE_WARNINGS, /* sentences for the job and the log, one a line */
 	OCS_NODE_FILES
 };
 extern const char *const ocs_node_names[OCS_NODE_FILES];
 
 struct ocs_node_contents {
 	char *text[OCS_NODE_FILES];
-	bool owned;		/* only OWNER (and root) may read them */
+	bool owned; /* only OWNER (and root) may read them */
 	uid_t owner;
-	gid_t group;		/* of OWNER, or -1; may list the directory */
-	uint32_t subnets;	/* range of the circuits' addresses, */
-	int subnets_prefix;	/* and the length of its prefix; 0: none */
+	gid_t group;	    /* of OWNER, or -1; may list the directory */
+	uint32_t subnets;   /* range of the circuits' addresses, */
+	int subnets_prefix; /* and the length of its prefix; 0: none */
 };
 
 /* Computes everything before anything is written.  0, or -1 with ERR (the code of
  * the fault).  Free with ocs_node_contents_free either way. */
-int ocs_node_contents(const struct ocs_node_request *request,
-		      struct ocs_node_contents *contents, struct ocs_error *err);
+int ocs_node_contents(const struct ocs_node_request *request, struct ocs_node_contents *contents,
+		      struct ocs_error *err);
 void ocs_node_contents_free(struct ocs_node_contents *contents);
 /* Adds the warning "WHAT: WHY". */
 void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const char *why);
@@ -95,8 +95,7 @@ void ocs_node_subnets_remove(const char *path);
  * files of an older epoch.  Refused: a symbolic link, another owner, a newer
  * epoch.  0, or -1 with ERR. */
 int ocs_node_directory_write(const char *path, uint64_t epoch,
-			     const struct ocs_node_contents *contents,
-			     struct ocs_error *err);
+			     const struct ocs_node_contents *contents, struct ocs_error *err);
 /* Removes the known files and the directory; fine if it does not exist.  0, or -1
  * with ERR (a link, another owner, files that are not ours). */
 int ocs_node_directory_remove(const char *path, struct ocs_error *err);

@@ -27,8 +27,10 @@ static int ip_run(const struct ocs_text *batch, bool force, struct ocs_error *er
 {
 	char *const words[] = { "ip", force ? "-force" : "-batch", force ? "-batch" : "-",
 				force ? "-" : NULL, NULL };
-	const struct ocs_program ip = { .words = words, .path = OCS_PROGRAM_PATH,
-					.input = batch->data, .length = batch->length };
+	const struct ocs_program ip = { .words = words,
+					.path = OCS_PROGRAM_PATH,
+					.input = batch->data,
+					.length = batch->length };
 	char *said;
 	int status = ocs_program_run(&ip, &said, NULL), rc = 0;
 
@@ -109,8 +111,10 @@ int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_
 			ocs_text_add(&stale, "address delete %s dev %s\n", address, device);
 	for (line = wanted; rc == 0 && line && line_take(&line, device, address) == 1;) {
 		if (!if_nametoindex(device))
-			rc = ocs_error_set(err, OCS_ERROR, "there is no interface %s, which ocs.yaml "
-					   "names", device);
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "there is no interface %s, which ocs.yaml "
+					   "names",
+					   device);
 		else if (!listed(present, device, address))
 			ocs_text_add(&batch, "address add %s dev %s\n", address, device);
 	}

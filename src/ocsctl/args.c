@@ -13,21 +13,23 @@
 
 /* Every option of every command; commands name those they take by key. */
 enum kind {
-	FLAG, TEXT, NUMBER,
-	CHOICE,			/* a number after =, or none, which is CHOICE_NONE */
+	FLAG,
+	TEXT,
+	NUMBER,
+	CHOICE, /* a number after =, or none, which is CHOICE_NONE */
 };
 
 struct option_spec {
 	char key;
 	const char *name;
 	enum kind kind;
-	size_t offset;		/* into struct ocs_ctl_args */
+	size_t offset; /* into struct ocs_ctl_args */
 	long min, max;
 	const char *argument;
 	const char *help;
 };
 
-#define CHOICE_NONE 2	/* seconds of --watch */
+#define CHOICE_NONE 2 /* seconds of --watch */
 #define AT(field) offsetof(struct ocs_ctl_args, field)
 
 static const struct option_spec specs[] = {
@@ -50,16 +52,14 @@ static const struct option_spec specs[] = {
 	{ 'k', "compact", FLAG, AT(compact), 0, 0, NULL,
 	  "print only the compact form that travels with the job" },
 	{ 'N', "servers", NUMBER, AT(servers), 1, 1 << 20, "N", "number of servers" },
-	{ 'D', "degree", NUMBER, AT(degree), 1, 1024, "D",
-	  "optical interfaces of a server" },
+	{ 'D', "degree", NUMBER, AT(degree), 1, 1024, "D", "optical interfaces of a server" },
 	{ 'M', "demand", TEXT, AT(demand), 0, 0, "FILE",
 	  "traffic: {\"allreduce\":[{\"members\":[...],\"bytes\":b}],\"mp\":[[...]]}" },
 	{ 'S', "strategy", TEXT, AT(strategy), 0, 0, "paper|best",
 	  "the published algorithm, or shorter paths and even loads (default)" },
 	{ 'u', "directed", FLAG, AT(directed), 0, 0, NULL,
 	  "transmitters and receivers are joined apart" },
-	{ 'R', "routes", FLAG, AT(routes), 0, 0, NULL,
-	  "list routes above 128 servers too" },
+	{ 'R', "routes", FLAG, AT(routes), 0, 0, NULL, "list routes above 128 servers too" },
 	{ 'P', "paths", NUMBER, AT(paths), 1, 16, "K",
 	  "paths of a pair with traffic of its own (default 1)" },
 	{ 't', "trees", NUMBER, AT(trees), 1, 15, "N",
@@ -92,7 +92,8 @@ static const struct option_spec specs[] = {
 	  "what has failed: server and port (of dark circuits: of either end)" },
 	{ 'Y', "dry-run", FLAG, AT(dry_run), 0, 0, NULL, "print the commands, do nothing" },
 	{ 'X', "remove", FLAG, AT(remove), 0, 0, NULL, "take everything away again" },
-	{ 'T', "reason", TEXT, AT(reason), 0, 0, "TEXT", "why; shown to everybody (default: your name)" },
+	{ 'T', "reason", TEXT, AT(reason), 0, 0, "TEXT",
+	  "why; shown to everybody (default: your name)" },
 	{ 'q', "cube", TEXT, AT(cube), 0, 0, "NxNxN", "XPUs of a cube" },
 	{ 'i', "tile", TEXT, AT(tile), 0, 0, "AxBxC", "XPUs of a node (default 1x1x1)" },
 	{ '1', "cubes", NUMBER, AT(cubes), 1, 1 << 20, "N", "so many whole cubes" },
@@ -137,9 +138,13 @@ void ocs_ctl_help(const struct ocs_ctl_command *command, FILE *out)
 		if (!takes(command, &specs[i]))
 			continue;
 		snprintf(left, sizeof(left), "--%s%s%s%s", specs[i].name,
-			 specs[i].kind == CHOICE ? "[=" : specs[i].argument ? " " : "",
+			 specs[i].kind == CHOICE ? "[=" :
+			 specs[i].argument	 ? " " :
+						   "",
 			 specs[i].argument ? specs[i].argument : "",
-			 specs[i].kind == CHOICE ? "]" : specs[i].key == 'j' ? ", -j" : "");
+			 specs[i].kind == CHOICE ? "]" :
+			 specs[i].key == 'j'	 ? ", -j" :
+						   "");
 		fprintf(out, "  %-22s %s\n", left, specs[i].help);
 	}
 	fprintf(out, "  %-22s this text\n", "--help, -h");
@@ -151,11 +156,11 @@ int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err)
 		return 0;
 	return ocs_error_set(err, OCS_USAGE,
 			     "'%s' is not a job number; squeue -o '%%A %%i' shows the number of"
-			     " an array task or a part of a heterogeneous job", text);
+			     " an array task or a part of a heterogeneous job",
+			     text);
 }
 
-static int unknown(const struct ocs_ctl_command *command, const char *typed,
-		   struct ocs_error *err)
+static int unknown(const struct ocs_ctl_command *command, const char *typed, struct ocs_error *err)
 {
 	const char *names[NSPECS + 1];
 	const char *near = NULL;
@@ -171,14 +176,18 @@ static int unknown(const struct ocs_ctl_command *command, const char *typed,
 		near = ocs_nearest(word, names, n);
 	}
 	if (near)
-		return ocs_error_set(err, OCS_USAGE, "%s: there is no option %s; did you mean"
-				     " --%s?", command->name, typed, near);
-	return ocs_error_set(err, OCS_USAGE, "%s: there is no option %s; 'ocsctl %s --help'"
-			     " lists them", command->name, typed, command->name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: there is no option %s; did you mean"
+				     " --%s?",
+				     command->name, typed, near);
+	return ocs_error_set(err, OCS_USAGE,
+			     "%s: there is no option %s; 'ocsctl %s --help'"
+			     " lists them",
+			     command->name, typed, command->name);
 }
 
-static int take(const struct ocs_ctl_command *command, const struct option_spec *spec,
-		char *value, struct ocs_ctl_args *args, struct ocs_error *err)
+static int take(const struct ocs_ctl_command *command, const struct option_spec *spec, char *value,
+		struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	char *field = (char *)args + spec->offset;
 
@@ -201,8 +210,10 @@ static int take(const struct ocs_ctl_command *command, const struct option_spec 
 		break;
 	}
 	if (spec->max == LONG_MAX)
-		return ocs_error_set(err, OCS_USAGE, "%s: --%s=%s is not a whole number of %ld or"
-				     " more", command->name, spec->name, value, spec->min);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: --%s=%s is not a whole number of %ld or"
+				     " more",
+				     command->name, spec->name, value, spec->min);
 	return ocs_error_set(err, OCS_USAGE, "%s: --%s=%s is not a whole number from %ld to %ld",
 			     command->name, spec->name, value, spec->min, spec->max);
 }
@@ -215,8 +226,9 @@ static int operands(const struct ocs_ctl_command *command, const struct ocs_ctl_
 				     command->name, args->operands[command->max], command->name,
 				     *command->operands ? " " : "", command->operands);
 	if (args->count < command->min)
-		return ocs_error_set(err, OCS_USAGE, "%s: something is missing; usage: ocsctl %s %s",
-				     command->name, command->name, command->operands);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: something is missing; usage: ocsctl %s %s", command->name,
+				     command->name, command->operands);
 	return 0;
 }
 
@@ -233,8 +245,9 @@ int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **a
 		if (!takes(command, &specs[i]))
 			continue;
 		options[n].name = specs[i].name;
-		options[n].has_arg = specs[i].kind == FLAG ? no_argument :
-			specs[i].kind == CHOICE ? optional_argument : required_argument;
+		options[n].has_arg = specs[i].kind == FLAG   ? no_argument :
+				     specs[i].kind == CHOICE ? optional_argument :
+							       required_argument;
 		options[n++].val = 256 + i;
 	}
 	options[n].name = "help";
@@ -257,8 +270,8 @@ int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **a
 			continue;
 		}
 		if (c == ':')
-			return ocs_error_set(err, OCS_USAGE, "%s: %s needs a value",
-					     command->name, argv[optind - 1]);
+			return ocs_error_set(err, OCS_USAGE, "%s: %s needs a value", command->name,
+					     argv[optind - 1]);
 		if (c == '?') {
 			/* With operands permuted the culprit is the last one looked at. */
 			const char *typed = optind > at ? argv[optind - 1] : argv[optind];

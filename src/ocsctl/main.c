@@ -8,10 +8,10 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/util/nearest.h"
 
-#define OFFLINE "f"	/* commands that read ocs.yaml only */
-#define ONLINE "fo"	/* commands that also talk to ocsd */
-#define CHANGE "xI" ONLINE	/* ... and have it change something */
-#define SHAPE "csrd"	/* commands that lay a shape on a section */
+#define OFFLINE "f"	   /* commands that read ocs.yaml only */
+#define ONLINE "fo"	   /* commands that also talk to ocsd */
+#define CHANGE "xI" ONLINE /* ... and have it change something */
+#define SHAPE "csrd"	   /* commands that lay a shape on a section */
 
 const struct ocs_ctl_command ocs_ctl_commands[] = {
 	{ "check", "[FILE]", 0, 1, "jC" ONLINE,
@@ -28,12 +28,11 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	{ "show", "fabric|cube|port|switch|job|circuit [NAME]", 1, 2, "jL" ONLINE,
 	  "tables of what ocsd knows",
 	  "A switch that is named comes with its ports and its history.", ocs_ctl_show },
-	{ "map", "", 0, 0, "jsgw" ONLINE,
-	  "a picture of every section with the jobs on it", NULL, ocs_ctl_map },
+	{ "map", "", 0, 0, "jsgw" ONLINE, "a picture of every section with the jobs on it", NULL,
+	  ocs_ctl_map },
 	{ "place", "SHAPE", 1, 1, "jbnkg" SHAPE ONLINE,
 	  "where a shape would lie now, or on a fabric you describe",
-	  "Without --busy and --fabric ocsd is asked what is free at this moment.",
-	  ocs_ctl_place },
+	  "Without --busy and --fabric ocsd is asked what is free at this moment.", ocs_ctl_place },
 	{ "verify", "FILE", 1, 1, "jb" OFFLINE,
 	  "prove a placement or a plan right, or name its first fault",
 	  "FILE holds what 'place --json' or 'plan --json' printed; - is standard input.",
@@ -43,9 +42,9 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	{ "plan", "", 0, 0, "jNDMSuRPtFAsg" OFFLINE,
 	  "rings, circuits and routes for servers of a direct fabric",
 	  "--servers and --degree are taken from the direct section of the fabric when\n"
-	  "--fabric is given.", ocs_ctl_plan },
-	{ "forward", "PLAN", 1, 1, "j0OBFYXf",
-	  "routes and filters of a plan, on this host",
+	  "--fabric is given.",
+	  ocs_ctl_plan },
+	{ "forward", "PLAN", 1, 1, "j0OBFYXf", "routes and filters of a plan, on this host",
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
 	  ocs_ctl_forward },
@@ -57,35 +56,37 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	{ "advise", "SHAPE", 1, 1, "jme" SHAPE ONLINE,
 	  "which jobs, restarted elsewhere, would let a shape in",
 	  "The fewest jobs, and of those the cheapest: by XPUs, or with --elapsed by the XPU\n"
-	  "hours that are lost.  Nothing is moved.", ocs_ctl_advise },
+	  "hours that are lost.  Nothing is moved.",
+	  ocs_ctl_advise },
 	{ "reserve", "[SHAPE]", 0, 1, "j123456789Y" SHAPE OFFLINE,
 	  "a reservation of Slurm for a shape, for cubes or for the nodes of a switch",
 	  "One of SHAPE, --cubes, --cube and --switch; with --duration, and --users, --accounts\n"
 	  "or --flags=maint.  The nodes are those of a verified placement on what will be free\n"
 	  "from --start on.  --dry-run prints it and the command of Slurm, and makes nothing.",
 	  ocs_ctl_reserve },
-	{ "explain", "JOBID", 1, 1, "j" ONLINE,
-	  "why a job waits, or where it runs", NULL, ocs_ctl_explain },
+	{ "explain", "JOBID", 1, 1, "j" ONLINE, "why a job waits, or where it runs", NULL,
+	  ocs_ctl_explain },
 	{ "apply", "JOBID", 1, 1, "jEWHV" CHANGE,
-	  "wait until a job's circuits exist and were read back",
-	  "Idempotent; for prolog scripts.", ocs_ctl_apply },
+	  "wait until a job's circuits exist and were read back", "Idempotent; for prolog scripts.",
+	  ocs_ctl_apply },
 	{ "prepare", "JOBID NODES", 2, 2, "jsM" CHANGE,
 	  "make the circuits of the job that comes next on NODES (look-ahead)",
 	  "NODES is a host list in rank order, such as squeue -O SchedNodes shows.  Undone by\n"
 	  "'ocsctl release JOBID', and by a job that gets one of the nodes before.",
 	  ocs_ctl_prepare },
-	{ "release", "JOBID", 1, 1, "jEWH" CHANGE,
-	  "give a job's circuits back",
+	{ "release", "JOBID", 1, 1, "jEWH" CHANGE, "give a job's circuits back",
 	  "Idempotent; for epilog scripts.  Without --node the whole job is released.",
 	  ocs_ctl_release },
 	{ "drain", "cube|node|port|switch|xpu NAME", 2, 2, "jT" CHANGE,
-	  "keep new jobs off a cube, a port (SWITCH:PORT), switch or XPU (CUBE:X,Y,Z)", NULL, ocs_ctl_drain },
+	  "keep new jobs off a cube, a port (SWITCH:PORT), switch or XPU (CUBE:X,Y,Z)", NULL,
+	  ocs_ctl_drain },
 	{ "fail", "port NAME", 2, 2, "jT" CHANGE,
 	  "drain a port (SWITCH:PORT) that went dark and move running jobs off it",
 	  "Circuits of a running job on a direct fabric change places; few of them, and\n"
-	  "never those of another job.", ocs_ctl_drain },
-	{ "resume", "cube|port|switch|xpu NAME", 2, 2, "jT" CHANGE,
-	  "undo drain and fail", NULL, ocs_ctl_drain },
+	  "never those of another job.",
+	  ocs_ctl_drain },
+	{ "resume", "cube|port|switch|xpu NAME", 2, 2, "jT" CHANGE, "undo drain and fail", NULL,
+	  ocs_ctl_drain },
 	{ "reconcile", "", 0, 0, "j" CHANGE,
 	  "read every switch now, restore what is missing, report what differed", NULL,
 	  ocs_ctl_reconcile },
@@ -107,7 +108,8 @@ static void usage(FILE *out)
 {
 	fputs("Usage: ocsctl COMMAND [OPTION...] [OPERAND...]\n\n"
 	      "Looks at and steers the optical circuit switches of a Slurm cluster.\n\n"
-	      "Commands:\n", out);
+	      "Commands:\n",
+	      out);
 	for (const struct ocs_ctl_command *c = ocs_ctl_commands; c->name; c++)
 		fprintf(out, "  %-10s %s\n", c->name, c->summary);
 	fputs("  help       this list, or the help of one: 'help COMMAND'\n\n"
@@ -116,7 +118,8 @@ static void usage(FILE *out)
 	      "  -V, --version  the version\n\n"
 	      "'ocsctl COMMAND --help' lists a command's options; ocsctl(1) has all of it.\n"
 	      "Exit status: 0 done, 1 error, 2 usage, 3 can never fit, 4 does not fit now,\n"
-	      "5 ocsd cannot be reached.\n", out);
+	      "5 ocsd cannot be reached.\n",
+	      out);
 }
 
 static const struct ocs_ctl_command *find(const char *name, struct ocs_error *err)
@@ -132,11 +135,11 @@ static const struct ocs_ctl_command *find(const char *name, struct ocs_error *er
 	names[n++] = "help";
 	near = ocs_nearest(name, names, n);
 	if (near)
-		ocs_error_set(err, OCS_USAGE, "there is no command '%s'; did you mean '%s'?",
-			      name, near);
+		ocs_error_set(err, OCS_USAGE, "there is no command '%s'; did you mean '%s'?", name,
+			      near);
 	else
-		ocs_error_set(err, OCS_USAGE,
-			      "there is no command '%s'; 'ocsctl help' lists them", name);
+		ocs_error_set(err, OCS_USAGE, "there is no command '%s'; 'ocsctl help' lists them",
+			      name);
 	return NULL;
 }
 
@@ -145,8 +148,10 @@ static int help(int argc, char **argv, struct ocs_error *err)
 	const struct ocs_ctl_command *command;
 
 	if (argc > 2)
-		return ocs_error_set(err, OCS_USAGE, "help: '%s' is too much; usage: ocsctl help"
-				     " [COMMAND]", argv[2]);
+		return ocs_error_set(err, OCS_USAGE,
+				     "help: '%s' is too much; usage: ocsctl help"
+				     " [COMMAND]",
+				     argv[2]);
 	if (argc < 2 || !strcmp(argv[1], "help")) {
 		usage(stdout);
 		return 0;
@@ -166,8 +171,7 @@ static int run(int argc, char **argv, struct ocs_error *err)
 	int rc;
 
 	if (argc < 2)
-		return ocs_error_set(err, OCS_USAGE,
-				     "which command? 'ocsctl help' lists them");
+		return ocs_error_set(err, OCS_USAGE, "which command? 'ocsctl help' lists them");
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return help(argc - 1, argv + 1, err);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))

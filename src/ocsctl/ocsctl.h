@@ -25,41 +25,41 @@ struct ocs_ctl_args {
 	bool json;
 	bool no_rotate, no_fold, nodes, compact;
 	bool directed, routes;
-	long watch;		/* seconds between pictures, 0: draw once */
+	long watch; /* seconds between pictures, 0: draw once */
 	const char *fabric, *ocsd;
 	const char *busy, *section, *conn;
 	const char *map, *elapsed;
 	const char *svg, *demand, *strategy;
 	const char *repair;
-	long paths;		/* 0: not given */
+	long paths; /* 0: not given */
 	long trees;
 	const char *node, *reason;
 	const char *slurm_conf;
 	const char *cube, *tile;
 	const char *hosts, *backend, *failed;
-	long cubes;		/* 0: not given */
+	long cubes; /* 0: not given */
 	const char *cube_names, *switch_names;
 	const char *start, *duration, *users, *accounts, *flags, *name;
 	bool dry_run, remove;
-	long servers, degree;	/* 0: not given */
-	long epoch;		/* 0: not given */
-	long last;		/* events, 0: not given */
-	long after;		/* revision, 0: not given */
-	long expect;		/* revision of ocsd's database, -1: not given */
+	long servers, degree; /* 0: not given */
+	long epoch;	      /* 0: not given */
+	long last;	      /* events, 0: not given */
+	long after;	      /* revision, 0: not given */
+	long expect;	      /* revision of ocsd's database, -1: not given */
 	const char *transaction;
-	long wait;		/* seconds, 0: not given */
-	int count;		/* operands */
+	long wait; /* seconds, 0: not given */
+	int count; /* operands */
 	char **operands;
 };
 
 /* One subcommand. */
 struct ocs_ctl_command {
 	const char *name;
-	const char *operands;	/* as in the usage line: "SHAPE", "[FILE]", "" */
-	int min, max;		/* how many operands */
-	const char *options;	/* their keys, see the table in args.c */
-	const char *summary;	/* one line of the list of commands */
-	const char *help;	/* paragraphs below the usage, or NULL */
+	const char *operands; /* as in the usage line: "SHAPE", "[FILE]", "" */
+	int min, max;	      /* how many operands */
+	const char *options;  /* their keys, see the table in args.c */
+	const char *summary;  /* one line of the list of commands */
+	const char *help;     /* paragraphs below the usage, or NULL */
 	/* Prints its result to stdout and returns 0, or returns -1 with ERR: main
 	 * prints the sentence, err->code is the exit status. */
 	int (*run)(const struct ocs_ctl_args *args, struct ocs_error *err);
@@ -80,8 +80,7 @@ int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err);
 /* What --fabric names, else the site's ocs.yaml.  NULL with ERR. */
 struct ocs_config *ocs_ctl_config_open(const struct ocs_ctl_args *args, struct ocs_error *err);
 /* The fabric of it alone. */
-struct ocs_fabric *ocs_ctl_fabric_open(const struct ocs_ctl_args *args,
-				       struct ocs_error *err);
+struct ocs_fabric *ocs_ctl_fabric_open(const struct ocs_ctl_args *args, struct ocs_error *err);
 /* The path of the site's ocs.yaml (the caller frees it), or NULL with ERR listing
  * the places that were looked at. */
 char *ocs_ctl_config_path(struct ocs_error *err);
@@ -90,16 +89,13 @@ int ocs_ctl_no_section(const struct ocs_fabric *fabric, const struct ocs_ctl_arg
 		       struct ocs_error *err);
 /* The torus or static section that --section names, or the only one. */
 const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
-					  const struct ocs_ctl_args *args,
-					  struct ocs_error *err);
+					  const struct ocs_ctl_args *args, struct ocs_error *err);
 /* Where ocsd answers: --ocsd, else the socket of CONFIG if it exists here, else
  * its address.  CONFIG may be NULL with --ocsd. */
-const char *ocs_ctl_address(const struct ocs_ctl_args *args,
-			    const struct ocs_config *config);
+const char *ocs_ctl_address(const struct ocs_ctl_args *args, const struct ocs_config *config);
 /* Connects there.  When CONFIG is NULL and --ocsd is not given the site's ocs.yaml
  * is read for the address.  NULL with ERR. */
-struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
-				   const struct ocs_config *config,
+struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args, const struct ocs_config *config,
 				   struct ocs_error *err);
 /* Reads a file, or standard input when PATH is "-".  The caller frees the text. */
 char *ocs_ctl_read(const char *path, struct ocs_error *err);
@@ -116,9 +112,8 @@ int ocs_ctl_transaction(const struct ocs_ctl_args *args, struct json_object *req
 #define OCS_CTL_CALL_MS 20000
 
 /* json.c: a member of any type as it is printed; a missing or null member reads as the default */
-const char *ocs_ctl_string(struct json_object *object, const char *name,
-			   const char *otherwise);
-size_t ocs_ctl_length(struct json_object *array);	/* 0 for NULL */
+const char *ocs_ctl_string(struct json_object *object, const char *name, const char *otherwise);
+size_t ocs_ctl_length(struct json_object *array); /* 0 for NULL */
 /* One line on stdout. */
 void ocs_ctl_print_json(struct json_object *object);
 /* The same without "id" and "ok", which belong to the protocol. */

@@ -15,13 +15,13 @@ struct ocs_ctl_args;
 struct ocs_ctl_where {
 	struct ocs_shape shape;
 	struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
+	const struct ocs_fabric *fabric; /* of config */
 	const struct ocs_section *section;
 	struct ocs_placer *placer;
-	struct ocs_occupancy *occupancy;	/* all free */
-	bool *reserved;		/* nodes of the section that wait for a reservation, or NULL */
-	struct ocs_placement *placement;	/* after ocs_ctl_where_place */
-	const char *when;	/* near shapes "would fit ...": now, unless somebody sets it */
+	struct ocs_occupancy *occupancy; /* all free */
+	bool *reserved; /* nodes of the section that wait for a reservation, or NULL */
+	struct ocs_placement *placement; /* after ocs_ctl_where_place */
+	const char *when; /* near shapes "would fit ...": now, unless somebody sets it */
 };
 
 /* Reads the shape and the fabric that ARGS name.  0, or -1 with ERR; close in
@@ -45,8 +45,7 @@ void ocs_ctl_coord_format(const struct ocs_shape *shape, long rank, char *text);
 char *ocs_ctl_fold_svg(const struct ocs_ctl_where *where, const long *ranks);
 
 /* "n[0-15]"; the caller frees it. */
-char *ocs_ctl_node_list(const struct ocs_fabric *fabric,
-			const struct ocs_placement *placement);
+char *ocs_ctl_node_list(const struct ocs_fabric *fabric, const struct ocs_placement *placement);
 /* "c[0-3]"; the caller frees it. */
 char *ocs_ctl_cube_list(const struct ocs_placement *placement);
 

@@ -21,15 +21,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROOM (1 << 20)		/* bytes that must be free to go on */
-#define PATIENCE_MS 100		/* for others who hold the database */
+#define ROOM (1 << 20)	/* bytes that must be free to go on */
+#define PATIENCE_MS 100 /* for others who hold the database */
 #define DELAY_MAX_MS 16000
 
 struct standby {
 	struct ocsd *d;
 	const char *folder;
 	struct event *timer;
-	char *reason;		/* the last one that was logged */
+	char *reason; /* the last one that was logged */
 	int delay_ms;
 	bool listening;
 };
@@ -42,8 +42,8 @@ static int find_room(const char *folder, struct ocs_error *err)
 	int number = fd < 0 ? errno : posix_fallocate(fd, 0, ROOM);
 
 	if (number)
-		ocs_error_set(err, OCS_ERROR, "there is no room for %d bytes in %s: %s", ROOM, folder,
-			      strerror(number));
+		ocs_error_set(err, OCS_ERROR, "there is no room for %d bytes in %s: %s", ROOM,
+			      folder, strerror(number));
 	if (fd >= 0) {
 		close(fd);
 		unlink(path);

@@ -46,10 +46,10 @@
 #include <unistd.h>
 
 #define FILES_WANTED 65536
-#define PATIENCE_MS 2000	/* for others who hold the database */
-#define LIFE_S 60		/* one that ends sooner has lost the database again */
-#define DELAY_MS 250		/* before the database is tried again */
-#define DELAY_MAX_MS 1000	/* however often it is lost again */
+#define PATIENCE_MS 2000  /* for others who hold the database */
+#define LIFE_S 60	  /* one that ends sooner has lost the database again */
+#define DELAY_MS 250	  /* before the database is tried again */
+#define DELAY_MAX_MS 1000 /* however often it is lost again */
 
 struct options {
 	const char *fabric, *socket, *state;
@@ -103,7 +103,8 @@ static void read_options(int argc, char **argv, struct options *options)
 			break;
 		case 'l':
 			if (ocs_log_level_parse(optarg, &level)) {
-				fprintf(stderr, "ocsd: --log-level is error, warning, info or debug, not %s\n",
+				fprintf(stderr,
+					"ocsd: --log-level is error, warning, info or debug, not %s\n",
 					optarg);
 				exit(OCS_USAGE);
 			}
@@ -116,7 +117,8 @@ static void read_options(int argc, char **argv, struct options *options)
 			fputs(usage, stdout);
 			exit(OCS_OK);
 		default:
-			fprintf(stderr, "ocsd: '%s' is no option or lacks its value; see ocsd --help\n",
+			fprintf(stderr,
+				"ocsd: '%s' is no option or lacks its value; see ocsd --help\n",
 				argv[optind > 1 ? optind - 1 : 1]);
 			exit(OCS_USAGE);
 		}
@@ -163,8 +165,8 @@ static void add_admin(struct ocsd *d, uid_t uid)
 {
 	struct ocsd_server *server = &d->server;
 
-	server->admins = ocs_realloc(server->admins,
-				     (server->nadmins + 1) * sizeof(*server->admins));
+	server->admins =
+		ocs_realloc(server->admins, (server->nadmins + 1) * sizeof(*server->admins));
 	server->admins[server->nadmins++] = uid;
 }
 
@@ -176,9 +178,10 @@ static int find_admins(struct ocsd *d, struct ocs_error *err)
 		const struct passwd *entry = getpwnam(d->config->ocsd.admins[i]);
 
 		if (!entry)
-			return ocs_error_set(err, OCS_USAGE,
-					     "%s: ocsd.admins names user %s, who does not exist here",
-					     d->fabric->source, d->config->ocsd.admins[i]);
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"%s: ocsd.admins names user %s, who does not exist here",
+				d->fabric->source, d->config->ocsd.admins[i]);
 		add_admin(d, entry->pw_uid);
 	}
 	return 0;
@@ -197,8 +200,7 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 	struct ocsd *d = context;
 
 	(void)what;
-	ocs_log(OCS_LOG_INFO, "stopping on signal %d; circuits stay as they are",
-		(int)number);
+	ocs_log(OCS_LOG_INFO, "stopping on signal %d; circuits stay as they are", (int)number);
 	d->stopping = true;
 	event_base_loopbreak(d->base);
 }
@@ -224,8 +226,7 @@ static void on_reload(evutil_socket_t number, short what, void *context)
 		return;
 	}
 	ocs_config_destroy(config);
-	ocs_log(OCS_LOG_INFO, "starting over with the new %s; circuits stay as they are",
-		d->yaml);
+	ocs_log(OCS_LOG_INFO, "starting over with the new %s; circuits stay as they are", d->yaml);
 	ocsd_service_tell("RELOADING=1");
 	d->reload = d->stopping = true;
 	event_base_loopbreak(d->base);
@@ -239,13 +240,11 @@ static void make_switches(struct ocsd *d)
 
 		sw->description = &d->fabric->switches[i];
 		sw->index = i;
-		sw->ports = ocs_calloc(2 * (size_t)sw->description->size + 1,
-				       sizeof(*sw->ports));
+		sw->ports = ocs_calloc(2 * (size_t)sw->description->size + 1, sizeof(*sw->ports));
 		sw->by_in = ocs_calloc((size_t)sw->description->size + 1,
 				       sizeof(struct ocsd_circuit *));
 	}
-	d->placers = ocs_calloc((size_t)d->fabric->nsections + 1,
-				sizeof(struct ocs_placer *));
+	d->placers = ocs_calloc((size_t)d->fabric->nsections + 1, sizeof(struct ocs_placer *));
 }
 
 /* Clients, switches and the database all hold descriptors. */
@@ -388,8 +387,12 @@ static void free_lists(struct ocsd *d)
 /* Leaves D with its fabric and what it counts. */
 static void stop(struct ocsd *d)
 {
-	struct ocsd kept = { .config = d->config, .fabric = d->fabric, .store_losses = d->store_losses,
-			     .reload = d->reload, .ready_fd = d->ready_fd, .fault = d->fault };
+	struct ocsd kept = { .config = d->config,
+			     .fabric = d->fabric,
+			     .store_losses = d->store_losses,
+			     .reload = d->reload,
+			     .ready_fd = d->ready_fd,
+			     .fault = d->fault };
 
 	if (d->fabric && d->switches)
 		ocsd_workers_stop(d);

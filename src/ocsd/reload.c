@@ -18,8 +18,10 @@ static int check_job(const struct ocsd *d, const struct ocsd_job *job,
 		     const struct ocs_fabric *fabric, struct ocs_error *err)
 {
 	struct ocs_holding holding = {
-		.job = job->job, .section = job->section ? job->section_name : NULL,
-		.nodes = job->nodes, .nnodes = job->nnodes,
+		.job = job->job,
+		.section = job->section ? job->section_name : NULL,
+		.nodes = job->nodes,
+		.nnodes = job->nnodes,
 	};
 	int *switches = ocs_calloc(job->ncircuits + 1, sizeof(*switches)), rc;
 
@@ -53,15 +55,18 @@ static int check_settings(const struct ocsd *d, const struct ocs_config *config,
 {
 	for (size_t i = 0; i < config->ocsd.nadmins; i++)
 		if (!getpwnam(config->ocsd.admins[i]))
-			return ocs_error_set(err, OCS_USAGE,
-					     "%s: ocsd.admins names user %s, who does not exist here",
-					     config->fabric->source, config->ocsd.admins[i]);
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"%s: ocsd.admins names user %s, who does not exist here",
+				config->fabric->source, config->ocsd.admins[i]);
 	if (ocsd_hello_account(config, err))
 		return -1;
 	if (strcmp(d->config->ocsd.state, config->ocsd.state) != 0)
-		return ocs_error_set(err, OCS_USAGE, "%s: ocsd.state cannot become %s while ocsd runs: "
-				     "stop ocsd, move %s there, and start it again", config->fabric->source,
-				     config->ocsd.state, d->config->ocsd.state);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: ocsd.state cannot become %s while ocsd runs: "
+				     "stop ocsd, move %s there, and start it again",
+				     config->fabric->source, config->ocsd.state,
+				     d->config->ocsd.state);
 	if (check_address(d->config->ocsd.socket, config->ocsd.socket, err) ||
 	    check_address(d->config->ocsd.listen, config->ocsd.listen, err) ||
 	    check_address(d->config->ocsd.metrics, config->ocsd.metrics, err))
@@ -69,8 +74,7 @@ static int check_settings(const struct ocsd *d, const struct ocs_config *config,
 	return 0;
 }
 
-int ocsd_reload_check(const struct ocsd *d, const struct ocs_config *config,
-		      struct ocs_error *err)
+int ocsd_reload_check(const struct ocsd *d, const struct ocs_config *config, struct ocs_error *err)
 {
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (!job->dead && check_job(d, job, config->fabric, err))

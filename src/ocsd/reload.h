@@ -14,8 +14,7 @@ struct ocsd;
  * switch ports, and the switches themselves under CONFIG, and whether the daemon can
  * start with its other settings.  0, or -1 with ERR naming the job and what would
  * change, or the setting. */
-int ocsd_reload_check(const struct ocsd *d, const struct ocs_config *config,
-		      struct ocs_error *err);
+int ocsd_reload_check(const struct ocsd *d, const struct ocs_config *config, struct ocs_error *err);
 
 /* Opens d->yaml; where that fails, the copy of what was read last, in FOLDER (NULL: the default),
  * with the reason in d->fault.  0, or -1 with ERR. */

@@ -28,8 +28,8 @@ bool ocs_lay_valid(const struct ocs_section *section, const struct ocs_folding *
 			return false;
 		if (folding->box[a] > (long)lay->count[a] * section->edge[a])
 			return false;
-		if (folding->closed[a] && (lay->offset[a] ||
-		    folding->box[a] != lay->count[a] * section->edge[a]))
+		if (folding->closed[a] &&
+		    (lay->offset[a] || folding->box[a] != lay->count[a] * section->edge[a]))
 			return false;
 		cubes *= lay->count[a];
 	}
@@ -37,9 +37,9 @@ bool ocs_lay_valid(const struct ocs_section *section, const struct ocs_folding *
 }
 
 /* One vertex: SUM is the sum of its entries. */
-static inline void place_one(const struct ocs_section *section,
-			     const struct ocs_fold_table *table, const struct ocs_lay *lay,
-			     const struct ocs_fold_entry *sum, struct ocs_xpu *xpu)
+static inline void place_one(const struct ocs_section *section, const struct ocs_fold_table *table,
+			     const struct ocs_lay *lay, const struct ocs_fold_entry *sum,
+			     struct ocs_xpu *xpu)
 {
 	int at[OCS_AXES], a;
 
@@ -48,7 +48,7 @@ static inline void place_one(const struct ocs_section *section,
 	for (a = 0; a < OCS_AXES; a++) {
 		int edge = section->edge[a], g = lay->offset[a] + at[a], piece = 0;
 
-		if (g >= edge) {	/* divisions are dear, most boxes are small */
+		if (g >= edge) { /* divisions are dear, most boxes are small */
 			piece = g / edge;
 			g -= piece * edge;
 			if (piece >= lay->count[a])

@@ -12,8 +12,8 @@
 #include "src/place/place.h"
 
 struct ocs_lay {
-	int offset[OCS_AXES];	/* of the box in the first cube */
-	int count[OCS_AXES];	/* cubes along the axis; 1 in a static torus */
+	int offset[OCS_AXES]; /* of the box in the first cube */
+	int count[OCS_AXES];  /* cubes along the axis; 1 in a static torus */
 };
 
 void ocs_host_of(const struct ocs_section *section, struct ocs_host *host);

@@ -42,8 +42,8 @@ struct ocs_fit *ocs_fit_create(const struct ocs_section *section)
 		fit->scan = ocs_calloc(1, ocs_fit_scan_size());
 		fit->scan_xpus = ocs_calloc((size_t)section->cube_xpus, sizeof(struct ocs_xpu));
 	}
-	fit->free_in = ocs_calloc((size_t)section->cube_xpus * (size_t)fit->set_words,
-				  sizeof(uint64_t));
+	fit->free_in =
+		ocs_calloc((size_t)section->cube_xpus * (size_t)fit->set_words, sizeof(uint64_t));
 	fit->firsts = ocs_calloc((size_t)section->words, sizeof(uint64_t));
 	firsts_mark(section, fit->firsts);
 	fit->members = ocs_calloc((size_t)fit->set_words, sizeof(uint64_t));
@@ -87,8 +87,9 @@ void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 	fit->sets_of = NULL;
 	if (cat->nclasses > fit->class_room) {
 		fit->class_room = cat->nclasses;
-		fit->sets = ocs_realloc(fit->sets, (size_t)fit->class_room *
-					(size_t)fit->set_words * sizeof(*fit->sets));
+		fit->sets =
+			ocs_realloc(fit->sets, (size_t)fit->class_room * (size_t)fit->set_words *
+						       sizeof(*fit->sets));
 		fit->set_count = ocs_realloc(fit->set_count,
 					     (size_t)fit->class_room * sizeof(*fit->set_count));
 	}
@@ -110,8 +111,8 @@ void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 	if (uses > fit->use_room) {
 		fit->use_room = uses;
 		fit->tally = ocs_realloc(fit->tally, 5 * (size_t)uses * sizeof(int));
-		fit->own = ocs_realloc(fit->own, (size_t)uses * (size_t)fit->set_words *
-				       sizeof(*fit->own));
+		fit->own = ocs_realloc(fit->own,
+				       (size_t)uses * (size_t)fit->set_words * sizeof(*fit->own));
 	}
 }
 

@@ -13,46 +13,46 @@ struct ocs_fit {
 	/* cubes with free XPUs, fullest first: broken cubes are used up before
 	 * whole ones */
 	int n;
-	long xpus;		/* free */
+	long xpus; /* free */
 	int *cube;
-	int *count;		/* free XPUs */
-	int *with;		/* per number of XPUs: the first one that has so many */
-	uint64_t *words;	/* section->words each */
-	const struct ocs_occupancy *blocked;	/* NULL: no port is blocked */
+	int *count;	 /* free XPUs */
+	int *with;	 /* per number of XPUs: the first one that has so many */
+	uint64_t *words; /* section->words each */
+	const struct ocs_occupancy *blocked; /* NULL: no port is blocked */
 
-	uint64_t *firsts;	/* the first XPU of each node */
-	uint64_t *free_in;	/* per XPU, of which the first one of a node counts: the loaded
+	uint64_t *firsts;  /* the first XPU of each node */
+	uint64_t *free_in; /* per XPU, of which the first one of a node counts: the loaded
 				 * cubes where it is free; filled when first asked for */
 	bool free_in_filled;
-	long scanned;		/* words looked at because it was not */
+	long scanned; /* words looked at because it was not */
 
 	/* per class, filled when first asked for: bit i, cube[i] has room */
-	int set_words;		/* words of a set of cubes */
-	int live;		/* of these, in which loaded cubes are */
+	int set_words; /* words of a set of cubes */
+	int live;      /* of these, in which loaded cubes are */
 	int class_room;
 	uint64_t *sets;
-	int *set_count;		/* -1: not filled yet */
+	int *set_count; /* -1: not filled yet */
 	const struct ocs_catalogue *sets_of;
-	signed char *gates;	/* 1: there are as many cubes, 0: not, -1: not asked yet */
+	signed char *gates; /* 1: there are as many cubes, 0: not, -1: not asked yet */
 	int gate_room;
 
 	/* the answer */
 	int candidate;
 	struct ocs_lay lay;
-	int *piece_cube;	/* cube of each piece of the grid, or -1 */
+	int *piece_cube; /* cube of each piece of the grid, or -1 */
 	int piece_room;
 
 	/* since the caller last cleared them (ocs_place_work) */
 	long candidates_seen, words_compared;
-	bool bounded;		/* candidates were left out for having been compared enough */
+	bool bounded; /* candidates were left out for having been compared enough */
 
 	/* scratch of the assignment of unlike pieces */
 	int *owner, *seated, *tally, nseated;
 	uint64_t *own;
 	int use_room;
 	uint64_t *members;
-	int *by_cube;		/* per cube of the section */
-	uint64_t *narrowed;	/* words of the cubes of the answer */
+	int *by_cube;	    /* per cube of the section */
+	uint64_t *narrowed; /* words of the cubes of the answer */
 
 	/* static sections: scratch of ocs_fit_scan */
 	void *scan;
@@ -94,7 +94,7 @@ int ocs_fit_seats(struct ocs_fit *fit, const struct ocs_catalogue *cat, int cand
 /* These cubes, after ocs_fit_class_count. */
 static inline const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class)
 {
-	return fit->sets + (size_t)class * (size_t)fit->set_words;
+	return fit->sets + (size_t) class * (size_t)fit->set_words;
 }
 
 /* The sum of the free XPUs of the cheapest loaded cubes that the unlike pieces of C find, or

@@ -15,7 +15,7 @@ static void vertices_make(struct ocs_pieces *p)
 {
 	const struct ocs_fold_table *table = p->table;
 	int coord[OCS_SHAPE_DIMS] = { 0 }, at[OCS_AXES], last = table->ndim - 1, d, c, a;
-	int (*to)[OCS_AXES] = p->box;
+	int(*to)[OCS_AXES] = p->box;
 
 	while (true) {
 		struct ocs_fold_entry base = { { 0 }, { 0 } }, sum;
@@ -94,8 +94,8 @@ static void box_fill(struct ocs_pieces *p)
 {
 	const struct ocs_section *s = p->section;
 	const struct ocs_lay *lay = &p->lay;
-	int words = s->words, a, i, w, j, k, stride[OCS_AXES] = { lay->count[1] * lay->count[2],
-								   lay->count[2], 1 };
+	int words = s->words, a, i, w, j, k,
+	    stride[OCS_AXES] = { lay->count[1] * lay->count[2], lay->count[2], 1 };
 	uint64_t *set[OCS_AXES];
 
 	for (a = 0; a < OCS_AXES; a++) {
@@ -163,8 +163,10 @@ static void port_add(struct ocs_pieces *p, int where, int axis, int sign)
 	unsigned int place = (unsigned int)where;
 	unsigned int at = (unsigned int)p->port_bit[axis][place % CUBE_BITS];
 
-	ocs_pieces_mask(p, (int)(place / CUBE_BITS))[p->section->words +
-		(axis * 2 + sign) * p->cat->face_words + (int)(at / 64)] |= 1ULL << at % 64;
+	ocs_pieces_mask(
+		p, (int)(place /
+			 CUBE_BITS))[p->section->words + (axis * 2 + sign) * p->cat->face_words +
+				     (int)(at / 64)] |= 1ULL << at % 64;
 }
 
 static int twisted_ports(struct ocs_pieces *p)
@@ -173,8 +175,7 @@ static int twisted_ports(struct ocs_pieces *p)
 	int i, n;
 
 	ocs_lay_xpus(p->section, p->table, &p->lay, p->xpus);
-	n = ocs_lay_circuits(p->section, &p->cat->shape, p->table, &p->lay, p->xpus,
-			     p->circuits);
+	n = ocs_lay_circuits(p->section, &p->cat->shape, p->table, &p->lay, p->xpus, p->circuits);
 	for (i = 0; i < n; i++) {
 		const struct ocs_circuit *c = &p->circuits[i];
 		int at[OCS_AXES] = { 0 }, bit;
@@ -278,8 +279,7 @@ static void tables_make(struct ocs_pieces *p)
 	}
 }
 
-void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *s,
-		       struct ocs_catalogue *cat)
+void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *s, struct ocs_catalogue *cat)
 {
 	size_t xpus = (size_t)cat->shape.xpus, words = (size_t)s->words;
 	int a;

@@ -13,7 +13,7 @@ struct ocs_pieces {
 	const struct ocs_section *section;
 	struct ocs_host host;
 	struct ocs_catalogue *cat;
-	long work;		/* vertices laid */
+	long work; /* vertices laid */
 	/* folding `table_of` (-1: none), and where its box has the vertices */
 	int table_of;
 	const struct ocs_fold_table *table;
@@ -21,14 +21,14 @@ struct ocs_pieces {
 	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */
 	struct ocs_lay lay;
 	int *axis_place[OCS_AXES];
-	bool *axis_last[OCS_AXES];	/* whether it is the last one of its cube */
-	int *place;		/* per vertex: the sum over its layers */
-	int *port_bit[OCS_AXES];	/* per XPU: its position in the face */
-	struct ocs_xpu *xpus;		/* twisted shapes */
+	bool *axis_last[OCS_AXES]; /* whether it is the last one of its cube */
+	int *place;		   /* per vertex: the sum over its layers */
+	int *port_bit[OCS_AXES];   /* per XPU: its position in the face */
+	struct ocs_xpu *xpus;	   /* twisted shapes */
 	struct ocs_circuit *circuits;
-	uint64_t *tile_mask;	/* per XPU: its node's XPUs */
-	uint64_t *layer[OCS_AXES];	/* per layer: the XPUs of all nodes in it */
-	uint64_t *slabs[OCS_AXES];	/* per piece along the axis: XPUs of its layers */
+	uint64_t *tile_mask;	   /* per XPU: its node's XPUs */
+	uint64_t *layer[OCS_AXES]; /* per layer: the XPUs of all nodes in it */
+	uint64_t *slabs[OCS_AXES]; /* per piece along the axis: XPUs of its layers */
 	/* one piece: section->words of XPUs, then 6 * face_words of ports */
 	int piece_words;
 	uint64_t *masks;

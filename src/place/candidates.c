@@ -11,7 +11,7 @@
 /* Bounds on the work for one shape.  Candidates are met in the order of their
  * cubes, so what is cut off are the sprawling ones. */
 #define CANDIDATES_MAX 8192
-#define WORK_MAX 3000000L	/* vertices laid */
+#define WORK_MAX 3000000L /* vertices laid */
 #define HASH_SIZE (1 << 15)
 
 /* Of whole ints. */
@@ -39,7 +39,8 @@ static int class_of(struct ocs_catalogue_rest *b, int piece)
 		xpus += __builtin_popcountll(words[w]);
 	if (!xpus)
 		return -1;
-	for (slot = hash(words, size) % HASH_SIZE; b->class_hash[slot]; slot = (slot + 1) % HASH_SIZE) {
+	for (slot = hash(words, size) % HASH_SIZE; b->class_hash[slot];
+	     slot = (slot + 1) % HASH_SIZE) {
 		int c = (int)b->class_hash[slot] - 1;
 
 		if (!memcmp(cat->words + cat->classes[c].first, words, size))
@@ -86,7 +87,8 @@ static bool known(struct ocs_catalogue_rest *b, const struct ocs_candidate *now)
 	size_t size = (size_t)now->nuses * sizeof(*uses);
 	unsigned int slot;
 
-	for (slot = hash(uses, size) % HASH_SIZE; b->use_hash[slot]; slot = (slot + 1) % HASH_SIZE) {
+	for (slot = hash(uses, size) % HASH_SIZE; b->use_hash[slot];
+	     slot = (slot + 1) % HASH_SIZE) {
 		const struct ocs_candidate *c = &cat->candidates[b->use_hash[slot] - 1];
 
 		if (c->nuses == now->nuses && c->circuits == now->circuits &&
@@ -100,8 +102,10 @@ static bool known(struct ocs_catalogue_rest *b, const struct ocs_candidate *now)
 static void candidate_add(struct ocs_catalogue_rest *b, const struct ocs_light *light)
 {
 	struct ocs_catalogue *cat = b->cat;
-	struct ocs_candidate now = { .folding = light->folding, .lay = light->lay,
-				     .grid = light->cubes, .batch = b->batch,
+	struct ocs_candidate now = { .folding = light->folding,
+				     .lay = light->lay,
+				     .grid = light->cubes,
+				     .batch = b->batch,
 				     .first_use = cat->nuses,
 				     .first_piece = cat->npieces };
 	int piece;
@@ -146,8 +150,9 @@ static int gate_get(struct ocs_catalogue_rest *b, const struct ocs_candidate *c)
 	int *head, i;
 
 	for (; use < cat->uses + c->first_use + c->nuses; use++) {
-		if (use->count > most->count || (use->count == most->count &&
-		    cat->classes[use->class].xpus > cat->classes[most->class].xpus))
+		if (use->count > most->count ||
+		    (use->count == most->count &&
+		     cat->classes[use->class].xpus > cat->classes[most->class].xpus))
 			most = use;
 	}
 	head = &cat->classes[most->class].gate;
@@ -188,11 +193,10 @@ static void nodes_count(struct ocs_catalogue_rest *b)
 			light->nodes = least;
 			b->pieces.work += least;
 		} else if (b->cat->min_nodes == least && light->cubes >= b->best_cubes) {
-			b->pieces.work += b->cat->shape.xpus;	/* as if it were laid here */
+			b->pieces.work += b->cat->shape.xpus; /* as if it were laid here */
 			continue;
 		} else {
-			light->nodes = ocs_pieces_lay(&b->pieces, light->folding,
-						      &light->lay);
+			light->nodes = ocs_pieces_lay(&b->pieces, light->folding, &light->lay);
 		}
 		ocs_lights_note(b, light);
 	}
@@ -223,7 +227,7 @@ const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *cat, int 
 		return table;
 	ocs_host_of(cat->section, &host);
 	if (ocs_fold_table_make(&cat->foldings[folding], &cat->shape, &host, table, NULL))
-		abort();	/* the family makes only foldings that are sound */
+		abort(); /* the family makes only foldings that are sound */
 	return table;
 }
 
@@ -250,7 +254,7 @@ static void foldings_keep(struct ocs_catalogue *cat)
 	cat->foldings = ocs_realloc(cat->foldings, ((size_t)n + 1) * sizeof(*cat->foldings));
 	cat->tables = ocs_realloc(cat->tables, ((size_t)n + 1) * sizeof(*cat->tables));
 	for (i = 0; i < n; i++)
-		ocs_catalogue_table(cat, i);	/* a static torus lays nothing out */
+		ocs_catalogue_table(cat, i); /* a static torus lays nothing out */
 }
 
 /* What it takes, with the rest and tables for all foldings. */
@@ -263,14 +267,16 @@ static void bytes_count(struct ocs_catalogue *cat)
 	for (d = 0; d < cat->shape.ndim; d++)
 		entries += (size_t)cat->shape.extent[d];
 	cat->bytes = (size_t)cat->ncandidates * (sizeof(*cat->candidates) + sizeof(int)) +
-		(size_t)cat->ngates * sizeof(*cat->gates) +
-		(size_t)cat->nuses * sizeof(*cat->uses) + (size_t)cat->npieces * sizeof(*cat->pieces) +
-		(size_t)cat->nclasses * (sizeof(*cat->classes) + piece_words * sizeof(*cat->words)) +
-		(size_t)cat->nfoldings * (sizeof(*cat->foldings) + sizeof(*cat->tables) +
-					  entries * sizeof(struct ocs_fold_entry));
+		     (size_t)cat->ngates * sizeof(*cat->gates) +
+		     (size_t)cat->nuses * sizeof(*cat->uses) +
+		     (size_t)cat->npieces * sizeof(*cat->pieces) +
+		     (size_t)cat->nclasses *
+			     (sizeof(*cat->classes) + piece_words * sizeof(*cat->words)) +
+		     (size_t)cat->nfoldings * (sizeof(*cat->foldings) + sizeof(*cat->tables) +
+					       entries * sizeof(struct ocs_fold_entry));
 	if (b)
 		cat->bytes += sizeof(*b) + (size_t)b->nlights * sizeof(*b->lights) +
-			2 * HASH_SIZE * sizeof(*b->class_hash);
+			      2 * HASH_SIZE * sizeof(*b->class_hash);
 }
 
 static void rest_free(struct ocs_catalogue *cat)
@@ -293,8 +299,7 @@ static void finish(struct ocs_catalogue *cat)
 	struct ocs_catalogue_rest *b = cat->rest;
 	int piece_words = b->pieces.piece_words;
 
-#define FIT(array, count) \
-	((array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))))
+#define FIT(array, count) ((array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))))
 	FIT(cat->candidates, cat->ncandidates);
 	FIT(cat->uses, cat->nuses);
 	FIT(cat->pieces, cat->npieces);
@@ -361,8 +366,9 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 	for (; b->next < b->nlights; b->next++) {
 		if (!light_good(b, b->next))
 			continue;
-		if (cat->ncandidates && (b->pieces.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
-					 cat->nclasses > HASH_SIZE / 2)) {
+		if (cat->ncandidates &&
+		    (b->pieces.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
+		     cat->nclasses > HASH_SIZE / 2)) {
 			b->next = b->nlights;
 			break;
 		}

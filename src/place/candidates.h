@@ -13,63 +13,63 @@
 #include "src/place/box_layout.h"
 
 struct ocs_piece_class {
-	int first;		/* of its words in ocs_catalogue.words: the XPUs of its
+	int first; /* of its words in ocs_catalogue.words: the XPUs of its
 				 * nodes, then ports per dim, sign */
-	int xpus;		/* XPUs of its nodes */
-	int gate;		/* the last one made for it; -1: none */
+	int xpus;  /* XPUs of its nodes */
+	int gate;  /* the last one made for it; -1: none */
 };
 
 /* What many candidates need most: COUNT cubes for pieces of one class. */
 struct ocs_gate {
 	int class, count;
-	int next;		/* the one before of that class; -1: none */
+	int next; /* the one before of that class; -1: none */
 };
 
 struct ocs_class_use {
 	int class;
-	int count;		/* pieces of that class */
+	int count; /* pieces of that class */
 };
 
 struct ocs_candidate {
-	int folding;		/* index into foldings and tables */
+	int folding; /* index into foldings and tables */
 	struct ocs_lay lay;
-	int grid;		/* its pieces; gaps may leave some without an XPU */
-	int batch;		/* those made together; an earlier one is tried first */
-	int cubes;		/* pieces that hold an XPU */
+	int grid;  /* its pieces; gaps may leave some without an XPU */
+	int batch; /* those made together; an earlier one is tried first */
+	int cubes; /* pieces that hold an XPU */
 	int circuits;
 	int first_use;
 	int nuses;
-	int first_piece;	/* in ocs_catalogue.pieces: one per piece of the grid */
+	int first_piece; /* in ocs_catalogue.pieces: one per piece of the grid */
 };
 
 struct ocs_catalogue {
 	const struct ocs_section *section;
 	struct ocs_shape shape;
-	int nodes;		/* each candidate needs exactly these many */
-	int min_nodes;		/* the smallest count of any candidate; 0: no candidate
+	int nodes;     /* each candidate needs exactly these many */
+	int min_nodes; /* the smallest count of any candidate; 0: no candidate
 				 * exists at all */
 
 	struct ocs_folding *foldings;
-	struct ocs_fold_table *tables;	/* ndim 0: not made yet */
+	struct ocs_fold_table *tables; /* ndim 0: not made yet */
 	int nfoldings;
 	struct ocs_candidate *candidates;
 	int ncandidates;
-	int *gate_of;		/* of each candidate; none in a static section */
+	int *gate_of; /* of each candidate; none in a static section */
 	struct ocs_gate *gates;
 	int ngates;
 
 	/* empty for static sections, where every offset is tried */
 	struct ocs_class_use *uses;
 	int nuses;
-	int *pieces;		/* class of each piece of the grid, -1: holds no XPU */
+	int *pieces; /* class of each piece of the grid, -1: holds no XPU */
 	int npieces;
 	struct ocs_piece_class *classes;
 	int nclasses;
 	uint64_t *words;
-	int mask_words;		/* of the XPU mask */
-	int face_words;		/* of one face's port mask */
-	size_t bytes;		/* that it takes, but for a few */
-	struct ocs_catalogue_rest *rest;	/* what further candidates are made of; NULL:
+	int mask_words;			 /* of the XPU mask */
+	int face_words;			 /* of one face's port mask */
+	size_t bytes;			 /* that it takes, but for a few */
+	struct ocs_catalogue_rest *rest; /* what further candidates are made of; NULL:
 						 * all are there */
 };
 

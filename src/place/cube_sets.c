@@ -32,7 +32,7 @@ static void cubes_order(struct ocs_fit *fit, const uint64_t *words, const int *c
 				sum += ocs_bits_count(words[i * s->words + w]);
 		}
 		if (!sum)
-			continue;	/* cubes without a free XPU are left out */
+			continue; /* cubes without a free XPU are left out */
 		count[m] = sum;
 		from[m++] = i;
 		fit->xpus += sum;
@@ -116,7 +116,8 @@ static void free_in_add(struct ocs_fit *fit)
 
 			for (; left; left &= left - 1)
 				ocs_bits_add(fit->free_in + (w * 64 + __builtin_ctzll(left)) *
-					     fit->set_words, i);
+								    fit->set_words,
+					     i);
 		}
 	}
 }
@@ -167,7 +168,7 @@ static void set_scan(struct ocs_fit *fit, const uint64_t *need, int words, int f
 		uint64_t bits = 0;
 
 		for (; i < end; i++)
-			bits |= (uint64_t)!(~fit->words[i] & *need) << i % 64;
+			bits |= (uint64_t) !(~fit->words[i] & *need) << i % 64;
 		set[w] = bits;
 	}
 }
@@ -186,7 +187,8 @@ static long set_join(struct ocs_fit *fit, const uint64_t *need, int words, int f
 		uint64_t left = need[w] & fit->firsts[w];
 
 		for (; left; left &= left - 1) {
-			const uint64_t *in = free_in + (w * 64 + __builtin_ctzll(left)) * fit->set_words;
+			const uint64_t *in =
+				free_in + (w * 64 + __builtin_ctzll(left)) * fit->set_words;
 			uint64_t any = 0;
 
 			for (b = from / 64; b < fit->live; b++)
@@ -199,8 +201,8 @@ static long set_join(struct ocs_fit *fit, const uint64_t *need, int words, int f
 	return looked;
 }
 
-static bool ports_free(struct ocs_fit *fit, const struct ocs_catalogue *cat,
-		       const uint64_t *ports, int cube)
+static bool ports_free(struct ocs_fit *fit, const struct ocs_catalogue *cat, const uint64_t *ports,
+		       int cube)
 {
 	const uint64_t *blocked = ocs_occupancy_blocked(fit->blocked, cube, 0, OCS_PLUS);
 	int w;
@@ -231,8 +233,9 @@ static bool join_pays(struct ocs_fit *fit, long work, int xpus)
 static void set_fill(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class)
 {
 	const uint64_t *need = cat->words + cat->classes[class].first;
-	uint64_t *set = fit->sets + (size_t)class * (size_t)fit->set_words;
-	int words = cat->mask_words, n = 0, i = ocs_fit_first_with(fit, cat->classes[class].xpus), w;
+	uint64_t *set = fit->sets + (size_t) class * (size_t)fit->set_words;
+	int words = cat->mask_words, n = 0, i = ocs_fit_first_with(fit, cat->classes[class].xpus),
+	    w;
 	long work = (long)(fit->n - i) * words;
 
 	for (w = 0; w < fit->live; w++)

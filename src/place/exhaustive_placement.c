@@ -61,8 +61,7 @@ static bool joins(const struct ocs_section *s, const struct ocs_xpu *u, const st
 }
 
 struct ocs_placement *ocs_embed_make(const struct ocs_section *s, const struct ocs_shape *shape,
-				     const struct ocs_xpu *xpus, unsigned char *mark,
-				     char *compact)
+				     const struct ocs_xpu *xpus, unsigned char *mark, char *compact)
 {
 	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));
 	int list[2 * OCS_SHAPE_DIMS], v, n, i;

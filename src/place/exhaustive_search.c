@@ -10,8 +10,8 @@
 #include "src/util/text.h"
 
 #define PORTS (2 * OCS_AXES)
-#define DOMAIN_MAX (4L << 20)	/* words of all domains of all levels */
-#define FEW 8			/* a domain this small is looked at again for one loss */
+#define DOMAIN_MAX (4L << 20) /* words of all domains of all levels */
+#define FEW 8		      /* a domain this small is looked at again for one loss */
 
 enum { NONE, FOUND, SPENT };
 
@@ -30,8 +30,8 @@ struct ocs_embed *ocs_embed_create(const struct ocs_section *s)
 		for (d = 0; d < PORTS; d++)
 			e->near[unit * PORTS + d] = ocs_thread_near(s, unit, d);
 		for (a = 0; a < OCS_AXES; a++)
-			e->cell_of[unit] = e->cell_of[unit] * (s->edge[a] / s->tile[a]) +
-					   at[a] / s->tile[a];
+			e->cell_of[unit] =
+				e->cell_of[unit] * (s->edge[a] / s->tile[a]) + at[a] / s->tile[a];
 	}
 	e->node_used = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_nodes, sizeof(int));
 	e->cube_used = ocs_calloc((size_t)s->ncubes, sizeof(int));
@@ -435,8 +435,9 @@ static void machine_load(struct ocs_embed *e)
 			put(e->usable, x);
 			for (dir = 0; dir < PORTS; dir++) {
 				if (e->near[unit * PORTS + dir] & 1 && port_sound(e, h, unit, dir))
-					put(e->column + (size_t)(unit * PORTS + dir) *
-					    (size_t)e->words, x);
+					put(e->column +
+						    (size_t)(unit * PORTS + dir) * (size_t)e->words,
+					    x);
 			}
 		}
 	}

@@ -19,31 +19,31 @@ struct ocs_embed {
 	const struct ocs_section *section;
 	const struct ocs_fit *fit;
 	const struct ocs_shape *shape;
-	long work, budget;	/* XPUs of vertices looked at, more on large machines;
+	long work, budget; /* XPUs of vertices looked at, more on large machines;
 				 * budget below 0: no bound */
-	bool spent;		/* the last search ended because it had used its budget */
-	int nodes;		/* that the job takes */
+	bool spent;	   /* the last search ended because it had used its budget */
+	int nodes;	   /* that the job takes */
 
 	/* of the machine: XPU i of loaded cube h is h * cube_xpus + i */
 	int cubes, words;
-	int *near;		/* per XPU of a cube and direction, see ocs_thread_near */
-	int *cell_of;		/* its node in the cube */
-	uint64_t *usable;	/* free, with neighbours enough */
-	uint64_t *column;	/* per XPU of a cube and direction: the same place of all
+	int *near;		    /* per XPU of a cube and direction, see ocs_thread_near */
+	int *cell_of;		    /* its node in the cube */
+	uint64_t *usable;	    /* free, with neighbours enough */
+	uint64_t *column;	    /* per XPU of a cube and direction: the same place of all
 				 * cubes where that port is sound */
-	int *node_used, *cube_used;	/* XPUs taken, per loaded node and cube */
-	int nused;		/* nodes taken */
+	int *node_used, *cube_used; /* XPUs taken, per loaded node and cube */
+	int nused;		    /* nodes taken */
 
 	/* of the job */
 	int vertices;
-	int *adjacent;		/* six per vertex, -1: none */
+	int *adjacent; /* six per vertex, -1: none */
 	int *degree;
-	bool *like_first;	/* an automorphism takes it to the first vertex */
+	bool *like_first; /* an automorphism takes it to the first vertex */
 
 	/* of the search */
-	uint64_t *domain;	/* per level and vertex */
+	uint64_t *domain; /* per level and vertex */
 	int *count;
-	int *at;		/* XPU of each vertex or -1 */
+	int *at; /* XPU of each vertex or -1 */
 	int *queue;
 	bool *queued;
 	int head, pending;
@@ -51,7 +51,7 @@ struct ocs_embed {
 	size_t domain_room, column_room;
 	int vertex_room;
 
-	struct ocs_xpu *xpus;	/* the answer, in row-major order */
+	struct ocs_xpu *xpus; /* the answer, in row-major order */
 };
 
 struct ocs_embed *ocs_embed_create(const struct ocs_section *section);
@@ -78,7 +78,6 @@ struct ocs_placement *ocs_embed_make(const struct ocs_section *section,
 
 /* Neighbours of VERTEX (row-major rank) in the job, at most 2 * OCS_SHAPE_DIMS; returns
  * how many.  Not for twisted shapes. */
-int ocs_embed_neighbours(const struct ocs_shape *shape, int vertex,
-			 int list[2 * OCS_SHAPE_DIMS]);
+int ocs_embed_neighbours(const struct ocs_shape *shape, int vertex, int list[2 * OCS_SHAPE_DIMS]);
 
 #endif

@@ -57,8 +57,8 @@ struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 	json_object_object_add(object, "shape", ints(p->shape.extent, p->shape.ndim));
 	array = json_object_new_array_ext(p->shape.ndim);
 	for (i = 0; i < p->shape.ndim; i++)
-		json_object_array_add(array, json_object_new_string(p->shape.mesh[i] ? "mesh" :
-								    "torus"));
+		json_object_array_add(array,
+				      json_object_new_string(p->shape.mesh[i] ? "mesh" : "torus"));
 	json_object_object_add(object, "conn", array);
 	if (p->shape.twisted)
 		json_object_object_add(object, "twist", twist_json(&p->shape));
@@ -76,7 +76,8 @@ struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 		json_object_object_add(one, "coord", ints(coord, p->shape.ndim));
 		json_object_object_add(one, "cube", json_object_new_string(s->cube_names[x->cube]));
 		json_object_object_add(one, "at", ints(x->at, OCS_AXES));
-		json_object_object_add(one, "node", json_object_new_string(fabric->nodes[node].name));
+		json_object_object_add(one, "node",
+				       json_object_new_string(fabric->nodes[node].name));
 		json_object_array_add(array, one);
 	}
 	json_object_object_add(object, "xpus", array);
@@ -96,23 +97,24 @@ static int ints_read(struct json_object *array, const char *what, int *values, i
 
 	if (!json_object_is_type(array, json_type_array) ||
 	    (int)json_object_array_length(array) != n)
-		return ocs_error_set(err, OCS_USAGE, "placement: %s is not a list of %d numbers", what,
-				     n);
+		return ocs_error_set(err, OCS_USAGE, "placement: %s is not a list of %d numbers",
+				     what, n);
 	for (i = 0; i < n; i++) {
 		struct json_object *value = json_object_array_get_idx(array, (size_t)i);
 		int64_t number = json_object_get_int64(value);
 
 		if (!json_object_is_type(value, json_type_int) || number < -OCS_SHAPE_EXTENT_MAX ||
 		    number > OCS_SHAPE_EXTENT_MAX)
-			return ocs_error_set(err, OCS_USAGE, "placement: %s is not a list of %d "
-					     "numbers", what, n);
+			return ocs_error_set(err, OCS_USAGE,
+					     "placement: %s is not a list of %d "
+					     "numbers",
+					     what, n);
 		values[i] = (int)number;
 	}
 	return 0;
 }
 
-static struct json_object *list(struct json_object *object, const char *name,
-				struct ocs_error *err)
+static struct json_object *list(struct json_object *object, const char *name, struct ocs_error *err)
 {
 	struct json_object *array = NULL;
 
@@ -143,8 +145,10 @@ static int twist_check(struct json_object *twist, const struct ocs_shape *shape,
 	bool same = json_object_equal(twist, own);
 
 	json_object_put(own);
-	return same ? 0 : ocs_error_set(err, OCS_USAGE, "placement: 'twist' is not the one of its "
-					"shape");
+	return same ? 0 :
+		      ocs_error_set(err, OCS_USAGE,
+				    "placement: 'twist' is not the one of its "
+				    "shape");
 }
 
 static int shape_read(struct json_object *json, struct ocs_shape *shape, struct ocs_error *err)
@@ -158,8 +162,10 @@ static int shape_read(struct json_object *json, struct ocs_shape *shape, struct 
 		return -1;
 	n = (int)json_object_array_length(extents);
 	if (n < 1 || n > OCS_SHAPE_DIMS || (int)json_object_array_length(conn) != n)
-		return ocs_error_set(err, OCS_USAGE, "placement: 'shape' and 'conn' must have the same "
-				     "1 to %d members", OCS_SHAPE_DIMS);
+		return ocs_error_set(err, OCS_USAGE,
+				     "placement: 'shape' and 'conn' must have the same "
+				     "1 to %d members",
+				     OCS_SHAPE_DIMS);
 	if (ints_read(extents, "'shape'", extent, n, err))
 		return -1;
 	for (i = 0; i < n; i++) {
@@ -168,7 +174,8 @@ static int shape_read(struct json_object *json, struct ocs_shape *shape, struct 
 		ocs_text_add(&text, "%s%d", i ? "x" : "", extent[i]);
 		ocs_text_add(&types, "%s%.40s", i ? "," : "",
 			     json_object_is_type(type, json_type_string) ?
-			     json_object_get_string(type) : "?");
+				     json_object_get_string(type) :
+				     "?");
 	}
 	if (json_object_object_get_ex(json, "twist", &twist))
 		ocs_text_add(&text, "_twisted");
@@ -201,8 +208,10 @@ static int xpus_read(const struct ocs_fabric *fabric, struct json_object *array,
 	long r;
 
 	if ((long)json_object_array_length(array) != p->shape.xpus)
-		return ocs_error_set(err, OCS_USAGE, "placement: 'xpus' has %zu members, the shape "
-				     "needs %ld", json_object_array_length(array), p->shape.xpus);
+		return ocs_error_set(err, OCS_USAGE,
+				     "placement: 'xpus' has %zu members, the shape "
+				     "needs %ld",
+				     json_object_array_length(array), p->shape.xpus);
 	for (r = 0; r < p->shape.xpus; r++) {
 		struct json_object *one = json_object_array_get_idx(array, (size_t)r);
 		const char *cube = string(one, "cube");
@@ -214,15 +223,19 @@ static int xpus_read(const struct ocs_fabric *fabric, struct json_object *array,
 			p->section = section_of(fabric, cube);
 		x->cube = p->section ? ocs_section_cube(p->section, cube) : -1;
 		if (x->cube < 0)
-			return ocs_error_set(err, OCS_USAGE, "placement: XPU %ld: cube '%.60s' is "
-					     "unknown", r, cube);
+			return ocs_error_set(err, OCS_USAGE,
+					     "placement: XPU %ld: cube '%.60s' is "
+					     "unknown",
+					     r, cube);
 		if (ints_read(json_object_object_get(one, "coord"), "'coord'", coord, n, err) ||
 		    ints_read(json_object_object_get(one, "at"), "'at'", x->at, OCS_AXES, err))
 			return -1;
 		ocs_shape_coord(&p->shape, r, want);
 		if (memcmp(coord, want, sizeof(int) * (size_t)n))
-			return ocs_error_set(err, OCS_USAGE, "placement: 'xpus' is not in row-major "
-					     "order at member %ld", r);
+			return ocs_error_set(err, OCS_USAGE,
+					     "placement: 'xpus' is not in row-major "
+					     "order at member %ld",
+					     r);
 	}
 	return 0;
 }
@@ -247,15 +260,18 @@ static int nodes_read(const struct ocs_fabric *fabric, struct json_object *array
 				break;
 		}
 		if (a < OCS_AXES) {
-			result = ocs_error_set(err, OCS_USAGE, "placement: XPU %ld: %d,%d,%d is outside "
-					       "its cube", r, x->at[0], x->at[1], x->at[2]);
+			result = ocs_error_set(err, OCS_USAGE,
+					       "placement: XPU %ld: %d,%d,%d is outside "
+					       "its cube",
+					       r, x->at[0], x->at[1], x->at[2]);
 			break;
 		}
 		node = ocs_section_node_at(p->section, x->cube, x->at);
 		if (!name || strcmp(name, fabric->nodes[node].name))
-			result = ocs_error_set(err, OCS_USAGE, "placement: XPU %ld: node is '%.60s', but "
-					       "%s holds it", r, name ? name : "",
-					       fabric->nodes[node].name);
+			result = ocs_error_set(err, OCS_USAGE,
+					       "placement: XPU %ld: node is '%.60s', but "
+					       "%s holds it",
+					       r, name ? name : "", fabric->nodes[node].name);
 		seen[node] = cubes[x->cube] = 1;
 	}
 	for (node = 0; node < fabric->nnodes; node++) {
@@ -271,8 +287,7 @@ static int nodes_read(const struct ocs_fabric *fabric, struct json_object *array
 	return result;
 }
 
-static int circuits_read(struct json_object *array, struct ocs_placement *p,
-			 struct ocs_error *err)
+static int circuits_read(struct json_object *array, struct ocs_placement *p, struct ocs_error *err)
 {
 	int n = (int)json_object_array_length(array), i;
 
@@ -284,15 +299,20 @@ static int circuits_read(struct json_object *array, struct ocs_placement *p,
 		struct ocs_circuit *c = &p->circuits[i];
 
 		if (!dim || !from || !to || strlen(dim) != 1 || !strchr("xyz", dim[0]))
-			return ocs_error_set(err, OCS_USAGE, "placement: circuit %d has no dim (x, y or "
-					     "z), from or to", i);
+			return ocs_error_set(err, OCS_USAGE,
+					     "placement: circuit %d has no dim (x, y or "
+					     "z), from or to",
+					     i);
 		c->dim = dim[0] - 'x';
 		c->from = ocs_section_cube(p->section, from);
 		c->to = ocs_section_cube(p->section, to);
 		if (c->from < 0 || c->to < 0)
-			return ocs_error_set(err, OCS_USAGE, "placement: circuit %d: cube '%.60s' is "
-					     "unknown", i, c->from < 0 ? from : to);
-		if (ints_read(json_object_object_get(one, "position"), "'position'", c->pos, 2, err))
+			return ocs_error_set(err, OCS_USAGE,
+					     "placement: circuit %d: cube '%.60s' is "
+					     "unknown",
+					     i, c->from < 0 ? from : to);
+		if (ints_read(json_object_object_get(one, "position"), "'position'", c->pos, 2,
+			      err))
 			return -1;
 	}
 	p->ncircuits = n;
@@ -311,7 +331,8 @@ static int repeats_check(struct json_object *json, const struct ocs_placement *p
 	if (json_object_object_get_ex(json, "ocs_links", &links) &&
 	    (!json_object_is_type(links, json_type_int) ||
 	     json_object_get_int64(links) != p->ncircuits))
-		return ocs_error_set(err, OCS_USAGE, "placement: 'ocs_links' is not the number of "
+		return ocs_error_set(err, OCS_USAGE,
+				     "placement: 'ocs_links' is not the number of "
 				     "circuits");
 	if ((int)json_object_array_length(cubes) != p->ncubes)
 		return ocs_error_set(err, OCS_USAGE, "placement: 'cubes' does not match the XPUs");
@@ -320,7 +341,8 @@ static int repeats_check(struct json_object *json, const struct ocs_placement *p
 
 		if (!json_object_is_type(name, json_type_string) ||
 		    strcmp(json_object_get_string(name), p->section->cube_names[p->cubes[i]]))
-			return ocs_error_set(err, OCS_USAGE, "placement: 'cubes' does not match the "
+			return ocs_error_set(err, OCS_USAGE,
+					     "placement: 'cubes' does not match the "
 					     "XPUs");
 	}
 	return 0;

@@ -71,8 +71,8 @@ static void light_add(struct ocs_catalogue_rest *b, int folding, const struct oc
 
 /* Boxes with gaps are many: only offsets where their tiles are the fabric's, and
  * none that goes round. */
-static bool gaps_aligned(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis, int offset,
-			 int cubes)
+static bool gaps_aligned(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis,
+			 int offset, int cubes)
 {
 	int tile = b->host.tile[axis], box = f->box[axis];
 	int border = f->flip & 1u << axis ? offset + box : offset;
@@ -91,7 +91,7 @@ static int axis_places(const struct ocs_catalogue_rest *b, const struct ocs_fold
 	int n = 0, o;
 
 	if (b->host.fixed)
-		edge = b->host.tile[axis];	/* further ones are tried by moving tiles */
+		edge = b->host.tile[axis]; /* further ones are tried by moving tiles */
 	for (o = 0; o < edge; o++) {
 		if (o && (f->closed[axis] || box == least * b->host.edge[axis]))
 			break;

@@ -12,8 +12,8 @@
 struct ocs_light {
 	int folding;
 	struct ocs_lay lay;
-	int cubes;		/* of the grid */
-	int nodes;		/* 0: not known yet */
+	int cubes; /* of the grid */
+	int nodes; /* 0: not known yet */
 	int seq;
 };
 
@@ -22,25 +22,27 @@ struct ocs_catalogue_rest {
 	struct ocs_host host;
 	struct ocs_catalogue *cat;
 	struct ocs_light *lights;
-	int nlights, next;	/* the next to be made a candidate */
-	int counted;		/* from here on lights whose nodes are not known are too many */
-	int gate_room, light_room, folding_room, candidate_room, use_room, class_room, word_room, piece_room;
-	int batch;		/* of the candidates that are being made */
-	bool gaps;		/* boxes with gaps are among the lights, or not wanted */
-	int least_cubes;	/* over all foldings */
+	int nlights, next; /* the next to be made a candidate */
+	int counted;	   /* from here on lights whose nodes are not known are too many */
+	int gate_room, light_room, folding_room, candidate_room, use_room, class_room, word_room,
+		piece_room;
+	int batch;	 /* of the candidates that are being made */
+	bool gaps;	 /* boxes with gaps are among the lights, or not wanted */
+	int least_cubes; /* over all foldings */
 	int cubes_limit;
-	int want;		/* nodes; 0: as few as possible */
-	int best_cubes;		/* over those with the smallest node count */
+	int want;	/* nodes; 0: as few as possible */
+	int best_cubes; /* over those with the smallest node count */
 	struct ocs_pieces pieces;
-	unsigned int *class_hash, *use_hash;	/* index + 1 of class or candidate */
+	unsigned int *class_hash, *use_hash; /* index + 1 of class or candidate */
 };
 
-#define OCS_GROW(array, count, room) do { \
-	if ((count) == (room)) { \
-		(room) = (room) ? 2 * (room) : 64; \
-		(array) = ocs_realloc((array), (size_t)(room) * sizeof(*(array))); \
-	} \
-} while (0)
+#define OCS_GROW(array, count, room)                                                       \
+	do {                                                                               \
+		if ((count) == (room)) {                                                   \
+			(room) = (room) ? 2 * (room) : 64;                                 \
+			(array) = ocs_realloc((array), (size_t)(room) * sizeof(*(array))); \
+		}                                                                          \
+	} while (0)
 
 /* One long dimension, perhaps two abreast: it has so many boxes, and goes through so much
  * that is none, that boxes on many cubes are left to ocs_thread_lay. */

@@ -13,14 +13,15 @@ static int nodes_mark(const struct ocs_section *s, const struct ocs_placement *p
 	int part[OCS_AXES][OCS_EDGE_MAX], stride = 1, a, c, count = 0;
 	long i;
 
-	for (a = OCS_AXES - 1; a >= 0; a--) {	/* what a coordinate adds to the node */
+	for (a = OCS_AXES - 1; a >= 0; a--) { /* what a coordinate adds to the node */
 		for (c = 0; c < s->edge[a]; c++)
 			part[a][c] = c / s->tile[a] * stride;
 		stride *= s->edge[a] / s->tile[a];
 	}
 	for (i = 0; i < p->shape.xpus; i++) {
 		const struct ocs_xpu *x = &p->xpus[i];
-		int node = x->cube * stride + part[0][x->at[0]] + part[1][x->at[1]] + part[2][x->at[2]];
+		int node = x->cube * stride + part[0][x->at[0]] + part[1][x->at[1]] +
+			   part[2][x->at[2]];
 
 		count += !mark[node];
 		mark[node] = 1;
@@ -38,8 +39,9 @@ void ocs_placement_lists(struct ocs_placement *p, unsigned char *mark)
 	p->nodes = ocs_calloc((size_t)p->nnodes, sizeof(int));
 	p->cubes = ocs_calloc((size_t)p->nnodes, sizeof(int));
 	for (node = 0; n < p->nnodes; node++) {
-		if (!mark[node])	/* some are left, mostly far apart */
-			node = (int)((unsigned char *)memchr(mark + node, 1, marks - (size_t)node) - mark);
+		if (!mark[node]) /* some are left, mostly far apart */
+			node = (int)((unsigned char *)memchr(mark + node, 1, marks - (size_t)node) -
+				     mark);
 		mark[node] = 0;
 		cube = node / section->cube_nodes;
 		p->nodes[n++] = section->first_node + node;

@@ -53,8 +53,10 @@ void ocs_placer_budget(struct ocs_placer *placer, long budget)
 int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err)
 {
 	if (!placer->fit)
-		return ocs_error_set(err, OCS_USAGE, "section %s has servers, not cubes; shapes are "
-				     "placed on torus and static sections", placer->section->name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "section %s has servers, not cubes; shapes are "
+				     "placed on torus and static sections",
+				     placer->section->name);
 	return 0;
 }
 
@@ -105,7 +107,8 @@ struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const stru
 		placer->embeds[i] = 0;
 	}
 	embeds = placer->embeds[i];
-	memmove(placer->catalogues + 1, placer->catalogues, (size_t)i * sizeof(*placer->catalogues));
+	memmove(placer->catalogues + 1, placer->catalogues,
+		(size_t)i * sizeof(*placer->catalogues));
 	memmove(placer->asked + 1, placer->asked, (size_t)i * sizeof(*placer->asked));
 	memmove(placer->embeds + 1, placer->embeds, (size_t)i);
 	placer->catalogues[0] = cat;
@@ -216,7 +219,8 @@ static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
 	} else {
 		found = *boxes && box_search(placer, cat);
 		*boxes = found;
-		if (ring_lay(placer, cat, found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
+		if (ring_lay(placer, cat,
+			     found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
 			return ANSWER_THREAD;
 		if (found)
 			return ANSWER_BOX;
@@ -249,7 +253,7 @@ static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 		ocs_fit_load(fit, occupancy);
 	answer = search(placer, cat, occupancy, &boxes);
 	if (answer == ANSWER_BOX && placer->section->kind == OCS_STATIC)
-		return answer;	/* the scan has repeated it */
+		return answer; /* the scan has repeated it */
 	if (answer == ANSWER_BOX)
 		ocs_fit_narrow(fit, cat);
 	else if (answer == ANSWER_THREAD)
@@ -301,8 +305,10 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	placer->work.words = fit->words_compared;
 	placer->work.bounded |= fit->bounded;
 	if (answer == ANSWER_NONE && !cat->ncandidates) {
-		ocs_error_set(err, OCS_NOT_NOW, "needs %ld XPUs that can be joined as %s asks; those "
-			      "that are free cannot", shape->xpus, ocs_shape_format(shape, text));
+		ocs_error_set(err, OCS_NOT_NOW,
+			      "needs %ld XPUs that can be joined as %s asks; those "
+			      "that are free cannot",
+			      shape->xpus, ocs_shape_format(shape, text));
 		return NULL;
 	}
 	if (answer == ANSWER_NONE) {
@@ -314,19 +320,21 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 		compact = ocs_thread_encode(placer->thread, shape, err);
 		return compact ? ocs_thread_make(placer->section, shape, &placer->thread->way,
 						 placer->thread->ring, placer->thread->cubes,
-						 placer->mark, compact) : NULL;
+						 placer->mark, compact) :
+				 NULL;
 	}
 	if (answer == ANSWER_EMBED) {
 		compact = ocs_embed_encode(placer->section, shape, placer->embed->xpus, err);
 		return compact ? ocs_embed_make(placer->section, shape, placer->embed->xpus,
-						placer->mark, compact) : NULL;
+						placer->mark, compact) :
+				 NULL;
 	}
 	candidate = &cat->candidates[fit->candidate];
 	compact = ocs_compact_encode(shape, &cat->foldings[candidate->folding], &fit->lay,
 				     fit->piece_cube, err);
 	if (!compact)
 		return NULL;
-	return ocs_placement_make(placer->section, shape,
-				  &cat->tables[candidate->folding], &fit->lay, fit->piece_cube,
-				  candidate->circuits, placer->mark, compact);
+	return ocs_placement_make(placer->section, shape, &cat->tables[candidate->folding],
+				  &fit->lay, fit->piece_cube, candidate->circuits, placer->mark,
+				  compact);
 }

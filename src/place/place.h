@@ -28,14 +28,14 @@ struct ocs_circuit {
 struct ocs_placement {
 	const struct ocs_section *section;
 	struct ocs_shape shape;
-	struct ocs_xpu *xpus;		/* shape.xpus, in row-major rank order */
+	struct ocs_xpu *xpus; /* shape.xpus, in row-major rank order */
 	struct ocs_circuit *circuits;
 	int ncircuits;
-	int *cubes;			/* ascending, each once */
+	int *cubes; /* ascending, each once */
 	int ncubes;
-	int *nodes;			/* indexes into fabric->nodes, ascending */
+	int *nodes; /* indexes into fabric->nodes, ascending */
 	int nnodes;
-	char *compact;			/* what ocs_placement_decode reads back: printable,
+	char *compact; /* what ocs_placement_decode reads back: printable,
 					 * no blank, at most OCS_COMPACT_MAX bytes */
 };
 #define OCS_COMPACT_MAX 8192
@@ -62,8 +62,7 @@ void ocs_placer_budget(struct ocs_placer *placer, long budget);
  * already broken.
  * Returns a placement (free with ocs_placement_destroy), or NULL with ERR: OCS_NOT_NOW,
  * or OCS_NEVER as ocs_place_node_count gives it.  Why, says src/advice/reason.h. */
-struct ocs_placement *ocs_place(struct ocs_placer *placer,
-				const struct ocs_occupancy *occupancy,
+struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
 				const struct ocs_shape *shape, int node_count,
 				struct ocs_error *err);
 
@@ -71,14 +70,14 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer,
  * at any load.  Both its passes (the decision and its repetition on the chosen nodes) are
  * in it. */
 struct ocs_place_work {
-	long candidates;	/* foldings at an alignment that were looked at */
-	long words;		/* words of 64 XPUs or ports (static section: rows of up to 32)
+	long candidates; /* foldings at an alignment that were looked at */
+	long words;	 /* words of 64 XPUs or ports (static section: rows of up to 32)
 				 * compared with what is free */
-	long searched;		/* where no box fits: edges that threading, XPUs that the
+	long searched;	 /* where no box fits: edges that threading, XPUs that the
 				 * exhaustive search looked at */
-	bool bounded;		/* a bound on the work cut it short: of the boxes that fit not
+	bool bounded;	 /* a bound on the work cut it short: of the boxes that fit not
 				 * all were compared, or a search gave up */
-	int catalogues;		/* made because the shape was new or long not asked for, or
+	int catalogues;	 /* made because the shape was new or long not asked for, or
 				 * continued because nothing that was there had room */
 };
 void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work);
@@ -93,15 +92,12 @@ void ocs_placement_destroy(struct ocs_placement *placement);
 /* As doc/placement.md defines it, edge by edge; shares no code with ocs_place.  OCCUPANCY may
  * be NULL (skip "free and healthy").  Returns 0, or -1 with ERR naming the first
  * fault ("edge (0,3)-(0,0): ..."). */
-int ocs_placement_verify(const struct ocs_fabric *fabric,
-			 const struct ocs_occupancy *occupancy,
-			 const struct ocs_placement *placement,
-			 struct ocs_error *err);
+int ocs_placement_verify(const struct ocs_fabric *fabric, const struct ocs_occupancy *occupancy,
+			 const struct ocs_placement *placement, struct ocs_error *err);
 
 /* Expands what placement->compact holds.  Refuses anything malformed.  Returns
  * NULL with ERR. */
-struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer,
-					   const char *compact,
+struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char *compact,
 					   struct ocs_error *err);
 
 /* The JSON of doc/placement.md.  from_json checks names and types
@@ -109,7 +105,6 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer,
 struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 					  const struct ocs_placement *placement);
 struct ocs_placement *ocs_placement_from_json(const struct ocs_fabric *fabric,
-					      struct json_object *json,
-					      struct ocs_error *err);
+					      struct json_object *json, struct ocs_error *err);
 
 #endif

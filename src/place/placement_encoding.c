@@ -11,7 +11,7 @@
 #include "src/util/text.h"
 
 static const char axes[] = "xyz", kinds[] = "prbc";
-static const char steps[] = "abcdef";	/* directions: 2 * axis + (1: towards -) */
+static const char steps[] = "abcdef"; /* directions: 2 * axis + (1: towards -) */
 static const char digits[] = "0123456789abcdefghijklmnopqrstuv";
 
 /* Cubes as steps from the one before, four bits a character, the fifth saying that
@@ -30,8 +30,10 @@ static void cube_add(struct ocs_text *text, int cube, int *last)
 static char *finish(struct ocs_text *text, struct ocs_error *err)
 {
 	if (text->length > OCS_COMPACT_MAX) {
-		ocs_error_set(err, OCS_ERROR, "the placement needs %zu bytes, more than the %d that "
-			      "a job may carry", text->length, OCS_COMPACT_MAX);
+		ocs_error_set(err, OCS_ERROR,
+			      "the placement needs %zu bytes, more than the %d that "
+			      "a job may carry",
+			      text->length, OCS_COMPACT_MAX);
 		ocs_text_free(text);
 		return NULL;
 	}
@@ -382,8 +384,13 @@ static int ring_read(struct reader *r, const struct ocs_section *section, const 
 	if (number(r, &unit) || expect(r, "."))
 		return -1;
 	if (unit >= section->cube_xpus ||
-	    (way->axis >= 0 && unit / (way->axis == 2 ? 1 : way->axis == 1 ? section->edge[2] :
-	     section->edge[1] * section->edge[2]) % section->edge[way->axis] != way->offset))
+	    (way->axis >= 0 &&
+	     unit /
+			     (way->axis == 2 ? 1 :
+			      way->axis == 1 ? section->edge[2] :
+					       section->edge[1] * section->edge[2]) %
+			     section->edge[way->axis] !=
+		     way->offset))
 		return bad(r, "its first place is none of a cube");
 	for (i = 0; i < extent; i++) {
 		int dir = *r->p - 'a', near, number = -1;
@@ -536,8 +543,10 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
 	ocs_host_of(section, &host);
 	if (shape.xpus > (long)section->ncubes * section->cube_xpus ||
 	    !ocs_lay_valid(section, &folding, &lay)) {
-		ocs_error_set(err, OCS_ERROR, "the compact placement is not of this machine: its box "
-			      "does not fit the cubes of section %s", section->name);
+		ocs_error_set(err, OCS_ERROR,
+			      "the compact placement is not of this machine: its box "
+			      "does not fit the cubes of section %s",
+			      section->name);
 		return NULL;
 	}
 	if (ocs_fold_table_make(&folding, &shape, &host, &table, err)) {
@@ -546,8 +555,8 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
 	}
 	piece_cube = ocs_calloc((size_t)(lay.count[0] * lay.count[1] * lay.count[2]), sizeof(int));
 	if (!cubes_read(&r, section, &shape, &table, &lay, piece_cube)) {
-		p = ocs_placement_make(section, &shape, &table, &lay, piece_cube,
-				       -1, placer->mark, ocs_strdup(compact));
+		p = ocs_placement_make(section, &shape, &table, &lay, piece_cube, -1, placer->mark,
+				       ocs_strdup(compact));
 		if (ocs_placement_verify(placer->fabric, NULL, p, err)) {
 			ocs_error_prefix(err, "malformed compact placement");
 			ocs_placement_destroy(p);

@@ -26,8 +26,7 @@
 /* PIECE_CUBE: cube of each piece of the grid, -1 where it holds no XPU.  The caller
  * frees the text.  NULL with ERR if it would be longer than OCS_COMPACT_MAX. */
 char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
-			 const struct ocs_lay *lay, const int *piece_cube,
-			 struct ocs_error *err);
+			 const struct ocs_lay *lay, const int *piece_cube, struct ocs_error *err);
 
 /* Makes the placement that folding, offsets and cubes describe.  TABLE is of FOLDING.
  * NCIRCUITS is their number if known, or -1.  MARK has a zeroed byte per node of the

@@ -12,23 +12,23 @@
 #include "src/place/ring_search.h"
 
 #define OCS_PLACER_CATALOGUES 128
-#define OCS_PLACER_BYTES (64UL << 20)	/* of all catalogues, unless one takes more */
+#define OCS_PLACER_BYTES (64UL << 20) /* of all catalogues, unless one takes more */
 
 struct ocs_placer {
 	const struct ocs_fabric *fabric;
 	const struct ocs_section *section;
 	struct ocs_fit *fit;
-	struct ocs_thread *thread;	/* NULL unless the section has threading */
+	struct ocs_thread *thread; /* NULL unless the section has threading */
 	struct ocs_embed *embed;
-	long budget;		/* of its search, 0: it is not asked */
-	struct ocs_catalogue *catalogues[OCS_PLACER_CATALOGUES];	/* last used first */
-	int asked[OCS_PLACER_CATALOGUES];	/* node count they were made for */
-	signed char embeds[OCS_PLACER_CATALOGUES];	/* a shape without a box: whether
+	long budget; /* of its search, 0: it is not asked */
+	struct ocs_catalogue *catalogues[OCS_PLACER_CATALOGUES]; /* last used first */
+	int asked[OCS_PLACER_CATALOGUES];			 /* node count they were made for */
+	signed char embeds[OCS_PLACER_CATALOGUES];		 /* a shape without a box: whether
 				 * the empty section holds it, 0: not asked yet, -1: no */
 	int ncatalogues;
 	size_t bytes;
-	struct ocs_place_work work;	/* of the last ocs_place */
-	unsigned char *mark;	/* one zeroed byte per node of the section */
+	struct ocs_place_work work; /* of the last ocs_place */
+	unsigned char *mark;	    /* one zeroed byte per node of the section */
 };
 
 /* OCS_USAGE unless the section has cubes.  Returns 0 or -1. */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define WORDS_MAX 8		/* of a cube: edges are 8 at most */
+#define WORDS_MAX 8 /* of a cube: edges are 8 at most */
 
 /* The edges of the ring in one sheet, by axis: which there are, and which may have room for an
  * ear.  Ears take room away; the edges that they add may have some. */
@@ -90,7 +90,8 @@ static int places_open(const struct ocs_spine *s)
 static bool ear_add(struct ocs_spine *s, struct edges *e, int sheet, int at, bool begin)
 {
 	struct ocs_thread *t = s->g.t;
-	int first = sheet * t->units, d = t->dir[at], i, id, u = at - first, v = t->next[at] - first;
+	int first = sheet * t->units, d = t->dir[at], i, id, u = at - first,
+	    v = t->next[at] - first;
 	const int *from = t->near + u * DIRS, *to = t->near + v * DIRS;
 	const uint64_t *avail = t->avail + sheet * t->section->words;
 
@@ -135,7 +136,8 @@ static inline uint64_t beside(const struct ocs_spine *s, const uint64_t *pair, i
 
 		if (b == axis || b == s->g.way->axis)
 			continue;
-		room |= ocs_bits_down(pair, words, w, by) & ~layer[(section->edge[b] - 1) * words + w];
+		room |= ocs_bits_down(pair, words, w, by) &
+			~layer[(section->edge[b] - 1) * words + w];
 		room |= ocs_bits_up(pair, words, w, by) & ~layer[w];
 	}
 	return room;
@@ -152,7 +154,8 @@ static inline bool room_look(const struct ocs_spine *s, struct edges *e, int she
 	int a, w;
 
 	for (w = 0; w < words; w++)
-		open[w] = t->avail[sheet * words + w] & (begin ? ~0ULL : t->begun[sheet * words + w]);
+		open[w] =
+			t->avail[sheet * words + w] & (begin ? ~0ULL : t->begun[sheet * words + w]);
 	for (a = 0; a < OCS_AXES; a++) {
 		const uint64_t *last = t->layer + (a * OCS_EDGE_MAX + section->edge[a] - 1) * words;
 		int by = ocs_grow_stride(section, a);
@@ -198,7 +201,7 @@ static bool ears_pass(struct ocs_spine *s, struct edges *e, int sheet, bool alon
 		    ear_add(s, e, sheet, at, any)) {
 			s->left -= 2;
 			if (s->left < 2)
-				return false;	/* nothing is free any more */
+				return false; /* nothing is free any more */
 			begin = !places_open(s);
 			if (begin && !any && !room_find(s, e, sheet, along, true))
 				return true;

@@ -16,7 +16,7 @@ struct ocs_grow {
 	const struct ocs_way *way;
 	struct ocs_fit *fit;
 	int target, length, head;
-	int cells, cells_max;	/* nodes of a sheet's cross-section */
+	int cells, cells_max; /* nodes of a sheet's cross-section */
 };
 
 static inline int ocs_grow_stride(const struct ocs_section *s, int axis)

@@ -9,16 +9,16 @@
 
 #include "src/util/text.h"
 
-#define SHEETS_MAX 256		/* fullest cubes first; more would not change much */
-#define WORK_MAX 1000		/* edges looked at in one search */
-#define SEEDS_MAX 6		/* rings begun for one way */
-#define WINDOW 6		/* edges that an insertion makes or changes, and a few */
+#define SHEETS_MAX 256 /* fullest cubes first; more would not change much */
+#define WORK_MAX 1000  /* edges looked at in one search */
+#define SEEDS_MAX 6    /* rings begun for one way */
+#define WINDOW 6       /* edges that an insertion makes or changes, and a few */
 enum { LEVEL_TOUCHED, LEVEL_INSIDE, LEVEL_USED, LEVEL_BROKEN, LEVEL_ALL, LEVELS };
-
 
 int ocs_thread_near(const struct ocs_section *s, int unit, int d)
 {
-	int c = ocs_grow_coord(s, unit, d / 2), by = ocs_grow_stride(s, d / 2), edge = s->edge[d / 2];
+	int c = ocs_grow_coord(s, unit, d / 2), by = ocs_grow_stride(s, d / 2),
+	    edge = s->edge[d / 2];
 
 	if (d % 2)
 		return c ? 2 * (unit - by) : 2 * (unit + (edge - 1) * by) + 1;
@@ -36,17 +36,20 @@ static void tables_make(struct ocs_thread *t)
 		for (d = 0; d < DIRS; d++)
 			t->near[unit * DIRS + d] = ocs_thread_near(s, unit, d);
 		for (a = 0; a < OCS_AXES; a++)
-			cell = cell * (s->edge[a] / s->tile[a]) + ocs_grow_coord(s, unit, a) / s->tile[a];
+			cell = cell * (s->edge[a] / s->tile[a]) +
+			       ocs_grow_coord(s, unit, a) / s->tile[a];
 		t->cell_of[unit] = cell;
 	}
 	for (unit = 0; unit < t->units; unit++) {
 		ocs_bits_add(t->units_all, unit);
 		if ((ocs_grow_coord(s, unit, 0) + ocs_grow_coord(s, unit, 1) +
-		     ocs_grow_coord(s, unit, 2)) % 2 && unit < 64)
+		     ocs_grow_coord(s, unit, 2)) %
+			    2 &&
+		    unit < 64)
 			t->dark |= 1ULL << unit;
 		for (a = 0; a < OCS_AXES; a++)
-			t->layer[(a * OCS_EDGE_MAX + ocs_grow_coord(s, unit, a)) * s->words + unit / 64] |=
-				1ULL << unit % 64;
+			t->layer[(a * OCS_EDGE_MAX + ocs_grow_coord(s, unit, a)) * s->words +
+				 unit / 64] |= 1ULL << unit % 64;
 		for (other = t->units - 1; other >= 0; other--) {
 			if (t->cell_of[unit] != t->cell_of[other])
 				continue;
@@ -69,8 +72,7 @@ struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
 	t->near = ocs_calloc(units * DIRS, sizeof(int));
 	t->cell_of = ocs_calloc(units, sizeof(int));
 	t->tile = ocs_calloc(units * (size_t)section->words, sizeof(uint64_t));
-	t->layer = ocs_calloc((size_t)(OCS_AXES * OCS_EDGE_MAX * section->words),
-			      sizeof(uint64_t));
+	t->layer = ocs_calloc((size_t)(OCS_AXES * OCS_EDGE_MAX * section->words), sizeof(uint64_t));
 	t->has = ocs_calloc(units * (size_t)t->set_words, sizeof(uint64_t));
 	t->base = ocs_calloc(units * (size_t)t->set_words, sizeof(uint64_t));
 	t->used = ocs_calloc(3 * (size_t)t->set_words, sizeof(uint64_t));
@@ -141,7 +143,6 @@ void ocs_thread_destroy(struct ocs_thread *t)
 	free(t);
 }
 
-
 bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
 {
 	const struct ocs_section *s = g->t->section;
@@ -150,7 +151,8 @@ bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
 	if (!g->fit->blocked)
 		return true;
 	for (layer = 0; layer < g->way->layers; layer++) {
-		int at = unit + (g->way->axis < 0 ? 0 : layer * ocs_grow_stride(s, g->way->axis)), pos[2];
+		int at = unit + (g->way->axis < 0 ? 0 : layer * ocs_grow_stride(s, g->way->axis)),
+		    pos[2];
 
 		for (a = 0, i = 0; a < OCS_AXES; a++) {
 			if (a != dir / 2)
@@ -159,8 +161,8 @@ bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
 		for (i = 0; i < g->way->stack; i++) {
 			int cube = g->fit->cube[g->t->stacks[sheet * g->way->stack + i]];
 
-			if (ocs_occupancy_port_blocked(g->fit->blocked, cube, dir / 2, pos[0], pos[1],
-						       dir % 2 ? OCS_MINUS : OCS_PLUS))
+			if (ocs_occupancy_port_blocked(g->fit->blocked, cube, dir / 2, pos[0],
+						       pos[1], dir % 2 ? OCS_MINUS : OCS_PLUS))
 				return false;
 		}
 	}
@@ -174,15 +176,14 @@ static int sheet_with(const struct ocs_thread *t, int a, int b, int level)
 	int w;
 
 	for (w = 0; w < t->set_words; w++) {
-		uint64_t both = t->has[a * t->set_words + w] & t->has[b * t->set_words + w] &
-				allowed[w];
+		uint64_t both =
+			t->has[a * t->set_words + w] & t->has[b * t->set_words + w] & allowed[w];
 
 		if (both)
 			return w * 64 + __builtin_ctzll(both);
 	}
 	return -1;
 }
-
 
 /* Whether two more places stay within the nodes, and within those begun at the
  * lowest level. */
@@ -224,7 +225,8 @@ static int place_append(struct ocs_grow *g, int after, int dir, int sheet, int u
 static bool line_insert(struct ocs_grow *g, int at, int level)
 {
 	struct ocs_thread *t = g->t;
-	int d = t->dir[at], edge = t->section->edge[d / 2], by = ocs_grow_stride(t->section, d / 2), w, i;
+	int d = t->dir[at], edge = t->section->edge[d / 2], by = ocs_grow_stride(t->section, d / 2),
+	    w, i;
 	int unit = t->near[at % t->units * DIRS + d] / 2, sheet = -1, more = 0;
 	const uint64_t *allowed;
 
@@ -255,7 +257,8 @@ static bool line_insert(struct ocs_grow *g, int at, int level)
 static bool extend(struct ocs_grow *g, int at, int level)
 {
 	struct ocs_thread *t = g->t;
-	int to = t->next[at], d = t->dir[at], before = t->dir[t->prev[at]] ^ 1, after = t->dir[to], p;
+	int to = t->next[at], d = t->dir[at], before = t->dir[t->prev[at]] ^ 1, after = t->dir[to],
+	    p;
 	bool crossing = t->near[at % t->units * DIRS + d] & 1;
 
 	for (p = 0; p < DIRS && g->length + 2 <= g->target; p++) {
@@ -271,7 +274,8 @@ static bool extend(struct ocs_grow *g, int at, int level)
 			sa = sb = sheet_with(t, a / 2, b / 2, level);
 			if (sa < 0 || !ocs_grow_sound(g, at / t->units, at % t->units, p) ||
 			    !ocs_grow_sound(g, at / t->units, to % t->units, p) ||
-			    !ocs_grow_sound(g, sa, a / 2, p ^ 1) || !ocs_grow_sound(g, sa, b / 2, p ^ 1))
+			    !ocs_grow_sound(g, sa, a / 2, p ^ 1) ||
+			    !ocs_grow_sound(g, sa, b / 2, p ^ 1))
 				continue;
 		} else {
 			if (!ocs_grow_has(t, a / 2, sa) || !ocs_grow_has(t, b / 2, sb))
@@ -345,7 +349,8 @@ static bool square(struct ocs_grow *g, int sheet, int unit, int p, int q)
 		/* a side of two is crossed and walked: one sheet would be used twice */
 		if (other < 0 || (other == sheet && t->section->edge[q / 2] < 3) ||
 		    !ocs_grow_sound(g, sheet, unit, q) || !ocs_grow_sound(g, sheet, to / 2, q) ||
-		    !ocs_grow_sound(g, other, a / 2, q ^ 1) || !ocs_grow_sound(g, other, b / 2, q ^ 1))
+		    !ocs_grow_sound(g, other, a / 2, q ^ 1) ||
+		    !ocs_grow_sound(g, other, b / 2, q ^ 1))
 			return false;
 	} else if (!ocs_grow_has(t, a / 2, sheet) || !ocs_grow_has(t, b / 2, sheet)) {
 		return false;
@@ -487,7 +492,7 @@ void ocs_grow_answer(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
 	int *number = t->prev, at = g->head, i, k, stack = g->way->stack;
-	int first = -t->units, sheet = 0;	/* of the sheet at hand */
+	int first = -t->units, sheet = 0; /* of the sheet at hand */
 
 	t->way = *g->way;
 	t->extent = g->target;
@@ -520,8 +525,9 @@ int ocs_grow_cell_nodes(const struct ocs_section *s, const struct ocs_way *way)
 {
 	int tile = way->axis < 0 ? 1 : s->tile[way->axis];
 
-	return way->axis < 0 ? 1 : way->stack *
-	       ((way->offset + way->layers - 1) / tile - way->offset / tile + 1);
+	return way->axis < 0 ? 1 :
+			       way->stack * ((way->offset + way->layers - 1) / tile -
+					     way->offset / tile + 1);
 }
 
 bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int nodes,
@@ -533,9 +539,11 @@ bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int 
 	t->work = 0;
 	t->spent = false;
 	for (n = 0; ocs_way_get(t->section, shape, n, &way); n++) {
-		struct ocs_grow g = { .t = t, .way = &way, .fit = fit,
-				  .target = shape->extent[way.ring],
-				  .cells_max = nodes / ocs_grow_cell_nodes(t->section, &way) };
+		struct ocs_grow g = { .t = t,
+				      .way = &way,
+				      .fit = fit,
+				      .target = shape->extent[way.ring],
+				      .cells_max = nodes / ocs_grow_cell_nodes(t->section, &way) };
 
 		if (nodes % ocs_grow_cell_nodes(t->section, &way) || sheets_make(&g) < g.target)
 			continue;
@@ -560,7 +568,8 @@ bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int 
 void ocs_thread_narrow(const struct ocs_thread *t, struct ocs_fit *fit)
 {
 	const struct ocs_section *s = t->section;
-	int by = t->way.axis < 0 ? 0 : ocs_grow_stride(s, t->way.axis), stack = t->way.stack, i, k, w, n = 0;
+	int by = t->way.axis < 0 ? 0 : ocs_grow_stride(s, t->way.axis), stack = t->way.stack, i, k,
+	    w, n = 0;
 	int total = t->nused * stack, layer;
 
 	memset(fit->members, 0, (size_t)fit->set_words * sizeof(*fit->members));
@@ -583,8 +592,8 @@ void ocs_thread_narrow(const struct ocs_thread *t, struct ocs_fit *fit)
 			uint64_t *words = fit->narrowed + fit->by_cube[cube[k]] * s->words;
 
 			for (layer = 0; layer < t->way.layers; layer++) {
-				const uint64_t *tile = t->tile +
-					(t->ring[i].unit + layer * by) * s->words;
+				const uint64_t *tile =
+					t->tile + (t->ring[i].unit + layer * by) * s->words;
 
 				for (w = 0; w < s->words; w++)
 					words[w] |= tile[w];

@@ -14,20 +14,20 @@
 
 /* How the dimensions lie. */
 struct ocs_way {
-	int ring;		/* dimension that is threaded */
-	int axis;		/* of the straight one; -1: there is none */
-	int layers;		/* of a cube that the straight one takes, from OFFSET */
+	int ring;   /* dimension that is threaded */
+	int axis;   /* of the straight one; -1: there is none */
+	int layers; /* of a cube that the straight one takes, from OFFSET */
 	int offset;
-	int stack;		/* cubes it runs through: circuits close it if it is a ring */
+	int stack; /* cubes it runs through: circuits close it if it is a ring */
 	bool closed;
 };
 
 /* One place of the ring.  A sheet is a stack of cubes of which the same places are
  * free. */
 struct ocs_thread_step {
-	int sheet;		/* in the order of their first visit */
-	int unit;		/* bit of the place in its cube, at layer OFFSET */
-	int dir;		/* of the step to the next one: 2 * axis + (1: towards -) */
+	int sheet; /* in the order of their first visit */
+	int unit;  /* bit of the place in its cube, at layer OFFSET */
+	int dir;   /* of the step to the next one: 2 * axis + (1: towards -) */
 };
 
 /* Two places that a ring took beside itself: after AT, and which of them began a node. */
@@ -43,46 +43,46 @@ struct ocs_column {
 
 struct ocs_thread {
 	const struct ocs_section *section;
-	int units;		/* places of a cube */
+	int units; /* places of a cube */
 	int sheets_max, nsheets;
-	int set_words;		/* of a set of sheets */
-	int *near;		/* per unit and direction: 2 * unit + (1: through a face) */
-	int *cell_of;		/* per unit: its node in the cube */
-	uint64_t *tile;		/* per unit: XPUs of its node */
-	uint64_t *layer;	/* per axis and coordinate: units there */
-	uint64_t *has, *base;	/* per unit: the sheets where it is free */
-	uint64_t *used;		/* three sets: sheets in use, broken ones, all */
-	uint64_t *mask;		/* per loaded cube: its free units */
-	int *stacks;		/* cubes of the sheets */
-	bool *whole;		/* per sheet */
-	int *next, *prev;	/* per sheet and unit */
+	int set_words;	      /* of a set of sheets */
+	int *near;	      /* per unit and direction: 2 * unit + (1: through a face) */
+	int *cell_of;	      /* per unit: its node in the cube */
+	uint64_t *tile;	      /* per unit: XPUs of its node */
+	uint64_t *layer;      /* per axis and coordinate: units there */
+	uint64_t *has, *base; /* per unit: the sheets where it is free */
+	uint64_t *used;	      /* three sets: sheets in use, broken ones, all */
+	uint64_t *mask;	      /* per loaded cube: its free units */
+	int *stacks;	      /* cubes of the sheets */
+	bool *whole;	      /* per sheet */
+	int *next, *prev;     /* per sheet and unit */
 	unsigned char *dir, *touched;
 
 	/* rings without a search */
-	int *first_of;		/* per unit: the first one of its node */
+	int *first_of; /* per unit: the first one of its node */
 	uint64_t *units_all;
-	bool *seen;		/* per unit: its column is free somewhere */
-	int free_words;		/* of a set of the cubes that may be taken */
-	uint64_t *free_at;	/* per place: where it is free */
-	uint64_t *all;		/* cubes that have a column */
+	bool *seen;	   /* per unit: its column is free somewhere */
+	int free_words;	   /* of a set of the cubes that may be taken */
+	uint64_t *free_at; /* per place: where it is free */
+	uint64_t *all;	   /* cubes that have a column */
 	struct ocs_column *columns;
-	uint64_t *sound;	/* per sheet: its places, */
-	uint64_t *avail;	/* those not taken yet, */
-	uint64_t *begun;	/* and the units of its nodes that are in use */
-	int *order, *places;	/* scratch; places of each sheet */
+	uint64_t *sound;     /* per sheet: its places, */
+	uint64_t *avail;     /* those not taken yet, */
+	uint64_t *begun;     /* and the units of its nodes that are in use */
+	int *order, *places; /* scratch; places of each sheet */
 	int *tally;
-	int *reach;		/* places of each sheet that a ring can take at most */
-	uint64_t dark;		/* cubes of one word: units of one colour of a chessboard */
-	uint64_t *column;	/* the sheets of a column */
+	int *reach;	  /* places of each sheet that a ring can take at most */
+	uint64_t dark;	  /* cubes of one word: units of one colour of a chessboard */
+	uint64_t *column; /* the sheets of a column */
 	struct ocs_ear *ears;
-	long work;		/* edges looked at in the last search */
-	bool spent;		/* it ended because that were too many */
+	long work;  /* edges looked at in the last search */
+	bool spent; /* it ended because that were too many */
 
 	/* the answer */
 	struct ocs_way way;
 	struct ocs_thread_step *ring;
 	int extent;
-	int *cubes;		/* of the sheets in use, way.stack each */
+	int *cubes; /* of the sheets in use, way.stack each */
 	int nused;
 };
 

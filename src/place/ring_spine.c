@@ -10,10 +10,10 @@
 
 #include <string.h>
 
-#define WORK_MAX 2000L		/* edges looked at in one decision: these, and more for a long ring */
+#define WORK_MAX 2000L /* edges looked at in one decision: these, and more for a long ring */
 #define WORK_EACH 8
-#define TRIES_MAX 4		/* columns that are built for one way, twice each */
-#define CUBE_WORDS 8		/* of a cube: edges are 8 at most */
+#define TRIES_MAX 4  /* columns that are built for one way, twice each */
+#define CUBE_WORDS 8 /* of a cube: edges are 8 at most */
 
 /* A column with as many sheets as would do if all their places were in reach. */
 struct column {
@@ -27,8 +27,9 @@ static uint64_t section_places(const struct ocs_spine *s, int w)
 	const struct ocs_section *section = s->g.t->section;
 	const struct ocs_way *way = s->g.way;
 
-	return way->axis < 0 ? s->g.t->units_all[w] :
-	       s->g.t->layer[(way->axis * OCS_EDGE_MAX + way->offset) * section->words + w];
+	return way->axis < 0 ?
+		       s->g.t->units_all[w] :
+		       s->g.t->layer[(way->axis * OCS_EDGE_MAX + way->offset) * section->words + w];
 }
 
 /* Words of a set of the cubes that may be taken. */
@@ -67,19 +68,22 @@ static bool places_find(struct ocs_spine *s)
 		uint64_t left = section_places(s, i);
 
 		for (; left; left &= left - 1) {
-			int unit = i * 64 + __builtin_ctzll(left), first = t->first_of[unit], cubes = 0;
+			int unit = i * 64 + __builtin_ctzll(left), first = t->first_of[unit],
+			    cubes = 0;
 			uint64_t *at = t->free_at + unit * t->free_words;
 
 			/* the whole node is free or in use: its first place came before */
 			if (first != unit && s->g.way->axis < 0) {
-				memcpy(at, t->free_at + first * t->free_words, (size_t)n * sizeof(*at));
+				memcpy(at, t->free_at + first * t->free_words,
+				       (size_t)n * sizeof(*at));
 				continue;
 			}
 			for (w = 0; w < n; w++) {
 				at[w] = place_free(s, free_in, unit, s->first / 64 + w);
 				cubes += at[w] ? ocs_bits_count(at[w]) : 0;
 			}
-			places += cubes / s->g.way->stack * (s->g.way->axis < 0 ? s->cell_places : 1);
+			places +=
+				cubes / s->g.way->stack * (s->g.way->axis < 0 ? s->cell_places : 1);
 		}
 	}
 	return places >= s->g.target;
@@ -122,7 +126,8 @@ static int axis_columns(struct ocs_spine *s, int axis, int n)
 	int w;
 
 	for (w = 0; w < section->words; w++) {
-		uint64_t left = section_places(s, w) & t->layer[axis * OCS_EDGE_MAX * section->words + w];
+		uint64_t left =
+			section_places(s, w) & t->layer[axis * OCS_EDGE_MAX * section->words + w];
 
 		for (; left; left &= left - 1) {
 			int unit = w * 64 + __builtin_ctzll(left), first = t->first_of[unit];
@@ -176,7 +181,7 @@ static int sheets_collect(struct ocs_spine *s)
 		for (k = 0; k < stack && t->stacks[i * stack + k] < s->end; k++)
 			;
 		if (k < stack)
-			continue;	/* wholly free cubes are left alone */
+			continue; /* wholly free cubes are left alone */
 		memmove(t->stacks + n * stack, t->stacks + i * stack, (size_t)stack * sizeof(int));
 		memmove(t->mask + n++ * words, t->mask + i * stack * words,
 			(size_t)words * sizeof(*t->mask));
@@ -201,7 +206,8 @@ static void places_sound(struct ocs_spine *s, int sheet)
 static void sheets_make(struct ocs_spine *s)
 {
 	struct ocs_thread *t = s->g.t;
-	int words = t->section->words, stack = s->g.way->stack, *start = t->tally, *places = t->order;
+	int words = t->section->words, stack = s->g.way->stack, *start = t->tally,
+	    *places = t->order;
 	int *stacks = t->prev, i, w, n = sheets_collect(s);
 
 	memset(start, 0, ((size_t)t->units + 2) * sizeof(*start));
@@ -220,7 +226,8 @@ static void sheets_make(struct ocs_spine *s)
 
 		t->places[at] = places[i];
 		memcpy(t->stacks + at * stack, stacks + i * stack, (size_t)stack * sizeof(int));
-		memcpy(t->sound + at * words, t->mask + i * words, (size_t)words * sizeof(*t->sound));
+		memcpy(t->sound + at * words, t->mask + i * words,
+		       (size_t)words * sizeof(*t->sound));
 	}
 	t->nsheets = n;
 }
@@ -441,13 +448,19 @@ bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nod
 	t->work = 0;
 	t->spent = false;
 	for (n = 0; cubes_hold(fit, first, end, most, shape->xpus) &&
-	     ocs_way_get(t->section, shape, n, &way); n++) {
+		    ocs_way_get(t->section, shape, n, &way);
+	     n++) {
 		int cell_nodes = ocs_grow_cell_nodes(t->section, &way);
-		struct ocs_spine s = { .g = { .t = t, .way = &way, .fit = fit,
+		struct ocs_spine s = { .g = { .t = t,
+					      .way = &way,
+					      .fit = fit,
 					      .target = shape->extent[way.ring],
 					      .cells_max = nodes / cell_nodes },
-				       .most = most / way.stack, .first = first, .end = end,
-				       .work_max = WORK_MAX + WORK_EACH * (long)shape->extent[way.ring] };
+				       .most = most / way.stack,
+				       .first = first,
+				       .end = end,
+				       .work_max = WORK_MAX +
+						   WORK_EACH * (long)shape->extent[way.ring] };
 
 		s.cell_places = tile[0] * tile[1] * tile[2] / (way.axis < 0 ? 1 : tile[way.axis]);
 		if (nodes % cell_nodes || s.most < 1)

@@ -11,19 +11,19 @@
 
 struct ocs_spine {
 	struct ocs_grow g;
-	int axis, by, edge;	/* of the column */
-	int base;		/* its first unit */
-	int cells;		/* nodes that it touches in a sheet */
-	int direction[DIRS];	/* in which it is made longer, in this order */
-	int most;		/* sheets */
-	int first, end;		/* loaded cubes that may be taken */
+	int axis, by, edge;  /* of the column */
+	int base;	     /* its first unit */
+	int cells;	     /* nodes that it touches in a sheet */
+	int direction[DIRS]; /* in which it is made longer, in this order */
+	int most;	     /* sheets */
+	int first, end;	     /* loaded cubes that may be taken */
 	long work_max;
-	int reach;		/* places that the column's sheets can give at most */
-	int sheets;		/* in the ring */
-	int left;		/* places free in the sheet at hand */
-	int cell_places;	/* of a node's cross-section */
-	int tail;		/* last place of the spine */
-	int ears;		/* taken: g.t->ears */
+	int reach;	 /* places that the column's sheets can give at most */
+	int sheets;	 /* in the ring */
+	int left;	 /* places free in the sheet at hand */
+	int cell_places; /* of a node's cross-section */
+	int tail;	 /* last place of the spine */
+	int ears;	 /* taken: g.t->ears */
 };
 
 /* Takes what is free beside the spine in SHEET. */

@@ -18,10 +18,10 @@ struct seats {
 	struct ocs_fit *fit;
 	const struct ocs_class_use *uses;
 	int nuses;
-	int *need, *have;	/* pieces; cubes that have one */
-	int *from, *queue;	/* of a search */
-	int *closed;		/* 1: it will not have another seat */
-	uint64_t *own;		/* per use: its cubes, fit->live words each */
+	int *need, *have;  /* pieces; cubes that have one */
+	int *from, *queue; /* of a search */
+	int *closed;	   /* 1: it will not have another seat */
+	uint64_t *own;	   /* per use: its cubes, fit->live words each */
 };
 
 static const uint64_t *use_set(const struct seats *s, int use)
@@ -34,9 +34,14 @@ static void seats_begin(struct seats *s, struct ocs_fit *fit, const struct ocs_c
 {
 	int *tally = fit->tally, u;
 
-	*s = (struct seats){ .fit = fit, .uses = uses, .nuses = c->nuses, .need = tally,
-			     .have = tally + c->nuses, .from = tally + 2 * c->nuses,
-			     .queue = tally + 3 * c->nuses, .closed = tally + 4 * c->nuses,
+	*s = (struct seats){ .fit = fit,
+			     .uses = uses,
+			     .nuses = c->nuses,
+			     .need = tally,
+			     .have = tally + c->nuses,
+			     .from = tally + 2 * c->nuses,
+			     .queue = tally + 3 * c->nuses,
+			     .closed = tally + 4 * c->nuses,
 			     .own = fit->own };
 	for (u = 0; u < c->nuses; u++) {
 		s->need[u] = uses[u].count;

@@ -12,10 +12,10 @@
 
 struct scan {
 	const struct ocs_section *s;
-	uint32_t row[E][E];		/* free XPUs of (x, y), bit z */
-	uint32_t run[E + 1][E][E];	/* bit z: free from z on, so many layers */
+	uint32_t row[E][E];	   /* free XPUs of (x, y), bit z */
+	uint32_t run[E + 1][E][E]; /* bit z: free from z on, so many layers */
 	bool have[E + 1];
-	long compared;			/* rows */
+	long compared; /* rows */
 };
 
 static uint32_t turn(uint32_t row, int by, int edge)
@@ -57,8 +57,7 @@ static void runs_make(struct scan *scan, int length)
 }
 
 /* Offsets along z at which the whole box is free. */
-static uint32_t box_at(struct scan *scan, const struct ocs_folding *f, int x, int y,
-		       uint32_t acc)
+static uint32_t box_at(struct scan *scan, const struct ocs_folding *f, int x, int y, uint32_t acc)
 {
 	const struct ocs_section *s = scan->s;
 	int i, j;
@@ -82,14 +81,14 @@ static uint32_t xpus_at(struct scan *scan, const struct ocs_xpu *xpus, long n, i
 
 	for (i = 0; i < n && acc; i++)
 		acc &= turn(scan->row[(x + xpus[i].at[0]) % s->edge[0]]
-				     [(y + xpus[i].at[1]) % s->edge[1]], xpus[i].at[2], s->edge[2]);
+				     [(y + xpus[i].at[1]) % s->edge[1]],
+			    xpus[i].at[2], s->edge[2]);
 	scan->compared += i;
 	return acc;
 }
 
 static bool candidate_scan(struct scan *scan, const struct ocs_catalogue *cat,
-			   const struct ocs_candidate *c, struct ocs_xpu *xpus,
-			   struct ocs_lay *lay)
+			   const struct ocs_candidate *c, struct ocs_xpu *xpus, struct ocs_lay *lay)
 {
 	const struct ocs_folding *f = &cat->foldings[c->folding];
 	const struct ocs_section *s = scan->s;
@@ -110,7 +109,7 @@ static bool candidate_scan(struct scan *scan, const struct ocs_catalogue *cat,
 	for (x = c->lay.offset[0]; x < s->edge[0]; x += step[0]) {
 		for (y = c->lay.offset[1]; y < s->edge[1]; y += step[1]) {
 			acc = f->filled ? box_at(scan, f, x, y, allowed) :
-			      xpus_at(scan, xpus, cat->shape.xpus, x, y, allowed);
+					  xpus_at(scan, xpus, cat->shape.xpus, x, y, allowed);
 			if (!acc)
 				continue;
 			lay->offset[0] = x;

@@ -16,11 +16,11 @@ struct judge {
 	const struct ocs_occupancy *occupancy;
 	const struct ocs_placement *p;
 	struct ocs_error *err;
-	unsigned char *taken;	/* per XPU of the section */
-	int *plus, *minus;	/* per cube, dim and position: circuit + 1 */
-	unsigned char *fixed;	/* per XPU and axis: its link towards + is used */
-	unsigned char *used;	/* per circuit */
-	int face;		/* positions of the largest face */
+	unsigned char *taken; /* per XPU of the section */
+	int *plus, *minus;    /* per cube, dim and position: circuit + 1 */
+	unsigned char *fixed; /* per XPU and axis: its link towards + is used */
+	unsigned char *used;  /* per circuit */
+	int face;	      /* positions of the largest face */
 };
 
 static int wrong(struct judge *j, const char *text)
@@ -30,8 +30,8 @@ static int wrong(struct judge *j, const char *text)
 
 static long xpu_index(const struct ocs_section *s, const struct ocs_xpu *x)
 {
-	return (long)x->cube * s->cube_xpus +
-	       (x->at[0] * s->edge[1] + x->at[1]) * s->edge[2] + x->at[2];
+	return (long)x->cube * s->cube_xpus + (x->at[0] * s->edge[1] + x->at[1]) * s->edge[2] +
+	       x->at[2];
 }
 
 static const char *xpu_name(const struct ocs_section *s, const struct ocs_xpu *x, char text[128])
@@ -69,8 +69,9 @@ static int shape_check(struct judge *j)
 		if (xpus > (long)j->s->ncubes * j->s->cube_xpus)
 			return wrong(j, "the shape is larger than the machine");
 	}
-	return xpus == shape->xpus ? 0 : wrong(j, "the shape's XPUs are not the product of its "
-					       "extents");
+	return xpus == shape->xpus ? 0 :
+				     wrong(j, "the shape's XPUs are not the product of its "
+					      "extents");
 }
 
 static int xpus_check(struct judge *j)
@@ -83,20 +84,22 @@ static int xpus_check(struct judge *j)
 		const struct ocs_xpu *x = &j->p->xpus[r];
 
 		if (x->cube < 0 || x->cube >= j->s->ncubes)
-			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld: cube %d does not exist", r,
-					     x->cube);
+			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld: cube %d does not exist",
+					     r, x->cube);
 		for (a = 0; a < OCS_AXES; a++) {
 			if (x->at[a] < 0 || x->at[a] >= j->s->edge[a])
-				return ocs_error_set(j->err, OCS_ERROR, "XPU %ld: %d,%d,%d is "
-						     "outside its cube", r, x->at[0], x->at[1],
-						     x->at[2]);
+				return ocs_error_set(j->err, OCS_ERROR,
+						     "XPU %ld: %d,%d,%d is "
+						     "outside its cube",
+						     r, x->at[0], x->at[1], x->at[2]);
 		}
 		if (j->taken[xpu_index(j->s, x)]++)
 			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld: %s is used twice", r,
 					     xpu_name(j->s, x, name));
 		if (j->occupancy && !ocs_occupancy_xpu_free(j->occupancy, x->cube, x->at))
-			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld: %s is not free and healthy",
-					     r, xpu_name(j->s, x, name));
+			return ocs_error_set(j->err, OCS_ERROR,
+					     "XPU %ld: %s is not free and healthy", r,
+					     xpu_name(j->s, x, name));
 	}
 	return 0;
 }
@@ -107,34 +110,40 @@ static int circuit_check(struct judge *j, int i)
 	int other[2], *plus, *minus;
 
 	if (j->s->kind == OCS_STATIC)
-		return ocs_error_set(j->err, OCS_ERROR, "circuit %d: a static torus has no circuits",
-				     i);
+		return ocs_error_set(j->err, OCS_ERROR,
+				     "circuit %d: a static torus has no circuits", i);
 	if (c->dim < 0 || c->dim >= OCS_AXES)
-		return ocs_error_set(j->err, OCS_ERROR, "circuit %d: dimension %d does not exist", i,
-				     c->dim);
+		return ocs_error_set(j->err, OCS_ERROR, "circuit %d: dimension %d does not exist",
+				     i, c->dim);
 	if (c->from < 0 || c->from >= j->s->ncubes || c->to < 0 || c->to >= j->s->ncubes)
-		return ocs_error_set(j->err, OCS_ERROR, "circuit %d: joins a cube that does not exist",
-				     i);
+		return ocs_error_set(j->err, OCS_ERROR,
+				     "circuit %d: joins a cube that does not exist", i);
 	others(c->dim, other);
-	if (c->pos[0] < 0 || c->pos[0] >= j->s->edge[other[0]] ||
-	    c->pos[1] < 0 || c->pos[1] >= j->s->edge[other[1]])
-		return ocs_error_set(j->err, OCS_ERROR, "circuit %d: position %d,%d is outside the "
-				     "face", i, c->pos[0], c->pos[1]);
+	if (c->pos[0] < 0 || c->pos[0] >= j->s->edge[other[0]] || c->pos[1] < 0 ||
+	    c->pos[1] >= j->s->edge[other[1]])
+		return ocs_error_set(j->err, OCS_ERROR,
+				     "circuit %d: position %d,%d is outside the "
+				     "face",
+				     i, c->pos[0], c->pos[1]);
 	plus = &j->plus[port_index(j, c->from, c->dim, c->pos)];
 	minus = &j->minus[port_index(j, c->to, c->dim, c->pos)];
 	if (*plus || *minus)
-		return ocs_error_set(j->err, OCS_ERROR, "circuit %d: port %s %c%c %d,%d is used twice",
-				     i, j->s->cube_names[*plus ? c->from : c->to], *plus ? '+' : '-',
-				     "xyz"[c->dim], c->pos[0], c->pos[1]);
+		return ocs_error_set(j->err, OCS_ERROR,
+				     "circuit %d: port %s %c%c %d,%d is used twice", i,
+				     j->s->cube_names[*plus ? c->from : c->to], *plus ? '+' : '-',
+				     "xyz"[c->dim], c -> pos[0], c -> pos[1]);
 	*plus = *minus = i + 1;
 	if (!j->occupancy || !j->occupancy->any_blocked)
 		return 0;
 	if (ocs_occupancy_port_blocked(j->occupancy, c->from, c->dim, c->pos[0], c->pos[1],
 				       OCS_PLUS) ||
-	    ocs_occupancy_port_blocked(j->occupancy, c->to, c->dim, c->pos[0], c->pos[1], OCS_MINUS))
-		return ocs_error_set(j->err, OCS_ERROR, "circuit %d: a port of %s-%s %c %d,%d is failed "
-				     "or drained", i, j->s->cube_names[c->from],
-				     j->s->cube_names[c->to], "xyz"[c->dim], c->pos[0], c->pos[1]);
+	    ocs_occupancy_port_blocked(j->occupancy, c->to, c->dim, c->pos[0], c->pos[1],
+				       OCS_MINUS))
+		return ocs_error_set(j->err, OCS_ERROR,
+				     "circuit %d: a port of %s-%s %c %d,%d is failed "
+				     "or drained",
+				     i, j->s->cube_names[c->from], j->s->cube_names[c->to],
+				     "xyz"[c->dim], c -> pos[0], c -> pos[1]);
 	return 0;
 }
 
@@ -281,10 +290,11 @@ static int judge(struct judge *j, const struct ocs_fabric *fabric)
 		const struct ocs_circuit *c = &j->p->circuits[i];
 
 		if (!j->used[i])
-			return ocs_error_set(j->err, OCS_ERROR, "circuit %d: %s-%s %c %d,%d serves no "
-					     "edge of the job", i, j->s->cube_names[c->from],
-					     j->s->cube_names[c->to], "xyz"[c->dim], c->pos[0],
-					     c->pos[1]);
+			return ocs_error_set(j->err, OCS_ERROR,
+					     "circuit %d: %s-%s %c %d,%d serves no "
+					     "edge of the job",
+					     i, j->s->cube_names[c->from], j->s->cube_names[c->to],
+					     "xyz"[c->dim], c -> pos[0], c -> pos[1]);
 	}
 	return lists_check(j, fabric);
 }

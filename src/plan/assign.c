@@ -13,18 +13,18 @@
 #include "src/plan/internal.h"
 #include "src/util/text.h"
 
-#define FILL_STARTS 64	/* places where an unclosed ring is tried to begin */
+#define FILL_STARTS 64 /* places where an unclosed ring is tried to begin */
 
 struct assign {
 	struct ocs_plan_ports ports;
 	struct ocs_plan *plan;
-	uint64_t *tx, *rx;	/* those of ports */
-	int open_rings;	/* rings made only in part */
-	int open_edges;	/* circuits of theirs */
-	int closing;	/* odd rings closed on a third plane */
-	int mixed;	/* rings on more switches than they need */
-	int chords;	/* circuits between opposite servers */
-	int group;	/* the one whose turn it is */
+	uint64_t *tx, *rx; /* those of ports */
+	int open_rings;	   /* rings made only in part */
+	int open_edges;	   /* circuits of theirs */
+	int closing;	   /* odd rings closed on a third plane */
+	int mixed;	   /* rings on more switches than they need */
+	int chords;	   /* circuits between opposite servers */
+	int group;	   /* the one whose turn it is */
 };
 
 static int lowest(uint64_t mask)
@@ -32,19 +32,23 @@ static int lowest(uint64_t mask)
 	return __builtin_ctzll(mask);
 }
 
-void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b,
-			  int b_port, int group)
+void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b, int b_port,
+			  int group)
 {
 	struct ocs_plan *plan = ports->plan;
 
 	if (plan->ncircuits == ports->capacity) {
 		ports->capacity = ports->capacity ? 2 * ports->capacity : 64;
-		plan->circuits = ocs_realloc(plan->circuits,
-					     ports->capacity * sizeof(*plan->circuits));
+		plan->circuits =
+			ocs_realloc(plan->circuits, ports->capacity * sizeof(*plan->circuits));
 	}
 	plan->circuits[plan->ncircuits++] = (struct ocs_plan_circuit){
-		.a = a, .a_port = a_port, .b = b, .b_port = b_port,
-		.ocs = plan->any_port ? 0 : a_port, .group = group,
+		.a = a,
+		.a_port = a_port,
+		.b = b,
+		.b_port = b_port,
+		.ocs = plan->any_port ? 0 : a_port,
+		.group = group,
 	};
 	ports->tx[a] &= ~(UINT64_C(1) << a_port);
 	ports->rx[b] &= ~(UINT64_C(1) << b_port);
@@ -128,8 +132,8 @@ static bool pair_duplex(struct assign *as, const struct ocs_plan_group *group)
 
 /* Where a ring of odd length may close: the edge CUT, CUT + 1 and a plane outside
  * PLANES that is free at both ends; the last plane, to keep the first ones whole. */
-static int closing_find(const struct assign *as, const struct ocs_plan_group *group,
-			int step, uint64_t planes, int *cut)
+static int closing_find(const struct assign *as, const struct ocs_plan_group *group, int step,
+			uint64_t planes, int *cut)
 {
 	for (*cut = 0; *cut < group->nmembers; (*cut)++) {
 		int a = ring_at(group, step, *cut), b = ring_at(group, step, *cut + 1);
@@ -167,7 +171,7 @@ static bool colours_find(const struct assign *as, const struct ocs_plan_group *g
 		uint64_t before = left[i - 1];
 
 		left[i] = as->tx[ring_at(group, step, i)] & as->tx[ring_at(group, step, i + 1)];
-		if (!(before & (before - 1)))	/* only one: not that */
+		if (!(before & (before - 1))) /* only one: not that */
 			left[i] &= ~before;
 		if (i == k - 1)
 			left[i] &= ~first;
@@ -231,8 +235,8 @@ static bool ring_duplex(struct assign *as, const struct ocs_plan_group *group, i
 
 /* Walks ring STEP from edge START and takes every edge that still has a common
  * plane.  DRY: only counts. */
-static int fill_from(struct assign *as, const struct ocs_plan_group *group, int step,
-		     int start, bool dry)
+static int fill_from(struct assign *as, const struct ocs_plan_group *group, int step, int start,
+		     bool dry)
 {
 	uint64_t *keep = NULL;
 	int made = 0, n = as->plan->servers;
@@ -306,20 +310,27 @@ static void sentence(struct assign *as, int unused)
 	if (plan->any_port)
 		ocs_text_add(&text, "one switch joins any two interfaces");
 	else if (plan->directed)
-		ocs_text_add(&text, "interface i on switch i, transmitters and receivers joined apart");
+		ocs_text_add(&text,
+			     "interface i on switch i, transmitters and receivers joined apart");
 	else
 		ocs_text_add(&text, "interface i on switch i");
 	if (as->ports.crossed)
 		ocs_text_add(&text, "; %d circuits join different interfaces", as->ports.crossed);
 	if (as->closing)
-		ocs_text_add(&text, "; a ring of odd length alternates between two switches and "
-			     "closes on a third (%d rings)", as->closing);
+		ocs_text_add(&text,
+			     "; a ring of odd length alternates between two switches and "
+			     "closes on a third (%d rings)",
+			     as->closing);
 	if (as->mixed)
-		ocs_text_add(&text, "; %d rings change switches on the way, since not all servers "
-			     "have the same interfaces free", as->mixed);
+		ocs_text_add(&text,
+			     "; %d rings change switches on the way, since not all servers "
+			     "have the same interfaces free",
+			     as->mixed);
 	if (as->open_rings)
-		ocs_text_add(&text, "; %d more circuits form %d rings that cannot close, since a "
-			     "switch joins servers in pairs", as->open_edges, as->open_rings);
+		ocs_text_add(&text,
+			     "; %d more circuits form %d rings that cannot close, since a "
+			     "switch joins servers in pairs",
+			     as->open_edges, as->open_rings);
 	if (as->ports.trees)
 		ocs_text_add(&text, "; %d circuits form double binary trees", as->ports.trees);
 	if (as->ports.treeless)
@@ -328,8 +339,9 @@ static void sentence(struct assign *as, int unused)
 	if (as->ports.mp)
 		ocs_text_add(&text, "; %d circuits join pairs with much traffic", as->ports.mp);
 	if (as->ports.expander)
-		ocs_text_add(&text, "; %d circuits form %s", as->ports.expander, as->ports.kautz ?
-			     "with the first ring a generalized Kautz graph" : "an expander");
+		ocs_text_add(&text, "; %d circuits form %s", as->ports.expander,
+			     as->ports.kautz ? "with the first ring a generalized Kautz graph" :
+					       "an expander");
 	if (as->chords)
 		ocs_text_add(&text, "; %d circuits join opposite servers", as->chords);
 	if (unused)
@@ -338,8 +350,7 @@ static void sentence(struct assign *as, int unused)
 }
 
 void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
-		     const uint64_t *failed, bool best, int trees,
-		     enum ocs_plan_rest rest)
+		     const uint64_t *failed, bool best, int trees, enum ocs_plan_rest rest)
 {
 	struct assign as = { .plan = plan, .ports = { .plan = plan } };
 	uint64_t all = plan->degree == 64 ? ~UINT64_C(0) : (UINT64_C(1) << plan->degree) - 1;

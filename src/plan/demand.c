@@ -49,22 +49,21 @@ static int members_parse(struct json_object *json, int index, int servers,
 	char *seen;
 	size_t count;
 
-	if (!json_object_is_type(json, json_type_array) ||
-	    json_object_array_length(json) == 0)
+	if (!json_object_is_type(json, json_type_array) || json_object_array_length(json) == 0)
 		return ocs_error_set(err, OCS_USAGE,
 				     "demand: allreduce group %d needs a list of members", index);
 	count = json_object_array_length(json);
 	if (count > (size_t)servers)
-		return ocs_error_set(err, OCS_USAGE,
-				     "demand: allreduce group %d has %zu members, there are %s%d servers",
-				     index, count, servers == OCS_PLAN_SERVERS_MAX ? "at most " : "",
-				     servers);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"demand: allreduce group %d has %zu members, there are %s%d servers", index,
+			count, servers == OCS_PLAN_SERVERS_MAX ? "at most " : "", servers);
 	group->members = ocs_calloc(count, sizeof(int));
 	seen = ocs_calloc(servers, 1);
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *item = json_object_array_get_idx(json, i);
-		int64_t member = json_object_is_type(item, json_type_int) ?
-					 json_object_get_int64(item) : -1;
+		int64_t member =
+			json_object_is_type(item, json_type_int) ? json_object_get_int64(item) : -1;
 
 		if (member < 0 || member >= servers || seen[member]) {
 			free(seen);
@@ -87,10 +86,11 @@ static int group_parse(struct json_object *json, int index, int servers,
 	bool members = false, bytes = false;
 
 	if (!json_object_is_type(json, json_type_object))
-		return ocs_error_set(err, OCS_USAGE,
-				     "demand: allreduce group %d is not an object with members and bytes",
-				     index);
-	json_object_object_foreach(json, key, value) {
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"demand: allreduce group %d is not an object with members and bytes",
+			index);
+	json_object_object_foreach (json, key, value) {
 		if (strcmp(key, "members") == 0 && !members) {
 			members = true;
 			if (members_parse(value, index, servers, group, err) < 0)
@@ -100,22 +100,23 @@ static int group_parse(struct json_object *json, int index, int servers,
 			if (bytes_get(value, &group->bytes) < 0)
 				return ocs_error_set(err, OCS_USAGE,
 						     "demand: bytes of allreduce group %d is not "
-						     "a whole number of at least 0", index);
+						     "a whole number of at least 0",
+						     index);
 		} else {
 			return ocs_error_set(err, OCS_USAGE,
 					     "demand: unknown key '%.40s' in allreduce group %d "
-					     "(known: members, bytes)", key, index);
+					     "(known: members, bytes)",
+					     key, index);
 		}
 	}
 	if (!members || !bytes)
-		return ocs_error_set(err, OCS_USAGE, "demand: allreduce group %d lacks %s",
-				     index, members ? "bytes" : "members");
+		return ocs_error_set(err, OCS_USAGE, "demand: allreduce group %d lacks %s", index,
+				     members ? "bytes" : "members");
 	return 0;
 }
 
-static int groups_parse(struct json_object *json, int servers,
-			struct ocs_plan_group **groups, int *ngroups,
-			struct ocs_error *err)
+static int groups_parse(struct json_object *json, int servers, struct ocs_plan_group **groups,
+			int *ngroups, struct ocs_error *err)
 {
 	size_t count;
 
@@ -124,29 +125,29 @@ static int groups_parse(struct json_object *json, int servers,
 	count = json_object_array_length(json);
 	if (count > GROUPS_MAX)
 		return ocs_error_set(err, OCS_USAGE,
-				     "demand: %zu allreduce groups, at most %d are read",
-				     count, GROUPS_MAX);
+				     "demand: %zu allreduce groups, at most %d are read", count,
+				     GROUPS_MAX);
 	*groups = ocs_calloc(count ? count : 1, sizeof(**groups));
 	for (size_t i = 0; i < count; i++) {
 		*ngroups = (int)i + 1;
-		if (group_parse(json_object_array_get_idx(json, i), (int)i, servers,
-				&(*groups)[i], err) < 0)
+		if (group_parse(json_object_array_get_idx(json, i), (int)i, servers, &(*groups)[i],
+				err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int row_parse(struct json_object *row, int i, int servers, double *bytes,
-		     bool *any, struct ocs_error *err)
+static int row_parse(struct json_object *row, int i, int servers, double *bytes, bool *any,
+		     struct ocs_error *err)
 {
 	for (int j = 0; j < servers; j++) {
 		long long value;
 
 		if (bytes_get(json_object_array_get_idx(row, j), &value) < 0)
-			return ocs_error_set(err, OCS_USAGE,
-					     "demand: mp[%d][%d] is not a whole number of at least 0",
-					     i, j);
-		if (i == j)	/* what a server sends to itself needs no circuit */
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"demand: mp[%d][%d] is not a whole number of at least 0", i, j);
+		if (i == j) /* what a server sends to itself needs no circuit */
 			continue;
 		bytes[j] = (double)value;
 		*any |= value > 0;
@@ -155,23 +156,25 @@ static int row_parse(struct json_object *row, int i, int servers, double *bytes,
 }
 
 /* An n x n matrix of bytes; all zeros is none. */
-static int mp_parse(struct json_object *json, int servers, double **mp,
-		    struct ocs_error *err)
+static int mp_parse(struct json_object *json, int servers, double **mp, struct ocs_error *err)
 {
 	bool any = false;
 
 	if (!json_object_is_type(json, json_type_array) ||
 	    json_object_array_length(json) != (size_t)servers)
 		return ocs_error_set(err, OCS_USAGE,
-				     "demand: mp is not a list of %d rows, one for each server", servers);
+				     "demand: mp is not a list of %d rows, one for each server",
+				     servers);
 	/* Before there is memory for what a text may claim. */
 	for (int i = 0; i < servers; i++) {
 		struct json_object *row = json_object_array_get_idx(json, i);
 
 		if (!json_object_is_type(row, json_type_array) ||
 		    json_object_array_length(row) != (size_t)servers)
-			return ocs_error_set(err, OCS_USAGE, "demand: row %d of mp is not a list of %d "
-					     "numbers, one for each server", i, servers);
+			return ocs_error_set(err, OCS_USAGE,
+					     "demand: row %d of mp is not a list of %d "
+					     "numbers, one for each server",
+					     i, servers);
 	}
 	*mp = ocs_calloc((size_t)servers * servers, sizeof(**mp));
 	for (int i = 0; i < servers; i++)
@@ -192,8 +195,8 @@ static struct json_object *text_parse(const char *text, struct ocs_error *err)
 	size_t length = strlen(text);
 
 	if (length > OCS_PLAN_DEMAND_MAX) {
-		ocs_error_set(err, OCS_USAGE, "demand: %zu bytes, at most %d are read",
-			      length, OCS_PLAN_DEMAND_MAX);
+		ocs_error_set(err, OCS_USAGE, "demand: %zu bytes, at most %d are read", length,
+			      OCS_PLAN_DEMAND_MAX);
 		return NULL;
 	}
 	tokener = json_tokener_new_ex(DEPTH_MAX);
@@ -222,8 +225,10 @@ static int trees_parse(struct json_object *json, int *trees, struct ocs_error *e
 	int64_t count = json_object_is_type(json, json_type_int) ? json_object_get_int64(json) : -1;
 
 	if (count < 0 || count > OCS_PLAN_TREES_MAX)
-		return ocs_error_set(err, OCS_USAGE, "demand: trees is not a whole number from 0 to "
-				     "%d", OCS_PLAN_TREES_MAX);
+		return ocs_error_set(err, OCS_USAGE,
+				     "demand: trees is not a whole number from 0 to "
+				     "%d",
+				     OCS_PLAN_TREES_MAX);
 	*trees = (int)count;
 	return 0;
 }
@@ -239,9 +244,8 @@ static int servers_guess(struct json_object *json)
 	return rows && rows < OCS_PLAN_SERVERS_MAX ? (int)rows : OCS_PLAN_SERVERS_MAX;
 }
 
-int ocs_plan_demand_parse(const char *text, int servers,
-			  struct ocs_plan_group **groups, int *ngroups, double **mp,
-			  int *trees, struct ocs_error *err)
+int ocs_plan_demand_parse(const char *text, int servers, struct ocs_plan_group **groups,
+			  int *ngroups, double **mp, int *trees, struct ocs_error *err)
 {
 	struct json_object *json = text_parse(text, err);
 	int rc = 0;
@@ -254,7 +258,7 @@ int ocs_plan_demand_parse(const char *text, int servers,
 		return -1;
 	if (!servers)
 		servers = servers_guess(json);
-	json_object_object_foreach(json, key, value) {
+	json_object_object_foreach (json, key, value) {
 		if (strcmp(key, "allreduce") == 0 && !*groups)
 			rc = groups_parse(value, servers, groups, ngroups, err);
 		else if (strcmp(key, "mp") == 0 && !*mp)
@@ -262,16 +266,18 @@ int ocs_plan_demand_parse(const char *text, int servers,
 		else if (strcmp(key, "trees") == 0)
 			rc = trees_parse(value, trees, err);
 		else
-			rc = ocs_error_set(err, OCS_USAGE,
-					   "demand: unknown key '%.40s' (known: allreduce, mp, trees)", key);
+			rc = ocs_error_set(
+				err, OCS_USAGE,
+				"demand: unknown key '%.40s' (known: allreduce, mp, trees)", key);
 		if (rc < 0)
 			break;
 	}
 	json_object_put(json);
 	if (rc == 0 && *ngroups == 0 && !*mp)
-		rc = ocs_error_set(err, OCS_USAGE,
-				   "demand: neither an allreduce group nor mp bytes; an example is {\"allreduce\":"
-				   "[{\"members\":[0,1,2,3],\"bytes\":1000000}]}");
+		rc = ocs_error_set(
+			err, OCS_USAGE,
+			"demand: neither an allreduce group nor mp bytes; an example is {\"allreduce\":"
+			"[{\"members\":[0,1,2,3],\"bytes\":1000000}]}");
 	if (rc < 0) {
 		groups_discard(*groups, *ngroups);
 		free(*mp);

@@ -11,8 +11,8 @@
 #include "src/plan/internal.h"
 #include "src/util/text.h"
 
-#define WIDTH 4		/* interfaces of a member, at most: a leaf's and a middle's */
-#define TRIALS 100	/* orders of edges in which interfaces are looked for */
+#define WIDTH 4	   /* interfaces of a member, at most: a leaf's and a middle's */
+#define TRIALS 100 /* orders of edges in which interfaces are looked for */
 
 /* A full binary tree over the positions LOW..HIGH, an odd number of them: every
  * second one, from LOW on, is a leaf. */
@@ -79,8 +79,8 @@ void ocs_plan_trees_free(struct ocs_plan_group *group)
 
 /* An edge; with directed circuits its ends are a transmitter and a receiver. */
 struct edge {
-	int a, b;	/* vertices: a server, or servers + its receiver */
-	int plane;	/* -1: none yet */
+	int a, b;  /* vertices: a server, or servers + its receiver */
+	int plane; /* -1: none yet */
 };
 
 struct colour {
@@ -88,8 +88,8 @@ struct colour {
 	int servers;
 	struct edge *edges;
 	int count;
-	uint64_t *spare;	/* per vertex: interfaces not used */
-	int *at;		/* [vertex * degree + plane]: edge, or -1 */
+	uint64_t *spare; /* per vertex: interfaces not used */
+	int *at;	 /* [vertex * degree + plane]: edge, or -1 */
 	uint64_t random;
 };
 
@@ -216,12 +216,12 @@ static void edges_fill(struct colour *c, const struct ocs_plan_group *group,
 
 			if (parent < 0)
 				continue;
-			c->edges[c->count++] = (struct edge){
-				child, directed ? c->servers + parent : parent, -1 };
+			c->edges[c->count++] =
+				(struct edge){ child, directed ? c->servers + parent : parent, -1 };
 			/* up to reduce, down to broadcast */
 			if (directed)
-				c->edges[c->count++] = (struct edge){ parent,
-								      c->servers + child, -1 };
+				c->edges[c->count++] =
+					(struct edge){ parent, c->servers + child, -1 };
 		}
 }
 
@@ -238,7 +238,7 @@ static bool place_any(struct colour *c)
 	}
 	for (int v = 0; v < 2 * c->servers; v++)
 		fits &= need[v] <= __builtin_popcountll(v < c->servers ? ports->tx[v] :
-							ports->rx[v - c->servers]);
+									 ports->rx[v - c->servers]);
 	free(need);
 	for (int e = 0; e < c->count && fits; e++) {
 		int a = c->edges[e].a, b = c->edges[e].b % c->servers;
@@ -300,7 +300,8 @@ void ocs_plan_trees(struct ocs_plan_ports *ports, struct ocs_plan_group *group, 
 	ocs_plan_steps_paper(group->nmembers, count, plan->directed, steps);
 	group->trees = ocs_calloc(count, sizeof(*group->trees));
 	for (int t = 0; t < count; t++) {
-		struct colour c = { .ports = ports, .servers = plan->servers,
+		struct colour c = { .ports = ports,
+				    .servers = plan->servers,
 				    .random = 88172645463325252u };
 		struct ocs_plan_tree *tree = &group->trees[group->ntrees];
 		bool fits;

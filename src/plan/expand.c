@@ -12,10 +12,10 @@
 #include "src/plan/internal.h"
 #include "src/util/text.h"
 
-#define WORK 120000000L	/* words of sets to join, in all */
+#define WORK 120000000L /* words of sets to join, in all */
 #define TRIALS 20000
-#define TRIALS_CIRCUIT 200	/* of which at most, for each circuit */
-#define TRIES 32	/* for a circuit between servers that have none yet */
+#define TRIALS_CIRCUIT 200 /* of which at most, for each circuit */
+#define TRIES 32	   /* for a circuit between servers that have none yet */
 
 struct end {
 	int server, port;
@@ -24,10 +24,10 @@ struct end {
 struct expander {
 	struct ocs_plan_ports *ports;
 	struct ocs_plan *plan;
-	int first;		/* circuits from here on are ours */
-	int words;		/* of a set of servers */
+	int first; /* circuits from here on are ours */
+	int words; /* of a set of servers */
 	uint64_t *sets[2];
-	int *degree, *neighbours;	/* per server; at most plan->degree each */
+	int *degree, *neighbours; /* per server; at most plan->degree each */
 	uint64_t random;
 	long work;
 };
@@ -248,8 +248,8 @@ static bool crossable(const struct expander *x, int i, int j)
 {
 	const struct ocs_plan_circuit *p = &x->plan->circuits[i], *q = &x->plan->circuits[j];
 
-	return i != j && p->ocs == q->ocs && p->a != q->b && q->a != p->b &&
-	       p->a != q->a && p->b != q->b && !joined(x, p->a, q->b) && !joined(x, q->a, p->b);
+	return i != j && p->ocs == q->ocs && p->a != q->b && q->a != p->b && p->a != q->a &&
+	       p->b != q->b && !joined(x, p->a, q->b) && !joined(x, q->a, p->b);
 }
 
 static void improve(struct expander *x)
@@ -282,8 +282,11 @@ void ocs_plan_expand(struct ocs_plan_ports *ports, enum ocs_plan_rest rest)
 {
 	struct ocs_plan *plan = ports->plan;
 	int n = plan->servers;
-	struct expander x = { .ports = ports, .plan = plan, .first = plan->ncircuits,
-			      .words = (n + 63) / 64, .random = 88172645463325252u,
+	struct expander x = { .ports = ports,
+			      .plan = plan,
+			      .first = plan->ncircuits,
+			      .words = (n + 63) / 64,
+			      .random = 88172645463325252u,
 			      .work = WORK };
 	struct end *ends;
 

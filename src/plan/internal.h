@@ -13,9 +13,8 @@
 /* Reads a demand for SERVERS (0: for as many as its mp says, or any); the groups (in the order of the file) and *MP are the caller's.
  * *MP: SERVERS x SERVERS bytes from row to column, or NULL if there are none.
  * Returns 0, or -1 with ERR and nothing allocated. */
-int ocs_plan_demand_parse(const char *text, int servers,
-			  struct ocs_plan_group **groups, int *ngroups, double **mp,
-			  int *trees, struct ocs_error *err);
+int ocs_plan_demand_parse(const char *text, int servers, struct ocs_plan_group **groups,
+			  int *ngroups, double **mp, int *trees, struct ocs_error *err);
 /* A group over servers 0..SERVERS-1. */
 void ocs_plan_group_all(struct ocs_plan_group *group, int servers);
 void ocs_plan_groups_free(struct ocs_plan_group *groups, int ngroups);
@@ -26,7 +25,7 @@ void ocs_plan_groups_free(struct ocs_plan_group *groups, int ngroups);
 void ocs_plan_steps_paper(int members, int count, bool directed, int *steps);
 void ocs_plan_steps_best(int members, int count, bool directed, int *steps);
 
-#define OCS_PLAN_MATCH_EXACT 320	/* vertices with an edge */
+#define OCS_PLAN_MATCH_EXACT 320 /* vertices with an edge */
 
 /* Maximum-weight matching on a general graph of N vertices.  WEIGHT: N x N,
  * symmetric, 0 (no edge) to 2^58.  MATE[i]: the partner of i or -1.  With more than
@@ -36,22 +35,21 @@ void ocs_plan_match(int n, const int64_t *weight, int *mate);
 /* Interfaces while circuits are given out. */
 struct ocs_plan_ports {
 	struct ocs_plan *plan;
-	uint64_t *tx;	/* per server: free interfaces (transmitters) */
-	uint64_t *rx;	/* free receivers; the same array for duplex */
-	int capacity;	/* of plan->circuits */
-	int crossed;	/* circuits between different interfaces */
-	int mp, expander;	/* circuits made for either */
-	int trees, treeless;	/* circuits of trees; trees that found no interfaces */
-	bool kautz;		/* the expander is a Kautz graph with a ring in it */
+	uint64_t *tx;	     /* per server: free interfaces (transmitters) */
+	uint64_t *rx;	     /* free receivers; the same array for duplex */
+	int capacity;	     /* of plan->circuits */
+	int crossed;	     /* circuits between different interfaces */
+	int mp, expander;    /* circuits made for either */
+	int trees, treeless; /* circuits of trees; trees that found no interfaces */
+	bool kautz;	     /* the expander is a Kautz graph with a ring in it */
 };
 
 /* GROUP: the ring's group, or -1. */
-void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b,
-			  int b_port, int group);
+void ocs_plan_circuit_add(struct ocs_plan_ports *ports, int a, int a_port, int b, int b_port,
+			  int group);
 
 /* The pair of trees of GROUP numbered by STEP; its arrays are the caller's. */
-void ocs_plan_tree_make(const struct ocs_plan_group *group, int step,
-			struct ocs_plan_tree *tree);
+void ocs_plan_tree_make(const struct ocs_plan_group *group, int step, struct ocs_plan_tree *tree);
 void ocs_plan_trees_free(struct ocs_plan_group *group);
 /* Gives GROUP up to COUNT double binary trees on free interfaces. */
 void ocs_plan_trees(struct ocs_plan_ports *ports, struct ocs_plan_group *group, int count);
@@ -65,13 +63,13 @@ void ocs_plan_mp(struct ocs_plan_ports *ports, const double *mp);
  * to [c * n + i] (-1: nowhere).  The caller frees it; NULL if none was found. */
 int *ocs_plan_kautz(int n, int degree);
 
-#define OCS_PLAN_EXPAND_MAX 4096	/* servers up to which circuits are exchanged */
+#define OCS_PLAN_EXPAND_MAX 4096 /* servers up to which circuits are exchanged */
 
 /* What becomes of the interfaces that rings and pairs leave. */
 enum ocs_plan_rest {
 	OCS_PLAN_NOTHING,
-	OCS_PLAN_RANDOM,	/* an expander that begins with random circuits */
-	OCS_PLAN_KAUTZ,		/* directed: one that begins as a generalized Kautz
+	OCS_PLAN_RANDOM, /* an expander that begins with random circuits */
+	OCS_PLAN_KAUTZ,	 /* directed: one that begins as a generalized Kautz
 				 * graph with the ring in it, if all servers have the
 				 * same interfaces left; else random */
 };
@@ -84,8 +82,7 @@ void ocs_plan_expand(struct ocs_plan_ports *ports, enum ocs_plan_rest rest);
  * lowers nrings where they do not fit; what is left goes to MP (or NULL) and REST.  FAILED: interfaces to leave out, or NULL.  Fills circuits and assignment.  ORDER: groups, most
  * important first.  TREES: double binary trees of each group. */
 void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
-		     const uint64_t *failed, bool best, int trees,
-		     enum ocs_plan_rest rest);
+		     const uint64_t *failed, bool best, int trees, enum ocs_plan_rest rest);
 
 /* Fills diameter, average_hops, max_link_load and bandwidth_tax, and routes if
  * ROUTES.  BALANCE: spends more time on even loads; otherwise members of a group

@@ -33,8 +33,8 @@ static struct json_object *trees_to_json(const struct ocs_plan_group *group)
 		struct json_object *parents = json_object_new_array();
 
 		for (int i = 0; i < 2; i++)
-			json_object_array_add(parents, ints_to_json(tree->parents[i],
-								    group->nmembers));
+			json_object_array_add(parents,
+					      ints_to_json(tree->parents[i], group->nmembers));
 		json_object_object_add(json, "step", json_object_new_int(tree->step));
 		json_object_object_add(json, "parents", parents);
 		json_object_array_add(list, json);
@@ -143,13 +143,13 @@ static int whole(struct json_object *json, int min, int max, int *value)
 	return 0;
 }
 
-static int member_int(struct json_object *json, const char *name, int min, int max,
-		      int *value, struct ocs_error *err)
+static int member_int(struct json_object *json, const char *name, int min, int max, int *value,
+		      struct ocs_error *err)
 {
 	if (whole(json_object_object_get(json, name), min, max, value) == 0)
 		return 0;
-	return ocs_error_set(err, OCS_USAGE, "plan: %s is not a whole number from %d to %d",
-			     name, min, max);
+	return ocs_error_set(err, OCS_USAGE, "plan: %s is not a whole number from %d to %d", name,
+			     min, max);
 }
 
 /* A list of at most MAX members; *COUNT its length. */
@@ -158,8 +158,7 @@ static struct json_object *member_list(struct json_object *json, const char *nam
 {
 	struct json_object *list = json_object_object_get(json, name);
 
-	if (!json_object_is_type(list, json_type_array) ||
-	    json_object_array_length(list) > max) {
+	if (!json_object_is_type(list, json_type_array) || json_object_array_length(list) > max) {
 		ocs_error_set(err, OCS_USAGE, "plan: %s is not a list of at most %zu", name, max);
 		return NULL;
 	}
@@ -200,7 +199,8 @@ static int trees_from_json(struct json_object *list, const struct ocs_plan *plan
 		struct json_object *parents = json_object_object_get(json, "parents");
 		struct ocs_plan_tree *tree = &group->trees[group->ntrees++];
 
-		if (whole(json_object_object_get(json, "step"), 1, plan->servers, &tree->step) < 0 ||
+		if (whole(json_object_object_get(json, "step"), 1, plan->servers, &tree->step) <
+			    0 ||
 		    !json_object_is_type(parents, json_type_array))
 			return -1;
 		for (int i = 0; i < 2; i++) {
@@ -242,10 +242,10 @@ static int group_from_json(struct json_object *json, const struct ocs_plan *plan
 	if (!rings)
 		return -1;
 	group->members = ints_from_json(members, group->nmembers, plan->servers - 1);
-	group->steps = ints_from_json(json_object_object_get(json, "steps"), nrings,
-				      plan->servers);
+	group->steps = ints_from_json(json_object_object_get(json, "steps"), nrings, plan->servers);
 	if (!group->members || !group->steps || group->nmembers < 1)
-		return ocs_error_set(err, OCS_USAGE, "plan: members or steps of a group are malformed");
+		return ocs_error_set(err, OCS_USAGE,
+				     "plan: members or steps of a group are malformed");
 	group->nrings = nrings;
 	if (!rings_agree(rings, group))
 		return ocs_error_set(err, OCS_USAGE,
@@ -303,7 +303,8 @@ static int route_from_json(struct json_object *json, const struct ocs_plan *plan
 		struct json_object *path = json_object_array_get_idx(paths, p);
 		struct json_object *weight = json_object_array_get_idx(weights, p);
 		size_t length = json_object_is_type(path, json_type_array) ?
-					json_object_array_length(path) : 0;
+					json_object_array_length(path) :
+					0;
 
 		if (length < 1 || length > (size_t)plan->servers ||
 		    (!json_object_is_type(weight, json_type_double) &&
@@ -318,8 +319,7 @@ static int route_from_json(struct json_object *json, const struct ocs_plan *plan
 	return 0;
 }
 
-static int nodes_from_json(struct json_object *json, struct ocs_plan *plan,
-			   struct ocs_error *err)
+static int nodes_from_json(struct json_object *json, struct ocs_plan *plan, struct ocs_error *err)
 {
 	struct json_object *list;
 	int count;
@@ -346,8 +346,7 @@ static int nodes_from_json(struct json_object *json, struct ocs_plan *plan,
 	return 0;
 }
 
-static int lists_from_json(struct json_object *json, struct ocs_plan *plan,
-			   struct ocs_error *err)
+static int lists_from_json(struct json_object *json, struct ocs_plan *plan, struct ocs_error *err)
 {
 	struct json_object *list;
 	int count;
@@ -386,8 +385,7 @@ static int lists_from_json(struct json_object *json, struct ocs_plan *plan,
 	return 0;
 }
 
-static int numbers_from_json(struct json_object *json, struct ocs_plan *plan,
-			     struct ocs_error *err)
+static int numbers_from_json(struct json_object *json, struct ocs_plan *plan, struct ocs_error *err)
 {
 	struct json_object *hops = json_object_object_get(json, "average_hops");
 	struct json_object *load = json_object_object_get(json, "max_link_load");
@@ -410,7 +408,8 @@ static int numbers_from_json(struct json_object *json, struct ocs_plan *plan,
 	if (sentence && json_object_is_type(sentence, json_type_string))
 		plan->assignment = ocs_strdup(json_object_get_string(sentence));
 	if (!hops || !load)
-		return ocs_error_set(err, OCS_USAGE, "plan: average_hops or max_link_load is missing");
+		return ocs_error_set(err, OCS_USAGE,
+				     "plan: average_hops or max_link_load is missing");
 	plan->average_hops = json_object_get_double(hops);
 	plan->max_link_load = json_object_get_double(load);
 	plan->bandwidth_tax = tax ? json_object_get_double(tax) : 1;

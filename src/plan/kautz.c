@@ -12,15 +12,15 @@
 #include "src/plan/internal.h"
 #include "src/util/text.h"
 
-#define TRIALS 100	/* to join the cycles of a permutation */
+#define TRIALS 100 /* to join the cycles of a permutation */
 
 struct kautz {
 	int n, degree;
-	int *arcs;		/* [i * degree + a]: heads; -1 once taken */
-	int *next, *before;	/* the permutation being made: head of i, tail of i */
-	int *parent, *queue;	/* of a search: tail by which a head was reached */
-	int *part;		/* cycles, joined */
-	bool loops;		/* arcs from a vertex to itself may be taken */
+	int *arcs;	     /* [i * degree + a]: heads; -1 once taken */
+	int *next, *before;  /* the permutation being made: head of i, tail of i */
+	int *parent, *queue; /* of a search: tail by which a head was reached */
+	int *part;	     /* cycles, joined */
+	bool loops;	     /* arcs from a vertex to itself may be taken */
 	uint64_t random;
 };
 
@@ -210,8 +210,7 @@ static int *permutations(struct kautz *k)
 	for (int c = 0; c < k->degree - 1 && found; c++) {
 		found = factor(k);
 		for (int i = 0; i < k->n && found; i++)
-			heads[(long)c * k->n + place[i]] =
-				k->next[i] == i ? -1 : place[k->next[i]];
+			heads[(long)c * k->n + place[i]] = k->next[i] == i ? -1 : place[k->next[i]];
 		if (found)
 			factor_take(k);
 	}

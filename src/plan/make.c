@@ -12,16 +12,16 @@
 
 /* How rings are chosen and what else is made. */
 enum way {
-	PAPER,		/* steps of the geometric sequence */
-	STEPS,		/* steps by search */
-	EXPANDER,	/* the same, and an expander on what AllReduce does not need */
-	KAUTZ,		/* the same, and with the ring a Kautz graph: directed only */
+	PAPER,	  /* steps of the geometric sequence */
+	STEPS,	  /* steps by search */
+	EXPANDER, /* the same, and an expander on what AllReduce does not need */
+	KAUTZ,	  /* the same, and with the ring a Kautz graph: directed only */
 };
 
-#define KAUTZ_SERVERS 256	/* beyond, its busiest links carry more than an expander's */
-#define STEPS_SERVERS 64	/* with an expander, steps are searched up to here */
+#define KAUTZ_SERVERS 256 /* beyond, its busiest links carry more than an expander's */
+#define STEPS_SERVERS 64  /* with an expander, steps are searched up to here */
 
-#define TREE_PORTS 4	/* interfaces of a double binary tree: a leaf's and a middle's */
+#define TREE_PORTS 4 /* interfaces of a double binary tree: a leaf's and a middle's */
 
 /* Interfaces one ring takes at each of its members. */
 static int ring_ports(const struct ocs_plan_group *group, bool directed)
@@ -46,8 +46,8 @@ static int *order_make(const struct ocs_plan *plan, int first)
 		int at = i;
 
 		while (at > 0 && order[at - 1] != first &&
-		       (i == first || group_compare(&plan->groups[order[at - 1]],
-						    &plan->groups[i]) > 0)) {
+		       (i == first ||
+			group_compare(&plan->groups[order[at - 1]], &plan->groups[i]) > 0)) {
 			order[at] = order[at - 1];
 			at--;
 		}
@@ -107,8 +107,8 @@ static int spare_count(int degree, uint64_t failed, int budget)
 /* How many rings each group gets: in proportion to its share of the bytes at its
  * busiest member, at least one where ports allow, the rest to the heaviest.  ONE:
  * no more than one each. */
-static void shares(struct ocs_plan *plan, const int *order, int first,
-		   const uint64_t *failed, bool one, int trees)
+static void shares(struct ocs_plan *plan, const int *order, int first, const uint64_t *failed,
+		   bool one, int trees)
 {
 	int budget = split(plan), most = plan->degree - TREE_PORTS * trees;
 	bool one_more = false;
@@ -117,8 +117,8 @@ static void shares(struct ocs_plan *plan, const int *order, int first,
 
 	/* rings of odd length close on one interface more than they take */
 	for (int g = 0; g < plan->ngroups; g++)
-		one_more |= trees && !plan->directed && !plan->any_port &&
-			    plan->groups[g].nmembers % 2;
+		one_more |=
+			trees && !plan->directed && !plan->any_port && plan->groups[g].nmembers % 2;
 	most = most - one_more > 2 ? most - one_more : most;
 	budget = budget < most ? budget : most;
 	for (int i = 0; i < plan->servers; i++)
@@ -180,8 +180,8 @@ static bool connected(const struct ocs_plan *plan)
 }
 
 /* Plans with the groups already in place. */
-static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
-		 int first, int trees, enum way way)
+static int build(struct ocs_plan *plan, const struct ocs_plan_request *request, int first,
+		 int trees, enum way way)
 {
 	int *order = order_make(plan, first);
 
@@ -191,8 +191,7 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
 	}
 	/* without a demand nobody knows what AllReduce needs: one ring, which is the
 	 * one that stock NCCL uses */
-	shares(plan, order, first, request->failed,
-	       way >= EXPANDER && !request->demand, trees);
+	shares(plan, order, first, request->failed, way >= EXPANDER && !request->demand, trees);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
 
@@ -205,8 +204,9 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request,
 					    group->steps);
 	}
 	ocs_plan_assign(plan, order, plan->mp, request->failed, way != PAPER, trees,
-			way == KAUTZ ? OCS_PLAN_KAUTZ :
-			way == EXPANDER ? OCS_PLAN_RANDOM : OCS_PLAN_NOTHING);
+			way == KAUTZ	? OCS_PLAN_KAUTZ :
+			way == EXPANDER ? OCS_PLAN_RANDOM :
+					  OCS_PLAN_NOTHING);
 	free(order);
 	return ocs_plan_measure(plan, request->routes, request->best);
 }
@@ -241,8 +241,8 @@ static struct ocs_plan *plan_new(const struct ocs_plan_request *request, int *tr
 }
 
 /* One way of planning: FIRST adds a ring over all servers before anything else. */
-static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool everyone,
-				enum way way, struct ocs_error *err)
+static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool everyone, enum way way,
+				struct ocs_error *err)
 {
 	int first = -1, trees = 0;
 	struct ocs_plan *plan = plan_new(request, &trees, err);
@@ -252,9 +252,11 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 	trees = request->trees ? request->trees : trees;
 	if (trees && (request->directed ? 1 : 2) + TREE_PORTS * trees > request->degree) {
 		ocs_plan_destroy(plan);
-		ocs_error_set(err, OCS_NEVER, "a ring and %d double binary trees take %d interfaces, "
-			      "servers have %d", trees,
-			      (request->directed ? 1 : 2) + TREE_PORTS * trees, request->degree);
+		ocs_error_set(err, OCS_NEVER,
+			      "a ring and %d double binary trees take %d interfaces, "
+			      "servers have %d",
+			      trees, (request->directed ? 1 : 2) + TREE_PORTS * trees,
+			      request->degree);
 		return NULL;
 	}
 	if (everyone) {
@@ -270,21 +272,25 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 	if (!request->directed && request->servers > 2 && request->degree < 2)
 		ocs_error_set(err, OCS_NEVER,
 			      "%d servers with one interface each cannot form a ring: a duplex "
-			      "ring takes two interfaces of every server", request->servers);
+			      "ring takes two interfaces of every server",
+			      request->servers);
 	else if (request->failed && request->servers == 2)
-		ocs_error_set(err, OCS_NEVER, "the interfaces of the two servers that have not "
+		ocs_error_set(err, OCS_NEVER,
+			      "the interfaces of the two servers that have not "
 			      "failed have no switch in common");
 	else if (request->failed)
 		ocs_error_set(err, OCS_NEVER,
 			      "%d servers cannot form a ring on the interfaces that have not "
 			      "failed: a duplex ring takes two of every server, on the switches of "
-			      "its neighbours", request->servers);
+			      "its neighbours",
+			      request->servers);
 	else
-		ocs_error_set(err, OCS_NEVER,
-			      "%d servers cannot form a ring on %d switches: a switch joins "
-			      "servers in pairs, so a ring of odd length takes three; ask for an "
-			      "even number of servers, or use switches that join any two interfaces",
-			      request->servers, request->degree);
+		ocs_error_set(
+			err, OCS_NEVER,
+			"%d servers cannot form a ring on %d switches: a switch joins "
+			"servers in pairs, so a ring of odd length takes three; ask for an "
+			"even number of servers, or use switches that join any two interfaces",
+			request->servers, request->degree);
 	return NULL;
 }
 
@@ -338,8 +344,7 @@ static struct ocs_plan *strategy(const struct ocs_plan_request *request, enum wa
 }
 
 /* The best of what is nowhere worse than the paper's plan. */
-static struct ocs_plan *choose(const struct ocs_plan_request *request,
-			       struct ocs_plan *paper)
+static struct ocs_plan *choose(const struct ocs_plan_request *request, struct ocs_plan *paper)
 {
 	struct ocs_plan *best = paper;
 
@@ -368,14 +373,13 @@ static struct ocs_plan *choose(const struct ocs_plan_request *request,
 	return best;
 }
 
-struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
-			       struct ocs_error *err)
+struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request, struct ocs_error *err)
 {
 	struct ocs_plan *plan;
 
 	if (request->servers < 1 || request->servers > OCS_PLAN_SERVERS_MAX) {
-		ocs_error_set(err, OCS_USAGE, "%d servers: a plan is for 1 to %d",
-			      request->servers, OCS_PLAN_SERVERS_MAX);
+		ocs_error_set(err, OCS_USAGE, "%d servers: a plan is for 1 to %d", request->servers,
+			      OCS_PLAN_SERVERS_MAX);
 		return NULL;
 	}
 	if (request->degree < 1 || request->degree > OCS_PLAN_DEGREE_MAX) {

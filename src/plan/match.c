@@ -13,19 +13,19 @@
 #include "src/util/text.h"
 
 #define FAR INT64_MAX
-#define ROUNDS 20	/* of exchanges, where the exact method is too slow */
+#define ROUNDS 20 /* of exchanges, where the exact method is too slow */
 
 enum { FREE = -1, EVEN, ODD };
 
 struct link {
-	int from, to;		/* real vertices */
+	int from, to; /* real vertices */
 	int64_t weight;
 };
 
 struct blossoms {
-	int n, top, size;	/* vertices, highest number in use, of the arrays */
-	struct link *links;	/* size x size: the tightest between two of them */
-	int *holder;		/* size x (n + 1): which petal of a blossom has a vertex */
+	int n, top, size;   /* vertices, highest number in use, of the arrays */
+	struct link *links; /* size x size: the tightest between two of them */
+	int *holder;	    /* size x (n + 1): which petal of a blossom has a vertex */
 	int64_t *dual;
 	int *mate, *near, *outer, *parent, *label, *stamp, now;
 	int **petals, *npetals;
@@ -50,8 +50,7 @@ static int64_t slack(struct blossoms *s, const struct link *link)
 
 static void near_offer(struct blossoms *s, int v, int x)
 {
-	if (!s->near[x] ||
-	    slack(s, link_at(s, v, x)) < slack(s, link_at(s, s->near[x], x)))
+	if (!s->near[x] || slack(s, link_at(s, v, x)) < slack(s, link_at(s, s->near[x], x)))
 		s->near[x] = v;
 }
 
@@ -295,8 +294,7 @@ static int64_t change_find(struct blossoms *s)
 		if (x > s->n && s->label[x] == ODD)
 			here = s->dual[x] / 2;
 		else if (s->near[x] && s->label[x] != ODD)
-			here = slack(s, link_at(s, s->near[x], x)) /
-			       (s->label[x] == EVEN ? 2 : 1);
+			here = slack(s, link_at(s, s->near[x], x)) / (s->label[x] == EVEN ? 2 : 1);
 		if (here < change)
 			change = here;
 	}

@@ -16,24 +16,24 @@
 
 #define PASSES 16
 #define PASSES_WORK 60000000L	/* arcs looked at, in all */
-#define PASSES_SERVERS_MAX 1024	/* n * n next hops are kept for it */
+#define PASSES_SERVERS_MAX 1024 /* n * n next hops are kept for it */
 
 /* A direction of a circuit. */
 struct arc {
 	int from, to;
-	int group;	/* whose ring it belongs to, or -1 */
+	int group; /* whose ring it belongs to, or -1 */
 };
 
 struct graph {
 	int n, narcs;
 	struct arc *arcs;
-	int *in_first, *in_list;	/* arcs into each vertex */
-	int *out_first, *out_list;	/* arcs out of each vertex */
-	long *load;			/* per arc: pairs that cross it */
-	int *dist, *order, *next;	/* of the destination at hand */
-	double *cost;			/* price of the way to it */
-	bool steep;			/* BALANCE: see price() below */
-	int *hops;			/* along the tree */
+	int *in_first, *in_list;   /* arcs into each vertex */
+	int *out_first, *out_list; /* arcs out of each vertex */
+	long *load;		   /* per arc: pairs that cross it */
+	int *dist, *order, *next;  /* of the destination at hand */
+	double *cost;		   /* price of the way to it */
+	bool steep;		   /* BALANCE: see price() below */
+	int *hops;		   /* along the tree */
 	int *subtree;
 };
 
@@ -132,8 +132,8 @@ static int tree_grow(struct graph *graph, int target)
 }
 
 /* Members of GROUP go to TARGET over the group's rings. */
-static void tree_rings(struct graph *graph, int group, int target, const char *fixed,
-		       int *reached, int *queue)
+static void tree_rings(struct graph *graph, int group, int target, const char *fixed, int *reached,
+		       int *queue)
 {
 	int head = 0, tail = 0;
 
@@ -308,17 +308,18 @@ static void traffic_add(const struct ocs_plan *plan, const struct graph *graph, 
 			if (group->members[i] != target)
 				continue;
 			traffic->bytes += bytes;
-			traffic->carried += bytes * (group->nrings ? 1 :
-				graph->hops[group->members[(i + k - 1) % k]]);
+			traffic->carried +=
+				bytes *
+				(group->nrings ? 1 : graph->hops[group->members[(i + k - 1) % k]]);
 		}
 	}
 }
 
 struct passes {
-	int *trees;	/* next hops per destination, kept for the pass to come; or NULL */
-	bool again;	/* they are there from the one before */
+	int *trees; /* next hops per destination, kept for the pass to come; or NULL */
+	bool again; /* they are there from the one before */
 	bool last;
-	bool rings;	/* route as the paper does */
+	bool rings; /* route as the paper does */
 };
 
 /* One pass over all destinations. */

@@ -11,7 +11,7 @@
 #include "src/plan/internal.h"
 #include "src/util/text.h"
 
-#define WEIGHT_TOP 0x1p50	/* the heaviest pair, as a whole number */
+#define WEIGHT_TOP 0x1p50 /* the heaviest pair, as a whole number */
 
 static int lowest(uint64_t mask)
 {
@@ -30,8 +30,8 @@ static bool pair_add(struct ocs_plan_ports *ports, int a, int b, uint64_t planes
 {
 	int plane = free_at(ports, a, b, planes), a_port = plane, b_port = plane;
 
-	if (plane < 0 && ports->plan->any_port && !ports->plan->directed &&
-	    ports->tx[a] && ports->tx[b]) {
+	if (plane < 0 && ports->plan->any_port && !ports->plan->directed && ports->tx[a] &&
+	    ports->tx[b]) {
 		a_port = lowest(ports->tx[a]);
 		b_port = lowest(ports->tx[b]);
 	}
@@ -48,8 +48,8 @@ static bool pair_add(struct ocs_plan_ports *ports, int a, int b, uint64_t planes
 
 /* One matching over the servers that have an interface in PLANES free.  Returns
  * the circuits made. */
-static int matching(struct ocs_plan_ports *ports, double *want, uint64_t planes,
-		    int64_t *weight, int *mate)
+static int matching(struct ocs_plan_ports *ports, double *want, uint64_t planes, int64_t *weight,
+		    int *mate)
 {
 	int n = ports->plan->servers, made = 0;
 	bool any_port = ports->plan->any_port && !ports->plan->directed;
@@ -63,8 +63,10 @@ static int matching(struct ocs_plan_ports *ports, double *want, uint64_t planes,
 			bool open = any_port ? ports->tx[a] && ports->tx[b] :
 					       free_at(ports, a, b, planes) >= 0;
 
-			weight[(size_t)a * n + b] = a == b || bytes <= 0 || !open ? 0 :
-				1 + (int64_t)(bytes / most * WEIGHT_TOP);
+			weight[(size_t)a * n + b] =
+				a == b || bytes <= 0 || !open ?
+					0 :
+					1 + (int64_t)(bytes / most * WEIGHT_TOP);
 		}
 	ocs_plan_match(n, weight, mate);
 	for (int a = 0; a < n; a++)

@@ -77,6 +77,7 @@ int ocs_plan_route(struct ocs_plan *plan, struct ocs_error *err)
 				     "routes are made for at most %d servers, not %d",
 				     OCS_PLAN_ROUTES_MAX, plan->servers);
 	if (ocs_plan_measure(plan, true, true) < 0)
-		return ocs_error_set(err, OCS_NEVER, "the circuits of the plan do not join all servers");
+		return ocs_error_set(err, OCS_NEVER,
+				     "the circuits of the plan do not join all servers");
 	return 0;
 }

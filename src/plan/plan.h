@@ -16,20 +16,20 @@ struct json_object;
 /* A pair of binary trees over a group (a double binary tree): every member is a leaf
  * of one and passes data on in the other.  Each edge has a circuit of its own. */
 struct ocs_plan_tree {
-	int step;		/* the members, numbered by it, in the order of the trees */
-	int *parents[2];	/* per member, in the order of `members`: the server above
+	int step;	 /* the members, numbered by it, in the order of the trees */
+	int *parents[2]; /* per member, in the order of `members`: the server above
 				 * it, or -1 at the root */
 };
 
 /* One AllReduce group and the rings chosen for it. */
 struct ocs_plan_group {
-	int *members;	/* server numbers, in ring +1 order */
+	int *members; /* server numbers, in ring +1 order */
 	int nmembers;
 	long long bytes;
-	int *steps;	/* one per ring: the TotientPerms step p, steps[0] == 1 */
-	int nrings;	/* rings[r][i] = members[(i * steps[r]) % nmembers]; a
+	int *steps;		     /* one per ring: the TotientPerms step p, steps[0] == 1 */
+	int nrings;		     /* rings[r][i] = members[(i * steps[r]) % nmembers]; a
 			 * duplex ring of two is one circuit.  0: no ports left */
-	struct ocs_plan_tree *trees;	/* besides the rings, if asked for */
+	struct ocs_plan_tree *trees; /* besides the rings, if asked for */
 	int ntrees;
 };
 
@@ -39,7 +39,7 @@ struct ocs_plan_group {
  * Directed plans: from A's transmitter to B's receiver. */
 struct ocs_plan_circuit {
 	int a, a_port, b, b_port, ocs;
-	int group;	/* whose ring it belongs to, or -1 */
+	int group; /* whose ring it belongs to, or -1 */
 };
 
 /* Paths from SRC to DST, servers from src to dst inclusive; weights sum to 1. */
@@ -47,41 +47,41 @@ struct ocs_plan_route {
 	int src, dst;
 	int npaths;
 	int **paths;
-	int *lengths;	/* vertices on each path */
+	int *lengths; /* vertices on each path */
 	double *weights;
 };
 
 struct ocs_plan {
 	int servers, degree;
-	int revision;	/* 1 for a new plan, one more after each repair */
+	int revision; /* 1 for a new plan, one more after each repair */
 	bool directed;
-	bool any_port;	/* circuits may join different interfaces */
-	char **nodes;	/* server names, or NULL */
-	double *mp;	/* servers x servers bytes of the demand, or NULL */
+	bool any_port; /* circuits may join different interfaces */
+	char **nodes;  /* server names, or NULL */
+	double *mp;    /* servers x servers bytes of the demand, or NULL */
 	struct ocs_plan_group *groups;
 	int ngroups;
 	struct ocs_plan_circuit *circuits;
 	int ncircuits;
-	struct ocs_plan_route *routes;	/* NULL unless asked for */
+	struct ocs_plan_route *routes; /* NULL unless asked for */
 	int nroutes;
 	int diameter;
 	double average_hops;
-	double max_link_load;	/* uniform all-to-all of one unit a pair */
-	double bandwidth_tax;	/* bytes times hops over bytes of the demand; 1: all
+	double max_link_load; /* uniform all-to-all of one unit a pair */
+	double bandwidth_tax; /* bytes times hops over bytes of the demand; 1: all
 				 * traffic goes straight */
-	char *assignment;	/* how circuits were given to switches, a sentence */
+	char *assignment;     /* how circuits were given to switches, a sentence */
 };
 
 #define OCS_PLAN_SERVERS_MAX 16384
 #define OCS_PLAN_DEGREE_MAX 64
-#define OCS_PLAN_ROUTES_MAX 1024	/* servers, when routes are asked for */
+#define OCS_PLAN_ROUTES_MAX 1024 /* servers, when routes are asked for */
 #define OCS_PLAN_PATHS_MAX 16
-#define OCS_PLAN_TREES_MAX 15	/* double binary trees of a group */
-#define OCS_PLAN_DEMAND_MAX (4 << 20)	/* bytes of a demand */
+#define OCS_PLAN_TREES_MAX 15	      /* double binary trees of a group */
+#define OCS_PLAN_DEMAND_MAX (4 << 20) /* bytes of a demand */
 
 struct ocs_plan_request {
-	int servers;		/* 1..OCS_PLAN_SERVERS_MAX */
-	int degree;		/* interfaces per server, 1..OCS_PLAN_DEGREE_MAX */
+	int servers; /* 1..OCS_PLAN_SERVERS_MAX */
+	int degree;  /* interfaces per server, 1..OCS_PLAN_DEGREE_MAX */
 	bool directed;
 	bool best;		/* --strategy=best; false: paper */
 	bool routes;		/* compute routes */
@@ -94,7 +94,7 @@ struct ocs_plan_request {
 				 * ring: 4 interfaces each.  0 or what the demand says */
 	int paths;		/* of a pair with traffic of its own, at most; 0: one.
 				 * 1..OCS_PLAN_PATHS_MAX, needs routes */
-	const uint64_t *failed;	/* per server a mask of interfaces to leave out (bit i:
+	const uint64_t *failed; /* per server a mask of interfaces to leave out (bit i:
 				 * interface i), or NULL */
 };
 
@@ -102,8 +102,7 @@ struct ocs_plan_request {
  * numbers), OCS_NEVER (these interfaces cannot close one ring: an odd number of
  * servers with two planes, or one interface).  doc/planning.md says how rings,
  * steps and planes are chosen.  Same request, same plan. */
-struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request,
-			       struct ocs_error *err);
+struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request, struct ocs_error *err);
 void ocs_plan_destroy(struct ocs_plan *plan);
 
 struct ocs_plan_fault {
@@ -117,9 +116,8 @@ struct ocs_plan_fault {
  * again if PLAN has some; the revision is one more.  PLAN must be one that
  * ocs_plan_verify accepts.  Returns a plan (ocs_plan_destroy), or NULL with ERR: OCS_USAGE (no such interface),
  * OCS_NEVER (the servers would not all be joined). */
-struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
-				 const struct ocs_plan_fault *faults, int nfaults,
-				 struct ocs_error *err);
+struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan, const struct ocs_plan_fault *faults,
+				 int nfaults, struct ocs_error *err);
 
 /* Gives PLAN routes if it has none: the same for the same circuits, wherever it is run.
  * 0, or -1 with ERR (OCS_USAGE: more than OCS_PLAN_ROUTES_MAX servers, OCS_NEVER: some

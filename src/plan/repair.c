@@ -31,9 +31,9 @@ struct end {
 
 struct repair {
 	struct ocs_plan *plan;
-	int *tx, *rx;		/* [server * degree + port]: circuit, UNUSED or DEAD; the
+	int *tx, *rx;			 /* [server * degree + port]: circuit, UNUSED or DEAD; the
 				 * same array for duplex */
-	struct end *loose_tx, *loose_rx;	/* freed by this repair */
+	struct end *loose_tx, *loose_rx; /* freed by this repair */
 	int nloose_tx, nloose_rx;
 	int capacity, made, given_up, trees_given_up;
 };
@@ -148,12 +148,12 @@ static void circuit_make(struct repair *r, int a, int a_port, int b, int b_port,
 
 	if (plan->ncircuits == r->capacity) {
 		r->capacity = 2 * r->capacity + 16;
-		plan->circuits = ocs_realloc(plan->circuits,
-					     r->capacity * sizeof(*plan->circuits));
+		plan->circuits = ocs_realloc(plan->circuits, r->capacity * sizeof(*plan->circuits));
 	}
 	*at(r, r->tx, a, a_port) = *at(r, r->rx, b, b_port) = plan->ncircuits;
 	plan->circuits[plan->ncircuits++] = (struct ocs_plan_circuit){
-		a, a_port, b, b_port, plan->any_port ? 0 : a_port, group };
+		a, a_port, b, b_port, plan->any_port ? 0 : a_port, group
+	};
 	r->made++;
 }
 
@@ -234,8 +234,7 @@ static void rings_mend(struct repair *r)
 		again = false;
 		claim(r->plan, needs, count);
 		for (size_t i = 0; i < count && !again; i++)
-			if (!needs[i].met &&
-			    !edge_place(r, needs[i].a, needs[i].b, needs[i].group))
+			if (!needs[i].met && !edge_place(r, needs[i].a, needs[i].b, needs[i].group))
 				again = ring_give_up(r, needs[i].a, needs[i].b);
 		free(needs);
 	}
@@ -398,8 +397,8 @@ static void sentence(const struct repair *r, int broken)
 {
 	struct ocs_text text = { 0 };
 
-	ocs_text_add(&text, "%s; repaired: %d circuits broken, %d made", r->plan->assignment ?
-		     r->plan->assignment : "", broken, r->made);
+	ocs_text_add(&text, "%s; repaired: %d circuits broken, %d made",
+		     r->plan->assignment ? r->plan->assignment : "", broken, r->made);
 	if (r->given_up)
 		ocs_text_add(&text, ", %d rings given up", r->given_up);
 	if (r->trees_given_up)
@@ -432,9 +431,8 @@ static void mend(struct ocs_plan *plan, const struct ocs_plan_fault *faults, int
 	free(r.tx);
 }
 
-struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
-				 const struct ocs_plan_fault *faults, int nfaults,
-				 struct ocs_error *err)
+struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan, const struct ocs_plan_fault *faults,
+				 int nfaults, struct ocs_error *err)
 {
 	struct ocs_plan *made;
 
@@ -452,8 +450,10 @@ struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan,
 	mend(made, faults, nfaults);
 	if (made->servers > 1 && ocs_plan_measure(made, plan->routes != NULL, true) < 0) {
 		ocs_plan_destroy(made);
-		ocs_error_set(err, OCS_NEVER, "without %d failed interfaces no few changes keep all "
-			      "%d servers joined: make a new plan", nfaults, plan->servers);
+		ocs_error_set(err, OCS_NEVER,
+			      "without %d failed interfaces no few changes keep all "
+			      "%d servers joined: make a new plan",
+			      nfaults, plan->servers);
 		return NULL;
 	}
 	return made;

@@ -50,7 +50,7 @@ static void select_duplex(const int *list, int n, int count, int *steps)
 
 		while (at < n && (used[at] || list[at] < target - 1e-9))
 			at++;
-		if (at == n)	/* beyond the last: the largest unused one */
+		if (at == n) /* beyond the last: the largest unused one */
 			for (at = n - 1; used[at]; at--)
 				;
 		used[at] = 1;
@@ -72,8 +72,8 @@ static void select_directed(const int *list, int n, int k, int count, int *steps
 		int nearest = -1;
 
 		for (int at = 0; at < n; at++)
-			if (!used[at] && (nearest < 0 || fabs(list[at] - target) <
-							 fabs(list[nearest] - target)))
+			if (!used[at] &&
+			    (nearest < 0 || fabs(list[at] - target) < fabs(list[nearest] - target)))
 				nearest = at;
 		used[nearest] = 1;
 		steps[i] = list[nearest];
@@ -111,9 +111,9 @@ void ocs_plan_steps_paper(int members, int count, bool directed, int *steps)
 struct search {
 	int k, count;
 	bool directed;
-	int *list, n;		/* candidates */
+	int *list, n; /* candidates */
 	int *dist, *queue;
-	long budget;		/* edge visits left */
+	long budget; /* edge visits left */
 	long best_sum;
 	int *best;
 };

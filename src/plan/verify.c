@@ -40,23 +40,27 @@ static int ports_check(const struct ocs_plan *plan, struct ocs_error *err)
 		if (c->a < 0 || c->a >= plan->servers || c->b < 0 || c->b >= plan->servers ||
 		    c->a_port < 0 || c->a_port >= plan->degree || c->b_port < 0 ||
 		    c->b_port >= plan->degree)
-			rc = ocs_error_set(err, OCS_ERROR,
-					   "circuit %d names a server or interface that does not exist", i);
+			rc = ocs_error_set(
+				err, OCS_ERROR,
+				"circuit %d names a server or interface that does not exist", i);
 		else if (c->a == c->b)
 			rc = ocs_error_set(err, OCS_ERROR, "circuit %d joins server %d to itself",
 					   i, c->a);
 		else if (plan->any_port ? c->ocs != 0 :
 					  c->a_port != c->b_port || c->ocs != c->a_port)
-			rc = ocs_error_set(err, OCS_ERROR,
-					   "circuit %d joins interface %d of server %d and interface "
-					   "%d of server %d on switch %d, which does not reach them",
-					   i, c->a_port, c->a, c->b_port, c->b, c->ocs);
+			rc = ocs_error_set(
+				err, OCS_ERROR,
+				"circuit %d joins interface %d of server %d and interface "
+				"%d of server %d on switch %d, which does not reach them",
+				i, c->a_port, c->a, c->b_port, c->b, c->ocs);
 		else if (tx[(size_t)c->a * plan->degree + c->a_port]++)
-			rc = ocs_error_set(err, OCS_ERROR, "interface %d of server %d is used twice",
-					   c->a_port, c->a);
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "interface %d of server %d is used twice", c->a_port,
+					   c->a);
 		else if (rx[(size_t)c->b * plan->degree + c->b_port]++)
-			rc = ocs_error_set(err, OCS_ERROR, "interface %d of server %d is used twice",
-					   c->b_port, c->b);
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "interface %d of server %d is used twice", c->b_port,
+					   c->b);
 	}
 	if (rx != tx)
 		free(rx);
@@ -82,15 +86,17 @@ static int group_check(const struct ocs_plan *plan, int g, char *seen, struct oc
 
 		if (member < 0 || member >= plan->servers || seen[member]++)
 			return ocs_error_set(err, OCS_ERROR,
-					     "member %d of group %d is no server or occurs twice", i, g);
+					     "member %d of group %d is no server or occurs twice",
+					     i, g);
 	}
 	for (int r = 0; r < group->nrings; r++)
 		if (group->nmembers < 2 || group->steps[r] < 1 ||
 		    group->steps[r] >= group->nmembers ||
 		    common_divisor(group->nmembers, group->steps[r]) != 1)
-			return ocs_error_set(err, OCS_ERROR,
-					     "ring %d of group %d: step %d does not pass all %d members",
-					     r, g, group->steps[r], group->nmembers);
+			return ocs_error_set(
+				err, OCS_ERROR,
+				"ring %d of group %d: step %d does not pass all %d members", r, g,
+				group->steps[r], group->nmembers);
 	return 0;
 }
 
@@ -133,12 +139,16 @@ static int trees_check(const struct ocs_plan *plan, int g, struct ocs_error *err
 
 		if (!tree_sound(group, parents[0], place, children) ||
 		    !tree_sound(group, parents[1], place, children + group->nmembers))
-			rc = ocs_error_set(err, OCS_ERROR, "trees %d of group %d are not two binary "
-					   "trees over its members", t, g);
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "trees %d of group %d are not two binary "
+					   "trees over its members",
+					   t, g);
 		for (int i = 0; i < group->nmembers && !rc; i++)
 			if (!children[i] == !children[group->nmembers + i])
-				rc = ocs_error_set(err, OCS_ERROR, "trees %d of group %d: member %d is "
-						   "a leaf of both or of none", t, g, i);
+				rc = ocs_error_set(err, OCS_ERROR,
+						   "trees %d of group %d: member %d is "
+						   "a leaf of both or of none",
+						   t, g, i);
 	}
 	free(place);
 	free(children);
@@ -151,7 +161,8 @@ static size_t trees_need(const struct ocs_plan *plan, const struct ocs_plan_grou
 {
 	for (int t = 0; t < 2 * group->ntrees; t++)
 		for (int i = 0; i < group->nmembers; i++) {
-			int child = group->members[i], parent = group->trees[t / 2].parents[t % 2][i];
+			int child = group->members[i],
+			    parent = group->trees[t / 2].parents[t % 2][i];
 
 			if (parent < 0)
 				continue;
@@ -183,7 +194,8 @@ static int rings_check(const struct ocs_plan *plan, struct ocs_error *err)
 			for (int i = 0, v = 0; i < edges; i++) {
 				int w = (v + group->steps[r]) % group->nmembers;
 
-				need[nneed++] = link_key(plan, group->members[v], group->members[w]);
+				need[nneed++] =
+					link_key(plan, group->members[v], group->members[w]);
 				v = w;
 			}
 		nneed = trees_need(plan, group, need, nneed);
@@ -196,7 +208,8 @@ static int rings_check(const struct ocs_plan *plan, struct ocs_error *err)
 		while (at < (size_t)plan->ncircuits && have[at] < need[i])
 			at++;
 		if (at == (size_t)plan->ncircuits || have[at] != need[i])
-			rc = ocs_error_set(err, OCS_ERROR, "a ring or tree needs a circuit between servers "
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "a ring or tree needs a circuit between servers "
 					   "%d and %d that the plan does not make",
 					   (int)(need[i] >> 32), (int)(uint32_t)need[i]);
 		at++;
@@ -220,9 +233,10 @@ static int path_check(const struct ocs_plan *plan, const struct ocs_plan_route *
 		uint64_t key = link_key(plan, path[i], path[i + 1]);
 
 		if (!bsearch(&key, links, plan->ncircuits, sizeof(key), key_compare))
-			return ocs_error_set(err, OCS_ERROR, "the route from %d to %d goes from %d "
-					     "to %d, which no circuit joins", route->src,
-					     route->dst, path[i], path[i + 1]);
+			return ocs_error_set(err, OCS_ERROR,
+					     "the route from %d to %d goes from %d "
+					     "to %d, which no circuit joins",
+					     route->src, route->dst, path[i], path[i + 1]);
 		for (int j = 0; j <= i; j++)
 			if (path[j] == path[i + 1])
 				return ocs_error_set(err, OCS_ERROR,
@@ -258,8 +272,8 @@ static int routes_check(const struct ocs_plan *plan, struct ocs_error *err)
 		    route->dst >= plan->servers || route->src == route->dst ||
 		    seen[(size_t)route->src * plan->servers + route->dst]++) {
 			rc = ocs_error_set(err, OCS_ERROR,
-					   "route %d (%d to %d) is impossible or listed twice",
-					   i, route->src, route->dst);
+					   "route %d (%d to %d) is impossible or listed twice", i,
+					   route->src, route->dst);
 			break;
 		}
 		for (int p = 0; p < route->npaths && rc == 0; p++) {
@@ -267,9 +281,10 @@ static int routes_check(const struct ocs_plan *plan, struct ocs_error *err)
 			weight += route->weights[p] > 0 ? route->weights[p] : -1e9;
 		}
 		if (rc == 0 && fabs(weight - 1) > 1e-6)
-			rc = ocs_error_set(err, OCS_ERROR,
-					   "the weights of the routes from %d to %d are not shares of 1",
-					   route->src, route->dst);
+			rc = ocs_error_set(
+				err, OCS_ERROR,
+				"the weights of the routes from %d to %d are not shares of 1",
+				route->src, route->dst);
 	}
 	free(links);
 	free(seen);
@@ -278,7 +293,7 @@ static int routes_check(const struct ocs_plan *plan, struct ocs_error *err)
 
 /* What one direction of a link carries, and how many circuits share it. */
 struct use {
-	uint64_t key;	/* from << 32 | to */
+	uint64_t key; /* from << 32 | to */
 	double load;
 	int circuits;
 };
@@ -331,8 +346,8 @@ static int loads_check(const struct ocs_plan *plan, struct ocs_error *err)
 			for (int j = 0; j + 1 < route->lengths[p]; j++) {
 				struct use key = { .key = (uint64_t)route->paths[p][j] << 32 |
 							  (uint32_t)route->paths[p][j + 1] };
-				struct use *use = bsearch(&key, uses, count, sizeof(*uses),
-							  use_compare);
+				struct use *use =
+					bsearch(&key, uses, count, sizeof(*uses), use_compare);
 
 				use->load += route->weights[p];
 			}
@@ -343,8 +358,10 @@ static int loads_check(const struct ocs_plan *plan, struct ocs_error *err)
 	}
 	free(uses);
 	if (plan->max_link_load < least - 1e-6 || plan->max_link_load > most + 1e-6)
-		return ocs_error_set(err, OCS_ERROR, "a maximum link load of %.1f is claimed, the "
-				     "routes make %.1f to %.1f", plan->max_link_load, least, most);
+		return ocs_error_set(err, OCS_ERROR,
+				     "a maximum link load of %.1f is claimed, the "
+				     "routes make %.1f to %.1f",
+				     plan->max_link_load, least, most);
 	return 0;
 }
 
@@ -353,14 +370,18 @@ static int graph_measure(const igraph_t *graph, bool directed, double *diameter,
 {
 #if IGRAPH_VERSION_MAJOR >= 1
 	return igraph_diameter(graph, NULL, diameter, NULL, NULL, NULL, NULL, directed, true) ==
-		       IGRAPH_SUCCESS &&
-	       igraph_average_path_length(graph, NULL, average, NULL, directed, true) ==
-		       IGRAPH_SUCCESS ? 0 : -1;
+				       IGRAPH_SUCCESS &&
+			       igraph_average_path_length(graph, NULL, average, NULL, directed,
+							  true) == IGRAPH_SUCCESS ?
+		       0 :
+		       -1;
 #else
 	return igraph_diameter(graph, diameter, NULL, NULL, NULL, NULL, directed, true) ==
-		       IGRAPH_SUCCESS &&
-	       igraph_average_path_length(graph, average, NULL, directed, true) ==
-		       IGRAPH_SUCCESS ? 0 : -1;
+				       IGRAPH_SUCCESS &&
+			       igraph_average_path_length(graph, average, NULL, directed, true) ==
+				       IGRAPH_SUCCESS ?
+		       0 :
+		       -1;
 #endif
 }
 
@@ -373,16 +394,14 @@ static int distances(const struct ocs_plan *plan, double *diameter, double *aver
 	igraph_bool_t whole = false;
 	int rc = -1;
 
-	if (igraph_vector_int_init(&edges, 2 * (igraph_integer_t)plan->ncircuits) !=
-	    IGRAPH_SUCCESS)
+	if (igraph_vector_int_init(&edges, 2 * (igraph_integer_t)plan->ncircuits) != IGRAPH_SUCCESS)
 		goto out;
 	for (int i = 0; i < plan->ncircuits; i++) {
 		VECTOR(edges)[2 * i] = plan->circuits[i].a;
 		VECTOR(edges)[2 * i + 1] = plan->circuits[i].b;
 	}
 	if (igraph_create(&graph, &edges, plan->servers, plan->directed) == IGRAPH_SUCCESS) {
-		if (igraph_is_connected(&graph, &whole, IGRAPH_STRONG) == IGRAPH_SUCCESS &&
-		    whole)
+		if (igraph_is_connected(&graph, &whole, IGRAPH_STRONG) == IGRAPH_SUCCESS && whole)
 			rc = graph_measure(&graph, plan->directed, diameter, average);
 		igraph_destroy(&graph);
 	}
@@ -397,21 +416,24 @@ static int numbers_check(const struct ocs_plan *plan, struct ocs_error *err)
 	double diameter = 0, average = 0, n = plan->servers, least;
 
 	if (plan->servers == 1)
-		return plan->ncircuits == 0 && plan->diameter == 0 ? 0 :
-			ocs_error_set(err, OCS_ERROR, "one server needs no circuit");
+		return plan->ncircuits == 0 && plan->diameter == 0 ?
+			       0 :
+			       ocs_error_set(err, OCS_ERROR, "one server needs no circuit");
 	if (distances(plan, &diameter, &average) < 0)
 		return ocs_error_set(err, OCS_ERROR,
 				     "the circuits do not lead from every server to every other");
 	if (plan->diameter != (int)diameter || fabs(plan->average_hops - average) > 1e-6)
-		return ocs_error_set(err, OCS_ERROR,
-				     "diameter %d and %.4f average hops are claimed, %d and %.4f found",
-				     plan->diameter, plan->average_hops, (int)diameter, average);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"diameter %d and %.4f average hops are claimed, %d and %.4f found",
+			plan->diameter, plan->average_hops, (int)diameter, average);
 	/* all pairs' hops, spread evenly, are the least any routing can reach */
 	least = n * (n - 1) * average / plan->ncircuits / (plan->directed ? 1 : 2);
 	if (!(plan->max_link_load >= least - 1e-6) || plan->max_link_load > n * n)
-		return ocs_error_set(err, OCS_ERROR,
-				     "a maximum link load of %.1f is claimed, %.1f is the least possible",
-				     plan->max_link_load, least);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"a maximum link load of %.1f is claimed, %.1f is the least possible",
+			plan->max_link_load, least);
 	return 0;
 }
 

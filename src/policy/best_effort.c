@@ -18,16 +18,16 @@
 struct gather {
 	const struct ocs_section *s;
 	const struct ocs_occupancy *occupancy;
-	int *taken;		/* per XPU of the section: its number + 1 among those taken; below
+	int *taken; /* per XPU of the section: its number + 1 among those taken; below
 				 * 0: met, or of a group that was too small */
-	int *met;		/* XPUs that a link leads to, to be taken in this order */
+	int *met;   /* XPUs that a link leads to, to be taken in this order */
 	int nmet, head;
 	struct ocs_xpu *xpus;
 	int n, wanted;
-	int *free_of;		/* per cube: XPUs free and not met */
+	int *free_of; /* per cube: XPUs free and not met */
 	struct ocs_circuit *circuits;
 	int ncircuits, room;
-	bool *port;		/* per cube, dim, sign and face position: has a circuit */
+	bool *port; /* per cube, dim, sign and face position: has a circuit */
 	int face;
 };
 
@@ -48,8 +48,7 @@ static void xpu_at(const struct ocs_section *s, int index, struct ocs_xpu *x)
 
 static bool free_at(const struct gather *g, int cube, const int *at)
 {
-	return !g->taken[xpu_of(g->s, cube, at)] &&
-		ocs_occupancy_xpu_free(g->occupancy, cube, at);
+	return !g->taken[xpu_of(g->s, cube, at)] && ocs_occupancy_xpu_free(g->occupancy, cube, at);
 }
 
 static void meet(struct gather *g, int cube, const int *at)
@@ -96,14 +95,16 @@ static void take(struct gather *g)
 static bool *port_of(const struct gather *g, int cube, int dim, const int *pos, int sign)
 {
 	return &g->port[(((size_t)(cube * OCS_AXES + dim) * 2 + (size_t)sign) * (size_t)g->face +
-			 (size_t)pos[0]) * (size_t)g->face + (size_t)pos[1]];
+			 (size_t)pos[0]) *
+				(size_t)g->face +
+			(size_t)pos[1]];
 }
 
 static bool port_free(const struct gather *g, int cube, int dim, const int *pos, int sign)
 {
 	return !*port_of(g, cube, dim, pos, sign) &&
-		!(g->occupancy->any_blocked &&
-		  ocs_occupancy_port_blocked(g->occupancy, cube, dim, pos[0], pos[1], sign));
+	       !(g->occupancy->any_blocked &&
+		 ocs_occupancy_port_blocked(g->occupancy, cube, dim, pos[0], pos[1], sign));
 }
 
 static void circuit_add(struct gather *g, int dim, const int *pos, int from, int to)
@@ -127,7 +128,8 @@ static int worth(const struct gather *g, int cube)
 
 /* Where XPU X lies on a face in direction DIR: the position, and the XPU a circuit from
  * there leads to, in whichever cube. */
-static bool face_of(const struct ocs_section *s, const struct ocs_xpu *x, int dir, int *pos, int *to)
+static bool face_of(const struct ocs_section *s, const struct ocs_xpu *x, int dir, int *pos,
+		    int *to)
 {
 	int axis = dir / 2, a, n = 0;
 
@@ -208,7 +210,8 @@ static void circuits_more(struct gather *g)
 			for (cube = 0; cube < g->s->ncubes; cube++) {
 				for (sign = 0; sign < 2; sign++) {
 					for (a = k = 0; a < OCS_AXES; a++)
-						at[a] = a == dim ? sign ? 0 : g->s->edge[dim] - 1 : pos[k++];
+						at[a] = a == dim ? sign ? 0 : g->s->edge[dim] - 1 :
+								   pos[k++];
 					if (g->taken[xpu_of(g->s, cube, at)] > 0 &&
 					    port_free(g, cube, dim, pos, sign))
 						(sign ? minus : plus)[n[sign]++] = cube;
@@ -269,10 +272,12 @@ static void near_of(const struct gather *g, int *near)
 			int to[OCS_AXES] = { x->at[0], x->at[1], x->at[2] }, axis = dir / 2;
 			bool face = x->at[axis] == (dir % 2 ? 0 : g->s->edge[axis] - 1);
 
-			to[axis] = !face ? to[axis] + (dir % 2 ? -1 : 1) :
-				dir % 2 ? g->s->edge[axis] - 1 : 0;
-			near[i * DIRS + dir] = face && g->s->kind != OCS_STATIC ? -1 :
-				g->taken[xpu_of(g->s, x->cube, to)] - 1;
+			to[axis] = !face   ? to[axis] + (dir % 2 ? -1 : 1) :
+				   dir % 2 ? g->s->edge[axis] - 1 :
+					     0;
+			near[i * DIRS + dir] = face && g->s->kind != OCS_STATIC ?
+						       -1 :
+						       g->taken[xpu_of(g->s, x->cube, to)] - 1;
 		}
 	}
 	for (c = 0; c < g->ncircuits; c++) {
@@ -428,8 +433,10 @@ struct ocs_placement *ocs_policy_effort_place(struct ocs_policy *policy,
 
 		for (d = 0; d < use.ndim; d++)
 			use.mesh[d] |= entry->lines[i] >> d & 1;
-		p = routed(policy, ocs_place(ocs_policy_placer(policy, entry->placer), occupancy,
-					     &use, 0, &why), &entry->shape);
+		p = routed(policy,
+			   ocs_place(ocs_policy_placer(policy, entry->placer), occupancy, &use, 0,
+				     &why),
+			   &entry->shape);
 	}
 	if (!p && !entry->shape.twisted && policy->load > 1)
 		p = routed(policy, scattered(policy, &entry->shape, occupancy), &entry->shape);

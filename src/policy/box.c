@@ -31,8 +31,8 @@ static void lay(const struct ocs_policy *policy, const struct ocs_policy_box *bo
 			int g = at[a] + offset[a];
 
 			p->xpus[r].at[a] = g % edge[a];
-			piece = piece * grid[a] + (policy->section->kind == OCS_STATIC ? 0 :
-						   g / edge[a]);
+			piece = piece * grid[a] +
+				(policy->section->kind == OCS_STATIC ? 0 : g / edge[a]);
 		}
 		p->xpus[r].cube = cube[piece];
 	}
@@ -58,7 +58,8 @@ static bool box_free(const struct ocs_policy *policy, const struct ocs_occupancy
 		for (y = 0; y < box[1]; y++) {
 			for (z = 0; z < box[2]; z++) {
 				int at[OCS_AXES] = { (offset[0] + x) % edge[0],
-					(offset[1] + y) % edge[1], (offset[2] + z) % edge[2] };
+						     (offset[1] + y) % edge[1],
+						     (offset[2] + z) % edge[2] };
 
 				if (!ocs_occupancy_xpu_free(occupancy, 0, at))
 					return false;
@@ -85,8 +86,7 @@ static struct ocs_placement *static_place(struct ocs_policy *policy,
 }
 
 /* The XPUs of one piece, as a mask of the section's words. */
-static int piece_mask(const struct ocs_section *s, const int *low, const int *high,
-		      uint64_t *mask)
+static int piece_mask(const struct ocs_section *s, const int *low, const int *high, uint64_t *mask)
 {
 	int at[OCS_AXES], n = 0;
 
@@ -165,8 +165,8 @@ struct rooms {
 };
 
 static bool cubes_choose(struct ocs_policy *policy, const struct ocs_policy_box *box,
-			 const struct ocs_occupancy *occupancy, const int *offset,
-			 const int *grid, struct rooms *r)
+			 const struct ocs_occupancy *occupancy, const int *offset, const int *grid,
+			 struct rooms *r)
 {
 	const struct ocs_section *s = policy->section;
 	int n = grid[0] * grid[1] * grid[2], i;
@@ -233,7 +233,7 @@ struct ocs_placement *ocs_policy_box_place(struct ocs_policy *policy,
 	r.chosen = ocs_calloc(cubes, sizeof(*r.chosen));
 	for (i = 0; i < entry->nboxes && !p; i++)
 		p = s->kind == OCS_STATIC ? static_place(policy, &entry->boxes[i], occupancy) :
-			torus_place(policy, &entry->boxes[i], occupancy, &r);
+					    torus_place(policy, &entry->boxes[i], occupancy, &r);
 	free(r.pieces);
 	free(r.mask);
 	free(r.cube);

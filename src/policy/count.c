@@ -55,8 +55,8 @@ static int unique(int *values, int n)
 
 /* Whether the link U-V is a circuit from U's + port (or the wrap of a static torus, for
  * which there is nothing to switch). */
-static bool circuit(const struct ocs_section *s, const struct ocs_xpu *u,
-		    const struct ocs_xpu *v, struct ocs_circuit *c)
+static bool circuit(const struct ocs_section *s, const struct ocs_xpu *u, const struct ocs_xpu *v,
+		    struct ocs_circuit *c)
 {
 	int a, b, n;
 
@@ -107,13 +107,13 @@ static void circuits_find(struct ocs_placement *p)
 				coord[d] = 0;
 			}
 			v = &p->xpus[ocs_shape_rank(shape, coord)];
-			if (neighbours(u, v) || (!circuit(p->section, u, v, &c) &&
-						 !circuit(p->section, v, u, &c)))
+			if (neighbours(u, v) ||
+			    (!circuit(p->section, u, v, &c) && !circuit(p->section, v, u, &c)))
 				continue;
 			if (p->ncircuits == room) {
 				room = room ? 2 * room : 64;
-				p->circuits = ocs_realloc(p->circuits, (size_t)room *
-							  sizeof(*p->circuits));
+				p->circuits = ocs_realloc(p->circuits,
+							  (size_t)room * sizeof(*p->circuits));
 			}
 			p->circuits[p->ncircuits++] = c;
 		}
@@ -136,8 +136,7 @@ void ocs_policy_finish(const struct ocs_policy *policy, struct ocs_placement *p,
 		circuits_find(p);
 }
 
-struct ocs_placement *ocs_policy_any_place(struct ocs_policy *policy,
-					   const struct ocs_shape *shape,
+struct ocs_placement *ocs_policy_any_place(struct ocs_policy *policy, const struct ocs_shape *shape,
 					   const struct ocs_occupancy *occupancy)
 {
 	const struct ocs_section *s = policy->section;

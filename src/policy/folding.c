@@ -12,16 +12,16 @@
 #include "src/policy/internal.h"
 #include "src/util/text.h"
 
-#define N_BITS 4	/* the edge where a closed axis is two bits */
+#define N_BITS 4 /* the edge where a closed axis is two bits */
 
 struct build {
 	struct ocs_policy *policy;
 	struct ocs_policy_shape *entry;
 	struct ocs_host host;
-	struct ocs_folding folding;	/* being put together */
-	int axes;			/* given out so far */
-	int dims[OCS_SHAPE_DIMS];	/* longer than 1: an extent of 1 that somebody wrote is */
-	int ndims;			/* no dimension to the rules */
+	struct ocs_folding folding; /* being put together */
+	int axes;		    /* given out so far */
+	int dims[OCS_SHAPE_DIMS];   /* longer than 1: an extent of 1 that somebody wrote is */
+	int ndims;		    /* no dimension to the rules */
 };
 
 static void factor(struct build *b, int dim, int axis, enum ocs_factor_kind kind, int length)

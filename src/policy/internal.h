@@ -15,18 +15,18 @@
 
 /* A published folding of one shape, in one rotation. */
 struct ocs_policy_box {
-	struct ocs_fold_table table;	/* where vertices lie in the box */
-	struct ocs_shape shape;		/* with the lines that it leaves */
-	int cubes;			/* pieces of the grid */
+	struct ocs_fold_table table; /* where vertices lie in the box */
+	struct ocs_shape shape;	     /* with the lines that it leaves */
+	int cubes;		     /* pieces of the grid */
 };
 
 /* What is known about one shape. */
 struct ocs_policy_shape {
-	struct ocs_shape shape;		/* as asked */
-	struct ocs_shape use;		/* best: as placed (lines where lenient) */
+	struct ocs_shape shape; /* as asked */
+	struct ocs_shape use;	/* best: as placed (lines where lenient) */
 	bool known, possible;
-	int placer;			/* ocs_policy_placer */
-	struct ocs_policy_box *boxes;	/* fewest cubes first */
+	int placer;		      /* ocs_policy_placer */
+	struct ocs_policy_box *boxes; /* fewest cubes first */
 	int nboxes;
 	/* best effort: whether its rings close on an empty section, and sets of dimensions
 	 * (bits) that may be lines there, fewest first */
@@ -52,21 +52,21 @@ struct ocs_policy {
 	const struct ocs_fabric *fabric;
 	const struct ocs_section *section;
 	bool lenient;
-	struct ocs_placer *placers[OCS_POLICY_PLACERS];	/* made when needed */
-	long used[OCS_POLICY_PLACERS];	/* when each was last asked for */
-	size_t held[OCS_POLICY_PLACERS];	/* bytes that each is known to hold */
+	struct ocs_placer *placers[OCS_POLICY_PLACERS]; /* made when needed */
+	long used[OCS_POLICY_PLACERS];			/* when each was last asked for */
+	size_t held[OCS_POLICY_PLACERS];		/* bytes that each is known to hold */
 	long clock;
-	int last;			/* placer asked for last */
-	size_t bytes, limit;		/* sum of held, and what it may be */
-	int nplacers;			/* shapes given to placers so far */
-	struct ocs_policy_shape *shapes;	/* hash table, open addressing */
+	int last;			 /* placer asked for last */
+	size_t bytes, limit;		 /* sum of held, and what it may be */
+	int nplacers;			 /* shapes given to placers so far */
+	struct ocs_policy_shape *shapes; /* hash table, open addressing */
 	int nshapes, room;
 	struct ocs_occupancy *scratch;
-	long budget;			/* of the placers */
-	struct ocs_place_work work;	/* best: of the last decision */
-	int load;			/* best effort: edges that a link may carry */
-	struct ocs_policy_scratch *scratch_jobs;	/* scratch: all that runs */
-	struct ocs_routes *routes;	/* of the last answer, until somebody takes them */
+	long budget;				 /* of the placers */
+	struct ocs_place_work work;		 /* best: of the last decision */
+	int load;				 /* best effort: edges that a link may carry */
+	struct ocs_policy_scratch *scratch_jobs; /* scratch: all that runs */
+	struct ocs_routes *routes;		 /* of the last answer, until somebody takes them */
 };
 
 /* Placer INDEX, to be used before the next one is asked for: those that were not asked for
@@ -86,8 +86,7 @@ struct ocs_placement *ocs_policy_loose_place(struct ocs_policy *policy,
 					     const struct ocs_shape *shape,
 					     const struct ocs_occupancy *occupancy);
 /* Any XPUs, in the order of their nodes. */
-struct ocs_placement *ocs_policy_any_place(struct ocs_policy *policy,
-					   const struct ocs_shape *shape,
+struct ocs_placement *ocs_policy_any_place(struct ocs_policy *policy, const struct ocs_shape *shape,
 					   const struct ocs_occupancy *occupancy);
 /* Best effort (policy_effort.c): what the empty section takes, and a placement that may
  * leave routes in POLICY. */

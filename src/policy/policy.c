@@ -29,18 +29,26 @@ static int kind_check(const struct ocs_section *section, const char *name,
 		      enum ocs_policy_kind kind, struct ocs_error *err)
 {
 	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
-		return ocs_error_set(err, OCS_USAGE, "section %s has servers, not cubes; policies "
-				     "place shapes on torus and static sections", section->name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "section %s has servers, not cubes; policies "
+				     "place shapes on torus and static sections",
+				     section->name);
 	if ((kind == OCS_POLICY_FIRSTFIT || kind == OCS_POLICY_FOLDING) &&
 	    section->kind != OCS_STATIC)
-		return ocs_error_set(err, OCS_USAGE, "policy %s is for a static torus such as "
-				     "'static:16x16x16 tile:1x1x1'; on cubes use reconfig, rfold or "
-				     "best", name);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"policy %s is for a static torus such as "
+			"'static:16x16x16 tile:1x1x1'; on cubes use reconfig, rfold or "
+			"best",
+			name);
 	if ((kind == OCS_POLICY_RECONFIG || kind == OCS_POLICY_RFOLD ||
-	     kind == OCS_POLICY_PUBLISHED_RECONFIG) && section->kind != OCS_TORUS)
-		return ocs_error_set(err, OCS_USAGE, "policy %s is for cubes such as 'torus "
+	     kind == OCS_POLICY_PUBLISHED_RECONFIG) &&
+	    section->kind != OCS_TORUS)
+		return ocs_error_set(err, OCS_USAGE,
+				     "policy %s is for cubes such as 'torus "
 				     "cubes:4x4x4 cube:4x4x4 tile:1x1x1'; on a static torus use "
-				     "firstfit, folding or best", name);
+				     "firstfit, folding or best",
+				     name);
 	return 0;
 }
 
@@ -54,9 +62,11 @@ struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
 	for (i = 0; i < NNAMES && strcmp(names[i].name, name); i++)
 		;
 	if (i == NNAMES) {
-		ocs_error_set(err, OCS_USAGE, "there is no policy '%s'; use best, best-effort, "
+		ocs_error_set(err, OCS_USAGE,
+			      "there is no policy '%s'; use best, best-effort, "
 			      "firstfit, folding, reconfig, rfold, published-reconfig, scratch or "
-			      "unconstrained", name);
+			      "unconstrained",
+			      name);
 		return NULL;
 	}
 	if (kind_check(section, name, names[i].kind, err))
@@ -159,15 +169,15 @@ struct ocs_routes *ocs_policy_routes_take(struct ocs_policy *policy)
 bool ocs_policy_verifiable(const struct ocs_policy *policy)
 {
 	return policy->kind != OCS_POLICY_PUBLISHED_RECONFIG &&
-		policy->kind != OCS_POLICY_UNCONSTRAINED && policy->kind != OCS_POLICY_SCRATCH;
+	       policy->kind != OCS_POLICY_UNCONSTRAINED && policy->kind != OCS_POLICY_SCRATCH;
 }
 
 static bool same(const struct ocs_shape *a, const struct ocs_shape *b)
 {
 	return a->ndim == b->ndim && a->no_rotate == b->no_rotate && a->no_fold == b->no_fold &&
-		a->twisted == b->twisted &&
-		!memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
-		!memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
+	       a->twisted == b->twisted &&
+	       !memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
+	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
 }
 
 static struct ocs_policy_shape *slot(struct ocs_policy_shape *shapes, int room,
@@ -177,10 +187,11 @@ static struct ocs_policy_shape *slot(struct ocs_policy_shape *shapes, int room,
 	int d;
 
 	for (d = 0; d < shape->ndim; d++)
-		hash = (hash ^ (unsigned int)shape->extent[d] ^ (unsigned int)shape->mesh[d] << 24) *
-			16777619u;
+		hash = (hash ^ (unsigned int)shape->extent[d] ^
+			(unsigned int)shape->mesh[d] << 24) *
+		       16777619u;
 	hash = (hash ^ (unsigned int)(shape->twisted + 2 * shape->no_fold + 4 * shape->no_rotate)) *
-		16777619u;
+	       16777619u;
 	hash ^= hash >> 15;
 	while (shapes[hash % (unsigned int)room].known &&
 	       !same(&shapes[hash % (unsigned int)room].shape, shape))
@@ -278,8 +289,8 @@ static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct oc
 		break;
 	case OCS_POLICY_UNCONSTRAINED:
 		entry->use = *shape;
-		entry->possible = shape->xpus <= (long)policy->section->ncubes *
-			policy->section->cube_xpus;
+		entry->possible =
+			shape->xpus <= (long)policy->section->ncubes * policy->section->cube_xpus;
 		break;
 	default:
 		ocs_policy_boxes(policy, entry);

@@ -9,15 +9,15 @@
 #include "src/util/text.h"
 
 #define DIRS (2 * OCS_AXES)
-#define WORK_MAX 4000000	/* links looked at in one search, whatever the job */
+#define WORK_MAX 4000000 /* links looked at in one search, whatever the job */
 
 struct search {
 	const struct ocs_placement *p;
-	int n;			/* XPUs */
-	int *near;		/* per rank and direction: the rank there, or -1 */
-	int *circuit;		/* per rank and axis: of its + port, or -1 */
-	int *load;		/* per rank and axis: edges on the link towards + */
-	int *queue, *seen, *back;	/* of a breadth-first search */
+	int n;			  /* XPUs */
+	int *near;		  /* per rank and direction: the rank there, or -1 */
+	int *circuit;		  /* per rank and axis: of its + port, or -1 */
+	int *load;		  /* per rank and axis: edges on the link towards + */
+	int *queue, *seen, *back; /* of a breadth-first search */
 	int mark;
 	long work;
 	long hop_room;

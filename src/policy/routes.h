@@ -19,16 +19,16 @@ struct ocs_hop {
 /* The way of the edge between two ranks. */
 struct ocs_route {
 	int from, to;
-	long first;		/* of its hops */
+	long first; /* of its hops */
 	int nhops;
 };
 
 struct ocs_routes {
-	struct ocs_route *routes;	/* one per edge of the shape */
+	struct ocs_route *routes; /* one per edge of the shape */
 	long nroutes;
 	struct ocs_hop *hops;
 	long nhops;
-	int load;		/* edges on the busiest link; 0: there are no edges */
+	int load; /* edges on the busiest link; 0: there are no edges */
 };
 
 /* Finds a way for each edge of P->shape such that no link carries more than MOST edges,

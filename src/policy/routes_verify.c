@@ -15,9 +15,9 @@ struct judge {
 	const struct ocs_routes *routes;
 	const struct ocs_occupancy *occupancy;
 	struct ocs_error *err;
-	long *owner;		/* per XPU of the section: rank + 1 */
-	long *plus, *minus;	/* per XPU and axis: circuit + 1 of its face port */
-	long *carried;		/* per XPU and axis: edges on the link towards + */
+	long *owner;	    /* per XPU of the section: rank + 1 */
+	long *plus, *minus; /* per XPU and axis: circuit + 1 of its face port */
+	long *carried;	    /* per XPU and axis: edges on the link towards + */
 };
 
 static long index_of(const struct ocs_section *s, int cube, const int *at)
@@ -38,9 +38,11 @@ static int xpus_check(struct judge *j)
 		for (a = 0; a < OCS_AXES && inside; a++)
 			inside = x->at[a] >= 0 && x->at[a] < s->edge[a];
 		if (!inside)
-			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld is outside the machine", r);
+			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld is outside the machine",
+					     r);
 		if (j->occupancy && !ocs_occupancy_xpu_free(j->occupancy, x->cube, x->at))
-			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld is not free and healthy", r);
+			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld is not free and healthy",
+					     r);
 		if (j->owner[index_of(s, x->cube, x->at)])
 			return ocs_error_set(j->err, OCS_ERROR, "XPU %ld is used twice", r);
 		j->owner[index_of(s, x->cube, x->at)] = r + 1;
@@ -81,10 +83,13 @@ static int circuits_check(struct judge *j)
 		long from = end_of(j, c, OCS_PLUS), to = end_of(j, c, OCS_MINUS);
 
 		if (from < 0 || to < 0)
-			return ocs_error_set(j->err, OCS_ERROR, "circuit %d: a port is not the job's, or "
-					     "failed or drained", i);
+			return ocs_error_set(j->err, OCS_ERROR,
+					     "circuit %d: a port is not the job's, or "
+					     "failed or drained",
+					     i);
 		if (j->plus[OCS_AXES * from + c->dim] || j->minus[OCS_AXES * to + c->dim])
-			return ocs_error_set(j->err, OCS_ERROR, "circuit %d: a port is used twice", i);
+			return ocs_error_set(j->err, OCS_ERROR, "circuit %d: a port is used twice",
+					     i);
 		j->plus[OCS_AXES * from + c->dim] = j->minus[OCS_AXES * to + c->dim] = i + 1;
 	}
 	return 0;
@@ -110,7 +115,8 @@ static long hop_walk(struct judge *j, const struct ocs_hop *h)
 			circuit = (up ? j->plus : j->minus)[OCS_AXES * here + axis];
 			if (!circuit)
 				return -1;
-			cube = up ? j->p->circuits[circuit - 1].to : j->p->circuits[circuit - 1].from;
+			cube = up ? j->p->circuits[circuit - 1].to :
+				    j->p->circuits[circuit - 1].from;
 		}
 	} else {
 		at[axis] += up ? 1 : -1;
@@ -133,15 +139,18 @@ static int route_check(struct judge *j, const struct ocs_route *route, long from
 		const struct ocs_hop *h = &j->routes->hops[route->first + k];
 
 		if (h->rank != at)
-			return ocs_error_set(j->err, OCS_ERROR, "the route %ld-%ld is broken at hop %d",
-					     from, to, k);
+			return ocs_error_set(j->err, OCS_ERROR,
+					     "the route %ld-%ld is broken at hop %d", from, to, k);
 		at = hop_walk(j, h);
 		if (at < 0)
-			return ocs_error_set(j->err, OCS_ERROR, "the route %ld-%ld: no link of the job "
-					     "for hop %d", from, to, k);
+			return ocs_error_set(j->err, OCS_ERROR,
+					     "the route %ld-%ld: no link of the job "
+					     "for hop %d",
+					     from, to, k);
 	}
-	return at == to ? 0 : ocs_error_set(j->err, OCS_ERROR, "the route %ld-%ld ends at %ld", from, to,
-					    at);
+	return at == to ? 0 :
+			  ocs_error_set(j->err, OCS_ERROR, "the route %ld-%ld ends at %ld", from,
+					to, at);
 }
 
 /* Every edge of the shape, in the order of ranks and dimensions. */
@@ -163,13 +172,14 @@ static int edges_check(struct judge *j)
 				to = rank - at * stride[d];
 			}
 			if (n == j->routes->nroutes)
-				return ocs_error_set(j->err, OCS_ERROR, "the edge %ld-%ld has no route",
-						     rank, to);
+				return ocs_error_set(j->err, OCS_ERROR,
+						     "the edge %ld-%ld has no route", rank, to);
 			if (route_check(j, &j->routes->routes[n++], rank, to))
 				return -1;
 		}
 	}
-	return n == j->routes->nroutes ? 0 : ocs_error_set(j->err, OCS_ERROR, "a route serves no edge");
+	return n == j->routes->nroutes ? 0 :
+					 ocs_error_set(j->err, OCS_ERROR, "a route serves no edge");
 }
 
 static int loads_check(struct judge *j)
@@ -195,7 +205,8 @@ static bool listed(const int *list, int n, const bool *seen, int count)
 	for (i = 0; i < count; i++)
 		all += seen[i];
 	for (i = 0; i < n && all == n; i++) {
-		if (list[i] < 0 || list[i] >= count || !seen[list[i]] || (i && list[i] <= list[i - 1]))
+		if (list[i] < 0 || list[i] >= count || !seen[list[i]] ||
+		    (i && list[i] <= list[i - 1]))
 			return false;
 	}
 	return all == n;
@@ -214,19 +225,22 @@ static int lists_check(struct judge *j, const struct ocs_fabric *fabric)
 		cube[p->xpus[r].cube] = true;
 	}
 	good = listed(p->nodes, p->nnodes, node, fabric->nnodes) &&
-		listed(p->cubes, p->ncubes, cube, j->s->ncubes);
+	       listed(p->cubes, p->ncubes, cube, j->s->ncubes);
 	free(node);
 	free(cube);
-	return good ? 0 : ocs_error_set(j->err, OCS_ERROR, "the lists of nodes and cubes do not match "
-					"the XPUs");
+	return good ? 0 :
+		      ocs_error_set(j->err, OCS_ERROR,
+				    "the lists of nodes and cubes do not match "
+				    "the XPUs");
 }
 
 int ocs_routes_verify(const struct ocs_fabric *fabric, const struct ocs_occupancy *occupancy,
 		      const struct ocs_placement *p, const struct ocs_routes *routes,
 		      struct ocs_error *err)
 {
-	struct judge j = { .s = p->section, .p = p, .routes = routes, .occupancy = occupancy,
-			   .err = err };
+	struct judge j = {
+		.s = p->section, .p = p, .routes = routes, .occupancy = occupancy, .err = err
+	};
 	size_t xpus = (size_t)j.s->ncubes * (size_t)j.s->cube_xpus;
 	long product = 1;
 	int d, result;
@@ -240,7 +254,9 @@ int ocs_routes_verify(const struct ocs_fabric *fabric, const struct ocs_occupanc
 	j.minus = ocs_calloc(xpus * OCS_AXES, sizeof(long));
 	j.carried = ocs_calloc(xpus * OCS_AXES, sizeof(long));
 	result = xpus_check(&j) || circuits_check(&j) || edges_check(&j) || loads_check(&j) ||
-		lists_check(&j, fabric) ? -1 : 0;
+				 lists_check(&j, fabric) ?
+			 -1 :
+			 0;
 	free(j.owner);
 	free(j.plus);
 	free(j.minus);

@@ -11,15 +11,15 @@
 #include "src/util/text.h"
 
 struct scratch_job {
-	struct ocs_xpu told;		/* one of those that the caller holds for it */
-	int placer;			/* ocs_policy_placer */
+	struct ocs_xpu told; /* one of those that the caller holds for it */
+	int placer;	     /* ocs_policy_placer */
 	struct ocs_placement *laid;
 };
 
 struct ocs_policy_scratch {
 	struct scratch_job *jobs;
 	int njobs, room;
-	struct ocs_occupancy *own;	/* without the jobs as laid */
+	struct ocs_occupancy *own; /* without the jobs as laid */
 	struct ocs_occupancy *anew;
 };
 

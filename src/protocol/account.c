@@ -56,11 +56,14 @@ int ocs_account_uid(const char *user, uid_t *uid, struct ocs_error *err)
 		return 0;
 	}
 	if (rc > 0)
-		return ocs_error_set(err, OCS_USAGE, "ocsd.user: this host has no account %s; write "
-				     "its number if it exists only where ocsd runs", name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "ocsd.user: this host has no account %s; write "
+				     "its number if it exists only where ocsd runs",
+				     name);
 	if (rc < 0)
-		return ocs_error_set(err, OCS_USAGE, "the account %s of ocsd cannot be looked up: %s",
-				     name, strerror(errno));
+		return ocs_error_set(err, OCS_USAGE,
+				     "the account %s of ocsd cannot be looked up: %s", name,
+				     strerror(errno));
 	return 0;
 }
 
@@ -77,9 +80,13 @@ int ocs_account_check(const char *user, uid_t uid, struct ocs_error *err)
 	}
 	if (uid == right)
 		return 0;
-	return ocs_error_set(err, OCS_UNREACHABLE, "what answers there runs as uid %u, but ocsd as "
-			     "uid %u (%s): it was told nothing; if it is ocsd, write its account as "
-			     "ocsd.user in ocs.yaml", (unsigned int)uid, (unsigned int)right,
-			     user ? user : right ? OCS_ACCOUNT :
-			     "root, as this host has no account " OCS_ACCOUNT);
+	return ocs_error_set(
+		err, OCS_UNREACHABLE,
+		"what answers there runs as uid %u, but ocsd as "
+		"uid %u (%s): it was told nothing; if it is ocsd, write its account as "
+		"ocsd.user in ocs.yaml",
+		(unsigned int)uid, (unsigned int)right,
+		user  ? user :
+		right ? OCS_ACCOUNT :
+			"root, as this host has no account " OCS_ACCOUNT);
 }

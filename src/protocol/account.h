@@ -11,7 +11,7 @@
 
 struct ocs_error;
 
-#define OCS_ACCOUNT "ocsd"	/* unless ocs.yaml has ocsd.user */
+#define OCS_ACCOUNT "ocsd" /* unless ocs.yaml has ocsd.user */
 
 /* The uid of USER, a name or a number; NULL: of the account ocsd, or root where this host
  * has none.  0, or -1 with ERR (OCS_USAGE).  Asks the name service, which may take long. */

@@ -23,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LINE_MAX_BYTES (16U << 20) /* replies may be larger than requests */
+#define LINE_MAX_BYTES (16U << 20)     /* replies may be larger than requests */
 #define UNPROVEN_MAX_BYTES (16U << 10) /* before it is known who speaks */
 #define CHALLENGE_MAX 128
 #define SAYS_MAX 200
@@ -38,9 +38,9 @@ struct kept {
 struct ocs_client {
 	int fd;
 	int64_t next_id;
-	bool proven; /* ocsd is there: its socket, or its seal */
+	bool proven;	      /* ocsd is there: its socket, or its seal */
 	struct ocs_seal seal; /* TCP, after the hello was sent */
-	char *data; /* bytes received that make no whole line yet */
+	char *data;	      /* bytes received that make no whole line yet */
 	size_t used, size, scanned;
 	struct kept *first, **last; /* lines that arrived during a call */
 };
@@ -67,8 +67,7 @@ static char *buffered_line(struct ocs_client *client)
 
 	if (client->used == client->scanned)
 		return NULL;
-	end = memchr(client->data + client->scanned, '\n',
-		     client->used - client->scanned);
+	end = memchr(client->data + client->scanned, '\n', client->used - client->scanned);
 	if (!end) {
 		client->scanned = client->used;
 		return NULL;
@@ -95,19 +94,17 @@ static int receive(struct ocs_client *client, struct ocs_error *err)
 		client->size = client->size ? client->size * 2 : 16384;
 		client->data = ocs_realloc(client->data, client->size);
 	}
-	count = read(client->fd, client->data + client->used,
-		     client->size - client->used);
+	count = read(client->fd, client->data + client->used, client->size - client->used);
 	if (count > 0) {
 		client->used += (size_t)count;
 		return 1;
 	}
 	if (count == 0)
-		return ocs_error_set(err, OCS_UNREACHABLE,
-				     "ocsd closed the connection");
+		return ocs_error_set(err, OCS_UNREACHABLE, "ocsd closed the connection");
 	if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
 		return 0;
-	return ocs_error_set(err, OCS_UNREACHABLE,
-			     "the connection to ocsd is lost: %s", strerror(errno));
+	return ocs_error_set(err, OCS_UNREACHABLE, "the connection to ocsd is lost: %s",
+			     strerror(errno));
 }
 
 static bool refusal(struct json_object *object)
@@ -123,10 +120,13 @@ static void line_unproven(const struct ocs_client *client, const char *line, str
 	const char *says = refusal(object) ? ocs_field_text(object, OCS_FIELD_ERROR, "") : "";
 
 	if (*says)
-		ocs_error_set(err, OCS_UNREACHABLE, "the hello is refused (nothing proves who says "
-			      "so): %.*s", SAYS_MAX, says);
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "the hello is refused (nothing proves who says "
+			      "so): %.*s",
+			      SAYS_MAX, says);
 	else
-		ocs_error_set(err, OCS_UNREACHABLE, "a line does not come from this ocsd: another "
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "a line does not come from this ocsd: another "
 			      "key, or somebody in between");
 	json_object_put(object);
 }
@@ -149,8 +149,8 @@ static struct json_object *read_line(struct ocs_client *client, int64_t deadline
 			break;
 		got = poll(&wait, 1, left_ms(deadline_ns));
 		if (got < 0 && errno != EINTR) {
-			ocs_error_set(err, OCS_UNREACHABLE,
-				      "waiting for ocsd failed: %s", strerror(errno));
+			ocs_error_set(err, OCS_UNREACHABLE, "waiting for ocsd failed: %s",
+				      strerror(errno));
 			return NULL;
 		}
 		if (got <= 0) {
@@ -171,8 +171,7 @@ static struct json_object *read_line(struct ocs_client *client, int64_t deadline
 		return NULL;
 	if (!json_object_is_type(object, json_type_object)) {
 		json_object_put(object);
-		ocs_error_set(err, OCS_UNREACHABLE,
-			      "ocsd sent a line that is not a JSON object");
+		ocs_error_set(err, OCS_UNREACHABLE, "ocsd sent a line that is not a JSON object");
 		return NULL;
 	}
 	return object;
@@ -203,8 +202,8 @@ static struct json_object *kept_line(struct ocs_client *client)
 }
 
 /* Adds an id, writes the line.  Returns the id or -1 with ERR. */
-static int64_t post(struct ocs_client *client, struct json_object *request,
-		    int64_t deadline_ns, struct ocs_error *err)
+static int64_t post(struct ocs_client *client, struct json_object *request, int64_t deadline_ns,
+		    struct ocs_error *err)
 {
 	int64_t id = client->next_id++;
 	char prefix[OCS_MAC_HEX + 2] = "", *line;
@@ -214,7 +213,7 @@ static int64_t post(struct ocs_client *client, struct json_object *request,
 
 	ocs_field_add_number(request, OCS_FIELD_ID, id);
 	text = json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN |
-					      JSON_C_TO_STRING_NOSLASHESCAPE);
+							       JSON_C_TO_STRING_NOSLASHESCAPE);
 	length = strlen(text);
 	if (client->seal.on)
 		ocs_seal_prefix(&client->seal, text, length, prefix);
@@ -255,8 +254,7 @@ static char *munge_credential(const char *payload, uid_t reader, struct ocs_erro
 	*(void **)&destroy = dlsym(library, "munge_ctx_destroy");
 	context = encode && text && create && set && destroy ? create() : NULL;
 	if (!context) {
-		ocs_error_set(err, OCS_UNREACHABLE,
-			      "libmunge.so.2 lacks munge_encode");
+		ocs_error_set(err, OCS_UNREACHABLE, "libmunge.so.2 lacks munge_encode");
 		/* cppcheck-suppress resourceLeak ; it stays loaded */
 		return NULL;
 	}
@@ -330,7 +328,9 @@ static const char *challenge_of(struct json_object *greeting)
 	text = json_object_get_string(value);
 	length = strspn(text, "0123456789abcdef");
 	return length && length <= CHALLENGE_MAX && !text[length] &&
-	       length == (size_t)json_object_get_string_len(value) ? text : NULL;
+			       length == (size_t)json_object_get_string_len(value) ?
+		       text :
+		       NULL;
 }
 
 /* The hello that answers GREETING, which anybody may have sent; what is said to the account
@@ -347,9 +347,11 @@ static struct json_object *greet(struct json_object *greeting, const char *key, 
 		return NULL;
 	}
 	if (ocs_field_true(greeting, OCS_FIELD_KEY) != (key != NULL)) {
-		ocs_error_set(err, OCS_UNREACHABLE, key ? "this ocsd knows its clients by MUNGE; take "
-			      "ocsd.key out of this host's ocs.yaml" : "this ocsd knows its clients by a "
-			      "shared key; ocsd.key is missing in this host's ocs.yaml");
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      key ? "this ocsd knows its clients by MUNGE; take "
+				    "ocsd.key out of this host's ocs.yaml" :
+				    "this ocsd knows its clients by a "
+				    "shared key; ocsd.key is missing in this host's ocs.yaml");
 		return NULL;
 	}
 	uid = json_object_get_int64(reader);
@@ -359,15 +361,15 @@ static struct json_object *greet(struct json_object *greeting, const char *key, 
 		return NULL;
 	}
 	hello = key ? hello_key(challenge, key, session, err) :
-		hello_munge(challenge, (uid_t)uid, session, err);
+		      hello_munge(challenge, (uid_t)uid, session, err);
 	if (hello)
 		ocs_field_add_text(hello, OCS_FIELD_OP, OCS_OP_HELLO);
 	return hello;
 }
 
 /* Hands a reply that says ok to the caller; turns any other into ERR. */
-static struct json_object *judge(struct json_object *reply,
-				 struct json_object **refusal, struct ocs_error *err)
+static struct json_object *judge(struct json_object *reply, struct json_object **refusal,
+				 struct ocs_error *err)
 {
 	int64_t code = ocs_field_number(reply, OCS_FIELD_CODE, OCS_ERROR);
 
@@ -457,11 +459,11 @@ struct ocs_client *ocs_client_open(const char *address, const char *key, const c
 	client->next_id = 1;
 	client->last = &client->first;
 	rc = strncmp(address, "unix:", 5) == 0 ? know_local(client, user, err) :
-		authenticate(client, key, user, deadline_ns, err);
+						 authenticate(client, key, user, deadline_ns, err);
 	if (rc) {
 		if (err->code == OCS_OK)
-			ocs_error_set(err, OCS_UNREACHABLE,
-				      "no challenge from ocsd within %d ms", timeout_ms);
+			ocs_error_set(err, OCS_UNREACHABLE, "no challenge from ocsd within %d ms",
+				      timeout_ms);
 		ocs_error_prefix(err, "%s", address);
 		ocs_client_close(client);
 		return NULL;
@@ -487,9 +489,8 @@ int ocs_client_fd(const struct ocs_client *client)
 	return client->fd;
 }
 
-struct json_object *ocs_client_call(struct ocs_client *client,
-				    struct json_object *request, int timeout_ms,
-				    struct json_object **refusal,
+struct json_object *ocs_client_call(struct ocs_client *client, struct json_object *request,
+				    int timeout_ms, struct json_object **refusal,
 				    struct ocs_error *err)
 {
 	int64_t deadline_ns = deadline_after(timeout_ms);
@@ -509,8 +510,7 @@ struct json_object *ocs_client_call(struct ocs_client *client,
 		if (!line) {
 			if (err->code == OCS_OK)
 				ocs_error_set(err, OCS_UNREACHABLE,
-					      "ocsd did not answer within %d ms",
-					      timeout_ms);
+					      "ocsd did not answer within %d ms", timeout_ms);
 			return NULL;
 		}
 		if (ocs_field_number(line, OCS_FIELD_ID, 0) == id)
@@ -519,8 +519,7 @@ struct json_object *ocs_client_call(struct ocs_client *client,
 	}
 }
 
-int ocs_client_send(struct ocs_client *client, struct json_object *request,
-		    struct ocs_error *err)
+int ocs_client_send(struct ocs_client *client, struct json_object *request, struct ocs_error *err)
 {
 	return post(client, request, deadline_after(SEND_MS), err) < 0 ? -1 : 0;
 }

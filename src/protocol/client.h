@@ -32,14 +32,12 @@ int ocs_client_fd(const struct ocs_client *client);
  * daemon's refusal, or OCS_UNREACHABLE for a lost connection or a timeout.  REFUSAL,
  * if not NULL, receives the refusing reply (caller puts it) for its extra members.
  * Events that arrive meanwhile are kept for ocs_client_next. */
-struct json_object *ocs_client_call(struct ocs_client *client,
-				    struct json_object *request, int timeout_ms,
-				    struct json_object **refusal,
+struct json_object *ocs_client_call(struct ocs_client *client, struct json_object *request,
+				    int timeout_ms, struct json_object **refusal,
 				    struct ocs_error *err);
 
 /* Sends without waiting; the reply comes through ocs_client_next.  0 or -1. */
-int ocs_client_send(struct ocs_client *client, struct json_object *request,
-		    struct ocs_error *err);
+int ocs_client_send(struct ocs_client *client, struct json_object *request, struct ocs_error *err);
 
 /* The next event or reply within TIMEOUT_MS (0: only what is there).  NULL with
  * err->code OCS_OK if there is none, OCS_UNREACHABLE if the connection is lost. */

@@ -18,8 +18,7 @@ static char *copy_text(const char *text)
 	return text ? ocs_strdup(text) : NULL;
 }
 
-static void copy(struct ocs_controller_allocation *to,
-		 const struct ocs_controller_allocation *from)
+static void copy(struct ocs_controller_allocation *to, const struct ocs_controller_allocation *from)
 {
 	*to = *from;
 	to->user = copy_text(from->user);
@@ -79,8 +78,8 @@ static void hold(struct ocs_allocation *allocation, int i, bool on)
 	ocs_allocation_hold(allocation->nodes[i], on);
 }
 
-static struct ocs_allocation *add(const struct ocs_controller_allocation *pub,
-				  const int *nodes, int count, bool living)
+static struct ocs_allocation *add(const struct ocs_controller_allocation *pub, const int *nodes,
+				  int count, bool living)
 {
 	struct ocs_allocation *allocation = ocs_calloc(1, sizeof(*allocation));
 
@@ -175,9 +174,10 @@ static int check_free(const int *nodes, int count, struct ocs_error *err)
 
 	for (int i = 0; i < count; i++) {
 		if (ocs_state.holds[nodes[i]])
-			return ocs_error_set(err, OCS_NOT_NOW,
-					     "the circuits of an earlier job on node %s are not taken down yet",
-					     fabric->nodes[nodes[i]].name);
+			return ocs_error_set(
+				err, OCS_NOT_NOW,
+				"the circuits of an earlier job on node %s are not taken down yet",
+				fabric->nodes[nodes[i]].name);
 	}
 	mine = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*mine));
 	for (int i = 0; i < count; i++)
@@ -185,10 +185,8 @@ static int check_free(const int *nodes, int count, struct ocs_error *err)
 	for (struct ocs_allocation *at = ocs_state.allocations; at && !rc; at = at->next) {
 		for (int i = 0; at->living && i < at->nnodes && !rc; i++) {
 			if (mine[at->nodes[i]] && !at->holds[i])
-				rc = ocs_error_set(err, OCS_NOT_NOW,
-						   "node %s belongs to job %u",
-						   fabric->nodes[at->nodes[i]].name,
-						   at->pub.job);
+				rc = ocs_error_set(err, OCS_NOT_NOW, "node %s belongs to job %u",
+						   fabric->nodes[at->nodes[i]].name, at->pub.job);
 		}
 	}
 	free(mine);
@@ -231,7 +229,8 @@ static int place(const struct ocs_controller_request *request, const int *nodes,
 		pub->circuits = placement->ncircuits;
 		pub->xpus = request->shape.xpus;
 		pub->idle = (long)count * request->section->tile[0] * request->section->tile[1] *
-			    request->section->tile[2] - pub->xpus;
+				    request->section->tile[2] -
+			    pub->xpus;
 	}
 	free(sorted);
 	ocs_placement_destroy(placement);
@@ -250,8 +249,8 @@ static char *node_list(const int *nodes, int count)
 	return list;
 }
 
-int ocs_controller_begin(const struct ocs_controller_request *request, const int *nodes,
-			 int count, uid_t uid, const char *user, const char *partition,
+int ocs_controller_begin(const struct ocs_controller_request *request, const int *nodes, int count,
+			 uid_t uid, const char *user, const char *partition,
 			 struct ocs_controller_allocation **out, struct ocs_error *err)
 {
 	struct ocs_controller_allocation *pub = ocs_calloc(1, sizeof(*pub));
@@ -371,8 +370,8 @@ void ocs_controller_gone(uint32_t job, uint64_t epoch)
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 
-void ocs_controller_restore(const struct ocs_controller_allocation *allocation,
-			    const int *nodes, int count, bool living)
+void ocs_controller_restore(const struct ocs_controller_allocation *allocation, const int *nodes,
+			    int count, bool living)
 {
 	pthread_mutex_lock(&ocs_state.lock);
 	if (!ocs_allocation_find(allocation->job, allocation->epoch))
@@ -385,8 +384,7 @@ int ocs_controller_holders(struct ocs_controller_holder *holders, int max)
 	int count = 0;
 
 	pthread_mutex_lock(&ocs_state.lock);
-	for (struct ocs_allocation *at = ocs_state.allocations; at && count < max;
-	     at = at->next) {
+	for (struct ocs_allocation *at = ocs_state.allocations; at && count < max; at = at->next) {
 		holders[count].job = at->pub.job;
 		holders[count].epoch = at->pub.epoch;
 		holders[count].living = at->living;

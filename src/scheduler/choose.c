@@ -24,7 +24,7 @@ struct choice {
 	int nrequired;
 	int count;
 	bool ignore_holds;
-	bool noted;		/* what else might fit is being looked for */
+	bool noted; /* what else might fit is being looked for */
 };
 
 static bool bit(const uint64_t *mask, int index)
@@ -36,8 +36,7 @@ static bool node_free(const struct choice *choice, int node)
 {
 	if (choice->usable && !bit(choice->usable, node))
 		return false;
-	return choice->mode != OCS_RUN_NOW || choice->ignore_holds ||
-	       !ocs_state.holds[node];
+	return choice->mode != OCS_RUN_NOW || choice->ignore_holds || !ocs_state.holds[node];
 }
 
 /* The occupancy this decision sees. */
@@ -59,7 +58,7 @@ static void occupancy_fill(const struct choice *choice)
 static struct ocs_placement *place(const struct choice *choice, struct ocs_error *err)
 {
 	return ocs_reason_place(choice->state->placer, choice->state->scratch,
-			 &choice->request->shape, choice->count, err);
+				&choice->request->shape, choice->count, err);
 }
 
 static bool has_node(const struct ocs_placement *placement, int node)
@@ -109,15 +108,14 @@ static void keep_required_cubes(const struct choice *choice)
 		for (int i = 0; i < choice->nrequired && !keep; i++)
 			keep = nodes[choice->required[i]].cube == nodes[node].cube;
 		if (!keep)
-			ocs_occupancy_node_set(choice->state->scratch, ocs_state.fabric,
-					       node, false);
+			ocs_occupancy_node_set(choice->state->scratch, ocs_state.fabric, node,
+					       false);
 	}
 }
 
 /* A placement that holds every required node: first within their own cubes, then
  * anywhere, each time taking away one node that led elsewhere. */
-static struct ocs_placement *place_required(const struct choice *choice,
-					    struct ocs_error *err)
+static struct ocs_placement *place_required(const struct choice *choice, struct ocs_error *err)
 {
 	for (int wide = 0; wide < 2; wide++) {
 		occupancy_fill(choice);
@@ -138,8 +136,8 @@ static struct ocs_placement *place_required(const struct choice *choice,
 			ocs_placement_destroy(placement);
 			if (drop < 0)
 				break;
-			ocs_occupancy_node_set(choice->state->scratch, ocs_state.fabric,
-					       drop, false);
+			ocs_occupancy_node_set(choice->state->scratch, ocs_state.fabric, drop,
+					       false);
 		}
 	}
 	ocs_error_set(err, OCS_NOT_NOW,
@@ -163,8 +161,8 @@ static struct ocs_placement *place_again(const struct choice *choice)
 	ocs_occupancy_reset(choice->state->scratch);
 	ocs_occupancy_fill(choice->state->scratch);
 	for (int i = 0; i < waiting->nchosen; i++)
-		ocs_occupancy_node_set(choice->state->scratch, ocs_state.fabric,
-				       waiting->chosen[i], true);
+		ocs_occupancy_node_set(choice->state->scratch, ocs_state.fabric, waiting->chosen[i],
+				       true);
 	ocs_faults_apply(choice->state->scratch);
 	placement = place(choice, NULL);
 	if (placement && !has_required(choice, placement)) {
@@ -203,8 +201,8 @@ static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *e
 		placement = place(choice, NULL);
 		*nodes_help = placement;
 		ocs_placement_destroy(placement);
-		snprintf(err->text + strlen(err->text), OCS_ERROR_TEXT - strlen(err->text),
-			 " (%s)", faults);
+		snprintf(err->text + strlen(err->text), OCS_ERROR_TEXT - strlen(err->text), " (%s)",
+			 faults);
 	}
 	free(faults);
 }
@@ -216,21 +214,20 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 	char shape[OCS_SHAPE_TEXT];
 	int count;
 
-	choice->count = ocs_reason_node_count(choice->state->placer,
-					      &choice->request->shape, err);
+	choice->count = ocs_reason_node_count(choice->state->placer, &choice->request->shape, err);
 	if (choice->count < 0)
 		return -1;
 	if (choice->count < min || (max > 0 && choice->count > max) ||
 	    choice->nrequired > choice->count) {
 		ocs_shape_format(&choice->request->shape, shape);
-		return ocs_error_set(err, OCS_NEVER,
-				     "shape %s takes %d nodes, but the job asks for %s %d",
-				     shape, choice->count,
-				     choice->count < min || choice->nrequired > choice->count ?
-				     "at least" : "at most",
-				     choice->count < min ? min :
-				     choice->nrequired > choice->count ?
-				     choice->nrequired : max);
+		return ocs_error_set(
+			err, OCS_NEVER, "shape %s takes %d nodes, but the job asks for %s %d",
+			shape, choice->count,
+			choice->count < min || choice->nrequired > choice->count ? "at least" :
+										   "at most",
+			choice->count < min		  ? min :
+			choice->nrequired > choice->count ? choice->nrequired :
+							    max);
 	}
 	placement = place_again(choice);
 	if (!placement) {
@@ -298,8 +295,8 @@ static enum fitness server_fitness(const struct choice *choice, int node)
 	return is_required(choice, node) ? FIT : PARTLY_FIT;
 }
 
-static int servers(const struct choice *choice, int min, int max, int *chosen,
-		   bool *nodes_help, struct ocs_error *err)
+static int servers(const struct choice *choice, int min, int max, int *chosen, bool *nodes_help,
+		   struct ocs_error *err)
 {
 	int first = choice->section->first_node, count = 0, need = min > 1 ? min : 1;
 	int faulty = 0;
@@ -311,18 +308,17 @@ static int servers(const struct choice *choice, int min, int max, int *chosen,
 
 		if (product < min || (max > 0 && product > max)) {
 			ocs_shape_format(&choice->request->shape, shape);
-			return ocs_error_set(err, OCS_NEVER,
-					     "shape %s takes %ld servers, but the job asks for %s %d",
-					     shape, product,
-					     product < min ? "at least" : "at most",
-					     product < min ? min : max);
+			return ocs_error_set(
+				err, OCS_NEVER,
+				"shape %s takes %ld servers, but the job asks for %s %d", shape,
+				product, product < min ? "at least" : "at most",
+				product < min ? min : max);
 		}
 		if (product > choice->section->nnodes) {
 			ocs_shape_format(&choice->request->shape, shape);
-			return ocs_error_set(err, OCS_NEVER,
-					     "shape %s takes %ld servers; section %s has %d",
-					     shape, product, choice->section->name,
-					     choice->section->nnodes);
+			return ocs_error_set(
+				err, OCS_NEVER, "shape %s takes %ld servers; section %s has %d",
+				shape, product, choice->section->name, choice->section->nnodes);
 		}
 		need = (int)product;
 	}
@@ -345,19 +341,25 @@ static int servers(const struct choice *choice, int min, int max, int *chosen,
 	if (count >= need)
 		return count;
 	*nodes_help = faulty == 0;
-	return ocs_error_set(err, OCS_NOT_NOW, "needs %d servers; %d %s free%s", need,
-			     count, count == 1 ? "is" : "are", faulty ? ", others are drained or have ports on failed or drained switches" : "");
+	return ocs_error_set(
+		err, OCS_NOT_NOW, "needs %d servers; %d %s free%s", need, count,
+		count == 1 ? "is" : "are",
+		faulty ? ", others are drained or have ports on failed or drained switches" : "");
 }
 
 int ocs_controller_choose(const struct ocs_controller_request *request,
 			  enum ocs_controller_mode mode, const uint64_t *usable,
-			  const int *required, int nrequired, int min, int max,
-			  int *chosen, bool *nodes_help, struct ocs_error *err)
+			  const int *required, int nrequired, int min, int max, int *chosen,
+			  bool *nodes_help, struct ocs_error *err)
 {
 	struct ocs_state *s = &ocs_state;
 	struct choice choice = {
-		.request = request, .section = request->section, .mode = mode,
-		.usable = usable, .required = required, .nrequired = nrequired,
+		.request = request,
+		.section = request->section,
+		.mode = mode,
+		.usable = usable,
+		.required = required,
+		.nrequired = nrequired,
 	};
 	int count;
 
@@ -371,8 +373,8 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 		strftime(since, sizeof(since), "%Y-%m-%dT%H:%M:%S",
 			 localtime_r(&s->down_since, &local));
 		*nodes_help = false;
-		count = ocs_error_set(err, OCS_UNREACHABLE,
-				      "ocsd is not reachable since %s", since);
+		count = ocs_error_set(err, OCS_UNREACHABLE, "ocsd is not reachable since %s",
+				      since);
 	} else if (mode >= OCS_WILL_RUN && s->stranger) {
 		*nodes_help = false;
 		count = ocs_error_set(err, OCS_UNREACHABLE, OCS_STRANGER);
@@ -389,8 +391,7 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 	if (count > 0 && mode == OCS_RUN_NOW && choice.state->placer) {
 		struct ocs_waiting *waiting = ocs_waiting_find(request->job, true);
 
-		waiting->chosen = ocs_realloc(waiting->chosen,
-					      (size_t)count * sizeof(*chosen));
+		waiting->chosen = ocs_realloc(waiting->chosen, (size_t)count * sizeof(*chosen));
 		memcpy(waiting->chosen, chosen, (size_t)count * sizeof(*chosen));
 		waiting->nchosen = count;
 	}

@@ -186,7 +186,7 @@ void ocs_faults_apply(struct ocs_occupancy *occupancy)
 				ocs_occupancy_cube_drain(occupancy, cube);
 		} else if (strcmp(drain->kind, "xpu") == 0 || strcmp(drain->kind, "node") == 0) {
 			int node = *drain->kind == 'x' ? ocs_fabric_xpu_node(fabric, drain->name) :
-				ocs_controller_node(drain->name);
+							 ocs_controller_node(drain->name);
 
 			if (node >= 0 && fabric->nodes[node].section == occupancy->section->index)
 				ocs_occupancy_node_set(occupancy, fabric, node, false);
@@ -213,9 +213,10 @@ char *ocs_faults_describe(void)
 		ocs_text_add(&text, "%sswitch %s %s", text.length ? ", " : "",
 			     fabric->switches[i].name,
 			     ocs_state.switches[i].state == OCS_SWITCH_UP &&
-			     !ocs_state.switches[i].suspect_until_ns ? "drained" :
-			     ocs_state.switches[i].state == OCS_SWITCH_DRAINED ?
-			     "drained" : "failed");
+					     !ocs_state.switches[i].suspect_until_ns ?
+				     "drained" :
+			     ocs_state.switches[i].state == OCS_SWITCH_DRAINED ? "drained" :
+										 "failed");
 	}
 	for (const struct ocs_drain *drain = ocs_state.drains; drain; drain = drain->next) {
 		if (strcmp(drain->kind, "switch") == 0)
@@ -225,8 +226,8 @@ char *ocs_faults_describe(void)
 			continue;
 		}
 		/* What the node lacks is for whoever waits to tell the administrator. */
-		ocs_text_add(&text, "%s%s %s drained%s%s", text.length ? ", " : "",
-			     drain->kind, drain->name, *drain->kind == 'n' ? ": " : "",
+		ocs_text_add(&text, "%s%s %s drained%s%s", text.length ? ", " : "", drain->kind,
+			     drain->name, *drain->kind == 'n' ? ": " : "",
 			     *drain->kind == 'n' ? drain->reason : "");
 	}
 	if (more)

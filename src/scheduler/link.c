@@ -23,9 +23,9 @@
 #define SUBSCRIBE_MS 10000
 #define BACKOFF_MIN_MS 50
 #define BACKOFF_MAX_MS 1000
-#define PROBE_EVERY_MS 2000	/* an idle connection is asked for a sign of life */
-#define SILENCE_MS 15000	/* an answer that takes longer means a dead daemon */
-#define SAY_EVERY_MS 60000	/* why it cannot be reached, when that changes */
+#define PROBE_EVERY_MS 2000 /* an idle connection is asked for a sign of life */
+#define SILENCE_MS 15000    /* an answer that takes longer means a dead daemon */
+#define SAY_EVERY_MS 60000  /* why it cannot be reached, when that changes */
 #define MILLION INT64_C(1000000)
 #define BOOT_BYTES_MAX 64
 
@@ -40,8 +40,8 @@ static struct {
 	pthread_t thread;
 	bool runs;
 	bool stop;
-	int64_t since_ms;	/* when the caller took charge, with the jobs it then read */
-	char *boot;		/* which start of which machine, or NULL */
+	int64_t since_ms; /* when the caller took charge, with the jobs it then read */
+	char *boot;	  /* which start of which machine, or NULL */
 	void (*wake)(void);
 	void (*superseded)(void);
 } link_thread;
@@ -51,7 +51,7 @@ static void wake_thread(void)
 	uint64_t one = 1;
 
 	if (ocs_state.wake_fd >= 0 && write(ocs_state.wake_fd, &one, sizeof(one)) < 0)
-		return;	/* the counter is full: it wakes anyway */
+		return; /* the counter is full: it wakes anyway */
 }
 
 void ocs_link_send(struct json_object *line)
@@ -193,8 +193,8 @@ static int subscribe(struct ocs_client *client, struct ocs_error *err)
 	return 0;
 }
 
-static int send_line(struct ocs_client *client, struct json_object *line,
-		     struct asked **asked, struct ocs_error *err)
+static int send_line(struct ocs_client *client, struct json_object *line, struct asked **asked,
+		     struct ocs_error *err)
 {
 	struct asked *entry;
 
@@ -247,8 +247,7 @@ static void handle(struct json_object *line, struct asked **asked)
 		if (late)
 			tell_superseded();
 		ocs_controller_say(false, "ocsd: %s",
-				   json_object_to_json_string_ext(line,
-								  JSON_C_TO_STRING_PLAIN));
+				   json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN));
 	}
 	wake_caller();
 }
@@ -311,8 +310,8 @@ static void converse(struct ocs_client *client, struct ocs_error *err)
 
 static void *run(void *unused)
 {
-	const char *address = ocs_state.config->ocsd.address ?
-		ocs_state.config->ocsd.address : ocs_state.config->ocsd.socket;
+	const char *address = ocs_state.config->ocsd.address ? ocs_state.config->ocsd.address :
+							       ocs_state.config->ocsd.socket;
 	int backoff_ms = BACKOFF_MIN_MS;
 	char said[OCS_ERROR_TEXT] = "";
 	int64_t said_ns = 0;
@@ -320,9 +319,9 @@ static void *run(void *unused)
 	(void)unused;
 	while (!stopping()) {
 		struct ocs_error err = { .code = OCS_OK };
-		struct ocs_client *client = ocs_client_open(address,
-				ocs_state.config->ocsd.key, ocs_state.config->ocsd.user,
-				CONNECT_MS, &err);
+		struct ocs_client *client =
+			ocs_client_open(address, ocs_state.config->ocsd.key,
+					ocs_state.config->ocsd.user, CONNECT_MS, &err);
 
 		if (client && subscribe(client, &err) == 0) {
 			ocs_controller_say(false, "connected to ocsd at %s", address);
@@ -388,7 +387,8 @@ void ocs_controller_link_start(int controller, void (*wake)(void), void (*supers
 		close_link();
 	pthread_mutex_unlock(&ocs_state.lock);
 	if (rc)
-		ocs_controller_say(true, "the thread that talks to ocsd does not start: %s", strerror(rc));
+		ocs_controller_say(true, "the thread that talks to ocsd does not start: %s",
+				   strerror(rc));
 }
 
 void ocs_controller_link_stop(void)

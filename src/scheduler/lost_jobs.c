@@ -51,7 +51,7 @@ bool ocs_controller_forgotten_any(void)
 	bool any = false;
 
 	pthread_mutex_lock(&ocs_state.lock);
-	for (struct ocs_forgotten **at = &ocs_state.forgotten; *at; ) {
+	for (struct ocs_forgotten **at = &ocs_state.forgotten; *at;) {
 		any = any || !(*at)->until_ns;
 		if ((*at)->until_ns && (*at)->until_ns <= now)
 			drop(at);

@@ -14,8 +14,11 @@
 
 struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allocation)
 {
-	struct json_object *line = ocs_request_job(OCS_OP_COMMIT, allocation->job, allocation->epoch);
-	const struct { const char *key, *value; } texts[] = {
+	struct json_object *line =
+		ocs_request_job(OCS_OP_COMMIT, allocation->job, allocation->epoch);
+	const struct {
+		const char *key, *value;
+	} texts[] = {
 		{ OCS_FIELD_USER, allocation->user },
 		{ OCS_FIELD_SECTION, allocation->section },
 		{ OCS_FIELD_PARTITION, allocation->partition },
@@ -66,7 +69,7 @@ struct json_object *ocs_message_subscribe(void)
 	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
 		struct json_object *job;
 
-		at->listed = true;	/* or, if it has ended, reported by its absence */
+		at->listed = true; /* or, if it has ended, reported by its absence */
 		if (!at->living)
 			continue;
 		job = json_object_new_object();
@@ -110,7 +113,8 @@ static void take_held(struct json_object *reply)
 		for (size_t i = 0; i < length && !found; i++) {
 			struct json_object *entry = json_object_array_get_idx(held, i);
 
-			found = ocs_field_job(entry) == at->pub.job && ocs_field_epoch(entry) == at->pub.epoch;
+			found = ocs_field_job(entry) == at->pub.job &&
+				ocs_field_epoch(entry) == at->pub.epoch;
 		}
 		if (!found)
 			ocs_allocation_remove(at);
@@ -181,9 +185,9 @@ void ocs_message_subscribed(struct json_object *reply)
 		ocs_state.epoch = epoch;
 	ocs_state.max_job = (uint32_t)ocs_field_number(reply, OCS_FIELD_MAX_JOB, 0);
 	ocs_state.term = ocs_field_number(reply, OCS_FIELD_TERM, 0);
-	ocs_state.stranger = ocs_field_has(reply, OCS_FIELD_FABRIC) &&
-			     strcmp(ocs_field_text(reply, OCS_FIELD_FABRIC, ""),
-				    ocs_state.digest) != 0;
+	ocs_state.stranger =
+		ocs_field_has(reply, OCS_FIELD_FABRIC) &&
+		strcmp(ocs_field_text(reply, OCS_FIELD_FABRIC, ""), ocs_state.digest) != 0;
 	list = ocs_field_array(reply, OCS_FIELD_SWITCHES, &length);
 	for (size_t i = 0; i < length; i++) {
 		struct json_object *entry = json_object_array_get_idx(list, i);
@@ -258,7 +262,8 @@ static void circuit_event(struct json_object *event, bool restored)
 	if (allocation && allocation->living)
 		ocs_failure_add(job, epoch, sw, false, error)->pub.kind =
 			restored ? OCS_CIRCUIT_RESTORED :
-			unsure ? OCS_SWITCH_SILENT : OCS_CIRCUIT_FAILED;
+			unsure	 ? OCS_SWITCH_SILENT :
+				   OCS_CIRCUIT_FAILED;
 }
 
 static void realised(struct json_object *event)
@@ -292,7 +297,8 @@ bool ocs_message_event(struct json_object *event)
 		job_failed(event);
 	} else if (strcmp(kind, OCS_EVENT_DEGRADED) == 0) {
 		ocs_failure_add(ocs_field_job(event), ocs_field_epoch(event), NULL, false,
-				ocs_field_text(event, OCS_FIELD_ERROR, ""))->pub.kind = OCS_DEGRADED;
+				ocs_field_text(event, OCS_FIELD_ERROR, ""))
+			->pub.kind = OCS_DEGRADED;
 	} else if (strcmp(kind, OCS_EVENT_CIRCUIT_FAILED) == 0) {
 		circuit_event(event, false);
 	} else if (strcmp(kind, OCS_EVENT_CIRCUIT_RESTORED) == 0) {
@@ -345,11 +351,13 @@ static void take_unheard(struct json_object *request, struct json_object *reply)
 	if (!*missing)
 		return;
 	if (ocs_field_true(reply, OCS_FIELD_UNCERTAIN))
-		text = ocs_asprintf("ocsd was restarted in its prolog and does not know whether %s asked for circuits",
-				    missing);
+		text = ocs_asprintf(
+			"ocsd was restarted in its prolog and does not know whether %s asked for circuits",
+			missing);
 	else
-		text = ocs_asprintf("%s did not ask ocsd for circuits: spank_ocs is missing in plugstack.conf there, slurmd was not restarted since, or prolog=no stands there without a Prolog= that asks",
-				    missing);
+		text = ocs_asprintf(
+			"%s did not ask ocsd for circuits: spank_ocs is missing in plugstack.conf there, slurmd was not restarted since, or prolog=no stands there without a Prolog= that asks",
+			missing);
 	ocs_failure_add(ocs_field_job(request), ocs_field_epoch(request), NULL,
 			!ocs_field_true(reply, OCS_FIELD_UNCERTAIN), text);
 	free(text);

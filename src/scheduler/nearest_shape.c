@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define QUESTIONS 64		/* waiting for an answer; more are asked at the next test */
-#define SPEND_NS 20000000	/* no more answers are begun then: the thread has more to do */
+#define QUESTIONS 64	  /* waiting for an answer; more are asked at the next test */
+#define SPEND_NS 20000000 /* no more answers are begun then: the thread has more to do */
 
 struct ocs_question {
 	uint32_t job;
@@ -147,8 +147,8 @@ void ocs_controller_near(void)
 		section = &s->sections[question->section->index];
 		if (!section->near)
 			section->near = ocs_placer_create(s->fabric, question->section);
-		text = ocs_place_nearest_text(section->near, question->occupancy,
-					      &question->shape, "; would fit now: ");
+		text = ocs_place_nearest_text(section->near, question->occupancy, &question->shape,
+					      "; would fit now: ");
 		pthread_mutex_lock(&s->lock);
 		answer(question, text);
 		pthread_mutex_unlock(&s->lock);

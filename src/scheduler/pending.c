@@ -41,8 +41,9 @@ static void waiting_free(struct ocs_waiting *waiting)
 /* The reason with what would fit instead; NULL if there is none.  The caller frees it. */
 static char *reason_whole(const struct ocs_waiting *waiting)
 {
-	return waiting->reason ? ocs_asprintf("%s%s", waiting->reason, waiting->near ?
-					      waiting->near : "") : NULL;
+	return waiting->reason ?
+		       ocs_asprintf("%s%s", waiting->reason, waiting->near ? waiting->near : "") :
+		       NULL;
 }
 
 void ocs_waiting_push(struct ocs_waiting *waiting)

@@ -11,9 +11,9 @@
 struct question {
 	const struct ocs_controller_request *request;
 	const struct ocs_controller_preemption *p;
-	uint64_t *free;		/* a bit per node that is free once the set is gone */
-	int *users;		/* per node: jobs that are left on it */
-	int *chosen, count;	/* the last answer */
+	uint64_t *free;	    /* a bit per node that is free once the set is gone */
+	int *users;	    /* per node: jobs that are left on it */
+	int *chosen, count; /* the last answer */
 	struct ocs_error err;
 };
 
@@ -89,8 +89,8 @@ int ocs_controller_victims(const struct ocs_controller_request *request,
 			q.free[i / 64] |= p->usable[i / 64] & UINT64_C(1) << (i % 64);
 	}
 	for (int i = 0; i < p->njobs; i++)
-		jobs[i] = (struct ocs_victim){ p->jobs[i].rank, p->jobs[i].cost,
-					       p->jobs[i].nnodes };
+		jobs[i] =
+			(struct ocs_victim){ p->jobs[i].rank, p->jobs[i].cost, p->jobs[i].nnodes };
 	search.jobs = jobs;
 	search.need = lack(&q);
 	found = ocs_victims_find(&search, set, NULL);

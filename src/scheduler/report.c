@@ -17,13 +17,12 @@
 #define NODES_LINE_MAX (900 * 1024)
 
 static const char *const state_names[] = {
-	[OCS_NODE_ABSENT] = "absent", [OCS_NODE_IDLE] = "idle", [OCS_NODE_BUSY] = "busy",
-	[OCS_NODE_DOWN] = "down", [OCS_NODE_DRAINED] = "drained",
-	[OCS_NODE_RESERVED] = "reserved",
+	[OCS_NODE_ABSENT] = "absent",	[OCS_NODE_IDLE] = "idle",
+	[OCS_NODE_BUSY] = "busy",	[OCS_NODE_DOWN] = "down",
+	[OCS_NODE_DRAINED] = "drained", [OCS_NODE_RESERVED] = "reserved",
 };
 
-static struct json_object *states_object(const uint8_t *states, const uint32_t *jobs,
-					 bool all)
+static struct json_object *states_object(const uint8_t *states, const uint32_t *jobs, bool all)
 {
 	const struct ocs_fabric *fabric = ocs_state.fabric;
 	struct json_object *object = json_object_new_object();
@@ -104,8 +103,8 @@ static void list_add(struct list *list, const char *name, char *nodes, struct oc
 
 	if (list->count == list->size) {
 		list->size = list->size ? list->size * 2 : 64;
-		list->records = ocs_realloc(list->records,
-					    (size_t)list->size * sizeof(*list->records));
+		list->records =
+			ocs_realloc(list->records, (size_t)list->size * sizeof(*list->records));
 	}
 	record = &list->records[list->count++];
 	record->name = ocs_strdup(name);
@@ -158,20 +157,20 @@ static void add_jobs(struct ocs_text *text, int first, int count)
 	}
 }
 
-static void add_section(struct list *list, const struct ocs_section *section,
-			const uint8_t *states, bool jobs)
+static void add_section(struct list *list, const struct ocs_section *section, const uint8_t *states,
+			bool jobs)
 {
 	struct ocs_text text = { 0 };
 	char *nodes = range_names(section->first_node, section->nnodes);
 
-	ocs_text_add(&text, "Section=%s Kind=%s", section->name, ocs_section_kind_name(section->kind));
+	ocs_text_add(&text, "Section=%s Kind=%s", section->name,
+		     ocs_section_kind_name(section->kind));
 	if (section->ncubes)
 		ocs_text_add(&text, " Cubes=%d CubeSize=%dx%dx%d Tile=%dx%dx%d", section->ncubes,
-			     section->edge[0], section->edge[1], section->edge[2],
-			     section->tile[0], section->tile[1], section->tile[2]);
+			     section->edge[0], section->edge[1], section->edge[2], section->tile[0],
+			     section->tile[1], section->tile[2]);
 	if (section->nservers)
-		ocs_text_add(&text, " Servers=%d Degree=%d", section->nservers,
-			     section->degree);
+		ocs_text_add(&text, " Servers=%d Degree=%d", section->nservers, section->degree);
 	for (size_t i = 0; i < section->npartitions; i++)
 		ocs_text_add(&text, "%s%s", i ? "," : " Partitions=", section->partitions[i]);
 	ocs_text_add(&text, " Nodes=%s", nodes);
@@ -218,8 +217,8 @@ static void add_reason(struct ocs_text *text, const char *reason, const char *ad
 
 	ocs_text_add(text, " Reason=\"");
 	while (*reason) {
-		if (host && strncmp(reason, address, host) == 0 && !isalnum((unsigned char)before) &&
-		    !isalnum((unsigned char)reason[host])) {
+		if (host && strncmp(reason, address, host) == 0 &&
+		    !isalnum((unsigned char)before) && !isalnum((unsigned char)reason[host])) {
 			reason += host;
 			if (*reason == ':' && isdigit((unsigned char)reason[1]))
 				reason += 1 + strspn(reason + 1, "0123456789");
@@ -276,8 +275,7 @@ static void add_fault(struct list *list)
 	list_add(list, "ocs.yaml", ocs_strdup(""), &text);
 }
 
-int ocs_controller_report(const uint8_t *states, bool jobs,
-			  struct ocs_controller_record **records)
+int ocs_controller_report(const uint8_t *states, bool jobs, struct ocs_controller_record **records)
 {
 	const struct ocs_fabric *fabric = ocs_state.fabric;
 	struct list list = { 0 };

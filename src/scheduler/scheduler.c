@@ -217,16 +217,17 @@ static int request_unread(bool shaped, const char *partition, struct ocs_error *
 	pthread_mutex_lock(&ocs_state.lock);
 	if (!waits && ocs_state.partitions)
 		waits = ocs_config_partitions_have(ocs_state.partitions, partition);
-	snprintf(text, sizeof(text), "%s", ocs_state.fault ? ocs_state.fault :
-		 "no ocs.yaml is loaded");
+	snprintf(text, sizeof(text), "%s",
+		 ocs_state.fault ? ocs_state.fault : "no ocs.yaml is loaded");
 	pthread_mutex_unlock(&ocs_state.lock);
 	if (!waits)
 		return 0;
 	/* Which may be another day; it is no fault of the job's. */
 	ocs_error_set(err, OCS_NOT_NOW, "%s", text);
 	return shaped ? ocs_error_prefix(err, "no shape is served until ocs.yaml can be read") :
-		ocs_error_prefix(err, "no job of partition %s starts until ocs.yaml can be read",
-				 partition);
+			ocs_error_prefix(err,
+					 "no job of partition %s starts until ocs.yaml can be read",
+					 partition);
 }
 
 int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
@@ -246,8 +247,7 @@ int ocs_controller_request(uint32_t job, const char *partition, const char *extr
 	request->section = ocs_fabric_section(fabric, partition);
 	if (!request->section) {
 		if (request->shaped)
-			return ocs_error_set(err, OCS_NEVER,
-					     "no section of %s serves partition %s",
+			return ocs_error_set(err, OCS_NEVER, "no section of %s serves partition %s",
 					     fabric->source, partition ? partition : "?");
 		return 0;
 	}

@@ -67,11 +67,11 @@ ocs_controller_hook ocs_controller_hook_get(void);
 struct ocs_controller_request {
 	uint32_t job;
 	const struct ocs_section *section;
-	bool shaped;			/* shape is set */
+	bool shaped; /* shape is set */
 	struct ocs_shape shape;
-	bool tentative;			/* a choice that fails is followed by another one: what
+	bool tentative;	    /* a choice that fails is followed by another one: what
 					 * would fit instead need not be looked for */
-	const char *demand;		/* of --ocs-demand, base64; NULL: none.  For
+	const char *demand; /* of --ocs-demand, base64; NULL: none.  For
 					 * ocs_controller_begin */
 };
 
@@ -79,16 +79,15 @@ struct ocs_controller_request {
  * rail) ports of its nodes; 0: nothing; -1 with ERR: a shape that cannot be served
  * (malformed, or no section for that partition). */
 int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
-			   struct ocs_controller_request *request,
-			   struct ocs_error *err);
+			   struct ocs_controller_request *request, struct ocs_error *err);
 
 /* ---- decisions ---- */
 
 enum ocs_controller_mode {
-	OCS_TEST_ONLY,	/* could it ever start: a healthy fabric, ocsd not asked */
-	OCS_FORECAST,	/* when could it start, for somebody who asks: faults count */
-	OCS_WILL_RUN,	/* the same to plan by: ocsd must be there as well */
-	OCS_RUN_NOW,	/* also what is not torn down yet counts */
+	OCS_TEST_ONLY, /* could it ever start: a healthy fabric, ocsd not asked */
+	OCS_FORECAST,  /* when could it start, for somebody who asks: faults count */
+	OCS_WILL_RUN,  /* the same to plan by: ocsd must be there as well */
+	OCS_RUN_NOW,   /* also what is not torn down yet counts */
 };
 
 /* Chooses nodes.  USABLE: a bit per node of the fabric that the job may take.
@@ -100,26 +99,26 @@ enum ocs_controller_mode {
  * Stable: choosing among exactly the nodes of a choice gives the same choice. */
 int ocs_controller_choose(const struct ocs_controller_request *request,
 			  enum ocs_controller_mode mode, const uint64_t *usable,
-			  const int *required, int nrequired, int min, int max,
-			  int *chosen, bool *nodes_help, struct ocs_error *err);
+			  const int *required, int nrequired, int min, int max, int *chosen,
+			  bool *nodes_help, struct ocs_error *err);
 
 /* ---- preemption ---- */
 
 /* A running job that may be preempted.  NODES: those of the fabric that it is on. */
 struct ocs_controller_preemptable {
-	int rank;		/* see ocs_victims_find */
+	int rank; /* see ocs_victims_find */
 	double cost;
 	const int *nodes;
 	int nnodes;
 };
 
 struct ocs_controller_preemption {
-	const uint64_t *usable;	/* a bit per node of the fabric that may be used once it is idle */
+	const uint64_t *usable; /* a bit per node of the fabric that may be used once it is idle */
 	const int *users;	/* per node of the fabric: jobs on it, whether or not they may
 				 * be preempted */
 	const struct ocs_controller_preemptable *jobs;
 	int njobs;
-	const int *required;	/* this and the rest as for ocs_controller_choose */
+	const int *required; /* this and the rest as for ocs_controller_choose */
 	int nrequired, min, max;
 };
 
@@ -142,14 +141,14 @@ struct ocs_controller_allocation {
 	uint64_t epoch;
 	uid_t uid;
 	char *user, *partition;
-	char *section, *shape, *conn;	/* shape and conn are NULL without a shape */
-	char *placement;		/* compact, or NULL */
-	char *nodes;			/* host list: placement's nodes, or servers in
+	char *section, *shape, *conn; /* shape and conn are NULL without a shape */
+	char *placement;	      /* compact, or NULL */
+	char *nodes;		      /* host list: placement's nodes, or servers in
 					 * rank order */
-	char *demand;			/* base64, or NULL */
-	bool planned;			/* its circuits are, by ocsd, which counts them */
+	char *demand;		      /* base64, or NULL */
+	bool planned;		      /* its circuits are, by ocsd, which counts them */
 	int cubes, circuits;
-	long xpus, idle;		/* of the shape, and left over on its nodes */
+	long xpus, idle; /* of the shape, and left over on its nodes */
 };
 void ocs_controller_allocation_free(struct ocs_controller_allocation *allocation);
 
@@ -157,10 +156,9 @@ void ocs_controller_allocation_free(struct ocs_controller_allocation *allocation
  * verifies the placement against who holds what, makes its epoch, tells ocsd.
  * Fills *OUT (free with ocs_controller_allocation_free).  0, or -1 with ERR and
  * nothing changed. */
-int ocs_controller_begin(const struct ocs_controller_request *request,
-			 const int *nodes, int count, uid_t uid, const char *user,
-			 const char *partition, struct ocs_controller_allocation **out,
-			 struct ocs_error *err);
+int ocs_controller_begin(const struct ocs_controller_request *request, const int *nodes, int count,
+			 uid_t uid, const char *user, const char *partition,
+			 struct ocs_controller_allocation **out, struct ocs_error *err);
 
 /* JOB has left its allocation (of EPOCH; 0: whichever it has; no-op if none): its
  * nodes stay closed to shapes until ocsd says that its circuits are gone. */
@@ -172,8 +170,8 @@ void ocs_controller_gone(uint32_t job, uint64_t epoch);
 
 /* After a restart: makes a running (LIVING) or completing job known again, from
  * what ocs_controller_begin published.  No-op if it is known. */
-void ocs_controller_restore(const struct ocs_controller_allocation *allocation,
-			    const int *nodes, int count, bool living);
+void ocs_controller_restore(const struct ocs_controller_allocation *allocation, const int *nodes,
+			    int count, bool living);
 
 /* Whether every node of (JOB, EPOCH) has asked for its circuits, which are verified: until then
  * nothing of it may run. */
@@ -190,7 +188,7 @@ struct ocs_controller_holder {
 	uint32_t job;
 	uint64_t epoch;
 	bool living;
-	bool gone;		/* ocs_controller_gone was called */
+	bool gone; /* ocs_controller_gone was called */
 };
 int ocs_controller_holders(struct ocs_controller_holder *holders, int max);
 
@@ -230,22 +228,22 @@ int64_t ocs_controller_down_ms(void);
 
 /* Jobs that lost circuits, or never got them. */
 enum ocs_controller_kind {
-	OCS_NO_CIRCUITS,	/* it must leave its nodes */
-	OCS_DEGRADED,		/* it runs on with what it has and is only told */
-	OCS_CIRCUIT_FAILED,	/* under a running job: what policies say */
-	OCS_SWITCH_SILENT,	/* its circuits may be gone, too */
+	OCS_NO_CIRCUITS,    /* it must leave its nodes */
+	OCS_DEGRADED,	    /* it runs on with what it has and is only told */
+	OCS_CIRCUIT_FAILED, /* under a running job: what policies say */
+	OCS_SWITCH_SILENT,  /* its circuits may be gone, too */
 	OCS_CIRCUIT_RESTORED,
-	OCS_REALISED,		/* no failure: its planned circuits are there */
+	OCS_REALISED, /* no failure: its planned circuits are there */
 };
 struct ocs_controller_failure {
 	enum ocs_controller_kind kind;
 	uint32_t job;
 	uint64_t epoch;
-	char *name;	/* the switch to blame, or NULL */
-	bool again;	/* it would fail again elsewhere, or a host that the sentence names is to
+	char *name;   /* the switch to blame, or NULL */
+	bool again;   /* it would fail again elsewhere, or a host that the sentence names is to
 			 * blame: such attempts are counted, as those with a switch are */
-	char *text;	/* one sentence */
-	int circuits;	/* OCS_REALISED: how many */
+	char *text;   /* one sentence */
+	int circuits; /* OCS_REALISED: how many */
 };
 bool ocs_controller_failures(void);
 /* Takes the oldest; false if there is none.  The caller frees name and text. */
@@ -267,22 +265,27 @@ bool ocs_controller_changed(void);
 
 /* Node states for pictures; STATES has fabric->nnodes entries (NULL: not in
  * slurm.conf), JOBS the job on each node or 0. */
-enum ocs_controller_node { OCS_NODE_ABSENT, OCS_NODE_IDLE, OCS_NODE_BUSY, OCS_NODE_DOWN,
-			   OCS_NODE_DRAINED, OCS_NODE_RESERVED };
+enum ocs_controller_node {
+	OCS_NODE_ABSENT,
+	OCS_NODE_IDLE,
+	OCS_NODE_BUSY,
+	OCS_NODE_DOWN,
+	OCS_NODE_DRAINED,
+	OCS_NODE_RESERVED
+};
 void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs);
 
 /* ---- pictures ---- */
 
 /* One line of `scontrol show topology`. */
 struct ocs_controller_record {
-	char *name;	/* of the section, cube or switch */
-	char *nodes;	/* host list it stands for, or "" */
-	char *text;	/* the line */
+	char *name;  /* of the section, cube or switch */
+	char *nodes; /* host list it stands for, or "" */
+	char *text;  /* the line */
 };
 /* STATES as above; JOBS: with the numbers of jobs.  Everybody may see the rest.  Returns the
  * count; free with ocs_controller_report_free. */
-int ocs_controller_report(const uint8_t *states, bool jobs,
-			  struct ocs_controller_record **records);
+int ocs_controller_report(const uint8_t *states, bool jobs, struct ocs_controller_record **records);
 void ocs_controller_report_free(struct ocs_controller_record *records, int count);
 /* Lines of RECORDS that NAME selects: a name, or nodes of a host list (NULL: all).
  * The caller frees the text; empty if nothing matches. */

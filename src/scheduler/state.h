@@ -14,15 +14,17 @@
 struct json_object;
 
 /* Cubes are numbers in placements: both must count them alike. */
-#define OCS_STRANGER "ocsd has read another ocs.yaml than slurmctld; give both the same file, " \
+#define OCS_STRANGER                                                               \
+	"ocsd has read another ocs.yaml than slurmctld; give both the same file, " \
 	"then: systemctl reload ocsd, scontrol reconfigure"
 
-#define OCS_MUTE "ocsd is of an older release than slurmctld's plugins and does not say when all " \
+#define OCS_MUTE                                                                          \
+	"ocsd is of an older release than slurmctld's plugins and does not say when all " \
 	"nodes of a job have asked for circuits: upgrade ocsd"
 
 struct ocs_section_state {
 	struct ocs_placer *placer;
-	struct ocs_placer *near;	/* of ocs_controller_near alone, NULL until needed */
+	struct ocs_placer *near; /* of ocs_controller_near alone, NULL until needed */
 	struct ocs_occupancy *scratch;
 };
 
@@ -34,8 +36,8 @@ struct ocs_allocation {
 	bool *holds;
 	int nnodes;
 	bool living, gone;
-	bool ready;	/* ocsd says: circuits verified, every node has asked */
-	bool listed;	/* as it is now, in the subscription under way */
+	bool ready;  /* ocsd says: circuits verified, every node has asked */
+	bool listed; /* as it is now, in the subscription under way */
 	struct ocs_allocation *next;
 };
 
@@ -44,7 +46,7 @@ struct ocs_forgotten {
 	uint32_t job;
 	int *nodes;
 	int nnodes;
-	int64_t until_ns;	/* 0: the caller does not know of it yet */
+	int64_t until_ns; /* 0: the caller does not know of it yet */
 	struct ocs_forgotten *next;
 };
 
@@ -53,10 +55,10 @@ struct ocs_waiting {
 	uid_t uid;
 	char *user, *shape, *reason;
 	bool blocked;
-	bool pushed;	/* ocsd knows the reason, or one from before */
-	char *near;	/* what would fit instead, the end of the reason; or NULL */
-	uint64_t near_seen;	/* the state of things it was asked for; 0: not asked */
-	int *chosen;	/* nodes last chosen to run now */
+	bool pushed;	    /* ocsd knows the reason, or one from before */
+	char *near;	    /* what would fit instead, the end of the reason; or NULL */
+	uint64_t near_seen; /* the state of things it was asked for; 0: not asked */
+	int *chosen;	    /* nodes last chosen to run now */
 	int nchosen;
 	struct ocs_waiting *next;
 };
@@ -65,7 +67,7 @@ struct ocs_waiting {
 struct ocs_switch_state {
 	enum { OCS_SWITCH_UP, OCS_SWITCH_FAILED, OCS_SWITCH_DRAINED } state;
 	char *reason;
-	int64_t suspect_until_ns;	/* blamed for a job though ocsd calls it up */
+	int64_t suspect_until_ns; /* blamed for a job though ocsd calls it up */
 };
 
 struct ocs_drain {
@@ -86,42 +88,42 @@ struct ocs_failure {
 struct ocs_state {
 	pthread_mutex_t lock;
 	struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
-	char *fault;			/* of the file that it should be, or NULL */
-	char *partitions;		/* without fabric: whose jobs all get circuits
+	const struct ocs_fabric *fabric; /* of config */
+	char *fault;			 /* of the file that it should be, or NULL */
+	char *partitions;		 /* without fabric: whose jobs all get circuits
 					 * (ocs_config_partitions_have), NULL: not known */
 	struct ocs_section_state *sections;
-	int *holds;			/* per node: allocations that hold it */
-	int nholds;			/* nodes held */
+	int *holds; /* per node: allocations that hold it */
+	int nholds; /* nodes held */
 	struct ocs_switch_state *switches;
 	struct ocs_drain *drains;
 	struct ocs_allocation *allocations;
 	struct ocs_forgotten *forgotten;
 	struct ocs_waiting *waiting[OCS_WAITING_BUCKETS];
-	struct ocs_question *questions;	/* for ocs_controller_near */
+	struct ocs_question *questions; /* for ocs_controller_near */
 	struct ocs_failure *failures, **failures_end;
-	uint64_t epoch;			/* the greatest ever heard of */
-	uint32_t max_job;		/* that ocsd had heard of, news; 0: no news */
+	uint64_t epoch;	  /* the greatest ever heard of */
+	uint32_t max_job; /* that ocsd had heard of, news; 0: no news */
 	ocs_controller_hook hook;
 	void (*log)(bool problem, const char *text);
 	bool changed;
 
 	/* link to ocsd */
-	bool open;			/* subscription sent: messages are queued */
-	bool up;			/* subscription answered */
-	uint64_t term;			/* as slurmctld in charge, 0: none yet */
-	int controller;			/* which of them */
-	bool stranger;			/* ocsd has read another ocs.yaml */
-	bool mute;			/* ocsd is too old to say when a job is ready */
-	bool readied;			/* a job has become ready, news */
-	char digest[OCS_DIGEST_TEXT];	/* of ours */
+	bool open;		      /* subscription sent: messages are queued */
+	bool up;		      /* subscription answered */
+	uint64_t term;		      /* as slurmctld in charge, 0: none yet */
+	int controller;		      /* which of them */
+	bool stranger;		      /* ocsd has read another ocs.yaml */
+	bool mute;		      /* ocsd is too old to say when a job is ready */
+	bool readied;		      /* a job has become ready, news */
+	char digest[OCS_DIGEST_TEXT]; /* of ours */
 	time_t down_since;
 	int64_t down_since_ns;
 	struct ocs_message *out, **out_end;
-	bool nodes_known;		/* ocsd has these: */
+	bool nodes_known; /* ocsd has these: */
 	uint8_t *node_states;
 	uint32_t *node_jobs;
-	int wake_fd;			/* wakes the thread, -1 if none */
+	int wake_fd; /* wakes the thread, -1 if none */
 };
 
 extern struct ocs_state ocs_state;

@@ -16,8 +16,7 @@ extern char **environ;
 static const struct {
 	const char *name, *plain, *inherited;
 } options[OCS_OPTIONS] = {
-	[OCS_OPTION_SHAPE] = { "shape", OCS_OPTION_PREFIX "shape",
-			       OCS_OPTION_INHERITED "shape" },
+	[OCS_OPTION_SHAPE] = { "shape", OCS_OPTION_PREFIX "shape", OCS_OPTION_INHERITED "shape" },
 	[OCS_OPTION_CONN] = { "conn-type", OCS_OPTION_PREFIX "conn_type",
 			      OCS_OPTION_INHERITED "conn_type" },
 	[OCS_OPTION_NO_ROTATE] = { "no-rotate", OCS_OPTION_PREFIX "no_rotate",
@@ -59,8 +58,7 @@ void ocs_request_read(char *const *env, size_t count, struct ocs_request *reques
 		for (int o = 0; o < OCS_OPTIONS; o++) {
 			size_t length = strlen(options[o].plain);
 
-			if (strncmp(entry, options[o].plain, length) ||
-			    entry[length] != '=')
+			if (strncmp(entry, options[o].plain, length) || entry[length] != '=')
 				continue;
 			free(request->value[o]);
 			request->value[o] = ocs_strdup(entry + length + 1);
@@ -81,13 +79,14 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 	if (!request->value[OCS_OPTION_SHAPE]) {
 		for (int i = OCS_OPTION_CONN; i <= OCS_OPTION_NO_FOLD; i++)
 			if (request->value[i])
-				return ocs_error_set(err, OCS_USAGE,
+				return ocs_error_set(
+					err, OCS_USAGE,
 					"--%s says how to lay a shape: give it with --shape, for example --shape=4x4x4",
 					options[i].name);
 		return 0;
 	}
-	if (ocs_shape_parse(request->value[OCS_OPTION_SHAPE],
-			    request->value[OCS_OPTION_CONN], shape, err) < 0)
+	if (ocs_shape_parse(request->value[OCS_OPTION_SHAPE], request->value[OCS_OPTION_CONN],
+			    shape, err) < 0)
 		return -1;
 	shape->no_rotate = request->value[OCS_OPTION_NO_ROTATE] != NULL;
 	shape->no_fold = request->value[OCS_OPTION_NO_FOLD] != NULL;
@@ -118,11 +117,13 @@ int ocs_demand_check(const char *coded, int nodes, struct ocs_error *err)
 	int rc;
 
 	if (strlen(coded) > (OCS_DEMAND_MAX + 2) / 3 * 4)
-		return ocs_error_set(err, OCS_USAGE, "--ocs-demand is larger than the %d bytes that are allowed",
+		return ocs_error_set(err, OCS_USAGE,
+				     "--ocs-demand is larger than the %d bytes that are allowed",
 				     OCS_DEMAND_MAX);
 	data = ocs_base64_decode(coded);
 	if (!data)
-		return ocs_error_set(err, OCS_USAGE, "--ocs-demand did not arrive as spank_ocs sends it; "
+		return ocs_error_set(err, OCS_USAGE,
+				     "--ocs-demand did not arrive as spank_ocs sends it; "
 				     "submit with sbatch, salloc or srun");
 	rc = ocs_plan_demand_check(data, nodes, err);
 	if (rc < 0)

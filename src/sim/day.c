@@ -13,8 +13,8 @@
 
 #define HOUR 3600.0
 #define MARGIN 20
-#define HEAD 56			/* title and clock */
-#define CURVE 110		/* the panel below the cubes */
+#define HEAD 56	  /* title and clock */
+#define CURVE 110 /* the panel below the cubes */
 #define CLOCK_STEPS 48
 #define WIDTH_MIN 640
 
@@ -26,10 +26,10 @@ static const char *const fill[] = { "#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", 
 struct day {
 	const struct ocs_sim_result *r;
 	const struct ocs_section *s;
-	double length;		/* seconds of simulated time */
-	double shown;		/* seconds that the animation takes */
-	int cell, layer_gap, label;	/* pixels; LABEL 0: cubes have no names */
-	int cube_width, cube_height;	/* with the gap to the next */
+	double length;		     /* seconds of simulated time */
+	double shown;		     /* seconds that the animation takes */
+	int cell, layer_gap, label;  /* pixels; LABEL 0: cubes have no names */
+	int cube_width, cube_height; /* with the gap to the next */
 	int across, width, height;
 	struct ocs_text text;
 };
@@ -82,9 +82,8 @@ static void ground(struct day *d)
 	for (cube = 0; cube < s->ncubes; cube++) {
 		for (z = 0; z < s->edge[2]; z++) {
 			corner(d, cube, 0, 0, z, &left, &top);
-			ocs_text_add(&d->text, "M%d,%dh%dv%dh-%dz", left, top,
-				     s->edge[1] * d->cell, s->edge[0] * d->cell,
-				     s->edge[1] * d->cell);
+			ocs_text_add(&d->text, "M%d,%dh%dv%dh-%dz", left, top, s->edge[1] * d->cell,
+				     s->edge[0] * d->cell, s->edge[1] * d->cell);
 		}
 	}
 	ocs_text_add(&d->text, "\"/>\n<g font-size=\"9\" fill=\"#555\">\n");
@@ -125,7 +124,8 @@ static void visible(struct day *d, double from, double to)
 {
 	if (from <= 0 && to >= 1)
 		return;
-	ocs_text_add(&d->text, "<animate attributeName=\"visibility\" calcMode=\"discrete\" "
+	ocs_text_add(&d->text,
+		     "<animate attributeName=\"visibility\" calcMode=\"discrete\" "
 		     "dur=\"%gs\" repeatCount=\"indefinite\" values=\"%svisible%s\" keyTimes=\"0",
 		     d->shown, from > 0 ? "hidden;" : "", to < 1 ? ";hidden" : "");
 	if (from > 0)
@@ -151,13 +151,15 @@ static void outline(struct day *d, const struct ocs_sim_span *span, unsigned cha
 	for (i = 0; i < span->n; i++) {
 		cube = span->xpus[i] / s->cube_xpus;
 		if (!taken[span->xpus[i]])
-			continue;	/* drawn with the rest of its cube */
+			continue; /* drawn with the rest of its cube */
 		for (z = 0; z < s->edge[2]; z++) {
 			for (x = 0; x < s->edge[0]; x++) {
 				for (y = 0, from = -1; y <= s->edge[1]; y++) {
 					int at[OCS_AXES] = { x, y, z };
-					unsigned char *one = y == s->edge[1] ? NULL :
-						&taken[cube * s->cube_xpus + ocs_section_bit(s, at)];
+					unsigned char *one = y == s->edge[1] ?
+								     NULL :
+								     &taken[cube * s->cube_xpus +
+									    ocs_section_bit(s, at)];
 
 					if (one && *one) {
 						from = from < 0 ? y : from;
@@ -168,7 +170,8 @@ static void outline(struct day *d, const struct ocs_sim_span *span, unsigned cha
 						continue;
 					corner(d, cube, x, from, z, &left, &top);
 					ocs_text_add(&d->text, "M%d,%dh%dv%dh-%dz", left, top,
-						     (y - from) * d->cell, d->cell, (y - from) * d->cell);
+						     (y - from) * d->cell, d->cell,
+						     (y - from) * d->cell);
 					from = -1;
 				}
 			}
@@ -189,7 +192,7 @@ static int *colours(const struct ocs_sim_result *r)
 		for (k = 0; k < i; k++) {
 			other = &r->spans[k];
 			if (other->job == span->job)
-				break;	/* restarted elsewhere */
+				break; /* restarted elsewhere */
 			if (other->from < span->to && span->from < other->to)
 				seen[colour[k]] += other->n;
 		}
@@ -228,7 +231,8 @@ static void clock_face(struct day *d)
 		double hour = (d->r->day_from + from * d->length) / HOUR;
 		int minute = (int)(hour * 60 + .5);
 
-		ocs_text_add(&d->text, "<text x=\"%d\" y=\"24\" visibility=\"%s\">day %d, %02d:%02d",
+		ocs_text_add(&d->text,
+			     "<text x=\"%d\" y=\"24\" visibility=\"%s\">day %d, %02d:%02d",
 			     d->width - MARGIN, at_noon(from, to), minute / 1440 + 1,
 			     minute / 60 % 24, minute % 60);
 		visible(d, from, to);
@@ -248,9 +252,10 @@ static void curve(struct day *d)
 	ocs_text_add(&d->text, "<g transform=\"translate(%d,%d)\" font-size=\"10\">\n", left,
 		     d->height - MARGIN - 14);
 	for (i = 0; i <= 4; i += 2)
-		ocs_text_add(&d->text, "<path d=\"M0,%d h%d\" stroke=\"#ddd\"/><text x=\"-6\" y=\"%d\" "
-			     "text-anchor=\"end\">%d %%</text>\n", -high * i / 4, wide,
-			     4 - high * i / 4, 25 * i);
+		ocs_text_add(&d->text,
+			     "<path d=\"M0,%d h%d\" stroke=\"#ddd\"/><text x=\"-6\" y=\"%d\" "
+			     "text-anchor=\"end\">%d %%</text>\n",
+			     -high * i / 4, wide, 4 - high * i / 4, 25 * i);
 	ocs_text_add(&d->text, "<path fill=\"#4878a8\" fill-opacity=\".6\" d=\"M0,0");
 	for (k = 0; k < r->nsamples && r->samples[k].time < r->day_to; k++) {
 		x = (r->samples[k].time - r->day_from) / d->length * wide;
@@ -262,16 +267,18 @@ static void curve(struct day *d)
 		last = (double)r->samples[k].busy;
 	}
 	ocs_text_add(&d->text, "V%.1fH%dV0z\"/>\n", -high * last, wide);
-	ocs_text_add(&d->text, "<text x=\"0\" y=\"13\">XPUs in use; %s%ld job%s waiting</text>\n<path d=\"M0,4 V%d\" stroke=\"#b04030\" stroke-width=\"2\" "
-		     "transform=\"translate(%d,0)\"><animateTransform attributeName=\"transform\" "
-		     "type=\"translate\" from=\"0,0\" to=\"%d,0\" dur=\"%gs\" "
-		     "repeatCount=\"indefinite\"/></path>\n</g>\n", waiting ? "at most " : "",
-		     waiting, waiting == 1 ? "" : "s",
-		     -high - 4, wide / 2, wide, d->shown);
+	ocs_text_add(
+		&d->text,
+		"<text x=\"0\" y=\"13\">XPUs in use; %s%ld job%s waiting</text>\n<path d=\"M0,4 V%d\" stroke=\"#b04030\" stroke-width=\"2\" "
+		"transform=\"translate(%d,0)\"><animateTransform attributeName=\"transform\" "
+		"type=\"translate\" from=\"0,0\" to=\"%d,0\" dur=\"%gs\" "
+		"repeatCount=\"indefinite\"/></path>\n</g>\n",
+		waiting ? "at most " : "", waiting, waiting == 1 ? "" : "s", -high - 4, wide / 2,
+		wide, d->shown);
 }
 
-int ocs_sim_day_plot(const struct ocs_sim_result *r, const struct ocs_section *s,
-		     const char *title, const char *path, struct ocs_error *err)
+int ocs_sim_day_plot(const struct ocs_sim_result *r, const struct ocs_section *s, const char *title,
+		     const char *path, struct ocs_error *err)
 {
 	struct day d = { .r = r, .s = s, .length = r->day_to - r->day_from };
 	int *colour = colours(r), rc;
@@ -282,18 +289,22 @@ int ocs_sim_day_plot(const struct ocs_sim_result *r, const struct ocs_section *s
 	d.shown = d.length / HOUR < 8 ? 8 : d.length / HOUR;
 	taken = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_xpus, 1);
 	sizes(&d);
-	ocs_text_add(&d.text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		     "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" onclick=\"this.animationsPaused() "
-		     "? this.unpauseAnimations() : this.pauseAnimations()\">\n"
-		     "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
-		     "<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">", d.width,
-		     d.height, d.width, d.height, MARGIN);
+	ocs_text_add(
+		&d.text,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		"viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" onclick=\"this.animationsPaused() "
+		"? this.unpauseAnimations() : this.pauseAnimations()\">\n"
+		"<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n"
+		"<text x=\"%d\" y=\"24\" font-size=\"14\" font-weight=\"bold\">",
+		d.width, d.height, d.width, d.height, MARGIN);
 	ocs_text_xml(&d.text, title);
-	ocs_text_add(&d.text, ": hours %.0f to %.0f on %d cube%s, %ld XPUs</text>\n<text x=\"%d\" "
-		     "y=\"40\" font-size=\"10\" fill=\"#555\">one colour for each job (point at it for "
-		     "its shape), grey: free; click to stop and go</text>\n", r->day_from / HOUR,
-		     r->day_to / HOUR, s->ncubes, s->ncubes == 1 ? "" : "s",
-		     (long)s->ncubes * s->cube_xpus, MARGIN);
+	ocs_text_add(
+		&d.text,
+		": hours %.0f to %.0f on %d cube%s, %ld XPUs</text>\n<text x=\"%d\" "
+		"y=\"40\" font-size=\"10\" fill=\"#555\">one colour for each job (point at it for "
+		"its shape), grey: free; click to stop and go</text>\n",
+		r->day_from / HOUR, r->day_to / HOUR, s->ncubes, s->ncubes == 1 ? "" : "s",
+		(long)s->ncubes * s->cube_xpus, MARGIN);
 	clock_face(&d);
 	ground(&d);
 	for (i = 0; i < r->nspans; i++)

@@ -15,7 +15,7 @@ static struct ocs_placement *place(void *arg, const struct ocs_occupancy *occupa
 				   const struct ocs_shape *shape, int node_count,
 				   struct ocs_error *err)
 {
-	(void)node_count;	/* always the smallest */
+	(void)node_count; /* always the smallest */
 	return ocs_policy_place(arg, occupancy, shape, err);
 }
 
@@ -47,9 +47,15 @@ struct ocs_placement *ocs_sim_defragment(struct ocs_sim *sim, const struct ocs_s
 {
 	struct ocs_advice_job *jobs = ocs_calloc((size_t)sim->nrunning + 1, sizeof(*jobs));
 	struct ocs_advice_request request = {
-		.place = place, .arg = sim->policy, .fabric = sim->options->fabric,
-		.base = sim->shadow, .shape = shape, .jobs = jobs, .njobs = (int)sim->nrunning,
-		.most_moves = sim->options->moves, .work = OCS_SIM_ADVICE_WORK,
+		.place = place,
+		.arg = sim->policy,
+		.fabric = sim->options->fabric,
+		.base = sim->shadow,
+		.shape = shape,
+		.jobs = jobs,
+		.njobs = (int)sim->nrunning,
+		.most_moves = sim->options->moves,
+		.work = OCS_SIM_ADVICE_WORK,
 	};
 	struct ocs_placement *p = NULL;
 	struct ocs_advice *advice;
@@ -67,7 +73,8 @@ struct ocs_placement *ocs_sim_defragment(struct ocs_sim *sim, const struct ocs_s
 	if (!advice)
 		return NULL;
 	for (m = 0; m < advice->nmoves; m++)
-		ocs_sim_hold(sim, sim->occupancy, sim->running[advice->moves[m].job].placement, false);
+		ocs_sim_hold(sim, sim->occupancy, sim->running[advice->moves[m].job].placement,
+			     false);
 	for (m = 0; m < advice->nmoves; m++)
 		restart(sim, &advice->moves[m]);
 	ocs_sim_running_sort(sim);

@@ -15,7 +15,7 @@
 #include "src/util/text.h"
 
 #define FIELDS 8
-#define ID_MAX 9e15	/* all whole numbers up to here are doubles */
+#define ID_MAX 9e15 /* all whole numbers up to here are doubles */
 #define FILE_MAX (512u << 20)
 
 void ocs_sim_values_add(struct ocs_sim_values *v, double value, double weight)
@@ -70,13 +70,16 @@ static char *file_text(const char *path, struct ocs_error *err)
 		buffer[n] = '\0';
 		ocs_text_add(&text, "%s", buffer);
 		if (text.length > FILE_MAX) {
-			ocs_error_set(err, OCS_ERROR, "%s is larger than %u MiB", path, FILE_MAX >> 20);
+			ocs_error_set(err, OCS_ERROR, "%s is larger than %u MiB", path,
+				      FILE_MAX >> 20);
 			goto fail;
 		}
 	}
 	if (n < 0) {
-		ocs_error_set(err, OCS_ERROR, "cannot read %s: it is a folder or its compression "
-			      "is damaged", path);
+		ocs_error_set(err, OCS_ERROR,
+			      "cannot read %s: it is a folder or its compression "
+			      "is damaged",
+			      path);
 		goto fail;
 	}
 	gzclose(file);
@@ -117,8 +120,8 @@ static int fields(char *text, char *field[FIELDS + 1])
 
 /* Calls LINE with the fields of each line that is no comment. */
 static int each_line(const char *path, int least,
-		     int (*line)(char **field, int n, void *arg, struct ocs_error *err),
-		     void *arg, struct ocs_error *err)
+		     int (*line)(char **field, int n, void *arg, struct ocs_error *err), void *arg,
+		     struct ocs_error *err)
 {
 	char *text = file_text(path, err), *at = text, *field[FIELDS + 1];
 	int result = text ? 0 : -1, number_of_line = 0;
@@ -166,8 +169,10 @@ static int gap_line(char **field, int n, void *arg, struct ocs_error *err)
 
 	(void)n;
 	if (number(field[0], &seconds) || number(field[1], &weight))
-		return ocs_error_set(err, OCS_ERROR, "'%s,%s' is not a gap in seconds and its "
-				     "probability", field[0], field[1]);
+		return ocs_error_set(err, OCS_ERROR,
+				     "'%s,%s' is not a gap in seconds and its "
+				     "probability",
+				     field[0], field[1]);
 	ocs_sim_values_add(arg, round(seconds), weight);
 	return 0;
 }
@@ -202,8 +207,10 @@ static int shape_field(const char *topology, const char *text, struct ocs_shape 
 	if (!strcmp(topology, "T3D_NT"))
 		return ocs_shape_parse(text, NULL, shape, err);
 	if (strcmp(topology, "T3D_T"))
-		return ocs_error_set(err, OCS_ERROR, "topology '%.20s' is unknown; T3D_NT (a torus) and "
-				     "T3D_T (a twisted one) can be placed", topology);
+		return ocs_error_set(err, OCS_ERROR,
+				     "topology '%.20s' is unknown; T3D_NT (a torus) and "
+				     "T3D_T (a twisted one) can be placed",
+				     topology);
 	snprintf(twisted, sizeof(twisted), "%.100s_twisted", text);
 	return ocs_shape_parse(twisted, NULL, shape, err);
 }
@@ -238,9 +245,9 @@ static int whole(const char *text, double limit, double *value)
 
 struct trace_reading {
 	struct ocs_sim_trace *trace;
-	long *ids;			/* hash table, open addressing: id + 1, 0: free */
+	long *ids; /* hash table, open addressing: id + 1, 0: free */
 	size_t nids, room;
-	double arrival;			/* of the line above */
+	double arrival; /* of the line above */
 };
 
 static long *id_slot(long *ids, size_t room, long id)
@@ -284,13 +291,15 @@ static int trace_line(char **field, int n, void *arg, struct ocs_error *err)
 	double id, size, priority = 0;
 
 	if (whole(field[0], ID_MAX, &id) || number(field[1], &job.arrival))
-		return ocs_error_set(err, OCS_ERROR, "'%s,%s' is not a job id (a whole number) and its "
-				     "arrival in seconds", field[0], field[1]);
+		return ocs_error_set(err, OCS_ERROR,
+				     "'%s,%s' is not a job id (a whole number) and its "
+				     "arrival in seconds",
+				     field[0], field[1]);
 	if (shape_field(field[2], field[3], &job.shape, err))
 		return -1;
 	if (number(field[4], &size) || size != (double)job.shape.xpus)
-		return ocs_error_set(err, OCS_ERROR, "the size is '%s', but %s has %ld XPUs", field[4],
-				     field[3], job.shape.xpus);
+		return ocs_error_set(err, OCS_ERROR, "the size is '%s', but %s has %ld XPUs",
+				     field[4], field[3], job.shape.xpus);
 	if (number(field[5], &job.duration))
 		return ocs_error_set(err, OCS_ERROR, "'%s' is not a duration in seconds", field[5]);
 	if (n > 6 && whole(field[6], INT_MAX, &priority))
@@ -299,11 +308,15 @@ static int trace_line(char **field, int n, void *arg, struct ocs_error *err)
 	job.id = (long)id;
 	job.priority = (int)priority;
 	if (!id_add(reading, job.id))
-		return ocs_error_set(err, OCS_ERROR, "a line above has the job id %ld already; each job "
-				     "needs one of its own", job.id);
+		return ocs_error_set(err, OCS_ERROR,
+				     "a line above has the job id %ld already; each job "
+				     "needs one of its own",
+				     job.id);
 	if (job.arrival < reading->arrival)
-		return ocs_error_set(err, OCS_ERROR, "job %ld arrives before the job of the line "
-				     "above", job.id);
+		return ocs_error_set(err, OCS_ERROR,
+				     "job %ld arrives before the job of the line "
+				     "above",
+				     job.id);
 	reading->arrival = job.arrival;
 	/* a job that takes no time is nothing to place; whoever reads the trace says so */
 	if (job.duration > 0)
@@ -328,8 +341,7 @@ int ocs_sim_trace_read(struct ocs_sim_trace *trace, const char *path, struct ocs
 	return rc;
 }
 
-int ocs_sim_trace_write(const struct ocs_sim_trace *trace, const char *path,
-			struct ocs_error *err)
+int ocs_sim_trace_write(const struct ocs_sim_trace *trace, const char *path, struct ocs_error *err)
 {
 	struct ocs_text text = { 0 };
 	char shape[OCS_SHAPE_TEXT];

@@ -9,12 +9,10 @@
 #include "src/sim/workload.h"
 
 /* The durations (last column, seconds) of a trace; zeros are left out. */
-int ocs_sim_durations_read(struct ocs_sim_values *values, const char *path,
-			   struct ocs_error *err);
+int ocs_sim_durations_read(struct ocs_sim_values *values, const char *path, struct ocs_error *err);
 /* Lines "gap in seconds,probability". */
 int ocs_sim_gaps_read(struct ocs_sim_values *values, const char *path, struct ocs_error *err);
 /* Lines "slice id,topology,shape,size,duration,probability" into shapes and mix. */
-int ocs_sim_mix_read(struct ocs_sim_workload *workload, const char *path,
-		     struct ocs_error *err);
+int ocs_sim_mix_read(struct ocs_sim_workload *workload, const char *path, struct ocs_error *err);
 
 #endif

@@ -12,8 +12,8 @@
 static const struct ocs_section *section_find(const struct ocs_fabric *fabric, const char *name,
 					      struct ocs_error *err)
 {
-	const struct ocs_section *section = name ? ocs_fabric_section_named(fabric, name) :
-		ocs_fabric_section(fabric, NULL);
+	const struct ocs_section *section =
+		name ? ocs_fabric_section_named(fabric, name) : ocs_fabric_section(fabric, NULL);
 
 	char *names = section ? NULL : ocs_fabric_section_names(fabric);
 
@@ -21,8 +21,10 @@ static const struct ocs_section *section_find(const struct ocs_fabric *fabric, c
 		ocs_error_set(err, OCS_USAGE, "there is no section '%s' in the fabric; it has: %s",
 			      name, names);
 	else if (!section)
-		ocs_error_set(err, OCS_USAGE, "the fabric has several sections; name one with "
-			      "--section: %s", names);
+		ocs_error_set(err, OCS_USAGE,
+			      "the fabric has several sections; name one with "
+			      "--section: %s",
+			      names);
 	free(names);
 	return section;
 }
@@ -50,10 +52,10 @@ static void print_json(const struct ocs_sim_series *s)
 	json_object_object_add(o, "lenient", json_object_new_boolean(a->lenient));
 	if (a->workload) {
 		json_object_object_add(o, "workload", json_object_new_string(a->workload));
-		json_object_object_add(o, "durations", json_object_new_string(a->durations ?
-				       "file" : "fitted"));
-		json_object_object_add(o, "arrivals", json_object_new_string(a->arrivals ? "file" :
-				       "fitted"));
+		json_object_object_add(o, "durations",
+				       json_object_new_string(a->durations ? "file" : "fitted"));
+		json_object_object_add(o, "arrivals",
+				       json_object_new_string(a->arrivals ? "file" : "fitted"));
 		json_object_object_add(o, "seed", json_object_new_int64(a->seed));
 	} else {
 		json_object_object_add(o, "trace", json_object_new_string(a->trace));
@@ -66,17 +68,18 @@ static void print_json(const struct ocs_sim_series *s)
 	if (a->runs > 1)
 		json_object_object_add(o, "runs", runs_json(s->runs, a->runs));
 	puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
-					    JSON_C_TO_STRING_NOSLASHESCAPE));
+						       JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(o);
 }
 
 static void fitted(const struct ocs_sim_args *a)
 {
 	if (a->workload && (!a->durations || !a->arrivals) && !a->quiet)
-		fprintf(stderr, "ocs-sim: %s%s%s fitted distributions; --durations and --arrivals "
-			"read the published files\n", a->durations ? "" : "durations",
-			a->durations || a->arrivals ? "" : " and ", a->arrivals ? "come from" :
-			"gaps come from");
+		fprintf(stderr,
+			"ocs-sim: %s%s%s fitted distributions; --durations and --arrivals "
+			"read the published files\n",
+			a->durations ? "" : "durations", a->durations || a->arrivals ? "" : " and ",
+			a->arrivals ? "come from" : "gaps come from");
 }
 
 static int simulate(struct ocs_sim_series *s, struct ocs_error *err)
@@ -86,8 +89,8 @@ static int simulate(struct ocs_sim_series *s, struct ocs_error *err)
 	fitted(s->args);
 	rc = ocs_sim_series_run(s, err);
 	if (!rc && s->left_out && !s->args->quiet)
-		fprintf(stderr, "ocs-sim: %s: jobs of zero seconds, left out: %ld\n", s->args->trace,
-			s->left_out);
+		fprintf(stderr, "ocs-sim: %s: jobs of zero seconds, left out: %ld\n",
+			s->args->trace, s->left_out);
 	if (!rc && s->args->json) {
 		print_json(s);
 	} else if (!rc) {
@@ -120,8 +123,8 @@ static int possible(const struct ocs_sim_series *s, struct ocs_error *err)
 		all++;
 		if (tell && ocs_sim_clock() - told >= OCS_SIM_PROGRESS_EVERY) {
 			told = ocs_sim_clock();
-			fprintf(stderr, "\r\033[K%d of %d shapes looked at, %d fit", i, s->workload->nshapes,
-				count);
+			fprintf(stderr, "\r\033[K%d of %d shapes looked at, %d fit", i,
+				s->workload->nshapes, count);
 		}
 		if (!ocs_policy_possible(policy, &s->workload->shapes[i]))
 			continue;
@@ -155,9 +158,8 @@ static int run(const struct ocs_sim_args *a, struct ocs_error *err)
 	/* what is wrong with the policy is said before files are read */
 	if (s.section)
 		policy = ocs_sim_policy(a, fabric, s.section, err);
-	if (policy && (!a->workload ||
-		       !ocs_sim_workload_open(&workload, a->workload, a->durations, a->arrivals,
-					      a->sizes, err))) {
+	if (policy && (!a->workload || !ocs_sim_workload_open(&workload, a->workload, a->durations,
+							      a->arrivals, a->sizes, err))) {
 		workload.gap_mean *= a->gap_scale;
 		for (i = 0; i < workload.gaps.n; i++)
 			workload.gaps.value[i] *= a->gap_scale;

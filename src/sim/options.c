@@ -15,10 +15,39 @@
 #include "src/util/text.h"
 
 enum {
-	TRACE = 256, WORKLOAD, DURATIONS, ARRIVALS, SIZES, JOBS, WRITE_TRACE, SVG, PRODUCE_POLICY,
-	PRODUCE_FABRIC, PRODUCE_HOURS, HOURS, WARMUP, SWITCH_MS, CIRCUIT_MS, RUNS, QUEUE, ORDER,
-	SATURATED, EASY, LENIENT, NO_VERIFY, PARALLEL, POSSIBLE, GAP_SCALE, SECTION,
-	COMMUNICATION, SLOWDOWN_LIMIT, THREADS, DEFRAGMENT, RESTART, BUDGET, DAY,
+	TRACE = 256,
+	WORKLOAD,
+	DURATIONS,
+	ARRIVALS,
+	SIZES,
+	JOBS,
+	WRITE_TRACE,
+	SVG,
+	PRODUCE_POLICY,
+	PRODUCE_FABRIC,
+	PRODUCE_HOURS,
+	HOURS,
+	WARMUP,
+	SWITCH_MS,
+	CIRCUIT_MS,
+	RUNS,
+	QUEUE,
+	ORDER,
+	SATURATED,
+	EASY,
+	LENIENT,
+	NO_VERIFY,
+	PARALLEL,
+	POSSIBLE,
+	GAP_SCALE,
+	SECTION,
+	COMMUNICATION,
+	SLOWDOWN_LIMIT,
+	THREADS,
+	DEFRAGMENT,
+	RESTART,
+	BUDGET,
+	DAY,
 };
 
 static const struct option options[] = {
@@ -114,7 +143,8 @@ static void usage(void)
 	      "      --no-verify       do not prove each placement right\n"
 	      "  -q, --quiet           no progress and no notes\n"
 	      "  -h, --help            this text\n"
-	      "  -V, --version         the version\n", stdout);
+	      "  -V, --version         the version\n",
+	      stdout);
 }
 
 static int real(const char *name, const char *text, double least, double *value,
@@ -129,18 +159,19 @@ static int real(const char *name, const char *text, double least, double *value,
 	return 0;
 }
 
-static int whole(const char *name, const char *text, long least, long *value,
-		 struct ocs_error *err)
+static int whole(const char *name, const char *text, long least, long *value, struct ocs_error *err)
 {
 	if (ocs_number_parse(text, least, 1000000000, value))
-		return ocs_error_set(err, OCS_USAGE, "--%s %s: a whole number from %ld on is needed",
-				     name, text, least);
+		return ocs_error_set(err, OCS_USAGE,
+				     "--%s %s: a whole number from %ld on is needed", name, text,
+				     least);
 	return 0;
 }
 
 static int order_parse(const char *text, enum ocs_sim_order *order, struct ocs_error *err)
 {
-	static const char *const names[] = { "fifo", "priority", "smallest", "largest", "shortest" };
+	static const char *const names[] = { "fifo", "priority", "smallest", "largest",
+					     "shortest" };
 	int i;
 
 	for (i = 0; i < 5; i++) {
@@ -149,8 +180,10 @@ static int order_parse(const char *text, enum ocs_sim_order *order, struct ocs_e
 			return 0;
 		}
 	}
-	return ocs_error_set(err, OCS_USAGE, "--order %s: use fifo, priority, smallest, largest or "
-			     "shortest", text);
+	return ocs_error_set(err, OCS_USAGE,
+			     "--order %s: use fifo, priority, smallest, largest or "
+			     "shortest",
+			     text);
 }
 
 /* What getopt_long refused: TYPED is the word of the command line. */
@@ -178,75 +211,144 @@ static int refuse(int c, const char *typed, struct ocs_error *err)
 static int option(int c, const char *typed, struct ocs_sim_args *a, struct ocs_error *err)
 {
 	switch (c) {
-	case 'p': a->policy = optarg; return 0;
-	case 'f': a->fabric = optarg; return 0;
-	case SECTION: a->partition = optarg; return 0;
-	case TRACE: a->trace = optarg; return 0;
-	case WORKLOAD: a->workload = optarg; return 0;
-	case DURATIONS: a->durations = optarg; return 0;
-	case ARRIVALS: a->arrivals = optarg; return 0;
-	case SIZES: a->sizes = optarg; return 0;
-	case JOBS: a->jobs = optarg; return 0;
-	case WRITE_TRACE: a->write_trace = optarg; return 0;
-	case SVG: a->svg = optarg; return 0;
-	case PRODUCE_POLICY: a->produce_policy = optarg; return 0;
-	case PRODUCE_FABRIC: a->produce_fabric = optarg; return 0;
-	case PRODUCE_HOURS: return real("produce-hours", optarg, 1, &a->produce_hours, err);
-	case DAY: return real("day", optarg, 0, &a->day, err);
-	case HOURS: a->hours_set = true; return real("hours", optarg, 0.01, &a->hours, err);
-	case WARMUP: return real("warmup", optarg, 0, &a->warmup_hours, err);
-	case GAP_SCALE: return real("gap-scale", optarg, 0.001, &a->gap_scale, err);
-	case SWITCH_MS: return real("switch-ms", optarg, 0, &a->switch_ms, err);
-	case CIRCUIT_MS: return real("circuit-ms", optarg, 0, &a->circuit_ms, err);
-	case COMMUNICATION: return real("communication", optarg, 0, &a->communication, err);
-	case SLOWDOWN_LIMIT: return real("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
-	case 's': return whole("seed", optarg, 0, &a->seed, err);
-	case RUNS: return whole("runs", optarg, 1, &a->runs, err);
-	case DEFRAGMENT: return whole("defragment", optarg, 1, &a->moves, err);
-	case RESTART: return real("restart-minutes", optarg, 0, &a->restart_minutes, err);
-	case BUDGET: return whole("budget", optarg, 0, &a->budget, err);
-	case THREADS: return whole("threads", optarg, 1, &a->threads, err);
-	case QUEUE: return whole("queue-limit", optarg, 1, &a->queue_limit, err);
-	case ORDER: return order_parse(optarg, &a->order, err);
-	case SATURATED: a->saturated = true; return 0;
-	case EASY: a->easy = true; return 0;
-	case LENIENT: a->lenient = true; return 0;
-	case NO_VERIFY: a->no_verify = true; return 0;
-	case PARALLEL: a->parallel_switches = true; return 0;
-	case POSSIBLE: a->possible = true; return 0;
-	case 'j': a->json = true; return 0;
-	case 'q': a->quiet = true; return 0;
-	default: return refuse(c, typed, err);
+	case 'p':
+		a->policy = optarg;
+		return 0;
+	case 'f':
+		a->fabric = optarg;
+		return 0;
+	case SECTION:
+		a->partition = optarg;
+		return 0;
+	case TRACE:
+		a->trace = optarg;
+		return 0;
+	case WORKLOAD:
+		a->workload = optarg;
+		return 0;
+	case DURATIONS:
+		a->durations = optarg;
+		return 0;
+	case ARRIVALS:
+		a->arrivals = optarg;
+		return 0;
+	case SIZES:
+		a->sizes = optarg;
+		return 0;
+	case JOBS:
+		a->jobs = optarg;
+		return 0;
+	case WRITE_TRACE:
+		a->write_trace = optarg;
+		return 0;
+	case SVG:
+		a->svg = optarg;
+		return 0;
+	case PRODUCE_POLICY:
+		a->produce_policy = optarg;
+		return 0;
+	case PRODUCE_FABRIC:
+		a->produce_fabric = optarg;
+		return 0;
+	case PRODUCE_HOURS:
+		return real("produce-hours", optarg, 1, &a->produce_hours, err);
+	case DAY:
+		return real("day", optarg, 0, &a->day, err);
+	case HOURS:
+		a->hours_set = true;
+		return real("hours", optarg, 0.01, &a->hours, err);
+	case WARMUP:
+		return real("warmup", optarg, 0, &a->warmup_hours, err);
+	case GAP_SCALE:
+		return real("gap-scale", optarg, 0.001, &a->gap_scale, err);
+	case SWITCH_MS:
+		return real("switch-ms", optarg, 0, &a->switch_ms, err);
+	case CIRCUIT_MS:
+		return real("circuit-ms", optarg, 0, &a->circuit_ms, err);
+	case COMMUNICATION:
+		return real("communication", optarg, 0, &a->communication, err);
+	case SLOWDOWN_LIMIT:
+		return real("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
+	case 's':
+		return whole("seed", optarg, 0, &a->seed, err);
+	case RUNS:
+		return whole("runs", optarg, 1, &a->runs, err);
+	case DEFRAGMENT:
+		return whole("defragment", optarg, 1, &a->moves, err);
+	case RESTART:
+		return real("restart-minutes", optarg, 0, &a->restart_minutes, err);
+	case BUDGET:
+		return whole("budget", optarg, 0, &a->budget, err);
+	case THREADS:
+		return whole("threads", optarg, 1, &a->threads, err);
+	case QUEUE:
+		return whole("queue-limit", optarg, 1, &a->queue_limit, err);
+	case ORDER:
+		return order_parse(optarg, &a->order, err);
+	case SATURATED:
+		a->saturated = true;
+		return 0;
+	case EASY:
+		a->easy = true;
+		return 0;
+	case LENIENT:
+		a->lenient = true;
+		return 0;
+	case NO_VERIFY:
+		a->no_verify = true;
+		return 0;
+	case PARALLEL:
+		a->parallel_switches = true;
+		return 0;
+	case POSSIBLE:
+		a->possible = true;
+		return 0;
+	case 'j':
+		a->json = true;
+		return 0;
+	case 'q':
+		a->quiet = true;
+		return 0;
+	default:
+		return refuse(c, typed, err);
 	}
 }
 
 static int check(const struct ocs_sim_args *a, struct ocs_error *err)
 {
 	if (!a->policy || !a->fabric)
-		return ocs_error_set(err, OCS_USAGE, "--policy and --fabric are needed; 'ocs-sim "
+		return ocs_error_set(err, OCS_USAGE,
+				     "--policy and --fabric are needed; 'ocs-sim "
 				     "--help' shows what they may be");
 	if (!a->trace == !a->workload)
 		return ocs_error_set(err, OCS_USAGE, "give either --trace FILE or --workload NAME");
 	if (a->communication > 1)
-		return ocs_error_set(err, OCS_USAGE, "--communication %g: a share of the time, from 0 "
-				     "to 1, is needed", a->communication);
+		return ocs_error_set(err, OCS_USAGE,
+				     "--communication %g: a share of the time, from 0 "
+				     "to 1, is needed",
+				     a->communication);
 	if (a->moves && strcmp(a->policy, "best") != 0)
-		return ocs_error_set(err, OCS_USAGE, "--defragment needs --policy best: only its "
+		return ocs_error_set(err, OCS_USAGE,
+				     "--defragment needs --policy best: only its "
 				     "placements are made anew");
 	if (a->easy && !strcmp(a->policy, "scratch"))
-		return ocs_error_set(err, OCS_USAGE, "--policy scratch lays anew what runs now, and "
+		return ocs_error_set(err, OCS_USAGE,
+				     "--policy scratch lays anew what runs now, and "
 				     "--backfill asks about later; leave one of them out");
 	if (a->warmup_hours >= a->hours && (a->hours_set || a->workload))
 		return ocs_error_set(err, OCS_USAGE, "--warmup %g leaves nothing of %g hours",
 				     a->warmup_hours, a->hours);
 	if (a->day >= 0 && !a->svg)
-		return ocs_error_set(err, OCS_USAGE, "--day chooses what --svg draws; give --svg too");
-	if (a->trace && (a->saturated || a->durations || a->arrivals || a->sizes || a->possible ||
-			 a->runs > 1))
-		return ocs_error_set(err, OCS_USAGE, "--saturated, --durations, --arrivals, --sizes, "
+		return ocs_error_set(err, OCS_USAGE,
+				     "--day chooses what --svg draws; give --svg too");
+	if (a->trace &&
+	    (a->saturated || a->durations || a->arrivals || a->sizes || a->possible || a->runs > 1))
+		return ocs_error_set(err, OCS_USAGE,
+				     "--saturated, --durations, --arrivals, --sizes, "
 				     "--possible and --runs belong to --workload, not to --trace");
 	if (a->runs > 1 && (a->jobs || a->write_trace || a->svg))
-		return ocs_error_set(err, OCS_USAGE, "--jobs, --write-trace and --svg show one run; "
+		return ocs_error_set(err, OCS_USAGE,
+				     "--jobs, --write-trace and --svg show one run; "
 				     "leave --runs out");
 	return 0;
 }
@@ -287,7 +389,8 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 			return -1;
 	}
 	if (optind < argc)
-		return ocs_error_set(err, OCS_USAGE, "'%s' is no option; 'ocs-sim --help' lists them",
+		return ocs_error_set(err, OCS_USAGE,
+				     "'%s' is no option; 'ocs-sim --help' lists them",
 				     argv[optind]);
 	return check(a, err);
 }

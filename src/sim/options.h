@@ -14,10 +14,10 @@ struct ocs_sim_args {
 	const char *produce_policy, *produce_fabric;
 	double produce_hours, hours, warmup_hours, gap_scale;
 	double switch_ms, circuit_ms;
-	double day;	/* hour at which the day to be drawn begins; below 0: the last one */
+	double day; /* hour at which the day to be drawn begins; below 0: the last one */
 	double communication, slowdown_limit, restart_minutes;
 	long moves, budget;
-	long seed, runs, threads, queue_limit;	/* threads 0: one per core */
+	long seed, runs, threads, queue_limit; /* threads 0: one per core */
 	enum ocs_sim_order order;
 	bool saturated, easy, lenient, no_verify, parallel_switches, json, quiet, possible;
 	bool hours_set;

@@ -15,16 +15,17 @@
 
 #define HOUR 3600.0
 #define WIDTH 720
-#define HEIGHT 240		/* of one panel */
+#define HEIGHT 240 /* of one panel */
 #define LEFT 60
 #define TOP 36
 #define PIXELS (WIDTH - LEFT - 20)
 #define ROOM (HEIGHT - TOP - 44)
-#define ROOM_2 (2 * HEIGHT - TOP - 44)	/* of two panels in one */
+#define ROOM_2 (2 * HEIGHT - TOP - 44) /* of two panels in one */
 
 static void document_open(struct ocs_text *t, int panels, const char *title)
 {
-	ocs_text_add(t, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+	ocs_text_add(t,
+		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		     "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
 		     "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
 		     WIDTH, panels * HEIGHT, WIDTH, panels * HEIGHT, title);
@@ -33,26 +34,31 @@ static void document_open(struct ocs_text *t, int panels, const char *title)
 /* The frame of panel INDEX; its origin is the lower left corner of the plot. */
 static void panel_open(struct ocs_text *t, int index, const char *title, const char *below)
 {
-	ocs_text_add(t, "<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"%d\" "
-		     "font-weight=\"bold\">%s</text>\n<text x=\"%d\" y=\"36\" text-anchor=\"middle\">"
-		     "%s</text>\n<path d=\"M0,%d V0 H%d\" fill=\"none\" stroke=\"black\"/>\n",
-		     LEFT, index * HEIGHT + TOP + ROOM, -ROOM - 14, title, PIXELS / 2, below, -ROOM,
-		     PIXELS);
+	ocs_text_add(
+		t,
+		"<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"%d\" "
+		"font-weight=\"bold\">%s</text>\n<text x=\"%d\" y=\"36\" text-anchor=\"middle\">"
+		"%s</text>\n<path d=\"M0,%d V0 H%d\" fill=\"none\" stroke=\"black\"/>\n",
+		LEFT, index * HEIGHT + TOP + ROOM, -ROOM - 14, title, PIXELS / 2, below, -ROOM,
+		PIXELS);
 }
 
 static void tick_x(struct ocs_text *t, double share, const char *format, double value)
 {
-	ocs_text_add(t, "<path d=\"M%.1f,0 v5\" stroke=\"black\"/><text x=\"%.1f\" y=\"18\" "
-		     "text-anchor=\"middle\">", share * PIXELS, share * PIXELS);
+	ocs_text_add(t,
+		     "<path d=\"M%.1f,0 v5\" stroke=\"black\"/><text x=\"%.1f\" y=\"18\" "
+		     "text-anchor=\"middle\">",
+		     share * PIXELS, share * PIXELS);
 	ocs_text_add(t, format[0] == 'h' ? "%.2f" : "%.0f", value);
 	ocs_text_add(t, "</text>\n");
 }
 
 static void tick_y(struct ocs_text *t, double share, const char *label)
 {
-	ocs_text_add(t, "<path d=\"M0,%.1f H%d\" stroke=\"#ddd\"/><text x=\"-8\" y=\"%.1f\" "
-		     "text-anchor=\"end\">%s</text>\n", -share * ROOM, PIXELS, 4 - share * ROOM,
-		     label);
+	ocs_text_add(t,
+		     "<path d=\"M0,%.1f H%d\" stroke=\"#ddd\"/><text x=\"-8\" y=\"%.1f\" "
+		     "text-anchor=\"end\">%s</text>\n",
+		     -share * ROOM, PIXELS, 4 - share * ROOM, label);
 }
 
 static void percent_axis(struct ocs_text *t)
@@ -135,7 +141,7 @@ static void jct_bars(struct ocs_text *t, const struct ocs_sim_result *r)
 		const char *label;
 		long low, high;
 	} groups[] = {
-		{ "all jobs", 1, 1L << 40 }, { "up to 64 XPUs", 1, 64 }, { "65 to 256", 65, 256 },
+		{ "all jobs", 1, 1L << 40 },  { "up to 64 XPUs", 1, 64 }, { "65 to 256", 65, 256 },
 		{ "257 to 1024", 257, 1024 }, { "more", 1025, 1L << 40 },
 	};
 	static const char *const colours[] = { "#88b0d0", "#4878a8", "#203858" };
@@ -158,9 +164,11 @@ static void jct_bars(struct ocs_text *t, const struct ocs_sim_result *r)
 			double value = ocs_sim_quantile(hours, n, shares[b]);
 			double height = ROOM * (log10(value > .01 ? value : .01) + 2) / 6;
 
-			ocs_text_add(t, "<rect x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"%.1f\" "
+			ocs_text_add(t,
+				     "<rect x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"%.1f\" "
 				     "fill=\"%s\"/><text x=\"%.1f\" y=\"%.1f\" font-size=\"9\">%.3g"
-				     "</text>\n", x + 30 * b, -height, height, colours[b], x + 30 * b,
+				     "</text>\n",
+				     x + 30 * b, -height, height, colours[b], x + 30 * b,
 				     -height - 3, value);
 		}
 	}
@@ -174,14 +182,16 @@ static void cubes_over_time(struct ocs_text *t, const struct ocs_sim_result *r)
 	int rows = r->ncubes < 256 ? r->ncubes : 256, x, y, end;
 	double high = (double)ROOM_2 / rows;
 
-	ocs_text_add(t, "<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"%d\" "
-		     "font-weight=\"bold\">How full each cube is, over %.0f hours (%d of %d cubes, "
-		     "dark: all XPUs in use)</text>\n<text x=\"%d\" y=\"36\" text-anchor=\"middle\">"
-		     "hours</text>\n", LEFT, TOP + ROOM_2, -ROOM_2 - 14, r->time / HOUR, rows, r->ncubes,
-		     PIXELS / 2);
+	ocs_text_add(
+		t,
+		"<g transform=\"translate(%d,%d)\">\n<text x=\"0\" y=\"%d\" "
+		"font-weight=\"bold\">How full each cube is, over %.0f hours (%d of %d cubes, "
+		"dark: all XPUs in use)</text>\n<text x=\"%d\" y=\"36\" text-anchor=\"middle\">"
+		"hours</text>\n",
+		LEFT, TOP + ROOM_2, -ROOM_2 - 14, r->time / HOUR, rows, r->ncubes, PIXELS / 2);
 	for (x = 0; x <= 5; x++)
 		tick_x(t, x / 5.0, "n", r->time / HOUR * x / 5);
-	for (y = 0; y < rows; y += rows > 8 ? rows / 8 : 1)
+	for (y = 0; y<rows; y += rows> 8 ? rows / 8 : 1)
 		ocs_text_add(t, "<text x=\"-8\" y=\"%.2f\" text-anchor=\"end\">cube %d</text>\n",
 			     (y + .5) * high - ROOM_2 + 4, y);
 	for (y = 0; y < rows; y++) {
@@ -194,13 +204,17 @@ static void cubes_over_time(struct ocs_text *t, const struct ocs_sim_result *r)
 					break;
 			}
 			if (level)
-				ocs_text_add(t, "<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" "
-					     "fill=\"#204878\" fill-opacity=\"%.2f\"/>\n", x,
-					     y * high - ROOM_2, end - x, high, level / 16.0);
+				ocs_text_add(
+					t,
+					"<rect x=\"%d\" y=\"%.2f\" width=\"%d\" height=\"%.2f\" "
+					"fill=\"#204878\" fill-opacity=\"%.2f\"/>\n",
+					x, y * high - ROOM_2, end - x, high, level / 16.0);
 		}
 	}
-	ocs_text_add(t, "<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n"
-		     "</g>\n", -ROOM_2, r->moments, ROOM_2);
+	ocs_text_add(t,
+		     "<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"none\" stroke=\"black\"/>\n"
+		     "</g>\n",
+		     -ROOM_2, r->moments, ROOM_2);
 }
 
 /* Decided and placed jobs by the number of their dimensions. */
@@ -231,10 +245,12 @@ static void jcr_table(struct ocs_text *t, const struct ocs_sim_result *r)
 		int y = 48 + 30 * row;
 		long placed = decided[row] - never[row];
 
-		ocs_text_add(t, "<path d=\"M0,%d H600\" stroke=\"#ddd\"/><text x=\"0\" y=\"%d\" "
-			     "text-anchor=\"start\">%s</text><text x=\"200\" y=\"%d\">%ld</text>"
-			     "<text x=\"320\" y=\"%d\">%ld</text><text x=\"440\" y=\"%d\">%ld</text>",
-			     y - 20, y, names[row], y, decided[row], y, never[row], y, placed);
+		ocs_text_add(
+			t,
+			"<path d=\"M0,%d H600\" stroke=\"#ddd\"/><text x=\"0\" y=\"%d\" "
+			"text-anchor=\"start\">%s</text><text x=\"200\" y=\"%d\">%ld</text>"
+			"<text x=\"320\" y=\"%d\">%ld</text><text x=\"440\" y=\"%d\">%ld</text>",
+			y - 20, y, names[row], y, decided[row], y, never[row], y, placed);
 		if (decided[row])
 			ocs_text_add(t, "<text x=\"560\" y=\"%d\">%.1f %%</text>", y,
 				     100.0 * (double)placed / (double)decided[row]);

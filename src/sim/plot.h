@@ -11,7 +11,7 @@
  * jobs), PREFIX-jcr.svg (a table of completion rates) and, if moments were kept,
  * PREFIX-cubes.svg (how full each cube was, over time).  Returns 0, or -1 with ERR. */
 #define OCS_SIM_PLOT_MOMENTS 640
-int ocs_sim_plot(const struct ocs_sim_result *result, const char *title,
-		 const char *prefix, struct ocs_error *err);
+int ocs_sim_plot(const struct ocs_sim_result *result, const char *title, const char *prefix,
+		 struct ocs_error *err);
 
 #endif

@@ -8,7 +8,7 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define BACKFILL_DEPTH 100	/* jobs behind the head that are looked at */
+#define BACKFILL_DEPTH 100 /* jobs behind the head that are looked at */
 
 void ocs_sim_running_add(struct ocs_sim *sim, long job, struct ocs_placement *p)
 {
@@ -17,8 +17,8 @@ void ocs_sim_running_add(struct ocs_sim *sim, long job, struct ocs_placement *p)
 
 	if (i == sim->running_room) {
 		sim->running_room = i ? 2 * i : 256;
-		sim->running = ocs_realloc(sim->running, (size_t)sim->running_room *
-					   sizeof(*sim->running));
+		sim->running = ocs_realloc(sim->running,
+					   (size_t)sim->running_room * sizeof(*sim->running));
 	}
 	for (; i && sim->running[(i - 1) / 2].end > end; i = (i - 1) / 2)
 		sim->running[i] = sim->running[(i - 1) / 2];
@@ -35,7 +35,8 @@ struct ocs_sim_running ocs_sim_running_pop(struct ocs_sim *sim)
 
 		if (child >= sim->nrunning)
 			break;
-		if (child + 1 < sim->nrunning && sim->running[child + 1].end < sim->running[child].end)
+		if (child + 1 < sim->nrunning &&
+		    sim->running[child + 1].end < sim->running[child].end)
 			child++;
 		if (sim->running[child].end >= last.end)
 			break;
@@ -99,8 +100,8 @@ void ocs_sim_queue_add(struct ocs_sim *sim, const struct ocs_sim_job *job)
 void ocs_sim_queue_remove(struct ocs_sim *sim, long at)
 {
 	sim->nqueue--;
-	memmove(sim->queue + at, sim->queue + at + 1, (size_t)(sim->nqueue - at) *
-		sizeof(*sim->queue));
+	memmove(sim->queue + at, sim->queue + at + 1,
+		(size_t)(sim->nqueue - at) * sizeof(*sim->queue));
 }
 
 /* Leaves in sim->shadow what will be free when SHAPE can start, and returns that time,

@@ -148,7 +148,8 @@ void ocs_sim_json_add(struct json_object *object, const char *name, double value
 	size_t end;
 
 	if (!digits) {
-		json_object_object_add(object, name, json_object_new_int64((int64_t)llround(value)));
+		json_object_object_add(object, name,
+				       json_object_new_int64((int64_t)llround(value)));
 		return;
 	}
 	/* json-c would write 17 digits: 66.67 as 66.670000000000002 */
@@ -223,9 +224,9 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 static void work_print(const struct ocs_sim_figures *f)
 {
 	printf("decision work  candidates p50 %.0f  p99 %.0f  max %.0f  total %.0f; words p50 %.0f  "
-	       "p99 %.0f  max %.0f  total %.0f\n", f->candidates[0], f->candidates[1],
-	       f->candidates[2], f->candidates[3], f->words[0], f->words[1], f->words[2],
-	       f->words[3]);
+	       "p99 %.0f  max %.0f  total %.0f\n",
+	       f->candidates[0], f->candidates[1], f->candidates[2], f->candidates[3], f->words[0],
+	       f->words[1], f->words[2], f->words[3]);
 	printf("               %.0f decisions cut short by a bound; %.0f searched where no box fitted\n",
 	       f->bounded, f->searched);
 }
@@ -233,31 +234,34 @@ static void work_print(const struct ocs_sim_figures *f)
 void ocs_sim_figures_print(const struct ocs_sim_figures *f)
 {
 	printf("jobs           %.0f arrived, %.0f lost, %.0f can never fit, %.0f done, %.0f "
-	       "running, %.0f waiting\n", f->jobs, f->lost, f->never, f->done, f->running,
-	       f->waiting);
+	       "running, %.0f waiting\n",
+	       f->jobs, f->lost, f->never, f->done, f->running, f->waiting);
 	printf("JCR            %.1f %%\n", f->jcr);
 	printf("JCT hours      p50 %.3f  p90 %.2f  p99 %.1f  mean %.2f\n", f->jct[0], f->jct[1],
 	       f->jct[2], f->jct[3]);
 	printf("waiting hours  p50 %.3f  p90 %.2f  p99 %.1f\n", f->wait[0], f->wait[1], f->wait[2]);
 	printf("utilisation    %.1f %% of the XPUs over time (%.1f %% allocated); fragmentation of the "
-	       "rest %.1f %%\n", f->utilisation, f->allocated, f->fragmentation);
+	       "rest %.1f %%\n",
+	       f->utilisation, f->allocated, f->fragmentation);
 	printf("decision us    p50 %.1f  p99 %.1f  max %.1f  (%.0f decisions, of which %.0f made some "
-	       "of a catalogue: p50 %.0f  max %.0f)\n", f->decision[0], f->decision[1], f->decision[2],
-	       f->decisions, f->first, f->cold[0], f->cold[2]);
+	       "of a catalogue: p50 %.0f  max %.0f)\n",
+	       f->decision[0], f->decision[1], f->decision[2], f->decisions, f->first, f->cold[0],
+	       f->cold[2]);
 	if (f->candidates[3] > 0)
 		work_print(f);
 	if (f->verified > 0)
 		printf("proof us       p50 %.1f  p99 %.1f  max %.1f\n", f->verification[0],
 		       f->verification[1], f->verification[2]);
 	printf("placements     %.0f verified, %.0f with lines for rings, %.2f cubes and %.1f "
-	       "circuits on average\n", f->verified, f->relaxed, f->cubes, f->circuits);
+	       "circuits on average\n",
+	       f->verified, f->relaxed, f->cubes, f->circuits);
 	if (f->restarts > 0)
 		printf("restarts       %.0f of running jobs, elsewhere; %.1f %% of the XPUs useful over time\n",
 		       f->restarts, f->useful);
 	if (f->shared > 0)
 		printf("shared links   %.0f placements, predicted to take %.2f times as long (at most "
-		       "%.2f); %.1f %% of the XPUs useful over time\n", f->shared, f->predicted[0],
-		       f->predicted[1], f->useful);
+		       "%.2f); %.1f %% of the XPUs useful over time\n",
+		       f->shared, f->predicted[0], f->predicted[1], f->useful);
 }
 
 int ocs_sim_jobs_write(const struct ocs_sim_result *r, const char *path, struct ocs_error *err)
@@ -271,12 +275,15 @@ int ocs_sim_jobs_write(const struct ocs_sim_result *r, const char *path, struct 
 	for (i = 0; i < r->njobs; i++) {
 		const struct ocs_sim_outcome *out = &r->jobs[i];
 
-		ocs_text_add(&text, "{\"id\":%ld,\"shape\":\"%s\",\"xpus\":%ld,\"arrival\":%.1f,"
-			     "\"duration\":%.1f,\"state\":\"%s\"", out->job.id,
-			     ocs_shape_format(&out->job.shape, shape), out->job.shape.xpus,
-			     out->job.arrival, out->job.duration, states[out->state]);
+		ocs_text_add(&text,
+			     "{\"id\":%ld,\"shape\":\"%s\",\"xpus\":%ld,\"arrival\":%.1f,"
+			     "\"duration\":%.1f,\"state\":\"%s\"",
+			     out->job.id, ocs_shape_format(&out->job.shape, shape),
+			     out->job.shape.xpus, out->job.arrival, out->job.duration,
+			     states[out->state]);
 		if (out->state == OCS_SIM_RUNNING || out->state == OCS_SIM_DONE)
-			ocs_text_add(&text, ",\"start\":%.3f,\"end\":%.3f,\"cubes\":%d,\"nodes\":%d,"
+			ocs_text_add(&text,
+				     ",\"start\":%.3f,\"end\":%.3f,\"cubes\":%d,\"nodes\":%d,"
 				     "\"circuits\":%d,\"backfilled\":%s,\"relaxed\":%s,"
 				     "\"link_load\":%d,\"predicted_slowdown\":%.3f,"
 				     "\"restarts\":%d",

@@ -19,19 +19,19 @@ struct ocs_sim_figures {
 	double allocated;		/* the same with what whole nodes waste */
 	double fragmentation;		/* time-weighted (ocs_room_fragmentation) */
 	double useful;			/* utilisation divided by each job's predicted slowdown */
-	double decision[3], decision90;	/* microseconds: p50, p99, max; p90; the first of each
+	double decision[3], decision90; /* microseconds: p50, p99, max; p90; the first of each
 					 * shape left out */
 	double decision_mean;
 	double cold[3];			/* p50, p99, max of first decisions of a shape */
 	double verification[3];		/* microseconds to prove a placement right: p50, p99, max */
-	double candidates[4], words[4];	/* a decision looked at: p50, p99, max, total */
+	double candidates[4], words[4]; /* a decision looked at: p50, p99, max, total */
 	double searched, bounded;	/* of all decisions (struct ocs_sim_result) */
 	double decisions, first, verified, relaxed, backfilled;
-	double restarts;		/* of jobs, elsewhere */
-	double shared;			/* placements whose edges share links */
-	double predicted[2];		/* their predicted slowdown: mean, max */
-	double cubes, circuits;		/* mean of started jobs */
-	double switched;		/* mean seconds waited for switches */
+	double restarts;	/* of jobs, elsewhere */
+	double shared;		/* placements whose edges share links */
+	double predicted[2];	/* their predicted slowdown: mean, max */
+	double cubes, circuits; /* mean of started jobs */
+	double switched;	/* mean seconds waited for switches */
 };
 #define OCS_SIM_FIGURES (sizeof(struct ocs_sim_figures) / sizeof(double))
 

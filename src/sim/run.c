@@ -24,8 +24,8 @@ static void note(struct ocs_sim_numbers *values, double value)
 {
 	if (values->n == values->room) {
 		values->room = values->room ? 2 * values->room : 4096;
-		values->value = ocs_realloc(values->value,
-					    (size_t)values->room * sizeof(*values->value));
+		values->value =
+			ocs_realloc(values->value, (size_t)values->room * sizeof(*values->value));
 	}
 	values->value[values->n++] = value;
 }
@@ -71,8 +71,8 @@ double ocs_sim_switching(struct ocs_sim *sim, const struct ocs_placement *p)
 		sim->batch[sw] = 0;
 		if (sim->switch_free[sw] < sim->time)
 			sim->switch_free[sw] = sim->time;
-		sim->switch_free[sw] += o->switch_delay +
-			o->circuit_delay * (o->switches_parallel ? 1 : n);
+		sim->switch_free[sw] +=
+			o->switch_delay + o->circuit_delay * (o->switches_parallel ? 1 : n);
 		if (sim->switch_free[sw] > latest)
 			latest = sim->switch_free[sw];
 	}
@@ -111,7 +111,7 @@ static int verify(struct ocs_sim *sim, const struct ocs_sim_outcome *out,
 		return 0;
 	start = now();
 	if (routes ? ocs_routes_verify(fabric, sim->occupancy, p, routes, err) :
-	    ocs_placement_verify(fabric, sim->occupancy, p, err))
+		     ocs_placement_verify(fabric, sim->occupancy, p, err))
 		return ocs_error_prefix(err, "job %ld, %s: the policy made a wrong placement",
 					out->job.id, ocs_shape_format(&out->job.shape, shape));
 	note(&sim->result->verifications, now() - start);
@@ -243,7 +243,7 @@ static void moments_keep(struct ocs_sim *sim, double time)
 
 		for (cube = 0; cube < s->ncubes; cube++)
 			at[cube] = 1 - (float)ocs_occupancy_cube_free(sim->occupancy, cube) /
-				(float)s->cube_xpus;
+					       (float)s->cube_xpus;
 	}
 }
 
@@ -316,7 +316,7 @@ static void progress(struct ocs_sim *sim)
 {
 	const struct ocs_sim_options *o = sim->options;
 	double share = o->horizon > 0 ? sim->time / o->horizon :
-		(double)sim->cursor / (double)(o->trace->njobs + 1);
+					(double)sim->cursor / (double)(o->trace->njobs + 1);
 
 	if (!o->progress || share < sim->told + .01)
 		return;
@@ -361,7 +361,10 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 {
 	const struct ocs_section *s = options->section;
 	struct ocs_sim sim = {
-		.options = options, .policy = policy, .result = result, .blocked = -1,
+		.options = options,
+		.policy = policy,
+		.result = result,
+		.blocked = -1,
 		.node_xpus = s->tile[0] * s->tile[1] * s->tile[2],
 		.total = (double)s->ncubes * s->cube_xpus,
 	};
@@ -380,8 +383,8 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 	if (options->moments) {
 		sim.moment_step = last / options->moments;
 		result->ncubes = s->ncubes;
-		result->cubes = ocs_calloc((size_t)options->moments * (size_t)s->ncubes,
-					   sizeof(float));
+		result->cubes =
+			ocs_calloc((size_t)options->moments * (size_t)s->ncubes, sizeof(float));
 	}
 	for (a = 0; a < OCS_AXES; a++)
 		face = s->edge[a] > face ? s->edge[a] : face;

@@ -21,7 +21,7 @@
 
 /* One run: what came of it, and how far it is. */
 struct run {
-	double share;		/* 0..1 done */
+	double share; /* 0..1 done */
 	double *jct;
 	long njct;
 };
@@ -29,12 +29,12 @@ struct run {
 struct work {
 	struct ocs_sim_series *series;
 	struct run *runs;
-	pthread_mutex_t lock;	/* of all below */
-	long next;		/* run that nobody has begun */
+	pthread_mutex_t lock; /* of all below */
+	long next;	      /* run that nobody has begun */
 	long done;
-	long failed;		/* the first run that failed; args->runs: none */
-	struct ocs_error err;	/* of that run */
-	double started, printed;	/* clock, seconds */
+	long failed;		 /* the first run that failed; args->runs: none */
+	struct ocs_error err;	 /* of that run */
+	double started, printed; /* clock, seconds */
 	const struct ocs_sim_figures *last;
 };
 
@@ -80,13 +80,14 @@ struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *a, const struct ocs
 {
 	struct ocs_policy *policy = ocs_policy_create(fabric, section, a->policy, a->lenient, err);
 	/* the edges a link may carry within the limit on the slowdown */
-	double load = 1 + (a->slowdown_limit - 1) / (a->communication > 0 ? a->communication : 1e-9);
+	double load =
+		1 + (a->slowdown_limit - 1) / (a->communication > 0 ? a->communication : 1e-9);
 
 	/* 1 + .3 / .1 must be 4 */
 	if (!policy)
 		return NULL;
-	ocs_policy_load_set(policy, load < OCS_POLICY_LOAD_MAX ? (int)(load + 1e-6) :
-			    OCS_POLICY_LOAD_MAX);
+	ocs_policy_load_set(policy,
+			    load < OCS_POLICY_LOAD_MAX ? (int)(load + 1e-6) : OCS_POLICY_LOAD_MAX);
 	ocs_policy_budget_set(policy, a->budget);
 	memory_share(a, policy);
 	return policy;
@@ -105,8 +106,8 @@ static void progress_print(struct work *w, bool end)
 	for (i = 0; i < a->runs; i++)
 		share += w->runs[i].share / (double)a->runs;
 	left = share > 0 ? (now - w->started) * (1 - share) / share : 0;
-	fprintf(stderr, "\r\033[K%ld of %ld runs, %.0f %%, %.0f s, about %.0f s left", w->done, a->runs,
-		100 * share, now - w->started, left);
+	fprintf(stderr, "\r\033[K%ld of %ld runs, %.0f %%, %.0f s, about %.0f s left", w->done,
+		a->runs, 100 * share, now - w->started, left);
 	if (w->last)
 		fprintf(stderr, "; the last: JCR %.1f, JCT p50 %.2f h, utilisation %.1f %%",
 			w->last->jcr, w->last->jct[0], w->last->utilisation);
@@ -131,9 +132,14 @@ static int produce(const struct ocs_sim_args *a, const struct ocs_sim_workload *
 {
 	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(a->produce_fabric, err));
 	struct ocs_sim_options o = {
-		.fabric = fabric, .trace = trace, .workload = workload, .random = random,
-		.queue_limit = a->queue_limit, .horizon = a->produce_hours * HOUR,
-		.progress = progress, .progress_arg = part,
+		.fabric = fabric,
+		.trace = trace,
+		.workload = workload,
+		.random = random,
+		.queue_limit = a->queue_limit,
+		.horizon = a->produce_hours * HOUR,
+		.progress = progress,
+		.progress_arg = part,
 	};
 	struct ocs_sim_result result;
 	struct ocs_policy *policy = NULL;
@@ -145,7 +151,8 @@ static int produce(const struct ocs_sim_args *a, const struct ocs_sim_workload *
 	if (o.section)
 		policy = ocs_policy_create(fabric, o.section, a->produce_policy, true, err);
 	else
-		ocs_error_set(err, OCS_USAGE, "--produce-fabric: a fabric with one section is needed");
+		ocs_error_set(err, OCS_USAGE,
+			      "--produce-fabric: a fabric with one section is needed");
 	if (policy) {
 		memory_share(a, policy);
 		rc = ocs_sim_run(&o, policy, &result, err);
@@ -182,9 +189,11 @@ static int pictures(const struct ocs_sim_args *a, const struct ocs_section *sect
 	if (!rc)
 		rc = ocs_sim_day_plot(result, section, a->policy, path, err);
 	if (!rc && !a->quiet)
-		fprintf(stderr, "ocs-sim: pictures: %s-utilisation.svg, %s-jct.svg, %s-jcr.svg%s%s%s,"
-			" %s\n", a->svg, a->svg, a->svg, result->moments ? ", " : "", result->moments ?
-			a->svg : "", result->moments ? "-cubes.svg" : "", path);
+		fprintf(stderr,
+			"ocs-sim: pictures: %s-utilisation.svg, %s-jct.svg, %s-jcr.svg%s%s%s,"
+			" %s\n",
+			a->svg, a->svg, a->svg, result->moments ? ", " : "",
+			result->moments ? a->svg : "", result->moments ? "-cubes.svg" : "", path);
 	free(path);
 	return rc;
 }
@@ -209,16 +218,27 @@ static int run_one(struct work *w, struct ocs_policy *policy, long index, struct
 	struct ocs_sim_trace trace = { 0 };
 	struct ocs_random random;
 	struct ocs_sim_options o = {
-		.fabric = s->fabric, .section = s->section, .trace = &trace, .random = &random,
-		.queue_limit = a->queue_limit, .warmup = a->warmup_hours * HOUR,
-		.horizon = a->trace && !a->hours_set ? 0 : a->hours * HOUR, .order = a->order,
-		.easy = a->easy, .verify = !a->no_verify, .switch_delay = a->switch_ms * 1e-3,
-		.communication = a->communication, .moves = (int)a->moves,
+		.fabric = s->fabric,
+		.section = s->section,
+		.trace = &trace,
+		.random = &random,
+		.queue_limit = a->queue_limit,
+		.warmup = a->warmup_hours * HOUR,
+		.horizon = a->trace && !a->hours_set ? 0 : a->hours * HOUR,
+		.order = a->order,
+		.easy = a->easy,
+		.verify = !a->no_verify,
+		.switch_delay = a->switch_ms * 1e-3,
+		.communication = a->communication,
+		.moves = (int)a->moves,
 		.restart = a->restart_minutes * 60,
-		.circuit_delay = a->circuit_ms * 1e-3, .switches_parallel = a->parallel_switches,
-		.moments = a->svg ? OCS_SIM_PLOT_MOMENTS : 0, .keep_day = a->svg != NULL,
+		.circuit_delay = a->circuit_ms * 1e-3,
+		.switches_parallel = a->parallel_switches,
+		.moments = a->svg ? OCS_SIM_PLOT_MOMENTS : 0,
+		.keep_day = a->svg != NULL,
 		.day = a->day * HOUR,
-		.progress = progress, .progress_arg = &part,
+		.progress = progress,
+		.progress_arg = &part,
 	};
 	struct ocs_sim_result result;
 	int rc = 0;
@@ -314,9 +334,11 @@ static void gather(struct work *w)
 	size_t k;
 
 	for (i = 0; i < n; i++) {
-		s->jct = ocs_realloc(s->jct, (size_t)(s->njct + w->runs[i].njct + 1) * sizeof(double));
+		s->jct = ocs_realloc(s->jct,
+				     (size_t)(s->njct + w->runs[i].njct + 1) * sizeof(double));
 		if (w->runs[i].njct)
-			memcpy(s->jct + s->njct, w->runs[i].jct, (size_t)w->runs[i].njct * sizeof(double));
+			memcpy(s->jct + s->njct, w->runs[i].jct,
+			       (size_t)w->runs[i].njct * sizeof(double));
 		s->njct += w->runs[i].njct;
 		for (k = 0; k < OCS_SIM_FIGURES; k++)
 			sum[k] += ((const double *)&s->runs[i])[k] / (double)n;

@@ -15,24 +15,23 @@ struct ocs_sim_series {
 	const struct ocs_sim_args *args;
 	const struct ocs_fabric *fabric;
 	const struct ocs_section *section;
-	const struct ocs_sim_workload *workload;	/* NULL: args->trace */
+	const struct ocs_sim_workload *workload; /* NULL: args->trace */
 
 	/* the answer */
-	struct ocs_sim_figures *runs;	/* args->runs */
-	struct ocs_sim_figures mean;	/* over the runs */
-	double *jct;			/* hours to completion of the jobs of all runs, ascending */
+	struct ocs_sim_figures *runs; /* args->runs */
+	struct ocs_sim_figures mean;  /* over the runs */
+	double *jct;		      /* hours to completion of the jobs of all runs, ascending */
 	long njct;
-	long left_out;			/* jobs of the trace that take no time */
+	long left_out; /* jobs of the trace that take no time */
 };
 
 /* A policy as ARGS ask for it.  NULL with ERR. */
-struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *args,
-				  const struct ocs_fabric *fabric,
+struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *args, const struct ocs_fabric *fabric,
 				  const struct ocs_section *section, struct ocs_error *err);
 
 /* A line of progress goes to standard error if that is a terminal and nobody wants quiet,
  * at most so often. */
-#define OCS_SIM_PROGRESS_EVERY 0.5	/* seconds */
+#define OCS_SIM_PROGRESS_EVERY 0.5 /* seconds */
 bool ocs_sim_progress_wanted(const struct ocs_sim_args *args);
 /* Seconds of a clock that only runs forward. */
 double ocs_sim_clock(void);

@@ -11,8 +11,8 @@
 
 struct ocs_sim_running {
 	double end;
-	double since;			/* where it is now */
-	long job;			/* index into result->jobs */
+	double since; /* where it is now */
+	long job;     /* index into result->jobs */
 	struct ocs_placement *placement;
 };
 
@@ -21,27 +21,27 @@ struct ocs_sim {
 	struct ocs_policy *policy;
 	struct ocs_sim_result *result;
 	double time;
-	double total;			/* XPUs */
-	double moment_step;		/* seconds between pictures of the cubes */
+	double total;	    /* XPUs */
+	double moment_step; /* seconds between pictures of the cubes */
 	int node_xpus;
-	double busy, allocated, useful;	/* XPUs */
+	double busy, allocated, useful; /* XPUs */
 	struct ocs_occupancy *occupancy;
-	struct ocs_occupancy *shadow;	/* for backfill */
+	struct ocs_occupancy *shadow; /* for backfill */
 	struct ocs_room *room;
-	double fragmentation;	/* of the occupancy; below zero: to be found */
-	struct ocs_sim_running *running;	/* a heap, the first to end on top */
+	double fragmentation;		 /* of the occupancy; below zero: to be found */
+	struct ocs_sim_running *running; /* a heap, the first to end on top */
 	long nrunning, running_room;
-	long *queue;			/* indexes into result->jobs, in the order to try */
+	long *queue; /* indexes into result->jobs, in the order to try */
 	long nqueue, queue_room;
-	bool changed;			/* XPUs came free since the head was tried */
-	long blocked;			/* the head that found no room; -1: none */
-	struct ocs_sim_job next;	/* arrives next */
+	bool changed;		 /* XPUs came free since the head was tried */
+	long blocked;		 /* the head that found no room; -1: none */
+	struct ocs_sim_job next; /* arrives next */
 	double next_arrival;
-	long cursor;			/* in the trace */
-	double *switch_free;		/* per switch: when it is idle again */
-	int *batch;			/* per switch, zero between calls */
+	long cursor;	     /* in the trace */
+	double *switch_free; /* per switch: when it is idle again */
+	int *batch;	     /* per switch, zero between calls */
 	int face_edge;
-	double told;			/* share of the time that progress was called with */
+	double told; /* share of the time that progress was called with */
 };
 
 static inline int ocs_sim_switch(const struct ocs_sim *sim, const struct ocs_circuit *c)
@@ -50,8 +50,7 @@ static inline int ocs_sim_switch(const struct ocs_sim *sim, const struct ocs_cir
 }
 
 /* Decides and times it; routes, if any, are left with the policy. */
-struct ocs_placement *ocs_sim_place(struct ocs_sim *sim,
-				    const struct ocs_occupancy *occupancy,
+struct ocs_placement *ocs_sim_place(struct ocs_sim *sim, const struct ocs_occupancy *occupancy,
 				    const struct ocs_shape *shape, struct ocs_error *err);
 /* Takes (or gives back) the nodes of P in OCCUPANCY. */
 void ocs_sim_hold(struct ocs_sim *sim, struct ocs_occupancy *occupancy,
@@ -66,7 +65,7 @@ int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 double ocs_sim_switching(struct ocs_sim *sim, const struct ocs_placement *p);
 /* Restarts running jobs elsewhere if that makes room for SHAPE.  Returns where SHAPE then
  * goes, or NULL. */
-#define OCS_SIM_ADVICE_WORK 300	/* placements tried for one head of the queue */
+#define OCS_SIM_ADVICE_WORK 300 /* placements tried for one head of the queue */
 struct ocs_placement *ocs_sim_defragment(struct ocs_sim *sim, const struct ocs_shape *shape);
 /* EASY: starts jobs behind the head that leave it room at the moment it would start. */
 int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err);

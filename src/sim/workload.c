@@ -11,7 +11,7 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define EDGE 4			/* the published program counts cubes of 4x4x4 */
+#define EDGE 4 /* the published program counts cubes of 4x4x4 */
 #define CUBES 64
 #define LONGEST (EDGE * CUBES)
 #define LONGEST_RING 256
@@ -19,17 +19,18 @@
 
 /* What the published program calls the probability of one, two or three dimensions. */
 static const double class_weight[3][3] = {
-	{ 0.8, 0.2, 0.0 },	/* up to 256 XPUs */
-	{ 0.0, 0.8, 0.2 },	/* up to 1024 */
+	{ 0.8, 0.2, 0.0 }, /* up to 256 XPUs */
+	{ 0.0, 0.8, 0.2 }, /* up to 1024 */
 	{ 0.0, 0.2, 0.8 },
 };
 
 /* Quantiles of the durations of the Philly trace (zeros left out), in seconds; between
  * them the logarithm is taken as linear. */
 static const double duration_quantile[][2] = {
-	{ 0, 1 }, { .001, 3 }, { .01, 13 }, { .05, 35 }, { .1, 56 }, { .2, 76 }, { .3, 265 },
-	{ .4, 699 }, { .5, 1322 }, { .6, 2130 }, { .7, 3540 }, { .8, 8439 }, { .9, 33480 },
-	{ .95, 123935 }, { .99, 756454 }, { .995, 1427973 }, { .999, 3061072 }, { 1, 5196151 },
+	{ 0, 1 },	   { .001, 3 },	      { .01, 13 },    { .05, 35 },     { .1, 56 },
+	{ .2, 76 },	   { .3, 265 },	      { .4, 699 },    { .5, 1322 },    { .6, 2130 },
+	{ .7, 3540 },	   { .8, 8439 },      { .9, 33480 },  { .95, 123935 }, { .99, 756454 },
+	{ .995, 1427973 }, { .999, 3061072 }, { 1, 5196151 },
 };
 #define GAP_MEAN 718.0
 
@@ -38,13 +39,16 @@ static const struct {
 	const char *shape;
 	double share;
 } tpu_mix[] = {
-	{ "1x1x1", 2.1 }, { "1x1x2", .4 }, { "1x2x2", 6.7 }, { "2x2x2", 4.7 }, { "2x2x4", 6.4 },
-	{ "2x4x4", 8.9 }, { "4x4x4", 13.9 }, { "4x4x8_twisted", 16.0 }, { "4x4x8", 1.5 },
-	{ "4x4x12", .7 }, { "4x8x8_twisted", 9.2 }, { "4x8x8", 1.5 }, { "4x4x16", 1.0 },
-	{ "4x8x12", .1 }, { "8x8x8", 9.6 }, { "4x8x16", 1.7 }, { "4x4x32", .6 }, { "8x8x12", .7 },
-	{ "8x8x16_twisted", 1.8 }, { "8x8x16", 1.4 }, { "4x16x16", .3 }, { "4x4x64", .1 },
-	{ "4x8x32", .1 }, { "8x12x16", .1 }, { "4x4x96", .1 }, { "8x8x24", .1 },
-	{ "8x16x16_twisted", 1.4 }, { "8x16x16", .3 }, { "12x16x16", 5.7 }, { "4x4x192", .4 },
+	{ "1x1x1", 2.1 },	   { "1x1x2", .4 },	      { "1x2x2", 6.7 },
+	{ "2x2x2", 4.7 },	   { "2x2x4", 6.4 },	      { "2x4x4", 8.9 },
+	{ "4x4x4", 13.9 },	   { "4x4x8_twisted", 16.0 }, { "4x4x8", 1.5 },
+	{ "4x4x12", .7 },	   { "4x8x8_twisted", 9.2 },  { "4x8x8", 1.5 },
+	{ "4x4x16", 1.0 },	   { "4x8x12", .1 },	      { "8x8x8", 9.6 },
+	{ "4x8x16", 1.7 },	   { "4x4x32", .6 },	      { "8x8x12", .7 },
+	{ "8x8x16_twisted", 1.8 }, { "8x8x16", 1.4 },	      { "4x16x16", .3 },
+	{ "4x4x64", .1 },	   { "4x8x32", .1 },	      { "8x12x16", .1 },
+	{ "4x4x96", .1 },	   { "8x8x24", .1 },	      { "8x16x16_twisted", 1.4 },
+	{ "8x16x16", .3 },	   { "12x16x16", 5.7 },	      { "4x4x192", .4 },
 };
 
 static void shape_add(struct ocs_sim_workload *w, int n, int a, int b, int c)
@@ -147,11 +151,15 @@ int ocs_sim_workload_open(struct ocs_sim_workload *w, const char *name, const ch
 	else if (!strcmp(name, "tpu-v4"))
 		w->kind = OCS_SIM_TPU_V4;
 	else
-		return ocs_error_set(err, OCS_USAGE, "there is no workload '%s'; use rfold-2025, "
-				     "rfold-2025b or tpu-v4", name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "there is no workload '%s'; use rfold-2025, "
+				     "rfold-2025b or tpu-v4",
+				     name);
 	if (sizes && w->kind != OCS_SIM_TPU_V4)
-		return ocs_error_set(err, OCS_USAGE, "a file of sizes belongs to the workload "
-				     "tpu-v4, not to %s", name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "a file of sizes belongs to the workload "
+				     "tpu-v4, not to %s",
+				     name);
 	w->fitted_durations = !durations;
 	w->fitted_gaps = !gaps;
 	w->gap_mean = GAP_MEAN;
@@ -185,8 +193,10 @@ static double fitted_duration(struct ocs_random *random)
 
 	while (duration_quantile[i][0] <= u)
 		i++;
-	u = (u - duration_quantile[i - 1][0]) / (duration_quantile[i][0] - duration_quantile[i - 1][0]);
-	return ceil(exp(log(duration_quantile[i - 1][1]) * (1 - u) + log(duration_quantile[i][1]) * u));
+	u = (u - duration_quantile[i - 1][0]) /
+	    (duration_quantile[i][0] - duration_quantile[i - 1][0]);
+	return ceil(
+		exp(log(duration_quantile[i - 1][1]) * (1 - u) + log(duration_quantile[i][1]) * u));
 }
 
 /* The weights of the classes a size has; they sum up to one. */
@@ -237,7 +247,7 @@ double ocs_sim_workload_probability(const struct ocs_sim_workload *w, int index)
 
 	if (w->kind == OCS_SIM_TPU_V4)
 		return (w->mix.sum[index] - (index ? w->mix.sum[index - 1] : 0)) /
-			w->mix.sum[w->mix.n - 1];
+		       w->mix.sum[w->mix.n - 1];
 	for (k = 0; w->sizes[k].first[3] <= index; k++)
 		;
 	size = &w->sizes[k];
@@ -245,7 +255,7 @@ double ocs_sim_workload_probability(const struct ocs_sim_workload *w, int index)
 		c++;
 	class_weights(size, weight);
 	return (rank_share(w, k + 1) - rank_share(w, k)) * weight[c] /
-		(size->first[c + 1] - size->first[c]);
+	       (size->first[c + 1] - size->first[c]);
 }
 
 double ocs_sim_workload_draw(const struct ocs_sim_workload *w, struct ocs_random *random,
@@ -253,8 +263,9 @@ double ocs_sim_workload_draw(const struct ocs_sim_workload *w, struct ocs_random
 {
 	job->shape = w->shapes[shape_draw(w, random)];
 	job->priority = 0;
-	job->duration = w->fitted_durations ? fitted_duration(random) :
-		w->durations.value[ocs_sim_values_pick(&w->durations, random)];
+	job->duration = w->fitted_durations ?
+				fitted_duration(random) :
+				w->durations.value[ocs_sim_values_pick(&w->durations, random)];
 	if (w->fitted_gaps)
 		return ceil(-log1p(-ocs_random_unit(random)) * w->gap_mean);
 	return w->gaps.value[ocs_sim_values_pick(&w->gaps, random)];

@@ -15,23 +15,23 @@ struct ocs_error;
 
 struct ocs_sim_job {
 	long id;
-	double arrival;			/* seconds */
-	double duration;		/* seconds, above zero */
-	int priority;			/* larger goes first with --order priority; 0 */
+	double arrival;	 /* seconds */
+	double duration; /* seconds, above zero */
+	int priority;	 /* larger goes first with --order priority; 0 */
 	struct ocs_shape shape;
 };
 
 struct ocs_sim_trace {
-	struct ocs_sim_job *jobs;	/* in the order of their arrival */
+	struct ocs_sim_job *jobs; /* in the order of their arrival */
 	long njobs;
 	long room;
-	long left_out;			/* jobs of the file that take no time */
+	long left_out; /* jobs of the file that take no time */
 };
 
 /* A distribution over values with weights; sampled by binary search. */
 struct ocs_sim_values {
 	double *value;
-	double *sum;			/* running sum of the weights */
+	double *sum; /* running sum of the weights */
 	int n;
 };
 
@@ -44,21 +44,21 @@ enum ocs_sim_shapes {
 /* One job size and the shapes it may have. */
 struct ocs_sim_size {
 	int xpus;
-	int first[4];			/* of its 1D, 2D and 3D shapes in shapes */
+	int first[4]; /* of its 1D, 2D and 3D shapes in shapes */
 };
 
 struct ocs_sim_workload {
 	enum ocs_sim_shapes kind;
-	struct ocs_sim_size *sizes;	/* ascending; the TPU mix has none */
+	struct ocs_sim_size *sizes; /* ascending; the TPU mix has none */
 	int nsizes;
 	struct ocs_shape *shapes;
 	int nshapes;
-	struct ocs_sim_values mix;	/* TPU: weights of shapes */
+	struct ocs_sim_values mix; /* TPU: weights of shapes */
 	struct ocs_sim_values durations;
 	struct ocs_sim_values gaps;
-	bool fitted_durations;		/* no file was given: the built-in quantiles */
-	bool fitted_gaps;		/* no file was given: exponential */
-	double gap_mean;		/* of the exponential */
+	bool fitted_durations; /* no file was given: the built-in quantiles */
+	bool fitted_gaps;      /* no file was given: exponential */
+	double gap_mean;       /* of the exponential */
 };
 
 /* NAME: rfold-2025, rfold-2025b or tpu-v4.  DURATIONS: a trace whose last column is
@@ -82,8 +82,7 @@ double ocs_sim_workload_probability(const struct ocs_sim_workload *workload, int
  * are left out and counted.  Returns 0, or -1 with ERR naming file and line. */
 int ocs_sim_trace_read(struct ocs_sim_trace *trace, const char *path, struct ocs_error *err);
 /* Writes the same (atomically). */
-int ocs_sim_trace_write(const struct ocs_sim_trace *trace, const char *path,
-			struct ocs_error *err);
+int ocs_sim_trace_write(const struct ocs_sim_trace *trace, const char *path, struct ocs_error *err);
 void ocs_sim_trace_add(struct ocs_sim_trace *trace, const struct ocs_sim_job *job);
 void ocs_sim_trace_free(struct ocs_sim_trace *trace);
 

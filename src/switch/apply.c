@@ -33,16 +33,15 @@ int ocs_switch_names_port(const char *text, const struct ocs_patch *patches, siz
 
 struct change {
 	struct ocs_switch_connection *connection;
-	struct ocs_table expected;	/* follows what was done */
-	size_t obeyed;			/* commands */
-	size_t denials;			/* weight, until the first that was obeyed */
-	bool port_to_blame;		/* a reply said that it was a port */
-	struct ocs_error why;		/* of the first patch that was refused */
+	struct ocs_table expected; /* follows what was done */
+	size_t obeyed;		   /* commands */
+	size_t denials;		   /* weight, until the first that was obeyed */
+	bool port_to_blame;	   /* a reply said that it was a port */
+	struct ocs_error why;	   /* of the first patch that was refused */
 };
 
-typedef int (*operation)(struct ocs_switch_connection *connection,
-			 const struct ocs_patch *patches, size_t count, size_t *used,
-			 struct ocs_error *err);
+typedef int (*operation)(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
+			 size_t count, size_t *used, struct ocs_error *err);
 
 /* One patch that the switch will not have, alone. */
 static void note_refusal(struct change *change, const struct ocs_patch *patch,
@@ -54,8 +53,8 @@ static void note_refusal(struct change *change, const struct ocs_patch *patch,
 		change->why = *err;
 	if (connection->blame == OCS_BLAME_PORT)
 		change->port_to_blame = true;
-	connection->refusals = ocs_realloc(connection->refusals, (connection->nrefusals + 1) *
-								 sizeof(*connection->refusals));
+	connection->refusals = ocs_realloc(
+		connection->refusals, (connection->nrefusals + 1) * sizeof(*connection->refusals));
 	connection->refusals[connection->nrefusals++] =
 		(struct ocs_refusal){ *patch, connection->blamed_port };
 }
@@ -66,13 +65,13 @@ static bool too_many(struct change *change)
 	return change->denials >= DENIALS_MAX;
 }
 
-static int run(struct change *change, bool add, const struct ocs_patch *patches,
-	       size_t count, struct ocs_error *err);
+static int run(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
+	       struct ocs_error *err);
 
 /* A batch that was refused, in two parts: the patch whose port the reply names, alone
  * (it may name it for another reason), and the rest; or two halves. */
-static int divide(struct change *change, bool add, const struct ocs_patch *patches,
-		  size_t count, struct ocs_error *err)
+static int divide(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
+		  struct ocs_error *err)
 {
 	int port = change->connection->blamed_port, rc;
 	struct ocs_patch *sorted = ocs_calloc(count, sizeof(*sorted));
@@ -94,8 +93,8 @@ static int divide(struct change *change, bool add, const struct ocs_patch *patch
 	return rc;
 }
 
-static int run(struct change *change, bool add, const struct ocs_patch *patches,
-	       size_t count, struct ocs_error *err)
+static int run(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
+	       struct ocs_error *err)
 {
 	const struct ocs_switch_driver *driver = change->connection->driver;
 	operation operate = add ? driver->add : driver->remove;
@@ -167,8 +166,7 @@ static void drop_moved(struct change *change, struct ocs_switch_diff *diff)
 	diff->nremove = kept;
 }
 
-static int change_switch(struct change *change, struct ocs_switch_diff *diff,
-			 struct ocs_error *err)
+static int change_switch(struct change *change, struct ocs_switch_diff *diff, struct ocs_error *err)
 {
 	int rc;
 
@@ -189,8 +187,7 @@ static int change_switch(struct change *change, struct ocs_switch_diff *diff,
 	if (err)
 		*err = change->why;
 	/* Nothing went through, and no reply says that it is for the ports. */
-	return change->obeyed || change->port_to_blame ? OCS_SWITCH_DENIED :
-							 OCS_SWITCH_REFUSED;
+	return change->obeyed || change->port_to_blame ? OCS_SWITCH_DENIED : OCS_SWITCH_REFUSED;
 }
 
 /* Names the first entry of ACTUAL that is not what EXPECTED says. */
@@ -207,17 +204,16 @@ static int compare(const struct ocs_table *expected, const struct ocs_table *act
 	}
 	if (!differences)
 		return OCS_SWITCH_OK;
-	ocs_error_set(err, OCS_ERROR,
-		      "the read-back differs in %d of %d entries: ingress %d has egress %d instead of %d (0: none)",
-		      differences, expected->size, first, actual->out[first],
-		      expected->out[first]);
+	ocs_error_set(
+		err, OCS_ERROR,
+		"the read-back differs in %d of %d entries: ingress %d has egress %d instead of %d (0: none)",
+		differences, expected->size, first, actual->out[first], expected->out[first]);
 	return OCS_SWITCH_UNKNOWN;
 }
 
 /* TABLE: as read before; becomes the table as read last, or empty. */
-static int change_and_verify(struct ocs_switch_connection *connection,
-			     struct ocs_switch_diff *diff, struct ocs_table *table,
-			     struct ocs_error *err)
+static int change_and_verify(struct ocs_switch_connection *connection, struct ocs_switch_diff *diff,
+			     struct ocs_table *table, struct ocs_error *err)
 {
 	struct change change = { .connection = connection, .expected = *table };
 	struct ocs_error why = { 0 };
@@ -240,9 +236,8 @@ static int change_and_verify(struct ocs_switch_connection *connection,
 	return rc;
 }
 
-int ocs_switch_apply(struct ocs_switch_connection *connection,
-		     const struct ocs_patch *remove, size_t nremove,
-		     const struct ocs_patch *add, size_t nadd,
+int ocs_switch_apply(struct ocs_switch_connection *connection, const struct ocs_patch *remove,
+		     size_t nremove, const struct ocs_patch *add, size_t nadd,
 		     struct ocs_table *after, struct ocs_error *err)
 {
 	struct ocs_table table = { 0 };

@@ -29,13 +29,14 @@ static bool usable(const char *value)
 	return true;
 }
 
-static int take(char *to, size_t size, const char *value, const char *path,
-		int number, struct ocs_error *err)
+static int take(char *to, size_t size, const char *value, const char *path, int number,
+		struct ocs_error *err)
 {
 	if (strlen(value) >= size || !usable(value))
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s:%d: the value must be 1 to %zu printable ASCII characters without quotes and backslashes",
-				     path, number, size - 1);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s:%d: the value must be 1 to %zu printable ASCII characters without quotes and backslashes",
+			path, number, size - 1);
 	strcpy(to, value);
 	return 0;
 }
@@ -57,29 +58,30 @@ static int parse(char *data, bool keys, struct ocs_credentials *credentials, con
 		if (!*line || *line == '#')
 			continue;
 		if (!strncmp(line, "user=", 5)) {
-			if (take(credentials->user, sizeof(credentials->user), line + 5,
-				 path, number, err))
+			if (take(credentials->user, sizeof(credentials->user), line + 5, path,
+				 number, err))
 				return -1;
 		} else if (!strncmp(line, "password=", 9)) {
-			if (take(credentials->password, sizeof(credentials->password),
-				 line + 9, path, number, err))
+			if (take(credentials->password, sizeof(credentials->password), line + 9,
+				 path, number, err))
 				return -1;
 		} else if (keys && !strncmp(line, "key=/", 5)) {
-			if (take(credentials->key, sizeof(credentials->key), line + 4, path,
-				 number, err))
+			if (take(credentials->key, sizeof(credentials->key), line + 4, path, number,
+				 err))
 				return -1;
 		} else {
 			/* The line itself may be a secret: not in the sentence. */
-			return ocs_error_set(err, OCS_USAGE,
-					     "%s:%d: expected a line user=... or password=...%s",
-					     path, number,
-					     keys ? " or key=/... (the path of a private key)" : "");
+			return ocs_error_set(
+				err, OCS_USAGE, "%s:%d: expected a line user=... or password=...%s",
+				path, number,
+				keys ? " or key=/... (the path of a private key)" : "");
 		}
 	}
 	if (!credentials->user[0] || (!credentials->password[0] && !credentials->key[0]))
 		return ocs_error_set(err, OCS_USAGE, "%s: the line %s=... is missing", path,
 				     !credentials->user[0] ? "user" :
-				     keys ? "password=... or key" : "password");
+				     keys		   ? "password=... or key" :
+							     "password");
 	return 0;
 }
 

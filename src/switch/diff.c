@@ -25,20 +25,20 @@ void ocs_table_free(struct ocs_table *table)
  * egress ports, 1..size for port size+1.. */
 struct work {
 	int size;
-	int *peer;		/* ingress of each egress, actual */
-	bool *removed;		/* ingress: its actual patch is in REMOVE */
-	int *wanted;		/* ingress: egress in ADD */
-	int *wanted_peer;	/* egress: ingress in ADD */
+	int *peer;	  /* ingress of each egress, actual */
+	bool *removed;	  /* ingress: its actual patch is in REMOVE */
+	int *wanted;	  /* ingress: egress in ADD */
+	int *wanted_peer; /* egress: ingress in ADD */
 };
 
 static int check_port(const struct ocs_patch *patch, int size, struct ocs_error *err)
 {
-	if (patch->in >= 1 && patch->in <= size && patch->out > size &&
-	    patch->out <= 2 * size)
+	if (patch->in >= 1 && patch->in <= size && patch->out > size && patch->out <= 2 * size)
 		return 0;
-	return ocs_error_set(err, OCS_USAGE,
-			     "patch %d>%d does not exist on a %dx%d switch (ingress 1..%d, egress %d..%d)",
-			     patch->in, patch->out, size, size, size, size + 1, 2 * size);
+	return ocs_error_set(
+		err, OCS_USAGE,
+		"patch %d>%d does not exist on a %dx%d switch (ingress 1..%d, egress %d..%d)",
+		patch->in, patch->out, size, size, size, size + 1, 2 * size);
 }
 
 /* Notes what ADD wants; two adds must not share a port. */
@@ -52,14 +52,16 @@ static int note_wanted(struct work *work, const struct ocs_patch *add, size_t na
 			return -1;
 		other = work->wanted[in];
 		if (other && other != out)
-			return ocs_error_set(err, OCS_ERROR,
-					     "patches %d>%d and %d>%d are both to be made but share ingress %d",
-					     in, other, in, out, in);
+			return ocs_error_set(
+				err, OCS_ERROR,
+				"patches %d>%d and %d>%d are both to be made but share ingress %d",
+				in, other, in, out, in);
 		other = work->wanted_peer[out - work->size];
 		if (other && other != in)
-			return ocs_error_set(err, OCS_ERROR,
-					     "patches %d>%d and %d>%d are both to be made but share egress %d",
-					     other, out, in, out, out);
+			return ocs_error_set(
+				err, OCS_ERROR,
+				"patches %d>%d and %d>%d are both to be made but share egress %d",
+				other, out, in, out, out);
 		work->wanted[in] = out;
 		work->wanted_peer[out - work->size] = in;
 	}
@@ -76,21 +78,22 @@ static int check_taken(const struct work *work, const struct ocs_table *actual,
 		if (!out || actual->out[in] == out)
 			continue;
 		if (actual->out[in] && !work->removed[in])
-			return ocs_error_set(err, OCS_ERROR,
-					     "patch %d>%d is in the way of %d>%d and is not among those to be removed",
-					     in, actual->out[in], in, out);
+			return ocs_error_set(
+				err, OCS_ERROR,
+				"patch %d>%d is in the way of %d>%d and is not among those to be removed",
+				in, actual->out[in], in, out);
 		holder = work->peer[out - work->size];
 		if (holder && !work->removed[holder])
-			return ocs_error_set(err, OCS_ERROR,
-					     "patch %d>%d is in the way of %d>%d and is not among those to be removed",
-					     holder, out, in, out);
+			return ocs_error_set(
+				err, OCS_ERROR,
+				"patch %d>%d is in the way of %d>%d and is not among those to be removed",
+				holder, out, in, out);
 	}
 	return 0;
 }
 
-static int diff(struct work *work, const struct ocs_table *actual,
-		const struct ocs_patch *remove, size_t nremove,
-		const struct ocs_patch *add, size_t nadd,
+static int diff(struct work *work, const struct ocs_table *actual, const struct ocs_patch *remove,
+		size_t nremove, const struct ocs_patch *add, size_t nadd,
 		struct ocs_switch_diff *result, struct ocs_error *err)
 {
 	for (int in = 1; in <= work->size; in++)
@@ -112,16 +115,14 @@ static int diff(struct work *work, const struct ocs_table *actual,
 			result->remove[result->nremove++] =
 				(struct ocs_patch){ in, actual->out[in] };
 		if (work->wanted[in] && actual->out[in] != work->wanted[in])
-			result->add[result->nadd++] =
-				(struct ocs_patch){ in, work->wanted[in] };
+			result->add[result->nadd++] = (struct ocs_patch){ in, work->wanted[in] };
 	}
 	return 0;
 }
 
-int ocs_switch_diff(const struct ocs_table *actual,
-		    const struct ocs_patch *remove, size_t nremove,
-		    const struct ocs_patch *add, size_t nadd,
-		    struct ocs_switch_diff *result, struct ocs_error *err)
+int ocs_switch_diff(const struct ocs_table *actual, const struct ocs_patch *remove, size_t nremove,
+		    const struct ocs_patch *add, size_t nadd, struct ocs_switch_diff *result,
+		    struct ocs_error *err)
 {
 	size_t entries = (size_t)actual->size + 1;
 	struct work work = {

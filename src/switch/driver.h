@@ -17,24 +17,24 @@
 /* What a denial is about, as far as the reply tells. */
 enum ocs_switch_blame {
 	OCS_BLAME_UNKNOWN,
-	OCS_BLAME_PORT,		/* a port that the command names */
-	OCS_BLAME_SWITCH,	/* the login, the command itself, the whole switch */
+	OCS_BLAME_PORT,	  /* a port that the command names */
+	OCS_BLAME_SWITCH, /* the login, the command itself, the whole switch */
 };
 
 struct ocs_switch_connection {
 	const struct ocs_switch_driver *driver;
 	const struct ocs_switch *description;
-	int timeout_ms;		/* bounds one command */
+	int timeout_ms; /* bounds one command */
 	ocs_switch_notice notice;
 	void *context;
-	int fd;			/* to poll; -1 once lost */
-	void *state;		/* of the driver */
+	int fd;	     /* to poll; -1 once lost */
+	void *state; /* of the driver */
 	/* Of the last OCS_SWITCH_DENIED; the port may stay 0. */
 	enum ocs_switch_blame blame;
 	int blamed_port;
-	struct ocs_refusal *refusals;	/* of the last apply */
+	struct ocs_refusal *refusals; /* of the last apply */
 	size_t nrefusals;
-	struct ocs_withheld *withheld;	/* withhold.c; NULL: no secrets */
+	struct ocs_withheld *withheld; /* withhold.c; NULL: no secrets */
 };
 
 /* Every operation blocks for at most the connection's timeout, returns enum
@@ -47,41 +47,38 @@ struct ocs_switch_connection {
  *			  back what the switch has not got yet
  *   OCS_SWITCH_REJECTED  refused by the driver before a byte was sent */
 struct ocs_switch_driver {
-	int abi;		/* OCS_DRIVER_ABI */
-	const char *name;	/* as ocs.yaml writes it */
+	int abi;	  /* OCS_DRIVER_ABI */
+	const char *name; /* as ocs.yaml writes it */
 	/* Connects and logs in; `close` is called afterwards even if it failed. */
 	int (*open)(struct ocs_switch_connection *connection, struct ocs_error *err);
 	void (*close)(struct ocs_switch_connection *connection);
 	int (*read_size)(struct ocs_switch_connection *connection, int *size,
 			 struct ocs_error *err);
 	/* TABLE is initialised and empty. */
-	int (*read_table)(struct ocs_switch_connection *connection,
-			  struct ocs_table *table, struct ocs_error *err);
+	int (*read_table)(struct ocs_switch_connection *connection, struct ocs_table *table,
+			  struct ocs_error *err);
 	/* Apply.  One command: the first patches of COUNT, as many as it can name,
 	 * go or are made; *USED says how many it named (also after a failure).
 	 * Every patch is named; none of the others may be touched by it, whatever
 	 * the list.  COUNT 0 and ports that do not exist are OCS_SWITCH_REJECTED. */
-	int (*remove)(struct ocs_switch_connection *connection,
-		      const struct ocs_patch *patches, size_t count, size_t *used,
-		      struct ocs_error *err);
-	int (*add)(struct ocs_switch_connection *connection,
-		   const struct ocs_patch *patches, size_t count, size_t *used,
-		   struct ocs_error *err);
+	int (*remove)(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
+		      size_t count, size_t *used, struct ocs_error *err);
+	int (*add)(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
+		   size_t count, size_t *used, struct ocs_error *err);
 	/* Fill what the switch tells of HEALTH (all unknown before).  NULL: it
 	 * cannot be asked. */
-	int (*read_status)(struct ocs_switch_connection *connection,
-			   struct ocs_health *health, struct ocs_error *err);
-	int (*read_power)(struct ocs_switch_connection *connection,
-			  struct ocs_health *health, struct ocs_error *err);
+	int (*read_status)(struct ocs_switch_connection *connection, struct ocs_health *health,
+			   struct ocs_error *err);
+	int (*read_power)(struct ocs_switch_connection *connection, struct ocs_health *health,
+			  struct ocs_error *err);
 	/* Delivers the notices that arrive within WAIT_MS. */
-	int (*listen)(struct ocs_switch_connection *connection, int wait_ms,
-		      struct ocs_error *err);
+	int (*listen)(struct ocs_switch_connection *connection, int wait_ms, struct ocs_error *err);
 };
 
 /* One line a driver: D(name) registers `ocs_<name>_driver` (registry.c). */
 #define OCS_SWITCH_DRIVERS(D) \
-	D(tl1) \
-	D(scpi) \
+	D(tl1)                \
+	D(scpi)               \
 	OCS_SWITCH_DRIVERS_SSH(D)
 #ifdef HAVE_LIBSSH
 #define OCS_SWITCH_DRIVERS_SSH(D) D(netconf)
@@ -101,8 +98,8 @@ const char *ocs_switch_driver_names(void);
 int ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count);
 
 /* What switch.c and apply.c share: a full table (empty unless OK). */
-int ocs_switch_read_table(struct ocs_switch_connection *connection,
-			  struct ocs_table *table, struct ocs_error *err);
+int ocs_switch_read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
+			  struct ocs_error *err);
 
 /* The credentials file: lines `user=...` and `password=...`; for SSH instead of the
  * password, or besides it as its passphrase, `key=/...`, the path of a private key. */

@@ -14,16 +14,16 @@ static int check_size(struct ocs_switch_connection *connection, struct ocs_error
 	int rc = connection->driver->read_size(connection, &size, err);
 
 	if (rc == OCS_SWITCH_OK && size != wanted) {
-		ocs_error_set(err, OCS_ERROR, "is %dx%d, but its description says %dx%d",
-			      size, size, wanted, wanted);
+		ocs_error_set(err, OCS_ERROR, "is %dx%d, but its description says %dx%d", size,
+			      size, wanted, wanted);
 		rc = OCS_SWITCH_REJECTED;
 	}
 	return rc;
 }
 
-struct ocs_switch_connection *
-ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
-		ocs_switch_notice notice, void *context, struct ocs_error *err)
+struct ocs_switch_connection *ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
+					      ocs_switch_notice notice, void *context,
+					      struct ocs_error *err)
 {
 	struct ocs_switch_connection *connection = ocs_calloc(1, sizeof(*connection));
 	int rc;
@@ -72,15 +72,14 @@ int ocs_switch_descriptor(const struct ocs_switch_connection *connection)
 	return connection->fd;
 }
 
-int ocs_switch_listen(struct ocs_switch_connection *connection, int wait_ms,
-		      struct ocs_error *err)
+int ocs_switch_listen(struct ocs_switch_connection *connection, int wait_ms, struct ocs_error *err)
 {
-	return ocs_switch_fail(connection,
-			       connection->driver->listen(connection, wait_ms, err), err);
+	return ocs_switch_fail(connection, connection->driver->listen(connection, wait_ms, err),
+			       err);
 }
 
-int ocs_switch_read_table(struct ocs_switch_connection *connection,
-			  struct ocs_table *table, struct ocs_error *err)
+int ocs_switch_read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
+			  struct ocs_error *err)
 {
 	int rc;
 
@@ -94,8 +93,7 @@ int ocs_switch_read_table(struct ocs_switch_connection *connection,
 int ocs_switch_read(struct ocs_switch_connection *connection, struct ocs_table *table,
 		    struct ocs_error *err)
 {
-	return ocs_switch_fail(connection, ocs_switch_read_table(connection, table, err),
-			       err);
+	return ocs_switch_fail(connection, ocs_switch_read_table(connection, table, err), err);
 }
 
 void ocs_health_init(struct ocs_health *health, int size)
@@ -117,7 +115,7 @@ const char *ocs_port_status_name(enum ocs_port_status status)
 {
 	static const char *const names[] = {
 		[OCS_PORT_UNKNOWN] = "UNKNOWN", [OCS_PORT_TUNED] = "TUNED",
-		[OCS_PORT_TUNING] = "TUNING", [OCS_PORT_BLOCKED] = "BLOCKED",
+		[OCS_PORT_TUNING] = "TUNING",	[OCS_PORT_BLOCKED] = "BLOCKED",
 		[OCS_PORT_FAILED] = "FAILED",
 	};
 

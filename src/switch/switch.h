@@ -32,24 +32,24 @@ typedef void (*ocs_switch_notice)(void *context, const char *text);
 /* The kind of failure, in addition to ERR: */
 enum ocs_switch_result {
 	OCS_SWITCH_OK = 0,
-	OCS_SWITCH_DENIED,	/* the switch refused some patches, each by itself;
+	OCS_SWITCH_DENIED,   /* the switch refused some patches, each by itself;
 				 * the others are done, and the read-back shows
 				 * which */
-	OCS_SWITCH_REFUSED,	/* the switch refuses whatever is asked: the login,
+	OCS_SWITCH_REFUSED,  /* the switch refuses whatever is asked: the login,
 				 * the command, its state */
-	OCS_SWITCH_UNKNOWN,	/* timeout, lost connection, partial, or a table that
+	OCS_SWITCH_UNKNOWN,  /* timeout, lost connection, partial, or a table that
 				 * is not what was asked for: reconnect and read back.
 				 * After a timeout the connection is closed and every
 				 * further call on it is UNKNOWN */
-	OCS_SWITCH_REJECTED,	/* refused here before a byte was sent */
+	OCS_SWITCH_REJECTED, /* refused here before a byte was sent */
 };
 
 /* A port as the switch sees it; the names are those of the OCP model. */
 enum ocs_port_status {
 	OCS_PORT_UNKNOWN,
-	OCS_PORT_TUNED,		/* its path, if any, is aligned */
+	OCS_PORT_TUNED, /* its path, if any, is aligned */
 	OCS_PORT_TUNING,
-	OCS_PORT_BLOCKED,	/* taken out of use: shutter closed, disabled */
+	OCS_PORT_BLOCKED, /* taken out of use: shutter closed, disabled */
 	OCS_PORT_FAILED,
 };
 const char *ocs_port_status_name(enum ocs_port_status status);
@@ -57,7 +57,7 @@ const char *ocs_port_status_name(enum ocs_port_status status);
 /* What a switch tells of its ports; entries 1..ports (twice the size). */
 struct ocs_port_health {
 	enum ocs_port_status status;
-	double dbm;		/* optical power there; NAN: not measured */
+	double dbm; /* optical power there; NAN: not measured */
 };
 struct ocs_health {
 	int ports;
@@ -73,27 +73,26 @@ struct ocs_switch_connection;
  * DESCRIPTION must outlive the connection.  NULL with ERR: OCS_UNREACHABLE if
  * nobody answers, OCS_ERROR if the switch refuses or is not the one described,
  * OCS_USAGE for an unknown driver or dialect or a bad credentials file. */
-struct ocs_switch_connection *
-ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
-		ocs_switch_notice notice, void *context, struct ocs_error *err);
+struct ocs_switch_connection *ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
+					      ocs_switch_notice notice, void *context,
+					      struct ocs_error *err);
 void ocs_switch_close(struct ocs_switch_connection *connection);
 
 /* All return enum ocs_switch_result and fill ERR unless OK.  The caller frees
  * TABLE with ocs_table_free (it is empty unless OK). */
-int ocs_switch_read(struct ocs_switch_connection *connection,
-		    struct ocs_table *table, struct ocs_error *err);
+int ocs_switch_read(struct ocs_switch_connection *connection, struct ocs_table *table,
+		    struct ocs_error *err);
 
 /* Status and optical power of every port, as far as the switch can be asked.  The
  * caller frees HEALTH with ocs_health_free (it is empty unless OK). */
-int ocs_switch_health(struct ocs_switch_connection *connection,
-		      struct ocs_health *health, struct ocs_error *err);
+int ocs_switch_health(struct ocs_switch_connection *connection, struct ocs_health *health,
+		      struct ocs_error *err);
 
 /* For the time between commands: a descriptor to poll (-1 once the connection is
  * lost), and the call that delivers the notices that are there or arrive within
  * WAIT_MS (0: only what is there). */
 int ocs_switch_descriptor(const struct ocs_switch_connection *connection);
-int ocs_switch_listen(struct ocs_switch_connection *connection, int wait_ms,
-		      struct ocs_error *err);
+int ocs_switch_listen(struct ocs_switch_connection *connection, int wait_ms, struct ocs_error *err);
 
 /* What has to be done so that every patch of REMOVE is gone and every patch of
  * ADD is there, given ACTUAL: only real differences, each list free of
@@ -106,10 +105,9 @@ struct ocs_switch_diff {
 	struct ocs_patch *remove, *add;
 	size_t nremove, nadd;
 };
-int ocs_switch_diff(const struct ocs_table *actual,
-		    const struct ocs_patch *remove, size_t nremove,
-		    const struct ocs_patch *add, size_t nadd,
-		    struct ocs_switch_diff *diff, struct ocs_error *err);
+int ocs_switch_diff(const struct ocs_table *actual, const struct ocs_patch *remove, size_t nremove,
+		    const struct ocs_patch *add, size_t nadd, struct ocs_switch_diff *diff,
+		    struct ocs_error *err);
 void ocs_switch_diff_free(struct ocs_switch_diff *diff);
 
 /* A patch that the switch refused, and the port that its reply names (0: none). */
@@ -131,9 +129,8 @@ const struct ocs_refusal *ocs_switch_refusals(const struct ocs_switch_connection
  * ocs_table_free) holds the last table that was read, also after a refusal or a
  * partial answer; AFTER->out is NULL if none could be read.  A circuit of a duplex
  * switch is two patches: pass both (ocs_switch_patches). */
-int ocs_switch_apply(struct ocs_switch_connection *connection,
-		     const struct ocs_patch *remove, size_t nremove,
-		     const struct ocs_patch *add, size_t nadd,
+int ocs_switch_apply(struct ocs_switch_connection *connection, const struct ocs_patch *remove,
+		     size_t nremove, const struct ocs_patch *add, size_t nadd,
 		     struct ocs_table *after, struct ocs_error *err);
 
 #endif

@@ -29,7 +29,7 @@ struct form {
 
 struct ocs_withheld {
 	struct form forms[FORMS];
-	struct ocs_text heard;	/* since the operation began */
+	struct ocs_text heard; /* since the operation began */
 };
 
 static void form_set(struct form *form, char *text, size_t piece)
@@ -118,8 +118,9 @@ void ocs_switch_unguard(struct ocs_switch_connection *connection)
 
 static int digit_value(char c)
 {
-	return isdigit((unsigned char)c) ? c - '0' :
-	       isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : -1;
+	return isdigit((unsigned char)c)  ? c - '0' :
+	       isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 :
+					    -1;
 }
 
 /* The byte that an escape at *AT stands for: %41, \x41, \A, &#65; or &#x41;. */
@@ -142,7 +143,8 @@ static char escape_take(const char **at)
 		from += 2;
 		hex = tolower((unsigned char)*from) == 'x';
 		from += hex;
-		for (; digits < 6 && digit_value(*from) >= 0 && (hex || digit_value(*from) < 10); digits++)
+		for (; digits < 6 && digit_value(*from) >= 0 && (hex || digit_value(*from) < 10);
+		     digits++)
 			value = (hex ? 16 : 10) * value + digit_value(*from++);
 		if (digits && *from == ';' && value > 0 && value < 128) {
 			*at = from + 1;
@@ -206,8 +208,9 @@ static bool view_shows(const struct ocs_withheld *withheld, char *text)
 
 static bool withheld_shows(const struct ocs_withheld *withheld, const char *text)
 {
-	return withheld && text && (view_shows(withheld, ocs_strdup(text)) ||
-				    view_shows(withheld, text_unescape(text)));
+	return withheld && text &&
+	       (view_shows(withheld, ocs_strdup(text)) ||
+		view_shows(withheld, text_unescape(text)));
 }
 
 void ocs_switch_hear(struct ocs_switch_connection *connection, const char *text)

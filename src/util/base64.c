@@ -9,8 +9,7 @@
 
 #include "src/util/text.h"
 
-static const char digits[] =
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 char *ocs_base64_encode(const char *data, size_t length)
 {

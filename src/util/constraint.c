@@ -11,8 +11,8 @@
 struct scan {
 	const char *at;
 	const char *have;
-	int index;		/* of the alternative */
-	int alternatives;	/* 0: no brackets seen */
+	int index;	  /* of the alternative */
+	int alternatives; /* 0: no brackets seen */
 	bool counts, bad;
 };
 

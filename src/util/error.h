@@ -7,9 +7,9 @@
 /* Codes double as the exit status of every program. */
 enum ocs_code {
 	OCS_OK = 0,
-	OCS_ERROR = 1,       /* something failed */
-	OCS_USAGE = 2,       /* the request itself is malformed */
-	OCS_NEVER = 3,       /* no healthy, empty machine could satisfy it */
+	OCS_ERROR = 1,	     /* something failed */
+	OCS_USAGE = 2,	     /* the request itself is malformed */
+	OCS_NEVER = 3,	     /* no healthy, empty machine could satisfy it */
 	OCS_NOT_NOW = 4,     /* it fits the machine but not at this moment */
 	OCS_UNREACHABLE = 5, /* the daemon cannot be reached */
 };

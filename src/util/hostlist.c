@@ -55,14 +55,13 @@ static void names_add(struct names *names, char *name)
 static int too_many(size_t limit, struct ocs_error *err)
 {
 	return ocs_error_set(err, OCS_USAGE,
-			     "the list names more than the %zu names that are allowed",
-			     limit);
+			     "the list names more than the %zu names that are allowed", limit);
 }
 
 static bool name_char(char c)
 {
-	return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.' ||
-	       c == ':' || c == '/';
+	return isalnum((unsigned char)c) || c == '-' || c == '_' || c == '.' || c == ':' ||
+	       c == '/';
 }
 
 static bool all_digits(const char *text, size_t length)
@@ -96,7 +95,8 @@ static int item_expand(const char *text, size_t length, struct names *choices,
 			if (!isalnum((unsigned char)text[i]) && text[i] != '_')
 				length = 0;
 		if (!length)
-			return ocs_error_set(err, OCS_USAGE,
+			return ocs_error_set(
+				err, OCS_USAGE,
 				"a bracket holds numbers, ranges like 0-15 or words, separated by commas");
 		if (choices->count >= choices->limit)
 			return too_many(choices->limit, err);
@@ -105,14 +105,13 @@ static int item_expand(const char *text, size_t length, struct names *choices,
 	}
 	if (!all_digits(text, low_length) || !all_digits(dash + 1, high_length) ||
 	    low_length > DIGITS_MAX || high_length > DIGITS_MAX)
-		return ocs_error_set(err, OCS_USAGE,
-				     "\"%.*s\" is not a range of numbers like 0-15",
+		return ocs_error_set(err, OCS_USAGE, "\"%.*s\" is not a range of numbers like 0-15",
 				     (int)(length < 40 ? length : 40), text);
 	low = digits_value(text, low_length);
 	high = digits_value(dash + 1, high_length);
 	if (high < low)
-		return ocs_error_set(err, OCS_USAGE,
-				     "the range %.*s runs backwards", (int)length, text);
+		return ocs_error_set(err, OCS_USAGE, "the range %.*s runs backwards", (int)length,
+				     text);
 	/* [01-16] keeps two digits; [1-016] would be ambiguous. */
 	if (dash[1] == '0' && high_length > 1 && high_length != low_length)
 		return ocs_error_set(err, OCS_USAGE,
@@ -143,8 +142,7 @@ static int bracket_expand(const char *text, size_t length, struct names *choices
 static void word_free(struct word *word)
 {
 	for (int i = 0; i < word->nbrackets; i++)
-		ocs_names_free(word->bracket[i].choices.list,
-			       word->bracket[i].choices.count);
+		ocs_names_free(word->bracket[i].choices.list, word->bracket[i].choices.count);
 }
 
 /* Finds and expands the brackets of WORD. */
@@ -156,19 +154,18 @@ static int word_scan(struct word *word, size_t limit, struct ocs_error *err)
 
 		if (word->text[i] != '[') {
 			if (!name_char(word->text[i]))
-				return ocs_error_set(err, OCS_USAGE,
-					"character '%c' cannot be part of a name",
-					isprint((unsigned char)word->text[i]) ?
-					word->text[i] : '?');
+				return ocs_error_set(
+					err, OCS_USAGE, "character '%c' cannot be part of a name",
+					isprint((unsigned char)word->text[i]) ? word->text[i] :
+										'?');
 			continue;
 		}
 		close = memchr(word->text + i, ']', word->length - i);
 		if (!close)
-			return ocs_error_set(err, OCS_USAGE,
-					     "a '[' has no closing ']'");
+			return ocs_error_set(err, OCS_USAGE, "a '[' has no closing ']'");
 		if (n == BRACKETS_MAX)
-			return ocs_error_set(err, OCS_USAGE,
-				"a name has more than %d brackets", BRACKETS_MAX);
+			return ocs_error_set(err, OCS_USAGE, "a name has more than %d brackets",
+					     BRACKETS_MAX);
 		word->bracket[n].start = i;
 		word->bracket[n].end = (size_t)(close - word->text);
 		word->bracket[n].choices.limit = limit;
@@ -182,8 +179,7 @@ static int word_scan(struct word *word, size_t limit, struct ocs_error *err)
 }
 
 /* Adds every combination of the choices of WORD, the last bracket fastest. */
-static int word_expand(const struct word *word, struct names *names,
-		       struct ocs_error *err)
+static int word_expand(const struct word *word, struct names *names, struct ocs_error *err)
 {
 	size_t total = 1;
 
@@ -210,8 +206,8 @@ static int word_expand(const struct word *word, struct names *names,
 			}
 			if (used + end - at + strlen(choice) > NAME_MAX_LENGTH)
 				return ocs_error_set(err, OCS_USAGE,
-					"a name is longer than %d characters",
-					NAME_MAX_LENGTH);
+						     "a name is longer than %d characters",
+						     NAME_MAX_LENGTH);
 			memcpy(name + used, word->text + at, end - at);
 			used += end - at;
 			strcpy(name + used, choice);
@@ -227,7 +223,7 @@ static int word_expand(const struct word *word, struct names *names,
 /* Takes the next word off *TEXT (up to a comma outside brackets). */
 static int word_next(const char **text, struct names *names, struct ocs_error *err)
 {
-	struct word word = {.text = *text};
+	struct word word = { .text = *text };
 	size_t length = 0;
 	bool inside = false;
 	int rc;
@@ -256,10 +252,9 @@ static int word_next(const char **text, struct names *names, struct ocs_error *e
 	return rc;
 }
 
-int ocs_hostlist_expand(const char *text, size_t limit, char ***result,
-			struct ocs_error *err)
+int ocs_hostlist_expand(const char *text, size_t limit, char ***result, struct ocs_error *err)
 {
-	struct names names = {.limit = limit};
+	struct names names = { .limit = limit };
 	const char *at = text;
 
 	*result = NULL;
@@ -272,8 +267,7 @@ int ocs_hostlist_expand(const char *text, size_t limit, char ***result,
 		}
 		if (*at == ',' && !*++at) {
 			ocs_names_free(names.list, names.count);
-			return ocs_error_set(err, OCS_USAGE,
-					     "the list ends with a comma");
+			return ocs_error_set(err, OCS_USAGE, "the list ends with a comma");
 		}
 	}
 	*result = names.list ? names.list : ocs_calloc(1, sizeof(char *));
@@ -283,8 +277,8 @@ int ocs_hostlist_expand(const char *text, size_t limit, char ***result,
 /* A name taken apart around its last run of digits. */
 struct parts {
 	const char *name;
-	size_t prefix;	/* length before the digits */
-	size_t digits;	/* length of the digits, 0: none */
+	size_t prefix; /* length before the digits */
+	size_t digits; /* length of the digits, 0: none */
 	const char *suffix;
 	long long value;
 };
@@ -292,7 +286,7 @@ struct parts {
 static struct parts name_parts(const char *name)
 {
 	size_t end = strlen(name), start;
-	struct parts parts = {.name = name, .prefix = end, .suffix = name + end};
+	struct parts parts = { .name = name, .prefix = end, .suffix = name + end };
 
 	while (end && !isdigit((unsigned char)name[end - 1]))
 		end--;
@@ -311,13 +305,11 @@ static struct parts name_parts(const char *name)
 static bool parts_alike(const struct parts *a, const struct parts *b)
 {
 	return a->digits && b->digits && a->prefix == b->prefix &&
-	       memcmp(a->name, b->name, a->prefix) == 0 &&
-	       strcmp(a->suffix, b->suffix) == 0;
+	       memcmp(a->name, b->name, a->prefix) == 0 && strcmp(a->suffix, b->suffix) == 0;
 }
 
 /* B continues a range that A's width governs. */
-static bool parts_follow(const struct parts *first, const struct parts *a,
-			 const struct parts *b)
+static bool parts_follow(const struct parts *first, const struct parts *a, const struct parts *b)
 {
 	char digits[DIGITS_MAX + 3];
 
@@ -352,8 +344,7 @@ static void group_write(struct ocs_text *text, char *const *names, size_t count)
 		ocs_text_add(text, "%s%.*s", i ? "," : "", (int)first.digits,
 			     first.name + first.prefix);
 		if (run > 1)
-			ocs_text_add(text, "-%.*s", (int)last.digits,
-				     last.name + last.prefix);
+			ocs_text_add(text, "-%.*s", (int)last.digits, last.name + last.prefix);
 		i += run;
 	}
 	ocs_text_add(text, "]%s", first.suffix);
@@ -361,7 +352,7 @@ static void group_write(struct ocs_text *text, char *const *names, size_t count)
 
 char *ocs_hostlist_compress(char *const *names, size_t count)
 {
-	struct ocs_text text = {0};
+	struct ocs_text text = { 0 };
 
 	for (size_t i = 0; i < count;) {
 		struct parts first = name_parts(names[i]);

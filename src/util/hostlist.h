@@ -12,8 +12,7 @@ struct ocs_error;
  * (several brackets in one name expand last-fastest; leading zeros are kept).
  * At most LIMIT names.  Returns the count and sets *NAMES (the caller frees it
  * with ocs_names_free), or -1 with ERR (bad bracket, too many). */
-int ocs_hostlist_expand(const char *text, size_t limit, char ***names,
-			struct ocs_error *err);
+int ocs_hostlist_expand(const char *text, size_t limit, char ***names, struct ocs_error *err);
 
 /* The reverse: folds runs of consecutive numbers, keeps the order given.
  * The caller frees the string.  Never NULL. */

@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const level_names[] = {"error", "warning", "info", "debug"};
+static const char *const level_names[] = { "error", "warning", "info", "debug" };
 /* Syslog priorities, for the prefix that systemd's journal understands. */
-static const int level_priorities[] = {3, 4, 6, 7};
+static const int level_priorities[] = { 3, 4, 6, 7 };
 
 static int level_now = OCS_LOG_INFO;
 
@@ -64,8 +64,8 @@ void ocs_log(enum ocs_log_level level, const char *format, ...)
 	count = vsnprintf(line + used, sizeof(line) - used - 1, format, args);
 	va_end(args);
 	if (count > 0)
-		used += (size_t)count < sizeof(line) - used - 1 ?
-			(size_t)count : sizeof(line) - used - 2;
+		used += (size_t)count < sizeof(line) - used - 1 ? (size_t)count :
+								  sizeof(line) - used - 2;
 	/* One record is one line, whatever a peer put into the message. */
 	for (size_t i = 0; i < used; i++)
 		if (line[i] == '\n' || line[i] == '\r')

@@ -47,8 +47,9 @@ const char *ocs_nearest(const char *word, const char *const *names, size_t count
 
 	for (size_t i = 0; i < count; i++) {
 		/* A word cut short ("sect") is meant, whatever is missing. */
-		int edits = length >= 3 && !strncmp(word, names[i], length) ? 0 :
-			distance(word, names[i]);
+		int edits = length >= 3 && !strncmp(word, names[i], length) ?
+				    0 :
+				    distance(word, names[i]);
 
 		if (edits < best) {
 			best = edits;

@@ -37,7 +37,7 @@ int64_t ocs_now_ns(void)
 /* Waits until FD is ready for EVENTS.  1 ready, 0 timed out, -1 errno. */
 static int wait_ready(int fd, short events, int64_t deadline_ns)
 {
-	struct pollfd entry = {.fd = fd, .events = events};
+	struct pollfd entry = { .fd = fd, .events = events };
 
 	for (;;) {
 		int64_t left = deadline_ns - ocs_now_ns();
@@ -55,15 +55,15 @@ static int wait_ready(int fd, short events, int64_t deadline_ns)
 	}
 }
 
-static int unix_address(const char *path, struct sockaddr_un *address,
-			struct ocs_error *err)
+static int unix_address(const char *path, struct sockaddr_un *address, struct ocs_error *err)
 {
 	memset(address, 0, sizeof(*address));
 	address->sun_family = AF_UNIX;
 	if (!*path || strlen(path) >= sizeof(address->sun_path))
-		return ocs_error_set(err, OCS_USAGE,
-			"\"%s\" cannot be the path of a socket: it needs 1 to %zu characters",
-			path, sizeof(address->sun_path) - 1);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"\"%s\" cannot be the path of a socket: it needs 1 to %zu characters", path,
+			sizeof(address->sun_path) - 1);
 	strcpy(address->sun_path, path);
 	return 0;
 }
@@ -80,8 +80,8 @@ static const char *tcp_split(const char *address, bool passive, char **result,
 	if (!colon || colon == address ||
 	    ocs_number_parse(colon + 1, passive ? 0 : 1, 65535, &port) < 0) {
 		ocs_error_set(err, OCS_USAGE,
-			"\"%s\" is not an address; unix:/path, host:port and [v6]:port are",
-			address);
+			      "\"%s\" is not an address; unix:/path, host:port and [v6]:port are",
+			      address);
 		return NULL;
 	}
 	host = strndup(address, (size_t)(colon - address));
@@ -93,8 +93,8 @@ static const char *tcp_split(const char *address, bool passive, char **result,
 	} else if (strchr(host, ':')) {
 		free(host);
 		ocs_error_set(err, OCS_USAGE,
-			"\"%s\" is not an address: write an IPv6 address as [v6]:port",
-			address);
+			      "\"%s\" is not an address: write an IPv6 address as [v6]:port",
+			      address);
 		return NULL;
 	}
 	*result = host;
@@ -130,8 +130,8 @@ static int tcp_resolve(const char *address, bool passive, struct addrinfo **list
 	rc = getaddrinfo(host, port, &hints, list);
 	free(host);
 	if (rc != 0)
-		return ocs_error_set(err, OCS_UNREACHABLE, "cannot resolve \"%s\": %s",
-				     address, gai_strerror(rc));
+		return ocs_error_set(err, OCS_UNREACHABLE, "cannot resolve \"%s\": %s", address,
+				     gai_strerror(rc));
 	return 0;
 }
 
@@ -167,8 +167,7 @@ static int connect_local(const struct sockaddr *address, socklen_t length, int64
 }
 
 /* Connects one socket.  Returns it, or -1 with errno. */
-static int connect_one(const struct sockaddr *address, socklen_t length,
-		       int64_t deadline_ns)
+static int connect_one(const struct sockaddr *address, socklen_t length, int64_t deadline_ns)
 {
 	int status = 0, saved, fd;
 	socklen_t size = sizeof(status);
@@ -187,8 +186,7 @@ static int connect_one(const struct sockaddr *address, socklen_t length,
 			errno = ETIMEDOUT;
 			break;
 		}
-		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &status, &size) == 0 &&
-		    status == 0)
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &status, &size) == 0 && status == 0)
 			return fd;
 		errno = status;
 		break;
@@ -246,19 +244,20 @@ static int unix_unlink_stale(const struct sockaddr_un *local, struct ocs_error *
 	int fd;
 
 	if (lstat(local->sun_path, &status) < 0)
-		return errno == ENOENT ? 0 : ocs_error_set(err, OCS_ERROR,
-			"cannot look at %s: %s", local->sun_path, strerror(errno));
+		return errno == ENOENT ? 0 :
+					 ocs_error_set(err, OCS_ERROR, "cannot look at %s: %s",
+						       local->sun_path, strerror(errno));
 	if (!S_ISSOCK(status.st_mode))
-		return ocs_error_set(err, OCS_ERROR,
+		return ocs_error_set(
+			err, OCS_ERROR,
 			"%s exists and is not a socket; remove it or choose another path",
 			local->sun_path);
-	fd = connect_one((const struct sockaddr *)local, sizeof(*local),
-			 ocs_now_ns() + 1000 * MS);
+	fd = connect_one((const struct sockaddr *)local, sizeof(*local), ocs_now_ns() + 1000 * MS);
 	if (fd >= 0 || errno != ECONNREFUSED) {
 		if (fd >= 0)
 			close(fd);
-		return ocs_error_set(err, OCS_ERROR,
-			"another process already listens on unix:%s", local->sun_path);
+		return ocs_error_set(err, OCS_ERROR, "another process already listens on unix:%s",
+				     local->sun_path);
 	}
 	if (unlink(local->sun_path) < 0 && errno != ENOENT)
 		return ocs_error_set(err, OCS_ERROR, "cannot remove the stale socket %s: %s",
@@ -315,8 +314,7 @@ int ocs_net_listen(const char *address, struct ocs_error *err)
 }
 
 /* An I/O call would block: waits.  0 to go on, -1 with ERR. */
-static int would_block(int fd, short events, int64_t deadline_ns,
-		       struct ocs_error *err)
+static int would_block(int fd, short events, int64_t deadline_ns, struct ocs_error *err)
 {
 	int rc = wait_ready(fd, events, deadline_ns);
 
@@ -354,8 +352,7 @@ int ocs_net_write(int fd, const void *data, size_t length, int64_t deadline_ns,
 	return 0;
 }
 
-long ocs_net_read(int fd, void *data, size_t size, int64_t deadline_ns,
-		  struct ocs_error *err)
+long ocs_net_read(int fd, void *data, size_t size, int64_t deadline_ns, struct ocs_error *err)
 {
 	for (;;) {
 		ssize_t count = read(fd, data, size);
@@ -410,8 +407,7 @@ char *ocs_lines_next(struct ocs_lines *lines, size_t limit, int64_t deadline_ns,
 		count = ocs_net_read(lines->fd, lines->data + lines->used,
 				     lines->size - lines->used, deadline_ns, err);
 		if (count == 0)
-			ocs_error_set(err, OCS_UNREACHABLE,
-				      "the connection was closed%s",
+			ocs_error_set(err, OCS_UNREACHABLE, "the connection was closed%s",
 				      lines->used ? " in the middle of a line" : "");
 		if (count <= 0)
 			return NULL;

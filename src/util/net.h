@@ -39,8 +39,7 @@ int ocs_net_write(int fd, const void *data, size_t length, int64_t deadline_ns,
 /* Reads what is there, at most SIZE bytes, waiting until DEADLINE_NS.  Returns
  * the count, 0 at end of stream, or -1 with ERR (a timeout says "timed out" and
  * leaves errno ETIMEDOUT; the code is OCS_UNREACHABLE either way). */
-long ocs_net_read(int fd, void *data, size_t size, int64_t deadline_ns,
-		  struct ocs_error *err);
+long ocs_net_read(int fd, void *data, size_t size, int64_t deadline_ns, struct ocs_error *err);
 
 /* A buffered reader of newline-terminated lines. Zero-initialise, set fd. */
 struct ocs_lines {

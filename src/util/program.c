@@ -52,7 +52,7 @@ int ocs_program_run(const struct ocs_program *program, char **out, char **said)
 
 	if (in >= 0 && all >= 0 && other >= 0 &&
 	    write(in, program->input ? program->input : "", program->length) ==
-	    (ssize_t)program->length) {
+		    (ssize_t)program->length) {
 		lseek(in, 0, SEEK_SET);
 		child = fork();
 	}

@@ -12,11 +12,11 @@
 
 /* A program to be run. */
 struct ocs_program {
-	char *const *words;	/* NULL-terminated; the first is looked for in PATH */
-	const char *path;	/* its PATH; NULL: that of the caller */
-	const char *input;	/* LENGTH bytes for its standard input; NULL: none */
+	char *const *words; /* NULL-terminated; the first is looked for in PATH */
+	const char *path;   /* its PATH; NULL: that of the caller */
+	const char *input;  /* LENGTH bytes for its standard input; NULL: none */
 	size_t length;
-	unsigned int seconds;	/* SIGALRM ends it after so many; 0: nothing does */
+	unsigned int seconds; /* SIGALRM ends it after so many; 0: nothing does */
 };
 
 /* Runs PROGRAM without a shell and waits for it.  Returns the status of waitpid, or -1.

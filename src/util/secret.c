@@ -27,18 +27,21 @@ static int check_stat(const struct stat *st, const char *path, uid_t uid, gid_t 
 	if (!S_ISREG(st->st_mode))
 		return ocs_error_set(err, OCS_USAGE, "%s: not a regular file", path);
 	if (st->st_uid != 0 && st->st_uid != uid)
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: belongs to uid %u; credentials must belong to root or to uid %u",
-				     path, (unsigned int)st->st_uid, (unsigned int)uid);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: belongs to uid %u; credentials must belong to root or to uid %u", path,
+			(unsigned int)st->st_uid, (unsigned int)uid);
 	if (st->st_mode & (S_IWGRP | S_IRWXO))
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: mode %04o lets others use it; chmod 0600 (or 0640 with the daemon's group) works",
-				     path, (unsigned int)(st->st_mode & 07777));
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: mode %04o lets others use it; chmod 0600 (or 0640 with the daemon's group) works",
+			path, (unsigned int)(st->st_mode & 07777));
 	/* root:ocsd 0640 is the usual way to hand a secret to a daemon. */
 	if ((st->st_mode & S_IRGRP) && st->st_gid != gid)
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: its group (gid %u) may read it; chmod 0600, or give it the daemon's group",
-				     path, (unsigned int)st->st_gid);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: its group (gid %u) may read it; chmod 0600, or give it the daemon's group",
+			path, (unsigned int)st->st_gid);
 	return 0;
 }
 
@@ -63,9 +66,10 @@ int ocs_secret_check(const char *path, uid_t uid, gid_t gid, struct ocs_error *e
 	group = st.st_gid == gid && (st.st_mode & S_IRGRP);
 	if (uid == 0 || (st.st_uid == uid ? st.st_mode & S_IRUSR : group))
 		return 0;
-	return ocs_error_set(err, OCS_USAGE,
-			     "%s: mode %04o of uid %u does not let it read; chown it, or chmod 0640 with its group",
-			     path, (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid);
+	return ocs_error_set(
+		err, OCS_USAGE,
+		"%s: mode %04o of uid %u does not let it read; chown it, or chmod 0640 with its group",
+		path, (unsigned int)(st.st_mode & 07777), (unsigned int)st.st_uid);
 }
 
 int ocs_secret_read(const char *path, void *data, size_t size, size_t *length,
@@ -106,9 +110,10 @@ int ocs_key_read(const char *path, struct ocs_key *key, struct ocs_error *err)
 	explicit_bzero(data, sizeof(data));
 	if (key->length)
 		return 0;
-	return ocs_error_set(err, OCS_USAGE, "%s: a key has %d to %zu bytes; "
-			     "`openssl rand -out %s 1024` makes one", path, KEY_BYTES_MIN,
-			     sizeof(key->bytes), path);
+	return ocs_error_set(err, OCS_USAGE,
+			     "%s: a key has %d to %zu bytes; "
+			     "`openssl rand -out %s 1024` makes one",
+			     path, KEY_BYTES_MIN, sizeof(key->bytes), path);
 }
 
 void ocs_key_wipe(struct ocs_key *key)
@@ -180,8 +185,8 @@ int ocs_random_hex(char *hex, size_t count, struct ocs_error *err)
 	return 0;
 }
 
-void ocs_key_prove(const void *key, size_t key_length, char hex[OCS_MAC_HEX + 1],
-		   const char *label, ...)
+void ocs_key_prove(const void *key, size_t key_length, char hex[OCS_MAC_HEX + 1], const char *label,
+		   ...)
 {
 	unsigned char mac[OCS_MAC_BYTES];
 	struct ocs_text text = { 0 };

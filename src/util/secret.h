@@ -29,7 +29,7 @@ int ocs_secret_check(const char *path, uid_t uid, gid_t gid, struct ocs_error *e
 /* A key shared by the hosts of a cluster. */
 struct ocs_key {
 	unsigned char bytes[1024];
-	size_t length;		/* 32 to 1024 */
+	size_t length; /* 32 to 1024 */
 };
 
 /* Reads the file PATH whole.  0, or -1 with ERR (OCS_USAGE): it cannot be read,
@@ -44,8 +44,8 @@ void ocs_mac(const void *key, size_t key_length, const void *data, size_t length
 int ocs_random_hex(char *hex, size_t count, struct ocs_error *err);
 /* The MAC of the text "LABEL FIELD FIELD..." (NULL ends the fields) as hex; says who
  * holds the key in a hello, and makes the key of a session. */
-void ocs_key_prove(const void *key, size_t key_length, char hex[OCS_MAC_HEX + 1],
-		   const char *label, ...) __attribute__((sentinel));
+void ocs_key_prove(const void *key, size_t key_length, char hex[OCS_MAC_HEX + 1], const char *label,
+		   ...) __attribute__((sentinel));
 /* In constant time. */
 bool ocs_same_secret(const char *a, const char *b);
 
@@ -53,9 +53,9 @@ bool ocs_same_secret(const char *a, const char *b);
  * text.  The MAC covers the direction and the number of the line, so that no line
  * can be changed, repeated, left out or sent back. */
 struct ocs_seal {
-	char key[OCS_MAC_HEX + 1];	/* of the session */
+	char key[OCS_MAC_HEX + 1]; /* of the session */
 	uint64_t sent, received;
-	bool daemon;			/* this side is ocsd */
+	bool daemon; /* this side is ocsd */
 	bool on;
 };
 

@@ -147,8 +147,12 @@ void ocs_text_xml(struct ocs_text *text, const char *words)
 static size_t utf8_take(const unsigned char *at, unsigned long *code)
 {
 	static const unsigned long least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-	size_t length = *at < 0x80 ? 1 : *at < 0xc2 ? 0 : *at < 0xe0 ? 2 : *at < 0xf0 ? 3 :
-			*at < 0xf5 ? 4 : 0;
+	size_t length = *at < 0x80 ? 1 :
+			*at < 0xc2 ? 0 :
+			*at < 0xe0 ? 2 :
+			*at < 0xf0 ? 3 :
+			*at < 0xf5 ? 4 :
+				     0;
 
 	*code = length < 2 ? *at : *at & (0x7fu >> length);
 	for (size_t i = 1; i < length; i++) {
@@ -156,8 +160,8 @@ static size_t utf8_take(const unsigned char *at, unsigned long *code)
 			return 0;
 		*code = *code << 6 | (at[i] & 0x3fu);
 	}
-	if (length && (*code < least[length] || *code > 0x10ffff ||
-		       (*code >= 0xd800 && *code <= 0xdfff)))
+	if (length &&
+	    (*code < least[length] || *code > 0x10ffff || (*code >= 0xd800 && *code <= 0xdfff)))
 		return 0;
 	return length;
 }
@@ -253,8 +257,7 @@ static char *descriptor_read(int fd, const char *path, size_t limit, size_t *len
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0) {
-			ocs_error_set(err, OCS_ERROR, "cannot read %s: %s", path,
-				      strerror(errno));
+			ocs_error_set(err, OCS_ERROR, "cannot read %s: %s", path, strerror(errno));
 			break;
 		}
 		if (count == 0) {
@@ -266,8 +269,8 @@ static char *descriptor_read(int fd, const char *path, size_t limit, size_t *len
 		used += (size_t)count;
 		if (used > limit) {
 			ocs_error_set(err, OCS_ERROR,
-				      "%s is larger than the %zu bytes that are allowed",
-				      path, limit);
+				      "%s is larger than the %zu bytes that are allowed", path,
+				      limit);
 			break;
 		}
 	}
@@ -275,15 +278,13 @@ static char *descriptor_read(int fd, const char *path, size_t limit, size_t *len
 	return NULL;
 }
 
-char *ocs_file_read(const char *path, size_t limit, size_t *length,
-		    struct ocs_error *err)
+char *ocs_file_read(const char *path, size_t limit, size_t *length, struct ocs_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char *data;
 
 	if (fd < 0) {
-		ocs_error_set(err, OCS_ERROR, "cannot open %s: %s", path,
-			      strerror(errno));
+		ocs_error_set(err, OCS_ERROR, "cannot open %s: %s", path, strerror(errno));
 		return NULL;
 	}
 	data = descriptor_read(fd, path, limit, length, err);
@@ -319,8 +320,8 @@ static void folder_sync(const char *path)
 	free(copy);
 }
 
-int ocs_file_write(const char *path, const char *data, size_t length,
-		   unsigned int mode, struct ocs_error *err)
+int ocs_file_write(const char *path, const char *data, size_t length, unsigned int mode,
+		   struct ocs_error *err)
 {
 	char *temporary = ocs_asprintf("%s.XXXXXX", path);
 	int fd = mkostemp(temporary, O_CLOEXEC);
@@ -331,8 +332,8 @@ int ocs_file_write(const char *path, const char *data, size_t length,
 		free(temporary);
 		return -1;
 	}
-	if (descriptor_write(fd, data, length) == 0 && fchmod(fd, mode) == 0 &&
-	    fsync(fd) == 0 && rename(temporary, path) == 0) {
+	if (descriptor_write(fd, data, length) == 0 && fchmod(fd, mode) == 0 && fsync(fd) == 0 &&
+	    rename(temporary, path) == 0) {
 		close(fd);
 		folder_sync(path);
 		free(temporary);
@@ -342,6 +343,5 @@ int ocs_file_write(const char *path, const char *data, size_t length,
 	close(fd);
 	unlink(temporary);
 	free(temporary);
-	return ocs_error_set(err, OCS_ERROR, "cannot write %s: %s", path,
-			     strerror(saved));
+	return ocs_error_set(err, OCS_ERROR, "cannot write %s: %s", path, strerror(saved));
 }

@@ -56,12 +56,11 @@ bool ocs_list_has(const char *list, const char *word, size_t length);
 /* Reads a whole file of at most LIMIT bytes; NUL-terminated, caller frees;
  * LENGTH may be NULL.  Returns NULL and fills ERR. */
 struct ocs_error;
-char *ocs_file_read(const char *path, size_t limit, size_t *length,
-		    struct ocs_error *err);
+char *ocs_file_read(const char *path, size_t limit, size_t *length, struct ocs_error *err);
 
 /* Writes atomically (temporary file in the same folder, fsync, rename) with MODE.
  * Returns 0, or -1 with ERR. */
-int ocs_file_write(const char *path, const char *data, size_t length,
-		   unsigned int mode, struct ocs_error *err);
+int ocs_file_write(const char *path, const char *data, size_t length, unsigned int mode,
+		   struct ocs_error *err);
 
 #endif

@@ -22,24 +22,23 @@
 #define CUBES_MAX 136
 #define ROUNDS_MAX 1000
 
-static const char head[] =
-	"version: 1\n"
-	"ocsd: {socket: \"unix:%1$s/ocsd.sock\", state: %1$s/state}\n"
-	"timeouts: {switch: 20s, retry: 1s, poll: 60m, prolog: 2m}\n"
-	"switches:\n"
-	"  - name: ocs-[x,y,z]-[0-3]-[0-3]\n"
-	"    driver: %2$s\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 272\n"
-	"fabrics:\n"
-	"  - name: pod\n"
-	"    kind: torus\n"
-	"    partitions: [tpu]\n"
-	"    cube: 4x4x4\n"
-	"    tile: 2x2x1\n"
-	"    ports: {switch: \"ocs-{dim}-{a}-{b}\", port: 2*cube+sign+1}\n"
-	"    cubes:\n";
+static const char head[] = "version: 1\n"
+			   "ocsd: {socket: \"unix:%1$s/ocsd.sock\", state: %1$s/state}\n"
+			   "timeouts: {switch: 20s, retry: 1s, poll: 60m, prolog: 2m}\n"
+			   "switches:\n"
+			   "  - name: ocs-[x,y,z]-[0-3]-[0-3]\n"
+			   "    driver: %2$s\n"
+			   "    address: \"unix:%1$s/{name}\"\n"
+			   "    credentials: %1$s/credentials\n"
+			   "    size: 272\n"
+			   "fabrics:\n"
+			   "  - name: pod\n"
+			   "    kind: torus\n"
+			   "    partitions: [tpu]\n"
+			   "    cube: 4x4x4\n"
+			   "    tile: 2x2x1\n"
+			   "    ports: {switch: \"ocs-{dim}-{a}-{b}\", port: 2*cube+sign+1}\n"
+			   "    cubes:\n";
 
 struct bench {
 	int cubes;
@@ -52,8 +51,10 @@ static struct ocs_error err;
 
 static char *describe(struct bench *b)
 {
-	char *driver = strcmp(b->driver, "netconf") ? ocs_strdup(b->driver) :
-		       ocs_asprintf("netconf\n    known_hosts: %s/known_hosts", b->daemons.folder);
+	char *driver =
+		strcmp(b->driver, "netconf") ?
+			ocs_strdup(b->driver) :
+			ocs_asprintf("netconf\n    known_hosts: %s/known_hosts", b->daemons.folder);
 	char *text = ocs_asprintf(head, b->daemons.folder, driver);
 
 	free(driver);
@@ -72,13 +73,15 @@ static void await_switches(struct bench *b)
 	int up = 0;
 
 	while (up < b->daemons.fabric->nswitches) {
-		struct json_object *reply = daemons_ask(&b->daemons, "{\"op\":\"show\",\"what\":\"switch\"}");
+		struct json_object *reply =
+			daemons_ask(&b->daemons, "{\"op\":\"show\",\"what\":\"switch\"}");
 		struct json_object *list = json_object_object_get(reply, "switches");
 
 		up = 0;
 		for (size_t i = 0; i < json_object_array_length(list); i++)
 			up += !strcmp(json_object_get_string(json_object_object_get(
-				json_object_array_get_idx(list, i), "state")), "up");
+					      json_object_array_get_idx(list, i), "state")),
+				      "up");
 		json_object_put(reply);
 		usleep(20000);
 	}
@@ -105,8 +108,8 @@ static double cpu_ms(pid_t pid)
 	free(path);
 	if (!file)
 		return 0;
-	if (fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu",
-		   &user, &system) != 2)
+	if (fscanf(file, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+		   &system) != 2)
 		user = system = 0;
 	fclose(file);
 	return (double)(user + system) * 1e3 / (double)sysconf(_SC_CLK_TCK);
@@ -144,8 +147,9 @@ static void run_round(struct bench *b, const struct ocs_placement *p, int asking
 		json_object_object_add(request, "op", json_object_new_string("apply"));
 		json_object_object_add(request, "job", json_object_new_int64(b->epoch));
 		json_object_object_add(request, "epoch", json_object_new_int64(b->epoch));
-		json_object_object_add(request, "node", json_object_new_string(
-			b->daemons.fabric->nodes[p->nodes[i]].name));
+		json_object_object_add(
+			request, "node",
+			json_object_new_string(b->daemons.fabric->nodes[p->nodes[i]].name));
 		if (ocs_client_send(b->daemons.client, request, &err))
 			daemons_die(&err, "apply");
 		json_object_put(request);
@@ -157,7 +161,7 @@ static void run_round(struct bench *b, const struct ocs_placement *p, int asking
 		if (json_object_object_get(reply, "id")) {
 			if (!json_object_get_boolean(json_object_object_get(reply, "ok")) ||
 			    json_object_get_int(json_object_object_get(reply, "circuits")) !=
-			    p->ncircuits) {
+				    p->ncircuits) {
 				fprintf(stderr, "%s\n", json_object_to_json_string(reply));
 				exit(1);
 			}
@@ -167,8 +171,8 @@ static void run_round(struct bench *b, const struct ocs_placement *p, int asking
 		json_object_put(reply);
 	}
 	round->all = now_ms() - begin;
-	text = ocs_asprintf("{\"op\":\"end\",\"job\":%u,\"epoch\":%u,\"reason\":\"done\"}", b->epoch,
-			    b->epoch);
+	text = ocs_asprintf("{\"op\":\"end\",\"job\":%u,\"epoch\":%u,\"reason\":\"done\"}",
+			    b->epoch, b->epoch);
 	json_object_put(daemons_ask(&b->daemons, text));
 	free(text);
 	text = ocs_asprintf("{\"op\":\"release\",\"job\":%u,\"epoch\":%u}", b->epoch, b->epoch);
@@ -230,7 +234,8 @@ static void bench_shape(struct bench *b, const char *text, int n)
 	show("apply of all nodes to the first reply", rounds, n, offsetof(struct round, first));
 	show("apply of all nodes to the last reply", rounds, n, offsetof(struct round, all));
 	printf("  CPU time a round (made and torn down): ocsd %.1f ms, emulator %.1f ms\n",
-	       (cpu_ms(b->daemons.ocsd) - daemon) / n, (cpu_ms(b->daemons.emulator) - emulator) / n);
+	       (cpu_ms(b->daemons.ocsd) - daemon) / n,
+	       (cpu_ms(b->daemons.emulator) - emulator) / n);
 	ocs_placement_destroy(p);
 }
 
@@ -244,10 +249,12 @@ static int switches_of(struct bench *b, const struct ocs_placement *p)
 		for (int c = 0; c < p->ncircuits && !found; c++) {
 			struct ocs_port port;
 
-			found = !ocs_section_torus_port(b->daemons.fabric, &b->daemons.fabric->sections[0],
+			found = !ocs_section_torus_port(b->daemons.fabric,
+							&b->daemons.fabric->sections[0],
 							p->circuits[c].from, p->circuits[c].dim,
-							p->circuits[c].pos[0], p->circuits[c].pos[1],
-							OCS_PLUS, &port) && port.sw == i;
+							p->circuits[c].pos[0],
+							p->circuits[c].pos[1], OCS_PLUS, &port) &&
+				port.sw == i;
 		}
 		used += found;
 	}
@@ -271,9 +278,9 @@ static void bench_change(struct bench *b, const char *text, bool no_fold, int n)
 	qsort(made, (size_t)n, sizeof(*made), compare);
 	qsort(cut, (size_t)n, sizeof(*cut), compare);
 	printf("%-10s %5d circuits on %2d switches: made p50 %6.1f p99 %6.1f ms, cut p50 %6.1f p99 "
-	       "%6.1f ms, %7.0f changes/s\n", text, p->ncircuits, switches_of(b, p), made[n / 2],
-	       made[n * 99 / 100], cut[n / 2], cut[n * 99 / 100],
-	       2e3 * p->ncircuits * n / total);
+	       "%6.1f ms, %7.0f changes/s\n",
+	       text, p->ncircuits, switches_of(b, p), made[n / 2], made[n * 99 / 100], cut[n / 2],
+	       cut[n * 99 / 100], 2e3 * p->ncircuits * n / total);
 	fflush(stdout);
 	ocs_placement_destroy(p);
 }
@@ -297,7 +304,8 @@ int main(int argc, char **argv)
 	bool changes = argc > 4 && strcmp(argv[4], "changes") == 0;
 
 	if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX) {
-		fprintf(stderr, "usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [jobs|changes [tl1|netconf [DELAY-MS]]]]\n",
+		fprintf(stderr,
+			"usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [jobs|changes [tl1|netconf [DELAY-MS]]]]\n",
 			ROUNDS_MAX);
 		return 2;
 	}

@@ -44,8 +44,9 @@ static int compare(const void *a, const void *b)
 }
 
 static const char *const usual[] = {
-	"8", "16", "18", "32", "64", "128", "256", "4x4", "8x4", "6x4", "8x8", "16x8", "16x16", "32x8",
-	"4x4x2", "4x4x4", "4x8x2", "8x4x4", "8x8x4", "8x8x8", "16x8x4", "16x16x4", "12x4x4", "4x4x8",
+	"8",	 "16",	  "18",	   "32",    "64",     "128",	 "256",	   "4x4",
+	"8x4",	 "6x4",	  "8x8",   "16x8",  "16x16",  "32x8",	 "4x4x2",  "4x4x4",
+	"4x8x2", "8x4x4", "8x8x4", "8x8x8", "16x8x4", "16x16x4", "12x4x4", "4x4x8",
 };
 #define NUSUAL ((int)(sizeof(usual) / sizeof(usual[0])))
 
@@ -149,9 +150,10 @@ static void bench(const char *line, char *const *shapes, int count, int decision
 			free_xpus += ocs_occupancy_cube_free(occupancy, j);
 	}
 	printf("%s\n  %d decisions, %d placed, %.0f %% of the XPUs busy at the end, %d catalogues "
-	       "in %.1f ms, %d decisions made more of one\n", line, decisions, placed,
-	       100.0 - (double)free_xpus / section->ncubes / section->cube_xpus, nshapes, warm / 1e3,
-	       decisions - noted);
+	       "in %.1f ms, %d decisions made more of one\n",
+	       line, decisions, placed,
+	       100.0 - (double)free_xpus / section->ncubes / section->cube_xpus, nshapes,
+	       warm / 1e3, decisions - noted);
 	percentiles("us", times[0], noted);
 	percentiles("us, asked again at once", times[1], noted);
 	percentiles("candidates", times[2], noted);
@@ -171,7 +173,8 @@ static void bench(const char *line, char *const *shapes, int count, int decision
  * waits for, and what all candidates take together. */
 static void first_uses(const char *line)
 {
-	static const char *const large[] = { "194", "206", "238", "2x212", "2x238", "2x2x178", "2x2x242" };
+	static const char *const large[] = { "194",   "206",	 "238",	   "2x212",
+					     "2x238", "2x2x178", "2x2x242" };
 	struct ocs_error err = { 0 };
 	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
 	int i;
@@ -214,7 +217,8 @@ int main(int argc, char **argv)
 	first_uses("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1");
 	bench("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL, decisions);
 	bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", (char *const *)usual, NUSUAL, decisions);
-	bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL, decisions);
+	bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL,
+	      decisions);
 	bench("torus cubes:4x4x4 cube:8x8x8 tile:2x2x2", (char *const *)usual, NUSUAL, decisions);
 	bench("static:16x16x16 tile:1x1x1", (char *const *)usual, NUSUAL, decisions);
 	return 0;

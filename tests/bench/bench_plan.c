@@ -31,7 +31,10 @@ static double tax(double hops, double ratio)
 static int row(int servers, int degree, bool directed, bool best, int runs)
 {
 	struct ocs_plan_request request = {
-		.servers = servers, .degree = degree, .directed = directed, .best = best,
+		.servers = servers,
+		.degree = degree,
+		.directed = directed,
+		.best = best,
 	};
 	struct ocs_plan *plan = NULL;
 	struct ocs_error err = { 0 };

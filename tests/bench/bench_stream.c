@@ -82,7 +82,9 @@ static void choices_make(void)
 
 static void draw(struct ocs_shape *shape)
 {
-	static const double weights[3][4] = { { 0, .8, .2, 0 }, { 0, 0, .8, .2 }, { 0, 0, .2, .8 } };
+	static const double weights[3][4] = { { 0, .8, .2, 0 },
+					      { 0, 0, .8, .2 },
+					      { 0, 0, .2, .8 } };
 	double k, all = 0, pick;
 	const struct choice *c;
 	int size, class, dims, i;
@@ -123,8 +125,8 @@ struct job {
 	struct ocs_placement *placement;
 };
 
-static void hold(struct ocs_occupancy *o, const struct ocs_fabric *f,
-		 const struct ocs_placement *p, bool is_free)
+static void hold(struct ocs_occupancy *o, const struct ocs_fabric *f, const struct ocs_placement *p,
+		 bool is_free)
 {
 	int i;
 
@@ -163,7 +165,7 @@ struct stream {
 	struct job *running;
 	int n;
 	long busy, total;
-	double now, began, area;	/* measured from BEGAN on */
+	double now, began, area; /* measured from BEGAN on */
 	double idle[NCAUSES];
 	struct blocked blocked;
 	double *times;
@@ -295,14 +297,15 @@ static void stream(const char *line, int jobs, uint64_t seed, bool freely, long 
 	if (budget)
 		printf(", budget %ld", budget);
 	printf("\n  %d jobs, %d dropped, %d threaded, %d found by search: %.1f %% of the XPU-time "
-	       "held\n", jobs, dropped, threaded, searched,
+	       "held\n",
+	       jobs, dropped, threaded, searched,
 	       100 * s.area / ((s.now - s.began) * (double)s.total));
 	if (!freely)
 		blocked_print(&s, (s.now - s.began) * (double)s.total);
 	if (s.ntimes) {
 		qsort(s.times, (size_t)s.ntimes, sizeof(*s.times), compare);
-		printf("  %d decisions: p50 %.1f us  p99 %.1f us\n", s.ntimes, s.times[s.ntimes / 2],
-		       s.times[s.ntimes * 99L / 100]);
+		printf("  %d decisions: p50 %.1f us  p99 %.1f us\n", s.ntimes,
+		       s.times[s.ntimes / 2], s.times[s.ntimes * 99L / 100]);
 	}
 	while (s.n)
 		ocs_placement_destroy(s.running[--s.n].placement);

@@ -62,8 +62,9 @@ static pid_t start(struct daemons *d, const char *program, const char *log,
 /* An earlier run in the same folder is no part of this one. */
 static void forget(const struct daemons *d)
 {
-	static const char *const left[] = { "state/ocsd.db", "state/ocsd.db-wal", "state/ocsd.db-shm",
-					    "state/ocsd.lock", "emulator.log", "ctl" };
+	static const char *const left[] = { "state/ocsd.db",	 "state/ocsd.db-wal",
+					    "state/ocsd.db-shm", "state/ocsd.lock",
+					    "emulator.log",	 "ctl" };
 
 	for (size_t i = 0; i < sizeof(left) / sizeof(*left); i++) {
 		char *path = ocs_asprintf("%s/%s", d->folder, left[i]);
@@ -89,9 +90,11 @@ void daemons_start(struct daemons *d, const char *yaml, const char *delay)
 	if (!d->fabric)
 		daemons_die(&err, "%s", d->yaml);
 	d->placer = ocs_placer_create(d->fabric, &d->fabric->sections[0]);
-	d->emulator = start(d, "emulator/ocs-emulator", "emulator.err", (const char *const[]){
-		"ocs-emulator", "--fabric", d->yaml, "--delay", delay, "--log", log, "--control",
-		d->control, "--host-key", key, "--known-hosts", known, NULL });
+	d->emulator =
+		start(d, "emulator/ocs-emulator", "emulator.err",
+		      (const char *const[]){ "ocs-emulator", "--fabric", d->yaml, "--delay", delay,
+					     "--log", log, "--control", d->control, "--host-key",
+					     key, "--known-hosts", known, NULL });
 	for (int i = 0; i < 400 && access(d->control + strlen("unix:"), F_OK); i++)
 		usleep(50000);
 	free(known);
@@ -101,8 +104,8 @@ void daemons_start(struct daemons *d, const char *yaml, const char *delay)
 
 void daemons_start_ocsd(struct daemons *d)
 {
-	const char *const arguments[] = { "ocsd", "--foreground", "--log-level", "warning",
-					  "--fabric", d->yaml, NULL };
+	const char *const arguments[] = { "ocsd",     "--foreground", "--log-level", "warning",
+					  "--fabric", d->yaml,	      NULL };
 	char *address = ocs_asprintf("unix:%s/ocsd.sock", d->folder);
 	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
 	struct ocs_error err;
@@ -110,8 +113,8 @@ void daemons_start_ocsd(struct daemons *d)
 	d->ocsd = start(d, "ocsd/ocsd", "ocsd.log", arguments);
 	for (d->client = NULL; !d->client;) {
 		d->client = ocs_client_open(address, NULL, NULL, 1000, &err);
-		if (!d->client && (ocs_now_ns() > deadline ||
-				   waitpid(d->ocsd, NULL, WNOHANG) == d->ocsd))
+		if (!d->client &&
+		    (ocs_now_ns() > deadline || waitpid(d->ocsd, NULL, WNOHANG) == d->ocsd))
 			daemons_die(&err, "ocsd does not come up");
 		if (!d->client)
 			usleep(20000);
@@ -158,10 +161,11 @@ static char *nodes_of(const struct daemons *d, const struct ocs_placement *p)
 char *daemons_commit(const struct daemons *d, const struct ocs_placement *p, unsigned int number)
 {
 	char *nodes = nodes_of(d, p), shape[OCS_SHAPE_TEXT];
-	char *text = ocs_asprintf("{\"op\":\"commit\",\"job\":%u,\"epoch\":%u,\"uid\":0,\"user\":\"root\","
-				  "\"section\":\"pod\",\"partition\":\"tpu\",\"nodes\":\"%s\",\"shape\":\"%s\","
-				  "\"conn\":\"torus,torus,torus\",\"placement\":\"%s\"}", number, number,
-				  nodes, ocs_shape_format(&p->shape, shape), p->compact);
+	char *text = ocs_asprintf(
+		"{\"op\":\"commit\",\"job\":%u,\"epoch\":%u,\"uid\":0,\"user\":\"root\","
+		"\"section\":\"pod\",\"partition\":\"tpu\",\"nodes\":\"%s\",\"shape\":\"%s\","
+		"\"conn\":\"torus,torus,torus\",\"placement\":\"%s\"}",
+		number, number, nodes, ocs_shape_format(&p->shape, shape), p->compact);
 
 	free(nodes);
 	return text;

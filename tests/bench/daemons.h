@@ -18,10 +18,10 @@
 
 struct daemons {
 	const char *build, *folder;
-	char *yaml, *control;		/* ocs.yaml; the address of the emulator's control */
+	char *yaml, *control; /* ocs.yaml; the address of the emulator's control */
 	pid_t emulator, ocsd;
 	struct ocs_fabric *fabric;
-	struct ocs_placer *placer;	/* of its first section */
+	struct ocs_placer *placer; /* of its first section */
 	struct ocs_client *client;
 };
 

@@ -22,9 +22,9 @@
 #include "src/util/net.h"
 #include "src/util/text.h"
 
-#define CHECKPOINT 500	/* jobs */
-#define KILL_EVERY 40	/* faults */
-#define LASTING 9	/* of the faults: they hit so many commands */
+#define CHECKPOINT 500 /* jobs */
+#define KILL_EVERY 40  /* faults */
+#define LASTING 9      /* of the faults: they hit so many commands */
 
 static const char config[] =
 	"version: 1\n"
@@ -89,11 +89,22 @@ static void kill_daemon(struct soak *s)
 static void hurt(struct soak *s)
 {
 	static const char *const faults[] = {
-		"fault %s silent count %d", "fault %s drop count %d", "fault %s deny count %d",
-		"fault %s partial count %d", "fault %s lost count %d", "fault %s duplicate count %d",
-		"fault %s refuse count %d", "fault %s slow 300 count %d", "fault %s late 900 count %d",
-		"port %s %d refuse", "port %s %d fail", "port %s %d lossy 9", "port %s %d good",
-		"unpatch %s %d", "reboot %s dark 100", "reboot %s restore 100",
+		"fault %s silent count %d",
+		"fault %s drop count %d",
+		"fault %s deny count %d",
+		"fault %s partial count %d",
+		"fault %s lost count %d",
+		"fault %s duplicate count %d",
+		"fault %s refuse count %d",
+		"fault %s slow 300 count %d",
+		"fault %s late 900 count %d",
+		"port %s %d refuse",
+		"port %s %d fail",
+		"port %s %d lossy 9",
+		"port %s %d good",
+		"unpatch %s %d",
+		"reboot %s dark 100",
+		"reboot %s restore 100",
 	};
 	const struct ocs_fabric *fabric = s->daemons.fabric;
 	const char *name = fabric->switches[soak_draw(s, (unsigned int)fabric->nswitches)].name;
@@ -103,10 +114,12 @@ static void hurt(struct soak *s)
 	s->faults++;
 	if (s->faults % KILL_EVERY == 0)
 		kill_daemon(s);
-	else if (which == sizeof(faults) / sizeof(*faults))	/* a patch of somebody else */
-		free(control(s, "patch %s %d %d", name, in, PORTS + (int)soak_draw(s, 2 * CUBES) + 1));
+	else if (which == sizeof(faults) / sizeof(*faults)) /* a patch of somebody else */
+		free(control(s, "patch %s %d %d", name, in,
+			     PORTS + (int)soak_draw(s, 2 * CUBES) + 1));
 	else
-		free(control(s, faults[which], name, which < LASTING ? (int)soak_draw(s, 3) + 1 : in));
+		free(control(s, faults[which], name,
+			     which < LASTING ? (int)soak_draw(s, 3) + 1 : in));
 }
 
 static void heal(struct soak *s)
@@ -114,7 +127,8 @@ static void heal(struct soak *s)
 	for (int i = 0; i < s->daemons.fabric->nswitches; i++) {
 		free(control(s, "fault %s none", s->daemons.fabric->switches[i].name));
 		for (int port = 1; port <= 2 * PORTS; port++)
-			free(control(s, "port %s %d good", s->daemons.fabric->switches[i].name, port));
+			free(control(s, "port %s %d good", s->daemons.fabric->switches[i].name,
+				     port));
 	}
 }
 
@@ -139,7 +153,7 @@ static size_t tables(struct soak *s, struct pair *pairs)
 	size_t count = 0;
 
 	free(text);
-	json_object_object_foreach(all, name, table) {
+	json_object_object_foreach (all, name, table) {
 		for (size_t i = 0; i < json_object_array_length(table); i++) {
 			struct json_object *row = json_object_array_get_idx(table, i);
 
@@ -168,7 +182,8 @@ static size_t database(struct soak *s, struct pair *pairs)
 			       &row, NULL) != SQLITE_OK)
 		daemons_die(&err, "%s: %s", path, sqlite3_errmsg(db));
 	while (sqlite3_step(row) == SQLITE_ROW) {
-		int sw = ocs_fabric_switch(s->daemons.fabric, (const char *)sqlite3_column_text(row, 0));
+		int sw = ocs_fabric_switch(s->daemons.fabric,
+					   (const char *)sqlite3_column_text(row, 0));
 		int a = sqlite3_column_int(row, 1), b = sqlite3_column_int(row, 2);
 
 		if (sqlite3_column_int(row, 3) != 2)
@@ -210,15 +225,16 @@ static void tidy(struct soak *s, const struct pair *have, size_t nhave, const st
 
 	for (size_t i = 0; i < nhave; i++)
 		if (!bsearch(&have[i], want, nwant, sizeof(*want), compare))
-			free(control(s, "unpatch %s %d", s->daemons.fabric->switches[have[i].sw].name,
-				     have[i].in));
+			free(control(s, "unpatch %s %d",
+				     s->daemons.fabric->switches[have[i].sw].name, have[i].in));
 	reply = daemons_ask(&s->daemons, "{\"op\":\"show\",\"what\":\"fabric\"}");
 	drains = json_object_object_get(reply, "drains");
 	for (size_t i = 0; i < json_object_array_length(drains); i++) {
 		struct json_object *row = json_object_array_get_idx(drains, i);
-		char *text = ocs_asprintf("{\"op\":\"resume\",\"kind\":\"%s\",\"name\":\"%s\"}",
-			json_object_get_string(json_object_object_get(row, "kind")),
-			json_object_get_string(json_object_object_get(row, "name")));
+		char *text =
+			ocs_asprintf("{\"op\":\"resume\",\"kind\":\"%s\",\"name\":\"%s\"}",
+				     json_object_get_string(json_object_object_get(row, "kind")),
+				     json_object_get_string(json_object_object_get(row, "name")));
 
 		soak_send(s, text);
 		free(text);
@@ -233,7 +249,8 @@ static void tell_waiting(struct soak *s)
 	static const char *const states[] = {
 		"free", "being committed", "being realised", "running", "being released",
 	};
-	struct json_object *reply = daemons_ask(&s->daemons, "{\"op\":\"show\",\"what\":\"switch\"}");
+	struct json_object *reply =
+		daemons_ask(&s->daemons, "{\"op\":\"show\",\"what\":\"switch\"}");
 	struct json_object *list = json_object_object_get(reply, "switches");
 
 	for (int i = 0; i < JOBS_AT_ONCE; i++)
@@ -255,7 +272,8 @@ static void tell_waiting(struct soak *s)
 
 static void checkpoint(struct soak *s)
 {
-	struct pair *have = ocs_calloc(PAIRS, sizeof(*have)), *want = ocs_calloc(PAIRS, sizeof(*want));
+	struct pair *have = ocs_calloc(PAIRS, sizeof(*have)),
+		    *want = ocs_calloc(PAIRS, sizeof(*want));
 	int64_t deadline = ocs_now_ns() + PATIENCE_MS * INT64_C(1000000);
 	size_t nhave, nwant;
 
@@ -270,9 +288,10 @@ static void checkpoint(struct soak *s)
 			break;
 		if (ocs_now_ns() > deadline) {
 			tell_waiting(s);
-			snprintf(err.text, sizeof(err.text), "switches hold %zu patches, the database %zu, "
-				 "living jobs %zu%s", nhave, nwant, living(s),
-				 busy(s) ? "; jobs are on their way" : "");
+			snprintf(err.text, sizeof(err.text),
+				 "switches hold %zu patches, the database %zu, "
+				 "living jobs %zu%s",
+				 nhave, nwant, living(s), busy(s) ? "; jobs are on their way" : "");
 			daemons_die(&err, "checkpoint %u", s->checkpoints);
 		}
 		if (!busy(s))
@@ -280,8 +299,8 @@ static void checkpoint(struct soak *s)
 	}
 	s->checkpoints++;
 	printf("%u jobs (%u failed, %u commits refused), %u faults, %u kills: %zu patches on the "
-	       "switches are those of the database and of the living jobs\n", s->done, s->failed,
-	       s->refused, s->faults, s->kills, nhave);
+	       "switches are those of the database and of the living jobs\n",
+	       s->done, s->failed, s->refused, s->faults, s->kills, nhave);
 	fflush(stdout);
 	s->calm = false;
 	free(have);

@@ -20,10 +20,10 @@ struct job {
 	enum state state;
 	unsigned int number;
 	struct ocs_placement *placement;
-	int64_t commit;		/* id of the request */
-	int64_t first, last;	/* ids of the applies or releases */
-	int waiting;		/* answers still due */
-	bool live;		/* the ledger says that its circuits exist */
+	int64_t commit;	     /* id of the request */
+	int64_t first, last; /* ids of the applies or releases */
+	int waiting;	     /* answers still due */
+	bool live;	     /* the ledger says that its circuits exist */
 	bool failed;
 	int64_t until_ns;
 };
@@ -34,7 +34,7 @@ struct soak {
 	FILE *ledger;
 	struct job jobs[JOBS_AT_ONCE];
 	unsigned int number, done, failed, refused, kills, faults, checkpoints;
-	bool calm;		/* no new jobs, no faults: a checkpoint */
+	bool calm; /* no new jobs, no faults: a checkpoint */
 	uint64_t random;
 };
 

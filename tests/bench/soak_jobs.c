@@ -42,8 +42,8 @@ static void note(struct soak *s, struct job *job, bool live)
 
 		ocs_section_torus_port(fabric, &fabric->sections[0], c->from, c->dim, c->pos[0],
 				       c->pos[1], OCS_PLUS, &plus);
-		ocs_section_torus_port(fabric, &fabric->sections[0], c->to, c->dim, c->pos[0], c->pos[1],
-				       OCS_MINUS, &minus);
+		ocs_section_torus_port(fabric, &fabric->sections[0], c->to, c->dim, c->pos[0],
+				       c->pos[1], OCS_MINUS, &minus);
 		fprintf(s->ledger, "%s[\"%s\",%d,%d],[\"%s\",%d,%d]", i ? "," : "",
 			fabric->switches[plus.sw].name, plus.port, PORTS + minus.port,
 			fabric->switches[plus.sw].name, minus.port, PORTS + plus.port);
@@ -80,8 +80,8 @@ static void send_all(struct soak *s, struct job *job, const char *op)
 {
 	job->waiting = job->placement->nnodes;
 	for (int i = 0; i < job->placement->nnodes; i++) {
-		char *text = ocs_asprintf("{\"op\":\"%s\",\"job\":%u,\"epoch\":%u,\"node\":\"%s\"}", op,
-					  job->number, job->number,
+		char *text = ocs_asprintf("{\"op\":\"%s\",\"job\":%u,\"epoch\":%u,\"node\":\"%s\"}",
+					  op, job->number, job->number,
 					  s->daemons.fabric->nodes[job->placement->nodes[i]].name);
 
 		job->last = soak_send(s, text);
@@ -120,7 +120,8 @@ static void finish(struct soak *s, struct job *job)
 static void start_jobs(struct soak *s)
 {
 	static const char *const shapes[] = {
-		"4x4x4", "4x8x2", "8x4x4", "2x2x4", "6x4", "18", "8x8x4", "2x2x2", "4x4x12", "16", "4x4x8",
+		"4x4x4", "4x8x2", "8x4x4",  "2x2x4", "6x4",   "18",
+		"8x8x4", "2x2x2", "4x4x12", "16",    "4x4x8",
 	};
 
 	for (int i = 0; i < JOBS_AT_ONCE && !s->calm; i++) {
@@ -129,7 +130,8 @@ static void start_jobs(struct soak *s)
 
 		if (job->state != FREE)
 			continue;
-		ocs_shape_parse(shapes[soak_draw(s, sizeof(shapes) / sizeof(*shapes))], NULL, &shape, &err);
+		ocs_shape_parse(shapes[soak_draw(s, sizeof(shapes) / sizeof(*shapes))], NULL,
+				&shape, &err);
 		job->placement = ocs_place(s->daemons.placer, s->occupancy, &shape, 0, &err);
 		if (!job->placement)
 			return;
@@ -234,7 +236,8 @@ void soak_resume(struct soak *s)
 		    ((job->state == APPLYING || job->state == RUNNING) &&
 		     listed(json_object_object_get(reply, "unknown"), job->number))) {
 			if (job->state == RUNNING)
-				daemons_die(&err, "job %u was running and is not known any more", job->number);
+				daemons_die(&err, "job %u was running and is not known any more",
+					    job->number);
 			send_commit(s, job);
 		} else if (job->state == APPLYING) {
 			send_all(s, job, "apply");

@@ -12,7 +12,11 @@
 #include "src/fabric/occupancy.h"
 #include "src/util/error.h"
 
-#define CHECK(condition) do { if (!(condition)) abort(); } while (0)
+#define CHECK(condition)          \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
 
 static void check_nodes(const struct ocs_fabric *fabric)
 {
@@ -41,12 +45,11 @@ static void check_ports(const struct ocs_fabric *fabric)
 	for (int sw = 0; sw < fabric->nswitches; sw++) {
 		CHECK(ocs_fabric_switch(fabric, fabric->switches[sw].name) == sw);
 		for (int p = 1; p <= ocs_switch_ports(&fabric->switches[sw]) && p < 64; p++)
-			free(ocs_fabric_port_label(fabric, (struct ocs_port){sw, p}));
+			free(ocs_fabric_port_label(fabric, (struct ocs_port){ sw, p }));
 	}
 }
 
-static void check_pairs(const struct ocs_fabric *fabric,
-			const struct ocs_section *section)
+static void check_pairs(const struct ocs_fabric *fabric, const struct ocs_section *section)
 {
 	struct ocs_patch patches[2];
 	struct ocs_port plus, minus;
@@ -55,16 +58,15 @@ static void check_pairs(const struct ocs_fabric *fabric,
 		return;
 	for (int dim = 0; dim < OCS_AXES; dim++) {
 		CHECK(ocs_section_torus_port(fabric, section, 0, dim, 0, 0, OCS_PLUS, &plus) == 0);
-		CHECK(ocs_section_torus_port(fabric, section, section->ncubes - 1, dim, 0,
-					     0, OCS_MINUS, &minus) == 0);
+		CHECK(ocs_section_torus_port(fabric, section, section->ncubes - 1, dim, 0, 0,
+					     OCS_MINUS, &minus) == 0);
 		CHECK(plus.sw == minus.sw);
-		CHECK(ocs_switch_patches(&fabric->switches[plus.sw], plus.port,
-					 minus.port, patches, NULL) > 0);
+		CHECK(ocs_switch_patches(&fabric->switches[plus.sw], plus.port, minus.port, patches,
+					 NULL) > 0);
 	}
 }
 
-static void check_occupancy(const struct ocs_fabric *fabric,
-			    const struct ocs_section *section)
+static void check_occupancy(const struct ocs_fabric *fabric, const struct ocs_section *section)
 {
 	struct ocs_occupancy *occupancy;
 
@@ -84,14 +86,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	struct ocs_config *config = ocs_config_parse((const char *)data, length, "f", &err);
 	const struct ocs_fabric *fabric;
 
 	if (!config) {
 		CHECK(err.code == OCS_USAGE);
-		CHECK(strncmp(err.text, "f:", 2) == 0 && err.text[2] >= '1' &&
-		      err.text[2] <= '9');
+		CHECK(strncmp(err.text, "f:", 2) == 0 && err.text[2] >= '1' && err.text[2] <= '9');
 		return 0;
 	}
 	fabric = config->fabric;

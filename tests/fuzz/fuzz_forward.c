@@ -37,8 +37,9 @@ static struct ocs_forward *forward;
 static void begin(void)
 {
 	static char *nodes[] = { (char *)"f0", (char *)"f1", (char *)"f2", (char *)"f3" };
-	struct ocs_plan_request request = { .servers = 4, .degree = 2, .routes = true,
-					    .nodes = nodes };
+	struct ocs_plan_request request = {
+		.servers = 4, .degree = 2, .routes = true, .nodes = nodes
+	};
 	struct ocs_error err;
 
 	fabric = ocs_config_take_fabric(ocs_config_parse(yaml, sizeof(yaml) - 1, "fuzz", &err));

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
 	char *text = strndup((const char *)data, length), *folded;
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	char **names, **again;
 	int count = ocs_hostlist_expand(text, 2000, &names, &err);
 

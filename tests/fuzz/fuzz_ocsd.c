@@ -25,43 +25,46 @@
 #include "src/ocsd/store/store.h"
 #include "src/ocsd/switches/worker.h"
 
-#define CHECK(condition) do { if (!(condition)) abort(); } while (0)
+#define CHECK(condition)          \
+	do {                      \
+		if (!(condition)) \
+			abort();  \
+	} while (0)
 #define SESSION "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define STRANGER 65534
 #define ROUNDS 40
 #define ANSWERS (1 << 24)
 
-static const char description[] =
-	"version: 1\n"
-	"switches:\n"
-	"  - {name: \"t-[x,y,z]-[0-1]-[0-1]\", driver: tl1, "
-	"address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
-	"  - {name: \"direct-[0-1]\", driver: tl1, "
-	"address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
-	"  - {name: \"rail-[0-1]\", driver: tl1, "
-	"address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
-	"fabrics:\n"
-	"  - name: pod\n"
-	"    kind: torus\n"
-	"    partitions: [tpu]\n"
-	"    cube: 2x2x2\n"
-	"    tile: 1x1x2\n"
-	"    cubes:\n"
-	"      - {name: c0, nodes: \"n[0-3]\"}\n"
-	"      - {name: c1, nodes: \"n[4-7]\"}\n"
-	"    ports: {switch: \"t-{dim}-{a}-{b}\", port: 2*cube+sign+1}\n"
-	"  - name: ring\n"
-	"    kind: direct\n"
-	"    partitions: [ring]\n"
-	"    nodes: d[0-5]\n"
-	"    degree: 2\n"
-	"    ports: {switch: \"direct-{interface}\", port: server+1}\n"
-	"  - name: rails\n"
-	"    kind: rails\n"
-	"    partitions: [rails]\n"
-	"    nodes: r[0-3]\n"
-	"    rails: 2\n"
-	"    ports: {switch: \"rail-{interface}\", port: server+1}\n";
+static const char description[] = "version: 1\n"
+				  "switches:\n"
+				  "  - {name: \"t-[x,y,z]-[0-1]-[0-1]\", driver: tl1, "
+				  "address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
+				  "  - {name: \"direct-[0-1]\", driver: tl1, "
+				  "address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
+				  "  - {name: \"rail-[0-1]\", driver: tl1, "
+				  "address: \"unix:/x/{name}\", credentials: /x/c, size: 8}\n"
+				  "fabrics:\n"
+				  "  - name: pod\n"
+				  "    kind: torus\n"
+				  "    partitions: [tpu]\n"
+				  "    cube: 2x2x2\n"
+				  "    tile: 1x1x2\n"
+				  "    cubes:\n"
+				  "      - {name: c0, nodes: \"n[0-3]\"}\n"
+				  "      - {name: c1, nodes: \"n[4-7]\"}\n"
+				  "    ports: {switch: \"t-{dim}-{a}-{b}\", port: 2*cube+sign+1}\n"
+				  "  - name: ring\n"
+				  "    kind: direct\n"
+				  "    partitions: [ring]\n"
+				  "    nodes: d[0-5]\n"
+				  "    degree: 2\n"
+				  "    ports: {switch: \"direct-{interface}\", port: server+1}\n"
+				  "  - name: rails\n"
+				  "    kind: rails\n"
+				  "    partitions: [rails]\n"
+				  "    nodes: r[0-3]\n"
+				  "    rails: 2\n"
+				  "    ports: {switch: \"rail-{interface}\", port: server+1}\n";
 
 /* ---- switches that obey ---- */
 
@@ -211,7 +214,7 @@ static void forget_all(struct ocsd *d)
 	ocsd_guests_free(d);
 	ocsd_complaints_end(d);
 	ocsd_store_script(d->store, "DELETE FROM history; DELETE FROM transactions;"
-			  "DELETE FROM audit; UPDATE meta SET value=0");
+				    "DELETE FROM audit; UPDATE meta SET value=0");
 	ocsd_store_commit(d->store);
 	d->store->revision = d->store->stored = 0;
 }

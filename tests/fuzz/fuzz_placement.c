@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text;
 
 	if (!fabric) {
-		fabric = ocs_config_take_fabric(ocs_config_open("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", &err));
+		fabric = ocs_config_take_fabric(
+			ocs_config_open("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", &err));
 		if (!fabric)
 			abort();
 		placer = ocs_placer_create(fabric, &fabric->sections[0]);

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
 	char *text = strndup((const char *)data, length), written[OCS_CTL_WHEN_TEXT];
 	const time_t now = 1795305600;
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	time_t moment, again;
 
 	if (ocs_ctl_duration_parse(text, &err) < 0 && err.code != OCS_USAGE)

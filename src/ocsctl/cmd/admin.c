@@ -58,8 +58,10 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return ocs_error_set(err, OCS_USAGE, "%s: what is a '%s'? usage: ocsctl %s %s", op,
 				     kind, op, args->command->operands);
 	if (!strcmp(op, OCS_OP_FAIL) && strcmp(kind, "port") != 0)
-		return ocs_error_set(err, OCS_USAGE, "fail: only a port fails; 'ocsctl drain %s %s' keeps"
-				     " new jobs off it", kind, name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "fail: only a port fails; 'ocsctl drain %s %s' keeps"
+				     " new jobs off it",
+				     kind, name);
 	if (!strcmp(kind, "port") && !strchr(name, ':'))
 		return ocs_error_set(err, OCS_USAGE, "%s: a port is written SWITCH:PORT, not '%s'",
 				     op, name);
@@ -85,7 +87,8 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 			printf("self-test: %s\n", ocs_ctl_string(reply, OCS_FIELD_TESTED, ""));
 		printf("%s %s is %s\n", kind, name,
 		       !strcmp(op, OCS_OP_RESUME) ? "in service" :
-		       !strcmp(op, OCS_OP_FAIL) ? "out of service, as failed" : "drained");
+		       !strcmp(op, OCS_OP_FAIL)	  ? "out of service, as failed" :
+						    "drained");
 	}
 	json_object_put(reply);
 	return 0;

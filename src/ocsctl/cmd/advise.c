@@ -19,10 +19,10 @@
 /* What was asked, what runs, and the answer. */
 struct advise {
 	const struct ocs_ctl_args *args;
-	struct ocs_ctl_where where;	/* its occupancy: the section without the jobs */
+	struct ocs_ctl_where where; /* its occupancy: the section without the jobs */
 	struct ocs_ctl_state state;
 	struct ocs_advice_job *jobs;
-	struct json_object **rows;	/* what ocsd says of each, borrowed from the state */
+	struct json_object **rows; /* what ocsd says of each, borrowed from the state */
 	int njobs;
 	struct ocs_advice *advice;
 };
@@ -79,7 +79,8 @@ static int job_leave(struct advise *a, int index, int *holder, struct ocs_error 
 					     node->name);
 		*had = index + 1;
 		if (!ocs_ctl_state_out(&a->state, node->name) &&
-		    !ocs_ctl_state_reservation(&a->state, node->name) && !w->occupancy->drained[node->cube])
+		    !ocs_ctl_state_reservation(&a->state, node->name) &&
+		    !w->occupancy->drained[node->cube])
 			ocs_occupancy_node_set(w->occupancy, w->fabric, p->nodes[k], true);
 	}
 	return 0;
@@ -153,8 +154,8 @@ static void cost_set(struct advise *a, long job, double hours)
 {
 	for (int i = 0; i < a->njobs; i++) {
 		if (ocs_field_number(a->rows[i], OCS_FIELD_JOB, 0) == job)
-			a->jobs[i].cost = (double)a->jobs[i].placement->shape.xpus *
-				(hours + 1 / 60.0);
+			a->jobs[i].cost =
+				(double)a->jobs[i].placement->shape.xpus * (hours + 1 / 60.0);
 	}
 }
 
@@ -185,9 +186,11 @@ static int elapsed_read(struct advise *a, struct ocs_error *err)
 		hours = line[word] ? hours_of(line + word + strspn(line + word, " \t")) : -1;
 		line[word] = '\0';
 		if (hours < 0 || ocs_number_parse(line, 1, UINT32_MAX, &job))
-			rc = ocs_error_set(err, OCS_USAGE, "%s:%d: a job and the time it has run are"
-					   " needed, as in '17 1-02:30:00' (squeue -h -t R -o '%%A %%M')",
-					   a->args->elapsed, number);
+			rc = ocs_error_set(
+				err, OCS_USAGE,
+				"%s:%d: a job and the time it has run are"
+				" needed, as in '17 1-02:30:00' (squeue -h -t R -o '%%A %%M')",
+				a->args->elapsed, number);
 		else
 			cost_set(a, job, hours);
 	}
@@ -205,8 +208,8 @@ static struct json_object *cubes_json(const struct ocs_placement *p)
 	struct json_object *array = json_object_new_array();
 
 	for (int i = 0; i < p->ncubes; i++)
-		json_object_array_add(array, json_object_new_string(
-			p->section->cube_names[p->cubes[i]]));
+		json_object_array_add(array,
+				      json_object_new_string(p->section->cube_names[p->cubes[i]]));
 	return array;
 }
 
@@ -266,12 +269,14 @@ static void add_cubes(struct ocs_text_table *table, const struct ocs_placement *
 /* One line per job, in the order of placing. */
 static void print_table(const struct advise *a)
 {
-	struct ocs_text_table *table = ocs_text_table_create("ORDER|JOB|USER|SHAPE|>XPUS|>COST|FROM|TO");
+	struct ocs_text_table *table =
+		ocs_text_table_create("ORDER|JOB|USER|SHAPE|>XPUS|>COST|FROM|TO");
 	const struct ocs_advice *advice = a->advice;
 	char shape[OCS_SHAPE_TEXT];
 
 	for (int at = 0, i = 0; at <= advice->nmoves; at++) {
-		const struct ocs_advice_move *move = at == advice->order ? NULL : &advice->moves[i++];
+		const struct ocs_advice_move *move =
+			at == advice->order ? NULL : &advice->moves[i++];
 		const struct ocs_shape *s = move ? &move->placement->shape : &a->where.shape;
 		struct json_object *row = move ? a->rows[move->job] : NULL;
 
@@ -304,13 +309,15 @@ static void print_text(const struct advise *a)
 		free(nodes);
 		return;
 	}
-	printf("%s could start on nodes %s if %d job%s (%.*f %s) were restarted elsewhere:\n\n", shape,
-	       nodes, advice->nmoves, advice->nmoves == 1 ? "" : "s", a->args->elapsed ? 1 : 0,
-	       advice->cost, unit(a));
+	printf("%s could start on nodes %s if %d job%s (%.*f %s) were restarted elsewhere:\n\n",
+	       shape, nodes, advice->nmoves, advice->nmoves == 1 ? "" : "s",
+	       a->args->elapsed ? 1 : 0, advice->cost, unit(a));
 	free(nodes);
 	print_table(a);
-	printf("\n%s\n", advice->complete ? "No fewer and no cheaper jobs would do." :
-	       "Not all sets of jobs were tried: fewer or cheaper ones might do.");
+	printf("\n%s\n",
+	       advice->complete ?
+		       "No fewer and no cheaper jobs would do." :
+		       "Not all sets of jobs were tried: fewer or cheaper ones might do.");
 }
 
 static void advise_close(struct advise *a)
@@ -333,14 +340,19 @@ int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (args->map && args->ocsd)
 		return ocs_error_set(err, OCS_USAGE, "advise: give --map or --ocsd, not both");
 	if (args->map && args->elapsed && !strcmp(args->map, "-") && !strcmp(args->elapsed, "-"))
-		return ocs_error_set(err, OCS_USAGE, "advise: only one of --map and --elapsed can be"
+		return ocs_error_set(err, OCS_USAGE,
+				     "advise: only one of --map and --elapsed can be"
 				     " standard input");
 	if (!ocs_ctl_where_open(args, w, err) && !state_get(&a, err) && !jobs_get(&a, err) &&
 	    !elapsed_read(&a, err))
-		a.advice = ocs_advise(&(struct ocs_advice_request){
-			.place = ocs_advice_place, .arg = w->placer, .fabric = w->fabric,
-			.base = w->occupancy, .shape = &w->shape, .jobs = a.jobs,
-			.njobs = a.njobs }, err);
+		a.advice = ocs_advise(&(struct ocs_advice_request){ .place = ocs_advice_place,
+								    .arg = w->placer,
+								    .fabric = w->fabric,
+								    .base = w->occupancy,
+								    .shape = &w->shape,
+								    .jobs = a.jobs,
+								    .njobs = a.njobs },
+				      err);
 	if (a.advice) {
 		rc = 0;
 		if (args->json)

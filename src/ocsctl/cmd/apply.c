@@ -18,8 +18,7 @@
 #define PAUSE_NS 500000000L
 #define DEFAULT_APPLY_MS 300000
 
-static struct json_object *request_new(const struct ocs_ctl_args *args, const char *op,
-				       long job)
+static struct json_object *request_new(const struct ocs_ctl_args *args, const char *op, long job)
 {
 	struct json_object *request = ocs_request_new(op);
 
@@ -33,8 +32,7 @@ static struct json_object *request_new(const struct ocs_ctl_args *args, const ch
 }
 
 /* One attempt.  *REFUSAL is the daemon's own answer where it gave one. */
-static struct json_object *attempt(const struct ocs_ctl_args *args,
-				   const struct ocs_config *config,
+static struct json_object *attempt(const struct ocs_ctl_args *args, const struct ocs_config *config,
 				   struct json_object *request, int timeout_ms,
 				   struct json_object **refusal, struct ocs_error *err)
 {
@@ -49,8 +47,7 @@ static struct json_object *attempt(const struct ocs_ctl_args *args,
 	return reply;
 }
 
-static struct json_object *insist(const struct ocs_ctl_args *args,
-				  const struct ocs_config *config,
+static struct json_object *insist(const struct ocs_ctl_args *args, const struct ocs_config *config,
 				  struct json_object *request, int timeout_ms,
 				  struct json_object **refusal, struct ocs_error *err)
 {
@@ -63,9 +60,9 @@ static struct json_object *insist(const struct ocs_ctl_args *args,
 
 		reply = attempt(args, config, request,
 				args->wait && left < timeout_ms ? (left > 100 ? left : 100) :
-				timeout_ms, refusal, err);
-		if (reply || err->code != OCS_UNREACHABLE ||
-		    ocs_now_ns() + PAUSE_NS >= end)
+								  timeout_ms,
+				refusal, err);
+		if (reply || err->code != OCS_UNREACHABLE || ocs_now_ns() + PAUSE_NS >= end)
 			return reply;
 		nanosleep(&pause, NULL);
 	}
@@ -113,7 +110,8 @@ int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err)
 	int rc;
 
 	if (!args->node)
-		return ocs_error_set(err, OCS_USAGE, "apply: --node is missing: the node of the job that"
+		return ocs_error_set(err, OCS_USAGE,
+				     "apply: --node is missing: the node of the job that"
 				     " asks");
 	if (open_config(args, &config, err))
 		return -1;

@@ -54,19 +54,19 @@ static struct json_object *section_json(const struct ocs_fabric *fabric,
 	const char *switch_text, *port_text;
 
 	json_object_object_add(out, "name", json_object_new_string(section->name));
-	json_object_object_add(out, "kind", json_object_new_string(
-		ocs_section_kind_name(section->kind)));
+	json_object_object_add(out, "kind",
+			       json_object_new_string(ocs_section_kind_name(section->kind)));
 	for (size_t i = 0; i < section->npartitions; i++)
-		json_object_array_add(partitions,
-				      json_object_new_string(section->partitions[i]));
+		json_object_array_add(partitions, json_object_new_string(section->partitions[i]));
 	json_object_object_add(out, "partitions", partitions);
 	json_object_object_add(out, "nodes", json_object_new_int(section->nnodes));
 	add_nodes(out, fabric, section);
 	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC) {
 		json_object_object_add(out, "cubes", json_object_new_int(section->ncubes));
 		add_list(out, "cube_list", section->cube_names, section->ncubes);
-		json_object_object_add(out, "xpus", json_object_new_int64(
-			(int64_t)section->ncubes * section->cube_xpus));
+		json_object_object_add(
+			out, "xpus",
+			json_object_new_int64((int64_t)section->ncubes * section->cube_xpus));
 		json_object_object_add(out, "edge", extents(section->edge));
 		json_object_object_add(out, "tile", extents(section->tile));
 	} else {
@@ -104,8 +104,8 @@ static struct json_object *config_json(const struct ocs_config *config)
 		add_text(one, "dialect", sw->dialect);
 		add_text(one, "address", sw->address);
 		json_object_object_add(one, "size", json_object_new_int(sw->size));
-		json_object_object_add(one, "ports", json_object_new_string(sw->bidi ?
-									    "bidi" : "duplex"));
+		json_object_object_add(one, "ports",
+				       json_object_new_string(sw->bidi ? "bidi" : "duplex"));
 		json_object_object_add(one, "used",
 				       json_object_new_int(ocs_switch_used(fabric, i)));
 		json_object_array_add(switches, one);

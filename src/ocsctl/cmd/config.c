@@ -42,8 +42,10 @@ char *ocs_ctl_config_path(struct ocs_error *err)
 		free(places[i]);
 	}
 	if (!found)
-		ocs_error_set(err, OCS_USAGE, "found no ocs.yaml (looked for %s); give --fabric or"
-			      " set OCS_CONF", tried.data);
+		ocs_error_set(err, OCS_USAGE,
+			      "found no ocs.yaml (looked for %s); give --fabric or"
+			      " set OCS_CONF",
+			      tried.data);
 	ocs_text_free(&tried);
 	return found;
 }
@@ -90,8 +92,7 @@ int ocs_ctl_no_section(const struct ocs_fabric *fabric, const struct ocs_ctl_arg
 }
 
 const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
-					  const struct ocs_ctl_args *args,
-					  struct ocs_error *err)
+					  const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	const struct ocs_section *found = NULL;
 	struct ocs_text names = { 0 };
@@ -102,9 +103,10 @@ const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
 		if (found && on_cubes(found))
 			return found;
 		if (found)
-			ocs_error_set(err, OCS_USAGE, "section %s of %s has no cubes: a shape is"
-				      " placed on a torus or static section", args->section,
-				      fabric->source);
+			ocs_error_set(err, OCS_USAGE,
+				      "section %s of %s has no cubes: a shape is"
+				      " placed on a torus or static section",
+				      args->section, fabric->source);
 		else
 			ocs_ctl_no_section(fabric, args, err);
 		return NULL;
@@ -116,12 +118,16 @@ const struct ocs_section *ocs_ctl_section(const struct ocs_fabric *fabric,
 		ocs_text_add(&names, "%s%s", count++ ? ", " : "", found->name);
 	}
 	if (count > 1) {
-		ocs_error_set(err, OCS_USAGE, "%s has several sections with cubes; choose one with"
-			      " --section: %s", fabric->source, names.data);
+		ocs_error_set(err, OCS_USAGE,
+			      "%s has several sections with cubes; choose one with"
+			      " --section: %s",
+			      fabric->source, names.data);
 		found = NULL;
 	} else if (!count) {
-		ocs_error_set(err, OCS_USAGE, "%s has no torus or static section to place a shape"
-			      " on", fabric->source);
+		ocs_error_set(err, OCS_USAGE,
+			      "%s has no torus or static section to place a shape"
+			      " on",
+			      fabric->source);
 	}
 	ocs_text_free(&names);
 	return found;
@@ -142,8 +148,8 @@ const char *ocs_ctl_address(const struct ocs_ctl_args *args, const struct ocs_co
 	return config->ocsd.address;
 }
 
-struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
-				   const struct ocs_config *config, struct ocs_error *err)
+struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args, const struct ocs_config *config,
+				   struct ocs_error *err)
 {
 	struct ocs_config *opened = NULL;
 	struct ocs_client *client = NULL;
@@ -163,9 +169,9 @@ struct ocs_client *ocs_ctl_connect(const struct ocs_ctl_args *args,
 		ocs_error_set(err, OCS_USAGE, "%s does not say where ocsd answers; give --ocsd",
 			      config->fabric->source);
 	else if (!ocs_net_address_check(address, err))
-		client = ocs_client_open(address, config ? config->ocsd.key : NULL,
-					 config ? config->ocsd.user : NULL, OCS_CTL_CONNECT_MS,
-					 err);
+		client =
+			ocs_client_open(address, config ? config->ocsd.key : NULL,
+					config ? config->ocsd.user : NULL, OCS_CTL_CONNECT_MS, err);
 	ocs_config_destroy(opened);
 	return client;
 }
@@ -223,7 +229,7 @@ struct json_object *ocs_ctl_read_json(const char *path, struct ocs_error *err)
 	if (fault != json_tokener_success || !json) {
 		ocs_error_set(err, OCS_USAGE, "%s is not JSON: %s at byte %zu", name,
 			      fault == json_tokener_continue ? "it ends too early" :
-			      json_tokener_error_desc(fault),
+							       json_tokener_error_desc(fault),
 			      json_tokener_get_parse_end(tokener));
 		json_object_put(json);
 		json = NULL;

@@ -20,7 +20,7 @@
 
 struct ocs_site {
 	const struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
+	const struct ocs_fabric *fabric; /* of config */
 	struct ocs_slurm_conf *conf;
 	struct json_object *findings;
 	struct json_object *looked;
@@ -82,8 +82,7 @@ void ocs_site_looked(struct ocs_site *site, const char *format, ...)
 
 /* A finding about a line of slurm.conf, or about its absence (LINE NULL). */
 static void __attribute__((format(printf, 4, 5)))
-about(struct ocs_site *site, bool note, const struct ocs_slurm_line *line,
-      const char *format, ...)
+about(struct ocs_site *site, bool note, const struct ocs_slurm_line *line, const char *format, ...)
 {
 	char *where = line ? ocs_asprintf("%s:%d", line->file, line->number) :
 			     ocs_strdup(site->conf->path);
@@ -136,8 +135,10 @@ static void compare_order(struct ocs_site *site)
 
 	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
 		if (behind && !ocs_slurm_list_has(harmless, word))
-			about(site, true, line, "JobSubmitPlugins=%s: what %s makes of a job is not compared"
-			      " with its shape, and may take it away; list ocs last", given, word);
+			about(site, true, line,
+			      "JobSubmitPlugins=%s: what %s makes of a job is not compared"
+			      " with its shape, and may take it away; list ocs last",
+			      given, word);
 		behind |= !strcasecmp(word, "ocs");
 	}
 	free(copy);
@@ -147,23 +148,29 @@ static void compare_resources(struct ocs_site *site)
 {
 	const struct ocs_slurm_line *line;
 	const char *given = ocs_slurm_conf_value(site->conf, "SelectTypeParameters", &line);
-	static const char *const units[] = { "CR_Core", "CR_Core_Memory", "CR_CPU",
-					     "CR_CPU_Memory", "CR_Socket", "CR_Socket_Memory" };
+	static const char *const units[] = {
+		"CR_Core",	 "CR_Core_Memory", "CR_CPU",
+		"CR_CPU_Memory", "CR_Socket",	   "CR_Socket_Memory"
+	};
 
 	/* What Slurm takes for granted since 22.05 is CR_Core_Memory. */
 	for (size_t i = 0; given && i < sizeof(units) / sizeof(units[0]); i++)
 		if (ocs_slurm_list_has(given, units[i]))
 			given = NULL;
 	if (given)
-		about(site, false, line, "SelectTypeParameters=%s: slurmctld will not start;"
-		      " select/cons_tres_ocs needs CR_Core, CR_CPU or CR_Socket", given);
+		about(site, false, line,
+		      "SelectTypeParameters=%s: slurmctld will not start;"
+		      " select/cons_tres_ocs needs CR_Core, CR_CPU or CR_Socket",
+		      given);
 	given = ocs_slurm_conf_value(site->conf, "SchedulerParameters", &line);
 	if (ocs_slurm_list_has(given, "extra_constraints"))
-		about(site, false, line, "SchedulerParameters holds extra_constraints: slurmctld"
+		about(site, false, line,
+		      "SchedulerParameters holds extra_constraints: slurmctld"
 		      " will not start; jobs carry their shape in Extra");
 	given = ocs_slurm_conf_value(site->conf, "JobRequeue", &line);
 	if (given && !strcmp(given, "0"))
-		about(site, true, line, "JobRequeue=0: a job whose switch fails in the prolog is"
+		about(site, true, line,
+		      "JobRequeue=0: a job whose switch fails in the prolog is"
 		      " cancelled, not requeued");
 }
 
@@ -178,14 +185,17 @@ static void compare_prolog(struct ocs_site *site)
 	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
 		all_nodes |= ocs_slurm_list_has(given, more[i]);
 	if (!all_nodes)
-		must_hold(site, "PrologFlags", "Alloc", "circuits are made in the prolog of every node");
+		must_hold(site, "PrologFlags", "Alloc",
+			  "circuits are made in the prolog of every node");
 	must_hold(site, "PrologFlags", "DeferBatch",
 		  "the batch script would start before all nodes have their circuits");
 	if (ocs_slurm_list_has(given, "RunInJob"))
-		about(site, false, line, "PrologFlags holds RunInJob: Slurm would leave out the"
+		about(site, false, line,
+		      "PrologFlags holds RunInJob: Slurm would leave out the"
 		      " prolog of spank_ocs, so shapes are refused");
 	if (ocs_slurm_list_has(given, "NoHold"))
-		about(site, true, line, "PrologFlags holds NoHold: scripts start before the files of a"
+		about(site, true, line,
+		      "PrologFlags holds NoHold: scripts start before the files of a"
 		      " job are on all of its nodes, and a node without spank_ocs is found late");
 }
 
@@ -198,9 +208,10 @@ static void compare_times(struct ocs_site *site)
 	if (!given || ocs_number_parse(given, 1, 65533, &seconds))
 		return;
 	if (seconds * 1000 <= site->config->timeouts.prolog_ms)
-		about(site, false, line, "PrologEpilogTimeout=%ld ends a prolog before"
-		      " timeouts.prolog of ocs.yaml (%d s) does: nodes would be drained", seconds,
-		      site->config->timeouts.prolog_ms / 1000);
+		about(site, false, line,
+		      "PrologEpilogTimeout=%ld ends a prolog before"
+		      " timeouts.prolog of ocs.yaml (%d s) does: nodes would be drained",
+		      seconds, site->config->timeouts.prolog_ms / 1000);
 }
 
 static void compare_user(struct ocs_site *site)
@@ -214,8 +225,10 @@ static void compare_user(struct ocs_site *site)
 	for (size_t i = 0; i < site->config->ocsd.nadmins; i++)
 		if (!strcmp(site->config->ocsd.admins[i], user))
 			return;
-	about(site, false, line, "SlurmUser=%s is not in ocsd.admins of %s: ocsd would not obey"
-	      " slurmctld", user, site->fabric->source);
+	about(site, false, line,
+	      "SlurmUser=%s is not in ocsd.admins of %s: ocsd would not obey"
+	      " slurmctld",
+	      user, site->fabric->source);
 }
 
 /* The XPUs of a node of SECTION, 0 if not said. */
@@ -281,8 +294,10 @@ static void compare_machine(struct ocs_site *site, const struct ocs_slurm_line *
 		      ocs_slurm_line_value(line, "NodeName"), gres, section->name, xpus);
 	number = cpus(line);
 	if (number && number < xpus)
-		about(site, true, line, "%s have %ld CPUs for %d XPUs: jobs start one task a node,"
-		      " not one an XPU", ocs_slurm_line_value(line, "NodeName"), number, xpus);
+		about(site, true, line,
+		      "%s have %ld CPUs for %d XPUs: jobs start one task a node,"
+		      " not one an XPU",
+		      ocs_slurm_line_value(line, "NodeName"), number, xpus);
 }
 
 /* TOPOLOGY of a NodeName line, with its hosts. */
@@ -339,7 +354,8 @@ static void compare_nodes(struct ocs_site *site)
 			if (node->section != section)
 				compare_machine(site, line, &fabric->sections[node->section],
 						ocs_slurm_line_value(line, "Gres") ?
-						ocs_slurm_line_value(line, "Gres") : gres);
+							ocs_slurm_line_value(line, "Gres") :
+							gres);
 			section = node->section;
 		}
 		compare_place(site, line, names, count);
@@ -352,8 +368,10 @@ static void compare_nodes(struct ocs_site *site)
 	}
 	free(seen);
 	if (missing)
-		about(site, false, NULL, "%d of %d nodes of %s have no NodeName line (the first is"
-		      " %s): no shape can use them", missing, fabric->nnodes, fabric->source, first);
+		about(site, false, NULL,
+		      "%d of %d nodes of %s have no NodeName line (the first is"
+		      " %s): no shape can use them",
+		      missing, fabric->nnodes, fabric->source, first);
 }
 
 /* The line of the NodeSet that is called NAME, LENGTH characters long, or NULL. */
@@ -426,12 +444,15 @@ static void compare_partition(struct ocs_site *site, const struct ocs_slurm_line
 	/* A section that serves every partition without one of its own is often no more
 	 * than the only one there is. */
 	if (count && !inside && section->npartitions)
-		about(site, false, line, "no node of partition %s is in section %s, which serves it:"
-		      " no shape can ever start there", partition, section->name);
+		about(site, false, line,
+		      "no node of partition %s is in section %s, which serves it:"
+		      " no shape can ever start there",
+		      partition, section->name);
 	else if (count > inside && inside)
-		about(site, true, line, "%d of %d nodes of partition %s are not in section %s:"
-		      " shapes leave them alone", count - inside, count, partition,
-		      section->name);
+		about(site, true, line,
+		      "%d of %d nodes of partition %s are not in section %s:"
+		      " shapes leave them alone",
+		      count - inside, count, partition, section->name);
 	ocs_names_free(names, count);
 }
 
@@ -450,9 +471,10 @@ static void compare_partitions(struct ocs_site *site)
 				found = name && !strcmp(name, section->partitions[j]);
 			}
 			if (!found)
-				about(site, false, NULL, "there is no PartitionName=%s, which"
-				      " section %s of %s serves", section->partitions[j],
-				      section->name, site->fabric->source);
+				about(site, false, NULL,
+				      "there is no PartitionName=%s, which"
+				      " section %s of %s serves",
+				      section->partitions[j], section->name, site->fabric->source);
 		}
 	}
 	for (size_t i = 0; i < site->conf->count; i++) {
@@ -466,13 +488,14 @@ static void compare_partitions(struct ocs_site *site)
 static void compare_topology(struct ocs_site *site)
 {
 	const char *slash = strrchr(site->conf->path, '/');
-	char *path = ocs_asprintf("%.*stopology.yaml",
-				  slash ? (int)(slash - site->conf->path + 1) : 0,
-				  site->conf->path);
+	char *path =
+		ocs_asprintf("%.*stopology.yaml", slash ? (int)(slash - site->conf->path + 1) : 0,
+			     site->conf->path);
 
 	must_be(site, "TopologyPlugin", "topology/ocs", "the model of the fabric");
 	if (!access(path, F_OK))
-		ocs_site_find(site, true, path, "Slurm from 25.05 on reads this instead of"
+		ocs_site_find(site, true, path,
+			      "Slurm from 25.05 on reads this instead of"
 			      " TopologyPlugin, and then no shape starts: remove it");
 	free(path);
 }
@@ -520,7 +543,8 @@ void ocs_site_print(const struct ocs_site *site, FILE *out)
 		struct json_object *one = json_object_array_get_idx(site->findings, i);
 
 		fprintf(out, "%s: %s%s\n", ocs_ctl_string(one, "where", ""),
-			ocs_field_true(one, "note") ? "note: " : "", ocs_ctl_string(one, "text", ""));
+			ocs_field_true(one, "note") ? "note: " : "",
+			ocs_ctl_string(one, "text", ""));
 	}
 }
 

@@ -22,8 +22,8 @@ void ocs_site_destroy(struct ocs_site *site);
 
 /* A contradiction, or with NOTE only something worth knowing.  WHERE is "file:line", or
  * who was asked. */
-void ocs_site_find(struct ocs_site *site, bool note, const char *where, const char *format,
-		   ...) __attribute__((format(printf, 4, 5)));
+void ocs_site_find(struct ocs_site *site, bool note, const char *where, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 /* What was looked at, for the last line of the report. */
 void ocs_site_looked(struct ocs_site *site, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -26,8 +26,10 @@ static void compare_spank(struct ocs_site *site, const char *where, char *words)
 	bool scripts = false;
 
 	if (strcasecmp(word, "required") != 0)
-		ocs_site_find(site, false, where, "spank_ocs.so is %s: a task would start without"
-			      " its circuits when it fails; write 'required'", word);
+		ocs_site_find(site, false, where,
+			      "spank_ocs.so is %s: a task would start without"
+			      " its circuits when it fails; write 'required'",
+			      word);
 	for (word = strtok_r(NULL, " \t", &save); word; word = strtok_r(NULL, " \t", &save)) {
 		if (!strcmp(word, "prolog=no"))
 			scripts = true;
@@ -36,18 +38,20 @@ static void compare_spank(struct ocs_site *site, const char *where, char *words)
 		if (!strncmp(word, "ocsd_key=", 9) && ocs_site_config(site)->ocsd.key &&
 		    strcmp(word + 9, ocs_site_config(site)->ocsd.key) != 0)
 			ocs_site_find(site, true, where, "%s, but ocsd.key of %s is %s", word,
-				      ocs_site_config(site)->fabric->source, ocs_site_config(site)->ocsd.key);
+				      ocs_site_config(site)->fabric->source,
+				      ocs_site_config(site)->ocsd.key);
 	}
 	if (scripts && (!ocs_site_value(site, "Prolog") || !ocs_site_value(site, "Epilog")))
-		ocs_site_find(site, false, where, "prolog=no, but slurm.conf names no Prolog= and"
+		ocs_site_find(site, false, where,
+			      "prolog=no, but slurm.conf names no Prolog= and"
 			      " Epilog=: nobody would make or cut circuits");
 }
 
 /* What is found in plugstack.conf and what it includes. */
 struct plugstack {
 	struct ocs_site *site;
-	struct ocs_text files;	/* those that were read */
-	const char *within;	/* "file:line" of the outermost include that is being read, or NULL */
+	struct ocs_text files; /* those that were read */
+	const char *within; /* "file:line" of the outermost include that is being read, or NULL */
 	bool found;
 };
 
@@ -59,8 +63,8 @@ static void read_included(struct plugstack *p, const char *path, const char *whe
 {
 	const char *slash = strrchr(path, '/');
 	/* As Slurm does it: beside the file that includes. */
-	char *names_of = ocs_asprintf("%.*s%s", *pattern != '/' && slash ? (int)(slash - path + 1) : 0,
-				      path, pattern);
+	char *names_of = ocs_asprintf(
+		"%.*s%s", *pattern != '/' && slash ? (int)(slash - path + 1) : 0, path, pattern);
 	bool outermost = !p->within;
 	glob_t names = { 0 };
 
@@ -80,9 +84,10 @@ static void read_included(struct plugstack *p, const char *path, const char *whe
 /* Slurmds without files of their own get plugstack.conf from slurmctld, and no other. */
 static void compare_configless(struct plugstack *p)
 {
-	if (p->within && ocs_slurm_list_has(ocs_site_value(p->site, "SlurmctldParameters"),
-					    "enable_configless"))
-		ocs_site_find(p->site, false, p->within, "spank_ocs.so is in a file that this includes,"
+	if (p->within &&
+	    ocs_slurm_list_has(ocs_site_value(p->site, "SlurmctldParameters"), "enable_configless"))
+		ocs_site_find(p->site, false, p->within,
+			      "spank_ocs.so is in a file that this includes,"
 			      " which nodes do not get from slurmctld (enable_configless in"
 			      " SlurmctldParameters): write 'required spank_ocs.so' here");
 }
@@ -129,15 +134,18 @@ static void compare_plugstack(struct ocs_site *site, const char *conf)
 	const char *given = ocs_site_value(site, "PlugStackConfig");
 	const char *slash = strrchr(conf, '/');
 	char *path = given ? ocs_strdup(given) :
-		ocs_asprintf("%.*splugstack.conf", slash ? (int)(slash - conf + 1) : 0, conf);
+			     ocs_asprintf("%.*splugstack.conf", slash ? (int)(slash - conf + 1) : 0,
+					  conf);
 	struct plugstack p = { .site = site };
 
 	read_plugstack(&p, path, 0);
 	if (!p.files.length)
-		ocs_site_find(site, false, path, "cannot be read: without 'required spank_ocs.so' in"
+		ocs_site_find(site, false, path,
+			      "cannot be read: without 'required spank_ocs.so' in"
 			      " it there is no --shape and no circuit");
 	else if (!p.found)
-		ocs_site_find(site, false, path, "holds no 'required spank_ocs.so': there is no"
+		ocs_site_find(site, false, path,
+			      "holds no 'required spank_ocs.so': there is no"
 			      " --shape and no circuit");
 	if (p.files.length)
 		ocs_site_looked(site, "%s", p.files.data);
@@ -162,8 +170,8 @@ static void compare_secret(struct ocs_site *site, const char *path, const char *
 	if (access(path, F_OK) && (errno != ENOENT || !has_ocsd(&ocs_site_config(site)->ocsd)))
 		return;
 	if (ocs_secret_check(path, uid, gid, &err))
-		ocs_site_find(site, false, whose, "ocsd, uid %u, does not take %s", (unsigned int)uid,
-			      err.text);
+		ocs_site_find(site, false, whose, "ocsd, uid %u, does not take %s",
+			      (unsigned int)uid, err.text);
 }
 
 static void compare_secrets(struct ocs_site *site)

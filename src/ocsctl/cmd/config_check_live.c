@@ -33,7 +33,8 @@ static void compare_account(struct ocs_site *site, const struct ocs_config *conf
 	if (ocs_account_uid(config->ocsd.user, &uid, &err))
 		ocs_site_find(site, false, config->fabric->source, "%s", err.text);
 	else if (!config->ocsd.user && !uid)
-		ocs_site_find(site, true, config->fabric->source, "this host has no account " OCS_ACCOUNT
+		ocs_site_find(site, true, config->fabric->source,
+			      "this host has no account " OCS_ACCOUNT
 			      ": only an ocsd that runs as root is believed here; write its account"
 			      " as ocsd.user");
 }
@@ -53,7 +54,8 @@ static void compare_fault(struct ocs_site *site, const struct ocs_config *config
 
 	text_format(config, text);
 	if (fault && strcmp(ocs_ctl_string(theirs, OCS_FIELD_TEXT, ""), text) != 0)
-		ocs_site_find(site, false, who, "could not read ocs.yaml, and goes on with what it read"
+		ocs_site_find(site, false, who,
+			      "could not read ocs.yaml, and goes on with what it read"
 			      " before (%s): %s: %s once that is mended",
 			      ocs_ctl_string(theirs, OCS_FIELD_SOURCE, "?"), fault, command);
 }
@@ -69,13 +71,16 @@ static void compare_slurmctld(struct ocs_site *site, const struct ocs_config *co
 	text_format(config, text);
 	compare_fault(site, config, "slurmctld", yaml, "scontrol reconfigure");
 	if (strcmp(ocs_ctl_string(yaml, OCS_FIELD_DIGEST, digest), digest) != 0)
-		ocs_site_find(site, false, "slurmctld", "runs with other cubes, nodes, switches or port"
-			      " rules (%s) than %s says: scontrol reconfigure, then look into its log",
-			      source, config->fabric->source);
+		ocs_site_find(
+			site, false, "slurmctld",
+			"runs with other cubes, nodes, switches or port"
+			" rules (%s) than %s says: scontrol reconfigure, then look into its log",
+			source, config->fabric->source);
 	else if (strcmp(ocs_ctl_string(yaml, OCS_FIELD_TEXT, text), text) != 0)
-		ocs_site_find(site, true, "slurmctld", "has read another text of ocs.yaml (%s) than"
-			      " %s has now: scontrol reconfigure, then look into its log", source,
-			      config->fabric->source);
+		ocs_site_find(site, true, "slurmctld",
+			      "has read another text of ocs.yaml (%s) than"
+			      " %s has now: scontrol reconfigure, then look into its log",
+			      source, config->fabric->source);
 }
 
 static void compare_fabric(struct ocs_site *site, const struct ocs_config *config,
@@ -88,9 +93,11 @@ static void compare_fabric(struct ocs_site *site, const struct ocs_config *confi
 
 	ocs_fabric_digest(config->fabric, digest);
 	if (strcmp(theirs, digest) != 0)
-		ocs_site_find(site, false, "ocsd", "runs with other cubes, nodes, switches or port"
+		ocs_site_find(site, false, "ocsd",
+			      "runs with other cubes, nodes, switches or port"
 			      " rules (%s) than %s says: systemctl reload ocsd, then scontrol"
-			      " reconfigure", ocs_ctl_string(reply, OCS_FIELD_SOURCE, "?"), config->fabric->source);
+			      " reconfigure",
+			      ocs_ctl_string(reply, OCS_FIELD_SOURCE, "?"), config->fabric->source);
 	compare_fault(site, config, "ocsd", reply, "systemctl reload ocsd");
 	if (yaml)
 		compare_slurmctld(site, config, digest, yaml);
@@ -134,9 +141,11 @@ static void compare_nodes(struct ocs_site *site, struct json_object *reply)
 
 	for (int i = 0; i < count; i++) {
 		const char *state = json_object_object_get_ex(states, names[i], &one) ?
-			ocs_ctl_string(one, OCS_FIELD_STATE, "") : "";
+					    ocs_ctl_string(one, OCS_FIELD_STATE, "") :
+					    "";
 
-		if (!strcmp(state, "idle") || !strcmp(state, "busy") || !strcmp(state, "reserved")) {
+		if (!strcmp(state, "idle") || !strcmp(state, "busy") ||
+		    !strcmp(state, "reserved")) {
 			char *name = names[up];
 
 			names[up++] = names[i];
@@ -145,10 +154,12 @@ static void compare_nodes(struct ocs_site *site, struct json_object *reply)
 	}
 	list = ocs_hostlist_compress(names, up);
 	if (up)
-		ocs_site_find(site, false, "ocsd", "node%s %s %s never been heard of: spank_ocs.so is missing in"
-			      " plugstack.conf there, or slurmd was not restarted since; shapes would"
-			      " leave %s again at once", up > 1 ? "s" : "", list, up > 1 ? "have" : "has",
-			      up > 1 ? "them" : "it");
+		ocs_site_find(
+			site, false, "ocsd",
+			"node%s %s %s never been heard of: spank_ocs.so is missing in"
+			" plugstack.conf there, or slurmd was not restarted since; shapes would"
+			" leave %s again at once",
+			up > 1 ? "s" : "", list, up > 1 ? "have" : "has", up > 1 ? "them" : "it");
 	free(list);
 	if (count >= 0)
 		ocs_names_free(names, (size_t)count);
@@ -206,8 +217,9 @@ static char *line_value(const char *text, const char *key)
 
 static void ask_slurmctld(struct ocs_site *site)
 {
-	static const char *const keys[] = { "SelectType", "TopologyPlugin", "JobSubmitPlugins",
-					    "CliFilterPlugins", "PrologFlags", "SlurmUser",
+	static const char *const keys[] = { "SelectType",	   "TopologyPlugin",
+					    "JobSubmitPlugins",	   "CliFilterPlugins",
+					    "PrologFlags",	   "SlurmUser",
 					    "PrologEpilogTimeout", "PlugStackConfig" };
 	char scontrol[] = "scontrol", show[] = "show", config[] = "config";
 	char *argv[] = { scontrol, show, config, NULL };
@@ -235,8 +247,10 @@ static void ask_slurmctld(struct ocs_site *site)
 			free(words);
 		}
 		if (!same)
-			ocs_site_find(site, false, "slurmctld", "runs with %s=%s, slurm.conf says %s:"
-				      " restart slurmctld", keys[i], given, wanted);
+			ocs_site_find(site, false, "slurmctld",
+				      "runs with %s=%s, slurm.conf says %s:"
+				      " restart slurmctld",
+				      keys[i], given, wanted);
 		free(given);
 	}
 	free(text);
@@ -254,33 +268,40 @@ static void ask_nodes(struct ocs_site *site)
 	for (int i = 0; i < all.count; i++) {
 		const struct ocs_node *node = ocs_fabric_node(fabric, all.list[i].node);
 
-		if (node && !ocs_fabric_unit_agrees(fabric, (int)(node - fabric->nodes),
-						    all.list[i].topology) && !count++)
+		if (node &&
+		    !ocs_fabric_unit_agrees(fabric, (int)(node - fabric->nodes),
+					    all.list[i].topology) &&
+		    !count++)
 			moved = i;
 	}
 	if (count)
-		ocs_site_find(site, false, "slurmctld", "%d node%s a Topology= that contradicts %s, which is"
-			      " what counts (the first is %s, Topology=%s): scontrol update NodeName=...",
-			      count, count == 1 ? " has" : "s have", fabric->source,
-			      all.list[moved].node, all.list[moved].topology);
+		ocs_site_find(
+			site, false, "slurmctld",
+			"%d node%s a Topology= that contradicts %s, which is"
+			" what counts (the first is %s, Topology=%s): scontrol update NodeName=...",
+			count, count == 1 ? " has" : "s have", fabric->source, all.list[moved].node,
+			all.list[moved].topology);
 	ocs_ctl_places_free(&all);
 }
 
 char *ocs_site_running(void)
 {
-	char scontrol[] = "scontrol", show[] = "show", topology[] = "topology", file[] = "unit=ocs.yaml";
+	char scontrol[] = "scontrol", show[] = "show", topology[] = "topology",
+	     file[] = "unit=ocs.yaml";
 	char *argv[] = { scontrol, show, topology, file, NULL }, *state, *said = NULL;
 	struct ocs_error ignored = { 0 };
 	char *text = ocs_ctl_slurm_ask(argv, SLURMCTLD_S, &ignored);
 
 	state = text && !strncmp(text, "Config=", 7) ? strstr(text, " State=") : NULL;
 	if (state && !strncmp(state, " State=KEPT", 11))
-		said = ocs_asprintf("the running slurmctld goes on with %.*s", (int)(state - text - 7),
-				    text + 7);
+		said = ocs_asprintf("the running slurmctld goes on with %.*s",
+				    (int)(state - text - 7), text + 7);
 	else if (state)
-		said = ocs_asprintf("the running slurmctld serves no shapes%s",
-				    strstr(state, " Partitions=UNKNOWN") ?
-				    ", and jobs of rail and direct sections run without circuits" : "");
+		said = ocs_asprintf(
+			"the running slurmctld serves no shapes%s",
+			strstr(state, " Partitions=UNKNOWN") ?
+				", and jobs of rail and direct sections run without circuits" :
+				"");
 	free(text);
 	return said;
 }

@@ -22,17 +22,17 @@
 
 /* Everything known about one job. */
 struct story {
-	struct json_object *job;	/* borrowed from replies */
+	struct json_object *job; /* borrowed from replies */
 	struct json_object *pending;
-	struct json_object *circuits;	/* owned: those of this job */
+	struct json_object *circuits; /* owned: those of this job */
 	struct json_object *replies[3];
-	struct ocs_ctl_queue found;	/* the job alone, as Slurm has it */
-	const struct ocs_ctl_queued *self;	/* in that; NULL: Slurm says nothing */
-	struct ocs_ctl_queue queue;	/* everybody, for a job that waits */
+	struct ocs_ctl_queue found;	   /* the job alone, as Slurm has it */
+	const struct ocs_ctl_queued *self; /* in that; NULL: Slurm says nothing */
+	struct ocs_ctl_queue queue;	   /* everybody, for a job that waits */
 	struct ocs_ctl_waiting waiting;
-	struct ocs_fabric *fabric;	/* behind that, or NULL */
-	bool hidden;			/* ocsd does not tell this user what the job holds */
-	bool asked;			/* ocsd has answered */
+	struct ocs_fabric *fabric; /* behind that, or NULL */
+	bool hidden;		   /* ocsd does not tell this user what the job holds */
+	bool asked;		   /* ocsd has answered */
 };
 
 static struct json_object *pick(struct json_object *list, long job)
@@ -60,8 +60,8 @@ static bool somebody_elses(struct ocs_client *client, const struct ocs_ctl_queue
 	return !reply && ocs_ctl_for_administrators(&err);
 }
 
-static int story_read(struct ocs_client *client, const char *name, long job,
-		      struct story *story, struct ocs_error *err)
+static int story_read(struct ocs_client *client, const char *name, long job, struct story *story,
+		      struct ocs_error *err)
 {
 	struct json_object *list;
 
@@ -124,8 +124,10 @@ static void print_waiting(const struct story *story, long job)
 	if (w->shaped)
 		shape = ocs_shape_format(&w->shape, text);
 	if (w->job)
-		why = w->ours ? w->ours : w->slurm ? w->slurm : w->nahead ? "others go first" :
-			"slurmctld has not tried to place it yet";
+		why = w->ours	? w->ours :
+		      w->slurm	? w->slurm :
+		      w->nahead ? "others go first" :
+				  "slurmctld has not tried to place it yet";
 	printf("job %ld of %s, %s%s, waits%s%s: %s\n", job,
 	       story->self ? story->self->user :
 			     ocs_ctl_string(story->pending, OCS_FIELD_USER, "?"),
@@ -144,8 +146,9 @@ static void print_plain(const struct story *story)
 	if (ocs_ctl_queued_runs(self))
 		printf("job %ld of %s%s: %s on %s until %s\n", self->job, self->user,
 		       story->hidden ? ", whose circuits are not shown to you" :
-		       story->asked ? " holds no circuits" : "", self->state, self->nodes,
-		       ocs_ctl_moment_format(self->end, "it ends", when));
+		       story->asked  ? " holds no circuits" :
+				       "",
+		       self->state, self->nodes, ocs_ctl_moment_format(self->end, "it ends", when));
 	else
 		printf("job %ld of %s has ended: %s\n", self->job, self->user, self->state);
 }
@@ -186,21 +189,22 @@ static void print_plan(struct json_object *job)
 		return;
 	json_object_object_get_ex(plan, "average_hops", &hops);
 	printf("plan:     revision %s, %s servers of degree %s, diameter %s, average hops %.3f\n",
-	       ocs_ctl_string(plan, OCS_FIELD_REVISION, "1"),
-	       ocs_ctl_string(plan, "servers", "?"), ocs_ctl_string(plan, "degree", "?"),
-	       ocs_ctl_string(plan, "diameter", "?"), json_object_get_double(hops));
+	       ocs_ctl_string(plan, OCS_FIELD_REVISION, "1"), ocs_ctl_string(plan, "servers", "?"),
+	       ocs_ctl_string(plan, "degree", "?"), ocs_ctl_string(plan, "diameter", "?"),
+	       json_object_get_double(hops));
 }
 
 /* How many circuits are in which state, and those that do not carry light as they should. */
 static void print_circuits(const struct story *story, long job)
 {
 	static const char *const members[] = {
-		OCS_FIELD_SWITCH, OCS_FIELD_A, OCS_FIELD_B, OCS_FIELD_A_LABEL, OCS_FIELD_B_LABEL,
-		OCS_FIELD_STATE,
+		OCS_FIELD_SWITCH,  OCS_FIELD_A,	      OCS_FIELD_B,
+		OCS_FIELD_A_LABEL, OCS_FIELD_B_LABEL, OCS_FIELD_STATE,
 	};
 	size_t n = ocs_ctl_length(story->circuits), bad = 0;
 	long all = ocs_field_number(story->job, OCS_FIELD_CIRCUITS, 0);
-	struct ocs_text_table *table = ocs_text_table_create("SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE");
+	struct ocs_text_table *table =
+		ocs_text_table_create("SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE");
 
 	for (size_t i = 0; i < n; i++) {
 		struct json_object *one = json_object_array_get_idx(story->circuits, i);
@@ -289,8 +293,9 @@ static void print_json(const struct story *story, long job)
 	if (story->pending)
 		json_object_object_add(out, "pending", json_object_get(story->pending));
 	if (story->waiting.shaped)
-		json_object_object_add(out, "shape", json_object_new_string(
-			ocs_shape_format(&story->waiting.shape, text)));
+		json_object_object_add(
+			out, "shape",
+			json_object_new_string(ocs_shape_format(&story->waiting.shape, text)));
 	if (story->waiting.job)
 		ocs_ctl_waiting_json(&story->waiting, out);
 	if (story->self && !pending(story) && story->self->end)
@@ -368,9 +373,11 @@ static int job_find(const char *shown, long *job, struct ocs_error *err)
 		return rc;
 	}
 	if (text || strstr(why.text, "Invalid job id"))
-		ocs_error_set(err, OCS_ERROR, "there is no job %s, or it is not yours to see", shown);
+		ocs_error_set(err, OCS_ERROR, "there is no job %s, or it is not yours to see",
+			      shown);
 	else
-		ocs_error_set(err, OCS_ERROR, "the number of job %s is not known: %.300s", shown, why.text);
+		ocs_error_set(err, OCS_ERROR, "the number of job %s is not known: %.300s", shown,
+			      why.text);
 	free(text);
 	return -1;
 }
@@ -400,11 +407,15 @@ int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
 			no_slurm.text);
 	if (!story.job && !story.pending && !story.self) {
 		if (!rc && slurm)
-			rc = ocs_error_set(err, OCS_ERROR, "there is no job %ld, or it is not yours to"
-					   " see", job);
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "there is no job %ld, or it is not yours to"
+					   " see",
+					   job);
 		else if (!rc)
-			rc = ocs_error_set(err, OCS_ERROR, "ocsd knows no job %ld, and slurmctld was not"
-					   " asked (%.300s)", job, no_slurm.text);
+			rc = ocs_error_set(err, OCS_ERROR,
+					   "ocsd knows no job %ld, and slurmctld was not"
+					   " asked (%.300s)",
+					   job, no_slurm.text);
 	} else {
 		tell(args, &story, job);
 	}

@@ -15,7 +15,8 @@ void ocs_ctl_coord_format(const struct ocs_shape *shape, long rank, char *text)
 
 	ocs_shape_coord(shape, rank, coord);
 	for (int i = 0; i < shape->ndim; i++)
-		used += snprintf(text + used, OCS_COORD_TEXT - used, "%s%d", i ? "," : "", coord[i]);
+		used += snprintf(text + used, OCS_COORD_TEXT - used, "%s%d", i ? "," : "",
+				 coord[i]);
 }
 
 /* Rank of the coordinate on each XPU of every cube, or -1. */
@@ -30,8 +31,8 @@ static long *invert(const struct ocs_ctl_where *where)
 	for (long r = 0; r < where->shape.xpus; r++) {
 		const struct ocs_xpu *xpu = &where->placement->xpus[r];
 
-		ranks[(size_t)xpu->cube * section->cube_xpus +
-		      ocs_section_bit(section, xpu->at)] = r;
+		ranks[(size_t)xpu->cube * section->cube_xpus + ocs_section_bit(section, xpu->at)] =
+			r;
 	}
 	return ranks;
 }
@@ -104,8 +105,9 @@ static int by_cubes(const void *left, const void *right)
 	const struct ocs_circuit *a = left, *b = right;
 
 	if (!same_cubes(a, b))
-		return a->dim != b->dim ? a->dim - b->dim :
-		       a->from != b->from ? a->from - b->from : a->to - b->to;
+		return a->dim != b->dim	  ? a->dim - b->dim :
+		       a->from != b->from ? a->from - b->from :
+					    a->to - b->to;
 	return a->pos[0] != b->pos[0] ? a->pos[0] - b->pos[0] : a->pos[1] - b->pos[1];
 }
 

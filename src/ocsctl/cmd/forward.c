@@ -36,14 +36,15 @@ static struct ocs_forward_hosts *fabric_hosts(const struct ocs_ctl_args *args,
 	struct ocs_fabric *fabric;
 
 	if (!args->json && !args->dry_run && !args->remove) {
-		ocs_error_set(err, OCS_USAGE, "forward: ocs.yaml does not know the MACs of the"
+		ocs_error_set(err, OCS_USAGE,
+			      "forward: ocs.yaml does not know the MACs of the"
 			      " hosts; with --fabric say --dry-run, --remove or --json, or give"
 			      " --hosts");
 		return NULL;
 	}
 	fabric = ocs_config_take_fabric(ocs_config_open(args->fabric, err));
-	node = fabric && plan->nodes && plan->servers ?
-		       ocs_fabric_node(fabric, plan->nodes[0]) : NULL;
+	node = fabric && plan->nodes && plan->servers ? ocs_fabric_node(fabric, plan->nodes[0]) :
+							NULL;
 	if (node)
 		hosts = ocs_forward_hosts_fabric(fabric, &fabric->sections[node->section], plan,
 						 NULL, err);
@@ -94,7 +95,8 @@ static bool *read_failed(const struct ocs_ctl_args *args, const struct ocs_plan 
 			*port++ = '\0';
 		if (!port || ocs_number_parse(item, 0, plan->servers - 1, &s) ||
 		    ocs_number_parse(port, 0, plan->degree - 1, &p)) {
-			ocs_error_set(err, OCS_USAGE, "forward: --failed=%s is no list of"
+			ocs_error_set(err, OCS_USAGE,
+				      "forward: --failed=%s is no list of"
 				      " SERVER:PORT with servers below %d and ports below %d",
 				      args->failed, plan->servers, plan->degree);
 			free(failed);
@@ -127,8 +129,10 @@ static int choose(const struct ocs_ctl_args *args, enum ocs_forward_backend *bac
 	if (!args->backend || !strcmp(args->backend, "auto"))
 		*backend = ocs_forward_backend_choose();
 	else if (ocs_forward_backend_parse(args->backend, backend))
-		return ocs_error_set(err, OCS_USAGE, "forward: there is no backend '%s'; there are"
-				     " flower, bpf, routes and auto", args->backend);
+		return ocs_error_set(err, OCS_USAGE,
+				     "forward: there is no backend '%s'; there are"
+				     " flower, bpf, routes and auto",
+				     args->backend);
 	return 0;
 }
 
@@ -162,7 +166,8 @@ int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err)
 	int rc = -1;
 
 	if (!args->node && !args->json)
-		return ocs_error_set(err, OCS_USAGE, "forward: give --node NAME, or --json for all"
+		return ocs_error_set(err, OCS_USAGE,
+				     "forward: give --node NAME, or --json for all"
 				     " paths");
 	plan = read_plan(args->operands[0], err);
 	if (!plan)

@@ -21,8 +21,7 @@ static void add_number(struct json_object *object, const char *name, int64_t val
 	json_object_object_add(object, name, json_object_new_int64(value));
 }
 
-static struct json_object *largest(struct ocs_placer *placer,
-				   const struct ocs_occupancy *occupancy)
+static struct json_object *largest(struct ocs_placer *placer, const struct ocs_occupancy *occupancy)
 {
 	struct json_object *array = json_object_new_array();
 	char text[OCS_SHAPE_TEXT];
@@ -31,8 +30,8 @@ static struct json_object *largest(struct ocs_placer *placer,
 		struct ocs_shape shape;
 
 		if (ocs_room_largest(placer, occupancy, ndim, &shape))
-			json_object_array_add(array, json_object_new_string(
-				ocs_shape_format(&shape, text)));
+			json_object_array_add(
+				array, json_object_new_string(ocs_shape_format(&shape, text)));
 	}
 	return array;
 }
@@ -64,8 +63,8 @@ static struct json_object *section_room(const struct ocs_ctl_state *state,
 	return out;
 }
 
-static struct json_object *rooms(const struct ocs_ctl_state *state,
-				 const struct ocs_fabric *fabric, struct ocs_error *err)
+static struct json_object *rooms(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
+				 struct ocs_error *err)
 {
 	struct json_object *array = json_object_new_array(), *one;
 
@@ -163,8 +162,8 @@ static struct json_object *out_of_service(const struct ocs_ctl_state *state,
 	for (size_t i = 0; i < ocs_ctl_length(state->reservations); i++) {
 		struct json_object *one = json_object_array_get_idx(state->reservations, i);
 		char *whose = ocs_ctl_reservation_describe(one);
-		char *text = ocs_asprintf("%s, %s", ocs_ctl_string(one, OCS_FIELD_NODES, "?"),
-					  whose);
+		char *text =
+			ocs_asprintf("%s, %s", ocs_ctl_string(one, OCS_FIELD_NODES, "?"), whose);
 
 		add_out(array, "reservation", ocs_ctl_string(one, OCS_FIELD_NAME, "?"),
 			ocs_field_true(one, "maintenance") ? "maintenance" : "reserved", text);

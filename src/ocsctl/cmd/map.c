@@ -26,7 +26,7 @@ struct map_letters {
 		int64_t job;
 		int letter;
 		bool lives;
-	} *jobs;
+	} * jobs;
 	int n;
 	int next;
 };
@@ -34,7 +34,7 @@ struct map_letters {
 /* One living job: its letter is the same in every section. */
 struct map_job {
 	struct json_object *job;
-	struct ocs_placement *placement;	/* on the section being drawn, or NULL */
+	struct ocs_placement *placement; /* on the section being drawn, or NULL */
 	char *label;
 	char sign;
 };
@@ -43,7 +43,7 @@ struct map {
 	const struct ocs_ctl_args *args;
 	struct map_letters *letters;
 	struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
+	const struct ocs_fabric *fabric; /* of config */
 	struct ocs_ctl_state state;
 	struct map_job *jobs;
 	int njobs;
@@ -111,11 +111,11 @@ static void list_jobs(struct map *map)
 		map->njobs++;
 		one->sign =
 			letters[letter_give(map->letters, ocs_field_number(job, OCS_FIELD_JOB, 0))];
-		one->label = ocs_asprintf("job %s, %s, %s, %s",
-					  ocs_ctl_string(job, OCS_FIELD_JOB, "?"),
-					  ocs_ctl_string(job, OCS_FIELD_USER, "?"),
-					  ocs_ctl_string(job, OCS_FIELD_SHAPE, "no shape"),
-					  ocs_ctl_string(job, OCS_FIELD_STATE, "?"));
+		one->label =
+			ocs_asprintf("job %s, %s, %s, %s", ocs_ctl_string(job, OCS_FIELD_JOB, "?"),
+				     ocs_ctl_string(job, OCS_FIELD_USER, "?"),
+				     ocs_ctl_string(job, OCS_FIELD_SHAPE, "no shape"),
+				     ocs_ctl_string(job, OCS_FIELD_STATE, "?"));
 	}
 	letters_take(map->letters);
 }
@@ -197,13 +197,14 @@ struct node_set {
 	int n;
 };
 
-static void add_item(struct ocs_picture_item *items, int *n, const struct node_set *set,
-		     char sign, bool down, const char *label)
+static void add_item(struct ocs_picture_item *items, int *n, const struct node_set *set, char sign,
+		     bool down, const char *label)
 {
 	if (!set->n)
 		return;
-	items[(*n)++] = (struct ocs_picture_item){ .label = label, .sign = sign, .down = down,
-						   .nodes = set->nodes, .nnodes = set->n };
+	items[(*n)++] = (struct ocs_picture_item){
+		.label = label, .sign = sign, .down = down, .nodes = set->nodes, .nnodes = set->n
+	};
 }
 
 static int read_placements(struct map *map, const struct ocs_section *section,
@@ -274,9 +275,10 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 	add_item(items, &n, &idle, '-', false, "left idle by the shape of a job");
 	for (int i = 0; i < map->njobs; i++)
 		if (map->jobs[i].placement)
-			items[n++] = (struct ocs_picture_item){
-				.label = map->jobs[i].label, .sign = map->jobs[i].sign,
-				.placement = map->jobs[i].placement };
+			items[n++] =
+				(struct ocs_picture_item){ .label = map->jobs[i].label,
+							   .sign = map->jobs[i].sign,
+							   .placement = map->jobs[i].placement };
 	title = svg ? title_of(section) : NULL;
 	text = svg ? ocs_picture_svg(map->fabric, section, items, n, title) :
 		     ocs_picture(map->fabric, section, items, n, -1, ocs_ctl_columns(),
@@ -299,9 +301,10 @@ static char *server_signs(struct map *map, const struct ocs_section *section, in
 	for (int i = 0; i < section->nnodes; i++) {
 		int node = section->first_node + i;
 
-		signs[i] = node_down(map, section, node) ? '#' :
-			   node_is(map, node, "busy") ? '*' :
-			   node_is(map, node, "reserved") ? '=' : '.';
+		signs[i] = node_down(map, section, node)  ? '#' :
+			   node_is(map, node, "busy")	  ? '*' :
+			   node_is(map, node, "reserved") ? '=' :
+							    '.';
 	}
 	for (int j = 0; j < map->njobs; j++) {
 		const char *list = ocs_ctl_string(map->jobs[j].job, OCS_FIELD_NODES, "");
@@ -314,8 +317,7 @@ static char *server_signs(struct map *map, const struct ocs_section *section, in
 
 			if (!node || node->section != section->index)
 				continue;
-			signs[node - map->fabric->nodes - section->first_node] =
-				map->jobs[j].sign;
+			signs[node - map->fabric->nodes - section->first_node] = map->jobs[j].sign;
 			used[j]++;
 		}
 		if (n >= 0)
@@ -426,25 +428,34 @@ static void print_json(struct map *map, FILE *file)
 			int node = section->first_node + k, cube = map->fabric->nodes[node].cube;
 			struct json_object *one = json_object_new_object();
 
-			json_object_object_add(one, "node", json_object_new_string(
-				map->fabric->nodes[node].name));
+			json_object_object_add(
+				one, "node", json_object_new_string(map->fabric->nodes[node].name));
 			json_object_object_add(one, "section",
 					       json_object_new_string(section->name));
 			if (cube >= 0)
-				json_object_object_add(one, "cube", json_object_new_string(
-					section->cube_names[cube]));
-			json_object_object_add(one, "state", json_object_new_string(
-				node_drained(map, section, node) &&
-				!ocs_ctl_state_out(&map->state, map->fabric->nodes[node].name) ?
-				"drained" :
-				ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name)));
+				json_object_object_add(
+					one, "cube",
+					json_object_new_string(section->cube_names[cube]));
+			json_object_object_add(
+				one, "state",
+				json_object_new_string(
+					node_drained(map, section, node) &&
+							!ocs_ctl_state_out(
+								&map->state,
+								map->fabric->nodes[node].name) ?
+						"drained" :
+						ocs_ctl_state_node(&map->state,
+								   map->fabric->nodes[node].name)));
 			if (ocs_ctl_state_reservation(&map->state, map->fabric->nodes[node].name))
-				json_object_object_add(one, "reservation", json_object_new_string(
-					ocs_ctl_state_reservation(&map->state,
-								  map->fabric->nodes[node].name)));
+				json_object_object_add(
+					one, "reservation",
+					json_object_new_string(ocs_ctl_state_reservation(
+						&map->state, map->fabric->nodes[node].name)));
 			if (ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name))
-				json_object_object_add(one, "job", json_object_new_int64(
-					ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name)));
+				json_object_object_add(
+					one, "job",
+					json_object_new_int64(ocs_ctl_state_job(
+						&map->state, map->fabric->nodes[node].name)));
 			json_object_array_add(nodes, one);
 		}
 	}
@@ -453,14 +464,16 @@ static void print_json(struct map *map, FILE *file)
 	json_object_object_add(out, "nodes", nodes);
 	json_object_object_add(out, "jobs", jobs);
 	/* the rest of what keeps shapes out, for advise */
-	json_object_object_add(out, "drains", json_object_get(
-		ocs_field_array(map->state.fabric, OCS_FIELD_DRAINS, NULL)));
+	json_object_object_add(
+		out, "drains",
+		json_object_get(ocs_field_array(map->state.fabric, OCS_FIELD_DRAINS, NULL)));
 	json_object_object_add(out, "switches", json_object_get(map->state.switches));
 	if (map->state.reservations)
 		json_object_object_add(out, "reservations",
 				       json_object_get(map->state.reservations));
-	fprintf(file, "%s\n", json_object_to_json_string_ext(out, JSON_C_TO_STRING_PLAIN |
-							     JSON_C_TO_STRING_NOSLASHESCAPE));
+	fprintf(file, "%s\n",
+		json_object_to_json_string_ext(out, JSON_C_TO_STRING_PLAIN |
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(out);
 }
 
@@ -496,7 +509,7 @@ int ocs_ctl_map(const struct ocs_ctl_args *args, struct ocs_error *err)
 	struct drawing drawing = { .args = args };
 	int rc = args->watch ? ocs_ctl_watch(draw, &drawing, args->watch, !args->json && !args->svg,
 					     err) :
-		 draw(&drawing, stdout, err);
+			       draw(&drawing, stdout, err);
 
 	free(drawing.letters.jobs);
 	return rc;

@@ -60,19 +60,24 @@ static int sizes(const struct ocs_ctl_args *args, struct migration *to, struct o
 	int edge[OCS_AXES];
 
 	if (!args->cube)
-		return ocs_error_set(err, OCS_USAGE, "migrate: say how many XPUs a cube has:"
+		return ocs_error_set(err, OCS_USAGE,
+				     "migrate: say how many XPUs a cube has:"
 				     " --cube 4x4x4");
 	if (extents("cube", args->cube, edge, err) ||
 	    extents("tile", args->tile ? args->tile : "1x1x1", to->tile, err))
 		return -1;
 	if (edge[0] != edge[1] || edge[1] != edge[2])
-		return ocs_error_set(err, OCS_USAGE, "migrate: --cube %s has three different edges;"
-				     " the edges of a cube are equal", args->cube);
+		return ocs_error_set(err, OCS_USAGE,
+				     "migrate: --cube %s has three different edges;"
+				     " the edges of a cube are equal",
+				     args->cube);
 	to->edge = edge[0];
 	for (int i = 0; i < OCS_AXES; i++)
 		if (to->edge % to->tile[i])
-			return ocs_error_set(err, OCS_USAGE, "migrate: tiles of %s do not fill a"
-					     " cube of %s", args->tile, args->cube);
+			return ocs_error_set(err, OCS_USAGE,
+					     "migrate: tiles of %s do not fill a"
+					     " cube of %s",
+					     args->tile, args->cube);
 	return 0;
 }
 
@@ -88,11 +93,13 @@ static int add_group(struct migration *to, const struct ocs_slurm_line *line, co
 		return ocs_error_prefix(err, "%s:%d", line->file, line->number);
 	if (group.count != wanted) {
 		ocs_names_free(group.nodes, group.count);
-		return ocs_error_set(err, OCS_USAGE, "%s:%d: %s has %d nodes; a cube of %d has %d of"
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s:%d: %s has %d nodes; a cube of %d has %d of"
 				     " %dx%dx%d XPUs: give --cube and --tile as they are, or move"
-				     " these nodes out of the file", line->file, line->number, name,
-				     group.count, to->edge * to->edge * to->edge, wanted,
-				     to->tile[0], to->tile[1], to->tile[2]);
+				     " these nodes out of the file",
+				     line->file, line->number, name, group.count,
+				     to->edge * to->edge * to->edge, wanted, to->tile[0],
+				     to->tile[1], to->tile[2]);
 	}
 	to->groups = ocs_realloc(to->groups, (to->count + 1) * sizeof(group));
 	to->groups[to->count++] = group;
@@ -111,7 +118,8 @@ static int gather(const struct ocs_slurm_conf *conf, struct migration *to, struc
 			return -1;
 	}
 	if (!to->count)
-		return ocs_error_set(err, OCS_USAGE, "%s names no nodes: wanted lines such as"
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s names no nodes: wanted lines such as"
 				     " BlockName=b0 Nodes=n[0-15] or SwitchName=s0 Nodes=n[0-15]",
 				     conf->path);
 	return 0;
@@ -125,41 +133,43 @@ static char *ocs_yaml(const struct ocs_slurm_conf *conf, const struct migration 
 	while (size < (int)(2 * to->count))
 		size *= 2;
 	ocs_text_add(&text,
-		"# Made from %s by 'ocsctl migrate'.  What to look at before it is used:\n"
-		"#  - the nodes of a cube must stand in the order of its tiles, z fastest;\n"
-		"#  - ocsd: nodes on other machines need listen and address;\n"
-		"#  - addresses, dialect, credentials and size of the switches;\n"
-		"#  - the port rule: which port of which switch a face position leads to.\n"
-		"# Then: ocsctl check FILE, and ocs.yaml(5).\n\n"
-		"version: 1\n\n"
-		"ocsd:\n"
-		"  socket: unix:/run/ocsd/ocsd.sock\n"
-		"  state: /var/lib/ocsd\n"
-		"  admins: [slurm]\n\n"
-		"switches:\n"
-		"  - name: ocs-[x,y,z]-[0-%d]-[0-%d]\n"
-		"    driver: tl1\n"
-		"    dialect: polatis\n"
-		"    address: \"{name}:3082\"\n"
-		"    credentials: /etc/slurm/ocs.cred\n"
-		"    size: %d\n"
-		"    ports: duplex\n\n"
-		"fabrics:\n"
-		"  - name: pod\n"
-		"    kind: torus\n"
-		"    cube: %dx%dx%d\n"
-		"    tile: %dx%dx%d\n"
-		"    cubes:\n", conf->path, last, last, size, to->edge, to->edge, to->edge,
-		to->tile[0], to->tile[1], to->tile[2]);
+		     "# Made from %s by 'ocsctl migrate'.  What to look at before it is used:\n"
+		     "#  - the nodes of a cube must stand in the order of its tiles, z fastest;\n"
+		     "#  - ocsd: nodes on other machines need listen and address;\n"
+		     "#  - addresses, dialect, credentials and size of the switches;\n"
+		     "#  - the port rule: which port of which switch a face position leads to.\n"
+		     "# Then: ocsctl check FILE, and ocs.yaml(5).\n\n"
+		     "version: 1\n\n"
+		     "ocsd:\n"
+		     "  socket: unix:/run/ocsd/ocsd.sock\n"
+		     "  state: /var/lib/ocsd\n"
+		     "  admins: [slurm]\n\n"
+		     "switches:\n"
+		     "  - name: ocs-[x,y,z]-[0-%d]-[0-%d]\n"
+		     "    driver: tl1\n"
+		     "    dialect: polatis\n"
+		     "    address: \"{name}:3082\"\n"
+		     "    credentials: /etc/slurm/ocs.cred\n"
+		     "    size: %d\n"
+		     "    ports: duplex\n\n"
+		     "fabrics:\n"
+		     "  - name: pod\n"
+		     "    kind: torus\n"
+		     "    cube: %dx%dx%d\n"
+		     "    tile: %dx%dx%d\n"
+		     "    cubes:\n",
+		     conf->path, last, last, size, to->edge, to->edge, to->edge, to->tile[0],
+		     to->tile[1], to->tile[2]);
 	for (size_t i = 0; i < to->count; i++) {
 		char *list = ocs_hostlist_compress(to->groups[i].nodes, to->groups[i].count);
 
-		ocs_text_add(&text, "      - {name: %s, nodes: \"%s\"}\n", to->groups[i].name, list);
+		ocs_text_add(&text, "      - {name: %s, nodes: \"%s\"}\n", to->groups[i].name,
+			     list);
 		free(list);
 	}
 	ocs_text_add(&text, "    ports:\n"
-		     "      switch: ocs-{dim}-{a}-{b}\n"
-		     "      port: 2*cube + sign + 1\n");
+			    "      switch: ocs-{dim}-{a}-{b}\n"
+			    "      port: 2*cube + sign + 1\n");
 	return ocs_text_take(&text);
 }
 

@@ -84,8 +84,10 @@ int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err)
 	/* Never hand out what the independent check would not sign. */
 	if (!ocs_placement_verify(where->fabric, where->occupancy, where->placement, &proof))
 		return 0;
-	return ocs_error_set(err, OCS_ERROR, "the placement found is not valid (%s); please report"
-			     " this", proof.text);
+	return ocs_error_set(err, OCS_ERROR,
+			     "the placement found is not valid (%s); please report"
+			     " this",
+			     proof.text);
 }
 
 char *ocs_ctl_node_list(const struct ocs_fabric *fabric, const struct ocs_placement *placement)
@@ -118,15 +120,14 @@ void ocs_ctl_where_summary(const struct ocs_ctl_where *where)
 	char shape[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
 	char *nodes = ocs_ctl_node_list(where->fabric, placement);
 	char *cubes = ocs_ctl_cube_list(placement);
-	long xpus = (long)placement->nnodes * where->section->cube_xpus /
-		    where->section->cube_nodes;
+	long xpus =
+		(long)placement->nnodes * where->section->cube_xpus / where->section->cube_nodes;
 
 	printf("%s (%s): %ld XPUs on %d node%s in %d cube%s, %d circuit%s\n",
-	       ocs_shape_format(&where->shape, shape),
-	       ocs_shape_conn_format(&where->shape, conn), where->shape.xpus,
-	       placement->nnodes, placement->nnodes == 1 ? "" : "s",
-	       placement->ncubes, placement->ncubes == 1 ? "" : "s",
-	       placement->ncircuits, placement->ncircuits == 1 ? "" : "s");
+	       ocs_shape_format(&where->shape, shape), ocs_shape_conn_format(&where->shape, conn),
+	       where->shape.xpus, placement->nnodes, placement->nnodes == 1 ? "" : "s",
+	       placement->ncubes, placement->ncubes == 1 ? "" : "s", placement->ncircuits,
+	       placement->ncircuits == 1 ? "" : "s");
 	if (xpus > where->shape.xpus)
 		printf("idle:  %ld XPUs of these nodes\n", xpus - where->shape.xpus);
 	printf("cubes: %s\nnodes: %s\n", cubes, nodes);
@@ -162,13 +163,17 @@ static char *picture(const struct ocs_ctl_where *where, bool svg)
 			taken[ntaken++] = section->first_node + i;
 	}
 	if (ntaken)
-		items[n++] = (struct ocs_picture_item){ .label = "in use or down", .sign = '*',
-							.nodes = taken, .nnodes = ntaken };
+		items[n++] = (struct ocs_picture_item){
+			.label = "in use or down", .sign = '*', .nodes = taken, .nnodes = ntaken
+		};
 	if (nreserved)
-		items[n++] = (struct ocs_picture_item){ .label = OCS_CTL_RESERVED, .sign = '=',
-							.nodes = reserved, .nnodes = nreserved };
+		items[n++] = (struct ocs_picture_item){ .label = OCS_CTL_RESERVED,
+							.sign = '=',
+							.nodes = reserved,
+							.nnodes = nreserved };
 	items[n] = (struct ocs_picture_item){ .label = ocs_shape_format(&where->shape, shape),
-					      .sign = 'A', .placement = where->placement };
+					      .sign = 'A',
+					      .placement = where->placement };
 	text = svg ? ocs_picture_svg(where->fabric, section, items, n + 1, NULL) :
 		     ocs_picture(where->fabric, section, items, n + 1, n, ocs_ctl_columns(),
 				 ocs_ctl_colour());
@@ -241,7 +246,8 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 	int rc = -1;
 
 	if (args->json + args->nodes + args->compact > 1)
-		return ocs_error_set(err, OCS_USAGE, "place: give one of --json, --nodes and"
+		return ocs_error_set(err, OCS_USAGE,
+				     "place: give one of --json, --nodes and"
 				     " --compact");
 	if (ocs_ctl_where_open(args, &where, err) || occupy(args, &where, err) ||
 	    ocs_ctl_where_place(&where, err))
@@ -317,8 +323,10 @@ int ocs_ctl_verify(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return -1;
 	if (!json_object_object_get_ex(json, "servers", NULL) &&
 	    !json_object_object_get_ex(json, "xpus", NULL)) {
-		rc = ocs_error_set(err, OCS_USAGE, "%s holds neither a placement (no \"xpus\") nor"
-				   " a plan (no \"servers\")", args->operands[0]);
+		rc = ocs_error_set(err, OCS_USAGE,
+				   "%s holds neither a placement (no \"xpus\") nor"
+				   " a plan (no \"servers\")",
+				   args->operands[0]);
 	} else if (json_object_object_get_ex(json, "servers", NULL)) {
 		rc = verify_plan(json, err);
 		if (rc) {

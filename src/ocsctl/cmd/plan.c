@@ -28,8 +28,10 @@ static const struct ocs_section *direct_section(const struct ocs_fabric *fabric,
 		if (args->section && strcmp(args->section, section->name) != 0)
 			continue;
 		if (found) {
-			ocs_error_set(err, OCS_USAGE, "plan: %s has several direct sections; choose"
-				      " one with --section", fabric->source);
+			ocs_error_set(err, OCS_USAGE,
+				      "plan: %s has several direct sections; choose"
+				      " one with --section",
+				      fabric->source);
 			return NULL;
 		}
 		found = section;
@@ -37,7 +39,8 @@ static const struct ocs_section *direct_section(const struct ocs_fabric *fabric,
 	if (!found) {
 		char *names = ocs_fabric_section_names(fabric);
 
-		ocs_error_set(err, OCS_USAGE, "plan: %s has no direct section%s%s; its sections: %s",
+		ocs_error_set(err, OCS_USAGE,
+			      "plan: %s has no direct section%s%s; its sections: %s",
 			      fabric->source, args->section ? " named " : "",
 			      args->section ? args->section : "", names);
 		free(names);
@@ -53,8 +56,7 @@ static bool one_switch(const struct ocs_fabric *fabric, const struct ocs_section
 	if (ocs_section_server_port(fabric, section, 0, 0, &first))
 		return false;
 	for (int i = 1; i < section->degree; i++)
-		if (ocs_section_server_port(fabric, section, 0, i, &port) ||
-		    port.sw != first.sw)
+		if (ocs_section_server_port(fabric, section, 0, i, &port) || port.sw != first.sw)
 			return false;
 	return section->degree > 1;
 }
@@ -62,8 +64,7 @@ static bool one_switch(const struct ocs_fabric *fabric, const struct ocs_section
 /* Fills REQUEST from the direct section of --fabric.  *NODES is for the caller
  * to free; its names belong to the fabric. */
 static int from_fabric(const struct ocs_fabric *fabric, const struct ocs_ctl_args *args,
-		       struct ocs_plan_request *request, char ***nodes,
-		       struct ocs_error *err)
+		       struct ocs_plan_request *request, char ***nodes, struct ocs_error *err)
 {
 	const struct ocs_section *section = direct_section(fabric, args, err);
 
@@ -74,10 +75,11 @@ static int from_fabric(const struct ocs_fabric *fabric, const struct ocs_ctl_arg
 	if (!request->degree)
 		request->degree = section->degree;
 	if (request->servers > section->nservers || request->degree > section->degree)
-		return ocs_error_set(err, OCS_NEVER, "plan: %d servers of degree %d are asked for;"
-				     " section %s has %d of degree %d", request->servers,
-				     request->degree, section->name, section->nservers,
-				     section->degree);
+		return ocs_error_set(err, OCS_NEVER,
+				     "plan: %d servers of degree %d are asked for;"
+				     " section %s has %d of degree %d",
+				     request->servers, request->degree, section->name,
+				     section->nservers, section->degree);
 	request->directed |= section->directed;
 	request->any_port = one_switch(fabric, section);
 	*nodes = ocs_calloc(request->servers, sizeof(**nodes));
@@ -96,10 +98,13 @@ static int fill(const struct ocs_ctl_args *args, struct ocs_plan_request *reques
 	request->directed = args->directed;
 	request->best = !args->strategy || !strcmp(args->strategy, "best");
 	if (!request->best && strcmp(args->strategy, "paper") != 0)
-		return ocs_error_set(err, OCS_USAGE, "plan: there is no strategy '%s'; there are"
-				     " paper and best", args->strategy);
+		return ocs_error_set(err, OCS_USAGE,
+				     "plan: there is no strategy '%s'; there are"
+				     " paper and best",
+				     args->strategy);
 	if (!args->fabric && !args->section && !(args->servers && args->degree))
-		return ocs_error_set(err, OCS_USAGE, "plan: give --servers N and --degree D, or a"
+		return ocs_error_set(err, OCS_USAGE,
+				     "plan: give --servers N and --degree D, or a"
 				     " --fabric with a direct section");
 	return 0;
 }
@@ -146,7 +151,7 @@ static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *a
 		printf("switches: %s\n", plan->assignment);
 	putchar('\n');
 	table = ocs_text_table_create(plan->nodes ? ">OCS|FROM|>PORT|TO|>PORT" :
-				      ">OCS|>FROM|>PORT|>TO|>PORT");
+						    ">OCS|>FROM|>PORT|>TO|>PORT");
 	for (int i = 0; i < plan->ncircuits; i++) {
 		const struct ocs_plan_circuit *c = &plan->circuits[i];
 
@@ -176,12 +181,14 @@ static struct ocs_plan_fault *faults_parse(const char *text, int *count, struct 
 	do {
 		int length = 0;
 
-		if (sscanf(at, "%6d:%3d%n", &list[*count].server, &list[*count].port,
-			   &length) != 2 ||
+		if (sscanf(at, "%6d:%3d%n", &list[*count].server, &list[*count].port, &length) !=
+			    2 ||
 		    list[*count].server < 0 || list[*count].port < 0 ||
 		    (at[length] && at[length] != ',') || (at[length] && !at[length + 1])) {
-			ocs_error_set(err, OCS_USAGE, "plan: --failed takes SERVER:INTERFACE pairs such"
-				      " as 3:0,7:1, not '%.40s'", text);
+			ocs_error_set(err, OCS_USAGE,
+				      "plan: --failed takes SERVER:INTERFACE pairs such"
+				      " as 3:0,7:1, not '%.40s'",
+				      text);
 			free(list);
 			return NULL;
 		}
@@ -199,9 +206,11 @@ static uint64_t *failed_masks(const struct ocs_plan_fault *faults, int count,
 	for (int i = 0; i < count; i++) {
 		if (faults[i].server >= request->servers || faults[i].port >= request->degree ||
 		    faults[i].port >= 64) {
-			ocs_error_set(err, OCS_USAGE, "plan: --failed names interface %d of server %d;"
-				      " there are %d servers of degree %d", faults[i].port,
-				      faults[i].server, request->servers, request->degree);
+			ocs_error_set(err, OCS_USAGE,
+				      "plan: --failed names interface %d of server %d;"
+				      " there are %d servers of degree %d",
+				      faults[i].port, faults[i].server, request->servers,
+				      request->degree);
 			free(masks);
 			return NULL;
 		}
@@ -300,11 +309,13 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 	int count = 0, rc;
 
 	if (args->repair && !args->failed)
-		return ocs_error_set(err, OCS_USAGE, "plan: --repair needs --failed SERVER:INTERFACE");
-	if (args->repair && (args->servers || args->degree || args->demand || args->strategy ||
-			     args->directed || args->routes || args->paths || args->trees ||
-			     args->fabric || args->section))
-		return ocs_error_set(err, OCS_USAGE, "plan: --repair keeps what its plan was made for;"
+		return ocs_error_set(err, OCS_USAGE,
+				     "plan: --repair needs --failed SERVER:INTERFACE");
+	if (args->repair &&
+	    (args->servers || args->degree || args->demand || args->strategy || args->directed ||
+	     args->routes || args->paths || args->trees || args->fabric || args->section))
+		return ocs_error_set(err, OCS_USAGE,
+				     "plan: --repair keeps what its plan was made for;"
 				     " beside --failed only --json and --svg go with it");
 	if (args->failed) {
 		faults = faults_parse(args->failed, &count, err);

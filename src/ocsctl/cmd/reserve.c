@@ -21,22 +21,22 @@
 #include "src/util/text.h"
 
 #define WORDS_MAX 16
-#define NAMED_MAX 4		/* of those that are in the way */
+#define NAMED_MAX 4 /* of those that are in the way */
 #define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 struct reserve {
 	const struct ocs_ctl_args *args;
-	struct ocs_ctl_where where;	/* the fabric, and of a shape the rest of it */
-	time_t start, end;		/* 0: no end */
-	long seconds;			/* 0: no end */
+	struct ocs_ctl_where where; /* the fabric, and of a shape the rest of it */
+	time_t start, end;	    /* 0: no end */
+	long seconds;		    /* 0: no end */
 	bool maint, ignore_jobs, overlap;
 	struct ocs_ctl_queue queue;
 	struct ocs_ctl_reservations others;
-	struct ocs_ctl_state state;	/* only what ocsd says of the fabric: its drains */
-	bool *wanted;			/* by node of the fabric */
-	char *nodes;			/* the same as a host list */
-	char *name;			/* as Slurm says, after it is made */
-	char *words[WORDS_MAX];		/* the command */
+	struct ocs_ctl_state state; /* only what ocsd says of the fabric: its drains */
+	bool *wanted;		    /* by node of the fabric */
+	char *nodes;		    /* the same as a host list */
+	char *name;		    /* as Slurm says, after it is made */
+	char *words[WORDS_MAX];	    /* the command */
 };
 
 /* Whether the list A,B,... has WORD in any case. */
@@ -60,23 +60,29 @@ static int options_read(struct reserve *r, struct ocs_error *err)
 	time_t now = time(NULL);
 
 	if ((a->count > 0) + (a->cubes > 0) + !!a->cube_names + !!a->switch_names != 1)
-		return ocs_error_set(err, OCS_USAGE, "reserve: give one of SHAPE, --cubes, --cube and"
+		return ocs_error_set(err, OCS_USAGE,
+				     "reserve: give one of SHAPE, --cubes, --cube and"
 				     " --switch");
 	if (!a->duration)
-		return ocs_error_set(err, OCS_USAGE, "reserve: --duration is missing, for example"
+		return ocs_error_set(err, OCS_USAGE,
+				     "reserve: --duration is missing, for example"
 				     " --duration=2:00:00");
 	r->maint = has_word(a->flags, "maint");
 	r->overlap = r->maint || has_word(a->flags, "overlap");
 	r->ignore_jobs = has_word(a->flags, "ignore_jobs");
 	if (!a->users && !a->accounts && !r->maint)
-		return ocs_error_set(err, OCS_USAGE, "reserve: --users or --accounts say who may run"
+		return ocs_error_set(err, OCS_USAGE,
+				     "reserve: --users or --accounts say who may run"
 				     " there; --flags=maint needs neither");
 	if (has_word(a->flags, "replace") || has_word(a->flags, "replace_down"))
-		return ocs_error_set(err, OCS_USAGE, "reserve: with --flags=replace Slurm would exchange"
+		return ocs_error_set(err, OCS_USAGE,
+				     "reserve: with --flags=replace Slurm would exchange"
 				     " nodes for others that do not fit together; leave it out");
 	if (a->name && (!*a->name || a->name[strspn(a->name, NAME_LETTERS)]))
-		return ocs_error_set(err, OCS_USAGE, "reserve: --name=%s: letters, digits and . _ - make"
-				     " a name", a->name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "reserve: --name=%s: letters, digits and . _ - make"
+				     " a name",
+				     a->name);
 	r->seconds = ocs_ctl_duration_parse(a->duration, err);
 	if (r->seconds < 0 ||
 	    ocs_ctl_moment_parse(a->start ? a->start : "now", now, &r->start, err))
@@ -88,8 +94,8 @@ static int options_read(struct reserve *r, struct ocs_error *err)
 }
 
 /* What is not free on SECTION at that time. */
-static void obstacles_read(const struct reserve *r, const struct ocs_section *section,
-			   time_t start, struct ocs_ctl_obstacles *all)
+static void obstacles_read(const struct reserve *r, const struct ocs_section *section, time_t start,
+			   struct ocs_ctl_obstacles *all)
 {
 	memset(all, 0, sizeof(*all));
 	all->fabric = r->where.fabric;
@@ -166,8 +172,10 @@ static int check_wanted(const struct reserve *r, const char *what, struct ocs_er
 				continue;
 			obstacle_text(&all, one, &text);
 			rc = ocs_error_set(err, OCS_NOT_NOW, "%s: %s; %s", what, text.data,
-					   one->kind == OCS_BY_JOB ? "start later, or add"
-					   " --flags=ignore_jobs" : "choose another time or other nodes");
+					   one->kind == OCS_BY_JOB ?
+						   "start later, or add"
+						   " --flags=ignore_jobs" :
+						   "choose another time or other nodes");
 			ocs_text_free(&text);
 		}
 		ocs_ctl_obstacles_free(&all);
@@ -256,9 +264,9 @@ static void take_xpus(const struct reserve *r, bool *taken)
 
 	for (size_t i = 0; i < ocs_ctl_length(drains); i++) {
 		struct json_object *one = json_object_array_get_idx(drains, i);
-		int node = ocs_ctl_drain_node(r->where.fabric,
-					      ocs_ctl_string(one, OCS_FIELD_KIND, ""),
-					      ocs_ctl_string(one, OCS_FIELD_NAME, ""));
+		int node =
+			ocs_ctl_drain_node(r->where.fabric, ocs_ctl_string(one, OCS_FIELD_KIND, ""),
+					   ocs_ctl_string(one, OCS_FIELD_NAME, ""));
 
 		if (node >= 0 && r->where.fabric->nodes[node].section == r->where.section->index)
 			taken[r->where.fabric->nodes[node].cube] = true;
@@ -292,8 +300,10 @@ static int want_cubes(struct reserve *r, struct ocs_error *err)
 	if (r->args->cubes > section->ncubes)
 		return ocs_error_set(err, OCS_NEVER, "%ld cubes are asked for, section %s has %d",
 				     r->args->cubes, section->name, section->ncubes);
-	return ocs_error_set(err, OCS_NOT_NOW, "%ld cubes are asked for, %ld will be wholly free;"
-			     " ask for fewer or start later", r->args->cubes, found);
+	return ocs_error_set(err, OCS_NOT_NOW,
+			     "%ld cubes are asked for, %ld will be wholly free;"
+			     " ask for fewer or start later",
+			     r->args->cubes, found);
 }
 
 /* The part of LIST before the next comma, and moves on; the caller frees it. */
@@ -339,8 +349,9 @@ static bool want_torus(struct reserve *r, const struct ocs_section *section, int
 				int at[OCS_AXES], a = i / 2 / columns, b = i / 2 % columns;
 				struct ocs_port port;
 
-				if (ocs_section_torus_port(r->where.fabric, section, cube, dim, a, b,
-							   i % 2, &port) || port.sw != sw)
+				if (ocs_section_torus_port(r->where.fabric, section, cube, dim, a,
+							   b, i % 2, &port) ||
+				    port.sw != sw)
 					continue;
 				at[first] = a;
 				at[second] = b;
@@ -361,11 +372,14 @@ static bool want_servers(struct reserve *r, const struct ocs_section *section, i
 		for (int i = 0; i < section->degree; i++) {
 			struct ocs_port port;
 			bool here = !ocs_section_server_port(r->where.fabric, section, server, i,
-							     &port) && port.sw == sw;
+							     &port) &&
+				    port.sw == sw;
 
-			here |= section->ahead && !ocs_section_set_port(section, 1, server, i, &port) &&
+			here |= section->ahead &&
+				!ocs_section_set_port(section, 1, server, i, &port) &&
 				port.sw == sw;
-			here |= section->select && !ocs_section_select_port(section, server, i, &port) &&
+			here |= section->select &&
+				!ocs_section_select_port(section, server, i, &port) &&
 				port.sw == sw;
 			if (here)
 				r->wanted[section->first_node + server] = found = true;
@@ -380,8 +394,10 @@ static int want_switch(struct reserve *r, const char *name, struct ocs_error *er
 	bool found = false;
 
 	if (sw < 0)
-		return ocs_error_set(err, OCS_USAGE, "%s has no switch '%s'; 'ocsctl show switch' lists"
-				     " them", r->where.fabric->source, name);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s has no switch '%s'; 'ocsctl show switch' lists"
+				     " them",
+				     r->where.fabric->source, name);
 	for (int s = 0; s < r->where.fabric->nsections; s++) {
 		const struct ocs_section *section = &r->where.fabric->sections[s];
 
@@ -404,7 +420,8 @@ static int want_named(struct reserve *r, struct ocs_error *err)
 	while (*list && !rc) {
 		char *name = next_name(&list);
 
-		rc = r->args->cube_names ? want_named_cube(r, name, err) : want_switch(r, name, err);
+		rc = r->args->cube_names ? want_named_cube(r, name, err) :
+					   want_switch(r, name, err);
 		free(name);
 	}
 	if (!rc)
@@ -430,7 +447,8 @@ static int fabric_open(struct reserve *r, struct ocs_error *err)
 		return -1;
 	if (r->where.section->kind == OCS_TORUS)
 		return 0;
-	return ocs_error_set(err, OCS_USAGE, "section %s is one static torus: reserve a shape of it",
+	return ocs_error_set(err, OCS_USAGE,
+			     "section %s is one static torus: reserve a shape of it",
 			     r->where.section->name);
 }
 
@@ -442,8 +460,9 @@ static int nodes_find(struct reserve *r, struct ocs_error *err)
 	int rc;
 
 	r->wanted = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(bool));
-	rc = r->args->count ? want_shape(r, err) : r->args->cubes ? want_cubes(r, err) :
-		want_named(r, err);
+	rc = r->args->count ? want_shape(r, err) :
+	     r->args->cubes ? want_cubes(r, err) :
+			      want_named(r, err);
 	if (rc)
 		return -1;
 	names = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*names));
@@ -467,10 +486,11 @@ static void command_make(struct reserve *r)
 	r->words[n++] = ocs_strdup("reservation");
 	if (a->name)
 		r->words[n++] = ocs_asprintf("ReservationName=%s", a->name);
-	r->words[n++] = ocs_asprintf("StartTime=%s", r->start <= time(NULL) ? "now" :
-				     ocs_ctl_moment_format(r->start, "now", when));
+	r->words[n++] = ocs_asprintf(
+		"StartTime=%s",
+		r->start <= time(NULL) ? "now" : ocs_ctl_moment_format(r->start, "now", when));
 	r->words[n++] = r->seconds ? ocs_asprintf("Duration=%ld", (r->seconds + 59) / 60) :
-		ocs_strdup("Duration=infinite");
+				     ocs_strdup("Duration=infinite");
 	r->words[n++] = ocs_asprintf("Nodes=%s", r->nodes);
 	if (a->users || !a->accounts)
 		r->words[n++] = ocs_asprintf("Users=%s", a->users ? a->users : "root");
@@ -489,8 +509,10 @@ static int command_run(struct reserve *r, struct ocs_error *err)
 	if (!text && strstr(err->text, "Invalid user id")) {
 		struct ocs_error why = *err;
 
-		return ocs_error_set(err, OCS_ERROR, "%s (a name in --users is unknown, or only"
-				     " operators of Slurm may make reservations)", why.text);
+		return ocs_error_set(err, OCS_ERROR,
+				     "%s (a name in --users is unknown, or only"
+				     " operators of Slurm may make reservations)",
+				     why.text);
 	}
 	if (!text)
 		return -1;
@@ -500,8 +522,10 @@ static int command_run(struct reserve *r, struct ocs_error *err)
 		r->name = ocs_asprintf("%.*s", (int)strcspn(at, " \n"), at);
 	}
 	free(text);
-	return r->name ? 0 : ocs_error_set(err, OCS_ERROR, "scontrol did not say the name of the"
-					   " reservation; see scontrol show reservation");
+	return r->name ? 0 :
+			 ocs_error_set(err, OCS_ERROR,
+				       "scontrol did not say the name of the"
+				       " reservation; see scontrol show reservation");
 }
 
 static void print_command(const struct reserve *r)
@@ -544,8 +568,8 @@ static void print_json(const struct reserve *r)
 		json_object_array_add(words, json_object_new_string(r->words[i]));
 	json_object_object_add(out, "command", words);
 	if (r->where.placement)
-		json_object_object_add(out, "placement", ocs_placement_to_json(r->where.fabric,
-									       r->where.placement));
+		json_object_object_add(out, "placement",
+				       ocs_placement_to_json(r->where.fabric, r->where.placement));
 	ocs_ctl_print_json(out);
 	json_object_put(out);
 }
@@ -556,7 +580,8 @@ int ocs_ctl_reserve(const struct ocs_ctl_args *args, struct ocs_error *err)
 	int rc = -1;
 
 	if (!options_read(&r, err) && !fabric_open(&r, err) &&
-	    !ocs_ctl_queue_read(0, &r.queue, err) && !ocs_ctl_reservations_read(&r.others, 0, err)) {
+	    !ocs_ctl_queue_read(0, &r.queue, err) &&
+	    !ocs_ctl_reservations_read(&r.others, 0, err)) {
 		drains_read(&r);
 		rc = nodes_find(&r, err);
 	}

@@ -19,35 +19,34 @@
 
 /* How a list of ocsd becomes a table: one member a column. */
 struct view {
-	const char *what;	/* of the protocol */
-	const char *list;	/* member of the reply */
+	const char *what; /* of the protocol */
+	const char *list; /* member of the reply */
 	const char *columns;
-	const char *members;	/* separated by '|'; '@': a time, '!': a flag */
+	const char *members; /* separated by '|'; '@': a time, '!': a flag */
 };
 
 static const struct view views[] = {
 	{ OCS_SHOW_SWITCH, OCS_FIELD_SWITCHES,
 	  "SWITCH|STATE|ADDRESS|>SIZE|>CIRCUITS|>PATCHES|>QUARANTINE|LAST READ|REASON",
-	  OCS_FIELD_NAME "|" OCS_FIELD_STATE "|" OCS_FIELD_ADDRESS "|" OCS_FIELD_SIZE "|"
-	  OCS_FIELD_CIRCUITS "|" OCS_FIELD_PATCHES "|" OCS_FIELD_QUARANTINE "|@"
-	  OCS_FIELD_LAST_READ "|" OCS_FIELD_REASON },
-	{ OCS_SHOW_CUBE, OCS_FIELD_CUBES,
-	  "CUBE|SECTION|STATE|NODES|JOBS|REASON",
-	  OCS_FIELD_NAME "|" OCS_FIELD_SECTION "|!" OCS_FIELD_DRAINED "|" OCS_FIELD_NODES "|"
-	  OCS_FIELD_JOBS "|" OCS_FIELD_REASON },
+	  OCS_FIELD_NAME "|" OCS_FIELD_STATE "|" OCS_FIELD_ADDRESS "|" OCS_FIELD_SIZE
+			 "|" OCS_FIELD_CIRCUITS "|" OCS_FIELD_PATCHES "|" OCS_FIELD_QUARANTINE
+			 "|@" OCS_FIELD_LAST_READ "|" OCS_FIELD_REASON },
+	{ OCS_SHOW_CUBE, OCS_FIELD_CUBES, "CUBE|SECTION|STATE|NODES|JOBS|REASON",
+	  OCS_FIELD_NAME "|" OCS_FIELD_SECTION "|!" OCS_FIELD_DRAINED "|" OCS_FIELD_NODES
+			 "|" OCS_FIELD_JOBS "|" OCS_FIELD_REASON },
 	{ OCS_SHOW_PORT, OCS_FIELD_PORTS,
 	  "SWITCH|>PORT|LEADS TO|STATE|>OWNER|STATUS|>IN DBM|>OUT DBM|>LOSS DB|>BASELINE|>EXCESS|REASON",
-	  OCS_FIELD_SWITCH "|" OCS_FIELD_PORT "|" OCS_FIELD_LABEL "|" OCS_FIELD_STATE "|"
-	  OCS_FIELD_OWNER "|" OCS_FIELD_STATUS "|" OCS_FIELD_IN_DBM "|" OCS_FIELD_OUT_DBM "|"
-	  OCS_FIELD_LOSS "|" OCS_FIELD_BASELINE "|" OCS_FIELD_EXCESS "|" OCS_FIELD_REASON },
-	{ OCS_SHOW_JOB, OCS_FIELD_JOBS,
-	  "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
-	  OCS_FIELD_JOB "|" OCS_FIELD_USER "|" OCS_FIELD_STATE "|" OCS_FIELD_SHAPE "|"
-	  OCS_FIELD_CONN "|" OCS_FIELD_SECTION "|" OCS_FIELD_CIRCUITS "|" OCS_FIELD_NODES },
-	{ OCS_SHOW_CIRCUIT, OCS_FIELD_CIRCUITS,
-	  "JOB|SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE",
-	  OCS_FIELD_JOB "|" OCS_FIELD_SWITCH "|" OCS_FIELD_A "|" OCS_FIELD_B "|"
-	  OCS_FIELD_A_LABEL "|" OCS_FIELD_B_LABEL "|" OCS_FIELD_STATE },
+	  OCS_FIELD_SWITCH "|" OCS_FIELD_PORT "|" OCS_FIELD_LABEL "|" OCS_FIELD_STATE
+			   "|" OCS_FIELD_OWNER "|" OCS_FIELD_STATUS "|" OCS_FIELD_IN_DBM
+			   "|" OCS_FIELD_OUT_DBM "|" OCS_FIELD_LOSS "|" OCS_FIELD_BASELINE
+			   "|" OCS_FIELD_EXCESS "|" OCS_FIELD_REASON },
+	{ OCS_SHOW_JOB, OCS_FIELD_JOBS, "JOB|USER|STATE|SHAPE|CONN|SECTION|>CIRCUITS|NODES",
+	  OCS_FIELD_JOB "|" OCS_FIELD_USER "|" OCS_FIELD_STATE "|" OCS_FIELD_SHAPE
+			"|" OCS_FIELD_CONN "|" OCS_FIELD_SECTION "|" OCS_FIELD_CIRCUITS
+			"|" OCS_FIELD_NODES },
+	{ OCS_SHOW_CIRCUIT, OCS_FIELD_CIRCUITS, "JOB|SWITCH|>A|>B|A LEADS TO|B LEADS TO|STATE",
+	  OCS_FIELD_JOB "|" OCS_FIELD_SWITCH "|" OCS_FIELD_A "|" OCS_FIELD_B "|" OCS_FIELD_A_LABEL
+			"|" OCS_FIELD_B_LABEL "|" OCS_FIELD_STATE },
 };
 #define NVIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -77,8 +76,7 @@ static void add_list(struct ocs_text_table *table, struct json_object *array)
 	ocs_text_free(&text);
 }
 
-static void add_member(struct ocs_text_table *table, struct json_object *row,
-		       const char *member)
+static void add_member(struct ocs_text_table *table, struct json_object *row, const char *member)
 {
 	struct json_object *value = NULL;
 
@@ -123,9 +121,9 @@ static void print_fabric(struct json_object *reply)
 	static const struct view out = { .columns = "OUT OF SERVICE|NAME|STATE|REASON",
 					 .members = "kind|name|state|reason" };
 	static const struct view room = { .columns = "SECTION|>XPUS|>FREE|>WHOLE CUBES|"
-					  ">FRAGMENTATION %|LARGEST THAT CAN START",
+						     ">FRAGMENTATION %|LARGEST THAT CAN START",
 					  .members = "section|xpus|free|whole_cubes|"
-					  "fragmentation_percent|largest" };
+						     "fragmentation_percent|largest" };
 
 	printf("fabric %s; slurmctld is %sconnected; last epoch %s; revision %s\n\n",
 	       ocs_ctl_string(reply, OCS_FIELD_SOURCE, "?"),
@@ -159,8 +157,8 @@ static void keep_switch(struct json_object *reply, const char *name)
 }
 
 /* One switch comes with its ports and its history. */
-static int add_switch(const struct ocs_ctl_args *args, struct ocs_client *client,
-		      const char *name, struct json_object *reply, struct ocs_error *err)
+static int add_switch(const struct ocs_ctl_args *args, struct ocs_client *client, const char *name,
+		      struct json_object *reply, struct ocs_error *err)
 {
 	struct json_object *request = ocs_request_new(OCS_OP_SHOW), *history;
 	struct json_object *ports = ocs_ctl_ask(client, OCS_SHOW_PORT, name, err);
@@ -185,12 +183,12 @@ static int add_switch(const struct ocs_ctl_args *args, struct ocs_client *client
 static const char *event_name(const char *what)
 {
 	static const char *const names[][2] = {
-		{ "switch_failed", "failed" }, { "switch_up", "up again" },
-		{ "outcome", "batch failed" }, { "lost", "circuit lost" },
-		{ "foreign", "patched by hand" }, { "clean", "hand patch gone" },
-		{ "port_failed", "port failed" }, { "job_failed", "job failed" },
+		{ "switch_failed", "failed" },	     { "switch_up", "up again" },
+		{ "outcome", "batch failed" },	     { "lost", "circuit lost" },
+		{ "foreign", "patched by hand" },    { "clean", "hand patch gone" },
+		{ "port_failed", "port failed" },    { "job_failed", "job failed" },
 		{ "selftest_outcome", "self-test" }, { "selftest", "self-test begins" },
-		{ "loop_cleared", "loop cleared" }, { "notice", "says" },
+		{ "loop_cleared", "loop cleared" },  { "notice", "says" },
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -214,8 +212,7 @@ static void add_who(struct ocs_text_table *table, struct json_object *row)
 
 static void print_history(struct json_object *list)
 {
-	struct ocs_text_table *table =
-		ocs_text_table_create("TIME|WHAT|>JOB|BY|WHERE|DETAIL");
+	struct ocs_text_table *table = ocs_text_table_create("TIME|WHAT|>JOB|BY|WHERE|DETAIL");
 
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
 		struct json_object *row = json_object_array_get_idx(list, i);
@@ -265,18 +262,22 @@ static int nothing(const struct view *view, struct ocs_client *client, const cha
 		  job ? OCS_FIELD_JOBS : OCS_FIELD_SWITCHES, name))
 		return 0;
 	if (!strcmp(view->what, OCS_SHOW_JOB) || (!strcmp(view->what, OCS_SHOW_CIRCUIT) && job))
-		return ocs_error_set(err, OCS_ERROR, "show: ocsd knows no job %s, or it is not yours to"
-				     " see; 'ocsctl explain %s' asks Slurm, too", name, name);
+		return ocs_error_set(err, OCS_ERROR,
+				     "show: ocsd knows no job %s, or it is not yours to"
+				     " see; 'ocsctl explain %s' asks Slurm, too",
+				     name, name);
 	if (!strcmp(view->what, OCS_SHOW_PORT))
-		return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no switch or port %s; write SWITCH"
-				     " or SWITCH:PORT, 'ocsctl show switch' lists the switches", name);
-	return ocs_error_set(err, OCS_USAGE, "show: ocs.yaml has no %s %s; 'ocsctl show %s' lists them",
+		return ocs_error_set(err, OCS_USAGE,
+				     "show: ocs.yaml has no switch or port %s; write SWITCH"
+				     " or SWITCH:PORT, 'ocsctl show switch' lists the switches",
+				     name);
+	return ocs_error_set(err, OCS_USAGE,
+			     "show: ocs.yaml has no %s %s; 'ocsctl show %s' lists them",
 			     strcmp(view->what, OCS_SHOW_CIRCUIT) ? view->what : "switch", name,
 			     strcmp(view->what, OCS_SHOW_CIRCUIT) ? view->what : "switch");
 }
 
-static void print_view(const struct view *view, struct json_object *list,
-		       struct json_object *reply)
+static void print_view(const struct view *view, struct json_object *list, struct json_object *reply)
 {
 	struct json_object *ports = ocs_field_array(reply, OCS_FIELD_PORTS, NULL);
 
@@ -309,9 +310,10 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return ocs_error_set(err, OCS_USAGE, "show: what is a '%s'? usage: ocsctl show %s",
 				     what, args->command->operands);
 	if (name && !view)
-		return ocs_error_set(err, OCS_USAGE, "show: '%s' is too much; fabric shows all sections",
-				     name);
-	if (name && (!strcmp(what, OCS_SHOW_JOB) || (!strcmp(what, OCS_SHOW_CIRCUIT) && !by_switch)) &&
+		return ocs_error_set(err, OCS_USAGE,
+				     "show: '%s' is too much; fabric shows all sections", name);
+	if (name &&
+	    (!strcmp(what, OCS_SHOW_JOB) || (!strcmp(what, OCS_SHOW_CIRCUIT) && !by_switch)) &&
 	    ocs_ctl_job_parse(name, &job, err))
 		return -1;
 	client = ocs_ctl_connect(args, NULL, err);
@@ -333,8 +335,10 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 		rc = nothing(view, client, name, err);
 	ocs_client_close(client);
 	if (!reply && ocs_ctl_for_administrators(err))
-		ocs_error_set(err, OCS_ERROR, "only administrators of ocsd may see %s; 'scontrol show"
-			      " topology' shows everybody cubes and switches", what);
+		ocs_error_set(err, OCS_ERROR,
+			      "only administrators of ocsd may see %s; 'scontrol show"
+			      " topology' shows everybody cubes and switches",
+			      what);
 	if (!reply || rc) {
 		json_object_put(reply);
 		return -1;

@@ -12,14 +12,14 @@
 #include "src/ocsctl/what_if.h"
 #include "src/util/text.h"
 
-#define HIGH 14			/* of an XPU */
-#define DEEP 26			/* upwards from one z to the next */
-#define GAP 34			/* between columns, beside the depth */
-#define REACH 26		/* of circuits outside the box */
+#define HIGH 14	 /* of an XPU */
+#define DEEP 26	 /* upwards from one z to the next */
+#define GAP 34	 /* between columns, beside the depth */
+#define REACH 26 /* of circuits outside the box */
 #define MARGIN 20
-#define SMALL 4			/* edges of cubes that are drawn whole */
-#define LINE 18			/* of text */
-#define ROW_WIDTH 1500		/* cubes side by side */
+#define SMALL 4	       /* edges of cubes that are drawn whole */
+#define LINE 18	       /* of text */
+#define ROW_WIDTH 1500 /* cubes side by side */
 
 static const char *const colours[OCS_SHAPE_DIMS] = {
 	"#1f6fb2", "#d9701f", "#2a9d5c", "#8a4fbf", "#b8336a", "#7a6a12",
@@ -29,15 +29,15 @@ struct canvas {
 	const struct ocs_ctl_where *where;
 	const struct ocs_section *section;
 	struct ocs_text text;
-	int low[OCS_AXES];	/* the first layer drawn, */
-	int span[OCS_AXES];	/* and how many: all of a small cube, what is used of a large one */
-	int wide;		/* an XPU */
-	int slant;		/* to the right from one z to the next */
-	int step[2];		/* down from x to x, right from y to y */
-	int box[2];		/* of one cube with all around it */
-	int across;		/* cubes side by side */
-	int top;		/* below the legend */
-	int *slot;		/* per cube of the section: place in the picture, or -1 */
+	int low[OCS_AXES];  /* the first layer drawn, */
+	int span[OCS_AXES]; /* and how many: all of a small cube, what is used of a large one */
+	int wide;	    /* an XPU */
+	int slant;	    /* to the right from one z to the next */
+	int step[2];	    /* down from x to x, right from y to y */
+	int box[2];	    /* of one cube with all around it */
+	int across;	    /* cubes side by side */
+	int top;	    /* below the legend */
+	int *slot;	    /* per cube of the section: place in the picture, or -1 */
 };
 
 /* The middle of an XPU. */
@@ -121,16 +121,23 @@ static void stub(struct canvas *c, const struct ocs_xpu *xpu, const struct ocs_x
 	memcpy(to, from, sizeof(to));
 	if (axis == 0)
 		to[1] = plus ? first[1] + (span[0] - 1) * c->step[0] + HIGH + 8 :
-			first[1] - (span[2] - 1) * DEEP - HIGH - 8;
+			       first[1] - (span[2] - 1) * DEEP - HIGH - 8;
 	else if (axis == 1)
 		to[0] = plus ? first[0] + (span[1] - 1) * c->step[1] + (span[2] - 1) * c->slant +
-			c->wide / 2 + 12 : first[0] - c->wide / 2 - 12;
+					c->wide / 2 + 12 :
+			       first[0] - c->wide / 2 - 12;
 	else
-		to[0] += (plus ? 1 : -1) * (c->slant * 3 / 4), to[1] += (plus ? -1 : 1) * (DEEP * 3 / 4);
+		to[0] += (plus ? 1 : -1) * (c->slant * 3 / 4),
+			to[1] += (plus ? -1 : 1) * (DEEP * 3 / 4);
 	line(c, from, to, dim, true);
-	ocs_text_add(&c->text, "<text x=\"%d\" y=\"%d\" font-size=\"7\" fill=\"%s\" "
-		     "text-anchor=\"%s\">", to[0] + (axis == 1 ? (plus ? 2 : -2) : 0),
-		     to[1] + (axis == 0 ? (plus ? 8 : -2) : axis == 1 ? 3 : plus ? -1 : 7),
+	ocs_text_add(&c->text,
+		     "<text x=\"%d\" y=\"%d\" font-size=\"7\" fill=\"%s\" "
+		     "text-anchor=\"%s\">",
+		     to[0] + (axis == 1 ? (plus ? 2 : -2) : 0),
+		     to[1] + (axis == 0 ? (plus ? 8 : -2) :
+			      axis == 1 ? 3 :
+			      plus	? -1 :
+					  7),
 		     colours[dim], axis == 1 ? (plus ? "start" : "end") : "middle");
 	ocs_text_xml(&c->text, c->section->cube_names[other->cube]);
 	ocs_text_add(&c->text, "</text>\n");
@@ -147,7 +154,7 @@ static int joined(const struct ocs_section *section, const struct ocs_xpu *a,
 			differ = i;
 	}
 	*inside = a->cube == b->cube && differ >= 0 && abs(a->at[differ] - b->at[differ]) == 1;
-	if (differ < 0) {	/* from cube to cube of edge 1 */
+	if (differ < 0) { /* from cube to cube of edge 1 */
 		for (differ = 0; differ < OCS_AXES - 1 && section->edge[differ] != 1; differ++)
 			;
 	}
@@ -228,20 +235,24 @@ static void xpu(struct canvas *c, const struct ocs_xpu *xpu, long rank)
 
 	middle(c, xpu, at);
 	if (rank < 0 && !idle(c, xpu)) {
-		ocs_text_add(&c->text, "<circle cx=\"%d\" cy=\"%d\" r=\"3\" fill=\"#cccccc\"/>\n", at[0],
-			     at[1]);
+		ocs_text_add(&c->text, "<circle cx=\"%d\" cy=\"%d\" r=\"3\" fill=\"#cccccc\"/>\n",
+			     at[0], at[1]);
 		return;
 	}
-	ocs_text_add(&c->text, "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" "
-		     "fill=\"%s\" stroke=\"%s\"%s/>\n", at[0] - c->wide / 2, at[1] - HIGH / 2, c->wide,
-		     HIGH, rank ? "#ffffff" : "#ffe9a8", rank < 0 ? "#c02020" : "#333333",
+	ocs_text_add(&c->text,
+		     "<rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\" "
+		     "fill=\"%s\" stroke=\"%s\"%s/>\n",
+		     at[0] - c->wide / 2, at[1] - HIGH / 2, c->wide, HIGH,
+		     rank ? "#ffffff" : "#ffe9a8", rank < 0 ? "#c02020" : "#333333",
 		     rank < 0 ? " stroke-dasharray=\"2 2\"" : "");
 	if (rank < 0)
 		strcpy(coord, "idle");
 	else
 		ocs_ctl_coord_format(&c->where->shape, rank, coord);
-	ocs_text_add(&c->text, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"9\"%s>%s"
-		     "</text>\n", at[0], at[1] + 3, rank < 0 ? " fill=\"#c02020\"" : "", coord);
+	ocs_text_add(&c->text,
+		     "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-size=\"9\"%s>%s"
+		     "</text>\n",
+		     at[0], at[1] + 3, rank < 0 ? " fill=\"#c02020\"" : "", coord);
 }
 
 /* The far layers first, so that near ones lie over them. */
@@ -274,38 +285,53 @@ static void legend(struct canvas *c)
 	char text[OCS_SHAPE_TEXT];
 	int y = MARGIN + 12;
 
-	ocs_text_add(&c->text, "<text x=\"%d\" y=\"%d\" font-size=\"15\" font-weight=\"bold\">%s"
-		     "<tspan dx=\"14\" font-size=\"12\" font-weight=\"normal\">%ld XPUs on %d node%s "
-		     "in %d cube%s of %dx%dx%d, %d circuit%s</tspan></text>\n", MARGIN, y,
-		     ocs_shape_format(shape, text), shape->xpus, p->nnodes,
-		     p->nnodes == 1 ? "" : "s", p->ncubes, p->ncubes == 1 ? "" : "s",
-		     c->section->edge[0], c->section->edge[1], c->section->edge[2], p->ncircuits,
-		     p->ncircuits == 1 ? "" : "s");
+	ocs_text_add(
+		&c->text,
+		"<text x=\"%d\" y=\"%d\" font-size=\"15\" font-weight=\"bold\">%s"
+		"<tspan dx=\"14\" font-size=\"12\" font-weight=\"normal\">%ld XPUs on %d node%s "
+		"in %d cube%s of %dx%dx%d, %d circuit%s</tspan></text>\n",
+		MARGIN, y, ocs_shape_format(shape, text), shape->xpus, p->nnodes,
+		p->nnodes == 1 ? "" : "s", p->ncubes, p->ncubes == 1 ? "" : "s",
+		c->section->edge[0], c->section->edge[1], c->section->edge[2], p->ncircuits,
+		p->ncircuits == 1 ? "" : "s");
 	for (int i = 0; i < shape->ndim; i++) {
 		int extent = shape->extent[i];
 
 		y += LINE;
-		ocs_text_add(&c->text, "<path d=\"M%d %dh30\" stroke=\"%s\" stroke-width=\"3\"/>"
-			     "<text x=\"%d\" y=\"%d\">dimension %d: %s of %d%s</text>\n", MARGIN, y - 4,
-			     colours[i], MARGIN + 38, y, i, extent == 1 ? "extent" : extent == 2 ?
-			     shape->twisted ? "rings" : "pairs, an extent" : shape->mesh[i] ? "lines" : "rings", extent,
-			     ocs_shape_shifts(shape, i) ? ", whose wrap shifts the longer dimensions" : "");
+		ocs_text_add(&c->text,
+			     "<path d=\"M%d %dh30\" stroke=\"%s\" stroke-width=\"3\"/>"
+			     "<text x=\"%d\" y=\"%d\">dimension %d: %s of %d%s</text>\n",
+			     MARGIN, y - 4, colours[i], MARGIN + 38, y, i,
+			     extent == 1    ? "extent" :
+			     extent == 2    ? shape->twisted ? "rings" : "pairs, an extent" :
+			     shape->mesh[i] ? "lines" :
+					      "rings",
+			     extent,
+			     ocs_shape_shifts(shape, i) ?
+				     ", whose wrap shifts the longer dimensions" :
+				     "");
 	}
 	y += LINE;
 	if (fixed || p->ncircuits) {
-		ocs_text_add(&c->text, "<path d=\"M%d %dh30\" stroke=\"#333333\" stroke-width=\"2.4\" "
-			     "stroke-dasharray=\"4 3\"/><text x=\"%d\" y=\"%d\">%s</text>\n", MARGIN,
-			     y - 4, MARGIN + 38, y, fixed ?
-			     "a wrap: it comes in again on the opposite side" :
-			     "a circuit through a switch: it comes in on the opposite side, at the "
-			     "same place, of the cube it names");
+		ocs_text_add(
+			&c->text,
+			"<path d=\"M%d %dh30\" stroke=\"#333333\" stroke-width=\"2.4\" "
+			"stroke-dasharray=\"4 3\"/><text x=\"%d\" y=\"%d\">%s</text>\n",
+			MARGIN, y - 4, MARGIN + 38, y,
+			fixed ? "a wrap: it comes in again on the opposite side" :
+				"a circuit through a switch: it comes in on the opposite side, at the "
+				"same place, of the cube it names");
 		y += LINE;
 	}
-	ocs_text_add(&c->text, "<text x=\"%d\" y=\"%d\">x runs down, y to the right, z into the depth; "
-		     "yellow: where all coordinates are 0; grey dots: free XPUs</text>\n", MARGIN, y);
+	ocs_text_add(&c->text,
+		     "<text x=\"%d\" y=\"%d\">x runs down, y to the right, z into the depth; "
+		     "yellow: where all coordinates are 0; grey dots: free XPUs</text>\n",
+		     MARGIN, y);
 	if ((long)p->nnodes * c->section->cube_xpus / c->section->cube_nodes > shape->xpus)
-		ocs_text_add(&c->text, "<text x=\"%d\" y=\"%d\" fill=\"#c02020\">red: XPUs of the job's "
-			     "nodes that the shape leaves idle</text>\n", MARGIN, y + LINE);
+		ocs_text_add(&c->text,
+			     "<text x=\"%d\" y=\"%d\" fill=\"#c02020\">red: XPUs of the job's "
+			     "nodes that the shape leaves idle</text>\n",
+			     MARGIN, y + LINE);
 }
 
 char *ocs_ctl_fold_svg(const struct ocs_ctl_where *where, const long *ranks)
@@ -321,10 +347,11 @@ char *ocs_ctl_fold_svg(const struct ocs_ctl_where *where, const long *ranks)
 	wide = c.across * c.box[0] + 2 * MARGIN;
 	wide = wide < least ? least : wide;
 	high = c.top + (p->ncubes + c.across - 1) / c.across * c.box[1] + MARGIN;
-	ocs_text_add(&c.text, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+	ocs_text_add(&c.text,
+		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
 		     "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n", wide, high, wide,
-		     high);
+		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
+		     wide, high, wide, high);
 	legend(&c);
 	links(&c);
 	for (int i = 0; i < p->ncubes; i++)

@@ -10,8 +10,7 @@
 #include "src/protocol/names.h"
 #include "src/util/text.h"
 
-const char *ocs_ctl_string(struct json_object *object, const char *name,
-			   const char *otherwise)
+const char *ocs_ctl_string(struct json_object *object, const char *name, const char *otherwise)
 {
 	struct json_object *value = ocs_field(object, name);
 
@@ -36,7 +35,7 @@ size_t ocs_ctl_length(struct json_object *array)
 void ocs_ctl_print_json(struct json_object *object)
 {
 	puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-						   JSON_C_TO_STRING_NOSLASHESCAPE));
+							    JSON_C_TO_STRING_NOSLASHESCAPE));
 }
 
 void ocs_ctl_print_reply(struct json_object *reply)

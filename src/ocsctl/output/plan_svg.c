@@ -14,7 +14,7 @@
 
 #define RADIUS 300.0
 #define MARGIN 110.0
-#define LABELS 128	/* servers, above which only dots are drawn */
+#define LABELS 128 /* servers, above which only dots are drawn */
 
 static const char *const colours[] = {
 	"#1f6fb2", "#2a9d5c", "#c2571a", "#8a4fbf", "#b8336a", "#5b7f12",
@@ -56,9 +56,10 @@ static void line(struct ocs_text *text, const struct ocs_plan *plan,
 	struct point a = at[c->a], b = at[c->b];
 	const char *colour = c->group < 0 ? EXTRA : colours[c->group % NCOLOURS];
 
-	ocs_text_add(text, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
-		     "stroke=\"%s\" stroke-width=\"%s\"%s><title>switch %d: ", a.x, a.y, b.x, b.y,
-		     colour, c->group < 0 ? "1" : "1.8",
+	ocs_text_add(text,
+		     "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" "
+		     "stroke=\"%s\" stroke-width=\"%s\"%s><title>switch %d: ",
+		     a.x, a.y, b.x, b.y, colour, c->group < 0 ? "1" : "1.8",
 		     plan->directed ? " marker-end=\"url(#tip)\"" : "", c->ocs);
 	if (plan->nodes)
 		ocs_text_xml(text, plan->nodes[c->a]);
@@ -81,7 +82,10 @@ static void server(struct ocs_text *text, const struct ocs_plan *plan, int i, st
 	if (plan->servers > LABELS)
 		return;
 	ocs_text_add(text, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", at.x + 14 * dx,
-		     at.y + 14 * dy + 4, dx > 0.1 ? "start" : dx < -0.1 ? "end" : "middle");
+		     at.y + 14 * dy + 4,
+		     dx > 0.1  ? "start" :
+		     dx < -0.1 ? "end" :
+				 "middle");
 	if (plan->nodes)
 		ocs_text_xml(text, plan->nodes[i]);
 	else
@@ -96,20 +100,24 @@ static void legend(struct ocs_text *text, const struct ocs_plan *plan)
 
 	for (int i = 0; i < plan->ncircuits; i++)
 		extra |= plan->circuits[i].group < 0;
-	ocs_text_add(text, "<text x=\"16\" y=\"%.0f\">%d servers, degree %d, %s: diameter %d, average "
-		     "hops %.2f, busiest link %.0f</text>\n", y, plan->servers, plan->degree,
-		     plan->directed ? "directed" : "duplex", plan->diameter, plan->average_hops,
-		     plan->max_link_load);
+	ocs_text_add(text,
+		     "<text x=\"16\" y=\"%.0f\">%d servers, degree %d, %s: diameter %d, average "
+		     "hops %.2f, busiest link %.0f</text>\n",
+		     y, plan->servers, plan->degree, plan->directed ? "directed" : "duplex",
+		     plan->diameter, plan->average_hops, plan->max_link_load);
 	for (int g = 0; g < plan->ngroups && g < NCOLOURS; g++) {
 		y += 20;
-		ocs_text_add(text, "<text x=\"16\" y=\"%.0f\" fill=\"%s\">group %d: %d servers, ring "
-			     "steps", y, colours[g], g, plan->groups[g].nmembers);
+		ocs_text_add(text,
+			     "<text x=\"16\" y=\"%.0f\" fill=\"%s\">group %d: %d servers, ring "
+			     "steps",
+			     y, colours[g], g, plan->groups[g].nmembers);
 		for (int r = 0; r < plan->groups[g].nrings; r++)
 			ocs_text_add(text, " %d", plan->groups[g].steps[r]);
 		ocs_text_add(text, "%s</text>\n", plan->groups[g].nrings ? "" : " (none)");
 	}
 	if (extra)
-		ocs_text_add(text, "<text x=\"16\" y=\"%.0f\" fill=\"#808080\">other circuits: between "
+		ocs_text_add(text,
+			     "<text x=\"16\" y=\"%.0f\" fill=\"#808080\">other circuits: between "
 			     "pairs with traffic, an expander, or rings that do not close</text>\n",
 			     y + 20);
 }
@@ -120,12 +128,14 @@ char *ocs_ctl_plan_svg(const struct ocs_plan *plan)
 	struct point *at = places(plan);
 	int groups = plan->ngroups < NCOLOURS ? plan->ngroups : NCOLOURS;
 
-	ocs_text_add(&text, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
+	ocs_text_add(&text,
+		     "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" "
 		     "font-family=\"sans-serif\" font-size=\"13\">\n"
 		     "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
 		     2 * (MARGIN + RADIUS), 2 * (MARGIN + RADIUS) + 20.0 * (groups + 2));
 	if (plan->directed)
-		ocs_text_add(&text, "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"14\" refY=\"4\" "
+		ocs_text_add(&text,
+			     "<defs><marker id=\"tip\" viewBox=\"0 0 8 8\" refX=\"14\" refY=\"4\" "
 			     "markerWidth=\"6\" markerHeight=\"6\" orient=\"auto\">"
 			     "<path d=\"M0 0 L8 4 L0 8 z\" fill=\"#555\"/></marker></defs>\n");
 	/* rings on top of the rest */

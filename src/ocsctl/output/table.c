@@ -10,7 +10,7 @@
 #include "src/util/text.h"
 
 struct ocs_text_table {
-	char **cells;		/* the headings, then the rows */
+	char **cells; /* the headings, then the rows */
 	size_t count, size;
 	size_t columns;
 	bool *right;

@@ -15,8 +15,8 @@
 #define AHEAD_PRINTED 8
 
 static const char *const kinds[] = {
-	[OCS_BY_JOB] = "job", [OCS_BY_HIDDEN] = "hidden", [OCS_BY_RESERVATION] = "reservation",
-	[OCS_BY_NODES] = "nodes", [OCS_BY_CUBE] = "cube", [OCS_BY_SWITCH] = "switch",
+	[OCS_BY_JOB] = "job",	  [OCS_BY_HIDDEN] = "hidden", [OCS_BY_RESERVATION] = "reservation",
+	[OCS_BY_NODES] = "nodes", [OCS_BY_CUBE] = "cube",     [OCS_BY_SWITCH] = "switch",
 };
 
 static void print_ends(const struct ocs_ctl_waiting *w)
@@ -36,14 +36,18 @@ static void print_ends(const struct ocs_ctl_waiting *w)
 		else
 			ocs_text_table_add(table, "jobs not shown to you");
 		ocs_text_table_add(table, one->kind == OCS_BY_JOB ? one->name : NULL);
-		ocs_text_table_add(table, ocs_ctl_moment_format(one->end, one->kind == OCS_BY_JOB ?
-								"no time limit" : "unknown", when));
+		ocs_text_table_add(
+			table,
+			ocs_ctl_moment_format(one->end,
+					      one->kind == OCS_BY_JOB ? "no time limit" : "unknown",
+					      when));
 		ocs_text_table_add(table, nodes);
 		ocs_text_table_add(table, one->why);
 		free(nodes);
 	}
-	printf("held up:  by %d that %s; %s\n\n", a->nends, a->nends == 1 ? "must end" :
-	       "must all end", a->complete ? "no fewer would do" : "fewer might do");
+	printf("held up:  by %d that %s; %s\n\n", a->nends,
+	       a->nends == 1 ? "must end" : "must all end",
+	       a->complete ? "no fewer would do" : "fewer might do");
 	ocs_text_table_print(table, stdout);
 	ocs_text_table_destroy(table);
 }
@@ -71,10 +75,11 @@ static void print_room(const struct ocs_ctl_waiting *w)
 			return;
 		}
 		/* Drained ports and XPUs are not seen here. */
-		printf("room:     there is room for it now%s\n", ocsd ? "; it waits for ocsd" :
-		       w->nahead ? "; it waits for its turn" : !w->ours ?
-		       "; slurmctld will try it again shortly" :
-		       ", but for ports and XPUs that may be drained");
+		printf("room:     there is room for it now%s\n",
+		       ocsd	 ? "; it waits for ocsd" :
+		       w->nahead ? "; it waits for its turn" :
+		       !w->ours	 ? "; slurmctld will try it again shortly" :
+				   ", but for ports and XPUs that may be drained");
 		return;
 	}
 	if (!a->possible) {
@@ -153,7 +158,8 @@ void ocs_ctl_waiting_json(const struct ocs_ctl_waiting *w, struct json_object *o
 	if (w->job->start)
 		json_object_object_add(out, "start", json_object_new_int64(w->job->start));
 	if (*w->job->planned)
-		json_object_object_add(out, "planned_nodes", json_object_new_string(w->job->planned));
+		json_object_object_add(out, "planned_nodes",
+				       json_object_new_string(w->job->planned));
 	for (int i = 0; i < w->nahead; i++)
 		json_object_array_add(ahead, json_object_new_int64(w->ahead[i]));
 	json_object_object_add(out, "ahead", ahead);

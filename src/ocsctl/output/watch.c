@@ -22,11 +22,11 @@
 
 struct watch {
 	long seconds;
-	bool screen;		/* pictures for people */
+	bool screen; /* pictures for people */
 	bool terminal;
-	char *picture;		/* the last one, or NULL */
-	char *fault;		/* why there is no newer one, or NULL */
-	char seen[16];		/* when it was drawn */
+	char *picture; /* the last one, or NULL */
+	char *fault;   /* why there is no newer one, or NULL */
+	char seen[16]; /* when it was drawn */
 };
 
 static void say(const char *text)
@@ -114,7 +114,7 @@ static void line_add(struct ocs_text *t, const char *line)
 		if (!room--)
 			break;
 		for (p++; ((unsigned char)*p & 0xc0) == 0x80; p++)
-			;	/* the rest of a UTF-8 character */
+			; /* the rest of a UTF-8 character */
 	}
 	ocs_text_add(t, "%.*s%s\033[K", (int)(p - line), line,
 		     memchr(line, '\033', (size_t)(p - line)) ? "\033[0m" : "");
@@ -130,7 +130,7 @@ static void screen_draw(const struct watch *w)
 	char *head;
 
 	head = w->fault ? ocs_asprintf("%s%s%s%s", on, w->seen, *w->seen ? ": " : "", w->fault) :
-		ocs_asprintf("%s%s, every %ld s; Ctrl-C ends", on, w->seen, w->seconds);
+			  ocs_asprintf("%s%s, every %ld s; Ctrl-C ends", on, w->seen, w->seconds);
 	ocs_text_add(&t, "\033[H");
 	line_add(&t, head);
 	ocs_text_add(&t, "\n");
@@ -184,10 +184,10 @@ static int picture_take(struct watch *w, ocs_ctl_draw *draw, void *arg, struct o
 	return 0;
 }
 
-int ocs_ctl_watch(ocs_ctl_draw *draw, void *arg, long seconds, bool screen,
-		  struct ocs_error *err)
+int ocs_ctl_watch(ocs_ctl_draw *draw, void *arg, long seconds, bool screen, struct ocs_error *err)
 {
-	struct watch w = { .seconds = seconds, .screen = screen,
+	struct watch w = { .seconds = seconds,
+			   .screen = screen,
 			   .terminal = screen && isatty(STDOUT_FILENO) };
 	bool entered = false;
 	int rc;

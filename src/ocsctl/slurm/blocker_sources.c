@@ -40,9 +40,12 @@ void ocs_ctl_around_jobs(struct ocs_ctl_obstacles *all, const struct ocs_ctl_que
 static void next_occurrence(const struct ocs_ctl_reservation *r, time_t from, time_t *start,
 			    time_t *end)
 {
-	long step = strstr(r->flags, "HOURLY") ? 3600 : strstr(r->flags, "WEEKLY") ? 7 * 86400 :
-		strstr(r->flags, "DAILY") || strstr(r->flags, "WEEKDAY") ||
-		strstr(r->flags, "WEEKEND") ? 86400 : 0;
+	long step = strstr(r->flags, "HOURLY") ? 3600 :
+		    strstr(r->flags, "WEEKLY") ? 7 * 86400 :
+		    strstr(r->flags, "DAILY") || strstr(r->flags, "WEEKDAY") ||
+				    strstr(r->flags, "WEEKEND") ?
+						 86400 :
+						 0;
 	long times = step && *end <= from ? (from - *end) / step + 1 : 0;
 
 	*start += times * step;
@@ -101,7 +104,8 @@ static void add_absent(struct ocs_ctl_obstacles *all, const struct ocs_ctl_group
 
 	for (int i = 0; i < groups->count; i++) {
 		for (int k = 0; k < groups->list[i].nnames; k++) {
-			const struct ocs_node *node = ocs_fabric_node(fabric, groups->list[i].names[k]);
+			const struct ocs_node *node =
+				ocs_fabric_node(fabric, groups->list[i].names[k]);
 
 			if (node)
 				known[node - fabric->nodes] = true;
@@ -115,7 +119,8 @@ static void add_absent(struct ocs_ctl_obstacles *all, const struct ocs_ctl_group
 	}
 	list = ocs_hostlist_compress(absent, count);
 	if (count)
-		name_it(ocs_ctl_obstacle_add(all, OCS_BY_NODES, list), list, "not in slurm.conf", 0);
+		name_it(ocs_ctl_obstacle_add(all, OCS_BY_NODES, list), list, "not in slurm.conf",
+			0);
 	free(list);
 	free(absent);
 	free(known);
@@ -131,11 +136,12 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 		const struct ocs_ctl_nodes *one = &groups.list[i];
 
 		if (ocs_ctl_nodes_out(one)) {
-			char *why = ocs_asprintf("%s%s%s", one->silent ? "not responding" : one->state,
-						 *one->reason ? ": " : "", one->reason);
+			char *why =
+				ocs_asprintf("%s%s%s", one->silent ? "not responding" : one->state,
+					     *one->reason ? ": " : "", one->reason);
 
-			name_it(ocs_ctl_obstacle_add(all, OCS_BY_NODES, one->nodes),
-				one->nodes, why, 0);
+			name_it(ocs_ctl_obstacle_add(all, OCS_BY_NODES, one->nodes), one->nodes,
+				why, 0);
 			free(why);
 		} else if (hidden && ocs_ctl_nodes_used(one)) {
 			/* Somebody has them, but squeue does not say so to this user. */

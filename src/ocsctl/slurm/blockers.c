@@ -12,8 +12,8 @@
 #include "src/util/text.h"
 
 #define NAMES_MAX 1000000
-#define TESTS_MAX 20000			/* of one question, */
-#define SPEND_NS INT64_C(2000000000)	/* and as long at most */
+#define TESTS_MAX 20000		     /* of one question, */
+#define SPEND_NS INT64_C(2000000000) /* and as long at most */
 
 /* ---- what stands in the way ---- */
 
@@ -88,12 +88,12 @@ void ocs_ctl_obstacles_only(struct ocs_ctl_obstacles *all, const char *text)
 	free(nodes);
 }
 
-void ocs_ctl_obstacles_occupy(const struct ocs_ctl_obstacles *all,
-			      struct ocs_occupancy *occupancy)
+void ocs_ctl_obstacles_occupy(const struct ocs_ctl_obstacles *all, struct ocs_occupancy *occupancy)
 {
 	for (int i = 0; i < all->count; i++) {
 		for (int n = 0; n < all->list[i].nnodes; n++)
-			ocs_occupancy_node_set(occupancy, all->fabric, all->list[i].nodes[n], false);
+			ocs_occupancy_node_set(occupancy, all->fabric, all->list[i].nodes[n],
+					       false);
 		if (all->list[i].kind == OCS_BY_CUBE)
 			ocs_occupancy_cube_drain(occupancy,
 						 all->fabric->nodes[all->list[i].nodes[0]].cube);
@@ -133,12 +133,12 @@ void ocs_ctl_obstacles_free(struct ocs_ctl_obstacles *all)
 
 struct search {
 	struct ocs_ctl_obstacles *all;
-	struct ocs_occupancy *occupancy;	/* NULL: a section without cubes */
+	struct ocs_occupancy *occupancy; /* NULL: a section without cubes */
 	struct ocs_placer *placer;
-	int need;		/* nodes at least */
-	bool *there;		/* by obstacle: it stands in the way now */
-	int *held;		/* by node of the section: how many hold it */
-	int free;		/* eligible nodes that nobody holds */
+	int need;    /* nodes at least */
+	bool *there; /* by obstacle: it stands in the way now */
+	int *held;   /* by node of the section: how many hold it */
+	int free;    /* eligible nodes that nobody holds */
 	long tests;
 	int64_t began;
 };
@@ -188,8 +188,8 @@ static void rebuild(struct search *s)
 		s->held[i] = 0;
 		s->free += may;
 		if (s->occupancy && !may)
-			ocs_occupancy_node_set(s->occupancy, s->all->fabric, section->first_node + i,
-					       false);
+			ocs_occupancy_node_set(s->occupancy, s->all->fabric,
+					       section->first_node + i, false);
 	}
 	for (int i = 0; i < s->all->count; i++) {
 		const struct ocs_ctl_obstacle *one = &s->all->list[i];
@@ -331,7 +331,7 @@ static void choose_ends(struct search *s, struct ocs_ctl_answer *answer)
 	}
 	qsort_r(order, (size_t)n, sizeof(*order), by_end, s->all->list);
 	high = n;
-	while (low < high) {	/* fits when the first HIGH have ended */
+	while (low < high) { /* fits when the first HIGH have ended */
 		int middle = (low + high) / 2;
 
 		for (int i = 0; i < n; i++)

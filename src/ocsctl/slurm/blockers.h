@@ -13,30 +13,36 @@
 #include "src/fold/shape.h"
 
 /* The first three end by themselves. */
-enum ocs_ctl_obstacle_kind { OCS_BY_JOB, OCS_BY_HIDDEN, OCS_BY_RESERVATION, OCS_BY_NODES,
-			     OCS_BY_CUBE, OCS_BY_SWITCH };
+enum ocs_ctl_obstacle_kind {
+	OCS_BY_JOB,
+	OCS_BY_HIDDEN,
+	OCS_BY_RESERVATION,
+	OCS_BY_NODES,
+	OCS_BY_CUBE,
+	OCS_BY_SWITCH
+};
 
 struct ocs_ctl_obstacle {
 	enum ocs_ctl_obstacle_kind kind;
-	long job;	/* of a job */
-	char *name;	/* of all others; the user of a job */
-	char *why;	/* state or reason, "" if none */
-	time_t start;	/* of a reservation */
-	time_t end;	/* 0: nobody knows */
-	int *nodes;	/* in ocs_fabric.nodes, of the section */
+	long job;     /* of a job */
+	char *name;   /* of all others; the user of a job */
+	char *why;    /* state or reason, "" if none */
+	time_t start; /* of a reservation */
+	time_t end;   /* 0: nobody knows */
+	int *nodes;   /* in ocs_fabric.nodes, of the section */
 	int nnodes;
-	int sw;		/* of a switch, index in the fabric */
+	int sw; /* of a switch, index in the fabric */
 };
 
 /* One question.  Zero-initialise, set the first five, add, ask, free. */
 struct ocs_ctl_obstacles {
 	const struct ocs_fabric *fabric;
 	const struct ocs_section *section;
-	bool *eligible;			/* by node of the section: may it be used; freed
+	bool *eligible; /* by node of the section: may it be used; freed
 					 * with the rest.  NULL: all */
-	bool shaped;			/* shape is set */
+	bool shaped;	/* shape is set */
 	struct ocs_shape shape;
-	int servers;			/* wanted in a section without cubes */
+	int servers; /* wanted in a section without cubes */
 
 	struct ocs_ctl_obstacle *list;
 	int count;
@@ -51,8 +57,7 @@ void ocs_ctl_obstacles_only(struct ocs_ctl_obstacles *all, const char *nodes);
 /* Nodes that may not be used. */
 void ocs_ctl_obstacles_without(struct ocs_ctl_obstacles *all, const char *nodes);
 /* Takes from OCCUPANCY, which is all free, what they hold and block. */
-void ocs_ctl_obstacles_occupy(const struct ocs_ctl_obstacles *all,
-			      struct ocs_occupancy *occupancy);
+void ocs_ctl_obstacles_occupy(const struct ocs_ctl_obstacles *all, struct ocs_occupancy *occupancy);
 /* The host list of one; the caller frees it. */
 char *ocs_ctl_obstacle_nodes(const struct ocs_ctl_obstacles *all,
 			     const struct ocs_ctl_obstacle *one);
@@ -64,8 +69,8 @@ struct ocs_ctl_answer {
 	bool possible;		/* there is, if nothing stood in the way */
 	int *ends, nends;	/* the fewest that end by themselves whose end is enough; */
 	bool complete;		/* it was proven that no fewer are */
-	int *lasting, nlasting;	/* what must go besides those */
-	int *instead, ninstead;	/* without these it could start at once */
+	int *lasting, nlasting; /* what must go besides those */
+	int *instead, ninstead; /* without these it could start at once */
 };
 void ocs_ctl_obstacles_ask(struct ocs_ctl_obstacles *all, struct ocs_ctl_answer *answer);
 void ocs_ctl_answer_free(struct ocs_ctl_answer *answer);

@@ -18,7 +18,7 @@
 #include "src/util/text.h"
 
 #define COLUMNS 17
-#define NODES_S 5		/* what people wait for the states of nodes */
+#define NODES_S 5 /* what people wait for the states of nodes */
 #define NAMES_MAX 1000000
 
 /* ---- running a command ---- */
@@ -27,11 +27,12 @@
 static void environment_clean(void)
 {
 	static const char *const unwanted[] = {
-		"SQUEUE_ACCOUNT", "SQUEUE_ALL", "SQUEUE_ARRAY", "SQUEUE_FEDERATION", "SQUEUE_FORMAT",
-		"SQUEUE_FORMAT2", "SQUEUE_LICENSES", "SQUEUE_NAMES", "SQUEUE_PARTITION",
-		"SQUEUE_PRIORITY", "SQUEUE_QOS", "SQUEUE_SIBLING", "SQUEUE_SORT", "SQUEUE_STATES",
-		"SQUEUE_USERS", "SINFO_ALL", "SINFO_FORMAT", "SINFO_PARTITION", "SINFO_SORT",
-		"SCONTROL_ALL", "SCONTROL_FEDERATION", "SCONTROL_FUTURE", "SCONTROL_SIBLING",
+		"SQUEUE_ACCOUNT",      "SQUEUE_ALL",	  "SQUEUE_ARRAY",     "SQUEUE_FEDERATION",
+		"SQUEUE_FORMAT",       "SQUEUE_FORMAT2",  "SQUEUE_LICENSES",  "SQUEUE_NAMES",
+		"SQUEUE_PARTITION",    "SQUEUE_PRIORITY", "SQUEUE_QOS",	      "SQUEUE_SIBLING",
+		"SQUEUE_SORT",	       "SQUEUE_STATES",	  "SQUEUE_USERS",     "SINFO_ALL",
+		"SINFO_FORMAT",	       "SINFO_PARTITION", "SINFO_SORT",	      "SCONTROL_ALL",
+		"SCONTROL_FEDERATION", "SCONTROL_FUTURE", "SCONTROL_SIBLING",
 	};
 
 	for (size_t i = 0; i < sizeof(unwanted) / sizeof(*unwanted); i++)
@@ -76,13 +77,14 @@ char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *
 	environment_clean();
 	status = ocs_program_run(&program, &text, &said);
 	if (seconds && status > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-		ocs_error_set(err, OCS_UNREACHABLE, "%s: Slurm does not answer within %u s", words[0],
-			      seconds);
+		ocs_error_set(err, OCS_UNREACHABLE, "%s: Slurm does not answer within %u s",
+			      words[0], seconds);
 	} else if (status) {
 		const char *why = complaint(said);
 		bool named = !strncmp(why, "cannot run ", 11);
 
-		ocs_error_set(err, OCS_ERROR, "%s%s%s", named ? "" : words[0], named ? "" : ": ", why);
+		ocs_error_set(err, OCS_ERROR, "%s%s%s", named ? "" : words[0], named ? "" : ": ",
+			      why);
 	}
 	free(said);
 	/* A node's reason is what its writer made it. */
@@ -246,8 +248,10 @@ static void queued_take(char *line, void *all)
 int ocs_ctl_queue_read(long job, struct ocs_ctl_queue *queue, struct ocs_error *err)
 {
 	char name[24];
-	char *const all[] = { "squeue", "-a", "-h", "-o",
-			      "%A|%T|%u|%P|%Q|%S|%e|%N|%E|%v|%n|%x|%Y|%D|%l|%W|%r", NULL };
+	char *const all[] = {
+		"squeue", "-a", "-h", "-o", "%A|%T|%u|%P|%Q|%S|%e|%N|%E|%v|%n|%x|%Y|%D|%l|%W|%r",
+		NULL
+	};
 	char *const one[] = { "squeue", "-a", "-h", "-t", "all", "-j", name, "-o", all[4], NULL };
 
 	memset(queue, 0, sizeof(*queue));
@@ -287,8 +291,10 @@ const struct ocs_ctl_queued *ocs_ctl_queue_find(const struct ocs_ctl_queue *queu
 
 bool ocs_ctl_queued_runs(const struct ocs_ctl_queued *job)
 {
-	static const char *const states[] = { "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED",
-					      "SIGNALING", "STAGE_OUT", "STOPPED", "RESIZING" };
+	static const char *const states[] = {
+		"RUNNING",   "CONFIGURING", "COMPLETING", "SUSPENDED",
+		"SIGNALING", "STAGE_OUT",   "STOPPED",	  "RESIZING"
+	};
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
 		if (!strcmp(job->state, states[i]))
@@ -483,7 +489,7 @@ void ocs_ctl_groups_free(struct ocs_ctl_groups *all)
 
 struct wanted {
 	const char *features;
-	struct ocs_text *nodes;	/* that have them, for each of COUNT */
+	struct ocs_text *nodes; /* that have them, for each of COUNT */
 	int count;
 };
 
@@ -505,7 +511,8 @@ static void features_take(char *line, void *all)
 char **ocs_ctl_nodes_with(const char *wanted, int count, struct ocs_error *err)
 {
 	char *const words[] = { "sinfo", "-a", "-h", "-o", "%f|%N", NULL };
-	struct wanted all = { .features = wanted, .count = count,
+	struct wanted all = { .features = wanted,
+			      .count = count,
 			      .nodes = ocs_calloc((size_t)count + 1, sizeof(*all.nodes)) };
 	char **lists = NULL;
 
@@ -520,8 +527,8 @@ char **ocs_ctl_nodes_with(const char *wanted, int count, struct ocs_error *err)
 
 bool ocs_ctl_nodes_out(const struct ocs_ctl_nodes *group)
 {
-	static const char *const out[] = { "down", "drain", "fail", "unknown", "inval", "future",
-					   "blocked" };
+	static const char *const out[] = { "down",  "drain",  "fail",	"unknown",
+					   "inval", "future", "blocked" };
 
 	for (size_t i = 0; i < sizeof(out) / sizeof(*out); i++) {
 		if (!strncmp(group->state, out[i], strlen(out[i])))

@@ -24,17 +24,17 @@ char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *
 /* A job of the queue.  Strings are never NULL. */
 struct ocs_ctl_queued {
 	long job;
-	char *state;		/* PENDING, RUNNING, ... */
+	char *state; /* PENDING, RUNNING, ... */
 	char *user, *partition;
 	long priority;
-	time_t start, end;	/* expected or real; 0: not known, or never */
-	char *nodes;		/* host list it has, "" if none */
+	time_t start, end; /* expected or real; 0: not known, or never */
+	char *nodes;	   /* host list it has, "" if none */
 	char *dependency, *reservation, *wanted, *excluded;
-	char *planned;		/* host list that backfill keeps for it */
+	char *planned; /* host list that backfill keeps for it */
 	long node_count;
-	long limit;		/* seconds, 0: unlimited or not known */
+	long limit; /* seconds, 0: unlimited or not known */
 	char *licences;
-	char *reason;		/* in Slurm's one word, or a sentence with _ for blanks */
+	char *reason; /* in Slurm's one word, or a sentence with _ for blanks */
 };
 struct ocs_ctl_queue {
 	struct ocs_ctl_queued *jobs;
@@ -49,7 +49,7 @@ bool ocs_ctl_queued_runs(const struct ocs_ctl_queued *job);
 
 struct ocs_ctl_partition {
 	char *name, *nodes;
-	long tier;		/* PriorityTier: those of a higher one go first */
+	long tier; /* PriorityTier: those of a higher one go first */
 };
 struct ocs_ctl_partitions {
 	struct ocs_ctl_partition *list;
@@ -59,7 +59,7 @@ int ocs_ctl_partitions_read(struct ocs_ctl_partitions *all, struct ocs_error *er
 void ocs_ctl_partitions_free(struct ocs_ctl_partitions *all);
 
 struct ocs_ctl_reservation {
-	char *name, *nodes, *users, *accounts, *flags;	/* "" if none */
+	char *name, *nodes, *users, *accounts, *flags; /* "" if none */
 	time_t start, end;
 };
 struct ocs_ctl_reservations {
@@ -75,7 +75,7 @@ void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all);
 struct ocs_ctl_places {
 	struct {
 		char *node, *topology;
-	} *list;
+	} * list;
 	int count;
 };
 /* 0, or -1 with ERR, also where Slurm takes more than SECONDS. */
@@ -86,8 +86,8 @@ void ocs_ctl_places_free(struct ocs_ctl_places *all);
  * are never NULL, but that of the two names which it has not. */
 struct ocs_ctl_part {
 	char *cube, *sw;
-	char *section, *nodes;	/* of a cube */
-	char *state, *reason;	/* UP, DRAINED or FAILED */
+	char *section, *nodes; /* of a cube */
+	char *state, *reason;  /* UP, DRAINED or FAILED */
 };
 struct ocs_ctl_parts {
 	struct ocs_ctl_part *list;
@@ -98,10 +98,10 @@ void ocs_ctl_parts_free(struct ocs_ctl_parts *all);
 
 /* Nodes in one state, as sinfo groups them. */
 struct ocs_ctl_nodes {
-	char *state;		/* sinfo's word without marks: idle, drained, ... */
-	bool silent;		/* does not respond */
+	char *state; /* sinfo's word without marks: idle, drained, ... */
+	bool silent; /* does not respond */
 	char *nodes, *reason;
-	char **names;		/* the same nodes, one by one */
+	char **names; /* the same nodes, one by one */
 	int nnames;
 };
 struct ocs_ctl_groups {

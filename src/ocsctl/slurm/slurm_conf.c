@@ -11,13 +11,13 @@
 #include "src/util/text.h"
 
 #define READ_LIMIT (64u << 20)
-#define DEPTH_MAX 8		/* of files that include files */
+#define DEPTH_MAX 8 /* of files that include files */
 
 static int read_file(struct ocs_slurm_conf *conf, const char *path, int depth,
 		     struct ocs_error *err);
 
-static void add_pair(struct ocs_slurm_line *line, const char *key, size_t length,
-		     const char *value, size_t value_length)
+static void add_pair(struct ocs_slurm_line *line, const char *key, size_t length, const char *value,
+		     size_t value_length)
 {
 	line->keys = ocs_realloc(line->keys, (line->count + 1) * sizeof(*line->keys));
 	line->values = ocs_realloc(line->values, (line->count + 1) * sizeof(*line->values));
@@ -59,12 +59,12 @@ static int pairs(struct ocs_slurm_line *line, const char *text, struct ocs_error
 		length = strcspn(text, "= \t");
 		text += length;
 		if (length && (key[length - 1] == '+' || key[length - 1] == '-'))
-			length--;	/* Key+=value */
+			length--; /* Key+=value */
 		text += strspn(text, " \t");
 		if (!length || *text != '=')
 			return ocs_error_set(err, OCS_USAGE, "%s:%d: '%.*s' is not Key=Value",
-					     line->file, line->number,
-					     (int)strcspn(key, " \t"), key);
+					     line->file, line->number, (int)strcspn(key, " \t"),
+					     key);
 		text++;
 		text += strspn(text, " \t");
 		if (*text == '"') {
@@ -72,9 +72,10 @@ static int pairs(struct ocs_slurm_line *line, const char *text, struct ocs_error
 			value_length = strcspn(text, "\"");
 			text += value_length;
 			if (*text != '"')
-				return ocs_error_set(err, OCS_USAGE, "%s:%d: the quote after %.*s="
-						     " is not closed", line->file, line->number,
-						     (int)length, key);
+				return ocs_error_set(err, OCS_USAGE,
+						     "%s:%d: the quote after %.*s="
+						     " is not closed",
+						     line->file, line->number, (int)length, key);
 			text++;
 		} else {
 			value = text;

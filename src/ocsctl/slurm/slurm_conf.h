@@ -14,17 +14,17 @@ struct ocs_error;
 
 /* The pairs of one line. */
 struct ocs_slurm_line {
-	const char *file;	/* the file it stands in, */
-	int number;		/* and where */
+	const char *file; /* the file it stands in, */
+	int number;	  /* and where */
 	size_t count;
-	char **keys, **values;	/* values without their quotes */
+	char **keys, **values; /* values without their quotes */
 };
 
 struct ocs_slurm_conf {
 	char *path;
 	struct ocs_slurm_line *lines;
 	size_t count;
-	char **files;		/* what the lines' `file` points to */
+	char **files; /* what the lines' `file` points to */
 	size_t nfiles;
 };
 

@@ -50,25 +50,30 @@ long ocs_ctl_duration_parse(const char *text, struct ocs_error *err)
 		at++;
 	}
 	if (good && !*at && (n || dash)) {
-		if (dash)	/* hours first */
+		if (dash) /* hours first */
 			seconds = 86400 * days + 3600 * part[0] + 60 * part[1] + part[2];
 		else if (n == 3)
 			seconds = 3600 * part[0] + 60 * part[1] + part[2];
-		else		/* minutes first */
+		else /* minutes first */
 			seconds = 60 * part[0] + part[1];
 	}
 	if (seconds > 0 && seconds <= SECONDS_MAX)
 		return seconds;
-	return ocs_error_set(err, OCS_USAGE, "'%s' is not a duration; write minutes (90), 1:30:00,"
-			     " 2-12 (days and hours) or unlimited", text);
+	return ocs_error_set(err, OCS_USAGE,
+			     "'%s' is not a duration; write minutes (90), 1:30:00,"
+			     " 2-12 (days and hours) or unlimited",
+			     text);
 }
 
 /* "+90", "+2hours" in seconds, or -1. */
 static long offset(const char *text)
 {
-	static const struct { const char *name; long seconds; } units[] = {
-		{ "seconds", 1 }, { "minutes", 60 }, { "hours", 3600 }, { "days", 86400 },
-		{ "weeks", 604800 },
+	static const struct {
+		const char *name;
+		long seconds;
+	} units[] = {
+		{ "seconds", 1 },  { "minutes", 60 },	{ "hours", 3600 },
+		{ "days", 86400 }, { "weeks", 604800 },
 	};
 	const char *at = text + 1;
 	long value = number(&at, SECONDS_MAX);
@@ -136,8 +141,10 @@ int ocs_ctl_moment_parse(const char *text, time_t now, time_t *moment, struct oc
 		return 0;
 	}
 bad:
-	return ocs_error_set(err, OCS_USAGE, "'%s' is not a time; write now, now+2hours, 16:30,"
-			     " 2026-12-01 or 2026-12-01T16:30", text);
+	return ocs_error_set(err, OCS_USAGE,
+			     "'%s' is not a time; write now, now+2hours, 16:30,"
+			     " 2026-12-01 or 2026-12-01T16:30",
+			     text);
 }
 
 const char *ocs_ctl_moment_format(time_t moment, const char *otherwise, char *buffer)

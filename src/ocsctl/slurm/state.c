@@ -12,8 +12,8 @@
 #include "src/protocol/names.h"
 #include "src/util/text.h"
 
-struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what,
-				const char *name, struct ocs_error *err)
+struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what, const char *name,
+				struct ocs_error *err)
 {
 	struct json_object *request = ocs_request_new(OCS_OP_SHOW), *reply;
 
@@ -26,8 +26,8 @@ struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what,
 }
 
 /* The list WHAT of a reply outlives the reply. */
-static struct json_object *ask_list(struct ocs_client *client, const char *what,
-				    const char *list, struct ocs_error *err)
+static struct json_object *ask_list(struct ocs_client *client, const char *what, const char *list,
+				    struct ocs_error *err)
 {
 	struct json_object *reply = ocs_ctl_ask(client, what, NULL, err), *array;
 
@@ -52,7 +52,8 @@ int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 	if (state->fabric) {
 		state->nodes = ocs_ctl_ask(client, OCS_SHOW_NODES, NULL, err);
 		if (state->nodes)
-			state->switches = ask_list(client, OCS_SHOW_SWITCH, OCS_FIELD_SWITCHES, err);
+			state->switches =
+				ask_list(client, OCS_SHOW_SWITCH, OCS_FIELD_SWITCHES, err);
 	} else if (ocs_ctl_for_administrators(err)) {
 		ocs_ctl_state_from_slurm(state, err);
 	}
@@ -69,11 +70,15 @@ int ocs_ctl_state_read(struct ocs_client *client, struct ocs_ctl_state *state,
 void ocs_ctl_state_notes(const struct ocs_ctl_state *state, const char *before, FILE *out)
 {
 	if (state->by_slurm)
-		fprintf(out, "%socsd tells administrators only: this is what sinfo and scontrol show you;"
-			" drained ports and XPUs are not known\n", before);
+		fprintf(out,
+			"%socsd tells administrators only: this is what sinfo and scontrol show you;"
+			" drained ports and XPUs are not known\n",
+			before);
 	if (!ocs_ctl_state_has_nodes(state))
-		fprintf(out, "%sslurmctld has not told ocsd about its nodes yet: only shaped jobs count"
-			" as busy\n", before);
+		fprintf(out,
+			"%sslurmctld has not told ocsd about its nodes yet: only shaped jobs count"
+			" as busy\n",
+			before);
 	ocs_ctl_state_reserved_notes(state, before, out);
 }
 
@@ -87,7 +92,8 @@ int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
 
 	memset(state, 0, sizeof(*state));
 	if (!nodes || !jobs)
-		return ocs_error_set(err, OCS_USAGE, "not what 'ocsctl map --json' prints: \"nodes\" or"
+		return ocs_error_set(err, OCS_USAGE,
+				     "not what 'ocsctl map --json' prints: \"nodes\" or"
 				     " \"jobs\" is missing");
 	state->fabric = json_object_new_object();
 	if (drains)
@@ -188,8 +194,10 @@ int ocs_ctl_job_placement(struct json_object *job, const struct ocs_section *sec
 	*placement = ocs_placement_decode(placer, compact, err);
 	if (*placement)
 		return 0;
-	return ocs_error_prefix(err, "job %s: the placement that ocsd holds does not fit this"
-				" ocs.yaml", ocs_ctl_string(job, OCS_FIELD_JOB, "?"));
+	return ocs_error_prefix(err,
+				"job %s: the placement that ocsd holds does not fit this"
+				" ocs.yaml",
+				ocs_ctl_string(job, OCS_FIELD_JOB, "?"));
 }
 
 static int port_block(const struct ocs_fabric *fabric, struct ocs_occupancy *occupancy,

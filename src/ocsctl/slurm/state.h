@@ -20,20 +20,20 @@ struct ocs_client;
 struct ocs_ctl_args;
 
 struct ocs_ctl_state {
-	struct json_object *fabric;	/* replies of `show`, named after "what" */
+	struct json_object *fabric; /* replies of `show`, named after "what" */
 	struct json_object *nodes;
-	struct json_object *jobs;	/* the array itself */
-	struct json_object *switches;	/* the array itself */
-	struct json_object *reservations;	/* that have nodes now: [{"name","nodes","for",
+	struct json_object *jobs;	  /* the array itself */
+	struct json_object *switches;	  /* the array itself */
+	struct json_object *reservations; /* that have nodes now: [{"name","nodes","for",
 					 * "maintenance","end"}], or NULL */
-	char *unreserved;		/* why these are not known, or NULL */
-	bool by_slurm;			/* all but the jobs is what Slurm's commands say */
+	char *unreserved;		  /* why these are not known, or NULL */
+	bool by_slurm;			  /* all but the jobs is what Slurm's commands say */
 };
 
 /* One `show` over CLIENT; NAME may be NULL.  The caller puts the reply; NULL with
  * ERR. */
-struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what,
-				const char *name, struct ocs_error *err);
+struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what, const char *name,
+				struct ocs_error *err);
 
 /* Whether ERR is ocsd's answer to somebody who is no administrator. */
 bool ocs_ctl_for_administrators(const struct ocs_error *err);

@@ -19,7 +19,7 @@
 #include "src/util/text.h"
 
 #define NAMES_MAX 1000000
-#define RESERVATIONS_S 5	/* what people wait for a picture */
+#define RESERVATIONS_S 5 /* what people wait for a picture */
 
 static void add_text(struct json_object *object, const char *name, const char *text)
 {
@@ -50,7 +50,7 @@ static bool node_reserve(struct json_object *nodes, const char *node, const char
 /* slurmctld tells ocsd of changes some seconds late. */
 static void forget_old(struct json_object *nodes)
 {
-	json_object_object_foreach(nodes, name, one) {
+	json_object_object_foreach (nodes, name, one) {
 		(void)name;
 		if (!strcmp(ocs_ctl_string(one, OCS_FIELD_STATE, ""), "reserved"))
 			add_text(one, OCS_FIELD_STATE, "idle");
@@ -123,7 +123,8 @@ char *ocs_ctl_reservation_describe(struct json_object *reservation)
 void ocs_ctl_state_reserved_notes(const struct ocs_ctl_state *state, const char *before, FILE *out)
 {
 	if (state->unreserved)
-		fprintf(out, "%sreservations are not known (%s): reserved nodes may count as free\n",
+		fprintf(out,
+			"%sreservations are not known (%s): reserved nodes may count as free\n",
 			before, state->unreserved);
 	for (size_t i = 0; i < ocs_ctl_length(state->reservations); i++) {
 		struct json_object *one = json_object_array_get_idx(state->reservations, i);

@@ -23,7 +23,9 @@ static const char *word(const struct ocs_ctl_nodes *group)
 		return "drained";
 	if (ocs_ctl_nodes_out(group))
 		return "down";
-	return ocs_ctl_nodes_used(group) ? "busy" : ocs_ctl_nodes_reserved(group) ? "reserved" : "idle";
+	return ocs_ctl_nodes_used(group)     ? "busy" :
+	       ocs_ctl_nodes_reserved(group) ? "reserved" :
+					       "idle";
 }
 
 /* {name: {"state"}}. */
@@ -68,8 +70,10 @@ static int topology_read(struct json_object *drains, struct json_object *switche
 		if (part->cube)
 			add_text(one, "kind", "cube");
 		else
-			add_text(one, OCS_FIELD_STATE, !strcmp(part->state, "UP") ? "up" :
-				 drained ? "drained" : "failed");
+			add_text(one, OCS_FIELD_STATE,
+				 !strcmp(part->state, "UP") ? "up" :
+				 drained		    ? "drained" :
+							      "failed");
 		json_object_array_add(part->cube ? drains : switches, one);
 	}
 	ocs_ctl_parts_free(&parts);

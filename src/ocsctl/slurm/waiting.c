@@ -25,8 +25,9 @@ static bool begins(const char *text, const char *with)
 /* Reasons that say no more than that nodes are missing. */
 static bool for_nodes(const char *reason)
 {
-	static const char *const words[] = { "None", "Resources", "Priority", "Nodes_required",
-		"Nodes required", "ReqNodeNotAvail", "Licenses", "Reservation" };
+	static const char *const words[] = { "None",	       "Resources",	 "Priority",
+					     "Nodes_required", "Nodes required", "ReqNodeNotAvail",
+					     "Licenses",       "Reservation" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		/* a longer word is one that a later Slurm has */
@@ -61,7 +62,8 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 
 	if (!strcmp(r, "DependencyNeverSatisfied"))
 		return ocs_asprintf("it can never start: what it depends on (%s) did not happen;"
-				    " scancel %ld", job->dependency, job->job);
+				    " scancel %ld",
+				    job->dependency, job->job);
 	if (begins(r, "Dependency"))
 		return ocs_asprintf("it depends on other jobs: %s", job->dependency);
 	if (begins(r, "JobHeldUser"))
@@ -76,7 +78,8 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 		return ocs_asprintf("it is held%s%s%s; scontrol release %ld", *r ? " (" : "", r,
 				    *r ? ")" : "", job->job);
 	if (begins(r, "PartitionTimeLimit"))
-		return ocs_asprintf("its time limit is beyond that of partition %s", job->partition);
+		return ocs_asprintf("its time limit is beyond that of partition %s",
+				    job->partition);
 	if (begins(r, "PartitionDown") || begins(r, "PartitionInactive"))
 		return ocs_asprintf("partition %s starts no jobs at the moment", job->partition);
 	if (begins(r, "Reservation"))
@@ -88,8 +91,9 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 	if (begins(r, "ReqNodeNotAvail"))
 		return ocs_asprintf("nodes that it asks for are not available (%s)", r);
 	if (begins(r, "Nodes_required") || begins(r, "Nodes required"))
-		return ocs_asprintf("nodes that it needs are down, drained or kept for a partition of"
-				    " higher priority");
+		return ocs_asprintf(
+			"nodes that it needs are down, drained or kept for a partition of"
+			" higher priority");
 	if (for_nodes(r))
 		return NULL;
 	if (!a_sentence(r))
@@ -116,7 +120,7 @@ static bool has_partition(const struct ocs_ctl_queued *job, const struct ocs_ctl
 /* Who goes first: what that takes. */
 struct order {
 	struct ocs_ctl_partitions partitions;
-	bool *meets;		/* by partition: it has nodes that the job could have */
+	bool *meets; /* by partition: it has nodes that the job could have */
 };
 
 static int by_name(const void *left, const void *right)
@@ -163,8 +167,8 @@ static void order_read(struct order *order, const struct ocs_ctl_queued *job)
 		if (!order->meets[i])
 			names_add(&theirs, &n, order->partitions.list[i].nodes);
 		for (size_t k = 0; k < n && !order->meets[i]; k++)
-			order->meets[i] = count && bsearch(&theirs[k], mine, count, sizeof(*mine),
-							   by_name);
+			order->meets[i] =
+				count && bsearch(&theirs[k], mine, count, sizeof(*mine), by_name);
 		ocs_names_free(theirs, n);
 	}
 	ocs_names_free(mine, count);
@@ -333,7 +337,8 @@ static void ask(struct ocs_ctl_waiting *w)
 {
 	int alternatives = w->features ? ocs_constraint_alternatives(w->features) : 0;
 	size_t size = (size_t)w->obstacles.section->nnodes * sizeof(bool);
-	char **nodes = alternatives > 0 ? ocs_ctl_nodes_with(w->features, alternatives, NULL) : NULL;
+	char **nodes =
+		alternatives > 0 ? ocs_ctl_nodes_with(w->features, alternatives, NULL) : NULL;
 	bool *eligible;
 
 	if (!nodes) {

@@ -14,16 +14,16 @@
 struct json_object;
 
 struct ocs_ctl_waiting {
-	const struct ocs_ctl_queued *job;	/* borrowed */
+	const struct ocs_ctl_queued *job; /* borrowed */
 	bool shaped;
 	struct ocs_shape shape;
-	char *features;		/* that its nodes must have, or NULL */
-	const char *ours;	/* what is missing, as slurmctld's plugin says it; NULL: nothing
+	char *features;	  /* that its nodes must have, or NULL */
+	const char *ours; /* what is missing, as slurmctld's plugin says it; NULL: nothing
 				 * was said.  Borrowed */
-	char *slurm;		/* Slurm's own reason in a sentence, or NULL */
-	long *ahead;		/* jobs that go first */
+	char *slurm;	  /* Slurm's own reason in a sentence, or NULL */
+	long *ahead;	  /* jobs that go first */
 	int nahead;
-	bool asked;		/* the rest was looked for */
+	bool asked; /* the rest was looked for */
 	struct ocs_ctl_obstacles obstacles;
 	struct ocs_ctl_answer answer;
 };

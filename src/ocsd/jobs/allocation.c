@@ -12,14 +12,14 @@
 #include <string.h>
 
 static const char *const job_states[] = {
-	[OCSD_COMMITTED] = "committed", [OCSD_APPLYING] = "applying",
-	[OCSD_REALISED] = "realised", [OCSD_FAILED] = "failed", [OCSD_ENDED] = "ended",
+	[OCSD_COMMITTED] = "committed", [OCSD_APPLYING] = "applying", [OCSD_REALISED] = "realised",
+	[OCSD_FAILED] = "failed",	[OCSD_ENDED] = "ended",
 };
 
 static const char *const circuit_states[] = {
-	[OCSD_PLANNED] = "PLANNED", [OCSD_CONNECTING] = "PENDING_CONNECTION",
+	[OCSD_PLANNED] = "PLANNED",	[OCSD_CONNECTING] = "PENDING_CONNECTION",
 	[OCSD_CONNECTED] = "CONNECTED", [OCSD_DELETING] = "PENDING_DELETION",
-	[OCSD_BROKEN] = "FAILED", [OCSD_GONE] = "GONE",
+	[OCSD_BROKEN] = "FAILED",	[OCSD_GONE] = "GONE",
 };
 
 const char *ocsd_job_state_name(const struct ocsd_job *job)
@@ -67,8 +67,7 @@ bool ocsd_job_over(struct ocsd *d, uint32_t number, uint64_t epoch)
 {
 	const struct ocsd_job *newest = ocsd_job_newest(d, number);
 
-	return (newest && newest->epoch > epoch) ||
-	       ocsd_store_last_epoch(d, number) >= epoch;
+	return (newest && newest->epoch > epoch) || ocsd_store_last_epoch(d, number) >= epoch;
 }
 
 void ocsd_job_free(struct ocsd_job *job)
@@ -135,17 +134,18 @@ int ocsd_job_node(struct ocsd_job *job, const char *name)
 	return -1;
 }
 
-int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
-		     bool directed, enum ocsd_circuit_state state, struct ocs_error *err)
+int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b, bool directed,
+		     enum ocsd_circuit_state state, struct ocs_error *err)
 {
 	const struct ocs_switch *description = &d->fabric->switches[sw];
 	struct ocsd_circuit *circuit = ocs_calloc(1, sizeof(*circuit));
 	int count = ocs_switch_patches(description, a, b, circuit->patches, err);
 
 	if (count > 0 && directed && description->bidi)
-		count = ocs_error_set(err, OCS_USAGE,
-				      "switch %s has one fibre a port and cannot join Tx and Rx apart",
-				      description->name);
+		count = ocs_error_set(
+			err, OCS_USAGE,
+			"switch %s has one fibre a port and cannot join Tx and Rx apart",
+			description->name);
 	if (count < 0) {
 		free(circuit);
 		return -1;
@@ -166,7 +166,7 @@ int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
 	job->ngone += state == OCSD_GONE;
 	if ((job->ncircuits & (job->ncircuits + 1)) == 0)
 		job->circuits = ocs_realloc(job->circuits, (job->ncircuits + 1) * 2 *
-					    sizeof(struct ocsd_circuit *));
+								   sizeof(struct ocsd_circuit *));
 	job->circuits[job->ncircuits++] = circuit;
 	return 0;
 }
@@ -174,8 +174,8 @@ int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
 void ocsd_job_port(struct ocsd_job *job, struct ocs_port port)
 {
 	if ((job->nports & (job->nports + 1)) == 0)
-		job->ports = ocs_realloc(job->ports, (job->nports + 1) * 2 *
-					 sizeof(struct ocs_port));
+		job->ports =
+			ocs_realloc(job->ports, (job->nports + 1) * 2 * sizeof(struct ocs_port));
 	job->ports[job->nports++] = port;
 }
 
@@ -209,10 +209,9 @@ struct json_object *ocsd_job_pending(struct ocsd *d, const struct ocsd_job *job)
 
 	for (int s = 0; s < d->fabric->nswitches; s++)
 		for (size_t i = 0; i < job->ncircuits; i++)
-			if (job->circuits[i]->sw == s &&
-			    job->circuits[i]->state != OCSD_GONE) {
-				json_object_array_add(list, json_object_new_string(
-					d->fabric->switches[s].name));
+			if (job->circuits[i]->sw == s && job->circuits[i]->state != OCSD_GONE) {
+				json_object_array_add(
+					list, json_object_new_string(d->fabric->switches[s].name));
 				break;
 			}
 	return list;

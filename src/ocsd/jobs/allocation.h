@@ -21,9 +21,8 @@ void ocsd_job_free(struct ocsd_job *job);
 int ocsd_job_node(struct ocsd_job *job, const char *name);
 
 /* Adds a circuit between two logical ports; -1 with ERR. */
-int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
-		     bool directed, enum ocsd_circuit_state state,
-		     struct ocs_error *err);
+int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b, bool directed,
+		     enum ocsd_circuit_state state, struct ocs_error *err);
 void ocsd_job_port(struct ocsd_job *job, struct ocs_port port);
 
 /* Whether a circuit of JOB that may still exist uses PORT. */

@@ -116,8 +116,7 @@ bool ocsd_realise_write_due(struct ocsd *d)
 	return more;
 }
 
-void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
-		      enum ocsd_circuit_state state)
+void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_circuit_state state)
 {
 	struct ocsd_switch *sw = &d->switches[circuit->sw];
 
@@ -184,30 +183,28 @@ static bool owns(struct ocsd *d, const struct ocsd_circuit *circuit)
 
 /* The last look before a circuit may reach a switch: its ports are its job's,
  * and no other circuit of ours sits on them. */
-static int check_owner(struct ocsd *d, const struct ocsd_circuit *circuit,
-		       struct ocs_error *err)
+static int check_owner(struct ocsd *d, const struct ocsd_circuit *circuit, struct ocs_error *err)
 {
 	const struct ocsd_switch *sw = &d->switches[circuit->sw];
 
 	if (!owns(d, circuit))
-		return ocs_error_set(err, OCS_ERROR,
-				     "port %d or %d of switch %s does not belong to job %u",
-				     circuit->a, circuit->b, sw->description->name,
-				     circuit->job->job);
+		return ocs_error_set(
+			err, OCS_ERROR, "port %d or %d of switch %s does not belong to job %u",
+			circuit->a, circuit->b, sw->description->name, circuit->job->job);
 	for (int p = 0; p < circuit->npatches; p++) {
 		const struct ocsd_circuit *other = sw->by_in[circuit->patches[p].in];
 
 		if (other && other != circuit)
-			return ocs_error_set(err, OCS_ERROR,
-					     "ingress %d of switch %s still carries a circuit of job %u",
-					     circuit->patches[p].in, sw->description->name,
-					     other->job->job);
+			return ocs_error_set(
+				err, OCS_ERROR,
+				"ingress %d of switch %s still carries a circuit of job %u",
+				circuit->patches[p].in, sw->description->name, other->job->job);
 	}
 	return 0;
 }
 
-static int ready_to_start(struct ocsd *d, struct ocsd_job *job,
-			  const struct ocsd_switch **blame, struct ocs_error *err)
+static int ready_to_start(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch **blame,
+			  struct ocs_error *err)
 {
 	*blame = NULL;
 	if (job->section && job->section->kind == OCS_DIRECT && !job->plan &&

@@ -12,8 +12,7 @@ void ocsd_realise_start(struct ocsd *d, struct ocsd_job *job);
 void ocsd_realise_abandon(struct ocsd *d, struct ocsd_job *job);
 
 /* Puts CIRCUIT into STATE in memory (the caller tells the store). */
-void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit,
-		      enum ocsd_circuit_state state);
+void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_circuit_state state);
 
 /* APPLYING becomes REALISED when every circuit was seen. */
 void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job);

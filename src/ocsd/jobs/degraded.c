@@ -25,8 +25,8 @@ static bool running(const struct ocsd_job *job)
 	return job->state == OCSD_REALISED && !job->ended && !job->breaking && !job->dead;
 }
 
-static void say(struct ocsd *d, const struct ocsd_job *job, const char *what,
-		const char *sw, const char *error, bool unsure)
+static void say(struct ocsd *d, const struct ocsd_job *job, const char *what, const char *sw,
+		const char *error, bool unsure)
 {
 	struct json_object *event = ocs_event_job(what, job->job, job->epoch);
 	struct json_object *ports = error ? ocsd_job_ports_to_blame(d, job) : NULL;
@@ -56,8 +56,8 @@ void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_swi
 	d->counters.jobs_failed++;
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, why);
 	ocsd_store_job_update(d, job);
-	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .sw = sw, .what = "circuit_failed",
-					    .reply = why });
+	ocsd_audit(d, &(struct ocsd_audit){
+			      .job = job, .sw = sw, .what = "circuit_failed", .reply = why });
 	say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, why, false);
 }
 
@@ -73,8 +73,8 @@ void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why)
 	}
 	/* A port that the job holds and does not use is none of its business. */
 	for (size_t i = 0; i < job->ncircuits && !circuit; i++)
-		if (job->circuits[i]->sw == where.sw && (job->circuits[i]->a == where.port ||
-							 job->circuits[i]->b == where.port))
+		if (job->circuits[i]->sw == where.sw &&
+		    (job->circuits[i]->a == where.port || job->circuits[i]->b == where.port))
 			circuit = job->circuits[i];
 	if (circuit)
 		ocsd_job_broken(d, job, sw, why);
@@ -139,7 +139,8 @@ void ocsd_broken_tell(struct ocsd *d)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (running(job) && job->error && !job->plan)
-			say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, job->error, false);
+			say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, job->error,
+			    false);
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		char *text;

@@ -9,7 +9,8 @@
 #include "src/ocsd/state/ocsd.h"
 
 /* %s: a switch, %s: what it did. */
-#define OCSD_SWITCH_SILENT "switch %s failed: %s; whether its circuits still carry light is not known"
+#define OCSD_SWITCH_SILENT \
+	"switch %s failed: %s; whether its circuits still carry light is not known"
 
 /* A circuit of the running JOB is lost or dark and no plan can do without it; SW may be
  * NULL.  No-op for jobs that do not run or were told before. */

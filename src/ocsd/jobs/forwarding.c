@@ -22,14 +22,13 @@
 
 bool ocsd_forward_wanted(const struct ocsd_job *job)
 {
-	return job->section && job->section->forwarding != OCS_FORWARDING_NONE &&
-	       job->nnodes > 1;
+	return job->section && job->section->forwarding != OCS_FORWARDING_NONE && job->nnodes > 1;
 }
 
 static bool mac_good(struct json_object *mac)
 {
-	const char *text = json_object_is_type(mac, json_type_string) ?
-				   json_object_get_string(mac) : "";
+	const char *text =
+		json_object_is_type(mac, json_type_string) ? json_object_get_string(mac) : "";
 
 	if (strlen(text) != MAC_LENGTH)
 		return false;
@@ -59,7 +58,8 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 	int index = ocsd_job_node(job, node);
 
 	if (!ocsd_forward_wanted(job))
-		return ocs_error_set(err, OCS_USAGE, "the hosts of job %u do not forward", job->job);
+		return ocs_error_set(err, OCS_USAGE, "the hosts of job %u do not forward",
+				     job->job);
 	if (!macs_good(macs, job->section->degree) ||
 	    (forward && !macs_good(forward, job->section->degree)))
 		return ocs_error_set(err, OCS_USAGE, "macs and forward_macs are lists of %d MACs",

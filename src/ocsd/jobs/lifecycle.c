@@ -37,9 +37,9 @@ void ocsd_job_claim(struct ocsd *d, struct ocsd_job *job)
 			job->nwaiting++;
 		} else {
 			/* Commit refuses this; only a damaged database brings it. */
-			ocs_log(OCS_LOG_ERROR, "port %d of switch %s is claimed by jobs %u, %u and %u",
-				job->ports[i].port,
-				d->fabric->switches[job->ports[i].sw].name,
+			ocs_log(OCS_LOG_ERROR,
+				"port %d of switch %s is claimed by jobs %u, %u and %u",
+				job->ports[i].port, d->fabric->switches[job->ports[i].sw].name,
 				port->owner->job, port->next->job, job->job);
 			job->nwaiting++;
 		}
@@ -79,8 +79,8 @@ void ocsd_job_enter(struct ocsd *d, struct ocsd_job *job)
 	struct ocsd_job **at = &d->jobs;
 
 	/* In the order of their numbers, as people expect to see them. */
-	while (*at && ((*at)->job < job->job ||
-		       ((*at)->job == job->job && (*at)->epoch < job->epoch)))
+	while (*at &&
+	       ((*at)->job < job->job || ((*at)->job == job->job && (*at)->epoch < job->epoch)))
 		at = &(*at)->next;
 	job->next = *at;
 	*at = job;
@@ -114,7 +114,7 @@ void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "gone", .after = reason });
 	}
-	job->announced = false;	/* whoever took it for a living job has missed that */
+	job->announced = false; /* whoever took it for a living job has missed that */
 	d->replies.due = true;
 	ocsd_job_progress(d, job);
 }
@@ -153,8 +153,8 @@ bool ocsd_job_break_due(const struct ocsd_job *job)
 	if (job->gone || job->nreleased == job->nnodes)
 		return true;
 	/* No node was told yes: there is nothing to wait for. */
-	return job->ended && (job->rolled_back || job->state == OCSD_COMMITTED ||
-			      job->state == OCSD_APPLYING);
+	return job->ended &&
+	       (job->rolled_back || job->state == OCSD_COMMITTED || job->state == OCSD_APPLYING);
 }
 
 /* An ended job's circuit on a failed switch is in the way for who knows how
@@ -165,12 +165,12 @@ static void fail_blocked(struct ocsd *d, struct ocsd_job *job)
 		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
 		char *text;
 
-		if (port_of(d, job->ports[i])->owner == job ||
-		    sw->state != OCSD_SWITCH_FAILED)
+		if (port_of(d, job->ports[i])->owner == job || sw->state != OCSD_SWITCH_FAILED)
 			continue;
-		text = ocs_asprintf("switch %s has failed, and port %d still carries a circuit of job %u",
-				    sw->description->name, job->ports[i].port,
-				    port_of(d, job->ports[i])->owner->job);
+		text = ocs_asprintf(
+			"switch %s has failed, and port %d still carries a circuit of job %u",
+			sw->description->name, job->ports[i].port,
+			port_of(d, job->ports[i])->owner->job);
 		ocsd_job_fail(d, job, sw, text);
 		free(text);
 		return;
@@ -256,7 +256,7 @@ void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switc
 		ocsd_realise_abandon(d, job);
 	}
 	ocsd_store_job_update(d, job);
-	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .sw = sw, .what = "job_failed",
-					    .reply = error });
+	ocsd_audit(d, &(struct ocsd_audit){
+			      .job = job, .sw = sw, .what = "job_failed", .reply = error });
 	ocsd_job_failed_event(d, job);
 }

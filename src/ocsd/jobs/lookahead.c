@@ -87,12 +87,13 @@ int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 		for (int k = 0; k < job->section->degree; k++) {
 			struct ocs_port port;
 
-			if (ocs_section_select_port(job->section, server_of(d, job, i), k,
-						    &port))
-				return ocs_error_set(err, OCS_ERROR, "interface %d of %s has no "
-						     "1x2 switch", k, job->nodes[i]);
-			if (ocsd_job_circuit(d, job, port.sw, port.port,
-					     port.port + 1 + job->set, false, OCSD_PLANNED, err))
+			if (ocs_section_select_port(job->section, server_of(d, job, i), k, &port))
+				return ocs_error_set(err, OCS_ERROR,
+						     "interface %d of %s has no "
+						     "1x2 switch",
+						     k, job->nodes[i]);
+			if (ocsd_job_circuit(d, job, port.sw, port.port, port.port + 1 + job->set,
+					     false, OCSD_PLANNED, err))
 				return -1;
 		}
 	return 0;
@@ -102,8 +103,8 @@ struct ocsd_circuit *ocsd_ahead_successor(struct ocsd *d, const struct ocsd_circ
 {
 	struct ocsd_job *next = d->switches[circuit->sw].ports[circuit->a].next;
 
-	if (!ocsd_ahead_circuit(d, circuit) || !next || next->state != OCSD_APPLYING || next->ended ||
-	    next->breaking)
+	if (!ocsd_ahead_circuit(d, circuit) || !next || next->state != OCSD_APPLYING ||
+	    next->ended || next->breaking)
 		return NULL;
 	for (size_t i = 0; i < next->ncircuits; i++) {
 		struct ocsd_circuit *other = next->circuits[i];
@@ -200,8 +201,9 @@ struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job)
 	if (!prepared || !prepared->prepared || prepared->ended || prepared->breaking)
 		return NULL;
 	if (prepared->state == OCSD_FAILED || prepared->error || !same_job(prepared, job)) {
-		ocsd_job_gone(d, prepared, prepared->error ? "a circuit of it failed" :
-			      "the job got other nodes or another demand");
+		ocsd_job_gone(d, prepared,
+			      prepared->error ? "a circuit of it failed" :
+						"the job got other nodes or another demand");
 		return NULL;
 	}
 	ocsd_store_job_remove(d, prepared);

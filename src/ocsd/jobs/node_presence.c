@@ -18,8 +18,8 @@
 
 /* One entry for each node of ocs.yaml. */
 struct ocsd_heard {
-	bool known;		/* in the database */
-	int64_t present_ns;	/* when its slurmd or a prolog there was heard last; 0: never */
+	bool known;	    /* in the database */
+	int64_t present_ns; /* when its slurmd or a prolog there was heard last; 0: never */
 };
 
 static struct ocsd_heard *heard_of(struct ocsd *d, const char *name)
@@ -154,7 +154,8 @@ void ocsd_heard_show(const struct ocsd_job *job, struct json_object *row)
 	if (job->prolog.met || job->ended || job->dead || job->prepared)
 		return;
 	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
-	json_object_object_add(row, OCS_FIELD_UNHEARD, ocsd_heard_list(names, ocsd_heard_missing(job, names)));
+	json_object_object_add(row, OCS_FIELD_UNHEARD,
+			       ocsd_heard_list(names, ocsd_heard_missing(job, names)));
 	free(names);
 }
 

@@ -21,15 +21,13 @@ int ocsd_direct_port(struct ocsd *d, const struct ocsd_job *job, int server, int
 	const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[server]);
 
 	if (!node || ocs_section_set_port(job->section, job->set, node->server, interface, port))
-		return ocs_error_set(err, OCS_ERROR,
-				     "interface %d of node %s is on no switch", interface,
-				     job->nodes[server]);
+		return ocs_error_set(err, OCS_ERROR, "interface %d of node %s is on no switch",
+				     interface, job->nodes[server]);
 	return 0;
 }
 
 /* Whether one switch reaches every interface of the job's servers. */
-static int one_switch(struct ocsd *d, const struct ocsd_job *job, bool *yes,
-		      struct ocs_error *err)
+static int one_switch(struct ocsd *d, const struct ocsd_job *job, bool *yes, struct ocs_error *err)
 {
 	int sw = -1;
 
@@ -57,20 +55,20 @@ int ocsd_direct_ports(struct ocsd *d, const struct ocsd_job *job,
 	if (a->sw != b->sw)
 		return ocs_error_set(err, OCS_ERROR,
 				     "no switch joins interface %d of %s and interface %d of %s",
-				     circuit->a_port, job->nodes[circuit->a],
-				     circuit->b_port, job->nodes[circuit->b]);
+				     circuit->a_port, job->nodes[circuit->a], circuit->b_port,
+				     job->nodes[circuit->b]);
 	return 0;
 }
 
-static int add_circuits(struct ocsd *d, struct ocsd_job *job,
-			const struct ocs_plan *plan, struct ocs_error *err)
+static int add_circuits(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *plan,
+			struct ocs_error *err)
 {
 	for (int i = 0; i < plan->ncircuits; i++) {
 		struct ocs_port a, b;
 
 		if (ocsd_direct_ports(d, job, &plan->circuits[i], &a, &b, err) ||
-		    ocsd_job_circuit(d, job, a.sw, a.port, b.port, plan->directed,
-				     OCSD_PLANNED, err))
+		    ocsd_job_circuit(d, job, a.sw, a.port, b.port, plan->directed, OCSD_PLANNED,
+				     err))
 			return -1;
 	}
 	return 0;
@@ -163,7 +161,8 @@ static void name_unusable(struct ocsd *d, const struct ocsd_job *job, const uint
 	name = ocs_asprintf("%s:%d", d->fabric->switches[port.sw].name, port.port);
 	drain = ocsd_drain_find(d, "port", name);
 	ocs_error_prefix(err, "port %s is %s%s", name, drain ? "drained: " : "",
-			 drain ? drain->reason : "in quarantine, a patch that is not ours is on it");
+			 drain ? drain->reason :
+				 "in quarantine, a patch that is not ours is on it");
 	free(name);
 }
 
@@ -201,8 +200,7 @@ int ocsd_direct_possible(struct ocsd *d, const struct ocsd_job *job, struct ocs_
 	return rc;
 }
 
-static struct ocs_plan *plan_now(struct ocsd *d, const struct ocsd_job *job,
-				 struct ocs_error *err)
+static struct ocs_plan *plan_now(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
 {
 	uint64_t *failed = unusable(d, job);
 	struct ocs_plan *plan = ocsd_direct_make(d, job, failed, err);

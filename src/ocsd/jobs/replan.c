@@ -104,8 +104,7 @@ static struct ocs_plan *plan_without(struct ocsd *d, const struct ocsd_job *job,
 
 	for (size_t s = 0; s < job->nnodes; s++)
 		for (uint64_t left = failed[s]; left; left &= left - 1)
-			faults[count++] = (struct ocs_plan_fault){ (int)s,
-								   __builtin_ctzll(left) };
+			faults[count++] = (struct ocs_plan_fault){ (int)s, __builtin_ctzll(left) };
 	made = ocs_plan_repair(plan, faults, count, err);
 	free(faults);
 	if (!made) {
@@ -127,8 +126,7 @@ static bool same(const struct ocsd_circuit *circuit, struct ocs_port a, struct o
 		(!circuit->directed && circuit->a == b.port && circuit->b == a.port));
 }
 
-static struct ocsd_circuit *find(const struct ocsd_job *job, struct ocs_port a,
-				 struct ocs_port b)
+static struct ocsd_circuit *find(const struct ocsd_job *job, struct ocs_port a, struct ocs_port b)
 {
 	for (size_t i = 0; i < job->ncircuits; i++)
 		if (same(job->circuits[i], a, b))
@@ -196,8 +194,7 @@ static int change(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *p
 	return 0;
 }
 
-static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why,
-		       const char *because)
+static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why, const char *because)
 {
 	char *text = ocs_asprintf("%s, and the plan cannot be repaired: %s", why, because);
 	struct json_object *event;
@@ -231,7 +228,8 @@ static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct oc
 	*nothing = !touches(plan, failed);
 	if (*nothing) {
 		rc = job->repair.lost ?
-			ocs_error_set(err, OCS_ERROR, "no port is known to have failed") : 0;
+			     ocs_error_set(err, OCS_ERROR, "no port is known to have failed") :
+			     0;
 		*nothing = !rc;
 	} else {
 		made = plan_without(d, job, plan, failed, err);
@@ -290,8 +288,10 @@ static void start(struct ocsd *d, struct ocsd_job *job)
 		job->error = NULL;
 		job->repair.mending = true;
 		ocsd_store_job_update(d, job);
-		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repair",
-						    .before = why, .after = job->plan });
+		ocsd_audit(d, &(struct ocsd_audit){ .job = job,
+						    .what = "repair",
+						    .before = why,
+						    .after = job->plan });
 	}
 	job->repair.lost = false;
 	free(why);

@@ -162,9 +162,10 @@ static int load_circuit(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err
 	struct ocs_error local;
 
 	(void)err;
-	if (sw >= 0 && ocsd_job_circuit(d, job, sw, sqlite3_column_int(row, 3),
-					sqlite3_column_int(row, 4), sqlite3_column_int(row, 5),
-					(enum ocsd_circuit_state)sqlite3_column_int(row, 6), &local))
+	if (sw >= 0 &&
+	    ocsd_job_circuit(d, job, sw, sqlite3_column_int(row, 3), sqlite3_column_int(row, 4),
+			     sqlite3_column_int(row, 5),
+			     (enum ocsd_circuit_state)sqlite3_column_int(row, 6), &local))
 		ocs_log(OCS_LOG_ERROR, "a circuit of job %u does not fit ocs.yaml any more: %s",
 			job->job, local.text);
 	return 0;
@@ -230,7 +231,8 @@ static int tables_load(struct ocsd *d, struct ocs_error *err)
 		{ "SELECT name, value FROM meta", load_meta },
 		{ "SELECT job, epoch, uid, user, section, partition, nodes, shape, conn, placement,"
 		  " demand, plan, state, ended, gone, rolled_back, wanted, announced,"
-		  " failed_switch, error FROM jobs ORDER BY job DESC, epoch DESC", load_job },
+		  " failed_switch, error FROM jobs ORDER BY job DESC, epoch DESC",
+		  load_job },
 		{ "SELECT job, epoch, node FROM releases", load_release },
 		{ "SELECT job, epoch, switch, port FROM ports", load_port },
 		{ "SELECT job, epoch, switch, a, b, directed, state FROM circuits", load_circuit },
@@ -258,8 +260,9 @@ static void load_cubes(struct ocsd *d, struct ocsd_job *job)
 		return;
 	placement = ocs_placement_decode(ocsd_placer(d, job->section), job->placement, &err);
 	if (!placement) {
-		ocs_log(OCS_LOG_WARNING, "the placement of job %u does not fit ocs.yaml any more: %s",
-			job->job, err.text);
+		ocs_log(OCS_LOG_WARNING,
+			"the placement of job %u does not fit ocs.yaml any more: %s", job->job,
+			err.text);
 		return;
 	}
 	job->ncubes = placement->ncubes;
@@ -281,8 +284,8 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
 		/* A batch with it may have been on its way when ocsd ended. */
-		circuit->unsure = circuit->state == OCSD_CONNECTING ||
-				  circuit->state == OCSD_DELETING;
+		circuit->unsure =
+			circuit->state == OCSD_CONNECTING || circuit->state == OCSD_DELETING;
 		if (circuit->unsure)
 			d->switches[circuit->sw].poll.sure_ns = INT64_MAX;
 		for (int p = 0; p < circuit->npatches; p++) {

@@ -88,7 +88,8 @@ static void add_jobs(struct ocs_text *text, const struct ocsd *d)
 		enum ocsd_job_state state;
 	} jobs[] = {
 		{ "committed", OCSD_COMMITTED }, { "applying", OCSD_APPLYING },
-		{ "realised", OCSD_REALISED }, { "failed", OCSD_FAILED }, { "ended", OCSD_ENDED },
+		{ "realised", OCSD_REALISED },	 { "failed", OCSD_FAILED },
+		{ "ended", OCSD_ENDED },
 	};
 	uint64_t of_job[OCSD_ENDED + 1] = { 0 }, of_circuit[OCSD_GONE + 1] = { 0 };
 
@@ -124,8 +125,10 @@ static void add_ports(struct ocs_text *text, const struct ocsd *d)
 			const struct ocsd_port *port = &sw->ports[p];
 
 			if (port->foreign || port->drained)
-				counts[port->foreign ? 0 : port->quarantine ? 1 :
-				       port->failed ? 2 : 3]++;
+				counts[port->foreign	? 0 :
+				       port->quarantine ? 1 :
+				       port->failed	? 2 :
+							  3]++;
 		}
 	}
 	head(text, "ports_out_of_service", "gauge",
@@ -143,7 +146,8 @@ static void add_queues(struct ocs_text *text, const struct ocsd *d)
 		pending++;
 	for (const struct ocsd_pending_reply *reply = d->replies.first; reply; reply = reply->next)
 		waiters++;
-	number(text, "pending_jobs", "gauge", "Shaped jobs that wait in slurmctld's queue.", pending);
+	number(text, "pending_jobs", "gauge", "Shaped jobs that wait in slurmctld's queue.",
+	       pending);
 	number(text, "waiting_requests", "gauge", "Requests whose circuits are not done.", waiters);
 	number(text, "clients", "gauge", "Open connections.", d->server.nclients);
 	number(text, "scheduler_connected", "gauge", "1 if slurmctld is connected.",
@@ -153,7 +157,9 @@ static void add_queues(struct ocs_text *text, const struct ocsd *d)
 static void add_history(struct ocs_text *text, const struct ocsd_counters *m)
 {
 	static const char *const outcomes[OCSD_OUTCOMES] = {
-		[OCSD_DONE] = "done", [OCSD_REFUSED] = "refused", [OCSD_LOST] = "lost",
+		[OCSD_DONE] = "done",
+		[OCSD_REFUSED] = "refused",
+		[OCSD_LOST] = "lost",
 	};
 
 	head(text, "batches_total", "counter",
@@ -183,8 +189,10 @@ static char *metrics_text(struct ocsd *d)
 
 	head(&text, "build_info", "gauge", "The version of ocsd.");
 	ocs_text_add(&text, "ocsd_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
-	number(&text, "database_usable", "gauge", "0 while ocsd stands by because its database "
-	       "cannot be used.", !d->standby);
+	number(&text, "database_usable", "gauge",
+	       "0 while ocsd stands by because its database "
+	       "cannot be used.",
+	       !d->standby);
 	number(&text, "database_losses_total", "counter", "Times the database could not be used.",
 	       d->store_losses);
 	/* Nothing is known of the rest. */

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #define VISITORS_MAX 32
-#define VISIT_S 5		/* for request and answer together */
+#define VISIT_S 5 /* for request and answer together */
 #define REQUEST_MAX 8192
 
 struct visitor {
-	struct visitor *next;	/* an older one */
+	struct visitor *next; /* an older one */
 	struct ocsd_http *http;
 	struct bufferevent *stream;
 	struct event *end;
@@ -88,9 +88,10 @@ static void answer(struct visitor *visitor, const char *line)
 	}
 	if (*status != '2')
 		type = "text/plain; charset=utf-8";
-	evbuffer_add_printf(output, "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-			    "Connection: close\r\n\r\n%s", status, type, strlen(body),
-			    head ? "" : body);
+	evbuffer_add_printf(output,
+			    "HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+			    "Connection: close\r\n\r\n%s",
+			    status, type, strlen(body), head ? "" : body);
 	free(body);
 }
 

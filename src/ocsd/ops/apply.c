@@ -30,11 +30,11 @@ struct apply_reply {
 	struct ocsd_pending_reply reply;
 	uint32_t job;
 	uint64_t epoch;
-	struct ocsd_job *allocation;	/* NULL: not committed yet */
+	struct ocsd_job *allocation; /* NULL: not committed yet */
 	char *node;
-	bool elsewhere;			/* NODE is not in the allocation that was committed */
-	bool meets;			/* the MACs of all hosts are wanted */
-	int64_t after;			/* a plan of a later revision is wanted */
+	bool elsewhere; /* NODE is not in the allocation that was committed */
+	bool meets;	/* the MACs of all hosts are wanted */
+	int64_t after;	/* a plan of a later revision is wanted */
 };
 
 static bool is_never(const struct ocsd *d, uint32_t job, uint64_t epoch)
@@ -74,8 +74,7 @@ static bool apply_due(struct ocsd *d, const struct ocsd_pending_reply *reply, in
 /* ---- what ---- */
 
 /* The interfaces of NODE: where each is plugged in. */
-static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job,
-				      const char *name)
+static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job, const char *name)
 {
 	struct json_object *list = json_object_new_array();
 	const struct ocs_node *node = ocs_fabric_node(d->fabric, name);
@@ -105,8 +104,7 @@ static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, co
 		json_object_object_add(reply, OCS_FIELD_PLAN, ocsd_direct_plan_json(job));
 	if (ocsd_forward_wanted(job))
 		ocs_field_add_bool(reply, OCS_FIELD_FORWARDING, true);
-	if (job->section && job->section->kind != OCS_TORUS &&
-	    job->section->kind != OCS_STATIC)
+	if (job->section && job->section->kind != OCS_TORUS && job->section->kind != OCS_STATIC)
 		json_object_object_add(reply, OCS_FIELD_PORTS, node_ports(d, job, node));
 	return reply;
 }
@@ -128,10 +126,10 @@ static void refuse_uncommitted(struct ocsd *d, const struct apply_reply *wait)
 	if (wait->epoch && is_never(d, wait->job, wait->epoch))
 		ocsd_refuse(reply->client, reply->id, OCS_ERROR, gone_extra(NULL),
 			    "job %u has left this allocation", wait->job);
-	else	/* Time may cure it: the node asks again. */
+	else /* Time may cure it: the node asks again. */
 		ocsd_refuse(reply->client, reply->id, OCS_NOT_NOW, NULL,
-			    "slurmctld has not committed job %u with epoch %llu to ocsd",
-			    wait->job, (unsigned long long)wait->epoch);
+			    "slurmctld has not committed job %u with epoch %llu to ocsd", wait->job,
+			    (unsigned long long)wait->epoch);
 }
 
 static void apply_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
@@ -147,8 +145,8 @@ static void apply_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 			    "node %s is not in the allocation of job %u", wait->node, job->job);
 	} else if (job->ended) {
 		ocsd_refuse(reply->client, reply->id, OCS_ERROR, gone_extra(job),
-			    "job %u has left this allocation%s%s", job->job,
-			    job->error ? ": " : "", job->error ? job->error : "");
+			    "job %u has left this allocation%s%s", job->job, job->error ? ": " : "",
+			    job->error ? job->error : "");
 	} else {
 		result = apply_result(d, job, wait->node);
 		if (wait->meets)
@@ -241,13 +239,14 @@ void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if ((job && (job->ended || job->breaking)) ||
 	    (!job && epoch && (ocsd_job_over(d, number, epoch) || is_never(d, number, epoch)))) {
 		ocsd_refuse(client, id, OCS_ERROR, gone_extra(job),
-			    "epoch %llu of job %u has ended", (unsigned long long)epoch,
-			    number);
+			    "epoch %llu of job %u has ended", (unsigned long long)epoch, number);
 		return;
 	}
 	if (job && after && job->section && job->section->kind != OCS_DIRECT) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL, "job %u has no plan that could be repaired:"
-			    " only jobs on direct fabrics have one", number);
+		ocsd_refuse(client, id, OCS_USAGE, NULL,
+			    "job %u has no plan that could be repaired:"
+			    " only jobs on direct fabrics have one",
+			    number);
 		return;
 	}
 	if (job && ocsd_job_node(job, node) < 0) {
@@ -263,8 +262,13 @@ void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
 	}
-	apply_wait(d, client, id, &(struct apply_reply){ .job = number, .epoch = epoch,
-		   .allocation = job, .meets = meets, .after = after }, node);
+	apply_wait(d, client, id,
+		   &(struct apply_reply){ .job = number,
+					  .epoch = epoch,
+					  .allocation = job,
+					  .meets = meets,
+					  .after = after },
+		   node);
 	/* An epoch comes from the prolog; without one it is somebody who tries. */
 	if (job && epoch)
 		ocsd_node_asked(d, job, ocsd_job_node(job, node));

@@ -38,8 +38,7 @@ static char *copy(struct json_object *request, const char *name)
 }
 
 /* The nodes exist, are of this section, and each is named once. */
-static int read_nodes(struct ocsd *d, struct ocsd_job *job, const char *text,
-		      struct ocs_error *err)
+static int read_nodes(struct ocsd *d, struct ocsd_job *job, const char *text, struct ocs_error *err)
 {
 	bool *seen;
 	int count, rc = 0;
@@ -63,8 +62,7 @@ static int read_nodes(struct ocsd *d, struct ocsd_job *job, const char *text,
 			break;
 		}
 		if (seen[node - d->fabric->nodes])
-			rc = ocs_error_set(err, OCS_USAGE, "node %s is named twice",
-					   job->nodes[i]);
+			rc = ocs_error_set(err, OCS_USAGE, "node %s is named twice", job->nodes[i]);
 		seen[node - d->fabric->nodes] = true;
 	}
 	free(seen);
@@ -80,8 +78,7 @@ static int same_nodes(struct ocsd *d, const struct ocsd_job *job,
 				     placement->nnodes, job->nnodes);
 	/* Both name each node once, so inclusion is equality. */
 	for (size_t i = 0; i < job->nnodes; i++) {
-		int node = (int)(ocs_fabric_node(d->fabric, job->nodes[i]) -
-				 d->fabric->nodes);
+		int node = (int)(ocs_fabric_node(d->fabric, job->nodes[i]) - d->fabric->nodes);
 		int low = 0, high = placement->nnodes - 1;
 
 		while (low < high) {
@@ -100,27 +97,28 @@ static int same_nodes(struct ocsd *d, const struct ocsd_job *job,
 	return 0;
 }
 
-static int add_circuit(struct ocsd *d, struct ocsd_job *job,
-		       const struct ocs_circuit *circuit, struct ocs_error *err)
+static int add_circuit(struct ocsd *d, struct ocsd_job *job, const struct ocs_circuit *circuit,
+		       struct ocs_error *err)
 {
 	const struct ocs_section *section = job->section;
 	struct ocs_port plus, minus;
 
-	if (ocs_section_torus_port(d->fabric, section, circuit->from, circuit->dim,
-				   circuit->pos[0], circuit->pos[1], OCS_PLUS, &plus) ||
-	    ocs_section_torus_port(d->fabric, section, circuit->to, circuit->dim,
-				   circuit->pos[0], circuit->pos[1], OCS_MINUS, &minus))
-		return ocs_error_set(err, OCS_ERROR, "section %s has no port for dimension %c "
-				     "position %d,%d", section->name, "xyz"[circuit->dim],
-				     circuit->pos[0], circuit->pos[1]);
-	if (plus.sw != minus.sw)
+	if (ocs_section_torus_port(d->fabric, section, circuit->from, circuit->dim, circuit->pos[0],
+				   circuit->pos[1], OCS_PLUS, &plus) ||
+	    ocs_section_torus_port(d->fabric, section, circuit->to, circuit->dim, circuit->pos[0],
+				   circuit->pos[1], OCS_MINUS, &minus))
 		return ocs_error_set(err, OCS_ERROR,
-				     "dimension %c position %d,%d of cubes %s and %s are on different switches",
-				     "xyz"[circuit->dim], circuit->pos[0], circuit->pos[1],
-				     section->cube_names[circuit->from],
-				     section->cube_names[circuit->to]);
-	if (ocsd_job_circuit(d, job, plus.sw, plus.port, minus.port, false,
-			     OCSD_PLANNED, err))
+				     "section %s has no port for dimension %c "
+				     "position %d,%d",
+				     section->name, "xyz"[circuit->dim], circuit -> pos[0],
+				     circuit -> pos[1]);
+	if (plus.sw != minus.sw)
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"dimension %c position %d,%d of cubes %s and %s are on different switches",
+			"xyz"[circuit->dim], circuit -> pos[0], circuit -> pos[1],
+			section -> cube_names[circuit->from], section -> cube_names[circuit->to]);
+	if (ocsd_job_circuit(d, job, plus.sw, plus.port, minus.port, false, OCSD_PLANNED, err))
 		return -1;
 	ocsd_job_port(job, plus);
 	ocsd_job_port(job, minus);
@@ -171,8 +169,7 @@ static int server_ports(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 			if (ocsd_direct_port(d, job, (int)i, interface, &port, err))
 				return -1;
 			ocsd_job_port(job, port);
-			if (!ocs_section_select_port(job->section, node->server, interface,
-						     &port))
+			if (!ocs_section_select_port(job->section, node->server, interface, &port))
 				ocsd_job_port(job, port);
 		}
 	}
@@ -204,7 +201,8 @@ static int xpu_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *e
 {
 	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next) {
 		int node = strcmp(drain->kind, "xpu") == 0 ?
-			ocs_fabric_xpu_node(d->fabric, drain->name) : -1;
+				   ocs_fabric_xpu_node(d->fabric, drain->name) :
+				   -1;
 
 		if (node >= 0 && ocsd_job_node(job, d->fabric->nodes[node].name) >= 0)
 			return ocs_error_set(err, OCS_NOT_NOW, "xpu %s (node %s) is drained: %s",
@@ -260,15 +258,15 @@ static int owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *e
 	for (size_t i = 0; i < job->nports; i++) {
 		const struct ocsd_port *port =
 			&d->switches[job->ports[i].sw].ports[job->ports[i].port];
-		const struct ocsd_job *other = alive(port->owner, job) ? port->owner
-					     : alive(port->next, job) ? port->next : NULL;
+		const struct ocsd_job *other = alive(port->owner, job) ? port->owner :
+					       alive(port->next, job)  ? port->next :
+									 NULL;
 
 		if (other)
-			return ocs_error_set(err, OCS_NOT_NOW,
-					     "port %d of switch %s belongs to job %u",
-					     job->ports[i].port,
-					     d->fabric->switches[job->ports[i].sw].name,
-					     other->job);
+			return ocs_error_set(
+				err, OCS_NOT_NOW, "port %d of switch %s belongs to job %u",
+				job->ports[i].port, d->fabric->switches[job->ports[i].sw].name,
+				other->job);
 	}
 	return 0;
 }
@@ -284,8 +282,8 @@ static bool was_running(struct ocsd *d, uint32_t job)
 }
 
 /* Everything that REQUEST says about a new allocation; NULL with ERR. */
-struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
-				  uint32_t number, uint64_t epoch, struct ocs_error *err)
+struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request, uint32_t number,
+				  uint64_t epoch, struct ocs_error *err)
 {
 	struct ocsd_job *job = ocs_calloc(1, sizeof(*job));
 	struct json_object *value;
@@ -302,8 +300,8 @@ struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request,
 	job->conn = copy(request, OCS_FIELD_CONN);
 	job->placement = copy(request, OCS_FIELD_PLACEMENT);
 	if (json_object_object_get_ex(request, OCS_FIELD_DEMAND, &value) && value)
-		job->demand = ocs_strdup(json_object_to_json_string_ext(
-			value, JSON_C_TO_STRING_PLAIN));
+		job->demand =
+			ocs_strdup(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
 	job->section_name = copy(request, OCS_FIELD_SECTION);
 	if (job->section_name)
 		job->section = ocs_fabric_section_named(d->fabric, job->section_name);
@@ -341,8 +339,10 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 		ocsd_store_job_add(d, job);
 	}
 	ocsd_store_max_epoch(d);
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .job = job,
-					    .what = "commit", .after = job->placement });
+	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),
+					    .job = job,
+					    .what = "commit",
+					    .after = job->placement });
 	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
 		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",
 		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);

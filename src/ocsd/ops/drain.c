@@ -45,9 +45,10 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 {
 	*kind = ocs_field_text(request, OCS_FIELD_KIND, NULL);
 	*name = ocs_field_text(request, OCS_FIELD_NAME, NULL);
-	if (!*kind || !*name || (strcmp(*kind, "cube") != 0 && strcmp(*kind, "port") != 0 &&
-				 strcmp(*kind, "switch") != 0 && strcmp(*kind, "xpu") != 0 &&
-				 strcmp(*kind, "node") != 0)) {
+	if (!*kind || !*name ||
+	    (strcmp(*kind, "cube") != 0 && strcmp(*kind, "port") != 0 &&
+	     strcmp(*kind, "switch") != 0 && strcmp(*kind, "xpu") != 0 &&
+	     strcmp(*kind, "node") != 0)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL,
 			    "the request needs kind (cube, node, port, switch or xpu) and name");
 		return -1;
@@ -56,12 +57,12 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (!exists(d, *kind, *name) && !(resumed && ocsd_drain_find(d, *kind, *name))) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocs.yaml has no %s %s; %s", *kind, *name,
 			    strcmp(*kind, "port") == 0 ?
-			    "write SWITCH:PORT; 'ocsctl show port SWITCH' lists them" :
+				    "write SWITCH:PORT; 'ocsctl show port SWITCH' lists them" :
 			    strcmp(*kind, "xpu") == 0 ?
-			    "write CUBE:X,Y,Z with three coordinates from 0 on" :
+				    "write CUBE:X,Y,Z with three coordinates from 0 on" :
 			    strcmp(*kind, "cube") == 0 || strcmp(*kind, "node") == 0 ?
-			    "'ocsctl show cube' lists them" :
-			    "'ocsctl show switch' lists them");
+				    "'ocsctl show cube' lists them" :
+				    "'ocsctl show switch' lists them");
 		return -1;
 	}
 	return 0;
@@ -93,9 +94,11 @@ void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	ocsd_drain_set(d, kind, name, reason);
 	ocsd_store_drain(d, kind, name, reason, *ocsd_client_who(client));
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .what = "drain",
+	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),
+					    .what = "drain",
 					    .sw = switch_of(d, kind, name),
-					    .before = name, .after = reason });
+					    .before = name,
+					    .after = reason });
 	ocs_log(OCS_LOG_INFO, "%s %s drained: %s", kind, name, reason);
 	ocsd_drain_announce(d, kind, name, reason, true);
 	ocsd_reply(client, id, NULL);
@@ -111,8 +114,10 @@ void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (read_target(d, client, id, request, false, &kind, &name))
 		return;
 	if (strcmp(kind, "port") != 0) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL, "only a port can be said to have failed, "
-			    "not a %s; drain it", kind);
+		ocsd_refuse(client, id, OCS_USAGE, NULL,
+			    "only a port can be said to have failed, "
+			    "not a %s; drain it",
+			    kind);
 		return;
 	}
 	if (!reason || !*reason) {
@@ -128,8 +133,8 @@ void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,
 
 struct test_reply {
 	struct ocsd_pending_reply reply;
-	char *name;		/* of the port */
-	uint64_t after;		/* the tests that had ended before */
+	char *name;	/* of the port */
+	uint64_t after; /* the tests that had ended before */
 };
 
 static bool test_due(struct ocsd *d, const struct ocsd_pending_reply *reply, int64_t now_ns)
@@ -198,8 +203,10 @@ void ocsd_op_resume(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (ocsd_drain_find(d, kind, name)) {
 		const char *reason = ocs_field_text(request, OCS_FIELD_REASON, NULL);
 
-		ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .what = "resume",
-						    .sw = switch_of(d, kind, name), .before = name,
+		ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),
+						    .what = "resume",
+						    .sw = switch_of(d, kind, name),
+						    .before = name,
 						    .after = reason });
 		ocsd_resume(d, kind, name, *ocsd_client_who(client));
 	}

@@ -15,7 +15,7 @@
 
 /* end and gone name an allocation that may be finished already. */
 void ocsd_op_end(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		   struct json_object *request)
+		 struct json_object *request)
 {
 	struct ocsd_job *job;
 	uint32_t number;
@@ -32,7 +32,7 @@ void ocsd_op_end(struct ocsd *d, struct ocsd_client *client, int64_t id,
 }
 
 void ocsd_op_gone(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		    struct json_object *request)
+		  struct json_object *request)
 {
 	struct ocsd_job *job;
 	uint32_t number;

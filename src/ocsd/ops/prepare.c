@@ -30,9 +30,11 @@ static int possible(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 		const struct ocsd_job *other = sw->description->moves ? port->next : port->owner;
 
 		if (other)
-			return ocs_error_set(err, OCS_NOT_NOW, "port %d of switch %s is held by "
-					     "job %u%s", job->ports[i].port, sw->description->name,
-					     other->job, other->prepared ? ", which is prepared" : "");
+			return ocs_error_set(err, OCS_NOT_NOW,
+					     "port %d of switch %s is held by "
+					     "job %u%s",
+					     job->ports[i].port, sw->description->name, other->job,
+					     other->prepared ? ", which is prepared" : "");
 	}
 	return 0;
 }
@@ -47,9 +49,10 @@ static int default_section(struct ocsd *d, struct json_object *request, struct o
 	for (int s = 0; s < d->fabric->nsections; s++)
 		if (d->fabric->sections[s].ahead) {
 			if (name)
-				return ocs_error_set(err, OCS_USAGE, "sections %s and %s of ocs.yaml"
-						     " have look_ahead: name one", name,
-						     d->fabric->sections[s].name);
+				return ocs_error_set(err, OCS_USAGE,
+						     "sections %s and %s of ocs.yaml"
+						     " have look_ahead: name one",
+						     name, d->fabric->sections[s].name);
 			name = d->fabric->sections[s].name;
 		}
 	if (!name)
@@ -73,19 +76,23 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	/* Of one number and epoch there can be one only. */
 	before = ocsd_job_find(d, number, 0);
 	if (before && (before->ended || before->breaking)) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "the circuits that were prepared for job %u "
-			    "before are not taken down yet", number);
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL,
+			    "the circuits that were prepared for job %u "
+			    "before are not taken down yet",
+			    number);
 		return;
 	}
 	if (!before)
 		before = ocsd_job_newest(d, number);
 	if (before && !before->ended && !before->breaking) {
-		ocsd_refuse(client, id, OCS_ERROR, NULL, before->prepared ?
-			    "job %u is prepared already" : "job %u has its nodes already", number);
+		ocsd_refuse(client, id, OCS_ERROR, NULL,
+			    before->prepared ? "job %u is prepared already" :
+					       "job %u has its nodes already",
+			    number);
 		return;
 	}
 	job = default_section(d, request, &err) ? NULL :
-	      ocsd_commit_read(d, request, number, 0, &err);
+						  ocsd_commit_read(d, request, number, 0, &err);
 	if (job) {
 		job->prepared = true;
 		if (possible(d, job, &err) || ocsd_commit_drained(d, job, &err)) {
@@ -99,9 +106,10 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	ocsd_job_enter(d, job);
 	ocsd_store_job_add(d, job);
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .job = job, .what = "prepare" });
-	ocs_log(OCS_LOG_INFO, "job %u is prepared on port set %d of %zu nodes", number,
-		job->set, job->nnodes);
+	ocsd_audit(d, &(struct ocsd_audit){
+			      .who = ocsd_client_who(client), .job = job, .what = "prepare" });
+	ocs_log(OCS_LOG_INFO, "job %u is prepared on port set %d of %zu nodes", number, job->set,
+		job->nnodes);
 	ocsd_job_progress(d, job);
 	if (job->gone) {
 		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", job->error);

@@ -37,7 +37,8 @@ static void node_present(struct ocsd *d, const char *name)
 		return;
 	drain = d->drains ? ocsd_drain_find(d, "node", name) : NULL;
 	if (drain && strncmp(drain->reason, OCSD_UNHEARD, strlen(OCSD_UNHEARD)) == 0) {
-		ocsd_audit(d, &(struct ocsd_audit){ .what = "resume", .before = name,
+		ocsd_audit(d, &(struct ocsd_audit){ .what = "resume",
+						    .before = name,
 						    .after = "it was heard of" });
 		ocsd_resume(d, "node", name, geteuid());
 	}
@@ -77,12 +78,16 @@ static void node_close(struct ocsd *d, struct ocsd_client *client, const struct 
 		ocsd_drain_event(d, "node", name, before ? before->reason : NULL, before);
 		return;
 	}
-	reason = ocs_asprintf(OCSD_UNHEARD "its prolog for job %u ended without having asked ocsd for circuits",
+	reason = ocs_asprintf(OCSD_UNHEARD
+			      "its prolog for job %u ended without having asked ocsd for circuits",
 			      job->job);
 	ocsd_drain_set(d, "node", name, reason);
 	ocsd_store_drain(d, "node", name, reason, *ocsd_client_who(client));
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .job = job, .what = "drain",
-					    .before = name, .after = reason });
+	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),
+					    .job = job,
+					    .what = "drain",
+					    .before = name,
+					    .after = reason });
 	ocs_log(OCS_LOG_ERROR, "node %s gets no shapes until it is heard of: %s", name, reason);
 	ocsd_drain_event(d, "node", name, reason, true);
 	free(reason);

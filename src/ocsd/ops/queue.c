@@ -29,7 +29,7 @@ void ocsd_pending_clear(struct ocsd *d)
 }
 
 void ocsd_op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		       struct json_object *request)
+		     struct json_object *request)
 {
 	const char *reason = ocs_field_text(request, OCS_FIELD_REASON, NULL);
 	const char *user = ocs_field_text(request, OCS_FIELD_USER, NULL);
@@ -69,7 +69,7 @@ void ocsd_op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 }
 
 void ocsd_op_nodes(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		     struct json_object *request)
+		   struct json_object *request)
 {
 	struct json_object *nodes = ocs_field(request, OCS_FIELD_NODES);
 

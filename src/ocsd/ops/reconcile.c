@@ -14,7 +14,7 @@
 
 struct reconcile_reply {
 	struct ocsd_pending_reply reply;
-	size_t from;		/* rows of d->replies.drift that were there before */
+	size_t from; /* rows of d->replies.drift that were there before */
 };
 
 static bool reconcile_due(struct ocsd *d, const struct ocsd_pending_reply *reply, int64_t now_ns)
@@ -57,9 +57,8 @@ static void reconcile_drop(struct ocsd *d, struct ocsd_pending_reply *reply)
 void ocsd_op_reconcile(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		       struct json_object *request)
 {
-	static const struct ocsd_reply_kind kind = {
-		reconcile_due, reconcile_answer, reconcile_drop
-	};
+	static const struct ocsd_reply_kind kind = { reconcile_due, reconcile_answer,
+						     reconcile_drop };
 	struct reconcile_reply *wait = ocs_calloc(1, sizeof(*wait));
 
 	(void)request;

@@ -74,8 +74,10 @@ static void release_one(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		empty_release(client, id);
 		return;
 	}
-	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .job = job,
-					    .what = "release", .before = node });
+	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),
+					    .job = job,
+					    .what = "release",
+					    .before = node });
 	/* The last one hears when the circuits are gone. */
 	release_wait(d, client, id, job);
 	ocsd_job_release(d, job, index);
@@ -83,7 +85,7 @@ static void release_one(struct ocsd *d, struct ocsd_client *client, int64_t id,
 }
 
 void ocsd_op_release(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		       struct json_object *request)
+		     struct json_object *request)
 {
 	const char *node = ocs_field_text(request, OCS_FIELD_NODE, NULL);
 	struct ocsd_job *job;

@@ -32,8 +32,7 @@ struct viewer {
 	int64_t last;	  /* how many events, 0: as many as usual */
 };
 
-static bool may_see(const struct ocsd *d, const struct viewer *viewer,
-		    const struct ocsd_job *job)
+static bool may_see(const struct ocsd *d, const struct viewer *viewer, const struct ocsd_job *job)
 {
 	char number[32];
 
@@ -71,8 +70,8 @@ static struct json_object *job_switches(struct ocsd *d, const struct ocsd_job *j
 		used[job->ports[i].sw] = true;
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		if (used[i])
-			json_object_array_add(list, json_object_new_string(
-				d->fabric->switches[i].name));
+			json_object_array_add(list,
+					      json_object_new_string(d->fabric->switches[i].name));
 	free(used);
 	return list;
 }
@@ -107,8 +106,7 @@ static struct json_object *job_json(struct ocsd *d, const struct ocsd_job *job)
 	return row;
 }
 
-static void show_job(struct ocsd *d, const struct viewer *viewer,
-		     struct json_object *reply)
+static void show_job(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -118,13 +116,12 @@ static void show_job(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, OCS_FIELD_JOBS, list);
 }
 
-static void add_label(struct ocsd *d, struct json_object *row, const char *name, int sw,
-		      int port)
+static void add_label(struct ocsd *d, struct json_object *row, const char *name, int sw, int port)
 {
-	char *label = ocs_fabric_port_label(d->fabric,
-					    (struct ocs_port){ .sw = sw, .port = port });
+	char *label = ocs_fabric_port_label(d->fabric, (struct ocs_port){ .sw = sw, .port = port });
 
-	ocs_field_add_text(row, name, ocs_switch_loop_port(&d->fabric->switches[sw], port) ? "loop" : label);
+	ocs_field_add_text(row, name,
+			   ocs_switch_loop_port(&d->fabric->switches[sw], port) ? "loop" : label);
 	free(label);
 }
 
@@ -134,8 +131,7 @@ static bool shown(const struct ocsd_circuit *circuit)
 	return circuit->state != OCSD_PLANNED && circuit->state != OCSD_GONE;
 }
 
-static void show_circuit(struct ocsd *d, const struct viewer *viewer,
-			 struct json_object *reply)
+static void show_circuit(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -165,8 +161,7 @@ static void show_circuit(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, OCS_FIELD_CIRCUITS, list);
 }
 
-static void show_pending(struct ocsd *d, const struct viewer *viewer,
-			 struct json_object *reply)
+static void show_pending(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -214,8 +209,7 @@ static int64_t *switch_circuits(const struct ocsd *d)
 	return counts;
 }
 
-static void show_switch(struct ocsd *d, const struct viewer *viewer,
-			struct json_object *reply)
+static void show_switch(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 	int64_t *circuits = switch_circuits(d);
@@ -299,8 +293,7 @@ static void add_reason(struct ocsd *d, const struct ocsd_switch *sw, int port,
 				   drain ? drain->reason : "a patch that is not ours");
 }
 
-static void show_port(struct ocsd *d, const struct viewer *viewer,
-		      struct json_object *reply)
+static void show_port(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -332,8 +325,7 @@ static void show_port(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, OCS_FIELD_PORTS, list);
 }
 
-static struct json_object *cube_jobs(struct ocsd *d, const struct ocs_section *section,
-				     int cube)
+static struct json_object *cube_jobs(struct ocsd *d, const struct ocs_section *section, int cube)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -344,8 +336,7 @@ static struct json_object *cube_jobs(struct ocsd *d, const struct ocs_section *s
 	return list;
 }
 
-static struct json_object *cube_nodes(struct ocsd *d, const struct ocs_section *section,
-				      int cube)
+static struct json_object *cube_nodes(struct ocsd *d, const struct ocs_section *section, int cube)
 {
 	int first = section->first_node + cube * section->cube_nodes;
 	char **names = ocs_calloc((size_t)section->cube_nodes + 1, sizeof(*names)), *text;
@@ -360,8 +351,7 @@ static struct json_object *cube_nodes(struct ocsd *d, const struct ocs_section *
 	return value;
 }
 
-static void show_cube(struct ocsd *d, const struct viewer *viewer,
-		      struct json_object *reply)
+static void show_cube(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -390,8 +380,7 @@ static void show_cube(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, OCS_FIELD_CUBES, list);
 }
 
-static void show_fabric(struct ocsd *d, const struct viewer *viewer,
-			struct json_object *reply)
+static void show_fabric(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
 	char digest[OCS_DIGEST_TEXT];
@@ -399,7 +388,8 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 	(void)viewer;
 	ocs_field_add_text(reply, OCS_FIELD_SOURCE, d->fabric->source);
 	if (d->fault) {
-		snprintf(digest, sizeof(digest), "%016llx", (unsigned long long)d->config->text_digest);
+		snprintf(digest, sizeof(digest), "%016llx",
+			 (unsigned long long)d->config->text_digest);
 		ocs_field_add_text(reply, OCS_FIELD_FAULT, d->fault);
 		ocs_field_add_text(reply, OCS_FIELD_TEXT, digest);
 	}
@@ -424,8 +414,7 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer,
 	ocs_field_add_text(reply, OCS_FIELD_DIGEST, digest);
 }
 
-static void show_nodes(struct ocsd *d, const struct viewer *viewer,
-		       struct json_object *reply)
+static void show_nodes(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	(void)viewer;
 	json_object_object_add(reply, OCS_FIELD_NODES,
@@ -434,8 +423,7 @@ static void show_nodes(struct ocsd *d, const struct viewer *viewer,
 	json_object_object_add(reply, OCS_FIELD_NEVER_HEARD, ocsd_heard_never(d));
 }
 
-static void show_history(struct ocsd *d, const struct viewer *viewer,
-			 struct json_object *reply)
+static void show_history(struct ocsd *d, const struct viewer *viewer, struct json_object *reply)
 {
 	json_object_object_add(reply, OCS_FIELD_HISTORY,
 			       viewer->name ? ocsd_history(d, viewer->name, viewer->last) :
@@ -444,17 +432,12 @@ static void show_history(struct ocsd *d, const struct viewer *viewer,
 
 static const struct view {
 	const char *what;
-	void (*show)(struct ocsd *d, const struct viewer *viewer,
-		     struct json_object *reply);
+	void (*show)(struct ocsd *d, const struct viewer *viewer, struct json_object *reply);
 } views[] = {
-	{ OCS_SHOW_FABRIC, show_fabric },
-	{ OCS_SHOW_SWITCH, show_switch },
-	{ OCS_SHOW_PORT, show_port },
-	{ OCS_SHOW_CUBE, show_cube },
-	{ OCS_SHOW_JOB, show_job },
-	{ OCS_SHOW_CIRCUIT, show_circuit },
-	{ OCS_SHOW_PENDING, show_pending },
-	{ OCS_SHOW_NODES, show_nodes },
+	{ OCS_SHOW_FABRIC, show_fabric },   { OCS_SHOW_SWITCH, show_switch },
+	{ OCS_SHOW_PORT, show_port },	    { OCS_SHOW_CUBE, show_cube },
+	{ OCS_SHOW_JOB, show_job },	    { OCS_SHOW_CIRCUIT, show_circuit },
+	{ OCS_SHOW_PENDING, show_pending }, { OCS_SHOW_NODES, show_nodes },
 	{ OCS_SHOW_HISTORY, show_history },
 };
 
@@ -476,6 +459,7 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_reply(client, id, reply);
 		return;
 	}
-	ocsd_refuse(client, id, OCS_USAGE, NULL,
-		    "show needs what: fabric, switch, port, cube, job, circuit, pending, nodes or history");
+	ocsd_refuse(
+		client, id, OCS_USAGE, NULL,
+		"show needs what: fabric, switch, port, cube, job, circuit, pending, nodes or history");
 }

@@ -109,8 +109,8 @@ static void listed_compare(struct ocsd *d, struct json_object *jobs, bool confir
 	size_t count = read_pairs(jobs, pairs);
 
 	end_strangers(d, pairs, known, count, confirms, forgotten);
-	d->slurmctld.unknown = ocs_realloc(d->slurmctld.unknown,
-					   (count + 1) * sizeof(*d->slurmctld.unknown));
+	d->slurmctld.unknown =
+		ocs_realloc(d->slurmctld.unknown, (count + 1) * sizeof(*d->slurmctld.unknown));
 	d->slurmctld.nunknown = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (known[i])
@@ -139,16 +139,14 @@ static struct json_object *switches_json(struct ocsd *d)
 	return list;
 }
 
-static void list_jobs(struct ocsd *d, struct json_object *held,
-		      struct json_object *realised)
+static void list_jobs(struct ocsd *d, struct json_object *held, struct json_object *realised)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		if (job->dead || job->announced || job->prepared)
 			continue;
 		if (!job->ended && !job->breaking) {
 			if (job->state == OCSD_REALISED)
-				json_object_array_add(realised,
-						      json_object_new_int64(job->job));
+				json_object_array_add(realised, json_object_new_int64(job->job));
 			continue;
 		}
 		json_object_array_add(held, listed_row(job));

@@ -18,8 +18,8 @@
 
 #define BEFORE " (drained before: "
 
-void ocsd_drain_announce(struct ocsd *d, const char *kind, const char *name,
-			 const char *reason, bool drained)
+void ocsd_drain_announce(struct ocsd *d, const char *kind, const char *name, const char *reason,
+			 bool drained)
 {
 	struct ocs_port port;
 
@@ -33,22 +33,24 @@ void ocsd_drain_announce(struct ocsd *d, const char *kind, const char *name,
 		ocsd_switch_event(d, &d->switches[ocs_fabric_switch(d->fabric, name)]);
 }
 
-void ocsd_port_fail(struct ocsd *d, const uid_t *who, struct ocs_port where,
-		    const char *reason)
+void ocsd_port_fail(struct ocsd *d, const uid_t *who, struct ocs_port where, const char *reason)
 {
 	const struct ocsd_switch *sw = &d->switches[where.sw];
 	char *name = ocs_asprintf("%s:%d", sw->description->name, where.port);
 	const struct ocsd_drain *before = who ? NULL : ocsd_drain_find(d, "port", name);
 	/* What somebody has drained does not return when light does. */
-	char *text = before ? ocs_asprintf(OCSD_PORT_FAILED "%s" BEFORE "%s)", reason,
-					   before->reason) :
-			      ocs_asprintf(OCSD_PORT_FAILED "%s", reason);
+	char *text =
+		before ? ocs_asprintf(OCSD_PORT_FAILED "%s" BEFORE "%s)", reason, before->reason) :
+			 ocs_asprintf(OCSD_PORT_FAILED "%s", reason);
 	char *why = ocs_asprintf("port %s failed: %s", name, reason);
 
 	ocsd_drain_set(d, "port", name, text);
 	ocsd_store_drain(d, "port", name, text, who ? *who : geteuid());
-	ocsd_audit(d, &(struct ocsd_audit){ .who = who, .sw = sw, .what = "port_failed",
-					    .before = name, .after = reason });
+	ocsd_audit(d, &(struct ocsd_audit){ .who = who,
+					    .sw = sw,
+					    .what = "port_failed",
+					    .before = name,
+					    .after = reason });
 	ocs_log(OCS_LOG_ERROR, "%s", why);
 	ocsd_drain_event(d, "port", name, text, true);
 	ocsd_port_broken(d, where, why);
@@ -76,7 +78,8 @@ bool ocsd_port_lit(struct ocsd *d, struct ocs_port where)
 	char *name = ocs_asprintf("%s:%d", sw->description->name, where.port), *reason;
 	const struct ocsd_drain *drain = ocsd_drain_find(d, "port", name);
 	const char *rest = drain && strncmp(drain->reason, unlit, strlen(unlit)) == 0 ?
-			   drain->reason + strlen(unlit) : NULL;
+				   drain->reason + strlen(unlit) :
+				   NULL;
 	bool again = rest && strncmp(rest, more, strlen(more)) == 0;
 
 	if (again) {
@@ -84,7 +87,8 @@ bool ocsd_port_lit(struct ocsd *d, struct ocs_port where)
 		reason = ocs_asprintf("%.*s", (int)strlen(rest) - 1, rest);
 		ocsd_drain_set(d, "port", name, reason);
 		ocsd_store_drain(d, "port", name, reason, geteuid());
-		ocs_log(OCS_LOG_INFO, "port %s is lit again, and drained as before: %s", name, reason);
+		ocs_log(OCS_LOG_INFO, "port %s is lit again, and drained as before: %s", name,
+			reason);
 		ocsd_drain_event(d, "port", name, reason, true);
 		ocsd_broken_check(d, sw->ports[where.port].owner);
 		free(reason);

@@ -50,8 +50,8 @@ static char *judge(struct ocsd *d, const struct ocsd_switch *sw, int in, int out
 		return NULL;
 	limit = ocsd_power_limit(d, sw, in, out);
 	if (loss > limit)
-		return ocs_asprintf("the path %d>%d loses %.2f dB; at most %.2f dB are allowed",
-				    in, out, loss, limit);
+		return ocs_asprintf("the path %d>%d loses %.2f dB; at most %.2f dB are allowed", in,
+				    out, loss, limit);
 	if (settled && b->dbm >= OCSD_DARK_DBM && isnan(ocsd_store_baseline(d, sw, in, out)))
 		ocsd_store_baseline_add(d, sw, in, out, loss);
 	return NULL;
@@ -89,8 +89,7 @@ void ocsd_power_read(struct ocsd *d, struct ocsd_switch *sw, struct ocs_health *
 	sw->health = *health;
 	*health = (struct ocs_health){ 0 };
 	if (!sw->doubts)
-		sw->doubts = ocs_calloc((size_t)sw->description->size + 1,
-					sizeof(*sw->doubts));
+		sw->doubts = ocs_calloc((size_t)sw->description->size + 1, sizeof(*sw->doubts));
 	for (int in = 1; in <= sw->description->size; in++)
 		check_path(d, sw, in);
 }
@@ -121,7 +120,7 @@ static enum ocs_port_status worse(enum ocs_port_status a, enum ocs_port_status b
 }
 
 void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
-		      struct json_object *row)
+		     struct json_object *row)
 {
 	enum ocs_port_status status = OCS_PORT_UNKNOWN;
 	const struct ocsd_circuit *circuit;

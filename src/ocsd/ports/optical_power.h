@@ -22,6 +22,6 @@ double ocsd_power_limit(struct ocsd *d, const struct ocsd_switch *sw, int in, in
 
 /* Members of a port for show: power, status, loss and baseline. */
 void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
-		      struct json_object *row);
+		     struct json_object *row);
 
 #endif

@@ -21,8 +21,7 @@ int ocsd_port_logical(const struct ocsd_switch *sw, int fibre)
 	return sw->description->bidi || fibre <= size ? fibre : fibre - size;
 }
 
-void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port,
-			  const char *why)
+void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port, const char *why)
 {
 	char *name = ocs_asprintf("%s:%d", sw->description->name, port);
 	char *reason = ocs_asprintf(OCSD_QUARANTINE "%s", why);
@@ -33,8 +32,9 @@ void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port
 			sw->description->name, port, why);
 		ocsd_drain_set(d, "port", name, reason);
 		ocsd_store_drain(d, "port", name, reason, geteuid());
-		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "quarantine",
-						    .before = name, .reply = why });
+		ocsd_audit(d,
+			   &(struct ocsd_audit){
+				   .sw = sw, .what = "quarantine", .before = name, .reply = why });
 		ocsd_drain_event(d, "port", name, reason, true);
 	}
 	free(reason);

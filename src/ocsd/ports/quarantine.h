@@ -10,8 +10,7 @@
 
 /* Drains PORT of SW because of WHY, unless it is drained already, and not only until it is
  * lit again. */
-void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port,
-			  const char *why);
+void ocsd_port_quarantine(struct ocsd *d, const struct ocsd_switch *sw, int port, const char *why);
 
 /* The logical port of an ingress or egress. */
 int ocsd_port_logical(const struct ocsd_switch *sw, int fibre);

@@ -18,7 +18,7 @@
 
 struct ocsd_selftest {
 	struct ocsd_selftest *next;
-	int port;		/* 0: something is left on a loop port */
+	int port; /* 0: something is left on a loop port */
 	uid_t who;
 	struct ocs_patch left;
 };
@@ -49,7 +49,8 @@ static int partner(const struct ocsd_switch *sw, int port)
 		int loop = description->loop_ports[i];
 
 		if (loop != port && is_free(sw, loop) &&
-		    (!description->bidi || (loop <= description->size) != (port <= description->size)))
+		    (!description->bidi ||
+		     (loop <= description->size) != (port <= description->size)))
 			return loop;
 	}
 	return 0;
@@ -82,15 +83,19 @@ int ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port, uid_t 
 
 	(void)d;
 	if (sw->state != OCSD_UP)
-		return ocs_error_set(err, OCS_NOT_NOW, "port %s:%d needs a self-test, and switch %s "
-				     "does not answer", name, port, name);
+		return ocs_error_set(err, OCS_NOT_NOW,
+				     "port %s:%d needs a self-test, and switch %s "
+				     "does not answer",
+				     name, port, name);
 	if (!is_free(sw, port))
-		return ocs_error_set(err, OCS_NOT_NOW, "port %s:%d needs a self-test, and is in use%s",
-				     name, port,
+		return ocs_error_set(err, OCS_NOT_NOW,
+				     "port %s:%d needs a self-test, and is in use%s", name, port,
 				     sw->ports[port].foreign ? " by a patch that is not ours" : "");
 	if (!partner(sw, port))
-		return ocs_error_set(err, OCS_NOT_NOW, "port %s:%d needs a self-test, and no loop port "
-				     "of switch %s is free for it", name, port, name);
+		return ocs_error_set(err, OCS_NOT_NOW,
+				     "port %s:%d needs a self-test, and no loop port "
+				     "of switch %s is free for it",
+				     name, port, name);
 	test = ocs_calloc(1, sizeof(*test));
 	test->port = port;
 	test->who = who;
@@ -143,7 +148,8 @@ bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test
 			if (test->npatches > 0)
 				break;
 		}
-		ocsd_selftest_done(d, sw, OCS_SWITCH_REJECTED, "the port or the loop port is in use");
+		ocsd_selftest_done(d, sw, OCS_SWITCH_REJECTED,
+				   "the port or the loop port is in use");
 	}
 	if (!sw->tests)
 		return false;
@@ -154,8 +160,10 @@ bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test
 	for (int i = 0; i < test->nremove; i++) {
 		char *text = ocs_asprintf("%d>%d", test->remove[i].in, test->remove[i].out);
 
-		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .before = text,
-						    .what = test->npatches ? "selftest" : "loop_cleared" });
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw,
+						    .before = text,
+						    .what = test->npatches ? "selftest" :
+									     "loop_cleared" });
 		free(text);
 	}
 	return true;
@@ -205,11 +213,14 @@ void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result, cons
 
 	if (test->port) {
 		name = name_of(sw, test->port);
-		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "selftest_outcome",
-						    .before = name, .reply = text });
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw,
+						    .what = "selftest_outcome",
+						    .before = name,
+						    .reply = text });
 		if (result == OCS_SWITCH_OK) {
-			ocs_log(OCS_LOG_INFO, "port %s passed its self-test (%s) and is back in service",
-				name, text);
+			ocs_log(OCS_LOG_INFO,
+				"port %s passed its self-test (%s) and is back in service", name,
+				text);
 			ocsd_resume(d, "port", name, test->who);
 		} else {
 			ocs_log(OCS_LOG_ERROR, "port %s stays in quarantine: %s", name, text);

@@ -30,8 +30,7 @@ void ocsd_selftest_leftover(struct ocsd_switch *sw, int in, int out);
 bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test *test);
 
 /* Its end; TEXT: what was measured, or what is wrong. */
-void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result,
-			const char *text);
+void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result, const char *text);
 void ocsd_selftests_free(struct ocsd_switch *sw);
 
 #endif

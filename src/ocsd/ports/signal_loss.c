@@ -36,7 +36,7 @@ static bool lasts(const struct ocsd *d, const struct ocsd_circuit *circuit)
 {
 	return circuit->dark >= DARK_TIMES &&
 	       (circuit->job->plan || ocs_now_ns() - circuit->dark_since_ns >=
-		d->config->timeouts.dark_ms * INT64_C(1000000));
+					      d->config->timeouts.dark_ms * INT64_C(1000000));
 }
 
 static bool failed(const struct ocs_health *health, int fibre)
@@ -112,8 +112,8 @@ static bool another_dark(struct ocsd *d, const struct ocsd_circuit *but,
 
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		const struct ocsd_circuit *one = job->circuits[i];
-		const struct ocs_health *health = one->sw == but->sw ? now :
-						  &d->switches[one->sw].health;
+		const struct ocs_health *health =
+			one->sw == but->sw ? now : &d->switches[one->sw].health;
 
 		if (one != but && one->state == OCSD_CONNECTED && health->port &&
 		    circuit_dark(one, health))

@@ -39,10 +39,10 @@
 #define UNREAD_MAX (64U << 20) /* a client that does not read is dropped */
 #define CLIENTS_MAX 16384
 #define HELLO_SECONDS 20
-#define HELLO_MAX (16U << 10)	/* bytes before it is known who speaks */
-#define ARRIVALS_MAX 256	/* before somebody else has a turn */
+#define HELLO_MAX (16U << 10) /* bytes before it is known who speaks */
+#define ARRIVALS_MAX 256      /* before somebody else has a turn */
 #define CROWD_SAY_NS INT64_C(10000000000)
-#define RESERVED 64		/* descriptors beside those of switches: the database ... */
+#define RESERVED 64 /* descriptors beside those of switches: the database ... */
 
 const uid_t *ocsd_client_who(const struct ocsd_client *client)
 {
@@ -65,8 +65,8 @@ bool ocsd_subscribed(const struct ocsd *d)
 /* Queues a line and puts LINE. */
 static void say(struct ocsd_client *client, struct json_object *line)
 {
-	const char *text = json_object_to_json_string_ext(line, JSON_C_TO_STRING_PLAIN |
-							  JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(
+		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 
 	if (!client->lost) {
 		if (client->seal.on) {
@@ -101,8 +101,7 @@ void ocsd_client_subscribe(struct ocsd_client *client)
 	client->subscribed = true;
 }
 
-void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		 struct json_object *reply)
+void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id, struct json_object *reply)
 {
 	events_distribute(d);
 	if (d->server.transactions)
@@ -119,8 +118,8 @@ void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *repl
 	ocsd_answer(client->d, client, id, reply);
 }
 
-void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
-		 struct json_object *extra, const char *format, ...)
+void ocsd_refuse(struct ocsd_client *client, int64_t id, int code, struct json_object *extra,
+		 const char *format, ...)
 {
 	char text[OCS_ERROR_TEXT];
 	va_list args;
@@ -223,8 +222,10 @@ static void say_crowded(struct ocsd *d, const struct ocsd_client *victim)
 	int64_t now_ns = ocs_now_ns();
 
 	if (!d->server.crowd_said_ns || now_ns - d->server.crowd_said_ns > CROWD_SAY_NS) {
-		ocs_log(OCS_LOG_WARNING, "%zu clients are too many: those of whoever has most have to "
-			"go, now one of %s", d->server.nclients, victim ? victim->peer : "nobody");
+		ocs_log(OCS_LOG_WARNING,
+			"%zu clients are too many: those of whoever has most have to "
+			"go, now one of %s",
+			d->server.nclients, victim ? victim->peer : "nobody");
 		d->server.crowd_said_ns = now_ns;
 	}
 }
@@ -334,7 +335,8 @@ static void on_line(struct ocsd_client *client, const char *line)
 	if (client->seal.on) {
 		line = ocs_seal_open(&client->seal, line);
 		if (!line) {
-			ocsd_complain(client->d, client->peer, "a line is not what it sent; dropped");
+			ocsd_complain(client->d, client->peer,
+				      "a line is not what it sent; dropped");
 			ocsd_client_lose(client);
 			return;
 		}
@@ -361,7 +363,8 @@ static void on_read(struct bufferevent *stream, void *context)
 	size_t max;
 	char *line;
 
-	while (!client->lost && !client->paused && (line = evbuffer_readln(input, NULL, EVBUFFER_EOL_LF))) {
+	while (!client->lost && !client->paused &&
+	       (line = evbuffer_readln(input, NULL, EVBUFFER_EOL_LF))) {
 		if (*line)
 			on_line(client, line);
 		free(line);
@@ -392,8 +395,8 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
 static bool make_room(struct ocsd *d)
 {
 	struct ocsd_crowd *users = d->server.users, *strangers = d->server.strangers;
-	struct ocsd_crowd *crowd = ocsd_crowd_count(users) > ocsd_crowd_count(strangers) ?
-				   users : strangers;
+	struct ocsd_crowd *crowd =
+		ocsd_crowd_count(users) > ocsd_crowd_count(strangers) ? users : strangers;
 	struct ocsd_client *client, *next, *victim;
 
 	if (!d->server.nlost) {
@@ -462,8 +465,8 @@ static struct ocsd_client *client_new(struct ocsd *d, struct evconnlistener *lis
 	return client;
 }
 
-static void on_local(struct evconnlistener *listener, evutil_socket_t fd,
-		     struct sockaddr *address, int length, void *context)
+static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+		     int length, void *context)
 {
 	struct ocsd_client *client;
 	struct ucred who;
@@ -492,8 +495,8 @@ static void on_impatience(evutil_socket_t fd, short what, void *context)
 	ocsd_client_lose(context);
 }
 
-static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
-		      struct sockaddr *address, int length, void *context)
+static void on_remote(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
+		      int length, void *context)
 {
 	struct timeval patience = { .tv_sec = HELLO_SECONDS };
 	struct ocsd_client *client;
@@ -529,8 +532,8 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd,
 	say(client, line);
 }
 
-static int listen_on(struct ocsd *d, int slot, const char *address,
-		     evconnlistener_cb callback, struct ocs_error *err)
+static int listen_on(struct ocsd *d, int slot, const char *address, evconnlistener_cb callback,
+		     struct ocs_error *err)
 {
 	d->server.listeners[slot] = ocsd_listener_open(d->base, address, callback, d, err);
 	if (!d->server.listeners[slot])
@@ -555,8 +558,7 @@ int ocsd_server_listen(struct ocsd *d, struct ocs_error *err)
 	}
 	if (listen_on(d, 0, d->socket, local ? on_local : on_remote, err))
 		return -1;
-	if (remote && strcmp(remote, d->socket) != 0 &&
-	    listen_on(d, 1, remote, on_remote, err))
+	if (remote && strcmp(remote, d->socket) != 0 && listen_on(d, 1, remote, on_remote, err))
 		return -1;
 	return 0;
 }

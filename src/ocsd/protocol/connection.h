@@ -15,13 +15,11 @@ void ocsd_server_close(struct ocsd *d);
 void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *reply);
 
 /* The same for a refusal with CODE and a sentence; EXTRA (put here) may be NULL. */
-void ocsd_refuse(struct ocsd_client *client, int64_t id, int code,
-		 struct json_object *extra, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+void ocsd_refuse(struct ocsd_client *client, int64_t id, int code, struct json_object *extra,
+		 const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* Queues REPLY, which says all but the id, and puts it. */
-void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id,
-		 struct json_object *reply);
+void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id, struct json_object *reply);
 
 /* Lets queued lines and events out (after the database commit). */
 void ocsd_server_flush(struct ocsd *d);

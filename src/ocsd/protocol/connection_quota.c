@@ -10,21 +10,21 @@
 #include <string.h>
 
 #define BUCKETS 1024
-#define LEVELS 256	/* who has more connections counts as having so many */
+#define LEVELS 256 /* who has more connections counts as having so many */
 
 /* Those of one name. */
 struct ocsd_party {
 	LIST_ENTRY(ocsd_party) bucket;
 	TAILQ_ENTRY(ocsd_party) level;
-	TAILQ_HEAD(ocsd_party_clients, ocsd_client) clients;	/* the longest silent first */
+	TAILQ_HEAD(ocsd_party_clients, ocsd_client) clients; /* the longest silent first */
 	size_t count;
 	char name[OCSD_PEER_NAME];
 };
 
 struct ocsd_crowd {
 	LIST_HEAD(ocsd_bucket, ocsd_party) buckets[BUCKETS];
-	TAILQ_HEAD(ocsd_level, ocsd_party) levels[LEVELS];	/* by count */
-	size_t count, top;	/* the highest level that has parties */
+	TAILQ_HEAD(ocsd_level, ocsd_party) levels[LEVELS]; /* by count */
+	size_t count, top;				   /* the highest level that has parties */
 };
 
 static struct ocsd_crowd *crowd_create(void)
@@ -74,8 +74,8 @@ static struct ocsd_party *party_find(struct ocsd_crowd *crowd, const char *name)
 	struct ocsd_party *party;
 
 	LIST_FOREACH(party, &crowd->buckets[bucket], bucket)
-		if (strcmp(party->name, name) == 0)
-			return party;
+	if (strcmp(party->name, name) == 0)
+		return party;
 	party = ocs_calloc(1, sizeof(*party));
 	snprintf(party->name, sizeof(party->name), "%s", name);
 	TAILQ_INIT(&party->clients);
@@ -125,7 +125,8 @@ size_t ocsd_crowd_count(const struct ocsd_crowd *crowd)
 struct ocsd_client *ocsd_crowd_first(const struct ocsd_crowd *crowd)
 {
 	return crowd && crowd->count ?
-		TAILQ_FIRST(&TAILQ_FIRST(&crowd->levels[crowd->top])->clients) : NULL;
+		       TAILQ_FIRST(&TAILQ_FIRST(&crowd->levels[crowd->top])->clients) :
+		       NULL;
 }
 
 void ocsd_crowd_free(struct ocsd_crowd *crowd)

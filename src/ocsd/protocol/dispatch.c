@@ -45,8 +45,7 @@ int ocsd_request_job(struct ocsd_client *client, int64_t id, struct json_object 
 	return -1;
 }
 
-void ocsd_request(struct ocsd *d, struct ocsd_client *client,
-		  struct json_object *request)
+void ocsd_request(struct ocsd *d, struct ocsd_client *client, struct json_object *request)
 {
 	const char *op = ocs_field_text(request, OCS_FIELD_OP, NULL);
 	const struct ocsd_operation_entry *operation;
@@ -67,7 +66,8 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client,
 	} else if (!ocsd_role_has(d, *ocsd_client_who(client), operation->role)) {
 		refuse_role(client, id, operation);
 	} else if (operation->change == OCSD_LOOKS ||
-		   ocsd_transaction_begin(d, client, id, request, operation->change == OCSD_TELLS)) {
+		   ocsd_transaction_begin(d, client, id, request,
+					  operation->change == OCSD_TELLS)) {
 		operation->run(d, client, id, request);
 		/* In the order of the requests, as far as they can be answered now. */
 		if (d->replies.due)

@@ -14,16 +14,16 @@ typedef void (*ocsd_operation)(struct ocsd *d, struct ocsd_client *client, int64
 			       struct json_object *request);
 
 enum ocsd_change {
-	OCSD_LOOKS,	/* changes no circuit and no drain */
-	OCSD_CHANGES,	/* may expect a revision and carry the id of a transaction */
-	OCSD_TELLS,	/* and always answers with the revision: asked by hand or script */
+	OCSD_LOOKS,   /* changes no circuit and no drain */
+	OCSD_CHANGES, /* may expect a revision and carry the id of a transaction */
+	OCSD_TELLS,   /* and always answers with the revision: asked by hand or script */
 };
 
 /* A row of d->server.operations, which ends with one without a name.  The first that fits
  * counts. */
 struct ocsd_operation_entry {
 	const char *name;
-	const char *what;		/* show: which reply; NULL: any, also none */
+	const char *what; /* show: which reply; NULL: any, also none */
 	ocsd_operation run;
 	enum ocsd_role role;
 	enum ocsd_change change;
@@ -33,7 +33,6 @@ struct ocsd_operation_entry {
 int ocsd_request_job(struct ocsd_client *client, int64_t id, struct json_object *request,
 		     uint32_t *job, uint64_t *epoch);
 
-void ocsd_request(struct ocsd *d, struct ocsd_client *client,
-		  struct json_object *request);
+void ocsd_request(struct ocsd *d, struct ocsd_client *client, struct json_object *request);
 
 #endif

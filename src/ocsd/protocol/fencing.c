@@ -19,8 +19,7 @@
 /* Whether a slurmctld that takes the place of the other is the same one started again. */
 static bool same_controller(const struct ocsd_controller *one, const struct ocsd_controller *two)
 {
-	return one->place == two->place &&
-	       (!one->boot || !two->boot || one->boot == two->boot);
+	return one->place == two->place && (!one->boot || !two->boot || one->boot == two->boot);
 }
 
 uint64_t ocsd_term_newest(const struct ocsd *d)
@@ -36,8 +35,8 @@ uint64_t ocsd_term_newest(const struct ocsd *d)
 /* What comes back with an older term than the newest.  Where no slurmctld of a newer one is
  * connected it is let in if it is the same controller: a try to replace it has failed.
  * Another one has missed what its successor did. */
-static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t id,
-		      uint64_t term, const struct ocsd_controller *controller)
+static int check_term(const struct ocsd *d, struct ocsd_client *client, int64_t id, uint64_t term,
+		      const struct ocsd_controller *controller)
 {
 	bool same = same_controller(controller, &d->slurmctld.controller);
 	struct json_object *extra = NULL;
@@ -68,7 +67,8 @@ static uint64_t new_term(const struct ocsd *d, struct json_object *request,
 		return since;
 	/* Where the wall clock was set back nothing follows from it. */
 	return same_controller(controller, &d->slurmctld.controller) || now <= d->slurmctld.term ?
-		d->slurmctld.term + 1 : since;
+		       d->slurmctld.term + 1 :
+		       since;
 }
 
 /* The hexadecimal digits of a boot id. */
@@ -104,7 +104,8 @@ static void set_term(struct ocsd_client *client, uint64_t term,
 	for (struct ocsd_client *other = client->d->server.clients; other; other = other->next) {
 		if (!other->term || other->term >= term || other->lost)
 			continue;
-		ocs_log(OCS_LOG_WARNING, "another slurmctld is in charge now: the one before is dropped");
+		ocs_log(OCS_LOG_WARNING,
+			"another slurmctld is in charge now: the one before is dropped");
 		if (same_controller(&other->controller, controller))
 			ocsd_client_lose(other);
 		else

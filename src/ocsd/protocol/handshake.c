@@ -65,8 +65,8 @@ static void hello_key(struct ocsd_client *client, struct json_object *request)
 		refuse_hello(client, "the proof is refused: ocsd has another key than this host");
 		return;
 	}
-	ocs_key_prove(key->bytes, key->length, session, "session", client->challenge, nonce,
-		      number, NULL);
+	ocs_key_prove(key->bytes, key->length, session, "session", client->challenge, nonce, number,
+		      NULL);
 	welcome(client, (uid_t)json_object_get_int64(uid), session);
 	explicit_bzero(session, sizeof(session));
 }
@@ -126,10 +126,14 @@ int ocsd_hello_account(const struct ocs_config *config, struct ocs_error *err)
 	if (uid == own)
 		return 0;
 	if (config->ocsd.user)
-		return ocs_error_set(err, OCS_USAGE, "%s: ocsd.user is %s (uid %u), but ocsd runs as "
-				     "uid %u: no client would believe it", config->fabric->source,
-				     config->ocsd.user, (unsigned int)uid, own);
-	ocs_log(OCS_LOG_WARNING, "ocsd runs as uid %u: until ocs.yaml has it as ocsd.user, only clients "
-		"of the same account believe it", own);
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s: ocsd.user is %s (uid %u), but ocsd runs as "
+				     "uid %u: no client would believe it",
+				     config->fabric->source, config->ocsd.user, (unsigned int)uid,
+				     own);
+	ocs_log(OCS_LOG_WARNING,
+		"ocsd runs as uid %u: until ocs.yaml has it as ocsd.user, only clients "
+		"of the same account believe it",
+		own);
 	return 0;
 }

@@ -33,8 +33,8 @@ void ocsd_listener_rest(struct evconnlistener *listener)
 	struct timeval rest = { .tv_usec = REST_MS * 1000 };
 
 	/* The base does not turn any more once its listeners are freed. */
-	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, on_rested,
-			    listener, &rest) == 0)
+	if (event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, on_rested, listener,
+			    &rest) == 0)
 		evconnlistener_disable(listener);
 }
 

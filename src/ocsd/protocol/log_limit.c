@@ -16,7 +16,7 @@
 
 #define LINES 5
 #define WINDOW_S 60
-#define PEERS_MAX 64		/* further ones share a line of their own */
+#define PEERS_MAX 64 /* further ones share a line of their own */
 #define OTHERS "other peers"
 
 struct ocsd_complaints {

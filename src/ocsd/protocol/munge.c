@@ -21,7 +21,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define WAITING_MAX 256		/* questions of one peer */
+#define WAITING_MAX 256 /* questions of one peer */
 #define PEERS_MAX 4096
 
 struct question {
@@ -51,7 +51,7 @@ struct ocsd_auth {
 	pthread_cond_t cond;
 	/* under lock */
 	bool stop;
-	struct asker *askers, **last_asker;	/* whose turn it is first */
+	struct asker *askers, **last_asker; /* whose turn it is first */
 	size_t naskers;
 	struct question *answered, **last_answered;
 };
@@ -69,8 +69,8 @@ static void decode(struct question *question)
 	void *data = NULL;
 	int length = 0;
 	gid_t gid;
-	munge_err_t rc = munge_decode(question->credential, NULL, &data, &length,
-				      &question->uid, &gid);
+	munge_err_t rc =
+		munge_decode(question->credential, NULL, &data, &length, &question->uid, &gid);
 
 	if (rc != EMUNGE_SUCCESS) {
 		question->error = ocs_strdup(munge_strerror(rc));
@@ -160,8 +160,7 @@ static void on_wake(evutil_socket_t fd, short what, void *context)
 	}
 }
 
-struct ocsd_auth *ocsd_auth_start(struct ocsd *d, ocsd_auth_done done,
-				  struct ocs_error *err)
+struct ocsd_auth *ocsd_auth_start(struct ocsd *d, ocsd_auth_done done, struct ocs_error *err)
 {
 	struct ocsd_auth *auth = ocs_calloc(1, sizeof(*auth));
 	int rc;
@@ -209,8 +208,7 @@ static struct asker *asker_find(struct ocsd_auth *auth, const char *peer)
 	return asker;
 }
 
-int ocsd_auth_ask(struct ocsd_auth *auth, uint64_t serial, const char *peer,
-		  const char *credential)
+int ocsd_auth_ask(struct ocsd_auth *auth, uint64_t serial, const char *peer, const char *credential)
 {
 	struct question *question;
 	struct asker *asker;

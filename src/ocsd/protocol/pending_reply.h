@@ -27,7 +27,7 @@ struct ocsd_pending_reply {
 	const struct ocsd_reply_kind *kind;
 	struct ocsd_client *client;
 	int64_t id;
-	int64_t deadline_ns;	/* when it is due at the latest; or INT64_MAX */
+	int64_t deadline_ns; /* when it is due at the latest; or INT64_MAX */
 };
 
 /* CLIENT's request ID is answered once KIND says so.  REPLY (of ocs_calloc) is taken over; it has no

@@ -30,7 +30,8 @@ static void fill(struct ocsd *d, struct ocsd_guest *guest)
 {
 	int64_t now_ns = ocs_now_ns();
 
-	guest->tokens += (double)(now_ns - guest->filled_ns) / SECOND_NS * d->config->limits.requests_per_second;
+	guest->tokens += (double)(now_ns - guest->filled_ns) / SECOND_NS *
+			 d->config->limits.requests_per_second;
 	if (guest->tokens > d->config->limits.burst)
 		guest->tokens = d->config->limits.burst;
 	guest->filled_ns = now_ns;

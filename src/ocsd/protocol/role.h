@@ -11,8 +11,8 @@
 
 enum ocsd_role {
 	OCSD_ANYONE,
-	OCSD_OWNER,		/* anyone, and the reply has jobs that ocsd_role_owns */
-	OCSD_ADMINISTRATOR,	/* slurmctld and the prologs of the nodes are, too */
+	OCSD_OWNER,	    /* anyone, and the reply has jobs that ocsd_role_owns */
+	OCSD_ADMINISTRATOR, /* slurmctld and the prologs of the nodes are, too */
 };
 
 /* Root, the account of ocsd, and ocsd.admins of ocs.yaml. */

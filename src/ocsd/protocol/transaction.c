@@ -26,7 +26,7 @@ struct ocsd_transaction {
 	struct ocsd_transaction *next;
 	const struct ocsd_client *client;
 	int64_t id;
-	char *name;	/* NULL: it has none */
+	char *name; /* NULL: it has none */
 	char *op;
 };
 
@@ -64,11 +64,15 @@ void ocsd_transaction_answer(struct ocsd *d, const struct ocsd_client *client, i
 	if (open->name) {
 		ocs_field_add_text(reply, OCS_FIELD_TRANSACTION, open->name);
 		json_object_object_get_ex(reply, OCS_FIELD_ERROR, &error);
-		ocsd_store_transaction_answer(d, open->name, json_object_to_json_string_ext(
-			reply, JSON_C_TO_STRING_PLAIN));
-		ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client), .transaction = open->name,
-			   .what = "answer", .before = open->op,
-			   .reply = error ? json_object_get_string(error) : "ok" });
+		ocsd_store_transaction_answer(
+			d, open->name,
+			json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PLAIN));
+		ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),
+						    .transaction = open->name,
+						    .what = "answer",
+						    .before = open->op,
+						    .reply = error ? json_object_get_string(error) :
+								     "ok" });
 	}
 	*link = open->next;
 	if (d->server.transaction == open)
@@ -115,7 +119,8 @@ static bool again(struct ocsd *d, struct ocsd_client *client, int64_t id, const 
 
 	if (strcmp(asked, asks) != 0) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL,
-			    "transaction %s asked for something else before; nothing was done", name);
+			    "transaction %s asked for something else before; nothing was done",
+			    name);
 		return true;
 	}
 	if (!answer)
@@ -160,8 +165,9 @@ static bool as_expected(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	ocs_field_add_number(extra, OCS_FIELD_EXPECTED, expected);
 	add_revision(d, extra);
 	ocsd_refuse(client, id, OCS_ERROR, extra,
-		    "nothing was done: revision %" PRId64 " was expected, and ocsd is at revision %"
-		    PRId64 "; look again", expected, revision);
+		    "nothing was done: revision %" PRId64
+		    " was expected, and ocsd is at revision %" PRId64 "; look again",
+		    expected, revision);
 	return false;
 }
 
@@ -176,14 +182,16 @@ bool ocsd_transaction_begin(struct ocsd *d, struct ocsd_client *client, int64_t 
 
 	if (!expects && !named && !tells)
 		return true;
-	if (expects && (!json_object_is_type(expect, json_type_int) ||
-			json_object_get_int64(expect) < 0)) {
+	if (expects &&
+	    (!json_object_is_type(expect, json_type_int) || json_object_get_int64(expect) < 0)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "expect is the number of a revision");
 		return false;
 	}
 	if (named && !name_good(name)) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL, "a transaction is named by 1 to %d letters, "
-			    "digits, dots, colons, dashes and underscores", NAME_MAX_LENGTH);
+		ocsd_refuse(client, id, OCS_USAGE, NULL,
+			    "a transaction is named by 1 to %d letters, "
+			    "digits, dots, colons, dashes and underscores",
+			    NAME_MAX_LENGTH);
 		return false;
 	}
 	if (named) {

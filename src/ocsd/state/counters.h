@@ -10,25 +10,28 @@
 #include <stdint.h>
 
 /* Upper bounds in seconds: mirrors move in 10 to 50 ms, retries take seconds. */
-#define OCSD_BOUNDS { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30 }
+#define OCSD_BOUNDS                                                         \
+	{                                                                   \
+		0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30 \
+	}
 #define OCSD_NBOUNDS 12
 
 /* What became of a batch. */
 enum ocsd_outcome { OCSD_DONE, OCSD_REFUSED, OCSD_LOST, OCSD_OUTCOMES };
 
 struct ocsd_histogram {
-	uint64_t within[OCSD_NBOUNDS];	/* each bound, and what is below it */
+	uint64_t within[OCSD_NBOUNDS]; /* each bound, and what is below it */
 	uint64_t count;
-	double sum;			/* s */
+	double sum; /* s */
 };
 
 struct ocsd_counters {
 	struct ocsd_histogram batch;	/* verified ones, from the hand-over to the table */
-	struct ocsd_histogram realised;	/* from the first apply to the last verified circuit */
+	struct ocsd_histogram realised; /* from the first apply to the last verified circuit */
 	uint64_t batches[OCSD_OUTCOMES];
-	uint64_t patches;		/* of verified batches */
+	uint64_t patches; /* of verified batches */
 	uint64_t jobs_failed, switches_failed;
-	uint64_t limited;		/* requests of users who ask too much */
+	uint64_t limited; /* requests of users who ask too much */
 };
 
 /* One batch with PATCHES patches, which took NS. */

@@ -50,41 +50,45 @@ enum ocsd_circuit_state {
 
 struct ocsd_circuit {
 	struct ocsd_job *job;
-	int sw, a, b;		/* logical ports */
-	bool directed;		/* only from A's transmitter to B's receiver */
+	int sw, a, b;  /* logical ports */
+	bool directed; /* only from A's transmitter to B's receiver */
 	struct ocs_patch patches[2];
 	int npatches;
 	enum ocsd_circuit_state state;
-	bool sent;		/* the switch may have it */
-	int64_t made_ns;	/* when it was; 0: before ocsd was started */
-	bool lit;		/* its light was seen */
-	int dark;		/* looks since then that did not see it */
-	int64_t dark_since_ns;	/* the first of them */
-	bool unsure;		/* an attempt at a batch with it had no answer */
-	bool postponed;		/* the switch will not cut it, or may yet make or cut it;
+	bool sent;	       /* the switch may have it */
+	int64_t made_ns;       /* when it was; 0: before ocsd was started */
+	bool lit;	       /* its light was seen */
+	int dark;	       /* looks since then that did not see it */
+	int64_t dark_since_ns; /* the first of them */
+	bool unsure;	       /* an attempt at a batch with it had no answer */
+	bool postponed;	       /* the switch will not cut it, or may yet make or cut it;
 				 * tried again at every poll */
 };
 
 enum ocsd_job_state {
-	OCSD_COMMITTED, OCSD_APPLYING, OCSD_REALISED, OCSD_FAILED, OCSD_ENDED,
+	OCSD_COMMITTED,
+	OCSD_APPLYING,
+	OCSD_REALISED,
+	OCSD_FAILED,
+	OCSD_ENDED,
 };
 
 /* A plan that has to do without a port (jobs/replan.h). */
 struct ocsd_repair {
-	char *why;		/* it has to be repaired, or NULL */
-	bool lost;		/* a circuit is gone for good: repair or fail */
-	bool mending;		/* circuits of a repair are on their way */
-	int changed;		/* circuits of the last repair */
+	char *why;    /* it has to be repaired, or NULL */
+	bool lost;    /* a circuit is gone for good: repair or fail */
+	bool mending; /* circuits of a repair are on their way */
+	int changed;  /* circuits of the last repair */
 };
 
 /* What the nodes of a job have said in their prologs (jobs/node_presence.h, forwarding.h). */
 struct ocsd_prolog {
-	bool *asked;		/* nodes that have asked for circuits; NULL: none */
+	bool *asked; /* nodes that have asked for circuits; NULL: none */
 	size_t nasked;
-	bool met;		/* all of them, and the circuits were verified */
-	struct json_object **hosts;	/* forwarding: the MACs that each node told, or
+	bool met;		    /* all of them, and the circuits were verified */
+	struct json_object **hosts; /* forwarding: the MACs that each node told, or
 					 * NULL; the array too */
-	size_t nhosts;			/* nodes that have */
+	size_t nhosts;		    /* nodes that have */
 };
 
 /* One allocation: what (job, epoch) holds until its teardown is verified. */
@@ -94,46 +98,46 @@ struct ocsd_job {
 	uint64_t epoch;
 	uid_t uid;
 	char *user, *partition, *shape, *conn;
-	char *placement, *demand, *plan;	/* text or NULL */
+	char *placement, *demand, *plan; /* text or NULL */
 	char *section_name;
-	const struct ocs_section *section;	/* NULL: no longer described */
+	const struct ocs_section *section; /* NULL: no longer described */
 	char **nodes;
 	size_t nnodes;
-	char ***sorted;		/* NODES by name, NULL: not yet needed */
+	char ***sorted; /* NODES by name, NULL: not yet needed */
 	bool *released;
 	size_t nreleased;
 	int *cubes;
 	int ncubes;
-	struct ocs_port *ports;			/* what it owns or waits for */
+	struct ocs_port *ports; /* what it owns or waits for */
 	size_t nports, nwaiting;
 	struct ocsd_circuit **circuits;
 	size_t ncircuits, ngone;
 	enum ocsd_job_state state;
-	bool ended;		/* left its allocation */
-	bool gone;		/* no epilog will come any more */
-	bool breaking;		/* its circuits are being cut */
-	bool rolled_back;	/* failed before any node was told yes */
-	bool wanted;		/* realise without a node asking: it is running */
-	bool announced;		/* `released` was sent */
-	bool dead;		/* to be freed at the next settle */
-	int unwritten;		/* all of its circuits were seen, which the store is still
+	bool ended;			 /* left its allocation */
+	bool gone;			 /* no epilog will come any more */
+	bool breaking;			 /* its circuits are being cut */
+	bool rolled_back;		 /* failed before any node was told yes */
+	bool wanted;			 /* realise without a node asking: it is running */
+	bool announced;			 /* `released` was sent */
+	bool dead;			 /* to be freed at the next settle */
+	int unwritten;			 /* all of its circuits were seen, which the store is still
 				 * to be told: 1, after a pass 2; else 0 */
-	struct json_object *plan_object;	/* the same, read; NULL: not yet */
-	int revision;		/* of its plan, 0: none */
-	int set;		/* its port set, in sections with look-ahead */
-	bool prepared;		/* not committed: waits for its nodes (epoch 0) */
+	struct json_object *plan_object; /* the same, read; NULL: not yet */
+	int revision;			 /* of its plan, 0: none */
+	int set;			 /* its port set, in sections with look-ahead */
+	bool prepared;			 /* not committed: waits for its nodes (epoch 0) */
 	struct ocsd_repair repair;
 	struct ocsd_prolog prolog;
-	int64_t committed_ns;	/* 0: before this ocsd was started, or it ran already */
-	int64_t started_ns;	/* its circuits were first asked for, 0: not yet */
-	int napplies;		/* requests that wait for its circuits */
+	int64_t committed_ns; /* 0: before this ocsd was started, or it ran already */
+	int64_t started_ns;   /* its circuits were first asked for, 0: not yet */
+	int napplies;	      /* requests that wait for its circuits */
 	char *failed_switch, *failed_host;
-	char *error;		/* why it failed; realised: why it is degraded */
+	char *error; /* why it failed; realised: why it is degraded */
 };
 
 /* A logical port. */
 struct ocsd_port {
-	struct ocsd_job *owner;	/* holds it now */
+	struct ocsd_job *owner; /* holds it now */
 	struct ocsd_job *next;	/* living; waits until OWNER's circuit is cut */
 	bool foreign;		/* a patch that is not ours is on it */
 	bool drained;		/* by an administrator */
@@ -148,8 +152,8 @@ enum ocsd_work { OCSD_IDLE, OCSD_READ, OCSD_APPLY, OCSD_TEST };
 /* A self-test, for the worker. */
 struct ocsd_test {
 	struct ocs_patch patches[2];
-	int npatches;		/* made, measured, and cut; 0: only REMOVE */
-	double limit[2];	/* dB that they may lose */
+	int npatches;	 /* made, measured, and cut; 0: only REMOVE */
+	double limit[2]; /* dB that they may lose */
 	struct ocs_patch remove[2];
 	int nremove;
 };
@@ -159,65 +163,65 @@ struct ocsd_batch {
 	struct ocsd_circuit **adding, **removing;
 	size_t nadding, nremoving;
 	int64_t sent_ns;
-	bool split;			/* after a refusal: one job a batch */
-	int rejected;			/* refusals in a row */
+	bool split;   /* after a refusal: one job a batch */
+	int rejected; /* refusals in a row */
 };
 
 /* When the table of a switch is read. */
 struct ocsd_poll {
-	bool read_wanted;		/* at once */
-	int64_t next_ns;		/* next poll or retry */
-	int64_t heard_ns;		/* what it said wants it read then, 0: nothing */
-	int64_t read_ns;		/* when it was last asked for */
-	int64_t due_ns;			/* when the poll was due that waits for a read-out; or 0 */
-	int64_t sure_ns;		/* until then the switch may do what nobody waits for any
+	bool read_wanted; /* at once */
+	int64_t next_ns;  /* next poll or retry */
+	int64_t heard_ns; /* what it said wants it read then, 0: nothing */
+	int64_t read_ns;  /* when it was last asked for */
+	int64_t due_ns;	  /* when the poll was due that waits for a read-out; or 0 */
+	int64_t sure_ns;  /* until then the switch may do what nobody waits for any
 					 * more, INT64_MAX: it has not answered since */
-	double last_read;		/* wall clock, 0: never */
+	double last_read; /* wall clock, 0: never */
 };
 
 /* What a switch said of itself, in the audit log (switches/notification.h). */
 struct ocsd_notice {
-	int64_t kept_ns;		/* when ... */
-	int kept;			/* ... and how much lately */
+	int64_t kept_ns; /* when ... */
+	int kept;	 /* ... and how much lately */
 };
 
 struct ocsd_switch {
 	const struct ocs_switch *description;
 	int index;
 	enum ocsd_switch_state state;
-	char *reason;			/* why it failed */
-	char *said;			/* the reason in the last event of it, or NULL, */
-	int64_t said_ns;		/* and when that was sent, 0: never */
+	char *reason;	 /* why it failed */
+	char *said;	 /* the reason in the last event of it, or NULL, */
+	int64_t said_ns; /* and when that was sent, 0: never */
 	bool drained;
 	char *drain_reason;
-	struct ocsd_port *ports;	/* 1 .. 2 * size */
-	struct ocsd_circuit **by_in;	/* 1 .. size: circuit with that ingress */
+	struct ocsd_port *ports;     /* 1 .. 2 * size */
+	struct ocsd_circuit **by_in; /* 1 .. size: circuit with that ingress */
 	struct ocsd_worker *worker;
 	enum ocsd_work busy;
-	bool prepared;			/* BUSY, but not handed over yet */
-	bool dirty;			/* circuits may have to be made or cut */
-	bool answers;			/* not up yet, but its table was read */
+	bool prepared; /* BUSY, but not handed over yet */
+	bool dirty;    /* circuits may have to be made or cut */
+	bool answers;  /* not up yet, but its table was read */
 	struct ocsd_batch batch;
 	struct ocsd_poll poll;
 	struct ocsd_notice notice;
-	bool reconciling;		/* a reconcile waits for its read-back */
-	struct ocs_health health;	/* as read last; no port: never */
-	int64_t *doubts;		/* 1 .. size: since when no reading of the path
+	bool reconciling;	     /* a reconcile waits for its read-back */
+	struct ocs_health health;    /* as read last; no port: never */
+	int64_t *doubts;	     /* 1 .. size: since when no reading of the path
 					 * from that ingress was good, 0: it is */
-	struct ocsd_selftest *tests;	/* waiting or under way, the first first */
-	struct ocsd_test test;		/* under way if BUSY says so */
-	bool tested;			/* this read-back ends a test: what it could not
+	struct ocsd_selftest *tests; /* waiting or under way, the first first */
+	struct ocsd_test test;	     /* under way if BUSY says so */
+	bool tested;		     /* this read-back ends a test: what it could not
 					 * cut waits for the next */
-	size_t ncircuits;		/* patches of the last read-back */
+	size_t ncircuits;	     /* patches of the last read-back */
 };
 
 /* How a self-test ended; kept until those who wait for it are answered. */
 struct ocsd_test_result {
 	struct ocsd_test_result *next;
-	uint64_t number;	/* of d->replies.ntested */
-	char *name;		/* of the port */
+	uint64_t number; /* of d->replies.ntested */
+	char *name;	 /* of the port */
 	bool passed;
-	char *text;		/* what was measured, or what is wrong */
+	char *text; /* what was measured, or what is wrong */
 };
 
 struct ocsd_drain {
@@ -228,7 +232,7 @@ struct ocsd_drain {
 struct ocsd_pending {
 	struct ocsd_pending *next;
 	uint32_t job;
-	int64_t uid;	/* -1: slurmctld does not say it */
+	int64_t uid; /* -1: slurmctld does not say it */
 	char *user, *shape, *reason;
 	double since;
 };
@@ -252,19 +256,19 @@ struct ocsd_controller {
 struct ocsd_server {
 	struct ocsd_client *clients;
 	size_t nclients;
-	size_t nlost;			/* of them */
-	int64_t crowd_said_ns;		/* when it was logged that there are too many, 0: never */
-	struct ocsd_crowd *users;	/* clients who are no administrators, */
-	struct ocsd_crowd *strangers;	/* and of whom nothing is known */
-	int arrivals;			/* clients since the last flush */
+	size_t nlost;		      /* of them */
+	int64_t crowd_said_ns;	      /* when it was logged that there are too many, 0: never */
+	struct ocsd_crowd *users;     /* clients who are no administrators, */
+	struct ocsd_crowd *strangers; /* and of whom nothing is known */
+	int arrivals;		      /* clients since the last flush */
 	struct ocsd_complaints *complaints;
-	struct ocsd_guest *guests[OCSD_GUEST_BUCKETS];	/* users with clients, who are no
+	struct ocsd_guest *guests[OCSD_GUEST_BUCKETS]; /* users with clients, who are no
 							 * administrators */
-	struct ocsd_transaction *transactions;	/* whose answers are due */
-	struct ocsd_transaction *transaction;	/* of the request at hand, or NULL, */
-	const char *transaction_name;	/* and its name if it has one */
+	struct ocsd_transaction *transactions;	       /* whose answers are due */
+	struct ocsd_transaction *transaction;	       /* of the request at hand, or NULL, */
+	const char *transaction_name;		       /* and its name if it has one */
 	struct ocsd_auth *auth;
-	struct ocs_key *key;		/* of remote clients, NULL: MUNGE */
+	struct ocs_key *key; /* of remote clients, NULL: MUNGE */
 	uid_t *admins;
 	size_t nadmins;
 	struct evconnlistener *listeners[2];
@@ -274,12 +278,12 @@ struct ocsd_server {
 /* What slurmctld has said. */
 struct ocsd_slurmctld {
 	struct ocsd_pending *pending;
-	struct json_object *nodes;	/* as pushed, or NULL */
+	struct json_object *nodes; /* as pushed, or NULL */
 	uint64_t max_epoch;
-	uint64_t term;		/* the newest that a slurmctld was given, */
-	struct ocsd_controller controller;	/* and which one that was */
-	struct json_object *yaml;	/* which ocs.yaml that one has read, or NULL */
-	uint32_t *unknown;		/* running jobs that have to be committed again */
+	uint64_t term;			   /* the newest that a slurmctld was given, */
+	struct ocsd_controller controller; /* and which one that was */
+	struct json_object *yaml;	   /* which ocs.yaml that one has read, or NULL */
+	uint32_t *unknown;		   /* running jobs that have to be committed again */
 	size_t nunknown;
 	/* The last allocations that ended without having been known here: their commit was
 	 * refused. */
@@ -289,43 +293,43 @@ struct ocsd_slurmctld {
 
 /* What is still to be said, and what it is made of. */
 struct ocsd_replies {
-	struct ocsd_pending_reply *first;	/* that are due later */
-	bool due;			/* something has changed that one of them may wait for */
-	struct json_object *events;	/* posted, not yet among the lines of clients; or NULL */
-	struct json_object *drift;	/* for the reconcile requests that wait, NULL: none does */
+	struct ocsd_pending_reply *first; /* that are due later */
+	bool due;			  /* something has changed that one of them may wait for */
+	struct json_object *events;	  /* posted, not yet among the lines of clients; or NULL */
+	struct json_object *drift; /* for the reconcile requests that wait, NULL: none does */
 	size_t nreconciles;
-	struct ocsd_test_result *test_results;	/* the last first */
-	uint64_t ntested;		/* self-tests that have ended */
+	struct ocsd_test_result *test_results; /* the last first */
+	uint64_t ntested;		       /* self-tests that have ended */
 };
 
 struct ocsd {
 	struct ocs_config *config;
-	const struct ocs_fabric *fabric;	/* of config */
-	struct ocs_placer **placers;	/* one per section, made when needed */
+	const struct ocs_fabric *fabric; /* of config */
+	struct ocs_placer **placers;	 /* one per section, made when needed */
 	struct event_base *base;
 	struct event *timer;
-	struct event *pruner;		/* of the audit log, while the loop turns */
+	struct event *pruner; /* of the audit log, while the loop turns */
 	struct ocsd_store *store;
 	struct ocsd_switch *switches;
-	struct ocsd_results *results;	/* from the workers */
+	struct ocsd_results *results; /* from the workers */
 	struct ocsd_job *jobs;
 	struct ocsd_drain *drains;
 	struct ocsd_server server;
 	struct ocsd_slurmctld slurmctld;
 	struct ocsd_replies replies;
 	struct ocsd_counters counters;
-	struct ocsd_http *metrics;	/* answers collectors, or NULL */
-	struct ocsd_heard *heard;	/* of each node of ocs.yaml; NULL: nothing */
-	bool ready;			/* every switch answered or failed once */
+	struct ocsd_http *metrics; /* answers collectors, or NULL */
+	struct ocsd_heard *heard;  /* of each node of ocs.yaml; NULL: nothing */
+	bool ready;		   /* every switch answered or failed once */
 	bool stopping, failed;
-	bool reload;			/* stopping in order to start over */
-	const char *standby;		/* why everything is refused, or NULL */
-	double clock_offset;		/* of the wall clock from the monotonic one, 0: not yet */
-	uint64_t store_losses;		/* how often the database was lost */
-	int ready_fd;			/* tells the waiting parent, or -1 */
+	bool reload;	       /* stopping in order to start over */
+	const char *standby;   /* why everything is refused, or NULL */
+	double clock_offset;   /* of the wall clock from the monotonic one, 0: not yet */
+	uint64_t store_losses; /* how often the database was lost */
+	int ready_fd;	       /* tells the waiting parent, or -1 */
 	const char *socket;
-	const char *yaml;		/* where the fabric is described, */
-	char *fault;			/* and what is wrong with that, or NULL */
+	const char *yaml; /* where the fabric is described, */
+	char *fault;	  /* and what is wrong with that, or NULL */
 };
 
 #endif

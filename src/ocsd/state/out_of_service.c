@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
-					 const char *name)
+const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind, const char *name)
 {
 	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
 		if (strcmp(drain->kind, kind) == 0 && strcmp(drain->name, name) == 0)
@@ -47,10 +46,10 @@ int ocsd_port_parse(const struct ocsd *d, const char *name, struct ocs_port *por
 	sw[colon - name] = '\0';
 	port->sw = ocs_fabric_switch(d->fabric, sw);
 	free(sw);
-	if (port->sw < 0 ||
-	    ocs_number_parse(colon + 1, 1,
-			     d->fabric->switches[port->sw].size *
-			     (d->fabric->switches[port->sw].bidi ? 2 : 1), &value))
+	if (port->sw < 0 || ocs_number_parse(colon + 1, 1,
+					     d->fabric->switches[port->sw].size *
+						     (d->fabric->switches[port->sw].bidi ? 2 : 1),
+					     &value))
 		return -1;
 	port->port = (int)value;
 	return 0;
@@ -65,14 +64,12 @@ static void drain_port(struct ocsd *d, const char *name, const char *reason)
 		return;
 	port = &d->switches[where.sw].ports[where.port];
 	port->drained = reason != NULL;
-	port->quarantine = reason &&
-			   strncmp(reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE)) == 0;
+	port->quarantine = reason && strncmp(reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE)) == 0;
 	port->failed = port->quarantine ||
 		       (reason && strncmp(reason, OCSD_PORT_FAILED, strlen(OCSD_PORT_FAILED)) == 0);
 }
 
-void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
-		    const char *reason)
+void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name, const char *reason)
 {
 	struct ocsd_drain **link = &d->drains, *drain;
 
@@ -102,8 +99,7 @@ void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
 	}
 }
 
-static struct json_object *drain_json(const char *kind, const char *name,
-				      const char *reason)
+static struct json_object *drain_json(const char *kind, const char *name, const char *reason)
 {
 	struct json_object *row = json_object_new_object();
 
@@ -122,8 +118,7 @@ static void add_quarantined(struct ocsd *d, const struct ocsd_switch *sw, int po
 	char *name = ocs_asprintf("%s:%d", sw->description->name, port);
 
 	if (label && strcmp(label, "unused") != 0 && !ocsd_drain_find(d, "port", name))
-		json_object_array_add(list, drain_json("port", name,
-						       "a patch that is not ours"));
+		json_object_array_add(list, drain_json("port", name, "a patch that is not ours"));
 	free(label);
 	free(name);
 }
@@ -133,8 +128,7 @@ struct json_object *ocsd_drains_json(struct ocsd *d)
 	struct json_object *list = json_object_new_array();
 
 	for (const struct ocsd_drain *drain = d->drains; drain; drain = drain->next)
-		json_object_array_add(list, drain_json(drain->kind, drain->name,
-						       drain->reason));
+		json_object_array_add(list, drain_json(drain->kind, drain->name, drain->reason));
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		for (int port = 1; port <= 2 * d->switches[i].description->size; port++)
 			if (d->switches[i].ports[port].foreign)
@@ -142,8 +136,8 @@ struct json_object *ocsd_drains_json(struct ocsd *d)
 	return list;
 }
 
-void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
-		      const char *reason, bool drained)
+void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name, const char *reason,
+		      bool drained)
 {
 	struct json_object *event = drain_json(kind, name, reason);
 

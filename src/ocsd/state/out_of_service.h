@@ -19,10 +19,8 @@
 #define OCSD_UNLIT "no light comes in"
 
 /* Puts a drain into memory (REASON NULL: takes it away). */
-void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name,
-		    const char *reason);
-const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind,
-					 const char *name);
+void ocsd_drain_set(struct ocsd *d, const char *kind, const char *name, const char *reason);
+const struct ocsd_drain *ocsd_drain_find(const struct ocsd *d, const char *kind, const char *name);
 
 /* The port that NAME, SWITCH:PORT, names: 0, or -1. */
 int ocsd_port_parse(const struct ocsd *d, const char *name, struct ocs_port *port);
@@ -31,7 +29,7 @@ int ocsd_port_parse(const struct ocsd *d, const char *name, struct ocs_port *por
 struct json_object *ocsd_drains_json(struct ocsd *d);
 
 /* Posts event `drain`. */
-void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name,
-		      const char *reason, bool drained);
+void ocsd_drain_event(struct ocsd *d, const char *kind, const char *name, const char *reason,
+		      bool drained);
 
 #endif

@@ -15,9 +15,9 @@
 #include "src/util/text.h"
 
 #define EVERY_S 600
-#define MORE_S 2	/* while there is more than goes at a time */
+#define MORE_S 2 /* while there is more than goes at a time */
 #define DAY_S 86400.0
-#define ROWS 5000	/* at a time: the loop must not stand still */
+#define ROWS 5000 /* at a time: the loop must not stand still */
 
 /* Rows tell the wall clock, which may have been wrong.  How old they are is known from
  * marks: every day which row was the last, by the clock of ages. */
@@ -25,13 +25,12 @@ static const char mark_script[] = "INSERT OR REPLACE INTO audit_marks VALUES(%ll
 
 /* The trigger that forbids deleting is away for the length of one transaction, in
  * which only rows older than the limit go. */
-static const char script[] =
-	"DROP TRIGGER audit_delete;"
-	"DELETE FROM audit WHERE id <= %lld AND id IN"
-	" (SELECT id FROM audit ORDER BY id LIMIT %d);"
-	"DELETE FROM audit_marks WHERE id < %lld;"
-	"CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN"
-	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;";
+static const char script[] = "DROP TRIGGER audit_delete;"
+			     "DELETE FROM audit WHERE id <= %lld AND id IN"
+			     " (SELECT id FROM audit ORDER BY id LIMIT %d);"
+			     "DELETE FROM audit_marks WHERE id < %lld;"
+			     "CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN"
+			     " SELECT RAISE(ABORT, 'the audit log is append-only'); END;";
 
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
 {
@@ -140,8 +139,10 @@ void ocsd_audit_batch(struct ocsd *d, const struct ocsd_switch *sw, const char *
 	char *before = patch_text(sw->batch.removing, sw->batch.nremoving);
 	char *after = patch_text(sw->batch.adding, sw->batch.nadding);
 
-	ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = what, .before = before,
-					    .after = after, .reply = reply });
+	ocsd_audit(
+		d,
+		&(struct ocsd_audit){
+			.sw = sw, .what = what, .before = before, .after = after, .reply = reply });
 	free(before);
 	free(after);
 }

@@ -10,11 +10,11 @@
 
 /* One row of the audit log; any text may be NULL. */
 struct ocsd_audit {
-	const uid_t *who;		/* NULL: ocsd itself */
+	const uid_t *who; /* NULL: ocsd itself */
 	const struct ocsd_job *job;
 	const struct ocsd_switch *sw;
 	const char *what, *before, *after, *reply;
-	const char *transaction;	/* NULL: that of the request at hand */
+	const char *transaction; /* NULL: that of the request at hand */
 };
 void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row);
 

@@ -16,8 +16,8 @@
 #include <time.h>
 
 #define SECOND_NS 1e9
-#define STEP_S 10	/* less is a correction */
-#define BEHIND_S 3600	/* more, and the clock of ages makes good for the time without ocsd */
+#define STEP_S 10     /* less is a correction */
+#define BEHIND_S 3600 /* more, and the clock of ages makes good for the time without ocsd */
 
 double ocsd_wall_clock(void)
 {
@@ -58,8 +58,10 @@ void ocsd_clock_watch(struct ocsd *d)
 	if (first || fabs(step) < STEP_S)
 		return;
 	text = ocs_asprintf("%.0f s %s", fabs(step), step > 0 ? "forward" : "back");
-	ocs_log(OCS_LOG_WARNING, "the wall clock was set %s: nothing waits by it and nothing is "
-		"forgotten by it; only the times that are shown jump", text);
+	ocs_log(OCS_LOG_WARNING,
+		"the wall clock was set %s: nothing waits by it and nothing is "
+		"forgotten by it; only the times that are shown jump",
+		text);
 	ocsd_audit(d, &(struct ocsd_audit){ .what = "clock", .before = text });
 	free(text);
 }

@@ -50,8 +50,7 @@ static const char schema[] =
 	"CREATE TRIGGER audit_update BEFORE UPDATE ON audit BEGIN"
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;"
 	"CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN"
-	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;"
-	SCHEMA_PRAGMA(1);
+	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;" SCHEMA_PRAGMA(1);
 
 /* What a database of this version may lack. */
 static const char additions[] =
@@ -70,12 +69,13 @@ static const char additions[] =
 	"INSERT OR IGNORE INTO meta VALUES('term', 0);"
 	"INSERT OR IGNORE INTO meta VALUES('controller', 0);"
 	"INSERT OR IGNORE INTO meta VALUES('controller_boot', 0);"
-	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS ";";
-static const char audit_additions[] =
-	"ALTER TABLE audit ADD COLUMN revision INTEGER;"
-	"ALTER TABLE audit ADD COLUMN txn TEXT;";
+	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS
+	";";
+static const char audit_additions[] = "ALTER TABLE audit ADD COLUMN revision INTEGER;"
+				      "ALTER TABLE audit ADD COLUMN txn TEXT;";
 
-#define ADVICE "move it (and its -wal and -shm files) away, or restore a copy and remove " \
+#define ADVICE                                                                             \
+	"move it (and its -wal and -shm files) away, or restore a copy and remove "        \
 	"ocsd.lock, and start again; circuits of running jobs are adopted when slurmctld " \
 	"connects, other patches are left alone and reported"
 
@@ -91,24 +91,31 @@ static int refused(const struct ocsd_store *store, const char *doing, struct ocs
 	switch (sqlite3_errcode(store->db)) {
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
-		return ocs_error_set(err, OCS_ERROR,
-				     "the database %s is locked by another process: end it ('fuser %s' "
-				     "names it), and start again", store->path, store->path);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"the database %s is locked by another process: end it ('fuser %s' "
+			"names it), and start again",
+			store->path, store->path);
 	case SQLITE_FULL:
-		return ocs_error_set(err, OCS_ERROR, "the disk of the database %s is full: make "
-				     "room, and start again", store->path);
+		return ocs_error_set(err, OCS_ERROR,
+				     "the disk of the database %s is full: make "
+				     "room, and start again",
+				     store->path);
 	case SQLITE_READONLY:
 	case SQLITE_CANTOPEN:
 	case SQLITE_PERM:
-		return ocs_error_set(err, OCS_ERROR, "the database %s cannot be opened for writing "
-				     "(%s): it, its -wal and -shm files and their folder must belong to "
-				     "the account of ocsd", store->path, sqlite3_errmsg(store->db));
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"the database %s cannot be opened for writing "
+			"(%s): it, its -wal and -shm files and their folder must belong to "
+			"the account of ocsd",
+			store->path, sqlite3_errmsg(store->db));
 	case SQLITE_IOERR:
 		return ocs_error_set(err, OCS_ERROR, "the database %s cannot be used (%s: %s)",
 				     store->path, doing,
 				     sqlite3_system_errno(store->db) ?
-				     strerror(sqlite3_system_errno(store->db)) :
-				     sqlite3_errmsg(store->db));
+					     strerror(sqlite3_system_errno(store->db)) :
+					     sqlite3_errmsg(store->db));
 	default:
 		return damaged(store, sqlite3_errmsg(store->db), err);
 	}
@@ -129,8 +136,9 @@ static int64_t query_int(sqlite3 *db, const char *sql)
 
 static int script(struct ocsd_store *store, const char *sql, struct ocs_error *err)
 {
-	return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ? 0
-		: refused(store, "write", err);
+	return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ?
+		       0 :
+		       refused(store, "write", err);
 }
 
 /* The one word that a pragma answers must be WANTED. */
@@ -181,7 +189,8 @@ static int check_schema(struct ocsd_store *store, struct ocs_error *err)
 	    sqlite3_exec(model, audit_additions, NULL, NULL, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(model, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL",
 			       -1, &names, NULL) != SQLITE_OK)
-		rc = ocs_error_set(err, OCS_ERROR, "SQLite does not work: %s", sqlite3_errmsg(model));
+		rc = ocs_error_set(err, OCS_ERROR, "SQLite does not work: %s",
+				   sqlite3_errmsg(model));
 	while (!rc && sqlite3_step(names) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(names, 0);
 		char *sql = object(store->db, name);
@@ -229,21 +238,22 @@ static int check_note(struct ocsd_store *store, struct ocs_error *err)
 	return ocs_error_set(err, OCS_ERROR,
 			     "the database %s is not what ocsd wrote last (revision %lld, it is at "
 			     "%lld): put its -wal file back, or, to go on with it as it is, remove "
-			     "ocsd.lock beside it, and start again", store->path,
-			     (long long)store->noted, (long long)store->revision);
+			     "ocsd.lock beside it, and start again",
+			     store->path, (long long)store->noted, (long long)store->revision);
 }
 
 /* Adds what a database of this version may lack. */
 static int extend(struct ocsd_store *store, struct ocs_error *err)
 {
 	bool old = query_int(store->db, "SELECT count(*) FROM pragma_table_info('audit')"
-			     " WHERE name='revision'") == 0;
+					" WHERE name='revision'") == 0;
 
 	if (script(store, additions, err) || (old && script(store, audit_additions, err)))
 		return -1;
 	store->revision = query_int(store->db, "SELECT value FROM meta WHERE name='revision'");
 	store->stored = store->revision;
-	ocsd_store_age_start(store, query_int(store->db, "SELECT value FROM meta WHERE name='clock'"));
+	ocsd_store_age_start(store,
+			     query_int(store->db, "SELECT value FROM meta WHERE name='clock'"));
 	return 0;
 }
 
@@ -258,10 +268,11 @@ static int check(struct ocsd_store *store, bool existed, struct ocs_error *err)
 	version = query_int(store->db, "PRAGMA user_version");
 	empty = version == 0 && query_int(store->db, "SELECT count(*) FROM sqlite_schema") == 0;
 	if (!empty && version != SCHEMA_VERSION)
-		return ocs_error_set(err, OCS_ERROR,
-				     "the database %s has version %lld and this ocsd reads version %d: "
-				     "start the ocsd that wrote it, or move the file away",
-				     store->path, (long long)version, SCHEMA_VERSION);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"the database %s has version %lld and this ocsd reads version %d: "
+			"start the ocsd that wrote it, or move the file away",
+			store->path, (long long)version, SCHEMA_VERSION);
 	/* One that was moved away starts anew. */
 	if (!existed)
 		store->noted = 0;
@@ -282,22 +293,24 @@ static int check_owner(const char *path, mode_t forbidden, struct ocs_error *err
 	struct stat info;
 
 	if (stat(path, &info))
-		return errno == ENOENT ? 0 : ocs_error_set(err, OCS_ERROR, "%s: %s", path,
-							   strerror(errno));
+		return errno == ENOENT ?
+			       0 :
+			       ocs_error_set(err, OCS_ERROR, "%s: %s", path, strerror(errno));
 	if (info.st_uid != geteuid() && info.st_uid != 0)
-		return ocs_error_set(err, OCS_ERROR, "%s belongs to user %u, not to the account of "
-				     "ocsd (%u): chown it if its content can be trusted", path,
-				     (unsigned int)info.st_uid, (unsigned int)geteuid());
+		return ocs_error_set(err, OCS_ERROR,
+				     "%s belongs to user %u, not to the account of "
+				     "ocsd (%u): chown it if its content can be trusted",
+				     path, (unsigned int)info.st_uid, (unsigned int)geteuid());
 	if (info.st_mode & forbidden)
-		return ocs_error_set(err, OCS_ERROR, "%s may be written by others (mode %04o): chmod "
-				     "it if its content can be trusted", path,
-				     (unsigned int)info.st_mode & 07777);
+		return ocs_error_set(err, OCS_ERROR,
+				     "%s may be written by others (mode %04o): chmod "
+				     "it if its content can be trusted",
+				     path, (unsigned int)info.st_mode & 07777);
 	return 0;
 }
 
 /* One daemon a state folder.  The lock tells how far the last one had come. */
-static int lock_folder(struct ocsd_store *store, const char *folder,
-		       struct ocs_error *err)
+static int lock_folder(struct ocsd_store *store, const char *folder, struct ocs_error *err)
 {
 	char text[OCSD_NOTE_TEXT + 1] = "";
 	char *path = ocs_asprintf("%s/ocsd.lock", folder);
@@ -307,8 +320,8 @@ static int lock_folder(struct ocsd_store *store, const char *folder,
 	if (store->lock < 0)
 		rc = ocs_error_set(err, OCS_ERROR, "%s: %s", path, strerror(errno));
 	else if (flock(store->lock, LOCK_EX | LOCK_NB))
-		rc = ocs_error_set(err, OCS_ERROR,
-				   "another ocsd is using %s (it holds %s)", folder, path);
+		rc = ocs_error_set(err, OCS_ERROR, "another ocsd is using %s (it holds %s)", folder,
+				   path);
 	else if (pread(store->lock, text, OCSD_NOTE_TEXT, 0) == OCSD_NOTE_TEXT)
 		store->noted = strtoll(text, NULL, 10);
 	free(path);
@@ -328,27 +341,33 @@ static int check_files(const struct ocsd_store *store, const char *folder, bool 
 	    check_owner(wal, S_IWGRP | S_IWOTH, err))
 		rc = -1;
 	else if (!*existed && access(wal, F_OK) == 0)
-		rc = ocs_error_set(err, OCS_ERROR, "%s is there without the database %s: put that back, "
-				   "or move both away, and start again", wal, store->path);
+		rc = ocs_error_set(err, OCS_ERROR,
+				   "%s is there without the database %s: put that back, "
+				   "or move both away, and start again",
+				   wal, store->path);
 	else if (*existed && info.st_size == 0 && store->noted)
-		rc = ocs_error_set(err, OCS_ERROR, "the database %s is empty: restore a copy and remove "
-				   "ocsd.lock, or move it away, and start again", store->path);
+		rc = ocs_error_set(err, OCS_ERROR,
+				   "the database %s is empty: restore a copy and remove "
+				   "ocsd.lock, or move it away, and start again",
+				   store->path);
 	free(wal);
 	return rc;
 }
 
 static int open_database(struct ocsd_store *store, int patience_ms, struct ocs_error *err)
 {
-	if (sqlite3_open_v2(store->path, &store->db, SQLITE_OPEN_READWRITE |
-			    SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+	if (sqlite3_open_v2(store->path, &store->db,
+			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
+			    NULL) != SQLITE_OK)
 		return refused(store, "open", err);
 	sqlite3_busy_timeout(store->db, patience_ms);
 	/* Until it is judged nothing of it is moved. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	if (sqlite3_db_readonly(store->db, "main") == 1)
-		return ocs_error_set(err, OCS_ERROR, "the database %s may not be written by the account "
-				     "of ocsd (%u): chown or chmod it", store->path,
-				     (unsigned int)geteuid());
+		return ocs_error_set(err, OCS_ERROR,
+				     "the database %s may not be written by the account "
+				     "of ocsd (%u): chown or chmod it",
+				     store->path, (unsigned int)geteuid());
 	if (pragma(store, "PRAGMA journal_mode=WAL", "wal", err))
 		return -1;
 	return script(store, "PRAGMA synchronous=FULL; PRAGMA trusted_schema=OFF;", err);
@@ -362,8 +381,8 @@ struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct o
 	store->lock = -1;
 	store->path = ocs_asprintf("%s/ocsd.db", folder);
 	if (mkdir(folder, 0700) && errno != EEXIST) {
-		ocs_error_set(err, OCS_ERROR, "the state folder %s cannot be made: %s",
-			      folder, strerror(errno));
+		ocs_error_set(err, OCS_ERROR, "the state folder %s cannot be made: %s", folder,
+			      strerror(errno));
 		goto fail;
 	}
 	if (lock_folder(store, folder, err) || check_files(store, folder, &existed, err) ||

@@ -11,28 +11,55 @@
 #include <sqlite3.h>
 
 enum ocsd_sql {
-	OCSD_SQL_JOB_ADD, OCSD_SQL_JOB_UPDATE, OCSD_SQL_JOB_REMOVE,
-	OCSD_SQL_PORTS_REMOVE, OCSD_SQL_CIRCUITS_REMOVE, OCSD_SQL_RELEASES_REMOVE,
-	OCSD_SQL_HISTORY, OCSD_SQL_HISTORY_TRIM, OCSD_SQL_PORT_ADD,
-	OCSD_SQL_CIRCUIT_ADD, OCSD_SQL_CIRCUIT, OCSD_SQL_CIRCUITS,
-	OCSD_SQL_CIRCUITS_SWITCH, OCSD_SQL_CIRCUITS_SEEN, OCSD_SQL_CIRCUITS_DELETE,
-	OCSD_SQL_RELEASE, OCSD_SQL_DRAIN, OCSD_SQL_RESUME,
-	OCSD_SQL_MAX_EPOCH, OCSD_SQL_AUDIT, OCSD_SQL_LAST_EPOCH, OCSD_SQL_BASELINE,
-	OCSD_SQL_BASELINE_ADD, OCSD_SQL_REVISION, OCSD_SQL_TRANSACTION,
-	OCSD_SQL_TRANSACTION_ADD, OCSD_SQL_TRANSACTION_ANSWER, OCSD_SQL_TRANSACTION_TRIM,
-	OCSD_SQL_CLOCK, OCSD_SQL_TERM, OCSD_SQL_CONTROLLER, OCSD_SQL_BOOT,
-	OCSD_SQL_MAX_JOB, OCSD_SQL_MET, OCSD_SQL_MET_REMOVE, OCSD_SQL_HEARD,
-	OCSD_SQL_ASKED, OCSD_SQL_ASKED_REMOVE, OCSD_SQL_COUNT,
+	OCSD_SQL_JOB_ADD,
+	OCSD_SQL_JOB_UPDATE,
+	OCSD_SQL_JOB_REMOVE,
+	OCSD_SQL_PORTS_REMOVE,
+	OCSD_SQL_CIRCUITS_REMOVE,
+	OCSD_SQL_RELEASES_REMOVE,
+	OCSD_SQL_HISTORY,
+	OCSD_SQL_HISTORY_TRIM,
+	OCSD_SQL_PORT_ADD,
+	OCSD_SQL_CIRCUIT_ADD,
+	OCSD_SQL_CIRCUIT,
+	OCSD_SQL_CIRCUITS,
+	OCSD_SQL_CIRCUITS_SWITCH,
+	OCSD_SQL_CIRCUITS_SEEN,
+	OCSD_SQL_CIRCUITS_DELETE,
+	OCSD_SQL_RELEASE,
+	OCSD_SQL_DRAIN,
+	OCSD_SQL_RESUME,
+	OCSD_SQL_MAX_EPOCH,
+	OCSD_SQL_AUDIT,
+	OCSD_SQL_LAST_EPOCH,
+	OCSD_SQL_BASELINE,
+	OCSD_SQL_BASELINE_ADD,
+	OCSD_SQL_REVISION,
+	OCSD_SQL_TRANSACTION,
+	OCSD_SQL_TRANSACTION_ADD,
+	OCSD_SQL_TRANSACTION_ANSWER,
+	OCSD_SQL_TRANSACTION_TRIM,
+	OCSD_SQL_CLOCK,
+	OCSD_SQL_TERM,
+	OCSD_SQL_CONTROLLER,
+	OCSD_SQL_BOOT,
+	OCSD_SQL_MAX_JOB,
+	OCSD_SQL_MET,
+	OCSD_SQL_MET_REMOVE,
+	OCSD_SQL_HEARD,
+	OCSD_SQL_ASKED,
+	OCSD_SQL_ASKED_REMOVE,
+	OCSD_SQL_COUNT,
 };
 
 struct ocsd_store {
 	sqlite3 *db;
 	char *path;
 	int lock;
-	bool open; /* a transaction is open */
+	bool open;		  /* a transaction is open */
 	int64_t revision, stored; /* and what meta says of it */
-	int64_t noted; /* of these, the one that ocsd.lock tells */
-	double age; /* the clock that ages are counted by, at AGE_NS */
+	int64_t noted;		  /* of these, the one that ocsd.lock tells */
+	double age;		  /* the clock that ages are counted by, at AGE_NS */
 	int64_t age_ns;
 	char *lost; /* why it cannot be used any more, a sentence; or NULL */
 	sqlite3_stmt *prepared[OCSD_SQL_COUNT];
@@ -55,8 +82,7 @@ bool ocsd_store_row(struct ocsd_store *store, sqlite3_stmt *statement);
 
 /* Runs a statement in the open transaction (opens one); TYPES has one letter a
  * parameter: i int64_t, d double, s text or NULL. */
-void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
-		    const char *types, ...);
+void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which, const char *types, ...);
 
 /* Runs several statements in the open transaction. */
 void ocsd_store_script(struct ocsd_store *store, const char *sql);

@@ -21,8 +21,7 @@
 #define HISTORY_DAYS 30
 
 static const char *const statements[OCSD_SQL_COUNT] = {
-	[OCSD_SQL_JOB_ADD] =
-		"INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+	[OCSD_SQL_JOB_ADD] = "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[OCSD_SQL_JOB_UPDATE] =
 		"UPDATE jobs SET plan=?, state=?, ended=?, gone=?, rolled_back=?, wanted=?,"
 		" announced=?, failed_switch=?, error=? WHERE job=? AND epoch=?",
@@ -30,17 +29,15 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_PORTS_REMOVE] = "DELETE FROM ports WHERE job=? AND epoch=?",
 	[OCSD_SQL_CIRCUITS_REMOVE] = "DELETE FROM circuits WHERE job=? AND epoch=?",
 	[OCSD_SQL_RELEASES_REMOVE] = "DELETE FROM releases WHERE job=? AND epoch=?",
-	[OCSD_SQL_HISTORY] =
-		"INSERT INTO history VALUES(?1,?2,?3) ON CONFLICT(job) DO UPDATE"
-		" SET epoch=max(epoch, ?2), time=?3",
+	[OCSD_SQL_HISTORY] = "INSERT INTO history VALUES(?1,?2,?3) ON CONFLICT(job) DO UPDATE"
+			     " SET epoch=max(epoch, ?2), time=?3",
 	[OCSD_SQL_HISTORY_TRIM] = "DELETE FROM history WHERE time<?",
 	[OCSD_SQL_PORT_ADD] = "INSERT INTO ports VALUES(?,?,?,?)",
 	[OCSD_SQL_CIRCUIT_ADD] = "INSERT INTO circuits VALUES(?,?,?,?,?,?,?)",
 	[OCSD_SQL_CIRCUIT] =
 		"UPDATE circuits SET state=? WHERE job=? AND epoch=? AND switch=? AND a=?"
 		" AND b=?",
-	[OCSD_SQL_CIRCUITS] =
-		"UPDATE circuits SET state=? WHERE job=? AND epoch=? AND state=?",
+	[OCSD_SQL_CIRCUITS] = "UPDATE circuits SET state=? WHERE job=? AND epoch=? AND state=?",
 	[OCSD_SQL_CIRCUITS_SWITCH] =
 		"UPDATE circuits SET state=? WHERE job=? AND epoch=? AND state=?"
 		" AND switch=?",
@@ -62,9 +59,8 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 		"SELECT loss FROM baselines WHERE switch=? AND ingress=? AND egress=?",
 	[OCSD_SQL_BASELINE_ADD] = "INSERT OR IGNORE INTO baselines VALUES(?,?,?,?,?)",
 	[OCSD_SQL_LAST_EPOCH] = "SELECT epoch FROM history WHERE job=?",
-	[OCSD_SQL_MAX_JOB] =
-		"SELECT max(job) FROM (SELECT max(job) AS job FROM history"
-		" UNION ALL SELECT max(job) FROM jobs)",
+	[OCSD_SQL_MAX_JOB] = "SELECT max(job) FROM (SELECT max(job) AS job FROM history"
+			     " UNION ALL SELECT max(job) FROM jobs)",
 	[OCSD_SQL_MET] = "INSERT OR IGNORE INTO met VALUES(?,?)",
 	[OCSD_SQL_MET_REMOVE] = "DELETE FROM met WHERE job=? AND epoch=?",
 	[OCSD_SQL_ASKED] = "INSERT OR IGNORE INTO asked VALUES(?,?,?)",
@@ -135,9 +131,10 @@ static void lose(struct ocsd_store *store, const char *doing)
 
 	if (store->lost)
 		return;
-	store->lost = ocs_asprintf("the database %s cannot be used (%s); until it can, ocsd changes "
-				   "nothing and circuits stay as they are", store->path,
-				   hindrance(store->db, buffer, sizeof(buffer)));
+	store->lost =
+		ocs_asprintf("the database %s cannot be used (%s); until it can, ocsd changes "
+			     "nothing and circuits stay as they are",
+			     store->path, hindrance(store->db, buffer, sizeof(buffer)));
 	/* What may be damaged is left as it is. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	ocs_log(OCS_LOG_ERROR, "%s [%s: %s]", store->lost, doing, sqlite3_errmsg(store->db));
@@ -224,16 +221,14 @@ static void bind(sqlite3_stmt *statement, const char *types, va_list args)
 		default:
 			text = va_arg(args, const char *);
 			if (text)
-				sqlite3_bind_text(statement, column, text, -1,
-						  SQLITE_TRANSIENT);
+				sqlite3_bind_text(statement, column, text, -1, SQLITE_TRANSIENT);
 			else
 				sqlite3_bind_null(statement, column);
 		}
 	}
 }
 
-void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which,
-		    const char *types, ...)
+void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which, const char *types, ...)
 {
 	sqlite3_stmt *statement;
 	va_list args;
@@ -283,14 +278,12 @@ void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job)
 {
 	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
 
-	ocsd_store_run(d->store, OCSD_SQL_JOB_ADD, "iiisssssssssiiiiiissd",
-		       (int64_t)job->job, (int64_t)job->epoch, (int64_t)job->uid,
-		       job->user, job->section_name, job->partition, nodes, job->shape,
-		       job->conn, job->placement, job->demand, job->plan,
-		       (int64_t)job->state, (int64_t)job->ended, (int64_t)job->gone,
-		       (int64_t)job->rolled_back, (int64_t)job->wanted,
-		       (int64_t)job->announced, job->failed_switch, job->error,
-		       ocsd_wall_clock());
+	ocsd_store_run(d->store, OCSD_SQL_JOB_ADD, "iiisssssssssiiiiiissd", (int64_t)job->job,
+		       (int64_t)job->epoch, (int64_t)job->uid, job->user, job->section_name,
+		       job->partition, nodes, job->shape, job->conn, job->placement, job->demand,
+		       job->plan, (int64_t)job->state, (int64_t)job->ended, (int64_t)job->gone,
+		       (int64_t)job->rolled_back, (int64_t)job->wanted, (int64_t)job->announced,
+		       job->failed_switch, job->error, ocsd_wall_clock());
 	free(nodes);
 	for (size_t i = 0; i < job->nports; i++)
 		ocsd_store_run(d->store, OCSD_SQL_PORT_ADD, "iisi", (int64_t)job->job,
@@ -302,33 +295,30 @@ void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job)
 
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job)
 {
-	ocsd_store_run(d->store, OCSD_SQL_JOB_UPDATE, "siiiiiissii", job->plan,
-		       (int64_t)job->state, (int64_t)job->ended, (int64_t)job->gone,
-		       (int64_t)job->rolled_back, (int64_t)job->wanted,
-		       (int64_t)job->announced, job->failed_switch, job->error,
-		       (int64_t)job->job, (int64_t)job->epoch);
+	ocsd_store_run(d->store, OCSD_SQL_JOB_UPDATE, "siiiiiissii", job->plan, (int64_t)job->state,
+		       (int64_t)job->ended, (int64_t)job->gone, (int64_t)job->rolled_back,
+		       (int64_t)job->wanted, (int64_t)job->announced, job->failed_switch,
+		       job->error, (int64_t)job->job, (int64_t)job->epoch);
 }
 
 void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job)
 {
 	static const enum ocsd_sql tables[] = {
-		OCSD_SQL_RELEASES_REMOVE, OCSD_SQL_CIRCUITS_REMOVE,
-		OCSD_SQL_PORTS_REMOVE, OCSD_SQL_MET_REMOVE, OCSD_SQL_JOB_REMOVE,
+		OCSD_SQL_RELEASES_REMOVE, OCSD_SQL_CIRCUITS_REMOVE, OCSD_SQL_PORTS_REMOVE,
+		OCSD_SQL_MET_REMOVE,	  OCSD_SQL_JOB_REMOVE,
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		ocsd_store_run(d->store, tables[i], "ii", (int64_t)job->job,
-			       (int64_t)job->epoch);
-	ocsd_store_run(d->store, OCSD_SQL_HISTORY, "iid", (int64_t)job->job,
-		       (int64_t)job->epoch, ocsd_store_age(d->store));
+		ocsd_store_run(d->store, tables[i], "ii", (int64_t)job->job, (int64_t)job->epoch);
+	ocsd_store_run(d->store, OCSD_SQL_HISTORY, "iid", (int64_t)job->job, (int64_t)job->epoch,
+		       ocsd_store_age(d->store));
 }
 
 void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
-	ocsd_store_run(d->store, OCSD_SQL_CIRCUIT_ADD, "iisiiii",
-		       (int64_t)circuit->job->job, (int64_t)circuit->job->epoch,
-		       switch_name(d, circuit->sw), (int64_t)circuit->a,
-		       (int64_t)circuit->b, (int64_t)circuit->directed,
+	ocsd_store_run(d->store, OCSD_SQL_CIRCUIT_ADD, "iisiiii", (int64_t)circuit->job->job,
+		       (int64_t)circuit->job->epoch, switch_name(d, circuit->sw),
+		       (int64_t)circuit->a, (int64_t)circuit->b, (int64_t)circuit->directed,
 		       (int64_t)circuit->state);
 }
 
@@ -336,21 +326,19 @@ void ocsd_store_circuit(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
 	ocsd_store_run(d->store, OCSD_SQL_CIRCUIT, "iiisii", (int64_t)circuit->state,
 		       (int64_t)circuit->job->job, (int64_t)circuit->job->epoch,
-		       switch_name(d, circuit->sw), (int64_t)circuit->a,
-		       (int64_t)circuit->b);
+		       switch_name(d, circuit->sw), (int64_t)circuit->a, (int64_t)circuit->b);
 }
 
-void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job,
-			 const struct ocsd_switch *sw, enum ocsd_circuit_state from,
-			 enum ocsd_circuit_state to)
+void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job, const struct ocsd_switch *sw,
+			 enum ocsd_circuit_state from, enum ocsd_circuit_state to)
 {
 	if (sw)
 		ocsd_store_run(d->store, OCSD_SQL_CIRCUITS_SWITCH, "iiiis", (int64_t)to,
 			       (int64_t)job->job, (int64_t)job->epoch, (int64_t)from,
 			       sw->description->name);
 	else
-		ocsd_store_run(d->store, OCSD_SQL_CIRCUITS, "iiii", (int64_t)to,
-			       (int64_t)job->job, (int64_t)job->epoch, (int64_t)from);
+		ocsd_store_run(d->store, OCSD_SQL_CIRCUITS, "iiii", (int64_t)to, (int64_t)job->job,
+			       (int64_t)job->epoch, (int64_t)from);
 }
 
 void ocsd_store_circuits_seen(struct ocsd *d, const struct ocsd_job *job)
@@ -367,8 +355,8 @@ void ocsd_store_circuits_delete(struct ocsd *d, const struct ocsd_job *job)
 
 void ocsd_store_release(struct ocsd *d, const struct ocsd_job *job, const char *node)
 {
-	ocsd_store_run(d->store, OCSD_SQL_RELEASE, "iis", (int64_t)job->job,
-		       (int64_t)job->epoch, node);
+	ocsd_store_run(d->store, OCSD_SQL_RELEASE, "iis", (int64_t)job->job, (int64_t)job->epoch,
+		       node);
 }
 
 void ocsd_store_met(struct ocsd *d, const struct ocsd_job *job)
@@ -390,12 +378,12 @@ void ocsd_store_heard(struct ocsd *d, const char *node)
 	ocsd_store_run(d->store, OCSD_SQL_HEARD, "sd", node, ocsd_wall_clock());
 }
 
-void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
-		      const char *reason, uid_t who)
+void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name, const char *reason,
+		      uid_t who)
 {
 	if (reason)
-		ocsd_store_run(d->store, OCSD_SQL_DRAIN, "sssid", kind, name, reason,
-			       (int64_t)who, ocsd_wall_clock());
+		ocsd_store_run(d->store, OCSD_SQL_DRAIN, "sssid", kind, name, reason, (int64_t)who,
+			       ocsd_wall_clock());
 	else
 		ocsd_store_run(d->store, OCSD_SQL_RESUME, "ss", kind, name);
 }
@@ -458,8 +446,8 @@ double ocsd_store_baseline(struct ocsd *d, const struct ocsd_switch *sw, int in,
 void ocsd_store_baseline_add(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
 			     double loss)
 {
-	ocsd_store_run(d->store, OCSD_SQL_BASELINE_ADD, "siidd", sw->description->name,
-		       (int64_t)in, (int64_t)out, loss, ocsd_wall_clock());
+	ocsd_store_run(d->store, OCSD_SQL_BASELINE_ADD, "siidd", sw->description->name, (int64_t)in,
+		       (int64_t)out, loss, ocsd_wall_clock());
 }
 
 int64_t ocsd_store_revision(const struct ocsd *d)

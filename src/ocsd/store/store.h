@@ -17,7 +17,7 @@ void ocsd_store_close(struct ocsd_store *store);
 
 /* Why the store is lost, a sentence; or NULL. */
 const char *ocsd_store_lost(const struct ocsd_store *store);
-void ocsd_store_commit(struct ocsd_store *store);	/* ends the open transaction */
+void ocsd_store_commit(struct ocsd_store *store); /* ends the open transaction */
 void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job);
@@ -25,9 +25,8 @@ void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit);
 void ocsd_store_circuit(struct ocsd *d, const struct ocsd_circuit *circuit);
 
 /* All circuits of JOB (on SW unless NULL) in state FROM are now in state TO. */
-void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job,
-			 const struct ocsd_switch *sw, enum ocsd_circuit_state from,
-			 enum ocsd_circuit_state to);
+void ocsd_store_circuits(struct ocsd *d, const struct ocsd_job *job, const struct ocsd_switch *sw,
+			 enum ocsd_circuit_state from, enum ocsd_circuit_state to);
 /* All circuits of the realised JOB were seen; no revision of its own. */
 void ocsd_store_circuits_seen(struct ocsd *d, const struct ocsd_job *job);
 /* All circuits of JOB that are not gone must go. */
@@ -38,8 +37,8 @@ void ocsd_store_met(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_heard(struct ocsd *d, const char *node);
 /* NODE has asked for the circuits of JOB; NULL: forgets who has asked for any. */
 void ocsd_store_asked(struct ocsd *d, const struct ocsd_job *job, const char *node);
-void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name,
-		      const char *reason, uid_t who);
+void ocsd_store_drain(struct ocsd *d, const char *kind, const char *name, const char *reason,
+		      uid_t who);
 void ocsd_store_max_epoch(struct ocsd *d);
 void ocsd_store_term(struct ocsd *d);
 

@@ -23,8 +23,8 @@
 static bool matters(const char *text)
 {
 	static const char *const words[] = {
-		"REPT ALM", "patch", "crs", "cross", "connect", "pair", "port", "shutter",
-		"config", "boot", "restart", "reset", "init",
+		"REPT ALM", "patch",  "crs",  "cross",	 "connect", "pair", "port",
+		"shutter",  "config", "boot", "restart", "reset",   "init",
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)

@@ -31,8 +31,7 @@ bool ocsd_circuit_seen(const struct ocsd_circuit *circuit, const struct ocs_tabl
 	return true;
 }
 
-void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
-		const char *what)
+void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out, const char *what)
 {
 	struct json_object *row;
 
@@ -83,8 +82,10 @@ static void quarantine(struct ocsd *d, struct ocsd_switch *sw, int port, const c
 		ocs_log(OCS_LOG_INFO, "switch %s port %d (%s) is out of quarantine",
 			sw->description->name, port, label);
 	if (used) {
-		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = on ? "foreign" : "clean",
-						    .before = name, .after = on ? patch : NULL });
+		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw,
+						    .what = on ? "foreign" : "clean",
+						    .before = name,
+						    .after = on ? patch : NULL });
 		if (!ocsd_drain_find(d, "port", name))
 			ocsd_drain_event(d, "port", name, "a patch that is not ours", on);
 	}
@@ -92,8 +93,7 @@ static void quarantine(struct ocsd *d, struct ocsd_switch *sw, int port, const c
 	free(name);
 }
 
-static void find_foreign(struct ocsd *d, struct ocsd_switch *sw,
-			 const struct ocs_table *table)
+static void find_foreign(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table)
 {
 	int ports = 2 * sw->description->size;
 	struct ocs_patch *foreign = ocs_calloc((size_t)ports + 1, sizeof(*foreign));
@@ -115,7 +115,8 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw,
 		if ((foreign[port].in != 0) == sw->ports[port].foreign)
 			continue;
 		if (foreign[port].in)
-			snprintf(patch, sizeof(patch), "%d>%d", foreign[port].in, foreign[port].out);
+			snprintf(patch, sizeof(patch), "%d>%d", foreign[port].in,
+				 foreign[port].out);
 		quarantine(d, sw, port, patch);
 	}
 	free(foreign);
@@ -140,13 +141,13 @@ static bool obstructed(const struct ocsd_circuit *circuit, const struct ocs_tabl
 	return false;
 }
 
-static void break_circuit(struct ocsd *d, struct ocsd_switch *sw,
-			  struct ocsd_circuit *circuit, struct ocs_patch what)
+static void break_circuit(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_circuit *circuit,
+			  struct ocs_patch what)
 {
-	char *text = ocs_asprintf("the circuit between ports %d and %d of switch %s cannot be made: "
-				  "patch %d>%d, which is not ours, is in the way",
-				  circuit->a, circuit->b, sw->description->name, what.in,
-				  what.out);
+	char *text =
+		ocs_asprintf("the circuit between ports %d and %d of switch %s cannot be made: "
+			     "patch %d>%d, which is not ours, is in the way",
+			     circuit->a, circuit->b, sw->description->name, what.in, what.out);
 
 	ocsd_circuit_set(d, circuit, OCSD_BROKEN);
 	ocsd_store_circuit(d, circuit);
@@ -160,9 +161,8 @@ static void break_circuit(struct ocsd *d, struct ocsd_switch *sw,
 	free(text);
 }
 
-static void check_circuit(struct ocsd *d, struct ocsd_switch *sw,
-			  struct ocsd_circuit *circuit, const struct ocs_table *table,
-			  const int *by_out)
+static void check_circuit(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_circuit *circuit,
+			  const struct ocs_table *table, const int *by_out)
 {
 	struct ocs_patch what;
 	char ports[160];
@@ -173,12 +173,14 @@ static void check_circuit(struct ocsd *d, struct ocsd_switch *sw,
 			sw->description->name, circuit->a, circuit->b, circuit->job->job);
 		snprintf(ports, sizeof(ports), "%s:%d-%d", sw->description->name, circuit->a,
 			 circuit->b);
-		ocsd_audit(d, &(struct ocsd_audit){ .job = circuit->job, .sw = sw,
-						    .what = "lost", .before = ports });
+		ocsd_audit(d, &(struct ocsd_audit){ .job = circuit->job,
+						    .sw = sw,
+						    .what = "lost",
+						    .before = ports });
 		for (int p = 0; p < circuit->npatches; p++)
 			if (table->out[circuit->patches[p].in] != circuit->patches[p].out)
 				ocsd_drift(d, sw, circuit->patches[p].in, circuit->patches[p].out,
-				      "missing");
+					   "missing");
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		ocsd_store_circuit(d, circuit);
 	}
@@ -199,8 +201,8 @@ static void find_reset(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_
 
 		if (table->out[in])
 			return;
-		connected += circuit && circuit->patches[0].in == in &&
-			     circuit->state == OCSD_CONNECTED;
+		connected +=
+			circuit && circuit->patches[0].in == in && circuit->state == OCSD_CONNECTED;
 	}
 	if (connected < 2)
 		return;

@@ -11,11 +11,9 @@
 void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table);
 
 /* Whether all patches of CIRCUIT are in TABLE. */
-bool ocsd_circuit_seen(const struct ocsd_circuit *circuit,
-		       const struct ocs_table *table);
+bool ocsd_circuit_seen(const struct ocsd_circuit *circuit, const struct ocs_table *table);
 
 /* Notes it for the reconcile requests that wait, if SW's read-back is for them. */
-void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out,
-		const char *what);
+void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out, const char *what);
 
 #endif

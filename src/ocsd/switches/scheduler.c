@@ -31,8 +31,7 @@
 static bool to_add(const struct ocsd_circuit *circuit)
 {
 	return circuit->state == OCSD_CONNECTING &&
-	       (circuit->job->state == OCSD_APPLYING ||
-		circuit->job->state == OCSD_REALISED);
+	       (circuit->job->state == OCSD_APPLYING || circuit->job->state == OCSD_REALISED);
 }
 
 static void gather(struct ocsd *d, struct ocsd_switch *sw)
@@ -146,8 +145,8 @@ void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 	}
 	nremove = patches_of(sw->batch.removing, sw->batch.nremoving, &remove);
 	nadd = patches_of(sw->batch.adding, sw->batch.nadding, &add);
-	ocs_log(OCS_LOG_DEBUG, "switch %s: %zu patches to cut, %zu to make",
-		sw->description->name, nremove, nadd);
+	ocs_log(OCS_LOG_DEBUG, "switch %s: %zu patches to cut, %zu to make", sw->description->name,
+		nremove, nadd);
 	ocsd_worker_apply(d, sw, remove, nremove, add, nadd);
 }
 
@@ -155,8 +154,9 @@ void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 
 static bool several_jobs(const struct ocsd_switch *sw)
 {
-	const struct ocsd_job *first = sw->batch.nadding ? sw->batch.adding[0]->job
-				     : sw->batch.nremoving ? sw->batch.removing[0]->job : NULL;
+	const struct ocsd_job *first = sw->batch.nadding   ? sw->batch.adding[0]->job :
+				       sw->batch.nremoving ? sw->batch.removing[0]->job :
+							     NULL;
 
 	for (size_t i = 0; i < sw->batch.nadding; i++)
 		if (sw->batch.adding[i]->job != first)
@@ -185,8 +185,7 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 		 * them, and an ocsd that ends here finds them on the switch. */
 		if (circuit->job != last && circuit->job->state != OCSD_APPLYING &&
 		    !ocsd_circuit_unsure(d, circuit))
-			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING,
-					    OCSD_CONNECTED);
+			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING, OCSD_CONNECTED);
 		last = circuit->job;
 	}
 }
@@ -201,8 +200,8 @@ static bool in_place(const struct ocsd_circuit *circuit, const struct ocs_table 
 
 /* The switch refused patches, each by itself; TABLE shows which.  Their jobs fail
  * or wait; the others have what they asked for. */
-static void batch_partly(struct ocsd *d, struct ocsd_switch *sw,
-			 const struct ocs_table *table, const struct ocs_error *err)
+static void batch_partly(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table,
+			 const struct ocs_error *err)
 {
 	for (size_t i = 0; i < sw->batch.nremoving; i++) {
 		struct ocsd_circuit *circuit = sw->batch.removing[i];
@@ -289,8 +288,8 @@ static size_t count_patches(const struct ocs_table *table)
 	return count;
 }
 
-static void table_read(struct ocsd *d, struct ocsd_switch *sw,
-		       const struct ocs_table *table, bool poll)
+static void table_read(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table,
+		       bool poll)
 {
 	int64_t now_ns = ocs_now_ns(), poll_ns = d->config->timeouts.poll_ms * MILLION;
 
@@ -303,8 +302,8 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw,
 		sw->poll.next_ns = now_ns + poll_ns;
 	} else if (sw->poll.next_ns < now_ns + OCSD_LAG_NS) {
 		sw->poll.due_ns = sw->poll.due_ns ? sw->poll.due_ns : sw->poll.next_ns;
-		if (now_ns < sw->poll.due_ns +
-			     (poll_ns < 2 * OCSD_LAG_NS ? 2 * poll_ns : 4 * OCSD_LAG_NS))
+		if (now_ns <
+		    sw->poll.due_ns + (poll_ns < 2 * OCSD_LAG_NS ? 2 * poll_ns : 4 * OCSD_LAG_NS))
 			sw->poll.next_ns = now_ns + OCSD_LAG_NS;
 	}
 	if (sw->poll.sure_ns == INT64_MAX)
@@ -355,8 +354,10 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 	sw->busy = OCSD_IDLE;
 	if (work == OCSD_APPLY) {
 		ocsd_audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
-		ocsd_count_batch(&d->counters, result == OCS_SWITCH_OK ? OCSD_DONE :
-				 result == OCS_SWITCH_UNKNOWN ? OCSD_LOST : OCSD_REFUSED,
+		ocsd_count_batch(&d->counters,
+				 result == OCS_SWITCH_OK      ? OCSD_DONE :
+				 result == OCS_SWITCH_UNKNOWN ? OCSD_LOST :
+								OCSD_REFUSED,
 				 count_batch(sw), ocs_now_ns() - sw->batch.sent_ns);
 	}
 	if (result == OCS_SWITCH_OK) {

@@ -26,8 +26,7 @@ void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw)
 	sw->answers = false;
 	free(sw->reason);
 	sw->reason = NULL;
-	ocs_log(OCS_LOG_INFO, "switch %s is %s", sw->description->name,
-		was_failed ? "back" : "up");
+	ocs_log(OCS_LOG_INFO, "switch %s is %s", sw->description->name, was_failed ? "back" : "up");
 	if (was_failed) {
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_up" });
 		ocsd_switch_event(d, sw);
@@ -38,8 +37,7 @@ void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw)
 static bool waits_for(const struct ocsd_job *job, const struct ocsd_switch *sw)
 {
 	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->sw == sw->index &&
-		    job->circuits[i]->state == OCSD_CONNECTING)
+		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state == OCSD_CONNECTING)
 			return true;
 	return false;
 }
@@ -82,8 +80,8 @@ void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reas
 	sw->reason = ocs_strdup(reason);
 	if (news) {
 		d->counters.switches_failed++;
-		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_failed",
-						    .reply = reason });
+		ocsd_audit(d, &(struct ocsd_audit){
+				      .sw = sw, .what = "switch_failed", .reply = reason });
 	}
 	if (news || reason_due(sw)) {
 		ocs_log(OCS_LOG_ERROR, "%s", text);

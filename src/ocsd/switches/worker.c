@@ -29,16 +29,16 @@
 struct result {
 	struct result *next;
 	int sw;
-	int code;			/* enum ocs_switch_result */
-	bool lost;			/* unknown, at the first try or both, and not for
+	int code;		      /* enum ocs_switch_result */
+	bool lost;		      /* unknown, at the first try or both, and not for
 					 * want of a connection */
-	struct ocs_health health;	/* of a read, if the switch could be asked */
-	struct ocs_table table;		/* valid if code is OCS_SWITCH_OK or _DENIED */
-	struct ocs_refusal *refusals;	/* of OCS_SWITCH_DENIED */
+	struct ocs_health health;     /* of a read, if the switch could be asked */
+	struct ocs_table table;	      /* valid if code is OCS_SWITCH_OK or _DENIED */
+	struct ocs_refusal *refusals; /* of OCS_SWITCH_DENIED */
 	size_t nrefusals;
 	struct ocs_error err;
-	bool heard;			/* no result of work: what the switch said ... */
-	char *text;			/* ... or NULL: it closed the connection */
+	bool heard; /* no result of work: what the switch said ... */
+	char *text; /* ... or NULL: it closed the connection */
 };
 
 struct ocsd_results {
@@ -51,7 +51,7 @@ struct ocsd_results {
 struct ocsd_worker {
 	pthread_t thread;
 	bool started;
-	int wake;			/* eventfd: there is work, or the end */
+	int wake; /* eventfd: there is work, or the end */
 	pthread_mutex_t lock;
 	const struct ocs_switch *description;
 	struct ocsd_results *results;
@@ -79,8 +79,7 @@ static void post(struct ocsd_results *results, struct result *result)
 	pthread_mutex_unlock(&results->lock);
 	/* Whoever put the first one there has woken the main thread, which takes all. */
 	if (first && write(results->wake, &one, sizeof(one)) != sizeof(one))
-		ocs_log(OCS_LOG_ERROR, "waking the main thread failed: %s",
-			strerror(errno));
+		ocs_log(OCS_LOG_ERROR, "waking the main thread failed: %s", strerror(errno));
 }
 
 static void post_heard(const struct ocsd_worker *worker, const char *text)
@@ -108,20 +107,18 @@ static bool stopping(struct ocsd_worker *worker)
 	return stop;
 }
 
-static int attempt(struct ocsd_worker *worker, enum ocsd_work work,
-		   struct result *result)
+static int attempt(struct ocsd_worker *worker, enum ocsd_work work, struct result *result)
 {
 	if (!worker->connection) {
-		worker->connection = ocs_switch_open(worker->description,
-						     worker->timeout_ms, on_notice,
-						     worker, &result->err);
+		worker->connection = ocs_switch_open(worker->description, worker->timeout_ms,
+						     on_notice, worker, &result->err);
 		if (!worker->connection)
 			return OCS_SWITCH_UNKNOWN;
 	}
 	if (work == OCSD_READ)
 		return ocs_switch_read(worker->connection, &result->table, &result->err);
-	return ocs_switch_apply(worker->connection, worker->remove, worker->nremove,
-				worker->add, worker->nadd, &result->table, &result->err);
+	return ocs_switch_apply(worker->connection, worker->remove, worker->nremove, worker->add,
+				worker->nadd, &result->table, &result->err);
 }
 
 static void keep_refusals(struct ocsd_worker *worker, struct result *result)
@@ -136,8 +133,7 @@ static void keep_refusals(struct ocsd_worker *worker, struct result *result)
 
 /* What is not known after a lost connection is found out on a new one: apply
  * reads first, so a second attempt does only what is still missing. */
-static void perform(struct ocsd_worker *worker, enum ocsd_work work,
-		    struct result *result)
+static void perform(struct ocsd_worker *worker, enum ocsd_work work, struct result *result)
 {
 	for (int try = 0; try < 2; try++) {
 		memset(&result->table, 0, sizeof(result->table));
@@ -180,7 +176,7 @@ static void read_health(struct ocsd_worker *worker, struct result *result)
 
 /* ---- self-tests ---- */
 
-#define SETTLE_NS INT64_C(3000000000)	/* read-outs can lag a second */
+#define SETTLE_NS INT64_C(3000000000) /* read-outs can lag a second */
 #define PAUSE_US 200000
 
 /* Says in TEXT what the paths of the test lose, or returns -1: more than they may. */
@@ -261,9 +257,9 @@ static void perform_test(struct ocsd_worker *worker, struct result *result)
 		ocs_table_free(&result->table);
 		result->code = OCS_SWITCH_UNKNOWN;
 		if (!worker->connection)
-			worker->connection = ocs_switch_open(worker->description,
-							     worker->timeout_ms, on_notice,
-							     worker, &result->err);
+			worker->connection =
+				ocs_switch_open(worker->description, worker->timeout_ms, on_notice,
+						worker, &result->err);
 		if (worker->connection)
 			result->code = run_test(worker, result);
 		if (result->code != OCS_SWITCH_UNKNOWN || stopping(worker))
@@ -355,9 +351,8 @@ static void wake(struct ocsd_worker *worker)
 			worker->description->name, strerror(errno));
 }
 
-static void hand_over(struct ocsd_switch *sw, enum ocsd_work work,
-		      struct ocs_patch *remove, size_t nremove,
-		      struct ocs_patch *add, size_t nadd)
+static void hand_over(struct ocsd_switch *sw, enum ocsd_work work, struct ocs_patch *remove,
+		      size_t nremove, struct ocs_patch *add, size_t nadd)
 {
 	struct ocsd_worker *worker = sw->worker;
 
@@ -386,9 +381,8 @@ void ocsd_worker_test(struct ocsd *d, struct ocsd_switch *sw, const struct ocsd_
 	hand_over(sw, OCSD_TEST, NULL, 0, NULL, 0);
 }
 
-void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
-		       struct ocs_patch *remove, size_t nremove,
-		       struct ocs_patch *add, size_t nadd)
+void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw, struct ocs_patch *remove,
+		       size_t nremove, struct ocs_patch *add, size_t nadd)
 {
 	(void)d;
 	hand_over(sw, OCSD_APPLY, remove, nremove, add, nadd);
@@ -474,8 +468,7 @@ int ocsd_workers_start(struct ocsd *d, struct ocs_error *err)
 	d->results->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (d->results->wake < 0)
 		return ocs_error_set(err, OCS_ERROR, "eventfd: %s", strerror(errno));
-	d->results->event = event_new(d->base, d->results->wake, EV_READ | EV_PERSIST,
-				      on_wake, d);
+	d->results->event = event_new(d->base, d->results->wake, EV_READ | EV_PERSIST, on_wake, d);
 	event_add(d->results->event, NULL);
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		if (start_worker(d, &d->switches[i], err))

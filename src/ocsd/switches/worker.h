@@ -15,8 +15,7 @@ void ocsd_workers_stop(struct ocsd *d);
  * the worker's.  Only when sw->busy is idle. */
 void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw);
 void ocsd_worker_test(struct ocsd *d, struct ocsd_switch *sw, const struct ocsd_test *test);
-void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw,
-		       struct ocs_patch *remove, size_t nremove,
-		       struct ocs_patch *add, size_t nadd);
+void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw, struct ocs_patch *remove,
+		       size_t nremove, struct ocs_patch *add, size_t nadd);
 
 #endif

@@ -18,7 +18,7 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define UNSET ((int)NO_VAL)	/* of options that are plain numbers */
+#define UNSET ((int)NO_VAL) /* of options that are plain numbers */
 
 /* srun's; other commands do not have it */
 #pragma weak local_het_step
@@ -60,8 +60,8 @@ void cli_filter_p_post_submit(int offset, uint32_t jobid, uint32_t stepid)
 
 static bool tasks_given(slurm_opt_t *opt)
 {
-	return opt->ntasks_set || opt->ntasks_per_node != UNSET ||
-	       opt->ntasks_per_tres != UNSET || opt->ntasks_per_gpu != UNSET;
+	return opt->ntasks_set || opt->ntasks_per_node != UNSET || opt->ntasks_per_tres != UNSET ||
+	       opt->ntasks_per_gpu != UNSET;
 }
 
 /* srun --shape that makes its own allocation: one task per XPU, as for sbatch.  With
@@ -237,8 +237,7 @@ static void order_step(slurm_opt_t *opt, int offset)
 		bind_no_gpu(opt, ranks, tasks);
 	if (offset > 0 && opt->ntasks_set)
 		opt->ntasks = tasks;
-	if (free_to_order(opt, ranks) &&
-	    (hosts = ocs_ring_hosts(ranks, tasks, &err))) {
+	if (free_to_order(opt, ranks) && (hosts = ocs_ring_hosts(ranks, tasks, &err))) {
 		opt->ntasks = tasks;
 		opt->ntasks_set = true;
 		opt->distribution = SLURM_DIST_ARBITRARY;
@@ -258,7 +257,7 @@ int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
 	if (opt->scron_opt && asked) {
 		error("scrontab does not hand --shape on to its jobs; write #SCRON --extra=shape=%s",
 		      asked);
-		unsetenv(OCS_ENV_ASKED);	/* it may be edited and tried again */
+		unsetenv(OCS_ENV_ASKED); /* it may be edited and tried again */
 		return SLURM_ERROR;
 	}
 	if (!opt->srun_opt)

@@ -35,8 +35,8 @@ static struct ocs_ranks *from_file(const char *dir, struct ocs_error *err)
 }
 
 static struct ocs_ranks *from_placement(const struct ocs_fabric *fabric,
-					const struct ocs_section *section,
-					const char *compact, struct ocs_error *err)
+					const struct ocs_section *section, const char *compact,
+					struct ocs_error *err)
 {
 	struct ocs_placer *placer = ocs_placer_create(fabric, section);
 	struct ocs_placement *placement;
@@ -126,8 +126,8 @@ static job_info_msg_t *load(uint32_t job, slurm_job_info_t **found, struct ocs_e
 	return NULL;
 }
 
-struct ocs_ranks *ocs_ring_ranks(uint32_t job, const char *dir, const char *fabric,
-				 int *tasks, struct ocs_error *err)
+struct ocs_ranks *ocs_ring_ranks(uint32_t job, const char *dir, const char *fabric, int *tasks,
+				 struct ocs_error *err)
 {
 	struct ocs_ranks *ranks;
 	slurm_job_info_t *found;

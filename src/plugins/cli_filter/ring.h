@@ -14,8 +14,8 @@ struct ocs_ranks;
  * with the help of FABRIC, the path of ocs.yaml; then *TASKS is how many tasks the job
  * has, else 0.  NULL with err->code OCS_OK if the job has no shape, else with ERR.  Free
  * with ocs_ranks_destroy. */
-struct ocs_ranks *ocs_ring_ranks(uint32_t job, const char *dir, const char *fabric,
-				 int *tasks, struct ocs_error *err);
+struct ocs_ranks *ocs_ring_ranks(uint32_t job, const char *dir, const char *fabric, int *tasks,
+				 struct ocs_error *err);
 
 /* The hosts of TASKS tasks in rank order, "n0,n0,n2", or NULL with ERR if that count
  * has no order (see ocs_ranks_hosts).  The caller frees it. */

@@ -188,36 +188,36 @@ static inline void *ocs_compat_open(const char *name)
 
 /* Entry points that the plugin below answers unchanged.  The including file
  * defines ocs_compat_base(), which gives its handle or NULL. */
-#define OCS_FORWARD(type, name, parameters, arguments, otherwise)		\
-	OCS_EXPORT type name parameters						\
-	{									\
-		static type (*next) parameters;					\
-										\
-		if (!next && ocs_compat_base())					\
-			*(void **)&next = dlsym(ocs_compat_base(), #name);	\
-		return next ? next arguments : (otherwise);			\
+#define OCS_FORWARD(type, name, parameters, arguments, otherwise)          \
+	OCS_EXPORT type name parameters                                    \
+	{                                                                  \
+		static type(*next) parameters;                             \
+                                                                           \
+		if (!next && ocs_compat_base())                            \
+			*(void **)&next = dlsym(ocs_compat_base(), #name); \
+		return next ? next arguments : (otherwise);                \
 	}
-#define OCS_FORWARD_VOID(name, parameters, arguments)				\
-	OCS_EXPORT void name parameters						\
-	{									\
-		static void (*next) parameters;					\
-										\
-		if (!next && ocs_compat_base())					\
-			*(void **)&next = dlsym(ocs_compat_base(), #name);	\
-		if (next)							\
-			next arguments;						\
+#define OCS_FORWARD_VOID(name, parameters, arguments)                      \
+	OCS_EXPORT void name parameters                                    \
+	{                                                                  \
+		static void(*next) parameters;                             \
+                                                                           \
+		if (!next && ocs_compat_base())                            \
+			*(void **)&next = dlsym(ocs_compat_base(), #name); \
+		if (next)                                                  \
+			next arguments;                                    \
 	}
 
 /* The same for a function that does more than forwarding: ocs_next_NAME()
  * gives the function below. */
-#define OCS_NEXT(type, name, parameters)					\
-	static type (*ocs_next_##name(void)) parameters				\
-	{									\
-		static type (*next) parameters;					\
-										\
-		if (!next && ocs_compat_base())					\
-			*(void **)&next = dlsym(ocs_compat_base(), #name);	\
-		return next;							\
+#define OCS_NEXT(type, name, parameters)                                   \
+	static type(*ocs_next_##name(void)) parameters                     \
+	{                                                                  \
+		static type(*next) parameters;                             \
+                                                                           \
+		if (!next && ocs_compat_base())                            \
+			*(void **)&next = dlsym(ocs_compat_base(), #name); \
+		return next;                                               \
 	}
 
 #endif

@@ -51,8 +51,8 @@ static inline const char *ocs_conf_missing(void)
 static inline const char *ocs_conf_forbids(void)
 {
 	return xstrcasestr(slurm_conf.sched_params, "extra_constraints") ?
-		"SchedulerParameters=extra_constraints in slurm.conf makes Slurm read Extra as constraints, but slurm-ocs keeps shapes there: remove it" :
-		NULL;
+		       "SchedulerParameters=extra_constraints in slurm.conf makes Slurm read Extra as constraints, but slurm-ocs keeps shapes there: remove it" :
+		       NULL;
 }
 
 /* Whether jobs are preempted by quality of service. */

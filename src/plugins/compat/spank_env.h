@@ -17,7 +17,8 @@ static inline const char *ocs_spank_value(const char *entry, const char *name)
 	if (entry && !xstrncmp(entry, "SPANK_", 6))
 		entry += 6;
 	return entry && !xstrncmp(entry, name, length) && entry[length] == '=' ?
-		entry + length + 1 : NULL;
+		       entry + length + 1 :
+		       NULL;
 }
 
 /* The value of NAME in JOB's, or NULL. */

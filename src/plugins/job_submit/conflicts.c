@@ -18,7 +18,8 @@ static bool suspends(const part_record_t *part)
 {
 	uint16_t mode = ocs_conf_preempts_by_qos() ? PREEMPT_MODE_OFF : slurm_conf.preempt_mode;
 
-	if (part->preempt_mode != NO_VAL16 && !xstrcmp(slurm_conf.preempt_type, "preempt/partition_prio"))
+	if (part->preempt_mode != NO_VAL16 &&
+	    !xstrcmp(slurm_conf.preempt_type, "preempt/partition_prio"))
 		mode = part->preempt_mode;
 	return (mode & PREEMPT_MODE_SUSPEND) != 0;
 }
@@ -26,11 +27,13 @@ static bool suspends(const part_record_t *part)
 static int check(const part_record_t *part, struct ocs_error *err)
 {
 	if (part->max_share & SHARED_FORCE)
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"partition %s has OverSubscribe=FORCE, but the nodes of a shape cannot be shared; choose another with -p, or ask the administrator for OverSubscribe=NO",
 			part->name);
 	if (suspends(part))
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"partition %s has PreemptMode=SUSPEND, but a suspended job would keep its circuits; choose another with -p, or ask the administrator for PreemptMode=REQUEUE, CANCEL or OFF",
 			part->name);
 	return 0;
@@ -54,8 +57,7 @@ int ocs_conflicts_partition(const char *partition, struct ocs_error *err)
 
 /* The QOS that a job gets which asks for WANTED (no name: the usual one for ASSOC); the
  * locks of assoc_mgr are held. */
-static int check_qos(slurmdb_qos_rec_t *wanted, slurmdb_assoc_rec_t *assoc,
-		     struct ocs_error *err)
+static int check_qos(slurmdb_qos_rec_t *wanted, slurmdb_assoc_rec_t *assoc, struct ocs_error *err)
 {
 	slurmdb_qos_rec_t *qos = NULL;
 	uint16_t mode = slurm_conf.preempt_mode;
@@ -68,14 +70,15 @@ static int check_qos(slurmdb_qos_rec_t *wanted, slurmdb_assoc_rec_t *assoc,
 		mode = qos->preempt_mode;
 	if (!(mode & PREEMPT_MODE_SUSPEND))
 		return 0;
-	return ocs_error_set(err, OCS_USAGE,
+	return ocs_error_set(
+		err, OCS_USAGE,
 		"QOS %s has PreemptMode=SUSPEND%s, but a suspended job would keep its circuits; choose another with -q, or ask the administrator for PreemptMode=REQUEUE or CANCEL",
 		qos ? qos->name : "normal",
 		qos && qos->preempt_mode ? "" : " (as slurm.conf says for all)");
 }
 
-int ocs_conflicts_qos(const char *names, const char *account, const char *partition,
-		      uint32_t uid, struct ocs_error *err)
+int ocs_conflicts_qos(const char *names, const char *account, const char *partition, uint32_t uid,
+		      struct ocs_error *err)
 {
 	assoc_mgr_lock_t locks = { .assoc = READ_LOCK, .qos = READ_LOCK, .user = READ_LOCK };
 	slurmdb_assoc_rec_t like = { .acct = (char *)account, .uid = uid }, *assoc = NULL;
@@ -120,14 +123,16 @@ int ocs_conflicts_expand(const char *dependency, bool shaped, struct ocs_error *
 	if (!at)
 		return 0;
 	if (shaped)
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"--dependency=expand: nodes with a shape cannot be given to another job; submit one job with the larger shape");
 	id = strtoul(at + strlen("expand:"), NULL, 10);
 	target = find_job_record((uint32_t)id);
 	if (target && (ocs_conflicts_allocated(target) ||
 		       ocs_shape_extra_parse(target->extra ? target->extra : "",
 					     &(struct ocs_shape){ 0 }, NULL) > 0))
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"--dependency=expand:%lu: that job has circuits between the nodes it started on and cannot grow; submit one job with the larger shape",
 			id);
 	return 0;

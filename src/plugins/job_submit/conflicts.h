@@ -15,8 +15,8 @@ int ocs_conflicts_partition(const char *partition, struct ocs_error *err);
 /* Where jobs are preempted by quality of service: whether one of the QOS of NAMES (a list;
  * NULL: the usual one of ACCOUNT, PARTITION and the user UID; those may be NULL) has its jobs
  * suspended.  0, or -1 with ERR. */
-int ocs_conflicts_qos(const char *names, const char *account, const char *partition,
-		      uint32_t uid, struct ocs_error *err);
+int ocs_conflicts_qos(const char *names, const char *account, const char *partition, uint32_t uid,
+		      struct ocs_error *err);
 /* DEPENDENCY (may be NULL) of a job that is SHAPED, or not: neither it nor the job that it
  * would expand may have circuits.  0, or -1 with ERR. */
 int ocs_conflicts_expand(const char *dependency, bool shaped, struct ocs_error *err);

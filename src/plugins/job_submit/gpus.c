@@ -16,8 +16,8 @@
 struct gpus {
 	bool asked;
 	unsigned long count;
-	char *type;	/* "h100", or NULL */
-	char *rest;	/* the list without them, or NULL */
+	char *type; /* "h100", or NULL */
+	char *rest; /* the list without them, or NULL */
 };
 
 static void gpus_free(struct gpus *gpus)
@@ -77,8 +77,8 @@ static void put(char **list, const char *text)
 /* GPUs that Slurm knows of a node; 0: none. */
 static unsigned long configured(const struct ocs_answer *answer)
 {
-	node_record_t *node = answer->some_node ? find_node_record((char *)answer->some_node) :
-			      NULL;
+	node_record_t *node =
+		answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
 
 	return node && node->gres_list ? gres_node_config_cnt(node->gres_list, "gpu") : 0;
 }
@@ -88,16 +88,16 @@ static int refuse(const char *option, unsigned long count, const struct ocs_shap
 {
 	char text[OCS_SHAPE_TEXT];
 
-	return ocs_error_set(err, OCS_USAGE,
+	return ocs_error_set(
+		err, OCS_USAGE,
 		"%s=%lu: --shape=%s takes all %lu GPUs of each of its %d node%s, %lu in all; leave %s out",
 		option, count, ocs_shape_format(shape, text), each, answer->nodes,
 		answer->nodes == 1 ? "" : "s", each * (unsigned long)answer->nodes, option);
 }
 
-static int check(const job_desc_msg_t *job, const struct gpus *per_job,
-		 const struct gpus *per_node, const struct gpus *per_task,
-		 const struct ocs_shape *shape, const struct ocs_answer *answer,
-		 unsigned long each, struct ocs_error *err)
+static int check(const job_desc_msg_t *job, const struct gpus *per_job, const struct gpus *per_node,
+		 const struct gpus *per_task, const struct ocs_shape *shape,
+		 const struct ocs_answer *answer, unsigned long each, struct ocs_error *err)
 {
 	unsigned long all = each * (unsigned long)answer->nodes;
 	unsigned long xpus = (unsigned long)shape->xpus;
@@ -109,7 +109,8 @@ static int check(const job_desc_msg_t *job, const struct gpus *per_job,
 		return refuse("--gpus-per-node", per_node->count, shape, answer, each, err);
 	if (per_task->asked && job->num_tasks != NO_VAL &&
 	    per_task->count * job->num_tasks != all && per_task->count * job->num_tasks != xpus)
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"--gpus-per-task=%lu with %u tasks is not the %lu GPUs that the shape takes; leave it out: the tasks share the GPUs of their nodes",
 			per_task->count, job->num_tasks, all);
 	return 0;

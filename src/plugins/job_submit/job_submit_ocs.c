@@ -25,7 +25,7 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define EXTRA_MAX 1024	/* Slurm refuses longer ones with an unrelated message */
+#define EXTRA_MAX 1024 /* Slurm refuses longer ones with an unrelated message */
 
 #pragma GCC visibility push(default)
 extern const char plugin_name[], plugin_type[];
@@ -33,8 +33,8 @@ extern const uint32_t plugin_version;
 extern int init(void);
 extern OCS_FINI_TYPE fini(void);
 extern int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg);
-extern int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr,
-		      uint32_t submit_uid, char **err_msg);
+extern int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_uid,
+		      char **err_msg);
 const char plugin_name[] = "Shapes on optical circuit switches";
 const char plugin_type[] = "job_submit/ocs";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
@@ -65,9 +65,12 @@ static int configured(struct ocs_error *err)
 {
 	const char *fault = ocs_conf_missing();
 
-	return !fault ? 0 : ocs_error_set(err, OCS_ERROR,
-		"--shape cannot be served: %s; ask the administrator, or submit with -N and without --shape",
-		fault);
+	return !fault ?
+		       0 :
+		       ocs_error_set(
+			       err, OCS_ERROR,
+			       "--shape cannot be served: %s; ask the administrator, or submit with -N and without --shape",
+			       fault);
 }
 
 static const char *partition_of(const job_desc_msg_t *job)
@@ -125,9 +128,9 @@ static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nod
 		else
 			snprintf(words, sizeof(words), "%u-%u", min, max);
 		return ocs_error_set(err, OCS_USAGE,
-			"--shape=%s needs %u node%s, but %s asks for %s; leave %s out",
-			ocs_shape_format(shape, text), n, n == 1 ? "" : "s",
-			listed ? "-w" : "-N", words, listed ? "-w" : "-N");
+				     "--shape=%s needs %u node%s, but %s asks for %s; leave %s out",
+				     ocs_shape_format(shape, text), n, n == 1 ? "" : "s",
+				     listed ? "-w" : "-N", words, listed ? "-w" : "-N");
 	}
 	if (job->req_nodes && *job->req_nodes) {
 		hostlist_t *list = hostlist_create(job->req_nodes);
@@ -139,7 +142,8 @@ static int set_nodes(job_desc_msg_t *job, const struct ocs_shape *shape, int nod
 			hostlist_destroy(list);
 		}
 		if (count > nodes)
-			return ocs_error_set(err, OCS_USAGE,
+			return ocs_error_set(
+				err, OCS_USAGE,
 				"--shape=%s needs %u node%s, but -w names %d; name at most %u",
 				ocs_shape_format(shape, text), n, n == 1 ? "" : "s", count, n);
 	}
@@ -167,11 +171,10 @@ static void set_tasks(job_desc_msg_t *job, const struct ocs_shape *shape,
 		job->num_tasks = (uint32_t)answer->nodes * (per_node ? job->ntasks_per_node : 1);
 	if (job->num_tasks != NO_VAL || answer->node_xpus < 1)
 		return;
-	if (per_node ||
-	    (job->ntasks_per_tres != NO_VAL16 && job->ntasks_per_tres))
+	if (per_node || (job->ntasks_per_tres != NO_VAL16 && job->ntasks_per_tres))
 		return;
-	job->num_tasks = cpus_suffice(answer, job->cpus_per_task) ?
-		(uint32_t)shape->xpus : (uint32_t)answer->nodes;
+	job->num_tasks = cpus_suffice(answer, job->cpus_per_task) ? (uint32_t)shape->xpus :
+								    (uint32_t)answer->nodes;
 	job->min_cpus = job->num_tasks;
 	if (job->cpus_per_task != NO_VAL16 && job->cpus_per_task)
 		job->min_cpus *= job->cpus_per_task;
@@ -184,7 +187,8 @@ static int set_extra(char **extra, const struct ocs_shape *shape, struct ocs_err
 	int rc = 0;
 
 	if (strlen(text) > EXTRA_MAX) {
-		rc = ocs_error_set(err, OCS_USAGE,
+		rc = ocs_error_set(
+			err, OCS_USAGE,
 			"--extra and --shape together are %zu bytes, Slurm takes %d; shorten --extra",
 			strlen(text), EXTRA_MAX);
 	} else {
@@ -218,7 +222,9 @@ static int servers_of(const job_desc_msg_t *job, const struct ocs_shape *shape)
 	if (shape)
 		return (int)shape->xpus;
 	return job->min_nodes != NO_VAL && job->min_nodes == job->max_nodes &&
-	       job->min_nodes <= INT_MAX ? (int)job->min_nodes : 0;
+			       job->min_nodes <= INT_MAX ?
+		       (int)job->min_nodes :
+		       0;
 }
 
 static int submit(job_desc_msg_t *job, struct ocs_error *err)
@@ -236,8 +242,9 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 	for (int o = 0; o < OCS_OPTIONS; o++)
 		given |= request.value[o] != NULL;
 	/* Only sbatch and its like have checked it, and not everybody submits with these. */
-	if (has >= 0 && demand && ocs_demand_check(request.value[OCS_OPTION_DEMAND],
-						   servers_of(job, has ? &shape : NULL), err) < 0)
+	if (has >= 0 && demand &&
+	    ocs_demand_check(request.value[OCS_OPTION_DEMAND], servers_of(job, has ? &shape : NULL),
+			     err) < 0)
 		has = -1;
 	ocs_request_free(&request);
 	/* Extra may also be used directly, as scontrol update does. */
@@ -253,23 +260,26 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 	if ((has || demand) && configured(err) < 0)
 		return -1;
 	if (has && (job->bitflags & OCS_EXTERNAL_JOB))
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"--external and --shape contradict each other: Slurm runs no prolog for an external job, so it would have no circuits; leave one of them out");
 	if (ocs_site_ask(partition_of(job), has ? &shape : NULL, &answer, err) < 0) {
 		/* Unshaped jobs run whatever has become of ocs.yaml. */
 		return has || demand ? -1 : 0;
 	}
 	if (demand && !answer.planned)
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"--ocs-demand is for partitions on a direct fabric; leave it out here");
 	has = has || answer.planned || answer.rails;
 	if (has && (job->bitflags & OCS_EXTERNAL_JOB))
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"--external cannot run in a partition whose jobs get ports of switches: Slurm runs no prolog for an external job, so it would have no circuits; choose another partition");
 	if (ocs_conflicts_expand(job->dependency, has, err) < 0 ||
-	    (has && (ocs_conflicts_partition(partition_of(job), err) < 0 ||
-		     ocs_conflicts_qos(job->qos, job->account, partition_of(job), job->user_id,
-				       err) < 0)))
+	    (has &&
+	     (ocs_conflicts_partition(partition_of(job), err) < 0 ||
+	      ocs_conflicts_qos(job->qos, job->account, partition_of(job), job->user_id, err) < 0)))
 		return -1;
 	if (!has)
 		return 0;
@@ -323,10 +333,9 @@ static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool resize
 {
 	struct ocs_answer answer;
 
-	if (configured(err) < 0 ||
-	    ocs_conflicts_partition(job->partition, err) < 0 ||
-	    ocs_site_ask(job->partition ? job->partition : record->partition, shape, &answer,
-			 err) < 0)
+	if (configured(err) < 0 || ocs_conflicts_partition(job->partition, err) < 0 ||
+	    ocs_site_ask(job->partition ? job->partition : record->partition, shape, &answer, err) <
+		    0)
 		return -1;
 	if (!resized)
 		return ocs_nodes_check_update(job, record, shape, &answer, err);
@@ -355,11 +364,12 @@ static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *e
 	if (ocs_conflicts_expand(job->dependency, has || had, err) < 0)
 		return -1;
 	if (job->qos && (has || had || ocs_conflicts_allocated(record)) &&
-	    ocs_conflicts_qos(job->qos, record->account, record->partition, record->user_id,
-			      err) < 0)
+	    ocs_conflicts_qos(job->qos, record->account, record->partition, record->user_id, err) <
+		    0)
 		return -1;
 	if (!IS_JOB_PENDING(record) && sized && !had && ocs_conflicts_allocated(record))
-		return ocs_error_set(err, OCS_USAGE,
+		return ocs_error_set(
+			err, OCS_USAGE,
 			"job %u has circuits between its nodes: none can be added or given back; cancel it and submit it anew",
 			record->job_id);
 	if (!has && !had)
@@ -368,16 +378,18 @@ static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *e
 		shape = old;
 	if (!IS_JOB_PENDING(record)) {
 		if (!had || !same_words(&old, &shape))
-			return ocs_error_set(err, OCS_USAGE,
+			return ocs_error_set(
+				err, OCS_USAGE,
 				"job %u has its nodes: its shape cannot change; cancel it and submit it anew",
 				record->job_id);
 		if (sized)
-			return ocs_error_set(err, OCS_USAGE,
+			return ocs_error_set(
+				err, OCS_USAGE,
 				"job %u has a shape: nodes cannot be added or given back; cancel it and submit it anew",
 				record->job_id);
 	} else {
-		bool resized = (has && !(had && same_words(&old, &shape))) || sized ||
-			       job->partition;
+		bool resized =
+			(has && !(had && same_words(&old, &shape))) || sized || job->partition;
 
 		if ((resized || ocs_nodes_updates(job)) &&
 		    modify_pending(job, record, resized, had, &old, &shape, err) < 0)
@@ -387,8 +399,7 @@ static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *e
 	return job->extra ? set_extra(&job->extra, &shape, err) : 0;
 }
 
-int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_uid,
-	       char **err_msg)
+int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_uid, char **err_msg)
 {
 	struct ocs_error err = { 0 };
 	int rc;
@@ -398,8 +409,7 @@ int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_
 	pthread_mutex_unlock(&lock);
 	if (!rc)
 		return SLURM_SUCCESS;
-	ocs_slurm_info("uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id,
-	     err.text);
+	ocs_slurm_info("uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id, err.text);
 	tell(err_msg, &err);
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }

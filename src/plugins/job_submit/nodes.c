@@ -20,14 +20,14 @@
 struct allowed {
 	part_record_t *parts[PARTITIONS_MAX];
 	int nparts;
-	hostlist_t *excluded;	/* NULL: none */
-	const char *features;	/* what a node must have, NULL: nothing in particular; */
-	int alternative;	/* this one of those that the features leave */
-	int left;		/* nodes that were found to be allowed, */
-	int missing;		/* not to be in slurm.conf, */
-	int outside;		/* and to be in none of the partitions */
+	hostlist_t *excluded; /* NULL: none */
+	const char *features; /* what a node must have, NULL: nothing in particular; */
+	int alternative;      /* this one of those that the features leave */
+	int left;	      /* nodes that were found to be allowed, */
+	int missing;	      /* not to be in slurm.conf, */
+	int outside;	      /* and to be in none of the partitions */
 	slurmctld_resv_t *reservations[RESERVATIONS_MAX];
-	int nreservations;	/* any of them will do; 0: none is asked for */
+	int nreservations; /* any of them will do; 0: none is asked for */
 };
 
 static bool reserved(const struct allowed *allowed, int node)
@@ -104,9 +104,9 @@ static int refuse_nodes(const job_desc_msg_t *job, const char *partition,
 	if (allowed->missing)
 		ocs_text_add(&by, " (which lacks %d)", allowed->missing);
 	rc = ocs_error_set(err, OCS_NEVER,
-		"--shape=%s does not fit the %d of %d nodes that %s leave%s it: %s",
-		ocs_shape_format(shape, text), allowed->left, answer->section_nodes,
-		n ? by.data : where, n > 1 ? "" : "s", reason);
+			   "--shape=%s does not fit the %d of %d nodes that %s leave%s it: %s",
+			   ocs_shape_format(shape, text), allowed->left, answer->section_nodes,
+			   n ? by.data : where, n > 1 ? "" : "s", reason);
 	ocs_text_free(&by);
 	free(where);
 	free(reason);
@@ -161,15 +161,16 @@ static bool restricted(const struct allowed *allowed, const struct ocs_answer *a
 static int check_required(const job_desc_msg_t *job, const char *partition,
 			  const struct allowed *allowed, struct ocs_error *err)
 {
-	hostlist_t *list = job->req_nodes && *job->req_nodes ? hostlist_create(job->req_nodes) :
-			   NULL;
+	hostlist_t *list =
+		job->req_nodes && *job->req_nodes ? hostlist_create(job->req_nodes) : NULL;
 	int rc = 0;
 	char *name;
 
 	while (list && !rc && (name = hostlist_shift(list))) {
 		if (find_node_record(name) &&
 		    (!ocs_site_serves(partition, name) || !allows(allowed, name)))
-			rc = ocs_error_set(err, OCS_USAGE,
+			rc = ocs_error_set(
+				err, OCS_USAGE,
 				"-w %s: a shape in partition %s cannot have that node; name others, or leave -w out",
 				name, partition);
 		free(name);
@@ -182,9 +183,10 @@ static int check_required(const job_desc_msg_t *job, const char *partition,
 static int check_tasks(const job_desc_msg_t *job, const struct ocs_shape *shape,
 		       const struct ocs_answer *answer, struct ocs_error *err)
 {
-	node_record_t *node = answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
-	uint32_t each = job->cpus_per_task && job->cpus_per_task != NO_VAL16 ?
-			job->cpus_per_task : 1;
+	node_record_t *node =
+		answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
+	uint32_t each =
+		job->cpus_per_task && job->cpus_per_task != NO_VAL16 ? job->cpus_per_task : 1;
 	char text[OCS_SHAPE_TEXT];
 	uint64_t cpus;
 
@@ -193,26 +195,29 @@ static int check_tasks(const job_desc_msg_t *job, const struct ocs_shape *shape,
 	cpus = (uint64_t)answer->nodes * node->config_ptr->cpus;
 	if ((uint64_t)job->num_tasks * each <= cpus)
 		return 0;
-	return ocs_error_set(err, OCS_USAGE,
+	return ocs_error_set(
+		err, OCS_USAGE,
 		"-n %u: --shape=%s takes %d node%s of %u CPUs, too few for that many tasks%s; at most -n %llu",
 		job->num_tasks, ocs_shape_format(shape, text), answer->nodes,
-		answer->nodes == 1 ? "" : "s", node->config_ptr->cpus,
-		each > 1 ? " and -c" : "", (unsigned long long)(cpus / each));
+		answer->nodes == 1 ? "" : "s", node->config_ptr->cpus, each > 1 ? " and -c" : "",
+		(unsigned long long)(cpus / each));
 }
 
 /* What is said instead of "Requested node configuration is not available" or "Invalid feature
  * specification": cons_tres would choose the nodes of each count by themselves. */
 static int refuse_counts(const char *option, const char *features, struct ocs_error *err)
 {
-	return ocs_error_set(err, OCS_USAGE,
+	return ocs_error_set(
+		err, OCS_USAGE,
 		"%s %s: the nodes of a shape cannot be counted by feature; leave the counts out, or name alternatives of which all nodes meet the same one: %s \"[a|b]\"",
 		option, features, option);
 }
 
 /* The nodes that ALLOWED leaves with FEATURES, if there are any. */
 static int check_features(const job_desc_msg_t *job, const char *partition, const char *option,
-			  const char *features, struct allowed *allowed, const struct ocs_shape *shape,
-			  const struct ocs_answer *answer, struct ocs_error *err)
+			  const char *features, struct allowed *allowed,
+			  const struct ocs_shape *shape, const struct ocs_answer *answer,
+			  struct ocs_error *err)
 {
 	struct ocs_error why;
 	int alternatives = features ? ocs_constraint_alternatives(features) : 1, most = -1;
@@ -285,22 +290,24 @@ int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs
 
 bool ocs_nodes_updates(const job_desc_msg_t *job)
 {
-	return job->req_nodes || job->exc_nodes || job->features || job->prefer || job->reservation ||
-	       job->partition || job->num_tasks != NO_VAL || job->min_cpus != NO_VAL ||
-	       (job->cpus_per_task && job->cpus_per_task != NO_VAL16);
+	return job->req_nodes || job->exc_nodes || job->features || job->prefer ||
+	       job->reservation || job->partition || job->num_tasks != NO_VAL ||
+	       job->min_cpus != NO_VAL || (job->cpus_per_task && job->cpus_per_task != NO_VAL16);
 }
 
 /* scontrol's NumCPUs, of which sbatch knows nothing. */
 static int check_cpus(const job_desc_msg_t *job, const struct ocs_shape *shape,
 		      const struct ocs_answer *answer, struct ocs_error *err)
 {
-	node_record_t *node = answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
+	node_record_t *node =
+		answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
 	char text[OCS_SHAPE_TEXT];
 
 	if (!node || !node->config_ptr || job->min_cpus == NO_VAL ||
 	    job->min_cpus <= (uint64_t)answer->nodes * node->config_ptr->cpus)
 		return 0;
-	return ocs_error_set(err, OCS_USAGE,
+	return ocs_error_set(
+		err, OCS_USAGE,
 		"NumCPUs=%u: --shape=%s takes %d node%s of %u CPUs, and all of them; leave it as it is",
 		job->min_cpus, ocs_shape_format(shape, text), answer->nodes,
 		answer->nodes == 1 ? "" : "s", node->config_ptr->cpus);
@@ -319,7 +326,8 @@ int ocs_nodes_check_update(const job_desc_msg_t *job, const job_record_t *record
 		.reservation = job->reservation ? job->reservation : record->resv_name,
 		.num_tasks = job->num_tasks != NO_VAL ? job->num_tasks : details->num_tasks,
 		.cpus_per_task = job->cpus_per_task && job->cpus_per_task != NO_VAL16 ?
-				 job->cpus_per_task : details->cpus_per_task,
+					 job->cpus_per_task :
+					 details->cpus_per_task,
 		.overcommit = details->overcommit,
 	};
 

@@ -84,9 +84,12 @@ int ocs_script_check(const char *script, struct ocs_error *err)
 		if (!strncmp(line, DIRECTIVE, strlen(DIRECTIVE))) {
 			found = directive_search(line + strlen(DIRECTIVE), end, &last);
 			if (found < OCS_OPTIONS)
-				return ocs_error_set(err, OCS_USAGE,
-					"line %d of the script, " DIRECTIVE " --%s: only sbatch reads such lines, and this job came without it; write \"extra\": \"shape=4x4x4\" or \"spank_environment\": [\"%s=...\"] into the request",
-					number, ocs_option_name(found), ocs_option_variable(found, false));
+				return ocs_error_set(
+					err, OCS_USAGE,
+					"line %d of the script, " DIRECTIVE
+					" --%s: only sbatch reads such lines, and this job came without it; write \"extra\": \"shape=4x4x4\" or \"spank_environment\": [\"%s=...\"] into the request",
+					number, ocs_option_name(found),
+					ocs_option_variable(found, false));
 		} else if (is_command(line, end)) {
 			break;
 		}

@@ -22,8 +22,8 @@ static struct {
 	char *path;
 	struct stat seen;
 	struct ocs_fabric *fabric;
-	struct ocs_placer **placers;	/* one per section, made when asked for */
-	struct ocs_error fault;		/* why there is no fabric */
+	struct ocs_placer **placers; /* one per section, made when asked for */
+	struct ocs_error fault;	     /* why there is no fabric */
 } site;
 
 void ocs_site_close(void)
@@ -41,8 +41,7 @@ void ocs_site_close(void)
 static bool same_file(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
 static void take(struct ocs_fabric *fabric, const struct stat *seen)
@@ -54,8 +53,7 @@ static void take(struct ocs_fabric *fabric, const struct stat *seen)
 	site.path = path;
 	site.seen = *seen;
 	site.fabric = fabric;
-	site.placers = ocs_calloc(fabric->nsections ? fabric->nsections : 1,
-				  sizeof(*site.placers));
+	site.placers = ocs_calloc(fabric->nsections ? fabric->nsections : 1, sizeof(*site.placers));
 }
 
 /* A slurmctld that found a broken file when it started goes by the copy of the last one that
@@ -93,8 +91,9 @@ static int refresh(struct ocs_error *err)
 		} else {
 			if (!site.fabric)
 				take_accepted(&now);
-			ocs_slurm_error("%s%s", fault.text, site.fabric ?
-			      "; the description read before stays in force" : "");
+			ocs_slurm_error(
+				"%s%s", fault.text,
+				site.fabric ? "; the description read before stays in force" : "");
 			site.fault = fault;
 		}
 	}
@@ -105,8 +104,7 @@ static int refresh(struct ocs_error *err)
 }
 
 /* The one section that serves all of PARTITIONS; NULL with ERR. */
-static const struct ocs_section *find_section(const char *partitions,
-					      struct ocs_error *err)
+static const struct ocs_section *find_section(const char *partitions, struct ocs_error *err)
 {
 	const struct ocs_section *found = NULL;
 	char *copy = ocs_strdup(partitions ? partitions : ""), *save = NULL;
@@ -116,14 +114,16 @@ static const struct ocs_section *find_section(const char *partitions,
 		const struct ocs_section *section = ocs_fabric_section(site.fabric, name);
 
 		if (!section) {
-			ocs_error_set(err, OCS_USAGE,
+			ocs_error_set(
+				err, OCS_USAGE,
 				"partition %s has no optical circuit switches in ocs.yaml, so no --shape; choose another with -p",
 				name ? name : "(none)");
 			found = NULL;
 			break;
 		}
 		if (found && found != section) {
-			ocs_error_set(err, OCS_USAGE,
+			ocs_error_set(
+				err, OCS_USAGE,
 				"-p %s: the partitions belong to different fabrics (%s and %s), on which shapes mean different things; name one",
 				partitions, found->name, section->name);
 			found = NULL;
@@ -161,19 +161,19 @@ static int ask_servers(const struct ocs_section *section, const struct ocs_shape
 		return 0;
 	if (section->kind == OCS_REGION)
 		return ocs_error_set(err, OCS_USAGE,
-			"%s is a region, where jobs have no shape; leave --shape out",
-			section->name);
+				     "%s is a region, where jobs have no shape; leave --shape out",
+				     section->name);
 	if (shape->xpus > section->nservers)
 		return ocs_error_set(err, OCS_NEVER,
-			"--shape=%s is %ld servers, %s has %d; --shape=%d would fit",
-			ocs_shape_format(shape, text), shape->xpus, section->name,
-			section->nservers, section->nservers);
+				     "--shape=%s is %ld servers, %s has %d; --shape=%d would fit",
+				     ocs_shape_format(shape, text), shape->xpus, section->name,
+				     section->nservers, section->nservers);
 	answer->nodes = (int)shape->xpus;
 	return 0;
 }
 
-int ocs_site_ask(const char *partition, const struct ocs_shape *shape,
-		 struct ocs_answer *answer, struct ocs_error *err)
+int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct ocs_answer *answer,
+		 struct ocs_error *err)
 {
 	const struct ocs_section *section;
 

@@ -14,20 +14,20 @@
 struct ocs_error;
 
 struct ocs_answer {
-	int nodes;		/* that the shape needs */
-	int node_xpus;		/* XPUs of a node; 0 if they are no matter of shapes */
-	bool planned;		/* direct: every job gets a plan */
-	bool rails;		/* rails: every job gets its ports */
-	int section_nodes;	/* nodes of the section */
-	const char *some_node;	/* of the section; valid until the next call */
+	int nodes;	       /* that the shape needs */
+	int node_xpus;	       /* XPUs of a node; 0 if they are no matter of shapes */
+	bool planned;	       /* direct: every job gets a plan */
+	bool rails;	       /* rails: every job gets its ports */
+	int section_nodes;     /* nodes of the section */
+	const char *some_node; /* of the section; valid until the next call */
 };
 
 /* What SHAPE (NULL: none) means in PARTITION, which may be a list ("a,b"; all must be
  * served by one section).  0, or -1 with ERR: OCS_NEVER with what would fit, or
  * OCS_USAGE, or OCS_ERROR for an ocs.yaml that cannot be used.  Without a shape a
  * partition that no section serves is no error (all members zero). */
-int ocs_site_ask(const char *partition, const struct ocs_shape *shape,
-		 struct ocs_answer *answer, struct ocs_error *err);
+int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct ocs_answer *answer,
+		 struct ocs_error *err);
 
 /* After ocs_site_ask.  Whether the section that serves PARTITION has NODE. */
 bool ocs_site_serves(const char *partition, const char *node);

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 
 struct ocs_select_future {
-	bitstr_t *nodes;	/* those that count */
-	time_t *idle;		/* per node of Slurm's table: when it is idle, 0: now */
+	bitstr_t *nodes; /* those that count */
+	time_t *idle;	 /* per node of Slurm's table: when it is idle, 0: now */
 	time_t from, until;
-	time_t *moments;	/* ascending; the first is 0 */
+	time_t *moments; /* ascending; the first is 0 */
 	int nmoments;
 };
 

@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define EVERY_MS 1000		/* a look at everything */
-#define PAUSE_MS 100		/* at least this between two looks */
-#define SOON_MS 100		/* a look where Slurm does not tell when it is time */
+#define EVERY_MS 1000 /* a look at everything */
+#define PAUSE_MS 100  /* at least this between two looks */
+#define SOON_MS 100   /* a look where Slurm does not tell when it is time */
 #define WATCHED_MAX 65536
-#define NUMBERS_MAX 1000	/* of jobs that may have been forgotten */
+#define NUMBERS_MAX 1000 /* of jobs that may have been forgotten */
 
 static pthread_t thread;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -54,8 +54,11 @@ static bool schedule_wanted(void)
 /* Jobs that are ready start at once: people wait for it. */
 static void let_go(void)
 {
-	slurmctld_lock_t lock = { .conf = READ_LOCK, .job = WRITE_LOCK, .node = WRITE_LOCK,
-				  .part = READ_LOCK, .fed = READ_LOCK };
+	slurmctld_lock_t lock = { .conf = READ_LOCK,
+				  .job = WRITE_LOCK,
+				  .node = WRITE_LOCK,
+				  .part = READ_LOCK,
+				  .fed = READ_LOCK };
 
 	lock_slurmctld(lock);
 	ocs_select_hold_tend();
@@ -81,7 +84,8 @@ static bool rest(int ms, bool wakeable)
 			pthread_mutex_lock(&mutex);
 			continue;
 		}
-		if (pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
+		if (pthread_cond_clockwait(&condition, &mutex, CLOCK_MONOTONIC, &until) ==
+		    ETIMEDOUT)
 			break;
 	}
 	if (wakeable)
@@ -160,8 +164,7 @@ static void watch_holders(const struct ocs_controller_holder *holders, int count
 						   "the job did not start");
 			continue;
 		}
-		if (!job || !IS_JOB_COMPLETING(job) ||
-		    ocs_select_epoch(job) != holders[i].epoch)
+		if (!job || !IS_JOB_COMPLETING(job) || ocs_select_epoch(job) != holders[i].epoch)
 			ocs_controller_gone(holders[i].job, holders[i].epoch);
 	}
 }
@@ -174,7 +177,8 @@ static void watch_prologs(const struct ocs_controller_holder *holders, int count
 	for (int i = 0; i < count; i++) {
 		job_record_t *job = find_job_record(holders[i].job);
 		struct ocs_controller_failure failure = {
-			.job = holders[i].job, .epoch = holders[i].epoch,
+			.job = holders[i].job,
+			.epoch = holders[i].epoch,
 		};
 
 		if (!holders[i].living || !holds_allocation(job, &holders[i]) ||
@@ -198,13 +202,14 @@ static void stop_forgotten(void)
 		job_record_t *job = find_job_record(number);
 		bitstr_t *where = bit_alloc(node_record_count);
 
-		ocs_slurm_info("job %u had started before slurmctld died, which was not saved: its nodes are closed to shapes for some seconds",
-		     number);
+		ocs_slurm_info(
+			"job %u had started before slurmctld died, which was not saved: its nodes are closed to shapes for some seconds",
+			number);
 		for (int i = 0; i < count; i++) {
 			int index = ocs_select_node_slurm(nodes[i]);
 
-			if (index >= 0 && !(job && job->node_bitmap &&
-					    bit_test(job->node_bitmap, index)))
+			if (index >= 0 &&
+			    !(job && job->node_bitmap && bit_test(job->node_bitmap, index)))
 				bit_set(where, index);
 		}
 		if (job && bit_ffs(where) >= 0)
@@ -225,7 +230,9 @@ static void pass_numbers(uint32_t last)
 		if (next > last || last - next >= NUMBERS_MAX)
 			return;
 		if (!i)
-			ocs_slurm_info("jobs up to %u have been started before: the next number is greater", last);
+			ocs_slurm_info(
+				"jobs up to %u have been started before: the next number is greater",
+				last);
 		get_next_job_id(false);
 	}
 }
@@ -247,12 +254,11 @@ static void see_nodes(uint8_t *states, uint32_t *jobs)
 	for (int i = 0; i < fabric->nnodes; i++) {
 		int index = ocs_select_node_slurm(i);
 
-		states[i] = ocs_compat_node_state(index >= 0 ? node_record_table_ptr[index] :
-						  NULL);
+		states[i] = ocs_compat_node_state(index >= 0 ? node_record_table_ptr[index] : NULL);
 	}
 	while ((job = list_next(iterator))) {
-		if ((!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job) &&
-		     !IS_JOB_COMPLETING(job)) || !job->node_bitmap)
+		if ((!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job) && !IS_JOB_COMPLETING(job)) ||
+		    !job->node_bitmap)
 			continue;
 		for (int i = 0; next_node_bitmap(job->node_bitmap, &i); i++) {
 			int node = ocs_select_node_fabric(i);
@@ -273,13 +279,13 @@ struct look {
 	int nwaiting;
 	uint8_t *states;
 	uint32_t *jobs;
-	int nnodes;		/* as many has each of them */
-	time_t seen;		/* when the nodes were looked at */
-	uint32_t max_job;	/* that ocsd knows of, or 0 */
+	int nnodes;	  /* as many has each of them */
+	time_t seen;	  /* when the nodes were looked at */
+	uint32_t max_job; /* that ocsd knows of, or 0 */
 	bool write;
-	bool soon;		/* the next look is not to wait as long */
-	bool served;		/* slurmctld was in charge, */
-	bool parked;		/* and is not any more */
+	bool soon;   /* the next look is not to wait as long */
+	bool served; /* slurmctld was in charge, */
+	bool parked; /* and is not any more */
 };
 
 /* The fabric may be another one than before. */
@@ -345,8 +351,11 @@ static void look(struct look *look)
 /* Under the write lock. */
 static void act(struct look *look)
 {
-	slurmctld_lock_t lock = { .conf = READ_LOCK, .job = WRITE_LOCK, .node = WRITE_LOCK,
-				  .part = READ_LOCK, .fed = READ_LOCK };
+	slurmctld_lock_t lock = { .conf = READ_LOCK,
+				  .job = WRITE_LOCK,
+				  .node = WRITE_LOCK,
+				  .part = READ_LOCK,
+				  .fed = READ_LOCK };
 	struct ocs_controller_failure failure;
 	int64_t limit = down_limit_ms();
 
@@ -377,7 +386,8 @@ static void superseded(void)
 {
 	if (!slurmctld_primary || slurmctld_config.shutdown_time)
 		return;
-	ocs_slurm_error("another slurmctld has taken charge while this one did not answer: what it knows is out of date, and it ends without saving that; start it again to give it control back");
+	ocs_slurm_error(
+		"another slurmctld has taken charge while this one did not answer: what it knows is out of date, and it ends without saving that; start it again to give it control back");
 	_exit(1);
 }
 
@@ -436,8 +446,7 @@ static void *keep(void *unused)
 		ocs_controller_near();
 		now.nwaiting = ocs_controller_waiting(now.waiting, WATCHED_MAX);
 		now.max_job = ocs_controller_max_job();
-		now.write = ocs_controller_failures() || ocs_select_requeued_any() ||
-			    now.max_job;
+		now.write = ocs_controller_failures() || ocs_select_requeued_any() || now.max_job;
 		now.write |= ocs_controller_forgotten_any();
 		look(&now);
 		if (now.write)

@@ -13,16 +13,16 @@
 static __thread struct {
 	job_record_t *job;
 	enum ocs_controller_mode mode;
-	bool asks;		/* something of the fabric */
+	bool asks; /* something of the fabric */
 	struct ocs_controller_request request;
-	bitstr_t *nodes;	/* what cons_tres started from, to run now */
-	bitstr_t *narrowed;	/* the nodes chosen beforehand, all that it is shown */
-	bool asked;		/* about all nodes that count, and the answer is in err */
-	bool refused;		/* the hook found no nodes at least once, */
-	bool chose;		/* or found some */
+	bitstr_t *nodes;    /* what cons_tres started from, to run now */
+	bitstr_t *narrowed; /* the nodes chosen beforehand, all that it is shown */
+	bool asked;	    /* about all nodes that count, and the answer is in err */
+	bool refused;	    /* the hook found no nodes at least once, */
+	bool chose;	    /* or found some */
 	bool nodes_help;
-	struct ocs_error err;	/* why, the last time */
-	bool reasoned;		/* err is what the job waits for, whatever the hook says */
+	struct ocs_error err; /* why, the last time */
+	bool reasoned;	      /* err is what the job waits for, whatever the hook says */
 } call;
 
 const struct ocs_controller_request *ocs_select_call_request(void)
@@ -69,8 +69,9 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 		rc = ocs_error_set(err, OCS_NEVER, "%s", ocs_conf_missing());
 	/* It would run without circuits, on the nodes of its shape or any others. */
 	if (rc >= 0 && !request->shaped && ocs_spank_get(job, OCS_OPTION_PREFIX "shape"))
-		rc = ocs_error_set(err, OCS_NEVER,
-				   "it was submitted with --shape, but there is no shape in its Extra: JobSubmitPlugins of slurm.conf lacks ocs, or has another plugin behind it that writes Extra; list ocs last");
+		rc = ocs_error_set(
+			err, OCS_NEVER,
+			"it was submitted with --shape, but there is no shape in its Extra: JobSubmitPlugins of slurm.conf lacks ocs, or has another plugin behind it that writes Extra; list ocs last");
 	return rc;
 }
 
@@ -84,8 +85,7 @@ static void complain(const char *how)
 	last = call.job->job_id;
 }
 
-int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
-			  bool forecast)
+int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode, bool forecast)
 {
 	int rc;
 
@@ -177,9 +177,8 @@ static void ask_afterwards(job_record_t *job)
 
 	leave_idle(call.nodes);
 	usable = usable_nodes(call.nodes);
-	if (ocs_controller_choose(request, call.mode, usable, NULL, 0,
-				  (int)job->details->min_nodes, 0, chosen,
-				  &nodes_help, &err) < 0) {
+	if (ocs_controller_choose(request, call.mode, usable, NULL, 0, (int)job->details->min_nodes,
+				  0, chosen, &nodes_help, &err) < 0) {
 		call.refused = true;
 		call.nodes_help = nodes_help;
 		call.err = err;
@@ -217,10 +216,10 @@ static int wait_for_other_mode(job_record_t *job)
 	bool by_qos = qos && ocs_conf_preempts_by_qos();
 	bool its_own = by_qos ? qos->preempt_mode : job->part_ptr->preempt_mode != NO_VAL16;
 
-	ocs_select_call_reason("does not start: %s %s has PreemptMode=SUSPEND%s, and a suspended job would keep its circuits; give it another with scontrol update",
-			       by_qos ? "QOS" : "partition",
-			       by_qos ? qos->name : job->part_ptr->name,
-			       its_own ? "" : " (as slurm.conf says for all)");
+	ocs_select_call_reason(
+		"does not start: %s %s has PreemptMode=SUSPEND%s, and a suspended job would keep its circuits; give it another with scontrol update",
+		by_qos ? "QOS" : "partition", by_qos ? qos->name : job->part_ptr->name,
+		its_own ? "" : " (as slurm.conf says for all)");
 	call.nodes_help = false;
 	return SLURM_ERROR;
 }
@@ -235,7 +234,8 @@ int ocs_select_test_run(const struct ocs_select_test *given)
 	if (plans && call.asks && ocs_select_suspends(t->job))
 		return wait_for_other_mode(t->job);
 	if (plans && !ocs_select_promise_respect(t->job, t->nodes)) {
-		ocs_select_call_reason("waits: a node that was asked for by name is promised to a job for which others were preempted");
+		ocs_select_call_reason(
+			"waits: a node that was asked for by name is promised to a job for which others were preempted");
 		return SLURM_ERROR;
 	}
 	if (call.mode == OCS_RUN_NOW)
@@ -244,8 +244,8 @@ int ocs_select_test_run(const struct ocs_select_test *given)
 	if (left)
 		t->preemptable = list_count(left) ? left : NULL;
 	rc = call.asks ? ocs_select_test_preempting(t) :
-	     t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
-		     t->preemptable, t->preempted, t->excluded, t->will_run);
+			 t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes,
+				 t->mode, t->preemptable, t->preempted, t->excluded, t->will_run);
 	FREE_NULL_LIST(left);
 	return rc;
 }
@@ -259,14 +259,14 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	if (call.nodes && rc != SLURM_SUCCESS && !call.chose && !call.reasoned && !call.asked &&
 	    call.err.code != OCS_NEVER)
 		ask_afterwards(job);
-	if (call.nodes && call.refused && !call.chose && !call.reasoned && call.err.code == OCS_NOT_NOW)
+	if (call.nodes && call.refused && !call.chose && !call.reasoned &&
+	    call.err.code == OCS_NOT_NOW)
 		mention_reserved(job);
 	FREE_NULL_BITMAP(call.nodes);
 	refused = call.refused && !call.chose;
 	nodes_help = call.nodes_help;
 	/* Those it preempts have still to leave. */
-	if (asks && (rc != SLURM_SUCCESS || call.reasoned) && refused &&
-	    call.err.code != OCS_NEVER)
+	if (asks && (rc != SLURM_SUCCESS || call.reasoned) && refused && call.err.code != OCS_NEVER)
 		known = remember(job);
 	else if (asks && mode == OCS_RUN_NOW && rc == SLURM_SUCCESS)
 		ocs_controller_pending(job->job_id, job->user_id, NULL, NULL, NULL, false);
@@ -302,8 +302,7 @@ static void shrink(bitstr_t *map, const int *chosen, int count)
 /* A placement is exactly these nodes. */
 static bool placed(void)
 {
-	return call.request.section->kind == OCS_TORUS ||
-	       call.request.section->kind == OCS_STATIC;
+	return call.request.section->kind == OCS_TORUS || call.request.section->kind == OCS_STATIC;
 }
 
 /* Leaves in MAP the nodes that JOB gets of those in it.  Their number, or -1 with the
@@ -317,8 +316,7 @@ static int choose_of(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint3
 	int max = max_nodes >= INT32_MAX ? 0 : (int)max_nodes;
 
 	if (job->details->req_node_bitmap)
-		nrequired = ocs_select_nodes_of(job->details->req_node_bitmap, &required,
-						&outside);
+		nrequired = ocs_select_nodes_of(job->details->req_node_bitmap, &required, &outside);
 	for (int i = 0; i < nrequired && !outside; i++) {
 		if (fabric->nodes[required[i]].section != call.request.section->index)
 			outside = 1;
@@ -328,9 +326,9 @@ static int choose_of(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint3
 				      "a node that was asked for by name is not part of section %s",
 				      call.request.section->name);
 	else
-		count = ocs_controller_choose(&call.request, call.mode, usable, required,
-					      nrequired, (int)min_nodes, max, chosen,
-					      &call.nodes_help, &call.err);
+		count = ocs_controller_choose(&call.request, call.mode, usable, required, nrequired,
+					      (int)min_nodes, max, chosen, &call.nodes_help,
+					      &call.err);
 	if (count > 0)
 		shrink(map, chosen, count);
 	xfree(required);
@@ -455,9 +453,10 @@ static int confirm(const topology_eval_t *eval)
 {
 	int count = bit_set_count(call.narrowed);
 
-	return bit_super_set(call.narrowed, eval->node_map) &&
-	       (uint32_t)count >= eval->min_nodes && (uint32_t)count <= eval->max_nodes ?
-		count : ocs_error_set(&call.err, OCS_NOT_NOW, "a chosen node does not serve");
+	return bit_super_set(call.narrowed, eval->node_map) && (uint32_t)count >= eval->min_nodes &&
+			       (uint32_t)count <= eval->max_nodes ?
+		       count :
+		       ocs_error_set(&call.err, OCS_NOT_NOW, "a chosen node does not serve");
 }
 
 int ocs_select_evaluate(void *evaluation)
@@ -474,14 +473,15 @@ int ocs_select_evaluate(void *evaluation)
 			ocs_select_steer(eval);
 		return SLURM_SUCCESS;
 	}
-	count = call.narrowed ? confirm(eval) :
-		choose(eval->job_ptr, eval->node_map, eval->min_nodes, eval->max_nodes);
+	count = call.narrowed ?
+			confirm(eval) :
+			choose(eval->job_ptr, eval->node_map, eval->min_nodes, eval->max_nodes);
 	if (count < 0) {
 		call.refused = true;
 		if (call.err.code == OCS_NEVER && call.mode == OCS_TEST_ONLY)
 			complain("can never start: ");
-		return call.err.code == OCS_NEVER ?
-			ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE : SLURM_ERROR;
+		return call.err.code == OCS_NEVER ? ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE :
+						    SLURM_ERROR;
 	}
 	call.chose = true;
 	/* Servers are all alike, so Slurm may take its pick. */

@@ -116,10 +116,10 @@ static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure act
 
 	if (!news && xstrstr(job->admin_comment, text))
 		return;
-	line = xstrdup_printf("%s (%s%s)", text,
-			      action == OCS_ON_FAILURE_SIGNAL ? "it was sent SIG" : "it runs on",
-			      action == OCS_ON_FAILURE_SIGNAL ?
-			      sigabbrev_np(config->policies.signal) : "");
+	line = xstrdup_printf(
+		"%s (%s%s)", text,
+		action == OCS_ON_FAILURE_SIGNAL ? "it was sent SIG" : "it runs on",
+		action == OCS_ON_FAILURE_SIGNAL ? sigabbrev_np(config->policies.signal) : "");
 	note_running(job, line);
 	ocs_slurm_info("%pJ: %s", job, line);
 	if (action == OCS_ON_FAILURE_SIGNAL && news) {
@@ -137,8 +137,9 @@ static bool stays(job_record_t *job, const struct ocs_controller_failure *failur
 {
 	const struct ocs_config *config = ocs_controller_config();
 	enum ocs_on_failure action = !config ? OCS_ON_FAILURE_REQUEUE :
-		failure->kind == OCS_SWITCH_SILENT ?
-			config->policies.switch_failed : config->policies.circuit_failed;
+				     failure->kind == OCS_SWITCH_SILENT ?
+					       config->policies.switch_failed :
+					       config->policies.circuit_failed;
 
 	switch (failure->kind) {
 	case OCS_NO_CIRCUITS:
@@ -162,7 +163,7 @@ static bool stays(job_record_t *job, const struct ocs_controller_failure *failur
 	/* Nothing is lost yet that could be told by a signal. */
 	if (ocs_select_in_prolog(job) && action == OCS_ON_FAILURE_SIGNAL)
 		action = failure->kind == OCS_SWITCH_SILENT ? OCS_ON_FAILURE_IGNORE :
-			OCS_ON_FAILURE_REQUEUE;
+							      OCS_ON_FAILURE_REQUEUE;
 	if (action == OCS_ON_FAILURE_CANCEL)
 		cancel(job, text, "policies of ocs.yaml say so");
 	else if (action != OCS_ON_FAILURE_REQUEUE)

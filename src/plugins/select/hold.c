@@ -34,9 +34,9 @@
 static struct held {
 	uint32_t job;
 	uint64_t epoch;
-	int64_t ended_ns;	/* when its prologs were first seen to have ended, 0: not yet */
-	int64_t asked_ns;	/* when ocsd was asked who is missing, 0: not yet */
-} *held;
+	int64_t ended_ns; /* when its prologs were first seen to have ended, 0: not yet */
+	int64_t asked_ns; /* when ocsd was asked who is missing, 0: not yet */
+} * held;
 static int count;
 
 static struct held *find(uint32_t job, uint64_t epoch)
@@ -104,7 +104,9 @@ static job_record_t *running(const struct held *entry)
 	job_record_t *job = find_job_record(entry->job);
 
 	return job && (IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job)) &&
-	       ocs_select_epoch(job) == entry->epoch ? job : NULL;
+			       ocs_select_epoch(job) == entry->epoch ?
+		       job :
+		       NULL;
 }
 
 /* PrologSlurmctld has ended, if there was one: Slurm would look at the job's nodes but for us. */
@@ -142,7 +144,8 @@ static bool due(const struct held *entry, job_record_t *job)
 	int64_t now = ocs_now_ns();
 
 	/* Without ocs.yaml nobody can be asked. */
-	if (!ocs_controller_fabric() || ocs_controller_down_ms() || (entry->asked_ns && now - entry->asked_ns < AGAIN_NS))
+	if (!ocs_controller_fabric() || ocs_controller_down_ms() ||
+	    (entry->asked_ns && now - entry->asked_ns < AGAIN_NS))
 		return false;
 	return overdue(job) || (entry->ended_ns && now - entry->ended_ns > GRACE_NS);
 }
@@ -160,8 +163,9 @@ bool ocs_select_hold_any(bool *soon)
 	for (int i = 0; i < count; i++) {
 		job_record_t *job = running(&held[i]);
 
-		if (!job || headless(job) || configured(job) || ocs_controller_ready(held[i].job, held[i].epoch) ||
-		    due(&held[i], job) || (prologs_ended(job) != (held[i].ended_ns != 0)))
+		if (!job || headless(job) || configured(job) ||
+		    ocs_controller_ready(held[i].job, held[i].epoch) || due(&held[i], job) ||
+		    (prologs_ended(job) != (held[i].ended_ns != 0)))
 			any = true;
 		/* PrologSlurmctld ends without a word to us. */
 		if (job && IS_JOB_CONFIGURING(job) && job->details->prolog_running > 1)
@@ -241,7 +245,7 @@ static bool tend(int i)
 
 void ocs_select_hold_tend(void)
 {
-	for (int i = 0; i < count; ) {
+	for (int i = 0; i < count;) {
 		if (tend(i))
 			i++;
 	}

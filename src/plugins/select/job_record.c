@@ -63,7 +63,7 @@ static void publish_planned(job_record_t *job, const char *circuits)
 
 void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocation *made)
 {
-	char *epoch = xstrdup_printf("%"PRIu64, made->epoch), *text = NULL;
+	char *epoch = xstrdup_printf("%" PRIu64, made->epoch), *text = NULL;
 
 	ocs_select_spank_set(job, "OCS_EPOCH", epoch);
 	ocs_select_spank_set(job, "OCS_SECTION", made->section);
@@ -83,9 +83,9 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 	if (xstrstr(job->admin_comment, OCS_SELECT_RUNNING_PREFIX))
 		ocs_select_comment_set(&job->admin_comment, OCS_SELECT_RUNNING_PREFIX, NULL);
 	if (made->placement) {
-		text = xstrdup_printf(COUNTS_PREFIX "shape=%s xpus=%ld idle=%ld cubes=%d circuits=%d",
-				      made->shape, made->xpus, made->idle, made->cubes,
-				      made->circuits);
+		text = xstrdup_printf(
+			COUNTS_PREFIX "shape=%s xpus=%ld idle=%ld cubes=%d circuits=%d",
+			made->shape, made->xpus, made->idle, made->cubes, made->circuits);
 		ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, text);
 		xfree(text);
 	} else if (made->planned) {
@@ -110,8 +110,9 @@ void ocs_select_unpublish(job_record_t *job)
 
 void ocs_select_forget(job_record_t *job)
 {
-	static const char *const names[] = { "OCS_EPOCH", "OCS_SECTION", "OCS_SHAPE", "OCS_CONN",
-					     "OCS_PLACEMENT", "OCS_NODES", "OCS_ATTEMPTS" };
+	static const char *const names[] = { "OCS_EPOCH",   "OCS_SECTION",   "OCS_SHAPE",
+					     "OCS_CONN",    "OCS_PLACEMENT", "OCS_NODES",
+					     "OCS_ATTEMPTS" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		ocs_select_spank_set(job, names[i], NULL);
@@ -164,8 +165,9 @@ static int restore(void *element, void *unused)
 	known.demand = text_of(job, OCS_SELECT_DEMAND);
 	known.nodes = text_of(job, "OCS_NODES") ? text_of(job, "OCS_NODES") : list;
 	if (known.placement && xstrncmp(known.placement, PLACEMENT_VERSION, 3))
-		ocs_slurm_error("%pJ: its placement is of version %.2s, and this slurm-ocs reads %.2s: a newer one wrote it; the circuits stay until the job ends",
-		      job, known.placement, PLACEMENT_VERSION);
+		ocs_slurm_error(
+			"%pJ: its placement is of version %.2s, and this slurm-ocs reads %.2s: a newer one wrote it; the circuits stay until the job ends",
+			job, known.placement, PLACEMENT_VERSION);
 	ocs_controller_restore(&known, nodes, count, living);
 	ocs_select_lost_note(job);
 	if (living)

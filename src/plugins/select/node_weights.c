@@ -9,14 +9,15 @@
 
 #include "src/plugins/select/select_ocs.h"
 
-#define BITS 12		/* Slurm's own scheduling weights leave as many at the upper end; cubes
+#define BITS \
+	12 /* Slurm's own scheduling weights leave as many at the upper end; cubes
 			 * have 512 nodes at most */
 #define WHOLE ((UINT64_C(1) << BITS) - 1)
-#define PART (WHOLE / 2)	/* broken cubes without room for all of the job begin here */
+#define PART (WHOLE / 2) /* broken cubes without room for all of the job begin here */
 
 static struct {
 	node_record_t **nodes;
-	uint64_t *weights;	/* that they had */
+	uint64_t *weights; /* that they had */
 	int count;
 } steered;
 
@@ -93,7 +94,8 @@ void ocs_select_steer(void *evaluation)
 		for (int i = 0; (node = next_node_bitmap(eval->node_map, &i)); i++) {
 			steered.nodes[steered.count] = node;
 			steered.weights[steered.count++] = node->sched_weight;
-			node->sched_weight = node->sched_weight << BITS |
+			node->sched_weight =
+				node->sched_weight << BITS |
 				dislike(fabric, first, idle, ocs_select_node_fabric(i), wanted);
 		}
 		xfree(idle);

@@ -3,9 +3,9 @@
 
 #include "src/plugins/select/select_ocs.h"
 
-static int *fabric_of;		/* by Slurm's index */
+static int *fabric_of; /* by Slurm's index */
 static int fabric_of_count;
-static int *slurm_of;		/* by the fabric's index */
+static int *slurm_of; /* by the fabric's index */
 
 void ocs_select_nodes_map(void)
 {

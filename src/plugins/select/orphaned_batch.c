@@ -10,7 +10,7 @@
 static struct noted {
 	uint32_t job;
 	uint64_t epoch;
-} *noted;
+} * noted;
 static int count;
 
 void ocs_select_lost_note(job_record_t *job)
@@ -20,8 +20,7 @@ void ocs_select_lost_note(job_record_t *job)
 	    !ocs_select_prologs_run(job))
 		return;
 	xrecalloc(noted, count + 1, sizeof(*noted));
-	noted[count++] = (struct noted){ .job = job->job_id,
-					 .epoch = ocs_select_epoch(job) };
+	noted[count++] = (struct noted){ .job = job->job_id, .epoch = ocs_select_epoch(job) };
 }
 
 /* Its job if that is still in the run that was noted. */
@@ -50,7 +49,8 @@ void ocs_select_lost_requeue(void)
 
 	for (int i = 0; i < count; i++) {
 		struct ocs_controller_failure failure = {
-			.job = noted[i].job, .epoch = noted[i].epoch,
+			.job = noted[i].job,
+			.epoch = noted[i].epoch,
 		};
 		job_record_t *job = running(&noted[i]);
 
@@ -60,7 +60,8 @@ void ocs_select_lost_requeue(void)
 			noted[kept++] = noted[i];
 			continue;
 		}
-		failure.text = xstrdup("slurmctld was restarted during its prolog and did not start its script");
+		failure.text = xstrdup(
+			"slurmctld was restarted during its prolog and did not start its script");
 		ocs_select_fail(&failure);
 		xfree(failure.text);
 	}

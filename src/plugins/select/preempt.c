@@ -16,17 +16,17 @@
 
 #pragma weak slurm_job_preempt_mode
 
-#define SOON_S 120	/* nodes that are cleaned up for longer than this may stay so */
+#define SOON_S 120 /* nodes that are cleaned up for longer than this may stay so */
 
 /* The jobs that may be preempted, as the search sees them. */
 struct candidates {
 	job_record_t **jobs;
 	struct ocs_controller_preemptable *entries;
 	int count;
-	int leaving;		/* the first of them: in their grace time, on behalf of another job */
-	int *users;		/* per node of the fabric */
-	uint64_t *usable;	/* nodes that may be used once they are idle, */
-	uint64_t *soon;		/* and those that become idle without preemption */
+	int leaving;	  /* the first of them: in their grace time, on behalf of another job */
+	int *users;	  /* per node of the fabric */
+	uint64_t *usable; /* nodes that may be used once they are idle, */
+	uint64_t *soon;	  /* and those that become idle without preemption */
 };
 
 enum answer { NOBODY, SOON, THESE };
@@ -175,8 +175,8 @@ static void look(struct candidates *c, const struct ocs_select_test *t, bitstr_t
 		given = bit_test(nodes, index);
 		if (given && !ocs_controller_held(i))
 			put(c->usable, i);
-		if (!c->users[i] && (given || ((leaving[i / 64] >> (i % 64) & 1) &&
-					       will_serve(t, node))))
+		if (!c->users[i] &&
+		    (given || ((leaving[i / 64] >> (i % 64) & 1) && will_serve(t, node))))
 			put(c->soon, i);
 	}
 	xfree(leaving);
@@ -250,12 +250,13 @@ static int find_victims(struct candidates *c, struct ocs_controller_preemption *
 }
 
 /* Who has to go, and which nodes the job gets then. */
-static enum answer decide(const struct ocs_select_test *t, struct candidates *c,
-			  list_t *victims, bitstr_t *chosen)
+static enum answer decide(const struct ocs_select_test *t, struct candidates *c, list_t *victims,
+			  bitstr_t *chosen)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
 	struct ocs_controller_preemption p = {
-		.usable = c->soon, .users = c->users,
+		.usable = c->soon,
+		.users = c->users,
 		.min = (int)t->min_nodes,
 		.max = t->max_nodes >= INT32_MAX ? 0 : (int)t->max_nodes,
 	};
@@ -312,8 +313,9 @@ static int preempt(const struct ocs_select_test *t, list_t *victims, bitstr_t *n
 	ocs_select_promise_make(t->job, t->nodes, *t->preempted);
 	list = names(*t->preempted);
 	ocs_slurm_info("%pJ: preempts %s", t->job, list);
-	ocs_select_call_reason("waits until the jobs it preempts have left and their circuits are taken down: %s",
-			       list);
+	ocs_select_call_reason(
+		"waits until the jobs it preempts have left and their circuits are taken down: %s",
+		list);
 	xfree(list);
 	return rc;
 }
@@ -348,7 +350,8 @@ static int keep_promise(const struct ocs_select_test *t, bitstr_t *promised)
 		ocs_select_call_reason("waits until the jobs it preempts have left: %s", list);
 		xfree(list);
 	} else if (rc != SLURM_SUCCESS) {
-		ocs_select_call_reason("waits until the nodes of the jobs it preempted are cleaned up and their circuits taken down");
+		ocs_select_call_reason(
+			"waits until the nodes of the jobs it preempted are cleaned up and their circuits taken down");
 	}
 	list_destroy(left);
 	return rc;
@@ -369,7 +372,8 @@ static int search(const struct ocs_select_test *t, bitstr_t *nodes, int rc)
 		break;
 	case SOON:
 		if (now && !ocs_select_call_chose())
-			ocs_select_call_reason("waits until the nodes of ended jobs are cleaned up and their circuits taken down, so nobody is preempted");
+			ocs_select_call_reason(
+				"waits until the nodes of ended jobs are cleaned up and their circuits taken down, so nobody is preempted");
 		break;
 	case NOBODY:
 		break;

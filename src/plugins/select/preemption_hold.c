@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define EARNEST_S 2	/* by then slurmctld has stopped the first victim, if it will at all */
-#define IDLE_S 60	/* what the job does not take for so long it cannot take */
+#define EARNEST_S 2 /* by then slurmctld has stopped the first victim, if it will at all */
+#define IDLE_S 60   /* what the job does not take for so long it cannot take */
 
 struct ocs_select_promise {
 	uint32_t job;
@@ -19,7 +19,7 @@ struct ocs_select_promise {
 	uint32_t *victims;
 	int nvictims;
 	time_t made;
-	time_t idle;	/* since when the nodes wait for the job; 0: they do not */
+	time_t idle; /* since when the nodes wait for the job; 0: they do not */
 	struct ocs_select_promise *next;
 };
 
@@ -37,7 +37,7 @@ static void drop(struct ocs_select_promise **at)
 
 void ocs_select_promise_drop(uint32_t job)
 {
-	for (struct ocs_select_promise **at = &promises; *at; ) {
+	for (struct ocs_select_promise **at = &promises; *at;) {
 		if (!job || (*at)->job == job)
 			drop(at);
 		else
@@ -107,13 +107,13 @@ static void prune(void)
 {
 	time_t now = time(NULL);
 
-	for (struct ocs_select_promise **at = &promises; *at; ) {
+	for (struct ocs_select_promise **at = &promises; *at;) {
 		if (stands(*at, now)) {
 			at = &(*at)->next;
 			continue;
 		}
 		ocs_slurm_info("job %u: what it was promised when others were preempted is void",
-		     (*at)->job);
+			       (*at)->job);
 		drop(at);
 	}
 }

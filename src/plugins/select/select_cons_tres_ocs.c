@@ -27,8 +27,8 @@ static void *ocs_compat_base(void)
 
 OCS_NEXT(int, select_p_node_init, (void))
 OCS_NEXT(int, select_p_job_test,
-	 (job_record_t *, bitstr_t *, uint32_t, uint32_t, uint32_t, uint16_t, list_t *,
-	  list_t **, resv_exc_t *, will_run_data_t *))
+	 (job_record_t *, bitstr_t *, uint32_t, uint32_t, uint32_t, uint16_t, list_t *, list_t **,
+	  resv_exc_t *, will_run_data_t *))
 OCS_NEXT(int, select_p_job_begin, (job_record_t *))
 OCS_NEXT(int, select_p_job_fini, (job_record_t *))
 OCS_NEXT(int, select_p_job_expand, (job_record_t *, job_record_t *))
@@ -58,8 +58,7 @@ static int base_init(void)
 /* Only the plugin that is chosen does more than being loaded. */
 static bool chosen(void)
 {
-	return running_in_slurmctld() &&
-	       !xstrcmp(slurm_conf.select_type, "select/cons_tres_ocs");
+	return running_in_slurmctld() && !xstrcmp(slurm_conf.select_type, "select/cons_tres_ocs");
 }
 
 OCS_EXPORT int init(void)
@@ -71,10 +70,10 @@ OCS_EXPORT int init(void)
 			ocs_slurm_fatal("%s", ocs_conf_forbids());
 		if (!(slurm_conf.select_type_param &
 		      (OCS_SELECT_CPU | OCS_SELECT_CORE | OCS_SELECT_SOCKET)))
-			ocs_slurm_fatal("SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
+			ocs_slurm_fatal(
+				"SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
 		if (ocs_conf_missing())
-			ocs_slurm_error("%s: jobs with a shape are refused",
-			      ocs_conf_missing());
+			ocs_slurm_error("%s: jobs with a shape are refused", ocs_conf_missing());
 		ocs_controller_log_set(say);
 		ocs_controller_hook_set(ocs_select_evaluate);
 	}
@@ -102,13 +101,20 @@ OCS_EXPORT int select_p_node_init(void)
 
 OCS_EXPORT int select_p_job_test(job_record_t *job, bitstr_t *nodes, uint32_t min_nodes,
 				 uint32_t max_nodes, uint32_t req_nodes, uint16_t mode,
-				 list_t *preemptable, list_t **preempted,
-				 resv_exc_t *excluded, will_run_data_t *will_run)
+				 list_t *preemptable, list_t **preempted, resv_exc_t *excluded,
+				 will_run_data_t *will_run)
 {
 	struct ocs_select_test test = {
-		.job = job, .nodes = nodes, .min_nodes = min_nodes, .max_nodes = max_nodes,
-		.req_nodes = req_nodes, .mode = mode, .preemptable = preemptable,
-		.preempted = preempted, .excluded = excluded, .will_run = will_run,
+		.job = job,
+		.nodes = nodes,
+		.min_nodes = min_nodes,
+		.max_nodes = max_nodes,
+		.req_nodes = req_nodes,
+		.mode = mode,
+		.preemptable = preemptable,
+		.preempted = preempted,
+		.excluded = excluded,
+		.will_run = will_run,
 		.base = ocs_next_select_p_job_test(),
 	};
 	int rc = SLURM_ERROR;
@@ -143,8 +149,7 @@ static int commit(job_record_t *job)
 			rc = ocs_error_set(&err, OCS_ERROR, "it got nodes outside the fabric");
 		else
 			rc = ocs_controller_begin(&request, nodes, count, job->user_id,
-						  job->user_name, job->part_ptr->name,
-						  &made, &err);
+						  job->user_name, job->part_ptr->name, &made, &err);
 		xfree(nodes);
 	}
 	if (rc < 0) {
@@ -161,9 +166,9 @@ static int commit(job_record_t *job)
 		ocs_select_publish(job, made);
 		ocs_select_hold(job);
 		ocs_controller_pending_clear(job->job_id);
-		ocs_slurm_info("%pJ: epoch %"PRIu64" section %s shape %s cubes %d circuits %d", job,
-		     made->epoch, made->section, made->shape ? made->shape : "none",
-		     made->cubes, made->circuits);
+		ocs_slurm_info("%pJ: epoch %" PRIu64 " section %s shape %s cubes %d circuits %d",
+			       job, made->epoch, made->section, made->shape ? made->shape : "none",
+			       made->cubes, made->circuits);
 		ocs_controller_allocation_free(made);
 	}
 	return SLURM_SUCCESS;
@@ -171,8 +176,7 @@ static int commit(job_record_t *job)
 
 OCS_EXPORT int select_p_job_begin(job_record_t *job)
 {
-	int rc = ocs_next_select_p_job_begin() ? ocs_next_select_p_job_begin()(job) :
-		SLURM_ERROR;
+	int rc = ocs_next_select_p_job_begin() ? ocs_next_select_p_job_begin()(job) : SLURM_ERROR;
 
 	if (rc != SLURM_SUCCESS)
 		return rc;
@@ -195,12 +199,13 @@ OCS_EXPORT int select_p_job_fini(job_record_t *job)
 OCS_EXPORT int select_p_job_expand(job_record_t *from, job_record_t *to)
 {
 	if (ocs_select_epoch(from) || ocs_select_epoch(to)) {
-		ocs_slurm_error("%pJ and %pJ cannot be merged: circuits belong to the nodes they started on",
-		      from, to);
+		ocs_slurm_error(
+			"%pJ and %pJ cannot be merged: circuits belong to the nodes they started on",
+			from, to);
 		return ESLURM_NOT_SUPPORTED;
 	}
 	return ocs_next_select_p_job_expand() ? ocs_next_select_p_job_expand()(from, to) :
-		SLURM_ERROR;
+						SLURM_ERROR;
 }
 
 OCS_EXPORT int select_p_job_resized(job_record_t *job, node_record_t *node)
@@ -216,14 +221,13 @@ OCS_EXPORT int select_p_job_resized(job_record_t *job, node_record_t *node)
 	if (!node->no_share_job_cnt)
 		bit_set(share_node_bitmap, (int)node->index);
 	return ocs_next_select_p_job_resized() ? ocs_next_select_p_job_resized()(job, node) :
-		SLURM_ERROR;
+						 SLURM_ERROR;
 }
 
 /* After a start, and after changes of partitions and nodes. */
 OCS_EXPORT int select_p_reconfigure(void)
 {
-	int rc = ocs_next_select_p_reconfigure() ? ocs_next_select_p_reconfigure()() :
-		SLURM_ERROR;
+	int rc = ocs_next_select_p_reconfigure() ? ocs_next_select_p_reconfigure()() : SLURM_ERROR;
 
 	if (chosen() && !ocs_controller_fabric()) {
 		static bool once;

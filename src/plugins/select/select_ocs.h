@@ -33,15 +33,14 @@ struct ocs_select_test {
 	list_t *preemptable, **preempted;
 	resv_exc_t *excluded;
 	will_run_data_t *will_run;
-	int (*base)(job_record_t *, bitstr_t *, uint32_t, uint32_t, uint32_t, uint16_t,
-		    list_t *, list_t **, resv_exc_t *, will_run_data_t *);
+	int (*base)(job_record_t *, bitstr_t *, uint32_t, uint32_t, uint32_t, uint16_t, list_t *,
+		    list_t **, resv_exc_t *, will_run_data_t *);
 };
 
 /* Frames a call of cons_tres: the hook below belongs to this job and mode; NODES are
  * those that cons_tres starts from.  FORECAST: nothing will be started by the answer (`sbatch --test-only`).  An error
  * means that the job cannot be served and the call is to be left out. */
-int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode,
-			  bool forecast);
+int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode, bool forecast);
 /* Runs the call.  Nodes that were promised to other jobs are left out. */
 int ocs_select_test_run(const struct ocs_select_test *test);
 /* RC of the call; turns it into what slurmctld should hear. */

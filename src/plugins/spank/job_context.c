@@ -57,16 +57,14 @@ uint64_t ocs_visit_epoch_noted(const struct ocs_visit *visit)
 	return epoch;
 }
 
-int ocs_visit_start(spank_t spank, const struct ocs_settings *settings,
-		       struct ocs_visit *visit)
+int ocs_visit_start(spank_t spank, const struct ocs_settings *settings, struct ocs_visit *visit)
 {
 	memset(visit, 0, sizeof(*visit));
 	visit->settings = settings;
 	visit->start = ocs_now_ns();
 	visit->node = getenv("SLURMD_NODENAME");
 	visit->epoch = epoch_parse(getenv("SPANK_OCS_EPOCH"));
-	if (!visit->node ||
-	    spank_get_item(spank, S_JOB_ID, &visit->job) != ESPANK_SUCCESS ||
+	if (!visit->node || spank_get_item(spank, S_JOB_ID, &visit->job) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_UID, &visit->uid) != ESPANK_SUCCESS) {
 		slurm_error("spank_ocs: SLURMD_NODENAME, job or user is missing here");
 		return -1;
@@ -136,8 +134,8 @@ void ocs_visit_rest(const struct ocs_visit *visit, int *pause_ms)
 /* The prolog's process has not loaded Slurm's plugins, and Slurm ends a process that cannot
  * reach its daemon in some cases: questions to slurmctld are asked by a child.
  * Returns what QUESTION returns (0 to 100), or -1 if there was no answer. */
-static int in_child(const struct ocs_visit *visit, int (*question)(const struct ocs_visit *visit,
-							       const char *text),
+static int in_child(const struct ocs_visit *visit,
+		    int (*question)(const struct ocs_visit *visit, const char *text),
 		    const char *text)
 {
 	int status, left = 60000;
@@ -159,7 +157,8 @@ static int in_child(const struct ocs_visit *visit, int (*question)(const struct 
 		waitpid(pid, &status, 0);
 	}
 	return done == pid && WIFEXITED(status) && WEXITSTATUS(status) <= 100 ?
-		WEXITSTATUS(status) : -1;
+		       WEXITSTATUS(status) :
+		       -1;
 }
 
 static int ask_left(const struct ocs_visit *visit, const char *text)
@@ -174,8 +173,7 @@ static int ask_left(const struct ocs_visit *visit, const char *text)
 	for (uint32_t i = 0; i < reply->record_count; i++) {
 		const slurm_job_info_t *job = &reply->job_array[i];
 		uint32_t base = job->job_state & JOB_STATE_BASE;
-		const char *note = job->system_comment ?
-			strstr(job->system_comment, mark) : NULL;
+		const char *note = job->system_comment ? strstr(job->system_comment, mark) : NULL;
 
 		if (job->job_id != visit->job || (job->job_state & JOB_COMPLETING) ||
 		    (base != JOB_RUNNING && base != JOB_SUSPENDED))

@@ -21,20 +21,19 @@ struct ocs_visit {
 	uint32_t job;
 	uid_t uid;
 	gid_t gid;
-	uint64_t epoch;		/* 0: none known */
+	uint64_t epoch; /* 0: none known */
 	const char *node;
-	char *fabric;		/* path of ocs.yaml */
-	char *address;		/* of ocsd */
-	char *key;		/* file of the key to it, or NULL */
-	char *user;		/* its account, or NULL */
-	char *dir;		/* BASE/JOB */
+	char *fabric;  /* path of ocs.yaml */
+	char *address; /* of ocsd */
+	char *key;     /* file of the key to it, or NULL */
+	char *user;    /* its account, or NULL */
+	char *dir;     /* BASE/JOB */
 	int64_t start, deadline;
-	bool taken;		/* ocs_visit_take_away was called */
+	bool taken; /* ocs_visit_take_away was called */
 };
 
 /* Who, where, which job.  0 (ocs_visit_end), or -1 after logging. */
-int ocs_visit_start(spank_t spank, const struct ocs_settings *settings,
-		    struct ocs_visit *visit);
+int ocs_visit_start(spank_t spank, const struct ocs_settings *settings, struct ocs_visit *visit);
 void ocs_visit_end(struct ocs_visit *visit);
 /* The node's own note of the epoch, 0: none.  An epilog may come without slurmctld's. */
 uint64_t ocs_visit_epoch_noted(const struct ocs_visit *visit);

@@ -33,7 +33,8 @@ static void run_helper(const struct ocs_settings *settings, const char **argv, i
 	if (settings->ocsd_user)
 		argv[n++] = "--ocsd-user", argv[n++] = settings->ocsd_user;
 	argv[n] = NULL;
-	if (ocs_child_run((char *const *)argv, settings->helper_s * 1000, ocs_helper_line, &err) < 0)
+	if (ocs_child_run((char *const *)argv, settings->helper_s * 1000, ocs_helper_line, &err) <
+	    0)
 		slurm_error("spank_ocs: %s", err.text);
 }
 

@@ -24,15 +24,14 @@
 #include "src/util/net.h"
 #include "src/util/text.h"
 
-#define SLICE_MS 20000	/* one wait for a reply, then look at the job again */
+#define SLICE_MS 20000 /* one wait for a reply, then look at the job again */
 #define CONNECT_MS 5000
 /* What ocs-node forward may take beyond its --timeout: interfaces until their carrier. */
 #define FORWARD_MORE_MS 45000
 
 /* One request.  The reply, or NULL with ERR; *GONE: ocsd says that the job has left. */
-static struct json_object *ask(const struct ocs_visit *visit, const char *op,
-			       uint64_t epoch, int timeout_ms, bool *gone,
-			       struct ocs_error *err)
+static struct json_object *ask(const struct ocs_visit *visit, const char *op, uint64_t epoch,
+			       int timeout_ms, bool *gone, struct ocs_error *err)
 {
 	struct json_object *request, *reply, *refusal = NULL;
 	struct ocs_client *client;
@@ -71,13 +70,13 @@ static struct json_object *wait_for_circuits(struct ocs_visit *visit, int *rc)
 			return reply;
 		*rc = 0;
 		if (gone) {
-			slurm_info("spank_ocs: job %u left its allocation: %s",
-				   visit->job, err.text);
+			slurm_info("spank_ocs: job %u left its allocation: %s", visit->job,
+				   err.text);
 			return NULL;
 		}
 		if (!tries++ || !left)
-			slurm_info("spank_ocs: job %u waits for circuits: %s",
-				   visit->job, err.text);
+			slurm_info("spank_ocs: job %u waits for circuits: %s", visit->job,
+				   err.text);
 		if (ocs_visit_job_left(visit) > 0) {
 			slurm_info("spank_ocs: job %u left its allocation", visit->job);
 			return NULL;
@@ -88,8 +87,9 @@ static struct json_object *wait_for_circuits(struct ocs_visit *visit, int *rc)
 		    tries > 3) {
 			ocs_visit_take_away(visit, err.text);
 		} else if (ocs_visit_hopeless(visit, err.text)) {
-			slurm_error("spank_ocs: job %u: no circuits and cannot be taken off this node: %s",
-				    visit->job, err.text);
+			slurm_error(
+				"spank_ocs: job %u: no circuits and cannot be taken off this node: %s",
+				visit->job, err.text);
 			*rc = ESPANK_ERROR;
 			return NULL;
 		}
@@ -104,8 +104,8 @@ static int remove_files(const struct ocs_visit *visit)
 
 	if (access(visit->dir, F_OK))
 		return 0;
-	if (ocs_child_run((char *const *)argv, visit->settings->helper_s * 1000,
-			  ocs_helper_line, &err) < 0) {
+	if (ocs_child_run((char *const *)argv, visit->settings->helper_s * 1000, ocs_helper_line,
+			  &err) < 0) {
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 		return -1;
 	}
@@ -124,8 +124,8 @@ static int note_epoch(const struct ocs_visit *visit, struct ocs_error *err)
 		if (slash)
 			*slash = '\0';
 		if (mkdir(visit->dir, 0711) < 0 && errno != EEXIST)
-			rc = ocs_error_set(err, OCS_ERROR, "cannot make %s: %s",
-					   visit->dir, strerror(errno));
+			rc = ocs_error_set(err, OCS_ERROR, "cannot make %s: %s", visit->dir,
+					   strerror(errno));
 		if (!slash)
 			break;
 		*slash = '/';
@@ -185,12 +185,12 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 	snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)visit->epoch);
 	snprintf(uid, sizeof(uid), "%u", (unsigned int)visit->uid);
 	snprintf(gid, sizeof(gid), "%u", (unsigned int)visit->gid);
-#define ADD(name, value) \
-	do { \
-		if (value) { \
-			argv[n++] = name; \
+#define ADD(name, value)                   \
+	do {                               \
+		if (value) {               \
+			argv[n++] = name;  \
 			argv[n++] = value; \
-		} \
+		}                          \
 	} while (0)
 	argv[n++] = visit->settings->helper;
 	argv[n++] = "prepare";
@@ -226,9 +226,20 @@ static int forward(const struct ocs_visit *visit, struct ocs_error *err)
 	int left = ocs_visit_left_ms(visit);
 	char job[16], epoch[24], timeout[16];
 	const char *argv[26] = {
-		visit->settings->helper, "forward", "--fabric", visit->fabric, "--dir",
-		visit->dir, "--job", job, "--epoch", epoch, "--node", visit->node,
-		"--timeout", timeout,
+		visit->settings->helper,
+		"forward",
+		"--fabric",
+		visit->fabric,
+		"--dir",
+		visit->dir,
+		"--job",
+		job,
+		"--epoch",
+		epoch,
+		"--node",
+		visit->node,
+		"--timeout",
+		timeout,
 	};
 	int n = 14;
 
@@ -252,8 +263,15 @@ static void unforward(const struct ocs_visit *visit, uint64_t noted)
 	bool there = access(note, F_OK) == 0;
 	char job[16], epoch[24];
 	const char *const argv[] = {
-		visit->settings->helper, "unforward", "--dir", visit->dir, "--job", job,
-		"--epoch", epoch, NULL,
+		visit->settings->helper,
+		"unforward",
+		"--dir",
+		visit->dir,
+		"--job",
+		job,
+		"--epoch",
+		epoch,
+		NULL,
 	};
 	struct ocs_error err;
 
@@ -278,7 +296,8 @@ static int prepare(struct ocs_visit *visit)
 	remove_leftovers(visit);
 	while ((reply = wait_for_circuits(visit, &rc))) {
 		rc = write_files(visit, reply, &err) < 0 ? ESPANK_ERROR : ESPANK_SUCCESS;
-		if (rc != ESPANK_SUCCESS || !ocs_field_true(reply, OCS_FIELD_FORWARDING) || forward(visit, &err) == 0)
+		if (rc != ESPANK_SUCCESS || !ocs_field_true(reply, OCS_FIELD_FORWARDING) ||
+		    forward(visit, &err) == 0)
 			break;
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 		json_object_put(reply);

@@ -10,8 +10,7 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-static int seconds(const char *argument, const char *value, int *target,
-		   struct ocs_error *err)
+static int seconds(const char *argument, const char *value, int *target, struct ocs_error *err)
 {
 	long number;
 
@@ -23,8 +22,7 @@ static int seconds(const char *argument, const char *value, int *target,
 	return 0;
 }
 
-static int yes_or_no(const char *argument, const char *value, bool *target,
-		     struct ocs_error *err)
+static int yes_or_no(const char *argument, const char *value, bool *target, struct ocs_error *err)
 {
 	if (strcmp(value, "yes") && strcmp(value, "no"))
 		return ocs_error_set(err, OCS_USAGE, "plugstack argument %s: give yes or no",
@@ -33,12 +31,14 @@ static int yes_or_no(const char *argument, const char *value, bool *target,
 	return 0;
 }
 
-int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
-		       struct ocs_error *err)
+int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, struct ocs_error *err)
 {
 	*settings = (struct ocs_settings){
-		.helper = OCS_HELPER, .dir = "/run/ocs", .prolog = true,
-		.epilog_s = 60, .helper_s = 60,
+		.helper = OCS_HELPER,
+		.dir = "/run/ocs",
+		.prolog = true,
+		.epilog_s = 60,
+		.helper_s = 60,
 	};
 	for (int i = 0; i < argc; i++) {
 		const char *value = strchr(argv[i], '=');
@@ -68,7 +68,8 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 		else if (value && IS("helper_timeout"))
 			rc = seconds(argv[i], value, &settings->helper_s, err);
 		else
-			rc = ocs_error_set(err, OCS_USAGE,
+			rc = ocs_error_set(
+				err, OCS_USAGE,
 				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
 				argv[i]);
 #undef IS
@@ -78,8 +79,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings,
 	return 0;
 }
 
-char *ocs_settings_job_dir(const struct ocs_settings *settings, const char *node,
-			   uint32_t job)
+char *ocs_settings_job_dir(const struct ocs_settings *settings, const char *node, uint32_t job)
 {
 	struct ocs_text text = { 0 };
 

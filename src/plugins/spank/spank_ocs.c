@@ -25,9 +25,9 @@ SPANK_PLUGIN(spank_ocs, 1)
 
 /* What this client process was told, per component of a heterogeneous job.  Slurm
  * itself hands the options of one component on to the next. */
-static struct ocs_request typed;	/* this component */
-static char *preset[OCS_OPTIONS];	/* from the environment, for all of them */
-static bool inside;			/* of an allocation: a step */
+static struct ocs_request typed;  /* this component */
+static char *preset[OCS_OPTIONS]; /* from the environment, for all of them */
+static bool inside;		  /* of an allocation: a step */
 
 static void keep(enum ocs_option option, const char *value)
 {
@@ -81,20 +81,20 @@ static int option_given(int val, const char *argument, int remote)
 
 static struct spank_option table[OCS_OPTIONS] = {
 	[OCS_OPTION_SHAPE] = { NULL, (char *)"AxBxC",
-		(char *)"extents of the job in accelerators, such as 4x8x2; sets the number of nodes",
-		1, OCS_OPTION_SHAPE, option_given },
+			       (char *)"extents of the job in accelerators, such as 4x8x2; sets the number of nodes",
+			       1, OCS_OPTION_SHAPE, option_given },
 	[OCS_OPTION_CONN] = { NULL, (char *)"torus|mesh",
-		(char *)"rings (default) or lines along the dimensions of --shape; one word, or one per dimension",
-		1, OCS_OPTION_CONN, option_given },
+			      (char *)"rings (default) or lines along the dimensions of --shape; one word, or one per dimension",
+			      1, OCS_OPTION_CONN, option_given },
 	[OCS_OPTION_NO_ROTATE] = { NULL, NULL,
-		(char *)"lay the dimensions of --shape on x, y and z in the order given",
-		0, OCS_OPTION_NO_ROTATE, option_given },
+				   (char *)"lay the dimensions of --shape on x, y and z in the order given",
+				   0, OCS_OPTION_NO_ROTATE, option_given },
 	[OCS_OPTION_NO_FOLD] = { NULL, NULL,
-		(char *)"lay every dimension of --shape straight on one axis",
-		0, OCS_OPTION_NO_FOLD, option_given },
+				 (char *)"lay every dimension of --shape straight on one axis", 0,
+				 OCS_OPTION_NO_FOLD, option_given },
 	[OCS_OPTION_DEMAND] = { NULL, (char *)"FILE",
-		(char *)"traffic (JSON) to plan the circuits of a direct fabric for",
-		1, OCS_OPTION_DEMAND, option_given },
+				(char *)"traffic (JSON) to plan the circuits of a direct fabric for",
+				1, OCS_OPTION_DEMAND, option_given },
 };
 
 /* OCS_SHAPE and OCS_CONN_TYPE take the place that Slurm gives to environment variables:
@@ -105,7 +105,8 @@ static void client_start(bool submits)
 		enum ocs_option option;
 		const char *name;
 	} forms[] = {
-		{ OCS_OPTION_SHAPE, OCS_ENV_SHAPE }, { OCS_OPTION_CONN, OCS_ENV_CONN },
+		{ OCS_OPTION_SHAPE, OCS_ENV_SHAPE },
+		{ OCS_OPTION_CONN, OCS_ENV_CONN },
 	};
 
 	unsetenv(OCS_ENV_ASKED);
@@ -145,8 +146,8 @@ EXPORT int slurm_spank_init(spank_t spank, int argc, char **argv)
 		table[i].name = (char *)ocs_option_name(i);
 		rc = spank_option_register(spank, &table[i]);
 		if (rc != ESPANK_SUCCESS) {
-			slurm_error("spank_ocs: cannot register --%s: %s",
-				    table[i].name, spank_strerror(rc));
+			slurm_error("spank_ocs: cannot register --%s: %s", table[i].name,
+				    spank_strerror(rc));
 			return ESPANK_ERROR;
 		}
 	}
@@ -165,18 +166,21 @@ static int step_check(uint32_t job, const struct ocs_shape *asked, struct ocs_er
 	int rc = 0;
 
 	if (ocs_slurm_load_job(&reply, job))
-		return ocs_error_set(err, OCS_ERROR, "--shape: cannot ask for the shape of job %u: %s",
-				     job, slurm_strerror(errno));
+		return ocs_error_set(err, OCS_ERROR,
+				     "--shape: cannot ask for the shape of job %u: %s", job,
+				     slurm_strerror(errno));
 	for (uint32_t i = 0; i < reply->record_count; i++)
 		if (reply->job_array[i].job_id == job)
 			extra = reply->job_array[i].extra;
 	if (ocs_shape_extra_parse(extra ? extra : "", &held, NULL) <= 0)
-		rc = ocs_error_set(err, OCS_USAGE,
+		rc = ocs_error_set(
+			err, OCS_USAGE,
 			"--shape: job %u has no shape, and a step cannot get one; submit a job with --shape=%s",
 			job, ocs_shape_format(asked, want));
 	else if (held.ndim != asked->ndim ||
 		 memcmp(held.extent, asked->extent, sizeof(int) * held.ndim))
-		rc = ocs_error_set(err, OCS_USAGE,
+		rc = ocs_error_set(
+			err, OCS_USAGE,
 			"--shape=%s: job %u has the shape %s, and a step cannot have another; leave --shape out",
 			ocs_shape_format(asked, want), job, ocs_shape_format(&held, have));
 	slurm_free_job_info_msg(reply);

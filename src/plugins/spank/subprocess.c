@@ -19,8 +19,7 @@
 /* Nothing of the job's or the daemon's environment reaches a root helper. */
 static char *const environment[] = {
 	(char *)"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-	(char *)"LC_ALL=C",
-	NULL
+	(char *)"LC_ALL=C", NULL
 };
 
 static void become(char *const *argv, int output)
@@ -103,8 +102,7 @@ int ocs_child_run(char *const *argv, int timeout_ms, void (*line)(const char *te
 	pid_t pid, done;
 
 	if (pipe2(pipes, O_CLOEXEC) < 0)
-		return ocs_error_set(err, OCS_ERROR, "cannot make a pipe: %s",
-				     strerror(errno));
+		return ocs_error_set(err, OCS_ERROR, "cannot make a pipe: %s", strerror(errno));
 	pid = fork();
 	if (pid < 0) {
 		close(pipes[0]);
@@ -130,11 +128,11 @@ int ocs_child_run(char *const *argv, int timeout_ms, void (*line)(const char *te
 	}
 	close(pipes[0]);
 	if (late)
-		return ocs_error_set(err, OCS_ERROR, "%s did not end within %d s",
-				     argv[0], timeout_ms / 1000);
+		return ocs_error_set(err, OCS_ERROR, "%s did not end within %d s", argv[0],
+				     timeout_ms / 1000);
 	if (WIFSIGNALED(status))
-		return ocs_error_set(err, OCS_ERROR, "%s was killed by signal %d",
-				     argv[0], WTERMSIG(status));
+		return ocs_error_set(err, OCS_ERROR, "%s was killed by signal %d", argv[0],
+				     WTERMSIG(status));
 	if (WEXITSTATUS(status))
 		return ocs_error_set(err, OCS_ERROR, "%s failed: %s", argv[0],
 				     output.last[0] ? output.last : "no message");

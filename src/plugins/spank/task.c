@@ -31,8 +31,7 @@ static bool stale(const char *entry)
 {
 	return starts(entry, OCS_ENV_PREFIX) || starts(entry, OCS_ENV_SHAPE "=") ||
 	       starts(entry, OCS_ENV_CONN "=") || starts(entry, OCS_OPTION_PREFIX) ||
-	       starts(entry, OCS_OPTION_INHERITED) ||
-	       starts(entry, "SPANK_" OCS_OPTION_PREFIX);
+	       starts(entry, OCS_OPTION_INHERITED) || starts(entry, "SPANK_" OCS_OPTION_PREFIX);
 }
 
 static const char *job_env_get(char **env, const char *name)
@@ -67,7 +66,8 @@ static void drop_stale(spank_t spank)
 		free(value);
 	}
 	free(list);
-	for (size_t i = 0; spank_get_item(spank, S_JOB_ENV, &env) == ESPANK_SUCCESS && env && env[i];) {
+	for (size_t i = 0;
+	     spank_get_item(spank, S_JOB_ENV, &env) == ESPANK_SUCCESS && env && env[i];) {
 		const char *entry = env[i];
 
 		/* Who submits without sbatch can send entries that are no variables: nothing takes
@@ -89,8 +89,7 @@ static void export_lines(spank_t spank, char *text)
 {
 	char *exported = NULL, *save = NULL;
 
-	for (char *line = strtok_r(text, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save)) {
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
 		char *value = strchr(line, '=');
 
 		if (!value || value == line)
@@ -177,7 +176,9 @@ static bool bound_by_number(spank_t spank)
 static void narrow_devices(spank_t spank, int device)
 {
 	static const char *const lists[] = {
-		"CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK",
+		"CUDA_VISIBLE_DEVICES",
+		"ROCR_VISIBLE_DEVICES",
+		"ZE_AFFINITY_MASK",
 	};
 	bool bound = bound_by_number(spank);
 	char value[1024], number[16], *entry;
@@ -216,14 +217,13 @@ static void set_task(spank_t spank, const char *node, int local, int ntasks)
 	if (count == 1 && total == (uint32_t)job_ranks->nxpus)
 		rank = share[0];
 	else
-		rank = count < 0 ? -1 :
-			ocs_ranks_rank(job_ranks, node, local, ntasks, &err);
+		rank = count < 0 ? -1 : ocs_ranks_rank(job_ranks, node, local, ntasks, &err);
 	/* Steps that no order fits: Slurm's own number. */
 	if (count > 0 && rank < 0)
 		rank = (int)global;
 	if (rank < 0) {
-		slurm_error("spank_ocs: no coordinate for task %d of node %s: %s", local,
-			    node, err.text);
+		slurm_error("spank_ocs: no coordinate for task %d of node %s: %s", local, node,
+			    err.text);
 		goto out;
 	}
 	for (int i = 0; i < count; i++) {
@@ -232,8 +232,7 @@ static void set_task(spank_t spank, const char *node, int local, int ntasks)
 		ocs_shape_coord(&job_ranks->shape, share[i], coord);
 		for (int d = 0; d < job_ranks->shape.ndim; d++)
 			ocs_text_add(&coords, "%s%d", d ? "," : i ? ";" : "", coord[d]);
-		ocs_text_add(&devices, "%s%d", i ? "," : "",
-			     job_ranks->device[share[i]]);
+		ocs_text_add(&devices, "%s%d", i ? "," : "", job_ranks->device[share[i]]);
 	}
 	snprintf(number, sizeof(number), "%d", rank);
 	spank_setenv(spank, "SLURM_OCS_RANK", number, 1);
@@ -266,8 +265,7 @@ int ocs_task_init(spank_t spank, const struct ocs_settings *settings)
 	if (spank_get_item(spank, S_TASK_ID, &local) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ntasks) != ESPANK_SUCCESS)
 		return ESPANK_SUCCESS;
-	if (!node && spank_getenv(spank, "SLURMD_NODENAME", name, sizeof(name)) ==
-	    ESPANK_SUCCESS)
+	if (!node && spank_getenv(spank, "SLURMD_NODENAME", name, sizeof(name)) == ESPANK_SUCCESS)
 		node = name;
 	if (node)
 		set_task(spank, node, local, (int)ntasks);

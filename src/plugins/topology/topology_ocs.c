@@ -44,11 +44,13 @@ static void keep_accepted(const char *fault)
 	if (!ocs_controller_open_kept(copy, fault, &err))
 		ocs_slurm_error("%s; what was read before is kept: %s", fault, copy);
 	else if (!ocs_controller_close_kept(partitions, fault, &unknown))
-		ocs_slurm_error("%s; no copy of an earlier one can be used (%s): shapes are refused, and jobs in partitions of rail and direct sections wait, until the file is mended and read with scontrol reconfigure",
-				fault, err.text);
+		ocs_slurm_error(
+			"%s; no copy of an earlier one can be used (%s): shapes are refused, and jobs in partitions of rail and direct sections wait, until the file is mended and read with scontrol reconfigure",
+			fault, err.text);
 	else
-		ocs_slurm_error("%s; no copy of an earlier one can be used (%s), nor is it known which partitions had circuits for all of their jobs (%s): shapes are refused, and JOBS OF RAIL AND DIRECT SECTIONS RUN WITHOUT CIRCUITS, until the file is mended and read with scontrol reconfigure",
-				fault, err.text, unknown.text);
+		ocs_slurm_error(
+			"%s; no copy of an earlier one can be used (%s), nor is it known which partitions had circuits for all of their jobs (%s): shapes are refused, and JOBS OF RAIL AND DIRECT SECTIONS RUN WITHOUT CIRCUITS, until the file is mended and read with scontrol reconfigure",
+			fault, err.text, unknown.text);
 	xfree(partitions);
 	xfree(copy);
 }
@@ -101,17 +103,18 @@ static void compare_nodes(const struct ocs_fabric *fabric)
 
 		if (!node && !missing++)
 			first_missing = i;
-		if (node && !ocs_controller_unit_agrees(i, ocs_compat_topology(node)) &&
-		    !moved++)
+		if (node && !ocs_controller_unit_agrees(i, ocs_compat_topology(node)) && !moved++)
 			first_moved = i;
 	}
 	if (missing)
-		ocs_slurm_error("%d nodes of %s are not in slurm.conf (the first is %s); no shape will use them",
-				missing, fabric->source, fabric->nodes[first_missing].name);
+		ocs_slurm_error(
+			"%d nodes of %s are not in slurm.conf (the first is %s); no shape will use them",
+			missing, fabric->source, fabric->nodes[first_missing].name);
 	if (moved)
-		ocs_slurm_error("%d nodes have a Topology= in Slurm that contradicts %s, which is what counts (the first is %s, in %s)",
-				moved, fabric->source, fabric->nodes[first_moved].name,
-				ocs_controller_node_unit(first_moved));
+		ocs_slurm_error(
+			"%d nodes have a Topology= in Slurm that contradicts %s, which is what counts (the first is %s, in %s)",
+			moved, fabric->source, fabric->nodes[first_moved].name,
+			ocs_controller_node_unit(first_moved));
 }
 
 static void ocs_topology_build(void)
@@ -144,8 +147,9 @@ static int ocs_topology_eval(topology_eval_t *eval)
 	    !request.shaped)
 		return SLURM_SUCCESS;
 	if (last != job->job_id)
-		ocs_slurm_error("%pJ asks for a shape, but slurm.conf lacks SelectType=select/cons_tres_ocs",
-		      job);
+		ocs_slurm_error(
+			"%pJ asks for a shape, but slurm.conf lacks SelectType=select/cons_tres_ocs",
+			job);
 	last = job->job_id;
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }
@@ -238,8 +242,7 @@ static int ocs_topology_report_unpack(void **data, buf_t *buffer, uint16_t versi
 	for (uint32_t i = 0; i < count; i++) {
 		struct ocs_controller_record *record = &report->records[i];
 
-		if (unpack_text(&record->name, buffer) ||
-		    unpack_text(&record->nodes, buffer) ||
+		if (unpack_text(&record->name, buffer) || unpack_text(&record->nodes, buffer) ||
 		    unpack_text(&record->text, buffer))
 			return SLURM_ERROR;
 	}

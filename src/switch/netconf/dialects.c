@@ -6,17 +6,19 @@
 #include "src/switch/netconf/netconf.h"
 
 static const struct ocs_netconf_word polatis_words[] = {
-	{ "ENABLED", OCS_PORT_TUNED }, { "PORT_ENABLED", OCS_PORT_TUNED },
-	{ "DISABLED", OCS_PORT_BLOCKED }, { "PORT_DISABLED", OCS_PORT_BLOCKED },
-	{ "FAILED", OCS_PORT_FAILED }, { "PORT_FAILED", OCS_PORT_FAILED },
+	{ "ENABLED", OCS_PORT_TUNED },
+	{ "PORT_ENABLED", OCS_PORT_TUNED },
+	{ "DISABLED", OCS_PORT_BLOCKED },
+	{ "PORT_DISABLED", OCS_PORT_BLOCKED },
+	{ "FAILED", OCS_PORT_FAILED },
+	{ "PORT_FAILED", OCS_PORT_FAILED },
 	{ 0 },
 };
 
 static const struct ocs_netconf_word ocp_words[] = {
-	{ "TUNED", OCS_PORT_TUNED }, { "TUNING", OCS_PORT_TUNING },
+	{ "TUNED", OCS_PORT_TUNED },	 { "TUNING", OCS_PORT_TUNING },
 	{ "BLOCKED", OCS_PORT_BLOCKED }, { "FAILED", OCS_PORT_FAILED },
-	{ "UNKNOWN", OCS_PORT_UNKNOWN },
-	{ 0 },
+	{ "UNKNOWN", OCS_PORT_UNKNOWN }, { 0 },
 };
 
 /* Another model is another entry: no code knows the name of an element. */
@@ -35,8 +37,7 @@ static const struct ocs_netconf_dialect dialects[] = {
 		 * paths are not fixed yet. */
 		.name = "ocp",
 		.ns = "urn:ocp:yang:optical-circuit-switch",
-		.patches = { "connections", "connection", "ingress-port", "egress-port",
-			     "status" },
+		.patches = { "connections", "connection", "ingress-port", "egress-port", "status" },
 		.status = { "ports", "port", "port-id", "status", NULL },
 		.power = { "ports", "port", "port-id", "power", NULL },
 		.words = ocp_words,

@@ -138,9 +138,8 @@ static int take_chunks(struct ocs_netconf_framer *framer, const char **data, siz
 	return 0;
 }
 
-int ocs_netconf_framer_take(struct ocs_netconf_framer *framer, const char **data,
-			    size_t *length, char **message, size_t *message_length,
-			    struct ocs_error *err)
+int ocs_netconf_framer_take(struct ocs_netconf_framer *framer, const char **data, size_t *length,
+			    char **message, size_t *message_length, struct ocs_error *err)
 {
 	if (framer->chunked)
 		return take_chunks(framer, data, length, message, message_length, err);

@@ -119,8 +119,9 @@ static int check_patches(int size, const struct ocs_patch *patches, size_t count
 			 struct ocs_error *err)
 {
 	if (!count)
-		return ocs_error_set(err, OCS_USAGE,
-				     "an empty batch is never sent: a switch could take it for all ports");
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"an empty batch is never sent: a switch could take it for all ports");
 	for (size_t i = 0; i < count; i++)
 		if (patches[i].in < 1 || patches[i].in > size || patches[i].out <= size ||
 		    patches[i].out > 2 * size)
@@ -140,12 +141,13 @@ static void add_port(xmlNode *pair, const char *name, int port)
 
 char *ocs_netconf_make_edit(unsigned int id, const struct ocs_netconf_dialect *dialect,
 			    enum ocs_netconf_edit edit, bool rollback, int size,
-			    const struct ocs_patch *patches, size_t count,
-			    struct ocs_error *err)
+			    const struct ocs_patch *patches, size_t count, struct ocs_error *err)
 {
 	static const char *const operations[] = {
-		[OCS_NETCONF_CREATE] = "create", [OCS_NETCONF_MERGE] = "merge",
-		[OCS_NETCONF_DELETE] = "delete", [OCS_NETCONF_REMOVE] = "remove",
+		[OCS_NETCONF_CREATE] = "create",
+		[OCS_NETCONF_MERGE] = "merge",
+		[OCS_NETCONF_DELETE] = "delete",
+		[OCS_NETCONF_REMOVE] = "remove",
 	};
 	const struct ocs_netconf_list *list = &dialect->patches;
 	xmlDoc *document;

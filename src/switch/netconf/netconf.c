@@ -16,7 +16,7 @@
 #include "src/util/text.h"
 
 #define MS 1000000LL
-#define BATCH_MAX 1024		/* patches in one edit */
+#define BATCH_MAX 1024 /* patches in one edit */
 #define LOCK_PAUSE_MS 50
 #define PENDING_PAUSE_MS 20
 
@@ -28,9 +28,12 @@ static int netconf_open(struct ocs_switch_connection *connection, struct ocs_err
 	struct ocs_netconf *netconf = ocs_calloc(1, sizeof(*netconf));
 	struct ocs_credentials credentials;
 	struct ocs_ssh_target target = {
-		.address = description->address, .name = description->name,
-		.host_key = description->host_key, .known_hosts = description->known_hosts,
-		.credentials = &credentials, .subsystem = "netconf",
+		.address = description->address,
+		.name = description->name,
+		.host_key = description->host_key,
+		.known_hosts = description->known_hosts,
+		.credentials = &credentials,
+		.subsystem = "netconf",
 		.connection = connection,
 	};
 
@@ -80,17 +83,16 @@ static void netconf_close(struct ocs_switch_connection *connection)
 	connection->state = NULL;
 }
 
-static int read_list(struct ocs_switch_connection *connection,
-		     const struct ocs_netconf_list *list, bool values,
-		     struct ocs_netconf_message *reply, struct ocs_error *err)
+static int read_list(struct ocs_switch_connection *connection, const struct ocs_netconf_list *list,
+		     bool values, struct ocs_netconf_message *reply, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
-	const char *operation = list == &netconf->dialect->patches && !list->state ?
-				"get-config" : "get";
+	const char *operation =
+		list == &netconf->dialect->patches && !list->state ? "get-config" : "get";
 
-	return ocs_netconf_execute(connection, operation,
-		       ocs_netconf_make_read(++netconf->id, netconf->dialect, list, values),
-		       reply, err);
+	return ocs_netconf_execute(
+		connection, operation,
+		ocs_netconf_make_read(++netconf->id, netconf->dialect, list, values), reply, err);
 }
 
 static int netconf_read_size(struct ocs_switch_connection *connection, int *size,
@@ -101,18 +103,17 @@ static int netconf_read_size(struct ocs_switch_connection *connection, int *size
 	struct ocs_error why;
 	int rc = read_list(connection, &netconf->dialect->status, false, &reply, err);
 
-	if (rc == OCS_SWITCH_OK &&
-	    ocs_netconf_parse_size(netconf->dialect, &reply, size, &why)) {
-		ocs_error_set(err, why.code, "%s%s", why.text, netconf->hello.model ? "" :
-			      ", which its hello does not announce");
+	if (rc == OCS_SWITCH_OK && ocs_netconf_parse_size(netconf->dialect, &reply, size, &why)) {
+		ocs_error_set(err, why.code, "%s%s", why.text,
+			      netconf->hello.model ? "" : ", which its hello does not announce");
 		rc = OCS_SWITCH_UNKNOWN;
 	}
 	ocs_netconf_message_free(&reply);
 	return rc;
 }
 
-static int netconf_read_table(struct ocs_switch_connection *connection,
-			      struct ocs_table *table, struct ocs_error *err)
+static int netconf_read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
+			      struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	int64_t deadline = ocs_netconf_deadline(connection);
@@ -129,9 +130,10 @@ static int netconf_read_table(struct ocs_switch_connection *connection,
 		if (rc != OCS_SWITCH_OK || !pending)
 			return rc;
 		if (ocs_now_ns() >= deadline) {
-			ocs_error_set(err, OCS_ERROR,
-				      "still has %d patches that are about to come or go after %d ms",
-				      pending, connection->timeout_ms);
+			ocs_error_set(
+				err, OCS_ERROR,
+				"still has %d patches that are about to come or go after %d ms",
+				pending, connection->timeout_ms);
 			return OCS_SWITCH_UNKNOWN;
 		}
 		memset(table->out, 0, ((size_t)table->size + 1) * sizeof(*table->out));
@@ -167,14 +169,16 @@ static int lock(struct ocs_switch_connection *connection, bool *locked, struct o
 }
 
 /* A path names a pair, a message one of its ports. */
-static void blame(struct ocs_switch_connection *connection,
-		  const struct ocs_netconf_fault *fault, const struct ocs_patch *patches,
-		  size_t count)
+static void blame(struct ocs_switch_connection *connection, const struct ocs_netconf_fault *fault,
+		  const struct ocs_patch *patches, size_t count)
 {
 	static const char *const whole[] = {
-		"lock-denied", "access-denied", "resource-denied", "operation-not-supported",
-		"unknown-element", "unknown-attribute", "unknown-namespace", "bad-attribute",
-		"missing-attribute", "missing-element", "malformed-message", "too-big",
+		"lock-denied",	     "access-denied",
+		"resource-denied",   "operation-not-supported",
+		"unknown-element",   "unknown-attribute",
+		"unknown-namespace", "bad-attribute",
+		"missing-attribute", "missing-element",
+		"malformed-message", "too-big",
 	};
 	bool exists = !strcmp(fault->tag, "data-exists");
 
@@ -183,12 +187,14 @@ static void blame(struct ocs_switch_connection *connection,
 	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++)
 		if (!strcmp(whole[i], fault->tag))
 			return;
-	connection->blamed_port = exists && count == 1 ? patches[0].in :
-				  ocs_switch_names_port(fault->message, patches, count);
+	connection->blamed_port = exists && count == 1 ?
+					  patches[0].in :
+					  ocs_switch_names_port(fault->message, patches, count);
 	connection->blame = connection->blamed_port || exists ||
-			    !strcmp(fault->tag, "data-missing") ||
-			    ocs_switch_names_port(fault->path, patches, count) ?
-				    OCS_BLAME_PORT : OCS_BLAME_UNKNOWN;
+					    !strcmp(fault->tag, "data-missing") ||
+					    ocs_switch_names_port(fault->path, patches, count) ?
+				    OCS_BLAME_PORT :
+				    OCS_BLAME_UNKNOWN;
 }
 
 static int edit(struct ocs_switch_connection *connection, enum ocs_netconf_edit how,
@@ -196,9 +202,9 @@ static int edit(struct ocs_switch_connection *connection, enum ocs_netconf_edit 
 {
 	struct ocs_netconf *netconf = connection->state;
 	struct ocs_netconf_message reply;
-	char *message = ocs_netconf_make_edit(++netconf->id, netconf->dialect, how,
-					      netconf->hello.rollback,
-					      connection->description->size, patches, count, err);
+	char *message =
+		ocs_netconf_make_edit(++netconf->id, netconf->dialect, how, netconf->hello.rollback,
+				      connection->description->size, patches, count, err);
 	int rc;
 
 	if (!message)
@@ -227,25 +233,26 @@ static int locked_edit(struct ocs_switch_connection *connection, enum ocs_netcon
 	if (rc == OCS_SWITCH_OK)
 		rc = edit(connection, how, patches, *used, err);
 	/* If this fails the connection goes, and with it the lock. */
-	if (locked && connection->fd >= 0 && ocs_netconf_plain(connection, "unlock", NULL, &ignored))
+	if (locked && connection->fd >= 0 &&
+	    ocs_netconf_plain(connection, "unlock", NULL, &ignored))
 		ocs_netconf_lose(connection);
 	return rc;
 }
 
 /* Where an edit can be half done, the next one must be able to repeat it. */
-static int netconf_remove(struct ocs_switch_connection *connection,
-			  const struct ocs_patch *patches, size_t count, size_t *used,
-			  struct ocs_error *err)
+static int netconf_remove(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
+			  size_t count, size_t *used, struct ocs_error *err)
 {
 	const struct ocs_netconf_hello *hello = &((struct ocs_netconf *)connection->state)->hello;
 
-	return locked_edit(connection, hello->rollback || !hello->base_1_1 ?
-			   OCS_NETCONF_DELETE : OCS_NETCONF_REMOVE, patches, count, used, err);
+	return locked_edit(connection,
+			   hello->rollback || !hello->base_1_1 ? OCS_NETCONF_DELETE :
+								 OCS_NETCONF_REMOVE,
+			   patches, count, used, err);
 }
 
-static int netconf_add(struct ocs_switch_connection *connection,
-		       const struct ocs_patch *patches, size_t count, size_t *used,
-		       struct ocs_error *err)
+static int netconf_add(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
+		       size_t count, size_t *used, struct ocs_error *err)
 {
 	const struct ocs_netconf_hello *hello = &((struct ocs_netconf *)connection->state)->hello;
 
@@ -254,12 +261,11 @@ static int netconf_add(struct ocs_switch_connection *connection,
 }
 
 typedef int (*parse_ports)(const struct ocs_netconf_dialect *dialect,
-			   const struct ocs_netconf_message *message,
-			   struct ocs_health *health, struct ocs_error *err);
+			   const struct ocs_netconf_message *message, struct ocs_health *health,
+			   struct ocs_error *err);
 
-static int read_ports(struct ocs_switch_connection *connection,
-		      const struct ocs_netconf_list *list, parse_ports parse,
-		      struct ocs_health *health, struct ocs_error *err)
+static int read_ports(struct ocs_switch_connection *connection, const struct ocs_netconf_list *list,
+		      parse_ports parse, struct ocs_health *health, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	struct ocs_netconf_message reply;
@@ -275,17 +281,17 @@ static int read_ports(struct ocs_switch_connection *connection,
 	return rc;
 }
 
-static int netconf_read_status(struct ocs_switch_connection *connection,
-			       struct ocs_health *health, struct ocs_error *err)
+static int netconf_read_status(struct ocs_switch_connection *connection, struct ocs_health *health,
+			       struct ocs_error *err)
 {
 	const struct ocs_netconf *netconf = connection->state;
 
-	return read_ports(connection, &netconf->dialect->status, ocs_netconf_parse_status,
-			  health, err);
+	return read_ports(connection, &netconf->dialect->status, ocs_netconf_parse_status, health,
+			  err);
 }
 
-static int netconf_read_power(struct ocs_switch_connection *connection,
-			      struct ocs_health *health, struct ocs_error *err)
+static int netconf_read_power(struct ocs_switch_connection *connection, struct ocs_health *health,
+			      struct ocs_error *err)
 {
 	const struct ocs_netconf *netconf = connection->state;
 

@@ -54,9 +54,10 @@ static void add_printable(struct ocs_text *text, const char *from, size_t limit)
 		if (is_blank && blank)
 			continue;
 		blank = is_blank;
-		ocs_text_add(text, "%c", is_blank ? ' ' :
+		ocs_text_add(text, "%c",
+			     is_blank							 ? ' ' :
 			     (unsigned char)*from < 0x20 || (unsigned char)*from >= 0x7f ? '?' :
-			     *from);
+											   *from);
 	}
 }
 
@@ -88,10 +89,9 @@ static void take_fault(const xmlNode *error, struct ocs_netconf_fault *fault)
 	copy_content(child(error, OCS_NETCONF_NS, "error-tag"), fault->tag, sizeof(fault->tag));
 	copy_content(child(error, OCS_NETCONF_NS, "error-message"), fault->message,
 		     sizeof(fault->message));
-	copy_content(child(error, OCS_NETCONF_NS, "error-path"), fault->path,
-		     sizeof(fault->path));
-	fault->session = number_of(child(child(error, OCS_NETCONF_NS, "error-info"),
-					 OCS_NETCONF_NS, "session-id"));
+	copy_content(child(error, OCS_NETCONF_NS, "error-path"), fault->path, sizeof(fault->path));
+	fault->session = number_of(
+		child(child(error, OCS_NETCONF_NS, "error-info"), OCS_NETCONF_NS, "session-id"));
 }
 
 static void take_reply(const xmlNode *root, struct ocs_netconf_message *message)
@@ -234,9 +234,8 @@ static void take_capability(const struct ocs_netconf_dialect *dialect, const cha
 #undef CAPABILITY
 }
 
-int ocs_netconf_parse_hello(const struct ocs_netconf_dialect *dialect,
-			    const char *message, size_t length,
-			    struct ocs_netconf_hello *hello, struct ocs_error *err)
+int ocs_netconf_parse_hello(const struct ocs_netconf_dialect *dialect, const char *message,
+			    size_t length, struct ocs_netconf_hello *hello, struct ocs_error *err)
 {
 	struct ocs_netconf_message parsed;
 	const xmlNode *root, *list;
@@ -256,7 +255,8 @@ int ocs_netconf_parse_hello(const struct ocs_netconf_dialect *dialect,
 	}
 	hello->session = number_of(child(root, OCS_NETCONF_NS, "session-id"));
 	if (!is(root, OCS_NETCONF_NS, "hello"))
-		ocs_error_set(err, OCS_ERROR, "sends something else where a NETCONF hello was expected");
+		ocs_error_set(err, OCS_ERROR,
+			      "sends something else where a NETCONF hello was expected");
 	else if (!hello->base_1_0 && !hello->base_1_1)
 		ocs_error_set(err, OCS_ERROR, "speaks neither NETCONF base:1.0 nor base:1.1");
 	else if (!hello->session)
@@ -272,8 +272,8 @@ static xmlNode *first_entry(const struct ocs_netconf_dialect *dialect,
 			    const struct ocs_netconf_message *message,
 			    const struct ocs_netconf_list *list)
 {
-	const xmlNode *data = child(xmlDocGetRootElement(message->document), OCS_NETCONF_NS,
-				    "data");
+	const xmlNode *data =
+		child(xmlDocGetRootElement(message->document), OCS_NETCONF_NS, "data");
 
 	return child(child(data, dialect->ns, list->container), dialect->ns, list->list);
 }
@@ -313,16 +313,16 @@ static int table_entry(const struct ocs_netconf_dialect *dialect, const xmlNode 
 	if ((table->out[in] && table->out[in] != out) ||
 	    (peer[out - table->size] && peer[out - table->size] != in))
 		return ocs_error_set(err, OCS_ERROR,
-				     "reports the patch %d>%d for a port that has another peer",
-				     in, out);
+				     "reports the patch %d>%d for a port that has another peer", in,
+				     out);
 	table->out[in] = out;
 	peer[out - table->size] = in;
 	return 0;
 }
 
 int ocs_netconf_parse_table(const struct ocs_netconf_dialect *dialect,
-			    const struct ocs_netconf_message *message,
-			    struct ocs_table *table, int *pending, struct ocs_error *err)
+			    const struct ocs_netconf_message *message, struct ocs_table *table,
+			    int *pending, struct ocs_error *err)
 {
 	const struct ocs_netconf_list *list = &dialect->patches;
 	int *peer;
@@ -332,14 +332,14 @@ int ocs_netconf_parse_table(const struct ocs_netconf_dialect *dialect,
 	*pending = 0;
 	/* no data are not the data of an empty table */
 	if (!child(xmlDocGetRootElement(message->document), OCS_NETCONF_NS, "data"))
-		return ocs_error_set(err, OCS_ERROR, "answers without data where its %s were asked for",
+		return ocs_error_set(err, OCS_ERROR,
+				     "answers without data where its %s were asked for",
 				     list->list);
 	peer = ocs_calloc((size_t)table->size + 1, sizeof(*peer));
 	for (const xmlNode *entry = first_entry(dialect, message, list); entry && !rc;
 	     entry = next_entry(dialect, entry, list)) {
 		if (list->state) {
-			copy_content(child(entry, dialect->ns, list->state), state,
-				     sizeof(state));
+			copy_content(child(entry, dialect->ns, list->state), state, sizeof(state));
 			*pending += !strncmp(state, "PENDING_", 8);
 		}
 		rc = table_entry(dialect, entry, table, peer, err);
@@ -367,9 +367,10 @@ int ocs_netconf_parse_size(const struct ocs_netconf_dialect *dialect,
 		return ocs_error_set(err, OCS_ERROR, "tells of no ports in %s of the model %s",
 				     list->container, dialect->ns);
 	if (lowest < 1 || highest != count || count % 2)
-		return ocs_error_set(err, OCS_ERROR,
-				     "tells of %d ports up to %d in %s of the model %s, where a size NxN has 1 to 2N",
-				     count, highest, list->container, dialect->ns);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"tells of %d ports up to %d in %s of the model %s, where a size NxN has 1 to 2N",
+			count, highest, list->container, dialect->ns);
 	*size = count / 2;
 	return 0;
 }
@@ -423,15 +424,15 @@ static void take_power(const struct ocs_netconf_dialect *dialect, const char *te
 }
 
 int ocs_netconf_parse_status(const struct ocs_netconf_dialect *dialect,
-			     const struct ocs_netconf_message *message,
-			     struct ocs_health *health, struct ocs_error *err)
+			     const struct ocs_netconf_message *message, struct ocs_health *health,
+			     struct ocs_error *err)
 {
 	return take_ports(dialect, message, &dialect->status, take_status, health, err);
 }
 
 int ocs_netconf_parse_power(const struct ocs_netconf_dialect *dialect,
-			    const struct ocs_netconf_message *message,
-			    struct ocs_health *health, struct ocs_error *err)
+			    const struct ocs_netconf_message *message, struct ocs_health *health,
+			    struct ocs_error *err)
 {
 	return take_ports(dialect, message, &dialect->power, take_power, health, err);
 }

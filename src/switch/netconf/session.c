@@ -70,7 +70,8 @@ static int sort(struct ocs_switch_connection *connection, const char *data, size
 		return -1;
 	}
 	if (message->kind == OCS_NETCONF_OTHER) {
-		ocs_error_set(err, OCS_ERROR, "sends a message that is no reply and no notification");
+		ocs_error_set(err, OCS_ERROR,
+			      "sends a message that is no reply and no notification");
 		return -1;
 	}
 	/* A late or repeated reply is dropped. */
@@ -164,8 +165,7 @@ static int wait_reply(struct ocs_switch_connection *connection, const char *oper
 /* Faults that say that a part was done, or that nobody knows. */
 static bool is_half_done(const struct ocs_netconf_fault *fault)
 {
-	return !strcmp(fault->tag, "rollback-failed") ||
-	       !strcmp(fault->tag, "partial-operation");
+	return !strcmp(fault->tag, "rollback-failed") || !strcmp(fault->tag, "partial-operation");
 }
 
 static int judge(const char *operation, const struct ocs_netconf_message *reply,
@@ -181,13 +181,13 @@ static int judge(const char *operation, const struct ocs_netconf_message *reply,
 	ocs_error_set(err, OCS_ERROR, "%s %s: %s%s%s%s%s%s%s",
 		      is_half_done(fault) ? "did only in part" : "refused", operation,
 		      *fault->tag ? fault->tag : "no error-tag", session,
-		      *fault->message ? ": " : "", fault->message,
-		      *fault->path ? " (" : "", fault->path, *fault->path ? ")" : "");
+		      *fault->message ? ": " : "", fault->message, *fault->path ? " (" : "",
+		      fault->path, *fault->path ? ")" : "");
 	return is_half_done(fault) ? OCS_SWITCH_UNKNOWN : OCS_SWITCH_DENIED;
 }
 
 int ocs_netconf_execute(struct ocs_switch_connection *connection, const char *operation,
-		   char *message, struct ocs_netconf_message *reply, struct ocs_error *err)
+			char *message, struct ocs_netconf_message *reply, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	int64_t deadline = ocs_netconf_deadline(connection);
@@ -224,12 +224,12 @@ int ocs_netconf_execute(struct ocs_switch_connection *connection, const char *op
 }
 
 int ocs_netconf_plain(struct ocs_switch_connection *connection, const char *operation,
-		 struct ocs_netconf_fault *fault, struct ocs_error *err)
+		      struct ocs_netconf_fault *fault, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	struct ocs_netconf_message reply;
 	int rc = ocs_netconf_execute(connection, operation,
-			 ocs_netconf_make_plain(++netconf->id, operation), &reply, err);
+				     ocs_netconf_make_plain(++netconf->id, operation), &reply, err);
 
 	if (fault)
 		*fault = reply.fault;
@@ -291,8 +291,9 @@ int ocs_netconf_begin(struct ocs_switch_connection *connection, struct ocs_error
 	if (netconf->framer.chunked)
 		poll(NULL, 0, HELLO_PAUSE_MS);
 	if (!netconf->hello.writable_running) {
-		ocs_error_set(err, OCS_ERROR,
-			      "does not let its running configuration be edited (no :writable-running)");
+		ocs_error_set(
+			err, OCS_ERROR,
+			"does not let its running configuration be edited (no :writable-running)");
 		return OCS_SWITCH_REJECTED;
 	}
 	/* A switch that has no stream of events is polled all the same. */
@@ -304,8 +305,7 @@ int ocs_netconf_begin(struct ocs_switch_connection *connection, struct ocs_error
 	return rc;
 }
 
-int ocs_netconf_listen(struct ocs_switch_connection *connection, int wait_ms,
-			  struct ocs_error *err)
+int ocs_netconf_listen(struct ocs_switch_connection *connection, int wait_ms, struct ocs_error *err)
 {
 	int64_t deadline = ocs_now_ns() + wait_ms * MS;
 	char data[16384];

@@ -21,8 +21,8 @@ struct ocs_netconf {
 	struct ocs_ssh *ssh;
 	struct ocs_netconf_framer framer;
 	struct ocs_netconf_hello hello;
-	unsigned int id;	/* of the last request */
-	bool no_locks;		/* the switch knows none */
+	unsigned int id; /* of the last request */
+	bool no_locks;	 /* the switch knows none */
 };
 
 /* In the connection's timeout from now. */
@@ -38,8 +38,7 @@ int ocs_netconf_lose(struct ocs_switch_connection *connection);
  * its reply; the caller frees REPLY, whatever the result.  OPERATION is for
  * sentences. */
 int ocs_netconf_execute(struct ocs_switch_connection *connection, const char *operation,
-			char *message, struct ocs_netconf_message *reply,
-			struct ocs_error *err);
+			char *message, struct ocs_netconf_message *reply, struct ocs_error *err);
 /* An operation of ocs_netconf_make_plain; FAULT (may be NULL) is its error. */
 int ocs_netconf_plain(struct ocs_switch_connection *connection, const char *operation,
 		      struct ocs_netconf_fault *fault, struct ocs_error *err);

@@ -24,7 +24,7 @@
 struct ocs_ssh {
 	ssh_session session;
 	ssh_channel channel;
-	int64_t deadline;	/* of the opening */
+	int64_t deadline; /* of the opening */
 	struct ocs_switch_connection *connection;
 };
 
@@ -85,8 +85,8 @@ static int set_target(struct ocs_ssh *ssh, const struct ocs_ssh_target *target, 
 	rc = ssh_options_set(s, SSH_OPTIONS_PROCESS_CONFIG, &off) ||
 	     ssh_options_set(s, SSH_OPTIONS_SSH_DIR, "/nonexistent") ||
 	     ssh_options_set(s, SSH_OPTIONS_GLOBAL_KNOWNHOSTS, "/dev/null") ||
-	     ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS, target->known_hosts ?
-			     target->known_hosts : "/dev/null") ||
+	     ssh_options_set(s, SSH_OPTIONS_KNOWNHOSTS,
+			     target->known_hosts ? target->known_hosts : "/dev/null") ||
 	     ssh_options_set(s, SSH_OPTIONS_HOST, host) ||
 	     ssh_options_set(s, SSH_OPTIONS_PORT, &port) ||
 	     ssh_options_set(s, SSH_OPTIONS_USER, target->credentials->user) ||
@@ -119,15 +119,16 @@ static int check_known_hosts(const char *path, struct ocs_error *err)
 	struct stat st;
 
 	if (stat(path, &st) != 0)
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: %s; ssh-keyscan prints the lines that belong there, to be compared with what the switches show",
-				     path, strerror(errno));
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: %s; ssh-keyscan prints the lines that belong there, to be compared with what the switches show",
+			path, strerror(errno));
 	if ((st.st_uid != 0 && st.st_uid != geteuid()) || (st.st_mode & (S_IWGRP | S_IWOTH)))
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s: others may write it (uid %u, mode %04o); it must belong to root or to uid %u, and chmod go-w works",
-				     path, (unsigned int)st.st_uid,
-				     (unsigned int)(st.st_mode & 07777),
-				     (unsigned int)geteuid());
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: others may write it (uid %u, mode %04o); it must belong to root or to uid %u, and chmod go-w works",
+			path, (unsigned int)st.st_uid, (unsigned int)(st.st_mode & 07777),
+			(unsigned int)geteuid());
 	return 0;
 }
 
@@ -139,14 +140,16 @@ static int check_known_server(struct ocs_ssh *ssh, const char *path, const char 
 		return 0;
 	case SSH_KNOWN_HOSTS_CHANGED:
 	case SSH_KNOWN_HOSTS_OTHER:
-		return ocs_error_set(err, OCS_ERROR,
-				     "its host key %s is not the one in %s: another machine answers there, or the switch has a new key",
-				     print, path);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"its host key %s is not the one in %s: another machine answers there, or the switch has a new key",
+			print, path);
 	case SSH_KNOWN_HOSTS_UNKNOWN:
 	case SSH_KNOWN_HOSTS_NOT_FOUND:
-		return ocs_error_set(err, OCS_ERROR,
-				     "its host key %s is not in %s; if the switch itself shows this fingerprint, add the key (ssh-keyscan prints the line)",
-				     print, path);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"its host key %s is not in %s; if the switch itself shows this fingerprint, add the key (ssh-keyscan prints the line)",
+			print, path);
 	default:
 		return failed(ssh, "its host key could not be checked", err);
 	}
@@ -159,14 +162,16 @@ static int check_host_key(struct ocs_ssh *ssh, const struct ocs_ssh_target *targ
 	int rc = 0;
 
 	if (!target->host_key && !target->known_hosts)
-		rc = ocs_error_set(err, OCS_USAGE,
-				   "has neither host_key nor known_hosts, so that nobody could tell it from an impostor");
+		rc = ocs_error_set(
+			err, OCS_USAGE,
+			"has neither host_key nor known_hosts, so that nobody could tell it from an impostor");
 	else if (!target->host_key)
 		rc = check_known_server(ssh, target->known_hosts, print, err);
 	else if (strcmp(target->host_key, print))
-		rc = ocs_error_set(err, OCS_ERROR,
-				   "its host key is %s, not %s: another machine answers there, or the switch has a new key",
-				   print, target->host_key);
+		rc = ocs_error_set(
+			err, OCS_ERROR,
+			"its host key is %s, not %s: another machine answers there, or the switch has a new key",
+			print, target->host_key);
 	free(print);
 	return rc;
 }
@@ -257,8 +262,8 @@ static int log_in(struct ocs_ssh *ssh, const struct ocs_credentials *credentials
 	if (rc == SSH_AUTH_ERROR)
 		return ocs_error_set(err, OCS_UNREACHABLE, "lost while logging in as %s",
 				     credentials->user);
-	return ocs_error_set(err, OCS_ERROR, "refused the login of %s with a %s",
-			     credentials->user, credentials->key[0] ? "key" : "password");
+	return ocs_error_set(err, OCS_ERROR, "refused the login of %s with a %s", credentials->user,
+			     credentials->key[0] ? "key" : "password");
 }
 
 static int start_subsystem(struct ocs_ssh *ssh, const char *subsystem, struct ocs_error *err)
@@ -288,8 +293,7 @@ struct ocs_ssh *ocs_ssh_open(const struct ocs_ssh_target *target, int timeout_ms
 	struct ocs_ssh *ssh;
 	int fd;
 
-	if (!target->host_key && target->known_hosts &&
-	    check_known_hosts(target->known_hosts, err))
+	if (!target->host_key && target->known_hosts && check_known_hosts(target->known_hosts, err))
 		return NULL;
 	fd = ocs_net_connect(target->address, timeout_ms, err);
 	if (fd < 0)
@@ -340,8 +344,8 @@ static int flush(struct ocs_ssh *ssh, int64_t deadline, struct ocs_error *err)
 	return rc == SSH_OK ? 0 : ocs_error_set(err, OCS_UNREACHABLE, "timed out");
 }
 
-int ocs_ssh_write(struct ocs_ssh *ssh, const char *data, size_t length,
-		  int64_t deadline_ns, struct ocs_error *err)
+int ocs_ssh_write(struct ocs_ssh *ssh, const char *data, size_t length, int64_t deadline_ns,
+		  struct ocs_error *err)
 {
 	while (length) {
 		uint32_t part = length > 32768 ? 32768 : (uint32_t)length;
@@ -370,7 +374,8 @@ long ocs_ssh_read(struct ocs_ssh *ssh, char *data, size_t size, int64_t deadline
 
 		/* Messages for people must not fill the window.  They come first: either
 		 * call may take what is for the other, after which poll sees nothing. */
-		while (ssh_channel_read_nonblocking(ssh->channel, ignored, sizeof(ignored), 1) > 0 &&
+		while (ssh_channel_read_nonblocking(ssh->channel, ignored, sizeof(ignored), 1) >
+			       0 &&
 		       ocs_now_ns() < deadline_ns)
 			;
 		n = ssh_channel_read_nonblocking(ssh->channel, data, (uint32_t)size, 0);

@@ -16,13 +16,13 @@ struct ocs_switch_connection;
 struct ocs_ssh;
 
 struct ocs_ssh_target {
-	const char *address;		/* as for ocs_net_connect */
-	const char *name;		/* stands for the host of a UNIX socket */
-	const char *host_key;		/* "SHA256:...", or NULL */
-	const char *known_hosts;	/* path, or NULL; used without host_key */
+	const char *address;	 /* as for ocs_net_connect */
+	const char *name;	 /* stands for the host of a UNIX socket */
+	const char *host_key;	 /* "SHA256:...", or NULL */
+	const char *known_hosts; /* path, or NULL; used without host_key */
 	const struct ocs_credentials *credentials;
 	const char *subsystem;
-	struct ocs_switch_connection *connection;	/* hears what libssh quotes of the peer */
+	struct ocs_switch_connection *connection; /* hears what libssh quotes of the peer */
 };
 
 /* Connects, checks the host key, logs in and starts the subsystem.  TIMEOUT_MS
@@ -37,8 +37,8 @@ void ocs_ssh_close(struct ocs_ssh *ssh);
 int ocs_ssh_descriptor(const struct ocs_ssh *ssh);
 
 /* Sends all of DATA before DEADLINE_NS.  0, or -1 with ERR. */
-int ocs_ssh_write(struct ocs_ssh *ssh, const char *data, size_t length,
-		  int64_t deadline_ns, struct ocs_error *err);
+int ocs_ssh_write(struct ocs_ssh *ssh, const char *data, size_t length, int64_t deadline_ns,
+		  struct ocs_error *err);
 
 /* Returns what is there, at most SIZE bytes, 0 at the end of the stream, or -1 with
  * ERR; errno is ETIMEDOUT after a timeout and 0 otherwise. */

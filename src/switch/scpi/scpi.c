@@ -62,25 +62,28 @@ static int say(struct ocs_switch_connection *connection, const char *const *line
 
 	for (size_t i = 0; i < count; i++) {
 		if (ocs_scpi_dangerous(lines[i])) {
-			ocs_error_set(err, OCS_USAGE,
-				      "'%.40s' would disturb more than named ports and was not sent",
-				      lines[i]);
+			ocs_error_set(
+				err, OCS_USAGE,
+				"'%.40s' would disturb more than named ports and was not sent",
+				lines[i]);
 			ocs_text_free(&text);
 			return OCS_SWITCH_REJECTED;
 		}
 		ocs_text_add(&text, "%s\n", lines[i]);
 	}
 	if (connection->fd < 0) {
-		ocs_error_set(err, OCS_UNREACHABLE, "the connection was lost earlier; %.40s was not sent",
-			      lines[0]);
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "the connection was lost earlier; %.40s was not sent", lines[0]);
 		rc = OCS_SWITCH_UNKNOWN;
 	} else if (unasked(connection)) {
-		ocs_error_set(err, OCS_ERROR,
-			      "said something that was not asked for, or hung up; %.40s was not sent",
-			      lines[0]);
+		ocs_error_set(
+			err, OCS_ERROR,
+			"said something that was not asked for, or hung up; %.40s was not sent",
+			lines[0]);
 		rc = lose(connection);
 	} else if (ocs_net_write(connection->fd, text.data, text.length, deadline, &why)) {
-		ocs_error_set(err, OCS_UNREACHABLE, "%.40s could not be sent: %s", lines[0], why.text);
+		ocs_error_set(err, OCS_UNREACHABLE, "%.40s could not be sent: %s", lines[0],
+			      why.text);
 		rc = lose(connection);
 	}
 	ocs_text_free(&text);
@@ -130,7 +133,8 @@ static enum ocs_switch_blame blame(const struct ocs_scpi_error *error,
 	if (error->code == -222 || error->code == -224 || *port)
 		return OCS_BLAME_PORT;
 	return (error->code <= -100 && error->code > -200) || error->code == -203 ?
-		       OCS_BLAME_SWITCH : OCS_BLAME_UNKNOWN;
+		       OCS_BLAME_SWITCH :
+		       OCS_BLAME_UNKNOWN;
 }
 
 /* Sends LINE and then asks the error queue, at once; hears the answer to LINE (NULL
@@ -169,8 +173,8 @@ static int scpi_open(struct ocs_switch_connection *connection, struct ocs_error 
 	struct scpi *scpi = ocs_calloc(1, sizeof(*scpi));
 
 	connection->state = scpi;
-	connection->fd = ocs_net_connect(connection->description->address,
-					 connection->timeout_ms, err);
+	connection->fd =
+		ocs_net_connect(connection->description->address, connection->timeout_ms, err);
 	scpi->lines.fd = connection->fd;
 	if (connection->fd < 0)
 		return OCS_SWITCH_UNKNOWN;
@@ -233,8 +237,7 @@ static int change(struct ocs_switch_connection *connection, bool add,
 		  const struct ocs_patch *patches, size_t count, size_t *used,
 		  struct ocs_error *err)
 {
-	char *line = ocs_scpi_change(add, connection->description->size, patches, count, used,
-				     err);
+	char *line = ocs_scpi_change(add, connection->description->size, patches, count, used, err);
 	const char *what = add ? "conn:add" : "conn:sub";
 	struct ocs_scpi_error error;
 	char *answer;
@@ -312,8 +315,7 @@ static int scpi_read_power(struct ocs_switch_connection *connection, struct ocs_
 }
 
 /* There are no autonomous messages; whatever comes is out of order. */
-static int scpi_listen(struct ocs_switch_connection *connection, int wait_ms,
-		       struct ocs_error *err)
+static int scpi_listen(struct ocs_switch_connection *connection, int wait_ms, struct ocs_error *err)
 {
 	int64_t deadline = ocs_now_ns() + (int64_t)wait_ms * 1000000;
 	struct ocs_error why = { 0 };

@@ -36,8 +36,8 @@ bool ocs_scpi_dangerous(const char *line);
 
 /* An answer of the error queue: "-222,"Data out of range",...". */
 struct ocs_scpi_error {
-	int code;		/* 0: none */
-	char text[256];		/* of the first */
+	int code;	/* 0: none */
+	char text[256]; /* of the first */
 };
 /* Returns 0, or -1: LINE is no such answer.  The first error counts. */
 int ocs_scpi_parse_errors(const char *line, struct ocs_scpi_error *error);

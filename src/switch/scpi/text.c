@@ -29,12 +29,13 @@ char *ocs_scpi_change(bool add, int size, const struct ocs_patch *patches, size_
 
 	*used = 0;
 	if (!count) {
-		ocs_error_set(err, OCS_USAGE, "an empty batch is never sent: a switch could take it for all ports");
+		ocs_error_set(err, OCS_USAGE,
+			      "an empty batch is never sent: a switch could take it for all ports");
 		return NULL;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (patches[i].in >= 1 && patches[i].in <= size &&
-		    patches[i].out > size && patches[i].out <= 2 * size)
+		if (patches[i].in >= 1 && patches[i].in <= size && patches[i].out > size &&
+		    patches[i].out <= 2 * size)
 			continue;
 		ocs_error_set(err, OCS_USAGE, "patch %d>%d does not exist on a %dx%d switch",
 			      patches[i].in, patches[i].out, size, size);
@@ -103,7 +104,8 @@ static int skip_list(const char **at)
 bool ocs_scpi_dangerous(const char *line)
 {
 	static const char *const queries[] = {
-		"*idn?", "*opc?", "*cls", ":oxc:swit:size?", ":oxc:swit:conn:stat?", ":syst:err:all?",
+		"*idn?",	  "*opc?", "*cls", ":oxc:swit:size?", ":oxc:swit:conn:stat?",
+		":syst:err:all?",
 	};
 	const char *at = line;
 	int in;
@@ -185,8 +187,8 @@ int ocs_scpi_parse_size(const char *line, int *size, struct ocs_error *err)
 		m = take_number(&at);
 	}
 	if (!n || n != m || n > 100000 || *at)
-		return ocs_error_set(err, OCS_ERROR, "answered '%.60s' where a size N,N was expected",
-				     line);
+		return ocs_error_set(err, OCS_ERROR,
+				     "answered '%.60s' where a size N,N was expected", line);
 	*size = n;
 	return 0;
 }
@@ -224,13 +226,15 @@ static int fill(struct ocs_table *table, const int *in, const int *out, int coun
 
 	for (int i = 0; i < count && !rc; i++) {
 		if (in[i] > size || out[i] <= size || out[i] > 2 * size)
-			rc = ocs_error_set(err, OCS_ERROR,
-					   "reports the patch %d>%d, which a %dx%d switch cannot have",
-					   in[i], out[i], size, size);
+			rc = ocs_error_set(
+				err, OCS_ERROR,
+				"reports the patch %d>%d, which a %dx%d switch cannot have", in[i],
+				out[i], size, size);
 		else if (table->out[in[i]] || taken[out[i] - size])
-			rc = ocs_error_set(err, OCS_ERROR,
-					   "reports the patch %d>%d for a port that has another peer",
-					   in[i], out[i]);
+			rc = ocs_error_set(
+				err, OCS_ERROR,
+				"reports the patch %d>%d for a port that has another peer", in[i],
+				out[i]);
 		else
 			table->out[in[i]] = out[i];
 		if (!rc)

@@ -51,9 +51,9 @@ static int take_port(const struct ocs_tl1_dialect *dialect, const char **at)
 
 /* The ports that a line is about, as the dialect numbers them. */
 struct subject {
-	int in, out;		/* 0: none */
-	bool single;		/* IN is a port of either side */
-	bool both;		/* and the way back */
+	int in, out; /* 0: none */
+	bool single; /* IN is a port of either side */
+	bool both;   /* and the way back */
 };
 
 /* Returns 0, or -1: the line is about no ports. */
@@ -205,12 +205,11 @@ int ocs_tl1_parse_idle(const struct ocs_tl1_dialect *dialect, const char *body,
 }
 
 typedef void (*line_function)(const struct ocs_tl1_dialect *dialect, const char *line,
-			      const int *ingress, const int *egress,
-			      struct ocs_health *health);
+			      const int *ingress, const int *egress, struct ocs_health *health);
 
 /* The up to two ingress and two egress ports of a line: 0 where there is none. */
-static int health_line(const struct ocs_tl1_dialect *dialect, const char *line,
-		       line_function take, struct ocs_health *health, struct ocs_error *err)
+static int health_line(const struct ocs_tl1_dialect *dialect, const char *line, line_function take,
+		       struct ocs_health *health, struct ocs_error *err)
 {
 	int size = health->ports / 2, ingress[2] = { 0 }, egress[2] = { 0 };
 	struct subject subject;
@@ -224,15 +223,16 @@ static int health_line(const struct ocs_tl1_dialect *dialect, const char *line,
 		egress[1] = egress_of(dialect, size, subject.in);
 	}
 	if (!ingress[0] && !egress[0])
-		return ocs_error_set(err, OCS_ERROR,
-				     "answered '%.60s' about a port that a %dx%d switch does not have",
-				     line, size, size);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"answered '%.60s' about a port that a %dx%d switch does not have", line,
+			size, size);
 	take(dialect, line, ingress, egress, health);
 	return 0;
 }
 
-static int health_lines(const struct ocs_tl1_dialect *dialect, const char *body,
-			line_function take, struct ocs_health *health, struct ocs_error *err)
+static int health_lines(const struct ocs_tl1_dialect *dialect, const char *body, line_function take,
+			struct ocs_health *health, struct ocs_error *err)
 {
 	char *copy = ocs_strdup(body ? body : ""), *rest = copy, *line;
 	int rc = 0;
@@ -243,8 +243,8 @@ static int health_lines(const struct ocs_tl1_dialect *dialect, const char *body,
 	return rc;
 }
 
-static void take_status(const struct ocs_tl1_dialect *dialect, const char *line,
-			const int *ingress, const int *egress, struct ocs_health *health)
+static void take_status(const struct ocs_tl1_dialect *dialect, const char *line, const int *ingress,
+			const int *egress, struct ocs_health *health)
 {
 	enum ocs_port_status status = status_of(dialect, line);
 
@@ -273,8 +273,8 @@ static double dbm_of(const char *line, const char *key)
 	return end != text && !*end && dbm > -200 && dbm < 100 ? dbm : NAN;
 }
 
-static void take_power(const struct ocs_tl1_dialect *dialect, const char *line,
-		       const int *ingress, const int *egress, struct ocs_health *health)
+static void take_power(const struct ocs_tl1_dialect *dialect, const char *line, const int *ingress,
+		       const int *egress, struct ocs_health *health)
 {
 	double in = dbm_of(line, dialect->in_power_key);
 	double out = dbm_of(line, dialect->out_power_key);
@@ -291,8 +291,8 @@ int ocs_tl1_parse_power(const struct ocs_tl1_dialect *dialect, const char *body,
 	return health_lines(dialect, body, take_power, health, err);
 }
 
-int ocs_tl1_parse_size(const struct ocs_tl1_dialect *dialect, const char *body,
-		       int *size, struct ocs_error *err)
+int ocs_tl1_parse_size(const struct ocs_tl1_dialect *dialect, const char *body, int *size,
+		       struct ocs_error *err)
 {
 	const char *at = body ? strstr(body, dialect->size_key) : NULL;
 	int n = 0, m = 0;

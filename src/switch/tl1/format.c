@@ -32,8 +32,8 @@ static void add_port(struct ocs_text *text, const struct ocs_tl1_dialect *dialec
 		ocs_text_number(text, number);
 }
 
-static void add_list(struct ocs_text *text, const struct ocs_tl1_dialect *dialect,
-		     int size, const struct ocs_patch *patches, size_t count, bool egress)
+static void add_list(struct ocs_text *text, const struct ocs_tl1_dialect *dialect, int size,
+		     const struct ocs_patch *patches, size_t count, bool egress)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (i)
@@ -84,7 +84,7 @@ static bool names(const char *text, const char *name)
 }
 
 int ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const char *text,
-			const struct ocs_patch *patches, size_t count)
+		       const struct ocs_patch *patches, size_t count)
 {
 	int found = 0;
 
@@ -100,8 +100,8 @@ int ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const ch
 }
 
 static char *format_patches(const struct ocs_tl1_dialect *dialect, const char *template,
-			    unsigned int ctag, int size,
-			    const struct ocs_patch *patches, size_t count)
+			    unsigned int ctag, int size, const struct ocs_patch *patches,
+			    size_t count)
 {
 	struct ocs_text text = { 0 };
 
@@ -119,15 +119,14 @@ static char *format_patches(const struct ocs_tl1_dialect *dialect, const char *t
 }
 
 /* How many of COUNT patches fit into one command, at least one. */
-static size_t fitting(const struct ocs_tl1_dialect *dialect, const char *template,
-		      int size, const struct ocs_patch *patches, size_t count)
+static size_t fitting(const struct ocs_tl1_dialect *dialect, const char *template, int size,
+		      const struct ocs_patch *patches, size_t count)
 {
 	bool both = strstr(template, "%i") && strstr(template, "%e");
 	size_t length = strlen(template) + 16, n;
 
 	for (n = 0; n < count; n++) {
-		char *one = format_patches(dialect, both ? "%i%e" : "%i", 0, size,
-					   &patches[n], 1);
+		char *one = format_patches(dialect, both ? "%i%e" : "%i", 0, size, &patches[n], 1);
 
 		length += strlen(one) + (both ? 2 : 1) * strlen(dialect->list);
 		free(one);
@@ -138,20 +137,20 @@ static size_t fitting(const struct ocs_tl1_dialect *dialect, const char *templat
 }
 
 char *ocs_tl1_format_batch(const struct ocs_tl1_dialect *dialect, const char *template,
-			   unsigned int ctag, int size,
-			   const struct ocs_patch *patches, size_t count,
-			   size_t *used, struct ocs_error *err)
+			   unsigned int ctag, int size, const struct ocs_patch *patches,
+			   size_t count, size_t *used, struct ocs_error *err)
 {
 	if (!count) {
-		ocs_error_set(err, OCS_USAGE, "an empty batch is never sent: a switch could take it for all ports");
+		ocs_error_set(err, OCS_USAGE,
+			      "an empty batch is never sent: a switch could take it for all ports");
 		return NULL;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (patches[i].in < 1 || patches[i].in > size ||
-		    patches[i].out <= size || patches[i].out > 2 * size) {
+		if (patches[i].in < 1 || patches[i].in > size || patches[i].out <= size ||
+		    patches[i].out > 2 * size) {
 			ocs_error_set(err, OCS_USAGE,
-				      "patch %d>%d does not exist on a %dx%d switch",
-				      patches[i].in, patches[i].out, size, size);
+				      "patch %d>%d does not exist on a %dx%d switch", patches[i].in,
+				      patches[i].out, size, size);
 			return NULL;
 		}
 	}

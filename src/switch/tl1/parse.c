@@ -106,8 +106,9 @@ static bool is_identity(const char *line)
 	while (length && line[length - 1] == ' ')
 		length--;
 	return length >= 17 && !strchr(line, '"') &&
-	       sscanf(line + length - 17, "%2d-%2d-%2d %2d:%2d:%2d%n", &y, &month, &day,
-		      &h, &m, &s, &end) == 6 && end == 17;
+	       sscanf(line + length - 17, "%2d-%2d-%2d %2d:%2d:%2d%n", &y, &month, &day, &h, &m, &s,
+		      &end) == 6 &&
+	       end == 17;
 }
 
 static void add_comment(struct ocs_tl1_message *answer, const char *text, size_t length)
@@ -120,8 +121,8 @@ static void add_comment(struct ocs_tl1_message *answer, const char *text, size_t
 	}
 	if (!length || (length == 1 && *text == ','))
 		return;
-	ocs_text_add(&answer->comment, "%s%.*s", answer->comment.length ? " " : "",
-		     (int)length, text);
+	ocs_text_add(&answer->comment, "%s%.*s", answer->comment.length ? " " : "", (int)length,
+		     text);
 }
 
 /* A quoted string, AT behind its first quote; returns what follows it. */
@@ -188,16 +189,15 @@ static int end_of_line(struct ocs_tl1_parser *parser)
 		return 0;
 	parser->used = 0;
 	text = skip_blanks(line);
-	if (!*text || open_answer(parser, line) || open_notice(parser, line) ||
-	    is_identity(text))
+	if (!*text || open_answer(parser, line) || open_notice(parser, line) || is_identity(text))
 		return 0;
 	if (parser->telling) {
 		if (parser->notice.body.length + strlen(text) > MESSAGE_LIMIT)
 			return -1;
 		ocs_text_add(&parser->notice.body, " %s", text);
 	} else if (parser->answering) {
-		if (parser->answer.body.length + parser->answer.comment.length +
-		    strlen(text) > MESSAGE_LIMIT)
+		if (parser->answer.body.length + parser->answer.comment.length + strlen(text) >
+		    MESSAGE_LIMIT)
 			return -1;
 		add_line(&parser->answer, text);
 	}
@@ -259,8 +259,7 @@ static void track(struct ocs_tl1_parser *parser, char c)
 	}
 }
 
-int ocs_tl1_parser_byte(struct ocs_tl1_parser *parser, char c,
-			struct ocs_tl1_message *message)
+int ocs_tl1_parser_byte(struct ocs_tl1_parser *parser, char c, struct ocs_tl1_message *message)
 {
 	bool open = parser->comment || parser->quote, blank;
 
@@ -269,7 +268,7 @@ int ocs_tl1_parser_byte(struct ocs_tl1_parser *parser, char c,
 	if (c == '\n') {
 		if (!parser->comment)
 			return end_of_line(parser);
-		c = ' ';	/* a comment may go on */
+		c = ' '; /* a comment may go on */
 	}
 	if (c == '\t')
 		c = ' ';

@@ -14,13 +14,13 @@
 #include "src/util/error.h"
 #include "src/util/net.h"
 
-#define CTAG_MAX 999999	/* TL1 allows six digits */
+#define CTAG_MAX 999999 /* TL1 allows six digits */
 
 struct tl1 {
 	const struct ocs_tl1_dialect *dialect;
 	struct ocs_tl1_parser parser;
 	unsigned int ctag;
-	char *user;		/* logged in as, for the logout */
+	char *user; /* logged in as, for the logout */
 };
 
 static const struct {
@@ -97,9 +97,8 @@ static int feed(struct ocs_switch_connection *connection, const char *data, size
 	return found;
 }
 
-static int wait_answer(struct ocs_switch_connection *connection, const char *verb,
-		       const char *ctag, int64_t deadline, struct ocs_tl1_message *answer,
-		       struct ocs_error *err)
+static int wait_answer(struct ocs_switch_connection *connection, const char *verb, const char *ctag,
+		       int64_t deadline, struct ocs_tl1_message *answer, struct ocs_error *err)
 {
 	int found = 0;
 
@@ -120,11 +119,11 @@ static int wait_answer(struct ocs_switch_connection *connection, const char *ver
 			ocs_error_set(err, OCS_UNREACHABLE,
 				      "closed the connection instead of answering %s", verb);
 		} else if (ocs_now_ns() >= deadline) {
-			ocs_error_set(err, OCS_UNREACHABLE, "did not answer %s within %d ms",
-				      verb, connection->timeout_ms);
+			ocs_error_set(err, OCS_UNREACHABLE, "did not answer %s within %d ms", verb,
+				      connection->timeout_ms);
 		} else {
-			ocs_error_set(err, OCS_UNREACHABLE, "lost while waiting for %s: %s",
-				      verb, why.text);
+			ocs_error_set(err, OCS_UNREACHABLE, "lost while waiting for %s: %s", verb,
+				      why.text);
 		}
 		return lose(connection);
 	}
@@ -139,23 +138,20 @@ static const char *meaning_of(const struct ocs_tl1_message *answer)
 	return NULL;
 }
 
-static int denied(const char *verb, const struct ocs_tl1_message *answer,
-		  struct ocs_error *err)
+static int denied(const char *verb, const struct ocs_tl1_message *answer, struct ocs_error *err)
 {
 	const char *meaning = meaning_of(answer);
 
 	ocs_error_set(err, OCS_ERROR, "refused %s: %s%s%s%s%s", verb,
-		      answer->error[0] ? answer->error : "no code",
-		      meaning ? ", " : "", meaning ? meaning : "",
-		      answer->comment.length ? ": " : "",
+		      answer->error[0] ? answer->error : "no code", meaning ? ", " : "",
+		      meaning ? meaning : "", answer->comment.length ? ": " : "",
 		      answer->comment.length ? answer->comment.data : "");
 	return OCS_SWITCH_DENIED;
 }
 
 /* What the denial of a command about PATCHES blames. */
-static void blame(struct ocs_switch_connection *connection,
-		  const struct ocs_tl1_message *answer, const struct ocs_patch *patches,
-		  size_t count)
+static void blame(struct ocs_switch_connection *connection, const struct ocs_tl1_message *answer,
+		  const struct ocs_patch *patches, size_t count)
 {
 	const struct tl1 *tl1 = connection->state;
 
@@ -169,8 +165,7 @@ static void blame(struct ocs_switch_connection *connection,
 			connection->blame = meanings[i].blame;
 }
 
-static int judge(const char *verb, const struct ocs_tl1_message *answer,
-		 struct ocs_error *err)
+static int judge(const char *verb, const struct ocs_tl1_message *answer, struct ocs_error *err)
 {
 	/* RTRV is what some switches put on every page of a long answer. */
 	if (!strcmp(answer->code, "COMPLD") || !strcmp(answer->code, "RTRV"))
@@ -200,12 +195,12 @@ static int execute(struct ocs_switch_connection *connection, char *command,
 	snprintf(verb, sizeof(verb), "%.*s", (int)strcspn(command, ":"), command);
 	snprintf(ctag, sizeof(ctag), "%u", tl1->ctag);
 	if (connection->fd < 0) {
-		ocs_error_set(err, OCS_UNREACHABLE, "the connection was lost earlier; %s was not sent",
-			      verb);
+		ocs_error_set(err, OCS_UNREACHABLE,
+			      "the connection was lost earlier; %s was not sent", verb);
 		rc = OCS_SWITCH_UNKNOWN;
 	} else if (ocs_tl1_dangerous(command)) {
-		ocs_error_set(err, OCS_USAGE, "%s would disturb more than named ports and was not sent",
-			      verb);
+		ocs_error_set(err, OCS_USAGE,
+			      "%s would disturb more than named ports and was not sent", verb);
 		rc = OCS_SWITCH_REJECTED;
 	} else if (ocs_net_write(connection->fd, command, length, deadline, &why)) {
 		ocs_error_set(err, OCS_UNREACHABLE, "%s could not be sent: %s", verb, why.text);
@@ -228,9 +223,8 @@ static void login_refused(struct ocs_switch_connection *connection,
 	const char *meaning = meaning_of(answer);
 
 	ocs_switch_forget(connection);
-	ocs_error_set(err, OCS_ERROR, "refused the login of %s%s%s%s%s", user,
-		      meaning ? ": " : "", meaning ? answer->error : "", meaning ? ", " : "",
-		      meaning ? meaning : "");
+	ocs_error_set(err, OCS_ERROR, "refused the login of %s%s%s%s%s", user, meaning ? ": " : "",
+		      meaning ? answer->error : "", meaning ? ", " : "", meaning ? meaning : "");
 }
 
 static int login(struct ocs_switch_connection *connection, struct ocs_error *err)
@@ -265,13 +259,14 @@ static int tl1_open(struct ocs_switch_connection *connection, struct ocs_error *
 	connection->state = tl1;
 	tl1->dialect = ocs_tl1_dialect_find(name);
 	if (!tl1->dialect) {
-		ocs_error_set(err, OCS_USAGE,
-			      "unknown TL1 dialect '%s'; polatis, calient and glimmerglass are known",
-			      name);
+		ocs_error_set(
+			err, OCS_USAGE,
+			"unknown TL1 dialect '%s'; polatis, calient and glimmerglass are known",
+			name);
 		return OCS_SWITCH_REJECTED;
 	}
-	connection->fd = ocs_net_connect(connection->description->address,
-					 connection->timeout_ms, err);
+	connection->fd =
+		ocs_net_connect(connection->description->address, connection->timeout_ms, err);
 	if (connection->fd < 0)
 		return OCS_SWITCH_UNKNOWN;
 	ocs_net_abort_on_close(connection->fd, true);
@@ -290,10 +285,9 @@ static void tl1_close(struct ocs_switch_connection *connection)
 
 		/* A courtesy: the answer does not matter. */
 		snprintf(credentials.user, sizeof(credentials.user), "%s", tl1->user);
-		command = ocs_tl1_format(tl1->dialect->logout, next_ctag(tl1), 0,
-					 &credentials);
-		ocs_net_write(connection->fd, command, strlen(command),
-			      ocs_now_ns() + 100000000, NULL);
+		command = ocs_tl1_format(tl1->dialect->logout, next_ctag(tl1), 0, &credentials);
+		ocs_net_write(connection->fd, command, strlen(command), ocs_now_ns() + 100000000,
+			      NULL);
 		free(command);
 		ocs_net_abort_on_close(connection->fd, false);
 	}
@@ -303,8 +297,7 @@ static void tl1_close(struct ocs_switch_connection *connection)
 	connection->state = NULL;
 }
 
-static int tl1_read_size(struct ocs_switch_connection *connection, int *size,
-			 struct ocs_error *err)
+static int tl1_read_size(struct ocs_switch_connection *connection, int *size, struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 	struct ocs_tl1_message answer;
@@ -316,8 +309,7 @@ static int tl1_read_size(struct ocs_switch_connection *connection, int *size,
 	}
 	rc = execute(connection, ocs_tl1_format(tl1->dialect->size, next_ctag(tl1), 0, NULL),
 		     &answer, err);
-	if (rc == OCS_SWITCH_OK &&
-	    ocs_tl1_parse_size(tl1->dialect, answer.body.data, size, err))
+	if (rc == OCS_SWITCH_OK && ocs_tl1_parse_size(tl1->dialect, answer.body.data, size, err))
 		rc = OCS_SWITCH_UNKNOWN;
 	ocs_tl1_message_free(&answer);
 	return rc;
@@ -355,8 +347,7 @@ static int command(struct ocs_switch_connection *connection, const char *templat
 	struct tl1 *tl1 = connection->state;
 	struct ocs_tl1_message answer;
 	char *text = ocs_tl1_format_batch(tl1->dialect, template, next_ctag(tl1),
-					  connection->description->size, patches, count,
-					  used, err);
+					  connection->description->size, patches, count, used, err);
 	int rc;
 
 	if (!text)
@@ -368,9 +359,8 @@ static int command(struct ocs_switch_connection *connection, const char *templat
 	return rc;
 }
 
-static int tl1_remove(struct ocs_switch_connection *connection,
-		      const struct ocs_patch *patches, size_t count, size_t *used,
-		      struct ocs_error *err)
+static int tl1_remove(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
+		      size_t count, size_t *used, struct ocs_error *err)
 {
 	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
 	int rc = command(connection, dialect->remove[0], patches, count, used, err);
@@ -435,9 +425,8 @@ static int add_in_two(struct ocs_switch_connection *connection, const struct ocs
 	return undone == OCS_SWITCH_OK ? OCS_SWITCH_DENIED : OCS_SWITCH_UNKNOWN;
 }
 
-static int tl1_add(struct ocs_switch_connection *connection,
-		   const struct ocs_patch *patches, size_t count, size_t *used,
-		   struct ocs_error *err)
+static int tl1_add(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
+		   size_t count, size_t *used, struct ocs_error *err)
 {
 	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
 
@@ -469,24 +458,23 @@ static int read_health(struct ocs_switch_connection *connection, const char *tem
 	return rc;
 }
 
-static int tl1_read_status(struct ocs_switch_connection *connection,
-			   struct ocs_health *health, struct ocs_error *err)
+static int tl1_read_status(struct ocs_switch_connection *connection, struct ocs_health *health,
+			   struct ocs_error *err)
 {
 	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
 
 	return read_health(connection, dialect->status, ocs_tl1_parse_status, health, err);
 }
 
-static int tl1_read_power(struct ocs_switch_connection *connection,
-			  struct ocs_health *health, struct ocs_error *err)
+static int tl1_read_power(struct ocs_switch_connection *connection, struct ocs_health *health,
+			  struct ocs_error *err)
 {
 	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
 
 	return read_health(connection, dialect->power, ocs_tl1_parse_power, health, err);
 }
 
-static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms,
-		      struct ocs_error *err)
+static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms, struct ocs_error *err)
 {
 	int64_t deadline = ocs_now_ns() + (int64_t)wait_ms * 1000000;
 

@@ -29,14 +29,14 @@ struct ocs_credentials;
 struct ocs_tl1_dialect {
 	const char *name;
 	const char *login, *logout;
-	const char *size;	/* asks for the number of ports; NULL: cannot be asked */
-	const char *size_key;	/* its answer holds this, followed by "NxN" */
-	const char *read;	/* asks for all cross-connects */
-	const char *remove[2], *add[2];	/* the second may be NULL */
+	const char *size;		/* asks for the number of ports; NULL: cannot be asked */
+	const char *size_key;		/* its answer holds this, followed by "NxN" */
+	const char *read;		/* asks for all cross-connects */
+	const char *remove[2], *add[2]; /* the second may be NULL */
 	const char *undo, *ours;
-	const char *list;	/* between the ports of a list */
-	size_t batch;		/* most patches in one command, 0: no limit */
-	size_t line;		/* most bytes of one command */
+	const char *list; /* between the ports of a list */
+	size_t batch;	  /* most patches in one command, 0: no limit */
+	size_t line;	  /* most bytes of one command */
 	/* How ports are called: a switch with N ports on a side names its ingress
 	 * ports ingress_first.., its egress ports egress_first.. (0: from N+1). */
 	int ingress_first, egress_first;
@@ -77,14 +77,13 @@ char *ocs_tl1_format(const char *template, unsigned int ctag, int size,
  * switch of SIZE does not have: an empty or wild list must never be written.
  * The caller frees it. */
 char *ocs_tl1_format_batch(const struct ocs_tl1_dialect *dialect, const char *template,
-			   unsigned int ctag, int size,
-			   const struct ocs_patch *patches, size_t count,
-			   size_t *used, struct ocs_error *err);
+			   unsigned int ctag, int size, const struct ocs_patch *patches,
+			   size_t count, size_t *used, struct ocs_error *err);
 
 /* The first port of PATCHES that TEXT (of a denial) names, as the dialect calls it,
  * or 0. */
 int ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const char *text,
-			const struct ocs_patch *patches, size_t count);
+		       const struct ocs_patch *patches, size_t count);
 
 /* The last look at a command before it is sent: whether it is one that could
  * disturb more than named ports (a reset; a delete without ports or of ALL). */
@@ -93,12 +92,12 @@ bool ocs_tl1_dangerous(const char *command);
 /* A complete answer or autonomous message. */
 struct ocs_tl1_message {
 	bool autonomous;
-	char ctag[24];		/* of an answer */
-	char code[12];		/* COMPLD, DENY, PRTL, RTRV, ... of an answer */
-	char error[8];		/* IDNV, ... or empty */
-	struct ocs_text body;	/* quoted strings, one a line; autonomous: header
+	char ctag[24];		 /* of an answer */
+	char code[12];		 /* COMPLD, DENY, PRTL, RTRV, ... of an answer */
+	char error[8];		 /* IDNV, ... or empty */
+	struct ocs_text body;	 /* quoted strings, one a line; autonomous: header
 				 * and body in one line */
-	struct ocs_text comment;/* comments and other text, joined with blanks */
+	struct ocs_text comment; /* comments and other text, joined with blanks */
 };
 void ocs_tl1_message_free(struct ocs_tl1_message *message);
 
@@ -107,8 +106,8 @@ struct ocs_tl1_parser {
 	char *line;
 	size_t used, size;
 	bool quote, escape, comment;
-	size_t comment_at;	/* where in the line the comment starts */
-	bool answering, telling;/* an answer, an autonomous message is open */
+	size_t comment_at;	 /* where in the line the comment starts */
+	bool answering, telling; /* an answer, an autonomous message is open */
 	bool between_pages;
 	struct ocs_tl1_message answer, notice;
 };
@@ -117,8 +116,7 @@ struct ocs_tl1_parser {
  * bytes are needed, or -1 if the peer sends lines or messages without end.
  * Continuation pages are joined; autonomous messages may stand anywhere, also
  * within an answer. */
-int ocs_tl1_parser_byte(struct ocs_tl1_parser *parser, char byte,
-			struct ocs_tl1_message *message);
+int ocs_tl1_parser_byte(struct ocs_tl1_parser *parser, char byte, struct ocs_tl1_message *message);
 void ocs_tl1_parser_free(struct ocs_tl1_parser *parser);
 
 /* Reads the body of an answer into TABLE (initialised, of the switch's size, all
@@ -135,7 +133,7 @@ int ocs_tl1_parse_status(const struct ocs_tl1_dialect *dialect, const char *body
 int ocs_tl1_parse_power(const struct ocs_tl1_dialect *dialect, const char *body,
 			struct ocs_health *health, struct ocs_error *err);
 /* Ports on one side.  -1 with ERR. */
-int ocs_tl1_parse_size(const struct ocs_tl1_dialect *dialect, const char *body,
-		       int *size, struct ocs_error *err);
+int ocs_tl1_parse_size(const struct ocs_tl1_dialect *dialect, const char *body, int *size,
+		       struct ocs_error *err);
 
 #endif

@@ -20,7 +20,7 @@
 #define JOBS 24
 
 struct rig {
-	struct setup s;		/* occupancy: the base, without the jobs */
+	struct setup s; /* occupancy: the base, without the jobs */
 	struct ocs_advice_job jobs[JOBS];
 	int njobs;
 };
@@ -34,8 +34,8 @@ static void rig_open(struct rig *r, const char *fabric)
 static void jobs_clear(struct rig *r)
 {
 	while (r->njobs)
-		ocs_placement_destroy((struct ocs_placement *)(uintptr_t)
-				      r->jobs[--r->njobs].placement);
+		ocs_placement_destroy(
+			(struct ocs_placement *)(uintptr_t)r->jobs[--r->njobs].placement);
 }
 
 static void rig_close(struct rig *r)
@@ -72,8 +72,8 @@ static struct ocs_shape shape_of(const char *text)
 }
 
 /* Puts a job where the engine would, with all that is not free taken. */
-static bool job_add(struct rig *r, const struct ocs_occupancy *free_now, const struct ocs_shape *shape,
-		    double cost)
+static bool job_add(struct rig *r, const struct ocs_occupancy *free_now,
+		    const struct ocs_shape *shape, double cost)
 {
 	struct ocs_placement *p = ocs_place(r->s.placer, free_now, shape, 0, NULL);
 
@@ -214,13 +214,19 @@ static void follow(struct rig *r, const struct ocs_advice *a, const struct ocs_s
 	ocs_occupancy_destroy(o);
 }
 
-static struct ocs_advice *ask(struct rig *r, const struct ocs_shape *shape, int most_moves, long work,
-			      struct ocs_error *err)
+static struct ocs_advice *ask(struct rig *r, const struct ocs_shape *shape, int most_moves,
+			      long work, struct ocs_error *err)
 {
 	struct ocs_advice_request request = {
-		.place = ocs_advice_place, .arg = r->s.placer, .fabric = r->s.fabric,
-		.base = r->s.occupancy, .shape = shape, .jobs = r->jobs, .njobs = r->njobs,
-		.most_moves = most_moves, .work = work,
+		.place = ocs_advice_place,
+		.arg = r->s.placer,
+		.fabric = r->s.fabric,
+		.base = r->s.occupancy,
+		.shape = shape,
+		.jobs = r->jobs,
+		.njobs = r->njobs,
+		.most_moves = most_moves,
+		.work = work,
 	};
 
 	return ocs_advise(&request, err);
@@ -260,7 +266,7 @@ static void test_halves(void **unused)
 	job_in(&r, 0, "4x4x2", 32);
 	a = advise(&r, "4x4x4", &err);
 	assert_non_null(a);
-	assert_int_equal(a->nmoves, 0);		/* fits as it is */
+	assert_int_equal(a->nmoves, 0); /* fits as it is */
 	ocs_advice_destroy(a);
 	job_in(&r, 1, "4x8", 31);
 	a = advise(&r, "4x4x4", &err);
@@ -293,13 +299,14 @@ static void test_down(void **unused)
 	job_in(&r, 0, "4x4x2", 1);
 	job_in(&r, 1, "4x4x2", 2);
 	job_in(&r, 2, "4x4x2", 3);
-	ocs_occupancy_node_set(r.s.occupancy, r.s.fabric, ocs_section_node_at(r.s.section, 0, at), false);
-	ocs_occupancy_node_set(r.s.occupancy, r.s.fabric, ocs_section_node_at(r.s.section, 0,
-			       (int[]){ 0, 0, 0 }), false);
+	ocs_occupancy_node_set(r.s.occupancy, r.s.fabric, ocs_section_node_at(r.s.section, 0, at),
+			       false);
+	ocs_occupancy_node_set(r.s.occupancy, r.s.fabric,
+			       ocs_section_node_at(r.s.section, 0, (int[]){ 0, 0, 0 }), false);
 	a = advise(&r, "4x4x4", &err);
 	assert_non_null(a);
 	assert_int_equal(a->nmoves, 1);
-	assert_int_equal(a->moves[0].job, 1);	/* 0 is cheaper but its cube is not whole */
+	assert_int_equal(a->moves[0].job, 1); /* 0 is cheaper but its cube is not whole */
 	follow(&r, a, &a->placement->shape);
 	ocs_advice_destroy(a);
 	rig_close(&r);
@@ -326,19 +333,34 @@ static void random_jobs(struct rig *r, const char *const *shapes, int nshapes, i
 		r->jobs[i] = r->jobs[--r->njobs];
 	}
 	while (r->njobs > most)
-		ocs_placement_destroy((struct ocs_placement *)(uintptr_t)
-				      r->jobs[--r->njobs].placement);
+		ocs_placement_destroy(
+			(struct ocs_placement *)(uintptr_t)r->jobs[--r->njobs].placement);
 }
 
 static void test_brute(void **unused)
 {
 	static const char *const small[] = { "2", "2x2", "4", "2x2x2", "4x2", "6" };
-	static const char *const middle[] = { "4x4x2", "4x4", "8x2", "4x2x2", "4x4x4", "8x4", "12" };
-	static const struct { const char *fabric; const char *const *shapes; int n; const char *ask[3]; }
-	runs[] = {
-		{ "torus cubes:4x1x1 cube:2x2x2 tile:1x1x1", small, 6, { "2x2x2", "4x2x2", "4x2" } },
-		{ "torus cubes:3x1x1 cube:4x4x4 tile:1x1x1", middle, 7, { "4x4x4", "8x4x2", "4x4x2" } },
-		{ "torus cubes:3x1x1 cube:4x4x4 tile:2x2x1", middle, 7, { "4x4x4", "8x4x4", "4x8" } },
+	static const char *const middle[] = {
+		"4x4x2", "4x4", "8x2", "4x2x2", "4x4x4", "8x4", "12"
+	};
+	static const struct {
+		const char *fabric;
+		const char *const *shapes;
+		int n;
+		const char *ask[3];
+	} runs[] = {
+		{ "torus cubes:4x1x1 cube:2x2x2 tile:1x1x1",
+		  small,
+		  6,
+		  { "2x2x2", "4x2x2", "4x2" } },
+		{ "torus cubes:3x1x1 cube:4x4x4 tile:1x1x1",
+		  middle,
+		  7,
+		  { "4x4x4", "8x4x2", "4x4x2" } },
+		{ "torus cubes:3x1x1 cube:4x4x4 tile:2x2x1",
+		  middle,
+		  7,
+		  { "4x4x4", "8x4x4", "4x8" } },
 		{ "static:4x4x4 tile:1x1x1", small, 6, { "4x4x2", "4x4", "2x2x2" } },
 	};
 	int moves[4] = { 0 }, none = 0, n;
@@ -357,9 +379,10 @@ static void test_brute(void **unused)
 			int best;
 
 			ocs_occupancy_reset(r.s.occupancy);
-			if (n % 4 == 3)	/* a node that is down */
-				ocs_occupancy_node_set(r.s.occupancy, r.s.fabric,
-						       (int)random_next((uint32_t)r.s.section->nnodes), false);
+			if (n % 4 == 3) /* a node that is down */
+				ocs_occupancy_node_set(
+					r.s.occupancy, r.s.fabric,
+					(int)random_next((uint32_t)r.s.section->nnodes), false);
 			random_jobs(&r, runs[i].shapes, runs[i].n, 7);
 			best = brute(&r, &shape, 3, &cost);
 			a = ask(&r, &shape, 0, 1000000, &err);
@@ -368,8 +391,8 @@ static void test_brute(void **unused)
 				none++;
 			} else {
 				if (!a)
-					fail_msg("%s: none, but %d jobs do: %s", runs[i].fabric, best,
-						 err.text);
+					fail_msg("%s: none, but %d jobs do: %s", runs[i].fabric,
+						 best, err.text);
 				assert_int_equal(a->nmoves, best);
 				assert_true(a->cost == cost);
 				assert_true(a->complete);

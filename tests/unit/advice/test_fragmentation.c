@@ -34,7 +34,8 @@ static void only(struct setup *s, const char *from, const char *to)
 		for (at[1] = from[1] - '0'; at[1] <= to[1] - '0'; at[1]++)
 			for (at[2] = from[2] - '0'; at[2] <= to[2] - '0'; at[2]++)
 				ocs_occupancy_node_set(s->occupancy, s->fabric,
-						       ocs_section_node_at(s->section, 0, at), true);
+						       ocs_section_node_at(s->section, 0, at),
+						       true);
 }
 
 #define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-9)
@@ -55,13 +56,13 @@ static void test_known(void **unused)
 	NEAR(measure(&s), 0);
 	assert_int_equal(ocs_room_whole_cubes(s.occupancy), 1);
 	assert_int_equal(ocs_room_free(s.occupancy), 64);
-	only(&s, "000", "331");		/* half a cube, whichever way it lies */
+	only(&s, "000", "331"); /* half a cube, whichever way it lies */
 	NEAR(measure(&s), 1 / 6.0);
 	only(&s, "200", "333");
 	NEAR(measure(&s), 1 / 6.0);
-	only(&s, "000", "332");		/* the third layer is good for 1x2x2 at most */
+	only(&s, "000", "332"); /* the third layer is good for 1x2x2 at most */
 	NEAR(measure(&s), 1 - (32 + 32 + 32 + 48 + 48) / 48.0 / 6);
-	only(&s, "011", "021");		/* two, but not as a box that a halving makes */
+	only(&s, "011", "021"); /* two, but not as a box that a halving makes */
 	NEAR(measure(&s), 1);
 	close_fabric(&s);
 }
@@ -72,14 +73,16 @@ static int count_boxes(const struct setup *s, int cube, const int *side)
 
 	for (low[0] = 0; low[0] + side[0] <= s->section->edge[0]; low[0] += side[0]) {
 		for (low[1] = 0; low[1] + side[1] <= s->section->edge[1]; low[1] += side[1]) {
-			for (low[2] = 0; low[2] + side[2] <= s->section->edge[2]; low[2] += side[2]) {
+			for (low[2] = 0; low[2] + side[2] <= s->section->edge[2];
+			     low[2] += side[2]) {
 				bool all = true;
 
 				for (at[0] = low[0]; at[0] < low[0] + side[0]; at[0]++)
 					for (at[1] = low[1]; at[1] < low[1] + side[1]; at[1]++)
-						for (at[2] = low[2]; at[2] < low[2] + side[2]; at[2]++)
-							all &= ocs_occupancy_xpu_free(s->occupancy, cube,
-										      at);
+						for (at[2] = low[2]; at[2] < low[2] + side[2];
+						     at[2]++)
+							all &= ocs_occupancy_xpu_free(s->occupancy,
+										      cube, at);
 				n += all;
 			}
 		}
@@ -105,8 +108,10 @@ static double definition(const struct setup *s, const int (*sizes)[3], int nsize
 				most = here > most ? here : most;
 			}
 			/* edges that are not halved evenly break no whole cube */
-			useful += ocs_occupancy_cube_free(s->occupancy, cube) == s->section->cube_xpus ?
-				s->section->cube_xpus : most;
+			useful += ocs_occupancy_cube_free(s->occupancy, cube) ==
+						  s->section->cube_xpus ?
+					  s->section->cube_xpus :
+					  most;
 		}
 	}
 	return all ? 1 - (double)useful / (double)all / nsizes : 0;
@@ -114,11 +119,17 @@ static double definition(const struct setup *s, const int (*sizes)[3], int nsize
 
 static void test_definition(void **unused)
 {
-	static const int four[][3] = { { 4, 4, 4 }, { 2, 4, 4 }, { 2, 2, 4 }, { 2, 2, 2 }, { 1, 2, 2 },
-				       { 1, 1, 2 } };
+	static const int four[][3] = { { 4, 4, 4 }, { 2, 4, 4 }, { 2, 2, 4 },
+				       { 2, 2, 2 }, { 1, 2, 2 }, { 1, 1, 2 } };
 	static const int two[][3] = { { 2, 2, 2 }, { 1, 2, 2 }, { 1, 1, 2 } };
-	static const int six[][3] = { { 6, 5, 2 }, { 3, 5, 2 }, { 3, 2, 2 }, { 1, 2, 2 }, { 1, 1, 2 } };
-	static const struct { const char *line; const int (*sizes)[3]; int n; } runs[] = {
+	static const int six[][3] = {
+		{ 6, 5, 2 }, { 3, 5, 2 }, { 3, 2, 2 }, { 1, 2, 2 }, { 1, 1, 2 }
+	};
+	static const struct {
+		const char *line;
+		const int (*sizes)[3];
+		int n;
+	} runs[] = {
 		{ "torus cubes:2x2x1 cube:4x4x4 tile:1x1x1", four, 6 },
 		{ "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", four, 6 },
 		{ "torus cubes:2x2x2 cube:2x2x2 tile:1x1x1", two, 3 },

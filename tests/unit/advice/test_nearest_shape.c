@@ -17,7 +17,9 @@
 /* As many XPUs in as many dimensions come first, and a dimension is not given up lightly. */
 static void test_nearest_order(void **state)
 {
-	static const struct { const char *free, *shape, *says; } cases[] = {
+	static const struct {
+		const char *free, *shape, *says;
+	} cases[] = {
 		/* XPUs of a 4x4x4 cube that are free, as extents of a box at its corner */
 		{ "4x4x4", "10x5", "12x4, 8x6, 10x4" },
 		{ "4x4x2", "16x2x2", "8x2x2, 6x2x2, 16x2x1" },
@@ -40,11 +42,11 @@ static void test_nearest_order(void **state)
 		for (at[0] = 0; at[0] < 4; at[0]++)
 			for (at[1] = 0; at[1] < 4; at[1]++)
 				for (at[2] = 0; at[2] < 4; at[2]++)
-					ocs_occupancy_node_set(s.occupancy, s.fabric,
-							       ocs_section_node_at(s.section, 0, at),
-							       at[0] < box.extent[0] &&
-							       at[1] < box.extent[1] &&
-							       at[2] < box.extent[2]);
+					ocs_occupancy_node_set(
+						s.occupancy, s.fabric,
+						ocs_section_node_at(s.section, 0, at),
+						at[0] < box.extent[0] && at[1] < box.extent[1] &&
+							at[2] < box.extent[2]);
 		text = ocs_place_nearest_text(s.placer, s.occupancy, &shape, "");
 		assert_string_equal(text, cases[i].says);
 		free(text);

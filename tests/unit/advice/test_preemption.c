@@ -70,8 +70,9 @@ static void weigh(const struct world *w, unsigned set, int *count, int *rank, do
 
 static int found(struct world *w, long work, unsigned *mask, bool *complete)
 {
-	struct ocs_victims_request request = { .jobs = w->jobs, .njobs = w->njobs, .fits = fits,
-					       .arg = w, .work = work };
+	struct ocs_victims_request request = {
+		.jobs = w->jobs, .njobs = w->njobs, .fits = fits, .arg = w, .work = work
+	};
 	int set[JOBS], count;
 
 	w->asked = 0;
@@ -96,7 +97,7 @@ static void fill(struct world *w)
 		for (unsigned n = pick(4); n; n--)
 			w->held[i] |= 1u << pick((unsigned)w->njobs);
 		if (!pick(12))
-			w->held[i] |= 1u << 31;	/* by one that cannot be preempted */
+			w->held[i] |= 1u << 31; /* by one that cannot be preempted */
 	}
 }
 
@@ -162,11 +163,14 @@ static void test_little_work_still_leaves_out_what_it_can(void **unused)
 
 static void test_jobs_on_too_few_nodes_are_not_tried(void **unused)
 {
-	struct world w = { .places = 2, .wanted = 1, .njobs = 4,
-			   .held = { 1u << 3, 7 }, .jobs = { { 0, 1, 1 }, { 0, 1, 1 },
-							     { 0, 1, 1 }, { 0, 99, 8 } } };
-	struct ocs_victims_request request = { .jobs = w.jobs, .njobs = 4, .need = 8,
-					       .fits = fits, .arg = &w };
+	struct world w = { .places = 2,
+			   .wanted = 1,
+			   .njobs = 4,
+			   .held = { 1u << 3, 7 },
+			   .jobs = { { 0, 1, 1 }, { 0, 1, 1 }, { 0, 1, 1 }, { 0, 99, 8 } } };
+	struct ocs_victims_request request = {
+		.jobs = w.jobs, .njobs = 4, .need = 8, .fits = fits, .arg = &w
+	};
 	int set[4];
 
 	(void)unused;
@@ -176,7 +180,10 @@ static void test_jobs_on_too_few_nodes_are_not_tried(void **unused)
 
 static void test_none_where_none_helps(void **unused)
 {
-	struct world w = { .places = 1, .wanted = 1, .njobs = 1, .held = { 1u << 31 | 1 },
+	struct world w = { .places = 1,
+			   .wanted = 1,
+			   .njobs = 1,
+			   .held = { 1u << 31 | 1 },
 			   .jobs = { { 0, 1, 1 } } };
 	bool complete;
 	unsigned mask;

@@ -38,7 +38,8 @@ static void lack_read(const char *text, const struct ocs_section *s, struct lack
 		lack->side[a] = slab ? 1 : s->edge[a];
 	if (slab && memcmp(slab, "with a free XPU", 15))
 		assert_int_equal(sscanf(slab, "with a free %dx%dx%d slab", &lack->side[0],
-					&lack->side[1], &lack->side[2]), 3);
+					&lack->side[1], &lack->side[2]),
+				 3);
 	else if (!slab)
 		assert_non_null(strstr(text, "wholly free"));
 	if (sscanf(end, "; %d", &lack->have) != 1) {
@@ -61,7 +62,8 @@ static void slabs_free(struct setup *s, const int *side, const int *from, unsign
 					at[0] = (from[0] + i) % s->section->edge[0];
 					at[1] = (from[1] + j) % s->section->edge[1];
 					at[2] = (from[2] + k) % s->section->edge[2];
-					ocs_occupancy_node_set(s->occupancy, s->fabric,
+					ocs_occupancy_node_set(
+						s->occupancy, s->fabric,
 						ocs_section_node_at(s->section, cube, at), true);
 				}
 			}
@@ -71,8 +73,8 @@ static void slabs_free(struct setup *s, const int *side, const int *from, unsign
 
 static bool fits_relaxed(struct setup *s, const struct ocs_shape *shape, const struct lack *lack)
 {
-	static const int turn[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 },
-					{ 2, 1, 0 } };
+	static const int turn[6][3] = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 },
+					{ 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
 	struct ocs_occupancy *before = ocs_occupancy_create(s->section);
 	int edge = s->section->edge[0], t, o, a;
 	struct ocs_error err;
@@ -105,8 +107,9 @@ static bool fits_relaxed(struct setup *s, const struct ocs_shape *shape, const s
 
 static int reasons(const char *line, int cases)
 {
-	static const char *const shapes[] = { "8", "16", "40", "8x4", "6x6", "8x8", "16x8", "4x4x4",
-					      "8x4x4", "8x4x2", "24", "12x4", "1x4", "20x2" };
+	static const char *const shapes[] = { "8",   "16",   "40",    "8x4",   "6x6",
+					      "8x8", "16x8", "4x4x4", "8x4x4", "8x4x2",
+					      "24",  "12x4", "1x4",   "20x2" };
 	int i, node, refused = 0;
 	struct ocs_placement *p;
 	struct ocs_error err;

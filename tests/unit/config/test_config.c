@@ -22,7 +22,7 @@
 #include "src/util/text.h"
 
 #define FOLDER TEST_SOURCE_DIR "/tests/data/config/"
-#define FILES 6		/* that there are at least */
+#define FILES 6 /* that there are at least */
 
 static void list_print(struct ocs_text *text, const char *key, char *const *names, size_t count)
 {
@@ -40,9 +40,9 @@ static const char *or_none(const char *value)
 static void settings_print(struct ocs_text *text, const struct ocs_config *config)
 {
 	ocs_text_add(text, "ocsd: %s %s %s %s %s %s %s %d\n", config->ocsd.socket,
-		     or_none(config->ocsd.listen), config->ocsd.address,
-		     or_none(config->ocsd.key), or_none(config->ocsd.metrics),
-		     config->ocsd.state, or_none(config->ocsd.user), config->ocsd.audit_days);
+		     or_none(config->ocsd.listen), config->ocsd.address, or_none(config->ocsd.key),
+		     or_none(config->ocsd.metrics), config->ocsd.state, or_none(config->ocsd.user),
+		     config->ocsd.audit_days);
 	list_print(text, "admins", config->ocsd.admins, config->ocsd.nadmins);
 	ocs_text_add(text, "limits: %d %d %d\n", config->limits.requests_per_second,
 		     config->limits.burst, config->limits.connections);
@@ -81,20 +81,21 @@ static void sections_print(struct ocs_text *text, const struct ocs_fabric *fabri
 		const struct ocs_section *s = &fabric->sections[i];
 		char address[OCS_ADDRESS_TEXT];
 
-		ocs_text_add(text, "section %s: kind %d edge %dx%dx%d tile %dx%dx%d cubes %d tpu %d "
+		ocs_text_add(text,
+			     "section %s: kind %d edge %dx%dx%d tile %dx%dx%d cubes %d tpu %d "
 			     "threading %d servers %d degree %d xpus %d directed %d forwarding %d "
-			     "subnets %08" PRIx32 "/%d nodes %d+%d\n", s->name, (int)s->kind,
-			     s->edge[0], s->edge[1], s->edge[2], s->tile[0], s->tile[1],
-			     s->tile[2], s->ncubes, s->tpu, s->threading, s->nservers, s->degree,
-			     s->server_xpus, s->directed, (int)s->forwarding, s->subnets,
+			     "subnets %08" PRIx32 "/%d nodes %d+%d\n",
+			     s->name, (int)s->kind, s->edge[0], s->edge[1], s->edge[2], s->tile[0],
+			     s->tile[1], s->tile[2], s->ncubes, s->tpu, s->threading, s->nservers,
+			     s->degree, s->server_xpus, s->directed, (int)s->forwarding, s->subnets,
 			     s->subnets_prefix, s->first_node, s->nnodes);
 		for (int server = 0; server < s->nservers; server++) {
 			if (ocs_section_host_address(s, server, address) == 0)
 				ocs_text_add(text, "  server %d forwards at %s\n", server, address);
 			for (int k = 0; k < s->degree; k++)
 				if (ocs_section_interface_address(s, server, k, address) >= 0)
-					ocs_text_add(text, "  server %d interface %d: %s\n",
-						     server, k, address);
+					ocs_text_add(text, "  server %d interface %d: %s\n", server,
+						     k, address);
 		}
 	}
 }
@@ -103,11 +104,10 @@ static void sections_print(struct ocs_text *text, const struct ocs_fabric *fabri
 static char *config_print(const struct ocs_config *config)
 {
 	char digest[OCS_DIGEST_TEXT], *words = ocs_config_describe(config);
-	struct ocs_text text = {0};
+	struct ocs_text text = { 0 };
 
 	ocs_fabric_digest(config->fabric, digest);
-	ocs_text_add(&text, "digest %s of the text %016" PRIx64 "\n", digest,
-		     config->text_digest);
+	ocs_text_add(&text, "digest %s of the text %016" PRIx64 "\n", digest, config->text_digest);
 	settings_print(&text, config);
 	switches_print(&text, config->fabric);
 	sections_print(&text, config->fabric);
@@ -125,7 +125,7 @@ static void reads_as_it_did(void **state)
 	assert_int_equal(glob(FOLDER "*.yaml", 0, NULL, &files), 0);
 	assert_true(files.gl_pathc >= FILES);
 	for (size_t i = 0; i < files.gl_pathc; i++) {
-		struct ocs_error err = {0};
+		struct ocs_error err = { 0 };
 		size_t length;
 		char *yaml = ocs_file_read(files.gl_pathv[i], 1 << 20, &length, &err);
 		char *path = ocs_asprintf("%s.txt", files.gl_pathv[i]);

@@ -16,20 +16,19 @@
 #include "src/fabric/fabric.h"
 #include "src/util/error.h"
 
-#define HEAD \
-	"version: 1\n" \
-	"switches:\n" \
-	"  - {name: 'near-[0-1]', driver: tl1, address: '10.0.0.{index}:1', credentials: /c, size: 8}\n" \
-	"  - {name: 'ahead-[0-1]', driver: tl1, address: '10.0.1.{index}:1', credentials: /c, size: 8}\n" \
+#define HEAD                                                                                                           \
+	"version: 1\n"                                                                                                 \
+	"switches:\n"                                                                                                  \
+	"  - {name: 'near-[0-1]', driver: tl1, address: '10.0.0.{index}:1', credentials: /c, size: 8}\n"               \
+	"  - {name: 'ahead-[0-1]', driver: tl1, address: '10.0.1.{index}:1', credentials: /c, size: 8}\n"              \
 	"  - {name: 'flip-[0-1]', driver: tl1, address: '10.0.2.{index}:1', credentials: /c, size: 16, moves: true}\n" \
-	"fabrics:\n" \
-	"  - name: two\n" \
-	"    kind: direct\n" \
-	"    nodes: w[0-3]\n" \
-	"    degree: 2\n" \
+	"fabrics:\n"                                                                                                   \
+	"  - name: two\n"                                                                                              \
+	"    kind: direct\n"                                                                                           \
+	"    nodes: w[0-3]\n"                                                                                          \
+	"    degree: 2\n"                                                                                              \
 	"    ports: {switch: 'near-{interface}', port: server+1}\n"
-#define AHEAD(ports, select) \
-	"    look_ahead:\n      ports: " ports "\n      select: " select "\n"
+#define AHEAD(ports, select) "    look_ahead:\n      ports: " ports "\n      select: " select "\n"
 #define PORTS "{switch: 'ahead-{interface}', port: server+1}"
 #define SELECT "{switch: 'flip-{interface}', port: 3*server+1}"
 
@@ -37,7 +36,8 @@ static void read_well(void **state)
 {
 	static const char yaml[] = HEAD AHEAD(PORTS, SELECT);
 	struct ocs_error err = { 0 };
-	struct ocs_fabric *f = ocs_config_take_fabric(ocs_config_parse(yaml, sizeof(yaml) - 1, "ocs.yaml", &err));
+	struct ocs_fabric *f =
+		ocs_config_take_fabric(ocs_config_parse(yaml, sizeof(yaml) - 1, "ocs.yaml", &err));
 	const struct ocs_section *section;
 	struct ocs_port port;
 	char *text;
@@ -95,8 +95,8 @@ static void refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ocs_error err = { 0 };
-		struct ocs_fabric *f = ocs_config_take_fabric(ocs_config_parse(cases[i].yaml, strlen(cases[i].yaml),
-							"ocs.yaml", &err));
+		struct ocs_fabric *f = ocs_config_take_fabric(
+			ocs_config_parse(cases[i].yaml, strlen(cases[i].yaml), "ocs.yaml", &err));
 
 		assert_null(f);
 		if (!strstr(err.text, cases[i].why))
@@ -107,7 +107,8 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(read_well), cmocka_unit_test(refused),
+		cmocka_unit_test(read_well),
+		cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests_name("ocs.yaml: look-ahead", tests, NULL, NULL);

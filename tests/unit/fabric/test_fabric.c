@@ -21,7 +21,7 @@
 
 static struct ocs_fabric *open_good(const char *spec)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(spec, &err));
 
 	if (!fabric)
@@ -75,7 +75,7 @@ static void synthetic_torus(void **state)
 /* A line says nothing of ocsd: every setting has its default. */
 static void synthetic_settings(void **state)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	struct ocs_config *config = ocs_config_open("rails servers:2 rails:2", &err);
 
 	(void)state;
@@ -96,9 +96,10 @@ static void synthetic_settings(void **state)
 /* Every XPU belongs to the node whose tile holds it, and devices count up. */
 static void geometry(void **state)
 {
-	static const char *const specs[] = {"torus cubes:3 cube:4x4x4 tile:2x2x1",
-		"torus cubes:2x1x1 cube:8x8x8 tile:4x2x1", "torus cubes:1 cube:2x2x2",
-		"static:6x4x2 tile:3x1x2", "static:16x16x16 tile:2x2x1"};
+	static const char *const specs[] = { "torus cubes:3 cube:4x4x4 tile:2x2x1",
+					     "torus cubes:2x1x1 cube:8x8x8 tile:4x2x1",
+					     "torus cubes:1 cube:2x2x2", "static:6x4x2 tile:3x1x2",
+					     "static:16x16x16 tile:2x2x1" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
@@ -120,7 +121,8 @@ static void geometry(void **state)
 			assert_int_equal(fabric->nodes[node].cube, cube);
 			for (int axis = 0; axis < 3; axis++)
 				assert_in_range(at[axis], fabric->nodes[node].origin[axis],
-					fabric->nodes[node].origin[axis] + s->tile[axis] - 1);
+						fabric->nodes[node].origin[axis] + s->tile[axis] -
+							1);
 			/* XPUs of a node come in row-major order: devices too */
 			device = ocs_section_device(s, at);
 			assert_int_equal(device, seen[node]);
@@ -155,39 +157,46 @@ static void synthetic_servers(void **state)
 static void synthetic_refused(void **state)
 {
 	static const char *const cases[][2] = {
-		{"", "empty"}, {"   ", "empty"}, {"tori cubes:1", "not a fabric"},
-		{"torus", "lacks cubes"}, {"torus cubes:0", "cubes:0"},
-		{"torus cubes:2 cube:4x4", "three extents"},
-		{"torus cubes:2 cube:4x4x4x4", "three extents"},
-		{"torus cubes:2 cube:9x9x9", "1 to 8"},
-		{"torus cubes:2 cube:4x4x2", "not a cube"},
-		{"torus cubes:2 tile:3x1x1", "does not divide"},
-		{"torus cubes:2 tile:0x1x1", "three extents"},
-		{"torus cubes:2 cubes:3", "twice"}, {"torus cubes:2 rails:3", "not a word"},
-		{"torus cubes:65536 cube:8x8x8", "at most"},
-		{"torus cubes:99999x99999x99999", "cubes:99999x"},
-		{"torus cubes:65536x65536x65536", "more than"},
-		{"static", "static:"}, {"static:17x1x1", "1 to 16"},
-		{"static:4x4x4 cube:4x4x4", "not a word"},
-		{"direct servers:12", "lacks degree"}, {"direct servers:12 degree:65", "1 to 64"},
-		{"direct servers:12 degree:-1", "1 to 64"},
-		{"direct servers:2 degree:2 directed:yes", "no value"},
-		{"torus cubes:1x1x1 threading:yes", "no value"},
-		{"static:4x4x4 threading", "not a word"},
-		{"rails servers:16 rails:8 directed", "not a word"},
-		{"rails:4", "not a fabric"}, {"torus a b c d e f g h", "too many"},
+		{ "", "empty" },
+		{ "   ", "empty" },
+		{ "tori cubes:1", "not a fabric" },
+		{ "torus", "lacks cubes" },
+		{ "torus cubes:0", "cubes:0" },
+		{ "torus cubes:2 cube:4x4", "three extents" },
+		{ "torus cubes:2 cube:4x4x4x4", "three extents" },
+		{ "torus cubes:2 cube:9x9x9", "1 to 8" },
+		{ "torus cubes:2 cube:4x4x2", "not a cube" },
+		{ "torus cubes:2 tile:3x1x1", "does not divide" },
+		{ "torus cubes:2 tile:0x1x1", "three extents" },
+		{ "torus cubes:2 cubes:3", "twice" },
+		{ "torus cubes:2 rails:3", "not a word" },
+		{ "torus cubes:65536 cube:8x8x8", "at most" },
+		{ "torus cubes:99999x99999x99999", "cubes:99999x" },
+		{ "torus cubes:65536x65536x65536", "more than" },
+		{ "static", "static:" },
+		{ "static:17x1x1", "1 to 16" },
+		{ "static:4x4x4 cube:4x4x4", "not a word" },
+		{ "direct servers:12", "lacks degree" },
+		{ "direct servers:12 degree:65", "1 to 64" },
+		{ "direct servers:12 degree:-1", "1 to 64" },
+		{ "direct servers:2 degree:2 directed:yes", "no value" },
+		{ "torus cubes:1x1x1 threading:yes", "no value" },
+		{ "static:4x4x4 threading", "not a word" },
+		{ "rails servers:16 rails:8 directed", "not a word" },
+		{ "rails:4", "not a fabric" },
+		{ "torus a b c d e f g h", "too many" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct ocs_error err = {0};
+		struct ocs_error err = { 0 };
 
 		if (ocs_config_open(cases[i][0], &err))
 			fail_msg("\"%s\" was accepted", cases[i][0]);
 		assert_int_equal(err.code, OCS_USAGE);
 		if (!strstr(err.text, cases[i][1]))
-			fail_msg("\"%s\": \"%s\" does not say \"%s\"", cases[i][0],
-				 err.text, cases[i][1]);
+			fail_msg("\"%s\": \"%s\" does not say \"%s\"", cases[i][0], err.text,
+				 cases[i][1]);
 	}
 }
 
@@ -206,14 +215,14 @@ static void torus_ports(void **state)
 		char name[32], label[32], *text;
 		struct ocs_port port;
 
-		assert_int_equal(ocs_section_torus_port(fabric, section, cube, dim, a, b,
-							sign, &port), 0);
+		assert_int_equal(
+			ocs_section_torus_port(fabric, section, cube, dim, a, b, sign, &port), 0);
 		snprintf(name, sizeof(name), "ocs-%c-%d-%d", "xyz"[dim], a, b);
 		assert_string_equal(fabric->switches[port.sw].name, name);
 		assert_int_equal(port.port, 2 * cube + sign + 1);
 		assert_int_equal(uses[port.sw * 17 + port.port]++, 0);
-		snprintf(label, sizeof(label), "c%d %c%c %d,%d", cube, sign ? '-' : '+',
-			 "xyz"[dim], a, b);
+		snprintf(label, sizeof(label), "c%d %c%c %d,%d", cube, sign ? '-' : '+', "xyz"[dim],
+			 a, b);
 		text = ocs_fabric_port_label(fabric, port);
 		assert_string_equal(text, label);
 		free(text);
@@ -224,8 +233,8 @@ static void torus_ports(void **state)
 
 static void labels_of_nothing(void **state)
 {
-	static const struct ocs_port nothing[] = {{0, 9}, {0, 16}, {0, 17}, {0, 0},
-		{-1, 1}, {48, 1}, {0, -3}};
+	static const struct ocs_port nothing[] = { { 0, 9 },  { 0, 16 }, { 0, 17 }, { 0, 0 },
+						   { -1, 1 }, { 48, 1 }, { 0, -3 } };
 	struct ocs_fabric *fabric = open_example("ocs-torus.yaml");
 	const struct ocs_section *section = &fabric->sections[0];
 	struct ocs_port port;
@@ -286,11 +295,12 @@ static void mixed_example(void **state)
 
 static void describes(void **state)
 {
-	static const char *const files[] = {"ocs-torus.yaml", "ocs-mixed.yaml",
-		"ocs-direct.yaml", "ocs-rails.yaml"};
-	static const char *const expected[] = {
-		"c0 +x 0,3 -> ocs-x-0-3 port 1\n", "rails: rails, 16 servers with 8 rails",
-		"d11 interface 3 -> direct-3 port 12\n", "16 of 32 ports used each\n"};
+	static const char *const files[] = { "ocs-torus.yaml", "ocs-mixed.yaml", "ocs-direct.yaml",
+					     "ocs-rails.yaml" };
+	static const char *const expected[] = { "c0 +x 0,3 -> ocs-x-0-3 port 1\n",
+						"rails: rails, 16 servers with 8 rails",
+						"d11 interface 3 -> direct-3 port 12\n",
+						"16 of 32 ports used each\n" };
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
@@ -307,7 +317,7 @@ static void describes(void **state)
 /* The example of the manual is a correct file. */
 static void manual_example(void **state)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	char *text = ocs_file_read(TEST_SOURCE_DIR "/doc/man5/ocs.yaml.5", 1 << 20, NULL, &err);
 	struct ocs_fabric *fabric;
 	char *start, *end;
@@ -318,8 +328,8 @@ static void manual_example(void **state)
 	assert_non_null(start);
 	end = strstr(start, "\n.Ed\n");
 	assert_non_null(end);
-	fabric = ocs_config_take_fabric(ocs_config_parse(start + 1, (size_t)(end - start), "manual",
-							  &err));
+	fabric = ocs_config_take_fabric(
+		ocs_config_parse(start + 1, (size_t)(end - start), "manual", &err));
 	if (!fabric)
 		fail_msg("%s", err.text);
 	assert_int_equal(fabric->nnodes, 64);
@@ -330,10 +340,10 @@ static void manual_example(void **state)
 
 static void patches(void **state)
 {
-	struct ocs_switch duplex = {.name = "s", .size = 32};
-	struct ocs_switch bidi = {.name = "s", .size = 32, .bidi = true};
+	struct ocs_switch duplex = { .name = "s", .size = 32 };
+	struct ocs_switch bidi = { .name = "s", .size = 32, .bidi = true };
 	struct ocs_patch patch[2];
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 
 	(void)state;
 	assert_int_equal(ocs_switch_ports(&duplex), 32);
@@ -349,8 +359,8 @@ static void patches(void **state)
 	assert_int_equal(ocs_switch_patches(&duplex, 4, 33, patch, &err), -1);
 	assert_non_null(strstr(err.text, "1 to 32"));
 	for (int turn = 0; turn < 2; turn++) {
-		assert_int_equal(ocs_switch_patches(&bidi, turn ? 40 : 3, turn ? 3 : 40,
-						    patch, &err), 1);
+		assert_int_equal(
+			ocs_switch_patches(&bidi, turn ? 40 : 3, turn ? 3 : 40, patch, &err), 1);
 		assert_int_equal(patch[0].in, 3);
 		assert_int_equal(patch[0].out, 40);
 	}
@@ -362,7 +372,7 @@ static void patches(void **state)
 
 static void files_missing(void **state)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 
 	(void)state;
 	assert_null(ocs_config_open("/nowhere/ocs.conf", &err));
@@ -390,10 +400,10 @@ static void loads_fast(void **state)
 		"    tile: 2x2x1\n"
 		"    cubes: {names: 'c[0-255]', nodes: 'n[0-4095]'}\n"
 		"    ports: {switch: 'o-{dim}-{a}-{b}', port: 256*sign + cube + 1}\n";
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	int64_t start = ocs_now_ns();
-	struct ocs_fabric *fabric = ocs_config_take_fabric(
-		ocs_config_parse(text, sizeof(text) - 1, "t", &err));
+	struct ocs_fabric *fabric =
+		ocs_config_take_fabric(ocs_config_parse(text, sizeof(text) - 1, "t", &err));
 	int64_t took = ocs_now_ns() - start;
 
 	(void)state;
@@ -407,14 +417,16 @@ static void loads_fast(void **state)
 static void digest_of(const char *cubes, const char *tile, const char *port, const char *more,
 		      char digest[OCS_DIGEST_TEXT])
 {
-	char *text = ocs_asprintf("version: 1\n%sswitches:\n"
+	char *text = ocs_asprintf(
+		"version: 1\n%sswitches:\n"
 		"  - {name: \"o-[x,y,z]-[0-3]-[0-3]\", driver: tl1, dialect: polatis, "
 		"address: \"h:{1000+index}\", credentials: /c, size: 16, ports: duplex}\n"
 		"fabrics:\n  - name: pod\n    kind: torus\n    cube: 4x4x4\n    tile: %s\n    cubes:\n%s"
-		"    ports: {switch: \"o-{dim}-{a}-{b}\", port: %s}\n", more, tile, cubes, port);
+		"    ports: {switch: \"o-{dim}-{a}-{b}\", port: %s}\n",
+		more, tile, cubes, port);
 	struct ocs_error err = { 0 };
-	struct ocs_fabric *fabric = ocs_config_take_fabric(
-		ocs_config_parse(text, strlen(text), "t.yaml", &err));
+	struct ocs_fabric *fabric =
+		ocs_config_take_fabric(ocs_config_parse(text, strlen(text), "t.yaml", &err));
 
 	if (!fabric)
 		fail_msg("%s", err.text);
@@ -458,20 +470,13 @@ static void digests(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(synthetic_torus),
-		cmocka_unit_test(synthetic_settings),
-		cmocka_unit_test(geometry),
-		cmocka_unit_test(synthetic_servers),
-		cmocka_unit_test(synthetic_refused),
-		cmocka_unit_test(torus_ports),
-		cmocka_unit_test(labels_of_nothing),
-		cmocka_unit_test(mixed_example),
-		cmocka_unit_test(describes),
-		cmocka_unit_test(manual_example),
-		cmocka_unit_test(patches),
-		cmocka_unit_test(files_missing),
-		cmocka_unit_test(loads_fast),
-		cmocka_unit_test(digests),
+		cmocka_unit_test(synthetic_torus),   cmocka_unit_test(synthetic_settings),
+		cmocka_unit_test(geometry),	     cmocka_unit_test(synthetic_servers),
+		cmocka_unit_test(synthetic_refused), cmocka_unit_test(torus_ports),
+		cmocka_unit_test(labels_of_nothing), cmocka_unit_test(mixed_example),
+		cmocka_unit_test(describes),	     cmocka_unit_test(manual_example),
+		cmocka_unit_test(patches),	     cmocka_unit_test(files_missing),
+		cmocka_unit_test(loads_fast),	     cmocka_unit_test(digests),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,8 +24,8 @@ struct world {
 
 static struct world world_open(const char *spec)
 {
-	struct ocs_error err = {0};
-	struct world world = {.fabric = ocs_config_take_fabric(ocs_config_open(spec, &err))};
+	struct ocs_error err = { 0 };
+	struct world world = { .fabric = ocs_config_take_fabric(ocs_config_open(spec, &err)) };
 
 	if (!world.fabric)
 		fail_msg("%s: %s", spec, err.text);
@@ -51,9 +51,11 @@ static int all_free(const struct world *world)
 
 static void nodes_come_and_go(void **state)
 {
-	static const char *const specs[] = {"torus cubes:3 cube:4x4x4 tile:2x2x1",
-		"torus cubes:2 cube:8x8x8 tile:2x1x4", "torus cubes:5 cube:2x2x2 tile:1x1x2",
-		"torus cubes:2 cube:3x3x3 tile:1x3x1", "static:16x16x16 tile:2x2x1"};
+	static const char *const specs[] = { "torus cubes:3 cube:4x4x4 tile:2x2x1",
+					     "torus cubes:2 cube:8x8x8 tile:2x1x4",
+					     "torus cubes:5 cube:2x2x2 tile:1x1x2",
+					     "torus cubes:2 cube:3x3x3 tile:1x3x1",
+					     "static:16x16x16 tile:2x2x1" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
@@ -136,8 +138,7 @@ static void blocked_ports(void **state)
 	assert_true(w.occupancy->any_blocked);
 	assert_int_equal(blocked_count(&w), 1);
 	assert_true(ocs_occupancy_port_blocked(w.occupancy, 2, 1, 2, 3, OCS_MINUS));
-	assert_int_equal(ocs_occupancy_blocked(w.occupancy, 2, 1, OCS_MINUS)[0],
-			 1 << (2 * 4 + 3));
+	assert_int_equal(ocs_occupancy_blocked(w.occupancy, 2, 1, OCS_MINUS)[0], 1 << (2 * 4 + 3));
 	ocs_occupancy_switch_block(w.occupancy, w.fabric, sw, 0);
 	assert_int_equal(blocked_count(&w), 8);
 	for (int cube = 0; cube < 4; cube++) {
@@ -180,14 +181,14 @@ static void busy_files(void **state)
 {
 	struct world w = world_open("torus cubes:2 cube:4x4x4 tile:2x2x1");
 	char *path = file_of("# busy\nc0 0 0 0\n\n  c1\t3 3 3 # last\r\nc0 1 1 0");
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 
 	(void)state;
 	assert_int_equal(ocs_occupancy_read_busy(w.occupancy, w.fabric, path, &err), 0);
 	/* two tiles: c0 1 1 0 is in the tile of c0 0 0 0 */
 	assert_int_equal(ocs_occupancy_cube_free(w.occupancy, 0), 60);
 	assert_int_equal(ocs_occupancy_cube_free(w.occupancy, 1), 60);
-	assert_false(ocs_occupancy_xpu_free(w.occupancy, 1, (int[]){2, 2, 3}));
+	assert_false(ocs_occupancy_xpu_free(w.occupancy, 1, (int[]){ 2, 2, 3 }));
 	unlink(path);
 	free(path);
 	world_close(&w);
@@ -198,18 +199,18 @@ static void busy_files_refused(void **state)
 	static const struct {
 		const char *text, *line, *word;
 	} cases[] = {
-		{"c0 0 0 0\nc9 0 0 0\n", ":2: ", "no cube \"c9\""},
-		{"c0 0 0 0\n\n#\nc0 0 0\n", ":4: ", "three coordinates"},
-		{"c0 1 2 4\n", ":1: ", "z runs from 0 to 3"},
-		{"c0 -1 2 3\n", ":1: ", "x runs"},
-		{"c0 1 2 3 4\n", ":1: ", "after the three"},
+		{ "c0 0 0 0\nc9 0 0 0\n", ":2: ", "no cube \"c9\"" },
+		{ "c0 0 0 0\n\n#\nc0 0 0\n", ":4: ", "three coordinates" },
+		{ "c0 1 2 4\n", ":1: ", "z runs from 0 to 3" },
+		{ "c0 -1 2 3\n", ":1: ", "x runs" },
+		{ "c0 1 2 3 4\n", ":1: ", "after the three" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct world w = world_open("torus cubes:2 cube:4x4x4 tile:2x2x1");
 		char *path = file_of(cases[i].text);
-		struct ocs_error err = {0};
+		struct ocs_error err = { 0 };
 
 		assert_int_equal(ocs_occupancy_read_busy(w.occupancy, w.fabric, path, &err), -1);
 		assert_memory_equal(err.text, path, strlen(path));
@@ -227,10 +228,8 @@ static void busy_files_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nodes_come_and_go),
-		cmocka_unit_test(drained_cubes),
-		cmocka_unit_test(blocked_ports),
-		cmocka_unit_test(busy_files),
+		cmocka_unit_test(nodes_come_and_go),  cmocka_unit_test(drained_cubes),
+		cmocka_unit_test(blocked_ports),      cmocka_unit_test(busy_files),
 		cmocka_unit_test(busy_files_refused),
 	};
 

@@ -88,7 +88,8 @@ static void test_walks(void **state)
 			if (length[0] * length[1] % 2 == 0)
 				assert_true(ocs_walk_fits(length, n, size, OCS_WALK_CYCLE));
 			if (length[0] & 1)
-				assert_true(ocs_walk_fits(length, n, (size - 1) | 1, OCS_WALK_ROUND));
+				assert_true(
+					ocs_walk_fits(length, n, (size - 1) | 1, OCS_WALK_ROUND));
 			for (kind = OCS_WALK_LINE; kind <= OCS_WALK_ROUND; kind++) {
 				assert_false(ocs_walk_fits(length, n, size + 1, kind));
 				assert_false(ocs_walk_fits(length, n, size + 2, kind));

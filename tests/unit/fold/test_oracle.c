@@ -16,7 +16,7 @@
 #include "src/place/candidates.h"
 #include "src/util/error.h"
 
-#define PATIENCE 2	/* seconds for one search */
+#define PATIENCE 2 /* seconds for one search */
 
 /* The graph of a torus with these extents (MESH: a line along that dimension). */
 static void graph_make(igraph_t *graph, const int *extent, const bool *mesh, int ndim)
@@ -90,7 +90,8 @@ static void compare(const char *line, int most, int *agreed, int *none)
 		if (exact != ocs_catalogue_possible(&fabric->sections[0], &shape)) {
 			char text[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
 
-			fail_msg("%s %s %s: the search says %d", line, ocs_shape_format(&shape, text),
+			fail_msg("%s %s %s: the search says %d", line,
+				 ocs_shape_format(&shape, text),
 				 ocs_shape_conn_format(&shape, conn), exact);
 		}
 		++*(exact ? agreed : none);

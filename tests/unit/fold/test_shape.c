@@ -15,8 +15,10 @@
 
 static void test_good(void **state)
 {
-	static const char *const good[] = { "1", "18", "6x4", "4x8x2", "8x8x4", "2x2x2x2x2x2",
-					    "1048576", "4x4x8_twisted", "8x16x16_twisted" };
+	static const char *const good[] = {
+		"1",	       "18",	  "6x4",	   "4x8x2",	     "8x8x4",
+		"2x2x2x2x2x2", "1048576", "4x4x8_twisted", "8x16x16_twisted"
+	};
 	char text[OCS_SHAPE_TEXT];
 	struct ocs_error err;
 	struct ocs_shape shape;
@@ -140,8 +142,8 @@ static void test_extra(void **state)
 	assert_int_equal(ocs_shape_extra_parse(NULL, &shape, &err), 0);
 	assert_int_equal(ocs_shape_extra_parse("", &shape, &err), 0);
 	assert_int_equal(ocs_shape_extra_parse("my shape of=4 conn=mesh", &shape, &err), 0);
-	assert_int_equal(ocs_shape_extra_parse("shape=2x2 no-fold mine shape=4x8x2 x", &shape,
-					       &err), 1);
+	assert_int_equal(
+		ocs_shape_extra_parse("shape=2x2 no-fold mine shape=4x8x2 x", &shape, &err), 1);
 	assert_string_equal(ocs_shape_format(&shape, text), "4x8x2");
 	assert_false(shape.no_fold);
 	extra = ocs_shape_extra_format(&shape);
@@ -165,10 +167,8 @@ static void test_extra(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_good),
-		cmocka_unit_test(test_bad),
-		cmocka_unit_test(test_long_input),
-		cmocka_unit_test(test_rank),
+		cmocka_unit_test(test_good),	   cmocka_unit_test(test_bad),
+		cmocka_unit_test(test_long_input), cmocka_unit_test(test_rank),
 		cmocka_unit_test(test_extra),
 	};
 

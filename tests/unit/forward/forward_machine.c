@@ -24,26 +24,34 @@ static void read_command(struct machine *machine, const struct ocs_forward_comma
 	if (command->may_fail || command->tool == OCS_FORWARD_SYSCTL ||
 	    command->tool == OCS_FORWARD_LOAD || !*text)
 		return;
-	if (sscanf(text, "neigh replace %15s lladdr %17s dev %15s nud permanent protocol 77%n", fact.ip,
-		   fact.mac, fact.device, &end) == 3 && end)
+	if (sscanf(text, "neigh replace %15s lladdr %17s dev %15s nud permanent protocol 77%n",
+		   fact.ip, fact.mac, fact.device, &end) == 3 &&
+	    end)
 		fact.kind = NEIGHBOUR;
-	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link src %*s table %d"
+	else if (sscanf(text,
+			"route replace %15[0-9.]/32 dev %15s scope link src %*s table %d"
 			" proto 77%n",
-			fact.ip, fact.device, &fact.table, &end) == 3 && end)
+			fact.ip, fact.device, &fact.table, &end) == 3 &&
+		 end)
 		fact.kind = ROUTE;
-	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link table %d proto 77%n", fact.ip,
-			fact.device, &fact.table, &end) == 3 && end)
+	else if (sscanf(text, "route replace %15[0-9.]/32 dev %15s scope link table %d proto 77%n",
+			fact.ip, fact.device, &fact.table, &end) == 3 &&
+		 end)
 		fact.kind = ROUTE;
-	else if (sscanf(text, "rule add pref %d iif %15s lookup %d protocol 77%n", &preference, fact.device,
-			&fact.table, &end) == 3 && end)
+	else if (sscanf(text, "rule add pref %d iif %15s lookup %d protocol 77%n", &preference,
+			fact.device, &fact.table, &end) == 3 &&
+		 end)
 		fact.kind = RULE;
-	else if (sscanf(text, "filter replace dev %15s ingress protocol ip pref 7700 handle %*d flower"
+	else if (sscanf(text,
+			"filter replace dev %15s ingress protocol ip pref 7700 handle %*d flower"
 			" dst_ip %15[0-9.]/32 action pedit ex munge eth dst set %17s pipe"
-			" action mirred egress redirect dev %15s%n", fact.device, fact.ip,
-			fact.mac, fact.to, &end) == 4 && end)
+			" action mirred egress redirect dev %15s%n",
+			fact.device, fact.ip, fact.mac, fact.to, &end) == 4 &&
+		 end)
 		fact.kind = FILTER;
-	else if (sscanf(text, "addr replace %15[0-9.]/32 dev %15s scope link%n", fact.ip, fact.device,
-			&end) == 2 && end)
+	else if (sscanf(text, "addr replace %15[0-9.]/32 dev %15s scope link%n", fact.ip,
+			fact.device, &end) == 2 &&
+		 end)
 		fact.kind = ADDRESS;
 	else if (sscanf(text, "link set dev %15s up%n", fact.device, &end) == 1 && end)
 		return;
@@ -60,8 +68,8 @@ static void read_command(struct machine *machine, const struct ocs_forward_comma
 
 /* The one fact of KIND that fits; NULL and 0 fit everything.  Two would be an
  * ambiguity that the kernel settles by order: refused. */
-static const struct fact *look_up(const struct machine *machine, enum kind kind,
-				  const char *device, const char *ip, int table)
+static const struct fact *look_up(const struct machine *machine, enum kind kind, const char *device,
+				  const char *ip, int table)
 {
 	const struct fact *found = NULL;
 
@@ -71,8 +79,8 @@ static const struct fact *look_up(const struct machine *machine, enum kind kind,
 		if (fact->kind != kind || (device && strcmp(fact->device, device)) ||
 		    (ip && strcmp(fact->ip, ip)) || (table && fact->table != table))
 			continue;
-		if (found && (strcmp(found->device, fact->device) || strcmp(found->mac, fact->mac) ||
-			      strcmp(found->to, fact->to)))
+		if (found && (strcmp(found->device, fact->device) ||
+			      strcmp(found->mac, fact->mac) || strcmp(found->to, fact->to)))
 			fail_msg("two entries for %s on %s", fact->ip, fact->device);
 		found = fact;
 	}
@@ -85,7 +93,8 @@ static const char *device_of(const struct ocs_forward_port *port, const char *ma
 	uint8_t bytes[6];
 
 	assert_int_equal(sscanf(mac, "%hhx:%hhx:%hhx:%hhx:%hhx:%hhx", &bytes[0], &bytes[1],
-				&bytes[2], &bytes[3], &bytes[4], &bytes[5]), 6);
+				&bytes[2], &bytes[3], &bytes[4], &bytes[5]),
+			 6);
 	if (!memcmp(bytes, port->mac, 6))
 		return port->name;
 	return memcmp(bytes, port->forward_mac, 6) ? NULL : port->forward;
@@ -178,9 +187,11 @@ static char *split_hosts(int servers, int degree)
 		ocs_text_add(&text, "%s{\"node\":\"h%d\",\"address\":\"10.0.%d.%d\",\"ports\":[",
 			     s ? "," : "", s, s / 200, s % 200 + 1);
 		for (int p = 0; p < degree; p++)
-			ocs_text_add(&text, "%s{\"name\":\"r%d\",\"mac\":\"02:00:00:%02x:%02x:%02x\","
-				     "\"forward\":\"e%d\",\"forward_mac\":\"06:00:00:%02x:%02x:%02x\"}",
-				     p ? "," : "", p, s >> 8, s & 255, p, p, s >> 8, s & 255, p);
+			ocs_text_add(
+				&text,
+				"%s{\"name\":\"r%d\",\"mac\":\"02:00:00:%02x:%02x:%02x\","
+				"\"forward\":\"e%d\",\"forward_mac\":\"06:00:00:%02x:%02x:%02x\"}",
+				p ? "," : "", p, s >> 8, s & 255, p, p, s >> 8, s & 255, p);
 		ocs_text_add(&text, "]}");
 	}
 	ocs_text_add(&text, "]}");

@@ -17,7 +17,7 @@ enum kind { ROUTE, NEIGHBOUR, RULE, FILTER, ADDRESS };
 /* One thing that a command made. */
 struct fact {
 	enum kind kind;
-	char device[16], to[16];	/* on, and for a filter: on to */
+	char device[16], to[16]; /* on, and for a filter: on to */
 	char ip[16], mac[18];
 	int table;
 };

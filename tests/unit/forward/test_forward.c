@@ -61,19 +61,25 @@ static void all_pairs(const struct ocs_plan_request *request, bool split,
 
 static void test_all_pairs(void **state)
 {
-	static const struct { int servers, degree; bool directed, best; } cases[] = {
+	static const struct {
+		int servers, degree;
+		bool directed, best;
+	} cases[] = {
 		{ 12, 4, false, false }, { 12, 4, true, false }, { 12, 4, false, true },
 		{ 12, 8, false, false }, { 2, 4, false, false }, { 13, 6, false, false },
-		{ 16, 6, true, true }, { 32, 4, false, true },
+		{ 16, 6, true, true },	 { 32, 4, false, true },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int any = 0; any < 2; any++) {
 			struct ocs_plan_request request = {
-				.servers = cases[i].servers, .degree = cases[i].degree,
-				.directed = cases[i].directed, .best = cases[i].best,
-				.routes = true, .any_port = any,
+				.servers = cases[i].servers,
+				.degree = cases[i].degree,
+				.directed = cases[i].directed,
+				.best = cases[i].best,
+				.routes = true,
+				.any_port = any,
 			};
 
 			all_pairs(&request, true, OCS_FORWARD_FLOWER);
@@ -118,7 +124,7 @@ static void fork_path(struct ocs_text *text, int from, int to, int via)
 	int place[] = { 0, 1, 2, 3, 3, 4 }, step = place[from] < place[to] ? 1 : -1;
 
 	ocs_text_add(text, "[%d", from);
-	if (place[from] == 3 && place[to] == 3) {	/* 3 and 4 meet in 2 */
+	if (place[from] == 3 && place[to] == 3) { /* 3 and 4 meet in 2 */
 		ocs_text_add(text, ",2,%d]", to);
 		return;
 	}
@@ -240,7 +246,10 @@ static void test_refused(void **state)
 	struct ocs_error err = { 0 };
 	struct ocs_plan *plan = ocs_plan_make(&request, &err);
 	static const char *const bad[] = {
-		"", "[]", "{\"hosts\":[]}", "{\"hosts\":[{}]}",
+		"",
+		"[]",
+		"{\"hosts\":[]}",
+		"{\"hosts\":[{}]}",
 		"{\"hosts\":[{\"node\":\"a\",\"address\":\"224.0.0.1\",\"ports\":[]}]}",
 		"{\"hosts\":[{\"node\":\"a\",\"address\":\"10.0.0.1\",\"ports\":[]}]}",
 		"{\"hosts\":[{\"node\":\"a\",\"address\":\"10.0.0.1; reboot\",\"ports\":[]}]}",
@@ -289,8 +298,8 @@ static void test_removal(void **state)
 		else if (fact->kind == RULE)
 			snprintf(want, sizeof(want), "rule flush protocol 77;");
 		else if (fact->kind == NEIGHBOUR)
-			snprintf(want, sizeof(want), "neigh flush dev %s nud permanent protocol 77;",
-				 fact->device);
+			snprintf(want, sizeof(want),
+				 "neigh flush dev %s nud permanent protocol 77;", fact->device);
 		else
 			snprintf(want, sizeof(want), "addr del %s/32 dev %s;", fact->ip,
 				 fact->device);
@@ -376,9 +385,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_pairs), cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_conflict), cmocka_unit_test(test_failed),
-		cmocka_unit_test(test_refused), cmocka_unit_test(test_removal), cmocka_unit_test(test_undo),
-		cmocka_unit_test(test_routes_made_here),
+		cmocka_unit_test(test_conflict),  cmocka_unit_test(test_failed),
+		cmocka_unit_test(test_refused),	  cmocka_unit_test(test_removal),
+		cmocka_unit_test(test_undo),	  cmocka_unit_test(test_routes_made_here),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

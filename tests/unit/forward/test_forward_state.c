@@ -30,7 +30,8 @@ static char folder[] = "/tmp/ocs-forward-XXXXXX";
 
 static int setup(void **state)
 {
-	static const char note[] = "{\"job\":7,\"epoch\":70,\"revision\":1,\"settled\":true,\"things\":[]}";
+	static const char note[] =
+		"{\"job\":7,\"epoch\":70,\"revision\":1,\"settled\":true,\"things\":[]}";
 	char *path;
 	struct ocs_error err;
 

@@ -27,7 +27,8 @@ static int setup(void **state)
 	struct ocs_error err;
 
 	(void)state;
-	fabric = ocs_config_take_fabric(ocs_config_open("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", &err));
+	fabric = ocs_config_take_fabric(
+		ocs_config_open("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", &err));
 	section = &fabric->sections[0];
 	placer = ocs_placer_create(fabric, section);
 	occupancy = ocs_occupancy_create(section);
@@ -70,7 +71,8 @@ static void check_tasks(const struct ocs_ranks *ranks, int ntasks)
 		fail_msg("%s", err.text);
 	for (n = 0; n < ranks->nnodes; n++) {
 		for (local = 0; local < ntasks; local++) {
-			count = ocs_ranks_share(ranks, ranks->nodes[n], local, ntasks, &share, &err);
+			count = ocs_ranks_share(ranks, ranks->nodes[n], local, ntasks, &share,
+						&err);
 			assert_true(count >= 1);
 			rank = ocs_ranks_rank(ranks, ranks->nodes[n], local, ntasks, &err);
 			assert_in_range(rank, 0, tasks - 1);
@@ -108,9 +110,10 @@ static void test_tasks(void **state)
 	assert_int_equal(ranks->nxpus, 64);
 	for (i = 0; i < 64; i++) {
 		assert_int_equal(ocs_section_device(section, p->xpus[i].at), ranks->device[i]);
-		assert_string_equal(ranks->nodes[ranks->node[i]],
-				    fabric->nodes[ocs_section_node_at(section, p->xpus[i].cube,
-								      p->xpus[i].at)].name);
+		assert_string_equal(
+			ranks->nodes[ranks->node[i]],
+			fabric->nodes[ocs_section_node_at(section, p->xpus[i].cube, p->xpus[i].at)]
+				.name);
 	}
 	for (i = 1; i <= 4; i++)
 		check_tasks(ranks, i);
@@ -154,11 +157,12 @@ static void test_uneven(void **state)
 		for (local = 0; local < 4; local++) {
 			count = ocs_ranks_share(ranks, ranks->nodes[n], local, 4, &share, &err);
 			if (count == 1)
-				assert_int_equal(ocs_ranks_rank(ranks, ranks->nodes[n], local, 4,
-								&err), share[0]);
+				assert_int_equal(
+					ocs_ranks_rank(ranks, ranks->nodes[n], local, 4, &err),
+					share[0]);
 			else
-				assert_int_equal(ocs_ranks_rank(ranks, ranks->nodes[n], local, 4,
-								&err), -1);
+				assert_int_equal(
+					ocs_ranks_rank(ranks, ranks->nodes[n], local, 4, &err), -1);
 			free(share);
 		}
 	}
@@ -186,10 +190,16 @@ static void test_servers(void **state)
 static void test_parse_faults(void **state)
 {
 	static const char *const bad[] = {
-		"", "shape 2x2\n", "shape 2x2 conn torus,torus\n", "shape 2 conn torus\nn0 0\n",
-		"shape 2 conn torus\nn0 0\nn1 x\n", "shape 2 conn torus\nn0 0\nn1\n",
-		"shape 2 conn torus\nn0 0\nn1 1\nn2 2\n", "shape 2 conn ring\nn0 0\nn1 0\n",
-		"shape 1000000x1000 conn mesh\nn0 0\n", "shape 2 conn torus\n 0\nn1 0\n",
+		"",
+		"shape 2x2\n",
+		"shape 2x2 conn torus,torus\n",
+		"shape 2 conn torus\nn0 0\n",
+		"shape 2 conn torus\nn0 0\nn1 x\n",
+		"shape 2 conn torus\nn0 0\nn1\n",
+		"shape 2 conn torus\nn0 0\nn1 1\nn2 2\n",
+		"shape 2 conn ring\nn0 0\nn1 0\n",
+		"shape 1000000x1000 conn mesh\nn0 0\n",
+		"shape 2 conn torus\n 0\nn1 0\n",
 		"shape 2 conn torus\nn0 -1\nn1 0\n",
 	};
 	struct ocs_error err;
@@ -258,7 +268,8 @@ static void test_picture_of_many(void **state)
 	char *text, *line;
 
 	(void)state;
-	large = ocs_config_take_fabric(ocs_config_open("torus cubes:72x1x1 cube:4x4x4 tile:2x2x1", &err));
+	large = ocs_config_take_fabric(
+		ocs_config_open("torus cubes:72x1x1 cube:4x4x4 tile:2x2x1", &err));
 	assert_non_null(large);
 	for (i = 0; i < 16 * 70; i++)
 		first[i] = i;
@@ -268,7 +279,7 @@ static void test_picture_of_many(void **state)
 	items[1].nnodes = 1;
 	text = ocs_picture(large, &large->sections[0], items, 2, -1, 80, false);
 	assert_non_null(strstr(text, "c0   QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ QQQQQQQQ "
-			       "QQQQQQQQ QQQQQQQQ\nc64  QQQQQQ+.\n\nc70\n"));
+				     "QQQQQQQQ QQQQQQQQ\nc64  QQQQQQ+.\n\nc70\n"));
 	assert_non_null(strstr(text, "\n+  broken, drawn above (1 of 72 cubes)\n"));
 	assert_non_null(strstr(text, "\nR  two (4 XPUs)\n"));
 	assert_null(strstr(text, "c71"));
@@ -315,9 +326,11 @@ static void check_blocks(const struct ocs_ranks *ranks, char **text)
 		char *hosts, *host, *save = NULL;
 
 		assert_int_equal(sscanf(value_of(mine, "TPU_HOST_BOUNDS"), "%d,%d,%d", &bounds[0],
-					&bounds[1], &bounds[2]), 3);
+					&bounds[1], &bounds[2]),
+				 3);
 		assert_int_equal(sscanf(value_of(mine, "TPU_CHIPS_PER_HOST_BOUNDS"), "%d,%d,%d",
-					&size[0], &size[1], &size[2]), 3);
+					&size[0], &size[1], &size[2]),
+				 3);
 		ocs_shape_coord(&ranks->shape, r, coord);
 		for (d = 0; d < 3; d++)
 			at[d] = (d < ranks->shape.ndim ? coord[d] : 0) / size[d];
@@ -362,7 +375,8 @@ static bool tpu(const char *shape, const char *conn)
 
 static void test_tpu(void **state)
 {
-	static const char *const blocks[] = { "4x4x8", "8x8x4", "4x4x4", "2x2x1", "2x2x4", "4x4x8_twisted" };
+	static const char *const blocks[] = { "4x4x8", "8x8x4", "4x4x4",
+					      "2x2x1", "2x2x4", "4x4x8_twisted" };
 	struct ocs_placement *p = place("4x4x8", "torus,torus,mesh");
 	struct ocs_ranks *ranks = ocs_ranks_from_placement(fabric, p);
 	struct ocs_error err = { 0 };
@@ -394,12 +408,9 @@ static void test_tpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tasks),
-		cmocka_unit_test(test_uneven),
-		cmocka_unit_test(test_servers),
-		cmocka_unit_test(test_parse_faults),
-		cmocka_unit_test(test_picture),
-		cmocka_unit_test(test_picture_of_many),
+		cmocka_unit_test(test_tasks),	cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_servers), cmocka_unit_test(test_parse_faults),
+		cmocka_unit_test(test_picture), cmocka_unit_test(test_picture_of_many),
 		cmocka_unit_test(test_tpu),
 	};
 

@@ -28,8 +28,8 @@
 static char *description(const char *name)
 {
 	const char *source = getenv("OCS_SOURCE_DIR");
-	char *path = ocs_asprintf("%s/../shared/data/hwloc/%s", source ? source : TEST_SOURCE_DIR,
-				  name);
+	char *path =
+		ocs_asprintf("%s/../shared/data/hwloc/%s", source ? source : TEST_SOURCE_DIR, name);
 
 	if (access(path, R_OK) == 0)
 		return path;
@@ -54,7 +54,8 @@ static char *server(void)
 {
 	const char *source = getenv("OCS_SOURCE_DIR");
 
-	return ocs_asprintf("%s/tests/data/server-8gpu-4nic.xml", source ? source : TEST_SOURCE_DIR);
+	return ocs_asprintf("%s/tests/data/server-8gpu-4nic.xml",
+			    source ? source : TEST_SOURCE_DIR);
 }
 
 static char *topology(const char *path, const struct ocs_nccl_port *ports, int nports,
@@ -219,10 +220,14 @@ static void test_every_machine(void **state)
 			hwloc_obj_t os = NULL;
 			int n = 0;
 
-			machine = strstr(entry->d_name, ".xml") ? ocs_nccl_machine_open(path, &err) : NULL;
-			while (machine && n < 64 && (os = hwloc_get_next_osdev(machine->topology, os)))
+			machine = strstr(entry->d_name, ".xml") ?
+					  ocs_nccl_machine_open(path, &err) :
+					  NULL;
+			while (machine && n < 64 &&
+			       (os = hwloc_get_next_osdev(machine->topology, os)))
 				if (os->attr->osdev.type == HWLOC_OBJ_OSDEV_OPENFABRICS)
-					ports[n++] = (struct ocs_nccl_port){ os->name, 1, true, 100000 };
+					ports[n++] =
+						(struct ocs_nccl_port){ os->name, 1, true, 100000 };
 			for (int used = 0; machine && used <= n; used++) {
 				text = ocs_nccl_topology(machine, ports, used, &err);
 				if (!text) {
@@ -250,7 +255,7 @@ static void test_graph(void **state)
 					       { "mlx5_0", 1, true, 200000 },
 					       { "ens4", 0, false, 0 } };
 	const struct ocs_nccl_channel ring[] = { { 0, 1 }, { 1, 0 } }, same = { 1, 1 },
-				    fast = { 0, 0 };
+				      fast = { 0, 0 };
 	const struct ocs_nccl_port two[] = { { "mlx5_0", 1, true, 0 }, { "mlx5_0", 2, true, 0 } };
 	char *path = server(), *text, *channel;
 	struct ocs_error err = { 0 };
@@ -267,8 +272,11 @@ static void test_graph(void **state)
 				     "speedinter=\"25\""));
 	channel = strstr(text, "<channel>");
 	/* in by mlx5_3 beside GPUs 6 and 7, out by mlx5_0 beside 0 and 1 */
-	assert_int_equal(strncmp(channel, "<channel>\n      <net dev=\"1\"/>\n      <gpu dev=\"6\"/>", 45), 0);
-	assert_non_null(strstr(channel, "<gpu dev=\"0\"/>\n      <net dev=\"0\"/>\n    </channel>"));
+	assert_int_equal(
+		strncmp(channel, "<channel>\n      <net dev=\"1\"/>\n      <gpu dev=\"6\"/>", 45),
+		0);
+	assert_non_null(
+		strstr(channel, "<gpu dev=\"0\"/>\n      <net dev=\"0\"/>\n    </channel>"));
 	assert_int_equal(count(text, "<gpu "), 16);
 	assert_non_null(strstr(text, "typeinter=\"PIX\""));
 	free(text);
@@ -362,7 +370,10 @@ static void test_circuits(void **state)
 		"{\"a\":[2,2],\"b\":[0,2],\"ocs\":2,\"group\":0},"
 		"{\"a\":[0,3],\"b\":[1,3],\"ocs\":3,\"group\":0}]}";
 	static const char *const bad[] = {
-		"{}", "[]", "{\"nodes\":[\"a\"],\"circuits\":{}}", "{\"nodes\":[\"b\"],\"circuits\":[]}",
+		"{}",
+		"[]",
+		"{\"nodes\":[\"a\"],\"circuits\":{}}",
+		"{\"nodes\":[\"b\"],\"circuits\":[]}",
 		"{\"nodes\":[\"a\"],\"circuits\":[1]}",
 		"{\"nodes\":[\"a\"],\"circuits\":[{\"a\":[0,0],\"b\":[1,0]}]}",
 		"{\"nodes\":[\"a\"],\"circuits\":[{\"a\":[0,-1],\"b\":[0,0]}]}",
@@ -386,13 +397,16 @@ static void test_circuits(void **state)
 	assert_int_equal(circuits.passages[0].out, 1);
 	ocs_nccl_circuits_free(&circuits);
 	/* a group of its own does not hide the one that holds all */
-	json_object_array_put_idx(json_object_object_get(plan, "groups"), 1, json_object_get(
-		json_object_array_get_idx(json_object_object_get(plan, "groups"), 0)));
-	json_object_array_put_idx(json_object_object_get(plan, "groups"), 0,
+	json_object_array_put_idx(json_object_object_get(plan, "groups"), 1,
+				  json_object_get(json_object_array_get_idx(
+					  json_object_object_get(plan, "groups"), 0)));
+	json_object_array_put_idx(
+		json_object_object_get(plan, "groups"), 0,
 		json_tokener_parse("{\"members\":[0,1],\"rings\":[[0,1]],\"steps\":[1]}"));
 	for (int i = 0; i < 4; i++)
-		json_object_object_add(json_object_array_get_idx(
-			json_object_object_get(plan, "circuits"), i), "group", json_object_new_int(1));
+		json_object_object_add(
+			json_object_array_get_idx(json_object_object_get(plan, "circuits"), i),
+			"group", json_object_new_int(1));
 	assert_int_equal(ocs_nccl_circuits_read(plan, "a", &circuits, &err), 0);
 	assert_int_equal(circuits.npassages, 1);
 	assert_int_equal(circuits.passages[0].in, 2);
@@ -423,7 +437,8 @@ static void test_subnets(void **state)
 		for (int i = 0; i < ENDS; i++)
 			order[i] = i;
 		for (int i = ENDS - 1; i > 0; i--) {
-			int j = (int)((seed = seed * 1103515245 + 12345) >> 8) % (i + 1), swap = order[i];
+			int j = (int)((seed = seed * 1103515245 + 12345) >> 8) % (i + 1),
+			    swap = order[i];
 
 			j = j < 0 ? -j : j;
 			order[i] = order[j];
@@ -447,7 +462,8 @@ static void test_refusals(void **state)
 {
 	static const char *const machines[] = {
 		/* no architecture; one NCCL does not know; no GPU */
-		"", "<info name=\"Architecture\" value=\"riscv64\"/>",
+		"",
+		"<info name=\"Architecture\" value=\"riscv64\"/>",
 		"<info name=\"Architecture\" value=\"ppc64le\"/>",
 	};
 	struct ocs_error err = { 0 };
@@ -469,7 +485,8 @@ static void test_refusals(void **state)
 			"nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\" "
 			"local_memory=\"1000000\"/><object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" "
 			"complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "
-			"gp_index=\"3\"/>\n</object>\n</topology>\n", machines[i]);
+			"gp_index=\"3\"/>\n</object>\n</topology>\n",
+			machines[i]);
 
 		assert_int_equal(ocs_file_write(path, text, strlen(text), 0600, &err), 0);
 		free(text);
@@ -514,13 +531,17 @@ static void test_lacking(void **state)
 	changed("CPUModelNumber", "Nobody", "lacks vendor");
 	changed("[10de:2330]", "[1af4:1050]", "shows no GPU");
 	/* another 240 NICs where there was one */
-	ocs_text_add(&many, "<object type=\"OSDev\" gp_index=\"5000\" name=\"ens3\" osdev_type=\"2\"/></object>");
+	ocs_text_add(
+		&many,
+		"<object type=\"OSDev\" gp_index=\"5000\" name=\"ens3\" osdev_type=\"2\"/></object>");
 	for (int i = 0; i < 240; i++)
-		ocs_text_add(&many, "<object type=\"PCIDev\" gp_index=\"%d\" pci_busid=\"0000:23:%02x.%d\" "
-			     "pci_type=\"0200 [15b3:1021] [15b3:0041] 00\" pci_link_speed=\"1.0\">%s",
-			     6000 + i, 1 + i / 8, i % 8, i < 239 ? "</object>" : "");
-	changed("<object type=\"OSDev\" gp_index=\"17\" name=\"ens3\" osdev_type=\"2\"/>", many.data,
-		"it has room for 256");
+		ocs_text_add(
+			&many,
+			"<object type=\"PCIDev\" gp_index=\"%d\" pci_busid=\"0000:23:%02x.%d\" "
+			"pci_type=\"0200 [15b3:1021] [15b3:0041] 00\" pci_link_speed=\"1.0\">%s",
+			6000 + i, 1 + i / 8, i % 8, i < 239 ? "</object>" : "");
+	changed("<object type=\"OSDev\" gp_index=\"17\" name=\"ens3\" osdev_type=\"2\"/>",
+		many.data, "it has room for 256");
 	ocs_text_free(&many);
 }
 
@@ -537,8 +558,12 @@ static void test_environment(void **state)
 	const struct ocs_nccl_port ports[] = { { "mlx5_0", 1, true, 0 }, { "mlx5_1", 0, true, 0 } };
 	const struct ocs_nccl_port sockets[] = { { "ens3", 0, false, 0 }, { "ens4", 0, false, 0 } };
 	struct ocs_nccl_setting setting = {
-		.topology_file = "/run/ocs/7/topo.xml", .graph_file = "/run/ocs/7/graph.xml",
-		.ports = ports, .nports = 2, .management = "eth0", .rails = true,
+		.topology_file = "/run/ocs/7/topo.xml",
+		.graph_file = "/run/ocs/7/graph.xml",
+		.ports = ports,
+		.nports = 2,
+		.management = "eth0",
+		.rails = true,
 		.subnets = "10.128.0.0/16",
 	};
 	char **env;
@@ -573,11 +598,16 @@ static void test_environment(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_this_machine),  cmocka_unit_test(test_descriptions),
-		cmocka_unit_test(test_switches),      cmocka_unit_test(test_nets),
-		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_lacking),	      cmocka_unit_test(test_every_machine),
-		cmocka_unit_test(test_graph),	      cmocka_unit_test(test_circuits),
+		cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_descriptions),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_nets),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_lacking),
+		cmocka_unit_test(test_every_machine),
+		cmocka_unit_test(test_graph),
+		cmocka_unit_test(test_circuits),
 		cmocka_unit_test(test_graph_without_gpu),
 		cmocka_unit_test(test_graph_of_one_gpu),
 		cmocka_unit_test(test_subnets),

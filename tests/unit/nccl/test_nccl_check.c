@@ -25,10 +25,12 @@
 #define NIC PCI("0000:0c:00.0", "0x020000") ">"
 #define SYSTEM(inside) "<system version=\"1\">" inside "</system>"
 #define ON_CPU(inside) SYSTEM(CPU inside "</cpu>")
-#define GRAPH_REST "speedintra=\"12\" speedinter=\"12\" typeintra=\"PHB\" typeinter=\"PIX\" samechannels=\"1\""
+#define GRAPH_REST \
+	"speedintra=\"12\" speedinter=\"12\" typeintra=\"PHB\" typeinter=\"PIX\" samechannels=\"1\""
 #define GRAPH_HEAD "<graph id=\"0\" pattern=\"4\" crossnic=\"0\" "
-#define GRAPH(n, inside) "<graphs version=\"1\">" GRAPH_HEAD "nchannels=\"" n "\" " GRAPH_REST ">" \
-	inside "</graph></graphs>"
+#define GRAPH(n, inside)                                                                 \
+	"<graphs version=\"1\">" GRAPH_HEAD "nchannels=\"" n "\" " GRAPH_REST ">" inside \
+	"</graph></graphs>"
 #define NET "<net dev=\"0\"/>"
 #define CHANNEL "<channel>" NET "<gpu dev=\"0\"/>" NET "</channel>"
 
@@ -66,21 +68,27 @@ static void test_accepts(void **state)
 		"<!--\tone\ttab\t--><!--/a/b/--><!-- a=b -->" ON_CPU(""),
 		SYSTEM(X86(" vendor=\"AuthenticAMD\" familyid=\"23\" modelid=\"49\"")),
 		SYSTEM(X86(" vendor=\"AuthenticAMD\"")),
-		SYSTEM(X86(" vendor='GenuineIntel' familyid='6' modelid='0x8f' affinity='ff,ffff0000'")),
-		ON_CPU(PCI("ffff:ff:01.0", "0x060400") ">" PCI("0001:00:00.0", "0x030200") "/></pci>"),
+		SYSTEM(X86(
+			" vendor='GenuineIntel' familyid='6' modelid='0x8f' affinity='ff,ffff0000'")),
+		ON_CPU(PCI("ffff:ff:01.0", "0x060400") ">" PCI("0001:00:00.0",
+							       "0x030200") "/></pci>"),
 		ON_CPU(PCI("10000:0a:00.0", "0x030200") " />"),
 		/* two blanks are an attribute without a name */
 		ON_CPU(PCI("0000:0a:00.0", "0x030200") "  vendor=\"0x10de\"  />"),
-		ON_CPU(GPU "<gpu dev=\"0\" sm=\"70\" rank=\"0\" gdr=\"1\"><nvlink target=\"0000:0d:00.0\" "
+		ON_CPU(GPU
+		       "<gpu dev=\"0\" sm=\"70\" rank=\"0\" gdr=\"1\"><nvlink target=\"0000:0d:00.0\" "
 		       "count=\"2\" tclass=\"0x068000\"/><nvlink target=\"fffffff:ffff:ff\" count=\"1\"/>"
 		       "<c2c bw=\"40000\" count=\"10\"/></gpu></pci>"),
 		ON_CPU(SWITCH "<pcilink target=\"0000:0d:00.0\"/></pci>"),
-		ON_CPU(NIC "<nic><net name=\"mlx5_0\" speed=\"100000\"/><net name=\"mlx5_1\" "
+		ON_CPU(NIC
+		       "<nic><net name=\"mlx5_0\" speed=\"100000\"/><net name=\"mlx5_1\" "
 		       "speed=\"100000\" guid=\"0x3a7\" latency=\"0.5\" port=\"1\"/></nic></pci>"
 		       "<nic><net name=\"eth0\" speed=\"10000\"/></nic>"),
 		GRAPH("1", CHANNEL),
-		GRAPH("2", CHANNEL "<channel>" NET "<gpu dev=\"0xa\"/><net dev=\"0x0\"/></channel>"),
-		GRAPH("1", "<channel>" NET "<gpu dev=\"0\"/><gpu dev=\"b\"/><net dev=\"f\"/></channel>"),
+		GRAPH("2",
+		      CHANNEL "<channel>" NET "<gpu dev=\"0xa\"/><net dev=\"0x0\"/></channel>"),
+		GRAPH("1",
+		      "<channel>" NET "<gpu dev=\"0\"/><gpu dev=\"b\"/><net dev=\"f\"/></channel>"),
 		GRAPH("1", "<channel><gpu dev=\"0\" rank=\"3\"/><gpu dev=\"1\"/></channel>"),
 	};
 	struct ocs_nccl_report report;
@@ -123,17 +131,23 @@ static void test_syntax(void **state)
 		{ ON_CPU("\t"), FATAL, "a tab" },
 		{ ON_CPU("text"), FATAL, "text outside" },
 		{ "<system\tversion=\"1\">" CPU "</cpu></system>", FATAL, "a tab after the name" },
-		{ "<system version=\"1\"\tname=\"x\">" CPU "</cpu></system>", FATAL, "tab between" },
-		{ "<system version=\"1\" \tname=\"x\">" CPU "</cpu></system>", MISREAD, "tab before" },
-		{ "<system version=\"1\"\n name=\"x\">" CPU "</cpu></system>", FATAL, "line end inside" },
+		{ "<system version=\"1\"\tname=\"x\">" CPU "</cpu></system>", FATAL,
+		  "tab between" },
+		{ "<system version=\"1\" \tname=\"x\">" CPU "</cpu></system>", MISREAD,
+		  "tab before" },
+		{ "<system version=\"1\"\n name=\"x\">" CPU "</cpu></system>", FATAL,
+		  "line end inside" },
 		{ "<system\r\n version=\"1\">" CPU "</cpu></system>", FATAL, "line end inside" },
 		{ "<system version=\"1\" \n>" CPU "</cpu></system>", FATAL, "line end inside" },
 		{ "<system version=1>" CPU "</cpu></system>", FATAL, "without quotes" },
 		{ "<system version= \"1\">" CPU "</cpu></system>", FATAL, "without quotes" },
-		{ "<system version =\"1\">" CPU "</cpu></system>", MISREAD, "without a value: version" },
-		{ "<system version=\"1\"name=\"x\">" CPU "</cpu></system>", FATAL, "'n' where a blank" },
+		{ "<system version =\"1\">" CPU "</cpu></system>", MISREAD,
+		  "without a value: version" },
+		{ "<system version=\"1\"name=\"x\">" CPU "</cpu></system>", FATAL,
+		  "'n' where a blank" },
 		{ "<system version=\"1\" name>" CPU "</cpu></system>", MISREAD, "without a value" },
-		{ "<system version=\"1\" name=\"x\" version=\"1\">" CPU "</cpu></system>", MISREAD, "twice" },
+		{ "<system version=\"1\" name=\"x\" version=\"1\">" CPU "</cpu></system>", MISREAD,
+		  "twice" },
 		{ ON_CPU(SWITCH "</cpu></pci>"), FATAL, "</cpu> where <pci>" },
 		{ SYSTEM(CPU "</cpu >"), FATAL, "closing tag is" },
 		{ SYSTEM(CPU), FATAL, "</system> where <cpu> of line 1" },
@@ -166,14 +180,19 @@ static void test_topology(void **state)
 		{ "<system>" CPU "</cpu></system>", FATAL, "needs version" },
 		{ SYSTEM(""), MISREAD, "without a <cpu>" },
 		{ SYSTEM("<cpu arch=\"ppc64\"/>"), FATAL, "needs numaid" },
-		{ SYSTEM("<cpu numaid=\"zero\" arch=\"ppc64\"/>"), MISREAD, "no number: NCCL reads 0" },
-		{ SYSTEM("<cpu numaid=\"1x\" arch=\"ppc64\"/>"), MISREAD, "no number: NCCL reads 1" },
+		{ SYSTEM("<cpu numaid=\"zero\" arch=\"ppc64\"/>"), MISREAD,
+		  "no number: NCCL reads 0" },
+		{ SYSTEM("<cpu numaid=\"1x\" arch=\"ppc64\"/>"), MISREAD,
+		  "no number: NCCL reads 1" },
 		{ SYSTEM(CPU "</cpu>" CPU "</cpu>"), MISREAD, "is also on line 1" },
 		{ SYSTEM("<cpu numaid=\"0\"/>"), NOTE, "without arch" },
 		{ SYSTEM("<cpu numaid=\"0\" arch=\"riscv\"/>"), MISREAD, "arch=\"riscv\"" },
-		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\" affinity=\"0-3\"/>"), MISREAD, "affinity" },
-		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\" affinity=\"123456789\"/>"), MISREAD, "affinity" },
-		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\" socket=\"0\"/>"), NOTE, "no attribute socket" },
+		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\" affinity=\"0-3\"/>"), MISREAD,
+		  "affinity" },
+		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\" affinity=\"123456789\"/>"), MISREAD,
+		  "affinity" },
+		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\" socket=\"0\"/>"), NOTE,
+		  "no attribute socket" },
 		{ SYSTEM(X86("")), NOTE, "without vendor" },
 		{ SYSTEM(X86(" vendor=\"Other\"")), NOTE, "none that NCCL knows" },
 		{ SYSTEM(X86(" vendor=\"GenuineIntel\"")), NOTE, "without familyid" },
@@ -183,43 +202,52 @@ static void test_topology(void **state)
 		{ ON_CPU(PCI("00000000:ab:00.0", "0x02") "/>"), MISREAD, "not written like" },
 		{ ON_CPU(PCI("0000:ab:00", "0x02") "/>"), MISREAD, "not written like" },
 		{ ON_CPU(PCI("ab:00.0", "0x02") "/>"), MISREAD, "not written like" },
-		{ ON_CPU(PCI("0000:ab:00.0", "0x02") "/>" PCI("0000:ab:00.0", "0x02") "/>"), MISREAD,
-		  "is also on line" },
+		{ ON_CPU(PCI("0000:ab:00.0", "0x02") "/>" PCI("0000:ab:00.0", "0x02") "/>"),
+		  MISREAD, "is also on line" },
 		{ ON_CPU("<pci busid=\"0000:ab:00.0\" " LINK "/>"), NOTE, "without class" },
 		{ ON_CPU("<pci busid=\"ffff:ff:01.0\" " LINK "/>"), FATAL, "needs class" },
-		{ ON_CPU(PCI("0000:ab:00.0", "0x010802") "/>"), NOTE, "takes the device for a PCI switch" },
+		{ ON_CPU(PCI("0000:ab:00.0", "0x010802") "/>"), NOTE,
+		  "takes the device for a PCI switch" },
 		{ ON_CPU("<pci busid=\"0000:ab:00.0\" class=\"0x02\" link_width=\"1\"/>"), NOTE,
 		  "without link_speed" },
-		{ ON_CPU("<pci busid=\"0000:ab:00.0\" class=\"0x02\" link_speed=\"8 GT/s\"/>"), NOTE,
-		  "without link_width" },
+		{ ON_CPU("<pci busid=\"0000:ab:00.0\" class=\"0x02\" link_speed=\"8 GT/s\"/>"),
+		  NOTE, "without link_width" },
 		{ ON_CPU("<pci busid=\"0000:ab:00.0\" class=\"0x02\" link_speed=\"\" link_width=\"\"/>"),
 		  NOTE, "16 lanes" },
 		{ ON_CPU("<pci busid=\"0000:ab:00.0\" class=\"0x02\" link_speed=\"16.0 GT/s\" "
-			 "link_width=\"16\"/>"), MISREAD, "it counts 8 GT/s" },
+			 "link_width=\"16\"/>"),
+		  MISREAD, "it counts 8 GT/s" },
 		{ ON_CPU("<pci busid=\"0000:ab:00.0\" class=\"0x02\" link_speed=\"8 GT/s\" "
-			 "link_width=\"x16\"/>"), MISREAD, "link_width=\"x16\"" },
-		{ ON_CPU(PCI("0000:ab:00.0", "0x02") " vendor=\"mellanox\"/>"), MISREAD, "vendor=" },
+			 "link_width=\"x16\"/>"),
+		  MISREAD, "link_width=\"x16\"" },
+		{ ON_CPU(PCI("0000:ab:00.0", "0x02") " vendor=\"mellanox\"/>"), MISREAD,
+		  "vendor=" },
 		{ ON_CPU(PCI("0000:ab:00.0", "0x02") " keep=\"1\"/>"), MISREAD, "keep" },
-		{ ON_CPU(GPU PCI("0000:0e:00.0", "0x030200") "/></pci>"), MISREAD, "NCCL drops it" },
-		{ ON_CPU(NIC "<nic/>" PCI("0000:0e:00.0", "0x030200") "/></pci>"), MISREAD, "drops it" },
+		{ ON_CPU(GPU PCI("0000:0e:00.0", "0x030200") "/></pci>"), MISREAD,
+		  "NCCL drops it" },
+		{ ON_CPU(NIC "<nic/>" PCI("0000:0e:00.0", "0x030200") "/></pci>"), MISREAD,
+		  "drops it" },
 		{ ON_CPU(NIC "<nic/><nic/></pci>"), MISREAD, "second <nic>" },
-		{ ON_CPU(NIC "<pcilink target=\"0000:0a:00.0\"/></pci>"), FATAL, "belongs into a switch" },
+		{ ON_CPU(NIC "<pcilink target=\"0000:0a:00.0\"/></pci>"), FATAL,
+		  "belongs into a switch" },
 		{ ON_CPU(SWITCH "<gpu dev=\"0\"/></pci>"), FATAL, "<gpu> belongs" },
 		{ ON_CPU(SWITCH "<pcilink/></pci>"), FATAL, "crashes" },
 		{ ON_CPU(GPU "<gpu dev=\"first\"/></pci>"), MISREAD, "dev=\"first\"" },
-		{ ON_CPU(GPU "<gpu dev=\"0\"><nvlink count=\"1\"/></gpu></pci>"), FATAL, "crashes" },
-		{ ON_CPU(GPU "<gpu dev=\"0\"><nvlink target=\"GPU1\" count=\"1\"/></gpu></pci>"), MISREAD,
-		  "no bus address" },
+		{ ON_CPU(GPU "<gpu dev=\"0\"><nvlink count=\"1\"/></gpu></pci>"), FATAL,
+		  "crashes" },
+		{ ON_CPU(GPU "<gpu dev=\"0\"><nvlink target=\"GPU1\" count=\"1\"/></gpu></pci>"),
+		  MISREAD, "no bus address" },
 		{ ON_CPU(GPU "<gpu dev=\"0\"><nvlink target=\"0000:0d:00.0\"/></gpu></pci>"), FATAL,
 		  "needs count" },
 		{ ON_CPU(GPU "<gpu dev=\"0\"><c2c count=\"1\"/></gpu></pci>"), FATAL, "needs bw" },
 		{ ON_CPU("<nic><net speed=\"1\"/></nic>"), MISREAD, "without a name" },
 		{ ON_CPU("<nic><net name=\"x\"/></nic>"), NOTE, "without speed" },
 		{ ON_CPU("<nic><net name=\"x\" speed=\"-1\"/></nic>"), NOTE, "10000" },
-		{ ON_CPU("<nic><net name=\"x\" speed=\"fast\"/></nic>"), MISREAD, "speed=\"fast\"" },
+		{ ON_CPU("<nic><net name=\"x\" speed=\"fast\"/></nic>"), MISREAD,
+		  "speed=\"fast\"" },
 		{ ON_CPU("<nic><net name=\"x\" speed=\"1\" keep=\"1\"/></nic>"), MISREAD, "keep" },
-		{ ON_CPU("<nic><net name=\"x\" speed=\"1\"/><net name=\"x\" speed=\"1\"/></nic>"), MISREAD,
-		  "is also on line" },
+		{ ON_CPU("<nic><net name=\"x\" speed=\"1\"/><net name=\"x\" speed=\"1\"/></nic>"),
+		  MISREAD, "is also on line" },
 		{ ON_CPU("<nic><net name=\"a&amp;b\" speed=\"1\"/></nic>"), NOTE, "entities" },
 		{ ON_CPU(SWITCH NIC "<nic><net name=\"x\" speed=\"1\"/></nic></pci></pci>"), NOTE,
 		  "without vendor and device" },
@@ -235,18 +263,24 @@ static void test_graph(void **state)
 	static const struct rule rules[] = {
 		{ "<graphs version=\"2\"></graphs>", FATAL, "version 2" },
 		{ "<graphs version=\"1\"></graphs>", MISREAD, "says nothing" },
-		{ "<graphs version=\"1\"><channel/></graphs>", MISREAD, "<channel> inside <graphs>" },
-		{ BAD("pattern=\"4\" crossnic=\"0\" nchannels=\"1\" " GRAPH_REST), FATAL, "needs id" },
-		{ BAD("id=\"0\" crossnic=\"0\" nchannels=\"1\" " GRAPH_REST), FATAL, "needs pattern" },
-		{ BAD("id=\"0\" pattern=\"4\" nchannels=\"1\" " GRAPH_REST), FATAL, "needs crossnic" },
-		{ BAD("id=\"0\" pattern=\"4\" crossnic=\"0\" " GRAPH_REST), FATAL, "needs nchannels" },
+		{ "<graphs version=\"1\"><channel/></graphs>", MISREAD,
+		  "<channel> inside <graphs>" },
+		{ BAD("pattern=\"4\" crossnic=\"0\" nchannels=\"1\" " GRAPH_REST), FATAL,
+		  "needs id" },
+		{ BAD("id=\"0\" crossnic=\"0\" nchannels=\"1\" " GRAPH_REST), FATAL,
+		  "needs pattern" },
+		{ BAD("id=\"0\" pattern=\"4\" nchannels=\"1\" " GRAPH_REST), FATAL,
+		  "needs crossnic" },
+		{ BAD("id=\"0\" pattern=\"4\" crossnic=\"0\" " GRAPH_REST), FATAL,
+		  "needs nchannels" },
 		{ BAD("id=\"0\" pattern=\"1\" crossnic=\"0\" nchannels=\"1\" " GRAPH_REST), MISREAD,
 		  "a ring's is 4" },
 		{ BAD("id=\"7\" pattern=\"4\" crossnic=\"0\" nchannels=\"1\" " GRAPH_REST), NOTE,
 		  "no graph 7" },
 		{ BAD("id=\"0\" pattern=\"4\" crossnic=\"1\" nchannels=\"1\" " GRAPH_REST), NOTE,
 		  "NCCL_CROSS_NIC" },
-		{ BAD(GRAPH_HEAD "speedintra=\"12\" speedinter=\"12\""), MISREAD, "without a value" },
+		{ BAD(GRAPH_HEAD "speedintra=\"12\" speedinter=\"12\""), MISREAD,
+		  "without a value" },
 		{ BAD("id=\"0\" speedintra=\"fast\""), MISREAD, "no speed in GB/s" },
 		{ BAD("id=\"0\" speedintra=\"12\""), FATAL, "needs speedinter" },
 		{ BAD("id=\"0\" typeintra=\"PHB\""), FATAL, "needs typeinter" },
@@ -254,27 +288,31 @@ static void test_graph(void **state)
 		{ BAD("id=\"0\" pattern=\"4\""), FATAL, "needs samechannels" },
 		{ GRAPH("2", CHANNEL), MISREAD, "nchannels is 2" },
 		{ GRAPH("0", ""), NOTE, "searches one itself" },
-		{ GRAPH("1", "<channel>" NET NET NET "<gpu dev=\"0\"/></channel>"), FATAL, "3 nets" },
+		{ GRAPH("1", "<channel>" NET NET NET "<gpu dev=\"0\"/></channel>"), FATAL,
+		  "3 nets" },
 		{ GRAPH("1", "<channel>" NET "<gpu dev=\"0\"/></channel>"), MISREAD, "one net" },
 		{ GRAPH("1", "<channel>" NET NET "</channel>"), MISREAD, "without a GPU" },
 		{ GRAPH("1", "<channel>" NET "<gpu dev=\"0\"/><net dev=\"1\"/></channel>"), MISREAD,
 		  "in both directions" },
 		{ GRAPH("1", "<channel>" NET "<gpu/>" NET "</channel>"), FATAL, "needs dev" },
-		{ GRAPH("1", "<channel>" NET "<gpu dev=\"g\"/>" NET "</channel>"), MISREAD, "hexadecimal" },
-		{ GRAPH("1", "<channel>" NET "<gpu dev=\"1\"/><gpu dev=\"0x1\"/>" NET "</channel>"), MISREAD,
-		  "twice in one channel" },
+		{ GRAPH("1", "<channel>" NET "<gpu dev=\"g\"/>" NET "</channel>"), MISREAD,
+		  "hexadecimal" },
+		{ GRAPH("1", "<channel>" NET "<gpu dev=\"1\"/><gpu dev=\"0x1\"/>" NET "</channel>"),
+		  MISREAD, "twice in one channel" },
 		{ GRAPH("2", CHANNEL "<channel><gpu dev=\"0\"/><gpu dev=\"1\"/></channel>"), FATAL,
 		  "2 GPUs in this channel, 1" },
-		{ "<graphs version=\"1\">" GRAPH_HEAD "nchannels=\"1\" " GRAPH_REST ">" CHANNEL "</graph>"
-		  GRAPH_HEAD "nchannels=\"1\" " GRAPH_REST ">" CHANNEL "</graph></graphs>", MISREAD,
-		  "graph 0 twice" },
+		{ "<graphs version=\"1\">" GRAPH_HEAD "nchannels=\"1\" " GRAPH_REST ">" CHANNEL
+		  "</graph>" GRAPH_HEAD "nchannels=\"1\" " GRAPH_REST ">" CHANNEL
+		  "</graph></graphs>",
+		  MISREAD, "graph 0 twice" },
 	};
 	struct ocs_text text = { 0 };
 
 	(void)state;
 	expect_all(rules, sizeof(rules) / sizeof(rules[0]));
 	for (int channels = 64; channels <= 65; channels++) {
-		ocs_text_add(&text, "<graphs version=\"1\">" GRAPH_HEAD "nchannels=\"%d\" " GRAPH_REST ">",
+		ocs_text_add(&text,
+			     "<graphs version=\"1\">" GRAPH_HEAD "nchannels=\"%d\" " GRAPH_REST ">",
 			     channels);
 		for (int i = 0; i < channels; i++)
 			ocs_text_add(&text, CHANNEL);
@@ -307,10 +345,12 @@ static void test_limits(void **state)
 	}
 	/* a value of 253 characters, of 254; a name of an attribute may have one more */
 	for (int length = 253; length <= 254; length++) {
-		ocs_text_add(&text, "<system version=\"1\" name=\"%0*d\">" CPU "</cpu></system>", length, 0);
+		ocs_text_add(&text, "<system version=\"1\" name=\"%0*d\">" CPU "</cpu></system>",
+			     length, 0);
 		assert_int_equal(ocs_nccl_check_text(text.data, &err), length == 253 ? 0 : -1);
 		ocs_text_free(&text);
-		ocs_text_add(&text, "<system version=\"1\" %0*d=\"x\">" CPU "</cpu></system>", length + 1, 0);
+		ocs_text_add(&text, "<system version=\"1\" %0*d=\"x\">" CPU "</cpu></system>",
+			     length + 1, 0);
 		assert_int_equal(ocs_nccl_check_text(text.data, &err), length == 253 ? 0 : -1);
 		ocs_text_free(&text);
 		ocs_text_add(&text, "<!--%0*d -->" ON_CPU(""), length - 3, 0);
@@ -345,16 +385,15 @@ static void test_limits(void **state)
 /* All faults of a file, each with its line. */
 static void test_all_faults(void **state)
 {
-	static const char text[] =
-		"<?xml version=\"1.0\"?>\n"			/* 1 */
-		"<system version=\"1\">\n"
-		"<cpu numaid=\"0\"\n"				/* 3 */
-		"     arch=\"ppc64\">\n"
-		"\t" SWITCH "\n"				/* 5 */
-		"<net name=mlx5_0/>\n"				/* 6, twice */
-		"</pci>\n"
-		"</cpu>\n"
-		"</system>\n";
+	static const char text[] = "<?xml version=\"1.0\"?>\n" /* 1 */
+				   "<system version=\"1\">\n"
+				   "<cpu numaid=\"0\"\n" /* 3 */
+				   "     arch=\"ppc64\">\n"
+				   "\t" SWITCH "\n"	  /* 5 */
+				   "<net name=mlx5_0/>\n" /* 6, twice */
+				   "</pci>\n"
+				   "</cpu>\n"
+				   "</system>\n";
 	static const int lines[] = { 1, 3, 5, 6, 6 };
 	struct ocs_nccl_report report;
 	struct ocs_error err = { 0 };
@@ -364,7 +403,8 @@ static void test_all_faults(void **state)
 	assert_int_equal(report.faults.count, 5);
 	for (int i = 0; i < 5; i++)
 		if (report.faults.list[i].line != lines[i])
-			fail_msg("line %d: %s", report.faults.list[i].line, report.faults.list[i].text);
+			fail_msg("line %d: %s", report.faults.list[i].line,
+				 report.faults.list[i].text);
 	ocs_nccl_report_free(&report);
 	assert_int_equal(ocs_nccl_check_text(text, &err), -1);
 	assert_int_equal(err.code, OCS_USAGE);
@@ -419,9 +459,9 @@ static void test_truncated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accepts),	   cmocka_unit_test(test_syntax),
-		cmocka_unit_test(test_topology),   cmocka_unit_test(test_graph),
-		cmocka_unit_test(test_limits),	   cmocka_unit_test(test_all_faults),
+		cmocka_unit_test(test_accepts),	    cmocka_unit_test(test_syntax),
+		cmocka_unit_test(test_topology),    cmocka_unit_test(test_graph),
+		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_all_faults),
 		cmocka_unit_test(test_many_faults), cmocka_unit_test(test_truncated),
 	};
 

@@ -116,4 +116,3 @@ int node_teardown(void **state)
 	free(node_dir);
 	return 0;
 }
-

@@ -6,9 +6,9 @@
 
 /* The installed ocs-node, a folder to work in and a job's directory. */
 
-extern char node_base[];	/* the folder */
-extern char *node_dir;		/* the job's directory in it */
-extern char node_output[4096];	/* what the last run said */
+extern char node_base[];       /* the folder */
+extern char *node_dir;	       /* the job's directory in it */
+extern char node_output[4096]; /* what the last run said */
 
 /* Of a group of tests. */
 int node_setup(void **state);

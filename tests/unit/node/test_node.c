@@ -75,7 +75,7 @@ static void test_torus(void **state)
 	if (prepare("12", "n0", compact, "--shape", "4x8x2") != 0)
 		fail_msg("%s", node_output);
 	assert_int_equal(stat(node_dir, &info), 0);
-	assert_int_equal(info.st_mode & 07777, 0755);	/* it was not said whose it is */
+	assert_int_equal(info.st_mode & 07777, 0755); /* it was not said whose it is */
 
 	text = node_file("epoch");
 	assert_string_equal(text, "12\n");
@@ -110,7 +110,7 @@ static void test_torus(void **state)
 	expected = ocs_asprintf("NCCL_TOPO_FILE=%s/topo.xml", node_dir);
 	if (access(expected + strlen("NCCL_TOPO_FILE="), R_OK) == 0)
 		node_has_line(text, expected);
-	else	/* a machine that cannot be described: said, and left out */
+	else /* a machine that cannot be described: said, and left out */
 		assert_non_null(strstr(node_output, "no NCCL topology file"));
 	free(expected);
 	free(text);
@@ -241,9 +241,9 @@ static void test_private(void **state)
 	assert_int_equal(chmod(node_base, 0711), 0);
 	/* the second time over the files of the first */
 	for (int i = 0; i < 2; i++)
-		if (node_run("prepare", "--fabric", TORUS, "--dir", node_dir, "--job", "7", "--epoch",
-			     i ? "13" : "12", "--node", "n0", "--placement", compact, "--uid",
-			     "65534", "--gid", "65533", NULL) != 0)
+		if (node_run("prepare", "--fabric", TORUS, "--dir", node_dir, "--job", "7",
+			     "--epoch", i ? "13" : "12", "--node", "n0", "--placement", compact,
+			     "--uid", "65534", "--gid", "65533", NULL) != 0)
 			fail_msg("%s", node_output);
 	assert_null(strstr(node_output, "cannot read"));
 	assert_int_equal(stat(node_dir, &info), 0);
@@ -276,13 +276,14 @@ static void test_private(void **state)
 static void test_refusals(void **state)
 {
 	char *compact = place("2x2x2");
-	static const char *const bad[] = { "", "x", "0", ";;;", "\n", "99999999999999999999",
+	static const char *const bad[] = { "",	   "x", "0", ";;;", "\n", "99999999999999999999",
 					   "box:9" };
 
 	(void)state;
 	assert_int_equal(node_run("prepare", "--dir", node_dir, NULL), 2);
 	assert_in_range(node_run("prepare", "--fabric", "/nonexistent/ocs.yaml", "--dir", node_dir,
-				 "--job", "7", "--epoch", "1", "--node", "n0", NULL), 1, 2);
+				 "--job", "7", "--epoch", "1", "--node", "n0", NULL),
+			1, 2);
 	assert_non_null(strstr(node_output, "/nonexistent/ocs.yaml"));
 	assert_int_equal(prepare("1", "nowhere", compact, NULL, NULL), 2);
 	assert_int_equal(prepare("1", "n0", NULL, NULL, NULL), 2);
@@ -296,9 +297,11 @@ static void test_refusals(void **state)
 		assert_ptr_equal(strchr(node_output, '\n'), node_output + strlen(node_output) - 1);
 	}
 	assert_int_equal(node_run("prepare", "--fabric", TORUS, "--dir", node_dir, "--job", "-7",
-				  "--epoch", "1", "--node", "n0", NULL), 2);
+				  "--epoch", "1", "--node", "n0", NULL),
+			 2);
 	assert_int_equal(node_run("prepare", "--fabric", TORUS, "--dir", "here", "--job", "7",
-				  "--epoch", "1", "--node", "n0", NULL), 2);
+				  "--epoch", "1", "--node", "n0", NULL),
+			 2);
 	assert_int_equal(node_run("undo", "--dir", node_dir, NULL), 2);
 	assert_int_equal(node_run("remove", NULL), 2);
 	assert_int_equal(access(node_dir, F_OK), -1);
@@ -310,8 +313,8 @@ static void test_refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_torus), cmocka_unit_test(test_epochs),
-		cmocka_unit_test(test_links), cmocka_unit_test(test_private),
+		cmocka_unit_test(test_torus),	 cmocka_unit_test(test_epochs),
+		cmocka_unit_test(test_links),	 cmocka_unit_test(test_private),
 		cmocka_unit_test(test_refusals),
 	};
 

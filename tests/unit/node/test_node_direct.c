@@ -20,19 +20,19 @@
 #include "tests/unit/node/node_rig.h"
 
 #define DIRECT TEST_SOURCE_DIR "/examples/ocs-direct.yaml"
-#define UNWIRED "direct servers:12 degree:4"	/* on no switch */
+#define UNWIRED "direct servers:12 degree:4" /* on no switch */
 #define SERVER TEST_SOURCE_DIR "/tests/data/server-8gpu-4nic.xml"
-#define PLAN \
-	"{\"servers\":2,\"degree\":4,\"directed\":false,\"groups\":[{\"members\":[0,1]," \
-	"\"rings\":[[0,1],[0,1]],\"steps\":[1,1]}],\"circuits\":[" \
+#define PLAN                                                                                                \
+	"{\"servers\":2,\"degree\":4,\"directed\":false,\"groups\":[{\"members\":[0,1],"                    \
+	"\"rings\":[[0,1],[0,1]],\"steps\":[1,1]}],\"circuits\":["                                          \
 	"{\"a\":[0,0],\"b\":[1,0],\"ocs\":0,\"group\":0},{\"a\":[0,2],\"b\":[1,2],\"ocs\":2,\"group\":0}]," \
 	"\"nodes\":[\"d2\",\"d1\"]}"
 
 /* Prepares job 7 on d2; no REPLY of ocsd and no SHAPE where they are NULL. */
 static int prepare(const char *fabric, const char *nodes, const char *reply, const char *shape)
 {
-	return node_run("prepare", "--fabric", fabric, "--dir", node_dir, "--job", "7", "--epoch", "1",
-			"--node", "d2", "--nodes", nodes, reply ? "--reply" : NULL, reply,
+	return node_run("prepare", "--fabric", fabric, "--dir", node_dir, "--job", "7", "--epoch",
+			"1", "--node", "d2", "--nodes", nodes, reply ? "--reply" : NULL, reply,
 			shape ? "--shape" : NULL, shape, NULL);
 }
 
@@ -72,10 +72,12 @@ static void test_direct(void **state)
 	assert_int_equal(prepare(DIRECT, "d[0-1]", reply, NULL), 2);
 	assert_int_equal(prepare(DIRECT, "d[0-1", reply, NULL), 2);
 	/* ocsd sends no routes: they are made here */
-	node_put(reply, "{\"id\":1,\"ok\":true,\"plan\":{\"servers\":2,\"degree\":1,\"directed\":false,"
-	    "\"groups\":[{\"members\":[0,1],\"bytes\":0,\"rings\":[[0,1]],\"steps\":[1]}],"
-	    "\"circuits\":[{\"a\":[0,0],\"b\":[1,0],\"ocs\":0,\"group\":0}],"
-	    "\"nodes\":[\"d1\",\"d2\"],\"diameter\":1,\"average_hops\":1.0,\"max_link_load\":1.0}}");
+	node_put(
+		reply,
+		"{\"id\":1,\"ok\":true,\"plan\":{\"servers\":2,\"degree\":1,\"directed\":false,"
+		"\"groups\":[{\"members\":[0,1],\"bytes\":0,\"rings\":[[0,1]],\"steps\":[1]}],"
+		"\"circuits\":[{\"a\":[0,0],\"b\":[1,0],\"ocs\":0,\"group\":0}],"
+		"\"nodes\":[\"d1\",\"d2\"],\"diameter\":1,\"average_hops\":1.0,\"max_link_load\":1.0}}");
 	if (prepare(DIRECT, "d[1-2]", reply, NULL) != 0)
 		fail_msg("%s", node_output);
 	text = node_file("plan.json");
@@ -95,7 +97,8 @@ static void test_direct(void **state)
 	assert_int_equal(prepare(DIRECT, "d[1-2]", reply, NULL), 1);
 	/* nothing to plan where nothing is wired */
 	assert_int_equal(node_run("prepare", "--fabric", UNWIRED, "--dir", node_dir, "--job", "7",
-				  "--epoch", "1", "--node", "n2", "--nodes", "n[1-2]", NULL), 0);
+				  "--epoch", "1", "--node", "n2", "--nodes", "n[1-2]", NULL),
+			 0);
 	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
 	free(reply);
 }
@@ -109,8 +112,8 @@ static char *example_with(const char *section, const char *nccl)
 
 	at = strstr(text, "    ports:\n");
 	assert_non_null(at);
-	changed = ocs_asprintf("%.*s%s%s\nnccl:\n  hwloc_xml: %s\n%s", (int)(at - text), text, section,
-			       at, SERVER, nccl);
+	changed = ocs_asprintf("%.*s%s%s\nnccl:\n  hwloc_xml: %s\n%s", (int)(at - text), text,
+			       section, at, SERVER, nccl);
 	node_put(conf, changed);
 	free(changed);
 	free(text);
@@ -197,7 +200,8 @@ static void test_warnings(void **state)
 	if (prepare(conf, "d[2,1]", reply, NULL) != 0)
 		fail_msg("%s", node_output);
 	text = node_file("warnings");
-	assert_non_null(strstr(text, "leaves NIC ports to NCCL: the machine has no NIC port mlx5_0"));
+	assert_non_null(
+		strstr(text, "leaves NIC ports to NCCL: the machine has no NIC port mlx5_0"));
 	assert_non_null(strstr(text, "\nno NCCL graph file: "));
 	assert_non_null(strstr(node_output, "mlx5_0"));
 	free(text);
@@ -217,7 +221,8 @@ static void test_warnings(void **state)
 	free(text);
 	assert_int_equal(prepare(conf, "d[2,1]", reply, NULL), 0);
 	text = node_file("warnings");
-	assert_non_null(strstr(text, "no NCCL topology file: the machine description shows no GPU"));
+	assert_non_null(
+		strstr(text, "no NCCL topology file: the machine description shows no GPU"));
 	free(text);
 	assert_null(node_file("topo.xml"));
 	text = node_file("env");
@@ -262,8 +267,10 @@ static void test_subnets(void **state)
 	assert_int_equal(prepare(conf, "d[2,1]", reply, NULL), 1);
 	assert_non_null(strstr(node_output, "there is no interface ens5"));
 	assert_false(addressed("10.128.0.9/31"));
-	assert_int_equal(system("ip link add ens5 type veth peer name p5 && ip address add 10.1.0.1/24 dev ens5"
-				" && ip address add 10.128.7.0/31 dev ens5"), 0);
+	assert_int_equal(
+		system("ip link add ens5 type veth peer name p5 && ip address add 10.1.0.1/24 dev ens5"
+		       " && ip address add 10.128.7.0/31 dev ens5"),
+		0);
 	if (prepare(conf, "d[2,1]", reply, NULL) != 0)
 		fail_msg("%s", node_output);
 	/* d2 is server 2, d1 server 1: interface 0 of d1 is number 4, subnet 8 */
@@ -291,16 +298,18 @@ static void test_subnets(void **state)
 			    "echo $! >%s.pid; "
 			    "for i in $(seq 200); do "
 			    "ip address add 10.9.9.9/32 dev lo; ip address del 10.9.9.9/32 dev lo; "
-			    "grep -q 10.9.9.9 %s && break; sleep 0.1; done", log, log, log);
+			    "grep -q 10.9.9.9 %s && break; sleep 0.1; done",
+			    log, log, log);
 	assert_int_equal(system(text), 0);
 	free(text);
 	assert_int_equal(prepare(conf, "d[2,1]", reply, NULL), 0);
 	assert_true(addressed("10.128.0.9/31"));
 	assert_false(addressed("10.128.0.13/31"));
 	assert_true(addressed("10.128.0.15/31"));
-	text = ocs_asprintf("for i in $(seq 100); do grep -q 10.128.0.15 %s && break; sleep 0.1; done; "
-			    "kill $(cat %s.pid); grep -q 10.128.0.15 %s && ! grep -qF 10.128.0.9/ %s",
-			    log, log, log, log);
+	text = ocs_asprintf(
+		"for i in $(seq 100); do grep -q 10.128.0.15 %s && break; sleep 0.1; done; "
+		"kill $(cat %s.pid); grep -q 10.128.0.15 %s && ! grep -qF 10.128.0.9/ %s",
+		log, log, log, log);
 	assert_int_equal(system(text), 0);
 	free(text);
 	unlink(log);
@@ -325,11 +334,13 @@ static void test_subnets(void **state)
 static void test_settings(void **state)
 {
 	char *example = ocs_file_read(DIRECT, 1 << 20, NULL, NULL), *text;
-	char *conf = ocs_asprintf("%s/ocs.yaml", node_base), *xml = ocs_asprintf("%s/no.xml", node_base);
+	char *conf = ocs_asprintf("%s/ocs.yaml", node_base),
+	     *xml = ocs_asprintf("%s/no.xml", node_base);
 
 	(void)state;
 	text = ocs_asprintf("%s\nnccl:\n  hwloc_xml: %s\n  env:\n    NCCL_ALGO: Ring,Tree\n"
-			    "    NCCL_DEBUG: INFO\n", example, xml);
+			    "    NCCL_DEBUG: INFO\n",
+			    example, xml);
 	node_put(conf, text);
 	free(text);
 	if (node_run("prepare", "--fabric", conf, "--dir", node_dir, "--job", "7", "--epoch", "1",
@@ -339,15 +350,18 @@ static void test_settings(void **state)
 	assert_non_null(strstr(node_output, "no.xml"));
 	/* the next job finds it in its directory; the log has it already, until slurmd starts */
 	for (int again = 0; again < 2; again++) {
-		assert_int_equal(node_run("prepare", "--fabric", conf, "--dir", node_dir, "--job", "7",
-					  "--epoch", "1", "--node", "d2", "--nodes", "d2", "--uid", "0",
-					  "--gid", "0", NULL), 0);
+		assert_int_equal(node_run("prepare", "--fabric", conf, "--dir", node_dir, "--job",
+					  "7", "--epoch", "1", "--node", "d2", "--nodes", "d2",
+					  "--uid", "0", "--gid", "0", NULL),
+				 0);
 		assert_int_equal(strstr(node_output, "no NCCL topology file") != NULL, again);
 		text = node_file("warnings");
 		assert_non_null(strstr(text, "no NCCL topology file"));
 		free(text);
 		text = ocs_asprintf("%.*s", (int)(strrchr(node_dir, '/') - node_dir), node_dir);
-		assert_int_equal(node_run("sweep", "--fabric", conf, "--dir", text, "--node", "d2", NULL), 0);
+		assert_int_equal(
+			node_run("sweep", "--fabric", conf, "--dir", text, "--node", "d2", NULL),
+			0);
 		free(text);
 	}
 	assert_null(node_file("topo.xml"));
@@ -361,9 +375,10 @@ static void test_settings(void **state)
 	/* a user who cannot get there is worth a line */
 	if (geteuid() == 0) {
 		assert_int_equal(chmod(node_base, 0700), 0);
-		assert_int_equal(node_run("prepare", "--fabric", conf, "--dir", node_dir, "--job", "7",
-					  "--epoch", "1", "--node", "d2", "--nodes", "d2", "--uid",
-					  "65534", "--gid", "65534", NULL), 0);
+		assert_int_equal(node_run("prepare", "--fabric", conf, "--dir", node_dir, "--job",
+					  "7", "--epoch", "1", "--node", "d2", "--nodes", "d2",
+					  "--uid", "65534", "--gid", "65534", NULL),
+				 0);
 		assert_non_null(strstr(node_output, "cannot read"));
 	}
 	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
@@ -376,8 +391,8 @@ static void test_settings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_direct), cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_ports), cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_direct),	cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_ports),	cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_subnets),
 	};
 

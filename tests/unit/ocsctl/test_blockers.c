@@ -74,7 +74,8 @@ static bool room(struct rig *r, const bool *there)
 	}
 	for (int i = 0; i < r->all.count; i++) {
 		for (int n = 0; there[i] && n < r->all.list[i].nnodes; n++)
-			ocs_occupancy_node_set(r->occupancy, r->fabric, r->all.list[i].nodes[n], false);
+			ocs_occupancy_node_set(r->occupancy, r->fabric, r->all.list[i].nodes[n],
+					       false);
 	}
 	placement = ocs_place(r->placer, r->occupancy, &r->all.shape, 0, NULL);
 	ocs_placement_destroy(placement);
@@ -162,7 +163,8 @@ static void test_all_sets(void **state)
 			int first = (int)random_next(16), count = 1 + (int)random_next(4);
 
 			add(&r, random_next(4) ? OCS_BY_JOB : OCS_BY_RESERVATION, first,
-			    first + count > 16 ? 1 : count, random_next(8) ? 100 + random_next(9) : 0);
+			    first + count > 16 ? 1 : count,
+			    random_next(8) ? 100 + random_next(9) : 0);
 		}
 		for (int i = (int)random_next(3); i > 0; i--)
 			add(&r, OCS_BY_NODES, (int)random_next(16), 1, 0);
@@ -252,9 +254,9 @@ static void test_a_large_machine(void **state)
 	ocs_ctl_obstacles_ask(&r.all, &answer);
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	assert_true(answer.possible && !answer.now);
-	assert_int_equal(answer.nends, 1024);	/* half of the machine, eight in each cube */
-	printf("# 2048 jobs on 4096 nodes: %.2f s\n", (double)(end.tv_sec - begin.tv_sec) +
-	       1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
+	assert_int_equal(answer.nends, 1024); /* half of the machine, eight in each cube */
+	printf("# 2048 jobs on 4096 nodes: %.2f s\n",
+	       (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
 	assert_true(end.tv_sec - begin.tv_sec < 60);
 	ocs_ctl_answer_free(&answer);
 	rig_close(&r);
@@ -263,10 +265,8 @@ static void test_a_large_machine(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_sets),
-		cmocka_unit_test(test_the_earlier_of_two),
-		cmocka_unit_test(test_nothing_helps),
-		cmocka_unit_test(test_servers_are_counted),
+		cmocka_unit_test(test_all_sets),	cmocka_unit_test(test_the_earlier_of_two),
+		cmocka_unit_test(test_nothing_helps),	cmocka_unit_test(test_servers_are_counted),
 		cmocka_unit_test(test_a_large_machine),
 	};
 

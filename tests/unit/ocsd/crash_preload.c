@@ -43,19 +43,19 @@ static void *next(const char *name)
 }
 
 /* CALL with the whole COUNT or, dying, with half of it. */
-#define CUT(count, call)				\
-	do {						\
-		enum when when = now();			\
-		ssize_t rc;				\
-							\
-		if (when == BEFORE)			\
-			die();				\
-		if (when == HALF)			\
-			(count) /= 2;			\
-		rc = (call);				\
-		if (when != NEVER)			\
-			die();				\
-		return rc;				\
+#define CUT(count, call)                \
+	do {                            \
+		enum when when = now(); \
+		ssize_t rc;             \
+                                        \
+		if (when == BEFORE)     \
+			die();          \
+		if (when == HALF)       \
+			(count) /= 2;   \
+		rc = (call);            \
+		if (when != NEVER)      \
+			die();          \
+		return rc;              \
 	} while (0)
 
 #pragma GCC visibility push(default)

@@ -25,29 +25,28 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-static const char config[] =
-	"version: 1\n"
-	"ocsd:\n"
-	"  socket: unix:%1$s/ocsd.sock\n"
-	"  state: %1$s/state\n"
-	"%2$s"
-	"timeouts: {switch: %6$dms, retry: %3$dms, poll: %4$dms, dark: 1s}\n"
-	"switches:\n"
-	"  - name: t-[x,y,z]-[0-1]-[0-1]\n"
-	"    driver: %5$s\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 16\n"
-	"  - name: direct-[0-1]\n"
-	"    driver: %5$s\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 16\n"
-	"  - name: rail-[0-1]\n"
-	"    driver: %5$s\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 8\n";
+static const char config[] = "version: 1\n"
+			     "ocsd:\n"
+			     "  socket: unix:%1$s/ocsd.sock\n"
+			     "  state: %1$s/state\n"
+			     "%2$s"
+			     "timeouts: {switch: %6$dms, retry: %3$dms, poll: %4$dms, dark: 1s}\n"
+			     "switches:\n"
+			     "  - name: t-[x,y,z]-[0-1]-[0-1]\n"
+			     "    driver: %5$s\n"
+			     "    address: \"unix:%1$s/{name}\"\n"
+			     "    credentials: %1$s/credentials\n"
+			     "    size: 16\n"
+			     "  - name: direct-[0-1]\n"
+			     "    driver: %5$s\n"
+			     "    address: \"unix:%1$s/{name}\"\n"
+			     "    credentials: %1$s/credentials\n"
+			     "    size: 16\n"
+			     "  - name: rail-[0-1]\n"
+			     "    driver: %5$s\n"
+			     "    address: \"unix:%1$s/{name}\"\n"
+			     "    credentials: %1$s/credentials\n"
+			     "    size: 8\n";
 
 static const char config_fabrics[] =
 	"fabrics:\n"
@@ -93,24 +92,25 @@ void rig_prepare(struct rig *rig)
 	rig->poll_ms = 60000;
 	emulator_folder(&rig->emulator);
 	snprintf(rig->yaml, sizeof(rig->yaml), "%s/ocs.yaml", rig->emulator.folder);
-	snprintf(rig->address, sizeof(rig->address), "unix:%s/ocsd.sock",
-		 rig->emulator.folder);
+	snprintf(rig->address, sizeof(rig->address), "unix:%s/ocsd.sock", rig->emulator.folder);
 }
 
 void rig_start(struct rig *rig)
 {
-	const char *const arguments[] = {
-		"--fabric", "%s/ocs.yaml", "--delay", "2",
-		rig->netconf ? "--known-hosts" : NULL, "%s/known_hosts", NULL
-	};
+	const char *const arguments[] = { "--fabric",
+					  "%s/ocs.yaml",
+					  "--delay",
+					  "2",
+					  rig->netconf ? "--known-hosts" : NULL,
+					  "%s/known_hosts",
+					  NULL };
 	char *driver = rig->netconf ? ocs_asprintf("netconf\n    known_hosts: %s/known_hosts",
-						   rig->emulator.folder) : ocs_strdup("tl1");
-	char *listen = *rig->listen ? ocs_asprintf("  listen: %s\n", rig->listen)
-				    : ocs_strdup("");
-	char *head = ocs_asprintf(config, rig->emulator.folder, listen, rig->retry_ms,
-				  rig->poll_ms, driver, rig->timeout_ms);
-	char *more = ocs_asprintf(rig->switches ? rig->switches : "%.0s",
-				  rig->emulator.folder);
+						   rig->emulator.folder) :
+				      ocs_strdup("tl1");
+	char *listen = *rig->listen ? ocs_asprintf("  listen: %s\n", rig->listen) : ocs_strdup("");
+	char *head = ocs_asprintf(config, rig->emulator.folder, listen, rig->retry_ms, rig->poll_ms,
+				  driver, rig->timeout_ms);
+	char *more = ocs_asprintf(rig->switches ? rig->switches : "%.0s", rig->emulator.folder);
 	char *text = ocs_asprintf("%s%s%s%s", head, more, config_fabrics,
 				  rig->fabrics ? rig->fabrics : "");
 	struct ocs_error err;
@@ -140,8 +140,8 @@ static void become_daemon(struct rig *rig)
 	unsetenv("JOURNAL_STREAM");
 	dup2(fd, 1);
 	dup2(fd, 2);
-	execl(program, "ocsd", "--foreground", "--log-level", "debug", "--fabric",
-	      rig->yaml, rig->state ? "--state" : (char *)NULL, rig->state, (char *)NULL);
+	execl(program, "ocsd", "--foreground", "--log-level", "debug", "--fabric", rig->yaml,
+	      rig->state ? "--state" : (char *)NULL, rig->state, (char *)NULL);
 	_exit(127);
 }
 
@@ -350,9 +350,10 @@ char *rig_place(struct rig *rig, const char *shape_text, const char *busy, char 
 
 		assert_true(count >= 0);
 		for (int i = 0; i < count; i++)
-			ocs_occupancy_node_set(occupancy, rig->fabric,
-				(int)(ocs_fabric_node(rig->fabric, names[i]) -
-				      rig->fabric->nodes), false);
+			ocs_occupancy_node_set(
+				occupancy, rig->fabric,
+				(int)(ocs_fabric_node(rig->fabric, names[i]) - rig->fabric->nodes),
+				false);
 		ocs_names_free(names, (size_t)count);
 	}
 	placement = ocs_place(placer, occupancy, &shape, 0, &err);
@@ -377,7 +378,7 @@ int rig_patches(struct rig *rig)
 	int count = 0;
 
 	assert_non_null(all);
-	json_object_object_foreach(all, name, status) {
+	json_object_object_foreach (all, name, status) {
 		(void)name;
 		count += (int)rig_number(status, "patches");
 	}

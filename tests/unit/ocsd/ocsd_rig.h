@@ -35,16 +35,16 @@ struct rig {
 	struct emulator emulator;
 	struct ocs_fabric *fabric;
 	pid_t daemon;
-	char yaml[128];		/* path of ocs.yaml */
-	char address[128];	/* of ocsd */
-	char listen[64];	/* host:port with MUNGE, or "" */
-	bool netconf;		/* the switches speak it, over SSH */
-	int timeout_ms;		/* of a command to a switch */
-	int retry_ms;		/* pause before a failed switch is tried again */
+	char yaml[128];	   /* path of ocs.yaml */
+	char address[128]; /* of ocsd */
+	char listen[64];   /* host:port with MUNGE, or "" */
+	bool netconf;	   /* the switches speak it, over SSH */
+	int timeout_ms;	   /* of a command to a switch */
+	int retry_ms;	   /* pause before a failed switch is tried again */
 	int poll_ms;
-	const char *switches;	/* more entries of ocs.yaml (%1$s: the folder), or NULL */
+	const char *switches; /* more entries of ocs.yaml (%1$s: the folder), or NULL */
 	const char *fabrics;
-	const char *state;	/* --state of ocsd, or NULL */
+	const char *state; /* --state of ocsd, or NULL */
 };
 
 /* A rig with defaults; change members before rig_start(). */
@@ -79,8 +79,7 @@ int rig_setup_with(void **state, const char *switches, const char *fabrics, int 
 int rig_teardown(void **state);
 
 /* A printf-like command to the emulator, which must take it. */
-void rig_emulate(struct rig *rig, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
+void rig_emulate(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* A TCP port of the loopback interface that was free a moment ago. */
 int rig_free_port(void);
 

@@ -19,7 +19,8 @@
 struct ocs_client *rig_client(struct rig *rig)
 {
 	struct ocs_error err;
-	struct ocs_client *client = ocs_client_open(rig->address, NULL, NULL, RIG_PATIENCE_MS, &err);
+	struct ocs_client *client =
+		ocs_client_open(rig->address, NULL, NULL, RIG_PATIENCE_MS, &err);
 
 	if (!client)
 		fail_msg("%s", err.text);
@@ -82,8 +83,8 @@ struct json_object *rig_refused(struct ocs_client *client, int code, const char 
 	reply = ocs_client_call(client, request, RIG_PATIENCE_MS, &refusal, &err);
 	assert_null(reply);
 	if (!refusal || err.code != code || !strstr(err.text, part))
-		fail_msg("%s: code %d, %s (wanted %d, %s)",
-			 json_object_to_json_string(request), err.code, err.text, code, part);
+		fail_msg("%s: code %d, %s (wanted %d, %s)", json_object_to_json_string(request),
+			 err.code, err.text, code, part);
 	json_object_put(request);
 	return refusal;
 }
@@ -189,8 +190,8 @@ void rig_until_switch(struct ocs_client *client, const char *name, const char *s
 	bool good = false;
 
 	while (!good) {
-		struct json_object *reply = rig_ask(client,
-			"{'op':'show','what':'switch','name':'%s'}", name);
+		struct json_object *reply =
+			rig_ask(client, "{'op':'show','what':'switch','name':'%s'}", name);
 		struct json_object *list = NULL;
 
 		json_object_object_get_ex(reply, "switches", &list);

@@ -18,15 +18,13 @@ struct rig;
 struct ocs_client *rig_client(struct rig *rig);
 
 /* A request from a printf-like JSON text ('...' stands for "..."). */
-struct json_object *rig_json(const char *format, ...)
-	__attribute__((format(printf, 1, 2)));
+struct json_object *rig_json(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Sends and wants "ok"; the reply (caller puts it). */
 struct json_object *rig_ask(struct ocs_client *client, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Sends and wants a refusal with CODE whose text contains PART; the reply. */
 struct json_object *rig_refused(struct ocs_client *client, int code, const char *part,
-				const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
+				const char *format, ...) __attribute__((format(printf, 4, 5)));
 /* Sends without waiting. */
 void rig_send(struct ocs_client *client, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

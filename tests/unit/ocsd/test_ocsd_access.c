@@ -58,8 +58,8 @@ static size_t rows(struct json_object *reply, const char *member)
 {
 	struct json_object *list = NULL;
 
-	return json_object_object_get_ex(reply, member, &list) ?
-	       json_object_array_length(list) : 1000;
+	return json_object_object_get_ex(reply, member, &list) ? json_object_array_length(list) :
+								 1000;
 }
 
 static int stranger(struct rig *rig)
@@ -128,17 +128,21 @@ static void unprivileged(void **state)
 	client = rig_client(rig);
 	assert_int_equal(chmod(rig->emulator.folder, 0711), 0);
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,"
-				"'section':'ring','nodes':'d[0-1]'}"));
+					"'section':'ring','nodes':'d[0-1]'}"));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
-	json_object_put(rig_ask(client, "{'op':'commit','job':2,'epoch':20,'uid':%d,"
-				"'section':'ring','nodes':'d[2-3]'}", STRANGER));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':2,'epoch':20,'uid':%d,"
+				"'section':'ring','nodes':'d[2-3]'}",
+				STRANGER));
 	json_object_put(rig_ask(client, "{'op':'pending','job':5,'user':'root','shape':'4x4',"
-				"'reason':'needs more'}"));
+					"'reason':'needs more'}"));
 	/* whose it is, is the uid; the name is for people */
-	json_object_put(rig_ask(client, "{'op':'pending','job':6,'uid':%d,'user':'somebody',"
-				"'shape':'4x4','reason':'needs more'}", STRANGER));
+	json_object_put(rig_ask(client,
+				"{'op':'pending','job':6,'uid':%d,'user':'somebody',"
+				"'shape':'4x4','reason':'needs more'}",
+				STRANGER));
 	json_object_put(rig_ask(client, "{'op':'pending','job':7,'uid':0,'user':'nobody',"
-				"'shape':'4x4','reason':'needs more'}"));
+					"'shape':'4x4','reason':'needs more'}"));
 	assert_int_equal(in_child(stranger, rig), 0);
 	assert_string_equal(rig_job_state(client, 1), "realised");
 	reply = rig_ask(client, "{'op':'show','what':'pending'}");
@@ -275,8 +279,15 @@ static void nonsense(void **state)
 	struct rig *rig = *state;
 	struct ocs_client *client = rig_client(rig);
 	static const char *const lines[] = {
-		"hello\n", "[1,2]\n", "{\"op\":\n", "{}\n", "{\"op\":7,\"id\":1}\n",
-		"{\"op\":\"show\"}\n", "{\"id\":1}\n", "\xff\xfe{}\n", "null\n",
+		"hello\n",
+		"[1,2]\n",
+		"{\"op\":\n",
+		"{}\n",
+		"{\"op\":7,\"id\":1}\n",
+		"{\"op\":\"show\"}\n",
+		"{\"id\":1}\n",
+		"\xff\xfe{}\n",
+		"null\n",
 		"{\"op\":\"commit\",\"id\":1,\"job\":\"x\",\"epoch\":[]}\n",
 		"{\"op\":\"commit\",\"id\":1,\"job\":99999999999,\"epoch\":1}\n",
 		"{\"op\":\"subscribe\",\"id\":1,\"jobs\":[1,null,{\"job\":{}}]}\n",
@@ -291,7 +302,8 @@ static void nonsense(void **state)
 		answer = raw(rig, lines[i], strlen(lines[i]));
 		if (!answer)
 			fail_msg("no answer to %s", lines[i]);
-		assert_non_null(strstr(answer, strstr(lines[i], "subscribe") ? "true" : "\"code\":2"));
+		assert_non_null(
+			strstr(answer, strstr(lines[i], "subscribe") ? "true" : "\"code\":2"));
 		free(answer);
 	}
 	/* A line without end is cut off at 1 MiB. */
@@ -346,7 +358,7 @@ static bool turned_away(struct rig *rig, const char *line)
 	return away;
 }
 
-#define FLOOD 300	/* more than the 256 credentials that may wait of one address */
+#define FLOOD 300 /* more than the 256 credentials that may wait of one address */
 
 /* From an address of its own; answers the challenge with no credential. */
 static int knock(struct rig *rig)
@@ -408,11 +420,12 @@ static void remote(void **state)
 	if (!client)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':0,"
-				"'section':'ring','nodes':'d[0-1]'}"));
+					"'section':'ring','nodes':'d[0-1]'}"));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d1'}"));
 	assert_true(turned_away(&rig, "{\"op\":\"show\",\"id\":1,\"what\":\"fabric\"}\n"));
 	assert_true(turned_away(&rig, "{\"op\":\"hello\",\"id\":1}\n"));
-	assert_true(turned_away(&rig, "{\"op\":\"hello\",\"id\":1,\"credential\":\"MUNGE:none:\"}\n"));
+	assert_true(
+		turned_away(&rig, "{\"op\":\"hello\",\"id\":1,\"credential\":\"MUNGE:none:\"}\n"));
 	assert_true(turned_away(&rig, "nonsense\n"));
 	if (geteuid() == 0)
 		assert_int_equal(in_child(remote_stranger, &rig), 0);

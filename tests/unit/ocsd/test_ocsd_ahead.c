@@ -18,31 +18,29 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-#define SELECTED 32	/* patches of 16 1x2 switches */
+#define SELECTED 32 /* patches of 16 1x2 switches */
 
-static const char switches[] =
-	"  - name: \"[near,ahead]-[0-3]\"\n"
-	"    driver: tl1\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 16\n"
-	"  - name: flip-[0-3]\n"
-	"    driver: tl1\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 16\n"
-	"    moves: true\n";
+static const char switches[] = "  - name: \"[near,ahead]-[0-3]\"\n"
+			       "    driver: tl1\n"
+			       "    address: \"unix:%1$s/{name}\"\n"
+			       "    credentials: %1$s/credentials\n"
+			       "    size: 16\n"
+			       "  - name: flip-[0-3]\n"
+			       "    driver: tl1\n"
+			       "    address: \"unix:%1$s/{name}\"\n"
+			       "    credentials: %1$s/credentials\n"
+			       "    size: 16\n"
+			       "    moves: true\n";
 
-static const char fabrics[] =
-	"  - name: two\n"
-	"    kind: direct\n"
-	"    partitions: [two]\n"
-	"    nodes: w[0-3]\n"
-	"    degree: 4\n"
-	"    ports: {switch: \"near-{interface}\", port: server+1}\n"
-	"    look_ahead:\n"
-	"      ports: {switch: \"ahead-{interface}\", port: server+1}\n"
-	"      select: {switch: \"flip-{interface}\", port: 3*server+1}\n";
+static const char fabrics[] = "  - name: two\n"
+			      "    kind: direct\n"
+			      "    partitions: [two]\n"
+			      "    nodes: w[0-3]\n"
+			      "    degree: 4\n"
+			      "    ports: {switch: \"near-{interface}\", port: server+1}\n"
+			      "    look_ahead:\n"
+			      "      ports: {switch: \"ahead-{interface}\", port: server+1}\n"
+			      "      select: {switch: \"flip-{interface}\", port: 3*server+1}\n";
 
 static int setup(void **state)
 {
@@ -56,7 +54,7 @@ static int patches_of(struct rig *rig, const char *prefix)
 	struct json_object *all = json_tokener_parse(text);
 	int count = 0;
 
-	json_object_object_foreach(all, name, status)
+	json_object_object_foreach (all, name, status)
 		if (strncmp(name, prefix, strlen(prefix)) == 0)
 			count += (int)rig_number(status, "patches");
 	json_object_put(all);
@@ -87,9 +85,10 @@ static void assert_selected(struct rig *rig, int set)
 
 static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'two','nodes':'%s'}", job, job * 10,
-				nodes));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'two','nodes':'%s'}",
+				job, job * 10, nodes));
 }
 
 static void apply(struct ocs_client *client, unsigned int job, const char *node)
@@ -100,8 +99,8 @@ static void apply(struct ocs_client *client, unsigned int job, const char *node)
 
 static int prepare(struct ocs_client *client, unsigned int job, const char *nodes)
 {
-	struct json_object *reply = rig_ask(client, "{'op':'prepare','job':%u,'nodes':'%s'}", job,
-					    nodes);
+	struct json_object *reply =
+		rig_ask(client, "{'op':'prepare','job':%u,'nodes':'%s'}", job, nodes);
 	int set = (int)rig_number(reply, "set");
 
 	json_object_put(reply);
@@ -269,8 +268,8 @@ static void killed_anywhere(void **state)
 		ocs_client_close(client);
 		rig_start_daemon(rig);
 		client = rig_client(rig);
-		json_object_put(rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job,
-					job * 10));
+		json_object_put(
+			rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job, job * 10));
 		commit(client, job + 1, "w[0-3]");
 		apply(client, job + 1, "w3");
 		assert_string_equal(rig_job_state(client, job + 1), "realised");

@@ -25,7 +25,7 @@
 
 #define YEAR (365 * 86400L)
 #define DAY 86400L
-#define CENTURY (73 * YEAR)	/* from 2026 to 2099 */
+#define CENTURY (73 * YEAR) /* from 2026 to 2099 */
 
 static const long steps[] = { YEAR, -DAY, YEAR, 0 };
 #define STEPS (sizeof(steps) / sizeof(steps[0]))
@@ -45,8 +45,10 @@ static int setup_trouble(void **state)
 
 static void commit(struct ocs_client *client, unsigned int job, unsigned int epoch)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[0-3]'}", job, epoch));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'d[0-3]'}",
+				job, epoch));
 }
 
 static int lines_with(struct rig *rig, const char *part)
@@ -124,7 +126,7 @@ static void far_future(void **state)
 	commit(client, 7, 70);
 	json_object_put(rig_ask(client, "{'op':'release','job':7,'epoch':70}"));
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c0','reason':'x',"
-				"'transaction':'once'}"));
+					"'transaction':'once'}"));
 	ocs_client_close(client);
 	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++) {
 		rows = rig_select(rig, "SELECT count(*) FROM audit");
@@ -142,12 +144,14 @@ static void far_future(void **state)
 					    "{'op':'apply','job':7,'epoch':70,'node':'d0'}"));
 		/* what was done once is not done again */
 		json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c0',"
-					"'reason':'x','transaction':'once'}"));
+						"'reason':'x','transaction':'once'}"));
 		ocs_client_close(client);
 	}
 	/* the clock of ages has hardly moved */
 	assert_true(rig_select(rig, "SELECT max(clock) - min(clock) FROM audit_marks") < DAY);
-	assert_true(rig_select(rig, "SELECT abs(value - unixepoch()) FROM meta WHERE name='clock'") < DAY);
+	assert_true(
+		rig_select(rig, "SELECT abs(value - unixepoch()) FROM meta WHERE name='clock'") <
+		DAY);
 	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='drain'"), 1);
 }
 
@@ -169,8 +173,9 @@ static char *say_hello(const char *address, const char *key, const char *hello, 
 	ocs_key_prove(key, strlen(key), proof, "hello", rig_text(challenge, "challenge"), "aa", "0",
 		      NULL);
 	*sent = hello ? ocs_strdup(hello) :
-		ocs_asprintf("{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"%s\"}\n",
-			     proof);
+			ocs_asprintf(
+				"{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"%s\"}\n",
+				proof);
 	assert_int_equal(ocs_net_write(lines.fd, *sent, strlen(*sent), deadline, &err), 0);
 	answer = ocs_lines_next(&lines, 1 << 20, deadline, &err);
 	json_object_put(challenge);

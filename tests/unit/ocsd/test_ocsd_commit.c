@@ -13,8 +13,9 @@
 #include "tests/unit/ocsd/ocsd_rig.h"
 
 /* 2x2x4 over the cubes c0 and c1: its z rings take port 1 to 4 of the z switches. */
-#define COMMIT "{'op':'commit','job':1,'epoch':%d,'uid':1000,'user':'alice'," \
-	       "'section':'pod','partition':'tpu','nodes':'%s','placement':'%s'}"
+#define COMMIT                                                         \
+	"{'op':'commit','job':1,'epoch':%d,'uid':1000,'user':'alice'," \
+	"'section':'pod','partition':'tpu','nodes':'%s','placement':'%s'}"
 
 static int setup(void **state)
 {
@@ -23,7 +24,9 @@ static int setup(void **state)
 
 static void refused_over_what_is_drained(void **state)
 {
-	static const struct { const char *op, *kind, *name, *says; } faults[] = {
+	static const struct {
+		const char *op, *kind, *name, *says;
+	} faults[] = {
 		{ "drain", "xpu", "c0:0,0,1", "xpu c0:0,0,1 (node n0) is drained: burnt" },
 		{ "drain", "xpu", "c1:1,1,0", "xpu c1:1,1,0 (node n7) is drained: burnt" },
 		{ "drain", "cube", "c1", "cube c1 is drained: burnt" },
@@ -43,7 +46,8 @@ static void refused_over_what_is_drained(void **state)
 
 	assert_string_equal(nodes, "n[0-7]");
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++, epoch++) {
-		json_object_put(rig_ask(client, "{'op':'%s','kind':'%s','name':'%s','reason':'burnt'}",
+		json_object_put(rig_ask(client,
+					"{'op':'%s','kind':'%s','name':'%s','reason':'burnt'}",
 					faults[i].op, faults[i].kind, faults[i].name));
 		if (faults[i].says)
 			json_object_put(rig_refused(client, 4, faults[i].says, COMMIT, epoch, nodes,
@@ -68,8 +72,9 @@ static void refused_over_a_port_in_quarantine(void **state)
 	json_object_put(rig_ask(watcher, "{'op':'subscribe'}"));
 	rig_emulate(rig, "patch t-z-0-0 2 32");
 	json_object_put(rig_event(watcher, "drain"));
-	json_object_put(rig_refused(client, 4, "port t-z-0-0:2 is drained: a patch that is not ours",
-				    COMMIT, 1, nodes, placement));
+	json_object_put(rig_refused(client, 4,
+				    "port t-z-0-0:2 is drained: a patch that is not ours", COMMIT,
+				    1, nodes, placement));
 	rig_emulate(rig, "unpatch t-z-0-0 2");
 	ocs_client_close(watcher);
 	ocs_client_close(client);
@@ -85,7 +90,8 @@ static void nodes_of_a_refused_commit(void **state)
 	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 	struct json_object *reply;
 
-	json_object_put(rig_ask(client, "{'op':'drain','kind':'xpu','name':'c0:0,0,0','reason':'x'}"));
+	json_object_put(
+		rig_ask(client, "{'op':'drain','kind':'xpu','name':'c0:0,0,0','reason':'x'}"));
 	rig_send(early, "{'op':'apply','job':1,'epoch':5,'node':'n0'}");
 	json_object_put(rig_refused(client, 4, "xpu c0:0,0,0", COMMIT, 5, nodes, placement));
 	rig_silence(early, 300);

@@ -28,8 +28,8 @@
 
 #define DESCRIPTORS 300
 #define CROWDS 4
-#define CROWD 150	/* connections of one process */
-#define PATIENCE_S 20	/* of ocsd, as its protocol says */
+#define CROWD 150     /* connections of one process */
+#define PATIENCE_S 20 /* of ocsd, as its protocol says */
 #define SECOND_NS INT64_C(1000000000)
 
 static char key[64], listening[64], metrics[64], *key_path;
@@ -99,8 +99,10 @@ static double cpu_seconds(pid_t pid)
 
 	text = ocs_file_read(path, 4096, NULL, NULL);
 	assert_non_null(text);
-	assert_int_equal(sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
-				&user, &kernel), 2);
+	assert_int_equal(sscanf(strrchr(text, ')'),
+				") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user,
+				&kernel),
+			 2);
 	free(text);
 	free(path);
 	return (double)(user + kernel) / (double)sysconf(_SC_CLK_TCK);
@@ -132,7 +134,7 @@ static void more_than_descriptors(void **state)
 	/* an administrator, a job, the switches */
 	client = rig_client(rig);
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':0,"
-				"'section':'ring','nodes':'d[0-1]'}"));
+					"'section':'ring','nodes':'d[0-1]'}"));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d1'}"));
 	rig_emulate(rig, "reboot direct-0 restore");
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
@@ -183,7 +185,8 @@ static double hung_up(const char *text, int count, int pause_ms)
 
 static void strangers(void **state)
 {
-	static const char guess[] = "{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"bb\"}\n";
+	static const char guess[] =
+		"{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"bb\"}\n";
 	char *block = ocs_calloc(1, 32 << 10);
 
 	(void)state;
@@ -200,10 +203,10 @@ static void strangers(void **state)
 /* ---- users who are known, and have too many ---- */
 
 #define USERS 40
-#define HELD 20			/* 800 together, of 300 */
+#define HELD 20 /* 800 together, of 300 */
 #define FIRST_UID 60000
 #define HONEST_UID 61000
-#define SECONDS_MAX 10.0	/* a busy machine; alone it is a few milliseconds */
+#define SECONDS_MAX 10.0 /* a busy machine; alone it is a few milliseconds */
 
 static void become(uid_t uid)
 {
@@ -295,10 +298,12 @@ static void administrators_come_in(struct rig *rig, uint32_t job)
 	double seconds;
 
 	json_object_put(rig_ask(client, "{'op':'show','what':'fabric'}"));
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':0,"
-				"'section':'ring','nodes':'d[0-1]'}", job, 10 * job));
-	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'d1'}", job,
-				10 * job));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':0,"
+				"'section':'ring','nodes':'d[0-1]'}",
+				job, 10 * job));
+	json_object_put(
+		rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'d1'}", job, 10 * job));
 	ocs_client_close(client);
 	client = ocs_client_open(listening, key_path, NULL, 5000, &err);
 	if (!client)
@@ -349,7 +354,8 @@ static void many_users(void **state)
 /* A log that others fill is not filled. */
 static void quiet_log(void **state)
 {
-	static const char guess[] = "{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"bb\"}\n";
+	static const char guess[] =
+		"{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"bb\"}\n";
 	struct rig *rig = *state;
 	size_t lines = 0;
 	char *log;

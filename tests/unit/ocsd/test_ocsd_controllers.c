@@ -26,7 +26,8 @@ static uint64_t term_of(struct json_object *reply)
 
 static void run_job_7(struct ocs_client *slurmctld)
 {
-	json_object_put(rig_ask(slurmctld, "{'op':'commit','job':7,'epoch':70,'uid':1000,'user':'alice',"
+	json_object_put(rig_ask(slurmctld,
+				"{'op':'commit','job':7,'epoch':70,'uid':1000,'user':'alice',"
 				"'section':'ring','nodes':'d[0-3]'}"));
 	json_object_put(rig_ask(slurmctld, "{'op':'apply','job':7,'epoch':70,'node':'d0'}"));
 }
@@ -50,7 +51,8 @@ static void one_slurmctld_at_a_time(void **state)
 	reply = rig_ask(second, "{'op':'subscribe','jobs':[],'term':0}");
 	/* it hears which jobs wait as far as ocsd knows */
 	assert_string_equal(json_object_to_json_string_ext(json_object_object_get(reply, "pending"),
-							   JSON_C_TO_STRING_PLAIN), "[5]");
+							   JSON_C_TO_STRING_PLAIN),
+			    "[5]");
 	two = term_of(reply);
 	assert_true(one && two > one);
 	/* the first finds its connection closed */
@@ -117,13 +119,15 @@ static void late_slurmctld(void **state)
 		}
 	}
 	second = rig_client(rig);
-	assert_true(two == term_of(rig_ask(second, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],"
-					   "'term':%llu,'controller':1}", (unsigned long long)two)));
+	assert_true(two == term_of(rig_ask(second,
+					   "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],"
+					   "'term':%llu,'controller':1}",
+					   (unsigned long long)two)));
 	/* who starts anew gets a new one */
 	ocs_client_close(first);
 	first = rig_client(rig);
 	assert_true(two < term_of(rig_ask(first, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],"
-					  "'term':0,'controller':0}")));
+						 "'term':0,'controller':0}")));
 	json_object_put(rig_event(second, "superseded"));
 	assert_string_equal(rig_job_state(first, 7), "realised");
 	/* and may have died before it had saved that the job has started */
@@ -187,7 +191,7 @@ static void first_term_asked_late(void **state)
 	ocs_client_close(second);
 	second = rig_client(rig);
 	assert_true(two < term_of(rig_ask(second, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],"
-					  "'term':0,'controller':1,'age_ms':40000}")));
+						  "'term':0,'controller':1,'age_ms':40000}")));
 	/* Started anew the first has read what the second saved. */
 	first = rig_client(rig);
 	json_object_put(rig_ask(first, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],'term':0,"
@@ -232,8 +236,10 @@ static void moved_slurmctld(void **state)
 	ocs_client_close(late);
 	second = rig_client(rig);
 	for (int i = 0; i < 200; i++) {
-		rig_send(second, "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],'term':%llu,"
-				 "'boot':'b2'}", (unsigned long long)two);
+		rig_send(second,
+			 "{'op':'subscribe','jobs':[{'job':7,'epoch':70}],'term':%llu,"
+			 "'boot':'b2'}",
+			 (unsigned long long)two);
 		if (term_of(rig_reply(second)) == two)
 			break;
 		usleep(20000);

@@ -22,7 +22,7 @@
 /* Without the preload ocsd dies at times instead of at calls. */
 #define BY_CALL RIG_PRELOADS
 
-#define PATCHES 16	/* of one job: 2x2x4 over two cubes */
+#define PATCHES 16 /* of one job: 2x2x4 over two cubes */
 
 struct guest {
 	unsigned int job;
@@ -53,19 +53,23 @@ static bool say(struct ocs_client *client, const char *format, ...)
 
 static bool commit(struct ocs_client *client, const struct guest *g)
 {
-	return say(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,'user':'alice',"
+	return say(client,
+		   "{'op':'commit','job':%u,'epoch':%u,'uid':1000,'user':'alice',"
 		   "'section':'pod','partition':'tpu','nodes':'%s','shape':'2x2x4',"
-		   "'conn':'torus,torus,torus','placement':'%s'}", g->job, g->job, g->nodes,
-		   g->placement);
+		   "'conn':'torus,torus,torus','placement':'%s'}",
+		   g->job, g->job, g->nodes, g->placement);
 }
 
 /* As slurmctld does: which jobs live; what ocsd has not heard of is said again. */
 static bool subscribe(struct ocs_client *client, const struct guest *host, const struct guest *g)
 {
-	struct json_object *request = g->ended ?
-		rig_json("{'op':'subscribe','jobs':[{'job':%u,'epoch':%u}]}", host->job, host->job) :
-		rig_json("{'op':'subscribe','jobs':[{'job':%u,'epoch':%u},{'job':%u,'epoch':%u}]}",
-			 host->job, host->job, g->job, g->job);
+	struct json_object *request =
+		g->ended ?
+			rig_json("{'op':'subscribe','jobs':[{'job':%u,'epoch':%u}]}", host->job,
+				 host->job) :
+			rig_json(
+				"{'op':'subscribe','jobs':[{'job':%u,'epoch':%u},{'job':%u,'epoch':%u}]}",
+				host->job, host->job, g->job, g->job);
 	struct ocs_error err = { 0 };
 	struct json_object *reply = ocs_client_call(client, request, 20000, NULL, &err), *unknown;
 	bool good = reply;
@@ -75,7 +79,8 @@ static bool subscribe(struct ocs_client *client, const struct guest *host, const
 		return false;
 	json_object_object_get_ex(reply, "unknown", &unknown);
 	for (size_t i = 0; i < json_object_array_length(unknown); i++) {
-		assert_int_equal(json_object_get_int64(json_object_array_get_idx(unknown, i)), g->job);
+		assert_int_equal(json_object_get_int64(json_object_array_get_idx(unknown, i)),
+				 g->job);
 		good = commit(client, g);
 	}
 	json_object_put(reply);
@@ -98,8 +103,8 @@ static bool live(struct ocs_client *client, struct guest *g, int *step)
 			break;
 		case 2:
 			g->ended = true;
-			good = say(client, "{'op':'end','job':%u,'epoch':%u,'reason':'done'}", g->job,
-				   g->job);
+			good = say(client, "{'op':'end','job':%u,'epoch':%u,'reason':'done'}",
+				   g->job, g->job);
 			break;
 		case 3:
 			good = say(client, "{'op':'release','job':%u,'epoch':%u}", g->job, g->job);
@@ -208,7 +213,8 @@ static void every_step(void **state)
 	while (crash(rig, &host, &g, at, BY_CALL ? ways[at % 3] : NULL) || (!BY_CALL && at < 20))
 		at++;
 	assert_true(at > (BY_CALL ? 60 : 19));
-	print_message("# %d deaths, none of %d circuits of the other job lost\n", at - 1, PATCHES / 2);
+	print_message("# %d deaths, none of %d circuits of the other job lost\n", at - 1,
+		      PATCHES / 2);
 	check_host(rig, circuits);
 	json_object_put(reply);
 	rig_start_daemon(rig);

@@ -22,7 +22,7 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-#define PATCHES 16	/* of one job: 2x2x4 over two cubes */
+#define PATCHES 16 /* of one job: 2x2x4 over two cubes */
 #define PAGE 4096
 
 struct file {
@@ -91,16 +91,19 @@ static void prepare(struct rig *rig)
 	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 	struct ocs_client *client = rig_client(rig);
 
-	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':1,'uid':1000,'user':'alice',"
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':1,'epoch':1,'uid':1000,'user':'alice',"
 				"'section':'pod','nodes':'%s','shape':'2x2x4',"
-				"'conn':'torus,torus,torus','placement':'%s'}", nodes, placement));
+				"'conn':'torus,torus,torus','placement':'%s'}",
+				nodes, placement));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'n0'}"));
 	json_object_put(rig_ask(client, "{'op':'commit','job':2,'epoch':2,'uid':1000,'user':'bob',"
-				"'section':'ring','nodes':'d[0-3]'}"));
+					"'section':'ring','nodes':'d[0-3]'}"));
 	json_object_put(rig_ask(client, "{'op':'apply','job':2,'epoch':2,'node':'d0'}"));
 	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':2}"));
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c3','reason':'x'}"));
-	json_object_put(rig_ask(client, "{'op':'drain','kind':'xpu','name':'c2:0,1,0','reason':'z'}"));
+	json_object_put(
+		rig_ask(client, "{'op':'drain','kind':'xpu','name':'c2:0,1,0','reason':'z'}"));
 	ocs_client_close(client);
 	rig_until_patches(rig, PATCHES);
 	rig_stop_daemon(rig, SIGTERM);
@@ -188,8 +191,8 @@ static void every_page(void **state)
 	/* the last bytes of a page are rows: a whole half of it is never missed */
 	for (size_t page = 0; page < pages; page++)
 		refused += damage(rig, &f, page * PAGE + PAGE / 2, PAGE / 2, known);
-	print_message("# %zu pages: %d of %zu damages refused, the others were in free space\n", pages,
-		      refused, 2 * pages + 1);
+	print_message("# %zu pages: %d of %zu damages refused, the others were in free space\n",
+		      pages, refused, 2 * pages + 1);
 	assert_true(refused > (int)pages + 5);
 	rig_start_daemon(rig);
 	free(known);

@@ -28,7 +28,7 @@
 #include "tests/unit/ocsd/ocsd_rig.h"
 #include "tests/unit/ocsd/ocsd_rows.h"
 
-#define PATCHES 16	/* of one job: 2x2x4 over two cubes */
+#define PATCHES 16 /* of one job: 2x2x4 over two cubes */
 #define PATIENCE_NS (30 * INT64_C(1000000000))
 
 struct pair {
@@ -72,7 +72,8 @@ static enum answer ask(struct rig *rig, const char *format, ...)
 	json_object_put(reply);
 	if (!reply && err.code != OCS_UNREACHABLE &&
 	    (err.code != OCS_NOT_NOW || !strstr(err.text, "/ocsd.db cannot be used (") ||
-	     !strstr(err.text, "); until it can, ocsd changes nothing and circuits stay as they are")))
+	     !strstr(err.text,
+		     "); until it can, ocsd changes nothing and circuits stay as they are")))
 		fail_msg("%s: %s", text, err.text);
 	free(text);
 	return reply ? DONE : err.code == OCS_UNREACHABLE ? LOST : REFUSED;
@@ -89,10 +90,11 @@ static enum answer step(struct rig *rig, const struct pair *p, int number, unsig
 {
 	switch (number) {
 	case 0:
-		return ask(rig, "{'op':'commit','job':2,'epoch':%u,'uid':1000,'user':'bob',"
+		return ask(rig,
+			   "{'op':'commit','job':2,'epoch':%u,'uid':1000,'user':'bob',"
 			   "'section':'pod','nodes':'%s','shape':'2x2x4',"
-			   "'conn':'torus,torus,torus','placement':'%s'}", epoch, p->nodes[1],
-			   p->placements[1]);
+			   "'conn':'torus,torus,torus','placement':'%s'}",
+			   epoch, p->nodes[1], p->placements[1]);
 	case 1:
 		return ask(rig, "{'op':'apply','job':2,'epoch':%u,'node':'n8'}", epoch);
 	case 2:
@@ -104,10 +106,12 @@ static enum answer step(struct rig *rig, const struct pair *p, int number, unsig
 
 static void start_host(struct rig *rig, const struct pair *p)
 {
-	assert_int_equal(ask(rig, "{'op':'commit','job':1,'epoch':1,'uid':1000,'user':'alice',"
+	assert_int_equal(ask(rig,
+			     "{'op':'commit','job':1,'epoch':1,'uid':1000,'user':'alice',"
 			     "'section':'pod','nodes':'%s','shape':'2x2x4',"
-			     "'conn':'torus,torus,torus','placement':'%s'}", p->nodes[0],
-			     p->placements[0]), DONE);
+			     "'conn':'torus,torus,torus','placement':'%s'}",
+			     p->nodes[0], p->placements[0]),
+			 DONE);
 	assert_int_equal(ask(rig, "{'op':'apply','job':1,'epoch':1,'node':'n0'}"), DONE);
 	assert_int_equal(rig_patches(rig), PATCHES);
 }

@@ -25,9 +25,10 @@
 static void commit(struct ocs_client *client, unsigned int job, unsigned int epoch,
 		   const char *nodes)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'%s'}", job, epoch,
-				nodes));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'%s'}",
+				job, epoch, nodes));
 }
 
 static void realise(struct ocs_client *client, unsigned int job, const char *nodes,
@@ -272,7 +273,8 @@ static void killed_anywhere(void **state)
 		ocs_client_close(client);
 		rig_start_daemon(rig);
 		client = rig_client(rig);
-		json_object_put(rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job, job * 10));
+		json_object_put(
+			rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job, job * 10));
 		assert_int_equal(rig_patches(rig), 0);
 		/* what was being cut may be cut once more */
 		rig_until_forgotten(client, job);

@@ -12,28 +12,26 @@
 
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-static const char switches[] =
-	"  - name: f-[0-1]\n"
-	"    driver: tl1\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 16\n";
+static const char switches[] = "  - name: f-[0-1]\n"
+			       "    driver: tl1\n"
+			       "    address: \"unix:%1$s/{name}\"\n"
+			       "    credentials: %1$s/credentials\n"
+			       "    size: 16\n";
 
-static const char fabrics[] =
-	"  - name: hosts\n"
-	"    kind: direct\n"
-	"    partitions: [hosts]\n"
-	"    nodes: f[0-3]\n"
-	"    degree: 2\n"
-	"    interfaces: [{name: e0}, {name: e1, forward: e1f}]\n"
-	"    forwarding: {address: 10.0.0.0/24}\n"
-	"    ports: {switch: \"f-{interface}\", port: server+1}\n"
-	"  - name: quiet\n"
-	"    kind: direct\n"
-	"    partitions: [quiet]\n"
-	"    nodes: g[0-1]\n"
-	"    degree: 2\n"
-	"    ports: {switch: \"f-{interface}\", port: server+9}\n";
+static const char fabrics[] = "  - name: hosts\n"
+			      "    kind: direct\n"
+			      "    partitions: [hosts]\n"
+			      "    nodes: f[0-3]\n"
+			      "    degree: 2\n"
+			      "    interfaces: [{name: e0}, {name: e1, forward: e1f}]\n"
+			      "    forwarding: {address: 10.0.0.0/24}\n"
+			      "    ports: {switch: \"f-{interface}\", port: server+1}\n"
+			      "  - name: quiet\n"
+			      "    kind: direct\n"
+			      "    partitions: [quiet]\n"
+			      "    nodes: g[0-1]\n"
+			      "    degree: 2\n"
+			      "    ports: {switch: \"f-{interface}\", port: server+9}\n";
 
 static int setup(void **state)
 {
@@ -43,17 +41,20 @@ static int setup(void **state)
 static void commit(struct ocs_client *client, unsigned int job, const char *section,
 		   const char *nodes)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'%s','nodes':'%s'}", job, job * 10,
-				section, nodes));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'%s','nodes':'%s'}",
+				job, job * 10, section, nodes));
 }
 
 /* NODE asks for job 7 and tells its MACs. */
 static void tell(struct ocs_client *client, int node)
 {
-	rig_send(client, "{'op':'apply','job':7,'epoch':70,'node':'f%d','macs':"
+	rig_send(client,
+		 "{'op':'apply','job':7,'epoch':70,'node':'f%d','macs':"
 		 "['02:00:00:00:00:%02x','02:00:00:00:01:%02x'],'forward_macs':"
-		 "['02:00:00:00:00:%02x','02:00:00:00:02:%02x']}", node, node, node, node, node);
+		 "['02:00:00:00:00:%02x','02:00:00:00:02:%02x']}",
+		 node, node, node, node, node);
 }
 
 /* The answer to tell(): a row for every node of the job, in their order. */
@@ -124,10 +125,12 @@ static void refusals(void **state)
 		json_object_put(rig_refused(client, 2, "lists of 2 MACs",
 					    "{'op':'apply','job':7,'epoch':70,'node':'f0',%s}",
 					    bad[i]));
-	json_object_put(rig_refused(client, 2, "do not forward", "{'op':'apply','job':8,"
+	json_object_put(rig_refused(client, 2, "do not forward",
+				    "{'op':'apply','job':8,"
 				    "'epoch':80,'node':'g0','macs':['02:00:00:00:00:01',"
 				    "'02:00:00:00:00:02']}"));
-	json_object_put(rig_refused(client, 4, "not known yet", "{'op':'apply','job':9,"
+	json_object_put(rig_refused(client, 4, "not known yet",
+				    "{'op':'apply','job':9,"
 				    "'epoch':90,'node':'f0','macs':[]}"));
 	ocs_client_close(client);
 }
@@ -156,13 +159,14 @@ static void unable(void **state)
 	commit(client, 7, "hosts", "f[0-3]");
 	json_object_put(rig_ask(node, "{'op':'apply','job':7,'epoch':70,'node':'f0'}"));
 	tell(node, 0);
-	json_object_put(rig_refused(client, 2, "needs a node of job 7", "{'op':'unable','job':7,"
+	json_object_put(rig_refused(client, 2, "needs a node of job 7",
+				    "{'op':'unable','job':7,"
 				    "'epoch':70,'node':'d0','error':'x'}"));
 	json_object_put(rig_refused(client, 2, "needs a node of job 7",
 				    "{'op':'unable','job':7,'epoch':70,'node':'f1'}"));
 	for (int twice = 0; twice < 2; twice++)
 		json_object_put(rig_ask(client, "{'op':'unable','job':7,'epoch':70,'node':'f1',"
-					"'error':'no interface e0'}"));
+						"'error':'no interface e0'}"));
 	event = rig_event(client, "job_failed");
 	assert_int_equal(rig_number(event, "job"), 7);
 	assert_string_equal(rig_text(event, "host"), "f1");
@@ -177,7 +181,7 @@ static void unable(void **state)
 	json_object_put(reply);
 	/* late, and of no consequence */
 	json_object_put(rig_ask(client, "{'op':'unable','job':7,'epoch':70,'node':'f1',"
-				"'error':'no interface e0'}"));
+					"'error':'no interface e0'}"));
 	ocs_client_close(node);
 	ocs_client_close(client);
 }

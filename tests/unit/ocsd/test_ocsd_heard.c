@@ -14,8 +14,9 @@
 
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-#define COMMIT "{'op':'commit','job':1,'epoch':%d,'uid':1000,'user':'alice'," \
-	       "'section':'pod','partition':'tpu','nodes':'%s','placement':'%s'}"
+#define COMMIT                                                         \
+	"{'op':'commit','job':1,'epoch':%d,'uid':1000,'user':'alice'," \
+	"'section':'pod','partition':'tpu','nodes':'%s','placement':'%s'}"
 #define APPLY "{'op':'apply','job':1,'epoch':%d,'node':'n%d'}"
 #define NODES 8
 
@@ -50,8 +51,8 @@ static char *unheard(struct ocs_client *client)
 	struct json_object *reply = rig_ask(client, "{'op':'show','what':'job','name':'1'}");
 	struct json_object *jobs = json_object_object_get(reply, "jobs");
 	struct json_object *job = json_object_array_get_idx(jobs, 0);
-	char *text = strdup(json_object_object_get_ex(job, "unheard", NULL) ?
-			    rig_text(job, "unheard") : "-");
+	char *text = strdup(
+		json_object_object_get_ex(job, "unheard", NULL) ? rig_text(job, "unheard") : "-");
 
 	json_object_put(reply);
 	return text;
@@ -138,7 +139,8 @@ static void nodes_that_did_not_ask_are_closed(void **state)
 	struct json_object *reply, *event;
 
 	json_object_put(rig_ask(watcher, "{'op':'subscribe'}"));
-	json_object_put(rig_refused(client, 1, "no allocation", "{'op':'unheard','job':1,'epoch':5}"));
+	json_object_put(
+		rig_refused(client, 1, "no allocation", "{'op':'unheard','job':1,'epoch':5}"));
 	commit(rig, client, 5);
 	ask_all(client, 5, 0, 3);
 	/* The slurmd of n4 has been started anew with the plugin meanwhile; n5's and n6's prologs
@@ -160,7 +162,8 @@ static void nodes_that_did_not_ask_are_closed(void **state)
 	json_object_put(event);
 	json_object_put(rig_event(watcher, "drain"));
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':5,'reason':'cancelled'}"));
-	json_object_put(rig_refused(client, 1, "no living allocation", "{'op':'unheard','job':1,'epoch':5}"));
+	json_object_put(rig_refused(client, 1, "no living allocation",
+				    "{'op':'unheard','job':1,'epoch':5}"));
 	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':5}"));
 	rig_until_forgotten(client, 1);
 	/* They stay so until they are heard of, however often ocsd is restarted. */
@@ -172,7 +175,8 @@ static void nodes_that_did_not_ask_are_closed(void **state)
 	{
 		char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 
-		json_object_put(rig_refused(client, 4, "is drained: unheard", COMMIT, 6, nodes, placement));
+		json_object_put(
+			rig_refused(client, 4, "is drained: unheard", COMMIT, 6, nodes, placement));
 		free(nodes);
 		free(placement);
 	}
@@ -279,12 +283,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_setup, rig_teardown)
-		TEST(ready_when_the_last_has_asked),
-		TEST(early_nodes_count),
-		TEST(nodes_that_did_not_ask_are_closed),
-		TEST(nobody_is_blamed_after_a_restart),
-		TEST(an_orderly_stop_forgets_nobody),
-		TEST(nodes_that_were_never_heard_of),
+		TEST(ready_when_the_last_has_asked),	 TEST(early_nodes_count),
+		TEST(nodes_that_did_not_ask_are_closed), TEST(nobody_is_blamed_after_a_restart),
+		TEST(an_orderly_stop_forgets_nobody),	 TEST(nodes_that_were_never_heard_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

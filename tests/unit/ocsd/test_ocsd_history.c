@@ -20,8 +20,11 @@
  * put into a text, separated by blanks.  The caller puts the list and frees the text. */
 static struct json_object *history(struct ocs_client *client, int last, char **whats)
 {
-	struct json_object *reply = rig_ask(client, "{'op':'show','what':'history',"
-					    "'name':'direct-0','last':%d}", last), *list = NULL;
+	struct json_object *reply = rig_ask(client,
+					    "{'op':'show','what':'history',"
+					    "'name':'direct-0','last':%d}",
+					    last),
+			   *list = NULL;
 	struct ocs_text text = { 0 };
 
 	json_object_object_get_ex(reply, "history", &list);
@@ -78,7 +81,7 @@ static void history_kept(void **state)
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':1,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[0-3]'}"));
+					"'user':'alice','section':'ring','nodes':'d[0-3]'}"));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'d0'}"));
 	json_object_put(expect(client, ""));
 
@@ -106,11 +109,11 @@ static void history_kept(void **state)
 	rig_until_switch(client, "direct-0", "up");
 
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'direct-0:5',"
-				"'reason':'dust'}"));
+					"'reason':'dust'}"));
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'direct-0:5',"
-				"'reason':'cleaned'}"));
+					"'reason':'cleaned'}"));
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'direct-1:5',"
-				"'reason':'not this switch'}"));
+					"'reason':'not this switch'}"));
 	list = history(client, 2, &whats);
 	assert_string_equal(whats, "drain resume");
 	row = json_object_array_get_idx(list, 0);
@@ -133,7 +136,7 @@ static void history_kept(void **state)
 	/* what a batch could not do */
 	rig_emulate(rig, "port direct-0 5 refuse");
 	json_object_put(rig_ask(client, "{'op':'commit','job':2,'epoch':2,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[4-5]'}"));
+					"'user':'alice','section':'ring','nodes':'d[4-5]'}"));
 	rig_send(prolog, "{'op':'apply','job':2,'epoch':2,'node':'d4'}");
 	json_object_put(rig_event(client, "job_failed"));
 	list = history(client, 0, &whats);

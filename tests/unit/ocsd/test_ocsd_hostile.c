@@ -27,7 +27,7 @@
 #include "tests/unit/ocsd/ocsd_rig.h"
 
 #define STRANGER 65534
-#define PATCHES 8	/* of a ring of four servers on two switches */
+#define PATCHES 8 /* of a ring of four servers on two switches */
 #define SECOND_NS INT64_C(1000000000)
 #define MEMORY_KB 600000
 
@@ -172,7 +172,8 @@ static void start_job(struct rig *rig)
 	struct ocs_client *client = rig_client(rig);
 
 	assert_int_equal(chmod(rig->emulator.folder, 0711), 0);
-	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,'user':'alice',"
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':1,'epoch':10,'uid':1000,'user':'alice',"
 				"'section':'ring','nodes':'d[0-3]'}"));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
 	ocs_client_close(client);
@@ -198,9 +199,10 @@ static void floods(void **state)
 	assert_int_equal(rig_patches(rig), PATCHES);
 	client = rig_client(rig);
 	/* another job's ports are not to be had by naming them */
-	json_object_put(rig_refused(client, OCS_NOT_NOW, "belongs to job 1",
-				    "{'op':'commit','job':2,'epoch':20,'uid':65534,'section':'ring',"
-				    "'nodes':'d[3-5]'}"));
+	json_object_put(
+		rig_refused(client, OCS_NOT_NOW, "belongs to job 1",
+			    "{'op':'commit','job':2,'epoch':20,'uid':65534,'section':'ring',"
+			    "'nodes':'d[3-5]'}"));
 	json_object_put(rig_refused(client, OCS_USAGE, "is not in the allocation of job 1",
 				    "{'op':'apply','job':1,'epoch':10,'node':'d5'}"));
 	ocs_client_close(client);
@@ -229,8 +231,8 @@ static void session_open(struct session *s, const char *address, const char *key
 	said = rig_text(challenge, "challenge");
 	ocs_key_prove(key, strlen(key), proof, "hello", said, "aa", "0", NULL);
 	ocs_key_prove(key, strlen(key), secret, "session", said, "aa", "0", NULL);
-	hello = ocs_asprintf("{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"%s\"}\n",
-			     proof);
+	hello = ocs_asprintf(
+		"{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"%s\"}\n", proof);
 	assert_true(push(s->lines.fd, hello, strlen(hello)));
 	ocs_seal_start(&s->seal, secret, false);
 	free(line);
@@ -274,7 +276,8 @@ static void stolen_line(void **state)
 	static const char release[] = "{\"op\":\"release\",\"id\":5,\"job\":1,\"epoch\":10}";
 	struct rig *rig = *state;
 	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port());
-	char *path = ocs_asprintf("%s/key", rig->emulator.folder), *text, *at, *edited, *line, *other;
+	char *path = ocs_asprintf("%s/key", rig->emulator.folder), *text, *at, *edited, *line,
+	     *other;
 	struct session victim, thief;
 	struct ocs_client *client;
 	struct ocs_error err;

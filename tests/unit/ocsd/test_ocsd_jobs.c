@@ -26,7 +26,8 @@
 static void commit(struct ocs_client *client, unsigned int job, unsigned int epoch,
 		   const char *nodes, const char *placement)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
 				"'user':'alice','section':'pod','partition':'tpu','nodes':'%s',"
 				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}",
 				job, epoch, nodes, placement));
@@ -70,7 +71,8 @@ static void commit_apply_release(void **state)
 	json_object_put(rig_ask(client, "{'op':'end','job':7,'epoch':70,'reason':'done'}"));
 	assert_int_equal(rig_patches(rig), PATCHES);
 	for (int n = 0; n < 7; n++)
-		json_object_put(rig_ask(client, "{'op':'release','job':7,'epoch':70,'node':'n%d'}", n));
+		json_object_put(
+			rig_ask(client, "{'op':'release','job':7,'epoch':70,'node':'n%d'}", n));
 	assert_int_equal(rig_patches(rig), PATCHES);
 	assert_string_equal(rig_job_state(client, 7), "ended");
 	reply = rig_ask(client, "{'op':'release','job':7,'epoch':70,'node':'n7'}");
@@ -92,14 +94,14 @@ static void commit_apply_release(void **state)
 	json_object_put(reply);
 	json_object_put(rig_refused(client, 1, "not newer",
 				    "{'op':'commit','job':7,'epoch':69,'section':'pod',"
-				    "'nodes':'%s','placement':'%s'}", nodes, placement));
+				    "'nodes':'%s','placement':'%s'}",
+				    nodes, placement));
 	ocs_client_close(client);
 	free(nodes);
 	free(placement);
 }
 
-static void apply(struct ocs_client *client, unsigned int job, unsigned int epoch,
-		  const char *node)
+static void apply(struct ocs_client *client, unsigned int job, unsigned int epoch, const char *node)
 {
 	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s'}", job,
 				epoch, node));
@@ -182,7 +184,8 @@ static void two_jobs(void **state)
 	/* Its ports are taken, whoever asks. */
 	json_object_put(rig_refused(client, 4, "belongs to job 1",
 				    "{'op':'commit','job':2,'epoch':20,'section':'pod',"
-				    "'nodes':'%s','placement':'%s'}", nodes_a, place_a));
+				    "'nodes':'%s','placement':'%s'}",
+				    nodes_a, place_a));
 	assert_string_equal(rig_job_state(client, 2), "");
 	commit(client, 2, 21, nodes_b, place_b);
 	apply(client, 2, 21, "n8");
@@ -274,7 +277,7 @@ static void servers(void **state)
 	struct json_object *reply, *plan, *list;
 
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':1,'uid':1000,"
-				"'section':'ring','nodes':'d[0-3]'}"));
+					"'section':'ring','nodes':'d[0-3]'}"));
 	reply = rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'d2'}");
 	/* Two interfaces each, all joined: four circuits, eight patches. */
 	assert_int_equal(rig_number(reply, "circuits"), 4);
@@ -287,17 +290,19 @@ static void servers(void **state)
 	json_object_put(reply);
 	assert_int_equal(rig_patches(rig), 8);
 	/* All ports of its servers are its own. */
-	json_object_put(rig_refused(client, 4, "belongs to job 1",
-				    "{'op':'commit','job':2,'epoch':2,'section':'ring','nodes':'d[3-4]'}"));
+	json_object_put(
+		rig_refused(client, 4, "belongs to job 1",
+			    "{'op':'commit','job':2,'epoch':2,'section':'ring','nodes':'d[3-4]'}"));
 	json_object_put(rig_ask(client, "{'op':'commit','job':3,'epoch':3,'uid':1000,"
-				"'section':'rails','nodes':'r[1-2]'}"));
+					"'section':'rails','nodes':'r[1-2]'}"));
 	reply = rig_ask(client, "{'op':'apply','job':3,'epoch':3,'node':'r2'}");
 	assert_int_equal(rig_number(reply, "circuits"), 0);
 	json_object_object_get_ex(reply, "ports", &list);
 	assert_int_equal(json_object_array_length(list), 2);
 	json_object_put(reply);
-	json_object_put(rig_refused(client, 2, "not in section",
-				    "{'op':'commit','job':4,'epoch':4,'section':'rails','nodes':'d0'}"));
+	json_object_put(
+		rig_refused(client, 2, "not in section",
+			    "{'op':'commit','job':4,'epoch':4,'section':'rails','nodes':'d0'}"));
 	release(client, 1);
 	release(client, 3);
 	assert_int_equal(rig_patches(rig), 0);
@@ -322,8 +327,10 @@ static void ended_meanwhile(void **state)
 	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20,'node':'n8'}"));
 	for (int i = 0; i < 2; i++) {
 		reply = rig_ask(client, "{'op':'subscribe','jobs':[],'term':0}");
-		assert_int_equal(json_object_array_length(json_object_object_get(reply, "forgotten")), 2);
-		assert_int_equal(json_object_array_length(json_object_object_get(reply, "held")), 2);
+		assert_int_equal(
+			json_object_array_length(json_object_object_get(reply, "forgotten")), 2);
+		assert_int_equal(json_object_array_length(json_object_object_get(reply, "held")),
+				 2);
 		json_object_put(reply);
 		assert_string_equal(rig_job_state(client, 1), "ended");
 		assert_int_equal(rig_patches(rig), 2 * PATCHES);
@@ -355,7 +362,7 @@ static void meeting(void **state)
 	apply(client, 2, 20, "n8");
 	/* Job 1 lives, job 2 does not, job 5 is news to ocsd. */
 	reply = rig_ask(client, "{'op':'subscribe','jobs':[{'job':1,'epoch':10},"
-			"{'job':5,'epoch':50}]}");
+				"{'job':5,'epoch':50}]}");
 	assert_int_equal(rig_number(reply, "max_epoch"), 20);
 	assert_string_equal(rig_text(reply, "realised"), "[ 1 ]");
 	assert_string_equal(rig_text(reply, "unknown"), "[ 5 ]");
@@ -388,14 +395,17 @@ static void drains(void **state)
 	struct ocs_client *client = rig_client(rig), *watcher = rig_client(rig);
 	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 	static const char *const targets[][2] = {
-		{ "switch", "direct-0" }, { "port", "direct-1:2" },
+		{ "switch", "direct-0" },
+		{ "port", "direct-1:2" },
 	};
 	struct json_object *reply, *list;
 
 	json_object_put(rig_ask(watcher, "{'op':'subscribe'}"));
 	for (size_t i = 0; i < 2; i++) {
-		json_object_put(rig_ask(client, "{'op':'drain','kind':'%s','name':'%s',"
-					"'reason':'cleaning'}", targets[i][0], targets[i][1]));
+		json_object_put(rig_ask(client,
+					"{'op':'drain','kind':'%s','name':'%s',"
+					"'reason':'cleaning'}",
+					targets[i][0], targets[i][1]));
 		reply = rig_event(watcher, "drain");
 		assert_string_equal(rig_text(reply, "name"), targets[i][1]);
 		assert_true(json_object_get_boolean(json_object_object_get(reply, "drained")));
@@ -411,8 +421,9 @@ static void drains(void **state)
 		json_object_object_get_ex(reply, "drains", &list);
 		assert_int_equal(json_object_array_length(list), 1);
 		json_object_put(reply);
-		json_object_put(rig_refused(client, 4, "cleaning",
-					    "{'op':'commit','job':1,'epoch':1,'section':'ring','nodes':'d[0-3]'}"));
+		json_object_put(rig_refused(
+			client, 4, "cleaning",
+			"{'op':'commit','job':1,'epoch':1,'section':'ring','nodes':'d[0-3]'}"));
 		json_object_put(rig_ask(client, "{'op':'resume','kind':'%s','name':'%s'}",
 					targets[i][0], targets[i][1]));
 		reply = rig_event(watcher, "drain");
@@ -422,13 +433,15 @@ static void drains(void **state)
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c1','reason':'x'}"));
 	json_object_put(rig_refused(client, 4, "cube c1 is drained",
 				    "{'op':'commit','job':1,'epoch':1,'section':'pod',"
-				    "'nodes':'%s','placement':'%s'}", nodes, placement));
+				    "'nodes':'%s','placement':'%s'}",
+				    nodes, placement));
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c1'}"));
 	commit(client, 1, 2, nodes, placement);
 	json_object_put(rig_refused(client, 2, "no cube c9",
 				    "{'op':'drain','kind':'cube','name':'c9','reason':'x'}"));
-	json_object_put(rig_refused(client, 2, "SWITCH:PORT",
-				    "{'op':'drain','kind':'port','name':'direct-0:17','reason':'x'}"));
+	json_object_put(
+		rig_refused(client, 2, "SWITCH:PORT",
+			    "{'op':'drain','kind':'port','name':'direct-0:17','reason':'x'}"));
 	ocs_client_close(watcher);
 	ocs_client_close(client);
 	free(nodes);
@@ -463,13 +476,15 @@ static void audit(void **state)
 	sqlite3_busy_timeout(db, 5000);
 	assert_int_equal(query(db, "SELECT count(*) FROM audit WHERE what='batch'"), 2 * SWITCHES);
 	assert_int_equal(query(db, "SELECT count(*) FROM audit WHERE what='outcome'"
-			       " AND reply='ok'"), 2 * SWITCHES);
+				   " AND reply='ok'"),
+			 2 * SWITCHES);
 	assert_int_equal(query(db, "SELECT count(*) FROM audit a JOIN audit b ON"
-			       " a.switch=b.switch AND a.what='batch' AND b.what='outcome'"
-			       " AND a.after=b.after AND a.before=b.before AND a.id<b.id"),
+				   " a.switch=b.switch AND a.what='batch' AND b.what='outcome'"
+				   " AND a.after=b.after AND a.before=b.before AND a.id<b.id"),
 			 2 * SWITCHES);
 	assert_int_equal(query(db, "SELECT count(*) FROM audit WHERE job=7 AND what IN"
-			       " ('commit','apply','realised','release','end','released')"), 6);
+				   " ('commit','apply','realised','release','end','released')"),
+			 6);
 	assert_int_equal(query(db, "SELECT count(*) FROM jobs"), 0);
 	assert_int_equal(query(db, "SELECT count(*) FROM circuits"), 0);
 	assert_int_equal(query(db, "SELECT epoch FROM history WHERE job=7"), 70);
@@ -491,8 +506,9 @@ static void bad_commits(void **state)
 	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 	const char *start = "{'op':'commit','job':1,'epoch':1,'section':'pod'";
 
-	json_object_put(rig_refused(client, 2, "no section",
-				    "{'op':'commit','job':1,'epoch':1,'section':'nope','nodes':'n0'}"));
+	json_object_put(
+		rig_refused(client, 2, "no section",
+			    "{'op':'commit','job':1,'epoch':1,'section':'nope','nodes':'n0'}"));
 	json_object_put(rig_refused(client, 2, "needs nodes", "%s}", start));
 	json_object_put(rig_refused(client, 2, "needs a placement", "%s,'nodes':'n0'}", start));
 	json_object_put(rig_refused(client, 2, "twice", "%s,'nodes':'n0,n0','placement':'%s'}",
@@ -504,8 +520,7 @@ static void bad_commits(void **state)
 	json_object_put(rig_refused(client, 2, "not in the placement",
 				    "%s,'nodes':'n[0-6,8]','placement':'%s'}", start, placement));
 	json_object_put(rig_refused(client, 1, "malformed",
-				    "%s,'nodes':'%s','placement':'garbage'}", start,
-				    nodes));
+				    "%s,'nodes':'%s','placement':'garbage'}", start, nodes));
 	json_object_put(rig_refused(client, 1, "not newer",
 				    "{'op':'commit','job':1,'epoch':0,'section':'pod'}"));
 	json_object_put(rig_refused(client, 2, "job number", "{'op':'commit','epoch':1}"));
@@ -527,7 +542,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(order, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(servers, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(ended_meanwhile, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(meeting, rig_setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(meeting, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(drains, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(audit, rig_setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(bad_commits, rig_setup, rig_teardown),

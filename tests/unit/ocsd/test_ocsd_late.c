@@ -35,8 +35,10 @@ static int setup_patient(void **state)
 
 static void commit(struct ocs_client *client, unsigned int job)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[0-3]'}", job, job * 10));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'d[0-3]'}",
+				job, job * 10));
 }
 
 static void assert_no_stranger(struct rig *rig)
@@ -157,7 +159,8 @@ static void cut_late_after_a_kill(void **state)
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
 	rig_emulate(rig, "fault direct-1 late 500 count 1");
 	rig_send(client, "{'op':'release','id':1,'job':1,'epoch':10}");
-	for (int i = 0; i < 4000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "direct-1", NULL); i++)
+	for (int i = 0;
+	     i < 4000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "direct-1", NULL); i++)
 		usleep(5000);
 	rig_stop_daemon(rig, SIGKILL);
 	ocs_client_close(client);

@@ -35,8 +35,10 @@ struct counts {
 
 static int setup(void **state)
 {
-	return rig_setup_with(state, NULL, "limits: {requests_per_second: 2, burst: 5, "
-			      "connections: 4}\n", 0);
+	return rig_setup_with(state, NULL,
+			      "limits: {requests_per_second: 2, burst: 5, "
+			      "connections: 4}\n",
+			      0);
 }
 
 static int setup_default(void **state)
@@ -125,7 +127,7 @@ static void flooded(void **state)
 	served = counts->served;
 	begin = ocs_now_ns();
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':1,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[0-3]'}"));
+					"'user':'alice','section':'ring','nodes':'d[0-3]'}"));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'d0'}"));
 	/* the prolog's side and slurmctld's: as much as they like */
 	for (int i = 0; i < 20 * BURST; i++)

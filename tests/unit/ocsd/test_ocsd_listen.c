@@ -27,8 +27,10 @@ static struct ocs_client *realise(struct rig *rig, const char *section, const ch
 	struct ocs_client *client = rig_client(rig);
 
 	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[]}"));
-	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':1,'uid':1000,"
-				"'user':'alice','section':'%s','nodes':'%s'}", section, nodes));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':1,'epoch':1,'uid':1000,"
+				"'user':'alice','section':'%s','nodes':'%s'}",
+				section, nodes));
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'%s'}", first));
 	return client;
 }

@@ -15,7 +15,7 @@
 #include "src/util/net.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-#define PATCHES 8	/* a ring of four servers on each of two switches */
+#define PATCHES 8 /* a ring of four servers on each of two switches */
 
 static int setup(void **state)
 {
@@ -36,8 +36,10 @@ static int teardown(void **state)
 
 static void commit(struct ocs_client *client, unsigned int job)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[0-3]'}", job, job));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'d[0-3]'}",
+				job, job));
 }
 
 static void all_up(struct ocs_client *client)

@@ -82,13 +82,15 @@ static struct ocs_client *commit_and_apply(struct rig *rig, unsigned int job)
 	struct ocs_client *client = rig_client(rig);
 	char *nodes, *placement = rig_place(rig, "2x2x4", NULL, &nodes);
 
-	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[{'job':%u,'epoch':%u}]}", job,
-				job));
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+	json_object_put(
+		rig_ask(client, "{'op':'subscribe','jobs':[{'job':%u,'epoch':%u}]}", job, job));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
 				"'user':'alice','section':'pod','partition':'tpu','nodes':'%s',"
-				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}", job,
-				job, nodes, placement));
-	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'n0'}", job, job));
+				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}",
+				job, job, nodes, placement));
+	json_object_put(
+		rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'n0'}", job, job));
 	free(nodes);
 	free(placement);
 	return client;
@@ -134,7 +136,8 @@ static void new_description(void **state)
 	edit(rig, "port: 2*cube+sign+1", "port: 2*cube+2-sign");
 	reload(rig, "job 7 uses the switch ports of");
 	edit(rig, "port: 2*cube+2-sign", "port: 2*cube+sign+1");
-	edit(rig, "  - name: t-[x,y,z]-[0-1]-[0-1]\n    driver: tl1\n", "  - name: t-[x,y,z]-[0-1]-[0-1]\n    driver: tl1\n    bidi: true\n");
+	edit(rig, "  - name: t-[x,y,z]-[0-1]-[0-1]\n    driver: tl1\n",
+	     "  - name: t-[x,y,z]-[0-1]-[0-1]\n    driver: tl1\n    bidi: true\n");
 	reload(rig, "the old one stays");
 	edit(rig, "    bidi: true\n", "");
 	edit(rig, "/state\n", "/elsewhere\n");
@@ -145,7 +148,8 @@ static void new_description(void **state)
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c4'}"));
 	json_object_put(rig_ask(client, "{'op':'end','job':7,'epoch':7,'reason':'done'}"));
 	for (int n = 0; n < 8; n++)
-		json_object_put(rig_ask(client, "{'op':'release','job':7,'epoch':7,'node':'n%d'}", n));
+		json_object_put(
+			rig_ask(client, "{'op':'release','job':7,'epoch':7,'node':'n%d'}", n));
 	rig_until_patches(rig, 0);
 
 	/* a cube that was drained and is gone can be resumed, once */
@@ -214,7 +218,8 @@ static void broken_at_start(void **state)
 	json_object_put(reply);
 	json_object_put(rig_ask(client, "{'op':'end','job':7,'epoch':7,'reason':'done'}"));
 	for (int n = 0; n < 8; n++)
-		json_object_put(rig_ask(client, "{'op':'release','job':7,'epoch':7,'node':'n%d'}", n));
+		json_object_put(
+			rig_ask(client, "{'op':'release','job':7,'epoch':7,'node':'n%d'}", n));
 	rig_until_patches(rig, 0);
 	ocs_client_close(client);
 	rig_stop_daemon(rig, SIGTERM);
@@ -381,18 +386,18 @@ static void numbers_of_ports(void **state)
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	rig_emulate(rig, "port direct-0 2 refuse");
 	json_object_put(rig_ask(client, "{'op':'commit','job':9,'epoch':90,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[0-3]'}"));
+					"'user':'alice','section':'ring','nodes':'d[0-3]'}"));
 	rig_send(prolog, "{'op':'apply','job':9,'epoch':90,'node':'d0'}");
 	json_object_put(rig_event(client, "job_failed"));
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'direct-0:5',"
-				"'reason':'dust'}"));
+					"'reason':'dust'}"));
 	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'direct-1:6',"
-				"'reason':'dark'}"));
+					"'reason':'dark'}"));
 	rig_emulate(rig, "patch rail-0 1 10");
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	/* drained too: still one port */
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'rail-0:1',"
-				"'reason':'look at it'}"));
+					"'reason':'look at it'}"));
 	text = http(address, "GET /metrics HTTP/1.0\r\n\r\n");
 	has(text, "\nocsd_ports_out_of_service{reason=\"quarantine\"} 1\n");
 	has(text, "\nocsd_ports_out_of_service{reason=\"drained\"} 1\n");
@@ -415,17 +420,21 @@ static void forgetting(void **state)
 	ocs_client_close(commit_and_apply(rig, 9));
 	rig_stop_daemon(rig, SIGTERM);
 	db = rig_database(rig);
-	assert_int_equal(sqlite3_exec(db, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
-		" WHERE i < 5003) INSERT INTO audit(id, time, what) SELECT -6000 + i,"
-		" unixepoch() - 3 * 86400, 'old' FROM n;"
-		"INSERT INTO audit_marks VALUES(-997, unixepoch() - 3 * 86400)", NULL, NULL, NULL),
+	assert_int_equal(
+		sqlite3_exec(db,
+			     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+			     " WHERE i < 5003) INSERT INTO audit(id, time, what) SELECT -6000 + i,"
+			     " unixepoch() - 3 * 86400, 'old' FROM n;"
+			     "INSERT INTO audit_marks VALUES(-997, unixepoch() - 3 * 86400)",
+			     NULL, NULL, NULL),
 		SQLITE_OK);
 	sqlite3_close(db);
 	rig_start_daemon(rig);
 	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'"), 5003);
 	edit(rig, "/state\n", "/state\n  audit_days: 2\n");
 	reload(rig, "ready: ");
-	for (int i = 0; i < 1000 && rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'"); i++)
+	for (int i = 0; i < 1000 && rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'");
+	     i++)
 		usleep(20000);
 	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what='old'"), 0);
 	assert_true(rig_select(rig, "SELECT count(*) FROM audit WHERE job=9") >= 3);

@@ -30,9 +30,10 @@ static int setup_quick(void **state)
 
 static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'%s'}", job, job * 10,
-				nodes));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'%s'}",
+				job, job * 10, nodes));
 }
 
 static void drained(struct ocs_client *client, const char *name, const char *part)
@@ -136,7 +137,8 @@ static int setup_loops(void **state)
 /* A port as ocsd shows it; the caller puts it. */
 static struct json_object *port_of(struct ocs_client *client, const char *name)
 {
-	struct json_object *reply = rig_ask(client, "{'op':'show','what':'port','name':'%s'}", name);
+	struct json_object *reply =
+		rig_ask(client, "{'op':'show','what':'port','name':'%s'}", name);
 	struct json_object *list = NULL, *row;
 
 	json_object_object_get_ex(reply, "ports", &list);
@@ -167,10 +169,12 @@ static double number_of(struct ocs_client *client, const char *name, const char 
 
 static void spare_job(struct ocs_client *client, unsigned int job)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'spare','nodes':'e[0-3]'}", job, job * 10));
-	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'e0'}", job,
-				job * 10));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'spare','nodes':'e[0-3]'}",
+				job, job * 10));
+	json_object_put(
+		rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'e0'}", job, job * 10));
 }
 
 static void power_shown(void **state)
@@ -195,7 +199,7 @@ static void power_shown(void **state)
 	}
 	/* what it loses more than at first */
 	rig_emulate(rig, "port loop-0 17 lossy 0.5");
-	for (int i = 0; ; i++) {
+	for (int i = 0;; i++) {
 		bool more = false;
 
 		for (int port = 1; port <= 4; port++) {
@@ -274,7 +278,7 @@ static void selftest_fails(void **state)
 	rig_emulate(rig, "port loop-1 18 refuse");
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':1000,"
-				"'user':'alice','section':'spare','nodes':'e[0-3]'}"));
+					"'user':'alice','section':'spare','nodes':'e[0-3]'}"));
 	rig_send(prolog, "{'op':'apply','job':1,'epoch':10,'node':'e0'}");
 	drained(client, "loop-1:2", "refused the patch");
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'x'}"));
@@ -309,7 +313,8 @@ static void selftest_fails(void **state)
 static void pod_job(struct ocs_client *client, unsigned int job, const char *nodes,
 		    const char *placement, const char *first)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
 				"'user':'alice','section':'pod','partition':'tpu','nodes':'%s',"
 				"'shape':'2x2x4','conn':'torus,torus,torus','placement':'%s'}",
 				job, job * 10, nodes, placement));
@@ -341,7 +346,7 @@ static void dark_and_drained(void **state)
 	goes_dark(events, "failed: no light comes in");
 	assert_string_equal(rig_job_state(client, 1), "degraded");
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'t-z-0-0:1',"
-				"'reason':'dust'}"));
+					"'reason':'dust'}"));
 	drained(events, "t-z-0-0:1", "dust");
 	rig_emulate(rig, "port t-z-0-0 1 good");
 	json_object_put(rig_event(events, "circuit_restored"));

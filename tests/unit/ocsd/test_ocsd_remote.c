@@ -63,7 +63,7 @@ static void with_key(void **state)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[]}"));
 	json_object_put(rig_ask(client, "{'op':'commit','job':1,'epoch':10,'uid':0,"
-				"'section':'ring','nodes':'d[0-1]'}"));
+					"'section':'ring','nodes':'d[0-1]'}"));
 	/* an event and a reply on one connection, both sealed */
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c1','reason':'x'}"));
 	json_object_put(rig_event(client, "drain"));
@@ -188,10 +188,12 @@ static void in_between(void **state)
 {
 	static const struct {
 		enum meddling mode;
-		bool done;	/* the first request was carried out */
+		bool done; /* the first request was carried out */
 		bool answered;
 	} cases[] = {
-		{ HONEST, true, true }, { CHANGE, false, false }, { REPEAT, true, true },
+		{ HONEST, true, true },
+		{ CHANGE, false, false },
+		{ REPEAT, true, true },
 		{ REFLECT, false, false },
 	};
 	struct rig *rig = *state;
@@ -199,7 +201,8 @@ static void in_between(void **state)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct json_object *request = rig_json("{'op':'drain','kind':'cube','name':'c1',"
-						       "'reason':'drained by %d'}", (int)i);
+						       "'reason':'drained by %d'}",
+						       (int)i);
 		struct json_object *reply;
 		struct ocs_client *client;
 		struct ocs_error err;
@@ -227,7 +230,8 @@ static void in_between(void **state)
 		assert_false(is_drained(rig, "c2"));
 		client = rig_client(rig);
 		if (cases[i].done)
-			json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c1'}"));
+			json_object_put(
+				rig_ask(client, "{'op':'resume','kind':'cube','name':'c1'}"));
 		ocs_client_close(client);
 	}
 	free(address);

@@ -21,20 +21,18 @@
 
 #define SIZE 16
 
-static const char switches[] =
-	"  - name: quad-[0-3]\n"
-	"    driver: tl1\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/credentials\n"
-	"    size: 16\n";
+static const char switches[] = "  - name: quad-[0-3]\n"
+			       "    driver: tl1\n"
+			       "    address: \"unix:%1$s/{name}\"\n"
+			       "    credentials: %1$s/credentials\n"
+			       "    size: 16\n";
 
-static const char fabrics[] =
-	"  - name: quad\n"
-	"    kind: direct\n"
-	"    partitions: [quad]\n"
-	"    nodes: q[0-7]\n"
-	"    degree: 4\n"
-	"    ports: {switch: \"quad-{interface}\", port: server+1}\n";
+static const char fabrics[] = "  - name: quad\n"
+			      "    kind: direct\n"
+			      "    partitions: [quad]\n"
+			      "    nodes: q[0-7]\n"
+			      "    degree: 4\n"
+			      "    ports: {switch: \"quad-{interface}\", port: server+1}\n";
 
 static int setup(void **state)
 {
@@ -43,9 +41,10 @@ static int setup(void **state)
 
 static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'quad','nodes':'%s'}", job, job * 10,
-				nodes));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'quad','nodes':'%s'}",
+				job, job * 10, nodes));
 }
 
 /* The plan that NODE of JOB gets; AFTER: a later one than that revision. */
@@ -90,8 +89,7 @@ static bool holds(struct json_object *tables, int sw, int in, int out)
 }
 
 /* The emulator holds exactly the circuits of these plans. */
-static void assert_made(struct rig *rig, const struct ocs_plan *one,
-			const struct ocs_plan *two)
+static void assert_made(struct rig *rig, const struct ocs_plan *one, const struct ocs_plan *two)
 {
 	char *text = emulator_control(&rig->emulator, "table");
 	struct json_object *tables = json_tokener_parse(text);
@@ -134,8 +132,8 @@ static int changed(const struct ocs_plan *old, const struct ocs_plan *new)
 		for (int k = 0; k < new->ncircuits; k++) {
 			const struct ocs_plan_circuit *n = &new->circuits[k];
 
-			kept |= n->ocs == c->ocs && ((n->a == c->a && n->b == c->b) ||
-						     (n->a == c->b && n->b == c->a));
+			kept |= n->ocs == c->ocs &&
+				((n->a == c->a && n->b == c->b) || (n->a == c->b && n->b == c->a));
 		}
 		count += !kept;
 	}
@@ -149,7 +147,7 @@ static void drained_before(void **state)
 	struct ocs_plan *plan;
 
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'quad-1:3',"
-				"'reason':'dirty'}"));
+					"'reason':'dirty'}"));
 	commit(client, 1, "q[0-7]");
 	plan = apply(client, 1, "q0", 0);
 	assert_int_equal(plan->revision, 1);
@@ -180,12 +178,13 @@ static void failed_while_running(void **state)
 	rig_send(node, "{'op':'apply','id':5,'job':1,'epoch':10,'node':'q1','after':1}");
 	/* Drained alone, a port keeps what it has. */
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'quad-0:1',"
-				"'reason':'dirty'}"));
+					"'reason':'dirty'}"));
 	rig_silence(node, 200);
-	json_object_put(rig_refused(client, 2, "drain it", "{'op':'fail','kind':'switch',"
+	json_object_put(rig_refused(client, 2, "drain it",
+				    "{'op':'fail','kind':'switch',"
 				    "'name':'quad-0','reason':'x'}"));
 	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1',"
-				"'reason':'no light'}"));
+					"'reason':'no light'}"));
 	event = rig_event(client, "plan");
 	assert_int_equal(rig_number(event, "job"), 1);
 	assert_int_equal(rig_number(event, "revision"), 2);
@@ -213,7 +212,7 @@ static void failed_while_running(void **state)
 	json_object_put(reply);
 	/* The same port again: nothing is left to do. */
 	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1',"
-				"'reason':'no light'}"));
+					"'reason':'no light'}"));
 	rig_silence(node, 200);
 	assert_made(rig, repaired, other);
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
@@ -238,15 +237,17 @@ static void impossible(void **state)
 	commit(client, 1, "q[0-3]");
 	ocs_plan_destroy(apply(client, 1, "q0", 0));
 	for (int i = 0; i < 3; i++) {
-		json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-%d:1',"
-					"'reason':'no light'}", i));
+		json_object_put(rig_ask(client,
+					"{'op':'fail','kind':'port','name':'quad-%d:1',"
+					"'reason':'no light'}",
+					i));
 		json_object_put(rig_event(client, "plan"));
 	}
 	plan = apply(client, 1, "q0", 3);
 	assert_int_equal(plan->revision, 4);
 	assert_made(rig, plan, NULL);
 	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-3:1',"
-				"'reason':'no light'}"));
+					"'reason':'no light'}"));
 	event = rig_event(client, "degraded");
 	assert_int_equal(rig_number(event, "job"), 1);
 	assert_non_null(strstr(rig_text(event, "error"), "quad-3:1 failed: no light"));
@@ -349,7 +350,7 @@ static void dark_at_once(void **state)
 
 	commit(client, 1, "q[0-5]");
 	first = apply(client, 1, "q0", 0);
-	usleep(1300000);	/* read-outs lag: what is read sooner is no measure */
+	usleep(1300000); /* read-outs lag: what is read sooner is no measure */
 	for (int i = 0; i < 2; i++)
 		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
@@ -398,12 +399,15 @@ static void host_dark(void **state)
 	/* One that somebody had drained does not come back by itself. */
 	while (!uses(repaired, server, 0))
 		server++;
-	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'quad-0:%d',"
-				"'reason':'dust'}", server + 1));
+	json_object_put(rig_ask(client,
+				"{'op':'drain','kind':'port','name':'quad-0:%d',"
+				"'reason':'dust'}",
+				server + 1));
 	json_object_put(rig_event(client, "drain"));
 	rig_emulate(rig, "port quad-0 %d lossy 70", server + 1);
 	event = rig_event(client, "drain");
-	assert_string_equal(rig_text(event, "reason"), "failed: no light comes in (drained before: dust)");
+	assert_string_equal(rig_text(event, "reason"),
+			    "failed: no light comes in (drained before: dust)");
 	json_object_put(event);
 	rig_emulate(rig, "port quad-0 %d good", server + 1);
 	event = rig_event(client, "drain");
@@ -453,7 +457,8 @@ static void killed_anywhere(void **state)
 		int revision = plan->revision;
 
 		ocs_plan_destroy(plan);
-		rig_send(client, "{'op':'fail','id':3,'kind':'port','name':'quad-0:%d','reason':'x'}",
+		rig_send(client,
+			 "{'op':'fail','id':3,'kind':'port','name':'quad-0:%d','reason':'x'}",
 			 i + 1);
 		usleep((unsigned int)i * 9000);
 		rig_stop_daemon(rig, SIGKILL);
@@ -461,8 +466,10 @@ static void killed_anywhere(void **state)
 		rig_start_daemon(rig);
 		client = rig_client(rig);
 		/* Asked again, as whoever got no answer does. */
-		json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:%d',"
-					"'reason':'x'}", i + 1));
+		json_object_put(rig_ask(client,
+					"{'op':'fail','kind':'port','name':'quad-0:%d',"
+					"'reason':'x'}",
+					i + 1));
 		/* A port without a circuit needs no repair. */
 		plan = apply(client, 1, "q0", 0);
 		for (int k = 0; k < 200 && uses(plan, i, 0); k++) {
@@ -495,11 +502,14 @@ static void wanted_back(void **state)
 	assert_true(uses(plan, 0, 0));
 	ocs_plan_destroy(plan);
 	rig_emulate(rig, "fault quad-0 silent");
-	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1','reason':'x'}"));
+	json_object_put(
+		rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1','reason':'x'}"));
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'quad-0:1'}"));
 	for (int i = 1; i < 4; i++)
-		json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-%d:1',"
-					"'reason':'x'}", i));
+		json_object_put(rig_ask(client,
+					"{'op':'fail','kind':'port','name':'quad-%d:1',"
+					"'reason':'x'}",
+					i));
 	rig_stop_daemon(rig, SIGKILL);
 	ocs_client_close(client);
 	rig_start_daemon(rig);
@@ -525,7 +535,8 @@ static void not_made(void **state)
 	commit(client, 1, "q[0-5]");
 	ocs_plan_destroy(apply(client, 1, "q0", 0));
 	rig_emulate(rig, "delay quad-2 300");
-	json_object_put(rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1','reason':'x'}"));
+	json_object_put(
+		rig_ask(client, "{'op':'fail','kind':'port','name':'quad-0:1','reason':'x'}"));
 	/* Two circuits of quad-2 are cut; none of their ports will be joined again. */
 	for (int i = 0; i < 1000 && !rig_log_lines(rig, "\"command\"", "DLT-PATCH", "quad-2", NULL);
 	     i++)

@@ -24,13 +24,12 @@
 
 #define SECRET "X7-hush:quietly;1"
 
-static const char switches[] =
-	"  - name: vault-[0-1]\n"
-	"    driver: tl1\n"
-	"    dialect: calient\n"
-	"    address: \"unix:%1$s/{name}\"\n"
-	"    credentials: %1$s/{name}.secret\n"
-	"    size: 16\n";
+static const char switches[] = "  - name: vault-[0-1]\n"
+			       "    driver: tl1\n"
+			       "    dialect: calient\n"
+			       "    address: \"unix:%1$s/{name}\"\n"
+			       "    credentials: %1$s/{name}.secret\n"
+			       "    size: 16\n";
 
 /* Bytes may be binary: no string functions. */
 static bool holds(const char *path, const char *what)
@@ -119,8 +118,8 @@ static void write_secret(struct rig *rig, int i, const char *password)
 /* What show says about a switch; the caller frees it. */
 static char *shown(struct ocs_client *client, const char *name)
 {
-	struct json_object *reply = rig_ask(client, "{'op':'show','what':'switch','name':'%s'}",
-					    name);
+	struct json_object *reply =
+		rig_ask(client, "{'op':'show','what':'switch','name':'%s'}", name);
 	char *text = ocs_strdup(json_object_to_json_string(reply));
 
 	json_object_put(reply);
@@ -157,7 +156,8 @@ static void nowhere_else(void **state)
 	assert_int_equal(rig_stop_daemon(&rig, SIGTERM), 0);
 	write_secret(&rig, 0, SECRET "-not");
 	path = secret_path(&rig, 1);
-	assert_int_equal(ocs_file_write(path, "user=admin\n" SECRET "\n", 29, 0600, &(struct ocs_error){ 0 }),
+	assert_int_equal(ocs_file_write(path, "user=admin\n" SECRET "\n", 29, 0600,
+					&(struct ocs_error){ 0 }),
 			 0);
 	rig_start_daemon(&rig);
 	client = rig_client(&rig);
@@ -174,11 +174,15 @@ static void permissions(void **state)
 {
 	static const struct {
 		mode_t mode;
-		const char *says;	/* NULL: good */
+		const char *says; /* NULL: good */
 	} cases[] = {
-		{ 0600, NULL }, { 0400, NULL }, { 0644, "mode 0644 lets others use it" },
-		{ 0660, "mode 0660 lets others use it" }, { 0602, "lets others use it" },
-		{ 0604, "lets others use it" }, { 0601, "lets others use it" },
+		{ 0600, NULL },
+		{ 0400, NULL },
+		{ 0644, "mode 0644 lets others use it" },
+		{ 0660, "mode 0660 lets others use it" },
+		{ 0602, "lets others use it" },
+		{ 0604, "lets others use it" },
+		{ 0601, "lets others use it" },
 	};
 	struct rig rig;
 	char *path;

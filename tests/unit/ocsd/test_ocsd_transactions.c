@@ -49,8 +49,10 @@ static struct ocs_client *restart(struct rig *rig, struct ocs_client *client)
 
 static void commit(struct ocs_client *client, unsigned int job)
 {
-	json_object_put(rig_ask(client, "{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'d[0-3]'}", job, job));
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'ring','nodes':'d[0-3]'}",
+				job, job));
 }
 
 /* What has moved on is refused with both numbers, and nothing is done. */
@@ -63,7 +65,8 @@ static void expected_revision(void **state)
 	char *both;
 
 	assert_int_equal(revision(client), begin); /* looking changes nothing */
-	reply = rig_ask(client, "{'op':'drain','kind':'cube','name':'c0','reason':'x','expect':%lld}",
+	reply = rig_ask(client,
+			"{'op':'drain','kind':'cube','name':'c0','reason':'x','expect':%lld}",
 			(long long)begin);
 	next = rig_number(reply, "revision");
 	json_object_put(reply);
@@ -71,24 +74,30 @@ static void expected_revision(void **state)
 	assert_int_equal(revision(client), next);
 	both = ocs_asprintf("revision %lld was expected, and ocsd is at revision %lld",
 			    (long long)begin, (long long)next);
-	reply = rig_refused(client, OCS_ERROR, both, "{'op':'drain','kind':'cube','name':'c1',"
-			    "'reason':'x','expect':%lld}", (long long)begin);
+	reply = rig_refused(client, OCS_ERROR, both,
+			    "{'op':'drain','kind':'cube','name':'c1',"
+			    "'reason':'x','expect':%lld}",
+			    (long long)begin);
 	assert_int_equal(rig_number(reply, "expected"), begin);
 	assert_int_equal(rig_number(reply, "revision"), next);
 	json_object_put(reply);
 	free(both);
 	assert_int_equal(drains(client), 1);
 	assert_int_equal(revision(client), next);
-	json_object_put(rig_refused(client, OCS_USAGE, "expect is the number", "{'op':'drain',"
+	json_object_put(rig_refused(client, OCS_USAGE, "expect is the number",
+				    "{'op':'drain',"
 				    "'kind':'cube','name':'c1','reason':'x','expect':-1}"));
-	json_object_put(rig_refused(client, OCS_USAGE, "expect is the number", "{'op':'drain',"
+	json_object_put(rig_refused(client, OCS_USAGE, "expect is the number",
+				    "{'op':'drain',"
 				    "'kind':'cube','name':'c1','reason':'x','expect':'1'}"));
 
 	/* Neither a restart nor a crash sets it back. */
 	client = restart(rig, client);
 	assert_int_equal(revision(client), next);
-	json_object_put(rig_refused(client, OCS_ERROR, "was expected", "{'op':'resume',"
-				    "'kind':'cube','name':'c0','expect':%lld}", (long long)begin));
+	json_object_put(rig_refused(client, OCS_ERROR, "was expected",
+				    "{'op':'resume',"
+				    "'kind':'cube','name':'c0','expect':%lld}",
+				    (long long)begin));
 	assert_int_equal(drains(client), 1);
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c0','expect':%lld}",
 				(long long)next));
@@ -108,8 +117,10 @@ static void one_of_several(void **state)
 
 	for (int i = 0; i < 4; i++) {
 		clients[i] = rig_client(rig);
-		rig_send(clients[i], "{'op':'drain','kind':'cube','name':'c%d','reason':'x',"
-			 "'expect':%lld}", i, begin);
+		rig_send(clients[i],
+			 "{'op':'drain','kind':'cube','name':'c%d','reason':'x',"
+			 "'expect':%lld}",
+			 i, begin);
 	}
 	for (int i = 0; i < 4; i++) {
 		struct json_object *reply = rig_reply(clients[i]), *ok = NULL;
@@ -133,18 +144,23 @@ static void expected_circuits(void **state)
 	struct json_object *reply;
 
 	commit(client, 1);
-	json_object_put(rig_refused(client, OCS_ERROR, "nothing was done", "{'op':'apply','job':1,"
-				    "'epoch':1,'node':'d0','expect':%lld}", before));
+	json_object_put(rig_refused(client, OCS_ERROR, "nothing was done",
+				    "{'op':'apply','job':1,"
+				    "'epoch':1,'node':'d0','expect':%lld}",
+				    before));
 	assert_int_equal(rig_patches(rig), 0);
 	reply = rig_ask(client, "{'op':'apply','job':1,'epoch':1,'node':'d0','expect':%lld}",
 			(long long)revision(client));
 	realised = rig_number(reply, "revision");
 	json_object_put(reply);
 	assert_true(rig_patches(rig) > 0);
-	json_object_put(rig_refused(client, OCS_ERROR, "nothing was done", "{'op':'release','job':1,"
-				    "'epoch':1,'expect':%lld}", before));
+	json_object_put(rig_refused(client, OCS_ERROR, "nothing was done",
+				    "{'op':'release','job':1,"
+				    "'epoch':1,'expect':%lld}",
+				    before));
 	assert_string_equal(rig_job_state(client, 1), "realised");
-	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':1,'expect':%lld}", realised));
+	json_object_put(
+		rig_ask(client, "{'op':'release','job':1,'epoch':1,'expect':%lld}", realised));
 	rig_until_patches(rig, 0);
 	ocs_client_close(client);
 }
@@ -170,25 +186,37 @@ static void repeated(void **state)
 	}
 	json_object_put(first);
 	/* with other words it is refused */
-	json_object_put(rig_refused(client, OCS_USAGE, "transaction change-1.a asked for something "
-				    "else", "{'op':'drain','kind':'port','name':'direct-0:2',"
+	json_object_put(rig_refused(client, OCS_USAGE,
+				    "transaction change-1.a asked for something "
+				    "else",
+				    "{'op':'drain','kind':'port','name':'direct-0:2',"
 				    "'reason':'x','transaction':'change-1.a'}"));
 	assert_int_equal(drains(client), 0);
 	/* a refusal stays one */
 	for (int round = 0; round < 2; round++) {
-		json_object_put(rig_refused(client, OCS_ERROR, "was expected", "{'op':'drain',"
+		json_object_put(rig_refused(client, OCS_ERROR, "was expected",
+					    "{'op':'drain',"
 					    "'kind':'port','name':'direct-0:2','reason':'x',"
-					    "'transaction':'b','expect':%lld}", begin));
-		json_object_put(rig_ask(client, "{'op':'drain','kind':'cube','name':'c0','reason':'x'}"));
+					    "'transaction':'b','expect':%lld}",
+					    begin));
+		json_object_put(
+			rig_ask(client, "{'op':'drain','kind':'cube','name':'c0','reason':'x'}"));
 	}
-	json_object_put(rig_refused(client, OCS_USAGE, "a transaction is named", "{'op':'resume',"
+	json_object_put(rig_refused(client, OCS_USAGE, "a transaction is named",
+				    "{'op':'resume',"
 				    "'kind':'cube','name':'c0','transaction':'a b'}"));
-	json_object_put(rig_refused(client, OCS_USAGE, "a transaction is named", "{'op':'resume',"
+	json_object_put(rig_refused(client, OCS_USAGE, "a transaction is named",
+				    "{'op':'resume',"
 				    "'kind':'cube','name':'c0','transaction':7}"));
-	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='drain'"),
-			 1);
-	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='answer'"
-			       " AND reply='ok' AND revision IS NOT NULL"), 1);
+	assert_int_equal(
+		rig_select(rig,
+			   "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='drain'"),
+		1);
+	assert_int_equal(
+		rig_select(rig,
+			   "SELECT count(*) FROM audit WHERE txn='change-1.a' AND what='answer'"
+			   " AND reply='ok' AND revision IS NOT NULL"),
+		1);
 	ocs_client_close(client);
 }
 
@@ -237,9 +265,11 @@ static void old_database(void **state)
 	ocs_client_close(client);
 	rig_stop_daemon(rig, SIGTERM);
 	db = rig_database(rig);
-	if (sqlite3_exec(db, "ALTER TABLE audit DROP COLUMN txn; ALTER TABLE audit DROP COLUMN revision;"
-			 "DROP TABLE transactions; DELETE FROM meta WHERE name='revision'", NULL,
-			 NULL, &error) != SQLITE_OK)
+	if (sqlite3_exec(
+		    db,
+		    "ALTER TABLE audit DROP COLUMN txn; ALTER TABLE audit DROP COLUMN revision;"
+		    "DROP TABLE transactions; DELETE FROM meta WHERE name='revision'",
+		    NULL, NULL, &error) != SQLITE_OK)
 		fail_msg("%s", error);
 	sqlite3_close(db);
 	/* nor was there a note of the last revision */
@@ -252,7 +282,8 @@ static void old_database(void **state)
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'cube','name':'c0','expect':%lld}",
 				(long long)revision(client)));
 	assert_int_equal(drains(client), 0);
-	assert_int_equal(rig_select(rig, "SELECT count(*) FROM audit WHERE what IN ('drain', 'resume')"), 2);
+	assert_int_equal(
+		rig_select(rig, "SELECT count(*) FROM audit WHERE what IN ('drain', 'resume')"), 2);
 	ocs_client_close(client);
 }
 

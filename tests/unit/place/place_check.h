@@ -68,7 +68,8 @@ static inline void check(struct setup *s, const struct ocs_placement *p)
 		fail_msg("%s: %s", p->compact, err.text);
 	for (c = p->compact; *c; c++)
 		assert_non_null(strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				       "0123456789.,:+_-", *c));
+				       "0123456789.,:+_-",
+				       *c));
 	assert_true(strlen(p->compact) <= OCS_COMPACT_MAX);
 	again = ocs_placement_decode(s->placer, p->compact, &err);
 	if (!again)

@@ -30,7 +30,7 @@ static inline void random_shape(struct ocs_shape *shape, int dims, int most)
 	shape->xpus = 1;
 	for (d = 0; d < shape->ndim; d++) {
 		shape->extent[d] = 1 + (int)random_next((uint32_t)most);
-		if (random_next(3))	/* mostly even, so that most shapes fit */
+		if (random_next(3)) /* mostly even, so that most shapes fit */
 			shape->extent[d] = (shape->extent[d] + 1) & ~1;
 		shape->mesh[d] = !random_next(5);
 		shape->xpus *= shape->extent[d];
@@ -49,12 +49,13 @@ static inline void random_occupancy(struct ocs_occupancy *occupancy,
 
 	ocs_occupancy_reset(occupancy);
 	for (cube = 0; cube < s->ncubes; cube++) {
-		bool whole = !random_next(4);	/* some cubes stay whole */
+		bool whole = !random_next(4); /* some cubes stay whole */
 
 		for (node = 0; node < s->cube_nodes; node++) {
 			if (!whole && random_next(100) < busy)
-				ocs_occupancy_node_set(occupancy, fabric, s->first_node +
-						       cube * s->cube_nodes + node, false);
+				ocs_occupancy_node_set(occupancy, fabric,
+						       s->first_node + cube * s->cube_nodes + node,
+						       false);
 		}
 		if (!random_next(8) && s->kind == OCS_TORUS)
 			ocs_occupancy_cube_drain(occupancy, cube);
@@ -63,9 +64,9 @@ static inline void random_occupancy(struct ocs_occupancy *occupancy,
 		int dim = (int)random_next(3), sign = (int)random_next(2);
 		uint32_t bit = random_next((uint32_t)(dim == 2 ? s->edge[0] * s->edge[1] :
 						      dim == 1 ? s->edge[0] * s->edge[2] :
-						      s->edge[1] * s->edge[2]));
-		uint64_t *words = (uint64_t *)(uintptr_t)ocs_occupancy_blocked(occupancy,
-				(int)random_next((uint32_t)s->ncubes), dim, sign);
+								 s->edge[1] * s->edge[2]));
+		uint64_t *words = (uint64_t *)(uintptr_t)ocs_occupancy_blocked(
+			occupancy, (int)random_next((uint32_t)s->ncubes), dim, sign);
 
 		words[bit / 64] |= 1ULL << bit % 64;
 		occupancy->any_blocked = true;

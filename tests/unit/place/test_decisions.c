@@ -18,8 +18,8 @@
 #include "tests/unit/place/place_check.h"
 #include "tests/unit/place/place_random.h"
 
-#define SHAPES 60	/* of one fabric: their catalogues are kept */
-#define JOBS 512	/* running at once */
+#define SHAPES 60 /* of one fabric: their catalogues are kept */
+#define JOBS 512  /* running at once */
 
 static long wanted = 20000;
 static uint64_t seed = 1;
@@ -81,12 +81,13 @@ static void port_fail(struct many *m)
 		return;
 	m->failures++;
 	if (!random_next(4)) {
-		memset(o->blocked, 0, (size_t)s->ncubes * 6 * (size_t)o->face_words * sizeof(uint64_t));
+		memset(o->blocked, 0,
+		       (size_t)s->ncubes * 6 * (size_t)o->face_words * sizeof(uint64_t));
 		o->any_blocked = false;
 		return;
 	}
-	words = (uint64_t *)(uintptr_t)ocs_occupancy_blocked(o, (int)random_next((uint32_t)s->ncubes),
-							     dim, (int)random_next(2));
+	words = (uint64_t *)(uintptr_t)ocs_occupancy_blocked(
+		o, (int)random_next((uint32_t)s->ncubes), dim, (int)random_next(2));
 	words[bit / 64] |= 1ULL << bit % 64;
 	o->any_blocked = true;
 }
@@ -116,13 +117,14 @@ static long run(const char *line, int most, long budget, long count)
 			continue;
 		}
 		if (ocs_placement_verify(m->s.fabric, m->s.occupancy, p, &err))
-			fail_msg("%s, placement %ld, %s: %s", line, m->placed, p->compact, err.text);
+			fail_msg("%s, placement %ld, %s: %s", line, m->placed, p->compact,
+				 err.text);
 		hold(m, p, false);
 		m->job[m->njobs++] = p;
 		m->placed++;
 	}
-	printf("# %s: %ld placements verified, %ld refused, %ld changes of ports\n", line, m->placed,
-	       m->refused, m->failures);
+	printf("# %s: %ld placements verified, %ld refused, %ld changes of ports\n", line,
+	       m->placed, m->refused, m->failures);
 	assert_true(m->refused > 0);
 	while (m->njobs)
 		job_end(m);
@@ -138,7 +140,7 @@ static void test_many(void **state)
 		const char *line;
 		int most;
 		long budget;
-		int share;	/* tenths of the placements */
+		int share; /* tenths of the placements */
 	} fabrics[] = {
 		{ "torus cubes:2x2x1 cube:4x4x4 tile:1x1x1", 8, 0, 2 },
 		{ "torus cubes:2x2x2 cube:4x4x4 tile:2x2x1", 8, 0, 2 },

@@ -21,8 +21,8 @@
 #include "src/advice/reason.h"
 #include "tests/unit/place/place_random.h"
 
-#define PATIENCE 2	/* seconds for one search of LAD */
-static const long budget[] = { 0, 300, 1000, 3000, 20000 };	/* of bounded searches */
+#define PATIENCE 2					    /* seconds for one search of LAD */
+static const long budget[] = { 0, 300, 1000, 3000, 20000 }; /* of bounded searches */
 #define BUDGETS ((int)(sizeof(budget) / sizeof(budget[0])))
 
 static int cases = 150;
@@ -32,7 +32,7 @@ static uint64_t seed = 1;
  * are joined if a link or a circuit can join them, so that what uses a port has it alone. */
 struct host {
 	igraph_t graph;
-	igraph_vector_int_t colour;	/* 0 XPU, 1 port */
+	igraph_vector_int_t colour; /* 0 XPU, 1 port */
 	int xpus;
 };
 
@@ -43,7 +43,8 @@ static int xpu_at(const struct ocs_section *s, int cube, int x, int y, int z)
 
 static bool sound(const struct ocs_occupancy *o, int cube, int dim, const int *at, int sign)
 {
-	return !ocs_occupancy_port_blocked(o, cube, dim, at[dim ? 0 : 1], at[dim == 2 ? 1 : 2], sign);
+	return !ocs_occupancy_port_blocked(o, cube, dim, at[dim ? 0 : 1], at[dim == 2 ? 1 : 2],
+					   sign);
 }
 
 static void host_make(struct host *h, const struct setup *setup)
@@ -61,7 +62,8 @@ static void host_make(struct host *h, const struct setup *setup)
 			int at[3] = { x / s->edge[2] / s->edge[1], x / s->edge[2] % s->edge[1],
 				      x % s->edge[2] };
 
-			vertex[cube * s->cube_xpus + x] = ocs_occupancy_xpu_free(o, cube, at) ? n++ : -1;
+			vertex[cube * s->cube_xpus + x] =
+				ocs_occupancy_xpu_free(o, cube, at) ? n++ : -1;
 		}
 	}
 	h->xpus = n;
@@ -73,7 +75,8 @@ static void host_make(struct host *h, const struct setup *setup)
 		for (x = 0; x < s->edge[0]; x++) {
 			for (y = 0; y < s->edge[1]; y++) {
 				for (z = 0; z < s->edge[2]; z++) {
-					int at[3] = { x, y, z }, v = vertex[xpu_at(s, cube, x, y, z)], w;
+					int at[3] = { x, y, z },
+					    v = vertex[xpu_at(s, cube, x, y, z)], w;
 
 					for (d = 0; d < 3 && v >= 0; d++) {
 						int to[3] = { x, y, z };
@@ -82,15 +85,18 @@ static void host_make(struct host *h, const struct setup *setup)
 						JOIN(v, PORT(v, d, OCS_MINUS));
 						to[d] = at[d] + 1 < s->edge[d] ? at[d] + 1 : 0;
 						if (to[d]) {
-							w = vertex[xpu_at(s, cube, to[0], to[1], to[2])];
+							w = vertex[xpu_at(s, cube, to[0], to[1],
+									  to[2])];
 							if (w >= 0)
 								JOIN(PORT(v, d, OCS_PLUS),
 								     PORT(w, d, OCS_MINUS));
 							continue;
 						}
 						for (other = 0; other < s->ncubes; other++) {
-							w = vertex[xpu_at(s, other, to[0], to[1], to[2])];
-							if (w >= 0 && sound(o, cube, d, at, OCS_PLUS) &&
+							w = vertex[xpu_at(s, other, to[0], to[1],
+									  to[2])];
+							if (w >= 0 &&
+							    sound(o, cube, d, at, OCS_PLUS) &&
 							    sound(o, other, d, to, OCS_MINUS))
 								JOIN(PORT(v, d, OCS_PLUS),
 								     PORT(w, d, OCS_MINUS));
@@ -167,7 +173,8 @@ static int search(const struct ocs_shape *shape, const struct host *host)
 		}
 		igraph_vector_int_list_push_back(&domains, &set);
 	}
-	code = igraph_subisomorphic_lad(&job, &host->graph, &domains, &found, NULL, NULL, 0, PATIENCE);
+	code = igraph_subisomorphic_lad(&job, &host->graph, &domains, &found, NULL, NULL, 0,
+					PATIENCE);
 	igraph_vector_int_list_destroy(&domains);
 	igraph_vector_int_destroy(&colour);
 	igraph_destroy(&job);
@@ -190,7 +197,7 @@ static void occupancy_draw(struct setup *s)
 	int node, i;
 
 	random_occupancy(s->occupancy, s->fabric);
-	if (random_next(4))	/* else whole cubes, drained ones */
+	if (random_next(4)) /* else whole cubes, drained ones */
 		for (node = 0; node < section->nnodes; node++)
 			ocs_occupancy_node_set(s->occupancy, s->fabric, section->first_node + node,
 					       random_next(100) >= busy);
@@ -230,8 +237,9 @@ static void compare(const char *line, int most)
 			char text[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
 
 			fail_msg("%s, case %d, %s %s: the search says %d, the engine %s", line, i,
-				 ocs_shape_format(&shape, text), ocs_shape_conn_format(&shape, conn),
-				 exact, p ? p->compact : err.text);
+				 ocs_shape_format(&shape, text),
+				 ocs_shape_conn_format(&shape, conn), exact,
+				 p ? p->compact : err.text);
 		}
 		if (!p) {
 			none++;
@@ -248,8 +256,8 @@ static void compare(const char *line, int most)
 			ocs_placement_destroy(p);
 		}
 	}
-	printf("# %s, up to %d XPUs: %d do not fit, %d unknown, %d fit; found with a budget of", line,
-	       most, none, unknown, there);
+	printf("# %s, up to %d XPUs: %d do not fit, %d unknown, %d fit; found with a budget of",
+	       line, most, none, unknown, there);
 	for (b = 0; b < BUDGETS; b++)
 		printf("%s %ld: %d", b ? "," : "", budget[b], found[b]);
 	printf("\n");

@@ -30,7 +30,8 @@ static int corners_free(struct setup *s, int x, int y, int z)
 		for (at[0] = 0; at[0] < x; at[0]++) {
 			for (at[1] = 0; at[1] < y; at[1]++) {
 				for (at[2] = 0; at[2] < z; at[2]++)
-					ocs_occupancy_node_set(s->occupancy, s->fabric,
+					ocs_occupancy_node_set(
+						s->occupancy, s->fabric,
 						ocs_section_node_at(s->section, cube, at), true);
 			}
 		}
@@ -173,11 +174,15 @@ static bool folding_try(const struct ocs_folding *folding, void *arg)
 				rest /= edge[a];
 				lay.count[a] = least + (c >> a & 1);
 				/* a box with gaps begins on a tile's border and does not go round */
-				good &= !(c >> a & 1) || (!b->gaps && !folding->closed[a] &&
-					lay.offset[a] + folding->box[a] > least * edge[a]);
-				good &= !b->gaps || (lay.offset[a] + folding->box[a] <= least * edge[a] &&
-					(folding->flip >> a & 1 ? lay.offset[a] + folding->box[a] :
-					 lay.offset[a]) % b->host.tile[a] == 0);
+				good &= !(c >> a & 1) ||
+					(!b->gaps && !folding->closed[a] &&
+					 lay.offset[a] + folding->box[a] > least * edge[a]);
+				good &= !b->gaps ||
+					(lay.offset[a] + folding->box[a] <= least * edge[a] &&
+					 (folding->flip >> a & 1 ? lay.offset[a] + folding->box[a] :
+								   lay.offset[a]) %
+							 b->host.tile[a] ==
+						 0);
 			}
 			if (good && ocs_lay_valid(b->s->section, folding, &lay))
 				lay_try(b, &table, &lay);
@@ -216,15 +221,16 @@ static void compare(struct setup *s, const char *text)
 static void test_boxes(void **state)
 {
 	static const int sides[][3] = { { 1, 4, 4 }, { 2, 4, 4 }, { 4, 4, 2 } };
-	static const char *const shapes[] = { "10x2", "24x2", "32x4", "18x4", "6x6", "10x6", "16x8",
-					      "32x8", "12x12", "4x4x4", "16x4x2", "8x2x2", "20" };
+	static const char *const shapes[] = { "10x2",	"24x2",	 "32x4", "18x4",  "6x6",
+					      "10x6",	"16x8",	 "32x8", "12x12", "4x4x4",
+					      "16x4x2", "8x2x2", "20" };
 	struct setup s;
 	size_t i, j;
 
 	(void)state;
 	for (i = 0; i < 3; i++) {
 		open_fabric(&s, i < 2 ? "torus cubes:4x2x2 cube:4x4x4 tile:1x1x1" :
-			    "torus cubes:4x2x2 cube:4x4x4 tile:2x2x1");
+					"torus cubes:4x2x2 cube:4x4x4 tile:2x2x1");
 		corners_free(&s, sides[i][0], sides[i][1], sides[i][2]);
 		for (j = 0; j < sizeof(shapes) / sizeof(shapes[0]); j++)
 			compare(&s, shapes[j]);
@@ -235,8 +241,9 @@ static void test_boxes(void **state)
 /* Halves, quarters and single nodes of a few cubes. */
 static void test_mixed(void **state)
 {
-	static const char *const shapes[] = { "8", "14", "20", "8x2", "6x4", "8x4", "10x2", "12x4", "6x6",
-					      "8x8", "4x4x2", "4x4x4", "6x2x2" };
+	static const char *const shapes[] = { "8",     "14",	"20",	"8x2", "6x4",
+					      "8x4",   "10x2",	"12x4", "6x6", "8x8",
+					      "4x4x2", "4x4x4", "6x2x2" };
 	int i, node, cube;
 	struct setup s;
 
@@ -244,7 +251,7 @@ static void test_mixed(void **state)
 	random_state = 4711;
 	for (i = 0; i < 60; i++) {
 		open_fabric(&s, i % 2 ? "torus cubes:5x1x1 cube:4x4x4 tile:2x2x1" :
-			    "torus cubes:5x1x1 cube:4x4x4 tile:1x1x1");
+					"torus cubes:5x1x1 cube:4x4x4 tile:1x1x1");
 		ocs_occupancy_reset(s.occupancy);
 		for (cube = 0; cube < s.section->ncubes; cube++) {
 			int axis = (int)random_next(3), from = (int)random_next(4);
@@ -256,7 +263,8 @@ static void test_mixed(void **state)
 				c[1] = s.section->cube_nodes == 64 ? at / 4 % 4 : node / 4 % 2 * 2;
 				c[0] = s.section->cube_nodes == 64 ? at / 16 : node / 8 * 2;
 				if (random_next(100) < (c[axis] < from ? 85U : 12U))
-					ocs_occupancy_node_set(s.occupancy, s.fabric,
+					ocs_occupancy_node_set(
+						s.occupancy, s.fabric,
 						ocs_section_node_at(s.section, cube, c), false);
 			}
 		}

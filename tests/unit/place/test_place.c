@@ -158,7 +158,8 @@ static void test_never(void **state)
 	} never[] = {
 		{ "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", "8x8x8",
 		  "larger than the machine: 512 XPUs asked, 256 exist" },
-		{ "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", "4x6x5", "a ring of 5 cannot close on 4x4x4 "
+		{ "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", "4x6x5",
+		  "a ring of 5 cannot close on 4x4x4 "
 		  "cubes; nearest shapes that fit: " },
 		{ "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1", "3", "a ring of 3 cannot close" },
 		/* proved impossible, see the notes on foldings */
@@ -277,8 +278,11 @@ static void test_never_names_what_fits(void **state)
 static void test_nearest_fit(void **state)
 {
 	static const char *const machines[] = {
-		POD, "torus cubes:2x2x2 cube:2x2x2 tile:2x1x1", "torus cubes:1x1x3 cube:3x3x3 tile:1x1x1",
-		"torus cubes:1x1x2 cube:8x8x8 tile:2x2x1", "static:8x8x4 tile:1x1x1",
+		POD,
+		"torus cubes:2x2x2 cube:2x2x2 tile:2x1x1",
+		"torus cubes:1x1x3 cube:3x3x3 tile:1x1x1",
+		"torus cubes:1x1x2 cube:8x8x8 tile:2x2x1",
+		"static:8x8x4 tile:1x1x1",
 		"torus cubes:1x1x2 cube:5x5x5 tile:1x1x1",
 	};
 	struct ocs_shape shape, near[3], other;
@@ -303,23 +307,26 @@ static void test_nearest_fit(void **state)
 			shape.no_rotate = rand_r(&seed) % 4 == 0;
 			if (ocs_reason_node_count(s.placer, &shape, &err) > 0)
 				continue;
-			if (err.code != OCS_NEVER || strlen(err.text) > 400 || strchr(err.text, '\n'))
+			if (err.code != OCS_NEVER || strlen(err.text) > 400 ||
+			    strchr(err.text, '\n'))
 				fail_msg("%s", err.text);
 			conn = strstr(err.text, "--conn-type=");
 			if (conn) {
 				char word[OCS_SHAPE_TEXT], text[OCS_SHAPE_TEXT];
 
 				sscanf(conn, "--conn-type=%90s", word);
-				assert_int_equal(ocs_shape_parse(ocs_shape_format(&shape, text), word, &other,
-								 &err), 0);
+				assert_int_equal(ocs_shape_parse(ocs_shape_format(&shape, text),
+								 word, &other, &err),
+						 0);
 				other.no_fold = shape.no_fold;
 				other.no_rotate = shape.no_rotate;
 				if (ocs_reason_node_count(s.placer, &other, &err) < 0)
 					fail_msg("%s", err.text);
 			}
-			for (n = ocs_place_nearest(s.placer, &shape, near, 3); n > 0; n--, named++) {
-				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy, &near[n - 1], 0,
-								    &err);
+			for (n = ocs_place_nearest(s.placer, &shape, near, 3); n > 0;
+			     n--, named++) {
+				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy,
+									   &near[n - 1], 0, &err);
 
 				if (!p)
 					fail_msg("%s", err.text);
@@ -335,7 +342,8 @@ static void test_nearest_fit(void **state)
 /* On a busy machine what is named can be placed there and then, and is no larger. */
 static void test_nearest_now(void **state)
 {
-	static const char *const shapes[] = { "4x4x4", "8x8x2", "16", "8x8", "4x4x8_twisted", "2x2x2x2x2x2" };
+	static const char *const shapes[] = { "4x4x4", "8x8x2",		"16",
+					      "8x8",   "4x4x8_twisted", "2x2x2x2x2x2" };
 	struct ocs_shape shape, near[3];
 	unsigned int seed = 7;
 	int i, k, n, node, named = 0;
@@ -354,13 +362,14 @@ static void test_nearest_now(void **state)
 			assert_int_equal(ocs_shape_parse(shapes[k], NULL, &shape, &err), 0);
 			n = ocs_place_nearest_now(s.placer, s.occupancy, &shape, near, 3);
 			for (; n > 0; n--, named++) {
-				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy, &near[n - 1], 0,
-								    &err);
+				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy,
+									   &near[n - 1], 0, &err);
 
 				if (!p)
 					fail_msg("%s", err.text);
 				assert_true(near[n - 1].xpus <= shape.xpus);
-				assert_int_equal(ocs_placement_verify(s.fabric, s.occupancy, p, &err), 0);
+				assert_int_equal(
+					ocs_placement_verify(s.fabric, s.occupancy, p, &err), 0);
 				ocs_placement_destroy(p);
 			}
 		}
@@ -387,7 +396,8 @@ static void test_not_now(void **state)
 		ocs_occupancy_node_set(s.occupancy, s.fabric, cube * 16, false);
 	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	assert_int_equal(err.code, OCS_NOT_NOW);
-	assert_string_equal(err.text, "needs 2 cubes that are wholly free; 1 is free, 1 is drained");
+	assert_string_equal(err.text,
+			    "needs 2 cubes that are wholly free; 1 is free, 1 is drained");
 	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 33, &err));
 	assert_int_equal(err.code, OCS_NEVER);
 
@@ -489,7 +499,8 @@ static void test_bounded(void **state)
 
 		ocs_occupancy_node_set(s.occupancy, s.fabric,
 				       s.fabric->sections[0].first_node +
-				       ocs_section_bit(&s.fabric->sections[0], at), false);
+					       ocs_section_bit(&s.fabric->sections[0], at),
+				       false);
 	}
 	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
 	ocs_placer_work(s.placer, &work);

@@ -25,8 +25,8 @@ static void scatter(struct setup *s, uint32_t busy)
 		ocs_occupancy_reset(s->occupancy);
 	for (node = 0; node < s->section->ncubes * s->section->cube_nodes; node++) {
 		if (random_next(100) < busy)
-			ocs_occupancy_node_set(s->occupancy, s->fabric, s->section->first_node + node,
-					       false);
+			ocs_occupancy_node_set(s->occupancy, s->fabric,
+					       s->section->first_node + node, false);
 	}
 }
 
@@ -40,13 +40,16 @@ static int leftovers(const char *line, const char *const *shapes, int nshapes, i
 
 	open_fabric(&s, line);
 	for (i = 0; i < cases; i++) {
-		assert_int_equal(ocs_shape_parse(shapes[i % nshapes], i % 5 ? NULL : "mesh", &shape,
-						 &err), 0);
+		assert_int_equal(
+			ocs_shape_parse(shapes[i % nshapes], i % 5 ? NULL : "mesh", &shape, &err),
+			0);
 		scatter(&s, random_next(70));
 		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (!p) {
-			assert_int_equal(err.code, ocs_place_node_count(s.placer, &shape, NULL) < 0 ?
-					 OCS_NEVER : OCS_NOT_NOW);
+			assert_int_equal(err.code,
+					 ocs_place_node_count(s.placer, &shape, NULL) < 0 ?
+						 OCS_NEVER :
+						 OCS_NOT_NOW);
 			continue;
 		}
 		threaded += p->compact[0] == 't';
@@ -59,14 +62,18 @@ static int leftovers(const char *line, const char *const *shapes, int nshapes, i
 
 static void test_leftovers(void **state)
 {
-	static const char *const four[] = { "12", "18", "30", "46", "64", "100", "8x4", "4x14", "2x18",
-					    "1x22x4", "8x8", "12x4", "26", "16x8" };
+	static const char *const four[] = {
+		"12",	"18",	"30",	  "46",	 "64",	 "100", "8x4",
+		"4x14", "2x18", "1x22x4", "8x8", "12x4", "26",	"16x8"
+	};
 	static const char *const two[] = { "6", "10", "14", "20", "2x8", "4x6" };
 
 	(void)state;
 	random_state = 77;
-	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1 threading", four, 14, 400) > 20);
-	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1 threading", four, 14, 400) > 20);
+	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1 threading", four, 14, 400) >
+		    20);
+	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1 threading", four, 14, 400) >
+		    20);
 	leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x2 threading", four, 14, 100);
 	leftovers("torus cubes:2x2x1 cube:8x8x8 tile:2x2x1 threading", four, 14, 40);
 	leftovers("torus cubes:4x2x2 cube:2x2x2 tile:1x1x1 threading", two, 6, 200);
@@ -133,9 +140,9 @@ static void hold_layers(struct setup *s, int cube)
 			for (node[2] = 0; node[2] < 4; node[2]++) {
 				/* two layers, two rows with a hole: no box of 24 */
 				if (node[2] > 1 || node[1] < 2 || (node[0] == 1 && node[1] == 2))
-					ocs_occupancy_node_set(s->occupancy, s->fabric,
-							       ocs_section_node_at(s->section, cube,
-										   node), false);
+					ocs_occupancy_node_set(
+						s->occupancy, s->fabric,
+						ocs_section_node_at(s->section, cube, node), false);
 			}
 		}
 	}
@@ -165,7 +172,8 @@ static void test_box_first(void **state)
 	ocs_placement_destroy(p);
 	for (node = 0; node < s.section->cube_nodes; node++)
 		ocs_occupancy_node_set(s.occupancy, s.fabric,
-				       s.section->first_node + 2 * s.section->cube_nodes + node, false);
+				       s.section->first_node + 2 * s.section->cube_nodes + node,
+				       false);
 	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 	assert_non_null(p);
 	assert_int_equal(p->compact[0], 't');
@@ -179,11 +187,23 @@ static void test_box_first(void **state)
 static void test_faults(void **state)
 {
 	static const char *const bad[] = {
-		"t1:", "t1:8:t:", "t1:8:t:0-0:", "t1:8:t:0-0:1.0:", "t1:8:t:0-0:1.0:0.", "t1:8:t:0-0:9.0:0.a",
-		"t1:8:t:0-0:1.0:64.aaaaaaaa", "t1:8:t:0-0:1.0:0.aaaaaaaa", "t1:8:t:0-0:2.00:0.aaaaaaaa",
-		"t1:8:t:1-0:1.0:0.acbc", "t1:8x4:tt:0z1:1.0:0.acbc", "t1:4x4x4:ttt:0z0:1.0:0.a",
-		"t1:8x6:tt:0z0:1.0:0.a", "t1:4:t:0-0:1.0:0.acbdx", "t1:4:t:0-0:2.01:0.acbd",
-		"t1:4x4:tt:0z0:1.0:0.aefd", "t2:4:t:0-0:1.0:0.acbd",
+		"t1:",
+		"t1:8:t:",
+		"t1:8:t:0-0:",
+		"t1:8:t:0-0:1.0:",
+		"t1:8:t:0-0:1.0:0.",
+		"t1:8:t:0-0:9.0:0.a",
+		"t1:8:t:0-0:1.0:64.aaaaaaaa",
+		"t1:8:t:0-0:1.0:0.aaaaaaaa",
+		"t1:8:t:0-0:2.00:0.aaaaaaaa",
+		"t1:8:t:1-0:1.0:0.acbc",
+		"t1:8x4:tt:0z1:1.0:0.acbc",
+		"t1:4x4x4:ttt:0z0:1.0:0.a",
+		"t1:8x6:tt:0z0:1.0:0.a",
+		"t1:4:t:0-0:1.0:0.acbdx",
+		"t1:4:t:0-0:2.01:0.acbd",
+		"t1:4x4:tt:0z0:1.0:0.aefd",
+		"t2:4:t:0-0:1.0:0.acbd",
 	};
 	struct ocs_placement *p;
 	struct ocs_error err;
@@ -207,10 +227,8 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leftovers),
-		cmocka_unit_test(test_facing),
-		cmocka_unit_test(test_off),
-		cmocka_unit_test(test_box_first),
+		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_facing),
+		cmocka_unit_test(test_off),	  cmocka_unit_test(test_box_first),
 		cmocka_unit_test(test_faults),
 	};
 

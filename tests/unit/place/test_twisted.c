@@ -82,11 +82,15 @@ static void test_refusals(void **state)
 	static const struct {
 		const char *line, *shape, *says;
 	} no[] = {
-		{ "static:4x4x8 tile:1x1x1", "4x4x8_twisted", "are fixed, a twist needs circuits; the plain" },
-		{ "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", "2x2x4_twisted", "a multiple of the cube's edge" },
+		{ "static:4x4x8 tile:1x1x1", "4x4x8_twisted",
+		  "are fixed, a twist needs circuits; the plain" },
+		{ "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", "2x2x4_twisted",
+		  "a multiple of the cube's edge" },
 		{ "torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", "6x6x12_twisted", ", 4x4x8_twisted" },
-		{ "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "4x8x8_twisted", "larger than the machine" },
-		{ "torus cubes:2x2x2 cube:8x8x8 tile:1x1x1", "4x4x8_twisted", "shapes that fit: 8x8x16_twisted" },
+		{ "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "4x8x8_twisted",
+		  "larger than the machine" },
+		{ "torus cubes:2x2x2 cube:8x8x8 tile:1x1x1", "4x4x8_twisted",
+		  "shapes that fit: 8x8x16_twisted" },
 	};
 	struct ocs_shape shape;
 	struct ocs_error err;

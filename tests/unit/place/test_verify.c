@@ -148,7 +148,7 @@ static void test_circuits(void **state)
 	/* a failed port */
 	p = place("8x4x4", NULL);
 	((uint64_t *)(uintptr_t)ocs_occupancy_blocked(occupancy, p->circuits[7].to,
-		p->circuits[7].dim, OCS_MINUS))[0] |=
+						      p->circuits[7].dim, OCS_MINUS))[0] |=
 		1ULL << (p->circuits[7].pos[0] * 4 + p->circuits[7].pos[1]);
 	occupancy->any_blocked = true;
 	refused(p, "failed or drained");
@@ -226,7 +226,9 @@ static void test_random_faults(void **state)
 			struct ocs_circuit *c = &p->circuits[random_next((uint32_t)p->ncircuits)];
 
 			number = random_next(2) ? &c->pos[random_next(2)] :
-				 random_next(2) ? &c->from : random_next(2) ? &c->to : &c->dim;
+				 random_next(2) ? &c->from :
+				 random_next(2) ? &c->to :
+						  &c->dim;
 		}
 		old = *number;
 		*number = (int)random_next(6) - 1;
@@ -277,15 +279,30 @@ static void test_twisted(void **state)
 static void test_compact_faults(void **state)
 {
 	static const char *const bad[] = {
-		"", "p1", "p2:1:t:-:0:0.1,0.1,0.1:0", "p1:1:t:-:0:0.1,0.1,0.1:", "p1:1:t:-:0:0.1,0.1,0.1:00",
-		"p1:1:t:-:8:0.1,0.1,0.1:0", "p1:1:t:-:0:4.1,0.1,0.1:0", "p1:1:t:-:0:0.0,0.1,0.1:0",
-		"p1:1:t:-:0:0.1,0.1,0.1:8", "p1:1:t:-:0:0.1,0.1,0.1:zz", "p1:2:t:-:0:0.1,0.1,0.1:0",
-		"p1:2:t:xp3:0:0.1,0.1,0.1:0", "p1:4:t:xp4:0:0.1,0.1,0.1:0", "p1:4:t:xr4:0:1.1,0.1,0.1:0",
-		"p1:4:t:xp2.xp2:0:0.1,0.1,0.1:0", "p1:6:t:xr6:0:0.2,0.1,0.1:00",
-		"p1:8x4x4:ttt:xr8,yr4,zr4:0:0.2,0.1,0.1:01", "p1:8x4x4:ttt:xr8,yr4,zr4:0:0.2,0.1,0.1:0",
-		"p1:999999x999999:tt:xp1,-:0:0.1,0.1,0.1:0", "p1:4x4x8_twisted:ttt:-:0:0.1,0.1,0.1:0",
-		"p1:2:t:xp2:0:0.4,0.4,0.4:0", "p1:02:t:xp2:0:0.1,0.1,0.1:0",
-		"p1:2:t:xp99999999999:0:0.1,0.1,0.1:0", "p1:8:t:xb.xc.xb.xc.xb.xc.xb:0:0.1,0.1,0.1:0",
+		"",
+		"p1",
+		"p2:1:t:-:0:0.1,0.1,0.1:0",
+		"p1:1:t:-:0:0.1,0.1,0.1:",
+		"p1:1:t:-:0:0.1,0.1,0.1:00",
+		"p1:1:t:-:8:0.1,0.1,0.1:0",
+		"p1:1:t:-:0:4.1,0.1,0.1:0",
+		"p1:1:t:-:0:0.0,0.1,0.1:0",
+		"p1:1:t:-:0:0.1,0.1,0.1:8",
+		"p1:1:t:-:0:0.1,0.1,0.1:zz",
+		"p1:2:t:-:0:0.1,0.1,0.1:0",
+		"p1:2:t:xp3:0:0.1,0.1,0.1:0",
+		"p1:4:t:xp4:0:0.1,0.1,0.1:0",
+		"p1:4:t:xr4:0:1.1,0.1,0.1:0",
+		"p1:4:t:xp2.xp2:0:0.1,0.1,0.1:0",
+		"p1:6:t:xr6:0:0.2,0.1,0.1:00",
+		"p1:8x4x4:ttt:xr8,yr4,zr4:0:0.2,0.1,0.1:01",
+		"p1:8x4x4:ttt:xr8,yr4,zr4:0:0.2,0.1,0.1:0",
+		"p1:999999x999999:tt:xp1,-:0:0.1,0.1,0.1:0",
+		"p1:4x4x8_twisted:ttt:-:0:0.1,0.1,0.1:0",
+		"p1:2:t:xp2:0:0.4,0.4,0.4:0",
+		"p1:02:t:xp2:0:0.1,0.1,0.1:0",
+		"p1:2:t:xp99999999999:0:0.1,0.1,0.1:0",
+		"p1:8:t:xb.xc.xb.xc.xb.xc.xb:0:0.1,0.1,0.1:0",
 	};
 	struct ocs_placement *p, *again;
 	struct ocs_error err;
@@ -368,14 +385,10 @@ static void test_json_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_xpus),
-		cmocka_unit_test(test_circuits),
-		cmocka_unit_test(test_rings),
-		cmocka_unit_test(test_lists),
-		cmocka_unit_test(test_random_faults),
-		cmocka_unit_test(test_twisted),
-		cmocka_unit_test(test_compact_faults),
-		cmocka_unit_test(test_json_faults),
+		cmocka_unit_test(test_xpus),	       cmocka_unit_test(test_circuits),
+		cmocka_unit_test(test_rings),	       cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_random_faults),  cmocka_unit_test(test_twisted),
+		cmocka_unit_test(test_compact_faults), cmocka_unit_test(test_json_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

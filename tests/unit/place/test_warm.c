@@ -69,8 +69,8 @@ char *__wrap_ocs_embed_encode(const struct ocs_section *section, const struct oc
 	return __real_ocs_embed_encode(section, shape, xpus, err);
 }
 
-static const char *const shapes[] = { "6", "16", "30", "64", "8x4", "4x4x2", "8x8", "4x4x4", "8x4x4",
-				      "12x6", "128" };
+static const char *const shapes[] = { "6",   "16",    "30",    "64",   "8x4", "4x4x2",
+				      "8x8", "4x4x4", "8x4x4", "12x6", "128" };
 #define NSHAPES ((int)(sizeof(shapes) / sizeof(shapes[0])))
 
 /* Decides on all shapes on the same ROUNDS fabrics, twice; the second time nothing may be
@@ -98,7 +98,7 @@ static void decisions(const char *line, long budget, int rounds)
 				at_decision = -1;
 				p = ocs_place(s.placer, s.occupancy, &shape, 0, &err);
 				if (!p)
-					at_decision = calls;	/* a refusal is all decision */
+					at_decision = calls; /* a refusal is all decision */
 				assert_true(at_decision >= 0);
 				if (pass && at_decision)
 					fail_msg("%s, %s: %ld allocations", line, shapes[i],
@@ -111,7 +111,7 @@ static void decisions(const char *line, long budget, int rounds)
 			}
 		}
 	}
-	assert_true(made > placed);	/* the allocator is wrapped */
+	assert_true(made > placed); /* the allocator is wrapped */
 	assert_true(placed > rounds && refused > rounds / 2);
 	if (!other && (budget || s.section->threading))
 		fail_msg("%s: boxes only", line);

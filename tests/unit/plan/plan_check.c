@@ -19,7 +19,7 @@ struct ocs_plan *plan_make(const struct ocs_plan_request *request)
 
 	if (!plan || ocs_plan_verify(plan, &err) < 0)
 		fail_msg("%d servers, degree %d%s%s: %s", request->servers, request->degree,
-			 request->directed ? ", directed" : "", request->any_port ? ", any port" : "",
-			 err.text);
+			 request->directed ? ", directed" : "",
+			 request->any_port ? ", any port" : "", err.text);
 	return plan;
 }

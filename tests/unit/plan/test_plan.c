@@ -27,20 +27,69 @@ struct reference {
 };
 
 static const struct reference references[] = {
-	{ 12, { { 6, 3.27, .005 }, { 3, 1.82, .005 }, { 3, 1.82, .005 }, { 3, 1.82, .005 },
-		{ 5, 2.73, .005 }, { 3, 1.82, .005 }, { 3, 1.82, .005 }, { 3, 1.82, .005 } } },
-	{ 16, { { 8, 4.27, .005 }, { 4, 2.13, .005 }, { 3, 1.73, .005 }, { 2, 1.47, .005 },
-		{ 6, 3.33, .005 }, { 3, 2.00, .005 }, { 3, 1.73, .005 }, { 2, 1.47, .005 } } },
-	{ 32, { { 16, 8.26, .005 }, { 4, 2.71, .005 }, { 4, 2.39, .005 }, { 3, 2.00, .005 },
-		{ 9, 4.77, .005 }, { 5, 2.71, .005 }, { 4, 2.26, .005 }, { 3, 2.00, .005 } } },
-	{ 64, { { 32, 16.3, .05 }, { 8, 4.06, .005 }, { 4, 2.73, .005 }, { 4, 2.44, .005 },
-		{ 14, 7.14, .005 }, { 6, 3.52, .005 }, { 5, 2.92, .005 }, { 4, 2.44, .005 } } },
-	{ 128, { { 64, 32.3, .05 }, { 10, 5.62, .005 }, { 6, 3.67, .005 }, { 5, 2.96, .005 },
-		 { 20, 10.3, .05 }, { 8, 4.52, .005 }, { 5, 3.37, .005 }, { 5, 3.06, .005 } } },
-	{ 432, { { 216, 108, .5 }, { 18, 10.19, .005 }, { 9, 5.33, .005 }, { 7, 4.09, .005 },
-		 { 39, 19.8, .05 }, { 12, 6.80, .005 }, { 8, 4.93, .005 }, { 7, 4.18, .005 } } },
-	{ 1024, { { 512, 256, .5 }, { 32, 16.02, .005 }, { 12, 7.13, .005 }, { 8, 5.12, .005 },
-		  { 62, 31.0, .05 }, { 17, 9.15, .005 }, { 10, 6.01, .005 }, { 8, 4.88, .005 } } },
+	{ 12,
+	  { { 6, 3.27, .005 },
+	    { 3, 1.82, .005 },
+	    { 3, 1.82, .005 },
+	    { 3, 1.82, .005 },
+	    { 5, 2.73, .005 },
+	    { 3, 1.82, .005 },
+	    { 3, 1.82, .005 },
+	    { 3, 1.82, .005 } } },
+	{ 16,
+	  { { 8, 4.27, .005 },
+	    { 4, 2.13, .005 },
+	    { 3, 1.73, .005 },
+	    { 2, 1.47, .005 },
+	    { 6, 3.33, .005 },
+	    { 3, 2.00, .005 },
+	    { 3, 1.73, .005 },
+	    { 2, 1.47, .005 } } },
+	{ 32,
+	  { { 16, 8.26, .005 },
+	    { 4, 2.71, .005 },
+	    { 4, 2.39, .005 },
+	    { 3, 2.00, .005 },
+	    { 9, 4.77, .005 },
+	    { 5, 2.71, .005 },
+	    { 4, 2.26, .005 },
+	    { 3, 2.00, .005 } } },
+	{ 64,
+	  { { 32, 16.3, .05 },
+	    { 8, 4.06, .005 },
+	    { 4, 2.73, .005 },
+	    { 4, 2.44, .005 },
+	    { 14, 7.14, .005 },
+	    { 6, 3.52, .005 },
+	    { 5, 2.92, .005 },
+	    { 4, 2.44, .005 } } },
+	{ 128,
+	  { { 64, 32.3, .05 },
+	    { 10, 5.62, .005 },
+	    { 6, 3.67, .005 },
+	    { 5, 2.96, .005 },
+	    { 20, 10.3, .05 },
+	    { 8, 4.52, .005 },
+	    { 5, 3.37, .005 },
+	    { 5, 3.06, .005 } } },
+	{ 432,
+	  { { 216, 108, .5 },
+	    { 18, 10.19, .005 },
+	    { 9, 5.33, .005 },
+	    { 7, 4.09, .005 },
+	    { 39, 19.8, .05 },
+	    { 12, 6.80, .005 },
+	    { 8, 4.93, .005 },
+	    { 7, 4.18, .005 } } },
+	{ 1024,
+	  { { 512, 256, .5 },
+	    { 32, 16.02, .005 },
+	    { 12, 7.13, .005 },
+	    { 8, 5.12, .005 },
+	    { 62, 31.0, .05 },
+	    { 17, 9.15, .005 },
+	    { 10, 6.01, .005 },
+	    { 8, 4.88, .005 } } },
 };
 
 static void test_reference(void **state)
@@ -75,19 +124,21 @@ static void test_best(void **state)
 {
 	static const struct {
 		int n, d;
-		double hops;	/* facts: the best co-prime steps, or 0 */
+		double hops; /* facts: the best co-prime steps, or 0 */
 	} cases[] = {
-		{ 64, 4, 3.84 }, { 128, 4, 5.35 }, { 432, 4, 9.84 }, { 1024, 4, 15.11 },
-		{ 32, 6, 2.19 }, { 128, 6, 3.43 }, { 432, 6, 5.17 }, { 64, 8, 2.35 },
-		{ 128, 8, 2.87 }, { 12, 4, 0 }, { 16, 3, 0 }, { 9, 4, 0 }, { 15, 6, 0 },
-		{ 8, 5, 0 }, { 5, 8, 0 }, { 3, 4, 0 }, { 2, 3, 0 }, { 1, 2, 0 },
+		{ 64, 4, 3.84 },  { 128, 4, 5.35 }, { 432, 4, 9.84 }, { 1024, 4, 15.11 },
+		{ 32, 6, 2.19 },  { 128, 6, 3.43 }, { 432, 6, 5.17 }, { 64, 8, 2.35 },
+		{ 128, 8, 2.87 }, { 12, 4, 0 },	    { 16, 3, 0 },     { 9, 4, 0 },
+		{ 15, 6, 0 },	  { 8, 5, 0 },	    { 5, 8, 0 },      { 3, 4, 0 },
+		{ 2, 3, 0 },	  { 1, 2, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		for (int directed = 0; directed < 2; directed++) {
 			struct ocs_plan_request request = {
-				.servers = cases[i].n, .degree = cases[i].d,
+				.servers = cases[i].n,
+				.degree = cases[i].d,
 				.directed = directed,
 			};
 			struct ocs_plan *paper = plan_make(&request), *best;
@@ -121,19 +172,21 @@ static void test_expander(void **state)
 	static const struct {
 		int n, d;
 		bool directed;
-		double hops, alpha;	/* facts: a random regular graph; ours was lower */
+		double hops, alpha; /* facts: a random regular graph; ours was lower */
 	} cases[] = {
-		{ 128, 4, false, 3.79, 4.2 }, { 128, 8, false, 2.53, 3.3 },
+		{ 128, 4, false, 3.79, 4.2 },  { 128, 8, false, 2.53, 3.3 },
 		{ 1024, 4, false, 5.65, 6.5 }, { 1024, 8, false, 3.61, 4.4 },
-		{ 128, 4, true, 3.30, 3.9 }, { 64, 3, false, 4.0, 4.5 },
+		{ 128, 4, true, 3.30, 3.9 },   { 64, 3, false, 4.0, 4.5 },
 		{ 65, 4, false, 3.1, 4.2 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct ocs_plan_request request = {
-			.servers = cases[i].n, .degree = cases[i].d,
-			.directed = cases[i].directed, .best = true,
+			.servers = cases[i].n,
+			.degree = cases[i].d,
+			.directed = cases[i].directed,
+			.best = true,
 		};
 		struct ocs_plan *plan = plan_make(&request);
 		double alpha = plan->max_link_load * cases[i].d / (cases[i].n - 1);
@@ -165,8 +218,11 @@ static void test_sweep(void **state)
 		for (int d = 1; d <= 9; d++)
 			for (int way = 0; way < 4; way++) {
 				struct ocs_plan_request request = {
-					.servers = n, .degree = d, .directed = way & 1,
-					.any_port = way & 2, .routes = n < 12,
+					.servers = n,
+					.degree = d,
+					.directed = way & 1,
+					.any_port = way & 2,
+					.routes = n < 12,
 				};
 				struct ocs_error err = { 0 };
 				struct ocs_plan *plan = ocs_plan_make(&request, &err);
@@ -284,13 +340,17 @@ static void test_json(void **state)
 {
 	char *const names[] = { "a", "b", "c", "d", "e", "f" };
 	struct ocs_plan_request request = {
-		.servers = 6, .degree = 4, .routes = true, .nodes = names,
+		.servers = 6,
+		.degree = 4,
+		.routes = true,
+		.nodes = names,
 	};
 	struct ocs_error err = { 0 };
 	struct ocs_plan *plan = plan_make(&request), *back;
 	struct json_object *json = ocs_plan_to_json(plan), *other, *value;
-	static const char *const keys[] = { "servers", "degree", "directed", "groups", "circuits",
-					    "nodes", "routes", "diameter", "average_hops",
+	static const char *const keys[] = { "servers",	     "degree",	  "directed",
+					    "groups",	     "circuits",  "nodes",
+					    "routes",	     "diameter",  "average_hops",
 					    "max_link_load", "assignment" };
 
 	(void)state;
@@ -352,9 +412,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reference), cmocka_unit_test(test_best),
-		cmocka_unit_test(test_load), cmocka_unit_test(test_expander),
-		cmocka_unit_test(test_sweep), cmocka_unit_test(test_odd),
-		cmocka_unit_test(test_routes), cmocka_unit_test(test_json),
+		cmocka_unit_test(test_load),	  cmocka_unit_test(test_expander),
+		cmocka_unit_test(test_sweep),	  cmocka_unit_test(test_odd),
+		cmocka_unit_test(test_routes),	  cmocka_unit_test(test_json),
 		cmocka_unit_test(test_speed),
 	};
 

@@ -25,13 +25,17 @@ static char *demand_text(int n, long long bytes, const long long *mp)
 	char *text = malloc(size);
 
 	assert_non_null(text);
-	at += snprintf(text + at, size - at, "{\"allreduce\":[{\"bytes\":%lld,\"members\":[0", bytes);
+	at += snprintf(text + at, size - at, "{\"allreduce\":[{\"bytes\":%lld,\"members\":[0",
+		       bytes);
 	for (int i = 1; i < n; i++)
 		at += snprintf(text + at, size - at, ",%d", i);
 	at += snprintf(text + at, size - at, "]}],\"mp\":[");
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j < n; j++)
-			at += snprintf(text + at, size - at, "%s%lld%s", j ? "," : i ? ",[" : "[",
+			at += snprintf(text + at, size - at, "%s%lld%s",
+				       j ? "," :
+				       i ? ",[" :
+					   "[",
 				       mp[i * n + j], j == n - 1 ? "]" : "");
 	snprintf(text + at, size - at, "]}");
 	return text;
@@ -76,7 +80,10 @@ static void test_mp(void **state)
 	(void)state;
 	for (int way = 0; way < 12; way++) {
 		struct ocs_plan_request request = {
-			.servers = N, .degree = 4, .routes = true, .directed = way & 1,
+			.servers = N,
+			.degree = 4,
+			.routes = true,
+			.directed = way & 1,
 			.any_port = way & 2,
 		};
 		long long bytes = way < 4 ? 1000 : way < 8 ? 1000000 : 1;
@@ -123,8 +130,12 @@ static void test_paths(void **state)
 	for (int way = 0; way < 4; way++) {
 		long long mp[N * N] = { 0 };
 		struct ocs_plan_request request = {
-			.servers = N, .degree = 4, .routes = true, .paths = 3,
-			.directed = way & 1, .best = way & 2,
+			.servers = N,
+			.degree = 4,
+			.routes = true,
+			.paths = 3,
+			.directed = way & 1,
+			.best = way & 2,
 		};
 		struct ocs_plan *plan;
 		int several = 0;
@@ -163,7 +174,9 @@ static void test_paths(void **state)
 static void test_mp_alone(void **state)
 {
 	struct ocs_plan_request request = {
-		.servers = 4, .degree = 3, .routes = true,
+		.servers = 4,
+		.degree = 3,
+		.routes = true,
 		.demand = "{\"mp\":[[0,9,0,0],[0,0,9,0],[0,0,0,9],[9,0,0,0]]}",
 	};
 	struct ocs_plan *plan = plan_make(&request);
@@ -224,7 +237,8 @@ static void test_groups(void **state)
 {
 	/* two halves and a heavier whole; then halves alone, which need a whole */
 	struct ocs_plan_request request = {
-		.servers = 8, .degree = 4,
+		.servers = 8,
+		.degree = 4,
 		.demand = "{\"allreduce\":[{\"members\":[0,2,4,6],\"bytes\":100},"
 			  "{\"members\":[7,5,3,1],\"bytes\":100},"
 			  "{\"members\":[0,1,2,3,4,5,6,7],\"bytes\":1e2}]}",
@@ -262,8 +276,15 @@ static void test_groups(void **state)
 static void test_bad_demand(void **state)
 {
 	static const char *const bad[] = {
-		"", "x", "[]", "{}", "null", "{\"allreduce\":[]}", "{\"allreduce\":{}}",
-		"{\"allreduce\":[7]}", "{\"allreduce\":[{}]}",
+		"",
+		"x",
+		"[]",
+		"{}",
+		"null",
+		"{\"allreduce\":[]}",
+		"{\"allreduce\":{}}",
+		"{\"allreduce\":[7]}",
+		"{\"allreduce\":[{}]}",
 		"{\"allreduce\":[{\"members\":[0,1]}]}",
 		"{\"allreduce\":[{\"members\":[0,4],\"bytes\":1}]}",
 		"{\"allreduce\":[{\"members\":[0,-1],\"bytes\":1}]}",
@@ -323,9 +344,9 @@ static void test_bad_demand(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mp), cmocka_unit_test(test_paths),
+		cmocka_unit_test(test_mp),	 cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_mp_alone), cmocka_unit_test(test_coins),
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_bad_demand),
+		cmocka_unit_test(test_groups),	 cmocka_unit_test(test_bad_demand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,8 +90,11 @@ static void test_graph(void **state)
 
 static struct ocs_plan *make(int servers, int degree, bool any_port)
 {
-	struct ocs_plan_request request = { .servers = servers, .degree = degree, .best = true,
-					    .directed = true, .any_port = any_port };
+	struct ocs_plan_request request = { .servers = servers,
+					    .degree = degree,
+					    .best = true,
+					    .directed = true,
+					    .any_port = any_port };
 
 	return plan_make(&request);
 }
@@ -104,8 +107,9 @@ static void test_plans(void **state)
 		int servers, degree;
 		double hops;
 		int diameter;
-	} cases[] = { { 16, 4, 1.74, 2 }, { 20, 4, 1.80, 2 }, { 64, 8, 1.88, 2 },
-		      { 128, 6, 2.64, 4 } };
+	} cases[] = {
+		{ 16, 4, 1.74, 2 }, { 20, 4, 1.80, 2 }, { 64, 8, 1.88, 2 }, { 128, 6, 2.64, 4 }
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -128,7 +132,8 @@ static void test_plans(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_graph), cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_graph),
+		cmocka_unit_test(test_plans),
 	};
 
 	return cmocka_run_group_tests_name("plan: Kautz graphs", tests, NULL, NULL);

@@ -63,8 +63,12 @@ static void test_failed(void **state)
 	for (int round = 0; round < 120; round++) {
 		uint64_t failed[40] = { 0 };
 		struct ocs_plan_request request = {
-			.servers = 4 + draw(30), .degree = 4 + draw(4), .best = round % 2,
-			.directed = round / 2 % 2, .any_port = round / 4 % 2, .routes = true,
+			.servers = 4 + draw(30),
+			.degree = 4 + draw(4),
+			.best = round % 2,
+			.directed = round / 2 % 2,
+			.any_port = round / 4 % 2,
+			.routes = true,
 			.failed = failed,
 		};
 		int n = request.servers, d = request.degree, count = 1 + draw(3);
@@ -107,7 +111,10 @@ static void test_mixed(void **state)
 	(void)state;
 	for (int directed = 0; directed < 2; directed++) {
 		struct ocs_plan_request request = {
-			.servers = 6, .degree = 3, .failed = failed, .directed = directed,
+			.servers = 6,
+			.degree = 3,
+			.failed = failed,
+			.directed = directed,
 		};
 		struct ocs_error err = { 0 };
 		struct ocs_plan *plan = ocs_plan_make(&request, &err);
@@ -129,7 +136,10 @@ static void test_repair_expander(void **state)
 	for (int directed = 0; directed < 2; directed++)
 		for (int n = 20; n <= 64; n += 22) {
 			struct ocs_plan_request request = {
-				.servers = n, .degree = 4, .best = true, .routes = true,
+				.servers = n,
+				.degree = 4,
+				.best = true,
+				.routes = true,
 				.directed = directed,
 			};
 			struct ocs_plan *plan = plan_make(&request);
@@ -190,8 +200,12 @@ static void test_repair_random(void **state)
 	(void)state;
 	for (int round = 0; round < 60; round++) {
 		struct ocs_plan_request request = {
-			.servers = 3 + draw(14), .degree = 3 + draw(3), .best = round % 2,
-			.directed = round / 2 % 2, .any_port = round / 4 % 2, .routes = round % 3,
+			.servers = 3 + draw(14),
+			.degree = 3 + draw(3),
+			.best = round % 2,
+			.directed = round / 2 % 2,
+			.any_port = round / 4 % 2,
+			.routes = round % 3,
 		};
 		struct ocs_plan *plan = plan_make(&request);
 		struct ocs_plan_fault faults[30];
@@ -241,8 +255,8 @@ static void test_bad_fault(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_failed),	 cmocka_unit_test(test_hopeless),
-		cmocka_unit_test(test_mixed),	 cmocka_unit_test(test_repair_expander),
+		cmocka_unit_test(test_failed),	     cmocka_unit_test(test_hopeless),
+		cmocka_unit_test(test_mixed),	     cmocka_unit_test(test_repair_expander),
 		cmocka_unit_test(test_repair_rings), cmocka_unit_test(test_repair_random),
 		cmocka_unit_test(test_bad_fault),
 	};

@@ -99,8 +99,12 @@ static void test_plans(void **state)
 		for (int way = 0; way < 8; way++)
 			for (int trees = 1; trees <= 2; trees++) {
 				struct ocs_plan_request request = {
-					.servers = n, .degree = 4 * trees + 4, .trees = trees,
-					.directed = way & 1, .any_port = way & 2, .best = way & 4,
+					.servers = n,
+					.degree = 4 * trees + 4,
+					.trees = trees,
+					.directed = way & 1,
+					.any_port = way & 2,
+					.best = way & 4,
 					.routes = true,
 				};
 				struct ocs_plan *plan = plan_make(&request);
@@ -119,7 +123,8 @@ static void test_plans(void **state)
 					fail_msg("%d servers, way %d: %d of %d trees", n, way,
 						 group->ntrees, trees);
 				if (group->ntrees < trees)
-					assert_non_null(strstr(plan->assignment, "found no interfaces"));
+					assert_non_null(
+						strstr(plan->assignment, "found no interfaces"));
 				ocs_plan_destroy(plan);
 			}
 }
@@ -146,7 +151,10 @@ static void test_refused(void **state)
 static void test_demand(void **state)
 {
 	struct ocs_plan_request request = {
-		.servers = 12, .degree = 8, .best = true, .routes = true,
+		.servers = 12,
+		.degree = 8,
+		.best = true,
+		.routes = true,
 		.demand = "{\"allreduce\":[{\"members\":[0,2,4,6,8,10],\"bytes\":5},"
 			  "{\"members\":[1,3,5,7,9,11],\"bytes\":5}],\"trees\":1}",
 	};
@@ -183,8 +191,13 @@ static void test_repair(void **state)
 	for (int way = 0; way < 4; way++)
 		for (int port = 0; port < 8; port++) {
 			struct ocs_plan_request request = {
-				.servers = 16, .degree = 8, .trees = 1, .best = true,
-				.directed = way & 1, .any_port = way & 2, .routes = true,
+				.servers = 16,
+				.degree = 8,
+				.trees = 1,
+				.best = true,
+				.directed = way & 1,
+				.any_port = way & 2,
+				.routes = true,
 			};
 			struct ocs_plan_fault fault = { 3, port };
 			struct ocs_plan *plan = plan_make(&request), *repaired;
@@ -202,7 +215,7 @@ static void test_repair(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shapes), cmocka_unit_test(test_plans),
+		cmocka_unit_test(test_shapes),	cmocka_unit_test(test_plans),
 		cmocka_unit_test(test_refused), cmocka_unit_test(test_demand),
 		cmocka_unit_test(test_repair),
 	};

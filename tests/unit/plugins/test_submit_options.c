@@ -29,7 +29,8 @@ static void test_read_takes_both_prefixes(void **state)
 		"_SLURM_SPANK_OPTION_spank_ocs_shape=4x4",
 		"SPANK__SLURM_SPANK_OPTION_spank_ocs_conn_type=torus,mesh",
 		"SPANK__SLURM_SPANK_OPTION_spank_ocs_no_fold=(null)",
-		"_SLURM_SPANK_OPTION_spank_ocs_shapes=9x9", NULL,
+		"_SLURM_SPANK_OPTION_spank_ocs_shapes=9x9",
+		NULL,
 		"_SLURM_SPANK_OPTION_spank_other_shape=8x8",
 	};
 	struct ocs_request request;
@@ -90,7 +91,10 @@ static char *demand_of(const char *text, size_t length, struct ocs_error *err)
 static void test_demand_travels(void **state)
 {
 	static const char *const texts[] = {
-		GROUP, (GROUP "\n"), (" " GROUP), "{\"mp\":[[0,1],[2,0]]}",
+		GROUP,
+		(GROUP "\n"),
+		(" " GROUP),
+		"{\"mp\":[[0,1],[2,0]]}",
 	};
 
 	(void)state;
@@ -141,22 +145,27 @@ static void test_demand_nonsense(void **state)
 		int nodes;
 		const char *says;
 	} cases[] = {
-		{ "{}", 0, "neither an allreduce group nor mp bytes; an example is {\"allreduce\":" },
+		{ "{}", 0,
+		  "neither an allreduce group nor mp bytes; an example is {\"allreduce\":" },
 		{ "{\"allreduce\":[]}", 0, "neither" },
-		{ "{\"mp\":[]}", 0, "mp" }, { "{\"mp\":[[0,0],[0,0]]}", 0, "neither" },
-		{ GROUP_OF("0,1", "-8"), 0, "bytes of allreduce group 0 is not a whole number of at least 0" },
+		{ "{\"mp\":[]}", 0, "mp" },
+		{ "{\"mp\":[[0,0],[0,0]]}", 0, "neither" },
+		{ GROUP_OF("0,1", "-8"), 0,
+		  "bytes of allreduce group 0 is not a whole number of at least 0" },
 		{ GROUP_OF("0,1", "1e400"), 0, "bytes of allreduce group 0" },
 		{ GROUP_OF("0,1", "NaN"), 0, "bytes of allreduce group 0" },
 		{ GROUP_OF("0,1", "Infinity"), 0, "bytes of allreduce group 0" },
 		{ GROUP_OF("0,1", "1.5"), 0, "whole number" },
 		{ GROUP_OF("0,1", "\"8\""), 0, "whole number" },
-		{ GROUP_OF("0,1,0", "8"), 0, "member 2 of allreduce group 0 is not a server number" },
+		{ GROUP_OF("0,1,0", "8"), 0,
+		  "member 2 of allreduce group 0 is not a server number" },
 		{ GROUP_OF("0,-1", "8"), 0, "member 1 of allreduce group 0" },
 		{ GROUP_OF("0,99999", "8"), 0, "member 1 of allreduce group 0" },
 		{ GROUP_OF("0,4", "8"), 4, "a server number from 0 to 3 that occurs once" },
 		{ GROUP_OF("", "8"), 0, "needs a list of members" },
 		{ "{\"allreduce\":[{\"members\":[0,1]}]}", 0, "group 0 lacks bytes" },
-		{ "{\"allreduce\":[{\"members\":[0,1],\"bytes\":8,\"colour\":1}]}", 0, "unknown key 'colour'" },
+		{ "{\"allreduce\":[{\"members\":[0,1],\"bytes\":8,\"colour\":1}]}", 0,
+		  "unknown key 'colour'" },
 		{ "{\"mp\":[[0,1],[1]]}", 0, "row 1 of mp is not a list of 2 numbers" },
 		{ "{\"mp\":[[0,1],[1,0],[1,0]]}", 0, "row 0 of mp is not a list of 3 numbers" },
 		{ "{\"mp\":[[0,1],[1,0]]}", 4, "mp is not a list of 4 rows, one for each server" },
@@ -174,12 +183,14 @@ static void test_demand_nonsense(void **state)
 
 		assert_int_equal(ocs_demand_check(coded, cases[i].nodes, &err), -1);
 		if (strncmp(err.text, "--ocs-demand: ", 14) || !strstr(err.text, cases[i].says))
-			fail_msg("%s: '%s' does not say '%s'", cases[i].text, err.text, cases[i].says);
+			fail_msg("%s: '%s' does not say '%s'", cases[i].text, err.text,
+				 cases[i].says);
 		free(coded);
 		if (cases[i].nodes)
 			continue;
 		assert_null(demand_of(cases[i].text, strlen(cases[i].text), &err));
-		assert_true(!strncmp(err.text, "/tmp/ocs-demand-", 16) && strstr(err.text, cases[i].says));
+		assert_true(!strncmp(err.text, "/tmp/ocs-demand-", 16) &&
+			    strstr(err.text, cases[i].says));
 	}
 }
 
@@ -210,7 +221,9 @@ static void test_demand_from_others(void **state)
 static void test_exported_list(void **state)
 {
 	static const char *const pairs[][2] = {
-		{ "NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1" }, { "NCCL_X", "a;b%3Bc%" }, { "E", "" },
+		{ "NCCL_IB_HCA", "=mlx5_0:1,mlx5_1:1" },
+		{ "NCCL_X", "a;b%3Bc%" },
+		{ "E", "" },
 	};
 	char *list = NULL, *name, *value;
 	const char *rest;
@@ -350,11 +363,14 @@ static void test_child(void **state)
 /* The lines that sbatch would read, and no others. */
 static void test_script(void **state)
 {
-	static const struct { const char *script, *says; } scripts[] = {
+	static const struct {
+		const char *script, *says;
+	} scripts[] = {
 		{ "#!/bin/sh\n#SBATCH --shape=4x4\ntrue\n",
 		  "line 2 of the script, #SBATCH --shape: only sbatch reads such lines" },
 		{ "#!/bin/sh\n#SBATCH --shape 4x4", "_SLURM_SPANK_OPTION_spank_ocs_shape=..." },
-		{ "#!/bin/sh\n# words\n\n  # more\n#SBATCH -N2 -n \"4 #\" --no-fold", "line 5 of the script" },
+		{ "#!/bin/sh\n# words\n\n  # more\n#SBATCH -N2 -n \"4 #\" --no-fold",
+		  "line 5 of the script" },
 		{ "#!/bin/sh\r\n#SBATCH --conn-type=mesh\r\n", "--conn-type" },
 		{ "#!/bin/sh\n#SBATCH\t--ocs-demand=x\n", "--ocs-demand" },
 		{ "#!/bin/sh\n#SBATCH --shape=2x2\n#SBATCH hetjob\n", "line 2" },
@@ -366,14 +382,18 @@ static void test_script(void **state)
 		{ "#!/bin/sh\n##SBATCH --shape=4x4\n # SBATCH --shape=4x4\n", NULL },
 		{ "#!/bin/sh\n#SBATCH -N1\n#SBATCH hetjob\n#SBATCH --shape=4x4\n", NULL },
 		{ "#!/bin/sh\n#SBATCH --shapes=4x4 --shap --shape-of=x x--shape=4x4\n", NULL },
-		{ "#!/bin/sh\n#SBATCH", NULL }, { "#SBATCH \"--shape=4x4", NULL }, { "", NULL }, { NULL, NULL },
+		{ "#!/bin/sh\n#SBATCH", NULL },
+		{ "#SBATCH \"--shape=4x4", NULL },
+		{ "", NULL },
+		{ NULL, NULL },
 	};
 	struct ocs_error err;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++) {
 		memset(&err, 0, sizeof(err));
-		assert_int_equal(ocs_script_check(scripts[i].script, &err), scripts[i].says ? -1 : 0);
+		assert_int_equal(ocs_script_check(scripts[i].script, &err),
+				 scripts[i].says ? -1 : 0);
 		if (scripts[i].says && !strstr(err.text, scripts[i].says))
 			fail_msg("%s: %s", scripts[i].script, err.text);
 	}

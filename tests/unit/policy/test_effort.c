@@ -80,7 +80,7 @@ static void test_line(void **unused)
 	rig_open(&r, LINE, 2);
 	only(&r, line);
 	p = ocs_policy_place(r.policy, r.occupancy, &ring, &err);
-	assert_non_null(p);		/* closed by a circuit */
+	assert_non_null(p); /* closed by a circuit */
 	assert_null(ocs_policy_routes_take(r.policy));
 	ocs_placement_destroy(p);
 	/* the port is gone: no ring of its own any more */
@@ -157,8 +157,8 @@ static void broken(struct rig *r, const struct ocs_placement *p, const struct oc
 /* The judge sees what is wrong. */
 static void test_judge(void **unused)
 {
-	static const char *const match[] = { "0311", "0310", "0210", "1011", "1012", "1022", "0000",
-					     NULL };
+	static const char *const match[] = { "0311", "0310", "0210", "1011",
+					     "1012", "1022", "0000", NULL };
 	struct ocs_shape six = shape_of("6", NULL);
 	struct ocs_placement *p;
 	struct ocs_routes *routes;
@@ -216,9 +216,12 @@ static void test_judge(void **unused)
 static void test_random(void **unused)
 {
 	static const char *const fabrics[] = {
-		"torus cubes:4x2x1 cube:4x4x4 tile:1x1x1", "torus cubes:2x2x2 cube:4x4x4 tile:2x2x1",
-		"torus cubes:4x4x2 cube:2x2x2 tile:1x1x1", "torus cubes:2x1x1 cube:8x8x8 tile:2x2x1",
-		"static:8x8x8 tile:1x1x1", "static:6x5x2 tile:1x1x1",
+		"torus cubes:4x2x1 cube:4x4x4 tile:1x1x1",
+		"torus cubes:2x2x2 cube:4x4x4 tile:2x2x1",
+		"torus cubes:4x4x2 cube:2x2x2 tile:1x1x1",
+		"torus cubes:2x1x1 cube:8x8x8 tile:2x2x1",
+		"static:8x8x8 tile:1x1x1",
+		"static:6x5x2 tile:1x1x1",
 	};
 	size_t f;
 	int shared = 0, own = 0, n;
@@ -248,7 +251,8 @@ static void test_random(void **unused)
 					fail_msg("%s: %s", fabrics[f], err.text);
 				shared++;
 			} else if (p) {
-				assert_int_equal(ocs_placement_verify(r.fabric, r.occupancy, p, &err), 0);
+				assert_int_equal(
+					ocs_placement_verify(r.fabric, r.occupancy, p, &err), 0);
 				own++;
 			} else if (err.code == OCS_NOT_NOW) {
 				ocs_occupancy_reset(r.occupancy);
@@ -277,10 +281,8 @@ static void test_slowdown(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_line),
-		cmocka_unit_test(test_apart),
-		cmocka_unit_test(test_judge),
-		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_line),	 cmocka_unit_test(test_apart),
+		cmocka_unit_test(test_judge),	 cmocka_unit_test(test_random),
 		cmocka_unit_test(test_slowdown),
 	};
 

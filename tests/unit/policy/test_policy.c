@@ -70,16 +70,23 @@ static bool takes(struct rig *r, const char *text)
 /* Placements of every policy are placements, on machines that fill and empty. */
 static void test_verified(void **unused)
 {
-	static const struct { const char *fabric, *policy; } runs[] = {
-		{ CUBES, "best" }, { CUBES, "reconfig" }, { CUBES, "rfold" },
+	static const struct {
+		const char *fabric, *policy;
+	} runs[] = {
+		{ CUBES, "best" },
+		{ CUBES, "reconfig" },
+		{ CUBES, "rfold" },
 		{ "torus cubes:2x2x2 cube:8x8x8 tile:2x2x1", "reconfig" },
 		{ "torus cubes:2x2x2 cube:8x8x8 tile:2x2x1", "rfold" },
 		{ "torus cubes:4x4x4 cube:2x2x2 tile:1x1x1", "rfold" },
-		{ STATIC, "firstfit" }, { STATIC, "folding" }, { STATIC, "best" },
+		{ STATIC, "firstfit" },
+		{ STATIC, "folding" },
+		{ STATIC, "best" },
 	};
 	static const char *const shapes[] = {
-		"4", "8", "12", "18", "36", "64", "100", "2x2", "4x6", "6x6", "8x8", "2x10", "16x8", "12x6",
-		"4x8x2", "2x2x6", "2x6x2", "4x4x4", "8x4x6", "8x8x4", "16x16x2", "2x2x32", "6x10x2",
+		"4",	 "8",	  "12",	   "18",    "36",      "64",	 "100",	   "2x2",
+		"4x6",	 "6x6",	  "8x8",   "2x10",  "16x8",    "12x6",	 "4x8x2",  "2x2x6",
+		"2x6x2", "4x4x4", "8x4x6", "8x8x4", "16x16x2", "2x2x32", "6x10x2",
 	};
 	size_t i;
 	int lenient, n;
@@ -93,29 +100,33 @@ static void test_verified(void **unused)
 			rig_open(&r, runs[i].fabric, runs[i].policy, lenient);
 			assert_true(ocs_policy_verifiable(r.policy));
 			for (n = 0; n < 400; n++) {
-				struct ocs_shape shape = shape_of(shapes[below(sizeof(shapes) /
-									       sizeof(shapes[0]))]);
+				struct ocs_shape shape =
+					shape_of(shapes[below(sizeof(shapes) / sizeof(shapes[0]))]);
 				struct ocs_error err = { 0 };
-				struct ocs_placement *p = ocs_policy_place(r.policy, r.occupancy, &shape,
-									   &err);
+				struct ocs_placement *p =
+					ocs_policy_place(r.policy, r.occupancy, &shape, &err);
 				int j;
 
 				if (!p) {
-					assert_int_equal(err.code, ocs_policy_possible(r.policy, &shape) ?
-							 OCS_NOT_NOW : OCS_NEVER);
+					assert_int_equal(err.code,
+							 ocs_policy_possible(r.policy, &shape) ?
+								 OCS_NOT_NOW :
+								 OCS_NEVER);
 					if (err.code == OCS_NOT_NOW)
 						ocs_occupancy_reset(r.occupancy);
 					continue;
 				}
 				placed++;
 				if (ocs_placement_verify(r.fabric, r.occupancy, p, &err))
-					fail_msg("%s on %s: %s", runs[i].policy, runs[i].fabric, err.text);
+					fail_msg("%s on %s: %s", runs[i].policy, runs[i].fabric,
+						 err.text);
 				assert_memory_equal(p->shape.extent, shape.extent,
 						    (size_t)shape.ndim * sizeof(int));
 				for (j = 0; j < shape.ndim && !lenient; j++)
 					assert_false(p->shape.mesh[j]);
 				for (j = 0; j < p->nnodes; j++)
-					ocs_occupancy_node_set(r.occupancy, r.fabric, p->nodes[j], false);
+					ocs_occupancy_node_set(r.occupancy, r.fabric, p->nodes[j],
+							       false);
 				ocs_placement_destroy(p);
 			}
 			assert_true(placed > 20);
@@ -136,13 +147,13 @@ static void test_rules(void **unused)
 	rig_close(&r);
 	rig_open(&r, STATIC, "firstfit", false);
 	assert_true(takes(&r, "16x16x2"));
-	assert_false(takes(&r, "12x2"));	/* its ring of 12 cannot close */
+	assert_false(takes(&r, "12x2")); /* its ring of 12 cannot close */
 	rig_close(&r);
 	rig_open(&r, STATIC, "folding", true);
 	assert_true(takes(&r, "64"));
-	assert_true(takes(&r, "30x16"));	/* 15 x 2 around, 16 straight */
+	assert_true(takes(&r, "30x16")); /* 15 x 2 around, 16 straight */
 	assert_false(takes(&r, "34x16"));
-	assert_false(takes(&r, "148"));		/* 2 x 2 x 37 fills no box */
+	assert_false(takes(&r, "148")); /* 2 x 2 x 37 fills no box */
 	rig_close(&r);
 	rig_open(&r, CUBES, "reconfig", false);
 	assert_true(takes(&r, "4x8x2"));
@@ -150,7 +161,7 @@ static void test_rules(void **unused)
 	rig_close(&r);
 	rig_open(&r, CUBES, "rfold", false);
 	assert_true(takes(&r, "6x4"));
-	assert_true(takes(&r, "6x6"));		/* 3 x 3 x 4, the axis of four is two bits */
+	assert_true(takes(&r, "6x6")); /* 3 x 3 x 4, the axis of four is two bits */
 	assert_true(takes(&r, "2x2x6"));
 	assert_false(takes(&r, "6x6x6"));
 	rig_close(&r);
@@ -179,12 +190,18 @@ static void test_rfold_saves(void **unused)
 /* An extent of 1 that somebody wrote, as published traces do, is no dimension. */
 static void test_written_ones(void **unused)
 {
-	static const char *const policies[] = { "best", "rfold", "reconfig", "published-reconfig",
-						"folding", "firstfit" };
+	static const char *const policies[] = { "best",	    "rfold",
+						"reconfig", "published-reconfig",
+						"folding",  "firstfit" };
 	static const char *const shapes[][3] = {
-		{ "72", "72x1x1", "1x72x1x1" }, { "2", "1x1x2", "2x1" }, { "18", "18x1x1", "1x18" },
-		{ "4x6", "4x6x1", "4x1x1x6" }, { "6x6", "1x6x6", "6x1x6x1" }, { "1", "1x1x1", "1x1x1x1x1" },
-		{ "4x4x4", "1x4x4x4", "4x4x1x4x1x1" }, { "2x2x6", "2x1x2x6", "1x1x1x2x2x6" },
+		{ "72", "72x1x1", "1x72x1x1" },
+		{ "2", "1x1x2", "2x1" },
+		{ "18", "18x1x1", "1x18" },
+		{ "4x6", "4x6x1", "4x1x1x6" },
+		{ "6x6", "1x6x6", "6x1x6x1" },
+		{ "1", "1x1x1", "1x1x1x1x1" },
+		{ "4x4x4", "1x4x4x4", "4x4x1x4x1x1" },
+		{ "2x2x6", "2x1x2x6", "1x1x1x2x2x6" },
 		{ "16x16", "16x1x16", "16x16x1x1" },
 	};
 	size_t i, k;
@@ -201,15 +218,17 @@ static void test_written_ones(void **unused)
 			for (form = 0; form < 3; form++) {
 				struct ocs_shape shape = shape_of(shapes[k][form]);
 				struct ocs_error err = { 0 };
-				struct ocs_placement *p = ocs_policy_place(r.policy, r.occupancy, &shape,
-									   &err);
+				struct ocs_placement *p =
+					ocs_policy_place(r.policy, r.occupancy, &shape, &err);
 
 				if (!p != !takes(&r, shapes[k][0]))
-					fail_msg("%s %s: %s", policies[i], shapes[k][form], err.text);
+					fail_msg("%s %s: %s", policies[i], shapes[k][form],
+						 err.text);
 				if (!p)
 					continue;
 				if (ocs_policy_verifiable(r.policy))
-					assert_int_equal(ocs_placement_verify(r.fabric, r.occupancy, p, &err),
+					assert_int_equal(ocs_placement_verify(r.fabric, r.occupancy,
+									      p, &err),
 							 0);
 				if (!form) {
 					cubes = p->ncubes;
@@ -256,8 +275,9 @@ static void test_little_memory(void **unused)
 			shape.extent[0] = 2 * (1 + below(6));
 			shape.extent[1] = 2 * (1 + below(4));
 			shape.extent[2] = 2 * (1 + below(4));
-			shape.xpus = (long)shape.extent[0] * (shape.ndim > 1 ? shape.extent[1] : 1) *
-				(shape.ndim > 2 ? shape.extent[2] : 1);
+			shape.xpus = (long)shape.extent[0] *
+				     (shape.ndim > 1 ? shape.extent[1] : 1) *
+				     (shape.ndim > 2 ? shape.extent[2] : 1);
 			p = ocs_policy_place(little.policy, little.occupancy, &shape, NULL);
 			q = ocs_policy_place(much.policy, much.occupancy, &shape, NULL);
 			assert_int_equal(!p, !q);
@@ -270,10 +290,13 @@ static void test_little_memory(void **unused)
 				ocs_occupancy_reset(much.occupancy);
 				continue;
 			}
-			assert_memory_equal(p->xpus, q->xpus, (size_t)p->shape.xpus * sizeof(p->xpus[0]));
+			assert_memory_equal(p->xpus, q->xpus,
+					    (size_t)p->shape.xpus * sizeof(p->xpus[0]));
 			for (int j = 0; j < p->nnodes; j++) {
-				ocs_occupancy_node_set(little.occupancy, little.fabric, p->nodes[j], false);
-				ocs_occupancy_node_set(much.occupancy, much.fabric, q->nodes[j], false);
+				ocs_occupancy_node_set(little.occupancy, little.fabric, p->nodes[j],
+						       false);
+				ocs_occupancy_node_set(much.occupancy, much.fabric, q->nodes[j],
+						       false);
 			}
 			ocs_placement_destroy(p);
 			ocs_placement_destroy(q);
@@ -319,8 +342,8 @@ static void test_published(void **unused)
 	assert_int_equal(p->nnodes, 96);
 	ocs_placement_destroy(p);
 	for (cube = 0; cube < 2; cube++)
-		ocs_occupancy_node_set(r.occupancy, r.fabric, ocs_section_node_at(r.section, cube, at),
-				       false);
+		ocs_occupancy_node_set(r.occupancy, r.fabric,
+				       ocs_section_node_at(r.section, cube, at), false);
 	assert_null(ocs_policy_place(r.policy, r.occupancy, &shape, NULL));
 	/* 96 XPUs, but a piece in each of three cubes: never, rather than the end of the queue */
 	assert_true(takes(&r, "4x8x3"));
@@ -329,8 +352,8 @@ static void test_published(void **unused)
 	rig_close(&r);
 	rig_open(&r, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "unconstrained", true);
 	for (cube = 0; cube < 2; cube++)
-		ocs_occupancy_node_set(r.occupancy, r.fabric, ocs_section_node_at(r.section, cube, at),
-				       false);
+		ocs_occupancy_node_set(r.occupancy, r.fabric,
+				       ocs_section_node_at(r.section, cube, at), false);
 	p = ocs_policy_place(r.policy, r.occupancy, &shape, NULL);
 	assert_non_null(p);
 	ocs_placement_destroy(p);
@@ -376,9 +399,13 @@ static void test_scratch(void **unused)
 
 static void test_refused(void **unused)
 {
-	static const struct { const char *fabric, *policy, *says; } wrong[] = {
-		{ CUBES, "firstfit", "static" }, { CUBES, "folding", "static" },
-		{ STATIC, "rfold", "cubes" }, { STATIC, "reconfig", "cubes" },
+	static const struct {
+		const char *fabric, *policy, *says;
+	} wrong[] = {
+		{ CUBES, "firstfit", "static" },
+		{ CUBES, "folding", "static" },
+		{ STATIC, "rfold", "cubes" },
+		{ STATIC, "reconfig", "cubes" },
 		{ CUBES, "worst", "no policy 'worst'" },
 		{ "direct servers:12 degree:4", "best", "servers" },
 	};
@@ -386,7 +413,8 @@ static void test_refused(void **unused)
 
 	(void)unused;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(wrong[i].fabric, NULL));
+		struct ocs_fabric *fabric =
+			ocs_config_take_fabric(ocs_config_open(wrong[i].fabric, NULL));
 		struct ocs_error err = { 0 };
 
 		assert_null(ocs_policy_create(fabric, &fabric->sections[0], wrong[i].policy, false,
@@ -400,14 +428,10 @@ static void test_refused(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_verified),
-		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_rfold_saves),
-		cmocka_unit_test(test_written_ones),
-		cmocka_unit_test(test_little_memory),
-		cmocka_unit_test(test_best_lenient),
-		cmocka_unit_test(test_published),
-		cmocka_unit_test(test_scratch),
+		cmocka_unit_test(test_verified),      cmocka_unit_test(test_rules),
+		cmocka_unit_test(test_rfold_saves),   cmocka_unit_test(test_written_ones),
+		cmocka_unit_test(test_little_memory), cmocka_unit_test(test_best_lenient),
+		cmocka_unit_test(test_published),     cmocka_unit_test(test_scratch),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -60,9 +60,9 @@ static void become_munged(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(null, 1);
 	dup2(null, 2);
-	execl("/usr/sbin/munged", "munged", "--foreground", "--force", "--key-file",
-	      FOLDER "/key", "--log-file", FOLDER "/log", "--pid-file", FOLDER "/pid",
-	      "--seed-file", FOLDER "/seed", (char *)NULL);
+	execl("/usr/sbin/munged", "munged", "--foreground", "--force", "--key-file", FOLDER "/key",
+	      "--log-file", FOLDER "/log", "--pid-file", FOLDER "/pid", "--seed-file",
+	      FOLDER "/seed", (char *)NULL);
 	_exit(127);
 }
 

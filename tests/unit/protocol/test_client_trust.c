@@ -43,10 +43,10 @@
 enum { TOLD_NOTHING = 40, TOLD_SEALED, TOLD_ALL };
 
 struct attack {
-	const char *greeting;	/* sent at once */
-	const char *answer;	/* to the hello */
-	const char *says;	/* part of the client's error; NULL: it believes */
-	const char *user;	/* of ocs.yaml */
+	const char *greeting; /* sent at once */
+	const char *answer;   /* to the hello */
+	const char *says;     /* part of the client's error; NULL: it believes */
+	const char *user;     /* of ocs.yaml */
 	int told;
 };
 
@@ -86,7 +86,8 @@ static int deceive(const struct attack *attack, int listener)
 		told = TOLD_SEALED;
 		hello = json_tokener_parse(line);
 		payload = json_object_object_get_ex(hello, "credential", &credential) ?
-			munge_payload(json_object_get_string(credential)) : NULL;
+				  munge_payload(json_object_get_string(credential)) :
+				  NULL;
 		if (payload) {
 			told = TOLD_ALL;
 			answer_sealed(lines.fd, payload, deadline);
@@ -155,7 +156,8 @@ static int listen_somewhere(char *address, size_t size)
 static void over_tcp(void **state)
 {
 	static const char lie[] = CLAIM("0"), ours[] = "does not come from this ocsd",
-		bare[] = "nothing proves", not_ocsd[] = "is not ocsd", quiet[] = "within 1000 ms";
+			  bare[] = "nothing proves", not_ocsd[] = "is not ocsd",
+			  quiet[] = "within 1000 ms";
 	const struct attack attacks[] = {
 		/* Who is known to be ocsd can do all: the stranger knows how. */
 		{ CLAIM(STRANGER_TEXT), NULL, NULL, STRANGER_TEXT, TOLD_ALL },
@@ -183,11 +185,14 @@ static void over_tcp(void **state)
 		{ lie, NULL, quiet, "0", TOLD_SEALED },
 		{ lie, "{\"id\":1,\"ok\":true,\"uid\":0}\n", ours, "0", TOLD_SEALED },
 		{ lie, "{\"id\":1,\"ok\":fal", quiet, "0", TOLD_SEALED },
-		{ lie, "{\"id\":1,\"ok\":false,\"code\":1,\"superseded\":true,"
-		  "\"error\":\"gone\\u001b[2J\\n\xff now\"}\n", bare, "0", TOLD_SEALED },
+		{ lie,
+		  "{\"id\":1,\"ok\":false,\"code\":1,\"superseded\":true,"
+		  "\"error\":\"gone\\u001b[2J\\n\xff now\"}\n",
+		  bare, "0", TOLD_SEALED },
 		{ lie, "{\"id\":1,\"ok\":false,\"superseded\":true}\n", ours, "0", TOLD_SEALED },
 		{ lie, "{\"event\":\"superseded\",\"controller\":0}\n", ours, "0", TOLD_SEALED },
-		{ lie, "{\"event\":\"job_failed\",\"job\":1,\"epoch\":1}\n", ours, "0", TOLD_SEALED },
+		{ lie, "{\"event\":\"job_failed\",\"job\":1,\"epoch\":1}\n", ours, "0",
+		  TOLD_SEALED },
 		{ lie, OLD_SEAL "{\"id\":1,\"ok\":true,\"uid\":0}\n", ours, "0", TOLD_SEALED },
 		{ lie, "\n\n\n", ours, "0", TOLD_SEALED },
 	};
@@ -229,8 +234,10 @@ static void over_tcp_with_key(void **state)
 	listener = listen_somewhere(address, sizeof(address));
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		const struct attack attack = {
-			"{\"challenge\":\"" CHALLENGE "\",\"uid\":65534,\"key\":true}\n", answers[i],
-			i == 1 ? "nothing proves" : "does not come from this ocsd", NULL,
+			"{\"challenge\":\"" CHALLENGE "\",\"uid\":65534,\"key\":true}\n",
+			answers[i],
+			i == 1 ? "nothing proves" : "does not come from this ocsd",
+			NULL,
 			TOLD_SEALED,
 		};
 
@@ -313,11 +320,8 @@ static void accounts(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test(accounts),
-	cmocka_unit_test(over_unix),
-	cmocka_unit_test(flood),
-	cmocka_unit_test(over_tcp_with_key),
-	cmocka_unit_test(over_tcp),
+	cmocka_unit_test(accounts),	     cmocka_unit_test(over_unix), cmocka_unit_test(flood),
+	cmocka_unit_test(over_tcp_with_key), cmocka_unit_test(over_tcp),
 };
 
 int main(void)

@@ -20,44 +20,43 @@
 
 #define PATIENCE_NS INT64_C(10000000000)
 
-static const char yaml[] =
-	"version: 1\n"
-	"ocsd:\n"
-	"  socket: unix:%s/ocsd.sock\n"
-	"switches:\n"
-	"  - name: ocs-[x,y,z]-[0-3]-[0-3]\n"
-	"    driver: tl1\n"
-	"    dialect: polatis\n"
-	"    address: \"127.0.0.1:{3100+index}\"\n"
-	"    credentials: %s/cred\n"
-	"    size: 16\n"
-	"    ports: duplex\n"
-	"  - name: direct-[0-1]\n"
-	"    driver: tl1\n"
-	"    dialect: polatis\n"
-	"    address: \"127.0.0.1:{3200+index}\"\n"
-	"    credentials: %s/cred\n"
-	"    size: 16\n"
-	"    ports: duplex\n"
-	"fabrics:\n"
-	"  - name: pod\n"
-	"    kind: torus\n"
-	"    partitions: [tpu]\n"
-	"    cube: 4x4x4\n"
-	"    tile: 2x2x1\n"
-	"    cubes:\n"
-	"      - {name: c0, nodes: \"n[0-15]\"}\n"
-	"      - {name: c1, nodes: \"n[16-31]\"}\n"
-	"    ports:\n"
-	"      switch: \"ocs-{dim}-{a}-{b}\"\n"
-	"      port: 2*cube+sign+1\n"
-	"  - name: ring\n"
-	"    kind: direct\n"
-	"    partitions: [direct]\n"
-	"    nodes: d[0-5]\n"
-	"    degree: 2\n"
-	"    directed: false\n"
-	"    ports: {switch: \"direct-{interface}\", port: server+1}\n";
+static const char yaml[] = "version: 1\n"
+			   "ocsd:\n"
+			   "  socket: unix:%s/ocsd.sock\n"
+			   "switches:\n"
+			   "  - name: ocs-[x,y,z]-[0-3]-[0-3]\n"
+			   "    driver: tl1\n"
+			   "    dialect: polatis\n"
+			   "    address: \"127.0.0.1:{3100+index}\"\n"
+			   "    credentials: %s/cred\n"
+			   "    size: 16\n"
+			   "    ports: duplex\n"
+			   "  - name: direct-[0-1]\n"
+			   "    driver: tl1\n"
+			   "    dialect: polatis\n"
+			   "    address: \"127.0.0.1:{3200+index}\"\n"
+			   "    credentials: %s/cred\n"
+			   "    size: 16\n"
+			   "    ports: duplex\n"
+			   "fabrics:\n"
+			   "  - name: pod\n"
+			   "    kind: torus\n"
+			   "    partitions: [tpu]\n"
+			   "    cube: 4x4x4\n"
+			   "    tile: 2x2x1\n"
+			   "    cubes:\n"
+			   "      - {name: c0, nodes: \"n[0-15]\"}\n"
+			   "      - {name: c1, nodes: \"n[16-31]\"}\n"
+			   "    ports:\n"
+			   "      switch: \"ocs-{dim}-{a}-{b}\"\n"
+			   "      port: 2*cube+sign+1\n"
+			   "  - name: ring\n"
+			   "    kind: direct\n"
+			   "    partitions: [direct]\n"
+			   "    nodes: d[0-5]\n"
+			   "    degree: 2\n"
+			   "    directed: false\n"
+			   "    ports: {switch: \"direct-{interface}\", port: server+1}\n";
 
 /* ---- the peer ---- */
 
@@ -93,9 +92,9 @@ void peer_say(const char *text)
 
 void peer_answer(struct json_object *request, const char *members)
 {
-	char *text = ocs_asprintf("{\"id\":%lld,%s}",
-				  (long long)json_object_get_int64(
-					  json_object_object_get(request, "id")), members);
+	char *text = ocs_asprintf(
+		"{\"id\":%lld,%s}",
+		(long long)json_object_get_int64(json_object_object_get(request, "id")), members);
 
 	peer_say(text);
 	free(text);
@@ -123,8 +122,7 @@ struct json_object *peer_hear(const char *op)
 			return request;
 		if (strcmp(text_in(request, "op"), "show") != 0 &&
 		    strcmp(text_in(request, "op"), "nodes") != 0)
-			fail_msg("waiting for %s, got %s", op,
-				 json_object_to_json_string(request));
+			fail_msg("waiting for %s, got %s", op, json_object_to_json_string(request));
 		peer_answer(request, "\"ok\":true");
 		json_object_put(request);
 	}
@@ -166,8 +164,7 @@ void peer_join(const char *members)
 
 	peer_accept();
 	request = peer_hear("subscribe");
-	all = ocs_asprintf("%s%s", members, strstr(members, "\"ready\"") ? "" :
-			   ",\"ready\":[]");
+	all = ocs_asprintf("%s%s", members, strstr(members, "\"ready\"") ? "" : ",\"ready\":[]");
 	peer_answer(request, all);
 	free(all);
 	json_object_put(request);
@@ -219,8 +216,7 @@ int finish(void **state)
 
 /* ---- helpers ---- */
 
-struct ocs_controller_request ask(uint32_t job, const char *partition,
-					 const char *extra)
+struct ocs_controller_request ask(uint32_t job, const char *partition, const char *extra)
 {
 	struct ocs_controller_request request;
 	struct ocs_error err;
@@ -236,8 +232,8 @@ void mark(uint64_t *usable, int first, int count)
 }
 
 /* Everything of the torus is usable. */
-int choose(const struct ocs_controller_request *request, enum ocs_controller_mode mode,
-		  int *chosen, bool *help, struct ocs_error *err)
+int choose(const struct ocs_controller_request *request, enum ocs_controller_mode mode, int *chosen,
+	   bool *help, struct ocs_error *err)
 {
 	uint64_t usable[2] = { 0 };
 
@@ -256,8 +252,8 @@ struct ocs_controller_allocation *begin_in(uint32_t job, const char *shape, int 
 	bool help;
 
 	mark(usable, 16 * cube, 16);
-	count = ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0, chosen,
-				      &help, &err);
+	count = ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0, chosen, &help,
+				      &err);
 	if (count < 0)
 		fail_msg("%s", err.text);
 	if (ocs_controller_begin(&request, chosen, count, 1000, "ada", "tpu", &made, &err))

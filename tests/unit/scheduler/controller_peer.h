@@ -35,12 +35,11 @@ void until(bool (*condition)(void));
 bool is_up(void);
 bool is_down(void);
 
-struct ocs_controller_request ask(uint32_t job, const char *partition,
-	const char *extra);
+struct ocs_controller_request ask(uint32_t job, const char *partition, const char *extra);
 void mark(uint64_t *usable, int first, int count);
 /* All nodes are usable. */
-int choose(const struct ocs_controller_request *request,
-	enum ocs_controller_mode mode, int *chosen, bool *help, struct ocs_error *err);
+int choose(const struct ocs_controller_request *request, enum ocs_controller_mode mode, int *chosen,
+	   bool *help, struct ocs_error *err);
 /* Starts JOB on some of the 16 nodes of CUBE (or of the first). */
 struct ocs_controller_allocation *begin_in(uint32_t job, const char *shape, int cube);
 struct ocs_controller_allocation *begin(uint32_t job, const char *shape);

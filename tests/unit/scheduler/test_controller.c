@@ -56,7 +56,7 @@ static void test_without_ocsd(void **state)
 static void test_choice_is_stable(void **state)
 {
 	static const char *const shapes[] = { "shape=4x4x4", "shape=2x2x2", "shape=18",
-					      "shape=6x4", "shape=8x4x4", "shape=1" };
+					      "shape=6x4",   "shape=8x4x4", "shape=1" };
 	struct ocs_error err;
 	bool help;
 
@@ -71,9 +71,10 @@ static void test_choice_is_stable(void **state)
 			fail_msg("%s: %s", shapes[i], err.text);
 		for (int j = 0; j < count; j++)
 			mark(usable, chosen[j], 1);
-		request.job = 100;	/* not remembered for this one */
+		request.job = 100; /* not remembered for this one */
 		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0,
-						       count, count, again, &help, &err), count);
+						       count, count, again, &help, &err),
+				 count);
 		assert_memory_equal(chosen, again, (size_t)count * sizeof(*chosen));
 		ocs_controller_pending_clear(100);
 	}
@@ -90,8 +91,8 @@ static void test_required_nodes(void **state)
 	(void)state;
 	mark(usable, 0, 32);
 	for (int node = 0; node < 32; node++) {
-		count = ocs_controller_choose(&request, OCS_RUN_NOW, usable, &node, 1, 0, 0,
-					      chosen, &help, &err);
+		count = ocs_controller_choose(&request, OCS_RUN_NOW, usable, &node, 1, 0, 0, chosen,
+					      &help, &err);
 		if (count < 0)
 			fail_msg("node %d: %s", node, err.text);
 		found = false;
@@ -118,11 +119,13 @@ static void test_node_counts_that_contradict(void **state)
 	(void)state;
 	mark(usable, 0, 32);
 	assert_int_equal(ocs_controller_choose(&request, OCS_TEST_ONLY, usable, NULL, 0, 20, 20,
-					       chosen, &help, &err), -1);
+					       chosen, &help, &err),
+			 -1);
 	assert_int_equal(err.code, OCS_NEVER);
 	assert_non_null(strstr(err.text, "takes 16 nodes"));
 	assert_int_equal(ocs_controller_choose(&request, OCS_TEST_ONLY, usable, NULL, 0, 1, 2,
-					       chosen, &help, &err), -1);
+					       chosen, &help, &err),
+			 -1);
 	assert_int_equal(err.code, OCS_NEVER);
 }
 
@@ -139,17 +142,19 @@ static void test_direct(void **state)
 
 	(void)state;
 	mark(usable, 0, 38);
-	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 3, 3,
-					       chosen, &help, &err), 6);
+	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 3, 3, chosen,
+					       &help, &err),
+			 6);
 	assert_int_equal(chosen[0], ocs_controller_node("d0"));
-	assert_int_equal(ocs_controller_choose(&shaped, OCS_RUN_NOW, usable, NULL, 0, 1, 3,
-					       chosen, &help, &err), -1);
+	assert_int_equal(ocs_controller_choose(&shaped, OCS_RUN_NOW, usable, NULL, 0, 1, 3, chosen,
+					       &help, &err),
+			 -1);
 	assert_int_equal(err.code, OCS_NEVER);
 	nodes[0] = ocs_controller_node("d4");
 	nodes[1] = ocs_controller_node("d1");
 	nodes[2] = ocs_controller_node("d2");
-	assert_int_equal(ocs_controller_begin(&request, nodes, 3, 1, "ada", "direct", &made,
-					      &err), 0);
+	assert_int_equal(ocs_controller_begin(&request, nodes, 3, 1, "ada", "direct", &made, &err),
+			 0);
 	line = peer_hear("commit");
 	assert_string_equal(text_in(line, "nodes"), "d[4,1-2]");
 	assert_null(json_object_object_get(line, "placement"));
@@ -157,7 +162,8 @@ static void test_direct(void **state)
 	json_object_put(line);
 	ocs_controller_allocation_free(made);
 	/* A port of d0 is drained: it is passed over. */
-	peer_say("{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"direct-1:1\",\"reason\":\"\",\"drained\":true}");
+	peer_say(
+		"{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"direct-1:1\",\"reason\":\"\",\"drained\":true}");
 	for (int i = 0; i < 5000; i++) {
 		if (ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 3, 3, chosen,
 					  &help, &err) == 5)
@@ -186,7 +192,7 @@ static void test_report(void **state)
 	assert_int_equal(count, 2 + 2 + 50);
 	text = ocs_controller_report_print(records, count, "c0");
 	assert_string_equal(text, "Cube=c0 Section=pod Nodes=n[0-15] Idle=14 Busy=0 Down=1 "
-			    "Drained=1 State=UP Jobs=7\n");
+				  "Drained=1 State=UP Jobs=7\n");
 	free(text);
 	text = ocs_controller_report_print(records, count, "n3");
 	assert_non_null(strstr(text, "Section=pod"));
@@ -213,7 +219,8 @@ static void test_report(void **state)
 	/* PrivateData=jobs, and a reason that names the address */
 	peer_say("{\"event\":\"switch\",\"name\":\"ocs-x-0-0\",\"state\":\"failed\",\"reason\":"
 		 "\"cannot connect to 127.0.0.1:3100: refused (127.0.0.11, 127.0.0.1)\"}");
-	peer_say("{\"event\":\"switch\",\"name\":\"ocs-x-0-1\",\"state\":\"failed\",\"reason\":\"x\"}");
+	peer_say(
+		"{\"event\":\"switch\",\"name\":\"ocs-x-0-1\",\"state\":\"failed\",\"reason\":\"x\"}");
 	do {
 		count = ocs_controller_report(states, false, &records);
 		text = ocs_controller_report_print(records, count, "ocs-x-0-1");
@@ -223,7 +230,8 @@ static void test_report(void **state)
 			ocs_controller_report_free(records, count);
 	} while (!failed);
 	text = ocs_controller_report_print(records, count, "ocs-x-0-0");
-	assert_string_equal(text, "Switch=ocs-x-0-0 Size=16 State=FAILED Reason=\"cannot connect to "
+	assert_string_equal(text,
+			    "Switch=ocs-x-0-0 Size=16 State=FAILED Reason=\"cannot connect to "
 			    "its address: refused (127.0.0.11, its address)\"\n");
 	free(text);
 	text = ocs_controller_report_print(records, count, NULL);

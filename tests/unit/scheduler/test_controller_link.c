@@ -34,8 +34,7 @@ static void test_commit_end_release(void **state)
 
 	(void)state;
 	assert_int_equal(json_object_get_int64(json_object_object_get(line, "job")), 7);
-	assert_int_equal(json_object_get_int64(json_object_object_get(line, "epoch")),
-			 made->epoch);
+	assert_int_equal(json_object_get_int64(json_object_object_get(line, "epoch")), made->epoch);
 	assert_true(made->epoch > UINT64_C(1700000000000000));
 	assert_string_equal(text_in(line, "user"), "ada");
 	assert_string_equal(text_in(line, "section"), "pod");
@@ -50,8 +49,7 @@ static void test_commit_end_release(void **state)
 
 	ocs_controller_end(7, 0, "done");
 	line = peer_hear("end");
-	assert_int_equal(json_object_get_int64(json_object_object_get(line, "epoch")),
-			 made->epoch);
+	assert_int_equal(json_object_get_int64(json_object_object_get(line, "epoch")), made->epoch);
 	peer_answer(line, "\"ok\":true");
 	json_object_put(line);
 	assert_int_equal(held(7), 2);
@@ -87,16 +85,16 @@ static void test_begin_refuses_taken_nodes(void **state)
 		nodes[i] = (ocs_controller_node("n0") + i);
 	if (strcmp(first->nodes, "n[0-15]") != 0)
 		fail_msg("the first cube is expected, not %s", first->nodes);
-	assert_int_equal(ocs_controller_begin(&request, nodes, 16, 0, "ada", "tpu", &second,
-					      &err), -1);
+	assert_int_equal(ocs_controller_begin(&request, nodes, 16, 0, "ada", "tpu", &second, &err),
+			 -1);
 	assert_non_null(strstr(err.text, "belongs to job 1"));
 	/* Fifteen nodes are no cube. */
 	for (int i = 0; i < 16; i++)
 		nodes[i] += 16;
-	assert_int_equal(ocs_controller_begin(&request, nodes, 15, 0, "ada", "tpu", &second,
-					      &err), -1);
-	assert_int_equal(ocs_controller_begin(&request, nodes, 16, 0, "ada", "tpu", &second,
-					      &err), 0);
+	assert_int_equal(ocs_controller_begin(&request, nodes, 15, 0, "ada", "tpu", &second, &err),
+			 -1);
+	assert_int_equal(ocs_controller_begin(&request, nodes, 16, 0, "ada", "tpu", &second, &err),
+			 0);
 	assert_true(second->epoch > first->epoch);
 	peer_confirm("commit");
 	ocs_controller_allocation_free(first);
@@ -127,7 +125,8 @@ static void test_faults(void **state)
 	(void)state;
 	probe_request = ask(1, "tpu", "shape=4x4x4");
 	assert_true(cube_fits());
-	peer_say("{\"event\":\"switch\",\"name\":\"ocs-x-1-2\",\"state\":\"failed\",\"reason\":\"silent\"}");
+	peer_say(
+		"{\"event\":\"switch\",\"name\":\"ocs-x-1-2\",\"state\":\"failed\",\"reason\":\"silent\"}");
 	until(cube_does_not_fit);
 	assert_int_equal(choose(&probe_request, OCS_RUN_NOW, chosen, &help, &err), -1);
 	assert_int_equal(err.code, OCS_NOT_NOW);
@@ -137,12 +136,15 @@ static void test_faults(void **state)
 	assert_int_equal(choose(&probe_request, OCS_TEST_ONLY, chosen, &help, &err), 16);
 	peer_say("{\"event\":\"switch\",\"name\":\"ocs-x-1-2\",\"state\":\"up\",\"reason\":\"\"}");
 	until(cube_fits);
-	peer_say("{\"event\":\"drain\",\"kind\":\"cube\",\"name\":\"c0\",\"reason\":\"dust\",\"drained\":true}");
-	peer_say("{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-z-0-0:3\",\"reason\":\"dust\",\"drained\":true}");
+	peer_say(
+		"{\"event\":\"drain\",\"kind\":\"cube\",\"name\":\"c0\",\"reason\":\"dust\",\"drained\":true}");
+	peer_say(
+		"{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-z-0-0:3\",\"reason\":\"dust\",\"drained\":true}");
 	until(cube_does_not_fit);
 	assert_int_equal(choose(&probe_request, OCS_RUN_NOW, chosen, &help, &err), -1);
 	assert_false(help);
-	peer_say("{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-z-0-0:3\",\"reason\":\"\",\"drained\":false}");
+	peer_say(
+		"{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-z-0-0:3\",\"reason\":\"\",\"drained\":false}");
 	until(cube_fits);
 	assert_int_equal(choose(&probe_request, OCS_RUN_NOW, chosen, &help, &err), 16);
 	assert_int_equal(chosen[0], ocs_controller_node("n16"));
@@ -163,9 +165,11 @@ static void test_job_failed(void **state)
 	peer_confirm("commit");
 	probe_request = ask(9, "tpu", "shape=4x4x4");
 	/* A stranger's epoch is nobody's failure. */
-	peer_say("{\"event\":\"job_failed\",\"job\":7,\"epoch\":5,\"switch\":\"ocs-y-0-0\",\"error\":\"denied\"}");
-	line = ocs_asprintf("{\"event\":\"job_failed\",\"job\":7,\"epoch\":%llu,\"switch\":\"ocs-y-0-0\",\"error\":\"denied\"}",
-			    (unsigned long long)made->epoch);
+	peer_say(
+		"{\"event\":\"job_failed\",\"job\":7,\"epoch\":5,\"switch\":\"ocs-y-0-0\",\"error\":\"denied\"}");
+	line = ocs_asprintf(
+		"{\"event\":\"job_failed\",\"job\":7,\"epoch\":%llu,\"switch\":\"ocs-y-0-0\",\"error\":\"denied\"}",
+		(unsigned long long)made->epoch);
 	peer_say(line);
 	until(failure_there);
 	/* The switch is avoided before anybody hears of the failure. */
@@ -192,11 +196,13 @@ static void test_job_failed_at_a_port(void **state)
 	(void)state;
 	peer_confirm("commit");
 	probe_request = ask(9, "tpu", "shape=4x4x4");
-	peer_say("{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-y-0-0:1\",\"reason\":\"a patch "
-		 "that is not ours\",\"drained\":true}");
-	line = ocs_asprintf("{\"event\":\"job_failed\",\"job\":7,\"epoch\":%llu,\"switch\":\"ocs-y-0-0\","
-			    "\"error\":\"in the way\",\"ports\":[\"ocs-y-0-0:1\"]}",
-			    (unsigned long long)made->epoch);
+	peer_say(
+		"{\"event\":\"drain\",\"kind\":\"port\",\"name\":\"ocs-y-0-0:1\",\"reason\":\"a patch "
+		"that is not ours\",\"drained\":true}");
+	line = ocs_asprintf(
+		"{\"event\":\"job_failed\",\"job\":7,\"epoch\":%llu,\"switch\":\"ocs-y-0-0\","
+		"\"error\":\"in the way\",\"ports\":[\"ocs-y-0-0:1\"]}",
+		(unsigned long long)made->epoch);
 	peer_say(line);
 	until(failure_there);
 	assert_true(cube_fits());
@@ -292,10 +298,12 @@ static void test_reconnect(void **state)
 	jobs = json_object_object_get(line, "jobs");
 	assert_int_equal(json_object_array_length(jobs), 1);
 	assert_int_equal(json_object_get_int64(json_object_object_get(
-		json_object_array_get_idx(jobs, 0), "epoch")), living->epoch);
+				 json_object_array_get_idx(jobs, 0), "epoch")),
+			 living->epoch);
 	/* It forgot job 7, is done with 8, still has circuits of the unknown 55 and 56, and
 	 * has seen an epoch from the future. */
-	peer_answer(line, "\"ok\":true,\"max_epoch\":4000000000000000,\"unknown\":[7],\"ready\":[],"
+	peer_answer(line,
+		    "\"ok\":true,\"max_epoch\":4000000000000000,\"unknown\":[7],\"ready\":[],"
 		    "\"held\":[{\"job\":55,\"epoch\":12,\"nodes\":\"n[16-29]\"},"
 		    "{\"job\":56,\"epoch\":13,\"nodes\":\"n[30-31]\"}],"
 		    "\"switches\":[{\"name\":\"ocs-x-0-0\",\"state\":\"up\",\"reason\":\"\"}]");
@@ -329,8 +337,9 @@ static void test_reconnect(void **state)
 		uint64_t usable[2] = { 0 };
 
 		mark(usable, 16, 16);
-		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0,
-						       0, 0, chosen, &help, &err), -1);
+		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0,
+						       chosen, &help, &err),
+				 -1);
 	}
 	peer_say("{\"event\":\"released\",\"job\":55,\"epoch\":12}");
 	while (held(55))
@@ -380,7 +389,7 @@ static void test_restore(void **state)
 	for (int i = 0; i < 16; i++)
 		nodes[i] = 16 + i;
 	ocs_controller_restore(&known, nodes, 16, false);
-	ocs_controller_restore(&known, nodes, 16, true);	/* known already */
+	ocs_controller_restore(&known, nodes, 16, true); /* known already */
 	assert_int_equal(held(21), 2);
 	ocs_controller_gone(21, known.epoch);
 	line = peer_hear("gone");

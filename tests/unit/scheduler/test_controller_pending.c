@@ -85,7 +85,7 @@ static void test_pending_names_what_fits(void **state)
 	bool help;
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {	/* a 2x2x4 column */
+	for (int i = 0; i < 4; i++) { /* a 2x2x4 column */
 		int node = ocs_controller_node("n0") + i;
 
 		usable[node / 64] |= UINT64_C(1) << node % 64;
@@ -93,22 +93,25 @@ static void test_pending_names_what_fits(void **state)
 	/* another choice follows: nothing is looked for yet */
 	request.tentative = true;
 	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0, chosen,
-					       &help, &err), -1);
+					       &help, &err),
+			 -1);
 	request.tentative = false;
 	ocs_controller_near();
 	assert_int_equal(ocs_controller_waiting(waiting, 4), 0);
 	for (int again = 0; again < 2; again++) {
 		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0,
-						       chosen, &help, &err), -1);
+						       chosen, &help, &err),
+				 -1);
 		assert_string_equal(err.text, "needs a cube that is wholly free; none is free");
 		ocs_controller_pending(5, 1000, "ada", "4x4x4", err.text, false);
 		ocs_controller_near();
 		assert_int_equal(ocs_controller_waiting(waiting, 4), 1);
-		assert_string_equal(waiting[0].reason, "needs a cube that is wholly free; none is free"
+		assert_string_equal(waiting[0].reason,
+				    "needs a cube that is wholly free; none is free"
 				    "; would fit now: 4x2x2, 4x4x1, 2x2x2");
 		free(waiting[0].reason);
 		if (again)
-			break;	/* the same question is not asked twice */
+			break; /* the same question is not asked twice */
 		line = peer_hear("pending");
 		assert_string_equal(text_in(line, "reason"), err.text);
 		peer_answer(line, "\"ok\":true");
@@ -120,8 +123,9 @@ static void test_pending_names_what_fits(void **state)
 	}
 	/* Nodes asked for by name: nothing else is looked for. */
 	named = ocs_controller_node("n9");
-	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, &named, 1, 0, 0, chosen,
-					       &help, &err), -1);
+	assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, &named, 1, 0, 0,
+					       chosen, &help, &err),
+			 -1);
 	ocs_controller_pending(5, 1000, "ada", "4x4x4", "something else", false);
 	ocs_controller_near();
 	assert_int_equal(ocs_controller_waiting(waiting, 4), 1);
@@ -151,13 +155,14 @@ static void test_partitions(void **state)
 	assert_int_equal(ocs_controller_request(1, "direct", NULL, &request, &err), -1);
 	assert_int_equal(err.code, OCS_NOT_NOW);
 	assert_string_equal(err.text, "no job of partition direct starts until ocs.yaml can be "
-			    "read: ocs.yaml:3: no");
+				      "read: ocs.yaml:3: no");
 	assert_int_equal(ocs_controller_request(1, "tpu", "shape=2x2x2", &request, &err), -1);
 	assert_non_null(strstr(err.text, "no shape is served"));
 	text = ocs_file_read(names, 1 << 20, &length, &err);
 	for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
 		assert_int_equal(i ? unlink(names) :
-				 ocs_file_write(names, text, length - 30, 0600, &err), 0);
+				     ocs_file_write(names, text, length - 30, 0600, &err),
+				 0);
 		assert_int_equal(ocs_controller_close_kept(names, "no", &err), -1);
 		assert_int_equal(ocs_controller_request(1, "direct", NULL, &request, &err), 0);
 	}

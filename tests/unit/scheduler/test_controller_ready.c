@@ -57,8 +57,9 @@ static void test_ready(void **state)
 		bool help;
 
 		mark(usable, 0, 16);
-		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0,
-						       0, chosen, &help, &err), -1);
+		assert_int_equal(ocs_controller_choose(&request, OCS_RUN_NOW, usable, NULL, 0, 0, 0,
+						       chosen, &help, &err),
+				 -1);
 		assert_non_null(strstr(err.text, "node n1 drained: unheard: x"));
 	}
 	/* An ocsd that stands by says nothing of the job; one that has seen it end does. */

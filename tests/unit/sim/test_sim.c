@@ -46,8 +46,9 @@ static void rig_close(struct rig *r)
 
 static void job(struct rig *r, double arrival, const char *shape, double duration, int priority)
 {
-	struct ocs_sim_job j = { .id = r->trace.njobs, .arrival = arrival, .duration = duration,
-		.priority = priority };
+	struct ocs_sim_job j = {
+		.id = r->trace.njobs, .arrival = arrival, .duration = duration, .priority = priority
+	};
 
 	assert_int_equal(ocs_shape_parse(shape, NULL, &j.shape, NULL), 0);
 	ocs_sim_trace_add(&r->trace, &j);
@@ -78,11 +79,11 @@ static void test_queue(void **unused)
 
 	(void)unused;
 	rig_open(&r, ONE, "best");
-	job(&r, 0, "8x4", 100, 0);	/* half the cube until 100 */
-	job(&r, 10, "8x8", 50, 0);	/* waits for all of it */
-	job(&r, 20, "4x4", 70, 0);	/* would end at 90, before the head starts */
-	job(&r, 21, "4x4", 500, 0);	/* would hold it up */
-	job(&r, 22, "6x6x6", 5, 0);	/* can never fit */
+	job(&r, 0, "8x4", 100, 0);  /* half the cube until 100 */
+	job(&r, 10, "8x8", 50, 0);  /* waits for all of it */
+	job(&r, 20, "4x4", 70, 0);  /* would end at 90, before the head starts */
+	job(&r, 21, "4x4", 500, 0); /* would hold it up */
+	job(&r, 22, "6x6x6", 5, 0); /* can never fit */
 	run(&r);
 	assert_true(start(&r, 0) == 0);
 	assert_true(start(&r, 1) == 100);
@@ -107,10 +108,10 @@ static void test_backfill_beside(void **unused)
 	(void)unused;
 	rig_open(&r, TWO, "best");
 	r.o.easy = true;
-	job(&r, 0, "8x8", 100, 0);	/* a cube */
-	job(&r, 0, "8x4", 300, 0);	/* half the other */
-	job(&r, 1, "8x8", 10, 0);	/* waits for the first cube, until 100 */
-	job(&r, 2, "8x4", 1000, 0);	/* takes the half that the head cannot use */
+	job(&r, 0, "8x8", 100, 0);  /* a cube */
+	job(&r, 0, "8x4", 300, 0);  /* half the other */
+	job(&r, 1, "8x8", 10, 0);   /* waits for the first cube, until 100 */
+	job(&r, 2, "8x4", 1000, 0); /* takes the half that the head cannot use */
 	run(&r);
 	assert_true(start(&r, 2) == 100);
 	assert_true(start(&r, 3) == 2 && r.result.jobs[3].backfilled);
@@ -126,7 +127,7 @@ static void test_defragment(void **unused)
 	(void)unused;
 	rig_open(&r, TWO, "best");
 	job(&r, 0, "8x4", 1000, 0);
-	job(&r, 0, "8x4", 10, 0);	/* the other half of its cube, for a while */
+	job(&r, 0, "8x4", 10, 0); /* the other half of its cube, for a while */
 	job(&r, 1, "8x4", 1000, 0);
 	job(&r, 20, "4x4x4", 100, 0);
 	run(&r);
@@ -148,8 +149,11 @@ static void test_defragment(void **unused)
 
 static void test_orders(void **unused)
 {
-	static const struct { enum ocs_sim_order order; long first; } orders[] = {
-		{ OCS_SIM_FIFO, 1 }, { OCS_SIM_PRIORITY, 3 }, { OCS_SIM_SMALLEST, 2 },
+	static const struct {
+		enum ocs_sim_order order;
+		long first;
+	} orders[] = {
+		{ OCS_SIM_FIFO, 1 },	{ OCS_SIM_PRIORITY, 3 }, { OCS_SIM_SMALLEST, 2 },
 		{ OCS_SIM_LARGEST, 1 }, { OCS_SIM_SHORTEST, 3 },
 	};
 	size_t i;
@@ -183,7 +187,7 @@ static void test_figures(void **unused)
 	ocs_sim_figures(&r.result, r.o.section, &f);
 	assert_true(fabs(f.jcr - 200.0 / 3) < 1e-9);
 	assert_true(fabs(f.jct[3] - 1.25) < 1e-9);
-	assert_true(fabs(f.utilisation - 75) < 1e-9);	/* an hour full, an hour half */
+	assert_true(fabs(f.utilisation - 75) < 1e-9); /* an hour full, an hour half */
 	assert_true(f.done == 2 && f.never == 1 && f.decided == 3);
 
 	/* cut off in the middle: what runs counts as decided, what waits does not */
@@ -210,9 +214,9 @@ static void test_switching(void **unused)
 	(void)unused;
 	rig_open(&r, TWO, "best");
 	r.o.switch_delay = 1;
-	job(&r, 0, "4x4x4", 100, 0);	/* 48 circuits, one per switch */
-	job(&r, 0, "4x4x4", 100, 0);	/* the same switches */
-	job(&r, 500, "2", 100, 0);	/* none */
+	job(&r, 0, "4x4x4", 100, 0); /* 48 circuits, one per switch */
+	job(&r, 0, "4x4x4", 100, 0); /* the same switches */
+	job(&r, 500, "2", 100, 0);   /* none */
 	run(&r);
 	assert_int_equal(r.result.jobs[0].circuits, 48);
 	assert_true(r.result.jobs[0].end == 101);
@@ -305,14 +309,10 @@ static void test_quantile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_queue),
-		cmocka_unit_test(test_backfill_beside),
-		cmocka_unit_test(test_defragment),
-		cmocka_unit_test(test_orders),
-		cmocka_unit_test(test_figures),
-		cmocka_unit_test(test_switching),
-		cmocka_unit_test(test_closed_loop),
-		cmocka_unit_test(test_quantile),
+		cmocka_unit_test(test_queue),	    cmocka_unit_test(test_backfill_beside),
+		cmocka_unit_test(test_defragment),  cmocka_unit_test(test_orders),
+		cmocka_unit_test(test_figures),	    cmocka_unit_test(test_switching),
+		cmocka_unit_test(test_closed_loop), cmocka_unit_test(test_quantile),
 	};
 
 	return cmocka_run_group_tests_name("sim", tests, NULL, NULL);

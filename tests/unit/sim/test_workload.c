@@ -82,7 +82,7 @@ static void test_draws(void **unused)
 		assert_true(fabs(gaps / draws / 718 - 1) < .02);
 		for (i = 0; i < w.nshapes; i++)
 			off += fabs(count[i] / (double)draws - ocs_sim_workload_probability(&w, i));
-		assert_true(off < .08);		/* sampling noise of 1444 shapes: 0.05 */
+		assert_true(off < .08); /* sampling noise of 1444 shapes: 0.05 */
 		free(count);
 		ocs_sim_workload_free(&w);
 	}
@@ -131,10 +131,10 @@ static void test_trace(void **unused)
 
 	(void)unused;
 	put(HEAD "0,0.0,T3D_NT,4x4x8,128,60.5\n1,10,T3D_T,4x4x8,128,7\n\n2,10,T3D_NT,18,18,3,9\r\n"
-	    "3,11,T3D_NT,4,4,0\n");
+		 "3,11,T3D_NT,4,4,0\n");
 	assert_int_equal(ocs_sim_trace_read(&trace, path, NULL), 0);
 	assert_int_equal(trace.njobs, 3);
-	assert_int_equal(trace.left_out, 1);	/* the last takes no time */
+	assert_int_equal(trace.left_out, 1); /* the last takes no time */
 	assert_true(trace.jobs[1].shape.twisted && !trace.jobs[0].shape.twisted);
 	assert_int_equal(trace.jobs[2].priority, 9);
 	assert_int_equal(ocs_sim_trace_write(&trace, path, NULL), 0);
@@ -176,7 +176,9 @@ static void test_trace_ids(void **unused)
 
 static void test_wrong_files(void **unused)
 {
-	static const struct { const char *text, *says; } wrong[] = {
+	static const struct {
+		const char *text, *says;
+	} wrong[] = {
 		{ HEAD "0,0,T3D_NT,4x4,16\n", ":2: 5 fields" },
 		{ HEAD "0,0,T3D_NT,4x4,17,5\n", "has 16 XPUs" },
 		{ HEAD "0,x,T3D_NT,4x4,16,5\n", "arrival" },
@@ -189,7 +191,8 @@ static void test_wrong_files(void **unused)
 		{ HEAD "0,0,,4,4,5\n", ":2: topology '' is unknown" },
 		{ HEAD "7,0,T3D_NT,4,4,5\n\n7,1,T3D_NT,4,4,5\n",
 		  ":4: a line above has the job id 7 already" },
-		{ HEAD "7,0,T3D_NT,4,4,0\n7,1,T3D_NT,4,4,5\n", ":3: a line above has the job id 7" },
+		{ HEAD "7,0,T3D_NT,4,4,0\n7,1,T3D_NT,4,4,5\n",
+		  ":3: a line above has the job id 7" },
 		{ HEAD "1,9,T3D_NT,4,4,0\n2,8,T3D_NT,4,4,5\n", ":3: job 2 arrives before" },
 		{ HEAD "1.5,0,T3D_NT,4,4,5\n", "whole number" },
 		{ HEAD "1e30,0,T3D_NT,4,4,5\n", "whole number" },
@@ -253,12 +256,9 @@ static void test_files(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counts),
-		cmocka_unit_test(test_draws),
-		cmocka_unit_test(test_seeds),
-		cmocka_unit_test(test_trace),
-		cmocka_unit_test(test_trace_ids),
-		cmocka_unit_test(test_wrong_files),
+		cmocka_unit_test(test_counts),	  cmocka_unit_test(test_draws),
+		cmocka_unit_test(test_seeds),	  cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_trace_ids), cmocka_unit_test(test_wrong_files),
 		cmocka_unit_test(test_files),
 	};
 	int file = mkstemp(path), rc;

@@ -60,8 +60,8 @@ static void read_until_ready(struct emulator *emulator, int fd)
 	ssize_t n;
 
 	while (used + 1 < sizeof(emulator->addresses) &&
-	       (n = read(fd, emulator->addresses + used,
-			 sizeof(emulator->addresses) - used - 1)) > 0) {
+	       (n = read(fd, emulator->addresses + used, sizeof(emulator->addresses) - used - 1)) >
+		       0) {
 		used += (size_t)n;
 		emulator->addresses[used] = '\0';
 		if (strstr(emulator->addresses, "ready\n"))
@@ -226,7 +226,7 @@ char *emulator_ask(int fd, const char *command, int count)
 void emulator_answers(int fd, const char *command, const char *wanted)
 {
 	char *text = emulator_ask(fd, command, 1);
-	const char *at = strchr(text, '\n');	/* the SID line */
+	const char *at = strchr(text, '\n'); /* the SID line */
 
 	assert_non_null(at);
 	assert_string_equal(at + 1, wanted);

@@ -12,9 +12,9 @@
 #define EMULATOR_OK "{\"ok\":true}"
 
 struct emulator {
-	char folder[64];	/* log, ctl (control socket) and what tests put there */
-	char control[96];	/* address of the control socket */
-	char addresses[4096];	/* what it printed: "NAME ADDRESS" lines */
+	char folder[64];      /* log, ctl (control socket) and what tests put there */
+	char control[96];     /* address of the control socket */
+	char addresses[4096]; /* what it printed: "NAME ADDRESS" lines */
 	pid_t pid;
 };
 

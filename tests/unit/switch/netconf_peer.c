@@ -14,7 +14,8 @@
 
 #define USER "admin"
 #define PASSWORD "s3cret-word"
-#define NOTIFICATION "<notification xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\">" \
+#define NOTIFICATION                                                               \
+	"<notification xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1.0\">" \
 	"<eventTime>2026-11-21T10:00:00Z</eventTime><tick/></notification>"
 
 static void require(bool good)
@@ -26,12 +27,12 @@ static void require(bool good)
 /* Whether the client is in now. */
 static bool log_in(const struct netconf_peer *peer, ssh_session session, ssh_message message)
 {
-	const char *user = ssh_message_auth_user(message);	/* NULL in an answer */
+	const char *user = ssh_message_auth_user(message); /* NULL in an answer */
 	const char *prompts[] = { "Password: " };
 	char echo[] = { 0 };
 
 	ssh_message_auth_set_methods(message, peer->interactive ? SSH_AUTH_METHOD_INTERACTIVE :
-							  SSH_AUTH_METHOD_PASSWORD);
+								  SSH_AUTH_METHOD_PASSWORD);
 	if (user && strcmp(user, USER)) {
 		ssh_message_reply_default(message);
 		return false;
@@ -46,8 +47,7 @@ static bool log_in(const struct netconf_peer *peer, ssh_session session, ssh_mes
 			ssh_message_auth_reply_success(message, 0);
 			return true;
 		}
-	} else if (!peer->interactive &&
-		   ssh_message_subtype(message) == SSH_AUTH_METHOD_PASSWORD &&
+	} else if (!peer->interactive && ssh_message_subtype(message) == SSH_AUTH_METHOD_PASSWORD &&
 		   !strcmp(ssh_message_auth_password(message), PASSWORD)) {
 		ssh_message_auth_reply_success(message, 0);
 		return true;
@@ -211,8 +211,8 @@ static void make_key(struct netconf_peer *peer)
 	ssh_string_free_char(print);
 	ssh_clean_pubkey_hash(&hash);
 	peer->bind = ssh_bind_new();
-	require(peer->bind && !ssh_bind_options_set(peer->bind, SSH_BIND_OPTIONS_PROCESS_CONFIG,
-						     &off));
+	require(peer->bind &&
+		!ssh_bind_options_set(peer->bind, SSH_BIND_OPTIONS_PROCESS_CONFIG, &off));
 	require(ssh_bind_options_set(peer->bind, SSH_BIND_OPTIONS_IMPORT_KEY, key) == 0);
 }
 

@@ -13,23 +13,23 @@
 
 /* Set the members up to `flood`, then start. */
 struct netconf_peer {
-	const char *hello;	/* NULL: says none */
+	const char *hello; /* NULL: says none */
 	/* The answer to each request in turn; $ is replaced by its message-id.  Several
 	 * messages are parted by '|'.  A '!' closes the connection there, NULL is
 	 * silence; behind the last there is silence. */
 	const char *const *answers;
-	bool chunked;		/* after the hellos */
-	bool slow;		/* never answers who asks within 20 ms of the hello */
-	bool raw;		/* answers carry their own frames */
-	bool interactive;	/* asks for the password by keyboard-interactive */
+	bool chunked;	  /* after the hellos */
+	bool slow;	  /* never answers who asks within 20 ms of the hello */
+	bool raw;	  /* answers carry their own frames */
+	bool interactive; /* asks for the password by keyboard-interactive */
 	bool no_subsystem;
-	bool flood;		/* notifications without end once the answers are spent */
+	bool flood; /* notifications without end once the answers are spent */
 
 	char folder[64];
-	char address[64];	/* host:port */
-	char login[96];		/* credentials file */
-	char host_key[64];	/* fingerprint */
-	struct ocs_text received;	/* every byte on the channel */
+	char address[64];	  /* host:port */
+	char login[96];		  /* credentials file */
+	char host_key[64];	  /* fingerprint */
+	struct ocs_text received; /* every byte on the channel */
 	int listener;
 	pthread_t thread;
 	void *bind;

@@ -19,8 +19,9 @@
 #include "src/util/text.h"
 #include "tests/unit/switch/emulator_peer.h"
 
-static const char *const two[] = { "--switch", "a=unix:%s/a,32", "--switch", "b=127.0.0.1:0,16",
-				   "--delay", "0", NULL };
+static const char *const two[] = {
+	"--switch", "a=unix:%s/a,32", "--switch", "b=127.0.0.1:0,16", "--delay", "0", NULL
+};
 
 static void test_commands(void **state)
 {
@@ -33,17 +34,19 @@ static void test_commands(void **state)
 	fd = emulator_dial(&e, "a");
 	emulator_answers(fd, "ACT-USER::admin:1::root;", "M  1 COMPLD\n;");
 	emulator_answers(fd, "RTRV-EQPT::SYSTEM:2:::PARAMETER=SIZE;",
-		"M  2 COMPLD\n\"SYSTEM:SIZE=32x32\"\n;");
+			 "M  2 COMPLD\n\"SYSTEM:SIZE=32x32\"\n;");
 	emulator_answers(fd, "RTRV-PATCH:::6:;", "M  6 COMPLD\n;");
 	emulator_answers(fd, "ENT-PATCH::1&2&3,33&34&35:4:;", "M  4 COMPLD\n;");
 	emulator_answers(fd, "ent-patch:a:4&&6,36&&38:5:;", "M  5 COMPLD\n;");
-	emulator_answers(fd, "RTRV-PATCH:::6:;", "M  6 COMPLD\n\"1,33\"\n\"2,34\"\n\"3,35\"\n\"4,36\"\n"
-					"\"5,37\"\n\"6,38\"\n;");
+	emulator_answers(fd, "RTRV-PATCH:::6:;",
+			 "M  6 COMPLD\n\"1,33\"\n\"2,34\"\n\"3,35\"\n\"4,36\"\n"
+			 "\"5,37\"\n\"6,38\"\n;");
 	emulator_answers(fd, "RTRV-PATCH::1&35:6:;", "M  6 COMPLD\n\"1,33\"\n\"3,35\"\n;");
 	emulator_answers(fd, "DLT-PATCH::1&&4:7:;", "M  7 COMPLD\n;");
 	emulator_answers(fd, "RTRV-PATCH::ALL:6:;", "M  6 COMPLD\n\"5,37\"\n\"6,38\"\n;");
 	emulator_answers(fd, "OPR-PORT-SHUTTER::5:8:;", "M  8 COMPLD\n;");
-	emulator_answers(fd, "RTRV-PORT-SHUTTER::5&&6:8:;", "M  8 COMPLD\n\"5:CLOSED\"\n\"6:OPEN\"\n;");
+	emulator_answers(fd, "RTRV-PORT-SHUTTER::5&&6:8:;",
+			 "M  8 COMPLD\n\"5:CLOSED\"\n\"6:OPEN\"\n;");
 	emulator_answers(fd, "RTRV-PORT-POWER::37:10:;", "M  10 COMPLD\n\"37:-60.00\"\n;");
 	emulator_answers(fd, "RLS-PORT-SHUTTER::5:8:;", "M  8 COMPLD\n;");
 	emulator_answers(fd, "RTRV-PORT-POWER::5:10:;", "M  10 COMPLD\n\"5:-1.85\"\n;");
@@ -82,7 +85,8 @@ static void test_denials(void **state)
 	emulator_denies(fd, "MAKE-TEA:::6:;", "6", "IICT", "Unknown command");
 	emulator_denies(fd, "RTRV-PATCH;", "0", "IICT", "Parse error");
 	emulator_denies(fd, "RTRV-EQPT::SYSTEM:2:::;", "2", "IPMS", "PARAMETER is missing");
-	emulator_denies(fd, "RTRV-EQPT::SYSTEM:2:::PARAMETER=AGE;", "2", "IPNV", "Unknown parameter");
+	emulator_denies(fd, "RTRV-EQPT::SYSTEM:2:::PARAMETER=AGE;", "2", "IPNV",
+			"Unknown parameter");
 	/* one peer for a port, on either side */
 	emulator_denies(fd, "ENT-PATCH::1,18:4:;", "4", "SSTP", "Port is already patched: 1");
 	emulator_denies(fd, "ENT-PATCH::2,17:4:;", "4", "SSTP", "Port is already patched: 17");
@@ -105,7 +109,7 @@ static void test_denials(void **state)
 static void test_login(void **state)
 {
 	static const char *const arguments[] = { "--switch", "a=unix:%s/a,32", "--delay", "0",
-						 "--login", "%s/login", NULL };
+						 "--login",  "%s/login",       NULL };
 	struct emulator e;
 	struct ocs_error err = { 0 };
 	char path[128], *log;
@@ -138,12 +142,32 @@ static void test_login(void **state)
 static void test_control_errors(void **state)
 {
 	static const char *const bad[] = {
-		"", "dance", "fault", "fault x none", "fault a", "fault a sulk",
-		"fault a slow", "fault a slow x", "fault a slow -1", "fault a deny count",
-		"fault a deny count 0", "fault a deny twice", "fault a refuse count 2",
-		"patch a 1", "patch a 33 1", "patch a 1 65", "unpatch a", "unpatch a 0",
-		"reboot a", "reboot a gently", "reboot a dark x", "delay", "delay x", "delay z 3",
-		"table x", "notice x hello",
+		"",
+		"dance",
+		"fault",
+		"fault x none",
+		"fault a",
+		"fault a sulk",
+		"fault a slow",
+		"fault a slow x",
+		"fault a slow -1",
+		"fault a deny count",
+		"fault a deny count 0",
+		"fault a deny twice",
+		"fault a refuse count 2",
+		"patch a 1",
+		"patch a 33 1",
+		"patch a 1 65",
+		"unpatch a",
+		"unpatch a 0",
+		"reboot a",
+		"reboot a gently",
+		"reboot a dark x",
+		"delay",
+		"delay x",
+		"delay z 3",
+		"table x",
+		"notice x hello",
 	};
 	struct emulator e;
 
@@ -243,7 +267,7 @@ static void test_hand_meanwhile(void **state)
 static void test_state_and_check(void **state)
 {
 	static const char *const kept[] = { "--switch", "a=unix:%s/a,32", "--delay", "0",
-					    "--state", "%s/state", NULL };
+					    "--state",	"%s/state",	  NULL };
 	struct emulator e;
 	char path[128], *output;
 	int fd;
@@ -306,8 +330,8 @@ static void test_check_finds(void **state)
 	emulator_folder(&e);
 	snprintf(path, sizeof(path), "%s/log", e.folder);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(ocs_file_write(path, cases[i].log, strlen(cases[i].log), 0600,
-						&err), 0);
+		assert_int_equal(
+			ocs_file_write(path, cases[i].log, strlen(cases[i].log), 0600, &err), 0);
 		assert_int_equal(emulator_run("--check-log", path, &output), cases[i].status);
 		if (!strstr(output, cases[i].says))
 			fail_msg("'%s' does not say '%s'", output, cases[i].says);
@@ -346,7 +370,7 @@ static void test_dangerous(void **state)
 static void test_fabric(void **state)
 {
 	static const char *const arguments[] = { "--fabric", "%s/ocs.yaml", "--delay", "published",
-						 "--seed", "3", NULL };
+						 "--seed",   "3",	    NULL };
 	struct emulator e;
 	struct ocs_error err = { 0 };
 	char path[128], *text, *answer;
@@ -381,7 +405,8 @@ static void test_fabric(void **state)
 	emulator_answers(fd, "ACT-USER::u:1::p;", "M  1 COMPLD\n;");
 	start = ocs_now_ns();
 	for (int i = 0; i < 10; i++)
-		emulator_answers(fd, i % 2 ? "DLT-PATCH::1:4:;" : "ENT-PATCH::1,17:4:;", "M  4 COMPLD\n;");
+		emulator_answers(fd, i % 2 ? "DLT-PATCH::1:4:;" : "ENT-PATCH::1,17:4:;",
+				 "M  4 COMPLD\n;");
 	assert_in_range((ocs_now_ns() - start) / 1000000, 250, 5000);
 	close(fd);
 	assert_int_equal(emulator_stop(&e, SIGTERM), 0);
@@ -391,16 +416,11 @@ static void test_fabric(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_denials),
-		cmocka_unit_test(test_login),
-		cmocka_unit_test(test_control_errors),
-		cmocka_unit_test(test_serial),
-		cmocka_unit_test(test_hand_meanwhile),
-		cmocka_unit_test(test_state_and_check),
-		cmocka_unit_test(test_check_finds),
-		cmocka_unit_test(test_dangerous),
-		cmocka_unit_test(test_fabric),
+		cmocka_unit_test(test_commands),	cmocka_unit_test(test_denials),
+		cmocka_unit_test(test_login),		cmocka_unit_test(test_control_errors),
+		cmocka_unit_test(test_serial),		cmocka_unit_test(test_hand_meanwhile),
+		cmocka_unit_test(test_state_and_check), cmocka_unit_test(test_check_finds),
+		cmocka_unit_test(test_dangerous),	cmocka_unit_test(test_fabric),
 	};
 
 	/* Writing to a switch that hung up must not end the test. */

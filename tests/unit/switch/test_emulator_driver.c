@@ -29,8 +29,10 @@ static struct ocs_switch_connection *drive(struct emulator *e, struct ocs_switch
 	struct ocs_error err = { 0 };
 
 	strcpy(address, emulator_address(e, "a"));
-	*sw = (struct ocs_switch){ .name = (char *)"a", .driver = (char *)"tl1",
-				   .address = address, .size = 32,
+	*sw = (struct ocs_switch){ .name = (char *)"a",
+				   .driver = (char *)"tl1",
+				   .address = address,
+				   .size = 32,
 				   .credentials = sw->credentials };
 	connection = ocs_switch_open(sw, 1000, notice, context, &err);
 	if (!connection)
@@ -40,9 +42,10 @@ static struct ocs_switch_connection *drive(struct emulator *e, struct ocs_switch
 
 static void test_replace(void **state)
 {
-	static const char *const arguments[] = { "--switch", "a=unix:%s/a,32", "--delay", "0",
-						 "--replace", "--nil-sid", "--page", "1",
-						 "--notices", "5", NULL };
+	static const char *const arguments[] = {
+		"--switch", "a=unix:%s/a,32", "--delay", "0", "--replace", "--nil-sid", "--page",
+		"1",	    "--notices",      "5",	 NULL
+	};
 	const struct ocs_patch thief = { 2, 33 };
 	struct ocs_switch sw = { 0 };
 	struct ocs_switch_connection *connection;
@@ -68,8 +71,9 @@ static void test_replace(void **state)
 		ocs_table_free(&table);
 	}
 	/* our side refuses what this switch would do */
-	assert_int_equal(ocs_switch_apply(connection, NULL, 0, &(struct ocs_patch){ 7, 33 }, 1,
-					  NULL, &err), OCS_SWITCH_REJECTED);
+	assert_int_equal(
+		ocs_switch_apply(connection, NULL, 0, &(struct ocs_patch){ 7, 33 }, 1, NULL, &err),
+		OCS_SWITCH_REJECTED);
 	assert_int_equal(ocs_switch_apply(connection, NULL, 0, &thief, 1, NULL, &err),
 			 OCS_SWITCH_OK);
 	ocs_switch_close(connection);
@@ -81,7 +85,7 @@ static void test_replace(void **state)
 static void test_login(void **state)
 {
 	static const char *const arguments[] = { "--switch", "a=unix:%s/a,32", "--delay", "0",
-						 "--login", "%s/login", NULL };
+						 "--login",  "%s/login",       NULL };
 	struct ocs_switch sw = { 0 };
 	struct ocs_error err = { 0 };
 	struct emulator e;
@@ -114,7 +118,7 @@ static void test_faults(void **state)
 	static const struct {
 		const char *fault, *sentence;
 		enum ocs_switch_result result;
-		const char *table;	/* afterwards */
+		const char *table; /* afterwards */
 	} cases[] = {
 		{ "fault a silent", "did not answer", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
 		{ "fault a drop", "closed the connection", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
@@ -127,10 +131,8 @@ static void test_faults(void **state)
 		{ "fault a slow 1300", "did not answer", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
 		{ "fault a slow 20", NULL, OCS_SWITCH_OK, "[[1,34],[2,33]]" },
 		{ "fault a slow 50 count 1", NULL, OCS_SWITCH_OK, "[[1,34],[2,33]]" },
-		{ "fault a refuse", "switch a: ", OCS_SWITCH_UNKNOWN,
-		  "[[1,33],[2,34]]" },
-		{ "reboot a restore", "switch a: ", OCS_SWITCH_UNKNOWN,
-		  "[[1,33],[2,34]]" },
+		{ "fault a refuse", "switch a: ", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
+		{ "reboot a restore", "switch a: ", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
 		{ "reboot a dark", "switch a: ", OCS_SWITCH_UNKNOWN, "[]" },
 	};
 	const struct ocs_patch straight[] = { { 1, 33 }, { 2, 34 } };
@@ -196,10 +198,9 @@ static void test_notices(void **state)
 	emulator_says(&e, "notice a FAN:\"1\" ; > stopped", EMULATOR_OK);
 	for (int i = 0; i < 100 && (!notices.data || !strstr(notices.data, "stopped")); i++)
 		assert_int_equal(ocs_switch_listen(connection, 20, &err), OCS_SWITCH_OK);
-	assert_string_equal(notices.data,
-			    "A  1 REPT EVT SYSTEM \"PATCH:3,40:CHANGED BY HAND\"\n"
-			    "A  2 REPT EVT SYSTEM \"PATCH:3,0:CHANGED BY HAND\"\n"
-			    "A  3 REPT EVT SYSTEM \"FAN:\\\"1\\\" ; > stopped\"\n");
+	assert_string_equal(notices.data, "A  1 REPT EVT SYSTEM \"PATCH:3,40:CHANGED BY HAND\"\n"
+					  "A  2 REPT EVT SYSTEM \"PATCH:3,0:CHANGED BY HAND\"\n"
+					  "A  3 REPT EVT SYSTEM \"FAN:\\\"1\\\" ; > stopped\"\n");
 	ocs_text_free(&notices);
 	emulator_says(&e, "reboot a dark 1000", EMULATOR_OK);
 	assert_int_equal(ocs_switch_listen(connection, 2000, &err), OCS_SWITCH_UNKNOWN);
@@ -216,9 +217,9 @@ static void test_notices(void **state)
 static void test_storm(void **state)
 {
 	static const char *const faults[] = {
-		"fault a silent count 1", "fault a drop count 2", "fault a deny count 1",
+		"fault a silent count 1",  "fault a drop count 2", "fault a deny count 1",
 		"fault a partial count 1", "fault a lost count 1", "fault a slow 400 count 2",
-		"reboot a restore", "fault a none", "fault a none",
+		"reboot a restore",	   "fault a none",	   "fault a none",
 	};
 	const struct ocs_patch straight[] = { { 1, 33 }, { 2, 34 }, { 3, 35 }, { 4, 36 } };
 	const struct ocs_patch shifted[] = { { 1, 34 }, { 2, 35 }, { 3, 36 }, { 4, 33 } };
@@ -251,9 +252,9 @@ static void test_storm(void **state)
 			ocs_switch_close(connection);
 		}
 		emulator_says(&e, "fault a none", EMULATOR_OK);
-		emulator_says(&e, "table", round % 2 ?
-			      "{\"a\":[[1,33],[2,34],[3,35],[4,36],[9,60]]}" :
-			      "{\"a\":[[1,34],[2,35],[3,36],[4,33],[9,60]]}");
+		emulator_says(&e, "table",
+			      round % 2 ? "{\"a\":[[1,33],[2,34],[3,35],[4,36],[9,60]]}" :
+					  "{\"a\":[[1,34],[2,35],[3,36],[4,33],[9,60]]}");
 	}
 	assert_int_equal(emulator_stop(&e, SIGTERM), 0);
 	snprintf(path, sizeof(path), "%s/log", e.folder);
@@ -270,10 +271,8 @@ static void test_storm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_replace),
-		cmocka_unit_test(test_login),
-		cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_notices),
+		cmocka_unit_test(test_replace), cmocka_unit_test(test_login),
+		cmocka_unit_test(test_faults),	cmocka_unit_test(test_notices),
 		cmocka_unit_test(test_storm),
 	};
 

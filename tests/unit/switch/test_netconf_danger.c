@@ -24,7 +24,7 @@
 #include "tests/unit/switch/emulator_peer.h"
 
 #define SIZE 32
-#define OWN 16		/* the caller's ports: ingress 1..16, egress 33..48 */
+#define OWN 16 /* the caller's ports: ingress 1..16, egress 33..48 */
 #define ROUNDS 400
 
 #define NS "urn:ietf:params:xml:ns:netconf:base:1\\.0"
@@ -32,22 +32,24 @@
 #define IN "<ingress>([1-9]|1[0-6])</ingress>"
 #define OUT "<egress>(3[3-9]|4[0-8])</egress>"
 #define RUNNING "<target><running/></target>"
-#define PORTS(container, leaf) "<get><filter type=\"subtree\"><" container " xmlns=\"" MODEL \
-	"\"><port><port-id/>" leaf "</port></" container "></filter></get>"
+#define PORTS(container, leaf)                                                                   \
+	"<get><filter type=\"subtree\"><" container " xmlns=\"" MODEL "\"><port><port-id/>" leaf \
+	"</port></" container "></filter></get>"
 
 static const char allowed[] =
 	"^<rpc xmlns=\"" NS "\" message-id=\"[1-9][0-9]*\">("
 	"<create-subscription xmlns=\"urn:ietf:params:xml:ns:netconf:notification:1\\.0\"/>"
 	"|<close-session/>|<lock>" RUNNING "</lock>|<unlock>" RUNNING "</unlock>"
-	"|" PORTS("port-config", "(<status/>)?") "|" PORTS("opm-power", "<power/>")
-	"|<get-config><source><running/></source><filter type=\"subtree\"><cross-connects xmlns=\""
-	MODEL "\"/></filter></get-config>"
-	"|<edit-config>" RUNNING "<default-operation>merge</default-operation>"
-	"<error-option>rollback-on-error</error-option><config>"
-	"<cross-connects xmlns=\"" MODEL "\" xmlns:nc=\"" NS "\">"
-	"((<pair nc:operation=\"delete\">" IN "</pair>)+"
-	"|(<pair nc:operation=\"create\">" IN OUT "</pair>)+)"
-	"</cross-connects></config></edit-config>)</rpc> *$";
+	"|" PORTS("port-config", "(<status/>)?") "|" PORTS(
+		"opm-power",
+		"<power/>") "|<get-config><source><running/></source><filter type=\"subtree\"><cross-connects xmlns=\"" MODEL
+			    "\"/></filter></get-config>"
+			    "|<edit-config>" RUNNING "<default-operation>merge</default-operation>"
+			    "<error-option>rollback-on-error</error-option><config>"
+			    "<cross-connects xmlns=\"" MODEL "\" xmlns:nc=\"" NS "\">"
+			    "((<pair nc:operation=\"delete\">" IN "</pair>)+"
+			    "|(<pair nc:operation=\"create\">" IN OUT "</pair>)+)"
+			    "</cross-connects></config></edit-config>)</rpc> *$";
 
 static unsigned int seed = 7;
 
@@ -129,8 +131,15 @@ static void test_all_messages(void **state)
 	static const char *const faults[] = { "none", "drop count 1", "deny count 1",
 					      "partial count 1", "duplicate count 2" };
 	static const char *const arguments[] = {
-		"--switch", "a=127.0.0.1:0,32,netconf", "--delay", "0", "--login", "%s/login",
-		"--known-hosts", "%s/known", NULL,
+		"--switch",
+		"a=127.0.0.1:0,32,netconf",
+		"--delay",
+		"0",
+		"--login",
+		"%s/login",
+		"--known-hosts",
+		"%s/known",
+		NULL,
 	};
 	struct ocs_switch sw = { .name = (char *)"a", .driver = (char *)"netconf", .size = SIZE };
 	struct ocs_switch_connection *connection = NULL;
@@ -150,7 +159,7 @@ static void test_all_messages(void **state)
 	sw.address = address;
 	sw.credentials = login;
 	sw.known_hosts = known;
-	emulator_says(&e, "patch a 20 60", EMULATOR_OK);	/* somebody else's */
+	emulator_says(&e, "patch a 20 60", EMULATOR_OK); /* somebody else's */
 	for (int i = 0; i < ROUNDS; i++) {
 		if (connection && ocs_switch_descriptor(connection) < 0) {
 			ocs_switch_close(connection);
@@ -207,7 +216,8 @@ static void test_judge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_judge), cmocka_unit_test(test_all_messages),
+		cmocka_unit_test(test_judge),
+		cmocka_unit_test(test_all_messages),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

@@ -29,8 +29,15 @@
 #define SECRET "s3cret-word"
 
 static const char *const plain[] = {
-	"--switch", "a=127.0.0.1:0,32,netconf", "--delay", "0", "--login", "%s/login",
-	"--known-hosts", "%s/known", NULL,
+	"--switch",
+	"a=127.0.0.1:0,32,netconf",
+	"--delay",
+	"0",
+	"--login",
+	"%s/login",
+	"--known-hosts",
+	"%s/known",
+	NULL,
 };
 
 /* The emulator, and what a client needs to know of it. */
@@ -52,15 +59,19 @@ static void begin(struct rig *rig, const char *const *arguments)
 	emulator_start(&rig->e, arguments);
 	snprintf(rig->address, sizeof(rig->address), "%s", emulator_address(&rig->e, "a"));
 	rig->sw = (struct ocs_switch){
-		.name = (char *)"a", .driver = (char *)"netconf", .address = rig->address,
-		.credentials = rig->login, .known_hosts = rig->known, .size = 32,
+		.name = (char *)"a",
+		.driver = (char *)"netconf",
+		.address = rig->address,
+		.credentials = rig->login,
+		.known_hosts = rig->known,
+		.size = 32,
 	};
 }
 
 static void end(struct rig *rig)
 {
-	static const char *const never[] = { "replace", "copy-config", "delete-config",
-					     "kill-session", "<commit", "discard" };
+	static const char *const never[] = { "replace",	     "copy-config", "delete-config",
+					     "kill-session", "<commit",	    "discard" };
 	char *log;
 
 	assert_int_equal(emulator_stop(&rig->e, SIGTERM), 0);
@@ -77,8 +88,8 @@ static void end(struct rig *rig)
 static struct ocs_switch_connection *drive(struct rig *rig)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_switch_connection *connection = ocs_switch_open(&rig->sw, 2000, NULL, NULL,
-								   &err);
+	struct ocs_switch_connection *connection =
+		ocs_switch_open(&rig->sw, 2000, NULL, NULL, &err);
 
 	if (!connection)
 		fail_msg("%s", err.text);
@@ -91,8 +102,15 @@ static const struct ocs_patch crossed[] = { { 1, 34 }, { 2, 33 } };
 static void test_change(void **state)
 {
 	static const char *const ocp[] = {
-		"--switch", "a=unix:%s/a,32,netconf:ocp", "--delay", "0", "--login", "%s/login",
-		"--known-hosts", "%s/known", NULL,
+		"--switch",
+		"a=unix:%s/a,32,netconf:ocp",
+		"--delay",
+		"0",
+		"--login",
+		"%s/login",
+		"--known-hosts",
+		"%s/known",
+		NULL,
 	};
 	const char *const *const arguments[] = { plain, ocp };
 
@@ -111,8 +129,9 @@ static void test_change(void **state)
 		connection = drive(&rig);
 		assert_int_equal(ocs_switch_apply(connection, NULL, 0, straight, 2, NULL, &err),
 				 OCS_SWITCH_OK);
-		assert_int_equal(ocs_switch_apply(connection, straight, 2, crossed, 2, &after, &err),
-				 OCS_SWITCH_OK);
+		assert_int_equal(
+			ocs_switch_apply(connection, straight, 2, crossed, 2, &after, &err),
+			OCS_SWITCH_OK);
 		assert_int_equal(after.out[1], 34);
 		assert_int_equal(after.out[9], 60);
 		ocs_table_free(&after);
@@ -186,12 +205,13 @@ static void test_login(void **state)
 
 	(void)state;
 	begin(&rig, plain);
-	assert_int_equal(ocs_file_write(rig.login, "user=admin\npassword=other\n", 26, 0600, &err), 0);
+	assert_int_equal(ocs_file_write(rig.login, "user=admin\npassword=other\n", 26, 0600, &err),
+			 0);
 	refuses(&rig, "refused the login of admin with a password", OCS_ERROR);
 	assert_int_equal(chmod(rig.login, 0644), 0);
 	refuses(&rig, "lets others use it", OCS_USAGE);
-	assert_int_equal(ocs_file_write(rig.login, "user=admin\nkey=/nonexistent/key\n", 32, 0600,
-					&err), 0);
+	assert_int_equal(
+		ocs_file_write(rig.login, "user=admin\nkey=/nonexistent/key\n", 32, 0600, &err), 0);
 	refuses(&rig, "/nonexistent/key: No such file", OCS_USAGE);
 	assert_int_equal(ocs_file_write(rig.login, "user=admin\nkey=secret/key\n", 26, 0600, &err),
 			 0);
@@ -212,13 +232,15 @@ static void test_faults(void **state)
 	static const struct {
 		const char *fault, *sentence;
 		enum ocs_switch_result result;
-		const char *table;	/* afterwards */
+		const char *table; /* afterwards */
 	} cases[] = {
 		{ "fault a silent", "did not answer", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
 		{ "fault a drop", "closed the connection", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
-		{ "fault a deny", "refused edit-config: operation-failed: the switch cannot do this now",
+		{ "fault a deny",
+		  "refused edit-config: operation-failed: the switch cannot do this now",
 		  OCS_SWITCH_REFUSED, "[[1,33],[2,34]]" },
-		{ "fault a partial", "did only in part edit-config", OCS_SWITCH_UNKNOWN, "[[2,34]]" },
+		{ "fault a partial", "did only in part edit-config", OCS_SWITCH_UNKNOWN,
+		  "[[2,34]]" },
 		{ "fault a lost", "did not answer edit-config", OCS_SWITCH_UNKNOWN, "[]" },
 		{ "fault a slow 700", "did not answer", OCS_SWITCH_UNKNOWN, "[[1,33],[2,34]]" },
 		{ "fault a slow 20", NULL, OCS_SWITCH_OK, "[[1,34],[2,33]]" },
@@ -320,8 +342,11 @@ static void manager_begin(struct manager *m, struct rig *rig)
 {
 	struct ocs_credentials credentials = { .user = "admin", .password = SECRET };
 	const struct ocs_ssh_target target = {
-		.address = rig->address, .name = "a", .known_hosts = rig->known,
-		.credentials = &credentials, .subsystem = "netconf",
+		.address = rig->address,
+		.name = "a",
+		.known_hosts = rig->known,
+		.credentials = &credentials,
+		.subsystem = "netconf",
 	};
 
 	memset(m, 0, sizeof(*m));
@@ -448,8 +473,9 @@ static void test_reconnections(void **state)
 
 		if (i % 4 == 1) {
 			emulator_says(&rig.e, "reboot a restore", EMULATOR_OK);
-			assert_int_equal(ocs_switch_apply(connection, NULL, 0, straight, 2, NULL,
-							  &err), OCS_SWITCH_UNKNOWN);
+			assert_int_equal(
+				ocs_switch_apply(connection, NULL, 0, straight, 2, NULL, &err),
+				OCS_SWITCH_UNKNOWN);
 		} else if (i % 4 == 2) {
 			rig.sw.credentials[strlen(rig.sw.credentials) - 1] = 'x';
 			assert_null(ocs_switch_open(&rig.sw, 2000, NULL, NULL, &err));
@@ -560,10 +586,10 @@ static void test_parallel(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_change), cmocka_unit_test(test_impostors),
-		cmocka_unit_test(test_login), cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_blame), cmocka_unit_test(test_locks),
-		cmocka_unit_test(test_notices), cmocka_unit_test(test_reconnections),
+		cmocka_unit_test(test_change),	  cmocka_unit_test(test_impostors),
+		cmocka_unit_test(test_login),	  cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_blame),	  cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_notices),	  cmocka_unit_test(test_reconnections),
 		cmocka_unit_test(test_half_open), cmocka_unit_test(test_parallel),
 	};
 

@@ -21,20 +21,23 @@
 #define NS OCS_NETCONF_NS
 #define OPSW "http://www.polatis.com/yang/optical-switch"
 #define C(uri) "<capability>urn:ietf:params:netconf:" uri "</capability>"
-#define HELLO(capabilities) "<hello xmlns=\"" NS "\"><capabilities>" capabilities \
+#define HELLO(capabilities)                                   \
+	"<hello xmlns=\"" NS "\"><capabilities>" capabilities \
 	"</capabilities><session-id>4</session-id></hello>"
 #define OLD HELLO(C("base:1.0") C("capability:writable-running:1.0"))
 #define NEW HELLO(C("base:1.0") C("base:1.1") C("capability:writable-running:1.0"))
 #define REPLY(id, inside) "<rpc-reply xmlns=\"" NS "\" message-id=\"" id "\">" inside "</rpc-reply>"
 #define OK REPLY("$", "<ok/>")
 #define PORT(id) "<port><port-id>" id "</port-id></port>"
-#define SIZE2 REPLY("$", "<data><port-config xmlns=\"" OPSW "\">" PORT("1") PORT("2") PORT("3") \
-	PORT("4") "</port-config></data>")
-#define PAIRS(inside) REPLY("$", "<data><cross-connects xmlns=\"" OPSW "\">" inside \
-	"</cross-connects></data>")
+#define SIZE2                                                                             \
+	REPLY("$", "<data><port-config xmlns=\"" OPSW "\">" PORT("1") PORT("2") PORT("3") \
+			   PORT("4") "</port-config></data>")
+#define PAIRS(inside) \
+	REPLY("$", "<data><cross-connects xmlns=\"" OPSW "\">" inside "</cross-connects></data>")
 #define PAIR(in, out) "<pair><ingress>" in "</ingress><egress>" out "</egress></pair>"
-#define FAULT(tag) REPLY("$", "<rpc-error><error-type>rpc</error-type><error-tag>" tag \
-	"</error-tag><error-severity>error</error-severity></rpc-error>")
+#define FAULT(tag)                                                          \
+	REPLY("$", "<rpc-error><error-type>rpc</error-type><error-tag>" tag \
+		   "</error-tag><error-severity>error</error-severity></rpc-error>")
 
 struct rig {
 	struct netconf_peer peer;
@@ -56,8 +59,12 @@ static void begin(struct rig *rig, int timeout_ms)
 {
 	netconf_peer_start(&rig->peer);
 	rig->sw = (struct ocs_switch){
-		.name = (char *)"s", .driver = (char *)"netconf", .address = rig->peer.address,
-		.credentials = rig->peer.login, .host_key = rig->peer.host_key, .size = 2,
+		.name = (char *)"s",
+		.driver = (char *)"netconf",
+		.address = rig->peer.address,
+		.credentials = rig->peer.login,
+		.host_key = rig->peer.host_key,
+		.size = 2,
 	};
 	rig->connection = ocs_switch_open(&rig->sw, timeout_ms, on_notice, rig, &rig->err);
 }
@@ -92,8 +99,16 @@ static void got(const struct rig *rig, const char *part, int times)
 static void test_old_switch(void **state)
 {
 	static const char *const answers[] = {
-		SIZE2, PAIRS(PAIR("1", "3")), FAULT("operation-not-supported"), OK, OK,
-		PAIRS(PAIR("1", "4")), PAIRS(PAIR("1", "4")), OK, PAIRS(""), NULL,
+		SIZE2,
+		PAIRS(PAIR("1", "3")),
+		FAULT("operation-not-supported"),
+		OK,
+		OK,
+		PAIRS(PAIR("1", "4")),
+		PAIRS(PAIR("1", "4")),
+		OK,
+		PAIRS(""),
+		NULL,
 	};
 	struct rig rig = { .peer = { .hello = OLD, .answers = answers, .interactive = true } };
 
@@ -106,14 +121,14 @@ static void test_old_switch(void **state)
 	assert_int_equal(ocs_switch_apply(rig.connection, wanted, 1, NULL, 0, NULL, &rig.err),
 			 OCS_SWITCH_OK);
 	finish(&rig);
-	got(&rig, "<lock>", 1);		/* asked for once */
+	got(&rig, "<lock>", 1); /* asked for once */
 	got(&rig, "<unlock>", 0);
 	got(&rig, "nc:operation=\"delete\"><ingress>1</ingress></pair>", 2);
 	got(&rig, "nc:operation=\"merge\"><ingress>1</ingress><egress>4</egress></pair>", 1);
 	got(&rig, "error-option", 0);
 	got(&rig, "create-subscription", 0);
 	got(&rig, "\n##\n", 0);
-	got(&rig, "]]>]]>", 11);	/* hello, nine requests, farewell */
+	got(&rig, "]]>]]>", 11); /* hello, nine requests, farewell */
 	netconf_peer_free(&rig.peer);
 }
 
@@ -140,14 +155,17 @@ static void test_remove(void **state)
 /* Late and foreign replies and notifications do no harm. */
 static void test_noise(void **state)
 {
-#define NOTE "<notification xmlns=\"" OCS_NETCONF_NOTIFICATION_NS "\"><eventTime>x</eventTime>" \
+#define NOTE                                                                               \
+	"<notification xmlns=\"" OCS_NETCONF_NOTIFICATION_NS "\"><eventTime>x</eventTime>" \
 	"<e/></notification>"
 	static const char *const answers[] = {
 		REPLY("99", "<ok/>") "|" NOTE "|" SIZE2 "|" SIZE2 "|" REPLY("$", "<ok/>"),
-		NOTE "|" FAULT("old") "|", NULL,
+		NOTE "|" FAULT("old") "|",
+		NULL,
 	};
-	static const char *const second[] = { SIZE2, REPLY("1", "<ok/>") "|" PAIRS(PAIR("1", "3"))
-					      "|" PAIRS(""), NULL };
+	static const char *const second[] = {
+		SIZE2, REPLY("1", "<ok/>") "|" PAIRS(PAIR("1", "3")) "|" PAIRS(""), NULL
+	};
 	struct rig rig = { .peer = { .hello = NEW, .answers = second, .chunked = true } };
 	struct ocs_table table;
 
@@ -168,13 +186,18 @@ static void test_noise(void **state)
 /* The password is s3cret; ends in finish look for it as well. */
 static void test_repeats_password(void **state)
 {
-#define TELL(text) "<notification xmlns=\"" OCS_NETCONF_NOTIFICATION_NS \
-	"\"><eventTime>x</eventTime><e>" text "</e></notification>"
-#define SAYS(text) REPLY("$", "<rpc-error><error-tag>operation-failed</error-tag><error-severity>" \
-	"error</error-severity><error-message>" text "</error-message></rpc-error>")
+#define TELL(text)                                                                                 \
+	"<notification xmlns=\"" OCS_NETCONF_NOTIFICATION_NS "\"><eventTime>x</eventTime><e>" text \
+	"</e></notification>"
+#define SAYS(text)                                                                      \
+	REPLY("$", "<rpc-error><error-tag>operation-failed</error-tag><error-severity>" \
+		   "error</error-severity><error-message>" text "</error-message></rpc-error>")
 	static const char *const answers[] = {
-		SIZE2, TELL("ok s3cret") "|" TELL("fine") "|" SAYS("S3CRET is wrong"),
-		SAYS("s&#x33;&#99;ret is wrong"), SAYS("this is wrong"), NULL,
+		SIZE2,
+		TELL("ok s3cret") "|" TELL("fine") "|" SAYS("S3CRET is wrong"),
+		SAYS("s&#x33;&#99;ret is wrong"),
+		SAYS("this is wrong"),
+		NULL,
 	};
 	struct rig rig = { .peer = { .hello = NEW, .answers = answers, .chunked = true } };
 	struct ocs_table table;
@@ -185,9 +208,10 @@ static void test_repeats_password(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(ocs_switch_read(rig.connection, &table, &rig.err),
 				 OCS_SWITCH_DENIED);
-		assert_string_equal(rig.err.text, i < 2 ?
-			"switch s: refused what it was asked; its words are not shown, as they repeat its credentials" :
-			"switch s: refused get-config: operation-failed: this is wrong");
+		assert_string_equal(
+			rig.err.text,
+			i < 2 ? "switch s: refused what it was asked; its words are not shown, as they repeat its credentials" :
+				"switch s: refused get-config: operation-failed: this is wrong");
 	}
 	assert_non_null(strstr(rig.notices.data, "(not shown: it repeats the credentials"));
 	assert_null(strstr(rig.notices.data, "s3cret"));
@@ -207,19 +231,25 @@ static void test_no_session(void **state)
 		int code;
 	} cases[] = {
 		{ { .hello = HELLO(C("base:1.0")), .answers = none },
-		  "no :writable-running", OCS_ERROR },
-		{ { .hello = HELLO(""), .answers = none }, "neither NETCONF base:1.0 nor", OCS_ERROR },
+		  "no :writable-running",
+		  OCS_ERROR },
+		{ { .hello = HELLO(""), .answers = none },
+		  "neither NETCONF base:1.0 nor",
+		  OCS_ERROR },
 		{ { .hello = "<hello/>", .answers = none }, "hello was expected", OCS_ERROR },
 		{ { .hello = "220 ftp ready", .answers = none }, "not well-formed", OCS_ERROR },
 		{ { .hello = "<!DOCTYPE x [<!ENTITY a 'b'>]><hello>&a;</hello>", .answers = none },
-		  "document type", OCS_ERROR },
+		  "document type",
+		  OCS_ERROR },
 		{ { .answers = none }, "no NETCONF session: timed out", OCS_UNREACHABLE },
 		{ { .hello = OLD, .answers = none }, "did not answer get within", OCS_UNREACHABLE },
 		{ { .hello = OLD, .answers = empty },
-		  "of the model " OPSW ", which its hello does not announce", OCS_ERROR },
+		  "of the model " OPSW ", which its hello does not announce",
+		  OCS_ERROR },
 		{ { .hello = OLD, .answers = shut }, "closed the connection", OCS_UNREACHABLE },
 		{ { .hello = OLD, .answers = none, .no_subsystem = true },
-		  "has no SSH subsystem 'netconf'", OCS_ERROR },
+		  "has no SSH subsystem 'netconf'",
+		  OCS_ERROR },
 	};
 
 	(void)state;
@@ -241,13 +271,14 @@ static void test_nonsense(void **state)
 		const char *answer, *sentence;
 		bool raw;
 	} cases[] = {
-		{ "<rpc-reply xmlns=\"" NS "\" message-id=\"$\"><ok></rpc-reply>", "not well-formed",
-		  false },
+		{ "<rpc-reply xmlns=\"" NS "\" message-id=\"$\"><ok></rpc-reply>",
+		  "not well-formed", false },
 		{ "\n#5\n<ok/>\n#", "did not answer", true },
 		{ "hello", "no valid chunk", true },
 		{ "\n#99999999999\n", "no valid chunk", true },
 		{ "<rpc-reply xmlns=\"" NS "\"><rpc-error><error-tag>missing-attribute</error-tag>"
-		  "</rpc-error></rpc-reply>", "could not read a request: missing-attribute", false },
+		  "</rpc-error></rpc-reply>",
+		  "could not read a request: missing-attribute", false },
 		{ "<rpc xmlns=\"" NS "\"><get/></rpc>", "no reply and no notification", false },
 		{ "!", "closed the connection", false },
 		{ PAIRS(PAIR("1", "9")), "1>9, which a 2x2 switch cannot have", false },
@@ -260,7 +291,9 @@ static void test_nonsense(void **state)
 		char *size = cases[i].raw ? ocs_asprintf(size_raw, strlen(SIZE2), SIZE2) :
 					    ocs_strdup(SIZE2);
 		const char *const answers[] = { size, cases[i].answer, NULL };
-		struct rig rig = { .peer = { .hello = NEW, .answers = answers, .chunked = true,
+		struct rig rig = { .peer = { .hello = NEW,
+					     .answers = answers,
+					     .chunked = true,
 					     .raw = cases[i].raw } };
 		struct ocs_table table;
 
@@ -280,8 +313,9 @@ static void test_nonsense(void **state)
 static void test_slow_hello(void **state)
 {
 	static const char *const answers[] = { SIZE2, NULL };
-	struct rig rig = { .peer = { .hello = NEW, .answers = answers, .chunked = true,
-				     .slow = true } };
+	struct rig rig = {
+		.peer = { .hello = NEW, .answers = answers, .chunked = true, .slow = true }
+	};
 
 	(void)state;
 	begin(&rig, 500);
@@ -297,8 +331,9 @@ static void test_slow_hello(void **state)
 static void test_flood(void **state)
 {
 	static const char *const answers[] = { SIZE2, NULL };
-	struct rig rig = { .peer = { .hello = NEW, .answers = answers, .chunked = true,
-				     .flood = true } };
+	struct rig rig = {
+		.peer = { .hello = NEW, .answers = answers, .chunked = true, .flood = true }
+	};
 	struct ocs_table table;
 	int64_t start;
 
@@ -315,10 +350,13 @@ static void test_flood(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_old_switch), cmocka_unit_test(test_remove),
-		cmocka_unit_test(test_noise), cmocka_unit_test(test_no_session),
+		cmocka_unit_test(test_old_switch),
+		cmocka_unit_test(test_remove),
+		cmocka_unit_test(test_noise),
+		cmocka_unit_test(test_no_session),
 		cmocka_unit_test(test_repeats_password),
-		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_flood),
 		cmocka_unit_test(test_slow_hello),
 	};
 

@@ -51,9 +51,12 @@ static void begin(struct rig *rig, const char *protocol)
 	memset(rig, 0, sizeof(*rig));
 	yuma_peer_start(&rig->peer, protocol);
 	rig->sw = (struct ocs_switch){
-		.name = (char *)"yuma", .driver = (char *)"netconf",
-		.address = rig->peer.address, .credentials = rig->peer.login,
-		.known_hosts = rig->peer.known_hosts, .size = 32,
+		.name = (char *)"yuma",
+		.driver = (char *)"netconf",
+		.address = rig->peer.address,
+		.credentials = rig->peer.login,
+		.known_hosts = rig->peer.known_hosts,
+		.size = 32,
 	};
 	rig->connection = dial(rig);
 }
@@ -138,8 +141,7 @@ static void test_health(void **state)
 	/* a description that lies */
 	rig.sw.size = 16;
 	assert_null(ocs_switch_open(&rig.sw, 20000, NULL, NULL, &rig.err));
-	assert_string_equal(rig.err.text,
-			    "switch yuma: is 32x32, but its description says 16x16");
+	assert_string_equal(rig.err.text, "switch yuma: is 32x32, but its description says 16x16");
 	rig.sw.size = 32;
 	rig.sw.dialect = (char *)"ocp";
 	assert_null(ocs_switch_open(&rig.sw, 20000, NULL, NULL, &rig.err));
@@ -150,7 +152,8 @@ static void test_health(void **state)
 /* What the driver does if the table changed after it was read. */
 static void test_refusals(void **state)
 {
-	const struct ocs_patch taken = { 9, 61 }, free_port = { 5, 40 }, both[] = { free_port, taken };
+	const struct ocs_patch taken = { 9, 61 }, free_port = { 5, 40 },
+			       both[] = { free_port, taken };
 	const struct ocs_patch gone[] = { { 5, 40 }, { 9, 60 } };
 	const struct ocs_switch_driver *driver;
 	struct rig rig;
@@ -165,7 +168,8 @@ static void test_refusals(void **state)
 		fail_msg("%s", rig.err.text);
 	assert_int_equal(rig.connection->blame, OCS_BLAME_PORT);
 	table_is(&rig, NULL, 0);
-	assert_int_equal(driver->add(rig.connection, &taken, 1, &used, &rig.err), OCS_SWITCH_DENIED);
+	assert_int_equal(driver->add(rig.connection, &taken, 1, &used, &rig.err),
+			 OCS_SWITCH_DENIED);
 	assert_int_equal(rig.connection->blamed_port, 9);
 	/* one that has none is gone already; within a batch it holds the others up */
 	assert_int_equal(driver->remove(rig.connection, &free_port, 1, &used, &rig.err),
@@ -196,7 +200,9 @@ static void test_two_managers(void **state)
 	table_is(&rig, shifted, 3);
 	assert_int_equal(other->driver->add(other, &second, 1, &used, &rig.err), OCS_SWITCH_OK);
 	assert_int_equal(ocs_switch_read(rig.connection, &table, &rig.err), OCS_SWITCH_UNKNOWN);
-	assert_string_equal(rig.err.text, "switch yuma: reports the patch 10>60 for a port that has another peer");
+	assert_string_equal(
+		rig.err.text,
+		"switch yuma: reports the patch 10>60 for a port that has another peer");
 	ocs_switch_close(other);
 	end(&rig);
 }

@@ -31,7 +31,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SIZE 32
-#define OWN 16		/* the caller's ports: ingress 1..16, egress 33..48 */
+#define OWN 16 /* the caller's ports: ingress 1..16, egress 33..48 */
 #define ROUNDS 1000
 
 /* The caller's ports as each switch calls them, one and a list. */
@@ -46,11 +46,12 @@
 
 static const struct speaker {
 	const char *name, *driver, *dialect, *end;
-	const char *commands;	/* all there may be, as a regular expression */
+	const char *commands; /* all there may be, as a regular expression */
 } speakers[] = {
 	{ "polatis", "tl1", "polatis", ";",
 	  "^(" LOGIN "|RTRV-EQPT::SYSTEM" T ":::PARAMETER=SIZE|RTRV-PATCH::" T ":"
-	  "|DLT-PATCH::" LIST(N, "&") T ":|ENT-PATCH::" LIST(N, "&") "," LIST(E, "&") T ":"
+	  "|DLT-PATCH::" LIST(N, "&") T ":|ENT-PATCH::" LIST(N, "&") "," LIST(E, "&") T
+	  ":"
 	  "|RTRV-PORT-(SHUTTER|POWER)::1&&64" T ":)$" },
 	{ "calient", "tl1", "calient", ";",
 	  "^(" LOGIN "|RTRV-CRS::" T "::ALL|RTRV-PORT-SUM::0" T ":"
@@ -61,8 +62,9 @@ static const struct speaker {
 	  "|(ENT|DLT)-CRS-FIBER::" LIST(GI, "&") "," LIST(GE, "&") T ":)$" },
 	{ "scpi", "scpi", NULL, "\n",
 	  "^(\\*opc\\?|\\*cls|:oxc:swit:size\\?|:oxc:swit:conn:stat\\?|:syst:err:all\\?"
-	  "|:oxc:swit:conn:(add|sub) \\(@" LIST(N, ",") "\\),\\(@" LIST(E, ",") "\\);\\*opc\\?"
-	  "|(:oxc:swit:port:stat|:opm:pow)\\? \\(@[0-9,]+\\))$" },
+	  "|:oxc:swit:conn:(add|sub) \\(@" LIST(N, ",") "\\),\\(@" LIST(
+		  E, ",") "\\);\\*opc\\?"
+			  "|(:oxc:swit:port:stat|:opm:pow)\\? \\(@[0-9,]+\\))$" },
 };
 
 /* Stands between driver and switch and keeps what the driver says. */
@@ -220,9 +222,10 @@ static void operate(struct ocs_switch_connection *connection, unsigned int *seed
 static void storm(struct emulator *e, struct ocs_switch *sw)
 {
 	static const char *const faults[] = {
-		"fault a deny count 2", "fault a partial count 1", "fault a lost count 1",
+		"fault a deny count 2", "fault a partial count 1",   "fault a lost count 1",
 		"fault a drop count 1", "fault a duplicate count 2", "reboot a restore",
-		"port a 3 refuse", "port a 40 refuse", "port a 3 good", "port a 40 good",
+		"port a 3 refuse",	"port a 40 refuse",	     "port a 3 good",
+		"port a 40 good",
 	};
 	struct ocs_switch_connection *connection = NULL;
 	struct ocs_error err = { 0 };
@@ -269,17 +272,19 @@ static size_t judge(const struct speaker *speaker, const char *heard)
 static void test_every_byte(void **state)
 {
 	const struct speaker *speaker = *state;
-	char *description = ocs_asprintf("a=unix:%%s/a,%d,%s%s%s", SIZE, speaker->driver,
-					 speaker->dialect ? ":" : "",
-					 speaker->dialect ? speaker->dialect : "");
-	const char *const arguments[] = { "--switch", description, "--delay", "0", "--login",
-					  "%s/login", NULL };
+	char *description =
+		ocs_asprintf("a=unix:%%s/a,%d,%s%s%s", SIZE, speaker->driver,
+			     speaker->dialect ? ":" : "", speaker->dialect ? speaker->dialect : "");
+	const char *const arguments[] = { "--switch", description, "--delay", "0",
+					  "--login",  "%s/login",  NULL };
 	struct ocs_error err;
 	struct emulator e;
 	struct tap tap;
 	char login[128], *log;
-	struct ocs_switch sw = { .name = (char *)"a", .driver = (char *)speaker->driver,
-				 .dialect = (char *)speaker->dialect, .size = SIZE };
+	struct ocs_switch sw = { .name = (char *)"a",
+				 .driver = (char *)speaker->driver,
+				 .dialect = (char *)speaker->dialect,
+				 .size = SIZE };
 
 	emulator_folder(&e);
 	snprintf(login, sizeof(login), "%s/login", e.folder);
@@ -309,19 +314,28 @@ static void test_every_byte(void **state)
 static void test_judge(void **state)
 {
 	static const char *const bad[] = {
-		"DLT-PATCH::ALL:7:", "DLT-PATCH:::7:", "DLT-PATCH::17:7:", "DLT-PATCH::1&&16:7:",
-		"INIT-SYS:::7:", "DLT-PATCH::1:7:\nDLT-PATCH::ALL:7:", "DLT-CRS-ALL:::1:",
-		"CANC-CRS:::1::,OCS,", "DLT-CRS-FIBER::ALL:1:", ":oxc:swit:disc:all",
-		":oxc:swit:conn:only (@1),(@33);*opc?", ":oxc:swit:conn:sub (@17),(@33);*opc?",
-		":oxc:swit:conn:sub (@),(@);*opc?", "*rst",
+		"DLT-PATCH::ALL:7:",
+		"DLT-PATCH:::7:",
+		"DLT-PATCH::17:7:",
+		"DLT-PATCH::1&&16:7:",
+		"INIT-SYS:::7:",
+		"DLT-PATCH::1:7:\nDLT-PATCH::ALL:7:",
+		"DLT-CRS-ALL:::1:",
+		"CANC-CRS:::1::,OCS,",
+		"DLT-CRS-FIBER::ALL:1:",
+		":oxc:swit:disc:all",
+		":oxc:swit:conn:only (@1),(@33);*opc?",
+		":oxc:swit:conn:sub (@17),(@33);*opc?",
+		":oxc:swit:conn:sub (@),(@);*opc?",
+		"*rst",
 	};
 
 	(void)state;
 	for (size_t s = 0; s < COUNT(speakers); s++) {
 		regex_t allowed;
 
-		assert_int_equal(regcomp(&allowed, speakers[s].commands,
-					 REG_EXTENDED | REG_NOSUB), 0);
+		assert_int_equal(regcomp(&allowed, speakers[s].commands, REG_EXTENDED | REG_NOSUB),
+				 0);
 		for (size_t i = 0; i < COUNT(bad); i++)
 			assert_int_not_equal(regexec(&allowed, bad[i], 0, NULL, 0), 0);
 		regfree(&allowed);

@@ -21,8 +21,8 @@ static void fill(struct ocs_table *table, const struct ocs_patch *patches, size_
 		table->out[patches[i].in] = patches[i].out;
 }
 
-static void expect(const struct ocs_patch *patches, size_t count,
-		   const struct ocs_patch *wanted, size_t nwanted)
+static void expect(const struct ocs_patch *patches, size_t count, const struct ocs_patch *wanted,
+		   size_t nwanted)
 {
 	assert_int_equal(count, nwanted);
 	for (size_t i = 0; i < count; i++) {
@@ -42,8 +42,8 @@ static void test_only_differences(void **state)
 
 	(void)state;
 	fill(&table, now, COUNT(now));
-	assert_int_equal(ocs_switch_diff(&table, remove, COUNT(remove), add, COUNT(add),
-					 &diff, &err), 0);
+	assert_int_equal(
+		ocs_switch_diff(&table, remove, COUNT(remove), add, COUNT(add), &diff, &err), 0);
 	expect(diff.remove, diff.nremove, &(struct ocs_patch){ 1, 9 }, 1);
 	expect(diff.add, diff.nadd, &(struct ocs_patch){ 5, 13 }, 1);
 	ocs_switch_diff_free(&diff);
@@ -75,9 +75,8 @@ static void test_swap(void **state)
 	ocs_table_free(&table);
 }
 
-static void refused(const struct ocs_table *table, const struct ocs_patch *remove,
-		    size_t nremove, const struct ocs_patch *add, size_t nadd,
-		    const char *first, const char *second)
+static void refused(const struct ocs_table *table, const struct ocs_patch *remove, size_t nremove,
+		    const struct ocs_patch *add, size_t nadd, const char *first, const char *second)
 {
 	struct ocs_switch_diff diff;
 	struct ocs_error err = { 0 };
@@ -100,16 +99,15 @@ static void test_conflicts(void **state)
 	refused(&table, NULL, 0, &(struct ocs_patch){ 1, 11 }, 1, "1>9", "1>11");
 	refused(&table, NULL, 0, &(struct ocs_patch){ 3, 10 }, 1, "2>10", "3>10");
 	/* removing the wrong patch of that ingress does not free it */
-	refused(&table, &(struct ocs_patch){ 1, 12 }, 1, &(struct ocs_patch){ 1, 11 }, 1,
-		"1>9", "1>11");
+	refused(&table, &(struct ocs_patch){ 1, 12 }, 1, &(struct ocs_patch){ 1, 11 }, 1, "1>9",
+		"1>11");
 	/* a patch that stays because it is wanted does not free its ports */
-	refused(&table, now, 2, (const struct ocs_patch[]){ { 1, 9 }, { 3, 9 } }, 2,
-		"1>9", "3>9");
+	refused(&table, now, 2, (const struct ocs_patch[]){ { 1, 9 }, { 3, 9 } }, 2, "1>9", "3>9");
 	/* two adds share a port */
-	refused(&table, NULL, 0, (const struct ocs_patch[]){ { 3, 11 }, { 3, 12 } }, 2,
-		"3>11", "3>12");
-	refused(&table, NULL, 0, (const struct ocs_patch[]){ { 3, 11 }, { 4, 11 } }, 2,
-		"3>11", "4>11");
+	refused(&table, NULL, 0, (const struct ocs_patch[]){ { 3, 11 }, { 3, 12 } }, 2, "3>11",
+		"3>12");
+	refused(&table, NULL, 0, (const struct ocs_patch[]){ { 3, 11 }, { 4, 11 } }, 2, "3>11",
+		"4>11");
 	/* ports that do not exist */
 	refused(&table, NULL, 0, &(struct ocs_patch){ 0, 11 }, 1, "0>11", "ingress 1..8");
 	refused(&table, NULL, 0, &(struct ocs_patch){ 9, 11 }, 1, "9>11", "8x8");
@@ -164,14 +162,14 @@ static bool listed(const struct ocs_patch *patches, size_t count, int in, int ou
 
 /* What the change means, said the slow way: true if TABLE can become what is
  * asked for; AFTER is that. */
-static bool oracle(const struct ocs_table *table, const struct ocs_patch *remove,
-		   size_t nremove, const struct ocs_patch *add, size_t nadd, int *after)
+static bool oracle(const struct ocs_table *table, const struct ocs_patch *remove, size_t nremove,
+		   const struct ocs_patch *add, size_t nadd, int *after)
 {
 	for (int in = 1; in <= SIZE; in++) {
 		int out = table->out[in];
 
-		after[in] = listed(remove, nremove, in, out) && !listed(add, nadd, in, out) ?
-			    0 : out;
+		after[in] =
+			listed(remove, nremove, in, out) && !listed(add, nadd, in, out) ? 0 : out;
 	}
 	for (size_t i = 0; i < nadd; i++) {
 		if (after[add[i].in] == add[i].out)
@@ -205,8 +203,8 @@ static void test_random(void **state)
 		nremove = random_patches(remove, &seed, &table);
 		nadd = random_patches(add, &seed, &table);
 		can = oracle(&table, remove, nremove, add, nadd, after);
-		assert_int_equal(ocs_switch_diff(&table, remove, nremove, add, nadd, &diff,
-						 &err), can ? 0 : -1);
+		assert_int_equal(ocs_switch_diff(&table, remove, nremove, add, nadd, &diff, &err),
+				 can ? 0 : -1);
 		*(can ? &possible : &refusals) += 1;
 		/* Played back with the rules of a switch, it leads to AFTER. */
 		for (size_t i = 0; can && i < diff.nremove; i++) {

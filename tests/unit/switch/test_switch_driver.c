@@ -46,9 +46,11 @@ static void begin(struct fixture *f, const char *const *answers, bool bytewise, 
 {
 	memset(f, 0, sizeof(*f));
 	tl1_peer_start(&f->peer, answers, bytewise);
-	f->sw = (struct ocs_switch){ .name = (char *)"ocs0", .driver = (char *)"tl1",
+	f->sw = (struct ocs_switch){ .name = (char *)"ocs0",
+				     .driver = (char *)"tl1",
 				     .dialect = (char *)"polatis",
-				     .address = f->peer.address, .size = 32 };
+				     .address = f->peer.address,
+				     .size = 32 };
 	f->connection = ocs_switch_open(&f->sw, timeout_ms, on_notice, f, &f->err);
 }
 
@@ -96,8 +98,8 @@ static void change_with(const char *const *answers, bool bytewise, const char *n
 static void test_change(void **state)
 {
 	static const char *const answers[] = {
-		SIZE32, TABLE(P("1,36") P("4,33") P("9,60")), DONE, DONE,
-		TABLE(P("2,36") P("4,34") P("9,60")), "",
+		SIZE32, TABLE(P("1,36") P("4,33") P("9,60")), DONE,
+		DONE,	TABLE(P("2,36") P("4,34") P("9,60")), "",
 	};
 
 	(void)state;
@@ -110,11 +112,14 @@ static void test_change_in_noise(void **state)
 {
 	static const char *const answers[] = {
 		"hello, this is a switch\r\n" NOTICE SIZE32,
-		"RTRV-PATCH:::$:;\r\nIP $\r\n<" NOTICE HEAD "M  $ RTRV\r\n" P("1,36") ">" NOTICE
-		HEAD "M  $ RTRV\r\n" P("4,33") ">" HEAD "M  $ COMPLD\r\n" P("9,60") ";",
+		"RTRV-PATCH:::$:;\r\nIP $\r\n<" NOTICE HEAD
+		"M  $ RTRV\r\n" P("1,36") ">" NOTICE HEAD
+					  "M  $ RTRV\r\n" P("4,33") ">" HEAD
+								    "M  $ COMPLD\r\n" P("9,60") ";",
 		"\r\n   ( nil ) 26-11-21 10:00:00\r\nM  $ COMPLD\r\n   /* all; gone */\r\n;" NOTICE,
 		HEAD "M  999 DENY\r\n   IDNV\r\n;" DONE HEAD "M  $ DENY\r\n;",
-		HEAD "M  $ COMPLD\r\n" P("2,36") NOTICE P("4,34") P("9,60") ";", "",
+		HEAD "M  $ COMPLD\r\n" P("2,36") NOTICE P("4,34") P("9,60") ";",
+		"",
 	};
 	static const char notice[] = "A  7 REPT EVT PATCH \"hello\"\n";
 	char notices[5 * sizeof(notice)] = "";
@@ -155,13 +160,17 @@ static void test_login(void **state)
 	for (int i = 0; i < 2; i++) {
 		memset(&f, 0, sizeof(f));
 		tl1_peer_start(&f.peer, i ? refused : answers, false);
-		f.sw = (struct ocs_switch){ .name = (char *)"ocs0", .driver = (char *)"tl1",
-					    .address = f.peer.address, .size = 32,
+		f.sw = (struct ocs_switch){ .name = (char *)"ocs0",
+					    .driver = (char *)"tl1",
+					    .address = f.peer.address,
+					    .size = 32,
 					    .credentials = path };
 		f.connection = ocs_switch_open(&f.sw, 5000, NULL, NULL, &f.err);
 		assert_int_equal(f.connection != NULL, !i);
 		if (i) {
-			assert_string_equal(f.err.text, "switch ocs0: refused the login of admin: PICC, not permitted");
+			assert_string_equal(
+				f.err.text,
+				"switch ocs0: refused the login of admin: PICC, not permitted");
 			tl1_peer_stop(&f.peer);
 			tl1_peer_free(&f.peer);
 		} else {
@@ -174,8 +183,8 @@ static void test_login(void **state)
 
 static void test_open_refused(void **state)
 {
-	static const char *const small[] = {
-		HEAD "M  $ COMPLD\r\n   \"SYSTEM:SIZE=16x16\"\r\n;", "" };
+	static const char *const small[] = { HEAD "M  $ COMPLD\r\n   \"SYSTEM:SIZE=16x16\"\r\n;",
+					     "" };
 	static const char *const nonsense[] = { HEAD "M  $ COMPLD\r\n   \"?\"\r\n;", "" };
 	static const char *const outside[] = { DENIED("PICC", "Not logged in"), "" };
 	static const struct {
@@ -187,7 +196,9 @@ static void test_open_refused(void **state)
 		{ outside, "PICC, not permitted: Not logged in" },
 	};
 	struct fixture f;
-	struct ocs_switch nowhere = { .name = (char *)"x", .driver = (char *)"tl1", .size = 32,
+	struct ocs_switch nowhere = { .name = (char *)"x",
+				      .driver = (char *)"tl1",
+				      .size = 32,
 				      .address = (char *)"unix:/nonexistent/s" };
 	struct ocs_error err;
 
@@ -214,8 +225,8 @@ static void test_open_refused(void **state)
 /* A conflict, and ports that do not exist: not a byte but the read. */
 static void test_rejected(void **state)
 {
-	static const char *const answers[] = {
-		SIZE32, TABLE(P("1,36") P("4,33")), TABLE(P("1,36") P("4,33")), "" };
+	static const char *const answers[] = { SIZE32, TABLE(P("1,36") P("4,33")),
+					       TABLE(P("1,36") P("4,33")), "" };
 	const struct ocs_patch thief = { 7, 36 }, wild = { 7, 65 };
 	struct fixture f;
 	struct ocs_table after;
@@ -234,8 +245,9 @@ static void test_rejected(void **state)
 	assert_int_equal(f.connection->driver->remove(f.connection, now, 0, &used, &f.err),
 			 OCS_SWITCH_REJECTED);
 	says(&f, "empty batch");
-	assert_int_equal(f.connection->driver->remove(f.connection, &(struct ocs_patch){ 0, 36 },
-						      1, &used, &f.err), OCS_SWITCH_REJECTED);
+	assert_int_equal(f.connection->driver->remove(f.connection, &(struct ocs_patch){ 0, 36 }, 1,
+						      &used, &f.err),
+			 OCS_SWITCH_REJECTED);
 	assert_int_equal(f.connection->driver->add(f.connection, NULL, 0, &used, &f.err),
 			 OCS_SWITCH_REJECTED);
 	assert_int_equal(f.connection->driver->add(f.connection, &wild, 1, &used, &f.err),
@@ -251,19 +263,16 @@ static void change_fails(const char *const *answers, int result, const char *sen
 
 	begin(&f, answers, false, strstr(sentence, "did not answer") ? 500 : 5000);
 	assert_non_null(f.connection);
-	assert_int_equal(ocs_switch_apply(f.connection, now, 2, wanted, 2, &after, &f.err),
-			 result);
+	assert_int_equal(ocs_switch_apply(f.connection, now, 2, wanted, 2, &after, &f.err), result);
 	says(&f, "switch ocs0: ");
 	says(&f, sentence);
 	assert_int_equal(after.out != NULL, read_back);
 	ocs_table_free(&after);
 	/* A lost connection stays lost, and says so. */
 	if (ocs_switch_descriptor(f.connection) < 0) {
-		assert_int_equal(ocs_switch_read(f.connection, &after, &f.err),
-				 OCS_SWITCH_UNKNOWN);
+		assert_int_equal(ocs_switch_read(f.connection, &after, &f.err), OCS_SWITCH_UNKNOWN);
 		says(&f, "lost earlier");
-		assert_int_equal(ocs_switch_listen(f.connection, 0, &f.err),
-				 OCS_SWITCH_UNKNOWN);
+		assert_int_equal(ocs_switch_listen(f.connection, 0, &f.err), OCS_SWITCH_UNKNOWN);
 	}
 	end(&f, received);
 }
@@ -285,26 +294,36 @@ static void change_succeeds(const char *const *answers)
 /* The batch is halved until the refused patch stands alone; the rest is done. */
 static void test_refusals(void **state)
 {
-	static const char *const no_delete[] = {
-		BEFORE, DENIED("IDNV", "Invalid OXC port: 1"), DENIED("IDNV", "Invalid OXC port: 1"),
-		DONE, DONE, TABLE(P("1,36") P("4,34") P("9,60")), "" };
-	static const char *const no_add[] = {
-		BEFORE, DONE, DENIED("SSTP", "Busy"), DENIED("SSTP", "Busy"), DONE,
-		TABLE(P("4,34") P("9,60")), "" };
-	static const char *const once[] = {
-		BEFORE, DENIED("SSTP", "Busy"), DONE, DONE, DONE,
-		TABLE(P("2,36") P("4,34") P("9,60")), "" };
+	static const char *const no_delete[] = { BEFORE,
+						 DENIED("IDNV", "Invalid OXC port: 1"),
+						 DENIED("IDNV", "Invalid OXC port: 1"),
+						 DONE,
+						 DONE,
+						 TABLE(P("1,36") P("4,34") P("9,60")),
+						 "" };
+	static const char *const no_add[] = { BEFORE,
+					      DONE,
+					      DENIED("SSTP", "Busy"),
+					      DENIED("SSTP", "Busy"),
+					      DONE,
+					      TABLE(P("4,34") P("9,60")),
+					      "" };
+	static const char *const once[] = { BEFORE, DENIED("SSTP", "Busy"),
+					    DONE,   DONE,
+					    DONE,   TABLE(P("2,36") P("4,34") P("9,60")),
+					    "" };
 	static const char *const lie[] = {
-		BEFORE, DONE, DENIED("SSTP", "Busy"), DENIED("SSTP", "Busy"), DONE, GONE, "" };
+		BEFORE, DONE, DENIED("SSTP", "Busy"), DENIED("SSTP", "Busy"), DONE, GONE, ""
+	};
 
 	(void)state;
 	/* 2>36 is not tried: the delete of 1>36 was refused */
 	change_fails(no_delete, OCS_SWITCH_DENIED,
 		     "refused DLT-PATCH: IDNV, invalid port: Invalid OXC port: 1", true,
 		     CHANGE "DLT-PATCH::1:4:;DLT-PATCH::4:5:;ENT-PATCH::4,34:6:;RTRV-PATCH:::7:;");
-	change_fails(no_add, OCS_SWITCH_DENIED, "refused ENT-PATCH: SSTP, state error: Busy",
-		     true, CHANGE "ENT-PATCH::2&4,36&34:4:;ENT-PATCH::2,36:5:;ENT-PATCH::4,34:6:;"
-		     "RTRV-PATCH:::7:;");
+	change_fails(no_add, OCS_SWITCH_DENIED, "refused ENT-PATCH: SSTP, state error: Busy", true,
+		     CHANGE "ENT-PATCH::2&4,36&34:4:;ENT-PATCH::2,36:5:;ENT-PATCH::4,34:6:;"
+			    "RTRV-PATCH:::7:;");
 	change_fails(lie, OCS_SWITCH_UNKNOWN, "ingress 4 has egress 0 instead of 34", true, NULL);
 	change_succeeds(once);
 }
@@ -313,36 +332,47 @@ static void test_refusals(void **state)
 static void test_refuses_all(void **state)
 {
 	static const char *const no_code[] = {
-		BEFORE, HEAD "M  $ DENY\r\n;", HEAD "M  $ DENY\r\n;", HEAD "M  $ DENY\r\n;", SAME, "" };
+		BEFORE, HEAD "M  $ DENY\r\n;", HEAD "M  $ DENY\r\n;", HEAD "M  $ DENY\r\n;", SAME,
+		""
+	};
 	static const char *const no_right[] = { BEFORE, DENIED("PICC", "Read only"), SAME, "" };
 	/* a number that is none of the ports in question */
-	static const char *const busy[] = {
-		BEFORE, DENIED("SSTP", "Busy for 7 s"), DENIED("SSTP", "Busy for 7 s"),
-		DENIED("SSTP", "Busy for 7 s"), SAME, "" };
+	static const char *const busy[] = { BEFORE,
+					    DENIED("SSTP", "Busy for 7 s"),
+					    DENIED("SSTP", "Busy for 7 s"),
+					    DENIED("SSTP", "Busy for 7 s"),
+					    SAME,
+					    "" };
 	/* the same words with a port in them */
-	static const char *const port[] = {
-		BEFORE, DENIED("SSTP", "Port 36 is busy"), DENIED("SSTP", "Port 36 is busy"),
-		DENIED("SSTP", "Port 33 is busy"), SAME, "" };
+	static const char *const port[] = { BEFORE,
+					    DENIED("SSTP", "Port 36 is busy"),
+					    DENIED("SSTP", "Port 36 is busy"),
+					    DENIED("SSTP", "Port 33 is busy"),
+					    SAME,
+					    "" };
 
 	(void)state;
 	change_fails(no_code, OCS_SWITCH_REFUSED, "refused DLT-PATCH: no code", true,
 		     CHANGE "DLT-PATCH::1:4:;DLT-PATCH::4:5:;RTRV-PATCH:::6:;");
-	change_fails(no_right, OCS_SWITCH_REFUSED, "refused DLT-PATCH: PICC, not permitted: Read only",
-		     true, CHANGE "RTRV-PATCH:::4:;");
+	change_fails(no_right, OCS_SWITCH_REFUSED,
+		     "refused DLT-PATCH: PICC, not permitted: Read only", true,
+		     CHANGE "RTRV-PATCH:::4:;");
 	change_fails(busy, OCS_SWITCH_REFUSED, "Busy for 7 s", true, NULL);
 	change_fails(port, OCS_SWITCH_DENIED, "Port 36 is busy", true, NULL);
 }
 
 static void test_partial(void **state)
 {
-	static const char *const partial[] = {
-		BEFORE, HEAD "M  $ PRTL\r\n   SSTP\r\n   /* one of two */\r\n;",
-		TABLE(P("4,33") P("9,60")), "" };
+	static const char *const partial[] = { BEFORE,
+					       HEAD
+					       "M  $ PRTL\r\n   SSTP\r\n   /* one of two */\r\n;",
+					       TABLE(P("4,33") P("9,60")), "" };
 	static const char *const strange[] = { BEFORE, HEAD "M  $ DELAY\r\n;", SAME, "" };
 
 	(void)state;
-	change_fails(partial, OCS_SWITCH_UNKNOWN, "did DLT-PATCH only in part (PRTL SSTP: one of two)",
-		     true, CHANGE "RTRV-PATCH:::4:;");
+	change_fails(partial, OCS_SWITCH_UNKNOWN,
+		     "did DLT-PATCH only in part (PRTL SSTP: one of two)", true,
+		     CHANGE "RTRV-PATCH:::4:;");
 	change_fails(strange, OCS_SWITCH_UNKNOWN, "only in part (DELAY", true,
 		     CHANGE "RTRV-PATCH:::4:;");
 }
@@ -359,12 +389,12 @@ static void test_silence(void **state)
 	static const char *const closed_midway[] = { BEFORE, DONE, HEAD "M  $ COMPLD\r\n!", "" };
 
 	(void)state;
-	change_fails(at_read, OCS_SWITCH_UNKNOWN, "did not answer RTRV-PATCH within 500 ms",
-		     false, ASK_SIZE "RTRV-PATCH:::2:;");
-	change_fails(at_delete, OCS_SWITCH_UNKNOWN, "did not answer DLT-PATCH within 500 ms",
-		     false, CHANGE);
-	change_fails(at_add, OCS_SWITCH_UNKNOWN, "did not answer ENT-PATCH within 500 ms",
-		     false, CHANGE "ENT-PATCH::2&4,36&34:4:;");
+	change_fails(at_read, OCS_SWITCH_UNKNOWN, "did not answer RTRV-PATCH within 500 ms", false,
+		     ASK_SIZE "RTRV-PATCH:::2:;");
+	change_fails(at_delete, OCS_SWITCH_UNKNOWN, "did not answer DLT-PATCH within 500 ms", false,
+		     CHANGE);
+	change_fails(at_add, OCS_SWITCH_UNKNOWN, "did not answer ENT-PATCH within 500 ms", false,
+		     CHANGE "ENT-PATCH::2&4,36&34:4:;");
 	change_fails(at_verify, OCS_SWITCH_UNKNOWN, "did not answer RTRV-PATCH", false, CHANGED);
 	change_fails(half, OCS_SWITCH_UNKNOWN, "did not answer DLT-PATCH", false, CHANGE);
 	change_fails(chatter, OCS_SWITCH_UNKNOWN, "did not answer DLT-PATCH", false, CHANGE);
@@ -377,14 +407,14 @@ static void test_silence(void **state)
 /* The switch says that it did; its table says otherwise. */
 static void test_read_back(void **state)
 {
-	static const char *const stale[] = {
-		BEFORE, DONE, DONE, TABLE(P("2,36") P("9,60")), "" };
-	static const char *const bystander[] = {
-		BEFORE, DONE, DONE, TABLE(P("2,36") P("4,34")), "" };
-	static const char *const foreign[] = {
-		BEFORE, DONE, DONE, TABLE(P("2,36") P("4,34") P("9,60") P("20,50")), "" };
-	static const char *const twice[] = {
-		BEFORE, DONE, DONE, TABLE(P("2,36") P("4,36") P("9,60")), "" };
+	static const char *const stale[] = { BEFORE, DONE, DONE, TABLE(P("2,36") P("9,60")), "" };
+	static const char *const bystander[] = { BEFORE, DONE, DONE, TABLE(P("2,36") P("4,34")),
+						 "" };
+	static const char *const foreign[] = { BEFORE, DONE, DONE,
+					       TABLE(P("2,36") P("4,34") P("9,60") P("20,50")),
+					       "" };
+	static const char *const twice[] = { BEFORE, DONE, DONE,
+					     TABLE(P("2,36") P("4,36") P("9,60")), "" };
 
 	(void)state;
 	change_fails(stale, OCS_SWITCH_UNKNOWN, "ingress 4 has egress 0 instead of 34", true,
@@ -445,8 +475,10 @@ static void test_long_batch(void **state)
 	answers[5] = "";
 	memset(&f, 0, sizeof(f));
 	tl1_peer_start(peer, answers, false);
-	f.sw = (struct ocs_switch){ .name = (char *)"big", .driver = (char *)"tl1",
-				    .address = peer->address, .size = 1024 };
+	f.sw = (struct ocs_switch){ .name = (char *)"big",
+				    .driver = (char *)"tl1",
+				    .address = peer->address,
+				    .size = 1024 };
 	f.connection = ocs_switch_open(&f.sw, 5000, NULL, NULL, &f.err);
 	assert_non_null(f.connection);
 	assert_int_equal(ocs_switch_apply(f.connection, NULL, 0, patches, 512, NULL, &f.err),
@@ -459,18 +491,12 @@ static void test_long_batch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_change),
-		cmocka_unit_test(test_change_in_noise),
-		cmocka_unit_test(test_nothing_to_do),
-		cmocka_unit_test(test_login),
-		cmocka_unit_test(test_open_refused),
-		cmocka_unit_test(test_rejected),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_refuses_all),
-		cmocka_unit_test(test_partial),
-		cmocka_unit_test(test_silence),
-		cmocka_unit_test(test_read_back),
-		cmocka_unit_test(test_listen),
+		cmocka_unit_test(test_change),	      cmocka_unit_test(test_change_in_noise),
+		cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_login),
+		cmocka_unit_test(test_open_refused),  cmocka_unit_test(test_rejected),
+		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_refuses_all),
+		cmocka_unit_test(test_partial),	      cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_read_back),     cmocka_unit_test(test_listen),
 		cmocka_unit_test(test_long_batch),
 	};
 

@@ -71,8 +71,12 @@ static void given_up(void **state)
 	close(file);
 	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++) {
 		struct ocs_switch sw = {
-			.name = (char *)"mute", .driver = (char *)drivers[i], .address = address,
-			.credentials = path, .host_key = (char *)"SHA256:none", .size = 16,
+			.name = (char *)"mute",
+			.driver = (char *)drivers[i],
+			.address = address,
+			.credentials = path,
+			.host_key = (char *)"SHA256:none",
+			.size = 16,
 		};
 		struct ocs_error err;
 
@@ -96,8 +100,10 @@ static void killed(void **state)
 	(void)state;
 	assert_true(child >= 0);
 	if (child == 0) {
-		struct ocs_switch sw = { .name = (char *)"mute", .driver = (char *)"scpi",
-					 .address = address, .size = 16 };
+		struct ocs_switch sw = { .name = (char *)"mute",
+					 .driver = (char *)"scpi",
+					 .address = address,
+					 .size = 16 };
 		struct ocs_error err;
 
 		alarm(1);

@@ -36,7 +36,8 @@ static char *cut(bool chunked, const char *stream, size_t step)
 		char *message;
 		int rc;
 
-		while ((rc = ocs_netconf_framer_take(&framer, &data, &left, &message, &n, NULL)) > 0) {
+		while ((rc = ocs_netconf_framer_take(&framer, &data, &left, &message, &n, NULL)) >
+		       0) {
 			assert_int_equal(strlen(message), n);
 			ocs_text_add(&all, "%s|", message);
 			free(message);
@@ -76,7 +77,7 @@ static void test_frames(void **state)
 	cuts(true, "\n#4\n<a/>\n##\n\n#1\n<\n#3\nb/>\n##\n", "<a/>|<b/>|0");
 	cuts(true, "\n#10\n]]>]]>\n##\n\n##\n", "]]>]]>\n##\n|0");
 	cuts(true, "\n#4\n<a/>", "4");
-	cuts(true, "\n##\n", NULL);		/* a message of no chunk */
+	cuts(true, "\n##\n", NULL); /* a message of no chunk */
 	cuts(true, "\n#04\n<a/>\n##\n", NULL);
 	cuts(true, "\n#\n<a/>\n##\n", NULL);
 	cuts(true, "\n#4294967296\n", NULL);
@@ -143,9 +144,11 @@ static void test_make(void **state)
 	assert_null(strstr(text, "error-option"));
 	assert_false(ocs_netconf_dangerous(text, strlen(text)));
 	free(text);
-	assert_null(ocs_netconf_make_edit(5, dialect, OCS_NETCONF_DELETE, true, 32, patches, 0, &err));
+	assert_null(
+		ocs_netconf_make_edit(5, dialect, OCS_NETCONF_DELETE, true, 32, patches, 0, &err));
 	has(err.text, "empty batch");
-	assert_null(ocs_netconf_make_edit(5, dialect, OCS_NETCONF_DELETE, true, 20, patches, 2, &err));
+	assert_null(
+		ocs_netconf_make_edit(5, dialect, OCS_NETCONF_DELETE, true, 20, patches, 2, &err));
 	assert_string_equal(err.text, "patch 20>53 does not exist on a 20x20 switch");
 	text = ocs_netconf_make_read(6, dialect, &dialect->patches, true);
 	has(text, "<get-config><source><running/></source><filter type=\"subtree\">"
@@ -166,41 +169,54 @@ static void test_make(void **state)
 static void test_danger(void **state)
 {
 #define RPC(inside) "<rpc xmlns=\"" NS "\" xmlns:nc=\"" NS "\" message-id=\"1\">" inside "</rpc>"
-#define EDIT(attributes, inside) RPC("<edit-config><target><running/></target>" \
-	"<default-operation>merge</default-operation><config><cross-connects " attributes \
-	" xmlns=\"" OPSW "\">" inside "</cross-connects></config></edit-config>")
+#define EDIT(attributes, inside)                                                              \
+	RPC("<edit-config><target><running/></target>"                                        \
+	    "<default-operation>merge</default-operation><config><cross-connects " attributes \
+	    " xmlns=\"" OPSW "\">" inside "</cross-connects></config></edit-config>")
 #define DELETE(inside) "<pair nc:operation=\"delete\">" inside "</pair>"
 	static const char *const good[] = {
 		EDIT("", DELETE("<ingress>1</ingress>")),
-		EDIT("", "<pair nc:operation=\"create\"><ingress>1</ingress><egress>40</egress></pair>"),
-		RPC("<get/>"), RPC("<lock><target><running/></target></lock>"), RPC("<close-session/>"),
+		EDIT("",
+		     "<pair nc:operation=\"create\"><ingress>1</ingress><egress>40</egress></pair>"),
+		RPC("<get/>"),
+		RPC("<lock><target><running/></target></lock>"),
+		RPC("<close-session/>"),
 	};
 	static const char *const bad[] = {
-		"", "DLT-PATCH::ALL:1:;", RPC(""), RPC("<get/><get/>"),
-		EDIT("", ""), EDIT("nc:operation=\"delete\"", DELETE("<ingress>1</ingress>")),
-		EDIT("nc:operation=\"replace\"", ""), EDIT("", DELETE("")),
-		EDIT("", DELETE("<ingress/>")), EDIT("", DELETE("<ingress>*</ingress>")),
+		"",
+		"DLT-PATCH::ALL:1:;",
+		RPC(""),
+		RPC("<get/><get/>"),
+		EDIT("", ""),
+		EDIT("nc:operation=\"delete\"", DELETE("<ingress>1</ingress>")),
+		EDIT("nc:operation=\"replace\"", ""),
+		EDIT("", DELETE("")),
+		EDIT("", DELETE("<ingress/>")),
+		EDIT("", DELETE("<ingress>*</ingress>")),
 		EDIT("", DELETE("<ingress>1 or 2</ingress>")),
 		EDIT("", DELETE("<ingress nc:operation=\"delete\">1</ingress>")),
 		EDIT("", DELETE("<ingress>1</ingress><egress>40</egress>")),
-		EDIT("", "<pair nc:operation=\"replace\"><ingress>1</ingress><egress>40</egress></pair>"),
+		EDIT("",
+		     "<pair nc:operation=\"replace\"><ingress>1</ingress><egress>40</egress></pair>"),
 		EDIT("", "<pair><ingress>1</ingress><egress>40</egress></pair>"),
 		EDIT("", DELETE("<ingress>1</ingress>") DELETE("")),
 		RPC("<edit-config><target><running/></target><default-operation>replace"
-		    "</default-operation><config><c>" DELETE("<ingress>1</ingress>")
-		    "</c></config></edit-config>"),
-		RPC("<edit-config><target><running/></target><config><c>"
-		    DELETE("<ingress>1</ingress>") "</c></config></edit-config>"),
+		    "</default-operation><config><c>" DELETE(
+			    "<ingress>1</ingress>") "</c></config></edit-config>"),
+		RPC("<edit-config><target><running/></target><config><c>" DELETE(
+			"<ingress>1</ingress>") "</c></config></edit-config>"),
 		RPC("<edit-config><target><candidate/></target><default-operation>merge"
-		    "</default-operation><config><c>" DELETE("<ingress>1</ingress>")
-		    "</c></config></edit-config>"),
+		    "</default-operation><config><c>" DELETE(
+			    "<ingress>1</ingress>") "</c></config></edit-config>"),
 		RPC("<edit-config><target><running/></target><default-operation>merge"
-		    "</default-operation><config><c>" DELETE("<ingress>1</ingress>") "</c>"
-		    "<d nc:operation=\"delete\"/></config></edit-config>"),
+		    "</default-operation><config><c>" DELETE(
+			    "<ingress>1</ingress>") "</c>"
+						    "<d nc:operation=\"delete\"/></config></edit-config>"),
 		RPC("<copy-config><target><running/></target><source><startup/></source></copy-config>"),
 		RPC("<delete-config><target><startup/></target></delete-config>"),
 		RPC("<kill-session><session-id>3</session-id></kill-session>"),
-		RPC("<commit/>"), RPC("<discard-changes/>"),
+		RPC("<commit/>"),
+		RPC("<discard-changes/>"),
 		RPC("<system-restart xmlns=\"" OPSW "\"/>"),
 		RPC("<get xmlns=\"" OPSW "\"/>"),
 	};
@@ -216,16 +232,18 @@ static void test_danger(void **state)
 
 static void test_hello(void **state)
 {
-#define HELLO(capabilities, rest) "\n<?xml version=\"1.0\"?><nc:hello xmlns:nc=\"" NS "\">" \
+#define HELLO(capabilities, rest)                                 \
+	"\n<?xml version=\"1.0\"?><nc:hello xmlns:nc=\"" NS "\">" \
 	"<nc:capabilities>" capabilities "</nc:capabilities>" rest "</nc:hello>"
 #define C(uri) "<nc:capability> " uri "\n</nc:capability>"
 #define SESSION "<nc:session-id>4</nc:session-id>"
 	static const char full[] = HELLO(
 		C("urn:ietf:params:netconf:base:1.0") C("urn:ietf:params:netconf:base:1.1")
-		C("urn:ietf:params:netconf:capability:writable-running:1.0")
-		C("urn:ietf:params:netconf:capability:rollback-on-error:1.0")
-		C("urn:ietf:params:netconf:capability:interleave:1.0")
-		C(OPSW "?module=optical-switch&amp;revision=2016-01-01"), SESSION);
+			C("urn:ietf:params:netconf:capability:writable-running:1.0")
+				C("urn:ietf:params:netconf:capability:rollback-on-error:1.0") C(
+					"urn:ietf:params:netconf:capability:interleave:1.0")
+					C(OPSW "?module=optical-switch&amp;revision=2016-01-01"),
+		SESSION);
 	static const char *const bad[][2] = {
 		{ HELLO("", SESSION), "neither" },
 		{ HELLO(C("urn:ietf:params:netconf:base:1.10"), SESSION), "neither" },
@@ -240,18 +258,19 @@ static void test_hello(void **state)
 
 	(void)state;
 	assert_int_equal(ocs_netconf_parse_hello(dialect, full, strlen(full), &hello, &err), 0);
-	assert_true(hello.base_1_0 && hello.base_1_1 && hello.writable_running &&
-		    hello.rollback && hello.notifications && hello.model);
+	assert_true(hello.base_1_0 && hello.base_1_1 && hello.writable_running && hello.rollback &&
+		    hello.notifications && hello.model);
 	assert_int_equal(hello.session, 4);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_int_equal(ocs_netconf_parse_hello(dialect, bad[i][0], strlen(bad[i][0]),
-							 &hello, &err), -1);
+							 &hello, &err),
+				 -1);
 		has(err.text, bad[i][1]);
 	}
 }
 
-static void read_table(const char *dialect, const char *text, struct ocs_table *table,
-		       int *pending, const char *error)
+static void read_table(const char *dialect, const char *text, struct ocs_table *table, int *pending,
+		       const char *error)
 {
 	struct ocs_netconf_message message;
 	struct ocs_error err = { 0 };
@@ -259,8 +278,9 @@ static void read_table(const char *dialect, const char *text, struct ocs_table *
 	ocs_table_init(table, 32);
 	assert_int_equal(ocs_netconf_parse(text, strlen(text), &message, &err), 0);
 	assert_int_equal(message.kind, OCS_NETCONF_REPLY);
-	assert_int_equal(ocs_netconf_parse_table(ocs_netconf_dialect_find(dialect), &message,
-						 table, pending, &err), error ? -1 : 0);
+	assert_int_equal(ocs_netconf_parse_table(ocs_netconf_dialect_find(dialect), &message, table,
+						 pending, &err),
+			 error ? -1 : 0);
 	if (error)
 		has(err.text, error);
 	ocs_netconf_message_free(&message);
@@ -272,15 +292,18 @@ static void test_table(void **state)
 		{ PAIRS(PAIR("1", "33") PAIR("2", "33")), "2>33 for a port that has another peer" },
 		{ PAIRS(PAIR("1", "33") PAIR("1", "34")), "1>34 for a port that has another peer" },
 		{ PAIRS(PAIR("33", "34")), "33>34, which a 32x32 switch cannot have" },
-		{ PAIRS(PAIR("1", "65")), "cannot have" }, { PAIRS(PAIR("1", "x")), "without" },
+		{ PAIRS(PAIR("1", "65")), "cannot have" },
+		{ PAIRS(PAIR("1", "x")), "without" },
 		{ PAIRS("<pair/>"), "a pair without ingress or egress" },
-		{ REPLY("<ok/>"), "without data" }, { REPLY(""), "without data" },
+		{ REPLY("<ok/>"), "without data" },
+		{ REPLY(""), "without data" },
 	};
 	struct ocs_table table;
 	int pending;
 
 	(void)state;
-	read_table(NULL, PAIRS(PAIR("1", "33") "<other/>" PAIR(" 32\n", "64")), &table, &pending, NULL);
+	read_table(NULL, PAIRS(PAIR("1", "33") "<other/>" PAIR(" 32\n", "64")), &table, &pending,
+		   NULL);
 	assert_int_equal(table.out[1], 33);
 	assert_int_equal(table.out[32], 64);
 	assert_int_equal(table.out[2], 0);
@@ -291,10 +314,11 @@ static void test_table(void **state)
 		read_table(NULL, bad[i][0], &table, &pending, bad[i][1]);
 		ocs_table_free(&table);
 	}
-#define OCP(state) "<connection><ingress-port>3</ingress-port><egress-port>40</egress-port>" \
+#define OCP(state)                                                                \
+	"<connection><ingress-port>3</ingress-port><egress-port>40</egress-port>" \
 	"<status>" state "</status></connection>"
-#define OCPS(inside) DATA("<connections xmlns=\"urn:ocp:yang:optical-circuit-switch\">" inside \
-	"</connections>")
+#define OCPS(inside) \
+	DATA("<connections xmlns=\"urn:ocp:yang:optical-circuit-switch\">" inside "</connections>")
 	read_table("ocp", OCPS(OCP("CONNECTED")), &table, &pending, NULL);
 	assert_int_equal(table.out[3], 40);
 	assert_int_equal(pending, 0);
@@ -306,14 +330,14 @@ static void test_table(void **state)
 
 static void test_faults(void **state)
 {
-#define ERROR(severity, rest) "<rpc-error><error-type>application</error-type>" rest \
-	"<error-severity>" severity "</error-severity></rpc-error>"
-	static const char text[] = REPLY(
-		ERROR("warning", "<error-tag>too-late</error-tag>")
-		ERROR("error", "<error-tag>lock-denied</error-tag><error-message xml:lang=\"en\">"
-		      "held\n   by  \xc3\xa4 another</error-message><error-path>/a/b[c='20']"
-		      "</error-path><error-info><session-id>9</session-id></error-info>")
-		ERROR("error", "<error-tag>second</error-tag>"));
+#define ERROR(severity, rest)                                                              \
+	"<rpc-error><error-type>application</error-type>" rest "<error-severity>" severity \
+	"</error-severity></rpc-error>"
+	static const char text[] = REPLY(ERROR("warning", "<error-tag>too-late</error-tag>") ERROR(
+		"error", "<error-tag>lock-denied</error-tag><error-message xml:lang=\"en\">"
+			 "held\n   by  \xc3\xa4 another</error-message><error-path>/a/b[c='20']"
+			 "</error-path><error-info><session-id>9</session-id></error-info>")
+						 ERROR("error", "<error-tag>second</error-tag>"));
 	struct ocs_netconf_message message;
 	struct ocs_error err = { 0 };
 
@@ -330,7 +354,8 @@ static void test_faults(void **state)
 
 static void test_notification(void **state)
 {
-	static const char text[] = "<notification xmlns=\"" OCS_NETCONF_NOTIFICATION_NS "\">"
+	static const char text[] =
+		"<notification xmlns=\"" OCS_NETCONF_NOTIFICATION_NS "\">"
 		"<eventTime>2026-11-21T10:00:00Z</eventTime><port-changed xmlns=\"" OPSW "\">"
 		"<port-id>3</port-id><status>FAILED</status></port-changed></notification>";
 	struct ocs_netconf_message message;
@@ -346,15 +371,19 @@ static void test_ports(void **state)
 {
 #define PORT(id, rest) "<port><port-id>" id "</port-id>" rest "</port>"
 #define PORTS(inside) DATA("<port-config xmlns=\"" OPSW "\">" inside "</port-config>")
-	static const char text[] = PORTS(PORT("1", "<status>ENABLED</status>")
-		PORT("2", "<status>opsw:PORT_DISABLED</status>") PORT("3", "<status>FAILED</status>")
-		PORT("4", "<status>HUMMING</status>"));
-	static const char power[] = DATA("<opm-power xmlns=\"" OPSW "\">"
-		PORT("1", "<power>-2.31</power>") PORT("2", "<power>-inf</power>")
-		PORT("3", "<power>dark</power>") "</opm-power>");
+	static const char text[] = PORTS(PORT("1", "<status>ENABLED</status>") PORT(
+		"2", "<status>opsw:PORT_DISABLED</status>") PORT("3", "<status>FAILED</status>")
+						 PORT("4", "<status>HUMMING</status>"));
+	static const char power[] =
+		DATA("<opm-power xmlns=\"" OPSW "\">" PORT("1", "<power>-2.31</power>")
+			     PORT("2", "<power>-inf</power>")
+				     PORT("3", "<power>dark</power>") "</opm-power>");
 	static const char *const bad[] = {
-		PORTS(PORT("1", "") PORT("2", "") PORT("4", "")), PORTS(PORT("1", "")), PORTS(""),
-		PORTS(PORT("0", "") PORT("1", "")), DATA(""),
+		PORTS(PORT("1", "") PORT("2", "") PORT("4", "")),
+		PORTS(PORT("1", "")),
+		PORTS(""),
+		PORTS(PORT("0", "") PORT("1", "")),
+		DATA(""),
 	};
 	const struct ocs_netconf_dialect *dialect = ocs_netconf_dialect_find(NULL);
 	struct ocs_netconf_message message;
@@ -391,8 +420,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames), cmocka_unit_test(test_endless),
-		cmocka_unit_test(test_make), cmocka_unit_test(test_danger),
-		cmocka_unit_test(test_hello), cmocka_unit_test(test_table),
+		cmocka_unit_test(test_make),   cmocka_unit_test(test_danger),
+		cmocka_unit_test(test_hello),  cmocka_unit_test(test_table),
 		cmocka_unit_test(test_faults), cmocka_unit_test(test_notification),
 		cmocka_unit_test(test_ports),
 	};

@@ -86,18 +86,36 @@ static void test_long(void **state)
 static void test_dangerous(void **state)
 {
 	static const char *const bad[] = {
-		"", "*rst", "*RST", ":oxc:swit:disc:all", ":OXC:SWIT:DISC:ALL",
-		":oxc:swit:conn:only (@1),(@17);*opc?", ":oxc:swit:conn:sub (@),(@);*opc?",
-		":oxc:swit:conn:sub (@1),(@17)", ":oxc:swit:conn:sub (@1),(@17);*rst",
+		"",
+		"*rst",
+		"*RST",
+		":oxc:swit:disc:all",
+		":OXC:SWIT:DISC:ALL",
+		":oxc:swit:conn:only (@1),(@17);*opc?",
+		":oxc:swit:conn:sub (@),(@);*opc?",
+		":oxc:swit:conn:sub (@1),(@17)",
+		":oxc:swit:conn:sub (@1),(@17);*rst",
 		":oxc:swit:conn:sub (@1),(@17);*opc?;:oxc:swit:disc:all",
-		":oxc:swit:conn:sub (@1,2),(@17);*opc?", ":oxc:swit:conn:sub (@1:16),(@17:32);*opc?",
-		":oxc:swit:conn:sub (@1,),(@17,);*opc?", ":oxc:swit:conn:sub (@0),(@17);*opc?",
-		":oxc:swit:conn:add (@1),(@17);*opc?\n*rst", "*opc?\n*rst", "*opc?;*rst",
-		":oxc:swit:port:stat? (@1);*rst", ":oxc:swit:port:dis (@1)", "*sav 1",
+		":oxc:swit:conn:sub (@1,2),(@17);*opc?",
+		":oxc:swit:conn:sub (@1:16),(@17:32);*opc?",
+		":oxc:swit:conn:sub (@1,),(@17,);*opc?",
+		":oxc:swit:conn:sub (@0),(@17);*opc?",
+		":oxc:swit:conn:add (@1),(@17);*opc?\n*rst",
+		"*opc?\n*rst",
+		"*opc?;*rst",
+		":oxc:swit:port:stat? (@1);*rst",
+		":oxc:swit:port:dis (@1)",
+		"*sav 1",
 	};
 	static const char *const good[] = {
-		"*idn?", "*opc?", "*cls", ":syst:err:all?", ":oxc:swit:size?", ":oxc:swit:conn:stat?",
-		":oxc:swit:conn:sub (@1,2),(@17,18);*opc?", ":oxc:swit:port:stat? (@1,2)",
+		"*idn?",
+		"*opc?",
+		"*cls",
+		":syst:err:all?",
+		":oxc:swit:size?",
+		":oxc:swit:conn:stat?",
+		":oxc:swit:conn:sub (@1,2),(@17,18);*opc?",
+		":oxc:swit:port:stat? (@1,2)",
 		":opm:pow? (@1)",
 	};
 
@@ -113,9 +131,23 @@ static void test_dangerous(void **state)
 static void test_tables(void **state)
 {
 	static const char *const bad[] = {
-		"", "1", "(@1)", "(@1),(@17", "(@1),(@17),", "(@1,2),(@17)", "(@1,1),(@17,18)",
-		"(@1,2),(@17,17)", "(@17),(@1)", "(@1),(@16)", "(@1),(@33)", "(@0),(@17)", "(@1;2),(@17;18)",
-		"(@1),(@17) 5", "(@a),(@b)", "(@1,),(@17,18)", "(@99999999),(@17)",
+		"",
+		"1",
+		"(@1)",
+		"(@1),(@17",
+		"(@1),(@17),",
+		"(@1,2),(@17)",
+		"(@1,1),(@17,18)",
+		"(@1,2),(@17,17)",
+		"(@17),(@1)",
+		"(@1),(@16)",
+		"(@1),(@33)",
+		"(@0),(@17)",
+		"(@1;2),(@17;18)",
+		"(@1),(@17) 5",
+		"(@a),(@b)",
+		"(@1,),(@17,18)",
+		"(@99999999),(@17)",
 	};
 	struct ocs_error err;
 	struct ocs_table table;
@@ -139,9 +171,11 @@ static void test_tables(void **state)
 
 static void test_values(void **state)
 {
-	static const char *const no_size[] = { "", "16", "16,8", "0,0", "16,16,16", "a,b", "16x16" };
-	static const char *const no_errors[] = { "1", "(@),(@)", "0", "0,No error", "0,\"x", "0,\"x\",",
-						 "\"x\",0", "0,\"x\"y" };
+	static const char *const no_size[] = {
+		"", "16", "16,8", "0,0", "16,16,16", "a,b", "16x16"
+	};
+	static const char *const no_errors[] = { "1",	  "(@),(@)",  "0",	 "0,No error",
+						 "0,\"x", "0,\"x\",", "\"x\",0", "0,\"x\"y" };
 	struct ocs_scpi_error error;
 	struct ocs_health health;
 	struct ocs_error err;
@@ -154,7 +188,8 @@ static void test_values(void **state)
 		assert_int_equal(ocs_scpi_parse_size(no_size[i], &size, &err), -1);
 	assert_int_equal(ocs_scpi_parse_errors("0,\"No error\"", &error), 0);
 	assert_int_equal(error.code, 0);
-	assert_int_equal(ocs_scpi_parse_errors("-222,\"Data \"\"out\"\" of range\",-113,\"x\"", &error), 0);
+	assert_int_equal(
+		ocs_scpi_parse_errors("-222,\"Data \"\"out\"\" of range\",-113,\"x\"", &error), 0);
 	assert_int_equal(error.code, -222);
 	assert_string_equal(error.text, "Data \"out\" of range");
 	for (size_t i = 0; i < COUNT(no_errors); i++)
@@ -179,7 +214,7 @@ static void test_values(void **state)
 
 struct peer {
 	char folder[64], address[96];
-	const char *const *answers;	/* one a line; "": none; "!...": and hangs up */
+	const char *const *answers; /* one a line; "": none; "!...": and hangs up */
 	int listener;
 	pthread_t thread;
 	struct ocs_switch sw;
@@ -219,8 +254,9 @@ static struct ocs_switch_connection *peer_open(struct peer *peer, const char *co
 	assert_int_equal(bind(peer->listener, (struct sockaddr *)&address, sizeof(address)), 0);
 	assert_int_equal(listen(peer->listener, 1), 0);
 	assert_int_equal(pthread_create(&peer->thread, NULL, peer_main, peer), 0);
-	peer->sw = (struct ocs_switch){ .name = (char *)"s", .driver = (char *)"scpi",
-					.address = peer->address, .size = 4 };
+	peer->sw = (struct ocs_switch){
+		.name = (char *)"s", .driver = (char *)"scpi", .address = peer->address, .size = 4
+	};
 	return ocs_switch_open(&peer->sw, 300, NULL, NULL, err);
 }
 
@@ -240,27 +276,35 @@ static void peer_end(struct peer *peer, struct ocs_switch_connection *connection
 static void test_conversations(void **state)
 {
 	static const struct {
-		const char *answers[16];	/* size, *opc?, table, *cls, change, errors, ... */
+		const char *answers[16]; /* size, *opc?, table, *cls, change, errors, ... */
 		int result;
 		const char *says;
 	} cases[] = {
 		{ { "4,4\n", EMPTY, "", "1\n", NONE, "1\n", "(@1),(@5)\n" }, OCS_SWITCH_OK, NULL },
 		/* carriage returns, and an answer in pieces with the next */
 		{ { "4,4\r\n", "1\r\n", "(@),(@)\r\n", "", "1\r\n0,\"No", " error\"\r\n", "1\r\n",
-		    "(@1),(@5)\r\n" }, OCS_SWITCH_OK, NULL },
+		    "(@1),(@5)\r\n" },
+		  OCS_SWITCH_OK,
+		  NULL },
 		/* nothing is answered to the change itself, but an error is known */
-		{ { "4,4\n", EMPTY, "", "", "-113,\"Undefined header\"\n", EMPTY }, OCS_SWITCH_REFUSED,
+		{ { "4,4\n", EMPTY, "", "", "-113,\"Undefined header\"\n", EMPTY },
+		  OCS_SWITCH_REFUSED,
 		  "refused conn:add: -113, Undefined header" },
 		{ { "4,4\n", EMPTY, "", "1\n", "-222,\"Data out of range\"\n", EMPTY },
-		  OCS_SWITCH_DENIED, "-222, Data out of range" },
+		  OCS_SWITCH_DENIED,
+		  "-222, Data out of range" },
 		{ { "4,4\n", EMPTY, "", "1\n", "-300,\"Port 5 is stuck\"\n", EMPTY },
-		  OCS_SWITCH_DENIED, "Port 5 is stuck" },
-		{ { "4,4\n", EMPTY, "", "1\n", "-300,\"Try later\"\n", EMPTY }, OCS_SWITCH_REFUSED,
+		  OCS_SWITCH_DENIED,
+		  "Port 5 is stuck" },
+		{ { "4,4\n", EMPTY, "", "1\n", "-300,\"Try later\"\n", EMPTY },
+		  OCS_SWITCH_REFUSED,
 		  "Try later" },
 		/* neither done nor refused */
 		{ { "4,4\n", EMPTY, "", "", NONE }, OCS_SWITCH_UNKNOWN, "knows of no error" },
 		{ { "4,4\n", EMPTY, "", "", "" }, OCS_SWITCH_UNKNOWN, "did not answer" },
-		{ { "4,4\n", EMPTY, "", "1\n", "" }, OCS_SWITCH_UNKNOWN, "did not answer :syst:err" },
+		{ { "4,4\n", EMPTY, "", "1\n", "" },
+		  OCS_SWITCH_UNKNOWN,
+		  "did not answer :syst:err" },
 		{ { "4,4\n", EMPTY, "", "2\n", NONE }, OCS_SWITCH_UNKNOWN, "answered '2'" },
 		/* one line too many, here and there */
 		{ { "4,4\n", "1\n1\n", "(@),(@)\n" }, OCS_SWITCH_UNKNOWN, "answered '1'" },
@@ -268,9 +312,11 @@ static void test_conversations(void **state)
 		{ { "4,4\n", "1\n", "(@),(@)\n(@),(@)\n" }, OCS_SWITCH_UNKNOWN, "not asked for" },
 		{ { "4,4\n", EMPTY, "", "1\n1\n", NONE }, OCS_SWITCH_UNKNOWN, "answered '1'" },
 		/* said to be done, but it is not */
-		{ { "4,4\n", EMPTY, "", "1\n", NONE, EMPTY }, OCS_SWITCH_UNKNOWN,
+		{ { "4,4\n", EMPTY, "", "1\n", NONE, EMPTY },
+		  OCS_SWITCH_UNKNOWN,
 		  "ingress 1 has egress 0 instead of 5" },
-		{ { "4,4\n", EMPTY, "", "1\n", NONE, "1\n", "(@1,2),(@5,6)\n" }, OCS_SWITCH_UNKNOWN,
+		{ { "4,4\n", EMPTY, "", "1\n", NONE, "1\n", "(@1,2),(@5,6)\n" },
+		  OCS_SWITCH_UNKNOWN,
 		  "ingress 2 has egress 6 instead of 0" },
 		/* hangs up: at once, in a line */
 		{ { "4,4\n", "!" }, OCS_SWITCH_UNKNOWN, "lost while waiting for *opc?" },
@@ -291,7 +337,8 @@ static void test_conversations(void **state)
 			fail_msg("case %zu: %s", i, err.text);
 		/* what was not asked for has to be there */
 		usleep(20000);
-		rc = ocs_switch_apply(connection, NULL, 0, &(struct ocs_patch){ 1, 5 }, 1, NULL, &err);
+		rc = ocs_switch_apply(connection, NULL, 0, &(struct ocs_patch){ 1, 5 }, 1, NULL,
+				      &err);
 		if (rc != cases[i].result || (cases[i].says && !strstr(err.text, cases[i].says)))
 			fail_msg("case %zu: %d, %s", i, rc, err.text);
 		if (rc == OCS_SWITCH_UNKNOWN && !strstr(err.text, "instead of"))
@@ -303,8 +350,14 @@ static void test_conversations(void **state)
 static void test_health_unknown(void **state)
 {
 	/* a switch that can be asked neither for status nor for power */
-	static const char *const answers[] = { "4,4\n", "", "", "-113,\"Undefined header\"\n",
-					       "", "", "-113,\"Undefined header\"\n", NULL };
+	static const char *const answers[] = { "4,4\n",
+					       "",
+					       "",
+					       "-113,\"Undefined header\"\n",
+					       "",
+					       "",
+					       "-113,\"Undefined header\"\n",
+					       NULL };
 	struct ocs_error err = { 0 };
 	struct ocs_health health;
 	struct peer peer;
@@ -323,12 +376,9 @@ static void test_health_unknown(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_long),
-		cmocka_unit_test(test_dangerous),
-		cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_conversations),
+		cmocka_unit_test(test_lines),	       cmocka_unit_test(test_long),
+		cmocka_unit_test(test_dangerous),      cmocka_unit_test(test_tables),
+		cmocka_unit_test(test_values),	       cmocka_unit_test(test_conversations),
 		cmocka_unit_test(test_health_unknown),
 	};
 

@@ -28,9 +28,9 @@
 /* One line a driver or dialect. */
 struct speaker {
 	const char *name, *driver, *dialect;
-	bool size;		/* can be asked for its size */
-	bool status;		/* tells the state of a port */
-	const char *add, *remove;	/* how its commands begin in the log */
+	bool size;		  /* can be asked for its size */
+	bool status;		  /* tells the state of a port */
+	const char *add, *remove; /* how its commands begin in the log */
 };
 
 static const struct speaker speakers[] = {
@@ -39,8 +39,8 @@ static const struct speaker speakers[] = {
 	{ "glimmerglass", "tl1", "glimmerglass", true, false, "ENT-CRS-FIBER", "DLT-CRS-FIBER" },
 	{ "scpi", "scpi", NULL, true, true, ":oxc:swit:conn:add", ":oxc:swit:conn:sub" },
 #ifdef HAVE_LIBSSH
-	{ "netconf", "netconf", "polatis", true, true,
-	  "base:1.0\\\"><pair nc:operation=\\\"create", "base:1.0\\\"><pair nc:operation=\\\"delete" },
+	{ "netconf", "netconf", "polatis", true, true, "base:1.0\\\"><pair nc:operation=\\\"create",
+	  "base:1.0\\\"><pair nc:operation=\\\"delete" },
 	{ "netconf_ocp", "netconf", "ocp", true, true,
 	  "base:1.0\\\"><connection nc:operation=\\\"create",
 	  "base:1.0\\\"><connection nc:operation=\\\"delete" },
@@ -61,11 +61,12 @@ static void begin_with(struct rig *rig, void **state, const char *const *more)
 {
 	const struct speaker *speaker = *state;
 	bool ssh = !strcmp(speaker->driver, "netconf");
-	char *description = ocs_asprintf("a=127.0.0.1:0,%d,%s%s%s", SIZE, speaker->driver,
-					 speaker->dialect ? ":" : "",
-					 speaker->dialect ? speaker->dialect : "");
-	const char *arguments[16] = { "--switch", description, "--delay", "0", "--login",
-				      "%s/login" };
+	char *description =
+		ocs_asprintf("a=127.0.0.1:0,%d,%s%s%s", SIZE, speaker->driver,
+			     speaker->dialect ? ":" : "", speaker->dialect ? speaker->dialect : "");
+	const char *arguments[16] = {
+		"--switch", description, "--delay", "0", "--login", "%s/login"
+	};
 	size_t n = 6;
 
 	if (ssh) {
@@ -79,13 +80,16 @@ static void begin_with(struct rig *rig, void **state, const char *const *more)
 	emulator_folder(&rig->emulator);
 	snprintf(rig->credentials, sizeof(rig->credentials), "%s/login", rig->emulator.folder);
 	snprintf(rig->known_hosts, sizeof(rig->known_hosts), "%s/known", rig->emulator.folder);
-	assert_int_equal(ocs_file_write(rig->credentials, "user=admin\npassword=s3cr;t\n", 27,
-					0600, &rig->err), 0);
+	assert_int_equal(ocs_file_write(rig->credentials, "user=admin\npassword=s3cr;t\n", 27, 0600,
+					&rig->err),
+			 0);
 	emulator_start(&rig->emulator, arguments);
 	strcpy(rig->address, emulator_address(&rig->emulator, "a"));
-	rig->sw = (struct ocs_switch){ .name = (char *)"a", .driver = (char *)speaker->driver,
+	rig->sw = (struct ocs_switch){ .name = (char *)"a",
+				       .driver = (char *)speaker->driver,
 				       .dialect = (char *)speaker->dialect,
-				       .address = rig->address, .size = SIZE,
+				       .address = rig->address,
+				       .size = SIZE,
 				       .credentials = rig->credentials,
 				       .known_hosts = ssh ? rig->known_hosts : NULL };
 	free(description);
@@ -367,7 +371,7 @@ static void test_faults(void **state)
 static void test_partial_and_duplicate(void **state)
 {
 	static const char *const faults[] = {
-		"fault a partial count 1", "fault a duplicate", "fault a duplicate count 1",
+		"fault a partial count 1",   "fault a duplicate",    "fault a duplicate count 1",
 		"fault a duplicate count 3", "fault a deny count 1", "fault a lost count 1",
 	};
 	struct rig rig;
@@ -503,9 +507,16 @@ static void test_chatter(void **state)
 static void test_storm(void **state)
 {
 	static const char *const faults[] = {
-		"fault a silent count 1", "fault a drop count 2", "fault a deny count 1",
-		"fault a partial count 1", "fault a lost count 1", "fault a slow 400 count 2",
-		"fault a duplicate count 3", "reboot a restore", "fault a none", "fault a none",
+		"fault a silent count 1",
+		"fault a drop count 2",
+		"fault a deny count 1",
+		"fault a partial count 1",
+		"fault a lost count 1",
+		"fault a slow 400 count 2",
+		"fault a duplicate count 3",
+		"reboot a restore",
+		"fault a none",
+		"fault a none",
 	};
 	unsigned int seed = 11;
 	struct rig rig;
@@ -541,12 +552,17 @@ int main(void)
 		const char *name;
 		CMUnitTestFunction run;
 	} tests[] = {
-		{ "connect", test_connect }, { "apply", test_apply },
-		{ "conflict", test_conflict }, { "deny", test_deny },
-		{ "deny_few_of_many", test_deny_few_of_many }, { "faults", test_faults },
+		{ "connect", test_connect },
+		{ "apply", test_apply },
+		{ "conflict", test_conflict },
+		{ "deny", test_deny },
+		{ "deny_few_of_many", test_deny_few_of_many },
+		{ "faults", test_faults },
 		{ "partial_and_duplicate", test_partial_and_duplicate },
-		{ "half_open", test_half_open }, { "reboot", test_reboot },
-		{ "health", test_health }, { "chatter", test_chatter },
+		{ "half_open", test_half_open },
+		{ "reboot", test_reboot },
+		{ "health", test_health },
+		{ "chatter", test_chatter },
 		{ "storm", test_storm },
 	};
 	struct CMUnitTest all[COUNT(tests) * COUNT(speakers)];
@@ -556,8 +572,10 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t s = 0; s < COUNT(speakers); s++)
 		for (size_t t = 0; t < COUNT(tests); t++, n++) {
-			snprintf(names[n], sizeof(names[n]), "%s_%s", speakers[s].name, tests[t].name);
-			all[n] = (struct CMUnitTest){ .name = names[n], .test_func = tests[t].run,
+			snprintf(names[n], sizeof(names[n]), "%s_%s", speakers[s].name,
+				 tests[t].name);
+			all[n] = (struct CMUnitTest){ .name = names[n],
+						      .test_func = tests[t].run,
 						      .initial_state = (void *)&speakers[s] };
 		}
 	return cmocka_run_group_tests(all, NULL, NULL);

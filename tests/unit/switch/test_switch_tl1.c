@@ -57,8 +57,9 @@ static void test_commands(void **state)
 	expect_text(ocs_tl1_format_batch(dialect, dialect->add[0], 4, 32, patches, 3, &used, NULL),
 		    "ENT-PATCH::1&2&3,33&34&35:4:;");
 	assert_int_equal(used, 3);
-	expect_text(ocs_tl1_format_batch(dialect, dialect->remove[0], 7, 32, patches, 2, &used,
-					 NULL), "DLT-PATCH::1&2:7:;");
+	expect_text(
+		ocs_tl1_format_batch(dialect, dialect->remove[0], 7, 32, patches, 2, &used, NULL),
+		"DLT-PATCH::1&2:7:;");
 	assert_int_equal(used, 2);
 	expect_text(ocs_tl1_format_batch(dialect, dialect->add[0], 1, 32, patches, 1, &used, NULL),
 		    "ENT-PATCH::1,33:1:;");
@@ -75,37 +76,47 @@ static void test_other_dialects(void **state)
 
 	(void)state;
 	expect_text(ocs_tl1_format_batch(glimmerglass, glimmerglass->add[0], 1, 32, patches, 1,
-					 &used, NULL), "ENT-CRS-FIBER::10001,20015:1:;");
+					 &used, NULL),
+		    "ENT-CRS-FIBER::10001,20015:1:;");
 	expect_text(ocs_tl1_format_batch(glimmerglass, glimmerglass->remove[0], 1, 32, patches, 2,
 					 &used, NULL),
 		    "DLT-CRS-FIBER::10001&10018,20015&20016:1:;");
-	expect_text(ocs_tl1_format_batch(calient, calient->add[0], 9, 32, patches, 2, &used,
-					 NULL), "ENT-CRS::1.1.1,1.2.7:9::OCS,1WAY;");
+	expect_text(ocs_tl1_format_batch(calient, calient->add[0], 9, 32, patches, 2, &used, NULL),
+		    "ENT-CRS::1.1.1,1.2.7:9::OCS,1WAY;");
 	assert_int_equal(used, 1);
-	expect_text(ocs_tl1_format_batch(calient, calient->add[1], 9, 32, patches + 1, 1, &used,
-					 NULL), "ACT-CRS::1.3.2,1.2.8:9::1.3.2>1.2.8,OCS;");
-	expect_text(ocs_tl1_format_batch(calient, calient->remove[1], 9, 32, patches, 2, &used,
-					 NULL), "DLT-CRS::1.1.1,1.2.7:9::,OCS,1.1.1>1.2.7;");
+	expect_text(
+		ocs_tl1_format_batch(calient, calient->add[1], 9, 32, patches + 1, 1, &used, NULL),
+		"ACT-CRS::1.3.2,1.2.8:9::1.3.2>1.2.8,OCS;");
+	expect_text(
+		ocs_tl1_format_batch(calient, calient->remove[1], 9, 32, patches, 2, &used, NULL),
+		"DLT-CRS::1.1.1,1.2.7:9::,OCS,1.1.1>1.2.7;");
 	ocs_table_init(&table, 32);
-	assert_int_equal(ocs_tl1_parse_table(glimmerglass,
-		"GGN:IPORTID=10001,IPORTNAME=,OPORTID=20015,OPORTNAME=,CONNID=1\n"
-		"GGN:IPORTID=10002,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0\n"
-		"GGN:IPORTID=10003,IPORTNAME=,OPORTID=20016,OPORTNAME=,CONNID=2", &table, NULL), 0);
+	assert_int_equal(ocs_tl1_parse_table(
+				 glimmerglass,
+				 "GGN:IPORTID=10001,IPORTNAME=,OPORTID=20015,OPORTNAME=,CONNID=1\n"
+				 "GGN:IPORTID=10002,IPORTNAME=,OPORTID=0,OPORTNAME=,CONNID=0\n"
+				 "GGN:IPORTID=10003,IPORTNAME=,OPORTID=20016,OPORTNAME=,CONNID=2",
+				 &table, NULL),
+			 0);
 	assert_int_equal(table.out[1], 47);
 	assert_int_equal(table.out[2], 0);
 	assert_int_equal(table.out[3], 48);
 	ocs_table_free(&table);
 	/* one way, and both ways */
 	ocs_table_init(&table, 32);
-	assert_int_equal(ocs_tl1_parse_table(calient,
-		"1.1.1>1.2.7:SRCPORT=1.1.1,DSTPORT=1.2.7,CONNTYPE=1WAY,OC=OK\n"
-		"1.1.2-1.1.3:SRCPORT=1.1.2,DSTPORT=1.1.3,CONNTYPE=2WAY,OC=OK", &table, NULL), 0);
+	assert_int_equal(
+		ocs_tl1_parse_table(calient,
+				    "1.1.1>1.2.7:SRCPORT=1.1.1,DSTPORT=1.2.7,CONNTYPE=1WAY,OC=OK\n"
+				    "1.1.2-1.1.3:SRCPORT=1.1.2,DSTPORT=1.1.3,CONNTYPE=2WAY,OC=OK",
+				    &table, NULL),
+		0);
 	assert_int_equal(table.out[1], 47);
 	assert_int_equal(table.out[2], 35);
 	assert_int_equal(table.out[3], 34);
 	ocs_table_free(&table);
 	for (int i = 0; i < 4; i++) {
-		static const char *const bad[] = { "1.1.1>1.9.1", "1.1>1.2", "1.1.1", "1.5.1>1.1.1" };
+		static const char *const bad[] = { "1.1.1>1.9.1", "1.1>1.2", "1.1.1",
+						   "1.5.1>1.1.1" };
 
 		ocs_table_init(&table, 32);
 		assert_int_equal(ocs_tl1_parse_table(calient, bad[i], &table, NULL), -1);
@@ -129,7 +140,8 @@ static void test_names(void **state)
 			"fabrics:\n"
 			"  - {name: r, kind: rails, nodes: n, rails: 1, ports: {switch: s, port: 1}}\n",
 			dialect->name);
-		struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_parse(text, strlen(text), "f", &err));
+		struct ocs_fabric *fabric =
+			ocs_config_take_fabric(ocs_config_parse(text, strlen(text), "f", &err));
 
 		if (!fabric)
 			fail_msg("%s", err.text);
@@ -164,9 +176,10 @@ static void test_health(void **state)
 				  "1.1.2-1.1.3:GRPNAME=OCS,OS=RDY,OC=FAIL\n";
 	static const char sum[] = "1.1.1:ALIAS=a,INPWR=-2.50,OUTPWR=NONE,X=1\n"
 				  "1.1.2:ALIAS=b,INPWR=NONE,OUTPWR=-4.25,X=1\n";
-	static const char fiber[] = "GGN:IPORTID=10001,IPORTNAME=,OPORTID=20002,INPWR=-3.125,"
-				    "OUTPWR=-4.5,PWRLOSS=1.375\n"
-				    "GGN:IPORTID=10002,IPORTNAME=,OPORTID=0,INPWR=-49.162,OUTPWR=0\n";
+	static const char fiber[] =
+		"GGN:IPORTID=10001,IPORTNAME=,OPORTID=20002,INPWR=-3.125,"
+		"OUTPWR=-4.5,PWRLOSS=1.375\n"
+		"GGN:IPORTID=10002,IPORTNAME=,OPORTID=0,INPWR=-49.162,OUTPWR=0\n";
 	struct ocs_health health;
 
 	(void)state;
@@ -203,9 +216,9 @@ static void test_split(void **state)
 
 		while (done < 1024) {
 			size_t used;
-			char *command = ocs_tl1_format_batch(dialect, templates[t], 999999, 1024,
-							     patches + done, 1024 - done, &used,
-							     &err);
+			char *command =
+				ocs_tl1_format_batch(dialect, templates[t], 999999, 1024,
+						     patches + done, 1024 - done, &used, &err);
 
 			assert_non_null(command);
 			assert_true(strlen(command) <= dialect->line);
@@ -224,15 +237,31 @@ static void test_never_dangerous(void **state)
 {
 	const struct ocs_tl1_dialect *dialect = polatis();
 	static const char *const bad[] = {
-		"DLT-PATCH:::7:;", "DLT-PATCH::ALL:7:;", "dlt-patch::all:7:;", "DLT-PATCH:;",
-		"DLT-PATCH;", "DLT-PATCH", " DLT-PATCH::ALL:1:;", "\r\nDLT-PATCH:::1:;",
-		"DLT-PATCH::&:7:;", "DLT-PATCH::1&:7:;", "DLT-PATCH::&1:7:;",
-		"DLT-PATCH::1&ALL:7:;", "DLT-PATCH::1 2:7:;", "INIT-SYS:::1:;", "init-sys::ALL:1;",
-		"INIT-SYS;", "RTRV-PATCH:::6:;DLT-PATCH::ALL:7:;", "RTRV-PATCH:::6:;\n",
-		"RTRV-PATCH:::6:", "DLT-CRS:::1:;", "CANC-CRS::ALL:1:;", "",
+		"DLT-PATCH:::7:;",
+		"DLT-PATCH::ALL:7:;",
+		"dlt-patch::all:7:;",
+		"DLT-PATCH:;",
+		"DLT-PATCH;",
+		"DLT-PATCH",
+		" DLT-PATCH::ALL:1:;",
+		"\r\nDLT-PATCH:::1:;",
+		"DLT-PATCH::&:7:;",
+		"DLT-PATCH::1&:7:;",
+		"DLT-PATCH::&1:7:;",
+		"DLT-PATCH::1&ALL:7:;",
+		"DLT-PATCH::1 2:7:;",
+		"INIT-SYS:::1:;",
+		"init-sys::ALL:1;",
+		"INIT-SYS;",
+		"RTRV-PATCH:::6:;DLT-PATCH::ALL:7:;",
+		"RTRV-PATCH:::6:;\n",
+		"RTRV-PATCH:::6:",
+		"DLT-CRS:::1:;",
+		"CANC-CRS::ALL:1:;",
+		"",
 	};
 	static const char *const good[] = {
-		"DLT-PATCH::1:7:;", "DLT-PATCH::1&2&32:7:;", "ENT-PATCH::1,33:1:;",
+		"DLT-PATCH::1:7:;", "DLT-PATCH::1&2&32:7:;",  "ENT-PATCH::1,33:1:;",
 		"RTRV-PATCH:::6:;", "RTRV-ALM-ALL::ALL:13:;", "ACT-USER::a:1::\"b;c\";",
 		"DLT-CRS::1>47:9;",
 	};
@@ -302,7 +331,8 @@ static void test_answers(void **state)
 		const char *bytes, *seen;
 	} cases[] = {
 		{ "\r\n   SID 26-11-21 10:00:00\r\nM  4 DENY\r\n   IDNV\r\n"
-		  "   /* Invalid OXC port: 1000 */\r\n;", "[4 DENY|IDNV||Invalid OXC port: 1000]" },
+		  "   /* Invalid OXC port: 1000 */\r\n;",
+		  "[4 DENY|IDNV||Invalid OXC port: 1000]" },
 		{ "\r\n   ( nil ) 26-11-21 10:00:00\r\nM  6 COMPLD\r\n   \"1,33\"\r\n   \"2,34\"\r\n;",
 		  "[6 COMPLD||1,33\n2,34|]" },
 		/* echo, acknowledgement and prompts around it; plain newlines */
@@ -316,7 +346,8 @@ static void test_answers(void **state)
 		  "\r\n   S 26-11-21 10:00:00\r\nM  6 COMPLD\r\n   \"2,34\"\r\n;",
 		  "[auto A  3 REPT EVT PATCH \"x\"][6 COMPLD||1,33\n2,34|]" },
 		/* a page without a header of its own */
-		{ "M  6 COMPLD\r\n   \"1,33\"\r\n>\r\n   \"2,34\"\r\n;", "[6 COMPLD||1,33\n2,34|]" },
+		{ "M  6 COMPLD\r\n   \"1,33\"\r\n>\r\n   \"2,34\"\r\n;",
+		  "[6 COMPLD||1,33\n2,34|]" },
 		/* autonomous messages before, and within an answer, of every severity */
 		{ "\r\n   S 26-11-21 10:00:00\r\n*C 12 REPT ALM EQPT\r\n   \"SYSTEM:CR\"\r\n;"
 		  "\r\n   S 26-11-21 10:00:00\r\nM  8 COMPLD\r\n   \"1,33\"\r\n"
@@ -424,8 +455,8 @@ static void test_credentials(void **state)
 	char lines[400];
 
 	(void)state;
-	assert_int_equal(read_credentials("# of ocs0\nuser=admin\r\n\npassword=ro ot\n", 0600, &c,
-					  &err), 0);
+	assert_int_equal(
+		read_credentials("# of ocs0\nuser=admin\r\n\npassword=ro ot\n", 0600, &c, &err), 0);
 	assert_string_equal(c.user, "admin");
 	assert_string_equal(c.password, "ro ot");
 	ocs_credentials_wipe(&c);
@@ -457,16 +488,11 @@ static void test_credentials(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commands),
-		cmocka_unit_test(test_other_dialects),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_health),
-		cmocka_unit_test(test_split),
-		cmocka_unit_test(test_never_dangerous),
-		cmocka_unit_test(test_answers),
-		cmocka_unit_test(test_endless),
-		cmocka_unit_test(test_tables),
-		cmocka_unit_test(test_credentials),
+		cmocka_unit_test(test_commands), cmocka_unit_test(test_other_dialects),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_health),
+		cmocka_unit_test(test_split),	 cmocka_unit_test(test_never_dangerous),
+		cmocka_unit_test(test_answers),	 cmocka_unit_test(test_endless),
+		cmocka_unit_test(test_tables),	 cmocka_unit_test(test_credentials),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,9 +50,12 @@ static void begin(struct fixture *f, const char *const *answers, const char *pas
 	snprintf(f->login, sizeof(f->login), "%s/login", f->peer.folder);
 	assert_int_equal(ocs_file_write(f->login, text, strlen(text), 0600, &f->err), 0);
 	free(text);
-	f->sw = (struct ocs_switch){ .name = (char *)"a", .driver = (char *)"tl1",
-				     .dialect = (char *)"polatis", .credentials = f->login,
-				     .address = f->peer.address, .size = 4 };
+	f->sw = (struct ocs_switch){ .name = (char *)"a",
+				     .driver = (char *)"tl1",
+				     .dialect = (char *)"polatis",
+				     .credentials = f->login,
+				     .address = f->peer.address,
+				     .size = 4 };
 	f->connection = ocs_switch_open(&f->sw, 2000, on_notice, f, &f->err);
 }
 
@@ -125,13 +128,22 @@ static const char *refused_change(struct fixture *f, const char *words, const ch
 static void test_every_form(void **state)
 {
 	static const char *const forms[] = {
-		PASSWORD, "tR0UB4DOR&3-ZEBRA", "user ocs, password '" PASSWORD "'.",
-		"T r 0 u b 4 d o r & 3 - z e b r a", "Tr0ub4 and then dor&3-", "xxor&3-zxx",
-		"\\T\\r\\0\\u\\b\\4\\d\\o\\r\\&\\3", "\\x54\\x72\\x30\\x75\\x62\\x34\\x64",
-		"%54%72%30%75b%34dor%263", "&#84;&#x72;0&#117;b4dor&#38;3",
-		"547230756234646f72", "54:72:30:75:62:34:64:6f:72",
+		PASSWORD,
+		"tR0UB4DOR&3-ZEBRA",
+		"user ocs, password '" PASSWORD "'.",
+		"T r 0 u b 4 d o r & 3 - z e b r a",
+		"Tr0ub4 and then dor&3-",
+		"xxor&3-zxx",
+		"\\T\\r\\0\\u\\b\\4\\d\\o\\r\\&\\3",
+		"\\x54\\x72\\x30\\x75\\x62\\x34\\x64",
+		"%54%72%30%75b%34dor%263",
+		"&#84;&#x72;0&#117;b4dor&#38;3",
+		"547230756234646f72",
+		"54:72:30:75:62:34:64:6f:72",
 		/* base64 of it, and of ":" and "u:" before it */
-		"VHIwdWI0ZG9yJjMtemVicmE=", "OlRyMHViNGRvciYzLXplYnJh", "dTpUcjB1YjRkb3ImMy16ZWJyYQ==",
+		"VHIwdWI0ZG9yJjMtemVicmE=",
+		"OlRyMHViNGRvciYzLXplYnJh",
+		"dTpUcjB1YjRkb3ImMy16ZWJyYQ==",
 	};
 	struct fixture f;
 
@@ -157,8 +169,9 @@ static void test_cut_quote(void **state)
 
 	(void)state;
 	for (int room = 40; room < 62; room++) {
-		char *line = ocs_asprintf(HEAD "M  $ COMPLD\r\n   \"%.*s" PASSWORD "\"\r\n;", room,
-					  "x ..............................................................");
+		char *line = ocs_asprintf(
+			HEAD "M  $ COMPLD\r\n   \"%.*s" PASSWORD "\"\r\n;", room,
+			"x ..............................................................");
 		const char *const answers[] = { DONE, SIZE4, line, "" };
 		struct ocs_table table;
 
@@ -175,8 +188,10 @@ static void test_notices(void **state)
 {
 #define NOTICE(text) HEAD "A  7 REPT EVT SYSTEM\r\n   \"" text "\"\r\n;"
 	static const char *const answers[] = {
-		NOTICE("LOGIN:ocs," PASSWORD) NOTICE("\033[2Jhello\x9b\xe2\x80\xae") DONE, SIZE4,
-		HEAD "M  $ COMPLD\r\n;", "",
+		NOTICE("LOGIN:ocs," PASSWORD) NOTICE("\033[2Jhello\x9b\xe2\x80\xae") DONE,
+		SIZE4,
+		HEAD "M  $ COMPLD\r\n;",
+		"",
 	};
 	struct ocs_table table;
 	struct fixture f;

@@ -99,8 +99,7 @@ void tl1_peer_start(struct tl1_peer *peer, const char *const *answers, bool byte
 	peer->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (peer->listener < 0 ||
 	    bind(peer->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(peer->listener, 8) != 0 ||
-	    pthread_create(&peer->thread, NULL, run, peer) != 0)
+	    listen(peer->listener, 8) != 0 || pthread_create(&peer->thread, NULL, run, peer) != 0)
 		abort();
 }
 

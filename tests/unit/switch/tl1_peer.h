@@ -19,8 +19,8 @@ struct tl1_peer {
 	int listener;
 	pthread_t thread;
 	const char *const *answers;
-	bool bytewise;		/* one byte at a time */
-	struct ocs_text received;	/* all bytes of all connections */
+	bool bytewise;		  /* one byte at a time */
+	struct ocs_text received; /* all bytes of all connections */
 	int connections;
 };
 

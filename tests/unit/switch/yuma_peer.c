@@ -66,9 +66,11 @@ static void write_start_file(const struct yuma_peer *peer)
 	static const char ns[] = "xmlns=\"http://www.polatis.com/yang/optical-switch\"";
 	struct ocs_text text = { 0 };
 
-	ocs_text_add(&text, "<config xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\">"
-			    "<cross-connects %s><pair><ingress>9</ingress><egress>60</egress>"
-			    "</pair></cross-connects><port-config %s>", ns, ns);
+	ocs_text_add(&text,
+		     "<config xmlns=\"urn:ietf:params:xml:ns:netconf:base:1.0\">"
+		     "<cross-connects %s><pair><ingress>9</ingress><egress>60</egress>"
+		     "</pair></cross-connects><port-config %s>",
+		     ns, ns);
 	for (int port = 1; port <= 64; port++)
 		ocs_text_add(&text, "<port><port-id>%d</port-id><status>%s</status></port>", port,
 			     port == 7 ? "FAILED" : "ENABLED");
@@ -124,11 +126,12 @@ static void write_ssh_files(struct yuma_peer *peer, int port)
 	      folder, folder);
 	shell("cp %s/key.pub %s/authorized && { printf '[127.0.0.1]:%d '; cut -d' ' -f1,2 %s/host.pub; } >%s/known",
 	      folder, folder, port, folder, folder);
-	text = ocs_asprintf("HostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\n"
-			    "PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\n"
-			    "PermitRootLogin prohibit-password\n"
-			    "Subsystem netconf \"" SUBSYSTEM " --ncxserver-sockname=%d@%s/ncx\"\n",
-			    folder, folder, port, folder);
+	text = ocs_asprintf(
+		"HostKey %s/host\nAuthorizedKeysFile %s/authorized\nStrictModes no\n"
+		"PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\n"
+		"PermitRootLogin prohibit-password\n"
+		"Subsystem netconf \"" SUBSYSTEM " --ncxserver-sockname=%d@%s/ncx\"\n",
+		folder, folder, port, folder);
 	write_text(peer, "sshd_config", 0600, text);
 	free(text);
 	text = ocs_asprintf("user=%s\nkey=%s/key\n", user->pw_name, folder);

@@ -14,8 +14,8 @@
 
 struct yuma_peer {
 	char folder[64];
-	char address[64];	/* host:port of SSH */
-	char login[96];		/* credentials file, with a key */
+	char address[64]; /* host:port of SSH */
+	char login[96];	  /* credentials file, with a key */
 	char known_hosts[96];
 	int listener;
 	pthread_t thread;

@@ -52,14 +52,10 @@ static void words(void **state)
 static void order(void **state)
 {
 	static const struct judged all[] = {
-		{ "foo&bar|baz", 0, "baz", true },
-		{ "foo|bar&baz", 0, "foo", false },
-		{ "foo|bar&baz", 0, "foo,baz", true },
-		{ "foo|(bar&baz)", 0, "foo", true },
-		{ "foo&(bar|baz)", 0, "foo,baz", true },
-		{ "foo&(bar|baz)", 0, "baz", false },
-		{ "(a|b)&c", 0, "b,c", true },
-		{ "(a|b)&c", 0, "a,b", false },
+		{ "foo&bar|baz", 0, "baz", true },	 { "foo|bar&baz", 0, "foo", false },
+		{ "foo|bar&baz", 0, "foo,baz", true },	 { "foo|(bar&baz)", 0, "foo", true },
+		{ "foo&(bar|baz)", 0, "foo,baz", true }, { "foo&(bar|baz)", 0, "baz", false },
+		{ "(a|b)&c", 0, "b,c", true },		 { "(a|b)&c", 0, "a,b", false },
 	};
 
 	(void)state;
@@ -99,9 +95,10 @@ static void counts(void **state)
 
 static void nonsense(void **state)
 {
-	static const char *const all[] = { "", "&", "a&", "|a", "(a", "a)", "[a", "a]", "[a|]", "a(b)",
-					   "((a)|b)", "([a|b])", "[a|[b]]", "[a|b]&[c|d]", "a*", "*2",
-					   "a*b", "()", "[]" };
+	static const char *const all[] = { "",	      "&",	 "a&",	    "|a",	   "(a",
+					   "a)",      "[a",	 "a]",	    "[a|]",	   "a(b)",
+					   "((a)|b)", "([a|b])", "[a|[b]]", "[a|b]&[c|d]", "a*",
+					   "*2",      "a*b",	 "()",	    "[]" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
@@ -114,10 +111,8 @@ static void nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words),
-		cmocka_unit_test(order),
-		cmocka_unit_test(alternatives),
-		cmocka_unit_test(counts),
+		cmocka_unit_test(words),	cmocka_unit_test(order),
+		cmocka_unit_test(alternatives), cmocka_unit_test(counts),
 		cmocka_unit_test(nonsense),
 	};
 

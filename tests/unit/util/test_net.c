@@ -45,7 +45,7 @@ static char *socket_address(const char *name)
 
 static int accept_wait(int fd)
 {
-	struct pollfd entry = {.fd = fd, .events = POLLIN};
+	struct pollfd entry = { .fd = fd, .events = POLLIN };
 
 	assert_int_equal(poll(&entry, 1, 5000), 1);
 	return accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -54,7 +54,7 @@ static int accept_wait(int fd)
 /* A connected pair over ADDRESS. */
 static void pair(const char *address, int listener, int fds[2])
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 
 	fds[0] = ocs_net_connect(address, 2000, &err);
 	if (fds[0] < 0)
@@ -67,23 +67,23 @@ static void pair(const char *address, int listener, int fds[2])
 
 static void talk(int fds[2])
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	char buffer[16];
 
 	assert_int_equal(ocs_net_write(fds[0], "hello", 5, ocs_now_ns() + SECOND, &err), 0);
-	assert_int_equal(ocs_net_read(fds[1], buffer, sizeof(buffer),
-				      ocs_now_ns() + SECOND, &err), 5);
+	assert_int_equal(ocs_net_read(fds[1], buffer, sizeof(buffer), ocs_now_ns() + SECOND, &err),
+			 5);
 	assert_memory_equal(buffer, "hello", 5);
 	close(fds[0]);
-	assert_int_equal(ocs_net_read(fds[1], buffer, sizeof(buffer),
-				      ocs_now_ns() + SECOND, &err), 0);
+	assert_int_equal(ocs_net_read(fds[1], buffer, sizeof(buffer), ocs_now_ns() + SECOND, &err),
+			 0);
 	close(fds[1]);
 }
 
 static void unix_sockets(void **state)
 {
 	char *address = socket_address("a");
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	int listener, fds[2];
 
 	(void)state;
@@ -113,7 +113,7 @@ static void unix_sockets(void **state)
 static void unix_never_removes_files(void **state)
 {
 	char *address = socket_address("file");
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 
 	(void)state;
 	assert_int_equal(ocs_file_write(address + 5, "x", 1, 0600, &err), 0);
@@ -126,7 +126,7 @@ static void unix_never_removes_files(void **state)
 
 static void tcp_sockets(void **state)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	struct sockaddr_in local;
 	socklen_t size = sizeof(local);
 	int listener = ocs_net_listen("127.0.0.1:0", &err), fds[2];
@@ -146,8 +146,10 @@ static void tcp_sockets(void **state)
 
 static void addresses_refused(void **state)
 {
-	static const char *const bad[] = {"", "unix:", "host", "host:", ":80", "host:0",
-		"host:65536", "host:http", "::1:80", "host: 80"};
+	static const char *const bad[] = {
+		"",	  "unix:",	"host",	     "host:",  ":80",
+		"host:0", "host:65536", "host:http", "::1:80", "host: 80"
+	};
 	char *long_path = ocs_asprintf("unix:/%0*d", 200, 0);
 	struct ocs_error err;
 
@@ -166,7 +168,7 @@ static void addresses_refused(void **state)
 
 static void read_times_out(void **state)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	int64_t start = ocs_now_ns();
 	int fds[2];
 	char c;
@@ -192,33 +194,31 @@ static void *drain(void *argument)
 	int fd = (int)total[1];
 	long count;
 
-	while ((count = ocs_net_read(fd, buffer, sizeof(buffer),
-				     ocs_now_ns() + 5 * SECOND, NULL)) > 0)
+	while ((count = ocs_net_read(fd, buffer, sizeof(buffer), ocs_now_ns() + 5 * SECOND, NULL)) >
+	       0)
 		*total += (size_t)count;
 	return NULL;
 }
 
 static void write_all_or_fail(void **state)
 {
-	size_t length = 4 << 20, total[2] = {0};
+	size_t length = 4 << 20, total[2] = { 0 };
 	char *data = ocs_calloc(1, length);
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	pthread_t thread;
 	int fds[2];
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	/* nobody reads */
-	assert_int_equal(ocs_net_write(fds[0], data, length, ocs_now_ns() + SECOND / 20,
-				       &err), -1);
+	assert_int_equal(ocs_net_write(fds[0], data, length, ocs_now_ns() + SECOND / 20, &err), -1);
 	assert_string_equal(err.text, "timed out");
 	close(fds[0]);
 	close(fds[1]);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
 	total[1] = (size_t)fds[1];
 	pthread_create(&thread, NULL, drain, total);
-	assert_int_equal(ocs_net_write(fds[0], data, length, ocs_now_ns() + 10 * SECOND,
-				       &err), 0);
+	assert_int_equal(ocs_net_write(fds[0], data, length, ocs_now_ns() + 10 * SECOND, &err), 0);
 	close(fds[0]);
 	pthread_join(thread, NULL);
 	assert_int_equal(total[0], length);
@@ -234,8 +234,8 @@ static void write_all_or_fail(void **state)
 
 static void lines_come_whole(void **state)
 {
-	struct ocs_lines lines = {0};
-	struct ocs_error err = {0};
+	struct ocs_lines lines = { 0 };
+	struct ocs_error err = { 0 };
 	int64_t soon = ocs_now_ns() + 2 * SECOND;
 	int fds[2];
 	char *line;
@@ -255,8 +255,7 @@ static void lines_come_whole(void **state)
 	free(line);
 	assert_null(ocs_lines_next(&lines, 10, ocs_now_ns() + SECOND / 50, &err));
 	assert_string_equal(err.text, "timed out");
-	assert_int_equal(ocs_net_write(fds[1], "ur\n1234567890\n12345678901\n", 26, soon,
-				       &err), 0);
+	assert_int_equal(ocs_net_write(fds[1], "ur\n1234567890\n12345678901\n", 26, soon, &err), 0);
 	line = ocs_lines_next(&lines, 10, soon, &err);
 	assert_string_equal(line, "four");
 	free(line);
@@ -280,12 +279,9 @@ static void lines_come_whole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(unix_sockets),
-		cmocka_unit_test(unix_never_removes_files),
-		cmocka_unit_test(tcp_sockets),
-		cmocka_unit_test(addresses_refused),
-		cmocka_unit_test(read_times_out),
-		cmocka_unit_test(write_all_or_fail),
+		cmocka_unit_test(unix_sockets),	    cmocka_unit_test(unix_never_removes_files),
+		cmocka_unit_test(tcp_sockets),	    cmocka_unit_test(addresses_refused),
+		cmocka_unit_test(read_times_out),   cmocka_unit_test(write_all_or_fail),
 		cmocka_unit_test(lines_come_whole),
 	};
 

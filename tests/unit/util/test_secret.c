@@ -35,18 +35,22 @@ static void test_vectors(void **state)
 	memset(key, 0x0b, 20);
 	ocs_mac(key, 20, "Hi There", 8, mac);
 	hex_of(mac, hex);
-	assert_string_equal(hex, "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
+	assert_string_equal(hex,
+			    "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
 	ocs_mac("Jefe", 4, "what do ya want for nothing?", 28, mac);
 	hex_of(mac, hex);
-	assert_string_equal(hex, "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
+	assert_string_equal(hex,
+			    "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 	memset(key, 0xaa, sizeof(key));
 	memset(data, 0xdd, sizeof(data));
 	ocs_mac(key, 20, data, 50, mac);
 	hex_of(mac, hex);
-	assert_string_equal(hex, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
+	assert_string_equal(hex,
+			    "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe");
 	ocs_mac(key, 131, "Test Using Larger Than Block-Size Key - Hash Key First", 54, mac);
 	hex_of(mac, hex);
-	assert_string_equal(hex, "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
+	assert_string_equal(hex,
+			    "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 static char *sealed(struct ocs_seal *seal, const char *text)
@@ -59,7 +63,8 @@ static char *sealed(struct ocs_seal *seal, const char *text)
 
 static void test_seal(void **state)
 {
-	static const char key[] = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+	static const char key[] =
+		"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
 	struct ocs_seal client, daemon, other;
 	char *one, *two, *reply;
 
@@ -69,13 +74,13 @@ static void test_seal(void **state)
 	one = sealed(&client, "{\"op\":\"apply\"}");
 	two = sealed(&client, "{\"op\":\"apply\"}");
 	assert_string_not_equal(one, two);
-	assert_null(ocs_seal_open(&daemon, two));	/* out of turn */
+	assert_null(ocs_seal_open(&daemon, two)); /* out of turn */
 	assert_string_equal(ocs_seal_open(&daemon, one), "{\"op\":\"apply\"}");
-	assert_null(ocs_seal_open(&daemon, one));	/* repeated */
+	assert_null(ocs_seal_open(&daemon, one)); /* repeated */
 	assert_string_equal(ocs_seal_open(&daemon, two), "{\"op\":\"apply\"}");
-	assert_null(ocs_seal_open(&client, one));	/* sent back */
+	assert_null(ocs_seal_open(&client, one)); /* sent back */
 	reply = sealed(&daemon, "{\"ok\":true}");
-	reply[strlen(reply) - 2] = 'f';			/* changed */
+	reply[strlen(reply) - 2] = 'f'; /* changed */
 	assert_null(ocs_seal_open(&client, reply));
 	reply[strlen(reply) - 2] = 'e';
 	assert_string_equal(ocs_seal_open(&client, reply), "{\"ok\":true}");

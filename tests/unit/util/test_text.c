@@ -39,7 +39,7 @@ static int folder_remove(void **state)
 
 static void text_grows(void **state)
 {
-	struct ocs_text text = {0};
+	struct ocs_text text = { 0 };
 	char *data;
 
 	(void)state;
@@ -68,7 +68,7 @@ static void text_grows(void **state)
 static void text_plain(void **state)
 {
 	static const long values[] = { 0, 7, -1, 10, 99, 100, -4096, LONG_MAX, LONG_MIN };
-	struct ocs_text text = {0}, format = {0};
+	struct ocs_text text = { 0 }, format = { 0 };
 
 	(void)state;
 	ocs_text_put(&text, "", 0);
@@ -90,15 +90,31 @@ static void text_clean(void **state)
 	static const struct {
 		const char *dirty, *clean;
 	} cases[] = {
-		{ "", "" }, { "plain ~ text", "plain ~ text" }, { "a\nb\tc\033[2Jd\177", "a?b?c?[2Jd?" },
-		{ "Gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x94\xa6", "Gr\xc3\xb6\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x94\xa6" },
+		{ "", "" },
+		{ "plain ~ text", "plain ~ text" },
+		{ "a\nb\tc\033[2Jd\177", "a?b?c?[2Jd?" },
+		{ "Gr\xc3\xb6\xc3\x9f"
+		  "e \xe2\x82\xac \xf0\x9f\x94\xa6",
+		  "Gr\xc3\xb6\xc3\x9f"
+		  "e \xe2\x82\xac \xf0\x9f\x94\xa6" },
 		/* C1, as a byte and as a character; the direction turned; a line separator */
-		{ "\x9b" "31m \xc2\x9b" "31m", "?31m ?31m" },
-		{ "\xe2\x80\xae" "evil\xe2\x81\xa6\xd8\x9c", "?evil??" }, { "a\xe2\x80\xa8" "b", "a?b" },
+		{ "\x9b"
+		  "31m \xc2\x9b"
+		  "31m",
+		  "?31m ?31m" },
+		{ "\xe2\x80\xae"
+		  "evil\xe2\x81\xa6\xd8\x9c",
+		  "?evil??" },
+		{ "a\xe2\x80\xa8"
+		  "b",
+		  "a?b" },
 		{ "\xef\xbb\xbf\xe2\x80\x8b", "??" },
 		/* too long a form, a surrogate, beyond the last, cut off */
-		{ "\xc0\xaf \xe0\x80\xaf", "?? ???" }, { "\xed\xa0\x80", "???" },
-		{ "\xf4\x90\x80\x80", "????" }, { "\xe2\x82", "??" }, { "\xff\xfe", "??" },
+		{ "\xc0\xaf \xe0\x80\xaf", "?? ???" },
+		{ "\xed\xa0\x80", "???" },
+		{ "\xf4\x90\x80\x80", "????" },
+		{ "\xe2\x82", "??" },
+		{ "\xff\xfe", "??" },
 	};
 
 	(void)state;
@@ -114,8 +130,18 @@ static void text_clean(void **state)
 
 static void numbers(void **state)
 {
-	static const char *const bad[] = {"", " 1", "1 ", "+1", "-1", "0x10", "1.0", "a",
-		"9223372036854775808", "99999999999999999999", "101", "4"};
+	static const char *const bad[] = { "",
+					   " 1",
+					   "1 ",
+					   "+1",
+					   "-1",
+					   "0x10",
+					   "1.0",
+					   "a",
+					   "9223372036854775808",
+					   "99999999999999999999",
+					   "101",
+					   "4" };
 	char text[32];
 	long value = -7;
 
@@ -135,7 +161,7 @@ static void numbers(void **state)
 
 static void errors(void **state)
 {
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	char *big = ocs_asprintf("%0*d", 3000, 1);
 
 	(void)state;
@@ -153,7 +179,8 @@ static void errors(void **state)
 	assert_int_equal(ocs_error_set(NULL, OCS_ERROR, "x"), -1);
 	assert_int_equal(ocs_error_prefix(NULL, "x"), -1);
 	assert_string_equal(ocs_error_cause("switch s1: no answer", "switch s1"), "no answer");
-	assert_string_equal(ocs_error_cause("switch s1 failed: no answer", "switch s1"), "no answer");
+	assert_string_equal(ocs_error_cause("switch s1 failed: no answer", "switch s1"),
+			    "no answer");
 	assert_string_equal(ocs_error_cause("switch s10: no answer", "switch s1"),
 			    "switch s10: no answer");
 	assert_string_equal(ocs_error_cause("no answer", "switch s1"), "no answer");
@@ -164,7 +191,7 @@ static void errors(void **state)
 static void files(void **state)
 {
 	char *path = ocs_asprintf("%s/file", folder);
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	struct stat status;
 	size_t length;
 	char *data;
@@ -197,7 +224,7 @@ static void file_write_fails_whole(void **state)
 {
 	char *path = ocs_asprintf("%s/taken", folder);
 	char *inside = ocs_asprintf("%s/missing/file", folder);
-	struct ocs_error err = {0};
+	struct ocs_error err = { 0 };
 	struct dirent *entry;
 	int entries = 0;
 	DIR *dir;
