@@ -113,6 +113,28 @@ static bool affinity_valid(const char *text)
 	}
 }
 
+/* One of several processors: what the file leaves out each rank adds for the one of its own GPU, and
+ * what ranks describe in two ways becomes two. */
+static void ranks_check(struct topology *t, const struct ocs_nccl_element *element)
+{
+	static const char *const keys[] = { "affinity", "arch", "vendor", "familyid", "modelid" };
+	const char *arch = ocs_nccl_attribute(element, "arch");
+	bool x86 = !arch || strncmp(arch, "x86_64", 6) == 0;
+	struct ocs_text missing = { 0 };
+
+	if (element->broken || element->parent->nchildren < 2)
+		return;
+	for (size_t i = 0; i < (x86 ? 5 : 2); i++)
+		if (!ocs_nccl_attribute(element, keys[i]))
+			ocs_text_add(&missing, "%s%s", missing.length ? ", " : "", keys[i]);
+	if (missing.length)
+		FAULT(MISREAD,
+		      "<cpu> without %s: each rank adds that for the processor of its own GPU only, and "
+		      "since 2.22 NCCL takes a processor that its ranks describe differently for two",
+		      missing.data);
+	ocs_text_free(&missing);
+}
+
 static void cpu_check(struct topology *t, const struct ocs_nccl_element *element)
 {
 	static const char *const known[] = { "numaid",	 "affinity", "arch",	  "vendor",
@@ -127,6 +149,7 @@ static void cpu_check(struct topology *t, const struct ocs_nccl_element *element
 	ocs_nccl_check_attributes(element, known, 7, t->faults);
 	if (ocs_nccl_check_number(element, "numaid", 0, true, NULL, t->faults))
 		once(t, element, "numaid");
+	ranks_check(t, element);
 	if (affinity && !affinity_valid(affinity))
 		FAULT(MISREAD,
 		      "affinity=\"%.40s\" is no list of hexadecimal words such as "

@@ -8,7 +8,7 @@
 #include "src/nccl/topology.h"
 #include "src/util/text.h"
 
-#define VARIABLES_MAX 16
+#define VARIABLES_MAX 24
 
 static int compare(const void *a, const void *b)
 {
@@ -43,6 +43,11 @@ int ocs_nccl_environment(const struct ocs_nccl_setting *setting, char ***env)
 	list[count++] = ocs_strdup("NCCL_ALGO=Ring");
 	/* ports of one NIC are ports of different switches: never fuse them */
 	list[count++] = ocs_strdup("NCCL_NET_MERGE_LEVEL=LOC");
+	/* the same for NCCL before 2.24 */
+	list[count++] = ocs_strdup("NCCL_IB_MERGE_NICS=0");
+	/* Without NVLink a port can look faster than the way to the other processor: NCCL would divide
+	 * the server in two, and its rings would leave by a port for the way inside. */
+	list[count++] = ocs_strdup("NCCL_NET_DISABLE_INTRA=1");
 	/* survive a reconfiguration: about 16 s a try, seven tries */
 	list[count++] = ocs_strdup("NCCL_IB_TIMEOUT=22");
 	list[count++] = ocs_strdup("NCCL_IB_RETRY_CNT=7");

@@ -169,7 +169,6 @@ static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel
 static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channels, int nchannels)
 {
 	double gbytes = 0;
-	bool cross = false;
 	int copies;
 	char *inside;
 	struct ocs_text out = { 0 };
@@ -179,7 +178,6 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 		double speed = mbps > 0 ? mbps / 8000.0 : GBYTES_UNKNOWN;
 
 		gbytes = c == 0 || speed < gbytes ? speed : gbytes;
-		cross |= w->ngpus > 1 && channels[c].in != channels[c].out;
 	}
 	copies = (int)ceil(gbytes / GBYTES_CHANNEL);
 	if (copies * nchannels > CHANNELS_MAX)
@@ -188,13 +186,15 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 	for (int c = 0; c < copies * nchannels; c++)
 		channel_add(w, &channels[c % nchannels], c);
 	inside = ocs_text_take(&w->text);
+	/* Channels are taken as they are written.  Any other crossnic only lets channels change places on
+	 * every second node (1 before NCCL 2.26.2, 2 since), or the graph be ignored. */
 	ocs_text_add(
 		&out,
-		"<graphs version=\"1\">\n  <graph id=\"0\" pattern=\"4\" crossnic=\"%d\" "
+		"<graphs version=\"1\">\n  <graph id=\"0\" pattern=\"4\" crossnic=\"0\" "
 		"nchannels=\"%d\" speedintra=\"%g\" speedinter=\"%g\" latencyinter=\"0\" "
 		"typeintra=\"%s\" typeinter=\"%s\" samechannels=\"0\">\n%s  </graph>\n</graphs>\n",
-		cross, copies * nchannels, gbytes, gbytes, path_names[w->intra],
-		path_names[w->inter], inside);
+		copies * nchannels, gbytes, gbytes, path_names[w->intra], path_names[w->inter],
+		inside);
 	free(inside);
 	return ocs_text_take(&out);
 }

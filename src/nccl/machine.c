@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,6 +341,53 @@ void ocs_nccl_link(const struct ocs_nccl_machine *m, hwloc_obj_t object, int *wi
 		return;
 	*width = (int)lanes;
 	snprintf(speed, OCS_NCCL_LINK_SPEED, "%s", line);
+}
+
+/* NCCL's room for a value. */
+#define VALUE_MAX 253
+
+static char *cpumap_kernel(hwloc_obj_t node)
+{
+	char path[96], line[4096];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%u/cpumap", node->os_index);
+	if (!kernel_line(path, line, sizeof(line)) || !*line ||
+	    strspn(line, "0123456789abcdefABCDEF,") != strlen(line))
+		return NULL;
+	return ocs_strdup(line);
+}
+
+static char *cpumap_described(hwloc_obj_t node)
+{
+	int last = hwloc_bitmap_last(node->cpuset), words = last < 0 ? 1 : last / 32 + 1;
+	struct ocs_text text = { 0 };
+
+	for (int word = words - 1; word >= 0; word--) {
+		uint32_t bits = 0;
+
+		for (int bit = 0; bit < 32; bit++)
+			if (hwloc_bitmap_isset(node->cpuset, 32 * (unsigned)word + bit))
+				bits |= UINT32_C(1) << bit;
+		ocs_text_add(&text, "%s%08x", text.length ? "," : "", bits);
+	}
+	return ocs_text_take(&text);
+}
+
+char *ocs_nccl_affinity(const struct ocs_nccl_machine *m, hwloc_obj_t node)
+{
+	char *map = m->live ? cpumap_kernel(node) : NULL, *start, *comma;
+
+	if (!map)
+		map = cpumap_described(node);
+	for (start = map; strlen(start) > VALUE_MAX; start = comma + 1) {
+		comma = strchr(start, ',');
+		if (!comma || strspn(start, "0") != (size_t)(comma - start)) {
+			free(map);
+			return NULL;
+		}
+	}
+	memmove(map, start, strlen(start) + 1);
+	return map;
 }
 
 int ocs_nccl_port_speed(const struct ocs_nccl_machine *m, const struct ocs_nccl_port *port)

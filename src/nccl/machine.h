@@ -52,6 +52,10 @@ void ocs_nccl_busid(hwloc_obj_t object, char busid[OCS_NCCL_BUSID]);
 #define OCS_NCCL_LINK_SPEED 64
 void ocs_nccl_link(const struct ocs_nccl_machine *machine, hwloc_obj_t object, int *width,
 		   char speed[OCS_NCCL_LINK_SPEED]);
+/* The processors of NUMA node NODE as the kernel writes a cpumap, "ffff0000,0000ffff", without the
+ * empty words in front if NCCL has no room for them.  The caller frees it; NULL: too long all the
+ * same. */
+char *ocs_nccl_affinity(const struct ocs_nccl_machine *machine, hwloc_obj_t node);
 /* Mb/s of PORT: what it says, else what the kernel says of a port of this machine,
  * else 0. */
 int ocs_nccl_port_speed(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *port);

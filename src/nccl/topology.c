@@ -113,6 +113,7 @@ static int cpu_element(struct writer *w, hwloc_obj_t node, struct ocs_error *err
 	const char *family = package_info(w, node, "CPUFamilyNumber");
 	const char *model = package_info(w, node, "CPUModelNumber");
 	bool x86 = strcmp(w->machine->arch, "x86_64") == 0;
+	char *affinity;
 	long number;
 
 	if (x86 && (!vendor || !plain(vendor) || !family || !model ||
@@ -125,6 +126,12 @@ static int cpu_element(struct writer *w, hwloc_obj_t node, struct ocs_error *err
 			"of hwloc 2");
 	ocs_text_add(&w->text, "  <cpu numaid=\"%u\" arch=\"%s\"", node->os_index,
 		     w->machine->arch);
+	/* Each rank would add it for the processor of its own GPU only, and since 2.22 a processor that
+	 * two ranks do not describe alike is two. */
+	affinity = ocs_nccl_affinity(w->machine, node);
+	if (affinity)
+		ocs_text_add(&w->text, " affinity=\"%s\"", affinity);
+	free(affinity);
 	if (vendor && plain(vendor))
 		ocs_text_add(&w->text, " vendor=\"%s\"", vendor);
 	if (x86)

@@ -2,8 +2,12 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 check_PROGRAMS += test_nccl
-test_nccl_SOURCES = nccl/test_nccl.c
+test_nccl_SOURCES = nccl/test_nccl.c nccl/nccl_rig.c nccl/nccl_rig.h
 test_nccl_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(JSON_LIBS) $(HWLOC_LIBS) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_nccl_graph
+test_nccl_graph_SOURCES = nccl/test_nccl_graph.c nccl/nccl_rig.c nccl/nccl_rig.h
+test_nccl_graph_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(JSON_LIBS) $(HWLOC_LIBS) $(CMOCKA_LIBS)
 
 check_PROGRAMS += test_nccl_check
 test_nccl_check_SOURCES = nccl/test_nccl_check.c
@@ -17,4 +21,4 @@ check_PROGRAMS += test_node_direct
 test_node_direct_SOURCES = node/test_node_direct.c node/node_rig.c node/node_rig.h
 test_node_direct_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
 
-dist_check_SCRIPTS += nccl/test_rings.py plugins/test_enroot.sh
+dist_check_SCRIPTS += nccl/test_rings.py nccl/test_judge.py plugins/test_enroot.sh

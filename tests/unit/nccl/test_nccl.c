@@ -2,7 +2,6 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include <dirent.h>
-#include <json-c/json.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,15 +13,11 @@
 
 #include <cmocka.h>
 
-#include "src/nccl/check.h"
-#include "src/nccl/circuits.h"
-#include "src/nccl/graph.h"
 #include "src/nccl/machine.h"
-#include "src/nccl/subnet.h"
 #include "src/nccl/topology.h"
 #include "src/util/error.h"
-#include "src/util/hostlist.h"
 #include "src/util/text.h"
+#include "tests/unit/nccl/nccl_rig.h"
 
 /* The path of a machine description, or NULL where they are not at hand. */
 static char *description(const char *name)
@@ -37,27 +32,6 @@ static char *description(const char *name)
 	return NULL;
 }
 
-static int count(const char *text, const char *what)
-{
-	int n = 0;
-
-	while ((text = strstr(text, what))) {
-		n++;
-		text += strlen(what);
-	}
-	return n;
-}
-
-/* Our own description of a server: 8 GPUs and ports mlx5_0 to mlx5_3 (ens3 to ens6),
- * two GPUs and a port on each of four switches, two switches a processor. */
-static char *server(void)
-{
-	const char *source = getenv("OCS_SOURCE_DIR");
-
-	return ocs_asprintf("%s/tests/data/server-8gpu-4nic.xml",
-			    source ? source : TEST_SOURCE_DIR);
-}
-
 static char *topology(const char *path, const struct ocs_nccl_port *ports, int nports,
 		      struct ocs_error *err)
 {
@@ -66,19 +40,6 @@ static char *topology(const char *path, const struct ocs_nccl_port *ports, int n
 
 	ocs_nccl_machine_close(machine);
 	return text;
-}
-
-/* Nothing to complain about, not even notes. */
-static void spotless(const char *name, const char *text)
-{
-	struct ocs_nccl_report report;
-
-	ocs_nccl_check(text, strlen(text), &report);
-	for (int i = 0; i < report.faults.count; i++)
-		if (!strstr(report.faults.list[i].text, "NCCL_CROSS_NIC"))
-			fail_msg("%s:%d: %s", name, report.faults.list[i].line,
-				 report.faults.list[i].text);
-	ocs_nccl_report_free(&report);
 }
 
 static void test_this_machine(void **state)
@@ -92,8 +53,8 @@ static void test_this_machine(void **state)
 		assert_true(strlen(err.text) > 20);
 		return;
 	}
-	spotless("this machine", text);
-	assert_true(count(text, "<cpu ") >= 1);
+	nccl_spotless("this machine", text);
+	assert_true(nccl_count(text, "<cpu ") >= 1);
 	free(text);
 }
 
@@ -120,14 +81,14 @@ static void test_descriptions(void **state)
 		text = topology(path, NULL, 0, &err);
 		if (!text)
 			fail_msg("%s: %s", machines[i].file, err.text);
-		spotless(machines[i].file, text);
-		assert_int_equal(count(text, "class=\"0x0302"), machines[i].gpus);
-		assert_int_equal(count(text, "<cpu "), machines[i].cpus);
+		nccl_spotless(machines[i].file, text);
+		assert_int_equal(nccl_count(text, "class=\"0x0302"), machines[i].gpus);
+		assert_int_equal(nccl_count(text, "<cpu "), machines[i].cpus);
 		snprintf(arch, sizeof(arch), "arch=\"%s\"", machines[i].arch);
-		assert_int_equal(count(text, arch), machines[i].cpus);
-		assert_int_equal(count(text, "<pci "), count(text, " device=\"0x"));
-		assert_int_equal(count(text, "keep="), 0);
-		assert_int_equal(count(text, "<gpu"), 0);
+		assert_int_equal(nccl_count(text, arch), machines[i].cpus);
+		assert_int_equal(nccl_count(text, "<pci "), nccl_count(text, " device=\"0x"));
+		assert_int_equal(nccl_count(text, "keep="), 0);
+		assert_int_equal(nccl_count(text, "<gpu"), 0);
 		again = topology(path, NULL, 0, &err);
 		assert_string_equal(text, again);
 		free(again);
@@ -166,34 +127,81 @@ static void test_nets(void **state)
 	const struct ocs_nccl_port evil = { "x\"/><net name=\"y", 0, true, 0 };
 	const struct ocs_nccl_port socket = { "ens5", 0, false, 25000 };
 	const struct ocs_nccl_port twice[] = { { "mlx5_1", 1, true, 1 }, { "mlx5_1", 2, true, 1 } };
-	char *path = server(), *text;
+	char *path = nccl_server(), *text;
 	struct ocs_error err = { 0 };
 
 	(void)state;
 	text = topology(path, ports, 2, &err);
 	if (!text)
 		fail_msg("%s", err.text);
-	assert_int_equal(count(text, "<net "), 2);
-	assert_int_equal(count(text, "<net name=\"mlx5_0\" speed=\"100000\"/>"), 1);
-	assert_int_equal(count(text, "<net name=\"mlx5_3\"/>"), 1);
-	assert_int_equal(count(text, "class=\"0x0207"), 2);
-	assert_int_equal(count(text, "class=\"0x0302"), 8);
-	assert_int_equal(count(text, "class=\"0x060400"), 4);
+	assert_int_equal(nccl_count(text, "<net "), 2);
+	assert_int_equal(nccl_count(text, "<net name=\"mlx5_0\" speed=\"100000\"/>"), 1);
+	assert_int_equal(nccl_count(text, "<net name=\"mlx5_3\"/>"), 1);
+	assert_int_equal(nccl_count(text, "class=\"0x0207"), 2);
+	assert_int_equal(nccl_count(text, "class=\"0x0302"), 8);
+	assert_int_equal(nccl_count(text, "class=\"0x060400"), 4);
 	free(text);
 	text = topology(path, &socket, 1, &err);
-	spotless("one port", text);
-	assert_int_equal(count(text, "<net name=\"ens5\" speed=\"25000\"/>"), 1);
+	nccl_spotless("one port", text);
+	assert_int_equal(nccl_count(text, "<net name=\"ens5\" speed=\"25000\"/>"), 1);
 	free(text);
 	/* NCCL knows both ports of a device by one name */
 	text = topology(path, twice, 2, &err);
-	spotless("two ports", text);
-	assert_int_equal(count(text, "<net "), 1);
+	nccl_spotless("two ports", text);
+	assert_int_equal(nccl_count(text, "<net "), 1);
 	free(text);
 	assert_null(topology(path, &none, 1, &err));
 	assert_non_null(strstr(err.text, "mlx5_9"));
 	assert_null(topology(path, &evil, 1, &err));
 	assert_non_null(strstr(err.text, "not the name"));
 	free(path);
+}
+
+/* As the kernel writes it, in words of 32 bits: ranks must not describe a processor in two ways. */
+static void test_affinity(void **state)
+{
+	struct ocs_nccl_machine machine = { .topology = NULL };
+	char *path = nccl_server(), *text;
+	struct ocs_error err = { 0 };
+	hwloc_obj_t node;
+
+	(void)state;
+	text = topology(path, NULL, 0, &err);
+	assert_int_equal(nccl_count(text, "numaid=\"0\" arch=\"x86_64\" affinity=\"00000003\""), 1);
+	assert_int_equal(nccl_count(text, "numaid=\"1\" arch=\"x86_64\" affinity=\"0000000c\""), 1);
+	free(text);
+	free(path);
+	assert_int_equal(hwloc_topology_init(&machine.topology), 0);
+	assert_int_equal(hwloc_topology_set_synthetic(machine.topology, "numa:2 core:40 pu:1"), 0);
+	assert_int_equal(hwloc_topology_load(machine.topology), 0);
+	node = hwloc_get_obj_by_type(machine.topology, HWLOC_OBJ_NUMANODE, 1);
+	text = ocs_nccl_affinity(&machine, node);
+	assert_string_equal(text, "0000ffff,ffffff00,00000000");
+	free(text);
+	hwloc_topology_destroy(machine.topology);
+}
+
+/* What the kernel says of this machine, unless that is longer than NCCL's room. */
+static void test_affinity_live(void **state)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_nccl_machine *machine = ocs_nccl_machine_open(NULL, &err);
+	char *kernel = ocs_file_read("/sys/devices/system/node/node0/cpumap", 4096, NULL, NULL);
+	char *text;
+
+	(void)state;
+	if (!machine || !kernel || !machine->live || strlen(kernel) > 250) {
+		free(kernel);
+		ocs_nccl_machine_close(machine);
+		skip(); /* no NUMA nodes here */
+	}
+	text = ocs_nccl_affinity(machine,
+				 hwloc_get_obj_by_type(machine->topology, HWLOC_OBJ_NUMANODE, 0));
+	kernel[strcspn(kernel, "\n")] = '\0';
+	assert_string_equal(text, kernel);
+	free(text);
+	free(kernel);
+	ocs_nccl_machine_close(machine);
 }
 
 /* Every description at hand, with every port that hwloc sees in it: a file in which
@@ -234,8 +242,8 @@ static void test_every_machine(void **state)
 					assert_true(strlen(err.text) > 20);
 					continue;
 				}
-				spotless(path, text);
-				assert_int_equal(count(text, "<net "), used);
+				nccl_spotless(path, text);
+				assert_int_equal(nccl_count(text, "<net "), used);
 				written++;
 				free(text);
 			}
@@ -247,215 +255,6 @@ static void test_every_machine(void **state)
 		free(folders[f]);
 	}
 	assert_true(written >= 5);
-}
-
-static void test_graph(void **state)
-{
-	const struct ocs_nccl_port ports[] = { { "mlx5_3", 1, true, 400000 },
-					       { "mlx5_0", 1, true, 200000 },
-					       { "ens4", 0, false, 0 } };
-	const struct ocs_nccl_channel ring[] = { { 0, 1 }, { 1, 0 } }, same = { 1, 1 },
-				      fast = { 0, 0 };
-	const struct ocs_nccl_port two[] = { { "mlx5_0", 1, true, 0 }, { "mlx5_0", 2, true, 0 } };
-	char *path = server(), *text, *channel;
-	struct ocs_error err = { 0 };
-	struct ocs_nccl_machine *machine = ocs_nccl_machine_open(path, &err);
-
-	(void)state;
-	assert_non_null(machine);
-	text = ocs_nccl_graph(machine, ports, 2, ring, 2, false, &err);
-	if (!text)
-		fail_msg("%s", err.text);
-	spotless("graph", text);
-	/* NCCL counts mlx5_0 before mlx5_3; the slower port is the speed of all */
-	assert_non_null(strstr(text, "crossnic=\"1\" nchannels=\"2\" speedintra=\"25\" "
-				     "speedinter=\"25\""));
-	channel = strstr(text, "<channel>");
-	/* in by mlx5_3 beside GPUs 6 and 7, out by mlx5_0 beside 0 and 1 */
-	assert_int_equal(
-		strncmp(channel, "<channel>\n      <net dev=\"1\"/>\n      <gpu dev=\"6\"/>", 45),
-		0);
-	assert_non_null(
-		strstr(channel, "<gpu dev=\"0\"/>\n      <net dev=\"0\"/>\n    </channel>"));
-	assert_int_equal(count(text, "<gpu "), 16);
-	assert_non_null(strstr(text, "typeinter=\"PIX\""));
-	free(text);
-	text = ocs_nccl_graph(machine, ports, 2, &same, 1, false, &err);
-	assert_non_null(strstr(text, "crossnic=\"0\" nchannels=\"1\""));
-	free(text);
-	/* a faster port has two channels, which start at different GPUs */
-	text = ocs_nccl_graph(machine, ports, 1, &fast, 1, false, &err);
-	spotless("fast", text);
-	assert_non_null(strstr(text, "nchannels=\"2\" speedintra=\"25\""));
-	assert_int_equal(count(text, "<net dev=\"0\"/>\n      <gpu dev=\"6\"/>"), 1);
-	assert_int_equal(count(text, "<net dev=\"0\"/>\n      <gpu dev=\"7\"/>"), 1);
-	free(text);
-	assert_null(ocs_nccl_graph(machine, ports, 3, ring, 2, false, &err));
-	assert_non_null(strstr(err.text, "ens4"));
-	assert_null(ocs_nccl_graph(machine, two, 2, ring, 2, false, &err));
-	assert_non_null(strstr(err.text, "one PCI device"));
-	assert_null(ocs_nccl_graph(machine, ports, 2, ring, 0, false, &err));
-	ocs_nccl_machine_close(machine);
-	free(path);
-}
-
-/* The server with its first GPUS GPUs alone. */
-static struct ocs_nccl_machine *machine_with(int gpus)
-{
-	char *path = server(), *text = ocs_file_read(path, 1 << 20, NULL, NULL), *at = text;
-	char file[] = "/tmp/test_nccl.XXXXXX";
-	struct ocs_nccl_machine *machine;
-	struct ocs_error err = { 0 };
-	int fd = mkstemp(file);
-
-	assert_true(fd >= 0);
-	close(fd);
-	for (; (at = strstr(at, "[10de:2330]")); at++)
-		if (gpus-- <= 0)
-			memcpy(at, "[1af4", 5);
-	assert_int_equal(ocs_file_write(file, text, strlen(text), 0600, &err), 0);
-	machine = ocs_nccl_machine_open(file, &err);
-	assert_non_null(machine);
-	unlink(file);
-	free(text);
-	free(path);
-	return machine;
-}
-
-static const struct ocs_nccl_port two_ports[] = { { "mlx5_0", 1, true, 100000 },
-						  { "mlx5_1", 1, true, 100000 } };
-
-static void test_graph_without_gpu(void **state)
-{
-	const struct ocs_nccl_channel ring = { 0, 0 };
-	struct ocs_nccl_machine *machine = machine_with(0);
-	struct ocs_error err = { 0 };
-
-	(void)state;
-	assert_null(ocs_nccl_graph(machine, two_ports, 2, &ring, 1, true, &err));
-	assert_non_null(strstr(err.text, "no GPU"));
-	ocs_nccl_machine_close(machine);
-}
-
-/* What NCCL does with one GPU: in and out by the first port. */
-static void test_graph_of_one_gpu(void **state)
-{
-	const struct ocs_nccl_port *ports = two_ports;
-	const struct ocs_nccl_channel ring = { 1, 0 };
-	struct ocs_nccl_machine *machine = machine_with(1);
-	struct ocs_error err = { 0 };
-	char *text;
-
-	(void)state;
-	assert_null(ocs_nccl_graph(machine, ports, 2, &ring, 1, false, &err));
-	assert_non_null(strstr(err.text, "one GPU"));
-	text = ocs_nccl_graph(machine, ports, 2, &ring, 1, true, &err);
-	if (!text)
-		fail_msg("%s", err.text);
-	spotless("one GPU", text);
-	assert_non_null(strstr(text, "crossnic=\"0\""));
-	assert_int_equal(count(text, "<net dev=\"1\"/>"), 2);
-	free(text);
-	ocs_nccl_machine_close(machine);
-}
-
-/* A ring of three over duplex circuits, two of them between servers a and b. */
-static void test_circuits(void **state)
-{
-	static const char text[] =
-		"{\"servers\":3,\"degree\":4,\"directed\":false,\"nodes\":[\"a\",\"b\",\"c\"],"
-		"\"groups\":[{\"members\":[0,1,2],\"rings\":[[0,1,2],[0,2,1]],\"steps\":[1,2]}],"
-		"\"circuits\":[{\"a\":[0,0],\"b\":[1,0],\"ocs\":0,\"group\":0},"
-		"{\"a\":[1,1],\"b\":[2,1],\"ocs\":1,\"group\":0},"
-		"{\"a\":[2,2],\"b\":[0,2],\"ocs\":2,\"group\":0},"
-		"{\"a\":[0,3],\"b\":[1,3],\"ocs\":3,\"group\":0}]}";
-	static const char *const bad[] = {
-		"{}",
-		"[]",
-		"{\"nodes\":[\"a\"],\"circuits\":{}}",
-		"{\"nodes\":[\"b\"],\"circuits\":[]}",
-		"{\"nodes\":[\"a\"],\"circuits\":[1]}",
-		"{\"nodes\":[\"a\"],\"circuits\":[{\"a\":[0,0],\"b\":[1,0]}]}",
-		"{\"nodes\":[\"a\"],\"circuits\":[{\"a\":[0,-1],\"b\":[0,0]}]}",
-	};
-	struct ocs_nccl_circuits circuits;
-	struct ocs_error err = { 0 };
-	struct json_object *plan = json_tokener_parse(text);
-
-	(void)state;
-	assert_int_equal(ocs_nccl_circuits_read(plan, "a", &circuits, &err), 0);
-	assert_int_equal(circuits.count, 3);
-	assert_int_equal(circuits.list[1].interface, 2);
-	assert_string_equal(circuits.list[1].peer, "c");
-	/* c and a have one circuit, so there is one channel: in from c, out to b */
-	assert_int_equal(circuits.npassages, 1);
-	assert_int_equal(circuits.passages[0].in, 2);
-	assert_int_equal(circuits.passages[0].out, 0);
-	ocs_nccl_circuits_free(&circuits);
-	assert_int_equal(ocs_nccl_circuits_read(plan, "b", &circuits, &err), 0);
-	assert_int_equal(circuits.passages[0].in, 0);
-	assert_int_equal(circuits.passages[0].out, 1);
-	ocs_nccl_circuits_free(&circuits);
-	/* a group of its own does not hide the one that holds all */
-	json_object_array_put_idx(json_object_object_get(plan, "groups"), 1,
-				  json_object_get(json_object_array_get_idx(
-					  json_object_object_get(plan, "groups"), 0)));
-	json_object_array_put_idx(
-		json_object_object_get(plan, "groups"), 0,
-		json_tokener_parse("{\"members\":[0,1],\"rings\":[[0,1]],\"steps\":[1]}"));
-	for (int i = 0; i < 4; i++)
-		json_object_object_add(
-			json_object_array_get_idx(json_object_object_get(plan, "circuits"), i),
-			"group", json_object_new_int(1));
-	assert_int_equal(ocs_nccl_circuits_read(plan, "a", &circuits, &err), 0);
-	assert_int_equal(circuits.npassages, 1);
-	assert_int_equal(circuits.passages[0].in, 2);
-	ocs_nccl_circuits_free(&circuits);
-	assert_int_equal(ocs_nccl_circuits_read(plan, "d", &circuits, &err), -1);
-	ocs_nccl_circuits_free(&circuits);
-	json_object_put(plan);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		plan = json_tokener_parse(bad[i]);
-		assert_int_equal(ocs_nccl_circuits_read(plan, "a", &circuits, &err), -1);
-		ocs_nccl_circuits_free(&circuits);
-		json_object_put(plan);
-	}
-	assert_int_equal(ocs_nccl_circuits_read(NULL, "a", &circuits, &err), -1);
-}
-
-/* Whatever circuits exist together: both ends in one subnet, no two in the same. */
-static void test_subnets(void **state)
-{
-	enum { SERVERS = 6, DEGREE = 3, ENDS = SERVERS * DEGREE };
-	unsigned int seed = 7;
-
-	(void)state;
-	for (int round = 0; round < 200; round++) {
-		bool seen[ENDS] = { false };
-		int order[ENDS];
-
-		for (int i = 0; i < ENDS; i++)
-			order[i] = i;
-		for (int i = ENDS - 1; i > 0; i--) {
-			int j = (int)((seed = seed * 1103515245 + 12345) >> 8) % (i + 1),
-			    swap = order[i];
-
-			j = j < 0 ? -j : j;
-			order[i] = order[j];
-			order[j] = swap;
-		}
-		for (int i = 0; i < ENDS; i += 2) {
-			struct ocs_nccl_end a = { order[i] / DEGREE, order[i] % DEGREE };
-			struct ocs_nccl_end b = { order[i + 1] / DEGREE, order[i + 1] % DEGREE };
-			uint32_t x = ocs_nccl_subnet_address(0x0a800000, DEGREE, a, b);
-			uint32_t y = ocs_nccl_subnet_address(0x0a800000, DEGREE, b, a);
-
-			assert_int_equal(x ^ y, 1);
-			assert_in_range(x, 0x0a800000, 0x0a800000 + 2 * ENDS - 1);
-			assert_false(seen[(x - 0x0a800000) / 2]);
-			seen[(x - 0x0a800000) / 2] = true;
-		}
-	}
 }
 
 static void test_refusals(void **state)
@@ -501,7 +300,7 @@ static void test_refusals(void **state)
 /* A server's description with WHAT replaced by WITH, and what is said about it. */
 static void changed(const char *what, const char *with, const char *why)
 {
-	char *path = server(), *text = ocs_file_read(path, 1 << 20, NULL, NULL), *at, *copy;
+	char *path = nccl_server(), *text = ocs_file_read(path, 1 << 20, NULL, NULL), *at, *copy;
 	char file[] = "/tmp/test_nccl.XXXXXX";
 	int fd = mkstemp(file);
 	struct ocs_text out = { 0 };
@@ -545,72 +344,14 @@ static void test_lacking(void **state)
 	ocs_text_free(&many);
 }
 
-static bool has(char **env, int count, const char *entry)
-{
-	for (int i = 0; i < count; i++)
-		if (strcmp(env[i], entry) == 0)
-			return true;
-	return false;
-}
-
-static void test_environment(void **state)
-{
-	const struct ocs_nccl_port ports[] = { { "mlx5_0", 1, true, 0 }, { "mlx5_1", 0, true, 0 } };
-	const struct ocs_nccl_port sockets[] = { { "ens3", 0, false, 0 }, { "ens4", 0, false, 0 } };
-	struct ocs_nccl_setting setting = {
-		.topology_file = "/run/ocs/7/topo.xml",
-		.graph_file = "/run/ocs/7/graph.xml",
-		.ports = ports,
-		.nports = 2,
-		.management = "eth0",
-		.rails = true,
-		.subnets = "10.128.0.0/16",
-	};
-	char **env;
-	int n = ocs_nccl_environment(&setting, &env);
-
-	(void)state;
-	assert_int_equal(n, 12);
-	assert_true(has(env, n, "NCCL_ALGO=Ring"));
-	assert_true(has(env, n, "NCCL_CROSS_NIC=0"));
-	assert_true(has(env, n, "NCCL_IB_HCA==mlx5_0:1,mlx5_1"));
-	assert_true(has(env, n, "NCCL_SOCKET_IFNAME==eth0"));
-	assert_true(has(env, n, "NCCL_TOPO_FILE=/run/ocs/7/topo.xml"));
-	assert_true(has(env, n, "NCCL_GRAPH_FILE=/run/ocs/7/graph.xml"));
-	assert_true(has(env, n, "NCCL_IB_SUBNET_AWARE_ROUTING=1"));
-	assert_true(has(env, n, "NCCL_IB_SUBNET_PREFIX_LEN=31"));
-	assert_true(has(env, n, "NCCL_IB_ADDR_RANGE=10.128.0.0/16"));
-	for (int i = 1; i < n; i++)
-		assert_true(strcmp(env[i - 1], env[i]) < 0);
-	ocs_names_free(env, n);
-	/* without RDMA the sockets carry the data, and subnets steer nothing */
-	setting.ports = sockets;
-	n = ocs_nccl_environment(&setting, &env);
-	assert_int_equal(n, 8);
-	assert_true(has(env, n, "NCCL_SOCKET_IFNAME==ens3,ens4"));
-	ocs_names_free(env, n);
-	memset(&setting, 0, sizeof(setting));
-	n = ocs_nccl_environment(&setting, &env);
-	assert_int_equal(n, 4);
-	ocs_names_free(env, n);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_this_machine),
-		cmocka_unit_test(test_descriptions),
-		cmocka_unit_test(test_switches),
-		cmocka_unit_test(test_nets),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_lacking),
+		cmocka_unit_test(test_this_machine),  cmocka_unit_test(test_descriptions),
+		cmocka_unit_test(test_switches),      cmocka_unit_test(test_nets),
+		cmocka_unit_test(test_affinity),      cmocka_unit_test(test_affinity_live),
+		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_lacking),
 		cmocka_unit_test(test_every_machine),
-		cmocka_unit_test(test_graph),
-		cmocka_unit_test(test_circuits),
-		cmocka_unit_test(test_graph_without_gpu),
-		cmocka_unit_test(test_graph_of_one_gpu),
-		cmocka_unit_test(test_subnets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -186,6 +186,12 @@ static void test_topology(void **state)
 		  "no number: NCCL reads 1" },
 		{ SYSTEM(CPU "</cpu>" CPU "</cpu>"), MISREAD, "is also on line 1" },
 		{ SYSTEM("<cpu numaid=\"0\"/>"), NOTE, "without arch" },
+		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\"/><cpu numaid=\"1\" arch=\"ppc64\" "
+			 "affinity=\"f0\"/>"),
+		  MISREAD, "<cpu> without affinity: each rank" },
+		{ SYSTEM("<cpu numaid=\"0\" affinity=\"f\"/><cpu numaid=\"1\" arch=\"x86_64\" "
+			 "vendor=\"AuthenticAMD\" affinity=\"f0\"/>"),
+		  MISREAD, "<cpu> without arch, vendor, familyid, modelid: each rank" },
 		{ SYSTEM("<cpu numaid=\"0\" arch=\"riscv\"/>"), MISREAD, "arch=\"riscv\"" },
 		{ SYSTEM("<cpu numaid=\"0\" arch=\"ppc64\" affinity=\"0-3\"/>"), MISREAD,
 		  "affinity" },

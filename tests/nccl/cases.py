@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""What doc/nccl.md promises, case by case; `--table` prints what the judge finds."""
+
+import itertools
+import sys
+
+import fabrics
+import judge
+import machines
+
+RELEASES = ["2.21.5", "2.22.3", "2.24.3", "2.25.1", "2.26.2", "2.28.9", "2.29.2", "2.29.7", "2.30.7"]
+GRAPH = "  graph_file: true\n"
+# GPUs, ports, sockets, NVLink, functions of a NIC, servers
+SERVERS = [
+    (1, 2, 1, False, 1, 4), (1, 4, 1, False, 1, 8), (2, 2, 1, False, 1, 4), (2, 2, 2, False, 1, 16),
+    (4, 4, 1, True, 1, 8), (4, 4, 2, False, 1, 8), (4, 2, 2, True, 1, 6), (8, 2, 1, True, 1, 4),
+    (8, 4, 2, False, 1, 4), (8, 4, 2, True, 1, 32), (8, 8, 2, True, 1, 8), (8, 8, 2, False, 1, 16),
+    (8, 4, 2, True, 2, 6), (8, 8, 2, False, 2, 8), (2, 4, 1, False, 2, 2), (4, 8, 2, True, 1, 3),
+]
+number = 0
+
+
+def result(good, name, seen=""):
+    global number
+    number += 1
+    print("%s %d - %s" % ("ok" if good else "not ok", number, name))
+    if not good:
+        print("\n".join("# " + line for line in str(seen).splitlines()[:30]))
+
+
+def words(gpus, ports, sockets, nvlink, functions, servers):
+    return "%d servers of %d GPUs, %d ports, %d sockets%s%s" % (
+        servers, gpus, ports, sockets, ", NVLink" if nvlink else "", ", two-function NICs" if functions > 1 else "")
+
+
+def machine_of(case, swapped=False):
+    gpus, ports, sockets, nvlink, functions, _ = case
+    return machines.Machine(gpus, ports, sockets, nvlink, functions, swapped=swapped)
+
+
+def all_on_circuits(jobs, releases):
+    """The first job and release where not all hops are on circuits, or None."""
+    for name, job in jobs:
+        for release in releases:
+            verdict = job.judge(release)
+            if not verdict.good() or verdict.doubled:
+                return "%s, NCCL %s: %s\n%s" % (name, release, verdict, job.servers[0].warnings)
+    return None
+
+
+def graph_files():
+    """The graph file steers every release alike."""
+    for directed in (False, True):
+        jobs = [(words(*case), fabrics.Job(machine_of(case), case[-1], directed=directed, nccl=GRAPH))
+                for case in SERVERS if case[0] > 1]
+        wrong = all_on_circuits(jobs, RELEASES)
+        result(not wrong, "%s: graph files, %d machines" % ("directed" if directed else "duplex", len(jobs)), wrong)
+
+
+def sockets():
+    """Processors are not doubled and servers not divided, and all NICs are used."""
+    for case in SERVERS:
+        if case[2] == 1:
+            continue
+        job = fabrics.Job(machine_of(case), case[-1])
+        seen = [(release, job.judge(release)) for release in RELEASES]
+        bad = [r for r in seen if r[1].doubled or r[1].divided or r[1].channels != len(job.held(0))]
+        result(not bad, words(*case) + ": all NICs, each processor once", "\n".join("%s %s" % b for b in bad))
+
+
+def judge_sees():
+    """The judge itself: what is taken out of a good job is seen."""
+    case = (8, 4, 2, False, 1, 4)
+    job = fabrics.Job(machine_of(case), 4, nccl=GRAPH)
+    whole = [dict(s.files) for s in job.servers], [dict(s.env) for s in job.servers]
+
+    def after(change, release="2.30.7"):
+        for s, files, env in zip(job.servers, *whole):
+            s.files, s.env = dict(files), dict(env)
+            change(s)
+        return job.judge(release)
+
+    def no_affinity(s):
+        s.files["topo"] = "".join(part if i == 0 else part.split('"', 1)[1]
+                                  for i, part in enumerate(s.files["topo"].split(' affinity="')))
+
+    def without(key):
+        return lambda s: s.env.pop(key, None)
+
+    result(after(lambda s: None).good(), "the job as it is")
+    result(after(no_affinity).doubled, "no affinity: processors twice")
+    result(not after(no_affinity, "2.21.5").doubled, "no affinity: once in 2.21")
+    result(after(without("NCCL_NET_DISABLE_INTRA")).divided, "no NCCL_NET_DISABLE_INTRA: two servers of one")
+    result(not after(without("NCCL_GRAPH_FILE")).good(), "no NCCL_GRAPH_FILE: wrong ports")
+    verdict = job.judge("2.30.7", used=2)
+    result(verdict.failure is None, "graph file taken out: two GPUs", verdict)
+    after(lambda s: None)
+    result("dev" in (job.judge("2.30.7", used=2).failure or ""), "graph file: two of eight GPUs")
+
+    pair = fabrics.Job(machines.Machine(8, 4, 2, False, 2), 2, nccl=GRAPH)
+    for s in pair.servers:
+        s.env.pop("NCCL_NET_MERGE_LEVEL"), s.env.pop("NCCL_IB_MERGE_NICS")
+    result(not pair.judge("2.28.9").good(), "no merge level: two functions are one device")
+
+    crossed = fabrics.Job(machines.Machine(8, 4, 2, True), 2, nccl=GRAPH)
+    result(crossed.judge("2.25.1").good(), "parallel circuits", crossed.judge("2.25.1"))
+    for s in crossed.servers:
+        s.files["graph"] = s.files["graph"].replace('crossnic="0"', 'crossnic="1"')
+    for s in crossed.servers[::2]:
+        # the same channels, in another order than that of the neighbour
+        head, *channels = s.files["graph"].split("    <channel>")
+        channels[-1], tail = channels[-1].split("  </graph>")
+        s.files["graph"] = head + "".join("    <channel>" + channels[c ^ 1] for c in range(len(channels))) \
+            + "  </graph>" + tail
+    seen = [crossed.judge(r).good() for r in ("2.25.1", "2.26.2")]
+    result(seen == [True, False], "crossnic 1 exchanges channels up to 2.25 only", seen)
+
+
+def table():
+    for case, directed in itertools.product(SERVERS, (False, True)):
+        print("%s, %s" % (words(*case), "directed" if directed else "duplex"))
+        for title, subnets, nccl in (("defaults", False, ""), ("graph_file: false", False, "  graph_file: false\n"),
+                                     ("graph_file: true", False, GRAPH), ("subnets", True, "")):
+            job = fabrics.Job(machine_of(case), case[-1], directed=directed, subnets=subnets, nccl=nccl)
+            for release in ("2.21.5", "2.28.9", "2.30.7"):
+                print("    %-18s %-7s %s" % (title, release, job.judge(release)))
+
+
+def main(arguments):
+    if arguments == ["--table"]:
+        table()
+        return
+    for test in (judge_sees, sockets, graph_files):
+        test()
+    print("1..%d" % number)
+    sys.stdout.flush()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""Jobs on direct fabrics: plans by ocsctl, files by ocs-node, read by the judge."""
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+
+import judge
+
+BUILD = os.environ["OCS_BUILD_DIR"]
+OCSCTL = os.path.join(BUILD, "src/ocsctl/ocsctl")
+NODE = os.path.join(BUILD, "src/node/ocs-node")
+
+
+def call(*command):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    if done.returncode:
+        raise RuntimeError("%s: %s" % (" ".join(command), done.stderr))
+    return done.stdout
+
+
+class Job:
+    """The files of a job on SERVERS servers like MACHINE."""
+
+    def __init__(self, machine, servers, directed=False, subnets=False, nccl="", plan=(), reverse=False):
+        self.machine, self.count, self.directed = machine, servers, directed
+        self.names = machine.interfaces()
+        if reverse:     # interface 0 is the last on the bus
+            self.names.reverse()
+        self.folder = tempfile.mkdtemp()
+        try:
+            self.describe(subnets, nccl)
+            self.plan = json.loads(call(OCSCTL, "plan", "--json", "--fabric", self.path("ocs.yaml"), "--servers",
+                                        str(servers), *plan))
+            self.plan["nodes"] = ["d%d" % i for i in range(servers)]
+            with open(self.path("reply.json"), "w") as file:
+                json.dump({"id": 1, "ok": True, "plan": self.plan}, file)
+            self.servers = [self.prepare(name) for name in self.plan["nodes"]]
+        finally:
+            shutil.rmtree(self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def describe(self, subnets, nccl):
+        with open(self.path("machine.xml"), "w") as file:
+            file.write(self.machine.description())
+        degree = len(self.names)
+        with open(self.path("ocs.yaml"), "w") as file:
+            file.write("version: 1\nocsd:\n  listen: 127.0.0.1:6822\nswitches:\n  - name: s[0-%d]\n    driver: tl1\n"
+                       "    dialect: polatis\n    address: 10.20.0.{10 + index}:3082\n    size: %d\n"
+                       "    credentials: /etc/slurm/ocs.cred\n"
+                       "nccl:\n  hwloc_xml: %s\n  management: eth0\n%s"
+                       "fabrics:\n  - name: direct\n    kind: direct\n    nodes: d[0-%d]\n    degree: %d\n"
+                       "    xpus: %d\n    directed: %s\n%s    interfaces:\n%s"
+                       "    ports:\n      switch: s{interface}\n      port: server + 1\n"
+                       % (max(degree - 1, 1), self.count + 4, self.path("machine.xml"), nccl, self.count - 1, degree,
+                          len(self.machine.gpus), "true" if self.directed else "false",
+                          "    subnets: 10.128.0.0/16\n" if subnets else "",
+                          "".join("      - {name: ens%d, rdma: \"%s:1\", speed: %d}\n" % (i, name, self.machine.mbps)
+                                  for i, name in enumerate(self.names))))
+
+    def prepare(self, name):
+        folder = self.path(name)
+        call(NODE, "prepare", "--fabric", self.path("ocs.yaml"), "--dir", folder, "--job", "7", "--epoch", "1",
+             "--node", name, "--nodes", ",".join(self.plan["nodes"]), "--reply", self.path("reply.json"))
+        text = {}
+        for file in ("topo.xml", "graph.xml", "env", "subnets", "warnings"):
+            path = os.path.join(folder, file)
+            if os.path.exists(path):
+                with open(path) as opened:
+                    text[file] = opened.read()
+        env = dict(line.split("=", 1) for line in text.get("env", "").splitlines())
+        addresses = {}
+        for line in text.get("subnets", "").splitlines():
+            device, address = line.split()
+            addresses[self.names[int(device[3:])]] = address
+        server = judge.Server(name, self.machine, {"topo": text.get("topo.xml"), "graph": text.get("graph.xml")},
+                              env, addresses)
+        server.warnings = text.get("warnings", "")
+        return server
+
+    def circuits(self):
+        found = {}
+        for c in self.plan["circuits"]:
+            a, b = [(c[end][0], self.names[c[end][1]]) for end in "ab"]
+            found[a] = b
+            if not self.directed:
+                found[b] = a
+        return found
+
+    def held(self, server):
+        """Interfaces of SERVER that hold circuits."""
+        return sorted({c[end][1] for c in self.plan["circuits"] for end in "ab" if c[end][0] == server})
+
+    def judge(self, release, used=None):
+        return judge.judge(self.servers, self.circuits(), judge.Release(release), used)
