@@ -77,7 +77,7 @@ static int check_settings(const struct ocsd *d, const struct ocs_config *config,
 int ocsd_reload_check(const struct ocsd *d, const struct ocs_config *config, struct ocs_error *err)
 {
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (!job->dead && check_job(d, job, config->fabric, err))
+		if (job->state != OCSD_JOB_CLOSED && check_job(d, job, config->fabric, err))
 			return -1;
 	return check_settings(d, config, err);
 }

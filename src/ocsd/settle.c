@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/replan.h"
@@ -57,7 +57,7 @@ static void bury(struct ocsd *d)
 	while (*link) {
 		struct ocsd_job *job = *link;
 
-		if (!job->dead) {
+		if (job->state != OCSD_JOB_CLOSED) {
 			link = &job->next;
 			continue;
 		}
@@ -95,11 +95,11 @@ static void arm_timer(struct ocsd *d, bool soon)
 void ocsd_settle(struct ocsd *d)
 {
 	int64_t now_ns = ocs_now_ns();
-	bool more = ocsd_realise_write_due(d);
+	bool more = ocsd_circuits_write_due(d);
 
 	ocsd_clock_watch(d);
 	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
-		if (job->repair.why || job->repair.mending)
+		if (job->repair.why || job->state == OCSD_JOB_REPAIRING)
 			ocsd_repair_progress(d, job);
 	/* A switch that comes up may let a job start on others. */
 	for (int pass = 0; pass < PASSES; pass++) {

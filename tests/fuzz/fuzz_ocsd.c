@@ -192,7 +192,7 @@ static struct ocsd *daemon_start(void)
 static void forget_all(struct ocsd *d)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (!job->dead)
+		if (job->state != OCSD_JOB_CLOSED)
 			ocsd_job_gone(d, job, "the next input comes");
 	work(d);
 	CHECK(!d->jobs && !d->replies.first && !d->server.clients && !d->server.transactions);

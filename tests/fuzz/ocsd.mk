@@ -5,7 +5,7 @@
 # (worker.c).  Folders are written out: automake wants these names for make dist even where
 # the conditional around this file, and with it any variable set here, is out.
 OCSD_PARTS = ../../src/ocsd/degraded_mode.c ../../src/ocsd/jobs/allocation.c \
-	../../src/ocsd/jobs/connect.c ../../src/ocsd/jobs/degraded.c ../../src/ocsd/jobs/forwarding.c \
+	../../src/ocsd/jobs/circuits.c ../../src/ocsd/jobs/connect.c ../../src/ocsd/jobs/job_state.c ../../src/ocsd/jobs/degraded.c ../../src/ocsd/jobs/forwarding.c \
 	../../src/ocsd/jobs/lifecycle.c ../../src/ocsd/jobs/lookahead.c ../../src/ocsd/jobs/node_presence.c \
 	../../src/ocsd/jobs/plan.c ../../src/ocsd/jobs/replan.c ../../src/ocsd/jobs/restore.c \
 	../../src/ocsd/metrics/exporter.c ../../src/ocsd/metrics/http.c ../../src/ocsd/ops/apply.c \
@@ -20,7 +20,7 @@ OCSD_PARTS = ../../src/ocsd/degraded_mode.c ../../src/ocsd/jobs/allocation.c \
 	../../src/ocsd/protocol/log_limit.c ../../src/ocsd/protocol/munge.c \
 	../../src/ocsd/protocol/pending_reply.c ../../src/ocsd/protocol/rate_limit.c \
 	../../src/ocsd/protocol/role.c ../../src/ocsd/protocol/transaction.c ../../src/ocsd/reload.c ../../src/ocsd/settle.c \
-	../../src/ocsd/state/counters.c ../../src/ocsd/state/events.c ../../src/ocsd/state/out_of_service.c \
+	../../src/ocsd/state/counters.c ../../src/ocsd/state/events.c ../../src/ocsd/state/job_states.c ../../src/ocsd/state/out_of_service.c \
 	../../src/ocsd/state/switch_state.c ../../src/ocsd/store/audit.c ../../src/ocsd/store/clock.c \
 	../../src/ocsd/store/history.c ../../src/ocsd/store/schema.c ../../src/ocsd/store/store.c \
 	../../src/ocsd/switches/notification.c ../../src/ocsd/switches/readback.c \

@@ -211,7 +211,7 @@ inline do_command(which)
 #define EVERY_NODE(e) (heard[e] == ALL_NODES)
 #endif
 
-/* ocsd/jobs/connect.c:ocsd_realise_abandon */
+/* ocsd/jobs/circuits.c:ocsd_circuits_abandon */
 inline abandon(e)
 {
 	if
@@ -228,7 +228,7 @@ inline abandon(e)
 	fi
 }
 
-/* ocsd/ops/pending_reply.c:ocsd_wait_gone */
+/* ocsd/ops/apply.c:apply_due */
 inline answer_gone(e)
 {
 	if :: AT(0, e) == ASKED -> AT(0, e) = EMPTY :: else fi;
@@ -295,7 +295,7 @@ inline start(e)
 	fi
 }
 
-/* ocsd/jobs/connect.c:ocsd_realise_check, ocsd/ops/pending_reply.c:ocsd_wait_realised */
+/* ocsd/jobs/connect.c:ocsd_realise_check, ocsd/ops/apply.c:apply_due */
 inline check(e)
 {
 	if
@@ -319,7 +319,7 @@ inline check(e)
 	fi
 }
 
-/* ocsd/jobs/job.c: the row is removed */
+/* ocsd/jobs/lifecycle.c: the row is removed */
 inline forget(e)
 {
 	row[e] = NONE;
@@ -331,7 +331,7 @@ inline forget(e)
 	DROP(met, e); DROP(seen, e)
 }
 
-/* ocsd/jobs/job.c:ocsd_job_progress */
+/* ocsd/jobs/lifecycle.c:ocsd_job_progress */
 inline progress(e)
 {
 	if
@@ -430,7 +430,7 @@ inline table_read()
 	fi
 }
 
-/* ocsd/jobs/connect.c:ocsd_circuits_lost */
+/* ocsd/jobs/circuits.c:ocsd_circuits_lost */
 inline doubt(e)
 {
 	if :: sure == SURE -> unsure = 0 :: else fi;

@@ -90,3 +90,7 @@ test_ocsd_late_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)
 check_PROGRAMS += test_ocsd_heard
 test_ocsd_heard_SOURCES = ocsd/test_ocsd_heard.c $(OCSD_RIG)
 test_ocsd_heard_LDADD = $(OCSD_RIG_LIBS)
+check_PROGRAMS += test_job_state
+test_job_state_SOURCES = ocsd/test_job_state.c ../../src/ocsd/jobs/job_state.c \
+	../../src/ocsd/state/job_states.c
+test_job_state_LDADD = $(UTIL) $(CMOCKA_LIBS)

@@ -11,29 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const job_states[] = {
-	[OCSD_COMMITTED] = "committed", [OCSD_APPLYING] = "applying", [OCSD_REALISED] = "realised",
-	[OCSD_FAILED] = "failed",	[OCSD_ENDED] = "ended",
-};
-
 static const char *const circuit_states[] = {
-	[OCSD_PLANNED] = "PLANNED",	[OCSD_CONNECTING] = "PENDING_CONNECTION",
-	[OCSD_CONNECTED] = "CONNECTED", [OCSD_DELETING] = "PENDING_DELETION",
-	[OCSD_BROKEN] = "FAILED",	[OCSD_GONE] = "GONE",
+	[OCSD_PLANNED] = "PLANNED",	  [OCSD_CONNECTING] = "PENDING_CONNECTION",
+	[OCSD_CONNECTED] = "CONNECTED",	  [OCSD_DELETING] = "PENDING_DELETION",
+	[OCSD_CIRCUIT_FAILED] = "FAILED", [OCSD_GONE] = "GONE",
 };
-
-const char *ocsd_job_state_name(const struct ocsd_job *job)
-{
-	if (job->ended || job->breaking)
-		return job_states[OCSD_ENDED];
-	if (job->prepared && job->state != OCSD_FAILED)
-		return "prepared";
-	if (job->state == OCSD_REALISED && job->repair.mending)
-		return "repairing";
-	if (job->state == OCSD_REALISED && job->error)
-		return "degraded";
-	return job_states[job->state];
-}
 
 size_t ocsd_job_circuits(const struct ocsd_job *job)
 {
@@ -48,7 +30,7 @@ const char *ocsd_circuit_state_name(enum ocsd_circuit_state state)
 struct ocsd_job *ocsd_job_find(struct ocsd *d, uint32_t job, uint64_t epoch)
 {
 	for (struct ocsd_job *at = d->jobs; at; at = at->next)
-		if (at->job == job && at->epoch == epoch && !at->dead)
+		if (at->job == job && at->epoch == epoch && at->state != OCSD_JOB_CLOSED)
 			return at;
 	return NULL;
 }
@@ -58,7 +40,8 @@ struct ocsd_job *ocsd_job_newest(struct ocsd *d, uint32_t job)
 	struct ocsd_job *newest = NULL;
 
 	for (struct ocsd_job *at = d->jobs; at; at = at->next)
-		if (at->job == job && !at->dead && (!newest || at->epoch > newest->epoch))
+		if (at->job == job && at->state != OCSD_JOB_CLOSED &&
+		    (!newest || at->epoch > newest->epoch))
 			newest = at;
 	return newest;
 }

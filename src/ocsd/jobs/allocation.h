@@ -40,7 +40,6 @@ struct json_object *ocsd_job_pending(struct ocsd *d, const struct ocsd_job *job)
  * alone are to blame.  An array, or NULL if there are none. */
 struct json_object *ocsd_job_ports_to_blame(struct ocsd *d, const struct ocsd_job *job);
 
-const char *ocsd_job_state_name(const struct ocsd_job *job);
 const char *ocsd_circuit_state_name(enum ocsd_circuit_state state);
 struct ocs_placer *ocsd_placer(struct ocsd *d, const struct ocs_section *section);
 

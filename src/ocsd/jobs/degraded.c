@@ -9,6 +9,9 @@
 #include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/job_state.h"
+#include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
@@ -19,11 +22,6 @@
 
 #include <json-c/json.h>
 #include <stdlib.h>
-
-static bool running(const struct ocsd_job *job)
-{
-	return job->state == OCSD_REALISED && !job->ended && !job->breaking && !job->dead;
-}
 
 static void say(struct ocsd *d, const struct ocsd_job *job, const char *what, const char *sw,
 		const char *error, bool unsure)
@@ -47,7 +45,7 @@ void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_swi
 {
 	/* Once: what follows from the first failure is no news.  A plan that was kept to
 	 * though a port failed is another matter. */
-	if (!job || !running(job) || (job->error && !job->plan))
+	if (!job || !ocsd_job_may(job, OCSD_JOB_DEGRADE) || (job->error && !job->plan))
 		return;
 	free(job->error);
 	free(job->failed_switch);
@@ -55,10 +53,24 @@ void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_swi
 	job->error = ocs_strdup(why);
 	d->counters.jobs_failed++;
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, why);
-	ocsd_store_job_update(d, job);
+	ocsd_job_move(d, job, OCSD_JOB_DEGRADE);
 	ocsd_audit(d, &(struct ocsd_audit){
 			      .job = job, .sw = sw, .what = "circuit_failed", .reply = why });
 	say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, why, false);
+}
+
+void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const char *why)
+{
+	struct ocsd_job *job = circuit->job;
+	const struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	/* A running job on a direct fabric may do without it. */
+	if (ocsd_job_running(job) && job->plan)
+		ocsd_repair_want(d, job, why, true);
+	else if (ocsd_job_running(job))
+		ocsd_job_broken(d, job, sw, why);
+	else
+		ocsd_job_fail(d, job, sw, why);
 }
 
 void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why)
@@ -95,13 +107,13 @@ static bool whole(struct ocsd *d, const struct ocsd_job *job)
 
 void ocsd_broken_check(struct ocsd *d, struct ocsd_job *job)
 {
-	if (!job || !running(job) || job->plan || !job->error || !whole(d, job))
+	if (!job || job->state != OCSD_JOB_DEGRADED || job->plan || !whole(d, job))
 		return;
 	free(job->error);
 	free(job->failed_switch);
 	job->error = job->failed_switch = NULL;
 	ocs_log(OCS_LOG_INFO, "job %u: all of its circuits are there again", job->job);
-	ocsd_store_job_update(d, job);
+	ocsd_job_move(d, job, OCSD_JOB_RESTORE);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "circuit_restored" });
 	say(d, job, OCS_EVENT_CIRCUIT_RESTORED, NULL, NULL, false);
 }
@@ -111,8 +123,8 @@ void ocsd_broken_retry(struct ocsd *d, struct ocsd_switch *sw)
 	for (int in = 1; in <= sw->description->size; in++) {
 		struct ocsd_circuit *circuit = sw->by_in[in];
 
-		if (!circuit || circuit->state != OCSD_BROKEN || !running(circuit->job) ||
-		    circuit->job->plan)
+		if (!circuit || circuit->state != OCSD_CIRCUIT_FAILED ||
+		    !ocsd_job_running(circuit->job) || circuit->job->plan)
 			continue;
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		ocsd_store_circuit(d, circuit);
@@ -130,7 +142,7 @@ static bool uses(const struct ocsd_job *job, const struct ocsd_switch *sw)
 void ocsd_broken_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (running(job) && !job->error && uses(job, sw))
+		if (ocsd_job_running(job) && !job->error && uses(job, sw))
 			say(d, job, why ? OCS_EVENT_CIRCUIT_FAILED : OCS_EVENT_CIRCUIT_RESTORED,
 			    sw->description->name, why, why != NULL);
 }
@@ -138,7 +150,7 @@ void ocsd_broken_switch(struct ocsd *d, const struct ocsd_switch *sw, const char
 void ocsd_broken_tell(struct ocsd *d)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (running(job) && job->error && !job->plan)
+		if (ocsd_job_running(job) && job->error && !job->plan)
 			say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, job->error,
 			    false);
 	for (int i = 0; i < d->fabric->nswitches; i++) {

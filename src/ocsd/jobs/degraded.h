@@ -17,6 +17,10 @@
 void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
 		     const char *why);
 
+/* CIRCUIT cannot be made because of WHY: the plan of its job is repaired, or its job is degraded
+ * or, before its nodes were answered, fails. */
+void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const char *why);
+
 /* The same for the job that uses port WHERE; on direct fabrics its plan is repaired. */
 void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why);
 

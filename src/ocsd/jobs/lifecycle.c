@@ -5,6 +5,7 @@
 
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/lookahead.h"
 #include "src/ocsd/state/events.h"
@@ -91,11 +92,10 @@ void ocsd_job_enter(struct ocsd *d, struct ocsd_job *job)
 
 void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason)
 {
-	if (!job->ended) {
-		job->ended = true;
+	if (ocsd_job_living(job)) {
+		ocsd_job_move(d, job, OCSD_JOB_END);
 		ocs_log(OCS_LOG_INFO, "job %u left its allocation (epoch %llu): %s", job->job,
 			(unsigned long long)job->epoch, reason ? reason : "no reason given");
-		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "end", .after = reason });
 	}
 	d->replies.due = true;
@@ -104,17 +104,16 @@ void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason)
 
 void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 {
-	if (!job->gone) {
-		if (job->prepared)
+	if (!job->farewell.gone) {
+		if (ocsd_job_prepared(job))
 			ocsd_ahead_leave_line(d, job);
-		job->gone = true;
-		job->ended = true;
+		job->farewell.gone = true;
+		ocsd_job_move(d, job, OCSD_JOB_GONE);
 		ocs_log(OCS_LOG_INFO, "job %u is gone (epoch %llu): %s", job->job,
 			(unsigned long long)job->epoch, reason);
-		ocsd_store_job_update(d, job);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "gone", .after = reason });
 	}
-	job->announced = false; /* whoever took it for a living job has missed that */
+	job->farewell.released = false; /* whoever took it for a living job has missed that */
 	d->replies.due = true;
 	ocsd_job_progress(d, job);
 }
@@ -128,7 +127,7 @@ void ocsd_job_release(struct ocsd *d, struct ocsd_job *job, int node)
 		job->nreleased++;
 		ocsd_store_release(d, job, job->nodes[i]);
 	}
-	if (job->nreleased == job->nnodes && !job->ended)
+	if (job->nreleased == job->nnodes && ocsd_job_living(job))
 		ocsd_job_end(d, job, "every node has released it");
 	else
 		ocsd_job_progress(d, job);
@@ -138,8 +137,8 @@ static void announce_released(struct ocsd *d, struct ocsd_job *job)
 {
 	struct json_object *event;
 
-	if (!job->announced) {
-		job->announced = true;
+	if (!job->farewell.released) {
+		job->farewell.released = true;
 		event = ocs_event_job(OCS_EVENT_RELEASED, job->job, job->epoch);
 		ocsd_event_post(d, event);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "released" });
@@ -148,13 +147,10 @@ static void announce_released(struct ocsd *d, struct ocsd_job *job)
 	d->replies.due = true;
 }
 
-bool ocsd_job_break_due(const struct ocsd_job *job)
+bool ocsd_job_cut_due(const struct ocsd_job *job)
 {
-	if (job->gone || job->nreleased == job->nnodes)
-		return true;
-	/* No node was told yes: there is nothing to wait for. */
-	return job->ended &&
-	       (job->rolled_back || job->state == OCSD_COMMITTED || job->state == OCSD_APPLYING);
+	return job->state == OCSD_JOB_CUT_DUE ||
+	       (job->state == OCSD_JOB_LEAVING && job->nreleased == job->nnodes);
 }
 
 /* An ended job's circuit on a failed switch is in the way for who knows how
@@ -177,43 +173,47 @@ static void fail_blocked(struct ocsd *d, struct ocsd_job *job)
 	}
 }
 
+/* Gives back the ports of JOB, whose circuits are being cut, as they are seen gone. */
+static void cutting_progress(struct ocsd *d, struct ocsd_job *job)
+{
+	bool clean = ocsd_job_left(d, job, true) == 0;
+
+	if (ocsd_job_left(d, job, false)) {
+		/* a 1x2 switch need not wait for the slow ones behind it */
+		if (ocsd_ahead_has(job))
+			free_ports(d, job, false);
+		return;
+	}
+	free_ports(d, job, clean);
+	announce_released(d, job);
+	if (clean)
+		ocsd_job_move(d, job, OCSD_JOB_CLOSE);
+}
+
+/* Starts JOB once its ports are its own, if its circuits are needed now. */
+static void committed_progress(struct ocsd *d, struct ocsd_job *job)
+{
+	if (ocsd_job_prepared(job))
+		ocsd_ahead_start(d, job);
+	else if (job->nwaiting == 0 && (job->adopt_running || job->napplies))
+		ocsd_realise_start(d, job);
+	else if (job->nwaiting && !job->adopt_running && job->napplies)
+		fail_blocked(d, job);
+}
+
 void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 {
-	if (job->dead)
-		return;
-	if (!job->breaking && ocsd_job_break_due(job)) {
-		job->breaking = true;
-		ocsd_realise_abandon(d, job);
+	if (ocsd_job_cut_due(job)) {
+		if (job->state == OCSD_JOB_LEAVING)
+			ocsd_job_move(d, job, OCSD_JOB_RELEASED);
+		ocsd_job_move(d, job, OCSD_JOB_CUT);
 	}
-	if (job->breaking) {
-		bool clean = ocsd_job_left(d, job, true) == 0;
-
-		if (ocsd_job_left(d, job, false)) {
-			/* a 1x2 switch need not wait for the slow ones behind it */
-			if (ocsd_ahead_has(job))
-				free_ports(d, job, false);
-			return;
-		}
-		free_ports(d, job, clean);
-		announce_released(d, job);
-		if (clean) {
-			job->dead = true;
-			ocsd_store_job_remove(d, job);
-		}
-		return;
-	}
-	if (!job->ended && job->state == OCSD_APPLYING && ocsd_ahead_has(job))
+	if (job->state == OCSD_JOB_CUTTING)
+		cutting_progress(d, job);
+	else if (job->state == OCSD_JOB_COMMITTED)
+		committed_progress(d, job);
+	else if (job->state == OCSD_JOB_APPLYING && ocsd_ahead_has(job))
 		ocsd_realise_more(d, job);
-	if (job->ended || job->state != OCSD_COMMITTED)
-		return;
-	if (job->prepared) {
-		ocsd_ahead_start(d, job);
-		return;
-	}
-	if (job->nwaiting == 0 && (job->wanted || job->napplies))
-		ocsd_realise_start(d, job);
-	else if (job->nwaiting && !job->wanted && job->napplies)
-		fail_blocked(d, job);
 }
 
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
@@ -234,28 +234,21 @@ void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
 void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
 		   const char *error)
 {
-	bool realised = job->state == OCSD_REALISED;
-
-	if (job->ended || job->breaking || job->state == OCSD_FAILED)
+	if (!ocsd_job_may(job, OCSD_JOB_FAIL))
 		return;
 	free(job->error);
-	if (job->prepared) {
+	if (ocsd_job_prepared(job)) {
 		job->error = ocs_strdup(error);
 		ocsd_job_gone(d, job, error);
 		return;
 	}
-	job->state = OCSD_FAILED;
 	d->counters.jobs_failed++;
 	free(job->failed_switch);
 	job->failed_switch = sw ? ocs_strdup(sw->description->name) : NULL;
 	job->error = ocs_strdup(error);
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, error);
 	/* A running job keeps what it has until it is taken off its nodes. */
-	if (!realised) {
-		job->rolled_back = true;
-		ocsd_realise_abandon(d, job);
-	}
-	ocsd_store_job_update(d, job);
+	ocsd_job_move(d, job, OCSD_JOB_FAIL);
 	ocsd_audit(d, &(struct ocsd_audit){
 			      .job = job, .sw = sw, .what = "job_failed", .reply = error });
 	ocsd_job_failed_event(d, job);

@@ -18,7 +18,7 @@ void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason);
 void ocsd_job_release(struct ocsd *d, struct ocsd_job *job, int node); /* -1: all */
 
 /* Whether nothing keeps the circuits of JOB from being cut. */
-bool ocsd_job_break_due(const struct ocsd_job *job);
+bool ocsd_job_cut_due(const struct ocsd_job *job);
 
 /* Takes the steps that are due: start, break, announce, free. */
 void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job);

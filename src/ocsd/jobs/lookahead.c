@@ -14,6 +14,8 @@
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/store/store.h"
 
 #include <string.h>
@@ -33,11 +35,6 @@ bool ocsd_ahead_has(const struct ocsd_job *job)
 	return job->section && job->section->ahead;
 }
 
-bool ocsd_ahead_circuit(struct ocsd *d, const struct ocsd_circuit *circuit)
-{
-	return d->switches[circuit->sw].description->moves;
-}
-
 /* How far SET is from being free for JOB: 0, 1 (until a job that ended has gone), 2. */
 static int occupied(struct ocsd *d, const struct ocsd_job *job, int set)
 {
@@ -54,8 +51,7 @@ static int occupied(struct ocsd *d, const struct ocsd_job *job, int set)
 				return 2;
 			port = port_of(d, where);
 			waits = port->owner && !port->next &&
-				(port->owner->ended || port->owner->breaking ||
-				 port->owner->prepared);
+				(!ocsd_job_living(port->owner) || ocsd_job_prepared(port->owner));
 			if (port->owner && !waits)
 				return 2;
 			worst |= waits;
@@ -72,7 +68,6 @@ void ocsd_ahead_recall(struct ocsd *d, struct ocsd_job *job)
 {
 	struct ocs_port second;
 
-	job->prepared = job->epoch == 0;
 	if (!ocsd_ahead_has(job) || !job->nnodes || !ocs_fabric_node(d->fabric, job->nodes[0]) ||
 	    ocs_section_set_port(job->section, 1, server_of(d, job, 0), 0, &second))
 		return;
@@ -99,39 +94,6 @@ int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 	return 0;
 }
 
-struct ocsd_circuit *ocsd_ahead_successor(struct ocsd *d, const struct ocsd_circuit *circuit)
-{
-	struct ocsd_job *next = d->switches[circuit->sw].ports[circuit->a].next;
-
-	if (!ocsd_ahead_circuit(d, circuit) || !next || next->state != OCSD_APPLYING ||
-	    next->ended || next->breaking)
-		return NULL;
-	for (size_t i = 0; i < next->ncircuits; i++) {
-		struct ocsd_circuit *other = next->circuits[i];
-
-		if (other->sw == circuit->sw && other->a == circuit->a &&
-		    (other->state == OCSD_PLANNED || other->state == OCSD_CONNECTING))
-			return other;
-	}
-	return NULL;
-}
-
-void ocsd_ahead_inherit(struct ocsd *d, const struct ocsd_circuit *gone)
-{
-	struct ocsd_switch *sw = &d->switches[gone->sw];
-
-	for (struct ocsd_job *job = d->jobs; job && ocsd_ahead_circuit(d, gone); job = job->next)
-		for (size_t i = 0; i < job->ncircuits; i++) {
-			struct ocsd_circuit *other = job->circuits[i];
-
-			if (other == gone || other->sw != gone->sw || other->a != gone->a ||
-			    (other->state != OCSD_CONNECTING && other->state != OCSD_DELETING))
-				continue;
-			for (int p = 0; p < other->npatches; p++)
-				sw->by_in[other->patches[p].in] = other;
-		}
-}
-
 void ocsd_ahead_leave_line(struct ocsd *d, struct ocsd_job *job)
 {
 	for (size_t i = 0; i < job->nports; i++)
@@ -147,8 +109,8 @@ void ocsd_ahead_give_way(struct ocsd *d, const struct ocsd_job *job)
 		struct ocsd_job *holders[] = { port->next, port->owner };
 
 		for (int k = 0; k < 2; k++)
-			if (holders[k] && holders[k] != job && holders[k]->prepared &&
-			    !holders[k]->gone)
+			if (holders[k] && holders[k] != job && ocsd_job_prepared(holders[k]) &&
+			    !holders[k]->farewell.gone)
 				ocsd_job_gone(d, holders[k], "another job got its nodes");
 	}
 }
@@ -161,8 +123,7 @@ void ocsd_ahead_start(struct ocsd *d, struct ocsd_job *job)
 		ocsd_job_fail(d, job, NULL, err.text);
 		return;
 	}
-	job->state = OCSD_APPLYING;
-	ocsd_store_job_update(d, job);
+	ocsd_job_move(d, job, OCSD_JOB_START);
 	/* on their way when ocsd ended */
 	for (size_t i = 0; i < job->ncircuits; i++)
 		if (job->circuits[i]->state == OCSD_CONNECTING)
@@ -198,19 +159,18 @@ struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job)
 {
 	struct ocsd_job *prepared = ocsd_job_find(d, job->job, 0);
 
-	if (!prepared || !prepared->prepared || prepared->ended || prepared->breaking)
+	if (!prepared || !ocsd_job_living(prepared))
 		return NULL;
-	if (prepared->state == OCSD_FAILED || prepared->error || !same_job(prepared, job)) {
+	if (prepared->error || !same_job(prepared, job)) {
 		ocsd_job_gone(d, prepared,
 			      prepared->error ? "a circuit of it failed" :
 						"the job got other nodes or another demand");
 		return NULL;
 	}
 	ocsd_store_job_remove(d, prepared);
-	prepared->prepared = false;
 	prepared->epoch = job->epoch;
 	prepared->uid = job->uid;
-	prepared->wanted = job->wanted;
+	prepared->adopt_running = job->adopt_running;
 	swap_text(&prepared->user, &job->user);
 	swap_text(&prepared->partition, &job->partition);
 	swap_text(&prepared->shape, &job->shape);
@@ -219,7 +179,7 @@ struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job)
 	if (job->epoch > d->slurmctld.max_epoch)
 		d->slurmctld.max_epoch = job->epoch;
 	ocs_log(OCS_LOG_INFO, "job %u was prepared: %s", job->job,
-		prepared->state == OCSD_REALISED ? "its circuits are verified" :
-						   "its circuits are on their way");
+		ocsd_job_running(prepared) ? "its circuits are verified" :
+					     "its circuits are on their way");
 	return prepared;
 }

@@ -11,22 +11,12 @@
 /* Whether JOB's section has two port sets. */
 bool ocsd_ahead_has(const struct ocsd_job *job);
 
-/* Whether CIRCUIT is a position of a 1x2 switch. */
-bool ocsd_ahead_circuit(struct ocsd *d, const struct ocsd_circuit *circuit);
-
 /* Chooses the port set of a new job; finds it out for one of the database. */
 void ocsd_ahead_choose(struct ocsd *d, struct ocsd_job *job);
 void ocsd_ahead_recall(struct ocsd *d, struct ocsd_job *job);
 
 /* Adds the positions of the 1x2 switches to JOB's circuits; -1 with ERR. */
 int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err);
-
-/* The position that the job in line wants of the 1x2 switch whose position CIRCUIT is
- * to go, so that both are one batch; or NULL. */
-struct ocsd_circuit *ocsd_ahead_successor(struct ocsd *d, const struct ocsd_circuit *circuit);
-
-/* GONE has left its 1x2 switch: who was sent there meanwhile is entered. */
-void ocsd_ahead_inherit(struct ocsd *d, const struct ocsd_circuit *gone);
 
 /* A prepared job that will not come stands in line no longer. */
 void ocsd_ahead_leave_line(struct ocsd *d, struct ocsd_job *job);

@@ -89,7 +89,7 @@ void ocsd_heard_save(struct ocsd *d)
 {
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
 		/* After kill -9 and a stop, who asked before is as unknown as before. */
-		if (job->prolog.met || job->ended || job->dead || job->prepared ||
+		if (job->prolog.met || !ocsd_job_living(job) || ocsd_job_prepared(job) ||
 		    !job->committed_ns)
 			continue;
 		for (size_t i = 0; i < job->nnodes && job->prolog.asked; i++)
@@ -102,8 +102,8 @@ void ocsd_heard_check(struct ocsd *d, struct ocsd_job *job)
 {
 	struct json_object *event;
 
-	if (job->prolog.met || job->state != OCSD_REALISED || job->repair.mending || job->ended ||
-	    job->breaking || job->prepared || job->prolog.nasked < job->nnodes)
+	if (job->prolog.met || !ocsd_job_settled(job) || ocsd_job_prepared(job) ||
+	    job->prolog.nasked < job->nnodes)
 		return;
 	job->prolog.met = true;
 	ocsd_store_met(d, job);
@@ -118,7 +118,7 @@ struct json_object *ocsd_heard_ready(const struct ocsd *d)
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
 		struct json_object *row;
 
-		if (!job->prolog.met || job->ended || job->dead)
+		if (!job->prolog.met || !ocsd_job_living(job))
 			continue;
 		row = json_object_new_object();
 		ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
@@ -151,7 +151,7 @@ void ocsd_heard_show(const struct ocsd_job *job, struct json_object *row)
 {
 	char **names;
 
-	if (job->prolog.met || job->ended || job->dead || job->prepared)
+	if (job->prolog.met || !ocsd_job_living(job) || ocsd_job_prepared(job))
 		return;
 	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
 	json_object_object_add(row, OCS_FIELD_UNHEARD,

@@ -172,7 +172,7 @@ static uint64_t *unusable(struct ocsd *d, const struct ocsd_job *job)
 {
 	uint64_t *failed = ocs_calloc(job->nnodes, sizeof(*failed));
 
-	if (!job->wanted)
+	if (!job->adopt_running)
 		ocsd_direct_unusable(d, job, failed, failed);
 	for (size_t s = 0; s < job->nnodes; s++)
 		if (failed[s])

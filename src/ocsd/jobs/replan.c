@@ -11,6 +11,8 @@
 #include "src/ocsd/jobs/plan.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
@@ -30,16 +32,10 @@ static bool intended(const struct ocsd_circuit *circuit)
 	return circuit->state != OCSD_GONE && circuit->state != OCSD_DELETING;
 }
 
-static bool running(const struct ocsd_job *job)
-{
-	return job->state == OCSD_REALISED && !job->ended && !job->breaking && !job->dead;
-}
-
 void ocsd_repair_want(struct ocsd *d, struct ocsd_job *job, const char *why, bool lost)
 {
 	(void)d;
-	if (!job || !job->section || job->section->kind != OCS_DIRECT || job->ended ||
-	    job->breaking)
+	if (!job || !job->section || job->section->kind != OCS_DIRECT || !ocsd_job_living(job))
 		return;
 	job->repair.lost |= lost;
 	if (job->repair.why)
@@ -183,7 +179,7 @@ static int change(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *p
 	for (size_t i = 0; i < before; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
-		if (kept[i] || !intended(circuit) || ocsd_ahead_circuit(d, circuit))
+		if (kept[i] || !intended(circuit) || ocsd_circuit_moves(d, circuit))
 			continue;
 		ocsd_circuit_set(d, circuit, circuit->sent ? OCSD_DELETING : OCSD_GONE);
 		ocsd_store_circuit(d, circuit);
@@ -207,7 +203,7 @@ static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why, co
 	free(job->error);
 	job->error = text;
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, text);
-	ocsd_store_job_update(d, job);
+	ocsd_job_move(d, job, OCSD_JOB_DEGRADE);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "degraded", .reply = text });
 	event = ocs_event_job(OCS_EVENT_DEGRADED, job->job, job->epoch);
 	ocs_field_add_text(event, OCS_FIELD_ERROR, text);
@@ -250,7 +246,7 @@ static bool quiet(const struct ocsd_job *job, size_t *broken)
 {
 	*broken = 0;
 	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state == OCSD_BROKEN)
+		if (job->circuits[i]->state == OCSD_CIRCUIT_FAILED)
 			++*broken;
 		else if (job->circuits[i]->state != OCSD_CONNECTED &&
 			 job->circuits[i]->state != OCSD_GONE)
@@ -262,7 +258,7 @@ static void finished(struct ocsd *d, struct ocsd_job *job)
 {
 	struct json_object *event = ocs_event_job(OCS_EVENT_PLAN, job->job, job->epoch);
 
-	job->repair.mending = false;
+	ocsd_job_move(d, job, OCSD_JOB_REPAIRED);
 	ocs_log(OCS_LOG_INFO, "job %u: repaired, %d circuits changed, revision %d of its plan",
 		job->job, job->repair.changed, job->revision);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repaired" });
@@ -286,8 +282,7 @@ static void start(struct ocsd *d, struct ocsd_job *job)
 			job->repair.changed);
 		free(job->error);
 		job->error = NULL;
-		job->repair.mending = true;
-		ocsd_store_job_update(d, job);
+		ocsd_job_move(d, job, OCSD_JOB_REPAIR);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job,
 						    .what = "repair",
 						    .before = why,
@@ -301,15 +296,15 @@ void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job)
 {
 	size_t broken;
 
-	if (!running(job))
+	if (!ocsd_job_running(job))
 		return;
 	/* One repair after the other: what is being cut must be gone first.  What one could
 	 * not make is for the next. */
-	if (job->repair.why && job->repair.mending && quiet(job, &broken) && broken)
-		job->repair.mending = false;
-	if (job->repair.why && !job->repair.mending)
+	if (job->repair.why && job->state == OCSD_JOB_REPAIRING && quiet(job, &broken) && broken)
+		ocsd_job_move(d, job, OCSD_JOB_REPAIRED);
+	if (job->repair.why && ocsd_job_settled(job))
 		start(d, job);
-	if (!job->repair.mending)
+	if (job->state != OCSD_JOB_REPAIRING)
 		return;
 	if (ocsd_realise_more(d, job) == 0 && quiet(job, &broken) && !broken)
 		finished(d, job);

@@ -6,6 +6,7 @@
 #include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/lookahead.h"
 #include "src/ocsd/jobs/replan.h"
@@ -101,14 +102,14 @@ static int load_job(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 	job->demand = copy(row, 10);
 	job->plan = copy(row, 11);
 	job->revision = revision(job->plan);
-	job->state = (enum ocsd_job_state)sqlite3_column_int(row, 12);
-	job->ended = sqlite3_column_int(row, 13);
-	job->gone = sqlite3_column_int(row, 14);
-	job->rolled_back = sqlite3_column_int(row, 15);
-	job->wanted = sqlite3_column_int(row, 16);
-	job->announced = sqlite3_column_int(row, 17);
+	job->farewell.gone = sqlite3_column_int(row, 14);
+	job->adopt_running = sqlite3_column_int(row, 16);
+	job->farewell.released = sqlite3_column_int(row, 17);
 	job->failed_switch = copy(row, 18);
 	job->error = copy(row, 19);
+	job->state =
+		ocsd_job_state_restore(sqlite3_column_int(row, 12), sqlite3_column_int(row, 13),
+				       job->farewell.gone, sqlite3_column_int(row, 15), job->error);
 	job->next = d->jobs;
 	d->jobs = job;
 	return 0;
@@ -278,9 +279,9 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 		struct ocsd_circuit *circuit = job->circuits[i];
 
 		/* A running job has circuits to come or to go: ocsd ended within a repair. */
-		if (job->state == OCSD_REALISED && !job->ended &&
+		if (ocsd_job_settled(job) &&
 		    (circuit->state == OCSD_PLANNED || circuit->state == OCSD_DELETING))
-			job->repair.mending = true;
+			ocsd_job_move(d, job, OCSD_JOB_REPAIR);
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
 		/* A batch with it may have been on its way when ocsd ended. */
@@ -297,18 +298,15 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 				*slot = circuit;
 		}
 	}
-	/* Its nodes ask again; until then nothing more is done for it. */
-	if (job->state == OCSD_APPLYING)
-		job->state = OCSD_COMMITTED;
 }
 
 /* What ocsd did not get round to before it ended. */
 static void resume_repair(struct ocsd *d, struct ocsd_job *job)
 {
-	if (job->state != OCSD_REALISED || !job->plan)
+	if (!ocsd_job_running(job) || !job->plan)
 		return;
 	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state == OCSD_BROKEN)
+		if (job->circuits[i]->state == OCSD_CIRCUIT_FAILED)
 			ocsd_repair_want(d, job, "a circuit is lost", true);
 	for (size_t i = 0; i < job->nports; i++)
 		if (d->switches[job->ports[i].sw].ports[job->ports[i].port].failed)
@@ -332,12 +330,12 @@ int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
 		return -1;
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		ocsd_ahead_recall(d, job);
-		if (job->ended && ocsd_job_break_due(job))
+		if (ocsd_job_cut_due(job))
 			drop_ports(job);
 	}
 	for (int turn = 0; turn < 3; turn++)
 		for (struct ocsd_job *job = d->jobs; job; job = job->next)
-			if (turn == (job->ended ? 0 : job->prepared ? 2 : 1))
+			if (turn == (!ocsd_job_living(job) ? 0 : ocsd_job_prepared(job) ? 2 : 1))
 				ocsd_job_claim(d, job);
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		load_cubes(d, job);

@@ -83,27 +83,28 @@ static void add_switches(struct ocs_text *text, const struct ocsd *d)
 /* Jobs and circuits by state, as ocsctl names the states. */
 static void add_jobs(struct ocs_text *text, const struct ocsd *d)
 {
-	static const struct {
-		const char *name;
-		enum ocsd_job_state state;
-	} jobs[] = {
-		{ "committed", OCSD_COMMITTED }, { "applying", OCSD_APPLYING },
-		{ "realised", OCSD_REALISED },	 { "failed", OCSD_FAILED },
-		{ "ended", OCSD_ENDED },
-	};
-	uint64_t of_job[OCSD_ENDED + 1] = { 0 }, of_circuit[OCSD_GONE + 1] = { 0 };
+	static const char *const gauges[] = { "committed", "applying", "realised", "failed",
+					      "ended" };
+	uint64_t of_job[OCSD_JOB_STATES] = { 0 }, of_circuit[OCSD_GONE + 1] = { 0 };
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->dead)
+		if (job->state == OCSD_JOB_CLOSED)
 			continue;
-		of_job[job->ended ? OCSD_ENDED : job->state]++;
+		of_job[job->state]++;
 		for (size_t i = 0; i < job->ncircuits; i++)
 			of_circuit[job->circuits[i]->state]++;
 	}
 	head(text, "jobs", "gauge", "Allocations that ocsd knows, by state.");
-	for (size_t i = 0; i < COUNT(jobs); i++)
-		ocs_text_add(text, "ocsd_jobs{state=\"%s\"} %llu\n", jobs[i].name,
-			     (unsigned long long)of_job[jobs[i].state]);
+	for (size_t i = 0; i < COUNT(gauges); i++) {
+		uint64_t count = 0;
+
+		for (int state = 0; state < OCSD_JOB_STATES; state++)
+			if (!strcmp(ocsd_job_state_entry((enum ocsd_job_state)state)->gauge,
+				    gauges[i]))
+				count += of_job[state];
+		ocs_text_add(text, "ocsd_jobs{state=\"%s\"} %llu\n", gauges[i],
+			     (unsigned long long)count);
+	}
 	head(text, "circuits", "gauge", "Circuits of these allocations, by state.");
 	for (int state = 0; state < OCSD_GONE; state++)
 		ocs_text_add(text, "ocsd_circuits{state=\"%s\"} %llu\n",

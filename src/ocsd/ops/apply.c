@@ -64,10 +64,9 @@ static bool apply_due(struct ocsd *d, const struct ocsd_pending_reply *reply, in
 	if (!job)
 		return reply->deadline_ns <= now_ns ||
 		       (wait->epoch && is_never(d, wait->job, wait->epoch));
-	if (job->ended || wait->elsewhere)
+	if (!ocsd_job_living(job) || wait->elsewhere)
 		return true;
-	return job->state == OCSD_REALISED && !job->repair.mending &&
-	       (!wait->meets || ocsd_forward_met(job)) &&
+	return ocsd_job_settled(job) && (!wait->meets || ocsd_forward_met(job)) &&
 	       (!wait->after || wait->after < job->revision);
 }
 
@@ -143,7 +142,7 @@ static void apply_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 	} else if (wait->elsewhere) {
 		ocsd_refuse(reply->client, reply->id, OCS_USAGE, NULL,
 			    "node %s is not in the allocation of job %u", wait->node, job->job);
-	} else if (job->ended) {
+	} else if (!ocsd_job_living(job)) {
 		ocsd_refuse(reply->client, reply->id, OCS_ERROR, gone_extra(job),
 			    "job %u has left this allocation%s%s", job->job, job->error ? ": " : "",
 			    job->error ? job->error : "");
@@ -210,7 +209,7 @@ static struct ocsd_job *living(struct ocsd *d, uint32_t number)
 {
 	struct ocsd_job *job = ocsd_job_newest(d, number);
 
-	return job && !job->ended && !job->breaking && !job->prepared ? job : NULL;
+	return job && ocsd_job_living(job) && !ocsd_job_prepared(job) ? job : NULL;
 }
 
 void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -236,7 +235,7 @@ void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	}
 	job = epoch ? ocsd_job_find(d, number, epoch) : living(d, number);
-	if ((job && (job->ended || job->breaking)) ||
+	if ((job && !ocsd_job_living(job)) ||
 	    (!job && epoch && (ocsd_job_over(d, number, epoch) || is_never(d, number, epoch)))) {
 		ocsd_refuse(client, id, OCS_ERROR, gone_extra(job),
 			    "epoch %llu of job %u has ended", (unsigned long long)epoch, number);
@@ -272,7 +271,7 @@ void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	/* An epoch comes from the prolog; without one it is somebody who tries. */
 	if (job && epoch)
 		ocsd_node_asked(d, job, ocsd_job_node(job, node));
-	if (job && job->state == OCSD_REALISED) {
+	if (job && ocsd_job_running(job)) {
 		d->replies.due = true;
 		ocsd_heard_check(d, job);
 	} else if (job) {

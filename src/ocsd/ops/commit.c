@@ -249,7 +249,7 @@ int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 
 static bool alive(const struct ocsd_job *other, const struct ocsd_job *job)
 {
-	return other && !other->ended && !other->breaking && !other->prepared &&
+	return other && ocsd_job_living(other) && !ocsd_job_prepared(other) &&
 	       other->job != job->job;
 }
 
@@ -328,7 +328,7 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 	struct ocsd_job *prepared = ocsd_ahead_adopt(d, job);
 
 	for (struct ocsd_job *old = d->jobs; old; old = old->next)
-		if (old->job == job->job && !old->dead && old != prepared)
+		if (old->job == job->job && old->state != OCSD_JOB_CLOSED && old != prepared)
 			ocsd_job_gone(d, old, "the job has a newer allocation");
 	if (prepared) {
 		ocsd_job_free(job);
@@ -346,12 +346,12 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
 		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",
 		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);
-	job->committed_ns = job->wanted ? 0 : ocs_now_ns();
+	job->committed_ns = job->adopt_running ? 0 : ocs_now_ns();
 	ocsd_apply_bind(d, job);
 	ocsd_job_progress(d, job);
 	ocsd_realise_check(d, job);
 	/* nobody was told while it was prepared */
-	if (prepared && job->state == OCSD_REALISED)
+	if (prepared && ocsd_job_running(job))
 		ocsd_realised_tell(d, job);
 }
 
@@ -384,8 +384,8 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
 	}
-	job->wanted = was_running(d, number);
-	if (owned(d, job, &err) || (!job->wanted && ocsd_commit_drained(d, job, &err))) {
+	job->adopt_running = was_running(d, number);
+	if (owned(d, job, &err) || (!job->adopt_running && ocsd_commit_drained(d, job, &err))) {
 		ocsd_job_free(job);
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;

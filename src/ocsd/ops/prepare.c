@@ -34,7 +34,7 @@ static int possible(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 					     "port %d of switch %s is held by "
 					     "job %u%s",
 					     job->ports[i].port, sw->description->name, other->job,
-					     other->prepared ? ", which is prepared" : "");
+					     ocsd_job_prepared(other) ? ", which is prepared" : "");
 	}
 	return 0;
 }
@@ -75,7 +75,7 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	/* Of one number and epoch there can be one only. */
 	before = ocsd_job_find(d, number, 0);
-	if (before && (before->ended || before->breaking)) {
+	if (before && !ocsd_job_living(before)) {
 		ocsd_refuse(client, id, OCS_NOT_NOW, NULL,
 			    "the circuits that were prepared for job %u "
 			    "before are not taken down yet",
@@ -84,21 +84,18 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	if (!before)
 		before = ocsd_job_newest(d, number);
-	if (before && !before->ended && !before->breaking) {
+	if (before && ocsd_job_living(before)) {
 		ocsd_refuse(client, id, OCS_ERROR, NULL,
-			    before->prepared ? "job %u is prepared already" :
-					       "job %u has its nodes already",
+			    ocsd_job_prepared(before) ? "job %u is prepared already" :
+							"job %u has its nodes already",
 			    number);
 		return;
 	}
 	job = default_section(d, request, &err) ? NULL :
 						  ocsd_commit_read(d, request, number, 0, &err);
-	if (job) {
-		job->prepared = true;
-		if (possible(d, job, &err) || ocsd_commit_drained(d, job, &err)) {
-			ocsd_job_free(job);
-			job = NULL;
-		}
+	if (job && (possible(d, job, &err) || ocsd_commit_drained(d, job, &err))) {
+		ocsd_job_free(job);
+		job = NULL;
 	}
 	if (!job) {
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
@@ -111,7 +108,7 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	ocs_log(OCS_LOG_INFO, "job %u is prepared on port set %d of %zu nodes", number, job->set,
 		job->nnodes);
 	ocsd_job_progress(d, job);
-	if (job->gone) {
+	if (job->farewell.gone) {
 		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", job->error);
 		return;
 	}

@@ -109,7 +109,7 @@ void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	job = ocsd_job_find(d, number, epoch);
 	/* An ended one will never be ready: slurmctld was killed before it had saved its end. */
-	if (!job || job->ended || job->dead) {
+	if (!job || !ocsd_job_living(job)) {
 		ocsd_refuse(client, id, OCS_ERROR, NULL, "job %u has no %sallocation of that epoch",
 			    number, job ? "living " : "");
 		return;

@@ -28,7 +28,8 @@ static bool release_due(struct ocsd *d, const struct ocsd_pending_reply *reply, 
 	const struct ocsd_job *job = ((const struct release_reply *)reply)->allocation;
 
 	(void)now_ns;
-	return !job->breaking || !ocsd_job_left(d, job, false);
+	return (job->state != OCSD_JOB_CUTTING && job->state != OCSD_JOB_CLOSED) ||
+	       !ocsd_job_left(d, job, false);
 }
 
 static void release_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
@@ -95,7 +96,7 @@ void ocsd_op_release(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	if (ocsd_request_job(client, id, request, &number, &epoch))
 		return;
 	job = epoch ? ocsd_job_find(d, number, epoch) : ocsd_job_newest(d, number);
-	if (job && job->prepared) {
+	if (job && ocsd_job_prepared(job)) {
 		release_wait(d, client, id, job);
 		ocsd_job_gone(d, job, "it will not come");
 	} else if (job) {

@@ -36,7 +36,7 @@ static bool may_see(const struct ocsd *d, const struct viewer *viewer, const str
 {
 	char number[32];
 
-	if (job->dead || !ocsd_role_owns(d, viewer->uid, job->uid))
+	if (job->state == OCSD_JOB_CLOSED || !ocsd_role_owns(d, viewer->uid, job->uid))
 		return false;
 	if (!viewer->name)
 		return true;
@@ -204,7 +204,7 @@ static int64_t *switch_circuits(const struct ocsd *d)
 	int64_t *counts = ocs_calloc((size_t)d->fabric->nswitches + 1, sizeof(*counts));
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		for (size_t i = 0; !job->dead && i < job->ncircuits; i++)
+		for (size_t i = 0; job->state != OCSD_JOB_CLOSED && i < job->ncircuits; i++)
 			counts[job->circuits[i]->sw] += shown(job->circuits[i]);
 	return counts;
 }
@@ -330,7 +330,9 @@ static struct json_object *cube_jobs(struct ocsd *d, const struct ocs_section *s
 	struct json_object *list = json_object_new_array();
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		for (int i = 0; !job->dead && job->section == section && i < job->ncubes; i++)
+		for (int i = 0;
+		     job->state != OCSD_JOB_CLOSED && job->section == section && i < job->ncubes;
+		     i++)
 			if (job->cubes[i] == cube)
 				json_object_array_add(list, json_object_new_int64(job->job));
 	return list;

@@ -82,15 +82,15 @@ static void end_strangers(struct ocsd *d, const struct ocsd_pair *pairs, bool *k
 	const char *stranger = "slurmctld does not know it any more";
 
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->dead || is_listed(pairs, known, count, job))
+		if (job->state == OCSD_JOB_CLOSED || is_listed(pairs, known, count, job))
 			continue;
 		/* Its nodes may have it still, also where slurmctld has said that it ended
 		 * and did not save that it had ever started. */
-		if (!job->gone && !job->prepared && job->nreleased < job->nnodes)
+		if (!job->farewell.gone && !ocsd_job_prepared(job) && job->nreleased < job->nnodes)
 			json_object_array_add(forgotten, listed_row(job));
-		if (confirms && !job->prepared)
+		if (confirms && !ocsd_job_prepared(job))
 			ocsd_job_end(d, job, stranger);
-		else if (!job->gone)
+		else if (!job->farewell.gone)
 			ocsd_job_gone(d, job, stranger);
 	}
 }
@@ -142,10 +142,11 @@ static struct json_object *switches_json(struct ocsd *d)
 static void list_jobs(struct ocsd *d, struct json_object *held, struct json_object *realised)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->dead || job->announced || job->prepared)
+		if (job->state == OCSD_JOB_CLOSED || job->farewell.released ||
+		    ocsd_job_prepared(job))
 			continue;
-		if (!job->ended && !job->breaking) {
-			if (job->state == OCSD_REALISED)
+		if (ocsd_job_living(job)) {
+			if (ocsd_job_running(job))
 				json_object_array_add(realised, json_object_new_int64(job->job));
 			continue;
 		}
@@ -205,10 +206,10 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	ocsd_client_subscribe(client);
 	/* What failed while nobody listened is said again. */
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (job->state == OCSD_FAILED && !job->ended && !job->dead)
+		if (ocsd_job_failed(job))
 			ocsd_job_failed_event(d, job);
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (job->state == OCSD_REALISED && !job->ended && !job->dead)
+		if (ocsd_job_running(job))
 			ocsd_realised_tell(d, job);
 	ocsd_broken_tell(d);
 }

@@ -33,7 +33,7 @@ void ocsd_op_unable(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    "unable needs a node of job %u and its error", number);
 		return;
 	}
-	if (job && !job->ended && job->state != OCSD_FAILED) {
+	if (job && ocsd_job_living(job) && !ocsd_job_failed(job)) {
 		text = ocs_asprintf("host %s cannot forward: %s", node, why);
 		free(job->failed_host);
 		job->failed_host = ocs_strdup(node);

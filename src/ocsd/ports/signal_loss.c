@@ -26,8 +26,8 @@ static bool watched(const struct ocsd_circuit *circuit)
 {
 	const struct ocsd_job *job = circuit->job;
 
-	return circuit->state == OCSD_CONNECTED && !job->ended && !job->breaking &&
-	       (job->state == OCSD_REALISED || job->prepared);
+	return circuit->state == OCSD_CONNECTED &&
+	       (ocsd_job_running(job) || (ocsd_job_living(job) && ocsd_job_prepared(job)));
 }
 
 /* A plan goes around a port at little cost; a job without one is told only of what

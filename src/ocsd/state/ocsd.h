@@ -19,6 +19,7 @@
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/ocsd/state/counters.h"
+#include "src/ocsd/state/job_states.h"
 #include "src/switch/switch.h"
 #include "src/util/error.h"
 #include "src/util/log.h"
@@ -40,12 +41,12 @@ struct ocsd_transaction;
 struct ocsd_worker;
 
 enum ocsd_circuit_state {
-	OCSD_PLANNED,	 /* committed; no node has asked yet */
-	OCSD_CONNECTING, /* must come to be */
-	OCSD_CONNECTED,	 /* seen in a read-back */
-	OCSD_DELETING,	 /* must go */
-	OCSD_BROKEN,	 /* lost, and a foreign patch is in the way */
-	OCSD_GONE,	 /* seen gone, or never made */
+	OCSD_PLANNED,	     /* committed; no node has asked yet */
+	OCSD_CONNECTING,     /* must come to be */
+	OCSD_CONNECTED,	     /* seen in a read-back */
+	OCSD_DELETING,	     /* must go */
+	OCSD_CIRCUIT_FAILED, /* lost, and a foreign patch is in the way */
+	OCSD_GONE,	     /* seen gone, or never made */
 };
 
 struct ocsd_circuit {
@@ -65,20 +66,17 @@ struct ocsd_circuit {
 				 * tried again at every poll */
 };
 
-enum ocsd_job_state {
-	OCSD_COMMITTED,
-	OCSD_APPLYING,
-	OCSD_REALISED,
-	OCSD_FAILED,
-	OCSD_ENDED,
-};
-
 /* A plan that has to do without a port (jobs/replan.h). */
 struct ocsd_repair {
-	char *why;    /* it has to be repaired, or NULL */
-	bool lost;    /* a circuit is gone for good: repair or fail */
-	bool mending; /* circuits of a repair are on their way */
-	int changed;  /* circuits of the last repair */
+	char *why;   /* it has to be repaired, or NULL */
+	bool lost;   /* a circuit is gone for good: repair or fail */
+	int changed; /* circuits of the last repair */
+};
+
+/* What ocsd and slurmctld have said to each other of the end of a job (jobs/lifecycle.h). */
+struct ocsd_farewell {
+	bool gone;     /* slurmctld: no epilog will come any more */
+	bool released; /* ocsd: event `released`, since then */
 };
 
 /* What the nodes of a job have said in their prologs (jobs/node_presence.h, forwarding.h). */
@@ -112,20 +110,14 @@ struct ocsd_job {
 	size_t nports, nwaiting;
 	struct ocsd_circuit **circuits;
 	size_t ncircuits, ngone;
-	enum ocsd_job_state state;
-	bool ended;			 /* left its allocation */
-	bool gone;			 /* no epilog will come any more */
-	bool breaking;			 /* its circuits are being cut */
-	bool rolled_back;		 /* failed before any node was told yes */
-	bool wanted;			 /* realise without a node asking: it is running */
-	bool announced;			 /* `released` was sent */
-	bool dead;			 /* to be freed at the next settle */
+	enum ocsd_job_state state; /* only jobs/job_state.c changes it */
+	bool adopt_running;	   /* it ran when it was committed: realise it unasked */
+	struct ocsd_farewell farewell;
 	int unwritten;			 /* all of its circuits were seen, which the store is still
 				 * to be told: 1, after a pass 2; else 0 */
 	struct json_object *plan_object; /* the same, read; NULL: not yet */
 	int revision;			 /* of its plan, 0: none */
 	int set;			 /* its port set, in sections with look-ahead */
-	bool prepared;			 /* not committed: waits for its nodes (epoch 0) */
 	struct ocsd_repair repair;
 	struct ocsd_prolog prolog;
 	int64_t committed_ns; /* 0: before this ocsd was started, or it ran already */

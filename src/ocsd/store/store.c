@@ -23,8 +23,9 @@
 static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_JOB_ADD] = "INSERT INTO jobs VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
 	[OCSD_SQL_JOB_UPDATE] =
-		"UPDATE jobs SET plan=?, state=?, ended=?, gone=?, rolled_back=?, wanted=?,"
-		" announced=?, failed_switch=?, error=? WHERE job=? AND epoch=?",
+		"UPDATE jobs SET plan=?1, state=CASE WHEN ?2<0 THEN state ELSE ?2 END, ended=?3, gone=?4,"
+		" rolled_back=CASE WHEN ?5<0 THEN rolled_back ELSE ?5 END, wanted=?6,"
+		" announced=?7, failed_switch=?8, error=?9 WHERE job=?10 AND epoch=?11",
 	[OCSD_SQL_JOB_REMOVE] = "DELETE FROM jobs WHERE job=? AND epoch=?",
 	[OCSD_SQL_PORTS_REMOVE] = "DELETE FROM ports WHERE job=? AND epoch=?",
 	[OCSD_SQL_CIRCUITS_REMOVE] = "DELETE FROM circuits WHERE job=? AND epoch=?",
@@ -274,15 +275,18 @@ static const char *switch_name(struct ocsd *d, int sw)
 	return d->fabric->switches[sw].name;
 }
 
+/* A new job is living: its columns have no KEEP. */
 void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job)
 {
+	const struct ocsd_job_state_entry *state = ocsd_job_state_entry(job->state);
 	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
 
 	ocsd_store_run(d->store, OCSD_SQL_JOB_ADD, "iiisssssssssiiiiiissd", (int64_t)job->job,
 		       (int64_t)job->epoch, (int64_t)job->uid, job->user, job->section_name,
 		       job->partition, nodes, job->shape, job->conn, job->placement, job->demand,
-		       job->plan, (int64_t)job->state, (int64_t)job->ended, (int64_t)job->gone,
-		       (int64_t)job->rolled_back, (int64_t)job->wanted, (int64_t)job->announced,
+		       job->plan, (int64_t)state->stored, (int64_t)state->over,
+		       (int64_t)job->farewell.gone, (int64_t)state->rolled_back,
+		       (int64_t)job->adopt_running, (int64_t)job->farewell.released,
 		       job->failed_switch, job->error, ocsd_wall_clock());
 	free(nodes);
 	for (size_t i = 0; i < job->nports; i++)
@@ -295,10 +299,13 @@ void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job)
 
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job)
 {
-	ocsd_store_run(d->store, OCSD_SQL_JOB_UPDATE, "siiiiiissii", job->plan, (int64_t)job->state,
-		       (int64_t)job->ended, (int64_t)job->gone, (int64_t)job->rolled_back,
-		       (int64_t)job->wanted, (int64_t)job->announced, job->failed_switch,
-		       job->error, (int64_t)job->job, (int64_t)job->epoch);
+	const struct ocsd_job_state_entry *state = ocsd_job_state_entry(job->state);
+
+	ocsd_store_run(d->store, OCSD_SQL_JOB_UPDATE, "siiiiiissii", job->plan,
+		       (int64_t)state->stored, (int64_t)state->over, (int64_t)job->farewell.gone,
+		       (int64_t)state->rolled_back, (int64_t)job->adopt_running,
+		       (int64_t)job->farewell.released, job->failed_switch, job->error,
+		       (int64_t)job->job, (int64_t)job->epoch);
 }
 
 void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job)

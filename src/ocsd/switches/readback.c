@@ -9,7 +9,7 @@
 #include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/switches/readback.h"
 #include "src/ocsd/jobs/lifecycle.h"
-#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/ports/selftest.h"
 #include "src/ocsd/store/store.h"
@@ -149,15 +149,9 @@ static void break_circuit(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_ci
 			     "patch %d>%d, which is not ours, is in the way",
 			     circuit->a, circuit->b, sw->description->name, what.in, what.out);
 
-	ocsd_circuit_set(d, circuit, OCSD_BROKEN);
+	ocsd_circuit_set(d, circuit, OCSD_CIRCUIT_FAILED);
 	ocsd_store_circuit(d, circuit);
-	/* A running job on a direct fabric may do without it. */
-	if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
-		ocsd_repair_want(d, circuit->job, text, true);
-	else if (circuit->job->state == OCSD_REALISED)
-		ocsd_job_broken(d, circuit->job, sw, text);
-	else
-		ocsd_job_fail(d, circuit->job, sw, text);
+	ocsd_circuit_failed(d, circuit, text);
 	free(text);
 }
 
@@ -184,8 +178,7 @@ static void check_circuit(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_ci
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		ocsd_store_circuit(d, circuit);
 	}
-	if (circuit->state == OCSD_CONNECTING && !seen &&
-	    (circuit->job->state == OCSD_APPLYING || circuit->job->state == OCSD_REALISED) &&
+	if (circuit->state == OCSD_CONNECTING && !seen && ocsd_job_connects(circuit->job) &&
 	    obstructed(circuit, table, by_out, &what))
 		break_circuit(d, sw, circuit, what);
 }

@@ -11,6 +11,7 @@
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/switches/scheduler.h"
 #include "src/ocsd/ports/optical_power.h"
+#include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/ports/selftest.h"
@@ -30,8 +31,7 @@
 
 static bool to_add(const struct ocsd_circuit *circuit)
 {
-	return circuit->state == OCSD_CONNECTING &&
-	       (circuit->job->state == OCSD_APPLYING || circuit->job->state == OCSD_REALISED);
+	return circuit->state == OCSD_CONNECTING && ocsd_job_connects(circuit->job);
 }
 
 static void gather(struct ocsd *d, struct ocsd_switch *sw)
@@ -58,7 +58,7 @@ static void gather(struct ocsd *d, struct ocsd_switch *sw)
 			continue;
 		}
 		sw->batch.removing[sw->batch.nremoving++] = circuit;
-		next = ocsd_ahead_successor(d, circuit);
+		next = ocsd_circuit_successor(d, circuit);
 		if (!next)
 			continue;
 		next->state = OCSD_CONNECTING;
@@ -183,7 +183,7 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 		 * they are next to each other more often than not.  Those of a job that
 		 * is not yet answered are written when it is: until then nobody counts on
 		 * them, and an ocsd that ends here finds them on the switch. */
-		if (circuit->job != last && circuit->job->state != OCSD_APPLYING &&
+		if (circuit->job != last && circuit->job->state != OCSD_JOB_APPLYING &&
 		    !ocsd_circuit_unsure(d, circuit))
 			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING, OCSD_CONNECTED);
 		last = circuit->job;
@@ -220,17 +220,11 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
-		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_BROKEN);
+		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_CIRCUIT_FAILED);
 		if (!seen || !ocsd_circuit_unsure(d, circuit))
 			ocsd_store_circuit(d, circuit);
-		if (seen)
-			continue;
-		if (circuit->job->state == OCSD_REALISED && circuit->job->plan)
-			ocsd_repair_want(d, circuit->job, err->text, true);
-		else if (circuit->job->state == OCSD_REALISED)
-			ocsd_job_broken(d, circuit->job, sw, err->text);
-		else
-			ocsd_job_fail(d, circuit->job, sw, err->text);
+		if (!seen)
+			ocsd_circuit_failed(d, circuit, err->text);
 	}
 }
 
@@ -255,7 +249,7 @@ static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t cou
 			continue;
 		ocsd_realise_check(d, job);
 		ocsd_broken_check(d, job);
-		if (job->breaking)
+		if (job->state == OCSD_JOB_CUTTING)
 			ocsd_job_progress(d, job);
 	}
 }

@@ -53,9 +53,7 @@ static bool reason_due(const struct ocsd_switch *sw)
 static void fail_jobs(struct ocsd *d, struct ocsd_switch *sw, const char *text)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->dead)
-			continue;
-		if (job->state == OCSD_APPLYING && !job->wanted && waits_for(job, sw))
+		if (job->state == OCSD_JOB_APPLYING && !job->adopt_running && waits_for(job, sw))
 			ocsd_job_fail(d, job, sw, text);
 		ocsd_job_progress(d, job);
 	}

@@ -10,7 +10,7 @@
 #include "src/ocsd/switches/notification.h"
 #include "src/ocsd/ports/optical_power.h"
 #include "src/ocsd/ports/quarantine.h"
-#include "src/ocsd/jobs/connect.h"
+#include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/switches/worker.h"
 
 #include "src/util/net.h"

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Circuits of jobs: the state that each has to reach, and what is known of it.
+ * switches/scheduler.c turns that into batches. */
+
+#include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/store/store.h"
+
+#include "src/util/net.h"
+
+bool ocsd_circuit_moves(struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	return d->switches[circuit->sw].description->moves;
+}
+
+/* Whether JOB has circuits on SW that must go. */
+static bool has_deleting(const struct ocsd_job *job, const struct ocsd_switch *sw)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state == OCSD_DELETING)
+			return true;
+	return false;
+}
+
+/* Doubts that time has dispelled must not come back with the next one. */
+static void doubts_forget(struct ocsd_switch *sw)
+{
+	if (ocs_now_ns() < sw->poll.sure_ns)
+		return;
+	for (int in = 1; in <= sw->description->size; in++)
+		if (sw->by_in[in])
+			sw->by_in[in]->unsure = false;
+}
+
+/* Also what a second attempt does is in doubt: the first one may still do it once more. */
+void ocsd_circuits_lost(struct ocsd_switch *sw)
+{
+	doubts_forget(sw);
+	for (size_t i = 0; i < sw->batch.nadding; i++)
+		sw->batch.adding[i]->unsure = true;
+	for (size_t i = 0; i < sw->batch.nremoving; i++)
+		sw->batch.removing[i]->unsure = true;
+	if (sw->batch.nadding || sw->batch.nremoving)
+		sw->poll.sure_ns = INT64_MAX;
+}
+
+bool ocsd_circuit_unsure(struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	return circuit->unsure && ocs_now_ns() < d->switches[circuit->sw].poll.sure_ns &&
+	       !ocsd_circuit_moves(d, circuit);
+}
+
+void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
+			struct ocsd_circuit *const *circuits, size_t count)
+{
+	size_t first = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct ocsd_job *job = circuits[i]->job;
+		bool rest;
+
+		circuits[i]->postponed = ocsd_circuit_unsure(d, circuits[i]);
+		if (circuits[i]->state == OCSD_DELETING && !circuits[i]->postponed)
+			ocsd_circuit_set(d, circuits[i], OCSD_GONE);
+		if (i + 1 < count && circuits[i + 1]->job == job)
+			continue;
+		/* the rows of a whole switch at once, as a rule */
+		rest = has_deleting(job, sw);
+		if (!rest)
+			ocsd_store_circuits(d, job, sw, OCSD_DELETING, OCSD_GONE);
+		for (; first <= i; first++)
+			if (rest && circuits[first]->state == OCSD_GONE)
+				ocsd_store_circuit(d, circuits[first]);
+	}
+}
+
+static bool has_unsure(struct ocsd *d, const struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->ncircuits; i++)
+		if (ocsd_circuit_unsure(d, job->circuits[i]))
+			return true;
+	return false;
+}
+
+/* What is in doubt stays CONNECTING there, so that an ocsd that is started anew doubts it, too. */
+void ocsd_circuits_write(struct ocsd *d, struct ocsd_job *job)
+{
+	if (!job->unwritten)
+		return;
+	job->unwritten = 0;
+	if (!has_unsure(d, job))
+		ocsd_store_circuits_seen(d, job);
+}
+
+bool ocsd_circuits_write_due(struct ocsd *d)
+{
+	bool more = false;
+
+	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
+		if (job->unwritten > 1) {
+			ocsd_circuits_write(d, job);
+		} else if (job->unwritten) {
+			job->unwritten++;
+			more = true;
+		}
+	}
+	return more;
+}
+
+/* GONE has left its 1x2 switch: what was sent there meanwhile is entered. */
+static void position_inherit(struct ocsd *d, const struct ocsd_circuit *gone)
+{
+	struct ocsd_switch *sw = &d->switches[gone->sw];
+
+	for (struct ocsd_job *job = d->jobs; job && ocsd_circuit_moves(d, gone); job = job->next)
+		for (size_t i = 0; i < job->ncircuits; i++) {
+			struct ocsd_circuit *other = job->circuits[i];
+
+			if (other == gone || other->sw != gone->sw || other->a != gone->a ||
+			    (other->state != OCSD_CONNECTING && other->state != OCSD_DELETING))
+				continue;
+			for (int p = 0; p < other->npatches; p++)
+				sw->by_in[other->patches[p].in] = other;
+		}
+}
+
+void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_circuit_state state)
+{
+	struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	ocsd_circuits_write(d, circuit->job);
+	if (circuit->state == OCSD_GONE)
+		circuit->job->ngone--;
+	if (state == OCSD_GONE)
+		circuit->job->ngone++;
+	circuit->state = state;
+	if (state == OCSD_CONNECTED)
+		circuit->made_ns = ocs_now_ns();
+	if (state == OCSD_CONNECTING || state == OCSD_DELETING)
+		sw->dirty = true;
+	if (state != OCSD_GONE)
+		return;
+	for (int p = 0; p < circuit->npatches; p++)
+		if (sw->by_in[circuit->patches[p].in] == circuit)
+			sw->by_in[circuit->patches[p].in] = NULL;
+	position_inherit(d, circuit);
+}
+
+struct ocsd_circuit *ocsd_circuit_successor(struct ocsd *d, const struct ocsd_circuit *circuit)
+{
+	struct ocsd_job *next = d->switches[circuit->sw].ports[circuit->a].next;
+
+	if (!ocsd_circuit_moves(d, circuit) || !next || next->state != OCSD_JOB_APPLYING)
+		return NULL;
+	for (size_t i = 0; i < next->ncircuits; i++) {
+		struct ocsd_circuit *other = next->circuits[i];
+
+		if (other->sw == circuit->sw && other->a == circuit->a &&
+		    (other->state == OCSD_PLANNED || other->state == OCSD_CONNECTING))
+			return other;
+	}
+	return NULL;
+}
+
+void ocsd_circuits_abandon(struct ocsd *d, struct ocsd_job *job)
+{
+	for (size_t i = 0; i < job->ncircuits; i++) {
+		struct ocsd_circuit *circuit = job->circuits[i];
+
+		if (circuit->state == OCSD_GONE || circuit->state == OCSD_DELETING)
+			continue;
+		if (circuit->sent) {
+			ocsd_circuit_set(d, circuit, OCSD_DELETING);
+			continue;
+		}
+		ocsd_circuit_set(d, circuit, OCSD_GONE);
+		ocsd_store_circuit(d, circuit);
+	}
+	ocsd_store_circuits_delete(d, job);
+}
