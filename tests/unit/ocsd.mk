@@ -94,3 +94,4 @@ check_PROGRAMS += test_job_state
 test_job_state_SOURCES = ocsd/test_job_state.c ../../src/ocsd/jobs/job_state.c \
 	../../src/ocsd/state/job_states.c
 test_job_state_LDADD = $(UTIL) $(CMOCKA_LIBS)
+dist_check_SCRIPTS += ocsd/test_ocsd_older.py
