@@ -174,11 +174,11 @@ static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
 	return more;
 }
 
-/* Candidates of more cubes are made only when those of fewer do not fit. */
-static bool box_search(struct ocs_placer *placer, struct ocs_catalogue *cat)
+/* Among candidates from FROM on; those of more cubes are made only when those of fewer do not
+ * fit. */
+static bool box_search(struct ocs_placer *placer, struct ocs_catalogue *cat, int from)
 {
 	const int *tile = placer->section->tile;
-	int from = 0;
 
 	if ((long)cat->nodes * tile[0] * tile[1] * tile[2] > placer->fit->xpus)
 		return false;
@@ -217,7 +217,7 @@ static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
 		if (ocs_fit_scan(fit, cat, occupancy))
 			return ANSWER_BOX;
 	} else {
-		found = *boxes && box_search(placer, cat);
+		found = *boxes && box_search(placer, cat, 0);
 		*boxes = found;
 		if (ring_lay(placer, cat,
 			     found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
@@ -247,13 +247,16 @@ static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 {
 	struct ocs_fit *fit = placer->fit;
 	enum answer answer;
-	bool boxes = true;
+	bool boxes = true, settled;
 
 	if (placer->section->kind == OCS_TORUS || placer->budget)
 		ocs_fit_load(fit, occupancy);
 	answer = search(placer, cat, occupancy, &boxes);
 	if (answer == ANSWER_BOX && placer->section->kind == OCS_STATIC)
 		return answer; /* the scan has repeated it */
+	settled = answer == ANSWER_THREAD && ocs_thread_settled(placer->thread);
+	if (settled && !boxes)
+		return answer;
 	if (answer == ANSWER_BOX)
 		ocs_fit_narrow(fit, cat);
 	else if (answer == ANSWER_THREAD)
@@ -262,7 +265,10 @@ static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 		ocs_embed_narrow(placer->embed, fit);
 	else
 		return ANSWER_NONE;
-	/* where no box fits all that is free none fits a part of it */
+	/* where no box fits all that is free none fits a part of it, and where one does none
+	 * before it */
+	if (settled && !box_search(placer, cat, fit->candidate + 1))
+		return answer;
 	return search(placer, cat, occupancy, &boxes);
 }
 

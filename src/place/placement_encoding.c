@@ -91,7 +91,7 @@ char *ocs_thread_encode(const struct ocs_thread *t, const struct ocs_shape *shap
 
 		ocs_text_put(&text, &steps[step->dir], 1);
 		last = -1;
-		if (i + 1 < t->extent && ocs_thread_near(t->section, step->unit, step->dir) & 1)
+		if (i + 1 < t->extent && t->near[step->unit * 2 * OCS_AXES + step->dir] & 1)
 			cube_add(&text, step[1].sheet, &last);
 	}
 	return finish(&text, err);

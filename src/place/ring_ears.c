@@ -15,6 +15,7 @@
  * ear.  Ears take room away; the edges that they add may have some. */
 struct edges {
 	uint64_t all[OCS_AXES][WORDS_MAX], room[OCS_AXES][WORDS_MAX];
+	const uint64_t *avail, *begun; /* of the sheet */
 };
 
 static void edge_add(struct edges *e, int axis, int at)
@@ -93,17 +94,16 @@ static bool ear_add(struct ocs_spine *s, struct edges *e, int sheet, int at, boo
 	int first = sheet * t->units, d = t->dir[at], i, id, u = at - first,
 	    v = t->next[at] - first;
 	const int *from = t->near + u * DIRS, *to = t->near + v * DIRS;
-	const uint64_t *avail = t->avail + sheet * t->section->words;
 
 	for (i = 0; i < DIRS; i++) {
 		int p = s->direction[i], a = from[p] / 2, b = to[p] / 2;
 		bool one, two;
 
 		if (p / 2 == d / 2 || from[p] & 1 || p / 2 == s->g.way->axis ||
-		    !ocs_bits_has(avail, a) || !ocs_bits_has(avail, b))
+		    !ocs_bits_has(e->avail, a) || !ocs_bits_has(e->avail, b))
 			continue;
-		one = !cell_begun(t, sheet, a);
-		two = !cell_begun(t, sheet, b) && !(one && t->cell_of[a] == t->cell_of[b]);
+		one = !ocs_bits_has(e->begun, a);
+		two = !ocs_bits_has(e->begun, b) && !(one && t->cell_of[a] == t->cell_of[b]);
 		if ((one || two) && (!begin || s->g.cells + one + two > s->g.cells_max))
 			continue;
 		t->ears[s->ears++] = (struct ocs_ear){ at, one, two };
@@ -145,8 +145,8 @@ static inline uint64_t beside(const struct ocs_spine *s, const uint64_t *pair, i
 
 /* Which edges have room for an ear, in nodes begun or (BEGIN) in any; false: none has.  ALONG:
  * of those along the spine. */
-static inline bool room_look(const struct ocs_spine *s, struct edges *e, int sheet, bool along,
-			     bool begin, int words)
+static inline bool room_look(const struct ocs_spine *s, struct edges *e, bool along, bool begin,
+			     int words)
 {
 	const struct ocs_thread *t = s->g.t;
 	const struct ocs_section *section = t->section;
@@ -154,8 +154,7 @@ static inline bool room_look(const struct ocs_spine *s, struct edges *e, int she
 	int a, w;
 
 	for (w = 0; w < words; w++)
-		open[w] =
-			t->avail[sheet * words + w] & (begin ? ~0ULL : t->begun[sheet * words + w]);
+		open[w] = e->avail[w] & (begin ? ~0ULL : e->begun[w]);
 	for (a = 0; a < OCS_AXES; a++) {
 		const uint64_t *last = t->layer + (a * OCS_EDGE_MAX + section->edge[a] - 1) * words;
 		int by = ocs_grow_stride(section, a);
@@ -172,12 +171,11 @@ static inline bool room_look(const struct ocs_spine *s, struct edges *e, int she
 	return any;
 }
 
-static bool room_find(const struct ocs_spine *s, struct edges *e, int sheet, bool along, bool begin)
+static bool room_find(const struct ocs_spine *s, struct edges *e, bool along, bool begin)
 {
 	int words = s->g.t->section->words;
 
-	return words == 1 ? room_look(s, e, sheet, along, begin, 1) :
-			    room_look(s, e, sheet, along, begin, words);
+	return words == 1 ? room_look(s, e, along, begin, 1) : room_look(s, e, along, begin, words);
 }
 
 /* Goes over the ring in SHEET once and makes it longer, within begun nodes while these have
@@ -190,7 +188,7 @@ static bool ears_pass(struct ocs_spine *s, struct edges *e, int sheet, bool alon
 	int end = at + (s->edge - 1) * s->by;
 	bool any = begin || !places_open(s);
 
-	if (s->g.length >= s->g.target || !room_find(s, e, sheet, along, any))
+	if (s->g.length >= s->g.target || !room_find(s, e, along, any))
 		return false;
 	while (at != end && s->g.length < s->g.target && t->work < s->work_max) {
 		int axis = t->dir[at] / 2;
@@ -203,7 +201,7 @@ static bool ears_pass(struct ocs_spine *s, struct edges *e, int sheet, bool alon
 			if (s->left < 2)
 				return false; /* nothing is free any more */
 			begin = !places_open(s);
-			if (begin && !any && !room_find(s, e, sheet, along, true))
+			if (begin && !any && !room_find(s, e, along, true))
 				return true;
 			any = begin;
 		}
@@ -215,13 +213,16 @@ static bool ears_pass(struct ocs_spine *s, struct edges *e, int sheet, bool alon
 
 void ocs_ears_take(struct ocs_spine *s, int sheet)
 {
+	struct ocs_thread *t = s->g.t;
+	int along, i, a, words = t->section->words;
 	struct edges e;
-	int along, i, a;
 
-	s->left = s->g.t->places[sheet] - s->edge;
+	e.avail = t->avail + sheet * words;
+	e.begun = t->begun + sheet * words;
+	s->left = t->places[sheet] - s->edge;
 	for (a = 0; a < OCS_AXES; a++)
 		/* cppcheck-suppress uninitvar ; it is filled here */
-		memset(e.all[a], 0, (size_t)s->g.t->section->words * sizeof(uint64_t));
+		memset(e.all[a], 0, (size_t)words * sizeof(uint64_t));
 	for (i = 0; i + 1 < s->edge; i++)
 		ocs_bits_add(e.all[s->axis], s->base + i * s->by);
 	for (along = 1; along >= 0 && s->left > 1; along--) {

@@ -9,10 +9,10 @@
 
 #include "src/util/text.h"
 
-#define SHEETS_MAX 256 /* fullest cubes first; more would not change much */
-#define WORK_MAX 1000  /* edges looked at in one search */
-#define SEEDS_MAX 6    /* rings begun for one way */
-#define WINDOW 6       /* edges that an insertion makes or changes, and a few */
+#define SHEETS_MAX (64 * OCS_SHEET_WORDS) /* fullest cubes first; more would not change much */
+#define WORK_MAX 1000			  /* edges looked at in one search */
+#define SEEDS_MAX 6			  /* rings begun for one way */
+#define WINDOW 6			  /* edges that an insertion makes or changes, and a few */
 enum { LEVEL_TOUCHED, LEVEL_INSIDE, LEVEL_USED, LEVEL_BROKEN, LEVEL_ALL, LEVELS };
 
 int ocs_thread_near(const struct ocs_section *s, int unit, int d)

@@ -36,6 +36,8 @@ struct ocs_ear {
 	bool one, two;
 };
 
+#define OCS_SHEET_WORDS 4 /* of a set of sheets at most */
+
 /* A column of a cube: from its first unit along an axis. */
 struct ocs_column {
 	int axis, base;
@@ -84,6 +86,8 @@ struct ocs_thread {
 	int extent;
 	int *cubes; /* of the sheets in use, way.stack each */
 	int nused;
+	struct ocs_column spine; /* of ocs_thread_lay: its column */
+	bool direct;		 /* made at the first attempt on it, nothing taken back */
 };
 
 struct ocs_thread *ocs_thread_create(const struct ocs_section *section);
@@ -96,6 +100,9 @@ bool ocs_thread_search(struct ocs_thread *thread, const struct ocs_shape *shape,
  * through a column of cubes and what is free beside it. */
 bool ocs_thread_lay(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
 		    struct ocs_fit *fit, int most);
+/* Whether the answer of ocs_thread_lay certainly is what it gives, too, where only the nodes of
+ * the answer are free; false says nothing. */
+bool ocs_thread_settled(const struct ocs_thread *thread);
 /* Leaves only the nodes of the answer free in FIT. */
 void ocs_thread_narrow(const struct ocs_thread *thread, struct ocs_fit *fit);
 

@@ -8,6 +8,7 @@
 
 #include "src/place/ring_spine.h"
 
+#include <limits.h>
 #include <string.h>
 
 #define WORK_MAX 2000L /* edges looked at in one decision: these, and more for a long ring */
@@ -100,21 +101,25 @@ static void column_take(struct ocs_spine *s, const struct ocs_column *column)
 	s->cells = s->edge / section->tile[s->axis];
 }
 
-/* Adds the cubes where the column is free to t->all; false: there are too few. */
+/* Adds the cubes where the column is free to t->all, unless these are too few: false. */
 static bool column_cubes(const struct ocs_spine *s)
 {
 	const struct ocs_thread *t = s->g.t;
-	int cubes = 0, n = cube_words(s), i, w;
+	const uint64_t *at = t->free_at + s->base * t->free_words;
+	int cubes = 0, n = cube_words(s), by = s->by * t->free_words, i, w;
+	uint64_t set[OCS_SHEET_WORDS + 1];
 
 	for (w = 0; w < n; w++) {
-		uint64_t set = ~0ULL;
-
-		for (i = 0; i < s->edge && set; i++)
-			set &= t->free_at[(s->base + i * s->by) * t->free_words + w];
-		t->all[w] |= set;
-		cubes += set ? ocs_bits_count(set) : 0;
+		set[w] = at[w];
+		for (i = 1; i < s->edge && set[w]; i++)
+			set[w] &= at[i * by + w];
+		cubes += set[w] ? ocs_bits_count(set[w]) : 0;
 	}
-	return cubes >= s->g.way->stack;
+	if (cubes < s->least)
+		return false;
+	for (w = 0; w < n; w++)
+		t->all[w] |= set[w];
+	return true;
 }
 
 /* Lists the columns along AXIS that some cubes have (t->columns, of which there are N), and
@@ -325,6 +330,7 @@ static bool sheet_add(struct ocs_spine *s, int sheet)
 		if (!s->ears)
 			return false;
 		ocs_ear_drop(s);
+		s->dropped = true;
 	}
 	for (i = 0; i < s->edge; i++) {
 		id = ocs_spine_append(s, s->tail, 2 * s->axis, sheet, s->base + i * s->by);
@@ -344,6 +350,7 @@ static bool build(struct ocs_spine *s, int order)
 	for (i = 0; i < DIRS; i++)
 		s->direction[i] = order ? DIRS - 1 - i : i;
 	s->sheets = s->ears = 0;
+	s->dropped = false;
 	s->tail = -1;
 	s->g.length = s->g.cells = 0;
 	memcpy(t->avail, t->sound, (size_t)(t->nsheets * t->section->words) * sizeof(*t->avail));
@@ -420,6 +427,8 @@ static int way_lay(struct ocs_spine *s)
 				continue;
 			found = s->sheets;
 			ocs_grow_answer(&s->g);
+			s->g.t->spine = column[i].at;
+			s->g.t->direct = !order && !s->dropped && s->g.t->work < s->work_max;
 			s->most = found - 1;
 			if (found == column[i].sheets)
 				break;
@@ -428,12 +437,15 @@ static int way_lay(struct ocs_spine *s)
 	return found;
 }
 
-/* Whether MOST cubes, the last of those from FIRST to END, have XPUS free ones. */
-static bool cubes_hold(const struct ocs_fit *fit, int first, int end, int most, long xpus)
+/* How many cubes, the last of those from FIRST to END, have XPUS free ones; INT_MAX: not even
+ * all. */
+static int cubes_holding(const struct ocs_fit *fit, int first, int end, long xpus)
 {
-	for (; end > first && most > 0 && xpus > 0; most--)
-		xpus -= fit->count[--end];
-	return xpus <= 0;
+	int n = 0;
+
+	for (; end - n > first && xpus > 0; n++)
+		xpus -= fit->count[end - n - 1];
+	return xpus > 0 ? INT_MAX : n;
 }
 
 bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nodes,
@@ -441,15 +453,14 @@ bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nod
 {
 	int end = t->section->threading ? fit->n : ocs_fit_first_with(fit, t->units);
 	int first = fit->n > t->sheets_max ? fit->n - t->sheets_max : 0, n, cubes;
+	int least = cubes_holding(fit, first, end, shape->xpus);
 	const int *tile = t->section->tile;
 	struct ocs_way way;
 	bool found = false;
 
 	t->work = 0;
-	t->spent = false;
-	for (n = 0; cubes_hold(fit, first, end, most, shape->xpus) &&
-		    ocs_way_get(t->section, shape, n, &way);
-	     n++) {
+	t->spent = t->direct = false;
+	for (n = 0; least <= most && ocs_way_get(t->section, shape, n, &way); n++) {
 		int cell_nodes = ocs_grow_cell_nodes(t->section, &way);
 		struct ocs_spine s = { .g = { .t = t,
 					      .way = &way,
@@ -457,6 +468,7 @@ bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nod
 					      .target = shape->extent[way.ring],
 					      .cells_max = nodes / cell_nodes },
 				       .most = most / way.stack,
+				       .least = least > way.stack ? least : way.stack,
 				       .first = first,
 				       .end = end,
 				       .work_max = WORK_MAX +
@@ -473,4 +485,61 @@ bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nod
 		t->spent |= t->work >= s.work_max;
 	}
 	return found;
+}
+
+/* The nodes of the answer in each of its cubes, as masks (t->begun), and what all have in
+ * common; false: the cubes are not in the order in which sheets of just these would be. */
+static bool answer_masks(const struct ocs_thread *t, uint64_t *common)
+{
+	int words = t->section->words, last = INT_MAX, total = 0, i, w;
+
+	memset(t->begun, 0, (size_t)(t->nused * words) * sizeof(*t->begun));
+	for (i = 0; i < t->extent; i++) {
+		const uint64_t *tile = t->tile + t->ring[i].unit * words;
+
+		for (w = 0; w < words; w++)
+			t->begun[t->ring[i].sheet * words + w] |= tile[w];
+	}
+	memset(common, 0xff, (size_t)words * sizeof(*common));
+	for (i = 0; i < t->nused; i++) {
+		int places = 0;
+
+		for (w = 0; w < words; w++) {
+			common[w] &= t->begun[i * words + w];
+			places += ocs_bits_count(t->begun[i * words + w]);
+		}
+		if (places > last || (places == last && t->cubes[i] < t->cubes[i - 1]))
+			return false;
+		last = places;
+		total += places;
+	}
+	return total - last < t->extent; /* none can be left out */
+}
+
+/* Only the nodes of the answer free, sheets are its cubes, and a column counts if all of them
+ * have it.  If that of the answer is the first of these, it is the first that is tried, and
+ * what was free beside it and not taken cannot have led to another ring. */
+bool ocs_thread_settled(const struct ocs_thread *t)
+{
+	const struct ocs_section *s = t->section;
+	uint64_t common[CUBE_WORDS];
+	int axis, i, w;
+
+	if (!t->direct || t->way.axis >= 0 || !answer_masks(t, common))
+		return false;
+	for (axis = 0; axis <= t->spine.axis; axis++) {
+		const uint64_t *low = t->layer + axis * OCS_EDGE_MAX * s->words;
+
+		for (w = 0; s->edge[axis] > 1 && w < s->words; w++) {
+			uint64_t columns = common[w] & low[w];
+
+			for (i = 1; i < s->edge[axis]; i++)
+				columns &= ocs_bits_down(common, s->words, w,
+							 i * ocs_grow_stride(s, axis));
+			if (columns)
+				return axis == t->spine.axis &&
+				       t->spine.base == w * 64 + __builtin_ctzll(columns);
+		}
+	}
+	return false;
 }

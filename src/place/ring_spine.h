@@ -16,6 +16,7 @@ struct ocs_spine {
 	int cells;	     /* nodes that it touches in a sheet */
 	int direction[DIRS]; /* in which it is made longer, in this order */
 	int most;	     /* sheets */
+	int least;	     /* cubes that have XPUs enough */
 	int first, end;	     /* loaded cubes that may be taken */
 	long work_max;
 	int reach;	 /* places that the column's sheets can give at most */
@@ -24,6 +25,7 @@ struct ocs_spine {
 	int cell_places; /* of a node's cross-section */
 	int tail;	 /* last place of the spine */
 	int ears;	 /* taken: g.t->ears */
+	bool dropped;	 /* an ear was taken back */
 };
 
 /* Takes what is free beside the spine in SHEET. */
