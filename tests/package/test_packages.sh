@@ -63,10 +63,10 @@ code=$?
 [ $code != 0 ] && [[ $seen == *"no test was run"*libcmocka-dev* ]]
 result $? "and make check fails and says why" "exit $code: $seen"
 mkdir "$work/lacking"
-printf '#!/bin/sh\ncase "$*" in *igraph* | *json-c*) exit 1 ;; esac\nexec pkg-config "$@"\n' >"$work/pkg-config"
+printf '#!/bin/sh\ncase "$*" in *sqlite3* | *json-c*) exit 1 ;; esac\nexec pkg-config "$@"\n' >"$work/pkg-config"
 chmod +x "$work/pkg-config"
 seen=$(cd "$work/lacking" && PKG_CONFIG=$work/pkg-config "$("$top/scripts/source")/configure" 2>&1 | tail -n 1)
-[[ $seen == *"apt-get install libjson-c-dev libigraph-dev" ]]
+[[ $seen == *"apt-get install libjson-c-dev libsqlite3-dev" ]]
 result $? "configure names the Debian packages of all libraries that are missing" "$seen"
 seen=$(comm -23 <(tracked .) <(tar tf "$top"/build/package/deb/slurm-ocs-*.tar.xz | sed 's|^[^/]*/||' | sort))
 [ -z "$seen" ] && [ -n "$(tracked .)" ]
