@@ -12,6 +12,7 @@
 #include "src/ocsd/protocol/handshake.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/restore.h"
+#include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/protocol/rate_limit.h"
 #include "src/ocsd/metrics/exporter.h"
 #include "src/ocsd/reload.h"
@@ -368,6 +369,7 @@ static void free_lists(struct ocsd *d)
 		struct ocsd_job *job = d->jobs;
 
 		d->jobs = job->next;
+		ocsd_transitions_end(job);
 		ocsd_job_free(job);
 	}
 	while (d->drains)

@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/replan.h"
@@ -98,11 +99,13 @@ void ocsd_settle(struct ocsd *d)
 	bool more = ocsd_circuits_write_due(d);
 
 	ocsd_clock_watch(d);
-	for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
-		if (job->repair.why || job->state == OCSD_JOB_REPAIRING)
-			ocsd_repair_progress(d, job);
 	/* A switch that comes up may let a job start on others. */
 	for (int pass = 0; pass < PASSES; pass++) {
+		bool stepped = ocsd_transitions_run(d);
+
+		for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
+			ocsd_repair_progress(d, job);
+		more |= (ocsd_transitions_run(d) || stepped) && pass == PASSES - 1;
 		for (int i = 0; i < d->fabric->nswitches; i++)
 			ocsd_switch_pick(d, &d->switches[i], now_ns);
 		become_ready(d);

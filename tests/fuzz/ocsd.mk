@@ -7,7 +7,7 @@
 OCSD_PARTS = ../../src/ocsd/degraded_mode.c ../../src/ocsd/jobs/allocation.c \
 	../../src/ocsd/jobs/circuits.c ../../src/ocsd/jobs/connect.c ../../src/ocsd/jobs/job_state.c ../../src/ocsd/jobs/degraded.c ../../src/ocsd/jobs/forwarding.c \
 	../../src/ocsd/jobs/lifecycle.c ../../src/ocsd/jobs/lookahead.c ../../src/ocsd/jobs/node_presence.c \
-	../../src/ocsd/jobs/plan.c ../../src/ocsd/jobs/replan.c ../../src/ocsd/jobs/restore.c \
+	../../src/ocsd/jobs/plan.c ../../src/ocsd/jobs/replan.c ../../src/ocsd/jobs/restore.c ../../src/ocsd/jobs/transition.c \
 	../../src/ocsd/metrics/exporter.c ../../src/ocsd/metrics/http.c ../../src/ocsd/ops/apply.c \
 	../../src/ocsd/ops/commit.c ../../src/ocsd/ops/drain.c ../../src/ocsd/ops/end.c \
 	../../src/ocsd/ops/operations.c ../../src/ocsd/ops/prepare.c ../../src/ocsd/ops/presence.c \

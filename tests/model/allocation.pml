@@ -211,7 +211,7 @@ inline do_command(which)
 #define EVERY_NODE(e) (heard[e] == ALL_NODES)
 #endif
 
-/* ocsd/jobs/circuits.c:ocsd_circuits_abandon */
+/* ocsd/jobs/transition.c:ocsd_transition_abandon */
 inline abandon(e)
 {
 	if
@@ -274,7 +274,7 @@ inline job_fail(e)
 		      (HAS(rolled_back, e) || row[e] == COMMITTED || row[e] == APPLYING)))
 #endif
 
-/* ocsd/jobs/connect.c:ocsd_realise_start; ports were looked at when the job was entered */
+/* ocsd/jobs/connect.c:ocsd_realise_start, ocsd/jobs/transition.c:planned_send; ports were looked at when the job was entered */
 inline start(e)
 {
 	if
@@ -295,7 +295,7 @@ inline start(e)
 	fi
 }
 
-/* ocsd/jobs/connect.c:ocsd_realise_check, ocsd/ops/apply.c:apply_due */
+/* ocsd/jobs/transition.c:transition_step, ocsd/jobs/connect.c:realise_done, ocsd/ops/apply.c:apply_due */
 inline check(e)
 {
 	if

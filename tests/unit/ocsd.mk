@@ -95,3 +95,11 @@ test_job_state_SOURCES = ocsd/test_job_state.c ../../src/ocsd/jobs/job_state.c \
 	../../src/ocsd/state/job_states.c
 test_job_state_LDADD = $(UTIL) $(CMOCKA_LIBS)
 dist_check_SCRIPTS += ocsd/test_ocsd_older.py
+check_PROGRAMS += test_transition
+test_transition_SOURCES = ocsd/test_transition.c ../../src/ocsd/jobs/allocation.c \
+	../../src/ocsd/jobs/circuits.c ../../src/ocsd/jobs/transition.c \
+	../../src/ocsd/state/job_states.c
+test_transition_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+check_PROGRAMS += test_ocsd_transition
+test_ocsd_transition_SOURCES = ocsd/test_ocsd_transition.c $(OCSD_RIG)
+test_ocsd_transition_LDADD = $(OCSD_RIG_LIBS)

@@ -5,6 +5,7 @@
  * switches/scheduler.c turns that into batches. */
 
 #include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/store/store.h"
 
 #include "src/util/net.h"
@@ -125,6 +126,22 @@ static void position_inherit(struct ocsd *d, const struct ocsd_circuit *gone)
 		}
 }
 
+/* The transition of CIRCUIT, which is in STATE now. */
+static void transition_note(const struct ocsd_circuit *circuit, enum ocsd_circuit_state state)
+{
+	struct ocsd_transition *t = circuit->transition;
+	size_t *before = t ? ocsd_transition_counter(t, circuit->state) : NULL;
+	size_t *after = t ? ocsd_transition_counter(t, state) : NULL;
+
+	if (before == after)
+		return;
+	if (before)
+		--*before;
+	if (after)
+		++*after;
+	t->changed = true;
+}
+
 void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_circuit_state state)
 {
 	struct ocsd_switch *sw = &d->switches[circuit->sw];
@@ -134,6 +151,7 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_ci
 		circuit->job->ngone--;
 	if (state == OCSD_GONE)
 		circuit->job->ngone++;
+	transition_note(circuit, state);
 	circuit->state = state;
 	if (state == OCSD_CONNECTED)
 		circuit->made_ns = ocs_now_ns();
@@ -163,19 +181,57 @@ struct ocsd_circuit *ocsd_circuit_successor(struct ocsd *d, const struct ocsd_ci
 	return NULL;
 }
 
-void ocsd_circuits_abandon(struct ocsd *d, struct ocsd_job *job)
+/* The ways of a 1x2 switch belong to it, not to a job. */
+bool ocsd_circuit_owned(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		struct ocsd_circuit *circuit = job->circuits[i];
+	const struct ocsd_switch *sw = &d->switches[circuit->sw];
 
-		if (circuit->state == OCSD_GONE || circuit->state == OCSD_DELETING)
-			continue;
-		if (circuit->sent) {
-			ocsd_circuit_set(d, circuit, OCSD_DELETING);
-			continue;
-		}
-		ocsd_circuit_set(d, circuit, OCSD_GONE);
-		ocsd_store_circuit(d, circuit);
+	return sw->ports[circuit->a].owner == circuit->job &&
+	       (sw->ports[circuit->b].owner == circuit->job || ocsd_circuit_moves(d, circuit));
+}
+
+/* The last look before a circuit may reach a switch: its ports are its job's,
+ * and no other circuit of ours sits on them. */
+int ocsd_circuit_check(struct ocsd *d, const struct ocsd_circuit *circuit, struct ocs_error *err)
+{
+	const struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	if (!ocsd_circuit_owned(d, circuit))
+		return ocs_error_set(
+			err, OCS_ERROR, "port %d or %d of switch %s does not belong to job %u",
+			circuit->a, circuit->b, sw->description->name, circuit->job->job);
+	for (int p = 0; p < circuit->npatches; p++) {
+		const struct ocsd_circuit *other = sw->by_in[circuit->patches[p].in];
+
+		if (other && other != circuit)
+			return ocs_error_set(
+				err, OCS_ERROR,
+				"ingress %d of switch %s still carries a circuit of job %u",
+				circuit->patches[p].in, sw->description->name, other->job->job);
 	}
-	ocsd_store_circuits_delete(d, job);
+	return 0;
+}
+
+int ocsd_circuit_switch_check(const struct ocsd *d, const struct ocsd_circuit *circuit,
+			      struct ocs_error *err)
+{
+	const struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	/* A job that runs already has had its circuits: it waits for the
+	 * switch rather than being killed for it. */
+	if (sw->state != OCSD_SWITCH_FAILED || circuit->job->adopt_running)
+		return 0;
+	return ocs_error_set(err, OCS_ERROR, "switch %s has failed: %s", sw->description->name,
+			     sw->reason ? sw->reason : "it does not answer");
+}
+
+void ocsd_circuit_connect(struct ocsd *d, struct ocsd_circuit *circuit)
+{
+	struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	for (int p = 0; p < circuit->npatches; p++)
+		sw->by_in[circuit->patches[p].in] = circuit;
+	/* A job that runs has them, though no batch of ours was sent. */
+	circuit->sent |= circuit->job->adopt_running;
+	ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 }

@@ -11,9 +11,19 @@
 /* Puts CIRCUIT into STATE in memory (the caller tells the store). */
 void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_circuit_state state);
 
-/* Takes back all circuits of JOB: those that a switch may have are to be cut, the others are gone.
- * In memory and in the database. */
-void ocsd_circuits_abandon(struct ocsd *d, struct ocsd_job *job);
+/* Whether the ports of CIRCUIT belong to its job now. */
+bool ocsd_circuit_owned(struct ocsd *d, const struct ocsd_circuit *circuit);
+
+/* The last look before CIRCUIT may reach a switch: its ports are its job's, and no other circuit of
+ * ocsd sits on them.  0, or -1 with ERR. */
+int ocsd_circuit_check(struct ocsd *d, const struct ocsd_circuit *circuit, struct ocs_error *err);
+
+/* Whether the switch of CIRCUIT works, or its job waits for it: 0, or -1 with ERR. */
+int ocsd_circuit_switch_check(const struct ocsd *d, const struct ocsd_circuit *circuit,
+			      struct ocs_error *err);
+
+/* CIRCUIT, whose ports were looked at, may go to its switch (the caller tells the store). */
+void ocsd_circuit_connect(struct ocsd *d, struct ocsd_circuit *circuit);
 
 /* Whether CIRCUIT is a position of a 1x2 switch, which moves from one to the other. */
 bool ocsd_circuit_moves(struct ocsd *d, const struct ocsd_circuit *circuit);

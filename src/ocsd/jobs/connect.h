@@ -8,16 +8,18 @@
 
 #include "src/ocsd/state/ocsd.h"
 
+/* Starts the circuits of the committed JOB, after the plan if it needs one.  They are sent at the end
+ * of the pass; JOB has failed if they cannot be. */
 void ocsd_realise_start(struct ocsd *d, struct ocsd_job *job);
 
-/* APPLYING becomes REALISED when every circuit was seen. */
-void ocsd_realise_check(struct ocsd *d, struct ocsd_job *job);
+/* The same for JOB that has all it needs; some ports may still be another job's (look-ahead).
+ * FAILS_FAST: a switch that has failed fails it, and is not waited for. */
+void ocsd_realise_begin(struct ocsd *d, struct ocsd_job *job, bool fails_fast);
+
+/* If JOB runs: answers those who wait for its circuits, and slurmctld. */
+void ocsd_realised_answer(struct ocsd *d, struct ocsd_job *job);
 
 /* Tells how many circuits the realised JOB has, if they were planned here. */
 void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job);
-
-/* Sends what a repair has planned for the running JOB, once everything that it cuts
- * is gone.  Returns 0, or -1: not yet, or not possible (then JOB has failed). */
-int ocsd_realise_more(struct ocsd *d, struct ocsd_job *job);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/job_state.h"
+#include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/store/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -19,14 +19,21 @@ static void row_remove(struct ocsd *d, struct ocsd_job *job)
 	ocsd_store_job_remove(d, job);
 }
 
+/* What it has it keeps as it is. */
+static void circuits_keep_row_write(struct ocsd *d, struct ocsd_job *job)
+{
+	ocsd_transitions_end(job);
+	ocsd_store_job_update(d, job);
+}
+
 static void circuits_cut(struct ocsd *d, struct ocsd_job *job)
 {
-	ocsd_circuits_abandon(d, job);
+	ocsd_transition_abandon(d, job);
 }
 
 static void circuits_cut_row_write(struct ocsd *d, struct ocsd_job *job)
 {
-	ocsd_circuits_abandon(d, job);
+	ocsd_transition_abandon(d, job);
 	ocsd_store_job_update(d, job);
 }
 
@@ -49,23 +56,23 @@ static const struct {
 
 	{ OCSD_JOB_REALISED, OCSD_JOB_DEGRADE, OCSD_JOB_DEGRADED, row_write },
 	{ OCSD_JOB_REALISED, OCSD_JOB_REPAIR, OCSD_JOB_REPAIRING, row_write },
-	{ OCSD_JOB_REALISED, OCSD_JOB_FAIL, OCSD_JOB_FAILED, row_write },
-	{ OCSD_JOB_REALISED, OCSD_JOB_END, OCSD_JOB_LEAVING, row_write },
+	{ OCSD_JOB_REALISED, OCSD_JOB_FAIL, OCSD_JOB_FAILED, circuits_keep_row_write },
+	{ OCSD_JOB_REALISED, OCSD_JOB_END, OCSD_JOB_LEAVING, circuits_keep_row_write },
 	{ OCSD_JOB_REALISED, OCSD_JOB_GONE, OCSD_JOB_CUT_DUE, row_write },
 
 	{ OCSD_JOB_DEGRADED, OCSD_JOB_DEGRADE, OCSD_JOB_DEGRADED, row_write },
 	{ OCSD_JOB_DEGRADED, OCSD_JOB_RESTORE, OCSD_JOB_REALISED, row_write },
 	{ OCSD_JOB_DEGRADED, OCSD_JOB_REPAIR, OCSD_JOB_REPAIRING, row_write },
-	{ OCSD_JOB_DEGRADED, OCSD_JOB_FAIL, OCSD_JOB_FAILED, row_write },
-	{ OCSD_JOB_DEGRADED, OCSD_JOB_END, OCSD_JOB_LEAVING, row_write },
+	{ OCSD_JOB_DEGRADED, OCSD_JOB_FAIL, OCSD_JOB_FAILED, circuits_keep_row_write },
+	{ OCSD_JOB_DEGRADED, OCSD_JOB_END, OCSD_JOB_LEAVING, circuits_keep_row_write },
 	{ OCSD_JOB_DEGRADED, OCSD_JOB_GONE, OCSD_JOB_CUT_DUE, row_write },
 
 	{ OCSD_JOB_REPAIRING, OCSD_JOB_REPAIRED, OCSD_JOB_REALISED, NULL },
-	{ OCSD_JOB_REPAIRING, OCSD_JOB_FAIL, OCSD_JOB_FAILED, row_write },
-	{ OCSD_JOB_REPAIRING, OCSD_JOB_END, OCSD_JOB_LEAVING, row_write },
+	{ OCSD_JOB_REPAIRING, OCSD_JOB_FAIL, OCSD_JOB_FAILED, circuits_keep_row_write },
+	{ OCSD_JOB_REPAIRING, OCSD_JOB_END, OCSD_JOB_LEAVING, circuits_keep_row_write },
 	{ OCSD_JOB_REPAIRING, OCSD_JOB_GONE, OCSD_JOB_CUT_DUE, row_write },
 
-	{ OCSD_JOB_FAILED, OCSD_JOB_END, OCSD_JOB_LEAVING, row_write },
+	{ OCSD_JOB_FAILED, OCSD_JOB_END, OCSD_JOB_LEAVING, circuits_keep_row_write },
 	{ OCSD_JOB_FAILED, OCSD_JOB_GONE, OCSD_JOB_CUT_DUE, row_write },
 
 	{ OCSD_JOB_ROLLED_BACK, OCSD_JOB_END, OCSD_JOB_CUT_DUE, row_write },

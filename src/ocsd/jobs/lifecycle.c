@@ -8,6 +8,7 @@
 #include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/state/events.h"
 #include "src/ocsd/store/audit.h"
 #include "src/ocsd/store/store.h"
@@ -213,7 +214,7 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 	else if (job->state == OCSD_JOB_COMMITTED)
 		committed_progress(d, job);
 	else if (job->state == OCSD_JOB_APPLYING && ocsd_ahead_has(job))
-		ocsd_realise_more(d, job);
+		ocsd_transitions_wake(job);
 }
 
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)

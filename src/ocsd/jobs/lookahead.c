@@ -123,12 +123,7 @@ void ocsd_ahead_start(struct ocsd *d, struct ocsd_job *job)
 		ocsd_job_fail(d, job, NULL, err.text);
 		return;
 	}
-	ocsd_job_move(d, job, OCSD_JOB_START);
-	/* on their way when ocsd ended */
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state == OCSD_CONNECTING)
-			ocsd_circuit_set(d, job->circuits[i], OCSD_CONNECTING);
-	ocsd_realise_more(d, job);
+	ocsd_realise_begin(d, job, false);
 }
 
 static bool same_text(const char *a, const char *b)

@@ -13,6 +13,8 @@
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/job_state.h"
+#include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
@@ -115,78 +117,54 @@ static struct ocs_plan *plan_without(struct ocsd *d, const struct ocsd_job *job,
 	return made;
 }
 
-static bool same(const struct ocsd_circuit *circuit, struct ocs_port a, struct ocs_port b)
+/* Names in T what the plan wants and the job does not have; KEPT marks its other circuits. */
+static int plan_circuits(struct ocsd *d, struct ocsd_transition *t, const struct ocs_plan *plan,
+			 bool *kept, struct ocs_error *err)
 {
-	return circuit->sw == a.sw &&
-	       ((circuit->a == a.port && circuit->b == b.port) ||
-		(!circuit->directed && circuit->a == b.port && circuit->b == a.port));
-}
-
-static struct ocsd_circuit *find(const struct ocsd_job *job, struct ocs_port a, struct ocs_port b)
-{
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (same(job->circuits[i], a, b))
-			return job->circuits[i];
-	return NULL;
-}
-
-/* What the plan wants and the job does not have yet. */
-static int plan_circuits(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *plan,
-			 bool *kept, int *made, struct ocs_error *err)
-{
-	size_t before = job->ncircuits;
+	struct ocsd_job *job = t->job;
 
 	for (int i = 0; i < plan->ncircuits; i++) {
+		const struct ocsd_circuit *circuit;
 		struct ocs_port a, b;
-		struct ocsd_circuit *circuit;
 
 		if (ocsd_direct_ports(d, job, &plan->circuits[i], &a, &b, err))
 			return -1;
-		circuit = find(job, a, b);
-		for (size_t k = 0; circuit && k < before; k++)
+		circuit = ocsd_transition_make(d, t, a, b, plan->directed, err);
+		if (!circuit)
+			return -1;
+		for (size_t k = 0; k < t->nbefore; k++)
 			kept[k] |= job->circuits[k] == circuit;
-		if (circuit && intended(circuit))
-			continue;
-		(*made)++;
-		if (!circuit) {
-			if (ocsd_job_circuit(d, job, a.sw, a.port, b.port, plan->directed,
-					     OCSD_PLANNED, err))
-				return -1;
-			ocsd_store_circuit_add(d, job->circuits[job->ncircuits - 1]);
-			continue;
-		}
-		/* Gone: what is being cut is gone before a repair begins. */
-		circuit->sent = circuit->lit = circuit->unsure = circuit->postponed = false;
-		circuit->dark = 0;
-		ocsd_circuit_set(d, circuit, OCSD_PLANNED);
-		ocsd_store_circuit(d, circuit);
 	}
 	return 0;
 }
 
-/* Turns the job's circuits into those of PLAN. */
-static int change(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *plan,
-		  struct ocs_error *err)
-{
-	size_t before = job->ncircuits;
-	bool *kept = ocs_calloc(before + 1, sizeof(*kept));
-	int made = 0, cut = 0;
+static void repair_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed);
+static const struct ocsd_transition_kind repair_kind = { repair_done, ocsd_job_fail, false };
 
-	if (plan_circuits(d, job, plan, kept, &made, err)) {
+/* Turns the job's circuits into those of PLAN. */
+static int plan_begin(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *plan,
+		      struct ocs_error *err)
+{
+	struct ocsd_transition *t = ocsd_transition_create(job, &repair_kind);
+	bool *kept = ocs_calloc(t->nbefore + 1, sizeof(*kept));
+	size_t count;
+
+	if (plan_circuits(d, t, plan, kept, err)) {
+		ocsd_transition_drop(t);
 		free(kept);
 		return -1;
 	}
-	for (size_t i = 0; i < before; i++) {
+	for (size_t i = 0; i < t->nbefore; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
-		if (kept[i] || !intended(circuit) || ocsd_circuit_moves(d, circuit))
-			continue;
-		ocsd_circuit_set(d, circuit, circuit->sent ? OCSD_DELETING : OCSD_GONE);
-		ocsd_store_circuit(d, circuit);
-		cut++;
+		if (!kept[i] && intended(circuit) && !ocsd_circuit_moves(d, circuit))
+			ocsd_transition_cut(t, circuit);
 	}
 	free(kept);
-	job->repair.changed = made + cut;
+	count = t->count;
+	if (ocsd_transition_begin(d, t, err))
+		return -1;
+	job->repair.changed = (int)count;
 	return 0;
 }
 
@@ -230,7 +208,7 @@ static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct oc
 	} else {
 		made = plan_without(d, job, plan, failed, err);
 		if (made) {
-			rc = change(d, job, made, err);
+			rc = plan_begin(d, job, made, err);
 			if (!rc)
 				ocsd_direct_keep(job, made);
 			ocs_plan_destroy(made);
@@ -241,24 +219,15 @@ static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct oc
 	return rc;
 }
 
-/* Every circuit is where the plan wants it, except for BROKEN ones that could not be made. */
-static bool quiet(const struct ocsd_job *job, size_t *broken)
+static void repair_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 {
-	*broken = 0;
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state == OCSD_CIRCUIT_FAILED)
-			++*broken;
-		else if (job->circuits[i]->state != OCSD_CONNECTED &&
-			 job->circuits[i]->state != OCSD_GONE)
-			return false;
-	return true;
-}
-
-static void finished(struct ocsd *d, struct ocsd_job *job)
-{
-	struct json_object *event = ocs_event_job(OCS_EVENT_PLAN, job->job, job->epoch);
+	struct json_object *event;
 
 	ocsd_job_move(d, job, OCSD_JOB_REPAIRED);
+	/* What one could not make is for the next, which is asked for already. */
+	if (nfailed)
+		return;
+	event = ocs_event_job(OCS_EVENT_PLAN, job->job, job->epoch);
 	ocs_log(OCS_LOG_INFO, "job %u: repaired, %d circuits changed, revision %d of its plan",
 		job->job, job->repair.changed, job->revision);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repaired" });
@@ -294,18 +263,20 @@ static void start(struct ocsd *d, struct ocsd_job *job)
 
 void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job)
 {
-	size_t broken;
-
-	if (!ocsd_job_running(job))
-		return;
-	/* One repair after the other: what is being cut must be gone first.  What one could
-	 * not make is for the next. */
-	if (job->repair.why && job->state == OCSD_JOB_REPAIRING && quiet(job, &broken) && broken)
-		ocsd_job_move(d, job, OCSD_JOB_REPAIRED);
+	/* One repair after the other: what is being cut must be gone first. */
 	if (job->repair.why && ocsd_job_settled(job))
 		start(d, job);
-	if (job->state != OCSD_JOB_REPAIRING)
+}
+
+void ocsd_repair_resume(struct ocsd *d, struct ocsd_job *job)
+{
+	bool under_way = false;
+
+	for (size_t i = 0; i < job->ncircuits; i++)
+		under_way |= job->circuits[i]->state == OCSD_PLANNED ||
+			     job->circuits[i]->state == OCSD_DELETING;
+	if (!under_way || !ocsd_job_settled(job))
 		return;
-	if (ocsd_realise_more(d, job) == 0 && quiet(job, &broken) && !broken)
-		finished(d, job);
+	ocsd_job_move(d, job, OCSD_JOB_REPAIR);
+	ocsd_transition_resume(job, &repair_kind);
 }

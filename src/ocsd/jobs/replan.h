@@ -14,7 +14,10 @@
  * kinds of jobs (NULL too) are left alone. */
 void ocsd_repair_want(struct ocsd *d, struct ocsd_job *job, const char *why, bool lost);
 
-/* Takes the steps that are due. */
+/* Begins a repair of JOB that is asked for, unless one is under way. */
 void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job);
+
+/* JOB is of the database: if ocsd ended within a repair of it, that goes on. */
+void ocsd_repair_resume(struct ocsd *d, struct ocsd_job *job);
 
 #endif

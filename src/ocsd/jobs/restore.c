@@ -6,7 +6,6 @@
 #include "src/ocsd/state/out_of_service.h"
 #include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/jobs/allocation.h"
-#include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/lookahead.h"
 #include "src/ocsd/jobs/replan.h"
@@ -278,10 +277,6 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
-		/* A running job has circuits to come or to go: ocsd ended within a repair. */
-		if (ocsd_job_settled(job) &&
-		    (circuit->state == OCSD_PLANNED || circuit->state == OCSD_DELETING))
-			ocsd_job_move(d, job, OCSD_JOB_REPAIR);
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
 		/* A batch with it may have been on its way when ocsd ended. */
@@ -303,6 +298,8 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 /* What ocsd did not get round to before it ended. */
 static void resume_repair(struct ocsd *d, struct ocsd_job *job)
 {
+	/* A running job has circuits to come or to go: ocsd ended within a repair. */
+	ocsd_repair_resume(d, job);
 	if (!ocsd_job_running(job) || !job->plan)
 		return;
 	for (size_t i = 0; i < job->ncircuits; i++)

@@ -349,7 +349,7 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 	job->committed_ns = job->adopt_running ? 0 : ocs_now_ns();
 	ocsd_apply_bind(d, job);
 	ocsd_job_progress(d, job);
-	ocsd_realise_check(d, job);
+	ocsd_realised_answer(d, job);
 	/* nobody was told while it was prepared */
 	if (prepared && ocsd_job_running(job))
 		ocsd_realised_tell(d, job);

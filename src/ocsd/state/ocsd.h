@@ -38,6 +38,7 @@ struct ocsd_operation_entry;
 struct ocsd_pending_reply;
 struct ocsd_store;
 struct ocsd_transaction;
+struct ocsd_transition;
 struct ocsd_worker;
 
 enum ocsd_circuit_state {
@@ -56,13 +57,14 @@ struct ocsd_circuit {
 	struct ocs_patch patches[2];
 	int npatches;
 	enum ocsd_circuit_state state;
-	bool sent;	       /* the switch may have it */
-	int64_t made_ns;       /* when it was; 0: before ocsd was started */
-	bool lit;	       /* its light was seen */
-	int dark;	       /* looks since then that did not see it */
-	int64_t dark_since_ns; /* the first of them */
-	bool unsure;	       /* an attempt at a batch with it had no answer */
-	bool postponed;	       /* the switch will not cut it, or may yet make or cut it;
+	bool sent;			    /* the switch may have it */
+	int64_t made_ns;		    /* when it was; 0: before ocsd was started */
+	bool lit;			    /* its light was seen */
+	int dark;			    /* looks since then that did not see it */
+	int64_t dark_since_ns;		    /* the first of them */
+	bool unsure;			    /* an attempt at a batch with it had no answer */
+	struct ocsd_transition *transition; /* that changes it, or NULL */
+	bool postponed; /* the switch will not cut it, or may yet make or cut it;
 				 * tried again at every poll */
 };
 
@@ -110,8 +112,9 @@ struct ocsd_job {
 	size_t nports, nwaiting;
 	struct ocsd_circuit **circuits;
 	size_t ncircuits, ngone;
-	enum ocsd_job_state state; /* only jobs/job_state.c changes it */
-	bool adopt_running;	   /* it ran when it was committed: realise it unasked */
+	struct ocsd_transition *transitions; /* under way; jobs/transition.h */
+	enum ocsd_job_state state;	     /* only jobs/job_state.c changes it */
+	bool adopt_running;		     /* it ran when it was committed: realise it unasked */
 	struct ocsd_farewell farewell;
 	int unwritten;			 /* all of its circuits were seen, which the store is still
 				 * to be told: 1, after a pass 2; else 0 */

@@ -247,7 +247,7 @@ static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t cou
 
 		if (i && circuits[i - 1]->job == job)
 			continue;
-		ocsd_realise_check(d, job);
+		d->replies.due |= ocsd_job_running(job);
 		ocsd_broken_check(d, job);
 		if (job->state == OCSD_JOB_CUTTING)
 			ocsd_job_progress(d, job);

@@ -13,12 +13,12 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/job_state.h"
+#include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/store/store.h"
 #include "src/util/text.h"
 
-static int written, removed, abandoned;
+static int written, removed, abandoned, kept;
 
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job)
 {
@@ -34,15 +34,22 @@ void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job)
 	removed++;
 }
 
-void ocsd_circuits_abandon(struct ocsd *d, struct ocsd_job *job)
+void ocsd_transition_abandon(struct ocsd *d, struct ocsd_job *job)
 {
 	(void)d;
 	(void)job;
 	abandoned++;
 }
 
+void ocsd_transitions_end(struct ocsd_job *job)
+{
+	(void)job;
+	kept++;
+}
+
 /* A row for each state, as many words as there are events: the next state, "-" where the event is
- * refused; then "+" if its row is written, "!" if its circuits are cut, "x" if its row is removed. */
+ * refused; then "+" if its row is written, "!" if its circuits are cut, "=" if they stay as they are,
+ * "x" if its row is removed. */
 static const char *const table[] = {
 	/* from        START     VERIFIED   DEGRADE    RESTORE   REPAIR      REPAIRED  FAIL
 	   END       RELEASED  GONE      CUT      CLOSE */
@@ -50,14 +57,14 @@ static const char *const table[] = {
 	" CUT_DUE+  -         CUT_DUE+  -        -",
 	"APPLYING     -          REALISED+  -          -         -           -         ROLLED_BACK+!"
 	" CUT_DUE+  -         CUT_DUE+  -        -",
-	"REALISED     -          -          DEGRADED+  -         REPAIRING+  -         FAILED+"
-	" LEAVING+  -         CUT_DUE+  -        -",
-	"DEGRADED     -          -          DEGRADED+  REALISED+ REPAIRING+  -         FAILED+"
-	" LEAVING+  -         CUT_DUE+  -        -",
-	"REPAIRING    -          -          -          -         -           REALISED  FAILED+"
-	" LEAVING+  -         CUT_DUE+  -        -",
+	"REALISED     -          -          DEGRADED+  -         REPAIRING+  -         FAILED+="
+	" LEAVING+= -         CUT_DUE+  -        -",
+	"DEGRADED     -          -          DEGRADED+  REALISED+ REPAIRING+  -         FAILED+="
+	" LEAVING+= -         CUT_DUE+  -        -",
+	"REPAIRING    -          -          -          -         -           REALISED  FAILED+="
+	" LEAVING+= -         CUT_DUE+  -        -",
 	"FAILED       -          -          -          -         -           -         -"
-	" LEAVING+  -         CUT_DUE+  -        -",
+	" LEAVING+= -         CUT_DUE+  -        -",
 	"ROLLED_BACK  -          -          -          -         -           -         -"
 	" CUT_DUE+  -         CUT_DUE+  -        -",
 	"LEAVING      -          -          -          -         -           -         -"
@@ -88,7 +95,7 @@ static enum ocsd_job_state state_named(const char *name)
 static void check_pair(enum ocsd_job_state from, enum ocsd_job_event event, const char *word)
 {
 	struct ocsd_job job, before;
-	size_t length = strcspn(word, "+!x");
+	size_t length = strcspn(word, "+!=x");
 	char *to = ocs_strdup(word);
 
 	memset(&job, 0, sizeof(job));
@@ -96,7 +103,7 @@ static void check_pair(enum ocsd_job_state from, enum ocsd_job_event event, cons
 	job.epoch = 70;
 	job.state = from;
 	before = job;
-	written = removed = abandoned = 0;
+	written = removed = abandoned = kept = 0;
 	to[length] = '\0';
 	assert_int_equal(ocsd_job_may(&job, event), strcmp(to, "-") != 0);
 	assert_memory_equal(&job, &before, sizeof(job));
@@ -113,6 +120,7 @@ static void check_pair(enum ocsd_job_state from, enum ocsd_job_event event, cons
 	}
 	assert_int_equal(written, strchr(word, '+') ? 1 : 0);
 	assert_int_equal(abandoned, strchr(word, '!') ? 1 : 0);
+	assert_int_equal(kept, strchr(word, '=') ? 1 : 0);
 	assert_int_equal(removed, strchr(word, 'x') ? 1 : 0);
 	free(to);
 }
