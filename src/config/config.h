@@ -67,11 +67,18 @@ struct ocs_config_policies {
 	bool signal_batch;		    /* the batch shell gets it as well */
 };
 
+enum ocs_graph_file {
+	OCS_GRAPH_FILE_AUTO, /* for steps with all GPUs of their nodes */
+	OCS_GRAPH_FILE_NEVER,
+	OCS_GRAPH_FILE_ALWAYS,
+};
+
 struct ocs_config_nccl {
-	char *hwloc_xml;  /* machine description for nodes, or NULL: the real one */
-	char *management; /* network device that reaches every node, or NULL */
-	bool graph_file;  /* jobs get NCCL_GRAPH_FILE */
-	char **env;	  /* "NAME=VALUE" additions for jobs */
+	char *hwloc_xml;		/* machine description for nodes, or NULL: the real one */
+	char *management;		/* network device that reaches every node, or NULL */
+	enum ocs_graph_file graph_file; /* which jobs get NCCL_GRAPH_FILE */
+	int release; /* of the NCCL that jobs load (release.h), or 0: not known */
+	char **env;  /* "NAME=VALUE" additions for jobs */
 	size_t nenv;
 };
 

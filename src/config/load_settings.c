@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/config/load.h"
+#include "src/util/release.h"
 #include "src/util/text.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -382,12 +383,41 @@ static int env_load(struct ocs_loader *loader, const yaml_node_t *node)
 	return rc;
 }
 
+static int graph_file_load(struct ocs_loader *loader, yaml_node_t *node)
+{
+	struct ocs_config_nccl *nccl = &loader->config->nccl;
+	bool value;
+
+	if (node->type == YAML_SCALAR_NODE &&
+	    strcmp((const char *)node->data.scalar.value, "auto") == 0)
+		return 0;
+	if (ocs_yaml_bool(&loader->yaml, node, "graph_file", &value) < 0)
+		return -1;
+	nccl->graph_file = value ? OCS_GRAPH_FILE_ALWAYS : OCS_GRAPH_FILE_NEVER;
+	return 0;
+}
+
+static int nccl_version_load(struct ocs_loader *loader, yaml_node_t *node)
+{
+	const char *text = ocs_yaml_text(&loader->yaml, node, "version");
+
+	if (!text)
+		return -1;
+	loader->config->nccl.release = ocs_release_parse(text, 0);
+	if (!loader->config->nccl.release)
+		return ocs_yaml_fail(&loader->yaml, node,
+				     "version \"%.40s\" is no release of NCCL, such as 2.29.7",
+				     text);
+	return 0;
+}
+
 int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 {
 	struct ocs_field fields[] = { { .name = "hwloc_xml" },
 				      { .name = "env" },
 				      { .name = "management" },
-				      { .name = "graph_file" } };
+				      { .name = "graph_file" },
+				      { .name = "version" } };
 	struct ocs_config_nccl *nccl = &loader->config->nccl;
 
 	if (ocs_yaml_fields(&loader->yaml, node, "nccl", fields, COUNT(fields)) < 0)
@@ -397,8 +427,9 @@ int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 	if (fields[2].node &&
 	    ocs_load_device(loader, fields[2].node, "management", &nccl->management) < 0)
 		return -1;
-	if (fields[3].node &&
-	    ocs_yaml_bool(&loader->yaml, fields[3].node, "graph_file", &nccl->graph_file) < 0)
+	if (fields[3].node && graph_file_load(loader, fields[3].node) < 0)
+		return -1;
+	if (fields[4].node && nccl_version_load(loader, fields[4].node) < 0)
 		return -1;
 	return fields[1].node ? env_load(loader, fields[1].node) : 0;
 }

@@ -12,6 +12,8 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
+#define INTERFACES_MAX 1024 /* of a server */
+
 /* A circuit of the plan: transmitter (duplex: one end) and receiver. */
 struct circuit {
 	int server[2], interface[2];
@@ -66,7 +68,7 @@ static int circuits_parse(struct plan *plan, struct json_object *list, struct oc
 			struct json_object *pair = member(json, end ? "b" : "a", json_type_array);
 
 			circuit->server[end] = number_at(pair, 0, plan->servers);
-			circuit->interface[end] = number_at(pair, 1, INT_MAX);
+			circuit->interface[end] = number_at(pair, 1, INTERFACES_MAX);
 			if (circuit->server[end] < 0 || circuit->interface[end] < 0)
 				return ocs_error_set(err, OCS_USAGE,
 						     "the plan's circuit %zu is malformed", i);
@@ -155,6 +157,69 @@ static void passages_find(const struct plan *plan, int server, struct ocs_nccl_c
 	}
 }
 
+/* Where each interface sends: [server * degree + interface] to the same, DARK or SILENT. */
+enum { DARK = -1, SILENT = -2 /* receives only */ };
+
+static int *peers_list(const struct plan *plan, int *degree)
+{
+	int *peers;
+
+	*degree = 1;
+	for (int i = 0; i < plan->ncircuits; i++)
+		for (int end = 0; end < 2; end++)
+			if (plan->circuits[i].interface[end] >= *degree)
+				*degree = plan->circuits[i].interface[end] + 1;
+	peers = ocs_calloc((size_t)plan->servers * *degree, sizeof(int));
+	for (int i = 0; i < plan->servers * *degree; i++)
+		peers[i] = DARK;
+	for (int i = 0; i < plan->ncircuits; i++) {
+		const struct circuit *circuit = &plan->circuits[i];
+		int a = circuit->server[0] * *degree + circuit->interface[0];
+		int b = circuit->server[1] * *degree + circuit->interface[1];
+
+		peers[a] = b;
+		if (!plan->directed)
+			peers[b] = a;
+		else if (peers[b] == DARK)
+			peers[b] = SILENT;
+	}
+	return peers;
+}
+
+/* Interface number WHICH of those of SERVER that hold circuits, as index of PEERS, or -1. */
+static int interface_held(const int *peers, int degree, int server, int which)
+{
+	for (int i = server * degree; i < (server + 1) * degree; i++)
+		if (peers[i] != DARK && which-- == 0)
+			return i;
+	return -1;
+}
+
+/* Channel c takes interface c of those with circuits at every server. */
+static void hops_count(const struct plan *plan, struct ocs_nccl_circuits *circuits)
+{
+	int degree, *peers = peers_list(plan, &degree);
+	bool more = true;
+
+	for (int c = 0; more; c++) {
+		int astray = 0;
+
+		for (int i = 0; i < plan->length && more; i++) {
+			int out = interface_held(peers, degree, plan->ring[i], c);
+			int in = interface_held(peers, degree, plan->ring[(i + 1) % plan->length],
+						c);
+
+			more = out >= 0 && in >= 0;
+			astray += more && peers[out] != in;
+		}
+		if (more) {
+			circuits->hops += plan->length;
+			circuits->astray += astray;
+		}
+	}
+	free(peers);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct ocs_nccl_circuit *x = a, *y = b;
@@ -206,8 +271,10 @@ int ocs_nccl_circuits_read(struct json_object *json, const char *node,
 	if (rc == 0) {
 		circuits_of(&plan, server, circuits);
 		ring_find(&plan, member(json, "groups", json_type_array), server);
-		if (plan.ring)
+		if (plan.ring) {
 			passages_find(&plan, server, circuits);
+			hops_count(&plan, circuits);
+		}
 	}
 	free(plan.circuits);
 	free(plan.ring);

@@ -28,6 +28,10 @@ struct ocs_nccl_circuits {
 	struct ocs_nccl_passage *passages; /* one for each circuit that every edge
 						 * of ring +1 has; none: not in a ring */
 	int npassages;
+	/* What becomes of that ring with a topology file alone, where every channel enters and leaves
+	 * each server by one of its ports with circuits: hops from server to server, and those whose
+	 * port has no circuit to the next server's port. */
+	int hops, astray;
 };
 
 /* Reads the circuits of server NODE from PLAN (plan.json).  0, or -1 with ERR

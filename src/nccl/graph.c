@@ -8,10 +8,12 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/nccl/check.h"
 #include "src/nccl/machine.h"
 #include "src/util/error.h"
+#include "src/util/release.h"
 #include "src/util/text.h"
 
 #define CHANNELS_MAX 64
@@ -199,14 +201,38 @@ static char *graph_text(struct writer *w, const struct ocs_nccl_channel *channel
 	return ocs_text_take(&out);
 }
 
+/* Up to 2.29.3 NCCL keeps the order in which the kernel numbered the ports, which their names tell. */
+static bool orders_agree(const struct writer *w)
+{
+	for (int i = 0; i < w->nports; i++)
+		for (int j = 0; j < w->nports; j++)
+			if (w->net[i] < w->net[j] &&
+			    strverscmp(w->ports[i].device, w->ports[j].device) > 0)
+				return false;
+	return true;
+}
+
+static void needs_find(const struct writer *w, bool steered, struct ocs_nccl_graph_needs *needs)
+{
+	*needs = (struct ocs_nccl_graph_needs){ .gpus = w->ngpus };
+	if (steered) {
+		needs->since = OCS_RELEASE(2, 30, 7);
+		needs->why = "with one GPU in a node subnets lead the sender to its port";
+	} else if (!orders_agree(w)) {
+		needs->since = OCS_RELEASE(2, 29, 7);
+		needs->why = "the kernel numbers the ports in another order than the PCI bus";
+	}
+}
+
 char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
 		     int nports, const struct ocs_nccl_channel *channels, int nchannels,
-		     bool steered, struct ocs_error *err)
+		     bool steered, struct ocs_nccl_graph_needs *needs, struct ocs_error *err)
 {
 	struct writer w = { .machine = machine, .ports = ports, .nports = nports };
 	bool cross = false;
 	char *text = NULL;
 
+	memset(needs, 0, sizeof(*needs));
 	for (int c = 0; c < nchannels; c++)
 		cross |= channels[c].in != channels[c].out;
 	if (nchannels < 1 || nchannels > CHANNELS_MAX) {
@@ -223,6 +249,7 @@ char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nc
 				      "same port in both directions; subnets in ocs.yaml help");
 		else
 			text = graph_text(&w, channels, nchannels);
+		needs_find(&w, w.ngpus == 1 && cross, needs);
 	}
 	if (text && ocs_nccl_check_text(text, err) < 0) {
 		ocs_error_prefix(err, "the graph file would not be valid");

@@ -13,13 +13,21 @@ struct ocs_nccl_channel {
 	int in, out;
 };
 
+/* What a graph file presumes. */
+struct ocs_nccl_graph_needs {
+	int gpus;	 /* that the job uses of the node: all */
+	int since;	 /* the first release of NCCL (release.h) that follows it, or 0: any */
+	const char *why; /* of SINCE, or NULL */
+};
+
 /* The text of a graph file for all GPUs of MACHINE.  PORTS: all that NCCL_IB_HCA will
- * name, in any order.  CHANNELS are repeated where ports are faster than one channel.  The caller frees it.  With one GPU NCCL takes the port in for
- * both directions: that serves only if the sender is STEERED to the right port otherwise
- * (a subnet per circuit).  NULL with ERR (OCS_USAGE) where NCCL's numbers of the ports
- * are not known beforehand, or where it would not obey. */
+ * name, in any order.  CHANNELS are repeated where ports are faster than one channel.  With one GPU
+ * NCCL takes the port in for both directions: that serves only if the sender is STEERED to the
+ * right port otherwise (a subnet per circuit).  NEEDS is filled in.  The caller frees the text; NULL
+ * with ERR (OCS_USAGE) where NCCL's numbers of the ports are not known beforehand, or where it
+ * would not obey. */
 char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nccl_port *ports,
 		     int nports, const struct ocs_nccl_channel *channels, int nchannels,
-		     bool steered, struct ocs_error *err);
+		     bool steered, struct ocs_nccl_graph_needs *needs, struct ocs_error *err);
 
 #endif

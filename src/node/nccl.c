@@ -7,6 +7,7 @@
 
 #include "src/node/node.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "src/nccl/topology.h"
 #include "src/util/error.h"
 #include "src/util/hostlist.h"
+#include "src/util/release.h"
 #include "src/util/text.h"
 
 #define ENV_MAX (1 << 20)
@@ -29,6 +31,8 @@ struct work {
 	struct ocs_nccl_port *ports; /* those that NCCL is to use */
 	int *interface;		     /* of each */
 	int nports;
+	bool graph; /* the job gets NCCL_GRAPH_FILE, which has */
+	struct ocs_nccl_graph_needs needs;
 	struct ocs_node_contents *contents;
 };
 
@@ -106,12 +110,14 @@ static int port_of(const struct work *work, int interface)
 	return -1;
 }
 
-static void graph_make(struct work *work, const struct ocs_nccl_machine *machine)
+/* The channels along ring +1.  NULL with ERR where they are not known. */
+static char *graph_text(struct work *work, const struct ocs_nccl_machine *machine,
+			struct ocs_error *err)
 {
 	int count = work->circuits.npassages;
 	struct ocs_nccl_channel *channels = ocs_calloc(count + 1, sizeof(*channels));
-	struct ocs_error err = { 0 };
 	bool known = work->nports > 0 && count > 0;
+	char *text = NULL;
 
 	for (int i = 0; i < count; i++) {
 		channels[i].in = port_of(work, work->circuits.passages[i].in);
@@ -119,14 +125,99 @@ static void graph_make(struct work *work, const struct ocs_nccl_machine *machine
 		known &= channels[i].in >= 0 && channels[i].out >= 0;
 	}
 	if (known)
-		work->contents->text[OCS_NODE_GRAPH] =
-			ocs_nccl_graph(machine, work->ports, work->nports, channels, count,
-				       work->section->subnets_prefix != 0, &err);
+		text = ocs_nccl_graph(machine, work->ports, work->nports, channels, count,
+				      work->section->subnets_prefix != 0, &work->needs, err);
 	else
-		ocs_error_set(&err, OCS_ERROR, "this node's ports on a ring are not known");
-	if (!work->contents->text[OCS_NODE_GRAPH] && work->config->nccl.graph_file)
-		ocs_node_warn(work->contents, "no NCCL graph file", err.text);
+		ocs_error_set(err, OCS_ERROR, "this node's ports on a ring are not known");
 	free(channels);
+	return text;
+}
+
+static void release_format(int release, char text[32])
+{
+	snprintf(text, 32, "%d.%d.%d", release / 10000, release / 100 % 100, release % 100);
+}
+
+/* Whether the job gets NCCL_GRAPH_FILE; if not, ERR says why. */
+static bool graph_wanted(const struct work *work, struct ocs_error *err)
+{
+	const struct ocs_config_nccl *nccl = &work->config->nccl;
+	const struct ocs_nccl_graph_needs *needs = &work->needs;
+	char since[32];
+
+	if (!work->contents->text[OCS_NODE_GRAPH])
+		return false;
+	if (nccl->graph_file == OCS_GRAPH_FILE_NEVER) {
+		ocs_error_set(err, OCS_USAGE, "graph_file is false in ocs.yaml");
+		return false;
+	}
+	release_format(needs->since, since);
+	if (nccl->graph_file == OCS_GRAPH_FILE_AUTO && nccl->release &&
+	    nccl->release < needs->since) {
+		ocs_error_set(err, OCS_USAGE, "%s, which takes NCCL %s", needs->why, since);
+		return false;
+	}
+	return true;
+}
+
+/* What the job loses without the file. */
+static void graph_warn(struct work *work, const struct ocs_error *err)
+{
+	const struct ocs_nccl_circuits *circuits = &work->circuits;
+	bool rdma = work->nports > 0 && work->ports[0].rdma, lost = rdma && circuits->astray > 0;
+	char *text = NULL;
+
+	if (lost)
+		text = ocs_asprintf(
+			"%s; by the topology file alone %d of %d hops between nodes (%d %%) leave by "
+			"a port whose circuit does not lead to the next node%s",
+			err->text, circuits->astray, circuits->hops,
+			100 * circuits->astray / circuits->hops,
+			work->section->forwarding == OCS_FORWARDING_NONE ?
+				"" :
+				", so that other hosts forward them");
+	if (lost || work->config->nccl.graph_file == OCS_GRAPH_FILE_ALWAYS)
+		ocs_node_warn(work->contents, "no NCCL graph file", text ? text : err->text);
+	free(text);
+}
+
+static void graph_make(struct work *work, const struct ocs_nccl_machine *machine)
+{
+	const struct ocs_config_nccl *nccl = &work->config->nccl;
+	struct ocs_error err = { 0 };
+	char since[32], *text;
+
+	work->contents->text[OCS_NODE_GRAPH] = graph_text(work, machine, &err);
+	work->graph = graph_wanted(work, &err);
+	if (!work->graph) {
+		graph_warn(work, &err);
+	} else if (nccl->graph_file == OCS_GRAPH_FILE_AUTO && work->needs.since && !nccl->release) {
+		release_format(work->needs.since, since);
+		text = ocs_asprintf("%s, which takes NCCL %s, and `nccl: version` of ocs.yaml does "
+				    "not say what jobs load: tasks whose NCCL is not seen to be as "
+				    "new do without NCCL_GRAPH_FILE",
+				    work->needs.why, since);
+		ocs_node_warn(work->contents, "NCCL's release is not known", text);
+		free(text);
+	}
+}
+
+/* What older releases do in spite of all. */
+static void release_warn(struct work *work)
+{
+	int release = work->config->nccl.release;
+	char text[32];
+
+	release_format(release, text);
+	if (!release || work->circuits.count == 0)
+		return;
+	if (release < OCS_RELEASE(2, 22, 0) && work->section->forwarding == OCS_FORWARDING_NONE)
+		ocs_node_warn(work->contents, text,
+			      "NCCL before 2.22 connects trees at its start, also between nodes "
+			      "that no circuit joins: hosts have to forward");
+	if (release < OCS_RELEASE(2, 30, 7) && work->section->subnets_prefix)
+		ocs_node_warn(work->contents, text,
+			      "NCCL before 2.30.7 does not choose ports by subnet");
 }
 
 /* The address of each circuit of this node, one line each: device and address. */
@@ -166,8 +257,10 @@ static void files_make(struct work *work)
 
 	if (machine) {
 		topology_make(work, machine);
-		if (work->section->kind == OCS_DIRECT)
+		if (work->section->kind == OCS_DIRECT && work->circuits.count > 0) {
 			graph_make(work, machine);
+			release_warn(work);
+		}
 	} else {
 		ocs_node_warn(work->contents, "no NCCL topology file", err.text);
 	}
@@ -193,15 +286,14 @@ static void environment_make(struct work *work, const char *dir, struct ocs_text
 				     section->subnets & 0xff, section->subnets_prefix);
 	struct ocs_nccl_setting setting = {
 		.topology_file = work->contents->text[OCS_NODE_TOPOLOGY] ? topology : NULL,
-		.graph_file =
-			nccl->graph_file && work->contents->text[OCS_NODE_GRAPH] ? graph : NULL,
+		.graph_file = work->graph ? graph : NULL,
 		.ports = work->ports,
 		.nports = work->nports,
 		.management = nccl->management,
 		.rails = section->kind == OCS_RAILS,
 		.subnets = work->contents->text[OCS_NODE_SUBNETS] ? subnets : NULL,
 	};
-	char **env;
+	char **env, since[32];
 	int count = ocs_nccl_environment(&setting, &env);
 
 	for (int i = 0; i < count; i++) {
@@ -216,6 +308,13 @@ static void environment_make(struct work *work, const char *dir, struct ocs_text
 	for (size_t j = 0; j < nccl->nenv; j++)
 		if (!strchr(nccl->env[j], '\n'))
 			ocs_text_add(text, "%s\n", nccl->env[j]);
+	/* for spank_ocs, which takes the file from tasks that it does not fit */
+	if (work->graph && nccl->graph_file == OCS_GRAPH_FILE_AUTO) {
+		ocs_text_add(text, "SLURM_OCS_GRAPH_GPUS=%d\n", work->needs.gpus);
+		release_format(work->needs.since, since);
+		if (work->needs.since > nccl->release)
+			ocs_text_add(text, "SLURM_OCS_GRAPH_NCCL=%s\n", since);
+	}
 	ocs_names_free(env, count);
 	free(topology);
 	free(graph);
@@ -257,7 +356,8 @@ static void environment_keep(const char *dir, struct ocs_text *text)
 	for (const char *line = old; line && *line;) {
 		int length = (int)strcspn(line, "\n");
 
-		if (strncmp(line, "SLURM_OCS_", 10) == 0)
+		if (strncmp(line, "SLURM_OCS_", 10) == 0 &&
+		    strncmp(line, "SLURM_OCS_GRAPH", 15) != 0)
 			ocs_text_add(text, "%.*s\n", length, line);
 		line += length + (line[length] == '\n');
 	}

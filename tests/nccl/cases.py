@@ -63,10 +63,67 @@ def sockets():
     for case in SERVERS:
         if case[2] == 1:
             continue
-        job = fabrics.Job(machine_of(case), case[-1])
+        job = fabrics.Job(machine_of(case), case[-1], nccl="  graph_file: false\n")
         seen = [(release, job.judge(release)) for release in RELEASES]
         bad = [r for r in seen if r[1].doubled or r[1].divided or r[1].channels != len(job.held(0))]
         result(not bad, words(*case) + ": all NICs, each processor once", "\n".join("%s %s" % b for b in bad))
+
+
+def defaults():
+    """Without a word in ocs.yaml about it, whole nodes are on circuits; else warnings say what is lost."""
+    for directed in (False, True):
+        kind = "directed" if directed else "duplex"
+        jobs = [(words(*case), fabrics.Job(machine_of(case), case[-1], directed=directed))
+                for case in SERVERS if case[0] > 1]
+        wrong = all_on_circuits(jobs, RELEASES)
+        result(not wrong, "%s: defaults, %d machines" % (kind, len(jobs)), wrong)
+        noisy = [name + ": " + job.servers[0].warnings for name, job in jobs if job.servers[0].warnings]
+        result(not noisy, kind + ": nothing to warn about", "\n".join(noisy))
+        if directed or not fabrics.namespaces_work():
+            continue
+        jobs = [(words(*case), fabrics.Job(machine_of(case), case[-1], subnets=True)) for case in SERVERS]
+        wrong = all_on_circuits(jobs, ["2.30.7"])
+        result(not wrong, "subnets, %d machines" % len(jobs), wrong)
+
+
+def losses():
+    """What leaves the circuits is what `warnings` says."""
+    for case, nccl in itertools.product(SERVERS, ("  graph_file: false\n", "")):
+        if nccl == "" and case[0] > 1:
+            continue
+        job = fabrics.Job(machine_of(case), case[-1], nccl=nccl)
+        seen = job.judge("2.28.9")
+        said = "%d of %d hops between nodes (%d %%)" % (seen.hops - seen.right, seen.hops,
+                                                        100 * (seen.hops - seen.right) // seen.hops)
+        if seen.good():
+            said = ""
+        result(all(said in s.warnings if said else not s.warnings for s in job.servers),
+               words(*case) + ": warns of " + (said or "nothing"), "%s\n%s" % (seen, job.servers[0].warnings))
+
+
+def releases():
+    """Where the kernel numbers ports otherwise than the bus, only releases that sort them get the file."""
+    case = (8, 4, 2, True, 1, 4)
+    for nccl, release, known, good in (("", "2.30.7", True, True), ("", "2.29.2", True, False),
+                                       ("", "2.30.7", False, False), ("  version: 2.29.7\n", "2.29.7", False, True),
+                                       ("  version: 2.28.9\n", "2.28.9", False, False)):
+        job = fabrics.Job(machine_of(case, swapped=True), case[-1], nccl=nccl)
+        seen = job.judge(release, known=known)
+        warned = job.servers[0].warnings
+        result(seen.good() == good and not seen.failure and bool(warned) == (nccl != "  version: 2.29.7\n"),
+               "ports numbered otherwise, ocs.yaml%s, NCCL %s%s" % (nccl.rstrip() or " silent", release,
+                                                                  "" if known else " not seen"),
+               "%s\n%s" % (seen, warned))
+    bad = fabrics.Job(machine_of(case, swapped=True), case[-1], nccl=GRAPH).judge("2.28.9")
+    result(not bad.good(), "the same file with 2.28.9 is wrong", bad)
+    single = (1, 2, 1, False, 1, 4)
+    for version, good in (("2.30.7", True), ("2.28.9", False)) if fabrics.namespaces_work() else ():
+        job = fabrics.Job(machine_of(single), 4, subnets=True, nccl="  version: %s\n" % version)
+        seen = job.judge(version)
+        result(seen.good() == good and good != ("subnet" in job.servers[0].warnings),
+               "one GPU, subnets, NCCL " + version, "%s\n%s" % (seen, job.servers[0].warnings))
+    old = fabrics.Job(machine_of(case), 4, nccl="  version: 2.21.5\n")
+    result("connects trees" in old.servers[0].warnings and old.judge("2.21.5").trees, "2.21 connects trees at its start")
 
 
 def judge_sees():
@@ -131,7 +188,7 @@ def main(arguments):
     if arguments == ["--table"]:
         table()
         return
-    for test in (judge_sees, sockets, graph_files):
+    for test in (judge_sees, sockets, graph_files, defaults, losses, releases):
         test()
     print("1..%d" % number)
     sys.stdout.flush()

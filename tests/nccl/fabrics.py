@@ -22,6 +22,16 @@ def call(*command):
     return done.stdout
 
 
+def namespace(interfaces):
+    """A command before another one, which then has a network of its own with INTERFACES."""
+    script = "".join("ip link add ens%d type dummy && ip link set ens%d up && " % (i, i) for i in range(interfaces))
+    return ["unshare", "-n", "sh", "-c", script + 'exec "$@"', "sh"]
+
+
+def namespaces_work():
+    return subprocess.run(namespace(1) + ["true"], capture_output=True, check=False).returncode == 0
+
+
 class Job:
     """The files of a job on SERVERS servers like MACHINE."""
 
@@ -31,6 +41,7 @@ class Job:
         if reverse:     # interface 0 is the last on the bus
             self.names.reverse()
         self.folder = tempfile.mkdtemp()
+        self.within = namespace(len(self.names)) if subnets else []
         try:
             self.describe(subnets, nccl)
             self.plan = json.loads(call(OCSCTL, "plan", "--json", "--fabric", self.path("ocs.yaml"), "--servers",
@@ -65,7 +76,7 @@ class Job:
 
     def prepare(self, name):
         folder = self.path(name)
-        call(NODE, "prepare", "--fabric", self.path("ocs.yaml"), "--dir", folder, "--job", "7", "--epoch", "1",
+        call(*self.within, NODE, "prepare", "--fabric", self.path("ocs.yaml"), "--dir", folder, "--job", "7", "--epoch", "1",
              "--node", name, "--nodes", ",".join(self.plan["nodes"]), "--reply", self.path("reply.json"))
         text = {}
         for file in ("topo.xml", "graph.xml", "env", "subnets", "warnings"):
@@ -96,5 +107,14 @@ class Job:
         """Interfaces of SERVER that hold circuits."""
         return sorted({c[end][1] for c in self.plan["circuits"] for end in "ab" if c[end][0] == server})
 
-    def judge(self, release, used=None):
-        return judge.judge(self.servers, self.circuits(), judge.Release(release), used)
+    def judge(self, release, used=None, known=True):
+        """KNOWN: the environment of the job names the release, so that spank_ocs can compare."""
+        kept = [dict(s.env) for s in self.servers]
+        for s in self.servers:
+            since = s.env.get("SLURM_OCS_GRAPH_NCCL")
+            if since and (not known or judge.Release(release).number < judge.Release(since).number):
+                s.env.pop("NCCL_GRAPH_FILE", None)
+        verdict = judge.judge(self.servers, self.circuits(), judge.Release(release), used)
+        for s, env in zip(self.servers, kept):
+            s.env = env
+        return verdict

@@ -16,7 +16,7 @@ from conftest import MACHINE
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # The numbers of the ports do not follow their addresses on the bus.
 PORTS = ["mlx5_2", "mlx5_0", "mlx5_3", "mlx5_1"]
-TELL = """srun --ntasks-per-node=2 bash -c '
+TELL = """srun --ntasks-per-node=1 bash -c '
 exec 2>&1
 cd $SLURM_OCS_DIR
 {
@@ -41,8 +41,7 @@ def servers(make_cluster, tmp_path_factory):
     interfaces = "".join("      - {name: ens%d, rdma: \"%s:1\", speed: 400000}\n" % (3 + i, port)
                          for i, port in enumerate(PORTS))
     cluster = make_cluster(cubes=1, direct=6, direct_yaml="    interfaces:\n" + interfaces,
-                           more_yaml="nccl:\n  hwloc_xml: %s\n  management: eth0\n"
-                                     "  graph_file: true\n" % machine)
+                           more_yaml="nccl:\n  hwloc_xml: %s\n  management: eth0\n" % machine)
     cluster.machine = machine
     yield cluster
     cluster.stop()
@@ -71,7 +70,7 @@ def tasks_of(cluster, *arguments, nodes=4, env=None):
     job = cluster.sbatch("-p", "direct", "-N%d" % nodes, *arguments, script=script, env=env)
     plan = json.loads(cluster.output(job).strip().splitlines()[-1])
     found = []
-    for rank in range(2 * nodes):
+    for rank in range(nodes):
         path = os.path.join(out, "task.%d" % rank)
         with open(path) as file:
             found.append(Task(file.read()))
@@ -100,7 +99,7 @@ def test_files_and_environment(servers):
         nets = re.findall(r'<net name="(\w+)" speed="400000"', task.text("topo"))
         assert sorted(nets) == sorted(names)
         # ranks are in the order of the nodes of the plan, which is that of ring +1
-        assert int(env["PROCID"]) == rank and server == rank // 2
+        assert int(env["PROCID"]) == rank and server == rank
     assert plan["groups"][0]["rings"][0] == list(range(4))
     assert not os.path.exists(servers.job_dir("d0", job))
 
@@ -113,7 +112,7 @@ def test_graph_follows_the_circuits(servers):
 
     def passages(server):
         """Interfaces in and out for each channel: NCCL numbers ports by address."""
-        task = tasks[2 * server]
+        task = tasks[server]
         used = [PORTS[i] for i in held(plan, server)]
         channels = re.findall(r"<channel>\s*<net dev=\"(\w+)\"/>(.*?)<net dev=\"(\w+)\"/>\s*</channel>",
                               task.text("graph"), re.S)
@@ -150,6 +149,28 @@ def test_user_settings_win(servers):
     assert env, text
     assert {name: env[name] for name in mine} == mine
     assert env["NCCL_ALGO"] == "Ring"
+
+
+def test_steps_that_the_graph_file_does_not_fit(servers):
+    """It presumes all GPUs of a node: other steps do without, and say so once."""
+    script = """exec 2>&1
+tell() { echo "$1 ${NCCL_GRAPH_FILE:-unset}"; }
+export -f tell
+srun --ntasks-per-node=1 bash -c 'tell whole'
+srun --ntasks-per-node=3 bash -c 'tell three'
+CUDA_VISIBLE_DEVICES=0,1 srun --ntasks-per-node=1 bash -c 'tell two'
+NCCL_GRAPH_FILE=none srun --ntasks-per-node=1 bash -c 'tell none'
+"""
+    job = servers.sbatch("-p", "direct", "-N2", script=script)
+    lines = servers.output(job).splitlines()
+    seen = {name: [line.split()[1] for line in lines if line.startswith(name + " ")]
+            for name in ("whole", "three", "two", "none")}
+    assert [len(seen[name]) for name in seen] == [2, 6, 2, 2], lines
+    assert all(value.endswith("/%s/graph.xml" % job) for value in seen["whole"]), lines
+    assert set(seen["three"] + seen["two"] + seen["none"]) == {"unset"}, lines
+    told = [line for line in lines if "NCCL_GRAPH_FILE is not set" in line]
+    assert len(told) == 2, lines
+    assert "3 tasks share the 8 GPUs" in told[0] and "the task sees 2 of the 8 GPUs" in told[1]
 
 
 def test_machine_without_gpus(servers):

@@ -15,6 +15,9 @@ int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings);
 int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings);
 int ocs_user_init(spank_t spank, const struct ocs_settings *settings);
 int ocs_task_init(spank_t spank, const struct ocs_settings *settings);
+/* Takes NCCL_GRAPH_FILE from a task that it does not fit, number LOCAL of NTASKS on its node, and says
+ * so once in the output of the step; also where the user set it to "none". */
+void ocs_task_graph_file(spank_t spank, int local, int ntasks);
 /* A line that ocs-node printed goes to slurmd's log. */
 void ocs_helper_line(const char *text);
 /* slurmd starts: tells ocsd, and takes away what a job that is over has left in this node's network. */

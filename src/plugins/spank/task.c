@@ -258,12 +258,15 @@ int ocs_task_init(spank_t spank, const struct ocs_settings *settings)
 	int local;
 
 	(void)settings;
-	if (!job_ranks || spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
+	if (spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
 	    step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP ||
 	    step == SLURM_EXTERN_CONT)
 		return ESPANK_SUCCESS;
 	if (spank_get_item(spank, S_TASK_ID, &local) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ntasks) != ESPANK_SUCCESS)
+		return ESPANK_SUCCESS;
+	ocs_task_graph_file(spank, local, (int)ntasks);
+	if (!job_ranks)
 		return ESPANK_SUCCESS;
 	if (!node && spank_getenv(spank, "SLURMD_NODENAME", name, sizeof(name)) == ESPANK_SUCCESS)
 		node = name;

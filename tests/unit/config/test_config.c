@@ -55,7 +55,8 @@ static void settings_print(struct ocs_text *text, const struct ocs_config *confi
 		     config->policies.signal, config->policies.signal_batch,
 		     config->policies.keep_cubes_whole);
 	ocs_text_add(text, "nccl: %s %s %d\n", or_none(config->nccl.hwloc_xml),
-		     or_none(config->nccl.management), config->nccl.graph_file);
+		     or_none(config->nccl.management),
+		     config->nccl.graph_file == OCS_GRAPH_FILE_ALWAYS);
 	list_print(text, "env", config->nccl.env, config->nccl.nenv);
 }
 

@@ -21,6 +21,8 @@
 #include "src/util/text.h"
 #include "tests/unit/nccl/nccl_rig.h"
 
+static struct ocs_nccl_graph_needs needs;
+
 static void test_graph(void **state)
 {
 	const struct ocs_nccl_port ports[] = { { "mlx5_3", 1, true, 400000 },
@@ -35,7 +37,7 @@ static void test_graph(void **state)
 
 	(void)state;
 	assert_non_null(machine);
-	text = ocs_nccl_graph(machine, ports, 2, ring, 2, false, &err);
+	text = ocs_nccl_graph(machine, ports, 2, ring, 2, false, &needs, &err);
 	if (!text)
 		fail_msg("%s", err.text);
 	nccl_spotless("graph", text);
@@ -52,21 +54,21 @@ static void test_graph(void **state)
 	assert_int_equal(nccl_count(text, "<gpu "), 16);
 	assert_non_null(strstr(text, "typeinter=\"PIX\""));
 	free(text);
-	text = ocs_nccl_graph(machine, ports, 2, &same, 1, false, &err);
+	text = ocs_nccl_graph(machine, ports, 2, &same, 1, false, &needs, &err);
 	assert_non_null(strstr(text, "crossnic=\"0\" nchannels=\"1\""));
 	free(text);
 	/* a faster port has two channels, which start at different GPUs */
-	text = ocs_nccl_graph(machine, ports, 1, &fast, 1, false, &err);
+	text = ocs_nccl_graph(machine, ports, 1, &fast, 1, false, &needs, &err);
 	nccl_spotless("fast", text);
 	assert_non_null(strstr(text, "nchannels=\"2\" speedintra=\"25\""));
 	assert_int_equal(nccl_count(text, "<net dev=\"0\"/>\n      <gpu dev=\"6\"/>"), 1);
 	assert_int_equal(nccl_count(text, "<net dev=\"0\"/>\n      <gpu dev=\"7\"/>"), 1);
 	free(text);
-	assert_null(ocs_nccl_graph(machine, ports, 3, ring, 2, false, &err));
+	assert_null(ocs_nccl_graph(machine, ports, 3, ring, 2, false, &needs, &err));
 	assert_non_null(strstr(err.text, "ens4"));
-	assert_null(ocs_nccl_graph(machine, two, 2, ring, 2, false, &err));
+	assert_null(ocs_nccl_graph(machine, two, 2, ring, 2, false, &needs, &err));
 	assert_non_null(strstr(err.text, "one PCI device"));
-	assert_null(ocs_nccl_graph(machine, ports, 2, ring, 0, false, &err));
+	assert_null(ocs_nccl_graph(machine, ports, 2, ring, 0, false, &needs, &err));
 	ocs_nccl_machine_close(machine);
 	free(path);
 }
@@ -104,7 +106,7 @@ static void test_graph_without_gpu(void **state)
 	struct ocs_error err = { 0 };
 
 	(void)state;
-	assert_null(ocs_nccl_graph(machine, two_ports, 2, &ring, 1, true, &err));
+	assert_null(ocs_nccl_graph(machine, two_ports, 2, &ring, 1, true, &needs, &err));
 	assert_non_null(strstr(err.text, "no GPU"));
 	ocs_nccl_machine_close(machine);
 }
@@ -119,9 +121,9 @@ static void test_graph_of_one_gpu(void **state)
 	char *text;
 
 	(void)state;
-	assert_null(ocs_nccl_graph(machine, ports, 2, &ring, 1, false, &err));
+	assert_null(ocs_nccl_graph(machine, ports, 2, &ring, 1, false, &needs, &err));
 	assert_non_null(strstr(err.text, "one GPU"));
-	text = ocs_nccl_graph(machine, ports, 2, &ring, 1, true, &err);
+	text = ocs_nccl_graph(machine, ports, 2, &ring, 1, true, &needs, &err);
 	if (!text)
 		fail_msg("%s", err.text);
 	nccl_spotless("one GPU", text);

@@ -133,7 +133,9 @@ static void test_ports(void **state)
 	text = node_file("env");
 	node_has_line(text, "NCCL_IB_HCA==mlx5_0:1,mlx5_2:1");
 	node_absent(text, "NCCL_SOCKET_IFNAME");
-	node_absent(text, "NCCL_GRAPH_FILE");
+	assert_non_null(strstr(text, "NCCL_GRAPH_FILE="));
+	node_has_line(text, "SLURM_OCS_GRAPH_GPUS=8");
+	node_absent(text, "SLURM_OCS_GRAPH_NCCL");
 	node_absent(text, "SUBNET");
 	free(text);
 	text = node_file("topo.xml");
@@ -168,6 +170,16 @@ static void test_ports(void **state)
 	text = node_file("env");
 	node_has_line(text, "NCCL_SOCKET_IFNAME==eth0");
 	assert_non_null(strstr(text, "NCCL_GRAPH_FILE="));
+	node_absent(text, "SLURM_OCS_GRAPH");
+	free(text);
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	free(conf);
+
+	conf = example_with("", "  graph_file: false\n");
+	assert_int_equal(prepare(conf, "d[2,1]", reply, NULL), 0);
+	text = node_file("env");
+	node_absent(text, "NCCL_GRAPH_FILE");
+	node_absent(text, "SLURM_OCS_GRAPH");
 	free(text);
 	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
 	unlink(conf);

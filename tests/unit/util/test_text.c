@@ -21,6 +21,7 @@
 
 #include "src/util/error.h"
 #include "src/util/log.h"
+#include "src/util/release.h"
 #include "src/util/text.h"
 
 static char folder[] = "/tmp/ocs-test-text.XXXXXX";
@@ -334,9 +335,25 @@ static void log_filters(void **state)
 	assert_int_equal(level, OCS_LOG_DEBUG);
 }
 
+static void test_release(void **state)
+{
+	static const char *const none[] = { "",	     "2",	"2.",	 ".2",	"2.x",
+					    "2.29.", "2.29.7x", "2.290", "0.1", "2.1.2.3" };
+
+	(void)state;
+	assert_int_equal(ocs_release_parse("2.29.7", 0), OCS_RELEASE(2, 29, 7));
+	assert_int_equal(ocs_release_parse("2.30", 0), 23000);
+	assert_int_equal(ocs_release_parse("2.29.7-1", 0), 0);
+	assert_int_equal(ocs_release_parse("2.29.7-1", 1), 22907);
+	assert_int_equal(ocs_release_parse("2.21.5+cuda12.4", 1), 22105);
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		assert_int_equal(ocs_release_parse(none[i], 0), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_release),
 		cmocka_unit_test(text_grows),
 		cmocka_unit_test(text_plain),
 		cmocka_unit_test(text_clean),

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* NCCL_GRAPH_FILE is for tasks that use all GPUs of their node, of an NCCL that follows it: others
+ * end at their start with it, or send elsewhere. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/plugins/spank/nodeside.h"
+#include "src/util/release.h"
+#include "src/util/text.h"
+
+#define VALUE 4096
+#define VARIABLE "NCCL_GRAPH_FILE"
+
+static bool variable_get(spank_t spank, const char *name, char value[VALUE])
+{
+	return spank_getenv(spank, name, value, VALUE) == ESPANK_SUCCESS;
+}
+
+static int entries_count(const char *list)
+{
+	int count = *list != '\0';
+
+	for (; *list; list++)
+		count += *list == ',';
+	return count;
+}
+
+/* GPUs in the first of NAMES that is set, or OTHERWISE. */
+static int gpus_count(spank_t spank, const char *const *names, int otherwise)
+{
+	char value[VALUE];
+
+	for (; *names; names++)
+		if (variable_get(spank, *names, value))
+			return entries_count(value);
+	return otherwise;
+}
+
+/* The release that a link such as libnccl.so.2 -> libnccl.so.2.28.9 names, or 0. */
+static int release_of_link(const char *folder, int length)
+{
+	static const char before[] = "libnccl.so.";
+	char *path = ocs_asprintf("%.*s/libnccl.so.2", length, folder);
+	char target[VALUE], *name;
+	ssize_t got = readlink(path, target, sizeof(target) - 1);
+
+	free(path);
+	if (got < 0)
+		return 0;
+	target[got] = '\0';
+	name = strrchr(target, '/') ? strrchr(target, '/') + 1 : target;
+	return strncmp(name, before, sizeof(before) - 1) == 0 ?
+		       ocs_release_parse(name + sizeof(before) - 1, 0) :
+		       0;
+}
+
+/* The release of NCCL, as the environment tells it, or 0. */
+static int release_find(spank_t spank)
+{
+	char value[VALUE];
+	int release = 0;
+
+	/* the images of NVIDIA set it */
+	if (variable_get(spank, "NCCL_VERSION", value))
+		release = ocs_release_parse(value, 1);
+	if (release || !variable_get(spank, "LD_LIBRARY_PATH", value))
+		return release;
+	for (const char *at = value; *at && !release; at += strspn(at, ":")) {
+		int length = (int)strcspn(at, ":");
+
+		release = release_of_link(at, length);
+		at += length;
+	}
+	return release;
+}
+
+/* Why LOCAL tasks on a node cannot use the file, or NULL.  The caller frees it. */
+static char *devices_misfit(spank_t spank, int gpus, int local)
+{
+	static const char *const of_step[] = { "SLURM_STEP_GPUS", "SLURM_JOB_GPUS", NULL };
+	static const char *const of_task[] = { "CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+					       NULL };
+	int step = gpus_count(spank, of_step, gpus);
+	int task = gpus_count(spank, of_task, step);
+
+	if (step != gpus)
+		return ocs_asprintf("the step has %d of the %d GPUs of this node", step, gpus);
+	if (local == 1 && task != gpus)
+		return ocs_asprintf("the task sees %d of the %d GPUs of this node", task, gpus);
+	if (local != 1 && local != gpus && task * local != gpus)
+		return ocs_asprintf("%d tasks share the %d GPUs of this node", local, gpus);
+	return NULL;
+}
+
+static char *release_misfit(spank_t spank)
+{
+	char since[VALUE];
+	int release;
+
+	if (!variable_get(spank, "SLURM_OCS_GRAPH_NCCL", since))
+		return NULL;
+	release = release_find(spank);
+	if (release >= ocs_release_parse(since, 0))
+		return NULL;
+	return ocs_asprintf("it takes NCCL %s, and %s", since,
+			    release ? "the job has an older one" :
+				      "NCCL_VERSION does not say that the job has it");
+}
+
+/* Is NCCL_GRAPH_FILE the one that this plugin has set? */
+static bool ours(spank_t spank, const char *value)
+{
+	char dir[VALUE];
+	size_t length;
+
+	if (!variable_get(spank, "SLURM_OCS_DIR", dir))
+		return false;
+	length = strlen(dir);
+	return strncmp(value, dir, length) == 0 && strcmp(value + length, "/graph.xml") == 0;
+}
+
+void ocs_task_graph_file(spank_t spank, int local, int ntasks)
+{
+	char value[VALUE], *why;
+	int gpus;
+
+	if (!variable_get(spank, VARIABLE, value))
+		return;
+	/* a user's "none", or nothing, which NCCL would try to open */
+	if (!*value || strcmp(value, "none") == 0) {
+		spank_unsetenv(spank, VARIABLE);
+		return;
+	}
+	if (!ours(spank, value) || !variable_get(spank, "SLURM_OCS_GRAPH_GPUS", value))
+		return;
+	gpus = atoi(value);
+	why = devices_misfit(spank, gpus, ntasks);
+	if (!why)
+		why = release_misfit(spank);
+	if (!why)
+		return;
+	spank_unsetenv(spank, VARIABLE);
+	if (local == 0 && variable_get(spank, "SLURM_NODEID", value) && atoi(value) == 0)
+		fprintf(stderr,
+			"spank_ocs: %s is not set: %s; see warnings in $SLURM_OCS_DIR and "
+			"ocs-node(8)\n",
+			VARIABLE, why);
+	free(why);
+}
