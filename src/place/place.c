@@ -37,17 +37,8 @@ void ocs_placer_destroy(struct ocs_placer *placer)
 		ocs_catalogue_destroy(placer->catalogues[i]);
 	ocs_fit_destroy(placer->fit);
 	ocs_thread_destroy(placer->thread);
-	ocs_embed_destroy(placer->embed);
 	free(placer->mark);
 	free(placer);
-}
-
-void ocs_placer_budget(struct ocs_placer *placer, long budget)
-{
-	placer->budget = budget;
-	memset(placer->embeds, 0, sizeof(placer->embeds));
-	if (budget && placer->fit && !placer->embed)
-		placer->embed = ocs_embed_create(placer->section);
 }
 
 int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err)
@@ -87,7 +78,6 @@ struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const stru
 					   int nodes)
 {
 	struct ocs_catalogue *cat;
-	signed char embeds;
 	int i;
 
 	for (i = 0; i < placer->ncatalogues; i++) {
@@ -104,44 +94,14 @@ struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const stru
 			catalogue_drop(placer);
 		placer->bytes += cat->bytes;
 		i = placer->ncatalogues++;
-		placer->embeds[i] = 0;
 	}
-	embeds = placer->embeds[i];
 	memmove(placer->catalogues + 1, placer->catalogues,
 		(size_t)i * sizeof(*placer->catalogues));
 	memmove(placer->asked + 1, placer->asked, (size_t)i * sizeof(*placer->asked));
-	memmove(placer->embeds + 1, placer->embeds, (size_t)i);
 	placer->catalogues[0] = cat;
-	placer->embeds[0] = embeds;
 	placer->asked[0] = nodes;
 	catalogues_limit(placer);
 	return cat;
-}
-
-/* Whether the empty section holds the shape of the catalogue used last, which has no
- * box: then the search may find it in other places, too. */
-static bool embeds(struct ocs_placer *placer)
-{
-	const struct ocs_section *s = placer->section;
-	struct ocs_catalogue *cat = placer->catalogues[0];
-	struct ocs_occupancy *empty;
-	bool found;
-
-	if (!placer->budget || s->cube_nodes != s->cube_xpus ||
-	    cat->shape.xpus > (long)s->ncubes * s->cube_xpus)
-		return false;
-	if (!placer->embeds[0]) {
-		empty = ocs_occupancy_create(s);
-		ocs_fit_load(placer->fit, empty);
-		found = ocs_embed_search(placer->embed, &cat->shape, (int)cat->shape.xpus,
-					 placer->fit, placer->budget);
-		placer->fit->blocked = NULL;
-		ocs_occupancy_destroy(empty);
-		placer->embeds[0] = found ? 1 : -1;
-		if (found)
-			cat->nodes = cat->min_nodes = (int)cat->shape.xpus;
-	}
-	return placer->embeds[0] > 0;
 }
 
 int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shape,
@@ -153,13 +113,13 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 	if (ocs_placer_check(placer, err))
 		return -1;
 	cat = ocs_placer_catalogue(placer, shape, 0);
-	if (cat->ncandidates || embeds(placer))
+	if (cat->ncandidates)
 		return cat->min_nodes;
 	return ocs_error_set(err, OCS_NEVER, "%s can never be laid here",
 			     ocs_shape_format(shape, text));
 }
 
-enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD, ANSWER_EMBED };
+enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD };
 
 /* Adds what is next to CAT, which is the one used last. */
 static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
@@ -205,7 +165,7 @@ static bool ring_lay(struct ocs_placer *placer, const struct ocs_catalogue *cat,
 	return found;
 }
 
-/* What fits the loaded cubes: a box, a ring on fewer cubes, anything.  BOXES: whether a box
+/* What fits the loaded cubes: a box, a ring on fewer cubes, any ring.  BOXES: whether a box
  * may fit; then whether one does. */
 static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
 			  const struct ocs_occupancy *occupancy, bool *boxes)
@@ -232,12 +192,7 @@ static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
 		if (found)
 			return ANSWER_THREAD;
 	}
-	if (!placer->budget)
-		return ANSWER_NONE;
-	found = ocs_embed_search(placer->embed, &cat->shape, cat->nodes, fit, placer->budget);
-	placer->work.searched += placer->embed->work;
-	placer->work.bounded |= placer->embed->spent;
-	return found ? ANSWER_EMBED : ANSWER_NONE;
+	return ANSWER_NONE;
 }
 
 /* The decision is repeated on just the nodes it chose: then it is a function of
@@ -249,7 +204,7 @@ static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 	enum answer answer;
 	bool boxes = true, settled;
 
-	if (placer->section->kind == OCS_TORUS || placer->budget)
+	if (placer->section->kind == OCS_TORUS)
 		ocs_fit_load(fit, occupancy);
 	answer = search(placer, cat, occupancy, &boxes);
 	if (answer == ANSWER_BOX && placer->section->kind == OCS_STATIC)
@@ -261,8 +216,6 @@ static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
 		ocs_fit_narrow(fit, cat);
 	else if (answer == ANSWER_THREAD)
 		ocs_thread_narrow(placer->thread, fit);
-	else if (answer == ANSWER_EMBED)
-		ocs_embed_narrow(placer->embed, fit);
 	else
 		return ANSWER_NONE;
 	/* where no box fits all that is free none fits a part of it, and where one does none
@@ -310,13 +263,6 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	placer->work.candidates = fit->candidates_seen;
 	placer->work.words = fit->words_compared;
 	placer->work.bounded |= fit->bounded;
-	if (answer == ANSWER_NONE && !cat->ncandidates) {
-		ocs_error_set(err, OCS_NOT_NOW,
-			      "needs %ld XPUs that can be joined as %s asks; those "
-			      "that are free cannot",
-			      shape->xpus, ocs_shape_format(shape, text));
-		return NULL;
-	}
 	if (answer == ANSWER_NONE) {
 		ocs_error_set(err, OCS_NOT_NOW, "there is no room for %s now",
 			      ocs_shape_format(shape, text));
@@ -327,12 +273,6 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 		return compact ? ocs_thread_make(placer->section, shape, &placer->thread->way,
 						 placer->thread->ring, placer->thread->cubes,
 						 placer->mark, compact) :
-				 NULL;
-	}
-	if (answer == ANSWER_EMBED) {
-		compact = ocs_embed_encode(placer->section, shape, placer->embed->xpus, err);
-		return compact ? ocs_embed_make(placer->section, shape, placer->embed->xpus,
-						placer->mark, compact) :
 				 NULL;
 	}
 	candidate = &cat->candidates[fit->candidate];

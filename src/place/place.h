@@ -49,12 +49,6 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 				     const struct ocs_section *section);
 void ocs_placer_destroy(struct ocs_placer *placer);
 
-/* How much work a decision may spend on an exhaustive search where no box fits: XPUs of
- * vertices looked at.  0 (the default): there is no such search; below 0: no bound, so
- * that a placement is found whenever there is one (tiles of one XPU, jobs up to 512 XPUs,
- * not twisted, free to rotate and fold); for tests and what-if questions. */
-void ocs_placer_budget(struct ocs_placer *placer, long budget);
-
 /* Places SHAPE on the free XPUs of OCCUPANCY using exactly NODE_COUNT nodes (0:
  * the smallest count any folding on a healthy, empty section needs).
  * Deterministic, and stable: placing again on exactly the nodes of the result
@@ -73,8 +67,7 @@ struct ocs_place_work {
 	long candidates; /* foldings at an alignment that were looked at */
 	long words;	 /* words of 64 XPUs or ports (static section: rows of up to 32)
 				 * compared with what is free */
-	long searched;	 /* where no box fits: edges that threading, XPUs that the
-				 * exhaustive search looked at */
+	long searched;	 /* where no box fits: edges of rings that were looked at */
 	bool bounded;	 /* a bound on the work cut it short: of the boxes that fit not
 				 * all were compared, or a search gave up */
 	int catalogues;	 /* made because the shape was new or long not asked for, or

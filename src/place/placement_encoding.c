@@ -97,55 +97,6 @@ char *ocs_thread_encode(const struct ocs_thread *t, const struct ocs_shape *shap
 	return finish(&text, err);
 }
 
-/* Rank of the vertex one back from V (not the first) along its last dimension that is
- * not at 0. */
-static int before(const struct ocs_shape *shape, int v)
-{
-	int stride = 1, d;
-
-	for (d = shape->ndim - 1; v / stride % shape->extent[d] == 0; d--)
-		stride *= shape->extent[d];
-	return v - stride;
-}
-
-static int unit_of(const struct ocs_section *s, const struct ocs_xpu *xpu)
-{
-	return (xpu->at[0] * s->edge[1] + xpu->at[1]) * s->edge[2] + xpu->at[2];
-}
-
-char *ocs_embed_encode(const struct ocs_section *s, const struct ocs_shape *shape,
-		       const struct ocs_xpu *xpus, struct ocs_error *err)
-{
-	struct ocs_text text = { 0 };
-	char buffer[OCS_SHAPE_TEXT];
-	int last = -1, v, d, dir;
-
-	ocs_text_add(&text, "e1:%s:", ocs_shape_format(shape, buffer));
-	for (d = 0; d < shape->ndim; d++)
-		ocs_text_add(&text, "%c", shape->mesh[d] ? 'm' : 't');
-	ocs_text_add(&text, ":%d.", unit_of(s, &xpus[0]));
-	cube_add(&text, xpus[0].cube, &last);
-	for (v = 1; v < shape->xpus; v++) {
-		const struct ocs_xpu *from = &xpus[before(shape, v)], *to = &xpus[v];
-		int near = -1, face;
-
-		/* the link in the cube, where a side of two has both */
-		for (face = 0; face < 2 && near < 0; face++) {
-			for (dir = 0; dir < 2 * OCS_AXES; dir++) {
-				near = ocs_thread_near(s, unit_of(s, from), dir);
-				if (near == 2 * unit_of(s, to) + face &&
-				    (face || from->cube == to->cube))
-					break;
-				near = -1;
-			}
-		}
-		ocs_text_put(&text, &steps[near < 0 ? 0 : dir], 1);
-		if (near & 1 && s->kind == OCS_TORUS)
-			cube_add(&text, to->cube, &last);
-	}
-	return finish(&text, err);
-}
-
 /* What is still to be read. */
 struct reader {
 	const char *p;
@@ -448,72 +399,6 @@ static struct ocs_placement *thread_decode(struct ocs_placer *placer, const char
 	return p;
 }
 
-/* The XPUs of all vertices. */
-static int xpus_read(struct reader *r, const struct ocs_section *s, const struct ocs_shape *shape,
-		     struct ocs_xpu *xpus)
-{
-	int last = -1, unit, v;
-
-	if (number(r, &unit) || expect(r, "."))
-		return -1;
-	if (unit >= s->cube_xpus)
-		return bad(r, "its first place is none of a cube");
-	for (v = 0; v < shape->xpus; v++) {
-		bool face = !v;
-
-		xpus[v].cube = 0;
-		if (v) {
-			const struct ocs_xpu *from = &xpus[before(shape, v)];
-			int dir = *r->p - 'a', near;
-
-			if (!*r->p || dir < 0 || dir >= 2 * OCS_AXES)
-				return bad(r, "a step between its places is missing");
-			r->p++;
-			near = ocs_thread_near(s, unit_of(s, from), dir);
-			unit = near / 2;
-			face = near & 1 && s->kind == OCS_TORUS;
-			xpus[v].cube = from->cube;
-		}
-		if (face && cube_read(r, s->ncubes, &last))
-			return -1;
-		if (face)
-			xpus[v].cube = last;
-		xpus[v].at[0] = unit / s->edge[2] / s->edge[1];
-		xpus[v].at[1] = unit / s->edge[2] % s->edge[1];
-		xpus[v].at[2] = unit % s->edge[2];
-	}
-	return *r->p ? bad(r, "there is more than a placement") : 0;
-}
-
-static struct ocs_placement *embed_decode(struct ocs_placer *placer, const char *compact,
-					  struct ocs_error *err)
-{
-	const struct ocs_section *section = placer->section;
-	struct reader r = { .p = compact, .err = err };
-	struct ocs_placement *p = NULL;
-	struct ocs_shape shape;
-	struct ocs_xpu *xpus;
-
-	if (expect(&r, "e1:") || shape_read(&r, &shape))
-		return NULL;
-	if (shape.xpus > OCS_EMBED_XPUS ||
-	    shape.xpus > (long)section->ncubes * section->cube_xpus || shape.twisted) {
-		bad(&r, "the shape is too large, or twisted");
-		return NULL;
-	}
-	xpus = ocs_calloc((size_t)shape.xpus, sizeof(*xpus));
-	if (!xpus_read(&r, section, &shape, xpus)) {
-		p = ocs_embed_make(section, &shape, xpus, placer->mark, ocs_strdup(compact));
-		if (ocs_placement_verify(placer->fabric, NULL, p, err)) {
-			ocs_error_prefix(err, "malformed compact placement");
-			ocs_placement_destroy(p);
-			p = NULL;
-		}
-	}
-	free(xpus);
-	return p;
-}
-
 struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char *compact,
 					   struct ocs_error *err)
 {
@@ -535,8 +420,6 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
 	}
 	if (!strncmp(compact, "t1:", 3))
 		return thread_decode(placer, compact, err);
-	if (!strncmp(compact, "e1:", 3))
-		return embed_decode(placer, compact, err);
 	if (expect(&r, "p1:") || shape_read(&r, &shape) || folding_read(&r, &shape, &folding) ||
 	    lay_read(&r, &lay))
 		return NULL;

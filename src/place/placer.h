@@ -6,7 +6,6 @@
 
 /* Inside of the engine. */
 
-#include "src/place/exhaustive_search.h"
 #include "src/place/box_search.h"
 #include "src/place/place.h"
 #include "src/place/ring_search.h"
@@ -19,12 +18,8 @@ struct ocs_placer {
 	const struct ocs_section *section;
 	struct ocs_fit *fit;
 	struct ocs_thread *thread; /* NULL unless the section has threading */
-	struct ocs_embed *embed;
-	long budget; /* of its search, 0: it is not asked */
 	struct ocs_catalogue *catalogues[OCS_PLACER_CATALOGUES]; /* last used first */
 	int asked[OCS_PLACER_CATALOGUES];			 /* node count they were made for */
-	signed char embeds[OCS_PLACER_CATALOGUES];		 /* a shape without a box: whether
-				 * the empty section holds it, 0: not asked yet, -1: no */
 	int ncatalogues;
 	size_t bytes;
 	struct ocs_place_work work; /* of the last ocs_place */

@@ -62,7 +62,6 @@ struct ocs_policy {
 	struct ocs_policy_shape *shapes; /* hash table, open addressing */
 	int nshapes, room;
 	struct ocs_occupancy *scratch;
-	long budget;				 /* of the placers */
 	struct ocs_place_work work;		 /* best: of the last decision */
 	int load;				 /* best effort: edges that a link may carry */
 	struct ocs_policy_scratch *scratch_jobs; /* scratch: all that runs */

@@ -106,11 +106,6 @@ void ocs_policy_load_set(struct ocs_policy *policy, int load)
 	policy->load = load;
 }
 
-void ocs_policy_budget_set(struct ocs_policy *policy, long budget)
-{
-	policy->budget = budget;
-}
-
 void ocs_policy_bytes_set(struct ocs_policy *policy, size_t bytes)
 {
 	policy->limit = bytes;
@@ -144,10 +139,8 @@ struct ocs_placer *ocs_policy_placer(struct ocs_policy *policy, int index)
 		policy->bytes -= policy->held[oldest];
 		policy->held[oldest] = 0;
 	}
-	if (!*placer) {
+	if (!*placer)
 		*placer = ocs_placer_create(policy->fabric, policy->section);
-		ocs_placer_budget(*placer, policy->budget);
-	}
 	policy->last = index;
 	policy->used[index] = ++policy->clock;
 	return *placer;

@@ -46,9 +46,6 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
  * shape is asked for). */
 #define OCS_POLICY_LOAD_MAX 1000
 void ocs_policy_load_set(struct ocs_policy *policy, int load);
-/* Best and best effort: the budget of ocs_placer_budget (0 unless this is called before
- * the first shape is asked for). */
-void ocs_policy_budget_set(struct ocs_policy *policy, long budget);
 /* How much memory what is known about shapes may take, nearly (OCS_POLICY_BYTES, unless
  * this is called): what was not asked for the longest is forgotten and made again when it
  * is. */

@@ -104,7 +104,7 @@ static void usage(void)
 	      "                        'torus cubes:4x4x4 cube:4x4x4 tile:1x1x1'\n"
 	      "      --section NAME    of the ocs.yaml, where it has several\n"
 	      "      --lenient         where rings cannot close, lines will do\n"
-	      "      --budget N        best: XPUs that a search may look at where no box fits (0)\n"
+	      "      --budget N        accepted, without effect: of a search that is no more\n"
 	      "      --slowdown-limit X  best-effort: a job may take up to X times as long (2)\n"
 	      "      --communication X   if it would send X (0 to 1) of its time alone (1)\n\n"
 	      "Jobs\n"

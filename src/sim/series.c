@@ -88,7 +88,6 @@ struct ocs_policy *ocs_sim_policy(const struct ocs_sim_args *a, const struct ocs
 		return NULL;
 	ocs_policy_load_set(policy,
 			    load < OCS_POLICY_LOAD_MAX ? (int)(load + 1e-6) : OCS_POLICY_LOAD_MAX);
-	ocs_policy_budget_set(policy, a->budget);
 	memory_share(a, policy);
 	return policy;
 }

@@ -4,9 +4,8 @@
 /* A saturated machine: how much of it jobs hold on average, first come first served.
  * Sizes and shapes are those of the published workload rfold-2025; durations are fitted
  * (log-normal, median 700 s, mean 5 h).  Also what the head of the queue waits for while
- * it is blocked.  With BUDGET only what an
- * exhaustive search of that size gains where no box fits.
- * Usage: bench_stream [JOBS [SEED [BUDGET]]] */
+ * it is blocked.  With LAST: of the seeds SEED to LAST only the share that jobs hold.
+ * Usage: bench_stream [JOBS [SEED [LAST]]] */
 
 #include <math.h>
 #include <stdio.h>
@@ -249,18 +248,51 @@ static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shap
 	return p;
 }
 
-/* Runs JOBS jobs.  FREELY: shapes do not matter, only the number of XPUs.  BUDGET: of the
- * exhaustive search where no box fits. */
-static void stream(const char *line, int jobs, uint64_t seed, bool freely, long budget)
+/* A machine, and what is known about its shapes. */
+struct bed {
+	const char *line;
+	struct ocs_fabric *fabric;
+	struct ocs_placer *placer;
+};
+
+static struct bed bed_open(const char *line)
 {
 	struct ocs_error err = { 0 };
-	struct stream s = { .fabric = ocs_config_take_fabric(ocs_config_open(line, &err)) };
+	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
+
+	if (!fabric) {
+		fprintf(stderr, "%s\n", err.text);
+		exit(1);
+	}
+	return (struct bed){ line, fabric, ocs_placer_create(fabric, &fabric->sections[0]) };
+}
+
+static void bed_close(struct bed *bed)
+{
+	ocs_placer_destroy(bed->placer);
+	ocs_fabric_destroy(bed->fabric);
+}
+
+static void times_print(struct stream *s)
+{
+	if (!s->ntimes)
+		return;
+	qsort(s->times, (size_t)s->ntimes, sizeof(*s->times), compare);
+	printf("  %d decisions: p50 %.1f us  p99 %.1f us\n", s->ntimes, s->times[s->ntimes / 2],
+	       s->times[s->ntimes * 99L / 100]);
+}
+
+/* Runs JOBS jobs on BED; returns the per cent of the XPU-time that they hold.  FREELY: shapes
+ * do not matter, only the number of XPUs.  QUIET: prints nothing. */
+static double stream(const struct bed *bed, int jobs, uint64_t seed, bool freely, bool quiet)
+{
+	struct ocs_error err = { 0 };
+	struct stream s = { .fabric = bed->fabric, .placer = bed->placer };
 	const struct ocs_section *section = &s.fabric->sections[0];
-	int done = 0, dropped = 0, threaded = 0, searched = 0;
+	int done = 0, dropped = 0, threaded = 0;
+	double held;
 
 	s.occupancy = ocs_occupancy_create(section);
-	s.placer = ocs_placer_create(s.fabric, section);
-	ocs_placer_budget(s.placer, budget);
 	s.total = (long)section->ncubes * section->cube_xpus;
 	s.running = calloc((size_t)s.total, sizeof(*s.running));
 	s.times_max = 8 * jobs;
@@ -279,7 +311,6 @@ static void stream(const char *line, int jobs, uint64_t seed, bool freely, long 
 			end_one(&s);
 		if (p) {
 			threaded += p->compact[0] == 't';
-			searched += p->compact[0] == 'e';
 			hold(s.occupancy, s.fabric, p, false);
 		}
 		s.busy += shape.xpus;
@@ -293,27 +324,41 @@ static void stream(const char *line, int jobs, uint64_t seed, bool freely, long 
 			memset(&s.blocked, 0, sizeof(s.blocked));
 		}
 	}
-	printf("%s%s", line, freely ? " (any free XPUs)" : "");
-	if (budget)
-		printf(", budget %ld", budget);
-	printf("\n  %d jobs, %d dropped, %d threaded, %d found by search: %.1f %% of the XPU-time "
-	       "held\n",
-	       jobs, dropped, threaded, searched,
-	       100 * s.area / ((s.now - s.began) * (double)s.total));
-	if (!freely)
-		blocked_print(&s, (s.now - s.began) * (double)s.total);
-	if (s.ntimes) {
-		qsort(s.times, (size_t)s.ntimes, sizeof(*s.times), compare);
-		printf("  %d decisions: p50 %.1f us  p99 %.1f us\n", s.ntimes,
-		       s.times[s.ntimes / 2], s.times[s.ntimes * 99L / 100]);
+	held = 100 * s.area / ((s.now - s.began) * (double)s.total);
+	if (!quiet) {
+		printf("%s%s\n  %d jobs, %d dropped, %d threaded: %.1f %% of the XPU-time held\n",
+		       bed->line, freely ? " (any free XPUs)" : "", jobs, dropped, threaded, held);
+		if (!freely)
+			blocked_print(&s, (s.now - s.began) * (double)s.total);
+		times_print(&s);
 	}
 	while (s.n)
 		ocs_placement_destroy(s.running[--s.n].placement);
 	free(s.running);
 	free(s.times);
 	ocs_occupancy_destroy(s.occupancy);
-	ocs_placer_destroy(s.placer);
-	ocs_fabric_destroy(s.fabric);
+	return held;
+}
+
+static void stream_once(const char *line, int jobs, uint64_t seed, bool freely)
+{
+	struct bed bed = bed_open(line);
+
+	stream(&bed, jobs, seed, freely, false);
+	bed_close(&bed);
+}
+
+/* A line per seed: the seed, and the share on tiles of one XPU and of 2x2x1. */
+static void seeds_run(int jobs, uint64_t seed, uint64_t last)
+{
+	struct bed xpus = bed_open(XPUS), tiles = bed_open(TILES);
+
+	for (; seed <= last; seed++)
+		printf("%llu %.2f %.2f\n", (unsigned long long)seed,
+		       stream(&xpus, jobs, seed, false, true),
+		       stream(&tiles, jobs, seed, false, true));
+	bed_close(&tiles);
+	bed_close(&xpus);
 }
 
 int main(int argc, char **argv)
@@ -322,20 +367,19 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 2 ? (uint64_t)atol(argv[2]) : 1;
 
 	if (jobs < 100) {
-		fprintf(stderr, "usage: bench_stream [JOBS, at least 100 [SEED [BUDGET]]]\n");
+		fprintf(stderr, "usage: bench_stream [JOBS, at least 100 [SEED [LAST]]]\n");
 		return 2;
 	}
 	choices_make();
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 3) {
-		stream(XPUS, jobs, seed, false, atol(argv[3]));
-		stream(TILES, jobs, seed, false, atol(argv[3]));
+		seeds_run(jobs, seed, (uint64_t)atol(argv[3]));
 		return 0;
 	}
-	stream(XPUS, jobs, seed, true, 0);
-	stream(XPUS, jobs, seed, false, 0);
-	stream(TILES, jobs, seed, false, 0);
-	stream(XPUS " threading", jobs, seed, false, 0);
-	stream(TILES " threading", jobs, seed, false, 0);
+	stream_once(XPUS, jobs, seed, true);
+	stream_once(XPUS, jobs, seed, false);
+	stream_once(TILES, jobs, seed, false);
+	stream_once(XPUS " threading", jobs, seed, false);
+	stream_once(TILES " threading", jobs, seed, false);
 	return 0;
 }

@@ -48,16 +48,17 @@ test_leftovers_SOURCES = place/test_leftovers.c place/place_check.h place/place_
 test_leftovers_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
 if HAVE_IGRAPH
-check_PROGRAMS += test_embed
-test_embed_SOURCES = place/test_embed.c place/place_check.h place/place_random.h
-test_embed_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS) $(JSON_LIBS)
+check_PROGRAMS += test_exhaustive
+test_exhaustive_SOURCES = place/test_exhaustive.c place/exhaustive_placement.c \
+	place/exhaustive_search.c place/exhaustive_search.h place/place_check.h place/place_random.h
+test_exhaustive_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS) $(JSON_LIBS)
 endif
 
 check_PROGRAMS += test_warm
 test_warm_SOURCES = place/test_warm.c place/place_check.h place/place_random.h
 test_warm_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 test_warm_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
-	-Wl,--wrap=ocs_compact_encode -Wl,--wrap=ocs_thread_encode -Wl,--wrap=ocs_embed_encode
+	-Wl,--wrap=ocs_compact_encode -Wl,--wrap=ocs_thread_encode
 
 check_PROGRAMS += test_decisions
 test_decisions_SOURCES = place/test_decisions.c place/place_check.h place/place_random.h

@@ -92,13 +92,12 @@ static void port_fail(struct many *m)
 	o->any_blocked = true;
 }
 
-static long run(const char *line, int most, long budget, long count)
+static long run(const char *line, int most, long count)
 {
 	struct many *m = calloc(1, sizeof(*m));
 	long placed;
 
 	open_fabric(&m->s, line);
-	ocs_placer_budget(m->s.placer, budget);
 	shapes_draw(m, most);
 	while (m->placed < count) {
 		struct ocs_placement *p;
@@ -139,17 +138,16 @@ static void test_many(void **state)
 	static const struct {
 		const char *line;
 		int most;
-		long budget;
 		int share; /* tenths of the placements */
 	} fabrics[] = {
-		{ "torus cubes:2x2x1 cube:4x4x4 tile:1x1x1", 8, 0, 2 },
-		{ "torus cubes:2x2x2 cube:4x4x4 tile:2x2x1", 8, 0, 2 },
-		{ "torus cubes:3x2x1 cube:3x3x3 tile:1x1x1", 6, 0, 1 },
-		{ "torus cubes:4x2x1 cube:2x2x2 tile:1x1x1", 5, 0, 1 },
-		{ "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1 threading", 8, 0, 1 },
-		{ "torus cubes:2x1x1 cube:3x3x3 tile:1x1x1", 4, 500, 1 },
-		{ "static:8x6x5 tile:1x1x1", 7, 0, 1 },
-		{ "static:8x8x4 tile:2x2x1", 8, 0, 1 },
+		{ "torus cubes:2x2x1 cube:4x4x4 tile:1x1x1", 8, 2 },
+		{ "torus cubes:2x2x2 cube:4x4x4 tile:2x2x1", 8, 2 },
+		{ "torus cubes:3x2x1 cube:3x3x3 tile:1x1x1", 6, 1 },
+		{ "torus cubes:4x2x1 cube:2x2x2 tile:1x1x1", 5, 1 },
+		{ "torus cubes:2x2x1 cube:4x4x4 tile:2x2x1 threading", 8, 1 },
+		{ "torus cubes:2x1x1 cube:3x3x3 tile:1x1x1", 4, 1 },
+		{ "static:8x6x5 tile:1x1x1", 7, 1 },
+		{ "static:8x8x4 tile:2x2x1", 8, 1 },
 	};
 	long placed = 0;
 	size_t i;
@@ -157,8 +155,7 @@ static void test_many(void **state)
 	(void)state;
 	random_state = seed * 0x9e3779b97f4a7c15ULL + 1;
 	for (i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++)
-		placed += run(fabrics[i].line, fabrics[i].most, fabrics[i].budget,
-			      wanted * fabrics[i].share / 10);
+		placed += run(fabrics[i].line, fabrics[i].most, wanted * fabrics[i].share / 10);
 	printf("# %ld placements verified\n", placed);
 	assert_int_equal(placed, wanted / 10 * 10);
 }

@@ -481,39 +481,6 @@ static void test_work(void **state)
 	close_fabric(&s);
 }
 
-/* A search that may do next to nothing says that it gave up. */
-static void test_bounded(void **state)
-{
-	struct ocs_place_work work;
-	struct ocs_shape shape;
-	struct ocs_error err;
-	struct setup s;
-	int i;
-
-	(void)state;
-	open_fabric(&s, "torus cubes:1x1x1 cube:4x4x4 tile:1x1x1");
-	assert_int_equal(ocs_shape_parse("6x4", NULL, &shape, &err), 0);
-	/* a hole in every layer, no two in line */
-	for (i = 0; i < 4; i++) {
-		int at[OCS_AXES] = { i, (i + 1) % 4, i };
-
-		ocs_occupancy_node_set(s.occupancy, s.fabric,
-				       s.fabric->sections[0].first_node +
-					       ocs_section_bit(&s.fabric->sections[0], at),
-				       false);
-	}
-	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
-	ocs_placer_work(s.placer, &work);
-	assert_int_equal(work.searched, 0);
-	assert_false(work.bounded);
-	ocs_placer_budget(s.placer, 1);
-	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
-	ocs_placer_work(s.placer, &work);
-	assert_true(work.searched > 1);
-	assert_true(work.bounded);
-	close_fabric(&s);
-}
-
 /* Candidates of more cubes are made only when they are needed; when they were made makes no
  * difference to a placement. */
 static void test_in_parts(void **state)
@@ -590,7 +557,6 @@ int main(void)
 		cmocka_unit_test(test_best_fit),
 		cmocka_unit_test(test_work),
 		cmocka_unit_test(test_in_parts),
-		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_servers),
 		cmocka_unit_test(test_random_4),
 		cmocka_unit_test(test_random_others),

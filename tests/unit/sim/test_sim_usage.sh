@@ -185,12 +185,14 @@ exits 0 "workload" -p best -f "$F" --workload tpu-v4 --saturated --hours 20 --wr
 says "fitted distributions are named" "durations and gaps come from fitted distributions"
 exits 0 "what was written can be read" -p best -f "$F" --trace "$work/t" --json
 exits 0 "a budget" -p best -f "$F" --workload rfold-2025 --saturated --hours 200 --budget 1 --json
-printf '%s\n' "$out" | python3 -c '
+budget=$out
+exits 0 "no budget" -p best -f "$F" --workload rfold-2025 --saturated --hours 200 --json
+python3 -c '
 import json, sys
-work = json.load(sys.stdin)["decision_work"]
-assert work["bounded"] > 0 and work["searched"] > 0, work
-'
-result $? "decisions that ended at it"
+budget, none = (json.loads(text) for text in sys.argv[1:])
+assert budget["decision_work"] == none["decision_work"], none
+' "$budget" "$out"
+result $? "it changes nothing"
 exits 2 "a budget that is none" -p best -f "$F" --workload tpu-v4 --budget much
 exits 0 "possible" -p best -f "$F" --workload tpu-v4 --possible --json
 holds "counts" '"shapes":30,"possible":1'

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Cubes joined by switches, busy and with failed ports: without a bound on its work the
- * engine finds a placement exactly when an exhaustive search (LAD) does.  Prints how often
- * the boxes alone, and a bounded search, find what there is.
- * Usage: test_embed [CASES [SEED]] */
+/* Cubes joined by switches, busy and with failed ports: the exhaustive search finds a placement
+ * exactly when a search for subgraphs (LAD) does, and the engine only then.  Prints how often
+ * the engine, and it and a bounded search, find what there is.
+ * Usage: test_exhaustive [CASES [SEED]] */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,12 @@
 #include "tests/unit/place/place_check.h"
 
 #include "src/advice/reason.h"
+#include "src/place/placement_encoding.h"
+#include "tests/unit/place/exhaustive_search.h"
 #include "tests/unit/place/place_random.h"
 
 #define PATIENCE 2					    /* seconds for one search of LAD */
-static const long budget[] = { 0, 300, 1000, 3000, 20000 }; /* of bounded searches */
+static const long budget[] = { 0, 300, 1000, 3000, 20000 }; /* of bounded searches; 0: none */
 #define BUDGETS ((int)(sizeof(budget) / sizeof(budget[0])))
 
 static int cases = 150;
@@ -208,53 +210,76 @@ static void occupancy_draw(struct setup *s)
 	s->occupancy->any_blocked = false;
 }
 
+/* The search, and what it works with. */
+struct oracle {
+	struct exhaustive *search;
+	struct ocs_fit *fit;
+	unsigned char *mark;
+};
+
+/* The arrangement that the search finds within BUDGET (below 0: no bound), verified; false:
+ * none. */
+static bool arrangement_find(const struct oracle *o, const struct setup *s,
+			     const struct ocs_shape *shape, long bound)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_placement *p;
+
+	ocs_fit_load(o->fit, s->occupancy);
+	if (!exhaustive_search(o->search, shape, (int)shape->xpus, o->fit, bound))
+		return false;
+	p = exhaustive_placement(s->section, shape, o->search->xpus, o->mark, NULL);
+	if (ocs_placement_verify(s->fabric, s->occupancy, p, &err))
+		fail_msg("the search: %s", err.text);
+	ocs_placement_destroy(p);
+	return true;
+}
+
 static void compare(const char *line, int most)
 {
 	int there = 0, none = 0, unknown = 0, found[BUDGETS] = { 0 }, i, b;
-	struct setup s, bound;
+	struct oracle oracle;
+	struct setup s;
 
 	open_fabric(&s, line);
-	ocs_placer_budget(s.placer, -1);
-	open_fabric(&bound, line);
+	oracle.search = exhaustive_create(s.section);
+	oracle.fit = ocs_fit_create(s.section);
+	oracle.mark = calloc((size_t)s.section->nnodes, 1);
 	for (i = 0; i < cases; i++) {
-		struct ocs_placement *p;
+		char text[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
 		struct ocs_error err = { 0 };
+		struct ocs_placement *p;
 		struct ocs_shape shape;
 		struct host host;
 		int exact;
 
 		shape_draw(&shape, most);
 		occupancy_draw(&s);
+		ocs_shape_format(&shape, text);
+		ocs_shape_conn_format(&shape, conn);
 		host_make(&host, &s);
 		exact = search(&shape, &host);
 		host_destroy(&host);
+		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
+		if (p)
+			check(&s, p);
+		if (p && !exact)
+			fail_msg("%s, case %d, %s %s: LAD finds nothing, the engine %s", line, i,
+				 text, conn, p->compact);
 		if (exact < 0) {
 			unknown++;
-			continue;
-		}
-		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
-		if (!p != !exact) {
-			char text[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
-
-			fail_msg("%s, case %d, %s %s: the search says %d, the engine %s", line, i,
-				 ocs_shape_format(&shape, text),
-				 ocs_shape_conn_format(&shape, conn), exact,
-				 p ? p->compact : err.text);
-		}
-		if (!p) {
+		} else if (arrangement_find(&oracle, &s, &shape, -1) != exact) {
+			fail_msg("%s, case %d, %s %s: LAD says %d, the search the opposite", line,
+				 i, text, conn, exact);
+		} else if (exact) {
+			there++;
+			for (b = 0; b < BUDGETS; b++)
+				found[b] += p ||
+					    (b && arrangement_find(&oracle, &s, &shape, budget[b]));
+		} else {
 			none++;
-			continue;
 		}
-		there++;
-		check(&s, p);
 		ocs_placement_destroy(p);
-		ocs_occupancy_copy(bound.occupancy, s.occupancy);
-		for (b = 0; b < BUDGETS; b++) {
-			ocs_placer_budget(bound.placer, budget[b]);
-			p = ocs_reason_place(bound.placer, bound.occupancy, &shape, 0, &err);
-			found[b] += p != NULL;
-			ocs_placement_destroy(p);
-		}
 	}
 	printf("# %s, up to %d XPUs: %d do not fit, %d unknown, %d fit; found with a budget of",
 	       line, most, none, unknown, there);
@@ -263,8 +288,10 @@ static void compare(const char *line, int most)
 	printf("\n");
 	assert_true(there > cases / 10);
 	for (b = 0; b < BUDGETS; b++)
-		assert_in_range(found[b], b ? found[b - 1] : 0, there);
-	close_fabric(&bound);
+		assert_in_range(found[b], b ? found[b - 1] : cases / 20, there);
+	free(oracle.mark);
+	ocs_fit_destroy(oracle.fit);
+	exhaustive_destroy(oracle.search);
 	close_fabric(&s);
 }
 

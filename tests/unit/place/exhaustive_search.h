@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#ifndef OCS_PLACE_EXHAUSTIVE_SEARCH_H
-#define OCS_PLACE_EXHAUSTIVE_SEARCH_H
+#ifndef TESTS_UNIT_PLACE_EXHAUSTIVE_SEARCH_H
+#define TESTS_UNIT_PLACE_EXHAUSTIVE_SEARCH_H
 
 /* An exhaustive search: any way at all to lay a shape on the free XPUs, each line of a
  * face leading to whatever cube it likes.  Constraint propagation over the XPUs that
  * each vertex may still take, with backtracking; complete where its budget lets it
- * end.  For small jobs, where no box fits.  Not for twisted shapes, --no-fold,
+ * end.  An oracle for the engine: small jobs only.  Not for twisted shapes, --no-fold,
  * --no-rotate, cubes with a side of one XPU (two of them can be joined in more than one way) and jobs above
- * OCS_EMBED_XPUS. */
+ * EXHAUSTIVE_XPUS. */
 
 #include "src/place/box_search.h"
 
-#define OCS_EMBED_XPUS 512
+#define EXHAUSTIVE_XPUS 512
 
-struct ocs_embed {
+struct exhaustive {
 	const struct ocs_section *section;
 	const struct ocs_fit *fit;
 	const struct ocs_shape *shape;
@@ -54,30 +54,23 @@ struct ocs_embed {
 	struct ocs_xpu *xpus; /* the answer, in row-major order */
 };
 
-struct ocs_embed *ocs_embed_create(const struct ocs_section *section);
-void ocs_embed_destroy(struct ocs_embed *embed);
+struct exhaustive *exhaustive_create(const struct ocs_section *section);
+void exhaustive_destroy(struct exhaustive *search);
 
 /* Fills the answer from the cubes loaded into FIT with exactly NODES nodes, with
  * BUDGET work at most (below 0: no bound).  False: there is none, or none was
  * found within the budget. */
-bool ocs_embed_search(struct ocs_embed *embed, const struct ocs_shape *shape, int nodes,
-		      const struct ocs_fit *fit, long budget);
-/* Leaves only the nodes of the answer free in FIT. */
-void ocs_embed_narrow(const struct ocs_embed *embed, struct ocs_fit *fit);
-
-/* Compact text of an answer; the caller frees it.  NULL with ERR if it would be longer
- * than OCS_COMPACT_MAX. */
-char *ocs_embed_encode(const struct ocs_section *section, const struct ocs_shape *shape,
-		       const struct ocs_xpu *xpus, struct ocs_error *err);
-
+bool exhaustive_search(struct exhaustive *search, const struct ocs_shape *shape, int nodes,
+		       const struct ocs_fit *fit, long budget);
 /* The placement with SHAPE on XPUS; MARK and COMPACT as for ocs_placement_make.  An edge
  * whose XPUs are no neighbours gets no circuit: verify what was not searched. */
-struct ocs_placement *ocs_embed_make(const struct ocs_section *section,
-				     const struct ocs_shape *shape, const struct ocs_xpu *xpus,
-				     unsigned char *mark, char *compact);
+struct ocs_placement *exhaustive_placement(const struct ocs_section *section,
+					   const struct ocs_shape *shape,
+					   const struct ocs_xpu *xpus, unsigned char *mark,
+					   char *compact);
 
 /* Neighbours of VERTEX (row-major rank) in the job, at most 2 * OCS_SHAPE_DIMS; returns
  * how many.  Not for twisted shapes. */
-int ocs_embed_neighbours(const struct ocs_shape *shape, int vertex, int list[2 * OCS_SHAPE_DIMS]);
+int exhaustive_neighbours(const struct ocs_shape *shape, int vertex, int list[2 * OCS_SHAPE_DIMS]);
 
 #endif

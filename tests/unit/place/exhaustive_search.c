@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include "src/place/exhaustive_search.h"
+#include "tests/unit/place/exhaustive_search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@
 
 enum { NONE, FOUND, SPENT };
 
-struct ocs_embed *ocs_embed_create(const struct ocs_section *s)
+struct exhaustive *exhaustive_create(const struct ocs_section *s)
 {
-	struct ocs_embed *e = ocs_calloc(1, sizeof(*e));
+	struct exhaustive *e = ocs_calloc(1, sizeof(*e));
 	int unit, d, a;
 
 	e->section = s;
@@ -37,11 +37,11 @@ struct ocs_embed *ocs_embed_create(const struct ocs_section *s)
 	e->cube_used = ocs_calloc((size_t)s->ncubes, sizeof(int));
 	e->usable = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_xpus / 64 + 1, sizeof(uint64_t));
 	e->ball = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_xpus / 64 + 1, sizeof(uint64_t));
-	e->xpus = ocs_calloc(OCS_EMBED_XPUS, sizeof(*e->xpus));
+	e->xpus = ocs_calloc(EXHAUSTIVE_XPUS, sizeof(*e->xpus));
 	return e;
 }
 
-void ocs_embed_destroy(struct ocs_embed *e)
+void exhaustive_destroy(struct exhaustive *e)
 {
 	if (!e)
 		return;
@@ -81,7 +81,7 @@ static void cut(uint64_t *set, int i)
 
 /* What XPU X meets through its port DIR: *ONE is that XPU, or -1; if a switch decides,
  * returns the set of XPUs, of which *EXCEPT (or -1) is none. */
-static const uint64_t *reach(const struct ocs_embed *e, int x, int dir, int *one, int *except)
+static const uint64_t *reach(const struct exhaustive *e, int x, int dir, int *one, int *except)
 {
 	const struct ocs_section *s = e->section;
 	int unit = x % s->cube_xpus, base = x - unit, near = e->near[unit * PORTS + dir];
@@ -105,7 +105,7 @@ static const uint64_t *reach(const struct ocs_embed *e, int x, int dir, int *one
 }
 
 /* Whether port DIR of X leads into SET. */
-static bool leads(const struct ocs_embed *e, int x, int dir, const uint64_t *set)
+static bool leads(const struct exhaustive *e, int x, int dir, const uint64_t *set)
 {
 	int one, except, w;
 	const uint64_t *column = reach(e, x, dir, &one, &except);
@@ -124,7 +124,7 @@ static bool leads(const struct ocs_embed *e, int x, int dir, const uint64_t *set
 }
 
 /* Sets or clears in SET what port DIR of X meets. */
-static void meets(const struct ocs_embed *e, int x, int dir, uint64_t *set, bool add)
+static void meets(const struct exhaustive *e, int x, int dir, uint64_t *set, bool add)
 {
 	int one, except, w;
 	const uint64_t *column = reach(e, x, dir, &one, &except);
@@ -143,7 +143,7 @@ static void meets(const struct ocs_embed *e, int x, int dir, uint64_t *set, bool
 }
 
 /* Port of X that Y is met through, or -1. */
-static int port_to(const struct ocs_embed *e, int x, int y)
+static int port_to(const struct exhaustive *e, int x, int y)
 {
 	int dir, one, except;
 
@@ -156,17 +156,17 @@ static int port_to(const struct ocs_embed *e, int x, int y)
 	return -1;
 }
 
-static uint64_t *domain(const struct ocs_embed *e, int level, int v)
+static uint64_t *domain(const struct exhaustive *e, int level, int v)
 {
 	return e->domain + ((size_t)level * (size_t)e->vertices + (size_t)v) * (size_t)e->words;
 }
 
-static int *count(const struct ocs_embed *e, int level, int v)
+static int *count(const struct exhaustive *e, int level, int v)
 {
 	return e->count + (size_t)level * (size_t)e->vertices + v;
 }
 
-static void push(struct ocs_embed *e, int v)
+static void push(struct exhaustive *e, int v)
 {
 	if (e->queued[v])
 		return;
@@ -175,7 +175,7 @@ static void push(struct ocs_embed *e, int v)
 }
 
 /* Counts the domain of V anew; false: it is empty. */
-static bool recount(struct ocs_embed *e, int level, int v)
+static bool recount(struct exhaustive *e, int level, int v)
 {
 	const uint64_t *set = domain(e, level, v);
 	int n = 0, w;
@@ -190,7 +190,7 @@ static bool recount(struct ocs_embed *e, int level, int v)
 }
 
 /* Whether V can be at X: each of its neighbours through a port of its own. */
-static bool supported(struct ocs_embed *e, int level, int v, int x)
+static bool supported(struct exhaustive *e, int level, int v, int x)
 {
 	int degree = e->degree[v], i, dir, some;
 	unsigned int mask[PORTS], all[1 << PORTS];
@@ -219,7 +219,7 @@ static bool supported(struct ocs_embed *e, int level, int v, int x)
 
 /* Takes out what has lost its support until nothing changes; false: some vertex has no
  * XPU left. */
-static bool propagate(struct ocs_embed *e, int level)
+static bool propagate(struct exhaustive *e, int level)
 {
 	int i, w;
 
@@ -255,7 +255,7 @@ static bool propagate(struct ocs_embed *e, int level)
 
 /* The port between X and the XPU of a neighbour is taken: no other neighbour of V goes
  * through it. */
-static bool port_taken(struct ocs_embed *e, int level, int v, int x, int dir, int neighbour)
+static bool port_taken(struct exhaustive *e, int level, int v, int x, int dir, int neighbour)
 {
 	int i;
 
@@ -271,7 +271,7 @@ static bool port_taken(struct ocs_embed *e, int level, int v, int x, int dir, in
 	return true;
 }
 
-static bool assign(struct ocs_embed *e, int level, int v, int x)
+static bool assign(struct exhaustive *e, int level, int v, int x)
 {
 	int i, w, dir;
 
@@ -313,14 +313,14 @@ static bool assign(struct ocs_embed *e, int level, int v, int x)
 	return true;
 }
 
-static int *node_of(const struct ocs_embed *e, int x)
+static int *node_of(const struct exhaustive *e, int x)
 {
 	int unit = x % e->section->cube_xpus;
 
 	return &e->node_used[x / e->section->cube_xpus * e->section->cube_nodes + e->cell_of[unit]];
 }
 
-static void hold(struct ocs_embed *e, int v, int x, int by)
+static void hold(struct exhaustive *e, int v, int x, int by)
 {
 	int *node = node_of(e, x);
 
@@ -331,13 +331,13 @@ static void hold(struct ocs_embed *e, int v, int x, int by)
 }
 
 /* XPUs are tried in nodes begun, then in cubes begun, then in the order of the cubes. */
-static int rank(const struct ocs_embed *e, int x)
+static int rank(const struct exhaustive *e, int x)
 {
 	return *node_of(e, x) ? 0 : e->cube_used[x / e->section->cube_xpus] ? 1 : 2;
 }
 
 /* The unset vertex with the fewest XPUs. */
-static int choose(const struct ocs_embed *e, int level)
+static int choose(const struct exhaustive *e, int level)
 {
 	int best = -1, v;
 
@@ -348,9 +348,9 @@ static int choose(const struct ocs_embed *e, int level)
 	return best;
 }
 
-static int step(struct ocs_embed *e, int level);
+static int step(struct exhaustive *e, int level);
 
-static int try(struct ocs_embed *e, int level, int v, int x)
+static int try(struct exhaustive *e, int level, int v, int x)
 {
 	size_t vertices = (size_t)e->vertices;
 	int result = NONE;
@@ -371,7 +371,7 @@ static int try(struct ocs_embed *e, int level, int v, int x)
 	return result;
 }
 
-static int step(struct ocs_embed *e, int level)
+static int step(struct exhaustive *e, int level)
 {
 	int v, x, w, r, result;
 
@@ -405,7 +405,7 @@ static int step(struct ocs_embed *e, int level)
 	return NONE;
 }
 
-static bool port_sound(const struct ocs_embed *e, int cube, int unit, int dir)
+static bool port_sound(const struct exhaustive *e, int cube, int unit, int dir)
 {
 	const struct ocs_section *s = e->section;
 	int at[OCS_AXES] = { unit / s->edge[2] / s->edge[1], unit / s->edge[2] % s->edge[1],
@@ -419,7 +419,7 @@ static bool port_sound(const struct ocs_embed *e, int cube, int unit, int dir)
 }
 
 /* The free XPUs, and which ports may be used. */
-static void machine_load(struct ocs_embed *e)
+static void machine_load(struct exhaustive *e)
 {
 	const struct ocs_section *s = e->section;
 	int h, unit, dir;
@@ -444,7 +444,7 @@ static void machine_load(struct ocs_embed *e)
 }
 
 /* Leaves out XPUs with too few neighbours, again and again; returns how many stay. */
-static int machine_prune(struct ocs_embed *e, int degree)
+static int machine_prune(struct exhaustive *e, int degree)
 {
 	int n, w, dir;
 	bool lost = true;
@@ -471,7 +471,7 @@ static int machine_prune(struct ocs_embed *e, int degree)
 }
 
 /* Room for the job and the machine; false: they are too large. */
-static bool room_make(struct ocs_embed *e)
+static bool room_make(struct exhaustive *e)
 {
 	const struct ocs_section *s = e->section;
 	long levels = (long)e->vertices * (e->vertices + 1);
@@ -509,13 +509,13 @@ static bool room_make(struct ocs_embed *e)
 }
 
 /* The graph of the job; returns its least degree, or -1 if an XPU has too few ports. */
-static int job_load(struct ocs_embed *e)
+static int job_load(struct exhaustive *e)
 {
 	const struct ocs_shape *shape = e->shape;
 	int list[2 * OCS_SHAPE_DIMS], v, d, stride, n, least = PORTS;
 
 	for (v = 0; v < e->vertices; v++) {
-		n = ocs_embed_neighbours(shape, v, list);
+		n = exhaustive_neighbours(shape, v, list);
 		if (n > PORTS)
 			return -1;
 		memcpy(e->adjacent + v * PORTS, list, (size_t)n * sizeof(int));
@@ -531,15 +531,15 @@ static int job_load(struct ocs_embed *e)
 	return least;
 }
 
-bool ocs_embed_search(struct ocs_embed *e, const struct ocs_shape *shape, int nodes,
-		      const struct ocs_fit *fit, long budget)
+bool exhaustive_search(struct exhaustive *e, const struct ocs_shape *shape, int nodes,
+		       const struct ocs_fit *fit, long budget)
 {
 	const struct ocs_section *s = e->section;
 	int least, n, v, a, found;
 
 	e->work = 0;
 	e->spent = false;
-	if (shape->xpus > OCS_EMBED_XPUS || shape->twisted || shape->no_fold || shape->no_rotate)
+	if (shape->xpus > EXHAUSTIVE_XPUS || shape->twisted || shape->no_fold || shape->no_rotate)
 		return false;
 	for (a = 0; a < OCS_AXES; a++) {
 		if (s->kind == OCS_TORUS && s->edge[a] == 1)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* What follows from an arrangement of XPUs: its nodes and its placement. */
+/* What follows from an arrangement of XPUs: its placement. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/place/placement_encoding.h"
-#include "src/place/exhaustive_search.h"
+#include "tests/unit/place/exhaustive_search.h"
 #include "src/util/text.h"
 
-int ocs_embed_neighbours(const struct ocs_shape *shape, int vertex, int list[2 * OCS_SHAPE_DIMS])
+int exhaustive_neighbours(const struct ocs_shape *shape, int vertex, int list[2 * OCS_SHAPE_DIMS])
 {
 	int stride = 1, n = 0, d;
 
@@ -60,8 +60,10 @@ static bool joins(const struct ocs_section *s, const struct ocs_xpu *u, const st
 	return true;
 }
 
-struct ocs_placement *ocs_embed_make(const struct ocs_section *s, const struct ocs_shape *shape,
-				     const struct ocs_xpu *xpus, unsigned char *mark, char *compact)
+struct ocs_placement *exhaustive_placement(const struct ocs_section *s,
+					   const struct ocs_shape *shape,
+					   const struct ocs_xpu *xpus, unsigned char *mark,
+					   char *compact)
 {
 	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));
 	int list[2 * OCS_SHAPE_DIMS], v, n, i;
@@ -73,7 +75,7 @@ struct ocs_placement *ocs_embed_make(const struct ocs_section *s, const struct o
 	memcpy(p->xpus, xpus, (size_t)shape->xpus * sizeof(*xpus));
 	p->circuits = ocs_calloc((size_t)shape->xpus * OCS_SHAPE_DIMS + 1, sizeof(*p->circuits));
 	for (v = 0; v < shape->xpus && s->kind == OCS_TORUS; v++) {
-		n = ocs_embed_neighbours(shape, v, list);
+		n = exhaustive_neighbours(shape, v, list);
 		for (i = 0; i < n; i++) {
 			if (list[i] > v &&
 			    joins(s, &xpus[v], &xpus[list[i]], &p->circuits[p->ncircuits]))
@@ -82,31 +84,4 @@ struct ocs_placement *ocs_embed_make(const struct ocs_section *s, const struct o
 	}
 	ocs_placement_lists(p, mark);
 	return p;
-}
-
-void ocs_embed_narrow(const struct ocs_embed *e, struct ocs_fit *fit)
-{
-	const struct ocs_section *s = e->section;
-	int h, unit, i, n = 0;
-
-	for (h = 0; h < s->ncubes; h++)
-		fit->by_cube[h] = -1;
-	for (h = 0; h < e->cubes; h++) {
-		if (e->cube_used[h])
-			fit->by_cube[fit->cube[h]] = h;
-	}
-	for (i = 0; i < s->ncubes; i++) {
-		uint64_t *words = fit->narrowed + n * s->words;
-
-		h = fit->by_cube[i];
-		if (h < 0)
-			continue;
-		memset(words, 0, (size_t)s->words * sizeof(uint64_t));
-		for (unit = 0; unit < s->cube_xpus; unit++) {
-			if (e->node_used[h * s->cube_nodes + e->cell_of[unit]])
-				words[unit / 64] |= 1ULL << unit % 64;
-		}
-		fit->seated[n++] = i;
-	}
-	ocs_fit_load_cubes(fit, fit->narrowed, fit->seated, n);
 }
