@@ -25,7 +25,8 @@
 
 static const char schema[] =
 	"CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
-	"INSERT INTO meta VALUES('max_epoch', 0);"
+	"INSERT INTO meta VALUES('max_epoch', 0), ('revision', 0), ('term', 0),"
+	" ('controller', 0), ('controller_boot', 0);"
 	"CREATE TABLE jobs(job INTEGER, epoch INTEGER, uid INTEGER NOT NULL,"
 	" user TEXT, section TEXT NOT NULL, partition TEXT, nodes TEXT NOT NULL,"
 	" shape TEXT, conn TEXT, placement TEXT, demand TEXT, plan TEXT,"
@@ -46,33 +47,27 @@ static const char schema[] =
 	" time REAL NOT NULL);"
 	"CREATE TABLE audit(id INTEGER PRIMARY KEY, time REAL NOT NULL, who INTEGER,"
 	" job INTEGER, epoch INTEGER, switch TEXT, what TEXT NOT NULL, before TEXT,"
-	" after TEXT, reply TEXT);"
+	" after TEXT, reply TEXT, revision INTEGER, txn TEXT);"
+	"CREATE INDEX audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS ";"
+	"CREATE TABLE audit_marks(id INTEGER PRIMARY KEY, clock REAL NOT NULL);"
+	"CREATE TABLE baselines(switch TEXT, ingress INTEGER, egress INTEGER,"
+	" loss REAL NOT NULL, time REAL NOT NULL, PRIMARY KEY(switch, ingress, egress))"
+	" WITHOUT ROWID;"
+	"CREATE TABLE transactions(name TEXT PRIMARY KEY, asked TEXT NOT NULL,"
+	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
 	"CREATE TRIGGER audit_update BEFORE UPDATE ON audit BEGIN"
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;"
 	"CREATE TRIGGER audit_delete BEFORE DELETE ON audit BEGIN"
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;" SCHEMA_PRAGMA(1);
 
-/* What a database of this version may lack. */
+/* What a database of this version may lack: ocsd noted later which nodes have asked
+ * (tests/data/older/5855f60 is without). */
 static const char additions[] =
-	"CREATE TABLE IF NOT EXISTS baselines(switch TEXT, ingress INTEGER, egress INTEGER,"
-	" loss REAL NOT NULL, time REAL NOT NULL, PRIMARY KEY(switch, ingress, egress))"
-	" WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS transactions(name TEXT PRIMARY KEY, asked TEXT NOT NULL,"
-	" answer TEXT, time REAL NOT NULL) WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS audit_marks(id INTEGER PRIMARY KEY, clock REAL NOT NULL);"
 	"CREATE TABLE IF NOT EXISTS met(job INTEGER, epoch INTEGER, PRIMARY KEY(job, epoch))"
 	" WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS asked(job INTEGER, epoch INTEGER, node TEXT,"
 	" PRIMARY KEY(job, epoch, node)) WITHOUT ROWID;"
-	"CREATE TABLE IF NOT EXISTS heard(name TEXT PRIMARY KEY, time REAL NOT NULL) WITHOUT ROWID;"
-	"INSERT OR IGNORE INTO meta VALUES('revision', 0);"
-	"INSERT OR IGNORE INTO meta VALUES('term', 0);"
-	"INSERT OR IGNORE INTO meta VALUES('controller', 0);"
-	"INSERT OR IGNORE INTO meta VALUES('controller_boot', 0);"
-	"CREATE INDEX IF NOT EXISTS audit_history ON audit(switch, id) WHERE " OCSD_HISTORY_ROWS
-	";";
-static const char audit_additions[] = "ALTER TABLE audit ADD COLUMN revision INTEGER;"
-				      "ALTER TABLE audit ADD COLUMN txn TEXT;";
+	"CREATE TABLE IF NOT EXISTS heard(name TEXT PRIMARY KEY, time REAL NOT NULL) WITHOUT ROWID;";
 
 #define ADVICE                                                                             \
 	"move it (and its -wal and -shm files) away, or restore a copy and remove "        \
@@ -186,7 +181,6 @@ static int check_schema(struct ocsd_store *store, struct ocs_error *err)
 	if (sqlite3_open(":memory:", &model) != SQLITE_OK ||
 	    sqlite3_exec(model, schema, NULL, NULL, NULL) != SQLITE_OK ||
 	    sqlite3_exec(model, additions, NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_exec(model, audit_additions, NULL, NULL, NULL) != SQLITE_OK ||
 	    sqlite3_prepare_v2(model, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL",
 			       -1, &names, NULL) != SQLITE_OK)
 		rc = ocs_error_set(err, OCS_ERROR, "SQLite does not work: %s",
@@ -245,10 +239,7 @@ static int check_note(struct ocsd_store *store, struct ocs_error *err)
 /* Adds what a database of this version may lack. */
 static int extend(struct ocsd_store *store, struct ocs_error *err)
 {
-	bool old = query_int(store->db, "SELECT count(*) FROM pragma_table_info('audit')"
-					" WHERE name='revision'") == 0;
-
-	if (script(store, additions, err) || (old && script(store, audit_additions, err)))
+	if (script(store, additions, err))
 		return -1;
 	store->revision = query_int(store->db, "SELECT value FROM meta WHERE name='revision'");
 	store->stored = store->revision;
