@@ -20,16 +20,16 @@ struct parse {
 	struct ocs_error *err;
 };
 
-static int sum(struct parse *parse, long *value);
+static int sum_parse(struct parse *parse, long *value);
 
-static char peek(struct parse *parse)
+static char character_peek(struct parse *parse)
 {
 	while (parse->at < parse->end && isspace((unsigned char)*parse->at))
 		parse->at++;
 	return parse->at < parse->end ? *parse->at : '\0';
 }
 
-static int overflow(const struct parse *parse)
+static int overflow_report(const struct parse *parse)
 {
 	return ocs_error_set(parse->err, OCS_USAGE, "a number is too large");
 }
@@ -53,7 +53,7 @@ static size_t word_length(const char *at, const char *end)
 	return length;
 }
 
-static int variable(struct parse *parse, long *value)
+static int variable_parse(struct parse *parse, long *value)
 {
 	size_t length = word_length(parse->at, parse->end);
 	const struct ocs_variable *found = variable_find(parse, parse->at, length);
@@ -79,26 +79,26 @@ static int variable(struct parse *parse, long *value)
 	return -1;
 }
 
-static int number(struct parse *parse, long *value)
+static int number_parse(struct parse *parse, long *value)
 {
 	*value = 0;
 	while (parse->at < parse->end && isdigit((unsigned char)*parse->at))
 		if (__builtin_mul_overflow(*value, 10, value) ||
 		    __builtin_add_overflow(*value, *parse->at++ - '0', value))
-			return overflow(parse);
+			return overflow_report(parse);
 	return 0;
 }
 
 /* A number, a variable, a parenthesis or a negation. */
-static int factor(struct parse *parse, long *value)
+static int factor_parse(struct parse *parse, long *value)
 {
-	char c = peek(parse);
+	char c = character_peek(parse);
 	int rc = 0;
 
 	if (isdigit((unsigned char)c))
-		return number(parse, value);
+		return number_parse(parse, value);
 	if (isalpha((unsigned char)c) || c == '_')
-		return variable(parse, value);
+		return variable_parse(parse, value);
 	if (c != '(' && c != '-')
 		return c ? ocs_error_set(parse->err, OCS_USAGE,
 					 "a number, a variable or '(' is missing before '%c'",
@@ -110,12 +110,12 @@ static int factor(struct parse *parse, long *value)
 		return ocs_error_set(parse->err, OCS_USAGE, "the expression is nested too deeply");
 	parse->at++;
 	if (c == '-') {
-		rc = factor(parse, value);
+		rc = factor_parse(parse, value);
 		if (rc == 0 && __builtin_sub_overflow(0, *value, value))
-			rc = overflow(parse);
+			rc = overflow_report(parse);
 	} else {
-		rc = sum(parse, value);
-		if (rc == 0 && peek(parse) != ')')
+		rc = sum_parse(parse, value);
+		if (rc == 0 && character_peek(parse) != ')')
 			rc = ocs_error_set(parse->err, OCS_USAGE, "a ')' is missing");
 		else
 			parse->at++;
@@ -124,61 +124,61 @@ static int factor(struct parse *parse, long *value)
 	return rc;
 }
 
-static int product(struct parse *parse, long *value)
+static int product_parse(struct parse *parse, long *value)
 {
-	if (factor(parse, value) < 0)
+	if (factor_parse(parse, value) < 0)
 		return -1;
 	for (;;) {
-		char c = peek(parse);
+		char c = character_peek(parse);
 		long right;
 
 		if (c != '*' && c != '/' && c != '%')
 			return 0;
 		parse->at++;
-		if (factor(parse, &right) < 0)
+		if (factor_parse(parse, &right) < 0)
 			return -1;
 		if (c == '*') {
 			if (__builtin_mul_overflow(*value, right, value))
-				return overflow(parse);
+				return overflow_report(parse);
 		} else if (right == 0) {
 			return ocs_error_set(parse->err, OCS_USAGE, "division by zero");
 		} else if (right == -1) { /* LONG_MIN / -1 traps */
 			if (c == '%')
 				*value = 0;
 			else if (__builtin_sub_overflow(0, *value, value))
-				return overflow(parse);
+				return overflow_report(parse);
 		} else {
 			*value = c == '/' ? *value / right : *value % right;
 		}
 	}
 }
 
-static int sum(struct parse *parse, long *value)
+static int sum_parse(struct parse *parse, long *value)
 {
-	if (product(parse, value) < 0)
+	if (product_parse(parse, value) < 0)
 		return -1;
 	for (;;) {
-		char c = peek(parse);
+		char c = character_peek(parse);
 		long right;
 
 		if (c != '+' && c != '-')
 			return 0;
 		parse->at++;
-		if (product(parse, &right) < 0)
+		if (product_parse(parse, &right) < 0)
 			return -1;
 		if (c == '+' ? __builtin_add_overflow(*value, right, value) :
 			       __builtin_sub_overflow(*value, right, value))
-			return overflow(parse);
+			return overflow_report(parse);
 	}
 }
 
-static int evaluate(struct parse *parse, long *value)
+static int text_evaluate(struct parse *parse, long *value)
 {
 	char c;
 
-	if (sum(parse, value) < 0)
+	if (sum_parse(parse, value) < 0)
 		return -1;
-	c = peek(parse);
+	c = character_peek(parse);
 	if (parse->at < parse->end)
 		return ocs_error_set(parse->err, OCS_USAGE,
 				     "'%c' is not an operator; + - * / %% ( ) are",
@@ -195,7 +195,7 @@ int ocs_expr_value(const char *expression, const struct ocs_variable *variables,
 			       .count = count,
 			       .err = err };
 
-	return evaluate(&parse, value);
+	return text_evaluate(&parse, value);
 }
 
 /* What stands between two braces, [at, end). */
@@ -205,21 +205,21 @@ static int brace_expand(struct parse *parse, struct ocs_text *text)
 	size_t length;
 	long value;
 
-	peek(parse);
+	character_peek(parse);
 	length = word_length(parse->at, parse->end);
 	found = variable_find(parse, parse->at, length);
 	if (found && found->text) {
 		const char *start = parse->at;
 
 		parse->at += length;
-		peek(parse);
+		character_peek(parse);
 		if (parse->at == parse->end) { /* the variable and nothing else */
 			ocs_text_add(text, "%s", found->text);
 			return 0;
 		}
 		parse->at = start;
 	}
-	if (evaluate(parse, &value) < 0)
+	if (text_evaluate(parse, &value) < 0)
 		return -1;
 	ocs_text_add(text, "%ld", value);
 	return 0;

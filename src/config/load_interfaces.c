@@ -32,7 +32,7 @@ struct used {
 	const yaml_node_t *node;
 };
 
-static bool plain(const char *text, size_t length)
+static bool name_plain(const char *text, size_t length)
 {
 	if (!length || !isalnum((unsigned char)text[0]))
 		return false;
@@ -49,7 +49,7 @@ int ocs_load_device(struct ocs_loader *loader, const yaml_node_t *node, const ch
 
 	if (!text)
 		return -1;
-	if (strlen(text) > DEVICE_MAX || !plain(text, strlen(text)))
+	if (strlen(text) > DEVICE_MAX || !name_plain(text, strlen(text)))
 		return ocs_yaml_fail(
 			&loader->yaml, node,
 			"%s: \"%.60s\" is not the name of a network device, which has at most %d letters, digits, '.', '_' and '-'",
@@ -67,7 +67,7 @@ static int rdma_load(struct reader *reader, const yaml_node_t *node, char **rdma
 
 	if (!text)
 		return -1;
-	if (length > RDMA_MAX || !plain(text, length) ||
+	if (length > RDMA_MAX || !name_plain(text, length) ||
 	    (text[length] && ocs_number_parse(text + length + 1, 1, 255, &port) < 0))
 		return ocs_yaml_fail(
 			reader->yaml, node,

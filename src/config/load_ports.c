@@ -62,8 +62,8 @@ static char *item_label(const struct wiring *wiring, int item)
 	return ocs_ports_item_label(wiring->fabric, wiring->section, item_number(wiring, item));
 }
 
-static int conflict(struct wiring *wiring, const yaml_node_t *node, int item, struct ocs_port port,
-		    const struct ocs_port_use *use)
+static int conflict_report(struct wiring *wiring, const yaml_node_t *node, int item,
+			   struct ocs_port port, const struct ocs_port_use *use)
 {
 	const struct ocs_section *other = &wiring->fabric->sections[use->section];
 	char *label = item_label(wiring, item);
@@ -137,7 +137,7 @@ static int item_set(struct wiring *wiring, const yaml_node_t *node, int item, st
 	}
 	use = &wiring->fabric->index->uses[port.sw][port.port - 1];
 	if (use->section >= 0)
-		return conflict(wiring, node, item, port, use);
+		return conflict_report(wiring, node, item, port, use);
 	/* 1x2 switches join nothing but the ways of their own interface */
 	if (wiring->bank < OCS_BANK_SELECT && plane_check(wiring, node, item, port.sw) < 0)
 		return -1;

@@ -17,7 +17,7 @@
 #define ADMINS_MAX 1000
 #define SOCKET_PATH_MAX 107
 
-static void replace(char **target, const char *text)
+static void text_replace(char **target, const char *text)
 {
 	free(*target);
 	*target = ocs_strdup(text);
@@ -71,7 +71,7 @@ static int path_load(struct ocs_loader *loader, const yaml_node_t *node, const c
 	if (text[0] != '/')
 		return ocs_yaml_fail(&loader->yaml, node,
 				     "%s must be an absolute path, not \"%.120s\"", key, text);
-	replace(path, text);
+	text_replace(path, text);
 	return 0;
 }
 
@@ -82,11 +82,11 @@ static int address_load(struct ocs_loader *loader, const yaml_node_t *node, cons
 
 	if (!text || ocs_load_address_check(loader, node, key, text) < 0)
 		return -1;
-	replace(address, text);
+	text_replace(address, text);
 	return 0;
 }
 
-static bool wildcard(const char *address)
+static bool address_wildcard(const char *address)
 {
 	return strncmp(address, "0.0.0.0:", 8) == 0 || strncmp(address, "[::]:", 5) == 0;
 }
@@ -118,7 +118,7 @@ static int user_load(struct ocs_loader *loader, const yaml_node_t *node)
 		return ocs_yaml_fail(&loader->yaml, node,
 				     "user: \"%.60s\" is neither the name of an account nor a uid",
 				     text);
-	replace(&loader->config->ocsd.user, text);
+	text_replace(&loader->config->ocsd.user, text);
 	return 0;
 }
 
@@ -130,19 +130,19 @@ static int address_default(struct ocs_loader *loader, const struct ocs_field *fi
 	struct ocs_config_ocsd *ocsd = &loader->config->ocsd;
 
 	if (fields[ADDRESS].node) {
-		if (wildcard(ocsd->address))
+		if (address_wildcard(ocsd->address))
 			return ocs_yaml_fail(
 				&loader->yaml, fields[ADDRESS].node,
 				"address: nobody can connect to %s; give the name of the host where ocsd runs",
 				ocsd->address);
 		return 0;
 	}
-	if (ocsd->listen && wildcard(ocsd->listen))
+	if (ocsd->listen && address_wildcard(ocsd->listen))
 		return ocs_yaml_fail(
 			&loader->yaml, fields[LISTEN].node,
 			"listen on %s needs the key \"address\": the host:port under which nodes reach ocsd",
 			ocsd->listen);
-	replace(&ocsd->address, ocsd->listen ? ocsd->listen : ocsd->socket);
+	text_replace(&ocsd->address, ocsd->listen ? ocsd->listen : ocsd->socket);
 	return 0;
 }
 

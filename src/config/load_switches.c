@@ -54,8 +54,8 @@ struct entry {
 	bool bidi, moves;
 };
 
-static int expand(struct entry *entry, int field, const struct ocs_variable *variables,
-		  size_t count, char **result)
+static int field_expand(struct entry *entry, int field, const struct ocs_variable *variables,
+			size_t count, char **result)
 {
 	struct ocs_yaml *yaml = &entry->loader->yaml;
 	const char *name = entry->fields[field].name;
@@ -106,7 +106,7 @@ static int host_key_load(struct entry *entry, const struct ocs_variable *variabl
 	node = entry->fields[KNOWN_HOSTS].node;
 	if (!node)
 		return 0;
-	if (expand(entry, KNOWN_HOSTS, variables, count, &sw->known_hosts) < 0)
+	if (field_expand(entry, KNOWN_HOSTS, variables, count, &sw->known_hosts) < 0)
 		return -1;
 	if (sw->known_hosts[0] != '/')
 		return ocs_yaml_fail(yaml, node,
@@ -182,10 +182,10 @@ static int switch_add(struct entry *entry, char *name, int index)
 	if (ocs_names_add(fabric->index->switches, name, fabric->nswitches - 1) >= 0)
 		return ocs_yaml_fail(&entry->loader->yaml, entry->fields[NAME].node,
 				     "the switch %s is described twice", name);
-	if (expand(entry, ADDRESS, variables, 2, &sw->address) < 0)
+	if (field_expand(entry, ADDRESS, variables, 2, &sw->address) < 0)
 		return -1;
 	node = entry->fields[CREDENTIALS].node;
-	if (node && expand(entry, CREDENTIALS, variables, 2, &sw->credentials) < 0)
+	if (node && field_expand(entry, CREDENTIALS, variables, 2, &sw->credentials) < 0)
 		return -1;
 	if (node && sw->credentials[0] != '/')
 		return ocs_yaml_fail(&entry->loader->yaml, node,

@@ -30,10 +30,10 @@ struct judge {
 	unsigned long violations, makes, breaks;
 };
 
-static void violation(struct judge *judge, const char *format, ...)
+static void violation_report(struct judge *judge, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void violation(struct judge *judge, const char *format, ...)
+static void violation_report(struct judge *judge, const char *format, ...)
 {
 	va_list arguments;
 
@@ -45,7 +45,7 @@ static void violation(struct judge *judge, const char *format, ...)
 	putchar('\n');
 }
 
-static struct record *find(struct judge *judge, const char *name)
+static struct record *record_find(struct judge *judge, const char *name)
 {
 	for (size_t i = 0; i < judge->count; i++)
 		if (!strcmp(judge->records[i].name, name))
@@ -54,14 +54,14 @@ static struct record *find(struct judge *judge, const char *name)
 }
 
 /* A switch is switched on: dark; what it restores follows as "make" events. */
-static void start(struct judge *judge, const char *name, const char *text)
+static void switch_start(struct judge *judge, const char *name, const char *text)
 {
-	struct record *record = find(judge, name);
+	struct record *record = record_find(judge, name);
 	int size = 0, other = 0;
 
 	if (sscanf(text, "%9dx%9d", &size, &other) != 2 || size != other || size < 1 ||
 	    size > SIZE_MAX_PORTS) {
-		violation(judge, "switch %s starts without a size", name);
+		violation_report(judge, "switch %s starts without a size", name);
 		return;
 	}
 	if (!record) {
@@ -75,25 +75,26 @@ static void start(struct judge *judge, const char *name, const char *text)
 	record->peer = ocs_calloc(2 * (size_t)size + 1, sizeof(*record->peer));
 }
 
-static void make(struct judge *judge, struct record *record, int in, int out)
+static void patch_make(struct judge *judge, struct record *record, int in, int out)
 {
 	int ports[2] = { in, out };
 
 	judge->makes++;
 	for (int i = 0; i < 2; i++)
 		if (record->peer[ports[i]])
-			violation(judge, "switch %s makes %d>%d while port %d is joined to %d",
-				  record->name, in, out, ports[i], record->peer[ports[i]]);
+			violation_report(judge,
+					 "switch %s makes %d>%d while port %d is joined to %d",
+					 record->name, in, out, ports[i], record->peer[ports[i]]);
 	record->peer[in] = out;
 	record->peer[out] = in;
 }
 
-static void cut(struct judge *judge, struct record *record, int in, int out)
+static void patch_cut(struct judge *judge, struct record *record, int in, int out)
 {
 	judge->breaks++;
 	if (record->peer[in] != out || record->peer[out] != in)
-		violation(judge, "switch %s breaks %d>%d, which was not joined", record->name, in,
-			  out);
+		violation_report(judge, "switch %s breaks %d>%d, which was not joined",
+				 record->name, in, out);
 	record->peer[in] = record->peer[out] = 0;
 }
 
@@ -124,20 +125,20 @@ static void judge_event(struct judge *judge, struct json_object *event)
 	int in, out;
 
 	if (!strcmp(kind, "start") && *name)
-		start(judge, name, text_member(event, "text"));
+		switch_start(judge, name, text_member(event, "text"));
 	if (!made && strcmp(kind, "break"))
 		return;
-	record = find(judge, name);
+	record = record_find(judge, name);
 	in = port_member(event, "in");
 	out = port_member(event, "out");
 	if (!record)
-		violation(judge, "switch '%s' changes before it starts", name);
+		violation_report(judge, "switch '%s' changes before it starts", name);
 	else if (in < 1 || in > record->size || out <= record->size || out > 2 * record->size)
-		violation(judge, "switch %s has no patch %d>%d", name, in, out);
+		violation_report(judge, "switch %s has no patch %d>%d", name, in, out);
 	else if (made)
-		make(judge, record, in, out);
+		patch_make(judge, record, in, out);
 	else
-		cut(judge, record, in, out);
+		patch_cut(judge, record, in, out);
 }
 
 static void judge_line(struct judge *judge, const char *line, size_t length)
@@ -151,7 +152,7 @@ static void judge_line(struct judge *judge, const char *line, size_t length)
 	if (event && json_object_is_type(event, json_type_object))
 		judge_event(judge, event);
 	else
-		violation(judge, "not an event");
+		violation_report(judge, "not an event");
 	json_object_put(event);
 }
 

@@ -34,14 +34,14 @@ static const char *const fault_names[] = {
 
 #define FAULTS (sizeof(fault_names) / sizeof(fault_names[0]))
 
-static char *done(void)
+static char *reply_done(void)
 {
 	return ocs_strdup("{\"ok\":true}");
 }
 
-static char *failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static char *reply_failed(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-static char *failed(const char *format, ...)
+static char *reply_failed(const char *format, ...)
 {
 	struct json_object *object = json_object_new_object();
 	char sentence[512], *text;
@@ -66,7 +66,7 @@ static char *take_json(struct json_object *object)
 }
 
 /* The next word of the line, or NULL. */
-static char *word(char **line)
+static char *word_next(char **line)
 {
 	char *at;
 
@@ -110,13 +110,13 @@ static struct json_object *status_json(const struct ocs_emu_switch *sw)
 	return object;
 }
 
-static char *show(struct ocs_emu *emu, const char *name,
-		  struct json_object *(*one)(const struct ocs_emu_switch *))
+static char *switches_show(struct ocs_emu *emu, const char *name,
+			   struct json_object *(*one)(const struct ocs_emu_switch *))
 {
 	struct json_object *all;
 
 	if (name && !ocs_emu_find(emu, name))
-		return failed("unknown switch '%s'", name);
+		return reply_failed("unknown switch '%s'", name);
 	all = json_object_new_object();
 	for (int i = 0; i < emu->nswitches; i++)
 		if (!name || !strcmp(emu->switches[i].name, name))
@@ -137,7 +137,7 @@ static int parse_ms(const char *text, double *ms)
 
 static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 {
-	char *name = word(&rest), *next;
+	char *name = word_next(&rest), *next;
 	enum ocs_emu_fault fault = OCS_EMU_NONE;
 	struct ocs_error err;
 	double ms = 0;
@@ -146,18 +146,18 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	while (name && fault < FAULTS && strcmp(fault_names[fault], name))
 		fault++;
 	if (!name || fault == FAULTS)
-		return failed(
+		return reply_failed(
 			"unknown fault '%s'; silent, drop, deny, partial, lost, duplicate, late MS, slow MS, refuse, login and none exist",
 			name ? name : "");
-	if ((fault == OCS_EMU_SLOW || fault == OCS_EMU_LATE) && parse_ms(word(&rest), &ms))
-		return failed("%s needs a number of milliseconds", name);
-	next = word(&rest);
-	if (next && (strcmp(next, "count") || !(next = word(&rest)) ||
+	if ((fault == OCS_EMU_SLOW || fault == OCS_EMU_LATE) && parse_ms(word_next(&rest), &ms))
+		return reply_failed("%s needs a number of milliseconds", name);
+	next = word_next(&rest);
+	if (next && (strcmp(next, "count") || !(next = word_next(&rest)) ||
 		     ocs_number_parse(next, 1, 1000000000, &count)))
-		return failed("after the fault only 'count N' may follow");
+		return reply_failed("after the fault only 'count N' may follow");
 	if (count > 0 &&
 	    (fault == OCS_EMU_REFUSE || fault == OCS_EMU_LOGIN || fault == OCS_EMU_NONE))
-		return failed("%s cannot be counted", name);
+		return reply_failed("%s cannot be counted", name);
 	sw->fault = fault;
 	sw->fault_ms = ms;
 	sw->fault_count = count;
@@ -165,27 +165,28 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	if (fault == OCS_EMU_REFUSE) {
 		ocs_emu_unlisten(sw);
 		ocs_emu_disconnect(sw);
-		return done();
+		return reply_done();
 	}
 	if (fault == OCS_EMU_LOGIN)
 		ocs_emu_disconnect(sw);
-	return ocs_emu_listen(sw, &err) ? failed("%s", err.text) : done();
+	return ocs_emu_listen(sw, &err) ? reply_failed("%s", err.text) : reply_done();
 }
 
 /* Somebody's hand at the switch: no login, no delay, and whatever is in the way
  * goes; clients that are logged in hear of it, unless it is done quietly. */
 static char *by_hand(struct ocs_emu_switch *sw, char *rest, bool make)
 {
-	char *first = word(&rest), *second = make ? word(&rest) : NULL, *how = word(&rest);
+	char *first = word_next(&rest), *second = make ? word_next(&rest) : NULL,
+	     *how = word_next(&rest);
 	long in, out = 0;
 	char *text;
 
 	if (!first || ocs_number_parse(first, 1, sw->size, &in))
-		return failed("an ingress port 1..%d is needed", sw->size);
+		return reply_failed("an ingress port 1..%d is needed", sw->size);
 	if (make && (!second || ocs_number_parse(second, sw->size + 1, 2L * sw->size, &out)))
-		return failed("an egress port %d..%d is needed", sw->size + 1, 2 * sw->size);
+		return reply_failed("an egress port %d..%d is needed", sw->size + 1, 2 * sw->size);
 	if (how && strcmp(how, "quietly"))
-		return failed("after the ports only 'quietly' may follow");
+		return reply_failed("after the ports only 'quietly' may follow");
 	if (make)
 		ocs_emu_make(sw, (int)in, (int)out, "hand");
 	else
@@ -196,19 +197,19 @@ static char *by_hand(struct ocs_emu_switch *sw, char *rest, bool make)
 		ocs_emu_notice(sw, OCS_EMU_EVENT, text);
 		free(text);
 	}
-	return done();
+	return reply_done();
 }
 
 /* One port goes wrong, or is mended. */
 static char *set_port(struct ocs_emu_switch *sw, char *rest)
 {
-	char *number = word(&rest), *how = word(&rest), *amount = word(&rest), *text;
+	char *number = word_next(&rest), *how = word_next(&rest), *amount = word_next(&rest), *text;
 	struct ocs_emu_port *state;
 	bool failed_before;
 	long port;
 
 	if (!number || ocs_number_parse(number, 1, 2L * sw->size, &port))
-		return failed("a port 1..%d is needed", 2 * sw->size);
+		return reply_failed("a port 1..%d is needed", 2 * sw->size);
 	state = &sw->ports[port];
 	failed_before = state->failed;
 	if (how && !strcmp(how, "refuse"))
@@ -220,7 +221,7 @@ static char *set_port(struct ocs_emu_switch *sw, char *rest)
 	else if (how && !strcmp(how, "good"))
 		*state = (struct ocs_emu_port){ .closed = state->closed };
 	else
-		return failed("a port is made refuse, fail, lossy DB or good");
+		return reply_failed("a port is made refuse, fail, lossy DB or good");
 	ocs_emu_plane_shutter(sw, (int)port);
 	text = ocs_asprintf("port %ld %s", port, how);
 	ocs_emu_log(sw->emu, sw->name, "fault", 0, 0, "control", text);
@@ -231,84 +232,84 @@ static char *set_port(struct ocs_emu_switch *sw, char *rest)
 		ocs_emu_notice(sw, state->failed ? OCS_EMU_ALARM : OCS_EMU_CLEARED, text);
 		free(text);
 	}
-	return done();
+	return reply_done();
 }
 
-static char *reboot(struct ocs_emu_switch *sw, char *rest)
+static char *switch_reboot(struct ocs_emu_switch *sw, char *rest)
 {
-	char *how = word(&rest), *down = word(&rest);
+	char *how = word_next(&rest), *down = word_next(&rest);
 	double ms = 0;
 
 	if (!how || (strcmp(how, "dark") && strcmp(how, "restore")))
-		return failed("reboot needs dark or restore");
+		return reply_failed("reboot needs dark or restore");
 	if (down && parse_ms(down, &ms))
-		return failed("'%s' is no number of milliseconds", down);
+		return reply_failed("'%s' is no number of milliseconds", down);
 	ocs_emu_reboot(sw, !strcmp(how, "dark"), ms);
-	return done();
+	return reply_done();
 }
 
 static char *set_delay(struct ocs_emu *emu, char *rest)
 {
-	char *first = word(&rest), *second = word(&rest);
+	char *first = word_next(&rest), *second = word_next(&rest);
 	struct ocs_emu_switch *sw = second ? ocs_emu_find(emu, first) : NULL;
 	const char *value = second ? second : first;
 	double ms;
 
 	if (second && !sw)
-		return failed("unknown switch '%s'", first);
+		return reply_failed("unknown switch '%s'", first);
 	if (value && !strcmp(value, "published"))
 		ms = OCS_EMU_PUBLISHED;
 	else if (parse_ms(value, &ms))
-		return failed("delay needs milliseconds or 'published'");
+		return reply_failed("delay needs milliseconds or 'published'");
 	for (int i = 0; !sw && i < emu->nswitches; i++)
 		emu->switches[i].delay_ms = OCS_EMU_INHERIT;
 	*(sw ? &sw->delay_ms : &emu->delay_ms) = ms;
-	return done();
+	return reply_done();
 }
 
 /* Runs one line; returns the answer, one line of JSON; the caller frees it. */
-static char *control(struct ocs_emu *emu, char *line)
+static char *command_run(struct ocs_emu *emu, char *line)
 {
-	char *rest = line, *command = word(&rest), *name;
+	char *rest = line, *command = word_next(&rest), *name;
 	struct ocs_emu_switch *sw;
 
 	if (!command)
-		return failed("empty command");
+		return reply_failed("empty command");
 	if (!strcmp(command, "table"))
-		return show(emu, word(&rest), patches_json);
+		return switches_show(emu, word_next(&rest), patches_json);
 	if (!strcmp(command, "status"))
-		return show(emu, word(&rest), status_json);
+		return switches_show(emu, word_next(&rest), status_json);
 	if (!strcmp(command, "delay"))
 		return set_delay(emu, rest);
 	if (!strcmp(command, "quit")) {
 		event_base_loopexit(emu->base, &(struct timeval){ 0, 50000 });
-		return done();
+		return reply_done();
 	}
-	name = word(&rest);
+	name = word_next(&rest);
 	sw = name ? ocs_emu_find(emu, name) : NULL;
 	if (strcmp(command, "fault") && strcmp(command, "patch") && strcmp(command, "unpatch") &&
 	    strcmp(command, "reboot") && strcmp(command, "notice") && strcmp(command, "port") &&
 	    strcmp(command, "say"))
-		return failed(
+		return reply_failed(
 			"unknown command '%s'; table, status, fault, port, patch, unpatch, reboot, delay, notice, say and quit exist",
 			command);
 	if (!sw)
-		return failed("unknown switch '%s'", name ? name : "");
+		return reply_failed("unknown switch '%s'", name ? name : "");
 	if (!strcmp(command, "fault"))
 		return set_fault(sw, rest);
 	if (!strcmp(command, "port"))
 		return set_port(sw, rest);
 	if (!strcmp(command, "reboot"))
-		return reboot(sw, rest);
+		return switch_reboot(sw, rest);
 	if (!strcmp(command, "say")) {
 		free(sw->says);
 		sw->says = rest && *rest ? ocs_strdup(rest) : NULL;
-		return done();
+		return reply_done();
 	}
 	if (strcmp(command, "notice"))
 		return by_hand(sw, rest, !strcmp(command, "patch"));
 	ocs_emu_notice(sw, OCS_EMU_EVENT, rest ? rest : "");
-	return done();
+	return reply_done();
 }
 
 static void on_read(struct bufferevent *events, void *context)
@@ -317,7 +318,7 @@ static void on_read(struct bufferevent *events, void *context)
 	char *line;
 
 	while ((line = evbuffer_readln(input, NULL, EVBUFFER_EOL_CRLF))) {
-		char *answer = control(context, line);
+		char *answer = command_run(context, line);
 
 		evbuffer_add_printf(bufferevent_get_output(events), "%s\n", answer);
 		free(answer);

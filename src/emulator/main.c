@@ -110,8 +110,8 @@ struct settings {
 	size_t nswitches;
 };
 
-static int number(const char *option, const char *text, long min, long max, long *value,
-		  struct ocs_error *err)
+static int number_parse(const char *option, const char *text, long min, long max, long *value,
+			struct ocs_error *err)
 {
 	if (ocs_number_parse(text, min, max, value))
 		return ocs_error_set(err, OCS_USAGE, "--%s: '%s' is no number from %ld to %ld",
@@ -142,19 +142,19 @@ static int take_number(struct ocs_emu *emu, int option, struct ocs_error *err)
 
 	switch (option) {
 	case OPT_NOTICES:
-		rc = number("notices", optarg, 1, MS_MAX, &value, err);
+		rc = number_parse("notices", optarg, 1, MS_MAX, &value, err);
 		emu->notice_ms = (int)value;
 		break;
 	case OPT_PAGE:
-		rc = number("page", optarg, 0, 1000000, &value, err);
+		rc = number_parse("page", optarg, 0, 1000000, &value, err);
 		emu->page = (int)value;
 		break;
 	case OPT_LINE_LIMIT:
-		rc = number("line-limit", optarg, 64, 1 << 20, &value, err);
+		rc = number_parse("line-limit", optarg, 64, 1 << 20, &value, err);
 		emu->line_limit = (size_t)value;
 		break;
 	default:
-		rc = number("seed", optarg, 0, 2000000000, &value, err);
+		rc = number_parse("seed", optarg, 0, 2000000000, &value, err);
 		emu->random = (uint64_t)value * 2 + 1;
 	}
 	return rc;
@@ -324,7 +324,8 @@ static int open_files(struct ocs_emu *emu, const struct settings *settings, stru
 
 /* Switches on the bank.  Addresses go to standard output, "ready" last: from then
  * on everything answers. */
-static int start(struct ocs_emu *emu, const struct settings *settings, struct ocs_error *err)
+static int switches_start(struct ocs_emu *emu, const struct settings *settings,
+			  struct ocs_error *err)
 {
 	if (settings->data_plane && ocs_emu_plane_open(emu, settings->data_plane, err))
 		return -1;
@@ -369,7 +370,7 @@ static void on_notice(evutil_socket_t fd, short what, void *context)
 		ocs_emu_notice(&emu->switches[i], OCS_EMU_EVENT, "SYSTEM:TEMPERATURE=31");
 }
 
-static void stop(struct ocs_emu *emu)
+static void switches_stop(struct ocs_emu *emu)
 {
 	for (int i = 0; i < emu->nswitches; i++) {
 		struct ocs_emu_switch *sw = &emu->switches[i];
@@ -389,7 +390,7 @@ static void stop(struct ocs_emu *emu)
 	}
 }
 
-static int run(struct ocs_emu *emu, const struct settings *settings, struct ocs_error *err)
+static int emulator_run(struct ocs_emu *emu, const struct settings *settings, struct ocs_error *err)
 {
 	struct event *term, *interrupt, *notices;
 	struct timeval period = { emu->notice_ms / 1000, emu->notice_ms % 1000 * 1000 };
@@ -406,10 +407,10 @@ static int run(struct ocs_emu *emu, const struct settings *settings, struct ocs_
 	evsignal_add(interrupt, NULL);
 	if (emu->notice_ms)
 		event_add(notices, &period);
-	rc = start(emu, settings, err);
+	rc = switches_start(emu, settings, err);
 	if (!rc)
 		event_base_dispatch(emu->base);
-	stop(emu);
+	switches_stop(emu);
 	ocs_emu_plane_close(emu);
 	event_free(term);
 	event_free(interrupt);
@@ -446,7 +447,7 @@ int main(int argc, char **argv)
 				"'%s': only a control command may follow, with --control",
 				argv[optind]);
 		if (rc == 0)
-			rc = run(&emu, &settings, &err);
+			rc = emulator_run(&emu, &settings, &err);
 		if (rc < 0)
 			fprintf(stderr, "ocs-emulator: %s\n", err.text);
 		rc = rc < 0 ? err.code : 0;

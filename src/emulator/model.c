@@ -12,7 +12,7 @@ bool ocs_emu_refused(const struct ocs_emu_command *command)
 	return command->verdict >= OCS_EMU_BUSY;
 }
 
-static bool refuse(struct ocs_emu_command *command, enum ocs_emu_verdict verdict, long port)
+static bool command_refuse(struct ocs_emu_command *command, enum ocs_emu_verdict verdict, long port)
 {
 	command->verdict = verdict;
 	command->port = port;
@@ -21,7 +21,8 @@ static bool refuse(struct ocs_emu_command *command, enum ocs_emu_verdict verdict
 
 bool ocs_emu_check_port(const struct ocs_emu_switch *sw, struct ocs_emu_command *command, long port)
 {
-	return (port >= 1 && port <= 2 * sw->size) || refuse(command, OCS_EMU_NO_PORT, port);
+	return (port >= 1 && port <= 2 * sw->size) ||
+	       command_refuse(command, OCS_EMU_NO_PORT, port);
 }
 
 /* What stands in the way of a patch: a port that has another peer. */
@@ -51,13 +52,13 @@ static bool pair_up(struct ocs_emu_switch *sw, struct ocs_emu_command *command, 
 		if (!good)
 			break;
 		if (in[i] > sw->size || out[i] <= sw->size)
-			good = refuse(command, OCS_EMU_WRONG_SIDE,
-				      in[i] > sw->size ? in[i] : out[i]);
+			good = command_refuse(command, OCS_EMU_WRONG_SIDE,
+					      in[i] > sw->size ? in[i] : out[i]);
 		else if (seen[in[i]] || seen[out[i]])
-			good = refuse(command, OCS_EMU_TWICE, seen[in[i]] ? in[i] : out[i]);
+			good = command_refuse(command, OCS_EMU_TWICE, seen[in[i]] ? in[i] : out[i]);
 		else if (sw->ports[in[i]].refuses || sw->ports[out[i]].refuses)
-			good = refuse(command, OCS_EMU_BAD_PORT,
-				      sw->ports[in[i]].refuses ? in[i] : out[i]);
+			good = command_refuse(command, OCS_EMU_BAD_PORT,
+					      sw->ports[in[i]].refuses ? in[i] : out[i]);
 		seen[in[i]] = seen[out[i]] = true;
 		command->patches[i] = (struct ocs_patch){ in[i], out[i] };
 	}
@@ -73,7 +74,7 @@ static bool ports_are_free(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 		long port = taken_port(sw, &command->patches[i]);
 
 		if (port)
-			return refuse(command, OCS_EMU_TAKEN, port);
+			return command_refuse(command, OCS_EMU_TAKEN, port);
 	}
 	return true;
 }
@@ -113,8 +114,8 @@ void ocs_emu_begin_break(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 			return;
 		peer = ocs_emu_peer(sw, ports[i]);
 		if (sw->ports[ports[i]].refuses || (peer && sw->ports[peer].refuses)) {
-			refuse(command, OCS_EMU_BAD_PORT,
-			       sw->ports[ports[i]].refuses ? ports[i] : peer);
+			command_refuse(command, OCS_EMU_BAD_PORT,
+				       sw->ports[ports[i]].refuses ? ports[i] : peer);
 			return;
 		}
 	}

@@ -64,34 +64,34 @@ static struct switch_state *state_of(struct ocs_emu_switch *sw)
 	return sw->state;
 }
 
-static bool speaks(const struct ocs_emu_switch *sw)
+static bool dialect_known(const struct ocs_emu_switch *sw)
 {
 	return dialect_of(sw) != NULL;
 }
 
-static bool is(const xmlNode *node, const char *ns, const char *name)
+static bool node_is(const xmlNode *node, const char *ns, const char *name)
 {
 	return node && !xmlStrcmp(node->name, X(name)) && node->ns &&
 	       !xmlStrcmp(node->ns->href, X(ns));
 }
 
-static xmlNode *first(const xmlNode *node)
+static xmlNode *child_first(const xmlNode *node)
 {
 	return node ? xmlFirstElementChild((xmlNode *)node) : NULL;
 }
 
-static xmlNode *child(const xmlNode *node, const char *ns, const char *name)
+static xmlNode *child_named(const xmlNode *node, const char *ns, const char *name)
 {
-	xmlNode *at = first(node);
+	xmlNode *at = child_first(node);
 
-	while (at && !is(at, ns, name))
+	while (at && !node_is(at, ns, name))
 		at = xmlNextElementSibling(at);
 	return at;
 }
 
 static bool is_operation(const struct request *request, const char *name)
 {
-	return is(request->operation, OCS_NETCONF_NS, name);
+	return node_is(request->operation, OCS_NETCONF_NS, name);
 }
 
 static void add_escaped(struct ocs_text *text, const char *from)
@@ -158,7 +158,7 @@ static void close_session(struct ocs_emu_client *client)
 }
 
 /* The client's hello: from then on chunks, if it knows them. */
-static void greet(struct ocs_emu_client *client, const char *text, size_t length)
+static void client_greet(struct ocs_emu_client *client, const char *text, size_t length)
 {
 	struct session *session = client->state;
 	struct ocs_netconf_message message;
@@ -166,11 +166,11 @@ static void greet(struct ocs_emu_client *client, const char *text, size_t length
 
 	if (ocs_netconf_parse(text, length, &message, NULL) == 0) {
 		root = xmlDocGetRootElement(message.document);
-		list = is(root, OCS_NETCONF_NS, "hello") ?
-			       child(root, OCS_NETCONF_NS, "capabilities") :
+		list = node_is(root, OCS_NETCONF_NS, "hello") ?
+			       child_named(root, OCS_NETCONF_NS, "capabilities") :
 			       NULL;
 		session->greeted = list != NULL;
-		for (const xmlNode *node = first(list); node;
+		for (const xmlNode *node = child_first(list); node;
 		     node = xmlNextElementSibling((xmlNode *)node)) {
 			xmlChar *uri = xmlNodeGetContent(node);
 
@@ -199,7 +199,7 @@ static void take_bytes(struct ocs_emu_client *client, const char *data, size_t l
 		if (rc < 0) {
 			hang_up(client);
 		} else if (!session->greeted) {
-			greet(client, text, message_length);
+			client_greet(client, text, message_length);
 			free(text);
 		} else {
 			ocs_emu_queue(client, text, NULL);
@@ -207,13 +207,13 @@ static void take_bytes(struct ocs_emu_client *client, const char *data, size_t l
 	}
 }
 
-static bool changes(const struct ocs_emu_switch *sw, const struct ocs_emu_command *command)
+static bool command_changes(const struct ocs_emu_switch *sw, const struct ocs_emu_command *command)
 {
 	(void)sw;
 	return strstr(command->text, "edit-config") != NULL;
 }
 
-static void refuse(struct request *request, const char *tag, int in, const char *why)
+static void request_refuse(struct request *request, const char *tag, int in, const char *why)
 {
 	if (request->tag)
 		return;
@@ -235,9 +235,10 @@ static const char *operation_of(const xmlNode *node, const char *inherited)
 	return name;
 }
 
-static int leaf(const struct ocs_netconf_dialect *dialect, const xmlNode *node, const char *name)
+static int leaf_read(const struct ocs_netconf_dialect *dialect, const xmlNode *node,
+		     const char *name)
 {
-	xmlChar *content = xmlNodeGetContent(child(node, dialect->ns, name));
+	xmlChar *content = xmlNodeGetContent(child_named(node, dialect->ns, name));
 	long value = 0;
 
 	if (content && ocs_number_parse((char *)content, 1, 1000000, &value))
@@ -252,22 +253,22 @@ static void take_pair(struct ocs_emu_switch *sw, struct request *request, const 
 {
 	const struct ocs_netconf_dialect *dialect = dialect_of(sw);
 	const char *operation = operation_of(pair, inherited);
-	int in = leaf(dialect, pair, dialect->patches.key);
-	int out = leaf(dialect, pair, dialect->patches.value);
+	int in = leaf_read(dialect, pair, dialect->patches.key);
+	int out = leaf_read(dialect, pair, dialect->patches.value);
 	struct edit *edit = &request->edit;
 	bool breaks = !strcmp(operation, "delete") || !strcmp(operation, "remove");
 	bool known = in >= 1 && in <= sw->size;
 
 	if (!*operation) {
-		refuse(request, "bad-attribute", in, "no such operation");
+		request_refuse(request, "bad-attribute", in, "no such operation");
 	} else if (!in || (!breaks && !out)) {
-		refuse(request, "missing-element", in, "a pair needs two ports");
+		request_refuse(request, "missing-element", in, "a pair needs two ports");
 	} else if (!strcmp(operation, "delete") && known && !sw->out[in]) {
-		refuse(request, "data-missing", in, "there is no such pair");
+		request_refuse(request, "data-missing", in, "there is no such pair");
 	} else if (!strcmp(operation, "create") && known && sw->out[in]) {
-		refuse(request, "data-exists", in, "there is such a pair");
+		request_refuse(request, "data-exists", in, "there is such a pair");
 	} else if (breaks && !known) {
-		refuse(request, "invalid-value", in, "there is no such ingress port");
+		request_refuse(request, "invalid-value", in, "there is no such ingress port");
 	} else if (breaks && !sw->out[in]) {
 		edit->breaks = true; /* nothing to remove */
 	} else {
@@ -282,13 +283,13 @@ static void take_config(struct ocs_emu_switch *sw, struct request *request, cons
 {
 	const struct ocs_netconf_dialect *dialect = dialect_of(sw);
 	const struct ocs_netconf_list *list = &dialect->patches;
-	const xmlNode *container = first(config);
+	const xmlNode *container = child_first(config);
 	size_t count = (size_t)xmlChildElementCount((xmlNode *)container);
 
 	request->edit.in = ocs_calloc(count + 1, sizeof(int));
 	request->edit.out = ocs_calloc(count + 1, sizeof(int));
-	if (!is(container, dialect->ns, list->container)) {
-		refuse(request, "unknown-element", 0, "only cross-connects can be edited");
+	if (!node_is(container, dialect->ns, list->container)) {
+		request_refuse(request, "unknown-element", 0, "only cross-connects can be edited");
 		return;
 	}
 	inherited = operation_of(container, inherited);
@@ -297,17 +298,17 @@ static void take_config(struct ocs_emu_switch *sw, struct request *request, cons
 		request->edit.all = true;
 	if (!strcmp(inherited, "delete") || !strcmp(inherited, "remove"))
 		return;
-	for (const xmlNode *pair = first(container); pair;
+	for (const xmlNode *pair = child_first(container); pair;
 	     pair = xmlNextElementSibling((xmlNode *)pair)) {
-		if (is(pair, dialect->ns, list->list))
+		if (node_is(pair, dialect->ns, list->list))
 			take_pair(sw, request, pair, inherited);
 		else
-			refuse(request, "unknown-element", 0, "only pairs can be edited");
+			request_refuse(request, "unknown-element", 0, "only pairs can be edited");
 	}
 }
 
 /* The model's verdict in the words of NETCONF. */
-static void translate(struct ocs_emu_command *command)
+static void request_translate(struct ocs_emu_command *command)
 {
 	static const struct {
 		const char *tag, *why;
@@ -332,7 +333,7 @@ static void translate(struct ocs_emu_command *command)
 	for (int i = 0; command->port && i < request->edit.count; i++)
 		if (request->edit.in[i] == command->port || request->edit.out[i] == command->port)
 			in = request->edit.in[i];
-	refuse(request, words[command->verdict].tag, in, why.data);
+	request_refuse(request, words[command->verdict].tag, in, why.data);
 	ocs_text_free(&why);
 }
 
@@ -340,20 +341,21 @@ static void begin_edit(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 {
 	struct request *request = command->state;
 	struct edit *edit = &request->edit;
-	const xmlNode *config = child(request->operation, OCS_NETCONF_NS, "config");
-	xmlChar *inherited =
-		xmlNodeGetContent(child(request->operation, OCS_NETCONF_NS, "default-operation"));
+	const xmlNode *config = child_named(request->operation, OCS_NETCONF_NS, "config");
+	xmlChar *inherited = xmlNodeGetContent(
+		child_named(request->operation, OCS_NETCONF_NS, "default-operation"));
 
-	if (!child(child(request->operation, OCS_NETCONF_NS, "target"), OCS_NETCONF_NS, "running"))
-		refuse(request, "operation-not-supported", 0, "only running can be edited");
+	if (!child_named(child_named(request->operation, OCS_NETCONF_NS, "target"), OCS_NETCONF_NS,
+			 "running"))
+		request_refuse(request, "operation-not-supported", 0, "only running can be edited");
 	else if (!config)
-		refuse(request, "missing-element", 0, "config is missing");
+		request_refuse(request, "missing-element", 0, "config is missing");
 	else
 		take_config(sw, request, config, inherited ? (char *)inherited : "merge");
 	xmlFree(inherited);
 	if (edit->makes && (edit->breaks || edit->all))
-		refuse(request, "operation-not-supported", 0,
-		       "an edit either makes or breaks pairs");
+		request_refuse(request, "operation-not-supported", 0,
+			       "an edit either makes or breaks pairs");
 	if (request->tag)
 		return;
 	if (edit->all)
@@ -362,7 +364,7 @@ static void begin_edit(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 		ocs_emu_begin_make(sw, command, edit->in, edit->out, edit->count);
 	else
 		ocs_emu_begin_break(sw, command, edit->in, edit->count);
-	translate(command);
+	request_translate(command);
 }
 
 static unsigned long session_of(const struct ocs_emu_command *command)
@@ -378,7 +380,8 @@ static void read_request(struct ocs_emu_command *command)
 
 	command->state = request;
 	if (ocs_netconf_parse(command->text, strlen(command->text), &request->message, NULL)) {
-		refuse(request, "malformed-message", 0, "this is no XML that NETCONF allows");
+		request_refuse(request, "malformed-message", 0,
+			       "this is no XML that NETCONF allows");
 		return;
 	}
 	root = xmlDocGetRootElement(request->message.document);
@@ -386,15 +389,15 @@ static void read_request(struct ocs_emu_command *command)
 	if (id && xmlStrlen(id) < (int)sizeof(request->id))
 		strcpy(request->id, (char *)id);
 	xmlFree(id);
-	if (is(root, OCS_NETCONF_NS, "rpc"))
-		request->operation = first(root);
+	if (node_is(root, OCS_NETCONF_NS, "rpc"))
+		request->operation = child_first(root);
 	if (!request->operation)
-		refuse(request, "missing-element", 0, "a request holds one operation");
+		request_refuse(request, "missing-element", 0, "a request holds one operation");
 	else if (!*request->id)
-		refuse(request, "missing-attribute", 0, "a request has a message-id");
+		request_refuse(request, "missing-attribute", 0, "a request has a message-id");
 }
 
-static void begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void session_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	struct request *request;
 
@@ -404,34 +407,35 @@ static void begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 		return;
 	if (state_of(sw)->lock && state_of(sw)->lock != session_of(command)) {
 		request->holder = state_of(sw)->lock;
-		refuse(request, "in-use", 0, "another session holds the lock");
+		request_refuse(request, "in-use", 0, "another session holds the lock");
 		return;
 	}
 	begin_edit(sw, command);
 }
 
-static void lock(struct ocs_emu_switch *sw, struct request *request, unsigned long session)
+static void lock_take(struct ocs_emu_switch *sw, struct request *request, unsigned long session)
 {
 	if (state_of(sw)->lock) {
 		request->holder = state_of(sw)->lock;
-		refuse(request, "lock-denied", 0, "the lock is held already");
+		request_refuse(request, "lock-denied", 0, "the lock is held already");
 		return;
 	}
 	state_of(sw)->lock = session;
 }
 
-static void unlock(struct ocs_emu_switch *sw, struct request *request, unsigned long session)
+static void lock_release(struct ocs_emu_switch *sw, struct request *request, unsigned long session)
 {
 	if (state_of(sw)->lock == session)
 		state_of(sw)->lock = 0;
 	else
-		refuse(request, "operation-failed", 0, "the lock is not held by this session");
+		request_refuse(request, "operation-failed", 0,
+			       "the lock is not held by this session");
 }
 
 static void kill_session(struct ocs_emu_switch *sw, struct request *request)
 {
 	xmlChar *content =
-		xmlNodeGetContent(child(request->operation, OCS_NETCONF_NS, "session-id"));
+		xmlNodeGetContent(child_named(request->operation, OCS_NETCONF_NS, "session-id"));
 	unsigned long id = content ? strtoul((char *)content, NULL, 10) : 0;
 	struct ocs_emu_client *client = sw->clients;
 
@@ -441,10 +445,10 @@ static void kill_session(struct ocs_emu_switch *sw, struct request *request)
 	if (client)
 		shutdown(bufferevent_getfd(client->events), SHUT_RDWR);
 	else
-		refuse(request, "invalid-value", 0, "there is no such session");
+		request_refuse(request, "invalid-value", 0, "there is no such session");
 }
 
-static void finish(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void command_finish(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	struct request *request = command->state;
 
@@ -452,22 +456,23 @@ static void finish(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 		return;
 	if (is_operation(request, "edit-config") && request->edit.makes) {
 		ocs_emu_finish_make(sw, command);
-		translate(command);
+		request_translate(command);
 	} else if (is_operation(request, "lock")) {
-		lock(sw, request, session_of(command));
+		lock_take(sw, request, session_of(command));
 	} else if (is_operation(request, "unlock")) {
-		unlock(sw, request, session_of(command));
+		lock_release(sw, request, session_of(command));
 	} else if (is_operation(request, "kill-session")) {
 		kill_session(sw, request);
 	} else if (is_operation(request, "close-session")) {
 		if (command->client)
 			hang_up(command->client);
-	} else if (is(request->operation, OCS_NETCONF_NOTIFICATION_NS, "create-subscription")) {
+	} else if (node_is(request->operation, OCS_NETCONF_NOTIFICATION_NS,
+			   "create-subscription")) {
 		if (command->client)
 			command->client->muted = false;
 	} else if (!is_operation(request, "edit-config") && !is_operation(request, "get") &&
 		   !is_operation(request, "get-config")) {
-		refuse(request, "operation-not-supported", 0, "no such operation");
+		request_refuse(request, "operation-not-supported", 0, "no such operation");
 	}
 }
 
@@ -495,8 +500,8 @@ static void add_error(struct ocs_text *text, const struct ocs_emu_switch *sw,
 	ocs_text_add(text, "</rpc-error>");
 }
 
-static void answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *command,
-		   struct ocs_text *bytes)
+static void reply_make(struct ocs_emu_switch *sw, const struct ocs_emu_command *command,
+		       struct ocs_text *bytes)
 {
 	const struct session *session = command->client->state;
 	const struct request *request = command->state;
@@ -526,7 +531,7 @@ static void answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *comm
 }
 
 /* In one line, from the first element on. */
-static char *masked(const struct ocs_emu_command *command)
+static char *text_masked(const struct ocs_emu_command *command)
 {
 	const char *from = command->text;
 	char *line;
@@ -540,7 +545,7 @@ static char *masked(const struct ocs_emu_command *command)
 	return line;
 }
 
-static char *summary(const struct ocs_emu_command *command)
+static char *request_summary(const struct ocs_emu_command *command)
 {
 	const struct request *request = command->state;
 
@@ -549,7 +554,7 @@ static char *summary(const struct ocs_emu_command *command)
 			    request->tag ? request->why : "");
 }
 
-static void forget(struct ocs_emu_command *command)
+static void request_free(struct ocs_emu_command *command)
 {
 	struct request *request = command->state;
 
@@ -563,7 +568,7 @@ static void forget(struct ocs_emu_command *command)
 	command->state = NULL;
 }
 
-static char *notice(struct ocs_emu_client *client, enum ocs_emu_notice kind, const char *words)
+static char *notice_send(struct ocs_emu_client *client, enum ocs_emu_notice kind, const char *words)
 {
 	const struct session *session = client->state;
 	struct ocs_text text = { 0 };
@@ -587,17 +592,17 @@ static char *notice(struct ocs_emu_client *client, enum ocs_emu_notice kind, con
 
 const struct ocs_emu_protocol ocs_emu_netconf = {
 	.name = "netconf",
-	.speaks = speaks,
+	.speaks = dialect_known,
 	.secure = ocs_emu_ssh_secure,
 	.open = open_session,
 	.close = close_session,
 	.bytes = take_bytes,
-	.changes = changes,
-	.begin = begin,
-	.finish = finish,
-	.answer = answer,
-	.masked = masked,
-	.summary = summary,
-	.forget = forget,
-	.notice = notice,
+	.changes = command_changes,
+	.begin = session_begin,
+	.finish = command_finish,
+	.answer = reply_make,
+	.masked = text_masked,
+	.summary = request_summary,
+	.forget = request_free,
+	.notice = notice_send,
 };

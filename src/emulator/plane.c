@@ -21,7 +21,7 @@
 
 /* Runs a command of words separated by blanks (interface names hold none).
  * Returns its exit status. */
-static int run(const char *command, bool quiet)
+static int command_run(const char *command, bool quiet)
 {
 	char *copy = ocs_strdup(command), *rest = copy, *words[WORDS_MAX + 1];
 	int count = 0, status = -1;
@@ -48,36 +48,36 @@ static int run(const char *command, bool quiet)
 	return status;
 }
 
-static int qdisc(const char *verb, const char *device)
+static int qdisc_change(const char *verb, const char *device)
 {
 	char *command = ocs_asprintf("tc qdisc %s dev %s ingress", verb, device);
-	int status = run(command, true);
+	int status = command_run(command, true);
 
 	free(command);
 	return status;
 }
 
 /* Light from one interface to another, or no more. */
-static void beam(const struct ocs_emu_switch *sw, const char *from, const char *to, bool lit)
+static void beam_set(const struct ocs_emu_switch *sw, const char *from, const char *to, bool lit)
 {
 	char *command = lit ? ocs_asprintf("tc filter add dev %s ingress protocol all pref 1 u32"
 					   " match u32 0 0 action mirred egress redirect dev %s",
 					   from, to) :
 			      ocs_asprintf("tc filter del dev %s ingress pref 1", from);
 
-	if (run(command, false))
+	if (command_run(command, false))
 		ocs_log(OCS_LOG_ERROR, "switch %s: '%s' failed", sw->name, command);
 	free(command);
 }
 
-static bool dark(const struct ocs_emu_switch *sw, int port)
+static bool port_dark(const struct ocs_emu_switch *sw, int port)
 {
 	return sw->ports[port].closed || sw->ports[port].failed;
 }
 
 void ocs_emu_plane_set(struct ocs_emu_switch *sw, int in, int out)
 {
-	bool lit = sw->out[in] == out && !dark(sw, in) && !dark(sw, out);
+	bool lit = sw->out[in] == out && !port_dark(sw, in) && !port_dark(sw, out);
 	const struct ocs_emu_fibre *a, *b;
 
 	if (!sw->fibres || sw->lit[in] == lit)
@@ -87,9 +87,9 @@ void ocs_emu_plane_set(struct ocs_emu_switch *sw, int in, int out)
 	if (!a->device || !b->device)
 		return;
 	sw->lit[in] = lit;
-	beam(sw, a->device, b->device, lit);
+	beam_set(sw, a->device, b->device, lit);
 	if (a->both_ways && b->both_ways)
-		beam(sw, b->device, a->device, lit);
+		beam_set(sw, b->device, a->device, lit);
 }
 
 void ocs_emu_plane_shutter(struct ocs_emu_switch *sw, int port)
@@ -102,7 +102,7 @@ void ocs_emu_plane_shutter(struct ocs_emu_switch *sw, int port)
 }
 
 /* Joins a fibre to a device.  Returns 0 or -1: there is one already. */
-static int join(struct ocs_emu_switch *sw, int fibre, const char *device, bool both_ways)
+static int fibre_join(struct ocs_emu_switch *sw, int fibre, const char *device, bool both_ways)
 {
 	if (sw->fibres[fibre].device)
 		return -1;
@@ -111,7 +111,7 @@ static int join(struct ocs_emu_switch *sw, int fibre, const char *device, bool b
 	return 0;
 }
 
-static bool taken(const struct ocs_emu *emu, const char *device)
+static bool device_taken(const struct ocs_emu *emu, const char *device)
 {
 	for (int i = 0; i < emu->nswitches; i++) {
 		const struct ocs_emu_switch *sw = &emu->switches[i];
@@ -144,13 +144,14 @@ static int read_line(struct ocs_emu *emu, const char *line, struct ocs_error *er
 				     port);
 	if (!if_nametoindex(device))
 		return ocs_error_set(err, OCS_USAGE, "there is no interface %s here", device);
-	if (taken(emu, device))
+	if (device_taken(emu, device))
 		return ocs_error_set(err, OCS_USAGE, "interface %s is joined twice", device);
 	if (!sw->fibres) {
 		sw->fibres = ocs_calloc(2 * (size_t)sw->size + 1, sizeof(*sw->fibres));
 		sw->lit = ocs_calloc((size_t)sw->size + 1, sizeof(*sw->lit));
 	}
-	if (join(sw, port, device, bidi) || (!bidi && join(sw, sw->size + port, device, false)))
+	if (fibre_join(sw, port, device, bidi) ||
+	    (!bidi && fibre_join(sw, sw->size + port, device, false)))
 		return ocs_error_set(err, OCS_USAGE, "port %d of switch %s is joined twice", port,
 				     name);
 	return 0;
@@ -166,11 +167,11 @@ static int for_devices(struct ocs_emu_switch *sw, const char *how, struct ocs_er
 
 		if (!device || (f > sw->size && !sw->fibres[f].both_ways))
 			continue;
-		status = qdisc("del", device);
+		status = qdisc_change("del", device);
 		if (!strcmp(how, "del"))
 			continue;
 		up = ocs_asprintf("ip link set dev %s up", device);
-		status = qdisc("add", device) || run(up, true);
+		status = qdisc_change("add", device) || command_run(up, true);
 		free(up);
 		if (status)
 			return ocs_error_set(err, OCS_ERROR,

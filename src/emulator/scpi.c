@@ -39,7 +39,7 @@ static struct line *line_of(const struct ocs_emu_command *command)
 	return command->state;
 }
 
-static void complain(struct ocs_emu_command *command, int code, const char *text, long port)
+static void error_queue(struct ocs_emu_command *command, int code, const char *text, long port)
 {
 	struct session *session = command->client ? command->client->state : NULL;
 
@@ -52,7 +52,7 @@ static void complain(struct ocs_emu_command *command, int code, const char *text
 				port ? ocs_asprintf("%s: %ld", text, port) : ocs_strdup(text) };
 }
 
-static void clear(struct session *session)
+static void errors_clear(struct session *session)
 {
 	for (int i = 0; i < session->nerrors; i++)
 		free(session->errors[i].text);
@@ -60,7 +60,7 @@ static void clear(struct session *session)
 }
 
 /* The model's verdict goes to the error queue. */
-static void judge(struct ocs_emu_command *command)
+static void command_judge(struct ocs_emu_command *command)
 {
 	static const struct {
 		int code;
@@ -78,7 +78,7 @@ static void judge(struct ocs_emu_command *command)
 
 	if (verdict == OCS_EMU_DONE)
 		return;
-	complain(command, words[verdict].code, words[verdict].text, command->port);
+	error_queue(command, words[verdict].code, words[verdict].text, command->port);
 	command->verdict = OCS_EMU_DONE;
 	command->npatches = verdict == OCS_EMU_PART ? command->npatches : 0;
 }
@@ -118,14 +118,16 @@ static int take_list(const struct ocs_emu_switch *sw, const char **at, int **lis
 typedef void (*unit_function)(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 			      const char *rest);
 
-static void identify(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
+static void identity_reply(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			   const char *rest)
 {
 	(void)rest;
 	ocs_text_add(&line_of(command)->answer, "slurm-ocs,emulator-%dx%d,%s,%s", sw->size,
 		     sw->size, sw->name, PACKAGE_VERSION);
 }
 
-static void completed(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
+static void completion_reply(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			     const char *rest)
 {
 	(void)sw;
 	(void)rest;
@@ -138,7 +140,7 @@ static void clear_errors(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 	(void)sw;
 	(void)rest;
 	if (command->client)
-		clear(command->client->state);
+		errors_clear(command->client->state);
 }
 
 static void show_errors(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
@@ -156,7 +158,7 @@ static void show_errors(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 		ocs_text_add(answer, "%s%d,\"%s%s%s\"", i ? "," : "", session->errors[i].code,
 			     session->errors[i].text, sw->says ? ": " : "",
 			     sw->says ? sw->says : "");
-	clear(session);
+	errors_clear(session);
 }
 
 static void show_size(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
@@ -192,10 +194,10 @@ static void show_ports(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 	int *ports = NULL, count = take_list(sw, &rest, &ports);
 
 	if (count < 0)
-		complain(command, -109, "Missing parameter", 0);
+		error_queue(command, -109, "Missing parameter", 0);
 	for (int i = 0; i < count; i++)
 		if (!ocs_emu_check_port(sw, command, ports[i])) {
-			judge(command);
+			command_judge(command);
 			count = -1;
 		}
 	if (count >= 0) {
@@ -238,19 +240,21 @@ static void set_shutters(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 	int *ports = NULL, count = take_list(sw, &rest, &ports);
 
 	if (count < 0)
-		complain(command, -109, "Missing parameter", 0);
+		error_queue(command, -109, "Missing parameter", 0);
 	for (int i = 0; i < count && ocs_emu_check_port(sw, command, ports[i]); i++)
 		ocs_emu_shutter(sw, ports[i], closed);
-	judge(command);
+	command_judge(command);
 	free(ports);
 }
 
-static void enable(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
+static void channels_enable(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			    const char *rest)
 {
 	set_shutters(sw, command, rest, false);
 }
 
-static void disable(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
+static void channels_disable(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			     const char *rest)
 {
 	set_shutters(sw, command, rest, true);
 }
@@ -267,13 +271,14 @@ static int take_pairs(struct ocs_emu_switch *sw, struct ocs_emu_command *command
 		m = take_list(sw, &rest, out);
 	}
 	if (n < 0 || n != m || rest[strspn(rest, " ")]) {
-		complain(command, -109, "Missing parameter", 0);
+		error_queue(command, -109, "Missing parameter", 0);
 		return -1;
 	}
 	return n;
 }
 
-static void add(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
+static void channels_add(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			 const char *rest)
 {
 	int *in, *out, count = take_pairs(sw, command, rest, &in, &out);
 
@@ -281,13 +286,14 @@ static void add(struct ocs_emu_switch *sw, struct ocs_emu_command *command, cons
 		ocs_emu_begin_make(sw, command, in, out, count);
 		line_of(command)->making = true;
 	}
-	judge(command);
+	command_judge(command);
 	free(in);
 	free(out);
 }
 
 /* Only patches that are there as named go. */
-static void subtract(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
+static void channels_subtract(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			      const char *rest)
 {
 	int *in, *out, count = take_pairs(sw, command, rest, &in, &out), there = 0;
 
@@ -300,7 +306,7 @@ static void subtract(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
 	}
 	if (count > 0)
 		ocs_emu_begin_break(sw, command, in, there);
-	judge(command);
+	command_judge(command);
 	free(in);
 	free(out);
 }
@@ -310,13 +316,14 @@ static void remove_all(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 {
 	(void)rest;
 	ocs_emu_break_all(sw, command, command->text);
-	judge(command);
+	command_judge(command);
 }
 
-static void only(struct ocs_emu_switch *sw, struct ocs_emu_command *command, const char *rest)
+static void channels_only(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+			  const char *rest)
 {
 	ocs_emu_break_all(sw, command, command->text);
-	add(sw, command, rest);
+	channels_add(sw, command, rest);
 }
 
 static const struct unit {
@@ -324,25 +331,25 @@ static const struct unit {
 	bool changes;
 	unit_function run;
 } units[] = {
-	{ "*idn?", false, identify },
-	{ "*opc?", false, completed },
+	{ "*idn?", false, identity_reply },
+	{ "*opc?", false, completion_reply },
 	{ "*cls", false, clear_errors },
 	{ "*rst", true, remove_all },
 	{ ":syst:err:all?", false, show_errors },
 	{ ":oxc:swit:size?", false, show_size },
 	{ ":oxc:swit:conn:stat?", false, show_table },
-	{ ":oxc:swit:conn:add", true, add },
-	{ ":oxc:swit:conn:sub", true, subtract },
-	{ ":oxc:swit:conn:only", true, only },
+	{ ":oxc:swit:conn:channels_add", true, channels_add },
+	{ ":oxc:swit:conn:sub", true, channels_subtract },
+	{ ":oxc:swit:conn:channels_only", true, channels_only },
 	{ ":oxc:swit:disc:all", true, remove_all },
 	{ ":oxc:swit:port:stat?", false, show_status },
-	{ ":oxc:swit:port:enab", false, enable },
-	{ ":oxc:swit:port:dis", false, disable },
+	{ ":oxc:swit:port:enab", false, channels_enable },
+	{ ":oxc:swit:port:dis", false, channels_disable },
 	{ ":opm:pow?", false, show_power },
 };
 
 /* The unit that TEXT begins with, its parameters behind it at *REST. */
-static const struct unit *find(const char *text, const char **rest)
+static const struct unit *verb_find(const char *text, const char **rest)
 {
 	size_t length = strcspn(text, " ");
 
@@ -365,7 +372,7 @@ static void scpi_open(struct ocs_emu_client *client)
 
 static void scpi_close(struct ocs_emu_client *client)
 {
-	clear(client->state);
+	errors_clear(client->state);
 	free(client->state);
 }
 
@@ -400,7 +407,7 @@ static bool scpi_changes(const struct ocs_emu_switch *sw, const struct ocs_emu_c
 	(void)sw;
 	while ((text = strsep(&rest, ";"))) {
 		const char *parameters;
-		const struct unit *unit = find(text + strspn(text, " "), &parameters);
+		const struct unit *unit = verb_find(text + strspn(text, " "), &parameters);
 
 		changes = changes || (unit && unit->changes);
 	}
@@ -415,7 +422,7 @@ static void scpi_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 	char *copy = ocs_strdup(command->text), *rest = copy, *text;
 
 	if (line->too_long)
-		complain(command, -363, "Input buffer overrun", 0);
+		error_queue(command, -363, "Input buffer overrun", 0);
 	while (!line->too_long && !line->failed && (text = strsep(&rest, ";"))) {
 		const char *parameters;
 		const struct unit *unit;
@@ -423,9 +430,9 @@ static void scpi_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 		text += strspn(text, " ");
 		if (!*text)
 			continue;
-		unit = find(text, &parameters);
+		unit = verb_find(text, &parameters);
 		if (!unit) {
-			complain(command, -113, "Undefined header", 0);
+			error_queue(command, -113, "Undefined header", 0);
 			continue;
 		}
 		if (line->answer.length && text[strlen(text) - 1] == '?')
@@ -439,7 +446,7 @@ static void scpi_finish(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 {
 	if (line_of(command)->making)
 		ocs_emu_finish_make(sw, command);
-	judge(command);
+	command_judge(command);
 }
 
 static void scpi_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *command,

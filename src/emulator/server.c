@@ -79,7 +79,7 @@ static void end_command(const struct ocs_emu_switch *sw, struct ocs_emu_command 
 	one_less(client);
 }
 
-static void answer(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void command_answer(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	const struct ocs_emu_protocol *protocol = sw->protocol;
 	struct ocs_text bytes = { 0 };
@@ -119,7 +119,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	sw->running = NULL;
 	if (command)
-		answer(sw, command);
+		command_answer(sw, command);
 	run_queue(sw);
 }
 
@@ -161,7 +161,7 @@ static void on_late(evutil_socket_t fd, short what, void *context)
 		at = &(*at)->next;
 	*at = command->next;
 	sw->protocol->begin(sw, command);
-	answer(sw, command);
+	command_answer(sw, command);
 }
 
 /* The command is put aside; nobody hears of it. */
@@ -178,8 +178,8 @@ static void put_off(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 }
 
 /* Returns whether the command was dealt with by not dealing with it. */
-static bool swallow(struct ocs_emu_switch *sw, enum ocs_emu_fault fault,
-		    struct ocs_emu_command *command)
+static bool command_swallow(struct ocs_emu_switch *sw, enum ocs_emu_fault fault,
+			    struct ocs_emu_command *command)
 {
 	struct ocs_emu_client *client = command->client;
 
@@ -220,7 +220,7 @@ static void run_queue(struct ocs_emu_switch *sw)
 		command->next = NULL;
 		log_command(sw, command);
 		fault = take_fault(sw, command);
-		if (swallow(sw, fault, command))
+		if (command_swallow(sw, fault, command))
 			continue;
 		command->lost = fault == OCS_EMU_LOST;
 		command->twice = fault == OCS_EMU_DUPLICATE;
@@ -235,7 +235,7 @@ static void run_queue(struct ocs_emu_switch *sw)
 			sw->running = command;
 			start_timer(sw->timer, command->delay_ms);
 		} else {
-			answer(sw, command);
+			command_answer(sw, command);
 		}
 	}
 }

@@ -148,7 +148,7 @@ static void pump_out(struct front *front)
 }
 
 /* After anything happened.  May free the front. */
-static void settle(struct front *front)
+static void front_settle(struct front *front)
 {
 	short wanted = EV_READ | EV_PERSIST;
 
@@ -177,7 +177,7 @@ static void on_network(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	ssh_event_dopoll(front->poll, 0);
-	settle(front);
+	front_settle(front);
 }
 
 static void on_login_timeout(evutil_socket_t fd, short what, void *context)
@@ -190,7 +190,7 @@ static void on_login_timeout(evutil_socket_t fd, short what, void *context)
 static void on_inside(struct bufferevent *events, void *context)
 {
 	(void)events;
-	settle(context);
+	front_settle(context);
 }
 
 static void on_inside_end(struct bufferevent *events, short what, void *context)
@@ -209,7 +209,7 @@ static void on_inside_end(struct bufferevent *events, short what, void *context)
 	free_front(front);
 }
 
-static int begin(struct front *front, int fd)
+static int front_begin(struct front *front, int fd)
 {
 	struct event_base *base = front->sw->emu->base;
 
@@ -261,7 +261,7 @@ int ocs_emu_ssh_secure(struct ocs_emu_switch *sw, int fd)
 	bufferevent_enable(front->inside, EV_READ | EV_WRITE);
 	front->next = ssh->fronts;
 	ssh->fronts = front;
-	if (ssh_bind_accept_fd(ssh->bind, front->session, fd) != SSH_OK || begin(front, fd)) {
+	if (ssh_bind_accept_fd(ssh->bind, front->session, fd) != SSH_OK || front_begin(front, fd)) {
 		ocs_log(OCS_LOG_INFO, "switch %s: SSH: %s", sw->name,
 			ssh_get_error(front->session));
 		free_front(front);

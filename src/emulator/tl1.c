@@ -76,13 +76,13 @@ static bool tl1_speaks(const struct ocs_emu_switch *sw)
 	return dialect_of(sw) != NULL;
 }
 
-static bool denied(const struct ocs_emu_command *command)
+static bool denial_text(const struct ocs_emu_command *command)
 {
 	return state_of(command)->code && !strcmp(state_of(command)->code, "DENY");
 }
 
 /* The model's verdict in TL1's words. */
-static void judge(const struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void command_judge(const struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	static const struct {
 		const char *error, *comment;
@@ -96,7 +96,7 @@ static void judge(const struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 	};
 	struct ocs_text comment = { 0 };
 
-	if (denied(command))
+	if (denial_text(command))
 		return;
 	if (command->verdict == OCS_EMU_PART)
 		state_of(command)->code = "PRTL";
@@ -111,7 +111,7 @@ static void judge(const struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 	ocs_text_free(&comment);
 }
 
-static void split(struct ocs_emu_tl1_command *p, const char *text)
+static void fields_split(struct ocs_emu_tl1_command *p, const char *text)
 {
 	bool quote = false;
 	char *to, *at;
@@ -141,7 +141,7 @@ static void tl1_close(struct ocs_emu_client *client)
 	free(client->state);
 }
 
-static void queue(struct ocs_emu_client *client)
+static void notice_queue(struct ocs_emu_client *client)
 {
 	struct session *session = client->state;
 	struct ocs_emu_tl1_command *p = ocs_calloc(1, sizeof(*p));
@@ -149,7 +149,7 @@ static void queue(struct ocs_emu_client *client)
 
 	p->too_long = session->too_long;
 	session->too_long = session->quote = false;
-	split(p, text);
+	fields_split(p, text);
 	ocs_emu_queue(client, text, p);
 }
 
@@ -161,7 +161,7 @@ static void tl1_bytes(struct ocs_emu_client *client, const char *data, size_t le
 		char c = data[i];
 
 		if (c == ';' && !session->quote) {
-			queue(client);
+			notice_queue(client);
 			continue;
 		}
 		if (c == '\r' || c == '\n' || c == '\0' || (!client->line.length && c == ' '))
@@ -259,8 +259,8 @@ static void tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command
 	struct ocs_emu_tl1_command *p = state_of(command);
 
 	p->code = "COMPLD";
-	judge(sw, command);
-	if (denied(command))
+	command_judge(sw, command);
+	if (denial_text(command))
 		return;
 	if (p->too_long)
 		ocs_emu_tl1_deny(command, "IICT", "Command line too long");
@@ -275,16 +275,16 @@ static void tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command
 		ocs_emu_tl1_deny(command, "PICC", "Not logged in");
 	else if (verb->begin)
 		verb->begin(sw, command);
-	judge(sw, command);
+	command_judge(sw, command);
 }
 
 static void tl1_finish(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	const struct ocs_emu_tl1_verb *verb = find_verb(sw, command);
 
-	if (!denied(command) && verb && verb->finish)
+	if (!denial_text(command) && verb && verb->finish)
 		verb->finish(sw, command);
-	judge(sw, command);
+	command_judge(sw, command);
 }
 
 static void add_header(struct ocs_text *text, const struct ocs_emu_switch *sw)
@@ -358,7 +358,7 @@ static void tl1_answer(struct ocs_emu_switch *sw, const struct ocs_emu_command *
 	if (p->comment.length)
 		ocs_text_add(text, "   /* %s%s%s */\r\n", p->comment.data, sw->says ? ": " : "",
 			     sw->says ? sw->says : "");
-	if (!denied(command))
+	if (!denial_text(command))
 		add_body(text, sw, command);
 	ocs_text_add(text, ";");
 }

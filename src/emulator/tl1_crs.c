@@ -27,7 +27,7 @@ struct entry {
 
 /* Whatever passes light was entered by somebody, be it by hand or in an earlier
  * life of the emulator; as whose, nobody remembers. */
-static struct entry *entries(struct ocs_emu_switch *sw)
+static struct entry *entries_count(struct ocs_emu_switch *sw)
 {
 	struct entry *list;
 
@@ -82,7 +82,7 @@ static bool take_pair(const struct ocs_emu_switch *sw, struct ocs_emu_command *c
 }
 
 /* Element I of the last block, "GRP,NAME"; the caller frees it. */
-static char *element(const struct ocs_emu_command *command, int i)
+static char *element_at(const struct ocs_emu_command *command, int i)
 {
 	char *copy = ocs_strdup(ocs_emu_tl1_field(command, 5)), *rest = copy, *part = copy;
 
@@ -94,8 +94,8 @@ static char *element(const struct ocs_emu_command *command, int i)
 }
 
 /* The entry that the command names, or NULL after a denial. */
-static struct entry *named(struct ocs_emu_switch *sw, struct ocs_emu_command *command, int *in,
-			   int *out, int group)
+static struct entry *entry_named(struct ocs_emu_switch *sw, struct ocs_emu_command *command,
+				 int *in, int *out, int group)
 {
 	struct entry *entry;
 	char *name;
@@ -103,8 +103,8 @@ static struct entry *named(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 
 	if (!take_pair(sw, command, in, out))
 		return NULL;
-	entry = &entries(sw)[*in];
-	name = element(command, group);
+	entry = &entries_count(sw)[*in];
+	name = element_at(command, group);
 	same = entry->out == *out && !strcasecmp(name, entry->group);
 	free(name);
 	if (same)
@@ -113,9 +113,9 @@ static struct entry *named(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 	return NULL;
 }
 
-static void enter(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void entry_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	struct entry *list = entries(sw);
+	struct entry *list = entries_count(sw);
 	int in, out;
 	char *group, *type;
 
@@ -134,8 +134,8 @@ static void enter(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 		command->port = i == in ? in : out;
 		return;
 	}
-	group = element(command, 0);
-	type = element(command, 1);
+	group = element_at(command, 0);
+	type = element_at(command, 1);
 	if (strcasecmp(type, "1WAY") != 0) {
 		ocs_emu_tl1_deny(command, "IPNV", "Only 1WAY is emulated");
 	} else {
@@ -146,19 +146,19 @@ static void enter(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 	free(type);
 }
 
-static void activate(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void entry_activate(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	int in, out;
 
-	if (named(sw, command, &in, &out, 1))
+	if (entry_named(sw, command, &in, &out, 1))
 		ocs_emu_begin_make(sw, command, &in, &out, 1);
 }
 
-static void cancel(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void entry_cancel(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	int in, out;
 
-	if (!named(sw, command, &in, &out, 1))
+	if (!entry_named(sw, command, &in, &out, 1))
 		return;
 	if (sw->out[in] != out)
 		ocs_emu_tl1_deny(command, "SSTP", "Not active");
@@ -171,7 +171,7 @@ static void delete (struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 	struct entry *entry;
 	int in, out;
 
-	entry = named(sw, command, &in, &out, 1);
+	entry = entry_named(sw, command, &in, &out, 1);
 	if (!entry)
 		return;
 	if (sw->out[in] == out)
@@ -183,12 +183,12 @@ static void delete (struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 static void delete_all(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	ocs_emu_break_all(sw, command, ocs_emu_tl1_field(command, 0));
-	memset(entries(sw), 0, ((size_t)sw->size + 1) * sizeof(struct entry));
+	memset(entries_count(sw), 0, ((size_t)sw->size + 1) * sizeof(struct entry));
 }
 
-static void retrieve(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void entries_retrieve(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
-	const struct entry *list = entries(sw);
+	const struct entry *list = entries_count(sw);
 
 	for (int in = 1; in <= sw->size; in++) {
 		int out = list[in].out;
@@ -211,7 +211,7 @@ static void retrieve(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 	}
 }
 
-static void summarise(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void entries_summarise(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	for (int port = 1; port <= sw->size; port++) {
 		struct ocs_text name = { 0 };
@@ -227,14 +227,14 @@ static void summarise(struct ocs_emu_switch *sw, struct ocs_emu_command *command
 }
 
 static const struct ocs_emu_tl1_verb calient_verbs[] = {
-	{ "ENT-CRS", false, true, enter, NULL },
-	{ "ACT-CRS", false, true, activate, ocs_emu_finish_make },
-	{ "CANC-CRS", false, true, cancel, NULL },
+	{ "ENT-CRS", false, true, entry_make, NULL },
+	{ "ACT-CRS", false, true, entry_activate, ocs_emu_finish_make },
+	{ "CANC-CRS", false, true, entry_cancel, NULL },
 	{ "DLT-CRS", false, true, delete, NULL },
 	{ "DLT-CRS-ALL", false, true, delete_all, NULL },
 	{ "INIT-SYS", false, true, delete_all, NULL },
-	{ "RTRV-CRS", false, false, NULL, retrieve },
-	{ "RTRV-PORT-SUM", false, false, NULL, summarise },
+	{ "RTRV-CRS", false, false, NULL, entries_retrieve },
+	{ "RTRV-PORT-SUM", false, false, NULL, entries_summarise },
 	{ NULL, false, false, NULL, NULL },
 };
 

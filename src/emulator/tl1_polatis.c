@@ -218,7 +218,7 @@ static void release_mute(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 		command->client->muted = false;
 }
 
-static void initialise(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
+static void switch_initialise(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	ocs_emu_break_all(sw, command, "INIT-SYS");
 }
@@ -242,7 +242,7 @@ static const struct ocs_emu_tl1_verb verbs[] = {
 	{ "RTRV-ALM-ALL", false, false, NULL, retrieve_alarms },
 	{ "OPR-ARC-EQPT", false, false, NULL, operate_mute },
 	{ "RLS-ARC-EQPT", false, false, NULL, release_mute },
-	{ "INIT-SYS", false, false, initialise, NULL },
+	{ "INIT-SYS", false, false, switch_initialise, NULL },
 	{ NULL, false, false, NULL, NULL },
 };
 

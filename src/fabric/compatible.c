@@ -19,7 +19,7 @@ struct change {
 	struct ocs_error *err;
 };
 
-static int refuse(const struct change *c, const char *kind, const char *name)
+static int change_refuse(const struct change *c, const char *kind, const char *name)
 {
 	return ocs_error_set(c->err, OCS_USAGE,
 			     "%s: job %u uses %s %s, which is described "
@@ -54,7 +54,7 @@ static int check_cube(const struct change *c, int cube)
 
 	/* Placements know cubes by their number. */
 	if (cube >= c->new->ncubes || strcmp(c->new->cube_names[cube], name) != 0)
-		return refuse(c, "cube", name);
+		return change_refuse(c, "cube", name);
 	for (int dim = 0; dim < OCS_AXES; dim++)
 		for (int a = 0; a < c->old->edge[0]; a++)
 			for (int b = 0; b < c->old->edge[0]; b++)
@@ -66,7 +66,8 @@ static int check_cube(const struct change *c, int cube)
 									    dim, a, b, sign, &new);
 
 					if (!same_port(c, rc, &old, rc_now, &new))
-						return refuse(c, "the switch ports of cube", name);
+						return change_refuse(c, "the switch ports of cube",
+								     name);
 				}
 	return 0;
 }
@@ -80,15 +81,15 @@ static int check_server(const struct change *c, const struct ocs_node *old,
 		int rc_now = ocs_section_server_port(c->after, c->new, new->server, i, &after);
 
 		if (!same_port(c, rc, &before, rc_now, &after))
-			return refuse(c, "the switch ports of node", old->name);
+			return change_refuse(c, "the switch ports of node", old->name);
 		rc = ocs_section_set_port(c->old, 1, old->server, i, &before);
 		rc_now = ocs_section_set_port(c->new, 1, new->server, i, &after);
 		if (!same_port(c, rc, &before, rc_now, &after))
-			return refuse(c, "the look-ahead ports of node", old->name);
+			return change_refuse(c, "the look-ahead ports of node", old->name);
 		rc = ocs_section_select_port(c->old, old->server, i, &before);
 		rc_now = ocs_section_select_port(c->new, new->server, i, &after);
 		if (!same_port(c, rc, &before, rc_now, &after))
-			return refuse(c, "the 1x2 switches of node", old->name);
+			return change_refuse(c, "the 1x2 switches of node", old->name);
 	}
 	return 0;
 }
@@ -101,12 +102,12 @@ static int check_node(const struct change *c, const char *name)
 	if (!old)
 		return 0;
 	if (!new || new->section != c->new->index)
-		return refuse(c, "node", name);
+		return change_refuse(c, "node", name);
 	if (old->cube < 0)
 		return check_server(c, old, new);
 	if (strcmp(c->old->cube_names[old->cube], c->new->cube_names[new->cube]) != 0 ||
 	    memcmp(old->origin, new->origin, sizeof(old->origin)) != 0)
-		return refuse(c, "node", name);
+		return change_refuse(c, "node", name);
 	return 0;
 }
 
@@ -118,7 +119,7 @@ static int check_section(const struct change *c)
 	    new->directed != old->directed ||
 	    memcmp(new->edge, old->edge, sizeof(old->edge)) != 0 ||
 	    memcmp(new->tile, old->tile, sizeof(old->tile)) != 0 || !new->ports != !old->ports)
-		return refuse(c, "section", old->name);
+		return change_refuse(c, "section", old->name);
 	return 0;
 }
 
@@ -148,7 +149,8 @@ int ocs_fabric_keeps(const struct ocs_fabric *before, const struct ocs_fabric *a
 
 	for (size_t i = 0; i < job->nswitches; i++)
 		if (!same_switch(&change, job->switches[i]))
-			return refuse(&change, "switch", before->switches[job->switches[i]].name);
+			return change_refuse(&change, "switch",
+					     before->switches[job->switches[i]].name);
 	change.old = job->section ? ocs_fabric_section_named(before, job->section) : NULL;
 	if (!change.old)
 		return 0;

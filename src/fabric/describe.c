@@ -54,8 +54,8 @@ void ocs_section_rule(const struct ocs_section *section, const char **switch_tex
 	*port_text = section->ports ? section->ports->port_text : NULL;
 }
 
-static void example(struct ocs_text *text, const struct ocs_fabric *fabric,
-		    const struct ocs_section *section, int item)
+static void example_add(struct ocs_text *text, const struct ocs_fabric *fabric,
+			const struct ocs_section *section, int item)
 {
 	const struct ocs_port *port = &section->ports->table[item];
 	char *label = ocs_ports_item_label(fabric, section, item);
@@ -98,14 +98,15 @@ static void rule_describe(struct ocs_text *text, const struct ocs_fabric *fabric
 	if (section->kind == OCS_TORUS) {
 		int last = section->ncubes - 1;
 
-		example(text, fabric, section, ocs_ports_torus(section, 0, 0, 0, n, OCS_PLUS));
-		example(text, fabric, section, ocs_ports_torus(section, 0, 0, 0, n, OCS_MINUS));
-		example(text, fabric, section, ocs_ports_torus(section, last, 2, n, 0, OCS_MINUS));
+		example_add(text, fabric, section, ocs_ports_torus(section, 0, 0, 0, n, OCS_PLUS));
+		example_add(text, fabric, section, ocs_ports_torus(section, 0, 0, 0, n, OCS_MINUS));
+		example_add(text, fabric, section,
+			    ocs_ports_torus(section, last, 2, n, 0, OCS_MINUS));
 		return;
 	}
-	example(text, fabric, section, 0);
+	example_add(text, fabric, section, 0);
 	if (rule->count > 1)
-		example(text, fabric, section, rule->count - 1);
+		example_add(text, fabric, section, rule->count - 1);
 }
 
 int ocs_switch_used(const struct ocs_fabric *fabric, int sw)

@@ -139,7 +139,7 @@ void ocs_occupancy_cube_drain(struct ocs_occupancy *occupancy, int cube)
 	memset(occupancy->free + cube * words, 0, (size_t)words * sizeof(uint64_t));
 }
 
-static uint64_t *face(const struct ocs_occupancy *occupancy, int cube, int dim, int sign)
+static uint64_t *face_index(const struct ocs_occupancy *occupancy, int cube, int dim, int sign)
 {
 	return occupancy->blocked + ((cube * OCS_AXES + dim) * 2 + sign) * occupancy->face_words;
 }
@@ -147,7 +147,7 @@ static uint64_t *face(const struct ocs_occupancy *occupancy, int cube, int dim, 
 const uint64_t *ocs_occupancy_blocked(const struct ocs_occupancy *occupancy, int cube, int dim,
 				      int sign)
 {
-	return face(occupancy, cube, dim, sign);
+	return face_index(occupancy, cube, dim, sign);
 }
 
 static int face_bit(const struct ocs_section *section, int dim, int a, int b)
@@ -179,7 +179,8 @@ void ocs_occupancy_switch_block(struct ocs_occupancy *occupancy, const struct oc
 			continue;
 		ocs_ports_item(section, use->item, &at);
 		bit = face_bit(section, at.dim, at.a, at.b);
-		face(occupancy, at.cube, at.dim, at.sign)[bit / 64] |= UINT64_C(1) << (bit % 64);
+		face_index(occupancy, at.cube, at.dim, at.sign)[bit / 64] |= UINT64_C(1)
+									     << (bit % 64);
 		occupancy->any_blocked = true;
 	}
 }
@@ -189,7 +190,7 @@ bool ocs_occupancy_port_blocked(const struct ocs_occupancy *occupancy, int cube,
 {
 	int bit = face_bit(occupancy->section, dim, a, b);
 
-	return face(occupancy, cube, dim, sign)[bit / 64] >> (bit % 64) & 1;
+	return face_index(occupancy, cube, dim, sign)[bit / 64] >> (bit % 64) & 1;
 }
 
 /* One line `cube x y z`; comments and empty lines were taken off. */

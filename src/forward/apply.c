@@ -78,7 +78,7 @@ static int write_sysctl(const char *text, struct ocs_error *err)
 }
 
 /* Whether nobody's filter is left on DEVICE. */
-static bool unused(char *device)
+static bool device_unused(char *device)
 {
 	char *const sides[] = { "ingress", "egress" };
 	bool empty = true;
@@ -94,7 +94,8 @@ static bool unused(char *device)
 }
 
 /* Whether NEXT goes into the batch that FIRST begins. */
-static bool joins(const struct ocs_forward_command *first, const struct ocs_forward_command *next)
+static bool commands_join(const struct ocs_forward_command *first,
+			  const struct ocs_forward_command *next)
 {
 	char device[16];
 
@@ -117,14 +118,14 @@ static int run_some(const struct ocs_forward_commands *commands, size_t *at, str
 	}
 	if (ocs_forward_conditional(first, device)) {
 		++*at;
-		if (!unused(device))
+		if (!device_unused(device))
 			return 0;
 		ocs_text_add(&batch, "%s\n", first->text);
 	} else {
 		do {
 			if (*list[*at].text)
 				ocs_text_add(&batch, "%s\n", list[*at].text);
-		} while (++*at < commands->count && joins(first, &list[*at]));
+		} while (++*at < commands->count && commands_join(first, &list[*at]));
 		if (!batch.length)
 			return 0;
 	}

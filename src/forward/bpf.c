@@ -37,7 +37,7 @@ struct value {
 
 _Static_assert(sizeof(struct key) == 8 && sizeof(struct value) == 16, "the program knows these");
 
-static int bpf(int command, union bpf_attr *attr)
+static int bpf_call(int command, union bpf_attr *attr)
 {
 	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
@@ -107,7 +107,7 @@ static int load_program(int map)
 	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
 	attr.license = (uint64_t)(uintptr_t) "GPL";
 	strcpy(attr.prog_name, "ocs_forward");
-	return bpf(BPF_PROG_LOAD, &attr);
+	return bpf_call(BPF_PROG_LOAD, &attr);
 }
 
 static int make_map(uint32_t entries)
@@ -119,7 +119,7 @@ static int make_map(uint32_t entries)
 	attr.value_size = sizeof(struct value);
 	attr.max_entries = entries ? entries : 1;
 	strcpy(attr.map_name, "ocs_forward");
-	return bpf(BPF_MAP_CREATE, &attr);
+	return bpf_call(BPF_MAP_CREATE, &attr);
 }
 
 static int add_entry(int map, const struct key *key, const struct value *value)
@@ -129,7 +129,7 @@ static int add_entry(int map, const struct key *key, const struct value *value)
 	attr.map_fd = (uint32_t)map;
 	attr.key = (uint64_t)(uintptr_t)key;
 	attr.value = (uint64_t)(uintptr_t)value;
-	return bpf(BPF_MAP_UPDATE_ELEM, &attr);
+	return bpf_call(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
 struct request {
@@ -138,7 +138,8 @@ struct request {
 	char attributes[256];
 };
 
-static struct rtattr *attribute(struct request *request, int type, const void *data, size_t length)
+static struct rtattr *attribute_add(struct request *request, int type, const void *data,
+				    size_t length)
 {
 	struct rtattr *at =
 		(struct rtattr *)((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
@@ -152,7 +153,7 @@ static struct rtattr *attribute(struct request *request, int type, const void *d
 }
 
 /* Returns 0, or an errno. */
-static int attach(int program, unsigned int ifindex)
+static int filter_attach(int program, unsigned int ifindex)
 {
 	struct request request = { 0 };
 	struct rtattr *options;
@@ -175,11 +176,11 @@ static int attach(int program, unsigned int ifindex)
 	request.tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
 	request.tc.tcm_handle = 1;
 	request.tc.tcm_info = TC_H_MAKE((uint32_t)PREFERENCE << 16, htons(ETH_P_IP));
-	attribute(&request, TCA_KIND, "bpf", 4);
-	options = attribute(&request, TCA_OPTIONS, NULL, 0);
-	attribute(&request, TCA_BPF_FD, &fd, sizeof(fd));
-	attribute(&request, TCA_BPF_NAME, "ocs_forward", 12);
-	attribute(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
+	attribute_add(&request, TCA_KIND, "bpf", 4);
+	options = attribute_add(&request, TCA_OPTIONS, NULL, 0);
+	attribute_add(&request, TCA_BPF_FD, &fd, sizeof(fd));
+	attribute_add(&request, TCA_BPF_NAME, "ocs_forward", 12);
+	attribute_add(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
 	options->rta_len =
 		(unsigned short)((char *)&request + request.header.nlmsg_len - (char *)options);
 	got = send(sock, &request, request.header.nlmsg_len, 0) < 0 ?
@@ -234,7 +235,7 @@ int ocs_forward_bpf_attach(const struct ocs_forward *forward, const struct ocs_f
 				   strerror(errno));
 	for (int p = 0; p < forward->degree && !rc; p++) {
 		const char *device = hosts->host[host].ports[p].forward;
-		int number = attach(program, if_nametoindex(device));
+		int number = filter_attach(program, if_nametoindex(device));
 
 		if (number)
 			rc = ocs_error_set(err, OCS_ERROR,
@@ -252,5 +253,5 @@ bool ocs_forward_bpf_works(void)
 {
 	int map = make_map(1), program = map < 0 ? -1 : load_program(map);
 
-	return program >= 0 && attach(program, if_nametoindex("lo")) == 0;
+	return program >= 0 && filter_attach(program, if_nametoindex("lo")) == 0;
 }

@@ -25,11 +25,12 @@ int ocs_forward_backend_parse(const char *name, enum ocs_forward_backend *backen
 #define MAY_FAIL true
 #define MUST false
 
-static void add(struct ocs_forward_commands *commands, enum ocs_forward_tool tool, bool may_fail,
-		const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void command_add(struct ocs_forward_commands *commands, enum ocs_forward_tool tool,
+			bool may_fail, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
-static void add(struct ocs_forward_commands *commands, enum ocs_forward_tool tool, bool may_fail,
-		const char *format, ...)
+static void command_add(struct ocs_forward_commands *commands, enum ocs_forward_tool tool,
+			bool may_fail, const char *format, ...)
 {
 	struct ocs_forward_command *command;
 	char text[512];
@@ -50,12 +51,12 @@ static void add(struct ocs_forward_commands *commands, enum ocs_forward_tool too
 	command->text = ocs_strdup(text);
 }
 
-static void undo(struct ocs_forward_commands *commands, const char *format, ...)
+static void undo_add(struct ocs_forward_commands *commands, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* What takes away the thing that the last command makes; it tells things apart, so it
  * says nothing that may differ between plans. */
-static void undo(struct ocs_forward_commands *commands, const char *format, ...)
+static void undo_add(struct ocs_forward_commands *commands, const char *format, ...)
 {
 	char text[256];
 	va_list arguments;
@@ -79,53 +80,55 @@ void ocs_forward_commands_free(struct ocs_forward_commands *commands)
 /* What is in the way of either: rules, routes, neighbours and filters of an earlier plan,
  * all known by our protocol or preference.  The addresses stay where they are, so that
  * connections outlive a repair. */
-static void clear(const struct ocs_forward_hosts *hosts, int host,
-		  struct ocs_forward_commands *commands)
+static void tables_clear(const struct ocs_forward_hosts *hosts, int host,
+			 struct ocs_forward_commands *commands)
 {
 	const struct ocs_forward_port *ports = hosts->host[host].ports;
 
-	add(commands, OCS_FORWARD_IP, MAY_FAIL, "rule flush protocol %d", OCS_FORWARD_PROTOCOL);
-	add(commands, OCS_FORWARD_IP, MAY_FAIL, "route flush table all proto %d",
-	    OCS_FORWARD_PROTOCOL);
-	for (int p = 0; p < hosts->degree; p++) {
-		add(commands, OCS_FORWARD_IP, MAY_FAIL,
-		    "neigh flush dev %s nud permanent protocol %d", ports[p].name,
+	command_add(commands, OCS_FORWARD_IP, MAY_FAIL, "rule flush protocol %d",
 		    OCS_FORWARD_PROTOCOL);
-		if (strcmp(ports[p].forward, ports[p].name))
-			add(commands, OCS_FORWARD_IP, MAY_FAIL,
-			    "neigh flush dev %s nud permanent protocol %d", ports[p].forward,
+	command_add(commands, OCS_FORWARD_IP, MAY_FAIL, "route flush table all proto %d",
+		    OCS_FORWARD_PROTOCOL);
+	for (int p = 0; p < hosts->degree; p++) {
+		command_add(commands, OCS_FORWARD_IP, MAY_FAIL,
+			    "neigh flush dev %s nud permanent protocol %d", ports[p].name,
 			    OCS_FORWARD_PROTOCOL);
+		if (strcmp(ports[p].forward, ports[p].name))
+			command_add(commands, OCS_FORWARD_IP, MAY_FAIL,
+				    "neigh flush dev %s nud permanent protocol %d",
+				    ports[p].forward, OCS_FORWARD_PROTOCOL);
 	}
 }
 
 /* A route in TABLE for DST by LINK, and the neighbour that the device then asks
  * for.  SRC: the address of the host's own packets, or NULL. */
-static void route(struct ocs_forward_commands *commands, const struct ocs_forward_hosts *hosts,
-		  const struct ocs_forward_link *link, int dst, const char *device, int table,
-		  const char *src)
+static void route_add(struct ocs_forward_commands *commands, const struct ocs_forward_hosts *hosts,
+		      const struct ocs_forward_link *link, int dst, const char *device, int table,
+		      const char *src)
 {
 	const char *address = hosts->host[dst].address;
 	char mac[18];
 
-	add(commands, OCS_FORWARD_IP, MUST,
-	    "neigh replace %s lladdr %s dev %s nud permanent protocol %d", address,
-	    ocs_forward_mac_text(ocs_forward_mac(hosts, link, dst), mac), device,
-	    OCS_FORWARD_PROTOCOL);
-	undo(commands, "neigh del %s dev %s", address, device);
-	add(commands, OCS_FORWARD_IP, MUST,
-	    "route replace %s/32 dev %s scope link%s%s table %d proto %d", address, device,
-	    src ? " src " : "", src ? src : "", table, OCS_FORWARD_PROTOCOL);
-	undo(commands, "route del %s/32 table %d proto %d", address, table, OCS_FORWARD_PROTOCOL);
+	command_add(commands, OCS_FORWARD_IP, MUST,
+		    "neigh replace %s lladdr %s dev %s nud permanent protocol %d", address,
+		    ocs_forward_mac_text(ocs_forward_mac(hosts, link, dst), mac), device,
+		    OCS_FORWARD_PROTOCOL);
+	undo_add(commands, "neigh del %s dev %s", address, device);
+	command_add(commands, OCS_FORWARD_IP, MUST,
+		    "route replace %s/32 dev %s scope link%s%s table %d proto %d", address, device,
+		    src ? " src " : "", src ? src : "", table, OCS_FORWARD_PROTOCOL);
+	undo_add(commands, "route del %s/32 table %d proto %d", address, table,
+		 OCS_FORWARD_PROTOCOL);
 }
 
 /* What comes by DEVICE (lo: the host's own) asks TABLE. */
-static void rule(struct ocs_forward_commands *commands, int preference, const char *device,
-		 int table)
+static void rule_add(struct ocs_forward_commands *commands, int preference, const char *device,
+		     int table)
 {
-	add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d protocol %d",
-	    preference, device, table, OCS_FORWARD_PROTOCOL);
-	undo(commands, "rule del pref %d iif %s lookup %d protocol %d", preference, device, table,
-	     OCS_FORWARD_PROTOCOL);
+	command_add(commands, OCS_FORWARD_IP, MUST, "rule add pref %d iif %s lookup %d protocol %d",
+		    preference, device, table, OCS_FORWARD_PROTOCOL);
+	undo_add(commands, "rule del pref %d iif %s lookup %d protocol %d", preference, device,
+		 table, OCS_FORWARD_PROTOCOL);
 }
 
 static void local_routes(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
@@ -138,10 +141,10 @@ static void local_routes(const struct ocs_forward *f, const struct ocs_forward_h
 		uint8_t out = ocs_forward_out(f, host, f->degree, t);
 
 		if (out != OCS_FORWARD_NONE)
-			route(commands, hosts, &f->link[host * f->degree + out], t,
-			      self->ports[out].name, table, self->address);
+			route_add(commands, hosts, &f->link[host * f->degree + out], t,
+				  self->ports[out].name, table, self->address);
 	}
-	rule(commands, table, "lo", table);
+	rule_add(commands, table, "lo", table);
 }
 
 static void transit_flower(const struct ocs_forward *f, const struct ocs_forward_hosts *hosts,
@@ -157,14 +160,14 @@ static void transit_flower(const struct ocs_forward *f, const struct ocs_forward
 			continue;
 		ocs_forward_mac_text(ocs_forward_mac(hosts, &f->link[host * f->degree + out], t),
 				     mac);
-		add(commands, OCS_FORWARD_TC, MUST,
-		    "filter replace dev %s ingress protocol ip pref %d handle %d flower"
-		    " dst_ip %s/32 action pedit ex munge eth dst set %s pipe"
-		    " action mirred egress redirect dev %s",
-		    ports[in].forward, OCS_FORWARD_BASE, t + 1, hosts->host[t].address, mac,
-		    ports[out].forward);
-		undo(commands, "filter del dev %s ingress protocol ip pref %d handle %d flower",
-		     ports[in].forward, OCS_FORWARD_BASE, t + 1);
+		command_add(commands, OCS_FORWARD_TC, MUST,
+			    "filter replace dev %s ingress protocol ip pref %d handle %d flower"
+			    " dst_ip %s/32 action pedit ex munge eth dst set %s pipe"
+			    " action mirred egress redirect dev %s",
+			    ports[in].forward, OCS_FORWARD_BASE, t + 1, hosts->host[t].address, mac,
+			    ports[out].forward);
+		undo_add(commands, "filter del dev %s ingress protocol ip pref %d handle %d flower",
+			 ports[in].forward, OCS_FORWARD_BASE, t + 1);
 	}
 }
 
@@ -178,15 +181,16 @@ static void transit_routes(const struct ocs_forward *f, const struct ocs_forward
 		uint8_t out = ocs_forward_out(f, host, in, t);
 
 		if (out != OCS_FORWARD_NONE)
-			route(commands, hosts, &f->link[host * f->degree + out], t,
-			      ports[out].forward, table, NULL);
+			route_add(commands, hosts, &f->link[host * f->degree + out], t,
+				  ports[out].forward, table, NULL);
 	}
-	rule(commands, table, ports[in].forward, table);
+	rule_add(commands, table, ports[in].forward, table);
 	/* Loose reverse path filtering asks whether the port that a packet leaves by
 	 * leads back to its sender: nothing in that port's table need do so. */
-	rule(commands, OCS_FORWARD_BACK + in, ports[in].forward, OCS_FORWARD_BASE + f->degree);
-	add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/forwarding=1", ports[in].forward);
-	undo(commands, "net/ipv4/conf/%s/forwarding=default", ports[in].forward);
+	rule_add(commands, OCS_FORWARD_BACK + in, ports[in].forward, OCS_FORWARD_BASE + f->degree);
+	command_add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/forwarding=1",
+		    ports[in].forward);
+	undo_add(commands, "net/ipv4/conf/%s/forwarding=default", ports[in].forward);
 }
 
 /* The entries of the map in words. */
@@ -209,35 +213,35 @@ static void transit_bpf(const struct ocs_forward *f, const struct ocs_forward_ho
 				     ports[in].forward, hosts->host[t].address, mac,
 				     ports[out].forward);
 		}
-	add(commands, OCS_FORWARD_LOAD, MUST, "%s", "");
+	command_add(commands, OCS_FORWARD_LOAD, MUST, "%s", "");
 	free(commands->list[commands->count - 1].text);
 	commands->list[commands->count - 1].text = ocs_text_take(&text);
 	/* the filters that hold the program */
 	for (int p = 0; p < f->degree; p++) {
-		add(commands, OCS_FORWARD_TC, MUST, "%s", "");
-		undo(commands, "filter del dev %s ingress pref %d", ports[p].forward,
-		     OCS_FORWARD_BASE + 1);
+		command_add(commands, OCS_FORWARD_TC, MUST, "%s", "");
+		undo_add(commands, "filter del dev %s ingress pref %d", ports[p].forward,
+			 OCS_FORWARD_BASE + 1);
 	}
 }
 
 /* Answers may come by another port than the one asked by; in a directed plan what
  * comes by a port may leave by it, which is no reason to tell the sender. */
-static void settings(struct ocs_forward_commands *commands, const char *device)
+static void settings_add(struct ocs_forward_commands *commands, const char *device)
 {
 	static const char *const keys[] = { "rp_filter", "accept_redirects", "send_redirects" };
 	static const char *const values[] = { "2", "0", "0" };
 
 	for (int i = 0; i < 3; i++) {
-		add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/%s=%s", device, keys[i],
-		    values[i]);
-		undo(commands, "net/ipv4/conf/%s/%s=default", device, keys[i]);
+		command_add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/%s=%s", device,
+			    keys[i], values[i]);
+		undo_add(commands, "net/ipv4/conf/%s/%s=default", device, keys[i]);
 	}
 }
 
 static void link_up(struct ocs_forward_commands *commands, const char *device)
 {
-	add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", device);
-	undo(commands, "link set dev %s down", device);
+	command_add(commands, OCS_FORWARD_IP, MUST, "link set dev %s up", device);
+	undo_add(commands, "link set dev %s down", device);
 	commands->list[commands->count - 1].kept = true;
 }
 
@@ -246,9 +250,9 @@ static void address_on(struct ocs_forward_commands *commands, const char *addres
 {
 	/* The kernel lists addresses of this scope before a circuit's own (subnets), and NCCL's
 	 * sockets take the first of an interface: all servers of the job must reach that one. */
-	add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s scope link", address,
-	    device);
-	undo(commands, "addr del %s/32 dev %s", address, device);
+	command_add(commands, OCS_FORWARD_IP, MUST, "addr replace %s/32 dev %s scope link", address,
+		    device);
+	undo_add(commands, "addr del %s/32 dev %s", address, device);
 }
 
 /* What every backend needs on PORT. */
@@ -264,14 +268,14 @@ static void prepare_port(struct ocs_forward_commands *commands, const struct ocs
 	/* reverse path filtering drops what an interface without an address hands up */
 	if (split && backend == OCS_FORWARD_ROUTES)
 		address_on(commands, address, port->forward);
-	settings(commands, port->name);
+	settings_add(commands, port->name);
 	if (split)
-		settings(commands, port->forward);
+		settings_add(commands, port->forward);
 	if (backend == OCS_FORWARD_ROUTES)
 		return;
 	/* another program's filters may hang there already: it may be there */
-	add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc add dev %s clsact", port->forward);
-	undo(commands, "qdisc del dev %s clsact", port->forward);
+	command_add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc add dev %s clsact", port->forward);
+	undo_add(commands, "qdisc del dev %s clsact", port->forward);
 }
 
 void ocs_forward_things(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
@@ -299,15 +303,16 @@ static void clear_port(struct ocs_forward_commands *commands, const struct ocs_f
 {
 	/* bpf replaces its own filter without a gap */
 	if (!backend || *backend != OCS_FORWARD_BPF)
-		add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
-		    port->forward, OCS_FORWARD_BASE + 1);
-	add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d", port->forward,
-	    OCS_FORWARD_BASE);
+		command_add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
+			    port->forward, OCS_FORWARD_BASE + 1);
+	command_add(commands, OCS_FORWARD_TC, MAY_FAIL, "filter del dev %s ingress pref %d",
+		    port->forward, OCS_FORWARD_BASE);
 	if (!backend || *backend == OCS_FORWARD_ROUTES)
-		add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact", port->forward);
+		command_add(commands, OCS_FORWARD_TC, MAY_FAIL, "qdisc del dev %s clsact",
+			    port->forward);
 	if (!backend || *backend != OCS_FORWARD_ROUTES)
-		add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL, "net/ipv4/conf/%s/forwarding=default",
-		    port->forward);
+		command_add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+			    "net/ipv4/conf/%s/forwarding=default", port->forward);
 }
 
 void ocs_forward_apply_commands(const struct ocs_forward *forward,
@@ -315,7 +320,7 @@ void ocs_forward_apply_commands(const struct ocs_forward *forward,
 				enum ocs_forward_backend backend,
 				struct ocs_forward_commands *commands)
 {
-	clear(hosts, host, commands);
+	tables_clear(hosts, host, commands);
 	for (int p = 0; p < forward->degree; p++)
 		clear_port(commands, &hosts->host[host].ports[p], &backend);
 	ocs_forward_things(forward, hosts, host, backend, commands);
@@ -326,21 +331,21 @@ void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host
 {
 	const struct ocs_forward_host *self = &hosts->host[host];
 
-	clear(hosts, host, commands);
+	tables_clear(hosts, host, commands);
 	for (int p = 0; p < hosts->degree; p++) {
 		const struct ocs_forward_port *port = &self->ports[p];
 		const char *const devices[] = { port->name, port->forward };
 
 		clear_port(commands, port, NULL);
 		for (int d = 0; d < (strcmp(port->name, port->forward) ? 2 : 1); d++) {
-			add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s",
-			    self->address, devices[d]);
-			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
-			    "net/ipv4/conf/%s/rp_filter=default", devices[d]);
-			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
-			    "net/ipv4/conf/%s/accept_redirects=default", devices[d]);
-			add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
-			    "net/ipv4/conf/%s/send_redirects=default", devices[d]);
+			command_add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s",
+				    self->address, devices[d]);
+			command_add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+				    "net/ipv4/conf/%s/rp_filter=default", devices[d]);
+			command_add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+				    "net/ipv4/conf/%s/accept_redirects=default", devices[d]);
+			command_add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
+				    "net/ipv4/conf/%s/send_redirects=default", devices[d]);
 		}
 	}
 }

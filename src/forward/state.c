@@ -47,7 +47,8 @@ static const char *const tools[] = {
 	[OCS_FORWARD_LOAD] = "load",
 };
 
-static void append(struct ocs_forward_commands *commands, const struct ocs_forward_command *one)
+static void commands_append(struct ocs_forward_commands *commands,
+			    const struct ocs_forward_command *one)
 {
 	struct ocs_forward_command *copy;
 
@@ -102,7 +103,7 @@ static int row_read(struct state *state, struct json_object *row)
 	thing.text = (char *)json_object_get_string(text);
 	thing.undo = (char *)json_object_get_string(undo);
 	thing.kept = json_object_get_boolean(json_object_object_get(row, "kept"));
-	append(&state->things, &thing);
+	commands_append(&state->things, &thing);
 	return 0;
 }
 
@@ -273,7 +274,7 @@ static void undo_rest(const struct ocs_forward_commands *things,
 						    .text = things->list[i].undo };
 
 		if (undo.text && !things->list[i].kept && !index_find(&index, &things->list[i]))
-			append(&commands, &undo);
+			commands_append(&commands, &undo);
 	}
 	if (count)
 		*count += commands.count;
@@ -339,7 +340,7 @@ static bool clsact_there(char *device)
 }
 
 /* Notes how THING is now, so that undoing it brings that back. */
-static void remember(struct ocs_forward_command *thing)
+static void command_remember(struct ocs_forward_command *thing)
 {
 	char device[16], address[16], value[16] = "";
 	size_t name = strcspn(thing->text, "=");
@@ -367,8 +368,8 @@ static void remember(struct ocs_forward_command *thing)
 }
 
 /* WANTED gets the memory of what STATE has already; returns what there is to do. */
-static void difference(const struct state *state, struct ocs_forward_commands *wanted, bool all,
-		       struct ocs_forward_commands *todo)
+static void state_difference(const struct state *state, struct ocs_forward_commands *wanted,
+			     bool all, struct ocs_forward_commands *todo)
 {
 	struct index index;
 
@@ -384,10 +385,10 @@ static void difference(const struct state *state, struct ocs_forward_commands *w
 				thing->undo = ocs_strdup(old->undo);
 			}
 		} else {
-			remember(thing);
+			command_remember(thing);
 		}
 		if (all || !old || strcmp(old->text, thing->text))
-			append(todo, thing);
+			commands_append(todo, thing);
 	}
 	free(index.slot);
 }
@@ -403,9 +404,9 @@ static int intent_write(struct state *state, const struct ocs_forward_owner *own
 	index_make(&index, wanted);
 	for (size_t i = 0; i < state->things.count; i++)
 		if (!index_find(&index, &state->things.list[i]))
-			append(&both.things, &state->things.list[i]);
+			commands_append(&both.things, &state->things.list[i]);
 	for (size_t i = 0; i < wanted->count; i++)
-		append(&both.things, &wanted->list[i]);
+		commands_append(&both.things, &wanted->list[i]);
 	rc = state_write(&both, err);
 	ocs_forward_commands_free(&both.things);
 	free(index.slot);
@@ -432,10 +433,10 @@ static int take_away(struct state *state, struct ocs_error *err)
 }
 
 /* Makes this host what WANTED says; the caller has the lock. */
-static int change(struct state *state, const struct ocs_forward_owner *owner,
-		  struct ocs_forward_commands *wanted, const struct ocs_forward *forward,
-		  const struct ocs_forward_hosts *hosts, int host, size_t *changed,
-		  struct ocs_error *err)
+static int state_change(struct state *state, const struct ocs_forward_owner *owner,
+			struct ocs_forward_commands *wanted, const struct ocs_forward *forward,
+			const struct ocs_forward_hosts *hosts, int host, size_t *changed,
+			struct ocs_error *err)
 {
 	bool all = !state->there || !state->settled || !rules_there();
 	struct ocs_forward_commands todo = { 0 };
@@ -446,10 +447,10 @@ static int change(struct state *state, const struct ocs_forward_owner *owner,
 
 		/* the only things that cannot be made twice */
 		flush.text = ocs_asprintf("rule flush protocol %d", OCS_FORWARD_PROTOCOL);
-		append(&todo, &flush);
+		commands_append(&todo, &flush);
 		free(flush.text);
 	}
-	difference(state, wanted, all, &todo);
+	state_difference(state, wanted, all, &todo);
 	rc = intent_write(state, owner, wanted, err);
 	if (!rc)
 		rc = ocs_forward_run(&todo, forward, hosts, host, err);
@@ -474,7 +475,7 @@ static int change(struct state *state, const struct ocs_forward_owner *owner,
 	return rc;
 }
 
-static bool holds(const struct state *state, const struct ocs_forward_owner *owner)
+static bool state_holds(const struct state *state, const struct ocs_forward_owner *owner)
 {
 	return state->there && state->owner.job == owner->job && state->owner.epoch == owner->epoch;
 }
@@ -483,7 +484,7 @@ static bool holds(const struct state *state, const struct ocs_forward_owner *own
 static int make_room(struct state *state, const struct ocs_forward_owner *owner,
 		     const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err)
 {
-	if (state->there && !holds(state, owner) && take_away(state, err))
+	if (state->there && !state_holds(state, owner) && take_away(state, err))
 		return -1;
 	/* a crash and a lost file: what is ours is known by its mark */
 	if (!state->there && rules_there())
@@ -491,9 +492,10 @@ static int make_room(struct state *state, const struct ocs_forward_owner *owner,
 	return 0;
 }
 
-static int hold(const char *folder, const struct ocs_forward_owner *owner, bool follow,
-		const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts, int host,
-		enum ocs_forward_backend backend, size_t *changed, struct ocs_error *err)
+static int state_hold(const char *folder, const struct ocs_forward_owner *owner, bool follow,
+		      const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
+		      int host, enum ocs_forward_backend backend, size_t *changed,
+		      struct ocs_error *err)
 {
 	struct ocs_forward_commands wanted = { 0 };
 	struct state state;
@@ -503,7 +505,7 @@ static int hold(const char *folder, const struct ocs_forward_owner *owner, bool 
 	if (rc)
 		return -1;
 	rc = state_open(&state, folder, !follow, err);
-	if (!rc && follow && !holds(&state, owner)) {
+	if (!rc && follow && !state_holds(&state, owner)) {
 		state_close(&state);
 		return 1;
 	}
@@ -511,7 +513,7 @@ static int hold(const char *folder, const struct ocs_forward_owner *owner, bool 
 		rc = make_room(&state, owner, hosts, host, err);
 	if (!rc) {
 		ocs_forward_things(forward, hosts, host, backend, &wanted);
-		rc = change(&state, owner, &wanted, forward, hosts, host, &count, err);
+		rc = state_change(&state, owner, &wanted, forward, hosts, host, &count, err);
 		ocs_forward_commands_free(&wanted);
 	}
 	if (changed)
@@ -525,7 +527,7 @@ int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
 		     int host, enum ocs_forward_backend backend, size_t *changed,
 		     struct ocs_error *err)
 {
-	return hold(folder, owner, false, forward, hosts, host, backend, changed, err);
+	return state_hold(folder, owner, false, forward, hosts, host, backend, changed, err);
 }
 
 int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner,
@@ -533,7 +535,7 @@ int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner
 		       int host, enum ocs_forward_backend backend, size_t *changed,
 		       struct ocs_error *err)
 {
-	return hold(folder, owner, true, forward, hosts, host, backend, changed, err);
+	return state_hold(folder, owner, true, forward, hosts, host, backend, changed, err);
 }
 
 int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,

@@ -12,14 +12,14 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-static uint8_t *entry(const struct ocs_forward *f, int server, int in, int dst)
+static uint8_t *entry_at(const struct ocs_forward *f, int server, int in, int dst)
 {
 	return &f->out[((size_t)server * (f->degree + 1) + in) * f->servers + dst];
 }
 
 uint8_t ocs_forward_out(const struct ocs_forward *forward, int server, int in, int dst)
 {
-	return *entry(forward, server, in, dst);
+	return *entry_at(forward, server, in, dst);
 }
 
 static const struct ocs_forward_link *link_at(const struct ocs_forward *f, int server, int port)
@@ -36,15 +36,15 @@ struct way {
 
 /* Follows PATH (LENGTH servers) from its hop AT, standing at state (path[at], in);
  * where several circuits lead on, the least loaded first. */
-static bool follow(const struct ocs_forward *f, const int *path, int length, int at, int in,
-		   struct way *way)
+static bool path_follow(const struct ocs_forward *f, const int *path, int length, int at, int in,
+			struct way *way)
 {
 	bool tried[OCS_PLAN_DEGREE_MAX] = { false };
 	uint8_t set;
 
 	if (at + 1 == length)
 		return true;
-	set = *entry(f, path[at], in, way->dst);
+	set = *entry_at(f, path[at], in, way->dst);
 	for (;;) {
 		int best = -1;
 		long load, worst = way->worst;
@@ -64,7 +64,7 @@ static bool follow(const struct ocs_forward *f, const int *path, int length, int
 		load = f->load[(size_t)path[at] * f->degree + best];
 		if (load > way->worst)
 			way->worst = load;
-		if (follow(f, path, length, at + 1, link_at(f, path[at], best)->port, way))
+		if (path_follow(f, path, length, at + 1, link_at(f, path[at], best)->port, way))
 			return true;
 		way->worst = worst;
 	}
@@ -73,7 +73,7 @@ static bool follow(const struct ocs_forward *f, const int *path, int length, int
 /* The shortest way through the states from SRC's own to any of DST.  Every state
  * that has an entry leads to DST, so this fails only where no circuit leads on.
  * Returns the hops, or -1. */
-static int search(const struct ocs_forward *f, int src, int dst, uint8_t *ports)
+static int path_search(const struct ocs_forward *f, int src, int dst, uint8_t *ports)
 {
 	int states = f->servers * (f->degree + 1), head = 0, tail = 0, hops = -1;
 	int *from = ocs_calloc(states, sizeof(*from)), *queue = ocs_calloc(states, sizeof(*queue));
@@ -85,7 +85,7 @@ static int search(const struct ocs_forward *f, int src, int dst, uint8_t *ports)
 	queue[tail++] = start;
 	while (head < tail && end < 0) {
 		int state = queue[head++], server = state / (f->degree + 1);
-		uint8_t set = *entry(f, server, state % (f->degree + 1), dst);
+		uint8_t set = *entry_at(f, server, state % (f->degree + 1), dst);
 
 		if (server == dst)
 			end = state;
@@ -123,14 +123,14 @@ static int search(const struct ocs_forward *f, int src, int dst, uint8_t *ports)
 }
 
 /* Makes the entries of a way of HOPS ports. */
-static void take(struct ocs_forward *f, int src, int dst, const uint8_t *ports, int hops)
+static void path_take(struct ocs_forward *f, int src, int dst, const uint8_t *ports, int hops)
 {
 	int server = src, in = f->degree;
 
 	for (int i = 0; i < hops; i++) {
 		const struct ocs_forward_link *link = link_at(f, server, ports[i]);
 
-		*entry(f, server, in, dst) = ports[i];
+		*entry_at(f, server, in, dst) = ports[i];
 		f->load[(size_t)server * f->degree + ports[i]]++;
 		server = link->server;
 		in = link->port;
@@ -153,7 +153,7 @@ static int add_route(struct ocs_forward *f, const struct ocs_plan_route *route, 
 		/* One path takes all of a pair's traffic: not one that was meant for
 		 * a small share of it. */
 		if (route->weights[p] * 2 < most || route->lengths[p] < 2 ||
-		    !follow(f, route->paths[p], route->lengths[p], 0, f->degree, &way))
+		    !path_follow(f, route->paths[p], route->lengths[p], 0, f->degree, &way))
 			continue;
 		if (hops >= 0 && way.worst >= worst)
 			continue;
@@ -162,13 +162,13 @@ static int add_route(struct ocs_forward *f, const struct ocs_plan_route *route, 
 		memcpy(best, ports, hops);
 	}
 	if (hops < 0) {
-		hops = search(f, route->src, route->dst, best);
+		hops = path_search(f, route->src, route->dst, best);
 		f->adjusted++;
 	}
 	if (hops < 0)
 		return ocs_error_set(err, OCS_NEVER, "no circuits lead from server %d to server %d",
 				     route->src, route->dst);
-	take(f, route->src, route->dst, best, hops);
+	path_take(f, route->src, route->dst, best, hops);
 	return 0;
 }
 
@@ -190,7 +190,7 @@ static void add_links(struct ocs_forward *f, const struct ocs_plan *plan, const 
 	}
 }
 
-static int usable(const struct ocs_plan *plan, struct ocs_error *err)
+static int plan_usable(const struct ocs_plan *plan, struct ocs_error *err)
 {
 	if (plan->servers > 1 && !plan->routes)
 		return ocs_error_set(err, OCS_USAGE,
@@ -212,7 +212,7 @@ struct ocs_forward *ocs_forward_make(const struct ocs_plan *plan, const bool *fa
 	size_t entries, hops;
 	int rc = 0;
 
-	if (usable(plan, err))
+	if (plan_usable(plan, err))
 		return NULL;
 	f = ocs_calloc(1, sizeof(*f));
 	f->servers = plan->servers;

@@ -27,8 +27,8 @@ static const char *const ink[] = { "#ffffff", "#222222", "#ffffff", "#ffffff", "
 #define HUE_GREY -2
 
 /* Which item holds each XPU of the section: index + 1, 0 for free. */
-static int *owners(const struct ocs_fabric *fabric, const struct ocs_section *s,
-		   const struct ocs_picture_item *items, int nitems)
+static int *owners_find(const struct ocs_fabric *fabric, const struct ocs_section *s,
+			const struct ocs_picture_item *items, int nitems)
 {
 	int *owner = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_xpus, sizeof(int));
 	int tile = s->tile[0] * s->tile[1] * s->tile[2], i, n, j, a;
@@ -299,7 +299,7 @@ char *ocs_picture(const struct ocs_fabric *fabric, const struct ocs_section *sec
 		  bool colour)
 {
 	struct row row = { .columns = section->edge[2] * (section->edge[1] + 1) - 1 };
-	int *owner = owners(fabric, section, items, nitems), *cubes;
+	int *owner = owners_find(fabric, section, items, nitems), *cubes;
 	char *given = signs_give(items, nitems);
 	bool large = section->ncubes > LARGE && only < 0;
 	int across, fit, broken = 0, cube;
@@ -420,7 +420,7 @@ char *ocs_picture_svg(const struct ocs_fabric *fabric, const struct ocs_section 
 	int wide = (section->edge[2] * (section->edge[1] + 1) + 1) * CELL;
 	int high = (section->edge[0] + 3) * CELL, across = 1, rows, cube, width;
 	int head = title ? 2 * LINE : 0;
-	int *owner = owners(fabric, section, items, nitems);
+	int *owner = owners_find(fabric, section, items, nitems);
 	char *given = signs_give(items, nitems);
 	struct ocs_text body = { 0 }, text = { 0 };
 

@@ -100,7 +100,7 @@ static void add_wraps(struct ocs_text *text, const struct ocs_shape *shape)
 	ocs_text_add(text, "\nTPU_TOPOLOGY_ALT=%s\n", shape->twisted ? "true" : "false");
 }
 
-static char *describe(const struct ocs_ranks *ranks, const struct blocks *b, int node)
+static char *node_describe(const struct ocs_ranks *ranks, const struct blocks *b, int node)
 {
 	const struct ocs_shape *shape = &ranks->shape;
 	struct ocs_text text = { 0 };
@@ -148,7 +148,7 @@ char *ocs_tpu_environment(const struct ocs_ranks *ranks, const char *name, struc
 			      "has %d",
 			      DIMS, ranks->shape.ndim);
 	else if (blocks_find(&blocks, ranks, err) == 0)
-		text = describe(ranks, &blocks, node);
+		text = node_describe(ranks, &blocks, node);
 	free(blocks.worker);
 	return text;
 }

@@ -96,7 +96,7 @@ static int job_open(struct job *job, struct ocs_error *err)
 }
 
 /* Is NAME among the job's nodes? */
-static bool among(char *const *names, int count, const char *name)
+static bool name_among(char *const *names, int count, const char *name)
 {
 	for (int i = 0; i < count; i++)
 		if (strcmp(names[i], name) == 0)
@@ -104,7 +104,7 @@ static bool among(char *const *names, int count, const char *name)
 	return false;
 }
 
-static int compare(const void *a, const void *b)
+static int names_compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -123,8 +123,8 @@ static bool same_nodes(const struct job *job)
 	b = ocs_calloc(job->nnodes + 1, sizeof(*b));
 	memcpy(a, job->nodes, job->nnodes * sizeof(*a));
 	memcpy(b, job->ranks->nodes, job->nnodes * sizeof(*b));
-	qsort(a, job->nnodes, sizeof(*a), compare);
-	qsort(b, job->nnodes, sizeof(*b), compare);
+	qsort(a, job->nnodes, sizeof(*a), names_compare);
+	qsort(b, job->nnodes, sizeof(*b), names_compare);
 	same = true;
 	for (int i = 0; i < job->nnodes && same; i++)
 		same = strcmp(a[i], b[i]) == 0;
@@ -319,13 +319,13 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 	return rc;
 }
 
-static int fill(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
+static int contents_fill(struct job *job, struct ocs_node_contents *contents, struct ocs_error *err)
 {
 	if (job_open(job, err) < 0)
 		return -1;
 	if ((has_cubes(job) ? placement_open(job, err) : servers_open(job, err)) < 0)
 		return -1;
-	if (!among(job->ranks->nodes, job->ranks->nnodes, job->request->node))
+	if (!name_among(job->ranks->nodes, job->ranks->nnodes, job->request->node))
 		return ocs_error_set(err, OCS_USAGE, "node %s is not one of job %lu",
 				     job->request->node, job->request->job);
 	if (job->placement) {
@@ -357,7 +357,7 @@ int ocs_node_contents(const struct ocs_node_request *request, struct ocs_node_co
 	contents->owned = request->has_uid;
 	contents->owner = request->uid;
 	contents->group = request->has_gid ? request->gid : (gid_t)-1;
-	rc = fill(&job, contents, err);
+	rc = contents_fill(&job, contents, err);
 	job_free(&job);
 	return rc;
 }

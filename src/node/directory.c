@@ -38,7 +38,7 @@ const char *const ocs_node_names[OCS_NODE_FILES] = {
 
 /* Ours: a file above, one of its temporary names, or a reply of ocsd that the
  * prolog left beside them. */
-static bool known(const char *name)
+static bool name_known(const char *name)
 {
 	for (int i = 0; i < OCS_NODE_FILES; i++) {
 		size_t length = strlen(ocs_node_names[i]);
@@ -284,7 +284,7 @@ int ocs_node_directory_remove(const char *path, struct ocs_error *err)
 	while (rc == 0 && (entry = readdir(list))) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
-		if (!known(entry->d_name))
+		if (!name_known(entry->d_name))
 			snprintf(foreign, sizeof(foreign), "%.200s", entry->d_name);
 		else if (unlinkat(fd, entry->d_name, 0) < 0 && errno != ENOENT)
 			rc = ocs_error_set(err, OCS_ERROR, "cannot remove %s/%s: %s", path,

@@ -139,7 +139,7 @@ static int look_around(struct work *work, struct ocs_error *err)
 	return 0;
 }
 
-static struct json_object *question(const struct work *work, const char *op)
+static struct json_object *question_make(const struct work *work, const char *op)
 {
 	struct json_object *json =
 		ocs_request_job(op, (uint32_t)work->request->job, work->request->epoch);
@@ -157,8 +157,8 @@ struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
 			       request->user ? request->user : config->ocsd.user, timeout_ms, err);
 }
 
-static struct json_object *ask(const struct work *work, struct json_object *question,
-			       int timeout_ms, bool *gone, struct ocs_error *err)
+static struct json_object *ocsd_ask(const struct work *work, struct json_object *question,
+				    int timeout_ms, bool *gone, struct ocs_error *err)
 {
 	struct json_object *reply, *refusal = NULL;
 	struct ocs_client *client;
@@ -177,10 +177,10 @@ static struct json_object *ask(const struct work *work, struct json_object *ques
 
 /* The plan and the MACs of all hosts, once all have told them and the circuits are up.
  * AFTER: a plan of a later revision. */
-static struct json_object *meet(const struct work *work, long after, int timeout_ms, bool *gone,
-				struct ocs_error *err)
+static struct json_object *hosts_meet(const struct work *work, long after, int timeout_ms,
+				      bool *gone, struct ocs_error *err)
 {
-	struct json_object *apply = question(work, OCS_OP_APPLY), *reply;
+	struct json_object *apply = question_make(work, OCS_OP_APPLY), *reply;
 
 	json_object_object_add(apply, OCS_FIELD_MACS, json_object_get(work->macs));
 	if (work->forward_macs)
@@ -188,12 +188,12 @@ static struct json_object *meet(const struct work *work, long after, int timeout
 				       json_object_get(work->forward_macs));
 	if (after)
 		ocs_field_add_number(apply, OCS_FIELD_AFTER, after);
-	reply = ask(work, apply, timeout_ms, gone, err);
+	reply = ocsd_ask(work, apply, timeout_ms, gone, err);
 	json_object_put(apply);
 	return reply;
 }
 
-static void nap(int *pause_ms)
+static void pause_nap(int *pause_ms)
 {
 	usleep((useconds_t)*pause_ms * 1000);
 	*pause_ms = *pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : *pause_ms * 2;
@@ -201,8 +201,8 @@ static void nap(int *pause_ms)
 
 /* Makes this host what the plan of REPLY says (FOLLOW: if it still forwards for the job,
  * else 1).  OWNER is set. */
-static int apply(const struct work *work, struct json_object *reply, bool follow,
-		 struct ocs_forward_owner *owner, size_t *changed, struct ocs_error *err)
+static int forwarding_apply(const struct work *work, struct json_object *reply, bool follow,
+			    struct ocs_forward_owner *owner, size_t *changed, struct ocs_error *err)
 {
 	struct ocs_plan *plan = ocs_plan_from_json(ocs_field(reply, OCS_FIELD_PLAN), err);
 	struct ocs_forward_hosts *hosts = NULL;
@@ -240,17 +240,17 @@ static int apply(const struct work *work, struct json_object *reply, bool follow
 /* Tells ocsd that this host cannot do its part: the job is taken off its nodes. */
 static void tell_unable(const struct work *work, const char *why)
 {
-	struct json_object *unable = question(work, OCS_OP_UNABLE);
+	struct json_object *unable = question_make(work, OCS_OP_UNABLE);
 	struct ocs_error err = { 0 };
 	bool gone;
 
 	ocs_field_add_text(unable, OCS_FIELD_ERROR, why);
-	json_object_put(ask(work, unable, CONNECT_MS, &gone, &err));
+	json_object_put(ocsd_ask(work, unable, CONNECT_MS, &gone, &err));
 	json_object_put(unable);
 }
 
 /* Is the job still what this host forwards for?  Sets *REVISION. */
-static bool holds(const struct work *work, long *revision)
+static bool state_holds(const struct work *work, long *revision)
 {
 	struct ocs_forward_owner owner;
 
@@ -262,12 +262,12 @@ static bool holds(const struct work *work, long *revision)
 }
 
 /* Waits for later plans and applies them, until the job is over. */
-static void watch(struct work *work)
+static void plan_watch(struct work *work)
 {
 	int pause_ms = 500;
 	long revision;
 
-	while (holds(work, &revision)) {
+	while (state_holds(work, &revision)) {
 		struct ocs_forward_owner owner;
 		struct ocs_error err = { 0 };
 		struct json_object *reply;
@@ -275,15 +275,15 @@ static void watch(struct work *work)
 		bool gone;
 		int rc;
 
-		reply = meet(work, revision, WATCH_MS, &gone, &err);
+		reply = hosts_meet(work, revision, WATCH_MS, &gone, &err);
 		if (gone)
 			return;
 		if (!reply) {
-			nap(&pause_ms);
+			pause_nap(&pause_ms);
 			continue;
 		}
 		pause_ms = 500;
-		rc = apply(work, reply, true, &owner, &changed, &err);
+		rc = forwarding_apply(work, reply, true, &owner, &changed, &err);
 		if (rc < 0) {
 			syslog(LOG_ERR, "job %lu: the repaired plan cannot be applied: %s",
 			       work->request->job, err.text);
@@ -316,11 +316,11 @@ static void watch_start(struct work *work)
 	if (alone < 0)
 		_exit(0);
 	openlog("ocs-node", LOG_PID, LOG_DAEMON);
-	watch(work);
+	plan_watch(work);
 	_exit(0);
 }
 
-static int complain(const struct work *work, const struct ocs_error *err)
+static int ocsd_complain(const struct work *work, const struct ocs_error *err)
 {
 	fprintf(stderr, "ocs-node: job %lu: %s\n", work->request->job, err->text);
 	return err->code ? err->code : OCS_ERROR;
@@ -346,12 +346,12 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 		rc = look_around(&work, &err);
 	if (rc == 0) {
 		/* a lost connection is made again while there is time */
-		while (!(reply = meet(&work, 0, (int)((end - ocs_now_ns()) / 1000000), &gone,
-				      &err)) &&
+		while (!(reply = hosts_meet(&work, 0, (int)((end - ocs_now_ns()) / 1000000), &gone,
+					    &err)) &&
 		       !gone && (err.code == OCS_UNREACHABLE || err.code == OCS_NOT_NOW) &&
 		       ocs_now_ns() + pause_ms * INT64_C(1000000) < end)
-			nap(&pause_ms);
-		rc = reply ? apply(&work, reply, false, &owner, NULL, &err) : -1;
+			pause_nap(&pause_ms);
+		rc = reply ? forwarding_apply(&work, reply, false, &owner, NULL, &err) : -1;
 		if (rc == 0)
 			watch_start(&work);
 	}
@@ -360,7 +360,7 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 		/* that others keep us waiting is not this host's fault */
 		if (work.config && !gone && err.code != OCS_UNREACHABLE && err.code != OCS_NOT_NOW)
 			tell_unable(&work, err.text);
-		rc = complain(&work, &err);
+		rc = ocsd_complain(&work, &err);
 	}
 	work_close(&work);
 	return rc;
@@ -377,8 +377,8 @@ int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error 
 }
 
 /* Whether ocsd says that the allocation lives: 1, 0, or -1 with ERR. */
-static int lives(const struct work *work, const struct ocs_forward_owner *owner,
-		 struct ocs_error *err)
+static int job_lives(const struct work *work, const struct ocs_forward_owner *owner,
+		     struct ocs_error *err)
 {
 	struct json_object *show = ocs_request_new(OCS_OP_SHOW), *reply, *jobs;
 	char name[24];
@@ -389,7 +389,7 @@ static int lives(const struct work *work, const struct ocs_forward_owner *owner,
 	snprintf(name, sizeof(name), "%lu", owner->job);
 	ocs_field_add_text(show, OCS_FIELD_WHAT, OCS_SHOW_JOB);
 	ocs_field_add_text(show, OCS_FIELD_NAME, name);
-	reply = ask(work, show, CONNECT_MS, &gone, err);
+	reply = ocsd_ask(work, show, CONNECT_MS, &gone, err);
 	json_object_put(show);
 	/* it refuses to show what it does not know */
 	if (!reply)
@@ -422,7 +422,7 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 	if (rc > 0)
 		rc = work_open(&work, &job, &err) < 0 ? -1 : 0;
 	if (rc == 0)
-		rc = lives(&work, &owner, &err);
+		rc = job_lives(&work, &owner, &err);
 	if (rc > 0) {
 		/* the job runs on: somebody has to follow its plan */
 		rc = work.section->forwarding != OCS_FORWARDING_NONE ? look_around(&work, &err) : 0;
@@ -438,7 +438,7 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 	}
 	if (rc < 0) {
 		work.request = &job;
-		rc = complain(&work, &err);
+		rc = ocsd_complain(&work, &err);
 	}
 	work_close(&work);
 	free((char *)job.dir);

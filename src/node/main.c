@@ -57,7 +57,7 @@ static const char usage[] =
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n";
 
-static int complain(const struct ocs_error *err)
+static int error_print(const struct ocs_error *err)
 {
 	fprintf(stderr, "ocs-node: %s\n", err->text);
 	return err->code ? err->code : OCS_ERROR;
@@ -70,7 +70,7 @@ static int usage_error(const char *what)
 }
 
 /* A whole number of any width up to 63 bits. */
-static int number(const char *text, long max, long *value, const char *option)
+static int number_parse(const char *text, long max, long *value, const char *option)
 {
 	if (ocs_number_parse(text, 0, max, value) == 0)
 		return 0;
@@ -156,7 +156,7 @@ static const char **text_of(int option, struct ocs_node_request *request)
 }
 
 /* One option.  0, or -1 after a message. */
-static int take(int option, char *value, struct ocs_node_request *request, long *timeout)
+static int option_take(int option, char *value, struct ocs_node_request *request, long *timeout)
 {
 	const char **text = text_of(option, request);
 	long n = 0;
@@ -167,25 +167,25 @@ static int take(int option, char *value, struct ocs_node_request *request, long 
 	}
 	switch (option) {
 	case JOB:
-		if (number(value, UINT_MAX, &n, "--job") < 0)
+		if (number_parse(value, UINT_MAX, &n, "--job") < 0)
 			return -1;
 		request->job = (unsigned long)n;
 		return 0;
 	case EPOCH:
-		if (number(value, LONG_MAX, &n, "--epoch") < 0)
+		if (number_parse(value, LONG_MAX, &n, "--epoch") < 0)
 			return -1;
 		request->epoch = (uint64_t)n;
 		return 0;
 	case TIMEOUT:
-		return number(value, 86400, timeout, "--timeout");
+		return number_parse(value, 86400, timeout, "--timeout");
 	case UID:
-		if (number(value, UINT_MAX - 1, &n, "--uid") < 0)
+		if (number_parse(value, UINT_MAX - 1, &n, "--uid") < 0)
 			return -1;
 		request->uid = (uid_t)n;
 		request->has_uid = true;
 		return 0;
 	case GID:
-		if (number(value, UINT_MAX - 1, &n, "--gid") < 0)
+		if (number_parse(value, UINT_MAX - 1, &n, "--gid") < 0)
 			return -1;
 		request->gid = (gid_t)n;
 		request->has_gid = true;
@@ -226,7 +226,7 @@ static void warnings_say(const struct ocs_node_request *request, const char *war
 	free(path);
 }
 
-static int prepare(const struct ocs_node_request *request)
+static int job_prepare(const struct ocs_node_request *request)
 {
 	struct ocs_node_contents contents;
 	struct ocs_error err = { 0 };
@@ -249,26 +249,26 @@ static int prepare(const struct ocs_node_request *request)
 			"folders above it\n",
 			request->job, (unsigned)request->uid, request->dir);
 	ocs_node_contents_free(&contents);
-	return rc < 0 ? complain(&err) : OCS_OK;
+	return rc < 0 ? error_print(&err) : OCS_OK;
 }
 
-static int forward(const struct ocs_node_request *request, long timeout)
+static int job_forward(const struct ocs_node_request *request, long timeout)
 {
 	if (!request->fabric || !request->dir || !request->job || !request->epoch || !request->node)
 		return usage_error("forward needs --fabric, --dir, --job, --epoch and --node");
 	return ocs_node_forward(request, (int)timeout);
 }
 
-static int unforward(const struct ocs_node_request *request)
+static int job_unforward(const struct ocs_node_request *request)
 {
 	struct ocs_error err = { 0 };
 
 	if (!request->dir || !request->job || !request->epoch)
 		return usage_error("unforward needs --dir, --job and --epoch");
-	return ocs_node_unforward(request, &err) < 0 ? complain(&err) : OCS_OK;
+	return ocs_node_unforward(request, &err) < 0 ? error_print(&err) : OCS_OK;
 }
 
-static int sweep(const struct ocs_node_request *request)
+static int jobs_sweep(const struct ocs_node_request *request)
 {
 	char *path;
 
@@ -281,21 +281,21 @@ static int sweep(const struct ocs_node_request *request)
 	return ocs_node_sweep(request);
 }
 
-static int present(const struct ocs_node_request *request, long timeout)
+static int node_present(const struct ocs_node_request *request, long timeout)
 {
 	if (!request->fabric || !request->node)
 		return usage_error("present needs --fabric and --node");
 	return ocs_node_present(request, (int)timeout);
 }
 
-static int discard(const struct ocs_node_request *request)
+static int job_discard(const struct ocs_node_request *request)
 {
 	struct ocs_error err = { 0 };
 
 	if (!request->dir)
 		return usage_error("remove needs --dir");
 	ocs_node_subnets_remove(request->dir);
-	return ocs_node_directory_remove(request->dir, &err) < 0 ? complain(&err) : OCS_OK;
+	return ocs_node_directory_remove(request->dir, &err) < 0 ? error_print(&err) : OCS_OK;
 }
 
 int main(int argc, char **argv)
@@ -321,7 +321,7 @@ int main(int argc, char **argv)
 				argv[optind > 1 ? optind - 1 : 1]);
 			return OCS_USAGE;
 		}
-		if (take(option, optarg, &request, &timeout) < 0)
+		if (option_take(option, optarg, &request, &timeout) < 0)
 			return OCS_USAGE;
 	}
 	if (optind != argc - 1)
@@ -330,16 +330,16 @@ int main(int argc, char **argv)
 	if (request.dir && request.dir[0] != '/')
 		return usage_error("--dir must start with /");
 	if (strcmp(argv[optind], "prepare") == 0)
-		return prepare(&request);
+		return job_prepare(&request);
 	if (strcmp(argv[optind], "forward") == 0)
-		return forward(&request, timeout);
+		return job_forward(&request, timeout);
 	if (strcmp(argv[optind], "unforward") == 0)
-		return unforward(&request);
+		return job_unforward(&request);
 	if (strcmp(argv[optind], "sweep") == 0)
-		return sweep(&request);
+		return jobs_sweep(&request);
 	if (strcmp(argv[optind], "present") == 0)
-		return present(&request, timeout);
+		return node_present(&request, timeout);
 	if (strcmp(argv[optind], "remove") != 0)
 		return usage_error("say prepare, remove, forward, unforward, sweep or present");
-	return discard(&request);
+	return job_discard(&request);
 }

@@ -22,7 +22,7 @@
 #define PAUSE_MAX_MS 30000
 
 /* OCS_OK, or the code of what went wrong. */
-static int tell(const struct ocs_node_request *request, struct ocs_error *err)
+static int ocsd_tell(const struct ocs_node_request *request, struct ocs_error *err)
 {
 	struct ocs_config *config = ocs_config_open(request->fabric, err);
 	struct ocs_client *client = NULL;
@@ -57,7 +57,8 @@ int ocs_node_present(const struct ocs_node_request *request, int timeout_s)
 	if (!ocs_program_detach())
 		return OCS_OK;
 	/* An older ocsd knows no such question; time cures everything else. */
-	while (tell(request, &err) != OCS_OK && err.code != OCS_USAGE && ocs_now_ns() < deadline) {
+	while (ocsd_tell(request, &err) != OCS_OK && err.code != OCS_USAGE &&
+	       ocs_now_ns() < deadline) {
 		usleep((pause_ms + (unsigned int)rand_r(&seed) % pause_ms) * 1000);
 		pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
 	}

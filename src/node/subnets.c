@@ -58,7 +58,7 @@ static int line_take(const char **text, char device[IF_NAMESIZE], char address[2
 }
 
 /* Does TEXT hold the line "DEVICE ADDRESS"? */
-static bool listed(const char *text, const char *device, const char *address)
+static bool address_listed(const char *text, const char *device, const char *address)
 {
 	char one[IF_NAMESIZE], other[20];
 
@@ -107,7 +107,7 @@ int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_
 		return 0;
 	present = present_list(contents);
 	for (line = present; line_take(&line, device, address) == 1;)
-		if (!listed(wanted, device, address))
+		if (!address_listed(wanted, device, address))
 			ocs_text_add(&stale, "address delete %s dev %s\n", address, device);
 	for (line = wanted; rc == 0 && line && line_take(&line, device, address) == 1;) {
 		if (!if_nametoindex(device))
@@ -115,7 +115,7 @@ int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_
 					   "there is no interface %s, which ocs.yaml "
 					   "names",
 					   device);
-		else if (!listed(present, device, address))
+		else if (!address_listed(present, device, address))
 			ocs_text_add(&batch, "address add %s dev %s\n", address, device);
 	}
 	if (rc == 0 && stale.length)

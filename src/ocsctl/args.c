@@ -119,7 +119,7 @@ static const struct option_spec specs[] = {
 };
 #define NSPECS (sizeof(specs) / sizeof(specs[0]))
 
-static bool takes(const struct ocs_ctl_command *command, const struct option_spec *spec)
+static bool command_takes(const struct ocs_ctl_command *command, const struct option_spec *spec)
 {
 	return strchr(command->options, spec->key) != NULL;
 }
@@ -135,7 +135,7 @@ void ocs_ctl_help(const struct ocs_ctl_command *command, FILE *out)
 		fprintf(out, "%s\n", command->help);
 	fputs("\nOptions:\n", out);
 	for (size_t i = 0; i < NSPECS; i++) {
-		if (!takes(command, &specs[i]))
+		if (!command_takes(command, &specs[i]))
 			continue;
 		snprintf(left, sizeof(left), "--%s%s%s%s", specs[i].name,
 			 specs[i].kind == CHOICE ? "[=" :
@@ -160,7 +160,8 @@ int ocs_ctl_job_parse(const char *text, long *job, struct ocs_error *err)
 			     text);
 }
 
-static int unknown(const struct ocs_ctl_command *command, const char *typed, struct ocs_error *err)
+static int option_unknown(const struct ocs_ctl_command *command, const char *typed,
+			  struct ocs_error *err)
 {
 	const char *names[NSPECS + 1];
 	const char *near = NULL;
@@ -168,7 +169,7 @@ static int unknown(const struct ocs_ctl_command *command, const char *typed, str
 	size_t n = 0;
 
 	for (size_t i = 0; i < NSPECS; i++)
-		if (takes(command, &specs[i]))
+		if (command_takes(command, &specs[i]))
 			names[n++] = specs[i].name;
 	names[n++] = "help";
 	if (!strncmp(typed, "--", 2)) {
@@ -186,8 +187,8 @@ static int unknown(const struct ocs_ctl_command *command, const char *typed, str
 			     command->name, typed, command->name);
 }
 
-static int take(const struct ocs_ctl_command *command, const struct option_spec *spec, char *value,
-		struct ocs_ctl_args *args, struct ocs_error *err)
+static int option_take(const struct ocs_ctl_command *command, const struct option_spec *spec,
+		       char *value, struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	char *field = (char *)args + spec->offset;
 
@@ -218,8 +219,8 @@ static int take(const struct ocs_ctl_command *command, const struct option_spec 
 			     command->name, spec->name, value, spec->min, spec->max);
 }
 
-static int operands(const struct ocs_ctl_command *command, const struct ocs_ctl_args *args,
-		    struct ocs_error *err)
+static int operands_check(const struct ocs_ctl_command *command, const struct ocs_ctl_args *args,
+			  struct ocs_error *err)
 {
 	if (args->count > command->max)
 		return ocs_error_set(err, OCS_USAGE, "%s: '%s' is too much; usage: ocsctl %s%s%s",
@@ -242,7 +243,7 @@ int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **a
 	args->command = command;
 	args->expect = -1;
 	for (size_t i = 0; i < NSPECS; i++) {
-		if (!takes(command, &specs[i]))
+		if (!command_takes(command, &specs[i]))
 			continue;
 		options[n].name = specs[i].name;
 		options[n].has_arg = specs[i].kind == FLAG   ? no_argument :
@@ -279,12 +280,12 @@ int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **a
 			if (optopt >= 256 || optopt == 'h')
 				return ocs_error_set(err, OCS_USAGE, "%s: %s takes no value",
 						     command->name, typed);
-			return unknown(command, typed, err);
+			return option_unknown(command, typed, err);
 		}
-		if (take(command, &specs[c - 256], optarg, args, err))
+		if (option_take(command, &specs[c - 256], optarg, args, err))
 			return -1;
 	}
 	args->count = argc - optind;
 	args->operands = argv + optind;
-	return operands(command, args, err);
+	return operands_check(command, args, err);
 }

@@ -104,7 +104,7 @@ int ocs_ctl_version(const struct ocs_ctl_args *args, struct ocs_error *err)
 	return 0;
 }
 
-static void usage(FILE *out)
+static void usage_print(FILE *out)
 {
 	fputs("Usage: ocsctl COMMAND [OPTION...] [OPERAND...]\n\n"
 	      "Looks at and steers the optical circuit switches of a Slurm cluster.\n\n"
@@ -122,7 +122,7 @@ static void usage(FILE *out)
 	      out);
 }
 
-static const struct ocs_ctl_command *find(const char *name, struct ocs_error *err)
+static const struct ocs_ctl_command *command_find(const char *name, struct ocs_error *err)
 {
 	const char *names[32], *near;
 	size_t n = 0;
@@ -143,7 +143,7 @@ static const struct ocs_ctl_command *find(const char *name, struct ocs_error *er
 	return NULL;
 }
 
-static int help(int argc, char **argv, struct ocs_error *err)
+static int help_run(int argc, char **argv, struct ocs_error *err)
 {
 	const struct ocs_ctl_command *command;
 
@@ -153,17 +153,17 @@ static int help(int argc, char **argv, struct ocs_error *err)
 				     " [COMMAND]",
 				     argv[2]);
 	if (argc < 2 || !strcmp(argv[1], "help")) {
-		usage(stdout);
+		usage_print(stdout);
 		return 0;
 	}
-	command = find(argv[1], err);
+	command = command_find(argv[1], err);
 	if (!command)
 		return -1;
 	ocs_ctl_help(command, stdout);
 	return 0;
 }
 
-static int run(int argc, char **argv, struct ocs_error *err)
+static int command_run(int argc, char **argv, struct ocs_error *err)
 {
 	static char version[] = "version";
 	const struct ocs_ctl_command *command;
@@ -173,14 +173,14 @@ static int run(int argc, char **argv, struct ocs_error *err)
 	if (argc < 2)
 		return ocs_error_set(err, OCS_USAGE, "which command? 'ocsctl help' lists them");
 	if (!strcmp(argv[1], "help") || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-		return help(argc - 1, argv + 1, err);
+		return help_run(argc - 1, argv + 1, err);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		argv[1] = version;
 	if (argv[1][0] == '-')
 		return ocs_error_set(err, OCS_USAGE,
 				     "options come after the command: 'ocsctl COMMAND %s'",
 				     argv[1]);
-	command = find(argv[1], err);
+	command = command_find(argv[1], err);
 	if (!command)
 		return -1;
 	rc = ocs_ctl_args_parse(command, argc - 1, argv + 1, &args, err);
@@ -193,7 +193,7 @@ int main(int argc, char **argv)
 {
 	struct ocs_error err = { 0 };
 
-	if (run(argc, argv, &err)) {
+	if (command_run(argc, argv, &err)) {
 		fflush(stdout);
 		fprintf(stderr, "ocsctl: %s\n", err.text);
 		return err.code > 0 ? err.code : OCS_ERROR;

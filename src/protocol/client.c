@@ -82,7 +82,7 @@ static char *buffered_line(struct ocs_client *client)
 }
 
 /* Reads once what is there.  1: something came, 0: nothing, -1 with ERR. */
-static int receive(struct ocs_client *client, struct ocs_error *err)
+static int line_receive(struct ocs_client *client, struct ocs_error *err)
 {
 	unsigned int max = client->proven ? LINE_MAX_BYTES : UNPROVEN_MAX_BYTES;
 	ssize_t count;
@@ -107,7 +107,7 @@ static int receive(struct ocs_client *client, struct ocs_error *err)
 			     strerror(errno));
 }
 
-static bool refusal(struct json_object *object)
+static bool refusal_text(struct json_object *object)
 {
 	return ocs_field_has(object, OCS_FIELD_OK) && !ocs_field_true(object, OCS_FIELD_OK);
 }
@@ -117,7 +117,7 @@ static bool refusal(struct json_object *object)
 static void line_unproven(const struct ocs_client *client, const char *line, struct ocs_error *err)
 {
 	struct json_object *object = client->proven ? NULL : json_tokener_parse(line);
-	const char *says = refusal(object) ? ocs_field_text(object, OCS_FIELD_ERROR, "") : "";
+	const char *says = refusal_text(object) ? ocs_field_text(object, OCS_FIELD_ERROR, "") : "";
 
 	if (*says)
 		ocs_error_set(err, OCS_UNREACHABLE,
@@ -159,7 +159,7 @@ static struct json_object *read_line(struct ocs_client *client, int64_t deadline
 			ocs_error_set(err, OCS_OK, "nothing has arrived");
 			return NULL;
 		}
-		if (receive(client, err) < 0)
+		if (line_receive(client, err) < 0)
 			return NULL;
 	}
 	text = client->seal.on ? ocs_seal_open(&client->seal, line) : line;
@@ -177,7 +177,7 @@ static struct json_object *read_line(struct ocs_client *client, int64_t deadline
 	return object;
 }
 
-static void keep(struct ocs_client *client, struct json_object *line)
+static void line_keep(struct ocs_client *client, struct json_object *line)
 {
 	struct kept *kept = ocs_calloc(1, sizeof(*kept));
 
@@ -202,8 +202,8 @@ static struct json_object *kept_line(struct ocs_client *client)
 }
 
 /* Adds an id, writes the line.  Returns the id or -1 with ERR. */
-static int64_t post(struct ocs_client *client, struct json_object *request, int64_t deadline_ns,
-		    struct ocs_error *err)
+static int64_t request_post(struct ocs_client *client, struct json_object *request,
+			    int64_t deadline_ns, struct ocs_error *err)
 {
 	int64_t id = client->next_id++;
 	char prefix[OCS_MAC_HEX + 2] = "", *line;
@@ -335,8 +335,9 @@ static const char *challenge_of(struct json_object *greeting)
 
 /* The hello that answers GREETING, which anybody may have sent; what is said to the account
  * that it names, nobody else can read. */
-static struct json_object *greet(struct json_object *greeting, const char *key, const char *user,
-				 char session[OCS_MAC_HEX + 1], struct ocs_error *err)
+static struct json_object *greeting_answer(struct json_object *greeting, const char *key,
+					   const char *user, char session[OCS_MAC_HEX + 1],
+					   struct ocs_error *err)
 {
 	const char *challenge = challenge_of(greeting);
 	struct json_object *reader = ocs_field(greeting, OCS_FIELD_UID), *hello;
@@ -368,8 +369,8 @@ static struct json_object *greet(struct json_object *greeting, const char *key, 
 }
 
 /* Hands a reply that says ok to the caller; turns any other into ERR. */
-static struct json_object *judge(struct json_object *reply, struct json_object **refusal,
-				 struct ocs_error *err)
+static struct json_object *reply_judge(struct json_object *reply, struct json_object **refusal,
+				       struct ocs_error *err)
 {
 	int64_t code = ocs_field_number(reply, OCS_FIELD_CODE, OCS_ERROR);
 
@@ -386,8 +387,8 @@ static struct json_object *judge(struct json_object *reply, struct json_object *
 	return NULL;
 }
 
-static int authenticate(struct ocs_client *client, const char *key, const char *user,
-			int64_t deadline_ns, struct ocs_error *err)
+static int client_authenticate(struct ocs_client *client, const char *key, const char *user,
+			       int64_t deadline_ns, struct ocs_error *err)
 {
 	struct json_object *greeting, *hello, *reply = NULL;
 	char session[OCS_MAC_HEX + 1];
@@ -398,7 +399,7 @@ static int authenticate(struct ocs_client *client, const char *key, const char *
 	greeting = read_line(client, deadline_ns, err);
 	if (!greeting)
 		return -1;
-	hello = greet(greeting, key, user, session, err);
+	hello = greeting_answer(greeting, key, user, session, err);
 	json_object_put(greeting);
 	if (!hello) {
 		err->code = OCS_UNREACHABLE;
@@ -406,7 +407,7 @@ static int authenticate(struct ocs_client *client, const char *key, const char *
 	}
 	ocs_seal_start(&seal, session, false);
 	explicit_bzero(session, sizeof(session));
-	id = post(client, hello, deadline_ns, err);
+	id = request_post(client, hello, deadline_ns, err);
 	json_object_put(hello);
 	if (id < 0)
 		return -1;
@@ -416,7 +417,7 @@ static int authenticate(struct ocs_client *client, const char *key, const char *
 	if (!reply)
 		return -1;
 	client->proven = true;
-	reply = judge(reply, NULL, err);
+	reply = reply_judge(reply, NULL, err);
 	if (!reply) {
 		err->code = OCS_UNREACHABLE;
 		return -1;
@@ -458,8 +459,9 @@ struct ocs_client *ocs_client_open(const char *address, const char *key, const c
 	client->fd = fd;
 	client->next_id = 1;
 	client->last = &client->first;
-	rc = strncmp(address, "unix:", 5) == 0 ? know_local(client, user, err) :
-						 authenticate(client, key, user, deadline_ns, err);
+	rc = strncmp(address, "unix:", 5) == 0 ?
+		     know_local(client, user, err) :
+		     client_authenticate(client, key, user, deadline_ns, err);
 	if (rc) {
 		if (err->code == OCS_OK)
 			ocs_error_set(err, OCS_UNREACHABLE, "no challenge from ocsd within %d ms",
@@ -502,7 +504,7 @@ struct json_object *ocs_client_call(struct ocs_client *client, struct json_objec
 		err = &local;
 	if (refusal)
 		*refusal = NULL;
-	id = post(client, request, deadline_ns, err);
+	id = request_post(client, request, deadline_ns, err);
 	if (id < 0)
 		return NULL;
 	for (;;) {
@@ -514,14 +516,14 @@ struct json_object *ocs_client_call(struct ocs_client *client, struct json_objec
 			return NULL;
 		}
 		if (ocs_field_number(line, OCS_FIELD_ID, 0) == id)
-			return judge(line, refusal, err);
-		keep(client, line);
+			return reply_judge(line, refusal, err);
+		line_keep(client, line);
 	}
 }
 
 int ocs_client_send(struct ocs_client *client, struct json_object *request, struct ocs_error *err)
 {
-	return post(client, request, deadline_after(SEND_MS), err) < 0 ? -1 : 0;
+	return request_post(client, request, deadline_after(SEND_MS), err) < 0 ? -1 : 0;
 }
 
 struct json_object *ocs_client_next(struct ocs_client *client, int timeout_ms,

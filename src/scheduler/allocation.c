@@ -18,7 +18,8 @@ static char *copy_text(const char *text)
 	return text ? ocs_strdup(text) : NULL;
 }
 
-static void copy(struct ocs_controller_allocation *to, const struct ocs_controller_allocation *from)
+static void allocation_copy(struct ocs_controller_allocation *to,
+			    const struct ocs_controller_allocation *from)
 {
 	*to = *from;
 	to->user = copy_text(from->user);
@@ -31,7 +32,7 @@ static void copy(struct ocs_controller_allocation *to, const struct ocs_controll
 	to->nodes = copy_text(from->nodes);
 }
 
-static void clear(struct ocs_controller_allocation *pub)
+static void allocation_clear(struct ocs_controller_allocation *pub)
 {
 	free(pub->user);
 	free(pub->partition);
@@ -47,7 +48,7 @@ void ocs_controller_allocation_free(struct ocs_controller_allocation *allocation
 {
 	if (!allocation)
 		return;
-	clear(allocation);
+	allocation_clear(allocation);
 	free(allocation);
 }
 
@@ -70,7 +71,7 @@ void ocs_allocation_hold(int node, bool on)
 		ocs_state.nholds--;
 }
 
-static void hold(struct ocs_allocation *allocation, int i, bool on)
+static void ports_hold(struct ocs_allocation *allocation, int i, bool on)
 {
 	if (allocation->holds[i] == on)
 		return;
@@ -78,12 +79,12 @@ static void hold(struct ocs_allocation *allocation, int i, bool on)
 	ocs_allocation_hold(allocation->nodes[i], on);
 }
 
-static struct ocs_allocation *add(const struct ocs_controller_allocation *pub, const int *nodes,
-				  int count, bool living)
+static struct ocs_allocation *allocation_add(const struct ocs_controller_allocation *pub,
+					     const int *nodes, int count, bool living)
 {
 	struct ocs_allocation *allocation = ocs_calloc(1, sizeof(*allocation));
 
-	copy(&allocation->pub, pub);
+	allocation_copy(&allocation->pub, pub);
 	allocation->nodes = ocs_calloc((size_t)count + 1, sizeof(*nodes));
 	memcpy(allocation->nodes, nodes, (size_t)count * sizeof(*nodes));
 	allocation->holds = ocs_calloc((size_t)count + 1, sizeof(*allocation->holds));
@@ -106,8 +107,8 @@ void ocs_allocation_remove(struct ocs_allocation *allocation)
 		at = &(*at)->next;
 	*at = allocation->next;
 	for (int i = 0; i < allocation->nnodes; i++)
-		hold(allocation, i, false);
-	clear(&allocation->pub);
+		ports_hold(allocation, i, false);
+	allocation_clear(&allocation->pub);
 	free(allocation->nodes);
 	free(allocation->holds);
 	free(allocation);
@@ -120,7 +121,7 @@ void ocs_allocation_end(struct ocs_allocation *allocation)
 	/* A subscription under way has called it living. */
 	allocation->listed = false;
 	for (int i = 0; i < allocation->nnodes; i++)
-		hold(allocation, i, true);
+		ports_hold(allocation, i, true);
 }
 
 int ocs_allocation_nodes(const char *nodes, int **indexes)
@@ -149,7 +150,7 @@ void ocs_allocation_hold_unknown(uint32_t job, uint64_t epoch, const char *nodes
 	if (ocs_allocation_find(job, epoch))
 		return;
 	count = ocs_allocation_nodes(nodes, &indexes);
-	add(&pub, indexes, count, false)->gone = true;
+	allocation_add(&pub, indexes, count, false)->gone = true;
 	free(indexes);
 }
 
@@ -193,14 +194,14 @@ static int check_free(const int *nodes, int count, struct ocs_error *err)
 	return rc;
 }
 
-static int compare(const void *a, const void *b)
+static int nodes_compare(const void *a, const void *b)
 {
 	return *(const int *)a - *(const int *)b;
 }
 
 /* Places on exactly NODES and verifies; fills the placement's part of PUB. */
-static int place(const struct ocs_controller_request *request, const int *nodes, int count,
-		 struct ocs_controller_allocation *pub, struct ocs_error *err)
+static int shape_place(const struct ocs_controller_request *request, const int *nodes, int count,
+		       struct ocs_controller_allocation *pub, struct ocs_error *err)
 {
 	struct ocs_section_state *state = &ocs_state.sections[request->section->index];
 	struct ocs_placement *placement;
@@ -216,7 +217,7 @@ static int place(const struct ocs_controller_request *request, const int *nodes,
 		return -1;
 	sorted = ocs_calloc((size_t)count + 1, sizeof(*sorted));
 	memcpy(sorted, nodes, (size_t)count * sizeof(*sorted));
-	qsort(sorted, (size_t)count, sizeof(*sorted), compare);
+	qsort(sorted, (size_t)count, sizeof(*sorted), nodes_compare);
 	if (placement->nnodes != count ||
 	    memcmp(sorted, placement->nodes, (size_t)count * sizeof(*sorted)) != 0)
 		rc = ocs_error_set(err, OCS_ERROR,
@@ -277,10 +278,10 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 	else
 		rc = check_free(nodes, count, err);
 	if (rc == 0 && ocs_state.sections[request->section->index].placer)
-		rc = place(request, nodes, count, pub, err);
+		rc = shape_place(request, nodes, count, pub, err);
 	if (rc == 0) {
 		pub->epoch = next_epoch();
-		ocs_link_send(ocs_link_commit(&add(pub, nodes, count, true)->pub));
+		ocs_link_send(ocs_link_commit(&allocation_add(pub, nodes, count, true)->pub));
 	}
 	pthread_mutex_unlock(&ocs_state.lock);
 	if (rc)
@@ -290,7 +291,7 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 	return rc;
 }
 
-static void end(struct ocs_allocation *allocation, const char *reason)
+static void allocation_end(struct ocs_allocation *allocation, const char *reason)
 {
 	struct json_object *line;
 
@@ -305,7 +306,7 @@ void ocs_controller_end(uint32_t job, uint64_t epoch, const char *reason)
 	pthread_mutex_lock(&ocs_state.lock);
 	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
 		if (at->pub.job == job && at->living && (!epoch || at->pub.epoch == epoch))
-			end(at, reason);
+			allocation_end(at, reason);
 	}
 	pthread_mutex_unlock(&ocs_state.lock);
 }
@@ -349,7 +350,7 @@ void ocs_controller_node_lost(uint32_t job, int node)
 	for (struct ocs_allocation *at = ocs_state.allocations; at; at = at->next) {
 		for (int i = 0; at->pub.job == job && at->living && i < at->nnodes; i++) {
 			if (at->nodes[i] == node)
-				hold(at, i, true);
+				ports_hold(at, i, true);
 		}
 	}
 	pthread_mutex_unlock(&ocs_state.lock);
@@ -363,7 +364,7 @@ void ocs_controller_gone(uint32_t job, uint64_t epoch)
 	allocation = ocs_allocation_find(job, epoch);
 	if (allocation && !allocation->gone) {
 		if (allocation->living)
-			end(allocation, "the job is gone");
+			allocation_end(allocation, "the job is gone");
 		allocation->gone = true;
 		ocs_link_send(ocs_request_job(OCS_OP_GONE, job, epoch));
 	}
@@ -375,7 +376,7 @@ void ocs_controller_restore(const struct ocs_controller_allocation *allocation, 
 {
 	pthread_mutex_lock(&ocs_state.lock);
 	if (!ocs_allocation_find(allocation->job, allocation->epoch))
-		add(allocation, nodes, count, living);
+		allocation_add(allocation, nodes, count, living);
 	pthread_mutex_unlock(&ocs_state.lock);
 }
 

@@ -27,14 +27,14 @@ struct choice {
 	bool noted; /* what else might fit is being looked for */
 };
 
-static bool bit(const uint64_t *mask, int index)
+static bool mask_bit(const uint64_t *mask, int index)
 {
 	return mask[index / 64] >> (index % 64) & 1;
 }
 
 static bool node_free(const struct choice *choice, int node)
 {
-	if (choice->usable && !bit(choice->usable, node))
+	if (choice->usable && !mask_bit(choice->usable, node))
 		return false;
 	return choice->mode != OCS_RUN_NOW || choice->ignore_holds || !ocs_state.holds[node];
 }
@@ -55,7 +55,7 @@ static void occupancy_fill(const struct choice *choice)
 		ocs_faults_apply(occupancy);
 }
 
-static struct ocs_placement *place(const struct choice *choice, struct ocs_error *err)
+static struct ocs_placement *shape_place(const struct choice *choice, struct ocs_error *err)
 {
 	return ocs_reason_place(choice->state->placer, choice->state->scratch,
 				&choice->request->shape, choice->count, err);
@@ -122,7 +122,7 @@ static struct ocs_placement *place_required(const struct choice *choice, struct 
 		if (!wide)
 			keep_required_cubes(choice);
 		for (int attempt = 0; attempt < BEND_ATTEMPTS; attempt++) {
-			struct ocs_placement *placement = place(choice, err);
+			struct ocs_placement *placement = shape_place(choice, err);
 			int drop = -1;
 
 			if (!placement)
@@ -164,7 +164,7 @@ static struct ocs_placement *place_again(const struct choice *choice)
 		ocs_occupancy_node_set(choice->state->scratch, ocs_state.fabric, waiting->chosen[i],
 				       true);
 	ocs_faults_apply(choice->state->scratch);
-	placement = place(choice, NULL);
+	placement = shape_place(choice, NULL);
 	if (placement && !has_required(choice, placement)) {
 		ocs_placement_destroy(placement);
 		return NULL;
@@ -174,7 +174,7 @@ static struct ocs_placement *place_again(const struct choice *choice)
 
 /* Whether the placement fails for faults alone, or for allocations that are still
  * being torn down; completes the reason. */
-static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *err)
+static void refusal_explain(struct choice *choice, bool *nodes_help, struct ocs_error *err)
 {
 	struct ocs_placement *placement;
 	char *faults = ocs_faults_describe();
@@ -184,7 +184,7 @@ static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *e
 		choice->ignore_holds = true;
 		occupancy_fill(choice);
 		choice->ignore_holds = false;
-		placement = place(choice, NULL);
+		placement = shape_place(choice, NULL);
 		if (placement) {
 			ocs_placement_destroy(placement);
 			if (!choice->request->tentative)
@@ -198,7 +198,7 @@ static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *e
 	if (faults) {
 		ocs_occupancy_reset(choice->state->scratch);
 		ocs_faults_apply(choice->state->scratch);
-		placement = place(choice, NULL);
+		placement = shape_place(choice, NULL);
 		*nodes_help = placement;
 		ocs_placement_destroy(placement);
 		snprintf(err->text + strlen(err->text), OCS_ERROR_TEXT - strlen(err->text), " (%s)",
@@ -207,8 +207,8 @@ static void explain(struct choice *choice, bool *nodes_help, struct ocs_error *e
 	free(faults);
 }
 
-static int torus(struct choice *choice, int min, int max, int *chosen, bool *nodes_help,
-		 struct ocs_error *err)
+static int torus_choose(struct choice *choice, int min, int max, int *chosen, bool *nodes_help,
+			struct ocs_error *err)
 {
 	struct ocs_placement *placement;
 	char shape[OCS_SHAPE_TEXT];
@@ -232,7 +232,7 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 	placement = place_again(choice);
 	if (!placement) {
 		occupancy_fill(choice);
-		placement = place(choice, err);
+		placement = shape_place(choice, err);
 	}
 	if (placement && !has_required(choice, placement)) {
 		ocs_placement_destroy(placement);
@@ -249,7 +249,7 @@ static int torus(struct choice *choice, int min, int max, int *chosen, bool *nod
 			choice->noted = true;
 		}
 		if (err->code == OCS_NOT_NOW && choice->mode != OCS_TEST_ONLY)
-			explain(choice, nodes_help, err);
+			refusal_explain(choice, nodes_help, err);
 		return -1;
 	}
 	count = placement->nnodes;
@@ -295,8 +295,8 @@ static enum fitness server_fitness(const struct choice *choice, int node)
 	return is_required(choice, node) ? FIT : PARTLY_FIT;
 }
 
-static int servers(const struct choice *choice, int min, int max, int *chosen, bool *nodes_help,
-		   struct ocs_error *err)
+static int servers_choose(const struct choice *choice, int min, int max, int *chosen,
+			  bool *nodes_help, struct ocs_error *err)
 {
 	int first = choice->section->first_node, count = 0, need = min > 1 ? min : 1;
 	int faulty = 0;
@@ -382,9 +382,9 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 		*nodes_help = false;
 		count = ocs_error_set(err, OCS_UNREACHABLE, OCS_MUTE);
 	} else if (choice.state->placer) {
-		count = torus(&choice, min, max, chosen, nodes_help, err);
+		count = torus_choose(&choice, min, max, chosen, nodes_help, err);
 	} else {
-		count = servers(&choice, min, max, chosen, nodes_help, err);
+		count = servers_choose(&choice, min, max, chosen, nodes_help, err);
 	}
 	if (count < 0 && mode == OCS_RUN_NOW && !choice.noted && !request->tentative)
 		ocs_near_drop(request->job);

@@ -99,7 +99,7 @@ static void tell_superseded(void)
 		link_thread.superseded();
 }
 
-static bool stopping(void)
+static bool link_stopping(void)
 {
 	bool stop;
 
@@ -110,7 +110,7 @@ static bool stopping(void)
 }
 
 /* Sleeps at most MS, or until there is something to do on FD or in the queue. */
-static void rest(int fd, int ms)
+static void link_rest(int fd, int ms)
 {
 	struct pollfd wait[2] = {
 		{ .fd = ocs_state.wake_fd, .events = POLLIN },
@@ -124,7 +124,7 @@ static void rest(int fd, int ms)
 }
 
 /* Says goodbye to the connection: from here on ocsd is down. */
-static void lost(void)
+static void link_lost(void)
 {
 	struct json_object *line;
 
@@ -163,7 +163,7 @@ static char *boot_id(void)
 	return text;
 }
 
-static int subscribe(struct ocs_client *client, struct ocs_error *err)
+static int ocsd_subscribe(struct ocs_client *client, struct ocs_error *err)
 {
 	struct json_object *line, *reply, *refusal = NULL;
 	bool late;
@@ -234,7 +234,7 @@ static void handle_reply(struct json_object *line, struct asked **asked)
 	free(entry);
 }
 
-static void handle(struct json_object *line, struct asked **asked)
+static void line_handle(struct json_object *line, struct asked **asked)
 {
 	bool late;
 
@@ -252,7 +252,7 @@ static void handle(struct json_object *line, struct asked **asked)
 	wake_caller();
 }
 
-static struct json_object *probe(void)
+static struct json_object *ocsd_probe(void)
 {
 	struct json_object *line = ocs_request_new(OCS_OP_SHOW);
 
@@ -261,14 +261,14 @@ static struct json_object *probe(void)
 }
 
 /* One turn of a standing connection.  -1 with ERR when it is lost. */
-static int turn(struct ocs_client *client, struct asked **asked, int64_t *last_ns,
-		struct ocs_error *err)
+static int link_turn(struct ocs_client *client, struct asked **asked, int64_t *last_ns,
+		     struct ocs_error *err)
 {
 	struct json_object *line;
 
 	/* First of all: it may say that there is nothing to be sent any more. */
 	while ((line = ocs_client_next(client, 0, err))) {
-		handle(line, asked);
+		line_handle(line, asked);
 		json_object_put(line);
 		*last_ns = ocs_now_ns();
 	}
@@ -282,21 +282,21 @@ static int turn(struct ocs_client *client, struct asked **asked, int64_t *last_n
 	if (*asked && ocs_now_ns() - (*asked)->since_ns > SILENCE_MS * MILLION)
 		return ocs_error_set(err, OCS_UNREACHABLE, "ocsd does not answer");
 	if (!*asked && ocs_now_ns() - *last_ns > PROBE_EVERY_MS * MILLION) {
-		if (send_line(client, probe(), asked, err))
+		if (send_line(client, ocsd_probe(), asked, err))
 			return -1;
 		*last_ns = ocs_now_ns();
 	}
-	rest(ocs_client_fd(client), PROBE_EVERY_MS / 2);
+	link_rest(ocs_client_fd(client), PROBE_EVERY_MS / 2);
 	return 0;
 }
 
-static void converse(struct ocs_client *client, struct ocs_error *err)
+static void link_converse(struct ocs_client *client, struct ocs_error *err)
 {
 	struct asked *asked = NULL;
 	int64_t last_ns = ocs_now_ns();
 
-	while (!stopping()) {
-		if (turn(client, &asked, &last_ns, err))
+	while (!link_stopping()) {
+		if (link_turn(client, &asked, &last_ns, err))
 			break;
 	}
 	while (asked) {
@@ -308,7 +308,7 @@ static void converse(struct ocs_client *client, struct ocs_error *err)
 	}
 }
 
-static void *run(void *unused)
+static void *link_run(void *unused)
 {
 	const char *address = ocs_state.config->ocsd.address ? ocs_state.config->ocsd.address :
 							       ocs_state.config->ocsd.socket;
@@ -317,24 +317,24 @@ static void *run(void *unused)
 	int64_t said_ns = 0;
 
 	(void)unused;
-	while (!stopping()) {
+	while (!link_stopping()) {
 		struct ocs_error err = { .code = OCS_OK };
 		struct ocs_client *client =
 			ocs_client_open(address, ocs_state.config->ocsd.key,
 					ocs_state.config->ocsd.user, CONNECT_MS, &err);
 
-		if (client && subscribe(client, &err) == 0) {
+		if (client && ocsd_subscribe(client, &err) == 0) {
 			ocs_controller_say(false, "connected to ocsd at %s", address);
 			if (ocs_state.stranger)
 				ocs_controller_say(true, OCS_STRANGER);
 			*said = '\0';
 			backoff_ms = BACKOFF_MIN_MS;
 			wake_caller();
-			converse(client, &err);
+			link_converse(client, &err);
 		}
 		ocs_client_close(client);
-		lost();
-		if (stopping())
+		link_lost();
+		if (link_stopping())
 			break;
 		if (!*said || (strcmp(said, err.text) != 0 &&
 			       ocs_now_ns() - said_ns > SAY_EVERY_MS * MILLION)) {
@@ -343,7 +343,7 @@ static void *run(void *unused)
 			said_ns = ocs_now_ns();
 		}
 		wake_caller();
-		rest(-1, backoff_ms);
+		link_rest(-1, backoff_ms);
 		backoff_ms = backoff_ms * 2 < BACKOFF_MAX_MS ? backoff_ms * 2 : BACKOFF_MAX_MS;
 	}
 	return NULL;
@@ -380,7 +380,7 @@ void ocs_controller_link_start(int controller, void (*wake)(void), void (*supers
 	ocs_state.down_since_ns = ocs_now_ns();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&link_thread.thread, NULL, run, NULL);
+	rc = pthread_create(&link_thread.thread, NULL, link_run, NULL);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	link_thread.runs = rc == 0;
 	if (rc)

@@ -15,7 +15,7 @@
  * clean up. */
 #define HOLD_NS (INT64_C(5) * 1000000000)
 
-static void drop(struct ocs_forgotten **at)
+static void job_drop(struct ocs_forgotten **at)
 {
 	struct ocs_forgotten *forgotten = *at;
 
@@ -42,7 +42,7 @@ void ocs_forgotten_add(uint32_t job, const char *nodes)
 void ocs_forgotten_clear_all(void)
 {
 	while (ocs_state.forgotten)
-		drop(&ocs_state.forgotten);
+		job_drop(&ocs_state.forgotten);
 }
 
 bool ocs_controller_forgotten_any(void)
@@ -54,7 +54,7 @@ bool ocs_controller_forgotten_any(void)
 	for (struct ocs_forgotten **at = &ocs_state.forgotten; *at;) {
 		any = any || !(*at)->until_ns;
 		if ((*at)->until_ns && (*at)->until_ns <= now)
-			drop(at);
+			job_drop(at);
 		else
 			at = &(*at)->next;
 	}

@@ -47,7 +47,7 @@ struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allo
 }
 
 /* Which ocs.yaml slurmctld has read, for `ocsctl check`. */
-static struct json_object *description(void)
+static struct json_object *yaml_description(void)
 {
 	struct json_object *yaml = json_object_new_object();
 	char text[OCS_DIGEST_TEXT];
@@ -80,7 +80,7 @@ struct json_object *ocs_message_subscribe(void)
 	json_object_object_add(line, OCS_FIELD_JOBS, jobs);
 	ocs_field_add_number(line, OCS_FIELD_TERM, (int64_t)ocs_state.term);
 	ocs_field_add_number(line, OCS_FIELD_CONTROLLER, ocs_state.controller);
-	json_object_object_add(line, OCS_FIELD_YAML, description());
+	json_object_object_add(line, OCS_FIELD_YAML, yaml_description());
 	return line;
 }
 
@@ -266,7 +266,7 @@ static void circuit_event(struct json_object *event, bool restored)
 				   OCS_CIRCUIT_FAILED;
 }
 
-static void realised(struct json_object *event)
+static void job_realised(struct json_object *event)
 {
 	uint32_t job = ocs_field_job(event);
 	uint64_t epoch = ocs_field_epoch(event);
@@ -304,7 +304,7 @@ bool ocs_message_event(struct json_object *event)
 	} else if (strcmp(kind, OCS_EVENT_CIRCUIT_RESTORED) == 0) {
 		circuit_event(event, true);
 	} else if (strcmp(kind, OCS_EVENT_REALISED) == 0) {
-		realised(event);
+		job_realised(event);
 	} else if (strcmp(kind, OCS_EVENT_READY) == 0) {
 		take_ready(event);
 	} else if (strcmp(kind, OCS_EVENT_RELEASED) == 0) {

@@ -112,7 +112,7 @@ void ocs_near_clear_all(void)
 }
 
 /* TEXT (taken over) is the answer, unless there is a newer question by now. */
-static void answer(const struct ocs_question *question, char *text)
+static void question_answer(const struct ocs_question *question, char *text)
 {
 	struct ocs_waiting *waiting = ocs_waiting_find(question->job, false);
 
@@ -150,7 +150,7 @@ void ocs_controller_near(void)
 		text = ocs_place_nearest_text(section->near, question->occupancy, &question->shape,
 					      "; would fit now: ");
 		pthread_mutex_lock(&s->lock);
-		answer(question, text);
+		question_answer(question, text);
 		pthread_mutex_unlock(&s->lock);
 		question_free(question);
 	} while (ocs_now_ns() - began < SPEND_NS);

@@ -65,7 +65,7 @@ void ocs_waiting_push(struct ocs_waiting *waiting)
 	waiting->pushed = waiting->reason;
 }
 
-static bool same(const char *a, const char *b)
+static bool text_same(const char *a, const char *b)
 {
 	return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -80,7 +80,7 @@ bool ocs_controller_pending(uint32_t job, uid_t uid, const char *user, const cha
 	waiting = ocs_waiting_find(job, true);
 	had = waiting->reason;
 	waiting->blocked = blocked;
-	if (!same(waiting->reason, reason) || (reason && !waiting->pushed)) {
+	if (!text_same(waiting->reason, reason) || (reason && !waiting->pushed)) {
 		free(waiting->user);
 		free(waiting->shape);
 		free(waiting->reason);

@@ -18,7 +18,7 @@ struct question {
 };
 
 /* The nodes of SET lose a user each, or get it back (BY is -1 or 1). */
-static void shift(struct question *q, const int *set, int count, int by)
+static void nodes_shift(struct question *q, const int *set, int count, int by)
 {
 	for (int i = 0; i < count; i++) {
 		const struct ocs_controller_preemptable *job = &q->p->jobs[set[i]];
@@ -38,21 +38,21 @@ static void shift(struct question *q, const int *set, int count, int by)
 	}
 }
 
-static bool fits(void *arg, const int *set, int count)
+static bool victims_fit(void *arg, const int *set, int count)
 {
 	struct question *q = arg;
 	bool nodes_help;
 
-	shift(q, set, count, -1);
+	nodes_shift(q, set, count, -1);
 	q->count = ocs_controller_choose(q->request, OCS_WILL_RUN, q->free, q->p->required,
 					 q->p->nrequired, q->p->min, q->p->max, q->chosen,
 					 &nodes_help, &q->err);
-	shift(q, set, count, 1);
+	nodes_shift(q, set, count, 1);
 	return q->count > 0;
 }
 
 /* How many nodes the victims have to be on at least. */
-static long lack(const struct question *q)
+static long lack_text(const struct question *q)
 {
 	const struct ocs_section *section = q->request->section;
 	struct ocs_placer *placer = ocs_state.sections[section->index].placer;
@@ -77,7 +77,7 @@ int ocs_controller_victims(const struct ocs_controller_request *request,
 	const struct ocs_fabric *fabric = ocs_state.fabric;
 	size_t words = (size_t)fabric->nnodes / 64 + 1;
 	struct question q = { .request = request, .p = p, .chosen = chosen };
-	struct ocs_victims_request search = { .njobs = p->njobs, .fits = fits, .arg = &q };
+	struct ocs_victims_request search = { .njobs = p->njobs, .fits = victims_fit, .arg = &q };
 	struct ocs_victim *jobs = ocs_calloc((size_t)p->njobs + 1, sizeof(*jobs));
 	int found;
 
@@ -92,9 +92,9 @@ int ocs_controller_victims(const struct ocs_controller_request *request,
 		jobs[i] =
 			(struct ocs_victim){ p->jobs[i].rank, p->jobs[i].cost, p->jobs[i].nnodes };
 	search.jobs = jobs;
-	search.need = lack(&q);
+	search.need = lack_text(&q);
 	found = ocs_victims_find(&search, set, NULL);
-	if (found >= 0 && !fits(&q, set, found))
+	if (found >= 0 && !victims_fit(&q, set, found))
 		found = -1;
 	*count = q.count;
 	if (found < 0 && err)

@@ -306,7 +306,7 @@ void ocs_controller_report_free(struct ocs_controller_record *records, int count
 }
 
 /* Whether a host of WANTED is in the host list NODES. */
-static bool meets(const char *nodes, char *const *wanted, int nwanted)
+static bool nodes_meet(const char *nodes, char *const *wanted, int nwanted)
 {
 	char **names;
 	int count = ocs_hostlist_expand(nodes, 1000000, &names, NULL);
@@ -339,7 +339,7 @@ char *ocs_controller_report_print(const struct ocs_controller_record *records, i
 		return ocs_text_take(&text);
 	nwanted = ocs_hostlist_expand(name, 1000000, &wanted, NULL);
 	for (int i = 0; i < count && nwanted > 0; i++) {
-		if (records[i].nodes[0] && meets(records[i].nodes, wanted, nwanted))
+		if (records[i].nodes[0] && nodes_meet(records[i].nodes, wanted, nwanted))
 			ocs_text_add(&text, "%s\n", records[i].text);
 	}
 	if (nwanted >= 0)

@@ -65,13 +65,13 @@ static bool too_many(struct change *change)
 	return change->denials >= DENIALS_MAX;
 }
 
-static int run(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
-	       struct ocs_error *err);
+static int batch_run(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
+		     struct ocs_error *err);
 
 /* A batch that was refused, in two parts: the patch whose port the reply names, alone
  * (it may name it for another reason), and the rest; or two halves. */
-static int divide(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
-		  struct ocs_error *err)
+static int batch_divide(struct change *change, bool add, const struct ocs_patch *patches,
+			size_t count, struct ocs_error *err)
 {
 	int port = change->connection->blamed_port, rc;
 	struct ocs_patch *sorted = ocs_calloc(count, sizeof(*sorted));
@@ -86,15 +86,15 @@ static int divide(struct change *change, bool add, const struct ocs_patch *patch
 		first = 1;
 		break;
 	}
-	rc = run(change, add, sorted, first, err);
+	rc = batch_run(change, add, sorted, first, err);
 	if (rc == OCS_SWITCH_OK)
-		rc = run(change, add, sorted + first, count - first, err);
+		rc = batch_run(change, add, sorted + first, count - first, err);
 	free(sorted);
 	return rc;
 }
 
-static int run(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
-	       struct ocs_error *err)
+static int batch_run(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
+		     struct ocs_error *err)
 {
 	const struct ocs_switch_driver *driver = change->connection->driver;
 	operation operate = add ? driver->add : driver->remove;
@@ -119,7 +119,7 @@ static int run(struct change *change, bool add, const struct ocs_patch *patches,
 			note_refusal(change, patches, err);
 			used = 1;
 		} else {
-			rc = divide(change, add, patches, used, err);
+			rc = batch_divide(change, add, patches, used, err);
 			if (rc != OCS_SWITCH_OK)
 				return rc;
 		}
@@ -130,8 +130,8 @@ static int run(struct change *change, bool add, const struct ocs_patch *patches,
 }
 
 /* After a refused delete: only patches whose ports are free may be made. */
-static size_t possible(const struct change *change, const struct ocs_switch_diff *diff,
-		       struct ocs_patch *patches)
+static size_t diff_possible(const struct change *change, const struct ocs_switch_diff *diff,
+			    struct ocs_patch *patches)
 {
 	const struct ocs_table *table = &change->expected;
 	size_t count = 0;
@@ -172,15 +172,15 @@ static int change_switch(struct change *change, struct ocs_switch_diff *diff, st
 
 	if (change->connection->description->moves)
 		drop_moved(change, diff);
-	rc = run(change, false, diff->remove, diff->nremove, err);
+	rc = batch_run(change, false, diff->remove, diff->nremove, err);
 
 	if (rc == OCS_SWITCH_OK && change->connection->nrefusals) {
 		struct ocs_patch *patches = ocs_calloc(diff->nadd + 1, sizeof(*patches));
 
-		rc = run(change, true, patches, possible(change, diff, patches), err);
+		rc = batch_run(change, true, patches, diff_possible(change, diff, patches), err);
 		free(patches);
 	} else if (rc == OCS_SWITCH_OK) {
-		rc = run(change, true, diff->add, diff->nadd, err);
+		rc = batch_run(change, true, diff->add, diff->nadd, err);
 	}
 	if (rc != OCS_SWITCH_OK || !change->connection->nrefusals)
 		return rc;
@@ -191,8 +191,8 @@ static int change_switch(struct change *change, struct ocs_switch_diff *diff, st
 }
 
 /* Names the first entry of ACTUAL that is not what EXPECTED says. */
-static int compare(const struct ocs_table *expected, const struct ocs_table *actual,
-		   struct ocs_error *err)
+static int tables_compare(const struct ocs_table *expected, const struct ocs_table *actual,
+			  struct ocs_error *err)
 {
 	int differences = 0, first = 0;
 
@@ -226,7 +226,7 @@ static int change_and_verify(struct ocs_switch_connection *connection, struct oc
 				    ocs_switch_read_table(connection, table, &why);
 	if (rc == OCS_SWITCH_OK || rc == OCS_SWITCH_DENIED) {
 		if (seen == OCS_SWITCH_OK)
-			seen = compare(&change.expected, table, &why);
+			seen = tables_compare(&change.expected, table, &why);
 		if (seen != OCS_SWITCH_OK) {
 			rc = OCS_SWITCH_UNKNOWN;
 			ocs_error_set(err, why.code, "%s", why.text);

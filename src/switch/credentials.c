@@ -18,7 +18,7 @@ void ocs_credentials_wipe(struct ocs_credentials *credentials)
 }
 
 /* TL1 has no way to write these, and a newline would start a new command. */
-static bool usable(const char *value)
+static bool value_usable(const char *value)
 {
 	if (!*value)
 		return false;
@@ -29,10 +29,10 @@ static bool usable(const char *value)
 	return true;
 }
 
-static int take(char *to, size_t size, const char *value, const char *path, int number,
-		struct ocs_error *err)
+static int value_take(char *to, size_t size, const char *value, const char *path, int number,
+		      struct ocs_error *err)
 {
-	if (strlen(value) >= size || !usable(value))
+	if (strlen(value) >= size || !value_usable(value))
 		return ocs_error_set(
 			err, OCS_USAGE,
 			"%s:%d: the value must be 1 to %zu printable ASCII characters without quotes and backslashes",
@@ -41,8 +41,8 @@ static int take(char *to, size_t size, const char *value, const char *path, int 
 	return 0;
 }
 
-static int parse(char *data, bool keys, struct ocs_credentials *credentials, const char *path,
-		 struct ocs_error *err)
+static int credentials_parse(char *data, bool keys, struct ocs_credentials *credentials,
+			     const char *path, struct ocs_error *err)
 {
 	char *line, *save = NULL;
 	int number = 0;
@@ -58,16 +58,16 @@ static int parse(char *data, bool keys, struct ocs_credentials *credentials, con
 		if (!*line || *line == '#')
 			continue;
 		if (!strncmp(line, "user=", 5)) {
-			if (take(credentials->user, sizeof(credentials->user), line + 5, path,
-				 number, err))
+			if (value_take(credentials->user, sizeof(credentials->user), line + 5, path,
+				       number, err))
 				return -1;
 		} else if (!strncmp(line, "password=", 9)) {
-			if (take(credentials->password, sizeof(credentials->password), line + 9,
-				 path, number, err))
+			if (value_take(credentials->password, sizeof(credentials->password),
+				       line + 9, path, number, err))
 				return -1;
 		} else if (keys && !strncmp(line, "key=/", 5)) {
-			if (take(credentials->key, sizeof(credentials->key), line + 4, path, number,
-				 err))
+			if (value_take(credentials->key, sizeof(credentials->key), line + 4, path,
+				       number, err))
 				return -1;
 		} else {
 			/* The line itself may be a secret: not in the sentence. */
@@ -109,7 +109,7 @@ static int read_credentials(const char *path, bool keys, struct ocs_credentials 
 	memset(credentials, 0, sizeof(*credentials));
 	if (!data)
 		return -1;
-	rc = parse(data, keys, credentials, path, err);
+	rc = credentials_parse(data, keys, credentials, path, err);
 	explicit_bzero(data, FILE_LIMIT);
 	free(data);
 	if (rc)

@@ -92,9 +92,9 @@ static int check_taken(const struct work *work, const struct ocs_table *actual,
 	return 0;
 }
 
-static int diff(struct work *work, const struct ocs_table *actual, const struct ocs_patch *remove,
-		size_t nremove, const struct ocs_patch *add, size_t nadd,
-		struct ocs_switch_diff *result, struct ocs_error *err)
+static int tables_diff(struct work *work, const struct ocs_table *actual,
+		       const struct ocs_patch *remove, size_t nremove, const struct ocs_patch *add,
+		       size_t nadd, struct ocs_switch_diff *result, struct ocs_error *err)
 {
 	for (int in = 1; in <= work->size; in++)
 		if (actual->out[in])
@@ -137,7 +137,7 @@ int ocs_switch_diff(const struct ocs_table *actual, const struct ocs_patch *remo
 	memset(result, 0, sizeof(*result));
 	result->remove = ocs_calloc(entries, sizeof(*result->remove));
 	result->add = ocs_calloc(entries, sizeof(*result->add));
-	rc = diff(&work, actual, remove, nremove, add, nadd, result, err);
+	rc = tables_diff(&work, actual, remove, nremove, add, nadd, result, err);
 	free(work.peer);
 	free(work.removed);
 	free(work.wanted);

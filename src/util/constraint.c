@@ -16,7 +16,7 @@ struct scan {
 	bool counts, bad;
 };
 
-static bool expect(struct scan *scan, char c)
+static bool character_expect(struct scan *scan, char c)
 {
 	if (*scan->at != c)
 		scan->bad = true;
@@ -36,7 +36,7 @@ static void skip_count(struct scan *scan)
 	scan->at += strspn(scan->at, "0123456789");
 }
 
-static bool word(struct scan *scan)
+static bool word_scan(struct scan *scan)
 {
 	size_t length = strcspn(scan->at, "&|,()[]*");
 	bool met = ocs_list_has(scan->have, scan->at, length);
@@ -48,12 +48,12 @@ static bool word(struct scan *scan)
 }
 
 /* Words, without groups: there are none within groups. */
-static bool group(struct scan *scan)
+static bool group_scan(struct scan *scan)
 {
-	bool met = word(scan);
+	bool met = word_scan(scan);
 
 	while (!scan->bad && *scan->at && strchr("&|,", *scan->at)) {
-		bool either = *scan->at++ == '|', next = word(scan);
+		bool either = *scan->at++ == '|', next = word_scan(scan);
 
 		met = either ? met || next : met && next;
 	}
@@ -66,16 +66,16 @@ static bool word_or_group(struct scan *scan)
 
 	if (*scan->at == '(') {
 		scan->at++;
-		met = group(scan);
-		expect(scan, ')');
+		met = group_scan(scan);
+		character_expect(scan, ')');
 	} else {
-		met = word(scan);
+		met = word_scan(scan);
 	}
 	skip_count(scan);
 	return met;
 }
 
-static bool brackets(struct scan *scan)
+static bool brackets_scan(struct scan *scan)
 {
 	bool met = false, more;
 
@@ -93,18 +93,18 @@ static bool brackets(struct scan *scan)
 			more = scan->counts = true;
 		scan->at += more;
 	} while (more && !scan->bad);
-	expect(scan, ']');
+	character_expect(scan, ']');
 	return met;
 }
 
-static bool operand(struct scan *scan)
+static bool operand_scan(struct scan *scan)
 {
-	return *scan->at == '[' ? brackets(scan) : word_or_group(scan);
+	return *scan->at == '[' ? brackets_scan(scan) : word_or_group(scan);
 }
 
-static bool evaluate(struct scan *scan)
+static bool text_evaluate(struct scan *scan)
 {
-	bool met = operand(scan);
+	bool met = operand_scan(scan);
 
 	while (!scan->bad && *scan->at) {
 		bool either = *scan->at == '|', next;
@@ -114,7 +114,7 @@ static bool evaluate(struct scan *scan)
 			break;
 		}
 		scan->at++;
-		next = operand(scan);
+		next = operand_scan(scan);
 		met = either ? met || next : met && next;
 	}
 	return met;
@@ -124,7 +124,7 @@ int ocs_constraint_alternatives(const char *wanted)
 {
 	struct scan scan = { .at = wanted };
 
-	evaluate(&scan);
+	text_evaluate(&scan);
 	if (scan.bad)
 		return -1;
 	return scan.counts ? 0 : scan.alternatives ? scan.alternatives : 1;
@@ -133,7 +133,7 @@ int ocs_constraint_alternatives(const char *wanted)
 bool ocs_constraint_meet(const char *wanted, int index, const char *have)
 {
 	struct scan scan = { .at = wanted, .have = have, .index = index };
-	bool met = evaluate(&scan);
+	bool met = text_evaluate(&scan);
 
 	return met && !scan.bad && !scan.counts && index >= 0 &&
 	       index < (scan.alternatives ? scan.alternatives : 1);

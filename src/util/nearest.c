@@ -10,7 +10,7 @@
 #define EDITS_MAX 3
 
 /* Edits between two words: insert, delete, change, swap neighbours. */
-static int distance(const char *a, const char *b)
+static int edit_distance(const char *a, const char *b)
 {
 	int row[3][WORD_MAX + 1] = { { 0 } };
 	size_t la = strlen(a), lb = strlen(b);
@@ -49,7 +49,7 @@ const char *ocs_nearest(const char *word, const char *const *names, size_t count
 		/* A word cut short ("sect") is meant, whatever is missing. */
 		int edits = length >= 3 && !strncmp(word, names[i], length) ?
 				    0 :
-				    distance(word, names[i]);
+				    edit_distance(word, names[i]);
 
 		if (edits < best) {
 			best = edits;

@@ -14,7 +14,7 @@
 
 #include "src/util/text.h"
 
-static void become(const struct ocs_program *program, int in, int out, int said)
+static void program_become(const struct ocs_program *program, int in, int out, int said)
 {
 	alarm(program->seconds);
 	dup2(in, STDIN_FILENO);
@@ -28,7 +28,7 @@ static void become(const struct ocs_program *program, int in, int out, int said)
 }
 
 /* What FD holds, closed afterwards. */
-static char *content(int fd)
+static char *descriptor_content(int fd)
 {
 	struct ocs_text text = { 0 };
 	char part[65536];
@@ -57,14 +57,14 @@ int ocs_program_run(const struct ocs_program *program, char **out, char **said)
 		child = fork();
 	}
 	if (!child)
-		become(program, in, all, other);
+		program_become(program, in, all, other);
 	if (child < 0)
 		dprintf(other, "cannot run %s: %s\n", program->words[0], strerror(errno));
 	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	*out = content(all);
+	*out = descriptor_content(all);
 	if (said)
-		*said = content(other);
+		*said = descriptor_content(other);
 	if (in >= 0)
 		close(in);
 	return status;

@@ -45,7 +45,7 @@ static int check_stat(const struct stat *st, const char *path, uid_t uid, gid_t 
 	return 0;
 }
 
-static int check(int fd, const char *path, struct ocs_error *err)
+static int file_check(int fd, const char *path, struct ocs_error *err)
 {
 	struct stat st;
 
@@ -81,7 +81,7 @@ int ocs_secret_read(const char *path, void *data, size_t size, size_t *length,
 	*length = 0;
 	if (fd < 0)
 		return ocs_error_set(err, OCS_USAGE, "%s: %s", path, strerror(errno));
-	rc = check(fd, path, err);
+	rc = file_check(fd, path, err);
 	while (!rc && got > 0 && *length < size) {
 		got = read(fd, (char *)data + *length, size - *length);
 		if (got < 0)

@@ -62,7 +62,7 @@ char *ocs_asprintf(const char *format, ...)
 	return text;
 }
 
-static void begin(struct ocs_text *text)
+static void text_begin(struct ocs_text *text)
 {
 	if (text->data)
 		return;
@@ -73,7 +73,7 @@ static void begin(struct ocs_text *text)
 
 void ocs_text_put(struct ocs_text *text, const char *bytes, size_t length)
 {
-	begin(text);
+	text_begin(text);
 	if (text->size - text->length <= length) {
 		while (text->size - text->length <= length)
 			text->size *= 2;
@@ -115,7 +115,7 @@ void ocs_text_add(struct ocs_text *text, const char *format, ...)
 	va_list args;
 	int count;
 
-	begin(text);
+	text_begin(text);
 	for (;;) {
 		size_t room = text->size - text->length;
 

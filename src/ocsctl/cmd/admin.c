@@ -16,8 +16,8 @@
 /* A read-back of every switch may take as long as the slowest of them. */
 #define RECONCILE_MS 120000
 
-static struct json_object *ask(const struct ocs_ctl_args *args, struct json_object *request,
-			       int timeout_ms, struct ocs_error *err)
+static struct json_object *ocsd_ask(const struct ocs_ctl_args *args, struct json_object *request,
+				    int timeout_ms, struct ocs_error *err)
 {
 	struct ocs_client *client;
 	struct json_object *reply;
@@ -72,7 +72,7 @@ int ocs_ctl_drain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	ocs_field_add_text(request, OCS_FIELD_KIND, kind);
 	ocs_field_add_text(request, OCS_FIELD_NAME, name);
 	add_reason(request, args->reason, strcmp(op, OCS_OP_RESUME) != 0);
-	reply = ask(args, request, OCS_CTL_CALL_MS, err);
+	reply = ocsd_ask(args, request, OCS_CTL_CALL_MS, err);
 	json_object_put(request);
 	if (!reply)
 		return -1;
@@ -98,7 +98,7 @@ int ocs_ctl_reconcile(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct json_object *request = ocs_request_new(OCS_OP_RECONCILE), *reply, *drift;
 
-	reply = ask(args, request, RECONCILE_MS, err);
+	reply = ocsd_ask(args, request, RECONCILE_MS, err);
 	json_object_put(request);
 	if (!reply)
 		return -1;

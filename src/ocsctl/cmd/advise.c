@@ -55,7 +55,7 @@ static int state_get(struct advise *a, struct ocs_error *err)
 }
 
 /* Jobs that failed are leaving by themselves. */
-static bool movable(struct json_object *job)
+static bool job_movable(struct json_object *job)
 {
 	return ocs_ctl_job_lives(job) &&
 	       strcmp(ocs_ctl_string(job, OCS_FIELD_STATE, ""), "failed") != 0;
@@ -103,7 +103,7 @@ static int jobs_get(struct advise *a, struct ocs_error *err)
 		struct json_object *job = json_object_array_get_idx(a->state.jobs, i);
 		struct ocs_placement *p = NULL;
 
-		if (movable(job))
+		if (job_movable(job))
 			rc = ocs_ctl_job_placement(job, w->section, w->placer, &p, err);
 		if (!p)
 			continue;
@@ -198,7 +198,7 @@ static int elapsed_read(struct advise *a, struct ocs_error *err)
 	return rc;
 }
 
-static const char *unit(const struct advise *a)
+static const char *unit_text(const struct advise *a)
 {
 	return a->args->elapsed ? "XPU hours" : "XPUs";
 }
@@ -248,7 +248,7 @@ static void print_json(const struct advise *a)
 		json_object_array_add(moves, move_json(a, &a->advice->moves[i]));
 	json_object_object_add(out, "moves", moves);
 	json_object_object_add(out, "cost", json_object_new_double(a->advice->cost));
-	add_text(out, "cost_unit", unit(a));
+	add_text(out, "cost_unit", unit_text(a));
 	json_object_object_add(out, "order", json_object_new_int(a->advice->order + 1));
 	json_object_object_add(out, "placement",
 			       ocs_placement_to_json(a->where.fabric, a->advice->placement));
@@ -311,7 +311,7 @@ static void print_text(const struct advise *a)
 	}
 	printf("%s could start on nodes %s if %d job%s (%.*f %s) were restarted elsewhere:\n\n",
 	       shape, nodes, advice->nmoves, advice->nmoves == 1 ? "" : "s",
-	       a->args->elapsed ? 1 : 0, advice->cost, unit(a));
+	       a->args->elapsed ? 1 : 0, advice->cost, unit_text(a));
 	free(nodes);
 	print_table(a);
 	printf("\n%s\n",

@@ -32,9 +32,10 @@ static struct json_object *request_new(const struct ocs_ctl_args *args, const ch
 }
 
 /* One attempt.  *REFUSAL is the daemon's own answer where it gave one. */
-static struct json_object *attempt(const struct ocs_ctl_args *args, const struct ocs_config *config,
-				   struct json_object *request, int timeout_ms,
-				   struct json_object **refusal, struct ocs_error *err)
+static struct json_object *request_attempt(const struct ocs_ctl_args *args,
+					   const struct ocs_config *config,
+					   struct json_object *request, int timeout_ms,
+					   struct json_object **refusal, struct ocs_error *err)
 {
 	struct ocs_client *client = ocs_ctl_connect(args, config, err);
 	struct json_object *reply;
@@ -47,9 +48,10 @@ static struct json_object *attempt(const struct ocs_ctl_args *args, const struct
 	return reply;
 }
 
-static struct json_object *insist(const struct ocs_ctl_args *args, const struct ocs_config *config,
-				  struct json_object *request, int timeout_ms,
-				  struct json_object **refusal, struct ocs_error *err)
+static struct json_object *request_insist(const struct ocs_ctl_args *args,
+					  const struct ocs_config *config,
+					  struct json_object *request, int timeout_ms,
+					  struct json_object **refusal, struct ocs_error *err)
 {
 	int64_t end = ocs_now_ns() + args->wait * 1000000000LL;
 	struct timespec pause = { .tv_nsec = PAUSE_NS };
@@ -58,10 +60,10 @@ static struct json_object *insist(const struct ocs_ctl_args *args, const struct 
 		int64_t left = (end - ocs_now_ns()) / 1000000;
 		struct json_object *reply;
 
-		reply = attempt(args, config, request,
-				args->wait && left < timeout_ms ? (left > 100 ? left : 100) :
-								  timeout_ms,
-				refusal, err);
+		reply = request_attempt(
+			args, config, request,
+			args->wait && left < timeout_ms ? (left > 100 ? left : 100) : timeout_ms,
+			refusal, err);
 		if (reply || err->code != OCS_UNREACHABLE || ocs_now_ns() + PAUSE_NS >= end)
 			return reply;
 		nanosleep(&pause, NULL);
@@ -70,9 +72,9 @@ static struct json_object *insist(const struct ocs_ctl_args *args, const struct 
 
 /* With --json the daemon's whole answer is printed, a refusal too: the prolog
  * hands it on and reads "gone" from it. */
-static int perform(const struct ocs_ctl_args *args, const char *op, int timeout_ms,
-		   const struct ocs_config *config, struct json_object **reply,
-		   struct ocs_error *err)
+static int command_perform(const struct ocs_ctl_args *args, const char *op, int timeout_ms,
+			   const struct ocs_config *config, struct json_object **reply,
+			   struct ocs_error *err)
 {
 	struct json_object *request, *refusal = NULL;
 	long job;
@@ -84,7 +86,7 @@ static int perform(const struct ocs_ctl_args *args, const char *op, int timeout_
 		json_object_put(request);
 		return -1;
 	}
-	*reply = insist(args, config, request, timeout_ms, &refusal, err);
+	*reply = request_insist(args, config, request, timeout_ms, &refusal, err);
 	json_object_put(request);
 	if (args->json && (*reply || refusal))
 		ocs_ctl_print_json(*reply ? *reply : refusal);
@@ -115,8 +117,9 @@ int ocs_ctl_apply(const struct ocs_ctl_args *args, struct ocs_error *err)
 				     " asks");
 	if (open_config(args, &config, err))
 		return -1;
-	rc = perform(args, OCS_OP_APPLY, config ? config->timeouts.prolog_ms : DEFAULT_APPLY_MS,
-		     config, &reply, err);
+	rc = command_perform(args, OCS_OP_APPLY,
+			     config ? config->timeouts.prolog_ms : DEFAULT_APPLY_MS, config, &reply,
+			     err);
 	if (!rc && !args->json)
 		printf("job %s: %lld circuits verified\n", args->operands[0],
 		       (long long)ocs_field_number(reply, OCS_FIELD_CIRCUITS, 0));
@@ -133,8 +136,9 @@ int ocs_ctl_release(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 	if (open_config(args, &config, err))
 		return -1;
-	rc = perform(args, OCS_OP_RELEASE, config ? config->timeouts.prolog_ms : DEFAULT_APPLY_MS,
-		     config, &reply, err);
+	rc = command_perform(args, OCS_OP_RELEASE,
+			     config ? config->timeouts.prolog_ms : DEFAULT_APPLY_MS, config, &reply,
+			     err);
 	pending = ocs_field_array(reply, OCS_FIELD_PENDING, NULL);
 	if (!rc && !args->json) {
 		printf("job %s: released%s%s", args->operands[0], args->node ? " by " : "",

@@ -13,7 +13,7 @@
 #include "src/util/hostlist.h"
 #include "src/util/text.h"
 
-static struct json_object *extents(const int *values)
+static struct json_object *extents_text(const int *values)
 {
 	struct json_object *array = json_object_new_array();
 
@@ -67,8 +67,8 @@ static struct json_object *section_json(const struct ocs_fabric *fabric,
 		json_object_object_add(
 			out, "xpus",
 			json_object_new_int64((int64_t)section->ncubes * section->cube_xpus));
-		json_object_object_add(out, "edge", extents(section->edge));
-		json_object_object_add(out, "tile", extents(section->tile));
+		json_object_object_add(out, "edge", extents_text(section->edge));
+		json_object_object_add(out, "tile", extents_text(section->tile));
 	} else {
 		json_object_object_add(out, "servers", json_object_new_int(section->nservers));
 		json_object_object_add(out, "degree", json_object_new_int(section->degree));

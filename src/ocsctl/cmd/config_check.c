@@ -48,7 +48,7 @@ void ocs_site_destroy(struct ocs_site *site)
 	free(site);
 }
 
-static struct json_object *sentence(const char *format, va_list list)
+static struct json_object *sentence_make(const char *format, va_list list)
 {
 	char *text = ocs_vasprintf(format, list);
 	struct json_object *json = json_object_new_string(text);
@@ -65,7 +65,7 @@ void ocs_site_find(struct ocs_site *site, bool note, const char *where, const ch
 	va_start(list, format);
 	json_object_object_add(one, "where", json_object_new_string(where));
 	json_object_object_add(one, "note", json_object_new_boolean(note));
-	json_object_object_add(one, "text", sentence(format, list));
+	json_object_object_add(one, "text", sentence_make(format, list));
 	va_end(list);
 	json_object_array_add(site->findings, one);
 	site->errors += !note;
@@ -76,7 +76,7 @@ void ocs_site_looked(struct ocs_site *site, const char *format, ...)
 	va_list list;
 
 	va_start(list, format);
-	json_object_array_add(site->looked, sentence(format, list));
+	json_object_array_add(site->looked, sentence_make(format, list));
 	va_end(list);
 }
 
@@ -240,7 +240,7 @@ static int node_xpus(const struct ocs_section *section)
 }
 
 /* The number of GPUs in a Gres list, "gpu:h100:8,nvme"; -1 without one. */
-static long gpus(const char *gres)
+static long gpus_count(const char *gres)
 {
 	while (gres && *gres) {
 		size_t length = strcspn(gres, ",");
@@ -260,7 +260,7 @@ static long gpus(const char *gres)
 }
 
 /* CPUs of a node line, 0 if it does not say. */
-static long cpus(const struct ocs_slurm_line *line)
+static long cpus_count(const struct ocs_slurm_line *line)
 {
 	static const char *const factors[] = { "Boards", "Sockets", "SocketsPerBoard",
 					       "CoresPerSocket", "ThreadsPerCore" };
@@ -285,14 +285,14 @@ static void compare_machine(struct ocs_site *site, const struct ocs_slurm_line *
 			    const struct ocs_section *section, const char *gres)
 {
 	int xpus = node_xpus(section);
-	long number = gpus(gres);
+	long number = gpus_count(gres);
 
 	if (!xpus)
 		return;
 	if (number >= 0 && number != xpus)
 		about(site, false, line, "%s have Gres=%s, but a node of section %s has %d XPUs",
 		      ocs_slurm_line_value(line, "NodeName"), gres, section->name, xpus);
-	number = cpus(line);
+	number = cpus_count(line);
 	if (number && number < xpus)
 		about(site, true, line,
 		      "%s have %ld CPUs for %d XPUs: jobs start one task a node,"

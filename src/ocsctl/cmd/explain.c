@@ -35,7 +35,7 @@ struct story {
 	bool asked;		   /* ocsd has answered */
 };
 
-static struct json_object *pick(struct json_object *list, long job)
+static struct json_object *job_pick(struct json_object *list, long job)
 {
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
 		struct json_object *one = json_object_array_get_idx(list, i);
@@ -68,13 +68,13 @@ static int story_read(struct ocs_client *client, const char *name, long job, str
 	story->replies[0] = ocs_ctl_ask(client, OCS_SHOW_JOB, name, err);
 	if (!story->replies[0])
 		return -1;
-	story->job = pick(ocs_field_array(story->replies[0], OCS_FIELD_JOBS, NULL), job);
+	story->job = job_pick(ocs_field_array(story->replies[0], OCS_FIELD_JOBS, NULL), job);
 	if (story->job && !ocs_ctl_job_lives(story->job))
 		story->job = NULL;
 	story->replies[1] = ocs_ctl_ask(client, OCS_SHOW_PENDING, name, err);
 	if (!story->replies[1])
 		return -1;
-	story->pending = pick(ocs_field_array(story->replies[1], OCS_FIELD_PENDING, NULL), job);
+	story->pending = job_pick(ocs_field_array(story->replies[1], OCS_FIELD_PENDING, NULL), job);
 	if (!story->job) {
 		story->hidden = somebody_elses(client, story->self);
 		return 0;
@@ -104,7 +104,7 @@ static void story_free(struct story *story)
 	ocs_ctl_queue_free(&story->found);
 }
 
-static bool pending(const struct story *story)
+static bool pending_reason(const struct story *story)
 {
 	/* squeue shows a flag of the job instead of its state */
 	static const char states[] = "PENDING,REQUEUED,REQUEUE_FED,REQUEUE_HOLD,SPECIAL_EXIT,"
@@ -279,7 +279,7 @@ static void print_json(const struct story *story, long job)
 
 	if (story->job)
 		state = ocs_ctl_string(story->job, OCS_FIELD_STATE, "");
-	else if (story->self && !pending(story))
+	else if (story->self && !pending_reason(story))
 		state = ocs_ctl_queued_runs(story->self) ? "running" : "ended";
 	json_object_object_add(out, "job", json_object_new_int64(job));
 	json_object_object_add(out, "state", json_object_new_string(state));
@@ -298,7 +298,7 @@ static void print_json(const struct story *story, long job)
 			json_object_new_string(ocs_shape_format(&story->waiting.shape, text)));
 	if (story->waiting.job)
 		ocs_ctl_waiting_json(&story->waiting, out);
-	if (story->self && !pending(story) && story->self->end)
+	if (story->self && !pending_reason(story) && story->self->end)
 		json_object_object_add(out, "end", json_object_new_int64(story->self->end));
 	if (in_prolog(story))
 		json_object_object_add(out, "slurm_reason",
@@ -319,7 +319,7 @@ static int slurm_read(long job, struct story *story, struct ocs_error *err)
 		return strstr(err->text, "Invalid job id") ? 0 : -1;
 	}
 	story->self = ocs_ctl_queue_find(&story->found, job);
-	if (!pending(story))
+	if (!pending_reason(story))
 		return 0;
 	return ocs_ctl_queue_read(0, &story->queue, err);
 }
@@ -335,17 +335,17 @@ static void wait_read(const struct ocs_ctl_args *args, struct story *story)
 			     &story->waiting);
 }
 
-static void tell(const struct ocs_ctl_args *args, const struct story *story, long job)
+static void story_tell(const struct ocs_ctl_args *args, const struct story *story, long job)
 {
 	if (args->json) {
 		print_json(story, job);
 		return;
 	}
-	if (story->pending || pending(story))
+	if (story->pending || pending_reason(story))
 		print_waiting(story, job);
 	if (story->job)
 		print_running(args, story, job);
-	else if (story->self && !pending(story) && !story->pending)
+	else if (story->self && !pending_reason(story) && !story->pending)
 		print_plain(story);
 }
 
@@ -400,7 +400,7 @@ int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
 	rc = client ? story_read(client, name, job, &story, err) : -1;
 	story.asked = !rc;
 	ocs_client_close(client);
-	if (pending(&story))
+	if (pending_reason(&story))
 		wait_read(args, &story);
 	if (!slurm && (story.job || story.pending))
 		fprintf(stderr, "ocsctl: slurmctld was not asked (%s): only what ocsd knows\n",
@@ -417,7 +417,7 @@ int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err)
 					   " asked (%.300s)",
 					   job, no_slurm.text);
 	} else {
-		tell(args, &story, job);
+		story_tell(args, &story, job);
 	}
 	story_free(&story);
 	return rc;

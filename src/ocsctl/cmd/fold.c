@@ -20,7 +20,7 @@ void ocs_ctl_coord_format(const struct ocs_shape *shape, long rank, char *text)
 }
 
 /* Rank of the coordinate on each XPU of every cube, or -1. */
-static long *invert(const struct ocs_ctl_where *where)
+static long *occupancy_invert(const struct ocs_ctl_where *where)
 {
 	const struct ocs_section *section = where->section;
 	size_t size = (size_t)section->ncubes * section->cube_xpus;
@@ -152,7 +152,7 @@ int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 	if (ocs_ctl_where_open(args, &where, err) || ocs_ctl_where_place(&where, err))
 		goto out;
-	ranks = invert(&where);
+	ranks = occupancy_invert(&where);
 	if (args->svg) {
 		char *svg = ocs_ctl_fold_svg(&where, ranks);
 		int failed = ocs_file_write(args->svg, svg, strlen(svg), 0644, err);

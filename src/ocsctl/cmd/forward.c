@@ -123,8 +123,8 @@ static int find_host(const struct ocs_ctl_args *args, const struct ocs_forward_h
 			     args->node, hosts->servers);
 }
 
-static int choose(const struct ocs_ctl_args *args, enum ocs_forward_backend *backend,
-		  struct ocs_error *err)
+static int backend_choose(const struct ocs_ctl_args *args, enum ocs_forward_backend *backend,
+			  struct ocs_error *err)
 {
 	if (!args->backend || !strcmp(args->backend, "auto"))
 		*backend = ocs_forward_backend_choose();
@@ -143,7 +143,7 @@ static int run_host(const struct ocs_ctl_args *args, const struct ocs_forward *f
 	enum ocs_forward_backend backend;
 	int host = find_host(args, hosts, err);
 
-	if (host < 0 || choose(args, &backend, err))
+	if (host < 0 || backend_choose(args, &backend, err))
 		return -1;
 	if (!args->dry_run)
 		return args->remove ? ocs_forward_remove(hosts, host, err) :

@@ -21,7 +21,8 @@ static void add_number(struct json_object *object, const char *name, int64_t val
 	json_object_object_add(object, name, json_object_new_int64(value));
 }
 
-static struct json_object *largest(struct ocs_placer *placer, const struct ocs_occupancy *occupancy)
+static struct json_object *shape_largest(struct ocs_placer *placer,
+					 const struct ocs_occupancy *occupancy)
 {
 	struct json_object *array = json_object_new_array();
 	char text[OCS_SHAPE_TEXT];
@@ -55,7 +56,7 @@ static struct json_object *section_room(const struct ocs_ctl_state *state,
 		add_number(out, "whole_cubes", ocs_room_whole_cubes(occupancy));
 		json_object_object_add(out, "fragmentation_percent",
 				       json_object_new_int((int)(100 * share + 0.5)));
-		json_object_object_add(out, "largest", largest(placer, occupancy));
+		json_object_object_add(out, "largest", shape_largest(placer, occupancy));
 	}
 	ocs_room_destroy(room);
 	ocs_placer_destroy(placer);
@@ -63,8 +64,8 @@ static struct json_object *section_room(const struct ocs_ctl_state *state,
 	return out;
 }
 
-static struct json_object *rooms(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
-				 struct ocs_error *err)
+static struct json_object *rooms_find(const struct ocs_ctl_state *state,
+				      const struct ocs_fabric *fabric, struct ocs_error *err)
 {
 	struct json_object *array = json_object_new_array(), *one;
 
@@ -194,7 +195,7 @@ int ocs_ctl_room_add(const struct ocs_ctl_args *args, struct ocs_client *client,
 
 	if (fabric && !ocs_ctl_state_read(client, &state, err)) {
 		json_object_object_add(reply, "out_of_service", out_of_service(&state, fabric));
-		room = rooms(&state, fabric, err);
+		room = rooms_find(&state, fabric, err);
 		ocs_ctl_state_free(&state);
 	}
 	if (room)

@@ -326,7 +326,7 @@ static char *server_signs(struct map *map, const struct ocs_section *section, in
 	return signs;
 }
 
-static void legend(FILE *out, char sign, const char *label, int servers)
+static void legend_print(FILE *out, char sign, const char *label, int servers)
 {
 	ocs_picture_sign(sign, ocs_ctl_colour(), out);
 	fprintf(out, "  %s (%d server%s)\n", label, servers, servers == 1 ? "" : "s");
@@ -348,21 +348,22 @@ static void print_servers(struct map *map, const struct ocs_section *section, FI
 	}
 	fputc('\n', out);
 	if (held['*'])
-		legend(out, '*', busy_label(map, "in use by a job without circuits"), held['*']);
+		legend_print(out, '*', busy_label(map, "in use by a job without circuits"),
+			     held['*']);
 	if (held['='])
-		legend(out, '=', OCS_CTL_RESERVED, held['=']);
+		legend_print(out, '=', OCS_CTL_RESERVED, held['=']);
 	if (held['#'])
-		legend(out, '#', "down or drained", held['#']);
+		legend_print(out, '#', "down or drained", held['#']);
 	for (int j = 0; j < map->njobs; j++)
 		if (used[j])
-			legend(out, map->jobs[j].sign, map->jobs[j].label, used[j]);
+			legend_print(out, map->jobs[j].sign, map->jobs[j].label, used[j]);
 	ocs_picture_sign('.', ocs_ctl_colour(), out);
 	fprintf(out, "  free (%d of %d servers)\n", held['.'], section->nnodes);
 	free(signs);
 	free(used);
 }
 
-static bool wanted(const struct map *map, const struct ocs_section *section)
+static bool section_wanted(const struct map *map, const struct ocs_section *section)
 {
 	return !map->args->section || !strcmp(map->args->section, section->name);
 }
@@ -375,7 +376,7 @@ static int print_text(struct map *map, FILE *out, struct ocs_error *err)
 		const struct ocs_section *section = &map->fabric->sections[i];
 		char *text;
 
-		if (!wanted(map, section))
+		if (!section_wanted(map, section))
 			continue;
 		fprintf(out, "%ssection %s\n", first ? "" : "\n", section->name);
 		first = false;
@@ -424,7 +425,7 @@ static void print_json(struct map *map, FILE *file)
 	for (int i = 0; i < map->fabric->nsections; i++) {
 		const struct ocs_section *section = &map->fabric->sections[i];
 
-		for (int k = 0; k < section->nnodes && wanted(map, section); k++) {
+		for (int k = 0; k < section->nnodes && section_wanted(map, section); k++) {
 			int node = section->first_node + k, cube = map->fabric->nodes[node].cube;
 			struct json_object *one = json_object_new_object();
 
@@ -483,7 +484,7 @@ struct drawing {
 	struct map_letters letters;
 };
 
-static int draw(void *arg, FILE *out, struct ocs_error *err)
+static int map_draw(void *arg, FILE *out, struct ocs_error *err)
 {
 	struct drawing *drawing = arg;
 	const struct ocs_ctl_args *args = drawing->args;
@@ -507,9 +508,9 @@ static int draw(void *arg, FILE *out, struct ocs_error *err)
 int ocs_ctl_map(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct drawing drawing = { .args = args };
-	int rc = args->watch ? ocs_ctl_watch(draw, &drawing, args->watch, !args->json && !args->svg,
-					     err) :
-			       draw(&drawing, stdout, err);
+	int rc = args->watch ? ocs_ctl_watch(map_draw, &drawing, args->watch,
+					     !args->json && !args->svg, err) :
+			       map_draw(&drawing, stdout, err);
 
 	free(drawing.letters.jobs);
 	return rc;

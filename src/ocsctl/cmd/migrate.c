@@ -33,8 +33,8 @@ struct migration {
 };
 
 /* "AxBxC" into three numbers of 1 to 16. */
-static int extents(const char *option, const char *text, int values[OCS_AXES],
-		   struct ocs_error *err)
+static int extents_parse(const char *option, const char *text, int values[OCS_AXES],
+			 struct ocs_error *err)
 {
 	char *copy = ocs_strdup(text), *save = NULL, *word = strtok_r(copy, "x", &save);
 	int n = 0;
@@ -55,7 +55,7 @@ static int extents(const char *option, const char *text, int values[OCS_AXES],
 			     option, text);
 }
 
-static int sizes(const struct ocs_ctl_args *args, struct migration *to, struct ocs_error *err)
+static int sizes_read(const struct ocs_ctl_args *args, struct migration *to, struct ocs_error *err)
 {
 	int edge[OCS_AXES];
 
@@ -63,8 +63,8 @@ static int sizes(const struct ocs_ctl_args *args, struct migration *to, struct o
 		return ocs_error_set(err, OCS_USAGE,
 				     "migrate: say how many XPUs a cube has:"
 				     " --cube 4x4x4");
-	if (extents("cube", args->cube, edge, err) ||
-	    extents("tile", args->tile ? args->tile : "1x1x1", to->tile, err))
+	if (extents_parse("cube", args->cube, edge, err) ||
+	    extents_parse("tile", args->tile ? args->tile : "1x1x1", to->tile, err))
 		return -1;
 	if (edge[0] != edge[1] || edge[1] != edge[2])
 		return ocs_error_set(err, OCS_USAGE,
@@ -106,7 +106,8 @@ static int add_group(struct migration *to, const struct ocs_slurm_line *line, co
 	return 0;
 }
 
-static int gather(const struct ocs_slurm_conf *conf, struct migration *to, struct ocs_error *err)
+static int nodes_gather(const struct ocs_slurm_conf *conf, struct migration *to,
+			struct ocs_error *err)
 {
 	for (size_t i = 0; i < conf->count; i++) {
 		const struct ocs_slurm_line *line = &conf->lines[i];
@@ -174,7 +175,7 @@ static char *ocs_yaml(const struct ocs_slurm_conf *conf, const struct migration 
 }
 
 /* What is printed is a file that ocs.yaml's own reader takes, or nothing. */
-static int print(const struct ocs_ctl_args *args, const char *yaml, struct ocs_error *err)
+static int yaml_print(const struct ocs_ctl_args *args, const char *yaml, struct ocs_error *err)
 {
 	struct ocs_config *config = ocs_config_parse(yaml, strlen(yaml), "ocs.yaml", err);
 
@@ -199,16 +200,16 @@ int ocs_ctl_migrate(const struct ocs_ctl_args *args, struct ocs_error *err)
 	struct ocs_slurm_conf *conf;
 	int rc;
 
-	if (sizes(args, &to, err))
+	if (sizes_read(args, &to, err))
 		return -1;
 	conf = ocs_slurm_conf_read(args->operands[0], err);
 	if (!conf)
 		return -1;
-	rc = gather(conf, &to, err);
+	rc = nodes_gather(conf, &to, err);
 	if (!rc) {
 		char *yaml = ocs_yaml(conf, &to);
 
-		rc = print(args, yaml, err);
+		rc = yaml_print(args, yaml, err);
 		free(yaml);
 	}
 	for (size_t i = 0; i < to.count; i++)

@@ -145,7 +145,7 @@ void ocs_ctl_where_json(const struct ocs_ctl_where *where)
 
 /* Nodes that are taken, whoever has them: place answers "where", map says whose and shows
  * the cubes that have nothing to do with it. */
-static char *picture(const struct ocs_ctl_where *where, bool svg)
+static char *picture_print(const struct ocs_ctl_where *where, bool svg)
 {
 	const struct ocs_section *section = where->section;
 	int *taken = ocs_calloc(section->nnodes, sizeof(*taken)), ntaken = 0, n = 0;
@@ -198,7 +198,7 @@ static bool *reserved_nodes(const struct ocs_ctl_where *where, const struct ocs_
 /* Writes the picture to PATH.  0, or -1 with ERR. */
 static int write_svg(const struct ocs_ctl_where *where, const char *path, struct ocs_error *err)
 {
-	char *svg = picture(where, true);
+	char *svg = picture_print(where, true);
 	int rc = ocs_file_write(path, svg, strlen(svg), 0644, err);
 
 	free(svg);
@@ -207,8 +207,8 @@ static int write_svg(const struct ocs_ctl_where *where, const char *path, struct
 
 /* What is free: --busy, all of a fabric that only --fabric knows, or what ocsd
  * says of the site's. */
-static int occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
-		  struct ocs_error *err)
+static int busy_occupy(const struct ocs_ctl_args *args, struct ocs_ctl_where *where,
+		       struct ocs_error *err)
 {
 	struct ocs_ctl_state state;
 	struct ocs_client *client;
@@ -249,7 +249,7 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return ocs_error_set(err, OCS_USAGE,
 				     "place: give one of --json, --nodes and"
 				     " --compact");
-	if (ocs_ctl_where_open(args, &where, err) || occupy(args, &where, err) ||
+	if (ocs_ctl_where_open(args, &where, err) || busy_occupy(args, &where, err) ||
 	    ocs_ctl_where_place(&where, err))
 		goto out;
 	if (args->svg && write_svg(&where, args->svg, err))
@@ -265,7 +265,7 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 	} else if (args->compact) {
 		puts(where.placement->compact);
 	} else {
-		char *text = picture(&where, false);
+		char *text = picture_print(&where, false);
 
 		ocs_ctl_where_summary(&where);
 		printf("\n%s", text);

@@ -89,8 +89,8 @@ static int from_fabric(const struct ocs_fabric *fabric, const struct ocs_ctl_arg
 	return 0;
 }
 
-static int fill(const struct ocs_ctl_args *args, struct ocs_plan_request *request,
-		struct ocs_error *err)
+static int request_fill(const struct ocs_ctl_args *args, struct ocs_plan_request *request,
+			struct ocs_error *err)
 {
 	memset(request, 0, sizeof(*request));
 	request->servers = args->servers;
@@ -219,9 +219,9 @@ static uint64_t *failed_masks(const struct ocs_plan_fault *faults, int count,
 	return masks;
 }
 
-static struct ocs_plan *repaired(const struct ocs_ctl_args *args,
-				 const struct ocs_plan_fault *faults, int count,
-				 struct ocs_error *err)
+static struct ocs_plan *plan_repaired(const struct ocs_ctl_args *args,
+				      const struct ocs_plan_fault *faults, int count,
+				      struct ocs_error *err)
 {
 	struct json_object *json = ocs_ctl_read_json(args->repair, err);
 	struct ocs_plan *plan, *made = NULL;
@@ -238,8 +238,8 @@ static struct ocs_plan *repaired(const struct ocs_ctl_args *args,
 	return made;
 }
 
-static int print(const struct ocs_plan *plan, const struct ocs_ctl_args *args,
-		 struct ocs_error *err)
+static int plan_print(const struct ocs_plan *plan, const struct ocs_ctl_args *args,
+		      struct ocs_error *err)
 {
 	if (args->svg) {
 		char *svg = ocs_ctl_plan_svg(plan);
@@ -261,9 +261,9 @@ static int print(const struct ocs_plan *plan, const struct ocs_ctl_args *args,
 }
 
 /* A new plan. */
-static struct ocs_plan *planned(const struct ocs_ctl_args *args,
-				const struct ocs_plan_fault *faults, int count,
-				struct ocs_error *err)
+static struct ocs_plan *plan_planned(const struct ocs_ctl_args *args,
+				     const struct ocs_plan_fault *faults, int count,
+				     struct ocs_error *err)
 {
 	struct ocs_plan_request request;
 	struct ocs_fabric *fabric = NULL;
@@ -271,7 +271,7 @@ static struct ocs_plan *planned(const struct ocs_ctl_args *args,
 	char **nodes = NULL, *demand = NULL;
 	uint64_t *failed = NULL;
 
-	if (fill(args, &request, err))
+	if (request_fill(args, &request, err))
 		return NULL;
 	if (args->fabric || args->section) {
 		fabric = ocs_ctl_fabric_open(args, err);
@@ -322,12 +322,12 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 		if (!faults)
 			return -1;
 	}
-	plan = args->repair ? repaired(args, faults, count, err) :
-			      planned(args, faults, count, err);
+	plan = args->repair ? plan_repaired(args, faults, count, err) :
+			      plan_planned(args, faults, count, err);
 	free(faults);
 	if (!plan)
 		return -1;
-	rc = print(plan, args, err);
+	rc = plan_print(plan, args, err);
 	ocs_plan_destroy(plan);
 	return rc;
 }

@@ -199,7 +199,8 @@ static int place_from(struct reserve *r, time_t start, struct ocs_ctl_obstacles 
 }
 
 /* Says who has what the shape would need, and a start that would do. */
-static void explain(struct reserve *r, struct ocs_ctl_obstacles *all, struct ocs_error *err)
+static void obstacles_explain(struct reserve *r, struct ocs_ctl_obstacles *all,
+			      struct ocs_error *err)
 {
 	struct ocs_ctl_answer answer;
 	struct ocs_text text = { 0 };
@@ -242,7 +243,7 @@ static int want_shape(struct reserve *r, struct ocs_error *err)
 	rc = place_from(r, r->start, &all, err);
 
 	if (rc && err->code == OCS_NOT_NOW)
-		explain(r, &all, err);
+		obstacles_explain(r, &all, err);
 	ocs_ctl_obstacles_free(&all);
 	for (int i = 0; !rc && i < r->where.placement->nnodes; i++)
 		r->wanted[r->where.placement->nodes[i]] = true;

@@ -241,7 +241,8 @@ static void add_room(const struct ocs_ctl_args *args, struct ocs_client *client,
 }
 
 /* Whether ocsd has what NAME names among its WHAT. */
-static bool known(struct ocs_client *client, const char *what, const char *list, const char *name)
+static bool name_known(struct ocs_client *client, const char *what, const char *list,
+		       const char *name)
 {
 	struct ocs_error ignored = { 0 };
 	struct json_object *reply = ocs_ctl_ask(client, what, name, &ignored);
@@ -252,14 +253,14 @@ static bool known(struct ocs_client *client, const char *what, const char *list,
 }
 
 /* Nothing is there for NAME.  0 if it exists all the same, or -1 with ERR. */
-static int nothing(const struct view *view, struct ocs_client *client, const char *name,
-		   struct ocs_error *err)
+static int nothing_shown(const struct view *view, struct ocs_client *client, const char *name,
+			 struct ocs_error *err)
 {
 	bool job = isdigit((unsigned char)*name);
 
 	if (!strcmp(view->what, OCS_SHOW_CIRCUIT) &&
-	    known(client, job ? OCS_SHOW_JOB : OCS_SHOW_SWITCH,
-		  job ? OCS_FIELD_JOBS : OCS_FIELD_SWITCHES, name))
+	    name_known(client, job ? OCS_SHOW_JOB : OCS_SHOW_SWITCH,
+		       job ? OCS_FIELD_JOBS : OCS_FIELD_SWITCHES, name))
 		return 0;
 	if (!strcmp(view->what, OCS_SHOW_JOB) || (!strcmp(view->what, OCS_SHOW_CIRCUIT) && job))
 		return ocs_error_set(err, OCS_ERROR,
@@ -332,7 +333,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 		keep_switch(reply, name);
 	list = reply && view ? ocs_field_array(reply, view->list, NULL) : NULL;
 	if (reply && view && name && !ocs_ctl_length(list))
-		rc = nothing(view, client, name, err);
+		rc = nothing_shown(view, client, name, err);
 	ocs_client_close(client);
 	if (!reply && ocs_ctl_for_administrators(err))
 		ocs_error_set(err, OCS_ERROR,

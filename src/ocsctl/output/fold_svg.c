@@ -41,7 +41,7 @@ struct canvas {
 };
 
 /* The middle of an XPU. */
-static void middle(const struct canvas *c, const struct ocs_xpu *xpu, int at[2])
+static void xpu_middle(const struct canvas *c, const struct ocs_xpu *xpu, int at[2])
 {
 	int x = xpu->at[0] - c->low[0], y = xpu->at[1] - c->low[1], z = xpu->at[2] - c->low[2];
 	int slot = c->slot[xpu->cube];
@@ -53,7 +53,7 @@ static void middle(const struct canvas *c, const struct ocs_xpu *xpu, int at[2])
 }
 
 /* Which layers are drawn. */
-static void crop(struct canvas *c)
+static void canvas_crop(struct canvas *c)
 {
 	const struct ocs_placement *p = c->where->placement;
 	const struct ocs_section *s = c->section;
@@ -73,7 +73,7 @@ static void crop(struct canvas *c)
 }
 
 /* Sizes that follow from the longest coordinate and the number of cubes. */
-static void measure(struct canvas *c)
+static void canvas_measure(struct canvas *c)
 {
 	const struct ocs_placement *p = c->where->placement;
 	const int *span = c->span;
@@ -100,15 +100,15 @@ static void measure(struct canvas *c)
 		c->slot[p->cubes[i]] = i;
 }
 
-static void line(struct canvas *c, const int from[2], const int to[2], int dim, bool circuit)
+static void line_draw(struct canvas *c, const int from[2], const int to[2], int dim, bool circuit)
 {
 	ocs_text_add(&c->text, "<path d=\"M%d %dL%d %d\" stroke=\"%s\"%s/>\n", from[0], from[1],
 		     to[0], to[1], colours[dim], circuit ? " stroke-dasharray=\"4 3\"" : "");
 }
 
 /* One end of a circuit: out of the box along AXIS, with the name of the cube at the other end. */
-static void stub(struct canvas *c, const struct ocs_xpu *xpu, const struct ocs_xpu *other, int axis,
-		 int dim)
+static void stub_draw(struct canvas *c, const struct ocs_xpu *xpu, const struct ocs_xpu *other,
+		      int axis, int dim)
 {
 	bool plus = xpu->at[axis] == c->section->edge[axis] - 1;
 	struct ocs_xpu corner = { .cube = xpu->cube };
@@ -116,8 +116,8 @@ static void stub(struct canvas *c, const struct ocs_xpu *xpu, const struct ocs_x
 	const int *span = c->span;
 
 	memcpy(corner.at, c->low, sizeof(corner.at));
-	middle(c, xpu, from);
-	middle(c, &corner, first);
+	xpu_middle(c, xpu, from);
+	xpu_middle(c, &corner, first);
 	memcpy(to, from, sizeof(to));
 	if (axis == 0)
 		to[1] = plus ? first[1] + (span[0] - 1) * c->step[0] + HIGH + 8 :
@@ -129,7 +129,7 @@ static void stub(struct canvas *c, const struct ocs_xpu *xpu, const struct ocs_x
 	else
 		to[0] += (plus ? 1 : -1) * (c->slant * 3 / 4),
 			to[1] += (plus ? -1 : 1) * (DEEP * 3 / 4);
-	line(c, from, to, dim, true);
+	line_draw(c, from, to, dim, true);
 	ocs_text_add(&c->text,
 		     "<text x=\"%d\" y=\"%d\" font-size=\"7\" fill=\"%s\" "
 		     "text-anchor=\"%s\">",
@@ -144,8 +144,8 @@ static void stub(struct canvas *c, const struct ocs_xpu *xpu, const struct ocs_x
 }
 
 /* The axis along which two XPUs are joined, and whether by a fixed link inside a cube. */
-static int joined(const struct ocs_section *section, const struct ocs_xpu *a,
-		  const struct ocs_xpu *b, bool *inside)
+static int xpus_joined(const struct ocs_section *section, const struct ocs_xpu *a,
+		       const struct ocs_xpu *b, bool *inside)
 {
 	int differ = -1, i;
 
@@ -162,7 +162,7 @@ static int joined(const struct ocs_section *section, const struct ocs_xpu *a,
 }
 
 /* The rank that follows RANK in dimension DIM, or -1 at the end of a line. */
-static long following(const struct ocs_shape *shape, long rank, int dim)
+static long rank_following(const struct ocs_shape *shape, long rank, int dim)
 {
 	int coord[OCS_SHAPE_DIMS], i;
 
@@ -180,7 +180,7 @@ static long following(const struct ocs_shape *shape, long rank, int dim)
 	return ocs_shape_rank(shape, coord);
 }
 
-static void links(struct canvas *c)
+static void links_draw(struct canvas *c)
 {
 	const struct ocs_placement *p = c->where->placement;
 	const struct ocs_shape *shape = &c->where->shape;
@@ -189,29 +189,29 @@ static void links(struct canvas *c)
 	for (int dim = shape->ndim - 1; dim >= 0; dim--) {
 		for (long r = 0; r < shape->xpus; r++) {
 			const struct ocs_xpu *a = &p->xpus[r], *b;
-			long next = following(shape, r, dim);
+			long next = rank_following(shape, r, dim);
 			int from[2], to[2], axis;
 			bool inside;
 
 			if (next < 0)
 				continue;
 			b = &p->xpus[next];
-			axis = joined(c->section, a, b, &inside);
-			middle(c, a, from);
-			middle(c, b, to);
+			axis = xpus_joined(c->section, a, b, &inside);
+			xpu_middle(c, a, from);
+			xpu_middle(c, b, to);
 			if (inside) {
-				line(c, from, to, dim, false);
+				line_draw(c, from, to, dim, false);
 				continue;
 			}
-			stub(c, a, b, axis, dim);
-			stub(c, b, a, axis, dim);
+			stub_draw(c, a, b, axis, dim);
+			stub_draw(c, b, a, axis, dim);
 		}
 	}
 	ocs_text_add(&c->text, "</g>\n");
 }
 
 /* XPUs of the job's nodes that the shape leaves idle. */
-static bool idle(const struct canvas *c, const struct ocs_xpu *xpu)
+static bool xpu_idle(const struct canvas *c, const struct ocs_xpu *xpu)
 {
 	const struct ocs_placement *p = c->where->placement;
 
@@ -228,13 +228,13 @@ static bool idle(const struct canvas *c, const struct ocs_xpu *xpu)
 	return false;
 }
 
-static void xpu(struct canvas *c, const struct ocs_xpu *xpu, long rank)
+static void xpu_draw(struct canvas *c, const struct ocs_xpu *xpu, long rank)
 {
 	char coord[OCS_COORD_TEXT];
 	int at[2];
 
-	middle(c, xpu, at);
-	if (rank < 0 && !idle(c, xpu)) {
+	xpu_middle(c, xpu, at);
+	if (rank < 0 && !xpu_idle(c, xpu)) {
 		ocs_text_add(&c->text, "<circle cx=\"%d\" cy=\"%d\" r=\"3\" fill=\"#cccccc\"/>\n",
 			     at[0], at[1]);
 		return;
@@ -256,14 +256,14 @@ static void xpu(struct canvas *c, const struct ocs_xpu *xpu, long rank)
 }
 
 /* The far layers first, so that near ones lie over them. */
-static void cube(struct canvas *c, int index, const long *ranks)
+static void cube_draw(struct canvas *c, int index, const long *ranks)
 {
 	const int *low = c->low, *span = c->span;
 	struct ocs_xpu one = { .cube = index };
 	int at[2];
 
 	memcpy(one.at, low, sizeof(one.at));
-	middle(c, &one, at);
+	xpu_middle(c, &one, at);
 	ocs_text_add(&c->text, "<text x=\"%d\" y=\"%d\" font-weight=\"bold\">", at[0] - c->wide / 2,
 		     at[1] - (span[2] - 1) * DEEP - HIGH - REACH);
 	ocs_text_xml(&c->text, c->section->cube_names[index]);
@@ -271,13 +271,13 @@ static void cube(struct canvas *c, int index, const long *ranks)
 	for (one.at[2] = low[2] + span[2] - 1; one.at[2] >= low[2]; one.at[2]--) {
 		for (one.at[0] = low[0]; one.at[0] < low[0] + span[0]; one.at[0]++) {
 			for (one.at[1] = low[1]; one.at[1] < low[1] + span[1]; one.at[1]++)
-				xpu(c, &one, ranks[ocs_section_bit(c->section, one.at)]);
+				xpu_draw(c, &one, ranks[ocs_section_bit(c->section, one.at)]);
 		}
 	}
 }
 
 /* What the picture shows, the dimensions and their colours, what the lines mean. */
-static void legend(struct canvas *c)
+static void legend_draw(struct canvas *c)
 {
 	const struct ocs_placement *p = c->where->placement;
 	const struct ocs_shape *shape = &c->where->shape;
@@ -342,8 +342,8 @@ char *ocs_ctl_fold_svg(const struct ocs_ctl_where *where, const long *ranks)
 	int least = 700, wide, high;
 
 	c.slot = ocs_calloc((size_t)section->ncubes, sizeof(int));
-	crop(&c);
-	measure(&c);
+	canvas_crop(&c);
+	canvas_measure(&c);
 	wide = c.across * c.box[0] + 2 * MARGIN;
 	wide = wide < least ? least : wide;
 	high = c.top + (p->ncubes + c.across - 1) / c.across * c.box[1] + MARGIN;
@@ -352,10 +352,10 @@ char *ocs_ctl_fold_svg(const struct ocs_ctl_where *where, const long *ranks)
 		     "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
 		     "<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
 		     wide, high, wide, high);
-	legend(&c);
-	links(&c);
+	legend_draw(&c);
+	links_draw(&c);
 	for (int i = 0; i < p->ncubes; i++)
-		cube(&c, p->cubes[i], ranks + (size_t)p->cubes[i] * section->cube_xpus);
+		cube_draw(&c, p->cubes[i], ranks + (size_t)p->cubes[i] * section->cube_xpus);
 	ocs_text_add(&c.text, "</svg>\n");
 	free(c.slot);
 	return ocs_text_take(&c.text);

@@ -27,7 +27,7 @@ struct point {
 };
 
 /* The place of each server on the circle. */
-static struct point *places(const struct ocs_plan *plan)
+static struct point *places_make(const struct ocs_plan *plan)
 {
 	struct point *at = ocs_calloc(plan->servers, sizeof(*at));
 	int *place = ocs_calloc(plan->servers, sizeof(int));
@@ -50,8 +50,8 @@ static struct point *places(const struct ocs_plan *plan)
 	return at;
 }
 
-static void line(struct ocs_text *text, const struct ocs_plan *plan,
-		 const struct ocs_plan_circuit *c, const struct point *at)
+static void line_draw(struct ocs_text *text, const struct ocs_plan *plan,
+		      const struct ocs_plan_circuit *c, const struct point *at)
 {
 	struct point a = at[c->a], b = at[c->b];
 	const char *colour = c->group < 0 ? EXTRA : colours[c->group % NCOLOURS];
@@ -73,7 +73,7 @@ static void line(struct ocs_text *text, const struct ocs_plan *plan,
 	ocs_text_add(text, " port %d</title></line>\n", c->b_port);
 }
 
-static void server(struct ocs_text *text, const struct ocs_plan *plan, int i, struct point at)
+static void server_draw(struct ocs_text *text, const struct ocs_plan *plan, int i, struct point at)
 {
 	double dx = (at.x - MARGIN - RADIUS) / RADIUS, dy = (at.y - MARGIN - RADIUS) / RADIUS;
 
@@ -93,7 +93,7 @@ static void server(struct ocs_text *text, const struct ocs_plan *plan, int i, st
 	ocs_text_add(text, "</text>\n");
 }
 
-static void legend(struct ocs_text *text, const struct ocs_plan *plan)
+static void legend_draw(struct ocs_text *text, const struct ocs_plan *plan)
 {
 	double y = 2 * (MARGIN + RADIUS) + 4;
 	bool extra = false;
@@ -125,7 +125,7 @@ static void legend(struct ocs_text *text, const struct ocs_plan *plan)
 char *ocs_ctl_plan_svg(const struct ocs_plan *plan)
 {
 	struct ocs_text text = { 0 };
-	struct point *at = places(plan);
+	struct point *at = places_make(plan);
 	int groups = plan->ngroups < NCOLOURS ? plan->ngroups : NCOLOURS;
 
 	ocs_text_add(&text,
@@ -141,13 +141,13 @@ char *ocs_ctl_plan_svg(const struct ocs_plan *plan)
 	/* rings on top of the rest */
 	for (int i = 0; i < plan->ncircuits; i++)
 		if (plan->circuits[i].group < 0)
-			line(&text, plan, &plan->circuits[i], at);
+			line_draw(&text, plan, &plan->circuits[i], at);
 	for (int i = 0; i < plan->ncircuits; i++)
 		if (plan->circuits[i].group >= 0)
-			line(&text, plan, &plan->circuits[i], at);
+			line_draw(&text, plan, &plan->circuits[i], at);
 	for (int i = 0; i < plan->servers; i++)
-		server(&text, plan, i, at[i]);
-	legend(&text, plan);
+		server_draw(&text, plan, i, at[i]);
+	legend_draw(&text, plan);
 	ocs_text_add(&text, "</svg>\n");
 	free(at);
 	return ocs_text_take(&text);

@@ -16,7 +16,7 @@ struct ocs_text_table {
 	bool *right;
 };
 
-static void push(struct ocs_text_table *table, char *cell)
+static void cell_push(struct ocs_text_table *table, char *cell)
 {
 	if (table->count == table->size) {
 		table->size = table->size ? 2 * table->size : 64;
@@ -39,7 +39,7 @@ struct ocs_text_table *ocs_text_table_create(const char *columns)
 		table->right[i] = *columns == '>';
 		columns += table->right[i];
 		length = strcspn(columns, "|");
-		push(table, ocs_asprintf("%.*s", (int)length, columns));
+		cell_push(table, ocs_asprintf("%.*s", (int)length, columns));
 		columns += length + 1;
 	}
 	return table;
@@ -58,7 +58,7 @@ void ocs_text_table_destroy(struct ocs_text_table *table)
 
 void ocs_text_table_add(struct ocs_text_table *table, const char *cell)
 {
-	push(table, ocs_strdup(cell && *cell ? cell : "-"));
+	cell_push(table, ocs_strdup(cell && *cell ? cell : "-"));
 }
 
 void ocs_text_table_format(struct ocs_text_table *table, const char *format, ...)

@@ -29,16 +29,16 @@ struct watch {
 	char seen[16]; /* when it was drawn */
 };
 
-static void say(const char *text)
+static void terminal_say(const char *text)
 {
 	/* A terminal that is gone needs no tidying up. */
 	if (write(STDOUT_FILENO, text, strlen(text)) < 0)
 		return;
 }
 
-static void end(int number)
+static void signal_end(int number)
 {
-	say(LEAVE);
+	terminal_say(LEAVE);
 	if (number == SIGINT)
 		_exit(0);
 	signal(number, SIG_DFL);
@@ -51,9 +51,9 @@ static void pause_here(int number)
 	int old = errno;
 
 	(void)number;
-	say(LEAVE);
+	terminal_say(LEAVE);
 	raise(SIGSTOP);
-	say(ENTER);
+	terminal_say(ENTER);
 	/* Where this came between a picture and the rest after it, nothing else would draw. */
 	raise(SIGWINCH);
 	errno = old;
@@ -61,7 +61,7 @@ static void pause_here(int number)
 
 static void signals_set(void)
 {
-	struct sigaction action = { .sa_handler = end };
+	struct sigaction action = { .sa_handler = signal_end };
 	sigset_t resized;
 
 	sigaction(SIGINT, &action, NULL);
@@ -78,7 +78,7 @@ static void signals_set(void)
 }
 
 /* Until it is time for the next picture, or the screen has another size. */
-static void rest(const struct watch *w)
+static void watch_rest(const struct watch *w)
 {
 	struct timespec left = { .tv_sec = w->seconds };
 	sigset_t resized;
@@ -92,7 +92,7 @@ static void rest(const struct watch *w)
 	sigtimedwait(&resized, NULL, &left);
 }
 
-static int rows(void)
+static int terminal_rows(void)
 {
 	struct winsize size;
 
@@ -126,7 +126,7 @@ static void screen_draw(const struct watch *w)
 	const char *line = w->picture ? w->picture : "";
 	const char *on = !ocs_ctl_colour() ? "" : w->fault ? "\033[1;31m" : "\033[2m";
 	struct ocs_text t = { 0 };
-	int room = rows() - 1, more = 0;
+	int room = terminal_rows() - 1, more = 0;
 	char *head;
 
 	head = w->fault ? ocs_asprintf("%s%s%s%s", on, w->seen, *w->seen ? ": " : "", w->fault) :
@@ -198,7 +198,7 @@ int ocs_ctl_watch(ocs_ctl_draw *draw, void *arg, long seconds, bool screen, stru
 			break;
 		if (w.terminal && !entered) {
 			signals_set();
-			say(ENTER);
+			terminal_say(ENTER);
 			entered = true;
 		}
 		if (w.terminal)
@@ -209,10 +209,10 @@ int ocs_ctl_watch(ocs_ctl_draw *draw, void *arg, long seconds, bool screen, stru
 			printf("%s%s", w.picture, w.screen ? "\n" : "");
 		if (fflush(stdout))
 			break;
-		rest(&w);
+		watch_rest(&w);
 	}
 	if (entered)
-		say(LEAVE);
+		terminal_say(LEAVE);
 	free(w.picture);
 	free(w.fault);
 	return rc;

@@ -72,7 +72,7 @@ void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
 }
 
 /* Nodes of one state that no job on the list has; the caller frees the host list. */
-static char *nobodys(const struct ocs_ctl_obstacles *all, const struct ocs_ctl_nodes *group)
+static char *nodes_unowned(const struct ocs_ctl_obstacles *all, const struct ocs_ctl_nodes *group)
 {
 	char **left = ocs_calloc((size_t)group->nnames + 1, sizeof(*left)), *list;
 	size_t kept = 0;
@@ -145,7 +145,7 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 			free(why);
 		} else if (hidden && ocs_ctl_nodes_used(one)) {
 			/* Somebody has them, but squeue does not say so to this user. */
-			char *nodes = nobodys(all, one);
+			char *nodes = nodes_unowned(all, one);
 
 			name_it(ocs_ctl_obstacle_add(all, OCS_BY_HIDDEN, nodes), nodes, "", 0);
 			free(nodes);

@@ -163,7 +163,7 @@ static void node_hold(struct search *s, int node, int by)
 }
 
 /* Obstacle INDEX goes, or comes back.  Switches count from the next rebuild on. */
-static void put(struct search *s, int index, bool there)
+static void node_put(struct search *s, int index, bool there)
 {
 	const struct ocs_ctl_obstacle *one = &s->all->list[index];
 
@@ -175,7 +175,7 @@ static void put(struct search *s, int index, bool there)
 }
 
 /* Everything anew, from what is there. */
-static void rebuild(struct search *s)
+static void occupancy_rebuild(struct search *s)
 {
 	const struct ocs_section *section = s->all->section;
 
@@ -201,7 +201,7 @@ static void rebuild(struct search *s)
 	}
 }
 
-static bool fits(struct search *s)
+static bool shape_fits(struct search *s)
 {
 	struct ocs_placement *placement;
 
@@ -215,7 +215,7 @@ static bool fits(struct search *s)
 	return placement;
 }
 
-static bool spent(const struct search *s)
+static bool time_spent(const struct search *s)
 {
 	return s->tests > TESTS_MAX || ocs_now_ns() - s->began > SPEND_NS;
 }
@@ -234,20 +234,20 @@ static int by_end(const void *left, const void *right, void *list)
 }
 
 /* Whether there is room without the K of ORDER that CHOSEN names. */
-static bool without(struct search *s, const int *order, const int *chosen, int k)
+static bool obstacles_without(struct search *s, const int *order, const int *chosen, int k)
 {
 	bool fit;
 
 	for (int i = 0; i < k; i++)
-		put(s, order[chosen[i]], false);
-	fit = fits(s);
+		node_put(s, order[chosen[i]], false);
+	fit = shape_fits(s);
 	for (int i = 0; i < k; i++)
-		put(s, order[chosen[i]], true);
+		node_put(s, order[chosen[i]], true);
 	return fit;
 }
 
 /* Nodes that any K of the first LIMIT of ORDER can free at most. */
-static long most(const struct search *s, const int *order, int limit, int k)
+static long obstacles_most(const struct search *s, const int *order, int limit, int k)
 {
 	long best[64] = { 0 }, sum = 0;
 
@@ -282,9 +282,9 @@ static bool try_last(struct search *s, const int *order, int last, int k, int *c
 	for (;;) {
 		int at = free - 1;
 
-		if (without(s, order, chosen, k))
+		if (obstacles_without(s, order, chosen, k))
 			return true;
-		if (spent(s))
+		if (time_spent(s))
 			return false;
 		while (at >= 0 && chosen[at] == last - (free - at))
 			at--;
@@ -298,16 +298,17 @@ static bool try_last(struct search *s, const int *order, int last, int k, int *c
 
 /* Whether fewer than MAX of the N in ORDER are enough: how many, in CHOSEN, 0 if not.  All
  * of them stand in the way before and after. */
-static int fewer(struct search *s, const int *order, int n, int max, int *chosen, bool *complete)
+static int obstacles_fewer(struct search *s, const int *order, int n, int max, int *chosen,
+			   bool *complete)
 {
 	*complete = true;
 	for (int k = 1; k < max && k <= 63; k++) {
-		if (s->free + most(s, order, n, k) < s->need)
+		if (s->free + obstacles_most(s, order, n, k) < s->need)
 			continue;
 		for (int last = k - 1; last < n; last++) {
 			if (try_last(s, order, last, k, chosen))
 				return k;
-			if (spent(s)) {
+			if (time_spent(s)) {
 				*complete = false;
 				return 0;
 			}
@@ -335,26 +336,26 @@ static void choose_ends(struct search *s, struct ocs_ctl_answer *answer)
 		int middle = (low + high) / 2;
 
 		for (int i = 0; i < n; i++)
-			put(s, order[i], i >= middle);
-		if (fits(s))
+			node_put(s, order[i], i >= middle);
+		if (shape_fits(s))
 			high = middle;
 		else
 			low = middle + 1;
 	}
 	for (int i = 0; i < n; i++)
-		put(s, order[i], i >= high);
+		node_put(s, order[i], i >= high);
 	for (int i = high - 1; i >= 0; i--) {
-		put(s, order[i], true);
-		if (!fits(s))
-			put(s, order[i], false);
+		node_put(s, order[i], true);
+		if (!shape_fits(s))
+			node_put(s, order[i], false);
 	}
 	answer->ends = ocs_calloc((size_t)n + 1, sizeof(*answer->ends));
 	for (int i = 0; i < n; i++) {
 		if (!s->there[order[i]])
 			answer->ends[answer->nends++] = order[i];
-		put(s, order[i], true);
+		node_put(s, order[i], true);
 	}
-	k = fewer(s, order, n, answer->nends, chosen, &answer->complete);
+	k = obstacles_fewer(s, order, n, answer->nends, chosen, &answer->complete);
 	if (k) {
 		for (int i = 0; i < k; i++)
 			answer->ends[i] = order[chosen[i]];
@@ -373,16 +374,16 @@ static int choose_lasting(struct search *s, int *chosen)
 
 	for (int i = 0; i < s->all->count; i++)
 		s->there[i] &= ends_by_itself(&s->all->list[i]);
-	rebuild(s);
-	if (!fits(s)) {
+	occupancy_rebuild(s);
+	if (!shape_fits(s)) {
 		n = -1;
 	} else {
 		for (int i = 0; i < s->all->count; i++) {
 			if (ends_by_itself(&s->all->list[i]))
 				continue;
 			s->there[i] = true;
-			rebuild(s);
-			if (fits(s))
+			occupancy_rebuild(s);
+			if (shape_fits(s))
 				continue;
 			s->there[i] = false;
 			chosen[n++] = i;
@@ -390,7 +391,7 @@ static int choose_lasting(struct search *s, int *chosen)
 	}
 	for (int i = 0; i < s->all->count; i++)
 		s->there[i] |= !ends_by_itself(&s->all->list[i]);
-	rebuild(s);
+	occupancy_rebuild(s);
 	return n;
 }
 
@@ -400,10 +401,10 @@ static void ends_there(struct search *s, bool there)
 		if (ends_by_itself(&s->all->list[i]))
 			s->there[i] = there;
 	}
-	rebuild(s);
+	occupancy_rebuild(s);
 }
 
-static void ask(struct search *s, struct ocs_ctl_answer *answer)
+static void search_ask(struct search *s, struct ocs_ctl_answer *answer)
 {
 	size_t size = (size_t)s->all->count + 1;
 	int n;
@@ -411,7 +412,7 @@ static void ask(struct search *s, struct ocs_ctl_answer *answer)
 	answer->lasting = ocs_calloc(size, sizeof(int));
 	answer->instead = ocs_calloc(size, sizeof(int));
 	ends_there(s, false);
-	answer->possible = fits(s);
+	answer->possible = shape_fits(s);
 	if (!answer->possible) {
 		answer->nlasting = choose_lasting(s, answer->lasting);
 		answer->possible = answer->nlasting >= 0;
@@ -419,14 +420,14 @@ static void ask(struct search *s, struct ocs_ctl_answer *answer)
 			answer->nlasting = 0;
 	}
 	ends_there(s, true);
-	answer->now = fits(s);
+	answer->now = shape_fits(s);
 	if (answer->now || !answer->possible)
 		return;
 	n = choose_lasting(s, answer->instead);
 	answer->ninstead = n > 0 ? n : 0;
 	for (int i = 0; i < answer->nlasting; i++)
 		s->there[answer->lasting[i]] = false;
-	rebuild(s);
+	occupancy_rebuild(s);
 	choose_ends(s, answer);
 }
 
@@ -446,7 +447,7 @@ void ocs_ctl_obstacles_ask(struct ocs_ctl_obstacles *all, struct ocs_ctl_answer 
 	for (int i = 0; i < all->count; i++)
 		s.there[i] = true;
 	if (s.need >= 0)
-		ask(&s, answer);
+		search_ask(&s, answer);
 	free(s.there);
 	free(s.held);
 	ocs_occupancy_destroy(s.occupancy);

@@ -41,7 +41,7 @@ static void environment_clean(void)
 }
 
 /* The first line of SAID that is a complaint, without the names of programs before it. */
-static const char *complaint(char *said)
+static const char *complaint_text(char *said)
 {
 	char *line = said + strspn(said, "\n"), *mark = strstr(said, "error: ");
 
@@ -80,7 +80,7 @@ char *ocs_ctl_slurm_ask(char *const *words, unsigned seconds, struct ocs_error *
 		ocs_error_set(err, OCS_UNREACHABLE, "%s: Slurm does not answer within %u s",
 			      words[0], seconds);
 	} else if (status) {
-		const char *why = complaint(said);
+		const char *why = complaint_text(said);
 		bool named = !strncmp(why, "cannot run ", 11);
 
 		ocs_error_set(err, OCS_ERROR, "%s%s%s", named ? "" : words[0], named ? "" : ": ",
@@ -109,17 +109,17 @@ static char *next_line(char **at)
 	return line;
 }
 
-static bool nothing(const char *text)
+static bool text_nothing(const char *text)
 {
 	return !*text || !strcmp(text, "(null)") || !strcmp(text, "N/A") || !strcmp(text, "n/a");
 }
 
-static char *value(const char *text)
+static char *value_copy(const char *text)
 {
-	return ocs_strdup(nothing(text) ? "" : text);
+	return ocs_strdup(text_nothing(text) ? "" : text);
 }
 
-static long number(const char *text)
+static long number_parse(const char *text)
 {
 	long n;
 
@@ -139,7 +139,7 @@ static char *field_find(const char *line, const char *key)
 			continue;
 		at += length + 1;
 		text = ocs_asprintf("%.*s", (int)strcspn(at, " \n"), at);
-		if (!nothing(text))
+		if (!text_nothing(text))
 			return text;
 		free(text);
 		return NULL;
@@ -148,7 +148,7 @@ static char *field_find(const char *line, const char *key)
 }
 
 /* The words of KEY="..." in such a line, "" if there are none. */
-static char *quoted(const char *line, const char *key)
+static char *field_quoted(const char *line, const char *key)
 {
 	char *begin = ocs_asprintf(" %s=\"", key);
 	const char *at = strstr(line, begin);
@@ -158,7 +158,7 @@ static char *quoted(const char *line, const char *key)
 	return ocs_asprintf("%.*s", (int)strcspn(at, "\"\n"), at);
 }
 
-static char *field(const char *line, const char *key)
+static char *field_copy(const char *line, const char *key)
 {
 	char *text = field_find(line, key);
 
@@ -167,8 +167,8 @@ static char *field(const char *line, const char *key)
 
 static time_t field_time(const char *line, const char *key)
 {
-	char *text = field(line, key);
-	time_t when = number(text);
+	char *text = field_copy(line, key);
+	time_t when = number_parse(text);
 
 	free(text);
 	return when;
@@ -176,7 +176,7 @@ static time_t field_time(const char *line, const char *key)
 
 /* Cuts LINE at its bars into COUNT columns; the last keeps the rest.  False if there are
  * fewer. */
-static bool columns(char *line, char **at, int count)
+static bool columns_split(char *line, char **at, int count)
 {
 	for (int i = 0; i < count; i++) {
 		at[i] = line;
@@ -211,25 +211,25 @@ static int lines_read(char *const *words, unsigned seconds, void (*take)(char *l
 
 static void queued_fill(struct ocs_ctl_queued *job, char **at)
 {
-	job->job = number(at[0]);
-	job->state = value(at[1]);
-	job->user = value(at[2]);
-	job->partition = value(at[3]);
-	job->priority = number(at[4]);
-	job->start = number(at[5]);
-	job->end = number(at[6]);
-	job->nodes = value(at[7]);
-	job->dependency = value(at[8]);
-	job->reservation = value(at[9]);
-	job->wanted = value(at[10]);
-	job->excluded = value(at[11]);
-	job->planned = value(at[12]);
-	job->node_count = number(at[13]);
+	job->job = number_parse(at[0]);
+	job->state = value_copy(at[1]);
+	job->user = value_copy(at[2]);
+	job->partition = value_copy(at[3]);
+	job->priority = number_parse(at[4]);
+	job->start = number_parse(at[5]);
+	job->end = number_parse(at[6]);
+	job->nodes = value_copy(at[7]);
+	job->dependency = value_copy(at[8]);
+	job->reservation = value_copy(at[9]);
+	job->wanted = value_copy(at[10]);
+	job->excluded = value_copy(at[11]);
+	job->planned = value_copy(at[12]);
+	job->node_count = number_parse(at[13]);
 	job->limit = ocs_ctl_duration_parse(at[14], NULL);
 	if (job->limit < 0)
 		job->limit = 0;
-	job->licences = value(at[15]);
-	job->reason = value(at[16]);
+	job->licences = value_copy(at[15]);
+	job->reason = value_copy(at[16]);
 	if (!strncmp(job->planned, "(null)", 6))
 		*job->planned = '\0';
 }
@@ -239,7 +239,7 @@ static void queued_take(char *line, void *all)
 	struct ocs_ctl_queue *queue = all;
 	char *at[COLUMNS];
 
-	if (!columns(line, at, COLUMNS))
+	if (!columns_split(line, at, COLUMNS))
 		return;
 	LIST_GROW(queue->jobs, queue->count);
 	queued_fill(&queue->jobs[queue->count++], at);
@@ -313,10 +313,10 @@ static void partition_take(char *line, void *all)
 		return;
 	LIST_GROW(partitions->list, partitions->count);
 	one = &partitions->list[partitions->count++];
-	one->name = field(line, "PartitionName");
-	one->nodes = field(line, "Nodes");
-	tier = field(line, "PriorityTier");
-	one->tier = number(tier);
+	one->name = field_copy(line, "PartitionName");
+	one->nodes = field_copy(line, "Nodes");
+	tier = field_copy(line, "PriorityTier");
+	one->tier = number_parse(tier);
 	free(tier);
 }
 
@@ -347,11 +347,11 @@ static void reservation_take(char *line, void *all)
 		return;
 	LIST_GROW(reservations->list, reservations->count);
 	one = &reservations->list[reservations->count++];
-	one->name = field(line, "ReservationName");
-	one->nodes = field(line, "Nodes");
-	one->users = field(line, "Users");
-	one->accounts = field(line, "Accounts");
-	one->flags = field(line, "Flags");
+	one->name = field_copy(line, "ReservationName");
+	one->nodes = field_copy(line, "Nodes");
+	one->users = field_copy(line, "Users");
+	one->accounts = field_copy(line, "Accounts");
+	one->flags = field_copy(line, "Flags");
 	one->start = field_time(line, "StartTime");
 	one->end = field_time(line, "EndTime");
 }
@@ -386,7 +386,7 @@ static void place_take(char *line, void *all)
 	if (!topology)
 		return;
 	LIST_GROW(places->list, places->count);
-	places->list[places->count].node = field(line, "NodeName");
+	places->list[places->count].node = field_copy(line, "NodeName");
 	places->list[places->count++].topology = topology;
 }
 
@@ -416,10 +416,10 @@ static void part_take(char *line, void *all)
 
 	if (!one.cube && !one.sw)
 		return;
-	one.section = field(line, "Section");
-	one.nodes = field(line, "Nodes");
-	one.state = field(line, "State");
-	one.reason = quoted(line, "Reason");
+	one.section = field_copy(line, "Section");
+	one.nodes = field_copy(line, "Nodes");
+	one.state = field_copy(line, "State");
+	one.reason = field_quoted(line, "Reason");
 	LIST_GROW(parts->list, parts->count);
 	parts->list[parts->count++] = one;
 }
@@ -452,14 +452,14 @@ static void group_take(char *line, void *all)
 	struct ocs_ctl_nodes *one;
 	char *at[3];
 
-	if (!columns(line, at, 3))
+	if (!columns_split(line, at, 3))
 		return;
 	LIST_GROW(groups->list, groups->count);
 	one = &groups->list[groups->count++];
 	one->silent = strchr(at[0], '*');
 	at[0][strcspn(at[0], "*~#!%$@^-+")] = '\0';
-	one->state = value(at[0]);
-	one->nodes = value(at[1]);
+	one->state = value_copy(at[0]);
+	one->nodes = value_copy(at[1]);
 	one->reason = ocs_strdup(strcmp(at[2], "none") ? at[2] : "");
 	one->names = NULL;
 	one->nnames = ocs_hostlist_expand(one->nodes, NAMES_MAX, &one->names, NULL);
@@ -498,7 +498,7 @@ static void features_take(char *line, void *all)
 	struct wanted *wanted = all;
 	char *at[2];
 
-	if (!columns(line, at, 2))
+	if (!columns_split(line, at, 2))
 		return;
 	for (int i = 0; i < wanted->count; i++) {
 		struct ocs_text *nodes = &wanted->nodes[i];

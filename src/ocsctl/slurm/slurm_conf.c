@@ -36,7 +36,7 @@ static void free_line(struct ocs_slurm_line *line)
 }
 
 /* TEXT without its comment and the blanks before it; \# is a plain one. */
-static void strip(char *text)
+static void text_strip(char *text)
 {
 	char *in = text, *out = text;
 
@@ -50,7 +50,7 @@ static void strip(char *text)
 	*out = '\0';
 }
 
-static int pairs(struct ocs_slurm_line *line, const char *text, struct ocs_error *err)
+static int pairs_parse(struct ocs_slurm_line *line, const char *text, struct ocs_error *err)
 {
 	while (*text) {
 		const char *key = text, *value;
@@ -89,7 +89,7 @@ static int pairs(struct ocs_slurm_line *line, const char *text, struct ocs_error
 }
 
 /* The file that an Include names: relative to slurm.conf's folder, %c the cluster. */
-static char *included(const struct ocs_slurm_conf *conf, const char *name)
+static char *file_included(const struct ocs_slurm_conf *conf, const char *name)
 {
 	const char *slash = strrchr(conf->path, '/');
 	const char *cluster = ocs_slurm_conf_value(conf, "ClusterName", NULL);
@@ -114,12 +114,12 @@ static int one_line(struct ocs_slurm_conf *conf, char *text, const char *file, i
 	struct ocs_slurm_line line = { .file = file, .number = number };
 	int rc;
 
-	strip(text);
+	text_strip(text);
 	text += strspn(text, " \t\r");
 	if (!*text)
 		return 0;
 	if (!strncasecmp(text, "include", 7) && isspace((unsigned char)text[7])) {
-		char *path = included(conf, text + 7 + strspn(text + 7, " \t"));
+		char *path = file_included(conf, text + 7 + strspn(text + 7, " \t"));
 
 		rc = read_file(conf, path, depth + 1, err);
 		if (rc)
@@ -127,7 +127,7 @@ static int one_line(struct ocs_slurm_conf *conf, char *text, const char *file, i
 		free(path);
 		return rc;
 	}
-	if (pairs(&line, text, err)) {
+	if (pairs_parse(&line, text, err)) {
 		free_line(&line);
 		return -1;
 	}

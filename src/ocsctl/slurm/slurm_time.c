@@ -14,7 +14,7 @@
 #define SECONDS_MAX (100L * 366 * 86400)
 
 /* The number at *AT, and moves on.  -1 if there is none, or more than MAX. */
-static long number(const char **at, long max)
+static long number_parse(const char **at, long max)
 {
 	size_t length = strspn(*at, "0123456789");
 	char word[16];
@@ -39,11 +39,11 @@ long ocs_ctl_duration_parse(const char *text, struct ocs_error *err)
 	if (!strcasecmp(text, "unlimited") || !strcasecmp(text, "infinite"))
 		return 0;
 	if (dash) {
-		days = number(&at, 36600);
+		days = number_parse(&at, 36600);
 		good = days >= 0 && *at++ == '-';
 	}
 	while (good && n < 3) {
-		part[n] = number(&at, SECONDS_MAX);
+		part[n] = number_parse(&at, SECONDS_MAX);
 		good = part[n++] >= 0;
 		if (*at != ':')
 			break;
@@ -66,7 +66,7 @@ long ocs_ctl_duration_parse(const char *text, struct ocs_error *err)
 }
 
 /* "+90", "+2hours" in seconds, or -1. */
-static long offset(const char *text)
+static long zone_offset(const char *text)
 {
 	static const struct {
 		const char *name;
@@ -76,7 +76,7 @@ static long offset(const char *text)
 		{ "days", 86400 }, { "weeks", 604800 },
 	};
 	const char *at = text + 1;
-	long value = number(&at, SECONDS_MAX);
+	long value = number_parse(&at, SECONDS_MAX);
 
 	if (*text != '+' || value < 0)
 		return -1;
@@ -91,7 +91,7 @@ static long offset(const char *text)
 }
 
 /* What is left of TEXT after FORMAT must be nothing; numbers out of range are refused. */
-static bool matches(const char *text, const char *format, struct tm *tm)
+static bool format_matches(const char *text, const char *format, struct tm *tm)
 {
 	const char *rest = strptime(text, format, tm);
 
@@ -106,7 +106,7 @@ int ocs_ctl_moment_parse(const char *text, time_t now, time_t *moment, struct oc
 	long later;
 
 	if (!strncasecmp(text, "now", 3)) {
-		later = text[3] ? offset(text + 3) : 0;
+		later = text[3] ? zone_offset(text + 3) : 0;
 		if (later < 0)
 			goto bad;
 		*moment = now + later;
@@ -116,7 +116,7 @@ int ocs_ctl_moment_parse(const char *text, time_t now, time_t *moment, struct oc
 		int day;
 
 		memset(&tm, 0, sizeof(tm));
-		if (!matches(text, dated[i], &tm))
+		if (!format_matches(text, dated[i], &tm))
 			continue;
 		tm.tm_isdst = -1;
 		day = tm.tm_mday;
@@ -129,7 +129,7 @@ int ocs_ctl_moment_parse(const char *text, time_t now, time_t *moment, struct oc
 	for (size_t i = 0; i < sizeof(timed) / sizeof(*timed); i++) {
 		localtime_r(&now, &tm);
 		tm.tm_sec = 0;
-		if (!matches(text, timed[i], &tm))
+		if (!format_matches(text, timed[i], &tm))
 			continue;
 		tm.tm_isdst = -1;
 		*moment = mktime(&tm);

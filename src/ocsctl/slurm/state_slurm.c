@@ -17,7 +17,7 @@ static void add_text(struct json_object *object, const char *name, const char *t
 }
 
 /* The word that slurmctld uses towards ocsd. */
-static const char *word(const struct ocs_ctl_nodes *group)
+static const char *state_word(const struct ocs_ctl_nodes *group)
 {
 	if (!strncmp(group->state, "drain", 5))
 		return "drained";
@@ -41,7 +41,7 @@ static int nodes_read(struct json_object *nodes, struct ocs_error *err)
 		for (int k = 0; k < group->nnames; k++) {
 			struct json_object *one = json_object_new_object();
 
-			add_text(one, OCS_FIELD_STATE, word(group));
+			add_text(one, OCS_FIELD_STATE, state_word(group));
 			json_object_object_add(nodes, group->names[k], one);
 		}
 	}

@@ -17,7 +17,7 @@
 
 /* ---- what Slurm says ---- */
 
-static bool begins(const char *text, const char *with)
+static bool text_begins(const char *text, const char *with)
 {
 	return !strncmp(text, with, strlen(with));
 }
@@ -31,7 +31,8 @@ static bool for_nodes(const char *reason)
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		/* a longer word is one that a later Slurm has */
-		if (begins(reason, words[i]) && !isalnum((unsigned char)reason[strlen(words[i])]))
+		if (text_begins(reason, words[i]) &&
+		    !isalnum((unsigned char)reason[strlen(words[i])]))
 			return true;
 	}
 	return !*reason;
@@ -45,13 +46,14 @@ static bool a_sentence(const char *reason)
 
 static bool a_limit(const char *reason)
 {
-	return begins(reason, "QOS") || begins(reason, "Assoc") || begins(reason, "Max");
+	return text_begins(reason, "QOS") || text_begins(reason, "Assoc") ||
+	       text_begins(reason, "Max");
 }
 
 /* A job that waits for a repair has that reason as well, for an instant. */
 static bool for_licences(const struct ocs_ctl_queued *job)
 {
-	return begins(job->reason, "Licenses") && *job->licences;
+	return text_begins(job->reason, "Licenses") && *job->licences;
 }
 
 /* The job's own reason, where it is not about nodes; the caller frees it. */
@@ -64,33 +66,33 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 		return ocs_asprintf("it can never start: what it depends on (%s) did not happen;"
 				    " scancel %ld",
 				    job->dependency, job->job);
-	if (begins(r, "Dependency"))
+	if (text_begins(r, "Dependency"))
 		return ocs_asprintf("it depends on other jobs: %s", job->dependency);
-	if (begins(r, "JobHeldUser"))
+	if (text_begins(r, "JobHeldUser"))
 		return ocs_asprintf("its user holds it; scontrol release %ld", job->job);
-	if (begins(r, "JobHeldAdmin"))
+	if (text_begins(r, "JobHeldAdmin"))
 		return ocs_asprintf("an administrator holds it");
-	if (begins(r, "BeginTime"))
+	if (text_begins(r, "BeginTime"))
 		return ocs_asprintf("it is not to start before %s",
 				    ocs_ctl_moment_format(job->start, "its --begin", start));
 	/* for a reason of Slurm's, of a failed prolog or of ours */
 	if (!job->priority)
 		return ocs_asprintf("it is held%s%s%s; scontrol release %ld", *r ? " (" : "", r,
 				    *r ? ")" : "", job->job);
-	if (begins(r, "PartitionTimeLimit"))
+	if (text_begins(r, "PartitionTimeLimit"))
 		return ocs_asprintf("its time limit is beyond that of partition %s",
 				    job->partition);
-	if (begins(r, "PartitionDown") || begins(r, "PartitionInactive"))
+	if (text_begins(r, "PartitionDown") || text_begins(r, "PartitionInactive"))
 		return ocs_asprintf("partition %s starts no jobs at the moment", job->partition);
-	if (begins(r, "Reservation"))
+	if (text_begins(r, "Reservation"))
 		return ocs_asprintf("its reservation %s has not begun", job->reservation);
 	if (for_licences(job))
 		return ocs_asprintf("it waits for licences: %s", job->licences);
 	if (a_limit(r))
 		return ocs_asprintf("a limit of its account, QOS or user: %s", r);
-	if (begins(r, "ReqNodeNotAvail"))
+	if (text_begins(r, "ReqNodeNotAvail"))
 		return ocs_asprintf("nodes that it asks for are not available (%s)", r);
-	if (begins(r, "Nodes_required") || begins(r, "Nodes required"))
+	if (text_begins(r, "Nodes_required") || text_begins(r, "Nodes required"))
 		return ocs_asprintf(
 			"nodes that it needs are down, drained or kept for a partition of"
 			" higher priority");
@@ -105,7 +107,7 @@ static char *slurm_says(const struct ocs_ctl_queued *job)
 static bool waits_for_nodes(const struct ocs_ctl_queued *job)
 {
 	if (!job->priority /* held */ || for_licences(job) ||
-	    (begins(job->reason, "Reservation") && *job->reservation))
+	    (text_begins(job->reason, "Reservation") && *job->reservation))
 		return false;
 	return for_nodes(job->reason) || a_sentence(job->reason);
 }
@@ -181,7 +183,7 @@ static void order_free(struct order *order)
 }
 
 /* Whether JOB could take one of the nodes. */
-static bool competes(const struct order *order, const struct ocs_ctl_queued *job)
+static bool job_competes(const struct order *order, const struct ocs_ctl_queued *job)
 {
 	for (int i = 0; i < order->partitions.count; i++) {
 		if (order->meets[i] && has_partition(job, &order->partitions.list[i]))
@@ -233,7 +235,7 @@ static void find_ahead(struct ocs_ctl_waiting *w, const struct ocs_ctl_queue *qu
 
 		if (strcmp(one->state, "PENDING") != 0 || one->job == w->job->job ||
 		    !waits_for_nodes(one) || strcmp(one->reservation, w->job->reservation) != 0 ||
-		    !competes(order, one))
+		    !job_competes(order, one))
 			continue;
 		if (goes_first(order, one, w->job))
 			first[w->nahead++] = one;
@@ -321,8 +323,8 @@ static time_t last_end(const struct ocs_ctl_waiting *w, const struct ocs_ctl_ans
 	return last;
 }
 
-static bool better(const struct ocs_ctl_waiting *w, const struct ocs_ctl_answer *a,
-		   const struct ocs_ctl_answer *b)
+static bool answer_better(const struct ocs_ctl_waiting *w, const struct ocs_ctl_answer *a,
+			  const struct ocs_ctl_answer *b)
 {
 	if (a->now != b->now || a->possible != b->possible)
 		return a->now > b->now || (a->now == b->now && a->possible > b->possible);
@@ -333,7 +335,7 @@ static bool better(const struct ocs_ctl_waiting *w, const struct ocs_ctl_answer 
 
 /* Asks once for every alternative that the features of the job leave, and keeps the answer
  * that comes true first. */
-static void ask(struct ocs_ctl_waiting *w)
+static void question_ask(struct ocs_ctl_waiting *w)
 {
 	int alternatives = w->features ? ocs_constraint_alternatives(w->features) : 0;
 	size_t size = (size_t)w->obstacles.section->nnodes * sizeof(bool);
@@ -354,7 +356,7 @@ static void ask(struct ocs_ctl_waiting *w)
 		memcpy(w->obstacles.eligible, eligible, size);
 		ocs_ctl_obstacles_only(&w->obstacles, nodes[i]);
 		ocs_ctl_obstacles_ask(&w->obstacles, &answer);
-		if (!i || better(w, &answer, &w->answer)) {
+		if (!i || answer_better(w, &answer, &w->answer)) {
 			ocs_ctl_answer_free(&w->answer);
 			w->answer = answer;
 		} else {
@@ -387,7 +389,7 @@ static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabr
 	ocs_ctl_around_nodes(&w->obstacles, true);
 	add_reservations(w);
 	ocs_ctl_around_faults(&w->obstacles);
-	ask(w);
+	question_ask(w);
 	w->asked = true;
 }
 

@@ -69,7 +69,7 @@ static struct ocs_ranks *from_nodes(const slurm_job_info_t *job, struct ocs_erro
 }
 
 /* The value of WORD= in the note that the select plugin leaves with the job. */
-static char *noted(const char *note, const char *word)
+static char *word_noted(const char *note, const char *word)
 {
 	const char *at = note ? strstr(note, word) : NULL;
 	size_t length;
@@ -87,8 +87,8 @@ static char *noted(const char *note, const char *word)
 static struct ocs_ranks *from_job(const slurm_job_info_t *job, const char *path,
 				  struct ocs_error *err)
 {
-	char *epoch = noted(job->system_comment, "ocs epoch=");
-	char *compact = noted(job->system_comment, "placement=");
+	char *epoch = word_noted(job->system_comment, "ocs epoch=");
+	char *compact = word_noted(job->system_comment, "placement=");
 	struct ocs_ranks *ranks = NULL;
 	const struct ocs_section *section;
 	struct ocs_fabric *fabric;
@@ -108,7 +108,7 @@ static struct ocs_ranks *from_job(const slurm_job_info_t *job, const char *path,
 	return ranks;
 }
 
-static job_info_msg_t *load(uint32_t job, slurm_job_info_t **found, struct ocs_error *err)
+static job_info_msg_t *job_load(uint32_t job, slurm_job_info_t **found, struct ocs_error *err)
 {
 	job_info_msg_t *reply = NULL;
 
@@ -137,7 +137,7 @@ struct ocs_ranks *ocs_ring_ranks(uint32_t job, const char *dir, const char *fabr
 	*tasks = 0;
 	if (dir)
 		return from_file(dir, err);
-	reply = load(job, &found, err);
+	reply = job_load(job, &found, err);
 	if (!reply)
 		return NULL;
 	if (found->num_tasks < NO_VAL)
@@ -165,7 +165,7 @@ char *ocs_ring_shape(uint32_t job, struct ocs_error *err)
 	char buffer[OCS_SHAPE_TEXT];
 	struct ocs_shape shape;
 	slurm_job_info_t *found;
-	job_info_msg_t *reply = load(job, &found, err);
+	job_info_msg_t *reply = job_load(job, &found, err);
 	int has;
 
 	if (!reply)

@@ -14,7 +14,7 @@
 #include "src/util/text.h"
 
 /* A partition that says nothing does as slurm.conf says for all. */
-static bool suspends(const part_record_t *part)
+static bool partition_suspends(const part_record_t *part)
 {
 	uint16_t mode = ocs_conf_preempts_by_qos() ? PREEMPT_MODE_OFF : slurm_conf.preempt_mode;
 
@@ -24,14 +24,14 @@ static bool suspends(const part_record_t *part)
 	return (mode & PREEMPT_MODE_SUSPEND) != 0;
 }
 
-static int check(const part_record_t *part, struct ocs_error *err)
+static int partition_check(const part_record_t *part, struct ocs_error *err)
 {
 	if (part->max_share & SHARED_FORCE)
 		return ocs_error_set(
 			err, OCS_USAGE,
 			"partition %s has OverSubscribe=FORCE, but the nodes of a shape cannot be shared; choose another with -p, or ask the administrator for OverSubscribe=NO",
 			part->name);
-	if (suspends(part))
+	if (partition_suspends(part))
 		return ocs_error_set(
 			err, OCS_USAGE,
 			"partition %s has PreemptMode=SUSPEND, but a suspended job would keep its circuits; choose another with -p, or ask the administrator for PreemptMode=REQUEUE, CANCEL or OFF",
@@ -49,7 +49,7 @@ int ocs_conflicts_partition(const char *partition, struct ocs_error *err)
 
 		/* Unknown ones are Slurm's to refuse. */
 		if (part)
-			rc = check(part, err);
+			rc = partition_check(part, err);
 	}
 	free(copy);
 	return rc;

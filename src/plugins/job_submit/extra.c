@@ -10,7 +10,7 @@
 #include "src/util/text.h"
 
 /* A word that ocs_shape_extra_format writes. */
-static bool ours(const char *word, size_t length)
+static bool word_ours(const char *word, size_t length)
 {
 	return (length >= 6 && !strncmp(word, "shape=", 6)) ||
 	       (length >= 5 && !strncmp(word, "conn=", 5)) ||
@@ -29,7 +29,7 @@ char *ocs_extra_with(const char *extra, const struct ocs_shape *shape)
 		size_t skip = text.length ? 0 : blank;
 
 		/* Blanks between the user's own words stay as they were. */
-		if (length && !ours(at + blank, length))
+		if (length && !word_ours(at + blank, length))
 			ocs_text_add(&text, "%.*s", (int)(blank + length - skip), at + skip);
 		at += blank + length;
 	}

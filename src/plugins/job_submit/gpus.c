@@ -68,14 +68,14 @@ static void read_list(const char *list, struct gpus *gpus)
 	free(copy);
 }
 
-static void put(char **list, const char *text)
+static void list_put(char **list, const char *text)
 {
 	xfree(*list);
 	*list = text ? xstrdup(text) : NULL;
 }
 
 /* GPUs that Slurm knows of a node; 0: none. */
-static unsigned long configured(const struct ocs_answer *answer)
+static unsigned long gpus_configured(const struct ocs_answer *answer)
 {
 	node_record_t *node =
 		answer->some_node ? find_node_record((char *)answer->some_node) : NULL;
@@ -83,8 +83,8 @@ static unsigned long configured(const struct ocs_answer *answer)
 	return node && node->gres_list ? gres_node_config_cnt(node->gres_list, "gpu") : 0;
 }
 
-static int refuse(const char *option, unsigned long count, const struct ocs_shape *shape,
-		  const struct ocs_answer *answer, unsigned long each, struct ocs_error *err)
+static int count_refuse(const char *option, unsigned long count, const struct ocs_shape *shape,
+			const struct ocs_answer *answer, unsigned long each, struct ocs_error *err)
 {
 	char text[OCS_SHAPE_TEXT];
 
@@ -95,18 +95,19 @@ static int refuse(const char *option, unsigned long count, const struct ocs_shap
 		answer->nodes == 1 ? "" : "s", each * (unsigned long)answer->nodes, option);
 }
 
-static int check(const job_desc_msg_t *job, const struct gpus *per_job, const struct gpus *per_node,
-		 const struct gpus *per_task, const struct ocs_shape *shape,
-		 const struct ocs_answer *answer, unsigned long each, struct ocs_error *err)
+static int counts_check(const job_desc_msg_t *job, const struct gpus *per_job,
+			const struct gpus *per_node, const struct gpus *per_task,
+			const struct ocs_shape *shape, const struct ocs_answer *answer,
+			unsigned long each, struct ocs_error *err)
 {
 	unsigned long all = each * (unsigned long)answer->nodes;
 	unsigned long xpus = (unsigned long)shape->xpus;
 
 	/* XPUs of a node that the shape leaves idle need not be asked for. */
 	if (per_job->asked && per_job->count != all && per_job->count != xpus)
-		return refuse("--gpus", per_job->count, shape, answer, each, err);
+		return count_refuse("--gpus", per_job->count, shape, answer, each, err);
 	if (per_node->asked && per_node->count != each)
-		return refuse("--gpus-per-node", per_node->count, shape, answer, each, err);
+		return count_refuse("--gpus-per-node", per_node->count, shape, answer, each, err);
 	if (per_task->asked && job->num_tasks != NO_VAL &&
 	    per_task->count * job->num_tasks != all && per_task->count * job->num_tasks != xpus)
 		return ocs_error_set(
@@ -119,7 +120,7 @@ static int check(const job_desc_msg_t *job, const struct gpus *per_job, const st
 int ocs_gpus_set(job_desc_msg_t *job, const struct ocs_shape *shape,
 		 const struct ocs_answer *answer, struct ocs_error *err)
 {
-	unsigned long each = answer->node_xpus > 0 ? configured(answer) : 0;
+	unsigned long each = answer->node_xpus > 0 ? gpus_configured(answer) : 0;
 	struct gpus per_job, per_node, per_task;
 	const char *type;
 	char *list;
@@ -130,18 +131,18 @@ int ocs_gpus_set(job_desc_msg_t *job, const struct ocs_shape *shape,
 	read_list(job->tres_per_job, &per_job);
 	read_list(job->tres_per_node, &per_node);
 	read_list(job->tres_per_task, &per_task);
-	rc = check(job, &per_job, &per_node, &per_task, shape, answer, each, err);
+	rc = counts_check(job, &per_job, &per_node, &per_task, shape, answer, each, err);
 	if (!rc) {
 		type = per_node.type ? per_node.type : per_job.type ? per_job.type : per_task.type;
 		list = ocs_asprintf("%s%sgres/gpu%s%s:%lu", per_node.rest ? per_node.rest : "",
 				    per_node.rest ? "," : "", type ? ":" : "", type ? type : "",
 				    each);
-		put(&job->tres_per_node, list);
+		list_put(&job->tres_per_node, list);
 		free(list);
 		if (per_job.asked)
-			put(&job->tres_per_job, per_job.rest);
+			list_put(&job->tres_per_job, per_job.rest);
 		if (per_task.asked)
-			put(&job->tres_per_task, per_task.rest);
+			list_put(&job->tres_per_task, per_task.rest);
 	}
 	gpus_free(&per_job);
 	gpus_free(&per_node);

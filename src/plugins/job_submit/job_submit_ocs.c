@@ -61,7 +61,7 @@ OCS_FINI_TYPE fini(void)
 }
 
 /* Shapes need both other plugins and the prologs.  0, or -1 with ERR naming what lacks. */
-static int configured(struct ocs_error *err)
+static int plugins_configured(struct ocs_error *err)
 {
 	const char *fault = ocs_conf_missing();
 
@@ -227,7 +227,7 @@ static int servers_of(const job_desc_msg_t *job, const struct ocs_shape *shape)
 		       0;
 }
 
-static int submit(job_desc_msg_t *job, struct ocs_error *err)
+static int job_prepare(job_desc_msg_t *job, struct ocs_error *err)
 {
 	struct ocs_request request;
 	struct ocs_answer answer;
@@ -257,7 +257,7 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 		has = -1;
 	if (has < 0)
 		return -1;
-	if ((has || demand) && configured(err) < 0)
+	if ((has || demand) && plugins_configured(err) < 0)
 		return -1;
 	if (has && (job->bitflags & OCS_EXTERNAL_JOB))
 		return ocs_error_set(
@@ -295,7 +295,7 @@ static int submit(job_desc_msg_t *job, struct ocs_error *err)
 }
 
 /* Behind what plugins before this one say, of which Slurm keeps no copy. */
-static void tell(char **err_msg, const struct ocs_error *err)
+static void error_tell(char **err_msg, const struct ocs_error *err)
 {
 	xstrfmtcat(*err_msg, "%s%s", *err_msg ? "\n" : "", err->text);
 }
@@ -306,12 +306,12 @@ int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg)
 	int rc;
 
 	pthread_mutex_lock(&lock);
-	rc = submit(job_desc, &err);
+	rc = job_prepare(job_desc, &err);
 	pthread_mutex_unlock(&lock);
 	if (!rc)
 		return SLURM_SUCCESS;
 	ocs_slurm_info("uid %u refused: %s", submit_uid, err.text);
-	tell(err_msg, &err);
+	error_tell(err_msg, &err);
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }
 
@@ -333,7 +333,7 @@ static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool resize
 {
 	struct ocs_answer answer;
 
-	if (configured(err) < 0 || ocs_conflicts_partition(job->partition, err) < 0 ||
+	if (plugins_configured(err) < 0 || ocs_conflicts_partition(job->partition, err) < 0 ||
 	    ocs_site_ask(job->partition ? job->partition : record->partition, shape, &answer, err) <
 		    0)
 		return -1;
@@ -348,7 +348,7 @@ static int modify_pending(job_desc_msg_t *job, job_record_t *record, bool resize
 	return ocs_nodes_check_update(job, record, shape, &answer, err);
 }
 
-static int modify(job_desc_msg_t *job, job_record_t *record, struct ocs_error *err)
+static int job_update(job_desc_msg_t *job, job_record_t *record, struct ocs_error *err)
 {
 	struct ocs_shape old, shape;
 	bool had, sized = job->min_nodes != NO_VAL || job->max_nodes != NO_VAL ||
@@ -405,11 +405,11 @@ int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_
 	int rc;
 
 	pthread_mutex_lock(&lock);
-	rc = modify(job_desc, job_ptr, &err);
+	rc = job_update(job_desc, job_ptr, &err);
 	pthread_mutex_unlock(&lock);
 	if (!rc)
 		return SLURM_SUCCESS;
 	ocs_slurm_info("uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id, err.text);
-	tell(err_msg, &err);
+	error_tell(err_msg, &err);
 	return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
 }

@@ -30,7 +30,7 @@ struct allowed {
 	int nreservations; /* any of them will do; 0: none is asked for */
 };
 
-static bool reserved(const struct allowed *allowed, int node)
+static bool node_reserved(const struct allowed *allowed, int node)
 {
 	for (int i = 0; i < allowed->nreservations; i++) {
 		bitstr_t *nodes = allowed->reservations[i]->node_bitmap;
@@ -52,12 +52,12 @@ static bool in_partition(const struct allowed *allowed, int node)
 	return false;
 }
 
-static bool allows(const struct allowed *allowed, const char *name)
+static bool node_allowed(const struct allowed *allowed, const char *name)
 {
 	node_record_t *node = find_node_record2((char *)name);
 
 	if (!node || (allowed->excluded && hostlist_find(allowed->excluded, name) >= 0) ||
-	    !reserved(allowed, node->index))
+	    !node_reserved(allowed, node->index))
 		return false;
 	if (allowed->features &&
 	    !ocs_constraint_meet(allowed->features, allowed->alternative, node->features))
@@ -69,7 +69,7 @@ static bool may_have(const char *name, void *arg)
 {
 	struct allowed *allowed = arg;
 	node_record_t *node = find_node_record2((char *)name);
-	bool may = allows(allowed, name);
+	bool may = node_allowed(allowed, name);
 
 	allowed->left += may;
 	allowed->missing += !node;
@@ -147,7 +147,7 @@ static void reservations_find(struct allowed *allowed, const char *names)
 }
 
 /* Whether it is worth while to look at every node. */
-static bool restricted(const struct allowed *allowed, const struct ocs_answer *answer)
+static bool section_restricted(const struct allowed *allowed, const struct ocs_answer *answer)
 {
 	if (allowed->excluded || allowed->features || allowed->nreservations)
 		return true;
@@ -168,7 +168,7 @@ static int check_required(const job_desc_msg_t *job, const char *partition,
 
 	while (list && !rc && (name = hostlist_shift(list))) {
 		if (find_node_record(name) &&
-		    (!ocs_site_serves(partition, name) || !allows(allowed, name)))
+		    (!ocs_site_serves(partition, name) || !node_allowed(allowed, name)))
 			rc = ocs_error_set(
 				err, OCS_USAGE,
 				"-w %s: a shape in partition %s cannot have that node; name others, or leave -w out",
@@ -228,7 +228,7 @@ static int check_features(const job_desc_msg_t *job, const char *partition, cons
 		allowed->alternative = i;
 		allowed->left = allowed->missing = allowed->outside = 0;
 		if (!check_required(job, partition, allowed, &why)) {
-			if (!restricted(allowed, answer) ||
+			if (!section_restricted(allowed, answer) ||
 			    !ocs_site_fits(partition, shape, may_have, allowed, &why))
 				return 0;
 			refuse_nodes(job, partition, allowed, option, shape, answer, &why);
@@ -241,7 +241,7 @@ static int check_features(const job_desc_msg_t *job, const char *partition, cons
 	return -1;
 }
 
-static bool ignored(const char *word)
+static bool word_ignored(const char *word)
 {
 	return xstrcasestr(slurm_conf.sched_params, word);
 }
@@ -256,7 +256,7 @@ static int check_preferred(const job_desc_msg_t *job, const char *partition,
 		return 0;
 	if (!ocs_constraint_alternatives(job->prefer))
 		return refuse_counts("--prefer", job->prefer, err);
-	if (ignored("ignore_prefer_validation") ||
+	if (word_ignored("ignore_prefer_validation") ||
 	    !check_features(job, partition, "--prefer", job->prefer, allowed, shape, answer, err))
 		return 0;
 	return ocs_error_prefix(err, "--prefer must be possible or be left out");
@@ -271,7 +271,7 @@ int ocs_nodes_check(job_desc_msg_t *job, const char *partition, const struct ocs
 
 	if (features && !ocs_constraint_alternatives(features))
 		return refuse_counts("-C", features, err);
-	if (ignored("ignore_constraint_validation"))
+	if (word_ignored("ignore_constraint_validation"))
 		features = NULL;
 
 	partitions_find(&allowed, partition);

@@ -44,7 +44,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void take(struct ocs_fabric *fabric, const struct stat *seen)
+static void fabric_take(struct ocs_fabric *fabric, const struct stat *seen)
 {
 	char *path = site.path;
 
@@ -64,12 +64,12 @@ static void take_accepted(const struct stat *seen)
 	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_kept(copy, NULL));
 
 	if (fabric)
-		take(fabric, seen);
+		fabric_take(fabric, seen);
 	xfree(copy);
 }
 
 /* Reads ocs.yaml if it is new.  0 if there is one to use, else -1 with ERR. */
-static int refresh(struct ocs_error *err)
+static int fabric_refresh(struct ocs_error *err)
 {
 	struct ocs_error fault = { 0 };
 	struct ocs_fabric *fabric;
@@ -87,7 +87,7 @@ static int refresh(struct ocs_error *err)
 		site.seen = now;
 		fabric = ocs_config_take_fabric(ocs_config_open(site.path, &fault));
 		if (fabric) {
-			take(fabric, &now);
+			fabric_take(fabric, &now);
 		} else {
 			if (!site.fabric)
 				take_accepted(&now);
@@ -178,7 +178,7 @@ int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct oc
 	const struct ocs_section *section;
 
 	memset(answer, 0, sizeof(*answer));
-	if (refresh(err) < 0)
+	if (fabric_refresh(err) < 0)
 		return -1;
 	section = find_section(partition, err);
 	if (!section)

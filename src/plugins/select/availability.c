@@ -17,7 +17,7 @@ struct ocs_select_future {
 	int nmoments;
 };
 
-static int note(void *element, void *arg)
+static int job_note(void *element, void *arg)
 {
 	struct ocs_select_future *future = arg;
 	const job_record_t *job = element;
@@ -32,7 +32,7 @@ static int note(void *element, void *arg)
 	return 0;
 }
 
-static int compare(const void *left, const void *right)
+static int times_compare(const void *left, const void *right)
 {
 	time_t a = *(const time_t *)left, b = *(const time_t *)right;
 
@@ -52,7 +52,7 @@ static void sort_moments(struct ocs_select_future *future)
 		    (!future->until || idle <= future->until))
 			future->moments[count++] = idle;
 	}
-	qsort(future->moments, count, sizeof(time_t), compare);
+	qsort(future->moments, count, sizeof(time_t), times_compare);
 	for (int i = 0; i < count; i++) {
 		if (!i || future->moments[i] != future->moments[i - 1])
 			future->moments[future->nmoments++] = future->moments[i];
@@ -67,7 +67,7 @@ struct ocs_select_future *ocs_select_future_create(bitstr_t *nodes, const will_r
 	future->idle = xcalloc(node_record_count, sizeof(*future->idle));
 	future->from = span ? span->start : 0;
 	future->until = span ? span->end : 0;
-	list_for_each_ro(job_list, note, future);
+	list_for_each_ro(job_list, job_note, future);
 	sort_moments(future);
 	return future;
 }

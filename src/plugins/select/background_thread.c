@@ -67,7 +67,7 @@ static void let_go(void)
 
 /* Sleeps until woken or MS have passed; not WAKEABLE: woken only to let jobs start that are
  * ready.  False when it is time to stop. */
-static bool rest(int ms, bool wakeable)
+static bool thread_rest(int ms, bool wakeable)
 {
 	struct timespec until;
 	bool go_on;
@@ -310,7 +310,7 @@ static int64_t down_limit_ms(void)
 }
 
 /* Under the read lock: what is there, and whether something has to be written. */
-static void look(struct look *look)
+static void jobs_look(struct look *look)
 {
 	slurmctld_lock_t lock = { .job = READ_LOCK, .node = READ_LOCK };
 	int64_t limit = down_limit_ms();
@@ -349,7 +349,7 @@ static void look(struct look *look)
 }
 
 /* Under the write lock. */
-static void act(struct look *look)
+static void jobs_act(struct look *look)
 {
 	slurmctld_lock_t lock = { .conf = READ_LOCK,
 				  .job = WRITE_LOCK,
@@ -382,7 +382,7 @@ static void act(struct look *look)
  * start jobs on nodes that are not idle any more, and save that as the state of the cluster.
  * Slurm only ends a backup in this place.  No clean-up: every moment counts, and every part
  * of it would write something. */
-static void superseded(void)
+static void controller_superseded(void)
 {
 	if (!slurmctld_primary || slurmctld_config.shutdown_time)
 		return;
@@ -393,7 +393,7 @@ static void superseded(void)
 
 void ocs_select_keeper_join(void)
 {
-	ocs_controller_link_start(backup_inx, ocs_select_keeper_wake, superseded);
+	ocs_controller_link_start(backup_inx, ocs_select_keeper_wake, controller_superseded);
 }
 
 /* A slurmctld that is in charge saves its state. */
@@ -431,14 +431,14 @@ static bool stands_by(struct look *look)
 	return look->parked;
 }
 
-static void *keep(void *unused)
+static void *thread_run(void *unused)
 {
 	struct look now = {
 		.holders = xcalloc(WATCHED_MAX, sizeof(*now.holders)),
 		.waiting = xcalloc(WATCHED_MAX, sizeof(*now.waiting)),
 	};
 
-	while (rest(now.soon ? SOON_MS : EVERY_MS, true)) {
+	while (thread_rest(now.soon ? SOON_MS : EVERY_MS, true)) {
 		now.soon = false;
 		if (stands_by(&now))
 			continue;
@@ -448,14 +448,14 @@ static void *keep(void *unused)
 		now.max_job = ocs_controller_max_job();
 		now.write = ocs_controller_failures() || ocs_select_requeued_any() || now.max_job;
 		now.write |= ocs_controller_forgotten_any();
-		look(&now);
+		jobs_look(&now);
 		if (now.write)
-			act(&now);
+			jobs_act(&now);
 		for (int i = 0; i < now.nwaiting; i++)
 			free(now.waiting[i].reason);
 		if ((int)ocs_controller_changed() | (int)schedule_wanted())
 			queue_job_scheduler();
-		if (!rest(PAUSE_MS, false))
+		if (!thread_rest(PAUSE_MS, false))
 			break;
 	}
 	xfree(now.holders);
@@ -474,7 +474,7 @@ void ocs_select_keeper_start(void)
 	stop = false;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	runs = pthread_create(&thread, NULL, keep, NULL) == 0;
+	runs = pthread_create(&thread, NULL, thread_run, NULL) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 

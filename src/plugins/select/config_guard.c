@@ -15,7 +15,7 @@ struct holdings {
 	int count;
 };
 
-static int collect(void *element, void *argument)
+static int job_collect(void *element, void *argument)
 {
 	struct holdings *all = argument;
 	job_record_t *job = element;
@@ -43,7 +43,7 @@ static bool all_keep(const char *copy, struct ocs_error *err)
 	struct holdings all = { 0 };
 	int rc;
 
-	list_for_each(job_list, collect, &all);
+	list_for_each(job_list, job_collect, &all);
 	rc = ocs_controller_keeps(copy, all.jobs, all.count, err);
 	for (int i = 0; i < all.count; i++) {
 		char **nodes = (char **)all.jobs[i].nodes;

@@ -36,7 +36,7 @@ bool ocs_select_call_chose(void)
 }
 
 /* cons_tres is called once more. */
-static void again(void)
+static void call_again(void)
 {
 	call.refused = call.chose = call.asked = false;
 	call.nodes_help = true;
@@ -76,7 +76,7 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 }
 
 /* Once for a job, though several tests follow each other. */
-static void complain(const char *how)
+static void call_complain(const char *how)
 {
 	static uint32_t last;
 
@@ -104,7 +104,7 @@ int ocs_select_test_begin(job_record_t *job, bitstr_t *nodes, uint16_t mode, boo
 		return SLURM_SUCCESS;
 	call.asks = rc != 0;
 	if (rc < 0) {
-		complain("");
+		call_complain("");
 		call.refused = true;
 		call.nodes_help = call.err.code == OCS_NEVER;
 		return call.nodes_help ? ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE : SLURM_ERROR;
@@ -147,7 +147,7 @@ static void leave_idle(bitstr_t *map)
 }
 
 /* Whether it was known before that the job waits. */
-static bool remember(job_record_t *job)
+static bool reason_remember(job_record_t *job)
 {
 	char shape[OCS_SHAPE_TEXT] = "";
 	bool known;
@@ -267,7 +267,7 @@ int ocs_select_test_end(job_record_t *job, int rc)
 	nodes_help = call.nodes_help;
 	/* Those it preempts have still to leave. */
 	if (asks && (rc != SLURM_SUCCESS || call.reasoned) && refused && call.err.code != OCS_NEVER)
-		known = remember(job);
+		known = reason_remember(job);
 	else if (asks && mode == OCS_RUN_NOW && rc == SLURM_SUCCESS)
 		ocs_controller_pending(job->job_id, job->user_id, NULL, NULL, NULL, false);
 	call.job = NULL;
@@ -288,7 +288,7 @@ int ocs_select_test_end(job_record_t *job, int rc)
 }
 
 /* Leaves only CHOSEN in the map. */
-static void shrink(bitstr_t *map, const int *chosen, int count)
+static void map_shrink(bitstr_t *map, const int *chosen, int count)
 {
 	bit_clear_all(map);
 	for (int i = 0; i < count; i++) {
@@ -300,7 +300,7 @@ static void shrink(bitstr_t *map, const int *chosen, int count)
 }
 
 /* A placement is exactly these nodes. */
-static bool placed(void)
+static bool job_placed(void)
 {
 	return call.request.section->kind == OCS_TORUS || call.request.section->kind == OCS_STATIC;
 }
@@ -330,7 +330,7 @@ static int choose_of(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint3
 					      (int)min_nodes, max, chosen, &call.nodes_help,
 					      &call.err);
 	if (count > 0)
-		shrink(map, chosen, count);
+		map_shrink(map, chosen, count);
 	xfree(required);
 	xfree(chosen);
 	xfree(usable);
@@ -338,7 +338,7 @@ static int choose_of(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint3
 }
 
 /* Those of MAP that need not be powered up; NULL if that is all of them, or none. */
-static bitstr_t *awake(bitstr_t *map)
+static bitstr_t *nodes_awake(bitstr_t *map)
 {
 	bitstr_t *up = NULL;
 	node_record_t *node;
@@ -357,9 +357,9 @@ static bitstr_t *awake(bitstr_t *map)
 
 /* The same.  Nodes are powered up only if there is no placement without: cons_tres, which would
  * take them last by their weight, does not choose here. */
-static int choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t max_nodes)
+static int nodes_choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t max_nodes)
 {
-	bitstr_t *up = placed() && call.mode != OCS_TEST_ONLY ? awake(map) : NULL;
+	bitstr_t *up = job_placed() && call.mode != OCS_TEST_ONLY ? nodes_awake(map) : NULL;
 	int count;
 
 	call.request.tentative = up != NULL;
@@ -373,9 +373,9 @@ static int choose(job_record_t *job, bitstr_t *map, uint32_t min_nodes, uint32_t
 	return count;
 }
 
-static int base(const struct ocs_select_test *t, list_t *preemptable)
+static int base_test(const struct ocs_select_test *t, list_t *preemptable)
 {
-	again();
+	call_again();
 	return t->base(t->job, t->nodes, t->min_nodes, t->max_nodes, t->req_nodes, t->mode,
 		       preemptable, t->preempted, t->excluded, t->will_run);
 }
@@ -384,7 +384,7 @@ static int choose_at(const struct ocs_select_test *t, const struct ocs_select_fu
 		     int moment)
 {
 	ocs_select_future_nodes(future, moment, t->nodes);
-	return choose(t->job, t->nodes, t->min_nodes, t->max_nodes);
+	return nodes_choose(t->job, t->nodes, t->min_nodes, t->max_nodes);
 }
 
 /* Leaves in the test's nodes those of the placement that is possible first.  More idle
@@ -416,7 +416,7 @@ static int choose_first(const struct ocs_select_test *t)
 static int choose_now(const struct ocs_select_test *t)
 {
 	leave_idle(t->nodes);
-	return choose(t->job, t->nodes, t->min_nodes, t->max_nodes);
+	return nodes_choose(t->job, t->nodes, t->min_nodes, t->max_nodes);
 }
 
 /* cons_tres weighs every node that it is shown.  Where the placement can be chosen
@@ -426,15 +426,15 @@ int ocs_select_test_base(const struct ocs_select_test *t, list_t *preemptable)
 	int rc = SLURM_ERROR, count;
 	bitstr_t *all;
 
-	if (call.mode == OCS_TEST_ONLY || preemptable || !placed() ||
+	if (call.mode == OCS_TEST_ONLY || preemptable || !job_placed() ||
 	    t->job->details->req_node_bitmap)
-		return base(t, preemptable);
+		return base_test(t, preemptable);
 	all = bit_copy(t->nodes);
-	again();
+	call_again();
 	count = call.mode == OCS_RUN_NOW ? choose_now(t) : choose_first(t);
 	if (count > 0) {
 		call.narrowed = bit_copy(t->nodes);
-		rc = base(t, NULL);
+		rc = base_test(t, NULL);
 		FREE_NULL_BITMAP(call.narrowed);
 	} else {
 		call.refused = call.asked = call.err.code != OCS_NEVER;
@@ -442,14 +442,14 @@ int ocs_select_test_base(const struct ocs_select_test *t, list_t *preemptable)
 	/* Some of the nodes lack what the job asks of each: others may have it. */
 	if (rc != SLURM_SUCCESS && rc != ESLURM_LICENSES_UNAVAILABLE && !call.asked) {
 		bit_copybits(t->nodes, all);
-		rc = base(t, NULL);
+		rc = base_test(t, NULL);
 	}
 	FREE_NULL_BITMAP(all);
 	return rc;
 }
 
 /* The nodes chosen beforehand, if cons_tres left all of them. */
-static int confirm(const topology_eval_t *eval)
+static int eval_confirm(const topology_eval_t *eval)
 {
 	int count = bit_set_count(call.narrowed);
 
@@ -473,19 +473,19 @@ int ocs_select_evaluate(void *evaluation)
 			ocs_select_steer(eval);
 		return SLURM_SUCCESS;
 	}
-	count = call.narrowed ?
-			confirm(eval) :
-			choose(eval->job_ptr, eval->node_map, eval->min_nodes, eval->max_nodes);
+	count = call.narrowed ? eval_confirm(eval) :
+				nodes_choose(eval->job_ptr, eval->node_map, eval->min_nodes,
+					     eval->max_nodes);
 	if (count < 0) {
 		call.refused = true;
 		if (call.err.code == OCS_NEVER && call.mode == OCS_TEST_ONLY)
-			complain("can never start: ");
+			call_complain("can never start: ");
 		return call.err.code == OCS_NEVER ? ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE :
 						    SLURM_ERROR;
 	}
 	call.chose = true;
 	/* Servers are all alike, so Slurm may take its pick. */
-	if (placed()) {
+	if (job_placed()) {
 		eval->min_nodes = eval->max_nodes = eval->req_nodes = (uint32_t)count;
 	} else if (call.request.shaped) {
 		count = (int)call.request.shape.xpus;

@@ -40,7 +40,7 @@ static job_record_t *whole_job(job_record_t *job)
 	return leader ? leader : job;
 }
 
-static void note(job_record_t *job, const char *text)
+static void comment_note(job_record_t *job, const char *text)
 {
 	char *line = xstrdup_printf(FAILURE_PREFIX "%s", text);
 	job_record_t *whole = whole_job(job);
@@ -66,12 +66,12 @@ static void attempts_set(job_record_t *job, int attempts)
 	xfree(text);
 }
 
-static void cancel(job_record_t *job, const char *text, const char *why)
+static void job_cancel(job_record_t *job, const char *text, const char *why)
 {
 	job_record_t *whole = whole_job(job);
 	char *message = xstrdup_printf("job %u is cancelled: %s", job->job_id, text);
 
-	note(job, text);
+	comment_note(job, text);
 	srun_user_message(whole, message);
 	ocs_slurm_info("%pJ: %s; it is cancelled: %s", job, text, why);
 	if (whole->het_job_list)
@@ -84,15 +84,15 @@ static void cancel(job_record_t *job, const char *text, const char *why)
 }
 
 /* A running job keeps its nodes and learns what is wrong. */
-static void tell(job_record_t *job, char *text)
+static void user_tell(job_record_t *job, char *text)
 {
-	note(job, text);
+	comment_note(job, text);
 	srun_user_message(job, text);
 	ocs_slurm_info("%pJ: %s; it runs on", job, text);
 	last_job_update = time(NULL);
 }
 
-static bool told(job_record_t *job)
+static bool user_told(job_record_t *job)
 {
 	return xstrstr(job->admin_comment, RUNNING_PREFIX) &&
 	       !xstrstr(job->admin_comment, RUNNING_PREFIX RESTORED);
@@ -111,7 +111,7 @@ static void note_running(job_record_t *job, const char *text)
 static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure action)
 {
 	const struct ocs_config *config = ocs_controller_config();
-	bool news = !told(job);
+	bool news = !user_told(job);
 	char *line;
 
 	if (!news && xstrstr(job->admin_comment, text))
@@ -133,7 +133,7 @@ static void runs_on(job_record_t *job, const char *text, enum ocs_on_failure act
 
 /* A circuit of a job failed, or may have.  True if that is all; false if the job has to
  * leave its nodes. */
-static bool stays(job_record_t *job, const struct ocs_controller_failure *failure, char *text)
+static bool job_stays(job_record_t *job, const struct ocs_controller_failure *failure, char *text)
 {
 	const struct ocs_config *config = ocs_controller_config();
 	enum ocs_on_failure action = !config ? OCS_ON_FAILURE_REQUEUE :
@@ -145,10 +145,10 @@ static bool stays(job_record_t *job, const struct ocs_controller_failure *failur
 	case OCS_NO_CIRCUITS:
 		return false;
 	case OCS_DEGRADED:
-		tell(job, text);
+		user_tell(job, text);
 		return true;
 	case OCS_CIRCUIT_RESTORED:
-		if (told(job)) {
+		if (user_told(job)) {
 			note_running(job, RESTORED);
 			ocs_slurm_info("%pJ: its circuits are there again", job);
 		}
@@ -165,7 +165,7 @@ static bool stays(job_record_t *job, const struct ocs_controller_failure *failur
 		action = failure->kind == OCS_SWITCH_SILENT ? OCS_ON_FAILURE_IGNORE :
 							      OCS_ON_FAILURE_REQUEUE;
 	if (action == OCS_ON_FAILURE_CANCEL)
-		cancel(job, text, "policies of ocs.yaml say so");
+		job_cancel(job, text, "policies of ocs.yaml say so");
 	else if (action != OCS_ON_FAILURE_REQUEUE)
 		runs_on(job, text, action);
 	return action != OCS_ON_FAILURE_REQUEUE;
@@ -205,7 +205,7 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	    (!IS_JOB_RUNNING(job) && !IS_JOB_SUSPENDED(job)))
 		return;
 	text = text_of(failure);
-	if (stays(job, failure, text)) {
+	if (job_stays(job, failure, text)) {
 		xfree(text);
 		last_job_update = time(NULL);
 		return;
@@ -221,10 +221,10 @@ void ocs_select_fail(const struct ocs_controller_failure *failure)
 	else
 		line = xstrdup_printf("%s (requeued)", text);
 	/* Before the requeue, which closes the record of this run in the accounting. */
-	note(job, line);
+	comment_note(job, line);
 	if (!whole->batch_flag || !whole->details || !whole->details->requeue ||
 	    ocs_compat_requeue(whole, hold ? JOB_REQUEUE_HOLD : 0)) {
-		cancel(job, text, "it cannot be requeued");
+		job_cancel(job, text, "it cannot be requeued");
 		xfree(line);
 		xfree(text);
 		last_job_update = time(NULL);
@@ -248,7 +248,7 @@ bool ocs_select_requeued_any(void)
 	return nrequeued > 0;
 }
 
-static void hasten(job_record_t *job)
+static void job_hasten(job_record_t *job)
 {
 	time_t soon = time(NULL) + RESTART_DELAY;
 
@@ -277,10 +277,10 @@ void ocs_select_requeued_hasten(void)
 			job_record_t *part;
 
 			while ((part = list_next(iterator)))
-				hasten(part);
+				job_hasten(part);
 			list_iterator_destroy(iterator);
 		} else {
-			hasten(job);
+			job_hasten(job);
 		}
 	}
 	nrequeued = kept;

@@ -39,7 +39,7 @@ static struct held {
 } * held;
 static int count;
 
-static struct held *find(uint32_t job, uint64_t epoch)
+static struct held *held_find(uint32_t job, uint64_t epoch)
 {
 	for (int i = 0; i < count; i++) {
 		if (held[i].job == job && (!epoch || held[i].epoch == epoch))
@@ -50,12 +50,12 @@ static struct held *find(uint32_t job, uint64_t epoch)
 
 bool ocs_select_held(job_record_t *job)
 {
-	return find(job->job_id, 0);
+	return held_find(job->job_id, 0);
 }
 
 void ocs_select_hold(job_record_t *job)
 {
-	struct held *entry = find(job->job_id, 0);
+	struct held *entry = held_find(job->job_id, 0);
 
 	/* Slurm began with it before, and changed its mind. */
 	if (entry)
@@ -81,25 +81,25 @@ void ocs_select_hold_again(job_record_t *job)
 		ocs_select_hold(job);
 }
 
-static void forget(struct held *entry)
+static void held_forget(struct held *entry)
 {
 	*entry = held[--count];
 }
 
 void ocs_select_hold_drop(job_record_t *job)
 {
-	struct held *entry = find(job->job_id, 0);
+	struct held *entry = held_find(job->job_id, 0);
 
 	if (!entry)
 		return;
-	forget(entry);
+	held_forget(entry);
 	if (job->details && job->details->prolog_running)
 		job->details->prolog_running--;
 	ocs_select_spank_set(job, MARK, NULL);
 }
 
 /* The job of ENTRY if that still is in the run that is held. */
-static job_record_t *running(const struct held *entry)
+static job_record_t *held_running(const struct held *entry)
 {
 	job_record_t *job = find_job_record(entry->job);
 
@@ -110,27 +110,27 @@ static job_record_t *running(const struct held *entry)
 }
 
 /* PrologSlurmctld has ended, if there was one: Slurm would look at the job's nodes but for us. */
-static bool prepared(const job_record_t *job)
+static bool job_prepared(const job_record_t *job)
 {
 	return IS_JOB_CONFIGURING(job) && job->details->prolog_running == 1;
 }
 
 /* Slurm 26.05 chooses the first node of such a job only when it is prepared; without one its
  * nodes are never ready. */
-static bool headless(const job_record_t *job)
+static bool job_headless(const job_record_t *job)
 {
-	return prepared(job) && !job->batch_host;
+	return job_prepared(job) && !job->batch_host;
 }
 
 /* And its nodes have booted: Slurm would have started their prologs. */
-static bool configured(job_record_t *job)
+static bool job_configured(job_record_t *job)
 {
-	return prepared(job) && job->batch_host && test_job_nodes_ready(job);
+	return job_prepared(job) && job->batch_host && test_job_nodes_ready(job);
 }
 
 /* Whether the time is over in which a prolog may still ask: that of spank_ocs gives up
  * after that of ocs.yaml. */
-static bool overdue(job_record_t *job)
+static bool job_overdue(job_record_t *job)
 {
 	time_t since = job->prolog_launch_time ? job->prolog_launch_time : job->start_time;
 
@@ -139,7 +139,7 @@ static bool overdue(job_record_t *job)
 }
 
 /* Whether ocsd is to be asked who is missing. */
-static bool due(const struct held *entry, job_record_t *job)
+static bool held_due(const struct held *entry, job_record_t *job)
 {
 	int64_t now = ocs_now_ns();
 
@@ -147,7 +147,7 @@ static bool due(const struct held *entry, job_record_t *job)
 	if (!ocs_controller_fabric() || ocs_controller_down_ms() ||
 	    (entry->asked_ns && now - entry->asked_ns < AGAIN_NS))
 		return false;
-	return overdue(job) || (entry->ended_ns && now - entry->ended_ns > GRACE_NS);
+	return job_overdue(job) || (entry->ended_ns && now - entry->ended_ns > GRACE_NS);
 }
 
 /* PrologFlags=NoHold does not let us know. */
@@ -161,10 +161,10 @@ bool ocs_select_hold_any(bool *soon)
 	bool any = false;
 
 	for (int i = 0; i < count; i++) {
-		job_record_t *job = running(&held[i]);
+		job_record_t *job = held_running(&held[i]);
 
-		if (!job || headless(job) || configured(job) ||
-		    ocs_controller_ready(held[i].job, held[i].epoch) || due(&held[i], job) ||
+		if (!job || job_headless(job) || job_configured(job) ||
+		    ocs_controller_ready(held[i].job, held[i].epoch) || held_due(&held[i], job) ||
 		    (prologs_ended(job) != (held[i].ended_ns != 0)))
 			any = true;
 		/* PrologSlurmctld ends without a word to us. */
@@ -190,7 +190,7 @@ static char *nodes_ended(job_record_t *job)
 }
 
 /* Lets JOB, which is held no more, start. */
-static void launch(job_record_t *job)
+static void job_launch(job_record_t *job)
 {
 	ocs_select_spank_set(job, MARK, NULL);
 	prolog_running_decr(job);
@@ -203,10 +203,10 @@ static void launch(job_record_t *job)
 }
 
 /* Does what is due for the I-th; false if it is held no more. */
-static bool tend(int i)
+static bool held_tend(int i)
 {
 	struct held *entry = &held[i];
-	job_record_t *job = running(entry);
+	job_record_t *job = held_running(entry);
 	char *ended;
 
 	if (!job) {
@@ -215,17 +215,17 @@ static bool tend(int i)
 		if (job)
 			ocs_select_hold_drop(job);
 		else
-			forget(entry);
+			held_forget(entry);
 		return false;
 	}
 	if (ocs_controller_ready(entry->job, entry->epoch)) {
-		forget(entry);
-		launch(job);
+		held_forget(entry);
+		job_launch(job);
 		return false;
 	}
-	if (headless(job))
+	if (job_headless(job))
 		pick_batch_host(job);
-	if (configured(job)) {
+	if (job_configured(job)) {
 		prolog_running_decr(job);
 		job->details->prolog_running++;
 		return true;
@@ -234,7 +234,7 @@ static bool tend(int i)
 		entry->ended_ns = 0;
 	else if (!entry->ended_ns)
 		entry->ended_ns = ocs_now_ns();
-	if (!due(entry, job))
+	if (!held_due(entry, job))
 		return true;
 	entry->asked_ns = ocs_now_ns();
 	ended = nodes_ended(job);
@@ -246,7 +246,7 @@ static bool tend(int i)
 void ocs_select_hold_tend(void)
 {
 	for (int i = 0; i < count;) {
-		if (tend(i))
+		if (held_tend(i))
 			i++;
 	}
 }

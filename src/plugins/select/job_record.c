@@ -133,7 +133,7 @@ static char *text_of(job_record_t *job, const char *name)
 	return (char *)ocs_spank_get(job, name);
 }
 
-static int restore(void *element, void *unused)
+static int job_restore(void *element, void *unused)
 {
 	job_record_t *job = element;
 	struct ocs_controller_allocation known = { .job = job->job_id };
@@ -180,5 +180,5 @@ static int restore(void *element, void *unused)
 void ocs_select_restore_all(void)
 {
 	if (job_list)
-		list_for_each(job_list, restore, NULL);
+		list_for_each(job_list, job_restore, NULL);
 }

@@ -51,8 +51,8 @@ static int *idle_count(const struct ocs_fabric *fabric, const int *first, int cu
 	return idle;
 }
 
-static uint64_t dislike(const struct ocs_fabric *fabric, const int *first, const int *idle,
-			int node, int wanted)
+static uint64_t nodes_dislike(const struct ocs_fabric *fabric, const int *first, const int *idle,
+			      int node, int wanted)
 {
 	const struct ocs_node *at;
 	int count, size;
@@ -94,9 +94,9 @@ void ocs_select_steer(void *evaluation)
 		for (int i = 0; (node = next_node_bitmap(eval->node_map, &i)); i++) {
 			steered.nodes[steered.count] = node;
 			steered.weights[steered.count++] = node->sched_weight;
-			node->sched_weight =
-				node->sched_weight << BITS |
-				dislike(fabric, first, idle, ocs_select_node_fabric(i), wanted);
+			node->sched_weight = node->sched_weight << BITS |
+					     nodes_dislike(fabric, first, idle,
+							   ocs_select_node_fabric(i), wanted);
 		}
 		xfree(idle);
 	}

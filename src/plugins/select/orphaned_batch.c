@@ -24,7 +24,7 @@ void ocs_select_lost_note(job_record_t *job)
 }
 
 /* Its job if that is still in the run that was noted. */
-static job_record_t *running(const struct noted *one)
+static job_record_t *batch_running(const struct noted *one)
 {
 	job_record_t *job = find_job_record(one->job);
 
@@ -35,7 +35,7 @@ static job_record_t *running(const struct noted *one)
 bool ocs_select_lost_any(void)
 {
 	for (int i = 0; i < count; i++) {
-		job_record_t *job = running(&noted[i]);
+		job_record_t *job = batch_running(&noted[i]);
 
 		if (!job || !ocs_select_prologs_run(job))
 			return true;
@@ -52,7 +52,7 @@ void ocs_select_lost_requeue(void)
 			.job = noted[i].job,
 			.epoch = noted[i].epoch,
 		};
-		job_record_t *job = running(&noted[i]);
+		job_record_t *job = batch_running(&noted[i]);
 
 		if (!job)
 			continue;

@@ -31,12 +31,12 @@ struct candidates {
 
 enum answer { NOBODY, SOON, THESE };
 
-static void put(uint64_t *mask, int node)
+static void mask_put(uint64_t *mask, int node)
 {
 	mask[node / 64] |= UINT64_C(1) << (node % 64);
 }
 
-static double elapsed(job_record_t *job)
+static double time_elapsed(job_record_t *job)
 {
 	time_t now = time(NULL);
 
@@ -64,7 +64,7 @@ static void add_nodes(struct ocs_controller_preemptable *entry, job_record_t *jo
 	if (count)
 		memcpy(all + entry->nnodes, nodes, (size_t)count * sizeof(*all));
 	for (int i = 0; i < count; i++)
-		entry->cost += elapsed(job) * ocs_select_node_xpus(nodes[i]);
+		entry->cost += time_elapsed(job) * ocs_select_node_xpus(nodes[i]);
 	xfree(entry->nodes);
 	xfree(nodes);
 	entry->nodes = all;
@@ -112,7 +112,7 @@ static void collect_those(struct candidates *c, list_t *preemptable, bool leavin
 	list_iterator_destroy(iterator);
 }
 
-static void collect(struct candidates *c, list_t *preemptable)
+static void candidates_collect(struct candidates *c, list_t *preemptable)
 {
 	c->jobs = xcalloc(list_count(preemptable) + 1, sizeof(*c->jobs));
 	c->entries = xcalloc(list_count(preemptable) + 1, sizeof(*c->entries));
@@ -137,7 +137,7 @@ static int look_at_job(void *element, void *arg)
 			continue;
 		c->users[node] += runs;
 		if (leaves)
-			put(c->soon, node);
+			mask_put(c->soon, node);
 	}
 	return 0;
 }
@@ -153,8 +153,8 @@ static bool will_serve(const struct ocs_select_test *t, node_record_t *node)
 	       !(details->exc_node_bitmap && bit_test(details->exc_node_bitmap, node->index));
 }
 
-static void look(struct candidates *c, const struct ocs_select_test *t, bitstr_t *nodes,
-		 list_t *preemptable)
+static void candidates_look(struct candidates *c, const struct ocs_select_test *t, bitstr_t *nodes,
+			    list_t *preemptable)
 {
 	int count = ocs_controller_fabric()->nnodes, words = count / 64 + 1;
 	uint64_t *leaving;
@@ -174,16 +174,16 @@ static void look(struct candidates *c, const struct ocs_select_test *t, bitstr_t
 			continue;
 		given = bit_test(nodes, index);
 		if (given && !ocs_controller_held(i))
-			put(c->usable, i);
+			mask_put(c->usable, i);
 		if (!c->users[i] &&
 		    (given || ((leaving[i / 64] >> (i % 64) & 1) && will_serve(t, node))))
-			put(c->soon, i);
+			mask_put(c->soon, i);
 	}
 	xfree(leaving);
-	collect(c, preemptable);
+	candidates_collect(c, preemptable);
 }
 
-static void clear(struct candidates *c)
+static void candidates_clear(struct candidates *c)
 {
 	for (int i = 0; c->entries && i < c->count; i++)
 		xfree(c->entries[i].nodes);
@@ -195,7 +195,7 @@ static void clear(struct candidates *c)
 }
 
 /* Candidates LIST (COUNT indexes) lose their nodes, or get them back (BY is -1 or 1). */
-static void shift(struct candidates *c, const int *list, int count, int by)
+static void candidates_shift(struct candidates *c, const int *list, int count, int by)
 {
 	for (int i = 0; i < count; i++) {
 		const struct ocs_controller_preemptable *entry = &c->entries[list[i]];
@@ -207,8 +207,8 @@ static void shift(struct candidates *c, const int *list, int count, int by)
 
 /* One search among candidates FIRST to LAST: sets SET to those that go, as
  * ocs_controller_victims. */
-static int find(struct candidates *c, struct ocs_controller_preemption *p, int first, int last,
-		int *set, int *nodes, int *count)
+static int victims_find(struct candidates *c, struct ocs_controller_preemption *p, int first,
+			int last, int *set, int *nodes, int *count)
 {
 	int found;
 
@@ -230,15 +230,15 @@ static int find_victims(struct candidates *c, struct ocs_controller_preemption *
 	for (int i = 0; i < c->leaving; i++)
 		leaving[i] = i;
 	if (c->leaving)
-		found = find(c, p, 0, c->leaving, set, nodes, count);
+		found = victims_find(c, p, 0, c->leaving, set, nodes, count);
 	if (found < 0) {
-		shift(c, leaving, c->leaving, -1);
-		others = find(c, p, c->leaving, c->count, set, nodes, count);
-		shift(c, leaving, c->leaving, 1);
+		candidates_shift(c, leaving, c->leaving, -1);
+		others = victims_find(c, p, c->leaving, c->count, set, nodes, count);
+		candidates_shift(c, leaving, c->leaving, 1);
 		if (others >= 0 && c->leaving) {
-			shift(c, set, others, -1);
-			found = find(c, p, 0, c->leaving, set + others, nodes, count);
-			shift(c, set, others, 1);
+			candidates_shift(c, set, others, -1);
+			found = victims_find(c, p, 0, c->leaving, set + others, nodes, count);
+			candidates_shift(c, set, others, 1);
 		} else {
 			found = others >= 0 ? 0 : -1;
 		}
@@ -250,8 +250,8 @@ static int find_victims(struct candidates *c, struct ocs_controller_preemption *
 }
 
 /* Who has to go, and which nodes the job gets then. */
-static enum answer decide(const struct ocs_select_test *t, struct candidates *c, list_t *victims,
-			  bitstr_t *chosen)
+static enum answer victims_decide(const struct ocs_select_test *t, struct candidates *c,
+				  list_t *victims, bitstr_t *chosen)
 {
 	const struct ocs_fabric *fabric = ocs_controller_fabric();
 	struct ocs_controller_preemption p = {
@@ -265,7 +265,7 @@ static enum answer decide(const struct ocs_select_test *t, struct candidates *c,
 
 	p.nrequired = ocs_select_nodes_of(t->job->details->req_node_bitmap, &required, NULL);
 	p.required = required;
-	found = find(c, &p, 0, 0, set, nodes, &count);
+	found = victims_find(c, &p, 0, 0, set, nodes, &count);
 	if (found < 0) {
 		p.usable = c->usable;
 		found = find_victims(c, &p, set, nodes, &count);
@@ -283,7 +283,7 @@ static enum answer decide(const struct ocs_select_test *t, struct candidates *c,
 }
 
 /* "12, 15 and 3 others" */
-static char *names(list_t *jobs)
+static char *jobs_names(list_t *jobs)
 {
 	list_itr_t *iterator = list_iterator_create(jobs);
 	int count = list_count(jobs), shown = 0;
@@ -300,7 +300,7 @@ static char *names(list_t *jobs)
 
 /* Preempts VICTIMS, for just NODES.  Servers are all alike: Slurm takes its pick of those
  * that are free then. */
-static int preempt(const struct ocs_select_test *t, list_t *victims, bitstr_t *nodes)
+static int victims_preempt(const struct ocs_select_test *t, list_t *victims, bitstr_t *nodes)
 {
 	char *list;
 	int rc;
@@ -311,7 +311,7 @@ static int preempt(const struct ocs_select_test *t, list_t *victims, bitstr_t *n
 	    !*t->preempted)
 		return rc;
 	ocs_select_promise_make(t->job, t->nodes, *t->preempted);
-	list = names(*t->preempted);
+	list = jobs_names(*t->preempted);
 	ocs_slurm_info("%pJ: preempts %s", t->job, list);
 	ocs_select_call_reason(
 		"waits until the jobs it preempts have left and their circuits are taken down: %s",
@@ -346,7 +346,7 @@ static int keep_promise(const struct ocs_select_test *t, bitstr_t *promised)
 	}
 	if (list_count(left) &&
 	    (rc != SLURM_SUCCESS || (t->preempted && *t->preempted && list_count(*t->preempted)))) {
-		list = names(left);
+		list = jobs_names(left);
 		ocs_select_call_reason("waits until the jobs it preempts have left: %s", list);
 		xfree(list);
 	} else if (rc != SLURM_SUCCESS) {
@@ -357,18 +357,18 @@ static int keep_promise(const struct ocs_select_test *t, bitstr_t *promised)
 	return rc;
 }
 
-static int search(const struct ocs_select_test *t, bitstr_t *nodes, int rc)
+static int victims_search(const struct ocs_select_test *t, bitstr_t *nodes, int rc)
 {
 	list_t *victims = list_create(NULL);
 	bitstr_t *chosen = bit_alloc(node_record_count);
 	bool now = t->mode == SELECT_MODE_RUN_NOW;
 	struct candidates c;
 
-	look(&c, t, nodes, t->preemptable);
-	switch (decide(t, &c, victims, chosen)) {
+	candidates_look(&c, t, nodes, t->preemptable);
+	switch (victims_decide(t, &c, victims, chosen)) {
 	case THESE:
 		bit_copybits(t->nodes, nodes);
-		rc = preempt(t, victims, chosen);
+		rc = victims_preempt(t, victims, chosen);
 		break;
 	case SOON:
 		if (now && !ocs_select_call_chose())
@@ -378,7 +378,7 @@ static int search(const struct ocs_select_test *t, bitstr_t *nodes, int rc)
 	case NOBODY:
 		break;
 	}
-	clear(&c);
+	candidates_clear(&c);
 	list_destroy(victims);
 	FREE_NULL_BITMAP(chosen);
 	return rc;
@@ -405,10 +405,10 @@ int ocs_select_test_preempting(const struct ocs_select_test *t)
 			bit_copybits(t->nodes, nodes);
 			rc = ocs_select_test_base(t, t->preemptable);
 		} else if (rc != SLURM_SUCCESS) {
-			rc = search(t, nodes, rc);
+			rc = victims_search(t, nodes, rc);
 		}
 	} else {
-		rc = search(t, nodes, SLURM_ERROR);
+		rc = victims_search(t, nodes, SLURM_ERROR);
 		if (rc != SLURM_SUCCESS) {
 			bit_copybits(t->nodes, nodes);
 			rc = ocs_select_test_base(t, t->preemptable);

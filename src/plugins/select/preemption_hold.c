@@ -25,7 +25,7 @@ struct ocs_select_promise {
 
 static struct ocs_select_promise *promises;
 
-static void drop(struct ocs_select_promise **at)
+static void promise_drop(struct ocs_select_promise **at)
 {
 	struct ocs_select_promise *promise = *at;
 
@@ -39,7 +39,7 @@ void ocs_select_promise_drop(uint32_t job)
 {
 	for (struct ocs_select_promise **at = &promises; *at;) {
 		if (!job || (*at)->job == job)
-			drop(at);
+			promise_drop(at);
 		else
 			at = &(*at)->next;
 	}
@@ -67,7 +67,7 @@ static bool is_victim(const struct ocs_select_promise *promise, uint32_t job)
 }
 
 /* Jobs besides the victims that run on promised nodes: -w, or a reservation. */
-static int stranger(void *element, void *arg)
+static int job_overlaps(void *element, void *arg)
 {
 	const struct ocs_select_promise *promise = arg;
 	job_record_t *job = element;
@@ -77,7 +77,7 @@ static int stranger(void *element, void *arg)
 	       !is_victim(promise, id) && bit_overlap_any(job->node_bitmap, promise->nodes);
 }
 
-static bool stands(struct ocs_select_promise *promise, time_t now)
+static bool promise_stands(struct ocs_select_promise *promise, time_t now)
 {
 	job_record_t *job = find_job_record(promise->job);
 	bool idle = true;
@@ -96,25 +96,25 @@ static bool stands(struct ocs_select_promise *promise, time_t now)
 	}
 	if (!idle) {
 		promise->idle = 0;
-		return !list_find_first(job_list, stranger, promise);
+		return !list_find_first(job_list, job_overlaps, promise);
 	}
 	if (!promise->idle)
 		promise->idle = now;
 	return now <= promise->idle + IDLE_S;
 }
 
-static void prune(void)
+static void promises_prune(void)
 {
 	time_t now = time(NULL);
 
 	for (struct ocs_select_promise **at = &promises; *at;) {
-		if (stands(*at, now)) {
+		if (promise_stands(*at, now)) {
 			at = &(*at)->next;
 			continue;
 		}
 		ocs_slurm_info("job %u: what it was promised when others were preempted is void",
 			       (*at)->job);
-		drop(at);
+		promise_drop(at);
 	}
 }
 
@@ -139,7 +139,7 @@ void ocs_select_promise_make(job_record_t *job, bitstr_t *nodes, list_t *victims
 bitstr_t *ocs_select_promise_of(job_record_t *job)
 {
 	if (promises)
-		prune();
+		promises_prune();
 	for (struct ocs_select_promise *at = promises; at; at = at->next) {
 		if (at->job == job->job_id)
 			return at->nodes;
@@ -161,7 +161,7 @@ bool ocs_select_promise_respect(job_record_t *job, bitstr_t *nodes)
 	bitstr_t *required = job->details ? job->details->req_node_bitmap : NULL;
 
 	if (promises)
-		prune();
+		promises_prune();
 	for (struct ocs_select_promise *at = promises; at; at = at->next) {
 		if (at->job == job->job_id)
 			continue;

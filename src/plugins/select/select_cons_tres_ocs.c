@@ -35,7 +35,7 @@ OCS_NEXT(int, select_p_job_expand, (job_record_t *, job_record_t *))
 OCS_NEXT(int, select_p_job_resized, (job_record_t *, node_record_t *))
 OCS_NEXT(int, select_p_reconfigure, (void))
 
-static void say(bool problem, const char *text)
+static void message_say(bool problem, const char *text)
 {
 	if (problem)
 		ocs_slurm_error("%s", text);
@@ -56,7 +56,7 @@ static int base_init(void)
 }
 
 /* Only the plugin that is chosen does more than being loaded. */
-static bool chosen(void)
+static bool plugin_chosen(void)
 {
 	return running_in_slurmctld() && !xstrcmp(slurm_conf.select_type, "select/cons_tres_ocs");
 }
@@ -65,7 +65,7 @@ OCS_EXPORT int init(void)
 {
 	if (base_init() != SLURM_SUCCESS)
 		return SLURM_ERROR;
-	if (chosen()) {
+	if (plugin_chosen()) {
 		if (ocs_conf_forbids())
 			ocs_slurm_fatal("%s", ocs_conf_forbids());
 		if (!(slurm_conf.select_type_param &
@@ -74,7 +74,7 @@ OCS_EXPORT int init(void)
 				"SelectType=select/cons_tres_ocs needs SelectTypeParameters=CR_Core, CR_CPU or CR_Socket in slurm.conf");
 		if (ocs_conf_missing())
 			ocs_slurm_error("%s: jobs with a shape are refused", ocs_conf_missing());
-		ocs_controller_log_set(say);
+		ocs_controller_log_set(message_say);
 		ocs_controller_hook_set(ocs_select_evaluate);
 	}
 	ocs_slurm_verbose("%s loaded", plugin_name);
@@ -83,7 +83,7 @@ OCS_EXPORT int init(void)
 
 OCS_EXPORT OCS_FINI_TYPE fini(void)
 {
-	if (chosen()) {
+	if (plugin_chosen()) {
 		ocs_controller_hook_set(NULL);
 		ocs_controller_link_stop();
 		ocs_select_keeper_stop();
@@ -129,7 +129,7 @@ OCS_EXPORT int select_p_job_test(job_record_t *job, bitstr_t *nodes, uint32_t mi
 }
 
 /* Commits what the job was promised, on exactly the nodes it got. */
-static int commit(job_record_t *job)
+static int job_commit(job_record_t *job)
 {
 	struct ocs_controller_allocation *made = NULL;
 	struct ocs_controller_request request;
@@ -181,7 +181,7 @@ OCS_EXPORT int select_p_job_begin(job_record_t *job)
 	if (rc != SLURM_SUCCESS)
 		return rc;
 	ocs_select_promise_drop(job->job_id);
-	return commit(job);
+	return job_commit(job);
 }
 
 OCS_EXPORT int select_p_job_fini(job_record_t *job)
@@ -229,7 +229,7 @@ OCS_EXPORT int select_p_reconfigure(void)
 {
 	int rc = ocs_next_select_p_reconfigure() ? ocs_next_select_p_reconfigure()() : SLURM_ERROR;
 
-	if (chosen() && !ocs_controller_fabric()) {
+	if (plugin_chosen() && !ocs_controller_fabric()) {
 		static bool once;
 
 		/* Those that were held stay so, and those that wait need a reason. */
@@ -237,7 +237,7 @@ OCS_EXPORT int select_p_reconfigure(void)
 			ocs_select_restore_all();
 		once = true;
 		ocs_select_keeper_start();
-	} else if (chosen()) {
+	} else if (plugin_chosen()) {
 		ocs_select_nodes_map();
 		/* Once: later, a completing job may have been released already. */
 		if (!ocs_controller_link_runs()) {

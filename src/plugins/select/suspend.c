@@ -17,7 +17,7 @@ bool ocs_select_suspends(job_record_t *job)
 }
 
 /* Has circuits and would be suspended. */
-static bool spared(job_record_t *job)
+static bool job_spared(job_record_t *job)
 {
 	return (IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job)) && ocs_select_suspends(job) &&
 	       ocs_select_epoch(job);
@@ -25,7 +25,7 @@ static bool spared(job_record_t *job)
 
 static int find_spared(void *element, void *unused)
 {
-	return spared(element);
+	return job_spared(element);
 }
 
 list_t *ocs_select_spare_jobs(list_t *preemptable)
@@ -39,7 +39,7 @@ list_t *ocs_select_spare_jobs(list_t *preemptable)
 	left = list_create(NULL);
 	iterator = list_iterator_create(preemptable);
 	while ((job = list_next(iterator))) {
-		if (!spared(job))
+		if (!job_spared(job))
 			list_append(left, job);
 	}
 	list_iterator_destroy(iterator);
@@ -50,7 +50,7 @@ static int leave_out(void *element, void *nodes)
 {
 	job_record_t *job = element;
 
-	if (job->node_bitmap && spared(job))
+	if (job->node_bitmap && job_spared(job))
 		bit_and_not(nodes, job->node_bitmap);
 	return 0;
 }

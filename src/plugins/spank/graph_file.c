@@ -113,7 +113,7 @@ static char *release_misfit(spank_t spank)
 }
 
 /* Is NCCL_GRAPH_FILE the one that this plugin has set? */
-static bool ours(spank_t spank, const char *value)
+static bool graph_ours(spank_t spank, const char *value)
 {
 	char dir[VALUE];
 	size_t length;
@@ -136,7 +136,7 @@ void ocs_task_graph_file(spank_t spank, int local, int ntasks)
 		spank_unsetenv(spank, VARIABLE);
 		return;
 	}
-	if (!ours(spank, value) || !variable_get(spank, "SLURM_OCS_GRAPH_GPUS", value))
+	if (!graph_ours(spank, value) || !variable_get(spank, "SLURM_OCS_GRAPH_GPUS", value))
 		return;
 	gpus = atoi(value);
 	why = devices_misfit(spank, gpus, ntasks);

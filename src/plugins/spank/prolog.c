@@ -30,8 +30,8 @@
 #define FORWARD_MORE_MS 45000
 
 /* One request.  The reply, or NULL with ERR; *GONE: ocsd says that the job has left. */
-static struct json_object *ask(const struct ocs_visit *visit, const char *op, uint64_t epoch,
-			       int timeout_ms, bool *gone, struct ocs_error *err)
+static struct json_object *ocsd_ask(const struct ocs_visit *visit, const char *op, uint64_t epoch,
+				    int timeout_ms, bool *gone, struct ocs_error *err)
 {
 	struct json_object *request, *reply, *refusal = NULL;
 	struct ocs_client *client;
@@ -64,8 +64,8 @@ static struct json_object *wait_for_circuits(struct ocs_visit *visit, int *rc)
 		int left = ocs_visit_left_ms(visit);
 
 		err.code = OCS_OK;
-		reply = ask(visit, OCS_OP_APPLY, visit->epoch,
-			    left < SLICE_MS ? left + 1000 : SLICE_MS, &gone, &err);
+		reply = ocsd_ask(visit, OCS_OP_APPLY, visit->epoch,
+				 left < SLICE_MS ? left + 1000 : SLICE_MS, &gone, &err);
 		if (reply)
 			return reply;
 		*rc = 0;
@@ -220,7 +220,7 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 
 /* This node's part in it, where the hosts of the job forward for each other.  If it cannot be done the helper has told ocsd, whose next
  * answer is that the job leaves. */
-static int forward(const struct ocs_visit *visit, struct ocs_error *err)
+static int forwarding_start(const struct ocs_visit *visit, struct ocs_error *err)
 {
 	const char *ocsd = visit->settings->ocsd, *key = visit->settings->ocsd_key;
 	int left = ocs_visit_left_ms(visit);
@@ -256,7 +256,7 @@ static int forward(const struct ocs_visit *visit, struct ocs_error *err)
 }
 
 /* Takes away what forwarding this epoch of the job, or an older one, has left here. */
-static void unforward(const struct ocs_visit *visit, uint64_t noted)
+static void forwarding_stop(const struct ocs_visit *visit, uint64_t noted)
 {
 	const char *slash = strrchr(visit->dir, '/');
 	char *note = ocs_asprintf("%.*s/forward.json", (int)(slash - visit->dir), visit->dir);
@@ -287,7 +287,7 @@ static void unforward(const struct ocs_visit *visit, uint64_t noted)
 }
 
 /* Circuits, files and forwarding.  What the prolog returns. */
-static int prepare(struct ocs_visit *visit)
+static int files_prepare(struct ocs_visit *visit)
 {
 	struct ocs_error err = { 0 };
 	struct json_object *reply;
@@ -297,7 +297,7 @@ static int prepare(struct ocs_visit *visit)
 	while ((reply = wait_for_circuits(visit, &rc))) {
 		rc = write_files(visit, reply, &err) < 0 ? ESPANK_ERROR : ESPANK_SUCCESS;
 		if (rc != ESPANK_SUCCESS || !ocs_field_true(reply, OCS_FIELD_FORWARDING) ||
-		    forward(visit, &err) == 0)
+		    forwarding_start(visit, &err) == 0)
 			break;
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 		json_object_put(reply);
@@ -307,7 +307,7 @@ static int prepare(struct ocs_visit *visit)
 	}
 	/* No epilog may follow: slurmctld may have forgotten the job altogether. */
 	if (!reply && rc == ESPANK_SUCCESS) {
-		unforward(visit, 0);
+		forwarding_stop(visit, 0);
 		remove_files(visit);
 	} else if (reply && rc != ESPANK_SUCCESS) {
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
@@ -334,7 +334,7 @@ int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
 	if (!visit.epoch || note_epoch(&visit, &err) < 0)
 		slurm_error("spank_ocs: job %u: %s", visit.job, err.text);
 	else if (ocs_visit_locate_patiently(&visit, &rc) == 0)
-		rc = prepare(&visit);
+		rc = files_prepare(&visit);
 	else
 		remove_files(&visit);
 	ocs_visit_end(&visit);
@@ -343,7 +343,7 @@ int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings)
 
 /* Until ocsd has it, or the deadline.  Whatever the answer, the node is not to blame, and
  * ocsd reconciles with slurmctld: nothing here fails the epilog. */
-static void release(struct ocs_visit *visit, uint64_t epoch)
+static void job_release(struct ocs_visit *visit, uint64_t epoch)
 {
 	struct ocs_error err = { 0 };
 	struct json_object *reply;
@@ -354,7 +354,8 @@ static void release(struct ocs_visit *visit, uint64_t epoch)
 		int left = ocs_visit_left_ms(visit);
 
 		err.code = OCS_OK;
-		reply = ask(visit, OCS_OP_RELEASE, epoch, left < 1000 ? 1000 : left, &gone, &err);
+		reply = ocsd_ask(visit, OCS_OP_RELEASE, epoch, left < 1000 ? 1000 : left, &gone,
+				 &err);
 		if (reply) {
 			json_object_put(reply);
 			return;
@@ -380,14 +381,14 @@ int ocs_job_epilog(spank_t spank, const struct ocs_settings *settings)
 		ocs_visit_end(&visit);
 		return ESPANK_SUCCESS;
 	}
-	unforward(&visit, noted);
+	forwarding_stop(&visit, noted);
 	if (ocs_visit_locate(&visit, false, &err) < 0) {
 		slurm_error("spank_ocs: job %u: %s", visit.job, err.text);
 	} else {
 		if (visit.epoch)
-			release(&visit, visit.epoch);
+			job_release(&visit, visit.epoch);
 		if (noted && (noted < visit.epoch || !visit.epoch))
-			release(&visit, noted);
+			job_release(&visit, noted);
 	}
 	/* The files of a newer allocation are not those of this epilog. */
 	if (!visit.epoch || noted <= visit.epoch)

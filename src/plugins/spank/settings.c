@@ -10,7 +10,8 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-static int seconds(const char *argument, const char *value, int *target, struct ocs_error *err)
+static int seconds_parse(const char *argument, const char *value, int *target,
+			 struct ocs_error *err)
 {
 	long number;
 
@@ -62,11 +63,11 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 		else if (value && IS("prolog"))
 			rc = yes_or_no(argv[i], value, &settings->prolog, err);
 		else if (value && IS("prolog_timeout"))
-			rc = seconds(argv[i], value, &settings->prolog_s, err);
+			rc = seconds_parse(argv[i], value, &settings->prolog_s, err);
 		else if (value && IS("epilog_timeout"))
-			rc = seconds(argv[i], value, &settings->epilog_s, err);
+			rc = seconds_parse(argv[i], value, &settings->epilog_s, err);
 		else if (value && IS("helper_timeout"))
-			rc = seconds(argv[i], value, &settings->helper_s, err);
+			rc = seconds_parse(argv[i], value, &settings->helper_s, err);
 		else
 			rc = ocs_error_set(
 				err, OCS_USAGE,

@@ -29,7 +29,7 @@ static struct ocs_request typed;  /* this component */
 static char *preset[OCS_OPTIONS]; /* from the environment, for all of them */
 static bool inside;		  /* of an allocation: a step */
 
-static void keep(enum ocs_option option, const char *value)
+static void option_keep(enum ocs_option option, const char *value)
 {
 	char *copy = ocs_strdup(value);
 
@@ -61,7 +61,7 @@ static int option_given(int val, const char *argument, int remote)
 	 * the previous component's, left there by sbatch and salloc. */
 	if (argument && argument == getenv(ocs_option_variable(option, true))) {
 		if (preset[option])
-			keep(option, preset[option]);
+			option_keep(option, preset[option]);
 		return 0;
 	}
 	if (option == OCS_OPTION_SHAPE && ocs_shape_parse(argument, NULL, &shape, &err) < 0)
@@ -71,10 +71,10 @@ static int option_given(int val, const char *argument, int remote)
 
 		if (!demand)
 			refuse(&err);
-		keep(option, demand);
+		option_keep(option, demand);
 		free(demand);
 	} else {
-		keep(option, argument ? argument : "yes");
+		option_keep(option, argument ? argument : "yes");
 	}
 	return 0;
 }

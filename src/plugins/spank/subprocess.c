@@ -22,7 +22,7 @@ static char *const environment[] = {
 	(char *)"LC_ALL=C", NULL
 };
 
-static void become(char *const *argv, int output)
+static void program_become(char *const *argv, int output)
 {
 	sigset_t none;
 	int null = open("/dev/null", O_RDWR);
@@ -47,7 +47,7 @@ struct output {
 	void (*line)(const char *text);
 };
 
-static void flush(struct output *output)
+static void line_flush(struct output *output)
 {
 	if (!output->used)
 		return;
@@ -58,21 +58,21 @@ static void flush(struct output *output)
 		output->line(output->text);
 }
 
-static void feed(struct output *output, const char *data, size_t length)
+static void output_feed(struct output *output, const char *data, size_t length)
 {
 	for (size_t i = 0; i < length; i++) {
 		if (data[i] == '\n') {
-			flush(output);
+			line_flush(output);
 			continue;
 		}
 		if (output->used == sizeof(output->text) - 1)
-			flush(output);
+			line_flush(output);
 		output->text[output->used++] = data[i];
 	}
 }
 
 /* Reads until the end of output or the deadline.  0, or -1 at the deadline. */
-static int drain(int fd, int64_t deadline, struct output *output)
+static int output_drain(int fd, int64_t deadline, struct output *output)
 {
 	for (;;) {
 		int64_t left = (deadline - ocs_now_ns()) / 1000000;
@@ -89,7 +89,7 @@ static int drain(int fd, int64_t deadline, struct output *output)
 			continue;
 		if (n <= 0)
 			return 0;
-		feed(output, data, n);
+		output_feed(output, data, n);
 	}
 }
 
@@ -110,11 +110,11 @@ int ocs_child_run(char *const *argv, int timeout_ms, void (*line)(const char *te
 		return ocs_error_set(err, OCS_ERROR, "cannot fork: %s", strerror(errno));
 	}
 	if (!pid)
-		become(argv, pipes[1]);
+		program_become(argv, pipes[1]);
 	setpgid(pid, pid);
 	close(pipes[1]);
-	late = drain(pipes[0], deadline, &output);
-	flush(&output);
+	late = output_drain(pipes[0], deadline, &output);
+	line_flush(&output);
 	/* A helper that closed its output gets a moment to end. */
 	for (done = 0; !late && !done && ocs_now_ns() < deadline;) {
 		done = waitpid(pid, &status, WNOHANG);

@@ -20,18 +20,19 @@
 /* Read once in slurmstepd, inherited by the tasks that it forks. */
 static struct ocs_ranks *job_ranks;
 
-static bool starts(const char *entry, const char *prefix)
+static bool entry_starts(const char *entry, const char *prefix)
 {
 	return !strncmp(entry, prefix, strlen(prefix));
 }
 
 /* Variables that reach a job only because it was submitted from inside another, or
  * because sbatch leaves them behind. */
-static bool stale(const char *entry)
+static bool entry_stale(const char *entry)
 {
-	return starts(entry, OCS_ENV_PREFIX) || starts(entry, OCS_ENV_SHAPE "=") ||
-	       starts(entry, OCS_ENV_CONN "=") || starts(entry, OCS_OPTION_PREFIX) ||
-	       starts(entry, OCS_OPTION_INHERITED) || starts(entry, "SPANK_" OCS_OPTION_PREFIX);
+	return entry_starts(entry, OCS_ENV_PREFIX) || entry_starts(entry, OCS_ENV_SHAPE "=") ||
+	       entry_starts(entry, OCS_ENV_CONN "=") || entry_starts(entry, OCS_OPTION_PREFIX) ||
+	       entry_starts(entry, OCS_OPTION_INHERITED) ||
+	       entry_starts(entry, "SPANK_" OCS_OPTION_PREFIX);
 }
 
 static const char *job_env_get(char **env, const char *name)
@@ -72,7 +73,7 @@ static void drop_stale(spank_t spank)
 
 		/* Who submits without sbatch can send entries that are no variables: nothing takes
 		 * those away, and nobody reads them. */
-		if (!stale(entry) || !strchr(entry, '=')) {
+		if (!entry_stale(entry) || !strchr(entry, '=')) {
 			i++;
 			continue;
 		}
@@ -95,7 +96,7 @@ static void export_lines(spank_t spank, char *text)
 		if (!value || value == line)
 			continue;
 		*value++ = '\0';
-		if (starts(line, OCS_ENV_PREFIX))
+		if (entry_starts(line, OCS_ENV_PREFIX))
 			spank_setenv(spank, line, value, 1);
 		else if (spank_setenv(spank, line, value, 0) == ESPANK_SUCCESS)
 			exported = ocs_exported_add(exported, line, value);

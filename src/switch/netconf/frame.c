@@ -23,18 +23,18 @@ void ocs_netconf_framer_free(struct ocs_netconf_framer *framer)
 	memset(framer, 0, sizeof(*framer));
 }
 
-static int broken(struct ocs_error *err, const char *what)
+static int framing_broken(struct ocs_error *err, const char *what)
 {
 	return ocs_error_set(err, OCS_ERROR, "%s", what);
 }
 
-static int append(struct ocs_netconf_framer *framer, const char *data, size_t length,
-		  struct ocs_error *err)
+static int data_append(struct ocs_netconf_framer *framer, const char *data, size_t length,
+		       struct ocs_error *err)
 {
 	if (length > OCS_NETCONF_MESSAGE_LIMIT - framer->used)
-		return broken(err, "sends a message that has no end");
+		return framing_broken(err, "sends a message that has no end");
 	if (memchr(data, '\0', length))
-		return broken(err, "sends zero bytes where XML was expected");
+		return framing_broken(err, "sends zero bytes where XML was expected");
 	if (framer->used + length + 1 > framer->size) {
 		framer->size = 2 * (framer->used + length) + 256;
 		framer->data = ocs_realloc(framer->data, framer->size);
@@ -45,7 +45,7 @@ static int append(struct ocs_netconf_framer *framer, const char *data, size_t le
 	return 0;
 }
 
-static int finish(struct ocs_netconf_framer *framer, char **message, size_t *length)
+static int message_finish(struct ocs_netconf_framer *framer, char **message, size_t *length)
 {
 	if (!framer->data)
 		framer->data = ocs_calloc(1, 1);
@@ -65,14 +65,14 @@ static int take_plain(struct ocs_netconf_framer *framer, const char **data, size
 		char c = *(*data)++;
 
 		(*length)--;
-		if (append(framer, &c, 1, err))
+		if (data_append(framer, &c, 1, err))
 			return -1;
 		if (c != '>' || framer->used < END_LENGTH ||
 		    memcmp(framer->data + framer->used - END_LENGTH, END, END_LENGTH))
 			continue;
 		framer->used -= END_LENGTH;
 		framer->data[framer->used] = '\0';
-		return finish(framer, message, message_length);
+		return message_finish(framer, message, message_length);
 	}
 	return 0;
 }
@@ -120,14 +120,15 @@ static int take_chunks(struct ocs_netconf_framer *framer, const char **data, siz
 		if (framer->state != INSIDE) {
 			rc = header_byte(framer, **data);
 			if (rc < 0)
-				return broken(err, "sends no valid chunk where one was expected");
+				return framing_broken(
+					err, "sends no valid chunk where one was expected");
 			(*data)++;
 			(*length)--;
 			if (rc > 0)
-				return finish(framer, message, message_length);
+				return message_finish(framer, message, message_length);
 			continue;
 		}
-		if (append(framer, *data, part, err))
+		if (data_append(framer, *data, part, err))
 			return -1;
 		*data += part;
 		*length -= part;

@@ -16,46 +16,46 @@
 #define X(text) ((const xmlChar *)(text))
 
 /* NULL means that memory is exhausted, which ends the process everywhere else. */
-static void *must(void *pointer)
+static void *pointer_must(void *pointer)
 {
 	if (!pointer)
 		abort();
 	return pointer;
 }
 
-static xmlNode *add(xmlNode *parent, const char *name, const char *text)
+static xmlNode *element_add(xmlNode *parent, const char *name, const char *text)
 {
-	return must(xmlNewTextChild(parent, NULL, X(name), text ? X(text) : NULL));
+	return pointer_must(xmlNewTextChild(parent, NULL, X(name), text ? X(text) : NULL));
 }
 
-static xmlNode *begin(const char *name, xmlDoc **document)
+static xmlNode *request_begin(const char *name, xmlDoc **document)
 {
-	xmlNode *root = must(xmlNewNode(NULL, X(name)));
+	xmlNode *root = pointer_must(xmlNewNode(NULL, X(name)));
 
-	*document = must(xmlNewDoc(X("1.0")));
+	*document = pointer_must(xmlNewDoc(X("1.0")));
 	xmlDocSetRootElement(*document, root);
-	xmlSetNs(root, must(xmlNewNs(root, X(OCS_NETCONF_NS), NULL)));
+	xmlSetNs(root, pointer_must(xmlNewNs(root, X(OCS_NETCONF_NS), NULL)));
 	return root;
 }
 
 static xmlNode *begin_rpc(unsigned int id, const char *operation, xmlDoc **document)
 {
-	xmlNode *root = begin("rpc", document);
+	xmlNode *root = request_begin("rpc", document);
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", id);
-	must(xmlNewProp(root, X("message-id"), X(text)));
-	return add(root, operation, NULL);
+	pointer_must(xmlNewProp(root, X("message-id"), X(text)));
+	return element_add(root, operation, NULL);
 }
 
-static char *end(xmlDoc *document)
+static char *request_end(xmlDoc *document)
 {
 	xmlChar *bytes = NULL;
 	char *text;
 	int length;
 
 	xmlDocDumpMemoryEnc(document, &bytes, &length, "UTF-8");
-	text = ocs_strdup(must(bytes));
+	text = ocs_strdup(pointer_must(bytes));
 	xmlFree(bytes);
 	xmlFreeDoc(document);
 	return text;
@@ -64,11 +64,11 @@ static char *end(xmlDoc *document)
 char *ocs_netconf_make_hello(void)
 {
 	xmlDoc *document;
-	xmlNode *list = add(begin("hello", &document), "capabilities", NULL);
+	xmlNode *list = element_add(request_begin("hello", &document), "capabilities", NULL);
 
-	add(list, "capability", "urn:ietf:params:netconf:base:1.0");
-	add(list, "capability", "urn:ietf:params:netconf:base:1.1");
-	return end(document);
+	element_add(list, "capability", "urn:ietf:params:netconf:base:1.0");
+	element_add(list, "capability", "urn:ietf:params:netconf:base:1.1");
+	return request_end(document);
 }
 
 char *ocs_netconf_make_plain(unsigned int id, const char *operation)
@@ -77,19 +77,19 @@ char *ocs_netconf_make_plain(unsigned int id, const char *operation)
 	xmlNode *node = begin_rpc(id, operation, &document);
 
 	if (!strcmp(operation, "lock") || !strcmp(operation, "unlock"))
-		add(add(node, "target", NULL), "running", NULL);
+		element_add(element_add(node, "target", NULL), "running", NULL);
 	if (!strcmp(operation, "create-subscription"))
-		xmlSetNs(node, must(xmlNewNs(node, X(OCS_NETCONF_NOTIFICATION_NS), NULL)));
-	return end(document);
+		xmlSetNs(node, pointer_must(xmlNewNs(node, X(OCS_NETCONF_NOTIFICATION_NS), NULL)));
+	return request_end(document);
 }
 
 /* A container of the model, in the model's namespace. */
 static xmlNode *add_container(xmlNode *parent, const struct ocs_netconf_dialect *dialect,
 			      const char *name)
 {
-	xmlNode *node = add(parent, name, NULL);
+	xmlNode *node = element_add(parent, name, NULL);
 
-	xmlSetNs(node, must(xmlNewNs(node, X(dialect->ns), NULL)));
+	xmlSetNs(node, pointer_must(xmlNewNs(node, X(dialect->ns), NULL)));
 	return node;
 }
 
@@ -102,17 +102,17 @@ char *ocs_netconf_make_read(unsigned int id, const struct ocs_netconf_dialect *d
 	xmlNode *node = begin_rpc(id, config ? "get-config" : "get", &document);
 
 	if (config)
-		add(add(node, "source", NULL), "running", NULL);
-	node = add(node, "filter", NULL);
-	must(xmlNewProp(node, X("type"), X("subtree")));
+		element_add(element_add(node, "source", NULL), "running", NULL);
+	node = element_add(node, "filter", NULL);
+	pointer_must(xmlNewProp(node, X("type"), X("subtree")));
 	node = add_container(node, dialect, list->container);
 	if (list != &dialect->patches) {
-		node = add(node, list->list, NULL);
-		add(node, list->key, NULL);
+		node = element_add(node, list->list, NULL);
+		element_add(node, list->key, NULL);
 		if (values)
-			add(node, list->value, NULL);
+			element_add(node, list->value, NULL);
 	}
-	return end(document);
+	return request_end(document);
 }
 
 static int check_patches(int size, const struct ocs_patch *patches, size_t count,
@@ -136,7 +136,7 @@ static void add_port(xmlNode *pair, const char *name, int port)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%d", port);
-	add(pair, name, text);
+	element_add(pair, name, text);
 }
 
 char *ocs_netconf_make_edit(unsigned int id, const struct ocs_netconf_dialect *dialect,
@@ -157,25 +157,25 @@ char *ocs_netconf_make_edit(unsigned int id, const struct ocs_netconf_dialect *d
 	if (check_patches(size, patches, count, err))
 		return NULL;
 	node = begin_rpc(id, "edit-config", &document);
-	add(add(node, "target", NULL), "running", NULL);
-	add(node, "default-operation", "merge");
+	element_add(element_add(node, "target", NULL), "running", NULL);
+	element_add(node, "default-operation", "merge");
 	if (rollback)
-		add(node, "error-option", "rollback-on-error");
-	node = add(node, "config", NULL);
+		element_add(node, "error-option", "rollback-on-error");
+	node = element_add(node, "config", NULL);
 	node = add_container(node, dialect, list->container);
-	base = must(xmlNewNs(node, X(OCS_NETCONF_NS), X("nc")));
+	base = pointer_must(xmlNewNs(node, X(OCS_NETCONF_NS), X("nc")));
 	for (size_t i = 0; i < count; i++) {
-		xmlNode *pair = add(node, list->list, NULL);
+		xmlNode *pair = element_add(node, list->list, NULL);
 
-		must(xmlNewNsProp(pair, base, X("operation"), X(operations[edit])));
+		pointer_must(xmlNewNsProp(pair, base, X("operation"), X(operations[edit])));
 		add_port(pair, list->key, patches[i].in);
 		if (edit == OCS_NETCONF_CREATE || edit == OCS_NETCONF_MERGE)
 			add_port(pair, list->value, patches[i].out);
 	}
-	return end(document);
+	return request_end(document);
 }
 
-static bool is(const xmlNode *node, const char *name)
+static bool node_is(const xmlNode *node, const char *name)
 {
 	return node && node->type == XML_ELEMENT_NODE && !xmlStrcmp(node->name, X(name)) &&
 	       node->ns && !xmlStrcmp(node->ns->href, X(OCS_NETCONF_NS));
@@ -243,39 +243,40 @@ static bool harmless_edit(const xmlNode *edit)
 
 	for (const xmlNode *node = xmlFirstElementChild((xmlNode *)edit); node;
 	     node = xmlNextElementSibling((xmlNode *)node)) {
-		if (is(node, "config")) {
+		if (node_is(node, "config")) {
 			configs++;
 			if (!harmless_config(node))
 				return false;
-		} else if (is(node, "default-operation")) {
+		} else if (node_is(node, "default-operation")) {
 			defaults++;
 			if (!content_is(node, "merge"))
 				return false;
-		} else if (is(node, "target")) {
-			if (!is(xmlFirstElementChild((xmlNode *)node), "running"))
+		} else if (node_is(node, "target")) {
+			if (!node_is(xmlFirstElementChild((xmlNode *)node), "running"))
 				return false;
-		} else if (!is(node, "error-option") || !content_is(node, "rollback-on-error")) {
+		} else if (!node_is(node, "error-option") ||
+			   !content_is(node, "rollback-on-error")) {
 			return false;
 		}
 	}
 	return configs == 1 && defaults == 1;
 }
 
-static bool harmless(const xmlNode *root)
+static bool request_harmless(const xmlNode *root)
 {
 	static const char *const operations[] = { "get", "get-config", "lock", "unlock",
 						  "close-session" };
 	const xmlNode *operation;
 
-	if (is(root, "hello"))
+	if (node_is(root, "hello"))
 		return true;
-	operation = is(root, "rpc") ? xmlFirstElementChild((xmlNode *)root) : NULL;
+	operation = node_is(root, "rpc") ? xmlFirstElementChild((xmlNode *)root) : NULL;
 	if (!operation || xmlNextElementSibling((xmlNode *)operation))
 		return false;
-	if (is(operation, "edit-config"))
+	if (node_is(operation, "edit-config"))
 		return harmless_edit(operation);
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
-		if (is(operation, operations[i]))
+		if (node_is(operation, operations[i]))
 			return true;
 	return !xmlStrcmp(operation->name, X("create-subscription")) && operation->ns &&
 	       !xmlStrcmp(operation->ns->href, X(OCS_NETCONF_NOTIFICATION_NS));
@@ -285,7 +286,7 @@ bool ocs_netconf_dangerous(const char *message, size_t length)
 {
 	struct ocs_netconf_message parsed;
 	bool good = ocs_netconf_parse(message, length, &parsed, NULL) == 0 &&
-		    harmless(xmlDocGetRootElement(parsed.document));
+		    request_harmless(xmlDocGetRootElement(parsed.document));
 
 	ocs_netconf_message_free(&parsed);
 	return !good;

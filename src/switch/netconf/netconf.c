@@ -142,7 +142,8 @@ static int netconf_read_table(struct ocs_switch_connection *connection, struct o
 }
 
 /* Another manager may hold the configuration for a moment. */
-static int lock(struct ocs_switch_connection *connection, bool *locked, struct ocs_error *err)
+static int datastore_lock(struct ocs_switch_connection *connection, bool *locked,
+			  struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	int64_t deadline = ocs_netconf_deadline(connection);
@@ -169,8 +170,9 @@ static int lock(struct ocs_switch_connection *connection, bool *locked, struct o
 }
 
 /* A path names a pair, a message one of its ports. */
-static void blame(struct ocs_switch_connection *connection, const struct ocs_netconf_fault *fault,
-		  const struct ocs_patch *patches, size_t count)
+static void ports_blame(struct ocs_switch_connection *connection,
+			const struct ocs_netconf_fault *fault, const struct ocs_patch *patches,
+			size_t count)
 {
 	static const char *const whole[] = {
 		"lock-denied",	     "access-denied",
@@ -197,8 +199,8 @@ static void blame(struct ocs_switch_connection *connection, const struct ocs_net
 				    OCS_BLAME_UNKNOWN;
 }
 
-static int edit(struct ocs_switch_connection *connection, enum ocs_netconf_edit how,
-		const struct ocs_patch *patches, size_t count, struct ocs_error *err)
+static int config_edit(struct ocs_switch_connection *connection, enum ocs_netconf_edit how,
+		       const struct ocs_patch *patches, size_t count, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	struct ocs_netconf_message reply;
@@ -215,7 +217,7 @@ static int edit(struct ocs_switch_connection *connection, enum ocs_netconf_edit 
 	    !strcmp(reply.fault.tag, "data-missing"))
 		rc = OCS_SWITCH_OK;
 	if (rc == OCS_SWITCH_DENIED)
-		blame(connection, &reply.fault, patches, count);
+		ports_blame(connection, &reply.fault, patches, count);
 	ocs_netconf_message_free(&reply);
 	return rc;
 }
@@ -229,9 +231,9 @@ static int locked_edit(struct ocs_switch_connection *connection, enum ocs_netcon
 	int rc;
 
 	*used = count < BATCH_MAX ? count : BATCH_MAX;
-	rc = lock(connection, &locked, err);
+	rc = datastore_lock(connection, &locked, err);
 	if (rc == OCS_SWITCH_OK)
-		rc = edit(connection, how, patches, *used, err);
+		rc = config_edit(connection, how, patches, *used, err);
 	/* If this fails the connection goes, and with it the lock. */
 	if (locked && connection->fd >= 0 &&
 	    ocs_netconf_plain(connection, "unlock", NULL, &ignored))

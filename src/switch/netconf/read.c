@@ -18,28 +18,28 @@
 #define X(text) ((const xmlChar *)(text))
 #define NOTICE_LIMIT 400
 
-static xmlNode *first(const xmlNode *node)
+static xmlNode *child_first(const xmlNode *node)
 {
 	return node ? xmlFirstElementChild((xmlNode *)node) : NULL;
 }
 
-static xmlNode *next(const xmlNode *node)
+static xmlNode *sibling_next(const xmlNode *node)
 {
 	return xmlNextElementSibling((xmlNode *)node);
 }
 
-static bool is(const xmlNode *node, const char *ns, const char *name)
+static bool node_is(const xmlNode *node, const char *ns, const char *name)
 {
 	return node && !xmlStrcmp(node->name, X(name)) && node->ns &&
 	       !xmlStrcmp(node->ns->href, X(ns));
 }
 
-static xmlNode *child(const xmlNode *node, const char *ns, const char *name)
+static xmlNode *child_named(const xmlNode *node, const char *ns, const char *name)
 {
-	xmlNode *at = first(node);
+	xmlNode *at = child_first(node);
 
-	while (at && !is(at, ns, name))
-		at = next(at);
+	while (at && !node_is(at, ns, name))
+		at = sibling_next(at);
 	return at;
 }
 
@@ -86,12 +86,14 @@ static unsigned long number_of(const xmlNode *node)
 
 static void take_fault(const xmlNode *error, struct ocs_netconf_fault *fault)
 {
-	copy_content(child(error, OCS_NETCONF_NS, "error-tag"), fault->tag, sizeof(fault->tag));
-	copy_content(child(error, OCS_NETCONF_NS, "error-message"), fault->message,
+	copy_content(child_named(error, OCS_NETCONF_NS, "error-tag"), fault->tag,
+		     sizeof(fault->tag));
+	copy_content(child_named(error, OCS_NETCONF_NS, "error-message"), fault->message,
 		     sizeof(fault->message));
-	copy_content(child(error, OCS_NETCONF_NS, "error-path"), fault->path, sizeof(fault->path));
-	fault->session = number_of(
-		child(child(error, OCS_NETCONF_NS, "error-info"), OCS_NETCONF_NS, "session-id"));
+	copy_content(child_named(error, OCS_NETCONF_NS, "error-path"), fault->path,
+		     sizeof(fault->path));
+	fault->session = number_of(child_named(child_named(error, OCS_NETCONF_NS, "error-info"),
+					       OCS_NETCONF_NS, "session-id"));
 }
 
 static void take_reply(const xmlNode *root, struct ocs_netconf_message *message)
@@ -105,12 +107,12 @@ static void take_reply(const xmlNode *root, struct ocs_netconf_message *message)
 		message->id = (unsigned long)value;
 	}
 	xmlFree(id);
-	for (const xmlNode *node = first(root); node; node = next(node)) {
-		if (is(node, OCS_NETCONF_NS, "ok"))
+	for (const xmlNode *node = child_first(root); node; node = sibling_next(node)) {
+		if (node_is(node, OCS_NETCONF_NS, "ok"))
 			message->ok = true;
-		if (!is(node, OCS_NETCONF_NS, "rpc-error") || message->failed)
+		if (!node_is(node, OCS_NETCONF_NS, "rpc-error") || message->failed)
 			continue;
-		copy_content(child(node, OCS_NETCONF_NS, "error-severity"), severity,
+		copy_content(child_named(node, OCS_NETCONF_NS, "error-severity"), severity,
 			     sizeof(severity));
 		if (!strcmp(severity, "warning"))
 			continue;
@@ -120,15 +122,16 @@ static void take_reply(const xmlNode *root, struct ocs_netconf_message *message)
 }
 
 /* "port-changed port=3 status=FAILED" from elements without their markup. */
-static void flatten(const xmlNode *node, struct ocs_text *text, int depth)
+static void text_flatten(const xmlNode *node, struct ocs_text *text, int depth)
 {
 	xmlChar *content;
 
 	add_printable(text, (const char *)node->name, NOTICE_LIMIT);
-	if (first(node)) {
-		for (const xmlNode *at = first(node); at && depth < 8; at = next(at)) {
+	if (child_first(node)) {
+		for (const xmlNode *at = child_first(node); at && depth < 8;
+		     at = sibling_next(at)) {
 			add_printable(text, " ", NOTICE_LIMIT);
-			flatten(at, text, depth + 1);
+			text_flatten(at, text, depth + 1);
 		}
 		return;
 	}
@@ -144,12 +147,12 @@ static void take_notification(const xmlNode *root, struct ocs_netconf_message *m
 {
 	struct ocs_text text = { 0 };
 
-	for (const xmlNode *node = first(root); node; node = next(node)) {
-		if (is(node, OCS_NETCONF_NOTIFICATION_NS, "eventTime"))
+	for (const xmlNode *node = child_first(root); node; node = sibling_next(node)) {
+		if (node_is(node, OCS_NETCONF_NOTIFICATION_NS, "eventTime"))
 			continue;
 		if (text.length)
 			add_printable(&text, " ", NOTICE_LIMIT);
-		flatten(node, &text, 0);
+		text_flatten(node, &text, 0);
 	}
 	message->notice = ocs_text_take(&text);
 }
@@ -191,10 +194,10 @@ int ocs_netconf_parse(const char *data, size_t length, struct ocs_netconf_messag
 	if (!message->document)
 		return -1;
 	root = xmlDocGetRootElement(message->document);
-	if (is(root, OCS_NETCONF_NS, "rpc-reply")) {
+	if (node_is(root, OCS_NETCONF_NS, "rpc-reply")) {
 		message->kind = OCS_NETCONF_REPLY;
 		take_reply(root, message);
-	} else if (is(root, OCS_NETCONF_NOTIFICATION_NS, "notification")) {
+	} else if (node_is(root, OCS_NETCONF_NOTIFICATION_NS, "notification")) {
 		message->kind = OCS_NETCONF_NOTIFICATION;
 		take_notification(root, message);
 	}
@@ -208,7 +211,7 @@ void ocs_netconf_message_free(struct ocs_netconf_message *message)
 	memset(message, 0, sizeof(*message));
 }
 
-static bool announces(const char *uri, const char *name)
+static bool capability_announces(const char *uri, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -219,17 +222,17 @@ static void take_capability(const struct ocs_netconf_dialect *dialect, const cha
 			    struct ocs_netconf_hello *hello)
 {
 #define CAPABILITY "urn:ietf:params:netconf:capability:"
-	if (announces(uri, "urn:ietf:params:netconf:base:1.0"))
+	if (capability_announces(uri, "urn:ietf:params:netconf:base:1.0"))
 		hello->base_1_0 = true;
-	else if (announces(uri, "urn:ietf:params:netconf:base:1.1"))
+	else if (capability_announces(uri, "urn:ietf:params:netconf:base:1.1"))
 		hello->base_1_1 = true;
-	else if (announces(uri, CAPABILITY "writable-running:1.0"))
+	else if (capability_announces(uri, CAPABILITY "writable-running:1.0"))
 		hello->writable_running = true;
-	else if (announces(uri, CAPABILITY "rollback-on-error:1.0"))
+	else if (capability_announces(uri, CAPABILITY "rollback-on-error:1.0"))
 		hello->rollback = true;
-	else if (announces(uri, CAPABILITY "interleave:1.0"))
+	else if (capability_announces(uri, CAPABILITY "interleave:1.0"))
 		hello->notifications = true;
-	else if (announces(uri, dialect->ns))
+	else if (capability_announces(uri, dialect->ns))
 		hello->model = true;
 #undef CAPABILITY
 }
@@ -246,15 +249,15 @@ int ocs_netconf_parse_hello(const struct ocs_netconf_dialect *dialect, const cha
 	if (ocs_netconf_parse(message, length, &parsed, err))
 		return -1;
 	root = xmlDocGetRootElement(parsed.document);
-	list = child(root, OCS_NETCONF_NS, "capabilities");
-	for (const xmlNode *node = first(list); node; node = next(node)) {
-		if (!is(node, OCS_NETCONF_NS, "capability"))
+	list = child_named(root, OCS_NETCONF_NS, "capabilities");
+	for (const xmlNode *node = child_first(list); node; node = sibling_next(node)) {
+		if (!node_is(node, OCS_NETCONF_NS, "capability"))
 			continue;
 		copy_content(node, uri, sizeof(uri));
 		take_capability(dialect, uri, hello);
 	}
-	hello->session = number_of(child(root, OCS_NETCONF_NS, "session-id"));
-	if (!is(root, OCS_NETCONF_NS, "hello"))
+	hello->session = number_of(child_named(root, OCS_NETCONF_NS, "session-id"));
+	if (!node_is(root, OCS_NETCONF_NS, "hello"))
 		ocs_error_set(err, OCS_ERROR,
 			      "sends something else where a NETCONF hello was expected");
 	else if (!hello->base_1_0 && !hello->base_1_1)
@@ -273,25 +276,26 @@ static xmlNode *first_entry(const struct ocs_netconf_dialect *dialect,
 			    const struct ocs_netconf_list *list)
 {
 	const xmlNode *data =
-		child(xmlDocGetRootElement(message->document), OCS_NETCONF_NS, "data");
+		child_named(xmlDocGetRootElement(message->document), OCS_NETCONF_NS, "data");
 
-	return child(child(data, dialect->ns, list->container), dialect->ns, list->list);
+	return child_named(child_named(data, dialect->ns, list->container), dialect->ns,
+			   list->list);
 }
 
 static xmlNode *next_entry(const struct ocs_netconf_dialect *dialect, const xmlNode *node,
 			   const struct ocs_netconf_list *list)
 {
-	xmlNode *at = next(node);
+	xmlNode *at = sibling_next(node);
 
-	while (at && !is(at, dialect->ns, list->list))
-		at = next(at);
+	while (at && !node_is(at, dialect->ns, list->list))
+		at = sibling_next(at);
 	return at;
 }
 
 static int leaf_number(const struct ocs_netconf_dialect *dialect, const xmlNode *entry,
 		       const char *name)
 {
-	unsigned long value = number_of(child(entry, dialect->ns, name));
+	unsigned long value = number_of(child_named(entry, dialect->ns, name));
 
 	return value <= 1000000 ? (int)value : 0;
 }
@@ -331,7 +335,7 @@ int ocs_netconf_parse_table(const struct ocs_netconf_dialect *dialect,
 
 	*pending = 0;
 	/* no data are not the data of an empty table */
-	if (!child(xmlDocGetRootElement(message->document), OCS_NETCONF_NS, "data"))
+	if (!child_named(xmlDocGetRootElement(message->document), OCS_NETCONF_NS, "data"))
 		return ocs_error_set(err, OCS_ERROR,
 				     "answers without data where its %s were asked for",
 				     list->list);
@@ -339,7 +343,8 @@ int ocs_netconf_parse_table(const struct ocs_netconf_dialect *dialect,
 	for (const xmlNode *entry = first_entry(dialect, message, list); entry && !rc;
 	     entry = next_entry(dialect, entry, list)) {
 		if (list->state) {
-			copy_content(child(entry, dialect->ns, list->state), state, sizeof(state));
+			copy_content(child_named(entry, dialect->ns, list->state), state,
+				     sizeof(state));
 			*pending += !strncmp(state, "PENDING_", 8);
 		}
 		rc = table_entry(dialect, entry, table, peer, err);
@@ -393,7 +398,7 @@ static int take_ports(const struct ocs_netconf_dialect *dialect,
 			return ocs_error_set(err, OCS_ERROR,
 					     "tells the %s of port %d, but has the ports 1 to %d",
 					     list->value, port, health->ports);
-		copy_content(child(entry, dialect->ns, list->value), text, sizeof(text));
+		copy_content(child_named(entry, dialect->ns, list->value), text, sizeof(text));
 		if (*text)
 			take(dialect, text, &health->port[port]);
 	}

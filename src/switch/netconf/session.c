@@ -39,8 +39,8 @@ int ocs_netconf_lose(struct ocs_switch_connection *connection)
 }
 
 /* All that it says, without its markup. */
-static void hear(struct ocs_switch_connection *connection,
-		 const struct ocs_netconf_message *message)
+static void notification_hear(struct ocs_switch_connection *connection,
+			      const struct ocs_netconf_message *message)
 {
 	xmlChar *content = xmlNodeGetContent(xmlDocGetRootElement(message->document));
 
@@ -50,19 +50,19 @@ static void hear(struct ocs_switch_connection *connection,
 
 /* One message that came in.  1: it is the reply to ID, which MESSAGE now holds; 0:
  * something else, dealt with; -1: the peer makes no sense. */
-static int sort(struct ocs_switch_connection *connection, const char *data, size_t length,
-		unsigned int id, struct ocs_netconf_message *message, struct ocs_error *err)
+static int message_sort(struct ocs_switch_connection *connection, const char *data, size_t length,
+			unsigned int id, struct ocs_netconf_message *message, struct ocs_error *err)
 {
 	if (ocs_netconf_parse(data, length, message, err))
 		return -1;
 	if (message->kind == OCS_NETCONF_REPLY && id && message->has_id && message->id == id) {
-		hear(connection, message);
+		notification_hear(connection, message);
 		return 1;
 	}
 	if (message->kind == OCS_NETCONF_NOTIFICATION)
 		ocs_switch_notify(connection, message->notice);
 	else
-		hear(connection, message);
+		notification_hear(connection, message);
 	if (message->kind == OCS_NETCONF_REPLY && !message->has_id) {
 		ocs_error_set(err, OCS_ERROR, "could not read a request: %s%s%s",
 			      message->fault.tag, *message->fault.message ? ": " : "",
@@ -79,8 +79,8 @@ static int sort(struct ocs_switch_connection *connection, const char *data, size
 }
 
 /* Feeds what came in.  1 once REPLY is filled, 0, or -1 with ERR. */
-static int feed(struct ocs_switch_connection *connection, const char *data, size_t length,
-		unsigned int id, struct ocs_netconf_message *reply, struct ocs_error *err)
+static int data_feed(struct ocs_switch_connection *connection, const char *data, size_t length,
+		     unsigned int id, struct ocs_netconf_message *reply, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	int found = 0;
@@ -95,7 +95,8 @@ static int feed(struct ocs_switch_connection *connection, const char *data, size
 		if (rc == 0)
 			return found;
 		if (rc > 0) {
-			rc = sort(connection, text, message_length, found ? 0 : id, &message, err);
+			rc = message_sort(connection, text, message_length, found ? 0 : id,
+					  &message, err);
 			free(text);
 			if (rc == 1) {
 				*reply = message;
@@ -113,8 +114,8 @@ static int feed(struct ocs_switch_connection *connection, const char *data, size
 }
 
 /* Reads once.  1: LENGTH bytes; 0: the time is over; -1 with ERR. */
-static int receive(struct ocs_switch_connection *connection, char *data, size_t *length,
-		   int64_t deadline, struct ocs_error *err)
+static int data_receive(struct ocs_switch_connection *connection, char *data, size_t *length,
+			int64_t deadline, struct ocs_error *err)
 {
 	struct ocs_netconf *netconf = connection->state;
 	struct ocs_error why = { 0 };
@@ -142,10 +143,10 @@ static int wait_reply(struct ocs_switch_connection *connection, const char *oper
 	for (;;) {
 		struct ocs_error why = { 0 };
 		size_t length = sizeof(data);
-		int rc = receive(connection, data, &length, deadline, &why);
+		int rc = data_receive(connection, data, &length, deadline, &why);
 
 		if (rc > 0) {
-			rc = feed(connection, data, length, id, reply, &why);
+			rc = data_feed(connection, data, length, id, reply, &why);
 			if (rc > 0)
 				return OCS_SWITCH_OK;
 			/* Notifications without end must not hold the deadline up. */
@@ -168,8 +169,8 @@ static bool is_half_done(const struct ocs_netconf_fault *fault)
 	return !strcmp(fault->tag, "rollback-failed") || !strcmp(fault->tag, "partial-operation");
 }
 
-static int judge(const char *operation, const struct ocs_netconf_message *reply,
-		 struct ocs_error *err)
+static int reply_judge(const char *operation, const struct ocs_netconf_message *reply,
+		       struct ocs_error *err)
 {
 	const struct ocs_netconf_fault *fault = &reply->fault;
 	char session[40] = "";
@@ -219,7 +220,7 @@ int ocs_netconf_execute(struct ocs_switch_connection *connection, const char *op
 	if (rc == OCS_SWITCH_OK)
 		rc = wait_reply(connection, operation, netconf->id, deadline, reply, err);
 	if (rc == OCS_SWITCH_OK)
-		rc = judge(operation, reply, err);
+		rc = reply_judge(operation, reply, err);
 	return rc;
 }
 
@@ -263,7 +264,7 @@ static int exchange_hellos(struct ocs_switch_connection *connection, struct ocs_
 		const char *at = &byte;
 		size_t one = 1;
 
-		rc = receive(connection, &byte, &one, deadline, &why);
+		rc = data_receive(connection, &byte, &one, deadline, &why);
 		if (rc > 0)
 			rc = ocs_netconf_framer_take(&netconf->framer, &at, &one, &text, &length,
 						     &why);
@@ -316,10 +317,10 @@ int ocs_netconf_listen(struct ocs_switch_connection *connection, int wait_ms, st
 	}
 	for (int reads = 1;; reads++) {
 		size_t length = sizeof(data);
-		int rc = receive(connection, data, &length, deadline, err);
+		int rc = data_receive(connection, data, &length, deadline, err);
 
 		if (rc > 0)
-			rc = feed(connection, data, length, 0, NULL, err);
+			rc = data_feed(connection, data, length, 0, NULL, err);
 		else if (rc == 0)
 			return OCS_SWITCH_OK;
 		if (rc < 0)

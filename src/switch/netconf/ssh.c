@@ -28,7 +28,7 @@ struct ocs_ssh {
 	struct ocs_switch_connection *connection;
 };
 
-static int failed(const struct ocs_ssh *ssh, const char *what, struct ocs_error *err)
+static int ssh_failed(const struct ocs_ssh *ssh, const char *what, struct ocs_error *err)
 {
 	/* The peer's own words may be among it. */
 	const char *why = ssh_get_error(ssh->session);
@@ -53,7 +53,7 @@ static int wait_peer(const struct ocs_ssh *ssh, int64_t deadline)
 }
 
 /* Whether to call the function that said SSH_AGAIN again. */
-static bool again(struct ocs_ssh *ssh, const char *what, struct ocs_error *err)
+static bool ssh_retry(struct ocs_ssh *ssh, const char *what, struct ocs_error *err)
 {
 	if (wait_peer(ssh, ssh->deadline) == 0)
 		return true;
@@ -95,7 +95,7 @@ static int set_target(struct ocs_ssh *ssh, const struct ocs_ssh_target *target, 
 	return rc ? -1 : 0;
 }
 
-static char *fingerprint(struct ocs_ssh *ssh)
+static char *key_fingerprint(struct ocs_ssh *ssh)
 {
 	unsigned char *hash = NULL;
 	char *text = NULL, *copy = NULL;
@@ -151,14 +151,14 @@ static int check_known_server(struct ocs_ssh *ssh, const char *path, const char 
 			"its host key %s is not in %s; if the switch itself shows this fingerprint, add the key (ssh-keyscan prints the line)",
 			print, path);
 	default:
-		return failed(ssh, "its host key could not be checked", err);
+		return ssh_failed(ssh, "its host key could not be checked", err);
 	}
 }
 
 static int check_host_key(struct ocs_ssh *ssh, const struct ocs_ssh_target *target,
 			  struct ocs_error *err)
 {
-	char *print = fingerprint(ssh);
+	char *print = key_fingerprint(ssh);
 	int rc = 0;
 
 	if (!target->host_key && !target->known_hosts)
@@ -181,9 +181,9 @@ static int connect_session(struct ocs_ssh *ssh, struct ocs_error *err)
 	int rc;
 
 	while ((rc = ssh_connect(ssh->session)) == SSH_AGAIN)
-		if (!again(ssh, "agreeing on keys", err))
+		if (!ssh_retry(ssh, "agreeing on keys", err))
 			return -1;
-	return rc == SSH_OK ? 0 : failed(ssh, "no SSH session", err);
+	return rc == SSH_OK ? 0 : ssh_failed(ssh, "no SSH session", err);
 }
 
 /* What a server without the method `password` asks: one hidden question. */
@@ -194,7 +194,7 @@ static int answer_questions(struct ocs_ssh *ssh, const char *password, struct oc
 	for (int rounds = 0; rounds < 8;) {
 		rc = ssh_userauth_kbdint(ssh->session, NULL, NULL);
 		if (rc == SSH_AUTH_AGAIN) {
-			if (!again(ssh, "logging in", err))
+			if (!ssh_retry(ssh, "logging in", err))
 				return rc;
 			continue;
 		}
@@ -214,7 +214,7 @@ static int log_in_with_password(struct ocs_ssh *ssh, const struct ocs_credential
 
 	while ((rc = ssh_userauth_password(ssh->session, NULL, credentials->password)) ==
 	       SSH_AUTH_AGAIN)
-		if (!again(ssh, "logging in", err))
+		if (!ssh_retry(ssh, "logging in", err))
 			return rc;
 	if (rc == SSH_AUTH_DENIED &&
 	    (ssh_userauth_list(ssh->session, NULL) & SSH_AUTH_METHOD_INTERACTIVE))
@@ -241,7 +241,7 @@ static int log_in_with_key(struct ocs_ssh *ssh, const struct ocs_credentials *cr
 		return SSH_AUTH_AGAIN;
 	}
 	while ((rc = ssh_userauth_publickey(ssh->session, NULL, key)) == SSH_AUTH_AGAIN)
-		if (!again(ssh, "logging in", err))
+		if (!ssh_retry(ssh, "logging in", err))
 			break;
 	ssh_key_free(key);
 	return rc;
@@ -272,13 +272,13 @@ static int start_subsystem(struct ocs_ssh *ssh, const char *subsystem, struct oc
 
 	ssh->channel = ssh_channel_new(ssh->session);
 	if (!ssh->channel)
-		return failed(ssh, "no SSH channel", err);
+		return ssh_failed(ssh, "no SSH channel", err);
 	while ((rc = ssh_channel_open_session(ssh->channel)) == SSH_AGAIN)
-		if (!again(ssh, "opening a channel", err))
+		if (!ssh_retry(ssh, "opening a channel", err))
 			return -1;
 	while (rc == SSH_OK &&
 	       (rc = ssh_channel_request_subsystem(ssh->channel, subsystem)) == SSH_AGAIN) {
-		if (!again(ssh, "asking for the subsystem", err))
+		if (!ssh_retry(ssh, "asking for the subsystem", err))
 			return -1;
 		rc = SSH_OK;
 	}
@@ -334,13 +334,13 @@ int ocs_ssh_descriptor(const struct ocs_ssh *ssh)
 }
 
 /* What libssh took but the socket did not, yet. */
-static int flush(struct ocs_ssh *ssh, int64_t deadline, struct ocs_error *err)
+static int output_flush(struct ocs_ssh *ssh, int64_t deadline, struct ocs_error *err)
 {
 	int64_t left = (deadline - ocs_now_ns()) / MS;
 	int rc = ssh_blocking_flush(ssh->session, left > 0 ? (int)left : 0);
 
 	if (rc == SSH_ERROR)
-		return failed(ssh, "cannot send", err);
+		return ssh_failed(ssh, "cannot send", err);
 	return rc == SSH_OK ? 0 : ocs_error_set(err, OCS_UNREACHABLE, "timed out");
 }
 
@@ -352,14 +352,14 @@ int ocs_ssh_write(struct ocs_ssh *ssh, const char *data, size_t length, int64_t 
 		int n = ssh_channel_write(ssh->channel, data, part);
 
 		if (n < 0 && n != SSH_AGAIN)
-			return failed(ssh, "cannot send", err);
+			return ssh_failed(ssh, "cannot send", err);
 		if (n > 0) {
 			data += n;
 			length -= (size_t)n;
 		} else if (wait_peer(ssh, deadline_ns)) {
 			return ocs_error_set(err, OCS_UNREACHABLE, "timed out");
 		}
-		if (n > 0 && flush(ssh, deadline_ns, err))
+		if (n > 0 && output_flush(ssh, deadline_ns, err))
 			return -1;
 	}
 	return 0;
@@ -386,7 +386,7 @@ long ocs_ssh_read(struct ocs_ssh *ssh, char *data, size_t size, int64_t deadline
 		    ssh_channel_is_closed(ssh->channel))
 			return 0;
 		if (n == SSH_ERROR || !ssh_is_connected(ssh->session))
-			return failed(ssh, "cannot receive", err);
+			return ssh_failed(ssh, "cannot receive", err);
 		if (wait_peer(ssh, deadline_ns) == 0)
 			continue;
 		ocs_error_set(err, OCS_UNREACHABLE, "timed out");

@@ -26,7 +26,7 @@ struct scpi {
 };
 
 /* After this nobody knows which answer belongs to what. */
-static int lose(struct ocs_switch_connection *connection)
+static int connection_lose(struct ocs_switch_connection *connection)
 {
 	struct scpi *scpi = connection->state;
 
@@ -44,7 +44,7 @@ static int64_t deadline_of(const struct ocs_switch_connection *connection)
 }
 
 /* What was said before anything was asked answers something else. */
-static bool unasked(struct ocs_switch_connection *connection)
+static bool line_unasked(struct ocs_switch_connection *connection)
 {
 	struct scpi *scpi = connection->state;
 	char byte;
@@ -53,8 +53,8 @@ static bool unasked(struct ocs_switch_connection *connection)
 }
 
 /* Sends COUNT lines at once. */
-static int say(struct ocs_switch_connection *connection, const char *const *lines, size_t count,
-	       int64_t deadline, struct ocs_error *err)
+static int lines_say(struct ocs_switch_connection *connection, const char *const *lines,
+		     size_t count, int64_t deadline, struct ocs_error *err)
 {
 	struct ocs_text text = { 0 };
 	struct ocs_error why = { 0 };
@@ -75,24 +75,24 @@ static int say(struct ocs_switch_connection *connection, const char *const *line
 		ocs_error_set(err, OCS_UNREACHABLE,
 			      "the connection was lost earlier; %.40s was not sent", lines[0]);
 		rc = OCS_SWITCH_UNKNOWN;
-	} else if (unasked(connection)) {
+	} else if (line_unasked(connection)) {
 		ocs_error_set(
 			err, OCS_ERROR,
 			"said something that was not asked for, or hung up; %.40s was not sent",
 			lines[0]);
-		rc = lose(connection);
+		rc = connection_lose(connection);
 	} else if (ocs_net_write(connection->fd, text.data, text.length, deadline, &why)) {
 		ocs_error_set(err, OCS_UNREACHABLE, "%.40s could not be sent: %s", lines[0],
 			      why.text);
-		rc = lose(connection);
+		rc = connection_lose(connection);
 	}
 	ocs_text_free(&text);
 	return rc;
 }
 
 /* The next line, for WHAT; NULL with ERR and the connection lost. */
-static char *hear(struct ocs_switch_connection *connection, const char *what, int64_t deadline,
-		  struct ocs_error *err)
+static char *line_hear(struct ocs_switch_connection *connection, const char *what, int64_t deadline,
+		       struct ocs_error *err)
 {
 	struct scpi *scpi = connection->state;
 	struct ocs_error why = { 0 };
@@ -106,7 +106,7 @@ static char *hear(struct ocs_switch_connection *connection, const char *what, in
 		else
 			ocs_error_set(err, OCS_UNREACHABLE, "lost while waiting for %.40s: %s",
 				      what, why.text);
-		lose(connection);
+		connection_lose(connection);
 		return NULL;
 	}
 	length = strlen(line);
@@ -117,15 +117,15 @@ static char *hear(struct ocs_switch_connection *connection, const char *what, in
 }
 
 /* An answer of another form than its question: out of step. */
-static int confused(struct ocs_switch_connection *connection, const char *what, const char *line,
-		    struct ocs_error *err)
+static int reply_confused(struct ocs_switch_connection *connection, const char *what,
+			  const char *line, struct ocs_error *err)
 {
 	ocs_error_set(err, OCS_ERROR, "answered '%.60s' to %.40s", line, what);
-	return lose(connection);
+	return connection_lose(connection);
 }
 
-static enum ocs_switch_blame blame(const struct ocs_scpi_error *error,
-				   const struct ocs_patch *patches, size_t count, int *port)
+static enum ocs_switch_blame port_blame(const struct ocs_scpi_error *error,
+					const struct ocs_patch *patches, size_t count, int *port)
 {
 	/* -222 data out of range, -224 illegal parameter value; -1xx: the command
 	 * itself; -203 protected. */
@@ -139,25 +139,25 @@ static enum ocs_switch_blame blame(const struct ocs_scpi_error *error,
 
 /* Sends LINE and then asks the error queue, at once; hears the answer to LINE (NULL
  * if the switch had none but an error) and the error. */
-static int converse(struct ocs_switch_connection *connection, const char *line, char **answer,
-		    struct ocs_scpi_error *error, struct ocs_error *err)
+static int line_converse(struct ocs_switch_connection *connection, const char *line, char **answer,
+			 struct ocs_scpi_error *error, struct ocs_error *err)
 {
 	const char *const lines[] = { "*cls", line, ERRORS };
 	int64_t deadline = deadline_of(connection);
-	int rc = say(connection, lines, 3, deadline, err);
+	int rc = lines_say(connection, lines, 3, deadline, err);
 	char *errors;
 
 	*answer = NULL;
 	if (rc != OCS_SWITCH_OK)
 		return rc;
-	errors = hear(connection, line, deadline, err);
+	errors = line_hear(connection, line, deadline, err);
 	if (!errors)
 		return OCS_SWITCH_UNKNOWN;
 	if (ocs_scpi_parse_errors(errors, error) != 0) {
 		*answer = errors;
-		errors = hear(connection, ERRORS, deadline, err);
+		errors = line_hear(connection, ERRORS, deadline, err);
 		if (errors && ocs_scpi_parse_errors(errors, error) != 0)
-			confused(connection, ERRORS, errors, err);
+			reply_confused(connection, ERRORS, errors, err);
 	}
 	free(errors);
 	if (connection->fd < 0) {
@@ -186,7 +186,7 @@ static void scpi_close(struct ocs_switch_connection *connection)
 {
 	if (!connection->state)
 		return;
-	lose(connection);
+	connection_lose(connection);
 	free(connection->state);
 	connection->state = NULL;
 }
@@ -196,16 +196,16 @@ static int scpi_read_size(struct ocs_switch_connection *connection, int *size,
 {
 	static const char *const line = ":oxc:swit:size?";
 	int64_t deadline = deadline_of(connection);
-	int rc = say(connection, &line, 1, deadline, err);
+	int rc = lines_say(connection, &line, 1, deadline, err);
 	char *answer;
 
 	if (rc != OCS_SWITCH_OK)
 		return rc;
-	answer = hear(connection, line, deadline, err);
+	answer = line_hear(connection, line, deadline, err);
 	if (!answer)
 		return OCS_SWITCH_UNKNOWN;
 	if (ocs_scpi_parse_size(answer, size, err))
-		rc = lose(connection);
+		rc = connection_lose(connection);
 	free(answer);
 	return rc;
 }
@@ -217,25 +217,25 @@ static int scpi_read_table(struct ocs_switch_connection *connection, struct ocs_
 {
 	static const char *const lines[] = { "*opc?", ":oxc:swit:conn:stat?" };
 	int64_t deadline = deadline_of(connection);
-	int rc = say(connection, lines, 2, deadline, err);
+	int rc = lines_say(connection, lines, 2, deadline, err);
 
 	for (int i = 0; i < 2 && rc == OCS_SWITCH_OK; i++) {
-		char *answer = hear(connection, lines[i], deadline, err);
+		char *answer = line_hear(connection, lines[i], deadline, err);
 
 		if (!answer)
 			return OCS_SWITCH_UNKNOWN;
 		if (i == 0 && strcmp(answer, "1") != 0)
-			rc = confused(connection, lines[i], answer, err);
+			rc = reply_confused(connection, lines[i], answer, err);
 		else if (i == 1 && ocs_scpi_parse_table(answer, table, err))
-			rc = lose(connection);
+			rc = connection_lose(connection);
 		free(answer);
 	}
 	return rc;
 }
 
-static int change(struct ocs_switch_connection *connection, bool add,
-		  const struct ocs_patch *patches, size_t count, size_t *used,
-		  struct ocs_error *err)
+static int patches_change(struct ocs_switch_connection *connection, bool add,
+			  const struct ocs_patch *patches, size_t count, size_t *used,
+			  struct ocs_error *err)
 {
 	char *line = ocs_scpi_change(add, connection->description->size, patches, count, used, err);
 	const char *what = add ? "conn:add" : "conn:sub";
@@ -245,20 +245,20 @@ static int change(struct ocs_switch_connection *connection, bool add,
 
 	if (!line)
 		return OCS_SWITCH_REJECTED;
-	rc = converse(connection, line, &answer, &error, err);
+	rc = line_converse(connection, line, &answer, &error, err);
 	free(line);
 	if (rc != OCS_SWITCH_OK)
 		return rc;
 	if (answer && strcmp(answer, "1") != 0) {
-		rc = confused(connection, what, answer, err);
+		rc = reply_confused(connection, what, answer, err);
 	} else if (error.code) {
 		ocs_error_set(err, OCS_ERROR, "refused %s: %d, %s", what, error.code, error.text);
-		connection->blame = blame(&error, patches, *used, &connection->blamed_port);
+		connection->blame = port_blame(&error, patches, *used, &connection->blamed_port);
 		rc = OCS_SWITCH_DENIED;
 	} else if (!answer) {
 		/* Neither done nor refused. */
 		ocs_error_set(err, OCS_ERROR, "answered nothing to %s and knows of no error", what);
-		rc = lose(connection);
+		rc = connection_lose(connection);
 	}
 	free(answer);
 	return rc;
@@ -267,13 +267,13 @@ static int change(struct ocs_switch_connection *connection, bool add,
 static int scpi_remove(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
 		       size_t count, size_t *used, struct ocs_error *err)
 {
-	return change(connection, false, patches, count, used, err);
+	return patches_change(connection, false, patches, count, used, err);
 }
 
 static int scpi_add(struct ocs_switch_connection *connection, const struct ocs_patch *patches,
 		    size_t count, size_t *used, struct ocs_error *err)
 {
-	return change(connection, true, patches, count, used, err);
+	return patches_change(connection, true, patches, count, used, err);
 }
 
 typedef int (*parser)(const char *line, struct ocs_health *health, int first, int count,
@@ -290,12 +290,12 @@ static int read_ports(struct ocs_switch_connection *connection, const char *what
 		char *line = ocs_scpi_ask(what, first, &count), *answer;
 		struct ocs_scpi_error error;
 
-		rc = converse(connection, line, &answer, &error, err);
+		rc = line_converse(connection, line, &answer, &error, err);
 		free(line);
 		if (rc == OCS_SWITCH_OK && !answer)
 			return OCS_SWITCH_OK;
 		if (rc == OCS_SWITCH_OK && parse(answer, health, first, count, err))
-			rc = lose(connection);
+			rc = connection_lose(connection);
 		free(answer);
 		first += count;
 	}
@@ -335,7 +335,7 @@ static int scpi_listen(struct ocs_switch_connection *connection, int wait_ms, st
 		ocs_error_set(err, OCS_UNREACHABLE, "closed the connection");
 	else
 		ocs_error_set(err, OCS_UNREACHABLE, "lost: %s", why.text);
-	return lose(connection);
+	return connection_lose(connection);
 }
 
 const struct ocs_switch_driver ocs_scpi_driver = {

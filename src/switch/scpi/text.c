@@ -15,7 +15,7 @@
 /* ":oxc:swit:conn:add (@),(@);*opc?" and a newline. */
 #define CHANGE_FRAME 40
 
-static size_t digits(int port)
+static size_t port_digits(int port)
 {
 	return (size_t)snprintf(NULL, 0, "%d", port);
 }
@@ -42,7 +42,7 @@ char *ocs_scpi_change(bool add, int size, const struct ocs_patch *patches, size_
 		return NULL;
 	}
 	for (n = 0; n < count; n++) {
-		length += digits(patches[n].in) + digits(patches[n].out) + 2;
+		length += port_digits(patches[n].in) + port_digits(patches[n].out) + 2;
 		if (n && length > OCS_SCPI_LINE)
 			break;
 		ocs_text_add(&in, "%s%d", n ? "," : "", patches[n].in);
@@ -63,7 +63,7 @@ char *ocs_scpi_ask(const char *what, int first, int *count)
 
 	ocs_text_add(&line, "%s (@", what);
 	for (n = 0; n < *count; n++) {
-		if (n && line.length + digits(first + n) + 3 > OCS_SCPI_LINE)
+		if (n && line.length + port_digits(first + n) + 3 > OCS_SCPI_LINE)
 			break;
 		ocs_text_add(&line, "%s%d", n ? "," : "", first + n);
 	}
@@ -73,7 +73,7 @@ char *ocs_scpi_ask(const char *what, int first, int *count)
 }
 
 /* Steps over WORD at *AT. */
-static bool take(const char **at, const char *word)
+static bool word_take(const char **at, const char *word)
 {
 	size_t length = strlen(word);
 
@@ -88,7 +88,7 @@ static int skip_list(const char **at)
 {
 	int count = 0;
 
-	if (!take(at, "(@"))
+	if (!word_take(at, "(@"))
 		return 0;
 	do {
 		size_t length = strspn(*at, "0123456789");
@@ -97,8 +97,8 @@ static int skip_list(const char **at)
 			return 0;
 		*at += length;
 		count++;
-	} while (take(at, ","));
-	return take(at, ")") ? count : 0;
+	} while (word_take(at, ","));
+	return word_take(at, ")") ? count : 0;
 }
 
 bool ocs_scpi_dangerous(const char *line)
@@ -113,12 +113,12 @@ bool ocs_scpi_dangerous(const char *line)
 	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++)
 		if (!strcmp(line, queries[i]))
 			return false;
-	if (take(&at, ":oxc:swit:port:stat? ") || take(&at, ":opm:pow? "))
+	if (word_take(&at, ":oxc:swit:port:stat? ") || word_take(&at, ":opm:pow? "))
 		return !skip_list(&at) || *at;
-	if (!take(&at, ":oxc:swit:conn:add ") && !take(&at, ":oxc:swit:conn:sub "))
+	if (!word_take(&at, ":oxc:swit:conn:add ") && !word_take(&at, ":oxc:swit:conn:sub "))
 		return true;
 	in = skip_list(&at);
-	if (!in || !take(&at, ",") || skip_list(&at) != in)
+	if (!in || !word_take(&at, ",") || skip_list(&at) != in)
 		return true;
 	return strcmp(at, ";*opc?") != 0;
 }
@@ -218,8 +218,8 @@ static int take_list(const char **at, int *list, int max)
 }
 
 /* The patches in[i]>out[i]. */
-static int fill(struct ocs_table *table, const int *in, const int *out, int count,
-		struct ocs_error *err)
+static int table_fill(struct ocs_table *table, const int *in, const int *out, int count,
+		      struct ocs_error *err)
 {
 	int size = table->size, rc = 0;
 	bool *taken = ocs_calloc((size_t)size + 1, sizeof(*taken));
@@ -259,7 +259,7 @@ int ocs_scpi_parse_table(const char *line, struct ocs_table *table, struct ocs_e
 		rc = ocs_error_set(err, OCS_ERROR,
 				   "answered '%.60s' where two lists of ports were expected", line);
 	else
-		rc = fill(table, in, out, n, err);
+		rc = table_fill(table, in, out, n, err);
 	free(in);
 	free(out);
 	return rc;

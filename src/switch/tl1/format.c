@@ -71,7 +71,7 @@ static void add_name(struct ocs_text *text, const struct ocs_tl1_dialect *dialec
 }
 
 /* Whether NAME stands in TEXT, not as part of a longer name. */
-static bool names(const char *text, const char *name)
+static bool template_names(const char *text, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -93,7 +93,7 @@ int ocs_tl1_names_port(const struct ocs_tl1_dialect *dialect, int size, const ch
 		struct ocs_text name = { 0 };
 
 		add_port(&name, dialect, size, port);
-		found = names(text, name.data) ? port : 0;
+		found = template_names(text, name.data) ? port : 0;
 		ocs_text_free(&name);
 	}
 	return found;
@@ -119,8 +119,8 @@ static char *format_patches(const struct ocs_tl1_dialect *dialect, const char *t
 }
 
 /* How many of COUNT patches fit into one command, at least one. */
-static size_t fitting(const struct ocs_tl1_dialect *dialect, const char *template, int size,
-		      const struct ocs_patch *patches, size_t count)
+static size_t ports_fitting(const struct ocs_tl1_dialect *dialect, const char *template, int size,
+			    const struct ocs_patch *patches, size_t count)
 {
 	bool both = strstr(template, "%i") && strstr(template, "%e");
 	size_t length = strlen(template) + 16, n;
@@ -154,7 +154,7 @@ char *ocs_tl1_format_batch(const struct ocs_tl1_dialect *dialect, const char *te
 			return NULL;
 		}
 	}
-	*used = fitting(dialect, template, size, patches, count);
+	*used = ports_fitting(dialect, template, size, patches, count);
 	return format_patches(dialect, template, ctag, size, patches, *used);
 }
 

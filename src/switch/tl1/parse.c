@@ -205,7 +205,7 @@ static int end_of_line(struct ocs_tl1_parser *parser)
 	return 0;
 }
 
-static int finish(struct ocs_tl1_parser *parser, struct ocs_tl1_message *message)
+static int message_finish(struct ocs_tl1_parser *parser, struct ocs_tl1_message *message)
 {
 	if (parser->telling) {
 		*message = parser->notice;
@@ -222,7 +222,7 @@ static int finish(struct ocs_tl1_parser *parser, struct ocs_tl1_message *message
 	return 0;
 }
 
-static int append(struct ocs_tl1_parser *parser, char c)
+static int character_append(struct ocs_tl1_parser *parser, char c)
 {
 	if (parser->used >= LINE_LIMIT)
 		return -1;
@@ -237,7 +237,7 @@ static int append(struct ocs_tl1_parser *parser, char c)
 
 /* Where quotes and comments begin and end; only outside of both do ';' and '>'
  * mean anything. */
-static void track(struct ocs_tl1_parser *parser, char c)
+static void character_track(struct ocs_tl1_parser *parser, char c)
 {
 	char before = parser->used ? parser->line[parser->used - 1] : '\0';
 
@@ -279,7 +279,7 @@ int ocs_tl1_parser_byte(struct ocs_tl1_parser *parser, char c, struct ocs_tl1_me
 		parser->used = 0;
 		if (c == '>' && parser->answering && !parser->telling)
 			parser->between_pages = true;
-		return c == ';' ? finish(parser, message) : 0;
+		return c == ';' ? message_finish(parser, message) : 0;
 	}
 	if (!open && c == ';') {
 		/* Within a message it ends it even behind text; in an echoed
@@ -287,9 +287,9 @@ int ocs_tl1_parser_byte(struct ocs_tl1_parser *parser, char c, struct ocs_tl1_me
 		if (end_of_line(parser))
 			return -1;
 		if (parser->telling || !parser->between_pages)
-			return finish(parser, message);
+			return message_finish(parser, message);
 		return 0;
 	}
-	track(parser, c);
-	return append(parser, c);
+	character_track(parser, c);
+	return character_append(parser, c);
 }

@@ -45,7 +45,7 @@ static unsigned int next_ctag(struct tl1 *tl1)
 }
 
 /* After this nobody knows what the switch does with what it was sent. */
-static int lose(struct ocs_switch_connection *connection)
+static int connection_lose(struct ocs_switch_connection *connection)
 {
 	struct tl1 *tl1 = connection->state;
 
@@ -57,7 +57,8 @@ static int lose(struct ocs_switch_connection *connection)
 }
 
 /* All that may be quoted of an answer. */
-static void hear(struct ocs_switch_connection *connection, const struct ocs_tl1_message *answer)
+static void message_hear(struct ocs_switch_connection *connection,
+			 const struct ocs_tl1_message *answer)
 {
 	ocs_switch_hear(connection, answer->code);
 	ocs_switch_hear(connection, answer->error);
@@ -67,8 +68,8 @@ static void hear(struct ocs_switch_connection *connection, const struct ocs_tl1_
 
 /* Feeds DATA; notices go out, the answer to CTAG goes to ANSWER, answers to
  * anything else are dropped.  1 once ANSWER is filled, 0, or -1: endless. */
-static int feed(struct ocs_switch_connection *connection, const char *data, size_t length,
-		const char *ctag, struct ocs_tl1_message *answer)
+static int data_feed(struct ocs_switch_connection *connection, const char *data, size_t length,
+		     const char *ctag, struct ocs_tl1_message *answer)
 {
 	struct tl1 *tl1 = connection->state;
 	int found = 0;
@@ -87,7 +88,7 @@ static int feed(struct ocs_switch_connection *connection, const char *data, size
 		if (message.autonomous) {
 			ocs_switch_notify(connection, message.body.data);
 		} else if (!found && ctag && !strcmp(message.ctag, ctag)) {
-			hear(connection, &message);
+			message_hear(connection, &message);
 			*answer = message;
 			found = 1;
 			continue;
@@ -108,7 +109,7 @@ static int wait_answer(struct ocs_switch_connection *connection, const char *ver
 		long n = ocs_net_read(connection->fd, data, sizeof(data), deadline, &why);
 
 		if (n > 0) {
-			found = feed(connection, data, (size_t)n, ctag, answer);
+			found = data_feed(connection, data, (size_t)n, ctag, answer);
 			/* Notices without end must not hold the deadline up. */
 			if (found > 0 || (!found && ocs_now_ns() < deadline))
 				continue;
@@ -125,7 +126,7 @@ static int wait_answer(struct ocs_switch_connection *connection, const char *ver
 			ocs_error_set(err, OCS_UNREACHABLE, "lost while waiting for %s: %s", verb,
 				      why.text);
 		}
-		return lose(connection);
+		return connection_lose(connection);
 	}
 	return OCS_SWITCH_OK;
 }
@@ -138,7 +139,8 @@ static const char *meaning_of(const struct ocs_tl1_message *answer)
 	return NULL;
 }
 
-static int denied(const char *verb, const struct ocs_tl1_message *answer, struct ocs_error *err)
+static int command_denied(const char *verb, const struct ocs_tl1_message *answer,
+			  struct ocs_error *err)
 {
 	const char *meaning = meaning_of(answer);
 
@@ -150,8 +152,9 @@ static int denied(const char *verb, const struct ocs_tl1_message *answer, struct
 }
 
 /* What the denial of a command about PATCHES blames. */
-static void blame(struct ocs_switch_connection *connection, const struct ocs_tl1_message *answer,
-		  const struct ocs_patch *patches, size_t count)
+static void port_blame(struct ocs_switch_connection *connection,
+		       const struct ocs_tl1_message *answer, const struct ocs_patch *patches,
+		       size_t count)
 {
 	const struct tl1 *tl1 = connection->state;
 
@@ -165,13 +168,14 @@ static void blame(struct ocs_switch_connection *connection, const struct ocs_tl1
 			connection->blame = meanings[i].blame;
 }
 
-static int judge(const char *verb, const struct ocs_tl1_message *answer, struct ocs_error *err)
+static int answer_judge(const char *verb, const struct ocs_tl1_message *answer,
+			struct ocs_error *err)
 {
 	/* RTRV is what some switches put on every page of a long answer. */
 	if (!strcmp(answer->code, "COMPLD") || !strcmp(answer->code, "RTRV"))
 		return OCS_SWITCH_OK;
 	if (!strcmp(answer->code, "DENY"))
-		return denied(verb, answer, err);
+		return command_denied(verb, answer, err);
 	ocs_error_set(err, OCS_ERROR, "did %s only in part (%s%s%s%s%s)", verb, answer->code,
 		      answer->error[0] ? " " : "", answer->error,
 		      answer->comment.length ? ": " : "",
@@ -181,8 +185,8 @@ static int judge(const char *verb, const struct ocs_tl1_message *answer, struct 
 
 /* Sends COMMAND (freed here, wiped: it may hold a password) and waits for the
  * answer to the ctag given out last. */
-static int execute(struct ocs_switch_connection *connection, char *command,
-		   struct ocs_tl1_message *answer, struct ocs_error *err)
+static int command_execute(struct ocs_switch_connection *connection, char *command,
+			   struct ocs_tl1_message *answer, struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 	int64_t deadline = ocs_now_ns() + (int64_t)connection->timeout_ms * 1000000;
@@ -204,14 +208,14 @@ static int execute(struct ocs_switch_connection *connection, char *command,
 		rc = OCS_SWITCH_REJECTED;
 	} else if (ocs_net_write(connection->fd, command, length, deadline, &why)) {
 		ocs_error_set(err, OCS_UNREACHABLE, "%s could not be sent: %s", verb, why.text);
-		rc = lose(connection);
+		rc = connection_lose(connection);
 	} else {
 		rc = wait_answer(connection, verb, ctag, deadline, answer, err);
 	}
 	explicit_bzero(command, length);
 	free(command);
 	if (rc == OCS_SWITCH_OK)
-		rc = judge(verb, answer, err);
+		rc = answer_judge(verb, answer, err);
 	return rc;
 }
 
@@ -227,7 +231,7 @@ static void login_refused(struct ocs_switch_connection *connection,
 		      meaning ? answer->error : "", meaning ? ", " : "", meaning ? meaning : "");
 }
 
-static int login(struct ocs_switch_connection *connection, struct ocs_error *err)
+static int session_login(struct ocs_switch_connection *connection, struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 	struct ocs_tl1_message answer;
@@ -241,7 +245,7 @@ static int login(struct ocs_switch_connection *connection, struct ocs_error *err
 		return OCS_SWITCH_REJECTED;
 	command = ocs_tl1_format(tl1->dialect->login, next_ctag(tl1), 0, &credentials);
 	ocs_switch_guard(connection, &credentials);
-	rc = execute(connection, command, &answer, err);
+	rc = command_execute(connection, command, &answer, err);
 	if (rc != OCS_SWITCH_OK && answer.code[0])
 		login_refused(connection, &answer, credentials.user, err);
 	ocs_tl1_message_free(&answer);
@@ -270,7 +274,7 @@ static int tl1_open(struct ocs_switch_connection *connection, struct ocs_error *
 	if (connection->fd < 0)
 		return OCS_SWITCH_UNKNOWN;
 	ocs_net_abort_on_close(connection->fd, true);
-	return login(connection, err);
+	return session_login(connection, err);
 }
 
 static void tl1_close(struct ocs_switch_connection *connection)
@@ -291,7 +295,7 @@ static void tl1_close(struct ocs_switch_connection *connection)
 		free(command);
 		ocs_net_abort_on_close(connection->fd, false);
 	}
-	lose(connection);
+	connection_lose(connection);
 	free(tl1->user);
 	free(tl1);
 	connection->state = NULL;
@@ -307,8 +311,9 @@ static int tl1_read_size(struct ocs_switch_connection *connection, int *size, st
 		*size = connection->description->size;
 		return OCS_SWITCH_OK;
 	}
-	rc = execute(connection, ocs_tl1_format(tl1->dialect->size, next_ctag(tl1), 0, NULL),
-		     &answer, err);
+	rc = command_execute(connection,
+			     ocs_tl1_format(tl1->dialect->size, next_ctag(tl1), 0, NULL), &answer,
+			     err);
 	if (rc == OCS_SWITCH_OK && ocs_tl1_parse_size(tl1->dialect, answer.body.data, size, err))
 		rc = OCS_SWITCH_UNKNOWN;
 	ocs_tl1_message_free(&answer);
@@ -325,8 +330,9 @@ static int read_with(struct ocs_switch_connection *connection, table_parser pars
 	struct ocs_tl1_message answer;
 	int rc;
 
-	rc = execute(connection, ocs_tl1_format(tl1->dialect->read, next_ctag(tl1), 0, NULL),
-		     &answer, err);
+	rc = command_execute(connection,
+			     ocs_tl1_format(tl1->dialect->read, next_ctag(tl1), 0, NULL), &answer,
+			     err);
 	if (rc == OCS_SWITCH_OK && parse(tl1->dialect, answer.body.data, table, err))
 		rc = OCS_SWITCH_UNKNOWN;
 	ocs_tl1_message_free(&answer);
@@ -340,9 +346,9 @@ static int tl1_read_table(struct ocs_switch_connection *connection, struct ocs_t
 }
 
 /* One command of a change; *USED patches are named in it. */
-static int command(struct ocs_switch_connection *connection, const char *template,
-		   const struct ocs_patch *patches, size_t count, size_t *used,
-		   struct ocs_error *err)
+static int command_run(struct ocs_switch_connection *connection, const char *template,
+		       const struct ocs_patch *patches, size_t count, size_t *used,
+		       struct ocs_error *err)
 {
 	struct tl1 *tl1 = connection->state;
 	struct ocs_tl1_message answer;
@@ -352,9 +358,9 @@ static int command(struct ocs_switch_connection *connection, const char *templat
 
 	if (!text)
 		return OCS_SWITCH_REJECTED;
-	rc = execute(connection, text, &answer, err);
+	rc = command_execute(connection, text, &answer, err);
 	if (rc == OCS_SWITCH_DENIED)
-		blame(connection, &answer, patches, *used);
+		port_blame(connection, &answer, patches, *used);
 	ocs_tl1_message_free(&answer);
 	return rc;
 }
@@ -363,10 +369,10 @@ static int tl1_remove(struct ocs_switch_connection *connection, const struct ocs
 		      size_t count, size_t *used, struct ocs_error *err)
 {
 	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
-	int rc = command(connection, dialect->remove[0], patches, count, used, err);
+	int rc = command_run(connection, dialect->remove[0], patches, count, used, err);
 
 	if (dialect->remove[1] && (rc == OCS_SWITCH_OK || rc == OCS_SWITCH_DENIED))
-		rc = command(connection, dialect->remove[1], patches, *used, used, err);
+		rc = command_run(connection, dialect->remove[1], patches, *used, used, err);
 	return rc;
 }
 
@@ -388,7 +394,7 @@ static int clear_ports(struct ocs_switch_connection *connection, const struct oc
 
 		if (!entry.out || (entry.in != patch->in && entry.out != patch->out))
 			continue;
-		rc = command(connection, dialect->undo, &entry, 1, &used, err);
+		rc = command_run(connection, dialect->undo, &entry, 1, &used, err);
 		++*left;
 	}
 	ocs_table_free(&idle);
@@ -400,7 +406,7 @@ static int add_in_two(struct ocs_switch_connection *connection, const struct ocs
 		      size_t *used, struct ocs_error *err)
 {
 	const struct ocs_tl1_dialect *dialect = ((struct tl1 *)connection->state)->dialect;
-	int rc = command(connection, dialect->add[0], patch, 1, used, err), left = 0, undone;
+	int rc = command_run(connection, dialect->add[0], patch, 1, used, err), left = 0, undone;
 	const enum ocs_switch_blame blamed = connection->blame;
 	const int port = connection->blamed_port;
 	struct ocs_error why;
@@ -414,14 +420,14 @@ static int add_in_two(struct ocs_switch_connection *connection, const struct ocs
 			return undone;
 		}
 		if (undone == OCS_SWITCH_OK && left)
-			rc = command(connection, dialect->add[0], patch, 1, used, err);
+			rc = command_run(connection, dialect->add[0], patch, 1, used, err);
 	}
 	if (rc != OCS_SWITCH_OK)
 		return rc;
-	rc = command(connection, dialect->add[1], patch, 1, used, err);
+	rc = command_run(connection, dialect->add[1], patch, 1, used, err);
 	if (rc != OCS_SWITCH_DENIED)
 		return rc;
-	undone = command(connection, dialect->undo, patch, 1, used, &why);
+	undone = command_run(connection, dialect->undo, patch, 1, used, &why);
 	return undone == OCS_SWITCH_OK ? OCS_SWITCH_DENIED : OCS_SWITCH_UNKNOWN;
 }
 
@@ -432,7 +438,7 @@ static int tl1_add(struct ocs_switch_connection *connection, const struct ocs_pa
 
 	if (count && dialect->add[1])
 		return add_in_two(connection, patches, used, err);
-	return command(connection, dialect->add[0], patches, count, used, err);
+	return command_run(connection, dialect->add[0], patches, count, used, err);
 }
 
 typedef int (*health_parser)(const struct ocs_tl1_dialect *dialect, const char *body,
@@ -447,8 +453,9 @@ static int read_health(struct ocs_switch_connection *connection, const char *tem
 
 	if (!template)
 		return OCS_SWITCH_OK;
-	rc = execute(connection, ocs_tl1_format(template, next_ctag(tl1), health->ports / 2, NULL),
-		     &answer, err);
+	rc = command_execute(connection,
+			     ocs_tl1_format(template, next_ctag(tl1), health->ports / 2, NULL),
+			     &answer, err);
 	/* A switch without monitors refuses: nothing is known then. */
 	if (rc == OCS_SWITCH_DENIED)
 		rc = OCS_SWITCH_OK;
@@ -487,7 +494,7 @@ static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms, str
 		char data[4096];
 		long n = ocs_net_read(connection->fd, data, sizeof(data), deadline, &why);
 
-		if (n > 0 && feed(connection, data, (size_t)n, NULL, NULL) < 0)
+		if (n > 0 && data_feed(connection, data, (size_t)n, NULL, NULL) < 0)
 			ocs_error_set(err, OCS_ERROR, "sends a message that has no end");
 		else if (n == 0)
 			ocs_error_set(err, OCS_UNREACHABLE, "closed the connection");
@@ -497,7 +504,7 @@ static int tl1_listen(struct ocs_switch_connection *connection, int wait_ms, str
 			continue;
 		else
 			ocs_error_set(err, OCS_UNREACHABLE, "lost: %s", why.text);
-		return lose(connection);
+		return connection_lose(connection);
 	}
 }
 
