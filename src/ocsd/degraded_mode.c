@@ -21,8 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROOM (1 << 20)	/* bytes that must be free to go on */
-#define PATIENCE_MS 100 /* for others who hold the database */
+#define ROOM (1 << 20)	 /* bytes that must be free to go on */
+#define LOCK_WAIT_MS 100 /* for others who hold the database */
 #define DELAY_MAX_MS 16000
 
 struct standby {
@@ -52,13 +52,13 @@ static int find_room(const char *folder, struct ocs_error *err)
 	return number ? -1 : 0;
 }
 
-static bool usable(struct standby *s)
+static bool database_usable(struct standby *s)
 {
 	struct ocsd_store *store;
 	struct ocs_error err;
 
 	if (find_room(s->folder, &err) == 0) {
-		store = ocsd_store_open(s->folder, PATIENCE_MS, &err);
+		store = ocsd_store_open(s->folder, LOCK_WAIT_MS, &err);
 		if (store) {
 			ocsd_store_close(store);
 			return true;
@@ -71,7 +71,7 @@ static bool usable(struct standby *s)
 	return false;
 }
 
-static void arm(struct standby *s)
+static void timer_arm(struct standby *s)
 {
 	struct timeval delay = { .tv_sec = s->delay_ms / 1000,
 				 .tv_usec = s->delay_ms % 1000 * 1000 };
@@ -87,11 +87,11 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 	(void)fd;
 	(void)what;
-	if (usable(s)) {
+	if (database_usable(s)) {
 		s->d->standby = NULL;
 		event_base_loopbreak(s->d->base);
 	} else {
-		arm(s);
+		timer_arm(s);
 	}
 }
 
@@ -134,7 +134,7 @@ void ocsd_standby(struct ocsd *d, const char *folder, int delay_ms)
 		event_add(events[i], NULL);
 	}
 	s.timer = evtimer_new(d->base, on_timer, &s);
-	arm(&s);
+	timer_arm(&s);
 	ocsd_service_tell(status);
 	while (d->standby && !d->stopping) {
 		listen_again(&s);

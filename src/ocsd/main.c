@@ -47,7 +47,7 @@
 #include <unistd.h>
 
 #define FILES_WANTED 65536
-#define PATIENCE_MS 2000  /* for others who hold the database */
+#define LOCK_WAIT_MS 2000 /* for others who hold the database */
 #define LIFE_S 60	  /* one that ends sooner has lost the database again */
 #define DELAY_MS 250	  /* before the database is tried again */
 #define DELAY_MAX_MS 1000 /* however often it is lost again */
@@ -276,7 +276,7 @@ static void make_socket_folder(const char *address)
 }
 
 /* What does not need the database. */
-static int prepare(struct ocsd *d, const struct options *options, struct ocs_error *err)
+static int service_prepare(struct ocsd *d, const struct options *options, struct ocs_error *err)
 {
 	d->yaml = options->fabric;
 	if (!d->config && ocsd_reload_open(d, options->state, err))
@@ -299,11 +299,11 @@ static const char *state_folder(const struct ocsd *d, const struct options *opti
 	return options->state ? options->state : d->config->ocsd.state;
 }
 
-static int start(struct ocsd *d, const struct options *options, struct ocs_error *err)
+static int service_start(struct ocsd *d, const struct options *options, struct ocs_error *err)
 {
-	if (prepare(d, options, err))
+	if (service_prepare(d, options, err))
 		return -1;
-	d->store = ocsd_store_open(state_folder(d, options), PATIENCE_MS, err);
+	d->store = ocsd_store_open(state_folder(d, options), LOCK_WAIT_MS, err);
 	if (!d->store || ocsd_jobs_load(d, err))
 		return -1;
 	ocsd_reload_keep(d, state_folder(d, options));
@@ -311,7 +311,7 @@ static int start(struct ocsd *d, const struct options *options, struct ocs_error
 	return ocsd_workers_start(d, err);
 }
 
-static void run(struct ocsd *d)
+static void loop_run(struct ocsd *d)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct event *events[3], *watchdog = ocsd_service_watchdog(d->base);
@@ -350,7 +350,7 @@ static void free_switches(struct ocsd *d)
 		free(d->switches[i].ports);
 		free(d->switches[i].by_in);
 		ocs_health_free(&d->switches[i].health);
-		free(d->switches[i].doubts);
+		free(d->switches[i].suspect_since);
 		ocsd_selftests_free(&d->switches[i]);
 		free(d->switches[i].batch.adding);
 		free(d->switches[i].batch.removing);
@@ -377,9 +377,9 @@ static void free_lists(struct ocsd *d)
 	ocsd_pending_clear(d);
 	ocsd_selftest_results_forget(d);
 	json_object_put(d->replies.events);
-	ocsd_guests_free(d);
-	ocsd_crowd_free(d->server.users);
-	ocsd_crowd_free(d->server.strangers);
+	ocsd_limited_users_free(d);
+	ocsd_quota_free(d->server.users);
+	ocsd_quota_free(d->server.unidentified);
 	json_object_put(d->slurmctld.nodes);
 	json_object_put(d->slurmctld.yaml);
 	free(d->slurmctld.unknown);
@@ -387,7 +387,7 @@ static void free_lists(struct ocsd *d)
 }
 
 /* Leaves D with its fabric and what it counts. */
-static void stop(struct ocsd *d)
+static void service_stop(struct ocsd *d)
 {
 	struct ocsd kept = { .config = d->config,
 			     .fabric = d->fabric,
@@ -402,7 +402,7 @@ static void stop(struct ocsd *d)
 		ocsd_server_close(d);
 	ocsd_store_close(d->store);
 	ocsd_metrics_close(d);
-	ocsd_complaints_end(d);
+	ocsd_log_limit_end(d);
 	if (d->timer)
 		event_free(d->timer);
 	if (d->base)
@@ -415,22 +415,22 @@ static void stop(struct ocsd *d)
 }
 
 /* From the database to the end, or (*WHY: a sentence, to be freed) to its loss. */
-static int live(struct ocsd *d, const struct options *options, char **why)
+static int life_run(struct ocsd *d, const struct options *options, char **why)
 {
 	struct ocs_error err;
 	int rc;
 
 	*why = NULL;
-	if (start(d, options, &err)) {
+	if (service_start(d, options, &err)) {
 		ocs_log(OCS_LOG_ERROR, "%s", err.text);
 		rc = err.code ? err.code : OCS_ERROR;
 	} else {
-		run(d);
+		loop_run(d);
 		rc = d->failed ? OCS_ERROR : OCS_OK;
 		if (!d->reload && ocsd_store_lost(d->store))
 			*why = ocs_strdup(ocsd_store_lost(d->store));
 	}
-	stop(d);
+	service_stop(d);
 	return rc;
 }
 
@@ -443,7 +443,7 @@ static bool stand_by(struct ocsd *d, const struct options *options, const char *
 
 	*rc = OCS_ERROR;
 	d->store_losses++;
-	if (prepare(d, options, &err)) {
+	if (service_prepare(d, options, &err)) {
 		ocs_log(OCS_LOG_ERROR, "%s", err.text);
 	} else {
 		d->standby = why;
@@ -451,12 +451,12 @@ static bool stand_by(struct ocsd *d, const struct options *options, const char *
 		back = !d->standby;
 		*rc = d->failed ? OCS_ERROR : OCS_OK;
 	}
-	stop(d);
+	service_stop(d);
 	return back;
 }
 
 /* One life after the other, as long as only the database stands in the way. */
-static int lives(struct ocsd *d, const struct options *options)
+static int lives_run(struct ocsd *d, const struct options *options)
 {
 	int delay_ms = DELAY_MS, rc;
 	char *why;
@@ -465,7 +465,7 @@ static int lives(struct ocsd *d, const struct options *options)
 		int64_t born_ns = ocs_now_ns();
 		bool back;
 
-		rc = live(d, options, &why);
+		rc = life_run(d, options, &why);
 		if (!why)
 			return rc;
 		if (ocs_now_ns() - born_ns > LIFE_S * INT64_C(1000000000))
@@ -511,7 +511,7 @@ int main(int argc, char **argv)
 	umask(0077);
 	if (!options.foreground)
 		d.ready_fd = go_to_background();
-	rc = lives(&d, &options);
+	rc = lives_run(&d, &options);
 	ocs_config_destroy(d.config);
 	free(d.fault);
 	return d.reload ? start_over(argc, argv) : rc;

@@ -51,7 +51,7 @@ static void become_ready(struct ocsd *d)
 	ocsd_ready(d);
 }
 
-static void bury(struct ocsd *d)
+static void jobs_bury(struct ocsd *d)
 {
 	struct ocsd_job **link = &d->jobs;
 
@@ -112,7 +112,7 @@ void ocsd_settle(struct ocsd *d)
 	}
 	ocsd_replies_answer(d, now_ns);
 	ocsd_selftest_results_forget(d);
-	bury(d);
+	jobs_bury(d);
 	arm_timer(d, more);
 	ocsd_store_commit(d->store);
 	if (ocsd_store_lost(d->store)) {

@@ -211,8 +211,8 @@ static void forget_all(struct ocsd *d)
 	d->slurmctld.nodes = NULL;
 	d->slurmctld.nunknown = 0;
 	d->slurmctld.max_epoch = 0;
-	ocsd_guests_free(d);
-	ocsd_complaints_end(d);
+	ocsd_limited_users_free(d);
+	ocsd_log_limit_end(d);
 	ocsd_store_script(d->store, "DELETE FROM history; DELETE FROM transactions;"
 				    "DELETE FROM audit; UPDATE meta SET value=0");
 	ocsd_store_commit(d->store);
@@ -233,10 +233,10 @@ static void connect_client(struct ocsd *d, int fd, enum sender sender)
 	CHECK(d->server.clients);
 	if (sender == USER) {
 		d->server.clients->uid = STRANGER;
-		d->server.clients->guest = ocsd_guest_enter(d, STRANGER);
+		d->server.clients->limited_user = ocsd_limited_user_enter(d, STRANGER);
 	}
 	if (sender == SEALED)
-		welcome(d->server.clients, 0, SESSION);
+		client_welcome(d->server.clients, 0, SESSION);
 }
 
 /* The lines of the input, sealed if they have to be. */

@@ -450,7 +450,7 @@ inline switch_failed()
 	}
 }
 
-/* ocsd/switches/worker.c:perform, ocsd/switches/scheduler.c:ocsd_switch_result: an answer, with a read-back */
+/* ocsd/switches/worker.c:work_perform, ocsd/switches/scheduler.c:ocsd_switch_result: an answer, with a read-back */
 inline result_ok()
 {
 	e = EPOCH_OF(busy);

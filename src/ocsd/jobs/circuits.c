@@ -24,31 +24,33 @@ static bool has_deleting(const struct ocsd_job *job, const struct ocsd_switch *s
 	return false;
 }
 
-/* Doubts that time has dispelled must not come back with the next one. */
-static void doubts_forget(struct ocsd_switch *sw)
+/* A batch whose time is up can no longer be executed late: its circuits are known, whatever happens to
+ * the next one. */
+static void outcomes_forget(struct ocsd_switch *sw)
 {
-	if (ocs_now_ns() < sw->poll.sure_ns)
+	if (ocs_now_ns() < sw->poll.late_until_ns)
 		return;
 	for (int in = 1; in <= sw->description->size; in++)
 		if (sw->by_in[in])
-			sw->by_in[in]->unsure = false;
+			sw->by_in[in]->outcome_unknown = false;
 }
 
-/* Also what a second attempt does is in doubt: the first one may still do it once more. */
+/* The outcome of a second attempt is unknown, too: the first one may still be executed after it. */
 void ocsd_circuits_lost(struct ocsd_switch *sw)
 {
-	doubts_forget(sw);
+	outcomes_forget(sw);
 	for (size_t i = 0; i < sw->batch.nadding; i++)
-		sw->batch.adding[i]->unsure = true;
+		sw->batch.adding[i]->outcome_unknown = true;
 	for (size_t i = 0; i < sw->batch.nremoving; i++)
-		sw->batch.removing[i]->unsure = true;
+		sw->batch.removing[i]->outcome_unknown = true;
 	if (sw->batch.nadding || sw->batch.nremoving)
-		sw->poll.sure_ns = INT64_MAX;
+		sw->poll.late_until_ns = INT64_MAX;
 }
 
-bool ocsd_circuit_unsure(struct ocsd *d, const struct ocsd_circuit *circuit)
+bool ocsd_circuit_outcome_unknown(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
-	return circuit->unsure && ocs_now_ns() < d->switches[circuit->sw].poll.sure_ns &&
+	return circuit->outcome_unknown &&
+	       ocs_now_ns() < d->switches[circuit->sw].poll.late_until_ns &&
 	       !ocsd_circuit_moves(d, circuit);
 }
 
@@ -61,7 +63,7 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 		struct ocsd_job *job = circuits[i]->job;
 		bool rest;
 
-		circuits[i]->postponed = ocsd_circuit_unsure(d, circuits[i]);
+		circuits[i]->postponed = ocsd_circuit_outcome_unknown(d, circuits[i]);
 		if (circuits[i]->state == OCSD_DELETING && !circuits[i]->postponed)
 			ocsd_circuit_set(d, circuits[i], OCSD_GONE);
 		if (i + 1 < count && circuits[i + 1]->job == job)
@@ -76,21 +78,21 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 	}
 }
 
-static bool has_unsure(struct ocsd *d, const struct ocsd_job *job)
+static bool has_outcome_unknown(struct ocsd *d, const struct ocsd_job *job)
 {
 	for (size_t i = 0; i < job->ncircuits; i++)
-		if (ocsd_circuit_unsure(d, job->circuits[i]))
+		if (ocsd_circuit_outcome_unknown(d, job->circuits[i]))
 			return true;
 	return false;
 }
 
-/* What is in doubt stays CONNECTING there, so that an ocsd that is started anew doubts it, too. */
+/* A circuit of unknown outcome stays CONNECTING there, so that it is one after a restart, too. */
 void ocsd_circuits_write(struct ocsd *d, struct ocsd_job *job)
 {
 	if (!job->unwritten)
 		return;
 	job->unwritten = 0;
-	if (!has_unsure(d, job))
+	if (!has_outcome_unknown(d, job))
 		ocsd_store_circuits_seen(d, job);
 }
 

@@ -39,9 +39,9 @@ void ocsd_circuits_lost(struct ocsd_switch *sw);
  * switch that hung may do that one after it has told its table, in the time that a command
  * takes: the circuit may still come, or what is next on its ports be cut.  Not for 1x2 switches of
  * look-ahead, whose next position must not wait. */
-bool ocsd_circuit_unsure(struct ocsd *d, const struct ocsd_circuit *circuit);
+bool ocsd_circuit_outcome_unknown(struct ocsd *d, const struct ocsd_circuit *circuit);
 
-/* SW has cut CIRCUITS.  The unsure ones are looked at again. */
+/* SW has cut CIRCUITS.  Those of unknown outcome are looked at again. */
 void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 			struct ocsd_circuit *const *circuits, size_t count);
 

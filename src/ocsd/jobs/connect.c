@@ -60,9 +60,9 @@ static void realise_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 
 void ocsd_realise_begin(struct ocsd *d, struct ocsd_job *job, bool fails_fast)
 {
-	static const struct ocsd_transition_kind patient = { realise_done, ocsd_job_fail, false };
+	static const struct ocsd_transition_kind waiting = { realise_done, ocsd_job_fail, false };
 	static const struct ocsd_transition_kind fast = { realise_done, ocsd_job_fail, true };
-	struct ocsd_transition *t = ocsd_transition_create(job, fails_fast ? &fast : &patient);
+	struct ocsd_transition *t = ocsd_transition_create(job, fails_fast ? &fast : &waiting);
 	struct ocs_error err;
 
 	job->started_ns = ocs_now_ns();

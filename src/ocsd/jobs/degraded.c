@@ -23,8 +23,8 @@
 #include <json-c/json.h>
 #include <stdlib.h>
 
-static void say(struct ocsd *d, const struct ocsd_job *job, const char *what, const char *sw,
-		const char *error, bool unsure)
+static void circuit_event_post(struct ocsd *d, const struct ocsd_job *job, const char *what,
+			       const char *sw, const char *error, bool unknown)
 {
 	struct json_object *event = ocs_event_job(what, job->job, job->epoch);
 	struct json_object *ports = error ? ocsd_job_ports_to_blame(d, job) : NULL;
@@ -35,13 +35,13 @@ static void say(struct ocsd *d, const struct ocsd_job *job, const char *what, co
 		json_object_object_add(event, OCS_FIELD_PORTS, ports);
 	if (error)
 		ocs_field_add_text(event, OCS_FIELD_ERROR, error);
-	if (unsure)
+	if (unknown)
 		ocs_field_add_bool(event, OCS_FIELD_UNSURE, true);
 	ocsd_event_post(d, event);
 }
 
-void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
-		     const char *why)
+void ocsd_job_degrade(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
+		      const char *why)
 {
 	/* Once: what follows from the first failure is no news.  A plan that was kept to
 	 * though a port failed is another matter. */
@@ -56,7 +56,7 @@ void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_swi
 	ocsd_job_move(d, job, OCSD_JOB_DEGRADE);
 	ocsd_audit(d, &(struct ocsd_audit){
 			      .job = job, .sw = sw, .what = "circuit_failed", .reply = why });
-	say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, why, false);
+	circuit_event_post(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, why, false);
 }
 
 void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const char *why)
@@ -68,12 +68,12 @@ void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const cha
 	if (ocsd_job_running(job) && job->plan)
 		ocsd_repair_want(d, job, why, true);
 	else if (ocsd_job_running(job))
-		ocsd_job_broken(d, job, sw, why);
+		ocsd_job_degrade(d, job, sw, why);
 	else
 		ocsd_job_fail(d, job, sw, why);
 }
 
-void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why)
+void ocsd_port_lost(struct ocsd *d, struct ocs_port where, const char *why)
 {
 	const struct ocsd_switch *sw = &d->switches[where.sw];
 	struct ocsd_job *job = sw->ports[where.port].owner;
@@ -89,10 +89,10 @@ void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why)
 		    (job->circuits[i]->a == where.port || job->circuits[i]->b == where.port))
 			circuit = job->circuits[i];
 	if (circuit)
-		ocsd_job_broken(d, job, sw, why);
+		ocsd_job_degrade(d, job, sw, why);
 }
 
-static bool whole(struct ocsd *d, const struct ocsd_job *job)
+static bool circuits_whole(struct ocsd *d, const struct ocsd_job *job)
 {
 	for (size_t i = 0; i < job->ncircuits; i++) {
 		const struct ocsd_circuit *circuit = job->circuits[i];
@@ -105,9 +105,9 @@ static bool whole(struct ocsd *d, const struct ocsd_job *job)
 	return true;
 }
 
-void ocsd_broken_check(struct ocsd *d, struct ocsd_job *job)
+void ocsd_degraded_check(struct ocsd *d, struct ocsd_job *job)
 {
-	if (!job || job->state != OCSD_JOB_DEGRADED || job->plan || !whole(d, job))
+	if (!job || job->state != OCSD_JOB_DEGRADED || job->plan || !circuits_whole(d, job))
 		return;
 	free(job->error);
 	free(job->failed_switch);
@@ -115,10 +115,10 @@ void ocsd_broken_check(struct ocsd *d, struct ocsd_job *job)
 	ocs_log(OCS_LOG_INFO, "job %u: all of its circuits are there again", job->job);
 	ocsd_job_move(d, job, OCSD_JOB_RESTORE);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "circuit_restored" });
-	say(d, job, OCS_EVENT_CIRCUIT_RESTORED, NULL, NULL, false);
+	circuit_event_post(d, job, OCS_EVENT_CIRCUIT_RESTORED, NULL, NULL, false);
 }
 
-void ocsd_broken_retry(struct ocsd *d, struct ocsd_switch *sw)
+void ocsd_degraded_retry(struct ocsd *d, struct ocsd_switch *sw)
 {
 	for (int in = 1; in <= sw->description->size; in++) {
 		struct ocsd_circuit *circuit = sw->by_in[in];
@@ -131,7 +131,7 @@ void ocsd_broken_retry(struct ocsd *d, struct ocsd_switch *sw)
 	}
 }
 
-static bool uses(const struct ocsd_job *job, const struct ocsd_switch *sw)
+static bool job_uses_switch(const struct ocsd_job *job, const struct ocsd_switch *sw)
 {
 	for (size_t i = 0; i < job->ncircuits; i++)
 		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state != OCSD_GONE)
@@ -139,20 +139,21 @@ static bool uses(const struct ocsd_job *job, const struct ocsd_switch *sw)
 	return false;
 }
 
-void ocsd_broken_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why)
+void ocsd_degraded_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (ocsd_job_running(job) && !job->error && uses(job, sw))
-			say(d, job, why ? OCS_EVENT_CIRCUIT_FAILED : OCS_EVENT_CIRCUIT_RESTORED,
-			    sw->description->name, why, why != NULL);
+		if (ocsd_job_running(job) && !job->error && job_uses_switch(job, sw))
+			circuit_event_post(
+				d, job, why ? OCS_EVENT_CIRCUIT_FAILED : OCS_EVENT_CIRCUIT_RESTORED,
+				sw->description->name, why, why != NULL);
 }
 
-void ocsd_broken_tell(struct ocsd *d)
+void ocsd_degraded_tell(struct ocsd *d)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (ocsd_job_running(job) && job->error && !job->plan)
-			say(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, job->error,
-			    false);
+			circuit_event_post(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch,
+					   job->error, false);
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		char *text;
@@ -161,7 +162,7 @@ void ocsd_broken_tell(struct ocsd *d)
 			continue;
 		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name,
 				    sw->reason ? sw->reason : "it does not answer");
-		ocsd_broken_switch(d, sw, text);
+		ocsd_degraded_switch(d, sw, text);
 		free(text);
 	}
 }

@@ -14,27 +14,27 @@
 
 /* A circuit of the running JOB is lost or dark and no plan can do without it; SW may be
  * NULL.  No-op for jobs that do not run or were told before. */
-void ocsd_job_broken(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
-		     const char *why);
+void ocsd_job_degrade(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
+		      const char *why);
 
 /* CIRCUIT cannot be made because of WHY: the plan of its job is repaired, or its job is degraded
  * or, before its nodes were answered, fails. */
 void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const char *why);
 
 /* The same for the job that uses port WHERE; on direct fabrics its plan is repaired. */
-void ocsd_port_broken(struct ocsd *d, struct ocs_port where, const char *why);
+void ocsd_port_lost(struct ocsd *d, struct ocs_port where, const char *why);
 
 /* Tells that JOB (NULL: no-op) has all of its circuits again, if it has. */
-void ocsd_broken_check(struct ocsd *d, struct ocsd_job *job);
+void ocsd_degraded_check(struct ocsd *d, struct ocsd_job *job);
 
 /* Circuits of SW that could not be restored get another chance. */
-void ocsd_broken_retry(struct ocsd *d, struct ocsd_switch *sw);
+void ocsd_degraded_retry(struct ocsd *d, struct ocsd_switch *sw);
 
 /* SW does not answer because of WHY, or (NULL) does again: tells of the running jobs
  * with circuits on it. */
-void ocsd_broken_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why);
+void ocsd_degraded_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why);
 
 /* Says again, to a new subscriber, what is broken. */
-void ocsd_broken_tell(struct ocsd *d);
+void ocsd_degraded_tell(struct ocsd *d);
 
 #endif

@@ -114,7 +114,7 @@ void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 			(unsigned long long)job->epoch, reason);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "gone", .after = reason });
 	}
-	job->farewell.released = false; /* whoever took it for a living job has missed that */
+	job->farewell.released = false; /* slurmctld took it for a living job: it is sent again */
 	d->replies.due = true;
 	ocsd_job_progress(d, job);
 }
@@ -154,8 +154,8 @@ bool ocsd_job_cut_due(const struct ocsd_job *job)
 	       (job->state == OCSD_JOB_LEAVING && job->nreleased == job->nnodes);
 }
 
-/* An ended job's circuit on a failed switch is in the way for who knows how
- * long: the job in its prolog had better go elsewhere. */
+/* A circuit of an ended job on a failed switch is in the way, and no one knows for how long: the job
+ * in its prolog is placed elsewhere. */
 static void fail_blocked(struct ocsd *d, struct ocsd_job *job)
 {
 	for (size_t i = 0; i < job->nports; i++) {

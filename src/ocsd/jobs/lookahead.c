@@ -36,7 +36,7 @@ bool ocsd_ahead_has(const struct ocsd_job *job)
 }
 
 /* How far SET is from being free for JOB: 0, 1 (until a job that ended has gone), 2. */
-static int occupied(struct ocsd *d, const struct ocsd_job *job, int set)
+static int set_occupied(struct ocsd *d, const struct ocsd_job *job, int set)
 {
 	int worst = 0;
 
@@ -61,7 +61,7 @@ static int occupied(struct ocsd *d, const struct ocsd_job *job, int set)
 
 void ocsd_ahead_choose(struct ocsd *d, struct ocsd_job *job)
 {
-	job->set = occupied(d, job, 1) < occupied(d, job, 0);
+	job->set = set_occupied(d, job, 1) < set_occupied(d, job, 0);
 }
 
 void ocsd_ahead_recall(struct ocsd *d, struct ocsd_job *job)

@@ -75,8 +75,8 @@ static int add_circuits(struct ocsd *d, struct ocsd_job *job, const struct ocs_p
 }
 
 /* Says of the port at WHERE whether interface I of server S may be used. */
-static void judge(struct ocsd *d, struct ocs_port where, size_t s, int i, uint64_t *failed,
-		  uint64_t *drained)
+static void port_judge(struct ocsd *d, struct ocs_port where, size_t s, int i, uint64_t *failed,
+		       uint64_t *drained)
 {
 	const struct ocsd_port *port = &d->switches[where.sw].ports[where.port];
 
@@ -95,14 +95,14 @@ void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *
 			struct ocs_port where;
 
 			if (!ocsd_direct_port(d, job, (int)s, i, &where, NULL))
-				judge(d, where, s, i, failed, drained);
+				port_judge(d, where, s, i, failed, drained);
 			if (node && !ocs_section_select_port(job->section, node->server, i, &where))
-				judge(d, where, s, i, failed, drained);
+				port_judge(d, where, s, i, failed, drained);
 		}
 }
 
-static struct ocs_plan *make(struct ocsd *d, const struct ocsd_job *job, bool best,
-			     const uint64_t *failed, struct ocs_error *err)
+static struct ocs_plan *plan_make(struct ocsd *d, const struct ocsd_job *job, bool best,
+				  const uint64_t *failed, struct ocs_error *err)
 {
 	struct ocs_plan_request request = {
 		.servers = (int)job->nnodes,
@@ -123,7 +123,7 @@ struct ocs_plan *ocsd_direct_make(struct ocsd *d, const struct ocsd_job *job,
 				  const uint64_t *failed, struct ocs_error *err)
 {
 	/* Routes are made where they are needed: they follow from the circuits. */
-	return make(d, job, true, failed, err);
+	return plan_make(d, job, true, failed, err);
 }
 
 struct json_object *ocsd_direct_plan_json(struct ocsd_job *job)
@@ -168,7 +168,7 @@ static void name_unusable(struct ocsd *d, const struct ocsd_job *job, const uint
 
 /* What is drained, failed or in quarantine; NULL: nothing.  A job that runs already
  * has its circuits, whatever ocsd takes them for. */
-static uint64_t *unusable(struct ocsd *d, const struct ocsd_job *job)
+static uint64_t *unusable_find(struct ocsd *d, const struct ocsd_job *job)
 {
 	uint64_t *failed = ocs_calloc(job->nnodes, sizeof(*failed));
 
@@ -183,13 +183,13 @@ static uint64_t *unusable(struct ocsd *d, const struct ocsd_job *job)
 
 int ocsd_direct_possible(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
 {
-	uint64_t *failed = job->section->ports ? unusable(d, job) : NULL;
+	uint64_t *failed = job->section->ports ? unusable_find(d, job) : NULL;
 	struct ocs_plan *plan;
 	int rc = 0;
 
 	if (!failed)
 		return 0;
-	plan = make(d, job, false, failed, err);
+	plan = plan_make(d, job, false, failed, err);
 	if (!plan) {
 		name_unusable(d, job, failed, err);
 		err->code = OCS_NOT_NOW;
@@ -202,7 +202,7 @@ int ocsd_direct_possible(struct ocsd *d, const struct ocsd_job *job, struct ocs_
 
 static struct ocs_plan *plan_now(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
 {
-	uint64_t *failed = unusable(d, job);
+	uint64_t *failed = unusable_find(d, job);
 	struct ocs_plan *plan = ocsd_direct_make(d, job, failed, err);
 
 	if (!plan && failed)

@@ -29,7 +29,7 @@
 #include <stdlib.h>
 
 /* Is CIRCUIT one that the job's plan wants? */
-static bool intended(const struct ocsd_circuit *circuit)
+static bool circuit_intended(const struct ocsd_circuit *circuit)
 {
 	return circuit->state != OCSD_GONE && circuit->state != OCSD_DELETING;
 }
@@ -79,7 +79,7 @@ static uint64_t *faults_find(struct ocsd *d, const struct ocsd_job *job,
 	return failed;
 }
 
-static bool touches(const struct ocs_plan *plan, const uint64_t *failed)
+static bool plan_touches(const struct ocs_plan *plan, const uint64_t *failed)
 {
 	for (int i = 0; i < plan->ncircuits; i++) {
 		const struct ocs_plan_circuit *circuit = &plan->circuits[i];
@@ -157,7 +157,7 @@ static int plan_begin(struct ocsd *d, struct ocsd_job *job, const struct ocs_pla
 	for (size_t i = 0; i < t->nbefore; i++) {
 		struct ocsd_circuit *circuit = job->circuits[i];
 
-		if (!kept[i] && intended(circuit) && !ocsd_circuit_moves(d, circuit))
+		if (!kept[i] && circuit_intended(circuit) && !ocsd_circuit_moves(d, circuit))
 			ocsd_transition_cut(t, circuit);
 	}
 	free(kept);
@@ -168,13 +168,14 @@ static int plan_begin(struct ocsd *d, struct ocsd_job *job, const struct ocs_pla
 	return 0;
 }
 
-static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why, const char *because)
+static void repair_impossible(struct ocsd *d, struct ocsd_job *job, const char *why,
+			      const char *because)
 {
 	char *text = ocs_asprintf("%s, and the plan cannot be repaired: %s", why, because);
 	struct json_object *event;
 
 	if (job->repair.lost) {
-		ocsd_job_broken(d, job, NULL, text);
+		ocsd_job_degrade(d, job, NULL, text);
 		free(text);
 		return;
 	}
@@ -189,7 +190,7 @@ static void impossible(struct ocsd *d, struct ocsd_job *job, const char *why, co
 }
 
 /* Fails with ERR when no plan is possible; *NOTHING: the plan uses no failed port. */
-static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct ocs_error *err)
+static int repair_plan(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct ocs_error *err)
 {
 	struct ocs_plan *plan = plan_of(job, err), *made;
 	uint64_t *failed;
@@ -199,7 +200,7 @@ static int repair(struct ocsd *d, struct ocsd_job *job, bool *nothing, struct oc
 	if (!plan)
 		return -1;
 	failed = faults_find(d, job, plan);
-	*nothing = !touches(plan, failed);
+	*nothing = !plan_touches(plan, failed);
 	if (*nothing) {
 		rc = job->repair.lost ?
 			     ocs_error_set(err, OCS_ERROR, "no port is known to have failed") :
@@ -237,15 +238,15 @@ static void repair_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 	ocsd_heard_check(d, job);
 }
 
-static void start(struct ocsd *d, struct ocsd_job *job)
+static void repair_start(struct ocsd *d, struct ocsd_job *job)
 {
 	char *why = job->repair.why;
 	struct ocs_error err = { 0 };
 	bool nothing;
 
 	job->repair.why = NULL;
-	if (repair(d, job, &nothing, &err)) {
-		impossible(d, job, why, err.text);
+	if (repair_plan(d, job, &nothing, &err)) {
+		repair_impossible(d, job, why, err.text);
 	} else if (!nothing) {
 		ocs_log(OCS_LOG_WARNING, "job %u: %s; %d circuits change", job->job, why,
 			job->repair.changed);
@@ -265,7 +266,7 @@ void ocsd_repair_progress(struct ocsd *d, struct ocsd_job *job)
 {
 	/* One repair after the other: what is being cut must be gone first. */
 	if (job->repair.why && ocsd_job_settled(job))
-		start(d, job);
+		repair_start(d, job);
 }
 
 void ocsd_repair_resume(struct ocsd *d, struct ocsd_job *job)

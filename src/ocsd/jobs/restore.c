@@ -47,19 +47,19 @@ static int each_row(struct ocsd *d, const char *sql, take_row take, struct ocs_e
 			     d->store->path, sqlite3_errmsg(d->store->db));
 }
 
-static const char *text(sqlite3_stmt *statement, int column)
+static const char *column_text(sqlite3_stmt *statement, int column)
 {
 	return (const char *)sqlite3_column_text(statement, column);
 }
 
-static char *copy(sqlite3_stmt *statement, int column)
+static char *column_copy(sqlite3_stmt *statement, int column)
 {
-	const char *value = text(statement, column);
+	const char *value = column_text(statement, column);
 
 	return value ? ocs_strdup(value) : NULL;
 }
 
-static int revision(const char *plan)
+static int plan_revision(const char *plan)
 {
 	struct json_object *json = plan ? json_tokener_parse(plan) : NULL;
 	int number = json ? json_object_get_int(ocs_field(json, OCS_FIELD_REVISION)) : 0;
@@ -84,28 +84,28 @@ static int load_job(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 	job->job = (uint32_t)sqlite3_column_int64(row, 0);
 	job->epoch = (uint64_t)sqlite3_column_int64(row, 1);
 	job->uid = (uid_t)sqlite3_column_int64(row, 2);
-	job->user = copy(row, 3);
-	job->section_name = copy(row, 4);
+	job->user = column_copy(row, 3);
+	job->section_name = column_copy(row, 4);
 	job->section = ocs_fabric_section_named(d->fabric, job->section_name);
-	job->partition = copy(row, 5);
-	count = ocs_hostlist_expand(text(row, 6), 1 << 20, &job->nodes, err);
+	job->partition = column_copy(row, 5);
+	count = ocs_hostlist_expand(column_text(row, 6), 1 << 20, &job->nodes, err);
 	if (count < 0) {
 		ocsd_job_free(job);
 		return -1;
 	}
 	job->nnodes = (size_t)count;
 	job->released = ocs_calloc(job->nnodes + 1, sizeof(*job->released));
-	job->shape = copy(row, 7);
-	job->conn = copy(row, 8);
-	job->placement = copy(row, 9);
-	job->demand = copy(row, 10);
-	job->plan = copy(row, 11);
-	job->revision = revision(job->plan);
+	job->shape = column_copy(row, 7);
+	job->conn = column_copy(row, 8);
+	job->placement = column_copy(row, 9);
+	job->demand = column_copy(row, 10);
+	job->plan = column_copy(row, 11);
+	job->revision = plan_revision(job->plan);
 	job->farewell.gone = sqlite3_column_int(row, 14);
 	job->adopt_running = sqlite3_column_int(row, 16);
 	job->farewell.released = sqlite3_column_int(row, 17);
-	job->failed_switch = copy(row, 18);
-	job->error = copy(row, 19);
+	job->failed_switch = column_copy(row, 18);
+	job->error = column_copy(row, 19);
 	job->state =
 		ocsd_job_state_restore(sqlite3_column_int(row, 12), sqlite3_column_int(row, 13),
 				       job->farewell.gone, sqlite3_column_int(row, 15), job->error);
@@ -117,7 +117,7 @@ static int load_job(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 static int load_release(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
 	struct ocsd_job *job = job_of(d, row);
-	int node = job ? ocsd_job_node(job, text(row, 2)) : -1;
+	int node = job ? ocsd_job_node(job, column_text(row, 2)) : -1;
 
 	(void)err;
 	if (node >= 0 && !job->released[node]) {
@@ -148,7 +148,7 @@ static int load_port(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 	(void)err;
 	if (!job)
 		return 0;
-	port.sw = known_switch(d, text(row, 2), job);
+	port.sw = known_switch(d, column_text(row, 2), job);
 	port.port = sqlite3_column_int(row, 3);
 	if (port.sw >= 0 && port.port >= 1 && port.port <= 2 * d->fabric->switches[port.sw].size)
 		ocsd_job_port(job, port);
@@ -158,7 +158,7 @@ static int load_port(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 static int load_circuit(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
 	struct ocsd_job *job = job_of(d, row);
-	int sw = job ? known_switch(d, text(row, 2), job) : -1;
+	int sw = job ? known_switch(d, column_text(row, 2), job) : -1;
 	struct ocs_error local;
 
 	(void)err;
@@ -174,7 +174,7 @@ static int load_circuit(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err
 static int load_drain(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
 	(void)err;
-	ocsd_drain_set(d, text(row, 0), text(row, 1), text(row, 2));
+	ocsd_drain_set(d, column_text(row, 0), column_text(row, 1), column_text(row, 2));
 	return 0;
 }
 
@@ -194,20 +194,20 @@ static int load_asked(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 
 	(void)err;
 	if (job)
-		ocsd_heard_load_asked(job, text(row, 2));
+		ocsd_heard_load_asked(job, column_text(row, 2));
 	return 0;
 }
 
 static int load_heard(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
 	(void)err;
-	ocsd_heard_load_node(d, text(row, 0));
+	ocsd_heard_load_node(d, column_text(row, 0));
 	return 0;
 }
 
 static int load_meta(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
-	const char *name = text(row, 0);
+	const char *name = column_text(row, 0);
 
 	(void)err;
 	if (strcmp(name, "max_epoch") == 0)
@@ -280,10 +280,10 @@ static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
 		/* A batch with it may have been on its way when ocsd ended. */
-		circuit->unsure =
+		circuit->outcome_unknown =
 			circuit->state == OCSD_CONNECTING || circuit->state == OCSD_DELETING;
-		if (circuit->unsure)
-			d->switches[circuit->sw].poll.sure_ns = INT64_MAX;
+		if (circuit->outcome_unknown)
+			d->switches[circuit->sw].poll.late_until_ns = INT64_MAX;
 		for (int p = 0; p < circuit->npatches; p++) {
 			struct ocsd_circuit **slot =
 				&d->switches[circuit->sw].by_in[circuit->patches[p].in];

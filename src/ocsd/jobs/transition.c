@@ -174,7 +174,7 @@ static void member_plan(struct ocsd *d, const struct ocsd_transition_member *mem
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		return;
 	}
-	circuit->sent = circuit->lit = circuit->unsure = circuit->postponed = false;
+	circuit->sent = circuit->lit = circuit->outcome_unknown = circuit->postponed = false;
 	circuit->dark = 0;
 	ocsd_circuit_set(d, circuit, OCSD_PLANNED);
 	if (member->fresh)

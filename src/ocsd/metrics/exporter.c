@@ -22,22 +22,22 @@ static const double bounds[OCSD_NBOUNDS] = OCSD_BOUNDS;
 
 /* ---- the text ---- */
 
-static void head(struct ocs_text *text, const char *name, const char *type, const char *help)
+static void metric_head(struct ocs_text *text, const char *name, const char *type, const char *help)
 {
 	ocs_text_add(text, "# HELP ocsd_%s %s\n# TYPE ocsd_%s %s\n", name, help, name, type);
 }
 
-static void number(struct ocs_text *text, const char *name, const char *type, const char *help,
-		   uint64_t value)
+static void metric_number(struct ocs_text *text, const char *name, const char *type,
+			  const char *help, uint64_t value)
 {
-	head(text, name, type, help);
+	metric_head(text, name, type, help);
 	ocs_text_add(text, "ocsd_%s %llu\n", name, (unsigned long long)value);
 }
 
 static void add_histogram(struct ocs_text *text, const char *name, const char *help,
 			  const struct ocsd_histogram *histogram)
 {
-	head(text, name, "histogram", help);
+	metric_head(text, name, "histogram", help);
 	for (size_t i = 0; i < COUNT(bounds); i++)
 		ocs_text_add(text, "ocsd_%s_bucket{le=\"%g\"} %llu\n", name, bounds[i],
 			     (unsigned long long)histogram->within[i]);
@@ -60,19 +60,21 @@ static void add_label(struct ocs_text *text, const char *value)
 
 static void add_switches(struct ocs_text *text, const struct ocsd *d)
 {
-	head(text, "switch_up", "gauge", "1 if the switch answers and its table was verified.");
+	metric_head(text, "switch_up", "gauge",
+		    "1 if the switch answers and its table was verified.");
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		ocs_text_add(text, "ocsd_switch_up{switch=\"");
 		add_label(text, d->switches[i].description->name);
 		ocs_text_add(text, "\"} %d\n", d->switches[i].state == OCSD_UP);
 	}
-	head(text, "switch_patches", "gauge", "Patches of the last full read-back.");
+	metric_head(text, "switch_patches", "gauge", "Patches of the last full read-back.");
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		ocs_text_add(text, "ocsd_switch_patches{switch=\"");
 		add_label(text, d->switches[i].description->name);
 		ocs_text_add(text, "\"} %zu\n", d->switches[i].ncircuits);
 	}
-	head(text, "switch_read_timestamp_seconds", "gauge", "When its table was read last.");
+	metric_head(text, "switch_read_timestamp_seconds", "gauge",
+		    "When its table was read last.");
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		ocs_text_add(text, "ocsd_switch_read_timestamp_seconds{switch=\"");
 		add_label(text, d->switches[i].description->name);
@@ -94,7 +96,7 @@ static void add_jobs(struct ocs_text *text, const struct ocsd *d)
 		for (size_t i = 0; i < job->ncircuits; i++)
 			of_circuit[job->circuits[i]->state]++;
 	}
-	head(text, "jobs", "gauge", "Allocations that ocsd knows, by state.");
+	metric_head(text, "jobs", "gauge", "Allocations that ocsd knows, by state.");
 	for (size_t i = 0; i < COUNT(gauges); i++) {
 		uint64_t count = 0;
 
@@ -105,7 +107,7 @@ static void add_jobs(struct ocs_text *text, const struct ocsd *d)
 		ocs_text_add(text, "ocsd_jobs{state=\"%s\"} %llu\n", gauges[i],
 			     (unsigned long long)count);
 	}
-	head(text, "circuits", "gauge", "Circuits of these allocations, by state.");
+	metric_head(text, "circuits", "gauge", "Circuits of these allocations, by state.");
 	for (int state = 0; state < OCSD_GONE; state++)
 		ocs_text_add(text, "ocsd_circuits{state=\"%s\"} %llu\n",
 			     ocsd_circuit_state_name((enum ocsd_circuit_state)state),
@@ -132,8 +134,9 @@ static void add_ports(struct ocs_text *text, const struct ocsd *d)
 							  3]++;
 		}
 	}
-	head(text, "ports_out_of_service", "gauge",
-	     "Ports that carry a patch of somebody else, are in quarantine, have failed, or are drained.");
+	metric_head(
+		text, "ports_out_of_service", "gauge",
+		"Ports that carry a patch of somebody else, are in quarantine, have failed, or are drained.");
 	for (size_t i = 0; i < COUNT(reasons); i++)
 		ocs_text_add(text, "ocsd_ports_out_of_service{reason=\"%s\"} %llu\n", reasons[i],
 			     (unsigned long long)counts[i]);
@@ -147,12 +150,13 @@ static void add_queues(struct ocs_text *text, const struct ocsd *d)
 		pending++;
 	for (const struct ocsd_pending_reply *reply = d->replies.first; reply; reply = reply->next)
 		waiters++;
-	number(text, "pending_jobs", "gauge", "Shaped jobs that wait in slurmctld's queue.",
-	       pending);
-	number(text, "waiting_requests", "gauge", "Requests whose circuits are not done.", waiters);
-	number(text, "clients", "gauge", "Open connections.", d->server.nclients);
-	number(text, "scheduler_connected", "gauge", "1 if slurmctld is connected.",
-	       ocsd_subscribed(d));
+	metric_number(text, "pending_jobs", "gauge", "Shaped jobs that wait in slurmctld's queue.",
+		      pending);
+	metric_number(text, "waiting_requests", "gauge", "Requests whose circuits are not done.",
+		      waiters);
+	metric_number(text, "clients", "gauge", "Open connections.", d->server.nclients);
+	metric_number(text, "scheduler_connected", "gauge", "1 if slurmctld is connected.",
+		      ocsd_subscribed(d));
 }
 
 static void add_history(struct ocs_text *text, const struct ocsd_counters *m)
@@ -163,19 +167,20 @@ static void add_history(struct ocs_text *text, const struct ocsd_counters *m)
 		[OCSD_LOST] = "lost",
 	};
 
-	head(text, "batches_total", "counter",
-	     "Batches sent to switches: verified, refused by the switch, or without an answer.");
+	metric_head(
+		text, "batches_total", "counter",
+		"Batches sent to switches: verified, refused by the switch, or without an answer.");
 	for (int i = 0; i < OCSD_OUTCOMES; i++)
 		ocs_text_add(text, "ocsd_batches_total{outcome=\"%s\"} %llu\n", outcomes[i],
 			     (unsigned long long)m->batches[i]);
-	number(text, "patches_total", "counter", "Patches made or cut by verified batches.",
-	       m->patches);
-	number(text, "job_failures_total", "counter", "Jobs whose circuits could not be made.",
-	       m->jobs_failed);
-	number(text, "switch_failures_total", "counter", "Times a switch failed.",
-	       m->switches_failed);
-	number(text, "limited_requests_total", "counter",
-	       "Requests turned away because their user asks too much.", m->limited);
+	metric_number(text, "patches_total", "counter", "Patches made or cut by verified batches.",
+		      m->patches);
+	metric_number(text, "job_failures_total", "counter",
+		      "Jobs whose circuits could not be made.", m->jobs_failed);
+	metric_number(text, "switch_failures_total", "counter", "Times a switch failed.",
+		      m->switches_failed);
+	metric_number(text, "limited_requests_total", "counter",
+		      "Requests turned away because their user asks too much.", m->limited);
 	add_histogram(text, "batch_seconds", "One batch, sent to verified by a full read-back.",
 		      &m->batch);
 	add_histogram(text, "job_seconds",
@@ -188,14 +193,14 @@ static char *metrics_text(struct ocsd *d)
 {
 	struct ocs_text text = { 0 };
 
-	head(&text, "build_info", "gauge", "The version of ocsd.");
+	metric_head(&text, "build_info", "gauge", "The version of ocsd.");
 	ocs_text_add(&text, "ocsd_build_info{version=\"%s\"} 1\n", PACKAGE_VERSION);
-	number(&text, "database_usable", "gauge",
-	       "0 while ocsd stands by because its database "
-	       "cannot be used.",
-	       !d->standby);
-	number(&text, "database_losses_total", "counter", "Times the database could not be used.",
-	       d->store_losses);
+	metric_number(&text, "database_usable", "gauge",
+		      "0 while ocsd stands by because its database "
+		      "cannot be used.",
+		      !d->standby);
+	metric_number(&text, "database_losses_total", "counter",
+		      "Times the database could not be used.", d->store_losses);
 	/* Nothing is known of the rest. */
 	if (d->standby)
 		return ocs_text_take(&text);

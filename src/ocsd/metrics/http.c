@@ -17,8 +17,8 @@
 #define VISIT_S 5 /* for request and answer together */
 #define REQUEST_MAX 8192
 
-struct visitor {
-	struct visitor *next; /* an older one */
+struct http_connection {
+	struct http_connection *next; /* an older one */
 	struct ocsd_http *http;
 	struct bufferevent *stream;
 	struct event *end;
@@ -29,48 +29,48 @@ struct ocsd_http {
 	const char *path, *type;
 	char *(*text)(struct ocsd *d);
 	struct evconnlistener *listener;
-	struct visitor *visitors;
+	struct http_connection *connections;
 	int count;
 };
 
-static void visitor_free(struct visitor *visitor)
+static void connection_free(struct http_connection *connection)
 {
-	struct visitor **link = &visitor->http->visitors;
+	struct http_connection **link = &connection->http->connections;
 
-	while (*link != visitor)
+	while (*link != connection)
 		link = &(*link)->next;
-	*link = visitor->next;
-	visitor->http->count--;
-	event_free(visitor->end);
-	ocsd_stream_free(visitor->stream);
-	free(visitor);
+	*link = connection->next;
+	connection->http->count--;
+	event_free(connection->end);
+	ocsd_stream_free(connection->stream);
+	free(connection);
 }
 
 static void on_end(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
 	(void)what;
-	visitor_free(context);
+	connection_free(context);
 }
 
 static void on_event(struct bufferevent *stream, short what, void *context)
 {
 	(void)stream;
 	(void)what;
-	visitor_free(context);
+	connection_free(context);
 }
 
 static void on_written(struct bufferevent *stream, void *context)
 {
 	(void)stream;
-	visitor_free(context);
+	connection_free(context);
 }
 
 /* What LINE asks for: METHOD PATH HTTP/1.x; a query behind the path does not matter. */
-static void answer(struct visitor *visitor, const char *line)
+static void request_answer(struct http_connection *connection, const char *line)
 {
-	struct evbuffer *output = bufferevent_get_output(visitor->stream);
-	const struct ocsd_http *http = visitor->http;
+	struct evbuffer *output = bufferevent_get_output(connection->stream);
+	const struct ocsd_http *http = connection->http;
 	bool head = strncmp(line, "HEAD ", 5) == 0, get = strncmp(line, "GET ", 4) == 0;
 	const char *path = line + strcspn(line, " "), *status = "200 OK", *type = http->type;
 	size_t length = strlen(http->path);
@@ -98,58 +98,58 @@ static void answer(struct visitor *visitor, const char *line)
 static void on_read(struct bufferevent *stream, void *context)
 {
 	struct evbuffer *input = bufferevent_get_input(stream);
-	struct visitor *visitor = context;
+	struct http_connection *connection = context;
 	char *line;
 
 	/* the empty line behind the headers */
 	if (evbuffer_search(input, "\r\n\r\n", 4, NULL).pos < 0 &&
 	    evbuffer_search(input, "\n\n", 2, NULL).pos < 0) {
 		if (evbuffer_get_length(input) > REQUEST_MAX)
-			visitor_free(visitor);
+			connection_free(connection);
 		return;
 	}
 	line = evbuffer_readln(input, NULL, EVBUFFER_EOL_CRLF);
-	answer(visitor, line ? line : "");
+	request_answer(connection, line ? line : "");
 	free(line);
 	bufferevent_disable(stream, EV_READ);
-	bufferevent_setcb(stream, NULL, on_written, on_event, visitor);
+	bufferevent_setcb(stream, NULL, on_written, on_event, connection);
 }
 
 static void make_room(struct ocsd_http *http)
 {
-	struct visitor *oldest = http->visitors;
+	struct http_connection *oldest = http->connections;
 
 	while (oldest && oldest->next)
 		oldest = oldest->next;
 	if (oldest)
-		visitor_free(oldest);
+		connection_free(oldest);
 }
 
-static void on_visitor(struct evconnlistener *listener, evutil_socket_t fd,
-		       struct sockaddr *address, int length, void *context)
+static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
+			  struct sockaddr *address, int length, void *context)
 {
 	struct ocsd_http *http = context;
-	struct timeval visit = { .tv_sec = VISIT_S };
-	struct visitor *visitor = ocs_calloc(1, sizeof(*visitor));
+	struct timeval limit = { .tv_sec = VISIT_S };
+	struct http_connection *connection = ocs_calloc(1, sizeof(*connection));
 
 	(void)listener;
 	(void)address;
 	(void)length;
 	if (http->count == VISITORS_MAX)
 		make_room(http);
-	visitor->http = http;
-	visitor->stream = bufferevent_socket_new(http->d->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	visitor->end = evtimer_new(http->d->base, on_end, visitor);
-	if (!visitor->stream || !visitor->end) {
-		ocs_log(OCS_LOG_ERROR, "no memory for a visitor");
+	connection->http = http;
+	connection->stream = bufferevent_socket_new(http->d->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	connection->end = evtimer_new(http->d->base, on_end, connection);
+	if (!connection->stream || !connection->end) {
+		ocs_log(OCS_LOG_ERROR, "no memory for a connection");
 		abort();
 	}
-	visitor->next = http->visitors;
-	http->visitors = visitor;
+	connection->next = http->connections;
+	http->connections = connection;
 	http->count++;
-	event_add(visitor->end, &visit);
-	bufferevent_setcb(visitor->stream, on_read, NULL, on_event, visitor);
-	bufferevent_enable(visitor->stream, EV_READ | EV_WRITE);
+	event_add(connection->end, &limit);
+	bufferevent_setcb(connection->stream, on_read, NULL, on_event, connection);
+	bufferevent_enable(connection->stream, EV_READ | EV_WRITE);
 }
 
 struct ocsd_http *ocsd_http_open(struct ocsd *d, const char *address, const char *path,
@@ -162,7 +162,7 @@ struct ocsd_http *ocsd_http_open(struct ocsd *d, const char *address, const char
 	http->path = path;
 	http->type = type;
 	http->text = text;
-	http->listener = ocsd_listener_open(d->base, address, on_visitor, http, err);
+	http->listener = ocsd_listener_open(d->base, address, on_connection, http, err);
 	if (http->listener)
 		return http;
 	free(http);
@@ -174,7 +174,7 @@ void ocsd_http_close(struct ocsd_http *http)
 	if (!http)
 		return;
 	evconnlistener_free(http->listener);
-	while (http->visitors)
-		visitor_free(http->visitors);
+	while (http->connections)
+		connection_free(http->connections);
 	free(http);
 }

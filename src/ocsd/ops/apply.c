@@ -205,7 +205,7 @@ void ocsd_apply_bind(struct ocsd *d, struct ocsd_job *job)
 }
 
 /* What a job holds now; an allocation that has ended is not waited for. */
-static struct ocsd_job *living(struct ocsd *d, uint32_t number)
+static struct ocsd_job *living_find(struct ocsd *d, uint32_t number)
 {
 	struct ocsd_job *job = ocsd_job_newest(d, number);
 
@@ -234,7 +234,7 @@ void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "apply needs the name of its node");
 		return;
 	}
-	job = epoch ? ocsd_job_find(d, number, epoch) : living(d, number);
+	job = epoch ? ocsd_job_find(d, number, epoch) : living_find(d, number);
 	if ((job && !ocsd_job_living(job)) ||
 	    (!job && epoch && (ocsd_job_over(d, number, epoch) || is_never(d, number, epoch)))) {
 		ocsd_refuse(client, id, OCS_ERROR, gone_extra(job),

@@ -30,7 +30,7 @@
 
 #define NODES_MAX (1 << 18)
 
-static char *copy(struct json_object *request, const char *name)
+static char *field_copy(struct json_object *request, const char *name)
 {
 	const char *text = ocs_field_text(request, name, NULL);
 
@@ -247,20 +247,20 @@ int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 	return job->section->kind == OCS_DIRECT ? ocsd_direct_possible(d, job, err) : 0;
 }
 
-static bool alive(const struct ocsd_job *other, const struct ocsd_job *job)
+static bool port_taken(const struct ocsd_job *other, const struct ocsd_job *job)
 {
 	return other && ocsd_job_living(other) && !ocsd_job_prepared(other) &&
 	       other->job != job->job;
 }
 
-static int owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
+static int ports_owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
 {
 	for (size_t i = 0; i < job->nports; i++) {
 		const struct ocsd_port *port =
 			&d->switches[job->ports[i].sw].ports[job->ports[i].port];
-		const struct ocsd_job *other = alive(port->owner, job) ? port->owner :
-					       alive(port->next, job)  ? port->next :
-									 NULL;
+		const struct ocsd_job *other = port_taken(port->owner, job) ? port->owner :
+					       port_taken(port->next, job)  ? port->next :
+									      NULL;
 
 		if (other)
 			return ocs_error_set(
@@ -294,15 +294,15 @@ struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request, u
 	job->uid = (uid_t)-1;
 	if (json_object_object_get_ex(request, OCS_FIELD_UID, &value))
 		job->uid = (uid_t)json_object_get_int64(value);
-	job->user = copy(request, OCS_FIELD_USER);
-	job->partition = copy(request, OCS_FIELD_PARTITION);
-	job->shape = copy(request, OCS_FIELD_SHAPE);
-	job->conn = copy(request, OCS_FIELD_CONN);
-	job->placement = copy(request, OCS_FIELD_PLACEMENT);
+	job->user = field_copy(request, OCS_FIELD_USER);
+	job->partition = field_copy(request, OCS_FIELD_PARTITION);
+	job->shape = field_copy(request, OCS_FIELD_SHAPE);
+	job->conn = field_copy(request, OCS_FIELD_CONN);
+	job->placement = field_copy(request, OCS_FIELD_PLACEMENT);
 	if (json_object_object_get_ex(request, OCS_FIELD_DEMAND, &value) && value)
 		job->demand =
 			ocs_strdup(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
-	job->section_name = copy(request, OCS_FIELD_SECTION);
+	job->section_name = field_copy(request, OCS_FIELD_SECTION);
 	if (job->section_name)
 		job->section = ocs_fabric_section_named(d->fabric, job->section_name);
 	if (!job->section) {
@@ -385,7 +385,8 @@ void ocsd_op_commit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return;
 	}
 	job->adopt_running = was_running(d, number);
-	if (owned(d, job, &err) || (!job->adopt_running && ocsd_commit_drained(d, job, &err))) {
+	if (ports_owned(d, job, &err) ||
+	    (!job->adopt_running && ocsd_commit_drained(d, job, &err))) {
 		ocsd_job_free(job);
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool exists(struct ocsd *d, const char *kind, const char *name)
+static bool target_exists(struct ocsd *d, const char *kind, const char *name)
 {
 	struct ocs_port port;
 
@@ -54,7 +54,7 @@ static int read_target(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		return -1;
 	}
 	/* What was drained and then left ocs.yaml can be resumed, else it would stay for ever. */
-	if (!exists(d, *kind, *name) && !(resumed && ocsd_drain_find(d, *kind, *name))) {
+	if (!target_exists(d, *kind, *name) && !(resumed && ocsd_drain_find(d, *kind, *name))) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocs.yaml has no %s %s; %s", *kind, *name,
 			    strcmp(*kind, "port") == 0 ?
 				    "write SWITCH:PORT; 'ocsctl show port SWITCH' lists them" :

@@ -19,7 +19,7 @@
 #include <json-c/json.h>
 
 /* A prepared job needs a port set that nobody has, and to be the only one in line. */
-static int possible(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
+static int ports_available(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 {
 	if (!ocsd_ahead_has(job))
 		return ocs_error_set(err, OCS_USAGE, "section %s has no look_ahead",
@@ -93,7 +93,7 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	job = default_section(d, request, &err) ? NULL :
 						  ocsd_commit_read(d, request, number, 0, &err);
-	if (job && (possible(d, job, &err) || ocsd_commit_drained(d, job, &err))) {
+	if (job && (ports_available(d, job, &err) || ocsd_commit_drained(d, job, &err))) {
 		ocsd_job_free(job);
 		job = NULL;
 	}

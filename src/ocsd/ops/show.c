@@ -126,7 +126,7 @@ static void add_label(struct ocsd *d, struct json_object *row, const char *name,
 }
 
 /* Only what is on a switch or on its way there. */
-static bool shown(const struct ocsd_circuit *circuit)
+static bool circuit_shown(const struct ocsd_circuit *circuit)
 {
 	return circuit->state != OCSD_PLANNED && circuit->state != OCSD_GONE;
 }
@@ -142,7 +142,7 @@ static void show_circuit(struct ocsd *d, const struct viewer *viewer, struct jso
 			const struct ocsd_circuit *circuit = job->circuits[i];
 			struct json_object *row;
 
-			if (!shown(circuit))
+			if (!circuit_shown(circuit))
 				continue;
 			row = json_object_new_object();
 			ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
@@ -185,7 +185,7 @@ static void show_pending(struct ocsd *d, const struct viewer *viewer, struct jso
 	json_object_object_add(reply, OCS_FIELD_PENDING, list);
 }
 
-static int quarantined(const struct ocsd *d, const struct ocsd_switch *sw)
+static int quarantine_count(const struct ocsd *d, const struct ocsd_switch *sw)
 {
 	size_t length = strlen(sw->description->name);
 	int count = 0;
@@ -205,7 +205,7 @@ static int64_t *switch_circuits(const struct ocsd *d)
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
 		for (size_t i = 0; job->state != OCSD_JOB_CLOSED && i < job->ncircuits; i++)
-			counts[job->circuits[i]->sw] += shown(job->circuits[i]);
+			counts[job->circuits[i]->sw] += circuit_shown(job->circuits[i]);
 	return counts;
 }
 
@@ -229,7 +229,7 @@ static void show_switch(struct ocsd *d, const struct viewer *viewer, struct json
 		ocs_field_add_number(row, OCS_FIELD_SIZE, sw->description->size);
 		ocs_field_add_number(row, OCS_FIELD_CIRCUITS, circuits[i]);
 		ocs_field_add_number(row, OCS_FIELD_PATCHES, (int64_t)sw->ncircuits);
-		ocs_field_add_number(row, OCS_FIELD_QUARANTINE, quarantined(d, sw));
+		ocs_field_add_number(row, OCS_FIELD_QUARANTINE, quarantine_count(d, sw));
 		json_object_object_add(row, OCS_FIELD_LAST_READ,
 				       json_object_new_double(sw->poll.last_read));
 		json_object_array_add(list, row);

@@ -76,10 +76,10 @@ static bool is_listed(const struct ocsd_pair *pairs, bool *known, size_t count,
 	return found != NULL;
 }
 
-static void end_strangers(struct ocsd *d, const struct ocsd_pair *pairs, bool *known, size_t count,
-			  bool confirms, struct json_object *forgotten)
+static void unlisted_end(struct ocsd *d, const struct ocsd_pair *pairs, bool *known, size_t count,
+			 bool confirms, struct json_object *forgotten)
 {
-	const char *stranger = "slurmctld does not know it any more";
+	const char *unlisted = "slurmctld does not know it any more";
 
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		if (job->state == OCSD_JOB_CLOSED || is_listed(pairs, known, count, job))
@@ -89,9 +89,9 @@ static void end_strangers(struct ocsd *d, const struct ocsd_pair *pairs, bool *k
 		if (!job->farewell.gone && !ocsd_job_prepared(job) && job->nreleased < job->nnodes)
 			json_object_array_add(forgotten, listed_row(job));
 		if (confirms && !ocsd_job_prepared(job))
-			ocsd_job_end(d, job, stranger);
+			ocsd_job_end(d, job, unlisted);
 		else if (!job->farewell.gone)
-			ocsd_job_gone(d, job, stranger);
+			ocsd_job_gone(d, job, unlisted);
 	}
 }
 
@@ -108,7 +108,7 @@ static void listed_compare(struct ocsd *d, struct json_object *jobs, bool confir
 	bool *known = ocs_calloc(length + 1, sizeof(*known));
 	size_t count = read_pairs(jobs, pairs);
 
-	end_strangers(d, pairs, known, count, confirms, forgotten);
+	unlisted_end(d, pairs, known, count, confirms, forgotten);
 	d->slurmctld.unknown =
 		ocs_realloc(d->slurmctld.unknown, (count + 1) * sizeof(*d->slurmctld.unknown));
 	d->slurmctld.nunknown = 0;
@@ -211,5 +211,5 @@ void ocsd_op_subscribe(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
 		if (ocsd_job_running(job))
 			ocsd_realised_tell(d, job);
-	ocsd_broken_tell(d);
+	ocsd_degraded_tell(d);
 }

@@ -53,7 +53,7 @@ void ocsd_port_fail(struct ocsd *d, const uid_t *who, struct ocs_port where, con
 					    .after = reason });
 	ocs_log(OCS_LOG_ERROR, "%s", why);
 	ocsd_drain_event(d, "port", name, text, true);
-	ocsd_port_broken(d, where, why);
+	ocsd_port_lost(d, where, why);
 	free(why);
 	free(text);
 	free(name);
@@ -68,7 +68,7 @@ void ocsd_resume(struct ocsd *d, const char *kind, const char *name, uid_t who)
 	ocsd_drain_set(d, kind, name, NULL);
 	ocsd_drain_announce(d, kind, name, NULL, false);
 	if (strcmp(kind, "port") == 0 && ocsd_port_parse(d, name, &port) == 0)
-		ocsd_broken_check(d, d->switches[port.sw].ports[port.port].owner);
+		ocsd_degraded_check(d, d->switches[port.sw].ports[port.port].owner);
 }
 
 bool ocsd_port_lit(struct ocsd *d, struct ocs_port where)
@@ -90,7 +90,7 @@ bool ocsd_port_lit(struct ocsd *d, struct ocs_port where)
 		ocs_log(OCS_LOG_INFO, "port %s is lit again, and drained as before: %s", name,
 			reason);
 		ocsd_drain_event(d, "port", name, reason, true);
-		ocsd_broken_check(d, sw->ports[where.port].owner);
+		ocsd_degraded_check(d, sw->ports[where.port].owner);
 		free(reason);
 	} else if (rest && !*rest) {
 		ocsd_resume(d, "port", name, geteuid());

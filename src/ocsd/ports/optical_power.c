@@ -31,14 +31,14 @@ double ocsd_power_limit(struct ocsd *d, const struct ocsd_switch *sw, int in, in
 	return limit;
 }
 
-static bool limited(const struct ocsd_switch *sw)
+static bool loss_limited(const struct ocsd_switch *sw)
 {
 	return sw->description->loss_budget > 0 || sw->description->loss_max > 0;
 }
 
 /* What is wrong with the path (the caller frees it), or NULL.  SETTLED: what was read is its own
  * light, not what was there before it. */
-static char *judge(struct ocsd *d, const struct ocsd_switch *sw, int in, int out, bool settled)
+static char *path_judge(struct ocsd *d, const struct ocsd_switch *sw, int in, int out, bool settled)
 {
 	const struct ocs_port_health *a = &sw->health.port[in], *b = &sw->health.port[out];
 	double loss = a->dbm - b->dbm, limit;
@@ -66,13 +66,14 @@ static void check_path(struct ocsd *d, struct ocsd_switch *sw, int in)
 
 	for (int p = 0; circuit && circuit->state == OCSD_CONNECTED && p < circuit->npatches; p++)
 		if (circuit->patches[p].in == in)
-			wrong = judge(d, sw, in, circuit->patches[p].out, settled);
-	if (!wrong || !limited(sw)) {
-		sw->doubts[in] = 0;
-	} else if (!settled || !sw->doubts[in] || now_ns - sw->doubts[in] < OCSD_LAG_NS) {
+			wrong = path_judge(d, sw, in, circuit->patches[p].out, settled);
+	if (!wrong || !loss_limited(sw)) {
+		sw->suspect_since[in] = 0;
+	} else if (!settled || !sw->suspect_since[in] ||
+		   now_ns - sw->suspect_since[in] < OCSD_LAG_NS) {
 		/* what is bad must still be bad when the read-out has caught up */
-		if (!settled || !sw->doubts[in])
-			sw->doubts[in] = now_ns;
+		if (!settled || !sw->suspect_since[in])
+			sw->suspect_since[in] = now_ns;
 		if (sw->poll.next_ns > now_ns + OCSD_LAG_NS)
 			sw->poll.next_ns = now_ns + OCSD_LAG_NS;
 	} else {
@@ -88,8 +89,9 @@ void ocsd_power_read(struct ocsd *d, struct ocsd_switch *sw, struct ocs_health *
 	ocs_health_free(&sw->health);
 	sw->health = *health;
 	*health = (struct ocs_health){ 0 };
-	if (!sw->doubts)
-		sw->doubts = ocs_calloc((size_t)sw->description->size + 1, sizeof(*sw->doubts));
+	if (!sw->suspect_since)
+		sw->suspect_since =
+			ocs_calloc((size_t)sw->description->size + 1, sizeof(*sw->suspect_since));
 	for (int in = 1; in <= sw->description->size; in++)
 		check_path(d, sw, in);
 }
@@ -105,7 +107,7 @@ static void add_number(struct json_object *row, const char *name, double value)
 }
 
 /* The ingress and egress of a logical port; 0: it has none. */
-static void fibres(const struct ocsd_switch *sw, int port, int *in, int *out)
+static void port_fibres(const struct ocsd_switch *sw, int port, int *in, int *out)
 {
 	int size = sw->description->size;
 
@@ -114,7 +116,7 @@ static void fibres(const struct ocsd_switch *sw, int port, int *in, int *out)
 }
 
 /* The worse of the two; unknown is not bad. */
-static enum ocs_port_status worse(enum ocs_port_status a, enum ocs_port_status b)
+static enum ocs_port_status status_worse(enum ocs_port_status a, enum ocs_port_status b)
 {
 	return a > b ? a : b;
 }
@@ -126,7 +128,7 @@ void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
 	const struct ocsd_circuit *circuit;
 	int in, out;
 
-	fibres(sw, port, &in, &out);
+	port_fibres(sw, port, &in, &out);
 	if (!sw->health.ports)
 		return;
 	if (in) {
@@ -134,7 +136,7 @@ void ocsd_power_show(struct ocsd *d, const struct ocsd_switch *sw, int port,
 		add_number(row, OCS_FIELD_IN_DBM, sw->health.port[in].dbm);
 	}
 	if (out) {
-		status = worse(status, sw->health.port[out].status);
+		status = status_worse(status, sw->health.port[out].status);
 		add_number(row, OCS_FIELD_OUT_DBM, sw->health.port[out].dbm);
 	}
 	ocs_field_add_text(row, OCS_FIELD_STATUS, ocs_port_status_name(status));

@@ -14,7 +14,7 @@
 /* Read-outs of light can lag a second behind a change. */
 #define OCSD_LAG_NS INT64_C(1200000000)
 
-/* Takes over HEALTH: baselines for new paths, doubts and quarantine for bad ones. */
+/* Takes over HEALTH: baselines for new paths, suspicion and then quarantine for bad ones. */
 void ocsd_power_read(struct ocsd *d, struct ocsd_switch *sw, struct ocs_health *health);
 
 /* The most dB that the path IN>OUT may lose; INFINITY: any. */

@@ -49,7 +49,7 @@ void ocsd_port_refused(struct ocsd *d, const struct ocsd_switch *sw,
 		char *why = ocs_asprintf("the switch refused the patch %d>%d (%s)",
 					 refusal->patch.in, refusal->patch.out, reply);
 
-		/* A reply that names no port leaves both in doubt. */
+		/* A reply that names no port may mean either. */
 		if (refusal->port != refusal->patch.out)
 			ocsd_port_quarantine(d, sw, ocsd_port_logical(sw, refusal->patch.in), why);
 		if (refusal->port != refusal->patch.in)

@@ -41,7 +41,7 @@ static bool is_free(const struct ocsd_switch *sw, int port)
 }
 
 /* A loop port that PORT can be joined with, or 0. */
-static int partner(const struct ocsd_switch *sw, int port)
+static int partner_find(const struct ocsd_switch *sw, int port)
 {
 	const struct ocs_switch *description = sw->description;
 
@@ -66,7 +66,7 @@ bool ocsd_selftest_needed(struct ocsd *d, const struct ocsd_switch *sw, int port
 	       !strncmp(drain->reason, OCSD_QUARANTINE, strlen(OCSD_QUARANTINE));
 }
 
-static void append(struct ocsd_switch *sw, struct ocsd_selftest *test)
+static void test_append(struct ocsd_switch *sw, struct ocsd_selftest *test)
 {
 	struct ocsd_selftest **at = &sw->tests;
 
@@ -91,7 +91,7 @@ int ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port, uid_t 
 		return ocs_error_set(err, OCS_NOT_NOW,
 				     "port %s:%d needs a self-test, and is in use%s", name, port,
 				     sw->ports[port].foreign ? " by a patch that is not ours" : "");
-	if (!partner(sw, port))
+	if (!partner_find(sw, port))
 		return ocs_error_set(err, OCS_NOT_NOW,
 				     "port %s:%d needs a self-test, and no loop port "
 				     "of switch %s is free for it",
@@ -99,7 +99,7 @@ int ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port, uid_t 
 	test = ocs_calloc(1, sizeof(*test));
 	test->port = port;
 	test->who = who;
-	append(sw, test);
+	test_append(sw, test);
 	return 0;
 }
 
@@ -114,7 +114,7 @@ void ocsd_selftest_leftover(struct ocsd_switch *sw, int in, int out)
 			return;
 	test = ocs_calloc(1, sizeof(*test));
 	test->left = (struct ocs_patch){ in, out };
-	append(sw, test);
+	test_append(sw, test);
 }
 
 static struct ocsd_selftest *take_first(struct ocsd_switch *sw)
@@ -141,7 +141,7 @@ bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test
 			break;
 		}
 		/* A job may have taken the port meanwhile. */
-		loop = is_free(sw, port) ? partner(sw, port) : 0;
+		loop = is_free(sw, port) ? partner_find(sw, port) : 0;
 		if (loop) {
 			test->npatches = ocs_switch_patches(sw->description, port, loop,
 							    test->patches, &err);

@@ -22,7 +22,7 @@
 #define DARK_TOLD (1 << 20)
 #define AGAIN_NS INT64_C(1000000000)
 
-static bool watched(const struct ocsd_circuit *circuit)
+static bool circuit_watched(const struct ocsd_circuit *circuit)
 {
 	const struct ocsd_job *job = circuit->job;
 
@@ -32,31 +32,31 @@ static bool watched(const struct ocsd_circuit *circuit)
 
 /* A plan goes around a port at little cost; a job without one is told only of what
  * lasts: links flap, and hosts reset their NICs. */
-static bool lasts(const struct ocsd *d, const struct ocsd_circuit *circuit)
+static bool darkness_lasts(const struct ocsd *d, const struct ocsd_circuit *circuit)
 {
 	return circuit->dark >= DARK_TIMES &&
 	       (circuit->job->plan || ocs_now_ns() - circuit->dark_since_ns >=
 					      d->config->timeouts.dark_ms * INT64_C(1000000));
 }
 
-static bool failed(const struct ocs_health *health, int fibre)
+static bool fibre_failed(const struct ocs_health *health, int fibre)
 {
 	return health->port[fibre].status == OCS_PORT_FAILED;
 }
 
 /* NAN, not measured, is not dark. */
-static bool dark(const struct ocs_health *health, int fibre)
+static bool fibre_dark(const struct ocs_health *health, int fibre)
 {
 	return health->port[fibre].dbm < OCSD_DARK_DBM;
 }
 
-static void blame(struct ocsd *d, const struct ocsd_switch *sw, int fibre, const char *why)
+static void port_blame(struct ocsd *d, const struct ocsd_switch *sw, int fibre, const char *why)
 {
 	struct ocs_port where = { .sw = sw->index, .port = ocsd_port_logical(sw, fibre) };
 
 	/* in quarantine already: its circuit moves all the same */
 	if (sw->ports[where.port].failed)
-		ocsd_port_broken(d, where, why);
+		ocsd_port_lost(d, where, why);
 	else
 		ocsd_port_fail(d, NULL, where, why);
 }
@@ -66,38 +66,38 @@ static void blame(struct ocsd *d, const struct ocsd_switch *sw, int fibre, const
 static void patch_blame(struct ocsd *d, const struct ocsd_switch *sw, struct ocs_patch patch,
 			const struct ocs_health *health)
 {
-	if (failed(health, patch.in) || failed(health, patch.out)) {
-		if (failed(health, patch.in))
-			blame(d, sw, patch.in, "the switch says that it has failed");
-		if (failed(health, patch.out))
-			blame(d, sw, patch.out, "the switch says that it has failed");
-	} else if (dark(health, patch.in)) {
-		blame(d, sw, patch.in, OCSD_UNLIT);
-	} else if (dark(health, patch.out)) {
-		blame(d, sw, patch.in, "its light does not come out");
-		blame(d, sw, patch.out, "no light comes out");
+	if (fibre_failed(health, patch.in) || fibre_failed(health, patch.out)) {
+		if (fibre_failed(health, patch.in))
+			port_blame(d, sw, patch.in, "the switch says that it has failed");
+		if (fibre_failed(health, patch.out))
+			port_blame(d, sw, patch.out, "the switch says that it has failed");
+	} else if (fibre_dark(health, patch.in)) {
+		port_blame(d, sw, patch.in, OCSD_UNLIT);
+	} else if (fibre_dark(health, patch.out)) {
+		port_blame(d, sw, patch.in, "its light does not come out");
+		port_blame(d, sw, patch.out, "no light comes out");
 	}
 }
 
 static bool circuit_dark(const struct ocsd_circuit *circuit, const struct ocs_health *health)
 {
 	for (int p = 0; p < circuit->npatches; p++)
-		if (dark(health, circuit->patches[p].out) ||
-		    failed(health, circuit->patches[p].in) ||
-		    failed(health, circuit->patches[p].out))
+		if (fibre_dark(health, circuit->patches[p].out) ||
+		    fibre_failed(health, circuit->patches[p].in) ||
+		    fibre_failed(health, circuit->patches[p].out))
 			return true;
 	return false;
 }
 
 /* Of a circuit that was not seen lit yet: light comes in that does not come out, on a path
  * whose loss was measured before, so that the switch is known to measure it. */
-static bool swallowed(struct ocsd *d, const struct ocsd_switch *sw,
-		      const struct ocsd_circuit *circuit, const struct ocs_health *health)
+static bool light_swallowed(struct ocsd *d, const struct ocsd_switch *sw,
+			    const struct ocsd_circuit *circuit, const struct ocs_health *health)
 {
 	for (int p = 0; p < circuit->npatches; p++) {
 		struct ocs_patch patch = circuit->patches[p];
 
-		if (health->port[patch.in].dbm >= OCSD_DARK_DBM && dark(health, patch.out) &&
+		if (health->port[patch.in].dbm >= OCSD_DARK_DBM && fibre_dark(health, patch.out) &&
 		    !isnan(ocsd_store_baseline(d, sw, patch.in, patch.out)))
 			return true;
 	}
@@ -130,7 +130,7 @@ static void seen_lit(struct ocsd *d, struct ocsd_circuit *circuit, const struct 
 	circuit->dark = 0;
 	/* Its port need not have failed any more: somebody has drained it meanwhile. */
 	if (news && circuit->job->error && !another_dark(d, circuit, now))
-		ocsd_broken_check(d, circuit->job);
+		ocsd_degraded_check(d, circuit->job);
 }
 
 void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_health *health)
@@ -142,7 +142,7 @@ void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_h
 		if (sw->ports[in].failed && health->port[in].dbm >= OCSD_DARK_DBM &&
 		    ocsd_port_lit(d, (struct ocs_port){ .sw = sw->index, .port = in }) && circuit)
 			circuit->dark = 0;
-		if (!circuit || circuit->patches[0].in != in || !watched(circuit))
+		if (!circuit || circuit->patches[0].in != in || !circuit_watched(circuit))
 			continue;
 		if (!circuit_dark(circuit, health)) {
 			seen_lit(d, circuit, health);
@@ -150,12 +150,12 @@ void ocsd_health_look(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_h
 		}
 		/* never lit: its servers may be off, or the switch measures nothing */
 		if (!circuit->lit)
-			circuit->lit = swallowed(d, sw, circuit, health);
+			circuit->lit = light_swallowed(d, sw, circuit, health);
 		if (!circuit->lit || circuit->dark == DARK_TOLD)
 			continue;
 		if (!circuit->dark++)
 			circuit->dark_since_ns = ocs_now_ns();
-		if (!lasts(d, circuit)) {
+		if (!darkness_lasts(d, circuit)) {
 			int64_t soon_ns = ocs_now_ns() + AGAIN_NS;
 
 			sw->poll.next_ns = sw->poll.next_ns < soon_ns ? sw->poll.next_ns : soon_ns;

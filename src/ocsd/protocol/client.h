@@ -26,19 +26,20 @@ struct ocsd_client {
 	struct evbuffer *held; /* lines that wait for the database */
 	uint64_t serial;
 	uid_t uid;
-	char peer[OCSD_PEER_NAME]; /* "address A" or, once it is known, "uid U" */
-	bool known;		   /* uid is proven */
-	bool asked;		   /* its credential is being decoded */
-	int tries;		   /* hellos that were refused */
-	struct event *patience;	   /* until it has to be known; NULL: it is */
+	char peer[OCSD_PEER_NAME];     /* "address A" or, once it is known, "uid U" */
+	bool known;		       /* uid is proven */
+	bool asked;		       /* its credential is being decoded */
+	int tries;		       /* hellos that were refused */
+	struct event *handshake_timer; /* until it has to be known; NULL: it is */
 	bool subscribed;
 	uint64_t term;			   /* of a slurmctld, 0: somebody else */
 	struct ocsd_controller controller; /* which of them it is */
 	bool lost;			   /* to be freed at the next flush, */
 	bool dismissed;			   /* which tries to send what is queued */
-	struct ocsd_guest *guest;	   /* whose tokens it spends; NULL: an administrator's */
-	struct ocsd_crowd *crowd;	   /* where it is, with its party; NULL: it is an */
-	struct ocsd_party *party;	   /* administrator's */
+	struct ocsd_limited_user
+		*limited_user;	  /* whose tokens it spends; NULL: an administrator's */
+	struct ocsd_quota *quota; /* where it is, with its party; NULL: it is an */
+	struct ocsd_party *party; /* administrator's */
 	TAILQ_ENTRY(ocsd_client) in_party;
 	bool surplus; /* one connection too many: one answer, and it ends */
 	bool paused;  /* not listened to for a while */

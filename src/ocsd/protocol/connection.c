@@ -41,7 +41,7 @@
 #define HELLO_SECONDS 20
 #define HELLO_MAX (16U << 10) /* bytes before it is known who speaks */
 #define ARRIVALS_MAX 256      /* before somebody else has a turn */
-#define CROWD_SAY_NS INT64_C(10000000000)
+#define QUOTA_LOG_NS INT64_C(10000000000)
 #define RESERVED 64 /* descriptors beside those of switches: the database ... */
 
 const uid_t *ocsd_client_who(const struct ocsd_client *client)
@@ -63,7 +63,7 @@ bool ocsd_subscribed(const struct ocsd *d)
 }
 
 /* Queues a line and puts LINE. */
-static void say(struct ocsd_client *client, struct json_object *line)
+static void line_queue(struct ocsd_client *client, struct json_object *line)
 {
 	const char *text = json_object_to_json_string_ext(
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
@@ -91,7 +91,8 @@ static void events_distribute(struct ocsd *d)
 	for (size_t i = 0; i < count; i++)
 		for (struct ocsd_client *client = d->server.clients; client; client = client->next)
 			if (client->subscribed)
-				say(client, json_object_get(json_object_array_get_idx(events, i)));
+				line_queue(client,
+					   json_object_get(json_object_array_get_idx(events, i)));
 	json_object_put(events);
 }
 
@@ -107,7 +108,7 @@ void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id, struct 
 	if (d->server.transactions)
 		ocsd_transaction_answer(d, client, id, reply);
 	ocs_field_add_number(reply, OCS_FIELD_ID, id);
-	say(client, reply);
+	line_queue(client, reply);
 }
 
 void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *reply)
@@ -141,7 +142,7 @@ void ocsd_client_lose(struct ocsd_client *client)
 		return;
 	client->lost = true;
 	client->d->server.nlost++;
-	ocsd_crowd_leave(client);
+	ocsd_quota_leave(client);
 	client->subscribed = false;
 	ocsd_replies_drop(client->d, client);
 	ocsd_transactions_lost(client->d, client);
@@ -151,7 +152,7 @@ void ocsd_client_lose(struct ocsd_client *client)
 void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event)
 {
 	events_distribute(client->d);
-	say(client, event);
+	line_queue(client, event);
 	client->dismissed = true;
 	ocsd_client_lose(client);
 }
@@ -165,11 +166,11 @@ static void client_free(struct ocsd_client *client)
 	/* Nobody waits until it reads: what its socket does not take is lost. */
 	if (client->dismissed && !evbuffer_get_length(bufferevent_get_output(client->stream)))
 		evbuffer_write(client->held, bufferevent_getfd(client->stream));
-	ocsd_guest_leave(client->guest);
+	ocsd_limited_user_leave(client->limited_user);
 	if (client->resume)
 		event_free(client->resume);
-	if (client->patience)
-		event_free(client->patience);
+	if (client->handshake_timer)
+		event_free(client->handshake_timer);
 	ocsd_stream_free(client->stream);
 	evbuffer_free(client->held);
 	client->d->server.nclients--;
@@ -201,7 +202,7 @@ void ocsd_server_flush(struct ocsd *d)
 		if (evbuffer_get_length(client->held))
 			bufferevent_write_buffer(client->stream, client->held);
 		if (evbuffer_get_length(bufferevent_get_output(client->stream)) > UNREAD_MAX) {
-			ocsd_complain(d, client->peer, "a client does not read; dropped");
+			ocsd_log_limited(d, client->peer, "a client does not read; dropped");
 			ocsd_client_lose(client);
 			client_free(client);
 		}
@@ -217,29 +218,29 @@ static size_t clients_max(const struct ocsd *d)
 	return end < CLIENTS_MAX ? (size_t)end : CLIENTS_MAX;
 }
 
-static void say_crowded(struct ocsd *d, const struct ocsd_client *victim)
+static void quota_log(struct ocsd *d, const struct ocsd_client *victim)
 {
 	int64_t now_ns = ocs_now_ns();
 
-	if (!d->server.crowd_said_ns || now_ns - d->server.crowd_said_ns > CROWD_SAY_NS) {
+	if (!d->server.quota_logged_ns || now_ns - d->server.quota_logged_ns > QUOTA_LOG_NS) {
 		ocs_log(OCS_LOG_WARNING,
-			"%zu clients are too many: those of whoever has most have to "
-			"go, now one of %s",
-			d->server.nclients, victim ? victim->peer : "nobody");
-		d->server.crowd_said_ns = now_ns;
+			"%zu clients are too many: the user or address with the most "
+			"loses one at a time, now %s",
+			d->server.nclients, victim ? victim->peer : "none is left");
+		d->server.quota_logged_ns = now_ns;
 	}
 }
 
 /* Ordinary users have half of the connections at most, so have those who have not said who
  * they are; of the rest, administrators take what they need. */
-static void crowd_limit(struct ocsd *d, struct ocsd_crowd *crowd)
+static void quota_enforce(struct ocsd *d, struct ocsd_quota *quota)
 {
 	size_t max = clients_max(d) / 2;
 
-	while (ocsd_crowd_count(crowd) > max) {
-		struct ocsd_client *victim = ocsd_crowd_first(crowd);
+	while (ocsd_quota_count(quota) > max) {
+		struct ocsd_client *victim = ocsd_quota_first(quota);
 
-		say_crowded(d, victim);
+		quota_log(d, victim);
 		ocsd_client_lose(victim);
 	}
 }
@@ -250,20 +251,20 @@ void ocsd_client_know(struct ocsd_client *client, uid_t uid)
 	struct ocsd *d = client->d;
 	int surplus;
 
-	ocsd_crowd_leave(client);
+	ocsd_quota_leave(client);
 	client->uid = uid;
 	client->known = true;
 	snprintf(client->peer, sizeof(client->peer), "uid %u", (unsigned int)uid);
-	client->guest = ocsd_guest_enter(d, uid);
-	surplus = ocsd_guest_surplus(d, client->guest);
+	client->limited_user = ocsd_limited_user_enter(d, uid);
+	surplus = ocsd_limited_user_surplus(d, client->limited_user);
 	client->surplus = surplus > 0;
 	if (surplus > d->config->limits.connections) {
 		ocsd_client_lose(client);
 		return;
 	}
-	if (client->guest) {
-		ocsd_crowd_join(&d->server.users, client, client->peer);
-		crowd_limit(d, d->server.users);
+	if (client->limited_user) {
+		ocsd_quota_join(&d->server.users, client, client->peer);
+		quota_enforce(d, d->server.users);
 	}
 }
 
@@ -306,7 +307,7 @@ static void pause_client(struct ocsd_client *client, int ms)
 static bool too_much(struct ocsd_client *client, struct json_object *request)
 {
 	struct json_object *id = NULL, *extra;
-	int ms = client->surplus ? 0 : ocsd_guest_wait_ms(client->d, client->guest);
+	int ms = client->surplus ? 0 : ocsd_limited_user_wait_ms(client->d, client->limited_user);
 
 	if (!client->surplus && !ms)
 		return false;
@@ -331,18 +332,18 @@ static void on_line(struct ocsd_client *client, const char *line)
 {
 	struct json_object *request;
 
-	ocsd_crowd_touch(client);
+	ocsd_quota_touch(client);
 	if (client->seal.on) {
 		line = ocs_seal_open(&client->seal, line);
 		if (!line) {
-			ocsd_complain(client->d, client->peer,
-				      "a line is not what it sent; dropped");
+			ocsd_log_limited(client->d, client->peer,
+					 "a line is not what it sent; dropped");
 			ocsd_client_lose(client);
 			return;
 		}
 	}
 	request = json_tokener_parse(line);
-	if (client->guest && too_much(client, request)) {
+	if (client->limited_user && too_much(client, request)) {
 		/* answered */
 	} else if (!json_object_is_type(request, json_type_object)) {
 		ocsd_refuse(client, 0, OCS_USAGE, NULL, "a request is one JSON object on a line");
@@ -371,7 +372,7 @@ static void on_read(struct bufferevent *stream, void *context)
 	}
 	max = client->known ? REQUEST_MAX : HELLO_MAX;
 	if (!client->lost && !client->paused && evbuffer_get_length(input) >= max) {
-		ocsd_complain(client->d, client->peer, "a line over %zu bytes; dropped", max);
+		ocsd_log_limited(client->d, client->peer, "a line over %zu bytes; dropped", max);
 		ocsd_client_lose(client);
 	}
 }
@@ -394,14 +395,14 @@ static void on_resume(evutil_socket_t fd, short what, void *context)
  * there are only administrators. */
 static bool make_room(struct ocsd *d)
 {
-	struct ocsd_crowd *users = d->server.users, *strangers = d->server.strangers;
-	struct ocsd_crowd *crowd =
-		ocsd_crowd_count(users) > ocsd_crowd_count(strangers) ? users : strangers;
+	struct ocsd_quota *users = d->server.users, *unidentified = d->server.unidentified;
+	struct ocsd_quota *quota =
+		ocsd_quota_count(users) > ocsd_quota_count(unidentified) ? users : unidentified;
 	struct ocsd_client *client, *next, *victim;
 
 	if (!d->server.nlost) {
-		victim = ocsd_crowd_first(crowd);
-		say_crowded(d, victim);
+		victim = ocsd_quota_first(quota);
+		quota_log(d, victim);
 		if (!victim)
 			return false;
 		ocsd_client_lose(victim);
@@ -418,7 +419,7 @@ static bool make_room(struct ocsd *d)
 
 /* The descriptor for the client at FD, which may be a lower one now that there is room; or
  * -1: it cannot come in, and FD is closed. */
-static int admit(struct ocsd *d, struct evconnlistener *listener, evutil_socket_t fd)
+static int client_admit(struct ocsd *d, struct evconnlistener *listener, evutil_socket_t fd)
 {
 	int low = -1;
 
@@ -441,7 +442,7 @@ static struct ocsd_client *client_new(struct ocsd *d, struct evconnlistener *lis
 	static uint64_t serial;
 	struct ocsd_client *client;
 
-	fd = admit(d, listener, fd);
+	fd = client_admit(d, listener, fd);
 	if (fd < 0)
 		return NULL;
 	client = ocs_calloc(1, sizeof(*client));
@@ -488,7 +489,7 @@ static void on_local(struct evconnlistener *listener, evutil_socket_t fd, struct
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 }
 
-static void on_impatience(evutil_socket_t fd, short what, void *context)
+static void on_handshake_timeout(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
 	(void)what;
@@ -498,7 +499,7 @@ static void on_impatience(evutil_socket_t fd, short what, void *context)
 static void on_remote(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address,
 		      int length, void *context)
 {
-	struct timeval patience = { .tv_sec = HELLO_SECONDS };
+	struct timeval timeout = { .tv_sec = HELLO_SECONDS };
 	struct ocsd_client *client;
 	struct json_object *line;
 	struct ocs_error err;
@@ -509,8 +510,8 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd, struc
 	if (!client)
 		return;
 	ocsd_peer_name(address, client->peer, sizeof(client->peer));
-	ocsd_crowd_join(&client->d->server.strangers, client, client->peer);
-	crowd_limit(client->d, client->d->server.strangers);
+	ocsd_quota_join(&client->d->server.unidentified, client, client->peer);
+	quota_enforce(client->d, client->d->server.unidentified);
 	if (client->lost)
 		return;
 	if (ocs_random_hex(client->challenge, OCSD_CHALLENGE_BYTES, &err)) {
@@ -522,14 +523,14 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd, struc
 	/* A node that died must not keep its apply waiting for ever. */
 	setsockopt(bufferevent_getfd(client->stream), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	/* For the whole of its hello, not for its next byte. */
-	client->patience = evtimer_new(client->d->base, on_impatience, client);
-	event_add(client->patience, &patience);
+	client->handshake_timer = evtimer_new(client->d->base, on_handshake_timeout, client);
+	event_add(client->handshake_timer, &timeout);
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	line = json_object_new_object();
 	ocs_field_add_text(line, OCS_FIELD_CHALLENGE, client->challenge);
 	ocs_field_add_number(line, OCS_FIELD_UID, geteuid());
 	ocs_field_add_bool(line, OCS_FIELD_KEY, client->d->server.key != NULL);
-	say(client, line);
+	line_queue(client, line);
 }
 
 static int listen_on(struct ocsd *d, int slot, const char *address, evconnlistener_cb callback,

@@ -21,21 +21,21 @@ struct ocsd_party {
 	char name[OCSD_PEER_NAME];
 };
 
-struct ocsd_crowd {
+struct ocsd_quota {
 	LIST_HEAD(ocsd_bucket, ocsd_party) buckets[BUCKETS];
 	TAILQ_HEAD(ocsd_level, ocsd_party) levels[LEVELS]; /* by count */
 	size_t count, top;				   /* the highest level that has parties */
 };
 
-static struct ocsd_crowd *crowd_create(void)
+static struct ocsd_quota *quota_create(void)
 {
-	struct ocsd_crowd *crowd = ocs_calloc(1, sizeof(*crowd));
+	struct ocsd_quota *quota = ocs_calloc(1, sizeof(*quota));
 
 	for (int i = 0; i < BUCKETS; i++)
-		LIST_INIT(&crowd->buckets[i]);
+		LIST_INIT(&quota->buckets[i]);
 	for (int i = 0; i < LEVELS; i++)
-		TAILQ_INIT(&crowd->levels[i]);
-	return crowd;
+		TAILQ_INIT(&quota->levels[i]);
+	return quota;
 }
 
 /* FNV-1a */
@@ -53,63 +53,63 @@ static size_t level_of(size_t count)
 	return count < LEVELS ? count : LEVELS - 1;
 }
 
-static void count_set(struct ocsd_crowd *crowd, struct ocsd_party *party, size_t count)
+static void count_set(struct ocsd_quota *quota, struct ocsd_party *party, size_t count)
 {
 	if (party->count)
-		TAILQ_REMOVE(&crowd->levels[level_of(party->count)], party, level);
-	crowd->count = crowd->count - party->count + count;
+		TAILQ_REMOVE(&quota->levels[level_of(party->count)], party, level);
+	quota->count = quota->count - party->count + count;
 	party->count = count;
 	if (count) {
-		TAILQ_INSERT_TAIL(&crowd->levels[level_of(count)], party, level);
-		if (level_of(count) > crowd->top)
-			crowd->top = level_of(count);
+		TAILQ_INSERT_TAIL(&quota->levels[level_of(count)], party, level);
+		if (level_of(count) > quota->top)
+			quota->top = level_of(count);
 	}
-	while (crowd->top && TAILQ_EMPTY(&crowd->levels[crowd->top]))
-		crowd->top--;
+	while (quota->top && TAILQ_EMPTY(&quota->levels[quota->top]))
+		quota->top--;
 }
 
-static struct ocsd_party *party_find(struct ocsd_crowd *crowd, const char *name)
+static struct ocsd_party *party_find(struct ocsd_quota *quota, const char *name)
 {
 	unsigned int bucket = bucket_of(name);
 	struct ocsd_party *party;
 
-	LIST_FOREACH(party, &crowd->buckets[bucket], bucket)
+	LIST_FOREACH(party, &quota->buckets[bucket], bucket)
 	if (strcmp(party->name, name) == 0)
 		return party;
 	party = ocs_calloc(1, sizeof(*party));
 	snprintf(party->name, sizeof(party->name), "%s", name);
 	TAILQ_INIT(&party->clients);
-	LIST_INSERT_HEAD(&crowd->buckets[bucket], party, bucket);
+	LIST_INSERT_HEAD(&quota->buckets[bucket], party, bucket);
 	return party;
 }
 
-void ocsd_crowd_join(struct ocsd_crowd **crowd, struct ocsd_client *client, const char *name)
+void ocsd_quota_join(struct ocsd_quota **quota, struct ocsd_client *client, const char *name)
 {
-	if (!*crowd)
-		*crowd = crowd_create();
-	client->crowd = *crowd;
-	client->party = party_find(*crowd, name);
+	if (!*quota)
+		*quota = quota_create();
+	client->quota = *quota;
+	client->party = party_find(*quota, name);
 	TAILQ_INSERT_TAIL(&client->party->clients, client, in_party);
-	count_set(*crowd, client->party, client->party->count + 1);
+	count_set(*quota, client->party, client->party->count + 1);
 }
 
-void ocsd_crowd_leave(struct ocsd_client *client)
+void ocsd_quota_leave(struct ocsd_client *client)
 {
 	struct ocsd_party *party = client->party;
 
 	if (!party)
 		return;
 	TAILQ_REMOVE(&party->clients, client, in_party);
-	count_set(client->crowd, party, party->count - 1);
+	count_set(client->quota, party, party->count - 1);
 	client->party = NULL;
-	client->crowd = NULL;
+	client->quota = NULL;
 	if (party->count)
 		return;
 	LIST_REMOVE(party, bucket);
 	free(party);
 }
 
-void ocsd_crowd_touch(struct ocsd_client *client)
+void ocsd_quota_touch(struct ocsd_client *client)
 {
 	if (!client->party)
 		return;
@@ -117,20 +117,20 @@ void ocsd_crowd_touch(struct ocsd_client *client)
 	TAILQ_INSERT_TAIL(&client->party->clients, client, in_party);
 }
 
-size_t ocsd_crowd_count(const struct ocsd_crowd *crowd)
+size_t ocsd_quota_count(const struct ocsd_quota *quota)
 {
-	return crowd ? crowd->count : 0;
+	return quota ? quota->count : 0;
 }
 
-struct ocsd_client *ocsd_crowd_first(const struct ocsd_crowd *crowd)
+struct ocsd_client *ocsd_quota_first(const struct ocsd_quota *quota)
 {
-	return crowd && crowd->count ?
-		       TAILQ_FIRST(&TAILQ_FIRST(&crowd->levels[crowd->top])->clients) :
+	return quota && quota->count ?
+		       TAILQ_FIRST(&TAILQ_FIRST(&quota->levels[quota->top])->clients) :
 		       NULL;
 }
 
-void ocsd_crowd_free(struct ocsd_crowd *crowd)
+void ocsd_quota_free(struct ocsd_quota *quota)
 {
 	/* Its clients have left, and the parties with them. */
-	free(crowd);
+	free(quota);
 }

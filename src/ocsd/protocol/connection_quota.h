@@ -10,20 +10,21 @@
 
 #include "src/ocsd/protocol/client.h"
 
-struct ocsd_crowd;
+struct ocsd_quota;
 
-/* CLIENT, which is in no crowd, joins *CROWD (made if NULL) as one of those called NAME. */
-void ocsd_crowd_join(struct ocsd_crowd **crowd, struct ocsd_client *client, const char *name);
+/* CLIENT, which counts against no quota, counts against *QUOTA (made if NULL) as one of those called
+ * NAME. */
+void ocsd_quota_join(struct ocsd_quota **quota, struct ocsd_client *client, const char *name);
 /* Fine for one that is in none. */
-void ocsd_crowd_leave(struct ocsd_client *client);
+void ocsd_quota_leave(struct ocsd_client *client);
 /* CLIENT has said something. */
-void ocsd_crowd_touch(struct ocsd_client *client);
+void ocsd_quota_touch(struct ocsd_client *client);
 
-size_t ocsd_crowd_count(const struct ocsd_crowd *crowd);
+size_t ocsd_quota_count(const struct ocsd_quota *quota);
 /* Who goes first: of those with the most connections the one that has been silent longest.
- * NULL if the crowd is empty or NULL. */
-struct ocsd_client *ocsd_crowd_first(const struct ocsd_crowd *crowd);
+ * NULL if the quota is empty or NULL. */
+struct ocsd_client *ocsd_quota_first(const struct ocsd_quota *quota);
 
-void ocsd_crowd_free(struct ocsd_crowd *crowd);
+void ocsd_quota_free(struct ocsd_quota *quota);
 
 #endif

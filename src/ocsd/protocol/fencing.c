@@ -86,7 +86,7 @@ static int64_t boot_number(const char *text)
 }
 
 /* It may hang, and must know as soon as it wakes up that it is not in charge any more. */
-static void dismiss(struct ocsd_client *client, int place)
+static void slurmctld_dismiss(struct ocsd_client *client, int place)
 {
 	struct json_object *event = ocs_event_new(OCS_EVENT_SUPERSEDED);
 
@@ -109,7 +109,7 @@ static void set_term(struct ocsd_client *client, uint64_t term,
 		if (same_controller(&other->controller, controller))
 			ocsd_client_lose(other);
 		else
-			dismiss(other, controller->place);
+			slurmctld_dismiss(other, controller->place);
 	}
 }
 

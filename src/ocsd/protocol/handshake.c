@@ -22,14 +22,14 @@
 
 #define HELLO_TRIES 3
 
-static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
+static void client_welcome(struct ocsd_client *client, uid_t uid, const char *session)
 {
 	struct json_object *reply = json_object_new_object();
 
 	ocsd_client_know(client, uid);
 	ocs_seal_start(&client->seal, session, true);
-	event_free(client->patience);
-	client->patience = NULL;
+	event_free(client->handshake_timer);
+	client->handshake_timer = NULL;
 	ocs_field_add_number(reply, OCS_FIELD_UID, uid);
 	ocsd_reply(client, client->hello_id, reply);
 }
@@ -38,7 +38,7 @@ static void welcome(struct ocsd_client *client, uid_t uid, const char *session)
 static void refuse_hello(struct ocsd_client *client, const char *why)
 {
 	client->asked = false;
-	ocsd_complain(client->d, client->peer, "a remote client is refused: %s", why);
+	ocsd_log_limited(client->d, client->peer, "a remote client is refused: %s", why);
 	ocsd_refuse(client, client->hello_id, OCS_ERROR, NULL, "%s", why);
 	if (++client->tries == HELLO_TRIES)
 		ocsd_client_finish(client);
@@ -67,7 +67,7 @@ static void hello_key(struct ocsd_client *client, struct json_object *request)
 	}
 	ocs_key_prove(key->bytes, key->length, session, "session", client->challenge, nonce, number,
 		      NULL);
-	welcome(client, (uid_t)json_object_get_int64(uid), session);
+	client_welcome(client, (uid_t)json_object_get_int64(uid), session);
 	explicit_bzero(session, sizeof(session));
 }
 
@@ -110,7 +110,7 @@ void ocsd_hello_decoded(struct ocsd *d, uint64_t serial, const char *payload, ui
 		free(why);
 		return;
 	}
-	welcome(client, uid, payload + length + 1);
+	client_welcome(client, uid, payload + length + 1);
 }
 
 int ocsd_hello_account(const struct ocs_config *config, struct ocs_error *err)

@@ -19,8 +19,8 @@
 #define PEERS_MAX 64 /* further ones share a line of their own */
 #define OTHERS "other peers"
 
-struct ocsd_complaints {
-	struct complaint {
+struct ocsd_log_limit {
+	struct log_peer {
 		char peer[OCSD_PEER_NAME];
 		int64_t since_ns;
 		unsigned long count;
@@ -30,13 +30,13 @@ struct ocsd_complaints {
 };
 
 /* Forgets those whose minute is over (ALL: everybody), and says what was not said. */
-static void complaints_sweep(struct ocsd_complaints *c, bool all)
+static void peers_sweep(struct ocsd_log_limit *c, bool all)
 {
 	int64_t now_ns = ocs_now_ns();
 	size_t kept = 0;
 
 	for (size_t i = 0; i < c->npeers; i++) {
-		const struct complaint *at = &c->peers[i];
+		const struct log_peer *at = &c->peers[i];
 
 		if (!all && now_ns - at->since_ns < WINDOW_S * INT64_C(1000000000))
 			c->peers[kept++] = *at;
@@ -47,7 +47,7 @@ static void complaints_sweep(struct ocsd_complaints *c, bool all)
 	c->npeers = kept;
 }
 
-static void timer_set(struct ocsd_complaints *c)
+static void timer_set(struct ocsd_log_limit *c)
 {
 	struct timeval window = { .tv_sec = WINDOW_S + 1 };
 
@@ -59,34 +59,34 @@ static void on_window(evutil_socket_t fd, short what, void *context)
 {
 	(void)fd;
 	(void)what;
-	complaints_sweep(context, false);
+	peers_sweep(context, false);
 	timer_set(context);
 }
 
-static struct complaint *complaint_of(struct ocsd_complaints *c, const char *peer)
+static struct log_peer *peer_of(struct ocsd_log_limit *c, const char *peer)
 {
 	for (size_t i = 0; i < c->npeers; i++)
 		if (strcmp(c->peers[i].peer, peer) == 0)
 			return &c->peers[i];
 	if (c->npeers >= PEERS_MAX && strcmp(peer, OTHERS) != 0)
-		return complaint_of(c, OTHERS);
-	c->peers[c->npeers] = (struct complaint){ .since_ns = ocs_now_ns() };
+		return peer_of(c, OTHERS);
+	c->peers[c->npeers] = (struct log_peer){ .since_ns = ocs_now_ns() };
 	snprintf(c->peers[c->npeers].peer, sizeof(c->peers[0].peer), "%s", peer);
 	return &c->peers[c->npeers++];
 }
 
-void ocsd_complain(struct ocsd *d, const char *peer, const char *format, ...)
+void ocsd_log_limited(struct ocsd *d, const char *peer, const char *format, ...)
 {
-	struct ocsd_complaints *c = d->server.complaints;
+	struct ocsd_log_limit *c = d->server.log_limit;
 	char text[OCS_ERROR_TEXT];
 	va_list args;
 
 	if (!c) {
-		c = d->server.complaints = ocs_calloc(1, sizeof(*c));
+		c = d->server.log_limit = ocs_calloc(1, sizeof(*c));
 		c->timer = evtimer_new(d->base, on_window, c);
 	}
-	complaints_sweep(c, false);
-	if (++complaint_of(c, peer)->count <= LINES) {
+	peers_sweep(c, false);
+	if (++peer_of(c, peer)->count <= LINES) {
 		va_start(args, format);
 		vsnprintf(text, sizeof(text), format, args);
 		va_end(args);
@@ -95,12 +95,12 @@ void ocsd_complain(struct ocsd *d, const char *peer, const char *format, ...)
 	timer_set(c);
 }
 
-void ocsd_complaints_end(struct ocsd *d)
+void ocsd_log_limit_end(struct ocsd *d)
 {
-	if (!d->server.complaints)
+	if (!d->server.log_limit)
 		return;
-	complaints_sweep(d->server.complaints, true);
-	event_free(d->server.complaints->timer);
-	free(d->server.complaints);
-	d->server.complaints = NULL;
+	peers_sweep(d->server.log_limit, true);
+	event_free(d->server.log_limit->timer);
+	free(d->server.log_limit);
+	d->server.log_limit = NULL;
 }

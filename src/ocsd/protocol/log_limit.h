@@ -10,9 +10,9 @@
 
 /* Logs "PEER: ..." as a warning: the first five about PEER in a minute; of the others only
  * how many there were. */
-void ocsd_complain(struct ocsd *d, const char *peer, const char *format, ...)
+void ocsd_log_limited(struct ocsd *d, const char *peer, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Says what is left to be said; before the event base goes. */
-void ocsd_complaints_end(struct ocsd *d);
+void ocsd_log_limit_end(struct ocsd *d);
 
 #endif

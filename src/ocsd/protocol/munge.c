@@ -64,7 +64,7 @@ static void question_free(struct question *question)
 	free(question);
 }
 
-static void decode(struct question *question)
+static void credential_decode(struct question *question)
 {
 	void *data = NULL;
 	int length = 0;
@@ -124,7 +124,7 @@ static void *auth_main(void *argument)
 			break;
 		question = question_next(auth);
 		pthread_mutex_unlock(&auth->lock);
-		decode(question);
+		credential_decode(question);
 		pthread_mutex_lock(&auth->lock);
 		*auth->last_answered = question;
 		auth->last_answered = &question->next;

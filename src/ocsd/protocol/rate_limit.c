@@ -18,96 +18,98 @@
  * faster than it gets refusals. */
 #define PAUSE_MIN_MS 20
 
-struct ocsd_guest {
-	struct ocsd_guest *next;
+struct ocsd_limited_user {
+	struct ocsd_limited_user *next;
 	uid_t uid;
 	int connections;
 	double tokens;
 	int64_t filled_ns;
 };
 
-static void fill(struct ocsd *d, struct ocsd_guest *guest)
+static void tokens_fill(struct ocsd *d, struct ocsd_limited_user *limited_user)
 {
 	int64_t now_ns = ocs_now_ns();
 
-	guest->tokens += (double)(now_ns - guest->filled_ns) / SECOND_NS *
-			 d->config->limits.requests_per_second;
-	if (guest->tokens > d->config->limits.burst)
-		guest->tokens = d->config->limits.burst;
-	guest->filled_ns = now_ns;
+	limited_user->tokens += (double)(now_ns - limited_user->filled_ns) / SECOND_NS *
+				d->config->limits.requests_per_second;
+	if (limited_user->tokens > d->config->limits.burst)
+		limited_user->tokens = d->config->limits.burst;
+	limited_user->filled_ns = now_ns;
 }
 
 /* Who has gone and has a full bucket again is as good as new. */
-static void forget(struct ocsd *d, struct ocsd_guest **link)
+static void users_forget(struct ocsd *d, struct ocsd_limited_user **link)
 {
 	while (*link) {
-		struct ocsd_guest *guest = *link;
+		struct ocsd_limited_user *limited_user = *link;
 
-		fill(d, guest);
-		if (guest->connections || guest->tokens < d->config->limits.burst) {
-			link = &guest->next;
+		tokens_fill(d, limited_user);
+		if (limited_user->connections || limited_user->tokens < d->config->limits.burst) {
+			link = &limited_user->next;
 			continue;
 		}
-		*link = guest->next;
-		free(guest);
+		*link = limited_user->next;
+		free(limited_user);
 	}
 }
 
-struct ocsd_guest *ocsd_guest_enter(struct ocsd *d, uid_t uid)
+struct ocsd_limited_user *ocsd_limited_user_enter(struct ocsd *d, uid_t uid)
 {
-	struct ocsd_guest **bucket = &d->server.guests[uid % OCSD_GUEST_BUCKETS], *guest = *bucket;
+	struct ocsd_limited_user **bucket =
+					 &d->server.limited_users[uid % OCSD_LIMITED_USER_BUCKETS],
+				 *limited_user = *bucket;
 
 	if (ocsd_admin(d, uid))
 		return NULL;
-	while (guest && guest->uid != uid)
-		guest = guest->next;
-	if (!guest) {
-		forget(d, bucket);
-		guest = ocs_calloc(1, sizeof(*guest));
-		guest->uid = uid;
-		guest->tokens = d->config->limits.burst;
-		guest->filled_ns = ocs_now_ns();
-		guest->next = *bucket;
-		*bucket = guest;
+	while (limited_user && limited_user->uid != uid)
+		limited_user = limited_user->next;
+	if (!limited_user) {
+		users_forget(d, bucket);
+		limited_user = ocs_calloc(1, sizeof(*limited_user));
+		limited_user->uid = uid;
+		limited_user->tokens = d->config->limits.burst;
+		limited_user->filled_ns = ocs_now_ns();
+		limited_user->next = *bucket;
+		*bucket = limited_user;
 	}
-	guest->connections++;
-	return guest;
+	limited_user->connections++;
+	return limited_user;
 }
 
-void ocsd_guest_leave(struct ocsd_guest *guest)
+void ocsd_limited_user_leave(struct ocsd_limited_user *limited_user)
 {
-	if (guest)
-		guest->connections--;
+	if (limited_user)
+		limited_user->connections--;
 }
 
-int ocsd_guest_surplus(const struct ocsd *d, const struct ocsd_guest *guest)
+int ocsd_limited_user_surplus(const struct ocsd *d, const struct ocsd_limited_user *limited_user)
 {
-	return guest ? guest->connections - d->config->limits.connections : 0;
+	return limited_user ? limited_user->connections - d->config->limits.connections : 0;
 }
 
-int ocsd_guest_wait_ms(struct ocsd *d, struct ocsd_guest *guest)
+int ocsd_limited_user_wait_ms(struct ocsd *d, struct ocsd_limited_user *limited_user)
 {
 	double ms;
 
-	if (!guest)
+	if (!limited_user)
 		return 0;
-	fill(d, guest);
-	if (guest->tokens >= 1) {
-		guest->tokens -= 1;
+	tokens_fill(d, limited_user);
+	if (limited_user->tokens >= 1) {
+		limited_user->tokens -= 1;
 		return 0;
 	}
-	ms = ceil((1 - guest->tokens) * 1000 / d->config->limits.requests_per_second);
+	ms = ceil((1 - limited_user->tokens) * 1000 / d->config->limits.requests_per_second);
 	return ms < PAUSE_MIN_MS ? PAUSE_MIN_MS : (int)ms;
 }
 
-void ocsd_guests_free(struct ocsd *d)
+void ocsd_limited_users_free(struct ocsd *d)
 {
-	for (int i = 0; i < OCSD_GUEST_BUCKETS; i++) {
-		while (d->server.guests[i]) {
-			struct ocsd_guest *guest = d->server.guests[i];
+	for (int i = 0; i < OCSD_LIMITED_USER_BUCKETS; i++) {
+		while (d->server.limited_users[i]) {
+			struct ocsd_limited_user *limited_user = d->server.limited_users[i];
 
-			d->server.guests[i] = guest->next;
-			free(guest);
+			d->server.limited_users[i] = limited_user->next;
+			free(limited_user);
 		}
 	}
 }

@@ -8,15 +8,15 @@
 
 #include "src/ocsd/state/ocsd.h"
 
-/* One more client of UID; NULL: it may ask what it likes.  ocsd_guest_leave. */
-struct ocsd_guest *ocsd_guest_enter(struct ocsd *d, uid_t uid);
-void ocsd_guest_leave(struct ocsd_guest *guest);
+/* One more client of UID; NULL: it may ask what it likes.  ocsd_limited_user_leave. */
+struct ocsd_limited_user *ocsd_limited_user_enter(struct ocsd *d, uid_t uid);
+void ocsd_limited_user_leave(struct ocsd_limited_user *limited_user);
 
 /* How many connections more than it may have; 0 or less: none. */
-int ocsd_guest_surplus(const struct ocsd *d, const struct ocsd_guest *guest);
+int ocsd_limited_user_surplus(const struct ocsd *d, const struct ocsd_limited_user *limited_user);
 
 /* 0: the next request may be done, and is counted; else when to try again, in ms. */
-int ocsd_guest_wait_ms(struct ocsd *d, struct ocsd_guest *guest);
-void ocsd_guests_free(struct ocsd *d);
+int ocsd_limited_user_wait_ms(struct ocsd *d, struct ocsd_limited_user *limited_user);
+void ocsd_limited_users_free(struct ocsd *d);
 
 #endif

@@ -99,7 +99,7 @@ void ocsd_transactions_lost(struct ocsd *d, const struct ocsd_client *client)
 }
 
 /* What the request asks for, without the number of the line; the caller frees it. */
-static char *wording(struct json_object *request)
+static char *request_wording(struct json_object *request)
 {
 	struct json_object *copy = NULL;
 	char *text;
@@ -112,8 +112,8 @@ static char *wording(struct json_object *request)
 }
 
 /* A transaction that is known: answered as it was, or (false) to be taken up again. */
-static bool again(struct ocsd *d, struct ocsd_client *client, int64_t id, const char *name,
-		  const char *asked, const char *asks, const char *answer)
+static bool answer_again(struct ocsd *d, struct ocsd_client *client, int64_t id, const char *name,
+			 const char *asked, const char *asks, const char *answer)
 {
 	struct json_object *reply;
 
@@ -195,11 +195,11 @@ bool ocsd_transaction_begin(struct ocsd *d, struct ocsd_client *client, int64_t 
 		return false;
 	}
 	if (named) {
-		char *asks = wording(request), *asked = NULL, *answer = NULL;
+		char *asks = request_wording(request), *asked = NULL, *answer = NULL;
 
 		known = ocsd_store_transaction_find(d, name, &asked, &answer);
 		if (known)
-			done = again(d, client, id, name, asked, asks, answer);
+			done = answer_again(d, client, id, name, asked, asks, answer);
 		else
 			ocsd_store_transaction_add(d, name, asks);
 		free(asks);

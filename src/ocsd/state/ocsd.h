@@ -31,7 +31,7 @@ struct json_object;
 struct ocs_placer;
 struct ocsd;
 struct ocsd_client;
-struct ocsd_guest;
+struct ocsd_limited_user;
 struct ocsd_heard;
 struct ocsd_http;
 struct ocsd_operation_entry;
@@ -62,7 +62,7 @@ struct ocsd_circuit {
 	bool lit;			    /* its light was seen */
 	int dark;			    /* looks since then that did not see it */
 	int64_t dark_since_ns;		    /* the first of them */
-	bool unsure;			    /* an attempt at a batch with it had no answer */
+	bool outcome_unknown;		    /* an attempt at a batch with it had no answer */
 	struct ocsd_transition *transition; /* that changes it, or NULL */
 	bool postponed; /* the switch will not cut it, or may yet make or cut it;
 				 * tried again at every poll */
@@ -164,14 +164,14 @@ struct ocsd_batch {
 
 /* When the table of a switch is read. */
 struct ocsd_poll {
-	bool read_wanted; /* at once */
-	int64_t next_ns;  /* next poll or retry */
-	int64_t heard_ns; /* what it said wants it read then, 0: nothing */
-	int64_t read_ns;  /* when it was last asked for */
-	int64_t due_ns;	  /* when the poll was due that waits for a read-out; or 0 */
-	int64_t sure_ns;  /* until then the switch may do what nobody waits for any
+	bool read_wanted;      /* at once */
+	int64_t next_ns;       /* next poll or retry */
+	int64_t heard_ns;      /* what it said wants it read then, 0: nothing */
+	int64_t read_ns;       /* when it was last asked for */
+	int64_t due_ns;	       /* when the poll was due that waits for a read-out; or 0 */
+	int64_t late_until_ns; /* until then the switch may do what nobody waits for any
 					 * more, INT64_MAX: it has not answered since */
-	double last_read; /* wall clock, 0: never */
+	double last_read;      /* wall clock, 0: never */
 };
 
 /* What a switch said of itself, in the audit log (switches/notification.h). */
@@ -201,7 +201,7 @@ struct ocsd_switch {
 	struct ocsd_notice notice;
 	bool reconciling;	     /* a reconcile waits for its read-back */
 	struct ocs_health health;    /* as read last; no port: never */
-	int64_t *doubts;	     /* 1 .. size: since when no reading of the path
+	int64_t *suspect_since;	     /* 1 .. size: since when no reading of the path
 					 * from that ingress was good, 0: it is */
 	struct ocsd_selftest *tests; /* waiting or under way, the first first */
 	struct ocsd_test test;	     /* under way if BUSY says so */
@@ -245,23 +245,24 @@ struct ocsd_controller {
 	int64_t boot;
 };
 
-#define OCSD_GUEST_BUCKETS 256
+#define OCSD_LIMITED_USER_BUCKETS 256
 
 /* Connections, and what is between a line and its operation (protocol/). */
 struct ocsd_server {
 	struct ocsd_client *clients;
 	size_t nclients;
-	size_t nlost;		      /* of them */
-	int64_t crowd_said_ns;	      /* when it was logged that there are too many, 0: never */
-	struct ocsd_crowd *users;     /* clients who are no administrators, */
-	struct ocsd_crowd *strangers; /* and of whom nothing is known */
-	int arrivals;		      /* clients since the last flush */
-	struct ocsd_complaints *complaints;
-	struct ocsd_guest *guests[OCSD_GUEST_BUCKETS]; /* users with clients, who are no
+	size_t nlost;			 /* of them */
+	int64_t quota_logged_ns;	 /* when it was logged that there are too many, 0: never */
+	struct ocsd_quota *users;	 /* clients who are no administrators, */
+	struct ocsd_quota *unidentified; /* and of whom nothing is known */
+	int arrivals;			 /* clients since the last flush */
+	struct ocsd_log_limit *log_limit;
+	struct ocsd_limited_user
+		*limited_users[OCSD_LIMITED_USER_BUCKETS]; /* users with clients, who are no
 							 * administrators */
-	struct ocsd_transaction *transactions;	       /* whose answers are due */
-	struct ocsd_transaction *transaction;	       /* of the request at hand, or NULL, */
-	const char *transaction_name;		       /* and its name if it has one */
+	struct ocsd_transaction *transactions;		   /* whose answers are due */
+	struct ocsd_transaction *transaction;		   /* of the request at hand, or NULL, */
+	const char *transaction_name;			   /* and its name if it has one */
 	struct ocsd_auth *auth;
 	struct ocs_key *key; /* of remote clients, NULL: MUNGE */
 	uid_t *admins;

@@ -48,7 +48,7 @@ void ocsd_audit(struct ocsd *d, const struct ocsd_audit *row)
 }
 
 /* The number that SQL yields with the parameter VALUE; false: none. */
-static bool ask(struct ocsd_store *store, const char *sql, double value, double *number)
+static bool number_query(struct ocsd_store *store, const char *sql, double value, double *number)
 {
 	sqlite3_stmt *row = NULL;
 	bool found = false;
@@ -65,13 +65,14 @@ static bool ask(struct ocsd_store *store, const char *sql, double value, double 
 }
 
 /* What is done once a day. */
-static void daily(struct ocsd_store *store, double now)
+static void daily_prune(struct ocsd_store *store, double now)
 {
 	double newest, last;
 	char *text;
 
-	if ((ask(store, "SELECT max(clock) FROM audit_marks", 0, &last) && now - last < DAY_S) ||
-	    !ask(store, "SELECT max(id) FROM audit", 0, &newest))
+	if ((number_query(store, "SELECT max(clock) FROM audit_marks", 0, &last) &&
+	     now - last < DAY_S) ||
+	    !number_query(store, "SELECT max(id) FROM audit", 0, &newest))
 		return;
 	text = ocs_asprintf(mark_script, (long long)newest, now);
 	ocsd_store_script(store, text);
@@ -81,14 +82,14 @@ static void daily(struct ocsd_store *store, double now)
 }
 
 /* Rows that are too old go, as many as may at a time.  Whether there are more. */
-static bool forget(struct ocsd *d, double now)
+static bool rows_forget(struct ocsd *d, double now)
 {
 	double limit, oldest;
 	char *text;
 
-	if (!ask(d->store, "SELECT max(id) FROM audit_marks WHERE clock < ?",
-		 now - d->config->ocsd.audit_days * DAY_S, &limit) ||
-	    !ask(d->store, "SELECT min(id) FROM audit", 0, &oldest) || oldest > limit)
+	if (!number_query(d->store, "SELECT max(id) FROM audit_marks WHERE clock < ?",
+			  now - d->config->ocsd.audit_days * DAY_S, &limit) ||
+	    !number_query(d->store, "SELECT min(id) FROM audit", 0, &oldest) || oldest > limit)
 		return false;
 	text = ocs_asprintf(script, (long long)limit, ROWS, (long long)limit);
 	ocsd_store_script(d->store, text);
@@ -96,7 +97,7 @@ static bool forget(struct ocsd *d, double now)
 	return limit - oldest >= ROWS;
 }
 
-static void prune(evutil_socket_t fd, short what, void *context)
+static void on_prune(evutil_socket_t fd, short what, void *context)
 {
 	struct ocsd *d = context;
 	double now = ocsd_store_age(d->store);
@@ -106,16 +107,16 @@ static void prune(evutil_socket_t fd, short what, void *context)
 	(void)what;
 	ocsd_store_transaction_trim(d->store);
 	ocsd_store_run(d->store, OCSD_SQL_CLOCK, "i", (int64_t)now);
-	daily(d->store, now);
-	if (forget(d, now))
+	daily_prune(d->store, now);
+	if (rows_forget(d, now))
 		pause.tv_sec = MORE_S;
 	event_add(d->pruner, &pause);
 }
 
 void ocsd_audit_prune(struct ocsd *d)
 {
-	d->pruner = evtimer_new(d->base, prune, d);
-	prune(-1, 0, d);
+	d->pruner = evtimer_new(d->base, on_prune, d);
+	on_prune(-1, 0, d);
 }
 
 static char *patch_text(struct ocsd_circuit *const *circuits, size_t count)

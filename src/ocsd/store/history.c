@@ -27,7 +27,7 @@ static void add_column(struct json_object *row, const char *name, sqlite3_stmt *
 		json_object_object_add(row, name, json_object_new_string(text));
 }
 
-static struct json_object *event(sqlite3_stmt *from)
+static struct json_object *event_json(sqlite3_stmt *from)
 {
 	struct json_object *row = json_object_new_object();
 
@@ -56,7 +56,7 @@ struct json_object *ocsd_history(struct ocsd *d, const char *name, int64_t last)
 		sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
 		sqlite3_bind_int64(statement, 2, last);
 		while (count < LAST_MAX && ocsd_store_row(d->store, statement))
-			rows[count++] = event(statement);
+			rows[count++] = event_json(statement);
 	} else {
 		ocs_log(OCS_LOG_ERROR, "the history of switch %s cannot be read: %s", name,
 			sqlite3_errmsg(d->store->db));

@@ -74,14 +74,14 @@ static const char additions[] =
 	"ocsd.lock, and start again; circuits of running jobs are adopted when slurmctld " \
 	"connects, other patches are left alone and reported"
 
-static int damaged(const struct ocsd_store *store, const char *what, struct ocs_error *err)
+static int damage_report(const struct ocsd_store *store, const char *what, struct ocs_error *err)
 {
 	return ocs_error_set(err, OCS_ERROR, "the database %s is damaged: " ADVICE " [%s]",
 			     store->path, what);
 }
 
 /* Why SQLite refuses, and what to do about it. */
-static int refused(const struct ocsd_store *store, const char *doing, struct ocs_error *err)
+static int refusal_report(const struct ocsd_store *store, const char *doing, struct ocs_error *err)
 {
 	switch (sqlite3_errcode(store->db)) {
 	case SQLITE_BUSY:
@@ -112,7 +112,7 @@ static int refused(const struct ocsd_store *store, const char *doing, struct ocs
 					     strerror(sqlite3_system_errno(store->db)) :
 					     sqlite3_errmsg(store->db));
 	default:
-		return damaged(store, sqlite3_errmsg(store->db), err);
+		return damage_report(store, sqlite3_errmsg(store->db), err);
 	}
 }
 
@@ -129,16 +129,16 @@ static int64_t query_int(sqlite3 *db, const char *sql)
 	return value;
 }
 
-static int script(struct ocsd_store *store, const char *sql, struct ocs_error *err)
+static int script_run(struct ocsd_store *store, const char *sql, struct ocs_error *err)
 {
 	return sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK ?
 		       0 :
-		       refused(store, "write", err);
+		       refusal_report(store, "write", err);
 }
 
 /* The one word that a pragma answers must be WANTED. */
-static int pragma(struct ocsd_store *store, const char *sql, const char *wanted,
-		  struct ocs_error *err)
+static int pragma_check(struct ocsd_store *store, const char *sql, const char *wanted,
+			struct ocs_error *err)
 {
 	sqlite3_stmt *statement = NULL;
 	char *word = NULL;
@@ -148,16 +148,16 @@ static int pragma(struct ocsd_store *store, const char *sql, const char *wanted,
 	    sqlite3_step(statement) == SQLITE_ROW)
 		word = ocs_strdup((const char *)sqlite3_column_text(statement, 0));
 	if (!word)
-		rc = refused(store, "read", err);
+		rc = refusal_report(store, "read", err);
 	else if (strcmp(word, wanted) != 0)
-		rc = damaged(store, word, err);
+		rc = damage_report(store, word, err);
 	sqlite3_finalize(statement);
 	free(word);
 	return rc;
 }
 
 /* The text of an object of the schema, "" if there is none; the caller frees it. */
-static char *object(sqlite3 *db, const char *name)
+static char *object_text(sqlite3 *db, const char *name)
 {
 	sqlite3_stmt *statement = NULL;
 	char *sql = NULL;
@@ -187,10 +187,10 @@ static int check_schema(struct ocsd_store *store, struct ocs_error *err)
 				   sqlite3_errmsg(model));
 	while (!rc && sqlite3_step(names) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(names, 0);
-		char *sql = object(store->db, name);
+		char *sql = object_text(store->db, name);
 
 		if (strcmp(sql, (const char *)sqlite3_column_text(names, 1)) != 0)
-			rc = damaged(store, name, err);
+			rc = damage_report(store, name, err);
 		free(sql);
 	}
 	sqlite3_finalize(names);
@@ -219,7 +219,7 @@ static int check_rows(struct ocsd_store *store, struct ocs_error *err)
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		if (query_int(store->db, wrong[i]) != 0)
-			return damaged(store, wrong[i], err);
+			return damage_report(store, wrong[i], err);
 	return 0;
 }
 
@@ -237,9 +237,9 @@ static int check_note(struct ocsd_store *store, struct ocs_error *err)
 }
 
 /* Adds what a database of this version may lack. */
-static int extend(struct ocsd_store *store, struct ocs_error *err)
+static int schema_extend(struct ocsd_store *store, struct ocs_error *err)
 {
-	if (script(store, additions, err))
+	if (script_run(store, additions, err))
 		return -1;
 	store->revision = query_int(store->db, "SELECT value FROM meta WHERE name='revision'");
 	store->stored = store->revision;
@@ -249,12 +249,12 @@ static int extend(struct ocsd_store *store, struct ocs_error *err)
 }
 
 /* All in one transaction: of a database that is refused nothing is changed. */
-static int check(struct ocsd_store *store, bool existed, struct ocs_error *err)
+static int database_check(struct ocsd_store *store, bool existed, struct ocs_error *err)
 {
 	int64_t version;
 	bool empty;
 
-	if (pragma(store, "PRAGMA quick_check(1)", "ok", err))
+	if (pragma_check(store, "PRAGMA quick_check(1)", "ok", err))
 		return -1;
 	version = query_int(store->db, "PRAGMA user_version");
 	empty = version == 0 && query_int(store->db, "SELECT count(*) FROM sqlite_schema") == 0;
@@ -270,12 +270,12 @@ static int check(struct ocsd_store *store, bool existed, struct ocs_error *err)
 	if (!existed && ftruncate(store->lock, 0))
 		return ocs_error_set(err, OCS_ERROR, "%s: ocsd.lock: %s", store->path,
 				     strerror(errno));
-	if ((empty && script(store, schema, err)) || extend(store, err))
+	if ((empty && script_run(store, schema, err)) || schema_extend(store, err))
 		return -1;
 	if (check_schema(store, err) || check_rows(store, err) || check_note(store, err))
 		return -1;
 	/* Written anew: a disk that is full says so now. */
-	return script(store, SCHEMA_PRAGMA(1), err);
+	return script_run(store, SCHEMA_PRAGMA(1), err);
 }
 
 /* Nobody else may have written it. */
@@ -345,13 +345,13 @@ static int check_files(const struct ocsd_store *store, const char *folder, bool 
 	return rc;
 }
 
-static int open_database(struct ocsd_store *store, int patience_ms, struct ocs_error *err)
+static int open_database(struct ocsd_store *store, int lock_wait_ms, struct ocs_error *err)
 {
 	if (sqlite3_open_v2(store->path, &store->db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
 			    NULL) != SQLITE_OK)
-		return refused(store, "open", err);
-	sqlite3_busy_timeout(store->db, patience_ms);
+		return refusal_report(store, "open", err);
+	sqlite3_busy_timeout(store->db, lock_wait_ms);
 	/* Until it is judged nothing of it is moved. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	if (sqlite3_db_readonly(store->db, "main") == 1)
@@ -359,12 +359,12 @@ static int open_database(struct ocsd_store *store, int patience_ms, struct ocs_e
 				     "the database %s may not be written by the account "
 				     "of ocsd (%u): chown or chmod it",
 				     store->path, (unsigned int)geteuid());
-	if (pragma(store, "PRAGMA journal_mode=WAL", "wal", err))
+	if (pragma_check(store, "PRAGMA journal_mode=WAL", "wal", err))
 		return -1;
-	return script(store, "PRAGMA synchronous=FULL; PRAGMA trusted_schema=OFF;", err);
+	return script_run(store, "PRAGMA synchronous=FULL; PRAGMA trusted_schema=OFF;", err);
 }
 
-struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct ocs_error *err)
+struct ocsd_store *ocsd_store_open(const char *folder, int lock_wait_ms, struct ocs_error *err)
 {
 	struct ocsd_store *store = ocs_calloc(1, sizeof(*store));
 	bool existed;
@@ -377,16 +377,16 @@ struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct o
 		goto fail;
 	}
 	if (lock_folder(store, folder, err) || check_files(store, folder, &existed, err) ||
-	    open_database(store, patience_ms, err))
+	    open_database(store, lock_wait_ms, err))
 		goto fail;
-	if (script(store, "BEGIN IMMEDIATE", err))
+	if (script_run(store, "BEGIN IMMEDIATE", err))
 		goto fail;
 	store->open = true;
-	if (check(store, existed, err))
+	if (database_check(store, existed, err))
 		goto fail;
 	ocsd_store_history_trim(store);
 	ocsd_store_transaction_trim(store);
-	if (store->lost || script(store, "COMMIT", err))
+	if (store->lost || script_run(store, "COMMIT", err))
 		goto fail;
 	store->open = false;
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);

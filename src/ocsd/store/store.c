@@ -76,7 +76,7 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 };
 
 /* Whether a statement changes what the revision counts. */
-static bool counts(enum ocsd_sql which)
+static bool statement_counts(enum ocsd_sql which)
 {
 	switch (which) {
 	case OCSD_SQL_JOB_ADD:
@@ -97,7 +97,7 @@ static bool counts(enum ocsd_sql which)
 }
 
 /* What hinders SQLite, as the end of a sentence. */
-static const char *hindrance(sqlite3 *db, char *buffer, size_t size)
+static const char *hindrance_text(sqlite3 *db, char *buffer, size_t size)
 {
 	int number = sqlite3_system_errno(db);
 
@@ -126,7 +126,7 @@ static const char *hindrance(sqlite3 *db, char *buffer, size_t size)
 
 /* Nothing more is written or read: memory may be ahead of the database now, so it
  * has to be thrown away. */
-static void lose(struct ocsd_store *store, const char *doing)
+static void store_lose(struct ocsd_store *store, const char *doing)
 {
 	char buffer[128];
 
@@ -135,7 +135,7 @@ static void lose(struct ocsd_store *store, const char *doing)
 	store->lost =
 		ocs_asprintf("the database %s cannot be used (%s); until it can, ocsd changes "
 			     "nothing and circuits stay as they are",
-			     store->path, hindrance(store->db, buffer, sizeof(buffer)));
+			     store->path, hindrance_text(store->db, buffer, sizeof(buffer)));
 	/* What may be damaged is left as it is. */
 	sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	ocs_log(OCS_LOG_ERROR, "%s [%s: %s]", store->lost, doing, sqlite3_errmsg(store->db));
@@ -147,12 +147,12 @@ const char *ocsd_store_lost(const struct ocsd_store *store)
 }
 
 /* Opens a transaction, unless one is open. */
-static void begin(struct ocsd_store *store)
+static void transaction_begin(struct ocsd_store *store)
 {
 	if (store->open || store->lost)
 		return;
 	if (sqlite3_exec(store->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) != SQLITE_OK)
-		lose(store, "begin");
+		store_lose(store, "begin");
 	else
 		store->open = true;
 }
@@ -178,7 +178,7 @@ void ocsd_store_commit(struct ocsd_store *store)
 		ocsd_store_run(store, OCSD_SQL_REVISION, "i", store->revision);
 	store->stored = store->revision;
 	if (!store->lost && sqlite3_exec(store->db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
-		lose(store, "commit");
+		store_lose(store, "commit");
 	if (store->lost)
 		return;
 	store->open = false;
@@ -194,7 +194,7 @@ static sqlite3_stmt *statement_of(struct ocsd_store *store, enum ocsd_sql which)
 		return NULL;
 	if (!*slot && sqlite3_prepare_v3(store->db, statements[which], -1,
 					 SQLITE_PREPARE_PERSISTENT, slot, NULL) != SQLITE_OK)
-		lose(store, statements[which]);
+		store_lose(store, statements[which]);
 	return store->lost ? NULL : *slot;
 }
 
@@ -203,11 +203,11 @@ bool ocsd_store_row(struct ocsd_store *store, sqlite3_stmt *statement)
 	int rc = sqlite3_step(statement);
 
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		lose(store, "read");
+		store_lose(store, "read");
 	return rc == SQLITE_ROW;
 }
 
-static void bind(sqlite3_stmt *statement, const char *types, va_list args)
+static void columns_bind(sqlite3_stmt *statement, const char *types, va_list args)
 {
 	for (int column = 1; *types; types++, column++) {
 		const char *text;
@@ -234,25 +234,25 @@ void ocsd_store_run(struct ocsd_store *store, enum ocsd_sql which, const char *t
 	sqlite3_stmt *statement;
 	va_list args;
 
-	begin(store);
+	transaction_begin(store);
 	statement = statement_of(store, which);
 	if (!statement)
 		return;
 	va_start(args, types);
-	bind(statement, types, args);
+	columns_bind(statement, types, args);
 	va_end(args);
 	if (sqlite3_step(statement) != SQLITE_DONE)
-		lose(store, statements[which]);
+		store_lose(store, statements[which]);
 	sqlite3_reset(statement);
-	if (!store->lost && counts(which) && sqlite3_changes(store->db) > 0)
+	if (!store->lost && statement_counts(which) && sqlite3_changes(store->db) > 0)
 		store->revision++;
 }
 
 void ocsd_store_script(struct ocsd_store *store, const char *sql)
 {
-	begin(store);
+	transaction_begin(store);
 	if (!store->lost && sqlite3_exec(store->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-		lose(store, "script");
+		store_lose(store, "script");
 }
 
 void ocsd_store_close(struct ocsd_store *store)

@@ -10,9 +10,9 @@
 
 #include "src/ocsd/state/ocsd.h"
 
-/* The database in FOLDER; waits PATIENCE_MS for others who hold it.  One that is not
+/* The database in FOLDER; waits LOCK_WAIT_MS for others who hold it.  One that is not
  * certainly whole and ours is refused with what to do, and not touched. */
-struct ocsd_store *ocsd_store_open(const char *folder, int patience_ms, struct ocs_error *err);
+struct ocsd_store *ocsd_store_open(const char *folder, int lock_wait_ms, struct ocs_error *err);
 void ocsd_store_close(struct ocsd_store *store);
 
 /* Why the store is lost, a sentence; or NULL. */

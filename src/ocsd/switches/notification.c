@@ -20,7 +20,7 @@
 
 /* Whether TEXT may be about a circuit, a port, or a restart; temperatures and logins
  * are not. */
-static bool matters(const char *text)
+static bool notice_matters(const char *text)
 {
 	static const char *const words[] = {
 		"REPT ALM", "patch",  "crs",  "cross",	 "connect", "pair", "port",
@@ -34,7 +34,7 @@ static bool matters(const char *text)
 }
 
 /* Whether there is room for one more row. */
-static bool keep(struct ocsd_switch *sw, int64_t now_ns)
+static bool notice_keep(struct ocsd_switch *sw, int64_t now_ns)
 {
 	int64_t fresh = (now_ns - sw->notice.kept_ns) / KEPT_EVERY_NS;
 
@@ -55,9 +55,9 @@ void ocsd_switch_heard(struct ocsd *d, struct ocsd_switch *sw, const char *text)
 
 	ocs_log(OCS_LOG_INFO, "switch %s %s%s", sw->description->name,
 		text ? "says: " : "has closed its connection", text ? text : "");
-	if (text && !matters(text))
+	if (text && !notice_matters(text))
 		return;
-	if (text && keep(sw, now_ns))
+	if (text && notice_keep(sw, now_ns))
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "notice", .reply = text });
 	/* One that has failed is tried again in its own time, and a batch ends with a
 	 * read-back. */

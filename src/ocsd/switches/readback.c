@@ -46,7 +46,7 @@ void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out, c
 }
 
 /* Whether in>out is a patch of a circuit of ours that may exist. */
-static bool ours(const struct ocsd_switch *sw, int in, int out)
+static bool patch_ours(const struct ocsd_switch *sw, int in, int out)
 {
 	const struct ocsd_circuit *circuit = sw->by_in[in];
 
@@ -63,7 +63,7 @@ static int egress_port(const struct ocsd_switch *sw, int out)
 }
 
 /* PATCH: the one that is not ours, "" if it is gone. */
-static void quarantine(struct ocsd *d, struct ocsd_switch *sw, int port, const char *patch)
+static void quarantine_set(struct ocsd *d, struct ocsd_switch *sw, int port, const char *patch)
 {
 	bool on = *patch;
 	struct ocs_port where = { .sw = sw->index, .port = port };
@@ -101,7 +101,7 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 	for (int in = 1; in <= table->size; in++) {
 		int out = table->out[in];
 
-		if (out < 1 || out > ports || ours(sw, in, out) || egress_port(sw, out) < 1)
+		if (out < 1 || out > ports || patch_ours(sw, in, out) || egress_port(sw, out) < 1)
 			continue;
 		if (ocs_switch_loop_port(sw->description, in) ||
 		    ocs_switch_loop_port(sw->description, egress_port(sw, out)))
@@ -117,14 +117,14 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 		if (foreign[port].in)
 			snprintf(patch, sizeof(patch), "%d>%d", foreign[port].in,
 				 foreign[port].out);
-		quarantine(d, sw, port, patch);
+		quarantine_set(d, sw, port, patch);
 	}
 	free(foreign);
 }
 
 /* Whether a patch that is not ours occupies an end of CIRCUIT; says which. */
-static bool obstructed(const struct ocsd_circuit *circuit, const struct ocs_table *table,
-		       const int *by_out, struct ocs_patch *what)
+static bool circuit_obstructed(const struct ocsd_circuit *circuit, const struct ocs_table *table,
+			       const int *by_out, struct ocs_patch *what)
 {
 	for (int p = 0; p < circuit->npatches; p++) {
 		int in = circuit->patches[p].in, out = circuit->patches[p].out;
@@ -141,8 +141,8 @@ static bool obstructed(const struct ocsd_circuit *circuit, const struct ocs_tabl
 	return false;
 }
 
-static void break_circuit(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_circuit *circuit,
-			  struct ocs_patch what)
+static void circuit_obstruct(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_circuit *circuit,
+			     struct ocs_patch what)
 {
 	char *text =
 		ocs_asprintf("the circuit between ports %d and %d of switch %s cannot be made: "
@@ -179,8 +179,8 @@ static void check_circuit(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_ci
 		ocsd_store_circuit(d, circuit);
 	}
 	if (circuit->state == OCSD_CONNECTING && !seen && ocsd_job_connects(circuit->job) &&
-	    obstructed(circuit, table, by_out, &what))
-		break_circuit(d, sw, circuit, what);
+	    circuit_obstructed(circuit, table, by_out, &what))
+		circuit_obstruct(d, sw, circuit, what);
 }
 
 /* A switch that has lost everything at once was restarted, or cleared. */

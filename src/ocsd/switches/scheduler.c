@@ -34,7 +34,7 @@ static bool to_add(const struct ocsd_circuit *circuit)
 	return circuit->state == OCSD_CONNECTING && ocsd_job_connects(circuit->job);
 }
 
-static void gather(struct ocsd *d, struct ocsd_switch *sw)
+static void batch_gather(struct ocsd *d, struct ocsd_switch *sw)
 {
 	const struct ocsd_job *only = NULL;
 	size_t size = (size_t)sw->description->size + 1;
@@ -99,7 +99,7 @@ void ocsd_switch_pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 	}
 	if (!(up && sw->dirty) && !sw->answers)
 		return;
-	gather(d, sw);
+	batch_gather(d, sw);
 	if (sw->batch.nadding || sw->batch.nremoving) {
 		for (size_t i = 0; i < sw->batch.nadding; i++)
 			sw->batch.adding[i]->sent = true;
@@ -184,7 +184,7 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 		 * is not yet answered are written when it is: until then nobody counts on
 		 * them, and an ocsd that ends here finds them on the switch. */
 		if (circuit->job != last && circuit->job->state != OCSD_JOB_APPLYING &&
-		    !ocsd_circuit_unsure(d, circuit))
+		    !ocsd_circuit_outcome_unknown(d, circuit))
 			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING, OCSD_CONNECTED);
 		last = circuit->job;
 	}
@@ -208,7 +208,8 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 
 		if (circuit->state != OCSD_DELETING)
 			continue;
-		circuit->postponed = in_place(circuit, table) || ocsd_circuit_unsure(d, circuit);
+		circuit->postponed =
+			in_place(circuit, table) || ocsd_circuit_outcome_unknown(d, circuit);
 		if (circuit->postponed)
 			continue;
 		ocsd_circuit_set(d, circuit, OCSD_GONE);
@@ -221,7 +222,7 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
 		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_CIRCUIT_FAILED);
-		if (!seen || !ocsd_circuit_unsure(d, circuit))
+		if (!seen || !ocsd_circuit_outcome_unknown(d, circuit))
 			ocsd_store_circuit(d, circuit);
 		if (!seen)
 			ocsd_circuit_failed(d, circuit, err->text);
@@ -231,7 +232,7 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 /* A poll gives what was postponed another chance. */
 static void try_again(struct ocsd *d, struct ocsd_switch *sw)
 {
-	ocsd_broken_retry(d, sw);
+	ocsd_degraded_retry(d, sw);
 	for (int in = 1; in <= sw->description->size; in++)
 		if (sw->by_in[in] && sw->by_in[in]->postponed) {
 			sw->by_in[in]->postponed = false;
@@ -248,7 +249,7 @@ static void follow_up(struct ocsd *d, struct ocsd_circuit **circuits, size_t cou
 		if (i && circuits[i - 1]->job == job)
 			continue;
 		d->replies.due |= ocsd_job_running(job);
-		ocsd_broken_check(d, job);
+		ocsd_degraded_check(d, job);
 		if (job->state == OCSD_JOB_CUTTING)
 			ocsd_job_progress(d, job);
 	}
@@ -300,10 +301,10 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_
 		    sw->poll.due_ns + (poll_ns < 2 * OCSD_LAG_NS ? 2 * poll_ns : 4 * OCSD_LAG_NS))
 			sw->poll.next_ns = now_ns + OCSD_LAG_NS;
 	}
-	if (sw->poll.sure_ns == INT64_MAX)
-		sw->poll.sure_ns = now_ns + d->config->timeouts.switch_ms * MILLION;
-	if (now_ns < sw->poll.sure_ns && sw->poll.sure_ns < sw->poll.next_ns)
-		sw->poll.next_ns = sw->poll.sure_ns;
+	if (sw->poll.late_until_ns == INT64_MAX)
+		sw->poll.late_until_ns = now_ns + d->config->timeouts.switch_ms * MILLION;
+	if (now_ns < sw->poll.late_until_ns && sw->poll.late_until_ns < sw->poll.next_ns)
+		sw->poll.next_ns = sw->poll.late_until_ns;
 	if (sw->state != OCSD_UP)
 		sw->answers = true;
 	ocsd_examine(d, sw, table);

@@ -30,7 +30,7 @@ void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw)
 	if (was_failed) {
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_up" });
 		ocsd_switch_event(d, sw);
-		ocsd_broken_switch(d, sw, NULL);
+		ocsd_degraded_switch(d, sw, NULL);
 	}
 }
 
@@ -91,7 +91,7 @@ void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reas
 	if (news) {
 		free(text);
 		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name, reason);
-		ocsd_broken_switch(d, sw, text);
+		ocsd_degraded_switch(d, sw, text);
 	}
 	free(text);
 }

@@ -67,7 +67,7 @@ struct ocsd_worker {
 	struct ocs_switch_connection *connection;
 };
 
-static void post(struct ocsd_results *results, struct result *result)
+static void result_post(struct ocsd_results *results, struct result *result)
 {
 	uint64_t one = 1;
 	bool first;
@@ -89,7 +89,7 @@ static void post_heard(const struct ocsd_worker *worker, const char *text)
 	result->sw = worker->index;
 	result->heard = true;
 	result->text = text ? ocs_strdup(text) : NULL;
-	post(worker->results, result);
+	result_post(worker->results, result);
 }
 
 static void on_notice(void *context, const char *text)
@@ -97,7 +97,7 @@ static void on_notice(void *context, const char *text)
 	post_heard(context, text);
 }
 
-static bool stopping(struct ocsd_worker *worker)
+static bool worker_stopping(struct ocsd_worker *worker)
 {
 	bool stop;
 
@@ -107,7 +107,7 @@ static bool stopping(struct ocsd_worker *worker)
 	return stop;
 }
 
-static int attempt(struct ocsd_worker *worker, enum ocsd_work work, struct result *result)
+static int work_attempt(struct ocsd_worker *worker, enum ocsd_work work, struct result *result)
 {
 	if (!worker->connection) {
 		worker->connection = ocs_switch_open(worker->description, worker->timeout_ms,
@@ -133,15 +133,15 @@ static void keep_refusals(struct ocsd_worker *worker, struct result *result)
 
 /* What is not known after a lost connection is found out on a new one: apply
  * reads first, so a second attempt does only what is still missing. */
-static void perform(struct ocsd_worker *worker, enum ocsd_work work, struct result *result)
+static void work_perform(struct ocsd_worker *worker, enum ocsd_work work, struct result *result)
 {
 	for (int try = 0; try < 2; try++) {
 		memset(&result->table, 0, sizeof(result->table));
-		result->code = attempt(worker, work, result);
+		result->code = work_attempt(worker, work, result);
 		if (result->code == OCS_SWITCH_OK)
 			return;
 		result->lost |= result->code == OCS_SWITCH_UNKNOWN && worker->connection;
-		if (result->code == OCS_SWITCH_DENIED && (try || stopping(worker))) {
+		if (result->code == OCS_SWITCH_DENIED && (try || worker_stopping(worker))) {
 			keep_refusals(worker, result);
 			return;
 		}
@@ -153,7 +153,7 @@ static void perform(struct ocsd_worker *worker, enum ocsd_work work, struct resu
 			ocs_switch_close(worker->connection);
 			worker->connection = NULL;
 		}
-		if (try == 0 && stopping(worker))
+		if (try == 0 && worker_stopping(worker))
 			return;
 		if (try == 0)
 			ocs_log(OCS_LOG_INFO, "%s; trying once more", result->err.text);
@@ -180,8 +180,8 @@ static void read_health(struct ocsd_worker *worker, struct result *result)
 #define PAUSE_US 200000
 
 /* Says in TEXT what the paths of the test lose, or returns -1: more than they may. */
-static int judge(const struct ocsd_test *test, const struct ocs_health *health,
-		 struct ocs_text *text)
+static int loss_judge(const struct ocsd_test *test, const struct ocs_health *health,
+		      struct ocs_text *text)
 {
 	int rc = 0;
 
@@ -207,7 +207,7 @@ static int judge(const struct ocsd_test *test, const struct ocs_health *health,
 	return rc;
 }
 
-static int measure(struct ocsd_worker *worker, struct ocs_error *err)
+static int loss_measure(struct ocsd_worker *worker, struct ocs_error *err)
 {
 	int64_t deadline = ocs_now_ns() + SETTLE_NS;
 
@@ -218,13 +218,13 @@ static int measure(struct ocsd_worker *worker, struct ocs_error *err)
 
 		if (rc != OCS_SWITCH_OK)
 			return rc;
-		rc = judge(&worker->test, &health, &text);
+		rc = loss_judge(&worker->test, &health, &text);
 		ocs_health_free(&health);
 		ocs_error_set(err, OCS_ERROR, "%s", text.data);
 		ocs_text_free(&text);
 		if (!rc)
 			return OCS_SWITCH_OK;
-		if (ocs_now_ns() >= deadline || stopping(worker))
+		if (ocs_now_ns() >= deadline || worker_stopping(worker))
 			return OCS_SWITCH_REJECTED;
 		usleep(PAUSE_US);
 	}
@@ -241,7 +241,7 @@ static int run_test(struct ocsd_worker *worker, struct result *result)
 		rc = ocs_switch_apply(worker->connection, NULL, 0, test->patches,
 				      (size_t)test->npatches, NULL, &result->err);
 	if (rc == OCS_SWITCH_OK && test->npatches)
-		rc = measure(worker, &result->err);
+		rc = loss_measure(worker, &result->err);
 	cut = ocs_switch_apply(worker->connection, test->remove, (size_t)test->nremove, NULL, 0,
 			       &result->table, &why);
 	if (rc == OCS_SWITCH_OK && cut != OCS_SWITCH_OK) {
@@ -262,7 +262,7 @@ static void perform_test(struct ocsd_worker *worker, struct result *result)
 						worker, &result->err);
 		if (worker->connection)
 			result->code = run_test(worker, result);
-		if (result->code != OCS_SWITCH_UNKNOWN || stopping(worker))
+		if (result->code != OCS_SWITCH_UNKNOWN || worker_stopping(worker))
 			return;
 		ocs_switch_close(worker->connection);
 		worker->connection = NULL;
@@ -328,13 +328,13 @@ static void *worker_main(void *argument)
 		if (work == OCSD_TEST)
 			perform_test(worker, result);
 		else
-			perform(worker, work, result);
+			work_perform(worker, work, result);
 		if (work == OCSD_READ && result->code == OCS_SWITCH_OK)
 			read_health(worker, result);
 		free(worker->remove);
 		free(worker->add);
 		worker->remove = worker->add = NULL;
-		post(worker->results, result);
+		result_post(worker->results, result);
 	}
 	if (worker->connection)
 		ocs_switch_close(worker->connection);
@@ -342,7 +342,7 @@ static void *worker_main(void *argument)
 	return NULL;
 }
 
-static void wake(struct ocsd_worker *worker)
+static void worker_wake(struct ocsd_worker *worker)
 {
 	uint64_t one = 1;
 
@@ -364,7 +364,7 @@ static void hand_over(struct ocsd_switch *sw, enum ocsd_work work, struct ocs_pa
 	worker->add = add;
 	worker->nadd = nadd;
 	pthread_mutex_unlock(&worker->lock);
-	wake(worker);
+	worker_wake(worker);
 }
 
 void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw)
@@ -482,7 +482,7 @@ static void stop_worker(struct ocsd_worker *worker)
 		pthread_mutex_lock(&worker->lock);
 		worker->stop = true;
 		pthread_mutex_unlock(&worker->lock);
-		wake(worker);
+		worker_wake(worker);
 	}
 }
 
