@@ -88,8 +88,8 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 	(void)fd;
 	(void)what;
 	if (database_usable(s)) {
-		s->d->standby = NULL;
-		event_base_loopbreak(s->d->base);
+		s->d->life.standby = NULL;
+		event_base_loopbreak(s->d->loop.base);
 	} else {
 		timer_arm(s);
 	}
@@ -105,8 +105,8 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 		return;
 	}
 	ocs_log(OCS_LOG_INFO, "stopping on signal %d; circuits stay as they are", (int)number);
-	s->d->stopping = true;
-	event_base_loopbreak(s->d->base);
+	s->d->life.stopping = true;
+	event_base_loopbreak(s->d->loop.base);
 }
 
 static void listen_again(struct standby *s)
@@ -126,21 +126,21 @@ void ocsd_standby(struct ocsd *d, const char *folder, int delay_ms)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
 	struct standby s = { .d = d, .folder = folder, .delay_ms = delay_ms };
-	struct event *events[3], *watchdog = ocsd_service_watchdog(d->base);
-	char *status = ocs_asprintf("STATUS=%s", d->standby);
+	struct event *events[3], *watchdog = ocsd_service_watchdog(d->loop.base);
+	char *status = ocs_asprintf("STATUS=%s", d->life.standby);
 
 	for (size_t i = 0; i < 3; i++) {
-		events[i] = evsignal_new(d->base, signals[i], on_signal, &s);
+		events[i] = evsignal_new(d->loop.base, signals[i], on_signal, &s);
 		event_add(events[i], NULL);
 	}
-	s.timer = evtimer_new(d->base, on_timer, &s);
+	s.timer = evtimer_new(d->loop.base, on_timer, &s);
 	timer_arm(&s);
 	ocsd_service_tell(status);
-	while (d->standby && !d->stopping) {
+	while (d->life.standby && !d->life.stopping) {
 		listen_again(&s);
 		ocsd_server_flush(d);
-		if (event_base_loop(d->base, EVLOOP_ONCE) < 0)
-			d->stopping = d->failed = true;
+		if (event_base_loop(d->loop.base, EVLOOP_ONCE) < 0)
+			d->life.stopping = d->life.failed = true;
 	}
 	for (size_t i = 0; i < 3; i++)
 		event_free(events[i]);

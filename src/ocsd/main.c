@@ -202,8 +202,8 @@ static void on_signal(evutil_socket_t number, short what, void *context)
 
 	(void)what;
 	ocs_log(OCS_LOG_INFO, "stopping on signal %d; circuits stay as they are", (int)number);
-	d->stopping = true;
-	event_base_loopbreak(d->base);
+	d->life.stopping = true;
+	event_base_loopbreak(d->loop.base);
 }
 
 /* A new ocs.yaml is taken by starting over, as after a crash: only then is there one
@@ -216,21 +216,22 @@ static void on_reload(evutil_socket_t number, short what, void *context)
 
 	(void)number;
 	(void)what;
-	config = ocs_config_open(d->yaml, &err);
-	free(d->fault);
-	d->fault = NULL;
+	config = ocs_config_open(d->yaml.path, &err);
+	free(d->yaml.fault);
+	d->yaml.fault = NULL;
 	if (!config || ocsd_reload_check(d, config, &err)) {
-		d->fault = ocs_strdup(err.text);
+		d->yaml.fault = ocs_strdup(err.text);
 		ocs_log(OCS_LOG_ERROR, "the new description is not taken, the old one stays: %s",
 			err.text);
 		ocs_config_destroy(config);
 		return;
 	}
 	ocs_config_destroy(config);
-	ocs_log(OCS_LOG_INFO, "starting over with the new %s; circuits stay as they are", d->yaml);
+	ocs_log(OCS_LOG_INFO, "starting over with the new %s; circuits stay as they are",
+		d->yaml.path);
 	ocsd_service_tell("RELOADING=1");
-	d->reload = d->stopping = true;
-	event_base_loopbreak(d->base);
+	d->life.reload = d->life.stopping = true;
+	event_base_loopbreak(d->loop.base);
 }
 
 static void make_switches(struct ocsd *d)
@@ -278,7 +279,7 @@ static void make_socket_folder(const char *address)
 /* What does not need the database. */
 static int service_prepare(struct ocsd *d, const struct options *options, struct ocs_error *err)
 {
-	d->yaml = options->fabric;
+	d->yaml.path = options->fabric;
 	if (!d->config && ocsd_reload_open(d, options->state, err))
 		return -1;
 	d->socket = options->socket ? options->socket : d->config->ocsd.socket;
@@ -287,8 +288,8 @@ static int service_prepare(struct ocsd *d, const struct options *options, struct
 	make_switches(d);
 	raise_limits();
 	make_socket_folder(d->socket);
-	d->base = event_base_new();
-	if (!d->base)
+	d->loop.base = event_base_new();
+	if (!d->loop.base)
 		return ocs_error_set(err, OCS_ERROR, "libevent does not start");
 	d->server.operations = ocsd_operations;
 	return 0;
@@ -307,26 +308,26 @@ static int service_start(struct ocsd *d, const struct options *options, struct o
 	if (!d->store || ocsd_jobs_load(d, err))
 		return -1;
 	ocsd_reload_keep(d, state_folder(d, options));
-	d->timer = evtimer_new(d->base, on_timer, d);
+	d->loop.timer = evtimer_new(d->loop.base, on_timer, d);
 	return ocsd_workers_start(d, err);
 }
 
 static void loop_run(struct ocsd *d)
 {
 	static const int signals[] = { SIGTERM, SIGINT, SIGHUP };
-	struct event *events[3], *watchdog = ocsd_service_watchdog(d->base);
+	struct event *events[3], *watchdog = ocsd_service_watchdog(d->loop.base);
 
 	ocsd_audit_prune(d);
 	for (size_t i = 0; i < 3; i++) {
-		events[i] = evsignal_new(d->base, signals[i],
+		events[i] = evsignal_new(d->loop.base, signals[i],
 					 signals[i] == SIGHUP ? on_reload : on_signal, d);
 		event_add(events[i], NULL);
 	}
-	while (!d->stopping) {
+	while (!d->life.stopping) {
 		ocsd_settle(d);
-		if (!d->stopping && event_base_loop(d->base, EVLOOP_ONCE) < 0) {
+		if (!d->life.stopping && event_base_loop(d->loop.base, EVLOOP_ONCE) < 0) {
 			ocs_log(OCS_LOG_ERROR, "the event loop failed: %s", strerror(errno));
-			d->failed = true;
+			d->life.failed = true;
 			break;
 		}
 	}
@@ -337,16 +338,16 @@ static void loop_run(struct ocsd *d)
 		ocsd_service_tell("WATCHDOG=1");
 		event_free(watchdog);
 	}
-	event_free(d->pruner);
+	event_free(d->loop.pruner);
 	ocsd_heard_save(d);
 }
 
 static void free_switches(struct ocsd *d)
 {
 	for (int i = 0; d->switches && i < d->fabric->nswitches; i++) {
-		free(d->switches[i].reason);
-		free(d->switches[i].said);
-		free(d->switches[i].drain_reason);
+		free(d->switches[i].status.reason);
+		free(d->switches[i].status.said);
+		free(d->switches[i].status.drain_reason);
 		free(d->switches[i].ports);
 		free(d->switches[i].by_in);
 		ocs_health_free(&d->switches[i].health);
@@ -391,22 +392,22 @@ static void service_stop(struct ocsd *d)
 {
 	struct ocsd kept = { .config = d->config,
 			     .fabric = d->fabric,
-			     .store_losses = d->store_losses,
-			     .reload = d->reload,
-			     .ready_fd = d->ready_fd,
-			     .fault = d->fault };
+			     .life = { .store_losses = d->life.store_losses,
+				       .reload = d->life.reload,
+				       .ready_fd = d->life.ready_fd },
+			     .yaml = { .fault = d->yaml.fault } };
 
 	if (d->fabric && d->switches)
 		ocsd_workers_stop(d);
-	if (d->base)
+	if (d->loop.base)
 		ocsd_server_close(d);
 	ocsd_store_close(d->store);
 	ocsd_metrics_close(d);
 	ocsd_log_limit_end(d);
-	if (d->timer)
-		event_free(d->timer);
-	if (d->base)
-		event_base_free(d->base);
+	if (d->loop.timer)
+		event_free(d->loop.timer);
+	if (d->loop.base)
+		event_base_free(d->loop.base);
 	if (d->fabric) {
 		free_lists(d);
 		free_switches(d);
@@ -426,8 +427,8 @@ static int life_run(struct ocsd *d, const struct options *options, char **why)
 		rc = err.code ? err.code : OCS_ERROR;
 	} else {
 		loop_run(d);
-		rc = d->failed ? OCS_ERROR : OCS_OK;
-		if (!d->reload && ocsd_store_lost(d->store))
+		rc = d->life.failed ? OCS_ERROR : OCS_OK;
+		if (!d->life.reload && ocsd_store_lost(d->store))
 			*why = ocs_strdup(ocsd_store_lost(d->store));
 	}
 	service_stop(d);
@@ -442,14 +443,14 @@ static bool stand_by(struct ocsd *d, const struct options *options, const char *
 	bool back = false;
 
 	*rc = OCS_ERROR;
-	d->store_losses++;
+	d->life.store_losses++;
 	if (service_prepare(d, options, &err)) {
 		ocs_log(OCS_LOG_ERROR, "%s", err.text);
 	} else {
-		d->standby = why;
+		d->life.standby = why;
 		ocsd_standby(d, state_folder(d, options), delay_ms);
-		back = !d->standby;
-		*rc = d->failed ? OCS_ERROR : OCS_OK;
+		back = !d->life.standby;
+		*rc = d->life.failed ? OCS_ERROR : OCS_OK;
 	}
 	service_stop(d);
 	return back;
@@ -497,7 +498,7 @@ static int start_over(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	struct options options = { .fabric = OCS_SYSCONFDIR "/slurm/ocs.yaml" };
-	struct ocsd d = { .ready_fd = -1 };
+	struct ocsd d = { .life.ready_fd = -1 };
 	int rc;
 
 	/* After starting over it would be called "exe". */
@@ -510,9 +511,9 @@ int main(int argc, char **argv)
 	signal(SIGXFSZ, SIG_IGN);
 	umask(0077);
 	if (!options.foreground)
-		d.ready_fd = go_to_background();
+		d.life.ready_fd = go_to_background();
 	rc = lives_run(&d, &options);
 	ocs_config_destroy(d.config);
-	free(d.fault);
-	return d.reload ? start_over(argc, argv) : rc;
+	free(d.yaml.fault);
+	return d.life.reload ? start_over(argc, argv) : rc;
 }

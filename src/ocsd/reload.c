@@ -19,16 +19,16 @@ static int check_job(const struct ocsd *d, const struct ocsd_job *job,
 {
 	struct ocs_holding holding = {
 		.job = job->job,
-		.section = job->section ? job->section_name : NULL,
-		.nodes = job->nodes,
-		.nnodes = job->nnodes,
+		.section = job->section ? job->request.section : NULL,
+		.nodes = job->nodes.names,
+		.nnodes = job->nodes.count,
 	};
-	int *switches = ocs_calloc(job->ncircuits + 1, sizeof(*switches)), rc;
+	int *switches = ocs_calloc(job->circuits.count + 1, sizeof(*switches)), rc;
 
-	for (size_t i = 0; i < job->ncircuits; i++)
-		switches[i] = job->circuits[i]->sw;
+	for (size_t i = 0; i < job->circuits.count; i++)
+		switches[i] = job->circuits.list[i]->sw;
 	holding.switches = switches;
-	holding.nswitches = job->ncircuits;
+	holding.nswitches = job->circuits.count;
 	rc = ocs_fabric_keeps(d->fabric, fabric, &holding, err);
 	free(switches);
 	return rc;
@@ -105,7 +105,7 @@ int ocsd_reload_open(struct ocsd *d, const char *folder, struct ocs_error *err)
 	char *path = kept_path(folder ? folder : OCS_STATE_DEFAULT);
 	struct ocs_error unkept;
 
-	d->config = ocs_config_open(d->yaml, err);
+	d->config = ocs_config_open(d->yaml.path, err);
 	if (d->config)
 		goto out;
 	d->config = ocs_config_kept(path, &unkept);
@@ -114,8 +114,8 @@ int ocsd_reload_open(struct ocsd *d, const char *folder, struct ocs_error *err)
 		ocs_config_destroy(d->config);
 		d->config = NULL;
 	} else if (d->config) {
-		d->fault = ocs_strdup(err->text);
-		ocs_log(OCS_LOG_ERROR, "%s; what was read before is kept: %s", d->fault, path);
+		d->yaml.fault = ocs_strdup(err->text);
+		ocs_log(OCS_LOG_ERROR, "%s; what was read before is kept: %s", d->yaml.fault, path);
 	} else if (access(path, F_OK) == 0) {
 		char *why = ocs_strdup(err->text);
 

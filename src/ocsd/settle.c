@@ -34,18 +34,18 @@ static void become_ready(struct ocsd *d)
 {
 	struct ocs_error err;
 
-	if (d->ready)
+	if (d->life.ready)
 		return;
 	for (int i = 0; i < d->fabric->nswitches; i++)
-		if (d->switches[i].state == OCSD_STARTING)
+		if (d->switches[i].status.state == OCSD_STARTING)
 			return;
-	d->ready = true;
+	d->life.ready = true;
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
 		ocsd_job_progress(d, job);
 	if (ocsd_listen(d, &err)) {
 		ocs_log(OCS_LOG_ERROR, "%s", err.text);
-		d->stopping = d->failed = true;
-		event_base_loopbreak(d->base);
+		d->life.stopping = d->life.failed = true;
+		event_base_loopbreak(d->loop.base);
 		return;
 	}
 	ocsd_ready(d);
@@ -90,7 +90,7 @@ static void arm_timer(struct ocsd *d, bool soon)
 		next_ns = MILLION;
 	delay.tv_sec = next_ns / (1000 * MILLION);
 	delay.tv_usec = next_ns / 1000 % 1000000;
-	event_add(d->timer, &delay);
+	event_add(d->loop.timer, &delay);
 }
 
 void ocsd_settle(struct ocsd *d)
@@ -103,7 +103,7 @@ void ocsd_settle(struct ocsd *d)
 	for (int pass = 0; pass < PASSES; pass++) {
 		bool stepped = ocsd_transitions_run(d);
 
-		for (struct ocsd_job *job = d->jobs; d->ready && job; job = job->next)
+		for (struct ocsd_job *job = d->jobs; d->life.ready && job; job = job->next)
 			ocsd_repair_progress(d, job);
 		more |= (ocsd_transitions_run(d) || stepped) && pass == PASSES - 1;
 		for (int i = 0; i < d->fabric->nswitches; i++)
@@ -116,7 +116,7 @@ void ocsd_settle(struct ocsd *d)
 	arm_timer(d, more);
 	ocsd_store_commit(d->store);
 	if (ocsd_store_lost(d->store)) {
-		d->stopping = true;
+		d->life.stopping = true;
 		return;
 	}
 	ocsd_server_flush(d);

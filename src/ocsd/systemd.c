@@ -44,11 +44,11 @@ void ocsd_ready(struct ocsd *d)
 	ocs_log(OCS_LOG_INFO, "ready: %d switches, fabric %s", d->fabric->nswitches,
 		d->fabric->source);
 	ocsd_service_tell("READY=1");
-	if (d->ready_fd >= 0) {
-		if (write(d->ready_fd, "R", 1) != 1)
+	if (d->life.ready_fd >= 0) {
+		if (write(d->life.ready_fd, "R", 1) != 1)
 			ocs_log(OCS_LOG_WARNING, "the parent does not listen");
-		close(d->ready_fd);
-		d->ready_fd = -1;
+		close(d->life.ready_fd);
+		d->life.ready_fd = -1;
 	}
 }
 

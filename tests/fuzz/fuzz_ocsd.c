@@ -136,7 +136,7 @@ static bool deliver(struct ocsd *d)
 static void work(struct ocsd *d)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		event_base_loop(d->base, EVLOOP_NONBLOCK);
+		event_base_loop(d->loop.base, EVLOOP_NONBLOCK);
 		ocsd_settle(d);
 		CHECK(!ocsd_store_lost(d->store));
 		if (!deliver(d) && i > 2)
@@ -163,7 +163,7 @@ static void remove_folder(void)
 
 static struct ocsd *daemon_start(void)
 {
-	static struct ocsd d = { .ready_fd = -1, .ready = true };
+	static struct ocsd d = { .life.ready_fd = -1, .life.ready = true };
 	struct ocs_error err;
 
 	ocs_log_level_set(OCS_LOG_ERROR);
@@ -178,8 +178,8 @@ static struct ocsd *daemon_start(void)
 	ocsd_store_script(d.store, "DROP TRIGGER audit_delete");
 	ocsd_store_commit(d.store);
 	CHECK(sqlite3_exec(d.store->db, "PRAGMA synchronous=OFF", NULL, NULL, NULL) == SQLITE_OK);
-	d.base = event_base_new();
-	d.timer = evtimer_new(d.base, on_timer, &d);
+	d.loop.base = event_base_new();
+	d.loop.timer = evtimer_new(d.loop.base, on_timer, &d);
 	d.server.operations = ocsd_operations;
 	d.server.key = ocs_calloc(1, sizeof(*d.server.key));
 	d.server.key->length = 32;

@@ -19,7 +19,7 @@ static const char *const circuit_states[] = {
 
 size_t ocsd_job_circuits(const struct ocsd_job *job)
 {
-	return job->ncircuits - job->ngone;
+	return job->circuits.count - job->circuits.ngone;
 }
 
 const char *ocsd_circuit_state_name(enum ocsd_circuit_state state)
@@ -57,32 +57,32 @@ void ocsd_job_free(struct ocsd_job *job)
 {
 	if (!job)
 		return;
-	for (size_t i = 0; i < job->nnodes; i++)
-		free(job->nodes[i]);
-	for (size_t i = 0; i < job->ncircuits; i++)
-		free(job->circuits[i]);
-	free(job->nodes);
-	free(job->sorted);
-	free(job->circuits);
-	free(job->released);
+	for (size_t i = 0; i < job->nodes.count; i++)
+		free(job->nodes.names[i]);
+	for (size_t i = 0; i < job->circuits.count; i++)
+		free(job->circuits.list[i]);
+	free(job->nodes.names);
+	free(job->nodes.sorted);
+	free(job->circuits.list);
+	free(job->nodes.released);
 	free(job->prolog.asked);
 	free(job->cubes);
-	free(job->ports);
-	free(job->user);
-	free(job->partition);
-	free(job->shape);
-	free(job->conn);
-	free(job->placement);
-	free(job->demand);
-	free(job->plan);
-	json_object_put(job->plan_object);
-	free(job->section_name);
-	for (size_t i = 0; job->prolog.hosts && i < job->nnodes; i++)
+	free(job->ports.list);
+	free(job->request.user);
+	free(job->request.partition);
+	free(job->request.shape);
+	free(job->request.conn);
+	free(job->request.placement);
+	free(job->request.demand);
+	free(job->plan.text);
+	json_object_put(job->plan.object);
+	free(job->request.section);
+	for (size_t i = 0; job->prolog.hosts && i < job->nodes.count; i++)
 		json_object_put(job->prolog.hosts[i]);
 	free(job->prolog.hosts);
-	free(job->failed_host);
-	free(job->failed_switch);
-	free(job->error);
+	free(job->failure.host);
+	free(job->failure.sw);
+	free(job->failure.error);
 	free(job->repair.why);
 	free(job);
 }
@@ -94,21 +94,21 @@ static int by_name(const void *left, const void *right)
 
 int ocsd_job_node(struct ocsd_job *job, const char *name)
 {
-	size_t low = 0, high = job->nnodes;
+	size_t low = 0, high = job->nodes.count;
 
 	/* Each of thousands of nodes asks. */
-	if (!job->sorted && job->nnodes) {
-		job->sorted = ocs_calloc(job->nnodes, sizeof(*job->sorted));
-		for (size_t i = 0; i < job->nnodes; i++)
-			job->sorted[i] = &job->nodes[i];
-		qsort(job->sorted, job->nnodes, sizeof(*job->sorted), by_name);
+	if (!job->nodes.sorted && job->nodes.count) {
+		job->nodes.sorted = ocs_calloc(job->nodes.count, sizeof(*job->nodes.sorted));
+		for (size_t i = 0; i < job->nodes.count; i++)
+			job->nodes.sorted[i] = &job->nodes.names[i];
+		qsort(job->nodes.sorted, job->nodes.count, sizeof(*job->nodes.sorted), by_name);
 	}
 	while (low < high) {
 		size_t middle = (low + high) / 2;
-		int order = strcmp(name, *job->sorted[middle]);
+		int order = strcmp(name, *job->nodes.sorted[middle]);
 
 		if (order == 0)
-			return (int)(job->sorted[middle] - job->nodes);
+			return (int)(job->nodes.sorted[middle] - job->nodes.names);
 		if (order < 0)
 			high = middle;
 		else
@@ -146,26 +146,27 @@ int ocsd_job_circuit(struct ocsd *d, struct ocsd_job *job, int sw, int a, int b,
 	circuit->npatches = count;
 	circuit->state = state;
 	circuit->sent = state != OCSD_PLANNED;
-	job->ngone += state == OCSD_GONE;
-	if ((job->ncircuits & (job->ncircuits + 1)) == 0)
-		job->circuits = ocs_realloc(job->circuits, (job->ncircuits + 1) * 2 *
-								   sizeof(struct ocsd_circuit *));
-	job->circuits[job->ncircuits++] = circuit;
+	job->circuits.ngone += state == OCSD_GONE;
+	if ((job->circuits.count & (job->circuits.count + 1)) == 0)
+		job->circuits.list =
+			ocs_realloc(job->circuits.list,
+				    (job->circuits.count + 1) * 2 * sizeof(struct ocsd_circuit *));
+	job->circuits.list[job->circuits.count++] = circuit;
 	return 0;
 }
 
 void ocsd_job_port(struct ocsd_job *job, struct ocs_port port)
 {
-	if ((job->nports & (job->nports + 1)) == 0)
-		job->ports =
-			ocs_realloc(job->ports, (job->nports + 1) * 2 * sizeof(struct ocs_port));
-	job->ports[job->nports++] = port;
+	if ((job->ports.count & (job->ports.count + 1)) == 0)
+		job->ports.list = ocs_realloc(job->ports.list,
+					      (job->ports.count + 1) * 2 * sizeof(struct ocs_port));
+	job->ports.list[job->ports.count++] = port;
 }
 
 bool ocsd_job_uses(const struct ocsd_job *job, struct ocs_port port)
 {
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		const struct ocsd_circuit *circuit = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		const struct ocsd_circuit *circuit = job->circuits.list[i];
 
 		if (circuit->state != OCSD_GONE && circuit->sw == port.sw &&
 		    (circuit->a == port.port || circuit->b == port.port))
@@ -178,10 +179,11 @@ size_t ocsd_job_left(const struct ocsd *d, const struct ocsd_job *job, bool all)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state != OCSD_GONE &&
-		    (all || (d->switches[job->circuits[i]->sw].state != OCSD_SWITCH_FAILED &&
-			     !job->circuits[i]->postponed)))
+	for (size_t i = 0; i < job->circuits.count; i++)
+		if (job->circuits.list[i]->state != OCSD_GONE &&
+		    (all ||
+		     (d->switches[job->circuits.list[i]->sw].status.state != OCSD_SWITCH_FAILED &&
+		      !job->circuits.list[i]->postponed)))
 			count++;
 	return count;
 }
@@ -191,8 +193,9 @@ struct json_object *ocsd_job_pending(struct ocsd *d, const struct ocsd_job *job)
 	struct json_object *list = json_object_new_array();
 
 	for (int s = 0; s < d->fabric->nswitches; s++)
-		for (size_t i = 0; i < job->ncircuits; i++)
-			if (job->circuits[i]->sw == s && job->circuits[i]->state != OCSD_GONE) {
+		for (size_t i = 0; i < job->circuits.count; i++)
+			if (job->circuits.list[i]->sw == s &&
+			    job->circuits.list[i]->state != OCSD_GONE) {
 				json_object_array_add(
 					list, json_object_new_string(d->fabric->switches[s].name));
 				break;
@@ -204,17 +207,18 @@ struct json_object *ocsd_job_ports_to_blame(struct ocsd *d, const struct ocsd_jo
 {
 	struct json_object *ports = NULL;
 
-	for (size_t i = 0; i < job->nports; i++) {
-		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
-		const struct ocsd_port *port = &sw->ports[job->ports[i].port];
+	for (size_t i = 0; i < job->ports.count; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports.list[i].sw];
+		const struct ocsd_port *port = &sw->ports[job->ports.list[i].port];
 		char *name;
 
-		if (sw->state != OCSD_UP || !(port->foreign || port->drained || port->failed) ||
-		    !job->failed_switch || strcmp(job->failed_switch, sw->description->name))
+		if (sw->status.state != OCSD_UP ||
+		    !(port->foreign || port->drained || port->failed) || !job->failure.sw ||
+		    strcmp(job->failure.sw, sw->description->name))
 			continue;
 		if (!ports)
 			ports = json_object_new_array();
-		name = ocs_asprintf("%s:%d", sw->description->name, job->ports[i].port);
+		name = ocs_asprintf("%s:%d", sw->description->name, job->ports.list[i].port);
 		json_object_array_add(ports, json_object_new_string(name));
 		free(name);
 	}

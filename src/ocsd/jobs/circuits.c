@@ -15,11 +15,11 @@ bool ocsd_circuit_moves(struct ocsd *d, const struct ocsd_circuit *circuit)
 	return d->switches[circuit->sw].description->moves;
 }
 
-/* Whether JOB has circuits on SW that must go. */
-static bool has_deleting(const struct ocsd_job *job, const struct ocsd_switch *sw)
+bool ocsd_circuits_any(const struct ocsd_job *job, const struct ocsd_switch *sw,
+		       enum ocsd_circuit_state state)
 {
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state == OCSD_DELETING)
+	for (size_t i = 0; i < job->circuits.count; i++)
+		if (job->circuits.list[i]->sw == sw->index && job->circuits.list[i]->state == state)
 			return true;
 	return false;
 }
@@ -69,7 +69,7 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 		if (i + 1 < count && circuits[i + 1]->job == job)
 			continue;
 		/* the rows of a whole switch at once, as a rule */
-		rest = has_deleting(job, sw);
+		rest = ocsd_circuits_any(job, sw, OCSD_DELETING);
 		if (!rest)
 			ocsd_store_circuits(d, job, sw, OCSD_DELETING, OCSD_GONE);
 		for (; first <= i; first++)
@@ -80,8 +80,8 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 
 static bool has_outcome_unknown(struct ocsd *d, const struct ocsd_job *job)
 {
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (ocsd_circuit_outcome_unknown(d, job->circuits[i]))
+	for (size_t i = 0; i < job->circuits.count; i++)
+		if (ocsd_circuit_outcome_unknown(d, job->circuits.list[i]))
 			return true;
 	return false;
 }
@@ -89,9 +89,9 @@ static bool has_outcome_unknown(struct ocsd *d, const struct ocsd_job *job)
 /* A circuit of unknown outcome stays CONNECTING there, so that it is one after a restart, too. */
 void ocsd_circuits_write(struct ocsd *d, struct ocsd_job *job)
 {
-	if (!job->unwritten)
+	if (!job->circuits.unwritten)
 		return;
-	job->unwritten = 0;
+	job->circuits.unwritten = 0;
 	if (!has_outcome_unknown(d, job))
 		ocsd_store_circuits_seen(d, job);
 }
@@ -101,10 +101,10 @@ bool ocsd_circuits_write_due(struct ocsd *d)
 	bool more = false;
 
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->unwritten > 1) {
+		if (job->circuits.unwritten > 1) {
 			ocsd_circuits_write(d, job);
-		} else if (job->unwritten) {
-			job->unwritten++;
+		} else if (job->circuits.unwritten) {
+			job->circuits.unwritten++;
 			more = true;
 		}
 	}
@@ -117,8 +117,8 @@ static void position_inherit(struct ocsd *d, const struct ocsd_circuit *gone)
 	struct ocsd_switch *sw = &d->switches[gone->sw];
 
 	for (struct ocsd_job *job = d->jobs; job && ocsd_circuit_moves(d, gone); job = job->next)
-		for (size_t i = 0; i < job->ncircuits; i++) {
-			struct ocsd_circuit *other = job->circuits[i];
+		for (size_t i = 0; i < job->circuits.count; i++) {
+			struct ocsd_circuit *other = job->circuits.list[i];
 
 			if (other == gone || other->sw != gone->sw || other->a != gone->a ||
 			    (other->state != OCSD_CONNECTING && other->state != OCSD_DELETING))
@@ -150,9 +150,9 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_ci
 
 	ocsd_circuits_write(d, circuit->job);
 	if (circuit->state == OCSD_GONE)
-		circuit->job->ngone--;
+		circuit->job->circuits.ngone--;
 	if (state == OCSD_GONE)
-		circuit->job->ngone++;
+		circuit->job->circuits.ngone++;
 	transition_note(circuit, state);
 	circuit->state = state;
 	if (state == OCSD_CONNECTED)
@@ -173,8 +173,8 @@ struct ocsd_circuit *ocsd_circuit_successor(struct ocsd *d, const struct ocsd_ci
 
 	if (!ocsd_circuit_moves(d, circuit) || !next || next->state != OCSD_JOB_APPLYING)
 		return NULL;
-	for (size_t i = 0; i < next->ncircuits; i++) {
-		struct ocsd_circuit *other = next->circuits[i];
+	for (size_t i = 0; i < next->circuits.count; i++) {
+		struct ocsd_circuit *other = next->circuits.list[i];
 
 		if (other->sw == circuit->sw && other->a == circuit->a &&
 		    (other->state == OCSD_PLANNED || other->state == OCSD_CONNECTING))
@@ -221,10 +221,10 @@ int ocsd_circuit_switch_check(const struct ocsd *d, const struct ocsd_circuit *c
 
 	/* A job that runs already has had its circuits: it waits for the
 	 * switch rather than being killed for it. */
-	if (sw->state != OCSD_SWITCH_FAILED || circuit->job->adopt_running)
+	if (sw->status.state != OCSD_SWITCH_FAILED || circuit->job->adopt_running)
 		return 0;
 	return ocs_error_set(err, OCS_ERROR, "switch %s has failed: %s", sw->description->name,
-			     sw->reason ? sw->reason : "it does not answer");
+			     sw->status.reason ? sw->status.reason : "it does not answer");
 }
 
 void ocsd_circuit_connect(struct ocsd *d, struct ocsd_circuit *circuit)

@@ -25,6 +25,10 @@ int ocsd_circuit_switch_check(const struct ocsd *d, const struct ocsd_circuit *c
 /* CIRCUIT, whose ports were looked at, may go to its switch (the caller tells the store). */
 void ocsd_circuit_connect(struct ocsd *d, struct ocsd_circuit *circuit);
 
+/* Whether JOB has a circuit in STATE on SW. */
+bool ocsd_circuits_any(const struct ocsd_job *job, const struct ocsd_switch *sw,
+		       enum ocsd_circuit_state state);
+
 /* Whether CIRCUIT is a position of a 1x2 switch, which moves from one to the other. */
 bool ocsd_circuit_moves(struct ocsd *d, const struct ocsd_circuit *circuit);
 

@@ -29,7 +29,7 @@ void ocsd_realised_tell(struct ocsd *d, const struct ocsd_job *job)
 	struct json_object *event;
 
 	/* How many others have follows from their placement. */
-	if (!job->plan || ocsd_job_prepared(job))
+	if (!job->plan.text || ocsd_job_prepared(job))
 		return;
 	event = ocs_event_job(OCS_EVENT_REALISED, job->job, job->epoch);
 	ocs_field_add_number(event, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
@@ -48,8 +48,8 @@ static void realise_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 {
 	/* The first that failed has ended the job, and with it the transition. */
 	(void)nfailed;
-	job->unwritten = 1;
-	ocsd_count_realised(&d->counters, ocs_now_ns() - job->started_ns);
+	job->circuits.unwritten = 1;
+	ocsd_count_realised(&d->counters, ocs_now_ns() - job->circuits.started_ns);
 	ocs_log(OCS_LOG_INFO, "job %u: %zu circuits verified (epoch %llu)", job->job,
 		ocsd_job_circuits(job), (unsigned long long)job->epoch);
 	ocsd_job_move(d, job, OCSD_JOB_VERIFIED);
@@ -65,12 +65,12 @@ void ocsd_realise_begin(struct ocsd *d, struct ocsd_job *job, bool fails_fast)
 	struct ocsd_transition *t = ocsd_transition_create(job, fails_fast ? &fast : &waiting);
 	struct ocs_error err;
 
-	job->started_ns = ocs_now_ns();
+	job->circuits.started_ns = ocs_now_ns();
 	ocsd_job_move(d, job, OCSD_JOB_START);
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state == OCSD_PLANNED ||
-		    job->circuits[i]->state == OCSD_CONNECTING)
-			ocsd_transition_add(t, job->circuits[i]);
+	for (size_t i = 0; i < job->circuits.count; i++)
+		if (job->circuits.list[i]->state == OCSD_PLANNED ||
+		    job->circuits.list[i]->state == OCSD_CONNECTING)
+			ocsd_transition_add(t, job->circuits.list[i]);
 	if (ocsd_transition_begin(d, t, &err))
 		ocsd_job_fail(d, job, NULL, err.text);
 }
@@ -79,15 +79,15 @@ static int ready_to_start(struct ocsd *d, struct ocsd_job *job, const struct ocs
 			  struct ocs_error *err)
 {
 	*blame = NULL;
-	if (job->section && job->section->kind == OCS_DIRECT && !job->plan &&
+	if (job->section && job->section->kind == OCS_DIRECT && !job->plan.text &&
 	    ocsd_direct_plan(d, job, err))
 		return -1;
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		if (ocsd_circuit_switch_check(d, job->circuits[i], err)) {
-			*blame = &d->switches[job->circuits[i]->sw];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		if (ocsd_circuit_switch_check(d, job->circuits.list[i], err)) {
+			*blame = &d->switches[job->circuits.list[i]->sw];
 			return -1;
 		}
-		if (ocsd_circuit_check(d, job->circuits[i], err))
+		if (ocsd_circuit_check(d, job->circuits.list[i], err))
 			return -1;
 	}
 	return 0;

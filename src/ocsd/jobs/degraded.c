@@ -45,18 +45,18 @@ void ocsd_job_degrade(struct ocsd *d, struct ocsd_job *job, const struct ocsd_sw
 {
 	/* Once: what follows from the first failure is no news.  A plan that was kept to
 	 * though a port failed is another matter. */
-	if (!job || !ocsd_job_may(job, OCSD_JOB_DEGRADE) || (job->error && !job->plan))
+	if (!job || !ocsd_job_may(job, OCSD_JOB_DEGRADE) || (job->failure.error && !job->plan.text))
 		return;
-	free(job->error);
-	free(job->failed_switch);
-	job->failed_switch = sw ? ocs_strdup(sw->description->name) : NULL;
-	job->error = ocs_strdup(why);
+	free(job->failure.error);
+	free(job->failure.sw);
+	job->failure.sw = sw ? ocs_strdup(sw->description->name) : NULL;
+	job->failure.error = ocs_strdup(why);
 	d->counters.jobs_failed++;
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, why);
 	ocsd_job_move(d, job, OCSD_JOB_DEGRADE);
 	ocsd_audit(d, &(struct ocsd_audit){
 			      .job = job, .sw = sw, .what = "circuit_failed", .reply = why });
-	circuit_event_post(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch, why, false);
+	circuit_event_post(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failure.sw, why, false);
 }
 
 void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const char *why)
@@ -65,7 +65,7 @@ void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const cha
 	const struct ocsd_switch *sw = &d->switches[circuit->sw];
 
 	/* A running job on a direct fabric may do without it. */
-	if (ocsd_job_running(job) && job->plan)
+	if (ocsd_job_running(job) && job->plan.text)
 		ocsd_repair_want(d, job, why, true);
 	else if (ocsd_job_running(job))
 		ocsd_job_degrade(d, job, sw, why);
@@ -79,23 +79,24 @@ void ocsd_port_lost(struct ocsd *d, struct ocs_port where, const char *why)
 	struct ocsd_job *job = sw->ports[where.port].owner;
 	struct ocsd_circuit *circuit = NULL;
 
-	if (!job || job->plan) {
+	if (!job || job->plan.text) {
 		ocsd_repair_want(d, job, why, false);
 		return;
 	}
 	/* A port that the job holds and does not use is none of its business. */
-	for (size_t i = 0; i < job->ncircuits && !circuit; i++)
-		if (job->circuits[i]->sw == where.sw &&
-		    (job->circuits[i]->a == where.port || job->circuits[i]->b == where.port))
-			circuit = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count && !circuit; i++)
+		if (job->circuits.list[i]->sw == where.sw &&
+		    (job->circuits.list[i]->a == where.port ||
+		     job->circuits.list[i]->b == where.port))
+			circuit = job->circuits.list[i];
 	if (circuit)
 		ocsd_job_degrade(d, job, sw, why);
 }
 
 static bool circuits_whole(struct ocsd *d, const struct ocsd_job *job)
 {
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		const struct ocsd_circuit *circuit = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		const struct ocsd_circuit *circuit = job->circuits.list[i];
 		const struct ocsd_port *ports = d->switches[circuit->sw].ports;
 
 		if (circuit->state != OCSD_CONNECTED || ports[circuit->a].failed ||
@@ -107,11 +108,11 @@ static bool circuits_whole(struct ocsd *d, const struct ocsd_job *job)
 
 void ocsd_degraded_check(struct ocsd *d, struct ocsd_job *job)
 {
-	if (!job || job->state != OCSD_JOB_DEGRADED || job->plan || !circuits_whole(d, job))
+	if (!job || job->state != OCSD_JOB_DEGRADED || job->plan.text || !circuits_whole(d, job))
 		return;
-	free(job->error);
-	free(job->failed_switch);
-	job->error = job->failed_switch = NULL;
+	free(job->failure.error);
+	free(job->failure.sw);
+	job->failure.error = job->failure.sw = NULL;
 	ocs_log(OCS_LOG_INFO, "job %u: all of its circuits are there again", job->job);
 	ocsd_job_move(d, job, OCSD_JOB_RESTORE);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "circuit_restored" });
@@ -124,7 +125,7 @@ void ocsd_degraded_retry(struct ocsd *d, struct ocsd_switch *sw)
 		struct ocsd_circuit *circuit = sw->by_in[in];
 
 		if (!circuit || circuit->state != OCSD_CIRCUIT_FAILED ||
-		    !ocsd_job_running(circuit->job) || circuit->job->plan)
+		    !ocsd_job_running(circuit->job) || circuit->job->plan.text)
 			continue;
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		ocsd_store_circuit(d, circuit);
@@ -133,8 +134,9 @@ void ocsd_degraded_retry(struct ocsd *d, struct ocsd_switch *sw)
 
 static bool job_uses_switch(const struct ocsd_job *job, const struct ocsd_switch *sw)
 {
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state != OCSD_GONE)
+	for (size_t i = 0; i < job->circuits.count; i++)
+		if (job->circuits.list[i]->sw == sw->index &&
+		    job->circuits.list[i]->state != OCSD_GONE)
 			return true;
 	return false;
 }
@@ -142,7 +144,7 @@ static bool job_uses_switch(const struct ocsd_job *job, const struct ocsd_switch
 void ocsd_degraded_switch(struct ocsd *d, const struct ocsd_switch *sw, const char *why)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (ocsd_job_running(job) && !job->error && job_uses_switch(job, sw))
+		if (ocsd_job_running(job) && !job->failure.error && job_uses_switch(job, sw))
 			circuit_event_post(
 				d, job, why ? OCS_EVENT_CIRCUIT_FAILED : OCS_EVENT_CIRCUIT_RESTORED,
 				sw->description->name, why, why != NULL);
@@ -151,17 +153,17 @@ void ocsd_degraded_switch(struct ocsd *d, const struct ocsd_switch *sw, const ch
 void ocsd_degraded_tell(struct ocsd *d)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
-		if (ocsd_job_running(job) && job->error && !job->plan)
-			circuit_event_post(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failed_switch,
-					   job->error, false);
+		if (ocsd_job_running(job) && job->failure.error && !job->plan.text)
+			circuit_event_post(d, job, OCS_EVENT_CIRCUIT_FAILED, job->failure.sw,
+					   job->failure.error, false);
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		char *text;
 
-		if (sw->state != OCSD_SWITCH_FAILED)
+		if (sw->status.state != OCSD_SWITCH_FAILED)
 			continue;
 		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name,
-				    sw->reason ? sw->reason : "it does not answer");
+				    sw->status.reason ? sw->status.reason : "it does not answer");
 		ocsd_degraded_switch(d, sw, text);
 		free(text);
 	}

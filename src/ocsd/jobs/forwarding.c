@@ -22,7 +22,8 @@
 
 bool ocsd_forward_wanted(const struct ocsd_job *job)
 {
-	return job->section && job->section->forwarding != OCS_FORWARDING_NONE && job->nnodes > 1;
+	return job->section && job->section->forwarding != OCS_FORWARDING_NONE &&
+	       job->nodes.count > 1;
 }
 
 static bool mac_good(struct json_object *mac)
@@ -70,7 +71,7 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 	if (forward)
 		json_object_object_add(own, OCS_FIELD_FORWARD_MACS, json_object_get(forward));
 	if (!job->prolog.hosts)
-		job->prolog.hosts = ocs_calloc(job->nnodes, sizeof(*job->prolog.hosts));
+		job->prolog.hosts = ocs_calloc(job->nodes.count, sizeof(*job->prolog.hosts));
 	if (!job->prolog.hosts[index])
 		job->prolog.nhosts++;
 	json_object_put(job->prolog.hosts[index]);
@@ -80,14 +81,14 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 
 bool ocsd_forward_met(const struct ocsd_job *job)
 {
-	return job->prolog.nhosts == job->nnodes;
+	return job->prolog.nhosts == job->nodes.count;
 }
 
 struct json_object *ocsd_forward_hosts(const struct ocsd_job *job)
 {
 	struct json_object *list = json_object_new_array();
 
-	for (size_t i = 0; i < job->nnodes; i++)
+	for (size_t i = 0; i < job->nodes.count; i++)
 		json_object_array_add(list, json_object_get(job->prolog.hosts[i]));
 	return list;
 }

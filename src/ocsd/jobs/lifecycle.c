@@ -27,8 +27,8 @@ static struct ocsd_port *port_of(struct ocsd *d, struct ocs_port port)
 
 void ocsd_job_claim(struct ocsd *d, struct ocsd_job *job)
 {
-	for (size_t i = 0; i < job->nports; i++) {
-		struct ocsd_port *port = port_of(d, job->ports[i]);
+	for (size_t i = 0; i < job->ports.count; i++) {
+		struct ocsd_port *port = port_of(d, job->ports.list[i]);
 
 		if (port->owner == job)
 			continue;
@@ -36,14 +36,15 @@ void ocsd_job_claim(struct ocsd *d, struct ocsd_job *job)
 			port->owner = job;
 		} else if (!port->next) {
 			port->next = job;
-			job->nwaiting++;
+			job->ports.nwaiting++;
 		} else {
 			/* Commit refuses this; only a damaged database brings it. */
 			ocs_log(OCS_LOG_ERROR,
 				"port %d of switch %s is claimed by jobs %u, %u and %u",
-				job->ports[i].port, d->fabric->switches[job->ports[i].sw].name,
-				port->owner->job, port->next->job, job->job);
-			job->nwaiting++;
+				job->ports.list[i].port,
+				d->fabric->switches[job->ports.list[i].sw].name, port->owner->job,
+				port->next->job, job->job);
+			job->ports.nwaiting++;
 		}
 	}
 }
@@ -54,8 +55,8 @@ static void free_ports(struct ocsd *d, struct ocsd_job *job, bool clean)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < job->nports; i++) {
-		struct ocsd_port *port = port_of(d, job->ports[i]);
+	for (size_t i = 0; i < job->ports.count; i++) {
+		struct ocsd_port *port = port_of(d, job->ports.list[i]);
 		struct ocsd_job *next = port->next;
 
 		if (port->next == job) {
@@ -64,16 +65,16 @@ static void free_ports(struct ocsd *d, struct ocsd_job *job, bool clean)
 		}
 		if (port->owner != job)
 			continue;
-		if (!clean && ocsd_job_uses(job, job->ports[i])) {
-			job->ports[kept++] = job->ports[i];
+		if (!clean && ocsd_job_uses(job, job->ports.list[i])) {
+			job->ports.list[kept++] = job->ports.list[i];
 			continue;
 		}
 		port->owner = next;
 		port->next = NULL;
-		if (next && --next->nwaiting == 0)
+		if (next && --next->ports.nwaiting == 0)
 			ocsd_job_progress(d, next);
 	}
-	job->nports = kept;
+	job->ports.count = kept;
 }
 
 void ocsd_job_enter(struct ocsd *d, struct ocsd_job *job)
@@ -121,14 +122,14 @@ void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 
 void ocsd_job_release(struct ocsd *d, struct ocsd_job *job, int node)
 {
-	for (size_t i = 0; i < job->nnodes; i++) {
-		if (job->released[i] || (node >= 0 && (size_t)node != i))
+	for (size_t i = 0; i < job->nodes.count; i++) {
+		if (job->nodes.released[i] || (node >= 0 && (size_t)node != i))
 			continue;
-		job->released[i] = true;
-		job->nreleased++;
-		ocsd_store_release(d, job, job->nodes[i]);
+		job->nodes.released[i] = true;
+		job->nodes.nreleased++;
+		ocsd_store_release(d, job, job->nodes.names[i]);
 	}
-	if (job->nreleased == job->nnodes && ocsd_job_living(job))
+	if (job->nodes.nreleased == job->nodes.count && ocsd_job_living(job))
 		ocsd_job_end(d, job, "every node has released it");
 	else
 		ocsd_job_progress(d, job);
@@ -151,23 +152,24 @@ static void announce_released(struct ocsd *d, struct ocsd_job *job)
 bool ocsd_job_cut_due(const struct ocsd_job *job)
 {
 	return job->state == OCSD_JOB_CUT_DUE ||
-	       (job->state == OCSD_JOB_LEAVING && job->nreleased == job->nnodes);
+	       (job->state == OCSD_JOB_LEAVING && job->nodes.nreleased == job->nodes.count);
 }
 
 /* A circuit of an ended job on a failed switch is in the way, and no one knows for how long: the job
  * in its prolog is placed elsewhere. */
 static void fail_blocked(struct ocsd *d, struct ocsd_job *job)
 {
-	for (size_t i = 0; i < job->nports; i++) {
-		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+	for (size_t i = 0; i < job->ports.count; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports.list[i].sw];
 		char *text;
 
-		if (port_of(d, job->ports[i])->owner == job || sw->state != OCSD_SWITCH_FAILED)
+		if (port_of(d, job->ports.list[i])->owner == job ||
+		    sw->status.state != OCSD_SWITCH_FAILED)
 			continue;
 		text = ocs_asprintf(
 			"switch %s has failed, and port %d still carries a circuit of job %u",
-			sw->description->name, job->ports[i].port,
-			port_of(d, job->ports[i])->owner->job);
+			sw->description->name, job->ports.list[i].port,
+			port_of(d, job->ports.list[i])->owner->job);
 		ocsd_job_fail(d, job, sw, text);
 		free(text);
 		return;
@@ -196,9 +198,9 @@ static void committed_progress(struct ocsd *d, struct ocsd_job *job)
 {
 	if (ocsd_job_prepared(job))
 		ocsd_ahead_start(d, job);
-	else if (job->nwaiting == 0 && (job->adopt_running || job->napplies))
+	else if (job->ports.nwaiting == 0 && (job->adopt_running || job->prolog.napplies))
 		ocsd_realise_start(d, job);
-	else if (job->nwaiting && !job->adopt_running && job->napplies)
+	else if (job->ports.nwaiting && !job->adopt_running && job->prolog.napplies)
 		fail_blocked(d, job);
 }
 
@@ -222,11 +224,12 @@ void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)
 	struct json_object *event = ocs_event_job(OCS_EVENT_JOB_FAILED, job->job, job->epoch);
 	struct json_object *ports = ocsd_job_ports_to_blame(d, job);
 
-	if (job->failed_switch)
-		ocs_field_add_text(event, OCS_FIELD_SWITCH, job->failed_switch);
-	if (job->failed_host)
-		ocs_field_add_text(event, OCS_FIELD_HOST, job->failed_host);
-	ocs_field_add_text(event, OCS_FIELD_ERROR, job->error ? job->error : "unknown");
+	if (job->failure.sw)
+		ocs_field_add_text(event, OCS_FIELD_SWITCH, job->failure.sw);
+	if (job->failure.host)
+		ocs_field_add_text(event, OCS_FIELD_HOST, job->failure.host);
+	ocs_field_add_text(event, OCS_FIELD_ERROR,
+			   job->failure.error ? job->failure.error : "unknown");
 	if (ports)
 		json_object_object_add(event, OCS_FIELD_PORTS, ports);
 	ocsd_event_post(d, event);
@@ -237,16 +240,16 @@ void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switc
 {
 	if (!ocsd_job_may(job, OCSD_JOB_FAIL))
 		return;
-	free(job->error);
+	free(job->failure.error);
 	if (ocsd_job_prepared(job)) {
-		job->error = ocs_strdup(error);
+		job->failure.error = ocs_strdup(error);
 		ocsd_job_gone(d, job, error);
 		return;
 	}
 	d->counters.jobs_failed++;
-	free(job->failed_switch);
-	job->failed_switch = sw ? ocs_strdup(sw->description->name) : NULL;
-	job->error = ocs_strdup(error);
+	free(job->failure.sw);
+	job->failure.sw = sw ? ocs_strdup(sw->description->name) : NULL;
+	job->failure.error = ocs_strdup(error);
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, error);
 	/* A running job keeps what it has until it is taken off its nodes. */
 	ocsd_job_move(d, job, OCSD_JOB_FAIL);

@@ -27,7 +27,7 @@ static struct ocsd_port *port_of(struct ocsd *d, struct ocs_port port)
 
 static int server_of(struct ocsd *d, const struct ocsd_job *job, size_t node)
 {
-	return ocs_fabric_node(d->fabric, job->nodes[node])->server;
+	return ocs_fabric_node(d->fabric, job->nodes.names[node])->server;
 }
 
 bool ocsd_ahead_has(const struct ocsd_job *job)
@@ -40,7 +40,7 @@ static int set_occupied(struct ocsd *d, const struct ocsd_job *job, int set)
 {
 	int worst = 0;
 
-	for (size_t i = 0; i < job->nnodes; i++)
+	for (size_t i = 0; i < job->nodes.count; i++)
 		for (int k = 0; k < job->section->degree; k++) {
 			const struct ocsd_port *port;
 			struct ocs_port where;
@@ -61,24 +61,25 @@ static int set_occupied(struct ocsd *d, const struct ocsd_job *job, int set)
 
 void ocsd_ahead_choose(struct ocsd *d, struct ocsd_job *job)
 {
-	job->set = set_occupied(d, job, 1) < set_occupied(d, job, 0);
+	job->plan.set = set_occupied(d, job, 1) < set_occupied(d, job, 0);
 }
 
 void ocsd_ahead_recall(struct ocsd *d, struct ocsd_job *job)
 {
 	struct ocs_port second;
 
-	if (!ocsd_ahead_has(job) || !job->nnodes || !ocs_fabric_node(d->fabric, job->nodes[0]) ||
+	if (!ocsd_ahead_has(job) || !job->nodes.count ||
+	    !ocs_fabric_node(d->fabric, job->nodes.names[0]) ||
 	    ocs_section_set_port(job->section, 1, server_of(d, job, 0), 0, &second))
 		return;
-	for (size_t i = 0; i < job->nports; i++)
-		if (job->ports[i].sw == second.sw && job->ports[i].port == second.port)
-			job->set = 1;
+	for (size_t i = 0; i < job->ports.count; i++)
+		if (job->ports.list[i].sw == second.sw && job->ports.list[i].port == second.port)
+			job->plan.set = 1;
 }
 
 int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 {
-	for (size_t i = 0; i < job->nnodes; i++)
+	for (size_t i = 0; i < job->nodes.count; i++)
 		for (int k = 0; k < job->section->degree; k++) {
 			struct ocs_port port;
 
@@ -86,9 +87,10 @@ int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 				return ocs_error_set(err, OCS_ERROR,
 						     "interface %d of %s has no "
 						     "1x2 switch",
-						     k, job->nodes[i]);
-			if (ocsd_job_circuit(d, job, port.sw, port.port, port.port + 1 + job->set,
-					     false, OCSD_PLANNED, err))
+						     k, job->nodes.names[i]);
+			if (ocsd_job_circuit(d, job, port.sw, port.port,
+					     port.port + 1 + job->plan.set, false, OCSD_PLANNED,
+					     err))
 				return -1;
 		}
 	return 0;
@@ -96,16 +98,16 @@ int ocsd_ahead_circuits(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 
 void ocsd_ahead_leave_line(struct ocsd *d, struct ocsd_job *job)
 {
-	for (size_t i = 0; i < job->nports; i++)
-		if (port_of(d, job->ports[i])->next == job)
-			port_of(d, job->ports[i])->next = NULL;
-	job->nwaiting = 0;
+	for (size_t i = 0; i < job->ports.count; i++)
+		if (port_of(d, job->ports.list[i])->next == job)
+			port_of(d, job->ports.list[i])->next = NULL;
+	job->ports.nwaiting = 0;
 }
 
 void ocsd_ahead_give_way(struct ocsd *d, const struct ocsd_job *job)
 {
-	for (size_t i = 0; ocsd_ahead_has(job) && i < job->nports; i++) {
-		struct ocsd_port *port = port_of(d, job->ports[i]);
+	for (size_t i = 0; ocsd_ahead_has(job) && i < job->ports.count; i++) {
+		struct ocsd_port *port = port_of(d, job->ports.list[i]);
 		struct ocsd_job *holders[] = { port->next, port->owner };
 
 		for (int k = 0; k < 2; k++)
@@ -119,7 +121,7 @@ void ocsd_ahead_start(struct ocsd *d, struct ocsd_job *job)
 {
 	struct ocs_error err;
 
-	if (!job->plan && ocsd_direct_plan(d, job, &err)) {
+	if (!job->plan.text && ocsd_direct_plan(d, job, &err)) {
 		ocsd_job_fail(d, job, NULL, err.text);
 		return;
 	}
@@ -133,11 +135,11 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_job(const struct ocsd_job *prepared, const struct ocsd_job *job)
 {
-	if (prepared->section != job->section || prepared->nnodes != job->nnodes ||
-	    !same_text(prepared->demand, job->demand))
+	if (prepared->section != job->section || prepared->nodes.count != job->nodes.count ||
+	    !same_text(prepared->request.demand, job->request.demand))
 		return false;
-	for (size_t i = 0; i < job->nnodes; i++)
-		if (strcmp(prepared->nodes[i], job->nodes[i]) != 0)
+	for (size_t i = 0; i < job->nodes.count; i++)
+		if (strcmp(prepared->nodes.names[i], job->nodes.names[i]) != 0)
 			return false;
 	return true;
 }
@@ -156,20 +158,21 @@ struct ocsd_job *ocsd_ahead_adopt(struct ocsd *d, struct ocsd_job *job)
 
 	if (!prepared || !ocsd_job_living(prepared))
 		return NULL;
-	if (prepared->error || !same_job(prepared, job)) {
+	if (prepared->failure.error || !same_job(prepared, job)) {
 		ocsd_job_gone(d, prepared,
-			      prepared->error ? "a circuit of it failed" :
-						"the job got other nodes or another demand");
+			      prepared->failure.error ?
+				      "a circuit of it failed" :
+				      "the job got other nodes or another demand");
 		return NULL;
 	}
 	ocsd_store_job_remove(d, prepared);
 	prepared->epoch = job->epoch;
 	prepared->uid = job->uid;
 	prepared->adopt_running = job->adopt_running;
-	swap_text(&prepared->user, &job->user);
-	swap_text(&prepared->partition, &job->partition);
-	swap_text(&prepared->shape, &job->shape);
-	swap_text(&prepared->conn, &job->conn);
+	swap_text(&prepared->request.user, &job->request.user);
+	swap_text(&prepared->request.partition, &job->request.partition);
+	swap_text(&prepared->request.shape, &job->request.shape);
+	swap_text(&prepared->request.conn, &job->request.conn);
 	ocsd_store_job_add(d, prepared);
 	if (job->epoch > d->slurmctld.max_epoch)
 		d->slurmctld.max_epoch = job->epoch;

@@ -49,7 +49,7 @@ void ocsd_heard_load_job(struct ocsd_job *job)
 bool ocsd_heard_asked(struct ocsd_job *job, int index)
 {
 	if (!job->prolog.asked)
-		job->prolog.asked = ocs_calloc(job->nnodes + 1, sizeof(*job->prolog.asked));
+		job->prolog.asked = ocs_calloc(job->nodes.count + 1, sizeof(*job->prolog.asked));
 	if (job->prolog.asked[index])
 		return false;
 	job->prolog.asked[index] = true;
@@ -62,7 +62,7 @@ void ocsd_heard_load_asked(struct ocsd_job *job, const char *name)
 	int index = ocsd_job_node(job, name);
 
 	if (index >= 0 && ocsd_heard_asked(job, index))
-		job->committed_ns = ocs_now_ns();
+		job->prolog.committed_ns = ocs_now_ns();
 }
 
 bool ocsd_heard_node(struct ocsd *d, const char *name)
@@ -90,11 +90,11 @@ void ocsd_heard_save(struct ocsd *d)
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
 		/* After kill -9 and a stop, who asked before is as unknown as before. */
 		if (job->prolog.met || !ocsd_job_living(job) || ocsd_job_prepared(job) ||
-		    !job->committed_ns)
+		    !job->prolog.committed_ns)
 			continue;
-		for (size_t i = 0; i < job->nnodes && job->prolog.asked; i++)
+		for (size_t i = 0; i < job->nodes.count && job->prolog.asked; i++)
 			if (job->prolog.asked[i])
-				ocsd_store_asked(d, job, job->nodes[i]);
+				ocsd_store_asked(d, job, job->nodes.names[i]);
 	}
 }
 
@@ -103,7 +103,7 @@ void ocsd_heard_check(struct ocsd *d, struct ocsd_job *job)
 	struct json_object *event;
 
 	if (job->prolog.met || !ocsd_job_settled(job) || ocsd_job_prepared(job) ||
-	    job->prolog.nasked < job->nnodes)
+	    job->prolog.nasked < job->nodes.count)
 		return;
 	job->prolog.met = true;
 	ocsd_store_met(d, job);
@@ -141,9 +141,9 @@ size_t ocsd_heard_missing(const struct ocsd_job *job, char **names)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < job->nnodes; i++)
+	for (size_t i = 0; i < job->nodes.count; i++)
 		if (!job->prolog.met && !(job->prolog.asked && job->prolog.asked[i]))
-			names[count++] = job->nodes[i];
+			names[count++] = job->nodes.names[i];
 	return count;
 }
 
@@ -153,7 +153,7 @@ void ocsd_heard_show(const struct ocsd_job *job, struct json_object *row)
 
 	if (job->prolog.met || !ocsd_job_living(job) || ocsd_job_prepared(job))
 		return;
-	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
+	names = ocs_calloc(job->nodes.count + 1, sizeof(*names));
 	json_object_object_add(row, OCS_FIELD_UNHEARD,
 			       ocsd_heard_list(names, ocsd_heard_missing(job, names)));
 	free(names);

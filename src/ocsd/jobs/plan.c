@@ -18,11 +18,12 @@
 int ocsd_direct_port(struct ocsd *d, const struct ocsd_job *job, int server, int interface,
 		     struct ocs_port *port, struct ocs_error *err)
 {
-	const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[server]);
+	const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes.names[server]);
 
-	if (!node || ocs_section_set_port(job->section, job->set, node->server, interface, port))
+	if (!node ||
+	    ocs_section_set_port(job->section, job->plan.set, node->server, interface, port))
 		return ocs_error_set(err, OCS_ERROR, "interface %d of node %s is on no switch",
-				     interface, job->nodes[server]);
+				     interface, job->nodes.names[server]);
 	return 0;
 }
 
@@ -32,7 +33,7 @@ static int one_switch(struct ocsd *d, const struct ocsd_job *job, bool *yes, str
 	int sw = -1;
 
 	*yes = true;
-	for (size_t s = 0; s < job->nnodes; s++)
+	for (size_t s = 0; s < job->nodes.count; s++)
 		for (int i = 0; i < job->section->degree; i++) {
 			struct ocs_port port;
 
@@ -55,8 +56,8 @@ int ocsd_direct_ports(struct ocsd *d, const struct ocsd_job *job,
 	if (a->sw != b->sw)
 		return ocs_error_set(err, OCS_ERROR,
 				     "no switch joins interface %d of %s and interface %d of %s",
-				     circuit->a_port, job->nodes[circuit->a], circuit->b_port,
-				     job->nodes[circuit->b]);
+				     circuit->a_port, job->nodes.names[circuit->a], circuit->b_port,
+				     job->nodes.names[circuit->b]);
 	return 0;
 }
 
@@ -89,9 +90,10 @@ static void port_judge(struct ocsd *d, struct ocs_port where, size_t s, int i, u
 void ocsd_direct_unusable(struct ocsd *d, const struct ocsd_job *job, uint64_t *failed,
 			  uint64_t *drained)
 {
-	for (size_t s = 0; s < job->nnodes; s++)
+	for (size_t s = 0; s < job->nodes.count; s++)
 		for (int i = 0; i < job->section->degree && i < 64; i++) {
-			const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[s]);
+			const struct ocs_node *node =
+				ocs_fabric_node(d->fabric, job->nodes.names[s]);
 			struct ocs_port where;
 
 			if (!ocsd_direct_port(d, job, (int)s, i, &where, NULL))
@@ -105,12 +107,12 @@ static struct ocs_plan *plan_make(struct ocsd *d, const struct ocsd_job *job, bo
 				  const uint64_t *failed, struct ocs_error *err)
 {
 	struct ocs_plan_request request = {
-		.servers = (int)job->nnodes,
+		.servers = (int)job->nodes.count,
 		.degree = job->section->degree,
 		.directed = job->section->directed,
 		.best = best,
-		.demand = job->demand,
-		.nodes = job->nodes,
+		.demand = job->request.demand,
+		.nodes = job->nodes.names,
 		.failed = failed,
 	};
 
@@ -128,20 +130,20 @@ struct ocs_plan *ocsd_direct_make(struct ocsd *d, const struct ocsd_job *job,
 
 struct json_object *ocsd_direct_plan_json(struct ocsd_job *job)
 {
-	if (job->plan && !job->plan_object)
-		job->plan_object = json_tokener_parse(job->plan);
-	return json_object_get(job->plan_object);
+	if (job->plan.text && !job->plan.object)
+		job->plan.object = json_tokener_parse(job->plan.text);
+	return json_object_get(job->plan.object);
 }
 
 void ocsd_direct_keep(struct ocsd_job *job, const struct ocs_plan *plan)
 {
 	struct json_object *json = ocs_plan_to_json(plan);
 
-	free(job->plan);
-	json_object_put(job->plan_object);
-	job->plan = ocs_strdup(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN));
-	job->plan_object = json;
-	job->revision = plan->revision;
+	free(job->plan.text);
+	json_object_put(job->plan.object);
+	job->plan.text = ocs_strdup(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PLAIN));
+	job->plan.object = json;
+	job->plan.revision = plan->revision;
 }
 
 /* The first port that is left out, for people. */
@@ -153,9 +155,9 @@ static void name_unusable(struct ocsd *d, const struct ocsd_job *job, const uint
 	char *name;
 	size_t s = 0;
 
-	while (s < job->nnodes && !failed[s])
+	while (s < job->nodes.count && !failed[s])
 		s++;
-	if (s == job->nnodes ||
+	if (s == job->nodes.count ||
 	    ocsd_direct_port(d, job, (int)s, __builtin_ctzll(failed[s]), &port, NULL))
 		return;
 	name = ocs_asprintf("%s:%d", d->fabric->switches[port.sw].name, port.port);
@@ -170,11 +172,11 @@ static void name_unusable(struct ocsd *d, const struct ocsd_job *job, const uint
  * has its circuits, whatever ocsd takes them for. */
 static uint64_t *unusable_find(struct ocsd *d, const struct ocsd_job *job)
 {
-	uint64_t *failed = ocs_calloc(job->nnodes, sizeof(*failed));
+	uint64_t *failed = ocs_calloc(job->nodes.count, sizeof(*failed));
 
 	if (!job->adopt_running)
 		ocsd_direct_unusable(d, job, failed, failed);
-	for (size_t s = 0; s < job->nnodes; s++)
+	for (size_t s = 0; s < job->nodes.count; s++)
 		if (failed[s])
 			return failed;
 	free(failed);
@@ -219,20 +221,20 @@ int ocsd_direct_plan(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err
 		return 0;
 	plan = plan_now(d, job, err);
 	if (!plan)
-		return ocs_error_prefix(err, "planning %zu servers", job->nnodes);
+		return ocs_error_prefix(err, "planning %zu servers", job->nodes.count);
 	if (ocs_plan_verify(plan, err) || add_circuits(d, job, plan, err) ||
 	    (ocsd_ahead_has(job) && ocsd_ahead_circuits(d, job, err))) {
-		for (size_t i = 0; i < job->ncircuits; i++)
-			free(job->circuits[i]);
-		job->ncircuits = 0;
-		free(job->circuits);
-		job->circuits = NULL;
+		for (size_t i = 0; i < job->circuits.count; i++)
+			free(job->circuits.list[i]);
+		job->circuits.count = 0;
+		free(job->circuits.list);
+		job->circuits.list = NULL;
 		ocs_plan_destroy(plan);
-		return ocs_error_prefix(err, "planning %zu servers", job->nnodes);
+		return ocs_error_prefix(err, "planning %zu servers", job->nodes.count);
 	}
 	ocsd_direct_keep(job, plan);
 	ocs_plan_destroy(plan);
-	for (size_t i = 0; i < job->ncircuits; i++)
-		ocsd_store_circuit_add(d, job->circuits[i]);
+	for (size_t i = 0; i < job->circuits.count; i++)
+		ocsd_store_circuit_add(d, job->circuits.list[i]);
 	return 0;
 }

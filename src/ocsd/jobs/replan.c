@@ -47,11 +47,11 @@ void ocsd_repair_want(struct ocsd *d, struct ocsd_job *job, const char *why, boo
 
 static struct ocs_plan *plan_of(const struct ocsd_job *job, struct ocs_error *err)
 {
-	struct json_object *json = json_tokener_parse(job->plan);
+	struct json_object *json = json_tokener_parse(job->plan.text);
 	struct ocs_plan *plan = ocs_plan_from_json(json, err);
 
 	json_object_put(json);
-	if (plan && job->demand && ocs_plan_demand_set(plan, job->demand, err)) {
+	if (plan && job->request.demand && ocs_plan_demand_set(plan, job->request.demand, err)) {
 		ocs_plan_destroy(plan);
 		return NULL;
 	}
@@ -63,8 +63,8 @@ static struct ocs_plan *plan_of(const struct ocsd_job *job, struct ocs_error *er
 static uint64_t *faults_find(struct ocsd *d, const struct ocsd_job *job,
 			     const struct ocs_plan *plan)
 {
-	uint64_t *failed = ocs_calloc(job->nnodes, sizeof(*failed));
-	uint64_t *drained = ocs_calloc(job->nnodes, sizeof(*drained));
+	uint64_t *failed = ocs_calloc(job->nodes.count, sizeof(*failed));
+	uint64_t *drained = ocs_calloc(job->nodes.count, sizeof(*drained));
 
 	ocsd_direct_unusable(d, job, failed, drained);
 	for (int i = 0; i < plan->ncircuits; i++) {
@@ -73,7 +73,7 @@ static uint64_t *faults_find(struct ocsd *d, const struct ocsd_job *job,
 		drained[circuit->a] &= ~(UINT64_C(1) << circuit->a_port);
 		drained[circuit->b] &= ~(UINT64_C(1) << circuit->b_port);
 	}
-	for (size_t s = 0; s < job->nnodes; s++)
+	for (size_t s = 0; s < job->nodes.count; s++)
 		failed[s] |= drained[s];
 	free(drained);
 	return failed;
@@ -96,11 +96,11 @@ static struct ocs_plan *plan_without(struct ocsd *d, const struct ocsd_job *job,
 				     const struct ocs_plan *plan, const uint64_t *failed,
 				     struct ocs_error *err)
 {
-	struct ocs_plan_fault *faults = ocs_calloc(job->nnodes * 64, sizeof(*faults));
+	struct ocs_plan_fault *faults = ocs_calloc(job->nodes.count * 64, sizeof(*faults));
 	struct ocs_plan *made;
 	int count = 0;
 
-	for (size_t s = 0; s < job->nnodes; s++)
+	for (size_t s = 0; s < job->nodes.count; s++)
 		for (uint64_t left = failed[s]; left; left &= left - 1)
 			faults[count++] = (struct ocs_plan_fault){ (int)s, __builtin_ctzll(left) };
 	made = ocs_plan_repair(plan, faults, count, err);
@@ -133,7 +133,7 @@ static int plan_circuits(struct ocsd *d, struct ocsd_transition *t, const struct
 		if (!circuit)
 			return -1;
 		for (size_t k = 0; k < t->nbefore; k++)
-			kept[k] |= job->circuits[k] == circuit;
+			kept[k] |= job->circuits.list[k] == circuit;
 	}
 	return 0;
 }
@@ -155,7 +155,7 @@ static int plan_begin(struct ocsd *d, struct ocsd_job *job, const struct ocs_pla
 		return -1;
 	}
 	for (size_t i = 0; i < t->nbefore; i++) {
-		struct ocsd_circuit *circuit = job->circuits[i];
+		struct ocsd_circuit *circuit = job->circuits.list[i];
 
 		if (!kept[i] && circuit_intended(circuit) && !ocsd_circuit_moves(d, circuit))
 			ocsd_transition_cut(t, circuit);
@@ -179,8 +179,8 @@ static void repair_impossible(struct ocsd *d, struct ocsd_job *job, const char *
 		free(text);
 		return;
 	}
-	free(job->error);
-	job->error = text;
+	free(job->failure.error);
+	job->failure.error = text;
 	ocs_log(OCS_LOG_ERROR, "job %u: %s", job->job, text);
 	ocsd_job_move(d, job, OCSD_JOB_DEGRADE);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "degraded", .reply = text });
@@ -230,9 +230,9 @@ static void repair_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 		return;
 	event = ocs_event_job(OCS_EVENT_PLAN, job->job, job->epoch);
 	ocs_log(OCS_LOG_INFO, "job %u: repaired, %d circuits changed, revision %d of its plan",
-		job->job, job->repair.changed, job->revision);
+		job->job, job->repair.changed, job->plan.revision);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "repaired" });
-	ocs_field_add_number(event, OCS_FIELD_REVISION, job->revision);
+	ocs_field_add_number(event, OCS_FIELD_REVISION, job->plan.revision);
 	ocsd_event_post(d, event);
 	d->replies.due = true;
 	ocsd_heard_check(d, job);
@@ -250,13 +250,13 @@ static void repair_start(struct ocsd *d, struct ocsd_job *job)
 	} else if (!nothing) {
 		ocs_log(OCS_LOG_WARNING, "job %u: %s; %d circuits change", job->job, why,
 			job->repair.changed);
-		free(job->error);
-		job->error = NULL;
+		free(job->failure.error);
+		job->failure.error = NULL;
 		ocsd_job_move(d, job, OCSD_JOB_REPAIR);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job,
 						    .what = "repair",
 						    .before = why,
-						    .after = job->plan });
+						    .after = job->plan.text });
 	}
 	job->repair.lost = false;
 	free(why);
@@ -273,9 +273,9 @@ void ocsd_repair_resume(struct ocsd *d, struct ocsd_job *job)
 {
 	bool under_way = false;
 
-	for (size_t i = 0; i < job->ncircuits; i++)
-		under_way |= job->circuits[i]->state == OCSD_PLANNED ||
-			     job->circuits[i]->state == OCSD_DELETING;
+	for (size_t i = 0; i < job->circuits.count; i++)
+		under_way |= job->circuits.list[i]->state == OCSD_PLANNED ||
+			     job->circuits.list[i]->state == OCSD_DELETING;
 	if (!under_way || !ocsd_job_settled(job))
 		return;
 	ocsd_job_move(d, job, OCSD_JOB_REPAIR);

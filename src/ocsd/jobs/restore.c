@@ -84,31 +84,31 @@ static int load_job(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 	job->job = (uint32_t)sqlite3_column_int64(row, 0);
 	job->epoch = (uint64_t)sqlite3_column_int64(row, 1);
 	job->uid = (uid_t)sqlite3_column_int64(row, 2);
-	job->user = column_copy(row, 3);
-	job->section_name = column_copy(row, 4);
-	job->section = ocs_fabric_section_named(d->fabric, job->section_name);
-	job->partition = column_copy(row, 5);
-	count = ocs_hostlist_expand(column_text(row, 6), 1 << 20, &job->nodes, err);
+	job->request.user = column_copy(row, 3);
+	job->request.section = column_copy(row, 4);
+	job->section = ocs_fabric_section_named(d->fabric, job->request.section);
+	job->request.partition = column_copy(row, 5);
+	count = ocs_hostlist_expand(column_text(row, 6), 1 << 20, &job->nodes.names, err);
 	if (count < 0) {
 		ocsd_job_free(job);
 		return -1;
 	}
-	job->nnodes = (size_t)count;
-	job->released = ocs_calloc(job->nnodes + 1, sizeof(*job->released));
-	job->shape = column_copy(row, 7);
-	job->conn = column_copy(row, 8);
-	job->placement = column_copy(row, 9);
-	job->demand = column_copy(row, 10);
-	job->plan = column_copy(row, 11);
-	job->revision = plan_revision(job->plan);
+	job->nodes.count = (size_t)count;
+	job->nodes.released = ocs_calloc(job->nodes.count + 1, sizeof(*job->nodes.released));
+	job->request.shape = column_copy(row, 7);
+	job->request.conn = column_copy(row, 8);
+	job->request.placement = column_copy(row, 9);
+	job->request.demand = column_copy(row, 10);
+	job->plan.text = column_copy(row, 11);
+	job->plan.revision = plan_revision(job->plan.text);
 	job->farewell.gone = sqlite3_column_int(row, 14);
 	job->adopt_running = sqlite3_column_int(row, 16);
 	job->farewell.released = sqlite3_column_int(row, 17);
-	job->failed_switch = column_copy(row, 18);
-	job->error = column_copy(row, 19);
-	job->state =
-		ocsd_job_state_restore(sqlite3_column_int(row, 12), sqlite3_column_int(row, 13),
-				       job->farewell.gone, sqlite3_column_int(row, 15), job->error);
+	job->failure.sw = column_copy(row, 18);
+	job->failure.error = column_copy(row, 19);
+	job->state = ocsd_job_state_restore(sqlite3_column_int(row, 12),
+					    sqlite3_column_int(row, 13), job->farewell.gone,
+					    sqlite3_column_int(row, 15), job->failure.error);
 	job->next = d->jobs;
 	d->jobs = job;
 	return 0;
@@ -120,9 +120,9 @@ static int load_release(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err
 	int node = job ? ocsd_job_node(job, column_text(row, 2)) : -1;
 
 	(void)err;
-	if (node >= 0 && !job->released[node]) {
-		job->released[node] = true;
-		job->nreleased++;
+	if (node >= 0 && !job->nodes.released[node]) {
+		job->nodes.released[node] = true;
+		job->nodes.nreleased++;
 	}
 	return 0;
 }
@@ -256,9 +256,10 @@ static void load_cubes(struct ocsd *d, struct ocsd_job *job)
 	struct ocs_placement *placement;
 	struct ocs_error err;
 
-	if (!job->placement || !job->section || job->section->kind != OCS_TORUS)
+	if (!job->request.placement || !job->section || job->section->kind != OCS_TORUS)
 		return;
-	placement = ocs_placement_decode(ocsd_placer(d, job->section), job->placement, &err);
+	placement =
+		ocs_placement_decode(ocsd_placer(d, job->section), job->request.placement, &err);
 	if (!placement) {
 		ocs_log(OCS_LOG_WARNING,
 			"the placement of job %u does not fit ocs.yaml any more: %s", job->job,
@@ -274,8 +275,8 @@ static void load_cubes(struct ocsd *d, struct ocsd_job *job)
 /* Circuits that may exist are ours: a read-back must not call them foreign. */
 static void adopt_circuits(struct ocsd *d, struct ocsd_job *job)
 {
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		struct ocsd_circuit *circuit = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		struct ocsd_circuit *circuit = job->circuits.list[i];
 
 		if (circuit->state == OCSD_PLANNED || circuit->state == OCSD_GONE)
 			continue;
@@ -300,13 +301,13 @@ static void resume_repair(struct ocsd *d, struct ocsd_job *job)
 {
 	/* A running job has circuits to come or to go: ocsd ended within a repair. */
 	ocsd_repair_resume(d, job);
-	if (!ocsd_job_running(job) || !job->plan)
+	if (!ocsd_job_running(job) || !job->plan.text)
 		return;
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->state == OCSD_CIRCUIT_FAILED)
+	for (size_t i = 0; i < job->circuits.count; i++)
+		if (job->circuits.list[i]->state == OCSD_CIRCUIT_FAILED)
 			ocsd_repair_want(d, job, "a circuit is lost", true);
-	for (size_t i = 0; i < job->nports; i++)
-		if (d->switches[job->ports[i].sw].ports[job->ports[i].port].failed)
+	for (size_t i = 0; i < job->ports.count; i++)
+		if (d->switches[job->ports.list[i].sw].ports[job->ports.list[i].port].failed)
 			ocsd_repair_want(d, job, "a port has failed", false);
 }
 
@@ -315,10 +316,10 @@ static void drop_ports(struct ocsd_job *job)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < job->nports; i++)
-		if (ocsd_job_uses(job, job->ports[i]))
-			job->ports[kept++] = job->ports[i];
-	job->nports = kept;
+	for (size_t i = 0; i < job->ports.count; i++)
+		if (ocsd_job_uses(job, job->ports.list[i]))
+			job->ports.list[kept++] = job->ports.list[i];
+	job->ports.count = kept;
 }
 
 int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)

@@ -20,7 +20,7 @@ struct ocsd_transition *ocsd_transition_create(struct ocsd_job *job,
 
 	t->job = job;
 	t->kind = kind;
-	t->nbefore = job->ncircuits;
+	t->nbefore = job->circuits.count;
 	return t;
 }
 
@@ -57,8 +57,8 @@ struct ocsd_circuit *ocsd_transition_make(struct ocsd *d, struct ocsd_transition
 	struct ocsd_job *job = t->job;
 	struct ocsd_circuit *circuit;
 
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		circuit = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		circuit = job->circuits.list[i];
 		if (!circuit_joins(circuit, a, b))
 			continue;
 		if (circuit->state != OCSD_CONNECTED && circuit->state != OCSD_CONNECTING)
@@ -67,7 +67,7 @@ struct ocsd_circuit *ocsd_transition_make(struct ocsd *d, struct ocsd_transition
 	}
 	if (ocsd_job_circuit(d, job, a.sw, a.port, b.port, directed, OCSD_GONE, err))
 		return NULL;
-	circuit = job->circuits[job->ncircuits - 1];
+	circuit = job->circuits.list[job->circuits.count - 1];
 	member_add(t, circuit, false, true);
 	return circuit;
 }
@@ -84,9 +84,9 @@ void ocsd_transition_drop(struct ocsd_transition *t)
 {
 	struct ocsd_job *job = t->job;
 
-	while (job->ncircuits > t->nbefore) {
-		job->ngone--;
-		free(job->circuits[--job->ncircuits]);
+	while (job->circuits.count > t->nbefore) {
+		job->circuits.ngone--;
+		free(job->circuits.list[--job->circuits.count]);
 	}
 	transition_free(t);
 }
@@ -110,8 +110,8 @@ static const struct ocsd_circuit *blocker_find(const struct ocsd_transition *t,
 {
 	const struct ocsd_job *job = t->job;
 
-	for (size_t i = 0; t->count < job->ncircuits && i < job->ncircuits; i++) {
-		const struct ocsd_circuit *other = job->circuits[i];
+	for (size_t i = 0; t->count < job->circuits.count && i < job->circuits.count; i++) {
+		const struct ocsd_circuit *other = job->circuits.list[i];
 
 		if (other->sw == circuit->sw && other->transition != t &&
 		    other->state != OCSD_GONE && fibres_meet(other, circuit))
@@ -191,8 +191,8 @@ static void transition_enter(struct ocsd_transition *t)
 		if (counter)
 			++*counter;
 	}
-	t->next = t->job->transitions;
-	t->job->transitions = t;
+	t->next = t->job->circuits.transitions;
+	t->job->circuits.transitions = t;
 	t->begun = t->planned = t->changed = true;
 }
 
@@ -215,8 +215,8 @@ void ocsd_transition_resume(struct ocsd_job *job, const struct ocsd_transition_k
 {
 	struct ocsd_transition *t = ocsd_transition_create(job, kind);
 
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		struct ocsd_circuit *circuit = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		struct ocsd_circuit *circuit = job->circuits.list[i];
 
 		if (circuit->state != OCSD_PLANNED && circuit->state != OCSD_CONNECTING &&
 		    circuit->state != OCSD_DELETING)
@@ -231,7 +231,7 @@ void ocsd_transition_resume(struct ocsd_job *job, const struct ocsd_transition_k
 
 static void transition_unlink(struct ocsd_transition *t)
 {
-	struct ocsd_transition **link = &t->job->transitions;
+	struct ocsd_transition **link = &t->job->circuits.transitions;
 
 	while (*link != t)
 		link = &(*link)->next;
@@ -246,7 +246,7 @@ static int member_check(struct ocsd *d, const struct ocsd_transition *t,
 {
 	*blame = NULL;
 	/* in line for the 1x2 switch of a job that is still there */
-	if (t->job->nwaiting && !ocsd_circuit_owned(d, circuit))
+	if (t->job->ports.nwaiting && !ocsd_circuit_owned(d, circuit))
 		return 1;
 	if (t->kind->fails_fast && ocsd_circuit_switch_check(d, circuit, err)) {
 		*blame = &d->switches[circuit->sw];
@@ -283,7 +283,7 @@ static void sent_store(struct ocsd *d, struct ocsd_transition *t, bool all)
 /* Sends what T has planned.  -1: it cannot be, and T is gone. */
 static int planned_send(struct ocsd *d, struct ocsd_transition *t)
 {
-	bool alone = t->job->transitions == t && !t->next, waiting = false;
+	bool alone = t->job->circuits.transitions == t && !t->next, waiting = false;
 	const struct ocsd_transition_kind *kind = t->kind;
 	const struct ocsd_switch *blame;
 	struct ocsd_job *job = t->job;
@@ -331,7 +331,7 @@ static void transition_step(struct ocsd *d, struct ocsd_transition *t)
 /* A transition of JOB with a step that may be due, or NULL. */
 static struct ocsd_transition *changed_find(const struct ocsd_job *job)
 {
-	struct ocsd_transition *t = job->transitions;
+	struct ocsd_transition *t = job->circuits.transitions;
 
 	while (t && !t->changed)
 		t = t->next;
@@ -356,7 +356,7 @@ bool ocsd_transitions_run(struct ocsd *d)
 
 void ocsd_transitions_wake(struct ocsd_job *job)
 {
-	for (struct ocsd_transition *t = job->transitions; t; t = t->next)
+	for (struct ocsd_transition *t = job->circuits.transitions; t; t = t->next)
 		t->changed = true;
 }
 
@@ -364,8 +364,8 @@ void ocsd_transitions_wake(struct ocsd_job *job)
 
 void ocsd_transitions_end(struct ocsd_job *job)
 {
-	while (job->transitions) {
-		struct ocsd_transition *t = job->transitions;
+	while (job->circuits.transitions) {
+		struct ocsd_transition *t = job->circuits.transitions;
 
 		transition_unlink(t);
 		transition_free(t);
@@ -375,8 +375,8 @@ void ocsd_transitions_end(struct ocsd_job *job)
 void ocsd_transition_abandon(struct ocsd *d, struct ocsd_job *job)
 {
 	ocsd_transitions_end(job);
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		struct ocsd_circuit *circuit = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		struct ocsd_circuit *circuit = job->circuits.list[i];
 
 		if (circuit->state == OCSD_GONE || circuit->state == OCSD_DELETING)
 			continue;

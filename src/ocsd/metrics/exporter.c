@@ -65,13 +65,13 @@ static void add_switches(struct ocs_text *text, const struct ocsd *d)
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		ocs_text_add(text, "ocsd_switch_up{switch=\"");
 		add_label(text, d->switches[i].description->name);
-		ocs_text_add(text, "\"} %d\n", d->switches[i].state == OCSD_UP);
+		ocs_text_add(text, "\"} %d\n", d->switches[i].status.state == OCSD_UP);
 	}
 	metric_head(text, "switch_patches", "gauge", "Patches of the last full read-back.");
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		ocs_text_add(text, "ocsd_switch_patches{switch=\"");
 		add_label(text, d->switches[i].description->name);
-		ocs_text_add(text, "\"} %zu\n", d->switches[i].ncircuits);
+		ocs_text_add(text, "\"} %zu\n", d->switches[i].npatches);
 	}
 	metric_head(text, "switch_read_timestamp_seconds", "gauge",
 		    "When its table was read last.");
@@ -93,8 +93,8 @@ static void add_jobs(struct ocs_text *text, const struct ocsd *d)
 		if (job->state == OCSD_JOB_CLOSED)
 			continue;
 		of_job[job->state]++;
-		for (size_t i = 0; i < job->ncircuits; i++)
-			of_circuit[job->circuits[i]->state]++;
+		for (size_t i = 0; i < job->circuits.count; i++)
+			of_circuit[job->circuits.list[i]->state]++;
 	}
 	metric_head(text, "jobs", "gauge", "Allocations that ocsd knows, by state.");
 	for (size_t i = 0; i < COUNT(gauges); i++) {
@@ -198,11 +198,11 @@ static char *metrics_text(struct ocsd *d)
 	metric_number(&text, "database_usable", "gauge",
 		      "0 while ocsd stands by because its database "
 		      "cannot be used.",
-		      !d->standby);
+		      !d->life.standby);
 	metric_number(&text, "database_losses_total", "counter",
-		      "Times the database could not be used.", d->store_losses);
+		      "Times the database could not be used.", d->life.store_losses);
 	/* Nothing is known of the rest. */
-	if (d->standby)
+	if (d->life.standby)
 		return ocs_text_take(&text);
 	add_switches(&text, d);
 	add_jobs(&text, d);

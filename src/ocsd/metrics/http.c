@@ -138,8 +138,8 @@ static void on_connection(struct evconnlistener *listener, evutil_socket_t fd,
 	if (http->count == VISITORS_MAX)
 		make_room(http);
 	connection->http = http;
-	connection->stream = bufferevent_socket_new(http->d->base, fd, BEV_OPT_CLOSE_ON_FREE);
-	connection->end = evtimer_new(http->d->base, on_end, connection);
+	connection->stream = bufferevent_socket_new(http->d->loop.base, fd, BEV_OPT_CLOSE_ON_FREE);
+	connection->end = evtimer_new(http->d->loop.base, on_end, connection);
 	if (!connection->stream || !connection->end) {
 		ocs_log(OCS_LOG_ERROR, "no memory for a connection");
 		abort();
@@ -162,7 +162,7 @@ struct ocsd_http *ocsd_http_open(struct ocsd *d, const char *address, const char
 	http->path = path;
 	http->type = type;
 	http->text = text;
-	http->listener = ocsd_listener_open(d->base, address, on_connection, http, err);
+	http->listener = ocsd_listener_open(d->loop.base, address, on_connection, http, err);
 	if (http->listener)
 		return http;
 	free(http);

@@ -6,6 +6,7 @@
 
 #include "src/ocsd/jobs/forwarding.h"
 #include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/jobs/plan.h"
@@ -67,7 +68,7 @@ static bool apply_due(struct ocsd *d, const struct ocsd_pending_reply *reply, in
 	if (!ocsd_job_living(job) || wait->elsewhere)
 		return true;
 	return ocsd_job_settled(job) && (!wait->meets || ocsd_forward_met(job)) &&
-	       (!wait->after || wait->after < job->revision);
+	       (!wait->after || wait->after < job->plan.revision);
 }
 
 /* ---- what ---- */
@@ -82,7 +83,7 @@ static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job
 		struct json_object *row;
 		struct ocs_port port;
 
-		if (ocs_section_set_port(job->section, job->set, node->server, i, &port))
+		if (ocs_section_set_port(job->section, job->plan.set, node->server, i, &port))
 			break;
 		row = json_object_new_object();
 		ocs_field_add_number(row, OCS_FIELD_INTERFACE, i);
@@ -99,7 +100,7 @@ static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, co
 	struct json_object *reply = json_object_new_object();
 
 	ocs_field_add_number(reply, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
-	if (job->plan)
+	if (job->plan.text)
 		json_object_object_add(reply, OCS_FIELD_PLAN, ocsd_direct_plan_json(job));
 	if (ocsd_forward_wanted(job))
 		ocs_field_add_bool(reply, OCS_FIELD_FORWARDING, true);
@@ -113,8 +114,8 @@ static struct json_object *gone_extra(const struct ocsd_job *job)
 	struct json_object *extra = json_object_new_object();
 
 	ocs_field_add_bool(extra, OCS_FIELD_GONE, true);
-	if (job && job->failed_switch)
-		ocs_field_add_text(extra, OCS_FIELD_SWITCH, job->failed_switch);
+	if (job && job->failure.sw)
+		ocs_field_add_text(extra, OCS_FIELD_SWITCH, job->failure.sw);
 	return extra;
 }
 
@@ -144,8 +145,9 @@ static void apply_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 			    "node %s is not in the allocation of job %u", wait->node, job->job);
 	} else if (!ocsd_job_living(job)) {
 		ocsd_refuse(reply->client, reply->id, OCS_ERROR, gone_extra(job),
-			    "job %u has left this allocation%s%s", job->job, job->error ? ": " : "",
-			    job->error ? job->error : "");
+			    "job %u has left this allocation%s%s", job->job,
+			    job->failure.error ? ": " : "",
+			    job->failure.error ? job->failure.error : "");
 	} else {
 		result = apply_result(d, job, wait->node);
 		if (wait->meets)
@@ -160,7 +162,7 @@ static void apply_drop(struct ocsd *d, struct ocsd_pending_reply *reply)
 
 	(void)d;
 	if (wait->allocation && !wait->elsewhere)
-		wait->allocation->napplies--;
+		wait->allocation->prolog.napplies--;
 	free(wait->node);
 }
 
@@ -176,7 +178,7 @@ static void apply_wait(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	wait->node = ocs_strdup(node);
 	ocsd_reply_later(d, &wait->reply, &apply_kind, client, id);
 	if (wait->allocation)
-		wait->allocation->napplies++;
+		wait->allocation->prolog.napplies++;
 	else
 		wait->reply.deadline_ns = ocs_now_ns() + COMMIT_WAIT_NS;
 }
@@ -198,7 +200,7 @@ void ocsd_apply_bind(struct ocsd *d, struct ocsd_job *job)
 			d->replies.due = true;
 			continue;
 		}
-		job->napplies++;
+		job->prolog.napplies++;
 		if (wait->epoch)
 			ocsd_node_asked(d, job, index);
 	}
@@ -212,21 +214,45 @@ static struct ocsd_job *living_find(struct ocsd *d, uint32_t number)
 	return job && ocsd_job_living(job) && !ocsd_job_prepared(job) ? job : NULL;
 }
 
+/* Whether the allocation that NODE asks for, as ASKED says, can be waited for; -1: it was refused. */
+static int apply_check(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		       const struct apply_reply *asked, const char *node)
+{
+	struct ocsd_job *job = asked->allocation;
+	uint32_t number = asked->job;
+	uint64_t epoch = asked->epoch;
+
+	if ((job && !ocsd_job_living(job)) ||
+	    (!job && epoch && (ocsd_job_over(d, number, epoch) || is_never(d, number, epoch))))
+		ocsd_refuse(client, id, OCS_ERROR, gone_extra(job),
+			    "epoch %llu of job %u has ended", (unsigned long long)epoch, number);
+	else if (job && asked->after && job->section && job->section->kind != OCS_DIRECT)
+		ocsd_refuse(client, id, OCS_USAGE, NULL,
+			    "job %u has no plan that could be repaired:"
+			    " only jobs on direct fabrics have one",
+			    number);
+	else if (job && ocsd_job_node(job, node) < 0)
+		ocsd_refuse(client, id, OCS_USAGE, NULL,
+			    "node %s is not in the allocation of job %u", node, number);
+	else if (asked->meets && !job)
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "job %u is not known yet", number);
+	else
+		return 0;
+	return -1;
+}
+
 void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request)
 {
 	const char *node = ocs_field_text(request, OCS_FIELD_NODE, NULL);
+	struct apply_reply asked = { .meets = ocs_field_has(request, OCS_FIELD_MACS) };
 	struct ocs_error err;
-	bool meets = ocs_field_has(request, OCS_FIELD_MACS);
 	struct ocsd_job *job;
-	int64_t after = 0;
-	uint32_t number;
-	uint64_t epoch;
 
-	if (ocsd_request_job(client, id, request, &number, &epoch))
+	if (ocsd_request_job(client, id, request, &asked.job, &asked.epoch))
 		return;
 	if (ocs_field_has(request, OCS_FIELD_AFTER) &&
-	    !ocs_field_within(request, OCS_FIELD_AFTER, INT32_MAX, &after)) {
+	    !ocs_field_within(request, OCS_FIELD_AFTER, INT32_MAX, &asked.after)) {
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "after is the number of a revision");
 		return;
 	}
@@ -234,47 +260,20 @@ void ocsd_op_apply(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "apply needs the name of its node");
 		return;
 	}
-	job = epoch ? ocsd_job_find(d, number, epoch) : living_find(d, number);
-	if ((job && !ocsd_job_living(job)) ||
-	    (!job && epoch && (ocsd_job_over(d, number, epoch) || is_never(d, number, epoch)))) {
-		ocsd_refuse(client, id, OCS_ERROR, gone_extra(job),
-			    "epoch %llu of job %u has ended", (unsigned long long)epoch, number);
+	job = asked.epoch ? ocsd_job_find(d, asked.job, asked.epoch) : living_find(d, asked.job);
+	asked.allocation = job;
+	if (apply_check(d, client, id, &asked, node))
 		return;
-	}
-	if (job && after && job->section && job->section->kind != OCS_DIRECT) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL,
-			    "job %u has no plan that could be repaired:"
-			    " only jobs on direct fabrics have one",
-			    number);
-		return;
-	}
-	if (job && ocsd_job_node(job, node) < 0) {
-		ocsd_refuse(client, id, OCS_USAGE, NULL,
-			    "node %s is not in the allocation of job %u", node, number);
-		return;
-	}
-	if (meets && !job) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "job %u is not known yet", number);
-		return;
-	}
-	if (meets && ocsd_forward_announce(job, node, request, &err)) {
+	if (asked.meets && ocsd_forward_announce(job, node, request, &err)) {
 		ocsd_refuse(client, id, err.code, NULL, "%s", err.text);
 		return;
 	}
-	apply_wait(d, client, id,
-		   &(struct apply_reply){ .job = number,
-					  .epoch = epoch,
-					  .allocation = job,
-					  .meets = meets,
-					  .after = after },
-		   node);
-	/* An epoch comes from the prolog; without one it is somebody who tries. */
-	if (job && epoch)
+	apply_wait(d, client, id, &asked, node);
+	/* An epoch comes from the prolog; without one it is a user who tries. */
+	if (job && asked.epoch)
 		ocsd_node_asked(d, job, ocsd_job_node(job, node));
-	if (job && ocsd_job_running(job)) {
-		d->replies.due = true;
-		ocsd_heard_check(d, job);
-	} else if (job) {
+	if (job) {
+		ocsd_realised_answer(d, job);
 		ocsd_job_progress(d, job);
 	}
 }

@@ -45,24 +45,25 @@ static int read_nodes(struct ocsd *d, struct ocsd_job *job, const char *text, st
 
 	if (!text)
 		return ocs_error_set(err, OCS_USAGE, "commit needs nodes");
-	count = ocs_hostlist_expand(text, NODES_MAX, &job->nodes, err);
+	count = ocs_hostlist_expand(text, NODES_MAX, &job->nodes.names, err);
 	if (count < 0)
 		return -1;
-	job->nnodes = (size_t)count;
-	job->released = ocs_calloc(job->nnodes + 1, sizeof(*job->released));
+	job->nodes.count = (size_t)count;
+	job->nodes.released = ocs_calloc(job->nodes.count + 1, sizeof(*job->nodes.released));
 	if (count == 0)
 		return ocs_error_set(err, OCS_USAGE, "commit needs at least one node");
 	seen = ocs_calloc((size_t)d->fabric->nnodes + 1, sizeof(*seen));
-	for (size_t i = 0; i < job->nnodes && !rc; i++) {
-		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[i]);
+	for (size_t i = 0; i < job->nodes.count && !rc; i++) {
+		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes.names[i]);
 
 		if (!node || node->section != job->section->index) {
 			rc = ocs_error_set(err, OCS_USAGE, "node %s is not in section %s",
-					   job->nodes[i], job->section->name);
+					   job->nodes.names[i], job->section->name);
 			break;
 		}
 		if (seen[node - d->fabric->nodes])
-			rc = ocs_error_set(err, OCS_USAGE, "node %s is named twice", job->nodes[i]);
+			rc = ocs_error_set(err, OCS_USAGE, "node %s is named twice",
+					   job->nodes.names[i]);
 		seen[node - d->fabric->nodes] = true;
 	}
 	free(seen);
@@ -72,13 +73,14 @@ static int read_nodes(struct ocsd *d, struct ocsd_job *job, const char *text, st
 static int same_nodes(struct ocsd *d, const struct ocsd_job *job,
 		      const struct ocs_placement *placement, struct ocs_error *err)
 {
-	if ((size_t)placement->nnodes != job->nnodes)
+	if ((size_t)placement->nnodes != job->nodes.count)
 		return ocs_error_set(err, OCS_USAGE,
 				     "the placement covers %d nodes, the allocation has %zu",
-				     placement->nnodes, job->nnodes);
+				     placement->nnodes, job->nodes.count);
 	/* Both name each node once, so inclusion is equality. */
-	for (size_t i = 0; i < job->nnodes; i++) {
-		int node = (int)(ocs_fabric_node(d->fabric, job->nodes[i]) - d->fabric->nodes);
+	for (size_t i = 0; i < job->nodes.count; i++) {
+		int node =
+			(int)(ocs_fabric_node(d->fabric, job->nodes.names[i]) - d->fabric->nodes);
 		int low = 0, high = placement->nnodes - 1;
 
 		while (low < high) {
@@ -92,7 +94,7 @@ static int same_nodes(struct ocsd *d, const struct ocsd_job *job,
 		if (placement->nodes[low] != node)
 			return ocs_error_set(err, OCS_USAGE,
 					     "node %s of the allocation is not in the placement",
-					     job->nodes[i]);
+					     job->nodes.names[i]);
 	}
 	return 0;
 }
@@ -131,19 +133,19 @@ static int read_placement(struct ocsd *d, struct ocsd_job *job, struct ocs_error
 	char buffer[OCS_SHAPE_TEXT];
 	int rc = -1;
 
-	if (!job->placement)
+	if (!job->request.placement)
 		return ocs_error_set(err, OCS_USAGE, "commit needs a placement in section %s",
 				     job->section->name);
-	placement = ocs_placement_decode(ocsd_placer(d, job->section), job->placement, err);
+	placement = ocs_placement_decode(ocsd_placer(d, job->section), job->request.placement, err);
 	if (!placement)
 		return -1;
 	if (ocs_placement_verify(d->fabric, NULL, placement, err) ||
 	    same_nodes(d, job, placement, err))
 		goto out;
-	if (!job->shape)
-		job->shape = ocs_strdup(ocs_shape_format(&placement->shape, buffer));
-	if (!job->conn)
-		job->conn = ocs_strdup(ocs_shape_conn_format(&placement->shape, buffer));
+	if (!job->request.shape)
+		job->request.shape = ocs_strdup(ocs_shape_format(&placement->shape, buffer));
+	if (!job->request.conn)
+		job->request.conn = ocs_strdup(ocs_shape_conn_format(&placement->shape, buffer));
 	job->ncubes = placement->ncubes;
 	job->cubes = ocs_calloc((size_t)placement->ncubes + 1, sizeof(int));
 	memcpy(job->cubes, placement->cubes, (size_t)placement->ncubes * sizeof(int));
@@ -160,8 +162,8 @@ static int server_ports(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 {
 	if (ocsd_ahead_has(job))
 		ocsd_ahead_choose(d, job);
-	for (size_t i = 0; i < job->nnodes && job->section->ports; i++) {
-		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes[i]);
+	for (size_t i = 0; i < job->nodes.count && job->section->ports; i++) {
+		const struct ocs_node *node = ocs_fabric_node(d->fabric, job->nodes.names[i]);
 
 		for (int interface = 0; interface < job->section->degree; interface++) {
 			struct ocs_port port;
@@ -224,14 +226,14 @@ static int node_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 
 int ocsd_commit_drained(struct ocsd *d, struct ocsd_job *job, struct ocs_error *err)
 {
-	for (size_t i = 0; i < job->nports; i++) {
-		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
+	for (size_t i = 0; i < job->ports.count; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports.list[i].sw];
 
-		if (sw->drained)
+		if (sw->status.drained)
 			return ocs_error_set(err, OCS_NOT_NOW, "switch %s is drained: %s",
-					     sw->description->name, sw->drain_reason);
+					     sw->description->name, sw->status.drain_reason);
 		/* A plan leaves drained ports out. */
-		if (job->section->kind != OCS_DIRECT && port_drained(d, job->ports[i], err))
+		if (job->section->kind != OCS_DIRECT && port_drained(d, job->ports.list[i], err))
 			return -1;
 	}
 	for (int i = 0; i < job->ncubes; i++) {
@@ -255,9 +257,9 @@ static bool port_taken(const struct ocsd_job *other, const struct ocsd_job *job)
 
 static int ports_owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_error *err)
 {
-	for (size_t i = 0; i < job->nports; i++) {
+	for (size_t i = 0; i < job->ports.count; i++) {
 		const struct ocsd_port *port =
-			&d->switches[job->ports[i].sw].ports[job->ports[i].port];
+			&d->switches[job->ports.list[i].sw].ports[job->ports.list[i].port];
 		const struct ocsd_job *other = port_taken(port->owner, job) ? port->owner :
 					       port_taken(port->next, job)  ? port->next :
 									      NULL;
@@ -265,8 +267,8 @@ static int ports_owned(struct ocsd *d, const struct ocsd_job *job, struct ocs_er
 		if (other)
 			return ocs_error_set(
 				err, OCS_NOT_NOW, "port %d of switch %s belongs to job %u",
-				job->ports[i].port, d->fabric->switches[job->ports[i].sw].name,
-				other->job);
+				job->ports.list[i].port,
+				d->fabric->switches[job->ports.list[i].sw].name, other->job);
 	}
 	return 0;
 }
@@ -294,20 +296,20 @@ struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request, u
 	job->uid = (uid_t)-1;
 	if (json_object_object_get_ex(request, OCS_FIELD_UID, &value))
 		job->uid = (uid_t)json_object_get_int64(value);
-	job->user = field_copy(request, OCS_FIELD_USER);
-	job->partition = field_copy(request, OCS_FIELD_PARTITION);
-	job->shape = field_copy(request, OCS_FIELD_SHAPE);
-	job->conn = field_copy(request, OCS_FIELD_CONN);
-	job->placement = field_copy(request, OCS_FIELD_PLACEMENT);
+	job->request.user = field_copy(request, OCS_FIELD_USER);
+	job->request.partition = field_copy(request, OCS_FIELD_PARTITION);
+	job->request.shape = field_copy(request, OCS_FIELD_SHAPE);
+	job->request.conn = field_copy(request, OCS_FIELD_CONN);
+	job->request.placement = field_copy(request, OCS_FIELD_PLACEMENT);
 	if (json_object_object_get_ex(request, OCS_FIELD_DEMAND, &value) && value)
-		job->demand =
+		job->request.demand =
 			ocs_strdup(json_object_to_json_string_ext(value, JSON_C_TO_STRING_PLAIN));
-	job->section_name = field_copy(request, OCS_FIELD_SECTION);
-	if (job->section_name)
-		job->section = ocs_fabric_section_named(d->fabric, job->section_name);
+	job->request.section = field_copy(request, OCS_FIELD_SECTION);
+	if (job->request.section)
+		job->section = ocs_fabric_section_named(d->fabric, job->request.section);
 	if (!job->section) {
 		ocs_error_set(err, OCS_USAGE, "ocs.yaml has no section %s",
-			      job->section_name ? job->section_name : "(none given)");
+			      job->request.section ? job->request.section : "(none given)");
 		goto fail;
 	}
 	if (read_nodes(d, job, ocs_field_text(request, OCS_FIELD_NODES, NULL), err))
@@ -342,11 +344,12 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),
 					    .job = job,
 					    .what = "commit",
-					    .after = job->placement });
+					    .after = job->request.placement });
 	ocs_log(OCS_LOG_INFO, "job %u of %s committed: %s on %zu nodes, %zu circuits (epoch %llu)",
-		job->job, job->user ? job->user : "?", job->shape ? job->shape : "no shape",
-		job->nnodes, job->ncircuits, (unsigned long long)job->epoch);
-	job->committed_ns = job->adopt_running ? 0 : ocs_now_ns();
+		job->job, job->request.user ? job->request.user : "?",
+		job->request.shape ? job->request.shape : "no shape", job->nodes.count,
+		job->circuits.count, (unsigned long long)job->epoch);
+	job->prolog.committed_ns = job->adopt_running ? 0 : ocs_now_ns();
 	ocsd_apply_bind(d, job);
 	ocsd_job_progress(d, job);
 	ocsd_realised_answer(d, job);

@@ -24,16 +24,17 @@ static int ports_available(struct ocsd *d, struct ocsd_job *job, struct ocs_erro
 	if (!ocsd_ahead_has(job))
 		return ocs_error_set(err, OCS_USAGE, "section %s has no look_ahead",
 				     job->section->name);
-	for (size_t i = 0; i < job->nports; i++) {
-		const struct ocsd_switch *sw = &d->switches[job->ports[i].sw];
-		const struct ocsd_port *port = &sw->ports[job->ports[i].port];
+	for (size_t i = 0; i < job->ports.count; i++) {
+		const struct ocsd_switch *sw = &d->switches[job->ports.list[i].sw];
+		const struct ocsd_port *port = &sw->ports[job->ports.list[i].port];
 		const struct ocsd_job *other = sw->description->moves ? port->next : port->owner;
 
 		if (other)
 			return ocs_error_set(err, OCS_NOT_NOW,
 					     "port %d of switch %s is held by "
 					     "job %u%s",
-					     job->ports[i].port, sw->description->name, other->job,
+					     job->ports.list[i].port, sw->description->name,
+					     other->job,
 					     ocsd_job_prepared(other) ? ", which is prepared" : "");
 	}
 	return 0;
@@ -105,15 +106,15 @@ void ocsd_op_prepare(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	ocsd_store_job_add(d, job);
 	ocsd_audit(d, &(struct ocsd_audit){
 			      .who = ocsd_client_who(client), .job = job, .what = "prepare" });
-	ocs_log(OCS_LOG_INFO, "job %u is prepared on port set %d of %zu nodes", number, job->set,
-		job->nnodes);
+	ocs_log(OCS_LOG_INFO, "job %u is prepared on port set %d of %zu nodes", number,
+		job->plan.set, job->nodes.count);
 	ocsd_job_progress(d, job);
 	if (job->farewell.gone) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", job->error);
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", job->failure.error);
 		return;
 	}
 	reply = json_object_new_object();
-	ocs_field_add_number(reply, OCS_FIELD_SET, job->set);
+	ocs_field_add_number(reply, OCS_FIELD_SET, job->plan.set);
 	ocs_field_add_number(reply, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
 	ocsd_reply(client, id, reply);
 }

@@ -47,7 +47,7 @@ static void node_present(struct ocsd *d, const char *name)
 void ocsd_node_asked(struct ocsd *d, struct ocsd_job *job, int index)
 {
 	if (ocsd_heard_asked(job, index))
-		node_present(d, job->nodes[index]);
+		node_present(d, job->nodes.names[index]);
 }
 
 void ocsd_op_present(struct ocsd *d, struct ocsd_client *client, int64_t id,
@@ -70,7 +70,7 @@ static void node_close(struct ocsd *d, struct ocsd_client *client, const struct 
 		       const char *name)
 {
 	int64_t present_ns = ocsd_heard_when(d, name);
-	bool mended = present_ns > job->committed_ns;
+	bool mended = present_ns > job->prolog.committed_ns;
 	const struct ocsd_drain *before = ocsd_drain_find(d, "node", name);
 	char *reason;
 
@@ -114,15 +114,15 @@ void ocsd_op_unheard(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			    number, job ? "living " : "");
 		return;
 	}
-	names = ocs_calloc(job->nnodes + 1, sizeof(*names));
+	names = ocs_calloc(job->nodes.count + 1, sizeof(*names));
 	missing = ocsd_heard_missing(job, names);
 	reply = json_object_new_object();
 	ocs_field_add_bool(reply, OCS_FIELD_READY, job->prolog.met);
 	json_object_object_add(reply, OCS_FIELD_MISSING, ocsd_heard_list(names, missing));
 	/* Who asked before ocsd was restarted is not known, and not to blame. */
-	ocs_field_add_bool(reply, OCS_FIELD_UNCERTAIN, missing && !job->committed_ns);
-	nover = ended ? ocs_hostlist_expand(ended, job->nnodes, &over, NULL) : 0;
-	for (int i = 0; i < nover && job->committed_ns; i++) {
+	ocs_field_add_bool(reply, OCS_FIELD_UNCERTAIN, missing && !job->prolog.committed_ns);
+	nover = ended ? ocs_hostlist_expand(ended, job->nodes.count, &over, NULL) : 0;
+	for (int i = 0; i < nover && job->prolog.committed_ns; i++) {
 		int index = ocsd_job_node(job, over[i]);
 
 		if (!job->prolog.met && index >= 0 &&

@@ -25,7 +25,7 @@ static bool reconcile_due(struct ocsd *d, const struct ocsd_pending_reply *reply
 		const struct ocsd_switch *sw = &d->switches[i];
 
 		if (sw->reconciling || sw->busy == OCSD_APPLY ||
-		    (sw->dirty && sw->state == OCSD_UP))
+		    (sw->dirty && sw->status.state == OCSD_UP))
 			return false;
 	}
 	return true;

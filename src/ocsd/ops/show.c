@@ -46,14 +46,14 @@ static bool may_see(const struct ocsd *d, const struct viewer *viewer, const str
 
 static struct json_object *released_json(const struct ocsd_job *job)
 {
-	char **names = ocs_calloc(job->nnodes + 1, sizeof(*names));
+	char **names = ocs_calloc(job->nodes.count + 1, sizeof(*names));
 	struct json_object *value;
 	size_t count = 0;
 	char *text;
 
-	for (size_t i = 0; i < job->nnodes; i++)
-		if (job->released[i])
-			names[count++] = job->nodes[i];
+	for (size_t i = 0; i < job->nodes.count; i++)
+		if (job->nodes.released[i])
+			names[count++] = job->nodes.names[i];
 	text = ocs_hostlist_compress(names, count);
 	value = json_object_new_string(text);
 	free(text);
@@ -66,8 +66,8 @@ static struct json_object *job_switches(struct ocsd *d, const struct ocsd_job *j
 	struct json_object *list = json_object_new_array();
 	bool *used = ocs_calloc((size_t)d->fabric->nswitches + 1, sizeof(*used));
 
-	for (size_t i = 0; i < job->nports; i++)
-		used[job->ports[i].sw] = true;
+	for (size_t i = 0; i < job->ports.count; i++)
+		used[job->ports.list[i].sw] = true;
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		if (used[i])
 			json_object_array_add(list,
@@ -79,30 +79,30 @@ static struct json_object *job_switches(struct ocsd *d, const struct ocsd_job *j
 static struct json_object *job_json(struct ocsd *d, const struct ocsd_job *job)
 {
 	struct json_object *row = json_object_new_object();
-	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
+	char *nodes = ocs_hostlist_compress(job->nodes.names, job->nodes.count);
 
 	ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
 	ocs_field_add_number(row, OCS_FIELD_EPOCH, (int64_t)job->epoch);
-	ocs_field_add_text(row, OCS_FIELD_USER, job->user);
+	ocs_field_add_text(row, OCS_FIELD_USER, job->request.user);
 	ocs_field_add_number(row, OCS_FIELD_UID, job->uid);
 	ocs_field_add_text(row, OCS_FIELD_STATE, ocsd_job_state_name(job));
-	ocs_field_add_text(row, OCS_FIELD_SECTION, job->section_name);
-	ocs_field_add_text(row, OCS_FIELD_PARTITION, job->partition);
-	ocs_field_add_text(row, OCS_FIELD_SHAPE, job->shape);
-	ocs_field_add_text(row, OCS_FIELD_CONN, job->conn);
+	ocs_field_add_text(row, OCS_FIELD_SECTION, job->request.section);
+	ocs_field_add_text(row, OCS_FIELD_PARTITION, job->request.partition);
+	ocs_field_add_text(row, OCS_FIELD_SHAPE, job->request.shape);
+	ocs_field_add_text(row, OCS_FIELD_CONN, job->request.conn);
 	ocs_field_add_text(row, OCS_FIELD_NODES, nodes);
 	free(nodes);
 	json_object_object_add(row, OCS_FIELD_RELEASED, released_json(job));
-	ocs_field_add_text(row, OCS_FIELD_PLACEMENT, job->placement);
-	if (job->plan)
-		json_object_object_add(row, OCS_FIELD_PLAN, json_tokener_parse(job->plan));
-	if (job->revision)
-		ocs_field_add_number(row, OCS_FIELD_REVISION, job->revision);
+	ocs_field_add_text(row, OCS_FIELD_PLACEMENT, job->request.placement);
+	if (job->plan.text)
+		json_object_object_add(row, OCS_FIELD_PLAN, json_tokener_parse(job->plan.text));
+	if (job->plan.revision)
+		ocs_field_add_number(row, OCS_FIELD_REVISION, job->plan.revision);
 	ocs_field_add_number(row, OCS_FIELD_CIRCUITS, (int64_t)ocsd_job_circuits(job));
 	json_object_object_add(row, OCS_FIELD_SWITCHES, job_switches(d, job));
 	ocsd_heard_show(job, row);
-	if (job->error)
-		ocs_field_add_text(row, OCS_FIELD_ERROR, job->error);
+	if (job->failure.error)
+		ocs_field_add_text(row, OCS_FIELD_ERROR, job->failure.error);
 	return row;
 }
 
@@ -138,8 +138,8 @@ static void show_circuit(struct ocsd *d, const struct viewer *viewer, struct jso
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
 		if (!may_see(d, viewer, job))
 			continue;
-		for (size_t i = 0; i < job->ncircuits; i++) {
-			const struct ocsd_circuit *circuit = job->circuits[i];
+		for (size_t i = 0; i < job->circuits.count; i++) {
+			const struct ocsd_circuit *circuit = job->circuits.list[i];
 			struct json_object *row;
 
 			if (!circuit_shown(circuit))
@@ -204,8 +204,8 @@ static int64_t *switch_circuits(const struct ocsd *d)
 	int64_t *counts = ocs_calloc((size_t)d->fabric->nswitches + 1, sizeof(*counts));
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next)
-		for (size_t i = 0; job->state != OCSD_JOB_CLOSED && i < job->ncircuits; i++)
-			counts[job->circuits[i]->sw] += circuit_shown(job->circuits[i]);
+		for (size_t i = 0; job->state != OCSD_JOB_CLOSED && i < job->circuits.count; i++)
+			counts[job->circuits.list[i]->sw] += circuit_shown(job->circuits.list[i]);
 	return counts;
 }
 
@@ -224,11 +224,12 @@ static void show_switch(struct ocsd *d, const struct viewer *viewer, struct json
 		ocs_field_add_text(row, OCS_FIELD_NAME, sw->description->name);
 		ocs_field_add_text(row, OCS_FIELD_STATE, ocsd_switch_state_name(sw));
 		ocs_field_add_text(row, OCS_FIELD_REASON,
-				   sw->state != OCSD_UP ? sw->reason : sw->drain_reason);
+				   sw->status.state != OCSD_UP ? sw->status.reason :
+								 sw->status.drain_reason);
 		ocs_field_add_text(row, OCS_FIELD_ADDRESS, sw->description->address);
 		ocs_field_add_number(row, OCS_FIELD_SIZE, sw->description->size);
 		ocs_field_add_number(row, OCS_FIELD_CIRCUITS, circuits[i]);
-		ocs_field_add_number(row, OCS_FIELD_PATCHES, (int64_t)sw->ncircuits);
+		ocs_field_add_number(row, OCS_FIELD_PATCHES, (int64_t)sw->npatches);
 		ocs_field_add_number(row, OCS_FIELD_QUARANTINE, quarantine_count(d, sw));
 		json_object_object_add(row, OCS_FIELD_LAST_READ,
 				       json_object_new_double(sw->poll.last_read));
@@ -389,10 +390,10 @@ static void show_fabric(struct ocsd *d, const struct viewer *viewer, struct json
 
 	(void)viewer;
 	ocs_field_add_text(reply, OCS_FIELD_SOURCE, d->fabric->source);
-	if (d->fault) {
+	if (d->yaml.fault) {
 		snprintf(digest, sizeof(digest), "%016llx",
 			 (unsigned long long)d->config->text_digest);
-		ocs_field_add_text(reply, OCS_FIELD_FAULT, d->fault);
+		ocs_field_add_text(reply, OCS_FIELD_FAULT, d->yaml.fault);
 		ocs_field_add_text(reply, OCS_FIELD_TEXT, digest);
 	}
 	for (int s = 0; s < d->fabric->nsections; s++) {

@@ -55,7 +55,7 @@ static size_t read_pairs(struct json_object *jobs, struct ocsd_pair *pairs)
 static struct json_object *listed_row(const struct ocsd_job *job)
 {
 	struct json_object *row = json_object_new_object();
-	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
+	char *nodes = ocs_hostlist_compress(job->nodes.names, job->nodes.count);
 
 	ocs_field_add_number(row, OCS_FIELD_JOB, job->job);
 	ocs_field_add_number(row, OCS_FIELD_EPOCH, (int64_t)job->epoch);
@@ -86,7 +86,8 @@ static void unlisted_end(struct ocsd *d, const struct ocsd_pair *pairs, bool *kn
 			continue;
 		/* Its nodes may have it still, also where slurmctld has said that it ended
 		 * and did not save that it had ever started. */
-		if (!job->farewell.gone && !ocsd_job_prepared(job) && job->nreleased < job->nnodes)
+		if (!job->farewell.gone && !ocsd_job_prepared(job) &&
+		    job->nodes.nreleased < job->nodes.count)
 			json_object_array_add(forgotten, listed_row(job));
 		if (confirms && !ocsd_job_prepared(job))
 			ocsd_job_end(d, job, unlisted);
@@ -129,7 +130,8 @@ static struct json_object *switches_json(struct ocsd *d)
 	for (int i = 0; i < d->fabric->nswitches; i++) {
 		const struct ocsd_switch *sw = &d->switches[i];
 		struct json_object *row = json_object_new_object();
-		const char *reason = sw->state != OCSD_UP ? sw->reason : sw->drain_reason;
+		const char *reason =
+			sw->status.state != OCSD_UP ? sw->status.reason : sw->status.drain_reason;
 
 		ocs_field_add_text(row, OCS_FIELD_NAME, sw->description->name);
 		ocs_field_add_text(row, OCS_FIELD_STATE, ocsd_switch_state_name(sw));

@@ -35,8 +35,8 @@ void ocsd_op_unable(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	if (job && ocsd_job_living(job) && !ocsd_job_failed(job)) {
 		text = ocs_asprintf("host %s cannot forward: %s", node, why);
-		free(job->failed_host);
-		job->failed_host = ocs_strdup(node);
+		free(job->failure.host);
+		job->failure.host = ocs_strdup(node);
 		ocsd_job_fail(d, job, NULL, text);
 		free(text);
 	}

@@ -68,7 +68,7 @@ bool ocsd_selftest_needed(struct ocsd *d, const struct ocsd_switch *sw, int port
 
 static void test_append(struct ocsd_switch *sw, struct ocsd_selftest *test)
 {
-	struct ocsd_selftest **at = &sw->tests;
+	struct ocsd_selftest **at = &sw->selftest.queue;
 
 	while (*at)
 		at = &(*at)->next;
@@ -82,7 +82,7 @@ int ocsd_selftest_start(struct ocsd *d, struct ocsd_switch *sw, int port, uid_t 
 	struct ocsd_selftest *test;
 
 	(void)d;
-	if (sw->state != OCSD_UP)
+	if (sw->status.state != OCSD_UP)
 		return ocs_error_set(err, OCS_NOT_NOW,
 				     "port %s:%d needs a self-test, and switch %s "
 				     "does not answer",
@@ -107,9 +107,9 @@ void ocsd_selftest_leftover(struct ocsd_switch *sw, int in, int out)
 {
 	struct ocsd_selftest *test;
 
-	if (sw->tested)
+	if (sw->selftest.over)
 		return;
-	for (test = sw->tests; test; test = test->next)
+	for (test = sw->selftest.queue; test; test = test->next)
 		if (!test->port && test->left.in == in && test->left.out == out)
 			return;
 	test = ocs_calloc(1, sizeof(*test));
@@ -119,9 +119,9 @@ void ocsd_selftest_leftover(struct ocsd_switch *sw, int in, int out)
 
 static struct ocsd_selftest *take_first(struct ocsd_switch *sw)
 {
-	struct ocsd_selftest *test = sw->tests;
+	struct ocsd_selftest *test = sw->selftest.queue;
 
-	sw->tests = test->next;
+	sw->selftest.queue = test->next;
 	return test;
 }
 
@@ -131,13 +131,14 @@ bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test
 	int loop;
 
 	memset(test, 0, sizeof(*test));
-	while (sw->tests) {
-		int port = sw->tests->port;
+	while (sw->selftest.queue) {
+		int port = sw->selftest.queue->port;
 
 		if (!port) {
-			test->remove[test->nremove++] = sw->tests->left;
+			test->remove[test->nremove++] = sw->selftest.queue->left;
 			ocs_log(OCS_LOG_INFO, "switch %s: the patch %d>%d on a loop port is cut",
-				sw->description->name, sw->tests->left.in, sw->tests->left.out);
+				sw->description->name, sw->selftest.queue->left.in,
+				sw->selftest.queue->left.out);
 			break;
 		}
 		/* A job may have taken the port meanwhile. */
@@ -151,7 +152,7 @@ bool ocsd_selftest_next(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_test
 		ocsd_selftest_done(d, sw, OCS_SWITCH_REJECTED,
 				   "the port or the loop port is in use");
 	}
-	if (!sw->tests)
+	if (!sw->selftest.queue)
 		return false;
 	for (int i = 0; i < test->npatches; i++) {
 		test->limit[i] = ocsd_power_limit(d, sw, test->patches[i].in, test->patches[i].out);
@@ -233,6 +234,6 @@ void ocsd_selftest_done(struct ocsd *d, struct ocsd_switch *sw, int result, cons
 
 void ocsd_selftests_free(struct ocsd_switch *sw)
 {
-	while (sw->tests)
+	while (sw->selftest.queue)
 		free(take_first(sw));
 }

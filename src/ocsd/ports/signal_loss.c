@@ -35,8 +35,8 @@ static bool circuit_watched(const struct ocsd_circuit *circuit)
 static bool darkness_lasts(const struct ocsd *d, const struct ocsd_circuit *circuit)
 {
 	return circuit->dark >= DARK_TIMES &&
-	       (circuit->job->plan || ocs_now_ns() - circuit->dark_since_ns >=
-					      d->config->timeouts.dark_ms * INT64_C(1000000));
+	       (circuit->job->plan.text || ocs_now_ns() - circuit->dark_since_ns >=
+						   d->config->timeouts.dark_ms * INT64_C(1000000));
 }
 
 static bool fibre_failed(const struct ocs_health *health, int fibre)
@@ -110,8 +110,8 @@ static bool another_dark(struct ocsd *d, const struct ocsd_circuit *but,
 {
 	const struct ocsd_job *job = but->job;
 
-	for (size_t i = 0; i < job->ncircuits; i++) {
-		const struct ocsd_circuit *one = job->circuits[i];
+	for (size_t i = 0; i < job->circuits.count; i++) {
+		const struct ocsd_circuit *one = job->circuits.list[i];
 		const struct ocs_health *health =
 			one->sw == but->sw ? now : &d->switches[one->sw].health;
 
@@ -129,7 +129,7 @@ static void seen_lit(struct ocsd *d, struct ocsd_circuit *circuit, const struct 
 	circuit->lit = true;
 	circuit->dark = 0;
 	/* Its port need not have failed any more: somebody has drained it meanwhile. */
-	if (news && circuit->job->error && !another_dark(d, circuit, now))
+	if (news && circuit->job->failure.error && !another_dark(d, circuit, now))
 		ocsd_degraded_check(d, circuit->job);
 }
 

@@ -297,7 +297,7 @@ static void pause_client(struct ocsd_client *client, int ms)
 	struct timeval delay = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 
 	if (!client->resume)
-		client->resume = evtimer_new(client->d->base, on_resume, client);
+		client->resume = evtimer_new(client->d->loop.base, on_resume, client);
 	client->paused = true;
 	bufferevent_disable(client->stream, EV_READ);
 	event_add(client->resume, &delay);
@@ -450,7 +450,7 @@ static struct ocsd_client *client_new(struct ocsd *d, struct evconnlistener *lis
 	client->serial = ++serial;
 	client->uid = (uid_t)-1;
 	client->held = evbuffer_new();
-	client->stream = bufferevent_socket_new(d->base, fd, BEV_OPT_CLOSE_ON_FREE);
+	client->stream = bufferevent_socket_new(d->loop.base, fd, BEV_OPT_CLOSE_ON_FREE);
 	if (!client->stream || !client->held) {
 		ocs_log(OCS_LOG_ERROR, "no memory for a client");
 		abort();
@@ -523,7 +523,7 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd, struc
 	/* A node that died must not keep its apply waiting for ever. */
 	setsockopt(bufferevent_getfd(client->stream), SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
 	/* For the whole of its hello, not for its next byte. */
-	client->handshake_timer = evtimer_new(client->d->base, on_handshake_timeout, client);
+	client->handshake_timer = evtimer_new(client->d->loop.base, on_handshake_timeout, client);
 	event_add(client->handshake_timer, &timeout);
 	bufferevent_enable(client->stream, EV_READ | EV_WRITE);
 	line = json_object_new_object();
@@ -536,7 +536,7 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd, struc
 static int listen_on(struct ocsd *d, int slot, const char *address, evconnlistener_cb callback,
 		     struct ocs_error *err)
 {
-	d->server.listeners[slot] = ocsd_listener_open(d->base, address, callback, d, err);
+	d->server.listeners[slot] = ocsd_listener_open(d->loop.base, address, callback, d, err);
 	if (!d->server.listeners[slot])
 		return -1;
 	ocs_log(OCS_LOG_INFO, "listening on %s", address);

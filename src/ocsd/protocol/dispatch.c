@@ -56,8 +56,8 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client, struct json_object
 			    "a request has a string op and a number id");
 		return;
 	}
-	if (d->standby) {
-		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", d->standby);
+	if (d->life.standby) {
+		ocsd_refuse(client, id, OCS_NOT_NOW, NULL, "%s", d->life.standby);
 		return;
 	}
 	operation = find_operation(d, op, request);

@@ -83,7 +83,7 @@ void ocsd_log_limited(struct ocsd *d, const char *peer, const char *format, ...)
 
 	if (!c) {
 		c = d->server.log_limit = ocs_calloc(1, sizeof(*c));
-		c->timer = evtimer_new(d->base, on_window, c);
+		c->timer = evtimer_new(d->loop.base, on_window, c);
 	}
 	peers_sweep(c, false);
 	if (++peer_of(c, peer)->count <= LINES) {

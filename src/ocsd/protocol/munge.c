@@ -184,7 +184,7 @@ struct ocsd_auth *ocsd_auth_start(struct ocsd *d, ocsd_auth_done done, struct oc
 		free(auth);
 		return NULL;
 	}
-	auth->event = event_new(d->base, auth->wake, EV_READ | EV_PERSIST, on_wake, auth);
+	auth->event = event_new(d->loop.base, auth->wake, EV_READ | EV_PERSIST, on_wake, auth);
 	event_add(auth->event, NULL);
 	return auth;
 }

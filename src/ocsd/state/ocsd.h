@@ -89,6 +89,54 @@ struct ocsd_prolog {
 	struct json_object **hosts; /* forwarding: the MACs that each node told, or
 					 * NULL; the array too */
 	size_t nhosts;		    /* nodes that have */
+	int64_t committed_ns;	    /* 0: before this ocsd was started, or it ran already */
+	int napplies;		    /* requests that wait for its circuits */
+};
+
+/* What the commit of a job said; text or NULL. */
+struct ocsd_job_request {
+	char *user, *partition, *shape, *conn;
+	char *placement, *demand;
+	char *section; /* its name */
+};
+
+/* The nodes of a job. */
+struct ocsd_job_nodes {
+	char **names;
+	size_t count;
+	char ***sorted; /* NAMES by name, NULL: not yet needed */
+	bool *released;
+	size_t nreleased;
+};
+
+/* The ports that a job owns or waits for. */
+struct ocsd_job_ports {
+	struct ocs_port *list;
+	size_t count, nwaiting;
+};
+
+/* The circuits of a job (jobs/circuits.h). */
+struct ocsd_job_circuits {
+	struct ocsd_circuit **list;
+	size_t count, ngone;
+	struct ocsd_transition *transitions; /* under way; jobs/transition.h */
+	int64_t started_ns;		     /* they were first asked for, 0: not yet */
+	int unwritten; /* all were seen, which the store is still to be told: 1, after a
+			* pass 2; else 0 */
+};
+
+/* The plan of a job on a direct fabric (jobs/plan.h). */
+struct ocsd_job_plan {
+	char *text;
+	struct json_object *object; /* the same, read; NULL: not yet */
+	int revision;		    /* 0: none */
+	int set;		    /* its port set, in sections with look-ahead */
+};
+
+/* Why a job failed; realised: why it is degraded. */
+struct ocsd_job_failure {
+	char *sw, *host; /* names, or NULL */
+	char *error;
 };
 
 /* One allocation: what (job, epoch) holds until its teardown is verified. */
@@ -97,37 +145,20 @@ struct ocsd_job {
 	uint32_t job;
 	uint64_t epoch;
 	uid_t uid;
-	char *user, *partition, *shape, *conn;
-	char *placement, *demand, *plan; /* text or NULL */
-	char *section_name;
 	const struct ocs_section *section; /* NULL: no longer described */
-	char **nodes;
-	size_t nnodes;
-	char ***sorted; /* NODES by name, NULL: not yet needed */
-	bool *released;
-	size_t nreleased;
+	struct ocsd_job_request request;
+	struct ocsd_job_nodes nodes;
 	int *cubes;
 	int ncubes;
-	struct ocs_port *ports; /* what it owns or waits for */
-	size_t nports, nwaiting;
-	struct ocsd_circuit **circuits;
-	size_t ncircuits, ngone;
-	struct ocsd_transition *transitions; /* under way; jobs/transition.h */
-	enum ocsd_job_state state;	     /* only jobs/job_state.c changes it */
-	bool adopt_running;		     /* it ran when it was committed: realise it unasked */
+	struct ocsd_job_ports ports;
+	struct ocsd_job_circuits circuits;
+	struct ocsd_job_plan plan;
+	enum ocsd_job_state state; /* only jobs/job_state.c changes it */
+	bool adopt_running;	   /* it ran when it was committed: realise it unasked */
 	struct ocsd_farewell farewell;
-	int unwritten;			 /* all of its circuits were seen, which the store is still
-				 * to be told: 1, after a pass 2; else 0 */
-	struct json_object *plan_object; /* the same, read; NULL: not yet */
-	int revision;			 /* of its plan, 0: none */
-	int set;			 /* its port set, in sections with look-ahead */
 	struct ocsd_repair repair;
 	struct ocsd_prolog prolog;
-	int64_t committed_ns; /* 0: before this ocsd was started, or it ran already */
-	int64_t started_ns;   /* its circuits were first asked for, 0: not yet */
-	int napplies;	      /* requests that wait for its circuits */
-	char *failed_switch, *failed_host;
-	char *error; /* why it failed; realised: why it is degraded */
+	struct ocsd_job_failure failure;
 };
 
 /* A logical port. */
@@ -180,34 +211,44 @@ struct ocsd_notice {
 	int kept;	 /* ... and how much lately */
 };
 
-struct ocsd_switch {
-	const struct ocs_switch *description;
-	int index;
+/* Whether a switch may be used (switches/status.h, state/switch_state.h). */
+struct ocsd_switch_status {
 	enum ocsd_switch_state state;
+	bool answers;	 /* not up yet, but its table was read */
 	char *reason;	 /* why it failed */
 	char *said;	 /* the reason in the last event of it, or NULL, */
 	int64_t said_ns; /* and when that was sent, 0: never */
 	bool drained;
 	char *drain_reason;
+};
+
+/* The self-tests of a switch (ports/selftest.h). */
+struct ocsd_switch_tests {
+	struct ocsd_selftest *queue; /* waiting or under way, the first first */
+	struct ocsd_test current;    /* under way if BUSY says so */
+	bool over;		     /* this read-back ends a test: what it could not
+				      * cut waits for the next */
+};
+
+struct ocsd_switch {
+	const struct ocs_switch *description;
+	int index;
+	struct ocsd_switch_status status;
 	struct ocsd_port *ports;     /* 1 .. 2 * size */
 	struct ocsd_circuit **by_in; /* 1 .. size: circuit with that ingress */
 	struct ocsd_worker *worker;
 	enum ocsd_work busy;
 	bool prepared; /* BUSY, but not handed over yet */
 	bool dirty;    /* circuits may have to be made or cut */
-	bool answers;  /* not up yet, but its table was read */
 	struct ocsd_batch batch;
 	struct ocsd_poll poll;
 	struct ocsd_notice notice;
-	bool reconciling;	     /* a reconcile waits for its read-back */
-	struct ocs_health health;    /* as read last; no port: never */
-	int64_t *suspect_since;	     /* 1 .. size: since when no reading of the path
-					 * from that ingress was good, 0: it is */
-	struct ocsd_selftest *tests; /* waiting or under way, the first first */
-	struct ocsd_test test;	     /* under way if BUSY says so */
-	bool tested;		     /* this read-back ends a test: what it could not
-					 * cut waits for the next */
-	size_t ncircuits;	     /* patches of the last read-back */
+	bool reconciling;	  /* a reconcile waits for its read-back */
+	struct ocs_health health; /* as read last; no port: never */
+	int64_t *suspect_since;	  /* 1 .. size: since when no reading of the path
+				   * from that ingress was good, 0: it is */
+	struct ocsd_switch_tests selftest;
+	size_t npatches; /* of the last read-back */
 };
 
 /* How a self-test ended; kept until those who wait for it are answered. */
@@ -298,34 +339,49 @@ struct ocsd_replies {
 	uint64_t ntested;		       /* self-tests that have ended */
 };
 
-struct ocsd {
-	struct ocs_config *config;
-	const struct ocs_fabric *fabric; /* of config */
-	struct ocs_placer **placers;	 /* one per section, made when needed */
+/* The event loop. */
+struct ocsd_loop {
 	struct event_base *base;
 	struct event *timer;
 	struct event *pruner; /* of the audit log, while the loop turns */
+};
+
+/* How far this life of the daemon has come (main.c, degraded_mode.h). */
+struct ocsd_life {
+	bool ready; /* every switch answered or failed once */
+	bool stopping, failed;
+	bool reload;	       /* stopping in order to start over */
+	const char *standby;   /* why everything is refused, or NULL */
+	uint64_t store_losses; /* how often the database was lost */
+	int ready_fd;	       /* tells the waiting parent, or -1 */
+};
+
+/* The file that describes the fabric, and what is wrong with it, or NULL. */
+struct ocsd_yaml {
+	const char *path;
+	char *fault;
+};
+
+struct ocsd {
+	struct ocs_config *config;
+	const struct ocs_fabric *fabric; /* of config */
+	struct ocsd_yaml yaml;
+	struct ocs_placer **placers; /* one per section, made when needed */
+	struct ocsd_loop loop;
+	struct ocsd_life life;
 	struct ocsd_store *store;
+	double clock_offset; /* of the wall clock from the monotonic one, 0: not yet */
 	struct ocsd_switch *switches;
 	struct ocsd_results *results; /* from the workers */
 	struct ocsd_job *jobs;
 	struct ocsd_drain *drains;
 	struct ocsd_server server;
+	const char *socket;
 	struct ocsd_slurmctld slurmctld;
 	struct ocsd_replies replies;
 	struct ocsd_counters counters;
 	struct ocsd_http *metrics; /* answers collectors, or NULL */
 	struct ocsd_heard *heard;  /* of each node of ocs.yaml; NULL: nothing */
-	bool ready;		   /* every switch answered or failed once */
-	bool stopping, failed;
-	bool reload;	       /* stopping in order to start over */
-	const char *standby;   /* why everything is refused, or NULL */
-	double clock_offset;   /* of the wall clock from the monotonic one, 0: not yet */
-	uint64_t store_losses; /* how often the database was lost */
-	int ready_fd;	       /* tells the waiting parent, or -1 */
-	const char *socket;
-	const char *yaml; /* where the fabric is described, */
-	char *fault;	  /* and what is wrong with that, or NULL */
 };
 
 #endif

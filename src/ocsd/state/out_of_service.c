@@ -29,9 +29,9 @@ static void drain_switch(struct ocsd *d, const char *name, const char *reason)
 	if (index < 0)
 		return;
 	sw = &d->switches[index];
-	sw->drained = reason != NULL;
-	free(sw->drain_reason);
-	sw->drain_reason = reason ? ocs_text_clean(ocs_strdup(reason)) : NULL;
+	sw->status.drained = reason != NULL;
+	free(sw->status.drain_reason);
+	sw->status.drain_reason = reason ? ocs_text_clean(ocs_strdup(reason)) : NULL;
 }
 
 int ocsd_port_parse(const struct ocsd *d, const char *name, struct ocs_port *port)

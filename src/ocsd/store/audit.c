@@ -110,12 +110,12 @@ static void on_prune(evutil_socket_t fd, short what, void *context)
 	daily_prune(d->store, now);
 	if (rows_forget(d, now))
 		pause.tv_sec = MORE_S;
-	event_add(d->pruner, &pause);
+	event_add(d->loop.pruner, &pause);
 }
 
 void ocsd_audit_prune(struct ocsd *d)
 {
-	d->pruner = evtimer_new(d->base, on_prune, d);
+	d->loop.pruner = evtimer_new(d->loop.base, on_prune, d);
 	on_prune(-1, 0, d);
 }
 

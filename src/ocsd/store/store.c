@@ -279,32 +279,33 @@ static const char *switch_name(struct ocsd *d, int sw)
 void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job)
 {
 	const struct ocsd_job_state_entry *state = ocsd_job_state_entry(job->state);
-	char *nodes = ocs_hostlist_compress(job->nodes, job->nnodes);
+	char *nodes = ocs_hostlist_compress(job->nodes.names, job->nodes.count);
 
 	ocsd_store_run(d->store, OCSD_SQL_JOB_ADD, "iiisssssssssiiiiiissd", (int64_t)job->job,
-		       (int64_t)job->epoch, (int64_t)job->uid, job->user, job->section_name,
-		       job->partition, nodes, job->shape, job->conn, job->placement, job->demand,
-		       job->plan, (int64_t)state->stored, (int64_t)state->over,
+		       (int64_t)job->epoch, (int64_t)job->uid, job->request.user,
+		       job->request.section, job->request.partition, nodes, job->request.shape,
+		       job->request.conn, job->request.placement, job->request.demand,
+		       job->plan.text, (int64_t)state->stored, (int64_t)state->over,
 		       (int64_t)job->farewell.gone, (int64_t)state->rolled_back,
 		       (int64_t)job->adopt_running, (int64_t)job->farewell.released,
-		       job->failed_switch, job->error, ocsd_wall_clock());
+		       job->failure.sw, job->failure.error, ocsd_wall_clock());
 	free(nodes);
-	for (size_t i = 0; i < job->nports; i++)
+	for (size_t i = 0; i < job->ports.count; i++)
 		ocsd_store_run(d->store, OCSD_SQL_PORT_ADD, "iisi", (int64_t)job->job,
-			       (int64_t)job->epoch, switch_name(d, job->ports[i].sw),
-			       (int64_t)job->ports[i].port);
-	for (size_t i = 0; i < job->ncircuits; i++)
-		ocsd_store_circuit_add(d, job->circuits[i]);
+			       (int64_t)job->epoch, switch_name(d, job->ports.list[i].sw),
+			       (int64_t)job->ports.list[i].port);
+	for (size_t i = 0; i < job->circuits.count; i++)
+		ocsd_store_circuit_add(d, job->circuits.list[i]);
 }
 
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job)
 {
 	const struct ocsd_job_state_entry *state = ocsd_job_state_entry(job->state);
 
-	ocsd_store_run(d->store, OCSD_SQL_JOB_UPDATE, "siiiiiissii", job->plan,
+	ocsd_store_run(d->store, OCSD_SQL_JOB_UPDATE, "siiiiiissii", job->plan.text,
 		       (int64_t)state->stored, (int64_t)state->over, (int64_t)job->farewell.gone,
 		       (int64_t)state->rolled_back, (int64_t)job->adopt_running,
-		       (int64_t)job->farewell.released, job->failed_switch, job->error,
+		       (int64_t)job->farewell.released, job->failure.sw, job->failure.error,
 		       (int64_t)job->job, (int64_t)job->epoch);
 }
 

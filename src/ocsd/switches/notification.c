@@ -61,7 +61,7 @@ void ocsd_switch_heard(struct ocsd *d, struct ocsd_switch *sw, const char *text)
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "notice", .reply = text });
 	/* One that has failed is tried again in its own time, and a batch ends with a
 	 * read-back. */
-	if (sw->state != OCSD_UP || sw->busy == OCSD_APPLY || sw->poll.heard_ns)
+	if (sw->status.state != OCSD_UP || sw->busy == OCSD_APPLY || sw->poll.heard_ns)
 		return;
 	sw->poll.heard_ns = sw->poll.read_ns + pause_ms * MILLION;
 	if (sw->poll.heard_ns < now_ns)

@@ -77,14 +77,14 @@ static void forget_batch(struct ocsd_switch *sw)
 
 void ocsd_switch_pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 {
-	bool up = sw->state == OCSD_UP;
+	bool up = sw->status.state == OCSD_UP;
 	bool due = sw->poll.next_ns <= now_ns || (sw->poll.heard_ns && sw->poll.heard_ns <= now_ns);
 
 	if (sw->busy != OCSD_IDLE)
 		return;
 	/* A batch ends with a full read-back, but only a poll looks at the light and tries again
 	 * what was put off: it comes in its time, also between batches. */
-	if (sw->poll.read_wanted || (!(up && sw->dirty) && !sw->answers && due)) {
+	if (sw->poll.read_wanted || (!(up && sw->dirty) && !sw->status.answers && due)) {
 		sw->poll.read_wanted = false;
 		sw->poll.heard_ns = 0;
 		sw->poll.read_ns = now_ns;
@@ -92,12 +92,12 @@ void ocsd_switch_pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 		sw->prepared = true;
 		return;
 	}
-	if (up && !sw->dirty && ocsd_selftest_next(d, sw, &sw->test)) {
+	if (up && !sw->dirty && ocsd_selftest_next(d, sw, &sw->selftest.current)) {
 		sw->busy = OCSD_TEST;
 		sw->prepared = true;
 		return;
 	}
-	if (!(up && sw->dirty) && !sw->answers)
+	if (!(up && sw->dirty) && !sw->status.answers)
 		return;
 	batch_gather(d, sw);
 	if (sw->batch.nadding || sw->batch.nremoving) {
@@ -140,7 +140,7 @@ void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 		return;
 	}
 	if (sw->busy == OCSD_TEST) {
-		ocsd_worker_test(d, sw, &sw->test);
+		ocsd_worker_test(d, sw, &sw->selftest.current);
 		return;
 	}
 	nremove = patches_of(sw->batch.removing, sw->batch.nremoving, &remove);
@@ -289,7 +289,7 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_
 	int64_t now_ns = ocs_now_ns(), poll_ns = d->config->timeouts.poll_ms * MILLION;
 
 	sw->poll.last_read = ocsd_wall_clock();
-	sw->ncircuits = count_patches(table);
+	sw->npatches = count_patches(table);
 	/* Read-outs of light lag behind a change by a second: a poll waits for that after a batch,
 	 * but not for ever. */
 	if (poll) {
@@ -305,8 +305,8 @@ static void table_read(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_
 		sw->poll.late_until_ns = now_ns + d->config->timeouts.switch_ms * MILLION;
 	if (now_ns < sw->poll.late_until_ns && sw->poll.late_until_ns < sw->poll.next_ns)
 		sw->poll.next_ns = sw->poll.late_until_ns;
-	if (sw->state != OCSD_UP)
-		sw->answers = true;
+	if (sw->status.state != OCSD_UP)
+		sw->status.answers = true;
 	ocsd_examine(d, sw, table);
 }
 
@@ -327,12 +327,12 @@ static void test_done(struct ocsd *d, struct ocsd_switch *sw, int result,
 {
 	sw->busy = OCSD_IDLE;
 	ocsd_selftest_done(d, sw, result, err->text);
-	sw->tested = true;
+	sw->selftest.over = true;
 	if (table->out)
 		table_read(d, sw, table, false);
 	else
 		ocsd_switch_failed(d, sw, err->text);
-	sw->tested = false;
+	sw->selftest.over = false;
 }
 
 void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,

@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/ocsd/store/audit.h"
+#include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/ports/selftest.h"
@@ -20,12 +21,12 @@
 
 void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw)
 {
-	bool was_failed = sw->state == OCSD_SWITCH_FAILED;
+	bool was_failed = sw->status.state == OCSD_SWITCH_FAILED;
 
-	sw->state = OCSD_UP;
-	sw->answers = false;
-	free(sw->reason);
-	sw->reason = NULL;
+	sw->status.state = OCSD_UP;
+	sw->status.answers = false;
+	free(sw->status.reason);
+	sw->status.reason = NULL;
 	ocs_log(OCS_LOG_INFO, "switch %s is %s", sw->description->name, was_failed ? "back" : "up");
 	if (was_failed) {
 		ocsd_audit(d, &(struct ocsd_audit){ .sw = sw, .what = "switch_up" });
@@ -34,26 +35,19 @@ void ocsd_switch_up(struct ocsd *d, struct ocsd_switch *sw)
 	}
 }
 
-static bool waits_for(const struct ocsd_job *job, const struct ocsd_switch *sw)
-{
-	for (size_t i = 0; i < job->ncircuits; i++)
-		if (job->circuits[i]->sw == sw->index && job->circuits[i]->state == OCSD_CONNECTING)
-			return true;
-	return false;
-}
-
 /* Whether SW, which had failed before, does so for another reason than the last event had. */
 static bool reason_due(const struct ocsd_switch *sw)
 {
-	return (!sw->said || strcmp(sw->said, sw->reason)) &&
-	       ocs_now_ns() - sw->said_ns >= REASON_NS;
+	return (!sw->status.said || strcmp(sw->status.said, sw->status.reason)) &&
+	       ocs_now_ns() - sw->status.said_ns >= REASON_NS;
 }
 
 /* Jobs whose circuits on SW, which failed, are not made yet; TEXT says why. */
 static void fail_jobs(struct ocsd *d, struct ocsd_switch *sw, const char *text)
 {
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
-		if (job->state == OCSD_JOB_APPLYING && !job->adopt_running && waits_for(job, sw))
+		if (job->state == OCSD_JOB_APPLYING && !job->adopt_running &&
+		    ocsd_circuits_any(job, sw, OCSD_CONNECTING))
 			ocsd_job_fail(d, job, sw, text);
 		ocsd_job_progress(d, job);
 	}
@@ -61,21 +55,21 @@ static void fail_jobs(struct ocsd *d, struct ocsd_switch *sw, const char *text)
 
 void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reason)
 {
-	bool news = sw->state != OCSD_SWITCH_FAILED;
+	bool news = sw->status.state != OCSD_SWITCH_FAILED;
 	char *text = ocs_asprintf("switch %s", sw->description->name);
 
 	/* Drivers name the switch, and so does every text made here. */
 	reason = ocs_error_cause(reason, text);
 	free(text);
 	text = ocs_asprintf("switch %s failed: %s", sw->description->name, reason);
-	sw->state = OCSD_SWITCH_FAILED;
+	sw->status.state = OCSD_SWITCH_FAILED;
 	sw->poll.heard_ns = 0;
-	sw->answers = false;
+	sw->status.answers = false;
 	sw->batch.split = false;
 	sw->batch.rejected = 0;
 	sw->poll.next_ns = ocs_now_ns() + d->config->timeouts.retry_ms * MILLION;
-	free(sw->reason);
-	sw->reason = ocs_strdup(reason);
+	free(sw->status.reason);
+	sw->status.reason = ocs_strdup(reason);
 	if (news) {
 		d->counters.switches_failed++;
 		ocsd_audit(d, &(struct ocsd_audit){
@@ -85,7 +79,7 @@ void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reas
 		ocs_log(OCS_LOG_ERROR, "%s", text);
 		ocsd_switch_event(d, sw);
 	}
-	while (sw->tests)
+	while (sw->selftest.queue)
 		ocsd_selftest_done(d, sw, OCS_SWITCH_UNKNOWN, text);
 	fail_jobs(d, sw, text);
 	if (news) {

@@ -401,7 +401,7 @@ static void drain_results(struct ocsd *d)
 		struct result *next = result->next;
 
 		if (result->heard) {
-			if (!d->stopping)
+			if (!d->life.stopping)
 				ocsd_switch_heard(d, &d->switches[result->sw], result->text);
 			free(result->text);
 			free(result);
@@ -413,10 +413,10 @@ static void drain_results(struct ocsd *d)
 					  result->nrefusals, result->err.text);
 		if (result->lost)
 			ocsd_circuits_lost(&d->switches[result->sw]);
-		if (!d->stopping || result->code == OCS_SWITCH_OK)
+		if (!d->life.stopping || result->code == OCS_SWITCH_OK)
 			ocsd_switch_result(d, &d->switches[result->sw], result->code,
 					   &result->table, &result->err);
-		if (!d->stopping && result->health.port) {
+		if (!d->life.stopping && result->health.port) {
 			ocsd_health_look(d, &d->switches[result->sw], &result->health);
 			ocsd_power_read(d, &d->switches[result->sw], &result->health);
 		}
@@ -468,7 +468,8 @@ int ocsd_workers_start(struct ocsd *d, struct ocs_error *err)
 	d->results->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (d->results->wake < 0)
 		return ocs_error_set(err, OCS_ERROR, "eventfd: %s", strerror(errno));
-	d->results->event = event_new(d->base, d->results->wake, EV_READ | EV_PERSIST, on_wake, d);
+	d->results->event =
+		event_new(d->loop.base, d->results->wake, EV_READ | EV_PERSIST, on_wake, d);
 	event_add(d->results->event, NULL);
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		if (start_worker(d, &d->switches[i], err))

@@ -116,7 +116,7 @@ static int setup(void **state)
 	w->fabric.switches = &w->description;
 	w->fabric.nswitches = 1;
 	w->sw.description = &w->description;
-	w->sw.state = OCSD_UP;
+	w->sw.status.state = OCSD_UP;
 	w->sw.ports = ocs_calloc(2 * SIZE + 1, sizeof(*w->sw.ports));
 	w->sw.by_in = ocs_calloc(SIZE + 1, sizeof(struct ocsd_circuit *));
 	for (int port = 1; port <= SIZE; port++)
@@ -139,9 +139,9 @@ static int teardown(void **state)
 	struct world *w = *state;
 
 	ocsd_transitions_end(&w->job);
-	for (size_t i = 0; i < w->job.ncircuits; i++)
-		free(w->job.circuits[i]);
-	free(w->job.circuits);
+	for (size_t i = 0; i < w->job.circuits.count; i++)
+		free(w->job.circuits.list[i]);
+	free(w->job.circuits.list);
 	free(w->sw.ports);
 	free(w->sw.by_in);
 	free(w);
@@ -162,7 +162,7 @@ static struct ocsd_circuit *connected(struct world *w, int a, int b)
 	struct ocsd_circuit *circuit;
 
 	assert_int_equal(ocsd_job_circuit(&w->d, &w->job, 0, a, b, false, OCSD_CONNECTED, &err), 0);
-	circuit = w->job.circuits[w->job.ncircuits - 1];
+	circuit = w->job.circuits.list[w->job.circuits.count - 1];
 	for (int p = 0; p < circuit->npatches; p++)
 		w->sw.by_in[circuit->patches[p].in] = circuit;
 	return circuit;
@@ -189,7 +189,7 @@ static int change(struct world *w, struct ocsd_circuit *cut, int a, int b,
 
 static struct ocsd_circuit *last(struct world *w)
 {
-	return w->job.circuits[w->job.ncircuits - 1];
+	return w->job.circuits.list[w->job.circuits.count - 1];
 }
 
 /* What the database was told since the last call. */
@@ -229,7 +229,7 @@ static void in_order(void **state)
 	ocsd_transitions_run(&w->d);
 	assert_int_equal(done_calls, 1);
 	assert_int_equal(done_failed, 0);
-	assert_null(w->job.transitions);
+	assert_null(w->job.circuits.transitions);
 	assert_null(new->transition);
 }
 
@@ -240,7 +240,7 @@ static void nothing_to_do(void **state)
 
 	connected(w, 1, 2);
 	assert_int_equal(change(w, NULL, 2, 1, &kind), 0);
-	assert_int_equal(w->job.ncircuits, 1);
+	assert_int_equal(w->job.circuits.count, 1);
 	assert_journal("");
 	assert_true(ocsd_transitions_run(&w->d));
 	assert_int_equal(done_calls, 1);
@@ -256,12 +256,12 @@ static void one_at_a_time(void **state)
 
 	assert_int_equal(change(w, old, 1, 3, &kind), 0);
 	assert_journal("set 1-2 PENDING_DELETION, add 1-3 PLANNED");
-	circuits = w->job.ncircuits;
+	circuits = w->job.circuits.count;
 	assert_int_equal(change(w, old, 0, 0, &kind), -1);    /* the circuit that goes */
 	assert_int_equal(change(w, NULL, 3, 4, &kind), -1);   /* a port of the one that comes */
 	assert_int_equal(change(w, NULL, 2, 5, &kind), -1);   /* of the one that goes */
 	assert_int_equal(change(w, NULL, 10, 12, &kind), -1); /* one that stays as it is */
-	assert_int_equal(w->job.ncircuits, circuits);
+	assert_int_equal(w->job.circuits.count, circuits);
 	assert_int_equal(ocsd_job_circuits(&w->job), circuits);
 	assert_int_equal(far->state, OCSD_CONNECTED);
 	assert_null(far->transition);
@@ -350,7 +350,7 @@ static void failed_switch(void **state)
 {
 	struct world *w = *state;
 
-	w->sw.state = OCSD_SWITCH_FAILED;
+	w->sw.status.state = OCSD_SWITCH_FAILED;
 	assert_int_equal(change(w, NULL, 1, 2, &kind), 0);
 	ocsd_transitions_run(&w->d);
 	assert_int_equal(refused_calls, 0);
@@ -373,7 +373,7 @@ static void job_ends(void **state)
 	assert_int_equal(old->state, OCSD_DELETING);
 	assert_int_equal(there->state, OCSD_DELETING);
 	assert_int_equal(new->state, OCSD_GONE);
-	assert_null(w->job.transitions);
+	assert_null(w->job.circuits.transitions);
 	assert_null(old->transition);
 	ocsd_circuit_set(&w->d, old, OCSD_GONE);
 	assert_false(ocsd_transitions_run(&w->d));
@@ -417,7 +417,7 @@ static void in_line(void **state)
 
 	w->sw.ports[3].owner = &w->other;
 	w->sw.ports[3].next = &w->job;
-	w->job.nwaiting = 1;
+	w->job.ports.nwaiting = 1;
 	assert_int_equal(ocsd_transition_begin(&w->d, t, &err), 0);
 	ocsd_transitions_run(&w->d);
 	assert_int_equal(one->state, OCSD_CONNECTING);
@@ -427,7 +427,7 @@ static void in_line(void **state)
 	ocsd_transitions_run(&w->d);
 	assert_int_equal(done_calls, 0);
 	w->sw.ports[3].owner = &w->job;
-	w->job.nwaiting = 0;
+	w->job.ports.nwaiting = 0;
 	ocsd_transitions_wake(&w->job);
 	ocsd_transitions_run(&w->d);
 	assert_int_equal(two->state, OCSD_CONNECTING);
@@ -445,9 +445,9 @@ static void hundreds(void **state)
 		assert_int_equal(change(w, NULL, 4 * i + 1, 4 * i + 2, &kind), 0);
 	ocsd_transitions_run(&w->d);
 	for (int round = 0; round < 4; round++) {
-		for (size_t i = 0; i < w->job.ncircuits; i++)
-			if (w->job.circuits[i]->state == OCSD_CONNECTING)
-				ocsd_circuit_set(&w->d, w->job.circuits[i], OCSD_CONNECTED);
+		for (size_t i = 0; i < w->job.circuits.count; i++)
+			if (w->job.circuits.list[i]->state == OCSD_CONNECTING)
+				ocsd_circuit_set(&w->d, w->job.circuits.list[i], OCSD_CONNECTED);
 		ocsd_transitions_run(&w->d);
 		assert_int_equal(done_calls, 500 * (round + 1));
 		/* 1-2 becomes 1-3 and back: a circuit that was there is used again. */
@@ -457,11 +457,11 @@ static void hundreds(void **state)
 			assert_int_equal(change(w, old, 4 * i + 1, 4 * i + 3 - round % 2, &kind),
 					 0);
 		}
-		assert_int_equal(w->job.ncircuits, 1000);
+		assert_int_equal(w->job.circuits.count, 1000);
 		ocsd_transitions_run(&w->d);
-		for (size_t i = 0; i < w->job.ncircuits; i++)
-			if (w->job.circuits[i]->state == OCSD_DELETING)
-				ocsd_circuit_set(&w->d, w->job.circuits[i], OCSD_GONE);
+		for (size_t i = 0; i < w->job.circuits.count; i++)
+			if (w->job.circuits.list[i]->state == OCSD_DELETING)
+				ocsd_circuit_set(&w->d, w->job.circuits.list[i], OCSD_GONE);
 		ocsd_transitions_run(&w->d);
 	}
 }
