@@ -2,241 +2,69 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* Several paths for pairs with traffic of their own: the k shortest without loops
- * (Yen's method), with equal shares. */
+ * (Yen's method, igraph's), with equal shares. */
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "src/plan/graph_library.h"
 #include "src/plan/internal.h"
+#include "src/util/error.h"
+#include "src/util/log.h"
 #include "src/util/text.h"
 
-/* The servers that one circuit leads to from server i: heads[first[i]] to heads[first[i + 1] - 1],
- * each once. */
-struct graph {
-	int n, *first, *heads;
-};
-
-struct path {
-	int length, *servers;
-};
-
-/* Yen's method for one pair. */
-struct search {
-	const struct graph *graph;
-	int from, to;
-	struct path *found, *candidates;
-	int nfound, ncandidates, capacity;
-	/* of each server, for one spur: not to be entered, not to be the next one, where it
-	 * was reached from */
-	bool *closed, *barred;
-	int *parent, *queue;
-};
-
-static void graph_make(struct graph *graph, const struct ocs_plan *plan)
+static bool path_equal(const int *path, int length, const igraph_vector_int_t *other,
+		       int other_length)
 {
-	int n = plan->servers, *at, kept = 0;
-
-	graph->n = n;
-	graph->first = ocs_calloc((size_t)n + 1, sizeof(int));
-	graph->heads = ocs_calloc(2 * (size_t)plan->ncircuits + 1, sizeof(int));
-	at = ocs_calloc((size_t)n + 1, sizeof(int));
-	for (int c = 0; c < plan->ncircuits; c++) {
-		graph->first[plan->circuits[c].a + 1]++;
-		if (!plan->directed)
-			graph->first[plan->circuits[c].b + 1]++;
-	}
-	for (int i = 0; i < n; i++) {
-		graph->first[i + 1] += graph->first[i];
-		at[i] = graph->first[i];
-	}
-	for (int c = 0; c < plan->ncircuits; c++) {
-		graph->heads[at[plan->circuits[c].a]++] = plan->circuits[c].b;
-		if (!plan->directed)
-			graph->heads[at[plan->circuits[c].b]++] = plan->circuits[c].a;
-	}
-	/* circuits side by side are one way: at[i] is who saw server i last */
-	memset(at, -1, ((size_t)n + 1) * sizeof(int));
-	for (int i = 0, next = 0; i < n; i++) {
-		int begin = next;
-
-		next = graph->first[i + 1];
-		graph->first[i] = kept;
-		for (int h = begin; h < next; h++)
-			if (at[graph->heads[h]] != i && graph->heads[h] != i) {
-				at[graph->heads[h]] = i;
-				graph->heads[kept++] = graph->heads[h];
-			}
-	}
-	graph->first[n] = kept;
-	free(at);
-}
-
-/* Reaches SEARCH->to from SPUR with the fewest circuits; false if nothing leads there. */
-static bool spur_reach(struct search *search, int spur)
-{
-	const struct graph *graph = search->graph;
-	int head = 0, tail = 0;
-
-	for (int i = 0; i < graph->n; i++)
-		search->parent[i] = -1;
-	search->queue[tail++] = spur;
-	search->parent[spur] = spur;
-	while (head < tail) {
-		int server = search->queue[head++];
-
-		for (int h = graph->first[server]; h < graph->first[server + 1]; h++) {
-			int next = graph->heads[h];
-
-			if (search->parent[next] >= 0 || search->closed[next] ||
-			    (server == spur && search->barred[next]))
-				continue;
-			search->parent[next] = server;
-			if (next == search->to)
-				return true;
-			search->queue[tail++] = next;
-		}
-	}
-	return false;
-}
-
-static bool path_equal(const struct path *path, const int *servers, int length)
-{
-	return path->length == length &&
-	       memcmp(path->servers, servers, (size_t)length * sizeof(int)) == 0;
-}
-
-/* ROOT's first ROOTED servers and the way on that spur_reach has found; nothing if it is a
- * candidate already. */
-static void candidate_add(struct search *search, const int *root, int rooted)
-{
-	int length = rooted, *servers = ocs_calloc((size_t)search->graph->n, sizeof(int));
-
-	for (int i = search->to; i != root[rooted - 1]; i = search->parent[i])
-		length++;
-	memcpy(servers, root, (size_t)rooted * sizeof(int));
-	for (int i = search->to, at = length; at > rooted; i = search->parent[i])
-		servers[--at] = i;
-	for (int c = 0; c < search->ncandidates; c++)
-		if (path_equal(&search->candidates[c], servers, length)) {
-			free(servers);
-			return;
-		}
-	if (search->ncandidates == search->capacity) {
-		search->capacity = 2 * search->capacity + 8;
-		search->candidates = ocs_realloc(
-			search->candidates, (size_t)search->capacity * sizeof(*search->candidates));
-	}
-	search->candidates[search->ncandidates++] =
-		(struct path){ length, ocs_realloc(servers, (size_t)length * sizeof(int)) };
-}
-
-/* The ways that leave the last path found after ROOTED of its servers, and no path found
- * before with the same beginning. */
-static void candidates_branch(struct search *search, int rooted)
-{
-	const int *root = search->found[search->nfound - 1].servers;
-	const struct graph *graph = search->graph;
-
-	memset(search->closed, 0, (size_t)graph->n);
-	memset(search->barred, 0, (size_t)graph->n);
-	for (int i = 0; i < rooted; i++)
-		search->closed[root[i]] = true;
-	for (int p = 0; p < search->nfound; p++) {
-		const struct path *path = &search->found[p];
-
-		if (path->length > rooted &&
-		    memcmp(path->servers, root, (size_t)rooted * sizeof(int)) == 0)
-			search->barred[path->servers[rooted]] = true;
-	}
-	if (spur_reach(search, root[rooted - 1]))
-		candidate_add(search, root, rooted);
-}
-
-/* Takes the shortest candidate, of several the oldest; false if there is none. */
-static bool candidate_take(struct search *search)
-{
-	int best = 0;
-
-	if (search->ncandidates == 0)
+	if (other_length != length)
 		return false;
-	for (int c = 1; c < search->ncandidates; c++)
-		if (search->candidates[c].length < search->candidates[best].length)
-			best = c;
-	search->found[search->nfound++] = search->candidates[best];
-	search->ncandidates--;
-	memmove(&search->candidates[best], &search->candidates[best + 1],
-		(size_t)(search->ncandidates - best) * sizeof(*search->candidates));
+	for (int i = 0; i < length; i++)
+		if (VECTOR(*other)[i] != path[i])
+			return false;
 	return true;
 }
 
-/* The K shortest paths without loops into SEARCH->found. */
-static void paths_find(struct search *search, int k)
-{
-	memset(search->closed, 0, (size_t)search->graph->n);
-	memset(search->barred, 0, (size_t)search->graph->n);
-	if (spur_reach(search, search->from))
-		candidate_add(search, &search->from, 1);
-	while (candidate_take(search) && search->nfound < k)
-		for (int i = 1; i < search->found[search->nfound - 1].length; i++)
-			candidates_branch(search, i);
-}
-
-static void paths_clear(struct search *search)
-{
-	for (int i = 0; i < search->nfound; i++)
-		free(search->found[i].servers);
-	for (int i = 0; i < search->ncandidates; i++)
-		free(search->candidates[i].servers);
-	search->nfound = search->ncandidates = 0;
-}
-
 /* The route's own path stays the first; K in all at most. */
-static void route_extend(struct ocs_plan_route *route, struct search *search, int k)
+static void route_extend(const struct ocs_graph_library *library, struct ocs_plan_route *route,
+			 const igraph_vector_int_list_t *found, int k)
 {
+	igraph_integer_t count = library->vector_int_list_size(found);
+
 	route->paths = ocs_realloc(route->paths, k * sizeof(*route->paths));
 	route->lengths = ocs_realloc(route->lengths, k * sizeof(*route->lengths));
 	route->weights = ocs_realloc(route->weights, k * sizeof(*route->weights));
-	for (int i = 0; i < search->nfound && route->npaths < k; i++) {
-		struct path *path = &search->found[i];
+	for (igraph_integer_t i = 0; i < count && route->npaths < k; i++) {
+		const igraph_vector_int_t *path = library->vector_int_list_get_ptr(found, i);
+		int length = (int)library->vector_int_size(path), *copy;
 
-		if (path_equal(path, route->paths[0], route->lengths[0]))
+		if (path_equal(route->paths[0], route->lengths[0], path, length))
 			continue;
-		route->paths[route->npaths] = path->servers;
-		route->lengths[route->npaths++] = path->length;
-		path->servers = NULL;
+		copy = ocs_calloc(length, sizeof(int));
+		for (int v = 0; v < length; v++)
+			copy[v] = (int)VECTOR(*path)[v];
+		route->paths[route->npaths] = copy;
+		route->lengths[route->npaths++] = length;
 	}
 	for (int p = 0; p < route->npaths; p++)
 		route->weights[p] = 1.0 / route->npaths;
 }
 
-static void routes_extend(struct ocs_plan *plan, const struct graph *graph, int k)
+static void routes_extend(const struct ocs_graph_library *library, struct ocs_plan *plan,
+			  const igraph_t *graph, int k)
 {
-	size_t n = (size_t)graph->n;
-	struct search search = { .graph = graph };
+	igraph_vector_int_list_t found;
 
-	search.found = ocs_calloc((size_t)k, sizeof(*search.found));
-	search.closed = ocs_calloc(n, sizeof(bool));
-	search.barred = ocs_calloc(n, sizeof(bool));
-	search.parent = ocs_calloc(n, sizeof(int));
-	search.queue = ocs_calloc(n, sizeof(int));
+	if (library->vector_int_list_init(&found, 0) != IGRAPH_SUCCESS)
+		return;
 	for (int i = 0; i < plan->nroutes; i++) {
 		struct ocs_plan_route *route = &plan->routes[i];
 
-		if (plan->mp[(size_t)route->src * n + route->dst] <= 0)
-			continue;
-		search.from = route->src;
-		search.to = route->dst;
-		paths_find(&search, k);
-		route_extend(route, &search, k);
-		paths_clear(&search);
+		if (plan->mp[(size_t)route->src * plan->servers + route->dst] > 0 &&
+		    library->get_k_shortest_paths(graph, NULL, &found, NULL, k, route->src,
+						  route->dst, IGRAPH_OUT) == IGRAPH_SUCCESS)
+			route_extend(library, route, &found, k);
 	}
-	free(search.queue);
-	free(search.parent);
-	free(search.barred);
-	free(search.closed);
-	free(search.candidates);
-	free(search.found);
+	library->vector_int_list_destroy(&found);
 }
 
 /* Circuits and load from each server to each. */
@@ -290,16 +118,42 @@ static double tax_added(const struct ocs_plan *plan)
 	return bytes > 0 ? added / bytes : 0;
 }
 
+static void paths_add(const struct ocs_graph_library *library, struct ocs_plan *plan, int k)
+{
+	igraph_error_handler_t *before = library->set_error_handler(library->error_handler_ignore);
+	igraph_vector_int_t edges;
+	igraph_t graph;
+
+	if (library->vector_int_init(&edges, 2 * (igraph_integer_t)plan->ncircuits) !=
+	    IGRAPH_SUCCESS)
+		goto out;
+	for (int i = 0; i < plan->ncircuits; i++) {
+		VECTOR(edges)[2 * i] = plan->circuits[i].a;
+		VECTOR(edges)[2 * i + 1] = plan->circuits[i].b;
+	}
+	if (library->create(&graph, &edges, plan->servers, plan->directed) == IGRAPH_SUCCESS) {
+		/* circuits side by side are one way */
+		if (library->simplify(&graph, true, true, NULL) == IGRAPH_SUCCESS)
+			routes_extend(library, plan, &graph, k);
+		library->destroy(&graph);
+	}
+	library->vector_int_destroy(&edges);
+out:
+	library->set_error_handler(before);
+}
+
 void ocs_plan_paths(struct ocs_plan *plan, int k)
 {
-	struct graph graph;
+	struct ocs_graph_library library;
+	struct ocs_error err;
 
 	if (k < 2 || !plan->routes || !plan->mp)
 		return;
-	graph_make(&graph, plan);
-	routes_extend(plan, &graph, k);
-	free(graph.heads);
-	free(graph.first);
+	if (ocs_graph_library_load(&library, &err)) {
+		ocs_log(OCS_LOG_WARNING, "a plan has one path for each pair: %s", err.text);
+		return;
+	}
+	paths_add(&library, plan, k);
 	plan->max_link_load = busiest(plan);
 	plan->bandwidth_tax += tax_added(plan);
 }

@@ -5,7 +5,7 @@
 #define OCS_PLAN_PLAN_H
 
 /* Rings, circuits and routes for a job on switched servers (direct fabrics):
- * TopoOpt's TopologyFinder.  Never linked into a plugin. */
+ * TopoOpt's TopologyFinder.  Loads igraph; never linked into a plugin. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Judges a plan from its definition alone; nothing of the maker is used here. */
+/* Judges a plan from its definition alone; nothing of the maker is used here, and
+ * the distances come from igraph. */
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/plan/graph_library.h"
 #include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -363,79 +365,76 @@ static int loads_check(const struct ocs_plan *plan, struct ocs_error *err)
 	return 0;
 }
 
-/* Adds the hops from server FROM to all others to *SUM and raises *MOST to the longest; -1 if
- * some server cannot be reached.  FIRST and HEADS: where circuits lead; HOPS and QUEUE: room
- * for a number per server. */
-static int hops_add(const struct ocs_plan *plan, int from, const int *first, const int *heads,
-		    int *hops, int *queue, double *sum, int *most)
+/* Diameter and average hops of a strongly connected graph. */
+static int graph_measure(const struct ocs_graph_library *library, const igraph_t *graph,
+			 bool directed, double *diameter, double *average)
 {
-	int reached = 0;
-
-	for (int i = 0; i < plan->servers; i++)
-		hops[i] = -1;
-	hops[from] = 0;
-	queue[reached++] = from;
-	for (int next = 0; next < reached; next++) {
-		int server = queue[next];
-
-		*sum += hops[server];
-		*most = hops[server] > *most ? hops[server] : *most;
-		for (int h = first[server]; h < first[server + 1]; h++)
-			if (hops[heads[h]] < 0) {
-				hops[heads[h]] = hops[server] + 1;
-				queue[reached++] = heads[h];
-			}
-	}
-	return reached == plan->servers ? 0 : -1;
+#if IGRAPH_VERSION_MAJOR >= 1
+	if (library->diameter(graph, NULL, diameter, NULL, NULL, NULL, NULL, directed, true) !=
+	    IGRAPH_SUCCESS)
+		return -1;
+	return library->average_path_length(graph, NULL, average, NULL, directed, true) ==
+			       IGRAPH_SUCCESS ?
+		       0 :
+		       -1;
+#else
+	if (library->diameter(graph, diameter, NULL, NULL, NULL, NULL, directed, true) !=
+	    IGRAPH_SUCCESS)
+		return -1;
+	return library->average_path_length(graph, average, NULL, directed, true) ==
+			       IGRAPH_SUCCESS ?
+		       0 :
+		       -1;
+#endif
 }
 
-/* Diameter and average hops of the circuits' graph; -1 if it is not strongly connected. */
-static int distances(const struct ocs_plan *plan, int *diameter, double *average)
+/* Diameter and average hops of the circuits' graph. */
+static int plan_measure(const struct ocs_graph_library *library, const struct ocs_plan *plan,
+			double *diameter, double *average)
 {
-	int n = plan->servers, *first = ocs_calloc((size_t)n + 2, sizeof(int)), rc = 0;
-	int *heads = ocs_calloc(2 * (size_t)plan->ncircuits + 1, sizeof(int));
-	int *hops = ocs_calloc((size_t)n, sizeof(int)), *queue = ocs_calloc((size_t)n, sizeof(int));
+	igraph_error_handler_t *before = library->set_error_handler(library->error_handler_ignore);
+	igraph_vector_int_t edges;
+	igraph_t graph;
+	igraph_bool_t whole = false;
+	int rc = -1;
 
-	for (int c = 0; c < plan->ncircuits; c++) {
-		first[plan->circuits[c].a + 2]++;
-		first[plan->circuits[c].b + 2] += !plan->directed;
+	if (library->vector_int_init(&edges, 2 * (igraph_integer_t)plan->ncircuits) !=
+	    IGRAPH_SUCCESS)
+		goto out;
+	for (int i = 0; i < plan->ncircuits; i++) {
+		VECTOR(edges)[2 * i] = plan->circuits[i].a;
+		VECTOR(edges)[2 * i + 1] = plan->circuits[i].b;
 	}
-	for (int i = 1; i <= n; i++)
-		first[i + 1] += first[i];
-	/* first[i + 1] moves from the begin of i's heads to their end */
-	for (int c = 0; c < plan->ncircuits; c++) {
-		heads[first[plan->circuits[c].a + 1]++] = plan->circuits[c].b;
-		if (!plan->directed)
-			heads[first[plan->circuits[c].b + 1]++] = plan->circuits[c].a;
+	if (library->create(&graph, &edges, plan->servers, plan->directed) == IGRAPH_SUCCESS) {
+		if (library->is_connected(&graph, &whole, IGRAPH_STRONG) == IGRAPH_SUCCESS && whole)
+			rc = graph_measure(library, &graph, plan->directed, diameter, average);
+		library->destroy(&graph);
 	}
-	*average = *diameter = 0;
-	for (int i = 0; i < n && rc == 0; i++)
-		rc = hops_add(plan, i, first, heads, hops, queue, average, diameter);
-	*average /= (double)n * (n - 1);
-	free(queue);
-	free(hops);
-	free(heads);
-	free(first);
+	library->vector_int_destroy(&edges);
+out:
+	library->set_error_handler(before);
 	return rc;
 }
 
 static int numbers_check(const struct ocs_plan *plan, struct ocs_error *err)
 {
-	double average = 0, n = plan->servers, least;
-	int diameter = 0;
+	double diameter = 0, average = 0, n = plan->servers, least;
+	struct ocs_graph_library library;
 
 	if (plan->servers == 1)
 		return plan->ncircuits == 0 && plan->diameter == 0 ?
 			       0 :
 			       ocs_error_set(err, OCS_ERROR, "one server needs no circuit");
-	if (distances(plan, &diameter, &average) < 0)
+	if (ocs_graph_library_load(&library, err))
+		return -1;
+	if (plan_measure(&library, plan, &diameter, &average) < 0)
 		return ocs_error_set(err, OCS_ERROR,
 				     "the circuits do not lead from every server to every other");
-	if (plan->diameter != diameter || fabs(plan->average_hops - average) > 1e-6)
+	if (plan->diameter != (int)diameter || fabs(plan->average_hops - average) > 1e-6)
 		return ocs_error_set(
 			err, OCS_ERROR,
 			"diameter %d and %.4f average hops are claimed, %d and %.4f found",
-			plan->diameter, plan->average_hops, diameter, average);
+			plan->diameter, plan->average_hops, (int)diameter, average);
 	/* all pairs' hops, spread evenly, are the least any routing can reach */
 	least = n * (n - 1) * average / plan->ncircuits / (plan->directed ? 1 : 2);
 	if (!(plan->max_link_load >= least - 1e-6) || plan->max_link_load > n * n)

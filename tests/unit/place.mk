@@ -25,11 +25,9 @@ check_PROGRAMS += test_foldings
 test_foldings_SOURCES = fold/test_foldings.c
 test_foldings_LDADD = $(PLACE) $(CMOCKA_LIBS)
 
-if HAVE_IGRAPH
 check_PROGRAMS += test_oracle
 test_oracle_SOURCES = fold/test_oracle.c
 test_oracle_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS)
-endif
 
 check_PROGRAMS += test_twisted
 test_twisted_SOURCES = place/test_twisted.c place/place_check.h
@@ -47,12 +45,10 @@ check_PROGRAMS += test_leftovers
 test_leftovers_SOURCES = place/test_leftovers.c place/place_check.h place/place_random.h
 test_leftovers_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 
-if HAVE_IGRAPH
 check_PROGRAMS += test_exhaustive
 test_exhaustive_SOURCES = place/test_exhaustive.c place/exhaustive_placement.c \
 	place/exhaustive_search.c place/exhaustive_search.h place/place_check.h place/place_random.h
 test_exhaustive_LDADD = $(PLACE) $(IGRAPH_LIBS) $(CMOCKA_LIBS) $(JSON_LIBS)
-endif
 
 check_PROGRAMS += test_warm
 test_warm_SOURCES = place/test_warm.c place/place_check.h place/place_random.h

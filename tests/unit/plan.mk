@@ -27,9 +27,3 @@ test_plan_kautz_LDADD = $(PLAN_LIBS)
 check_PROGRAMS += test_plan_trees
 test_plan_trees_SOURCES = plan/test_plan_trees.c $(PLAN_CHECK)
 test_plan_trees_LDADD = $(PLAN_LIBS)
-
-if HAVE_IGRAPH
-check_PROGRAMS += test_plan_paths
-test_plan_paths_SOURCES = plan/test_plan_paths.c $(PLAN_CHECK)
-test_plan_paths_LDADD = $(PLAN_LIBS) $(IGRAPH_LIBS)
-endif
