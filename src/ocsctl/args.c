@@ -109,6 +109,22 @@ static const struct option_spec specs[] = {
 	{ '8', "flags", TEXT, AT(flags), 0, 0, "F,...",
 	  "Slurm's: maint, ignore_jobs, flex, daily ..." },
 	{ '9', "name", TEXT, AT(name), 0, 0, "NAME", "of the reservation (default: Slurm's)" },
+	{ 'Q', "matrix", TEXT, AT(matrix), 0, 0, "FILE",
+	  "tokens that each rank sends each other one: [[0,5],[7,0]]; - is standard input" },
+	{ 'a', "alpha", NUMBER, AT(alpha), 0, 64, "A", "optical NICs of a server (default 6)" },
+	{ 'z', "beta", NUMBER, AT(beta), 1, 64, "B", "packet NICs of a server (default 2)" },
+	{ 'p', "policy", TEXT, AT(policy), 0, 0, "paper|greedy|best",
+	  "the published algorithm, the same mended, or a local search (default)" },
+	{ 'l', "relay", FLAG, AT(relay), 0, 0, NULL, "tokens may take two hops" },
+	{ 'K', "keep", TEXT, AT(keep), 0, 0, "CIRCUITS",
+	  "a file with the circuits that exist: [[i,j,count],...]" },
+	{ 'v', "change", NUMBER, AT(change), 0, 1 << 20, "K", "cut at most K of these" },
+	{ 'y', "switching", TEXT, AT(switching), 0, 0, "FIRST[,EACH]",
+	  "cut as many as pays: time for one circuit, and for every further one" },
+	{ 'U', "remaining", NUMBER, AT(remaining), 1, 1 << 30, "N",
+	  "all-to-alls with this matrix that are still to come (default 1)" },
+	{ 'J', "window", NUMBER, AT(window), 1, LONG_MAX, "TIME",
+	  "of the switching so much is hidden behind computation" },
 	{ 'C', "slurm-conf", TEXT, AT(slurm_conf), 0, 0, "FILE",
 	  "compare with this slurm.conf (default: the site's, where FILE is not given)" },
 	{ 'f', "fabric", TEXT, AT(fabric), 0, 0, "F",
@@ -241,7 +257,7 @@ int ocs_ctl_args_parse(const struct ocs_ctl_command *command, int argc, char **a
 
 	memset(args, 0, sizeof(*args));
 	args->command = command;
-	args->expect = -1;
+	args->expect = args->alpha = args->change = -1;
 	for (size_t i = 0; i < NSPECS; i++) {
 		if (!command_takes(command, &specs[i]))
 			continue;

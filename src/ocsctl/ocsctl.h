@@ -48,6 +48,10 @@ struct ocs_ctl_args {
 	long expect;	      /* revision of ocsd's database, -1: not given */
 	const char *transaction;
 	long wait; /* seconds, 0: not given */
+	const char *matrix, *keep, *policy, *switching;
+	long alpha, change; /* -1: not given */
+	long beta, remaining, window;
+	bool relay;
 	int count; /* operands */
 	char **operands;
 };
@@ -134,6 +138,7 @@ int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_nccl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_region(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_reserve(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err);

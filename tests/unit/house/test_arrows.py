@@ -27,7 +27,7 @@ fabric protocol
 switch
 config
 fold plan nccl
-place forward
+place forward moe
 layout
 advice policy
 scheduler ocsd

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+
+MOE_LIBS = $(S)/moe/libocs_moe.la $(UTIL) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+
+check_PROGRAMS += test_moe_allocate
+test_moe_allocate_SOURCES = moe/test_moe_allocate.c moe/gates.c moe/gates.h
+test_moe_allocate_LDADD = $(MOE_LIBS)
+
+check_PROGRAMS += test_moe_routes
+test_moe_routes_SOURCES = moe/test_moe_routes.c moe/gates.c moe/gates.h
+test_moe_routes_LDADD = $(MOE_LIBS)
+
+check_PROGRAMS += test_moe_wires
+test_moe_wires_SOURCES = moe/test_moe_wires.c moe/gates.c moe/gates.h
+test_moe_wires_LDADD = $(MOE_LIBS)
+
+dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+#
+# region plan.
+
+. "${srcdir:-.}/ocsctl/ocsctl.sh"
+
+# Six servers in a ring of large transfers, and a little to everybody.
+echo '[[0,900,9,9,9,900],[900,0,900,9,9,9],[9,900,0,900,9,9],[9,9,900,0,900,9],[9,9,9,900,0,900],[900,9,9,9,900,0]]' >"$work/ring.json"
+exits 0 "two ports" region plan --matrix "$work/ring.json" --alpha 2 --beta 1 --json
+prints "time first" '{"time":'
+prints "the ring gets the circuits" '"circuits":[[0,1,1],[0,5,1],[1,2,1],[2,3,1],[3,4,1],[4,5,1]]'
+prints "nothing is relayed" '"relayed":0'
+prints "bounds" '"bounds":{"ports":609,"server":609,"linear":609}'
+printf '%s\n' "$out" >"$work/kept.json"
+exits 0 "text" region plan --matrix "$work/ring.json" --alpha 2 --beta 1
+prints "a summary" "6 servers: done after 609 tokens per NIC rate, 1.000 of the bound"
+prints "a table" "     0       1         1     900   900"
+
+echo '{"tokens":[[5,1,1,1],[1,5,1,1],[900,1,5,1],[1,900,1,5]]}' >"$work/ranks.json"
+exits 0 "ranks of a server" region plan --matrix "$work/ranks.json" --servers 2 --alpha 2 --beta 1 --json
+prints "two servers" '"circuits":[[0,1,2]]'
+exits 2 "no even servers" region plan --matrix "$work/ranks.json" --servers 3
+says "why" "4 ranks do not fill 3 servers evenly"
+
+# What exists is kept, unless changing it pays.
+echo '[[0,9,9,900,9,900],[9,0,900,9,900,9],[9,900,0,9,9,900],[900,9,9,0,900,9],[9,900,9,900,0,9],[900,9,900,9,9,0]]' >"$work/other.json"
+exits 0 "keep all" region plan --matrix "$work/other.json" --alpha 2 --beta 1 --keep "$work/kept.json" --change 0 --json
+prints "nothing cut" '"cut":0'
+prints "the same circuits" '"circuits":[[0,1,1],[0,5,1],[1,2,1],[2,3,1],[3,4,1],[4,5,1]]'
+exits 0 "a slow switch" region plan --matrix "$work/other.json" --alpha 2 --beta 1 --keep "$work/kept.json" --switching 1e9 --json
+prints "nothing cut" '"cut":0'
+exits 0 "a fast switch" region plan --matrix "$work/other.json" --alpha 2 --beta 1 --keep "$work/kept.json" --switching 10,1 --json
+prints "all that helps" '"time":609'
+exits 0 "a slow switch, and much to send" region plan --matrix "$work/other.json" --alpha 2 --beta 1 --keep "$work/kept.json" \
+	--switching 1e6 --remaining 1000000 --json
+prints "all that helps" '"time":609'
+exits 0 "a slow switch behind a long computation" region plan --matrix "$work/other.json" --alpha 2 --beta 1 \
+	--keep "$work/kept.json" --switching 1e6 --window 1000000 --json
+prints "all that helps" '"time":609'
+
+# One server that all want: circuits to it go round over others.
+echo '[[0,0,0,0,0,0],[600,0,0,0,0,0],[600,0,0,0,0,0],[600,0,0,0,0,0],[600,0,0,0,0,0],[600,0,0,0,0,0]]' >"$work/popular.json"
+exits 0 "without relays" region plan --matrix "$work/popular.json" --alpha 3 --beta 1 --json
+prints "two of five have packets only" '"time":1200'
+exits 0 "with relays" region plan --matrix "$work/popular.json" --alpha 3 --beta 1 --relay --json
+printf '%s' "$out" | python3 -c 'import json, sys; p = json.load(sys.stdin); sys.exit(not (p["time"] <= 1.05 * p["bound"] and p["relayed"] > 0))'
+result $? "near the bound" "$out"
+
+exits 2 "no operand" region
+exits 2 "another operand" region check
+says "what there is" "'check' is not plan"
+exits 2 "no matrix" region plan
+says "an example" "such as [[0,5],[7,0]]"
+exits 1 "no such file" region plan --matrix "$work/none"
+echo '[[0,1],[1]]' >"$work/bad.json"
+exits 2 "a short row" region plan --matrix "$work/bad.json"
+says "which" "row 1 is not a list of 2 numbers"
+echo '[[0,-1],[1,0]]' >"$work/bad.json"
+exits 2 "a negative number" region plan --matrix "$work/bad.json"
+says "where" "row 0, column 1"
+exits 2 "an unknown policy" region plan --matrix "$work/ring.json" --policy fast
+says "which there are" "paper, greedy and best"
+exits 2 "change without keep" region plan --matrix "$work/ring.json" --change 2
+says "what is missing" "--change needs --keep"
+exits 2 "keep without a limit" region plan --matrix "$work/ring.json" --keep "$work/kept.json"
+exits 2 "keep with greedy" region plan --matrix "$work/ring.json" --keep "$work/kept.json" --change 1 --policy greedy
+exits 2 "more circuits than ports" region plan --matrix "$work/ring.json" --alpha 1 --keep "$work/kept.json" --change 1
+says "whose" "server 0 has 2 circuits and 1 ports"
+echo '[[0,1,1],[1,0,1]]' >"$work/bad.json"
+exits 2 "a pair twice" region plan --matrix "$work/ring.json" --keep "$work/bad.json" --change 1
+exits 2 "a switching time that is none" region plan --matrix "$work/ring.json" --keep "$work/kept.json" --switching soon
+says "what it is" "FIRST or FIRST,EACH"
+
+echo "1..$number"
