@@ -102,8 +102,8 @@ struct ocs_section {
 	int cube_nodes; /* tiles in a cube */
 	int words;	/* 64-bit words of a cube's XPU mask */
 	bool tpu;	/* torus, static: jobs get the TPU_* variables */
-	bool threading; /* torus: where no box fits, a ring may be threaded
-				 * through what is left over */
+	bool threading; /* torus: where no box fits, a ring may take wholly free
+				 * cubes, too */
 
 	/* rails, direct, region */
 	int nservers;

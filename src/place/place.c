@@ -165,7 +165,7 @@ static bool ring_lay(struct ocs_placer *placer, const struct ocs_catalogue *cat,
 	return found;
 }
 
-/* What fits the loaded cubes: a box, a ring on fewer cubes, any ring.  BOXES: whether a box
+/* What fits the loaded cubes: a box, or a ring on fewer cubes.  BOXES: whether a box
  * may fit; then whether one does. */
 static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
 			  const struct ocs_occupancy *occupancy, bool *boxes)
@@ -173,26 +173,13 @@ static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
 	struct ocs_fit *fit = placer->fit;
 	bool found;
 
-	if (placer->section->kind == OCS_STATIC) {
-		if (ocs_fit_scan(fit, cat, occupancy))
-			return ANSWER_BOX;
-	} else {
-		found = *boxes && box_search(placer, cat, 0);
-		*boxes = found;
-		if (ring_lay(placer, cat,
-			     found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
-			return ANSWER_THREAD;
-		if (found)
-			return ANSWER_BOX;
-	}
-	if (placer->section->threading) {
-		found = ocs_thread_search(placer->thread, &cat->shape, cat->nodes, fit);
-		placer->work.searched += placer->thread->work;
-		placer->work.bounded |= placer->thread->spent;
-		if (found)
-			return ANSWER_THREAD;
-	}
-	return ANSWER_NONE;
+	if (placer->section->kind == OCS_STATIC)
+		return ocs_fit_scan(fit, cat, occupancy) ? ANSWER_BOX : ANSWER_NONE;
+	found = *boxes && box_search(placer, cat, 0);
+	*boxes = found;
+	if (ring_lay(placer, cat, found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
+		return ANSWER_THREAD;
+	return found ? ANSWER_BOX : ANSWER_NONE;
 }
 
 /* The decision is repeated on just the nodes it chose: then it is a function of

@@ -17,7 +17,7 @@ struct ocs_placer {
 	const struct ocs_fabric *fabric;
 	const struct ocs_section *section;
 	struct ocs_fit *fit;
-	struct ocs_thread *thread; /* NULL unless the section has threading */
+	struct ocs_thread *thread;				 /* NULL in a static section */
 	struct ocs_catalogue *catalogues[OCS_PLACER_CATALOGUES]; /* last used first */
 	int asked[OCS_PLACER_CATALOGUES];			 /* node count they were made for */
 	int ncatalogues;

@@ -29,20 +29,9 @@ static inline int ocs_grow_coord(const struct ocs_section *s, int unit, int axis
 	return unit / ocs_grow_stride(s, axis) % s->edge[axis];
 }
 
-static inline bool ocs_grow_has(const struct ocs_thread *t, int unit, int sheet)
-{
-	return t->has[unit * t->set_words + sheet / 64] >> sheet % 64 & 1;
-}
-
 static inline int ocs_grow_id_of(const struct ocs_thread *t, int sheet, int unit)
 {
 	return sheet * t->units + unit;
-}
-
-/* Whether UNIT of SHEET would begin a node. */
-static inline bool ocs_grow_fresh(const struct ocs_grow *g, int sheet, int unit)
-{
-	return !g->t->touched[ocs_grow_id_of(g->t, sheet, g->t->cell_of[unit])];
 }
 
 /* Nodes of one cross-section of WAY. */

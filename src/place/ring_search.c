@@ -10,10 +10,6 @@
 #include "src/util/text.h"
 
 #define SHEETS_MAX (64 * OCS_SHEET_WORDS) /* fullest cubes first; more would not change much */
-#define WORK_MAX 1000			  /* edges looked at in one search */
-#define SEEDS_MAX 6			  /* rings begun for one way */
-#define WINDOW 6			  /* edges that an insertion makes or changes, and a few */
-enum { LEVEL_TOUCHED, LEVEL_INSIDE, LEVEL_USED, LEVEL_BROKEN, LEVEL_ALL, LEVELS };
 
 int ocs_thread_near(const struct ocs_section *s, int unit, int d)
 {
@@ -73,16 +69,11 @@ struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
 	t->cell_of = ocs_calloc(units, sizeof(int));
 	t->tile = ocs_calloc(units * (size_t)section->words, sizeof(uint64_t));
 	t->layer = ocs_calloc((size_t)(OCS_AXES * OCS_EDGE_MAX * section->words), sizeof(uint64_t));
-	t->has = ocs_calloc(units * (size_t)t->set_words, sizeof(uint64_t));
-	t->base = ocs_calloc(units * (size_t)t->set_words, sizeof(uint64_t));
-	t->used = ocs_calloc(3 * (size_t)t->set_words, sizeof(uint64_t));
 	t->mask = ocs_calloc((size_t)t->sheets_max * (size_t)section->words, sizeof(uint64_t));
 	t->stacks = ocs_calloc((size_t)t->sheets_max, sizeof(int));
-	t->whole = ocs_calloc((size_t)t->sheets_max, sizeof(bool));
 	t->next = ocs_calloc(places, sizeof(int));
-	t->prev = ocs_calloc(places, sizeof(int));
+	t->scratch = ocs_calloc(places, sizeof(int));
 	t->dir = ocs_calloc(places, 1);
-	t->touched = ocs_calloc(places, 1);
 	t->ring = ocs_calloc(places, sizeof(*t->ring));
 	t->cubes = ocs_calloc((size_t)t->sheets_max, sizeof(int));
 	t->order = ocs_calloc((size_t)t->sheets_max, sizeof(int));
@@ -113,16 +104,11 @@ void ocs_thread_destroy(struct ocs_thread *t)
 	free(t->cell_of);
 	free(t->tile);
 	free(t->layer);
-	free(t->has);
-	free(t->base);
-	free(t->used);
 	free(t->mask);
 	free(t->stacks);
-	free(t->whole);
 	free(t->next);
-	free(t->prev);
+	free(t->scratch);
 	free(t->dir);
-	free(t->touched);
 	free(t->ring);
 	free(t->cubes);
 	free(t->order);
@@ -167,222 +153,6 @@ bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
 		}
 	}
 	return true;
-}
-
-/* First sheet among those that LEVEL allows where both units are free. */
-static int sheet_with(const struct ocs_thread *t, int a, int b, int level)
-{
-	const uint64_t *allowed = t->used + (level - LEVEL_USED) * t->set_words;
-	int w;
-
-	for (w = 0; w < t->set_words; w++) {
-		uint64_t both =
-			t->has[a * t->set_words + w] & t->has[b * t->set_words + w] & allowed[w];
-
-		if (both)
-			return w * 64 + __builtin_ctzll(both);
-	}
-	return -1;
-}
-
-/* Whether two more places stay within the nodes, and within those begun at the
- * lowest level. */
-static bool nodes_allow(const struct ocs_grow *g, int sa, int a, int sb, int b, int level)
-{
-	int more = ocs_grow_fresh(g, sa, a);
-
-	if (ocs_grow_fresh(g, sb, b) && (sa != sb || g->t->cell_of[a] != g->t->cell_of[b] || !more))
-		more++;
-	return g->cells + more <= (level == LEVEL_TOUCHED ? g->cells : g->cells_max);
-}
-
-/* Appends UNIT of SHEET after place AFTER (-1: it is the first), reached by DIR; returns its
- * place. */
-static int place_append(struct ocs_grow *g, int after, int dir, int sheet, int unit)
-{
-	struct ocs_thread *t = g->t;
-	int id = ocs_grow_id_of(t, sheet, unit);
-
-	t->has[unit * t->set_words + sheet / 64] &= ~(1ULL << sheet % 64);
-	t->used[sheet / 64] |= 1ULL << sheet % 64;
-	g->cells += ocs_grow_fresh(g, sheet, unit);
-	t->touched[ocs_grow_id_of(t, sheet, t->cell_of[unit])] = 1;
-	g->length++;
-	if (after < 0) {
-		t->next[id] = t->prev[id] = g->head = id;
-		return id;
-	}
-	t->next[id] = t->next[after];
-	t->prev[id] = after;
-	t->prev[t->next[id]] = id;
-	t->next[after] = id;
-	t->dir[id] = t->dir[after];
-	t->dir[after] = (unsigned char)dir;
-	return id;
-}
-
-/* Replaces a circuit of the ring by a walk through a whole line of another sheet. */
-static bool line_insert(struct ocs_grow *g, int at, int level)
-{
-	struct ocs_thread *t = g->t;
-	int d = t->dir[at], edge = t->section->edge[d / 2], by = ocs_grow_stride(t->section, d / 2),
-	    w, i;
-	int unit = t->near[at % t->units * DIRS + d] / 2, sheet = -1, more = 0;
-	const uint64_t *allowed;
-
-	if (level < LEVEL_USED || g->length + edge > g->target)
-		return false;
-	allowed = t->used + (level - LEVEL_USED) * t->set_words;
-	by = d % 2 ? -by : by;
-	for (w = 0; w < t->set_words && sheet < 0; w++) {
-		uint64_t all = allowed[w];
-
-		for (i = 0; i < edge; i++)
-			all &= t->has[(unit + i * by) * t->set_words + w];
-		if (all)
-			sheet = w * 64 + __builtin_ctzll(all);
-	}
-	for (i = 0; i < edge && sheet >= 0; i++)
-		more += ocs_grow_fresh(g, sheet, unit + i * by) &&
-			(!i || t->cell_of[unit + i * by] != t->cell_of[unit + (i - 1) * by]);
-	if (sheet < 0 || g->cells + more > g->cells_max || !ocs_grow_sound(g, sheet, unit, d ^ 1) ||
-	    !ocs_grow_sound(g, sheet, unit + (edge - 1) * by, d))
-		return false;
-	for (i = 0; i < edge; i++)
-		at = place_append(g, at, d, sheet, unit + i * by);
-	return true;
-}
-
-/* Makes the ring longer at the edge that leaves AT, if that can be done. */
-static bool extend(struct ocs_grow *g, int at, int level)
-{
-	struct ocs_thread *t = g->t;
-	int to = t->next[at], d = t->dir[at], before = t->dir[t->prev[at]] ^ 1, after = t->dir[to],
-	    p;
-	bool crossing = t->near[at % t->units * DIRS + d] & 1;
-
-	for (p = 0; p < DIRS && g->length + 2 <= g->target; p++) {
-		int a = t->near[at % t->units * DIRS + p], b = t->near[to % t->units * DIRS + p];
-		int sa = at / t->units, sb = to / t->units, id;
-
-		/* a detour in a direction whose link is in use would take it twice */
-		if (p / 2 == d / 2 || p / 2 == g->way->axis || p == before || p == after)
-			continue;
-		if (a & 1) {
-			if (crossing || level < LEVEL_USED)
-				continue;
-			sa = sb = sheet_with(t, a / 2, b / 2, level);
-			if (sa < 0 || !ocs_grow_sound(g, at / t->units, at % t->units, p) ||
-			    !ocs_grow_sound(g, at / t->units, to % t->units, p) ||
-			    !ocs_grow_sound(g, sa, a / 2, p ^ 1) ||
-			    !ocs_grow_sound(g, sa, b / 2, p ^ 1))
-				continue;
-		} else {
-			if (!ocs_grow_has(t, a / 2, sa) || !ocs_grow_has(t, b / 2, sb))
-				continue;
-			if (crossing && (!ocs_grow_sound(g, sa, a / 2, d) ||
-					 !ocs_grow_sound(g, sb, b / 2, d ^ 1)))
-				continue;
-		}
-		if (!nodes_allow(g, sa, a / 2, sb, b / 2, level))
-			continue;
-		id = place_append(g, at, p, sa, a / 2);
-		id = place_append(g, id, d, sb, b / 2);
-		t->dir[id] = (unsigned char)(p ^ 1);
-		return true;
-	}
-	return crossing && line_insert(g, at, level);
-}
-
-/* Grows the ring to its length: nodes begun first, then places of the same cube, of
- * cubes in use, of broken cubes, of whole ones. */
-static bool grow(struct ocs_grow *g)
-{
-	int lowest = g->t->section->cube_nodes == g->t->units ? LEVEL_INSIDE : LEVEL_TOUCHED;
-	int level = lowest, top = lowest, left = g->length, at = g->head;
-
-	while (g->length < g->target) {
-		if (!left) {
-			if (++level == LEVELS)
-				return false;
-			if (level > top)
-				top = level;
-			left = level == top ? g->length : WINDOW;
-		}
-		if (++g->t->work > WORK_MAX)
-			return false;
-		if (extend(g, at, level)) {
-			/* only the new edges can do what failed before */
-			level = lowest;
-			left = level == top ? g->length : WINDOW;
-			continue;
-		}
-		at = g->t->next[at];
-		left--;
-	}
-	return g->cells == g->cells_max;
-}
-
-/* Back to no ring, all places of the sheets free. */
-static void ring_reset(struct ocs_grow *g)
-{
-	struct ocs_thread *t = g->t;
-	size_t words = (size_t)t->set_words;
-
-	memcpy(t->has, t->base, (size_t)t->units * words * sizeof(*t->has));
-	memset(t->used, 0, words * sizeof(*t->used));
-	memset(t->touched, 0, (size_t)(t->nsheets * t->units));
-	g->length = g->cells = 0;
-}
-
-/* A ring of four around UNIT of SHEET, by steps P and Q. */
-static bool square(struct ocs_grow *g, int sheet, int unit, int p, int q)
-{
-	struct ocs_thread *t = g->t;
-	int to = t->near[unit * DIRS + p], a = t->near[unit * DIRS + q], b, other = sheet, at;
-
-	if ((to & 1) || !ocs_grow_has(t, to / 2, sheet))
-		return false;
-	b = t->near[to / 2 * DIRS + q];
-	if (a & 1) {
-		other = sheet_with(t, a / 2, b / 2, LEVEL_ALL);
-		/* a side of two is crossed and walked: one sheet would be used twice */
-		if (other < 0 || (other == sheet && t->section->edge[q / 2] < 3) ||
-		    !ocs_grow_sound(g, sheet, unit, q) || !ocs_grow_sound(g, sheet, to / 2, q) ||
-		    !ocs_grow_sound(g, other, a / 2, q ^ 1) ||
-		    !ocs_grow_sound(g, other, b / 2, q ^ 1))
-			return false;
-	} else if (!ocs_grow_has(t, a / 2, sheet) || !ocs_grow_has(t, b / 2, sheet)) {
-		return false;
-	}
-	at = place_append(g, -1, 0, sheet, unit);
-	at = place_append(g, at, p, sheet, to / 2);
-	at = place_append(g, at, q, other, b / 2);
-	at = place_append(g, at, p ^ 1, other, a / 2);
-	t->dir[at] = (unsigned char)(q ^ 1);
-	return true;
-}
-
-/* The first ring of four that begins in SHEET. */
-static bool seed(struct ocs_grow *g, int sheet)
-{
-	const struct ocs_section *s = g->t->section;
-	int unit, p, q;
-
-	for (unit = 0; unit < g->t->units; unit++) {
-		if (!ocs_grow_has(g->t, unit, sheet))
-			continue;
-		for (p = 0; p < DIRS; p += 2) {
-			for (q = 0; q < DIRS; q++) {
-				if (p / 2 == q / 2 || p / 2 == g->way->axis ||
-				    q / 2 == g->way->axis || s->edge[q / 2] < 2)
-					continue;
-				if (square(g, sheet, unit, p, q))
-					return true;
-			}
-		}
-	}
-	return false;
 }
 
 void ocs_grow_units(const struct ocs_grow *g, int cube, uint64_t *mask)
@@ -451,47 +221,10 @@ void ocs_grow_stacks(struct ocs_grow *g, int from, int n)
 	}
 }
 
-/* Makes the sheets of the way; returns the places they have. */
-static int sheets_make(struct ocs_grow *g)
-{
-	struct ocs_thread *t = g->t;
-	int words = t->section->words, stack = g->way->stack, total = 0, n, i, k, w;
-
-	n = g->fit->n < t->sheets_max ? g->fit->n : t->sheets_max;
-	ocs_grow_stacks(g, 0, n);
-	t->nsheets = n / stack;
-	memset(t->base, 0, (size_t)(t->units * t->set_words) * sizeof(*t->base));
-	memset(t->used, 0, 3 * (size_t)t->set_words * sizeof(*t->used));
-	for (i = 0; i < t->nsheets; i++) {
-		bool whole = false;
-
-		for (k = 0; k < stack; k++)
-			whole |= g->fit->count[t->stacks[i * stack + k]] == t->units;
-		t->whole[i] = whole;
-		t->used[(whole ? 2 : 1) * t->set_words + i / 64] |= 1ULL << i % 64;
-		t->used[2 * t->set_words + i / 64] |= 1ULL << i % 64;
-		for (w = 0; w < words; w++) {
-			uint64_t left = t->mask[i * stack * words + w];
-
-			for (; left; left &= left - 1) {
-				int unit = w * 64 + __builtin_ctzll(left);
-
-				if (g->way->closed &&
-				    (!ocs_grow_sound(g, i, unit, 2 * g->way->axis) ||
-				     !ocs_grow_sound(g, i, unit, 2 * g->way->axis + 1)))
-					continue;
-				t->base[unit * t->set_words + i / 64] |= 1ULL << i % 64;
-				total++;
-			}
-		}
-	}
-	return total;
-}
-
 void ocs_grow_answer(struct ocs_grow *g)
 {
 	struct ocs_thread *t = g->t;
-	int *number = t->prev, at = g->head, i, k, stack = g->way->stack;
+	int *number = t->scratch, at = g->head, i, k, stack = g->way->stack;
 	int first = -t->units, sheet = 0; /* of the sheet at hand */
 
 	t->way = *g->way;
@@ -528,41 +261,6 @@ int ocs_grow_cell_nodes(const struct ocs_section *s, const struct ocs_way *way)
 	return way->axis < 0 ? 1 :
 			       way->stack * ((way->offset + way->layers - 1) / tile -
 					     way->offset / tile + 1);
-}
-
-bool ocs_thread_search(struct ocs_thread *t, const struct ocs_shape *shape, int nodes,
-		       struct ocs_fit *fit)
-{
-	struct ocs_way way;
-	int n, sheet, seeds;
-
-	t->work = 0;
-	t->spent = false;
-	for (n = 0; ocs_way_get(t->section, shape, n, &way); n++) {
-		struct ocs_grow g = { .t = t,
-				      .way = &way,
-				      .fit = fit,
-				      .target = shape->extent[way.ring],
-				      .cells_max = nodes / ocs_grow_cell_nodes(t->section, &way) };
-
-		if (nodes % ocs_grow_cell_nodes(t->section, &way) || sheets_make(&g) < g.target)
-			continue;
-		for (sheet = 0, seeds = 0; sheet < t->nsheets && seeds < SEEDS_MAX; sheet++) {
-			ring_reset(&g);
-			if (!seed(&g, sheet))
-				continue;
-			seeds++;
-			if (g.cells <= g.cells_max && grow(&g)) {
-				ocs_grow_answer(&g);
-				return true;
-			}
-			if (t->work > WORK_MAX) {
-				t->spent = true;
-				return false;
-			}
-		}
-	}
-	return false;
 }
 
 void ocs_thread_narrow(const struct ocs_thread *t, struct ocs_fit *fit)

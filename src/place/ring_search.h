@@ -4,17 +4,15 @@
 #ifndef OCS_PLACE_RING_SEARCH_H
 #define OCS_PLACE_RING_SEARCH_H
 
-/* Rings threaded through whatever is free where no box fits, in sections with
- * `threading`.  One dimension of the job is the ring, of even extent; another, if
- * there is one, lies straight along an axis.  The ring grows from a square by
- * detours over neighbouring places, inside a cube or through circuits to any cube
- * that is free at the same face position.  The work is bounded and counted. */
+/* Rings through parts of cubes where no box fits, or only one with more cubes.  One dimension
+ * of the job is the ring, of even extent; another, if there is one, lies straight along an
+ * axis.  The ring is not searched: see ring_spine.c.  The work is bounded and counted. */
 
 #include "src/place/box_search.h"
 
 /* How the dimensions lie. */
 struct ocs_way {
-	int ring;   /* dimension that is threaded */
+	int ring;   /* dimension that is the ring */
 	int axis;   /* of the straight one; -1: there is none */
 	int layers; /* of a cube that the straight one takes, from OFFSET */
 	int offset;
@@ -47,21 +45,17 @@ struct ocs_thread {
 	const struct ocs_section *section;
 	int units; /* places of a cube */
 	int sheets_max, nsheets;
-	int set_words;	      /* of a set of sheets */
-	int *near;	      /* per unit and direction: 2 * unit + (1: through a face) */
-	int *cell_of;	      /* per unit: its node in the cube */
-	uint64_t *tile;	      /* per unit: XPUs of its node */
-	uint64_t *layer;      /* per axis and coordinate: units there */
-	uint64_t *has, *base; /* per unit: the sheets where it is free */
-	uint64_t *used;	      /* three sets: sheets in use, broken ones, all */
-	uint64_t *mask;	      /* per loaded cube: its free units */
-	int *stacks;	      /* cubes of the sheets */
-	bool *whole;	      /* per sheet */
-	int *next, *prev;     /* per sheet and unit */
-	unsigned char *dir, *touched;
-
-	/* rings without a search */
-	int *first_of; /* per unit: the first one of its node */
+	int set_words;	    /* of a set of sheets */
+	int *near;	    /* per unit and direction: 2 * unit + (1: through a face) */
+	int *cell_of;	    /* per unit: its node in the cube */
+	uint64_t *tile;	    /* per unit: XPUs of its node */
+	uint64_t *layer;    /* per axis and coordinate: units there */
+	uint64_t *mask;	    /* per loaded cube: its free units */
+	int *stacks;	    /* cubes of the sheets */
+	int *next;	    /* per sheet and unit: the place after it in the ring */
+	unsigned char *dir; /* of the step to it */
+	int *scratch;	    /* per sheet and unit */
+	int *first_of;	    /* per unit: the first one of its node */
 	uint64_t *units_all;
 	bool *seen;	   /* per unit: its column is free somewhere */
 	int free_words;	   /* of a set of the cubes that may be taken */
@@ -77,8 +71,8 @@ struct ocs_thread {
 	uint64_t dark;	  /* cubes of one word: units of one colour of a chessboard */
 	uint64_t *column; /* the sheets of a column */
 	struct ocs_ear *ears;
-	long work;  /* edges looked at in the last search */
-	bool spent; /* it ended because that were too many */
+	long work;  /* edges looked at for the last ring */
+	bool spent; /* that were too many */
 
 	/* the answer */
 	struct ocs_way way;
@@ -93,11 +87,9 @@ struct ocs_thread {
 struct ocs_thread *ocs_thread_create(const struct ocs_section *section);
 void ocs_thread_destroy(struct ocs_thread *thread);
 
-/* Fills the answer from the cubes loaded into FIT with exactly NODES nodes. */
-bool ocs_thread_search(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
-		       struct ocs_fit *fit);
-/* The same without a search, on fewer than MOST + 1 cubes and as few as it finds: rings
- * through a column of cubes and what is free beside it. */
+/* Fills the answer from the cubes loaded into FIT with exactly NODES nodes, on fewer than MOST +
+ * 1 cubes and as few as it finds: rings through a column of cubes and what is free beside it.
+ * Wholly free cubes are left alone unless the section has `threading`. */
 bool ocs_thread_lay(struct ocs_thread *thread, const struct ocs_shape *shape, int nodes,
 		    struct ocs_fit *fit, int most);
 /* Whether the answer of ocs_thread_lay certainly is what it gives, too, where only the nodes of

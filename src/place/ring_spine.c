@@ -213,7 +213,7 @@ static void sheets_make(struct ocs_spine *s)
 	struct ocs_thread *t = s->g.t;
 	int words = t->section->words, stack = s->g.way->stack, *start = t->tally,
 	    *places = t->order;
-	int *stacks = t->prev, i, w, n = sheets_collect(s);
+	int *stacks = t->scratch, i, w, n = sheets_collect(s);
 
 	memset(start, 0, ((size_t)t->units + 2) * sizeof(*start));
 	for (i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Rings threaded through what boxes cannot use. */
+/* Rings through what boxes cannot use. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,54 +79,42 @@ static void test_leftovers(void **state)
 	leftovers("torus cubes:4x2x2 cube:2x2x2 tile:1x1x1 threading", two, 6, 200);
 }
 
-/* Two cubes with four free XPUs each that face each other, one square lying and one
- * standing: no box of eight, but a ring through circuits. */
-static void facing(struct setup *s)
+/* A wholly free cube and one with a column and two XPUs beside it, which no box of 70 has: the
+ * placement of a ring of 70, or NULL. */
+static struct ocs_placement *whole_place(struct setup *s, const char *line, struct ocs_error *err)
 {
-	static const int at[8][4] = {
-		{ 0, 2, 0, 0 }, { 0, 3, 0, 0 }, { 0, 2, 1, 0 }, { 0, 3, 1, 0 },
-		{ 1, 0, 0, 0 }, { 1, 0, 0, 1 }, { 1, 0, 1, 0 }, { 1, 0, 1, 1 },
-	};
+	static const int at[6][OCS_AXES] = { { 0, 0, 0 }, { 0, 0, 1 }, { 0, 0, 2 },
+					     { 0, 0, 3 }, { 0, 1, 0 }, { 0, 1, 1 } };
+	struct ocs_shape shape;
 	int i;
 
+	open_fabric(s, line);
 	ocs_occupancy_fill(s->occupancy);
-	for (i = 0; i < 8; i++)
+	for (i = 0; i < s->section->cube_nodes; i++)
+		ocs_occupancy_node_set(s->occupancy, s->fabric, s->section->first_node + i, true);
+	for (i = 0; i < 6; i++)
 		ocs_occupancy_node_set(s->occupancy, s->fabric,
-				       ocs_section_node_at(s->section, at[i][0], at[i] + 1), true);
+				       ocs_section_node_at(s->section, 1, at[i]), true);
+	assert_int_equal(ocs_shape_parse("70", NULL, &shape, err), 0);
+	return ocs_reason_place(s->placer, s->occupancy, &shape, 0, err);
 }
 
-static void test_facing(void **state)
+/* With `threading` a ring takes a wholly free cube, too; without it waits for a box. */
+static void test_whole(void **state)
 {
 	struct ocs_placement *p;
-	struct ocs_shape shape;
 	struct ocs_error err;
 	struct setup s;
 
 	(void)state;
-	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1 threading");
-	facing(&s);
-	assert_int_equal(ocs_shape_parse("8", NULL, &shape, &err), 0);
-	p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
+	p = whole_place(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1 threading", &err);
 	assert_non_null(p);
 	assert_int_equal(p->compact[0], 't');
 	assert_int_equal(p->ncubes, 2);
 	check(&s, p);
 	ocs_placement_destroy(p);
 	close_fabric(&s);
-}
-
-/* Without `threading` the same ring waits for a box. */
-static void test_off(void **state)
-{
-	struct ocs_shape shape;
-	struct ocs_error err;
-	struct setup s;
-
-	(void)state;
-	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
-	facing(&s);
-	assert_int_equal(ocs_shape_parse("8", NULL, &shape, &err), 0);
-	assert_null(ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err));
+	assert_null(whole_place(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", &err));
 	assert_int_equal(err.code, OCS_NOT_NOW);
 	close_fabric(&s);
 }
@@ -227,8 +215,9 @@ static void test_faults(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_leftovers), cmocka_unit_test(test_facing),
-		cmocka_unit_test(test_off),	  cmocka_unit_test(test_box_first),
+		cmocka_unit_test(test_leftovers),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_box_first),
 		cmocka_unit_test(test_faults),
 	};
 
