@@ -48,6 +48,7 @@ struct ocs_config_timeouts {
 				 * requeued, 60000 */
 	int dark_ms;	  /* a circuit without a plan is dark this long before its
 				 * running job is told, 10000 */
+	int link_ms;	  /* a node waits for the links of its ports; 0: it does not, 30000 */
 };
 
 /* What becomes of a running job that is hit. */

@@ -21,6 +21,7 @@ static const char usage[] =
 	"                        [--nodes HOSTLIST] [--section NAME] [--shape SHAPE]\n"
 	"                        [--conn CONN] [--placement COMPACT] [--reply FILE]\n"
 	"                        [--uid UID] [--gid GID]\n"
+	"       ocs-node links --fabric FILE --dir DIR --node NAME [--timeout SECONDS]\n"
 	"       ocs-node remove --dir DIR\n"
 	"       ocs-node forward --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
 	"                        [--ocsd ADDRESS] [--key FILE] [--ocsd-user USER]\n"
@@ -52,8 +53,8 @@ static const char usage[] =
 	"  --ocsd ADDRESS       unix:/path or host:port; default: as ocs.yaml says\n"
 	"  --key FILE           key of remote clients instead of MUNGE; default: the same\n"
 	"  --ocsd-user USER     account of ocsd, a name or a uid; default: the same\n"
-	"  --timeout SECONDS    for circuits and the other hosts, default 60; present: to reach\n"
-	"                       ocsd\n"
+	"  --timeout SECONDS    for circuits and the other hosts, or for links, default 60;\n"
+	"                       present: to reach ocsd\n"
 	"  -h, --help           this text\n"
 	"  -V, --version        the version\n";
 
@@ -252,6 +253,15 @@ static int job_prepare(const struct ocs_node_request *request)
 	return rc < 0 ? error_print(&err) : OCS_OK;
 }
 
+static int links_wait(const struct ocs_node_request *request, long timeout)
+{
+	struct ocs_error err = { 0 };
+
+	if (!request->fabric || !request->dir || !request->node)
+		return usage_error("links needs --fabric, --dir and --node");
+	return ocs_node_links(request, (int)timeout, &err) < 0 ? error_print(&err) : OCS_OK;
+}
+
 static int job_forward(const struct ocs_node_request *request, long timeout)
 {
 	if (!request->fabric || !request->dir || !request->job || !request->epoch || !request->node)
@@ -326,11 +336,13 @@ int main(int argc, char **argv)
 	}
 	if (optind != argc - 1)
 		return usage_error(
-			"say prepare, remove, forward, unforward, sweep or present, once");
+			"say prepare, links, remove, forward, unforward, sweep or present, once");
 	if (request.dir && request.dir[0] != '/')
 		return usage_error("--dir must start with /");
 	if (strcmp(argv[optind], "prepare") == 0)
 		return job_prepare(&request);
+	if (strcmp(argv[optind], "links") == 0)
+		return links_wait(&request, timeout);
 	if (strcmp(argv[optind], "forward") == 0)
 		return job_forward(&request, timeout);
 	if (strcmp(argv[optind], "unforward") == 0)
@@ -340,6 +352,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[optind], "present") == 0)
 		return node_present(&request, timeout);
 	if (strcmp(argv[optind], "remove") != 0)
-		return usage_error("say prepare, remove, forward, unforward, sweep or present");
+		return usage_error(
+			"say prepare, links, remove, forward, unforward, sweep or present");
 	return job_discard(&request);
 }

@@ -84,6 +84,11 @@ int ocs_node_nccl_follow(const struct ocs_config *config, const struct ocs_secti
 			 const struct ocs_node_request *request, struct json_object *plan,
 			 struct ocs_error *err);
 
+/* links.c: waits until the interfaces of this node (fabric, dir, node) that hold circuits of the job
+ * have a link, and their RDMA ports are active; up to TIMEOUT_S and `timeouts: link`.  What this
+ * machine does not have is not waited for.  0, or -1 with ERR (OCS_NOT_NOW: which one has none). */
+int ocs_node_links(const struct ocs_node_request *request, int timeout_s, struct ocs_error *err);
+
 /* subnets.c: gives this host the addresses of file `subnets` in CONTENTS (lines "DEVICE
  * ADDRESS/31") and takes others of the range away.  Needs root.  0, or -1 with ERR. */
 int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_error *err);

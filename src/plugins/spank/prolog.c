@@ -218,6 +218,30 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 	return rc;
 }
 
+/* The ports of the job's circuits have a link.  -1 with ERR: one has none, and the job must not start. */
+static int links_await(const struct ocs_visit *visit, struct ocs_error *err)
+{
+	int left = ocs_visit_left_ms(visit);
+	char timeout[16];
+	const char *argv[] = {
+		visit->settings->helper,
+		"links",
+		"--fabric",
+		visit->fabric,
+		"--dir",
+		visit->dir,
+		"--node",
+		visit->node,
+		"--timeout",
+		timeout,
+		NULL,
+	};
+
+	snprintf(timeout, sizeof(timeout), "%d", left / 1000);
+	return ocs_child_run((char *const *)argv, left + visit->settings->helper_s * 1000,
+			     ocs_helper_line, err);
+}
+
 /* This node's part in it, where the hosts of the job forward for each other.  If it cannot be done the helper has told ocsd, whose next
  * answer is that the job leaves. */
 static int forwarding_start(const struct ocs_visit *visit, struct ocs_error *err)
@@ -286,6 +310,22 @@ static void forwarding_stop(const struct ocs_visit *visit, uint64_t noted)
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 }
 
+/* What comes after the files: hosts that forward look after their links themselves. */
+static int network_prepare(struct ocs_visit *visit, struct json_object *reply,
+			   struct ocs_error *err)
+{
+	const char *placement = getenv("SPANK_OCS_PLACEMENT");
+
+	if (ocs_field_true(reply, OCS_FIELD_FORWARDING))
+		return forwarding_start(visit, err);
+	/* ports of cubes are no interfaces of the host */
+	if ((placement && *placement) || links_await(visit, err) == 0)
+		return 0;
+	if (!visit->taken)
+		ocs_visit_take_away(visit, err->text);
+	return -1;
+}
+
 /* Circuits, files and forwarding.  What the prolog returns. */
 static int files_prepare(struct ocs_visit *visit)
 {
@@ -296,8 +336,7 @@ static int files_prepare(struct ocs_visit *visit)
 	remove_leftovers(visit);
 	while ((reply = wait_for_circuits(visit, &rc))) {
 		rc = write_files(visit, reply, &err) < 0 ? ESPANK_ERROR : ESPANK_SUCCESS;
-		if (rc != ESPANK_SUCCESS || !ocs_field_true(reply, OCS_FIELD_FORWARDING) ||
-		    forwarding_start(visit, &err) == 0)
+		if (rc != ESPANK_SUCCESS || network_prepare(visit, reply, &err) == 0)
 			break;
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 		json_object_put(reply);

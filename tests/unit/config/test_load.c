@@ -111,6 +111,7 @@ static void everything_is_read(void **state)
 	assert_int_equal(config->policies.signal, SIGUSR2);
 	assert_true(config->policies.signal_batch);
 	assert_int_equal(config->timeouts.dark_ms, 10000);
+	assert_int_equal(config->timeouts.link_ms, 30000);
 	assert_string_equal(config->nccl.hwloc_xml, "/etc/node.xml");
 	assert_int_equal(config->nccl.nenv, 2);
 	assert_string_equal(config->nccl.env[0], "NCCL_DEBUG=WARN");

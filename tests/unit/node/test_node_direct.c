@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "src/nccl/check.h"
+#include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/node/node_rig.h"
 
@@ -341,6 +342,54 @@ static void test_subnets(void **state)
 	free(reply);
 }
 
+/* A job's ports have a link before its tasks start; what the machine does not have is not waited for. */
+static void test_links(void **state)
+{
+	char *reply = ocs_asprintf("%s/reply.json", node_base), *conf = example_with("", "");
+	int64_t start;
+
+	(void)state;
+	node_put(reply, "{\"id\":1,\"ok\":true,\"plan\":" PLAN "}");
+	if (geteuid() != 0 || unshare(CLONE_NEWNET) < 0 || system("ip link set lo up") != 0) {
+		unlink(conf);
+		unlink(reply);
+		free(conf);
+		free(reply);
+		skip();
+	}
+	assert_int_equal(prepare(conf, "d[2,1]", reply, NULL), 0);
+#define LINKS(seconds)                                                                      \
+	node_run("links", "--fabric", conf, "--dir", node_dir, "--node", "d2", "--timeout", \
+		 seconds, NULL)
+	assert_int_equal(LINKS("0"), 0);
+	/* circuits end at ens3 and ens5; ens4 has none, and may be down */
+	assert_int_equal(
+		system("for i in 3 4 5; do ip link add ens$i type veth peer name p$i; done;"
+		       "ip link set ens3 up; ip link set p3 up;"
+		       "until ip link show ens3 | grep -q 'state UP'; do sleep 0.1; done"),
+		0);
+	assert_int_equal(LINKS("0"), 4);
+	assert_non_null(strstr(node_output, "interface ens5 is down"));
+	assert_int_equal(system("ip link set ens5 up"), 0);
+	assert_int_equal(LINKS("1"), 4);
+	assert_non_null(strstr(node_output, "interface ens5 has no carrier"));
+	start = ocs_now_ns();
+	assert_int_equal(system("(sleep 0.4; ip link set p5 up) &"), 0);
+	if (LINKS("20") != 0)
+		fail_msg("%s", node_output);
+	assert_in_range(ocs_now_ns() - start, 350000000, 15000000000);
+	assert_int_equal(LINKS("0"), 0);
+	assert_int_equal(node_run("links", "--fabric", conf, "--dir", node_dir, NULL), 2);
+	assert_int_equal(
+		node_run("links", "--fabric", conf, "--dir", node_dir, "--node", "d77", NULL), 2);
+#undef LINKS
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	unlink(conf);
+	unlink(reply);
+	free(conf);
+	free(reply);
+}
+
 /* What the administrator writes wins over what comes with the program; a machine
  * that NCCL cannot use is no reason to fail. */
 static void test_settings(void **state)
@@ -405,7 +454,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_direct),	cmocka_unit_test(test_settings),
 		cmocka_unit_test(test_ports),	cmocka_unit_test(test_warnings),
-		cmocka_unit_test(test_subnets),
+		cmocka_unit_test(test_subnets), cmocka_unit_test(test_links),
 	};
 
 	return cmocka_run_group_tests(tests, node_setup, node_teardown);

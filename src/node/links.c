@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* NCCL drops ports that are not up when it starts, and numbers the others anew: tasks start when the
+ * ports of the job's circuits have a link. */
+
+#include "src/node/node.h"
+
+#include <json-c/json.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "src/config/config.h"
+#include "src/nccl/circuits.h"
+#include "src/util/error.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#define PLAN_MAX (64 << 20)
+#define PAUSE_US 20000
+
+/* The kernel's word for the state of an RDMA port such as mlx5_0:1, or NULL where there is none.  The
+ * caller frees it. */
+static char *rdma_state(const char *rdma)
+{
+	const char *colon = rdma ? strchr(rdma, ':') : NULL;
+	char path[256];
+
+	if (!rdma)
+		return NULL;
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s/ports/%s/state",
+		 (int)strcspn(rdma, ":"), rdma, colon ? colon + 1 : "1");
+	return ocs_file_read(path, 64, NULL, NULL);
+}
+
+/* What INTERFACE lacks, or NULL: it is up, or not on this machine.  The device of an InfiniBand port
+ * may be down while the port works. */
+static const char *interface_lacks(const struct ocs_interface *interface, int socket_fd)
+{
+	struct ifreq request = { 0 };
+	char *state = rdma_state(interface->rdma);
+	bool active = state && strstr(state, "ACTIVE");
+
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface->name);
+	if (state) {
+		free(state);
+		return active ? NULL : "has an RDMA port that is not active";
+	}
+	if (ioctl(socket_fd, SIOCGIFFLAGS, &request) < 0)
+		return NULL;
+	return !(request.ifr_flags & IFF_UP)	  ? "is down" :
+	       !(request.ifr_flags & IFF_RUNNING) ? "has no carrier" :
+						    NULL;
+}
+
+/* 0, or -1 with ERR: what the first one lacks at DEADLINE. */
+static int links_wait(const struct ocs_section *section, const bool *holds, int64_t deadline,
+		      int timeout_ms, struct ocs_error *err)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
+
+	for (int i = 0; i < section->degree && rc == 0; i++) {
+		const struct ocs_interface *interface = &section->interfaces[i];
+		const char *lacks;
+
+		while (holds[i] && (lacks = interface_lacks(interface, fd)) && rc == 0) {
+			if (ocs_now_ns() >= deadline)
+				rc = ocs_error_set(
+					err, OCS_NOT_NOW,
+					"interface %s %s, though its circuit has been there for %d s",
+					interface->name, lacks, timeout_ms / 1000);
+			else
+				usleep(PAUSE_US);
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Sets HOLDS for the interfaces that hold circuits: those of the plan in the job's directory, and on
+ * rails all. */
+static int held_find(const struct ocs_node_request *request, const struct ocs_section *section,
+		     bool *holds, struct ocs_error *err)
+{
+	char *path = ocs_asprintf("%s/%s", request->dir, ocs_node_names[OCS_NODE_PLAN]), *text;
+	struct ocs_nccl_circuits circuits;
+	struct json_object *plan;
+	int rc = 0;
+
+	if (section->kind == OCS_RAILS)
+		memset(holds, true, (size_t)section->degree);
+	text = access(path, F_OK) == 0 ? ocs_file_read(path, PLAN_MAX, NULL, err) : NULL;
+	plan = text ? json_tokener_parse(text) : NULL;
+	if (plan) {
+		rc = ocs_nccl_circuits_read(plan, request->node, &circuits, err);
+		for (int i = 0; i < circuits.count; i++)
+			if (circuits.list[i].interface < section->degree)
+				holds[circuits.list[i].interface] = true;
+		ocs_nccl_circuits_free(&circuits);
+	}
+	json_object_put(plan);
+	free(text);
+	free(path);
+	return rc;
+}
+
+int ocs_node_links(const struct ocs_node_request *request, int timeout_s, struct ocs_error *err)
+{
+	struct ocs_config *config = ocs_config_open(request->fabric, err);
+	const struct ocs_node *node;
+	const struct ocs_section *section;
+	int64_t start = ocs_now_ns();
+	int limit_ms, rc = 0;
+	bool *holds;
+
+	if (!config)
+		return -1;
+	node = ocs_fabric_node(config->fabric, request->node);
+	section = node ? &config->fabric->sections[node->section] : NULL;
+	limit_ms = config->timeouts.link_ms;
+	if (limit_ms > timeout_s * 1000)
+		limit_ms = timeout_s * 1000;
+	if (!node) {
+		rc = ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
+				   request->node);
+	} else if (section->interfaces && config->timeouts.link_ms) {
+		holds = ocs_calloc((size_t)section->degree + 1, sizeof(*holds));
+		rc = held_find(request, section, holds, err);
+		if (rc == 0)
+			rc = links_wait(section, holds, start + limit_ms * INT64_C(1000000),
+					limit_ms, err);
+		free(holds);
+	}
+	ocs_config_destroy(config);
+	return rc;
+}
