@@ -376,8 +376,9 @@ int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error 
 	return rc;
 }
 
-/* Whether ocsd says that the allocation lives: 1, 0, or -1 with ERR. */
-static int job_lives(const struct work *work, const struct ocs_forward_owner *owner,
+/* Whether ocsd says that the allocation lives: 1, 0, or -1 with ERR.  *KNOWN: whether it knows the
+ * job, whose epilog may then still come. */
+static int job_lives(const struct work *work, const struct ocs_forward_owner *owner, bool *known,
 		     struct ocs_error *err)
 {
 	struct json_object *show = ocs_request_new(OCS_OP_SHOW), *reply, *jobs;
@@ -391,7 +392,7 @@ static int job_lives(const struct work *work, const struct ocs_forward_owner *ow
 	ocs_field_add_text(show, OCS_FIELD_NAME, name);
 	reply = ocsd_ask(work, show, CONNECT_MS, &gone, err);
 	json_object_put(show);
-	/* it refuses to show what it does not know */
+	*known = !reply;
 	if (!reply)
 		return err->code == OCS_UNREACHABLE || err->code == OCS_NOT_NOW ? -1 : 0;
 	jobs = ocs_field_array(reply, OCS_FIELD_JOBS, &length);
@@ -399,10 +400,28 @@ static int job_lives(const struct work *work, const struct ocs_forward_owner *ow
 		struct json_object *row = json_object_array_get_idx(jobs, i);
 		const char *state = ocs_field_text(row, OCS_FIELD_STATE, NULL);
 
+		*known = *known || ocs_field_job(row) == owner->job;
 		if (ocs_field_epoch(row) == owner->epoch && (!state || strcmp(state, "ended")))
 			rc = 1;
 	}
 	json_object_put(reply);
+	return rc;
+}
+
+/* The directory of a job that nobody knows, unless it is of a newer epoch than OWNER. */
+static int directory_sweep(const char *path, const struct ocs_forward_owner *owner,
+			   struct ocs_error *err)
+{
+	char *file = ocs_asprintf("%s/%s", path, ocs_node_names[OCS_NODE_EPOCH]);
+	char *noted = ocs_file_read(file, 32, NULL, NULL);
+	int rc = 0;
+
+	if (noted && strtoull(noted, NULL, 10) <= owner->epoch) {
+		ocs_node_subnets_remove(path);
+		rc = ocs_node_directory_remove(path, err);
+	}
+	free(noted);
+	free(file);
 	return rc;
 }
 
@@ -412,6 +431,7 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 	struct ocs_forward_owner owner;
 	struct ocs_error err = { 0 };
 	struct work work = { 0 };
+	bool known = true;
 	int rc = ocs_forward_owner_read(request->dir, &owner, &err);
 
 	if (rc == 0)
@@ -422,7 +442,7 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 	if (rc > 0)
 		rc = work_open(&work, &job, &err) < 0 ? -1 : 0;
 	if (rc == 0)
-		rc = job_lives(&work, &owner, &err);
+		rc = job_lives(&work, &owner, &known, &err);
 	if (rc > 0) {
 		/* the job runs on: somebody has to follow its plan */
 		rc = work.section->forwarding != OCS_FORWARDING_NONE ? look_around(&work, &err) : 0;
@@ -435,6 +455,8 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 				"ocs-node: the forwarding of job %lu, which is over, is taken"
 				" away\n",
 				owner.job);
+		if (rc == 0 && !known)
+			rc = directory_sweep(job.dir, &owner, &err);
 	}
 	if (rc < 0) {
 		work.request = &job;

@@ -250,7 +250,10 @@ def test_slurmd_dies_with_a_job(net, bare):
     net.wait(job, ("NODE_FAIL", "FAILED", "CANCELLED"))
     net.until(lambda: net.run(["ocsctl", "show", "job", str(job), "--fabric", net.yaml],
                               check=False).returncode, 40, "ocsd to know that it is over")
-    assert "forward.json" in net.snapshot("d2")
+    assert "forward.json" in net.snapshot("d2") and str(job) in net.snapshot("d2")
+    # Slurm asks for an epilog while it takes the node for one that will answer.
+    net.until(lambda: "node:d2 RPC:REQUEST_TERMINATE_JOB" in net.out(["cat", net.path("slurmctld.log")]), 60,
+              "slurmctld to ask no more")
     net.start_slurmd("d2")
     net.run(["scontrol", "update", "NodeName=d2", "State=RESUME"], check=False)
     net.wait_idle()
