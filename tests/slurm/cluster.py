@@ -67,6 +67,7 @@ class Cluster(Description):
         super().__init__(directory, stage, slurm, **options)
         self.holder = None
         self.init_pid = None
+        self.spawned = []
 
     def job_dirs(self, node):
         return set(self.out(["ls", os.path.dirname(self.job_dir(node, 0))]).split())
@@ -113,9 +114,16 @@ class Cluster(Description):
 
     def spawn(self, command, log, env=None, user=None):
         with open(log, "a") as handle:
-            return subprocess.Popen(self.enter(command, user), env=self.environment(env),
-                                    cwd="/tmp", stdin=subprocess.DEVNULL, stdout=handle,
-                                    stderr=subprocess.STDOUT, start_new_session=True)
+            self.spawned.append(subprocess.Popen(
+                self.enter(command, user), env=self.environment(env), cwd="/tmp",
+                stdin=subprocess.DEVNULL, stdout=handle, stderr=subprocess.STDOUT, start_new_session=True))
+        return self.spawned[-1]
+
+    def resume(self):
+        """After SIGCONT to a process that was stopped: the nsenter that waits for it has stopped itself with
+        it, and would never take note of its end."""
+        for process in self.spawned:
+            process.send_signal(signal.SIGCONT)
 
     def alive(self, name):
         return self.run(["pgrep", "-x", name[:15]], check=False).returncode == 0
@@ -199,6 +207,8 @@ class Cluster(Description):
     def stop_slurmd(self, name, signum=signal.SIGKILL):
         """The job steps stay, as they do when a slurmd is restarted."""
         self.run(["pkill", "-%d" % signum, "-f", "slurmd -D -N %s -f" % name], check=False)
+        if signum == signal.SIGCONT:
+            self.resume()
 
     def start(self):
         self.configure()
@@ -228,19 +238,28 @@ class Cluster(Description):
             self.out(["sinfo"]), tail(self.path("slurmctld.log"), 30)))
 
     def stop(self):
+        left = False
         if self.init_pid:
             try:
                 os.kill(self.init_pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        for process in self.spawned:        # each keeps what it waits for from going away
+            process.kill()
         if self.holder:
             # It ends when the last process of the namespace has.
             try:
-                self.holder.wait(30 if self.init_pid else 0)
+                self.holder.wait(60 if self.init_pid else 0)
             except subprocess.TimeoutExpired:
+                left = self.init_pid
                 self.holder.kill()
                 self.holder.wait()
+        for process in self.spawned:
+            process.wait()
         self.holder = self.init_pid = None
+        self.spawned = []
+        if left:
+            raise ClusterError("processes of the namespace of %d do not end" % left)
 
     # -- jobs ----------------------------------------------------------------
 
@@ -279,20 +298,19 @@ class Cluster(Description):
         self.until(lambda: "UP" in self.run(ping, check=False).stdout, 60, "slurmctld to be back")
 
     def saved(self, job=None):
-        """Waits until slurmctld has written its state: it does so some seconds after a change (the comment
-        of JOB, or of any), and whatever is younger is lost with kill -9 (such jobs are then killed as
-        orphans)."""
+        """Waits until slurmctld has written its state as it is now: it does so some seconds after a change
+        (the comment of JOB, or of any), and whatever is younger is lost with kill -9 (such jobs are then
+        killed as orphans).  A file that is newer than the change may have been packed before it."""
         job = job or int(self.out(["squeue", "-h", "-o", "%A"]).split()[0])
-        change = ["scontrol", "update", "JobId=%d" % job, "Comment=to be saved"]
-        self.run(change)
-        changed, state = time.time(), self.path("state", "job_state")
+        mark = "saved-" + secrets.token_hex(8)
+        self.run(["scontrol", "update", "JobId=%d" % job, "Comment=" + mark])
 
         def written():
-            if os.path.exists(state) and os.path.getmtime(state) > changed:
-                return True
-            # Once more: the first one may have been written before scontrol ended.
-            self.run(change, check=False)
-            return False
+            try:
+                with open(self.path("state", "job_state"), "rb") as handle:
+                    return mark.encode() in handle.read()
+            except FileNotFoundError:       # for a moment, while a new one takes its place
+                return False
         self.until(written, 60, "slurmctld to save its state")
 
     def refused(self, *arguments, env=None):

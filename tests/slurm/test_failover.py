@@ -5,7 +5,6 @@ ones start, and one slurmctld at a time has ocsd."""
 
 import shutil
 import signal
-import subprocess
 
 import pytest
 
@@ -117,9 +116,7 @@ def hang(cluster, yes):
                     "ip rule add " + rule)
     end(cluster, "head", signal.SIGSTOP if yes else signal.SIGCONT)
     if not yes:
-        # The nsenter that waits for it has stopped itself with it.
-        subprocess.run(["pkill", "-CONT", "-f", "^nsenter -t %d .*slurmctld" % cluster.init_pid],
-                       check=False)
+        cluster.resume()
         cluster.run("ip rule del " + rule + " && ip rule add prio 0 lookup local && "
                     "ip rule del prio 10 lookup local")
 
