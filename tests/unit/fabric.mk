@@ -16,3 +16,7 @@ test_occupancy_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 check_PROGRAMS += test_load_ahead
 test_load_ahead_SOURCES = config/test_load_ahead.c
 test_load_ahead_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_compatible
+test_compatible_SOURCES = fabric/test_compatible.c
+test_compatible_LDADD = $(FABRIC) $(CMOCKA_LIBS)
