@@ -80,14 +80,29 @@ static void transition_free(struct ocsd_transition *t)
 	free(t);
 }
 
+static bool is_fresh(const struct ocsd_transition *t, const struct ocsd_circuit *circuit)
+{
+	for (size_t i = 0; i < t->count; i++)
+		if (t->members[i].fresh && t->members[i].circuit == circuit)
+			return true;
+	return false;
+}
+
 void ocsd_transition_drop(struct ocsd_transition *t)
 {
-	struct ocsd_job *job = t->job;
+	struct ocsd_job_circuits *circuits = &t->job->circuits;
+	size_t kept = t->nbefore;
 
-	while (job->circuits.count > t->nbefore) {
-		job->circuits.ngone--;
-		free(job->circuits.list[--job->circuits.count]);
+	/* Another one may have added circuits since. */
+	for (size_t i = t->nbefore; i < circuits->count; i++) {
+		if (!is_fresh(t, circuits->list[i])) {
+			circuits->list[kept++] = circuits->list[i];
+			continue;
+		}
+		circuits->ngone--;
+		free(circuits->list[i]);
 	}
+	circuits->count = kept;
 	transition_free(t);
 }
 
@@ -198,7 +213,12 @@ static void transition_enter(struct ocsd_transition *t)
 
 int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_error *err)
 {
-	if (members_take(d, t, err)) {
+	bool over = t->job->state != OCSD_JOB_APPLYING && !ocsd_job_running(t->job);
+
+	if (over)
+		ocs_error_set(err, OCS_NOT_NOW, "job %u is %s: its circuits do not change",
+			      t->job->job, ocsd_job_state_name(t->job));
+	if (over || members_take(d, t, err)) {
 		ocsd_transition_drop(t);
 		return -1;
 	}

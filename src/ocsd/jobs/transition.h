@@ -88,8 +88,9 @@ struct ocsd_circuit *ocsd_transition_make(struct ocsd *d, struct ocsd_transition
 					  struct ocs_error *err);
 
 /* Begins T: writes what it changes.  What it sends, and its owner hears, is left for
- * ocsd_transitions_run.  -1 with ERR (OCS_NOT_NOW) if a circuit of T is in another transition, or a
- * port that it needs has a circuit that T does not cut: then nothing has changed and T is gone. */
+ * ocsd_transitions_run.  -1 with ERR (OCS_NOT_NOW) if a circuit of T is in another transition, if a
+ * port that it needs has a circuit that T does not cut, or if the job has failed or ended: then nothing
+ * has changed and T is gone. */
 int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_error *err);
 
 /* Forgets T, which has not begun, and the circuits that were added to the job for it. */

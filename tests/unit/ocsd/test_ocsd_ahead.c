@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "src/util/error.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
@@ -319,12 +320,74 @@ static void delays(void **state)
 	ocs_client_close(client);
 }
 
+/* The seconds of all jobs in the metrics of ocsd at ADDRESS. */
+static double job_seconds(const char *address)
+{
+	static const char request[] = "GET /metrics HTTP/1.0\r\n\r\n",
+			  name[] = "ocsd_job_seconds_sum ";
+	int64_t deadline = ocs_now_ns() + INT64_C(20000000000);
+	struct ocs_text text = { 0 };
+	struct ocs_error err;
+	char data[4096];
+	const char *at;
+	double seconds;
+	long count;
+	int fd = ocs_net_connect(address, 5000, &err);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ocs_net_write(fd, request, strlen(request), deadline, &err), 0);
+	while ((count = ocs_net_read(fd, data, sizeof(data), deadline, &err)) > 0)
+		ocs_text_add(&text, "%.*s", (int)count, data);
+	close(fd);
+	at = strstr(text.data, name);
+	assert_non_null(at);
+	seconds = atof(at + strlen(name));
+	ocs_text_free(&text);
+	return seconds;
+}
+
+/* The time of a prepared job counts from when its circuits were begun, not from the boot of the
+ * machine: this one is up for longer than a minute. */
+static void measured(void **state)
+{
+	struct rig *rig = *state;
+	char *address = ocs_asprintf("127.0.0.1:%d", rig_free_port()), *text, *at, *edited;
+	struct ocs_client *client;
+	struct ocs_error err;
+	size_t length;
+
+	text = ocs_file_read(rig->yaml, 1 << 20, &length, &err);
+	assert_non_null(text);
+	at = strstr(text, "/state\n");
+	assert_non_null(at);
+	edited = ocs_asprintf("%.*s/state\n  metrics: %s%s", (int)(at - text), text, address,
+			      at + strlen("/state"));
+	assert_int_equal(ocs_file_write(rig->yaml, edited, strlen(edited), 0600, &err), 0);
+	free(edited);
+	free(text);
+	rig_stop_daemon(rig, SIGTERM);
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	while (ocs_now_ns() < INT64_C(60000000000))
+		sleep(1);
+	prepare(client, 1, "w[0-3]");
+	commit(client, 1, "w[0-3]");
+	apply(client, 1, "w0");
+	assert_true(job_seconds(address) > 0);
+	assert_true(job_seconds(address) < 60);
+	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
+	rig_until_patches(rig, 0);
+	ocs_client_close(client);
+	free(address);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(flipped, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(in_vain, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(prepared_again, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(delays, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(measured, setup, rig_teardown),
 };
 
 int main(void)

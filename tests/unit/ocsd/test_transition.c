@@ -280,6 +280,25 @@ static void one_at_a_time(void **state)
 		"set 10-11 PENDING_DELETION, add 10-12 PLANNED, set 10-12 PENDING_CONNECTION");
 }
 
+/* One that is dropped takes only its own circuits along. */
+static void dropped(void **state)
+{
+	struct world *w = *state;
+	struct ocsd_transition *t = ocsd_transition_create(&w->job, &kind);
+	struct ocs_error err;
+
+	assert_non_null(ocsd_transition_make(&w->d, t, port_at(1), port_at(2), false, &err));
+	assert_int_equal(change(w, NULL, 3, 4, &kind), 0);
+	ocsd_transition_drop(t);
+	assert_int_equal(w->job.circuits.count, 1);
+	assert_int_equal(ocsd_job_circuits(&w->job), 1);
+	assert_int_equal(last(w)->a, 3);
+	ocsd_transitions_run(&w->d);
+	ocsd_circuit_set(&w->d, last(w), OCSD_CONNECTED);
+	ocsd_transitions_run(&w->d);
+	assert_int_equal(done_calls, 1);
+}
+
 /* A circuit that the switch does not make does not keep the others. */
 static void not_made(void **state)
 {
@@ -378,8 +397,13 @@ static void job_ends(void **state)
 	ocsd_circuit_set(&w->d, old, OCSD_GONE);
 	assert_false(ocsd_transitions_run(&w->d));
 	assert_int_equal(done_calls + refused_calls, 0);
-	/* What is on its way out is not begun with again. */
+	/* What is on its way out is not begun with again, and a job that is over begins nothing. */
 	assert_int_equal(change(w, there, 0, 0, &kind), -1);
+	w->job.state = OCSD_JOB_LEAVING;
+	assert_int_equal(change(w, NULL, 10, 11, &kind), -1);
+	w->job.state = OCSD_JOB_FAILED;
+	assert_int_equal(change(w, NULL, 10, 11, &kind), -1);
+	assert_int_equal(w->job.circuits.count, 3);
 }
 
 /* After a restart the states of the circuits are enough to go on with. */
@@ -471,9 +495,9 @@ static void hundreds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(in_order),	      CASE(nothing_to_do), CASE(one_at_a_time), CASE(not_made),
-		CASE(lost_meanwhile), CASE(refused),	   CASE(failed_switch), CASE(job_ends),
-		CASE(resumed),	      CASE(in_line),	   CASE(hundreds),
+		CASE(in_order), CASE(nothing_to_do),  CASE(one_at_a_time), CASE(dropped),
+		CASE(not_made), CASE(lost_meanwhile), CASE(refused),	   CASE(failed_switch),
+		CASE(job_ends), CASE(resumed),	      CASE(in_line),	   CASE(hundreds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
