@@ -111,6 +111,8 @@ static const struct option_spec specs[] = {
 	{ '9', "name", TEXT, AT(name), 0, 0, "NAME", "of the reservation (default: Slurm's)" },
 	{ 'Q', "matrix", TEXT, AT(matrix), 0, 0, "FILE",
 	  "tokens that each rank sends each other one: [[0,5],[7,0]]; - is standard input" },
+	{ 'G', "trace", TEXT, AT(trace), 0, 0, "FILE",
+	  "tokens per expert, [pass][layer][expert]; - is standard input" },
 	{ 'a', "alpha", NUMBER, AT(alpha), 0, 64, "A", "optical NICs of a server (default 6)" },
 	{ 'z', "beta", NUMBER, AT(beta), 1, 64, "B", "packet NICs of a server (default 2)" },
 	{ 'p', "policy", TEXT, AT(policy), 0, 0, "paper|greedy|best",

@@ -48,11 +48,12 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
 	  ocs_ctl_forward },
-	{ "region", "plan", 1, 1, "jQNazplKvyUJ",
+	{ "region", "plan|predict", 1, 1, "jQGNazplKvyUJ",
 	  "circuits for what the servers of a region send each other",
 	  "For an all-to-all of a mixture of experts.  The servers are --servers runs of ranks\n"
 	  "(default: one rank each).  Times are in tokens per NIC rate.  Every answer is\n"
-	  "verified, and printed with bounds that no answer can beat.",
+	  "verified, and printed with bounds that no answer can beat.\n"
+	  "predict: how well the loads of experts in a recorded --trace could be foretold.",
 	  ocs_ctl_region },
 	{ "nccl-check", "FILE...", 1, 64, "j",
 	  "would NCCL read these topology and graph files as they are written",

@@ -48,7 +48,7 @@ struct ocs_ctl_args {
 	long expect;	      /* revision of ocsd's database, -1: not given */
 	const char *transaction;
 	long wait; /* seconds, 0: not given */
-	const char *matrix, *keep, *policy, *switching;
+	const char *matrix, *trace, *keep, *policy, *switching;
 	long alpha, change; /* -1: not given */
 	long beta, remaining, window;
 	bool relay;

@@ -15,4 +15,8 @@ check_PROGRAMS += test_moe_wires
 test_moe_wires_SOURCES = moe/test_moe_wires.c moe/gates.c moe/gates.h
 test_moe_wires_LDADD = $(MOE_LIBS)
 
+check_PROGRAMS += test_moe_predict
+test_moe_predict_SOURCES = moe/test_moe_predict.c moe/gates.c moe/gates.h
+test_moe_predict_LDADD = $(MOE_LIBS)
+
 dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py

@@ -50,7 +50,7 @@ result $? "near the bound" "$out"
 
 exits 2 "no operand" region
 exits 2 "another operand" region check
-says "what there is" "'check' is not plan"
+says "what there is" "'check' is neither plan nor predict"
 exits 2 "no matrix" region plan
 says "an example" "such as [[0,5],[7,0]]"
 exits 1 "no such file" region plan --matrix "$work/none"
@@ -72,5 +72,30 @@ echo '[[0,1,1],[1,0,1]]' >"$work/bad.json"
 exits 2 "a pair twice" region plan --matrix "$work/ring.json" --keep "$work/bad.json" --change 1
 exits 2 "a switching time that is none" region plan --matrix "$work/ring.json" --keep "$work/kept.json" --switching soon
 says "what it is" "FIRST or FIRST,EACH"
+
+# Two layers of three experts that take turns: the last pass is always wrong, the layer before right.
+python3 -c '
+import json
+turn = [[8, 1, 1], [1, 8, 1], [1, 1, 8]]
+print(json.dumps([[turn[p % 3], turn[p % 3]] for p in range(90)]))' >"$work/trace.json"
+exits 0 "predict" region predict --trace "$work/trace.json" --json
+printf '%s' "$out" | python3 -c '
+import json, sys
+m = {x["method"]: x for x in json.load(sys.stdin)["methods"]}
+right = m["previous"]["by_layer"][1] == [0, 1] and m["innovation"]["by_layer"][1][1] > 0.9
+sys.exit(not (right and m["last"]["by_layer"][1] == [1.4, 0] and m["chosen"]["by_layer"][1][0] < 0.1))'
+result $? "the layer before tells" "$out"
+exits 0 "predict, text" region predict --trace "$work/trace.json"
+prints "what was counted" "90 passes of 2 layers of 3 experts; the first 10 are not counted"
+exits 2 "no trace" region predict
+echo '[[[1,2],[1,2]],[[1,2]]]' >"$work/bad.json"
+exits 2 "a pass without a layer" region predict --trace "$work/bad.json"
+says "which" "pass 1 has not 2 layers"
+echo '[[[1,2],[1,-2]]]' >"$work/bad.json"
+exits 2 "a negative load" region predict --trace "$work/bad.json"
+says "which" "expert 1 of layer 1 of pass 0"
+echo '[[[1,2],[1,2]]]' >"$work/bad.json"
+exits 2 "too few passes" region predict --trace "$work/bad.json"
+exits 2 "no list" region predict --trace "$work/kept.json"
 
 echo "1..$number"

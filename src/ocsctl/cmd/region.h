@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSCTL_CMD_REGION_H
+#define OCS_OCSCTL_CMD_REGION_H
+
+struct ocs_ctl_args;
+struct ocs_error;
+
+/* The two halves of 'ocsctl region', like the other commands of ocsctl.h. */
+int ocs_ctl_region_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_region_predict(const struct ocs_ctl_args *args, struct ocs_error *err);
+
+#endif
