@@ -78,6 +78,7 @@ struct ocs_config_nccl {
 	char *hwloc_xml;		/* machine description for nodes, or NULL: the real one */
 	char *management;		/* network device that reaches every node, or NULL */
 	enum ocs_graph_file graph_file; /* which jobs get NCCL_GRAPH_FILE */
+	bool stock_rings;		/* plans have parallel rings +1 (plan.h) */
 	int release; /* of the NCCL that jobs load (release.h), or 0: not known */
 	char **env;  /* "NAME=VALUE" additions for jobs */
 	size_t nenv;

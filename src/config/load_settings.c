@@ -414,11 +414,10 @@ static int nccl_version_load(struct ocs_loader *loader, yaml_node_t *node)
 
 int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 {
-	struct ocs_field fields[] = { { .name = "hwloc_xml" },
-				      { .name = "env" },
-				      { .name = "management" },
-				      { .name = "graph_file" },
-				      { .name = "version" } };
+	struct ocs_field fields[] = { { .name = "hwloc_xml" },	{ .name = "env" },
+				      { .name = "management" }, { .name = "graph_file" },
+				      { .name = "version" },	{ .name = "rings" } };
+	static const char *const rings[] = { "permuted", "stock" };
 	struct ocs_config_nccl *nccl = &loader->config->nccl;
 
 	if (ocs_yaml_fields(&loader->yaml, node, "nccl", fields, COUNT(fields)) < 0)
@@ -432,5 +431,13 @@ int ocs_load_nccl(struct ocs_loader *loader, yaml_node_t *node)
 		return -1;
 	if (fields[4].node && nccl_version_load(loader, fields[4].node) < 0)
 		return -1;
+	if (fields[5].node) {
+		int kind = ocs_yaml_choice(&loader->yaml, fields[5].node, "rings", rings,
+					   COUNT(rings));
+
+		if (kind < 0)
+			return -1;
+		nccl->stock_rings = kind;
+	}
 	return fields[1].node ? env_load(loader, fields[1].node) : 0;
 }

@@ -57,6 +57,8 @@ static const struct option_spec specs[] = {
 	  "traffic: {\"allreduce\":[{\"members\":[...],\"bytes\":b}],\"mp\":[[...]]}" },
 	{ 'S', "strategy", TEXT, AT(strategy), 0, 0, "paper|best",
 	  "the published algorithm, or shorter paths and even loads (default)" },
+	{ 'G', "rings", TEXT, AT(rings), 0, 0, "stock|permuted",
+	  "parallel rings for one communicator, or a communicator a ring (default)" },
 	{ 'u', "directed", FLAG, AT(directed), 0, 0, NULL,
 	  "transmitters and receivers are joined apart" },
 	{ 'R', "routes", FLAG, AT(routes), 0, 0, NULL, "list routes above 128 servers too" },

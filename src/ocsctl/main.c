@@ -39,7 +39,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  ocs_ctl_verify },
 	{ "fold", "SHAPE", 1, 1, "jg" SHAPE OFFLINE,
 	  "where each coordinate of a shape lies on an empty fabric", NULL, ocs_ctl_fold },
-	{ "plan", "", 0, 0, "jNDMSuRPtFAsg" OFFLINE,
+	{ "plan", "", 0, 0, "jNDMSGuRPtFAsg" OFFLINE,
 	  "rings, circuits and routes for servers of a direct fabric",
 	  "--servers and --degree are taken from the direct section of the fabric when\n"
 	  "--fabric is given.",

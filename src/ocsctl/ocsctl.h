@@ -29,7 +29,7 @@ struct ocs_ctl_args {
 	const char *fabric, *ocsd;
 	const char *busy, *section, *conn;
 	const char *map, *elapsed;
-	const char *svg, *demand, *strategy;
+	const char *svg, *demand, *strategy, *rings;
 	const char *repair;
 	long paths; /* 0: not given */
 	long trees;

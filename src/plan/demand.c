@@ -233,6 +233,26 @@ static int trees_parse(struct json_object *json, int *trees, struct ocs_error *e
 	return 0;
 }
 
+/* 1 stock, 0 permuted, or -1. */
+static int rings_kind(struct json_object *json)
+{
+	const char *kind =
+		json_object_is_type(json, json_type_string) ? json_object_get_string(json) : "";
+
+	return strcmp(kind, "stock") == 0 ? 1 : strcmp(kind, "permuted") == 0 ? 0 : -1;
+}
+
+int ocs_plan_demand_rings(const char *demand)
+{
+	struct json_object *json = demand ? text_parse(demand, NULL) : NULL, *value = NULL;
+	int kind;
+
+	json_object_object_get_ex(json, "rings", &value);
+	kind = rings_kind(value);
+	json_object_put(json);
+	return kind;
+}
+
 /* As many as mp has rows; as many as there may be. */
 static int servers_guess(struct json_object *json)
 {
@@ -265,10 +285,16 @@ int ocs_plan_demand_parse(const char *text, int servers, struct ocs_plan_group *
 			rc = mp_parse(value, servers, mp, err);
 		else if (strcmp(key, "trees") == 0)
 			rc = trees_parse(value, trees, err);
+		else if (strcmp(key, "rings") == 0)
+			rc = rings_kind(value) >= 0 ?
+				     0 :
+				     ocs_error_set(err, OCS_USAGE,
+						   "demand: rings is \"stock\" or \"permuted\"");
 		else
 			rc = ocs_error_set(
 				err, OCS_USAGE,
-				"demand: unknown key '%.40s' (known: allreduce, mp, trees)", key);
+				"demand: unknown key '%.40s' (known: allreduce, mp, rings, trees)",
+				key);
 		if (rc < 0)
 			break;
 	}

@@ -196,7 +196,10 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request, 
 		struct ocs_plan_group *group = &plan->groups[g];
 
 		group->steps = ocs_realloc(group->steps, (group->nrings + 1) * sizeof(int));
-		if (way == PAPER)
+		if (request->stock)
+			for (int r = 0; r < group->nrings; r++)
+				group->steps[r] = 1;
+		else if (way == PAPER)
 			ocs_plan_steps_paper(group->nmembers, group->nrings, plan->directed,
 					     group->steps);
 		else
@@ -373,10 +376,14 @@ static struct ocs_plan *choose(const struct ocs_plan_request *request, struct oc
 	return best;
 }
 
-struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request, struct ocs_error *err)
+struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *asked, struct ocs_error *err)
 {
+	struct ocs_plan_request copy = *asked, *request = &copy;
+	int rings = ocs_plan_demand_rings(asked->demand);
 	struct ocs_plan *plan;
 
+	if (rings >= 0)
+		request->stock = rings;
 	if (request->servers < 1 || request->servers > OCS_PLAN_SERVERS_MAX) {
 		ocs_error_set(err, OCS_USAGE, "%d servers: a plan is for 1 to %d", request->servers,
 			      OCS_PLAN_SERVERS_MAX);
@@ -403,7 +410,8 @@ struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *request, struct oc
 		return NULL;
 	}
 	plan = strategy(request, PAPER, err);
-	if (plan && request->best)
+	/* circuits on shorter ways would be missing in the ring that NCCL uses */
+	if (plan && request->best && !request->stock)
 		plan = choose(request, plan);
 	if (plan)
 		ocs_plan_paths(plan, request->paths);

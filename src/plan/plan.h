@@ -84,6 +84,10 @@ struct ocs_plan_request {
 	int degree;  /* interfaces per server, 1..OCS_PLAN_DEGREE_MAX */
 	bool directed;
 	bool best;		/* --strategy=best; false: paper */
+	bool stock;		/* all rings of a group are ring +1 with circuits of their own,
+				 * which one communicator of stock NCCL uses all; false: rings
+				 * of different steps, one communicator each.  The key rings of
+				 * a demand wins */
 	bool routes;		/* compute routes */
 	bool any_port;		/* a switch may join any two interfaces; false:
 				 * interface i reaches only plane i */
@@ -132,6 +136,8 @@ int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err);
 /* Gives a plan that was read from JSON, which does not hold it, the traffic between
  * pairs of the DEMAND (JSON text) it was made for.  Returns 0, or -1 with ERR. */
 int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_error *err);
+/* What the key rings of DEMAND (JSON text or NULL) says: 1 stock, 0 permuted, -1 nothing. */
+int ocs_plan_demand_rings(const char *demand);
 /* Whether TEXT is a demand that a plan can be made for: 0, or -1 with ERR (OCS_USAGE) that
  * says what is wrong and where.  SERVERS 0: not known yet; members may be any and mp may
  * have any size.  In libocs_demand, which plugins link. */

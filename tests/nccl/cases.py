@@ -126,6 +126,16 @@ def releases():
     result("connects trees" in old.servers[0].warnings and old.judge("2.21.5").trees, "2.21 connects trees at its start")
 
 
+def rings():
+    """Parallel rings give one communicator of stock NCCL every circuit."""
+    for ports, servers, kind, gbytes in ((8, 8, "permuted", 100), (8, 8, "stock", 200), (4, 16, "stock", 100)):
+        job = fabrics.Job(machines.Machine(8, ports, 2, True), servers,
+                          plan=("--rings", kind, "--strategy", "paper"))
+        seen = job.judge("2.28.9")
+        result(seen.good() and seen.real == gbytes,
+               "%d servers, %d ports, rings %s: %g GB/s" % (servers, ports, kind, gbytes), seen)
+
+
 def judge_sees():
     """The judge itself: what is taken out of a good job is seen."""
     case = (8, 4, 2, False, 1, 4)
@@ -188,7 +198,7 @@ def main(arguments):
     if arguments == ["--table"]:
         table()
         return
-    for test in (judge_sees, sockets, graph_files, defaults, losses, releases):
+    for test in (judge_sees, sockets, graph_files, defaults, losses, releases, rings):
         test()
     print("1..%d" % number)
     sys.stdout.flush()

@@ -41,7 +41,8 @@ def servers(make_cluster, tmp_path_factory):
     interfaces = "".join("      - {name: ens%d, rdma: \"%s:1\", speed: 400000}\n" % (3 + i, port)
                          for i, port in enumerate(PORTS))
     cluster = make_cluster(cubes=1, direct=6, direct_yaml="    interfaces:\n" + interfaces,
-                           more_yaml="nccl:\n  hwloc_xml: %s\n  management: eth0\n" % machine)
+                           more_yaml="nccl:\n  hwloc_xml: %s\n  management: eth0\n"
+                                     "  rings: stock\n" % machine)
     cluster.machine = machine
     yield cluster
     cluster.stop()
@@ -100,7 +101,7 @@ def test_files_and_environment(servers):
         assert sorted(nets) == sorted(names)
         # ranks are in the order of the nodes of the plan, which is that of ring +1
         assert int(env["PROCID"]) == rank and server == rank
-    assert plan["groups"][0]["rings"][0] == list(range(4))
+    assert plan["groups"][0]["rings"] == [list(range(4))] * 2
     assert not os.path.exists(servers.job_dir("d0", job))
 
 

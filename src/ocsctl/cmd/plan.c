@@ -89,6 +89,21 @@ static int from_fabric(const struct ocs_fabric *fabric, const struct ocs_ctl_arg
 	return 0;
 }
 
+/* Mb/s, or 0 where one is not known. */
+static int slowest_interface(const struct ocs_section *section)
+{
+	int mbps = 0;
+
+	for (int i = 0; section->interfaces && i < section->degree; i++) {
+		int speed = section->interfaces[i].speed;
+
+		if (!speed)
+			return 0;
+		mbps = i == 0 || speed < mbps ? speed : mbps;
+	}
+	return mbps;
+}
+
 static int request_fill(const struct ocs_ctl_args *args, struct ocs_plan_request *request,
 			struct ocs_error *err)
 {
@@ -102,6 +117,10 @@ static int request_fill(const struct ocs_ctl_args *args, struct ocs_plan_request
 				     "plan: there is no strategy '%s'; there are"
 				     " paper and best",
 				     args->strategy);
+	request->stock = args->rings && strcmp(args->rings, "stock") == 0;
+	if (args->rings && !request->stock && strcmp(args->rings, "permuted") != 0)
+		return ocs_error_set(err, OCS_USAGE, "plan: --rings is stock or permuted, not '%s'",
+				     args->rings);
 	if (!args->fabric && !args->section && !(args->servers && args->degree))
 		return ocs_error_set(err, OCS_USAGE,
 				     "plan: give --servers N and --degree D, or a"
@@ -124,7 +143,26 @@ static void print_members(const struct ocs_plan_group *group)
 	}
 }
 
-static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *args)
+/* How many circuits of every hop of ring +1, and in how many rings, a group has; MBPS: of an
+ * interface, or 0. */
+static void rings_print(const struct ocs_plan_group *group, int mbps)
+{
+	int stock = 0;
+
+	for (int r = 0; r < group->nrings; r++)
+		stock += group->steps[r] == 1;
+	printf("  stock NCCL: %d circuit%s from server to server", stock, stock == 1 ? "" : "s");
+	if (mbps)
+		printf(", %g GB/s", stock * (mbps / 8000.0));
+	if (stock < group->nrings) {
+		printf("; a communicator a ring: %d", group->nrings);
+		if (mbps)
+			printf(", %g GB/s", group->nrings * (mbps / 8000.0));
+	}
+	putchar('\n');
+}
+
+static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *args, int mbps)
 {
 	struct ocs_text_table *table;
 
@@ -146,6 +184,8 @@ static void print_text(const struct ocs_plan *plan, const struct ocs_ctl_args *a
 		for (int t = 0; t < group->ntrees; t++)
 			printf("%s %d", t ? "," : "; tree steps", group->trees[t].step);
 		putchar('\n');
+		if (group->nrings > 1 || (group->nrings && mbps))
+			rings_print(group, mbps);
 	}
 	if (plan->assignment)
 		printf("switches: %s\n", plan->assignment);
@@ -238,7 +278,7 @@ static struct ocs_plan *plan_repaired(const struct ocs_ctl_args *args,
 	return made;
 }
 
-static int plan_print(const struct ocs_plan *plan, const struct ocs_ctl_args *args,
+static int plan_print(const struct ocs_plan *plan, const struct ocs_ctl_args *args, int mbps,
 		      struct ocs_error *err)
 {
 	if (args->svg) {
@@ -255,14 +295,14 @@ static int plan_print(const struct ocs_plan *plan, const struct ocs_ctl_args *ar
 		ocs_ctl_print_json(json);
 		json_object_put(json);
 	} else {
-		print_text(plan, args);
+		print_text(plan, args, mbps);
 	}
 	return 0;
 }
 
 /* A new plan. */
 static struct ocs_plan *plan_planned(const struct ocs_ctl_args *args,
-				     const struct ocs_plan_fault *faults, int count,
+				     const struct ocs_plan_fault *faults, int count, int *mbps,
 				     struct ocs_error *err)
 {
 	struct ocs_plan_request request;
@@ -277,6 +317,7 @@ static struct ocs_plan *plan_planned(const struct ocs_ctl_args *args,
 		fabric = ocs_ctl_fabric_open(args, err);
 		if (!fabric || from_fabric(fabric, args, &request, &nodes, err))
 			goto out;
+		*mbps = slowest_interface(direct_section(fabric, args, NULL));
 	}
 	request.routes = args->routes || request.servers <= ROUTES_MAX;
 	request.paths = (int)args->paths;
@@ -306,14 +347,14 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct ocs_plan_fault *faults = NULL;
 	struct ocs_plan *plan;
-	int count = 0, rc;
+	int count = 0, mbps = 0, rc;
 
 	if (args->repair && !args->failed)
 		return ocs_error_set(err, OCS_USAGE,
 				     "plan: --repair needs --failed SERVER:INTERFACE");
-	if (args->repair &&
-	    (args->servers || args->degree || args->demand || args->strategy || args->directed ||
-	     args->routes || args->paths || args->trees || args->fabric || args->section))
+	if (args->repair && (args->servers || args->degree || args->demand || args->strategy ||
+			     args->directed || args->routes || args->paths || args->trees ||
+			     args->rings || args->fabric || args->section))
 		return ocs_error_set(err, OCS_USAGE,
 				     "plan: --repair keeps what its plan was made for;"
 				     " beside --failed only --json and --svg go with it");
@@ -323,11 +364,11 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 			return -1;
 	}
 	plan = args->repair ? plan_repaired(args, faults, count, err) :
-			      plan_planned(args, faults, count, err);
+			      plan_planned(args, faults, count, &mbps, err);
 	free(faults);
 	if (!plan)
 		return -1;
-	rc = plan_print(plan, args, err);
+	rc = plan_print(plan, args, mbps, err);
 	ocs_plan_destroy(plan);
 	return rc;
 }

@@ -111,6 +111,7 @@ static struct ocs_plan *plan_make(struct ocsd *d, const struct ocsd_job *job, bo
 		.degree = job->section->degree,
 		.directed = job->section->directed,
 		.best = best,
+		.stock = d->config->nccl.stock_rings,
 		.demand = job->request.demand,
 		.nodes = job->nodes.names,
 		.failed = failed,

@@ -227,9 +227,10 @@ static const struct refusal refusals[] = {
 	/* nccl */
 	{ "/etc/node.xml", "node.xml", 11, "absolute path" },
 	{ "hwloc_xml: /etc/node.xml", "topology_vendor: x", 11,
-	  "no key \"topology_vendor\"; it has: hwloc_xml, env, management, graph_file, version" },
+	  "no key \"topology_vendor\"; it has: hwloc_xml, env, management, graph_file, version, rings" },
 	{ "hwloc_xml: /etc/node.xml", "version: 2.x", 11, "no release of NCCL" },
 	{ "hwloc_xml: /etc/node.xml", "version: 2", 11, "no release of NCCL" },
+	{ "hwloc_xml: /etc/node.xml", "rings: many", 11, "rings" },
 	{ "hwloc_xml: /etc/node.xml", "graph_file: maybe", 11, "graph_file" },
 	{ "{NCCL_DEBUG: WARN, A_1: x=y z}", "{1A: x}", 12, "not the name" },
 	{ "{NCCL_DEBUG: WARN, A_1: x=y z}", "{'A=B': x}", 12, "not the name" },

@@ -408,6 +408,51 @@ static void test_speed(void **state)
 	ocs_plan_destroy(plan);
 }
 
+/* Parallel rings +1: as many circuits of every hop as there are rings. */
+static void test_stock(void **state)
+{
+	static const char stock[] = "{\"allreduce\":[{\"members\":[0,1,2,3],\"bytes\":9},"
+				    "{\"members\":[4,5,6,7],\"bytes\":9}],\"rings\":\"stock\"}";
+	static const char permuted[] =
+		"{\"allreduce\":[{\"members\":[0,1,2,3,4,5,6,7],\"bytes\":9}],"
+		"\"rings\":\"permuted\"}";
+	struct ocs_error err = { 0 };
+
+	(void)state;
+	for (int directed = 0; directed < 2; directed++)
+		for (int degree = 2; degree <= 8; degree += 2)
+			for (int servers = 2; servers <= 32; servers += 6) {
+				struct ocs_plan_request request = { .servers = servers,
+								    .degree = degree,
+								    .directed = directed,
+								    .best = true,
+								    .stock = true };
+				struct ocs_plan *plan = plan_make(&request);
+				const struct ocs_plan_group *group = &plan->groups[0];
+
+				assert_int_equal(group->nrings,
+						 directed || servers == 2 ? degree : degree / 2);
+				for (int r = 0; r < group->nrings; r++)
+					assert_int_equal(group->steps[r], 1);
+				for (int i = 0; i < plan->ncircuits; i++)
+					assert_int_equal(plan->circuits[i].group, 0);
+				ocs_plan_destroy(plan);
+			}
+	/* the demand wins, and a bad word in it is refused */
+	for (int says = 0; says < 2; says++) {
+		struct ocs_plan_request request = {
+			.servers = 8, .degree = 6, .stock = !says, .demand = says ? stock : permuted
+		};
+		struct ocs_plan *plan = plan_make(&request);
+
+		assert_true(plan->groups[0].nrings > 1);
+		assert_int_equal(plan->groups[0].steps[1] == 1, says);
+		ocs_plan_destroy(plan);
+	}
+	assert_int_equal(ocs_plan_demand_check("{\"allreduce\":[],\"rings\":1}", 0, &err), -1);
+	assert_non_null(strstr(err.text, "rings is"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -415,7 +460,7 @@ int main(void)
 		cmocka_unit_test(test_load),	  cmocka_unit_test(test_expander),
 		cmocka_unit_test(test_sweep),	  cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_routes),	  cmocka_unit_test(test_json),
-		cmocka_unit_test(test_speed),
+		cmocka_unit_test(test_speed),	  cmocka_unit_test(test_stock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
