@@ -30,7 +30,7 @@ struct search {
 	int *best_order;
 };
 
-static void hold(const struct search *b, const struct ocs_placement *p, bool held)
+static void xpus_hold(const struct search *b, const struct ocs_placement *p, bool held)
 {
 	int i;
 
@@ -45,7 +45,7 @@ static bool node_free(const struct search *b, const struct ocs_occupancy *o, int
 				      b->r->fabric->nodes[node].origin);
 }
 
-static void release(const struct search *b, int job)
+static void job_release(const struct search *b, int job)
 {
 	const struct ocs_placement *p = b->r->jobs[job].placement;
 	int i;
@@ -57,15 +57,15 @@ static void release(const struct search *b, int job)
 }
 
 /* The machine as it is, without the jobs of the set. */
-static void occupy(struct search *b)
+static void machine_occupy(struct search *b)
 {
 	int i;
 
 	ocs_occupancy_copy(b->occupancy, b->r->base);
 	for (i = 0; i < b->r->njobs; i++)
-		hold(b, b->r->jobs[i].placement, true);
+		xpus_hold(b, b->r->jobs[i].placement, true);
 	for (i = 0; i < b->nset; i++)
-		release(b, b->set[i]);
+		job_release(b, b->set[i]);
 }
 
 static const struct ocs_shape *item_shape(const struct search *b, int item)
@@ -87,7 +87,7 @@ static struct ocs_placement *item_place(struct search *b, int item)
 
 /* Places the items that are left, in every order.  One that finds no room before the
  * others were placed finds none after them. */
-static bool orders(struct search *b, int left)
+static bool orders_try(struct search *b, int left)
 {
 	int item;
 
@@ -100,17 +100,17 @@ static bool orders(struct search *b, int left)
 		if (!b->placed[item])
 			return false;
 		b->order[item] = b->nset + 1 - left;
-		hold(b, b->placed[item], true);
-		if (orders(b, left - 1))
+		xpus_hold(b, b->placed[item], true);
+		if (orders_try(b, left - 1))
 			return true;
-		hold(b, b->placed[item], false);
+		xpus_hold(b, b->placed[item], false);
 		ocs_placement_destroy(b->placed[item]);
 		b->placed[item] = NULL;
 	}
 	return false;
 }
 
-static void drop(struct search *b)
+static void placements_drop(struct search *b)
 {
 	int item;
 
@@ -121,11 +121,11 @@ static void drop(struct search *b)
 }
 
 /* The largest first; FIRST (or -1) before all others. */
-static bool descending(struct search *b, int first)
+static bool largest_first(struct search *b, int first)
 {
 	int left;
 
-	occupy(b);
+	machine_occupy(b);
 	for (left = b->nset + 1; left; left--) {
 		int item, next = -1;
 
@@ -138,23 +138,23 @@ static bool descending(struct search *b, int first)
 			next = first;
 		b->placed[next] = item_place(b, next);
 		if (!b->placed[next]) {
-			drop(b);
+			placements_drop(b);
 			return false;
 		}
 		b->order[next] = b->nset + 1 - left;
-		hold(b, b->placed[next], true);
+		xpus_hold(b, b->placed[next], true);
 	}
 	return true;
 }
 
 /* Whether the set makes room.  The placements are left in b->placed then. */
-static bool feasible(struct search *b)
+static bool set_feasible(struct search *b)
 {
 	if (b->nset <= ORDERS_MAX) {
-		occupy(b);
-		return orders(b, b->nset + 1);
+		machine_occupy(b);
+		return orders_try(b, b->nset + 1);
 	}
-	return descending(b, b->nset) || descending(b, -1);
+	return largest_first(b, b->nset) || largest_first(b, -1);
 }
 
 static double set_cost(const struct search *b)
@@ -167,14 +167,14 @@ static double set_cost(const struct search *b)
 	return cost;
 }
 
-static bool better(const struct search *b)
+static bool set_better(const struct search *b)
 {
 	return b->nbest < 0 || b->nset < b->nbest ||
 	       (b->nset == b->nbest && set_cost(b) < b->best_cost);
 }
 
-/* Keeps the set, of which feasible() was true. */
-static void keep(struct search *b)
+/* Keeps the set, of which set_feasible() was true. */
+static void set_keep(struct search *b)
 {
 	int i;
 
@@ -196,7 +196,7 @@ static void set_remove(struct search *b, int at)
 }
 
 /* Leaves out of a feasible set what it does not need, the dearest first. */
-static void thin(struct search *b)
+static void set_thin(struct search *b)
 {
 	int tried = 0;
 
@@ -204,10 +204,10 @@ static void thin(struct search *b)
 		int at = b->nset - 1 - tried, job = b->set[at];
 
 		set_remove(b, at);
-		if (b->nset && feasible(b)) {
-			if (better(b))
-				keep(b);
-			drop(b);
+		if (b->nset && set_feasible(b)) {
+			if (set_better(b))
+				set_keep(b);
+			placements_drop(b);
 			continue;
 		}
 		memmove(b->set + at + 1, b->set + at, (size_t)(b->nset++ - at) * sizeof(int));
@@ -216,7 +216,7 @@ static void thin(struct search *b)
 	}
 }
 
-static bool overlaps(const struct ocs_placement *p, const struct ocs_placement *q)
+static bool placements_overlap(const struct ocs_placement *p, const struct ocs_placement *q)
 {
 	int i, j;
 
@@ -232,38 +232,38 @@ static bool overlaps(const struct ocs_placement *p, const struct ocs_placement *
 }
 
 /* With the N cheapest jobs gone, those that the shape would lie on. */
-static void guess(struct search *b, int n)
+static void set_guess(struct search *b, int n)
 {
 	struct ocs_placement *p;
 	int i;
 
 	memcpy(b->set, b->cheap, (size_t)n * sizeof(int));
 	b->nset = n;
-	occupy(b);
+	machine_occupy(b);
 	p = item_place(b, n);
 	if (!p)
 		return;
 	for (i = b->nset = 0; i < n; i++) {
-		if (overlaps(p, b->r->jobs[b->cheap[i]].placement))
+		if (placements_overlap(p, b->r->jobs[b->cheap[i]].placement))
 			b->set[b->nset++] = b->cheap[i];
 	}
 	ocs_placement_destroy(p);
-	if (b->nset > b->most_moves || !better(b) || !feasible(b))
+	if (b->nset > b->most_moves || !set_better(b) || !set_feasible(b))
 		return;
-	keep(b);
-	thin(b);
+	set_keep(b);
+	set_thin(b);
 }
 
 /* All sets of COUNT jobs, of which CHOSEN are chosen and the others come from FROM on.
  * False: the work is done. */
-static bool sets(struct search *b, int count, int chosen, int from)
+static bool sets_try(struct search *b, int count, int chosen, int from)
 {
 	int i, k;
 
 	if (chosen == count) {
 		b->nset = count;
-		if (feasible(b))
-			keep(b);
+		if (set_feasible(b))
+			set_keep(b);
 		return b->work < b->most;
 	}
 	for (i = from; i + count - chosen <= b->r->njobs; i++) {
@@ -276,23 +276,23 @@ static bool sets(struct search *b, int count, int chosen, int from)
 		if (b->nbest == count && least >= b->best_cost)
 			return true;
 		b->set[chosen] = b->cheap[i];
-		if (!sets(b, count, chosen + 1, i + 1))
+		if (!sets_try(b, count, chosen + 1, i + 1))
 			return false;
 	}
 	return true;
 }
 
 /* Fills the best set.  Returns whether all that could be better were tried. */
-static bool search(struct search *b)
+static bool best_search(struct search *b)
 {
 	bool complete = true;
 	int n;
 
 	/* a bound first, so that the full search knows when to stop */
 	for (n = 1; n <= b->r->njobs && b->work < b->most / 2; n++)
-		guess(b, n);
+		set_guess(b, n);
 	for (n = 1; n <= b->most_moves && (b->nbest < 0 || n <= b->nbest) && complete; n++)
-		complete = sets(b, n, 0, 0);
+		complete = sets_try(b, n, 0, 0);
 	/* of larger sets not every order is tried */
 	return complete && b->nbest <= ORDERS_MAX;
 }
@@ -308,7 +308,7 @@ static int nodes_free(const struct search *b)
 }
 
 /* Cheap reasons why no set of jobs would do.  0 or -1. */
-static int hopeless(struct search *b, struct ocs_error *err)
+static int need_hopeless(struct search *b, struct ocs_error *err)
 {
 	struct ocs_placement *p = b->r->place(b->r->arg, b->r->base, b->r->shape, 0, err);
 	int have = nodes_free(b), need;
@@ -335,7 +335,7 @@ static int by_cost(const struct search *b, int i, int j)
 	return d < 0 ? -1 : d > 0 ? 1 : i - j;
 }
 
-static void sort(struct search *b)
+static void jobs_sort(struct search *b)
 {
 	int i, j;
 
@@ -348,22 +348,22 @@ static void sort(struct search *b)
 
 /* Proves the best set: the waiting shape and the moved jobs side by side, on what is
  * free without those jobs. */
-static int prove(struct search *b, struct ocs_error *err)
+static int answer_prove(struct search *b, struct ocs_error *err)
 {
 	int item;
 
 	b->nset = b->nbest;
 	memcpy(b->set, b->best, (size_t)b->nset * sizeof(int));
-	occupy(b);
+	machine_occupy(b);
 	for (item = b->nbest; item >= 0; item--) {
 		if (ocs_placement_verify(b->r->fabric, b->occupancy, b->best_placed[item], err))
 			return ocs_error_prefix(err, "a placement found is not valid");
-		hold(b, b->best_placed[item], true);
+		xpus_hold(b, b->best_placed[item], true);
 	}
 	return 0;
 }
 
-static struct ocs_advice *answer(struct search *b, bool complete)
+static struct ocs_advice *answer_make(struct search *b, bool complete)
 {
 	struct ocs_advice *a = ocs_calloc(1, sizeof(*a));
 	int i, j;
@@ -414,23 +414,23 @@ struct ocs_advice *ocs_advise(const struct ocs_advice_request *r, struct ocs_err
 	b.placed = ocs_calloc(room, sizeof(struct ocs_placement *));
 	b.best_placed = ocs_calloc(room, sizeof(struct ocs_placement *));
 	b.occupancy = ocs_occupancy_create(r->base->section);
-	sort(&b);
-	occupy(&b);
-	if (feasible(&b))
-		keep(&b);
-	else if (hopeless(&b, err))
+	jobs_sort(&b);
+	machine_occupy(&b);
+	if (set_feasible(&b))
+		set_keep(&b);
+	else if (need_hopeless(&b, err))
 		goto out;
 	else
-		complete = search(&b);
+		complete = best_search(&b);
 	if (b.nbest < 0)
 		ocs_error_set(err, OCS_NOT_NOW,
 			      "%s: no jobs were found that, restarted elsewhere, would "
 			      "let it in (%ld placements tried)",
 			      ocs_shape_format(r->shape, text), b.work);
-	else if (!prove(&b, err))
-		advice = answer(&b, complete);
+	else if (!answer_prove(&b, err))
+		advice = answer_make(&b, complete);
 out:
-	drop(&b);
+	placements_drop(&b);
 	for (i = 0; i <= b.nbest; i++)
 		ocs_placement_destroy(b.best_placed[i]);
 	ocs_occupancy_destroy(b.occupancy);

@@ -20,7 +20,7 @@ struct boxes {
 	uint64_t *masks; /* words of the section each */
 };
 
-struct ocs_room {
+struct ocs_fragmentation {
 	const struct ocs_section *section;
 	int nsizes;
 	struct boxes boxes[SIZES_MAX][6];
@@ -57,7 +57,7 @@ static void boxes_make(const struct ocs_section *s, struct boxes *b)
 }
 
 /* The box SIDE in every direction in which a cube holds one. */
-static void size_add(struct ocs_room *room, const int *side)
+static void size_add(struct ocs_fragmentation *room, const int *side)
 {
 	static const int order[6][OCS_AXES] = {
 		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
@@ -80,9 +80,9 @@ static void size_add(struct ocs_room *room, const int *side)
 	room->ndirections[room->nsizes++] = n;
 }
 
-struct ocs_room *ocs_room_create(const struct ocs_section *section)
+struct ocs_fragmentation *ocs_fragmentation_create(const struct ocs_section *section)
 {
-	struct ocs_room *room = ocs_calloc(1, sizeof(*room));
+	struct ocs_fragmentation *room = ocs_calloc(1, sizeof(*room));
 	int side[OCS_AXES], a, longest;
 
 	room->section = section;
@@ -97,7 +97,7 @@ struct ocs_room *ocs_room_create(const struct ocs_section *section)
 	}
 }
 
-void ocs_room_destroy(struct ocs_room *room)
+void ocs_fragmentation_destroy(struct ocs_fragmentation *room)
 {
 	int i, j;
 
@@ -124,7 +124,8 @@ static int boxes_free(const struct boxes *b, const uint64_t *words, int nwords)
 	return n;
 }
 
-double ocs_room_fragmentation(const struct ocs_room *room, const struct ocs_occupancy *occupancy)
+double ocs_fragmentation_measure(const struct ocs_fragmentation *room,
+				 const struct ocs_occupancy *occupancy)
 {
 	const struct ocs_section *s = room->section;
 	long all = 0, useful = 0;
@@ -153,7 +154,7 @@ double ocs_room_fragmentation(const struct ocs_room *room, const struct ocs_occu
 	return all && room->nsizes ? 1 - (double)useful / (double)all / room->nsizes : 0;
 }
 
-long ocs_room_free(const struct ocs_occupancy *occupancy)
+long ocs_fragmentation_free_xpus(const struct ocs_occupancy *occupancy)
 {
 	long n = 0;
 	int cube;
@@ -163,7 +164,7 @@ long ocs_room_free(const struct ocs_occupancy *occupancy)
 	return n;
 }
 
-int ocs_room_whole_cubes(const struct ocs_occupancy *occupancy)
+int ocs_fragmentation_whole_cubes(const struct ocs_occupancy *occupancy)
 {
 	int n = 0, cube;
 
@@ -197,7 +198,7 @@ static void list_add(struct list *list, int ndim, const int *extent)
 	}
 }
 
-static int sum(const struct ocs_shape *s)
+static int extent_sum(const struct ocs_shape *s)
 {
 	int d, n = 0;
 
@@ -206,17 +207,17 @@ static int sum(const struct ocs_shape *s)
 	return n;
 }
 
-static int larger(const void *a, const void *b)
+static int shape_larger(const void *a, const void *b)
 {
 	const struct ocs_shape *p = a, *q = b;
 
 	if (p->xpus != q->xpus)
 		return p->xpus < q->xpus ? 1 : -1;
-	return sum(p) - sum(q);
+	return extent_sum(p) - extent_sum(q);
 }
 
 /* Powers of two and multiples of the edge: extents that fit often. */
-static bool common(const struct ocs_section *s, int extent)
+static bool extent_common(const struct ocs_section *s, int extent)
 {
 	return !(extent & (extent - 1)) || extent % s->edge[0] == 0;
 }
@@ -234,32 +235,32 @@ static void list_fill(struct list *list, const struct ocs_section *s, int ndim, 
 	}
 	for (e[1] = 2; (long)e[1] * e[1] <= most; e[1]++) {
 		for (e[0] = e[1]; (long)e[0] * e[1] <= most && e[0] <= STRETCH * e[1]; e[0]++) {
-			if (!common(s, e[0]) || !common(s, e[1]))
+			if (!extent_common(s, e[0]) || !extent_common(s, e[1]))
 				continue;
 			if (ndim == 2)
 				list_add(list, 2, e);
 			for (e[2] = (e[1] + STRETCH - 1) / STRETCH;
 			     ndim == 3 && e[2] <= e[1] && (long)e[0] * e[1] * e[2] <= most;
 			     e[2]++) {
-				if (e[2] > 1 && common(s, e[2]))
+				if (e[2] > 1 && extent_common(s, e[2]))
 					list_add(list, 3, e);
 			}
 		}
 	}
 }
 
-bool ocs_room_largest(struct ocs_placer *placer, const struct ocs_occupancy *occupancy, int ndim,
-		      struct ocs_shape *shape)
+bool ocs_fragmentation_largest(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
+			       int ndim, struct ocs_shape *shape)
 {
 	struct list list = { 0 };
-	long next = ocs_room_free(occupancy);
+	long next = ocs_fragmentation_free_xpus(occupancy);
 	struct ocs_error err;
 	bool found = false;
 	int i;
 
 	list_fill(&list, occupancy->section, ndim, next);
 	if (list.n)
-		qsort(list.shapes, (size_t)list.n, sizeof(*list.shapes), larger);
+		qsort(list.shapes, (size_t)list.n, sizeof(*list.shapes), shape_larger);
 	for (i = 0; i < list.n && !found; i++) {
 		struct ocs_placement *p;
 

@@ -54,7 +54,7 @@ static int log_of(long value)
 	return result;
 }
 
-static long long apart(long a, long b)
+static long long sizes_apart(long a, long b)
 {
 	long long d = log_of(a) - log_of(b);
 
@@ -63,12 +63,12 @@ static long long apart(long a, long b)
 
 static long long extents_apart(int a, int b)
 {
-	return apart(a, b) + ((a > 1) != (b > 1) ? LOST : 0);
+	return sizes_apart(a, b) + ((a > 1) != (b > 1) ? LOST : 0);
 }
 
-static long long distance(const struct ocs_shape *a, const struct ocs_shape *b)
+static long long shape_distance(const struct ocs_shape *a, const struct ocs_shape *b)
 {
-	long long sum = apart(a->xpus, b->xpus);
+	long long sum = sizes_apart(a->xpus, b->xpus);
 	int i;
 
 	for (i = 0; i < a->ndim; i++)
@@ -95,7 +95,7 @@ static int near_compare(const void *left, const void *right)
 }
 
 /* Dimensions longer than 1. */
-static int longer(const struct ocs_shape *shape)
+static int long_dims(const struct ocs_shape *shape)
 {
 	int n = 0, i;
 
@@ -113,8 +113,8 @@ static void nearby_add(struct nearby *nearby, const struct ocs_shape *shape,
 	}
 	nearby->all[nearby->n].shape = *shape;
 	nearby->all[nearby->n].same =
-		shape->xpus == wanted->xpus && longer(shape) == longer(wanted);
-	nearby->all[nearby->n++].distance = distance(shape, wanted);
+		shape->xpus == wanted->xpus && long_dims(shape) == long_dims(wanted);
+	nearby->all[nearby->n++].distance = shape_distance(shape, wanted);
 }
 
 bool ocs_reason_alone(const struct ocs_section *section, const struct ocs_shape *shape, int dim,
@@ -273,7 +273,7 @@ static void pairs_sort(const struct ocs_shape *shape, int key[OCS_SHAPE_DIMS])
 }
 
 /* The same but for the order of the dimensions, which only no_rotate minds. */
-static bool alike(const struct ocs_shape *a, const struct ocs_shape *b)
+static bool shapes_alike(const struct ocs_shape *a, const struct ocs_shape *b)
 {
 	int p[OCS_SHAPE_DIMS], q[OCS_SHAPE_DIMS];
 
@@ -284,22 +284,22 @@ static bool alike(const struct ocs_shape *a, const struct ocs_shape *b)
 	return !memcmp(p, q, (size_t)a->ndim * sizeof(p[0]));
 }
 
-static bool known(const struct ocs_shape *shape, const struct ocs_shape *wanted,
-		  const struct ocs_shape *near, int found)
+static bool shape_known(const struct ocs_shape *shape, const struct ocs_shape *wanted,
+			const struct ocs_shape *near, int found)
 {
 	int i;
 
-	if (alike(shape, wanted))
+	if (shapes_alike(shape, wanted))
 		return true;
 	for (i = 0; i < found; i++) {
-		if (alike(shape, &near[i]))
+		if (shapes_alike(shape, &near[i]))
 			return true;
 	}
 	return false;
 }
 
 /* Whether number AT is the one before it once more. */
-static bool again(const struct nearby *nearby, int at)
+static bool shape_again(const struct nearby *nearby, int at)
 {
 	return at && !near_compare(&nearby->all[at - 1], &nearby->all[at]);
 }
@@ -325,8 +325,8 @@ static void nearby_find(const struct ocs_section *section, const struct ocs_shap
 		qsort(nearby->all, (size_t)nearby->n, sizeof(*nearby->all), near_compare);
 }
 
-int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
-		      struct ocs_shape *near, int max)
+int ocs_nearest_shapes(struct ocs_placer *placer, const struct ocs_shape *shape,
+		       struct ocs_shape *near, int max)
 {
 	struct nearby nearby = { 0 };
 	int found = 0, checks = 0, i;
@@ -337,9 +337,9 @@ int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
 	for (i = 0; i < nearby.n && checks < EMPTY_CHECKS && found < max; i++) {
 		const struct ocs_shape *now = &nearby.all[i].shape;
 
-		if (again(&nearby, i) || (nearby.all[i].same && checks >= SAME_CHECKS) ||
+		if (shape_again(&nearby, i) || (nearby.all[i].same && checks >= SAME_CHECKS) ||
 		    ocs_reason_axes(placer->section, now) > OCS_AXES ||
-		    known(now, shape, near, found))
+		    shape_known(now, shape, near, found))
 			continue;
 		checks++;
 		if (ocs_catalogue_possible(placer->section, now))
@@ -349,8 +349,8 @@ int ocs_place_nearest(struct ocs_placer *placer, const struct ocs_shape *shape,
 	return found;
 }
 
-int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
-			  const struct ocs_shape *shape, struct ocs_shape *near, int max)
+int ocs_nearest_shapes_now(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
+			   const struct ocs_shape *shape, struct ocs_shape *near, int max)
 {
 	int found = 0, checks = 0, failures = 0, same = 0, cube, i;
 	struct nearby nearby = { 0 };
@@ -366,7 +366,8 @@ int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy 
 		const struct ocs_shape *now = &nearby.all[i].shape;
 		struct ocs_placement *placement;
 
-		if (now->xpus > limit || again(&nearby, i) || known(now, shape, near, found) ||
+		if (now->xpus > limit || shape_again(&nearby, i) ||
+		    shape_known(now, shape, near, found) ||
 		    !ocs_catalogue_possible(placer->section, now))
 			continue;
 		checks++;
@@ -384,7 +385,7 @@ int ocs_place_nearest_now(struct ocs_placer *placer, const struct ocs_occupancy 
 		struct ocs_shape plain = *shape;
 
 		plain.twisted = false;
-		return ocs_place_nearest_now(placer, occupancy, &plain, near, max);
+		return ocs_nearest_shapes_now(placer, occupancy, &plain, near, max);
 	}
 	return found;
 }

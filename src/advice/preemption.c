@@ -15,12 +15,12 @@
 #define STEPS_PER_WORK 500 /* sets on too few nodes cost no call, but time */
 
 struct item {
-	struct ocs_victim job;
+	struct ocs_preemption_job job;
 	int index;
 };
 
 struct search {
-	const struct ocs_victims_request *r;
+	const struct ocs_preemption_request *r;
 	struct item *items;
 	double *cheapest; /* of items[i] and all after it */
 	long *largest;	  /* nodes of the largest of the same */
@@ -31,13 +31,13 @@ struct search {
 	double best_cost;
 };
 
-static bool fits(struct search *s, const int *set, int count)
+static bool set_fits(struct search *s, const int *set, int count)
 {
 	s->work++;
 	return s->r->fits(s->r->arg, set, count);
 }
 
-static bool spent(const struct search *s)
+static bool work_spent(const struct search *s)
 {
 	return s->work >= s->most || s->steps >= s->most * STEPS_PER_WORK;
 }
@@ -47,7 +47,7 @@ static int compare_int(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-static int sign(double difference)
+static int difference_sign(double difference)
 {
 	return difference > 0 ? 1 : difference < 0 ? -1 : 0;
 }
@@ -59,7 +59,7 @@ static int by_cost(const void *a, const void *b)
 	if (x->job.rank != y->job.rank)
 		return x->job.rank < y->job.rank ? -1 : 1;
 	if (x->job.cost != y->job.cost)
-		return sign(x->job.cost - y->job.cost);
+		return difference_sign(x->job.cost - y->job.cost);
 	return x->index - y->index;
 }
 
@@ -82,17 +82,17 @@ static int by_density(const void *a, const void *b)
 	double left = y->job.cost * (double)x->job.nodes,
 	       right = x->job.cost * (double)y->job.nodes;
 
-	return left != right ? sign(left - right) : by_cost_down(a, b);
+	return left != right ? difference_sign(left - right) : by_cost_down(a, b);
 }
 
 /* Takes SET if it is better than what there is. */
-static void offer(struct search *s, const int *set, int count)
+static void set_offer(struct search *s, const int *set, int count)
 {
 	int rank = INT_MIN;
 	double cost = 0;
 
 	for (int i = 0; i < count; i++) {
-		const struct ocs_victim *job = &s->r->jobs[set[i]];
+		const struct ocs_preemption_job *job = &s->r->jobs[set[i]];
 
 		cost += job->cost;
 		if (job->rank > rank)
@@ -122,12 +122,12 @@ static void leave_out(struct search *s, int (*order)(const void *, const void *)
 		for (int at = 0; at < count;) {
 			int out = chunk < count - at ? chunk : count - at;
 
-			if (bounded && spent(s))
+			if (bounded && work_spent(s))
 				return;
 			memcpy(s->trial, s->set, (size_t)at * sizeof(*s->set));
 			memcpy(s->trial + at, s->set + at + out,
 			       (size_t)(count - at - out) * sizeof(*s->set));
-			if (fits(s, s->trial, count - out)) {
+			if (set_fits(s, s->trial, count - out)) {
 				count -= out;
 				memcpy(s->set, s->trial, (size_t)count * sizeof(*s->set));
 			} else {
@@ -135,20 +135,20 @@ static void leave_out(struct search *s, int (*order)(const void *, const void *)
 			}
 		}
 	}
-	offer(s, s->set, count);
+	set_offer(s, s->set, count);
 }
 
 /* All sets of SIZE jobs, HAVE of them chosen with COST and on NODES, that begin no earlier
  * than FROM and could be better than the best. */
-static void enumerate(struct search *s, int size, int have, int from, double cost, long nodes)
+static void sets_enumerate(struct search *s, int size, int have, int from, double cost, long nodes)
 {
 	if (have == size) {
-		if (nodes >= s->r->need && fits(s, s->set, size))
-			offer(s, s->set, size);
+		if (nodes >= s->r->need && set_fits(s, s->set, size))
+			set_offer(s, s->set, size);
 		return;
 	}
-	for (int i = from; i <= s->r->njobs - (size - have) && !spent(s); i++) {
-		const struct ocs_victim *job = &s->items[i].job;
+	for (int i = from; i <= s->r->njobs - (size - have) && !work_spent(s); i++) {
+		const struct ocs_preemption_job *job = &s->items[i].job;
 
 		s->steps++;
 		/* the ranks only grow from here on */
@@ -159,7 +159,7 @@ static void enumerate(struct search *s, int size, int have, int from, double cos
 		if (nodes + s->largest[i] * (size - have) < s->r->need)
 			return;
 		s->set[have] = s->items[i].index;
-		enumerate(s, size, have + 1, i + 1, cost + job->cost, nodes + job->nodes);
+		sets_enumerate(s, size, have + 1, i + 1, cost + job->cost, nodes + job->nodes);
 	}
 }
 
@@ -169,27 +169,27 @@ static void enumerate_all(struct search *s)
 
 	qsort(s->items, (size_t)n, sizeof(*s->items), by_cost);
 	for (int i = n - 1; i >= 0; i--) {
-		const struct ocs_victim *job = &s->items[i].job;
+		const struct ocs_preemption_job *job = &s->items[i].job;
 
 		s->cheapest[i] = i < n - 1 && s->cheapest[i + 1] < job->cost ? s->cheapest[i + 1] :
 									       job->cost;
 		s->largest[i] = i < n - 1 && s->largest[i + 1] > job->nodes ? s->largest[i + 1] :
 									      job->nodes;
 	}
-	for (int size = 1; size <= s->nbest && !spent(s); size++)
-		enumerate(s, size, 0, 0, 0, 0);
+	for (int size = 1; size <= s->nbest && !work_spent(s); size++)
+		sets_enumerate(s, size, 0, 0, 0, 0);
 }
 
-int ocs_victims_find(const struct ocs_victims_request *r, int *set, bool *complete)
+int ocs_preemption_find(const struct ocs_preemption_request *r, int *set, bool *complete)
 {
 	size_t n = (size_t)r->njobs;
 	struct search s = {
-		.r = r, .nbest = -1, .best = set, .most = r->work ? r->work : OCS_VICTIMS_WORK
+		.r = r, .nbest = -1, .best = set, .most = r->work ? r->work : OCS_PREEMPTION_WORK
 	};
 
 	if (complete)
 		*complete = true;
-	if (fits(&s, NULL, 0))
+	if (set_fits(&s, NULL, 0))
 		return 0;
 	s.items = ocs_calloc(n + 1, sizeof(*s.items));
 	s.cheapest = ocs_calloc(n + 1, sizeof(*s.cheapest));
@@ -200,7 +200,7 @@ int ocs_victims_find(const struct ocs_victims_request *r, int *set, bool *comple
 		s.items[i] = (struct item){ r->jobs[i], (int)i };
 		s.set[i] = (int)i;
 	}
-	if (n && fits(&s, s.set, (int)n)) {
+	if (n && set_fits(&s, s.set, (int)n)) {
 		leave_out(&s, by_cost_down, false);
 		leave_out(&s, by_nodes, true);
 		leave_out(&s, by_density, true);
@@ -208,7 +208,7 @@ int ocs_victims_find(const struct ocs_victims_request *r, int *set, bool *comple
 		qsort(set, (size_t)s.nbest, sizeof(*set), compare_int);
 	}
 	if (complete)
-		*complete = !spent(&s);
+		*complete = !work_spent(&s);
 	free(s.items);
 	free(s.cheapest);
 	free(s.largest);

@@ -15,7 +15,7 @@
 #define CUBES_MAX 4096 /* looked at when there are too few, but twice as many always */
 
 /* "4x4x4 cubes" or "a 16x16x16 torus". */
-static const char *machine(const struct ocs_section *s, char buffer[64])
+static const char *machine_name(const struct ocs_section *s, char buffer[64])
 {
 	bool fixed = s->kind == OCS_STATIC;
 
@@ -79,14 +79,15 @@ static bool all_mesh(const struct ocs_shape *shape)
 }
 
 /* What would work, after the reason. */
-static void suggest(struct ocs_placer *placer, const struct ocs_shape *shape, struct ocs_text *text)
+static void shapes_suggest(struct ocs_placer *placer, const struct ocs_shape *shape,
+			   struct ocs_text *text)
 {
 	struct ocs_shape near[NEAR], other = *shape;
 	const struct ocs_section *s = placer->section;
 	char conn[OCS_SHAPE_TEXT];
 
 	names_add(text, "; nearest shapes that fit: ", near,
-		  ocs_place_nearest(placer, shape, near, NEAR));
+		  ocs_nearest_shapes(placer, shape, near, NEAR));
 	other.no_fold = other.no_rotate = false;
 	if ((shape->no_fold || shape->no_rotate) && ocs_catalogue_possible(s, &other)) {
 		other.no_rotate = shape->no_rotate;
@@ -140,7 +141,7 @@ static int cubes_needed(const struct ocs_section *s, const struct ocs_shape *sha
 	return high;
 }
 
-static int descending(const void *a, const void *b)
+static int count_descending(const void *a, const void *b)
 {
 	return *(const int *)b - *(const int *)a;
 }
@@ -171,8 +172,8 @@ static void because_long(const struct ocs_section *s, const struct ocs_shape *sh
 
 	memcpy(extent, shape->extent, (size_t)shape->ndim * sizeof(extent[0]));
 	memcpy(side, s->edge, sizeof(side));
-	qsort(extent, OCS_SHAPE_DIMS, sizeof(extent[0]), descending);
-	qsort(side, OCS_AXES, sizeof(side[0]), descending);
+	qsort(extent, OCS_SHAPE_DIMS, sizeof(extent[0]), count_descending);
+	qsort(side, OCS_AXES, sizeof(side[0]), count_descending);
 	for (n = 0; n < OCS_SHAPE_DIMS && extent[n] > side[0]; n++)
 		;
 	if (n && ocs_reason_axes(s, shape) > OCS_AXES) {
@@ -200,14 +201,14 @@ static void because_long(const struct ocs_section *s, const struct ocs_shape *sh
 }
 
 /* Which ring or what else stands in the way. */
-static void because(const struct ocs_section *s, const struct ocs_shape *shape,
-		    struct ocs_text *text)
+static void obstacle_name(const struct ocs_section *s, const struct ocs_shape *shape,
+			  struct ocs_text *text)
 {
 	int i, axes = 0, rings = 0, links = ocs_reason_links(shape), cubes;
 	struct ocs_shape folded = *shape;
 	char m[64];
 
-	machine(s, m);
+	machine_name(s, m);
 	for (i = 0; i < shape->ndim; i++) {
 		int extent = shape->extent[i];
 
@@ -250,7 +251,7 @@ static void because_twisted(const struct ocs_section *s, const struct ocs_shape 
 	int cubes = cubes_needed(s, shape);
 	char m[64];
 
-	machine(s, m);
+	machine_name(s, m);
 	if (s->kind == OCS_STATIC)
 		ocs_text_add(text, "the wraps of %s are fixed, a twist needs circuits", m);
 	else if (cubes)
@@ -282,24 +283,25 @@ static int never_text(struct ocs_placer *placer, const struct ocs_shape *shape,
 	if (shape->xpus <= exist && shape->twisted)
 		because_twisted(s, shape, &text);
 	else if (shape->xpus <= exist)
-		because(s, shape, &text);
+		obstacle_name(s, shape, &text);
 	plain.twisted = false;
 	if (shape->twisted && ocs_catalogue_possible(s, &plain))
 		ocs_text_add(&text, "; the plain torus of the same extents fits");
-	suggest(placer, shape, &text);
+	shapes_suggest(placer, shape, &text);
 	ocs_error_set(err, OCS_NEVER, "%s", text.data);
 	ocs_text_free(&text);
 	return -1;
 }
 
-char *ocs_place_nearest_text(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
-			     const struct ocs_shape *shape, const char *before)
+char *ocs_nearest_shapes_text(struct ocs_placer *placer, const struct ocs_occupancy *occupancy,
+			      const struct ocs_shape *shape, const char *before)
 {
 	struct ocs_shape near[NEAR];
 	struct ocs_text text = { 0 };
 
 	ocs_text_add(&text, "%s", "");
-	names_add(&text, before, near, ocs_place_nearest_now(placer, occupancy, shape, near, NEAR));
+	names_add(&text, before, near,
+		  ocs_nearest_shapes_now(placer, occupancy, shape, near, NEAR));
 	return ocs_text_take(&text);
 }
 
@@ -320,7 +322,7 @@ static void slab_text(const struct ocs_section *s, const struct ocs_catalogue *c
 		snprintf(buffer, size, "that %s wholly free", many ? "are" : "is");
 		return;
 	}
-	qsort(side, OCS_AXES, sizeof(side[0]), descending);
+	qsort(side, OCS_AXES, sizeof(side[0]), count_descending);
 	if (xpus == 1)
 		snprintf(buffer, size, "with a free XPU");
 	else
@@ -329,15 +331,15 @@ static void slab_text(const struct ocs_section *s, const struct ocs_catalogue *c
 
 /* Of the candidates that need the fewest cubes the one that lacks the fewest of them; SEATS:
  * how many of its pieces have a cube. */
-static const struct ocs_candidate *nearly(struct ocs_fit *fit, const struct ocs_catalogue *cat,
-					  int *seats)
+static const struct ocs_candidate *candidate_nearest(struct ocs_box_search *fit,
+						     const struct ocs_catalogue *cat, int *seats)
 {
 	int best = 0, i;
 
 	*seats = -1;
 	for (i = 0; i < cat->ncandidates && cat->candidates[i].cubes == cat->candidates[0].cubes;
 	     i++) {
-		int have = ocs_fit_seats(fit, cat, i, *seats);
+		int have = ocs_box_search_seats(fit, cat, i, *seats);
 
 		if (have > *seats) {
 			*seats = have;
@@ -352,7 +354,7 @@ static int not_now_text(struct ocs_placer *placer, const struct ocs_catalogue *c
 {
 	const struct ocs_candidate *c = &cat->candidates[0];
 	const struct ocs_section *s = placer->section;
-	struct ocs_fit *fit = placer->fit;
+	struct ocs_box_search *fit = placer->fit;
 	int drained = 0, room, i;
 	char slab[64], down[48] = "";
 
@@ -368,10 +370,10 @@ static int not_now_text(struct ocs_placer *placer, const struct ocs_catalogue *c
 	if (drained)
 		snprintf(down, sizeof(down), ", %d %s drained", drained,
 			 drained == 1 ? "is" : "are");
-	ocs_fit_load(fit, occupancy);
+	ocs_cube_sets_load(fit, occupancy);
 	if (fit->blocked) {
 		fit->blocked = NULL;
-		if (ocs_fit_search(fit, cat, 0)) {
+		if (ocs_box_search_best(fit, cat, 0)) {
 			c = &cat->candidates[fit->candidate];
 			slab_text(s, cat, c, c->cubes > 1, slab, sizeof(slab));
 			return ocs_error_set(err, OCS_NOT_NOW,
@@ -382,7 +384,7 @@ static int not_now_text(struct ocs_placer *placer, const struct ocs_catalogue *c
 		}
 	}
 	fit->sets_of = NULL;
-	c = nearly(fit, cat, &room);
+	c = candidate_nearest(fit, cat, &room);
 	slab_text(s, cat, c, c->cubes > 1, slab, sizeof(slab));
 	if (c->cubes == 1)
 		return ocs_error_set(err, OCS_NOT_NOW, "needs a cube %s; none is free%s", slab,

@@ -12,7 +12,7 @@
 
 struct family {
 	const struct ocs_shape *shape;
-	const struct ocs_host *host;
+	const struct ocs_lattice *host;
 	bool partial;
 	bool (*visit)(const struct ocs_folding *folding, void *arg);
 	void *arg;
@@ -33,7 +33,7 @@ static bool is_bit(const struct ocs_factor *factor)
 
 /* All dimensions have their factors: fill in the box and hand it out, mirrored in
  * every way that makes a difference. */
-static void complete(struct family *f)
+static void family_complete(struct family *f)
 {
 	struct ocs_folding *now = &f->now;
 	unsigned int mirror = 0, flip;
@@ -78,7 +78,8 @@ static int longest_axis(const struct family *f, int axis)
 }
 
 /* One axis or bit carries the dimension straight. */
-static void straight(struct family *f, int dim, unsigned int used, struct ocs_factor factor)
+static void dimension_straight(struct family *f, int dim, unsigned int used,
+			       struct ocs_factor factor)
 {
 	int extent = f->shape->extent[dim], edge = f->host->edge[factor.axis];
 	bool ring = f->shape->twisted || (extent > 2 && !f->shape->mesh[dim]);
@@ -103,8 +104,8 @@ static void straight(struct family *f, int dim, unsigned int used, struct ocs_fa
 /* The lengths are chosen: try the orders of the factors.  For a filled box one
  * order that works is as good as another; otherwise the last factor decides where
  * the gaps are. */
-static void orders(struct family *f, int dim, unsigned int used, const struct ocs_factor *chosen,
-		   int n)
+static void factor_orders(struct family *f, int dim, unsigned int used,
+			  const struct ocs_factor *chosen, int n)
 {
 	int extent = f->shape->extent[dim], length[OCS_FACTORS], last, j, k;
 	enum ocs_walk_kind kind = ocs_fold_walk_kind(f->shape, dim, f->host);
@@ -135,7 +136,8 @@ static void orders(struct family *f, int dim, unsigned int used, const struct oc
 
 /* A box is needlessly long if the extent still fits after an axis gives up one
  * layer, or one layer of tiles where it ends on a tile border. */
-static bool needless(const struct family *f, const struct ocs_factor *chosen, int n, int extent)
+static bool factors_needless(const struct family *f, const struct ocs_factor *chosen, int n,
+			     int extent)
 {
 	long all = 1;
 	int j;
@@ -156,8 +158,8 @@ static bool needless(const struct family *f, const struct ocs_factor *chosen, in
 
 /* Whether the dimensions before DIM, the paths of CHOSEN before J and whatever lengths those
  * from J on get, NEED together at the least, leave the box within the cubes that there are. */
-static bool room(const struct family *f, int dim, const struct ocs_factor *chosen, int n, int j,
-		 long need)
+static bool factors_room(const struct family *f, int dim, const struct ocs_factor *chosen, int n,
+			 int j, long need)
 {
 	long cubes = 1, layer = 1;
 	int d, k;
@@ -196,8 +198,8 @@ static bool more_paths(const struct ocs_factor *chosen, int n, int j)
 
 /* Gives lengths to the paths among CHOSEN from index J on.  Thousands of cubes have so many
  * boxes that those which cannot become one are left out as early as may be. */
-static void lengths(struct family *f, int dim, unsigned int used, struct ocs_factor *chosen, int n,
-		    int j, long so_far)
+static void factor_lengths(struct family *f, int dim, unsigned int used, struct ocs_factor *chosen,
+			   int n, int j, long so_far)
 {
 	int extent = f->shape->extent[dim], most, tile, length;
 	long need;
@@ -205,8 +207,8 @@ static void lengths(struct family *f, int dim, unsigned int used, struct ocs_fac
 	while (j < n && (is_bit(&chosen[j]) || chosen[j].kind == OCS_FACTOR_RING))
 		j++;
 	if (j == n) {
-		if (so_far >= extent && !needless(f, chosen, n, extent))
-			orders(f, dim, used, chosen, n);
+		if (so_far >= extent && !factors_needless(f, chosen, n, extent))
+			factor_orders(f, dim, used, chosen, n);
 		return;
 	}
 	tile = f->host->tile[chosen[j].axis];
@@ -223,14 +225,14 @@ static void lengths(struct family *f, int dim, unsigned int used, struct ocs_fac
 		long now = so_far * length;
 
 		chosen[j].length = length;
-		if (room(f, dim, chosen, n, j + 1, (extent + now - 1) / now))
-			lengths(f, dim, used, chosen, n, j + 1, now);
+		if (factors_room(f, dim, chosen, n, j + 1, (extent + now - 1) / now))
+			factor_lengths(f, dim, used, chosen, n, j + 1, now);
 	}
 }
 
 /* An odd ring: each axis in turn is the one it goes round. */
-static void rounds(struct family *f, int dim, unsigned int used, const struct ocs_factor *chosen,
-		   int n, long so_far)
+static void ring_rounds(struct family *f, int dim, unsigned int used,
+			const struct ocs_factor *chosen, int n, long so_far)
 {
 	int extent = f->shape->extent[dim], i, j, k;
 	struct ocs_factor to[OCS_FACTORS];
@@ -250,7 +252,7 @@ static void rounds(struct family *f, int dim, unsigned int used, const struct oc
 		     length += 2 * edge) {
 			to[0].length = length;
 			if (length > 1)
-				lengths(f, dim, used, to, n, 0, so_far * length);
+				factor_lengths(f, dim, used, to, n, 0, so_far * length);
 			if (f->host->fixed)
 				break;
 		}
@@ -258,7 +260,7 @@ static void rounds(struct family *f, int dim, unsigned int used, const struct oc
 }
 
 /* SET of the pool carries the dimension. */
-static void share(struct family *f, int dim, unsigned int used, unsigned int set)
+static void pool_share(struct family *f, int dim, unsigned int used, unsigned int set)
 {
 	int extent = f->shape->extent[dim], n = 0, i, axes = 0;
 	struct ocs_factor chosen[OCS_FACTORS];
@@ -284,15 +286,15 @@ static void share(struct family *f, int dim, unsigned int used, unsigned int set
 		return;
 	used |= set;
 	if (n == 1) {
-		straight(f, dim, used, chosen[0]);
+		dimension_straight(f, dim, used, chosen[0]);
 		return;
 	}
 	if (f->shape->no_fold || f->shape->twisted || extent < 3)
 		return;
 	if (extent & 1 && !f->shape->mesh[dim])
-		rounds(f, dim, used, chosen, n, bits);
+		ring_rounds(f, dim, used, chosen, n, bits);
 	else
-		lengths(f, dim, used, chosen, n, 0, bits);
+		factor_lengths(f, dim, used, chosen, n, 0, bits);
 }
 
 static void next_dim(struct family *f, int dim, unsigned int used)
@@ -307,16 +309,16 @@ static void next_dim(struct family *f, int dim, unsigned int used)
 			if (is_bit(&f->pool[i]) && !(used & 1u << i))
 				return; /* half an axis in use: a path of two */
 		}
-		complete(f);
+		family_complete(f);
 		return;
 	}
 	for (set = 1; set <= all && !f->stop; set++) {
 		if (!(set & used))
-			share(f, dim, used, set);
+			pool_share(f, dim, used, set);
 	}
 }
 
-int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_host *host, bool partial,
+int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_lattice *host, bool partial,
 		    bool (*visit)(const struct ocs_folding *folding, void *arg), void *arg)
 {
 	struct family f = {

@@ -12,8 +12,8 @@
 static const char axis_name[] = "xyz";
 
 /* One factor alone carries a dimension. */
-static int straight(const struct ocs_factor *factor, int extent, bool mesh, int dim,
-		    struct ocs_error *err)
+static int factor_straight(const struct ocs_factor *factor, int extent, bool mesh, int dim,
+			   struct ocs_error *err)
 {
 	if (factor->length != extent)
 		return ocs_error_set(err, OCS_ERROR,
@@ -29,7 +29,7 @@ static int straight(const struct ocs_factor *factor, int extent, bool mesh, int 
 }
 
 enum ocs_walk_kind ocs_fold_walk_kind(const struct ocs_shape *shape, int dim,
-				      const struct ocs_host *host)
+				      const struct ocs_lattice *host)
 {
 	int a;
 
@@ -45,7 +45,7 @@ enum ocs_walk_kind ocs_fold_walk_kind(const struct ocs_shape *shape, int dim,
 }
 
 static int dim_make(const struct ocs_folding *folding, const struct ocs_shape *shape, int dim,
-		    const struct ocs_host *host, struct ocs_fold_entry *entries,
+		    const struct ocs_lattice *host, struct ocs_fold_entry *entries,
 		    struct ocs_error *err)
 {
 	int n = folding->dim[dim].n, length[OCS_FACTORS], tile[OCS_FACTORS], i, j;
@@ -70,7 +70,7 @@ static int dim_make(const struct ocs_folding *folding, const struct ocs_shape *s
 		tile[j] = bit ? 1 : host->tile[factor[j].axis];
 	}
 	if (n == 1) {
-		if (straight(factor, extent, shape->mesh[dim], dim, err))
+		if (factor_straight(factor, extent, shape->mesh[dim], dim, err))
 			goto bad;
 		for (i = 0; i < extent; i++)
 			at[i][0] = i;
@@ -101,7 +101,7 @@ bad:
 
 /* Every axis belongs to one path or ring, or to two bits, of the right length. */
 static int axes_check(const struct ocs_folding *folding, const struct ocs_shape *shape,
-		      const struct ocs_host *host, struct ocs_fold_table *table,
+		      const struct ocs_lattice *host, struct ocs_fold_table *table,
 		      struct ocs_error *err)
 {
 	int used[OCS_FOLD_AXES] = { 0 }, d, j, a;
@@ -161,7 +161,7 @@ static int axes_check(const struct ocs_folding *folding, const struct ocs_shape 
 }
 
 bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_shape *shape,
-			 const struct ocs_host *host)
+			 const struct ocs_lattice *host)
 {
 	int d, e;
 
@@ -182,7 +182,7 @@ bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_sha
 }
 
 int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shape *shape,
-			const struct ocs_host *host, struct ocs_fold_table *table,
+			const struct ocs_lattice *host, struct ocs_fold_table *table,
 			struct ocs_error *err)
 {
 	struct ocs_fold_entry *entries;

@@ -42,7 +42,7 @@ struct ocs_folding {
 };
 
 /* The XPUs a folding may use. */
-struct ocs_host {
+struct ocs_lattice {
 	int edge[OCS_FOLD_AXES]; /* of a cube, or of a static torus */
 	int tile[OCS_FOLD_AXES]; /* of a node */
 	bool fixed;		 /* one static torus with fixed wraps */
@@ -67,13 +67,13 @@ struct ocs_fold_table {
  * dimension straight and closed, and the layers it shifts by whole cubes too.  False
  * if FOLDING is not that; true for plain shapes. */
 bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_shape *shape,
-			 const struct ocs_host *host);
+			 const struct ocs_lattice *host);
 
 /* Makes the table of FOLDING for SHAPE.  Returns 0, or -1 if the folding is not
  * one of the shape: factors missing or shared, too long, or a ring that they do
  * not close; ERR says which.  Free with ocs_fold_table_free. */
 int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shape *shape,
-			const struct ocs_host *host, struct ocs_fold_table *table,
+			const struct ocs_lattice *host, struct ocs_fold_table *table,
 			struct ocs_error *err);
 void ocs_fold_table_free(struct ocs_fold_table *table);
 
@@ -105,12 +105,12 @@ static inline void ocs_fold_add(struct ocs_fold_entry *sum, const struct ocs_fol
 /* How a dimension runs around several axes of HOST.  Even rings are snug only where a
  * side is odd: elsewhere they fit without, and odd boxes spoil more than they save. */
 enum ocs_walk_kind ocs_fold_walk_kind(const struct ocs_shape *shape, int dim,
-				      const struct ocs_host *host);
+				      const struct ocs_lattice *host);
 
 /* Calls VISIT with each folding of SHAPE on HOST whose box needs no more cubes
  * than there are: those that fill their box, or (PARTIAL) those that do not.  VISIT
  * returns false to stop.  The order is fixed.  Returns how many were visited. */
-int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_host *host, bool partial,
+int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_lattice *host, bool partial,
 		    bool (*visit)(const struct ocs_folding *folding, void *arg), void *arg);
 
 #endif

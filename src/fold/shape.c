@@ -17,7 +17,7 @@
 #define LIKE "write it like 4x4x2"
 
 /* TEXT as it may appear in a message: short, one line, printable. */
-static const char *shown(const char *text, size_t length, char buffer[48])
+static const char *text_shown(const char *text, size_t length, char buffer[48])
 {
 	size_t i;
 
@@ -41,7 +41,7 @@ static int extent_parse(const char *text, size_t length, const char *whole, int 
 		return ocs_error_set(err, OCS_USAGE,
 				     "%s: the extent of dimension %d is missing; " LIKE, whole,
 				     dim + 1);
-	shown(text, length, word);
+	text_shown(text, length, word);
 	if (text[0] == '-' && length > 1 && isdigit((unsigned char)text[1]))
 		return ocs_error_set(err, OCS_USAGE,
 				     "%s: extent %s is negative; extents are at "
@@ -70,7 +70,7 @@ static int extent_parse(const char *text, size_t length, const char *whole, int 
 }
 
 /* Between extents: 4X4 means 4x4, and is written so from there on. */
-static bool between(char c)
+static bool is_between(char c)
 {
 	return c == 'x' || c == 'X';
 }
@@ -83,13 +83,13 @@ static int extents_parse(const char *text, size_t length, const char *whole,
 	const char *p;
 
 	for (p = text; p < end; p++)
-		ndim += between(*p);
+		ndim += is_between(*p);
 	shape->ndim = ndim;
 	shape->xpus = 1;
 	for (i = 0; i < ndim; i++, text = next + 1) {
 		int extent = 0;
 
-		for (next = text; next < end && !between(*next); next++)
+		for (next = text; next < end && !is_between(*next); next++)
 			;
 		if (extent_parse(text, (size_t)(next - text), whole, i, &extent, err))
 			return -1;
@@ -125,7 +125,7 @@ static int conn_parse(const char *conn, struct ocs_shape *shape, struct ocs_erro
 					     "connection type '%s' is unknown; write "
 					     "torus, mesh or one of them per dimension, like "
 					     "torus,torus,mesh",
-					     shown(p, length, word));
+					     text_shown(p, length, word));
 		if (i < shape->ndim)
 			shape->mesh[i] = mesh;
 		i++;
@@ -175,7 +175,7 @@ int ocs_shape_parse(const char *text, const char *conn, struct ocs_shape *shape,
 
 	if (!length)
 		return ocs_error_set(err, OCS_USAGE, "the shape is empty; " LIKE);
-	shown(text, length, whole);
+	text_shown(text, length, whole);
 	if (length > suffix && !strcmp(text + length - suffix, TWISTED)) {
 		parsed.twisted = true;
 		length -= suffix;
@@ -222,7 +222,7 @@ char *ocs_shape_conn_format(const struct ocs_shape *shape, char *buffer)
 	return buffer;
 }
 
-static int shortest(const struct ocs_shape *shape)
+static int extent_shortest(const struct ocs_shape *shape)
 {
 	int low = shape->extent[0], i;
 
@@ -233,12 +233,12 @@ static int shortest(const struct ocs_shape *shape)
 
 bool ocs_shape_shifts(const struct ocs_shape *shape, int dim)
 {
-	return shape->twisted && shape->extent[dim] == shortest(shape);
+	return shape->twisted && shape->extent[dim] == extent_shortest(shape);
 }
 
 int ocs_shape_shift(const struct ocs_shape *shape, int dim, int other)
 {
-	int low = shortest(shape);
+	int low = extent_shortest(shape);
 
 	return ocs_shape_shifts(shape, dim) && shape->extent[other] != low ? low : 0;
 }

@@ -23,7 +23,7 @@ static int comb_back(int row, int deep, int steps, bool extra)
 }
 
 /* The longest cycle on the first N axes, at most LIMIT. */
-static int longest(const int *length, int n, int limit, enum ocs_walk_kind kind)
+static int cycle_longest(const int *length, int n, int limit, enum ocs_walk_kind kind)
 {
 	long all = length[0];
 	int j;
@@ -54,11 +54,12 @@ bool ocs_walk_fits(const int *length, int n, int steps, enum ocs_walk_kind kind)
 	if (n == 2 && kind != OCS_WALK_ROUND)
 		return comb_back(length[0], length[1], steps, kind == OCS_WALK_SNUG) ||
 		       comb_back(length[1], length[0], steps, kind == OCS_WALK_SNUG);
-	return longest(length, n - 1, steps, kind) < steps &&
-	       steps <= longest(length, n, steps + 1, kind);
+	return cycle_longest(length, n - 1, steps, kind) < steps &&
+	       steps <= cycle_longest(length, n, steps + 1, kind);
 }
 
-static void comb(int row_axis, int deep_axis, int back, int deep, int steps, int (*at)[OCS_FACTORS])
+static void comb_walk(int row_axis, int deep_axis, int back, int deep, int steps,
+		      int (*at)[OCS_FACTORS])
 {
 	int rest = (steps - back) / 2, teeth = back / 2, extra = rest - teeth * (deep - 1);
 	int i = 0, c, d;
@@ -188,7 +189,7 @@ static bool left_out(int (*base)[OCS_FACTORS], int count, const int *length, int
 	return true;
 }
 
-static int distance(const int *a, const int *b, int n)
+static int vertex_distance(const int *a, const int *b, int n)
 {
 	int sum = 0, j;
 
@@ -216,7 +217,7 @@ static int sides_make(int (*base)[OCS_FACTORS], int count, const int *length, in
 	memset(side->at, 0, sizeof(side->at));
 	if (twos <= 0 || !left_out(base, count, length, n, side->at))
 		return sides;
-	for (i = 0; i == single || distance(base[i], side->at, n) != 1; i++)
+	for (i = 0; i == single || vertex_distance(base[i], side->at, n) != 1; i++)
 		;
 	side->host = i;
 	side->first = 0;
@@ -224,7 +225,7 @@ static int sides_make(int (*base)[OCS_FACTORS], int count, const int *length, in
 	return sides + 1;
 }
 
-static int point(int (*at)[OCS_FACTORS], int i, const int *from, int axis, int layer)
+static int vertex_visit(int (*at)[OCS_FACTORS], int i, const int *from, int axis, int layer)
 {
 	memcpy(at[i], from, sizeof(at[i]));
 	at[i][axis] = layer;
@@ -232,21 +233,21 @@ static int point(int (*at)[OCS_FACTORS], int i, const int *from, int axis, int l
 }
 
 /* One vertex of the base and the layers above it, up or DOWN, with what its sides take. */
-static int column(int (*at)[OCS_FACTORS], int i, const int *from, int host, int axis, int depth,
-		  bool down, const struct side *side, int sides)
+static int column_visit(int (*at)[OCS_FACTORS], int i, const int *from, int host, int axis,
+			int depth, bool down, const struct side *side, int sides)
 {
 	int d, k;
 
 	for (d = down ? depth : 0; down ? d >= 0 : d <= depth; d += down ? -1 : 1) {
 		int low = down ? d - 1 : d;
 
-		i = point(at, i, from, axis, d);
+		i = vertex_visit(at, i, from, axis, d);
 		for (k = 0; k < sides; k++) {
 			if (side[k].host != host || low < side[k].first ||
 			    (low - side[k].first) % 2 || (low - side[k].first) / 2 >= side[k].twos)
 				continue;
-			i = point(at, i, side[k].at, axis, d);
-			i = point(at, i, side[k].at, axis, down ? d - 1 : d + 1);
+			i = vertex_visit(at, i, side[k].at, axis, d);
+			i = vertex_visit(at, i, side[k].at, axis, down ? d - 1 : d + 1);
 		}
 	}
 	return i;
@@ -254,8 +255,8 @@ static int column(int (*at)[OCS_FACTORS], int i, const int *from, int host, int 
 
 /* A cycle on the first N-1 axes, from which pairs of neighbours reach out along
  * the last axis: each detour is 2 * depth longer. */
-static void cycle(const int *length, const int *tile, int n, int steps, enum ocs_walk_kind kind,
-		  int (*at)[OCS_FACTORS])
+static void cycle_walk(const int *length, const int *tile, int n, int steps,
+		       enum ocs_walk_kind kind, int (*at)[OCS_FACTORS])
 {
 	int axis = n - 1, inner, full, rest, parity, single = -1, sides = 0, i, j;
 	int(*base)[OCS_FACTORS];
@@ -274,17 +275,17 @@ static void cycle(const int *length, const int *tile, int n, int steps, enum ocs
 		int back = comb_back(length[0], length[1], steps, extra);
 
 		if (back)
-			comb(0, 1, back, length[1], steps, at);
+			comb_walk(0, 1, back, length[1], steps, at);
 		else
-			comb(1, 0, comb_back(length[1], length[0], steps, extra), length[0], steps,
-			     at);
+			comb_walk(1, 0, comb_back(length[1], length[0], steps, extra), length[0],
+				  steps, at);
 		return;
 	}
-	inner = longest(length, n - 1, steps, kind);
+	inner = cycle_longest(length, n - 1, steps, kind);
 	base = ocs_calloc((size_t)inner, sizeof(*base));
 	pairs = ocs_calloc((size_t)inner / 2, sizeof(*pairs));
 	depth = ocs_calloc((size_t)inner, sizeof(*depth));
-	cycle(length, tile, n - 1, inner, kind, base);
+	cycle_walk(length, tile, n - 1, inner, kind, base);
 	/* whole layers first, what is left in as few tiles as possible */
 	full = (steps - inner) / 2 / (inner / 2);
 	rest = (steps - inner) / 2 % (inner / 2);
@@ -308,11 +309,11 @@ static void cycle(const int *length, const int *tile, int n, int steps, enum ocs
 	for (i = 0, j = 0; j + 1 < inner; j += 2) {
 		int from = j + parity, to = (j + parity + 1) % inner;
 
-		i = column(at, i, base[from], from, axis, depth[from], false, side, sides);
-		i = column(at, i, base[to], to, axis, depth[from], true, side, sides);
+		i = column_visit(at, i, base[from], from, axis, depth[from], false, side, sides);
+		i = column_visit(at, i, base[to], to, axis, depth[from], true, side, sides);
 	}
 	if (single >= 0)
-		point(at, i, base[single], axis, 0);
+		vertex_visit(at, i, base[single], axis, 0);
 	free(depth);
 	free(pairs);
 	free(base);
@@ -327,7 +328,7 @@ int ocs_walk(const int *length, const int *tile, int n, int steps, enum ocs_walk
 		return -1;
 	memset(at, 0, sizeof(*at) * (size_t)steps);
 	if (kind != OCS_WALK_LINE) {
-		cycle(length, tile, n, steps, kind, at);
+		cycle_walk(length, tile, n, steps, kind, at);
 		return 0;
 	}
 	/* Boustrophedon: each axis turns round whenever a slower one moves. */

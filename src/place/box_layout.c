@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-void ocs_host_of(const struct ocs_section *section, struct ocs_host *host)
+void ocs_lattice_of(const struct ocs_section *section, struct ocs_lattice *host)
 {
 	memcpy(host->edge, section->edge, sizeof(host->edge));
 	memcpy(host->tile, section->tile, sizeof(host->tile));
@@ -13,8 +13,8 @@ void ocs_host_of(const struct ocs_section *section, struct ocs_host *host)
 	host->ncubes = section->ncubes;
 }
 
-bool ocs_lay_valid(const struct ocs_section *section, const struct ocs_folding *folding,
-		   const struct ocs_lay *lay)
+bool ocs_box_layout_valid(const struct ocs_section *section, const struct ocs_folding *folding,
+			  const struct ocs_box_layout *lay)
 {
 	bool fixed = section->kind == OCS_STATIC;
 	long cubes = 1;
@@ -38,7 +38,7 @@ bool ocs_lay_valid(const struct ocs_section *section, const struct ocs_folding *
 
 /* One vertex: SUM is the sum of its entries. */
 static inline void place_one(const struct ocs_section *section, const struct ocs_fold_table *table,
-			     const struct ocs_lay *lay, const struct ocs_fold_entry *sum,
+			     const struct ocs_box_layout *lay, const struct ocs_fold_entry *sum,
 			     struct ocs_xpu *xpu)
 {
 	int at[OCS_AXES], a;
@@ -59,8 +59,8 @@ static inline void place_one(const struct ocs_section *section, const struct ocs
 	}
 }
 
-void ocs_lay_xpus(const struct ocs_section *section, const struct ocs_fold_table *table,
-		  const struct ocs_lay *lay, struct ocs_xpu *xpus)
+void ocs_box_layout_xpus(const struct ocs_section *section, const struct ocs_fold_table *table,
+			 const struct ocs_box_layout *lay, struct ocs_xpu *xpus)
 {
 	int coord[OCS_SHAPE_DIMS] = { 0 }, last = table->ndim - 1, d, c;
 
@@ -106,7 +106,7 @@ static void circuit_set(struct ocs_circuit *circuit, int axis, const struct ocs_
 /* A step of an axis that is a path or ring: returns 1 if it crosses a cube border
  * upwards, -1 downwards, 0 if it stays inside. */
 static int step_crosses(const struct ocs_section *section, const struct ocs_fold_table *table,
-			const struct ocs_lay *lay, int axis, int from, int to)
+			const struct ocs_box_layout *lay, int axis, int from, int to)
 {
 	int box = table->box[axis], edge = section->edge[axis], low, up;
 
@@ -143,9 +143,9 @@ static int twist_circuits(const struct ocs_shape *shape, const struct ocs_fold_t
 	return count;
 }
 
-int ocs_lay_circuits(const struct ocs_section *section, const struct ocs_shape *shape,
-		     const struct ocs_fold_table *table, const struct ocs_lay *lay,
-		     const struct ocs_xpu *xpus, struct ocs_circuit *circuits)
+int ocs_box_layout_circuits(const struct ocs_section *section, const struct ocs_shape *shape,
+			    const struct ocs_fold_table *table, const struct ocs_box_layout *lay,
+			    const struct ocs_xpu *xpus, struct ocs_circuit *circuits)
 {
 	long stride = 1, outer, inner;
 	int count = 0, d, c;

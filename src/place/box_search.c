@@ -27,9 +27,9 @@ static void firsts_mark(const struct ocs_section *s, uint64_t *firsts)
 	}
 }
 
-struct ocs_fit *ocs_fit_create(const struct ocs_section *section)
+struct ocs_box_search *ocs_box_search_create(const struct ocs_section *section)
 {
-	struct ocs_fit *fit = ocs_calloc(1, sizeof(*fit));
+	struct ocs_box_search *fit = ocs_calloc(1, sizeof(*fit));
 	size_t cubes = (size_t)section->ncubes;
 
 	fit->section = section;
@@ -39,7 +39,7 @@ struct ocs_fit *ocs_fit_create(const struct ocs_section *section)
 	fit->words = ocs_calloc(cubes * (size_t)section->words, sizeof(uint64_t));
 	fit->set_words = (section->ncubes + 63) / 64;
 	if (section->kind == OCS_STATIC) {
-		fit->scan = ocs_calloc(1, ocs_fit_scan_size());
+		fit->scan = ocs_calloc(1, ocs_static_search_size());
 		fit->scan_xpus = ocs_calloc((size_t)section->cube_xpus, sizeof(struct ocs_xpu));
 	}
 	fit->free_in =
@@ -54,7 +54,7 @@ struct ocs_fit *ocs_fit_create(const struct ocs_section *section)
 	return fit;
 }
 
-void ocs_fit_destroy(struct ocs_fit *fit)
+void ocs_box_search_destroy(struct ocs_box_search *fit)
 {
 	if (!fit)
 		return;
@@ -80,7 +80,7 @@ void ocs_fit_destroy(struct ocs_fit *fit)
 	free(fit);
 }
 
-void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat)
+void ocs_box_search_prepare(struct ocs_box_search *fit, const struct ocs_catalogue *cat)
 {
 	int i, uses = 0, pieces = 1;
 
@@ -116,7 +116,7 @@ void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 	}
 }
 
-void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat)
+void ocs_box_search_narrow(struct ocs_box_search *fit, const struct ocs_catalogue *cat)
 {
 	const struct ocs_candidate *c = &cat->candidates[fit->candidate];
 	int grid = c->lay.count[0] * c->lay.count[1] * c->lay.count[2], words = cat->mask_words;
@@ -143,13 +143,13 @@ void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 			fit->seated[n++] = cube;
 		}
 	}
-	ocs_fit_load_cubes(fit, fit->narrowed, fit->seated, n);
+	ocs_cube_sets_load_cubes(fit, fit->narrowed, fit->seated, n);
 }
 
 /* Like pieces: the fullest cubes.  Returns the sum of their free XPUs. */
-static long like_cost(const struct ocs_fit *fit, const struct ocs_class_use *use)
+static long like_cost(const struct ocs_box_search *fit, const struct ocs_class_use *use)
 {
-	const uint64_t *set = ocs_fit_class_set(fit, use->class);
+	const uint64_t *set = ocs_cube_sets_class(fit, use->class);
 	int left = use->count, w;
 	long cost = 0;
 
@@ -162,15 +162,16 @@ static long like_cost(const struct ocs_fit *fit, const struct ocs_class_use *use
 	return cost;
 }
 
-int ocs_fit_seats(struct ocs_fit *fit, const struct ocs_catalogue *cat, int candidate, int than)
+int ocs_box_search_seats(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int candidate,
+			 int than)
 {
 	const struct ocs_candidate *c = &cat->candidates[candidate];
 	const struct ocs_class_use *uses = cat->uses + c->first_use;
 	int most = 0, u;
 
-	ocs_fit_sets_reset(fit, cat);
+	ocs_cube_sets_reset(fit, cat);
 	for (u = 0; u < c->nuses; u++) {
-		int have = ocs_fit_class_count(fit, cat, uses[u].class);
+		int have = ocs_cube_sets_class_count(fit, cat, uses[u].class);
 
 		most += have < uses[u].count ? have : uses[u].count;
 	}
@@ -181,9 +182,9 @@ int ocs_fit_seats(struct ocs_fit *fit, const struct ocs_catalogue *cat, int cand
 }
 
 /* Seats like pieces in the fullest cubes. */
-static void like_assign(struct ocs_fit *fit, const struct ocs_class_use *use)
+static void like_assign(struct ocs_box_search *fit, const struct ocs_class_use *use)
 {
-	const uint64_t *set = ocs_fit_class_set(fit, use->class);
+	const uint64_t *set = ocs_cube_sets_class(fit, use->class);
 	int i, w;
 
 	fit->nseated = 0;
@@ -199,7 +200,7 @@ static void like_assign(struct ocs_fit *fit, const struct ocs_class_use *use)
 }
 
 /* Fills piece_cube: pieces of a class get its cubes by ascending index. */
-static void pieces_give(struct ocs_fit *fit, const struct ocs_catalogue *cat,
+static void pieces_give(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
 			const struct ocs_candidate *c)
 {
 	const struct ocs_class_use *uses = cat->uses + c->first_use;
@@ -229,7 +230,7 @@ static void pieces_give(struct ocs_fit *fit, const struct ocs_catalogue *cat,
 	}
 }
 
-static void answer_take(struct ocs_fit *fit, const struct ocs_catalogue *cat, int candidate)
+static void answer_take(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int candidate)
 {
 	const struct ocs_candidate *c = &cat->candidates[candidate];
 	const struct ocs_class_use *uses = cat->uses + c->first_use;
@@ -244,13 +245,14 @@ static void answer_take(struct ocs_fit *fit, const struct ocs_catalogue *cat, in
 }
 
 /* Whether COUNT cubes have room for a piece of CLASS. */
-static bool class_has(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class, int count)
+static bool class_has(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int class,
+		      int count)
 {
-	return fit->n - ocs_fit_first_with(fit, cat->classes[class].xpus) >= count &&
-	       ocs_fit_class_count(fit, cat, class) >= count;
+	return fit->n - ocs_cube_sets_first_with(fit, cat->classes[class].xpus) >= count &&
+	       ocs_cube_sets_class_count(fit, cat, class) >= count;
 }
 
-static bool gate_open(struct ocs_fit *fit, const struct ocs_catalogue *cat, int gate)
+static bool gate_open(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int gate)
 {
 	const struct ocs_gate *g = &cat->gates[gate];
 
@@ -259,7 +261,7 @@ static bool gate_open(struct ocs_fit *fit, const struct ocs_catalogue *cat, int 
 	return fit->gates[gate];
 }
 
-int ocs_fit_cubes_holding(const struct ocs_fit *fit, long xpus)
+int ocs_box_search_cubes_holding(const struct ocs_box_search *fit, long xpus)
 {
 	int i;
 
@@ -270,7 +272,7 @@ int ocs_fit_cubes_holding(const struct ocs_fit *fit, long xpus)
 
 /* The cost of a candidate, or -1: it does not fit, or its cost is LIMIT or more.  TRIES: of
  * unlike pieces since one was found, NULL: none was. */
-static long candidate_cost(struct ocs_fit *fit, const struct ocs_catalogue *cat,
+static long candidate_cost(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
 			   const struct ocs_candidate *c, long limit, int *tries)
 {
 	const struct ocs_class_use *uses = cat->uses + c->first_use;
@@ -290,14 +292,14 @@ static long candidate_cost(struct ocs_fit *fit, const struct ocs_catalogue *cat,
 	return ocs_seats_cost(fit, c, uses, limit);
 }
 
-bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int from)
+bool ocs_box_search_best(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int from)
 {
 	const int *tile = fit->section->tile;
 	int best = -1, tries = 0, least, i;
 	long best_cost = LONG_MAX - 1;
 
-	least = ocs_fit_cubes_holding(fit, (long)cat->nodes * tile[0] * tile[1] * tile[2]);
-	ocs_fit_sets_reset(fit, cat);
+	least = ocs_box_search_cubes_holding(fit, (long)cat->nodes * tile[0] * tile[1] * tile[2]);
+	ocs_cube_sets_reset(fit, cat);
 	for (i = from; i < cat->ncandidates; i++) {
 		const struct ocs_candidate *c = &cat->candidates[i];
 		long cost;

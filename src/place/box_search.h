@@ -8,7 +8,7 @@
 
 #include "src/place/candidates.h"
 
-struct ocs_fit {
+struct ocs_box_search {
 	const struct ocs_section *section;
 	/* cubes with free XPUs, fullest first: broken cubes are used up before
 	 * whole ones */
@@ -38,7 +38,7 @@ struct ocs_fit {
 
 	/* the answer */
 	int candidate;
-	struct ocs_lay lay;
+	struct ocs_box_layout lay;
 	int *piece_cube; /* cube of each piece of the grid, or -1 */
 	int piece_room;
 
@@ -54,45 +54,48 @@ struct ocs_fit {
 	int *by_cube;	    /* per cube of the section */
 	uint64_t *narrowed; /* words of the cubes of the answer */
 
-	/* static sections: scratch of ocs_fit_scan */
+	/* static sections: scratch of ocs_static_search */
 	void *scan;
 	struct ocs_xpu *scan_xpus;
 };
 
-struct ocs_fit *ocs_fit_create(const struct ocs_section *section);
-void ocs_fit_destroy(struct ocs_fit *fit);
+struct ocs_box_search *ocs_box_search_create(const struct ocs_section *section);
+void ocs_box_search_destroy(struct ocs_box_search *fit);
 /* Makes room for what deciding on CAT needs. */
-void ocs_fit_prepare(struct ocs_fit *fit, const struct ocs_catalogue *cat);
+void ocs_box_search_prepare(struct ocs_box_search *fit, const struct ocs_catalogue *cat);
 
 /* Sets the free XPUs. */
-void ocs_fit_load(struct ocs_fit *fit, const struct ocs_occupancy *occupancy);
+void ocs_cube_sets_load(struct ocs_box_search *fit, const struct ocs_occupancy *occupancy);
 /* Sets them to WORDS (section->words each) of the N cubes CUBES; blocked ports stay. */
-void ocs_fit_load_cubes(struct ocs_fit *fit, const uint64_t *words, const int *cubes, int n);
+void ocs_cube_sets_load_cubes(struct ocs_box_search *fit, const uint64_t *words, const int *cubes,
+			      int n);
 /* Leaves only the nodes of the answer free. */
-void ocs_fit_narrow(struct ocs_fit *fit, const struct ocs_catalogue *cat);
+void ocs_box_search_narrow(struct ocs_box_search *fit, const struct ocs_catalogue *cat);
 
 /* Fills the answer with the best candidate of a torus section from index FROM on; false:
  * none fits. */
-bool ocs_fit_search(struct ocs_fit *fit, const struct ocs_catalogue *cat, int from);
+bool ocs_box_search_best(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int from);
 /* Fewest loaded cubes that hold XPUS free ones; more than there are: all hold fewer. */
-int ocs_fit_cubes_holding(const struct ocs_fit *fit, long xpus);
+int ocs_box_search_cubes_holding(const struct ocs_box_search *fit, long xpus);
 /* First loaded cube with at least XPUS free; all after it have as many. */
-static inline int ocs_fit_first_with(const struct ocs_fit *fit, int xpus)
+static inline int ocs_cube_sets_first_with(const struct ocs_box_search *fit, int xpus)
 {
 	return fit->with[xpus];
 }
 
 /* FREE_IN, filled. */
-const uint64_t *ocs_fit_free_in(struct ocs_fit *fit);
+const uint64_t *ocs_cube_sets_free_in(struct ocs_box_search *fit);
 /* Forgets the sets of another catalogue, or of other cubes: first of all. */
-void ocs_fit_sets_reset(struct ocs_fit *fit, const struct ocs_catalogue *cat);
+void ocs_cube_sets_reset(struct ocs_box_search *fit, const struct ocs_catalogue *cat);
 /* How many loaded cubes have room for a piece of CLASS. */
-int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class);
+int ocs_cube_sets_class_count(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
+			      int class);
 /* How many pieces of a candidate find a loaded cube each, at once; when that cannot be more
  * than THAN, a bound on it. */
-int ocs_fit_seats(struct ocs_fit *fit, const struct ocs_catalogue *cat, int candidate, int than);
-/* These cubes, after ocs_fit_class_count. */
-static inline const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int class)
+int ocs_box_search_seats(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int candidate,
+			 int than);
+/* These cubes, after ocs_cube_sets_class_count. */
+static inline const uint64_t *ocs_cube_sets_class(const struct ocs_box_search *fit, int class)
 {
 	return fit->sets + (size_t) class * (size_t)fit->set_words;
 }
@@ -100,16 +103,16 @@ static inline const uint64_t *ocs_fit_class_set(const struct ocs_fit *fit, int c
 /* The sum of the free XPUs of the cheapest loaded cubes that the unlike pieces of C find, or
  * -1: there are none, or (as far as it is easy to tell) none below LIMIT.  seated[] holds
  * them, or those of as many pieces as find one. */
-long ocs_seats_cost(struct ocs_fit *fit, const struct ocs_candidate *c,
+long ocs_seats_cost(struct ocs_box_search *fit, const struct ocs_candidate *c,
 		    const struct ocs_class_use *uses, long limit);
 /* The same for a candidate that fits; owner[] says which use each of them has. */
-void ocs_seats_assign(struct ocs_fit *fit, const struct ocs_candidate *c,
+void ocs_seats_assign(struct ocs_box_search *fit, const struct ocs_candidate *c,
 		      const struct ocs_class_use *uses);
 
 /* The same for a static section (one cube with wraps): the first candidate that
  * fits at the first offset. */
-bool ocs_fit_scan(struct ocs_fit *fit, const struct ocs_catalogue *cat,
-		  const struct ocs_occupancy *occupancy);
-size_t ocs_fit_scan_size(void);
+bool ocs_static_search(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
+		       const struct ocs_occupancy *occupancy);
+size_t ocs_static_search_size(void);
 
 #endif

@@ -11,7 +11,7 @@
 #define CUBE_BITS 4096
 
 /* Box coordinates of all vertices, in rank order. */
-static void vertices_make(struct ocs_pieces *p)
+static void vertices_make(struct ocs_candidate_masks *p)
 {
 	const struct ocs_fold_table *table = p->table;
 	int coord[OCS_SHAPE_DIMS] = { 0 }, at[OCS_AXES], last = table->ndim - 1, d, c, a;
@@ -36,7 +36,7 @@ static void vertices_make(struct ocs_pieces *p)
 	}
 }
 
-static void folding_load(struct ocs_pieces *p, int folding)
+static void folding_load(struct ocs_candidate_masks *p, int folding)
 {
 	if (p->table_of == folding)
 		return;
@@ -46,7 +46,7 @@ static void folding_load(struct ocs_pieces *p, int folding)
 }
 
 /* What each layer of the box adds to the place of a vertex. */
-static void axes_make(struct ocs_pieces *p)
+static void axes_make(struct ocs_candidate_masks *p)
 {
 	int a, i, piece_stride = CUBE_BITS, bit_stride = 1;
 
@@ -67,7 +67,7 @@ static void axes_make(struct ocs_pieces *p)
 	}
 }
 
-static void places_make(struct ocs_pieces *p)
+static void places_make(struct ocs_candidate_masks *p)
 {
 	const int *x = p->axis_place[0], *y = p->axis_place[1], *z = p->axis_place[2];
 	long i;
@@ -76,7 +76,7 @@ static void places_make(struct ocs_pieces *p)
 		p->place[i] = x[p->box[i][0]] + y[p->box[i][1]] + z[p->box[i][2]];
 }
 
-static void masks_reset(struct ocs_pieces *p)
+static void masks_reset(struct ocs_candidate_masks *p)
 {
 	int pieces = p->lay.count[0] * p->lay.count[1] * p->lay.count[2];
 	size_t size = (size_t)pieces * (size_t)p->piece_words * sizeof(*p->masks);
@@ -90,10 +90,10 @@ static void masks_reset(struct ocs_pieces *p)
 
 /* The XPUs of all nodes that a box touches: what its layers along all axes have in
  * common. */
-static void box_fill(struct ocs_pieces *p)
+static void box_fill(struct ocs_candidate_masks *p)
 {
 	const struct ocs_section *s = p->section;
-	const struct ocs_lay *lay = &p->lay;
+	const struct ocs_box_layout *lay = &p->lay;
 	int words = s->words, a, i, w, j, k,
 	    stride[OCS_AXES] = { lay->count[1] * lay->count[2], lay->count[2], 1 };
 	uint64_t *set[OCS_AXES];
@@ -113,7 +113,7 @@ static void box_fill(struct ocs_pieces *p)
 		for (j = 0; j < lay->count[1]; j++) {
 			for (k = 0; k < lay->count[2]; k++) {
 				int piece = (i * lay->count[1] + j) * lay->count[2] + k;
-				uint64_t *mask = ocs_pieces_mask(p, piece);
+				uint64_t *mask = ocs_candidate_masks_piece(p, piece);
 
 				for (w = 0; w < words; w++)
 					mask[w] = set[0][i * words + w] & set[1][j * words + w] &
@@ -124,7 +124,7 @@ static void box_fill(struct ocs_pieces *p)
 }
 
 /* The XPUs of all nodes that vertices touch, one by one; returns the nodes. */
-static int vertices_fill(struct ocs_pieces *p)
+static int vertices_fill(struct ocs_candidate_masks *p)
 {
 	const struct ocs_section *s = p->section;
 	int tile = s->tile[0] * s->tile[1] * s->tile[2];
@@ -133,7 +133,7 @@ static int vertices_fill(struct ocs_pieces *p)
 
 	for (i = 0; i < p->cat->shape.xpus; i++) {
 		unsigned int place = (unsigned int)p->place[i], bit = place % CUBE_BITS;
-		uint64_t *mask = ocs_pieces_mask(p, (int)(place / CUBE_BITS));
+		uint64_t *mask = ocs_candidate_masks_piece(p, (int)(place / CUBE_BITS));
 
 		if (mask[bit / 64] >> bit % 64 & 1)
 			continue;
@@ -144,7 +144,8 @@ static int vertices_fill(struct ocs_pieces *p)
 	return (int)(xpus / tile);
 }
 
-int ocs_pieces_lay(struct ocs_pieces *p, int folding, const struct ocs_lay *lay)
+int ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
+			     const struct ocs_box_layout *lay)
 {
 	folding_load(p, folding);
 	p->lay = *lay;
@@ -158,24 +159,25 @@ int ocs_pieces_lay(struct ocs_pieces *p, int folding, const struct ocs_lay *lay)
 	return 0;
 }
 
-static void port_add(struct ocs_pieces *p, int where, int axis, int sign)
+static void port_add(struct ocs_candidate_masks *p, int where, int axis, int sign)
 {
 	unsigned int place = (unsigned int)where;
 	unsigned int at = (unsigned int)p->port_bit[axis][place % CUBE_BITS];
 
-	ocs_pieces_mask(
+	ocs_candidate_masks_piece(
 		p, (int)(place /
 			 CUBE_BITS))[p->section->words + (axis * 2 + sign) * p->cat->face_words +
 				     (int)(at / 64)] |= 1ULL << at % 64;
 }
 
-static int twisted_ports(struct ocs_pieces *p)
+static int twisted_ports(struct ocs_candidate_masks *p)
 {
 	const int *edge = p->host.edge;
 	int i, n;
 
-	ocs_lay_xpus(p->section, p->table, &p->lay, p->xpus);
-	n = ocs_lay_circuits(p->section, &p->cat->shape, p->table, &p->lay, p->xpus, p->circuits);
+	ocs_box_layout_xpus(p->section, p->table, &p->lay, p->xpus);
+	n = ocs_box_layout_circuits(p->section, &p->cat->shape, p->table, &p->lay, p->xpus,
+				    p->circuits);
 	for (i = 0; i < n; i++) {
 		const struct ocs_circuit *c = &p->circuits[i];
 		int at[OCS_AXES] = { 0 }, bit;
@@ -191,7 +193,7 @@ static int twisted_ports(struct ocs_pieces *p)
 
 /* Which way the edge from vertex U to V leads if a circuit joins them: 1 upwards, -1
  * downwards; 0: none does. */
-static int edge_crosses(const struct ocs_pieces *p, long u, long v, int axis)
+static int edge_crosses(const struct ocs_candidate_masks *p, long u, long v, int axis)
 {
 	int from = p->box[u][axis], to = p->box[v][axis];
 	/* a wrap leads upwards from the last layer to the first */
@@ -202,7 +204,8 @@ static int edge_crosses(const struct ocs_pieces *p, long u, long v, int axis)
 
 /* The ports of the edges between COUNT vertices from U and as many from V on.  CROSSES: how
  * all of them do, 0: each as it does.  Returns how many cross. */
-static int edges_ports(struct ocs_pieces *p, long u, long v, long count, int axis, int crosses)
+static int edges_ports(struct ocs_candidate_masks *p, long u, long v, long count, int axis,
+		       int crosses)
 {
 	int way, n = 0;
 
@@ -217,7 +220,7 @@ static int edges_ports(struct ocs_pieces *p, long u, long v, long count, int axi
 	return n;
 }
 
-int ocs_pieces_ports(struct ocs_pieces *p)
+int ocs_candidate_masks_ports(struct ocs_candidate_masks *p)
 {
 	const struct ocs_shape *shape = &p->cat->shape;
 	long stride = 1, outer, u, v;
@@ -246,7 +249,7 @@ int ocs_pieces_ports(struct ocs_pieces *p)
 }
 
 /* What the machine is like. */
-static void tables_make(struct ocs_pieces *p)
+static void tables_make(struct ocs_candidate_masks *p)
 {
 	const struct ocs_section *s = p->section;
 	int at[OCS_AXES], in[OCS_AXES], bit, a;
@@ -279,14 +282,15 @@ static void tables_make(struct ocs_pieces *p)
 	}
 }
 
-void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *s, struct ocs_catalogue *cat)
+void ocs_candidate_masks_create(struct ocs_candidate_masks *p, const struct ocs_section *s,
+				struct ocs_catalogue *cat)
 {
 	size_t xpus = (size_t)cat->shape.xpus, words = (size_t)s->words;
 	int a;
 
 	memset(p, 0, sizeof(*p));
 	p->section = s;
-	ocs_host_of(s, &p->host);
+	ocs_lattice_of(s, &p->host);
 	p->cat = cat;
 	p->table_of = -1;
 	p->piece_words = s->words + 6 * cat->face_words;
@@ -309,7 +313,7 @@ void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *s, struct
 		tables_make(p);
 }
 
-void ocs_pieces_free(struct ocs_pieces *p)
+void ocs_candidate_masks_free(struct ocs_candidate_masks *p)
 {
 	int a;
 

@@ -9,9 +9,9 @@
 
 #include "src/place/candidates.h"
 
-struct ocs_pieces {
+struct ocs_candidate_masks {
 	const struct ocs_section *section;
-	struct ocs_host host;
+	struct ocs_lattice host;
 	struct ocs_catalogue *cat;
 	long work; /* vertices laid */
 	/* folding `table_of` (-1: none), and where its box has the vertices */
@@ -19,7 +19,7 @@ struct ocs_pieces {
 	const struct ocs_fold_table *table;
 	int (*box)[OCS_AXES];
 	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */
-	struct ocs_lay lay;
+	struct ocs_box_layout lay;
 	int *axis_place[OCS_AXES];
 	bool *axis_last[OCS_AXES]; /* whether it is the last one of its cube */
 	int *place;		   /* per vertex: the sum over its layers */
@@ -37,18 +37,19 @@ struct ocs_pieces {
 
 /* CAT has its shape, sizes of masks and foldings; where its arrays of foldings and tables
  * grow, table_of has to be forgotten.  CAT's tables are made when they are needed. */
-void ocs_pieces_create(struct ocs_pieces *p, const struct ocs_section *section,
-		       struct ocs_catalogue *cat);
-void ocs_pieces_free(struct ocs_pieces *p);
+void ocs_candidate_masks_create(struct ocs_candidate_masks *p, const struct ocs_section *section,
+				struct ocs_catalogue *cat);
+void ocs_candidate_masks_free(struct ocs_candidate_masks *p);
 
 /* Lays FOLDING (an index) out at LAY and fills the XPU masks of all pieces of the grid: the
  * XPUs of all nodes that its vertices touch.  Returns the nodes of a folding with gaps,
  * 0 for a filled one. */
-int ocs_pieces_lay(struct ocs_pieces *p, int folding, const struct ocs_lay *lay);
+int ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
+			     const struct ocs_box_layout *lay);
 /* Adds the ports of all circuits; returns how many circuits. */
-int ocs_pieces_ports(struct ocs_pieces *p);
+int ocs_candidate_masks_ports(struct ocs_candidate_masks *p);
 
-static inline uint64_t *ocs_pieces_mask(struct ocs_pieces *p, int piece)
+static inline uint64_t *ocs_candidate_masks_piece(struct ocs_candidate_masks *p, int piece)
 {
 	return p->masks + (size_t)piece * (size_t)p->piece_words;
 }

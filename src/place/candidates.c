@@ -15,7 +15,7 @@
 #define HASH_SIZE (1 << 15)
 
 /* Of whole ints. */
-static unsigned int hash(const void *data, size_t size)
+static unsigned int ints_hash(const void *data, size_t size)
 {
 	const uint32_t *p = data;
 	uint64_t h = 14695981039346656037ULL;
@@ -29,7 +29,7 @@ static unsigned int hash(const void *data, size_t size)
 static int class_of(struct ocs_catalogue_rest *b, int piece)
 {
 	struct ocs_catalogue *cat = b->cat;
-	const uint64_t *words = ocs_pieces_mask(&b->pieces, piece);
+	const uint64_t *words = ocs_candidate_masks_piece(&b->pieces, piece);
 	int length = b->pieces.piece_words;
 	size_t size = (size_t)length * sizeof(*words);
 	unsigned int slot;
@@ -39,7 +39,7 @@ static int class_of(struct ocs_catalogue_rest *b, int piece)
 		xpus += __builtin_popcountll(words[w]);
 	if (!xpus)
 		return -1;
-	for (slot = hash(words, size) % HASH_SIZE; b->class_hash[slot];
+	for (slot = ints_hash(words, size) % HASH_SIZE; b->class_hash[slot];
 	     slot = (slot + 1) % HASH_SIZE) {
 		int c = (int)b->class_hash[slot] - 1;
 
@@ -80,14 +80,14 @@ static void use_add(struct ocs_catalogue_rest *b, int first, int class)
 
 /* True if a candidate with the same pieces is known: then this one is never
  * better. */
-static bool known(struct ocs_catalogue_rest *b, const struct ocs_candidate *now)
+static bool candidate_known(struct ocs_catalogue_rest *b, const struct ocs_candidate *now)
 {
 	struct ocs_catalogue *cat = b->cat;
 	const struct ocs_class_use *uses = cat->uses + now->first_use;
 	size_t size = (size_t)now->nuses * sizeof(*uses);
 	unsigned int slot;
 
-	for (slot = hash(uses, size) % HASH_SIZE; b->use_hash[slot];
+	for (slot = ints_hash(uses, size) % HASH_SIZE; b->use_hash[slot];
 	     slot = (slot + 1) % HASH_SIZE) {
 		const struct ocs_candidate *c = &cat->candidates[b->use_hash[slot] - 1];
 
@@ -112,13 +112,13 @@ static void candidate_add(struct ocs_catalogue_rest *b, const struct ocs_light *
 
 	/* in a static torus every offset is tried when it is time: no pieces are kept */
 	if (!b->host.fixed || !light->nodes) {
-		int nodes = ocs_pieces_lay(&b->pieces, light->folding, &light->lay);
+		int nodes = ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
 
 		if (!light->nodes && nodes != cat->nodes)
 			return;
 	}
 	if (!b->host.fixed) {
-		now.circuits = ocs_pieces_ports(&b->pieces);
+		now.circuits = ocs_candidate_masks_ports(&b->pieces);
 	}
 	for (piece = 0; piece < light->cubes && !b->host.fixed; piece++) {
 		int class = class_of(b, piece);
@@ -133,7 +133,7 @@ static void candidate_add(struct ocs_catalogue_rest *b, const struct ocs_light *
 	now.nuses = cat->nuses - now.first_use;
 	if (b->host.fixed) {
 		now.cubes = 1;
-	} else if (known(b, &now)) {
+	} else if (candidate_known(b, &now)) {
 		cat->nuses = now.first_use;
 		cat->npieces = now.first_piece;
 		return;
@@ -196,7 +196,8 @@ static void nodes_count(struct ocs_catalogue_rest *b)
 			b->pieces.work += b->cat->shape.xpus; /* as if it were laid here */
 			continue;
 		} else {
-			light->nodes = ocs_pieces_lay(&b->pieces, light->folding, &light->lay);
+			light->nodes =
+				ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
 		}
 		ocs_lights_note(b, light);
 	}
@@ -221,11 +222,11 @@ static int candidate_compare(const void *a, const void *b)
 const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *cat, int folding)
 {
 	struct ocs_fold_table *table = &cat->tables[folding];
-	struct ocs_host host;
+	struct ocs_lattice host;
 
 	if (table->ndim)
 		return table;
-	ocs_host_of(cat->section, &host);
+	ocs_lattice_of(cat->section, &host);
 	if (ocs_fold_table_make(&cat->foldings[folding], &cat->shape, &host, table, NULL))
 		abort(); /* the family makes only foldings that are sound */
 	return table;
@@ -285,7 +286,7 @@ static void rest_free(struct ocs_catalogue *cat)
 
 	if (!b)
 		return;
-	ocs_pieces_free(&b->pieces);
+	ocs_candidate_masks_free(&b->pieces);
 	free(b->lights);
 	free(b->class_hash);
 	free(b->use_hash);
@@ -294,7 +295,7 @@ static void rest_free(struct ocs_catalogue *cat)
 }
 
 /* All candidates are there: gives back the rest and the room that is not used. */
-static void finish(struct ocs_catalogue *cat)
+static void catalogue_finish(struct ocs_catalogue *cat)
 {
 	struct ocs_catalogue_rest *b = cat->rest;
 	int piece_words = b->pieces.piece_words;
@@ -382,7 +383,7 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 		      sizeof(*cat->candidates), candidate_compare);
 	gates_make(b, from);
 	if (b->next == b->nlights && b->gaps)
-		finish(cat);
+		catalogue_finish(cat);
 	bytes_count(cat);
 	return cat->ncandidates > from;
 }
@@ -417,8 +418,8 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	b->section = section;
 	b->cat = cat;
 	b->want = nodes;
-	ocs_host_of(section, &b->host);
-	ocs_pieces_create(&b->pieces, section, cat);
+	ocs_lattice_of(section, &b->host);
+	ocs_candidate_masks_create(&b->pieces, section, cat);
 	b->class_hash = ocs_calloc(HASH_SIZE, sizeof(*b->class_hash));
 	b->use_hash = ocs_calloc(HASH_SIZE, sizeof(*b->use_hash));
 	rest_make(cat, nodes);
@@ -447,7 +448,7 @@ void ocs_catalogue_destroy(struct ocs_catalogue *cat)
 	free(cat);
 }
 
-static bool found(const struct ocs_folding *folding, void *arg)
+static bool folding_found(const struct ocs_folding *folding, void *arg)
 {
 	(void)folding;
 	*(bool *)arg = true;
@@ -456,14 +457,14 @@ static bool found(const struct ocs_folding *folding, void *arg)
 
 bool ocs_catalogue_possible(const struct ocs_section *section, const struct ocs_shape *shape)
 {
-	struct ocs_host host;
+	struct ocs_lattice host;
 	bool any = false;
 
-	ocs_host_of(section, &host);
+	ocs_lattice_of(section, &host);
 	if (shape->xpus > (long)section->ncubes * section->cube_xpus)
 		return false;
-	ocs_fold_family(shape, &host, false, found, &any);
+	ocs_fold_family(shape, &host, false, folding_found, &any);
 	if (!any)
-		ocs_fold_family(shape, &host, true, found, &any);
+		ocs_fold_family(shape, &host, true, folding_found, &any);
 	return any;
 }

@@ -32,7 +32,7 @@ struct ocs_class_use {
 
 struct ocs_candidate {
 	int folding; /* index into foldings and tables */
-	struct ocs_lay lay;
+	struct ocs_box_layout lay;
 	int grid;  /* its pieces; gaps may leave some without an XPU */
 	int batch; /* those made together; an earlier one is tried first */
 	int cubes; /* pieces that hold an XPU */

@@ -17,7 +17,7 @@
 #define NODE_WORK 2
 
 /* Puts cubes with free XPUs in order: fullest first, then by index. */
-static void cubes_order(struct ocs_fit *fit, const uint64_t *words, const int *cubes, int n)
+static void cubes_order(struct ocs_box_search *fit, const uint64_t *words, const int *cubes, int n)
 {
 	const struct ocs_section *s = fit->section;
 	int *start = fit->with, *count = fit->owner, *from = fit->by_cube, i, w, at, m = 0;
@@ -57,12 +57,13 @@ static void cubes_order(struct ocs_fit *fit, const uint64_t *words, const int *c
 	fit->scanned = 0;
 }
 
-void ocs_fit_load_cubes(struct ocs_fit *fit, const uint64_t *words, const int *cubes, int n)
+void ocs_cube_sets_load_cubes(struct ocs_box_search *fit, const uint64_t *words, const int *cubes,
+			      int n)
 {
 	cubes_order(fit, words, cubes, n);
 }
 
-void ocs_fit_load(struct ocs_fit *fit, const struct ocs_occupancy *occupancy)
+void ocs_cube_sets_load(struct ocs_box_search *fit, const struct ocs_occupancy *occupancy)
 {
 	fit->blocked = occupancy->any_blocked ? occupancy : NULL;
 	cubes_order(fit, occupancy->free, NULL, fit->section->ncubes);
@@ -83,7 +84,7 @@ static void block_turn(uint64_t block[BLOCK])
 	}
 }
 
-static void free_in_turn(struct ocs_fit *fit)
+static void free_in_turn(struct ocs_box_search *fit)
 {
 	int words = fit->section->words, w, b, i;
 	uint64_t block[BLOCK];
@@ -102,7 +103,7 @@ static void free_in_turn(struct ocs_fit *fit)
 }
 
 /* One by one: less, where few are free. */
-static void free_in_add(struct ocs_fit *fit)
+static void free_in_add(struct ocs_box_search *fit)
 {
 	int words = fit->section->words, i, w;
 
@@ -123,7 +124,7 @@ static void free_in_add(struct ocs_fit *fit)
 }
 
 /* What it takes to know where each XPU is free. */
-static long free_in_work(const struct ocs_fit *fit, bool *turn)
+static long free_in_work(const struct ocs_box_search *fit, bool *turn)
 {
 	const int *tile = fit->section->tile;
 	long turned = (long)fit->live * fit->section->words * BLOCK_WORK;
@@ -134,7 +135,7 @@ static long free_in_work(const struct ocs_fit *fit, bool *turn)
 	return turned < added ? turned : added;
 }
 
-const uint64_t *ocs_fit_free_in(struct ocs_fit *fit)
+const uint64_t *ocs_cube_sets_free_in(struct ocs_box_search *fit)
 {
 	bool turn;
 
@@ -149,7 +150,8 @@ const uint64_t *ocs_fit_free_in(struct ocs_fit *fit)
 	return fit->free_in;
 }
 
-static void set_scan(struct ocs_fit *fit, const uint64_t *need, int words, int from, uint64_t *set)
+static void set_scan(struct ocs_box_search *fit, const uint64_t *need, int words, int from,
+		     uint64_t *set)
 {
 	int i = from, w;
 
@@ -174,9 +176,10 @@ static void set_scan(struct ocs_fit *fit, const uint64_t *need, int words, int f
 }
 
 /* What the sets of the nodes have in common; returns the words that it took. */
-static long set_join(struct ocs_fit *fit, const uint64_t *need, int words, int from, uint64_t *set)
+static long set_join(struct ocs_box_search *fit, const uint64_t *need, int words, int from,
+		     uint64_t *set)
 {
-	const uint64_t *free_in = ocs_fit_free_in(fit);
+	const uint64_t *free_in = ocs_cube_sets_free_in(fit);
 	int w, b, n = fit->live - from / 64;
 	long looked = 0;
 
@@ -201,8 +204,8 @@ static long set_join(struct ocs_fit *fit, const uint64_t *need, int words, int f
 	return looked;
 }
 
-static bool ports_free(struct ocs_fit *fit, const struct ocs_catalogue *cat, const uint64_t *ports,
-		       int cube)
+static bool ports_free(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
+		       const uint64_t *ports, int cube)
 {
 	const uint64_t *blocked = ocs_occupancy_blocked(fit->blocked, cube, 0, OCS_PLUS);
 	int w;
@@ -217,7 +220,7 @@ static bool ports_free(struct ocs_fit *fit, const struct ocs_catalogue *cat, con
 
 /* Whether the sets of the nodes tell sooner than the cubes, WORK words of which a look takes.
  * To have the sets pays after some such looks. */
-static bool join_pays(struct ocs_fit *fit, long work, int xpus)
+static bool join_pays(struct ocs_box_search *fit, long work, int xpus)
 {
 	const int *tile = fit->section->tile;
 	bool turn;
@@ -230,12 +233,12 @@ static bool join_pays(struct ocs_fit *fit, long work, int xpus)
 	return fit->scanned > free_in_work(fit, &turn);
 }
 
-static void set_fill(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class)
+static void set_fill(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int class)
 {
 	const uint64_t *need = cat->words + cat->classes[class].first;
 	uint64_t *set = fit->sets + (size_t) class * (size_t)fit->set_words;
-	int words = cat->mask_words, n = 0, i = ocs_fit_first_with(fit, cat->classes[class].xpus),
-	    w;
+	int words = cat->mask_words, n = 0,
+	    i = ocs_cube_sets_first_with(fit, cat->classes[class].xpus), w;
 	long work = (long)(fit->n - i) * words;
 
 	for (w = 0; w < fit->live; w++)
@@ -259,7 +262,7 @@ static void set_fill(struct ocs_fit *fit, const struct ocs_catalogue *cat, int c
 	fit->set_count[class] = n;
 }
 
-void ocs_fit_sets_reset(struct ocs_fit *fit, const struct ocs_catalogue *cat)
+void ocs_cube_sets_reset(struct ocs_box_search *fit, const struct ocs_catalogue *cat)
 {
 	if (fit->sets_of == cat)
 		return;
@@ -268,7 +271,8 @@ void ocs_fit_sets_reset(struct ocs_fit *fit, const struct ocs_catalogue *cat)
 	fit->sets_of = cat;
 }
 
-int ocs_fit_class_count(struct ocs_fit *fit, const struct ocs_catalogue *cat, int class)
+int ocs_cube_sets_class_count(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
+			      int class)
 {
 	if (fit->set_count[class] < 0)
 		set_fill(fit, cat, class);

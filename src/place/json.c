@@ -9,7 +9,7 @@
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-static struct json_object *ints(const int *values, int n)
+static struct json_object *ints_json(const int *values, int n)
 {
 	struct json_object *array = json_object_new_array_ext(n);
 	int i;
@@ -24,7 +24,7 @@ static struct json_object *circuit_json(const struct ocs_section *s, const struc
 	struct json_object *object = json_object_new_object();
 
 	json_object_object_add(object, "dim", json_object_new_string_len(&"xyz"[c->dim], 1));
-	json_object_object_add(object, "position", ints(c->pos, 2));
+	json_object_object_add(object, "position", ints_json(c->pos, 2));
 	json_object_object_add(object, "from", json_object_new_string(s->cube_names[c->from]));
 	json_object_object_add(object, "to", json_object_new_string(s->cube_names[c->to]));
 	return object;
@@ -41,7 +41,7 @@ static struct json_object *twist_json(const struct ocs_shape *shape)
 
 		for (e = 0; e < shape->ndim; e++)
 			shift[e] = ocs_shape_shift(shape, d, e);
-		json_object_array_add(twist, ints(shift, shape->ndim));
+		json_object_array_add(twist, ints_json(shift, shape->ndim));
 	}
 	return twist;
 }
@@ -54,7 +54,7 @@ struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 	int coord[OCS_SHAPE_DIMS], i;
 	long r;
 
-	json_object_object_add(object, "shape", ints(p->shape.extent, p->shape.ndim));
+	json_object_object_add(object, "shape", ints_json(p->shape.extent, p->shape.ndim));
 	array = json_object_new_array_ext(p->shape.ndim);
 	for (i = 0; i < p->shape.ndim; i++)
 		json_object_array_add(array,
@@ -73,9 +73,9 @@ struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 
 		one = json_object_new_object();
 		ocs_shape_coord(&p->shape, r, coord);
-		json_object_object_add(one, "coord", ints(coord, p->shape.ndim));
+		json_object_object_add(one, "coord", ints_json(coord, p->shape.ndim));
 		json_object_object_add(one, "cube", json_object_new_string(s->cube_names[x->cube]));
-		json_object_object_add(one, "at", ints(x->at, OCS_AXES));
+		json_object_object_add(one, "at", ints_json(x->at, OCS_AXES));
 		json_object_object_add(one, "node",
 				       json_object_new_string(fabric->nodes[node].name));
 		json_object_array_add(array, one);
@@ -114,7 +114,8 @@ static int ints_read(struct json_object *array, const char *what, int *values, i
 	return 0;
 }
 
-static struct json_object *list(struct json_object *object, const char *name, struct ocs_error *err)
+static struct json_object *list_get(struct json_object *object, const char *name,
+				    struct ocs_error *err)
 {
 	struct json_object *array = NULL;
 
@@ -126,7 +127,7 @@ static struct json_object *list(struct json_object *object, const char *name, st
 	return array;
 }
 
-static const char *string(struct json_object *object, const char *name)
+static const char *string_get(struct json_object *object, const char *name)
 {
 	struct json_object *value = NULL;
 
@@ -153,7 +154,8 @@ static int twist_check(struct json_object *twist, const struct ocs_shape *shape,
 
 static int shape_read(struct json_object *json, struct ocs_shape *shape, struct ocs_error *err)
 {
-	struct json_object *extents = list(json, "shape", err), *conn = list(json, "conn", err);
+	struct json_object *extents = list_get(json, "shape", err),
+			   *conn = list_get(json, "conn", err);
 	struct json_object *twist = NULL;
 	struct ocs_text text = { 0 }, types = { 0 };
 	int extent[OCS_SHAPE_DIMS], n, i, result;
@@ -214,7 +216,7 @@ static int xpus_read(const struct ocs_fabric *fabric, struct json_object *array,
 				     json_object_array_length(array), p->shape.xpus);
 	for (r = 0; r < p->shape.xpus; r++) {
 		struct json_object *one = json_object_array_get_idx(array, (size_t)r);
-		const char *cube = string(one, "cube");
+		const char *cube = string_get(one, "cube");
 		struct ocs_xpu *x = &p->xpus[r];
 
 		if (!cube)
@@ -253,7 +255,7 @@ static int nodes_read(const struct ocs_fabric *fabric, struct json_object *array
 	p->cubes = ocs_calloc((size_t)p->shape.xpus, sizeof(int));
 	for (r = 0; r < p->shape.xpus && !result; r++) {
 		const struct ocs_xpu *x = &p->xpus[r];
-		const char *name = string(json_object_array_get_idx(array, (size_t)r), "node");
+		const char *name = string_get(json_object_array_get_idx(array, (size_t)r), "node");
 
 		for (a = 0; a < OCS_AXES; a++) {
 			if (x->at[a] < 0 || x->at[a] >= p->section->edge[a])
@@ -294,8 +296,8 @@ static int circuits_read(struct json_object *array, struct ocs_placement *p, str
 	p->circuits = ocs_calloc((size_t)n + 1, sizeof(*p->circuits));
 	for (i = 0; i < n; i++) {
 		struct json_object *one = json_object_array_get_idx(array, (size_t)i);
-		const char *dim = string(one, "dim"), *from = string(one, "from");
-		const char *to = string(one, "to");
+		const char *dim = string_get(one, "dim"), *from = string_get(one, "from");
+		const char *to = string_get(one, "to");
 		struct ocs_circuit *c = &p->circuits[i];
 
 		if (!dim || !from || !to || strlen(dim) != 1 || !strchr("xyz", dim[0]))
@@ -323,7 +325,7 @@ static int circuits_read(struct json_object *array, struct ocs_placement *p, str
 static int repeats_check(struct json_object *json, const struct ocs_placement *p,
 			 struct ocs_error *err)
 {
-	struct json_object *cubes = list(json, "cubes", err), *links = NULL;
+	struct json_object *cubes = list_get(json, "cubes", err), *links = NULL;
 	int i;
 
 	if (!cubes)
@@ -358,8 +360,8 @@ struct ocs_placement *ocs_placement_from_json(const struct ocs_fabric *fabric,
 		ocs_error_set(err, OCS_USAGE, "placement: it is not a JSON object");
 		return NULL;
 	}
-	xpus = list(json, "xpus", err);
-	circuits = xpus ? list(json, "circuits", err) : NULL;
+	xpus = list_get(json, "xpus", err);
+	circuits = xpus ? list_get(json, "circuits", err) : NULL;
 	if (!circuits)
 		return NULL;
 	p = ocs_calloc(1, sizeof(*p));

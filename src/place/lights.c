@@ -45,7 +45,7 @@ void ocs_lights_note(struct ocs_catalogue_rest *b, const struct ocs_light *light
 	}
 }
 
-static void light_add(struct ocs_catalogue_rest *b, int folding, const struct ocs_lay *lay)
+static void light_add(struct ocs_catalogue_rest *b, int folding, const struct ocs_box_layout *lay)
 {
 	const struct ocs_folding *f = &b->cat->foldings[folding];
 	struct ocs_light light = { .folding = folding, .lay = *lay, .cubes = 1 };
@@ -113,7 +113,7 @@ static void lights_make(struct ocs_catalogue_rest *b, int folding)
 {
 	int offset[OCS_AXES][2 * OCS_EDGE_MAX], count[OCS_AXES][2 * OCS_EDGE_MAX], n[OCS_AXES];
 	const struct ocs_folding *f = &b->cat->foldings[folding];
-	struct ocs_lay lay;
+	struct ocs_box_layout lay;
 	int a, i, j, k;
 
 	for (a = 0; a < OCS_AXES; a++)

@@ -11,7 +11,7 @@
 /* A folding at an offset, before it is laid out. */
 struct ocs_light {
 	int folding;
-	struct ocs_lay lay;
+	struct ocs_box_layout lay;
 	int cubes; /* of the grid */
 	int nodes; /* 0: not known yet */
 	int seq;
@@ -19,7 +19,7 @@ struct ocs_light {
 
 struct ocs_catalogue_rest {
 	const struct ocs_section *section;
-	struct ocs_host host;
+	struct ocs_lattice host;
 	struct ocs_catalogue *cat;
 	struct ocs_light *lights;
 	int nlights, next; /* the next to be made a candidate */
@@ -32,7 +32,7 @@ struct ocs_catalogue_rest {
 	int cubes_limit;
 	int want;	/* nodes; 0: as few as possible */
 	int best_cubes; /* over those with the smallest node count */
-	struct ocs_pieces pieces;
+	struct ocs_candidate_masks pieces;
 	unsigned int *class_hash, *use_hash; /* index + 1 of class or candidate */
 };
 
@@ -45,7 +45,7 @@ struct ocs_catalogue_rest {
 	} while (0)
 
 /* One long dimension, perhaps two abreast: it has so many boxes, and goes through so much
- * that is none, that boxes on many cubes are left to ocs_thread_lay. */
+ * that is none, that boxes on many cubes are left to ocs_ring_lay. */
 bool ocs_lone_ring(const struct ocs_shape *shape);
 /* Adds the foldings that fill their box, or (GAPS) those that do not, at all offsets. */
 void ocs_lights_all(struct ocs_catalogue_rest *rest, bool gaps);

@@ -54,7 +54,7 @@ void ocs_placement_lists(struct ocs_placement *p, unsigned char *mark)
 struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 					 const struct ocs_shape *shape,
 					 const struct ocs_fold_table *table,
-					 const struct ocs_lay *lay, const int *piece_cube,
+					 const struct ocs_box_layout *lay, const int *piece_cube,
 					 int ncircuits, unsigned char *mark, char *compact)
 {
 	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));
@@ -64,12 +64,12 @@ struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 	p->shape = *shape;
 	p->compact = compact;
 	p->xpus = ocs_calloc((size_t)shape->xpus, sizeof(*p->xpus));
-	ocs_lay_xpus(section, table, lay, p->xpus);
+	ocs_box_layout_xpus(section, table, lay, p->xpus);
 	if (ncircuits < 0)
-		ncircuits = ocs_lay_circuits(section, shape, table, lay, p->xpus, NULL);
+		ncircuits = ocs_box_layout_circuits(section, shape, table, lay, p->xpus, NULL);
 	p->ncircuits = ncircuits;
 	p->circuits = ocs_calloc((size_t)ncircuits + 1, sizeof(*p->circuits));
-	ocs_lay_circuits(section, shape, table, lay, p->xpus, p->circuits);
+	ocs_box_layout_circuits(section, shape, table, lay, p->xpus, p->circuits);
 	for (i = 0; i < ncircuits; i++) {
 		p->circuits[i].from = piece_cube[p->circuits[i].from];
 		p->circuits[i].to = piece_cube[p->circuits[i].to];

@@ -20,9 +20,9 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 	placer->section = section;
 	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
 		return placer;
-	placer->fit = ocs_fit_create(section);
+	placer->fit = ocs_box_search_create(section);
 	if (section->kind == OCS_TORUS)
-		placer->thread = ocs_thread_create(section);
+		placer->ring = ocs_ring_create(section);
 	placer->mark = ocs_calloc((size_t)section->ncubes * (size_t)section->cube_nodes, 1);
 	return placer;
 }
@@ -35,8 +35,8 @@ void ocs_placer_destroy(struct ocs_placer *placer)
 		return;
 	for (i = 0; i < placer->ncatalogues; i++)
 		ocs_catalogue_destroy(placer->catalogues[i]);
-	ocs_fit_destroy(placer->fit);
-	ocs_thread_destroy(placer->thread);
+	ocs_box_search_destroy(placer->fit);
+	ocs_ring_destroy(placer->ring);
 	free(placer->mark);
 	free(placer);
 }
@@ -89,7 +89,7 @@ struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const stru
 	} else {
 		cat = ocs_catalogue_create(placer->section, shape, nodes);
 		placer->work.catalogues++;
-		ocs_fit_prepare(placer->fit, cat);
+		ocs_box_search_prepare(placer->fit, cat);
 		if (placer->ncatalogues == OCS_PLACER_CATALOGUES)
 			catalogue_drop(placer);
 		placer->bytes += cat->bytes;
@@ -119,7 +119,7 @@ int ocs_place_node_count(struct ocs_placer *placer, const struct ocs_shape *shap
 			     ocs_shape_format(shape, text));
 }
 
-enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_THREAD };
+enum answer { ANSWER_NONE, ANSWER_BOX, ANSWER_RING };
 
 /* Adds what is next to CAT, which is the one used last. */
 static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
@@ -130,7 +130,7 @@ static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
 	placer->work.catalogues += more;
 	placer->bytes += cat->bytes - before;
 	catalogues_limit(placer);
-	ocs_fit_prepare(placer->fit, cat);
+	ocs_box_search_prepare(placer->fit, cat);
 	return more;
 }
 
@@ -142,7 +142,7 @@ static bool box_search(struct ocs_placer *placer, struct ocs_catalogue *cat, int
 
 	if ((long)cat->nodes * tile[0] * tile[1] * tile[2] > placer->fit->xpus)
 		return false;
-	while (!ocs_fit_search(placer->fit, cat, from)) {
+	while (!ocs_box_search_best(placer->fit, cat, from)) {
 		from = cat->ncandidates;
 		if (!cat->rest || !catalogue_more(placer, cat))
 			return false;
@@ -154,62 +154,63 @@ static bool box_search(struct ocs_placer *placer, struct ocs_catalogue *cat, int
 static bool ring_lay(struct ocs_placer *placer, const struct ocs_catalogue *cat, int cubes)
 {
 	const int *tile = placer->section->tile;
-	struct ocs_fit *fit = placer->fit;
+	struct ocs_box_search *fit = placer->fit;
 	bool found;
 
-	if (cubes < ocs_fit_cubes_holding(fit, (long)cat->nodes * tile[0] * tile[1] * tile[2]))
+	if (cubes <
+	    ocs_box_search_cubes_holding(fit, (long)cat->nodes * tile[0] * tile[1] * tile[2]))
 		return false;
-	found = ocs_thread_lay(placer->thread, &cat->shape, cat->nodes, fit, cubes);
-	placer->work.searched += placer->thread->work;
-	placer->work.bounded |= placer->thread->spent;
+	found = ocs_ring_lay(placer->ring, &cat->shape, cat->nodes, fit, cubes);
+	placer->work.searched += placer->ring->work;
+	placer->work.bounded |= placer->ring->spent;
 	return found;
 }
 
 /* What fits the loaded cubes: a box, or a ring on fewer cubes.  BOXES: whether a box
  * may fit; then whether one does. */
-static enum answer search(struct ocs_placer *placer, struct ocs_catalogue *cat,
-			  const struct ocs_occupancy *occupancy, bool *boxes)
+static enum answer answer_search(struct ocs_placer *placer, struct ocs_catalogue *cat,
+				 const struct ocs_occupancy *occupancy, bool *boxes)
 {
-	struct ocs_fit *fit = placer->fit;
+	struct ocs_box_search *fit = placer->fit;
 	bool found;
 
 	if (placer->section->kind == OCS_STATIC)
-		return ocs_fit_scan(fit, cat, occupancy) ? ANSWER_BOX : ANSWER_NONE;
+		return ocs_static_search(fit, cat, occupancy) ? ANSWER_BOX : ANSWER_NONE;
 	found = *boxes && box_search(placer, cat, 0);
 	*boxes = found;
 	if (ring_lay(placer, cat, found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
-		return ANSWER_THREAD;
+		return ANSWER_RING;
 	return found ? ANSWER_BOX : ANSWER_NONE;
 }
 
 /* The decision is repeated on just the nodes it chose: then it is a function of
  * its own nodes, and placing on them once more cannot give another one. */
-static enum answer decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
-			  const struct ocs_occupancy *occupancy)
+static enum answer answer_decide(struct ocs_placer *placer, struct ocs_catalogue *cat,
+				 const struct ocs_occupancy *occupancy)
 {
-	struct ocs_fit *fit = placer->fit;
+	struct ocs_box_search *fit = placer->fit;
 	enum answer answer;
 	bool boxes = true, settled;
 
 	if (placer->section->kind == OCS_TORUS)
-		ocs_fit_load(fit, occupancy);
-	answer = search(placer, cat, occupancy, &boxes);
+		ocs_cube_sets_load(fit, occupancy);
+	answer = answer_search(placer, cat, occupancy, &boxes);
 	if (answer == ANSWER_BOX && placer->section->kind == OCS_STATIC)
 		return answer; /* the scan has repeated it */
-	settled = answer == ANSWER_THREAD && ocs_thread_settled(placer->thread);
+	settled = answer == ANSWER_RING && ocs_ring_settled(placer->ring);
 	if (settled && !boxes)
 		return answer;
 	if (answer == ANSWER_BOX)
-		ocs_fit_narrow(fit, cat);
-	else if (answer == ANSWER_THREAD)
-		ocs_thread_narrow(placer->thread, fit);
+		ocs_box_search_narrow(fit, cat);
+	else if (answer == ANSWER_RING)
+		ocs_ring_narrow(placer->ring, fit);
 	else
 		return ANSWER_NONE;
 	/* where no box fits all that is free none fits a part of it, and where one does none
 	 * before it */
 	if (settled && !box_search(placer, cat, fit->candidate + 1))
 		return answer;
-	return search(placer, cat, occupancy, &boxes);
+	return answer_search(placer, cat, occupancy, &boxes);
 }
 
 void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work)
@@ -224,7 +225,7 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	const struct ocs_candidate *candidate;
 	struct ocs_catalogue *cat;
 	char text[OCS_SHAPE_TEXT];
-	struct ocs_fit *fit;
+	struct ocs_box_search *fit;
 	enum answer answer;
 	char *compact;
 	int least;
@@ -246,7 +247,7 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 	fit = placer->fit;
 	fit->candidates_seen = fit->words_compared = 0;
 	fit->bounded = false;
-	answer = decide(placer, cat, occupancy);
+	answer = answer_decide(placer, cat, occupancy);
 	placer->work.candidates = fit->candidates_seen;
 	placer->work.words = fit->words_compared;
 	placer->work.bounded |= fit->bounded;
@@ -255,16 +256,16 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 			      ocs_shape_format(shape, text));
 		return NULL;
 	}
-	if (answer == ANSWER_THREAD) {
-		compact = ocs_thread_encode(placer->thread, shape, err);
-		return compact ? ocs_thread_make(placer->section, shape, &placer->thread->way,
-						 placer->thread->ring, placer->thread->cubes,
-						 placer->mark, compact) :
+	if (answer == ANSWER_RING) {
+		compact = ocs_ring_encode(placer->ring, shape, err);
+		return compact ? ocs_ring_placement(placer->section, shape, &placer->ring->way,
+						    placer->ring->ring, placer->ring->cubes,
+						    placer->mark, compact) :
 				 NULL;
 	}
 	candidate = &cat->candidates[fit->candidate];
-	compact = ocs_compact_encode(shape, &cat->foldings[candidate->folding], &fit->lay,
-				     fit->piece_cube, err);
+	compact = ocs_placement_encode(shape, &cat->foldings[candidate->folding], &fit->lay,
+				       fit->piece_cube, err);
 	if (!compact)
 		return NULL;
 	return ocs_placement_make(placer->section, shape, &cat->tables[candidate->folding],

@@ -27,7 +27,7 @@ static void cube_add(struct ocs_text *text, int cube, int *last)
 	ocs_text_put(text, &digits[z], 1);
 }
 
-static char *finish(struct ocs_text *text, struct ocs_error *err)
+static char *text_finish(struct ocs_text *text, struct ocs_error *err)
 {
 	if (text->length > OCS_COMPACT_MAX) {
 		ocs_error_set(err, OCS_ERROR,
@@ -40,8 +40,9 @@ static char *finish(struct ocs_text *text, struct ocs_error *err)
 	return ocs_text_take(text);
 }
 
-char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
-			 const struct ocs_lay *lay, const int *piece_cube, struct ocs_error *err)
+char *ocs_placement_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
+			   const struct ocs_box_layout *lay, const int *piece_cube,
+			   struct ocs_error *err)
 {
 	int grid = lay->count[0] * lay->count[1] * lay->count[2], last = -1, d, j, i;
 	struct ocs_text text = { 0 };
@@ -67,11 +68,11 @@ char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding
 		if (piece_cube[i] >= 0)
 			cube_add(&text, piece_cube[i], &last);
 	}
-	return finish(&text, err);
+	return text_finish(&text, err);
 }
 
-char *ocs_thread_encode(const struct ocs_thread *t, const struct ocs_shape *shape,
-			struct ocs_error *err)
+char *ocs_ring_encode(const struct ocs_ring_builder *t, const struct ocs_shape *shape,
+		      struct ocs_error *err)
 {
 	struct ocs_text text = { 0 };
 	char buffer[OCS_SHAPE_TEXT];
@@ -87,14 +88,14 @@ char *ocs_thread_encode(const struct ocs_thread *t, const struct ocs_shape *shap
 	ocs_text_add(&text, ":%d.", t->ring[0].unit);
 	/* the last step closes the ring: it has a direction, but no sheet to name */
 	for (i = 0; i < t->extent; i++) {
-		const struct ocs_thread_step *step = &t->ring[i];
+		const struct ocs_ring_step *step = &t->ring[i];
 
 		ocs_text_put(&text, &steps[step->dir], 1);
 		last = -1;
 		if (i + 1 < t->extent && t->near[step->unit * 2 * OCS_AXES + step->dir] & 1)
 			cube_add(&text, step[1].sheet, &last);
 	}
-	return finish(&text, err);
+	return text_finish(&text, err);
 }
 
 /* What is still to be read. */
@@ -103,31 +104,31 @@ struct reader {
 	struct ocs_error *err;
 };
 
-static int bad(struct reader *r, const char *what)
+static int reader_refuse(struct reader *r, const char *what)
 {
 	return ocs_error_set(r->err, OCS_ERROR, "malformed compact placement: %s", what);
 }
 
-static int expect(struct reader *r, const char *word)
+static int word_expect(struct reader *r, const char *word)
 {
 	size_t length = strlen(word);
 
 	if (strncmp(r->p, word, length))
-		return bad(r, "a separator is missing");
+		return reader_refuse(r, "a separator is missing");
 	r->p += length;
 	return 0;
 }
 
-static int number(struct reader *r, int *value)
+static int number_read(struct reader *r, int *value)
 {
 	const char *start = r->p;
 
 	for (*value = 0; *r->p >= '0' && *r->p <= '9'; r->p++) {
 		*value = *value * 10 + (*r->p - '0');
 		if (*value > OCS_SHAPE_EXTENT_MAX)
-			return bad(r, "a number is too large");
+			return reader_refuse(r, "a number is too large");
 	}
-	return r->p == start ? bad(r, "a number is missing") : 0;
+	return r->p == start ? reader_refuse(r, "a number is missing") : 0;
 }
 
 static int shape_read(struct reader *r, struct ocs_shape *shape)
@@ -136,19 +137,19 @@ static int shape_read(struct reader *r, struct ocs_shape *shape)
 	char text[OCS_SHAPE_TEXT], again[OCS_SHAPE_TEXT];
 
 	if (length >= sizeof(text))
-		return bad(r, "the shape is too long");
+		return reader_refuse(r, "the shape is too long");
 	memcpy(text, r->p, length);
 	text[length] = '\0';
 	if (ocs_shape_parse(text, NULL, shape, r->err))
 		return ocs_error_prefix(r->err, "malformed compact placement");
 	if (strcmp(text, ocs_shape_format(shape, again)))
-		return bad(r, "the shape is not in its plain form");
+		return reader_refuse(r, "the shape is not in its plain form");
 	r->p += length;
-	if (expect(r, ":"))
+	if (word_expect(r, ":"))
 		return -1;
 	for (d = 0; d < (size_t)shape->ndim; d++, r->p++) {
 		if (*r->p != 't' && *r->p != 'm')
-			return bad(r, "rings and lines are missing");
+			return reader_refuse(r, "rings and lines are missing");
 		shape->mesh[d] = *r->p == 'm';
 	}
 	if (*r->p == 'r') {
@@ -159,7 +160,7 @@ static int shape_read(struct reader *r, struct ocs_shape *shape)
 		shape->no_fold = true;
 		r->p++;
 	}
-	return expect(r, ":");
+	return word_expect(r, ":");
 }
 
 static int factor_read(struct reader *r, struct ocs_folding *folding, struct ocs_factor *f)
@@ -167,16 +168,16 @@ static int factor_read(struct reader *r, struct ocs_folding *folding, struct ocs
 	const char *axis = *r->p ? strchr(axes, *r->p) : NULL, *kind;
 
 	if (!axis)
-		return bad(r, "an axis is missing");
+		return reader_refuse(r, "an axis is missing");
 	r->p++;
 	kind = *r->p ? strchr(kinds, *r->p) : NULL;
 	if (!kind)
-		return bad(r, "the kind of a factor is missing");
+		return reader_refuse(r, "the kind of a factor is missing");
 	r->p++;
 	f->axis = (int)(axis - axes);
 	f->kind = (enum ocs_factor_kind)(kind - kinds);
 	f->length = 2;
-	if (f->kind < OCS_FACTOR_BIT0 && number(r, &f->length))
+	if (f->kind < OCS_FACTOR_BIT0 && number_read(r, &f->length))
 		return -1;
 	folding->box[f->axis] = f->kind < OCS_FACTOR_BIT0 ? f->length : 4;
 	folding->closed[f->axis] = f->kind != OCS_FACTOR_PATH;
@@ -192,7 +193,7 @@ static int folding_read(struct reader *r, const struct ocs_shape *shape,
 	folding->ndim = shape->ndim;
 	folding->box[0] = folding->box[1] = folding->box[2] = 1;
 	for (d = 0; d < shape->ndim; d++) {
-		if (d && expect(r, ","))
+		if (d && word_expect(r, ","))
 			return -1;
 		if (*r->p == '-') {
 			r->p++;
@@ -200,7 +201,7 @@ static int folding_read(struct reader *r, const struct ocs_shape *shape,
 		}
 		while (true) {
 			if (folding->dim[d].n == OCS_FACTORS)
-				return bad(r, "a dimension has too many factors");
+				return reader_refuse(r, "a dimension has too many factors");
 			if (factor_read(r, folding, &folding->dim[d].factor[folding->dim[d].n++]))
 				return -1;
 			if (*r->p != '.')
@@ -208,24 +209,24 @@ static int folding_read(struct reader *r, const struct ocs_shape *shape,
 			r->p++;
 		}
 	}
-	if (expect(r, ":") || number(r, &flip))
+	if (word_expect(r, ":") || number_read(r, &flip))
 		return -1;
 	if (flip > 7)
-		return bad(r, "there are three axes to mirror");
+		return reader_refuse(r, "there are three axes to mirror");
 	folding->flip = (unsigned int)flip;
-	return expect(r, ":");
+	return word_expect(r, ":");
 }
 
-static int lay_read(struct reader *r, struct ocs_lay *lay)
+static int lay_read(struct reader *r, struct ocs_box_layout *lay)
 {
 	int a;
 
 	for (a = 0; a < OCS_AXES; a++) {
-		if ((a && expect(r, ",")) || number(r, &lay->offset[a]) || expect(r, ".") ||
-		    number(r, &lay->count[a]))
+		if ((a && word_expect(r, ",")) || number_read(r, &lay->offset[a]) ||
+		    word_expect(r, ".") || number_read(r, &lay->count[a]))
 			return -1;
 	}
-	return expect(r, ":");
+	return word_expect(r, ":");
 }
 
 static int cube_read(struct reader *r, int ncubes, int *last)
@@ -236,7 +237,7 @@ static int cube_read(struct reader *r, int ncubes, int *last)
 	do {
 		at = *r->p ? strchr(digits, *r->p) : NULL;
 		if (!at || shift > 24)
-			return bad(r, "a cube is missing");
+			return reader_refuse(r, "a cube is missing");
 		r->p++;
 		digit = (unsigned int)(at - digits);
 		z |= (digit & 15) << shift;
@@ -244,21 +245,21 @@ static int cube_read(struct reader *r, int ncubes, int *last)
 	} while (digit & 16);
 	*last += 1 + (z & 1 ? -(int)((z + 1) / 2) : (int)(z / 2));
 	if (*last < 0 || *last >= ncubes)
-		return bad(r, "it names a cube that does not exist");
+		return reader_refuse(r, "it names a cube that does not exist");
 	return 0;
 }
 
 /* Cubes for the pieces that hold an XPU; each once. */
 static int cubes_read(struct reader *r, const struct ocs_section *section,
 		      const struct ocs_shape *shape, const struct ocs_fold_table *table,
-		      const struct ocs_lay *lay, int *piece_cube)
+		      const struct ocs_box_layout *lay, int *piece_cube)
 {
 	int grid = lay->count[0] * lay->count[1] * lay->count[2], last = -1, i, result = 0;
 	struct ocs_xpu *xpus = ocs_calloc((size_t)shape->xpus, sizeof(*xpus));
 	bool *taken = ocs_calloc((size_t)section->ncubes, sizeof(*taken));
 	long v;
 
-	ocs_lay_xpus(section, table, lay, xpus);
+	ocs_box_layout_xpus(section, table, lay, xpus);
 	for (i = 0; i < grid; i++)
 		piece_cube[i] = -1;
 	for (v = 0; v < shape->xpus; v++)
@@ -270,12 +271,12 @@ static int cubes_read(struct reader *r, const struct ocs_section *section,
 		if (result)
 			break;
 		if (taken[last])
-			result = bad(r, "a cube appears twice");
+			result = reader_refuse(r, "a cube appears twice");
 		taken[last] = true;
 		piece_cube[i] = last;
 	}
 	if (!result && *r->p)
-		result = bad(r, "there is more than a placement");
+		result = reader_refuse(r, "there is more than a placement");
 	free(taken);
 	free(xpus);
 	return result;
@@ -283,25 +284,25 @@ static int cubes_read(struct reader *r, const struct ocs_section *section,
 
 /* The way that fits SHAPE and reads "0z0". */
 static int way_read(struct reader *r, const struct ocs_section *section,
-		    const struct ocs_shape *shape, struct ocs_way *way)
+		    const struct ocs_shape *shape, struct ocs_ring_way *way)
 {
 	const char *at;
 	int ring, axis, offset, n;
 
-	if (number(r, &ring))
+	if (number_read(r, &ring))
 		return -1;
 	at = *r->p ? strchr(axes, *r->p) : NULL;
 	if (!at && *r->p != '-')
-		return bad(r, "an axis is missing");
+		return reader_refuse(r, "an axis is missing");
 	r->p++;
 	axis = at ? (int)(at - axes) : -1;
-	if (number(r, &offset))
+	if (number_read(r, &offset))
 		return -1;
-	for (n = 0; ocs_way_get(section, shape, n, way); n++) {
+	for (n = 0; ocs_ring_way_get(section, shape, n, way); n++) {
 		if (way->ring == ring && way->axis == axis && way->offset == offset)
-			return expect(r, ":");
+			return word_expect(r, ":");
 	}
-	return bad(r, "the shape cannot be threaded that way");
+	return reader_refuse(r, "the shape cannot be threaded that way");
 }
 
 /* The cubes of the sheets, each once; returns how many sheets, or -1. */
@@ -310,29 +311,30 @@ static int sheets_read(struct reader *r, const struct ocs_section *section, int 
 	bool *taken;
 	int n, i, last = -1, result = 0;
 
-	if (number(r, &n) || expect(r, "."))
+	if (number_read(r, &n) || word_expect(r, "."))
 		return -1;
 	if (n < 1 || n > section->ncubes / stack)
-		return bad(r, "it names more cubes than there are");
+		return reader_refuse(r, "it names more cubes than there are");
 	taken = ocs_calloc((size_t)section->ncubes, sizeof(*taken));
 	for (i = 0; i < n * stack && !result; i++) {
 		result = cube_read(r, section->ncubes, &last);
 		if (!result && taken[last])
-			result = bad(r, "a cube appears twice");
+			result = reader_refuse(r, "a cube appears twice");
 		if (!result)
 			taken[last] = true;
 		cubes[i] = last;
 	}
 	free(taken);
-	return result || expect(r, ":") ? -1 : n;
+	return result || word_expect(r, ":") ? -1 : n;
 }
 
-static int ring_read(struct reader *r, const struct ocs_section *section, const struct ocs_way *way,
-		     int sheets, struct ocs_thread_step *ring, int extent)
+static int ring_read(struct reader *r, const struct ocs_section *section,
+		     const struct ocs_ring_way *way, int sheets, struct ocs_ring_step *ring,
+		     int extent)
 {
 	int unit, sheet = 0, i;
 
-	if (number(r, &unit) || expect(r, "."))
+	if (number_read(r, &unit) || word_expect(r, "."))
 		return -1;
 	if (unit >= section->cube_xpus ||
 	    (way->axis >= 0 &&
@@ -342,17 +344,17 @@ static int ring_read(struct reader *r, const struct ocs_section *section, const 
 					       section->edge[1] * section->edge[2]) %
 			     section->edge[way->axis] !=
 		     way->offset))
-		return bad(r, "its first place is none of a cube");
+		return reader_refuse(r, "its first place is none of a cube");
 	for (i = 0; i < extent; i++) {
 		int dir = *r->p - 'a', near, number = -1;
 
 		if (!*r->p || dir < 0 || dir >= 2 * OCS_AXES || dir / 2 == way->axis)
-			return bad(r, "a step of the ring is missing");
+			return reader_refuse(r, "a step of the ring is missing");
 		r->p++;
 		ring[i].unit = unit;
 		ring[i].sheet = sheet;
 		ring[i].dir = dir;
-		near = ocs_thread_near(section, unit, dir);
+		near = ocs_ring_near(section, unit, dir);
 		unit = near / 2;
 		if (!(near & 1) || i + 1 == extent)
 			continue;
@@ -360,24 +362,24 @@ static int ring_read(struct reader *r, const struct ocs_section *section, const 
 			return -1;
 		sheet = number;
 	}
-	return *r->p ? bad(r, "there is more than a placement") : 0;
+	return *r->p ? reader_refuse(r, "there is more than a placement") : 0;
 }
 
-static struct ocs_placement *thread_decode(struct ocs_placer *placer, const char *compact,
-					   struct ocs_error *err)
+static struct ocs_placement *ring_decode(struct ocs_placer *placer, const char *compact,
+					 struct ocs_error *err)
 {
 	const struct ocs_section *section = placer->section;
 	struct reader r = { .p = compact, .err = err };
-	struct ocs_thread_step *ring;
+	struct ocs_ring_step *ring;
 	struct ocs_placement *p = NULL;
 	struct ocs_shape shape;
-	struct ocs_way way;
+	struct ocs_ring_way way;
 	int *cubes, sheets;
 
-	if (expect(&r, "t1:") || shape_read(&r, &shape))
+	if (word_expect(&r, "t1:") || shape_read(&r, &shape))
 		return NULL;
 	if (shape.xpus > (long)section->ncubes * section->cube_xpus) {
-		bad(&r, "the shape is larger than the machine");
+		reader_refuse(&r, "the shape is larger than the machine");
 		return NULL;
 	}
 	if (way_read(&r, section, &shape, &way))
@@ -386,8 +388,8 @@ static struct ocs_placement *thread_decode(struct ocs_placer *placer, const char
 	ring = ocs_calloc((size_t)shape.extent[way.ring], sizeof(*ring));
 	sheets = sheets_read(&r, section, way.stack, cubes);
 	if (sheets > 0 && !ring_read(&r, section, &way, sheets, ring, shape.extent[way.ring])) {
-		p = ocs_thread_make(section, &shape, &way, ring, cubes, placer->mark,
-				    ocs_strdup(compact));
+		p = ocs_ring_placement(section, &shape, &way, ring, cubes, placer->mark,
+				       ocs_strdup(compact));
 		if (ocs_placement_verify(placer->fabric, NULL, p, err)) {
 			ocs_error_prefix(err, "malformed compact placement");
 			ocs_placement_destroy(p);
@@ -408,24 +410,24 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
 	struct ocs_fold_table table;
 	struct ocs_folding folding;
 	struct ocs_shape shape;
-	struct ocs_host host;
-	struct ocs_lay lay;
+	struct ocs_lattice host;
+	struct ocs_box_layout lay;
 	int *piece_cube;
 
 	if (ocs_placer_check(placer, err))
 		return NULL;
 	if (strnlen(compact, OCS_COMPACT_MAX + 1) > OCS_COMPACT_MAX) {
-		bad(&r, "it is too long");
+		reader_refuse(&r, "it is too long");
 		return NULL;
 	}
 	if (!strncmp(compact, "t1:", 3))
-		return thread_decode(placer, compact, err);
-	if (expect(&r, "p1:") || shape_read(&r, &shape) || folding_read(&r, &shape, &folding) ||
-	    lay_read(&r, &lay))
+		return ring_decode(placer, compact, err);
+	if (word_expect(&r, "p1:") || shape_read(&r, &shape) ||
+	    folding_read(&r, &shape, &folding) || lay_read(&r, &lay))
 		return NULL;
-	ocs_host_of(section, &host);
+	ocs_lattice_of(section, &host);
 	if (shape.xpus > (long)section->ncubes * section->cube_xpus ||
-	    !ocs_lay_valid(section, &folding, &lay)) {
+	    !ocs_box_layout_valid(section, &folding, &lay)) {
 		ocs_error_set(err, OCS_ERROR,
 			      "the compact placement is not of this machine: its box "
 			      "does not fit the cubes of section %s",

@@ -25,8 +25,9 @@
 
 /* PIECE_CUBE: cube of each piece of the grid, -1 where it holds no XPU.  The caller
  * frees the text.  NULL with ERR if it would be longer than OCS_COMPACT_MAX. */
-char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
-			 const struct ocs_lay *lay, const int *piece_cube, struct ocs_error *err);
+char *ocs_placement_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
+			   const struct ocs_box_layout *lay, const int *piece_cube,
+			   struct ocs_error *err);
 
 /* Makes the placement that folding, offsets and cubes describe.  TABLE is of FOLDING.
  * NCIRCUITS is their number if known, or -1.  MARK has a zeroed byte per node of the
@@ -34,7 +35,7 @@ char *ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding
 struct ocs_placement *ocs_placement_make(const struct ocs_section *section,
 					 const struct ocs_shape *shape,
 					 const struct ocs_fold_table *table,
-					 const struct ocs_lay *lay, const int *piece_cube,
+					 const struct ocs_box_layout *lay, const int *piece_cube,
 					 int ncircuits, unsigned char *mark, char *compact);
 
 /* Fills the lists of nodes and cubes from the XPUs.  MARK as above. */

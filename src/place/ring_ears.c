@@ -24,20 +24,20 @@ static void edge_add(struct edges *e, int axis, int at)
 	ocs_bits_add(e->room[axis], at);
 }
 
-static int lower(int at, int to)
+static int lower_place(int at, int to)
 {
 	return at < to ? at : to;
 }
 
-static bool cell_begun(const struct ocs_thread *t, int sheet, int unit)
+static bool cell_begun(const struct ocs_ring_builder *t, int sheet, int unit)
 {
 	return ocs_bits_has(t->begun + sheet * t->section->words, unit);
 }
 
-int ocs_spine_append(struct ocs_spine *s, int after, int dir, int sheet, int unit)
+int ocs_ring_spine_append(struct ocs_ring_spine *s, int after, int dir, int sheet, int unit)
 {
-	struct ocs_thread *t = s->g.t;
-	int id = ocs_grow_id_of(t, sheet, unit), words = t->section->words, w;
+	struct ocs_ring_builder *t = s->g.t;
+	int id = ocs_ring_place_id(t, sheet, unit), words = t->section->words, w;
 
 	ocs_bits_drop(t->avail + sheet * words, unit);
 	if (!cell_begun(t, sheet, unit)) {
@@ -57,9 +57,9 @@ int ocs_spine_append(struct ocs_spine *s, int after, int dir, int sheet, int uni
 	return id;
 }
 
-static void place_drop(struct ocs_spine *s, int id, bool fresh)
+static void place_drop(struct ocs_ring_spine *s, int id, bool fresh)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int sheet = id / t->units, unit = id - sheet * t->units, words = t->section->words, w;
 
 	ocs_bits_add(t->avail + sheet * words, unit);
@@ -69,10 +69,10 @@ static void place_drop(struct ocs_spine *s, int id, bool fresh)
 	s->g.length--;
 }
 
-void ocs_ear_drop(struct ocs_spine *s)
+void ocs_ring_ear_drop(struct ocs_ring_spine *s)
 {
-	struct ocs_thread *t = s->g.t;
-	const struct ocs_ear *ear = &t->ears[--s->ears];
+	struct ocs_ring_builder *t = s->g.t;
+	const struct ocs_ring_ear *ear = &t->ears[--s->ears];
 	int a = t->next[ear->at], b = t->next[a];
 
 	t->dir[ear->at] = t->dir[a];
@@ -82,15 +82,15 @@ void ocs_ear_drop(struct ocs_spine *s)
 }
 
 /* Places that nodes begun have left. */
-static int places_open(const struct ocs_spine *s)
+static int places_open(const struct ocs_ring_spine *s)
 {
 	return s->g.cells * s->cell_places - s->g.length;
 }
 
 /* Puts two places of SHEET between AT and the next one; BEGIN: nodes may be begun. */
-static bool ear_add(struct ocs_spine *s, struct edges *e, int sheet, int at, bool begin)
+static bool ear_add(struct ocs_ring_spine *s, struct edges *e, int sheet, int at, bool begin)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int first = sheet * t->units, d = t->dir[at], i, id, u = at - first,
 	    v = t->next[at] - first;
 	const int *from = t->near + u * DIRS, *to = t->near + v * DIRS;
@@ -106,25 +106,25 @@ static bool ear_add(struct ocs_spine *s, struct edges *e, int sheet, int at, boo
 		two = !ocs_bits_has(e->begun, b) && !(one && t->cell_of[a] == t->cell_of[b]);
 		if ((one || two) && (!begin || s->g.cells + one + two > s->g.cells_max))
 			continue;
-		t->ears[s->ears++] = (struct ocs_ear){ at, one, two };
-		id = ocs_spine_append(s, at, p, sheet, a);
-		id = ocs_spine_append(s, id, d, sheet, b);
+		t->ears[s->ears++] = (struct ocs_ring_ear){ at, one, two };
+		id = ocs_ring_spine_append(s, at, p, sheet, a);
+		id = ocs_ring_spine_append(s, id, d, sheet, b);
 		t->dir[id] = (unsigned char)(p ^ 1);
-		ocs_bits_drop(e->all[d / 2], lower(u, v));
-		ocs_bits_drop(e->room[d / 2], lower(u, v));
-		edge_add(e, d / 2, lower(a, b));
-		edge_add(e, p / 2, lower(u, a));
-		edge_add(e, p / 2, lower(v, b));
+		ocs_bits_drop(e->all[d / 2], lower_place(u, v));
+		ocs_bits_drop(e->room[d / 2], lower_place(u, v));
+		edge_add(e, d / 2, lower_place(a, b));
+		edge_add(e, p / 2, lower_place(u, a));
+		edge_add(e, p / 2, lower_place(v, b));
 		return true;
 	}
-	ocs_bits_drop(e->room[d / 2], lower(u, v));
+	ocs_bits_drop(e->room[d / 2], lower_place(u, v));
 	return false;
 }
 
 /* Word W of the places beside which those of PAIR (the lower ones of two free neighbours along
  * AXIS) lie: of edges along AXIS these have room. */
-static inline uint64_t beside(const struct ocs_spine *s, const uint64_t *pair, int axis, int words,
-			      int w)
+static inline uint64_t places_beside(const struct ocs_ring_spine *s, const uint64_t *pair, int axis,
+				     int words, int w)
 {
 	const struct ocs_section *section = s->g.t->section;
 	uint64_t room = 0;
@@ -132,7 +132,7 @@ static inline uint64_t beside(const struct ocs_spine *s, const uint64_t *pair, i
 
 	for (b = 0; b < OCS_AXES; b++) {
 		const uint64_t *layer = s->g.t->layer + b * OCS_EDGE_MAX * words;
-		int by = ocs_grow_stride(section, b);
+		int by = ocs_ring_stride(section, b);
 
 		if (b == axis || b == s->g.way->axis)
 			continue;
@@ -145,10 +145,10 @@ static inline uint64_t beside(const struct ocs_spine *s, const uint64_t *pair, i
 
 /* Which edges have room for an ear, in nodes begun or (BEGIN) in any; false: none has.  ALONG:
  * of those along the spine. */
-static inline bool room_look(const struct ocs_spine *s, struct edges *e, bool along, bool begin,
-			     int words)
+static inline bool room_look(const struct ocs_ring_spine *s, struct edges *e, bool along,
+			     bool begin, int words)
 {
-	const struct ocs_thread *t = s->g.t;
+	const struct ocs_ring_builder *t = s->g.t;
 	const struct ocs_section *section = t->section;
 	uint64_t open[WORDS_MAX], pair[WORDS_MAX], any = 0;
 	int a, w;
@@ -157,21 +157,21 @@ static inline bool room_look(const struct ocs_spine *s, struct edges *e, bool al
 		open[w] = e->avail[w] & (begin ? ~0ULL : e->begun[w]);
 	for (a = 0; a < OCS_AXES; a++) {
 		const uint64_t *last = t->layer + (a * OCS_EDGE_MAX + section->edge[a] - 1) * words;
-		int by = ocs_grow_stride(section, a);
+		int by = ocs_ring_stride(section, a);
 
 		if (a == s->g.way->axis || (along && a != s->axis))
 			continue;
 		for (w = 0; w < words; w++)
 			pair[w] = open[w] & ocs_bits_down(open, words, w, by) & ~last[w];
 		for (w = 0; w < words; w++) {
-			e->room[a][w] = beside(s, pair, a, words, w) & e->all[a][w];
+			e->room[a][w] = places_beside(s, pair, a, words, w) & e->all[a][w];
 			any |= e->room[a][w];
 		}
 	}
 	return any;
 }
 
-static bool room_find(const struct ocs_spine *s, struct edges *e, bool along, bool begin)
+static bool room_find(const struct ocs_ring_spine *s, struct edges *e, bool along, bool begin)
 {
 	int words = s->g.t->section->words;
 
@@ -181,9 +181,9 @@ static bool room_find(const struct ocs_spine *s, struct edges *e, bool along, bo
 /* Goes over the ring in SHEET once and makes it longer, within begun nodes while these have
  * room; BEGIN: or not, once.  ALONG: only where it lies along the spine.  Returns whether it
  * did. */
-static bool ears_pass(struct ocs_spine *s, struct edges *e, int sheet, bool along, bool begin)
+static bool ears_pass(struct ocs_ring_spine *s, struct edges *e, int sheet, bool along, bool begin)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int first = sheet * t->units, at = first + s->base, before = s->ears;
 	int end = at + (s->edge - 1) * s->by;
 	bool any = begin || !places_open(s);
@@ -195,7 +195,7 @@ static bool ears_pass(struct ocs_spine *s, struct edges *e, int sheet, bool alon
 
 		t->work++;
 		if ((!along || axis == s->axis) &&
-		    ocs_bits_has(e->room[axis], lower(at, t->next[at]) - first) &&
+		    ocs_bits_has(e->room[axis], lower_place(at, t->next[at]) - first) &&
 		    ear_add(s, e, sheet, at, any)) {
 			s->left -= 2;
 			if (s->left < 2)
@@ -211,9 +211,9 @@ static bool ears_pass(struct ocs_spine *s, struct edges *e, int sheet, bool alon
 	return s->ears > before;
 }
 
-void ocs_ears_take(struct ocs_spine *s, int sheet)
+void ocs_ring_ears_take(struct ocs_ring_spine *s, int sheet)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int along, i, a, words = t->section->words;
 	struct edges e;
 

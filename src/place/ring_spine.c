@@ -18,15 +18,15 @@
 
 /* A column with as many sheets as would do if all their places were in reach. */
 struct column {
-	struct ocs_column at;
+	struct ocs_ring_column at;
 	int sheets;
 };
 
 /* Word W of the places of the cross-section of the way. */
-static uint64_t section_places(const struct ocs_spine *s, int w)
+static uint64_t section_places(const struct ocs_ring_spine *s, int w)
 {
 	const struct ocs_section *section = s->g.t->section;
-	const struct ocs_way *way = s->g.way;
+	const struct ocs_ring_way *way = s->g.way;
 
 	return way->axis < 0 ?
 		       s->g.t->units_all[w] :
@@ -34,17 +34,17 @@ static uint64_t section_places(const struct ocs_spine *s, int w)
 }
 
 /* Words of a set of the cubes that may be taken. */
-static int cube_words(const struct ocs_spine *s)
+static int cube_words(const struct ocs_ring_spine *s)
 {
 	return (s->end + 63) / 64 - s->first / 64;
 }
 
 /* In which of these cubes the place UNIT of the way is free, with its layers: word W of the
  * set, which is of all loaded cubes. */
-static uint64_t place_free(const struct ocs_spine *s, const uint64_t *free_in, int unit, int w)
+static uint64_t place_free(const struct ocs_ring_spine *s, const uint64_t *free_in, int unit, int w)
 {
-	const struct ocs_thread *t = s->g.t;
-	int by = s->g.way->axis < 0 ? 0 : ocs_grow_stride(t->section, s->g.way->axis), layer;
+	const struct ocs_ring_builder *t = s->g.t;
+	int by = s->g.way->axis < 0 ? 0 : ocs_ring_stride(t->section, s->g.way->axis), layer;
 	uint64_t set = ~0ULL;
 
 	for (layer = 0; layer < s->g.way->layers; layer++)
@@ -58,11 +58,11 @@ static uint64_t place_free(const struct ocs_spine *s, const uint64_t *free_in, i
 
 /* Notes for each place of the way where it is free (t->free_at); returns whether that are
  * places enough. */
-static bool places_find(struct ocs_spine *s)
+static bool places_find(struct ocs_ring_spine *s)
 {
-	const uint64_t *free_in = ocs_fit_free_in(s->g.fit);
+	const uint64_t *free_in = ocs_cube_sets_free_in(s->g.fit);
 	int n = cube_words(s), i, w;
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	long places = 0;
 
 	for (i = 0; i < t->section->words; i++) {
@@ -90,21 +90,21 @@ static bool places_find(struct ocs_spine *s)
 	return places >= s->g.target;
 }
 
-static void column_take(struct ocs_spine *s, const struct ocs_column *column)
+static void column_take(struct ocs_ring_spine *s, const struct ocs_ring_column *column)
 {
 	const struct ocs_section *section = s->g.t->section;
 
 	s->axis = column->axis;
 	s->base = column->base;
-	s->by = ocs_grow_stride(section, s->axis);
+	s->by = ocs_ring_stride(section, s->axis);
 	s->edge = section->edge[s->axis];
 	s->cells = s->edge / section->tile[s->axis];
 }
 
 /* Adds the cubes where the column is free to t->all, unless these are too few: false. */
-static bool column_cubes(const struct ocs_spine *s)
+static bool column_cubes(const struct ocs_ring_spine *s)
 {
-	const struct ocs_thread *t = s->g.t;
+	const struct ocs_ring_builder *t = s->g.t;
 	const uint64_t *at = t->free_at + s->base * t->free_words;
 	int cubes = 0, n = cube_words(s), by = s->by * t->free_words, i, w;
 	uint64_t set[OCS_SHEET_WORDS + 1];
@@ -124,9 +124,9 @@ static bool column_cubes(const struct ocs_spine *s)
 
 /* Lists the columns along AXIS that some cubes have (t->columns, of which there are N), and
  * these cubes (t->all); returns how many columns there are then. */
-static int axis_columns(struct ocs_spine *s, int axis, int n)
+static int axis_columns(struct ocs_ring_spine *s, int axis, int n)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	const struct ocs_section *section = t->section;
 	int w;
 
@@ -141,19 +141,19 @@ static int axis_columns(struct ocs_spine *s, int axis, int n)
 			if (first != unit && s->g.way->axis < 0) {
 				t->seen[unit] = t->seen[first];
 			} else {
-				column_take(s, &(struct ocs_column){ axis, unit });
+				column_take(s, &(struct ocs_ring_column){ axis, unit });
 				t->seen[unit] = column_cubes(s);
 			}
 			if (t->seen[unit])
-				t->columns[n++] = (struct ocs_column){ axis, unit };
+				t->columns[n++] = (struct ocs_ring_column){ axis, unit };
 		}
 	}
 	return n;
 }
 
-static int columns_list(struct ocs_spine *s)
+static int columns_list(struct ocs_ring_spine *s)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int axis, n = 0;
 
 	memset(t->all, 0, (size_t)t->free_words * sizeof(*t->all));
@@ -165,23 +165,23 @@ static int columns_list(struct ocs_spine *s)
 }
 
 /* The sheets of the way, as cubes and masks, in which the columns may be. */
-static int sheets_collect(struct ocs_spine *s)
+static int sheets_collect(struct ocs_ring_spine *s)
 {
 	int words = s->g.t->section->words, stack = s->g.way->stack, most, n = 0, i, k, w;
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 
 	for (w = 0; stack == 1 && w < cube_words(s); w++) {
 		uint64_t left = t->all[w];
 
 		for (; left; left &= left - 1, n++) {
 			t->stacks[n] = (s->first / 64 + w) * 64 + __builtin_ctzll(left);
-			ocs_grow_units(&s->g, t->stacks[n], t->mask + n * words);
+			ocs_ring_units(&s->g, t->stacks[n], t->mask + n * words);
 		}
 	}
 	if (stack == 1)
 		return n;
 	most = s->g.fit->n - s->first;
-	ocs_grow_stacks(&s->g, s->first, most);
+	ocs_ring_stacks(&s->g, s->first, most);
 	for (i = 0; i < most / stack; i++) {
 		for (k = 0; k < stack && t->stacks[i * stack + k] < s->end; k++)
 			;
@@ -195,22 +195,22 @@ static int sheets_collect(struct ocs_spine *s)
 }
 
 /* Drops the places of SHEET that circuits along the straight dimension cannot leave. */
-static void places_sound(struct ocs_spine *s, int sheet)
+static void places_sound(struct ocs_ring_spine *s, int sheet)
 {
 	uint64_t *mask = s->g.t->mask + sheet * s->g.t->section->words;
 	int unit, dir = 2 * s->g.way->axis;
 
 	for (unit = 0; unit < s->g.t->units; unit++) {
-		if (ocs_bits_has(mask, unit) && (!ocs_grow_sound(&s->g, sheet, unit, dir) ||
-						 !ocs_grow_sound(&s->g, sheet, unit, dir + 1)))
+		if (ocs_bits_has(mask, unit) && (!ocs_ring_sound(&s->g, sheet, unit, dir) ||
+						 !ocs_ring_sound(&s->g, sheet, unit, dir + 1)))
 			ocs_bits_drop(mask, unit);
 	}
 }
 
 /* Makes the sheets: those with the most places first, like ones as they come. */
-static void sheets_make(struct ocs_spine *s)
+static void sheets_make(struct ocs_ring_spine *s)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int words = t->section->words, stack = s->g.way->stack, *start = t->tally,
 	    *places = t->order;
 	int *stacks = t->scratch, i, w, n = sheets_collect(s);
@@ -238,19 +238,19 @@ static void sheets_make(struct ocs_spine *s)
 }
 
 /* Whether the column of SHEET can be closed at both ends. */
-static bool column_closes(const struct ocs_spine *s, int sheet)
+static bool column_closes(const struct ocs_ring_spine *s, int sheet)
 {
 	return !s->g.fit->blocked ||
-	       (ocs_grow_sound(&s->g, sheet, s->base, 2 * s->axis + 1) &&
-		ocs_grow_sound(&s->g, sheet, s->base + (s->edge - 1) * s->by, 2 * s->axis));
+	       (ocs_ring_sound(&s->g, sheet, s->base, 2 * s->axis + 1) &&
+		ocs_ring_sound(&s->g, sheet, s->base + (s->edge - 1) * s->by, 2 * s->axis));
 }
 
 /* Adds the sheets where the column is free and can be closed to t->column, which is empty,
  * until they have places enough; returns how many that takes, 0: more than are allowed.  ALL:
  * goes on, however many that are. */
-static int column_sheets(const struct ocs_spine *s, bool all)
+static int column_sheets(const struct ocs_ring_spine *s, bool all)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int words = t->section->words, left = s->g.target, n = 0, i, w;
 	uint64_t mask[CUBE_WORDS] = { 0 };
 
@@ -274,9 +274,9 @@ static int column_sheets(const struct ocs_spine *s, bool all)
 
 /* How many places of SHEET a ring through the column can take at most: those that hang
  * together with it, as many of one colour of the chessboard as of the other. */
-static int places_near(const struct ocs_spine *s, int sheet)
+static int places_near(const struct ocs_ring_spine *s, int sheet)
 {
-	const struct ocs_thread *t = s->g.t;
+	const struct ocs_ring_builder *t = s->g.t;
 	uint64_t mask = t->sound[sheet], near = 0, next;
 	int i, axis, dark;
 
@@ -287,7 +287,7 @@ static int places_near(const struct ocs_spine *s, int sheet)
 	for (next = near;; near = next) {
 		for (axis = 0; axis < OCS_AXES; axis++) {
 			const uint64_t *layer = t->layer + axis * OCS_EDGE_MAX;
-			int by = ocs_grow_stride(t->section, axis);
+			int by = ocs_ring_stride(t->section, axis);
 
 			next |= (next & ~layer[t->section->edge[axis] - 1]) << by |
 				(next & ~layer[0]) >> by;
@@ -303,9 +303,9 @@ static int places_near(const struct ocs_spine *s, int sheet)
 
 /* Whether the column's sheets can give enough, as far as a count tells: of each, in t->reach;
  * of all that may be in the ring, in s->reach. */
-static bool promising(struct ocs_spine *s)
+static bool column_promising(struct ocs_ring_spine *s)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int n = 0, i;
 
 	s->reach = 0;
@@ -321,19 +321,19 @@ static bool promising(struct ocs_spine *s)
 
 /* The column in one more sheet, before the ring closes.  What was taken before is given back
  * as far as it has to. */
-static bool sheet_add(struct ocs_spine *s, int sheet)
+static bool sheet_add(struct ocs_ring_spine *s, int sheet)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int i, id;
 
 	while (s->g.length + s->edge > s->g.target || s->g.cells + s->cells > s->g.cells_max) {
 		if (!s->ears)
 			return false;
-		ocs_ear_drop(s);
+		ocs_ring_ear_drop(s);
 		s->dropped = true;
 	}
 	for (i = 0; i < s->edge; i++) {
-		id = ocs_spine_append(s, s->tail, 2 * s->axis, sheet, s->base + i * s->by);
+		id = ocs_ring_spine_append(s, s->tail, 2 * s->axis, sheet, s->base + i * s->by);
 		t->dir[id] = (unsigned char)(2 * s->axis);
 		s->tail = id;
 	}
@@ -342,9 +342,9 @@ static bool sheet_add(struct ocs_spine *s, int sheet)
 }
 
 /* Makes the ring on the column; false: it does not get as long as it should. */
-static bool build(struct ocs_spine *s, int order)
+static bool ring_build(struct ocs_ring_spine *s, int order)
 {
-	struct ocs_thread *t = s->g.t;
+	struct ocs_ring_builder *t = s->g.t;
 	int i, sheet, pair = -1, reach = s->reach;
 
 	for (i = 0; i < DIRS; i++)
@@ -369,9 +369,9 @@ static bool build(struct ocs_spine *s, int order)
 		    !sheet_add(s, sheet))
 			return false;
 		if (pair >= 0)
-			ocs_ears_take(s, pair);
+			ocs_ring_ears_take(s, pair);
 		pair = -1;
-		ocs_ears_take(s, sheet);
+		ocs_ring_ears_take(s, sheet);
 		if (s->g.length == s->g.target)
 			return s->g.cells == s->g.cells_max;
 		/* what a sheet did not give, later ones cannot */
@@ -382,7 +382,7 @@ static bool build(struct ocs_spine *s, int order)
 }
 
 /* The most promising of COUNT columns, best first; returns how many. */
-static int columns_best(struct ocs_spine *s, int count, struct column *best)
+static int columns_best(struct ocs_ring_spine *s, int count, struct column *best)
 {
 	int n = 0, c, i;
 
@@ -405,7 +405,7 @@ static int columns_best(struct ocs_spine *s, int count, struct column *best)
 }
 
 /* The way with the fewest sheets that its columns give; returns them, 0: none. */
-static int way_lay(struct ocs_spine *s)
+static int way_lay(struct ocs_ring_spine *s)
 {
 	struct column column[TRIES_MAX];
 	int n, i, order, found = 0;
@@ -420,13 +420,13 @@ static int way_lay(struct ocs_spine *s)
 			break;
 		column_take(s, &column[i].at);
 		column_sheets(s, true);
-		if (!promising(s))
+		if (!column_promising(s))
 			continue;
 		for (order = 0; order < 2; order++) {
-			if (!build(s, order))
+			if (!ring_build(s, order))
 				continue;
 			found = s->sheets;
-			ocs_grow_answer(&s->g);
+			ocs_ring_answer(&s->g);
 			s->g.t->spine = column[i].at;
 			s->g.t->direct = !order && !s->dropped && s->g.t->work < s->work_max;
 			s->most = found - 1;
@@ -439,7 +439,7 @@ static int way_lay(struct ocs_spine *s)
 
 /* How many cubes, the last of those from FIRST to END, have XPUS free ones; INT_MAX: not even
  * all. */
-static int cubes_holding(const struct ocs_fit *fit, int first, int end, long xpus)
+static int cubes_holding(const struct ocs_box_search *fit, int first, int end, long xpus)
 {
 	int n = 0;
 
@@ -448,31 +448,31 @@ static int cubes_holding(const struct ocs_fit *fit, int first, int end, long xpu
 	return xpus > 0 ? INT_MAX : n;
 }
 
-bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nodes,
-		    struct ocs_fit *fit, int most)
+bool ocs_ring_lay(struct ocs_ring_builder *t, const struct ocs_shape *shape, int nodes,
+		  struct ocs_box_search *fit, int most)
 {
-	int end = t->section->threading ? fit->n : ocs_fit_first_with(fit, t->units);
+	int end = t->section->threading ? fit->n : ocs_cube_sets_first_with(fit, t->units);
 	int first = fit->n > t->sheets_max ? fit->n - t->sheets_max : 0, n, cubes;
 	int least = cubes_holding(fit, first, end, shape->xpus);
 	const int *tile = t->section->tile;
-	struct ocs_way way;
+	struct ocs_ring_way way;
 	bool found = false;
 
 	t->work = 0;
 	t->spent = t->direct = false;
-	for (n = 0; least <= most && ocs_way_get(t->section, shape, n, &way); n++) {
-		int cell_nodes = ocs_grow_cell_nodes(t->section, &way);
-		struct ocs_spine s = { .g = { .t = t,
-					      .way = &way,
-					      .fit = fit,
-					      .target = shape->extent[way.ring],
-					      .cells_max = nodes / cell_nodes },
-				       .most = most / way.stack,
-				       .least = least > way.stack ? least : way.stack,
-				       .first = first,
-				       .end = end,
-				       .work_max = WORK_MAX +
-						   WORK_EACH * (long)shape->extent[way.ring] };
+	for (n = 0; least <= most && ocs_ring_way_get(t->section, shape, n, &way); n++) {
+		int cell_nodes = ocs_ring_cell_nodes(t->section, &way);
+		struct ocs_ring_spine s = { .g = { .t = t,
+						   .way = &way,
+						   .fit = fit,
+						   .target = shape->extent[way.ring],
+						   .cells_max = nodes / cell_nodes },
+					    .most = most / way.stack,
+					    .least = least > way.stack ? least : way.stack,
+					    .first = first,
+					    .end = end,
+					    .work_max = WORK_MAX +
+							WORK_EACH * (long)shape->extent[way.ring] };
 
 		s.cell_places = tile[0] * tile[1] * tile[2] / (way.axis < 0 ? 1 : tile[way.axis]);
 		if (nodes % cell_nodes || s.most < 1)
@@ -489,7 +489,7 @@ bool ocs_thread_lay(struct ocs_thread *t, const struct ocs_shape *shape, int nod
 
 /* The nodes of the answer in each of its cubes, as masks (t->begun), and what all have in
  * common; false: the cubes are not in the order in which sheets of just these would be. */
-static bool answer_masks(const struct ocs_thread *t, uint64_t *common)
+static bool answer_masks(const struct ocs_ring_builder *t, uint64_t *common)
 {
 	int words = t->section->words, last = INT_MAX, total = 0, i, w;
 
@@ -519,7 +519,7 @@ static bool answer_masks(const struct ocs_thread *t, uint64_t *common)
 /* Only the nodes of the answer free, sheets are its cubes, and a column counts if all of them
  * have it.  If that of the answer is the first of these, it is the first that is tried, and
  * what was free beside it and not taken cannot have led to another ring. */
-bool ocs_thread_settled(const struct ocs_thread *t)
+bool ocs_ring_settled(const struct ocs_ring_builder *t)
 {
 	const struct ocs_section *s = t->section;
 	uint64_t common[CUBE_WORDS];
@@ -535,7 +535,7 @@ bool ocs_thread_settled(const struct ocs_thread *t)
 
 			for (i = 1; i < s->edge[axis]; i++)
 				columns &= ocs_bits_down(common, s->words, w,
-							 i * ocs_grow_stride(s, axis));
+							 i * ocs_ring_stride(s, axis));
 			if (columns)
 				return axis == t->spine.axis &&
 				       t->spine.base == w * 64 + __builtin_ctzll(columns);

@@ -4,13 +4,13 @@
 #ifndef OCS_PLACE_RING_SPINE_H
 #define OCS_PLACE_RING_SPINE_H
 
-/* Inside of ocs_thread_lay: a ring through a column of sheets, and what it takes beside it. */
+/* Inside of ocs_ring_lay: a ring through a column of sheets, and what it takes beside it. */
 
 #include "src/place/bits.h"
-#include "src/place/ring_grow.h"
+#include "src/place/ring_draft.h"
 
-struct ocs_spine {
-	struct ocs_grow g;
+struct ocs_ring_spine {
+	struct ocs_ring_draft g;
 	int axis, by, edge;  /* of the column */
 	int base;	     /* its first unit */
 	int cells;	     /* nodes that it touches in a sheet */
@@ -29,11 +29,11 @@ struct ocs_spine {
 };
 
 /* Takes what is free beside the spine in SHEET. */
-void ocs_ears_take(struct ocs_spine *s, int sheet);
+void ocs_ring_ears_take(struct ocs_ring_spine *s, int sheet);
 /* Takes the last ear back. */
-void ocs_ear_drop(struct ocs_spine *s);
+void ocs_ring_ear_drop(struct ocs_ring_spine *s);
 /* Appends UNIT of SHEET after place AFTER (-1: it is the first), reached by DIR; returns its
  * place. */
-int ocs_spine_append(struct ocs_spine *s, int after, int dir, int sheet, int unit);
+int ocs_ring_spine_append(struct ocs_ring_spine *s, int after, int dir, int sheet, int unit);
 
 #endif

@@ -4,12 +4,12 @@
 /* How a shape can be threaded, and the placement of a ring. */
 
 #include "src/place/placement_encoding.h"
-#include "src/place/ring_search.h"
+#include "src/place/ring.h"
 #include "src/util/text.h"
 
 /* The straight dimension on one axis of a cube, in the N-th part of it. */
-static bool straight(const struct ocs_section *s, const struct ocs_shape *shape, int dim, int axis,
-		     int n, struct ocs_way *way)
+static bool dimension_straight(const struct ocs_section *s, const struct ocs_shape *shape, int dim,
+			       int axis, int n, struct ocs_ring_way *way)
 {
 	int extent = shape->extent[dim], edge = s->edge[axis];
 
@@ -23,8 +23,8 @@ static bool straight(const struct ocs_section *s, const struct ocs_shape *shape,
 	return way->offset + extent <= edge;
 }
 
-bool ocs_way_get(const struct ocs_section *s, const struct ocs_shape *shape, int n,
-		 struct ocs_way *way)
+bool ocs_ring_way_get(const struct ocs_section *s, const struct ocs_shape *shape, int n,
+		      struct ocs_ring_way *way)
 {
 	int dim[2], dims = 0, d, ring, axis, part;
 
@@ -51,7 +51,8 @@ bool ocs_way_get(const struct ocs_section *s, const struct ocs_shape *shape, int
 			return !n;
 		}
 		for (axis = 0; axis < OCS_AXES; axis++) {
-			for (part = 0; straight(s, shape, dim[1 - ring], axis, part, way); part++) {
+			for (part = 0; dimension_straight(s, shape, dim[1 - ring], axis, part, way);
+			     part++) {
 				if (!n--)
 					return true;
 			}
@@ -70,8 +71,8 @@ static void step_at(const struct ocs_section *s, int unit, int at[OCS_AXES])
 }
 
 /* The LENGTH XPUs of STEP: the first one is FIRST, each next one BY further on. */
-static void xpus_fill(const struct ocs_section *s, const struct ocs_way *way,
-		      const struct ocs_thread_step *step, const int *cubes, struct ocs_xpu *first,
+static void xpus_fill(const struct ocs_section *s, const struct ocs_ring_way *way,
+		      const struct ocs_ring_step *step, const int *cubes, struct ocs_xpu *first,
 		      int length, long by)
 {
 	const int *cube = cubes + step->sheet * way->stack;
@@ -105,9 +106,10 @@ static void circuit_add(struct ocs_placement *p, int axis, const struct ocs_xpu 
 	c->to = high->cube;
 }
 
-struct ocs_placement *ocs_thread_make(const struct ocs_section *s, const struct ocs_shape *shape,
-				      const struct ocs_way *way, const struct ocs_thread_step *ring,
-				      const int *cubes, unsigned char *mark, char *compact)
+struct ocs_placement *ocs_ring_placement(const struct ocs_section *s, const struct ocs_shape *shape,
+					 const struct ocs_ring_way *way,
+					 const struct ocs_ring_step *ring, const int *cubes,
+					 unsigned char *mark, char *compact)
 {
 	int extent = shape->extent[way->ring], length = (int)(shape->xpus / extent), i, j, d;
 	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));

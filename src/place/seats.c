@@ -15,7 +15,7 @@ enum { UNSEEN = -2, FIRST = -1 };
 
 /* The uses of a candidate while cubes are seated: arrays in fit->tally. */
 struct seats {
-	struct ocs_fit *fit;
+	struct ocs_box_search *fit;
 	const struct ocs_class_use *uses;
 	int nuses;
 	int *need, *have;  /* pieces; cubes that have one */
@@ -26,10 +26,10 @@ struct seats {
 
 static const uint64_t *use_set(const struct seats *s, int use)
 {
-	return ocs_fit_class_set(s->fit, s->uses[use].class);
+	return ocs_cube_sets_class(s->fit, s->uses[use].class);
 }
 
-static void seats_begin(struct seats *s, struct ocs_fit *fit, const struct ocs_candidate *c,
+static void seats_begin(struct seats *s, struct ocs_box_search *fit, const struct ocs_candidate *c,
 			const struct ocs_class_use *uses)
 {
 	int *tally = fit->tally, u;
@@ -55,7 +55,7 @@ static void seats_begin(struct seats *s, struct ocs_fit *fit, const struct ocs_c
  * help it. */
 static void members_collect(const struct seats *s, int cubes)
 {
-	struct ocs_fit *fit = s->fit;
+	struct ocs_box_search *fit = s->fit;
 	int u, w, left;
 
 	memset(fit->members, 0, (size_t)fit->live * sizeof(*fit->members));
@@ -71,7 +71,7 @@ static void members_collect(const struct seats *s, int cubes)
 
 /* Whether the fullest COUNT of the members have fewer free XPUs than LIMIT; false, too, if
  * there are not so many. */
-static bool members_below(const struct ocs_fit *fit, int count, long limit)
+static bool members_below(const struct ocs_box_search *fit, int count, long limit)
 {
 	int w;
 
@@ -149,7 +149,7 @@ static bool cube_seat(struct seats *s, int i)
  * need not be asked. */
 static void uses_close(struct seats *s)
 {
-	struct ocs_fit *fit = s->fit;
+	struct ocs_box_search *fit = s->fit;
 	int u, w;
 
 	for (u = 0; u < s->nuses; u++)
@@ -163,7 +163,7 @@ static void uses_close(struct seats *s)
 	}
 }
 
-long ocs_seats_cost(struct ocs_fit *fit, const struct ocs_candidate *c,
+long ocs_seats_cost(struct ocs_box_search *fit, const struct ocs_candidate *c,
 		    const struct ocs_class_use *uses, long limit)
 {
 	struct seats s;
@@ -198,7 +198,7 @@ long ocs_seats_cost(struct ocs_fit *fit, const struct ocs_candidate *c,
  * alone says who gets which. */
 static bool cube_own(struct seats *s, int i, int n)
 {
-	struct ocs_fit *fit = s->fit;
+	struct ocs_box_search *fit = s->fit;
 	int u, j;
 
 	for (u = 0; u < s->nuses; u++) {
@@ -222,7 +222,7 @@ static bool cube_own(struct seats *s, int i, int n)
 	return false;
 }
 
-void ocs_seats_assign(struct ocs_fit *fit, const struct ocs_candidate *c,
+void ocs_seats_assign(struct ocs_box_search *fit, const struct ocs_candidate *c,
 		      const struct ocs_class_use *uses)
 {
 	struct seats s;

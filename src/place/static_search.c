@@ -18,7 +18,7 @@ struct scan {
 	long compared; /* rows */
 };
 
-static uint32_t turn(uint32_t row, int by, int edge)
+static uint32_t row_turn(uint32_t row, int by, int edge)
 {
 	return (row >> by | row << (edge - by)) & ((1u << edge) - 1);
 }
@@ -50,7 +50,7 @@ static void runs_make(struct scan *scan, int length)
 			uint32_t run = scan->row[x][y];
 
 			for (i = 1; i < length && run; i++)
-				run &= turn(scan->row[x][y], i, scan->s->edge[2]);
+				run &= row_turn(scan->row[x][y], i, scan->s->edge[2]);
 			scan->run[length][x][y] = run;
 		}
 	}
@@ -80,15 +80,16 @@ static uint32_t xpus_at(struct scan *scan, const struct ocs_xpu *xpus, long n, i
 	long i;
 
 	for (i = 0; i < n && acc; i++)
-		acc &= turn(scan->row[(x + xpus[i].at[0]) % s->edge[0]]
-				     [(y + xpus[i].at[1]) % s->edge[1]],
-			    xpus[i].at[2], s->edge[2]);
+		acc &= row_turn(scan->row[(x + xpus[i].at[0]) % s->edge[0]]
+					 [(y + xpus[i].at[1]) % s->edge[1]],
+				xpus[i].at[2], s->edge[2]);
 	scan->compared += i;
 	return acc;
 }
 
 static bool candidate_scan(struct scan *scan, const struct ocs_catalogue *cat,
-			   const struct ocs_candidate *c, struct ocs_xpu *xpus, struct ocs_lay *lay)
+			   const struct ocs_candidate *c, struct ocs_xpu *xpus,
+			   struct ocs_box_layout *lay)
 {
 	const struct ocs_folding *f = &cat->foldings[c->folding];
 	const struct ocs_section *s = scan->s;
@@ -104,7 +105,7 @@ static bool candidate_scan(struct scan *scan, const struct ocs_catalogue *cat,
 		runs_make(scan, f->box[2]);
 	} else {
 		memset(lay->offset, 0, sizeof(lay->offset));
-		ocs_lay_xpus(s, &cat->tables[c->folding], lay, xpus);
+		ocs_box_layout_xpus(s, &cat->tables[c->folding], lay, xpus);
 	}
 	for (x = c->lay.offset[0]; x < s->edge[0]; x += step[0]) {
 		for (y = c->lay.offset[1]; y < s->edge[1]; y += step[1]) {
@@ -121,7 +122,7 @@ static bool candidate_scan(struct scan *scan, const struct ocs_catalogue *cat,
 	return false;
 }
 
-static bool scan_all(struct ocs_fit *fit, struct scan *scan, const struct ocs_catalogue *cat,
+static bool scan_all(struct ocs_box_search *fit, struct scan *scan, const struct ocs_catalogue *cat,
 		     struct ocs_xpu *xpus)
 {
 	int i;
@@ -158,8 +159,8 @@ static void nodes_only(const struct ocs_section *s, const struct ocs_xpu *xpus, 
 	}
 }
 
-bool ocs_fit_scan(struct ocs_fit *fit, const struct ocs_catalogue *cat,
-		  const struct ocs_occupancy *occupancy)
+bool ocs_static_search(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
+		       const struct ocs_occupancy *occupancy)
 {
 	const struct ocs_section *s = fit->section;
 	struct ocs_xpu *xpus = fit->scan_xpus;
@@ -174,7 +175,8 @@ bool ocs_fit_scan(struct ocs_fit *fit, const struct ocs_catalogue *cat,
 		return false;
 	}
 	/* Once more on its own nodes: the answer depends on them alone. */
-	ocs_lay_xpus(s, &cat->tables[cat->candidates[fit->candidate].folding], &fit->lay, xpus);
+	ocs_box_layout_xpus(s, &cat->tables[cat->candidates[fit->candidate].folding], &fit->lay,
+			    xpus);
 	nodes_only(s, xpus, cat->shape.xpus, fit->narrowed);
 	rows_load(scan, fit->narrowed);
 	again = scan_all(fit, scan, cat, xpus);
@@ -182,7 +184,7 @@ bool ocs_fit_scan(struct ocs_fit *fit, const struct ocs_catalogue *cat,
 	return again;
 }
 
-size_t ocs_fit_scan_size(void)
+size_t ocs_static_search_size(void)
 {
 	return sizeof(struct scan);
 }

@@ -23,7 +23,7 @@ struct judge {
 	int face;	      /* positions of the largest face */
 };
 
-static int wrong(struct judge *j, const char *text)
+static int judge_refuse(struct judge *j, const char *text)
 {
 	return ocs_error_set(j->err, OCS_ERROR, "%s", text);
 }
@@ -40,7 +40,7 @@ static const char *xpu_name(const struct ocs_section *s, const struct ocs_xpu *x
 	return text;
 }
 
-static void others(int dim, int other[2])
+static void other_dims(int dim, int other[2])
 {
 	other[0] = dim == 0 ? 1 : 0;
 	other[1] = dim == 2 ? 1 : 2;
@@ -50,7 +50,7 @@ static long port_index(const struct judge *j, int cube, int dim, const int pos[2
 {
 	int other[2];
 
-	others(dim, other);
+	other_dims(dim, other);
 	return ((long)cube * OCS_AXES + dim) * j->face + pos[0] * j->s->edge[other[1]] + pos[1];
 }
 
@@ -61,17 +61,17 @@ static int shape_check(struct judge *j)
 	int d;
 
 	if (shape->ndim < 1 || shape->ndim > OCS_SHAPE_DIMS)
-		return wrong(j, "the shape has no dimensions or too many");
+		return judge_refuse(j, "the shape has no dimensions or too many");
 	for (d = 0; d < shape->ndim; d++) {
 		if (shape->extent[d] < 1 || shape->extent[d] > OCS_SHAPE_EXTENT_MAX)
-			return wrong(j, "an extent of the shape is out of range");
+			return judge_refuse(j, "an extent of the shape is out of range");
 		xpus *= shape->extent[d];
 		if (xpus > (long)j->s->ncubes * j->s->cube_xpus)
-			return wrong(j, "the shape is larger than the machine");
+			return judge_refuse(j, "the shape is larger than the machine");
 	}
 	return xpus == shape->xpus ? 0 :
-				     wrong(j, "the shape's XPUs are not the product of its "
-					      "extents");
+				     judge_refuse(j, "the shape's XPUs are not the product of its "
+						     "extents");
 }
 
 static int xpus_check(struct judge *j)
@@ -118,7 +118,7 @@ static int circuit_check(struct judge *j, int i)
 	if (c->from < 0 || c->from >= j->s->ncubes || c->to < 0 || c->to >= j->s->ncubes)
 		return ocs_error_set(j->err, OCS_ERROR,
 				     "circuit %d: joins a cube that does not exist", i);
-	others(c->dim, other);
+	other_dims(c->dim, other);
 	if (c->pos[0] < 0 || c->pos[0] >= j->s->edge[other[0]] || c->pos[1] < 0 ||
 	    c->pos[1] >= j->s->edge[other[1]])
 		return ocs_error_set(j->err, OCS_ERROR,
@@ -156,7 +156,7 @@ static bool link_use(struct judge *j, const struct ocs_xpu *u, const struct ocs_
 	unsigned char *mark;
 	int other[2], pos[2];
 
-	others(axis, other);
+	other_dims(axis, other);
 	pos[0] = u->at[other[0]];
 	pos[1] = u->at[other[1]];
 	if (pos[0] != v->at[other[0]] || pos[1] != v->at[other[1]])
@@ -254,23 +254,23 @@ static int lists_check(struct judge *j, const struct ocs_fabric *fabric)
 	for (i = 0; i < p->nnodes && !result; i++) {
 		if (p->nodes[i] < 0 || p->nodes[i] >= fabric->nnodes || !node[p->nodes[i]] ||
 		    (i && p->nodes[i] <= p->nodes[i - 1]))
-			result = wrong(j, "the list of nodes does not match the XPUs");
+			result = judge_refuse(j, "the list of nodes does not match the XPUs");
 	}
 	for (i = 0; i < p->ncubes && !result; i++) {
 		if (p->cubes[i] < 0 || p->cubes[i] >= j->s->ncubes || !cube[p->cubes[i]] ||
 		    (i && p->cubes[i] <= p->cubes[i - 1]))
-			result = wrong(j, "the list of cubes does not match the XPUs");
+			result = judge_refuse(j, "the list of cubes does not match the XPUs");
 	}
 	if (!result && nodes != p->nnodes)
-		result = wrong(j, "the list of nodes does not match the XPUs");
+		result = judge_refuse(j, "the list of nodes does not match the XPUs");
 	if (!result && cubes != p->ncubes)
-		result = wrong(j, "the list of cubes does not match the XPUs");
+		result = judge_refuse(j, "the list of cubes does not match the XPUs");
 	free(node);
 	free(cube);
 	return result;
 }
 
-static int judge(struct judge *j, const struct ocs_fabric *fabric)
+static int judge_run(struct judge *j, const struct ocs_fabric *fabric)
 {
 	int coord[OCS_SHAPE_DIMS] = { 0 }, i;
 	long r;
@@ -308,13 +308,13 @@ int ocs_placement_verify(const struct ocs_fabric *fabric, const struct ocs_occup
 	int dim, other[2], result;
 
 	if (s->kind != OCS_TORUS && s->kind != OCS_STATIC)
-		return wrong(&j, "the section has no cubes");
+		return judge_refuse(&j, "the section has no cubes");
 	if (placement->ncircuits < 0)
-		return wrong(&j, "the number of circuits is negative");
+		return judge_refuse(&j, "the number of circuits is negative");
 	if (shape_check(&j))
 		return -1;
 	for (dim = 0; dim < OCS_AXES; dim++) {
-		others(dim, other);
+		other_dims(dim, other);
 		if (s->edge[other[0]] * s->edge[other[1]] > j.face)
 			j.face = s->edge[other[0]] * s->edge[other[1]];
 	}
@@ -325,7 +325,7 @@ int ocs_placement_verify(const struct ocs_fabric *fabric, const struct ocs_occup
 	j.plus = ocs_calloc(ports, sizeof(int));
 	j.minus = ocs_calloc(ports, sizeof(int));
 	j.used = ocs_calloc((size_t)placement->ncircuits + 1, 1);
-	result = judge(&j, fabric);
+	result = judge_run(&j, fabric);
 	free(j.taken);
 	free(j.fixed);
 	free(j.plus);

@@ -51,7 +51,7 @@ static bool free_at(const struct gather *g, int cube, const int *at)
 	return !g->taken[xpu_of(g->s, cube, at)] && ocs_occupancy_xpu_free(g->occupancy, cube, at);
 }
 
-static void meet(struct gather *g, int cube, const int *at)
+static void xpu_meet(struct gather *g, int cube, const int *at)
 {
 	g->taken[xpu_of(g->s, cube, at)] = -1;
 	g->met[g->nmet++] = xpu_of(g->s, cube, at);
@@ -75,11 +75,11 @@ static void meet_neighbours(struct gather *g, const struct ocs_xpu *x, bool same
 		}
 		if (free_at(g, x->cube, to) &&
 		    same_node == (ocs_section_node_at(g->s, x->cube, to) == node))
-			meet(g, x->cube, to);
+			xpu_meet(g, x->cube, to);
 	}
 }
 
-static void take(struct gather *g)
+static void xpu_take(struct gather *g)
 {
 	struct ocs_xpu x;
 
@@ -119,7 +119,7 @@ static void circuit_add(struct gather *g, int dim, const int *pos, int from, int
 
 /* How much rather XPUs of CUBE are taken: broken cubes, the emptiest first, then whole
  * ones. */
-static int worth(const struct gather *g, int cube)
+static int cube_worth(const struct gather *g, int cube)
 {
 	int n = g->free_of[cube];
 
@@ -145,13 +145,13 @@ static bool face_of(const struct ocs_section *s, const struct ocs_xpu *x, int di
 }
 
 /* Goes on in another cube, through a circuit from a port of an XPU that was taken. */
-static bool cross(struct gather *g)
+static bool circuit_cross(struct gather *g)
 {
 	int best = -1, from = 0, by = 0, best_pos[2] = { 0, 0 }, best_to[OCS_AXES] = { 0, 0, 0 };
 	int i, dir, cube, pos[2], to[OCS_AXES];
 
 	for (cube = 0; cube < g->s->ncubes && g->s->kind == OCS_TORUS; cube++) {
-		if (!g->free_of[cube] || (best >= 0 && worth(g, cube) <= worth(g, best)))
+		if (!g->free_of[cube] || (best >= 0 && cube_worth(g, cube) <= cube_worth(g, best)))
 			continue;
 		for (i = 0; i < g->n * DIRS; i++) {
 			const struct ocs_xpu *x = &g->xpus[i / DIRS];
@@ -172,17 +172,17 @@ static bool cross(struct gather *g)
 	if (best < 0)
 		return false;
 	circuit_add(g, by / 2, best_pos, by % 2 ? best : from, by % 2 ? from : best);
-	meet(g, best, best_to);
+	xpu_meet(g, best, best_to);
 	return true;
 }
 
-static int seed(const struct gather *g, int *at)
+static int seed_find(const struct gather *g, int *at)
 {
 	struct ocs_xpu x;
 	int cube, best = -1, i;
 
 	for (cube = 0; cube < g->s->ncubes; cube++) {
-		if (g->free_of[cube] && (best < 0 || worth(g, cube) > worth(g, best)))
+		if (g->free_of[cube] && (best < 0 || cube_worth(g, cube) > cube_worth(g, best)))
 			best = cube;
 	}
 	for (i = 0; best >= 0 && i < g->s->cube_xpus; i++) {
@@ -226,7 +226,7 @@ static void circuits_more(struct gather *g)
 }
 
 /* Leaves what was gathered: too few XPUs, which nothing joins to others. */
-static void drop(struct gather *g)
+static void gathered_drop(struct gather *g)
 {
 	while (g->n)
 		g->taken[g->met[--g->n]] = -1;
@@ -239,19 +239,19 @@ static void drop(struct gather *g)
 	}
 }
 
-static bool gather(struct gather *g)
+static bool xpus_gather(struct gather *g)
 {
 	int at[OCS_AXES], cube;
 
 	while (g->n < g->wanted) {
-		drop(g);
-		cube = seed(g, at);
+		gathered_drop(g);
+		cube = seed_find(g, at);
 		if (cube < 0)
 			return false;
-		meet(g, cube, at);
+		xpu_meet(g, cube, at);
 		do
-			take(g);
-		while (g->n < g->wanted && cross(g));
+			xpu_take(g);
+		while (g->n < g->wanted && circuit_cross(g));
 	}
 	while (g->head < g->nmet)
 		g->taken[g->met[g->head++]] = 0;
@@ -305,7 +305,7 @@ static int left_of(const int *near, const bool *done, int i)
 
 /* A walk over all XPUs along links, back where it must: from each the neighbour with the
  * fewest ways on.  Along it, neighbours in the walk are mostly neighbours. */
-static void walk(const struct gather *g, int *order)
+static void walk_make(const struct gather *g, int *order)
 {
 	int *near = ocs_calloc((size_t)g->n * DIRS, sizeof(int));
 	int *path = ocs_calloc((size_t)g->n + 1, sizeof(int)), depth = 0, n = 0, dir;
@@ -340,7 +340,7 @@ static void walk(const struct gather *g, int *order)
 
 /* Lays the shape along the walk, its longest dimension slowest: then the short ones stay
  * close. */
-static void lay(const struct gather *g, struct ocs_placement *p)
+static void shape_lay(const struct gather *g, struct ocs_placement *p)
 {
 	const struct ocs_shape *shape = &p->shape;
 	int *order = ocs_calloc((size_t)g->n, sizeof(int));
@@ -351,7 +351,7 @@ static void lay(const struct gather *g, struct ocs_placement *p)
 			dims[e] = dims[e - 1];
 		dims[e] = d;
 	}
-	walk(g, order);
+	walk_make(g, order);
 	for (k = 0; k < g->n; k++) {
 		for (d = shape->ndim - 1, rest = k; d >= 0; d--) {
 			coord[dims[d]] = rest % shape->extent[dims[d]];
@@ -363,8 +363,9 @@ static void lay(const struct gather *g, struct ocs_placement *p)
 }
 
 /* XPUs from anywhere. */
-static struct ocs_placement *scattered(struct ocs_policy *policy, const struct ocs_shape *shape,
-				       const struct ocs_occupancy *occupancy)
+static struct ocs_placement *scattered_place(struct ocs_policy *policy,
+					     const struct ocs_shape *shape,
+					     const struct ocs_occupancy *occupancy)
 {
 	const struct ocs_section *s = policy->section;
 	size_t xpus = (size_t)s->ncubes * (size_t)s->cube_xpus;
@@ -384,9 +385,9 @@ static struct ocs_placement *scattered(struct ocs_policy *policy, const struct o
 		g.xpus = ocs_calloc((size_t)shape->xpus, sizeof(*g.xpus));
 		g.port = ocs_calloc((size_t)s->ncubes * OCS_AXES * 2 * (size_t)(g.face * g.face),
 				    sizeof(bool));
-		if (gather(&g)) {
+		if (xpus_gather(&g)) {
 			p = ocs_policy_start(policy, shape);
-			lay(&g, p);
+			shape_lay(&g, p);
 			ocs_policy_finish(policy, p, false);
 			p->circuits = g.circuits;
 			p->ncircuits = g.ncircuits;
@@ -403,8 +404,8 @@ static struct ocs_placement *scattered(struct ocs_policy *policy, const struct o
 }
 
 /* Keeps P if its edges have routes. */
-static struct ocs_placement *routed(struct ocs_policy *policy, struct ocs_placement *p,
-				    const struct ocs_shape *shape)
+static struct ocs_placement *routes_keep(struct ocs_policy *policy, struct ocs_placement *p,
+					 const struct ocs_shape *shape)
 {
 	if (!p)
 		return NULL;
@@ -433,13 +434,14 @@ struct ocs_placement *ocs_policy_effort_place(struct ocs_policy *policy,
 
 		for (d = 0; d < use.ndim; d++)
 			use.mesh[d] |= entry->lines[i] >> d & 1;
-		p = routed(policy,
-			   ocs_place(ocs_policy_placer(policy, entry->placer), occupancy, &use, 0,
-				     &why),
-			   &entry->shape);
+		p = routes_keep(policy,
+				ocs_place(ocs_policy_placer(policy, entry->placer), occupancy, &use,
+					  0, &why),
+				&entry->shape);
 	}
 	if (!p && !entry->shape.twisted && policy->load > 1)
-		p = routed(policy, scattered(policy, &entry->shape, occupancy), &entry->shape);
+		p = routes_keep(policy, scattered_place(policy, &entry->shape, occupancy),
+				&entry->shape);
 	return p;
 }
 

@@ -12,8 +12,8 @@
 
 /* Calls nothing: fills P's XPUs from the table; box coordinate 0 lies at OFFSET of the
  * first piece, CUBE names the cube of each piece of the grid. */
-static void lay(const struct ocs_policy *policy, const struct ocs_policy_box *box,
-		const int *offset, const int *grid, const int *cube, struct ocs_placement *p)
+static void box_lay(const struct ocs_policy *policy, const struct ocs_policy_box *box,
+		    const int *offset, const int *grid, const int *cube, struct ocs_placement *p)
 {
 	const int *edge = policy->section->edge;
 	int coord[OCS_SHAPE_DIMS], at[OCS_FOLD_AXES], d, a;
@@ -38,12 +38,12 @@ static void lay(const struct ocs_policy *policy, const struct ocs_policy_box *bo
 	}
 }
 
-static struct ocs_placement *finish(struct ocs_policy *policy, const struct ocs_policy_box *box,
-				    const int *offset, const int *grid, const int *cube)
+static struct ocs_placement *box_finish(struct ocs_policy *policy, const struct ocs_policy_box *box,
+					const int *offset, const int *grid, const int *cube)
 {
 	struct ocs_placement *p = ocs_policy_start(policy, &box->shape);
 
-	lay(policy, box, offset, grid, cube, p);
+	box_lay(policy, box, offset, grid, cube, p);
 	ocs_policy_finish(policy, p, true);
 	return p;
 }
@@ -81,7 +81,7 @@ static struct ocs_placement *static_place(struct ocs_policy *policy,
 		for (o[1] = 0; o[1] < edge[1]; o[1]++)
 			for (o[2] = 0; o[2] < edge[2]; o[2]++)
 				if (box_free(policy, occupancy, box->table.box, o))
-					return finish(policy, box, o, one, cube);
+					return box_finish(policy, box, o, one, cube);
 	return NULL;
 }
 
@@ -127,7 +127,7 @@ struct piece {
 	int low[OCS_AXES], high[OCS_AXES];
 };
 
-static int larger(const void *a, const void *b)
+static int box_larger(const void *a, const void *b)
 {
 	const struct piece *p = a, *q = b;
 
@@ -153,7 +153,7 @@ static void pieces_make(const struct ocs_section *s, const int *box, const int *
 			pieces[i].xpus *= pieces[i].high[a] - pieces[i].low[a];
 		}
 	}
-	qsort(pieces, (size_t)n, sizeof(*pieces), larger);
+	qsort(pieces, (size_t)n, sizeof(*pieces), box_larger);
 }
 
 /* Room for what one decision needs. */
@@ -213,7 +213,7 @@ static struct ocs_placement *torus_place(struct ocs_policy *policy,
 		for (j = 0; (o[1] = offset_of(edge[1], b[1], j)) >= 0; j++)
 			for (k = 0; (o[2] = offset_of(edge[2], b[2], k)) >= 0; k++)
 				if (cubes_choose(policy, box, occupancy, o, grid, r))
-					return finish(policy, box, o, grid, r->cube);
+					return box_finish(policy, box, o, grid, r->cube);
 	return NULL;
 }
 

@@ -33,7 +33,7 @@ struct ocs_placement *ocs_policy_start(const struct ocs_policy *policy,
 	return p;
 }
 
-static int ascending(const void *a, const void *b)
+static int int_ascending(const void *a, const void *b)
 {
 	int p = *(const int *)a, q = *(const int *)b;
 
@@ -41,11 +41,11 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Sorts VALUES and drops repetitions.  Returns how many are left. */
-static int unique(int *values, int n)
+static int values_unique(int *values, int n)
 {
 	int i, kept = 0;
 
-	qsort(values, (size_t)n, sizeof(*values), ascending);
+	qsort(values, (size_t)n, sizeof(*values), int_ascending);
 	for (i = 0; i < n; i++) {
 		if (!kept || values[kept - 1] != values[i])
 			values[kept++] = values[i];
@@ -55,8 +55,8 @@ static int unique(int *values, int n)
 
 /* Whether the link U-V is a circuit from U's + port (or the wrap of a static torus, for
  * which there is nothing to switch). */
-static bool circuit(const struct ocs_section *s, const struct ocs_xpu *u, const struct ocs_xpu *v,
-		    struct ocs_circuit *c)
+static bool circuit_between(const struct ocs_section *s, const struct ocs_xpu *u,
+			    const struct ocs_xpu *v, struct ocs_circuit *c)
 {
 	int a, b, n;
 
@@ -80,7 +80,7 @@ static bool circuit(const struct ocs_section *s, const struct ocs_xpu *u, const 
 	return false;
 }
 
-static bool neighbours(const struct ocs_xpu *u, const struct ocs_xpu *v)
+static bool xpus_adjacent(const struct ocs_xpu *u, const struct ocs_xpu *v)
 {
 	int a, d = 0;
 
@@ -107,8 +107,8 @@ static void circuits_find(struct ocs_placement *p)
 				coord[d] = 0;
 			}
 			v = &p->xpus[ocs_shape_rank(shape, coord)];
-			if (neighbours(u, v) ||
-			    (!circuit(p->section, u, v, &c) && !circuit(p->section, v, u, &c)))
+			if (xpus_adjacent(u, v) || (!circuit_between(p->section, u, v, &c) &&
+						    !circuit_between(p->section, v, u, &c)))
 				continue;
 			if (p->ncircuits == room) {
 				room = room ? 2 * room : 64;
@@ -130,8 +130,8 @@ void ocs_policy_finish(const struct ocs_policy *policy, struct ocs_placement *p,
 		p->nodes[i] = ocs_section_node_at(policy->section, p->xpus[i].cube, p->xpus[i].at);
 		p->cubes[i] = p->xpus[i].cube;
 	}
-	p->nnodes = unique(p->nodes, n);
-	p->ncubes = unique(p->cubes, n);
+	p->nnodes = values_unique(p->nodes, n);
+	p->ncubes = values_unique(p->cubes, n);
 	if (circuits && policy->section->kind == OCS_TORUS)
 		circuits_find(p);
 }

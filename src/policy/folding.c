@@ -17,14 +17,14 @@
 struct build {
 	struct ocs_policy *policy;
 	struct ocs_policy_shape *entry;
-	struct ocs_host host;
+	struct ocs_lattice host;
 	struct ocs_folding folding; /* being put together */
 	int axes;		    /* given out so far */
 	int dims[OCS_SHAPE_DIMS];   /* longer than 1: an extent of 1 that somebody wrote is */
 	int ndims;		    /* no dimension to the rules */
 };
 
-static void factor(struct build *b, int dim, int axis, enum ocs_factor_kind kind, int length)
+static void factor_add(struct build *b, int dim, int axis, enum ocs_factor_kind kind, int length)
 {
 	struct ocs_folding *f = &b->folding;
 
@@ -36,7 +36,7 @@ static void factor(struct build *b, int dim, int axis, enum ocs_factor_kind kind
 	f->closed[axis] |= kind != OCS_FACTOR_PATH;
 }
 
-static void begin(struct build *b)
+static void folding_begin(struct build *b)
 {
 	int a;
 
@@ -48,13 +48,13 @@ static void begin(struct build *b)
 	b->axes = 0;
 }
 
-static void straight(struct build *b, int dim)
+static void dimension_straight(struct build *b, int dim)
 {
-	factor(b, dim, b->axes++, OCS_FACTOR_PATH, b->entry->shape.extent[dim]);
+	factor_add(b, dim, b->axes++, OCS_FACTOR_PATH, b->entry->shape.extent[dim]);
 }
 
 /* Whether an axis of LENGTH can close. */
-static bool closes(const struct build *b, int axis, int length)
+static bool axis_closes(const struct build *b, int axis, int length)
 {
 	int edge = b->host.edge[axis];
 
@@ -62,7 +62,7 @@ static bool closes(const struct build *b, int axis, int length)
 }
 
 /* Keeps the folding in one rotation, if it is one. */
-static void keep(struct build *b, const int *to)
+static void folding_keep(struct build *b, const int *to)
 {
 	struct ocs_folding turned = b->folding;
 	struct ocs_policy_shape *e = b->entry;
@@ -81,7 +81,7 @@ static void keep(struct build *b, const int *to)
 		if (turned.dim[d].n != 1 || f->kind != OCS_FACTOR_PATH || f->length < 3 ||
 		    box.shape.mesh[d])
 			continue;
-		if (closes(b, f->axis, f->length)) {
+		if (axis_closes(b, f->axis, f->length)) {
 			f->kind = OCS_FACTOR_RING;
 			turned.closed[f->axis] = true;
 		} else if (b->policy->lenient) {
@@ -100,7 +100,7 @@ static void keep(struct build *b, const int *to)
 	e->boxes[at] = box;
 }
 
-static void rotations(struct build *b)
+static void rotations_keep(struct build *b)
 {
 	static const int order[6][OCS_FOLD_AXES] = {
 		{ 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 },
@@ -108,7 +108,7 @@ static void rotations(struct build *b)
 	int i;
 
 	for (i = 0; i < (b->entry->shape.no_rotate ? 1 : 6); i++)
-		keep(b, order[i]);
+		folding_keep(b, order[i]);
 }
 
 /* Every dimension straight.  Without rotation dimension D belongs on axis D. */
@@ -116,15 +116,15 @@ static void fold_none(struct build *b)
 {
 	int i;
 
-	begin(b);
+	folding_begin(b);
 	for (i = 0; i < b->ndims; i++) {
 		if (b->entry->shape.no_rotate)
 			b->axes = b->dims[i];
 		if (b->axes >= OCS_FOLD_AXES)
 			return;
-		straight(b, b->dims[i]);
+		dimension_straight(b, b->dims[i]);
 	}
-	rotations(b);
+	rotations_keep(b);
 }
 
 /* A ring of one dimension around all boxes of two or three axes that it fills. */
@@ -135,10 +135,10 @@ static void fold_one(struct build *b)
 	for (i = 2; i * i <= n; i++) {
 		if (n % i || (i % 2 && n / i % 2))
 			continue;
-		begin(b);
-		factor(b, dim, 0, OCS_FACTOR_PATH, n / i);
-		factor(b, dim, 1, OCS_FACTOR_PATH, i);
-		rotations(b);
+		folding_begin(b);
+		factor_add(b, dim, 0, OCS_FACTOR_PATH, n / i);
+		factor_add(b, dim, 1, OCS_FACTOR_PATH, i);
+		rotations_keep(b);
 	}
 	for (i = 2; i * i * i <= n; i++) {
 		for (j = i; n % i == 0 && i * j * j <= n; j++) {
@@ -146,12 +146,12 @@ static void fold_one(struct build *b)
 
 			if (n / i % j || first % 2)
 				continue;
-			begin(b);
+			folding_begin(b);
 			/* the walk wants an even axis first */
-			factor(b, dim, 0, OCS_FACTOR_PATH, first);
-			factor(b, dim, 1, OCS_FACTOR_PATH, first == k ? j : k);
-			factor(b, dim, 2, OCS_FACTOR_PATH, first == i ? j : i);
-			rotations(b);
+			factor_add(b, dim, 0, OCS_FACTOR_PATH, first);
+			factor_add(b, dim, 1, OCS_FACTOR_PATH, first == k ? j : k);
+			factor_add(b, dim, 2, OCS_FACTOR_PATH, first == i ? j : i);
+			rotations_keep(b);
 		}
 	}
 }
@@ -163,11 +163,11 @@ static void fold_dim(struct build *b, int dim, int other, int by)
 
 	if (extent % by || extent / by < 2)
 		return;
-	begin(b);
-	factor(b, dim, b->axes++, OCS_FACTOR_PATH, extent / by);
-	factor(b, dim, b->axes++, OCS_FACTOR_PATH, by);
-	straight(b, other);
-	rotations(b);
+	folding_begin(b);
+	factor_add(b, dim, b->axes++, OCS_FACTOR_PATH, extent / by);
+	factor_add(b, dim, b->axes++, OCS_FACTOR_PATH, by);
+	dimension_straight(b, other);
+	rotations_keep(b);
 }
 
 /* Dimensions P and Q, half of each on a path and one bit each of a closed axis of four;
@@ -179,23 +179,23 @@ static void fold_bits(struct build *b, int p, int q)
 
 	if (extent[p] % 2 || extent[q] % 2)
 		return;
-	begin(b);
-	factor(b, p, b->axes++, OCS_FACTOR_PATH, extent[p] / 2);
+	folding_begin(b);
+	factor_add(b, p, b->axes++, OCS_FACTOR_PATH, extent[p] / 2);
 	b->axes -= extent[p] == 2;
-	factor(b, q, b->axes++, OCS_FACTOR_PATH, extent[q] / 2);
+	factor_add(b, q, b->axes++, OCS_FACTOR_PATH, extent[q] / 2);
 	b->axes -= extent[q] == 2;
 	for (d = 0; d < b->folding.ndim; d++) {
 		if (d != p && d != q && extent[d] > 1) {
 			if (b->axes == OCS_FOLD_AXES)
 				return;
-			straight(b, d);
+			dimension_straight(b, d);
 		}
 	}
 	if (b->axes == OCS_FOLD_AXES)
 		return;
-	factor(b, p, b->axes, OCS_FACTOR_BIT0, 2);
-	factor(b, q, b->axes, OCS_FACTOR_BIT1, 2);
-	rotations(b);
+	factor_add(b, p, b->axes, OCS_FACTOR_BIT0, 2);
+	factor_add(b, q, b->axes, OCS_FACTOR_BIT1, 2);
+	rotations_keep(b);
 }
 
 static void fold_two(struct build *b, bool bits)
@@ -235,7 +235,7 @@ void ocs_policy_boxes(struct ocs_policy *policy, struct ocs_policy_shape *entry)
 	/* the published rules know neither more dimensions nor twists */
 	if (b.ndims > OCS_FOLD_AXES || shape->twisted)
 		return;
-	ocs_host_of(policy->section, &b.host);
+	ocs_lattice_of(policy->section, &b.host);
 	fold_none(&b);
 	if (policy->kind == OCS_POLICY_FIRSTFIT || policy->kind == OCS_POLICY_RECONFIG ||
 	    shape->no_fold)

@@ -165,7 +165,7 @@ bool ocs_policy_verifiable(const struct ocs_policy *policy)
 	       policy->kind != OCS_POLICY_UNCONSTRAINED && policy->kind != OCS_POLICY_SCRATCH;
 }
 
-static bool same(const struct ocs_shape *a, const struct ocs_shape *b)
+static bool shape_same(const struct ocs_shape *a, const struct ocs_shape *b)
 {
 	return a->ndim == b->ndim && a->no_rotate == b->no_rotate && a->no_fold == b->no_fold &&
 	       a->twisted == b->twisted &&
@@ -173,8 +173,8 @@ static bool same(const struct ocs_shape *a, const struct ocs_shape *b)
 	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
 }
 
-static struct ocs_policy_shape *slot(struct ocs_policy_shape *shapes, int room,
-				     const struct ocs_shape *shape)
+static struct ocs_policy_shape *shape_slot(struct ocs_policy_shape *shapes, int room,
+					   const struct ocs_shape *shape)
 {
 	unsigned int hash = 2166136261u;
 	int d;
@@ -187,19 +187,19 @@ static struct ocs_policy_shape *slot(struct ocs_policy_shape *shapes, int room,
 	       16777619u;
 	hash ^= hash >> 15;
 	while (shapes[hash % (unsigned int)room].known &&
-	       !same(&shapes[hash % (unsigned int)room].shape, shape))
+	       !shape_same(&shapes[hash % (unsigned int)room].shape, shape))
 		hash++;
 	return &shapes[hash % (unsigned int)room];
 }
 
-static void grow(struct ocs_policy *policy)
+static void shapes_grow(struct ocs_policy *policy)
 {
 	int room = 2 * policy->room, i;
 	struct ocs_policy_shape *shapes = ocs_calloc((size_t)room, sizeof(*shapes));
 
 	for (i = 0; i < policy->room; i++) {
 		if (policy->shapes[i].known)
-			*slot(shapes, room, &policy->shapes[i].shape) = policy->shapes[i];
+			*shape_slot(shapes, room, &policy->shapes[i].shape) = policy->shapes[i];
 	}
 	free(policy->shapes);
 	policy->shapes = shapes;
@@ -255,15 +255,16 @@ static bool loose_possible(struct ocs_policy *policy, const struct ocs_shape *sh
 	return p != NULL;
 }
 
-static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct ocs_shape *shape)
+static struct ocs_policy_shape *shape_learn(struct ocs_policy *policy,
+					    const struct ocs_shape *shape)
 {
-	struct ocs_policy_shape *entry = slot(policy->shapes, policy->room, shape);
+	struct ocs_policy_shape *entry = shape_slot(policy->shapes, policy->room, shape);
 
 	if (entry->known)
 		return entry;
 	if (2 * ++policy->nshapes > policy->room) {
-		grow(policy);
-		entry = slot(policy->shapes, policy->room, shape);
+		shapes_grow(policy);
+		entry = shape_slot(policy->shapes, policy->room, shape);
 	}
 	entry->known = true;
 	entry->shape = *shape;
@@ -294,19 +295,19 @@ static struct ocs_policy_shape *learn(struct ocs_policy *policy, const struct oc
 
 bool ocs_policy_known(struct ocs_policy *policy, const struct ocs_shape *shape)
 {
-	return slot(policy->shapes, policy->room, shape)->known;
+	return shape_slot(policy->shapes, policy->room, shape)->known;
 }
 
 bool ocs_policy_possible(struct ocs_policy *policy, const struct ocs_shape *shape)
 {
-	return learn(policy, shape)->possible;
+	return shape_learn(policy, shape)->possible;
 }
 
 struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 				       const struct ocs_occupancy *occupancy,
 				       const struct ocs_shape *shape, struct ocs_error *err)
 {
-	const struct ocs_policy_shape *entry = learn(policy, shape);
+	const struct ocs_policy_shape *entry = shape_learn(policy, shape);
 	struct ocs_placement *placement = NULL;
 	struct ocs_placer *placer;
 	char text[OCS_SHAPE_TEXT];

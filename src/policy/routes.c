@@ -25,7 +25,7 @@ struct search {
 };
 
 /* Rank of the XPU in the order of the section, for all ranks: an index plus one. */
-static int *places(const struct ocs_placement *p)
+static int *rank_places(const struct ocs_placement *p)
 {
 	const struct ocs_section *s = p->section;
 	int *at = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_xpus, sizeof(int));
@@ -42,7 +42,7 @@ static int place_of(const struct ocs_section *s, const int *at, int cube, const 
 	return at[(size_t)cube * (size_t)s->cube_xpus + (size_t)ocs_section_bit(s, xyz)] - 1;
 }
 
-static void join(struct search *b, int low, int high, int axis, int circuit)
+static void xpus_join(struct search *b, int low, int high, int axis, int circuit)
 {
 	if (low < 0 || high < 0)
 		return;
@@ -55,7 +55,7 @@ static void links_find(struct search *b)
 {
 	const struct ocs_placement *p = b->p;
 	const struct ocs_section *s = p->section;
-	int *at = places(p), r, a, i, j;
+	int *at = rank_places(p), r, a, i, j;
 
 	for (i = 0; i < b->n * DIRS; i++)
 		b->near[i] = -1;
@@ -70,7 +70,7 @@ static void links_find(struct search *b)
 					continue;
 				to[a] = 0;
 			}
-			join(b, r, place_of(s, at, p->xpus[r].cube, to), a, -1);
+			xpus_join(b, r, place_of(s, at, p->xpus[r].cube, to), a, -1);
 		}
 	}
 	for (i = 0; i < p->ncircuits; i++) {
@@ -80,7 +80,7 @@ static void links_find(struct search *b)
 		for (a = j = 0; a < OCS_AXES; a++)
 			from[a] = to[a] = a == c->dim ? 0 : c->pos[j++];
 		from[c->dim] = s->edge[c->dim] - 1;
-		join(b, place_of(s, at, c->from, from), place_of(s, at, c->to, to), c->dim, i);
+		xpus_join(b, place_of(s, at, c->from, from), place_of(s, at, c->to, to), c->dim, i);
 	}
 	free(at);
 }
@@ -108,7 +108,7 @@ static void hop_add(struct search *b, int rank, int dir)
 }
 
 /* A link of its own for ROUTE, if there is one. */
-static bool direct(struct search *b, struct ocs_route *route)
+static bool route_direct(struct search *b, struct ocs_route *route)
 {
 	int dir;
 
@@ -125,7 +125,7 @@ static bool direct(struct search *b, struct ocs_route *route)
 
 /* The shortest way of ROUTE over links that carry fewer than MOST edges, from its end
  * to its start, so that the hops come out in order. */
-static bool detour(struct search *b, struct ocs_route *route, int most)
+static bool route_detour(struct search *b, struct ocs_route *route, int most)
 {
 	int head = 0, tail = 0, rank, dir;
 
@@ -188,10 +188,11 @@ static bool route_all(struct search *b, int most)
 	r->load = 0;
 	for (i = 0; i < r->nroutes; i++) {
 		r->routes[i].nhops = 0;
-		direct(b, &r->routes[i]);
+		route_direct(b, &r->routes[i]);
 	}
 	for (i = 0; i < r->nroutes; i++) {
-		if (!r->routes[i].nhops && (b->work > WORK_MAX || !detour(b, &r->routes[i], most)))
+		if (!r->routes[i].nhops &&
+		    (b->work > WORK_MAX || !route_detour(b, &r->routes[i], most)))
 			return false;
 	}
 	return true;

@@ -198,7 +198,7 @@ static int loads_check(struct judge *j)
 }
 
 /* Whether LIST, of N of COUNT things, names each thing that SEEN counts, once. */
-static bool listed(const int *list, int n, const bool *seen, int count)
+static bool list_complete(const int *list, int n, const bool *seen, int count)
 {
 	int i, all = 0;
 
@@ -224,8 +224,8 @@ static int lists_check(struct judge *j, const struct ocs_fabric *fabric)
 		node[ocs_section_node_at(j->s, p->xpus[r].cube, p->xpus[r].at)] = true;
 		cube[p->xpus[r].cube] = true;
 	}
-	good = listed(p->nodes, p->nnodes, node, fabric->nnodes) &&
-	       listed(p->cubes, p->ncubes, cube, j->s->ncubes);
+	good = list_complete(p->nodes, p->nnodes, node, fabric->nnodes) &&
+	       list_complete(p->cubes, p->ncubes, cube, j->s->ncubes);
 	free(node);
 	free(cube);
 	return good ? 0 :

@@ -46,8 +46,8 @@ void ocs_policy_scratch_destroy(struct ocs_policy_scratch *s)
 	free(s);
 }
 
-static void hold(const struct ocs_policy *policy, struct ocs_occupancy *o,
-		 const struct ocs_placement *p, bool is_free)
+static void xpus_hold(const struct ocs_policy *policy, struct ocs_occupancy *o,
+		      const struct ocs_placement *p, bool is_free)
 {
 	int i;
 
@@ -56,7 +56,7 @@ static void hold(const struct ocs_policy *policy, struct ocs_occupancy *o,
 }
 
 /* Drops the jobs whose XPUs came free. */
-static void ended(struct ocs_policy *policy, const struct ocs_occupancy *occupancy)
+static void jobs_drop(struct ocs_policy *policy, const struct ocs_occupancy *occupancy)
 {
 	struct ocs_policy_scratch *s = policy->scratch_jobs;
 	int i, n = 0;
@@ -66,14 +66,14 @@ static void ended(struct ocs_policy *policy, const struct ocs_occupancy *occupan
 			s->jobs[n++] = s->jobs[i];
 			continue;
 		}
-		hold(policy, s->own, s->jobs[i].laid, true);
+		xpus_hold(policy, s->own, s->jobs[i].laid, true);
 		ocs_placement_destroy(s->jobs[i].laid);
 	}
 	s->njobs = n;
 }
 
 /* Most cubes first, then most XPUs; equal ones in the order in which they came. */
-static int larger(const void *a, const void *b)
+static int job_larger(const void *a, const void *b)
 {
 	const struct scratch_job *p = *(const struct scratch_job *const *)a;
 	const struct scratch_job *q = *(const struct scratch_job *const *)b;
@@ -85,14 +85,14 @@ static int larger(const void *a, const void *b)
 	return (p > q) - (p < q);
 }
 
-static struct ocs_placement *lay(struct ocs_policy *policy, struct ocs_occupancy *o, int placer,
-				 const struct ocs_shape *shape)
+static struct ocs_placement *shape_lay(struct ocs_policy *policy, struct ocs_occupancy *o,
+				       int placer, const struct ocs_shape *shape)
 {
 	struct ocs_error err;
 	struct ocs_placement *p = ocs_place(ocs_policy_placer(policy, placer), o, shape, 0, &err);
 
 	if (p)
-		hold(policy, o, p, false);
+		xpus_hold(policy, o, p, false);
 	return p;
 }
 
@@ -110,14 +110,15 @@ static struct ocs_placement *lay_anew(struct ocs_policy *policy,
 
 	for (i = 0; i < s->njobs; i++)
 		order[i] = &s->jobs[i];
-	qsort(order, (size_t)s->njobs, sizeof(*order), larger);
+	qsort(order, (size_t)s->njobs, sizeof(*order), job_larger);
 	ocs_occupancy_reset(s->anew);
 	for (i = 0; all && i <= s->njobs; i++) {
 		if (!mine && (i == s->njobs || order[i]->laid->shape.xpus <= entry->use.xpus))
-			all = (mine = lay(policy, s->anew, entry->placer, &entry->use)) != NULL;
+			all = (mine = shape_lay(policy, s->anew, entry->placer, &entry->use)) !=
+			      NULL;
 		if (all && i < s->njobs)
-			all = (to[i] = lay(policy, s->anew, order[i]->placer,
-					   &order[i]->laid->shape)) != NULL;
+			all = (to[i] = shape_lay(policy, s->anew, order[i]->placer,
+						 &order[i]->laid->shape)) != NULL;
 	}
 	for (i = 0; i < s->njobs; i++) {
 		if (!all) {
@@ -150,8 +151,8 @@ struct ocs_placement *ocs_policy_scratch_place(struct ocs_policy *policy,
 		s = policy->scratch_jobs = scratch_create(policy->section);
 	if (!told)
 		return NULL;
-	ended(policy, occupancy);
-	laid = lay(policy, s->own, entry->placer, &entry->use);
+	jobs_drop(policy, occupancy);
+	laid = shape_lay(policy, s->own, entry->placer, &entry->use);
 	if (!laid)
 		laid = lay_anew(policy, entry);
 	if (!laid) {

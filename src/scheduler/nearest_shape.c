@@ -147,8 +147,8 @@ void ocs_controller_near(void)
 		section = &s->sections[question->section->index];
 		if (!section->near)
 			section->near = ocs_placer_create(s->fabric, question->section);
-		text = ocs_place_nearest_text(section->near, question->occupancy, &question->shape,
-					      "; would fit now: ");
+		text = ocs_nearest_shapes_text(section->near, question->occupancy, &question->shape,
+					       "; would fit now: ");
 		pthread_mutex_lock(&s->lock);
 		question_answer(question, text);
 		pthread_mutex_unlock(&s->lock);

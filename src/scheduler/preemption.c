@@ -77,8 +77,10 @@ int ocs_controller_victims(const struct ocs_controller_request *request,
 	const struct ocs_fabric *fabric = ocs_state.fabric;
 	size_t words = (size_t)fabric->nnodes / 64 + 1;
 	struct question q = { .request = request, .p = p, .chosen = chosen };
-	struct ocs_victims_request search = { .njobs = p->njobs, .fits = victims_fit, .arg = &q };
-	struct ocs_victim *jobs = ocs_calloc((size_t)p->njobs + 1, sizeof(*jobs));
+	struct ocs_preemption_request search = { .njobs = p->njobs,
+						 .fits = victims_fit,
+						 .arg = &q };
+	struct ocs_preemption_job *jobs = ocs_calloc((size_t)p->njobs + 1, sizeof(*jobs));
 	int found;
 
 	q.users = ocs_calloc((size_t)fabric->nnodes + 1, sizeof(*q.users));
@@ -89,11 +91,11 @@ int ocs_controller_victims(const struct ocs_controller_request *request,
 			q.free[i / 64] |= p->usable[i / 64] & UINT64_C(1) << (i % 64);
 	}
 	for (int i = 0; i < p->njobs; i++)
-		jobs[i] =
-			(struct ocs_victim){ p->jobs[i].rank, p->jobs[i].cost, p->jobs[i].nnodes };
+		jobs[i] = (struct ocs_preemption_job){ p->jobs[i].rank, p->jobs[i].cost,
+						       p->jobs[i].nnodes };
 	search.jobs = jobs;
 	search.need = lack_text(&q);
-	found = ocs_victims_find(&search, set, NULL);
+	found = ocs_preemption_find(&search, set, NULL);
 	if (found >= 0 && !victims_fit(&q, set, found))
 		found = -1;
 	*count = q.count;

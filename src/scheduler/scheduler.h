@@ -106,7 +106,7 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 
 /* A running job that may be preempted.  NODES: those of the fabric that it is on. */
 struct ocs_controller_preemptable {
-	int rank; /* see ocs_victims_find */
+	int rank; /* see ocs_preemption_find */
 	double cost;
 	const int *nodes;
 	int nnodes;
@@ -122,7 +122,7 @@ struct ocs_controller_preemption {
 	int nrequired, min, max;
 };
 
-/* The fewest and cheapest jobs (see ocs_victims_find) that must go so that REQUEST gets nodes.
+/* The fewest and cheapest jobs (see ocs_preemption_find) that must go so that REQUEST gets nodes.
  * Sets SET (room for njobs) and the nodes that it gets then, CHOSEN (room for fabric->nnodes)
  * and *COUNT, and returns how many jobs; 0: it fits without; -1 with ERR: it does not fit
  * though all go.  Nodes whose circuits are not taken down yet count as usable if USABLE says

@@ -35,7 +35,7 @@ struct day {
 };
 
 /* As large as fits a screen, all cubes of it. */
-static void sizes(struct day *d)
+static void sizes_choose(struct day *d)
 {
 	const struct ocs_section *s = d->s;
 	int rows, full;
@@ -65,7 +65,7 @@ static void sizes(struct day *d)
 }
 
 /* The upper left corner of an XPU. */
-static void corner(const struct day *d, int cube, int x, int y, int z, int *left, int *top)
+static void xpu_corner(const struct day *d, int cube, int x, int y, int z, int *left, int *top)
 {
 	*left = MARGIN + cube % d->across * d->cube_width + y * d->cell +
 		z * (d->s->edge[1] * d->cell + d->layer_gap);
@@ -73,7 +73,7 @@ static void corner(const struct day *d, int cube, int x, int y, int z, int *left
 }
 
 /* Layers of all cubes, and the names. */
-static void ground(struct day *d)
+static void ground_draw(struct day *d)
 {
 	const struct ocs_section *s = d->s;
 	int cube, z, left, top;
@@ -81,14 +81,14 @@ static void ground(struct day *d)
 	ocs_text_add(&d->text, "<path fill=\"#e6e6e6\" d=\"");
 	for (cube = 0; cube < s->ncubes; cube++) {
 		for (z = 0; z < s->edge[2]; z++) {
-			corner(d, cube, 0, 0, z, &left, &top);
+			xpu_corner(d, cube, 0, 0, z, &left, &top);
 			ocs_text_add(&d->text, "M%d,%dh%dv%dh-%dz", left, top, s->edge[1] * d->cell,
 				     s->edge[0] * d->cell, s->edge[1] * d->cell);
 		}
 	}
 	ocs_text_add(&d->text, "\"/>\n<g font-size=\"9\" fill=\"#555\">\n");
 	for (cube = 0; cube < s->ncubes && d->label; cube++) {
-		corner(d, cube, 0, 0, 0, &left, &top);
+		xpu_corner(d, cube, 0, 0, 0, &left, &top);
 		ocs_text_add(&d->text, "<text x=\"%d\" y=\"%d\">", left, top - 2);
 		ocs_text_xml(&d->text, s->cube_names[cube]);
 		ocs_text_add(&d->text, "</text>\n");
@@ -97,7 +97,7 @@ static void ground(struct day *d)
 }
 
 /* White lines between XPUs, above the jobs. */
-static void grid(struct day *d)
+static void grid_draw(struct day *d)
 {
 	const struct ocs_section *s = d->s;
 	int cube, z, i, left, top;
@@ -107,7 +107,7 @@ static void grid(struct day *d)
 	ocs_text_add(&d->text, "<path fill=\"none\" stroke=\"white\" pointer-events=\"none\" d=\"");
 	for (cube = 0; cube < s->ncubes; cube++) {
 		for (z = 0; z < s->edge[2]; z++) {
-			corner(d, cube, 0, 0, z, &left, &top);
+			xpu_corner(d, cube, 0, 0, z, &left, &top);
 			for (i = 1; i < s->edge[0]; i++)
 				ocs_text_add(&d->text, "M%d,%dh%d", left, top + i * d->cell,
 					     s->edge[1] * d->cell);
@@ -120,7 +120,7 @@ static void grid(struct day *d)
 }
 
 /* Shown from share FROM to share TO of the day. */
-static void visible(struct day *d, double from, double to)
+static void visible_write(struct day *d, double from, double to)
 {
 	if (from <= 0 && to >= 1)
 		return;
@@ -141,7 +141,7 @@ static const char *at_noon(double from, double to)
 }
 
 /* The XPUs of a job as rectangles along y.  TAKEN is zero between calls. */
-static void outline(struct day *d, const struct ocs_sim_span *span, unsigned char *taken)
+static void outline_draw(struct day *d, const struct ocs_sim_span *span, unsigned char *taken)
 {
 	const struct ocs_section *s = d->s;
 	int i, cube, x, y, z, from, left, top;
@@ -168,7 +168,7 @@ static void outline(struct day *d, const struct ocs_sim_span *span, unsigned cha
 					}
 					if (from < 0)
 						continue;
-					corner(d, cube, x, from, z, &left, &top);
+					xpu_corner(d, cube, x, from, z, &left, &top);
 					ocs_text_add(&d->text, "M%d,%dh%dv%dh-%dz", left, top,
 						     (y - from) * d->cell, d->cell,
 						     (y - from) * d->cell);
@@ -180,7 +180,7 @@ static void outline(struct day *d, const struct ocs_sim_span *span, unsigned cha
 }
 
 /* One for each span: what fewest XPUs have that can be seen at the same time. */
-static int *colours(const struct ocs_sim_result *r)
+static int *colours_choose(const struct ocs_sim_result *r)
 {
 	int *colour = ocs_calloc((size_t)r->nspans + 1, sizeof(int)), c;
 	long i, k;
@@ -204,7 +204,8 @@ static int *colours(const struct ocs_sim_result *r)
 	return colour;
 }
 
-static void job(struct day *d, const struct ocs_sim_span *span, int colour, unsigned char *taken)
+static void job_draw(struct day *d, const struct ocs_sim_span *span, int colour,
+		     unsigned char *taken)
 {
 	const struct ocs_sim_outcome *out = &d->r->jobs[span->job];
 	double from = (span->from - d->r->day_from) / d->length;
@@ -213,11 +214,11 @@ static void job(struct day *d, const struct ocs_sim_span *span, int colour, unsi
 
 	ocs_text_add(&d->text, "<path fill=\"%s\" visibility=\"%s\" d=\"", fill[colour],
 		     at_noon(from, to));
-	outline(d, span, taken);
+	outline_draw(d, span, taken);
 	ocs_text_add(&d->text, "\"><title>job %ld, %s, %ld XPUs, %.2f h from hour %.2f</title>",
 		     out->job.id, ocs_shape_format(&out->job.shape, shape), out->job.shape.xpus,
 		     (span->to - span->from) / HOUR, span->from / HOUR);
-	visible(d, from, to);
+	visible_write(d, from, to);
 	ocs_text_add(&d->text, "</path>\n");
 }
 
@@ -235,14 +236,14 @@ static void clock_face(struct day *d)
 			     "<text x=\"%d\" y=\"24\" visibility=\"%s\">day %d, %02d:%02d",
 			     d->width - MARGIN, at_noon(from, to), minute / 1440 + 1,
 			     minute / 60 % 24, minute % 60);
-		visible(d, from, to);
+		visible_write(d, from, to);
 		ocs_text_add(&d->text, "</text>\n");
 	}
 	ocs_text_add(&d->text, "</g>\n");
 }
 
 /* The share of XPUs in use through the day, and where in it the picture is. */
-static void curve(struct day *d)
+static void curve_draw(struct day *d)
 {
 	const struct ocs_sim_result *r = d->r;
 	int left = MARGIN + 40, wide = d->width - MARGIN - left, high = CURVE - 34, i;
@@ -281,14 +282,14 @@ int ocs_sim_day_plot(const struct ocs_sim_result *r, const struct ocs_section *s
 		     const char *path, struct ocs_error *err)
 {
 	struct day d = { .r = r, .s = s, .length = r->day_to - r->day_from };
-	int *colour = colours(r), rc;
+	int *colour = colours_choose(r), rc;
 	unsigned char *taken;
 	long i;
 
 	/* a second for an hour, but neither a flash nor a lesson in patience */
 	d.shown = d.length / HOUR < 8 ? 8 : d.length / HOUR;
 	taken = ocs_calloc((size_t)s->ncubes * (size_t)s->cube_xpus, 1);
-	sizes(&d);
+	sizes_choose(&d);
 	ocs_text_add(
 		&d.text,
 		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
@@ -306,11 +307,11 @@ int ocs_sim_day_plot(const struct ocs_sim_result *r, const struct ocs_section *s
 		r->day_from / HOUR, r->day_to / HOUR, s->ncubes, s->ncubes == 1 ? "" : "s",
 		(long)s->ncubes * s->cube_xpus, MARGIN);
 	clock_face(&d);
-	ground(&d);
+	ground_draw(&d);
 	for (i = 0; i < r->nspans; i++)
-		job(&d, &r->spans[i], colour[i], taken);
-	grid(&d);
-	curve(&d);
+		job_draw(&d, &r->spans[i], colour[i], taken);
+	grid_draw(&d);
+	curve_draw(&d);
 	ocs_text_add(&d.text, "</svg>\n");
 	rc = ocs_file_write(path, d.text.data, d.text.length, 0644, err);
 	ocs_text_free(&d.text);

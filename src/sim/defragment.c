@@ -11,16 +11,16 @@
 #include "src/util/text.h"
 
 /* Decisions like any other, but not those that are timed. */
-static struct ocs_placement *place(void *arg, const struct ocs_occupancy *occupancy,
-				   const struct ocs_shape *shape, int node_count,
-				   struct ocs_error *err)
+static struct ocs_placement *shape_place(void *arg, const struct ocs_occupancy *occupancy,
+					 const struct ocs_shape *shape, int node_count,
+					 struct ocs_error *err)
 {
 	(void)node_count; /* always the smallest */
 	return ocs_policy_place(arg, occupancy, shape, err);
 }
 
 /* Restarts the job of MOVE: it stands still while it is saved, wired and loaded. */
-static void restart(struct ocs_sim *sim, struct ocs_advice_move *move)
+static void job_restart(struct ocs_sim *sim, struct ocs_advice_move *move)
 {
 	struct ocs_sim_running *run = &sim->running[move->job];
 	struct ocs_sim_outcome *out = &sim->result->jobs[run->job];
@@ -47,7 +47,7 @@ struct ocs_placement *ocs_sim_defragment(struct ocs_sim *sim, const struct ocs_s
 {
 	struct ocs_advice_job *jobs = ocs_calloc((size_t)sim->nrunning + 1, sizeof(*jobs));
 	struct ocs_advice_request request = {
-		.place = place,
+		.place = shape_place,
 		.arg = sim->policy,
 		.fabric = sim->options->fabric,
 		.base = sim->shadow,
@@ -76,7 +76,7 @@ struct ocs_placement *ocs_sim_defragment(struct ocs_sim *sim, const struct ocs_s
 		ocs_sim_hold(sim, sim->occupancy, sim->running[advice->moves[m].job].placement,
 			     false);
 	for (m = 0; m < advice->nmoves; m++)
-		restart(sim, &advice->moves[m]);
+		job_restart(sim, &advice->moves[m]);
 	ocs_sim_running_sort(sim);
 	p = advice->placement;
 	advice->placement = NULL;

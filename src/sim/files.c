@@ -90,7 +90,7 @@ fail:
 	return NULL;
 }
 
-static int number(const char *text, double *value)
+static int number_read(const char *text, double *value)
 {
 	char *end;
 
@@ -103,7 +103,7 @@ static int number(const char *text, double *value)
 }
 
 /* Cuts TEXT at commas.  Returns the number of fields, at most FIELDS + 1. */
-static int fields(char *text, char *field[FIELDS + 1])
+static int fields_cut(char *text, char *field[FIELDS + 1])
 {
 	int n = 0;
 
@@ -136,7 +136,7 @@ static int each_line(const char *path, int least,
 			at[length - 1] = '\0';
 		number_of_line++;
 		if (*at && *at != '#') {
-			n = fields(at, field);
+			n = fields_cut(at, field);
 			if (n < least || n > FIELDS)
 				result = ocs_error_set(err, OCS_ERROR, "%d fields where %d belong",
 						       n, least);
@@ -155,7 +155,7 @@ static int duration_line(char **field, int n, void *arg, struct ocs_error *err)
 {
 	double seconds;
 
-	if (number(field[n > 6 ? 5 : n - 1], &seconds))
+	if (number_read(field[n > 6 ? 5 : n - 1], &seconds))
 		return ocs_error_set(err, OCS_ERROR, "'%s' is not a duration in seconds",
 				     field[n > 6 ? 5 : n - 1]);
 	if (seconds > 0)
@@ -168,7 +168,7 @@ static int gap_line(char **field, int n, void *arg, struct ocs_error *err)
 	double seconds, weight;
 
 	(void)n;
-	if (number(field[0], &seconds) || number(field[1], &weight))
+	if (number_read(field[0], &seconds) || number_read(field[1], &weight))
 		return ocs_error_set(err, OCS_ERROR,
 				     "'%s,%s' is not a gap in seconds and its "
 				     "probability",
@@ -223,7 +223,7 @@ static int mix_line(char **field, int n, void *arg, struct ocs_error *err)
 
 	if (shape_field(field[1], field[2], &shape, err))
 		return -1;
-	if (number(field[n - 1], &weight))
+	if (number_read(field[n - 1], &weight))
 		return ocs_error_set(err, OCS_ERROR, "'%s' is not a probability", field[n - 1]);
 	w->shapes = ocs_realloc(w->shapes, (size_t)(w->nshapes + 1) * sizeof(*w->shapes));
 	w->shapes[w->nshapes] = shape;
@@ -238,9 +238,9 @@ int ocs_sim_mix_read(struct ocs_sim_workload *w, const char *path, struct ocs_er
 	return values_check(&w->mix, path, "slice", err);
 }
 
-static int whole(const char *text, double limit, double *value)
+static int whole_read(const char *text, double limit, double *value)
 {
-	return number(text, value) || *value != floor(*value) || *value > limit ? -1 : 0;
+	return number_read(text, value) || *value != floor(*value) || *value > limit ? -1 : 0;
 }
 
 struct trace_reading {
@@ -290,19 +290,19 @@ static int trace_line(char **field, int n, void *arg, struct ocs_error *err)
 	struct ocs_sim_job job = { 0 };
 	double id, size, priority = 0;
 
-	if (whole(field[0], ID_MAX, &id) || number(field[1], &job.arrival))
+	if (whole_read(field[0], ID_MAX, &id) || number_read(field[1], &job.arrival))
 		return ocs_error_set(err, OCS_ERROR,
 				     "'%s,%s' is not a job id (a whole number) and its "
 				     "arrival in seconds",
 				     field[0], field[1]);
 	if (shape_field(field[2], field[3], &job.shape, err))
 		return -1;
-	if (number(field[4], &size) || size != (double)job.shape.xpus)
+	if (number_read(field[4], &size) || size != (double)job.shape.xpus)
 		return ocs_error_set(err, OCS_ERROR, "the size is '%s', but %s has %ld XPUs",
 				     field[4], field[3], job.shape.xpus);
-	if (number(field[5], &job.duration))
+	if (number_read(field[5], &job.duration))
 		return ocs_error_set(err, OCS_ERROR, "'%s' is not a duration in seconds", field[5]);
-	if (n > 6 && whole(field[6], INT_MAX, &priority))
+	if (n > 6 && whole_read(field[6], INT_MAX, &priority))
 		return ocs_error_set(err, OCS_ERROR, "'%s' is not a priority (a whole number)",
 				     field[6]);
 	job.id = (long)id;

@@ -72,7 +72,7 @@ static void print_json(const struct ocs_sim_series *s)
 	json_object_put(o);
 }
 
-static void fitted(const struct ocs_sim_args *a)
+static void fitted_note(const struct ocs_sim_args *a)
 {
 	if (a->workload && (!a->durations || !a->arrivals) && !a->quiet)
 		fprintf(stderr,
@@ -82,11 +82,11 @@ static void fitted(const struct ocs_sim_args *a)
 			a->arrivals ? "come from" : "gaps come from");
 }
 
-static int simulate(struct ocs_sim_series *s, struct ocs_error *err)
+static int series_simulate(struct ocs_sim_series *s, struct ocs_error *err)
 {
 	int rc;
 
-	fitted(s->args);
+	fitted_note(s->args);
 	rc = ocs_sim_series_run(s, err);
 	if (!rc && s->left_out && !s->args->quiet)
 		fprintf(stderr, "ocs-sim: %s: jobs of zero seconds, left out: %ld\n",
@@ -106,7 +106,7 @@ static int simulate(struct ocs_sim_series *s, struct ocs_error *err)
 }
 
 /* Which shapes of the workload an empty machine takes, and how many jobs that are. */
-static int possible(const struct ocs_sim_series *s, struct ocs_error *err)
+static int shapes_count(const struct ocs_sim_series *s, struct ocs_error *err)
 {
 	struct ocs_policy *policy = ocs_sim_policy(s->args, s->fabric, s->section, err);
 	bool tell = ocs_sim_progress_wanted(s->args);
@@ -143,7 +143,7 @@ static int possible(const struct ocs_sim_series *s, struct ocs_error *err)
 	return 0;
 }
 
-static int run(const struct ocs_sim_args *a, struct ocs_error *err)
+static int command_run(const struct ocs_sim_args *a, struct ocs_error *err)
 {
 	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(a->fabric, err));
 	struct ocs_sim_workload workload = { 0 };
@@ -163,7 +163,7 @@ static int run(const struct ocs_sim_args *a, struct ocs_error *err)
 		workload.gap_mean *= a->gap_scale;
 		for (i = 0; i < workload.gaps.n; i++)
 			workload.gaps.value[i] *= a->gap_scale;
-		rc = a->possible ? possible(&s, err) : simulate(&s, err);
+		rc = a->possible ? shapes_count(&s, err) : series_simulate(&s, err);
 	}
 	ocs_policy_destroy(policy);
 	ocs_sim_workload_free(&workload);
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 	int rc = ocs_sim_args_parse(argc, argv, &args, &err);
 
 	if (!rc)
-		rc = run(&args, &err);
+		rc = command_run(&args, &err);
 	if (rc < 0) {
 		fprintf(stderr, "ocs-sim: %s\n", err.text);
 		return err.code > 0 ? err.code : OCS_ERROR;

@@ -94,7 +94,7 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 }
 };
 
-static void usage(void)
+static void usage_print(void)
 {
 	fputs("Usage: ocs-sim --policy P --fabric F --trace FILE | --workload NAME [OPTION...]\n\n"
 	      "Simulates a cluster of cubes or a static torus under a placement policy.\n\n"
@@ -147,8 +147,8 @@ static void usage(void)
 	      stdout);
 }
 
-static int real(const char *name, const char *text, double least, double *value,
-		struct ocs_error *err)
+static int real_read(const char *name, const char *text, double least, double *value,
+		     struct ocs_error *err)
 {
 	char *end;
 
@@ -159,7 +159,8 @@ static int real(const char *name, const char *text, double least, double *value,
 	return 0;
 }
 
-static int whole(const char *name, const char *text, long least, long *value, struct ocs_error *err)
+static int whole_read(const char *name, const char *text, long least, long *value,
+		      struct ocs_error *err)
 {
 	if (ocs_number_parse(text, least, 1000000000, value))
 		return ocs_error_set(err, OCS_USAGE,
@@ -187,7 +188,7 @@ static int order_parse(const char *text, enum ocs_sim_order *order, struct ocs_e
 }
 
 /* What getopt_long refused: TYPED is the word of the command line. */
-static int refuse(int c, const char *typed, struct ocs_error *err)
+static int option_refuse(int c, const char *typed, struct ocs_error *err)
 {
 	const char *names[sizeof(options) / sizeof(options[0])], *near = NULL;
 	size_t n = 0;
@@ -208,7 +209,7 @@ static int refuse(int c, const char *typed, struct ocs_error *err)
 			     near ? near : "", near ? "?" : "");
 }
 
-static int option(int c, const char *typed, struct ocs_sim_args *a, struct ocs_error *err)
+static int option_take(int c, const char *typed, struct ocs_sim_args *a, struct ocs_error *err)
 {
 	switch (c) {
 	case 'p':
@@ -251,38 +252,38 @@ static int option(int c, const char *typed, struct ocs_sim_args *a, struct ocs_e
 		a->produce_fabric = optarg;
 		return 0;
 	case PRODUCE_HOURS:
-		return real("produce-hours", optarg, 1, &a->produce_hours, err);
+		return real_read("produce-hours", optarg, 1, &a->produce_hours, err);
 	case DAY:
-		return real("day", optarg, 0, &a->day, err);
+		return real_read("day", optarg, 0, &a->day, err);
 	case HOURS:
 		a->hours_set = true;
-		return real("hours", optarg, 0.01, &a->hours, err);
+		return real_read("hours", optarg, 0.01, &a->hours, err);
 	case WARMUP:
-		return real("warmup", optarg, 0, &a->warmup_hours, err);
+		return real_read("warmup", optarg, 0, &a->warmup_hours, err);
 	case GAP_SCALE:
-		return real("gap-scale", optarg, 0.001, &a->gap_scale, err);
+		return real_read("gap-scale", optarg, 0.001, &a->gap_scale, err);
 	case SWITCH_MS:
-		return real("switch-ms", optarg, 0, &a->switch_ms, err);
+		return real_read("switch-ms", optarg, 0, &a->switch_ms, err);
 	case CIRCUIT_MS:
-		return real("circuit-ms", optarg, 0, &a->circuit_ms, err);
+		return real_read("circuit-ms", optarg, 0, &a->circuit_ms, err);
 	case COMMUNICATION:
-		return real("communication", optarg, 0, &a->communication, err);
+		return real_read("communication", optarg, 0, &a->communication, err);
 	case SLOWDOWN_LIMIT:
-		return real("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
+		return real_read("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
 	case 's':
-		return whole("seed", optarg, 0, &a->seed, err);
+		return whole_read("seed", optarg, 0, &a->seed, err);
 	case RUNS:
-		return whole("runs", optarg, 1, &a->runs, err);
+		return whole_read("runs", optarg, 1, &a->runs, err);
 	case DEFRAGMENT:
-		return whole("defragment", optarg, 1, &a->moves, err);
+		return whole_read("defragment", optarg, 1, &a->moves, err);
 	case RESTART:
-		return real("restart-minutes", optarg, 0, &a->restart_minutes, err);
+		return real_read("restart-minutes", optarg, 0, &a->restart_minutes, err);
 	case BUDGET:
-		return whole("budget", optarg, 0, &a->budget, err);
+		return whole_read("budget", optarg, 0, &a->budget, err);
 	case THREADS:
-		return whole("threads", optarg, 1, &a->threads, err);
+		return whole_read("threads", optarg, 1, &a->threads, err);
 	case QUEUE:
-		return whole("queue-limit", optarg, 1, &a->queue_limit, err);
+		return whole_read("queue-limit", optarg, 1, &a->queue_limit, err);
 	case ORDER:
 		return order_parse(optarg, &a->order, err);
 	case SATURATED:
@@ -310,11 +311,11 @@ static int option(int c, const char *typed, struct ocs_sim_args *a, struct ocs_e
 		a->quiet = true;
 		return 0;
 	default:
-		return refuse(c, typed, err);
+		return option_refuse(c, typed, err);
 	}
 }
 
-static int check(const struct ocs_sim_args *a, struct ocs_error *err)
+static int options_check(const struct ocs_sim_args *a, struct ocs_error *err)
 {
 	if (!a->policy || !a->fabric)
 		return ocs_error_set(err, OCS_USAGE,
@@ -378,19 +379,19 @@ int ocs_sim_args_parse(int argc, char **argv, struct ocs_sim_args *a, struct ocs
 		if (c == -1)
 			break;
 		if (c == 'h') {
-			usage();
+			usage_print();
 			return 1;
 		}
 		if (c == 'V') {
 			puts(PACKAGE_STRING);
 			return 1;
 		}
-		if (option(c, optind > at ? argv[optind - 1] : argv[optind], a, err))
+		if (option_take(c, optind > at ? argv[optind - 1] : argv[optind], a, err))
 			return -1;
 	}
 	if (optind < argc)
 		return ocs_error_set(err, OCS_USAGE,
 				     "'%s' is no option; 'ocs-sim --help' lists them",
 				     argv[optind]);
-	return check(a, err);
+	return options_check(a, err);
 }

@@ -99,7 +99,7 @@ static void over_time(struct ocs_text *t, const struct ocs_sim_result *r)
 	free(sum);
 }
 
-static void distribution(struct ocs_text *t, const struct ocs_sim_result *r)
+static void distribution_draw(struct ocs_text *t, const struct ocs_sim_result *r)
 {
 	double sum = 0;
 	int i;
@@ -119,7 +119,7 @@ static void distribution(struct ocs_text *t, const struct ocs_sim_result *r)
 }
 
 /* Sorted completion times in hours of the done jobs of LOW..HIGH XPUs. */
-static long completion(const struct ocs_sim_result *r, long low, long high, double *hours)
+static long completion_times(const struct ocs_sim_result *r, long low, long high, double *hours)
 {
 	long i, n = 0;
 
@@ -156,7 +156,7 @@ static void jct_bars(struct ocs_text *t, const struct ocs_sim_result *r)
 		tick_y(t, (b + 2) / 6.0, label);
 	}
 	for (g = 0; g < 5; g++) {
-		long n = completion(r, groups[g].low, groups[g].high, hours);
+		long n = completion_times(r, groups[g].low, groups[g].high, hours);
 		double x = PIXELS * (g + .12) / 5;
 
 		ocs_text_add(t, "<text x=\"%.1f\" y=\"18\">%s</text>\n", x, groups[g].label);
@@ -281,7 +281,7 @@ int ocs_sim_plot(const struct ocs_sim_result *r, const char *title, const char *
 		return ocs_error_set(err, OCS_ERROR, "nothing to draw: no time has passed");
 	document_open(&text, 2, title);
 	over_time(&text, r);
-	distribution(&text, r);
+	distribution_draw(&text, r);
 	if (document_write(&text, prefix, "utilisation", err))
 		return -1;
 	document_open(&text, 1, title);

@@ -47,7 +47,7 @@ struct ocs_sim_running ocs_sim_running_pop(struct ocs_sim *sim)
 	return top;
 }
 
-static int sooner(const void *a, const void *b)
+static int end_sooner(const void *a, const void *b)
 {
 	const struct ocs_sim_running *p = a, *q = b;
 
@@ -56,12 +56,12 @@ static int sooner(const void *a, const void *b)
 
 void ocs_sim_running_sort(struct ocs_sim *sim)
 {
-	qsort(sim->running, (size_t)sim->nrunning, sizeof(*sim->running), sooner);
+	qsort(sim->running, (size_t)sim->nrunning, sizeof(*sim->running), end_sooner);
 }
 
 /* Whether A goes before B; jobs that are equal keep the order of their arrival. */
-static bool before(enum ocs_sim_order order, const struct ocs_sim_job *a,
-		   const struct ocs_sim_job *b)
+static bool job_before(enum ocs_sim_order order, const struct ocs_sim_job *a,
+		       const struct ocs_sim_job *b)
 {
 	switch (order) {
 	case OCS_SIM_PRIORITY:
@@ -92,7 +92,7 @@ void ocs_sim_queue_add(struct ocs_sim *sim, const struct ocs_sim_job *job)
 		sim->queue_room = i ? 2 * i : 256;
 		sim->queue = ocs_realloc(sim->queue, (size_t)sim->queue_room * sizeof(*sim->queue));
 	}
-	for (; i && before(sim->options->order, job, &r->jobs[sim->queue[i - 1]].job); i--)
+	for (; i && job_before(sim->options->order, job, &r->jobs[sim->queue[i - 1]].job); i--)
 		sim->queue[i] = sim->queue[i - 1];
 	sim->queue[i] = r->njobs++;
 }
@@ -106,7 +106,7 @@ void ocs_sim_queue_remove(struct ocs_sim *sim, long at)
 
 /* Leaves in sim->shadow what will be free when SHAPE can start, and returns that time,
  * or -1 if it does not fit the empty machine. */
-static double reservation(struct ocs_sim *sim, const struct ocs_shape *shape)
+static double head_reservation(struct ocs_sim *sim, const struct ocs_shape *shape)
 {
 	size_t size = (size_t)sim->nrunning * sizeof(*sim->running);
 	struct ocs_sim_running *order = ocs_calloc((size_t)sim->nrunning + 1, sizeof(*order));
@@ -115,7 +115,7 @@ static double reservation(struct ocs_sim *sim, const struct ocs_shape *shape)
 	long i;
 
 	memcpy(order, sim->running, size);
-	qsort(order, (size_t)sim->nrunning, sizeof(*order), sooner);
+	qsort(order, (size_t)sim->nrunning, sizeof(*order), end_sooner);
 	ocs_occupancy_copy(sim->shadow, sim->occupancy);
 	for (i = 0; i < sim->nrunning && start < 0; i++) {
 		struct ocs_placement *p;
@@ -151,7 +151,7 @@ static bool leaves_room(struct ocs_sim *sim, const struct ocs_shape *head,
 int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err)
 {
 	const struct ocs_shape head = sim->result->jobs[sim->queue[0]].job.shape;
-	double start = reservation(sim, &head);
+	double start = head_reservation(sim, &head);
 	struct ocs_error why = { 0 };
 	long i, looked = 0;
 

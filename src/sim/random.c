@@ -3,7 +3,7 @@
 
 #include "src/sim/random.h"
 
-static uint64_t rotate(uint64_t x, int by)
+static uint64_t bits_rotate(uint64_t x, int by)
 {
 	return x << by | x >> (64 - by);
 }
@@ -24,14 +24,14 @@ void ocs_random_seed(struct ocs_random *random, uint64_t seed)
 
 uint64_t ocs_random_next(struct ocs_random *random)
 {
-	uint64_t *s = random->state, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+	uint64_t *s = random->state, result = bits_rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
 
 	s[2] ^= s[0];
 	s[3] ^= s[1];
 	s[1] ^= s[2];
 	s[0] ^= s[3];
 	s[2] ^= t;
-	s[3] = rotate(s[3], 45);
+	s[3] = bits_rotate(s[3], 45);
 	return result;
 }
 

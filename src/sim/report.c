@@ -33,7 +33,7 @@ double ocs_sim_quantile(const double *sorted, long n, double q)
 	return sorted[low] + (sorted[low + 1] - sorted[low]) * (at - (double)low);
 }
 
-static double mean(const double *values, long n)
+static double values_mean(const double *values, long n)
 {
 	double sum = 0;
 	long i;
@@ -43,7 +43,7 @@ static double mean(const double *values, long n)
 	return n ? sum / (double)n : 0;
 }
 
-static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
+static void times_fill(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
 {
 	double *jct = ocs_calloc((size_t)r->njobs + 1, sizeof(double));
 	double *wait = ocs_calloc((size_t)r->njobs + 1, sizeof(double));
@@ -76,7 +76,7 @@ static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
 	f->running = (double)(nstarted - ndone);
 	f->decided = (double)nstarted + f->never;
 	f->jcr = f->decided > 0 ? 100.0 * (double)nstarted / f->decided : 0;
-	f->jct[3] = mean(jct, ndone);
+	f->jct[3] = values_mean(jct, ndone);
 	if (ndone)
 		f->slowdown /= (double)ndone;
 	if (nshared)
@@ -99,7 +99,7 @@ static void times(const struct ocs_sim_result *r, struct ocs_sim_figures *f)
 }
 
 /* p50, p99 and the largest, in units of 1 / SCALE. */
-static void spread(struct ocs_sim_numbers *values, double scale, double *out)
+static void values_spread(struct ocs_sim_numbers *values, double scale, double *out)
 {
 	if (!values->n)
 		return;
@@ -115,7 +115,7 @@ void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section
 	double total = (double)section->ncubes * section->cube_xpus;
 
 	memset(f, 0, sizeof(*f));
-	times(r, f);
+	times_fill(r, f);
 	f->lost = (double)r->lost;
 	f->verified = (double)r->verified;
 	f->relaxed = (double)r->relaxed;
@@ -131,15 +131,16 @@ void ocs_sim_figures(struct ocs_sim_result *r, const struct ocs_section *section
 		f->fragmentation = 100 * r->fragmented / r->measured;
 		f->useful = 100 * r->useful / r->measured / total;
 	}
-	f->decision_mean = 1e6 * mean(r->decisions.value, r->decisions.n);
-	spread(&r->decisions, 1e6, f->decision);
+	f->decision_mean = 1e6 * values_mean(r->decisions.value, r->decisions.n);
+	values_spread(&r->decisions, 1e6, f->decision);
 	f->decision90 = 1e6 * ocs_sim_quantile(r->decisions.value, r->decisions.n, .9);
-	spread(&r->cold, 1e6, f->cold);
-	spread(&r->verifications, 1e6, f->verification);
-	spread(&r->candidates, 1, f->candidates);
-	spread(&r->words, 1, f->words);
-	f->candidates[3] = (double)r->candidates.n * mean(r->candidates.value, r->candidates.n);
-	f->words[3] = (double)r->words.n * mean(r->words.value, r->words.n);
+	values_spread(&r->cold, 1e6, f->cold);
+	values_spread(&r->verifications, 1e6, f->verification);
+	values_spread(&r->candidates, 1, f->candidates);
+	values_spread(&r->words, 1, f->words);
+	f->candidates[3] =
+		(double)r->candidates.n * values_mean(r->candidates.value, r->candidates.n);
+	f->words[3] = (double)r->words.n * values_mean(r->words.value, r->words.n);
 }
 
 void ocs_sim_json_add(struct json_object *object, const char *name, double value, int digits)
@@ -159,8 +160,9 @@ void ocs_sim_json_add(struct json_object *object, const char *name, double value
 	json_object_object_add(object, name, json_object_new_double_s(strtod(text, NULL), text));
 }
 
-static struct json_object *group(struct json_object *object, const char *name,
-				 const char *const *names, const double *values, int n, int digits)
+static struct json_object *group_add(struct json_object *object, const char *name,
+				     const char *const *names, const double *values, int n,
+				     int digits)
 {
 	struct json_object *part = json_object_new_object();
 	int i;
@@ -191,30 +193,30 @@ struct json_object *ocs_sim_figures_json(const struct ocs_sim_figures *f)
 	ocs_sim_json_add(part, "restarts", f->restarts, 0);
 	json_object_object_add(o, "jobs", part);
 	ocs_sim_json_add(o, "jcr_percent", f->jcr, 2);
-	group(o, "jct_hours", quantiles, f->jct, 4, 3);
-	group(o, "wait_hours", quantiles, f->wait, 3, 3);
+	group_add(o, "jct_hours", quantiles, f->jct, 4, 3);
+	group_add(o, "wait_hours", quantiles, f->wait, 3, 3);
 	ocs_sim_json_add(o, "slowdown_mean", f->slowdown, 2);
 	ocs_sim_json_add(o, "utilisation_percent", f->utilisation, 2);
 	ocs_sim_json_add(o, "allocated_percent", f->allocated, 2);
 	ocs_sim_json_add(o, "useful_percent", f->useful, 2);
 	ocs_sim_json_add(o, "fragmentation_percent", f->fragmentation, 2);
-	part = group(o, "decision_us", decision, f->decision, 3, 1);
+	part = group_add(o, "decision_us", decision, f->decision, 3, 1);
 	ocs_sim_json_add(part, "p90", f->decision90, 1);
 	ocs_sim_json_add(part, "mean", f->decision_mean, 1);
 	ocs_sim_json_add(part, "count", f->decisions, 0);
-	part = group(o, "first_decision_us", decision, f->cold, 3, 1);
+	part = group_add(o, "first_decision_us", decision, f->cold, 3, 1);
 	ocs_sim_json_add(part, "count", f->first, 0);
-	group(o, "verification_us", decision, f->verification, 3, 1);
+	group_add(o, "verification_us", decision, f->verification, 3, 1);
 	part = json_object_new_object();
-	group(part, "candidates", work, f->candidates, 4, 0);
-	group(part, "words", work, f->words, 4, 0);
+	group_add(part, "candidates", work, f->candidates, 4, 0);
+	group_add(part, "words", work, f->words, 4, 0);
 	ocs_sim_json_add(part, "searched", f->searched, 0);
 	ocs_sim_json_add(part, "bounded", f->bounded, 0);
 	json_object_object_add(o, "decision_work", part);
 	ocs_sim_json_add(o, "placements_verified", f->verified, 0);
 	ocs_sim_json_add(o, "placements_relaxed", f->relaxed, 0);
 	ocs_sim_json_add(o, "placements_shared", f->shared, 0);
-	group(o, "predicted_slowdown", predicted, f->predicted, 2, 3);
+	group_add(o, "predicted_slowdown", predicted, f->predicted, 2, 3);
 	ocs_sim_json_add(o, "cubes_mean", f->cubes, 2);
 	ocs_sim_json_add(o, "circuits_mean", f->circuits, 1);
 	ocs_sim_json_add(o, "switching_seconds_mean", f->switched, 4);

@@ -17,7 +17,7 @@ struct ocs_sim_figures {
 	double slowdown;		/* mean of completion over duration */
 	double utilisation;		/* time-weighted share of XPUs in use */
 	double allocated;		/* the same with what whole nodes waste */
-	double fragmentation;		/* time-weighted (ocs_room_fragmentation) */
+	double fragmentation;		/* time-weighted (ocs_fragmentation_measure) */
 	double useful;			/* utilisation divided by each job's predicted slowdown */
 	double decision[3], decision90; /* microseconds: p50, p99, max; p90; the first of each
 					 * shape left out */

@@ -12,7 +12,7 @@
 #include "src/util/text.h"
 
 /* Time of the processor: on a busy machine the wall clock measures the others. */
-static double now(void)
+static double cpu_now(void)
 {
 	struct timespec t;
 
@@ -20,7 +20,7 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void note(struct ocs_sim_numbers *values, double value)
+static void value_note(struct ocs_sim_numbers *values, double value)
 {
 	if (values->n == values->room) {
 		values->room = values->room ? 2 * values->room : 4096;
@@ -36,16 +36,16 @@ struct ocs_placement *ocs_sim_place(struct ocs_sim *sim, const struct ocs_occupa
 	struct ocs_sim_result *r = sim->result;
 	bool cold = !ocs_policy_known(sim->policy, shape);
 	struct ocs_place_work work;
-	double start = now(), took;
+	double start = cpu_now(), took;
 	struct ocs_placement *p = ocs_policy_place(sim->policy, occupancy, shape, err);
 
-	took = now() - start;
+	took = cpu_now() - start;
 	ocs_policy_work(sim->policy, &work);
 	/* a catalogue is made again if it had to give way to others, and the rest of it when
 	 * few cubes do not do */
-	note(cold || work.catalogues ? &r->cold : &r->decisions, took);
-	note(&r->candidates, (double)work.candidates);
-	note(&r->words, (double)work.words);
+	value_note(cold || work.catalogues ? &r->cold : &r->decisions, took);
+	value_note(&r->candidates, (double)work.candidates);
+	value_note(&r->words, (double)work.words);
 	r->searched += work.searched;
 	r->bounded += work.bounded;
 	return p;
@@ -88,7 +88,7 @@ void ocs_sim_hold(struct ocs_sim *sim, struct ocs_occupancy *occupancy,
 		ocs_occupancy_node_set(occupancy, sim->options->fabric, p->nodes[i], !hold);
 }
 
-static bool relaxed(const struct ocs_shape *asked, const struct ocs_shape *placed)
+static bool shape_relaxed(const struct ocs_shape *asked, const struct ocs_shape *placed)
 {
 	return memcmp(asked->mesh, placed->mesh, sizeof(asked->mesh)) != 0;
 }
@@ -99,9 +99,9 @@ double ocs_sim_slowdown(const struct ocs_sim *sim, const struct ocs_routes *rout
 }
 
 /* Proves P right, if that is wanted. */
-static int verify(struct ocs_sim *sim, const struct ocs_sim_outcome *out,
-		  const struct ocs_placement *p, const struct ocs_routes *routes,
-		  struct ocs_error *err)
+static int placement_prove(struct ocs_sim *sim, const struct ocs_sim_outcome *out,
+			   const struct ocs_placement *p, const struct ocs_routes *routes,
+			   struct ocs_error *err)
 {
 	const struct ocs_fabric *fabric = sim->options->fabric;
 	char shape[OCS_SHAPE_TEXT];
@@ -109,12 +109,12 @@ static int verify(struct ocs_sim *sim, const struct ocs_sim_outcome *out,
 
 	if (!sim->options->verify || !ocs_policy_verifiable(sim->policy))
 		return 0;
-	start = now();
+	start = cpu_now();
 	if (routes ? ocs_routes_verify(fabric, sim->occupancy, p, routes, err) :
 		     ocs_placement_verify(fabric, sim->occupancy, p, err))
 		return ocs_error_prefix(err, "job %ld, %s: the policy made a wrong placement",
 					out->job.id, ocs_shape_format(&out->job.shape, shape));
-	note(&sim->result->verifications, now() - start);
+	value_note(&sim->result->verifications, cpu_now() - start);
 	sim->result->verified++;
 	return 0;
 }
@@ -124,7 +124,7 @@ int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 {
 	struct ocs_sim_outcome *out = &sim->result->jobs[index];
 
-	if (verify(sim, out, p, routes, err)) {
+	if (placement_prove(sim, out, p, routes, err)) {
 		ocs_placement_destroy(p);
 		ocs_routes_destroy(routes);
 		return -1;
@@ -139,7 +139,7 @@ int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 	out->cubes = p->ncubes;
 	out->nodes = p->nnodes;
 	out->circuits = p->ncircuits;
-	out->relaxed = relaxed(&out->job.shape, &p->shape);
+	out->relaxed = shape_relaxed(&out->job.shape, &p->shape);
 	sim->result->relaxed += out->relaxed;
 	sim->result->shared += out->load > 1;
 	ocs_routes_destroy(routes);
@@ -176,7 +176,7 @@ void ocs_sim_span_keep(struct ocs_sim *sim, const struct ocs_sim_running *run)
 }
 
 /* The job that ends first goes. */
-static void finish(struct ocs_sim *sim)
+static void job_finish(struct ocs_sim *sim)
 {
 	struct ocs_sim_running gone = ocs_sim_running_pop(sim);
 	struct ocs_sim_outcome *out = &sim->result->jobs[gone.job];
@@ -196,7 +196,7 @@ static void finish(struct ocs_sim *sim)
 
 /* Starts what can start.  The first job that cannot holds up all behind it, unless
  * backfill finds some that do not delay it. */
-static int schedule(struct ocs_sim *sim, struct ocs_error *err)
+static int queue_schedule(struct ocs_sim *sim, struct ocs_error *err)
 {
 	struct ocs_error why = { 0 };
 
@@ -248,7 +248,7 @@ static void moments_keep(struct ocs_sim *sim, double time)
 }
 
 /* Adds up what was in use until TIME. */
-static void advance(struct ocs_sim *sim, double time)
+static void time_advance(struct ocs_sim *sim, double time)
 {
 	struct ocs_sim_result *r = sim->result;
 	double from = sim->time < sim->options->warmup ? sim->options->warmup : sim->time;
@@ -256,7 +256,7 @@ static void advance(struct ocs_sim *sim, double time)
 	moments_keep(sim, time);
 	if (time > from) {
 		if (sim->fragmentation < 0)
-			sim->fragmentation = ocs_room_fragmentation(sim->room, sim->occupancy);
+			sim->fragmentation = ocs_fragmentation_measure(sim->room, sim->occupancy);
 		r->fragmented += sim->fragmentation * (time - from);
 		r->busy += sim->busy * (time - from);
 		r->allocated += sim->allocated * (time - from);
@@ -267,7 +267,7 @@ static void advance(struct ocs_sim *sim, double time)
 	sim->time = time;
 }
 
-static void sample(struct ocs_sim *sim)
+static void state_sample(struct ocs_sim *sim)
 {
 	struct ocs_sim_result *r = sim->result;
 
@@ -296,7 +296,7 @@ static bool arrival_next(struct ocs_sim *sim)
 	return true;
 }
 
-static void arrive(struct ocs_sim *sim)
+static void job_arrive(struct ocs_sim *sim)
 {
 	const struct ocs_sim_options *o = sim->options;
 
@@ -312,7 +312,7 @@ static void arrive(struct ocs_sim *sim)
 	ocs_sim_queue_add(sim, &sim->next);
 }
 
-static void progress(struct ocs_sim *sim)
+static void progress_tell(struct ocs_sim *sim)
 {
 	const struct ocs_sim_options *o = sim->options;
 	double share = o->horizon > 0 ? sim->time / o->horizon :
@@ -324,7 +324,7 @@ static void progress(struct ocs_sim *sim)
 	o->progress(o->progress_arg, share);
 }
 
-static int loop(struct ocs_sim *sim, struct ocs_error *err)
+static int events_loop(struct ocs_sim *sim, struct ocs_error *err)
 {
 	double horizon = sim->options->horizon;
 	bool more = arrival_next(sim);
@@ -338,21 +338,21 @@ static int loop(struct ocs_sim *sim, struct ocs_error *err)
 			time = sim->next.arrival;
 		if (horizon > 0 && time > horizon)
 			break;
-		advance(sim, time);
+		time_advance(sim, time);
 		while (sim->nrunning && sim->running[0].end <= time)
-			finish(sim);
+			job_finish(sim);
 		/* one arrival a turn: what it finds waiting counts */
 		if (more && sim->next.arrival <= time) {
-			arrive(sim);
+			job_arrive(sim);
 			more = arrival_next(sim);
 		}
-		if (schedule(sim, err))
+		if (queue_schedule(sim, err))
 			return -1;
-		sample(sim);
-		progress(sim);
+		state_sample(sim);
+		progress_tell(sim);
 	}
 	if (horizon > 0)
-		advance(sim, horizon);
+		time_advance(sim, horizon);
 	return 0;
 }
 
@@ -393,8 +393,8 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 	sim.batch = ocs_calloc((size_t)(OCS_AXES * face * face), sizeof(int));
 	sim.occupancy = ocs_occupancy_create(s);
 	sim.shadow = ocs_occupancy_create(s);
-	sim.room = ocs_room_create(s);
-	rc = loop(&sim, err);
+	sim.room = ocs_fragmentation_create(s);
+	rc = events_loop(&sim, err);
 	result->time = sim.time;
 	while (sim.nrunning) {
 		struct ocs_sim_running run = ocs_sim_running_pop(&sim);
@@ -406,7 +406,7 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 		result->day_to = sim.time;
 	ocs_occupancy_destroy(sim.occupancy);
 	ocs_occupancy_destroy(sim.shadow);
-	ocs_room_destroy(sim.room);
+	ocs_fragmentation_destroy(sim.room);
 	free(sim.switch_free);
 	free(sim.batch);
 	free(sim.running);

@@ -114,7 +114,7 @@ static void progress_print(struct work *w, bool end)
 		fputc('\n', stderr);
 }
 
-static void progress(void *arg, double share)
+static void progress_share(void *arg, double share)
 {
 	struct part *part = arg;
 
@@ -125,9 +125,9 @@ static void progress(void *arg, double share)
 }
 
 /* Jobs as the published program makes them: a closed loop under another policy. */
-static int produce(const struct ocs_sim_args *a, const struct ocs_sim_workload *workload,
-		   struct ocs_random *random, struct part *part, struct ocs_sim_trace *trace,
-		   struct ocs_error *err)
+static int jobs_produce(const struct ocs_sim_args *a, const struct ocs_sim_workload *workload,
+			struct ocs_random *random, struct part *part, struct ocs_sim_trace *trace,
+			struct ocs_error *err)
 {
 	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(a->produce_fabric, err));
 	struct ocs_sim_options o = {
@@ -137,7 +137,7 @@ static int produce(const struct ocs_sim_args *a, const struct ocs_sim_workload *
 		.random = random,
 		.queue_limit = a->queue_limit,
 		.horizon = a->produce_hours * HOUR,
-		.progress = progress,
+		.progress = progress_share,
 		.progress_arg = part,
 	};
 	struct ocs_sim_result result;
@@ -176,8 +176,8 @@ static void jct_keep(struct run *run, const struct ocs_sim_result *r)
 	}
 }
 
-static int pictures(const struct ocs_sim_args *a, const struct ocs_section *section,
-		    const struct ocs_sim_result *result, struct ocs_error *err)
+static int pictures_write(const struct ocs_sim_args *a, const struct ocs_section *section,
+			  const struct ocs_sim_result *result, struct ocs_error *err)
 {
 	char *path = ocs_asprintf("%s-day.svg", a->svg);
 	int rc = ocs_sim_plot(result, a->policy, a->svg, err);
@@ -197,15 +197,15 @@ static int pictures(const struct ocs_sim_args *a, const struct ocs_section *sect
 	return rc;
 }
 
-static int outputs(const struct ocs_sim_args *a, const struct ocs_section *section,
-		   const struct ocs_sim_trace *trace, const struct ocs_sim_result *result,
-		   struct ocs_error *err)
+static int outputs_write(const struct ocs_sim_args *a, const struct ocs_section *section,
+			 const struct ocs_sim_trace *trace, const struct ocs_sim_result *result,
+			 struct ocs_error *err)
 {
 	if (a->jobs && ocs_sim_jobs_write(result, a->jobs, err))
 		return -1;
 	if (a->write_trace && ocs_sim_trace_write(trace, a->write_trace, err))
 		return -1;
-	return a->svg ? pictures(a, section, result, err) : 0;
+	return a->svg ? pictures_write(a, section, result, err) : 0;
 }
 
 static int run_one(struct work *w, struct ocs_policy *policy, long index, struct ocs_error *err)
@@ -236,7 +236,7 @@ static int run_one(struct work *w, struct ocs_policy *policy, long index, struct
 		.moments = a->svg ? OCS_SIM_PLOT_MOMENTS : 0,
 		.keep_day = a->svg != NULL,
 		.day = a->day * HOUR,
-		.progress = progress,
+		.progress = progress_share,
 		.progress_arg = &part,
 	};
 	struct ocs_sim_result result;
@@ -250,14 +250,14 @@ static int run_one(struct work *w, struct ocs_policy *policy, long index, struct
 		o.workload = s->workload;
 	} else {
 		part.to = .2;
-		rc = produce(a, s->workload, &random, &part, &trace, err);
+		rc = jobs_produce(a, s->workload, &random, &part, &trace, err);
 		part.from = .2;
 		part.to = 1;
 	}
 	if (!rc)
 		rc = ocs_sim_run(&o, policy, &result, err);
 	if (!rc) {
-		rc = outputs(a, s->section, &trace, &result, err);
+		rc = outputs_write(a, s->section, &trace, &result, err);
 		jct_keep(run, &result);
 		ocs_sim_figures(&result, s->section, &s->runs[index]);
 		ocs_sim_result_free(&result);
@@ -294,7 +294,7 @@ static void run_end(struct work *w, long index, int rc, const struct ocs_error *
 }
 
 /* Takes runs as long as there are any.  Policies are one per thread. */
-static void *worker(void *arg)
+static void *worker_run(void *arg)
 {
 	struct work *w = arg;
 	const struct ocs_sim_series *s = w->series;
@@ -316,16 +316,16 @@ static void all_work(struct work *w)
 
 	threads = ocs_calloc((size_t)n + 1, sizeof(*threads));
 	/* this thread works too, and alone if it must */
-	while (started < n - 1 && !pthread_create(&threads[started], NULL, worker, w))
+	while (started < n - 1 && !pthread_create(&threads[started], NULL, worker_run, w))
 		started++;
-	worker(w);
+	worker_run(w);
 	while (started)
 		pthread_join(threads[--started], NULL);
 	free(threads);
 }
 
 /* In the order of the seeds, so that sums are the same however the runs were done. */
-static void gather(struct work *w)
+static void runs_gather(struct work *w)
 {
 	struct ocs_sim_series *s = w->series;
 	double *sum = (double *)&s->mean;
@@ -356,7 +356,7 @@ int ocs_sim_series_run(struct ocs_sim_series *s, struct ocs_error *err)
 	all_work(&w);
 	pthread_mutex_destroy(&w.lock);
 	if (w.failed == s->args->runs)
-		gather(&w);
+		runs_gather(&w);
 	else
 		*err = w.err;
 	for (i = 0; i < s->args->runs; i++)

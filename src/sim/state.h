@@ -27,7 +27,7 @@ struct ocs_sim {
 	double busy, allocated, useful; /* XPUs */
 	struct ocs_occupancy *occupancy;
 	struct ocs_occupancy *shadow; /* for backfill */
-	struct ocs_room *room;
+	struct ocs_fragmentation *room;
 	double fragmentation;		 /* of the occupancy; below zero: to be found */
 	struct ocs_sim_running *running; /* a heap, the first to end on top */
 	long nrunning, running_room;

@@ -66,7 +66,7 @@ static void shape_add(struct ocs_sim_workload *w, int n, int a, int b, int c)
 	shape->xpus = (long)a * (n > 1 ? b : 1) * (n > 2 ? c : 1);
 }
 
-static int cubes(int extent)
+static int cube_span(int extent)
 {
 	return (extent + EDGE - 1) / EDGE;
 }
@@ -83,7 +83,7 @@ static void size_shapes(struct ocs_sim_workload *w, int xpus, struct ocs_sim_siz
 	size->first[1] = w->nshapes;
 	for (a = 2; a * a <= xpus; a += 2) {
 		b = xpus / a;
-		if (xpus % a || b % 2 || b > LONGEST || cubes(a) * cubes(b) > CUBES)
+		if (xpus % a || b % 2 || b > LONGEST || cube_span(a) * cube_span(b) > CUBES)
 			continue;
 		shape_add(w, 2, a, b, 0);
 	}
@@ -93,7 +93,7 @@ static void size_shapes(struct ocs_sim_workload *w, int xpus, struct ocs_sim_siz
 			int c = xpus / a / b;
 
 			if (xpus / a % b || c % 2 || c > LONGEST ||
-			    cubes(a) * cubes(b) * cubes(c) > CUBES)
+			    cube_span(a) * cube_span(b) * cube_span(c) > CUBES)
 				continue;
 			shape_add(w, 3, a, b, c);
 		}

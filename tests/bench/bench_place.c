@@ -18,7 +18,7 @@
 
 static uint64_t state = 88172645463325252ULL;
 
-static uint32_t next(uint32_t below)
+static uint32_t random_next(uint32_t below)
 {
 	state ^= state << 13;
 	state ^= state >> 7;
@@ -28,7 +28,7 @@ static uint32_t next(uint32_t below)
 
 /* Microseconds of computing: a decision waits for nothing, and what else runs on
  * the machine is not its affair. */
-static double now(void)
+static double cpu_now(void)
 {
 	struct timespec t;
 
@@ -36,7 +36,7 @@ static double now(void)
 	return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-static int compare(const void *a, const void *b)
+static int double_compare(const void *a, const void *b)
 {
 	double p = *(const double *)a, q = *(const double *)b;
 
@@ -73,16 +73,16 @@ static char **read_trace(const char *file, int *count)
 	return shapes;
 }
 
-static void percentiles(const char *what, double *values, int n)
+static void percentiles_print(const char *what, double *values, int n)
 {
-	qsort(values, (size_t)n, sizeof(*values), compare);
+	qsort(values, (size_t)n, sizeof(*values), double_compare);
 	if (n)
 		printf("  %-26s p50 %8.1f  p99 %8.1f  max %8.1f\n", what, values[n / 2],
 		       values[n * 99 / 100], values[n - 1]);
 }
 
 /* A fabric in use: jobs come, oldest jobs go when the next one finds no room. */
-static void bench(const char *line, char *const *shapes, int count, int decisions)
+static void fabric_bench(const char *line, char *const *shapes, int count, int decisions)
 {
 	struct ocs_error err = { 0 };
 	struct ocs_fabric *fabric = ocs_config_take_fabric(ocs_config_open(line, &err));
@@ -102,7 +102,7 @@ static void bench(const char *line, char *const *shapes, int count, int decision
 	section = &fabric->sections[0];
 	placer = ocs_placer_create(fabric, section);
 	occupancy = ocs_occupancy_create(section);
-	start = now();
+	start = cpu_now();
 	for (i = 0; i < count; i++) {
 		if (ocs_shape_parse(shapes[i], NULL, &shape[nshapes], &err)) {
 			fprintf(stderr, "%s\n", err.text);
@@ -111,22 +111,22 @@ static void bench(const char *line, char *const *shapes, int count, int decision
 		/* not every shape can close its rings on larger cubes */
 		nshapes += ocs_place_node_count(placer, &shape[nshapes], &err) > 0;
 	}
-	warm = now() - start;
+	warm = cpu_now() - start;
 	jobs = calloc((size_t)decisions, sizeof(*jobs));
 	for (i = 0; i < 4; i++)
 		times[i] = calloc((size_t)decisions, sizeof(*times[i]));
 	for (i = 0; i < decisions; i++) {
-		const struct ocs_shape *asked = &shape[next((uint32_t)nshapes)];
+		const struct ocs_shape *asked = &shape[random_next((uint32_t)nshapes)];
 		struct ocs_place_work work;
 		struct ocs_placement *p;
 
-		start = now();
+		start = cpu_now();
 		p = ocs_reason_place(placer, occupancy, asked, 0, &err);
-		times[0][noted] = now() - start;
+		times[0][noted] = cpu_now() - start;
 		ocs_placer_work(placer, &work);
-		start = now();
+		start = cpu_now();
 		ocs_placement_destroy(ocs_reason_place(placer, occupancy, asked, 0, &err));
-		times[1][noted] = now() - start;
+		times[1][noted] = cpu_now() - start;
 		times[2][noted] = (double)work.candidates;
 		times[3][noted] = (double)work.words;
 		noted += work.catalogues == 0;
@@ -137,7 +137,7 @@ static void bench(const char *line, char *const *shapes, int count, int decision
 			jobs[n++] = p;
 		} else if (first < n) {
 			/* not the oldest one only: holes appear everywhere */
-			int gone = first + (int)next((uint32_t)(n - first));
+			int gone = first + (int)random_next((uint32_t)(n - first));
 
 			p = jobs[gone];
 			jobs[gone] = jobs[first];
@@ -154,10 +154,10 @@ static void bench(const char *line, char *const *shapes, int count, int decision
 	       line, decisions, placed,
 	       100.0 - (double)free_xpus / section->ncubes / section->cube_xpus, nshapes,
 	       warm / 1e3, decisions - noted);
-	percentiles("us", times[0], noted);
-	percentiles("us, asked again at once", times[1], noted);
-	percentiles("candidates", times[2], noted);
-	percentiles("words", times[3], noted);
+	percentiles_print("us", times[0], noted);
+	percentiles_print("us, asked again at once", times[1], noted);
+	percentiles_print("candidates", times[2], noted);
+	percentiles_print("words", times[3], noted);
 	for (i = first; i < n; i++)
 		ocs_placement_destroy(jobs[i]);
 	free(jobs);
@@ -187,12 +187,12 @@ static void first_uses(const char *line)
 
 		if (ocs_shape_parse(large[i], NULL, &shape, &err))
 			exit(1);
-		start = now();
+		start = cpu_now();
 		cat = ocs_catalogue_create(&fabric->sections[0], &shape, 0);
-		first = now() - start;
+		first = cpu_now() - start;
 		while (ocs_catalogue_more(cat))
 			;
-		printf(" %s %.1f of %.1f ms%s", large[i], first / 1e3, (now() - start) / 1e3,
+		printf(" %s %.1f of %.1f ms%s", large[i], first / 1e3, (cpu_now() - start) / 1e3,
 		       i == 6 ? "\n" : ",");
 		ocs_catalogue_destroy(cat);
 	}
@@ -210,16 +210,19 @@ int main(int argc, char **argv)
 	}
 	if (argc > 2) {
 		trace = read_trace(argv[2], &count);
-		bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", trace, count, decisions);
+		fabric_bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", trace, count, decisions);
 		return 0;
 	}
 	first_uses("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1");
 	first_uses("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1");
-	bench("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL, decisions);
-	bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", (char *const *)usual, NUSUAL, decisions);
-	bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL,
-	      decisions);
-	bench("torus cubes:4x4x4 cube:8x8x8 tile:2x2x2", (char *const *)usual, NUSUAL, decisions);
-	bench("static:16x16x16 tile:1x1x1", (char *const *)usual, NUSUAL, decisions);
+	fabric_bench("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL,
+		     decisions);
+	fabric_bench("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", (char *const *)usual, NUSUAL,
+		     decisions);
+	fabric_bench("torus cubes:16x16x16 cube:4x4x4 tile:2x2x1", (char *const *)usual, NUSUAL,
+		     decisions);
+	fabric_bench("torus cubes:4x4x4 cube:8x8x8 tile:2x2x2", (char *const *)usual, NUSUAL,
+		     decisions);
+	fabric_bench("static:16x16x16 tile:1x1x1", (char *const *)usual, NUSUAL, decisions);
 	return 0;
 }

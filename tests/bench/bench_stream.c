@@ -24,7 +24,7 @@
 
 static uint64_t state;
 
-static double uniform(void)
+static double random_uniform(void)
 {
 	state ^= state << 13;
 	state ^= state >> 7;
@@ -41,7 +41,7 @@ struct choice {
 static struct choice choices[SIZE_MAX_XPUS / 4 + 1];
 static int sizes[SIZE_MAX_XPUS / 4 + 1], nsizes;
 
-static int cubes4(int a)
+static int cube_span(int a)
 {
 	return (a + 3) / 4;
 }
@@ -65,12 +65,13 @@ static void choices_make(void)
 			choice_add(now, 1, n, 1, 1);
 		for (a = 2; a * a <= n; a += 2) {
 			b = n / a;
-			if (n % a == 0 && b % 2 == 0 && b <= 256 && cubes4(a) * cubes4(b) <= 64)
+			if (n % a == 0 && b % 2 == 0 && b <= 256 &&
+			    cube_span(a) * cube_span(b) <= 64)
 				choice_add(now, 2, a, b, 1);
 			for (b = a; n > 256 && a * b * b <= n; b += 2) {
 				c = n / a / b;
 				if (n % (a * b) == 0 && c % 2 == 0 && c <= 256 &&
-				    cubes4(a) * cubes4(b) * cubes4(c) <= 64)
+				    cube_span(a) * cube_span(b) * cube_span(c) <= 64)
 					choice_add(now, 3, a, b, c);
 			}
 		}
@@ -79,7 +80,7 @@ static void choices_make(void)
 	}
 }
 
-static void draw(struct ocs_shape *shape)
+static void shape_draw(struct ocs_shape *shape)
 {
 	static const double weights[3][4] = { { 0, .8, .2, 0 },
 					      { 0, 0, .8, .2 },
@@ -89,14 +90,14 @@ static void draw(struct ocs_shape *shape)
 	int size, class, dims, i;
 
 	do {
-		k = -log(uniform()) * nsizes / 4;
+		k = -log(random_uniform()) * nsizes / 4;
 	} while (k >= nsizes);
 	size = sizes[(int)k];
 	class = size <= 256 ? 0 : size <= 1024 ? 1 : 2;
 	c = &choices[size / 4];
 	for (dims = 1; dims < 4; dims++)
 		all += c->n[dims] ? weights[class][dims] : 0;
-	pick = uniform() * all;
+	pick = random_uniform() * all;
 	for (dims = 1; dims < 3; dims++) {
 		pick -= c->n[dims] ? weights[class][dims] : 0;
 		if (pick < 0)
@@ -107,13 +108,13 @@ static void draw(struct ocs_shape *shape)
 	memset(shape, 0, sizeof(*shape));
 	shape->ndim = dims;
 	shape->xpus = size;
-	i = (int)(uniform() * c->n[dims]);
+	i = (int)(random_uniform() * c->n[dims]);
 	memcpy(shape->extent, c->extent[dims][i], sizeof(int) * 3);
 }
 
-static double duration(void)
+static double duration_draw(void)
 {
-	double normal = sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
+	double normal = sqrt(-2 * log(random_uniform())) * cos(2 * M_PI * random_uniform());
 
 	return 700 * exp(2.55 * normal);
 }
@@ -124,8 +125,8 @@ struct job {
 	struct ocs_placement *placement;
 };
 
-static void hold(struct ocs_occupancy *o, const struct ocs_fabric *f, const struct ocs_placement *p,
-		 bool is_free)
+static void xpus_hold(struct ocs_occupancy *o, const struct ocs_fabric *f,
+		      const struct ocs_placement *p, bool is_free)
 {
 	int i;
 
@@ -133,14 +134,14 @@ static void hold(struct ocs_occupancy *o, const struct ocs_fabric *f, const stru
 		ocs_occupancy_node_set(o, f, p->nodes[i], is_free);
 }
 
-static int compare(const void *a, const void *b)
+static int double_compare(const void *a, const void *b)
 {
 	double p = *(const double *)a, q = *(const double *)b;
 
 	return (p > q) - (p < q);
 }
 
-static double micros(void)
+static double clock_micros(void)
 {
 	struct timespec t;
 
@@ -182,7 +183,7 @@ static void end_one(struct stream *s)
 	s->now = s->running[first].end;
 	s->busy -= s->running[first].xpus;
 	if (s->running[first].placement)
-		hold(s->occupancy, s->fabric, s->running[first].placement, true);
+		xpus_hold(s->occupancy, s->fabric, s->running[first].placement, true);
 	ocs_placement_destroy(s->running[first].placement);
 	s->running[first] = s->running[--s->n];
 }
@@ -238,11 +239,11 @@ static void blocked_print(const struct stream *s, double all)
 static struct ocs_placement *place_timed(struct stream *s, const struct ocs_shape *shape)
 {
 	struct ocs_error err = { 0 };
-	double start = micros();
+	double start = clock_micros();
 	struct ocs_placement *p = ocs_place(s->placer, s->occupancy, shape, 0, &err);
 
 	if (s->ntimes < s->times_max)
-		s->times[s->ntimes++] = micros() - start;
+		s->times[s->ntimes++] = clock_micros() - start;
 	if (!p)
 		blocked_note(s, shape);
 	return p;
@@ -277,14 +278,14 @@ static void times_print(struct stream *s)
 {
 	if (!s->ntimes)
 		return;
-	qsort(s->times, (size_t)s->ntimes, sizeof(*s->times), compare);
+	qsort(s->times, (size_t)s->ntimes, sizeof(*s->times), double_compare);
 	printf("  %d decisions: p50 %.1f us  p99 %.1f us\n", s->ntimes, s->times[s->ntimes / 2],
 	       s->times[s->ntimes * 99L / 100]);
 }
 
 /* Runs JOBS jobs on BED; returns the per cent of the XPU-time that they hold.  FREELY: shapes
  * do not matter, only the number of XPUs.  QUIET: prints nothing. */
-static double stream(const struct bed *bed, int jobs, uint64_t seed, bool freely, bool quiet)
+static double stream_run(const struct bed *bed, int jobs, uint64_t seed, bool freely, bool quiet)
 {
 	struct ocs_error err = { 0 };
 	struct stream s = { .fabric = bed->fabric, .placer = bed->placer };
@@ -302,7 +303,7 @@ static double stream(const struct bed *bed, int jobs, uint64_t seed, bool freely
 		struct ocs_placement *p = NULL;
 		struct ocs_shape shape;
 
-		draw(&shape);
+		shape_draw(&shape);
 		if (ocs_place_node_count(s.placer, &shape, &err) < 0) {
 			dropped++;
 			continue;
@@ -311,12 +312,12 @@ static double stream(const struct bed *bed, int jobs, uint64_t seed, bool freely
 			end_one(&s);
 		if (p) {
 			threaded += p->compact[0] == 't';
-			hold(s.occupancy, s.fabric, p, false);
+			xpus_hold(s.occupancy, s.fabric, p, false);
 		}
 		s.busy += shape.xpus;
 		s.running[s.n].placement = p;
 		s.running[s.n].xpus = shape.xpus;
-		s.running[s.n++].end = s.now + duration();
+		s.running[s.n++].end = s.now + duration_draw();
 		if (++done == jobs / 10) {
 			s.area = 0;
 			s.began = s.now;
@@ -344,7 +345,7 @@ static void stream_once(const char *line, int jobs, uint64_t seed, bool freely)
 {
 	struct bed bed = bed_open(line);
 
-	stream(&bed, jobs, seed, freely, false);
+	stream_run(&bed, jobs, seed, freely, false);
 	bed_close(&bed);
 }
 
@@ -355,8 +356,8 @@ static void seeds_run(int jobs, uint64_t seed, uint64_t last)
 
 	for (; seed <= last; seed++)
 		printf("%llu %.2f %.2f\n", (unsigned long long)seed,
-		       stream(&xpus, jobs, seed, false, true),
-		       stream(&tiles, jobs, seed, false, true));
+		       stream_run(&xpus, jobs, seed, false, true),
+		       stream_run(&tiles, jobs, seed, false, true));
 	bed_close(&tiles);
 	bed_close(&xpus);
 }

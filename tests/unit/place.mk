@@ -54,7 +54,7 @@ check_PROGRAMS += test_warm
 test_warm_SOURCES = place/test_warm.c place/place_check.h place/place_random.h
 test_warm_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 test_warm_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc \
-	-Wl,--wrap=ocs_compact_encode -Wl,--wrap=ocs_thread_encode
+	-Wl,--wrap=ocs_placement_encode -Wl,--wrap=ocs_ring_encode
 
 check_PROGRAMS += test_decisions
 test_decisions_SOURCES = place/test_decisions.c place/place_check.h place/place_random.h

@@ -30,7 +30,7 @@ static struct json_object *shape_largest(struct ocs_placer *placer,
 	for (int ndim = 1; ndim <= 3; ndim++) {
 		struct ocs_shape shape;
 
-		if (ocs_room_largest(placer, occupancy, ndim, &shape))
+		if (ocs_fragmentation_largest(placer, occupancy, ndim, &shape))
 			json_object_array_add(
 				array, json_object_new_string(ocs_shape_format(&shape, text)));
 	}
@@ -43,22 +43,22 @@ static struct json_object *section_room(const struct ocs_ctl_state *state,
 {
 	struct ocs_occupancy *occupancy = ocs_occupancy_create(section);
 	struct ocs_placer *placer = ocs_placer_create(fabric, section);
-	struct ocs_room *room = ocs_room_create(section);
+	struct ocs_fragmentation *room = ocs_fragmentation_create(section);
 	struct json_object *out = NULL;
 
 	if (!ocs_ctl_state_occupy(state, fabric, placer, occupancy, err)) {
-		double share = ocs_room_fragmentation(room, occupancy);
+		double share = ocs_fragmentation_measure(room, occupancy);
 
 		out = json_object_new_object();
 		json_object_object_add(out, "section", json_object_new_string(section->name));
 		add_number(out, "xpus", (int64_t)section->ncubes * section->cube_xpus);
-		add_number(out, "free", ocs_room_free(occupancy));
-		add_number(out, "whole_cubes", ocs_room_whole_cubes(occupancy));
+		add_number(out, "free", ocs_fragmentation_free_xpus(occupancy));
+		add_number(out, "whole_cubes", ocs_fragmentation_whole_cubes(occupancy));
 		json_object_object_add(out, "fragmentation_percent",
 				       json_object_new_int((int)(100 * share + 0.5)));
 		json_object_object_add(out, "largest", shape_largest(placer, occupancy));
 	}
-	ocs_room_destroy(room);
+	ocs_fragmentation_destroy(room);
 	ocs_placer_destroy(placer);
 	ocs_occupancy_destroy(occupancy);
 	return out;

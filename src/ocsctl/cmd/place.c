@@ -71,8 +71,8 @@ int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err)
 	where->placement = ocs_reason_place(where->placer, where->occupancy, &where->shape, 0, err);
 	if (!where->placement && err->code == OCS_NOT_NOW) {
 		char *before = ocs_asprintf("; would fit %s: ", where->when);
-		char *near = ocs_place_nearest_text(where->placer, where->occupancy, &where->shape,
-						    before);
+		char *near = ocs_nearest_shapes_text(where->placer, where->occupancy, &where->shape,
+						     before);
 		struct ocs_error reason = *err;
 
 		ocs_error_set(err, reason.code, "%s%s", reason.text, near);

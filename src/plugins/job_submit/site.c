@@ -219,8 +219,8 @@ int ocs_site_fits(const char *partition, const struct ocs_shape *shape,
 	}
 	placement = ocs_reason_place(site.placers[section->index], occupancy, shape, 0, &reason);
 	if (!placement) {
-		near = ocs_place_nearest_text(site.placers[section->index], occupancy, shape,
-					      "; would fit there: ");
+		near = ocs_nearest_shapes_text(site.placers[section->index], occupancy, shape,
+					       "; would fit there: ");
 		ocs_error_set(err, OCS_NEVER, "%s%s", reason.text, near);
 		free(near);
 	}

@@ -44,7 +44,8 @@ static void rig_close(struct rig *r)
 	close_fabric(&r->s);
 }
 
-static void take(struct rig *r, struct ocs_occupancy *o, const struct ocs_placement *p, bool held)
+static void xpus_take(struct rig *r, struct ocs_occupancy *o, const struct ocs_placement *p,
+		      bool held)
 {
 	int i;
 
@@ -59,7 +60,7 @@ static struct ocs_occupancy *as_is(struct rig *r)
 
 	ocs_occupancy_copy(o, r->s.occupancy);
 	for (i = 0; i < r->njobs; i++)
-		take(r, o, r->jobs[i].placement, true);
+		xpus_take(r, o, r->jobs[i].placement, true);
 	return o;
 }
 
@@ -101,9 +102,9 @@ static bool any_order(struct rig *r, struct ocs_occupancy *o, const struct ocs_s
 		p = ocs_place(r->s.placer, o, shapes[i], nodes[i], NULL);
 		if (!p)
 			continue;
-		take(r, o, p, true);
+		xpus_take(r, o, p, true);
 		good = any_order(r, o, shapes, nodes, n, done | 1u << i);
-		take(r, o, p, false);
+		xpus_take(r, o, p, false);
 		ocs_placement_destroy(p);
 		if (good)
 			return true;
@@ -112,7 +113,7 @@ static bool any_order(struct rig *r, struct ocs_occupancy *o, const struct ocs_s
 }
 
 /* The best set of at most MOST jobs by trying them all; its size, or -1. */
-static int brute(struct rig *r, const struct ocs_shape *shape, int most, double *cost)
+static int best_brute(struct rig *r, const struct ocs_shape *shape, int most, double *cost)
 {
 	int best = -1;
 	unsigned int set;
@@ -135,7 +136,7 @@ static int brute(struct rig *r, const struct ocs_shape *shape, int most, double 
 		o = as_is(r);
 		for (i = 0; i < r->njobs; i++) {
 			if (set >> i & 1)
-				take(r, o, r->jobs[i].placement, false);
+				xpus_take(r, o, r->jobs[i].placement, false);
 		}
 		/* what is down stays down */
 		for (i = 0; i < r->s.section->nnodes; i++) {
@@ -154,7 +155,7 @@ static int brute(struct rig *r, const struct ocs_shape *shape, int most, double 
 }
 
 /* Placing in the order of the advice gives its placements. */
-static void replay(struct rig *r, const struct ocs_advice *a, struct ocs_occupancy *o)
+static void advice_replay(struct rig *r, const struct ocs_advice *a, struct ocs_occupancy *o)
 {
 	int at, i;
 
@@ -170,13 +171,13 @@ static void replay(struct rig *r, const struct ocs_advice *a, struct ocs_occupan
 		p = ocs_place(r->s.placer, o, &want->shape, want->nnodes, NULL);
 		assert_non_null(p);
 		assert_same(p, want);
-		take(r, o, p, true);
+		xpus_take(r, o, p, true);
 		ocs_placement_destroy(p);
 	}
 }
 
 /* The advice can be followed: all placements are right, side by side. */
-static void follow(struct rig *r, const struct ocs_advice *a, const struct ocs_shape *shape)
+static void advice_follow(struct rig *r, const struct ocs_advice *a, const struct ocs_shape *shape)
 {
 	struct ocs_occupancy *o = as_is(r), *before = ocs_occupancy_create(r->s.section);
 	struct ocs_error err = { 0 };
@@ -195,12 +196,12 @@ static void follow(struct rig *r, const struct ocs_advice *a, const struct ocs_s
 		cost += r->jobs[a->moves[i].job].cost;
 	}
 	ocs_occupancy_copy(before, o);
-	replay(r, a, before);
+	advice_replay(r, a, before);
 	ocs_occupancy_destroy(before);
 	assert_memory_equal(&a->placement->shape, shape, sizeof(*shape));
 	if (ocs_placement_verify(r->s.fabric, o, a->placement, &err))
 		fail_msg("%s", err.text);
-	take(r, o, a->placement, true);
+	xpus_take(r, o, a->placement, true);
 	for (i = 0; i < a->nmoves; i++) {
 		const struct ocs_placement *was = r->jobs[a->moves[i].job].placement;
 
@@ -208,14 +209,14 @@ static void follow(struct rig *r, const struct ocs_advice *a, const struct ocs_s
 		assert_int_equal(a->moves[i].placement->nnodes, was->nnodes);
 		if (ocs_placement_verify(r->s.fabric, o, a->moves[i].placement, &err))
 			fail_msg("%s", err.text);
-		take(r, o, a->moves[i].placement, true);
+		xpus_take(r, o, a->moves[i].placement, true);
 	}
 	assert_true(cost == a->cost);
 	ocs_occupancy_destroy(o);
 }
 
-static struct ocs_advice *ask(struct rig *r, const struct ocs_shape *shape, int most_moves,
-			      long work, struct ocs_error *err)
+static struct ocs_advice *advice_ask(struct rig *r, const struct ocs_shape *shape, int most_moves,
+				     long work, struct ocs_error *err)
 {
 	struct ocs_advice_request request = {
 		.place = ocs_advice_place,
@@ -232,11 +233,11 @@ static struct ocs_advice *ask(struct rig *r, const struct ocs_shape *shape, int 
 	return ocs_advise(&request, err);
 }
 
-static struct ocs_advice *advise(struct rig *r, const char *shape, struct ocs_error *err)
+static struct ocs_advice *advice_get(struct rig *r, const char *shape, struct ocs_error *err)
 {
 	struct ocs_shape s = shape_of(shape);
 
-	return ask(r, &s, 0, 0, err);
+	return advice_ask(r, &s, 0, 0, err);
 }
 
 /* Leaves only cube CUBE free and puts a job there. */
@@ -264,12 +265,12 @@ static void test_halves(void **unused)
 	(void)unused;
 	rig_open(&r, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
 	job_in(&r, 0, "4x4x2", 32);
-	a = advise(&r, "4x4x4", &err);
+	a = advice_get(&r, "4x4x4", &err);
 	assert_non_null(a);
 	assert_int_equal(a->nmoves, 0); /* fits as it is */
 	ocs_advice_destroy(a);
 	job_in(&r, 1, "4x8", 31);
-	a = advise(&r, "4x4x4", &err);
+	a = advice_get(&r, "4x4x4", &err);
 	assert_non_null(a);
 	assert_int_equal(a->nmoves, 1);
 	assert_int_equal(a->moves[0].job, 1);
@@ -278,10 +279,10 @@ static void test_halves(void **unused)
 	assert_int_equal(a->placement->cubes[0], 1);
 	ocs_advice_destroy(a);
 	/* no moving makes more room */
-	assert_null(advise(&r, "4x4x8", &err));
+	assert_null(advice_get(&r, "4x4x8", &err));
 	assert_int_equal(err.code, OCS_NOT_NOW);
 	assert_non_null(strstr(err.text, "needs 128 nodes and 64 are free"));
-	assert_null(advise(&r, "6x6x6", &err));
+	assert_null(advice_get(&r, "6x6x6", &err));
 	assert_int_equal(err.code, OCS_NEVER);
 	rig_close(&r);
 }
@@ -303,11 +304,11 @@ static void test_down(void **unused)
 			       false);
 	ocs_occupancy_node_set(r.s.occupancy, r.s.fabric,
 			       ocs_section_node_at(r.s.section, 0, (int[]){ 0, 0, 0 }), false);
-	a = advise(&r, "4x4x4", &err);
+	a = advice_get(&r, "4x4x4", &err);
 	assert_non_null(a);
 	assert_int_equal(a->nmoves, 1);
 	assert_int_equal(a->moves[0].job, 1); /* 0 is cheaper but its cube is not whole */
-	follow(&r, a, &a->placement->shape);
+	advice_follow(&r, a, &a->placement->shape);
 	ocs_advice_destroy(a);
 	rig_close(&r);
 }
@@ -384,8 +385,8 @@ static void test_brute(void **unused)
 					r.s.occupancy, r.s.fabric,
 					(int)random_next((uint32_t)r.s.section->nnodes), false);
 			random_jobs(&r, runs[i].shapes, runs[i].n, 7);
-			best = brute(&r, &shape, 3, &cost);
-			a = ask(&r, &shape, 0, 1000000, &err);
+			best = best_brute(&r, &shape, 3, &cost);
+			a = advice_ask(&r, &shape, 0, 1000000, &err);
 			if (best < 0) {
 				assert_true(!a || a->nmoves > 3);
 				none++;
@@ -399,9 +400,9 @@ static void test_brute(void **unused)
 				moves[best]++;
 			}
 			if (a)
-				follow(&r, a, &shape);
+				advice_follow(&r, a, &shape);
 			ocs_advice_destroy(a);
-			a = ask(&r, &shape, 1, 1000000, &err);
+			a = advice_ask(&r, &shape, 1, 1000000, &err);
 			assert_true(!a == (best < 0 || best > 1));
 			ocs_advice_destroy(a);
 		}
@@ -428,13 +429,13 @@ static void test_budget(void **unused)
 		struct ocs_advice *a;
 
 		random_jobs(&r, shapes, 6, 20);
-		a = ask(&r, &shape, 0, 100, &err);
+		a = advice_ask(&r, &shape, 0, 100, &err);
 		if (!a) {
 			assert_int_equal(err.code, OCS_NOT_NOW);
 			continue;
 		}
 		assert_true(a->work <= 100 + JOBS + 1);
-		follow(&r, a, &shape);
+		advice_follow(&r, a, &shape);
 		found++;
 		cut += !a->complete;
 		ocs_advice_destroy(a);

@@ -15,17 +15,17 @@
 #include "tests/unit/place/place_random.h"
 #include "src/advice/fragmentation.h"
 
-static double measure(const struct setup *s)
+static double rig_measure(const struct setup *s)
 {
-	struct ocs_room *room = ocs_room_create(s->section);
-	double share = ocs_room_fragmentation(room, s->occupancy);
+	struct ocs_fragmentation *room = ocs_fragmentation_create(s->section);
+	double share = ocs_fragmentation_measure(room, s->occupancy);
 
-	ocs_room_destroy(room);
+	ocs_fragmentation_destroy(room);
 	return share;
 }
 
 /* Leaves the box FROM..TO (inclusive, "xyz") of cube 0 free. */
-static void only(struct setup *s, const char *from, const char *to)
+static void box_leave(struct setup *s, const char *from, const char *to)
 {
 	int at[OCS_AXES];
 
@@ -47,23 +47,23 @@ static void test_known(void **unused)
 
 	(void)unused;
 	open_fabric(&s, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1");
-	NEAR(measure(&s), 0);
+	NEAR(rig_measure(&s), 0);
 	ocs_occupancy_fill(s.occupancy);
-	NEAR(measure(&s), 0);
-	only(&s, "111", "111");
-	NEAR(measure(&s), 1);
-	only(&s, "000", "333");
-	NEAR(measure(&s), 0);
-	assert_int_equal(ocs_room_whole_cubes(s.occupancy), 1);
-	assert_int_equal(ocs_room_free(s.occupancy), 64);
-	only(&s, "000", "331"); /* half a cube, whichever way it lies */
-	NEAR(measure(&s), 1 / 6.0);
-	only(&s, "200", "333");
-	NEAR(measure(&s), 1 / 6.0);
-	only(&s, "000", "332"); /* the third layer is good for 1x2x2 at most */
-	NEAR(measure(&s), 1 - (32 + 32 + 32 + 48 + 48) / 48.0 / 6);
-	only(&s, "011", "021"); /* two, but not as a box that a halving makes */
-	NEAR(measure(&s), 1);
+	NEAR(rig_measure(&s), 0);
+	box_leave(&s, "111", "111");
+	NEAR(rig_measure(&s), 1);
+	box_leave(&s, "000", "333");
+	NEAR(rig_measure(&s), 0);
+	assert_int_equal(ocs_fragmentation_whole_cubes(s.occupancy), 1);
+	assert_int_equal(ocs_fragmentation_free_xpus(s.occupancy), 64);
+	box_leave(&s, "000", "331"); /* half a cube, whichever way it lies */
+	NEAR(rig_measure(&s), 1 / 6.0);
+	box_leave(&s, "200", "333");
+	NEAR(rig_measure(&s), 1 / 6.0);
+	box_leave(&s, "000", "332"); /* the third layer is good for 1x2x2 at most */
+	NEAR(rig_measure(&s), 1 - (32 + 32 + 32 + 48 + 48) / 48.0 / 6);
+	box_leave(&s, "011", "021"); /* two, but not as a box that a halving makes */
+	NEAR(rig_measure(&s), 1);
 	close_fabric(&s);
 }
 
@@ -91,9 +91,9 @@ static int count_boxes(const struct setup *s, int cube, const int *side)
 }
 
 /* The definition, XPU by XPU. */
-static double definition(const struct setup *s, const int (*sizes)[3], int nsizes)
+static double definition_measure(const struct setup *s, const int (*sizes)[3], int nsizes)
 {
-	long useful = 0, all = ocs_room_free(s->occupancy);
+	long useful = 0, all = ocs_fragmentation_free_xpus(s->occupancy);
 	int cube, i, p;
 
 	for (cube = 0; cube < s->section->ncubes; cube++) {
@@ -145,20 +145,22 @@ static void test_definition(void **unused)
 		open_fabric(&s, runs[i].line);
 		for (n = 0; n < 300; n++) {
 			random_occupancy(s.occupancy, s.fabric);
-			if (fabs(measure(&s) - definition(&s, runs[i].sizes, runs[i].n)) > 1e-9)
-				fail_msg("%s, round %d: %g, not %g", runs[i].line, n, measure(&s),
-					 definition(&s, runs[i].sizes, runs[i].n));
+			if (fabs(rig_measure(&s) -
+				 definition_measure(&s, runs[i].sizes, runs[i].n)) > 1e-9)
+				fail_msg("%s, round %d: %g, not %g", runs[i].line, n,
+					 rig_measure(&s),
+					 definition_measure(&s, runs[i].sizes, runs[i].n));
 		}
 		close_fabric(&s);
 	}
 }
 
-static void expect(struct setup *s, int ndim, const char *want)
+static void assert_largest(struct setup *s, int ndim, const char *want)
 {
 	struct ocs_shape shape;
 	char text[OCS_SHAPE_TEXT];
 
-	assert_true(ocs_room_largest(s->placer, s->occupancy, ndim, &shape));
+	assert_true(ocs_fragmentation_largest(s->placer, s->occupancy, ndim, &shape));
 	assert_string_equal(ocs_shape_format(&shape, text), want);
 }
 
@@ -170,22 +172,22 @@ static void test_largest(void **unused)
 
 	(void)unused;
 	open_fabric(&s, "torus cubes:4x2x1 cube:4x4x4 tile:1x1x1");
-	expect(&s, 1, "512");
-	expect(&s, 2, "32x16");
-	expect(&s, 3, "8x8x8");
-	only(&s, "000", "331");
-	expect(&s, 1, "32");
-	expect(&s, 2, "8x4");
-	expect(&s, 3, "4x4x2");
+	assert_largest(&s, 1, "512");
+	assert_largest(&s, 2, "32x16");
+	assert_largest(&s, 3, "8x8x8");
+	box_leave(&s, "000", "331");
+	assert_largest(&s, 1, "32");
+	assert_largest(&s, 2, "8x4");
+	assert_largest(&s, 3, "4x4x2");
 	ocs_occupancy_fill(s.occupancy);
 	for (d = 1; d <= 3; d++)
-		assert_false(ocs_room_largest(s.placer, s.occupancy, d, &shape));
+		assert_false(ocs_fragmentation_largest(s.placer, s.occupancy, d, &shape));
 	for (n = 0; n < 12; n++) {
 		random_occupancy(s.occupancy, s.fabric);
 		for (d = 1; d <= 3; d++) {
 			struct ocs_placement *p;
 
-			if (!ocs_room_largest(s.placer, s.occupancy, d, &shape))
+			if (!ocs_fragmentation_largest(s.placer, s.occupancy, d, &shape))
 				continue;
 			assert_int_equal(shape.ndim, d);
 			p = ocs_place(s.placer, s.occupancy, &shape, 0, NULL);

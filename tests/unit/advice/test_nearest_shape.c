@@ -47,7 +47,7 @@ static void test_nearest_order(void **state)
 						ocs_section_node_at(s.section, 0, at),
 						at[0] < box.extent[0] && at[1] < box.extent[1] &&
 							at[2] < box.extent[2]);
-		text = ocs_place_nearest_text(s.placer, s.occupancy, &shape, "");
+		text = ocs_nearest_shapes_text(s.placer, s.occupancy, &shape, "");
 		assert_string_equal(text, cases[i].says);
 		free(text);
 		close_fabric(&s);

@@ -20,14 +20,14 @@
 struct world {
 	unsigned held[PLACES];
 	int places, wanted;
-	struct ocs_victim jobs[JOBS];
+	struct ocs_preemption_job jobs[JOBS];
 	int njobs;
 	long asked;
 };
 
 static uint64_t state;
 
-static unsigned pick(unsigned below)
+static unsigned random_pick(unsigned below)
 {
 	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (unsigned)(state >> 33) % below;
@@ -42,7 +42,7 @@ static bool fits_without(const struct world *w, unsigned gone)
 	return count >= w->wanted;
 }
 
-static bool fits(void *arg, const int *set, int count)
+static bool set_fits(void *arg, const int *set, int count)
 {
 	struct world *w = arg;
 	unsigned gone = 0;
@@ -53,7 +53,7 @@ static bool fits(void *arg, const int *set, int count)
 	return fits_without(w, gone);
 }
 
-static void weigh(const struct world *w, unsigned set, int *count, int *rank, double *cost)
+static void set_weigh(const struct world *w, unsigned set, int *count, int *rank, double *cost)
 {
 	*count = 0;
 	*rank = -1000;
@@ -68,15 +68,15 @@ static void weigh(const struct world *w, unsigned set, int *count, int *rank, do
 	}
 }
 
-static int found(struct world *w, long work, unsigned *mask, bool *complete)
+static int set_find(struct world *w, long work, unsigned *mask, bool *complete)
 {
-	struct ocs_victims_request request = {
-		.jobs = w->jobs, .njobs = w->njobs, .fits = fits, .arg = w, .work = work
+	struct ocs_preemption_request request = {
+		.jobs = w->jobs, .njobs = w->njobs, .fits = set_fits, .arg = w, .work = work
 	};
 	int set[JOBS], count;
 
 	w->asked = 0;
-	count = ocs_victims_find(&request, set, complete);
+	count = ocs_preemption_find(&request, set, complete);
 	*mask = 0;
 	for (int i = 0; i < count; i++) {
 		*mask |= 1u << set[i];
@@ -85,18 +85,19 @@ static int found(struct world *w, long work, unsigned *mask, bool *complete)
 	return count;
 }
 
-static void fill(struct world *w)
+static void world_fill(struct world *w)
 {
 	memset(w, 0, sizeof(*w));
-	w->places = 4 + (int)pick(PLACES - 4);
-	w->njobs = 1 + (int)pick(JOBS);
-	w->wanted = 1 + (int)pick(6);
+	w->places = 4 + (int)random_pick(PLACES - 4);
+	w->njobs = 1 + (int)random_pick(JOBS);
+	w->wanted = 1 + (int)random_pick(6);
 	for (int i = 0; i < w->njobs; i++)
-		w->jobs[i] = (struct ocs_victim){ (int)pick(3), pick(20), 1 + pick(5) };
+		w->jobs[i] = (struct ocs_preemption_job){ (int)random_pick(3), random_pick(20),
+							  1 + random_pick(5) };
 	for (int i = 0; i < w->places; i++) {
-		for (unsigned n = pick(4); n; n--)
-			w->held[i] |= 1u << pick((unsigned)w->njobs);
-		if (!pick(12))
+		for (unsigned n = random_pick(4); n; n--)
+			w->held[i] |= 1u << random_pick((unsigned)w->njobs);
+		if (!random_pick(12))
 			w->held[i] |= 1u << 31; /* by one that cannot be preempted */
 	}
 }
@@ -113,11 +114,11 @@ static void test_against_all_sets(void **unused)
 		bool complete;
 		unsigned mask;
 
-		fill(&w);
+		world_fill(&w);
 		for (unsigned set = 0; set < 1u << w.njobs; set++) {
 			if (!fits_without(&w, set))
 				continue;
-			weigh(&w, set, &count, &rank, &cost);
+			set_weigh(&w, set, &count, &rank, &cost);
 			if (best_count < 0 || count < best_count ||
 			    (count == best_count &&
 			     (rank < best_rank || (rank == best_rank && cost < best_cost)))) {
@@ -126,12 +127,12 @@ static void test_against_all_sets(void **unused)
 				best_cost = cost;
 			}
 		}
-		got = found(&w, 100000, &mask, &complete);
+		got = set_find(&w, 100000, &mask, &complete);
 		assert_true(complete);
 		assert_int_equal(got, best_count);
 		if (got <= 0)
 			continue;
-		weigh(&w, mask, &count, &rank, &cost);
+		set_weigh(&w, mask, &count, &rank, &cost);
 		assert_int_equal(rank, best_rank);
 		assert_true(cost == best_cost);
 	}
@@ -148,8 +149,8 @@ static void test_little_work_still_leaves_out_what_it_can(void **unused)
 		unsigned mask;
 		int got;
 
-		fill(&w);
-		got = found(&w, 1, &mask, &complete);
+		world_fill(&w);
+		got = set_find(&w, 1, &mask, &complete);
 		if (got <= 0)
 			continue;
 		assert_true(fits_without(&w, mask));
@@ -168,13 +169,13 @@ static void test_jobs_on_too_few_nodes_are_not_tried(void **unused)
 			   .njobs = 4,
 			   .held = { 1u << 3, 7 },
 			   .jobs = { { 0, 1, 1 }, { 0, 1, 1 }, { 0, 1, 1 }, { 0, 99, 8 } } };
-	struct ocs_victims_request request = {
-		.jobs = w.jobs, .njobs = 4, .need = 8, .fits = fits, .arg = &w
+	struct ocs_preemption_request request = {
+		.jobs = w.jobs, .njobs = 4, .need = 8, .fits = set_fits, .arg = &w
 	};
 	int set[4];
 
 	(void)unused;
-	assert_int_equal(ocs_victims_find(&request, set, NULL), 1);
+	assert_int_equal(ocs_preemption_find(&request, set, NULL), 1);
 	assert_int_equal(set[0], 3);
 }
 
@@ -189,11 +190,11 @@ static void test_none_where_none_helps(void **unused)
 	unsigned mask;
 
 	(void)unused;
-	assert_int_equal(found(&w, 0, &mask, &complete), -1);
+	assert_int_equal(set_find(&w, 0, &mask, &complete), -1);
 	w.njobs = 0;
-	assert_int_equal(found(&w, 0, &mask, &complete), -1);
+	assert_int_equal(set_find(&w, 0, &mask, &complete), -1);
 	w.held[0] = 0;
-	assert_int_equal(found(&w, 0, &mask, &complete), 0);
+	assert_int_equal(set_find(&w, 0, &mask, &complete), 0);
 }
 
 int main(void)

@@ -105,7 +105,7 @@ static bool fits_relaxed(struct setup *s, const struct ocs_shape *shape, const s
 	return fits;
 }
 
-static int reasons(const char *line, int cases)
+static int reasons_check(const char *line, int cases)
 {
 	static const char *const shapes[] = { "8",   "16",   "40",    "8x4",   "6x6",
 					      "8x8", "16x8", "4x4x4", "8x4x4", "8x4x2",
@@ -151,8 +151,8 @@ static void test_reasons(void **state)
 {
 	(void)state;
 	random_state = 99;
-	assert_true(reasons("torus cubes:4x1x1 cube:4x4x4 tile:1x1x1", 150) > 20);
-	assert_true(reasons("torus cubes:4x1x1 cube:4x4x4 tile:2x2x1", 250) > 20);
+	assert_true(reasons_check("torus cubes:4x1x1 cube:4x4x4 tile:1x1x1", 150) > 20);
+	assert_true(reasons_check("torus cubes:4x1x1 cube:4x4x4 tile:2x2x1", 250) > 20);
 }
 
 int main(void)

@@ -17,7 +17,7 @@
 #include "src/place/candidates.h"
 #include "src/util/error.h"
 
-static int distance(const int *a, const int *b, int n)
+static int vertex_distance(const int *a, const int *b, int n)
 {
 	int sum = 0, j;
 
@@ -27,11 +27,11 @@ static int distance(const int *a, const int *b, int n)
 }
 
 /* The first axis goes round if the walk may. */
-static int step(const int *a, const int *b, const int *length, int n, enum ocs_walk_kind kind)
+static int step_axis(const int *a, const int *b, const int *length, int n, enum ocs_walk_kind kind)
 {
 	if (kind == OCS_WALK_ROUND && abs(a[0] - b[0]) == length[0] - 1)
-		return 1 + distance(a + 1, b + 1, n - 1);
-	return distance(a, b, n);
+		return 1 + vertex_distance(a + 1, b + 1, n - 1);
+	return vertex_distance(a, b, n);
 }
 
 static void check_walk(const int *length, int n, int steps, enum ocs_walk_kind kind)
@@ -52,10 +52,10 @@ static void check_walk(const int *length, int n, int steps, enum ocs_walk_kind k
 		assert_false(seen[index]);
 		seen[index] = true;
 		if (i)
-			assert_int_equal(step(at[i - 1], at[i], length, n, kind), 1);
+			assert_int_equal(step_axis(at[i - 1], at[i], length, n, kind), 1);
 	}
 	if (kind != OCS_WALK_LINE)
-		assert_int_equal(step(at[steps - 1], at[0], length, n, kind), 1);
+		assert_int_equal(step_axis(at[steps - 1], at[0], length, n, kind), 1);
 	free(at);
 	free(seen);
 }
@@ -100,12 +100,13 @@ static void test_walks(void **state)
 	assert_true(fits[OCS_WALK_CYCLE] > 1000);
 }
 
-static int cubes4(int extent)
+static int cube_span(int extent)
 {
 	return (extent + 3) / 4;
 }
 
-static bool possible(const struct ocs_fabric *fabric, int ndim, int a, int b, int c, int *shapes)
+static bool shape_possible(const struct ocs_fabric *fabric, int ndim, int a, int b, int c,
+			   int *shapes)
 {
 	struct ocs_shape shape = { .ndim = ndim, .extent = { a, b, c }, .xpus = (long)a * b * c };
 
@@ -121,19 +122,19 @@ static int count_possible(const struct ocs_fabric *fabric, int *shapes)
 	*shapes = 0;
 	for (n = 1; n <= 4096; n += n < 2 ? 1 : 2) {
 		if (n <= 256)
-			count += possible(fabric, 1, n, 1, 1, shapes);
+			count += shape_possible(fabric, 1, n, 1, 1, shapes);
 		for (a = 2; a * a <= n && n > 2; a += 2) {
 			if (n % a)
 				continue;
 			b = n / a;
-			if (b % 2 == 0 && b <= 256 && cubes4(a) * cubes4(b) <= 64)
-				count += possible(fabric, 2, a, b, 1, shapes);
+			if (b % 2 == 0 && b <= 256 && cube_span(a) * cube_span(b) <= 64)
+				count += shape_possible(fabric, 2, a, b, 1, shapes);
 			for (b = a; a * b * b <= n && n > 256; b += 2) {
 				c = n / a / b;
 				if (n / a % b || c % 2 || c > 256 ||
-				    cubes4(a) * cubes4(b) * cubes4(c) > 64)
+				    cube_span(a) * cube_span(b) * cube_span(c) > 64)
 					continue;
-				count += possible(fabric, 3, a, b, c, shapes);
+				count += shape_possible(fabric, 3, a, b, c, shapes);
 			}
 		}
 	}

@@ -43,7 +43,7 @@ static void graph_make(igraph_t *graph, const int *extent, const bool *mesh, int
 }
 
 /* 1 found, 0 there is none, -1 ran out of patience. */
-static int search(const struct ocs_shape *shape, const igraph_t *host)
+static int lad_search(const struct ocs_shape *shape, const igraph_t *host)
 {
 	igraph_bool_t found = 0;
 	igraph_t job;
@@ -55,7 +55,7 @@ static int search(const struct ocs_shape *shape, const igraph_t *host)
 	return code ? -1 : found;
 }
 
-static void compare(const char *line, int most, int *agreed, int *none)
+static void line_compare(const char *line, int most, int *agreed, int *none)
 {
 	static const bool closed[OCS_AXES];
 	struct ocs_fabric *fabric;
@@ -84,7 +84,7 @@ static void compare(const char *line, int most, int *agreed, int *none)
 		}
 		if (d < 3 || shape.xpus > most)
 			continue;
-		exact = search(&shape, &host);
+		exact = lad_search(&shape, &host);
 		if (exact < 0)
 			continue;
 		if (exact != ocs_catalogue_possible(&fabric->sections[0], &shape)) {
@@ -106,16 +106,16 @@ static void test_oracle(void **state)
 
 	(void)state;
 	igraph_set_error_handler(igraph_error_handler_ignore);
-	compare("static:6x5x1 tile:1x1x1", 30, &agreed, &none);
-	compare("static:6x6x1 tile:1x1x1", 36, &agreed, &none);
-	compare("static:8x6x1 tile:1x1x1", 48, &agreed, &none);
-	compare("static:6x6x6 tile:1x1x1", 12, &agreed, &none);
-	compare("static:5x6x2 tile:1x1x1", 20, &agreed, &none);
-	compare("static:4x4x4 tile:1x1x1", 24, &agreed, &none);
+	line_compare("static:6x5x1 tile:1x1x1", 30, &agreed, &none);
+	line_compare("static:6x6x1 tile:1x1x1", 36, &agreed, &none);
+	line_compare("static:8x6x1 tile:1x1x1", 48, &agreed, &none);
+	line_compare("static:6x6x6 tile:1x1x1", 12, &agreed, &none);
+	line_compare("static:5x6x2 tile:1x1x1", 20, &agreed, &none);
+	line_compare("static:4x4x4 tile:1x1x1", 24, &agreed, &none);
 	/* odd rings go round an odd side and fold */
-	compare("static:5x3x1 tile:1x1x1", 15, &agreed, &none);
-	compare("static:3x3x3 tile:1x1x1", 12, &agreed, &none);
-	compare("static:7x4x1 tile:1x1x1", 28, &agreed, &none);
+	line_compare("static:5x3x1 tile:1x1x1", 15, &agreed, &none);
+	line_compare("static:3x3x3 tile:1x1x1", 12, &agreed, &none);
+	line_compare("static:7x4x1 tile:1x1x1", 28, &agreed, &none);
 	assert_true(agreed > 100);
 	assert_true(none > 100);
 }

@@ -9,8 +9,8 @@ import re
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-CLEAN = ("config", "emulator", "fabric", "forward", "layout", "node", "ocsctl", "plugins", "protocol",
-         "scheduler", "switch", "util")
+CLEAN = ("advice", "config", "emulator", "fabric", "fold", "forward", "layout", "node", "ocsctl", "place",
+         "plugins", "policy", "protocol", "scheduler", "sim", "switch", "util")
 STATIC = re.compile(r"^static\s[^;={}()]*?[\s*](\w+)\(", re.M)
 
 

@@ -28,8 +28,8 @@ int exhaustive_neighbours(const struct ocs_shape *shape, int vertex, int list[2 
 
 /* The circuit that joins U and V, if they are no neighbours in a cube.  Sides have two
  * XPUs at least, so there is one way at most. */
-static bool joins(const struct ocs_section *s, const struct ocs_xpu *u, const struct ocs_xpu *v,
-		  struct ocs_circuit *c)
+static bool circuit_joins(const struct ocs_section *s, const struct ocs_xpu *u,
+			  const struct ocs_xpu *v, struct ocs_circuit *c)
 {
 	int axis = -1, a;
 
@@ -78,7 +78,7 @@ struct ocs_placement *exhaustive_placement(const struct ocs_section *s,
 		n = exhaustive_neighbours(shape, v, list);
 		for (i = 0; i < n; i++) {
 			if (list[i] > v &&
-			    joins(s, &xpus[v], &xpus[list[i]], &p->circuits[p->ncircuits]))
+			    circuit_joins(s, &xpus[v], &xpus[list[i]], &p->circuits[p->ncircuits]))
 				p->ncircuits++;
 		}
 	}

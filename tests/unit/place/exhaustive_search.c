@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/place/ring_search.h"
+#include "src/place/ring.h"
 #include "src/util/text.h"
 
 #define PORTS (2 * OCS_AXES)
@@ -28,7 +28,7 @@ struct exhaustive *exhaustive_create(const struct ocs_section *s)
 				     unit % s->edge[2] };
 
 		for (d = 0; d < PORTS; d++)
-			e->near[unit * PORTS + d] = ocs_thread_near(s, unit, d);
+			e->near[unit * PORTS + d] = ocs_ring_near(s, unit, d);
 		for (a = 0; a < OCS_AXES; a++)
 			e->cell_of[unit] =
 				e->cell_of[unit] * (s->edge[a] / s->tile[a]) + at[a] / s->tile[a];
@@ -64,24 +64,24 @@ void exhaustive_destroy(struct exhaustive *e)
 	free(e);
 }
 
-static bool get(const uint64_t *set, int i)
+static bool bit_get(const uint64_t *set, int i)
 {
 	return set[i / 64] >> i % 64 & 1;
 }
 
-static void put(uint64_t *set, int i)
+static void bit_put(uint64_t *set, int i)
 {
 	set[i / 64] |= 1ULL << i % 64;
 }
 
-static void cut(uint64_t *set, int i)
+static void bit_cut(uint64_t *set, int i)
 {
 	set[i / 64] &= ~(1ULL << i % 64);
 }
 
 /* What XPU X meets through its port DIR: *ONE is that XPU, or -1; if a switch decides,
  * returns the set of XPUs, of which *EXCEPT (or -1) is none. */
-static const uint64_t *reach(const struct exhaustive *e, int x, int dir, int *one, int *except)
+static const uint64_t *port_reach(const struct exhaustive *e, int x, int dir, int *one, int *except)
 {
 	const struct ocs_section *s = e->section;
 	int unit = x % s->cube_xpus, base = x - unit, near = e->near[unit * PORTS + dir];
@@ -97,7 +97,7 @@ static const uint64_t *reach(const struct exhaustive *e, int x, int dir, int *on
 			*one = base + near / 2;
 		return NULL;
 	}
-	if (!get(e->column + (size_t)(unit * PORTS + dir) * (size_t)e->words, x))
+	if (!bit_get(e->column + (size_t)(unit * PORTS + dir) * (size_t)e->words, x))
 		return NULL;
 	if (s->edge[dir / 2] == 2)
 		*except = base + near / 2;
@@ -105,13 +105,13 @@ static const uint64_t *reach(const struct exhaustive *e, int x, int dir, int *on
 }
 
 /* Whether port DIR of X leads into SET. */
-static bool leads(const struct exhaustive *e, int x, int dir, const uint64_t *set)
+static bool port_leads(const struct exhaustive *e, int x, int dir, const uint64_t *set)
 {
 	int one, except, w;
-	const uint64_t *column = reach(e, x, dir, &one, &except);
+	const uint64_t *column = port_reach(e, x, dir, &one, &except);
 
 	if (!column)
-		return one >= 0 && get(set, one);
+		return one >= 0 && bit_get(set, one);
 	for (w = 0; w < e->words; w++) {
 		uint64_t both = column[w] & set[w];
 
@@ -124,15 +124,15 @@ static bool leads(const struct exhaustive *e, int x, int dir, const uint64_t *se
 }
 
 /* Sets or clears in SET what port DIR of X meets. */
-static void meets(const struct exhaustive *e, int x, int dir, uint64_t *set, bool add)
+static void port_meets(const struct exhaustive *e, int x, int dir, uint64_t *set, bool add)
 {
 	int one, except, w;
-	const uint64_t *column = reach(e, x, dir, &one, &except);
+	const uint64_t *column = port_reach(e, x, dir, &one, &except);
 
 	if (one >= 0 && add)
-		put(set, one);
+		bit_put(set, one);
 	else if (one >= 0)
-		cut(set, one);
+		bit_cut(set, one);
 	for (w = 0; column && w < e->words; w++) {
 		uint64_t met = column[w];
 
@@ -148,25 +148,25 @@ static int port_to(const struct exhaustive *e, int x, int y)
 	int dir, one, except;
 
 	for (dir = 0; dir < PORTS; dir++) {
-		const uint64_t *column = reach(e, x, dir, &one, &except);
+		const uint64_t *column = port_reach(e, x, dir, &one, &except);
 
-		if (one == y || (column && y != except && get(column, y)))
+		if (one == y || (column && y != except && bit_get(column, y)))
 			return dir;
 	}
 	return -1;
 }
 
-static uint64_t *domain(const struct exhaustive *e, int level, int v)
+static uint64_t *vertex_domain(const struct exhaustive *e, int level, int v)
 {
 	return e->domain + ((size_t)level * (size_t)e->vertices + (size_t)v) * (size_t)e->words;
 }
 
-static int *count(const struct exhaustive *e, int level, int v)
+static int *vertex_count(const struct exhaustive *e, int level, int v)
 {
 	return e->count + (size_t)level * (size_t)e->vertices + v;
 }
 
-static void push(struct exhaustive *e, int v)
+static void vertex_push(struct exhaustive *e, int v)
 {
 	if (e->queued[v])
 		return;
@@ -175,33 +175,33 @@ static void push(struct exhaustive *e, int v)
 }
 
 /* Counts the domain of V anew; false: it is empty. */
-static bool recount(struct exhaustive *e, int level, int v)
+static bool vertex_recount(struct exhaustive *e, int level, int v)
 {
-	const uint64_t *set = domain(e, level, v);
+	const uint64_t *set = vertex_domain(e, level, v);
 	int n = 0, w;
 
 	for (w = 0; w < e->words; w++)
 		n += __builtin_popcountll(set[w]);
-	if (n != *count(e, level, v)) {
-		*count(e, level, v) = n;
-		push(e, v);
+	if (n != *vertex_count(e, level, v)) {
+		*vertex_count(e, level, v) = n;
+		vertex_push(e, v);
 	}
 	return n > 0;
 }
 
 /* Whether V can be at X: each of its neighbours through a port of its own. */
-static bool supported(struct exhaustive *e, int level, int v, int x)
+static bool vertex_supported(struct exhaustive *e, int level, int v, int x)
 {
 	int degree = e->degree[v], i, dir, some;
 	unsigned int mask[PORTS], all[1 << PORTS];
 
 	e->work += 1 + e->words / 8;
 	for (i = 0; i < degree; i++) {
-		const uint64_t *set = domain(e, level, e->adjacent[v * PORTS + i]);
+		const uint64_t *set = vertex_domain(e, level, e->adjacent[v * PORTS + i]);
 
 		mask[i] = 0;
 		for (dir = 0; dir < PORTS; dir++)
-			mask[i] |= (unsigned int)leads(e, x, dir, set) << dir;
+			mask[i] |= (unsigned int)port_leads(e, x, dir, set) << dir;
 		if (!mask[i])
 			return false;
 	}
@@ -219,7 +219,7 @@ static bool supported(struct exhaustive *e, int level, int v, int x)
 
 /* Takes out what has lost its support until nothing changes; false: some vertex has no
  * XPU left. */
-static bool propagate(struct exhaustive *e, int level)
+static bool losses_propagate(struct exhaustive *e, int level)
 {
 	int i, w;
 
@@ -231,7 +231,7 @@ static bool propagate(struct exhaustive *e, int level)
 		e->queued[changed] = false;
 		for (i = 0; i < e->degree[changed]; i++) {
 			int v = e->adjacent[changed * PORTS + i];
-			uint64_t *set = domain(e, level, v);
+			uint64_t *set = vertex_domain(e, level, v);
 			bool lost = false;
 
 			for (w = 0; w < e->words; w++) {
@@ -240,13 +240,13 @@ static bool propagate(struct exhaustive *e, int level)
 				for (; left; left &= left - 1) {
 					int x = w * 64 + __builtin_ctzll(left);
 
-					if (!supported(e, level, v, x)) {
-						cut(set, x);
+					if (!vertex_supported(e, level, v, x)) {
+						bit_cut(set, x);
 						lost = true;
 					}
 				}
 			}
-			if (lost && !recount(e, level, v))
+			if (lost && !vertex_recount(e, level, v))
 				return false;
 		}
 	}
@@ -264,40 +264,40 @@ static bool port_taken(struct exhaustive *e, int level, int v, int x, int dir, i
 
 		if (w == neighbour)
 			continue;
-		meets(e, x, dir, domain(e, level, w), false);
-		if (!recount(e, level, w))
+		port_meets(e, x, dir, vertex_domain(e, level, w), false);
+		if (!vertex_recount(e, level, w))
 			return false;
 	}
 	return true;
 }
 
-static bool assign(struct exhaustive *e, int level, int v, int x)
+static bool vertex_assign(struct exhaustive *e, int level, int v, int x)
 {
 	int i, w, dir;
 
-	memset(domain(e, level, v), 0, (size_t)e->words * sizeof(uint64_t));
-	put(domain(e, level, v), x);
-	*count(e, level, v) = 1;
-	push(e, v);
+	memset(vertex_domain(e, level, v), 0, (size_t)e->words * sizeof(uint64_t));
+	bit_put(vertex_domain(e, level, v), x);
+	*vertex_count(e, level, v) = 1;
+	vertex_push(e, v);
 	for (w = 0; w < e->vertices; w++) {
-		if (w == v || !get(domain(e, level, w), x))
+		if (w == v || !bit_get(vertex_domain(e, level, w), x))
 			continue;
-		cut(domain(e, level, w), x);
-		if (!--*count(e, level, w))
+		bit_cut(vertex_domain(e, level, w), x);
+		if (!--*vertex_count(e, level, w))
 			return false;
-		if (*count(e, level, w) <= FEW)
-			push(e, w);
+		if (*vertex_count(e, level, w) <= FEW)
+			vertex_push(e, w);
 	}
 	memset(e->ball, 0, (size_t)e->words * sizeof(uint64_t));
 	for (dir = 0; dir < PORTS; dir++)
-		meets(e, x, dir, e->ball, true);
+		port_meets(e, x, dir, e->ball, true);
 	for (i = 0; i < e->degree[v]; i++) {
 		int to = e->adjacent[v * PORTS + i], k;
-		uint64_t *set = domain(e, level, to);
+		uint64_t *set = vertex_domain(e, level, to);
 
 		for (k = 0; k < e->words; k++)
 			set[k] &= e->ball[k];
-		if (!recount(e, level, to))
+		if (!vertex_recount(e, level, to))
 			return false;
 	}
 	for (i = 0; i < e->degree[v]; i++) {
@@ -320,7 +320,7 @@ static int *node_of(const struct exhaustive *e, int x)
 	return &e->node_used[x / e->section->cube_xpus * e->section->cube_nodes + e->cell_of[unit]];
 }
 
-static void hold(struct exhaustive *e, int v, int x, int by)
+static void xpu_hold(struct exhaustive *e, int v, int x, int by)
 {
 	int *node = node_of(e, x);
 
@@ -331,26 +331,27 @@ static void hold(struct exhaustive *e, int v, int x, int by)
 }
 
 /* XPUs are tried in nodes begun, then in cubes begun, then in the order of the cubes. */
-static int rank(const struct exhaustive *e, int x)
+static int xpu_rank(const struct exhaustive *e, int x)
 {
 	return *node_of(e, x) ? 0 : e->cube_used[x / e->section->cube_xpus] ? 1 : 2;
 }
 
 /* The unset vertex with the fewest XPUs. */
-static int choose(const struct exhaustive *e, int level)
+static int vertex_choose(const struct exhaustive *e, int level)
 {
 	int best = -1, v;
 
 	for (v = 0; v < e->vertices; v++) {
-		if (e->at[v] < 0 && (best < 0 || *count(e, level, v) < *count(e, level, best)))
+		if (e->at[v] < 0 &&
+		    (best < 0 || *vertex_count(e, level, v) < *vertex_count(e, level, best)))
 			best = v;
 	}
 	return best;
 }
 
-static int step(struct exhaustive *e, int level);
+static int search_step(struct exhaustive *e, int level);
 
-static int try(struct exhaustive *e, int level, int v, int x)
+static int xpu_try(struct exhaustive *e, int level, int v, int x)
 {
 	size_t vertices = (size_t)e->vertices;
 	int result = NONE;
@@ -358,20 +359,20 @@ static int try(struct exhaustive *e, int level, int v, int x)
 	if (e->nused + !*node_of(e, x) > e->nodes)
 		return NONE;
 	e->work += e->vertices * e->words / 64;
-	memcpy(domain(e, level + 1, 0), domain(e, level, 0),
+	memcpy(vertex_domain(e, level + 1, 0), vertex_domain(e, level, 0),
 	       vertices * (size_t)e->words * sizeof(uint64_t));
-	memcpy(count(e, level + 1, 0), count(e, level, 0), vertices * sizeof(int));
+	memcpy(vertex_count(e, level + 1, 0), vertex_count(e, level, 0), vertices * sizeof(int));
 	memset(e->queued, 0, vertices);
 	e->head = e->pending = 0;
-	hold(e, v, x, 1);
-	if (assign(e, level + 1, v, x) && propagate(e, level + 1))
-		result = step(e, level + 1);
+	xpu_hold(e, v, x, 1);
+	if (vertex_assign(e, level + 1, v, x) && losses_propagate(e, level + 1))
+		result = search_step(e, level + 1);
 	if (result != FOUND)
-		hold(e, v, x, -1);
+		xpu_hold(e, v, x, -1);
 	return result;
 }
 
-static int step(struct exhaustive *e, int level)
+static int search_step(struct exhaustive *e, int level)
 {
 	int v, x, w, r, result;
 
@@ -379,24 +380,25 @@ static int step(struct exhaustive *e, int level)
 		return e->nused == e->nodes ? FOUND : NONE;
 	if (e->budget >= 0 && e->work > e->budget)
 		return SPENT;
-	v = level ? choose(e, level) : 0;
+	v = level ? vertex_choose(e, level) : 0;
 	for (r = 0; r < 3; r++) {
 		for (w = 0; w < e->words; w++) {
-			uint64_t left = domain(e, level, v)[w];
+			uint64_t left = vertex_domain(e, level, v)[w];
 
 			for (; left; left &= left - 1) {
 				x = w * 64 + __builtin_ctzll(left);
-				if (rank(e, x) != r)
+				if (xpu_rank(e, x) != r)
 					continue;
-				result = try(e, level, v, x);
+				result = xpu_try(e, level, v, x);
 				if (result != NONE)
 					return result;
-				cut(domain(e, level, v), x);
+				bit_cut(vertex_domain(e, level, v), x);
 				/* no ring goes through X, wherever it starts */
 				for (int u = 1; !level && u < e->vertices; u++) {
-					if (e->like_first[u] && get(domain(e, 0, u), x)) {
-						cut(domain(e, 0, u), x);
-						--*count(e, 0, u);
+					if (e->like_first[u] &&
+					    bit_get(vertex_domain(e, 0, u), x)) {
+						bit_cut(vertex_domain(e, 0, u), x);
+						--*vertex_count(e, 0, u);
 					}
 				}
 			}
@@ -430,14 +432,14 @@ static void machine_load(struct exhaustive *e)
 		for (unit = 0; unit < s->cube_xpus; unit++) {
 			int x = h * s->cube_xpus + unit;
 
-			if (!get(e->fit->words + h * s->words, unit))
+			if (!bit_get(e->fit->words + h * s->words, unit))
 				continue;
-			put(e->usable, x);
+			bit_put(e->usable, x);
 			for (dir = 0; dir < PORTS; dir++) {
 				if (e->near[unit * PORTS + dir] & 1 && port_sound(e, h, unit, dir))
-					put(e->column +
-						    (size_t)(unit * PORTS + dir) * (size_t)e->words,
-					    x);
+					bit_put(e->column + (size_t)(unit * PORTS + dir) *
+								    (size_t)e->words,
+						x);
 			}
 		}
 	}
@@ -458,11 +460,11 @@ static int machine_prune(struct exhaustive *e, int degree)
 				int x = w * 64 + __builtin_ctzll(left), ports = 0;
 
 				for (dir = 0; dir < PORTS; dir++)
-					ports += leads(e, x, dir, e->usable);
+					ports += port_leads(e, x, dir, e->usable);
 				n += ports >= degree;
 				if (ports >= degree)
 					continue;
-				cut(e->usable, x);
+				bit_cut(e->usable, x);
 				lost = true;
 			}
 		}
@@ -532,7 +534,7 @@ static int job_load(struct exhaustive *e)
 }
 
 bool exhaustive_search(struct exhaustive *e, const struct ocs_shape *shape, int nodes,
-		       const struct ocs_fit *fit, long budget)
+		       const struct ocs_box_search *fit, long budget)
 {
 	const struct ocs_section *s = e->section;
 	int least, n, v, a, found;
@@ -563,10 +565,10 @@ bool exhaustive_search(struct exhaustive *e, const struct ocs_shape *shape, int 
 	memset(e->cube_used, 0, (size_t)e->cubes * sizeof(int));
 	e->nused = 0;
 	for (v = 0; v < e->vertices; v++) {
-		memcpy(domain(e, 0, v), e->usable, (size_t)e->words * sizeof(uint64_t));
-		*count(e, 0, v) = n;
+		memcpy(vertex_domain(e, 0, v), e->usable, (size_t)e->words * sizeof(uint64_t));
+		*vertex_count(e, 0, v) = n;
 	}
-	found = step(e, 0);
+	found = search_step(e, 0);
 	e->spent = found == SPENT;
 	if (found != FOUND)
 		return false;

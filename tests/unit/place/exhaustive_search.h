@@ -17,7 +17,7 @@
 
 struct exhaustive {
 	const struct ocs_section *section;
-	const struct ocs_fit *fit;
+	const struct ocs_box_search *fit;
 	const struct ocs_shape *shape;
 	long work, budget; /* XPUs of vertices looked at, more on large machines;
 				 * budget below 0: no bound */
@@ -26,7 +26,7 @@ struct exhaustive {
 
 	/* of the machine: XPU i of loaded cube h is h * cube_xpus + i */
 	int cubes, words;
-	int *near;		    /* per XPU of a cube and direction, see ocs_thread_near */
+	int *near;		    /* per XPU of a cube and direction, see ocs_ring_near */
 	int *cell_of;		    /* its node in the cube */
 	uint64_t *usable;	    /* free, with neighbours enough */
 	uint64_t *column;	    /* per XPU of a cube and direction: the same place of all
@@ -61,7 +61,7 @@ void exhaustive_destroy(struct exhaustive *search);
  * BUDGET work at most (below 0: no bound).  False: there is none, or none was
  * found within the budget. */
 bool exhaustive_search(struct exhaustive *search, const struct ocs_shape *shape, int nodes,
-		       const struct ocs_fit *fit, long budget);
+		       const struct ocs_box_search *fit, long budget);
 /* The placement with SHAPE on XPUS; MARK and COMPACT as for ocs_placement_make.  An edge
  * whose XPUs are no neighbours gets no circuit: verify what was not searched. */
 struct ocs_placement *exhaustive_placement(const struct ocs_section *section,

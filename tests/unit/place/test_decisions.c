@@ -3,7 +3,7 @@
 
 /* Fabrics in use: random jobs come and go, nodes and ports fail and come back, and every
  * placement is verified against what is free.  Prints how many.
- * Usage: test_many [PLACEMENTS [SEED]] */
+ * Usage: test_traffic [PLACEMENTS [SEED]] */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +24,7 @@
 static long wanted = 20000;
 static uint64_t seed = 1;
 
-struct many {
+struct traffic {
 	struct setup s;
 	struct ocs_shape shape[SHAPES];
 	int nshapes;
@@ -33,7 +33,7 @@ struct many {
 	long placed, refused, failures;
 };
 
-static void shapes_draw(struct many *m, int most)
+static void shapes_draw(struct traffic *m, int most)
 {
 	struct ocs_error err;
 	int tries;
@@ -48,7 +48,7 @@ static void shapes_draw(struct many *m, int most)
 	assert_true(m->nshapes > SHAPES / 4);
 }
 
-static void hold(struct many *m, const struct ocs_placement *p, bool is_free)
+static void xpus_hold(struct traffic *m, const struct ocs_placement *p, bool is_free)
 {
 	int i;
 
@@ -56,20 +56,20 @@ static void hold(struct many *m, const struct ocs_placement *p, bool is_free)
 		ocs_occupancy_node_set(m->s.occupancy, m->s.fabric, p->nodes[i], is_free);
 }
 
-static void job_end(struct many *m)
+static void job_end(struct traffic *m)
 {
 	int gone;
 
 	if (!m->njobs)
 		return;
 	gone = (int)random_next((uint32_t)m->njobs);
-	hold(m, m->job[gone], true);
+	xpus_hold(m, m->job[gone], true);
 	ocs_placement_destroy(m->job[gone]);
 	m->job[gone] = m->job[--m->njobs];
 }
 
 /* A port of a face fails, or all are repaired. */
-static void port_fail(struct many *m)
+static void port_fail(struct traffic *m)
 {
 	struct ocs_occupancy *o = m->s.occupancy;
 	const struct ocs_section *s = m->s.section;
@@ -92,9 +92,9 @@ static void port_fail(struct many *m)
 	o->any_blocked = true;
 }
 
-static long run(const char *line, int most, long count)
+static long traffic_run(const char *line, int most, long count)
 {
-	struct many *m = calloc(1, sizeof(*m));
+	struct traffic *m = calloc(1, sizeof(*m));
 	long placed;
 
 	open_fabric(&m->s, line);
@@ -118,7 +118,7 @@ static long run(const char *line, int most, long count)
 		if (ocs_placement_verify(m->s.fabric, m->s.occupancy, p, &err))
 			fail_msg("%s, placement %ld, %s: %s", line, m->placed, p->compact,
 				 err.text);
-		hold(m, p, false);
+		xpus_hold(m, p, false);
 		m->job[m->njobs++] = p;
 		m->placed++;
 	}
@@ -133,7 +133,7 @@ static long run(const char *line, int most, long count)
 	return placed;
 }
 
-static void test_many(void **state)
+static void test_traffic(void **state)
 {
 	static const struct {
 		const char *line;
@@ -155,7 +155,8 @@ static void test_many(void **state)
 	(void)state;
 	random_state = seed * 0x9e3779b97f4a7c15ULL + 1;
 	for (i = 0; i < sizeof(fabrics) / sizeof(fabrics[0]); i++)
-		placed += run(fabrics[i].line, fabrics[i].most, wanted * fabrics[i].share / 10);
+		placed += traffic_run(fabrics[i].line, fabrics[i].most,
+				      wanted * fabrics[i].share / 10);
 	printf("# %ld placements verified\n", placed);
 	assert_int_equal(placed, wanted / 10 * 10);
 }
@@ -163,7 +164,7 @@ static void test_many(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_traffic),
 	};
 
 	if (argc > 1)

@@ -43,7 +43,7 @@ static int xpu_at(const struct ocs_section *s, int cube, int x, int y, int z)
 	return ((cube * s->edge[0] + x) * s->edge[1] + y) * s->edge[2] + z;
 }
 
-static bool sound(const struct ocs_occupancy *o, int cube, int dim, const int *at, int sign)
+static bool port_sound(const struct ocs_occupancy *o, int cube, int dim, const int *at, int sign)
 {
 	return !ocs_occupancy_port_blocked(o, cube, dim, at[dim ? 0 : 1], at[dim == 2 ? 1 : 2],
 					   sign);
@@ -98,8 +98,8 @@ static void host_make(struct host *h, const struct setup *setup)
 							w = vertex[xpu_at(s, other, to[0], to[1],
 									  to[2])];
 							if (w >= 0 &&
-							    sound(o, cube, d, at, OCS_PLUS) &&
-							    sound(o, other, d, to, OCS_MINUS))
+							    port_sound(o, cube, d, at, OCS_PLUS) &&
+							    port_sound(o, other, d, to, OCS_MINUS))
 								JOIN(PORT(v, d, OCS_PLUS),
 								     PORT(w, d, OCS_MINUS));
 						}
@@ -149,7 +149,7 @@ static void job_make(igraph_t *graph, igraph_vector_int_t *colour, const struct 
 }
 
 /* 1 found, 0 there is none, -1 ran out of patience. */
-static int search(const struct ocs_shape *shape, const struct host *host)
+static int lad_search(const struct ocs_shape *shape, const struct host *host)
 {
 	igraph_vector_int_list_t domains;
 	igraph_vector_int_t colour, set;
@@ -213,7 +213,7 @@ static void occupancy_draw(struct setup *s)
 /* The search, and what it works with. */
 struct oracle {
 	struct exhaustive *search;
-	struct ocs_fit *fit;
+	struct ocs_box_search *fit;
 	unsigned char *mark;
 };
 
@@ -225,7 +225,7 @@ static bool arrangement_find(const struct oracle *o, const struct setup *s,
 	struct ocs_error err = { 0 };
 	struct ocs_placement *p;
 
-	ocs_fit_load(o->fit, s->occupancy);
+	ocs_cube_sets_load(o->fit, s->occupancy);
 	if (!exhaustive_search(o->search, shape, (int)shape->xpus, o->fit, bound))
 		return false;
 	p = exhaustive_placement(s->section, shape, o->search->xpus, o->mark, NULL);
@@ -235,7 +235,7 @@ static bool arrangement_find(const struct oracle *o, const struct setup *s,
 	return true;
 }
 
-static void compare(const char *line, int most)
+static void line_compare(const char *line, int most)
 {
 	int there = 0, none = 0, unknown = 0, found[BUDGETS] = { 0 }, i, b;
 	struct oracle oracle;
@@ -243,7 +243,7 @@ static void compare(const char *line, int most)
 
 	open_fabric(&s, line);
 	oracle.search = exhaustive_create(s.section);
-	oracle.fit = ocs_fit_create(s.section);
+	oracle.fit = ocs_box_search_create(s.section);
 	oracle.mark = calloc((size_t)s.section->nnodes, 1);
 	for (i = 0; i < cases; i++) {
 		char text[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
@@ -258,7 +258,7 @@ static void compare(const char *line, int most)
 		ocs_shape_format(&shape, text);
 		ocs_shape_conn_format(&shape, conn);
 		host_make(&host, &s);
-		exact = search(&shape, &host);
+		exact = lad_search(&shape, &host);
 		host_destroy(&host);
 		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (p)
@@ -290,7 +290,7 @@ static void compare(const char *line, int most)
 	for (b = 0; b < BUDGETS; b++)
 		assert_in_range(found[b], b ? found[b - 1] : cases / 20, there);
 	free(oracle.mark);
-	ocs_fit_destroy(oracle.fit);
+	ocs_box_search_destroy(oracle.fit);
 	exhaustive_destroy(oracle.search);
 	close_fabric(&s);
 }
@@ -300,12 +300,12 @@ static void test_complete(void **state)
 	(void)state;
 	igraph_set_error_handler(igraph_error_handler_ignore);
 	random_state = seed * 0x9e3779b97f4a7c15ULL + 1;
-	compare("torus cubes:1x1x1 cube:2x2x2 tile:1x1x1", 8);
-	compare("torus cubes:2x1x1 cube:2x2x2 tile:1x1x1", 16);
-	compare("torus cubes:1x1x1 cube:3x3x3 tile:1x1x1", 12);
-	compare("torus cubes:2x1x1 cube:3x3x3 tile:1x1x1", 12);
-	compare("torus cubes:1x1x1 cube:4x4x4 tile:1x1x1", 12);
-	compare("torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", 12);
+	line_compare("torus cubes:1x1x1 cube:2x2x2 tile:1x1x1", 8);
+	line_compare("torus cubes:2x1x1 cube:2x2x2 tile:1x1x1", 16);
+	line_compare("torus cubes:1x1x1 cube:3x3x3 tile:1x1x1", 12);
+	line_compare("torus cubes:2x1x1 cube:3x3x3 tile:1x1x1", 12);
+	line_compare("torus cubes:1x1x1 cube:4x4x4 tile:1x1x1", 12);
+	line_compare("torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", 12);
 }
 
 int main(int argc, char **argv)

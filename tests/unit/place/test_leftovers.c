@@ -54,7 +54,7 @@ static int cubes_of(struct setup *s, const struct ocs_shape *shape, bool thoroug
 	return n;
 }
 
-static void rings(const char *line, int x, int y, int z)
+static void rings_check(const char *line, int x, int y, int z)
 {
 	struct ocs_error err = { 0 };
 	struct ocs_shape shape;
@@ -79,22 +79,23 @@ static void rings(const char *line, int x, int y, int z)
 static void test_rings(void **state)
 {
 	(void)state;
-	rings("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", 1, 4, 4);
-	rings("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", 2, 4, 4);
-	rings("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", 4, 4, 2);
+	rings_check("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", 1, 4, 4);
+	rings_check("torus cubes:4x4x4 cube:4x4x4 tile:1x1x1", 2, 4, 4);
+	rings_check("torus cubes:4x4x4 cube:4x4x4 tile:2x2x1", 4, 4, 2);
 }
 
 /* The fewest cubes of any box, laid out XPU by XPU. */
 struct boxes {
 	struct setup *s;
 	const struct ocs_shape *shape;
-	struct ocs_host host;
+	struct ocs_lattice host;
 	int nodes, best;
 	bool gaps;
 };
 
 /* Whether each piece finds a cube of its own where its XPUs are free (augmenting paths). */
-static bool seat(const struct setup *s, const uint64_t *need, int piece, int *piece_of, bool *seen)
+static bool piece_seat(const struct setup *s, const uint64_t *need, int piece, int *piece_of,
+		       bool *seen)
 {
 	int cube;
 
@@ -102,7 +103,7 @@ static bool seat(const struct setup *s, const uint64_t *need, int piece, int *pi
 		if (seen[cube] || (s->occupancy->free[cube] & need[piece]) != need[piece])
 			continue;
 		seen[cube] = true;
-		if (piece_of[cube] < 0 || seat(s, need, piece_of[cube], piece_of, seen)) {
+		if (piece_of[cube] < 0 || piece_seat(s, need, piece_of[cube], piece_of, seen)) {
 			piece_of[cube] = piece;
 			return true;
 		}
@@ -110,7 +111,8 @@ static bool seat(const struct setup *s, const uint64_t *need, int piece, int *pi
 	return false;
 }
 
-static void lay_try(struct boxes *b, const struct ocs_fold_table *table, const struct ocs_lay *lay)
+static void lay_try(struct boxes *b, const struct ocs_fold_table *table,
+		    const struct ocs_box_layout *lay)
 {
 	const struct ocs_section *section = b->s->section;
 	int grid = lay->count[0] * lay->count[1] * lay->count[2], cubes = 0, nodes = 0, piece, n;
@@ -120,7 +122,7 @@ static void lay_try(struct boxes *b, const struct ocs_fold_table *table, const s
 	struct ocs_xpu xpus[XPUS_MAX];
 	long i;
 
-	ocs_lay_xpus(section, table, lay, xpus);
+	ocs_box_layout_xpus(section, table, lay, xpus);
 	for (i = 0; i < b->shape->xpus; i++) {
 		const int *tile = section->tile, *at = xpus[i].at;
 		uint64_t *mask = &need[xpus[i].cube];
@@ -143,7 +145,7 @@ static void lay_try(struct boxes *b, const struct ocs_fold_table *table, const s
 			continue;
 		cubes++;
 		memset(seen, 0, (size_t)section->ncubes * sizeof(*seen));
-		fits = seat(b->s, need, piece, piece_of, seen);
+		fits = piece_seat(b->s, need, piece, piece_of, seen);
 	}
 	if (fits && nodes == b->nodes && (!b->best || cubes < b->best))
 		b->best = cubes;
@@ -157,7 +159,7 @@ static bool folding_try(const struct ocs_folding *folding, void *arg)
 	struct boxes *b = arg;
 	const int *edge = b->host.edge;
 	struct ocs_fold_table table;
-	struct ocs_lay lay;
+	struct ocs_box_layout lay;
 	int o, a, c;
 
 	if (ocs_fold_table_make(folding, b->shape, &b->host, &table, NULL))
@@ -184,7 +186,7 @@ static bool folding_try(const struct ocs_folding *folding, void *arg)
 							 b->host.tile[a] ==
 						 0);
 			}
-			if (good && ocs_lay_valid(b->s->section, folding, &lay))
+			if (good && ocs_box_layout_valid(b->s->section, folding, &lay))
 				lay_try(b, &table, &lay);
 		}
 	}
@@ -196,7 +198,7 @@ static int boxes_best(struct setup *s, const struct ocs_shape *shape)
 {
 	struct boxes b = { .s = s, .shape = shape };
 
-	ocs_host_of(s->section, &b.host);
+	ocs_lattice_of(s->section, &b.host);
 	b.nodes = ocs_place_node_count(s->placer, shape, NULL);
 	ocs_fold_family(shape, &b.host, false, folding_try, &b);
 	b.gaps = true;
@@ -204,7 +206,7 @@ static int boxes_best(struct setup *s, const struct ocs_shape *shape)
 	return b.best;
 }
 
-static void compare(struct setup *s, const char *text)
+static void shape_compare(struct setup *s, const char *text)
 {
 	struct ocs_error err = { 0 };
 	struct ocs_shape shape;
@@ -233,7 +235,7 @@ static void test_boxes(void **state)
 					"torus cubes:4x2x2 cube:4x4x4 tile:2x2x1");
 		corners_free(&s, sides[i][0], sides[i][1], sides[i][2]);
 		for (j = 0; j < sizeof(shapes) / sizeof(shapes[0]); j++)
-			compare(&s, shapes[j]);
+			shape_compare(&s, shapes[j]);
 		close_fabric(&s);
 	}
 }
@@ -268,7 +270,7 @@ static void test_mixed(void **state)
 						ocs_section_node_at(s.section, cube, c), false);
 			}
 		}
-		compare(&s, shapes[(size_t)i % (sizeof(shapes) / sizeof(shapes[0]))]);
+		shape_compare(&s, shapes[(size_t)i % (sizeof(shapes) / sizeof(shapes[0]))]);
 		close_fabric(&s);
 	}
 }

@@ -187,7 +187,7 @@ static void test_never(void **state)
 		assert_int_equal(err.code, OCS_NEVER);
 		if (!strstr(err.text, never[i].says))
 			fail_msg("%s: %s", never[i].shape, err.text);
-		for (n = ocs_place_nearest(s.placer, &shape, near, 4); n > 0; n--)
+		for (n = ocs_nearest_shapes(s.placer, &shape, near, 4); n > 0; n--)
 			assert_true(ocs_reason_node_count(s.placer, &near[n - 1], &err) > 0);
 		close_fabric(&s);
 	}
@@ -323,7 +323,7 @@ static void test_nearest_fit(void **state)
 				if (ocs_reason_node_count(s.placer, &other, &err) < 0)
 					fail_msg("%s", err.text);
 			}
-			for (n = ocs_place_nearest(s.placer, &shape, near, 3); n > 0;
+			for (n = ocs_nearest_shapes(s.placer, &shape, near, 3); n > 0;
 			     n--, named++) {
 				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy,
 									   &near[n - 1], 0, &err);
@@ -360,7 +360,7 @@ static void test_nearest_now(void **state)
 		}
 		for (k = 0; k < 6; k++) {
 			assert_int_equal(ocs_shape_parse(shapes[k], NULL, &shape, &err), 0);
-			n = ocs_place_nearest_now(s.placer, s.occupancy, &shape, near, 3);
+			n = ocs_nearest_shapes_now(s.placer, s.occupancy, &shape, near, 3);
 			for (; n > 0; n--, named++) {
 				struct ocs_placement *p = ocs_reason_place(s.placer, s.occupancy,
 									   &near[n - 1], 0, &err);
@@ -376,7 +376,7 @@ static void test_nearest_now(void **state)
 	}
 	assert_true(named > 500);
 	ocs_occupancy_fill(s.occupancy);
-	assert_int_equal(ocs_place_nearest_now(s.placer, s.occupancy, &shape, near, 3), 0);
+	assert_int_equal(ocs_nearest_shapes_now(s.placer, s.occupancy, &shape, near, 3), 0);
 	close_fabric(&s);
 }
 
@@ -504,7 +504,7 @@ static void test_in_parts(void **state)
 		assert_null(late.placer->catalogues[0]->rest);
 		assert_true(late.placer->catalogues[0]->ncandidates >
 			    early.placer->catalogues[0]->ncandidates);
-		ocs_fit_prepare(late.placer->fit, late.placer->catalogues[0]);
+		ocs_box_search_prepare(late.placer->fit, late.placer->catalogues[0]);
 		for (j = 0; j < 60; j++) {
 			struct ocs_placement *p, *q;
 

@@ -16,7 +16,7 @@
 #include "tests/unit/place/place_random.h"
 
 /* Scattered leftovers, now and then with failed ports. */
-static void scatter(struct setup *s, uint32_t busy)
+static void xpus_scatter(struct setup *s, uint32_t busy)
 {
 	int node;
 
@@ -30,7 +30,7 @@ static void scatter(struct setup *s, uint32_t busy)
 	}
 }
 
-static int leftovers(const char *line, const char *const *shapes, int nshapes, int cases)
+static int leftovers_run(const char *line, const char *const *shapes, int nshapes, int cases)
 {
 	struct ocs_placement *p;
 	struct ocs_shape shape;
@@ -43,7 +43,7 @@ static int leftovers(const char *line, const char *const *shapes, int nshapes, i
 		assert_int_equal(
 			ocs_shape_parse(shapes[i % nshapes], i % 5 ? NULL : "mesh", &shape, &err),
 			0);
-		scatter(&s, random_next(70));
+		xpus_scatter(&s, random_next(70));
 		p = ocs_reason_place(s.placer, s.occupancy, &shape, 0, &err);
 		if (!p) {
 			assert_int_equal(err.code,
@@ -70,13 +70,13 @@ static void test_leftovers(void **state)
 
 	(void)state;
 	random_state = 77;
-	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1 threading", four, 14, 400) >
-		    20);
-	assert_true(leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1 threading", four, 14, 400) >
-		    20);
-	leftovers("torus cubes:3x2x2 cube:4x4x4 tile:2x2x2 threading", four, 14, 100);
-	leftovers("torus cubes:2x2x1 cube:8x8x8 tile:2x2x1 threading", four, 14, 40);
-	leftovers("torus cubes:4x2x2 cube:2x2x2 tile:1x1x1 threading", two, 6, 200);
+	assert_true(leftovers_run("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1 threading", four, 14,
+				  400) > 20);
+	assert_true(leftovers_run("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1 threading", four, 14,
+				  400) > 20);
+	leftovers_run("torus cubes:3x2x2 cube:4x4x4 tile:2x2x2 threading", four, 14, 100);
+	leftovers_run("torus cubes:2x2x1 cube:8x8x8 tile:2x2x1 threading", four, 14, 40);
+	leftovers_run("torus cubes:4x2x2 cube:2x2x2 tile:1x1x1 threading", two, 6, 200);
 }
 
 /* A wholly free cube and one with a column and two XPUs beside it, which no box of 70 has: the

@@ -41,7 +41,7 @@ static void close_line(void)
 	ocs_fabric_destroy(fabric);
 }
 
-static struct ocs_placement *place(const char *text, const char *conn)
+static struct ocs_placement *shape_place(const char *text, const char *conn)
 {
 	struct ocs_error err = { 0 };
 	struct ocs_placement *p;
@@ -56,7 +56,7 @@ static struct ocs_placement *place(const char *text, const char *conn)
 }
 
 /* Refused, with these words. */
-static void refused(struct ocs_placement *p, const char *says)
+static void assert_refused(struct ocs_placement *p, const char *says)
 {
 	struct ocs_error err = { 0 };
 
@@ -73,32 +73,32 @@ static void test_xpus(void **state)
 
 	(void)state;
 	open_line("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
-	p = place("8x4x4", NULL);
+	p = shape_place("8x4x4", NULL);
 	p->xpus[5] = p->xpus[6];
-	refused(p, "is used twice");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "is used twice");
+	p = shape_place("8x4x4", NULL);
 	p->xpus[0].cube = 4;
-	refused(p, "does not exist");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "does not exist");
+	p = shape_place("8x4x4", NULL);
 	p->xpus[0].at[1] = -1;
-	refused(p, "outside its cube");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "outside its cube");
+	p = shape_place("8x4x4", NULL);
 	x = p->xpus[17];
 	p->xpus[17] = p->xpus[90];
 	p->xpus[90] = x;
-	refused(p, "no link of its own joins");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "no link of its own joins");
+	p = shape_place("8x4x4", NULL);
 	p->shape.xpus--;
-	refused(p, "product");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "product");
+	p = shape_place("8x4x4", NULL);
 	p->shape.extent[0] = 0;
-	refused(p, "out of range");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "out of range");
+	p = shape_place("8x4x4", NULL);
 	p->shape.ndim = 7;
-	refused(p, "dimensions");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "dimensions");
+	p = shape_place("8x4x4", NULL);
 	ocs_occupancy_node_set(occupancy, fabric, p->nodes[3], false);
-	refused(p, "not free");
+	assert_refused(p, "not free");
 	close_line();
 }
 
@@ -111,47 +111,47 @@ static void test_circuits(void **state)
 	open_line("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
 	/* each single circuit is needed */
 	for (i = 0; i < 96; i++) {
-		p = place("8x4x4", NULL);
+		p = shape_place("8x4x4", NULL);
 		assert_int_equal(p->ncircuits, 96);
 		p->circuits[i] = p->circuits[--p->ncircuits];
-		refused(p, "edge (");
+		assert_refused(p, "edge (");
 	}
-	p = place("8x4x4", NULL);
+	p = shape_place("8x4x4", NULL);
 	p->circuits[0] = p->circuits[1];
-	refused(p, "is used twice");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "is used twice");
+	p = shape_place("8x4x4", NULL);
 	p->circuits[9].to = 3;
-	refused(p, "no link of its own");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "no link of its own");
+	p = shape_place("8x4x4", NULL);
 	p->circuits[9].from = -1;
-	refused(p, "does not exist");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "does not exist");
+	p = shape_place("8x4x4", NULL);
 	p->circuits[9].to = 77;
-	refused(p, "does not exist");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "does not exist");
+	p = shape_place("8x4x4", NULL);
 	p->circuits[9].dim = 3;
-	refused(p, "dimension 3 does not exist");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "dimension 3 does not exist");
+	p = shape_place("8x4x4", NULL);
 	p->circuits[9].pos[1] = 4;
-	refused(p, "outside the face");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "outside the face");
+	p = shape_place("8x4x4", NULL);
 	p->ncircuits = -1;
-	refused(p, "negative");
+	assert_refused(p, "negative");
 	/* one too many */
-	p = place("4x4x2", "mesh");
+	p = shape_place("4x4x2", "mesh");
 	assert_int_equal(p->ncircuits, 0);
 	p->circuits[0].dim = 2;
 	p->circuits[0].pos[0] = p->circuits[0].pos[1] = 0;
 	p->circuits[0].from = p->circuits[0].to = 0;
 	p->ncircuits = 1;
-	refused(p, "serves no edge");
+	assert_refused(p, "serves no edge");
 	/* a failed port */
-	p = place("8x4x4", NULL);
+	p = shape_place("8x4x4", NULL);
 	((uint64_t *)(uintptr_t)ocs_occupancy_blocked(occupancy, p->circuits[7].to,
 						      p->circuits[7].dim, OCS_MINUS))[0] |=
 		1ULL << (p->circuits[7].pos[0] * 4 + p->circuits[7].pos[1]);
 	occupancy->any_blocked = true;
-	refused(p, "failed or drained");
+	assert_refused(p, "failed or drained");
 	close_line();
 }
 
@@ -162,21 +162,21 @@ static void test_rings(void **state)
 
 	(void)state;
 	open_line("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
-	p = place("4x4x2", "mesh");
+	p = shape_place("4x4x2", "mesh");
 	p->shape.mesh[0] = false;
-	refused(p, "edge (3,0,0)-(0,0,0)");
-	p = place("5", "mesh");
+	assert_refused(p, "edge (3,0,0)-(0,0,0)");
+	p = shape_place("5", "mesh");
 	p->shape.mesh[0] = false;
-	refused(p, "edge (4)-(0)");
+	assert_refused(p, "edge (4)-(0)");
 	close_line();
 	open_line("static:8x8x4 tile:2x2x1");
-	p = place("8x2", NULL);
+	p = shape_place("8x2", NULL);
 	p->circuits[0].dim = 0;
 	p->ncircuits = 1;
-	refused(p, "static torus has no circuits");
-	p = place("4x2x2", "mesh,torus,torus");
+	assert_refused(p, "static torus has no circuits");
+	p = shape_place("4x2x2", "mesh,torus,torus");
 	p->shape.mesh[0] = false;
-	refused(p, "no link of its own");
+	assert_refused(p, "no link of its own");
 	close_line();
 }
 
@@ -186,21 +186,21 @@ static void test_lists(void **state)
 
 	(void)state;
 	open_line("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
-	p = place("8x4x4", NULL);
+	p = shape_place("8x4x4", NULL);
 	p->nnodes--;
-	refused(p, "list of nodes");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "list of nodes");
+	p = shape_place("8x4x4", NULL);
 	p->nodes[0] = 63;
-	refused(p, "list of nodes");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "list of nodes");
+	p = shape_place("8x4x4", NULL);
 	p->nodes[1] = p->nodes[0];
-	refused(p, "list of nodes");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "list of nodes");
+	p = shape_place("8x4x4", NULL);
 	p->ncubes--;
-	refused(p, "list of cubes");
-	p = place("8x4x4", NULL);
+	assert_refused(p, "list of cubes");
+	p = shape_place("8x4x4", NULL);
 	p->cubes[0] = 3;
-	refused(p, "list of cubes");
+	assert_refused(p, "list of cubes");
 	close_line();
 }
 
@@ -217,7 +217,7 @@ static void test_random_faults(void **state)
 	for (i = 0; i < 3000; i++) {
 		int *number, old;
 
-		p = place(i % 2 ? "8x4x4" : "4x8x2", NULL);
+		p = shape_place(i % 2 ? "8x4x4" : "4x8x2", NULL);
 		if (random_next(2)) {
 			struct ocs_xpu *x = &p->xpus[random_next((uint32_t)p->shape.xpus)];
 
@@ -249,7 +249,7 @@ static void test_twisted(void **state)
 
 	(void)state;
 	open_line("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
-	p = place("4x4x8", NULL);
+	p = shape_place("4x4x8", NULL);
 	assert_int_equal(p->ncubes, 2);
 	/* the engine lays 8 along some axis; relabel from scratch: x, y, z plain */
 	for (i = 0; i < p->shape.xpus; i++) {
@@ -271,7 +271,7 @@ static void test_twisted(void **state)
 	if (ocs_placement_verify(fabric, occupancy, p, &err))
 		fail_msg("%s", err.text);
 	p->shape.twisted = false;
-	refused(p, "edge (");
+	assert_refused(p, "edge (");
 	close_line();
 }
 
@@ -317,7 +317,7 @@ static void test_compact_faults(void **state)
 		assert_null(ocs_placement_decode(placer, bad[i], &err));
 		assert_int_not_equal(err.code, 0);
 	}
-	p = place("8x6x2", "torus,torus,mesh");
+	p = shape_place("8x6x2", "torus,torus,mesh");
 	length = strlen(p->compact);
 	text = strdup(p->compact);
 	for (i = 0; i < length; i++) {
@@ -351,7 +351,7 @@ static void test_json_faults(void **state)
 
 	(void)state;
 	open_line("torus cubes:2x2x1 cube:4x4x4 tile:2x2x1");
-	p = place("4x8x2", NULL);
+	p = shape_place("4x8x2", NULL);
 	for (i = 0; i < sizeof(drop) / sizeof(drop[0]); i++) {
 		json = ocs_placement_to_json(fabric, p);
 		json_object_object_del(json, drop[i]);

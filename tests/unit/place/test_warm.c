@@ -21,11 +21,11 @@ static long calls, at_decision = -1;
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
-char *__real_ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
-				const struct ocs_lay *lay, const int *piece_cube,
-				struct ocs_error *err);
-char *__real_ocs_thread_encode(const struct ocs_thread *thread, const struct ocs_shape *shape,
-			       struct ocs_error *err);
+char *__real_ocs_placement_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
+				  const struct ocs_box_layout *lay, const int *piece_cube,
+				  struct ocs_error *err);
+char *__real_ocs_ring_encode(const struct ocs_ring_builder *builder, const struct ocs_shape *shape,
+			     struct ocs_error *err);
 
 void *__wrap_malloc(size_t size)
 {
@@ -45,19 +45,19 @@ void *__wrap_realloc(void *old, size_t size)
 	return __real_realloc(old, size);
 }
 
-char *__wrap_ocs_compact_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
-				const struct ocs_lay *lay, const int *piece_cube,
-				struct ocs_error *err)
+char *__wrap_ocs_placement_encode(const struct ocs_shape *shape, const struct ocs_folding *folding,
+				  const struct ocs_box_layout *lay, const int *piece_cube,
+				  struct ocs_error *err)
 {
 	at_decision = calls;
-	return __real_ocs_compact_encode(shape, folding, lay, piece_cube, err);
+	return __real_ocs_placement_encode(shape, folding, lay, piece_cube, err);
 }
 
-char *__wrap_ocs_thread_encode(const struct ocs_thread *thread, const struct ocs_shape *shape,
-			       struct ocs_error *err)
+char *__wrap_ocs_ring_encode(const struct ocs_ring_builder *builder, const struct ocs_shape *shape,
+			     struct ocs_error *err)
 {
 	at_decision = calls;
-	return __real_ocs_thread_encode(thread, shape, err);
+	return __real_ocs_ring_encode(builder, shape, err);
 }
 
 static const char *const shapes[] = { "6",   "16",    "30",    "64",   "8x4", "4x4x2",
@@ -66,7 +66,7 @@ static const char *const shapes[] = { "6",   "16",    "30",    "64",   "8x4", "4
 
 /* Decides on all shapes on the same ROUNDS fabrics, twice; the second time nothing may be
  * allocated. */
-static void decisions(const char *line, int rounds)
+static void decisions_run(const char *line, int rounds)
 {
 	int round, i, pass, placed = 0, refused = 0, other = 0;
 	long made = 0;
@@ -111,11 +111,11 @@ static void decisions(const char *line, int rounds)
 static void test_warm(void **state)
 {
 	(void)state;
-	decisions("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1", 200);
-	decisions("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1", 200);
-	decisions("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1 threading", 200);
-	decisions("torus cubes:2x1x1 cube:8x8x8 tile:2x2x2", 50);
-	decisions("static:8x8x4 tile:2x2x1", 100);
+	decisions_run("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1", 200);
+	decisions_run("torus cubes:3x2x2 cube:4x4x4 tile:2x2x1", 200);
+	decisions_run("torus cubes:3x2x2 cube:4x4x4 tile:1x1x1 threading", 200);
+	decisions_run("torus cubes:2x1x1 cube:8x8x8 tile:2x2x2", 50);
+	decisions_run("static:8x8x4 tile:2x2x1", 100);
 }
 
 int main(void)

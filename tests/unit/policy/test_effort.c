@@ -51,7 +51,7 @@ static struct ocs_shape shape_of(const char *text, const char *conn)
 }
 
 /* Leaves just the XPUs of LIST ("cube x y z" in digits) free. */
-static void only(struct rig *r, const char *const *list)
+static void xpus_leave(struct rig *r, const char *const *list)
 {
 	ocs_occupancy_fill(r->occupancy);
 	for (; *list; list++) {
@@ -78,7 +78,7 @@ static void test_line(void **unused)
 
 	(void)unused;
 	rig_open(&r, LINE, 2);
-	only(&r, line);
+	xpus_leave(&r, line);
 	p = ocs_policy_place(r.policy, r.occupancy, &ring, &err);
 	assert_non_null(p); /* closed by a circuit */
 	assert_null(ocs_policy_routes_take(r.policy));
@@ -101,7 +101,7 @@ static void test_line(void **unused)
 	ocs_placement_destroy(p);
 	/* an odd ring on a bipartite machine */
 	ocs_occupancy_reset(r.occupancy);
-	only(&r, list);
+	xpus_leave(&r, list);
 	p = ocs_policy_place(r.policy, r.occupancy, &six, &err);
 	assert_non_null(p);
 	routes = ocs_policy_routes_take(r.policy);
@@ -125,10 +125,10 @@ static void test_apart(void **unused)
 
 	(void)unused;
 	rig_open(&r, LINE, 4);
-	only(&r, apart);
+	xpus_leave(&r, apart);
 	assert_null(ocs_policy_place(r.policy, r.occupancy, &four, &err));
 	assert_int_equal(err.code, OCS_NOT_NOW);
-	only(&r, match);
+	xpus_leave(&r, match);
 	p = ocs_policy_place(r.policy, r.occupancy, &six, &err);
 	assert_non_null(p);
 	routes = ocs_policy_routes_take(r.policy);
@@ -144,8 +144,8 @@ static void test_apart(void **unused)
 	rig_close(&r);
 }
 
-static void broken(struct rig *r, const struct ocs_placement *p, const struct ocs_routes *routes,
-		   const char *says)
+static void assert_broken(struct rig *r, const struct ocs_placement *p,
+			  const struct ocs_routes *routes, const char *says)
 {
 	struct ocs_error err = { 0 };
 
@@ -169,41 +169,41 @@ static void test_judge(void **unused)
 
 	(void)unused;
 	rig_open(&r, LINE, 4);
-	only(&r, match);
+	xpus_leave(&r, match);
 	p = ocs_policy_place(r.policy, r.occupancy, &six, NULL);
 	assert_non_null(p);
 	routes = ocs_policy_routes_take(r.policy);
 	routes->load = 1;
-	broken(&r, p, routes, "carries 2 edges, not 1");
+	assert_broken(&r, p, routes, "carries 2 edges, not 1");
 	routes->load = 2;
 	routes->nroutes--;
-	broken(&r, p, routes, "has no route");
+	assert_broken(&r, p, routes, "has no route");
 	routes->nroutes++;
 	h = routes->hops[0];
 	routes->hops[0].dir ^= 1;
-	broken(&r, p, routes, "");
+	assert_broken(&r, p, routes, "");
 	routes->hops[0] = h;
 	routes->routes[1].to = 0;
-	broken(&r, p, routes, "has no route");
+	assert_broken(&r, p, routes, "has no route");
 	routes->routes[1].to = 2;
 	x = p->xpus[0];
 	p->xpus[0] = p->xpus[1];
-	broken(&r, p, routes, "used twice");
+	assert_broken(&r, p, routes, "used twice");
 	p->xpus[0] = (struct ocs_xpu){ 1, { 3, 3, 3 } };
-	broken(&r, p, routes, "not free");
+	assert_broken(&r, p, routes, "not free");
 	p->xpus[0] = x;
 	p->circuits = realloc(p->circuits, 2 * sizeof(*p->circuits));
 	p->circuits[1] = (struct ocs_circuit){ 0, { 1, 1 }, 0, 1 };
 	p->ncircuits = 2;
-	broken(&r, p, routes, "used twice");
+	assert_broken(&r, p, routes, "used twice");
 	p->circuits[1] = (struct ocs_circuit){ 1, { 0, 0 }, 0, 0 };
-	broken(&r, p, routes, "not the job's");
+	assert_broken(&r, p, routes, "not the job's");
 	p->ncircuits = 0;
-	broken(&r, p, routes, "no link of the job");
+	assert_broken(&r, p, routes, "no link of the job");
 	p->ncircuits = 1;
 	i = p->nodes[0];
 	p->nodes[0] = i + 1;
-	broken(&r, p, routes, "lists");
+	assert_broken(&r, p, routes, "lists");
 	p->nodes[0] = i;
 	assert_int_equal(ocs_routes_verify(r.fabric, r.occupancy, p, routes, NULL), 0);
 	ocs_routes_destroy(routes);

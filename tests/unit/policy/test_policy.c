@@ -15,7 +15,7 @@
 
 static uint64_t state = 88172645463325252ULL;
 
-static int below(int n)
+static int random_below(int n)
 {
 	state ^= state << 13;
 	state ^= state >> 7;
@@ -57,7 +57,7 @@ static struct ocs_shape shape_of(const char *text)
 	return shape;
 }
 
-static bool takes(struct rig *r, const char *text)
+static bool shape_takes(struct rig *r, const char *text)
 {
 	struct ocs_shape shape = shape_of(text);
 
@@ -100,8 +100,8 @@ static void test_verified(void **unused)
 			rig_open(&r, runs[i].fabric, runs[i].policy, lenient);
 			assert_true(ocs_policy_verifiable(r.policy));
 			for (n = 0; n < 400; n++) {
-				struct ocs_shape shape =
-					shape_of(shapes[below(sizeof(shapes) / sizeof(shapes[0]))]);
+				struct ocs_shape shape = shape_of(
+					shapes[random_below(sizeof(shapes) / sizeof(shapes[0]))]);
 				struct ocs_error err = { 0 };
 				struct ocs_placement *p =
 					ocs_policy_place(r.policy, r.occupancy, &shape, &err);
@@ -141,29 +141,29 @@ static void test_rules(void **unused)
 
 	(void)unused;
 	rig_open(&r, STATIC, "firstfit", true);
-	assert_true(takes(&r, "16x12x2"));
-	assert_false(takes(&r, "18"));
-	assert_false(takes(&r, "2x18"));
+	assert_true(shape_takes(&r, "16x12x2"));
+	assert_false(shape_takes(&r, "18"));
+	assert_false(shape_takes(&r, "2x18"));
 	rig_close(&r);
 	rig_open(&r, STATIC, "firstfit", false);
-	assert_true(takes(&r, "16x16x2"));
-	assert_false(takes(&r, "12x2")); /* its ring of 12 cannot close */
+	assert_true(shape_takes(&r, "16x16x2"));
+	assert_false(shape_takes(&r, "12x2")); /* its ring of 12 cannot close */
 	rig_close(&r);
 	rig_open(&r, STATIC, "folding", true);
-	assert_true(takes(&r, "64"));
-	assert_true(takes(&r, "30x16")); /* 15 x 2 around, 16 straight */
-	assert_false(takes(&r, "34x16"));
-	assert_false(takes(&r, "148")); /* 2 x 2 x 37 fills no box */
+	assert_true(shape_takes(&r, "64"));
+	assert_true(shape_takes(&r, "30x16")); /* 15 x 2 around, 16 straight */
+	assert_false(shape_takes(&r, "34x16"));
+	assert_false(shape_takes(&r, "148")); /* 2 x 2 x 37 fills no box */
 	rig_close(&r);
 	rig_open(&r, CUBES, "reconfig", false);
-	assert_true(takes(&r, "4x8x2"));
-	assert_false(takes(&r, "6x4"));
+	assert_true(shape_takes(&r, "4x8x2"));
+	assert_false(shape_takes(&r, "6x4"));
 	rig_close(&r);
 	rig_open(&r, CUBES, "rfold", false);
-	assert_true(takes(&r, "6x4"));
-	assert_true(takes(&r, "6x6")); /* 3 x 3 x 4, the axis of four is two bits */
-	assert_true(takes(&r, "2x2x6"));
-	assert_false(takes(&r, "6x6x6"));
+	assert_true(shape_takes(&r, "6x4"));
+	assert_true(shape_takes(&r, "6x6")); /* 3 x 3 x 4, the axis of four is two bits */
+	assert_true(shape_takes(&r, "2x2x6"));
+	assert_false(shape_takes(&r, "6x6x6"));
 	rig_close(&r);
 }
 
@@ -221,7 +221,7 @@ static void test_written_ones(void **unused)
 				struct ocs_placement *p =
 					ocs_policy_place(r.policy, r.occupancy, &shape, &err);
 
-				if (!p != !takes(&r, shapes[k][0]))
+				if (!p != !shape_takes(&r, shapes[k][0]))
 					fail_msg("%s %s: %s", policies[i], shapes[k][form],
 						 err.text);
 				if (!p)
@@ -271,10 +271,10 @@ static void test_little_memory(void **unused)
 		for (n = 0; n < 200; n++) {
 			struct ocs_placement *p, *q;
 
-			shape.ndim = 1 + below(3);
-			shape.extent[0] = 2 * (1 + below(6));
-			shape.extent[1] = 2 * (1 + below(4));
-			shape.extent[2] = 2 * (1 + below(4));
+			shape.ndim = 1 + random_below(3);
+			shape.extent[0] = 2 * (1 + random_below(6));
+			shape.extent[1] = 2 * (1 + random_below(4));
+			shape.extent[2] = 2 * (1 + random_below(4));
 			shape.xpus = (long)shape.extent[0] *
 				     (shape.ndim > 1 ? shape.extent[1] : 1) *
 				     (shape.ndim > 2 ? shape.extent[2] : 1);
@@ -284,7 +284,7 @@ static void test_little_memory(void **unused)
 			ocs_routes_destroy(ocs_policy_routes_take(little.policy));
 			ocs_routes_destroy(ocs_policy_routes_take(much.policy));
 			if (!p) {
-				if (below(4))
+				if (random_below(4))
 					continue;
 				ocs_occupancy_reset(little.occupancy);
 				ocs_occupancy_reset(much.occupancy);
@@ -346,9 +346,9 @@ static void test_published(void **unused)
 				       ocs_section_node_at(r.section, cube, at), false);
 	assert_null(ocs_policy_place(r.policy, r.occupancy, &shape, NULL));
 	/* 96 XPUs, but a piece in each of three cubes: never, rather than the end of the queue */
-	assert_true(takes(&r, "4x8x3"));
-	assert_false(takes(&r, "2x4x12"));
-	assert_false(takes(&r, "2x2x2x12"));
+	assert_true(shape_takes(&r, "4x8x3"));
+	assert_false(shape_takes(&r, "2x4x12"));
+	assert_false(shape_takes(&r, "2x2x2x12"));
 	rig_close(&r);
 	rig_open(&r, "torus cubes:2x1x1 cube:4x4x4 tile:1x1x1", "unconstrained", true);
 	for (cube = 0; cube < 2; cube++)

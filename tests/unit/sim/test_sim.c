@@ -44,7 +44,7 @@ static void rig_close(struct rig *r)
 	ocs_fabric_destroy(r->fabric);
 }
 
-static void job(struct rig *r, double arrival, const char *shape, double duration, int priority)
+static void job_add(struct rig *r, double arrival, const char *shape, double duration, int priority)
 {
 	struct ocs_sim_job j = {
 		.id = r->trace.njobs, .arrival = arrival, .duration = duration, .priority = priority
@@ -54,7 +54,7 @@ static void job(struct rig *r, double arrival, const char *shape, double duratio
 	ocs_sim_trace_add(&r->trace, &j);
 }
 
-static void run(struct rig *r)
+static void rig_run(struct rig *r)
 {
 	struct ocs_error err = { 0 };
 
@@ -63,7 +63,7 @@ static void run(struct rig *r)
 		fail_msg("%s", err.text);
 }
 
-static double start(const struct rig *r, long i)
+static double job_start(const struct rig *r, long i)
 {
 	assert_int_equal(r->result.jobs[i].state, OCS_SIM_DONE);
 	return r->result.jobs[i].start;
@@ -79,24 +79,24 @@ static void test_queue(void **unused)
 
 	(void)unused;
 	rig_open(&r, ONE, "best");
-	job(&r, 0, "8x4", 100, 0);  /* half the cube until 100 */
-	job(&r, 10, "8x8", 50, 0);  /* waits for all of it */
-	job(&r, 20, "4x4", 70, 0);  /* would end at 90, before the head starts */
-	job(&r, 21, "4x4", 500, 0); /* would hold it up */
-	job(&r, 22, "6x6x6", 5, 0); /* can never fit */
-	run(&r);
-	assert_true(start(&r, 0) == 0);
-	assert_true(start(&r, 1) == 100);
-	assert_true(start(&r, 2) == 150);
-	assert_true(start(&r, 3) == 150);
+	job_add(&r, 0, "8x4", 100, 0);	/* half the cube until 100 */
+	job_add(&r, 10, "8x8", 50, 0);	/* waits for all of it */
+	job_add(&r, 20, "4x4", 70, 0);	/* would end at 90, before the head starts */
+	job_add(&r, 21, "4x4", 500, 0); /* would hold it up */
+	job_add(&r, 22, "6x6x6", 5, 0); /* can never fit */
+	rig_run(&r);
+	assert_true(job_start(&r, 0) == 0);
+	assert_true(job_start(&r, 1) == 100);
+	assert_true(job_start(&r, 2) == 150);
+	assert_true(job_start(&r, 3) == 150);
 	assert_int_equal(r.result.jobs[4].state, OCS_SIM_NEVER);
 	assert_int_equal(r.result.verified, 4);
 
 	r.o.easy = true;
-	run(&r);
-	assert_true(start(&r, 1) == 100);
-	assert_true(start(&r, 2) == 20 && r.result.jobs[2].backfilled);
-	assert_true(start(&r, 3) == 150 && !r.result.jobs[3].backfilled);
+	rig_run(&r);
+	assert_true(job_start(&r, 1) == 100);
+	assert_true(job_start(&r, 2) == 20 && r.result.jobs[2].backfilled);
+	assert_true(job_start(&r, 3) == 150 && !r.result.jobs[3].backfilled);
 	rig_close(&r);
 }
 
@@ -108,13 +108,13 @@ static void test_backfill_beside(void **unused)
 	(void)unused;
 	rig_open(&r, TWO, "best");
 	r.o.easy = true;
-	job(&r, 0, "8x8", 100, 0);  /* a cube */
-	job(&r, 0, "8x4", 300, 0);  /* half the other */
-	job(&r, 1, "8x8", 10, 0);   /* waits for the first cube, until 100 */
-	job(&r, 2, "8x4", 1000, 0); /* takes the half that the head cannot use */
-	run(&r);
-	assert_true(start(&r, 2) == 100);
-	assert_true(start(&r, 3) == 2 && r.result.jobs[3].backfilled);
+	job_add(&r, 0, "8x8", 100, 0);	/* a cube */
+	job_add(&r, 0, "8x4", 300, 0);	/* half the other */
+	job_add(&r, 1, "8x8", 10, 0);	/* waits for the first cube, until 100 */
+	job_add(&r, 2, "8x4", 1000, 0); /* takes the half that the head cannot use */
+	rig_run(&r);
+	assert_true(job_start(&r, 2) == 100);
+	assert_true(job_start(&r, 3) == 2 && r.result.jobs[3].backfilled);
 	rig_close(&r);
 }
 
@@ -126,22 +126,22 @@ static void test_defragment(void **unused)
 
 	(void)unused;
 	rig_open(&r, TWO, "best");
-	job(&r, 0, "8x4", 1000, 0);
-	job(&r, 0, "8x4", 10, 0); /* the other half of its cube, for a while */
-	job(&r, 1, "8x4", 1000, 0);
-	job(&r, 20, "4x4x4", 100, 0);
-	run(&r);
-	assert_true(start(&r, 3) == 1000);
+	job_add(&r, 0, "8x4", 1000, 0);
+	job_add(&r, 0, "8x4", 10, 0); /* the other half of its cube, for a while */
+	job_add(&r, 1, "8x4", 1000, 0);
+	job_add(&r, 20, "4x4x4", 100, 0);
+	rig_run(&r);
+	assert_true(job_start(&r, 3) == 1000);
 	assert_int_equal(r.result.restarts, 0);
 	r.o.moves = 1;
 	r.o.restart = 50;
-	run(&r);
-	assert_true(start(&r, 3) == 20);
+	rig_run(&r);
+	assert_true(job_start(&r, 3) == 20);
 	assert_int_equal(r.result.restarts, 1);
 	moved = r.result.jobs[0].restarts ? 0 : 2;
 	assert_int_equal(r.result.jobs[moved].restarts, 1);
-	assert_true(r.result.jobs[moved].end == start(&r, moved) + 1050);
-	assert_true(r.result.jobs[2 - moved].end == start(&r, 2 - moved) + 1000);
+	assert_true(r.result.jobs[moved].end == job_start(&r, moved) + 1050);
+	assert_true(r.result.jobs[2 - moved].end == job_start(&r, 2 - moved) + 1000);
 	assert_int_equal(r.result.verified, 4);
 	assert_true(r.result.useful + 50 * 32 <= r.result.busy + 1e-6);
 	rig_close(&r);
@@ -161,14 +161,14 @@ static void test_orders(void **unused)
 
 	(void)unused;
 	rig_open(&r, ONE, "best");
-	job(&r, 0, "8x8", 100, 0);
-	job(&r, 1, "8x8", 30, 1);
-	job(&r, 2, "2", 40, 0);
-	job(&r, 3, "8x4", 20, 2);
+	job_add(&r, 0, "8x8", 100, 0);
+	job_add(&r, 1, "8x8", 30, 1);
+	job_add(&r, 2, "2", 40, 0);
+	job_add(&r, 3, "8x4", 20, 2);
 	for (i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
 		r.o.order = orders[i].order;
-		run(&r);
-		assert_true(start(&r, orders[i].first) == 100);
+		rig_run(&r);
+		assert_true(job_start(&r, orders[i].first) == 100);
 	}
 	rig_close(&r);
 }
@@ -180,10 +180,10 @@ static void test_figures(void **unused)
 
 	(void)unused;
 	rig_open(&r, ONE, "best");
-	job(&r, 0, "8x8", 3600, 0);
-	job(&r, 1800, "8x4", 3600, 0);
-	job(&r, 1800, "6x6x6", 3600, 0);
-	run(&r);
+	job_add(&r, 0, "8x8", 3600, 0);
+	job_add(&r, 1800, "8x4", 3600, 0);
+	job_add(&r, 1800, "6x6x6", 3600, 0);
+	rig_run(&r);
 	ocs_sim_figures(&r.result, r.o.section, &f);
 	assert_true(fabs(f.jcr - 200.0 / 3) < 1e-9);
 	assert_true(fabs(f.jct[3] - 1.25) < 1e-9);
@@ -192,7 +192,7 @@ static void test_figures(void **unused)
 
 	/* cut off in the middle: what runs counts as decided, what waits does not */
 	r.o.horizon = 1900;
-	run(&r);
+	rig_run(&r);
 	ocs_sim_figures(&r.result, r.o.section, &f);
 	assert_true(f.running == 1 && f.waiting == 2 && f.done == 0 && f.decided == 1);
 	assert_true(fabs(f.utilisation - 100) < 1e-9);
@@ -200,7 +200,7 @@ static void test_figures(void **unused)
 	/* the warm-up does not count */
 	r.o.horizon = 0;
 	r.o.warmup = 3600;
-	run(&r);
+	rig_run(&r);
 	ocs_sim_figures(&r.result, r.o.section, &f);
 	assert_true(fabs(f.utilisation - 50) < 1e-9);
 	rig_close(&r);
@@ -214,28 +214,28 @@ static void test_switching(void **unused)
 	(void)unused;
 	rig_open(&r, TWO, "best");
 	r.o.switch_delay = 1;
-	job(&r, 0, "4x4x4", 100, 0); /* 48 circuits, one per switch */
-	job(&r, 0, "4x4x4", 100, 0); /* the same switches */
-	job(&r, 500, "2", 100, 0);   /* none */
-	run(&r);
+	job_add(&r, 0, "4x4x4", 100, 0); /* 48 circuits, one per switch */
+	job_add(&r, 0, "4x4x4", 100, 0); /* the same switches */
+	job_add(&r, 500, "2", 100, 0);	 /* none */
+	rig_run(&r);
 	assert_int_equal(r.result.jobs[0].circuits, 48);
 	assert_true(r.result.jobs[0].end == 101);
 	assert_true(r.result.jobs[1].end == 102);
 	assert_true(r.result.jobs[2].end == 600);
 
 	r.o.circuit_delay = .5;
-	run(&r);
+	rig_run(&r);
 	assert_true(r.result.jobs[0].end == 101.5);
 	rig_close(&r);
 
 	/* 8x4x4 has two circuits on each switch of the first axis */
 	rig_open(&r, TWO, "best");
 	r.o.circuit_delay = .5;
-	job(&r, 0, "8x4x4", 100, 0);
-	run(&r);
+	job_add(&r, 0, "8x4x4", 100, 0);
+	rig_run(&r);
 	assert_true(r.result.jobs[0].end == 101);
 	r.o.switches_parallel = true;
-	run(&r);
+	rig_run(&r);
 	assert_true(r.result.jobs[0].end == 100.5);
 	rig_close(&r);
 }
@@ -259,13 +259,13 @@ static void test_closed_loop(void **unused)
 	r.o.queue_limit = 10;
 	r.o.horizon = 300 * 3600;
 	ocs_random_seed(&random, 5);
-	run(&r);
+	rig_run(&r);
 	first = r.result;
 	memset(&r.result, 0, sizeof(r.result));
 	assert_int_equal(r.trace.njobs, first.njobs);
 	r.trace.njobs = 0;
 	ocs_random_seed(&random, 5);
-	run(&r);
+	rig_run(&r);
 	assert_int_equal(first.njobs, r.result.njobs);
 	assert_true(first.lost > 0 && first.njobs > 50);
 	for (i = 0; i < first.njobs; i++) {
@@ -285,7 +285,7 @@ static void test_closed_loop(void **unused)
 
 	/* replaying what the loop took gives the loop again */
 	r.o.workload = NULL;
-	run(&r);
+	rig_run(&r);
 	assert_int_equal(first.njobs, r.result.njobs);
 	for (i = 0; i < first.njobs; i++)
 		assert_true(first.jobs[i].start == r.result.jobs[i].start);

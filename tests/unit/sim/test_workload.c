@@ -113,7 +113,7 @@ static void test_seeds(void **unused)
 
 static char path[] = "/tmp/test_workload.XXXXXX";
 
-static void put(const char *text)
+static void file_put(const char *text)
 {
 	FILE *file = fopen(path, "w");
 
@@ -130,7 +130,8 @@ static void test_trace(void **unused)
 	long i;
 
 	(void)unused;
-	put(HEAD "0,0.0,T3D_NT,4x4x8,128,60.5\n1,10,T3D_T,4x4x8,128,7\n\n2,10,T3D_NT,18,18,3,9\r\n"
+	file_put(HEAD
+		 "0,0.0,T3D_NT,4x4x8,128,60.5\n1,10,T3D_T,4x4x8,128,7\n\n2,10,T3D_NT,18,18,3,9\r\n"
 		 "3,11,T3D_NT,4,4,0\n");
 	assert_int_equal(ocs_sim_trace_read(&trace, path, NULL), 0);
 	assert_int_equal(trace.njobs, 3);
@@ -208,16 +209,16 @@ static void test_wrong_files(void **unused)
 
 	(void)unused;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		put(wrong[i].text);
+		file_put(wrong[i].text);
 		assert_int_equal(ocs_sim_trace_read(&trace, path, &err), -1);
 		if (!strstr(err.text, wrong[i].says))
 			fail_msg("%s: %s", wrong[i].text, err.text);
 	}
-	put("# nothing\n0,0,CLOS,1,1,0\n");
+	file_put("# nothing\n0,0,CLOS,1,1,0\n");
 	assert_int_equal(ocs_sim_workload_open(&w, "rfold-2025", path, NULL, NULL, &err), -1);
 	assert_non_null(strstr(err.text, "no duration above zero"));
 	ocs_sim_workload_free(&w);
-	put("1.0\n");
+	file_put("1.0\n");
 	assert_int_equal(ocs_sim_workload_open(&w, "rfold-2025", NULL, path, NULL, &err), -1);
 	ocs_sim_workload_free(&w);
 	assert_int_equal(ocs_sim_workload_open(&w, "rfold", NULL, NULL, NULL, &err), -1);
@@ -235,7 +236,7 @@ static void test_files(void **unused)
 	int i, fives = 0;
 
 	(void)unused;
-	put("# gap, share\n5.0,75\n7.0,25\n");
+	file_put("# gap, share\n5.0,75\n7.0,25\n");
 	assert_int_equal(ocs_sim_workload_open(&w, "rfold-2025", NULL, path, NULL, NULL), 0);
 	ocs_random_seed(&random, 3);
 	for (i = 0; i < 4000; i++) {
@@ -246,7 +247,7 @@ static void test_files(void **unused)
 	}
 	assert_true(fives > 2900 && fives < 3100);
 	ocs_sim_workload_free(&w);
-	put("0,T3D_T,4x4x8,128,0,50\n1,T3D_NT,2x2,4,0,50\n");
+	file_put("0,T3D_T,4x4x8,128,0,50\n1,T3D_NT,2x2,4,0,50\n");
 	assert_int_equal(ocs_sim_workload_open(&w, "tpu-v4", NULL, NULL, path, NULL), 0);
 	assert_int_equal(w.nshapes, 2);
 	assert_true(w.shapes[0].twisted);

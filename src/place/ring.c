@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/place/bits.h"
-#include "src/place/ring_grow.h"
+#include "src/place/ring_draft.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@
 
 #define SHEETS_MAX (64 * OCS_SHEET_WORDS) /* fullest cubes first; more would not change much */
 
-int ocs_thread_near(const struct ocs_section *s, int unit, int d)
+int ocs_ring_near(const struct ocs_section *s, int unit, int d)
 {
-	int c = ocs_grow_coord(s, unit, d / 2), by = ocs_grow_stride(s, d / 2),
+	int c = ocs_ring_coord(s, unit, d / 2), by = ocs_ring_stride(s, d / 2),
 	    edge = s->edge[d / 2];
 
 	if (d % 2)
@@ -21,7 +21,7 @@ int ocs_thread_near(const struct ocs_section *s, int unit, int d)
 	return c + 1 < edge ? 2 * (unit + by) : 2 * (unit - (edge - 1) * by) + 1;
 }
 
-static void tables_make(struct ocs_thread *t)
+static void tables_make(struct ocs_ring_builder *t)
 {
 	const struct ocs_section *s = t->section;
 	int unit, other, d, a;
@@ -30,21 +30,21 @@ static void tables_make(struct ocs_thread *t)
 		int cell = 0;
 
 		for (d = 0; d < DIRS; d++)
-			t->near[unit * DIRS + d] = ocs_thread_near(s, unit, d);
+			t->near[unit * DIRS + d] = ocs_ring_near(s, unit, d);
 		for (a = 0; a < OCS_AXES; a++)
 			cell = cell * (s->edge[a] / s->tile[a]) +
-			       ocs_grow_coord(s, unit, a) / s->tile[a];
+			       ocs_ring_coord(s, unit, a) / s->tile[a];
 		t->cell_of[unit] = cell;
 	}
 	for (unit = 0; unit < t->units; unit++) {
 		ocs_bits_add(t->units_all, unit);
-		if ((ocs_grow_coord(s, unit, 0) + ocs_grow_coord(s, unit, 1) +
-		     ocs_grow_coord(s, unit, 2)) %
+		if ((ocs_ring_coord(s, unit, 0) + ocs_ring_coord(s, unit, 1) +
+		     ocs_ring_coord(s, unit, 2)) %
 			    2 &&
 		    unit < 64)
 			t->dark |= 1ULL << unit;
 		for (a = 0; a < OCS_AXES; a++)
-			t->layer[(a * OCS_EDGE_MAX + ocs_grow_coord(s, unit, a)) * s->words +
+			t->layer[(a * OCS_EDGE_MAX + ocs_ring_coord(s, unit, a)) * s->words +
 				 unit / 64] |= 1ULL << unit % 64;
 		for (other = t->units - 1; other >= 0; other--) {
 			if (t->cell_of[unit] != t->cell_of[other])
@@ -55,9 +55,9 @@ static void tables_make(struct ocs_thread *t)
 	}
 }
 
-struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
+struct ocs_ring_builder *ocs_ring_create(const struct ocs_section *section)
 {
-	struct ocs_thread *t = ocs_calloc(1, sizeof(*t));
+	struct ocs_ring_builder *t = ocs_calloc(1, sizeof(*t));
 	size_t units = (size_t)section->cube_xpus, places;
 
 	t->section = section;
@@ -96,7 +96,7 @@ struct ocs_thread *ocs_thread_create(const struct ocs_section *section)
 	return t;
 }
 
-void ocs_thread_destroy(struct ocs_thread *t)
+void ocs_ring_destroy(struct ocs_ring_builder *t)
 {
 	if (!t)
 		return;
@@ -129,7 +129,7 @@ void ocs_thread_destroy(struct ocs_thread *t)
 	free(t);
 }
 
-bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
+bool ocs_ring_sound(const struct ocs_ring_draft *g, int sheet, int unit, int dir)
 {
 	const struct ocs_section *s = g->t->section;
 	int layer, i, a;
@@ -137,12 +137,12 @@ bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
 	if (!g->fit->blocked)
 		return true;
 	for (layer = 0; layer < g->way->layers; layer++) {
-		int at = unit + (g->way->axis < 0 ? 0 : layer * ocs_grow_stride(s, g->way->axis)),
+		int at = unit + (g->way->axis < 0 ? 0 : layer * ocs_ring_stride(s, g->way->axis)),
 		    pos[2];
 
 		for (a = 0, i = 0; a < OCS_AXES; a++) {
 			if (a != dir / 2)
-				pos[i++] = ocs_grow_coord(s, at, a);
+				pos[i++] = ocs_ring_coord(s, at, a);
 		}
 		for (i = 0; i < g->way->stack; i++) {
 			int cube = g->fit->cube[g->t->stacks[sheet * g->way->stack + i]];
@@ -155,7 +155,7 @@ bool ocs_grow_sound(const struct ocs_grow *g, int sheet, int unit, int dir)
 	return true;
 }
 
-void ocs_grow_units(const struct ocs_grow *g, int cube, uint64_t *mask)
+void ocs_ring_units(const struct ocs_ring_draft *g, int cube, uint64_t *mask)
 {
 	const struct ocs_section *s = g->t->section;
 	const uint64_t *free_words = g->fit->words + cube * s->words;
@@ -169,11 +169,11 @@ void ocs_grow_units(const struct ocs_grow *g, int cube, uint64_t *mask)
 	for (layer = 1; layer < g->way->layers; layer++) {
 		for (w = 0; w < s->words; w++)
 			mask[w] &= ocs_bits_down(free_words, s->words, w,
-						 layer * ocs_grow_stride(s, axis));
+						 layer * ocs_ring_stride(s, axis));
 	}
 }
 
-static int alike(const struct ocs_thread *t, const uint64_t *a, const uint64_t *b)
+static int places_alike(const struct ocs_ring_builder *t, const uint64_t *a, const uint64_t *b)
 {
 	int w, n = 0;
 
@@ -182,9 +182,9 @@ static int alike(const struct ocs_thread *t, const uint64_t *a, const uint64_t *
 	return n;
 }
 
-void ocs_grow_stacks(struct ocs_grow *g, int from, int n)
+void ocs_ring_stacks(struct ocs_ring_draft *g, int from, int n)
 {
-	struct ocs_thread *t = g->t;
+	struct ocs_ring_builder *t = g->t;
 	int words = t->section->words, stack = g->way->stack, i, j, k, w;
 	uint64_t swap;
 
@@ -192,7 +192,7 @@ void ocs_grow_stacks(struct ocs_grow *g, int from, int n)
 	 * with it */
 	for (i = 0; i < n; i++) {
 		t->stacks[i] = from + i;
-		ocs_grow_units(g, from + i, t->mask + i * words);
+		ocs_ring_units(g, from + i, t->mask + i * words);
 	}
 	for (i = 0; stack > 1 && i + stack <= n; i += stack) {
 		uint64_t *first = t->mask + i * words;
@@ -201,7 +201,7 @@ void ocs_grow_stacks(struct ocs_grow *g, int from, int n)
 			int best = i + k, most = -1;
 
 			for (j = i + k; j < n; j++) {
-				int common = alike(t, first, t->mask + j * words);
+				int common = places_alike(t, first, t->mask + j * words);
 
 				if (common > most) {
 					most = common;
@@ -221,9 +221,9 @@ void ocs_grow_stacks(struct ocs_grow *g, int from, int n)
 	}
 }
 
-void ocs_grow_answer(struct ocs_grow *g)
+void ocs_ring_answer(struct ocs_ring_draft *g)
 {
-	struct ocs_thread *t = g->t;
+	struct ocs_ring_builder *t = g->t;
 	int *number = t->scratch, at = g->head, i, k, stack = g->way->stack;
 	int first = -t->units, sheet = 0; /* of the sheet at hand */
 
@@ -254,7 +254,7 @@ void ocs_grow_answer(struct ocs_grow *g)
 	}
 }
 
-int ocs_grow_cell_nodes(const struct ocs_section *s, const struct ocs_way *way)
+int ocs_ring_cell_nodes(const struct ocs_section *s, const struct ocs_ring_way *way)
 {
 	int tile = way->axis < 0 ? 1 : s->tile[way->axis];
 
@@ -263,10 +263,10 @@ int ocs_grow_cell_nodes(const struct ocs_section *s, const struct ocs_way *way)
 					     way->offset / tile + 1);
 }
 
-void ocs_thread_narrow(const struct ocs_thread *t, struct ocs_fit *fit)
+void ocs_ring_narrow(const struct ocs_ring_builder *t, struct ocs_box_search *fit)
 {
 	const struct ocs_section *s = t->section;
-	int by = t->way.axis < 0 ? 0 : ocs_grow_stride(s, t->way.axis), stack = t->way.stack, i, k,
+	int by = t->way.axis < 0 ? 0 : ocs_ring_stride(s, t->way.axis), stack = t->way.stack, i, k,
 	    w, n = 0;
 	int total = t->nused * stack, layer;
 
@@ -298,5 +298,5 @@ void ocs_thread_narrow(const struct ocs_thread *t, struct ocs_fit *fit)
 			}
 		}
 	}
-	ocs_fit_load_cubes(fit, fit->narrowed, fit->seated, n);
+	ocs_cube_sets_load_cubes(fit, fit->narrowed, fit->seated, n);
 }
