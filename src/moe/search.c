@@ -12,7 +12,7 @@
 #include "src/moe/exchange.h"
 #include "src/moe/internal.h"
 
-#define GUIDED_EFFORT 12000
+#define GUIDED_EFFORT 8000
 #define GUIDED_TRIES 8 /* of the effort, one try for one T may use this share */
 #define SMALL 24       /* servers */
 #define ANNEAL_EFFORT 40000
