@@ -69,29 +69,9 @@ static bool dialect_known(const struct ocs_emu_switch *sw)
 	return dialect_of(sw) != NULL;
 }
 
-static bool node_is(const xmlNode *node, const char *ns, const char *name)
-{
-	return node && !xmlStrcmp(node->name, X(name)) && node->ns &&
-	       !xmlStrcmp(node->ns->href, X(ns));
-}
-
-static xmlNode *child_first(const xmlNode *node)
-{
-	return node ? xmlFirstElementChild((xmlNode *)node) : NULL;
-}
-
-static xmlNode *child_named(const xmlNode *node, const char *ns, const char *name)
-{
-	xmlNode *at = child_first(node);
-
-	while (at && !node_is(at, ns, name))
-		at = xmlNextElementSibling(at);
-	return at;
-}
-
 static bool is_operation(const struct request *request, const char *name)
 {
-	return node_is(request->operation, OCS_NETCONF_NS, name);
+	return ocs_emu_netconf_is(request->operation, OCS_NETCONF_NS, name);
 }
 
 static void add_escaped(struct ocs_text *text, const char *from)
@@ -166,11 +146,11 @@ static void client_greet(struct ocs_emu_client *client, const char *text, size_t
 
 	if (ocs_netconf_parse(text, length, &message, NULL) == 0) {
 		root = xmlDocGetRootElement(message.document);
-		list = node_is(root, OCS_NETCONF_NS, "hello") ?
-			       child_named(root, OCS_NETCONF_NS, "capabilities") :
+		list = ocs_emu_netconf_is(root, OCS_NETCONF_NS, "hello") ?
+			       ocs_emu_netconf_child(root, OCS_NETCONF_NS, "capabilities") :
 			       NULL;
 		session->greeted = list != NULL;
-		for (const xmlNode *node = child_first(list); node;
+		for (const xmlNode *node = ocs_emu_netconf_child(list, NULL, NULL); node;
 		     node = xmlNextElementSibling((xmlNode *)node)) {
 			xmlChar *uri = xmlNodeGetContent(node);
 
@@ -238,7 +218,7 @@ static const char *operation_of(const xmlNode *node, const char *inherited)
 static int leaf_read(const struct ocs_netconf_dialect *dialect, const xmlNode *node,
 		     const char *name)
 {
-	xmlChar *content = xmlNodeGetContent(child_named(node, dialect->ns, name));
+	xmlChar *content = xmlNodeGetContent(ocs_emu_netconf_child(node, dialect->ns, name));
 	long value = 0;
 
 	if (content && ocs_number_parse((char *)content, 1, 1000000, &value))
@@ -283,12 +263,12 @@ static void take_config(struct ocs_emu_switch *sw, struct request *request, cons
 {
 	const struct ocs_netconf_dialect *dialect = dialect_of(sw);
 	const struct ocs_netconf_list *list = &dialect->patches;
-	const xmlNode *container = child_first(config);
+	const xmlNode *container = ocs_emu_netconf_child(config, NULL, NULL);
 	size_t count = (size_t)xmlChildElementCount((xmlNode *)container);
 
 	request->edit.in = ocs_calloc(count + 1, sizeof(int));
 	request->edit.out = ocs_calloc(count + 1, sizeof(int));
-	if (!node_is(container, dialect->ns, list->container)) {
+	if (!ocs_emu_netconf_is(container, dialect->ns, list->container)) {
 		request_refuse(request, "unknown-element", 0, "only cross-connects can be edited");
 		return;
 	}
@@ -298,9 +278,9 @@ static void take_config(struct ocs_emu_switch *sw, struct request *request, cons
 		request->edit.all = true;
 	if (!strcmp(inherited, "delete") || !strcmp(inherited, "remove"))
 		return;
-	for (const xmlNode *pair = child_first(container); pair;
+	for (const xmlNode *pair = ocs_emu_netconf_child(container, NULL, NULL); pair;
 	     pair = xmlNextElementSibling((xmlNode *)pair)) {
-		if (node_is(pair, dialect->ns, list->list))
+		if (ocs_emu_netconf_is(pair, dialect->ns, list->list))
 			take_pair(sw, request, pair, inherited);
 		else
 			request_refuse(request, "unknown-element", 0, "only pairs can be edited");
@@ -341,12 +321,13 @@ static void begin_edit(struct ocs_emu_switch *sw, struct ocs_emu_command *comman
 {
 	struct request *request = command->state;
 	struct edit *edit = &request->edit;
-	const xmlNode *config = child_named(request->operation, OCS_NETCONF_NS, "config");
+	const xmlNode *config = ocs_emu_netconf_child(request->operation, OCS_NETCONF_NS, "config");
 	xmlChar *inherited = xmlNodeGetContent(
-		child_named(request->operation, OCS_NETCONF_NS, "default-operation"));
+		ocs_emu_netconf_child(request->operation, OCS_NETCONF_NS, "default-operation"));
 
-	if (!child_named(child_named(request->operation, OCS_NETCONF_NS, "target"), OCS_NETCONF_NS,
-			 "running"))
+	if (!ocs_emu_netconf_child(
+		    ocs_emu_netconf_child(request->operation, OCS_NETCONF_NS, "target"),
+		    OCS_NETCONF_NS, "running"))
 		request_refuse(request, "operation-not-supported", 0, "only running can be edited");
 	else if (!config)
 		request_refuse(request, "missing-element", 0, "config is missing");
@@ -389,8 +370,8 @@ static void read_request(struct ocs_emu_command *command)
 	if (id && xmlStrlen(id) < (int)sizeof(request->id))
 		strcpy(request->id, (char *)id);
 	xmlFree(id);
-	if (node_is(root, OCS_NETCONF_NS, "rpc"))
-		request->operation = child_first(root);
+	if (ocs_emu_netconf_is(root, OCS_NETCONF_NS, "rpc"))
+		request->operation = ocs_emu_netconf_child(root, NULL, NULL);
 	if (!request->operation)
 		request_refuse(request, "missing-element", 0, "a request holds one operation");
 	else if (!*request->id)
@@ -434,8 +415,8 @@ static void lock_release(struct ocs_emu_switch *sw, struct request *request, uns
 
 static void kill_session(struct ocs_emu_switch *sw, struct request *request)
 {
-	xmlChar *content =
-		xmlNodeGetContent(child_named(request->operation, OCS_NETCONF_NS, "session-id"));
+	xmlChar *content = xmlNodeGetContent(
+		ocs_emu_netconf_child(request->operation, OCS_NETCONF_NS, "session-id"));
 	unsigned long id = content ? strtoul((char *)content, NULL, 10) : 0;
 	struct ocs_emu_client *client = sw->clients;
 
@@ -466,8 +447,8 @@ static void command_finish(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 	} else if (is_operation(request, "close-session")) {
 		if (command->client)
 			hang_up(command->client);
-	} else if (node_is(request->operation, OCS_NETCONF_NOTIFICATION_NS,
-			   "create-subscription")) {
+	} else if (ocs_emu_netconf_is(request->operation, OCS_NETCONF_NOTIFICATION_NS,
+				      "create-subscription")) {
 		if (command->client)
 			command->client->muted = false;
 	} else if (!is_operation(request, "edit-config") && !is_operation(request, "get") &&

@@ -11,11 +11,17 @@
 
 #define X(text) ((const xmlChar *)(text))
 
-static xmlNode *child_named(const xmlNode *node, const char *ns, const char *name)
+bool ocs_emu_netconf_is(const xmlNode *node, const char *ns, const char *name)
+{
+	return node && !xmlStrcmp(node->name, X(name)) && node->ns &&
+	       !xmlStrcmp(node->ns->href, X(ns));
+}
+
+xmlNode *ocs_emu_netconf_child(const xmlNode *node, const char *ns, const char *name)
 {
 	xmlNode *at = node ? xmlFirstElementChild((xmlNode *)node) : NULL;
 
-	while (at && (xmlStrcmp(at->name, X(name)) || !at->ns || xmlStrcmp(at->ns->href, X(ns))))
+	while (at && name && !ocs_emu_netconf_is(at, ns, name))
 		at = xmlNextElementSibling(at);
 	return at;
 }
@@ -74,8 +80,8 @@ static void add_container(struct ocs_text *text, const struct ocs_emu_switch *sw
 			  const xmlNode *filter, const struct ocs_netconf_list *list)
 {
 	const struct ocs_netconf_dialect *dialect = ocs_netconf_dialect_find(sw->dialect);
-	const xmlNode *container = child_named(filter, dialect->ns, list->container);
-	const xmlNode *entry = child_named(container, dialect->ns, list->list);
+	const xmlNode *container = ocs_emu_netconf_child(filter, dialect->ns, list->container);
+	const xmlNode *entry = ocs_emu_netconf_child(container, dialect->ns, list->list);
 	bool same = !strcmp(dialect->status.container, dialect->power.container);
 
 	if (filter && !container)
@@ -94,7 +100,8 @@ void ocs_emu_netconf_data(struct ocs_text *text, const struct ocs_emu_switch *sw
 			  const void *operation)
 {
 	const struct ocs_netconf_dialect *dialect = ocs_netconf_dialect_find(sw->dialect);
-	const xmlNode *get = operation, *filter = child_named(get, OCS_NETCONF_NS, "filter");
+	const xmlNode *get = operation,
+		      *filter = ocs_emu_netconf_child(get, OCS_NETCONF_NS, "filter");
 
 	ocs_text_add(text, "<data>");
 	add_container(text, sw, filter, &dialect->patches);

@@ -28,6 +28,15 @@ int ocs_forward_run(const struct ocs_forward_commands *commands, const struct oc
 /* Runs ip or tc with WORDS (NULL-terminated, the program first).  What it prints, freed by
  * the caller; NULL if it fails. */
 char *ocs_forward_ask(char *const *words);
+/* kernel.c: whether a rule of ours is there.  Rules are the first that go and the last that come:
+ * without them nothing of ours has any effect. */
+bool ocs_forward_rules_there(void);
+/* The flags of DEVICE (IFF_UP, IFF_RUNNING ...); 0 if there is none. */
+int ocs_forward_device_flags(const char *device);
+/* Whether DEVICE has the IPv4 ADDRESS, a text. */
+bool ocs_forward_address_there(const char *address, const char *device);
+/* Whether DEVICE has a clsact qdisc; false if tc fails. */
+bool ocs_forward_clsact_there(char *device);
 /* Whether all interfaces of HOST exist here; -1 with ERR. */
 int ocs_forward_interfaces_check(const struct ocs_forward_hosts *hosts, int host,
 				 struct ocs_error *err);

@@ -8,16 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <net/if.h>
-#include <netinet/in.h>
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +25,6 @@
 #define FILE_NAME "forward.json"
 #define LOCK_NAME "forward.lock"
 #define FILE_LIMIT (64u << 20)
-#define CARRIER_PAUSE_US 20000
 
 struct state {
 	int lock; /* the file of locks, or -1 */
@@ -283,62 +278,6 @@ static void undo_rest(const struct ocs_forward_commands *things,
 	free(index.slot);
 }
 
-/* Rules of ours are the first that go and the last that come: without them nothing of
- * ours has any effect. */
-static bool rules_there(void)
-{
-	char *const words[] = { "ip", "-N", "rule", "show", NULL };
-	char mark[24], *said = ocs_forward_ask(words);
-	bool there;
-
-	snprintf(mark, sizeof(mark), " proto %d", OCS_FORWARD_PROTOCOL);
-	there = said && strstr(said, mark);
-	free(said);
-	return there;
-}
-
-/* The flags of DEVICE (IFF_UP, IFF_RUNNING ...); 0 if there is none. */
-static int device_flags(const char *device)
-{
-	struct ifreq request = { 0 };
-	int sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), flags = 0;
-
-	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", device);
-	if (sock >= 0 && ioctl(sock, SIOCGIFFLAGS, &request) == 0)
-		flags = request.ifr_flags;
-	if (sock >= 0)
-		close(sock);
-	return flags;
-}
-
-static bool address_there(const char *address, const char *device)
-{
-	struct ifaddrs *list, *one;
-	struct in_addr wanted;
-	bool there = false;
-
-	if (inet_pton(AF_INET, address, &wanted) != 1 || getifaddrs(&list) < 0)
-		return false;
-	for (one = list; one; one = one->ifa_next) {
-		const struct sockaddr_in *in = (const void *)one->ifa_addr;
-
-		if (in && in->sin_family == AF_INET && !strcmp(one->ifa_name, device))
-			there |= in->sin_addr.s_addr == wanted.s_addr;
-	}
-	freeifaddrs(list);
-	return there;
-}
-
-static bool clsact_there(char *device)
-{
-	char *const words[] = { "tc", "qdisc", "show", "dev", device, "clsact", NULL };
-	char *said = ocs_forward_ask(words);
-	bool there = said && *said;
-
-	free(said);
-	return there;
-}
-
 /* Notes how THING is now, so that undoing it brings that back. */
 static void command_remember(struct ocs_forward_command *thing)
 {
@@ -346,12 +285,12 @@ static void command_remember(struct ocs_forward_command *thing)
 	size_t name = strcspn(thing->text, "=");
 
 	if (sscanf(thing->text, "link set dev %15s up", device) == 1) {
-		thing->kept = device_flags(device) & IFF_UP;
+		thing->kept = ocs_forward_device_flags(device) & IFF_UP;
 	} else if (sscanf(thing->text, "addr replace %15[0-9.]/32 dev %15s", address, device) ==
 		   2) {
-		thing->kept = address_there(address, device);
+		thing->kept = ocs_forward_address_there(address, device);
 	} else if (sscanf(thing->text, "qdisc add dev %15s clsact", device) == 1) {
-		thing->kept = clsact_there(device);
+		thing->kept = ocs_forward_clsact_there(device);
 	} else if (thing->tool == OCS_FORWARD_SYSCTL) {
 		char *path = ocs_asprintf("/proc/sys/%.*s", (int)name, thing->text), *text;
 
@@ -419,7 +358,7 @@ static int take_away(struct state *state, struct ocs_error *err)
 	const struct ocs_forward_commands none = { 0 };
 
 	undo_rest(&state->things, &none, NULL);
-	if (rules_there())
+	if (ocs_forward_rules_there())
 		return ocs_error_set(err, OCS_ERROR,
 				     "the forwarding of job %lu could not be taken away: ip rule"
 				     " still shows rules of protocol %d",
@@ -438,7 +377,7 @@ static int state_change(struct state *state, const struct ocs_forward_owner *own
 			const struct ocs_forward_hosts *hosts, int host, size_t *changed,
 			struct ocs_error *err)
 {
-	bool all = !state->there || !state->settled || !rules_there();
+	bool all = !state->there || !state->settled || !ocs_forward_rules_there();
 	struct ocs_forward_commands todo = { 0 };
 	int rc;
 
@@ -487,7 +426,7 @@ static int make_room(struct state *state, const struct ocs_forward_owner *owner,
 	if (state->there && !state_holds(state, owner) && take_away(state, err))
 		return -1;
 	/* a crash and a lost file: what is ours is known by its mark */
-	if (!state->there && rules_there())
+	if (!state->there && ocs_forward_rules_there())
 		return ocs_forward_remove(hosts, host, err);
 	return 0;
 }
@@ -577,26 +516,4 @@ int ocs_forward_watch_alone(const char *folder, uint64_t epoch)
 		return -1;
 	}
 	return fd;
-}
-
-int ocs_forward_carrier(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
-			int host, int timeout_ms, struct ocs_error *err)
-{
-	int64_t end = ocs_now_ns() + (int64_t)timeout_ms * 1000000;
-
-	for (int p = 0; p < forward->degree; p++) {
-		const struct ocs_forward_link *link = &forward->link[host * forward->degree + p];
-		const char *device = hosts->host[host].ports[p].name;
-
-		while (link->server >= 0 && !(device_flags(device) & IFF_RUNNING)) {
-			if (ocs_now_ns() > end)
-				return ocs_error_set(
-					err, OCS_ERROR,
-					"interface %s has a circuit to %s but no carrier after"
-					" %d s",
-					device, hosts->host[link->server].node, timeout_ms / 1000);
-			usleep(CARRIER_PAUSE_US);
-		}
-	}
-	return 0;
 }

@@ -20,3 +20,7 @@ test_load_ahead_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 check_PROGRAMS += test_compatible
 test_compatible_SOURCES = fabric/test_compatible.c
 test_compatible_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_load_addresses
+test_load_addresses_SOURCES = config/test_load_addresses.c
+test_load_addresses_LDADD = $(FABRIC) $(CMOCKA_LIBS)

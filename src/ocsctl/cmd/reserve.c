@@ -11,6 +11,7 @@
 
 #include "src/protocol/client.h"
 #include "src/ocsctl/slurm/blocker_sources.h"
+#include "src/ocsctl/cmd/switch_nodes.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/slurm/slurm_time.h"
@@ -336,78 +337,18 @@ static int want_named_cube(struct reserve *r, const char *name, struct ocs_error
 
 /* ---- switches ---- */
 
-/* Nodes of cubes whose face ports go to SW. */
-static bool want_torus(struct reserve *r, const struct ocs_section *section, int sw)
-{
-	bool found = false;
-
-	for (int cube = 0; cube < section->ncubes; cube++) {
-		for (int dim = 0; dim < OCS_AXES; dim++) {
-			int first = dim == 0, second = dim == 2 ? 1 : 2;
-			int rows = section->edge[first], columns = section->edge[second];
-
-			for (int i = 0; i < rows * columns * 2; i++) {
-				int at[OCS_AXES], a = i / 2 / columns, b = i / 2 % columns;
-				struct ocs_port port;
-
-				if (ocs_section_torus_port(r->where.fabric, section, cube, dim, a,
-							   b, i % 2, &port) ||
-				    port.sw != sw)
-					continue;
-				at[first] = a;
-				at[second] = b;
-				at[dim] = i % 2 == OCS_PLUS ? section->edge[dim] - 1 : 0;
-				r->wanted[ocs_section_node_at(section, cube, at)] = found = true;
-			}
-		}
-	}
-	return found;
-}
-
-/* Servers with an interface on SW, in either port set or by way of a 1x2 switch. */
-static bool want_servers(struct reserve *r, const struct ocs_section *section, int sw)
-{
-	bool found = false;
-
-	for (int server = 0; server < section->nservers; server++) {
-		for (int i = 0; i < section->degree; i++) {
-			struct ocs_port port;
-			bool here = !ocs_section_server_port(r->where.fabric, section, server, i,
-							     &port) &&
-				    port.sw == sw;
-
-			here |= section->ahead &&
-				!ocs_section_set_port(section, 1, server, i, &port) &&
-				port.sw == sw;
-			here |= section->select &&
-				!ocs_section_select_port(section, server, i, &port) &&
-				port.sw == sw;
-			if (here)
-				r->wanted[section->first_node + server] = found = true;
-		}
-	}
-	return found;
-}
-
 static int want_switch(struct reserve *r, const char *name, struct ocs_error *err)
 {
 	int sw = ocs_fabric_switch(r->where.fabric, name);
-	bool found = false;
 
 	if (sw < 0)
 		return ocs_error_set(err, OCS_USAGE,
 				     "%s has no switch '%s'; 'ocsctl show switch' lists"
 				     " them",
 				     r->where.fabric->source, name);
-	for (int s = 0; s < r->where.fabric->nsections; s++) {
-		const struct ocs_section *section = &r->where.fabric->sections[s];
-
-		if (section->kind == OCS_TORUS)
-			found |= want_torus(r, section, sw);
-		else if (section->nservers)
-			found |= want_servers(r, section, sw);
-	}
-	return found ? 0 : ocs_error_set(err, OCS_USAGE, "no node has a port on switch %s", name);
+	return ocs_ctl_switch_nodes(r->where.fabric, sw, r->wanted) ?
+		       0 :
+		       ocs_error_set(err, OCS_USAGE, "no node has a port on switch %s", name);
 }
 
 /* Cubes or switches by name. */
