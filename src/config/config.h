@@ -47,7 +47,7 @@ struct ocs_config_timeouts {
 	int ocsd_down_ms; /* after this without ocsd, jobs still in their prolog are
 				 * requeued, 60000 */
 	int dark_ms;	  /* a circuit without a plan is dark this long before its
-				 * running job is told, 10000 */
+				 * running job is announced, 10000 */
 	int link_ms;	  /* a node waits for the links of its ports; 0: it does not, 30000 */
 };
 

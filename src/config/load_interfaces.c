@@ -344,7 +344,7 @@ static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used
 }
 
 /* The range of the circuits' subnets: two addresses for each interface, none of them
- * anybody's. */
+ * of any host. */
 static int subnets_load(struct reader *reader, const yaml_node_t *node, const struct used *used,
 			size_t count)
 {

@@ -133,7 +133,7 @@ static int address_default(struct ocs_loader *loader, const struct ocs_field *fi
 		if (address_wildcard(ocsd->address))
 			return ocs_yaml_fail(
 				&loader->yaml, fields[ADDRESS].node,
-				"address: nobody can connect to %s; give the name of the host where ocsd runs",
+				"address: no program can connect to %s; give the name of the host where ocsd runs",
 				ocsd->address);
 		return 0;
 	}

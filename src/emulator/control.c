@@ -172,7 +172,7 @@ static char *set_fault(struct ocs_emu_switch *sw, char *rest)
 	return ocs_emu_listen(sw, &err) ? reply_failed("%s", err.text) : reply_done();
 }
 
-/* Somebody's hand at the switch: no login, no delay, and whatever is in the way
+/* A hand at the switch: no login, no delay, and whatever is in the way
  * goes; clients that are logged in hear of it, unless it is done quietly. */
 static char *by_hand(struct ocs_emu_switch *sw, char *rest, bool make)
 {
@@ -386,7 +386,7 @@ int ocs_emu_control_client(const char *address, char *const *words, int count)
 	int rc;
 
 	if (lines.fd < 0) {
-		fprintf(stderr, "ocs-emulator: nobody answers on %s\n", address);
+		fprintf(stderr, "ocs-emulator: no answer on %s\n", address);
 		return OCS_UNREACHABLE;
 	}
 	for (int i = 0; i < count; i++)

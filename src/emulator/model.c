@@ -90,7 +90,7 @@ void ocs_emu_begin_make(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 	command->delay_ms += ocs_emu_delay(sw, command->npatches);
 }
 
-/* Somebody's hand may have been there meanwhile. */
+/* A patch by hand may have come meanwhile. */
 void ocs_emu_finish_make(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	if (ocs_emu_refused(command) || !command->npatches || !ports_are_free(sw, command))

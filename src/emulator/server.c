@@ -2,7 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* Connections of a switch and its one queue: a switch does one command at a time,
- * whoever sent it. */
+ * the client that sent it. */
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -96,7 +96,7 @@ static void command_answer(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 			ocs_emu_send(command->client, bytes.data, bytes.length);
 		ocs_text_free(&bytes);
 	} else {
-		note = " (nobody is there to hear it)";
+		note = " (no client is connected)";
 	}
 	line = ocs_asprintf("%s%s", summary, note);
 	ocs_emu_log(sw->emu, sw->name, "reply", 0, 0, NULL, line);
@@ -164,7 +164,7 @@ static void on_late(evutil_socket_t fd, short what, void *context)
 	command_answer(sw, command);
 }
 
-/* The command is put aside; nobody hears of it. */
+/* The command is put aside without an answer. */
 static void put_off(struct ocs_emu_switch *sw, struct ocs_emu_command *command)
 {
 	struct ocs_emu_client *client = command->client;

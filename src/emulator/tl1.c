@@ -271,7 +271,7 @@ static void tl1_begin(struct ocs_emu_switch *sw, struct ocs_emu_command *command
 	else if (*ocs_emu_tl1_field(command, 1) &&
 		 strcasecmp(ocs_emu_tl1_field(command, 1), sw->name))
 		ocs_emu_tl1_deny(command, "IITA", "Not the name of this switch");
-	else if (command->client && !command->client->logged_in && !verb->anybody)
+	else if (command->client && !command->client->logged_in && !verb->public)
 		ocs_emu_tl1_deny(command, "PICC", "Not logged in");
 	else if (verb->begin)
 		verb->begin(sw, command);

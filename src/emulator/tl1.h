@@ -27,7 +27,7 @@ typedef void (*ocs_emu_tl1_function)(struct ocs_emu_switch *sw, struct ocs_emu_c
 
 struct ocs_emu_tl1_verb {
 	const char *name; /* NULL: end of the table */
-	bool anybody;	  /* without login */
+	bool public;	  /* without login */
 	bool changes;
 	ocs_emu_tl1_function begin, finish; /* before, after the delay */
 };

@@ -25,8 +25,8 @@ struct entry {
 	char group[24];
 };
 
-/* Whatever passes light was entered by somebody, be it by hand or in an earlier
- * life of the emulator; as whose, nobody remembers. */
+/* Whatever passes light was entered by a user, be it by hand or in an earlier
+ * life of the emulator; as whose is not known. */
 static struct entry *entries_count(struct ocs_emu_switch *sw)
 {
 	struct entry *list;

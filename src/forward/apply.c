@@ -77,7 +77,7 @@ static int write_sysctl(const char *text, struct ocs_error *err)
 	return rc;
 }
 
-/* Whether nobody's filter is left on DEVICE. */
+/* Whether no filter is left on DEVICE. */
 static bool device_unused(char *device)
 {
 	char *const sides[] = { "ingress", "egress" };

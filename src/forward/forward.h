@@ -39,7 +39,7 @@ struct ocs_forward_hosts {
 	struct ocs_forward_host *host; /* by server number of the plan */
 };
 
-/* The hosts of PLAN when nobody describes them: ports ocs0, ocs1 ..., addresses
+/* The hosts of PLAN when no file describes them: ports ocs0, ocs1 ..., addresses
  * from 10.192.0.1 on, MACs 02:6f:63:SS:SS:PP (server, port).  Never fails. */
 struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan);
 /* Reads {"hosts":[{"node":"n0","address":"10.0.0.1","ports":[{"name":"eth2",
@@ -164,8 +164,8 @@ struct ocs_forward_owner {
  * ocs_forward_follow is the same for a host that forwards for this job and epoch already;
  * else (its epilog was quicker) it does nothing and returns 1.
  * ocs_forward_drop takes away what a job has of this epoch or an older one (OWNER NULL:
- * whoever's); fine if there is nothing.  The interfaces get back what they had before.
- * ocs_forward_owner_read: 1 and OWNER, or 0: nobody.  All return -1 with ERR. */
+ * whatever job's); fine if there is nothing.  The interfaces get back what they had before.
+ * ocs_forward_owner_read: 1 and OWNER, or 0: no job.  All return -1 with ERR. */
 int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
 		     const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
 		     int host, enum ocs_forward_backend backend, size_t *changed,

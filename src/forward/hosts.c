@@ -119,7 +119,7 @@ static int take_mac(const char *text, uint8_t mac[6])
 			return -1;
 		mac[i] = (uint8_t)strtoul(at, NULL, 16);
 	}
-	return mac[0] & 1 ? -1 : 0; /* a group address belongs to nobody */
+	return mac[0] & 1 ? -1 : 0; /* a group address is no interface's */
 }
 
 static int take_port(struct json_object *json, struct ocs_forward_port *port)
@@ -167,7 +167,7 @@ static int take_host(struct json_object *json, int degree, struct ocs_forward_ho
 	return 0;
 }
 
-/* Addresses, and the interfaces of one host, are each somebody's own. */
+/* Addresses, and the interfaces of one host, belong to one each. */
 static int all_differ(const struct ocs_forward_hosts *hosts, struct ocs_error *err)
 {
 	for (int s = 0; s < hosts->servers; s++) {
@@ -258,7 +258,7 @@ static const char *mac_text(struct json_object *row, const char *key, int interf
 
 /* One host of the section; its MACs are in ROW, or by the rule. */
 static int host_of_section(const struct ocs_section *section, const struct ocs_node *node,
-			   int number, struct json_object *row, bool told,
+			   int number, struct json_object *row, bool known,
 			   struct ocs_forward_host *host, struct ocs_error *err)
 {
 	host->node = ocs_strdup(node->name);
@@ -276,7 +276,7 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 					     "interface %d of section %s has no"
 					     " plain name",
 					     p, section->name);
-		if (!told)
+		if (!known)
 			mac_rule(number, p, port);
 		else if (take_mac(mac_text(row, OCS_FIELD_MACS, p), port->mac) ||
 			 take_mac(mac_text(row, split ? OCS_FIELD_FORWARD_MACS : OCS_FIELD_MACS, p),

@@ -2,8 +2,8 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* What is applied on this host, for whom, and how it is undone: a file that is written
- * before the kernel is told anything, so that whoever comes after a crash finds it.  The
- * locks are on a file beside it that nobody else can open: whoever may read a file or a
+ * before the kernel changes, so that it is found after a crash.  The
+ * locks are on a file beside it that only root can open: who may read a file or a
  * folder may lock it, too. */
 
 #include <errno.h>
@@ -154,7 +154,7 @@ static int lock_open(const char *folder, struct ocs_error *err)
 	return fd;
 }
 
-/* Locks what FOLDER has and reads it.  A file that cannot be read is an error: nobody
+/* Locks what FOLDER has and reads it.  A file that cannot be read is an error: no one
  * else may write it.  state_close either way. */
 static int state_open(struct state *state, const char *folder, bool make, struct ocs_error *err)
 {

@@ -381,7 +381,7 @@ static void cube_svg(struct ocs_text *text, const struct ocs_section *s, int cub
 	}
 }
 
-/* Who is who, and how much everybody has; returns the lower end. */
+/* The jobs, and how much each has; returns the lower end. */
 static int legend_svg(struct ocs_text *text, const struct ocs_section *s,
 		      const struct ocs_picture_item *items, int nitems, const char *given,
 		      const int *owner, int top)

@@ -4,7 +4,7 @@
 /* A job's directory.  It lies where users may look, and this runs as root: links
  * are never followed, and what is not ours is left alone.
  *
- * The directory is root's, so that nobody puts anything there; files are the job's user's
+ * The directory is root's, so that no other user puts anything there; files are the job's user's
  * and closed to others, except those by which root finds its way when the job is gone. */
 
 #include "src/node/node.h"
@@ -27,7 +27,7 @@
 
 #define EPOCH_TEXT 64
 #define NOBODY ((uid_t)-1)
-/* Folders can be passed by everybody, and seen only by root; a job's by its group as well. */
+/* Folders can be passed by all users, and seen only by root; a job's by its group as well. */
 #define FOLDER_MODE 0711
 #define OWNED_MODE 0751
 

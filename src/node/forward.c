@@ -175,7 +175,7 @@ static struct json_object *ocsd_ask(const struct work *work, struct json_object 
 	return reply;
 }
 
-/* The plan and the MACs of all hosts, once all have told them and the circuits are up.
+/* The plan and the MACs of all hosts, once all have sent them and the circuits are up.
  * AFTER: a plan of a later revision. */
 static struct json_object *hosts_meet(const struct work *work, long after, int timeout_ms,
 				      bool *gone, struct ocs_error *err)
@@ -408,7 +408,7 @@ static int job_lives(const struct work *work, const struct ocs_forward_owner *ow
 	return rc;
 }
 
-/* The directory of a job that nobody knows, unless it is of a newer epoch than OWNER. */
+/* The directory of a job that is not known, unless it is of a newer epoch than OWNER. */
 static int directory_sweep(const char *path, const struct ocs_forward_owner *owner,
 			   struct ocs_error *err)
 {
@@ -444,7 +444,7 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 	if (rc == 0)
 		rc = job_lives(&work, &owner, &known, &err);
 	if (rc > 0) {
-		/* the job runs on: somebody has to follow its plan */
+		/* the job runs on: a process has to follow its plan */
 		rc = work.section->forwarding != OCS_FORWARDING_NONE ? look_around(&work, &err) : 0;
 		if (rc == 0)
 			watch_start(&work);

@@ -33,7 +33,7 @@ struct ocs_node_request {
 	const char *key;       /* path of the key for remote lines, or NULL: the same */
 	const char *user;      /* account of ocsd, or NULL: the same */
 	bool has_uid, has_gid;
-	uid_t uid; /* the job's: its files are for nobody else */
+	uid_t uid; /* the job's: its files are for no other user */
 	gid_t gid;
 };
 
@@ -128,7 +128,7 @@ struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
  * apply says that its hosts forward: tells ocsd this
  * host's MACs, waits up to TIMEOUT_S for circuits and for the other hosts, applies the
  * plan, and leaves a process behind that applies repaired ones.  If this host cannot,
- * ocsd is told, so that the job fails.  Returns an exit code after a message. */
+ * ocsd is notified, so that the job fails.  Returns an exit code after a message. */
 int ocs_node_forward(const struct ocs_node_request *request, int timeout_s);
 /* Takes it away (dir, job, epoch); fine if there is nothing.  0, or -1 with ERR. */
 int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error *err);

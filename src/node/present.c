@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* A slurmd with spank_ocs has started: ocsd is told, so that it knows which nodes will ask for
+/* A slurmd with spank_ocs has started: ocsd is notified, so that it knows which nodes will ask for
  * the circuits of their jobs, and takes back that one did not. */
 
 #include "src/node/node.h"

@@ -95,7 +95,7 @@ static const struct option_spec specs[] = {
 	{ 'Y', "dry-run", FLAG, AT(dry_run), 0, 0, NULL, "print the commands, do nothing" },
 	{ 'X', "remove", FLAG, AT(remove), 0, 0, NULL, "take everything away again" },
 	{ 'T', "reason", TEXT, AT(reason), 0, 0, "TEXT",
-	  "why; shown to everybody (default: your name)" },
+	  "why; shown to all users (default: your name)" },
 	{ 'q', "cube", TEXT, AT(cube), 0, 0, "NxNxN", "XPUs of a cube" },
 	{ 'i', "tile", TEXT, AT(tile), 0, 0, "AxBxC", "XPUs of a node (default 1x1x1)" },
 	{ '1', "cubes", NUMBER, AT(cubes), 1, 1 << 20, "N", "so many whole cubes" },

@@ -21,7 +21,7 @@ struct ocs_ctl_where {
 	struct ocs_occupancy *occupancy; /* all free */
 	bool *reserved; /* nodes of the section that wait for a reservation, or NULL */
 	struct ocs_placement *placement; /* after ocs_ctl_where_place */
-	const char *when; /* near shapes "would fit ...": now, unless somebody sets it */
+	const char *when; /* near shapes "would fit ...": now, unless the caller sets it */
 };
 
 /* Reads the shape and the fabric that ARGS name.  0, or -1 with ERR; close in

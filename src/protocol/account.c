@@ -83,7 +83,7 @@ int ocs_account_check(const char *user, uid_t uid, struct ocs_error *err)
 	return ocs_error_set(
 		err, OCS_UNREACHABLE,
 		"what answers there runs as uid %u, but ocsd as "
-		"uid %u (%s): it was told nothing; if it is ocsd, write its account as "
+		"uid %u (%s): nothing was sent to it; if it is ocsd, write its account as "
 		"ocsd.user in ocs.yaml",
 		(unsigned int)uid, (unsigned int)right,
 		user  ? user :

@@ -113,7 +113,7 @@ static bool refusal_text(struct json_object *object)
 }
 
 /* LINE has no seal.  Where ocsd does not know the key of the session, because it refused the
- * hello, it can only say so; and so can anybody.  Its sentence is a reason, and nothing else. */
+ * hello, it can only say so; and so can any other process.  Its sentence is a reason, and nothing else. */
 static void line_unproven(const struct ocs_client *client, const char *line, struct ocs_error *err)
 {
 	struct json_object *object = client->proven ? NULL : json_tokener_parse(line);
@@ -127,7 +127,7 @@ static void line_unproven(const struct ocs_client *client, const char *line, str
 	else
 		ocs_error_set(err, OCS_UNREACHABLE,
 			      "a line does not come from this ocsd: another "
-			      "key, or somebody in between");
+			      "key, or a process in between");
 	json_object_put(object);
 }
 
@@ -333,8 +333,8 @@ static const char *challenge_of(struct json_object *greeting)
 		       NULL;
 }
 
-/* The hello that answers GREETING, which anybody may have sent; what is said to the account
- * that it names, nobody else can read. */
+/* The hello that answers GREETING, which any process may have sent; what is said to the account
+ * that it names, no other account can read. */
 static struct json_object *greeting_answer(struct json_object *greeting, const char *key,
 					   const char *user, char session[OCS_MAC_HEX + 1],
 					   struct ocs_error *err)

@@ -5,7 +5,7 @@
 #define OCS_PROTOCOL_FIELDS_H
 
 /* Members of the JSON objects on the wire, by their names in names.h.  An object may come from
- * anybody: what is missing, or of another type, is never an error of the program. */
+ * any process: what is missing, or of another type, is never an error of the program. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -166,7 +166,7 @@ static uint64_t next_epoch(void)
 	return epoch;
 }
 
-/* Nobody else may hold any of NODES. */
+/* No other allocation may hold any of NODES. */
 static int check_free(const int *nodes, int count, struct ocs_error *err)
 {
 	const struct ocs_fabric *fabric = ocs_state.fabric;

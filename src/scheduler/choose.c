@@ -375,7 +375,7 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 		*nodes_help = false;
 		count = ocs_error_set(err, OCS_UNREACHABLE, "ocsd is not reachable since %s",
 				      since);
-	} else if (mode >= OCS_WILL_RUN && s->stranger) {
+	} else if (mode >= OCS_WILL_RUN && s->config_mismatch) {
 		*nodes_help = false;
 		count = ocs_error_set(err, OCS_UNREACHABLE, OCS_STRANGER);
 	} else if (mode >= OCS_WILL_RUN && s->mute) {

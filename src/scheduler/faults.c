@@ -225,7 +225,7 @@ char *ocs_faults_describe(void)
 			more++;
 			continue;
 		}
-		/* What the node lacks is for whoever waits to tell the administrator. */
+		/* What the node lacks is for the user who waits to tell the administrator. */
 		ocs_text_add(&text, "%s%s %s drained%s%s", text.length ? ", " : "", drain->kind,
 			     drain->name, *drain->kind == 'n' ? ": " : "",
 			     *drain->kind == 'n' ? drain->reason : "");

@@ -325,7 +325,7 @@ static void *link_run(void *unused)
 
 		if (client && ocsd_subscribe(client, &err) == 0) {
 			ocs_controller_say(false, "connected to ocsd at %s", address);
-			if (ocs_state.stranger)
+			if (ocs_state.config_mismatch)
 				ocs_controller_say(true, OCS_STRANGER);
 			*said = '\0';
 			backoff_ms = BACKOFF_MIN_MS;

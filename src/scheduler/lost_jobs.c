@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-/* From when the nodes were told to stop the job.  They compare whole seconds, and have to
+/* From when the nodes were to stop the job.  They compare whole seconds, and have to
  * clean up. */
 #define HOLD_NS (INT64_C(5) * 1000000000)
 

@@ -149,7 +149,7 @@ static void take_forgotten(struct json_object *reply)
 	}
 }
 
-/* Jobs that ocsd takes for waiting: some may have left while it was away, and whoever watches
+/* Jobs that ocsd takes for waiting: some may have left while it was away, and a user who watches
  * the jobs is to see that. */
 static void take_pending(struct json_object *reply)
 {
@@ -185,7 +185,7 @@ void ocs_message_subscribed(struct json_object *reply)
 		ocs_state.epoch = epoch;
 	ocs_state.max_job = (uint32_t)ocs_field_number(reply, OCS_FIELD_MAX_JOB, 0);
 	ocs_state.term = ocs_field_number(reply, OCS_FIELD_TERM, 0);
-	ocs_state.stranger =
+	ocs_state.config_mismatch =
 		ocs_field_has(reply, OCS_FIELD_FABRIC) &&
 		strcmp(ocs_field_text(reply, OCS_FIELD_FABRIC, ""), ocs_state.digest) != 0;
 	list = ocs_field_array(reply, OCS_FIELD_SWITCHES, &length);
@@ -347,7 +347,7 @@ static void take_unheard(struct json_object *request, struct json_object *reply)
 		take_ready(request);
 		return;
 	}
-	/* All have: what hinders the circuits is told by events. */
+	/* All have: what hinders the circuits comes as events. */
 	if (!*missing)
 		return;
 	if (ocs_field_true(reply, OCS_FIELD_UNCERTAIN))

@@ -67,7 +67,7 @@ void ocs_controller_nodes(const uint8_t *states, const uint32_t *jobs)
 	bool changed;
 
 	pthread_mutex_lock(&ocs_state.lock);
-	/* Without a connection nobody hears it, and the next one begins with all of it. */
+	/* Without a connection it is not heard, and the next one begins with all of it. */
 	changed = ocs_state.open && states_changed(states, jobs);
 	pthread_mutex_unlock(&ocs_state.lock);
 	if (!changed)

@@ -85,7 +85,7 @@ int ocs_controller_request(uint32_t job, const char *partition, const char *extr
 
 enum ocs_controller_mode {
 	OCS_TEST_ONLY, /* could it ever start: a healthy fabric, ocsd not asked */
-	OCS_FORECAST,  /* when could it start, for somebody who asks: faults count */
+	OCS_FORECAST,  /* when could it start, for a user who asks: faults count */
 	OCS_WILL_RUN,  /* the same to plan by: ocsd must be there as well */
 	OCS_RUN_NOW,   /* also what is not torn down yet counts */
 };
@@ -195,7 +195,7 @@ int ocs_controller_holders(struct ocs_controller_holder *holders, int max);
 /* ---- why jobs wait ---- */
 
 /* REASON (NULL: none, but the job is not forgotten) is kept and pushed to ocsd.
- * BLOCKED: it waits for no node, so slurmctld was told not to hold others back.
+ * BLOCKED: it waits for no node, so slurmctld does not hold others back.
  * Returns whether the job had a reason before. */
 bool ocs_controller_pending(uint32_t job, uid_t uid, const char *user, const char *shape,
 			    const char *reason, bool blocked);
@@ -229,7 +229,7 @@ int64_t ocs_controller_down_ms(void);
 /* Jobs that lost circuits, or never got them. */
 enum ocs_controller_kind {
 	OCS_NO_CIRCUITS,    /* it must leave its nodes */
-	OCS_DEGRADED,	    /* it runs on with what it has and is only told */
+	OCS_DEGRADED,	    /* it runs on with what it has and is only notified */
 	OCS_CIRCUIT_FAILED, /* under a running job: what policies say */
 	OCS_SWITCH_SILENT,  /* its circuits may be gone, too */
 	OCS_CIRCUIT_RESTORED,
@@ -283,7 +283,7 @@ struct ocs_controller_record {
 	char *nodes; /* host list it stands for, or "" */
 	char *text;  /* the line */
 };
-/* STATES as above; JOBS: with the numbers of jobs.  Everybody may see the rest.  Returns the
+/* STATES as above; JOBS: with the numbers of jobs.  All users may see the rest.  Returns the
  * count; free with ocs_controller_report_free. */
 int ocs_controller_report(const uint8_t *states, bool jobs, struct ocs_controller_record **records);
 void ocs_controller_report_free(struct ocs_controller_record *records, int count);

@@ -113,7 +113,7 @@ struct ocs_state {
 	bool up;		      /* subscription answered */
 	uint64_t term;		      /* as slurmctld in charge, 0: none yet */
 	int controller;		      /* which of them */
-	bool stranger;		      /* ocsd has read another ocs.yaml */
+	bool config_mismatch;	      /* ocsd has read another ocs.yaml */
 	bool mute;		      /* ocsd is too old to say when a job is ready */
 	bool readied;		      /* a job has become ready, news */
 	char digest[OCS_DIGEST_TEXT]; /* of ours */

@@ -68,7 +68,7 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
  * bytes.  Returns it in base64 (base64.h; caller frees), or NULL with ERR. */
 #define OCS_DEMAND_MAX (48 * 1024)
 char *ocs_demand_load(const char *path, struct ocs_error *err);
-/* Whether CODED is what that returns, for whoever gets it from others, and a demand for
+/* Whether CODED is what that returns, for the program that gets it from others, and a demand for
  * NODES servers (0: not known).  0, or -1 with ERR. */
 int ocs_demand_check(const char *coded, int nodes, struct ocs_error *err);
 

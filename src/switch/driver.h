@@ -110,7 +110,7 @@ struct ocs_credentials {
 };
 
 /* Reads PATH.  Refuses (-1 with ERR, code OCS_USAGE) a file that others can read
- * or change: its owner must be root or the caller, nobody else may write it, and
+ * or change: its owner must be root or the caller, no one else may write it, and
  * only the caller's own group may read a file of root's.  Wipe the result with
  * ocs_credentials_wipe. */
 int ocs_credentials_read(const char *path, struct ocs_credentials *credentials,

@@ -71,7 +71,7 @@ struct ocs_switch_connection;
 /* Connects, logs in, reads the size and refuses one that contradicts the
  * description.  TIMEOUT_MS bounds every command.  NOTICE may be NULL.  The
  * DESCRIPTION must outlive the connection.  NULL with ERR: OCS_UNREACHABLE if
- * nobody answers, OCS_ERROR if the switch refuses or is not the one described,
+ * the switch does not answer, OCS_ERROR if the switch refuses or is not the one described,
  * OCS_USAGE for an unknown driver or dialect or a bad credentials file. */
 struct ocs_switch_connection *ocs_switch_open(const struct ocs_switch *description, int timeout_ms,
 					      ocs_switch_notice notice, void *context,

@@ -237,7 +237,7 @@ int ocs_net_connect(const char *address, int timeout_ms, struct ocs_error *err)
 	return fd;
 }
 
-/* Removes the socket at LOCAL if it is one and nobody answers on it. */
+/* Removes the socket at LOCAL if it is one and no process answers on it. */
 static int unix_unlink_stale(const struct sockaddr_un *local, struct ocs_error *err)
 {
 	struct stat status;

@@ -27,7 +27,7 @@ int ocs_net_connect(const char *address, int timeout_ms, struct ocs_error *err);
  * away.  For TCP; with a UNIX socket the peer has everything at once. */
 void ocs_net_abort_on_close(int fd, bool abort);
 
-/* Listens on ADDRESS (a stale UNIX socket that nobody answers on is replaced).
+/* Listens on ADDRESS (a stale UNIX socket on which no process answers is replaced).
  * Returns a non-blocking, close-on-exec descriptor, or -1 with ERR. */
 int ocs_net_listen(const char *address, struct ocs_error *err);
 

@@ -45,7 +45,7 @@ static char *descriptor_content(int fd)
 
 int ocs_program_run(const struct ocs_program *program, char **out, char **said)
 {
-	/* What is written there is complete when the program has ended, and blocks nobody. */
+	/* What is written there is complete when the program has ended, and blocks no program. */
 	int in = memfd_create("in", MFD_CLOEXEC), all = memfd_create("out", MFD_CLOEXEC);
 	int other = said ? memfd_create("said", MFD_CLOEXEC) : all, status = -1;
 	pid_t child = -1;

@@ -14,7 +14,7 @@
 struct ocs_error;
 
 /* Reads at most SIZE bytes of the file PATH into DATA, *LENGTH of them (SIZE: there may
- * be more).  It must be a regular file of root or of this account that nobody else can
+ * be more).  It must be a regular file of root or of this account that no one else can
  * use, except by this account's group to read.  0, or -1 with ERR (OCS_USAGE), which
  * names the mode that would work; DATA is wiped then.  Wipe it after use. */
 int ocs_secret_read(const char *path, void *data, size_t size, size_t *length,

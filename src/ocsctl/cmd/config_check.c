@@ -508,7 +508,7 @@ int ocs_site_compare(struct ocs_site *site, const char *path, struct ocs_error *
 	ocs_site_looked(site, "%s", path);
 	must_be(site, "SelectType", "select/cons_tres_ocs", "placing shapes");
 	compare_topology(site);
-	must_hold(site, "JobSubmitPlugins", "ocs", "nobody would set the node count of a shape");
+	must_hold(site, "JobSubmitPlugins", "ocs", "the node count of a shape would not be set");
 	compare_order(site);
 	must_hold(site, "CliFilterPlugins", "ocs", "tasks would not follow the coordinates");
 	compare_prolog(site);

@@ -44,7 +44,7 @@ static void compare_spank(struct ocs_site *site, const char *where, char *words)
 	if (scripts && (!ocs_site_value(site, "Prolog") || !ocs_site_value(site, "Epilog")))
 		ocs_site_find(site, false, where,
 			      "prolog=no, but slurm.conf names no Prolog= and"
-			      " Epilog=: nobody would make or cut circuits");
+			      " Epilog=: no circuits would be made or cut");
 }
 
 /* What is found in plugstack.conf and what it includes. */

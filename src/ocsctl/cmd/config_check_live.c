@@ -60,8 +60,8 @@ static void compare_fault(struct ocs_site *site, const struct ocs_config *config
 			      ocs_ctl_string(theirs, OCS_FIELD_SOURCE, "?"), fault, command);
 }
 
-/* What the connected slurmctld has told ocsd of the ocs.yaml that it read: it keeps the last
- * good one when it is told to read a broken one. */
+/* What the connected slurmctld has sent ocsd about the ocs.yaml that it read: it keeps the last
+ * good one when it is to read a broken one. */
 static void compare_slurmctld(struct ocs_site *site, const struct ocs_config *config,
 			      const char *digest, struct json_object *yaml)
 {
@@ -121,7 +121,7 @@ static void compare_switches(struct ocs_site *site, struct json_object *reply)
 		struct json_object *one = json_object_array_get_idx(list, i);
 		const char *state = ocs_ctl_string(one, OCS_FIELD_STATE, "?");
 
-		/* Drained ones were told with the drains. */
+		/* Drained ones are among the drains. */
 		if (strcmp(state, "up") != 0 && strcmp(state, "drained") != 0)
 			ocs_site_find(site, false, "ocsd", "switch %s is %s: %s",
 				      ocs_ctl_string(one, OCS_FIELD_NAME, "?"), state,

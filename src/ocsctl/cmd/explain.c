@@ -28,7 +28,7 @@ struct story {
 	struct json_object *replies[3];
 	struct ocs_ctl_queue found;	   /* the job alone, as Slurm has it */
 	const struct ocs_ctl_queued *self; /* in that; NULL: Slurm says nothing */
-	struct ocs_ctl_queue queue;	   /* everybody, for a job that waits */
+	struct ocs_ctl_queue queue;	   /* of all users, for a job that waits */
 	struct ocs_ctl_waiting waiting;
 	struct ocs_fabric *fabric; /* behind that, or NULL */
 	bool hidden;		   /* ocsd does not tell this user what the job holds */

@@ -122,7 +122,7 @@ static void add_group(struct json_object *array, const struct ocs_fabric *fabric
 	free(ours);
 }
 
-/* The nodes that slurmctld has told ocsd are WORD. */
+/* The nodes that are WORD, as slurmctld has sent ocsd. */
 static void add_told(struct json_object *array, const struct ocs_fabric *fabric,
 		     const struct ocs_ctl_state *state, const char *word, const char *reason)
 {

@@ -64,7 +64,7 @@ static int letter_give(struct map_letters *l, int64_t job)
 			return l->jobs[i].letter;
 		}
 	}
-	/* the next one that nobody has; with more jobs than letters they go round */
+	/* the next one that no job has; with more jobs than letters they go round */
 	for (tries = 0; tries < LETTERS; tries++) {
 		letter = (l->next + tries) % LETTERS;
 		for (i = 0; i < l->n && l->jobs[i].letter != letter; i++)

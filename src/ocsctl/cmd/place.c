@@ -143,7 +143,7 @@ void ocs_ctl_where_json(const struct ocs_ctl_where *where)
 	json_object_put(json);
 }
 
-/* Nodes that are taken, whoever has them: place answers "where", map says whose and shows
+/* Nodes that are taken, by any job: place answers "where", map says whose and shows
  * the cubes that have nothing to do with it. */
 static char *picture_print(const struct ocs_ctl_where *where, bool svg)
 {
@@ -182,7 +182,7 @@ static char *picture_print(const struct ocs_ctl_where *where, bool svg)
 	return text;
 }
 
-/* Which nodes of the section nobody has, but not everybody may. */
+/* Which nodes of the section no job has, but not every user may have. */
 static bool *reserved_nodes(const struct ocs_ctl_where *where, const struct ocs_ctl_state *state)
 {
 	bool *reserved = ocs_calloc(where->section->nnodes + 1, sizeof(*reserved));

@@ -153,7 +153,7 @@ static void obstacle_text(const struct ocs_ctl_obstacles *all, const struct ocs_
 	free(nodes);
 }
 
-/* Named nodes must not be anybody's. */
+/* Named nodes must be free. */
 static int check_wanted(const struct reserve *r, const char *what, struct ocs_error *err)
 {
 	int rc = 0;

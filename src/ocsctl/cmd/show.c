@@ -338,7 +338,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (!reply && ocs_ctl_for_administrators(err))
 		ocs_error_set(err, OCS_ERROR,
 			      "only administrators of ocsd may see %s; 'scontrol show"
-			      " topology' shows everybody cubes and switches",
+			      " topology' shows all users cubes and switches",
 			      what);
 	if (!reply || rc) {
 		json_object_put(reply);

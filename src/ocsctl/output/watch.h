@@ -14,7 +14,7 @@ struct ocs_error;
 /* Writes one picture to OUT.  Returns 0, or -1 with ERR. */
 typedef int ocs_ctl_draw(void *arg, FILE *out, struct ocs_error *err);
 
-/* Calls DRAW with ARG every SECONDS until somebody interrupts.  With SCREEN, on a
+/* Calls DRAW with ARG every SECONDS until it is interrupted.  With SCREEN, on a
  * terminal, a picture takes the place of the one before, is cut where the screen ends and
  * is drawn anew when the screen changes its size; an interrupt gives the terminal back as
  * it was and ends the program with 0; while ocsd cannot be reached the last picture stays

@@ -144,7 +144,7 @@ void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden)
 				why, 0);
 			free(why);
 		} else if (hidden && ocs_ctl_nodes_used(one)) {
-			/* Somebody has them, but squeue does not say so to this user. */
+			/* A job has them that squeue does not show to this user. */
 			char *nodes = nodes_unowned(all, one);
 
 			name_it(ocs_ctl_obstacle_add(all, OCS_BY_HIDDEN, nodes), nodes, "", 0);

@@ -4,7 +4,7 @@
 #ifndef OCS_OCSCTL_SLURM_BLOCKER_SOURCES_H
 #define OCS_OCSCTL_SLURM_BLOCKER_SOURCES_H
 
-/* Obstacles, as Slurm's commands tell them to whoever asks. */
+/* Obstacles, as Slurm's commands show them to the user. */
 
 #include "src/ocsctl/slurm/blockers.h"
 #include "src/ocsctl/slurm/slurm.h"
@@ -20,7 +20,7 @@ void ocs_ctl_around_reservations(struct ocs_ctl_obstacles *all,
  * before has. */
 void ocs_ctl_around_nodes(struct ocs_ctl_obstacles *all, bool hidden);
 /* Cubes and switches that are drained or failed; slurmctld's picture of the fabric shows
- * them to everybody. */
+ * them to all users. */
 void ocs_ctl_around_faults(struct ocs_ctl_obstacles *all);
 
 #endif

@@ -138,7 +138,7 @@ struct search {
 	int need;    /* nodes at least */
 	bool *there; /* by obstacle: it stands in the way now */
 	int *held;   /* by node of the section: how many hold it */
-	int free;    /* eligible nodes that nobody holds */
+	int free;    /* eligible nodes that no obstacle holds */
 	long tests;
 	int64_t began;
 };

@@ -28,7 +28,7 @@ struct ocs_ctl_obstacle {
 	char *name;   /* of all others; the user of a job */
 	char *why;    /* state or reason, "" if none */
 	time_t start; /* of a reservation */
-	time_t end;   /* 0: nobody knows */
+	time_t end;   /* 0: not known */
 	int *nodes;   /* in ocs_fabric.nodes, of the section */
 	int nnodes;
 	int sw; /* of a switch, index in the fabric */

@@ -4,7 +4,7 @@
 #ifndef OCS_OCSCTL_SLURM_SLURM_H
 #define OCS_OCSCTL_SLURM_SLURM_H
 
-/* What Slurm's own commands say to whoever runs ocsctl: they know what this user may
+/* What Slurm's own commands say to the user of ocsctl: they know what this user may
  * see.  Programs are run without a shell; times are seconds since 1970. */
 
 #include <stdbool.h>
@@ -71,7 +71,7 @@ int ocs_ctl_reservations_read(struct ocs_ctl_reservations *all, unsigned seconds
 			      struct ocs_error *err);
 void ocs_ctl_reservations_free(struct ocs_ctl_reservations *all);
 
-/* Where Slurm was told that a node is; only those of which it was. */
+/* Where slurm.conf says that a node is; only those of which it does. */
 struct ocs_ctl_places {
 	struct {
 		char *node, *topology;
@@ -82,7 +82,7 @@ struct ocs_ctl_places {
 int ocs_ctl_places_read(struct ocs_ctl_places *all, unsigned seconds, struct ocs_error *err);
 void ocs_ctl_places_free(struct ocs_ctl_places *all);
 
-/* A cube or a switch, as slurmctld's picture of the fabric shows it to everybody.  Strings
+/* A cube or a switch, as slurmctld's picture of the fabric shows it to all users.  Strings
  * are never NULL, but that of the two names which it has not. */
 struct ocs_ctl_part {
 	char *cube, *sw;

@@ -76,7 +76,7 @@ void ocs_ctl_state_notes(const struct ocs_ctl_state *state, const char *before, 
 			before);
 	if (!ocs_ctl_state_has_nodes(state))
 		fprintf(out,
-			"%sslurmctld has not told ocsd about its nodes yet: only shaped jobs count"
+			"%sslurmctld has not sent its nodes to ocsd yet: only shaped jobs count"
 			" as busy\n",
 			before);
 	ocs_ctl_state_reserved_notes(state, before, out);
@@ -219,7 +219,7 @@ static int port_block(const struct ocs_fabric *fabric, struct ocs_occupancy *occ
 	return 0;
 }
 
-/* Names that this ocs.yaml does not have are somebody else's section. */
+/* Names that this ocs.yaml does not have are of another section. */
 int ocs_ctl_drain_node(const struct ocs_fabric *fabric, const char *kind, const char *name)
 {
 	const struct ocs_node *node;

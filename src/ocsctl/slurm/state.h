@@ -35,7 +35,7 @@ struct ocs_ctl_state {
 struct json_object *ocs_ctl_ask(struct ocs_client *client, const char *what, const char *name,
 				struct ocs_error *err);
 
-/* Whether ERR is ocsd's answer to somebody who is no administrator. */
+/* Whether ERR is ocsd's answer to a user who is no administrator. */
 bool ocs_ctl_for_administrators(const struct ocs_error *err);
 
 /* Asks ocsd for everything above, and Slurm for what ocsd does not tell this user.
@@ -59,7 +59,7 @@ int ocs_ctl_state_from_map(struct json_object *map, struct ocs_ctl_state *state,
 			   struct ocs_error *err);
 void ocs_ctl_state_free(struct ocs_ctl_state *state);
 
-/* True if slurmctld has told ocsd about its nodes. */
+/* True if slurmctld has sent its nodes to ocsd. */
 bool ocs_ctl_state_has_nodes(const struct ocs_ctl_state *state);
 /* "idle", "busy", "reserved" (idle, and kept for a reservation), "down", "drained", "absent" (Slurm
  * does not have it); "idle" for a node that ocsd does not mention. */

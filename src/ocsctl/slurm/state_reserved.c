@@ -88,7 +88,7 @@ void ocs_ctl_state_reserve(struct ocs_ctl_state *state)
 	time_t now = time(NULL);
 
 	state->reservations = json_object_new_array();
-	/* No nodes were told, or nobody is there who could tell. */
+	/* ocsd has no nodes of slurmctld's, or does not answer. */
 	if (!ocs_ctl_state_has_nodes(state) ||
 	    (!state->by_slurm && !ocs_field_true(state->fabric, OCS_FIELD_SLURMCTLD)))
 		return;

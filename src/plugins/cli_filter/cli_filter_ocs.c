@@ -115,7 +115,7 @@ static bool free_to_order(slurm_opt_t *opt, const struct ocs_ranks *ranks)
 }
 
 /* Whether srun knows VARIABLE only from the first part of a heterogeneous job: sbatch tells
- * the others apart by what was typed, and nobody typed what follows from a shape. */
+ * the others apart by what was typed, and what follows from a shape was not typed. */
 static bool of_another_part(const char *variable, int offset)
 {
 	char name[64];
@@ -157,7 +157,7 @@ static uint32_t step_job(slurm_opt_t *opt, int offset, const char **dir)
 		part = getenv(name);
 		return part ? strtoul(part, NULL, 10) : NO_VAL;
 	}
-	/* Seen from outside: which job that part is nobody says here. */
+	/* Seen from outside: which job that part is cannot be known here. */
 	if (offset > 0)
 		return NO_VAL;
 	if (!here || strtoul(here, NULL, 10) != job)
@@ -170,7 +170,7 @@ static uint32_t step_job(slurm_opt_t *opt, int offset, const char **dir)
 }
 
 /* What the job asked of GPUs as a whole or per task comes to its steps in the environment.
- * A shape's job has all GPUs of its nodes and so have its steps, unless somebody types
+ * A shape's job has all GPUs of its nodes and so have its steps, unless the user types
  * otherwise: which device a task uses follows from its coordinate. */
 static void inherit_all_gpus(slurm_opt_t *opt)
 {

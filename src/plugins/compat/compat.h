@@ -152,7 +152,7 @@ static inline uint8_t ocs_compat_node_state(node_record_t *node)
 	return IS_NODE_MAINT(node) || IS_NODE_RES(node) ? OCS_NODE_RESERVED : OCS_NODE_IDLE;
 }
 
-/* What Slurm was told of the place of NODE, or NULL. */
+/* What Slurm knows of the place of NODE, or NULL. */
 static inline const char *ocs_compat_topology(const node_record_t *node)
 {
 #if OCS_SLURM(25, 5)

@@ -241,7 +241,7 @@ static int job_prepare(job_desc_msg_t *job, struct ocs_error *err)
 	demand = request.value[OCS_OPTION_DEMAND] != NULL;
 	for (int o = 0; o < OCS_OPTIONS; o++)
 		given |= request.value[o] != NULL;
-	/* Only sbatch and its like have checked it, and not everybody submits with these. */
+	/* Only sbatch and its like have checked it, and there are other ways to submit. */
 	if (has >= 0 && demand &&
 	    ocs_demand_check(request.value[OCS_OPTION_DEMAND], servers_of(job, has ? &shape : NULL),
 			     err) < 0)

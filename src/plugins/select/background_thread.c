@@ -402,7 +402,7 @@ static bool in_charge(void)
 	return slurmctld_config.thread_id_save != 0;
 }
 
-/* A backup that has given control back goes on with all its plugins and is not told:
+/* A backup that has given control back goes on with all its plugins and gets no notice:
  * it leaves ocsd to the primary.  True while there is nothing to do. */
 static bool stands_by(struct look *look)
 {

@@ -209,7 +209,7 @@ static void mention_reserved(job_record_t *job)
 			 " (%d idle %s reserved)", count, count == 1 ? "node is" : "nodes are");
 }
 
-/* Such a job is not started, however long it waits: nobody is to be held back for it. */
+/* Such a job is not started, however long it waits: no job is to be held back for it. */
 static int wait_for_other_mode(job_record_t *job)
 {
 	const slurmdb_qos_rec_t *qos = job->qos_ptr;

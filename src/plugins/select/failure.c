@@ -160,7 +160,7 @@ static bool job_stays(job_record_t *job, const struct ocs_controller_failure *fa
 	case OCS_SWITCH_SILENT:
 		break;
 	}
-	/* Nothing is lost yet that could be told by a signal. */
+	/* Nothing is lost yet that a signal could report. */
 	if (ocs_select_in_prolog(job) && action == OCS_ON_FAILURE_SIGNAL)
 		action = failure->kind == OCS_SWITCH_SILENT ? OCS_ON_FAILURE_IGNORE :
 							      OCS_ON_FAILURE_REQUEUE;

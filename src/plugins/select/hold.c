@@ -143,7 +143,7 @@ static bool held_due(const struct held *entry, job_record_t *job)
 {
 	int64_t now = ocs_now_ns();
 
-	/* Without ocs.yaml nobody can be asked. */
+	/* Without ocs.yaml there is no ocsd to ask. */
 	if (!ocs_controller_fabric() || ocs_controller_down_ms() ||
 	    (entry->asked_ns && now - entry->asked_ns < AGAIN_NS))
 		return false;

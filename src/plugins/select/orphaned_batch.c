@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Batch jobs whose script nobody would start.  slurmctld keeps the launch of a script,
+/* Batch jobs whose script would never start.  slurmctld keeps the launch of a script,
  * which waits for the prologs of all nodes, in memory only: a restart, a reconfigure or a
  * failover forgets it, and the job would hold its nodes and circuits until its time limit. */
 

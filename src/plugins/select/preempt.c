@@ -29,7 +29,7 @@ struct candidates {
 	uint64_t *soon;	  /* and those that become idle without preemption */
 };
 
-enum answer { NOBODY, SOON, THESE };
+enum answer { NONE, SOON, THESE };
 
 static void mask_put(uint64_t *mask, int node)
 {
@@ -279,7 +279,7 @@ static enum answer victims_decide(const struct ocs_select_test *t, struct candid
 	xfree(required);
 	xfree(nodes);
 	xfree(set);
-	return found > 0 ? THESE : found == 0 ? SOON : NOBODY;
+	return found > 0 ? THESE : found == 0 ? SOON : NONE;
 }
 
 /* "12, 15 and 3 others" */
@@ -373,9 +373,9 @@ static int victims_search(const struct ocs_select_test *t, bitstr_t *nodes, int 
 	case SOON:
 		if (now && !ocs_select_call_chose())
 			ocs_select_call_reason(
-				"waits until the nodes of ended jobs are cleaned up and their circuits taken down, so nobody is preempted");
+				"waits until the nodes of ended jobs are cleaned up and their circuits taken down, so no job is preempted");
 		break;
-	case NOBODY:
+	case NONE:
 		break;
 	}
 	candidates_clear(&c);

@@ -215,7 +215,7 @@ OCS_EXPORT int select_p_job_resized(job_record_t *job, node_record_t *node)
 	if (ocs_select_epoch(job) && index >= 0)
 		ocs_controller_node_lost(job->job_id, index);
 	/* Slurm goes on counting an exclusive job that has given the node back.  Once the next
-	 * exclusive job there has ended, nobody would get the node until it answers a ping. */
+	 * exclusive job there has ended, no job would get the node until it answers a ping. */
 	if (node->no_share_job_cnt > node->run_job_cnt)
 		node->no_share_job_cnt = node->run_job_cnt;
 	if (!node->no_share_job_cnt)

@@ -225,14 +225,14 @@ int ocs_visit_locate_patiently(struct ocs_visit *visit, int *rc)
 	int limit_s = visit->settings->prolog_s ? visit->settings->prolog_s : UNREAD_S;
 	int pause_ms = 200;
 	struct ocs_error err = { 0 };
-	bool told = false;
+	bool warned = false;
 
 	visit->deadline = visit->start + limit_s * INT64_C(1000000000);
 	while (ocs_visit_locate(visit, true, &err) < 0) {
-		if (!told)
+		if (!warned)
 			slurm_error("spank_ocs: job %u waits until it can be read: %s", visit->job,
 				    err.text);
-		told = true;
+		warned = true;
 		*rc = ESPANK_SUCCESS;
 		if (ocs_visit_job_left(visit) > 0)
 			return -1;

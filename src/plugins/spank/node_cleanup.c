@@ -60,7 +60,7 @@ void ocs_node_start(const struct ocs_settings *settings)
 	sweep[7] = present[7] = node;
 	if (node && access(note, F_OK) == 0)
 		run_helper(settings, sweep, 8);
-	/* A machine without the helper or ocs.yaml is told of by its first job. */
+	/* A machine without the helper or ocs.yaml is reported by its first job. */
 	if (node && access(settings->helper, X_OK) == 0 && access(fabric, R_OK) == 0)
 		run_helper(settings, present, 8);
 	free(fabric);

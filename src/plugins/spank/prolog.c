@@ -242,7 +242,7 @@ static int links_await(const struct ocs_visit *visit, struct ocs_error *err)
 			     ocs_helper_line, err);
 }
 
-/* This node's part in it, where the hosts of the job forward for each other.  If it cannot be done the helper has told ocsd, whose next
+/* This node's part in it, where the hosts of the job forward for each other.  If it cannot be done the helper has notified ocsd, whose next
  * answer is that the job leaves. */
 static int forwarding_start(const struct ocs_visit *visit, struct ocs_error *err)
 {

@@ -23,7 +23,7 @@ extern const unsigned int plugin_version, spank_plugin_version;
 SPANK_PLUGIN(spank_ocs, 1)
 #pragma GCC visibility pop
 
-/* What this client process was told, per component of a heterogeneous job.  Slurm
+/* The options of this client process, per component of a heterogeneous job.  Slurm
  * itself hands the options of one component on to the next. */
 static struct ocs_request typed;  /* this component */
 static char *preset[OCS_OPTIONS]; /* from the environment, for all of them */

@@ -72,7 +72,7 @@ static void drop_stale(spank_t spank)
 		const char *entry = env[i];
 
 		/* Who submits without sbatch can send entries that are no variables: nothing takes
-		 * those away, and nobody reads them. */
+		 * those away, and no program reads them. */
 		if (!entry_stale(entry) || !strchr(entry, '=')) {
 			i++;
 			continue;

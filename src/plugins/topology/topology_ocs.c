@@ -66,7 +66,7 @@ static void read_fabric(void)
 		ocs_controller_fault_set(err.text);
 		ocs_slurm_error("%s; what was read before is kept", err.text);
 	} else if (getenv("SLURMCTLD_RECONF_PARENT_FD")) {
-		/* The process that was told to reconfigure goes on. */
+		/* The process that reconfigures goes on. */
 		ocs_slurm_fatal("%s", err.text);
 	} else {
 		keep_accepted(err.text);

@@ -44,7 +44,7 @@ struct ocs_netconf_list {
 	const char *container, *list;
 	const char *key;   /* ingress, or number of the port */
 	const char *value; /* egress, status, or power in dBm */
-	const char *state; /* of a cross-connect, NULL: not told */
+	const char *state; /* of a cross-connect, NULL: not said */
 };
 
 /* One make of switch: how its YANG model calls what every switch has. */
@@ -108,13 +108,13 @@ enum ocs_netconf_kind {
 	OCS_NETCONF_NOTIFICATION,
 };
 
-/* The first rpc-error of severity error.  Strings are empty if not told; all are
+/* The first rpc-error of severity error.  Strings are empty if not said; all are
  * printable. */
 struct ocs_netconf_fault {
 	char tag[40]; /* data-exists, lock-denied ... */
 	char message[160];
 	char path[160];
-	unsigned long session; /* that holds the lock, 0: not told */
+	unsigned long session; /* that holds the lock, 0: not said */
 };
 
 struct ocs_netconf_message {
@@ -141,7 +141,7 @@ int ocs_netconf_parse_table(const struct ocs_netconf_dialect *dialect,
 int ocs_netconf_parse_size(const struct ocs_netconf_dialect *dialect,
 			   const struct ocs_netconf_message *message, int *size,
 			   struct ocs_error *err);
-/* Fill what is told of HEALTH; ports that the switch does not have are an error. */
+/* Fill what the answer has of HEALTH; ports that the switch does not have are an error. */
 int ocs_netconf_parse_status(const struct ocs_netconf_dialect *dialect,
 			     const struct ocs_netconf_message *message, struct ocs_health *health,
 			     struct ocs_error *err);

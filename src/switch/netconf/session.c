@@ -163,7 +163,7 @@ static int wait_reply(struct ocs_switch_connection *connection, const char *oper
 	}
 }
 
-/* Faults that say that a part was done, or that nobody knows. */
+/* Faults that say that a part was done, or that it is not known. */
 static bool is_half_done(const struct ocs_netconf_fault *fault)
 {
 	return !strcmp(fault->tag, "rollback-failed") || !strcmp(fault->tag, "partial-operation");

@@ -30,7 +30,7 @@ int64_t ocs_netconf_deadline(const struct ocs_switch_connection *connection);
 
 /* Exchanges hellos, agrees on the framing, subscribes to notifications. */
 int ocs_netconf_begin(struct ocs_switch_connection *connection, struct ocs_error *err);
-/* Closes the connection: after this nobody knows what the switch does with what it
+/* Closes the connection: after this it is not known what the switch does with what it
  * was sent.  Returns OCS_SWITCH_UNKNOWN. */
 int ocs_netconf_lose(struct ocs_switch_connection *connection);
 

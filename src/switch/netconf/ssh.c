@@ -113,7 +113,7 @@ static char *key_fingerprint(struct ocs_ssh *ssh)
 	return copy ? copy : ocs_strdup("unknown");
 }
 
-/* Whoever can write this file decides which switch we believe in. */
+/* Who can write this file decides which switch we believe in. */
 static int check_known_hosts(const char *path, struct ocs_error *err)
 {
 	struct stat st;
@@ -164,7 +164,7 @@ static int check_host_key(struct ocs_ssh *ssh, const struct ocs_ssh_target *targ
 	if (!target->host_key && !target->known_hosts)
 		rc = ocs_error_set(
 			err, OCS_USAGE,
-			"has neither host_key nor known_hosts, so that nobody could tell it from an impostor");
+			"has neither host_key nor known_hosts, so that it could be any machine");
 	else if (!target->host_key)
 		rc = check_known_server(ssh, target->known_hosts, print, err);
 	else if (strcmp(target->host_key, print))

@@ -25,7 +25,7 @@ struct scpi {
 	struct ocs_lines lines;
 };
 
-/* After this nobody knows which answer belongs to what. */
+/* After this it is not known which answer belongs to what. */
 static int connection_lose(struct ocs_switch_connection *connection)
 {
 	struct scpi *scpi = connection->state;

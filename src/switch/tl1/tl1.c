@@ -44,7 +44,7 @@ static unsigned int next_ctag(struct tl1 *tl1)
 	return tl1->ctag;
 }
 
-/* After this nobody knows what the switch does with what it was sent. */
+/* After this it is not known what the switch does with what it was sent. */
 static int connection_lose(struct ocs_switch_connection *connection)
 {
 	struct tl1 *tl1 = connection->state;

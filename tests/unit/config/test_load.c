@@ -195,7 +195,7 @@ static const struct refusal refusals[] = {
 	{ "0.0.0.0:6820", "0.0.0.0:0", 4, "not an address" },
 	{ "0.0.0.0:6820", "::1:80", 4, "not an address" },
 	{ "0.0.0.0:6820", "'[::1:80'", 4, "not an address" },
-	{ "head:6820", "0.0.0.0:6820", 5, "nobody can connect" },
+	{ "head:6820", "0.0.0.0:6820", 5, "no program can connect" },
 	{ "head:6820", "he ad:6820", 5, "not an address" },
 	{ "  address: head:6820\n", "", 4, "needs the key \"address\"" },
 	{ "/var/lib/o", "var/lib", 6, "absolute path" },
