@@ -8,6 +8,7 @@ import sys
 import fabrics
 import judge
 import machines
+import mutants
 
 RELEASES = ["2.21.5", "2.22.3", "2.24.3", "2.25.1", "2.26.2", "2.28.9", "2.29.2", "2.29.7", "2.30.7"]
 GRAPH = "  graph_file: true\n"
@@ -184,6 +185,19 @@ def judge_sees():
     result(seen == [True, False], "crossnic 1 exchanges channels up to 2.25 only", seen)
 
 
+def check_of_mutants(seed=1):
+    """ocsctl nccl-check against files whose fault, or harmlessness, is known."""
+    job = fabrics.Job(machine_of((8, 4, 2, False, 1, 4)), 4)
+    for kind, count in (("topo", 600), ("graph", 600)):
+        text = job.servers[0].files[kind]
+        made = list(mutants.make(text, "topology" if kind == "topo" else kind, count, seed))
+        wrong = ["%s, %s: %s" % (name, "harmful, accepted" if harms else "harmless, refused", where)
+                 for (name, harms, new), where in fabrics.checked(made) if where is not None]
+        harmful = sum(harms for _, harms, _ in made)
+        result(not wrong, "nccl-check: %d of %d %s mutants are refused, the harmful ones" % (
+            harmful, len(made), kind), "\n".join(["%d wrong" % len(wrong)] + wrong))
+
+
 def table():
     for case, directed in itertools.product(SERVERS, (False, True)):
         print("%s, %s" % (words(*case), "directed" if directed else "duplex"))
@@ -198,7 +212,7 @@ def main(arguments):
     if arguments == ["--table"]:
         table()
         return
-    for test in (judge_sees, sockets, graph_files, defaults, losses, releases, rings):
+    for test in (judge_sees, sockets, graph_files, defaults, losses, releases, rings, check_of_mutants):
         test()
     print("1..%d" % number)
     sys.stdout.flush()
