@@ -253,7 +253,7 @@ static void answer_lost(void **state)
 	ocs_client_close(client);
 }
 
-/* A database of before there were revisions. */
+/* A database of before ocsd noted which nodes have asked, without a note of its last revision. */
 static void old_database(void **state)
 {
 	struct rig *rig = *state;
@@ -265,14 +265,10 @@ static void old_database(void **state)
 	ocs_client_close(client);
 	rig_stop_daemon(rig, SIGTERM);
 	db = rig_database(rig);
-	if (sqlite3_exec(
-		    db,
-		    "ALTER TABLE audit DROP COLUMN txn; ALTER TABLE audit DROP COLUMN revision;"
-		    "DROP TABLE transactions; DELETE FROM meta WHERE name='revision'",
-		    NULL, NULL, &error) != SQLITE_OK)
+	if (sqlite3_exec(db, "DROP TABLE met; DROP TABLE asked; DROP TABLE heard", NULL, NULL,
+			 &error) != SQLITE_OK)
 		fail_msg("%s", error);
 	sqlite3_close(db);
-	/* nor was there a note of the last revision */
 	lock = ocs_asprintf("%s/state/ocsd.lock", rig->emulator.folder);
 	assert_int_equal(unlink(lock), 0);
 	free(lock);
