@@ -39,7 +39,7 @@ static void become_ready(struct ocsd *d)
 	for (int i = 0; i < d->fabric->nswitches; i++)
 		if (d->switches[i].status.state == OCSD_STARTING)
 			return;
-	d->life.ready = true;
+	d->life.ready = d->loop.changes_due = true;
 	for (struct ocsd_job *job = d->jobs; job; job = job->next)
 		ocsd_job_progress(d, job);
 	if (ocsd_listen(d, &err)) {
@@ -93,6 +93,15 @@ static void arm_timer(struct ocsd *d, bool soon)
 	event_add(d->loop.timer, &delay);
 }
 
+/* Takes the steps of transitions, and begins repairs that are asked for. */
+static void changes_take(struct ocsd *d)
+{
+	d->loop.changes_due = false;
+	ocsd_transitions_run(d);
+	for (struct ocsd_job *job = d->jobs; d->life.ready && job; job = job->next)
+		ocsd_repair_progress(d, job);
+}
+
 void ocsd_settle(struct ocsd *d)
 {
 	int64_t now_ns = ocs_now_ns();
@@ -101,11 +110,9 @@ void ocsd_settle(struct ocsd *d)
 	ocsd_clock_watch(d);
 	/* A switch that comes up may let a job start on others. */
 	for (int pass = 0; pass < PASSES; pass++) {
-		bool stepped = ocsd_transitions_run(d);
-
-		for (struct ocsd_job *job = d->jobs; d->life.ready && job; job = job->next)
-			ocsd_repair_progress(d, job);
-		more |= (ocsd_transitions_run(d) || stepped) && pass == PASSES - 1;
+		/* A repair begins with a step. */
+		for (int turn = 0; turn < 2 && d->loop.changes_due; turn++)
+			changes_take(d);
 		for (int i = 0; i < d->fabric->nswitches; i++)
 			ocsd_switch_pick(d, &d->switches[i], now_ns);
 		become_ready(d);
@@ -113,7 +120,7 @@ void ocsd_settle(struct ocsd *d)
 	ocsd_replies_answer(d, now_ns);
 	ocsd_selftest_results_forget(d);
 	jobs_bury(d);
-	arm_timer(d, more);
+	arm_timer(d, more || d->loop.changes_due);
 	ocsd_store_commit(d->store);
 	if (ocsd_store_lost(d->store)) {
 		d->life.stopping = true;

@@ -128,8 +128,9 @@ static void position_inherit(struct ocsd *d, const struct ocsd_circuit *gone)
 		}
 }
 
-/* The transition of CIRCUIT, which is in STATE now. */
-static void transition_note(const struct ocsd_circuit *circuit, enum ocsd_circuit_state state)
+/* CIRCUIT, which may be one of a transition, is in STATE now. */
+static void transition_note(struct ocsd *d, const struct ocsd_circuit *circuit,
+			    enum ocsd_circuit_state state)
 {
 	struct ocsd_transition *t = circuit->transition;
 	size_t *before = t ? ocsd_transition_counter(t, circuit->state) : NULL;
@@ -141,7 +142,7 @@ static void transition_note(const struct ocsd_circuit *circuit, enum ocsd_circui
 		--*before;
 	if (after)
 		++*after;
-	t->changed = true;
+	t->changed = d->loop.changes_due = true;
 }
 
 void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_circuit_state state)
@@ -153,7 +154,7 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_ci
 		circuit->job->circuits.ngone--;
 	if (state == OCSD_GONE)
 		circuit->job->circuits.ngone++;
-	transition_note(circuit, state);
+	transition_note(d, circuit, state);
 	circuit->state = state;
 	if (state == OCSD_CONNECTED)
 		circuit->made_ns = ocs_now_ns();

@@ -216,7 +216,7 @@ void ocsd_job_progress(struct ocsd *d, struct ocsd_job *job)
 	else if (job->state == OCSD_JOB_COMMITTED)
 		committed_progress(d, job);
 	else if (job->state == OCSD_JOB_APPLYING && ocsd_ahead_has(job))
-		ocsd_transitions_wake(job);
+		ocsd_transitions_wake(d, job);
 }
 
 void ocsd_job_failed_event(struct ocsd *d, const struct ocsd_job *job)

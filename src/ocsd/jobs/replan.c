@@ -36,13 +36,13 @@ static bool circuit_intended(const struct ocsd_circuit *circuit)
 
 void ocsd_repair_want(struct ocsd *d, struct ocsd_job *job, const char *why, bool lost)
 {
-	(void)d;
 	if (!job || !job->section || job->section->kind != OCS_DIRECT || !ocsd_job_living(job))
 		return;
 	job->repair.lost |= lost;
 	if (job->repair.why)
 		return;
 	job->repair.why = ocs_strdup(why);
+	d->loop.changes_due = true;
 }
 
 static struct ocs_plan *plan_of(const struct ocsd_job *job, struct ocs_error *err)
@@ -279,5 +279,5 @@ void ocsd_repair_resume(struct ocsd *d, struct ocsd_job *job)
 	if (!under_way || !ocsd_job_settled(job))
 		return;
 	ocsd_job_move(d, job, OCSD_JOB_REPAIR);
-	ocsd_transition_resume(job, &repair_kind);
+	ocsd_transition_resume(d, job, &repair_kind);
 }

@@ -198,7 +198,7 @@ static void member_plan(struct ocsd *d, const struct ocsd_transition_member *mem
 		ocsd_store_circuit(d, circuit);
 }
 
-static void transition_enter(struct ocsd_transition *t)
+static void transition_enter(struct ocsd *d, struct ocsd_transition *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		size_t *counter = ocsd_transition_counter(t, t->members[i].circuit->state);
@@ -208,7 +208,7 @@ static void transition_enter(struct ocsd_transition *t)
 	}
 	t->next = t->job->circuits.transitions;
 	t->job->circuits.transitions = t;
-	t->begun = t->planned = t->changed = true;
+	t->begun = t->planned = t->changed = d->loop.changes_due = true;
 }
 
 int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_error *err)
@@ -222,7 +222,7 @@ int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_
 		ocsd_transition_drop(t);
 		return -1;
 	}
-	transition_enter(t);
+	transition_enter(d, t);
 	for (size_t i = 0; i < t->count; i++)
 		if (t->members[i].cut)
 			member_cut(d, t->members[i].circuit);
@@ -231,7 +231,8 @@ int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_
 	return 0;
 }
 
-void ocsd_transition_resume(struct ocsd_job *job, const struct ocsd_transition_kind *kind)
+void ocsd_transition_resume(struct ocsd *d, struct ocsd_job *job,
+			    const struct ocsd_transition_kind *kind)
 {
 	struct ocsd_transition *t = ocsd_transition_create(job, kind);
 
@@ -244,7 +245,7 @@ void ocsd_transition_resume(struct ocsd_job *job, const struct ocsd_transition_k
 		member_add(t, circuit, circuit->state == OCSD_DELETING, false);
 		circuit->transition = t;
 	}
-	transition_enter(t);
+	transition_enter(d, t);
 }
 
 /* ---- its steps ---- */
@@ -358,26 +359,21 @@ static struct ocsd_transition *changed_find(const struct ocsd_job *job)
 	return t;
 }
 
-bool ocsd_transitions_run(struct ocsd *d)
+void ocsd_transitions_run(struct ocsd *d)
 {
-	bool any = false;
-
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		struct ocsd_transition *t;
 
 		/* An owner that is told may begin another one, or end the job. */
-		while ((t = changed_find(job))) {
+		while ((t = changed_find(job)))
 			transition_step(d, t);
-			any = true;
-		}
 	}
-	return any;
 }
 
-void ocsd_transitions_wake(struct ocsd_job *job)
+void ocsd_transitions_wake(struct ocsd *d, struct ocsd_job *job)
 {
 	for (struct ocsd_transition *t = job->circuits.transitions; t; t = t->next)
-		t->changed = true;
+		t->changed = d->loop.changes_due = true;
 }
 
 /* ---- the end of a job ---- */

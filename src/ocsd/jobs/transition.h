@@ -97,14 +97,15 @@ int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_
 void ocsd_transition_drop(struct ocsd_transition *t);
 
 /* Begins again, after a restart, with every circuit of JOB that is planned, to come or to go. */
-void ocsd_transition_resume(struct ocsd_job *job, const struct ocsd_transition_kind *kind);
+void ocsd_transition_resume(struct ocsd *d, struct ocsd_job *job,
+			    const struct ocsd_transition_kind *kind);
 
 /* JOB was given a port that its transitions may wait for. */
-void ocsd_transitions_wake(struct ocsd_job *job);
+void ocsd_transitions_wake(struct ocsd *d, struct ocsd_job *job);
 
-/* Takes the steps that are due, for all jobs: in each pass before batches are made up and replies
- * are answered.  Returns whether it took one. */
-bool ocsd_transitions_run(struct ocsd *d);
+/* Takes the steps that are due, for all jobs: where d->loop.changes_due says that there may be some,
+ * before batches are made up and replies are answered. */
+void ocsd_transitions_run(struct ocsd *d);
 
 /* JOB has ended or failed: forgets its transitions.  Its circuits stay in their states. */
 void ocsd_transitions_end(struct ocsd_job *job);

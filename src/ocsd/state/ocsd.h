@@ -344,6 +344,7 @@ struct ocsd_loop {
 	struct event_base *base;
 	struct event *timer;
 	struct event *pruner; /* of the audit log, while the loop turns */
+	bool changes_due;     /* a transition may have a step to take, or a repair is asked for */
 };
 
 /* How far this life of the daemon has come (main.c, degraded_mode.h). */
