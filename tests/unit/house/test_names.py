@@ -10,7 +10,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 CLEAN = ("advice", "config", "emulator", "fabric", "fold", "forward", "layout", "moe", "node", "ocsctl",
-         "plugins", "policy", "protocol", "scheduler", "sim", "switch", "util")
+         "ocsd", "place", "plugins", "policy", "protocol", "scheduler", "sim", "switch", "util")
 STATIC = re.compile(r"^static\s[^;={}()]*?[\s*](\w+)\(", re.M)
 
 
