@@ -141,6 +141,27 @@ def test_rings_of_the_application(servers):
     assert python == c and python.startswith("ring 0, group 0, step 1: d")
 
 
+def test_torchrun_of_the_document(servers):
+    """The command of doc/nccl.md, with a torchrun that tells what it was given: node ranks follow the ring."""
+    with open(os.path.join(ROOT, "doc/nccl.md")) as file:
+        command = re.search(r"### PyTorch\n\n((?:    .*\n)+)", file.read()).group(1)
+    folder = servers.path("torch")
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "torchrun"), "w") as file:
+        file.write('#!/bin/sh\necho "$SLURMD_NODENAME graph=${NCCL_GRAPH_FILE:+set} $*"\n')
+    os.chmod(folder + "/torchrun", 0o755)
+    os.chmod(folder, 0o755)
+    script = "export PATH=%s:$PATH\n%s\ncat $SLURM_OCS_DIR/plan.json\n" % (folder, command)
+    job = servers.sbatch("-p", "direct", "-N4", script=script)
+    *lines, plan = servers.output(job).strip().splitlines()
+    nodes = json.loads(plan)["nodes"]
+    given = {line.split()[0]: dict(zip(*[iter(line.split()[2:-1])] * 2)) for line in lines}
+    assert len(lines) == 4 and all(line.split()[1] == "graph=set" for line in lines), lines
+    for rank, node in enumerate(nodes):
+        assert given[node]["--node-rank"] == str(rank) and given[node]["--nnodes"] == "4"
+        assert given[node]["--master-addr"] == nodes[0] and given[node]["--nproc-per-node"] == "8"
+
+
 def test_user_settings_win(servers):
     mine = {"NCCL_IB_HCA": "=mine", "NCCL_GRAPH_FILE": "/dev/null", "NCCL_SOCKET_IFNAME": "lo"}
     script = "srun -n1 env | grep ^NCCL | sort\n"
