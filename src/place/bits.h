@@ -19,19 +19,20 @@ static inline int ocs_bits_count(uint64_t word)
 	return (int)(word * 0x0101010101010101ULL >> 56);
 }
 
+/* BIT is not below 0: unsigned, as that divides by a shift alone. */
 static inline bool ocs_bits_has(const uint64_t *set, int bit)
 {
-	return set[bit / 64] >> bit % 64 & 1;
+	return set[(unsigned int)bit / 64] >> (unsigned int)bit % 64 & 1;
 }
 
 static inline void ocs_bits_add(uint64_t *set, int bit)
 {
-	set[bit / 64] |= 1ULL << bit % 64;
+	set[(unsigned int)bit / 64] |= 1ULL << (unsigned int)bit % 64;
 }
 
 static inline void ocs_bits_drop(uint64_t *set, int bit)
 {
-	set[bit / 64] &= ~(1ULL << bit % 64);
+	set[(unsigned int)bit / 64] &= ~(1ULL << (unsigned int)bit % 64);
 }
 
 /* Word W of the set of WORDS words whose members are those of SET less BY. */

@@ -76,7 +76,9 @@ char *ocs_ring_encode(const struct ocs_ring_builder *t, const struct ocs_shape *
 {
 	struct ocs_text text = { 0 };
 	char buffer[OCS_SHAPE_TEXT];
+	char run[64]; /* steps not written yet */
 	int last = -1, i, d;
+	size_t n = 0;
 
 	ocs_text_add(&text, "t1:%s:", ocs_shape_format(shape, buffer));
 	for (d = 0; d < shape->ndim; d++)
@@ -89,10 +91,15 @@ char *ocs_ring_encode(const struct ocs_ring_builder *t, const struct ocs_shape *
 	/* the last step closes the ring: it has a direction, but no sheet to name */
 	for (i = 0; i < t->extent; i++) {
 		const struct ocs_ring_step *step = &t->ring[i];
+		bool face = i + 1 < t->extent && t->near[step->unit * 2 * OCS_AXES + step->dir] & 1;
 
-		ocs_text_put(&text, &steps[step->dir], 1);
+		run[n++] = steps[step->dir];
+		if (!face && n < sizeof(run) && i + 1 < t->extent)
+			continue;
+		ocs_text_put(&text, run, n);
+		n = 0;
 		last = -1;
-		if (i + 1 < t->extent && t->near[step->unit * 2 * OCS_AXES + step->dir] & 1)
+		if (face)
 			cube_add(&text, step[1].sheet, &last);
 	}
 	return text_finish(&text, err);
@@ -302,7 +309,7 @@ static int way_read(struct reader *r, const struct ocs_section *section,
 		if (way->ring == ring && way->axis == axis && way->offset == offset)
 			return word_expect(r, ":");
 	}
-	return reader_refuse(r, "the shape cannot be threaded that way");
+	return reader_refuse(r, "the shape cannot be a ring that way");
 }
 
 /* The cubes of the sheets, each once; returns how many sheets, or -1. */

@@ -9,9 +9,9 @@
  * version, shape, rings and lines (t or m per dimension, then r: no rotation, f: no
  * folding), factors of each dimension (axis, p path or r ring and its length, b or
  * c bit), mirrored axes, offset and cubes per axis, cubes of the grid's pieces.
- * A ring threaded through what was free:
+ * A ring through what was free:
  *   t1:12x4:tt:0z0:2.00:21.aacc...
- * version, shape, rings and lines, threaded dimension, axis (- for none) and offset of
+ * version, shape, rings and lines, dimension of the ring, axis (- for none) and offset of
  * the straight one, sheets and their cubes, first place and the steps from there, a to
  * f for +x -x +y -y +z -z, each followed by the sheet where it goes through a face.
  * Any other arrangement of XPUs:

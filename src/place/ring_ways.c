@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* How a shape can be threaded, and the placement of a ring. */
+/* How a shape can be a ring, and the placement of one. */
 
 #include "src/place/placement_encoding.h"
 #include "src/place/ring.h"
@@ -70,15 +70,26 @@ static void step_at(const struct ocs_section *s, int unit, int at[OCS_AXES])
 	at[0] = unit / s->edge[1];
 }
 
-/* The LENGTH XPUs of STEP: the first one is FIRST, each next one BY further on. */
-static void xpus_fill(const struct ocs_section *s, const struct ocs_ring_way *way,
-		      const struct ocs_ring_step *step, const int *cubes, struct ocs_xpu *first,
-		      int length, long by)
+/* Moves AT where a step in direction DIR leads, through a face or not. */
+static void step_follow(const struct ocs_section *s, int dir, int at[OCS_AXES])
+{
+	int *c = &at[dir / 2], edge = s->edge[dir / 2];
+
+	if (dir % 2)
+		*c = *c ? *c - 1 : edge - 1;
+	else
+		*c = *c + 1 < edge ? *c + 1 : 0;
+}
+
+/* The LENGTH XPUs of STEP, which is at AT: the first one is FIRST, each next one BY further
+ * on. */
+static void xpus_fill(const struct ocs_ring_way *way, const struct ocs_ring_step *step,
+		      const int at[OCS_AXES], const int *cubes, struct ocs_xpu *first, int length,
+		      long by)
 {
 	const int *cube = cubes + step->sheet * way->stack;
-	int at[OCS_AXES], j, layer = 0;
+	int j, layer = 0;
 
-	step_at(s, step->unit, at);
 	for (j = 0; j < length; j++, first += by) {
 		first->at[0] = at[0];
 		first->at[1] = at[1];
@@ -114,6 +125,7 @@ struct ocs_placement *ocs_ring_placement(const struct ocs_section *s, const stru
 	int extent = shape->extent[way->ring], length = (int)(shape->xpus / extent), i, j, d;
 	struct ocs_placement *p = ocs_calloc(1, sizeof(*p));
 	long along = 1, across;
+	int at[OCS_AXES];
 
 	p->section = s;
 	p->shape = *shape;
@@ -125,8 +137,11 @@ struct ocs_placement *ocs_ring_placement(const struct ocs_section *s, const stru
 		along *= shape->extent[d];
 	/* two dimensions at most: the other one is either faster or slower */
 	across = along > 1 ? 1 : extent;
-	for (i = 0; i < extent; i++)
-		xpus_fill(s, way, &ring[i], cubes, &p->xpus[i * along], length, across);
+	step_at(s, ring[0].unit, at);
+	for (i = 0; i < extent; i++) {
+		xpus_fill(way, &ring[i], at, cubes, &p->xpus[i * along], length, across);
+		step_follow(s, ring[i].dir, at);
+	}
 	for (i = 0; i < extent; i++) {
 		int to = i + 1 < extent ? i + 1 : 0, dir = ring[i].dir;
 
