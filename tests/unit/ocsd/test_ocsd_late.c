@@ -50,10 +50,10 @@ static void assert_no_stranger(struct rig *rig)
 	free(log);
 }
 
-/* Commands that were done when nobody waited for them. */
+/* Commands that were done when no client waited for them. */
 static int late(struct rig *rig)
 {
-	return rig_log_lines(rig, "\"reply\"", "nobody is there", NULL);
+	return rig_log_lines(rig, "\"reply\"", "no client is connected", NULL);
 }
 
 /* The switch has a batch. */

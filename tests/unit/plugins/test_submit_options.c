@@ -173,7 +173,7 @@ static void test_demand_nonsense(void **state)
 		{ "{\"mp\":[[0,1],[1e999,0]]}", 2, "mp[1][0] is not a whole number" },
 		{ "{\"mp\":[[0,1],[1,0]],\"allreduce\":[{\"members\":[0,2],\"bytes\":8}]}", 0,
 		  "a server number from 0 to 1" },
-		{ "{\"a\":1}", 0, "unknown key 'a' (known: allreduce, mp, trees)" },
+		{ "{\"a\":1}", 0, "unknown key 'a' (known: allreduce, mp, rings, trees)" },
 	};
 	struct ocs_error err;
 
