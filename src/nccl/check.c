@@ -64,7 +64,7 @@ static void faults_sort(struct ocs_nccl_faults *faults)
 	}
 }
 
-static bool among(const char *const *names, const char *name)
+static bool name_listed(const char *const *names, const char *name)
 {
 	for (; *names; names++)
 		if (strcmp(*names, name) == 0)
@@ -83,13 +83,13 @@ void ocs_nccl_check_attributes(const struct ocs_nccl_element *element, const cha
 
 		for (int j = 0; j < i && *key; j++)
 			again |= strcmp(element->attributes[j].key, key) == 0;
-		foreign += again || !among(known, key);
+		foreign += again || !name_listed(known, key);
 		if (again)
 			ocs_nccl_fault(faults, element->line, OCS_NCCL_MISREAD,
 				       "%.40s twice in one "
 				       "<%s>: NCCL reads the first only",
 				       key, element->name);
-		else if (*key && !among(known, key) && strcmp(key, "keep") != 0)
+		else if (*key && !name_listed(known, key) && strcmp(key, "keep") != 0)
 			ocs_nccl_fault(faults, element->line, OCS_NCCL_NOTE,
 				       "NCCL knows no attribute "
 				       "%.40s of <%s> and ignores it",

@@ -29,24 +29,24 @@ enum device { DEVICE_SWITCH, DEVICE_GPU, DEVICE_NIC, DEVICE_NVLINK, DEVICE_OTHER
 #define FAULT(severity, ...) \
 	ocs_nccl_fault(t->faults, element->line, OCS_NCCL_##severity, __VA_ARGS__)
 
-static bool is(const struct ocs_nccl_element *element, const char *name)
+static bool element_is(const struct ocs_nccl_element *element, const char *name)
 {
 	return strcmp(element->name, name) == 0;
 }
 
-static const struct ocs_nccl_element *child(const struct ocs_nccl_element *element,
-					    const char *name)
+static const struct ocs_nccl_element *element_child(const struct ocs_nccl_element *element,
+						    const char *name)
 {
 	for (int i = 0; i < element->nchildren; i++)
-		if (is(element->children[i], name))
+		if (element_is(element->children[i], name))
 			return element->children[i];
 	return NULL;
 }
 
 /* KEY of ELEMENT, or NULL after a fault; none for a tag that already has one.  What
  * NCCL finds out itself is worth a note. */
-static const char *wanted(struct topology *t, const struct ocs_nccl_element *element,
-			  const char *key, const char *form, bool found_out)
+static const char *attribute_want(struct topology *t, const struct ocs_nccl_element *element,
+				  const char *key, const char *form, bool found_out)
 {
 	const char *value = ocs_nccl_attribute(element, key);
 
@@ -59,7 +59,8 @@ static const char *wanted(struct topology *t, const struct ocs_nccl_element *ele
 }
 
 /* An element of the same name with the same KEY was there before. */
-static void once(struct topology *t, const struct ocs_nccl_element *element, const char *key)
+static void element_once(struct topology *t, const struct ocs_nccl_element *element,
+			 const char *key)
 {
 	const char *value = ocs_nccl_attribute(element, key);
 
@@ -68,7 +69,7 @@ static void once(struct topology *t, const struct ocs_nccl_element *element, con
 	for (int i = 0; i < t->nseen; i++) {
 		const char *other = ocs_nccl_attribute(t->seen[i], key);
 
-		if (is(element, t->seen[i]->name) && other && strcmp(other, value) == 0) {
+		if (element_is(element, t->seen[i]->name) && other && strcmp(other, value) == 0) {
 			FAULT(MISREAD,
 			      "<%s %s=\"%.60s\"> is also on line %d; NCCL finds the first only",
 			      element->name, key, value, t->seen[i]->line);
@@ -79,7 +80,7 @@ static void once(struct topology *t, const struct ocs_nccl_element *element, con
 		t->seen[t->nseen++] = element;
 }
 
-static bool starts(const char *text, const char *const *words)
+static bool text_starts(const char *text, const char *const *words)
 {
 	for (; *words; words++)
 		if (strncmp(text, *words, strlen(*words)) == 0)
@@ -95,7 +96,7 @@ static void system_check(struct topology *t, const struct ocs_nccl_element *elem
 	ocs_nccl_check_attributes(element, known, 0, t->faults);
 	if (ocs_nccl_check_number(element, "version", 0, true, &version, t->faults) && version != 1)
 		FAULT(FATAL, "version %ld; NCCL reads version=\"1\" only", version);
-	if (!child(element, "cpu"))
+	if (!element_child(element, "cpu"))
 		FAULT(MISREAD, "a <system> without a <cpu> describes nothing");
 }
 
@@ -148,36 +149,36 @@ static void cpu_check(struct topology *t, const struct ocs_nccl_element *element
 
 	ocs_nccl_check_attributes(element, known, 7, t->faults);
 	if (ocs_nccl_check_number(element, "numaid", 0, true, NULL, t->faults))
-		once(t, element, "numaid");
+		element_once(t, element, "numaid");
 	ranks_check(t, element);
 	if (affinity && !affinity_valid(affinity))
 		FAULT(MISREAD,
 		      "affinity=\"%.40s\" is no list of hexadecimal words such as "
 		      "\"ffff0000,0000ffff\"",
 		      affinity);
-	arch = wanted(t, element, "arch", "x86_64, arm64 or ppc64", true);
-	if (arch && !starts(arch, archs))
+	arch = attribute_want(t, element, "arch", "x86_64, arm64 or ppc64", true);
+	if (arch && !text_starts(arch, archs))
 		FAULT(MISREAD,
 		      "arch=\"%.40s\" is none that NCCL knows; write x86_64, arm64 or ppc64", arch);
 	if (!arch || strncmp(arch, "x86_64", 6) != 0)
 		return;
-	vendor = wanted(t, element, "vendor", "such as GenuineIntel", true);
+	vendor = attribute_want(t, element, "vendor", "such as GenuineIntel", true);
 	if (!vendor)
 		return;
-	if (!starts(vendor, vendors))
+	if (!text_starts(vendor, vendors))
 		FAULT(NOTE,
 		      "vendor=\"%.40s\" is none that NCCL knows; it guesses the speed between "
 		      "processors",
 		      vendor);
 	/* looked up together when familyid is missing */
-	model = starts(vendor, vendors) && strncmp(vendor, "AuthenticAMD", 12) != 0;
+	model = text_starts(vendor, vendors) && strncmp(vendor, "AuthenticAMD", 12) != 0;
 	if (model)
-		family = wanted(t, element, "familyid", "with modelid, a number", true);
+		family = attribute_want(t, element, "familyid", "with modelid, a number", true);
 	ocs_nccl_check_number(element, "familyid", 0, false, NULL, t->faults);
 	ocs_nccl_check_number(element, "modelid", 0, model && family, NULL, t->faults);
 }
 
-static bool hex(char c)
+static bool hex_digit(char c)
 {
 	return isdigit((unsigned char)c) || (c >= 'a' && c <= 'f');
 }
@@ -191,10 +192,10 @@ static bool busid_valid(const char *busid)
 	if (domain < 4 || domain > 8 || (domain > 4 && busid[0] == '0'))
 		return false;
 	for (size_t i = 0; i < domain; i++)
-		if (!hex(busid[i]))
+		if (!hex_digit(busid[i]))
 			return false;
 	for (busid += domain; *form; form++, busid++)
-		if (*form == 'h' ? !hex(*busid) : *busid != *form)
+		if (*form == 'h' ? !hex_digit(*busid) : *busid != *form)
 			return false;
 	return *busid == '\0';
 }
@@ -241,17 +242,18 @@ static void link_check(struct topology *t, const struct ocs_nccl_element *elemen
 					      "64.0 GT/s PCIe",
 					      NULL };
 	const char *width = ocs_nccl_attribute(element, "link_width");
-	const char *speed = wanted(t, element, "link_speed", "such as 16.0 GT/s PCIe", true);
+	const char *speed =
+		attribute_want(t, element, "link_speed", "such as 16.0 GT/s PCIe", true);
 
 	if (width && !*width)
 		FAULT(NOTE, "an empty link_width counts as 16 lanes");
 	else if (!width)
-		wanted(t, element, "link_width", "the number of lanes", true);
+		attribute_want(t, element, "link_width", "the number of lanes", true);
 	else
 		ocs_nccl_check_number(element, "link_width", 0, true, NULL, t->faults);
 	if (speed && !*speed)
 		FAULT(NOTE, "an empty link_speed counts as 8 GT/s");
-	else if (speed && !starts(speed, speeds))
+	else if (speed && !text_starts(speed, speeds))
 		FAULT(MISREAD,
 		      "link_speed=\"%.40s\" is none that NCCL knows, it counts 8 GT/s; write "
 		      "such as \"16.0 GT/s PCIe\"",
@@ -262,7 +264,7 @@ static void link_check(struct topology *t, const struct ocs_nccl_element *elemen
 static bool holds_net(const struct ocs_nccl_element *element)
 {
 	for (int i = 0; i < element->nchildren; i++)
-		if (is(element->children[i], "net") || holds_net(element->children[i]))
+		if (element_is(element->children[i], "net") || holds_net(element->children[i]))
 			return true;
 	return false;
 }
@@ -271,29 +273,29 @@ static bool holds_net(const struct ocs_nccl_element *element)
 static void contents_check(struct topology *t, const struct ocs_nccl_element *element,
 			   enum device device)
 {
-	bool nic = child(element, "nic") != NULL;
+	bool nic = element_child(element, "nic") != NULL;
 	int nics = 0;
 
 	for (int i = 0; i < element->nchildren; i++) {
 		const struct ocs_nccl_element *inside = element->children[i];
 
-		nics += is(inside, "nic");
-		if (is(inside, "nic") && nics == 2)
+		nics += element_is(inside, "nic");
+		if (element_is(inside, "nic") && nics == 2)
 			ocs_nccl_fault(
 				t->faults, inside->line, OCS_NCCL_MISREAD,
 				"a second <nic> in "
 				"one <pci>, which NCCL ignores; put all nets into one <nic>");
-		if (is(inside, "pci") &&
+		if (element_is(inside, "pci") &&
 		    (nic || (device != DEVICE_SWITCH && device != DEVICE_OTHER)))
 			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_MISREAD,
 				       "a <pci> inside a "
 				       "device that is no switch (class 0x060400): NCCL drops it");
-		if (is(inside, "pcilink") &&
+		if (element_is(inside, "pcilink") &&
 		    (nic || (device != DEVICE_SWITCH && device != DEVICE_OTHER)))
 			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_FATAL,
 				       "a <pcilink> belongs "
 				       "into a switch (class 0x060400)");
-		if (is(inside, "gpu") && device != DEVICE_GPU)
+		if (element_is(inside, "gpu") && device != DEVICE_GPU)
 			ocs_nccl_fault(t->faults, inside->line, OCS_NCCL_FATAL,
 				       "a <gpu> belongs into a "
 				       "<pci> of class 0x030000 or 0x030200");
@@ -307,10 +309,10 @@ static void pci_check(struct topology *t, const struct ocs_nccl_element *element
 		"vendor", "device", "subsystem_vendor", "subsystem_device",
 		NULL
 	};
-	const char *busid = wanted(t, element, "busid", "such as 0000:ab:00.0", false);
+	const char *busid = attribute_want(t, element, "busid", "such as 0000:ab:00.0", false);
 	/* at an address of nothing there is nothing to look up */
-	const char *class = wanted(t, element, "class", "such as 0x060400",
-				   busid && strncmp(busid, "ffff:", 5) != 0);
+	const char *class = attribute_want(t, element, "class", "such as 0x060400",
+					   busid && strncmp(busid, "ffff:", 5) != 0);
 	enum device device;
 
 	ocs_nccl_check_attributes(element, known, 8, t->faults);
@@ -319,7 +321,7 @@ static void pci_check(struct topology *t, const struct ocs_nccl_element *element
 		      "busid=\"%.40s\" is not written like 0000:ab:00.0, in lower case: NCCL "
 		      "does not find the device",
 		      busid);
-	once(t, element, "busid");
+	element_once(t, element, "busid");
 	link_check(t, element);
 	for (int i = 4; known[i]; i++)
 		ocs_nccl_check_number(element, known[i], 0, false, NULL, t->faults);
@@ -332,8 +334,8 @@ static void pci_check(struct topology *t, const struct ocs_nccl_element *element
 		      "switch",
 		      class);
 	contents_check(t, element, device);
-	t->nics += device == DEVICE_NIC && !child(element, "nic");
-	if (child(element, "pci") && holds_net(element) && busid &&
+	t->nics += device == DEVICE_NIC && !element_child(element, "nic");
+	if (element_child(element, "pci") && holds_net(element) && busid &&
 	    strncmp(busid, "ffff:", 5) != 0 &&
 	    (!ocs_nccl_attribute(element, "vendor") || !ocs_nccl_attribute(element, "device")))
 		FAULT(NOTE,
@@ -358,15 +360,15 @@ static void joint_check(struct topology *t, const struct ocs_nccl_element *eleme
 	static const char *const pcilink[] = { "target", NULL };
 
 	ocs_nccl_check_attributes(element,
-				  is(element, "nvlink") ? nvlink :
-				  is(element, "c2c")	? c2c :
-							  pcilink,
+				  element_is(element, "nvlink") ? nvlink :
+				  element_is(element, "c2c")	? c2c :
+								  pcilink,
 				  3, t->faults);
-	if (!is(element, "c2c"))
+	if (!element_is(element, "c2c"))
 		target_check(t, element);
-	if (!is(element, "pcilink"))
+	if (!element_is(element, "pcilink"))
 		ocs_nccl_check_number(element, "count", 0, true, NULL, t->faults);
-	if (is(element, "c2c"))
+	if (element_is(element, "c2c"))
 		ocs_nccl_check_number(element, "bw", 0, true, NULL, t->faults);
 }
 
@@ -383,7 +385,7 @@ static void net_check(struct topology *t, const struct ocs_nccl_element *element
 		FAULT(MISREAD,
 		      "a <net> without a name is never found; give the one that NCCL prints "
 		      "for the port");
-	once(t, element, "name");
+	element_once(t, element, "name");
 	if (!ocs_nccl_attribute(element, "speed"))
 		FAULT(NOTE, "a <net> without speed (in Mb/s) takes what its driver says");
 	else if (ocs_nccl_check_number(element, "speed", 0, true, &speed, t->faults) && speed <= 0)
@@ -402,17 +404,17 @@ static void element_check(struct topology *t, const struct ocs_nccl_element *ele
 		FAULT(MISREAD,
 		      "keep=\"1\" makes NCCL use <%s> even if it does not exist; take it out",
 		      element->name);
-	if (is(element, "system"))
+	if (element_is(element, "system"))
 		system_check(t, element);
-	else if (is(element, "cpu"))
+	else if (element_is(element, "cpu"))
 		cpu_check(t, element);
-	else if (is(element, "pci"))
+	else if (element_is(element, "pci"))
 		pci_check(t, element);
-	else if (is(element, "gpu"))
+	else if (element_is(element, "gpu"))
 		gpu_check(t, element);
-	else if (is(element, "net"))
+	else if (element_is(element, "net"))
 		net_check(t, element);
-	else if (!is(element, "nic"))
+	else if (!element_is(element, "nic"))
 		joint_check(t, element);
 }
 

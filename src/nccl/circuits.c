@@ -30,7 +30,8 @@ struct plan {
 	int length, group;
 };
 
-static struct json_object *member(struct json_object *json, const char *name, enum json_type type)
+static struct json_object *json_member(struct json_object *json, const char *name,
+				       enum json_type type)
 {
 	struct json_object *found = NULL;
 
@@ -61,11 +62,12 @@ static int circuits_parse(struct plan *plan, struct json_object *list, struct oc
 	plan->circuits = ocs_calloc(count + 1, sizeof(*plan->circuits));
 	for (size_t i = 0; i < count; i++) {
 		struct json_object *json = json_object_array_get_idx(list, i);
-		struct json_object *group = member(json, "group", json_type_int);
+		struct json_object *group = json_member(json, "group", json_type_int);
 		struct circuit *circuit = &plan->circuits[plan->ncircuits++];
 
 		for (int end = 0; end < 2; end++) {
-			struct json_object *pair = member(json, end ? "b" : "a", json_type_array);
+			struct json_object *pair =
+				json_member(json, end ? "b" : "a", json_type_array);
 
 			circuit->server[end] = number_at(pair, 0, plan->servers);
 			circuit->interface[end] = number_at(pair, 1, INTERFACES_MAX);
@@ -83,8 +85,8 @@ static int circuits_parse(struct plan *plan, struct json_object *list, struct oc
 static void ring_find(struct plan *plan, struct json_object *groups, int server)
 {
 	for (size_t g = 0; groups && g < json_object_array_length(groups); g++) {
-		struct json_object *rings = member(json_object_array_get_idx(groups, g), "rings",
-						   json_type_array),
+		struct json_object *rings = json_member(json_object_array_get_idx(groups, g),
+							"rings", json_type_array),
 				   *ring = NULL;
 		bool inside = false;
 		size_t length;
@@ -220,7 +222,7 @@ static void hops_count(const struct plan *plan, struct ocs_nccl_circuits *circui
 	free(peers);
 }
 
-static int compare(const void *a, const void *b)
+static int port_compare(const void *a, const void *b)
 {
 	const struct ocs_nccl_circuit *x = a, *y = b;
 
@@ -244,21 +246,21 @@ static void circuits_of(const struct plan *plan, int server, struct ocs_nccl_cir
 					.peer_interface = circuit->interface[!end],
 				};
 		}
-	qsort(circuits->list, circuits->count, sizeof(*circuits->list), compare);
+	qsort(circuits->list, circuits->count, sizeof(*circuits->list), port_compare);
 }
 
 int ocs_nccl_circuits_read(struct json_object *json, const char *node,
 			   struct ocs_nccl_circuits *circuits, struct ocs_error *err)
 {
-	struct json_object *list = member(json, "circuits", json_type_array);
-	struct plan plan = { .nodes = member(json, "nodes", json_type_array) };
+	struct json_object *list = json_member(json, "circuits", json_type_array);
+	struct plan plan = { .nodes = json_member(json, "nodes", json_type_array) };
 	int server = -1, rc;
 
 	memset(circuits, 0, sizeof(*circuits));
 	if (!plan.nodes || !list)
 		return ocs_error_set(err, OCS_USAGE, "the plan has no list of nodes or circuits");
 	plan.servers = (int)json_object_array_length(plan.nodes);
-	plan.directed = json_object_get_boolean(member(json, "directed", json_type_boolean));
+	plan.directed = json_object_get_boolean(json_member(json, "directed", json_type_boolean));
 	for (int i = 0; i < plan.servers; i++) {
 		const char *name = json_object_get_string(json_object_array_get_idx(plan.nodes, i));
 
@@ -270,7 +272,7 @@ int ocs_nccl_circuits_read(struct json_object *json, const char *node,
 	rc = circuits_parse(&plan, list, err);
 	if (rc == 0) {
 		circuits_of(&plan, server, circuits);
-		ring_find(&plan, member(json, "groups", json_type_array), server);
+		ring_find(&plan, json_member(json, "groups", json_type_array), server);
 		if (plan.ring) {
 			passages_find(&plan, server, circuits);
 			hops_count(&plan, circuits);

@@ -10,7 +10,7 @@
 
 #define VARIABLES_MAX 24
 
-static int compare(const void *a, const void *b)
+static int name_compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -73,7 +73,7 @@ int ocs_nccl_environment(const struct ocs_nccl_setting *setting, char ***env)
 	}
 	free(rdma);
 	free(net);
-	qsort(list, count, sizeof(*list), compare);
+	qsort(list, count, sizeof(*list), name_compare);
 	*env = list;
 	return count;
 }

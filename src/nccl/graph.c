@@ -36,7 +36,7 @@ struct writer {
 	struct ocs_text text;
 };
 
-static long long address(hwloc_obj_t object)
+static long long pci_address(hwloc_obj_t object)
 {
 	const struct hwloc_pcidev_attr_s *pci = ocs_nccl_pci(object);
 
@@ -72,8 +72,8 @@ static void gpus_number(struct writer *w)
 
 		if (!w->devices.list[i].gpu)
 			continue;
-		for (; at > 0 && address(w->devices.list[w->gpus[at - 1]].object) >
-					 address(w->devices.list[i].object);
+		for (; at > 0 && pci_address(w->devices.list[w->gpus[at - 1]].object) >
+					 pci_address(w->devices.list[i].object);
 		     at--)
 			w->gpus[at] = w->gpus[at - 1];
 		w->gpus[at] = i;
@@ -85,7 +85,7 @@ static int ports_number(struct writer *w, struct ocs_error *err)
 {
 	w->net = ocs_calloc(w->nports + 1, sizeof(int));
 	for (int i = 0; i < w->nports; i++) {
-		long long here = address(w->devices.port_object[i]);
+		long long here = pci_address(w->devices.port_object[i]);
 
 		if (!w->ports[i].rdma)
 			return ocs_error_set(err, OCS_USAGE,
@@ -93,7 +93,7 @@ static int ports_number(struct writer *w, struct ocs_error *err)
 					     "other ports are not known beforehand",
 					     w->ports[i].device);
 		for (int j = 0; j < w->nports; j++) {
-			long long there = address(w->devices.port_object[j]);
+			long long there = pci_address(w->devices.port_object[j]);
 
 			if (i != j && here == there)
 				return ocs_error_set(
@@ -108,7 +108,7 @@ static int ports_number(struct writer *w, struct ocs_error *err)
 }
 
 /* The GPU nearest to PORT that is not TAKEN; of equals, channels take turns. */
-static int nearest(struct writer *w, int port, int channel, int taken)
+static int gpu_nearest(struct writer *w, int port, int channel, int taken)
 {
 	int device = device_of(w, w->devices.port_object[port]), best = -1, equal = 0;
 	enum path near = PATH_SYS;
@@ -142,8 +142,8 @@ static int place_of(const struct writer *w, int first, int last, int g)
 /* First the GPU at the port in, last the one at the port out. */
 static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel, int index)
 {
-	int first = nearest(w, channel->in, index, -1), count = 0;
-	int last = w->ngpus > 1 ? nearest(w, channel->out, index, first) : first;
+	int first = gpu_nearest(w, channel->in, index, -1), count = 0;
+	int last = w->ngpus > 1 ? gpu_nearest(w, channel->out, index, first) : first;
 	int *order = ocs_calloc(w->ngpus, sizeof(int));
 	int out = w->ngpus > 1 ? channel->out : channel->in;
 

@@ -99,7 +99,7 @@ static const char *package_info(const struct writer *w, hwloc_obj_t node, const 
 		       hwloc_obj_get_info_by_name(hwloc_get_root_obj(w->machine->topology), name);
 }
 
-static bool plain(const char *text)
+static bool text_plain(const char *text)
 {
 	for (; *text; text++)
 		if (!isalnum((unsigned char)*text) && !strchr(" ._-", *text))
@@ -116,7 +116,7 @@ static int cpu_element(struct writer *w, hwloc_obj_t node, struct ocs_error *err
 	char *affinity;
 	long number;
 
-	if (x86 && (!vendor || !plain(vendor) || !family || !model ||
+	if (x86 && (!vendor || !text_plain(vendor) || !family || !model ||
 		    ocs_number_parse(family, 0, 100000, &number) < 0 ||
 		    ocs_number_parse(model, 0, 100000, &number) < 0))
 		return ocs_error_set(
@@ -132,7 +132,7 @@ static int cpu_element(struct writer *w, hwloc_obj_t node, struct ocs_error *err
 	if (affinity)
 		ocs_text_add(&w->text, " affinity=\"%s\"", affinity);
 	free(affinity);
-	if (vendor && plain(vendor))
+	if (vendor && text_plain(vendor))
 		ocs_text_add(&w->text, " vendor=\"%s\"", vendor);
 	if (x86)
 		ocs_text_add(&w->text, " familyid=\"%s\" modelid=\"%s\"", family, model);

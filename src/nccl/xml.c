@@ -31,7 +31,7 @@ enum tag { TAG_OPEN, TAG_CLOSE, TAG_SINGLE, TAG_END, TAG_SKIP };
 #define END (-1)
 
 /* The next byte, or END. */
-static int next(struct reader *r)
+static int byte_next(struct reader *r)
 {
 	unsigned char c;
 
@@ -43,20 +43,20 @@ static int next(struct reader *r)
 }
 
 /* The byte that next would return, or END. */
-static int peek(const struct reader *r)
+static int byte_peek(const struct reader *r)
 {
 	return r->at < r->length ? (unsigned char)r->text[r->at] : END;
 }
 
-static void fatal(struct reader *r, const char *what, const char *name)
+static void fault_fatal(struct reader *r, const char *what, const char *name)
 {
 	ocs_nccl_fault(r->faults, r->line, OCS_NCCL_FATAL, "%s%s%s", what, *name ? ": " : "", name);
 }
 
-static void truncated(struct reader *r)
+static void value_truncated(struct reader *r)
 {
 	r->truncated = true;
-	fatal(r, "the file ends inside a tag or a comment", "");
+	fault_fatal(r, "the file ends inside a tag or a comment", "");
 }
 
 /* Goes on behind the next C; END if there is none. */
@@ -65,7 +65,7 @@ static int skip_past(struct reader *r, int c)
 	int got;
 
 	do {
-		got = next(r);
+		got = byte_next(r);
 	} while (got != c && got != END);
 	return got;
 }
@@ -83,12 +83,12 @@ static int token_read(struct reader *r)
 	bool complained = false;
 
 	for (;;) {
-		c = next(r);
+		c = byte_next(r);
 		if (c == END || c == '=')
 			break;
 		if (length == STRING_MAX && !complained) {
 			complained = true;
-			fatal(r, "a name of more than 253 characters", "");
+			fault_fatal(r, "a name of more than 253 characters", "");
 		}
 		if (ends_token(c))
 			break;
@@ -102,27 +102,27 @@ static int token_read(struct reader *r)
 /* A value into r->value.  Returns the byte after it, or END. */
 static int value_read(struct reader *r)
 {
-	int length = 0, quote = next(r), c;
+	int length = 0, quote = byte_next(r), c;
 	bool complained = false;
 
 	r->value[0] = '\0';
 	if (quote == END)
 		return END;
 	if (quote != '"' && quote != '\'') {
-		fatal(r, "a value without quotes; write NAME=\"VALUE\"", r->name);
-		for (c = quote; c != END && !ends_token(c); c = next(r))
+		fault_fatal(r, "a value without quotes; write NAME=\"VALUE\"", r->name);
+		for (c = quote; c != END && !ends_token(c); c = byte_next(r))
 			if (length < STRING_MAX)
 				r->value[length++] = (char)c;
 		r->value[length] = '\0';
 		return c;
 	}
 	for (;;) {
-		c = next(r);
+		c = byte_next(r);
 		if (c == END)
 			return END;
 		if (length == STRING_MAX && !complained) {
 			complained = true;
-			fatal(r, "a value of more than 253 characters", r->name);
+			fault_fatal(r, "a value of more than 253 characters", r->name);
 		}
 		if (c == quote)
 			break;
@@ -133,7 +133,7 @@ static int value_read(struct reader *r)
 	if ((int)strlen(r->value) < length)
 		ocs_nccl_fault(r->faults, r->line, OCS_NCCL_MISREAD,
 			       "a NUL byte in a value, which ends there for NCCL: %s", r->name);
-	return next(r);
+	return byte_next(r);
 }
 
 /* To the end of the comment that starts with r->name and LAST.  False at the end of
@@ -148,7 +148,7 @@ static bool comment_skip(struct reader *r, int last)
 		memmove(window, window + 1, 2);
 		window[2] = *word;
 	}
-	for (c = last; c != END; c = next(r)) {
+	for (c = last; c != END; c = byte_next(r)) {
 		memmove(window, window + 1, 2);
 		window[2] = (char)c;
 		if (memcmp(window, "-->", 3) == 0)
@@ -185,7 +185,7 @@ static void attribute_add(struct reader *r, struct ocs_nccl_element *element, bo
 
 /* Behind a value or a name only a blank, '/' or '>' may stand.  C is what does: says
  * so, and returns what the author meant. */
-static int separator(struct reader *r, struct ocs_nccl_element *element, int c)
+static int separator_check(struct reader *r, struct ocs_nccl_element *element, int c)
 {
 	if (c == ' ' || c == '/' || c == '>' || c == END)
 		return c;
@@ -206,9 +206,10 @@ static int separator(struct reader *r, struct ocs_nccl_element *element, int c)
 		c == '\t' ?
 			"a tab between attributes; NCCL takes one blank" :
 			"a line end inside a tag; all attributes go on one line, one blank before each");
-	while (peek(r) == ' ' || peek(r) == '\t' || peek(r) == '\n' || peek(r) == '\r')
-		next(r);
-	return peek(r) == '>' || peek(r) == '/' ? next(r) : ' ';
+	while (byte_peek(r) == ' ' || byte_peek(r) == '\t' || byte_peek(r) == '\n' ||
+	       byte_peek(r) == '\r')
+		byte_next(r);
+	return byte_peek(r) == '>' || byte_peek(r) == '/' ? byte_next(r) : ' ';
 }
 
 /* What follows the name of an opening tag; C ended the name. */
@@ -217,7 +218,7 @@ static enum tag attributes_read(struct reader *r, struct ocs_nccl_element *eleme
 	enum tag tag = TAG_OPEN;
 
 	element->attributes = ocs_calloc(OCS_NCCL_ATTRIBUTES_MAX, sizeof(*element->attributes));
-	c = separator(r, element, c);
+	c = separator_check(r, element, c);
 	while (c == ' ') {
 		bool valued = false;
 
@@ -229,7 +230,7 @@ static enum tag attributes_read(struct reader *r, struct ocs_nccl_element *eleme
 		if (c == END)
 			break;
 		attribute_add(r, element, valued);
-		c = separator(r, element, c);
+		c = separator_check(r, element, c);
 	}
 	if (c == '/') {
 		tag = TAG_SINGLE;
@@ -238,12 +239,12 @@ static enum tag attributes_read(struct reader *r, struct ocs_nccl_element *eleme
 			ocs_nccl_fault(r->faults, r->line, OCS_NCCL_MISREAD,
 				       "text between '/' and '>', which NCCL drops: %s", r->name);
 		if (c != '>' && c != END) {
-			fatal(r, "'>' must follow '/' at once", element->name);
+			fault_fatal(r, "'>' must follow '/' at once", element->name);
 			c = skip_past(r, '>');
 		}
 	}
 	if (c == END) {
-		truncated(r);
+		value_truncated(r);
 		return TAG_END;
 	}
 	return tag;
@@ -255,20 +256,20 @@ static enum tag name_with_value(struct reader *r, struct ocs_nccl_element *eleme
 	size_t tab = strcspn(r->name, "\t"), length = strlen(r->name);
 
 	if (strncmp(r->name, "!--", 3) == 0) {
-		fatal(r, "a comment whose first word holds '='; put a blank after <!--", "");
+		fault_fatal(r, "a comment whose first word holds '='; put a blank after <!--", "");
 		if (!comment_skip(r, '='))
-			truncated(r);
+			value_truncated(r);
 		return TAG_SKIP;
 	}
 	if (r->name[tab] && length < r->at) {
-		fatal(r, "a tab after the name of an element; NCCL takes one blank", "");
+		fault_fatal(r, "a tab after the name of an element; NCCL takes one blank", "");
 		r->at -= length - tab;
 		r->name[tab] = '\0';
 		element->name = ocs_strdup(r->name);
 		element->broken = true;
 		return attributes_read(r, element, ' ');
 	}
-	fatal(r, "'=' in the name of an element", r->name);
+	fault_fatal(r, "'=' in the name of an element", r->name);
 	skip_past(r, '>');
 	return TAG_SKIP;
 }
@@ -278,10 +279,10 @@ static bool declaration_skip(struct reader *r, int c)
 {
 	if (strcmp(r->name, "?xml") != 0 && strcmp(r->name, "!DOCTYPE") != 0)
 		return false;
-	fatal(r,
-	      r->name[0] == '?' ? "an XML prolog; NCCL's files have none, take it out" :
-				  "a DOCTYPE; NCCL's files have none, take it out",
-	      "");
+	fault_fatal(r,
+		    r->name[0] == '?' ? "an XML prolog; NCCL's files have none, take it out" :
+					"a DOCTYPE; NCCL's files have none, take it out",
+		    "");
 	if (c != '>')
 		skip_past(r, '>');
 	return true;
@@ -293,20 +294,21 @@ static bool tag_find(struct reader *r)
 	bool complained = false;
 	int c;
 
-	while ((c = next(r)) != '<') {
+	while ((c = byte_next(r)) != '<') {
 		if (c == END)
 			return false;
 		if (c == ' ' || c == '\n' || c == '\r' || complained)
 			continue;
 		complained = true;
-		fatal(r,
-		      c == '\t' ?
-			      "a tab; NCCL takes blanks and line ends only" :
-		      c == 0xef ?
-			      "a byte order mark or other text before '<'; save the file as plain "
-			      "ASCII" :
-			      "text outside a tag; NCCL expects '<'",
-		      "");
+		fault_fatal(
+			r,
+			c == '\t' ?
+				"a tab; NCCL takes blanks and line ends only" :
+			c == 0xef ?
+				"a byte order mark or other text before '<'; save the file as plain "
+				"ASCII" :
+				"text outside a tag; NCCL expects '<'",
+			"");
 	}
 	return true;
 }
@@ -321,14 +323,14 @@ static enum tag tag_read(struct reader *r, struct ocs_nccl_element *element)
 	element->line = r->line;
 	c = token_read(r);
 	if (c == END) {
-		truncated(r);
+		value_truncated(r);
 		return TAG_END;
 	}
 	if (c == '=')
 		return name_with_value(r, element);
 	if (strncmp(r->name, "!--", 3) == 0) {
 		if (!comment_skip(r, c))
-			truncated(r);
+			value_truncated(r);
 		return TAG_SKIP;
 	}
 	if (declaration_skip(r, c))
@@ -337,11 +339,11 @@ static enum tag tag_read(struct reader *r, struct ocs_nccl_element *element)
 		c = token_read(r);
 		element->name = ocs_strdup(r->name);
 		if (c == END) {
-			truncated(r);
+			value_truncated(r);
 			return TAG_END;
 		}
 		if (c != '>') {
-			fatal(r, "a closing tag is </NAME> without blanks", r->name);
+			fault_fatal(r, "a closing tag is </NAME> without blanks", r->name);
 			skip_past(r, '>');
 		}
 		return TAG_CLOSE;
@@ -436,8 +438,9 @@ static struct ocs_nccl_element *close_tag(struct reader *r, struct ocs_nccl_elem
 }
 
 /* TAG is none that NCCL expects in CURRENT. */
-static void misplaced(struct reader *r, enum ocs_nccl_kind kind,
-		      const struct ocs_nccl_element *current, const struct ocs_nccl_element *tag)
+static void tag_misplaced(struct reader *r, enum ocs_nccl_kind kind,
+			  const struct ocs_nccl_element *current,
+			  const struct ocs_nccl_element *tag)
 {
 	if (*current->name)
 		ocs_nccl_fault(r->faults, tag->line, OCS_NCCL_MISREAD,
@@ -499,11 +502,11 @@ struct ocs_nccl_element *ocs_nccl_xml_read(const char *text, size_t length, enum
 			continue;
 		}
 		if (type == TAG_CLOSE && may_hold(kind, "", tag.name)) {
-			fatal(r, "a closing tag with nothing open", tag.name);
+			fault_fatal(r, "a closing tag with nothing open", tag.name);
 			continue;
 		}
 		if (!may_hold(kind, current->name, tag.name)) {
-			misplaced(r, kind, current, &tag);
+			tag_misplaced(r, kind, current, &tag);
 			/* a stray closing tag opens one for NCCL */
 			ignored = type != TAG_SINGLE;
 			continue;

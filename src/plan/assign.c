@@ -27,7 +27,7 @@ struct assign {
 	int group;	   /* the one whose turn it is */
 };
 
-static int lowest(uint64_t mask)
+static int bit_lowest(uint64_t mask)
 {
 	return __builtin_ctzll(mask);
 }
@@ -84,7 +84,7 @@ static bool ring_directed_mixed(struct assign *as, const struct ocs_plan_group *
 			return false;
 	for (int i = 0; i < group->nmembers; i++) {
 		int a = ring_at(group, step, i), b = ring_at(group, step, i + 1);
-		int plane = lowest(as->tx[a] & as->rx[b]);
+		int plane = bit_lowest(as->tx[a] & as->rx[b]);
 
 		circuit_add(as, a, plane, b, plane);
 	}
@@ -98,8 +98,8 @@ static bool ring_directed(struct assign *as, const struct ocs_plan_group *group,
 
 	if (planes) {
 		for (int i = 0; i < group->nmembers; i++)
-			circuit_add(as, ring_at(group, step, i), lowest(planes),
-				    ring_at(group, step, i + 1), lowest(planes));
+			circuit_add(as, ring_at(group, step, i), bit_lowest(planes),
+				    ring_at(group, step, i + 1), bit_lowest(planes));
 		return true;
 	}
 	if (!as->plan->any_port)
@@ -110,7 +110,7 @@ static bool ring_directed(struct assign *as, const struct ocs_plan_group *group,
 	for (int i = 0; i < group->nmembers; i++) {
 		int a = ring_at(group, step, i), b = ring_at(group, step, i + 1);
 
-		circuit_add(as, a, lowest(as->tx[a]), b, lowest(as->rx[b]));
+		circuit_add(as, a, bit_lowest(as->tx[a]), b, bit_lowest(as->rx[b]));
 	}
 	return true;
 }
@@ -122,9 +122,9 @@ static bool pair_duplex(struct assign *as, const struct ocs_plan_group *group)
 	uint64_t planes = as->tx[a] & as->tx[b];
 
 	if (planes)
-		circuit_add(as, a, lowest(planes), b, lowest(planes));
+		circuit_add(as, a, bit_lowest(planes), b, bit_lowest(planes));
 	else if (as->plan->any_port && as->tx[a] && as->tx[b])
-		circuit_add(as, a, lowest(as->tx[a]), b, lowest(as->tx[b]));
+		circuit_add(as, a, bit_lowest(as->tx[a]), b, bit_lowest(as->tx[b]));
 	else
 		return false;
 	return true;
@@ -153,7 +153,7 @@ static bool ring_any_port(struct assign *as, const struct ocs_plan_group *group,
 	for (int i = 0; i < group->nmembers; i++) {
 		int a = ring_at(group, step, i), b = ring_at(group, step, i + 1);
 
-		circuit_add(as, a, lowest(as->tx[a]), b, lowest(as->tx[b]));
+		circuit_add(as, a, bit_lowest(as->tx[a]), b, bit_lowest(as->tx[b]));
 	}
 	return true;
 }
@@ -193,7 +193,7 @@ static bool ring_mixed(struct assign *as, const struct ocs_plan_group *group, in
 	/* backwards, so that every edge leaves its follower what that chose */
 	for (int i = k - 1; found && i >= 0; i--) {
 		int a = ring_at(group, step, i), b = ring_at(group, step, i + 1);
-		int plane = lowest(left[i]);
+		int plane = bit_lowest(left[i]);
 
 		if (i > 0)
 			left[i - 1] &= ~(UINT64_C(1) << plane);
@@ -212,9 +212,9 @@ static bool ring_duplex(struct assign *as, const struct ocs_plan_group *group, i
 	if (k == 2)
 		return pair_duplex(as, group);
 	if (__builtin_popcountll(planes) >= 2) {
-		first = lowest(planes);
+		first = bit_lowest(planes);
 		planes &= planes - 1;
-		second = lowest(planes);
+		second = bit_lowest(planes);
 		planes = UINT64_C(1) << first | UINT64_C(1) << second;
 		if (k % 2 == 0)
 			third = second;
@@ -256,7 +256,7 @@ static int fill_from(struct assign *as, const struct ocs_plan_group *group, int 
 			as->tx[a] &= ~(spare & -spare);
 			as->tx[b] &= ~(spare & -spare);
 		} else {
-			circuit_add(as, a, lowest(spare), b, lowest(spare));
+			circuit_add(as, a, bit_lowest(spare), b, bit_lowest(spare));
 		}
 	}
 	if (dry) {
@@ -285,7 +285,7 @@ static void ring_open(struct assign *as, const struct ocs_plan_group *group, int
 }
 
 /* One interface left at every server of an even group: join opposite servers. */
-static void chords(struct assign *as, const struct ocs_plan_group *group)
+static void chords_join(struct assign *as, const struct ocs_plan_group *group)
 {
 	int half = group->nmembers / 2;
 
@@ -296,13 +296,13 @@ static void chords(struct assign *as, const struct ocs_plan_group *group)
 	for (int i = 0; i < half; i++) {
 		uint64_t spare = as->tx[group->members[i]] & as->tx[group->members[i + half]];
 
-		circuit_add(as, group->members[i], lowest(spare), group->members[i + half],
-			    lowest(spare));
+		circuit_add(as, group->members[i], bit_lowest(spare), group->members[i + half],
+			    bit_lowest(spare));
 		as->chords++;
 	}
 }
 
-static void sentence(struct assign *as, int unused)
+static void assignment_say(struct assign *as, int unused)
 {
 	struct ocs_text text = { 0 };
 	struct ocs_plan *plan = as->plan;
@@ -376,7 +376,7 @@ void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
 			ring_open(&as, group, group->steps[made]);
 		group->nrings = made;
 		if (best && rest == OCS_PLAN_NOTHING && !mp)
-			chords(&as, group);
+			chords_join(&as, group);
 	}
 	for (int g = 0; g < plan->ngroups; g++)
 		ocs_plan_trees(&as.ports, &plan->groups[order[g]], trees);
@@ -386,7 +386,7 @@ void ocs_plan_assign(struct ocs_plan *plan, const int *order, const double *mp,
 		ocs_plan_expand(&as.ports, rest);
 	for (int i = 0; i < plan->servers; i++)
 		unused += __builtin_popcountll(as.tx[i]);
-	sentence(&as, plan->servers > 1 ? unused : 0);
+	assignment_say(&as, plan->servers > 1 ? unused : 0);
 	if (plan->directed)
 		free(as.rx);
 	free(as.tx);

@@ -93,7 +93,7 @@ struct colour {
 	uint64_t random;
 };
 
-static int draw(struct colour *c, int below)
+static int number_draw(struct colour *c, int below)
 {
 	c->random ^= c->random << 13;
 	c->random ^= c->random >> 7;
@@ -101,26 +101,26 @@ static int draw(struct colour *c, int below)
 	return (int)((c->random >> 32) % (uint32_t)below);
 }
 
-static int *slot(struct colour *c, int vertex, int plane)
+static int *edge_slot(struct colour *c, int vertex, int plane)
 {
 	return &c->at[(size_t)vertex * c->ports->plan->degree + plane];
 }
 
-static void paint(struct colour *c, int e, int plane)
+static void edge_paint(struct colour *c, int e, int plane)
 {
 	struct edge *edge = &c->edges[e];
 
 	edge->plane = plane;
-	*slot(c, edge->a, plane) = *slot(c, edge->b, plane) = e;
+	*edge_slot(c, edge->a, plane) = *edge_slot(c, edge->b, plane) = e;
 	c->spare[edge->a] &= ~(UINT64_C(1) << plane);
 	c->spare[edge->b] &= ~(UINT64_C(1) << plane);
 }
 
-static void unpaint(struct colour *c, int e)
+static void edge_unpaint(struct colour *c, int e)
 {
 	struct edge *edge = &c->edges[e];
 
-	*slot(c, edge->a, edge->plane) = *slot(c, edge->b, edge->plane) = -1;
+	*edge_slot(c, edge->a, edge->plane) = *edge_slot(c, edge->b, edge->plane) = -1;
 	c->spare[edge->a] |= UINT64_C(1) << edge->plane;
 	c->spare[edge->b] |= UINT64_C(1) << edge->plane;
 	edge->plane = -1;
@@ -136,7 +136,7 @@ static bool chain_flip(struct colour *c, int vertex, int from, int to, int stop)
 	bool open = true;
 
 	while (open) {
-		int e = *slot(c, vertex, plane);
+		int e = *edge_slot(c, vertex, plane);
 
 		if (e < 0) {
 			/* a circuit that is no edge of ours */
@@ -152,30 +152,30 @@ static bool chain_flip(struct colour *c, int vertex, int from, int to, int stop)
 	for (int i = 0; i < length; i++) {
 		int old = c->edges[chain[i]].plane;
 
-		unpaint(c, chain[i]);
+		edge_unpaint(c, chain[i]);
 		c->edges[chain[i]].plane = -2 - (old == from ? to : from);
 	}
 	for (int i = 0; i < length; i++)
-		paint(c, chain[i], -2 - c->edges[chain[i]].plane);
+		edge_paint(c, chain[i], -2 - c->edges[chain[i]].plane);
 	free(chain);
 	return length > 0;
 }
 
-static bool place(struct colour *c, int e)
+static bool edge_place(struct colour *c, int e)
 {
 	int a = c->edges[e].a, b = c->edges[e].b;
 	uint64_t common = c->spare[a] & c->spare[b];
 
 	if (common) {
-		paint(c, e, __builtin_ctzll(common));
+		edge_paint(c, e, __builtin_ctzll(common));
 		return true;
 	}
 	for (uint64_t mine = c->spare[a]; mine; mine &= mine - 1)
 		for (uint64_t its = c->spare[b]; its; its &= its - 1) {
 			int p = __builtin_ctzll(mine), q = __builtin_ctzll(its);
 
-			if (*slot(c, b, p) >= 0 && chain_flip(c, b, p, q, a)) {
-				paint(c, e, p);
+			if (*edge_slot(c, b, p) >= 0 && chain_flip(c, b, p, q, a)) {
+				edge_paint(c, e, p);
 				return true;
 			}
 		}
@@ -189,18 +189,18 @@ static bool colour_all(struct colour *c)
 		int placed = 0;
 
 		for (int i = c->count - 1; i > 0 && trial; i--) {
-			int j = draw(c, i + 1);
+			int j = number_draw(c, i + 1);
 			struct edge keep = c->edges[i];
 
 			c->edges[i] = c->edges[j];
 			c->edges[j] = keep;
 		}
-		while (placed < c->count && place(c, placed))
+		while (placed < c->count && edge_place(c, placed))
 			placed++;
 		if (placed == c->count)
 			return true;
 		while (placed-- > 0)
-			unpaint(c, placed);
+			edge_unpaint(c, placed);
 	}
 	return false;
 }

@@ -32,7 +32,7 @@ struct expander {
 	long work;
 };
 
-static uint32_t draw(struct expander *x, uint32_t below)
+static uint32_t number_draw(struct expander *x, uint32_t below)
 {
 	x->random ^= x->random << 13;
 	x->random ^= x->random >> 7;
@@ -40,10 +40,10 @@ static uint32_t draw(struct expander *x, uint32_t below)
 	return (uint32_t)((x->random >> 32) % below);
 }
 
-static void shuffle(struct expander *x, struct end *ends, int count)
+static void ends_shuffle(struct expander *x, struct end *ends, int count)
 {
 	for (int i = count - 1; i > 0; i--) {
-		int j = (int)draw(x, (uint32_t)i + 1);
+		int j = (int)number_draw(x, (uint32_t)i + 1);
 		struct end keep = ends[i];
 
 		ends[i] = ends[j];
@@ -51,7 +51,7 @@ static void shuffle(struct expander *x, struct end *ends, int count)
 	}
 }
 
-static bool joined(const struct expander *x, int a, int b)
+static bool servers_joined(const struct expander *x, int a, int b)
 {
 	const int *list = x->neighbours + (size_t)a * x->plan->degree;
 
@@ -102,12 +102,12 @@ static void end_join(struct expander *x, struct end a, struct end *list, int *co
 	int other = -1;
 
 	for (int i = 0; i < TRIES && *count; i++) {
-		int at = (int)draw(x, (uint32_t)*count);
+		int at = (int)number_draw(x, (uint32_t)*count);
 
 		if (list[at].server == a.server)
 			continue;
 		other = at;
-		if (!joined(x, a.server, list[at].server))
+		if (!servers_joined(x, a.server, list[at].server))
 			break;
 	}
 	for (int i = 0; other < 0 && i < *count; i++)
@@ -123,7 +123,7 @@ static void plane_fill(struct expander *x, uint64_t mask, struct end *out, struc
 {
 	int nout = ends_collect(x, x->ports->tx, mask, out);
 
-	shuffle(x, out, nout);
+	ends_shuffle(x, out, nout);
 	if (x->plan->directed) {
 		int nin = ends_collect(x, x->ports->rx, mask, in);
 
@@ -182,7 +182,7 @@ static bool kautz_fill(struct expander *x)
 }
 
 /* Sum of all distances; a pair out of reach counts n. */
-static int64_t distances(struct expander *x)
+static int64_t distances_sum(struct expander *x)
 {
 	int n = x->plan->servers, words = x->words, hops = 0;
 	int64_t sum = 0, reached = n, before = 0;
@@ -222,7 +222,7 @@ static int64_t distances(struct expander *x)
 
 /* Circuits a-b and c-d become a-d and c-b (directed: the receivers change places).
  * Doing it again undoes it. */
-static void cross(struct expander *x, int i, int j)
+static void circuits_cross(struct expander *x, int i, int j)
 {
 	struct ocs_plan_circuit *p = &x->plan->circuits[i], *q = &x->plan->circuits[j];
 	int server = p->b, port = p->b_port;
@@ -239,20 +239,20 @@ static void cross(struct expander *x, int i, int j)
 	q->b_port = port;
 }
 
-static void flip(struct ocs_plan_circuit *c)
+static void circuit_flip(struct ocs_plan_circuit *c)
 {
 	*c = (struct ocs_plan_circuit){ c->b, c->b_port, c->a, c->a_port, c->ocs, c->group };
 }
 
-static bool crossable(const struct expander *x, int i, int j)
+static bool circuits_crossable(const struct expander *x, int i, int j)
 {
 	const struct ocs_plan_circuit *p = &x->plan->circuits[i], *q = &x->plan->circuits[j];
 
 	return i != j && p->ocs == q->ocs && p->a != q->b && q->a != p->b && p->a != q->a &&
-	       p->b != q->b && !joined(x, p->a, q->b) && !joined(x, q->a, p->b);
+	       p->b != q->b && !servers_joined(x, p->a, q->b) && !servers_joined(x, q->a, p->b);
 }
 
-static void improve(struct expander *x)
+static void expander_improve(struct expander *x)
 {
 	uint32_t ours = (uint32_t)(x->plan->ncircuits - x->first);
 	uint32_t trials = ours < TRIALS / TRIALS_CIRCUIT ? ours * TRIALS_CIRCUIT : TRIALS;
@@ -260,21 +260,22 @@ static void improve(struct expander *x)
 
 	if (ours < 2)
 		return;
-	best = distances(x);
+	best = distances_sum(x);
 	for (uint32_t trial = 0; trial < trials && x->work > 0; trial++) {
-		int i = x->first + (int)draw(x, ours), j = x->first + (int)draw(x, ours);
+		int i = x->first + (int)number_draw(x, ours),
+		    j = x->first + (int)number_draw(x, ours);
 		int64_t sum;
 
-		if (!x->plan->directed && draw(x, 2))
-			flip(&x->plan->circuits[j]);
-		if (!crossable(x, i, j))
+		if (!x->plan->directed && number_draw(x, 2))
+			circuit_flip(&x->plan->circuits[j]);
+		if (!circuits_crossable(x, i, j))
 			continue;
-		cross(x, i, j);
-		sum = distances(x);
+		circuits_cross(x, i, j);
+		sum = distances_sum(x);
 		if (sum <= best)
 			best = sum;
 		else
-			cross(x, i, j);
+			circuits_cross(x, i, j);
 	}
 }
 
@@ -311,7 +312,7 @@ void ocs_plan_expand(struct ocs_plan_ports *ports, enum ocs_plan_rest rest)
 	if (n <= OCS_PLAN_EXPAND_MAX) {
 		x.sets[0] = ocs_calloc((size_t)n * x.words, sizeof(uint64_t));
 		x.sets[1] = ocs_calloc((size_t)n * x.words, sizeof(uint64_t));
-		improve(&x);
+		expander_improve(&x);
 		free(x.sets[0]);
 		free(x.sets[1]);
 	}

@@ -130,7 +130,7 @@ struct json_object *ocs_plan_to_json(const struct ocs_plan *plan)
 
 /* ---- reading ---- */
 
-static int whole(struct json_object *json, int min, int max, int *value)
+static int number_whole(struct json_object *json, int min, int max, int *value)
 {
 	int64_t number;
 
@@ -146,7 +146,7 @@ static int whole(struct json_object *json, int min, int max, int *value)
 static int member_int(struct json_object *json, const char *name, int min, int max, int *value,
 		      struct ocs_error *err)
 {
-	if (whole(json_object_object_get(json, name), min, max, value) == 0)
+	if (number_whole(json_object_object_get(json, name), min, max, value) == 0)
 		return 0;
 	return ocs_error_set(err, OCS_USAGE, "plan: %s is not a whole number from %d to %d", name,
 			     min, max);
@@ -176,7 +176,7 @@ static int *range_from_json(struct json_object *list, int count, int min, int ma
 		return NULL;
 	values = ocs_calloc(count ? count : 1, sizeof(int));
 	for (int i = 0; i < count; i++)
-		if (whole(json_object_array_get_idx(list, i), min, max, &values[i]) < 0) {
+		if (number_whole(json_object_array_get_idx(list, i), min, max, &values[i]) < 0) {
 			free(values);
 			return NULL;
 		}
@@ -199,8 +199,8 @@ static int trees_from_json(struct json_object *list, const struct ocs_plan *plan
 		struct json_object *parents = json_object_object_get(json, "parents");
 		struct ocs_plan_tree *tree = &group->trees[group->ntrees++];
 
-		if (whole(json_object_object_get(json, "step"), 1, plan->servers, &tree->step) <
-			    0 ||
+		if (number_whole(json_object_object_get(json, "step"), 1, plan->servers,
+				 &tree->step) < 0 ||
 		    !json_object_is_type(parents, json_type_array))
 			return -1;
 		for (int i = 0; i < 2; i++) {
@@ -270,10 +270,11 @@ static int circuit_from_json(struct json_object *json, const struct ocs_plan *pl
 	if (a && b && a[0] < plan->servers && b[0] < plan->servers && a[1] < plan->degree &&
 	    b[1] < plan->degree) {
 		*circuit = (struct ocs_plan_circuit){ a[0], a[1], b[0], b[1], 0, -1 };
-		rc = whole(json_object_object_get(json, "ocs"), 0, plan->degree - 1, &circuit->ocs);
+		rc = number_whole(json_object_object_get(json, "ocs"), 0, plan->degree - 1,
+				  &circuit->ocs);
 		if (rc == 0 && json_object_object_get(json, "group"))
-			rc = whole(json_object_object_get(json, "group"), -1, plan->ngroups - 1,
-				   &circuit->group);
+			rc = number_whole(json_object_object_get(json, "group"), -1,
+					  plan->ngroups - 1, &circuit->group);
 	}
 	free(a);
 	free(b);

@@ -57,7 +57,7 @@ static void loops_join(struct kautz *k)
 }
 
 /* One more tail gets a head; others may change theirs for it. */
-static bool augment(struct kautz *k, int tail)
+static bool factor_augment(struct kautz *k, int tail)
 {
 	int head = 0, count = 0;
 
@@ -94,12 +94,12 @@ static bool augment(struct kautz *k, int tail)
 }
 
 /* A permutation out of the arcs that are left. */
-static bool factor(struct kautz *k)
+static bool factor_split(struct kautz *k)
 {
 	for (int i = 0; i < k->n; i++)
 		k->next[i] = k->before[i] = -1;
 	for (int i = 0; i < k->n; i++)
-		if (!augment(k, i))
+		if (!factor_augment(k, i))
 			return false;
 	return true;
 }
@@ -121,7 +121,7 @@ static bool has_arc(const struct kautz *k, int tail, int head)
 
 /* Tail I takes its A-th head from another tail, which takes I's for it; false if
  * that has no such arc. */
-static bool exchange(struct kautz *k, int i, int a, bool within)
+static bool heads_exchange(struct kautz *k, int i, int a, bool within)
 {
 	int mine = k->next[i], head = k->arcs[(long)i * k->degree + a];
 	int other = k->before[head];
@@ -151,7 +151,7 @@ static int cycles_count(struct kautz *k)
 	return cycles;
 }
 
-static uint32_t draw(struct kautz *k, int below)
+static uint32_t number_draw(struct kautz *k, int below)
 {
 	k->random ^= k->random << 13;
 	k->random ^= k->random >> 7;
@@ -172,7 +172,7 @@ static bool cycles_join(struct kautz *k)
 			again = false;
 			for (int i = 0; i < k->n; i++)
 				for (int a = 0; a < k->degree; a++)
-					if (exchange(k, i, a, false)) {
+					if (heads_exchange(k, i, a, false)) {
 						cycles--;
 						again = true;
 					}
@@ -180,7 +180,8 @@ static bool cycles_join(struct kautz *k)
 		if (cycles == 1)
 			return true;
 		for (int i = 0; i < k->n / 4 + 1; i++)
-			exchange(k, (int)draw(k, k->n), (int)draw(k, k->degree), true);
+			heads_exchange(k, (int)number_draw(k, k->n), (int)number_draw(k, k->degree),
+				       true);
 	}
 	return false;
 }
@@ -196,7 +197,7 @@ static void factor_take(struct kautz *k)
 }
 
 /* PLACE: where a vertex comes on the first cycle. */
-static int *permutations(struct kautz *k)
+static int *permutations_make(struct kautz *k)
 {
 	int *place = ocs_calloc(k->n, sizeof(int));
 	int *heads = ocs_calloc((long)(k->degree - 1) * k->n, sizeof(int));
@@ -208,7 +209,7 @@ static int *permutations(struct kautz *k)
 	loops_join(k);
 	k->loops = true;
 	for (int c = 0; c < k->degree - 1 && found; c++) {
-		found = factor(k);
+		found = factor_split(k);
 		for (int i = 0; i < k->n && found; i++)
 			heads[(long)c * k->n + place[i]] = k->next[i] == i ? -1 : place[k->next[i]];
 		if (found)
@@ -235,8 +236,8 @@ int *ocs_plan_kautz(int n, int degree)
 	k.queue = k.parent + n;
 	k.part = k.queue + n;
 	arcs_make(&k);
-	if (factor(&k) && cycles_join(&k))
-		heads = permutations(&k);
+	if (factor_split(&k) && cycles_join(&k))
+		heads = permutations_make(&k);
 	free(k.next);
 	free(k.arcs);
 	return heads;

@@ -56,7 +56,7 @@ static int *order_make(const struct ocs_plan *plan, int first)
 	return order;
 }
 
-static bool fits(const struct ocs_plan_group *group, const int *spare, int ports)
+static bool group_fits(const struct ocs_plan_group *group, const int *spare, int ports)
 {
 	for (int i = 0; i < group->nmembers; i++)
 		if (spare[group->members[i]] < ports)
@@ -64,7 +64,7 @@ static bool fits(const struct ocs_plan_group *group, const int *spare, int ports
 	return true;
 }
 
-static void take(struct ocs_plan_group *group, int *spare, int ports)
+static void ports_take(struct ocs_plan_group *group, int *spare, int ports)
 {
 	for (int i = 0; i < group->nmembers; i++)
 		spare[group->members[i]] -= ports;
@@ -73,7 +73,7 @@ static void take(struct ocs_plan_group *group, int *spare, int ports)
 
 /* Interfaces for AllReduce (Algorithm 1): its part of all bytes sent, rounded up,
  * then down to whole rings, but one.  A ring AllReduce of b bytes sends 2 b (k - 1) in all. */
-static int split(const struct ocs_plan *plan)
+static int ports_split(const struct ocs_plan *plan)
 {
 	double rings = 0, pairs = 0;
 	int unit = 1, ports;
@@ -107,10 +107,10 @@ static int spare_count(int degree, uint64_t failed, int budget)
 /* How many rings each group gets: in proportion to its share of the bytes at its
  * busiest member, at least one where ports allow, the rest to the heaviest.  ONE:
  * no more than one each. */
-static void shares(struct ocs_plan *plan, const int *order, int first, const uint64_t *failed,
-		   bool one, int trees)
+static void rings_share(struct ocs_plan *plan, const int *order, int first, const uint64_t *failed,
+			bool one, int trees)
 {
-	int budget = split(plan), most = plan->degree - TREE_PORTS * trees;
+	int budget = ports_split(plan), most = plan->degree - TREE_PORTS * trees;
 	bool one_more = false;
 	int *spare = ocs_calloc(plan->servers, sizeof(int));
 	double *bytes = ocs_calloc(plan->servers, sizeof(double));
@@ -140,15 +140,15 @@ static void shares(struct ocs_plan *plan, const int *order, int first, const uin
 			if (pass == 2 && order[g] != first)
 				wish = plan->degree;
 			while (group->nmembers > 1 && group->nrings < wish &&
-			       fits(group, spare, ports))
-				take(group, spare, ports);
+			       group_fits(group, spare, ports))
+				ports_take(group, spare, ports);
 		}
 	}
 	free(bytes);
 	free(spare);
 }
 
-static int root(int *parent, int i)
+static int parent_root(int *parent, int i)
 {
 	while (parent[i] != i)
 		i = parent[i] = parent[parent[i]];
@@ -156,7 +156,7 @@ static int root(int *parent, int i)
 }
 
 /* Would a ring in every group reach from every server to every other? */
-static bool connected(const struct ocs_plan *plan)
+static bool rings_connect(const struct ocs_plan *plan)
 {
 	int *parent = ocs_calloc(plan->servers, sizeof(int));
 	int parts = plan->servers;
@@ -167,8 +167,8 @@ static bool connected(const struct ocs_plan *plan)
 		const struct ocs_plan_group *group = &plan->groups[g];
 
 		for (int i = 1; i < group->nmembers && group->nrings; i++) {
-			int a = root(parent, group->members[0]);
-			int b = root(parent, group->members[i]);
+			int a = parent_root(parent, group->members[0]);
+			int b = parent_root(parent, group->members[i]);
 
 			if (a != b)
 				parts--;
@@ -180,8 +180,8 @@ static bool connected(const struct ocs_plan *plan)
 }
 
 /* Plans with the groups already in place. */
-static int build(struct ocs_plan *plan, const struct ocs_plan_request *request, int first,
-		 int trees, enum way way)
+static int plan_build(struct ocs_plan *plan, const struct ocs_plan_request *request, int first,
+		      int trees, enum way way)
 {
 	int *order = order_make(plan, first);
 
@@ -191,7 +191,8 @@ static int build(struct ocs_plan *plan, const struct ocs_plan_request *request, 
 	}
 	/* without a demand nobody knows what AllReduce needs: one ring, which is the
 	 * one that stock NCCL uses */
-	shares(plan, order, first, request->failed, way >= EXPANDER && !request->demand, trees);
+	rings_share(plan, order, first, request->failed, way >= EXPANDER && !request->demand,
+		    trees);
 	for (int g = 0; g < plan->ngroups; g++) {
 		struct ocs_plan_group *group = &plan->groups[g];
 
@@ -244,8 +245,8 @@ static struct ocs_plan *plan_new(const struct ocs_plan_request *request, int *tr
 }
 
 /* One way of planning: FIRST adds a ring over all servers before anything else. */
-static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool everyone, enum way way,
-				struct ocs_error *err)
+static struct ocs_plan *plan_attempt(const struct ocs_plan_request *request, bool everyone,
+				     enum way way, struct ocs_error *err)
 {
 	int first = -1, trees = 0;
 	struct ocs_plan *plan = plan_new(request, &trees, err);
@@ -268,8 +269,8 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 		ocs_plan_group_all(&plan->groups[first], plan->servers);
 	}
 	/* pairs' circuits may hold the groups together as well */
-	if (build(plan, request, first, trees, way) == 0 &&
-	    (plan->servers < 2 || plan->mp || connected(plan)))
+	if (plan_build(plan, request, first, trees, way) == 0 &&
+	    (plan->servers < 2 || plan->mp || rings_connect(plan)))
 		return plan;
 	ocs_plan_destroy(plan);
 	if (!request->directed && request->servers > 2 && request->degree < 2)
@@ -300,7 +301,7 @@ static struct ocs_plan *attempt(const struct ocs_plan_request *request, bool eve
 #define SLACK 1e-9
 
 /* Is A to be preferred to B?  Traffic between pairs decides where it is known. */
-static bool better(const struct ocs_plan *a, const struct ocs_plan *b)
+static bool plan_better(const struct ocs_plan *a, const struct ocs_plan *b)
 {
 	if (a->mp && fabs(a->bandwidth_tax - b->bandwidth_tax) > SLACK)
 		return a->bandwidth_tax < b->bandwidth_tax;
@@ -327,7 +328,7 @@ static bool no_worse(const struct ocs_plan *a, const struct ocs_plan *b)
 }
 
 /* Groups alone if they hold the network together, else with a ring over all. */
-static struct ocs_plan *strategy(const struct ocs_plan_request *request, enum way way,
+static struct ocs_plan *way_plan(const struct ocs_plan_request *request, enum way way,
 				 struct ocs_error *err)
 {
 	struct ocs_plan *plan = NULL;
@@ -335,19 +336,19 @@ static struct ocs_plan *strategy(const struct ocs_plan_request *request, enum wa
 	if (request->demand) {
 		struct ocs_error first = { 0 };
 
-		plan = attempt(request, false, way, &first);
+		plan = plan_attempt(request, false, way, &first);
 		if (!plan && first.code == OCS_USAGE) {
 			if (err)
 				*err = first;
 			return NULL;
 		}
-		return plan ? plan : attempt(request, true, way, err);
+		return plan ? plan : plan_attempt(request, true, way, err);
 	}
-	return attempt(request, false, way, err);
+	return plan_attempt(request, false, way, err);
 }
 
 /* The best of what is nowhere worse than the paper's plan. */
-static struct ocs_plan *choose(const struct ocs_plan_request *request, struct ocs_plan *paper)
+static struct ocs_plan *plan_choose(const struct ocs_plan_request *request, struct ocs_plan *paper)
 {
 	struct ocs_plan *best = paper;
 
@@ -358,12 +359,12 @@ static struct ocs_plan *choose(const struct ocs_plan_request *request, struct oc
 			continue;
 		if (way == KAUTZ && (!request->directed || request->servers > KAUTZ_SERVERS))
 			continue;
-		other = strategy(request, way, NULL);
+		other = way_plan(request, way, NULL);
 		/* a Kautz graph always has short ways, but not always even loads */
 		/* and before all, the trees that were asked for */
 		if (other && trees_count(other) >= trees_count(best) &&
 		    (trees_count(other) > trees_count(best) ||
-		     (no_worse(other, way == KAUTZ ? best : paper) && better(other, best)))) {
+		     (no_worse(other, way == KAUTZ ? best : paper) && plan_better(other, best)))) {
 			if (best != paper)
 				ocs_plan_destroy(best);
 			best = other;
@@ -409,10 +410,10 @@ struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *asked, struct ocs_
 			      OCS_PLAN_PATHS_MAX);
 		return NULL;
 	}
-	plan = strategy(request, PAPER, err);
+	plan = way_plan(request, PAPER, err);
 	/* circuits on shorter ways would be missing in the ring that NCCL uses */
 	if (plan && request->best && !request->stock)
-		plan = choose(request, plan);
+		plan = plan_choose(request, plan);
 	if (plan)
 		ocs_plan_paths(plan, request->paths);
 	return plan;

@@ -42,7 +42,7 @@ static int *holder_at(struct blossoms *s, int b, int v)
 	return &s->holder[(size_t)b * (s->n + 1) + v];
 }
 
-static int64_t slack(struct blossoms *s, const struct link *link)
+static int64_t link_slack(struct blossoms *s, const struct link *link)
 {
 	return s->dual[link->from] + s->dual[link->to] -
 	       2 * link_at(s, link->from, link->to)->weight;
@@ -50,7 +50,8 @@ static int64_t slack(struct blossoms *s, const struct link *link)
 
 static void near_offer(struct blossoms *s, int v, int x)
 {
-	if (!s->near[x] || slack(s, link_at(s, v, x)) < slack(s, link_at(s, s->near[x], x)))
+	if (!s->near[x] ||
+	    link_slack(s, link_at(s, v, x)) < link_slack(s, link_at(s, s->near[x], x)))
 		s->near[x] = v;
 }
 
@@ -64,13 +65,13 @@ static void near_find(struct blossoms *s, int x)
 			near_offer(s, v, x);
 }
 
-static void enqueue(struct blossoms *s, int x)
+static void vertex_enqueue(struct blossoms *s, int x)
 {
 	if (x <= s->n)
 		s->queue[s->tail++] = x;
 	else
 		for (int i = 0; i < s->npetals[x]; i++)
-			enqueue(s, s->petals[x][i]);
+			vertex_enqueue(s, s->petals[x][i]);
 }
 
 static void outer_set(struct blossoms *s, int x, int b)
@@ -80,7 +81,7 @@ static void outer_set(struct blossoms *s, int x, int b)
 		outer_set(s, s->petals[x][i], b);
 }
 
-static void turn(int *list, int from, int to)
+static void list_turn(int *list, int from, int to)
 {
 	for (to--; from < to; from++, to--) {
 		int keep = list[from];
@@ -99,12 +100,12 @@ static int petal_position(struct blossoms *s, int b, int petal)
 		at++;
 	if (at % 2 == 0)
 		return at;
-	turn(s->petals[b], 1, s->npetals[b]);
+	list_turn(s->petals[b], 1, s->npetals[b]);
 	return s->npetals[b] - at;
 }
 
 /* Joins A to B, and re-matches what is inside of A. */
-static void join(struct blossoms *s, int a, int b)
+static void blossom_join(struct blossoms *s, int a, int b)
 {
 	struct link link = *link_at(s, a, b);
 	int petal, at;
@@ -115,30 +116,30 @@ static void join(struct blossoms *s, int a, int b)
 	petal = *holder_at(s, a, link.from);
 	at = petal_position(s, a, petal);
 	for (int i = 0; i < at; i++)
-		join(s, s->petals[a][i], s->petals[a][i ^ 1]);
-	join(s, petal, b);
+		blossom_join(s, s->petals[a][i], s->petals[a][i ^ 1]);
+	blossom_join(s, petal, b);
 	/* the petal comes first: it is the base now */
-	turn(s->petals[a], 0, at);
-	turn(s->petals[a], at, s->npetals[a]);
-	turn(s->petals[a], 0, s->npetals[a]);
+	list_turn(s->petals[a], 0, at);
+	list_turn(s->petals[a], at, s->npetals[a]);
+	list_turn(s->petals[a], 0, s->npetals[a]);
 }
 
-static void augment(struct blossoms *s, int a, int b)
+static void matching_augment(struct blossoms *s, int a, int b)
 {
 	for (;;) {
 		int next = s->outer[s->mate[a]];
 
-		join(s, a, b);
+		blossom_join(s, a, b);
 		if (!next)
 			return;
-		join(s, next, s->outer[s->parent[next]]);
+		blossom_join(s, next, s->outer[s->parent[next]]);
 		a = s->outer[s->parent[next]];
 		b = next;
 	}
 }
 
 /* Where the ways from A and B to their roots meet, or 0. */
-static int meeting(struct blossoms *s, int a, int b)
+static int ways_meet(struct blossoms *s, int a, int b)
 {
 	s->now++;
 	while (a || b) {
@@ -166,12 +167,12 @@ static void petals_collect(struct blossoms *s, int b, int from, int base)
 
 		s->petals[b][s->npetals[b]++] = x;
 		s->petals[b][s->npetals[b]++] = y;
-		enqueue(s, y);
+		vertex_enqueue(s, y);
 		x = s->outer[s->parent[y]];
 	}
 }
 
-static void shrink(struct blossoms *s, int a, int base, int c)
+static void blossom_shrink(struct blossoms *s, int a, int base, int c)
 {
 	int b = s->n + 1;
 
@@ -185,7 +186,7 @@ static void shrink(struct blossoms *s, int a, int base, int c)
 	s->petals[b][0] = base;
 	s->npetals[b] = 1;
 	petals_collect(s, b, a, base);
-	turn(s->petals[b], 1, s->npetals[b]);
+	list_turn(s->petals[b], 1, s->npetals[b]);
 	petals_collect(s, b, c, base);
 	outer_set(s, b, b);
 	for (int x = 1; x <= s->top; x++)
@@ -197,7 +198,8 @@ static void shrink(struct blossoms *s, int a, int base, int c)
 		for (int x = 1; x <= s->top; x++)
 			if (link_at(s, petal, x)->weight > 0 &&
 			    (link_at(s, b, x)->weight == 0 ||
-			     slack(s, link_at(s, petal, x)) < slack(s, link_at(s, b, x)))) {
+			     link_slack(s, link_at(s, petal, x)) <
+				     link_slack(s, link_at(s, b, x)))) {
 				*link_at(s, b, x) = *link_at(s, petal, x);
 				*link_at(s, x, b) = *link_at(s, x, petal);
 			}
@@ -224,7 +226,7 @@ static void open_blossom(struct blossoms *s, int b)
 		s->label[even] = EVEN;
 		s->near[odd] = 0;
 		near_find(s, even);
-		enqueue(s, even);
+		vertex_enqueue(s, even);
 	}
 	s->label[petal] = ODD;
 	s->parent[petal] = s->parent[b];
@@ -236,7 +238,7 @@ static void open_blossom(struct blossoms *s, int b)
 }
 
 /* A tight link from an even vertex: true if the matching grew. */
-static bool tight(struct blossoms *s, const struct link *link)
+static bool link_tight(struct blossoms *s, const struct link *link)
 {
 	int a = s->outer[link->from], b = s->outer[link->to];
 
@@ -247,21 +249,21 @@ static bool tight(struct blossoms *s, const struct link *link)
 		s->label[b] = ODD;
 		s->near[b] = s->near[next] = 0;
 		s->label[next] = EVEN;
-		enqueue(s, next);
+		vertex_enqueue(s, next);
 	} else if (s->label[b] == EVEN) {
-		int base = meeting(s, a, b);
+		int base = ways_meet(s, a, b);
 
 		if (!base) {
-			augment(s, a, b);
-			augment(s, b, a);
+			matching_augment(s, a, b);
+			matching_augment(s, b, a);
 			return true;
 		}
-		shrink(s, a, base, b);
+		blossom_shrink(s, a, base, b);
 	}
 	return false;
 }
 
-static bool scan(struct blossoms *s)
+static bool queue_scan(struct blossoms *s)
 {
 	while (s->head < s->tail) {
 		int v = s->queue[s->head++];
@@ -273,9 +275,9 @@ static bool scan(struct blossoms *s)
 
 			if (link->weight <= 0 || s->outer[v] == s->outer[w])
 				continue;
-			if (slack(s, link) > 0)
+			if (link_slack(s, link) > 0)
 				near_offer(s, v, s->outer[w]);
-			else if (tight(s, link))
+			else if (link_tight(s, link))
 				return true;
 		}
 	}
@@ -294,7 +296,8 @@ static int64_t change_find(struct blossoms *s)
 		if (x > s->n && s->label[x] == ODD)
 			here = s->dual[x] / 2;
 		else if (s->near[x] && s->label[x] != ODD)
-			here = slack(s, link_at(s, s->near[x], x)) / (s->label[x] == EVEN ? 2 : 1);
+			here = link_slack(s, link_at(s, s->near[x], x)) /
+			       (s->label[x] == EVEN ? 2 : 1);
 		if (here < change)
 			change = here;
 	}
@@ -325,7 +328,7 @@ static bool change_apply(struct blossoms *s, int64_t change)
 }
 
 /* Finds one more pair; false when no heavier matching is left. */
-static bool phase(struct blossoms *s)
+static bool matching_grow(struct blossoms *s)
 {
 	s->head = s->tail = 0;
 	for (int x = 1; x <= s->top; x++) {
@@ -336,20 +339,20 @@ static bool phase(struct blossoms *s)
 		if (s->outer[x] == x && !s->mate[x]) {
 			s->parent[x] = 0;
 			s->label[x] = EVEN;
-			enqueue(s, x);
+			vertex_enqueue(s, x);
 		}
 	if (s->head == s->tail)
 		return false;
 	for (;;) {
-		if (scan(s))
+		if (queue_scan(s))
 			return true;
 		if (!change_apply(s, change_find(s)))
 			return false;
 		s->head = s->tail = 0;
 		for (int x = 1; x <= s->top; x++)
 			if (s->outer[x] == x && s->near[x] && s->outer[s->near[x]] != x &&
-			    slack(s, link_at(s, s->near[x], x)) == 0 &&
-			    tight(s, link_at(s, s->near[x], x)))
+			    link_slack(s, link_at(s, s->near[x], x)) == 0 &&
+			    link_tight(s, link_at(s, s->near[x], x)))
 				return true;
 		for (int b = s->n + 1; b <= s->top; b++)
 			if (s->outer[b] == b && s->label[b] == ODD && s->dual[b] == 0)
@@ -357,7 +360,7 @@ static bool phase(struct blossoms *s)
 	}
 }
 
-static void exact(int n, const int64_t *weight, int *mate)
+static void match_exactly(int n, const int64_t *weight, int *mate)
 {
 	struct blossoms s = { .n = n, .top = n, .size = n + n / 2 + 2 };
 	int64_t most = 0;
@@ -389,7 +392,7 @@ static void exact(int n, const int64_t *weight, int *mate)
 		*holder_at(&s, v, v) = v;
 		s.dual[v] = most;
 	}
-	while (most > 0 && phase(&s))
+	while (most > 0 && matching_grow(&s))
 		;
 	for (int v = 1; v <= n; v++)
 		mate[v - 1] = s.mate[v] - 1;
@@ -408,7 +411,7 @@ struct pair {
 	int64_t weight;
 };
 
-static int heavier(const void *a, const void *b)
+static int link_compare(const void *a, const void *b)
 {
 	const struct pair *x = a, *y = b;
 
@@ -418,7 +421,7 @@ static int heavier(const void *a, const void *b)
 }
 
 /* Two pairs exchange partners, or one is given up for a single vertex's sake. */
-static bool exchange(int n, const int64_t *weight, int *mate, int a, int c)
+static bool pairs_exchange(int n, const int64_t *weight, int *mate, int a, int c)
 {
 	int b = mate[a], d = mate[c];
 	int64_t now = weight[(size_t)a * n + b] + (d < 0 ? 0 : weight[(size_t)c * n + d]);
@@ -435,7 +438,7 @@ static bool exchange(int n, const int64_t *weight, int *mate, int a, int c)
 }
 
 /* Heaviest first, then exchanges: at least half of the best, in O(n^2 log n). */
-static void greedy(int n, const int64_t *weight, int *mate)
+static void match_greedily(int n, const int64_t *weight, int *mate)
 {
 	struct pair *pairs;
 	size_t count = 0;
@@ -450,7 +453,7 @@ static void greedy(int n, const int64_t *weight, int *mate)
 		for (int b = 0; b < a; b++)
 			if (weight[(size_t)a * n + b] > 0)
 				pairs[count++] = (struct pair){ a, b, weight[(size_t)a * n + b] };
-	qsort(pairs, count, sizeof(*pairs), heavier);
+	qsort(pairs, count, sizeof(*pairs), link_compare);
 	for (int a = 0; a < n; a++)
 		mate[a] = -1;
 	for (size_t i = 0; i < count; i++)
@@ -464,7 +467,7 @@ static void greedy(int n, const int64_t *weight, int *mate)
 		for (int a = 0; a < n; a++)
 			for (int c = 0; mate[a] >= 0 && c < n; c++)
 				if (c != a && c != mate[a])
-					better |= exchange(n, weight, mate, a, c);
+					better |= pairs_exchange(n, weight, mate, a, c);
 	}
 	/* a pair that an exchange left without demand is no pair */
 	for (int a = 0; a < n; a++)
@@ -497,9 +500,9 @@ void ocs_plan_match(int n, const int64_t *weight, int *mate)
 				small[(size_t)i * count + j] =
 					weight[(size_t)number[i] * n + number[j]];
 	if (count > OCS_PLAN_MATCH_EXACT)
-		greedy(count, small, part);
+		match_greedily(count, small, part);
 	else if (count > 1)
-		exact(count, small, part);
+		match_exactly(count, small, part);
 	for (int i = 0; i < count; i++)
 		mate[number[i]] = part[i] < 0 ? -1 : number[part[i]];
 	free(small);

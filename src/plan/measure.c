@@ -94,7 +94,7 @@ static void graph_free(struct graph *graph)
 }
 
 /* What one more route costs on an arc: steep, so that the busiest links matter. */
-static double price(const struct graph *graph, double load)
+static double arc_price(const struct graph *graph, double load)
 {
 	return graph->steep ? 1 + load * load * load : load;
 }
@@ -116,7 +116,7 @@ static int tree_grow(struct graph *graph, int target)
 
 		for (int i = graph->in_first[at]; i < graph->in_first[at + 1]; i++) {
 			int arc = graph->in_list[i], from = graph->arcs[arc].from;
-			double cost = graph->cost[at] + price(graph, (double)graph->load[arc]);
+			double cost = graph->cost[at] + arc_price(graph, (double)graph->load[arc]);
 
 			if (dist[from] < 0) {
 				dist[from] = dist[at] + 1;
@@ -156,7 +156,7 @@ static void tree_rings(struct graph *graph, int group, int target, const char *f
 	}
 }
 
-static bool member(const struct ocs_plan_group *group, int server)
+static bool group_member(const struct ocs_plan_group *group, int server)
 {
 	for (int i = 0; i < group->nmembers; i++)
 		if (group->members[i] == server)
@@ -204,7 +204,7 @@ static void tree_paper(struct graph *graph, const struct ocs_plan *plan, int tar
 			     at = graph->arcs[graph->next[at]].to)
 				fixed[at] = 1;
 	for (int g = plan->ngroups - 1; g >= 0; g--)
-		if (plan->groups[g].nrings && member(&plan->groups[g], target))
+		if (plan->groups[g].nrings && group_member(&plan->groups[g], target))
 			tree_rings(graph, g, target, fixed, reached, reached + n);
 	free(fixed);
 	free(reached);
@@ -229,7 +229,7 @@ static void tree_refine(struct graph *graph, int target)
 			if (graph->dist[to] != graph->dist[v] - 1)
 				continue;
 			cost = graph->cost[to] +
-			       price(graph, (double)graph->load[arc] + graph->subtree[v]);
+			       arc_price(graph, (double)graph->load[arc] + graph->subtree[v]);
 			if (best < 0 || cost < least) {
 				best = arc;
 				least = cost;
@@ -323,7 +323,7 @@ struct passes {
 };
 
 /* One pass over all destinations. */
-static int pass(struct ocs_plan *plan, struct graph *graph, const struct passes *how)
+static int pass_run(struct ocs_plan *plan, struct graph *graph, const struct passes *how)
 {
 	struct traffic traffic = { 0 };
 	long hops = 0;
@@ -385,7 +385,7 @@ int ocs_plan_measure(struct ocs_plan *plan, bool routes, bool balance)
 	for (int i = 0; i < passes && rc == 0; i++) {
 		how.again = i > 0;
 		how.last = i == passes - 1;
-		rc = pass(plan, &graph, &how);
+		rc = pass_run(plan, &graph, &how);
 	}
 	for (int e = 0; e < graph.narcs; e++)
 		if (graph.load[e] > load)

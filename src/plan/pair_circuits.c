@@ -13,7 +13,7 @@
 
 #define WEIGHT_TOP 0x1p50 /* the heaviest pair, as a whole number */
 
-static int lowest(uint64_t mask)
+static int bit_lowest(uint64_t mask)
 {
 	return __builtin_ctzll(mask);
 }
@@ -23,7 +23,7 @@ static int free_at(const struct ocs_plan_ports *ports, int a, int b, uint64_t pl
 {
 	uint64_t both = ports->tx[a] & ports->rx[a] & ports->tx[b] & ports->rx[b] & planes;
 
-	return both ? lowest(both) : -1;
+	return both ? bit_lowest(both) : -1;
 }
 
 static bool pair_add(struct ocs_plan_ports *ports, int a, int b, uint64_t planes)
@@ -32,8 +32,8 @@ static bool pair_add(struct ocs_plan_ports *ports, int a, int b, uint64_t planes
 
 	if (plane < 0 && ports->plan->any_port && !ports->plan->directed && ports->tx[a] &&
 	    ports->tx[b]) {
-		a_port = lowest(ports->tx[a]);
-		b_port = lowest(ports->tx[b]);
+		a_port = bit_lowest(ports->tx[a]);
+		b_port = bit_lowest(ports->tx[b]);
 	}
 	if (a_port < 0)
 		return false;
@@ -48,8 +48,8 @@ static bool pair_add(struct ocs_plan_ports *ports, int a, int b, uint64_t planes
 
 /* One matching over the servers that have an interface in PLANES free.  Returns
  * the circuits made. */
-static int matching(struct ocs_plan_ports *ports, double *want, uint64_t planes, int64_t *weight,
-		    int *mate)
+static int matching_join(struct ocs_plan_ports *ports, double *want, uint64_t planes,
+			 int64_t *weight, int *mate)
 {
 	int n = ports->plan->servers, made = 0;
 	bool any_port = ports->plan->any_port && !ports->plan->directed;
@@ -99,10 +99,10 @@ void ocs_plan_mp(struct ocs_plan_ports *ports, const double *mp)
 	}
 	for (int i = 0; i < plan->degree; i++)
 		if (plan->any_port) {
-			if (!matching(ports, want, ~UINT64_C(0), weight, mate))
+			if (!matching_join(ports, want, ~UINT64_C(0), weight, mate))
 				break;
 		} else {
-			matching(ports, want, UINT64_C(1) << i, weight, mate);
+			matching_join(ports, want, UINT64_C(1) << i, weight, mate);
 		}
 	free(weight);
 	free(want);

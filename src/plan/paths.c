@@ -74,7 +74,7 @@ struct link {
 };
 
 /* The busiest direction of a circuit; circuits side by side share evenly. */
-static double busiest(const struct ocs_plan *plan)
+static double load_busiest(const struct ocs_plan *plan)
 {
 	size_t n = plan->servers;
 	struct link *links = ocs_calloc(n * n, sizeof(*links));
@@ -154,6 +154,6 @@ void ocs_plan_paths(struct ocs_plan *plan, int k)
 		return;
 	}
 	paths_add(&library, plan, k);
-	plan->max_link_load = busiest(plan);
+	plan->max_link_load = load_busiest(plan);
 	plan->bandwidth_tax += tax_added(plan);
 }

@@ -83,7 +83,7 @@ static struct need *needs_make(const struct ocs_plan *plan, size_t *count)
 }
 
 /* Says of every circuit whose ring it serves. */
-static void claim(struct ocs_plan *plan, struct need *needs, size_t count)
+static void circuits_claim(struct ocs_plan *plan, struct need *needs, size_t count)
 {
 	for (int i = 0; i < plan->ncircuits; i++) {
 		struct ocs_plan_circuit *c = &plan->circuits[i];
@@ -111,7 +111,7 @@ static void claim(struct ocs_plan *plan, struct need *needs, size_t count)
 	}
 }
 
-static int *at(const struct repair *r, int *ports, int server, int port)
+static int *port_at(const struct repair *r, int *ports, int server, int port)
 {
 	return &ports[(size_t)server * r->plan->degree + port];
 }
@@ -125,7 +125,7 @@ static void loose_add(struct end *list, int *count, int server, int port)
 static void circuit_remove(struct repair *r, int i)
 {
 	struct ocs_plan_circuit *c = &r->plan->circuits[i];
-	int *tx = at(r, r->tx, c->a, c->a_port), *rx = at(r, r->rx, c->b, c->b_port);
+	int *tx = port_at(r, r->tx, c->a, c->a_port), *rx = port_at(r, r->rx, c->b, c->b_port);
 
 	if (*tx != DEAD) {
 		*tx = UNUSED;
@@ -150,7 +150,7 @@ static void circuit_make(struct repair *r, int a, int a_port, int b, int b_port,
 		r->capacity = 2 * r->capacity + 16;
 		plan->circuits = ocs_realloc(plan->circuits, r->capacity * sizeof(*plan->circuits));
 	}
-	*at(r, r->tx, a, a_port) = *at(r, r->rx, b, b_port) = plan->ncircuits;
+	*port_at(r, r->tx, a, a_port) = *port_at(r, r->rx, b, b_port) = plan->ncircuits;
 	plan->circuits[plan->ncircuits++] = (struct ocs_plan_circuit){
 		a, a_port, b, b_port, plan->any_port ? 0 : a_port, group
 	};
@@ -173,10 +173,10 @@ static bool edge_place(struct repair *r, int a, int b, int group)
 	int degree = r->plan->degree, best = INT_MAX, a_best = 0, b_best = 0;
 
 	for (int p = 0; p < degree; p++) {
-		int a_cost = port_cost(r, *at(r, r->tx, a, p));
+		int a_cost = port_cost(r, *port_at(r, r->tx, a, p));
 
 		for (int q = r->plan->any_port ? 0 : p; a_cost != INT_MAX && q < degree; q++) {
-			int b_cost = port_cost(r, *at(r, r->rx, b, q));
+			int b_cost = port_cost(r, *port_at(r, r->rx, b, q));
 
 			if (b_cost != INT_MAX && a_cost + b_cost < best) {
 				best = a_cost + b_cost;
@@ -189,10 +189,10 @@ static bool edge_place(struct repair *r, int a, int b, int group)
 	}
 	if (best == INT_MAX)
 		return false;
-	if (*at(r, r->tx, a, a_best) >= 0)
-		circuit_remove(r, *at(r, r->tx, a, a_best));
-	if (*at(r, r->rx, b, b_best) >= 0)
-		circuit_remove(r, *at(r, r->rx, b, b_best));
+	if (*port_at(r, r->tx, a, a_best) >= 0)
+		circuit_remove(r, *port_at(r, r->tx, a, a_best));
+	if (*port_at(r, r->rx, b, b_best) >= 0)
+		circuit_remove(r, *port_at(r, r->rx, b, b_best));
 	circuit_make(r, a, a_best, b, b_best, group);
 	return true;
 }
@@ -232,7 +232,7 @@ static void rings_mend(struct repair *r)
 		struct need *needs = needs_make(r->plan, &count);
 
 		again = false;
-		claim(r->plan, needs, count);
+		circuits_claim(r->plan, needs, count);
 		for (size_t i = 0; i < count && !again; i++)
 			if (!needs[i].met && !edge_place(r, needs[i].a, needs[i].b, needs[i].group))
 				again = ring_give_up(r, needs[i].a, needs[i].b);
@@ -252,8 +252,8 @@ static void loose_join(struct repair *r)
 			struct end a = r->loose_tx[i], b = others[j];
 
 			if (a.server == b.server || (!r->plan->any_port && a.port != b.port) ||
-			    *at(r, r->tx, a.server, a.port) != UNUSED ||
-			    *at(r, r->rx, b.server, b.port) != UNUSED)
+			    *port_at(r, r->tx, a.server, a.port) != UNUSED ||
+			    *port_at(r, r->rx, b.server, b.port) != UNUSED)
 				continue;
 			circuit_make(r, a.server, a.port, b.server, b.port, -1);
 			break;
@@ -261,7 +261,7 @@ static void loose_join(struct repair *r)
 }
 
 /* A copy of PLAN without routes. */
-static struct ocs_plan *copy(const struct ocs_plan *plan, struct ocs_error *err)
+static struct ocs_plan *plan_copy(const struct ocs_plan *plan, struct ocs_error *err)
 {
 	struct ocs_plan bare = *plan, *made;
 	struct json_object *json;
@@ -288,12 +288,12 @@ static void ports_fill(struct repair *r, const struct ocs_plan_fault *faults, in
 	for (size_t i = 0; i < count; i++)
 		r->tx[i] = r->rx[i] = UNUSED;
 	for (int i = 0; i < plan->ncircuits; i++) {
-		*at(r, r->tx, plan->circuits[i].a, plan->circuits[i].a_port) = i;
-		*at(r, r->rx, plan->circuits[i].b, plan->circuits[i].b_port) = i;
+		*port_at(r, r->tx, plan->circuits[i].a, plan->circuits[i].a_port) = i;
+		*port_at(r, r->rx, plan->circuits[i].b, plan->circuits[i].b_port) = i;
 	}
 	for (int f = 0; f < nfaults; f++) {
-		int *tx = at(r, r->tx, faults[f].server, faults[f].port);
-		int *rx = at(r, r->rx, faults[f].server, faults[f].port);
+		int *tx = port_at(r, r->tx, faults[f].server, faults[f].port);
+		int *rx = port_at(r, r->rx, faults[f].server, faults[f].port);
 		int first = *tx, second = r->rx == r->tx ? UNUSED : *rx;
 
 		*tx = *rx = DEAD;
@@ -383,7 +383,7 @@ static void trees_prune(struct repair *r)
 	free(have);
 }
 
-static void compact(struct ocs_plan *plan)
+static void circuits_compact(struct ocs_plan *plan)
 {
 	int kept = 0;
 
@@ -393,7 +393,7 @@ static void compact(struct ocs_plan *plan)
 	plan->ncircuits = kept;
 }
 
-static void sentence(const struct repair *r, int broken)
+static void repair_say(const struct repair *r, int broken)
 {
 	struct ocs_text text = { 0 };
 
@@ -407,7 +407,7 @@ static void sentence(const struct repair *r, int broken)
 	r->plan->assignment = ocs_text_take(&text);
 }
 
-static void mend(struct ocs_plan *plan, const struct ocs_plan_fault *faults, int nfaults)
+static void plan_mend(struct ocs_plan *plan, const struct ocs_plan_fault *faults, int nfaults)
 {
 	size_t ports = (size_t)plan->servers * plan->degree;
 	struct repair r = { .plan = plan, .capacity = plan->ncircuits };
@@ -421,9 +421,9 @@ static void mend(struct ocs_plan *plan, const struct ocs_plan_fault *faults, int
 	ports_fill(&r, faults, nfaults);
 	rings_mend(&r);
 	loose_join(&r);
-	compact(plan);
+	circuits_compact(plan);
 	trees_prune(&r);
-	sentence(&r, before + r.made - plan->ncircuits);
+	repair_say(&r, before + r.made - plan->ncircuits);
 	free(r.loose_rx);
 	free(r.loose_tx);
 	if (plan->directed)
@@ -443,11 +443,11 @@ struct ocs_plan *ocs_plan_repair(const struct ocs_plan *plan, const struct ocs_p
 				      faults[f].port, faults[f].server);
 			return NULL;
 		}
-	made = copy(plan, err);
+	made = plan_copy(plan, err);
 	if (!made)
 		return NULL;
 	made->revision++;
-	mend(made, faults, nfaults);
+	plan_mend(made, faults, nfaults);
 	if (made->servers > 1 && ocs_plan_measure(made, plan->routes != NULL, true) < 0) {
 		ocs_plan_destroy(made);
 		ocs_error_set(err, OCS_NEVER,

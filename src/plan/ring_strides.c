@@ -13,7 +13,7 @@
 #include "src/plan/internal.h"
 #include "src/util/text.h"
 
-static int gcd(int a, int b)
+static int common_divisor(int a, int b)
 {
 	while (b) {
 		int rest = a % b;
@@ -25,13 +25,13 @@ static int gcd(int a, int b)
 }
 
 /* All steps from 1 to LAST co-prime to K, ascending.  The caller frees them. */
-static int *candidates(int k, int last, int *count)
+static int *strides_coprime(int k, int last, int *count)
 {
 	int *list = ocs_calloc(last > 0 ? last : 1, sizeof(int));
 
 	*count = 0;
 	for (int p = 1; p <= last; p++)
-		if (gcd(p, k) == 1)
+		if (common_divisor(p, k) == 1)
 			list[(*count)++] = p;
 	return list;
 }
@@ -83,7 +83,7 @@ static void select_directed(const int *list, int n, int k, int count, int *steps
 }
 
 /* More rings than steps: go round again, so that no port is idle. */
-static void repeat(int *steps, int have, int count)
+static void strides_repeat(int *steps, int have, int count)
 {
 	for (int i = have; i < count; i++)
 		steps[i] = steps[i - have];
@@ -96,13 +96,13 @@ void ocs_plan_steps_paper(int members, int count, bool directed, int *steps)
 
 	if (count < 1)
 		return;
-	list = candidates(members, members - 1, &n);
+	list = strides_coprime(members, members - 1, &n);
 	have = count < n ? count : n;
 	if (directed)
 		select_directed(list, n, members, have, steps);
 	else
 		select_duplex(list, n, have, steps);
-	repeat(steps, have, count);
+	strides_repeat(steps, have, count);
 	free(list);
 }
 
@@ -119,7 +119,7 @@ struct search {
 };
 
 /* Sum of the distances from member 0, which is the same from everywhere. */
-static long hops(struct search *search, const int *steps)
+static long hops_sum(struct search *search, const int *steps)
 {
 	int head = 0, tail = 0, k = search->k;
 	long sum = 0;
@@ -150,9 +150,9 @@ static long hops(struct search *search, const int *steps)
 	return sum;
 }
 
-static bool consider(struct search *search, const int *steps)
+static bool strides_consider(struct search *search, const int *steps)
 {
-	long sum = hops(search, steps);
+	long sum = hops_sum(search, steps);
 
 	if (sum >= search->best_sum)
 		return false;
@@ -162,23 +162,23 @@ static bool consider(struct search *search, const int *steps)
 }
 
 /* Every ascending choice of the steps from AT on. */
-static void exhaust(struct search *search, int *steps, int at, int from)
+static void strides_exhaust(struct search *search, int *steps, int at, int from)
 {
 	if (at == search->count) {
-		consider(search, steps);
+		strides_consider(search, steps);
 		return;
 	}
 	for (int c = from; c < search->n; c++) {
 		steps[at] = search->list[c];
-		exhaust(search, steps, at + 1, c + 1);
+		strides_exhaust(search, steps, at + 1, c + 1);
 	}
 }
 
 /* Improves one step at a time until none improves. */
-static void descend(struct search *search, int *steps)
+static void strides_descend(struct search *search, int *steps)
 {
 	bool better = true;
-	long sum = hops(search, steps);
+	long sum = hops_sum(search, steps);
 
 	while (better && search->budget > 0) {
 		better = false;
@@ -189,7 +189,7 @@ static void descend(struct search *search, int *steps)
 				long now;
 
 				steps[i] = search->list[c];
-				now = hops(search, steps);
+				now = hops_sum(search, steps);
 				if (now < sum) {
 					sum = now;
 					keep = steps[i];
@@ -199,11 +199,11 @@ static void descend(struct search *search, int *steps)
 			steps[i] = keep;
 		}
 	}
-	consider(search, steps);
+	strides_consider(search, steps);
 }
 
 /* Number of choices of COUNT - 1 more steps, saturating. */
-static double choices(int n, int count)
+static double choices_count(int n, int count)
 {
 	double total = 1;
 
@@ -222,7 +222,7 @@ static void search_best(int members, int count, bool directed, int *steps)
 	if (members < 5 || count < 2)
 		return;
 	/* duplex: p and k - p are the same ring */
-	search.list = candidates(members, directed ? members - 1 : members / 2, &search.n);
+	search.list = strides_coprime(members, directed ? members - 1 : members / 2, &search.n);
 	search.count = count < search.n ? count : search.n;
 	search.dist = ocs_calloc(members, sizeof(int));
 	search.queue = ocs_calloc(members, sizeof(int));
@@ -231,15 +231,15 @@ static void search_best(int members, int count, bool directed, int *steps)
 	trial = ocs_calloc(count, sizeof(int));
 	/* repeats of the paper's choice come last, so its head is the one to beat */
 	memcpy(trial, steps, search.count * sizeof(int));
-	consider(&search, trial);
+	strides_consider(&search, trial);
 	/* multiplying all steps by one of them leaves the graph as it is: step 1
 	 * can be taken for granted */
 	trial[0] = 1;
-	if (choices(search.n, search.count) * members * search.count < search.budget / 3.0) {
-		exhaust(&search, trial, 1, 1);
+	if (choices_count(search.n, search.count) * members * search.count < search.budget / 3.0) {
+		strides_exhaust(&search, trial, 1, 1);
 	} else {
 		while (search.budget > 0) {
-			descend(&search, trial);
+			strides_descend(&search, trial);
 			for (int i = 1; i < search.count; i++) {
 				random ^= random << 13;
 				random ^= random >> 7;
@@ -249,7 +249,7 @@ static void search_best(int members, int count, bool directed, int *steps)
 		}
 	}
 	memcpy(steps, search.best, search.count * sizeof(int));
-	repeat(steps, search.count, count);
+	strides_repeat(steps, search.count, count);
 	free(trial);
 	free(search.best);
 	free(search.queue);

@@ -9,8 +9,8 @@ import re
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-CLEAN = ("advice", "config", "emulator", "fabric", "fold", "forward", "layout", "moe", "node", "ocsctl",
-         "ocsd", "place", "plugins", "policy", "protocol", "scheduler", "sim", "switch", "util")
+CLEAN = ("advice", "config", "emulator", "fabric", "fold", "forward", "layout", "moe", "nccl", "node", "ocsctl",
+         "ocsd", "place", "plan", "plugins", "policy", "protocol", "scheduler", "sim", "switch", "util")
 STATIC = re.compile(r"^static\s[^;={}()]*?[\s*](\w+)\(", re.M)
 
 
