@@ -88,7 +88,7 @@ static double lack_sum(const struct ocs_moe_search *s)
 
 bool ocs_moe_time_anneal(struct ocs_moe_search *s, double t, long until)
 {
-	struct anneal a = { .search = s, .random = 1 };
+	struct anneal a = { .search = s, .random = ++s->tries };
 	long tries = s->effort - until;
 	double lack;
 

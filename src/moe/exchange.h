@@ -26,11 +26,12 @@ struct ocs_moe_search {
 	int *ports;	    /* [n] left */
 	double t;
 	/* Sides: 2 i is what server i sends, 2 i + 1 what it receives. */
-	double *need;	/* [2n] what circuits have to carry */
-	double *carry;	/* [2n] what they carry */
-	double *weight; /* [2n] */
-	long effort;	/* exchanges left to look at */
-	int cut;	/* circuits of request->keep that are not there */
+	double *need;	    /* [2n] what circuits have to carry */
+	double *carry;	    /* [2n] what they carry */
+	double *weight;	    /* [2n] */
+	long effort;	    /* exchanges left to look at */
+	unsigned int tries; /* of annealing: each draws other numbers */
+	int cut;	    /* circuits of request->keep that are not there */
 };
 
 /* I and J are joined once more, for a circuit between I and K and one between J and L; what these

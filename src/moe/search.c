@@ -12,10 +12,10 @@
 #include "src/moe/exchange.h"
 #include "src/moe/internal.h"
 
-#define GUIDED_EFFORT 8000
-#define GUIDED_TRIES 8 /* of the effort, one try for one T may use this share */
-#define SMALL 24       /* servers */
-#define ANNEAL_EFFORT 40000
+#define GUIDED_EFFORT 6000 /* and twice that in a small region */
+#define GUIDED_TRIES 8	   /* of the effort, one try for one T may use this share */
+#define SMALL 24	   /* servers */
+#define ANNEAL_EFFORT 60000
 #define ANNEAL_TRIES 6
 #define STEP_MOST 0.08	 /* of T */
 #define PARTNERS 8	 /* new partners that are tried for the server that lacks most */
@@ -159,7 +159,9 @@ static void anneal_run(struct ocs_moe_search *s, struct ocs_moe_circuits *best, 
 void ocs_moe_search(const struct ocs_moe_request *request, struct ocs_moe_circuits *circuits)
 {
 	bool small = circuits->n <= SMALL;
-	long guided = request->effort ? request->effort / (small ? 3 : 1) : GUIDED_EFFORT;
+	long guided = request->effort ? request->effort / (small ? 3 : 1) :
+		      small	      ? 2 * GUIDED_EFFORT :
+					GUIDED_EFFORT;
 	double low = ocs_moe_bound_server(request->demand, request->region), high;
 	struct ocs_moe_search s;
 
