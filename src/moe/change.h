@@ -16,7 +16,8 @@ struct ocs_moe_change {
 
 /* How many circuits of request->keep to exchange, and for which: those for which the all-to-alls
  * that remain, and what of the switching is not hidden, end first.  Keeping everything is one of
- * the answers.  request->policy and request->change are not looked at.  The caller destroys them. */
+ * the answers.  request->policy and request->change are not looked at.  The caller destroys
+ * them. */
 struct ocs_moe_circuits *ocs_moe_change_choose(const struct ocs_moe_request *request,
 					       const struct ocs_moe_change *change);
 

@@ -95,8 +95,8 @@ static void column_project(struct ocs_moe_copilot *copilot, int j)
 	}
 }
 
-/* Adds to SLOPE what the pass at W of the window, weighted, says; returns the weighted square of its
- * X, by which the steps are limited. */
+/* Adds to SLOPE what the pass at W of the window, weighted, says; returns the weighted square of
+ * its X, by which the steps are limited. */
 static double pass_slope(struct ocs_moe_copilot *copilot, int w, double weight)
 {
 	const double *x = copilot->x + (size_t)w * copilot->n;

@@ -15,7 +15,8 @@ enum ocs_moe_weight {
 };
 
 /* greedy.c: adds circuits to CIRCUITS one by one, each for the pair that takes longest: pairs
- * without a circuit first, the larger WEIGHT first.  STOP: the first pair without a port ends it. */
+ * without a circuit first, the larger WEIGHT first.  STOP: the first pair without a port ends
+ * it. */
 void ocs_moe_greedy(const struct ocs_moe_request *request, enum ocs_moe_weight weight, bool stop,
 		    struct ocs_moe_circuits *circuits);
 
