@@ -258,7 +258,7 @@ static void test_picture(void **state)
 }
 
 /* Of many cubes each is one sign; only the broken ones are drawn. */
-static void test_picture_of_many(void **state)
+static void test_picture_of_large_shapes(void **state)
 {
 	struct ocs_fabric *large;
 	struct ocs_error err;
@@ -410,7 +410,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tasks),	cmocka_unit_test(test_uneven),
 		cmocka_unit_test(test_servers), cmocka_unit_test(test_parse_faults),
-		cmocka_unit_test(test_picture), cmocka_unit_test(test_picture_of_many),
+		cmocka_unit_test(test_picture), cmocka_unit_test(test_picture_of_large_shapes),
 		cmocka_unit_test(test_tpu),
 	};
 

@@ -418,7 +418,7 @@ static void test_all_faults(void **state)
 }
 
 /* More than can be listed: still counted, and the file is still wrong. */
-static void test_many_faults(void **state)
+static void test_several_faults(void **state)
 {
 	struct ocs_text text = { 0 };
 	struct ocs_nccl_report report;
@@ -465,10 +465,10 @@ static void test_truncated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_accepts),	    cmocka_unit_test(test_syntax),
-		cmocka_unit_test(test_topology),    cmocka_unit_test(test_graph),
-		cmocka_unit_test(test_limits),	    cmocka_unit_test(test_all_faults),
-		cmocka_unit_test(test_many_faults), cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_accepts),	       cmocka_unit_test(test_syntax),
+		cmocka_unit_test(test_topology),       cmocka_unit_test(test_graph),
+		cmocka_unit_test(test_limits),	       cmocka_unit_test(test_all_faults),
+		cmocka_unit_test(test_several_faults), cmocka_unit_test(test_truncated),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,8 +27,8 @@
 #include "tests/unit/ocsd/ocsd_rig.h"
 
 #define DESCRIPTORS 300
-#define CROWDS 4
-#define CROWD 150     /* connections of one process */
+#define HOLDERS 4
+#define SILENT 150    /* connections of one process */
 #define PATIENCE_S 20 /* of ocsd, as its protocol says */
 #define SECOND_NS INT64_C(1000000000)
 
@@ -67,9 +67,9 @@ static int teardown(void **state)
 	return rig_teardown(state);
 }
 
-/* A process that holds CROWD connections to ADDRESS and says nothing; *READY can be read
+/* A process that holds SILENT connections to ADDRESS and says nothing; *READY can be read
  * when they are open. */
-static pid_t crowd(const char *address, int *ready)
+static pid_t lines_hold(const char *address, int *ready)
 {
 	int ends[2];
 	pid_t pid;
@@ -80,7 +80,7 @@ static pid_t crowd(const char *address, int *ready)
 		struct ocs_error err;
 
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (int i = 0; i < CROWD; i++)
+		for (int i = 0; i < SILENT; i++)
 			ocs_net_connect(address, 5000, &err);
 		if (write(ends[1], "x", 1) == 1)
 			pause();
@@ -111,18 +111,18 @@ static double cpu_seconds(pid_t pid)
 static void more_than_descriptors(void **state)
 {
 	struct rig *rig = *state;
-	pid_t pids[CROWDS];
+	pid_t pids[HOLDERS];
 	struct ocs_client *client;
 	struct ocs_error err;
 	double before;
 	size_t lines = 0;
 	char *log;
 
-	for (int i = 0; i < CROWDS; i++) {
+	for (int i = 0; i < HOLDERS; i++) {
 		int ready;
 		char byte;
 
-		pids[i] = crowd(i % 2 ? metrics : listening, &ready);
+		pids[i] = lines_hold(i % 2 ? metrics : listening, &ready);
 		assert_int_equal(read(ready, &byte, 1), 1);
 		close(ready);
 	}
@@ -146,7 +146,7 @@ static void more_than_descriptors(void **state)
 		fail_msg("%s", err.text);
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
 	ocs_client_close(client);
-	for (int i = 0; i < CROWDS; i++) {
+	for (int i = 0; i < HOLDERS; i++) {
 		kill(pids[i], SIGKILL);
 		waitpid(pids[i], NULL, 0);
 	}
@@ -183,7 +183,7 @@ static double hung_up(const char *text, int count, int pause_ms)
 	return got < 0 && count > 0 ? -1 : (double)(ocs_now_ns() - start_ns) / 1e9;
 }
 
-static void strangers(void **state)
+static void unauthenticated_clients(void **state)
 {
 	static const char guess[] =
 		"{\"op\":\"hello\",\"id\":1,\"uid\":0,\"nonce\":\"aa\",\"proof\":\"bb\"}\n";
@@ -315,7 +315,7 @@ static void administrators_come_in(struct rig *rig, uint32_t job)
 	assert_true(seconds < SECONDS_MAX);
 }
 
-static void many_users(void **state)
+static void lines_of_several_users(void **state)
 {
 	struct rig *rig = *state;
 	pid_t pids[USERS + 2];
@@ -377,11 +377,11 @@ static void quiet_log(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(many_users, setup, teardown),
+		cmocka_unit_test_setup_teardown(lines_of_several_users, setup, teardown),
 		cmocka_unit_test_setup_teardown(quiet_log, setup, teardown),
 		cmocka_unit_test_setup_teardown(more_than_descriptors, setup, teardown),
-		cmocka_unit_test_setup_teardown(strangers, setup, teardown),
+		cmocka_unit_test_setup_teardown(unauthenticated_clients, setup, teardown),
 	};
 
-	return cmocka_run_group_tests_name("ocsd: crowd", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("ocsd: connections", tests, NULL, NULL);
 }

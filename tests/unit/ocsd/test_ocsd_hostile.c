@@ -325,8 +325,8 @@ static void stolen_line(void **state)
 }
 
 /* A switch comes back dark, and with what somebody else made meanwhile: what is ours is
- * made again, the stranger's is left alone and reported. */
-static void reboot_with_strangers(void **state)
+ * made again, the foreign one is left alone and reported. */
+static void reboot_with_foreign_patches(void **state)
 {
 	struct rig *rig = *state;
 	struct ocs_client *client;
@@ -357,7 +357,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(floods, rig_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(stolen_line, rig_setup, rig_teardown),
-		cmocka_unit_test_setup_teardown(reboot_with_strangers, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(reboot_with_foreign_patches, rig_setup,
+						rig_teardown),
 	};
 
 	return cmocka_run_group_tests_name("ocsd: saboteur", tests, NULL, NULL);

@@ -41,7 +41,7 @@ static void commit(struct ocs_client *client, unsigned int job)
 				job, job * 10));
 }
 
-static void assert_no_stranger(struct rig *rig)
+static void assert_no_foreign_patch(struct rig *rig)
 {
 	char *log = rig_daemon_log(rig);
 
@@ -88,7 +88,7 @@ static void after_the_timeout(void **state)
 	assert_string_equal(rig_job_state(client, 2), "realised");
 	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20}"));
 	assert_int_equal(rig_patches(rig), 0);
-	assert_no_stranger(rig);
+	assert_no_foreign_patch(rig);
 	ocs_client_close(prolog);
 	ocs_client_close(client);
 }
@@ -135,7 +135,7 @@ static void made_twice_and(struct rig *rig, bool killed)
 	assert_int_equal(late(rig), 1);
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	assert_int_equal(rig_patches(rig), 0);
-	assert_no_stranger(rig);
+	assert_no_foreign_patch(rig);
 	ocs_client_close(client);
 }
 
@@ -196,7 +196,7 @@ static void after_a_refusal(void **state)
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	assert_int_equal(rig_log_lines(rig, "\"make\"", "direct-1", NULL), PATCHES / 2);
 	assert_int_equal(rig_patches(rig), 0);
-	assert_no_stranger(rig);
+	assert_no_foreign_patch(rig);
 	ocs_client_close(prolog);
 	ocs_client_close(client);
 }
@@ -220,7 +220,7 @@ static void after_a_kill(void **state)
 	json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	assert_int_equal(rig_log_lines(rig, "\"make\"", "direct-0", NULL), PATCHES / 2);
 	assert_int_equal(rig_patches(rig), 0);
-	assert_no_stranger(rig);
+	assert_no_foreign_patch(rig);
 	ocs_client_close(client);
 }
 

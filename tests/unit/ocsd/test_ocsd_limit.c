@@ -23,7 +23,7 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-#define STRANGER 65534
+#define OTHER_USER 65534
 #define CONNECTIONS 4
 #define PER_SECOND 2
 #define BURST 5
@@ -46,11 +46,11 @@ static int setup_default(void **state)
 	return rig_setup_with(state, NULL, "limits: {connections: 4}\n", 0);
 }
 
-/* Becomes somebody who may only look. */
-static void become_stranger(void)
+/* Becomes a user who may only look. */
+static void become_other_user(void)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (setgid(STRANGER) || setuid(STRANGER))
+	if (setgid(OTHER_USER) || setuid(OTHER_USER))
 		_exit(99);
 }
 
@@ -117,7 +117,7 @@ static void flooded(void **state)
 	may_connect(rig);
 	pid = fork();
 	if (pid == 0) {
-		become_stranger();
+		become_other_user();
 		flood(rig->address, counts);
 	}
 	begin = ocs_now_ns();
@@ -188,7 +188,7 @@ static int patient(const char *address)
 }
 
 /* One connection too many is told so, and ends; when one is closed there is room. */
-static int crowd(const char *address)
+static int lines_fill(const char *address)
 {
 	struct ocs_client *clients[2 * CONNECTIONS + 1];
 	struct ocs_error err = { 0 };
@@ -221,7 +221,7 @@ static int crowd(const char *address)
 	return 6;
 }
 
-static int as_stranger(struct rig *rig, int (*run)(const char *address))
+static int as_other_user(struct rig *rig, int (*run)(const char *address))
 {
 	int status = -1;
 	pid_t pid;
@@ -229,7 +229,7 @@ static int as_stranger(struct rig *rig, int (*run)(const char *address))
 	may_connect(rig);
 	pid = fork();
 	if (pid == 0) {
-		become_stranger();
+		become_other_user();
 		_exit(run(rig->address));
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -240,20 +240,20 @@ static void told_to_wait(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(as_stranger(*state, patient), 0);
+	assert_int_equal(as_other_user(*state, patient), 0);
 }
 
-static void crowded(void **state)
+static void lines_at_the_limit(void **state)
 {
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(as_stranger(*state, crowd), 0);
+	assert_int_equal(as_other_user(*state, lines_fill), 0);
 }
 
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(flooded, setup, rig_teardown),
 	cmocka_unit_test_setup_teardown(told_to_wait, setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(crowded, setup_default, rig_teardown),
+	cmocka_unit_test_setup_teardown(lines_at_the_limit, setup_default, rig_teardown),
 };
 
 int main(void)

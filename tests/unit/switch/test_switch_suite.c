@@ -295,7 +295,7 @@ static void test_deny(void **state)
 }
 
 /* Many patches, some of them bad: as few commands as halving takes. */
-static void test_deny_few_of_many(void **state)
+static void test_deny_few_patches(void **state)
 {
 	static const int bad[] = { 3, 17, 30 };
 	struct ocs_patch all[SIZE];
@@ -556,7 +556,7 @@ int main(void)
 		{ "apply", test_apply },
 		{ "conflict", test_conflict },
 		{ "deny", test_deny },
-		{ "deny_few_of_many", test_deny_few_of_many },
+		{ "deny_few_patches", test_deny_few_patches },
 		{ "faults", test_faults },
 		{ "partial_and_duplicate", test_partial_and_duplicate },
 		{ "half_open", test_half_open },
