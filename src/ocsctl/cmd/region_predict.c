@@ -164,7 +164,8 @@ int ocs_ctl_region_predict(const struct ocs_ctl_args *args, struct ocs_error *er
 {
 	struct json_object *json, *passes;
 	struct ocs_moe_predictor *predictor;
-	int layers, experts;
+	int layers, experts, rc = -1;
+	size_t count;
 
 	if (!args->trace)
 		return ocs_error_set(err, OCS_USAGE,
@@ -175,20 +176,23 @@ int ocs_ctl_region_predict(const struct ocs_ctl_args *args, struct ocs_error *er
 		return -1;
 	if (json_object_is_type(json, json_type_object))
 		json_object_object_get_ex(json, "passes", &passes);
+	count = list_length(passes);
 	predictor = trace_replay(passes, &layers, &experts, err);
-	if (!predictor)
+	if (!predictor) {
 		ocs_error_prefix(err, "region predict: %s", args->trace);
-	else if (list_length(passes) <= OCS_MOE_WARM)
+	} else if (count <= OCS_MOE_WARM) {
 		ocs_error_set(err, OCS_USAGE,
 			      "region predict: %s: %zu passes are too few to judge by; more than "
 			      "%d are wanted",
-			      args->trace, list_length(passes), OCS_MOE_WARM);
-	else if (args->json)
-		print_object(predictor, layers, list_length(passes));
-	else
-		print_text(predictor, layers, experts, list_length(passes));
-	layers = predictor && list_length(passes) > OCS_MOE_WARM ? 0 : -1;
+			      args->trace, count, OCS_MOE_WARM);
+	} else {
+		if (args->json)
+			print_object(predictor, layers, count);
+		else
+			print_text(predictor, layers, experts, count);
+		rc = 0;
+	}
 	ocs_moe_predictor_destroy(predictor);
 	json_object_put(json);
-	return layers;
+	return rc;
 }
