@@ -12,8 +12,8 @@
  *
  * A topology is a string with one digit per stage: 0 says that the stage is joined to those
  * neighbouring stages that have 0 too, 1..9 that its nodes are joined along that symmetric dimension.
- * "ring" is the giant ring through all nodes, for jobs that do without changes.  Everything is
- * absolute: a string names all circuits of a rail, whatever stood before.
+ * "ring" is the giant ring through all nodes in their order, for jobs that do without changes.  A
+ * string is absolute: it names all circuits of a rail, whatever stood before.
  *
  * Nodes are numbered by their coordinate, row-major, last dimension fastest; ports of a NIC on the
  * rail 0 and 1: port 1 leads to the next node of a ring or line, port 0 to the previous one.  With
@@ -36,8 +36,8 @@ struct ocs_rails_layout {
 	int ports;		    /* of each NIC on its rail: 1 or 2 */
 };
 
-/* A circuit between two nodes of the job on one rail.  The same pair always has the same ends in
- * the same order, so pairs may be compared member by member. */
+/* A circuit between two nodes of the job on one rail, with two ports per NIC always from port 1 of A to
+ * port 0 of B, with one from the smaller node: the same circuit has equal members everywhere. */
 struct ocs_rails_pair {
 	int a, a_port;
 	int b, b_port;
@@ -51,10 +51,10 @@ struct ocs_rails_pairs {
 
 /* What a group of nodes that are to communicate needs of a topology. */
 struct ocs_rails_need {
-	enum {
+	enum ocs_rails_need_kind {
 		OCS_RAILS_NOTHING, /* one node: it stays inside it */
 		OCS_RAILS_STAGE,   /* DIGIT in stage FIRST (= LAST) */
-		OCS_RAILS_LINE,	   /* 0 in the stages FIRST to LAST */
+		OCS_RAILS_LINE, /* 0 in the stages FIRST to LAST, over the end where LAST is less */
 		OCS_RAILS_OUTSIDE, /* no topology joins them: packets must carry it */
 	} kind;
 	int digit;
@@ -101,9 +101,10 @@ int ocs_rails_change(const struct ocs_rails_layout *layout, const char *from, co
 
 void ocs_rails_pairs_free(struct ocs_rails_pairs *pairs);
 
-/* What the COUNT distinct nodes MEMBERS need.  Members that differ along one symmetric dimension only
- * need it in their stage, those that differ along the asymmetric one need the stages between; all
- * others, and members that are no nodes of the job, are OCS_RAILS_OUTSIDE. */
+/* What the COUNT nodes MEMBERS, each named once, need.  All nodes along one symmetric dimension, or
+ * two neighbours of them, need it in their stage; neighbouring stages along the asymmetric one need
+ * these stages.  All others, and members that are no nodes of the job, are OCS_RAILS_OUTSIDE: nobody
+ * on a ring forwards for two of it that are not neighbours. */
 struct ocs_rails_need ocs_rails_group_need(const struct ocs_rails_layout *layout,
 					   const int *members, int count);
 

@@ -27,7 +27,7 @@ fabric protocol
 switch
 config
 fold plan nccl
-place forward moe
+place forward moe rails
 layout
 advice policy
 scheduler ocsd
