@@ -138,14 +138,15 @@ static int address_of(struct reader *reader, const yaml_node_t *node, const char
 		{ .name = "server", .value = server },
 		{ .name = "servers", .value = section->nservers },
 		{ .name = "degree", .value = section->degree },
-		{ .name = "interface", .value = interface },
+		{ .name = "interface", .value = interface / section->nic_ports },
+		{ .name = "nic_port", .value = interface % section->nic_ports },
 	};
 	struct ocs_text expanded = { 0 };
 	int rc = 0;
 
 	if (!strchr(text, '{'))
 		return base_address(reader, node, text, server, address, prefix);
-	if (ocs_expr_expand(text, variables, interface < 0 ? 3 : 4, &expanded, reader->yaml->err) <
+	if (ocs_expr_expand(text, variables, interface < 0 ? 3 : 5, &expanded, reader->yaml->err) <
 	    0) {
 		ocs_error_prefix(reader->yaml->err, "address, for %s", name);
 		rc = ocs_yaml_prefix(reader->yaml, node);
@@ -268,10 +269,12 @@ static int interface_addresses(struct reader *reader, const yaml_node_t *node, i
 	struct ocs_interface *one = &section->interfaces[index];
 
 	if (!section->addresses)
-		section->addresses = ocs_calloc((size_t)section->nservers * section->degree,
-						sizeof(*section->addresses));
+		section->addresses =
+			ocs_calloc((size_t)section->nservers * ocs_section_devices(section),
+				   sizeof(*section->addresses));
 	for (int s = 0; s < section->nservers; s++) {
-		uint32_t *address = &section->addresses[(size_t)s * section->degree + index];
+		uint32_t *address =
+			&section->addresses[(size_t)s * ocs_section_devices(section) + index];
 		int prefix;
 
 		if (address_checked(reader, node, one->address, s, index, address, &prefix) < 0)
@@ -290,11 +293,12 @@ static int interfaces_load(struct reader *reader, yaml_node_t *node, struct used
 
 	if (length < 0)
 		return -1;
-	if (length != section->degree)
+	if (length != ocs_section_devices(section))
 		return ocs_yaml_fail(
 			reader->yaml, node,
-			"interfaces lists %d, but %s has %d: one entry for each, in the order of their numbers",
-			length, section->name, section->degree);
+			"interfaces lists %d, but %s has %d%s: one entry for each, in the order of their numbers",
+			length, section->name, ocs_section_devices(section),
+			section->nic_ports > 1 ? " (two ports for each rail)" : "");
 	section->interfaces = ocs_calloc((size_t)length, sizeof(*section->interfaces));
 	for (int i = 0; i < length; i++) {
 		const yaml_node_t *address = NULL;
@@ -402,7 +406,8 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 
 	if (!interfaces && !forwarding && !subnets)
 		return 0;
-	used = ocs_calloc((size_t)section->nservers * (size_t)(section->degree + 1), sizeof(*used));
+	used = ocs_calloc((size_t)section->nservers * (size_t)(ocs_section_devices(section) + 1),
+			  sizeof(*used));
 	if (interfaces)
 		rc = interfaces_load(&reader, interfaces, used, &count);
 	if (rc == 0 && forwarding)

@@ -97,6 +97,7 @@ static int plane_check(struct wiring *wiring, const yaml_node_t *node, int item,
 		first_label, wiring->fabric->switches[wiring->rule->table[*first].sw].name, label,
 		wiring->fabric->switches[sw].name,
 		section->kind == OCS_TORUS ? "all + and - ports of one dimension and position" :
+		section->nic_ports > 1	   ? "both ports of one interface of all servers" :
 					     "the same interface of all servers");
 	free(label);
 	free(first_label);
@@ -195,7 +196,9 @@ static void variables_set(const struct ocs_section *section, int item,
 	variables[1] = (struct ocs_variable){ .name = "interface", .value = at.interface };
 	variables[2] = (struct ocs_variable){ .name = "servers", .value = section->nservers };
 	variables[3] = (struct ocs_variable){ .name = "degree", .value = section->degree };
-	*count = 4;
+	variables[4] = (struct ocs_variable){ .name = "nic_port", .value = at.nic_port };
+	variables[5] = (struct ocs_variable){ .name = "nic_ports", .value = section->nic_ports };
+	*count = 6;
 }
 
 /* An expression failed: says where and for which port. */
@@ -277,14 +280,14 @@ static int map_torus_item(struct wiring *wiring, const struct ocs_field *fields,
 	return 0;
 }
 
-/* node and interface of an entry of servers. */
+/* node, interface and, with two ports per NIC, nic_port of an entry of servers. */
 static int map_server_item(struct wiring *wiring, const struct ocs_field *fields, int *item)
 {
 	const struct ocs_section *section = wiring->section;
 	struct ocs_yaml *yaml = wiring->yaml;
 	const char *name = ocs_yaml_text(yaml, fields[0].node, "node");
 	const struct ocs_node *node = name ? ocs_fabric_node(wiring->fabric, name) : NULL;
-	int interface;
+	int interface, nic_port = 0;
 
 	if (!name)
 		return -1;
@@ -294,7 +297,14 @@ static int map_server_item(struct wiring *wiring, const struct ocs_field *fields
 	if (ocs_yaml_number(yaml, fields[1].node, "interface", 0, section->degree - 1, &interface) <
 	    0)
 		return -1;
-	*item = ocs_ports_server(section, node->server, interface);
+	if (fields[4].node && ocs_yaml_number(yaml, fields[4].node, "nic_port", 0,
+					      section->nic_ports - 1, &nic_port) < 0)
+		return -1;
+	if (!fields[4].node && section->nic_ports > 1)
+		return ocs_yaml_fail(
+			yaml, fields[1].node,
+			"with two ports per NIC an entry of map needs nic_port: 0 or 1");
+	*item = ocs_ports_server(section, node->server, interface, nic_port);
 	return 0;
 }
 
@@ -306,10 +316,11 @@ static int map_entry(struct wiring *wiring, yaml_node_t *node, struct mapped *en
 	struct ocs_field server[] = { { "node", true, NULL },
 				      { "interface", true, NULL },
 				      { "switch", true, NULL },
-				      { "port", true, NULL } };
+				      { "port", true, NULL },
+				      { "nic_port", false, NULL } };
 	bool cubes = wiring->section->kind == OCS_TORUS;
 	struct ocs_field *where = cubes ? torus : server;
-	size_t count = cubes ? 6 : 4;
+	size_t count = cubes ? 6 : 5, at = cubes ? 4 : 2;
 	const char *name;
 	char *label;
 
@@ -317,13 +328,13 @@ static int map_entry(struct wiring *wiring, yaml_node_t *node, struct mapped *en
 	    (cubes ? map_torus_item(wiring, where, &entry->item) :
 		     map_server_item(wiring, where, &entry->item)) < 0)
 		return -1;
-	name = ocs_yaml_text(wiring->yaml, where[count - 2].node, "switch");
+	name = ocs_yaml_text(wiring->yaml, where[at].node, "switch");
 	if (!name)
 		return -1;
 	entry->port.sw = ocs_fabric_switch(wiring->fabric, name);
 	if (entry->port.sw < 0)
-		return switch_unknown(wiring, where[count - 2].node, name);
-	if (ocs_yaml_number(wiring->yaml, where[count - 1].node, "port", 1,
+		return switch_unknown(wiring, where[at].node, name);
+	if (ocs_yaml_number(wiring->yaml, where[at + 1].node, "port", 1,
 			    ocs_switch_ports(&wiring->fabric->switches[entry->port.sw]),
 			    &entry->port.port) < 0)
 		return -1;

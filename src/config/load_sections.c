@@ -23,6 +23,7 @@ enum {
 	EXTENTS,
 	NODES,
 	RAILS,
+	NIC_PORTS,
 	DEGREE,
 	XPUS,
 	DIRECTED,
@@ -54,6 +55,7 @@ static const struct {
 	[EXTENTS] = { "extents", BIT(OCS_STATIC), BIT(OCS_STATIC) },
 	[NODES] = { "nodes", SERVERS | BIT(OCS_STATIC), SERVERS | BIT(OCS_STATIC) },
 	[RAILS] = { "rails", BIT(OCS_RAILS), BIT(OCS_RAILS) },
+	[NIC_PORTS] = { "ports_per_nic", BIT(OCS_RAILS), 0 },
 	[DEGREE] = { "degree", BIT(OCS_DIRECT) | BIT(OCS_REGION),
 		     BIT(OCS_DIRECT) | BIT(OCS_REGION) },
 	[XPUS] = { "xpus", SERVERS, 0 },
@@ -407,6 +409,10 @@ static int servers_load(struct draft *draft)
 
 	if (ocs_yaml_number(yaml, draft->values[key], keys[key].name, 1, OCS_DEGREE_MAX,
 			    &section->degree) < 0)
+		return -1;
+	if (draft->values[NIC_PORTS] &&
+	    ocs_yaml_number(yaml, draft->values[NIC_PORTS], keys[NIC_PORTS].name, 1,
+			    OCS_NIC_PORTS_MAX, &section->nic_ports) < 0)
 		return -1;
 	if (draft->values[XPUS] && ocs_yaml_number(yaml, draft->values[XPUS], "xpus", 1,
 						   OCS_XPUS_MAX, &section->server_xpus) < 0)

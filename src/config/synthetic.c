@@ -12,7 +12,7 @@
 
 #define FORMS                                                                   \
 	"torus cubes:4x4x4 cube:4x4x4 tile:2x2x1, static:16x16x16 tile:1x1x1, " \
-	"direct servers:12 degree:4 or rails servers:16 rails:8"
+	"direct servers:12 degree:4 or rails servers:16 rails:8 ports:2"
 
 /* The words of a line, and which of them were used. */
 struct line {
@@ -239,6 +239,7 @@ static int servers_build(struct ocs_fabric *fabric, struct line *line)
 	    line_number(line, rails ? "rails" : "degree", OCS_DEGREE_MAX, -1, &section->degree) <
 		    0 ||
 	    line_number(line, "xpus", OCS_XPUS_MAX, 0, &section->server_xpus) < 0 ||
+	    (rails && line_number(line, "ports", OCS_NIC_PORTS_MAX, 1, &section->nic_ports) < 0) ||
 	    line_all_used(line) < 0)
 		return -1;
 	if (directed && *directed)

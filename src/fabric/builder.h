@@ -15,6 +15,7 @@
 #define OCS_CUBE_EDGE_MAX 8
 #define OCS_DEGREE_MAX 64
 #define OCS_XPUS_MAX 64 /* of one server */
+#define OCS_NIC_PORTS_MAX 2
 #define OCS_SECTIONS_MAX 64
 #define OCS_SWITCHES_MAX (1 << 16)
 #define OCS_SWITCH_SIZE_MAX (1 << 14)
@@ -44,7 +45,8 @@ struct ocs_fabric_index {
 /* A place in a port table. */
 struct ocs_port_item {
 	int cube, dim, sign, a, b; /* torus */
-	int server, interface;	   /* others */
+	int server, interface;	   /* others, */
+	int nic_port;		   /* and the port of that interface */
 	int bank;		   /* others: OCS_BANK_... */
 };
 
@@ -82,9 +84,9 @@ void ocs_axes_other(int dim, int other[2]);
  * interface (which must exist), and back. */
 int ocs_ports_count(const struct ocs_section *section);
 int ocs_ports_torus(const struct ocs_section *section, int cube, int dim, int a, int b, int sign);
-int ocs_ports_server(const struct ocs_section *section, int server, int interface);
+int ocs_ports_server(const struct ocs_section *section, int server, int interface, int nic_port);
 void ocs_ports_item(const struct ocs_section *section, int item, struct ocs_port_item *place);
-/* "c3 +x 0,1" or "n5 interface 2"; the caller frees it. */
+/* "c3 +x 0,1", "n5 interface 2" or "n5 interface 2 port 1"; the caller frees it. */
 char *ocs_ports_item_label(const struct ocs_fabric *fabric, const struct ocs_section *section,
 			   int item);
 /* interfaces.c: what the loader put into the interfaces of a section. */

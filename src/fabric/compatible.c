@@ -77,11 +77,14 @@ static int check_server(const struct change *c, const struct ocs_node *old,
 {
 	for (int i = 0; i < c->old->degree; i++) {
 		struct ocs_port before, after;
-		int rc = ocs_section_server_port(c->before, c->old, old->server, i, &before);
-		int rc_now = ocs_section_server_port(c->after, c->new, new->server, i, &after);
+		int rc, rc_now;
 
-		if (!same_port(c, rc, &before, rc_now, &after))
-			return change_refuse(c, "the switch ports of node", old->name);
+		for (int p = 0; p < c->old->nic_ports; p++) {
+			rc = ocs_section_nic_port(c->old, old->server, i, p, &before);
+			rc_now = ocs_section_nic_port(c->new, new->server, i, p, &after);
+			if (!same_port(c, rc, &before, rc_now, &after))
+				return change_refuse(c, "the switch ports of node", old->name);
+		}
 		rc = ocs_section_set_port(c->old, 1, old->server, i, &before);
 		rc_now = ocs_section_set_port(c->new, 1, new->server, i, &after);
 		if (!same_port(c, rc, &before, rc_now, &after))
@@ -116,7 +119,7 @@ static int check_section(const struct change *c)
 	const struct ocs_section *old = c->old, *new = c->new;
 
 	if (!new || new->kind != old->kind || new->degree != old->degree ||
-	    new->directed != old->directed ||
+	    new->directed != old->directed || new->nic_ports != old->nic_ports ||
 	    memcmp(new->edge, old->edge, sizeof(old->edge)) != 0 ||
 	    memcmp(new->tile, old->tile, sizeof(old->tile)) != 0 || !new->ports != !old->ports)
 		return change_refuse(c, "section", old->name);

@@ -29,11 +29,14 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 			     section->nservers == 1 ? "" : "s", section->degree,
 			     section->kind == OCS_RAILS ? "rail" : "optical interface",
 			     section->degree == 1 ? "" : "s");
+	if (section->nic_ports > 1)
+		ocs_text_add(text, ", %d ports per NIC", section->nic_ports);
 	if (section->ncubes)
 		ocs_text_add(text, ", tile %dx%dx%d, %ld XPUs", section->tile[0], section->tile[1],
 			     section->tile[2], (long)section->ncubes * section->cube_xpus);
 	else if (section->server_xpus)
-		ocs_text_add(text, " and %d XPUs each", section->server_xpus);
+		ocs_text_add(text, "%s %d XPUs each", section->nic_ports > 1 ? "," : " and",
+			     section->server_xpus);
 	if (section->threading)
 		ocs_text_add(text, ", rings threaded through leftovers");
 	if (section->directed)
@@ -137,7 +140,7 @@ static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *
 	if (!section->interfaces)
 		return;
 	ocs_text_add(text, "  interfaces:");
-	for (int i = 0; i < section->degree; i++) {
+	for (int i = 0; i < ocs_section_devices(section); i++) {
 		const struct ocs_interface *one = &section->interfaces[i];
 
 		ocs_text_add(text, "%s %s", i ? "," : "", one->name);

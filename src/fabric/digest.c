@@ -58,6 +58,8 @@ static void mix_section(uint64_t *hash, const struct ocs_fabric *fabric,
 	mix_number(hash, section->kind);
 	mix_number(hash, section->degree);
 	mix_number(hash, section->directed);
+	if (section->nic_ports > 1) /* without, what it was before there were any */
+		mix_number(hash, section->nic_ports);
 	for (int a = 0; a < OCS_AXES && cubes; a++) {
 		mix_number(hash, section->edge[a]);
 		mix_number(hash, section->tile[a]);
@@ -65,9 +67,10 @@ static void mix_section(uint64_t *hash, const struct ocs_fabric *fabric,
 	for (int cube = 0; cubes && cube < section->ncubes; cube++)
 		mix_cube(hash, fabric, section, cube);
 	for (int server = 0; !cubes && server < section->nservers; server++)
-		for (int i = 0; i < section->degree; i++) {
+		for (int i = 0; i < ocs_section_devices(section); i++) {
 			struct ocs_port port = { 0 };
-			int rc = ocs_section_server_port(fabric, section, server, i, &port);
+			int rc = ocs_section_nic_port(section, server, i / section->nic_ports,
+						      i % section->nic_ports, &port);
 
 			mix_port(hash, rc, &port);
 		}

@@ -85,6 +85,7 @@ struct ocs_section *ocs_fabric_section_add(struct ocs_fabric *fabric, const char
 	memset(section, 0, sizeof(*section));
 	section->name = ocs_strdup(name);
 	section->kind = kind;
+	section->nic_ports = 1;
 	section->index = fabric->nsections++;
 	return section;
 }

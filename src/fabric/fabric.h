@@ -108,11 +108,13 @@ struct ocs_section {
 	/* rails, direct, region */
 	int nservers;
 	int degree;	 /* interfaces (rails) of a server on switches */
+	int nic_ports;	 /* rails: ports of each interface on its rail's switch, 1 or 2; else 1 */
 	int server_xpus; /* XPUs of a server, 0 if not said */
 	bool directed;	 /* direct: Tx and Rx joined apart */
 
-	struct ocs_interface *interfaces; /* `degree` of them, or NULL: not described */
-	uint32_t *addresses;		  /* [server * degree + interface], host byte order, 0:
+	struct ocs_interface *interfaces; /* ocs_section_devices() of them, or NULL: not
+					   * described */
+	uint32_t *addresses;		  /* [server * devices + device], host byte order, 0:
 				 * none; NULL: no interface has addresses */
 	enum ocs_forwarding forwarding;
 	uint32_t *hosts;    /* by server: its address for forwarding, host byte
@@ -195,13 +197,22 @@ struct ocs_port {
  * where the section has no switches (synthetic fabrics, static). */
 int ocs_section_torus_port(const struct ocs_fabric *fabric, const struct ocs_section *section,
 			   int cube, int dim, int a, int b, int sign, struct ocs_port *port);
-/* The switch port of INTERFACE (0-based) of SERVER. */
+/* The switch port of INTERFACE (0-based) of SERVER; with two ports per NIC the one of its port 0. */
 int ocs_section_server_port(const struct ocs_fabric *fabric, const struct ocs_section *section,
 			    int server, int interface, struct ocs_port *port);
 
+/* The same for port NIC_PORT (0 or 1, below nic_ports) of INTERFACE: on rails, (server, rail, port)
+ * to (switch, port number).  All ports of one rail are on one switch.  0, or -1 where there is none. */
+int ocs_section_nic_port(const struct ocs_section *section, int server, int interface, int nic_port,
+			 struct ocs_port *port);
+
+/* Network devices of a server on switches: one for each port of each interface.  Port P of
+ * interface I is device I * nic_ports + P. */
+int ocs_section_devices(const struct ocs_section *section);
+
 /* The interfaces of servers, where ocs.yaml describes them (key `interfaces`).
- * INTERFACE counts from 0 and is below the degree.  The texts live as long as the
- * fabric; NULL where nothing is described. */
+ * INTERFACE is a device: it counts from 0 and is below ocs_section_devices().  The texts live as
+ * long as the fabric; NULL where nothing is described. */
 const char *ocs_section_interface_name(const struct ocs_section *section, int interface);
 /* The device that carries what the host forwards for others: the second function of
  * the port, or the same as its name. */

@@ -10,7 +10,7 @@
 
 void ocs_interfaces_destroy(struct ocs_section *section)
 {
-	for (int i = 0; section->interfaces && i < section->degree; i++) {
+	for (int i = 0; section->interfaces && i < ocs_section_devices(section); i++) {
 		free(section->interfaces[i].name);
 		free(section->interfaces[i].rdma);
 		free(section->interfaces[i].forward);
@@ -45,7 +45,8 @@ int ocs_section_interface_address(const struct ocs_section *section, int server,
 {
 	if (!section->addresses || !section->interfaces[interface].prefix)
 		return -1;
-	address_print(section->addresses[(size_t)server * section->degree + interface], text);
+	address_print(section->addresses[(size_t)server * ocs_section_devices(section) + interface],
+		      text);
 	return section->interfaces[interface].prefix;
 }
 

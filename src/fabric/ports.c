@@ -22,7 +22,7 @@ int ocs_ports_count(const struct ocs_section *section)
 		return section->ncubes * 2 * OCS_AXES * section->edge[0] * section->edge[0];
 	if (section->kind == OCS_STATIC)
 		return 0;
-	return section->nservers * section->degree;
+	return section->nservers * ocs_section_devices(section);
 }
 
 int ocs_ports_torus(const struct ocs_section *section, int cube, int dim, int a, int b, int sign)
@@ -32,9 +32,14 @@ int ocs_ports_torus(const struct ocs_section *section, int cube, int dim, int a,
 	return (((cube * OCS_AXES + dim) * 2 + sign) * n + a) * n + b;
 }
 
-int ocs_ports_server(const struct ocs_section *section, int server, int interface)
+int ocs_section_devices(const struct ocs_section *section)
 {
-	return server * section->degree + interface;
+	return section->degree * section->nic_ports;
+}
+
+int ocs_ports_server(const struct ocs_section *section, int server, int interface, int nic_port)
+{
+	return (server * section->degree + interface) * section->nic_ports + nic_port;
 }
 
 void ocs_ports_item(const struct ocs_section *section, int item, struct ocs_port_item *place)
@@ -45,6 +50,8 @@ void ocs_ports_item(const struct ocs_section *section, int item, struct ocs_port
 	if (section->kind != OCS_TORUS) {
 		place->bank = item / ocs_ports_count(section);
 		item %= ocs_ports_count(section);
+		place->nic_port = item % section->nic_ports;
+		item /= section->nic_ports;
 		place->server = item / section->degree;
 		place->interface = item % section->degree;
 		return;
@@ -76,6 +83,10 @@ char *ocs_ports_item_label(const struct ocs_fabric *fabric, const struct ocs_sec
 		return ocs_asprintf("%s %c%c %d,%d", section->cube_names[place.cube],
 				    place.sign == OCS_PLUS ? '+' : '-', "xyz"[place.dim], place.a,
 				    place.b);
+	if (section->nic_ports > 1)
+		return ocs_asprintf("%s interface %d port %d",
+				    fabric->nodes[section->first_node + place.server].name,
+				    place.interface, place.nic_port);
 	return ocs_asprintf("%s interface %d%s",
 			    fabric->nodes[section->first_node + place.server].name, place.interface,
 			    banks[place.bank]);
@@ -113,31 +124,39 @@ int ocs_section_torus_port(const struct ocs_fabric *fabric, const struct ocs_sec
 }
 
 static int server_get(const struct ocs_section *section, const struct ocs_port_rule *rule,
-		      int server, int interface, struct ocs_port *port)
+		      int server, int interface, int nic_port, struct ocs_port *port)
 {
 	if (section->ncubes || !rule || server < 0 || server >= section->nservers ||
-	    interface < 0 || interface >= section->degree)
+	    interface < 0 || interface >= section->degree || nic_port < 0 ||
+	    nic_port >= section->nic_ports)
 		return -1;
-	return table_get(rule, ocs_ports_server(section, server, interface), port);
+	return table_get(rule, ocs_ports_server(section, server, interface, nic_port), port);
 }
 
 int ocs_section_server_port(const struct ocs_fabric *fabric, const struct ocs_section *section,
 			    int server, int interface, struct ocs_port *port)
 {
 	(void)fabric;
-	return server_get(section, section->ports, server, interface, port);
+	return server_get(section, section->ports, server, interface, 0, port);
+}
+
+int ocs_section_nic_port(const struct ocs_section *section, int server, int interface, int nic_port,
+			 struct ocs_port *port)
+{
+	return server_get(section, section->ports, server, interface, nic_port, port);
 }
 
 int ocs_section_set_port(const struct ocs_section *section, int set, int server, int interface,
 			 struct ocs_port *port)
 {
-	return server_get(section, set ? section->ahead : section->ports, server, interface, port);
+	return server_get(section, set ? section->ahead : section->ports, server, interface, 0,
+			  port);
 }
 
 int ocs_section_select_port(const struct ocs_section *section, int server, int interface,
 			    struct ocs_port *port)
 {
-	return server_get(section, section->select, server, interface, port);
+	return server_get(section, section->select, server, interface, 0, port);
 }
 
 int ocs_switch_ports(const struct ocs_switch *sw)

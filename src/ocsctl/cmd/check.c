@@ -72,6 +72,9 @@ static struct json_object *section_json(const struct ocs_fabric *fabric,
 	} else {
 		json_object_object_add(out, "servers", json_object_new_int(section->nservers));
 		json_object_object_add(out, "degree", json_object_new_int(section->degree));
+		if (section->kind == OCS_RAILS)
+			json_object_object_add(out, "ports_per_nic",
+					       json_object_new_int(section->nic_ports));
 	}
 	ocs_section_rule(section, &switch_text, &port_text);
 	if (switch_text) {

@@ -151,6 +151,14 @@ static void synthetic_servers(void **state)
 	assert_int_equal(fabric->sections[0].kind, OCS_RAILS);
 	assert_int_equal(fabric->sections[0].degree, 8);
 	assert_int_equal(fabric->sections[0].server_xpus, 0);
+	assert_int_equal(fabric->sections[0].nic_ports, 1);
+	assert_int_equal(ocs_section_devices(&fabric->sections[0]), 8);
+	ocs_fabric_destroy(fabric);
+	fabric = open_good("rails servers:16 rails:8 ports:2");
+	assert_int_equal(fabric->sections[0].degree, 8);
+	assert_int_equal(fabric->sections[0].nic_ports, 2);
+	assert_int_equal(ocs_section_devices(&fabric->sections[0]), 16);
+	assert_int_equal(ocs_section_nic_port(&fabric->sections[0], 0, 0, 1, &port), -1);
 	ocs_fabric_destroy(fabric);
 }
 
@@ -184,6 +192,8 @@ static void synthetic_refused(void **state)
 		{ "static:4x4x4 threading", "not a word" },
 		{ "rails servers:16 rails:8 directed", "not a word" },
 		{ "rails:4", "not a fabric" },
+		{ "rails servers:4 rails:2 ports:3", "1 to 2" },
+		{ "direct servers:4 degree:2 ports:2", "not a word" },
 		{ "torus a b c d e f g h", "too many" },
 	};
 
