@@ -29,7 +29,7 @@ config
 fold plan nccl
 place forward moe rails
 layout
-advice policy
+advice policy netsim
 scheduler ocsd
 plugins/compat
 plugins/cli_filter plugins/job_submit plugins/select plugins/spank plugins/topology

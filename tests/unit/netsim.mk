@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+
+NETSIM = $(S)/netsim/libocs_netsim.la $(UTIL)
+
+check_PROGRAMS += test_netsim_graph
+test_netsim_graph_SOURCES = netsim/test_netsim_graph.c
+test_netsim_graph_LDADD = $(NETSIM) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
