@@ -230,6 +230,16 @@ static int request_unread(bool shaped, const char *partition, struct ocs_error *
 					 partition);
 }
 
+bool ocs_controller_partitions_known(void)
+{
+	bool known;
+
+	pthread_mutex_lock(&ocs_state.lock);
+	known = ocs_state.fabric || ocs_state.partitions;
+	pthread_mutex_unlock(&ocs_state.lock);
+	return known;
+}
+
 int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
 			   struct ocs_controller_request *request, struct ocs_error *err)
 {

@@ -81,6 +81,10 @@ struct ocs_controller_request {
 int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
 			   struct ocs_controller_request *request, struct ocs_error *err);
 
+/* Whether it is known in which partitions every job gets ports: by ocs.yaml, or by the names that
+ * are kept of it. */
+bool ocs_controller_partitions_known(void);
+
 /* ---- decisions ---- */
 
 enum ocs_controller_mode {

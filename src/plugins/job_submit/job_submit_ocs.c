@@ -8,6 +8,7 @@
 #include "src/plugins/compat/compat.h"
 #include "src/plugins/compat/conf.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -227,42 +228,73 @@ static int servers_of(const job_desc_msg_t *job, const struct ocs_shape *shape)
 		       0;
 }
 
-static int job_prepare(job_desc_msg_t *job, struct ocs_error *err)
+/* Such a job has no prolog, which would ask for its circuits.  Where it is not known whether it
+ * gets any, it is refused too: nothing else would keep it from running without. */
+static int external_check(const char *partitions, bool shaped, struct ocs_error *err)
+{
+	int ports;
+
+	if (shaped)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"--external and --shape contradict each other: Slurm runs no prolog for an external job, so it would have no circuits; leave one of them out");
+	ports = ocs_site_ports(partitions, err);
+	if (ports < 0)
+		return ocs_error_prefix(
+			err,
+			"no external job is taken while it is not known in which partitions jobs get ports of switches");
+	if (ports)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"--external cannot run in a partition whose jobs get ports of switches: Slurm runs no prolog for an external job, so it would have no circuits; choose another partition");
+	return 0;
+}
+
+/* What JOB asks for by any of the ways.  1: SHAPE, 0: none, or -1 with ERR. */
+static int shape_read(job_desc_msg_t *job, struct ocs_shape *shape, bool *demand,
+		      struct ocs_error *err)
 {
 	struct ocs_request request;
-	struct ocs_answer answer;
-	struct ocs_shape shape = { 0 };
-	bool demand, given = false;
+	bool given = false;
 	int has;
 
-	drop_reserved(job);
 	ocs_request_read(job->spank_job_env, job->spank_job_env_size, &request);
-	has = ocs_request_shape(&request, &shape, err);
-	demand = request.value[OCS_OPTION_DEMAND] != NULL;
+	has = ocs_request_shape(&request, shape, err);
+	*demand = request.value[OCS_OPTION_DEMAND] != NULL;
 	for (int o = 0; o < OCS_OPTIONS; o++)
 		given |= request.value[o] != NULL;
 	/* Only sbatch and its like have checked it, and there are other ways to submit. */
-	if (has >= 0 && demand &&
-	    ocs_demand_check(request.value[OCS_OPTION_DEMAND], servers_of(job, has ? &shape : NULL),
+	if (has >= 0 && *demand &&
+	    ocs_demand_check(request.value[OCS_OPTION_DEMAND], servers_of(job, has ? shape : NULL),
 			     err) < 0)
 		has = -1;
 	ocs_request_free(&request);
 	/* Extra may also be used directly, as scontrol update does. */
 	if (!has)
-		has = ocs_shape_extra_parse(job->extra ? job->extra : "", &shape, err);
+		has = ocs_shape_extra_parse(job->extra ? job->extra : "", shape, err);
 	/* sbatch reads the lines of the script and hands them over; others, slurmrestd too, do
 	 * not.  Of a het job the first component brings the script. */
 	if (!has && !given && (job->het_job_offset == NO_VAL || !job->het_job_offset) &&
 	    ocs_script_check(job->script, err) < 0)
 		has = -1;
+	return has;
+}
+
+static int job_prepare(job_desc_msg_t *job, struct ocs_error *err)
+{
+	struct ocs_answer answer;
+	struct ocs_shape shape = { 0 };
+	bool demand;
+	int has;
+
+	drop_reserved(job);
+	has = shape_read(job, &shape, &demand, err);
 	if (has < 0)
 		return -1;
 	if ((has || demand) && plugins_configured(err) < 0)
 		return -1;
-	if (has && (job->bitflags & OCS_EXTERNAL_JOB))
-		return ocs_error_set(
-			err, OCS_USAGE,
-			"--external and --shape contradict each other: Slurm runs no prolog for an external job, so it would have no circuits; leave one of them out");
+	if ((job->bitflags & OCS_EXTERNAL_JOB) && external_check(partition_of(job), has, err) < 0)
+		return -1;
 	if (ocs_site_ask(partition_of(job), has ? &shape : NULL, &answer, err) < 0) {
 		/* Unshaped jobs run whatever has become of ocs.yaml. */
 		return has || demand ? -1 : 0;
@@ -272,10 +304,6 @@ static int job_prepare(job_desc_msg_t *job, struct ocs_error *err)
 			err, OCS_USAGE,
 			"--ocs-demand is for partitions on a direct fabric; leave it out here");
 	has = has || answer.planned || answer.rails;
-	if (has && (job->bitflags & OCS_EXTERNAL_JOB))
-		return ocs_error_set(
-			err, OCS_USAGE,
-			"--external cannot run in a partition whose jobs get ports of switches: Slurm runs no prolog for an external job, so it would have no circuits; choose another partition");
 	if (ocs_conflicts_expand(job->dependency, has, err) < 0 ||
 	    (has &&
 	     (ocs_conflicts_partition(partition_of(job), err) < 0 ||
@@ -308,6 +336,8 @@ int job_submit(job_desc_msg_t *job_desc, uint32_t submit_uid, char **err_msg)
 	pthread_mutex_lock(&lock);
 	rc = job_prepare(job_desc, &err);
 	pthread_mutex_unlock(&lock);
+	/* Without accounting Slurm takes what it finds in errno for the fate of a new partition. */
+	errno = 0;
 	if (!rc)
 		return SLURM_SUCCESS;
 	ocs_slurm_info("uid %u refused: %s", submit_uid, err.text);
@@ -363,6 +393,10 @@ static int job_update(job_desc_msg_t *job, job_record_t *record, struct ocs_erro
 	}
 	if (ocs_conflicts_expand(job->dependency, has || had, err) < 0)
 		return -1;
+	if ((record->bit_flags & OCS_EXTERNAL_JOB) && IS_JOB_PENDING(record) &&
+	    (has || job->partition) &&
+	    external_check(job->partition ? job->partition : record->partition, has, err) < 0)
+		return -1;
 	if (job->qos && (has || had || ocs_conflicts_allocated(record)) &&
 	    ocs_conflicts_qos(job->qos, record->account, record->partition, record->user_id, err) <
 		    0)
@@ -407,6 +441,8 @@ int job_modify(job_desc_msg_t *job_desc, job_record_t *job_ptr, uint32_t submit_
 	pthread_mutex_lock(&lock);
 	rc = job_update(job_desc, job_ptr, &err);
 	pthread_mutex_unlock(&lock);
+	/* Without accounting Slurm takes what it finds in errno for the fate of a new partition. */
+	errno = 0;
 	if (!rc)
 		return SLURM_SUCCESS;
 	ocs_slurm_info("uid %u, job %u: refused: %s", submit_uid, job_ptr->job_id, err.text);

@@ -100,7 +100,7 @@ static int fabric_refresh(struct ocs_error *err)
 	if (site.fabric)
 		return 0;
 	*err = fault;
-	return ocs_error_prefix(err, "shapes cannot be served");
+	return -1;
 }
 
 /* The one section that serves all of PARTITIONS; NULL with ERR. */
@@ -179,7 +179,7 @@ int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct oc
 
 	memset(answer, 0, sizeof(*answer));
 	if (fabric_refresh(err) < 0)
-		return -1;
+		return ocs_error_prefix(err, "shapes cannot be served");
 	section = find_section(partition, err);
 	if (!section)
 		return shape ? -1 : 0;
@@ -189,6 +189,35 @@ int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct oc
 	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC)
 		return ask_torus(section, shape, answer, err);
 	return ask_servers(section, shape, answer, err);
+}
+
+static bool partition_has_ports(const char *name, const char *kept)
+{
+	const struct ocs_section *section;
+
+	if (kept)
+		return ocs_config_partitions_have(kept, name);
+	section = ocs_fabric_section(site.fabric, name);
+	return section && (section->kind == OCS_DIRECT || section->kind == OCS_RAILS);
+}
+
+int ocs_site_ports(const char *partitions, struct ocs_error *err)
+{
+	char *copy = ocs_strdup(partitions), *names, *save = NULL, *kept = NULL;
+	bool known = fabric_refresh(err) == 0, found = false;
+
+	if (!known) {
+		names = ocs_conf_partitions();
+		kept = ocs_config_partitions_kept(names, NULL);
+		xfree(names);
+	}
+	for (char *name = strtok_r(copy, ",", &save); (known || kept) && name && !found;
+	     name = strtok_r(NULL, ",", &save))
+		found = partition_has_ports(name, kept);
+	known |= kept != NULL;
+	free(kept);
+	free(copy);
+	return known ? found : -1;
 }
 
 bool ocs_site_serves(const char *partition, const char *node)

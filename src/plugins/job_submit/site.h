@@ -29,6 +29,10 @@ struct ocs_answer {
 int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct ocs_answer *answer,
 		 struct ocs_error *err);
 
+/* Whether every job gets ports in one of PARTITIONS (a list as above).  While ocs.yaml cannot be
+ * used, by the names that slurmctld keeps for that.  1 or 0, or -1 with ERR: nothing is known. */
+int ocs_site_ports(const char *partitions, struct ocs_error *err);
+
 /* After ocs_site_ask.  Whether the section that serves PARTITION has NODE. */
 bool ocs_site_serves(const char *partition, const char *node);
 /* Whether SHAPE, which fits the section, fits those of its nodes for which MAY says yes.  0, or

@@ -55,6 +55,21 @@ void ocs_select_call_reason(const char *format, ...)
 	call.chose = false;
 }
 
+/* Slurm runs no prolog for an external job, so nothing would ask for its circuits.  It is refused at
+ * submit and by updates, but may have been queued before ocs.yaml said so. */
+static int external_check(bool ports, struct ocs_error *err)
+{
+	if (ports)
+		return ocs_error_set(
+			err, OCS_NOT_NOW,
+			"does not start: Slurm runs no prolog for an external job, so it would have no circuits; cancel it, or give it a partition without switches");
+	if (!ocs_controller_partitions_known())
+		return ocs_error_set(
+			err, OCS_NOT_NOW,
+			"no external job starts until ocs.yaml can be read, which says in which partitions jobs get circuits");
+	return 0;
+}
+
 int ocs_select_request(job_record_t *job, struct ocs_controller_request *request,
 		       struct ocs_error *err)
 {
@@ -72,6 +87,8 @@ int ocs_select_request(job_record_t *job, struct ocs_controller_request *request
 		rc = ocs_error_set(
 			err, OCS_NEVER,
 			"it was submitted with --shape, but there is no shape in its Extra: JobSubmitPlugins of slurm.conf lacks ocs, or has another plugin behind it that writes Extra; list ocs last");
+	if (rc >= 0 && (job->bit_flags & OCS_EXTERNAL_JOB) && external_check(rc > 0, err) < 0)
+		rc = -1;
 	return rc;
 }
 

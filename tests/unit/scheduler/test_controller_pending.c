@@ -150,6 +150,7 @@ static void test_partitions(void **state)
 	assert_int_equal(ocs_controller_copy(copy, names, &err), 0);
 	ocs_controller_close();
 	assert_int_equal(ocs_controller_close_kept(names, "ocs.yaml:3: no", &err), 0);
+	assert_true(ocs_controller_partitions_known());
 	assert_int_equal(ocs_controller_request(1, "tpu", NULL, &request, &err), 0);
 	assert_int_equal(ocs_controller_request(1, NULL, NULL, &request, &err), 0);
 	assert_int_equal(ocs_controller_request(1, "direct", NULL, &request, &err), -1);
@@ -164,6 +165,7 @@ static void test_partitions(void **state)
 				     ocs_file_write(names, text, length - 30, 0600, &err),
 				 0);
 		assert_int_equal(ocs_controller_close_kept(names, "no", &err), -1);
+		assert_false(ocs_controller_partitions_known());
 		assert_int_equal(ocs_controller_request(1, "direct", NULL, &request, &err), 0);
 	}
 	unlink(copy);
