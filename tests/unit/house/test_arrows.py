@@ -27,7 +27,7 @@ fabric protocol
 switch
 config
 fold plan nccl
-place forward moe rails
+place forward model moe rails
 layout
 advice policy netsim
 scheduler ocsd

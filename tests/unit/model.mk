@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+
+MODEL_LIBS = $(S)/model/libocs_model.la $(FABRIC) $(CMOCKA_LIBS) -lm
+
+check_PROGRAMS += test_model
+test_model_SOURCES = model/test_model.c
+test_model_LDADD = $(MODEL_LIBS)
