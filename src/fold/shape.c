@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -15,6 +16,7 @@
 
 #define TWISTED "_twisted"
 #define LIKE "write it like 4x4x2"
+#define LIKE_NAMED "write it like pp:3,dp:2,tp:8"
 
 /* TEXT as it may appear in a message: short, one line, printable. */
 static const char *text_shown(const char *text, size_t length, char buffer[48])
@@ -75,23 +77,73 @@ static bool is_between(char c)
 	return c == 'x' || c == 'X';
 }
 
+/* Takes "NAME:" or, for the stages, "NAME+:" off *TEXT[0..*LENGTH). */
+static int name_parse(const char **text, size_t *length, const char *whole, int dim,
+		      struct ocs_shape *shape, struct ocs_error *err)
+{
+	const char *colon = memchr(*text, ':', *length);
+	size_t i, letters = colon ? (size_t)(colon - *text) : 0;
+	char word[48];
+
+	if (!colon)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: '%s' has no name; all dimensions have one or none, " LIKE_NAMED, whole,
+			text_shown(*text, *length, word));
+	text_shown(*text, letters, word);
+	if (letters > 1 && colon[-1] == '+') {
+		if (shape->marked)
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"%s: two dimensions are marked with +; only one can be that of the pipeline stages",
+				whole);
+		shape->marked = dim + 1;
+		letters--;
+	}
+	for (i = 0; i < letters && isalnum((unsigned char)(*text)[i]); i++)
+		;
+	if (!letters || letters > OCS_SHAPE_NAME || i < letters || !isalpha((unsigned char)**text))
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%s: '%s' cannot be the name of a dimension: a letter, then letters and digits, %d at most; " LIKE_NAMED,
+			whole, word, OCS_SHAPE_NAME);
+	if (dim < OCS_SHAPE_DIMS) {
+		memcpy(shape->name[dim], *text, letters);
+		shape->name[dim][letters] = '\0';
+	}
+	for (int other = 0; other < dim && dim < OCS_SHAPE_DIMS; other++)
+		if (!strcasecmp(shape->name[other], shape->name[dim]))
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"%s: two dimensions are called %s; give each its own name", whole,
+				shape->name[dim]);
+	*length -= (size_t)(colon + 1 - *text);
+	*text = colon + 1;
+	return 0;
+}
+
 static int extents_parse(const char *text, size_t length, const char *whole,
 			 struct ocs_shape *shape, struct ocs_error *err)
 {
 	const char *end = text + length, *next;
+	bool named = memchr(text, ':', length);
 	int ndim = 1, i;
 	const char *p;
 
 	for (p = text; p < end; p++)
-		ndim += is_between(*p);
+		ndim += named ? *p == ',' : is_between(*p);
 	shape->ndim = ndim;
 	shape->xpus = 1;
 	for (i = 0; i < ndim; i++, text = next + 1) {
+		size_t letters;
 		int extent = 0;
 
-		for (next = text; next < end && !is_between(*next); next++)
+		for (next = text; next < end && (named ? *next != ',' : !is_between(*next)); next++)
 			;
-		if (extent_parse(text, (size_t)(next - text), whole, i, &extent, err))
+		letters = (size_t)(next - text);
+		if (named && name_parse(&text, &letters, whole, i, shape, err))
+			return -1;
+		if (extent_parse(text, letters, whole, i, &extent, err))
 			return -1;
 		if (i >= OCS_SHAPE_DIMS)
 			continue;
@@ -212,6 +264,42 @@ char *ocs_shape_format(const struct ocs_shape *shape, char *buffer)
 	return buffer;
 }
 
+bool ocs_shape_named(const struct ocs_shape *shape)
+{
+	return shape->ndim > 0 && shape->name[0][0];
+}
+
+char *ocs_shape_named_format(const struct ocs_shape *shape, char *buffer)
+{
+	int used = 0, i;
+
+	if (!ocs_shape_named(shape))
+		return ocs_shape_format(shape, buffer);
+	for (i = 0; i < shape->ndim; i++)
+		used += snprintf(buffer + used, (size_t)(OCS_SHAPE_TEXT - used), "%s%s%s:%d",
+				 i ? "," : "", shape->name[i], shape->marked == i + 1 ? "+" : "",
+				 shape->extent[i]);
+	if (shape->twisted)
+		snprintf(buffer + used, (size_t)(OCS_SHAPE_TEXT - used), TWISTED);
+	return buffer;
+}
+
+void ocs_shape_names_copy(const struct ocs_shape *from, struct ocs_shape *to)
+{
+	memcpy(to->name, from->name, sizeof(to->name));
+	to->marked = from->marked;
+}
+
+int ocs_shape_stages(const struct ocs_shape *shape)
+{
+	if (shape->marked)
+		return shape->marked - 1;
+	for (int i = 0; i < shape->ndim; i++)
+		if (!strcasecmp(shape->name[i], "pp"))
+			return i;
+	return -1;
+}
+
 char *ocs_shape_conn_format(const struct ocs_shape *shape, char *buffer)
 {
 	int used = 0, i;
@@ -271,7 +359,7 @@ char *ocs_shape_extra_format(const struct ocs_shape *shape)
 
 	for (i = 0; i < shape->ndim; i++)
 		mesh |= shape->mesh[i];
-	ocs_shape_format(shape, extents);
+	ocs_shape_named_format(shape, extents);
 	ocs_shape_conn_format(shape, conn);
 	return ocs_asprintf("shape=%s%s%s%s%s", extents, mesh ? " conn=" : "", mesh ? conn : "",
 			    shape->no_rotate ? " no-rotate" : "", shape->no_fold ? " no-fold" : "");

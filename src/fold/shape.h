@@ -9,6 +9,7 @@
 struct ocs_error;
 
 #define OCS_SHAPE_DIMS 6
+#define OCS_SHAPE_NAME 12 /* characters of the name of a dimension */
 #define OCS_SHAPE_EXTENT_MAX (1 << 20)
 
 /* What a job asks for.  Vertices are the coordinates; row-major rank, last
@@ -21,18 +22,33 @@ struct ocs_shape {
 	bool no_fold;		    /* every dimension straight on one axis */
 	bool twisted;		    /* "_twisted" suffix */
 	long xpus;		    /* product of the extents */
+	/* Names of the dimensions, "" where they have none: all have one, or none.  They are labels
+	 * of the job's own; only rails look for the dimension of pipeline stages. */
+	char name[OCS_SHAPE_DIMS][OCS_SHAPE_NAME + 1];
+	int marked; /* 1 + the dimension that the user marked as the one of the stages, or 0 */
 };
 
-/* Parses TEXT ("4x8x2", "18", "4x4x8_twisted"; X is as good as x) and CONN ("torus", "mesh", or
+/* Parses TEXT ("4x8x2", "18", "4x4x8_twisted", X is as good as x; or with a name for each dimension
+ * "pp:3,dp:2,tp:8", where + behind one name marks the stages: "deep+:3,dp:2") and CONN ("torus", "mesh", or
  * one per dimension, comma separated; NULL: torus).  Returns 0, or -1 with ERR
  * (code OCS_USAGE): one line that names the fault and shows a correct form. */
 int ocs_shape_parse(const char *text, const char *conn, struct ocs_shape *shape,
 		    struct ocs_error *err);
 
 /* "4x8x2" and "torus,torus,mesh"; BUFFER is at least OCS_SHAPE_TEXT bytes. */
-#define OCS_SHAPE_TEXT 96
+#define OCS_SHAPE_TEXT 160
 char *ocs_shape_format(const struct ocs_shape *shape, char *buffer);
 char *ocs_shape_conn_format(const struct ocs_shape *shape, char *buffer);
+/* As the user writes it: "pp:3,dp:2,tp:8" where the dimensions have names, else as
+ * ocs_shape_format. */
+char *ocs_shape_named_format(const struct ocs_shape *shape, char *buffer);
+
+bool ocs_shape_named(const struct ocs_shape *shape);
+/* TO, of the same extents, gets the names of FROM. */
+void ocs_shape_names_copy(const struct ocs_shape *from, struct ocs_shape *to);
+/* The dimension whose coordinates are the stages of a pipeline: the marked one, else the one named
+ * pp (or PP), else -1. */
+int ocs_shape_stages(const struct ocs_shape *shape);
 
 /* Whether the wrap of dimension DIM of a twisted shape shifts others, and by how
  * much it shifts dimension OTHER (0: not): k of kxkx2k and kx2kx2k. */
@@ -45,7 +61,7 @@ void ocs_shape_coord(const struct ocs_shape *shape, long rank, int *coord);
 
 /* The request as it travels in a job's Extra: "shape=4x8x2
  * conn=torus,torus,torus no-rotate no-fold" (words only where they differ from
- * the defaults, shape first).  Returns a string the caller frees. */
+ * the defaults, shape first, with its names).  Returns a string the caller frees. */
 char *ocs_shape_extra_format(const struct ocs_shape *shape);
 /* Finds those words in EXTRA (other words are left alone, the last shape=
  * counts).  Returns 1 if there is a shape, 0 if none, -1 with ERR. */

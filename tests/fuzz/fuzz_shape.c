@@ -22,7 +22,9 @@ static void extra_check(const struct ocs_shape *shape)
 	memset(&again, 0, sizeof(again));
 	if (ocs_shape_extra_parse(extra, &again, &err) != 1 || again.xpus != shape->xpus ||
 	    memcmp(again.extent, shape->extent, sizeof(again.extent)) ||
-	    memcmp(again.mesh, shape->mesh, sizeof(again.mesh)))
+	    memcmp(again.mesh, shape->mesh, sizeof(again.mesh)) ||
+	    memcmp(again.name, shape->name, sizeof(again.name)) || again.marked != shape->marked ||
+	    ocs_shape_stages(shape) >= shape->ndim)
 		abort();
 	free(extra);
 }

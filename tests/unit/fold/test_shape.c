@@ -164,12 +164,78 @@ static void test_extra(void **state)
 	assert_int_equal(ocs_shape_extra_parse("shape=4 conn=loop", &shape, &err), -1);
 }
 
+static void test_names(void **state)
+{
+	static const struct {
+		const char *text, *plain;
+		int stages;
+	} good[] = {
+		{ "pp:3,dp:2,cp:2,tp:8", "3x2x2x8", 0 },
+		{ "dp:2,PP:4", "2x4", 1 },
+		{ "deep+:3,pp:2,x2:4", "3x2x4", 0 },
+		{ "a:4,b:4,c:8_twisted", "4x4x8_twisted", -1 },
+		{ "dp:1048576", "1048576", -1 },
+		{ "abcdefghijkl+:1048576,b:1,c:1,d:1,e:1,f:1", "1048576x1x1x1x1x1", 0 },
+	};
+	static const struct {
+		const char *text, *says;
+	} bad[] = {
+		{ "pp:3,dp:2,Pp:2", "two dimensions are called Pp" },
+		{ "pp:3,4", "'4' has no name; all dimensions have one or none" },
+		{ "3,dp:4", "'3' has no name" },
+		{ "3x4,dp:4", "'3x4' has no name" },
+		{ "pp:3xdp:2", "'3xdp:2' is not a number" },
+		{ "pp:3x2", "'3x2' is not a number" },
+		{ ":3", "'' cannot be the name" },
+		{ "+:3", "'+' cannot be the name" },
+		{ "2d:3", "'2d' cannot be the name" },
+		{ "p-p:3", "'p-p' cannot be the name" },
+		{ "pp++:3", "'pp++' cannot be the name" },
+		{ "abcdefghijklm:3", "12 at most" },
+		{ "a+:2,b+:2", "two dimensions are marked" },
+		{ "pp:", "the extent of dimension 1 is missing" },
+		{ "pp:3,", "'' has no name" },
+		{ "a:2,b:2,c:2,d:2,e:2,f:2,g:2", "7 dimensions" },
+		{ "pp:3 dp:2", "'3 dp:2' is not a number" },
+	};
+	struct ocs_shape shape, again, plain;
+	char text[OCS_SHAPE_TEXT], *extra;
+	struct ocs_error err;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(ocs_shape_parse(good[i].text, NULL, &shape, &err), 0);
+		assert_string_equal(ocs_shape_format(&shape, text), good[i].plain);
+		assert_string_equal(ocs_shape_named_format(&shape, text), good[i].text);
+		assert_int_equal(ocs_shape_stages(&shape), good[i].stages);
+		extra = ocs_shape_extra_format(&shape);
+		assert_string_equal(extra + 6, good[i].text);
+		assert_int_equal(ocs_shape_extra_parse(extra, &again, &err), 1);
+		assert_memory_equal(&shape, &again, sizeof(shape));
+		free(extra);
+		/* but for the names it is the plain one */
+		assert_int_equal(ocs_shape_parse(good[i].plain, NULL, &plain, &err), 0);
+		assert_false(ocs_shape_named(&plain));
+		assert_int_equal(ocs_shape_stages(&plain), -1);
+		assert_string_equal(ocs_shape_named_format(&plain, text), good[i].plain);
+		ocs_shape_names_copy(&shape, &plain);
+		assert_memory_equal(&shape, &plain, sizeof(shape));
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(ocs_shape_parse(bad[i].text, NULL, &again, &err), -1);
+		assert_int_equal(err.code, OCS_USAGE);
+		if (!strstr(err.text, bad[i].says))
+			fail_msg("%s: \"%s\" does not say \"%s\"", bad[i].text, err.text,
+				 bad[i].says);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_good),	   cmocka_unit_test(test_bad),
 		cmocka_unit_test(test_long_input), cmocka_unit_test(test_rank),
-		cmocka_unit_test(test_extra),
+		cmocka_unit_test(test_extra),	   cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
