@@ -19,4 +19,12 @@ check_PROGRAMS += test_moe_predict
 test_moe_predict_SOURCES = moe/test_moe_predict.c moe/gates.c moe/gates.h
 test_moe_predict_LDADD = $(MOE_LIBS)
 
+check_PROGRAMS += test_moe_control_random
+test_moe_control_random_SOURCES = moe/test_moe_control_random.c moe/gates.c moe/gates.h
+test_moe_control_random_LDADD = $(MOE_LIBS)
+
+check_PROGRAMS += test_moe_control
+test_moe_control_SOURCES = moe/test_moe_control.c moe/gates.c moe/gates.h
+test_moe_control_LDADD = $(MOE_LIBS)
+
 dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py
