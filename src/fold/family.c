@@ -20,7 +20,9 @@ struct family {
 	bool stop;
 	struct ocs_folding now;
 	bool dim_partial[OCS_SHAPE_DIMS];
-	struct ocs_factor pool[POOL]; /* what the axes offer */
+	int twin[OCS_SHAPE_DIMS];	  /* the dimension before that is alike; -1: none */
+	unsigned int set[OCS_SHAPE_DIMS]; /* of the pool, what each dimension has */
+	struct ocs_factor pool[POOL];	  /* what the axes offer */
 	int npool;
 };
 
@@ -312,10 +314,22 @@ static void next_dim(struct family *f, int dim, unsigned int used)
 		family_complete(f);
 		return;
 	}
-	for (set = 1; set <= all && !f->stop; set++) {
+	/* dimensions that are alike could change places, which gives the same folding again */
+	for (set = f->twin[dim] < 0 ? 1 : f->set[f->twin[dim]]; set <= all && !f->stop; set++) {
+		f->set[dim] = set;
 		if (!(set & used))
 			pool_share(f, dim, used, set);
 	}
+}
+
+static int dimension_twin(const struct ocs_shape *shape, int dim)
+{
+	int d = dim - 1;
+
+	while (d >= 0 &&
+	       (shape->extent[d] != shape->extent[dim] || shape->mesh[d] != shape->mesh[dim]))
+		d--;
+	return shape->twisted || shape->no_rotate ? -1 : d;
 }
 
 int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_lattice *host, bool partial,
@@ -325,9 +339,11 @@ int ocs_fold_family(const struct ocs_shape *shape, const struct ocs_lattice *hos
 		.shape = shape, .host = host, .partial = partial, .visit = visit, .arg = arg
 	};
 	unsigned int split;
-	int a;
+	int a, d;
 
 	f.now.ndim = shape->ndim;
+	for (d = 0; d < shape->ndim; d++)
+		f.twin[d] = dimension_twin(shape, d);
 	for (split = 0; split < 1u << OCS_FOLD_AXES && !f.stop; split++) {
 		bool possible = true;
 

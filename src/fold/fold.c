@@ -217,6 +217,22 @@ int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shap
 	return 0;
 }
 
+void ocs_fold_table_mirror(const struct ocs_fold_table *table, unsigned int flip,
+			   struct ocs_fold_table *to)
+{
+	size_t total = 0;
+	int d;
+
+	*to = *table;
+	to->flip = flip;
+	for (d = 0; d < table->ndim; d++)
+		total += (size_t)table->extent[d];
+	to->dim[0] = ocs_calloc(total, sizeof(*to->dim[0]));
+	memcpy(to->dim[0], table->dim[0], total * sizeof(*to->dim[0]));
+	for (d = 1; d < table->ndim; d++)
+		to->dim[d] = to->dim[d - 1] + table->extent[d - 1];
+}
+
 void ocs_fold_table_free(struct ocs_fold_table *table)
 {
 	free(table->dim[0]);

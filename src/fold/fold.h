@@ -75,6 +75,9 @@ bool ocs_fold_twist_fits(const struct ocs_folding *folding, const struct ocs_sha
 int ocs_fold_table_make(const struct ocs_folding *folding, const struct ocs_shape *shape,
 			const struct ocs_lattice *host, struct ocs_fold_table *table,
 			struct ocs_error *err);
+/* Makes in TO the table of the folding of TABLE with the axes of FLIP mirrored instead of its own. */
+void ocs_fold_table_mirror(const struct ocs_fold_table *table, unsigned int flip,
+			   struct ocs_fold_table *to);
 void ocs_fold_table_free(struct ocs_fold_table *table);
 
 /* Box coordinate of what SUM (entries of all dimensions added up) stands for. */

@@ -6,35 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/place/bits.h"
 #include "src/util/text.h"
 
 #define CUBE_BITS 4096
-
-/* Box coordinates of all vertices, in rank order. */
-static void vertices_make(struct ocs_candidate_masks *p)
-{
-	const struct ocs_fold_table *table = p->table;
-	int coord[OCS_SHAPE_DIMS] = { 0 }, at[OCS_AXES], last = table->ndim - 1, d, c, a;
-	int(*to)[OCS_AXES] = p->box;
-
-	while (true) {
-		struct ocs_fold_entry base = { { 0 }, { 0 } }, sum;
-
-		for (d = 0; d < last; d++)
-			ocs_fold_add(&base, &table->dim[d][coord[d]]);
-		for (c = 0; c < table->extent[last]; c++, to++) {
-			sum = base;
-			ocs_fold_add(&sum, &table->dim[last][c]);
-			ocs_fold_at(table, &sum, at);
-			for (a = 0; a < OCS_AXES; a++)
-				(*to)[a] = at[a];
-		}
-		for (d = last - 1; d >= 0 && ++coord[d] == table->extent[d]; d--)
-			coord[d] = 0;
-		if (d < 0)
-			return;
-	}
-}
 
 static void folding_load(struct ocs_candidate_masks *p, int folding)
 {
@@ -42,19 +17,22 @@ static void folding_load(struct ocs_candidate_masks *p, int folding)
 		return;
 	p->table_of = folding;
 	p->table = ocs_catalogue_table(p->cat, folding);
-	vertices_make(p);
+	ocs_folding_bits_load(&p->bits, p->table);
 }
 
-/* What each layer of the box adds to the place of a vertex. */
+/* What each layer of the box adds to the place of a vertex, and which are in one cube. */
 static void axes_make(struct ocs_candidate_masks *p)
 {
 	int a, i, piece_stride = CUBE_BITS, bit_stride = 1;
 
 	for (a = OCS_AXES - 1; a >= 0; a--) {
 		int edge = p->host.edge[a], count = p->lay.count[a];
-		int layer = p->lay.offset[a], piece = 0;
+		int layer = p->lay.offset[a], piece = 0, n = 0;
 
 		for (i = 0; i < p->table->box[a]; i++) {
+			if (!i || !layer)
+				p->runs[a][n++] = (struct ocs_masks_run){ i, 0 };
+			p->runs[a][n - 1].count++;
 			p->axis_place[a][i] = piece * piece_stride + layer * bit_stride;
 			p->axis_last[a][i] = layer == edge - 1;
 			if (++layer < edge)
@@ -62,18 +40,10 @@ static void axes_make(struct ocs_candidate_masks *p)
 			layer = 0;
 			piece = piece + 1 < count ? piece + 1 : 0;
 		}
+		p->nruns[a] = n;
 		piece_stride *= count;
 		bit_stride *= edge;
 	}
-}
-
-static void places_make(struct ocs_candidate_masks *p)
-{
-	const int *x = p->axis_place[0], *y = p->axis_place[1], *z = p->axis_place[2];
-	long i;
-
-	for (i = 0; i < p->cat->shape.xpus; i++)
-		p->place[i] = x[p->box[i][0]] + y[p->box[i][1]] + z[p->box[i][2]];
 }
 
 static void masks_reset(struct ocs_candidate_masks *p)
@@ -123,25 +93,81 @@ static void box_fill(struct ocs_candidate_masks *p)
 	}
 }
 
-/* The XPUs of all nodes that vertices touch, one by one; returns the nodes. */
+/* Bits FROM to FROM + COUNT of ROW; at most OCS_EDGE_MAX. */
+static uint64_t row_bits(const uint64_t *row, int from, int count)
+{
+	unsigned int word = (unsigned int)from / 64, shift = (unsigned int)from % 64;
+	uint64_t bits = row[word] >> shift;
+
+	if (shift + (unsigned int)count > 64)
+		bits |= row[word + 1] << (64 - shift);
+	return bits & ((1ULL << count) - 1);
+}
+
+static void set_bits(uint64_t *set, int from, uint64_t bits)
+{
+	unsigned int word = (unsigned int)from / 64, shift = (unsigned int)from % 64;
+
+	set[word] |= bits << shift;
+	if (shift && bits >> (64 - shift))
+		set[word + 1] |= bits >> (64 - shift);
+}
+
+static void cells_fill(struct ocs_candidate_masks *p)
+{
+	const uint64_t *row = ocs_folding_bits_cells(&p->bits);
+	int x, y, r;
+
+	for (x = 0; x < p->table->box[0]; x++) {
+		for (y = 0; y < p->table->box[1]; y++, row += p->bits.row_words[0]) {
+			for (r = 0; r < p->nruns[2]; r++) {
+				const struct ocs_masks_run *run = &p->runs[2][r];
+				uint64_t bits = row_bits(row, run->from, run->count);
+				unsigned int place;
+
+				if (!bits)
+					continue;
+				place = (unsigned int)(p->axis_place[0][x] + p->axis_place[1][y] +
+						       p->axis_place[2][run->from]);
+				set_bits(ocs_candidate_masks_piece(p, (int)(place / CUBE_BITS)),
+					 (int)(place % CUBE_BITS), bits);
+			}
+		}
+	}
+}
+
+/* Makes of the XPUs in MASK those of all their nodes; returns how many nodes. */
+static int nodes_fill(const struct ocs_candidate_masks *p, uint64_t *mask)
+{
+	uint64_t all[CUBE_BITS / 64] = { 0 };
+	int words = p->section->words, nodes = 0, w, v;
+
+	for (w = 0; w < words; w++) {
+		uint64_t left = mask[w] & ~all[w];
+
+		for (; left; left &= ~all[w], nodes++) {
+			int bit = w * 64 + __builtin_ctzll(left);
+
+			for (v = 0; v < words; v++)
+				all[v] |= p->tile_mask[bit * words + v];
+		}
+	}
+	memcpy(mask, all, (size_t)words * sizeof(*mask));
+	return nodes;
+}
+
+/* The XPUs of all nodes that vertices touch; returns the nodes. */
 static int vertices_fill(struct ocs_candidate_masks *p)
 {
-	const struct ocs_section *s = p->section;
-	int tile = s->tile[0] * s->tile[1] * s->tile[2];
-	long xpus = 0, i;
-	int w;
+	int pieces = p->lay.count[0] * p->lay.count[1] * p->lay.count[2], nodes = 0, i;
+	const int *tile = p->section->tile;
 
-	for (i = 0; i < p->cat->shape.xpus; i++) {
-		unsigned int place = (unsigned int)p->place[i], bit = place % CUBE_BITS;
-		uint64_t *mask = ocs_candidate_masks_piece(p, (int)(place / CUBE_BITS));
-
-		if (mask[bit / 64] >> bit % 64 & 1)
-			continue;
-		for (w = 0; w < s->words; w++)
-			mask[w] |= p->tile_mask[bit * (unsigned int)s->words + (unsigned int)w];
-		xpus += tile;
-	}
-	return (int)(xpus / tile);
+	cells_fill(p);
+	if (tile[0] * tile[1] * tile[2] == 1)
+		return (int)p->cat->shape.xpus;
+	for (i = 0; i < pieces; i++)
+		nodes += nodes_fill(p, ocs_candidate_masks_piece(p, i));
+	return nodes;
 }
 
 int ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
@@ -151,7 +177,6 @@ int ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
 	p->lay = *lay;
 	p->work += p->cat->shape.xpus;
 	axes_make(p);
-	places_make(p);
 	masks_reset(p);
 	if (!p->cat->foldings[folding].filled)
 		return vertices_fill(p);
@@ -159,15 +184,14 @@ int ocs_candidate_masks_fill(struct ocs_candidate_masks *p, int folding,
 	return 0;
 }
 
-static void port_add(struct ocs_candidate_masks *p, int where, int axis, int sign)
+/* Adds BITS to the ports of AXIS and SIGN, the first of which is that of the XPU at WHERE. */
+static void ports_add(struct ocs_candidate_masks *p, int where, int axis, int sign, uint64_t bits)
 {
 	unsigned int place = (unsigned int)where;
-	unsigned int at = (unsigned int)p->port_bit[axis][place % CUBE_BITS];
+	uint64_t *piece = ocs_candidate_masks_piece(p, (int)(place / CUBE_BITS));
 
-	ocs_candidate_masks_piece(
-		p, (int)(place /
-			 CUBE_BITS))[p->section->words + (axis * 2 + sign) * p->cat->face_words +
-				     (int)(at / 64)] |= 1ULL << at % 64;
+	set_bits(piece + p->section->words + (axis * 2 + sign) * p->cat->face_words,
+		 p->port_bit[axis][place % CUBE_BITS], bits);
 }
 
 static int twisted_ports(struct ocs_candidate_masks *p)
@@ -185,64 +209,49 @@ static int twisted_ports(struct ocs_candidate_masks *p)
 		at[c->dim ? 0 : 1] = c->pos[0];
 		at[c->dim == 2 ? 1 : 2] = c->pos[1];
 		bit = (at[0] * edge[1] + at[1]) * edge[2] + at[2];
-		port_add(p, c->from * CUBE_BITS + bit, c->dim, OCS_PLUS);
-		port_add(p, c->to * CUBE_BITS + bit, c->dim, OCS_MINUS);
+		ports_add(p, c->from * CUBE_BITS + bit, c->dim, OCS_PLUS, 1);
+		ports_add(p, c->to * CUBE_BITS + bit, c->dim, OCS_MINUS, 1);
 	}
 	return n;
 }
 
-/* Which way the edge from vertex U to V leads if a circuit joins them: 1 upwards, -1
- * downwards; 0: none does. */
-static int edge_crosses(const struct ocs_candidate_masks *p, long u, long v, int axis)
+/* Adds the ports of EDGES, which leave the cubes of LAYER along AXIS; returns how many. */
+static int edges_ports(struct ocs_candidate_masks *p, int axis, int layer, const uint64_t *edges)
 {
-	int from = p->box[u][axis], to = p->box[v][axis];
-	/* a wrap leads upwards from the last layer to the first */
-	bool up = to == from + 1 || (to != from - 1 && to == 0);
+	int rows = axis ? 0 : 1, bits = axis == 2 ? 1 : 2, i, r, n = 0;
+	int next = layer + 1 < p->table->box[axis] ? layer + 1 : 0;
 
-	return !p->axis_last[axis][up ? from : to] ? 0 : up ? 1 : -1;
-}
+	for (i = 0; i < p->table->box[rows]; i++, edges += p->bits.row_words[axis]) {
+		for (r = 0; r < p->nruns[bits]; r++) {
+			const struct ocs_masks_run *run = &p->runs[bits][r];
+			uint64_t ports = row_bits(edges, run->from, run->count);
+			int place;
 
-/* The ports of the edges between COUNT vertices from U and as many from V on.  CROSSES: how
- * all of them do, 0: each as it does.  Returns how many cross. */
-static int edges_ports(struct ocs_candidate_masks *p, long u, long v, long count, int axis,
-		       int crosses)
-{
-	int way, n = 0;
-
-	for (; count; count--, u++, v++) {
-		way = crosses ? crosses : edge_crosses(p, u, v, axis);
-		if (!way)
-			continue;
-		port_add(p, p->place[way > 0 ? u : v], axis, OCS_PLUS);
-		port_add(p, p->place[way > 0 ? v : u], axis, OCS_MINUS);
-		n++;
+			if (!ports)
+				continue;
+			place = p->axis_place[rows][i] + p->axis_place[bits][run->from];
+			ports_add(p, place + p->axis_place[axis][layer], axis, OCS_PLUS, ports);
+			ports_add(p, place + p->axis_place[axis][next], axis, OCS_MINUS, ports);
+			n += ocs_bits_count(ports);
+		}
 	}
 	return n;
 }
 
 int ocs_candidate_masks_ports(struct ocs_candidate_masks *p)
 {
-	const struct ocs_shape *shape = &p->cat->shape;
-	long stride = 1, outer, u, v;
-	int d, c, axis, crosses, n = 0;
+	int axis, layer, n = 0;
 
-	if (shape->twisted)
+	if (p->cat->shape.twisted)
 		return twisted_ports(p);
-	for (d = shape->ndim - 1; d >= 0; stride *= shape->extent[d], d--) {
-		int extent = shape->extent[d];
-		int steps = extent < 3 || shape->mesh[d] ? extent - 1 : extent;
+	for (axis = 0; axis < OCS_AXES; axis++) {
+		for (layer = 0; layer < p->table->box[axis]; layer++) {
+			const uint64_t *edges = NULL;
 
-		for (c = 0; c < steps; c++) {
-			u = c * stride;
-			v = (c + 1 == extent ? 0 : c + 1) * stride;
-			for (axis = 0; p->box[u][axis] == p->box[v][axis]; axis++)
-				;
-			/* all edges of a step cross, or none does, unless bits share the axis */
-			crosses = p->table->bits[axis] ? 0 : edge_crosses(p, u, v, axis);
-			if (!crosses && !p->table->bits[axis])
-				continue;
-			for (outer = 0; outer < shape->xpus; outer += stride * extent)
-				n += edges_ports(p, outer + u, outer + v, stride, axis, crosses);
+			if (p->axis_last[axis][layer])
+				edges = ocs_folding_bits_edges(&p->bits, axis, layer);
+			if (edges)
+				n += edges_ports(p, axis, layer, edges);
 		}
 	}
 	return n;
@@ -286,7 +295,7 @@ void ocs_candidate_masks_create(struct ocs_candidate_masks *p, const struct ocs_
 				struct ocs_catalogue *cat)
 {
 	size_t xpus = (size_t)cat->shape.xpus, words = (size_t)s->words;
-	int a;
+	int layers = 0, a;
 
 	memset(p, 0, sizeof(*p));
 	p->section = s;
@@ -294,16 +303,17 @@ void ocs_candidate_masks_create(struct ocs_candidate_masks *p, const struct ocs_
 	p->cat = cat;
 	p->table_of = -1;
 	p->piece_words = s->words + 6 * cat->face_words;
-	p->box = ocs_calloc(xpus, sizeof(*p->box));
-	p->place = ocs_calloc(xpus, sizeof(*p->place));
 	p->tile_mask = ocs_calloc((size_t)s->cube_xpus * words, sizeof(uint64_t));
 	for (a = 0; a < OCS_AXES; a++) {
+		layers = s->edge[a] * s->ncubes > layers ? s->edge[a] * s->ncubes : layers;
+		p->runs[a] = ocs_calloc((size_t)s->ncubes + 1, sizeof(*p->runs[a]));
 		p->axis_place[a] = ocs_calloc((size_t)(s->edge[a] * s->ncubes), sizeof(int));
 		p->axis_last[a] = ocs_calloc((size_t)(s->edge[a] * s->ncubes), sizeof(bool));
 		p->port_bit[a] = ocs_calloc((size_t)s->cube_xpus, sizeof(int));
 		p->layer[a] = ocs_calloc((size_t)s->edge[a] * words, sizeof(uint64_t));
 		p->slabs[a] = ocs_calloc((size_t)s->ncubes * words, sizeof(uint64_t));
 	}
+	ocs_folding_bits_create(&p->bits, &cat->shape, layers);
 	if (cat->shape.twisted) {
 		p->xpus = ocs_calloc(xpus, sizeof(*p->xpus));
 		p->circuits = ocs_calloc(xpus * OCS_AXES, sizeof(*p->circuits));
@@ -318,14 +328,14 @@ void ocs_candidate_masks_free(struct ocs_candidate_masks *p)
 	int a;
 
 	for (a = 0; a < OCS_AXES; a++) {
+		free(p->runs[a]);
 		free(p->axis_place[a]);
 		free(p->axis_last[a]);
 		free(p->port_bit[a]);
 		free(p->layer[a]);
 		free(p->slabs[a]);
 	}
-	free(p->box);
-	free(p->place);
+	ocs_folding_bits_free(&p->bits);
 	free(p->tile_mask);
 	free(p->xpus);
 	free(p->circuits);

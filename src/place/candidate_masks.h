@@ -8,23 +8,30 @@
  * other, as masks of XPUs and ports of its pieces. */
 
 #include "src/place/candidates.h"
+#include "src/place/folding_bits.h"
+
+/* Layers of the box that follow each other in one cube. */
+struct ocs_masks_run {
+	int from, count;
+};
 
 struct ocs_candidate_masks {
 	const struct ocs_section *section;
 	struct ocs_lattice host;
 	struct ocs_catalogue *cat;
 	long work; /* vertices laid */
-	/* folding `table_of` (-1: none), and where its box has the vertices */
+	/* folding `table_of` (-1: none) as bits of its box */
 	int table_of;
 	const struct ocs_fold_table *table;
-	int (*box)[OCS_AXES];
+	struct ocs_folding_bits bits;
 	/* as laid out, per layer of the box: what it adds to PIECE * 4096 + bit */
 	struct ocs_box_layout lay;
 	int *axis_place[OCS_AXES];
-	bool *axis_last[OCS_AXES]; /* whether it is the last one of its cube */
-	int *place;		   /* per vertex: the sum over its layers */
-	int *port_bit[OCS_AXES];   /* per XPU: its position in the face */
-	struct ocs_xpu *xpus;	   /* twisted shapes */
+	bool *axis_last[OCS_AXES];	      /* whether it is the last one of its cube */
+	struct ocs_masks_run *runs[OCS_AXES]; /* of layers in one cube */
+	int nruns[OCS_AXES];
+	int *port_bit[OCS_AXES]; /* per XPU: its position in the face */
+	struct ocs_xpu *xpus;	 /* twisted shapes */
 	struct ocs_circuit *circuits;
 	uint64_t *tile_mask;	   /* per XPU: its node's XPUs */
 	uint64_t *layer[OCS_AXES]; /* per layer: the XPUs of all nodes in it */

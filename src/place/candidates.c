@@ -111,13 +111,10 @@ static void candidate_add(struct ocs_catalogue_rest *b, const struct ocs_light *
 	int piece;
 
 	/* in a static torus every offset is tried when it is time: no pieces are kept */
-	if (!b->host.fixed || !light->nodes) {
-		int nodes = ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
-
-		if (!light->nodes && nodes != cat->nodes)
-			return;
-	}
+	if (!light->nodes && ocs_lights_nodes(b, light) != cat->nodes)
+		return;
 	if (!b->host.fixed) {
+		ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
 		now.circuits = ocs_candidate_masks_ports(&b->pieces);
 	}
 	for (piece = 0; piece < light->cubes && !b->host.fixed; piece++) {
@@ -196,8 +193,7 @@ static void nodes_count(struct ocs_catalogue_rest *b)
 			b->pieces.work += b->cat->shape.xpus; /* as if it were laid here */
 			continue;
 		} else {
-			light->nodes =
-				ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
+			light->nodes = ocs_lights_nodes(b, light);
 		}
 		ocs_lights_note(b, light);
 	}
@@ -223,9 +219,14 @@ const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *cat, int 
 {
 	struct ocs_fold_table *table = &cat->tables[folding];
 	struct ocs_lattice host;
+	int other = cat->rest ? cat->rest->mirror_of[folding] : folding;
 
 	if (table->ndim)
 		return table;
+	if (cat->tables[other].ndim) {
+		ocs_fold_table_mirror(&cat->tables[other], cat->foldings[folding].flip, table);
+		return table;
+	}
 	ocs_lattice_of(cat->section, &host);
 	if (ocs_fold_table_make(&cat->foldings[folding], &cat->shape, &host, table, NULL))
 		abort(); /* the family makes only foldings that are sound */
@@ -288,6 +289,8 @@ static void rest_free(struct ocs_catalogue *cat)
 		return;
 	ocs_candidate_masks_free(&b->pieces);
 	free(b->lights);
+	free(b->mirror_of);
+	free(b->gap_nodes);
 	free(b->class_hash);
 	free(b->use_hash);
 	free(b);

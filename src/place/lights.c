@@ -15,14 +15,25 @@
 static bool folding_add(const struct ocs_folding *folding, void *arg)
 {
 	struct ocs_catalogue_rest *b = arg;
-	int cubes = 1, a;
+	int cubes = 1, a, n;
 
 	for (a = 0; a < OCS_AXES && !b->host.fixed; a++)
 		cubes *= (folding->box[a] + b->host.edge[a] - 1) / b->host.edge[a];
 	if (!b->least_cubes || cubes < b->least_cubes)
 		b->least_cubes = cubes;
-	OCS_GROW(b->cat->foldings, b->cat->nfoldings, b->folding_room);
-	b->cat->foldings[b->cat->nfoldings++] = *folding;
+	if (b->cat->nfoldings == b->folding_room) {
+		size_t room;
+
+		OCS_GROW(b->cat->foldings, b->cat->nfoldings, b->folding_room);
+		room = (size_t)b->folding_room * sizeof(int);
+		b->mirror_of = ocs_realloc(b->mirror_of, room);
+		b->gap_nodes = ocs_realloc(b->gap_nodes, room);
+	}
+	n = b->cat->nfoldings++;
+	b->cat->foldings[n] = *folding;
+	/* mirrored ones follow the one that they are made of */
+	b->mirror_of[n] = folding->flip ? b->mirror_of[n - 1] : n;
+	b->gap_nodes[n] = 0;
 	return b->cat->nfoldings < FOLDINGS_MAX;
 }
 
@@ -45,26 +56,32 @@ void ocs_lights_note(struct ocs_catalogue_rest *b, const struct ocs_light *light
 	}
 }
 
-static void light_add(struct ocs_catalogue_rest *b, int folding, const struct ocs_box_layout *lay)
+int ocs_lights_nodes(struct ocs_catalogue_rest *b, const struct ocs_light *light)
 {
-	const struct ocs_folding *f = &b->cat->foldings[folding];
-	struct ocs_light light = { .folding = folding, .lay = *lay, .cubes = 1 };
-	int nodes = 1, a;
+	int *nodes = &b->gap_nodes[b->mirror_of[light->folding]];
 
-	for (a = 0; a < OCS_AXES; a++) {
-		light.cubes *= lay->count[a];
-		nodes *= tile_layers(lay->offset[a], f->box[a], lay->count[a] * b->host.edge[a],
-				     b->host.tile[a]);
-	}
-	if (light.cubes > b->cubes_limit || b->nlights == LIGHTS_MAX)
+	if (*nodes)
+		b->pieces.work += b->cat->shape.xpus; /* as if it were laid here */
+	else
+		*nodes = ocs_candidate_masks_fill(&b->pieces, light->folding, &light->lay);
+	return *nodes;
+}
+
+/* NODES: of a filled box, 0: of one with gaps. */
+static void light_add(struct ocs_catalogue_rest *b, int folding, const struct ocs_box_layout *lay,
+		      int cubes, int nodes)
+{
+	struct ocs_light light = {
+		.folding = folding, .lay = *lay, .cubes = cubes, .nodes = nodes
+	};
+
+	if (cubes > b->cubes_limit || b->nlights == LIGHTS_MAX)
 		return;
-	light.nodes = f->filled ? nodes : 0;
-	if (light.nodes) {
+	if (nodes) {
 		ocs_lights_note(b, &light);
-		if (light.nodes != (b->want ? b->want : b->cat->min_nodes))
+		if (nodes != (b->want ? b->want : b->cat->min_nodes))
 			return;
 	}
-	light.seq = b->nlights;
 	OCS_GROW(b->lights, b->nlights, b->light_room);
 	b->lights[b->nlights++] = light;
 }
@@ -82,69 +99,90 @@ static bool gaps_aligned(const struct ocs_catalogue_rest *b, const struct ocs_fo
 	return b->host.fixed || offset + box <= cubes * b->host.edge[axis];
 }
 
+struct axis_places {
+	int n;
+	int offset[2 * OCS_EDGE_MAX], count[2 * OCS_EDGE_MAX];
+	int layers[2 * OCS_EDGE_MAX]; /* of tiles that a filled box touches */
+};
+
+static void axis_place_add(const struct ocs_catalogue_rest *b, const struct ocs_folding *f,
+			   int axis, int offset, int count, struct axis_places *places)
+{
+	int n = places->n++;
+
+	places->offset[n] = offset;
+	places->count[n] = count;
+	places->layers[n] =
+		tile_layers(offset, f->box[axis], count * b->host.edge[axis], b->host.tile[axis]);
+}
+
 /* The places on one axis: offsets in as few cubes as possible, going round where
  * the box runs over the end, and those that simply run into one cube more. */
-static int axis_places(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis,
-		       int offset[2 * OCS_EDGE_MAX], int count[2 * OCS_EDGE_MAX])
+static void axis_places(const struct ocs_catalogue_rest *b, const struct ocs_folding *f, int axis,
+			struct axis_places *places)
 {
-	int edge = b->host.edge[axis], box = f->box[axis], least = (box + edge - 1) / edge;
-	int n = 0, o;
+	int edge = b->host.edge[axis], box = f->box[axis], least = (box + edge - 1) / edge, o;
 
+	places->n = 0;
 	if (b->host.fixed)
 		edge = b->host.tile[axis]; /* further ones are tried by moving tiles */
 	for (o = 0; o < edge; o++) {
 		if (o && (f->closed[axis] || box == least * b->host.edge[axis]))
 			break;
-		if (!f->filled && !gaps_aligned(b, f, axis, o, least))
-			continue;
-		offset[n] = o;
-		count[n++] = least;
+		if (f->filled || gaps_aligned(b, f, axis, o, least))
+			axis_place_add(b, f, axis, o, least, places);
 	}
-	for (o = 1; !b->host.fixed && !f->closed[axis] && o < edge; o++) {
-		if (!f->filled || o + box <= least * edge)
-			continue;
-		offset[n] = o;
-		count[n++] = least + 1;
+	for (o = 1; !b->host.fixed && !f->closed[axis] && f->filled && o < edge; o++) {
+		if (o + box > least * edge)
+			axis_place_add(b, f, axis, o, least + 1, places);
 	}
-	return n;
 }
 
 static void lights_make(struct ocs_catalogue_rest *b, int folding)
 {
-	int offset[OCS_AXES][2 * OCS_EDGE_MAX], count[OCS_AXES][2 * OCS_EDGE_MAX], n[OCS_AXES];
 	const struct ocs_folding *f = &b->cat->foldings[folding];
-	struct ocs_box_layout lay;
+	struct axis_places p[OCS_AXES];
 	int a, i, j, k;
 
 	for (a = 0; a < OCS_AXES; a++)
-		n[a] = axis_places(b, f, a, offset[a], count[a]);
-	for (i = 0; i < n[0]; i++) {
-		for (j = 0; j < n[1]; j++) {
-			for (k = 0; k < n[2]; k++) {
-				int at[OCS_AXES] = { i, j, k };
+		axis_places(b, f, a, &p[a]);
+	for (i = 0; i < p[0].n; i++) {
+		for (j = 0; j < p[1].n; j++) {
+			for (k = 0; k < p[2].n; k++) {
+				struct ocs_box_layout lay = {
+					{ p[0].offset[i], p[1].offset[j], p[2].offset[k] },
+					{ p[0].count[i], p[1].count[j], p[2].count[k] }
+				};
+				int nodes = p[0].layers[i] * p[1].layers[j] * p[2].layers[k];
 
-				for (a = 0; a < OCS_AXES; a++) {
-					lay.offset[a] = offset[a][at[a]];
-					lay.count[a] = count[a][at[a]];
-				}
-				light_add(b, folding, &lay);
+				light_add(b, folding, &lay,
+					  lay.count[0] * lay.count[1] * lay.count[2],
+					  f->filled ? nodes : 0);
 			}
 		}
 	}
 }
 
-static int light_compare(const void *a, const void *b)
-{
-	const struct ocs_light *p = a, *q = b;
-
-	return p->cubes != q->cubes ? p->cubes - q->cubes : p->seq - q->seq;
-}
-
 void ocs_lights_sort(struct ocs_catalogue_rest *b)
 {
-	if (b->nlights > b->next)
-		qsort(b->lights + b->next, (size_t)(b->nlights - b->next), sizeof(*b->lights),
-		      light_compare);
+	int n = b->nlights - b->next, most = 0, i;
+	struct ocs_light *from = b->lights + b->next, *sorted;
+	int *start;
+
+	for (i = 0; i < n; i++)
+		most = from[i].cubes > most ? from[i].cubes : most;
+	/* by counting: those of as many cubes stay in the order in which they were added */
+	start = ocs_calloc((size_t)most + 2, sizeof(int));
+	sorted = ocs_calloc((size_t)n + 1, sizeof(*sorted));
+	for (i = 0; i < n; i++)
+		start[from[i].cubes + 1]++;
+	for (i = 1; i <= most; i++)
+		start[i] += start[i - 1];
+	for (i = 0; i < n; i++)
+		sorted[start[from[i].cubes]++] = from[i];
+	memcpy(from, sorted, (size_t)n * sizeof(*sorted));
+	free(sorted);
+	free(start);
 }
 
 bool ocs_lone_ring(const struct ocs_shape *shape)

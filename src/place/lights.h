@@ -14,7 +14,6 @@ struct ocs_light {
 	struct ocs_box_layout lay;
 	int cubes; /* of the grid */
 	int nodes; /* 0: not known yet */
-	int seq;
 };
 
 struct ocs_catalogue_rest {
@@ -23,7 +22,10 @@ struct ocs_catalogue_rest {
 	struct ocs_catalogue *cat;
 	struct ocs_light *lights;
 	int nlights, next; /* the next to be made a candidate */
-	int counted;	   /* from here on lights whose nodes are not known are too many */
+	/* per folding: the one that it mirrors, or itself; and, of such a one with gaps, its nodes,
+	 * the same at all offsets (its tiles are the fabric's); 0: not counted yet */
+	int *mirror_of, *gap_nodes;
+	int counted; /* from here on lights whose nodes are not known are too many */
 	int gate_room, light_room, folding_room, candidate_room, use_room, class_room, word_room,
 		piece_room;
 	int batch;	 /* of the candidates that are being made */
@@ -51,6 +53,8 @@ bool ocs_lone_ring(const struct ocs_shape *shape);
 void ocs_lights_all(struct ocs_catalogue_rest *rest, bool gaps);
 /* Keeps the fewest nodes, and on how many cubes, of lights whose nodes are known. */
 void ocs_lights_note(struct ocs_catalogue_rest *rest, const struct ocs_light *light);
+/* The nodes of LIGHT, which has gaps; lays its folding out where they are not known yet. */
+int ocs_lights_nodes(struct ocs_catalogue_rest *rest, const struct ocs_light *light);
 /* Puts those that are not laid out yet in order: fewest cubes first. */
 void ocs_lights_sort(struct ocs_catalogue_rest *rest);
 
