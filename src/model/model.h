@@ -41,6 +41,7 @@ struct ocs_model_operator {
 	double outputs;		  /* elements per sample that the next operator reads */
 	double kept;		  /* elements per sample held for the backward pass */
 	double dispatched;	  /* elements per sample that go to experts, each way */
+	double exchanged;	  /* of attention: elements per sample of keys and values */
 	char measured[48];	  /* its name in tables of measured times, or "" */
 };
 

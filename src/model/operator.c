@@ -177,6 +177,7 @@ static void attention_count(const double *v, double tokens, struct ocs_model_ope
 	op->parameters = weights + (v[BIAS] ? query + 2 * key : 0);
 	op->flops = 2 * tokens * weights + 4 * tokens * tokens * query;
 	op->outputs = tokens * v[HIDDEN];
+	op->exchanged = tokens * 2 * key;
 	op->kept = tokens * (v[HIDDEN] + 2 * query + 2 * key);
 	snprintf(op->measured, sizeof(op->measured), "MultiHeadAttention_%.0f%.0f", v[HIDDEN],
 		 v[HEADS]);
