@@ -63,6 +63,7 @@ struct ocs_model_flow {
 	enum ocs_model_dimension dimension;
 	enum ocs_model_collective kind;
 	int *members, count;
+	int stage;    /* of pp; of a send that of its sender */
 	double bytes; /* each time: the buffer of a server; of a send what is sent */
 	double times; /* per step */
 };
@@ -74,7 +75,7 @@ struct ocs_model_traffic {
 	/* Between operators in different places: bytes from server to server in the forward
 	 * pass, servers x servers, or NULL; the backward pass sends the transposed. */
 	double *matrix;
-	double inside[OCS_MODEL_DIMENSIONS]; /* bytes that a GPU sends within its server */
+	double inside[OCS_MODEL_DIMENSIONS]; /* bytes that all GPUs together send within servers */
 };
 
 /* A strategy for MODEL that puts every operator on every server; the caller destroys it. */

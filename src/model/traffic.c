@@ -20,8 +20,8 @@ const char *ocs_model_dimension_name(enum ocs_model_dimension dimension)
 
 /* Adds a flow, or its bytes to one with the same members and times. */
 static void flow_add(struct ocs_model_traffic *traffic, enum ocs_model_dimension dimension,
-		     enum ocs_model_collective kind, const int *members, int count, double bytes,
-		     double times)
+		     enum ocs_model_collective kind, int stage, const int *members, int count,
+		     double bytes, double times)
 {
 	struct ocs_model_flow *flow;
 
@@ -31,7 +31,7 @@ static void flow_add(struct ocs_model_traffic *traffic, enum ocs_model_dimension
 	for (int i = traffic->nflows - 1; i >= 0 && i >= traffic->nflows - 64; i--) {
 		flow = &traffic->flows[i];
 		if (flow->dimension == dimension && flow->kind == kind && flow->count == count &&
-		    flow->times == times &&
+		    flow->times == times && flow->stage == stage &&
 		    !memcmp(flow->members, members, (size_t)count * sizeof(int))) {
 			flow->bytes += bytes;
 			return;
@@ -42,7 +42,7 @@ static void flow_add(struct ocs_model_traffic *traffic, enum ocs_model_dimension
 		traffic->flows = ocs_realloc(traffic->flows, (size_t)traffic->size * sizeof(*flow));
 	}
 	flow = &traffic->flows[traffic->nflows++];
-	*flow = (struct ocs_model_flow){ dimension, kind, NULL, count, bytes, times };
+	*flow = (struct ocs_model_flow){ dimension, kind, NULL, count, stage, bytes, times };
 	flow->members = ocs_calloc((size_t)count, sizeof(int));
 	memcpy(flow->members, members, (size_t)count * sizeof(int));
 }
@@ -50,7 +50,7 @@ static void flow_add(struct ocs_model_traffic *traffic, enum ocs_model_dimension
 /* Ranks FIRST, FIRST + STRIDE ... (COUNT of them) do something with BYTES each, TIMES a step. */
 static void ranks_flow(struct ocs_model_traffic *traffic, const struct ocs_model_machine *machine,
 		       enum ocs_model_dimension dimension, enum ocs_model_collective kind,
-		       const int *ranks, int count, double bytes, double times)
+		       int stage, const int *ranks, int count, double bytes, double times)
 {
 	int *members = ocs_calloc((size_t)count, sizeof(int)), n = 0;
 
@@ -65,12 +65,12 @@ static void ranks_flow(struct ocs_model_traffic *traffic, const struct ocs_model
 	if (n < count) {
 		double factor = kind == OCS_MODEL_ALLREDUCE ? 2 : 1;
 
-		traffic->inside[dimension] += factor * bytes * times * (count - n) / count;
+		traffic->inside[dimension] += factor * bytes * times * (count - n);
 	}
 	/* in an all-to-all each rank has data of its own for every other one */
 	if (kind == OCS_MODEL_ALLTOALL)
 		bytes *= (double)count / n;
-	flow_add(traffic, dimension, kind, members, n, bytes, times);
+	flow_add(traffic, dimension, kind, stage, members, n, bytes, times);
 	free(members);
 }
 
@@ -127,14 +127,14 @@ static void stage_flows(struct ocs_model_traffic *traffic, const struct ocs_mode
 		for (int cp = 0; cp < s->cp && s->tp > 1; cp++) {
 			for (int tp = 0; tp < s->tp; tp++)
 				ranks[tp] = rank_of(s, pp, dp, cp, tp);
-			ranks_flow(traffic, machine, OCS_MODEL_TP, OCS_MODEL_ALLREDUCE, ranks,
+			ranks_flow(traffic, machine, OCS_MODEL_TP, OCS_MODEL_ALLREDUCE, pp, ranks,
 				   s->tp, stage->reduced * bytes, 2 * micro);
 		}
 		for (int tp = 0; tp < s->tp && s->cp > 1; tp++) {
 			for (int cp = 0; cp < s->cp; cp++)
 				ranks[cp] = rank_of(s, pp, dp, cp, tp);
 			/* gathered in both passes, gradients scattered in the backward pass */
-			ranks_flow(traffic, machine, OCS_MODEL_CP, OCS_MODEL_ALLGATHER, ranks,
+			ranks_flow(traffic, machine, OCS_MODEL_CP, OCS_MODEL_ALLGATHER, pp, ranks,
 				   s->cp, stage->exchanged * bytes * s->cp / s->tp, 3 * micro);
 		}
 	}
@@ -143,8 +143,8 @@ static void stage_flows(struct ocs_model_traffic *traffic, const struct ocs_mode
 			for (int e = 0; e < s->ep; e++)
 				ranks[e] = (pp * replicas + group * s->ep + e) * s->tp + tp;
 			/* dispatch and combine, in both passes */
-			ranks_flow(traffic, machine, OCS_MODEL_EP, OCS_MODEL_ALLTOALL, ranks, s->ep,
-				   stage->dispatched * bytes / s->tp, 4 * micro);
+			ranks_flow(traffic, machine, OCS_MODEL_EP, OCS_MODEL_ALLTOALL, pp, ranks,
+				   s->ep, stage->dispatched * bytes / s->tp, 4 * micro);
 		}
 	}
 }
@@ -160,12 +160,12 @@ static void gradient_flows(struct ocs_model_traffic *traffic, const struct ocs_m
 	for (int tp = 0; tp < s->tp; tp++) {
 		for (int r = 0; r < replicas; r++)
 			ranks[r] = (pp * replicas + r) * s->tp + tp;
-		ranks_flow(traffic, machine, OCS_MODEL_DP, OCS_MODEL_ALLREDUCE, ranks, replicas,
+		ranks_flow(traffic, machine, OCS_MODEL_DP, OCS_MODEL_ALLREDUCE, pp, ranks, replicas,
 			   stage->dense / s->tp * model->precision, 1);
 		for (int e = 0; e < s->ep && stage->experts > 0; e++) {
 			for (int r = e; r < replicas; r += s->ep)
 				ranks[r / s->ep] = (pp * replicas + r) * s->tp + tp;
-			ranks_flow(traffic, machine, OCS_MODEL_DP, OCS_MODEL_ALLREDUCE, ranks,
+			ranks_flow(traffic, machine, OCS_MODEL_DP, OCS_MODEL_ALLREDUCE, pp, ranks,
 				   replicas / s->ep,
 				   stage->experts / s->tp / s->ep * model->precision, 1);
 		}
@@ -192,10 +192,10 @@ static void dimensions_traffic(struct ocs_model_traffic *traffic, const struct o
 			int pair[2] = { pp * (gpus / s->pp) + r, (pp + 1) * (gpus / s->pp) + r };
 			int back[2] = { pair[1], pair[0] };
 
-			ranks_flow(traffic, machine, OCS_MODEL_PP, OCS_MODEL_SEND, pair, 2, bytes,
-				   micro);
-			ranks_flow(traffic, machine, OCS_MODEL_PP, OCS_MODEL_SEND, back, 2, bytes,
-				   micro);
+			ranks_flow(traffic, machine, OCS_MODEL_PP, OCS_MODEL_SEND, pp, pair, 2,
+				   bytes, micro);
+			ranks_flow(traffic, machine, OCS_MODEL_PP, OCS_MODEL_SEND, pp + 1, back, 2,
+				   bytes, micro);
 		}
 	}
 	free(ranks);
@@ -234,8 +234,8 @@ static void edge_traffic(struct ocs_model_traffic *traffic, const struct ocs_mod
 			for (int t = 0; t < traffic->servers; t++)
 				matrix_spread(traffic, where, t, bytes);
 		else
-			flow_add(traffic, OCS_MODEL_MP, OCS_MODEL_ALLGATHER, all, traffic->servers,
-				 bytes, 2);
+			flow_add(traffic, OCS_MODEL_MP, OCS_MODEL_ALLGATHER, 0, all,
+				 traffic->servers, bytes, 2);
 		return;
 	}
 	if (from == OCS_MODEL_PLACED || to == OCS_MODEL_PLACED)
@@ -268,12 +268,13 @@ static void operators_traffic(struct ocs_model_traffic *traffic, const struct oc
 			edge_traffic(traffic, s, i, op->consumer,
 				     op->outputs * samples * model->precision, all);
 	}
-	flow_add(traffic, OCS_MODEL_DP, OCS_MODEL_ALLREDUCE, all, machine->servers, replicated, 1);
+	flow_add(traffic, OCS_MODEL_DP, OCS_MODEL_ALLREDUCE, 0, all, machine->servers, replicated,
+		 1);
 	/* weights are gathered in both passes, gradients scattered once */
-	flow_add(traffic, OCS_MODEL_DP, OCS_MODEL_ALLGATHER, all, machine->servers, sharded, 3);
+	flow_add(traffic, OCS_MODEL_DP, OCS_MODEL_ALLGATHER, 0, all, machine->servers, sharded, 3);
 	if (machine->gpus > 1)
 		traffic->inside[OCS_MODEL_DP] =
-			2 * (replicated + sharded) * (machine->gpus - 1) / machine->gpus;
+			2 * (replicated + sharded) * (machine->gpus - 1) * machine->servers;
 	free(all);
 }
 

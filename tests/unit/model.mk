@@ -6,3 +6,8 @@ MODEL_LIBS = $(S)/model/libocs_model.la $(FABRIC) $(CMOCKA_LIBS) -lm
 check_PROGRAMS += test_model
 test_model_SOURCES = model/test_model.c
 test_model_LDADD = $(MODEL_LIBS)
+
+check_PROGRAMS += test_model_strategy
+test_model_strategy_SOURCES = model/test_model_strategy.c
+test_model_strategy_LDADD = $(S)/netsim/libocs_netsim_model.la $(S)/netsim/libocs_netsim.la $(S)/plan/libocs_plan.la $(MODEL_LIBS) \
+	$(JSON_LIBS)
