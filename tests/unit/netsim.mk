@@ -6,3 +6,9 @@ NETSIM = $(S)/netsim/libocs_netsim.la $(UTIL)
 check_PROGRAMS += test_netsim_graph
 test_netsim_graph_SOURCES = netsim/test_netsim_graph.c
 test_netsim_graph_LDADD = $(NETSIM) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
+
+check_PROGRAMS += test_netsim_flow
+test_netsim_flow_SOURCES = netsim/test_netsim_flow.c netsim/flow_replay.c netsim/flow_replay.h
+test_netsim_flow_LDADD = $(NETSIM) $(CMOCKA_LIBS) -lm
+
+dist_check_SCRIPTS += netsim/test_netsim_judges.py
