@@ -10,3 +10,16 @@ test_rails_menu_LDADD = $(RAILS_LIBS)
 check_PROGRAMS += test_rails_layout
 test_rails_layout_SOURCES = rails/test_rails_layout.c
 test_rails_layout_LDADD = $(S)/rails/libocs_rails.la $(S)/fold/libocs_fold.la $(UTIL) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_rails_coordinator
+test_rails_coordinator_SOURCES = rails/test_rails_coordinator.c
+test_rails_coordinator_LDADD = $(RAILS_LIBS)
+
+# The coordinator once more, with rules that the test takes away.
+check_PROGRAMS += test_rails_interleave
+test_rails_interleave_SOURCES = rails/test_rails_interleave.c rails/interleave.c rails/interleave.h $(RAILS_MUTANTS)
+test_rails_interleave_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_RAILS_MUTANTS
+test_rails_interleave_LDADD = $(UTIL) $(CMOCKA_LIBS)
+RAILS_MUTANTS = $(top_srcdir)/src/rails/circuits.c $(top_srcdir)/src/rails/coordinator.c $(top_srcdir)/src/rails/coordinator_rail.c \
+	$(top_srcdir)/src/rails/coordinator_ranks.c $(top_srcdir)/src/rails/coordinator_serve.c $(top_srcdir)/src/rails/group.c \
+	$(top_srcdir)/src/rails/leases.c $(top_srcdir)/src/rails/menu.c $(top_srcdir)/src/rails/predict.c
