@@ -361,8 +361,31 @@ char *ocs_shape_extra_format(const struct ocs_shape *shape)
 		mesh |= shape->mesh[i];
 	ocs_shape_named_format(shape, extents);
 	ocs_shape_conn_format(shape, conn);
-	return ocs_asprintf("shape=%s%s%s%s%s", extents, mesh ? " conn=" : "", mesh ? conn : "",
-			    shape->no_rotate ? " no-rotate" : "", shape->no_fold ? " no-fold" : "");
+	return ocs_asprintf("shape=%s%s%s%s%s%s%s", extents, mesh ? " conn=" : "", mesh ? conn : "",
+			    shape->no_rotate ? " no-rotate" : "", shape->no_fold ? " no-fold" : "",
+			    shape->phases ? " phases=" : "",
+			    shape->phases ? ocs_phases_name(shape->phases) : "");
+}
+
+const char *ocs_phases_name(enum ocs_phases phases)
+{
+	static const char *const names[] = { "off", "provisioned", "on-demand" };
+
+	return names[phases];
+}
+
+int ocs_phases_parse(const char *text, enum ocs_phases *phases, struct ocs_error *err)
+{
+	char word[48];
+
+	for (int i = OCS_PHASES_OFF; i <= OCS_PHASES_ON_DEMAND; i++)
+		if (!strcmp(text, ocs_phases_name(i))) {
+			*phases = i;
+			return 0;
+		}
+	return ocs_error_set(err, OCS_USAGE,
+			     "--ocs-phases=%s is unknown; write provisioned, on-demand or off",
+			     text_shown(text, strlen(text), word));
 }
 
 #define BLANKS " \t\r\n"
@@ -379,8 +402,9 @@ static bool word_copy(const char *word, size_t length, char buffer[OCS_SHAPE_TEX
 
 int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs_error *err)
 {
-	char extents[OCS_SHAPE_TEXT] = "", conn[OCS_SHAPE_TEXT] = "";
+	char extents[OCS_SHAPE_TEXT] = "", conn[OCS_SHAPE_TEXT] = "", phases[OCS_SHAPE_TEXT] = "";
 	bool found = false, no_rotate = false, no_fold = false;
+	struct ocs_shape parsed;
 	size_t length;
 	const char *p;
 
@@ -390,7 +414,7 @@ int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs
 		if (length >= 6 && !memcmp(p, "shape=", 6)) {
 			found = true;
 			no_rotate = no_fold = false;
-			conn[0] = '\0';
+			conn[0] = phases[0] = '\0';
 			if (!word_copy(p + 6, length - 6, extents))
 				return ocs_error_set(err, OCS_USAGE,
 						     "the word shape= of Extra is too "
@@ -400,6 +424,11 @@ int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs
 				return ocs_error_set(err, OCS_USAGE,
 						     "the word conn= of Extra is too "
 						     "long to be a connection type");
+		} else if (length >= 7 && !memcmp(p, "phases=", 7)) {
+			if (found && !word_copy(p + 7, length - 7, phases))
+				return ocs_error_set(err, OCS_USAGE,
+						     "the word phases= of Extra is too "
+						     "long to be a mode");
 		} else if (length == 9 && !memcmp(p, "no-rotate", 9)) {
 			no_rotate = true;
 		} else if (length == 7 && !memcmp(p, "no-fold", 7)) {
@@ -408,8 +437,10 @@ int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs
 	}
 	if (!found)
 		return 0;
-	if (ocs_shape_parse(extents, conn[0] ? conn : NULL, shape, err))
+	if (ocs_shape_parse(extents, conn[0] ? conn : NULL, &parsed, err) ||
+	    (phases[0] && ocs_phases_parse(phases, &parsed.phases, err)))
 		return -1;
+	*shape = parsed;
 	shape->no_rotate = no_rotate;
 	shape->no_fold = no_fold;
 	return 1;

@@ -12,6 +12,13 @@ struct ocs_error;
 #define OCS_SHAPE_NAME 12 /* characters of the name of a dimension */
 #define OCS_SHAPE_EXTENT_MAX (1 << 20)
 
+/* Whether the circuits of rails follow the phases of the job: not; or they are changed when a phase
+ * ends, for the next one; or when its first operation comes. */
+enum ocs_phases { OCS_PHASES_OFF, OCS_PHASES_PROVISIONED, OCS_PHASES_ON_DEMAND };
+/* "off", "provisioned", "on-demand", and back: 0, or -1 with ERR (OCS_USAGE). */
+const char *ocs_phases_name(enum ocs_phases phases);
+int ocs_phases_parse(const char *text, enum ocs_phases *phases, struct ocs_error *err);
+
 /* What a job asks for.  Vertices are the coordinates; row-major rank, last
  * dimension fastest. */
 struct ocs_shape {
@@ -25,6 +32,7 @@ struct ocs_shape {
 	/* Names of the dimensions, "" where they have none: all have one, or none.  They are labels
 	 * of the job's own; only rails look for the dimension of pipeline stages. */
 	char name[OCS_SHAPE_DIMS][OCS_SHAPE_NAME + 1];
+	enum ocs_phases phases;
 	int marked; /* 1 + the dimension that the user marked as the one of the stages, or 0 */
 };
 
@@ -60,7 +68,7 @@ long ocs_shape_rank(const struct ocs_shape *shape, const int *coord);
 void ocs_shape_coord(const struct ocs_shape *shape, long rank, int *coord);
 
 /* The request as it travels in a job's Extra: "shape=4x8x2
- * conn=torus,torus,torus no-rotate no-fold" (words only where they differ from
+ * conn=torus,torus,torus no-rotate no-fold phases=provisioned" (words only where they differ from
  * the defaults, shape first, with its names).  Returns a string the caller frees. */
 char *ocs_shape_extra_format(const struct ocs_shape *shape);
 /* Finds those words in EXTRA (other words are left alone, the last shape=

@@ -64,15 +64,18 @@ struct ocs_ranks *ocs_ranks_from_nodes(const struct ocs_shape *shape, char *cons
 				       int nnodes)
 {
 	struct ocs_ranks *ranks;
-	int r;
+	int r, each;
 
-	if (nnodes < 1 || shape->xpus != nnodes)
+	if (nnodes < 1 || shape->xpus % nnodes)
 		return NULL;
+	each = (int)(shape->xpus / nnodes);
 	ranks = ranks_create(shape);
 	ranks->nnodes = nnodes;
-	for (r = 0; r < nnodes; r++) {
+	for (r = 0; r < nnodes; r++)
 		ranks->nodes[r] = ocs_strdup(nodes[r]);
-		ranks->node[r] = r;
+	for (r = 0; r < ranks->nxpus; r++) {
+		ranks->node[r] = r / each;
+		ranks->device[r] = r % each;
 	}
 	return ranks;
 }

@@ -23,7 +23,8 @@ struct ocs_ranks {
 
 struct ocs_ranks *ocs_ranks_from_placement(const struct ocs_fabric *fabric,
 					   const struct ocs_placement *placement);
-/* A direct or rail job: XPU r is server r of NODES (shape: extents over nodes). */
+/* A direct or rail job: each of NODES has as many XPUs, that of rank r is on node r / their number.
+ * NULL if NNODES does not divide the XPUs of SHAPE. */
 struct ocs_ranks *ocs_ranks_from_nodes(const struct ocs_shape *shape, char *const *nodes,
 				       int nnodes);
 void ocs_ranks_destroy(struct ocs_ranks *ranks);

@@ -17,6 +17,7 @@
 #include "src/layout/task_map.h"
 #include "src/layout/tpu.h"
 #include "src/plan/plan.h"
+#include "src/rails/layout.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
 #include "src/util/error.h"
@@ -159,6 +160,8 @@ static int placement_open(struct job *job, struct ocs_error *err)
 	if (job->shaped && !same_shape(&job->shape, &job->placement->shape))
 		return ocs_error_set(err, OCS_USAGE, "--placement is of another shape than %s",
 				     job->request->shape);
+	if (job->shaped) /* which the placement does not have */
+		ocs_shape_names_copy(&job->shape, &job->placement->shape);
 	job->shape = job->placement->shape;
 	job->shaped = true;
 	job->ranks = ocs_ranks_from_placement(job->fabric, job->placement);
@@ -168,10 +171,11 @@ static int placement_open(struct job *job, struct ocs_error *err)
 	return 0;
 }
 
-/* Servers in the order of the host list are the vertices. */
+/* Servers in the order of the host list are the vertices; on rails each may have several. */
 static int servers_open(struct job *job, struct ocs_error *err)
 {
 	char extent[32];
+	long servers;
 
 	if (!job->nodes)
 		return ocs_error_set(err, OCS_USAGE, "--nodes is needed");
@@ -180,9 +184,14 @@ static int servers_open(struct job *job, struct ocs_error *err)
 		if (ocs_shape_parse(extent, NULL, &job->shape, err) < 0)
 			return -1;
 	}
-	if (job->shape.xpus != job->nnodes)
+	servers = job->shaped && job->section->kind == OCS_RAILS ?
+			  ocs_rails_shape_nodes(&job->shape, job->section->server_xpus, err) :
+			  job->shape.xpus;
+	if (servers < 0)
+		return -1;
+	if (servers != job->nnodes)
 		return ocs_error_set(err, OCS_USAGE, "shape %s is for %ld nodes, the job has %d",
-				     job->request->shape, job->shape.xpus, job->nnodes);
+				     job->request->shape, servers, job->nnodes);
 	job->ranks = ocs_ranks_from_nodes(&job->shape, job->nodes, job->nnodes);
 	return 0;
 }
@@ -303,6 +312,11 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 		ocs_text_add(&text, "SLURM_OCS_CONN=%s\n",
 			     ocs_shape_conn_format(&job->shape, buffer));
 	}
+	if (ocs_shape_named(&job->shape))
+		ocs_text_add(&text, "SLURM_OCS_DIMENSIONS=%s\n",
+			     ocs_shape_named_format(&job->shape, buffer));
+	if (job->request->phases)
+		ocs_text_add(&text, "SLURM_OCS_PHASES=%s\n", job->request->phases);
 	if (job->section->kind == OCS_TORUS) {
 		ocs_text_add(&text, "SLURM_OCS_CUBES=");
 		for (int i = 0; i < job->placement->ncubes; i++)

@@ -17,11 +17,14 @@
 
 #include "src/config/config.h"
 #include "src/nccl/circuits.h"
+#include "src/rails/layout.h"
 #include "src/util/error.h"
+#include "src/util/hostlist.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
 
 #define PLAN_MAX (64 << 20)
+#define NODES_MAX 1000000
 #define PAUSE_US 20000
 
 /* The kernel's word for the state of an RDMA port such as mlx5_0:1, or NULL where there is none.  The
@@ -64,7 +67,7 @@ static int links_wait(const struct ocs_section *section, const bool *holds, int6
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
 
-	for (int i = 0; i < section->degree && rc == 0; i++) {
+	for (int i = 0; i < ocs_section_devices(section) && rc == 0; i++) {
 		const struct ocs_interface *interface = &section->interfaces[i];
 		const char *lacks;
 
@@ -83,8 +86,48 @@ static int links_wait(const struct ocs_section *section, const bool *holds, int6
 	return rc;
 }
 
+/* The ports of rails that the job of REQUEST begins with.  Without a shape nothing is made for it, and
+ * what stands there is the site's. */
+static int rails_held(const struct ocs_node_request *request, const struct ocs_section *section,
+		      bool *holds, struct ocs_error *err)
+{
+	int devices = ocs_section_devices(section), count, self = -1;
+	char topology[OCS_RAILS_TOPOLOGY], **names;
+	struct ocs_rails_layout layout;
+	struct ocs_rails_pairs pairs;
+	struct ocs_shape shape;
+
+	if (!request->shape) {
+		memset(holds, true, (size_t)devices);
+		return 0;
+	}
+	if (ocs_shape_parse(request->shape, NULL, &shape, err) < 0 ||
+	    ocs_rails_layout_make(&shape, section->server_xpus, section->nic_ports, &layout, err) <
+		    0)
+		return -1;
+	count = ocs_hostlist_expand(request->nodes ? request->nodes : "", NODES_MAX, &names, err);
+	if (count < 0)
+		return -1;
+	for (int i = 0; i < count; i++)
+		if (strcmp(names[i], request->node) == 0)
+			self = i;
+	ocs_names_free(names, (size_t)count);
+	ocs_rails_layout_first(&layout, request->phases, topology);
+	if (ocs_rails_topology_pairs(&layout, topology, &pairs, err) < 0)
+		return -1;
+	for (size_t i = 0; i < pairs.count; i++)
+		for (int rail = 0; rail < section->degree; rail++) {
+			if (pairs.items[i].a == self)
+				holds[rail * section->nic_ports + pairs.items[i].a_port] = true;
+			if (pairs.items[i].b == self)
+				holds[rail * section->nic_ports + pairs.items[i].b_port] = true;
+		}
+	ocs_rails_pairs_free(&pairs);
+	return 0;
+}
+
 /* Sets HOLDS for the interfaces that hold circuits: those of the plan in the job's directory, and on
- * rails all. */
+ * rails those of the first topology. */
 static int held_find(const struct ocs_node_request *request, const struct ocs_section *section,
 		     bool *holds, struct ocs_error *err)
 {
@@ -93,8 +136,10 @@ static int held_find(const struct ocs_node_request *request, const struct ocs_se
 	struct json_object *plan;
 	int rc = 0;
 
-	if (section->kind == OCS_RAILS)
-		memset(holds, true, (size_t)section->degree);
+	if (section->kind == OCS_RAILS && rails_held(request, section, holds, err) < 0) {
+		free(path);
+		return -1;
+	}
 	text = access(path, F_OK) == 0 ? ocs_file_read(path, PLAN_MAX, NULL, err) : NULL;
 	plan = text ? json_tokener_parse(text) : NULL;
 	if (plan) {
@@ -130,7 +175,7 @@ int ocs_node_links(const struct ocs_node_request *request, int timeout_s, struct
 		rc = ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
 				   request->node);
 	} else if (section->interfaces && config->timeouts.link_ms) {
-		holds = ocs_calloc((size_t)section->degree + 1, sizeof(*holds));
+		holds = ocs_calloc((size_t)ocs_section_devices(section) + 1, sizeof(*holds));
 		rc = held_find(request, section, holds, err);
 		if (rc == 0)
 			rc = links_wait(section, holds, start + limit_ms * INT64_C(1000000),

@@ -19,9 +19,10 @@
 static const char usage[] =
 	"Usage: ocs-node prepare --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
 	"                        [--nodes HOSTLIST] [--section NAME] [--shape SHAPE]\n"
-	"                        [--conn CONN] [--placement COMPACT] [--reply FILE]\n"
-	"                        [--uid UID] [--gid GID]\n"
+	"                        [--conn CONN] [--phases MODE] [--placement COMPACT]\n"
+	"                        [--reply FILE] [--uid UID] [--gid GID]\n"
 	"       ocs-node links --fabric FILE --dir DIR --node NAME [--timeout SECONDS]\n"
+	"                        [--nodes HOSTLIST --shape SHAPE [--phases MODE]]\n"
 	"       ocs-node remove --dir DIR\n"
 	"       ocs-node forward --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
 	"                        [--ocsd ADDRESS] [--key FILE] [--ocsd-user USER]\n"
@@ -47,6 +48,7 @@ static const char usage[] =
 	"  --section NAME       section of ocs.yaml that serves the job\n"
 	"  --shape SHAPE        shape, such as 4x8x2\n"
 	"  --conn CONN          torus, mesh, or one per dimension\n"
+	"  --phases MODE        provisioned or on-demand: how circuits follow the job's phases\n"
 	"  --placement COMPACT  placement as the job carries it (jobs on cubes)\n"
 	"  --reply FILE         the reply of ocsd to apply (jobs on direct fabrics)\n"
 	"  --uid UID --gid GID  of the job: warn if it could not read its files\n"
@@ -90,6 +92,7 @@ enum {
 	SECTION,
 	SHAPE,
 	CONN,
+	PHASES,
 	PLACEMENT,
 	REPLY,
 	UID,
@@ -110,6 +113,7 @@ static const struct option options[] = {
 	{ "section", required_argument, NULL, SECTION },
 	{ "shape", required_argument, NULL, SHAPE },
 	{ "conn", required_argument, NULL, CONN },
+	{ "phases", required_argument, NULL, PHASES },
 	{ "placement", required_argument, NULL, PLACEMENT },
 	{ "reply", required_argument, NULL, REPLY },
 	{ "uid", required_argument, NULL, UID },
@@ -141,6 +145,8 @@ static const char **text_of(int option, struct ocs_node_request *request)
 		return &request->shape;
 	case CONN:
 		return &request->conn;
+	case PHASES:
+		return &request->phases;
 	case PLACEMENT:
 		return &request->placement;
 	case REPLY:

@@ -27,6 +27,7 @@ struct ocs_node_request {
 	const char *nodes;   /* host list of the job, servers in rank order */
 	const char *section; /* NULL: the only one */
 	const char *shape, *conn;
+	const char *phases;    /* of --ocs-phases, or NULL */
 	const char *placement; /* compact; torus and static sections */
 	const char *reply;     /* path of ocsd's reply to apply, or NULL */
 	const char *ocsd;      /* address, or NULL: as ocs.yaml says */

@@ -60,6 +60,12 @@ struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 		json_object_array_add(array,
 				      json_object_new_string(p->shape.mesh[i] ? "mesh" : "torus"));
 	json_object_object_add(object, "conn", array);
+	if (ocs_shape_named(&p->shape)) {
+		array = json_object_new_array_ext(p->shape.ndim);
+		for (i = 0; i < p->shape.ndim; i++)
+			json_object_array_add(array, json_object_new_string(p->shape.name[i]));
+		json_object_object_add(object, "dimensions", array);
+	}
 	if (p->shape.twisted)
 		json_object_object_add(object, "twist", twist_json(&p->shape));
 	array = json_object_new_array_ext(p->ncubes);

@@ -81,6 +81,14 @@ int ocs_rails_layout_make(const struct ocs_shape *shape, int server_xpus, int ni
 	return 0;
 }
 
+void ocs_rails_layout_first(const struct ocs_rails_layout *layout, bool phases, char *topology)
+{
+	if (!phases && layout->ports > 1)
+		strcpy(topology, OCS_RAILS_RING);
+	else
+		ocs_rails_topology_first(layout, topology);
+}
+
 int ocs_rails_shape_nodes(const struct ocs_shape *shape, int server_xpus, struct ocs_error *err)
 {
 	long inside;

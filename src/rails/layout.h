@@ -28,4 +28,9 @@ int ocs_rails_layout_make(const struct ocs_shape *shape, int server_xpus, int ni
  * ERR as above. */
 int ocs_rails_shape_nodes(const struct ocs_shape *shape, int server_xpus, struct ocs_error *err);
 
+/* The topology in which a job begins: ocs_rails_topology_first where its phases change it (PHASES);
+ * else the one that stays has to reach every node, so it is the giant ring, where there are two ports
+ * per NIC.  TOPOLOGY has OCS_RAILS_TOPOLOGY bytes. */
+void ocs_rails_layout_first(const struct ocs_rails_layout *layout, bool phases, char *topology);
+
 #endif

@@ -29,6 +29,7 @@ static void allocation_copy(struct ocs_controller_allocation *to,
 	to->conn = copy_text(from->conn);
 	to->placement = copy_text(from->placement);
 	to->demand = copy_text(from->demand);
+	to->phases = copy_text(from->phases);
 	to->nodes = copy_text(from->nodes);
 }
 
@@ -41,6 +42,7 @@ static void allocation_clear(struct ocs_controller_allocation *pub)
 	free(pub->conn);
 	free(pub->placement);
 	free(pub->demand);
+	free(pub->phases);
 	free(pub->nodes);
 }
 
@@ -266,8 +268,15 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 	pub->section = ocs_strdup(request->section->name);
 	pub->planned = request->section->kind == OCS_DIRECT;
 	if (request->shaped) {
-		pub->shape = ocs_strdup(ocs_shape_format(&request->shape, text));
+		pub->shape = ocs_strdup(ocs_shape_named_format(&request->shape, text));
 		pub->conn = ocs_strdup(ocs_shape_conn_format(&request->shape, text));
+		if (request->section->kind == OCS_RAILS) {
+			pub->xpus = request->shape.xpus;
+			pub->idle = (long)count * request->section->server_xpus - pub->xpus;
+			pub->idle = pub->idle < 0 ? 0 : pub->idle; /* XPUs are not described */
+		}
+		if (request->shape.phases)
+			pub->phases = ocs_strdup(ocs_phases_name(request->shape.phases));
 	}
 	pub->demand = request->demand ? ocs_strdup(request->demand) : NULL;
 	pub->nodes = node_list(nodes, count);

@@ -269,11 +269,12 @@ static enum fitness server_fitness(const struct choice *choice, int node)
 
 	if (!ocs_faults_node_usable(node))
 		return UNFIT;
-	for (int i = 0; i < section->degree; i++) {
+	for (int i = 0; i < ocs_section_devices(section); i++) {
 		struct ocs_port port, before;
 		bool usable;
 
-		if (ocs_section_server_port(ocs_state.fabric, section, server, i, &port))
+		if (ocs_section_nic_port(section, server, i / section->nic_ports,
+					 i % section->nic_ports, &port))
 			continue;
 		described++;
 		if (!ocs_faults_switch_usable(port.sw))
@@ -304,23 +305,23 @@ static int servers_choose(const struct choice *choice, int min, int max, int *ch
 	char shape[OCS_SHAPE_TEXT];
 
 	if (choice->request->shaped) {
-		long product = choice->request->shape.xpus;
+		int product = choice->request->servers;
 
 		if (product < min || (max > 0 && product > max)) {
 			ocs_shape_format(&choice->request->shape, shape);
 			return ocs_error_set(
 				err, OCS_NEVER,
-				"shape %s takes %ld servers, but the job asks for %s %d", shape,
+				"shape %s takes %d servers, but the job asks for %s %d", shape,
 				product, product < min ? "at least" : "at most",
 				product < min ? min : max);
 		}
 		if (product > choice->section->nnodes) {
 			ocs_shape_format(&choice->request->shape, shape);
 			return ocs_error_set(
-				err, OCS_NEVER, "shape %s takes %ld servers; section %s has %d",
+				err, OCS_NEVER, "shape %s takes %d servers; section %s has %d",
 				shape, product, choice->section->name, choice->section->nnodes);
 		}
-		need = (int)product;
+		need = product;
 	}
 	/* Servers with a failed port only where others do not suffice. */
 	for (int pass = FIT; pass <= (check ? PARTLY_FIT : FIT) && count < need; pass++) {

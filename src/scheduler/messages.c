@@ -25,6 +25,7 @@ struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allo
 		{ OCS_FIELD_NODES, allocation->nodes },
 		{ OCS_FIELD_SHAPE, allocation->shape },
 		{ OCS_FIELD_CONN, allocation->conn },
+		{ OCS_FIELD_PHASES, allocation->phases },
 		{ OCS_FIELD_PLACEMENT, allocation->placement },
 	};
 

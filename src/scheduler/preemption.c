@@ -63,7 +63,7 @@ static long lack_text(const struct question *q)
 		need = ocs_place_node_count(placer, &q->request->shape, NULL);
 		pthread_mutex_unlock(&ocs_state.lock);
 	} else if (q->request->shaped) {
-		need = q->request->shape.xpus;
+		need = q->request->servers;
 	}
 	for (int i = section->first_node; i < section->first_node + section->nnodes; i++)
 		need -= (long)(q->free[i / 64] >> (i % 64) & 1);

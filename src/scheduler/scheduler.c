@@ -3,6 +3,7 @@
 
 #include "src/config/config.h"
 #include "src/scheduler/state.h"
+#include "src/rails/layout.h"
 #include "src/util/text.h"
 
 #include <stdarg.h>
@@ -240,6 +241,20 @@ bool ocs_controller_partitions_known(void)
 	return known;
 }
 
+/* What job_submit/ocs has refused may come by another way, or ocs.yaml has changed since. */
+static int rails_fit(struct ocs_controller_request *request, struct ocs_error *err)
+{
+	struct ocs_rails_layout layout;
+
+	if (ocs_rails_layout_make(&request->shape, request->section->server_xpus,
+				  request->section->nic_ports, &layout, err) < 0) {
+		err->code = OCS_NEVER;
+		return -1;
+	}
+	request->servers = ocs_rails_layout_nodes(&layout);
+	return 0;
+}
+
 int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
 			   struct ocs_controller_request *request, struct ocs_error *err)
 {
@@ -266,7 +281,9 @@ int ocs_controller_request(uint32_t job, const char *partition, const char *extr
 	case OCS_STATIC:
 		return request->shaped;
 	case OCS_RAILS:
+		return request->shaped && rails_fit(request, err) < 0 ? -1 : 1;
 	case OCS_DIRECT:
+		request->servers = request->shaped ? (int)request->shape.xpus : 0;
 		return 1;
 	case OCS_REGION:
 		break;

@@ -69,6 +69,7 @@ struct ocs_controller_request {
 	const struct ocs_section *section;
 	bool shaped; /* shape is set */
 	struct ocs_shape shape;
+	int servers;	    /* of the shape in a direct or rail section, else 0 */
 	bool tentative;	    /* a choice that fails is followed by another one: what
 					 * would fit instead need not be looked for */
 	const char *demand; /* of --ocs-demand, base64; NULL: none.  For
@@ -150,9 +151,10 @@ struct ocs_controller_allocation {
 	char *nodes;		      /* host list: placement's nodes, or servers in
 					 * rank order */
 	char *demand;		      /* base64, or NULL */
+	char *phases;		      /* of --ocs-phases, or NULL */
 	bool planned;		      /* its circuits are, by ocsd, which counts them */
 	int cubes, circuits;
-	long xpus, idle; /* of the shape, and left over on its nodes */
+	long xpus, idle; /* of the shape on cubes or rails, and left over on its nodes */
 };
 void ocs_controller_allocation_free(struct ocs_controller_allocation *allocation);
 

@@ -25,6 +25,8 @@ static const struct {
 				 OCS_OPTION_INHERITED "no_fold" },
 	[OCS_OPTION_DEMAND] = { "ocs-demand", OCS_OPTION_PREFIX "ocs_demand",
 				OCS_OPTION_INHERITED "ocs_demand" },
+	[OCS_OPTION_PHASES] = { "ocs-phases", OCS_OPTION_PREFIX "ocs_phases",
+				OCS_OPTION_INHERITED "ocs_phases" },
 };
 
 const char *ocs_option_name(enum ocs_option option)
@@ -76,7 +78,17 @@ bool ocs_request_reserved(const char *entry)
 int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape,
 		      struct ocs_error *err)
 {
+	const char *text = request->value[OCS_OPTION_PHASES];
+	enum ocs_phases phases = OCS_PHASES_OFF;
+
+	if (text && ocs_phases_parse(text, &phases, err) < 0)
+		return -1;
 	if (!request->value[OCS_OPTION_SHAPE]) {
+		if (phases)
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"--ocs-phases=%s needs a shape, whose dimensions are the phases: give it with --shape, for example --shape=pp:2,dp:2,tp:8",
+				text);
 		for (int i = OCS_OPTION_CONN; i <= OCS_OPTION_NO_FOLD; i++)
 			if (request->value[i])
 				return ocs_error_set(
@@ -90,6 +102,7 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 		return -1;
 	shape->no_rotate = request->value[OCS_OPTION_NO_ROTATE] != NULL;
 	shape->no_fold = request->value[OCS_OPTION_NO_FOLD] != NULL;
+	shape->phases = phases;
 	return 1;
 }
 
@@ -205,6 +218,7 @@ void ocs_inherited_drop(bool all)
 	}
 	unsetenv(OCS_ENV_SHAPE);
 	unsetenv(OCS_ENV_CONN);
+	unsetenv(OCS_ENV_PHASES);
 	if (!all)
 		return;
 	exported_drop();

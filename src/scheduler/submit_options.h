@@ -21,6 +21,7 @@ enum ocs_option {
 	OCS_OPTION_NO_ROTATE,
 	OCS_OPTION_NO_FOLD,
 	OCS_OPTION_DEMAND,
+	OCS_OPTION_PHASES,
 	OCS_OPTIONS
 };
 
@@ -42,6 +43,7 @@ const char *ocs_option_variable(enum ocs_option option, bool inherited);
 #define OCS_ENV_EXPORTED "SLURM_OCS_EXPORTED"
 #define OCS_ENV_SHAPE "OCS_SHAPE"
 #define OCS_ENV_CONN "OCS_CONN_TYPE"
+#define OCS_ENV_PHASES "OCS_PHASES"
 /* Inside one client process only: spank_ocs tells cli_filter/ocs the shape. */
 #define OCS_ENV_ASKED "SLURM_OCS_ASKED"
 
@@ -74,7 +76,7 @@ int ocs_demand_check(const char *coded, int nodes, struct ocs_error *err);
 
 /* Removes from this process's environment what a job submitted from inside
  * another must not inherit: both forms of the options, OCS_SHAPE,
- * OCS_CONN_TYPE and, if ALL, SLURM_OCS_* and what they name as exported. */
+ * OCS_CONN_TYPE, OCS_PHASES and, if ALL, SLURM_OCS_* and what they name as exported. */
 void ocs_inherited_drop(bool all);
 
 /* The list in SLURM_OCS_EXPORTED: NAME=VALUE, joined by ';' ('%' and ';' in values

@@ -24,7 +24,7 @@ static void extra_check(const struct ocs_shape *shape)
 	    memcmp(again.extent, shape->extent, sizeof(again.extent)) ||
 	    memcmp(again.mesh, shape->mesh, sizeof(again.mesh)) ||
 	    memcmp(again.name, shape->name, sizeof(again.name)) || again.marked != shape->marked ||
-	    ocs_shape_stages(shape) >= shape->ndim)
+	    again.phases != shape->phases || ocs_shape_stages(shape) >= shape->ndim)
 		abort();
 	free(extra);
 }

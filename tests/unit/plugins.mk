@@ -11,7 +11,7 @@ test_submit_options_LDADD = $(S)/scheduler/libocs_submit.la $(S)/plan/libocs_dem
 
 # The state behind topology/ocs and select/cons_tres_ocs.
 CONTROLLER = $(S)/scheduler/libocs_scheduler.la $(S)/protocol/libocs_protocol.la \
-	$(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
+	$(S)/rails/libocs_rails.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 check_PROGRAMS += test_controller test_controller_link test_controller_ready
 test_controller_SOURCES = scheduler/test_controller.c scheduler/controller_peer.c scheduler/controller_peer.h
 test_controller_LDADD = $(CONTROLLER)

@@ -122,7 +122,7 @@ static void print_waiting(const struct story *story, long job)
 	char when[OCS_CTL_WHEN_TEXT], text[OCS_SHAPE_TEXT];
 
 	if (w->shaped)
-		shape = ocs_shape_format(&w->shape, text);
+		shape = ocs_shape_named_format(&w->shape, text);
 	if (w->job)
 		why = w->ours	? w->ours :
 		      w->slurm	? w->slurm :
@@ -242,6 +242,7 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 	const char *failure = ocs_ctl_string(story->job, OCS_FIELD_ERROR, NULL);
 	const char *shape = ocs_ctl_string(story->job, OCS_FIELD_SHAPE, NULL);
 	const char *section = ocs_ctl_string(story->job, OCS_FIELD_SECTION, "-");
+	const char *phases = ocs_ctl_string(story->job, OCS_FIELD_PHASES, NULL);
 	char when[OCS_CTL_WHEN_TEXT];
 
 	printf("job %ld of %s: %s, epoch %s\n", job,
@@ -253,6 +254,8 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 		       ocs_ctl_string(story->job, OCS_FIELD_CONN, "-"), section);
 	else
 		printf("section:  %s\n", section);
+	if (phases && strcmp(phases, ocs_phases_name(OCS_PHASES_OFF)))
+		printf("phases:   circuits follow those of the job, %s\n", phases);
 	print_cubes(args, story->job);
 	printf("nodes:    %s\n", ocs_ctl_string(story->job, OCS_FIELD_NODES, "-"));
 	if (story->self && story->self->end)
@@ -293,9 +296,9 @@ static void print_json(const struct story *story, long job)
 	if (story->pending)
 		json_object_object_add(out, "pending", json_object_get(story->pending));
 	if (story->waiting.shaped)
-		json_object_object_add(
-			out, "shape",
-			json_object_new_string(ocs_shape_format(&story->waiting.shape, text)));
+		json_object_object_add(out, "shape",
+				       json_object_new_string(ocs_shape_named_format(
+					       &story->waiting.shape, text)));
 	if (story->waiting.job)
 		ocs_ctl_waiting_json(&story->waiting, out);
 	if (story->self && !pending_reason(story) && story->self->end)

@@ -81,6 +81,7 @@ int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err)
 	}
 	if (!where->placement)
 		return -1;
+	ocs_shape_names_copy(&where->shape, &where->placement->shape);
 	/* Never hand out what the independent check would not sign. */
 	if (!ocs_placement_verify(where->fabric, where->occupancy, where->placement, &proof))
 		return 0;
@@ -124,9 +125,10 @@ void ocs_ctl_where_summary(const struct ocs_ctl_where *where)
 		(long)placement->nnodes * where->section->cube_xpus / where->section->cube_nodes;
 
 	printf("%s (%s): %ld XPUs on %d node%s in %d cube%s, %d circuit%s\n",
-	       ocs_shape_format(&where->shape, shape), ocs_shape_conn_format(&where->shape, conn),
-	       where->shape.xpus, placement->nnodes, placement->nnodes == 1 ? "" : "s",
-	       placement->ncubes, placement->ncubes == 1 ? "" : "s", placement->ncircuits,
+	       ocs_shape_named_format(&where->shape, shape),
+	       ocs_shape_conn_format(&where->shape, conn), where->shape.xpus, placement->nnodes,
+	       placement->nnodes == 1 ? "" : "s", placement->ncubes,
+	       placement->ncubes == 1 ? "" : "s", placement->ncircuits,
 	       placement->ncircuits == 1 ? "" : "s");
 	if (xpus > where->shape.xpus)
 		printf("idle:  %ld XPUs of these nodes\n", xpus - where->shape.xpus);

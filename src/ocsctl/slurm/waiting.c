@@ -13,6 +13,7 @@
 #include "src/ocsctl/slurm/slurm_time.h"
 #include "src/util/constraint.h"
 #include "src/util/hostlist.h"
+#include "src/rails/layout.h"
 #include "src/util/text.h"
 
 /* ---- what Slurm says ---- */
@@ -380,6 +381,8 @@ static void look_around(struct ocs_ctl_waiting *w, const struct ocs_fabric *fabr
 	w->obstacles.shaped = w->shaped && section->ncubes;
 	w->obstacles.shape = w->shape;
 	w->obstacles.servers = w->shaped ? (int)w->shape.xpus : (int)w->job->node_count;
+	if (w->shaped && section->kind == OCS_RAILS)
+		w->obstacles.servers = ocs_rails_shape_nodes(&w->shape, section->server_xpus, NULL);
 	restrict_to_partitions(w, order);
 	if (*w->job->wanted && !restrict_to_wanted(w))
 		return;

@@ -62,8 +62,7 @@ static struct ocs_ranks *from_nodes(const slurm_job_info_t *job, struct ocs_erro
 	count = ocs_hostlist_expand(job->nodes ? job->nodes : "", NODES_LIMIT, &names, err);
 	if (count < 0)
 		return NULL;
-	if (count == shape.xpus)
-		ranks = ocs_ranks_from_nodes(&shape, names, count);
+	ranks = ocs_ranks_from_nodes(&shape, names, count);
 	ocs_names_free(names, count);
 	return ranks;
 }

@@ -15,6 +15,7 @@
 
 #include "src/fabric/fabric.h"
 #include "src/place/place.h"
+#include "src/rails/layout.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -150,6 +151,40 @@ static int ask_torus(const struct ocs_section *section, const struct ocs_shape *
 	return answer->nodes < 0 ? -1 : 0;
 }
 
+/* What rails can join, and how many nodes that are. */
+static int ask_rails(const struct ocs_section *section, const struct ocs_shape *shape,
+		     struct ocs_answer *answer, struct ocs_error *err)
+{
+	struct ocs_rails_layout layout;
+	char text[OCS_SHAPE_TEXT];
+
+	if (ocs_rails_layout_make(shape, section->server_xpus, section->nic_ports, &layout, err) <
+	    0)
+		return -1;
+	answer->nodes = ocs_rails_layout_nodes(&layout);
+	if (section->server_xpus)
+		answer->node_xpus = (int)(shape->xpus / answer->nodes);
+	if (answer->nodes > section->nservers)
+		return ocs_error_set(
+			err, OCS_NEVER,
+			"--shape=%s is %d servers%s, %s has %d; shorten the dimensions that are over nodes",
+			ocs_shape_named_format(shape, text), answer->nodes,
+			section->server_xpus ? " with the dimensions that fit inside a node" : "",
+			section->name, section->nservers);
+	return 0;
+}
+
+static int phases_check(const struct ocs_section *section, const struct ocs_shape *shape,
+			struct ocs_error *err)
+{
+	if (section->kind == OCS_RAILS || !shape || !shape->phases)
+		return 0;
+	return ocs_error_set(
+		err, OCS_USAGE,
+		"--ocs-phases=%s is for partitions on rails, and %s is not one; leave it out here",
+		ocs_phases_name(shape->phases), section->name);
+}
+
 static int ask_servers(const struct ocs_section *section, const struct ocs_shape *shape,
 		       struct ocs_answer *answer, struct ocs_error *err)
 {
@@ -163,6 +198,8 @@ static int ask_servers(const struct ocs_section *section, const struct ocs_shape
 		return ocs_error_set(err, OCS_USAGE,
 				     "%s is a region, where jobs have no shape; leave --shape out",
 				     section->name);
+	if (section->kind == OCS_RAILS)
+		return ask_rails(section, shape, answer, err);
 	if (shape->xpus > section->nservers)
 		return ocs_error_set(err, OCS_NEVER,
 				     "--shape=%s is %ld servers, %s has %d; --shape=%d would fit",
@@ -184,6 +221,8 @@ int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct oc
 	if (!section)
 		return shape ? -1 : 0;
 	answer->section_nodes = section->nnodes;
+	if (phases_check(section, shape, err) < 0)
+		return -1;
 	if (section->nnodes)
 		answer->some_node = site.fabric->nodes[section->first_node].name;
 	if (section->kind == OCS_TORUS || section->kind == OCS_STATIC)

@@ -174,7 +174,7 @@ static bool reason_remember(job_record_t *job)
 	if (!job->user_name)
 		job->user_name = uid_to_string_or_null(job->user_id);
 	if (call.request.shaped)
-		ocs_shape_format(&call.request.shape, shape);
+		ocs_shape_named_format(&call.request.shape, shape);
 	known = ocs_controller_pending(job->job_id, job->user_id, job->user_name, shape,
 				       call.err.text, !call.nodes_help);
 	ocs_select_keeper_wake();
@@ -505,7 +505,7 @@ int ocs_select_evaluate(void *evaluation)
 	if (job_placed()) {
 		eval->min_nodes = eval->max_nodes = eval->req_nodes = (uint32_t)count;
 	} else if (call.request.shaped) {
-		count = (int)call.request.shape.xpus;
+		count = call.request.servers;
 		eval->min_nodes = eval->max_nodes = eval->req_nodes = (uint32_t)count;
 	}
 	return SLURM_SUCCESS;

@@ -69,6 +69,7 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 	ocs_select_spank_set(job, "OCS_SECTION", made->section);
 	ocs_select_spank_set(job, "OCS_SHAPE", made->shape);
 	ocs_select_spank_set(job, "OCS_CONN", made->conn);
+	ocs_select_spank_set(job, "OCS_PHASES", made->phases);
 	ocs_select_spank_set(job, "OCS_PLACEMENT", made->placement);
 	/* A placement says its nodes; servers are ranked by this list. */
 	ocs_select_spank_set(job, "OCS_NODES", made->placement ? NULL : made->nodes);
@@ -90,6 +91,13 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 		xfree(text);
 	} else if (made->planned) {
 		publish_planned(job, "");
+	} else if (made->shape) {
+		text = xstrdup_printf(
+			COUNTS_PREFIX "shape=%s xpus=%ld idle=%ld nodes=%d%s%s", made->shape,
+			made->xpus, made->idle, bit_set_count(job->node_bitmap),
+			made->phases ? " phases=" : "", made->phases ? made->phases : "");
+		ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, text);
+		xfree(text);
 	}
 	xfree(epoch);
 }
@@ -110,9 +118,9 @@ void ocs_select_unpublish(job_record_t *job)
 
 void ocs_select_forget(job_record_t *job)
 {
-	static const char *const names[] = { "OCS_EPOCH",   "OCS_SECTION",   "OCS_SHAPE",
-					     "OCS_CONN",    "OCS_PLACEMENT", "OCS_NODES",
-					     "OCS_ATTEMPTS" };
+	static const char *const names[] = { "OCS_EPOCH",  "OCS_SECTION",   "OCS_SHAPE",
+					     "OCS_CONN",   "OCS_PLACEMENT", "OCS_NODES",
+					     "OCS_PHASES", "OCS_ATTEMPTS" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		ocs_select_spank_set(job, names[i], NULL);
@@ -161,6 +169,7 @@ static int job_restore(void *element, void *unused)
 	known.section = text_of(job, "OCS_SECTION");
 	known.shape = text_of(job, "OCS_SHAPE");
 	known.conn = text_of(job, "OCS_CONN");
+	known.phases = text_of(job, "OCS_PHASES");
 	known.placement = text_of(job, "OCS_PLACEMENT");
 	known.demand = text_of(job, OCS_SELECT_DEMAND);
 	known.nodes = text_of(job, "OCS_NODES") ? text_of(job, "OCS_NODES") : list;

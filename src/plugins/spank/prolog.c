@@ -175,6 +175,7 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 	const char *section = getenv("SPANK_OCS_SECTION"), *shape = getenv("SPANK_OCS_SHAPE");
 	const char *conn = getenv("SPANK_OCS_CONN"), *nodes = getenv("SPANK_OCS_NODES");
 	const char *placement = getenv("SPANK_OCS_PLACEMENT");
+	const char *phases = getenv("SPANK_OCS_PHASES");
 	const char *text = json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PLAIN);
 	char *path = ocs_asprintf("%s/reply.json", visit->dir);
 	char job[16], epoch[24], uid[16], gid[16];
@@ -203,6 +204,7 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 	ADD("--section", section);
 	ADD("--shape", shape && *shape ? shape : NULL);
 	ADD("--conn", conn && *conn ? conn : NULL);
+	ADD("--phases", phases && *phases ? phases : NULL);
 	ADD("--placement", placement && *placement ? placement : NULL);
 	argv[n++] = "--reply", argv[n++] = path;
 	argv[n++] = "--uid", argv[n++] = uid;
@@ -221,9 +223,11 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 /* The ports of the job's circuits have a link.  -1 with ERR: one has none, and the job must not start. */
 static int links_await(const struct ocs_visit *visit, struct ocs_error *err)
 {
-	int left = ocs_visit_left_ms(visit);
+	const char *shape = getenv("SPANK_OCS_SHAPE"), *nodes = getenv("SPANK_OCS_NODES");
+	const char *phases = getenv("SPANK_OCS_PHASES");
+	int left = ocs_visit_left_ms(visit), n = 10;
 	char timeout[16];
-	const char *argv[] = {
+	const char *argv[17] = {
 		visit->settings->helper,
 		"links",
 		"--fabric",
@@ -234,9 +238,14 @@ static int links_await(const struct ocs_visit *visit, struct ocs_error *err)
 		visit->node,
 		"--timeout",
 		timeout,
-		NULL,
 	};
 
+	if (shape && *shape && nodes) {
+		argv[n++] = "--shape", argv[n++] = shape;
+		argv[n++] = "--nodes", argv[n++] = nodes;
+		if (phases && *phases)
+			argv[n++] = "--phases", argv[n++] = phases;
+	}
 	snprintf(timeout, sizeof(timeout), "%d", left / 1000);
 	return ocs_child_run((char *const *)argv, left + visit->settings->helper_s * 1000,
 			     ocs_helper_line, err);

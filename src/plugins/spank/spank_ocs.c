@@ -53,6 +53,7 @@ static int option_given(int val, const char *argument, int remote)
 {
 	enum ocs_option option = (enum ocs_option)val;
 	struct ocs_error err = { 0 };
+	enum ocs_phases phases;
 	struct ocs_shape shape;
 
 	if (remote)
@@ -65,6 +66,8 @@ static int option_given(int val, const char *argument, int remote)
 		return 0;
 	}
 	if (option == OCS_OPTION_SHAPE && ocs_shape_parse(argument, NULL, &shape, &err) < 0)
+		refuse(&err);
+	if (option == OCS_OPTION_PHASES && ocs_phases_parse(argument, &phases, &err) < 0)
 		refuse(&err);
 	if (option == OCS_OPTION_DEMAND) {
 		char *demand = ocs_demand_load(argument, &err);
@@ -81,7 +84,7 @@ static int option_given(int val, const char *argument, int remote)
 
 static struct spank_option table[OCS_OPTIONS] = {
 	[OCS_OPTION_SHAPE] = { NULL, (char *)"AxBxC",
-			       (char *)"extents of the job in accelerators, such as 4x8x2; sets the number of nodes",
+			       (char *)"extents of the job in accelerators, such as 4x8x2 or, with names, pp:4,dp:8,tp:2; sets the number of nodes",
 			       1, OCS_OPTION_SHAPE, option_given },
 	[OCS_OPTION_CONN] = { NULL, (char *)"torus|mesh",
 			      (char *)"rings (default) or lines along the dimensions of --shape; one word, or one per dimension",
@@ -95,9 +98,12 @@ static struct spank_option table[OCS_OPTIONS] = {
 	[OCS_OPTION_DEMAND] = { NULL, (char *)"FILE",
 				(char *)"traffic (JSON) to plan the circuits of a direct fabric for",
 				1, OCS_OPTION_DEMAND, option_given },
+	[OCS_OPTION_PHASES] = { NULL, (char *)"MODE",
+				(char *)"on rails, circuits follow the phases of the job: provisioned, on-demand or off (default)",
+				1, OCS_OPTION_PHASES, option_given },
 };
 
-/* OCS_SHAPE and OCS_CONN_TYPE take the place that Slurm gives to environment variables:
+/* OCS_SHAPE, OCS_CONN_TYPE and OCS_PHASES take the place that Slurm gives to environment variables:
  * above #SBATCH lines, below the command line. */
 static void client_start(bool submits)
 {
@@ -107,6 +113,7 @@ static void client_start(bool submits)
 	} forms[] = {
 		{ OCS_OPTION_SHAPE, OCS_ENV_SHAPE },
 		{ OCS_OPTION_CONN, OCS_ENV_CONN },
+		{ OCS_OPTION_PHASES, OCS_ENV_PHASES },
 	};
 
 	unsetenv(OCS_ENV_ASKED);
@@ -187,6 +194,15 @@ static int step_check(uint32_t job, const struct ocs_shape *asked, struct ocs_er
 	return rc;
 }
 
+/* OCS_CONN_TYPE and OCS_PHASES may stand in the profile of a user who now asks for no shape. */
+static void preset_drop(enum ocs_option option)
+{
+	if (!preset[option] || !typed.value[option] || strcmp(typed.value[option], preset[option]))
+		return;
+	free(typed.value[option]);
+	typed.value[option] = NULL;
+}
+
 /* After the options of one component: checks them together and writes into the
  * job's SPANK environment what was given for this component, no more. */
 EXPORT int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
@@ -201,12 +217,9 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR)
 		return ESPANK_SUCCESS;
 	unsetenv(OCS_ENV_ASKED);
-	/* OCS_CONN_TYPE may stand in the profile of a user who now asks for none. */
-	if (!typed.value[OCS_OPTION_SHAPE] && preset[OCS_OPTION_CONN] &&
-	    typed.value[OCS_OPTION_CONN] &&
-	    !strcmp(typed.value[OCS_OPTION_CONN], preset[OCS_OPTION_CONN])) {
-		free(typed.value[OCS_OPTION_CONN]);
-		typed.value[OCS_OPTION_CONN] = NULL;
+	if (!typed.value[OCS_OPTION_SHAPE]) {
+		preset_drop(OCS_OPTION_CONN);
+		preset_drop(OCS_OPTION_PHASES);
 	}
 	has = ocs_request_shape(&typed, &shape, &err);
 	if (has < 0)

@@ -158,6 +158,22 @@ static void test_extra(void **state)
 	assert_memory_equal(&shape, &again, sizeof(shape));
 	free(extra);
 
+	shape.no_rotate = shape.no_fold = false;
+	shape.phases = OCS_PHASES_ON_DEMAND;
+	extra = ocs_shape_extra_format(&shape);
+	assert_string_equal(extra, "shape=4x8x2 conn=torus,mesh,torus phases=on-demand");
+	assert_int_equal(ocs_shape_extra_parse(extra, &again, &err), 1);
+	assert_memory_equal(&shape, &again, sizeof(shape));
+	free(extra);
+	assert_int_equal(ocs_shape_extra_parse("phases=on-demand shape=4 phases=off", &again, &err),
+			 1);
+	assert_int_equal(again.phases, OCS_PHASES_OFF);
+	assert_int_equal(ocs_shape_extra_parse("shape=4 phases=on-demand shape=2", &again, &err),
+			 1);
+	assert_int_equal(again.phases, OCS_PHASES_OFF);
+	assert_int_equal(ocs_shape_extra_parse("shape=4 phases=always", &again, &err), -1);
+	assert_non_null(strstr(err.text, "--ocs-phases=always is unknown"));
+
 	assert_int_equal(ocs_shape_extra_parse("shape=4x", &shape, &err), -1);
 	assert_int_equal(err.code, OCS_USAGE);
 	assert_int_equal(ocs_shape_extra_parse("shape=", &shape, &err), -1);

@@ -187,6 +187,30 @@ static void test_servers(void **state)
 	ocs_ranks_destroy(ranks);
 }
 
+/* Servers of several XPUs: consecutive ranks share one. */
+static void test_shared_nodes(void **state)
+{
+	char *names[] = { "c", "a", "b" };
+	struct ocs_shape shape;
+	struct ocs_ranks *ranks;
+	struct ocs_error err;
+	int *hosts;
+
+	(void)state;
+	assert_int_equal(ocs_shape_parse("3x2x2", NULL, &shape, &err), 0);
+	ranks = ocs_ranks_from_nodes(&shape, names, 3);
+	check_tasks(ranks, 1);
+	check_tasks(ranks, 2);
+	check_tasks(ranks, 4);
+	hosts = ocs_ranks_hosts(ranks, 12, &err);
+	for (int r = 0; r < 12; r++) {
+		assert_int_equal(hosts[r], r / 4);
+		assert_int_equal(ranks->device[r], r % 4);
+	}
+	free(hosts);
+	ocs_ranks_destroy(ranks);
+}
+
 static void test_parse_faults(void **state)
 {
 	static const char *const bad[] = {
@@ -408,9 +432,13 @@ static void test_tpu(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tasks),	cmocka_unit_test(test_uneven),
-		cmocka_unit_test(test_servers), cmocka_unit_test(test_parse_faults),
-		cmocka_unit_test(test_picture), cmocka_unit_test(test_picture_of_large_shapes),
+		cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_uneven),
+		cmocka_unit_test(test_servers),
+		cmocka_unit_test(test_shared_nodes),
+		cmocka_unit_test(test_parse_faults),
+		cmocka_unit_test(test_picture),
+		cmocka_unit_test(test_picture_of_large_shapes),
 		cmocka_unit_test(test_tpu),
 	};
 

@@ -132,6 +132,72 @@ static void test_torus(void **state)
 	free(compact);
 }
 
+/* Names of dimensions are labels: all else is as without. */
+static void test_names(void **state)
+{
+	char *compact = place("4x8x2"), *text;
+	struct json_object *json, *names;
+
+	(void)state;
+	if (prepare("12", "n0", compact, "--shape", "pp:4,dp:8,tp:2") != 0)
+		fail_msg("%s", node_output);
+	text = node_file("env");
+	node_has_line(text, "SLURM_OCS_SHAPE=4x8x2");
+	node_has_line(text, "SLURM_OCS_DIMENSIONS=pp:4,dp:8,tp:2");
+	node_absent(text, "SLURM_OCS_PHASES");
+	free(text);
+	text = node_file("placement.json");
+	json = json_tokener_parse(text);
+	names = json_object_object_get(json, "dimensions");
+	assert_string_equal(json_object_to_json_string_ext(names, JSON_C_TO_STRING_PLAIN),
+			    "[\"pp\",\"dp\",\"tp\"]");
+	json_object_put(json);
+	free(text);
+	text = node_file("ranks");
+	assert_int_equal(strncmp(text, "shape 4x8x2 conn torus,torus,torus\n", 35), 0);
+	free(text);
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	free(compact);
+}
+
+/* On rails each node has the XPUs of the last dimensions, and nodes follow their list. */
+static void test_rails(void **state)
+{
+	static const char fabric[] = "rails servers:8 rails:4 xpus:4 ports:2";
+	struct ocs_error err = { 0 };
+	struct ocs_ranks *ranks;
+	char *text;
+
+	(void)state;
+	if (node_run("prepare", "--fabric", fabric, "--dir", node_dir, "--job", "7", "--epoch", "3",
+		     "--node", "n6", "--nodes", "n[1,6,2-5]", "--shape", "pp:3,dp:2,tp:4",
+		     "--phases", "on-demand", NULL) != 0)
+		fail_msg("%s", node_output);
+	text = node_file("env");
+	node_has_line(text, "SLURM_OCS_SHAPE=3x2x4");
+	node_has_line(text, "SLURM_OCS_DIMENSIONS=pp:3,dp:2,tp:4");
+	node_has_line(text, "SLURM_OCS_PHASES=on-demand");
+	free(text);
+	text = node_file("ranks");
+	ranks = ocs_ranks_parse(text, &err);
+	free(text);
+	assert_int_equal(ranks->nxpus, 24);
+	assert_int_equal(ranks->nnodes, 6);
+	for (int r = 0; r < 24; r++) {
+		static const char *const nodes[] = { "n1", "n6", "n2", "n3", "n4", "n5" };
+
+		assert_string_equal(ranks->nodes[ranks->node[r]], nodes[r / 4]);
+		assert_int_equal(ranks->device[r], r % 4);
+	}
+	ocs_ranks_destroy(ranks);
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	assert_int_equal(node_run("prepare", "--fabric", fabric, "--dir", node_dir, "--job", "7",
+				  "--epoch", "3", "--node", "n1", "--nodes", "n[1-2]", "--shape",
+				  "pp:3,dp:2,tp:4", NULL),
+			 2);
+	assert_non_null(strstr(node_output, "is for 6 nodes, the job has 2"));
+}
+
 static void test_epochs(void **state)
 {
 	char *compact = place("2x2x2"), *text, *path = ocs_asprintf("%s/plan.json", node_dir);
@@ -315,7 +381,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_torus),	 cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_links),	 cmocka_unit_test(test_private),
-		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_refusals), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_rails),
 	};
 
 	return cmocka_run_group_tests(tests, node_setup, node_teardown);

@@ -63,6 +63,43 @@ static void test_options_need_a_shape(void **state)
 	assert_int_equal(ocs_request_shape(&request, &shape, &err), 0);
 }
 
+static void test_phases(void **state)
+{
+	static const struct {
+		const char *shape, *phases;
+		int rc, mode;
+		const char *says;
+	} cases[] = {
+		{ "pp:2,dp:2", "provisioned", 1, OCS_PHASES_PROVISIONED, NULL },
+		{ "pp:2,dp:2", "on-demand", 1, OCS_PHASES_ON_DEMAND, NULL },
+		{ "pp:2,dp:2", "off", 1, OCS_PHASES_OFF, NULL },
+		{ "pp:2,dp:2", NULL, 1, OCS_PHASES_OFF, NULL },
+		{ NULL, "off", 0, 0, NULL },
+		{ NULL, "provisioned", -1, 0, "--ocs-phases=provisioned needs a shape" },
+		{ "2x2", "Off", -1, 0, "write provisioned, on-demand or off" },
+		{ "2x2", "", -1, 0, "--ocs-phases= is unknown" },
+		{ NULL, "on\ndemand", -1, 0, "--ocs-phases=on?demand is unknown" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct ocs_request request = { 0 };
+		struct ocs_error err = { 0 };
+		struct ocs_shape shape;
+
+		request.value[OCS_OPTION_SHAPE] = (char *)cases[i].shape;
+		request.value[OCS_OPTION_PHASES] = (char *)cases[i].phases;
+		assert_int_equal(ocs_request_shape(&request, &shape, &err), cases[i].rc);
+		if (cases[i].rc > 0)
+			assert_int_equal(shape.phases, cases[i].mode);
+		if (cases[i].says)
+			assert_non_null(strstr(err.text, cases[i].says));
+	}
+	assert_string_equal(ocs_option_variable(OCS_OPTION_PHASES, false),
+			    "_SLURM_SPANK_OPTION_spank_ocs_ocs_phases");
+	assert_true(ocs_request_reserved("OCS_PHASES=on-demand"));
+}
+
 static void test_reserved(void **state)
 {
 	(void)state;
@@ -249,6 +286,7 @@ static void test_inherited_is_dropped(void **state)
 {
 	(void)state;
 	setenv("OCS_SHAPE", "4", 1);
+	setenv("OCS_PHASES", "off", 1);
 	setenv("SLURM_OCS_DIR", "/run/ocs/1", 1);
 	setenv("SLURM_OCS_RANK", "1", 1);
 	setenv("SLURM_OCS_EXPORTED", "NCCL_ALGO=Ring;NCCL_P=a%3Bb;NCCL_U=1", 1);
@@ -259,6 +297,7 @@ static void test_inherited_is_dropped(void **state)
 	setenv("_SLURM_SPANK_OPTION_spank_ocs_ocs_demand", "e30=", 1);
 	ocs_inherited_drop(false);
 	assert_null(getenv("OCS_SHAPE"));
+	assert_null(getenv("OCS_PHASES"));
 	assert_null(getenv("SLURM_SPANK__SLURM_SPANK_OPTION_spank_ocs_shape"));
 	assert_null(getenv("_SLURM_SPANK_OPTION_spank_ocs_ocs_demand"));
 	assert_non_null(getenv("SLURM_OCS_DIR"));
@@ -282,6 +321,7 @@ static void test_extra(void **state)
 		{ "", "shape=4x4" },
 		{ "mine  and yours", "mine  and yours shape=4x4" },
 		{ "mine shape=2x2 conn=mesh,mesh no-fold", "mine shape=4x4" },
+		{ "shape=a:2,b:2 phases=on-demand mine", "mine shape=4x4" },
 		{ "shape=2x2 reshape=1 no-rotate more", "reshape=1 more shape=4x4" },
 	};
 	struct ocs_shape shape;
@@ -404,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_takes_both_prefixes),
 		cmocka_unit_test(test_options_need_a_shape),
+		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_demand_travels),
 		cmocka_unit_test(test_demand_refused),

@@ -35,6 +35,28 @@ static void test_request(void **state)
 	assert_int_equal(ocs_controller_request(1, "tpu", "shape=4x", &request, &err), -1);
 }
 
+/* Of a shape on rails the last dimensions stay inside the nodes. */
+static void test_rails_request(void **state)
+{
+	struct ocs_controller_request request;
+	struct ocs_error err;
+
+	(void)state;
+	assert_int_equal(ocs_controller_open("rails servers:8 rails:2 xpus:4 ports:2", &err), 0);
+	assert_int_equal(ocs_controller_request(1, "p", NULL, &request, &err), 1);
+	assert_int_equal(request.servers, 0);
+	assert_int_equal(ocs_controller_request(1, "p", "shape=pp:2,dp:3,tp:4 phases=on-demand",
+						&request, &err),
+			 1);
+	assert_int_equal(request.servers, 6);
+	assert_int_equal(request.shape.phases, OCS_PHASES_ON_DEMAND);
+	assert_int_equal(ocs_controller_request(1, "p", "shape=dp:3,tp:3", &request, &err), -1);
+	assert_int_equal(err.code, OCS_NEVER);
+	assert_int_equal(ocs_controller_open("rails servers:8 rails:2 xpus:4", &err), 0);
+	assert_int_equal(ocs_controller_request(1, "p", "shape=dp:3,tp:4", &request, &err), -1);
+	assert_non_null(strstr(err.text, "two ports per NIC"));
+}
+
 static void test_without_ocsd(void **state)
 {
 	struct ocs_controller_request request = ask(1, "tpu", "shape=4x4x4");
@@ -280,6 +302,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_request, start, finish),
+		cmocka_unit_test_setup_teardown(test_rails_request, start, finish),
 		cmocka_unit_test_setup_teardown(test_without_ocsd, start, finish),
 		cmocka_unit_test_setup_teardown(test_bad_file, start, finish),
 		cmocka_unit_test_setup_teardown(test_choice_is_stable, start_joined, finish),
