@@ -33,6 +33,7 @@ struct ocs_box_search *ocs_box_search_create(const struct ocs_section *section)
 	size_t cubes = (size_t)section->ncubes;
 
 	fit->section = section;
+	fit->tile_xpus = section->tile[0] * section->tile[1] * section->tile[2];
 	fit->cube = ocs_calloc(cubes, sizeof(int));
 	fit->count = ocs_calloc(cubes, sizeof(int));
 	fit->with = ocs_calloc((size_t)section->cube_xpus + 2, sizeof(int));
@@ -317,6 +318,7 @@ bool ocs_box_search_best(struct ocs_box_search *fit, const struct ocs_catalogue 
 			continue;
 		cost = candidate_cost(fit, cat, c, best_cost, best < 0 ? NULL : &tries);
 		if (cost >= 0 && cost < best_cost) {
+			fit->first = best < 0 ? i : fit->first;
 			best = i;
 			best_cost = cost;
 		}

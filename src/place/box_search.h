@@ -24,7 +24,10 @@ struct ocs_box_search {
 	uint64_t *free_in; /* per XPU, of which the first one of a node counts: the loaded
 				 * cubes where it is free; filled when first asked for */
 	bool free_in_filled;
-	long scanned; /* words looked at because it was not */
+	bool free_in_turned; /* how that takes less, */
+	long free_in_work;   /* and how much: in words */
+	long scanned;	     /* words looked at because it was not */
+	int tile_xpus;
 
 	/* per class, filled when first asked for: bit i, cube[i] has room */
 	int set_words; /* words of a set of cubes */
@@ -38,6 +41,7 @@ struct ocs_box_search {
 
 	/* the answer */
 	int candidate;
+	int first; /* candidate that fits: none before it does */
 	struct ocs_box_layout lay;
 	int *piece_cube; /* cube of each piece of the grid, or -1 */
 	int piece_room;
@@ -87,9 +91,14 @@ static inline int ocs_cube_sets_first_with(const struct ocs_box_search *fit, int
 const uint64_t *ocs_cube_sets_free_in(struct ocs_box_search *fit);
 /* Forgets the sets of another catalogue, or of other cubes: first of all. */
 void ocs_cube_sets_reset(struct ocs_box_search *fit, const struct ocs_catalogue *cat);
-/* How many loaded cubes have room for a piece of CLASS. */
-int ocs_cube_sets_class_count(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
-			      int class);
+/* How many loaded cubes have room for a piece of CLASS: looked up, where that is known. */
+int ocs_cube_sets_fill(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int class);
+static inline int ocs_cube_sets_class_count(struct ocs_box_search *fit,
+					    const struct ocs_catalogue *cat, int class)
+{
+	return fit->set_count[class] < 0 ? ocs_cube_sets_fill(fit, cat, class) :
+					   fit->set_count[class];
+}
 /* How many pieces of a candidate find a loaded cube each, at once; when that cannot be more
  * than THAN, a bound on it. */
 int ocs_box_search_seats(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int candidate,

@@ -13,8 +13,18 @@
 #define BLOCK 64
 /* Words that a block of 64 cubes by 64 XPUs takes when it is turned, and that a free node
  * takes when it is added to its set: as many as one looks at in that time. */
-#define BLOCK_WORK 600
-#define NODE_WORK 2
+#define BLOCK_WORK 300
+#define NODE_WORK 1
+
+/* What it takes to know where each XPU is free, and how. */
+static void free_in_weigh(struct ocs_box_search *fit)
+{
+	long turned = (long)fit->live * fit->section->words * BLOCK_WORK;
+	long added = fit->xpus / fit->tile_xpus * NODE_WORK + (long)fit->n * fit->section->words;
+
+	fit->free_in_turned = turned < added;
+	fit->free_in_work = fit->free_in_turned ? turned : added;
+}
 
 /* Puts cubes with free XPUs in order: fullest first, then by index. */
 static void cubes_order(struct ocs_box_search *fit, const uint64_t *words, const int *cubes, int n)
@@ -54,6 +64,7 @@ static void cubes_order(struct ocs_box_search *fit, const uint64_t *words, const
 	fit->live = (m + 63) / 64;
 	fit->sets_of = NULL;
 	fit->free_in_filled = false;
+	free_in_weigh(fit);
 	fit->scanned = 0;
 }
 
@@ -123,26 +134,11 @@ static void free_in_add(struct ocs_box_search *fit)
 	}
 }
 
-/* What it takes to know where each XPU is free. */
-static long free_in_work(const struct ocs_box_search *fit, bool *turn)
-{
-	const int *tile = fit->section->tile;
-	long turned = (long)fit->live * fit->section->words * BLOCK_WORK;
-	long added = fit->xpus / (tile[0] * tile[1] * tile[2]) * NODE_WORK +
-		     (long)fit->n * fit->section->words;
-
-	*turn = turned < added;
-	return turned < added ? turned : added;
-}
-
 const uint64_t *ocs_cube_sets_free_in(struct ocs_box_search *fit)
 {
-	bool turn;
-
 	if (fit->free_in_filled)
 		return fit->free_in;
-	free_in_work(fit, &turn);
-	if (turn)
+	if (fit->free_in_turned)
 		free_in_turn(fit);
 	else
 		free_in_add(fit);
@@ -150,28 +146,31 @@ const uint64_t *ocs_cube_sets_free_in(struct ocs_box_search *fit)
 	return fit->free_in;
 }
 
+/* Those of the 64 cubes from W * 64 on, not before FROM, that have all of NEED. */
+static uint64_t block_scan(const struct ocs_box_search *fit, uint64_t need, int w, int from)
+{
+	int end = fit->n < w * 64 + 64 ? fit->n : w * 64 + 64, i;
+	uint64_t bits = 0;
+
+	from = from > w * 64 ? from : w * 64;
+	for (i = end; i > from; i--)
+		bits = bits + bits + !(~fit->words[i - 1] & need);
+	return bits << (from - w * 64);
+}
+
 static void set_scan(struct ocs_box_search *fit, const uint64_t *need, int words, int from,
 		     uint64_t *set)
 {
-	int i = from, w;
+	int i, w;
 
-	if (words > 1) {
-		for (; i < fit->n; i++) {
-			const uint64_t *have = fit->words + i * words;
+	for (w = from / 64; words == 1 && w < fit->live; w++)
+		set[w] = block_scan(fit, *need, w, from);
+	for (i = from; words > 1 && i < fit->n; i++) {
+		const uint64_t *have = fit->words + i * words;
 
-			for (w = 0; w < words && (have[w] & need[w]) == need[w]; w++)
-				;
-			set[i / 64] |= (uint64_t)(w == words) << i % 64;
-		}
-		return;
-	}
-	for (w = from / 64; w < fit->live; w++) {
-		int end = (w + 1) * 64 < fit->n ? (w + 1) * 64 : fit->n;
-		uint64_t bits = 0;
-
-		for (; i < end; i++)
-			bits |= (uint64_t) !(~fit->words[i] & *need) << i % 64;
-		set[w] = bits;
+		for (w = 0; w < words && (have[w] & need[w]) == need[w]; w++)
+			;
+		set[i / 64] |= (uint64_t)(w == words) << i % 64;
 	}
 }
 
@@ -179,7 +178,6 @@ static void set_scan(struct ocs_box_search *fit, const uint64_t *need, int words
 static long set_join(struct ocs_box_search *fit, const uint64_t *need, int words, int from,
 		     uint64_t *set)
 {
-	const uint64_t *free_in = ocs_cube_sets_free_in(fit);
 	int w, b, n = fit->live - from / 64;
 	long looked = 0;
 
@@ -191,7 +189,7 @@ static long set_join(struct ocs_box_search *fit, const uint64_t *need, int words
 
 		for (; left; left &= left - 1) {
 			const uint64_t *in =
-				free_in + (w * 64 + __builtin_ctzll(left)) * fit->set_words;
+				fit->free_in + (w * 64 + __builtin_ctzll(left)) * fit->set_words;
 			uint64_t any = 0;
 
 			for (b = from / 64; b < fit->live; b++)
@@ -202,6 +200,16 @@ static long set_join(struct ocs_box_search *fit, const uint64_t *need, int words
 		}
 	}
 	return looked;
+}
+
+/* The same for up to 64 cubes of up to 64 XPUs, which most machines have. */
+static uint64_t word_join(struct ocs_box_search *fit, uint64_t need, int from)
+{
+	uint64_t set = ~0ULL << from, left = need & fit->firsts[0];
+
+	for (; left && set; left &= left - 1, fit->words_compared++)
+		set &= fit->free_in[__builtin_ctzll(left) * fit->set_words];
+	return set;
 }
 
 static bool ports_free(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
@@ -222,44 +230,81 @@ static bool ports_free(struct ocs_box_search *fit, const struct ocs_catalogue *c
  * To have the sets pays after some such looks. */
 static bool join_pays(struct ocs_box_search *fit, long work, int xpus)
 {
-	const int *tile = fit->section->tile;
-	bool turn;
-
-	if (work * tile[0] * tile[1] * tile[2] <= (long)xpus * fit->live)
+	if (work * fit->tile_xpus <= (long)xpus * fit->live)
 		return false;
 	if (fit->free_in_filled)
 		return true;
 	fit->scanned += work;
-	return fit->scanned > free_in_work(fit, &turn);
+	if (fit->scanned <= fit->free_in_work)
+		return false;
+	ocs_cube_sets_free_in(fit);
+	return true;
 }
 
-static void set_fill(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int class)
+/* Takes those out of SET whose ports of CLASS are blocked. */
+static void blocked_drop(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int class,
+			 uint64_t *set)
 {
-	const uint64_t *need = cat->words + cat->classes[class].first;
-	uint64_t *set = fit->sets + (size_t) class * (size_t)fit->set_words;
-	int words = cat->mask_words, n = 0,
-	    i = ocs_cube_sets_first_with(fit, cat->classes[class].xpus), w;
-	long work = (long)(fit->n - i) * words;
+	const uint64_t *ports = cat->words + cat->classes[class].first + cat->mask_words;
+	int w;
+
+	for (w = 0; w < fit->live; w++) {
+		uint64_t left = set[w];
+
+		for (; left; left &= left - 1) {
+			int i = w * 64 + __builtin_ctzll(left);
+
+			if (!ports_free(fit, cat, ports, fit->cube[i]))
+				ocs_bits_drop(set, i);
+		}
+	}
+}
+
+/* The same as a set of one word. */
+static uint64_t word_fill(struct ocs_box_search *fit, uint64_t need, int xpus)
+{
+	int from = ocs_cube_sets_first_with(fit, xpus), work = fit->n - from;
+
+	if (!work)
+		return 0;
+	if (join_pays(fit, work, xpus))
+		return word_join(fit, need, from);
+	fit->words_compared += work;
+	return block_scan(fit, need, 0, from);
+}
+
+static void set_fill(struct ocs_box_search *fit, const uint64_t *need, int words, int xpus,
+		     uint64_t *set)
+{
+	int from = ocs_cube_sets_first_with(fit, xpus), w;
+	long work = (long)(fit->n - from) * words;
 
 	for (w = 0; w < fit->live; w++)
 		set[w] = 0;
-	if (i < fit->n && join_pays(fit, work, cat->classes[class].xpus)) {
-		fit->words_compared += set_join(fit, need, words, i, set);
+	if (from < fit->n && join_pays(fit, work, xpus)) {
+		fit->words_compared += set_join(fit, need, words, from, set);
 	} else {
 		fit->words_compared += work;
-		set_scan(fit, need, words, i, set);
+		set_scan(fit, need, words, from, set);
 	}
-	for (w = 0; w < fit->live; w++) {
-		uint64_t left = fit->blocked ? set[w] : 0;
+}
 
-		for (; left; left &= left - 1) {
-			i = w * 64 + __builtin_ctzll(left);
-			if (!ports_free(fit, cat, need + words, fit->cube[i]))
-				ocs_bits_drop(set, i);
-		}
+int ocs_cube_sets_fill(struct ocs_box_search *fit, const struct ocs_catalogue *cat, int class)
+{
+	const uint64_t *need = cat->words + cat->classes[class].first;
+	uint64_t *set = fit->sets + (size_t) class * (size_t)fit->set_words;
+	int xpus = cat->classes[class].xpus, n = 0, w;
+
+	if (fit->live == 1 && cat->mask_words == 1)
+		*set = word_fill(fit, *need, xpus);
+	else
+		set_fill(fit, need, cat->mask_words, xpus, set);
+	if (fit->blocked)
+		blocked_drop(fit, cat, class, set);
+	for (w = 0; w < fit->live; w++)
 		n += ocs_bits_count(set[w]);
-	}
 	fit->set_count[class] = n;
+	return n;
 }
 
 void ocs_cube_sets_reset(struct ocs_box_search *fit, const struct ocs_catalogue *cat)
@@ -269,12 +314,4 @@ void ocs_cube_sets_reset(struct ocs_box_search *fit, const struct ocs_catalogue 
 	memset(fit->set_count, -1, (size_t)cat->nclasses * sizeof(*fit->set_count));
 	memset(fit->gates, -1, (size_t)cat->ngates);
 	fit->sets_of = cat;
-}
-
-int ocs_cube_sets_class_count(struct ocs_box_search *fit, const struct ocs_catalogue *cat,
-			      int class)
-{
-	if (fit->set_count[class] < 0)
-		set_fill(fit, cat, class);
-	return fit->set_count[class];
 }

@@ -166,17 +166,17 @@ static bool ring_lay(struct ocs_placer *placer, const struct ocs_catalogue *cat,
 	return found;
 }
 
-/* What fits the loaded cubes: a box, or a ring on fewer cubes.  BOXES: whether a box
- * may fit; then whether one does. */
+/* What fits the loaded cubes: a box from candidate FROM on, or a ring on fewer cubes.  BOXES:
+ * whether a box may fit; then whether one does. */
 static enum answer answer_search(struct ocs_placer *placer, struct ocs_catalogue *cat,
-				 const struct ocs_occupancy *occupancy, bool *boxes)
+				 const struct ocs_occupancy *occupancy, int from, bool *boxes)
 {
 	struct ocs_box_search *fit = placer->fit;
 	bool found;
 
 	if (placer->section->kind == OCS_STATIC)
 		return ocs_static_search(fit, cat, occupancy) ? ANSWER_BOX : ANSWER_NONE;
-	found = *boxes && box_search(placer, cat, 0);
+	found = *boxes && box_search(placer, cat, from);
 	*boxes = found;
 	if (ring_lay(placer, cat, found ? cat->candidates[fit->candidate].cubes - 1 : fit->n))
 		return ANSWER_RING;
@@ -194,7 +194,7 @@ static enum answer answer_decide(struct ocs_placer *placer, struct ocs_catalogue
 
 	if (placer->section->kind == OCS_TORUS)
 		ocs_cube_sets_load(fit, occupancy);
-	answer = answer_search(placer, cat, occupancy, &boxes);
+	answer = answer_search(placer, cat, occupancy, 0, &boxes);
 	if (answer == ANSWER_BOX && placer->section->kind == OCS_STATIC)
 		return answer; /* the scan has repeated it */
 	settled = answer == ANSWER_RING && ocs_ring_settled(placer->ring);
@@ -210,7 +210,7 @@ static enum answer answer_decide(struct ocs_placer *placer, struct ocs_catalogue
 	 * before it */
 	if (settled && !box_search(placer, cat, fit->candidate + 1))
 		return answer;
-	return answer_search(placer, cat, occupancy, &boxes);
+	return answer_search(placer, cat, occupancy, fit->first, &boxes);
 }
 
 void ocs_placer_work(const struct ocs_placer *placer, struct ocs_place_work *work)

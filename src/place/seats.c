@@ -53,18 +53,25 @@ static void seats_begin(struct seats *s, struct ocs_box_search *fit, const struc
 
 /* The cubes that may be seated: the first of each class, as more than there are pieces never
  * help it. */
-static void members_collect(const struct seats *s, int cubes)
+static void members_collect(struct ocs_box_search *fit, const struct ocs_candidate *c,
+			    const struct ocs_class_use *uses)
 {
-	struct ocs_box_search *fit = s->fit;
+	uint64_t any = 0;
 	int u, w, left;
 
+	if (fit->live == 1) {
+		for (u = 0; u < c->nuses; u++)
+			any |= *ocs_cube_sets_class(fit, uses[u].class);
+		fit->members[0] = any;
+		return;
+	}
 	memset(fit->members, 0, (size_t)fit->live * sizeof(*fit->members));
-	for (u = 0; u < s->nuses; u++) {
-		const uint64_t *set = use_set(s, u);
+	for (u = 0; u < c->nuses; u++) {
+		const uint64_t *set = ocs_cube_sets_class(fit, uses[u].class);
 
-		for (w = 0, left = cubes; w < fit->live && left > 0; w++) {
+		for (w = 0, left = c->cubes; w < fit->live && left > 0; w++) {
 			fit->members[w] |= set[w];
-			left -= fit->live > 1 ? ocs_bits_count(set[w]) : 0;
+			left -= ocs_bits_count(set[w]);
 		}
 	}
 }
@@ -170,10 +177,10 @@ long ocs_seats_cost(struct ocs_box_search *fit, const struct ocs_candidate *c,
 	long cost = 0;
 	int w;
 
-	seats_begin(&s, fit, c, uses);
-	members_collect(&s, c->cubes);
+	members_collect(fit, c, uses);
 	if (limit < LONG_MAX && !members_below(fit, c->cubes, limit))
 		return -1;
+	seats_begin(&s, fit, c, uses);
 	for (w = 0; w < fit->live; w++) {
 		uint64_t left = fit->members[w];
 
