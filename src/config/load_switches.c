@@ -24,6 +24,7 @@ enum {
 	SIZE,
 	PORTS,
 	MOVES,
+	REPLACE,
 	LOOP_PORTS,
 	LOSS_BUDGET,
 	LOSS_MAX
@@ -51,7 +52,7 @@ struct entry {
 	struct ocs_loader *loader;
 	struct ocs_field *fields;
 	int driver, dialect, size;
-	bool bidi, moves;
+	bool bidi, moves, replace;
 };
 
 static int field_expand(struct entry *entry, int field, const struct ocs_variable *variables,
@@ -176,6 +177,7 @@ static int switch_add(struct entry *entry, char *name, int index)
 	sw->size = entry->size;
 	sw->bidi = entry->bidi;
 	sw->moves = entry->moves;
+	sw->replace = entry->replace;
 	if (loops_load(entry, sw) < 0 || loss_load(entry, LOSS_BUDGET, &sw->loss_budget) < 0 ||
 	    loss_load(entry, LOSS_MAX, &sw->loss_max) < 0)
 		return -1;
@@ -232,6 +234,9 @@ static int entry_values(struct entry *entry)
 	if (fields[MOVES].node &&
 	    ocs_yaml_bool(yaml, fields[MOVES].node, "moves", &entry->moves) < 0)
 		return -1;
+	if (fields[REPLACE].node &&
+	    ocs_yaml_bool(yaml, fields[REPLACE].node, "replace", &entry->replace) < 0)
+		return -1;
 	return ocs_yaml_number(yaml, fields[SIZE].node, "size", 2, OCS_SWITCH_SIZE_MAX,
 			       &entry->size);
 }
@@ -277,6 +282,7 @@ static int entry_load(struct ocs_loader *loader, yaml_node_t *node)
 		[SIZE] = { .name = "size", .required = true },
 		[PORTS] = { .name = "ports" },
 		[MOVES] = { .name = "moves" },
+		[REPLACE] = { .name = "replace" },
 		[LOOP_PORTS] = { .name = "loop_ports" },
 		[LOSS_BUDGET] = { .name = "loss_budget" },
 		[LOSS_MAX] = { .name = "loss_max" },

@@ -40,6 +40,7 @@ struct ocs_switch {
 				 * 1..N and egress N+1..2N */
 	bool moves;	   /* 1x2 switches: a new patch takes the place of those
 				 * on its ports, in one go */
+	bool replace;	   /* so it does on every port: proven by the operator */
 	bool bidi;	   /* false, duplex: a logical port p is ingress p and
 				 * egress N+p, a circuit p-q is the patches p>N+q
 				 * and q>N+p.  true, bidi: one fibre a port, ports

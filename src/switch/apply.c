@@ -37,6 +37,7 @@ struct change {
 	size_t obeyed;		   /* commands */
 	size_t denials;		   /* weight, until the first that was obeyed */
 	bool port_to_blame;	   /* a reply said that it was a port */
+	bool replaces;		   /* the switch does, at the ports of a new patch */
 	struct ocs_error why;	   /* of the first patch that was refused */
 };
 
@@ -93,6 +94,17 @@ static int batch_divide(struct change *change, bool add, const struct ocs_patch 
 	return rc;
 }
 
+/* PATCH was made (or is gone).  What a new one replaces it replaces at both of its ends. */
+static void patch_expect(struct change *change, bool add, const struct ocs_patch *patch)
+{
+	struct ocs_table *table = &change->expected;
+
+	for (int in = 1; add && change->replaces && in <= table->size; in++)
+		if (table->out[in] == patch->out)
+			table->out[in] = 0;
+	table->out[patch->in] = add ? patch->out : 0;
+}
+
 static int batch_run(struct change *change, bool add, const struct ocs_patch *patches, size_t count,
 		     struct ocs_error *err)
 {
@@ -109,7 +121,7 @@ static int batch_run(struct change *change, bool add, const struct ocs_patch *pa
 		if (rc == OCS_SWITCH_OK) {
 			change->obeyed++;
 			for (size_t i = 0; i < used; i++)
-				change->expected.out[patches[i].in] = add ? patches[i].out : 0;
+				patch_expect(change, add, &patches[i]);
 		} else if (rc != OCS_SWITCH_DENIED) {
 			return rc;
 		} else if (change->connection->blame == OCS_BLAME_SWITCH ||
@@ -147,34 +159,51 @@ static size_t diff_possible(const struct change *change, const struct ocs_switch
 	return count;
 }
 
-/* Where a new patch takes the place of those on its ports, these need no command. */
-static void drop_moved(struct change *change, struct ocs_switch_diff *diff)
+/* Where a new patch takes the place of those on its ports, these need no command: they go to the
+ * end of the removals, beyond nremove.  Returns their count. */
+static size_t replaced_defer(struct ocs_switch_diff *diff)
 {
-	size_t kept = 0;
+	size_t kept = 0, count = diff->nremove;
 
-	for (size_t i = 0; i < diff->nremove; i++) {
-		bool moved = false;
+	for (size_t i = 0; i < count; i++) {
+		struct ocs_patch patch = diff->remove[i];
+		bool replaced = false;
 
-		for (size_t k = 0; k < diff->nadd && !moved; k++)
-			moved = diff->add[k].in == diff->remove[i].in ||
-				diff->add[k].out == diff->remove[i].out;
-		if (moved)
-			change->expected.out[diff->remove[i].in] = 0;
-		else
-			diff->remove[kept++] = diff->remove[i];
+		for (size_t k = 0; k < diff->nadd && !replaced; k++)
+			replaced = diff->add[k].in == patch.in || diff->add[k].out == patch.out;
+		if (replaced)
+			continue;
+		diff->remove[i] = diff->remove[kept];
+		diff->remove[kept++] = patch;
 	}
 	diff->nremove = kept;
+	return count - kept;
+}
+
+/* Of the COUNT removals that were to be replaced: those whose new patches were refused are deleted. */
+static int replaced_finish(struct change *change, struct ocs_patch *patches, size_t count,
+			   struct ocs_error *err)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < count; i++)
+		if (change->expected.out[patches[i].in] == patches[i].out)
+			patches[left++] = patches[i];
+	return left ? batch_run(change, false, patches, left, err) : OCS_SWITCH_OK;
 }
 
 static int change_switch(struct change *change, struct ocs_switch_diff *diff, struct ocs_error *err)
 {
+	const struct ocs_switch *description = change->connection->description;
+	size_t deferred = 0;
 	int rc;
 
-	if (change->connection->description->moves)
-		drop_moved(change, diff);
+	change->replaces = description->moves || description->replace;
+	if (change->replaces)
+		deferred = replaced_defer(diff);
 	rc = batch_run(change, false, diff->remove, diff->nremove, err);
 
-	if (rc == OCS_SWITCH_OK && change->connection->nrefusals) {
+	if (rc == OCS_SWITCH_OK && change->connection->nrefusals && !change->replaces) {
 		struct ocs_patch *patches = ocs_calloc(diff->nadd + 1, sizeof(*patches));
 
 		rc = batch_run(change, true, patches, diff_possible(change, diff, patches), err);
@@ -182,6 +211,8 @@ static int change_switch(struct change *change, struct ocs_switch_diff *diff, st
 	} else if (rc == OCS_SWITCH_OK) {
 		rc = batch_run(change, true, diff->add, diff->nadd, err);
 	}
+	if (rc == OCS_SWITCH_OK && deferred)
+		rc = replaced_finish(change, diff->remove + diff->nremove, deferred, err);
 	if (rc != OCS_SWITCH_OK || !change->connection->nrefusals)
 		return rc;
 	if (err)
@@ -236,30 +267,53 @@ static int change_and_verify(struct ocs_switch_connection *connection, struct oc
 	return rc;
 }
 
-int ocs_switch_apply(struct ocs_switch_connection *connection, const struct ocs_patch *remove,
-		     size_t nremove, const struct ocs_patch *add, size_t nadd,
-		     struct ocs_table *after, struct ocs_error *err)
+/* FRESH: the table is read first, whatever is known. */
+static int patches_apply(struct ocs_switch_connection *connection, bool fresh,
+			 const struct ocs_patch *remove, size_t nremove,
+			 const struct ocs_patch *add, size_t nadd, struct ocs_table *after,
+			 struct ocs_error *err)
 {
 	struct ocs_table table = { 0 };
 	struct ocs_switch_diff diff;
-	int rc;
+	int rc = OCS_SWITCH_OK;
 
 	connection->nrefusals = 0;
-	rc = ocs_switch_read_table(connection, &table, err);
+	fresh |= !connection->known.out || connection->fd < 0;
+	if (fresh)
+		rc = ocs_switch_read_table(connection, &table, err);
+	else
+		ocs_table_copy(&table, &connection->known);
 	if (rc == OCS_SWITCH_OK) {
 		if (ocs_switch_diff(&table, remove, nremove, add, nadd, &diff, err)) {
 			rc = OCS_SWITCH_REJECTED;
+			ocs_table_free(&connection->known);
 		} else {
 			/* The table just read already is the full read-back if
 			 * nothing is to be done. */
-			if (diff.nremove || diff.nadd)
+			if (diff.nremove || diff.nadd || !fresh)
 				rc = change_and_verify(connection, &diff, &table, err);
 			ocs_switch_diff_free(&diff);
 		}
 	}
+	if (rc != OCS_SWITCH_OK)
+		ocs_table_free(&connection->known);
 	if (after)
 		*after = table;
 	else
 		ocs_table_free(&table);
 	return ocs_switch_fail(connection, rc, err);
+}
+
+int ocs_switch_apply(struct ocs_switch_connection *connection, const struct ocs_patch *remove,
+		     size_t nremove, const struct ocs_patch *add, size_t nadd,
+		     struct ocs_table *after, struct ocs_error *err)
+{
+	return patches_apply(connection, true, remove, nremove, add, nadd, after, err);
+}
+
+int ocs_switch_change(struct ocs_switch_connection *connection, const struct ocs_patch *remove,
+		      size_t nremove, const struct ocs_patch *add, size_t nadd,
+		      struct ocs_table *after, struct ocs_error *err)
+{
+	return patches_apply(connection, false, remove, nremove, add, nadd, after, err);
 }

@@ -14,6 +14,12 @@ void ocs_table_init(struct ocs_table *table, int size)
 	table->out = ocs_calloc((size_t)size + 1, sizeof(*table->out));
 }
 
+void ocs_table_copy(struct ocs_table *copy, const struct ocs_table *table)
+{
+	ocs_table_init(copy, table->size);
+	memcpy(copy->out, table->out, ((size_t)table->size + 1) * sizeof(*copy->out));
+}
+
 void ocs_table_free(struct ocs_table *table)
 {
 	free(table->out);

@@ -32,6 +32,7 @@ struct ocs_switch_connection {
 	/* Of the last OCS_SWITCH_DENIED; the port may stay 0. */
 	enum ocs_switch_blame blame;
 	int blamed_port;
+	struct ocs_table known;	      /* as it was read last; no entries: not known */
 	struct ocs_refusal *refusals; /* of the last apply */
 	size_t nrefusals;
 	struct ocs_withheld *withheld; /* withhold.c; NULL: no secrets */
@@ -97,7 +98,7 @@ const char *ocs_switch_driver_names(void);
 /* The first port of PATCHES that TEXT, of a denial, names by its number, or 0. */
 int ocs_switch_names_port(const char *text, const struct ocs_patch *patches, size_t count);
 
-/* What switch.c and apply.c share: a full table (empty unless OK). */
+/* What switch.c and apply.c share: a full table (empty unless OK), which is known then. */
 int ocs_switch_read_table(struct ocs_switch_connection *connection, struct ocs_table *table,
 			  struct ocs_error *err);
 

@@ -56,6 +56,7 @@ void ocs_switch_close(struct ocs_switch_connection *connection)
 		return;
 	connection->driver->close(connection);
 	ocs_switch_unguard(connection);
+	ocs_table_free(&connection->known);
 	free(connection->refusals);
 	free(connection);
 }
@@ -85,8 +86,11 @@ int ocs_switch_read_table(struct ocs_switch_connection *connection, struct ocs_t
 
 	ocs_table_init(table, connection->description->size);
 	rc = connection->driver->read_table(connection, table, err);
+	ocs_table_free(&connection->known);
 	if (rc != OCS_SWITCH_OK)
 		ocs_table_free(table);
+	else
+		ocs_table_copy(&connection->known, table);
 	return rc;
 }
 

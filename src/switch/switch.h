@@ -24,6 +24,8 @@ struct ocs_table {
 /* An empty table for a switch with SIZE ports on a side. */
 void ocs_table_init(struct ocs_table *table, int size);
 void ocs_table_free(struct ocs_table *table);
+/* COPY, which is empty, becomes equal to TABLE. */
+void ocs_table_copy(struct ocs_table *copy, const struct ocs_table *table);
 
 /* An autonomous message seen on the way, as one line of printable text.  Called
  * by the thread that uses the connection; it must not use the connection. */
@@ -120,7 +122,8 @@ const struct ocs_refusal *ocs_switch_refusals(const struct ocs_switch_connection
 					      size_t *count);
 
 /* Reads, diffs, one delete batch, then one add batch, reads back the whole table
- * into AFTER and compares every entry; sends nothing if nothing differs.
+ * into AFTER and compares every entry; sends nothing if nothing differs.  On a switch with
+ * `moves` or `replace` a patch whose place a new one takes is not deleted first.
  * OCS_SWITCH_OK only if the read-back shows exactly what was asked and nothing
  * else changed.  A conflict is OCS_SWITCH_REJECTED.  Where a batch is refused it
  * is divided until the patches that are refused stand alone: OCS_SWITCH_DENIED if
@@ -132,5 +135,13 @@ const struct ocs_refusal *ocs_switch_refusals(const struct ocs_switch_connection
 int ocs_switch_apply(struct ocs_switch_connection *connection, const struct ocs_patch *remove,
 		     size_t nremove, const struct ocs_patch *add, size_t nadd,
 		     struct ocs_table *after, struct ocs_error *err);
+
+/* The same, but without the read before it where the table that was read last on this connection is
+ * still known: delete, add and read-back only.  Nothing but the ports of REMOVE and ADD is touched
+ * either way; what somebody else changed since that read shows in the read-back, as UNKNOWN or
+ * DENIED, and the next call reads first. */
+int ocs_switch_change(struct ocs_switch_connection *connection, const struct ocs_patch *remove,
+		      size_t nremove, const struct ocs_patch *add, size_t nadd,
+		      struct ocs_table *after, struct ocs_error *err);
 
 #endif

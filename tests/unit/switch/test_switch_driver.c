@@ -146,6 +146,83 @@ static void test_nothing_to_do(void **state)
 	end(&f, ASK_SIZE "RTRV-PATCH:::2:;");
 }
 
+/* With a table that is known nothing is read before; after a surprise it is. */
+static void test_change_known(void **state)
+{
+	static const char *const answers[] = {
+		SIZE32,
+		TABLE(P("1,36") P("4,33")),
+		DONE,
+		DONE,
+		TABLE(P("2,36") P("4,34")),
+		DONE,
+		DONE,
+		TABLE(P("1,36") P("4,33") P("9,60")),
+		TABLE(P("1,36") P("4,33") P("9,60")),
+		"",
+	};
+	struct fixture f;
+	struct ocs_table after;
+
+	(void)state;
+	begin(&f, answers, false, 5000);
+	/* nothing is known yet */
+	assert_int_equal(ocs_switch_change(f.connection, now, 2, wanted, 2, &after, &f.err),
+			 OCS_SWITCH_OK);
+	assert_int_equal(after.out[2], 36);
+	ocs_table_free(&after);
+	/* somebody made 9>60 meanwhile */
+	assert_int_equal(ocs_switch_change(f.connection, wanted, 2, now, 2, NULL, &f.err),
+			 OCS_SWITCH_UNKNOWN);
+	assert_int_equal(ocs_switch_change(f.connection, wanted, 2, now, 2, NULL, &f.err),
+			 OCS_SWITCH_OK);
+	end(&f, CHANGED "DLT-PATCH::2&4:6:;ENT-PATCH::1&4,36&33:7:;RTRV-PATCH:::8:;"
+			"RTRV-PATCH:::9:;");
+}
+
+/* What a new patch replaces is not deleted; what it does not is. */
+static void test_change_replaces(void **state)
+{
+	static const char *const answers[] = {
+		SIZE32, TABLE(P("1,36") P("4,33") P("9,60")), DONE, DONE,
+		TABLE(P("2,36") P("4,34")), "",
+	};
+	/* 2>36 is refused: then 1>36 has to be deleted after all */
+	static const char *const refused[] = {
+		SIZE32,
+		TABLE(P("1,36") P("4,33") P("9,60")),
+		DONE,
+		DENIED("IDNV", "Invalid OXC port: 2"),
+		DENIED("IDNV", "Invalid OXC port: 2"),
+		DONE,
+		DONE,
+		TABLE(P("4,34")),
+		"",
+	};
+	const struct ocs_patch gone[] = { { 1, 36 }, { 4, 33 }, { 9, 60 } };
+	struct fixture f;
+	struct ocs_table after;
+	size_t count;
+
+	(void)state;
+	begin(&f, answers, false, 5000);
+	f.sw.replace = true;
+	assert_int_equal(ocs_switch_apply(f.connection, gone, 3, wanted, 2, &after, &f.err),
+			 OCS_SWITCH_OK);
+	assert_int_equal(after.out[4], 34);
+	ocs_table_free(&after);
+	end(&f, ASK_SIZE "RTRV-PATCH:::2:;DLT-PATCH::9:3:;ENT-PATCH::2&4,36&34:4:;RTRV-PATCH:::5:;");
+	begin(&f, refused, false, 5000);
+	f.sw.replace = true;
+	assert_int_equal(ocs_switch_apply(f.connection, gone, 3, wanted, 2, &after, &f.err),
+			 OCS_SWITCH_DENIED);
+	ocs_switch_refusals(f.connection, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(after.out[1], 0);
+	ocs_table_free(&after);
+	end(&f, NULL);
+}
+
 static void test_login(void **state)
 {
 	static const char *const answers[] = { DONE, SIZE32, "" };
@@ -493,6 +570,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_change),	      cmocka_unit_test(test_change_in_noise),
 		cmocka_unit_test(test_nothing_to_do), cmocka_unit_test(test_login),
+		cmocka_unit_test(test_change_known),  cmocka_unit_test(test_change_replaces),
 		cmocka_unit_test(test_open_refused),  cmocka_unit_test(test_rejected),
 		cmocka_unit_test(test_refusals),      cmocka_unit_test(test_refuses_all),
 		cmocka_unit_test(test_partial),	      cmocka_unit_test(test_silence),
