@@ -22,6 +22,7 @@ struct ocs_config *ocs_config_new(const char *source)
 		.audit_days = 400,
 	};
 	config->limits = (struct ocs_config_limits){
+		.topologies_per_second = 200,
 		.requests_per_second = 20,
 		.burst = 60,
 		.connections = 64,

@@ -34,9 +34,10 @@ struct ocs_config_ocsd {
 
 /* Of one user who is no administrator. */
 struct ocs_config_limits {
-	int requests_per_second; /* 20 */
-	int burst;		 /* requests at once, 60 */
-	int connections;	 /* 64 */
+	int requests_per_second;   /* 20 */
+	int burst;		   /* requests at once, 60 */
+	int connections;	   /* 64 */
+	int topologies_per_second; /* that the controller of one job may ask for, 200 */
 };
 
 struct ocs_config_timeouts {

@@ -211,6 +211,7 @@ int ocs_load_limits(struct ocs_loader *loader, yaml_node_t *node)
 		{ "requests_per_second", 100000, &limits->requests_per_second },
 		{ "burst", 100000, &limits->burst },
 		{ "connections", 10000, &limits->connections },
+		{ "topologies_per_second", 100000, &limits->topologies_per_second },
 	};
 	struct ocs_field fields[COUNT(keys)] = { 0 };
 

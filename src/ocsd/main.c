@@ -245,6 +245,8 @@ static void make_switches(struct ocsd *d)
 		sw->ports = ocs_calloc(2 * (size_t)sw->description->size + 1, sizeof(*sw->ports));
 		sw->by_in = ocs_calloc((size_t)sw->description->size + 1,
 				       sizeof(struct ocsd_circuit *));
+		sw->leaving = ocs_calloc((size_t)sw->description->size + 1,
+					 sizeof(struct ocsd_circuit *));
 	}
 	d->placers = ocs_calloc((size_t)d->fabric->nsections + 1, sizeof(struct ocs_placer *));
 }
@@ -350,6 +352,7 @@ static void free_switches(struct ocsd *d)
 		free(d->switches[i].status.drain_reason);
 		free(d->switches[i].ports);
 		free(d->switches[i].by_in);
+		free(d->switches[i].leaving);
 		ocs_health_free(&d->switches[i].health);
 		free(d->switches[i].suspect_since);
 		ocsd_selftests_free(&d->switches[i]);
@@ -378,6 +381,7 @@ static void free_lists(struct ocsd *d)
 	ocsd_pending_clear(d);
 	ocsd_selftest_results_forget(d);
 	json_object_put(d->replies.events);
+	json_object_put(d->replies.to_controllers);
 	ocsd_limited_users_free(d);
 	ocsd_quota_free(d->server.users);
 	ocsd_quota_free(d->server.unidentified);

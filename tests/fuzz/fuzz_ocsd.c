@@ -16,6 +16,7 @@
 #include "src/ocsd/ports/drain.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/state/menus.h"
 #include "src/ocsd/jobs/restore.h"
 #include "src/ocsd/protocol/rate_limit.h"
 #include "src/ocsd/switches/scheduler.h"
@@ -32,6 +33,8 @@
 	} while (0)
 #define SESSION "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define STRANGER 65534
+#define JOB_KEY "00000000000000000000000000000000"
+#define ONE_BY_ONE 4 /* in the first byte: each line is dealt with before the next one */
 #define ROUNDS 40
 #define ANSWERS (1 << 24)
 
@@ -99,11 +102,12 @@ void ocsd_worker_test(struct ocsd *d, struct ocsd_switch *sw, const struct ocsd_
 }
 
 void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw, struct ocs_patch *remove,
-		       size_t nremove, struct ocs_patch *add, size_t nadd)
+		       size_t nremove, struct ocs_patch *add, size_t nadd, bool quick)
 {
 	struct ocs_table *table = &tables[sw->index];
 
 	(void)d;
+	(void)quick;
 	for (size_t i = 0; i < nremove; i++)
 		if (table->out[remove[i].in] == remove[i].out)
 			table->out[remove[i].in] = 0;
@@ -133,9 +137,18 @@ static bool deliver(struct ocsd *d)
 	return any;
 }
 
+/* Inputs cannot know what is drawn. */
+static void keys_set(struct ocsd *d)
+{
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		if (job->menu && job->menu->key[0])
+			strcpy(job->menu->key, JOB_KEY);
+}
+
 static void work(struct ocsd *d)
 {
 	for (int i = 0; i < ROUNDS; i++) {
+		keys_set(d);
 		event_base_loop(d->loop.base, EVLOOP_NONBLOCK);
 		ocsd_settle(d);
 		CHECK(!ocsd_store_lost(d->store));
@@ -309,8 +322,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
 	connect_client(d, ends[1], sender);
 	ocs_seal_start(&seal, SESSION, false);
-	if (size > 1)
-		send_lines(ends[0], data + 1, size - 1, sender == SEALED ? &seal : NULL);
+	for (size_t done = 1; done < size;) {
+		const uint8_t *end =
+			data[0] & ONE_BY_ONE ? memchr(data + done, '\n', size - done) : NULL;
+		size_t length = end ? (size_t)(end - data) + 1 - done : size - done;
+
+		if (d->server.clients && !d->server.clients->lost)
+			send_lines(ends[0], data + done, length, sender == SEALED ? &seal : NULL);
+		done += length;
+		if (done < size)
+			work(d);
+	}
 	work(d);
 	check_answers(ends[0], sender == SEALED ? &seal : NULL);
 	close(ends[0]);

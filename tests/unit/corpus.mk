@@ -29,5 +29,5 @@ include $(srcdir)/../fuzz/ocsd.mk
 test_ocsd_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_ocsd.c $(OCSD_PARTS)
 test_ocsd_corpus_CFLAGS = $(AM_CFLAGS) $(MUNGE_CFLAGS)
 test_ocsd_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"ocsd"' -DOCS_SYSCONFDIR='"$(sysconfdir)"'
-test_ocsd_corpus_LDADD = $(S)/protocol/libocs_protocol.la $(S)/plan/libocs_plan.la $(S)/switch/libocs_switch.la $(PLACE) \
+test_ocsd_corpus_LDADD = $(S)/protocol/libocs_protocol.la $(S)/plan/libocs_plan.la $(S)/rails/libocs_rails.la $(S)/switch/libocs_switch.la $(PLACE) \
 	$(EVENT_LIBS) $(JSON_LIBS) $(SQLITE_LIBS) $(MUNGE_LIBS) $(CMOCKA_LIBS)

@@ -103,3 +103,6 @@ test_transition_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 check_PROGRAMS += test_ocsd_transition
 test_ocsd_transition_SOURCES = ocsd/test_ocsd_transition.c $(OCSD_RIG)
 test_ocsd_transition_LDADD = $(OCSD_RIG_LIBS)
+check_PROGRAMS += test_ocsd_topo
+test_ocsd_topo_SOURCES = ocsd/test_ocsd_topo.c $(OCSD_RIG) $(OCSD_ROWS)
+test_ocsd_topo_LDADD = $(OCSD_RIG_LIBS) $(SQLITE_LIBS)

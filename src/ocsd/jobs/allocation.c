@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/ocsd/jobs/allocation.h"
+#include "src/ocsd/state/menus.h"
 #include "src/ocsd/store/store.h"
 
 #include "src/place/place.h"
@@ -84,6 +85,7 @@ void ocsd_job_free(struct ocsd_job *job)
 	free(job->failure.sw);
 	free(job->failure.error);
 	free(job->repair.why);
+	ocsd_menu_free(job->menu);
 	free(job);
 }
 
@@ -172,12 +174,12 @@ bool ocsd_job_uses(const struct ocsd_job *job, struct ocs_port port)
 		    (circuit->a == port.port || circuit->b == port.port))
 			return true;
 	}
-	return false;
+	return ocsd_menu_unread_on(job, port.sw);
 }
 
 size_t ocsd_job_left(const struct ocsd *d, const struct ocsd_job *job, bool all)
 {
-	size_t count = 0;
+	size_t count = ocsd_menu_unread(d, job, all);
 
 	for (size_t i = 0; i < job->circuits.count; i++)
 		if (job->circuits.list[i]->state != OCSD_GONE &&

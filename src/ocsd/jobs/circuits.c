@@ -30,9 +30,12 @@ static void outcomes_forget(struct ocsd_switch *sw)
 {
 	if (ocs_now_ns() < sw->poll.late_until_ns)
 		return;
-	for (int in = 1; in <= sw->description->size; in++)
+	for (int in = 1; in <= sw->description->size; in++) {
 		if (sw->by_in[in])
 			sw->by_in[in]->outcome_unknown = false;
+		if (sw->leaving[in])
+			sw->leaving[in]->outcome_unknown = false;
+	}
 }
 
 /* The outcome of a second attempt is unknown, too: the first one may still be executed after it. */
@@ -41,8 +44,11 @@ void ocsd_circuits_lost(struct ocsd_switch *sw)
 	outcomes_forget(sw);
 	for (size_t i = 0; i < sw->batch.nadding; i++)
 		sw->batch.adding[i]->outcome_unknown = true;
+	/* A circuit of a menu that is cut late, once it stands again, harms no other job, and is missed. */
 	for (size_t i = 0; i < sw->batch.nremoving; i++)
-		sw->batch.removing[i]->outcome_unknown = true;
+		sw->batch.removing[i]->outcome_unknown |=
+			!sw->batch.removing[i]->rail ||
+			!ocsd_job_running(sw->batch.removing[i]->job);
 	if (sw->batch.nadding || sw->batch.nremoving)
 		sw->poll.late_until_ns = INT64_MAX;
 }
@@ -66,6 +72,10 @@ void ocsd_circuits_gone(struct ocsd *d, const struct ocsd_switch *sw,
 		circuits[i]->postponed = ocsd_circuit_outcome_unknown(d, circuits[i]);
 		if (circuits[i]->state == OCSD_DELETING && !circuits[i]->postponed)
 			ocsd_circuit_set(d, circuits[i], OCSD_GONE);
+		if (circuits[i]->rail) {
+			first = i + 1;
+			continue;
+		}
 		if (i + 1 < count && circuits[i + 1]->job == job)
 			continue;
 		/* the rows of a whole switch at once, as a rule */
@@ -162,10 +172,32 @@ void ocsd_circuit_set(struct ocsd *d, struct ocsd_circuit *circuit, enum ocsd_ci
 		sw->dirty = true;
 	if (state != OCSD_GONE)
 		return;
-	for (int p = 0; p < circuit->npatches; p++)
-		if (sw->by_in[circuit->patches[p].in] == circuit)
-			sw->by_in[circuit->patches[p].in] = NULL;
+	for (int p = 0; p < circuit->npatches; p++) {
+		int in = circuit->patches[p].in;
+
+		if (sw->by_in[in] == circuit)
+			sw->by_in[in] = NULL;
+		if (sw->leaving[in] == circuit)
+			sw->leaving[in] = NULL;
+	}
 	position_inherit(d, circuit);
+}
+
+void ocsd_circuit_leave(struct ocsd *d, struct ocsd_circuit *circuit)
+{
+	struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	if (circuit->state == OCSD_GONE)
+		return;
+	for (int p = 0; p < circuit->npatches; p++) {
+		int in = circuit->patches[p].in;
+
+		if (sw->by_in[in] == circuit)
+			sw->by_in[in] = NULL;
+		sw->leaving[in] = circuit;
+	}
+	circuit->postponed = false;
+	ocsd_circuit_set(d, circuit, circuit->sent ? OCSD_DELETING : OCSD_GONE);
 }
 
 struct ocsd_circuit *ocsd_circuit_successor(struct ocsd *d, const struct ocsd_circuit *circuit)

@@ -25,6 +25,10 @@ int ocsd_circuit_switch_check(const struct ocsd *d, const struct ocsd_circuit *c
 /* CIRCUIT, whose ports were looked at, may go to its switch (the caller tells the store). */
 void ocsd_circuit_connect(struct ocsd *d, struct ocsd_circuit *circuit);
 
+/* CIRCUIT, one of a menu, goes: in the batch in which another one comes to its ports.  One that no
+ * switch may have is gone at once. */
+void ocsd_circuit_leave(struct ocsd *d, struct ocsd_circuit *circuit);
+
 /* Whether JOB has a circuit in STATE on SW. */
 bool ocsd_circuits_any(const struct ocsd_job *job, const struct ocsd_switch *sw,
 		       enum ocsd_circuit_state state);

@@ -10,8 +10,10 @@
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/job_state.h"
+#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
@@ -56,12 +58,15 @@ static void realise_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "realised" });
 	ocsd_realised_tell(d, job);
 	ocsd_realised_answer(d, job);
+	ocsd_topologies_begin(job);
 }
 
 void ocsd_realise_begin(struct ocsd *d, struct ocsd_job *job, bool fails_fast)
 {
-	static const struct ocsd_transition_kind waiting = { realise_done, ocsd_job_fail, false };
-	static const struct ocsd_transition_kind fast = { realise_done, ocsd_job_fail, true };
+	static const struct ocsd_transition_kind waiting = { realise_done, ocsd_job_fail, false,
+							     false };
+	static const struct ocsd_transition_kind fast = { realise_done, ocsd_job_fail, true,
+							  false };
 	struct ocsd_transition *t = ocsd_transition_create(job, fails_fast ? &fast : &waiting);
 	struct ocs_error err;
 
@@ -79,10 +84,14 @@ static int ready_to_start(struct ocsd *d, struct ocsd_job *job, const struct ocs
 			  struct ocs_error *err)
 {
 	*blame = NULL;
+	if (job->menu && job->adopt_running)
+		ocsd_menu_adopt_running(d, job);
 	if (job->section && job->section->kind == OCS_DIRECT && !job->plan.text &&
 	    ocsd_direct_plan(d, job, err))
 		return -1;
 	for (size_t i = 0; i < job->circuits.count; i++) {
+		if (job->circuits.list[i]->state == OCSD_GONE)
+			continue;
 		if (ocsd_circuit_switch_check(d, job->circuits.list[i], err)) {
 			*blame = &d->switches[job->circuits.list[i]->sw];
 			return -1;

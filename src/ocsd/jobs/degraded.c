@@ -13,6 +13,7 @@
 #include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/state/events.h"
 #include "src/ocsd/store/store.h"
 
@@ -64,8 +65,10 @@ void ocsd_circuit_failed(struct ocsd *d, struct ocsd_circuit *circuit, const cha
 	struct ocsd_job *job = circuit->job;
 	const struct ocsd_switch *sw = &d->switches[circuit->sw];
 
-	/* A running job on a direct fabric may do without it. */
-	if (ocsd_job_running(job) && job->plan.text)
+	/* A running job on a direct fabric may do without it, and a controller finds another way. */
+	if (circuit->rail && ocsd_topology_live(job))
+		ocsd_topology_failed(d, circuit, why);
+	else if (ocsd_job_running(job) && job->plan.text)
 		ocsd_repair_want(d, job, why, true);
 	else if (ocsd_job_running(job))
 		ocsd_job_degrade(d, job, sw, why);
@@ -83,9 +86,14 @@ void ocsd_port_lost(struct ocsd *d, struct ocs_port where, const char *why)
 		ocsd_repair_want(d, job, why, false);
 		return;
 	}
+	if (ocsd_topology_live(job)) {
+		ocsd_topology_port_lost(d, job, where, why);
+		return;
+	}
 	/* A port that the job holds and does not use is none of its business. */
 	for (size_t i = 0; i < job->circuits.count && !circuit; i++)
 		if (job->circuits.list[i]->sw == where.sw &&
+		    job->circuits.list[i]->state != OCSD_GONE &&
 		    (job->circuits.list[i]->a == where.port ||
 		     job->circuits.list[i]->b == where.port))
 			circuit = job->circuits.list[i];
@@ -99,6 +107,8 @@ static bool circuits_whole(struct ocsd *d, const struct ocsd_job *job)
 		const struct ocsd_circuit *circuit = job->circuits.list[i];
 		const struct ocsd_port *ports = d->switches[circuit->sw].ports;
 
+		if (circuit->rail && circuit->state == OCSD_GONE)
+			continue;
 		if (circuit->state != OCSD_CONNECTED || ports[circuit->a].failed ||
 		    ports[circuit->b].failed)
 			return false;

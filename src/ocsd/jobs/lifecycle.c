@@ -8,6 +8,7 @@
 #include "src/ocsd/jobs/job_state.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/state/events.h"
 #include "src/ocsd/store/audit.h"
@@ -71,6 +72,9 @@ static void free_ports(struct ocsd *d, struct ocsd_job *job, bool clean)
 		}
 		port->owner = next;
 		port->next = NULL;
+		/* After a restart its menu must not claim what others have by then. */
+		if (job->menu && !clean)
+			ocsd_store_port_remove(d, job, job->ports.list[i]);
 		if (next && --next->ports.nwaiting == 0)
 			ocsd_job_progress(d, next);
 	}
@@ -99,6 +103,7 @@ void ocsd_job_end(struct ocsd *d, struct ocsd_job *job, const char *reason)
 		ocs_log(OCS_LOG_INFO, "job %u left its allocation (epoch %llu): %s", job->job,
 			(unsigned long long)job->epoch, reason ? reason : "no reason given");
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "end", .after = reason });
+		ocsd_topologies_revoke(d, job, reason ? reason : "the job has ended");
 	}
 	d->replies.due = true;
 	ocsd_job_progress(d, job);
@@ -114,6 +119,7 @@ void ocsd_job_gone(struct ocsd *d, struct ocsd_job *job, const char *reason)
 		ocs_log(OCS_LOG_INFO, "job %u is gone (epoch %llu): %s", job->job,
 			(unsigned long long)job->epoch, reason);
 		ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "gone", .after = reason });
+		ocsd_topologies_revoke(d, job, reason);
 	}
 	job->farewell.released = false; /* slurmctld took it for a living job: it is sent again */
 	d->replies.due = true;
@@ -256,4 +262,5 @@ void ocsd_job_fail(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switc
 	ocsd_audit(d, &(struct ocsd_audit){
 			      .job = job, .sw = sw, .what = "job_failed", .reply = error });
 	ocsd_job_failed_event(d, job);
+	ocsd_topologies_revoke(d, job, error);
 }

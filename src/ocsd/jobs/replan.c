@@ -139,7 +139,7 @@ static int plan_circuits(struct ocsd *d, struct ocsd_transition *t, const struct
 }
 
 static void repair_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed);
-static const struct ocsd_transition_kind repair_kind = { repair_done, ocsd_job_fail, false };
+static const struct ocsd_transition_kind repair_kind = { repair_done, ocsd_job_fail, false, false };
 
 /* Turns the job's circuits into those of PLAN. */
 static int plan_begin(struct ocsd *d, struct ocsd_job *job, const struct ocs_plan *plan,

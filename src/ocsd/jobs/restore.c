@@ -8,6 +8,7 @@
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/lookahead.h"
+#include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/replan.h"
 #include "src/ocsd/jobs/restore.h"
 #include "src/ocsd/store/sql.h"
@@ -171,6 +172,18 @@ static int load_circuit(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err
 	return 0;
 }
 
+static int load_menu(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
+{
+	struct ocsd_job *job = job_of(d, row);
+	struct ocs_error why;
+
+	(void)err;
+	if (job && ocsd_menu_load(d, job, column_text(row, 2), column_text(row, 3),
+				  column_text(row, 4), column_text(row, 5), &why))
+		ocs_log(OCS_LOG_ERROR, "the menu of job %u cannot be used: %s", job->job, why.text);
+	return 0;
+}
+
 static int load_drain(struct ocsd *d, sqlite3_stmt *row, struct ocs_error *err)
 {
 	(void)err;
@@ -236,6 +249,7 @@ static int tables_load(struct ocsd *d, struct ocs_error *err)
 		{ "SELECT job, epoch, node FROM releases", load_release },
 		{ "SELECT job, epoch, switch, port FROM ports", load_port },
 		{ "SELECT job, epoch, switch, a, b, directed, state FROM circuits", load_circuit },
+		{ "SELECT job, epoch, layout, phases, digest, key FROM menus", load_menu },
 		{ "SELECT kind, name, reason FROM drains", load_drain },
 		{ "SELECT job, epoch FROM met", load_met },
 		{ "SELECT name FROM heard", load_heard },
@@ -328,7 +342,8 @@ int ocsd_jobs_load(struct ocsd *d, struct ocs_error *err)
 		return -1;
 	for (struct ocsd_job *job = d->jobs; job; job = job->next) {
 		ocsd_ahead_recall(d, job);
-		if (ocsd_job_cut_due(job))
+		/* With a menu its rows are those that it still holds. */
+		if (ocsd_job_cut_due(job) && !job->menu)
 			drop_ports(job);
 	}
 	for (int turn = 0; turn < 3; turn++)

@@ -76,6 +76,8 @@ static void transition_free(struct ocsd_transition *t)
 {
 	for (size_t i = 0; t->begun && i < t->count; i++)
 		t->members[i].circuit->transition = NULL;
+	if (t->slot)
+		*t->slot = NULL;
 	free(t->members);
 	free(t);
 }
@@ -125,6 +127,9 @@ static const struct ocsd_circuit *blocker_find(const struct ocsd_transition *t,
 {
 	const struct ocsd_job *job = t->job;
 
+	/* A topology has a port once. */
+	if (circuit->rail)
+		return NULL;
 	for (size_t i = 0; t->count < job->circuits.count && i < job->circuits.count; i++) {
 		const struct ocsd_circuit *other = job->circuits.list[i];
 
@@ -177,6 +182,12 @@ static void member_cut(struct ocsd *d, struct ocsd_circuit *circuit)
 	ocsd_store_circuit(d, circuit);
 }
 
+static void circuit_refresh(struct ocsd_circuit *circuit)
+{
+	circuit->sent = circuit->lit = circuit->outcome_unknown = circuit->postponed = false;
+	circuit->dark = 0;
+}
+
 static void member_plan(struct ocsd *d, const struct ocsd_transition_member *member)
 {
 	struct ocsd_circuit *circuit = member->circuit;
@@ -189,8 +200,7 @@ static void member_plan(struct ocsd *d, const struct ocsd_transition_member *mem
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		return;
 	}
-	circuit->sent = circuit->lit = circuit->outcome_unknown = circuit->postponed = false;
-	circuit->dark = 0;
+	circuit_refresh(circuit);
 	ocsd_circuit_set(d, circuit, OCSD_PLANNED);
 	if (member->fresh)
 		ocsd_store_circuit_add(d, circuit);
@@ -229,6 +239,36 @@ int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_
 		else
 			member_plan(d, &t->members[i]);
 	return 0;
+}
+
+/* MEMBER comes, beside what leaves by its ingresses. */
+static void member_make(struct ocsd *d, struct ocsd_circuit *circuit)
+{
+	struct ocsd_switch *sw = &d->switches[circuit->sw];
+
+	if (circuit->state == OCSD_CONNECTED)
+		return;
+	for (int p = 0; p < circuit->npatches; p++)
+		if (sw->leaving[circuit->patches[p].in] == circuit)
+			sw->leaving[circuit->patches[p].in] = NULL;
+	if (circuit->state == OCSD_GONE)
+		circuit_refresh(circuit);
+	circuit->postponed = false;
+	ocsd_circuit_connect(d, circuit);
+}
+
+void ocsd_transition_begin_at_once(struct ocsd *d, struct ocsd_transition *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		t->members[i].circuit->transition = t;
+	transition_enter(d, t);
+	t->planned = false;
+	for (size_t i = 0; i < t->count; i++)
+		if (t->members[i].cut)
+			ocsd_circuit_leave(d, t->members[i].circuit);
+	for (size_t i = 0; i < t->count; i++)
+		if (!t->members[i].cut)
+			member_make(d, t->members[i].circuit);
 }
 
 void ocsd_transition_resume(struct ocsd *d, struct ocsd_job *job,
@@ -378,14 +418,16 @@ void ocsd_transitions_wake(struct ocsd *d, struct ocsd_job *job)
 
 /* ---- the end of a job ---- */
 
+void ocsd_transition_end(struct ocsd_transition *t)
+{
+	transition_unlink(t);
+	transition_free(t);
+}
+
 void ocsd_transitions_end(struct ocsd_job *job)
 {
-	while (job->circuits.transitions) {
-		struct ocsd_transition *t = job->circuits.transitions;
-
-		transition_unlink(t);
-		transition_free(t);
-	}
+	while (job->circuits.transitions)
+		ocsd_transition_end(job->circuits.transitions);
 }
 
 void ocsd_transition_abandon(struct ocsd *d, struct ocsd_job *job)

@@ -29,6 +29,7 @@ struct ocsd_transition_kind {
 	void (*refused)(struct ocsd *d, struct ocsd_job *job, const struct ocsd_switch *sw,
 			const char *why);
 	bool fails_fast; /* a switch that has failed is not waited for */
+	bool at_once;	 /* what goes and what comes are one batch of each switch; only for menus */
 };
 
 struct ocsd_transition_member {
@@ -39,7 +40,8 @@ struct ocsd_transition_member {
 };
 
 struct ocsd_transition {
-	struct ocsd_transition *next; /* of the job */
+	struct ocsd_transition *next;  /* of the job */
+	struct ocsd_transition **slot; /* becomes NULL when it is over, however it ends; or NULL */
 	struct ocsd_job *job;
 	const struct ocsd_transition_kind *kind;
 	struct ocsd_transition_member *members;
@@ -92,6 +94,14 @@ struct ocsd_circuit *ocsd_transition_make(struct ocsd *d, struct ocsd_transition
  * port that it needs has a circuit that T does not cut, or if the job has failed or ended: then nothing
  * has changed and T is gone. */
 int ocsd_transition_begin(struct ocsd *d, struct ocsd_transition *t, struct ocs_error *err);
+
+/* The same for a kind that is at_once, whose members the caller has looked at: no other transition has
+ * one, what is in the way of one is another, and nothing else leaves by their ingresses.  One that is
+ * on its way off may be made again. */
+void ocsd_transition_begin_at_once(struct ocsd *d, struct ocsd_transition *t);
+
+/* Ends T without a word to its owner; its circuits stay in their states. */
+void ocsd_transition_end(struct ocsd_transition *t);
 
 /* Forgets T, which has not begun, and the circuits that were added to the job for it. */
 void ocsd_transition_drop(struct ocsd_transition *t);

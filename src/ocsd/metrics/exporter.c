@@ -179,6 +179,14 @@ static void add_history(struct ocs_text *text, const struct ocsd_counters *m)
 		      "Jobs whose circuits could not be made.", m->jobs_failed);
 	metric_number(text, "switch_failures_total", "counter", "Times a switch failed.",
 		      m->switches_failed);
+	metric_number(text, "topology_changes_total", "counter",
+		      "Changes of one rail of a running job.", m->topologies);
+	metric_number(text, "topology_circuits_total", "counter",
+		      "Circuits cut or made by these changes.", m->topology_circuits);
+	metric_number(text, "topology_failures_total", "counter",
+		      "Such changes that did not come whole.", m->topologies_failed);
+	metric_number(text, "topology_refusals_total", "counter",
+		      "Requests of controllers that were refused.", m->topologies_refused);
 	metric_number(text, "limited_requests_total", "counter",
 		      "Requests turned away because their user asks too much.", m->limited);
 	add_histogram(text, "batch_seconds", "One batch, sent to verified by a full read-back.",

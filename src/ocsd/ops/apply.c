@@ -8,6 +8,7 @@
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/state/menus.h"
 #include "src/ocsd/jobs/node_presence.h"
 #include "src/ocsd/jobs/plan.h"
 #include "src/ocsd/ops/apply.h"
@@ -24,6 +25,7 @@
 
 #include <json-c/json.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COMMIT_WAIT_NS INT64_C(30000000000)
 
@@ -89,13 +91,17 @@ static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job
 		ocs_field_add_number(row, OCS_FIELD_INTERFACE, i);
 		ocs_field_add_text(row, OCS_FIELD_SWITCH, d->fabric->switches[port.sw].name);
 		ocs_field_add_number(row, OCS_FIELD_PORT, port.port);
+		if (job->section->nic_ports > 1 &&
+		    !ocs_section_nic_port(job->section, node->server, i, 1, &port))
+			ocs_field_add_number(row, OCS_FIELD_NEXT_PORT, port.port);
 		json_object_array_add(list, row);
 	}
 	return list;
 }
 
-/* The success reply of an apply of NODE; the caller puts it. */
-static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, const char *node)
+/* The success reply of an apply of NODE (BY_PROLOG: with an epoch); the caller puts it. */
+static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, const char *node,
+					bool by_prolog)
 {
 	struct json_object *reply = json_object_new_object();
 
@@ -106,6 +112,11 @@ static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, co
 		ocs_field_add_bool(reply, OCS_FIELD_FORWARDING, true);
 	if (job->section && job->section->kind != OCS_TORUS && job->section->kind != OCS_STATIC)
 		json_object_object_add(reply, OCS_FIELD_PORTS, node_ports(d, job, node));
+	if (job->menu)
+		json_object_object_add(reply, OCS_FIELD_PHASES, ocsd_menu_describe(job->menu));
+	/* For the controller, which runs there: root puts it where only the user reads it. */
+	if (job->menu && job->menu->key[0] && by_prolog && strcmp(node, job->nodes.names[0]) == 0)
+		ocs_field_add_text(reply, OCS_FIELD_KEY, job->menu->key);
 	return reply;
 }
 
@@ -149,7 +160,7 @@ static void apply_answer(struct ocsd *d, struct ocsd_pending_reply *reply)
 			    job->failure.error ? ": " : "",
 			    job->failure.error ? job->failure.error : "");
 	} else {
-		result = apply_result(d, job, wait->node);
+		result = apply_result(d, job, wait->node, wait->epoch != 0);
 		if (wait->meets)
 			json_object_object_add(result, OCS_FIELD_HOSTS, ocsd_forward_hosts(job));
 		ocsd_reply(reply->client, reply->id, result);

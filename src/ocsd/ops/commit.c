@@ -9,6 +9,7 @@
 #include "src/ocsd/jobs/plan.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
@@ -17,9 +18,11 @@
 #include "src/ocsd/ops/operations.h"
 #include "src/ocsd/state/out_of_service.h"
 
+#include "src/fold/shape.h"
 #include "src/place/place.h"
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
+#include "src/rails/layout.h"
 #include "src/util/hostlist.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -171,11 +174,37 @@ static int server_ports(struct ocsd *d, struct ocsd_job *job, struct ocs_error *
 			if (ocsd_direct_port(d, job, (int)i, interface, &port, err))
 				return -1;
 			ocsd_job_port(job, port);
+			/* port 0 of a NIC is the one above */
+			for (int p = 1; p < job->section->nic_ports; p++)
+				if (!ocs_section_nic_port(job->section, node->server, interface, p,
+							  &port))
+					ocsd_job_port(job, port);
 			if (!ocs_section_select_port(job->section, node->server, interface, &port))
 				ocsd_job_port(job, port);
 		}
 	}
 	return 0;
+}
+
+/* The menu of a job on rails that has a shape. */
+static int read_menu(struct ocsd *d, struct ocsd_job *job, struct json_object *request,
+		     struct ocs_error *err)
+{
+	const char *text = ocs_field_text(request, OCS_FIELD_PHASES, "off");
+	enum ocsd_phases phases;
+	struct ocs_rails_layout layout;
+	struct ocs_shape shape;
+
+	if (job->section->kind != OCS_RAILS || !job->section->ports || !job->request.shape)
+		return 0;
+	if (ocsd_phases_parse(text, &phases))
+		return ocs_error_set(err, OCS_USAGE,
+				     "phases is provisioned, on-demand or off, not %.40s", text);
+	if (ocs_shape_parse(job->request.shape, NULL, &shape, err) ||
+	    ocs_rails_layout_make(&shape, job->section->server_xpus, job->section->nic_ports,
+				  &layout, err))
+		return -1;
+	return ocsd_menu_create(d, job, &layout, phases, err);
 }
 
 /* Whether port WHERE is out of service: -1 with ERR. */
@@ -317,7 +346,7 @@ struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request, u
 	if (job->section->kind == OCS_TORUS || job->section->kind == OCS_STATIC)
 		rc = read_placement(d, job, err);
 	else
-		rc = server_ports(d, job, err);
+		rc = server_ports(d, job, err) || read_menu(d, job, request, err) ? -1 : 0;
 	if (!rc)
 		return job;
 fail:
@@ -339,6 +368,7 @@ static void accept_job(struct ocsd *d, struct ocsd_client *client, struct ocsd_j
 		ocsd_ahead_give_way(d, job);
 		ocsd_job_enter(d, job);
 		ocsd_store_job_add(d, job);
+		ocsd_menu_store(d, job);
 	}
 	ocsd_store_max_epoch(d);
 	ocsd_audit(d, &(struct ocsd_audit){ .who = ocsd_client_who(client),

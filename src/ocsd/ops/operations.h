@@ -39,9 +39,15 @@ void ocsd_op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 void ocsd_op_nodes(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request);
 
+/* topologies, from the controllers of jobs */
+void ocsd_op_topo(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		  struct json_object *request);
+
 /* administrators, tools */
 void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request);
+void ocsd_op_show_phases(struct ocsd *d, struct ocsd_client *client, int64_t id,
+			 struct json_object *request);
 void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request);
 void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,

@@ -34,6 +34,9 @@ struct ocsd_client {
 	bool subscribed;
 	uint64_t term;			   /* of a slurmctld, 0: somebody else */
 	struct ocsd_controller controller; /* which of them it is */
+	uint32_t controls;		   /* the job whose controller it is, 0: of none, */
+	uint64_t controls_epoch;	   /* and its epoch */
+	bool replaced;			   /* another client has taken its place there */
 	bool lost;			   /* to be freed at the next flush, */
 	bool dismissed;			   /* which tries to send what is queued */
 	struct ocsd_limited_user
@@ -57,5 +60,9 @@ void ocsd_client_finish(struct ocsd_client *client);
 void ocsd_client_lose(struct ocsd_client *client);
 /* The same, but what its socket takes of EVENT (put here) reaches it. */
 void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event);
+
+/* CLIENT is not the controller of JOB with EPOCH any more because of REASON, and learns of it. */
+void ocsd_client_controller_dismiss(struct ocsd_client *client, uint32_t job, uint64_t epoch,
+				    const char *reason);
 
 #endif

@@ -7,6 +7,7 @@
 #include "src/ocsd/protocol/client.h"
 #include "src/ocsd/protocol/log_limit.h"
 #include "src/ocsd/protocol/connection_quota.h"
+#include "src/ocsd/protocol/controller.h"
 #include "src/ocsd/protocol/handshake.h"
 #include "src/ocsd/protocol/rate_limit.h"
 #include "src/ocsd/protocol/listener.h"
@@ -81,6 +82,42 @@ static void line_queue(struct ocsd_client *client, struct json_object *line)
 	json_object_put(line);
 }
 
+/* EVENT goes to the controller of its job, whose time is over after a revocation. */
+static void controller_tell(struct ocsd *d, struct json_object *event)
+{
+	const char *kind = ocs_field_text(event, OCS_FIELD_EVENT, "");
+
+	for (struct ocsd_client *client = d->server.clients; client; client = client->next) {
+		if (client->lost || client->controls != ocs_field_job(event) ||
+		    client->controls_epoch != ocs_field_epoch(event))
+			continue;
+		line_queue(client, json_object_get(event));
+		if (strcmp(kind, OCS_EVENT_REVOKED) == 0)
+			client->controls = 0;
+	}
+}
+
+void ocsd_client_controller_dismiss(struct ocsd_client *client, uint32_t job, uint64_t epoch,
+				    const char *reason)
+{
+	struct json_object *event = ocs_event_job(OCS_EVENT_REVOKED, job, epoch);
+
+	client->controls = 0;
+	ocs_field_add_text(event, OCS_FIELD_REASON, reason);
+	line_queue(client, event);
+}
+
+static void controllers_distribute(struct ocsd *d)
+{
+	struct json_object *events = d->replies.to_controllers;
+	size_t count = events ? json_object_array_length(events) : 0;
+
+	d->replies.to_controllers = NULL;
+	for (size_t i = 0; i < count; i++)
+		controller_tell(d, json_object_array_get_idx(events, i));
+	json_object_put(events);
+}
+
 /* Puts the events of the pass before what its clients are answered next. */
 static void events_distribute(struct ocsd *d)
 {
@@ -94,6 +131,8 @@ static void events_distribute(struct ocsd *d)
 				line_queue(client,
 					   json_object_get(json_object_array_get_idx(events, i)));
 	json_object_put(events);
+	if (d->replies.to_controllers)
+		controllers_distribute(d);
 }
 
 void ocsd_client_subscribe(struct ocsd_client *client)
@@ -343,7 +382,8 @@ static void on_line(struct ocsd_client *client, const char *line)
 		}
 	}
 	request = json_tokener_parse(line);
-	if (client->limited_user && too_much(client, request)) {
+	if (client->limited_user && !ocsd_controller_exempt(client, request) &&
+	    too_much(client, request)) {
 		/* answered */
 	} else if (!json_object_is_type(request, json_type_object)) {
 		ocsd_refuse(client, 0, OCS_USAGE, NULL, "a request is one JSON object on a line");

@@ -3,6 +3,7 @@
 
 /* Requests: who may ask what, and what transactions have to do with it. */
 
+#include "src/ocsd/protocol/controller.h"
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
 #include "src/ocsd/protocol/pending_reply.h"
@@ -65,6 +66,9 @@ void ocsd_request(struct ocsd *d, struct ocsd_client *client, struct json_object
 		ocsd_refuse(client, id, OCS_USAGE, NULL, "ocsd knows no operation %s", op);
 	} else if (!ocsd_role_has(d, *ocsd_client_who(client), operation->role)) {
 		refuse_role(client, id, operation);
+	} else if (operation->role == OCSD_CONTROLLER &&
+		   !ocsd_controller_admit(d, client, id, request)) {
+		/* refused */
 	} else if (operation->change == OCSD_LOOKS ||
 		   ocsd_transaction_begin(d, client, id, request,
 					  operation->change == OCSD_TELLS)) {

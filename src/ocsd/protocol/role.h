@@ -12,6 +12,7 @@
 enum ocsd_role {
 	OCSD_ANYONE,
 	OCSD_OWNER,	    /* anyone, and the reply has jobs that ocsd_role_owns */
+	OCSD_CONTROLLER,    /* who has the key of the job and epoch of the request (controller.h) */
 	OCSD_ADMINISTRATOR, /* slurmctld and the prologs of the nodes are, too */
 };
 

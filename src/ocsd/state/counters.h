@@ -32,6 +32,9 @@ struct ocsd_counters {
 	uint64_t patches; /* of verified batches */
 	uint64_t jobs_failed, switches_failed;
 	uint64_t limited; /* requests of users who ask too much */
+	/* Changes of topologies, rail by rail, and the circuits that they cut and made; those of them
+	 * that did not come whole; requests that were refused. */
+	uint64_t topologies, topology_circuits, topologies_failed, topologies_refused;
 };
 
 /* One batch with PATCHES patches, which took NS. */

@@ -11,3 +11,10 @@ void ocsd_event_post(struct ocsd *d, struct json_object *event)
 		d->replies.events = json_object_new_array();
 	json_object_array_add(d->replies.events, event);
 }
+
+void ocsd_controller_post(struct ocsd *d, struct json_object *event)
+{
+	if (!d->replies.to_controllers)
+		d->replies.to_controllers = json_object_new_array();
+	json_object_array_add(d->replies.to_controllers, event);
+}

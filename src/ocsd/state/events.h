@@ -12,4 +12,7 @@
  * this pass and in order with them, once it is durable. */
 void ocsd_event_post(struct ocsd *d, struct json_object *event);
 
+/* The same for the controller of the job that EVENT names, if it is connected then. */
+void ocsd_controller_post(struct ocsd *d, struct json_object *event);
+
 #endif

@@ -32,6 +32,7 @@ struct ocs_placer;
 struct ocsd;
 struct ocsd_client;
 struct ocsd_limited_user;
+struct ocsd_menu;
 struct ocsd_heard;
 struct ocsd_http;
 struct ocsd_operation_entry;
@@ -56,7 +57,10 @@ struct ocsd_circuit {
 	bool directed; /* only from A's transmitter to B's receiver */
 	struct ocs_patch patches[2];
 	int npatches;
+	int rail; /* whose menu has it (jobs/menu.h), from 1 on: its state is on the
+				 * switch and not in the database; 0: of no menu */
 	enum ocsd_circuit_state state;
+	bool wanted;			    /* while a topology is compared with what is there */
 	bool sent;			    /* the switch may have it */
 	int64_t made_ns;		    /* when it was; 0: before ocsd was started */
 	bool lit;			    /* its light was seen */
@@ -153,6 +157,7 @@ struct ocsd_job {
 	struct ocsd_job_ports ports;
 	struct ocsd_job_circuits circuits;
 	struct ocsd_job_plan plan;
+	struct ocsd_menu *menu; /* on rails, with a shape: topologies that it may have; or NULL */
 	enum ocsd_job_state state; /* only jobs/job_state.c changes it */
 	bool adopt_running;	   /* it ran when it was committed: realise it unasked */
 	struct ocsd_farewell farewell;
@@ -190,6 +195,7 @@ struct ocsd_batch {
 	size_t nadding, nremoving;
 	int64_t sent_ns;
 	bool split;   /* after a refusal: one job a batch */
+	bool quick;   /* topologies of running jobs alone: nothing is audited, nor read before */
 	int rejected; /* refusals in a row */
 };
 
@@ -234,8 +240,9 @@ struct ocsd_switch {
 	const struct ocs_switch *description;
 	int index;
 	struct ocsd_switch_status status;
-	struct ocsd_port *ports;     /* 1 .. 2 * size */
-	struct ocsd_circuit **by_in; /* 1 .. size: circuit with that ingress */
+	struct ocsd_port *ports;       /* 1 .. 2 * size */
+	struct ocsd_circuit **by_in;   /* 1 .. size: circuit with that ingress, */
+	struct ocsd_circuit **leaving; /* and the one that goes in one batch with it, or NULL */
 	struct ocsd_worker *worker;
 	enum ocsd_work busy;
 	bool prepared; /* BUSY, but not handed over yet */
@@ -333,6 +340,7 @@ struct ocsd_replies {
 	struct ocsd_pending_reply *first; /* that are due later */
 	bool due;			  /* something has changed that one of them may wait for */
 	struct json_object *events;	  /* posted, not yet among the lines of clients; or NULL */
+	struct json_object *to_controllers; /* the same, for the controllers of their jobs */
 	struct json_object *drift; /* for the reconcile requests that wait, NULL: none does */
 	size_t nreconciles;
 	struct ocsd_test_result *test_results; /* the last first */

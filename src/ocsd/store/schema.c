@@ -61,12 +61,15 @@ static const char schema[] =
 	" SELECT RAISE(ABORT, 'the audit log is append-only'); END;" SCHEMA_PRAGMA(1);
 
 /* What a database of this version may lack: ocsd noted later which nodes have asked
- * (tests/data/older/5855f60 is without). */
+ * (tests/data/older/5855f60 is without), and has menus of topologies since. */
 static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS met(job INTEGER, epoch INTEGER, PRIMARY KEY(job, epoch))"
 	" WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS asked(job INTEGER, epoch INTEGER, node TEXT,"
 	" PRIMARY KEY(job, epoch, node)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS menus(job INTEGER, epoch INTEGER, layout TEXT NOT NULL,"
+	" phases TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL,"
+	" PRIMARY KEY(job, epoch)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS heard(name TEXT PRIMARY KEY, time REAL NOT NULL) WITHOUT ROWID;";
 
 #define ADVICE                                                                             \
@@ -214,6 +217,7 @@ static int check_rows(struct ocsd_store *store, struct ocs_error *err)
 		("SELECT count(*) FROM circuits c JOIN jobs USING(job, epoch) WHERE placement IS NOT NULL"
 		 " AND (SELECT count(*) FROM ports p WHERE p.job=c.job AND p.epoch=c.epoch"
 		 " AND p.switch=c.switch AND p.port IN (c.a, c.b))<>2 - (c.a=c.b)"),
+		"SELECT count(*) FROM menus LEFT JOIN jobs USING(job, epoch) WHERE uid IS NULL",
 		"SELECT count(*) FROM drains WHERE kind NOT IN ('cube','port','switch','xpu','node')",
 	};
 

@@ -30,6 +30,10 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_PORTS_REMOVE] = "DELETE FROM ports WHERE job=? AND epoch=?",
 	[OCSD_SQL_CIRCUITS_REMOVE] = "DELETE FROM circuits WHERE job=? AND epoch=?",
 	[OCSD_SQL_RELEASES_REMOVE] = "DELETE FROM releases WHERE job=? AND epoch=?",
+	[OCSD_SQL_MENU_ADD] = "INSERT INTO menus VALUES(?,?,?,?,?,?)",
+	[OCSD_SQL_MENU_REMOVE] = "DELETE FROM menus WHERE job=? AND epoch=?",
+	[OCSD_SQL_PORT_REMOVE] =
+		"DELETE FROM ports WHERE job=? AND epoch=? AND switch=? AND port=?",
 	[OCSD_SQL_HISTORY] = "INSERT INTO history VALUES(?1,?2,?3) ON CONFLICT(job) DO UPDATE"
 			     " SET epoch=max(epoch, ?2), time=?3",
 	[OCSD_SQL_HISTORY_TRIM] = "DELETE FROM history WHERE time<?",
@@ -295,7 +299,21 @@ void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job)
 			       (int64_t)job->epoch, switch_name(d, job->ports.list[i].sw),
 			       (int64_t)job->ports.list[i].port);
 	for (size_t i = 0; i < job->circuits.count; i++)
-		ocsd_store_circuit_add(d, job->circuits.list[i]);
+		if (!job->circuits.list[i]->rail)
+			ocsd_store_circuit_add(d, job->circuits.list[i]);
+}
+
+void ocsd_store_menu_add(struct ocsd *d, const struct ocsd_job *job, const char *layout,
+			 const char *phases, const char *digest, const char *key)
+{
+	ocsd_store_run(d->store, OCSD_SQL_MENU_ADD, "iissss", (int64_t)job->job,
+		       (int64_t)job->epoch, layout, phases, digest, key);
+}
+
+void ocsd_store_port_remove(struct ocsd *d, const struct ocsd_job *job, struct ocs_port port)
+{
+	ocsd_store_run(d->store, OCSD_SQL_PORT_REMOVE, "iisi", (int64_t)job->job,
+		       (int64_t)job->epoch, switch_name(d, port.sw), (int64_t)port.port);
 }
 
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job)
@@ -313,7 +331,7 @@ void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job)
 {
 	static const enum ocsd_sql tables[] = {
 		OCSD_SQL_RELEASES_REMOVE, OCSD_SQL_CIRCUITS_REMOVE, OCSD_SQL_PORTS_REMOVE,
-		OCSD_SQL_MET_REMOVE,	  OCSD_SQL_JOB_REMOVE,
+		OCSD_SQL_MET_REMOVE,	  OCSD_SQL_MENU_REMOVE,	    OCSD_SQL_JOB_REMOVE,
 	};
 
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
@@ -332,6 +350,8 @@ void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit)
 
 void ocsd_store_circuit(struct ocsd *d, const struct ocsd_circuit *circuit)
 {
+	if (circuit->rail)
+		return;
 	ocsd_store_run(d->store, OCSD_SQL_CIRCUIT, "iiisii", (int64_t)circuit->state,
 		       (int64_t)circuit->job->job, (int64_t)circuit->job->epoch,
 		       switch_name(d, circuit->sw), (int64_t)circuit->a, (int64_t)circuit->b);

@@ -21,6 +21,11 @@ void ocsd_store_commit(struct ocsd_store *store); /* ends the open transaction *
 void ocsd_store_job_add(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_job_update(struct ocsd *d, const struct ocsd_job *job);
 void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job);
+/* The menu of JOB, entered beside it; a port that JOB, which has one, gives back before it is removed. */
+void ocsd_store_menu_add(struct ocsd *d, const struct ocsd_job *job, const char *layout,
+			 const char *phases, const char *digest, const char *key);
+void ocsd_store_port_remove(struct ocsd *d, const struct ocsd_job *job, struct ocs_port port);
+/* Nothing is written of a circuit of a menu. */
 void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit);
 void ocsd_store_circuit(struct ocsd *d, const struct ocsd_circuit *circuit);
 

@@ -10,7 +10,9 @@
 #include "src/ocsd/switches/readback.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/ports/selftest.h"
 #include "src/ocsd/store/store.h"
 
@@ -48,11 +50,13 @@ void ocsd_drift(struct ocsd *d, const struct ocsd_switch *sw, int in, int out, c
 /* Whether in>out is a patch of a circuit of ours that may exist. */
 static bool patch_ours(const struct ocsd_switch *sw, int in, int out)
 {
-	const struct ocsd_circuit *circuit = sw->by_in[in];
+	for (int i = 0; i < 2; i++) {
+		const struct ocsd_circuit *circuit = i ? sw->leaving[in] : sw->by_in[in];
 
-	for (int p = 0; circuit && p < circuit->npatches; p++)
-		if (circuit->patches[p].in == in && circuit->patches[p].out == out)
-			return true;
+		for (int p = 0; circuit && p < circuit->npatches; p++)
+			if (circuit->patches[p].in == in && circuit->patches[p].out == out)
+				return true;
+	}
 	return false;
 }
 
@@ -123,17 +127,19 @@ static void find_foreign(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 }
 
 /* Whether a patch that is not ours occupies an end of CIRCUIT; says which. */
-static bool circuit_obstructed(const struct ocsd_circuit *circuit, const struct ocs_table *table,
-			       const int *by_out, struct ocs_patch *what)
+static bool circuit_obstructed(const struct ocsd_switch *sw, const struct ocsd_circuit *circuit,
+			       const struct ocs_table *table, const int *by_out,
+			       struct ocs_patch *what)
 {
 	for (int p = 0; p < circuit->npatches; p++) {
 		int in = circuit->patches[p].in, out = circuit->patches[p].out;
 
-		if (table->out[in] && table->out[in] != out) {
+		if (table->out[in] && table->out[in] != out &&
+		    !patch_ours(sw, in, table->out[in])) {
 			*what = (struct ocs_patch){ .in = in, .out = table->out[in] };
 			return true;
 		}
-		if (by_out[out] && by_out[out] != in) {
+		if (by_out[out] && by_out[out] != in && !patch_ours(sw, by_out[out], out)) {
 			*what = (struct ocs_patch){ .in = by_out[out], .out = out };
 			return true;
 		}
@@ -177,9 +183,10 @@ static void check_circuit(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_ci
 					   "missing");
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		ocsd_store_circuit(d, circuit);
+		ocsd_topology_lost(d, circuit);
 	}
 	if (circuit->state == OCSD_CONNECTING && !seen && ocsd_job_connects(circuit->job) &&
-	    circuit_obstructed(circuit, table, by_out, &what))
+	    circuit_obstructed(sw, circuit, table, by_out, &what))
 		circuit_obstruct(d, sw, circuit, what);
 }
 
@@ -205,6 +212,19 @@ static void find_reset(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_
 	free(text);
 }
 
+/* Circuits of menus are known once they were seen; jobs that only wait for that go on. */
+static void menus_read(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table)
+{
+	bool unread = false;
+
+	for (const struct ocsd_job *job = d->jobs; job && !unread; job = job->next)
+		unread = ocsd_menu_unread_on(job, sw->index);
+	ocsd_menus_adopt(d, sw, table);
+	for (struct ocsd_job *job = d->jobs; unread && job; job = job->next)
+		if (job->menu && job->state == OCSD_JOB_CUTTING)
+			ocsd_job_progress(d, job);
+}
+
 void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table *table)
 {
 	int size = sw->description->size;
@@ -213,6 +233,7 @@ void ocsd_examine(struct ocsd *d, struct ocsd_switch *sw, const struct ocs_table
 	for (int in = 1; in <= size; in++)
 		if (table->out[in] > 0 && table->out[in] <= 2 * size)
 			by_out[table->out[in]] = in;
+	menus_read(d, sw, table);
 	find_foreign(d, sw, table);
 	find_reset(d, sw, table);
 	for (int in = 1; in <= size; in++)

@@ -14,6 +14,7 @@
 #include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/ports/selftest.h"
 #include "src/ocsd/switches/status.h"
 #include "src/ocsd/store/store.h"
@@ -34,36 +35,49 @@ static bool to_add(const struct ocsd_circuit *circuit)
 	return circuit->state == OCSD_CONNECTING && ocsd_job_connects(circuit->job);
 }
 
+/* Takes CIRCUIT, which may be NULL, into the batch of SW, unless nothing is to be done for it. */
+static void circuit_gather(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_circuit *circuit)
+{
+	struct ocsd_batch *batch = &sw->batch;
+	const struct ocsd_job *only = batch->nremoving ? batch->removing[0]->job :
+				      batch->nadding   ? batch->adding[0]->job :
+							 NULL;
+	struct ocsd_circuit *next;
+
+	if (!circuit || circuit->postponed || (circuit->state != OCSD_DELETING && !to_add(circuit)))
+		return;
+	if (batch->split && only && circuit->job != only)
+		return;
+	batch->quick &= circuit->rail && ocsd_job_running(circuit->job);
+	if (circuit->state != OCSD_DELETING) {
+		batch->adding[batch->nadding++] = circuit;
+		return;
+	}
+	batch->removing[batch->nremoving++] = circuit;
+	next = ocsd_circuit_successor(d, circuit);
+	if (!next)
+		return;
+	next->state = OCSD_CONNECTING;
+	ocsd_store_circuit(d, next);
+	batch->adding[batch->nadding++] = next;
+}
+
 static void batch_gather(struct ocsd *d, struct ocsd_switch *sw)
 {
-	const struct ocsd_job *only = NULL;
 	size_t size = (size_t)sw->description->size + 1;
 
 	sw->batch.adding = ocs_calloc(size, sizeof(*sw->batch.adding));
-	sw->batch.removing = ocs_calloc(size, sizeof(*sw->batch.removing));
+	sw->batch.removing = ocs_calloc(2 * size, sizeof(*sw->batch.removing));
 	sw->batch.nadding = sw->batch.nremoving = 0;
+	sw->batch.quick = true;
 	for (int in = 1; in < (int)size; in++) {
-		struct ocsd_circuit *circuit = sw->by_in[in], *next;
+		struct ocsd_circuit *leaving = sw->leaving[in], *circuit = sw->by_in[in];
 
 		/* A duplex circuit has two ingresses: take it once. */
-		if (!circuit || circuit->patches[0].in != in)
-			continue;
-		if (circuit->postponed || (circuit->state != OCSD_DELETING && !to_add(circuit)))
-			continue;
-		if (sw->batch.split && only && circuit->job != only)
-			continue;
-		only = circuit->job;
-		if (circuit->state != OCSD_DELETING) {
-			sw->batch.adding[sw->batch.nadding++] = circuit;
-			continue;
-		}
-		sw->batch.removing[sw->batch.nremoving++] = circuit;
-		next = ocsd_circuit_successor(d, circuit);
-		if (!next)
-			continue;
-		next->state = OCSD_CONNECTING;
-		ocsd_store_circuit(d, next);
-		sw->batch.adding[sw->batch.nadding++] = next;
+		if (leaving && leaving->patches[0].in == in)
+			circuit_gather(d, sw, leaving);
+		if (circuit && circuit->patches[0].in == in)
+			circuit_gather(d, sw, circuit);
 	}
 }
 
@@ -103,7 +117,8 @@ void ocsd_switch_pick(struct ocsd *d, struct ocsd_switch *sw, int64_t now_ns)
 	if (sw->batch.nadding || sw->batch.nremoving) {
 		for (size_t i = 0; i < sw->batch.nadding; i++)
 			sw->batch.adding[i]->sent = true;
-		ocsd_audit_batch(d, sw, "batch", NULL);
+		if (!sw->batch.quick)
+			ocsd_audit_batch(d, sw, "batch", NULL);
 		sw->poll.heard_ns = 0;
 		sw->poll.read_ns = now_ns;
 		sw->busy = OCSD_APPLY;
@@ -147,7 +162,7 @@ void ocsd_switch_hand_over(struct ocsd *d, struct ocsd_switch *sw)
 	nadd = patches_of(sw->batch.adding, sw->batch.nadding, &add);
 	ocs_log(OCS_LOG_DEBUG, "switch %s: %zu patches to cut, %zu to make", sw->description->name,
 		nremove, nadd);
-	ocsd_worker_apply(d, sw, remove, nremove, add, nadd);
+	ocsd_worker_apply(d, sw, remove, nremove, add, nadd, sw->batch.quick);
 }
 
 /* ---- results ---- */
@@ -183,7 +198,8 @@ static void batch_done(struct ocsd *d, struct ocsd_switch *sw)
 		 * they are next to each other more often than not.  Those of a job that
 		 * is not yet answered are written when it is: until then nobody counts on
 		 * them, and an ocsd that ends here finds them on the switch. */
-		if (circuit->job != last && circuit->job->state != OCSD_JOB_APPLYING &&
+		if (circuit->job != last && !circuit->rail &&
+		    circuit->job->state != OCSD_JOB_APPLYING &&
 		    !ocsd_circuit_outcome_unknown(d, circuit))
 			ocsd_store_circuits(d, circuit->job, sw, OCSD_CONNECTING, OCSD_CONNECTED);
 		last = circuit->job;
@@ -210,6 +226,8 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 			continue;
 		circuit->postponed =
 			in_place(circuit, table) || ocsd_circuit_outcome_unknown(d, circuit);
+		if (circuit->postponed && circuit->rail)
+			ocsd_topology_failed(d, circuit, err->text);
 		if (circuit->postponed)
 			continue;
 		ocsd_circuit_set(d, circuit, OCSD_GONE);
@@ -221,6 +239,13 @@ static void batch_partly(struct ocsd *d, struct ocsd_switch *sw, const struct oc
 
 		if (circuit->state != OCSD_CONNECTING)
 			continue;
+		if (!seen && ocsd_topology_live(circuit->job)) {
+			/* The controller asks again, and what is there in part does not stay. */
+			ocsd_circuit_set(d, circuit,
+					 in_place(circuit, table) ? OCSD_DELETING : OCSD_GONE);
+			ocsd_topology_failed(d, circuit, err->text);
+			continue;
+		}
 		ocsd_circuit_set(d, circuit, seen ? OCSD_CONNECTED : OCSD_CIRCUIT_FAILED);
 		if (!seen || !ocsd_circuit_outcome_unknown(d, circuit))
 			ocsd_store_circuit(d, circuit);
@@ -234,8 +259,12 @@ static void try_again(struct ocsd *d, struct ocsd_switch *sw)
 {
 	ocsd_degraded_retry(d, sw);
 	for (int in = 1; in <= sw->description->size; in++)
-		if (sw->by_in[in] && sw->by_in[in]->postponed) {
-			sw->by_in[in]->postponed = false;
+		for (int i = 0; i < 2; i++) {
+			struct ocsd_circuit *circuit = i ? sw->by_in[in] : sw->leaving[in];
+
+			if (!circuit || !circuit->postponed)
+				continue;
+			circuit->postponed = false;
 			sw->dirty = true;
 		}
 }
@@ -348,7 +377,9 @@ void ocsd_switch_result(struct ocsd *d, struct ocsd_switch *sw, int result,
 	}
 	sw->busy = OCSD_IDLE;
 	if (work == OCSD_APPLY) {
-		ocsd_audit_batch(d, sw, "outcome", result == OCS_SWITCH_OK ? "ok" : err->text);
+		if (!sw->batch.quick || result != OCS_SWITCH_OK)
+			ocsd_audit_batch(d, sw, "outcome",
+					 result == OCS_SWITCH_OK ? "ok" : err->text);
 		ocsd_count_batch(&d->counters,
 				 result == OCS_SWITCH_OK      ? OCSD_DONE :
 				 result == OCS_SWITCH_UNKNOWN ? OCSD_LOST :

@@ -5,6 +5,7 @@
 #include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/degraded.h"
 #include "src/ocsd/jobs/lifecycle.h"
+#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/ports/selftest.h"
 #include "src/ocsd/state/switch_state.h"
 #include "src/ocsd/switches/status.h"
@@ -82,6 +83,7 @@ void ocsd_switch_failed(struct ocsd *d, struct ocsd_switch *sw, const char *reas
 	while (sw->selftest.queue)
 		ocsd_selftest_done(d, sw, OCS_SWITCH_UNKNOWN, text);
 	fail_jobs(d, sw, text);
+	ocsd_topologies_switch_failed(d, sw, text);
 	if (news) {
 		free(text);
 		text = ocs_asprintf(OCSD_SWITCH_SILENT, sw->description->name, reason);

@@ -62,6 +62,7 @@ struct ocsd_worker {
 	enum ocsd_work work;
 	struct ocs_patch *remove, *add;
 	size_t nremove, nadd;
+	bool quick; /* without a read before, if the table is known */
 	struct ocsd_test test;
 	/* the thread's own */
 	struct ocs_switch_connection *connection;
@@ -107,7 +108,8 @@ static bool worker_stopping(struct ocsd_worker *worker)
 	return stop;
 }
 
-static int work_attempt(struct ocsd_worker *worker, enum ocsd_work work, struct result *result)
+static int work_attempt(struct ocsd_worker *worker, enum ocsd_work work, bool quick,
+			struct result *result)
 {
 	if (!worker->connection) {
 		worker->connection = ocs_switch_open(worker->description, worker->timeout_ms,
@@ -117,8 +119,9 @@ static int work_attempt(struct ocsd_worker *worker, enum ocsd_work work, struct 
 	}
 	if (work == OCSD_READ)
 		return ocs_switch_read(worker->connection, &result->table, &result->err);
-	return ocs_switch_apply(worker->connection, worker->remove, worker->nremove, worker->add,
-				worker->nadd, &result->table, &result->err);
+	return (quick ? ocs_switch_change :
+			ocs_switch_apply)(worker->connection, worker->remove, worker->nremove,
+					  worker->add, worker->nadd, &result->table, &result->err);
 }
 
 static void keep_refusals(struct ocsd_worker *worker, struct result *result)
@@ -137,7 +140,7 @@ static void work_perform(struct ocsd_worker *worker, enum ocsd_work work, struct
 {
 	for (int try = 0; try < 2; try++) {
 		memset(&result->table, 0, sizeof(result->table));
-		result->code = work_attempt(worker, work, result);
+		result->code = work_attempt(worker, work, worker->quick && !try, result);
 		if (result->code == OCS_SWITCH_OK)
 			return;
 		result->lost |= result->code == OCS_SWITCH_UNKNOWN && worker->connection;
@@ -147,7 +150,8 @@ static void work_perform(struct ocsd_worker *worker, enum ocsd_work work, struct
 		}
 		ocs_table_free(&result->table);
 		memset(&result->table, 0, sizeof(result->table));
-		if (result->code == OCS_SWITCH_REJECTED)
+		/* What is known of the table may be wrong; what was read is not. */
+		if (result->code == OCS_SWITCH_REJECTED && (try || !worker->quick))
 			return;
 		if (result->code == OCS_SWITCH_UNKNOWN && worker->connection) {
 			ocs_switch_close(worker->connection);
@@ -352,7 +356,7 @@ static void worker_wake(struct ocsd_worker *worker)
 }
 
 static void hand_over(struct ocsd_switch *sw, enum ocsd_work work, struct ocs_patch *remove,
-		      size_t nremove, struct ocs_patch *add, size_t nadd)
+		      size_t nremove, struct ocs_patch *add, size_t nadd, bool quick)
 {
 	struct ocsd_worker *worker = sw->worker;
 
@@ -363,6 +367,7 @@ static void hand_over(struct ocsd_switch *sw, enum ocsd_work work, struct ocs_pa
 	worker->nremove = nremove;
 	worker->add = add;
 	worker->nadd = nadd;
+	worker->quick = quick;
 	pthread_mutex_unlock(&worker->lock);
 	worker_wake(worker);
 }
@@ -370,7 +375,7 @@ static void hand_over(struct ocsd_switch *sw, enum ocsd_work work, struct ocs_pa
 void ocsd_worker_read(struct ocsd *d, struct ocsd_switch *sw)
 {
 	(void)d;
-	hand_over(sw, OCSD_READ, NULL, 0, NULL, 0);
+	hand_over(sw, OCSD_READ, NULL, 0, NULL, 0, false);
 }
 
 void ocsd_worker_test(struct ocsd *d, struct ocsd_switch *sw, const struct ocsd_test *test)
@@ -378,14 +383,14 @@ void ocsd_worker_test(struct ocsd *d, struct ocsd_switch *sw, const struct ocsd_
 	(void)d;
 	/* The worker is idle: it looks only once it has work. */
 	sw->worker->test = *test;
-	hand_over(sw, OCSD_TEST, NULL, 0, NULL, 0);
+	hand_over(sw, OCSD_TEST, NULL, 0, NULL, 0, false);
 }
 
 void ocsd_worker_apply(struct ocsd *d, struct ocsd_switch *sw, struct ocs_patch *remove,
-		       size_t nremove, struct ocs_patch *add, size_t nadd)
+		       size_t nremove, struct ocs_patch *add, size_t nadd, bool quick)
 {
 	(void)d;
-	hand_over(sw, OCSD_APPLY, remove, nremove, add, nadd);
+	hand_over(sw, OCSD_APPLY, remove, nremove, add, nadd, quick);
 }
 
 static void drain_results(struct ocsd *d)

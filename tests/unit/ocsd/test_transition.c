@@ -15,6 +15,7 @@
 
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/state/menus.h"
 #include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/store/store.h"
 #include "src/util/text.h"
@@ -76,6 +77,26 @@ uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)
 	return 0;
 }
 
+void ocsd_menu_free(struct ocsd_menu *menu)
+{
+	assert_null(menu);
+}
+
+size_t ocsd_menu_unread(const struct ocsd *d, const struct ocsd_job *job, bool all)
+{
+	(void)d;
+	(void)job;
+	(void)all;
+	return 0;
+}
+
+bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw)
+{
+	(void)job;
+	(void)sw;
+	return false;
+}
+
 static void on_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 {
 	(void)d;
@@ -94,8 +115,8 @@ static void on_refused(struct ocsd *d, struct ocsd_job *job, const struct ocsd_s
 	snprintf(refused_why, sizeof(refused_why), "%s", why);
 }
 
-static const struct ocsd_transition_kind kind = { on_done, on_refused, false };
-static const struct ocsd_transition_kind fast = { on_done, on_refused, true };
+static const struct ocsd_transition_kind kind = { on_done, on_refused, false, false };
+static const struct ocsd_transition_kind fast = { on_done, on_refused, true, false };
 
 /* ---- one switch, one job that owns all of its ports ---- */
 
@@ -119,6 +140,7 @@ static int setup(void **state)
 	w->sw.status.state = OCSD_UP;
 	w->sw.ports = ocs_calloc(2 * SIZE + 1, sizeof(*w->sw.ports));
 	w->sw.by_in = ocs_calloc(SIZE + 1, sizeof(struct ocsd_circuit *));
+	w->sw.leaving = ocs_calloc(SIZE + 1, sizeof(struct ocsd_circuit *));
 	for (int port = 1; port <= SIZE; port++)
 		w->sw.ports[port].owner = &w->job;
 	w->d.fabric = &w->fabric;
@@ -144,6 +166,7 @@ static int teardown(void **state)
 	free(w->job.circuits.list);
 	free(w->sw.ports);
 	free(w->sw.by_in);
+	free(w->sw.leaving);
 	free(w);
 	ocs_text_free(&journal);
 	journal = (struct ocs_text){ 0 };

@@ -11,19 +11,21 @@ SOURCE = os.environ["OCS_SOURCE_DIR"]
 # Version 1 of the protocol: a name may be added, and never change.
 VERSION_1 = {
     "OP": "apply commit drain end fail gone hello nodes pending prepare present reconcile release "
-          "resume show subscribe unable unheard",
-    "EVENT": "circuit_failed circuit_restored degraded drain job_failed plan ready realised "
-             "released superseded switch",
-    "SHOW": "circuit cube fabric history job nodes pending port switch",
-    "FIELD": "a a_label address after age_ms b b_label baseline before boot challenge circuits code "
-             "conn controller credential cubes demand digest drained drains drift ended epoch error "
-             "event excess expect expected fabric fault forgotten forward_macs forwarding gone held "
-             "history host hosts id in in_dbm interface job jobs key kind label last last_read loss "
-             "macs max_epoch max_job missing name never_heard node nodes nonce ok op out out_dbm "
-             "owner partition patches pending placement plan port ports proof quarantine ready "
-             "realised reason released retry_ms revision section sections set shape since size "
-             "slurmctld slurmctld_yaml source state status superseded switch switches term tested "
-             "text time transaction uid uncertain unheard unknown unsure user what who yaml",
+          "resume show subscribe topo unable unheard",
+    "EVENT": "circuit_failed circuit_restored degraded drain job_failed plan ready realised released "
+             "revoked superseded switch topo_lost",
+    "SHOW": "circuit cube fabric history job nodes pending phases port switch",
+    "FIELD": "a a_label address after age_ms asymmetric b b_label baseline before boot challenge "
+             "changes circuits code conn controller credential cubes demand digest drained drains "
+             "drift ended epoch error event excess expect expected extents fabric failed fault "
+             "forgotten forward_macs forwarding gone held history host hosts id in in_dbm interface "
+             "job jobs key kind label last last_arrivals last_read loss macs max_epoch max_job "
+             "mispredicted missing mode name never_heard next_port nic_ports node nodes nonce ok op "
+             "out out_dbm owner partition patches pending phases placement plan port ports proof "
+             "quarantine rail rails rate ready realised reason refused released retry_ms revision "
+             "section sections seq set shape since size slurmctld slurmctld_yaml source stage stands "
+             "state status superseded switch switches term tested text time topo transaction uid "
+             "uncertain unheard unknown unsure user waited_ms what who yaml",
 }
 # What reads and writes lines of the protocol.  ocsctl prints JSON of its own as well.
 SPEAKERS = ["src/ocsd", "src/scheduler", "src/plugins", "src/node", "src/ocsctl"]
@@ -106,7 +108,7 @@ def described(page):
         else:
             operations.add(names[0])
         if not title.startswith("event ") and \
-           not re.match(r"\nRole: (none|anyone|owner|administrator)\.", body):
+           not re.match(r"\nRole: (none|anyone|owner|controller|administrator)\.", body):
             faults.append("%s has no role" % title)
         if len(names) == 1 and not title.startswith("event ") and "Errors:" not in body:
             faults.append("%s has no errors" % title)

@@ -150,15 +150,9 @@ static void test_nothing_to_do(void **state)
 static void test_change_known(void **state)
 {
 	static const char *const answers[] = {
-		SIZE32,
-		TABLE(P("1,36") P("4,33")),
-		DONE,
-		DONE,
-		TABLE(P("2,36") P("4,34")),
-		DONE,
-		DONE,
-		TABLE(P("1,36") P("4,33") P("9,60")),
-		TABLE(P("1,36") P("4,33") P("9,60")),
+		SIZE32, TABLE(P("1,36") P("4,33")),	      DONE,
+		DONE,	TABLE(P("2,36") P("4,34")),	      DONE,
+		DONE,	TABLE(P("1,36") P("4,33") P("9,60")), TABLE(P("1,36") P("4,33") P("9,60")),
 		"",
 	};
 	struct fixture f;
@@ -184,8 +178,8 @@ static void test_change_known(void **state)
 static void test_change_replaces(void **state)
 {
 	static const char *const answers[] = {
-		SIZE32, TABLE(P("1,36") P("4,33") P("9,60")), DONE, DONE,
-		TABLE(P("2,36") P("4,34")), "",
+		SIZE32, TABLE(P("1,36") P("4,33") P("9,60")), DONE,
+		DONE,	TABLE(P("2,36") P("4,34")),	      "",
 	};
 	/* 2>36 is refused: then 1>36 has to be deleted after all */
 	static const char *const refused[] = {
@@ -211,7 +205,8 @@ static void test_change_replaces(void **state)
 			 OCS_SWITCH_OK);
 	assert_int_equal(after.out[4], 34);
 	ocs_table_free(&after);
-	end(&f, ASK_SIZE "RTRV-PATCH:::2:;DLT-PATCH::9:3:;ENT-PATCH::2&4,36&34:4:;RTRV-PATCH:::5:;");
+	end(&f,
+	    ASK_SIZE "RTRV-PATCH:::2:;DLT-PATCH::9:3:;ENT-PATCH::2&4,36&34:4:;RTRV-PATCH:::5:;");
 	begin(&f, refused, false, 5000);
 	f.sw.replace = true;
 	assert_int_equal(ocs_switch_apply(f.connection, gone, 3, wanted, 2, &after, &f.err),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsd/state/menus.h"
+
+#include "src/protocol/fields.h"
+#include "src/protocol/names.h"
+
+#include <json-c/json.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const phases_names[] = {
+	[OCSD_PHASES_OFF] = "off",
+	[OCSD_PHASES_ON_DEMAND] = "on-demand",
+	[OCSD_PHASES_PROVISIONED] = "provisioned",
+};
+
+const char *ocsd_phases_name(enum ocsd_phases phases)
+{
+	return phases_names[phases];
+}
+
+int ocsd_phases_parse(const char *text, enum ocsd_phases *phases)
+{
+	for (int i = 0; i < 3; i++)
+		if (strcmp(text, phases_names[i]) == 0) {
+			*phases = (enum ocsd_phases)i;
+			return 0;
+		}
+	return -1;
+}
+
+void ocsd_menu_first(const struct ocsd_menu *menu, char *topology)
+{
+	/* What nobody changes has to reach everybody. */
+	if (menu->phases == OCSD_PHASES_OFF && menu->layout.ports > 1)
+		strcpy(topology, OCS_RAILS_RING);
+	else
+		ocs_rails_topology_first(&menu->layout, topology);
+}
+
+void ocsd_menu_free(struct ocsd_menu *menu)
+{
+	if (!menu)
+		return;
+	for (int r = 0; r < menu->nrails; r++) {
+		free(menu->rails[r].circuits);
+		free(menu->rails[r].by_ports);
+		free(menu->rails[r].error);
+	}
+	free(menu->rails);
+	ocs_rails_pairs_free(&menu->pairs);
+	explicit_bzero(menu->key, sizeof(menu->key));
+	free(menu);
+}
+
+size_t ocsd_menu_unread(const struct ocsd *d, const struct ocsd_job *job, bool all)
+{
+	size_t count = 0;
+
+	for (int r = 0; job->menu && r < job->menu->nrails; r++)
+		if ((job->menu->rails[r].unread || job->menu->rails[r].late) &&
+		    (all || d->switches[job->menu->rails[r].sw].status.state != OCSD_SWITCH_FAILED))
+			count++;
+	return count;
+}
+
+bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw)
+{
+	for (int r = 0; job->menu && r < job->menu->nrails; r++)
+		if ((job->menu->rails[r].unread || job->menu->rails[r].late) &&
+		    job->menu->rails[r].sw == sw)
+			return true;
+	return false;
+}
+
+struct json_object *ocsd_menu_describe(const struct ocsd_menu *menu)
+{
+	struct json_object *about = json_object_new_object(), *extents = json_object_new_array();
+	char first[OCS_RAILS_TOPOLOGY];
+
+	for (int i = 0; i < menu->layout.ndim; i++)
+		json_object_array_add(extents, json_object_new_int(menu->layout.extent[i]));
+	ocsd_menu_first(menu, first);
+	ocs_field_add_text(about, OCS_FIELD_MODE, ocsd_phases_name(menu->phases));
+	json_object_object_add(about, OCS_FIELD_EXTENTS, extents);
+	ocs_field_add_number(about, OCS_FIELD_ASYMMETRIC, menu->layout.asymmetric);
+	ocs_field_add_number(about, OCS_FIELD_NIC_PORTS, menu->layout.ports);
+	ocs_field_add_number(about, OCS_FIELD_RAILS, menu->nrails);
+	ocs_field_add_text(about, OCS_FIELD_TOPO, first);
+	ocs_field_add_text(about, OCS_FIELD_DIGEST, menu->digest);
+	return about;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_OCSD_STATE_MENUS_H
+#define OCS_OCSD_STATE_MENUS_H
+
+/* The menus of jobs on rails (jobs/menu.h), and where each rail is with its topologies. */
+
+#include "src/ocsd/state/ocsd.h"
+#include "src/rails/menu.h"
+
+struct json_object;
+
+/* Who changes topologies. */
+enum ocsd_phases {
+	OCSD_PHASES_OFF,	 /* nobody: one stands from the first node to the last */
+	OCSD_PHASES_ON_DEMAND,	 /* the job's controller, when an operation waits */
+	OCSD_PHASES_PROVISIONED, /* the same, also before */
+};
+
+/* How far a topology has come. */
+enum ocsd_stage {
+	OCSD_STAGE_NONE,     /* nothing of it was sent */
+	OCSD_STAGE_SENT,     /* its outcome is not known, or only a part of it was made */
+	OCSD_STAGE_VERIFIED, /* a read-back shows all of it */
+};
+
+struct ocsd_rail {
+	int sw;
+	struct ocsd_circuit **circuits;	 /* of the pairs of the menu, in their order */
+	struct ocsd_circuit **by_ports;	 /* the same, by the lower and the higher port */
+	char stands[OCS_RAILS_TOPOLOGY]; /* seen whole; "": that is not known */
+	bool unread; /* since ocsd started: circuits may be there that are called GONE; */
+	bool late;   /* and while the switch may do what it was told before */
+	bool lost;   /* the controller was told that circuits were lost */
+	/* The last request, if SEQ is not 0. */
+	uint64_t seq;
+	char topo[OCS_RAILS_TOPOLOGY];
+	enum ocsd_stage stage;
+	bool waits; /* it is not answered yet */
+	int code;   /* enum ocs_code of ERROR */
+	char *error;
+	bool changing;
+	struct ocsd_transition *change; /* NULL: over */
+};
+
+/* What has passed; the audit log gets a row of it now and then. */
+struct ocsd_menu_count {
+	uint64_t changes, circuits, failed, refused;
+};
+
+struct ocsd_menu {
+	struct ocs_rails_layout layout;
+	struct ocs_rails_pairs pairs;
+	int nrails;
+	struct ocsd_rail *rails;
+	enum ocsd_phases phases;
+	char digest[17];
+	char key[33];  /* of the job's controller; "": none is admitted */
+	bool revoked;  /* its controller was told that it is over */
+	double tokens; /* requests that it may make now, filled at FILLED_NS */
+	int64_t filled_ns;
+	struct ocsd_menu_count total, audited; /* the latter at AUDITED_NS */
+	int64_t audited_ns;
+	int64_t refused_ns; /* when the last row of a refusal was written */
+	uint64_t recent[2]; /* changes in this and in the last period, since RECENT_NS */
+	int64_t recent_ns;
+	int64_t waited_ms, mispredicted, last_arrivals; /* as the controller says */
+};
+
+void ocsd_menu_free(struct ocsd_menu *menu);
+
+/* The topology in which a job with MENU begins: OCS_RAILS_TOPOLOGY bytes. */
+void ocsd_menu_first(const struct ocsd_menu *menu, char *topology);
+
+/* Rails of JOB (on working switches unless ALL) that were not read since ocsd started, or may get a
+ * circuit of before; and whether that of switch SW is one. */
+size_t ocsd_menu_unread(const struct ocsd *d, const struct ocsd_job *job, bool all);
+bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw);
+
+/* "off", "on-demand", "provisioned"; the other way round -1 if it is none of these. */
+const char *ocsd_phases_name(enum ocsd_phases phases);
+int ocsd_phases_parse(const char *text, enum ocsd_phases *phases);
+
+/* What nodes and the owner of a job are told of its menu; the caller puts it. */
+struct json_object *ocsd_menu_describe(const struct ocsd_menu *menu);
+
+#endif
