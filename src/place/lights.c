@@ -166,14 +166,17 @@ static void lights_make(struct ocs_catalogue_rest *b, int folding)
 void ocs_lights_sort(struct ocs_catalogue_rest *b)
 {
 	int n = b->nlights - b->next, most = 0, i;
-	struct ocs_light *from = b->lights + b->next, *sorted;
+	struct ocs_light *from, *sorted;
 	int *start;
 
+	if (n < 1)
+		return;
+	from = b->lights + b->next;
 	for (i = 0; i < n; i++)
 		most = from[i].cubes > most ? from[i].cubes : most;
 	/* by counting: those of as many cubes stay in the order in which they were added */
 	start = ocs_calloc((size_t)most + 2, sizeof(int));
-	sorted = ocs_calloc((size_t)n + 1, sizeof(*sorted));
+	sorted = ocs_calloc((size_t)n, sizeof(*sorted));
 	for (i = 0; i < n; i++)
 		start[from[i].cubes + 1]++;
 	for (i = 1; i <= most; i++)
