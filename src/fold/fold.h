@@ -23,10 +23,11 @@ enum ocs_factor_kind {
 	OCS_FACTOR_BIT1,
 };
 
+/* In a word: catalogues keep foldings by the thousand. */
 struct ocs_factor {
-	int axis;
-	enum ocs_factor_kind kind;
-	int length; /* 2 for bits */
+	signed int axis : 4;
+	enum ocs_factor_kind kind : 4;
+	signed int length : 24; /* 2 for bits */
 };
 
 struct ocs_folding {

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/place/bits.h"
 #include "src/util/text.h"
 
 /* Bounds on the work for one shape.  Candidates are met in the order of their
  * cubes, so what is cut off are the sprawling ones. */
 #define CANDIDATES_MAX 8192
 #define WORK_MAX 3000000L /* vertices laid */
-#define HASH_SIZE (1 << 15)
+#define CLASSES_MAX (1 << 14)
 
 /* Of whole ints. */
 static unsigned int ints_hash(const void *data, size_t size)
@@ -25,25 +26,49 @@ static unsigned int ints_hash(const void *data, size_t size)
 	return (unsigned int)(h ^ h >> 32);
 }
 
+/* Makes room for one more, so that half of the slots stay empty. */
+static void index_grow(struct ocs_place_index *index)
+{
+	struct ocs_place_index old = *index;
+	unsigned int i, slot;
+
+	if (2 * (index->count + 1) <= index->size)
+		return;
+	index->size = old.size ? 2 * old.size : 64;
+	index->slots = ocs_calloc(index->size, sizeof(*index->slots));
+	for (i = 0; i < old.size; i++) {
+		if (!old.slots[i].item)
+			continue;
+		for (slot = old.slots[i].hash % index->size; index->slots[slot].item;
+		     slot = (slot + 1) % index->size)
+			;
+		index->slots[slot] = old.slots[i];
+	}
+	free(old.slots);
+}
+
 /* The class of a piece; -1 if it holds nothing. */
 static int class_of(struct ocs_catalogue_rest *b, int piece)
 {
 	struct ocs_catalogue *cat = b->cat;
 	const uint64_t *words = ocs_candidate_masks_piece(&b->pieces, piece);
 	int length = b->pieces.piece_words;
+	struct ocs_place_index *index = &b->class_index;
 	size_t size = (size_t)length * sizeof(*words);
-	unsigned int slot;
+	unsigned int slot, hash;
 	int xpus = 0, w;
 
 	for (w = 0; w < b->section->words; w++)
-		xpus += __builtin_popcountll(words[w]);
+		xpus += ocs_bits_count(words[w]);
 	if (!xpus)
 		return -1;
-	for (slot = ints_hash(words, size) % HASH_SIZE; b->class_hash[slot];
-	     slot = (slot + 1) % HASH_SIZE) {
-		int c = (int)b->class_hash[slot] - 1;
+	hash = ints_hash(words, size);
+	index_grow(index);
+	for (slot = hash % index->size; index->slots[slot].item; slot = (slot + 1) % index->size) {
+		int c = (int)index->slots[slot].item - 1;
 
-		if (!memcmp(cat->words + cat->classes[c].first, words, size))
+		if (index->slots[slot].hash == hash &&
+		    !memcmp(cat->words + cat->classes[c].first, words, size))
 			return c;
 	}
 	while (cat->nclasses * length + length > b->word_room) {
@@ -55,7 +80,8 @@ static int class_of(struct ocs_catalogue_rest *b, int piece)
 	cat->classes[cat->nclasses].xpus = xpus;
 	cat->classes[cat->nclasses].gate = -1;
 	memcpy(cat->words + cat->classes[cat->nclasses].first, words, size);
-	b->class_hash[slot] = (unsigned int)++cat->nclasses;
+	index->slots[slot] = (struct ocs_place_slot){ hash, (unsigned int)++cat->nclasses };
+	index->count++;
 	return cat->nclasses - 1;
 }
 
@@ -84,18 +110,20 @@ static bool candidate_known(struct ocs_catalogue_rest *b, const struct ocs_candi
 {
 	struct ocs_catalogue *cat = b->cat;
 	const struct ocs_class_use *uses = cat->uses + now->first_use;
+	struct ocs_place_index *index = &b->use_index;
 	size_t size = (size_t)now->nuses * sizeof(*uses);
-	unsigned int slot;
+	unsigned int slot, hash = ints_hash(uses, size);
 
-	for (slot = ints_hash(uses, size) % HASH_SIZE; b->use_hash[slot];
-	     slot = (slot + 1) % HASH_SIZE) {
-		const struct ocs_candidate *c = &cat->candidates[b->use_hash[slot] - 1];
+	index_grow(index);
+	for (slot = hash % index->size; index->slots[slot].item; slot = (slot + 1) % index->size) {
+		const struct ocs_candidate *c = &cat->candidates[index->slots[slot].item - 1];
 
-		if (c->nuses == now->nuses && c->circuits == now->circuits &&
-		    !memcmp(cat->uses + c->first_use, uses, size))
+		if (index->slots[slot].hash == hash && c->nuses == now->nuses &&
+		    c->circuits == now->circuits && !memcmp(cat->uses + c->first_use, uses, size))
 			return true;
 	}
-	b->use_hash[slot] = (unsigned int)cat->ncandidates + 1;
+	index->slots[slot] = (struct ocs_place_slot){ hash, (unsigned int)cat->ncandidates + 1 };
+	index->count++;
 	return false;
 }
 
@@ -215,6 +243,17 @@ static int candidate_compare(const void *a, const void *b)
 	return memcmp(&p->lay, &q->lay, sizeof(p->lay));
 }
 
+/* Of one table. */
+static size_t entries_bytes(const struct ocs_catalogue *cat)
+{
+	size_t entries = 0;
+	int d;
+
+	for (d = 0; d < cat->shape.ndim; d++)
+		entries += (size_t)cat->shape.extent[d];
+	return entries * sizeof(struct ocs_fold_entry);
+}
+
 const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *cat, int folding)
 {
 	struct ocs_fold_table *table = &cat->tables[folding];
@@ -225,21 +264,37 @@ const struct ocs_fold_table *ocs_catalogue_table(struct ocs_catalogue *cat, int 
 		return table;
 	if (cat->tables[other].ndim) {
 		ocs_fold_table_mirror(&cat->tables[other], cat->foldings[folding].flip, table);
+		cat->bytes += entries_bytes(cat);
 		return table;
 	}
 	ocs_lattice_of(cat->section, &host);
 	if (ocs_fold_table_make(&cat->foldings[folding], &cat->shape, &host, table, NULL))
 		abort(); /* the family makes only foldings that are sound */
+	cat->bytes += entries_bytes(cat);
 	return table;
 }
 
-/* Keeps the foldings that candidates use, with their tables. */
+/* Folding FROM is folding TO now, and the one before TO was a mirror of GROUP.  Returns what FROM was
+ * a mirror of; the first of them that is kept stands for it. */
+static int mirror_move(struct ocs_catalogue_rest *b, int from, int to, int group)
+{
+	int original = b->mirror_of[from];
+
+	b->gap_nodes[to] = original == group ? b->gap_nodes[to - 1] : b->gap_nodes[original];
+	b->mirror_of[to] = original == group ? b->mirror_of[to - 1] : to;
+	return original;
+}
+
+/* Keeps the foldings that candidates use, and those that lights may still. */
 static void foldings_keep(struct ocs_catalogue *cat)
 {
-	int *kept = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(int)), n = 0, i;
+	int *kept = ocs_calloc((size_t)cat->nfoldings + 1, sizeof(int)), n = 0, group = -1, i;
+	struct ocs_catalogue_rest *b = cat->rest;
 
 	for (i = 0; i < cat->ncandidates; i++)
 		kept[cat->candidates[i].folding] = 1;
+	for (i = b ? b->next : 0; b && i < b->nlights; i++)
+		kept[b->lights[i].folding] = 1;
 	for (i = 0; i < cat->nfoldings; i++) {
 		if (!kept[i]) {
 			ocs_fold_table_free(&cat->tables[i]);
@@ -247,38 +302,42 @@ static void foldings_keep(struct ocs_catalogue *cat)
 		}
 		cat->foldings[n] = cat->foldings[i];
 		cat->tables[n] = cat->tables[i];
+		if (b)
+			group = mirror_move(b, i, n, group);
 		kept[i] = n++;
 	}
 	for (i = 0; i < cat->ncandidates; i++)
 		cat->candidates[i].folding = kept[cat->candidates[i].folding];
+	for (i = b ? b->next : 0; b && i < b->nlights; i++)
+		b->lights[i].folding = kept[b->lights[i].folding];
 	free(kept);
 	cat->nfoldings = n;
 	cat->foldings = ocs_realloc(cat->foldings, ((size_t)n + 1) * sizeof(*cat->foldings));
 	cat->tables = ocs_realloc(cat->tables, ((size_t)n + 1) * sizeof(*cat->tables));
-	for (i = 0; i < n; i++)
-		ocs_catalogue_table(cat, i); /* a static torus lays nothing out */
 }
 
-/* What it takes, with the rest and tables for all foldings. */
+/* What it takes, with the rest and the tables that are made. */
 static void bytes_count(struct ocs_catalogue *cat)
 {
 	const struct ocs_catalogue_rest *b = cat->rest;
-	size_t piece_words = (size_t)(cat->mask_words + 6 * cat->face_words), entries = 0;
-	int d;
+	size_t piece_words = (size_t)(cat->mask_words + 6 * cat->face_words);
+	int i, tables = 0;
 
-	for (d = 0; d < cat->shape.ndim; d++)
-		entries += (size_t)cat->shape.extent[d];
+	for (i = 0; i < cat->nfoldings; i++)
+		tables += cat->tables[i].ndim > 0;
 	cat->bytes = (size_t)cat->ncandidates * (sizeof(*cat->candidates) + sizeof(int)) +
 		     (size_t)cat->ngates * sizeof(*cat->gates) +
 		     (size_t)cat->nuses * sizeof(*cat->uses) +
 		     (size_t)cat->npieces * sizeof(*cat->pieces) +
 		     (size_t)cat->nclasses *
 			     (sizeof(*cat->classes) + piece_words * sizeof(*cat->words)) +
-		     (size_t)cat->nfoldings * (sizeof(*cat->foldings) + sizeof(*cat->tables) +
-					       entries * sizeof(struct ocs_fold_entry));
+		     (size_t)cat->nfoldings * (sizeof(*cat->foldings) + sizeof(*cat->tables)) +
+		     (size_t)tables * entries_bytes(cat);
 	if (b)
 		cat->bytes += sizeof(*b) + (size_t)b->nlights * sizeof(*b->lights) +
-			      2 * HASH_SIZE * sizeof(*b->class_hash);
+			      (size_t)cat->nfoldings * 2 * sizeof(*b->mirror_of) +
+			      (size_t)(b->class_index.size + b->use_index.size) *
+				      sizeof(*b->class_index.slots);
 }
 
 static void rest_free(struct ocs_catalogue *cat)
@@ -291,8 +350,8 @@ static void rest_free(struct ocs_catalogue *cat)
 	free(b->lights);
 	free(b->mirror_of);
 	free(b->gap_nodes);
-	free(b->class_hash);
-	free(b->use_hash);
+	free(b->class_index.slots);
+	free(b->use_index.slots);
 	free(b);
 	cat->rest = NULL;
 }
@@ -301,7 +360,8 @@ static void rest_free(struct ocs_catalogue *cat)
 static void catalogue_finish(struct ocs_catalogue *cat)
 {
 	struct ocs_catalogue_rest *b = cat->rest;
-	int piece_words = b->pieces.piece_words;
+	int piece_words = b->pieces.piece_words, i;
+	bool fixed = b->host.fixed;
 
 #define FIT(array, count) ((array) = ocs_realloc((array), ((size_t)(count) + 1) * sizeof(*(array))))
 	FIT(cat->candidates, cat->ncandidates);
@@ -312,6 +372,20 @@ static void catalogue_finish(struct ocs_catalogue *cat)
 #undef FIT
 	rest_free(cat);
 	foldings_keep(cat);
+	for (i = 0; i < cat->nfoldings && fixed; i++)
+		ocs_catalogue_table(cat, i); /* nothing was laid out, and the scan wants all */
+}
+
+/* Cubes want only the tables of foldings that are chosen, again then: the others take most of the
+ * memory of a catalogue. */
+static void tables_drop(struct ocs_catalogue *cat)
+{
+	int i;
+
+	for (i = 0; i < cat->nfoldings; i++)
+		ocs_fold_table_free(&cat->tables[i]);
+	if (cat->rest)
+		cat->rest->pieces.table_of = -1;
 }
 
 static int face_words(const struct ocs_section *s)
@@ -354,6 +428,24 @@ static bool light_good(const struct ocs_catalogue_rest *b, int i)
 	return b->cat->nodes && (light->nodes ? light->nodes == b->cat->nodes : i < b->counted);
 }
 
+/* Forgets the lights that cannot be candidates, and foldings of no other use: of thousands a few
+ * hundred stay. */
+static void rest_shrink(struct ocs_catalogue *cat)
+{
+	struct ocs_catalogue_rest *b = cat->rest;
+	int n = b->next, i;
+
+	for (i = b->next; i < b->nlights; i++) {
+		if (light_good(b, i))
+			b->lights[n++] = b->lights[i];
+	}
+	b->nlights = b->counted = b->light_room = n;
+	b->lights = ocs_realloc(b->lights, ((size_t)n + 1) * sizeof(*b->lights));
+	foldings_keep(cat);
+	b->folding_room = cat->nfoldings;
+	b->pieces.table_of = -1;
+}
+
 bool ocs_catalogue_more(struct ocs_catalogue *cat)
 {
 	struct ocs_catalogue_rest *b = cat->rest;
@@ -366,13 +458,14 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 		ocs_lights_all(b, true);
 		ocs_lights_sort(b);
 		gaps_limit(b);
+		rest_shrink(cat);
 	}
 	for (; b->next < b->nlights; b->next++) {
 		if (!light_good(b, b->next))
 			continue;
 		if (cat->ncandidates &&
 		    (b->pieces.work > WORK_MAX || cat->ncandidates == CANDIDATES_MAX ||
-		     cat->nclasses > HASH_SIZE / 2)) {
+		     cat->nclasses > CLASSES_MAX)) {
 			b->next = b->nlights;
 			break;
 		}
@@ -387,6 +480,8 @@ bool ocs_catalogue_more(struct ocs_catalogue *cat)
 	gates_make(b, from);
 	if (b->next == b->nlights && b->gaps)
 		catalogue_finish(cat);
+	if (cat->section->kind != OCS_STATIC)
+		tables_drop(cat);
 	bytes_count(cat);
 	return cat->ncandidates > from;
 }
@@ -403,6 +498,7 @@ static void rest_make(struct ocs_catalogue *cat, int nodes)
 	ocs_lights_sort(b);
 	nodes_count(b);
 	cat->nodes = nodes ? nodes : cat->min_nodes;
+	rest_shrink(cat);
 }
 
 struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
@@ -423,8 +519,6 @@ struct ocs_catalogue *ocs_catalogue_create(const struct ocs_section *section,
 	b->want = nodes;
 	ocs_lattice_of(section, &b->host);
 	ocs_candidate_masks_create(&b->pieces, section, cat);
-	b->class_hash = ocs_calloc(HASH_SIZE, sizeof(*b->class_hash));
-	b->use_hash = ocs_calloc(HASH_SIZE, sizeof(*b->use_hash));
 	rest_make(cat, nodes);
 	ocs_catalogue_more(cat);
 	return cat;

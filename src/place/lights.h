@@ -16,6 +16,15 @@ struct ocs_light {
 	int nodes; /* 0: not known yet */
 };
 
+/* Where something is in an array, by what it holds. */
+struct ocs_place_index {
+	struct ocs_place_slot {
+		unsigned int hash;
+		unsigned int item; /* its place in the array, + 1; 0: none */
+	} * slots;
+	unsigned int size, count;
+};
+
 struct ocs_catalogue_rest {
 	const struct ocs_section *section;
 	struct ocs_lattice host;
@@ -35,7 +44,7 @@ struct ocs_catalogue_rest {
 	int want;	/* nodes; 0: as few as possible */
 	int best_cubes; /* over those with the smallest node count */
 	struct ocs_candidate_masks pieces;
-	unsigned int *class_hash, *use_hash; /* index + 1 of class or candidate */
+	struct ocs_place_index class_index, use_index; /* of classes and candidates */
 };
 
 #define OCS_GROW(array, count, room)                                                       \

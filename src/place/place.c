@@ -20,6 +20,7 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 	placer->section = section;
 	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
 		return placer;
+	placer->catalogues = ocs_calloc(1, sizeof(*placer->catalogues));
 	placer->fit = ocs_box_search_create(section);
 	if (section->kind == OCS_TORUS)
 		placer->ring = ocs_ring_create(section);
@@ -29,12 +30,9 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 
 void ocs_placer_destroy(struct ocs_placer *placer)
 {
-	int i;
-
 	if (!placer)
 		return;
-	for (i = 0; i < placer->ncatalogues; i++)
-		ocs_catalogue_destroy(placer->catalogues[i]);
+	ocs_catalogue_cache_destroy(placer->catalogues);
 	ocs_box_search_destroy(placer->fit);
 	ocs_ring_destroy(placer->ring);
 	free(placer->mark);
@@ -51,56 +49,17 @@ int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err)
 	return 0;
 }
 
-static bool same_shape(const struct ocs_shape *a, const struct ocs_shape *b)
-{
-	return a->ndim == b->ndim && a->no_rotate == b->no_rotate && a->no_fold == b->no_fold &&
-	       a->twisted == b->twisted &&
-	       !memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
-	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
-}
-
-static void catalogue_drop(struct ocs_placer *placer)
-{
-	struct ocs_catalogue *last = placer->catalogues[--placer->ncatalogues];
-
-	placer->bytes -= last->bytes;
-	ocs_catalogue_destroy(last);
-}
-
-/* The one used last stays, whatever it takes. */
-static void catalogues_limit(struct ocs_placer *placer)
-{
-	while (placer->ncatalogues > 1 && placer->bytes > OCS_PLACER_BYTES)
-		catalogue_drop(placer);
-}
-
 struct ocs_catalogue *ocs_placer_catalogue(struct ocs_placer *placer, const struct ocs_shape *shape,
 					   int nodes)
 {
-	struct ocs_catalogue *cat;
-	int i;
+	struct ocs_catalogue *cat = ocs_catalogue_cache_get(placer->catalogues, shape, nodes);
 
-	for (i = 0; i < placer->ncatalogues; i++) {
-		if (placer->asked[i] == nodes && same_shape(&placer->catalogues[i]->shape, shape))
-			break;
-	}
-	if (i < placer->ncatalogues) {
-		cat = placer->catalogues[i];
-	} else {
-		cat = ocs_catalogue_create(placer->section, shape, nodes);
-		placer->work.catalogues++;
-		ocs_box_search_prepare(placer->fit, cat);
-		if (placer->ncatalogues == OCS_PLACER_CATALOGUES)
-			catalogue_drop(placer);
-		placer->bytes += cat->bytes;
-		i = placer->ncatalogues++;
-	}
-	memmove(placer->catalogues + 1, placer->catalogues,
-		(size_t)i * sizeof(*placer->catalogues));
-	memmove(placer->asked + 1, placer->asked, (size_t)i * sizeof(*placer->asked));
-	placer->catalogues[0] = cat;
-	placer->asked[0] = nodes;
-	catalogues_limit(placer);
+	if (cat)
+		return cat;
+	cat = ocs_catalogue_create(placer->section, shape, nodes);
+	placer->work.catalogues++;
+	ocs_box_search_prepare(placer->fit, cat);
+	ocs_catalogue_cache_add(placer->catalogues, cat, nodes);
 	return cat;
 }
 
@@ -128,8 +87,7 @@ static bool catalogue_more(struct ocs_placer *placer, struct ocs_catalogue *cat)
 	bool more = ocs_catalogue_more(cat);
 
 	placer->work.catalogues += more;
-	placer->bytes += cat->bytes - before;
-	catalogues_limit(placer);
+	ocs_catalogue_cache_grown(placer->catalogues, before);
 	ocs_box_search_prepare(placer->fit, cat);
 	return more;
 }
@@ -223,7 +181,9 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 				struct ocs_error *err)
 {
 	const struct ocs_candidate *candidate;
+	const struct ocs_fold_table *table;
 	struct ocs_catalogue *cat;
+	size_t bytes;
 	char text[OCS_SHAPE_TEXT];
 	struct ocs_box_search *fit;
 	enum answer answer;
@@ -268,7 +228,9 @@ struct ocs_placement *ocs_place(struct ocs_placer *placer, const struct ocs_occu
 				       fit->piece_cube, err);
 	if (!compact)
 		return NULL;
-	return ocs_placement_make(placer->section, shape, &cat->tables[candidate->folding],
-				  &fit->lay, fit->piece_cube, candidate->circuits, placer->mark,
-				  compact);
+	bytes = cat->bytes;
+	table = ocs_catalogue_table(cat, candidate->folding);
+	ocs_catalogue_cache_grown(placer->catalogues, bytes);
+	return ocs_placement_make(placer->section, shape, table, &fit->lay, fit->piece_cube,
+				  candidate->circuits, placer->mark, compact);
 }

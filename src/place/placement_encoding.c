@@ -173,6 +173,7 @@ static int shape_read(struct reader *r, struct ocs_shape *shape)
 static int factor_read(struct reader *r, struct ocs_folding *folding, struct ocs_factor *f)
 {
 	const char *axis = *r->p ? strchr(axes, *r->p) : NULL, *kind;
+	int length = 2;
 
 	if (!axis)
 		return reader_refuse(r, "an axis is missing");
@@ -183,9 +184,9 @@ static int factor_read(struct reader *r, struct ocs_folding *folding, struct ocs
 	r->p++;
 	f->axis = (int)(axis - axes);
 	f->kind = (enum ocs_factor_kind)(kind - kinds);
-	f->length = 2;
-	if (f->kind < OCS_FACTOR_BIT0 && number_read(r, &f->length))
+	if (f->kind < OCS_FACTOR_BIT0 && number_read(r, &length))
 		return -1;
+	f->length = length;
 	folding->box[f->axis] = f->kind < OCS_FACTOR_BIT0 ? f->length : 4;
 	folding->closed[f->axis] = f->kind != OCS_FACTOR_PATH;
 	return 0;

@@ -7,21 +7,16 @@
 /* Inside of the engine. */
 
 #include "src/place/box_search.h"
+#include "src/place/catalogue_cache.h"
 #include "src/place/place.h"
 #include "src/place/ring.h"
-
-#define OCS_PLACER_CATALOGUES 128
-#define OCS_PLACER_BYTES (64UL << 20) /* of all catalogues, unless one takes more */
 
 struct ocs_placer {
 	const struct ocs_fabric *fabric;
 	const struct ocs_section *section;
 	struct ocs_box_search *fit;
-	struct ocs_ring_builder *ring;				 /* NULL in a static section */
-	struct ocs_catalogue *catalogues[OCS_PLACER_CATALOGUES]; /* last used first */
-	int asked[OCS_PLACER_CATALOGUES];			 /* node count they were made for */
-	int ncatalogues;
-	size_t bytes;
+	struct ocs_ring_builder *ring; /* NULL in a static section */
+	struct ocs_catalogue_cache *catalogues;
 	struct ocs_place_work work; /* of the last ocs_place */
 	unsigned char *mark;	    /* one zeroed byte per node of the section */
 };

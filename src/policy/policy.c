@@ -130,8 +130,8 @@ struct ocs_placer *ocs_policy_placer(struct ocs_policy *policy, int index)
 	int last = policy->last, oldest;
 
 	if (policy->placers[last]) {
-		policy->bytes += policy->placers[last]->bytes - policy->held[last];
-		policy->held[last] = policy->placers[last]->bytes;
+		policy->bytes += policy->placers[last]->catalogues->bytes - policy->held[last];
+		policy->held[last] = policy->placers[last]->catalogues->bytes;
 	}
 	while (policy->bytes > policy->limit && (oldest = placer_oldest(policy, index)) >= 0) {
 		ocs_placer_destroy(policy->placers[oldest]);

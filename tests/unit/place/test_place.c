@@ -486,6 +486,7 @@ static void test_work(void **state)
 static void test_in_parts(void **state)
 {
 	static const char *const shapes[] = { "102", "206", "2x2x66", "6x10", "30x4" };
+	struct ocs_catalogue *all, *first;
 	struct setup early, late;
 	struct ocs_shape shape;
 	struct ocs_error err;
@@ -498,13 +499,14 @@ static void test_in_parts(void **state)
 		assert_int_equal(ocs_shape_parse(shapes[i], NULL, &shape, &err), 0);
 		assert_true(ocs_reason_node_count(late.placer, &shape, &err) > 0);
 		assert_true(ocs_reason_node_count(early.placer, &shape, &err) > 0);
-		assert_non_null(late.placer->catalogues[0]->rest);
-		while (ocs_catalogue_more(late.placer->catalogues[0]))
+		all = ocs_placer_catalogue(late.placer, &shape, 0);
+		first = ocs_placer_catalogue(early.placer, &shape, 0);
+		assert_non_null(all->rest);
+		while (ocs_catalogue_more(all))
 			;
-		assert_null(late.placer->catalogues[0]->rest);
-		assert_true(late.placer->catalogues[0]->ncandidates >
-			    early.placer->catalogues[0]->ncandidates);
-		ocs_box_search_prepare(late.placer->fit, late.placer->catalogues[0]);
+		assert_null(all->rest);
+		assert_true(all->ncandidates > first->ncandidates);
+		ocs_box_search_prepare(late.placer->fit, all);
 		for (j = 0; j < 60; j++) {
 			struct ocs_placement *p, *q;
 
