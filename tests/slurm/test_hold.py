@@ -170,7 +170,9 @@ def test_late_answer(hasty, program):
     if program == "sbatch":
         job = hasty.sbatch(SHAPE, script=command + "; sleep 300")
     else:
-        started = hasty.spawn([program] + ["-K"] * (program == "salloc") + [SHAPE, "sh", "-c", command + "; sleep 300"],
+        # A child of the shell that is killed while it forks would keep srun's output open for a minute.
+        started = hasty.spawn([program] + ["-K"] * (program == "salloc") +
+                              [SHAPE, "sh", "-c", command + "; exec sleep 300"],
                               hasty.path("late.err"))
         job = int(hasty.until(lambda: hasty.out(["squeue", "-h", "-o", "%A"]).strip(), 20, "a job"))
     hasty.until(lambda: hasty.unheard(job) == "n3", 20, lambda: hasty.unheard(job))
