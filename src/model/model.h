@@ -36,6 +36,7 @@ struct ocs_model_operator {
 	int layer;		  /* which pass of the outermost repeat it is in, from 1; 0: none */
 	double parameters;	  /* all, those of experts included */
 	double expert_parameters; /* of the routed experts */
+	int experts;		  /* that tokens choose among, 0: none */
 	double flops;		  /* of the forward pass, per sample */
 	double expert_flops;	  /* of these, in routed experts */
 	double outputs;		  /* elements per sample that the next operator reads */

@@ -201,6 +201,7 @@ static int experts_count(struct ocs_yaml *yaml, const yaml_node_t *node, const d
 	if (v[CHOSEN] > v[EXPERTS])
 		return ocs_yaml_fail(yaml, node, "a token cannot choose %.0f of %.0f experts",
 				     v[CHOSEN], v[EXPERTS]);
+	op->experts = (int)v[EXPERTS];
 	op->expert_parameters = v[EXPERTS] * expert;
 	op->parameters = op->expert_parameters + gate + shared;
 	op->expert_flops = 2 * tokens * v[CHOSEN] * expert;

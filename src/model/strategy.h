@@ -121,7 +121,8 @@ const char *ocs_model_dimension_name(enum ocs_model_dimension dimension);
 /* Bytes that all servers together send to others in a step because of DIMENSION. */
 double ocs_model_traffic_bytes(const struct ocs_model_traffic *traffic,
 			       enum ocs_model_dimension dimension);
-/* The demand file of `ocsctl plan --demand`, appended to TEXT. */
+/* The demand file of `ocsctl plan --demand`, appended to TEXT.  Where nothing is sent it joins
+ * all servers for one byte: the planner wants a demand. */
 void ocs_model_demand_write(const struct ocs_model_traffic *traffic, struct ocs_text *text);
 
 #endif

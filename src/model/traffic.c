@@ -377,6 +377,12 @@ void ocs_model_demand_write(const struct ocs_model_traffic *traffic, struct ocs_
 			ocs_text_add(text, "%s%d", m ? "," : "", flow->members[m]);
 		ocs_text_add(text, "],\"bytes\":%.0f}", half * flow->bytes * flow->times);
 	}
+	if (!groups && !any) {
+		ocs_text_add(text, "{\"members\":[");
+		for (int s = 0; s < n; s++)
+			ocs_text_add(text, "%s%d", s ? "," : "", s);
+		ocs_text_add(text, "],\"bytes\":1}");
+	}
 	ocs_text_add(text, "]");
 	if (any) {
 		ocs_text_add(text, ",\"mp\":[");

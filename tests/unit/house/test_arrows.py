@@ -30,7 +30,7 @@ fold plan nccl
 place forward model moe rails
 layout
 advice policy netsim
-scheduler ocsd
+scheduler ocsd optimise
 plugins/compat
 plugins/cli_filter plugins/job_submit plugins/select plugins/spank plugins/topology
 ocsctl node sim emulator

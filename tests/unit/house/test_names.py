@@ -10,7 +10,7 @@ import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 CLEAN = ("advice", "config", "emulator", "fabric", "fold", "forward", "layout", "model", "moe", "nccl", "netsim", "node",
-         "ocsctl", "ocsd", "place", "plan", "plugins", "policy", "protocol", "rails", "scheduler", "sim", "switch", "util")
+         "ocsctl", "ocsd", "optimise", "place", "plan", "plugins", "policy", "protocol", "rails", "scheduler", "sim", "switch", "util")
 STATIC = re.compile(r"^static\s[^;={}()]*?[\s*](\w+)\(", re.M)
 
 
