@@ -55,6 +55,12 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "verified, and printed with bounds that no answer can beat.\n"
 	  "predict: how well the loads of experts in a recorded --trace could be foretold.",
 	  ocs_ctl_region },
+	{ "optimise", "MODEL", 1, 1, "jND^@*=~+<>",
+	  "how to spread a model over servers, and what it then sends",
+	  "MODEL is a file or the name of one that comes with this program ('ocsctl optimise ?'\n"
+	  "lists them).  Strategy and circuits are found together; the demand goes to\n"
+	  "'ocsctl plan --demand', the shape to 'sbatch --shape'.",
+	  ocs_ctl_optimise },
 	{ "nccl-check", "FILE...", 1, 64, "j",
 	  "would NCCL read these topology and graph files as they are written",
 	  "FILE is one for NCCL_TOPO_FILE or NCCL_GRAPH_FILE; - is standard input.  One line\n"

@@ -52,7 +52,9 @@ struct ocs_ctl_args {
 	long alpha, change; /* -1: not given */
 	long beta, remaining, window;
 	bool relay;
-	int count; /* operands */
+	const char *rate, *tflops, *memory, *method, *write;
+	long gpus, evaluations, seed; /* 0: not given */
+	int count;		      /* operands */
 	char **operands;
 };
 
@@ -139,6 +141,7 @@ int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_nccl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_region(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_optimise(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_reserve(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_explain(const struct ocs_ctl_args *args, struct ocs_error *err);

@@ -187,11 +187,14 @@ void ocs_optimise_descend(struct ocs_optimise_search *search)
 		bool known = start == 0 && search->best;
 		struct ocs_model_strategy *strategy =
 			known ? ocs_model_strategy_copy(model, search->best) :
-				ocs_optimise_start(search->request, start % 2 == 0);
+				ocs_optimise_start(search->request, start != 2 && start % 2 == 0);
 
 		/* the first starts leave something for the others */
 		if (start < 3)
 			search->budget = search->evaluations + (limit - search->evaluations) / 2;
+		/* all on one server: nothing is sent */
+		if (start == 2 && !known)
+			memset(strategy->layout, OCS_MODEL_PLACED, (size_t)model->noperators);
 		for (int i = 0; start >= 3 && i < model->noperators; i++)
 			if (ocs_optimise_random(&search->seed, 3) == 0) {
 				strategy->layout[i] =

@@ -238,16 +238,87 @@ static double stages_compute(const struct ocs_optimise_request *request,
 	       traffic->inside[OCS_MODEL_DP] / gpus / machine->scale_up * 1e3;
 }
 
+/* When an operator is done everywhere that it is computed: after what it reads, and after what
+ * its server does before.  BACK: the operators run in the opposite order. */
+struct schedule {
+	const struct ocs_optimise_request *request;
+	const struct ocs_model_strategy *s;
+	double *ready; /* [operator][server]: when all it reads is there */
+	double *busy;  /* per server: until when */
+	double samples;
+};
+
+static bool same_place(const struct ocs_model_strategy *s, int a, int b)
+{
+	return s->layout[a] <= OCS_MODEL_SHARDED && s->layout[b] <= OCS_MODEL_SHARDED;
+}
+
+/* Operator OP ends on SERVER at END: NEXT, which reads it there or everywhere, may begin. */
+static void schedule_pass(struct schedule *schedule, int op, int next, int server, double end)
+{
+	int n = schedule->request->machine.servers;
+	double *ready = &schedule->ready[(size_t)next * (size_t)n];
+
+	if (same_place(schedule->s, op, next)) {
+		ready[server] = end > ready[server] ? end : ready[server];
+		return;
+	}
+	for (int s = 0; s < n; s++)
+		ready[s] = end > ready[s] ? end : ready[s];
+}
+
+static void schedule_run(struct schedule *schedule, int op, bool back)
+{
+	const struct ocs_model *model = schedule->request->model;
+	const struct ocs_model_machine *machine = &schedule->request->machine;
+	int n = machine->servers, consumer = model->operators[op].consumer;
+	bool placed = schedule->s->layout[op] == OCS_MODEL_PLACED;
+	double share = schedule->samples / machine->gpus / (placed ? 1 : n);
+	double ms = ocs_model_operator_ms(model, machine, op, share, !back);
+
+	for (int s = placed ? schedule->s->server[op] : 0; s < n; s++) {
+		double start = schedule->ready[(size_t)op * (size_t)n + (size_t)s];
+
+		start = schedule->busy[s] > start ? schedule->busy[s] : start;
+		schedule->busy[s] = start + ms;
+		if (!back && consumer >= 0)
+			schedule_pass(schedule, op, consumer, s, start + ms);
+		for (int i = op - 1, left = model->operators[op].joins; back && left > 0; i--) {
+			if (model->operators[i].consumer != op)
+				continue;
+			schedule_pass(schedule, op, i, s, start + ms);
+			left--;
+		}
+		if (placed)
+			break;
+	}
+}
+
 static double operators_compute(const struct ocs_optimise_request *request,
 				const struct ocs_model_strategy *s,
 				const struct ocs_model_traffic *traffic)
 {
 	const struct ocs_model_machine *machine = &request->machine;
-	double *ms = ocs_model_server_ms(request->model, machine, s), most = 0;
+	size_t n = (size_t)machine->servers, count = (size_t)request->model->noperators;
+	struct schedule schedule = { .request = request, .s = s };
+	double most = 0;
 
-	for (int i = 0; i < machine->servers; i++)
-		most = ms[i] > most ? ms[i] : most;
-	free(ms);
+	schedule.samples = ocs_model_samples(request->model, machine->servers * machine->gpus);
+	schedule.ready = ocs_calloc(count * n, sizeof(double));
+	schedule.busy = ocs_calloc(n, sizeof(double));
+	for (int back = 0; back < 2; back++) {
+		for (size_t i = 0; i < n; i++)
+			most = schedule.busy[i] > most ? schedule.busy[i] : most;
+		/* the backward pass begins when the forward pass is over everywhere */
+		for (size_t i = 0; i < count * n; i++)
+			schedule.ready[i] = most;
+		for (int i = 0; i < (int)count; i++)
+			schedule_run(&schedule, back ? (int)count - 1 - i : i, back);
+	}
+	for (size_t i = 0; i < n; i++)
+		most = schedule.busy[i] > most ? schedule.busy[i] : most;
+	free(schedule.busy);
+	free(schedule.ready);
 	return most + traffic->inside[OCS_MODEL_DP] / machine->servers / machine->gpus /
 			      machine->scale_up * 1e3;
 }

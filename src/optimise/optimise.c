@@ -76,8 +76,7 @@ struct ocs_plan *ocs_optimise_plan(const struct ocs_optimise_request *request,
 	struct ocs_plan_request plan = { .servers = request->machine.servers,
 					 .degree = request->degree,
 					 .best = true,
-					 .routes = true,
-					 .paths = 4 };
+					 .routes = true };
 	struct ocs_text demand = { 0 };
 	struct ocs_plan *made;
 
@@ -210,11 +209,8 @@ static int alternate_search(const struct ocs_optimise_request *request,
 		}
 		result_keep(request, base, plan, result);
 		result->rounds = round + 1;
-		/* the search works on a plan of its own, which the walk may replace */
-		if (ocs_optimise_topology(search, base, err)) {
-			ocs_model_strategy_destroy(base);
-			return -1;
-		}
+		ocs_optimise_network_destroy(search->network);
+		search->network = ocs_optimise_network_create(request, plan);
 		ocs_model_strategy_destroy(search->best);
 		search->best = base;
 		search->best_cost = time.total;

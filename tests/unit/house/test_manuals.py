@@ -118,6 +118,7 @@ def ocsctl_json():
             "fold": run(OCSCTL, "fold", "4x4x8_twisted", "--fabric", TORUS, "--json"),
             "verify": run(OCSCTL, "verify", "-", "--fabric", TORUS, "--json", stdin=placement),
             "forward": run(OCSCTL, "forward", "-", "--json", stdin=plan),
+            "optimise": run(OCSCTL, "optimise", os.path.join(SOURCE, "share/models/bert.yaml"), "--servers", "2", "--json"),
             "region": run(OCSCTL, "region", "plan", "--matrix", "-", "--json", stdin="[[0,1],[1,0]]"),
             "nccl-check": run(OCSCTL, "nccl-check", "-", "--json", stdin="x", status=1).split("\n")[0],
             "advise": run(OCSCTL, "advise", "4x4", "--fabric", TORUS, "--map", "-", "--json",

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/ocsctl/cmd/model_args.h"
+
+#include <json-c/json.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/ocsctl/ocsctl.h"
+#include "src/util/text.h"
+
+/* Where no option says otherwise, by bytes of an element: an A100 whose dense layers of 16384 x
+ * 16384 take 7.79 ms in FP32; what trainings in BF16 commonly reach on an 80 GB GPU. */
+static const struct {
+	int bytes, gpus;
+	double tflops, memory, memory_rate, scale_up;
+} defaults[] = {
+	{ 4, 4, 17.6, 40e9, 1.5e12, 50e9 },
+	{ 2, 8, 200, 80e9, 2e12, 450e9 },
+	{ 1, 8, 400, 80e9, 3.3e12, 450e9 },
+};
+
+int ocs_ctl_rate_parse(const char *text, double *rate, struct ocs_error *err)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || !(value > 0) || !isfinite(value) || value > 1e6 ||
+	    (strcmp(end, "G") != 0 && strcmp(end, "T") != 0))
+		return ocs_error_set(err, OCS_USAGE,
+				     "'%.40s' is no rate; 100G or 1.6T (bits per second) is", text);
+	*rate = value * (*end == 'G' ? 1e9 : 1e12) / 8;
+	return 0;
+}
+
+/* A positive number of --NAME, if it is given. */
+static int real_take(const char *name, const char *text, double unit, double *value,
+		     struct ocs_error *err)
+{
+	double number;
+	char *end;
+
+	if (!text)
+		return 0;
+	number = strtod(text, &end);
+	if (end == text || *end || !(number > 0) || number > 1e9)
+		return ocs_error_set(err, OCS_USAGE, "--%s=%.40s is no positive number", name,
+				     text);
+	*value = number * unit;
+	return 0;
+}
+
+static int method_take(const char *text, struct ocs_optimise_request *request,
+		       struct ocs_error *err)
+{
+	if (!text || !strcmp(text, "descent"))
+		request->method = OCS_OPTIMISE_DESCENT;
+	else if (!strcmp(text, "mcmc"))
+		request->method = OCS_OPTIMISE_MCMC;
+	else if (!strcmp(text, "exhaustive"))
+		request->method = OCS_OPTIMISE_EXHAUSTIVE;
+	else
+		return ocs_error_set(err, OCS_USAGE,
+				     "there is no method '%.40s'; there are descent, mcmc and "
+				     "exhaustive",
+				     text);
+	return 0;
+}
+
+int ocs_ctl_optimise_request(const struct ocs_ctl_args *args, const struct ocs_model *model,
+			     struct ocs_optimise_request *request, struct ocs_error *err)
+{
+	struct ocs_model_machine *machine = &request->machine;
+	int i = 0;
+
+	memset(request, 0, sizeof(*request));
+	while (defaults[i].bytes != model->precision)
+		i++;
+	machine->servers = (int)args->servers;
+	machine->gpus = args->gpus ? (int)args->gpus : defaults[i].gpus;
+	machine->tflops = defaults[i].tflops;
+	machine->memory = defaults[i].memory;
+	machine->memory_rate = defaults[i].memory_rate;
+	machine->scale_up = defaults[i].scale_up;
+	request->model = model;
+	request->degree = args->degree ? (int)args->degree : model->precision == 4 ? 4 : 8;
+	request->seed = args->seed > 0 ? (unsigned)args->seed : 1;
+	request->budget = args->evaluations;
+	if (!machine->servers)
+		return ocs_error_set(err, OCS_USAGE, "--servers N is needed");
+	if (machine->servers > 1024)
+		return ocs_error_set(err, OCS_USAGE,
+				     "%d servers are more than the 1024 that routes are made for",
+				     machine->servers);
+	if (ocs_ctl_rate_parse(args->rate ? args->rate : "100G", &request->rate, err) ||
+	    real_take("tflops", args->tflops, 1, &machine->tflops, err) ||
+	    real_take("memory", args->memory, 1e9, &machine->memory, err) ||
+	    method_take(args->method, request, err))
+		return -1;
+	return 0;
+}
+
+struct json_object *ocs_ctl_machine_json(const struct ocs_optimise_request *request)
+{
+	const struct ocs_model_machine *m = &request->machine;
+	struct json_object *json = json_object_new_object();
+
+	json_object_object_add(json, "servers", json_object_new_int(m->servers));
+	json_object_object_add(json, "gpus", json_object_new_int(m->gpus));
+	json_object_object_add(json, "degree", json_object_new_int(request->degree));
+	json_object_object_add(json, "rate_gbps", json_object_new_double(request->rate * 8 / 1e9));
+	json_object_object_add(json, "tflops", json_object_new_double(m->tflops));
+	json_object_object_add(json, "memory_gb", json_object_new_double(m->memory / 1e9));
+	json_object_object_add(json, "memory_gbs", json_object_new_double(m->memory_rate / 1e9));
+	json_object_object_add(json, "scale_up_gbs", json_object_new_double(m->scale_up / 1e9));
+	return json;
+}
+
+char *ocs_ctl_machine_text(const struct ocs_optimise_request *request)
+{
+	const struct ocs_model_machine *m = &request->machine;
+
+	return ocs_asprintf(
+		"%d servers of %d GPUs with %g TFLOPS, %g GB and %g GB/s to each other, "
+		"%d interfaces of %g Gb/s per server",
+		m->servers, m->gpus, m->tflops, m->memory / 1e9, m->scale_up / 1e9, request->degree,
+		request->rate * 8 / 1e9);
+}
