@@ -277,6 +277,8 @@ static char *command_run(struct ocs_emu *emu, char *line)
 		return reply_failed("empty command");
 	if (!strcmp(command, "table"))
 		return switches_show(emu, word_next(&rest), patches_json);
+	if (!strcmp(command, "frames"))
+		return switches_show(emu, word_next(&rest), ocs_emu_plane_frames);
 	if (!strcmp(command, "status"))
 		return switches_show(emu, word_next(&rest), status_json);
 	if (!strcmp(command, "delay"))
@@ -291,7 +293,7 @@ static char *command_run(struct ocs_emu *emu, char *line)
 	    strcmp(command, "reboot") && strcmp(command, "notice") && strcmp(command, "port") &&
 	    strcmp(command, "say"))
 		return reply_failed(
-			"unknown command '%s'; table, status, fault, port, patch, unpatch, reboot, delay, notice, say and quit exist",
+			"unknown command '%s'; table, status, frames, fault, port, patch, unpatch, reboot, delay, notice, say and quit exist",
 			command);
 	if (!sw)
 		return reply_failed("unknown switch '%s'", name ? name : "");

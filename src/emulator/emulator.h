@@ -22,6 +22,8 @@ struct event;
 struct event_base;
 struct evconnlistener;
 struct bufferevent;
+struct json_object;
+struct ocs_emu_map;
 struct ocs_error;
 
 enum ocs_emu_fault {
@@ -136,6 +138,7 @@ OCS_EMU_PROTOCOLS(OCS_EMU_DECLARE)
 /* What a fibre leads to: an interface, or nothing. */
 struct ocs_emu_fibre {
 	char *device;
+	unsigned int ifindex;
 	bool both_ways; /* sends and receives on this one fibre */
 };
 
@@ -159,6 +162,7 @@ struct ocs_emu_switch {
 	struct ocs_emu_port *ports;   /* entries 1..2*size */
 	struct ocs_emu_fibre *fibres; /* entries 1..2*size; NULL: no data plane */
 	bool *lit;		      /* entries 1..size: frames pass from this ingress */
+	bool changing;		      /* some fibre of it is, in a command that is executed */
 	char *user, *password;	      /* NULL: no login needed */
 	char *says;		      /* more words in every refusal, or NULL */
 	double delay_ms;
@@ -192,7 +196,8 @@ struct ocs_emu {
 	uint64_t random;
 	struct evconnlistener *control;
 	char *control_address;
-	struct ocs_emu_ssh *ssh; /* ssh.h; NULL: no switch speaks it */
+	struct ocs_emu_map *plane; /* plane_map.h; NULL: no data plane */
+	struct ocs_emu_ssh *ssh;   /* ssh.h; NULL: no switch speaks it */
 };
 
 /* bank.c */
@@ -253,6 +258,12 @@ void ocs_emu_plane_close(struct ocs_emu *emu);
 void ocs_emu_plane_set(struct ocs_emu_switch *sw, int in, int out);
 /* To be called after the shutter of PORT moved. */
 void ocs_emu_plane_shutter(struct ocs_emu_switch *sw, int port);
+/* A command moves the mirror of FIBRE, until the command of its switch is done: frames that come in
+ * meanwhile are lost, and counted as such. */
+void ocs_emu_plane_change(struct ocs_emu_switch *sw, int fibre);
+void ocs_emu_plane_settle(struct ocs_emu_switch *sw);
+/* What has come in by each port that has an interface; json_object_put. */
+struct json_object *ocs_emu_plane_frames(const struct ocs_emu_switch *sw);
 
 /* log.c: one line of JSON, written at once.  SWITCH and TEXT may be NULL, IN and
  * OUT 0. */

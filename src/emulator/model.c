@@ -87,6 +87,10 @@ void ocs_emu_begin_make(struct ocs_emu_switch *sw, struct ocs_emu_command *comma
 		return;
 	if (command->verdict == OCS_EMU_PART)
 		command->npatches /= 2;
+	for (size_t i = 0; i < command->npatches; i++) {
+		ocs_emu_plane_change(sw, command->patches[i].in);
+		ocs_emu_plane_change(sw, command->patches[i].out);
+	}
 	command->delay_ms += ocs_emu_delay(sw, command->npatches);
 }
 
@@ -125,8 +129,11 @@ void ocs_emu_begin_break(struct ocs_emu_switch *sw, struct ocs_emu_command *comm
 	for (int i = 0; i < count; i++) {
 		int in = ports[i] <= sw->size ? ports[i] : ocs_emu_peer(sw, ports[i]);
 
-		if (in)
-			ocs_emu_break(sw, in, "command");
+		if (!in)
+			continue;
+		ocs_emu_plane_change(sw, in);
+		ocs_emu_plane_change(sw, sw->out[in]);
+		ocs_emu_break(sw, in, "command");
 	}
 	ocs_emu_log_release(sw->emu);
 	ocs_emu_save(sw);

@@ -2,10 +2,11 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 /* The light: fibres end in network interfaces of this network namespace, and a
- * patch is a rule of tc that moves every frame from one to the other. */
+ * patch is an entry of a table that moves every frame from one to the other. */
 
 #include <errno.h>
 #include <fcntl.h>
+#include <json-c/json.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +15,11 @@
 #include <unistd.h>
 
 #include "src/emulator/emulator.h"
+#include "src/emulator/plane_map.h"
 #include "src/util/error.h"
-#include "src/util/log.h"
 
 #define WORDS_MAX 24
+#define IFINDEX_MAX (1 << 22)
 
 /* Runs a command of words separated by blanks (interface names hold none).
  * Returns its exit status. */
@@ -50,24 +52,23 @@ static int command_run(const char *command, bool quiet)
 
 static int qdisc_change(const char *verb, const char *device)
 {
-	char *command = ocs_asprintf("tc qdisc %s dev %s ingress", verb, device);
+	char *command = ocs_asprintf("tc qdisc %s dev %s clsact", verb, device);
 	int status = command_run(command, true);
 
 	free(command);
 	return status;
 }
 
-/* Light from one interface to another, or no more. */
-static void beam_set(const struct ocs_emu_switch *sw, const char *from, const char *to, bool lit)
+static struct ocs_emu_beam *beam_of(const struct ocs_emu_switch *sw, int fibre)
 {
-	char *command = lit ? ocs_asprintf("tc filter add dev %s ingress protocol all pref 1 u32"
-					   " match u32 0 0 action mirred egress redirect dev %s",
-					   from, to) :
-			      ocs_asprintf("tc filter del dev %s ingress pref 1", from);
+	return &sw->emu->plane->beams[sw->fibres[fibre].ifindex];
+}
 
-	if (command_run(command, false))
-		ocs_log(OCS_LOG_ERROR, "switch %s: '%s' failed", sw->name, command);
-	free(command);
+/* Light from one fibre to another, or no more. */
+static void beam_set(const struct ocs_emu_switch *sw, int from, int to, bool lit)
+{
+	__atomic_store_n(&beam_of(sw, from)->target, lit ? sw->fibres[to].ifindex : 0,
+			 __ATOMIC_RELEASE);
 }
 
 static bool port_dark(const struct ocs_emu_switch *sw, int port)
@@ -87,9 +88,55 @@ void ocs_emu_plane_set(struct ocs_emu_switch *sw, int in, int out)
 	if (!a->device || !b->device)
 		return;
 	sw->lit[in] = lit;
-	beam_set(sw, a->device, b->device, lit);
+	beam_set(sw, in, out, lit);
 	if (a->both_ways && b->both_ways)
-		beam_set(sw, b->device, a->device, lit);
+		beam_set(sw, out, in, lit);
+}
+
+void ocs_emu_plane_change(struct ocs_emu_switch *sw, int fibre)
+{
+	/* What comes to an interface enters by its ingress. */
+	if (!sw->fibres || !sw->fibres[fibre].device ||
+	    (fibre > sw->size && !sw->fibres[fibre].both_ways))
+		return;
+	sw->changing = true;
+	__atomic_store_n(&beam_of(sw, fibre)->changing, 1, __ATOMIC_RELEASE);
+}
+
+void ocs_emu_plane_settle(struct ocs_emu_switch *sw)
+{
+	for (int f = 1; sw->changing && f <= 2 * sw->size; f++)
+		if (sw->fibres[f].device)
+			__atomic_store_n(&beam_of(sw, f)->changing, 0, __ATOMIC_RELEASE);
+	sw->changing = false;
+}
+
+static void count_add(struct json_object *object, const char *name, const uint64_t *counter)
+{
+	json_object_object_add(
+		object, name,
+		json_object_new_int64((int64_t)__atomic_load_n(counter, __ATOMIC_RELAXED)));
+}
+
+struct json_object *ocs_emu_plane_frames(const struct ocs_emu_switch *sw)
+{
+	struct json_object *ports = json_object_new_object();
+
+	for (int f = 1; sw->fibres && f <= 2 * sw->size; f++) {
+		struct json_object *one;
+		char number[16];
+
+		if (!sw->fibres[f].device || (f > sw->size && !sw->fibres[f].both_ways))
+			continue;
+		one = json_object_new_object();
+		snprintf(number, sizeof(number), "%d", f);
+		json_object_object_add(one, "device", json_object_new_string(sw->fibres[f].device));
+		count_add(one, "passed", &beam_of(sw, f)->passed);
+		count_add(one, "dark", &beam_of(sw, f)->dark);
+		count_add(one, "changing", &beam_of(sw, f)->lost_in_change);
+		json_object_object_add(ports, number, one);
+	}
+	return ports;
 }
 
 void ocs_emu_plane_shutter(struct ocs_emu_switch *sw, int port)
@@ -107,6 +154,7 @@ static int fibre_join(struct ocs_emu_switch *sw, int fibre, const char *device, 
 	if (sw->fibres[fibre].device)
 		return -1;
 	sw->fibres[fibre].device = ocs_strdup(device);
+	sw->fibres[fibre].ifindex = if_nametoindex(device);
 	sw->fibres[fibre].both_ways = both_ways;
 	return 0;
 }
@@ -175,11 +223,30 @@ static int for_devices(struct ocs_emu_switch *sw, const char *how, struct ocs_er
 		free(up);
 		if (status)
 			return ocs_error_set(err, OCS_ERROR,
-					     "the kernel takes no ingress queue on %s"
+					     "the kernel takes no clsact queue on %s"
 					     " (this needs root, ip and tc)",
 					     device);
+		if (ocs_emu_map_attach(sw->emu->plane, sw->fibres[f].ifindex, err))
+			return ocs_error_prefix(err, "%s", device);
 	}
 	return 0;
+}
+
+/* Interface numbers of this namespace are small, but need not be. */
+static int map_open(struct ocs_emu *emu, struct ocs_error *err)
+{
+	unsigned int last = 0;
+
+	for (int i = 0; i < emu->nswitches; i++)
+		for (int f = 1; emu->switches[i].fibres && f <= 2 * emu->switches[i].size; f++)
+			if (emu->switches[i].fibres[f].ifindex > last)
+				last = emu->switches[i].fibres[f].ifindex;
+	if (last >= IFINDEX_MAX)
+		return ocs_error_set(err, OCS_ERROR,
+				     "interface number %u is above %d: use a new network namespace",
+				     last, IFINDEX_MAX);
+	emu->plane = ocs_calloc(1, sizeof(*emu->plane));
+	return ocs_emu_map_open(emu->plane, last + 1, err);
 }
 
 int ocs_emu_plane_open(struct ocs_emu *emu, const char *path, struct ocs_error *err)
@@ -200,6 +267,8 @@ int ocs_emu_plane_open(struct ocs_emu *emu, const char *path, struct ocs_error *
 		}
 	}
 	free(data);
+	if (map_open(emu, err))
+		return -1;
 	for (int i = 0; i < emu->nswitches; i++)
 		if (for_devices(&emu->switches[i], "add", err))
 			return -1;
@@ -211,7 +280,8 @@ void ocs_emu_plane_close(struct ocs_emu *emu)
 	for (int i = 0; i < emu->nswitches; i++) {
 		struct ocs_emu_switch *sw = &emu->switches[i];
 
-		for_devices(sw, "del", NULL);
+		if (emu->plane)
+			for_devices(sw, "del", NULL);
 		for (int f = 1; sw->fibres && f <= 2 * sw->size; f++)
 			free(sw->fibres[f].device);
 		free(sw->fibres);
@@ -219,4 +289,8 @@ void ocs_emu_plane_close(struct ocs_emu *emu)
 		sw->fibres = NULL;
 		sw->lit = NULL;
 	}
+	if (emu->plane)
+		ocs_emu_map_close(emu->plane);
+	free(emu->plane);
+	emu->plane = NULL;
 }

@@ -87,6 +87,7 @@ static void command_answer(struct ocs_emu_switch *sw, struct ocs_emu_command *co
 	char *summary, *line;
 
 	protocol->finish(sw, command);
+	ocs_emu_plane_settle(sw);
 	summary = protocol->summary(command);
 	if (command->lost) {
 		note = " (the answer is lost)";

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/pkt_cls.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "src/emulator/plane_map.h"
+#include "src/util/error.h"
+
+#define NAME "ocs_emulator"
+
+_Static_assert(sizeof(struct ocs_emu_beam) == 32, "the program knows this");
+
+static int bpf_call(int command, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+#define INSN(c, d, s, o, i)                                                         \
+	{                                                                           \
+		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) \
+	}
+#define MOV(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define MOV_K(d, i) INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define ADD_K(d, i) INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define LOAD(d, s, o) INSN(BPF_LDX | BPF_MEM | BPF_W, d, s, o, 0)
+#define STORE(d, s, o) INSN(BPF_STX | BPF_MEM | BPF_W, d, s, o, 0)
+/* One more in the 64-bit counter at D + O. */
+#define COUNT(d, s, o) INSN(BPF_STX | BPF_ATOMIC | BPF_DW, d, s, o, BPF_ADD)
+#define JUMP(op, d, o) INSN(BPF_JMP | (op) | BPF_K, d, 0, o, 0)
+#define CALL(i) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, i)
+#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define FIELD(field) ((int)offsetof(struct ocs_emu_beam, field))
+
+/* Returns the descriptor, or -1 with errno. */
+static int program_load(int map)
+{
+	const struct bpf_insn program[] = {
+		/*  0 */ LOAD(BPF_REG_2, BPF_REG_1, (int)offsetof(struct __sk_buff, ifindex)),
+		/*  1 */ STORE(BPF_REG_10, BPF_REG_2, -4),
+		/*  2 */ INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+		/*  3 */ INSN(0, 0, 0, 0, 0),
+		/*  4 */ MOV(BPF_REG_2, BPF_REG_10),
+		/*  5 */ ADD_K(BPF_REG_2, -4),
+		/*  6 */ CALL(BPF_FUNC_map_lookup_elem),
+		/*  7 */ JUMP(BPF_JEQ, BPF_REG_0, 21 - 8),
+		/*  8 */ MOV_K(BPF_REG_3, 1),
+		/*  9 */ LOAD(BPF_REG_1, BPF_REG_0, FIELD(changing)),
+		/* 10 */ JUMP(BPF_JNE, BPF_REG_1, 19 - 11),
+		/* 11 */ LOAD(BPF_REG_1, BPF_REG_0, FIELD(target)),
+		/* 12 */ JUMP(BPF_JEQ, BPF_REG_1, 17 - 13),
+		/* 13 */ COUNT(BPF_REG_0, BPF_REG_3, FIELD(passed)),
+		/* 14 */ MOV_K(BPF_REG_2, 0),
+		/* 15 */ CALL(BPF_FUNC_redirect),
+		/* 16 */ EXIT,
+		/* 17 */ COUNT(BPF_REG_0, BPF_REG_3, FIELD(dark)),
+		/* 18 */ INSN(BPF_JMP | BPF_JA, 0, 0, 21 - 19, 0),
+		/* 19 */ COUNT(BPF_REG_0, BPF_REG_3, FIELD(lost_in_change)),
+		/* 20 */ INSN(BPF_JMP | BPF_JA, 0, 0, 21 - 21, 0),
+		/* 21 */ MOV_K(BPF_REG_0, TC_ACT_SHOT),
+		/* 22 */ EXIT,
+	};
+	union bpf_attr attr = { 0 };
+
+	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
+	attr.insns = (uint64_t)(uintptr_t)program;
+	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
+	attr.license = (uint64_t)(uintptr_t) "GPL";
+	strcpy(attr.prog_name, NAME);
+	return bpf_call(BPF_PROG_LOAD, &attr);
+}
+
+static int map_create(uint32_t entries)
+{
+	union bpf_attr attr = { 0 };
+
+	attr.map_type = BPF_MAP_TYPE_ARRAY;
+	attr.key_size = sizeof(uint32_t);
+	attr.value_size = sizeof(struct ocs_emu_beam);
+	attr.max_entries = entries;
+	attr.map_flags = BPF_F_MMAPABLE;
+	strcpy(attr.map_name, NAME);
+	return bpf_call(BPF_MAP_CREATE, &attr);
+}
+
+int ocs_emu_map_open(struct ocs_emu_map *map, uint32_t count, struct ocs_error *err)
+{
+	void *memory;
+
+	*map = (struct ocs_emu_map){ .map = -1, .program = -1, .count = count };
+	map->map = map_create(count);
+	if (map->map < 0)
+		return ocs_error_set(err, OCS_ERROR,
+				     "the kernel makes no BPF map (this needs root): %s",
+				     strerror(errno));
+	memory = mmap(NULL, count * sizeof(*map->beams), PROT_READ | PROT_WRITE, MAP_SHARED,
+		      map->map, 0);
+	if (memory == MAP_FAILED)
+		return ocs_error_set(err, OCS_ERROR, "the BPF map cannot be mapped: %s",
+				     strerror(errno));
+	map->beams = memory;
+	map->program = program_load(map->map);
+	if (map->program < 0)
+		return ocs_error_set(err, OCS_ERROR, "the kernel takes no BPF program: %s",
+				     strerror(errno));
+	return 0;
+}
+
+void ocs_emu_map_close(struct ocs_emu_map *map)
+{
+	if (map->beams)
+		munmap(map->beams, map->count * sizeof(*map->beams));
+	if (map->program >= 0)
+		close(map->program);
+	if (map->map >= 0)
+		close(map->map);
+	*map = (struct ocs_emu_map){ .map = -1, .program = -1 };
+}
+
+struct request {
+	struct nlmsghdr header;
+	struct tcmsg tc;
+	char attributes[128];
+};
+
+static struct rtattr *attribute_add(struct request *request, int type, const void *data,
+				    size_t length)
+{
+	struct rtattr *at =
+		(struct rtattr *)((char *)request + NLMSG_ALIGN(request->header.nlmsg_len));
+
+	at->rta_type = (unsigned short)type;
+	at->rta_len = (unsigned short)RTA_LENGTH(length);
+	if (length)
+		memcpy(RTA_DATA(at), data, length);
+	request->header.nlmsg_len = NLMSG_ALIGN(request->header.nlmsg_len) + RTA_ALIGN(at->rta_len);
+	return at;
+}
+
+/* Sends REQUEST: 0, or an errno. */
+static int request_send(const struct request *request)
+{
+	struct {
+		struct nlmsghdr header;
+		struct nlmsgerr error;
+		char more[512];
+	} reply;
+	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), rc = 0;
+	ssize_t got;
+
+	if (sock < 0)
+		return errno;
+	got = send(sock, request, request->header.nlmsg_len, 0) < 0 ?
+		      -1 :
+		      recv(sock, &reply, sizeof(reply), 0);
+	if (got < 0)
+		rc = errno;
+	else if ((size_t)got < sizeof(reply.header) + sizeof(int) ||
+		 reply.header.nlmsg_type != NLMSG_ERROR)
+		rc = EPROTO;
+	else
+		rc = -reply.error.error;
+	close(sock);
+	return rc;
+}
+
+int ocs_emu_map_attach(const struct ocs_emu_map *map, unsigned int ifindex, struct ocs_error *err)
+{
+	uint32_t fd = (uint32_t)map->program, flags = TCA_BPF_FLAG_ACT_DIRECT;
+	struct request request = { 0 };
+	struct rtattr *options;
+	int rc;
+
+	request.header.nlmsg_len = NLMSG_LENGTH(sizeof(request.tc));
+	request.header.nlmsg_type = RTM_NEWTFILTER;
+	request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
+	request.tc.tcm_family = AF_UNSPEC;
+	request.tc.tcm_ifindex = (int)ifindex;
+	request.tc.tcm_parent = TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS);
+	request.tc.tcm_handle = 1;
+	request.tc.tcm_info = TC_H_MAKE(1U << 16, htons(ETH_P_ALL));
+	attribute_add(&request, TCA_KIND, "bpf", 4);
+	options = attribute_add(&request, TCA_OPTIONS, NULL, 0);
+	attribute_add(&request, TCA_BPF_FD, &fd, sizeof(fd));
+	attribute_add(&request, TCA_BPF_NAME, NAME, sizeof(NAME));
+	attribute_add(&request, TCA_BPF_FLAGS, &flags, sizeof(flags));
+	options->rta_len =
+		(unsigned short)((char *)&request + request.header.nlmsg_len - (char *)options);
+	rc = request_send(&request);
+	return rc ? ocs_error_set(err, OCS_ERROR,
+				  "the kernel puts no BPF filter on interface %u: %s", ifindex,
+				  strerror(rc)) :
+		    0;
+}
