@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 
-NETSIM = $(S)/netsim/libocs_netsim.la $(UTIL)
+NETSIM = $(S)/netsim/libocs_netsim.la $(S)/plan/libocs_plan.la $(UTIL)
 
 check_PROGRAMS += test_netsim_graph
 test_netsim_graph_SOURCES = netsim/test_netsim_graph.c
@@ -11,4 +11,4 @@ check_PROGRAMS += test_netsim_flow
 test_netsim_flow_SOURCES = netsim/test_netsim_flow.c netsim/flow_replay.c netsim/flow_replay.h
 test_netsim_flow_LDADD = $(NETSIM) $(CMOCKA_LIBS) -lm
 
-dist_check_SCRIPTS += netsim/test_netsim_judges.py
+dist_check_SCRIPTS += netsim/test_netsim_judges.py netsim/test_netsim.py

@@ -12,6 +12,7 @@ BUILD = os.environ["OCS_BUILD_DIR"]
 SOURCE = os.environ["OCS_SOURCE_DIR"]
 OCSCTL = os.path.join(BUILD, "src/ocsctl/ocsctl")
 SIM = os.path.join(BUILD, "src/sim/ocs-sim")
+NETSIM = os.path.join(BUILD, "src/netsim/ocs-netsim")
 TORUS = "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
 results = []
 
@@ -80,14 +81,14 @@ def ocsctl_options():
     result("and no others", words - set(every) - {"--version"})
 
 
-def sim_options():
-    page = plain(read("doc/man1/ocs-sim.1"))
-    every = options(run(SIM, "--help").split("\n", 1)[1])
-    result("ocs-sim(1) has every option", {name for name in every if not re.search(
+def program_options(program, path):
+    page = plain(read("doc/man1/%s.1" % program))
+    every = options(run(path, "--help").split("\n", 1)[1])
+    result("%s(1) has every option" % program, {name for name in every if not re.search(
         r"%s(?![\w-])" % name, part(page, "OPTIONS"))})
-    result("ocs-sim has every option of its man page", headings(part(page, "OPTIONS")) - set(every))
-    words = completed("ocs-sim")
-    result("the completion of ocs-sim has no others", words - set(every))
+    result("%s has every option of its man page" % program, headings(part(page, "OPTIONS")) - set(every))
+    words = completed(program)
+    result("the completion of %s has no others" % program, words - set(every))
 
 
 def members(value):
@@ -279,7 +280,8 @@ def picture():
 
 
 ocsctl_options()
-sim_options()
+program_options("ocs-sim", SIM)
+program_options("ocs-netsim", NETSIM)
 architecture()
 picture()
 ocsctl_json()

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/netsim/fabric.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/netsim/fabric_make.h"
+#include "src/plan/plan.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+int ocs_netsim_fabric_link(struct ocs_netsim_fabric *fabric, int from, int to, double rate)
+{
+	if (fabric->nlinks == fabric->links_size) {
+		fabric->links_size = fabric->links_size ? 2 * fabric->links_size : 64;
+		fabric->links = ocs_realloc(fabric->links,
+					    (size_t)fabric->links_size * sizeof(*fabric->links));
+	}
+	fabric->links[fabric->nlinks] =
+		(struct ocs_netsim_link){ .from = from, .to = to, .rate = rate };
+	return fabric->nlinks++;
+}
+
+/* Each server has a link to and from switch HUB. */
+static void star_make(struct ocs_netsim_fabric *fabric, double rate)
+{
+	int hub = fabric->vertices++;
+
+	for (int k = 0; k < fabric->servers; k++) {
+		ocs_netsim_fabric_link(fabric, k, hub, rate);
+		ocs_netsim_fabric_link(fabric, hub, k, rate);
+	}
+}
+
+/* Leaves of spec.leaf servers below one spine. */
+static void leaves_make(struct ocs_netsim_fabric *fabric, double rate)
+{
+	const struct ocs_netsim_spec *spec = &fabric->spec;
+	int leaves = (fabric->servers + spec->leaf - 1) / spec->leaf;
+	int spine = fabric->vertices + leaves;
+
+	for (int k = 0; k < fabric->servers; k++) {
+		int leaf = fabric->vertices + k / spec->leaf;
+
+		ocs_netsim_fabric_link(fabric, k, leaf, rate);
+		ocs_netsim_fabric_link(fabric, leaf, k, rate);
+	}
+	for (int k = 0; k < leaves; k++) {
+		double up = rate * spec->leaf / spec->oversub;
+
+		ocs_netsim_fabric_link(fabric, fabric->vertices + k, spine, up);
+		ocs_netsim_fabric_link(fabric, spine, fabric->vertices + k, up);
+	}
+	fabric->vertices = spine + 1;
+}
+
+static int links_make(struct ocs_netsim_fabric *fabric,
+		      const struct ocs_netsim_graph *const *graphs, int *const *places, int n,
+		      uint64_t seed, struct ocs_error *err)
+{
+	double all = fabric->spec.rate * fabric->spec.degree;
+
+	switch (fabric->spec.kind) {
+	case OCS_NETSIM_FAT_TREE:
+	case OCS_NETSIM_OVERSUBSCRIBED:
+		leaves_make(fabric, all);
+		return 0;
+	case OCS_NETSIM_EXPANDER:
+		return ocs_netsim_expander_make(fabric, seed, err);
+	case OCS_NETSIM_TOPOOPT:
+		return ocs_netsim_topoopt_make(fabric, graphs, places, n, err);
+	case OCS_NETSIM_RECONFIG:
+	case OCS_NETSIM_SIPML:
+		return ocs_netsim_circuits_make(fabric, err);
+	default:
+		/* A transfer takes all rails at once: at the server they are one link. */
+		star_make(fabric, all);
+		return 0;
+	}
+}
+
+struct ocs_netsim_fabric *ocs_netsim_fabric_create(const struct ocs_netsim_spec *spec,
+						   const struct ocs_netsim_graph *const *graphs,
+						   int *const *places, int n, uint64_t seed,
+						   struct ocs_error *err)
+{
+	struct ocs_netsim_fabric *fabric;
+	int servers = spec->servers, most = 0;
+
+	for (int k = 0; k < n; k++) {
+		for (int s = 0; s < graphs[k]->servers; s++) {
+			int at = places && places[k] ? places[k][s] : s;
+
+			most = at >= most ? at + 1 : most;
+		}
+	}
+	if (!servers)
+		servers = most;
+	if (servers < most) {
+		ocs_error_set(err, OCS_USAGE,
+			      "the fabric has %d servers, the graph needs %d; write servers:%d",
+			      servers, most, most);
+		return NULL;
+	}
+	if (servers > OCS_NETSIM_FABRIC_MAX) {
+		ocs_error_set(err, OCS_USAGE, "%d servers, a fabric has at most %d", servers,
+			      OCS_NETSIM_FABRIC_MAX);
+		return NULL;
+	}
+	fabric = ocs_calloc(1, sizeof(*fabric));
+	fabric->spec = *spec;
+	fabric->servers = fabric->vertices = servers;
+	fabric->routes = ocs_calloc((size_t)servers * servers, sizeof(*fabric->routes));
+	fabric->paths_max = OCS_NETSIM_PATHS_MAX;
+	if (links_make(fabric, graphs, places, n, seed, err)) {
+		ocs_netsim_fabric_destroy(fabric);
+		return NULL;
+	}
+	return fabric;
+}
+
+void ocs_netsim_fabric_changed(struct ocs_netsim_fabric *fabric)
+{
+	for (int k = 0; k < fabric->servers * fabric->servers; k++)
+		free(fabric->routes[k].paths);
+	memset(fabric->routes, 0,
+	       (size_t)fabric->servers * fabric->servers * sizeof(*fabric->routes));
+	free(fabric->first);
+	free(fabric->out);
+	fabric->first = fabric->out = NULL;
+}
+
+void ocs_netsim_fabric_destroy(struct ocs_netsim_fabric *fabric)
+{
+	if (!fabric)
+		return;
+	ocs_netsim_fabric_changed(fabric);
+	ocs_plan_destroy(fabric->plan);
+	free(fabric->routes);
+	free(fabric->links);
+	free(fabric);
+}
+
+static void out_make(struct ocs_netsim_fabric *fabric)
+{
+	int *at;
+
+	fabric->first = ocs_calloc((size_t)fabric->vertices + 1, sizeof(int));
+	fabric->out = ocs_calloc((size_t)fabric->nlinks + 1, sizeof(int));
+	at = ocs_calloc((size_t)fabric->vertices + 1, sizeof(int));
+	for (int k = 0; k < fabric->nlinks; k++)
+		fabric->first[fabric->links[k].from + 1]++;
+	for (int k = 0; k < fabric->vertices; k++)
+		fabric->first[k + 1] += fabric->first[k];
+	memcpy(at, fabric->first, (size_t)fabric->vertices * sizeof(int));
+	for (int k = 0; k < fabric->nlinks; k++)
+		fabric->out[at[fabric->links[k].from]++] = k;
+	free(at);
+}
+
+/* Hops from each vertex to DST; -1: no way.  Links of no rate are none. */
+static int *hops_to(const struct ocs_netsim_fabric *fabric, int dst)
+{
+	int *hops = ocs_calloc((size_t)fabric->vertices, sizeof(int));
+	bool more = true;
+
+	for (int k = 0; k < fabric->vertices; k++)
+		hops[k] = -1;
+	hops[dst] = 0;
+	for (int level = 1; more; level++) {
+		more = false;
+		for (int k = 0; k < fabric->nlinks; k++) {
+			const struct ocs_netsim_link *link = &fabric->links[k];
+
+			if (link->rate > 0 && hops[link->to] == level - 1 && hops[link->from] < 0) {
+				hops[link->from] = level;
+				more = true;
+			}
+		}
+	}
+	return hops;
+}
+
+/* All shortest ways from AT on, at most paths_max of them. */
+static void paths_walk(const struct ocs_netsim_fabric *fabric, const int *hops, int at,
+		       struct ocs_netsim_path *path, struct ocs_netsim_routes *routes)
+{
+	if (!hops[at]) {
+		routes->paths = ocs_realloc(routes->paths,
+					    (size_t)(routes->count + 1) * sizeof(*routes->paths));
+		routes->paths[routes->count++] = *path;
+		return;
+	}
+	for (int k = fabric->first[at]; k < fabric->first[at + 1]; k++) {
+		const struct ocs_netsim_link *link = &fabric->links[fabric->out[k]];
+
+		if (routes->count >= fabric->paths_max)
+			return;
+		if (!(link->rate > 0) || hops[link->to] != hops[at] - 1)
+			continue;
+		path->links[path->n++] = fabric->out[k];
+		paths_walk(fabric, hops, link->to, path, routes);
+		path->n--;
+	}
+}
+
+/* The circuit from SRC to DST, if only now and then there is one. */
+static void route_direct(struct ocs_netsim_fabric *fabric, int src, int dst)
+{
+	struct ocs_netsim_routes *routes = &fabric->routes[src * fabric->servers + dst];
+
+	routes->known = true;
+	routes->count = 1;
+	routes->paths = ocs_calloc(1, sizeof(*routes->paths));
+	routes->paths->n = 1;
+	routes->paths->links[0] = src * fabric->servers + dst;
+	routes->paths->weight = 1;
+}
+
+/* The ways of all servers to DST. */
+static void routes_make(struct ocs_netsim_fabric *fabric, int dst)
+{
+	int *hops = hops_to(fabric, dst);
+
+	for (int src = 0; src < fabric->servers; src++) {
+		struct ocs_netsim_routes *routes = &fabric->routes[src * fabric->servers + dst];
+		struct ocs_netsim_path path = { 0 };
+
+		if (routes->known)
+			continue;
+		routes->known = true;
+		if (src != dst && hops[src] > 0 && hops[src] <= OCS_FLOW_LINKS_MAX)
+			paths_walk(fabric, hops, src, &path, routes);
+		for (int k = 0; k < routes->count; k++)
+			routes->paths[k].weight = 1.0 / routes->count;
+	}
+	free(hops);
+}
+
+const struct ocs_netsim_routes *ocs_netsim_fabric_routes(struct ocs_netsim_fabric *fabric, int src,
+							 int dst, struct ocs_error *err)
+{
+	struct ocs_netsim_routes *routes = &fabric->routes[src * fabric->servers + dst];
+
+	if (!routes->known && fabric->spec.kind >= OCS_NETSIM_RECONFIG && !fabric->spec.forward) {
+		route_direct(fabric, src, dst);
+	} else if (!routes->known) {
+		if (!fabric->first)
+			out_make(fabric);
+		routes_make(fabric, dst);
+	}
+	if (!routes->count) {
+		ocs_error_set(err, OCS_NEVER,
+			      "there is no way of at most %d links from server %d to server %d",
+			      OCS_FLOW_LINKS_MAX, src, dst);
+		return NULL;
+	}
+	return routes;
+}

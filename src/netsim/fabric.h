@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_NETSIM_FABRIC_H
+#define OCS_NETSIM_FABRIC_H
+
+/* What joins the servers: links with rates, and routes over them. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/netsim/flow.h"
+#include "src/netsim/graph.h"
+
+struct ocs_error;
+struct ocs_plan;
+
+enum ocs_netsim_fabric_kind {
+	OCS_NETSIM_IDEAL,	   /* one switch that never is the bottleneck */
+	OCS_NETSIM_FAT_TREE,	   /* leaves with as much up as down */
+	OCS_NETSIM_OVERSUBSCRIBED, /* leaves with half of it up */
+	OCS_NETSIM_RAIL,	   /* interface i of all servers on rail switch i */
+	OCS_NETSIM_EXPANDER,	   /* a random regular graph of the servers */
+	OCS_NETSIM_TOPOOPT,	   /* circuits planned for the traffic, for the whole job */
+	OCS_NETSIM_RECONFIG,	   /* circuits that follow the traffic */
+	OCS_NETSIM_SIPML,	   /* the same, faster, after SiP-ML */
+	OCS_NETSIM_FABRICS,
+};
+
+/* One line: "KIND servers:16 degree:4 rate:100G" and what else KIND has. */
+struct ocs_netsim_spec {
+	enum ocs_netsim_fabric_kind kind;
+	int servers;	 /* 0: those of the graph */
+	int degree;	 /* interfaces of a server */
+	double rate;	 /* of an interface, bytes per ms */
+	double latency;	 /* of a hop of a collective and of a transfer, ms */
+	int leaf;	 /* fat-tree, oversubscribed: servers of a leaf */
+	double oversub;	 /* down : up of a leaf */
+	double interval; /* reconfig: from one change to the next, ms */
+	double pause;	 /* reconfig: all flows stand still for a change, ms */
+	bool forward;	 /* reconfig: servers without a circuit go through others */
+	bool best;	 /* topoopt: this project's strategy; false: the paper's */
+	char *text;	 /* the line */
+};
+
+const char *ocs_netsim_fabric_name(enum ocs_netsim_fabric_kind kind);
+
+/* Reads a line.  0, or -1 with ERR (OCS_USAGE) that says what is wrong and what would do. */
+int ocs_netsim_spec_parse(const char *text, struct ocs_netsim_spec *spec, struct ocs_error *err);
+void ocs_netsim_spec_free(struct ocs_netsim_spec *spec);
+
+/* FROM and TO: servers, or SERVERS + k: switch k. */
+struct ocs_netsim_link {
+	int from, to;
+	double rate; /* bytes per ms */
+};
+
+struct ocs_netsim_path {
+	int links[OCS_FLOW_LINKS_MAX];
+	int n;
+	double weight; /* part of the bytes; of all paths of a pair 1 */
+};
+
+struct ocs_netsim_routes {
+	struct ocs_netsim_path *paths; /* none: no way */
+	int count;
+	bool known; /* was looked for */
+};
+
+struct ocs_netsim_fabric {
+	struct ocs_netsim_spec spec; /* its text belongs to who parsed it */
+	int servers, vertices;	     /* switches are the vertices after the servers */
+	struct ocs_netsim_link *links;
+	int nlinks, links_size;
+	struct ocs_netsim_routes *routes; /* servers x servers, filled as they are wanted */
+	int *out;			  /* vertex k: links out[first[k]] to out[first[k + 1]] */
+	int *first;
+	struct ocs_plan *plan; /* topoopt */
+	int paths_max;	       /* of a pair */
+};
+
+/* The fabric of SPEC for what the N GRAPHS send (topoopt plans for it; PLACES[k][s] is where server
+ * s of graph k is, NULL: at s).  The caller destroys it.  NULL with ERR (OCS_USAGE, OCS_NEVER). */
+struct ocs_netsim_fabric *ocs_netsim_fabric_create(const struct ocs_netsim_spec *spec,
+						   const struct ocs_netsim_graph *const *graphs,
+						   int *const *places, int n, uint64_t seed,
+						   struct ocs_error *err);
+void ocs_netsim_fabric_destroy(struct ocs_netsim_fabric *fabric);
+
+/* Adds a link; with fabric->first NULL, that is before routes are asked for. */
+int ocs_netsim_fabric_link(struct ocs_netsim_fabric *fabric, int from, int to, double rate);
+
+/* The ways from SRC to another server DST, which the fabric keeps.  NULL with ERR (OCS_NEVER): there
+ * is none, or none short enough. */
+const struct ocs_netsim_routes *ocs_netsim_fabric_routes(struct ocs_netsim_fabric *fabric, int src,
+							 int dst, struct ocs_error *err);
+/* Forgets all routes and the order of links: they have changed. */
+void ocs_netsim_fabric_changed(struct ocs_netsim_fabric *fabric);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Fabrics without packet switches: servers joined by circuits. */
+
+#include "src/netsim/fabric_make.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/netsim/demand.h"
+#include "src/plan/plan.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+/* Servers up to which there is a link, mostly dark, between any two. */
+#define CIRCUITS_MAX 512
+
+/* splitmix64 (Vigna). */
+static uint64_t random_next(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+/* Numbers of links by pair while circuits become links: several of one pair are one. */
+struct pairs {
+	int *link; /* 0: none, else number + 1 */
+	int n;
+};
+
+static void circuit_add(struct ocs_netsim_fabric *fabric, struct pairs *pairs, int a, int b)
+{
+	int *link = &pairs->link[a * pairs->n + b];
+
+	if (*link)
+		fabric->links[*link - 1].rate += fabric->spec.rate;
+	else
+		*link = ocs_netsim_fabric_link(fabric, a, b, fabric->spec.rate) + 1;
+}
+
+static struct pairs pairs_make(int n)
+{
+	return (struct pairs){ .link = ocs_calloc((size_t)n * n, sizeof(int)), .n = n };
+}
+
+/* Rings through all servers in random order; for an odd degree the last is every other edge of
+ * one. */
+int ocs_netsim_expander_make(struct ocs_netsim_fabric *fabric, uint64_t seed, struct ocs_error *err)
+{
+	int n = fabric->servers, degree = fabric->spec.degree, *order;
+	struct pairs pairs;
+
+	if (degree < 2 && n > 2)
+		return ocs_error_set(err, OCS_NEVER,
+				     "an expander of degree 1 does not join %d servers; write "
+				     "degree:2 or more",
+				     n);
+	pairs = pairs_make(n);
+	order = ocs_calloc((size_t)n, sizeof(int));
+	for (int k = 0; k < n; k++)
+		order[k] = k;
+	for (int ring = 0; n > 1 && ring < (degree + 1) / 2; ring++) {
+		int stride = 2 * ring + 1 == degree ? 2 : 1;
+
+		for (int k = n - 1; k > 0; k--) {
+			int other = (int)(random_next(&seed) % (uint64_t)(k + 1)), held = order[k];
+
+			order[k] = order[other];
+			order[other] = held;
+		}
+		for (int k = 0; k + stride - 1 < n; k += stride) {
+			circuit_add(fabric, &pairs, order[k], order[(k + 1) % n]);
+			circuit_add(fabric, &pairs, order[(k + 1) % n], order[k]);
+		}
+	}
+	free(order);
+	free(pairs.link);
+	return 0;
+}
+
+/* The routes of the plan, in links. */
+static void routes_take(struct ocs_netsim_fabric *fabric, const struct pairs *pairs)
+{
+	const struct ocs_plan *plan = fabric->plan;
+
+	for (int r = 0; r < plan->nroutes; r++) {
+		const struct ocs_plan_route *route = &plan->routes[r];
+		struct ocs_netsim_routes *to =
+			&fabric->routes[route->src * fabric->servers + route->dst];
+
+		to->known = true;
+		to->paths = ocs_calloc((size_t)route->npaths + 1, sizeof(*to->paths));
+		for (int k = 0; k < route->npaths; k++) {
+			struct ocs_netsim_path *path = &to->paths[to->count];
+
+			if (route->lengths[k] - 1 > OCS_FLOW_LINKS_MAX || !(route->weights[k] > 0))
+				continue;
+			for (path->n = 0; path->n + 1 < route->lengths[k]; path->n++)
+				path->links[path->n] =
+					pairs->link[route->paths[k][path->n] * pairs->n +
+						    route->paths[k][path->n + 1]] -
+					1;
+			path->weight = route->weights[k];
+			to->count++;
+		}
+	}
+}
+
+int ocs_netsim_topoopt_make(struct ocs_netsim_fabric *fabric,
+			    const struct ocs_netsim_graph *const *graphs, int *const *places, int n,
+			    struct ocs_error *err)
+{
+	struct pairs pairs;
+	char *demand = ocs_netsim_demand(graphs, places, n, fabric->servers);
+	struct ocs_plan_request request = { .servers = fabric->servers,
+					    .degree = fabric->spec.degree,
+					    .best = fabric->spec.best,
+					    .any_port = true,
+					    .routes = fabric->servers <= OCS_PLAN_ROUTES_MAX,
+					    .paths = OCS_NETSIM_PATHS_MAX,
+					    .demand = demand };
+
+	if (!request.routes)
+		request.paths = 0;
+	fabric->plan = ocs_plan_make(&request, err);
+	free(demand);
+	if (!fabric->plan)
+		return ocs_error_prefix(err, "topoopt");
+	pairs = pairs_make(fabric->servers);
+	for (int k = 0; k < fabric->plan->ncircuits; k++) {
+		const struct ocs_plan_circuit *circuit = &fabric->plan->circuits[k];
+
+		circuit_add(fabric, &pairs, circuit->a, circuit->b);
+		if (!fabric->plan->directed)
+			circuit_add(fabric, &pairs, circuit->b, circuit->a);
+	}
+	if (fabric->plan->routes)
+		routes_take(fabric, &pairs);
+	free(pairs.link);
+	return 0;
+}
+
+int ocs_netsim_circuits_make(struct ocs_netsim_fabric *fabric, struct ocs_error *err)
+{
+	if (fabric->servers > CIRCUITS_MAX)
+		return ocs_error_set(err, OCS_USAGE, "%s: %d servers, at most %d are simulated",
+				     ocs_netsim_fabric_name(fabric->spec.kind), fabric->servers,
+				     CIRCUITS_MAX);
+	for (int i = 0; i < fabric->servers; i++) {
+		for (int j = 0; j < fabric->servers; j++)
+			ocs_netsim_fabric_link(fabric, i, j, 0);
+	}
+	return 0;
+}

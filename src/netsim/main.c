@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/netsim/flexflow.h"
+#include "src/netsim/options.h"
+#include "src/netsim/plot.h"
+#include "src/netsim/report.h"
+#include "src/netsim/step.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define FILE_MAX ((size_t)1 << 30)
+
+static struct ocs_netsim_graph *json_read(const char *text, struct ocs_error *err)
+{
+	enum json_tokener_error fault;
+	struct json_object *json = json_tokener_parse_verbose(text, &fault);
+	struct ocs_netsim_graph *graph = NULL;
+
+	if (json)
+		graph = ocs_netsim_graph_from_json(json, err);
+	else
+		ocs_error_set(err, OCS_USAGE, "not valid JSON: %s", json_tokener_error_desc(fault));
+	json_object_put(json);
+	return graph;
+}
+
+/* A task graph: JSON begins with a brace, and a FlatBuffer never does with this one. */
+static struct ocs_netsim_graph *graph_read(const char *path, double speed, struct ocs_error *err)
+{
+	size_t length;
+	char *data = ocs_file_read(path, FILE_MAX, &length, err);
+	struct ocs_netsim_graph *graph;
+
+	if (!data)
+		return NULL;
+	if (data[strspn(data, " \t\r\n")] == '{')
+		graph = json_read(data, err);
+	else
+		graph = ocs_netsim_flexflow_read(data, length, err);
+	free(data);
+	for (int k = 0; graph && k < graph->ntasks; k++) {
+		if (graph->tasks[k].kind == OCS_NETSIM_COMPUTE)
+			graph->tasks[k].ms /= speed;
+	}
+	if (!graph)
+		ocs_error_prefix(err, "%s", path);
+	return graph;
+}
+
+/* The jobs take the servers of the fabric one after the other, in order or as drawn. */
+static int jobs_place(struct ocs_netsim_graph *const *graphs, int n, int servers,
+		      const struct ocs_netsim_args *args, int **places, struct ocs_error *err)
+{
+	int wanted = 0, at = 0, *order;
+	unsigned state = (unsigned)args->seed * 2654435761u + 1;
+
+	for (int k = 0; k < n; k++)
+		wanted += graphs[k]->servers;
+	if (!servers)
+		servers = wanted;
+	if (wanted > servers)
+		return ocs_error_set(err, OCS_USAGE,
+				     "the fabric has %d servers, the graphs need %d; write "
+				     "servers:%d",
+				     servers, wanted, wanted);
+	order = ocs_calloc((size_t)servers, sizeof(int));
+	for (int k = 0; k < servers; k++)
+		order[k] = k;
+	for (int k = servers - 1; args->scatter && k > 0; k--) {
+		int other = rand_r(&state) % (k + 1), held = order[k];
+
+		order[k] = order[other];
+		order[other] = held;
+	}
+	for (int k = 0; k < n; k++) {
+		places[k] = ocs_calloc((size_t)graphs[k]->servers, sizeof(int));
+		for (int s = 0; s < graphs[k]->servers; s++)
+			places[k][s] = order[at++];
+	}
+	free(order);
+	return 0;
+}
+
+/* The run again, now that is known how long it takes, with looks at the links. */
+static int pictures_make(const struct ocs_netsim_args *args, struct ocs_netsim_request *request,
+			 double end_ms, struct ocs_error *err)
+{
+	struct ocs_netsim_result *result;
+	int rc;
+
+	request->sample_ms = end_ms > 0 ? end_ms / OCS_NETSIM_PLOT_SAMPLES : 1;
+	result = ocs_netsim_run(request, err);
+	rc = result ? ocs_netsim_plot(request, result, args->fabric, args->svg, err) : -1;
+	ocs_netsim_result_destroy(result);
+	return rc;
+}
+
+static int step_run(const struct ocs_netsim_args *args, struct ocs_netsim_graph *const *graphs,
+		    int **places, const struct ocs_netsim_spec *spec, struct ocs_error *err)
+{
+	struct ocs_netsim_job jobs[OCS_NETSIM_JOBS_MAX];
+	struct ocs_netsim_request request = { .jobs = jobs,
+					      .njobs = args->ngraphs,
+					      .algorithm = args->algorithm,
+					      .tolerance = args->tolerance };
+	struct ocs_netsim_result *result;
+
+	if (jobs_place(graphs, args->ngraphs, spec->servers, args, places, err))
+		return -1;
+	for (int k = 0; k < args->ngraphs; k++)
+		jobs[k] = (struct ocs_netsim_job){ .graph = graphs[k],
+						   .place = places[k],
+						   .steps = args->steps };
+	request.fabric =
+		ocs_netsim_fabric_create(spec, (const struct ocs_netsim_graph *const *)graphs,
+					 places, args->ngraphs, args->seed, err);
+	if (!request.fabric)
+		return -1;
+	result = ocs_netsim_run(&request, err);
+	if (result)
+		ocs_netsim_report(args, &request, result);
+	if (result && args->svg && pictures_make(args, &request, result->end_ms, err)) {
+		ocs_netsim_result_destroy(result);
+		result = NULL;
+	}
+	ocs_netsim_fabric_destroy(request.fabric);
+	ocs_netsim_result_destroy(result);
+	return result ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct ocs_netsim_graph *graphs[OCS_NETSIM_JOBS_MAX] = { NULL };
+	int *places[OCS_NETSIM_JOBS_MAX] = { NULL }, rc;
+	struct ocs_netsim_spec spec = { 0 };
+	struct ocs_netsim_args args;
+	struct ocs_error err = { 0 };
+
+	rc = ocs_netsim_args_parse(argc, argv, &args, &err);
+	if (rc == 1)
+		return 0;
+	if (!rc)
+		rc = ocs_netsim_spec_parse(args.fabric, &spec, &err);
+	for (int k = 0; !rc && k < args.ngraphs; k++) {
+		graphs[k] = graph_read(args.graphs[k], args.speed, &err);
+		rc = graphs[k] ? 0 : -1;
+	}
+	if (!rc)
+		rc = step_run(&args, graphs, places, &spec, &err);
+	for (int k = 0; k < OCS_NETSIM_JOBS_MAX; k++) {
+		ocs_netsim_graph_destroy(graphs[k]);
+		free(places[k]);
+	}
+	ocs_netsim_spec_free(&spec);
+	if (rc)
+		fprintf(stderr, "ocs-netsim: %s\n", err.text);
+	return rc ? err.code : 0;
+}

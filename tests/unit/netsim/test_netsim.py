@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""The program ocs-netsim: steps whose time is known on paper, on each fabric and with each
+collective; FlatBuffers made here and damaged; what is refused; the published task graphs, where
+they are.  TAP on stdout."""
+import json
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+BUILD = os.environ.get("OCS_BUILD_DIR", "build/gcc")
+SOURCE = os.environ.get("OCS_SOURCE_DIR", ".")
+PROGRAM = os.path.join(BUILD, "src/netsim/ocs-netsim")
+PUBLISHED = os.path.join(SOURCE, "../shared/data/optimise/taskgraphs")
+RATE = 12.5e6       # bytes per ms of 100G
+US = 1e-3
+results = []
+
+
+def result(name, faults):
+    results.append(not faults)
+    print("%sok %d - %s" % ("not " if faults else "", len(results), name))
+    for fault in faults:
+        print("# " + fault)
+
+
+def run(*words):
+    return subprocess.run([PROGRAM, *words], text=True, capture_output=True, timeout=60)
+
+
+class Folder:
+    def __init__(self, top):
+        self.top, self.count = top, 0
+
+    def file(self, data):
+        self.count += 1
+        path = os.path.join(self.top, "g%d" % self.count)
+        with open(path, "wb") as handle:
+            handle.write(data if isinstance(data, bytes) else json.dumps(data).encode())
+        return path
+
+    def step(self, graph, fabric, *options):
+        """The whole answer to GRAPH on FABRIC."""
+        done = run("--graph", self.file(graph), "--fabric", fabric, "--json", *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+
+def graph(servers, tasks, groups=(), devices=1, **more):
+    return dict(servers=servers, devices=devices, groups=list(groups), tasks=tasks, **more)
+
+
+def reduce_of(k, size, kind="allreduce"):
+    return graph(k, [{"kind": kind, "group": 0, "bytes": size}], [list(range(k))])
+
+
+def expect(faults, name, got, wanted, within=1e-9):
+    if abs(got - wanted) > within * max(abs(wanted), 1e-12):
+        faults.append("%s: %.12g, on paper %.12g" % (name, got, wanted))
+
+
+def paper(folder):
+    faults = []
+    compute = {"kind": "compute", "server": 0, "device": 0}
+    two = graph(2, [dict(compute, ms=2), dict(compute, ms=3), dict(compute, ms=4, device=1),
+                    {"kind": "transfer", "src": 0, "dst": 1, "bytes": RATE, "after": [0]},
+                    {"kind": "transfer", "src": 1, "dst": 1, "bytes": 1e12, "ms": .5, "after": [3]},
+                    {"kind": "barrier", "after": [1, 2, 4]}], devices=2)
+    expect(faults, "devices are serial", folder.step(two, "ideal")["step_ms"], 5)
+    two["tasks"][3]["bytes"] = 4 * RATE
+    expect(faults, "a transfer is as long as the link", folder.step(two, "ideal")["step_ms"], 2 + 4 + US + .5)
+    expect(faults, "steps follow each other", folder.step(two, "ideal", "--steps", "7")["step_ms"], 6.501)
+    expect(faults, "a faster machine", folder.step(two, "ideal", "--speed", "2")["step_ms"], 1 + 4 + US + .5)
+    many = graph(5, [{"kind": "transfer", "src": k, "dst": 4, "bytes": RATE} for k in range(4)])
+    expect(faults, "incast", folder.step(many, "ideal")["step_ms"], 4 + US)
+    expect(faults, "incast on rails", folder.step(many, "rail degree:4 rate:50G")["step_ms"], 2 + US)
+    cross = graph(8, [{"kind": "transfer", "src": k, "dst": k + 4, "bytes": RATE} for k in range(4)])
+    expect(faults, "fat-tree", folder.step(cross, "fat-tree leaf:4")["step_ms"], 1 + US)
+    expect(faults, "oversubscribed", folder.step(cross, "oversubscribed leaf:4")["step_ms"], 2 + US)
+    expect(faults, "4:1", folder.step(cross, "oversubscribed leaf:4 oversub:4")["step_ms"], 4 + US)
+    return faults
+
+
+def collectives(folder):
+    faults = []
+    size = 40 * RATE
+    for k in (2, 5, 8):
+        ring = 2 * (k - 1) / k * 40
+        expect(faults, "ring of %d" % k, folder.step(reduce_of(k, size), "ideal")["step_ms"], ring + 2 * (k - 1) * US)
+        for kind in ("reduce-scatter", "allgather"):
+            expect(faults, kind, folder.step(reduce_of(k, size, kind), "ideal")["step_ms"], ring / 2 + (k - 1) * US)
+        expect(faults, "all-to-all", folder.step(reduce_of(k, size, "alltoall"), "ideal")["step_ms"],
+               40 * (k - 1) / k + US)
+    expect(faults, "one server", folder.step(reduce_of(1, size), "ideal")["step_ms"], 0)
+    expect(faults, "rings share the link", folder.step(reduce_of(8, size), "ideal degree:2", "--collective",
+                                                       "multi-ring")["step_ms"], 7 / 8 * 40 + 14 * US)
+    # Each inner server sends and receives for its children and its parent: 3 x half of the bytes.
+    tree = folder.step(reduce_of(16, size), "ideal", "--collective", "double-tree")
+    expect(faults, "double tree moves", tree["bytes"], 2 * 15 * size)
+    expect(faults, "double tree", tree["step_ms"], 1.5 * 40 + 8 * US + 20, .26)
+    # Within leaves of 4: 3/4 twice; between 4 leaves a quarter: 2 x 3/4 / 4.
+    leaves = folder.step(reduce_of(16, size), "fat-tree leaf:4", "--collective", "hierarchical")
+    expect(faults, "hierarchical", leaves["step_ms"], 40 * (.75 * 2 + 1.5 / 4) + (3 + 6 + 3) * US)
+    matrix = graph(3, [{"kind": "alltoall", "group": 0, "matrix": 0}], [[2, 0, 1]],
+                   matrices=[[[9e9, RATE, 3 * RATE], [0, 0, 0], [0, RATE, 0]]])
+    answer = folder.step(matrix, "ideal")
+    expect(faults, "all-to-all by a matrix", answer["step_ms"], 4 + US)
+    sent = {link["from"]: link["bytes"] for link in answer["links"] if isinstance(link["from"], int)}
+    expect(faults, "server 2, the first member, sends", sent[2], 4 * RATE)
+    expect(faults, "server 1, the last member, sends", sent[1], RATE)
+    return faults
+
+
+def circuits(folder):
+    """Fabrics of circuits: bytes over links are bytes sent times hops, rings are direct."""
+    faults = []
+    size = 40 * RATE
+    answer = folder.step(reduce_of(16, size), "topoopt degree:4")
+    expect(faults, "planned rings are direct", answer["bandwidth_tax"], 1)
+    expect(faults, "planned rings use all interfaces", answer["step_ms"], 2 * 15 / 16 * 10 + 30 * US)
+    again = folder.step(reduce_of(16, size), "expander degree:3", "--seed", "5")
+    for seed, same in (("5", True), ("6", False)):
+        other = folder.step(reduce_of(16, size), "expander degree:3", "--seed", seed)
+        if (other["links"] == again["links"]) != same:
+            faults.append("expander: seed %s" % seed)
+    if not again["bandwidth_tax"] > 1.2:
+        faults.append("a ring on an expander is direct")
+    for fabric in ("topoopt degree:4", "expander degree:4", "ocs-reconfig degree:4 interval:2ms pause:1ms",
+                   "ocs-reconfig degree:4 interval:2ms pause:1us forward:no", "sip-ml degree:2 interval:1ms"):
+        answer = folder.step(reduce_of(8, size, "alltoall"), fabric)
+        carried = sum(link["bytes"] for link in answer["links"])
+        if not fabric.startswith("ocs-reconfig degree:4 interval:2ms pause:1ms"):
+            expect(faults, fabric, carried, answer["bytes"] * answer["bandwidth_tax"], 1e-6)
+        if any(link["use"] > 1 + 1e-9 for link in answer["links"] if "topoopt" in fabric or "expander" in fabric):
+            faults.append("%s: a link carries more than its rate" % fabric)
+        if answer["step_ms"] < 40 * 7 / 8 / 4:
+            faults.append("%s: faster than its interfaces" % fabric)
+    # One pair: the change itself costs 3 ms, and then all four circuits serve it.
+    pair = graph(6, [{"kind": "transfer", "src": 0, "dst": 3, "bytes": 40 * RATE}])
+    answer = folder.step(pair, "sip-ml degree:4 pause:3ms")
+    expect(faults, "a circuit change", answer["step_ms"], 3 + 10 + US)
+    if answer["changes"] != 1:
+        faults.append("%d changes" % answer["changes"])
+    return faults
+
+
+def several(folder):
+    """Jobs side by side share nothing but links."""
+    faults = []
+    one = folder.file(reduce_of(8, 40 * RATE))
+    alone = 2 * 7 / 8 * 40 + 14 * US
+    done = run("--graph", one, "--graph", one, "--fabric", "fat-tree leaf:8", "--json")
+    for job in json.loads(done.stdout)["jobs"]:
+        expect(faults, "packed into leaves", job["step_ms"], alone)
+    done = run("--graph", one, "--graph", one, "--fabric", "oversubscribed leaf:4 oversub:4", "--placement",
+               "scattered", "--json")
+    if not all(job["step_ms"] > alone * 1.5 for job in json.loads(done.stdout)["jobs"]):
+        faults.append("scattered jobs do not hinder each other: " + done.stdout[:300])
+    return faults
+
+
+def table(fields):
+    """A FlatBuffers table with its vtable before it; FIELDS are (format, value) or None; ("ref", n)
+    is patched by who calls.  Returns the bytes and, for each ref, its place."""
+    body, offsets, refs = b"", [], []
+    for field in fields:
+        if field is None:
+            offsets.append(0)
+            continue
+        kind, value = field
+        offsets.append(4 + len(body))
+        if kind == "ref":
+            refs.append((4 + len(body), value))
+            body += b"\0\0\0\0"
+        else:
+            body += struct.pack("<" + kind, value)
+    vtable = struct.pack("<HH", 4 + 2 * len(offsets), 4 + len(body)) + struct.pack("<%dH" % len(offsets), *offsets)
+    return vtable, struct.pack("<i", len(vtable)) + body, refs
+
+
+def flatbuffer(nodes, devices, tasks):
+    """A task graph: devices (type, id, node, pair), tasks (type, id, device, ms, bytes, next)."""
+    data = bytearray(4)
+    blocks = []
+
+    def put(fields):
+        vtable, body, refs = table(fields)
+        data.extend(vtable)
+        at = len(data)
+        data.extend(body)
+        return at, [(at + place, what) for place, what in refs]
+
+    root, refs = put([("i", 1), ("i", nodes), ("i", 1), ("f", 1), ("f", 1), ("f", 1), None, None, ("ref", "tasks"),
+                      ("ref", "devices")])
+    struct.pack_into("<I", data, 0, root)
+    for place, what in refs:
+        rows = tasks if what == "tasks" else devices
+        struct.pack_into("<I", data, place, len(data) - place)
+        data.extend(struct.pack("<I", len(rows)))
+        first = len(data)
+        data.extend(bytes(4 * len(rows)))
+        for k, row in enumerate(rows):
+            if what == "tasks":
+                kind, number, device, ms, size, after = row
+                at, links = put([("b", kind), ("Q", number), ("Q", device), ("f", ms), ("Q", size), ("ref", after)])
+                blocks += links
+            else:
+                at, _ = put([("b", row[0]), ("Q", row[1]), ("i", row[2]), ("i", row[3])])
+            struct.pack_into("<I", data, first + 4 * k, at - first - 4 * k)
+    for place, numbers in blocks:
+        struct.pack_into("<I", data, place, len(data) - place)
+        data.extend(struct.pack("<I%dQ" % len(numbers), len(numbers), *numbers))
+    return bytes(data)
+
+
+def flatbuffers(folder):
+    faults = []
+    devices = [(0, 100 + k, k, k) for k in range(3)] + [(14, 200, -1, 2 * 4 + 0)]   # 2 -> 0 of 3 + 1 vertices
+    good = flatbuffer(3, devices, [
+        (0, 1, 100, 2, 0, [3]), (1, 2, 101, 1, 0, [3]), (6, 3, 0, .25, int(30 * RATE), [0, 1]),
+        (6, 4, 0, 9, 1 << 40, [2]), (3, 5, 102, 1, 0, [6]), (5, 6, 200, 7, int(4 * RATE), [7]), (0, 7, 100, 3, 0, [])])
+    # The transfer has 2.75 ms to go when the AllReduce begins, and takes half of its link.
+    expect(faults, "forward, AllReduce of two", folder.step(good, "ideal")["step_ms"], 2.25 + 30 + 2.75 + 2 * US)
+    slow = good.replace(struct.pack("<Q", int(30 * RATE)), struct.pack("<Q", 0))
+    expect(faults, "update, transfer, forward", folder.step(slow, "ideal")["step_ms"], 1 + 4 + US + 3)
+    rng = random.Random(11)
+    for k in range(150):
+        data = bytearray(good)
+        if k % 3:
+            for _ in range(rng.randint(1, 4)):
+                data[rng.randrange(len(data))] = rng.choice((0, 1, 127, 255, rng.randrange(256)))
+        else:
+            del data[rng.randrange(len(data)):]
+        done = run("--graph", folder.file(bytes(data)), "--fabric", "ideal")
+        if done.returncode not in (0, 2, 3) or (done.returncode and done.stderr.count("\n") != 1):
+            faults.append("damage %d: status %d, %s" % (k, done.returncode, done.stderr[:200]))
+    return faults
+
+
+def refused(folder):
+    good = folder.file(reduce_of(4, 1))
+    faults = []
+    for words, says in (
+            (["--fabric", "ideal"], "--graph is missing"),
+            (["--graph", good], "--fabric is missing"),
+            (["--graph", good, "--fabric", "ring"], '"ring" is none of ideal, fat-tree'),
+            (["--graph", good, "--fabric", "ideal leaf:4"], '"leaf" is no word of ideal'),
+            (["--graph", good, "--fabric", "ideal rate:100"], "rate:100 is not a rate such as 100G"),
+            (["--graph", good, "--fabric", "ideal servers:3"], "write servers:4"),
+            (["--graph", good, "--fabric", "ideal servers"], '"servers" is no word'),
+            (["--graph", good, "--fabric", "expander degree:1"], "write degree:2"),
+            (["--graph", good, "--fabric", "ocs-reconfig forward:maybe"], "is not yes or no"),
+            (["--graph", good, "--fabric", "ideal", "--tolerance", "2"], "--tolerance"),
+            (["--graph", good, "--fabric", "ideal", "--collective", "star"], "none of auto"),
+            (["--graph", good, "--fabric", "ideal", "--steps", "0"], "--steps"),
+            (["--graph", good, "--fabric", "ideal", "more"], '"more" is no option'),
+            (["--graph", folder.file(b"{"), "--fabric", "ideal"], "not valid JSON"),
+            (["--graph", folder.file(b""), "--fabric", "ideal"], "no task graph"),
+            (["--graph", folder.top, "--fabric", "ideal"], folder.top),
+            (["--graph", folder.file(graph(1, [{"kind": "barrier", "after": [0]}])), "--fabric", "ideal"],
+             "waits for itself")):
+        done = run(*words)
+        if done.returncode not in (1, 2, 3) or says not in done.stderr or done.stderr.count("\n") != 1 or done.stdout:
+            faults.append("%s: %d %s" % (" ".join(words), done.returncode, done.stderr.strip()))
+    return faults
+
+
+def published(folder):
+    """TopoOpt's packet simulator, 16 servers, 4 x 100 and 8 x 100 Gb/s."""
+    if not os.path.isdir(PUBLISHED):
+        results.append(True)
+        print("ok %d - published steps are met within 0.5 %% # SKIP the task graphs are not there" % len(results))
+        return
+    faults = []
+    for name, rate, wanted in (("vgg", "400G", 100.559), ("vgg", "800G", 100.559), ("transformer", "400G", 62.815),
+                               ("transformer", "800G", 62.644)):
+        done = run("--graph", os.path.join(PUBLISHED, "100%s_16.fbuf" % name), "--fabric",
+                   "ideal servers:16 rate:" + rate, "--json")
+        expect(faults, "%s %s" % (name, rate), json.loads(done.stdout)["step_ms"], wanted, .005)
+    result("published steps are met within 0.5 %", faults)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as top:
+        folder = Folder(top)
+        result("steps known on paper", paper(folder))
+        result("collectives known on paper", collectives(folder))
+        result("fabrics of circuits", circuits(folder))
+        result("several jobs", several(folder))
+        result("FlatBuffers, whole and damaged", flatbuffers(folder))
+        result("what cannot be run is refused in one line", refused(folder))
+        published(folder)
+    print("1..%d" % len(results))
+    return not all(results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
