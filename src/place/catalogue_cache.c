@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/util/text.h"
+
 static unsigned int shape_hash(const struct ocs_shape *shape, int nodes)
 {
 	uint64_t h = (uint64_t)nodes * 2 + shape->twisted;
@@ -22,6 +24,14 @@ static bool shape_same(const struct ocs_shape *a, const struct ocs_shape *b)
 	       a->twisted == b->twisted &&
 	       !memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
 	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
+}
+
+struct ocs_catalogue_cache *ocs_catalogue_cache_create(size_t limit)
+{
+	struct ocs_catalogue_cache *cache = ocs_calloc(1, sizeof(*cache));
+
+	cache->limit = limit;
+	return cache;
 }
 
 void ocs_catalogue_cache_destroy(struct ocs_catalogue_cache *cache)
@@ -65,7 +75,7 @@ static void oldest_drop(struct ocs_catalogue_cache *cache)
 
 static void cache_limit(struct ocs_catalogue_cache *cache)
 {
-	while (cache->count > 1 && cache->bytes > OCS_CATALOGUES_BYTES)
+	while (cache->count > 1 && cache->bytes > cache->limit)
 		oldest_drop(cache);
 }
 

@@ -5,12 +5,11 @@
 #define OCS_PLACE_CATALOGUE_CACHE_H
 
 /* The catalogues of the shapes that were asked for last: at most OCS_CATALOGUES, which together take
- * at most OCS_CATALOGUES_BYTES, unless the one used last takes more by itself. */
+ * at most LIMIT bytes, unless the one used last takes more by itself. */
 
 #include "src/place/candidates.h"
 
 #define OCS_CATALOGUES 2048
-#define OCS_CATALOGUES_BYTES (64UL << 20)
 #define OCS_CATALOGUE_SLOTS (2 * OCS_CATALOGUES)
 
 struct ocs_cached_catalogue {
@@ -24,11 +23,12 @@ struct ocs_catalogue_cache {
 	struct ocs_cached_catalogue entries[OCS_CATALOGUES];
 	int count;
 	int last; /* the entry used last */
-	size_t bytes;
+	size_t bytes, limit;
 	unsigned long clock;
 	short slots[OCS_CATALOGUE_SLOTS]; /* by hash: entry + 1; 0: none */
 };
 
+struct ocs_catalogue_cache *ocs_catalogue_cache_create(size_t limit);
 void ocs_catalogue_cache_destroy(struct ocs_catalogue_cache *cache);
 
 /* The catalogue of SHAPE on NODES nodes, the one used last from now on, or NULL. */

@@ -20,7 +20,7 @@ struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 	placer->section = section;
 	if (section->kind != OCS_TORUS && section->kind != OCS_STATIC)
 		return placer;
-	placer->catalogues = ocs_calloc(1, sizeof(*placer->catalogues));
+	placer->catalogues = ocs_catalogue_cache_create(OCS_PLACER_BYTES);
 	placer->fit = ocs_box_search_create(section);
 	if (section->kind == OCS_TORUS)
 		placer->ring = ocs_ring_create(section);
@@ -37,6 +37,12 @@ void ocs_placer_destroy(struct ocs_placer *placer)
 	ocs_ring_destroy(placer->ring);
 	free(placer->mark);
 	free(placer);
+}
+
+void ocs_placer_limit_set(struct ocs_placer *placer, size_t bytes)
+{
+	if (placer->catalogues)
+		placer->catalogues->limit = bytes;
 }
 
 int ocs_placer_check(const struct ocs_placer *placer, struct ocs_error *err)

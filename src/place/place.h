@@ -48,6 +48,10 @@ struct ocs_placer;
 struct ocs_placer *ocs_placer_create(const struct ocs_fabric *fabric,
 				     const struct ocs_section *section);
 void ocs_placer_destroy(struct ocs_placer *placer);
+/* How much memory what it knows about shapes may take (OCS_PLACER_BYTES, unless this is called): what was
+ * not asked for the longest is forgotten, and made again when it is. */
+#define OCS_PLACER_BYTES (64UL << 20)
+void ocs_placer_limit_set(struct ocs_placer *placer, size_t bytes);
 
 /* Places SHAPE on the free XPUs of OCCUPANCY using exactly NODE_COUNT nodes (0:
  * the smallest count any folding on a healthy, empty section needs).

@@ -427,16 +427,13 @@ struct ocs_placement *ocs_policy_effort_place(struct ocs_policy *policy,
 	int i, d;
 
 	if (entry->closes)
-		p = ocs_place(ocs_policy_placer(policy, entry->placer), occupancy, &entry->shape, 0,
-			      &why);
+		p = ocs_place(policy->placer, occupancy, &entry->shape, 0, &why);
 	for (i = 0; i < entry->nlines && !p && policy->load > 1; i++) {
 		struct ocs_shape use = entry->shape;
 
 		for (d = 0; d < use.ndim; d++)
 			use.mesh[d] |= entry->lines[i] >> d & 1;
-		p = routes_keep(policy,
-				ocs_place(ocs_policy_placer(policy, entry->placer), occupancy, &use,
-					  0, &why),
+		p = routes_keep(policy, ocs_place(policy->placer, occupancy, &use, 0, &why),
 				&entry->shape);
 	}
 	if (!p && !entry->shape.twisted && policy->load > 1)

@@ -9,10 +9,6 @@
 #include "src/policy/policy.h"
 #include "src/util/error.h"
 
-/* Placers share the shapes: each keeps a limited number of catalogues, of which best
- * effort needs several for a shape. */
-#define OCS_POLICY_PLACERS 128
-
 /* A published folding of one shape, in one rotation. */
 struct ocs_policy_box {
 	struct ocs_fold_table table; /* where vertices lie in the box */
@@ -25,7 +21,6 @@ struct ocs_policy_shape {
 	struct ocs_shape shape; /* as asked */
 	struct ocs_shape use;	/* best: as placed (lines where lenient) */
 	bool known, possible;
-	int placer;		      /* ocs_policy_placer */
 	struct ocs_policy_box *boxes; /* fewest cubes first */
 	int nboxes;
 	/* best effort: whether its rings close on an empty section, and sets of dimensions
@@ -52,13 +47,7 @@ struct ocs_policy {
 	const struct ocs_fabric *fabric;
 	const struct ocs_section *section;
 	bool lenient;
-	struct ocs_placer *placers[OCS_POLICY_PLACERS]; /* made when needed */
-	long used[OCS_POLICY_PLACERS];			/* when each was last asked for */
-	size_t held[OCS_POLICY_PLACERS];		/* bytes that each is known to hold */
-	long clock;
-	int last;			 /* placer asked for last */
-	size_t bytes, limit;		 /* sum of held, and what it may be */
-	int nplacers;			 /* shapes given to placers so far */
+	struct ocs_placer *placer;
 	struct ocs_policy_shape *shapes; /* hash table, open addressing */
 	int nshapes, room;
 	struct ocs_occupancy *scratch;
@@ -68,9 +57,6 @@ struct ocs_policy {
 	struct ocs_routes *routes;		 /* of the last answer, until somebody takes them */
 };
 
-/* Placer INDEX, to be used before the next one is asked for: those that were not asked for
- * the longest go where all together hold more than the policy may. */
-struct ocs_placer *ocs_policy_placer(struct ocs_policy *policy, int index);
 /* The dimensions of SHAPE that are longer than 1, in their order.  Returns how many. */
 int ocs_policy_dims(const struct ocs_shape *shape, int dims[OCS_SHAPE_DIMS]);
 /* The boxes of SHAPE by the published rules (policy_fold.c). */

@@ -77,7 +77,8 @@ struct ocs_policy *ocs_policy_create(const struct ocs_fabric *fabric,
 	policy->section = section;
 	policy->lenient = lenient;
 	policy->load = 2;
-	policy->limit = OCS_POLICY_BYTES;
+	policy->placer = ocs_placer_create(fabric, section);
+	ocs_placer_limit_set(policy->placer, OCS_POLICY_BYTES);
 	policy->room = 64;
 	policy->shapes = ocs_calloc((size_t)policy->room, sizeof(*policy->shapes));
 	policy->scratch = ocs_occupancy_create(section);
@@ -92,8 +93,7 @@ void ocs_policy_destroy(struct ocs_policy *policy)
 		return;
 	for (i = 0; i < policy->room; i++)
 		ocs_policy_boxes_free(&policy->shapes[i]);
-	for (i = 0; i < OCS_POLICY_PLACERS; i++)
-		ocs_placer_destroy(policy->placers[i]);
+	ocs_placer_destroy(policy->placer);
 	ocs_occupancy_destroy(policy->scratch);
 	ocs_routes_destroy(policy->routes);
 	ocs_policy_scratch_destroy(policy->scratch_jobs);
@@ -108,42 +108,7 @@ void ocs_policy_load_set(struct ocs_policy *policy, int load)
 
 void ocs_policy_bytes_set(struct ocs_policy *policy, size_t bytes)
 {
-	policy->limit = bytes;
-}
-
-/* The placer that was not asked for the longest, KEEP aside; -1: there is none. */
-static int placer_oldest(const struct ocs_policy *policy, int keep)
-{
-	int oldest = -1, i;
-
-	for (i = 0; i < OCS_POLICY_PLACERS; i++) {
-		if (i != keep && policy->placers[i] &&
-		    (oldest < 0 || policy->used[i] < policy->used[oldest]))
-			oldest = i;
-	}
-	return oldest;
-}
-
-struct ocs_placer *ocs_policy_placer(struct ocs_policy *policy, int index)
-{
-	struct ocs_placer **placer = &policy->placers[index];
-	int last = policy->last, oldest;
-
-	if (policy->placers[last]) {
-		policy->bytes += policy->placers[last]->catalogues->bytes - policy->held[last];
-		policy->held[last] = policy->placers[last]->catalogues->bytes;
-	}
-	while (policy->bytes > policy->limit && (oldest = placer_oldest(policy, index)) >= 0) {
-		ocs_placer_destroy(policy->placers[oldest]);
-		policy->placers[oldest] = NULL;
-		policy->bytes -= policy->held[oldest];
-		policy->held[oldest] = 0;
-	}
-	if (!*placer)
-		*placer = ocs_placer_create(policy->fabric, policy->section);
-	policy->last = index;
-	policy->used[index] = ++policy->clock;
-	return *placer;
+	ocs_placer_limit_set(policy->placer, bytes);
 }
 
 void ocs_policy_work(const struct ocs_policy *policy, struct ocs_place_work *work)
@@ -221,8 +186,7 @@ static bool best_lenient(struct ocs_policy *policy, struct ocs_policy_shape *ent
 			sensible = use.extent[d] > 2 && !use.mesh[d];
 			use.mesh[d] = true;
 		}
-		if (sensible && ocs_place_node_count(ocs_policy_placer(policy, entry->placer), &use,
-						     NULL) > 0) {
+		if (sensible && ocs_place_node_count(policy->placer, &use, NULL) > 0) {
 			entry->use = use;
 			return true;
 		}
@@ -235,10 +199,8 @@ static void best_learn(struct ocs_policy *policy, struct ocs_policy_shape *entry
 	struct ocs_error err;
 	int lines;
 
-	entry->placer = policy->nplacers++ % OCS_POLICY_PLACERS;
 	entry->use = entry->shape;
-	entry->possible = ocs_place_node_count(ocs_policy_placer(policy, entry->placer),
-					       &entry->shape, &err) > 0;
+	entry->possible = ocs_place_node_count(policy->placer, &entry->shape, &err) > 0;
 	if (!policy->lenient || entry->shape.twisted)
 		return;
 	for (lines = 1; lines <= entry->shape.ndim && !entry->possible; lines++)
@@ -274,7 +236,6 @@ static struct ocs_policy_shape *shape_learn(struct ocs_policy *policy,
 		best_learn(policy, entry);
 		break;
 	case OCS_POLICY_BEST_EFFORT:
-		entry->placer = policy->nplacers++ % OCS_POLICY_PLACERS;
 		ocs_policy_effort_learn(policy, entry);
 		break;
 	case OCS_POLICY_PUBLISHED_RECONFIG:
@@ -309,7 +270,6 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 {
 	const struct ocs_policy_shape *entry = shape_learn(policy, shape);
 	struct ocs_placement *placement = NULL;
-	struct ocs_placer *placer;
 	char text[OCS_SHAPE_TEXT];
 
 	ocs_routes_destroy(ocs_policy_routes_take(policy));
@@ -321,9 +281,8 @@ struct ocs_placement *ocs_policy_place(struct ocs_policy *policy,
 	}
 	switch (policy->kind) {
 	case OCS_POLICY_BEST:
-		placer = ocs_policy_placer(policy, entry->placer);
-		placement = ocs_place(placer, occupancy, &entry->use, 0, err);
-		ocs_placer_work(placer, &policy->work);
+		placement = ocs_place(policy->placer, occupancy, &entry->use, 0, err);
+		ocs_placer_work(policy->placer, &policy->work);
 		return placement;
 	case OCS_POLICY_BEST_EFFORT:
 		placement = ocs_policy_effort_place(policy, entry, occupancy);

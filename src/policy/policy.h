@@ -49,7 +49,7 @@ void ocs_policy_load_set(struct ocs_policy *policy, int load);
 /* How much memory what is known about shapes may take, nearly (OCS_POLICY_BYTES, unless
  * this is called): what was not asked for the longest is forgotten and made again when it
  * is. */
-#define OCS_POLICY_BYTES (96UL << 20)
+#define OCS_POLICY_BYTES (64UL << 20)
 void ocs_policy_bytes_set(struct ocs_policy *policy, size_t bytes);
 /* How the edges of the last placement travel; NULL if each has a link of its own.  They
  * are the caller's then (ocs_routes_destroy). */

@@ -12,7 +12,6 @@
 
 struct scratch_job {
 	struct ocs_xpu told; /* one of those that the caller holds for it */
-	int placer;	     /* ocs_policy_placer */
 	struct ocs_placement *laid;
 };
 
@@ -86,10 +85,10 @@ static int job_larger(const void *a, const void *b)
 }
 
 static struct ocs_placement *shape_lay(struct ocs_policy *policy, struct ocs_occupancy *o,
-				       int placer, const struct ocs_shape *shape)
+				       const struct ocs_shape *shape)
 {
 	struct ocs_error err;
-	struct ocs_placement *p = ocs_place(ocs_policy_placer(policy, placer), o, shape, 0, &err);
+	struct ocs_placement *p = ocs_place(policy->placer, o, shape, 0, &err);
 
 	if (p)
 		xpus_hold(policy, o, p, false);
@@ -114,11 +113,9 @@ static struct ocs_placement *lay_anew(struct ocs_policy *policy,
 	ocs_occupancy_reset(s->anew);
 	for (i = 0; all && i <= s->njobs; i++) {
 		if (!mine && (i == s->njobs || order[i]->laid->shape.xpus <= entry->use.xpus))
-			all = (mine = shape_lay(policy, s->anew, entry->placer, &entry->use)) !=
-			      NULL;
+			all = (mine = shape_lay(policy, s->anew, &entry->use)) != NULL;
 		if (all && i < s->njobs)
-			all = (to[i] = shape_lay(policy, s->anew, order[i]->placer,
-						 &order[i]->laid->shape)) != NULL;
+			all = (to[i] = shape_lay(policy, s->anew, &order[i]->laid->shape)) != NULL;
 	}
 	for (i = 0; i < s->njobs; i++) {
 		if (!all) {
@@ -152,7 +149,7 @@ struct ocs_placement *ocs_policy_scratch_place(struct ocs_policy *policy,
 	if (!told)
 		return NULL;
 	jobs_drop(policy, occupancy);
-	laid = shape_lay(policy, s->own, entry->placer, &entry->use);
+	laid = shape_lay(policy, s->own, &entry->use);
 	if (!laid)
 		laid = lay_anew(policy, entry);
 	if (!laid) {
@@ -164,7 +161,6 @@ struct ocs_placement *ocs_policy_scratch_place(struct ocs_policy *policy,
 		s->jobs = ocs_realloc(s->jobs, (size_t)s->room * sizeof(*s->jobs));
 	}
 	s->jobs[s->njobs].told = told->xpus[0];
-	s->jobs[s->njobs].placer = entry->placer;
 	s->jobs[s->njobs++].laid = laid;
 	return told;
 }

@@ -44,8 +44,7 @@ static struct ocs_shape shape_make(int i)
 
 static void list_limit(struct list *list)
 {
-	while (list->count > OCS_CATALOGUES ||
-	       (list->count > 1 && list->bytes > OCS_CATALOGUES_BYTES))
+	while (list->count > OCS_CATALOGUES || (list->count > 1 && list->bytes > OCS_PLACER_BYTES))
 		list->bytes -= list->items[--list->count].bytes;
 }
 
@@ -82,7 +81,7 @@ static void ask(struct ocs_catalogue_cache *cache, struct list *list,
 
 static void test_against_a_list(void **state)
 {
-	struct ocs_catalogue_cache *cache = calloc(1, sizeof(*cache));
+	struct ocs_catalogue_cache *cache = ocs_catalogue_cache_create(OCS_PLACER_BYTES);
 	struct list *list = calloc(1, sizeof(*list));
 	struct setup s;
 	size_t before;
@@ -103,7 +102,7 @@ static void test_against_a_list(void **state)
 	assert_true(cache->count < OCS_CATALOGUES / 2);
 	/* one that alone takes more than all may stays by itself */
 	before = cache->entries[cache->last].catalogue->bytes;
-	cache->entries[cache->last].catalogue->bytes += OCS_CATALOGUES_BYTES;
+	cache->entries[cache->last].catalogue->bytes += OCS_PLACER_BYTES;
 	ocs_catalogue_cache_grown(cache, before);
 	assert_int_equal(cache->count, 1);
 	ocs_catalogue_cache_destroy(cache);
