@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* The keys `interfaces` and `forwarding` of a fabric of servers.  Names end in commands
+/* The keys `interfaces`, `forwarding` and `subnets` of a fabric.  Names end in commands
  * that root runs, so only plain ones get in; every address is computed here, so that
  * one that stands twice is found at once. */
 
@@ -23,6 +23,7 @@ struct reader {
 	struct ocs_loader *loader;
 	struct ocs_yaml *yaml;
 	struct ocs_section *section;
+	bool cubes; /* an interface is the end of one link of an XPU */
 };
 
 /* An address of some server, with where it stands. */
@@ -209,26 +210,68 @@ static int addresses_check(struct reader *reader, struct used *used, size_t coun
 	return 0;
 }
 
-static int interface_load(struct reader *reader, yaml_node_t *node, int index,
-			  const yaml_node_t **address)
+/* How many XPUs of a tile have links that leave it along AXIS in direction SIGN; *FIRST is the first. */
+static int link_owners(const struct ocs_section *section, int axis, int sign, int *first)
 {
-	struct ocs_field fields[] = { { .name = "name", .required = true },
-				      { .name = "rdma" },
-				      { .name = "forward" },
-				      { .name = "address" },
-				      { .name = "speed" } };
-	struct ocs_interface *interfaces = reader->section->interfaces;
-	struct ocs_interface *one = &interfaces[index];
-	const char *text;
+	int xpus = section->tile[0] * section->tile[1] * section->tile[2], count = 0;
 
-	if (ocs_yaml_fields(reader->yaml, node, "an interface", fields, 5) < 0 ||
-	    ocs_load_device(reader->loader, fields[0].node, "name", &one->name) < 0 ||
-	    (fields[1].node && rdma_load(reader, fields[1].node, &one->rdma) < 0) ||
-	    (fields[2].node &&
-	     ocs_load_device(reader->loader, fields[2].node, "forward", &one->forward) < 0) ||
-	    (fields[4].node &&
-	     ocs_yaml_number(reader->yaml, fields[4].node, "speed", 1, SPEED_MAX, &one->speed) < 0))
+	for (int device = xpus - 1; device >= 0; device--)
+		if (ocs_section_link_leaves(section, device, axis, sign)) {
+			*first = device;
+			count++;
+		}
+	return count;
+}
+
+/* The keys `direction` and `xpu` of interface INDEX: which link it is the end of. */
+static int link_load(struct reader *reader, const yaml_node_t *direction, const yaml_node_t *xpu,
+		     int index)
+{
+	struct ocs_section *section = reader->section;
+	struct ocs_interface *one = &section->interfaces[index];
+	const char *text = ocs_yaml_text(reader->yaml, direction, "direction"), *axis;
+	int xpus = section->tile[0] * section->tile[1] * section->tile[2], owners;
+
+	if (!text)
 		return -1;
+	axis = strlen(text) == 2 && strchr("+-", text[0]) ? strchr("xyz", text[1]) : NULL;
+	if (!axis)
+		return ocs_yaml_fail(reader->yaml, direction,
+				     "direction must be +x, -x, +y, -y, +z or -z, not \"%.40s\"",
+				     text);
+	one->axis = *axis - 'x';
+	one->sign = text[0] == '+' ? OCS_PLUS : OCS_MINUS;
+	owners = link_owners(section, one->axis, one->sign, &one->device);
+	if (!xpu && owners > 1)
+		return ocs_yaml_fail(
+			reader->yaml, direction,
+			"%d XPUs of a tile have links that leave it in direction %s: \"xpu\" says whose this is, by its number in the tile",
+			owners, text);
+	if (xpu && ocs_yaml_number(reader->yaml, xpu, "xpu", 0, xpus - 1, &one->device) < 0)
+		return -1;
+	if (!ocs_section_link_leaves(section, one->device, one->axis, one->sign))
+		return ocs_yaml_fail(reader->yaml, xpu,
+				     "the link of XPU %d in direction %s stays in the tile",
+				     one->device, text);
+	for (int i = 0; i < index; i++) {
+		const struct ocs_interface *other = &section->interfaces[i];
+
+		if (other->device == one->device && other->axis == one->axis &&
+		    other->sign == one->sign)
+			return ocs_yaml_fail(
+				reader->yaml, direction,
+				"the link of XPU %d in direction %s stands twice, at interfaces %d and %d",
+				one->device, text, i, index);
+	}
+	return 0;
+}
+
+/* The devices of interface INDEX are no other interface's. */
+static int devices_check(struct reader *reader, const yaml_node_t *node, int index)
+{
+	const struct ocs_interface *interfaces = reader->section->interfaces;
+	const struct ocs_interface *one = &interfaces[index];
+
 	for (int i = 0; i <= index; i++) {
 		const struct ocs_interface *other = &interfaces[i];
 		const char *twice =
@@ -251,10 +294,43 @@ static int interface_load(struct reader *reader, yaml_node_t *node, int index,
 				"the RDMA device %s stands twice, at interfaces %d and %d",
 				one->rdma, i, index);
 	}
-	*address = fields[3].node;
-	if (!fields[3].node)
+	return 0;
+}
+
+static int interface_load(struct reader *reader, yaml_node_t *node, int index,
+			  const yaml_node_t **address)
+{
+	struct ocs_field servers[] = { { .name = "name", .required = true },
+				       { .name = "rdma" },
+				       { .name = "speed" },
+				       { .name = "forward" },
+				       { .name = "address" } };
+	struct ocs_field links[] = { { .name = "name", .required = true },
+				     { .name = "rdma" },
+				     { .name = "speed" },
+				     { .name = "direction", .required = true },
+				     { .name = "xpu" } };
+	struct ocs_field *fields = reader->cubes ? links : servers;
+	struct ocs_interface *interfaces = reader->section->interfaces;
+	struct ocs_interface *one = &interfaces[index];
+	const char *text;
+
+	if (ocs_yaml_fields(reader->yaml, node, "an interface", fields, 5) < 0 ||
+	    ocs_load_device(reader->loader, fields[0].node, "name", &one->name) < 0 ||
+	    (fields[1].node && rdma_load(reader, fields[1].node, &one->rdma) < 0) ||
+	    (fields[2].node &&
+	     ocs_yaml_number(reader->yaml, fields[2].node, "speed", 1, SPEED_MAX, &one->speed) < 0))
+		return -1;
+	if (reader->cubes ? link_load(reader, fields[3].node, fields[4].node, index) < 0 :
+			    fields[3].node && ocs_load_device(reader->loader, fields[3].node,
+							      "forward", &one->forward) < 0)
+		return -1;
+	if (devices_check(reader, node, index) < 0)
+		return -1;
+	*address = reader->cubes ? NULL : fields[4].node;
+	if (!*address)
 		return 0;
-	text = ocs_yaml_text(reader->yaml, fields[3].node, "address");
+	text = ocs_yaml_text(reader->yaml, *address, "address");
 	if (!text)
 		return -1;
 	one->address = ocs_strdup(text);
@@ -289,17 +365,21 @@ static int interfaces_load(struct reader *reader, yaml_node_t *node, struct used
 			   size_t *count)
 {
 	struct ocs_section *section = reader->section;
-	int length = ocs_yaml_length(reader->yaml, node, "interfaces");
+	int length = ocs_yaml_length(reader->yaml, node, "interfaces"), expected;
 
 	if (length < 0)
 		return -1;
-	if (length != ocs_section_devices(section))
+	expected = reader->cubes ? ocs_section_tile_links(section) : ocs_section_devices(section);
+	if (length != expected)
 		return ocs_yaml_fail(
 			reader->yaml, node,
-			"interfaces lists %d, but %s has %d%s: one entry for each, in the order of their numbers",
-			length, section->name, ocs_section_devices(section),
+			reader->cubes ?
+				"interfaces lists %d, but from a tile of %s %d links lead to others%s: one entry for each" :
+				"interfaces lists %d, but %s has %d%s: one entry for each, in the order of their numbers",
+			length, section->name, expected,
 			section->nic_ports > 1 ? " (two ports for each rail)" : "");
 	section->interfaces = ocs_calloc((size_t)length, sizeof(*section->interfaces));
+	section->ninterfaces = length;
 	for (int i = 0; i < length; i++) {
 		const yaml_node_t *address = NULL;
 
@@ -354,7 +434,10 @@ static int subnets_load(struct reader *reader, const yaml_node_t *node, const st
 {
 	const char *text = ocs_yaml_text(reader->yaml, node, "subnets");
 	struct ocs_section *section = reader->section;
-	uint64_t needed = 2 * (uint64_t)section->nservers * (uint64_t)section->degree;
+	/* in cubes XPUs are the servers */
+	int ends = reader->cubes ? section->ncubes * section->cube_xpus : section->nservers;
+	int each = reader->cubes ? OCS_LINKS : section->degree;
+	uint64_t needed = 2 * (uint64_t)ends * (uint64_t)each;
 	uint32_t base, last;
 	int prefix;
 
@@ -363,7 +446,8 @@ static int subnets_load(struct reader *reader, const yaml_node_t *node, const st
 	if (!section->interfaces)
 		return ocs_yaml_fail(
 			reader->yaml, node,
-			"subnets needs the key \"interfaces\", which names the devices of a server");
+			"subnets needs the key \"interfaces\", which names the devices of a %s",
+			reader->cubes ? "node" : "server");
 	if (section->directed)
 		return ocs_yaml_fail(
 			reader->yaml, node,
@@ -380,9 +464,10 @@ static int subnets_load(struct reader *reader, const yaml_node_t *node, const st
 	if (needed > (uint64_t)last + 1)
 		return ocs_yaml_fail(
 			reader->yaml, node,
-			"subnets: %s has %llu addresses, but %d servers with %d interfaces need two for each, %llu",
-			text, (unsigned long long)last + 1, section->nservers, section->degree,
-			(unsigned long long)needed);
+			"subnets: %s has %llu addresses, but %d %s with %d %s need two for each, %llu",
+			text, (unsigned long long)last + 1, ends,
+			reader->cubes ? "XPUs" : "servers", each,
+			reader->cubes ? "links" : "interfaces", (unsigned long long)needed);
 	for (size_t i = 0; i < count; i++)
 		if ((used[i].address & ~last) == base)
 			return ocs_yaml_fail(
@@ -399,7 +484,12 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 			yaml_node_t *forwarding, yaml_node_t *subnets)
 {
 	struct ocs_section *section = &loader->fabric->sections[index];
-	struct reader reader = { .loader = loader, .yaml = &loader->yaml, .section = section };
+	struct reader reader = {
+		.loader = loader,
+		.yaml = &loader->yaml,
+		.section = section,
+		.cubes = section->kind == OCS_TORUS || section->kind == OCS_STATIC,
+	};
 	struct used *used;
 	size_t count = 0;
 	int rc = 0;

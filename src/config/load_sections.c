@@ -62,9 +62,9 @@ static const struct {
 	[DIRECTED] = { "directed", BIT(OCS_DIRECT), 0 },
 	[THREADING] = { "threading", BIT(OCS_TORUS), 0 },
 	[TPU] = { "tpu_environment", BIT(OCS_TORUS) | BIT(OCS_STATIC), 0 },
-	[INTERFACES] = { "interfaces", SERVERS, 0 },
+	[INTERFACES] = { "interfaces", ALL, 0 },
 	[FORWARDING] = { "forwarding", BIT(OCS_DIRECT), 0 },
-	[SUBNETS] = { "subnets", BIT(OCS_DIRECT), 0 },
+	[SUBNETS] = { "subnets", BIT(OCS_DIRECT) | BIT(OCS_TORUS) | BIT(OCS_STATIC), 0 },
 	[LOOK_AHEAD] = { "look_ahead", BIT(OCS_DIRECT), 0 },
 	[PORTS] = { "ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS },
 };

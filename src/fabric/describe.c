@@ -134,16 +134,20 @@ static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *
 				const struct ocs_section *section)
 {
 	const struct ocs_node *nodes = &fabric->nodes[section->first_node];
+	bool cubes = section->kind == OCS_TORUS || section->kind == OCS_STATIC;
 	int last = section->nservers - 1;
 	char first_address[OCS_ADDRESS_TEXT], last_address[OCS_ADDRESS_TEXT];
 
 	if (!section->interfaces)
 		return;
 	ocs_text_add(text, "  interfaces:");
-	for (int i = 0; i < ocs_section_devices(section); i++) {
+	for (int i = 0; i < section->ninterfaces; i++) {
 		const struct ocs_interface *one = &section->interfaces[i];
 
 		ocs_text_add(text, "%s %s", i ? "," : "", one->name);
+		if (cubes)
+			ocs_text_add(text, " %c%c of XPU %d", one->sign == OCS_PLUS ? '+' : '-',
+				     "xyz"[one->axis], one -> device);
 		if (one->rdma)
 			ocs_text_add(text, " (%s)", one->rdma);
 		if (one->forward)
@@ -155,10 +159,10 @@ static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *
 	}
 	ocs_text_add(text, "%s\n", section->addresses ? " (addresses of the first server)" : "");
 	if (section->subnets_prefix)
-		ocs_text_add(text, "  subnets: %u.%u.%u.%u/%d, one for each circuit\n",
+		ocs_text_add(text, "  subnets: %u.%u.%u.%u/%d, one for each %s\n",
 			     section->subnets >> 24, section->subnets >> 16 & 0xff,
 			     section->subnets >> 8 & 0xff, section->subnets & 0xff,
-			     section->subnets_prefix);
+			     section->subnets_prefix, cubes ? "link" : "circuit");
 	if (ocs_section_host_address(section, 0, first_address) ||
 	    ocs_section_host_address(section, last, last_address))
 		return;

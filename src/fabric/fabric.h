@@ -14,8 +14,9 @@
 
 struct ocs_error;
 
-#define OCS_AXES 3 /* x, y, z of a cube */
-#define OCS_PLUS 0 /* sign of a face port */
+#define OCS_AXES 3  /* x, y, z of a cube */
+#define OCS_LINKS 6 /* of an XPU: two along each axis */
+#define OCS_PLUS 0  /* sign of a face port */
 #define OCS_MINUS 1
 #define OCS_EDGE_MAX 16 /* static tori up to 16x16x16; cubes up to 8 */
 
@@ -71,7 +72,7 @@ enum ocs_forwarding {
 	OCS_FORWARDING_ROUTES,
 };
 
-/* An interface of every server of a section, as its operating system knows it. */
+/* An interface of every server (in cubes: node) of a section, as its operating system knows it. */
 struct ocs_interface {
 	char *name;    /* network device: "ens3" */
 	char *rdma;    /* RDMA device and port as NCCL_IB_HCA takes them,
@@ -81,6 +82,9 @@ struct ocs_interface {
 	char *address; /* key `address` as written, or NULL */
 	int prefix;    /* length of the prefix, 1 to 32; 0 without addresses */
 	int speed;     /* Mb/s; 0: not said */
+	/* in cubes: the link that it is the end of */
+	int device; /* local device index of the XPU */
+	int axis, sign;
 };
 
 struct ocs_port_rule;	 /* rule and table, private (builder.h) */
@@ -113,15 +117,16 @@ struct ocs_section {
 	int server_xpus; /* XPUs of a server, 0 if not said */
 	bool directed;	 /* direct: Tx and Rx joined apart */
 
-	struct ocs_interface *interfaces; /* ocs_section_devices() of them, or NULL: not
-					   * described */
-	uint32_t *addresses;		  /* [server * devices + device], host byte order, 0:
+	struct ocs_interface *interfaces; /* of servers ocs_section_devices(), in cubes one for each
+					   * link that leaves a tile; NULL: not described */
+	int ninterfaces;
+	uint32_t *addresses; /* [server * devices + device], host byte order, 0:
 				 * none; NULL: no interface has addresses */
 	enum ocs_forwarding forwarding;
 	uint32_t *hosts;    /* by server: its address for forwarding, host byte
 				 * order; NULL: not described */
-	uint32_t subnets;   /* direct: range with a subnet for each circuit, host
-				 * byte order, */
+	uint32_t subnets;   /* range with a subnet for each circuit, in cubes for each
+				 * link; host byte order, */
 	int subnets_prefix; /* and the length of its prefix; 0: none */
 
 	int first_node; /* nodes of this section in ocs_fabric.nodes: */
@@ -186,6 +191,13 @@ int ocs_fabric_xpu_node(const struct ocs_fabric *fabric, const char *name);
 int ocs_section_bit(const struct ocs_section *section, const int at[OCS_AXES]);
 /* Local device index (row-major in the tile) of AT within its node. */
 int ocs_section_device(const struct ocs_section *section, const int at[OCS_AXES]);
+
+/* The interface of a node for the link of its XPU DEVICE (local index) along AXIS in direction
+ * SIGN, or -1: not described, or the link stays in the tile. */
+int ocs_section_link_interface(const struct ocs_section *section, int device, int axis, int sign);
+/* How many links leave a tile; and whether that of DEVICE does. */
+int ocs_section_tile_links(const struct ocs_section *section);
+bool ocs_section_link_leaves(const struct ocs_section *section, int device, int axis, int sign);
 
 /* A logical port of a switch. */
 struct ocs_port {

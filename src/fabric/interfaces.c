@@ -10,7 +10,7 @@
 
 void ocs_interfaces_destroy(struct ocs_section *section)
 {
-	for (int i = 0; section->interfaces && i < ocs_section_devices(section); i++) {
+	for (int i = 0; section->interfaces && i < section->ninterfaces; i++) {
 		free(section->interfaces[i].name);
 		free(section->interfaces[i].rdma);
 		free(section->interfaces[i].forward);
@@ -24,6 +24,33 @@ void ocs_interfaces_destroy(struct ocs_section *section)
 const char *ocs_section_interface_name(const struct ocs_section *section, int interface)
 {
 	return section->interfaces ? section->interfaces[interface].name : NULL;
+}
+
+bool ocs_section_link_leaves(const struct ocs_section *section, int device, int axis, int sign)
+{
+	const int *tile = section->tile;
+	int at[OCS_AXES] = { device / (tile[1] * tile[2]), device / tile[2] % tile[1],
+			     device % tile[2] };
+
+	return at[axis] == (sign == OCS_PLUS ? tile[axis] - 1 : 0);
+}
+
+int ocs_section_tile_links(const struct ocs_section *section)
+{
+	const int *tile = section->tile;
+
+	return 2 * (tile[0] * tile[1] + tile[1] * tile[2] + tile[0] * tile[2]);
+}
+
+int ocs_section_link_interface(const struct ocs_section *section, int device, int axis, int sign)
+{
+	for (int i = 0; i < section->ninterfaces; i++) {
+		const struct ocs_interface *one = &section->interfaces[i];
+
+		if (one->device == device && one->axis == axis && one->sign == sign)
+			return i;
+	}
+	return -1;
 }
 
 const char *ocs_section_interface_forward(const struct ocs_section *section, int interface)

@@ -122,8 +122,6 @@ static int gpu_nearest(struct writer *w, int port, int channel, int taken)
 	for (int g = 0; g < w->ngpus && best < 0; g++)
 		if (g != taken && path_between(w, device, w->gpus[g]) == near && channel-- == 0)
 			best = g;
-	if (near > w->inter)
-		w->inter = near;
 	return best;
 }
 
@@ -139,13 +137,12 @@ static int place_of(const struct writer *w, int first, int last, int g)
 	return to < PATH_SYS ? 2 * PATH_SYS - (int)to : PATH_SYS;
 }
 
-/* First the GPU at the port in, last the one at the port out. */
-static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel, int index)
+/* First the GPU at the port in, last the one at the port out.  Returns the number. */
+static int gpus_order(struct writer *w, const struct ocs_nccl_channel *channel, int index,
+		      int *order)
 {
 	int first = gpu_nearest(w, channel->in, index, -1), count = 0;
 	int last = w->ngpus > 1 ? gpu_nearest(w, channel->out, index, first) : first;
-	int *order = ocs_calloc(w->ngpus, sizeof(int));
-	int out = w->ngpus > 1 ? channel->out : channel->in;
 
 	order[count++] = first;
 	for (int place = 0; place <= 2 * PATH_SYS; place++)
@@ -154,6 +151,28 @@ static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel
 				order[count++] = g;
 	if (last != first)
 		order[count++] = last;
+	return count;
+}
+
+static void path_note(const struct writer *w, int port, int gpu, enum path *worst)
+{
+	enum path path = path_between(w, device_of(w, w->devices.port_object[port]), w->gpus[gpu]);
+
+	if (path > *worst)
+		*worst = path;
+}
+
+static void channel_add(struct writer *w, const struct ocs_nccl_channel *channel, int index)
+{
+	int *order = ocs_calloc(w->ngpus, sizeof(int)), count = channel->ngpus, out;
+
+	if (channel->gpus)
+		memcpy(order, channel->gpus, (size_t)count * sizeof(int));
+	else
+		count = gpus_order(w, channel, index, order);
+	out = count > 1 ? channel->out : channel->in;
+	path_note(w, channel->in, order[0], &w->inter);
+	path_note(w, out, order[count - 1], &w->inter);
 	ocs_text_add(&w->text, "    <channel>\n      <net dev=\"%x\"/>\n",
 		     (unsigned)w->net[channel->in]);
 	for (int i = 0; i < count; i++) {
@@ -212,9 +231,10 @@ static bool orders_agree(const struct writer *w)
 	return true;
 }
 
-static void needs_find(const struct writer *w, bool steered, struct ocs_nccl_graph_needs *needs)
+static void needs_find(const struct writer *w, int used, bool steered,
+		       struct ocs_nccl_graph_needs *needs)
 {
-	*needs = (struct ocs_nccl_graph_needs){ .gpus = w->ngpus };
+	*needs = (struct ocs_nccl_graph_needs){ .gpus = used };
 	if (steered) {
 		needs->since = OCS_RELEASE(2, 30, 7);
 		needs->why = "with one GPU in a node subnets lead the sender to its port";
@@ -229,8 +249,9 @@ char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nc
 		     bool steered, struct ocs_nccl_graph_needs *needs, struct ocs_error *err)
 {
 	struct writer w = { .machine = machine, .ports = ports, .nports = nports };
-	bool cross = false;
+	bool cross = false, known = true;
 	char *text = NULL;
+	int used = 0;
 
 	memset(needs, 0, sizeof(*needs));
 	for (int c = 0; c < nchannels; c++)
@@ -241,15 +262,22 @@ char *ocs_nccl_graph(const struct ocs_nccl_machine *machine, const struct ocs_nc
 	} else if (ocs_nccl_devices_find(machine, ports, nports, &w.devices, err) == 0 &&
 		   ports_number(&w, err) == 0) {
 		gpus_number(&w);
-		if (!w.ngpus)
+		used = nchannels && channels[0].gpus ? channels[0].ngpus : w.ngpus;
+		for (int c = 0; c < nchannels; c++)
+			for (int i = 0; channels[c].gpus && i < used; i++)
+				known &= channels[c].gpus[i] < w.ngpus;
+		if (!known)
+			ocs_error_set(err, OCS_USAGE, "the machine has %d GPUs, fewer than XPUs",
+				      w.ngpus);
+		else if (!w.ngpus)
 			ocs_error_set(err, OCS_USAGE, "the machine has no GPU");
-		else if (w.ngpus == 1 && cross && !steered)
+		else if (used == 1 && cross && !steered)
 			ocs_error_set(err, OCS_USAGE,
-				      "the machine has one GPU, for which NCCL takes the "
-				      "same port in both directions; subnets in ocs.yaml help");
+				      "with one GPU in a node NCCL takes the same port in both "
+				      "directions; subnets in ocs.yaml help");
 		else
 			text = graph_text(&w, channels, nchannels);
-		needs_find(&w, w.ngpus == 1 && cross, needs);
+		needs_find(&w, used, used == 1 && cross, needs);
 	}
 	if (text && ocs_nccl_check_text(text, err) < 0) {
 		ocs_error_prefix(err, "the graph file would not be valid");

@@ -8,19 +8,22 @@
 
 #include "src/nccl/topology.h"
 
-/* Indexes of ports. */
 struct ocs_nccl_channel {
-	int in, out;
+	int in, out; /* indexes of ports */
+	const int *
+		gpus; /* NGPUS of them by NCCL's numbers, the first at IN, the last at OUT; NULL: all,
+			  * as they are near the ports */
+	int ngpus;    /* the same in all channels */
 };
 
 /* What a graph file presumes. */
 struct ocs_nccl_graph_needs {
-	int gpus;	 /* that the job uses of the node: all */
+	int gpus;	 /* that the communicator uses of the node */
 	int since;	 /* the first release of NCCL (release.h) that follows it, or 0: any */
 	const char *why; /* of SINCE, or NULL */
 };
 
-/* The text of a graph file for all GPUs of MACHINE.  PORTS: all that NCCL_IB_HCA will
+/* The text of a graph file for the GPUs of CHANNELS of MACHINE.  PORTS: all that NCCL_IB_HCA will
  * name, in any order.  CHANNELS are repeated where ports are faster than one channel.  With one GPU
  * NCCL takes the port in for both directions: that serves only if the sender is STEERED to the
  * right port otherwise (a subnet per circuit).  NEEDS is filled in.  The caller frees the text; NULL

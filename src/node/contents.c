@@ -327,8 +327,8 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);
-	rc = ocs_node_nccl(job->config, job->section, job->request, job->plan, contents, &text,
-			   err);
+	rc = ocs_node_nccl(job->config, job->section, job->request, job->plan, job->placement,
+			   contents, &text, err);
 	contents->text[OCS_NODE_ENV] = ocs_text_take(&text);
 	return rc;
 }
@@ -380,4 +380,9 @@ void ocs_node_contents_free(struct ocs_node_contents *contents)
 {
 	for (int i = 0; i < OCS_NODE_FILES; i++)
 		free(contents->text[i]);
+	for (int i = 0; i < contents->ngraphs; i++) {
+		free(contents->graphs[i].name);
+		free(contents->graphs[i].text);
+	}
+	free(contents->graphs);
 }

@@ -36,6 +36,17 @@ const char *const ocs_node_names[OCS_NODE_FILES] = {
 	"hostfile", "ranks",	      "addresses", "env",      "warnings",
 };
 
+/* "graph-0-12.xml", or its temporary name. */
+static bool graph_name(const char *name)
+{
+	unsigned int dim, number;
+	int end = 0;
+
+	name += name[0] == '.';
+	return sscanf(name, "graph-%2u-%9u.xml%n", &dim, &number, &end) == 2 && end &&
+	       (!name[end] || strcmp(name + end, ".new") == 0);
+}
+
 /* Ours: a file above, one of its temporary names, or a reply of ocsd that the
  * prolog left beside them. */
 static bool name_known(const char *name)
@@ -49,6 +60,8 @@ static bool name_known(const char *name)
 		    name[length + 1] == '.')
 			return true;
 	}
+	if (graph_name(name))
+		return true;
 	/* "epoch." and more: of a prolog that was killed while it wrote it */
 	return strncmp(name, "reply.", 6) == 0 || strncmp(name, ".reply.", 7) == 0 ||
 	       strncmp(name, "epoch.", 6) == 0;
@@ -171,6 +184,30 @@ static int file_write(int fd, const char *dir, const char *name, const char *tex
 	return rc;
 }
 
+/* The graph files of lines: those of CONTENTS, and no others. */
+static int graphs_write(int fd, const char *path, const struct ocs_node_contents *contents,
+			struct ocs_error *err)
+{
+	int copy = dup(fd), rc = 0;
+	DIR *list = copy < 0 ? NULL : fdopendir(copy);
+	struct dirent *entry;
+
+	if (!list) {
+		if (copy >= 0)
+			close(copy);
+		return ocs_error_set(err, OCS_ERROR, "cannot read %s: %s", path, strerror(errno));
+	}
+	rewinddir(list);
+	while ((entry = readdir(list)))
+		if (graph_name(entry->d_name))
+			unlinkat(fd, entry->d_name, 0);
+	closedir(list);
+	for (int i = 0; i < contents->ngraphs && rc == 0; i++)
+		rc = file_write(fd, path, contents->graphs[i].name, contents->graphs[i].text,
+				contents->owned ? contents->owner : NOBODY, err);
+	return rc;
+}
+
 int ocs_node_directory_write(const char *path, uint64_t epoch,
 			     const struct ocs_node_contents *contents, struct ocs_error *err)
 {
@@ -210,6 +247,8 @@ int ocs_node_directory_write(const char *path, uint64_t epoch,
 			rc = ocs_error_set(err, OCS_ERROR, "cannot remove the old %s/%s: %s", path,
 					   ocs_node_names[i], strerror(errno));
 	}
+	if (rc == 0)
+		rc = graphs_write(fd, path, contents, err);
 	close(fd);
 	return rc;
 }

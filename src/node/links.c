@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/config/config.h"
+#include "src/layout/lines.h"
 #include "src/nccl/circuits.h"
 #include "src/rails/layout.h"
 #include "src/util/error.h"
@@ -67,7 +68,7 @@ static int links_wait(const struct ocs_section *section, const bool *holds, int6
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
 
-	for (int i = 0; i < ocs_section_devices(section) && rc == 0; i++) {
+	for (int i = 0; i < section->ninterfaces && rc == 0; i++) {
 		const struct ocs_interface *interface = &section->interfaces[i];
 		const char *lacks;
 
@@ -126,6 +127,30 @@ static int rails_held(const struct ocs_node_request *request, const struct ocs_s
 	return 0;
 }
 
+/* The same on cubes, from the placement in the job's directory. */
+static int torus_held(const struct ocs_node_request *request, const struct ocs_fabric *fabric,
+		      bool *holds, struct ocs_error *err)
+{
+	char *path = ocs_asprintf("%s/%s", request->dir, ocs_node_names[OCS_NODE_PLACEMENT]);
+	char *text = ocs_file_read(path, PLAN_MAX, NULL, err);
+	struct json_object *json = text ? json_tokener_parse(text) : NULL;
+	struct ocs_placement *placement = text ? ocs_placement_from_json(fabric, json, err) : NULL;
+	int rc = placement ? ocs_placement_verify(fabric, NULL, placement, err) : -1;
+
+	if (rc == 0) {
+		struct ocs_links *links = ocs_links_of(placement);
+		const struct ocs_node *node = ocs_fabric_node(fabric, request->node);
+
+		ocs_dimension_lines_held(links, (int)(node - fabric->nodes), holds);
+		ocs_links_destroy(links);
+	}
+	ocs_placement_destroy(placement);
+	json_object_put(json);
+	free(text);
+	free(path);
+	return rc;
+}
+
 /* Sets HOLDS for the interfaces that hold circuits: those of the plan in the job's directory, and on
  * rails those of the first topology. */
 static int held_find(const struct ocs_node_request *request, const struct ocs_section *section,
@@ -145,7 +170,7 @@ static int held_find(const struct ocs_node_request *request, const struct ocs_se
 	if (plan) {
 		rc = ocs_nccl_circuits_read(plan, request->node, &circuits, err);
 		for (int i = 0; i < circuits.count; i++)
-			if (circuits.list[i].interface < section->degree)
+			if (circuits.list[i].interface < section->ninterfaces)
 				holds[circuits.list[i].interface] = true;
 		ocs_nccl_circuits_free(&circuits);
 	}
@@ -175,8 +200,10 @@ int ocs_node_links(const struct ocs_node_request *request, int timeout_s, struct
 		rc = ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
 				   request->node);
 	} else if (section->interfaces && config->timeouts.link_ms) {
-		holds = ocs_calloc((size_t)ocs_section_devices(section) + 1, sizeof(*holds));
-		rc = held_find(request, section, holds, err);
+		holds = ocs_calloc((size_t)section->ninterfaces + 1, sizeof(*holds));
+		rc = section->kind == OCS_TORUS || section->kind == OCS_STATIC ?
+			     torus_held(request, config->fabric, holds, err) :
+			     held_find(request, section, holds, err);
 		if (rc == 0)
 			rc = links_wait(section, holds, start + limit_ms * INT64_C(1000000),
 					limit_ms, err);

@@ -6,6 +6,7 @@
  * a file NCCL finds out by itself, and the job is told. */
 
 #include "src/node/node.h"
+#include "src/node/torus.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ struct work {
 	const struct ocs_section *section;
 	const char *node;
 	struct ocs_nccl_circuits circuits;
+	struct ocs_node_torus torus; /* on cubes whose interfaces are known, else zero */
 	struct ocs_nccl_port *ports; /* those that NCCL is to use */
 	int *interface;		     /* of each */
 	int nports;
@@ -62,11 +64,12 @@ static void ports_find(struct work *work)
 
 	if (!section->interfaces)
 		return;
-	work->ports = ocs_calloc((size_t)section->degree + 1, sizeof(*work->ports));
-	work->interface = ocs_calloc((size_t)section->degree + 1, sizeof(int));
+	work->ports = ocs_calloc((size_t)section->ninterfaces + 1, sizeof(*work->ports));
+	work->interface = ocs_calloc((size_t)section->ninterfaces + 1, sizeof(int));
 	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < section->degree; i++) {
-			bool holds = section->kind == OCS_RAILS;
+		for (int i = 0; i < section->ninterfaces; i++) {
+			bool holds = section->kind == OCS_RAILS ||
+				     (work->torus.held && work->torus.held[i]);
 
 			for (int c = 0; c < work->circuits.count; c++)
 				holds |= work->circuits.list[c].interface == i;
@@ -181,6 +184,19 @@ static void graph_warn(struct work *work, const struct ocs_error *err)
 	free(text);
 }
 
+/* The same on cubes: a file for each line, and for all if the shape has one dimension. */
+static void torus_graphs_make(struct work *work, const struct ocs_nccl_machine *machine)
+{
+	struct ocs_node_ports ports = { work->ports, work->interface, work->nports };
+	struct ocs_error err = { 0 };
+
+	if (!work->nports || !work->ports[0].rdma)
+		return;
+	work->contents->text[OCS_NODE_GRAPH] =
+		ocs_node_torus_graphs(&work->torus, machine, &ports, &work->needs, work->contents);
+	work->graph = graph_wanted(work, &err);
+}
+
 static void graph_make(struct work *work, const struct ocs_nccl_machine *machine)
 {
 	const struct ocs_config_nccl *nccl = &work->config->nccl;
@@ -209,7 +225,7 @@ static void release_warn(struct work *work)
 	char text[32];
 
 	release_format(release, text);
-	if (!release || work->circuits.count == 0)
+	if (!release || work->nports == 0)
 		return;
 	if (release < OCS_RELEASE(2, 22, 0) && work->section->forwarding == OCS_FORWARDING_NONE)
 		ocs_node_warn(work->contents, text,
@@ -226,6 +242,8 @@ static void subnets_make(struct work *work)
 	const struct ocs_section *section = work->section;
 	struct ocs_text text = { 0 };
 
+	if (work->torus.held)
+		ocs_node_torus_subnets(&work->torus, &text);
 	for (int i = 0; i < work->circuits.count; i++) {
 		const struct ocs_nccl_circuit *circuit = &work->circuits.list[i];
 		const struct ocs_node *here = ocs_fabric_node(work->config->fabric, work->node);
@@ -257,10 +275,12 @@ static void files_make(struct work *work)
 
 	if (machine) {
 		topology_make(work, machine);
-		if (work->section->kind == OCS_DIRECT && work->circuits.count > 0) {
+		if (work->section->kind == OCS_DIRECT && work->circuits.count > 0)
 			graph_make(work, machine);
+		if (work->torus.held)
+			torus_graphs_make(work, machine);
+		if (work->section->kind != OCS_RAILS)
 			release_warn(work);
-		}
 	} else {
 		ocs_node_warn(work->contents, "no NCCL topology file", err.text);
 	}
@@ -323,7 +343,8 @@ static void environment_make(struct work *work, const char *dir, struct ocs_text
 
 int ocs_node_nccl(const struct ocs_config *config, const struct ocs_section *section,
 		  const struct ocs_node_request *request, struct json_object *plan,
-		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err)
+		  const struct ocs_placement *placement, struct ocs_node_contents *contents,
+		  struct ocs_text *env, struct ocs_error *err)
 {
 	struct work work = {
 		.config = config, .section = section, .node = request->node, .contents = contents
@@ -332,11 +353,15 @@ int ocs_node_nccl(const struct ocs_config *config, const struct ocs_section *sec
 
 	if (plan && section->interfaces)
 		rc = ocs_nccl_circuits_read(plan, request->node, &work.circuits, err);
+	if (placement && section->interfaces)
+		ocs_node_torus_find(config->fabric, placement, request->node, &work.torus);
 	if (rc == 0) {
 		ports_find(&work);
 		files_make(&work);
 		if (section->subnets_prefix)
 			subnets_make(&work);
+		if (work.torus.held)
+			ocs_node_torus_interfaces(&work.torus, env);
 		environment_make(&work, request->dir, env);
 	}
 	for (int i = 0; i < work.nports; i++)
@@ -344,6 +369,7 @@ int ocs_node_nccl(const struct ocs_config *config, const struct ocs_section *sec
 	free(work.ports);
 	free(work.interface);
 	ocs_nccl_circuits_free(&work.circuits);
+	ocs_node_torus_free(&work.torus);
 	return rc;
 }
 
@@ -374,7 +400,7 @@ int ocs_node_nccl_follow(const struct ocs_config *config, const struct ocs_secti
 	int rc;
 
 	environment_keep(request->dir, &env);
-	rc = ocs_node_nccl(config, section, request, plan, &contents, &env, err);
+	rc = ocs_node_nccl(config, section, request, plan, NULL, &contents, &env, err);
 	contents.text[OCS_NODE_ENV] = ocs_text_take(&env);
 	/* the file first: the epilog takes away what it names */
 	if (rc == 0)

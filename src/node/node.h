@@ -12,9 +12,9 @@
 
 struct json_object;
 struct ocs_error;
-struct json_object;
 struct ocs_client;
 struct ocs_config;
+struct ocs_placement;
 struct ocs_section;
 struct ocs_text;
 
@@ -55,8 +55,15 @@ enum ocs_node_file {
 };
 extern const char *const ocs_node_names[OCS_NODE_FILES];
 
+/* The graph file for one line of a torus job, "graph-DIMENSION-NUMBER.xml". */
+struct ocs_node_graph {
+	char *name, *text;
+};
+
 struct ocs_node_contents {
 	char *text[OCS_NODE_FILES];
+	struct ocs_node_graph *graphs;
+	int ngraphs;
 	bool owned; /* only OWNER (and root) may read them */
 	uid_t owner;
 	gid_t group;	    /* of OWNER, or -1; may list the directory */
@@ -72,12 +79,13 @@ void ocs_node_contents_free(struct ocs_node_contents *contents);
 /* Adds the warning "WHAT: WHY". */
 void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const char *why);
 
-/* nccl.c: fills in what is for NCCL and adds the NCCL_* variables to ENV.  PLAN is that
+/* nccl.c: fills in what is for NCCL and adds the NCCL_* variables to ENV.  PLAN or PLACEMENT is that
  * of the job, or NULL.  0, or -1 with ERR (the plan is malformed); what the machine lacks
  * is a warning. */
 int ocs_node_nccl(const struct ocs_config *config, const struct ocs_section *section,
 		  const struct ocs_node_request *request, struct json_object *plan,
-		  struct ocs_node_contents *contents, struct ocs_text *env, struct ocs_error *err);
+		  const struct ocs_placement *placement, struct ocs_node_contents *contents,
+		  struct ocs_text *env, struct ocs_error *err);
 
 /* The same for a job whose plan was repaired: NCCL's files, the variables and the
  * addresses of the circuits follow PLAN.  0, or -1 with ERR. */

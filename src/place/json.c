@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/place/orders.h"
 #include "src/place/place.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -44,6 +45,37 @@ static struct json_object *twist_json(const struct ocs_shape *shape)
 		json_object_array_add(twist, ints_json(shift, shape->ndim));
 	}
 	return twist;
+}
+
+/* Per dimension longer than 1 the orders of ranks along its rings or lines. */
+static struct json_object *orders_json(const struct ocs_shape *shape)
+{
+	struct json_object *array = json_object_new_array();
+
+	for (int d = 0; d < shape->ndim; d++) {
+		struct json_object *one, *lists;
+		struct ocs_orders orders;
+
+		if (shape->extent[d] < 2)
+			continue;
+		ocs_orders_find(shape, d, &orders);
+		one = json_object_new_object();
+		lists = json_object_new_array_ext(orders.count);
+		for (int i = 0; i < orders.count; i++) {
+			const long *ranks = &orders.ranks[(long)i * orders.length];
+			struct json_object *list = json_object_new_array_ext(orders.length);
+
+			for (int k = 0; k < orders.length; k++)
+				json_object_array_add(list, json_object_new_int64(ranks[k]));
+			json_object_array_add(lists, list);
+		}
+		json_object_object_add(one, "dim", json_object_new_int(d));
+		json_object_object_add(one, "ring", json_object_new_boolean(orders.ring));
+		json_object_object_add(one, "ranks", lists);
+		json_object_array_add(array, one);
+		ocs_orders_free(&orders);
+	}
+	return array;
 }
 
 struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
@@ -92,6 +124,7 @@ struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 		json_object_array_add(array, circuit_json(s, &p->circuits[i]));
 	json_object_object_add(object, "circuits", array);
 	json_object_object_add(object, "ocs_links", json_object_new_int(p->ncircuits));
+	json_object_object_add(object, "orders", orders_json(&p->shape));
 	return object;
 }
 
@@ -331,11 +364,20 @@ static int circuits_read(struct json_object *array, struct ocs_placement *p, str
 static int repeats_check(struct json_object *json, const struct ocs_placement *p,
 			 struct ocs_error *err)
 {
-	struct json_object *cubes = list_get(json, "cubes", err), *links = NULL;
+	struct json_object *cubes = list_get(json, "cubes", err), *links = NULL, *orders = NULL;
 	int i;
 
 	if (!cubes)
 		return -1;
+	if (json_object_object_get_ex(json, "orders", &orders)) {
+		struct json_object *own = orders_json(&p->shape);
+		bool same = json_object_equal(orders, own);
+
+		json_object_put(own);
+		if (!same)
+			return ocs_error_set(err, OCS_USAGE,
+					     "placement: 'orders' are not those of its shape");
+	}
 	if (json_object_object_get_ex(json, "ocs_links", &links) &&
 	    (!json_object_is_type(links, json_type_int) ||
 	     json_object_get_int64(links) != p->ncircuits))

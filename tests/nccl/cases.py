@@ -3,12 +3,14 @@
 """What doc/nccl.md promises, case by case; `--table` prints what the judge finds."""
 
 import itertools
+import re
 import sys
 
 import fabrics
 import judge
 import machines
 import mutants
+import torus
 
 RELEASES = ["2.21.5", "2.22.3", "2.24.3", "2.25.1", "2.26.2", "2.28.9", "2.29.2", "2.29.7", "2.30.7"]
 GRAPH = "  graph_file: true\n"
@@ -198,6 +200,88 @@ def check_of_mutants(seed=1):
             harmful, len(made), kind), "\n".join(["%d wrong" % len(wrong)] + wrong))
 
 
+def along_dimensions():
+    """Communicators along each dimension of jobs on cubes, with the graph file of their line."""
+    if not fabrics.namespaces_work():
+        return
+    for (shape, conn), (tile, sockets) in itertools.product(
+            ((s, None) for s in ("4x4x4", "8x4", "16", "4x8x2")), (((1, 1, 1), 1), ((2, 2, 1), 1), ((2, 2, 2), 2))):
+        job = torus.Job(shape, tile, conn, sockets=sockets, network=torus.network(tile))
+        lines = [(d, n) for d, extent in enumerate(job.shape) for n in range(len(job.lines(d))) if extent > 1]
+        seen = [(line, job.judge(*line, "2.30.7")) for line in lines]
+        bad = [s for s in seen if s[1] and not s[1].good()]
+        result(not bad and any(v for _, v in seen), "%s, tile %s: %d communicators along %d dimensions" % (
+            shape, "x".join(map(str, tile)), len(seen), len({d for d, _ in lines})),
+            "\n".join("%s %s" % b for b in bad))
+        listed = [[o["dim"], o["ranks"]] for o in job.placement["orders"]]
+        result(listed == [[d, job.lines(d)] for d, extent in enumerate(job.shape) if extent > 1], "orders of ranks")
+        single = len([e for e in job.shape if e > 1]) == 1
+        wrong = [s.name for s in job.servers.values() if bool(s.warnings) == single or
+                 not single and not warned_of(job, s)]
+        result(not wrong, "warnings have what is lost without them", "%s %s" % (
+            wrong, job.servers[wrong[0]].warnings if wrong else ""))
+        if single:
+            verdict = job_as_it_is(job)
+            result(verdict.good(), "one dimension: all ranks by default", verdict)
+
+
+def warned_of(job, server):
+    """Is what SERVER warns of true of its first line that leaves links?"""
+    said = re.search(r"without it (\d+) of (\d+) hops between nodes along dimension (\d+) \((\d+) %\).* all ranks (\d+) "
+                     r"of (\d+) hops", server.warnings)
+    if not said:
+        return False
+    astray, hops, dim, percent, unlinked, every = map(int, said.groups())
+    number = next(n for n, ranks in enumerate(job.lines(dim)) if any(job.xpus[r]["node"] == server.name for r in ranks))
+    seen = job.judge(dim, number, "2.30.7", files=False)
+    order = list(dict.fromkeys(x["node"] for x in job.xpus))
+    joined = {(a[0], b[0]) for a, b in job.joined.items()}
+    return (seen.hops - seen.right, seen.hops, 100 * astray // hops) == (astray, hops, percent) and \
+        (sum(pair not in joined for pair in zip(order, order[1:] + order[:1])), len(order)) == (unlinked, every)
+
+
+def job_as_it_is(job):
+    """What a communicator of all ranks does with the variables that the job has."""
+    for s in job.servers.values():
+        if "NCCL_GRAPH_FILE" in s.env:
+            s.text["graph-all.xml"] = s.text["graph.xml"]
+    return job.judge("all", 0, "2.30.7", ranks=range(len(job.xpus)))
+
+
+def limits_of_links():
+    """What stock NCCL cannot be led to do on cubes is in the warnings."""
+    lone, shared = torus.Job("4x4", (1, 1, 1), subnets=False), torus.Job("4x4", (2, 2, 1), subnets=False)
+    result("no NCCL graph file along dimension 0: with one GPU in a node" in lone.servers["n0"].warnings and
+           not any(name.startswith("graph-") for name in lone.servers["n0"].text), "one XPU in a node, no subnets",
+           lone.servers["n0"].warnings)
+    bad = [v for v in (shared.judge(d, n, "2.28.9") for d in (0, 1) for n in range(4)) if not v.good()]
+    result(not bad, "two XPUs of a line in a node: right without subnets and with 2.28.9", bad and bad[0])
+    if not fabrics.namespaces_work():
+        return
+    mesh = torus.Job("4x4", (1, 1, 1), "mesh,torus", network=torus.network((1, 1, 1)))
+    seen = mesh.judge(0, 0, "2.30.7")
+    result("along dimension 0: 1 of 4 hops between nodes has no link" in mesh.servers["n0"].warnings and
+           "graph-1-0.xml" in mesh.servers["n0"].text and not seen.good(), "a line has no ring", mesh.servers["n0"].warnings)
+    old = torus.Job("4x4", (1, 1, 1), nccl="  version: 2.28.9\n", network=torus.network((1, 1, 1)))
+    result("does not choose ports by subnet" in old.servers["n0"].warnings and not old.judge(0, 0, "2.28.9").good(),
+           "an older NCCL", old.servers["n0"].warnings)
+    # the judge: a file of another line, and two addresses exchanged, are seen
+    job = torus.Job("4x4", (1, 1, 1), network=torus.network((1, 1, 1)))
+    server = job.servers["n5"]
+    kept = dict(server.addresses)
+    result(job.judge(0, 1, "2.30.7").good() and job.judge(1, 1, "2.30.7").good(), "the job as it is")
+    line = next(n for n in range(4) if any(job.xpus[r]["node"] == "n5" for r in job.lines(0)[n]))
+    across = next(n for n in range(4) if any(job.xpus[r]["node"] == "n5" for r in job.lines(1)[n]))
+    own = server.text["graph-0-%d.xml" % line]
+    server.text["graph-0-%d.xml" % line] = server.text["graph-1-%d.xml" % across]
+    result(not job.judge(0, line, "2.30.7").good(), "the file of another line is seen")
+    server.text["graph-0-%d.xml" % line] = own
+    first, second = sorted(kept)[:2]
+    server.addresses[first], server.addresses[second] = kept[second], kept[first]
+    bad = [job.judge(d, n, "2.30.7").good() for d, n in ((0, line), (1, across))]
+    result(not all(bad), "two addresses exchanged are seen", bad)
+
+
 def table():
     for case, directed in itertools.product(SERVERS, (False, True)):
         print("%s, %s" % (words(*case), "directed" if directed else "duplex"))
@@ -212,7 +296,8 @@ def main(arguments):
     if arguments == ["--table"]:
         table()
         return
-    for test in (judge_sees, sockets, graph_files, defaults, losses, releases, rings, check_of_mutants):
+    for test in (judge_sees, sockets, graph_files, defaults, losses, releases, rings, along_dimensions,
+                 limits_of_links, check_of_mutants):
         test()
     print("1..%d" % number)
     sys.stdout.flush()

@@ -24,8 +24,8 @@ def call(*command):
 
 def namespace(interfaces):
     """A command before another one, which then has a network of its own with INTERFACES."""
-    script = "".join("ip link add ens%d type dummy && ip link set ens%d up && " % (i, i) for i in range(interfaces))
-    return ["unshare", "-n", "sh", "-c", script + 'exec "$@"', "sh"]
+    commands = "".join("link add ens%d type veth peer name far%d\\nlink set ens%d up\\n" % (i, i, i) for i in range(interfaces))
+    return ["unshare", "-n", "sh", "-c", "printf '" + commands + "' | ip -batch - && exec \"$@\"", "sh"]
 
 
 def namespaces_work():

@@ -124,7 +124,7 @@ def halves(server):
 
 
 def graph_channels(server, release, numbered, used):
-    """The channels of the graph file, by index; USED is the number of GPUs of the job."""
+    """The channels of the graph file, by index; USED are the GPUs of the communicator."""
     root = reader.read(server.files["graph"], "graph")
     graph = next((g for g in root.all("graph") if reader.number(g.get("id", "-1")) == 0), None) if root else None
     crossnic = reader.number(graph.get("crossnic")) if graph else 0
@@ -135,10 +135,10 @@ def graph_channels(server, release, numbered, used):
         nets = [reader.number(n.get("dev"), 16) for n in channel.children if n.name == "net"]
         gpus = [reader.number(g.get("dev"), 16) for g in channel.children if g.name == "gpu"]
         for g in gpus:
-            if g >= used:
+            if g not in used:
                 raise Failure("dev %d not found" % g)
-        if len(set(gpus)) != used:
-            raise Failure("a channel has %d of %d GPUs" % (len(set(gpus)), used))
+        if len(set(gpus)) != len(used) or len(gpus) != len(used):
+            raise Failure("a channel has %d of %d GPUs" % (len(set(gpus)), len(used)))
         for n in nets:
             if n >= len(numbered):
                 raise Failure("net %d not found" % n)
@@ -206,14 +206,17 @@ class Verdict:
 
 def judge(servers, circuits, release, used=None):
     """SERVERS in rank order; CIRCUITS: {(server, RDMA device): (server, RDMA device)}, from sender to
-    receiver.  USED: GPUs of each server that the job has (all)."""
+    receiver.  USED: GPUs of each server that the communicator has: how many of the first, or a set for each
+    server (all)."""
     verdict = Verdict()
     used = used or len(servers[0].machine.gpus)
+    if isinstance(used, int):
+        used = [set(range(used))] * len(servers)
     verdict.trees = release.trees_at_init()
     verdict.doubled = any(len(copies(s, release)) > s.machine.sockets for s in servers)
     verdict.divided = any(halves(s) > 1 for s in servers)
     try:
-        made = [channels(s, release, used) for s in servers]
+        made = [channels(s, release, u) for s, u in zip(servers, used)]
     except (Failure, reader.Refused) as failure:
         verdict.failure = str(failure)
         return verdict

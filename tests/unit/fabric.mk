@@ -13,6 +13,10 @@ test_load_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 test_occupancy_SOURCES = fabric/test_occupancy.c
 test_occupancy_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_load_links
+test_load_links_SOURCES = config/test_load_links.c
+test_load_links_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_load_ahead
 test_load_ahead_SOURCES = config/test_load_ahead.c
 test_load_ahead_LDADD = $(FABRIC) $(CMOCKA_LIBS)

@@ -17,6 +17,10 @@ check_PROGRAMS += test_node
 test_node_SOURCES = node/test_node.c node/node_rig.c node/node_rig.h
 test_node_LDADD = $(S)/nccl/libocs_nccl_check.la $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_node_torus
+test_node_torus_SOURCES = node/test_node_torus.c node/node_rig.c node/node_rig.h
+test_node_torus_LDADD = $(UTIL) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_node_direct
 test_node_direct_SOURCES = node/test_node_direct.c node/node_rig.c node/node_rig.h
 test_node_direct_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)

@@ -28,6 +28,7 @@
 #define CONNECT_MS 5000
 /* What ocs-node forward may take beyond its --timeout: interfaces until their carrier. */
 #define FORWARD_MORE_MS 45000
+#define ENV_MAX (1 << 20)
 
 /* One request.  The reply, or NULL with ERR; *GONE: ocsd says that the job has left. */
 static struct json_object *ocsd_ask(const struct ocs_visit *visit, const char *op, uint64_t epoch,
@@ -319,16 +320,30 @@ static void forwarding_stop(const struct ocs_visit *visit, uint64_t noted)
 		slurm_error("spank_ocs: job %u: %s", visit->job, err.text);
 }
 
+/* Whether links of the job end at this node: those of cubes do only where ocs.yaml has `interfaces`. */
+static bool links_here(const struct ocs_visit *visit)
+{
+	const char *placement = getenv("SPANK_OCS_PLACEMENT");
+	char *path, *text;
+	bool here;
+
+	if (!placement || !*placement)
+		return true;
+	path = ocs_asprintf("%s/env", visit->dir);
+	text = ocs_file_read(path, ENV_MAX, NULL, NULL);
+	here = text && strstr(text, "\nSLURM_OCS_INTERFACES=");
+	free(text);
+	free(path);
+	return here;
+}
+
 /* What comes after the files: hosts that forward look after their links themselves. */
 static int network_prepare(struct ocs_visit *visit, struct json_object *reply,
 			   struct ocs_error *err)
 {
-	const char *placement = getenv("SPANK_OCS_PLACEMENT");
-
 	if (ocs_field_true(reply, OCS_FIELD_FORWARDING))
 		return forwarding_start(visit, err);
-	/* ports of cubes are no interfaces of the host */
-	if ((placement && *placement) || links_await(visit, err) == 0)
+	if (!links_here(visit) || links_await(visit, err) == 0)
 		return 0;
 	if (!visit->taken)
 		ocs_visit_take_away(visit, err->text);

@@ -375,7 +375,7 @@ static const struct refusal refusals[] = {
 	  "m1 interface 0 has no port" },
 	{ "      switch: d-{interface}\n      port: servers-server\n", "      {}\n", 47,
 	  "needs a rule" },
-/* interfaces and forwarding; the section of static cubes has neither */
+/* interfaces and forwarding of servers; those of cubes are in test_load_links.c */
 #define WITH(text) "    degree: 2\n", "    degree: 2\n" text
 #define TWO "    interfaces: [{name: e0}, {name: e1}]\n"
 #define DUPLEX(text) "    degree: 2\n    directed: true\n", "    degree: 2\n" text
@@ -449,8 +449,8 @@ static const struct refusal refusals[] = {
 	{ WITH(TWO "    subnets: 10.0.0.0/24\n"), 46, "over directed circuits" },
 	{ DUPLEX(TWO "    forwarding: {address: 10.0.0.0/24}\n    subnets: 10.0.0.0/16\n"), 47,
 	  "10.0.0.1 of a server lies in it" },
-	{ "    extents: 4x2x1\n", "    extents: 4x2x1\n" TWO, 53,
-	  "a static fabric has no key \"interfaces\"" },
+	{ "    extents: 4x2x1\n", "    extents: 4x2x1\n    forwarding: {address: 10.0.0.0/24}\n",
+	  53, "a static fabric has no key \"forwarding\"" },
 };
 
 static char *edited(const struct refusal *refusal);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* Prints the rings that doc/rings/ocs_rings.h finds.  Built with mpicc it also makes a
+/* Prints the rings, or lists of ranks, that doc/rings/ocs_rings.h finds.  With a third argument it says
+ * instead what NCCL_GRAPH_FILE is for each of the latter.  Built with mpicc it also makes a
  * communicator for each and passes every rank's node once around it: each has to come
  * from the node before, or the same. */
 
@@ -18,6 +19,50 @@ static void print(const struct ocs_rings *rings)
 			printf(" %s", rings->node[rings->ring[r].nodes[i]]);
 		printf("\n");
 	}
+}
+
+static void print_orders(const struct ocs_orders *orders)
+{
+	for (int o = 0; o < orders->count; o++) {
+		const struct ocs_order *one = &orders->order[o];
+
+		for (int l = 0; l < one->count; l++) {
+			printf("dimension %d, %s %d:", one->dim, one->ring ? "ring" : "line", l);
+			for (int i = 0; i < one->length; i++)
+				printf(" %d", one->ranks[l * one->length + i]);
+			printf("\n");
+		}
+	}
+}
+
+/* This task's lists, and what NCCL is given for them. */
+static void print_graphs(const struct ocs_orders *orders)
+{
+	for (int o = 0; o < orders->count; o++) {
+		int place = -1, list = ocs_orders_list(orders, o, -1, &place);
+
+		printf("%d %d", list, place);
+#ifdef _GNU_SOURCE
+		printf(" %d", ocs_orders_graph(orders, o));
+		printf(" %s", getenv("NCCL_GRAPH_FILE") ? getenv("NCCL_GRAPH_FILE") : "-");
+#endif
+		printf("\n");
+	}
+}
+
+/* Of a placement.  Exit status. */
+static int orders_main(const char *path, int graphs)
+{
+	struct ocs_orders *orders = ocs_orders_read(path);
+
+	if (!orders)
+		return 1;
+	if (graphs)
+		print_graphs(orders);
+	else
+		print_orders(orders);
+	ocs_orders_free(orders);
+	return 0;
 }
 
 #ifdef WITH_MPI
@@ -45,9 +90,13 @@ static int around(const struct ocs_rings *rings, int number)
 
 int main(int argc, char **argv)
 {
-	struct ocs_rings *rings = ocs_rings_read(argc > 1 ? argv[1] : NULL);
-	int rank = 0, bad = !rings;
+	struct ocs_rings *rings;
+	int rank = 0, bad;
 
+	if (argc > 1 && strstr(argv[1], "placement"))
+		return orders_main(argv[1], argc > 2);
+	rings = ocs_rings_read(argc > 1 ? argv[1] : NULL);
+	bad = !rings;
 #ifdef WITH_MPI
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -28,8 +28,8 @@ static void test_graph(void **state)
 	const struct ocs_nccl_port ports[] = { { "mlx5_3", 1, true, 400000 },
 					       { "mlx5_0", 1, true, 200000 },
 					       { "ens4", 0, false, 0 } };
-	const struct ocs_nccl_channel ring[] = { { 0, 1 }, { 1, 0 } }, same = { 1, 1 },
-				      fast = { 0, 0 };
+	const struct ocs_nccl_channel ring[] = { { .in = 0, .out = 1 }, { .in = 1, .out = 0 } };
+	const struct ocs_nccl_channel same = { .in = 1, .out = 1 }, fast = { 0 };
 	const struct ocs_nccl_port two[] = { { "mlx5_0", 1, true, 0 }, { "mlx5_0", 2, true, 0 } };
 	char *path = nccl_server(), *text, *channel;
 	struct ocs_error err = { 0 };
@@ -101,7 +101,7 @@ static const struct ocs_nccl_port two_ports[] = { { "mlx5_0", 1, true, 100000 },
 
 static void test_graph_without_gpu(void **state)
 {
-	const struct ocs_nccl_channel ring = { 0, 0 };
+	const struct ocs_nccl_channel ring = { 0 };
 	struct ocs_nccl_machine *machine = machine_with(0);
 	struct ocs_error err = { 0 };
 
@@ -115,7 +115,7 @@ static void test_graph_without_gpu(void **state)
 static void test_graph_of_one_gpu(void **state)
 {
 	const struct ocs_nccl_port *ports = two_ports;
-	const struct ocs_nccl_channel ring = { 1, 0 };
+	const struct ocs_nccl_channel ring = { .in = 1, .out = 0 };
 	struct ocs_nccl_machine *machine = machine_with(1);
 	struct ocs_error err = { 0 };
 	char *text;

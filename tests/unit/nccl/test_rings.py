@@ -85,6 +85,66 @@ def compiled(compiler, name, *flags):
     return program
 
 
+def orders_are_links(placement, found):
+    """Every step in a list is by one along its dimension (a twist shifts others at its wrap), and each list
+    holds other ranks."""
+    shape, coords = placement["shape"], [x["coord"] for x in placement["xpus"]]
+    twist = placement.get("twist", [[0] * len(shape)] * len(shape))
+    for order in found:
+        if sorted(r for ranks in order.ranks for r in ranks) != list(range(len(coords))):
+            return False
+        for ranks in order.ranks:
+            for a, b in zip(ranks, ranks[1:] + (ranks[:1] if order.ring else [])):
+                after = list(coords[a])
+                after[order.dim] += 1
+                if after[order.dim] == shape[order.dim]:
+                    after = [(c + s) % n if i != order.dim else 0
+                             for i, (c, s, n) in enumerate(zip(after, twist[order.dim], shape))]
+                if coords[b] != after:
+                    return False
+    return [o.dim for o in found] == [d for d, extent in enumerate(shape) if extent > 1]
+
+
+def orders_of_placements(program):
+    """The orders along the dimensions of a shape, in Python and C."""
+    helper = os.path.join(SOURCE, "doc/rings/ocs_rings.py")
+    quiet = {"PYTHONDONTWRITEBYTECODE": "1"}
+    for words in (["4x8x2"], ["16"], ["4x4x8_twisted"], ["4x1x4", "--conn-type", "mesh,torus,torus"]):
+        code, out, err = run(OCSCTL, "place", "--fabric", "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1", "--json", *words)
+        assert code == 0, err
+        path = os.path.join(work, "placement.json")
+        with open(path, "w") as file:
+            file.write(out)
+        found = ocs_rings.orders(path)
+        result(orders_are_links(json.loads(out), found), "orders of %s" % words[0], [o.ranks[0] for o in found])
+        expected = run(sys.executable, helper, path, env=quiet)[1]
+        seen = run(program, path)
+        result(expected and seen[0] == 0 and seen[1] == expected, "C agrees", seen)
+    result([len(o.ranks[0]) for o in ocs_rings.orders(path)] == [4, 4] and not found[0].ring and found[1].ring,
+           "a line and a ring")
+    for name in ("graph-0-2.xml", "graph-2-1.xml"):
+        with open(os.path.join(work, name), "w"):
+            pass
+    env = {"SLURM_OCS_DIR": work, "SLURM_OCS_RANK": "6", "NCCL_GRAPH_FILE": "before"}
+    gnu = compiled(["gcc"], "orders", "-D_GNU_SOURCE")
+    seen = run(gnu, path, "graphs", env=env)[1]
+    result(seen == "2 1 1 %s/graph-0-2.xml\n1 2 1 %s/graph-2-1.xml\n" % (work, work), "NCCL_GRAPH_FILE of a rank", seen)
+    seen = run(gnu, path, "graphs", env=dict(env, SLURM_OCS_RANK="0"))[1]
+    result(seen == "0 0 0 -\n0 0 0 -\n", "none where there is no file", seen)
+    os.environ.update(env)
+    with ocs_rings.graph(found[0]) as inside, ocs_rings.graph(found[1], 0) as other:
+        seen = inside, other
+    result(seen == (os.path.join(work, "graph-0-2.xml"), None) and os.environ.pop("NCCL_GRAPH_FILE") == "before",
+           "Python sets and restores it", seen)
+    world = World([""] * 16)
+    for world.rank in range(16):
+        os.environ["SLURM_OCS_RANK"] = str(world.rank)
+        ocs_rings.split_order(found[0], world)
+    result([world.asked[r] for r in found[0].ranks[3]] == [(3, 0), (3, 1), (3, 2), (3, 3)], "splitting along a line",
+           world.asked)
+    del os.environ["SLURM_OCS_RANK"], os.environ["SLURM_OCS_DIR"]
+
+
 def main():
     path, plan = plan_make("one", "--servers", "12", "--degree", "4")
     rings = ocs_rings.read(path)
@@ -137,6 +197,7 @@ def main():
                 json.dump(content, stream, indent=2 if form == "indented" else None)
             code, out, err = run(program, file)
             result(code == 0 and out == expected, "C agrees on %s, %s" % (name, form), out + err)
+    orders_of_placements(program)
     code, out, _ = run(program, env={"SLURM_OCS_DIR": os.path.join(work, "one")})
     result(code == 0 and out.startswith("ring 0"), "SLURM_OCS_DIR says where", out)
     with open(path) as stream:
