@@ -276,7 +276,7 @@ static void dimension_add(struct walk *walk, int dim, int node, bool steered,
 	walk->length = orders.length;
 	walk->ring = orders.ring;
 	for (int n = 0; n < orders.count; n++) {
-		walk->ranks = &orders.ranks[(long)n * orders.length];
+		walk->ranks = orders.ranks + (long)n * orders.length;
 		if (!line_passes(walk, node))
 			continue;
 		walk->nstops = 0;

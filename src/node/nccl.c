@@ -23,6 +23,7 @@
 #include "src/util/text.h"
 
 #define ENV_MAX (1 << 20)
+#define RDMA_MAX 32 /* ports that NCCL takes */
 
 struct work {
 	const struct ocs_config *config;
@@ -192,6 +193,11 @@ static void torus_graphs_make(struct work *work, const struct ocs_nccl_machine *
 
 	if (!work->nports || !work->ports[0].rdma)
 		return;
+	if (work->nports > RDMA_MAX) {
+		ocs_node_warn(work->contents, "no NCCL graph files",
+			      "the node has more ports with links than NCCL takes, 32");
+		return;
+	}
 	work->contents->text[OCS_NODE_GRAPH] =
 		ocs_node_torus_graphs(&work->torus, machine, &ports, &work->needs, work->contents);
 	work->graph = graph_wanted(work, &err);

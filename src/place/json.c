@@ -62,7 +62,7 @@ static struct json_object *orders_json(const struct ocs_shape *shape)
 		one = json_object_new_object();
 		lists = json_object_new_array_ext(orders.count);
 		for (int i = 0; i < orders.count; i++) {
-			const long *ranks = &orders.ranks[(long)i * orders.length];
+			const long *ranks = orders.ranks + (long)i * orders.length;
 			struct json_object *list = json_object_new_array_ext(orders.length);
 
 			for (int k = 0; k < orders.length; k++)

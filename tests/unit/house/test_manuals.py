@@ -157,7 +157,9 @@ fabrics:
     switch: o-{dim}-{a}-{b}
     port: sign + 1
     map: [{cube: c0, dim: x, position: [0, 0], sign: "+", switch: o-x-0-0, port: 1}]
-- {name: old, kind: static, partitions: b, extents: 1x1x1, nodes: s0}
+- {name: old, kind: static, partitions: b, extents: 1x1x1, nodes: s0, interfaces: [
+    {direction: +x, name: a}, {direction: -x, name: b}, {direction: +y, name: c}, {direction: -y, name: d},
+    {direction: +z, name: e}, {direction: -z, name: f}]}
 - name: ring
   kind: direct
   partitions: c
@@ -182,7 +184,7 @@ PLACES = [
     ("  cube: 2", "  QQ: 1\n  cube: 2"), ("extents:", "QQ: 1, extents:"), ("  degree: 2\n", "  QQ: 1\n  degree: 2\n"),
     ("rails: 2", "QQ: 1, rails: 2"), ("nodes: g0", "QQ: 1, nodes: g0"), ("cubes: [{", None),
     ("    port: sign", "    QQ: 1\n    port: sign"), ("map: [{cube", "map: [{QQ: 1, cube"),
-    ("map: [{node", "map: [{QQ: 1, node"), ("interfaces: [{", None), ("forwarding: {", None),
+    ("map: [{node", "map: [{QQ: 1, node"), ("  interfaces: [{", None), ("{direction: +x", "{QQ: 1, direction: +x"), ("forwarding: {", None),
     ("  look_ahead:\n", "  look_ahead:\n    QQ: 1\n"), ("    ports: {", None), ("    select: {", None),
 ]
 
