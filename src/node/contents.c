@@ -253,6 +253,22 @@ static int plan_text(struct job *job, char **text, struct ocs_error *err)
 			     job->request->reply);
 }
 
+/* The key that ocsd gave to the first node of a job whose circuits follow its phases.  A file that all
+ * could read is none: without the job's user there is no key. */
+static char *key_text(const struct job *job)
+{
+	char *data = job->request->reply && job->request->has_uid ?
+			     ocs_file_read(job->request->reply, REPLY_MAX, NULL, NULL) :
+			     NULL;
+	struct json_object *reply = data ? json_tokener_parse(data) : NULL;
+	const char *key = ocs_field_text(reply, OCS_FIELD_KEY, NULL);
+	char *text = key && *key ? ocs_asprintf("%s\n", key) : NULL;
+
+	json_object_put(reply);
+	free(data);
+	return text;
+}
+
 static char *hostfile_text(const struct ocs_ranks *ranks)
 {
 	struct ocs_text text = { 0 };
@@ -351,6 +367,8 @@ static int contents_fill(struct job *job, struct ocs_node_contents *contents, st
 	if (job->section->kind == OCS_DIRECT &&
 	    plan_text(job, &contents->text[OCS_NODE_PLAN], err) < 0)
 		return -1;
+	if (job->section->kind == OCS_RAILS && job->request->phases)
+		contents->text[OCS_NODE_RAILS_KEY] = key_text(job);
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
 	if (job->section->forwarding != OCS_FORWARDING_NONE && job->nnodes > 1)
 		contents->text[OCS_NODE_ADDRESSES] = addresses_text(job);

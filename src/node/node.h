@@ -49,6 +49,7 @@ enum ocs_node_file {
 	OCS_NODE_HOSTFILE,
 	OCS_NODE_RANKS,
 	OCS_NODE_ADDRESSES,
+	OCS_NODE_RAILS_KEY, /* of the job's controller, on its first node; for OWNER only */
 	OCS_NODE_ENV,
 	OCS_NODE_WARNINGS, /* sentences for the job and the log, one a line */
 	OCS_NODE_FILES

@@ -31,7 +31,8 @@ class Description:
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
                  parts=("select", "topology"), spank=(), remote=False, direct_yaml="",
                  more_yaml="", more_switches=(), netconf=False, languages=None,
-                 partitions=(), node_words=None, more_files=None):
+                 partitions=(), node_words=None, more_files=None,
+                 nrails=8, nic_ports=1, rail_xpus=0):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -52,6 +53,7 @@ class Description:
         self.cube_nodes = edge ** 3 // (tile[0] * tile[1] * tile[2])
         self.torus_nodes = ["n%d" % i for i in range(cubes * self.cube_nodes)]
         self.direct_nodes = ["d%d" % i for i in range(direct)]
+        self.nrails, self.nic_ports, self.rail_xpus = nrails, nic_ports, rail_xpus
         self.rail_nodes = ["r%d" % i for i in range(rails)]
         self.plain_nodes = ["p%d" % i for i in range(plain)]
         self.nodes = (self.torus_nodes + self.direct_nodes + self.rail_nodes +
@@ -111,8 +113,8 @@ switches:
             text += self.switches(name="direct-[0-%d]" % (self.degree - 1), port=3500,
                                   size=max(16, len(self.direct_nodes)))
         if self.rail_nodes:
-            text += self.switches(name="rail-[0-7]", port=3600,
-                                  size=max(16, len(self.rail_nodes)))
+            text += self.switches(name="rail-[0-%d]" % (self.nrails - 1), port=3600,
+                                  size=max(16, self.nic_ports * len(self.rail_nodes)))
         for names, port, keys in self.more_switches:
             text += self.switches(name=names, port=port, size=16) + keys
         text += """fabrics:
@@ -147,9 +149,11 @@ switches:
     kind: rails
     partitions: [rails]
     nodes: r[0-%d]
-    rails: 8
-    ports: {switch: "rail-{interface}", port: server+1}
-""" % (len(self.rail_nodes) - 1)
+    rails: %d
+%s%s    ports: {switch: "rail-{interface}", port: server*nic_ports + nic_port + 1}
+""" % (len(self.rail_nodes) - 1, self.nrails,
+       "    ports_per_nic: %d\n" % self.nic_ports if self.nic_ports > 1 else "",
+       "    xpus: %d\n" % self.rail_xpus if self.rail_xpus else "")
         return text + self.more_yaml
 
     def slurm_conf(self):

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -160,6 +161,33 @@ static void test_names(void **state)
 	free(compact);
 }
 
+/* The key in ocsd's reply is for the job's user only. */
+static void key_check(const char *fabric, const char *option, bool wanted)
+{
+	char *reply = ocs_asprintf("%s/reply.json", node_base), uid[16];
+	char *path = ocs_asprintf("%s/rails.key", node_dir), *text;
+	struct stat info;
+
+	snprintf(uid, sizeof(uid), "%u", (unsigned)geteuid());
+	node_put(reply, "{\"ok\":true,\"key\":\"0123456789abcdef\"}");
+	if (node_run("prepare", "--fabric", fabric, "--dir", node_dir, "--job", "7", "--epoch", "4",
+		     "--node", "n1", "--nodes", "n[1-2]", "--shape", "pp:2,tp:4", "--phases",
+		     "provisioned", "--reply", reply, option, uid, NULL) != 0)
+		fail_msg("%s", node_output);
+	text = node_file("rails.key");
+	assert_int_equal(text != NULL, wanted);
+	if (wanted) {
+		assert_string_equal(text, "0123456789abcdef\n");
+		assert_int_equal(stat(path, &info), 0);
+		assert_int_equal(info.st_mode & 07777, 0400);
+	}
+	free(text);
+	free(path);
+	free(reply);
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	assert_int_equal(access(node_dir, F_OK), -1);
+}
+
 /* On rails each node has the XPUs of the last dimensions, and nodes follow their list. */
 static void test_rails(void **state)
 {
@@ -190,7 +218,9 @@ static void test_rails(void **state)
 		assert_int_equal(ranks->device[r], r % 4);
 	}
 	ocs_ranks_destroy(ranks);
-	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	assert_null(node_file("rails.key"));
+	key_check(fabric, "--uid", true);
+	key_check(fabric, NULL, false); /* it is not said whose it is */
 	assert_int_equal(node_run("prepare", "--fabric", fabric, "--dir", node_dir, "--job", "7",
 				  "--epoch", "3", "--node", "n1", "--nodes", "n[1-2]", "--shape",
 				  "pp:3,dp:2,tp:4", NULL),
