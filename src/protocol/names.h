@@ -80,7 +80,6 @@
 #define OCS_FIELD_CIRCUITS "circuits"
 #define OCS_FIELD_CODE "code"
 #define OCS_FIELD_CONN "conn"
-#define OCS_FIELD_PHASES "phases"
 #define OCS_FIELD_CONTROLLER "controller"
 #define OCS_FIELD_CREDENTIAL "credential"
 #define OCS_FIELD_CUBES "cubes"

@@ -13,7 +13,8 @@ TELL = "bash -c 'echo TASK $SLURM_PROCID $SLURMD_NODENAME $SLURM_OCS_COORD $SLUR
 
 @pytest.fixture(scope="module")
 def rails(make_cluster):
-    cluster = make_cluster(cubes=1, edge=2, tile=(2, 1, 1), rails=8, nrails=2, nic_ports=2, rail_xpus=2)
+    cluster = make_cluster(cubes=1, edge=2, tile=(2, 1, 1), rails=8, nrails=2, nic_ports=2, rail_xpus=2,
+                           config={"AuthInfo": "cred_expire=5"})
     yield cluster
     cluster.stop()
 
@@ -55,10 +56,24 @@ def ports_of(nodes):
             for port in (1, 2)}
 
 
+def circuits(nodes, rings):
+    """The patches of rings of NODES (lists of their numbers), port 1 to port 0 of the next one, on both rails."""
+    found = set()
+    for ring in rings:
+        for here, there in zip(ring, ring[1:] + ring[:1]):
+            a, b = 2 * int(nodes[here][1:]) + 2, 2 * int(nodes[there][1:]) + 1
+            found |= {("rail-%d" % rail, x, 16 + y) for rail in range(2) for x, y in ((a, b), (b, a))}
+    return found
+
+
+def lit(cluster):
+    return {patch for patch in cluster.patches() if patch[0].startswith("rail")}
+
+
 def end(cluster, job):
     cluster.run(["scancel", str(job)])
     cluster.until(lambda: not owned(cluster, job), 30, "the ports of job %d to be free" % job)
-    assert not [patch for patch in cluster.patches() if patch[0].startswith("rail")]
+    cluster.until(lambda: not lit(cluster), 30, "the circuits of job %d to go" % job)
 
 
 def ask(cluster, *words, env=None):
@@ -76,6 +91,8 @@ def test_names_nodes_and_ranks(rails):
     assert "ocs: shape=pp:2,dp:3,tp:2 xpus=12 idle=0 nodes=6" in fields["AdminComment"]
     nodes = nodes_of(rails, job)
     assert owned(rails, job) == ports_of(nodes)
+    # nothing changes them, so they reach every node
+    assert lit(rails) == circuits(nodes, [list(range(6))])
     text = told(rails, job, lambda text: text.count("HOST") == 12).splitlines()
     assert "SLURM_OCS_SHAPE=2x3x2" in text and "SLURM_OCS_DIMENSIONS=pp:2,dp:3,tp:2" in text
     assert not [line for line in text if line.startswith("SLURM_OCS_PHASES")]
@@ -84,13 +101,35 @@ def test_names_nodes_and_ranks(rails):
               for rank, at in enumerate(order)]
     assert sorted((line for line in text if line.startswith("TASK")), key=lambda line: int(line.split()[1])) == wanted
     assert [line for line in text if line.startswith("HOST")] == ["HOST " + nodes[r // 2] for r in range(12)]
-    assert "pp:2,dp:3,tp:2" in rails.out(["ocsctl", "explain", str(job), "--fabric", rails.yaml])
+    text = rails.out(["ocsctl", "explain", str(job), "--fabric", rails.yaml])
+    assert "pp:2,dp:3,tp:2" in text and "phases:   off, circuits stay as they are; rails 0-1 on ring" in text
+    end(rails, job)
+
+
+def test_the_first_topology(rails):
+    """Stands before the job starts: the rings of the last dimension over nodes in both stages.  Only the user reads
+    the key, on the first node."""
+    job = shaped(rails, "pp:2,dp:3,tp:2", "--ocs-phases=on-demand", user="nobody",
+                 script=NAMES + "test -r $SLURM_OCS_DIR/rails.key && echo READ; sleep 300")
+    rails.running(job)
+    nodes = nodes_of(rails, job)
+    assert lit(rails) == circuits(nodes, [[0, 1, 2], [3, 4, 5]])
+    assert "SLURM_OCS_PHASES=on-demand" in told(rails, job, lambda text: "READ" in text)
+    keys = [rails.run(["stat", "-c", "%a %U", rails.job_dir(node, job) + "/rails.key"], check=False).stdout
+            for node in nodes]
+    assert keys == ["400 nobody\n"] + [""] * 5
+    assert "phases=on-demand" in rails.job(job)["AdminComment"]
+    assert "phases:   on-demand; rails 0-1 on 11" in rails.out(["ocsctl", "explain", str(job), "--fabric", rails.yaml])
+    shown = rails.ocsctl("show", "phases", str(job))["phases"][0]
+    assert shown["mode"] == "on-demand" and shown["extents"] == [2, 3] and shown["asymmetric"] == 0
+    assert [rail["stands"] for rail in shown["rails"]] == ["11", "11"]
+    text = rails.out(["ocsctl", "show", "phases", str(job), "--fabric", rails.yaml])
+    assert "phases on-demand; 2 x 3 nodes, stages along dimension 1" in text and "rail-1" in text
     end(rails, job)
 
 
 def test_refusals(rails):
     for words, says in (
-            (["-p", "rails", "--shape=dp:5,tp:2,cp:2"], "the 8"),
             (["-p", "rails", "--shape=dp:9,tp:2"], "is 9 servers with the dimensions that fit inside a node, rails has 8"),
             (["-p", "rails", "--shape=dp:2,tp:4"], "the last stays inside a node, with 2"),
             (["-p", "rails", "--shape=2x2x4_twisted"], "leave _twisted out"),
@@ -102,8 +141,7 @@ def test_refusals(rails):
             (["--shape=2x2", "--ocs-phases=on-demand"], "is for partitions on rails, and pod is not one")):
         done = ask(rails, *words)
         assert done.returncode, words
-        if says != "the 8":
-            assert says in done.stderr, done.stderr
+        assert says in done.stderr, done.stderr
     # what is no fault: off anywhere, and a mode in the profile of who asks for no shape
     for words in (["--shape=2x2", "--ocs-phases=off"], ["-N1"], ["-p", "rails", "--shape=pp:2,tp:2"]):
         done = ask(rails, *words, env={"OCS_PHASES": "off" if "--shape=2x2" in words else "on-demand"})
@@ -161,4 +199,4 @@ def test_arrays_and_parts(rails):
     text = rails.out(["srun", "-p", "rails", "--shape=pp:2,tp:2", "bash", "-c",
                       "echo $SLURM_OCS_DIMENSIONS $SLURM_OCS_PHASES; sleep 1", ":", "-p", "rails", "-N1", "-n1",
                       "bash", "-c", "echo none:$SLURM_OCS_DIMENSIONS:$SLURM_OCS_PHASES"])
-    assert sorted(text.split("\n")) == ["", "none::"] + ["pp:2,tp:2 "] * 4
+    assert sorted(text.split("\n")) == ["", "none::"] + ["pp:2,tp:2"] * 4

@@ -10,6 +10,7 @@
 
 #include "src/protocol/client.h"
 #include "src/fabric/fabric.h"
+#include "src/ocsctl/cmd/phases.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/output/table.h"
@@ -25,7 +26,8 @@ struct story {
 	struct json_object *job; /* borrowed from replies */
 	struct json_object *pending;
 	struct json_object *circuits; /* owned: those of this job */
-	struct json_object *replies[3];
+	struct json_object *phases;   /* borrowed; NULL: not on rails */
+	struct json_object *replies[4];
 	struct ocs_ctl_queue found;	   /* the job alone, as Slurm has it */
 	const struct ocs_ctl_queued *self; /* in that; NULL: Slurm says nothing */
 	struct ocs_ctl_queue queue;	   /* of all users, for a job that waits */
@@ -82,6 +84,9 @@ static int story_read(struct ocs_client *client, const char *name, long job, str
 	story->replies[2] = ocs_ctl_ask(client, OCS_SHOW_CIRCUIT, name, err);
 	if (!story->replies[2])
 		return -1;
+	/* An older ocsd knows no such question. */
+	story->replies[3] = ocs_ctl_ask(client, OCS_SHOW_PHASES, name, NULL);
+	story->phases = job_pick(ocs_field_array(story->replies[3], OCS_FIELD_PHASES, NULL), job);
 	story->circuits = json_object_new_array();
 	list = ocs_field_array(story->replies[2], OCS_FIELD_CIRCUITS, NULL);
 	for (size_t i = 0; i < ocs_ctl_length(list); i++) {
@@ -96,7 +101,7 @@ static int story_read(struct ocs_client *client, const char *name, long job, str
 static void story_free(struct story *story)
 {
 	json_object_put(story->circuits);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 4; i++)
 		json_object_put(story->replies[i]);
 	ocs_ctl_waiting_free(&story->waiting);
 	ocs_fabric_destroy(story->fabric);
@@ -242,7 +247,6 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 	const char *failure = ocs_ctl_string(story->job, OCS_FIELD_ERROR, NULL);
 	const char *shape = ocs_ctl_string(story->job, OCS_FIELD_SHAPE, NULL);
 	const char *section = ocs_ctl_string(story->job, OCS_FIELD_SECTION, "-");
-	const char *phases = ocs_ctl_string(story->job, OCS_FIELD_PHASES, NULL);
 	char when[OCS_CTL_WHEN_TEXT];
 
 	printf("job %ld of %s: %s, epoch %s\n", job,
@@ -254,8 +258,7 @@ static void print_running(const struct ocs_ctl_args *args, const struct story *s
 		       ocs_ctl_string(story->job, OCS_FIELD_CONN, "-"), section);
 	else
 		printf("section:  %s\n", section);
-	if (phases && strcmp(phases, ocs_phases_name(OCS_PHASES_OFF)))
-		printf("phases:   circuits follow those of the job, %s\n", phases);
+	ocs_ctl_phases_summary(story->phases);
 	print_cubes(args, story->job);
 	printf("nodes:    %s\n", ocs_ctl_string(story->job, OCS_FIELD_NODES, "-"));
 	if (story->self && story->self->end)
@@ -309,6 +312,9 @@ static void print_json(const struct story *story, long job)
 	if (story->job) {
 		json_object_object_add(out, "allocation", json_object_get(story->job));
 		json_object_object_add(out, "circuits", json_object_get(story->circuits));
+		if (story->phases)
+			json_object_object_add(out, OCS_FIELD_PHASES,
+					       json_object_get(story->phases));
 	}
 	ocs_ctl_print_json(out);
 	json_object_put(out);
