@@ -27,4 +27,12 @@ check_PROGRAMS += test_moe_control
 test_moe_control_SOURCES = moe/test_moe_control.c moe/gates.c moe/gates.h
 test_moe_control_LDADD = $(MOE_LIBS)
 
+check_PROGRAMS += test_moe_alltoall
+test_moe_alltoall_SOURCES = moe/test_moe_alltoall.c moe/gates.c moe/gates.h
+test_moe_alltoall_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
+
+check_PROGRAMS += test_moe_gate
+test_moe_gate_SOURCES = moe/test_moe_gate.c moe/gates.c moe/gates.h
+test_moe_gate_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
+
 dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py

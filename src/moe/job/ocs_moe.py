@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""libocsmoe.so for Python: the all-to-all of a mixture of experts over circuits, packets and relays,
+and rows of gates for the node's agent.  ocs_moe.h and ocs_moe_gate.h have the contracts."""
+
+import ctypes
+import os
+import time
+
+HOPS = 6
+
+
+class Options(ctypes.Structure):
+    _fields_ = [("rank", ctypes.c_int), ("ranks", ctypes.c_int), ("address", ctypes.POINTER(ctypes.c_char_p)),
+                ("key", ctypes.c_char_p), ("open_ms", ctypes.c_int), ("idle_ms", ctypes.c_int),
+                ("dark_ms", ctypes.c_int), ("chunk", ctypes.c_int), ("listen_fd", ctypes.c_int)]
+
+
+class Link(ctypes.Structure):
+    _fields_ = [("id", ctypes.c_uint32), ("a", ctypes.c_int), ("b", ctypes.c_int), ("a_address", ctypes.c_char_p),
+                ("b_address", ctypes.c_char_p)]
+
+
+class Hop(ctypes.Structure):
+    _fields_ = [("rank", ctypes.c_int), ("link", ctypes.c_uint32)]
+
+
+class Way(ctypes.Structure):
+    _fields_ = [("to", ctypes.c_int), ("share", ctypes.c_double), ("hops", ctypes.c_int), ("hop", Hop * HOPS)]
+
+
+class Share(ctypes.Structure):
+    _fields_ = [("from_", ctypes.c_int), ("to", ctypes.c_int), ("relay", ctypes.c_int), ("first", ctypes.c_int),
+                ("second", ctypes.c_int), ("share", ctypes.c_double)]
+
+
+class Stats(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in
+                ("packets", "circuits", "relayed", "resent", "dark", "strangers", "memory")]
+
+
+class Error(RuntimeError):
+    pass
+
+
+def library(path=None):
+    """The library at PATH, at $OCS_MOE_LIBRARY, or as the loader finds it."""
+    lib = ctypes.CDLL(path or os.environ.get("OCS_MOE_LIBRARY", "libocsmoe.so"))
+    lib.ocs_moe_open.restype = lib.ocs_moe_gate_open.restype = ctypes.c_void_p
+    lib.ocs_moe_error.restype = ctypes.c_char_p
+    lib.ocs_moe_stats.restype = ctypes.POINTER(Stats)
+    lib.ocs_moe_ways_make.restype = ctypes.POINTER(Way)
+    return lib
+
+
+class Moe:
+    """One rank of an all-to-all.  ADDRESSES: "ip:port" of each rank; KEY: 32 bytes, the same for all."""
+
+    def __init__(self, rank, addresses, key, path=None, **options):
+        self.lib, self.ranks, self.rank = library(path), len(addresses), rank
+        texts = (ctypes.c_char_p * self.ranks)(*[a.encode() for a in addresses])
+        if len(key) != 32:
+            raise Error("the key has 32 bytes")
+        text = ctypes.create_string_buffer(256)
+        wanted = Options(rank=rank, ranks=self.ranks, address=texts, key=key, **options)
+        self.moe = self.lib.ocs_moe_open(ctypes.byref(wanted), text, ctypes.c_size_t(256))
+        if not self.moe:
+            raise Error(text.value.decode())
+        self.moe = ctypes.c_void_p(self.moe)
+        self.seconds = 0.0      # that the last all-to-all took
+
+    def _check(self, rc):
+        if rc < 0:
+            raise Error(self.lib.ocs_moe_error(self.moe).decode())
+        return rc
+
+    def plan(self, links=(), shares=(), each=1, wait_ms=1000):
+        """LINKS: (id, a, b, a's address, b's address) of circuits between ranks.  SHARES: (from, to, relay,
+        first, second, share) between servers of EACH ranks.  How many circuits of this rank are up."""
+        table = (Link * max(1, len(links)))(*[Link(i, a, b, x.encode(), y.encode()) for i, a, b, x, y in links])
+        parts = (Share * max(1, len(shares)))(*[Share(*s) for s in shares])
+        count = ctypes.c_int()
+        up = self._check(self.lib.ocs_moe_links(self.moe, table, len(links), wait_ms))
+        ways = self.lib.ocs_moe_ways_make(self.rank, self.ranks, each, parts, len(shares), table, len(links),
+                                          ctypes.byref(count))
+        self._check(self.lib.ocs_moe_ways(self.moe, ways, count))
+        ctypes.CDLL(None).free(ways)
+        return up
+
+    def alltoall(self, send, receive_bytes):
+        """SEND: a bytes-like object for each rank.  What each rank sent, as bytes; RECEIVE_BYTES says how
+        many these are."""
+        out = b"".join(bytes(s) for s in send)
+        sizes = [len(s) for s in send]
+        whole = ctypes.create_string_buffer(max(1, sum(receive_bytes)))
+        vector = ctypes.c_size_t * self.ranks
+
+        def begins(lengths):
+            return vector(*[sum(lengths[:k]) for k in range(self.ranks)])
+
+        sizes_in, begins_out, begins_in = vector(*receive_bytes), begins(sizes), begins(list(receive_bytes))
+        start = time.monotonic()
+        self._check(self.lib.ocs_moe_alltoall(self.moe, out, vector(*sizes), begins_out, whole, sizes_in, begins_in))
+        self.seconds = time.monotonic() - start
+        view, at, parts = memoryview(whole), 0, []
+        for n in receive_bytes:
+            parts.append(bytes(view[at:at + n]))
+            at += n
+        return parts
+
+    def stats(self):
+        found = self.lib.ocs_moe_stats(self.moe).contents
+        return {name: getattr(found, name) for name, _ in Stats._fields_}
+
+    def close(self):
+        if self.moe:
+            self.lib.ocs_moe_close(self.moe)
+            self.moe = None
+
+
+class Gate:
+    """Hands what the gate chose to the agent of this node; never waits, never fails."""
+
+    def __init__(self, rank, ranks, socket=None, path=None):
+        self.lib = library(path)
+        self.gate = ctypes.c_void_p(self.lib.ocs_moe_gate_open(socket.encode() if socket else None, rank, ranks))
+
+    def row(self, layer, microbatch, counts):
+        """COUNTS: tokens for each expert, or for each rank."""
+        numbers = (ctypes.c_int64 * len(counts))(*[int(c) for c in counts])
+        self.lib.ocs_moe_gate(self.gate, layer, ctypes.c_int64(microbatch), numbers, len(counts))
+
+    def begin(self, layer, microbatch, backward, second):
+        self.lib.ocs_moe_gate_step(self.gate, layer, ctypes.c_int64(microbatch), int(backward), int(second), 0)
+
+    def end(self, layer, microbatch, backward, second):
+        self.lib.ocs_moe_gate_step(self.gate, layer, ctypes.c_int64(microbatch), int(backward), int(second), 1)
+
+    def dropped(self):
+        self.lib.ocs_moe_gate_dropped.restype = ctypes.c_uint64
+        return self.lib.ocs_moe_gate_dropped(self.gate)
+
+    def close(self):
+        self.lib.ocs_moe_gate_close(self.gate)
+        self.gate = None
