@@ -173,7 +173,7 @@ static void menu_digest(struct ocsd *d, const struct ocsd_menu *menu, char diges
 
 /* Makes the menu without a key and a topology.  -1 with ERR: then JOB has none. */
 static int menu_make(struct ocsd *d, struct ocsd_job *job, const struct ocs_rails_layout *layout,
-		     enum ocsd_phases phases, struct ocs_error *err)
+		     enum ocs_phases phases, struct ocs_error *err)
 {
 	struct ocsd_menu *menu;
 	int nodes = ocs_rails_layout_nodes(layout);
@@ -235,11 +235,11 @@ static void first_set(struct ocsd_job *job, enum ocsd_circuit_state state)
 }
 
 int ocsd_menu_create(struct ocsd *d, struct ocsd_job *job, const struct ocs_rails_layout *layout,
-		     enum ocsd_phases phases, struct ocs_error *err)
+		     enum ocs_phases phases, struct ocs_error *err)
 {
 	if (menu_make(d, job, layout, phases, err))
 		return -1;
-	if (phases != OCSD_PHASES_OFF && ocs_random_hex(job->menu->key, KEY_BYTES, err))
+	if (phases != OCS_PHASES_OFF && ocs_random_hex(job->menu->key, KEY_BYTES, err))
 		return -1;
 	first_set(job, OCSD_PLANNED);
 	return 0;
@@ -252,7 +252,7 @@ void ocsd_menu_store(struct ocsd *d, const struct ocsd_job *job)
 	if (!job->menu)
 		return;
 	layout = layout_text(&job->menu->layout);
-	ocsd_store_menu_add(d, job, layout, ocsd_phases_name(job->menu->phases), job->menu->digest,
+	ocsd_store_menu_add(d, job, layout, ocs_phases_name(job->menu->phases), job->menu->digest,
 			    job->menu->key);
 	free(layout);
 }
@@ -261,11 +261,11 @@ int ocsd_menu_load(struct ocsd *d, struct ocsd_job *job, const char *layout, con
 		   const char *digest, const char *key, struct ocs_error *err)
 {
 	struct ocs_rails_layout parsed;
-	enum ocsd_phases mode;
+	enum ocs_phases mode;
 
 	if (!job->section || job->section->kind != OCS_RAILS || !job->section->ports)
 		return ocs_error_set(err, OCS_ERROR, "its section is not one of rails any more");
-	if (layout_parse(layout, &parsed) || ocsd_phases_parse(phases, &mode) ||
+	if (layout_parse(layout, &parsed) || ocs_phases_parse(phases, &mode, err) ||
 	    strlen(key) >= sizeof(job->menu->key))
 		return ocs_error_set(err, OCS_ERROR, "its row is not one that ocsd writes");
 	if (menu_make(d, job, &parsed, mode, err))
@@ -283,14 +283,14 @@ int ocsd_menu_load(struct ocsd *d, struct ocsd_job *job, const char *layout, con
 	}
 	if (job->state == OCSD_JOB_COMMITTED)
 		first_set(job, OCSD_PLANNED);
-	else if (mode == OCSD_PHASES_OFF && ocsd_job_running(job))
+	else if (mode == OCS_PHASES_OFF && ocsd_job_running(job))
 		first_set(job, OCSD_CONNECTED);
 	return 0;
 }
 
 void ocsd_menu_adopt_running(struct ocsd *d, struct ocsd_job *job)
 {
-	if (job->menu->phases == OCSD_PHASES_OFF)
+	if (job->menu->phases == OCS_PHASES_OFF)
 		return;
 	first_set(job, OCSD_GONE);
 	for (int r = 0; r < job->menu->nrails; r++) {
@@ -351,7 +351,7 @@ static void circuit_adopt(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_ci
 	}
 	ocsd_circuit_set(d, circuit, OCSD_CONNECTED);
 	if (!unread || !whole || job->state == OCSD_JOB_CUTTING ||
-	    (job->menu->phases == OCSD_PHASES_OFF && ocsd_job_running(job)))
+	    (job->menu->phases == OCS_PHASES_OFF && ocsd_job_running(job)))
 		ocsd_circuit_leave(d, circuit);
 }
 

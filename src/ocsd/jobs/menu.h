@@ -14,7 +14,7 @@
 /* Derives the menu of JOB, read from a commit and not entered yet, from its section, its nodes (in
  * their order) and LAYOUT; draws its key; plans its first topology.  0, or -1 with ERR. */
 int ocsd_menu_create(struct ocsd *d, struct ocsd_job *job, const struct ocs_rails_layout *layout,
-		     enum ocsd_phases phases, struct ocs_error *err);
+		     enum ocs_phases phases, struct ocs_error *err);
 
 /* Writes it, for a job that is being entered; no-op without one. */
 void ocsd_menu_store(struct ocsd *d, const struct ocsd_job *job);

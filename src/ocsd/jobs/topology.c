@@ -32,7 +32,7 @@ const char *ocsd_stage_name(int stage)
 
 bool ocsd_topology_live(const struct ocsd_job *job)
 {
-	return job->menu && job->menu->phases != OCSD_PHASES_OFF && ocsd_job_running(job);
+	return job->menu && job->menu->phases != OCS_PHASES_OFF && ocsd_job_running(job);
 }
 
 static struct ocsd_rail *rail_of(const struct ocsd_circuit *circuit)
@@ -257,7 +257,7 @@ void ocsd_topologies_revoke(struct ocsd *d, struct ocsd_job *job, const char *wh
 		rail->changing = false;
 		rail_answer(d, rail);
 	}
-	if (job->menu->phases == OCSD_PHASES_OFF)
+	if (job->menu->phases == OCS_PHASES_OFF)
 		return;
 	figures_audit(d, job);
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "revoked", .after = why });

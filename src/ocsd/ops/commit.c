@@ -191,16 +191,14 @@ static int read_menu(struct ocsd *d, struct ocsd_job *job, struct json_object *r
 		     struct ocs_error *err)
 {
 	const char *text = ocs_field_text(request, OCS_FIELD_PHASES, "off");
-	enum ocsd_phases phases;
+	enum ocs_phases phases;
 	struct ocs_rails_layout layout;
 	struct ocs_shape shape;
 
 	if (job->section->kind != OCS_RAILS || !job->section->ports || !job->request.shape)
 		return 0;
-	if (ocsd_phases_parse(text, &phases))
-		return ocs_error_set(err, OCS_USAGE,
-				     "phases is provisioned, on-demand or off, not %.40s", text);
-	if (ocs_shape_parse(job->request.shape, NULL, &shape, err) ||
+	if (ocs_phases_parse(text, &phases, err) ||
+	    ocs_shape_parse(job->request.shape, NULL, &shape, err) ||
 	    ocs_rails_layout_make(&shape, job->section->server_xpus, job->section->nic_ports,
 				  &layout, err))
 		return -1;

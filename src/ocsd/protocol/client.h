@@ -15,6 +15,7 @@
 struct bufferevent;
 struct evbuffer;
 struct event;
+struct json_object;
 
 #define OCSD_CHALLENGE_BYTES 16
 #define OCSD_PEER_NAME 64
@@ -61,8 +62,7 @@ void ocsd_client_lose(struct ocsd_client *client);
 /* The same, but what its socket takes of EVENT (put here) reaches it. */
 void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event);
 
-/* CLIENT is not the controller of JOB with EPOCH any more because of REASON, and learns of it. */
-void ocsd_client_controller_dismiss(struct ocsd_client *client, uint32_t job, uint64_t epoch,
-				    const char *reason);
+/* Queues a line for CLIENT, unless it is lost, and puts LINE. */
+void ocsd_client_line(struct ocsd_client *client, struct json_object *line);
 
 #endif

@@ -63,8 +63,7 @@ bool ocsd_subscribed(const struct ocsd *d)
 	return false;
 }
 
-/* Queues a line and puts LINE. */
-static void line_queue(struct ocsd_client *client, struct json_object *line)
+void ocsd_client_line(struct ocsd_client *client, struct json_object *line)
 {
 	const char *text = json_object_to_json_string_ext(
 		line, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
@@ -82,42 +81,6 @@ static void line_queue(struct ocsd_client *client, struct json_object *line)
 	json_object_put(line);
 }
 
-/* EVENT goes to the controller of its job, whose time is over after a revocation. */
-static void controller_tell(struct ocsd *d, struct json_object *event)
-{
-	const char *kind = ocs_field_text(event, OCS_FIELD_EVENT, "");
-
-	for (struct ocsd_client *client = d->server.clients; client; client = client->next) {
-		if (client->lost || client->controls != ocs_field_job(event) ||
-		    client->controls_epoch != ocs_field_epoch(event))
-			continue;
-		line_queue(client, json_object_get(event));
-		if (strcmp(kind, OCS_EVENT_REVOKED) == 0)
-			client->controls = 0;
-	}
-}
-
-void ocsd_client_controller_dismiss(struct ocsd_client *client, uint32_t job, uint64_t epoch,
-				    const char *reason)
-{
-	struct json_object *event = ocs_event_job(OCS_EVENT_REVOKED, job, epoch);
-
-	client->controls = 0;
-	ocs_field_add_text(event, OCS_FIELD_REASON, reason);
-	line_queue(client, event);
-}
-
-static void controllers_distribute(struct ocsd *d)
-{
-	struct json_object *events = d->replies.to_controllers;
-	size_t count = events ? json_object_array_length(events) : 0;
-
-	d->replies.to_controllers = NULL;
-	for (size_t i = 0; i < count; i++)
-		controller_tell(d, json_object_array_get_idx(events, i));
-	json_object_put(events);
-}
-
 /* Puts the events of the pass before what its clients are answered next. */
 static void events_distribute(struct ocsd *d)
 {
@@ -128,11 +91,11 @@ static void events_distribute(struct ocsd *d)
 	for (size_t i = 0; i < count; i++)
 		for (struct ocsd_client *client = d->server.clients; client; client = client->next)
 			if (client->subscribed)
-				line_queue(client,
-					   json_object_get(json_object_array_get_idx(events, i)));
+				ocsd_client_line(client, json_object_get(json_object_array_get_idx(
+								 events, i)));
 	json_object_put(events);
 	if (d->replies.to_controllers)
-		controllers_distribute(d);
+		ocsd_controllers_tell(d);
 }
 
 void ocsd_client_subscribe(struct ocsd_client *client)
@@ -147,7 +110,7 @@ void ocsd_answer(struct ocsd *d, struct ocsd_client *client, int64_t id, struct 
 	if (d->server.transactions)
 		ocsd_transaction_answer(d, client, id, reply);
 	ocs_field_add_number(reply, OCS_FIELD_ID, id);
-	line_queue(client, reply);
+	ocsd_client_line(client, reply);
 }
 
 void ocsd_reply(struct ocsd_client *client, int64_t id, struct json_object *reply)
@@ -191,7 +154,7 @@ void ocsd_client_lose(struct ocsd_client *client)
 void ocsd_client_dismiss(struct ocsd_client *client, struct json_object *event)
 {
 	events_distribute(client->d);
-	line_queue(client, event);
+	ocsd_client_line(client, event);
 	client->dismissed = true;
 	ocsd_client_lose(client);
 }
@@ -570,7 +533,7 @@ static void on_remote(struct evconnlistener *listener, evutil_socket_t fd, struc
 	ocs_field_add_text(line, OCS_FIELD_CHALLENGE, client->challenge);
 	ocs_field_add_number(line, OCS_FIELD_UID, geteuid());
 	ocs_field_add_bool(line, OCS_FIELD_KEY, client->d->server.key != NULL);
-	line_queue(client, line);
+	ocsd_client_line(client, line);
 }
 
 static int listen_on(struct ocsd *d, int slot, const char *address, evconnlistener_cb callback,

@@ -70,6 +70,43 @@ static bool key_fits(const struct ocsd *d, const struct ocsd_client *client,
 	       ocsd_role_owns(d, client->uid, job->uid) && ocs_same_secret(job->menu->key, key);
 }
 
+/* EVENT goes to the controller of its job, whose time is over after a revocation. */
+static void event_tell(struct ocsd *d, struct json_object *event)
+{
+	const char *kind = ocs_field_text(event, OCS_FIELD_EVENT, "");
+
+	for (struct ocsd_client *client = d->server.clients; client; client = client->next) {
+		if (client->lost || client->controls != ocs_field_job(event) ||
+		    client->controls_epoch != ocs_field_epoch(event))
+			continue;
+		ocsd_client_line(client, json_object_get(event));
+		if (strcmp(kind, OCS_EVENT_REVOKED) == 0)
+			client->controls = 0;
+	}
+}
+
+void ocsd_controllers_tell(struct ocsd *d)
+{
+	struct json_object *events = d->replies.to_controllers;
+	size_t count = events ? json_object_array_length(events) : 0;
+
+	d->replies.to_controllers = NULL;
+	for (size_t i = 0; i < count; i++)
+		event_tell(d, json_object_array_get_idx(events, i));
+	json_object_put(events);
+}
+
+/* CLIENT has lost its place as the controller of JOB to another one. */
+static void client_replace(struct ocsd_client *client, const struct ocsd_job *job)
+{
+	struct json_object *event = ocs_event_job(OCS_EVENT_REVOKED, job->job, job->epoch);
+
+	client->controls = 0;
+	client->replaced = true;
+	ocs_field_add_text(event, OCS_FIELD_REASON, "another controller of the job has taken over");
+	ocsd_client_line(client, event);
+}
+
 /* CLIENT is the controller of JOB now. */
 static void client_bind(struct ocsd_client *client, const struct ocsd_job *job)
 {
@@ -81,9 +118,7 @@ static void client_bind(struct ocsd_client *client, const struct ocsd_job *job)
 			continue;
 		ocs_log(OCS_LOG_WARNING,
 			"job %u: another controller takes the place of the one before", job->job);
-		other->replaced = true;
-		ocsd_client_controller_dismiss(other, job->job, job->epoch,
-					       "another controller of the job has taken over");
+		client_replace(other, job);
 	}
 	client->controls = job->job;
 	client->controls_epoch = job->epoch;

@@ -22,4 +22,7 @@ bool ocsd_controller_exempt(struct ocsd_client *client, struct json_object *requ
 /* Whether JOB, which has a menu, may ask once more now: 0, or after how many ms. */
 int ocsd_controller_wait_ms(const struct ocsd *d, struct ocsd_job *job);
 
+/* Events that were posted for controllers become lines of their connections. */
+void ocsd_controllers_tell(struct ocsd *d);
+
 #endif

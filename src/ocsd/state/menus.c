@@ -10,31 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const phases_names[] = {
-	[OCSD_PHASES_OFF] = "off",
-	[OCSD_PHASES_ON_DEMAND] = "on-demand",
-	[OCSD_PHASES_PROVISIONED] = "provisioned",
-};
-
-const char *ocsd_phases_name(enum ocsd_phases phases)
-{
-	return phases_names[phases];
-}
-
-int ocsd_phases_parse(const char *text, enum ocsd_phases *phases)
-{
-	for (int i = 0; i < 3; i++)
-		if (strcmp(text, phases_names[i]) == 0) {
-			*phases = (enum ocsd_phases)i;
-			return 0;
-		}
-	return -1;
-}
-
 void ocsd_menu_first(const struct ocsd_menu *menu, char *topology)
 {
 	/* What nobody changes has to reach everybody. */
-	if (menu->phases == OCSD_PHASES_OFF && menu->layout.ports > 1)
+	if (menu->phases == OCS_PHASES_OFF && menu->layout.ports > 1)
 		strcpy(topology, OCS_RAILS_RING);
 	else
 		ocs_rails_topology_first(&menu->layout, topology);
@@ -83,7 +62,7 @@ struct json_object *ocsd_menu_describe(const struct ocsd_menu *menu)
 	for (int i = 0; i < menu->layout.ndim; i++)
 		json_object_array_add(extents, json_object_new_int(menu->layout.extent[i]));
 	ocsd_menu_first(menu, first);
-	ocs_field_add_text(about, OCS_FIELD_MODE, ocsd_phases_name(menu->phases));
+	ocs_field_add_text(about, OCS_FIELD_MODE, ocs_phases_name(menu->phases));
 	json_object_object_add(about, OCS_FIELD_EXTENTS, extents);
 	ocs_field_add_number(about, OCS_FIELD_ASYMMETRIC, menu->layout.asymmetric);
 	ocs_field_add_number(about, OCS_FIELD_NIC_PORTS, menu->layout.ports);

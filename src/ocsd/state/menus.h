@@ -6,17 +6,11 @@
 
 /* The menus of jobs on rails (jobs/menu.h), and where each rail is with its topologies. */
 
+#include "src/fold/shape.h"
 #include "src/ocsd/state/ocsd.h"
 #include "src/rails/menu.h"
 
 struct json_object;
-
-/* Who changes topologies. */
-enum ocsd_phases {
-	OCSD_PHASES_OFF,	 /* nobody: one stands from the first node to the last */
-	OCSD_PHASES_ON_DEMAND,	 /* the job's controller, when an operation waits */
-	OCSD_PHASES_PROVISIONED, /* the same, also before */
-};
 
 /* How far a topology has come. */
 enum ocsd_stage {
@@ -54,7 +48,7 @@ struct ocsd_menu {
 	struct ocs_rails_pairs pairs;
 	int nrails;
 	struct ocsd_rail *rails;
-	enum ocsd_phases phases;
+	enum ocs_phases phases;
 	char digest[17];
 	char key[33];  /* of the job's controller; "": none is admitted */
 	bool revoked;  /* its controller was told that it is over */
@@ -77,10 +71,6 @@ void ocsd_menu_first(const struct ocsd_menu *menu, char *topology);
  * circuit of before; and whether that of switch SW is one. */
 size_t ocsd_menu_unread(const struct ocsd *d, const struct ocsd_job *job, bool all);
 bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw);
-
-/* "off", "on-demand", "provisioned"; the other way round -1 if it is none of these. */
-const char *ocsd_phases_name(enum ocsd_phases phases);
-int ocsd_phases_parse(const char *text, enum ocsd_phases *phases);
 
 /* What nodes and the owner of a job are told of its menu; the caller puts it. */
 struct json_object *ocsd_menu_describe(const struct ocsd_menu *menu);
