@@ -108,8 +108,9 @@ int ocs_coordinator_arrive(struct ocs_coordinator *coordinator, uint64_t group, 
 int ocs_coordinator_end(struct ocs_coordinator *coordinator, uint64_t group, uint64_t idx, int rank,
 			int64_t now, struct ocs_error *err);
 
-/* GROUP is expected to be the next one on its stages.  Ignored unless the job is provisioned. */
-void ocs_coordinator_wish(struct ocs_coordinator *coordinator, uint64_t group, int64_t now);
+/* RANK expects to send in GROUP next, as its stage will.  Ignored unless the job is provisioned. */
+void ocs_coordinator_wish(struct ocs_coordinator *coordinator, uint64_t group, int rank,
+			  int64_t now);
 
 /* ocsd's answer about RAIL; GOOD: its circuits stand and were verified.  Stale ones are dropped. */
 void ocs_coordinator_answer(struct ocs_coordinator *coordinator, int rail, uint64_t epoch,

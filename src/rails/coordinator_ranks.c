@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/rails/coordinator_internal.h"
+#include "src/rails/internal.h"
 #include "src/rails/rules.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -343,19 +344,16 @@ int ocs_coordinator_end(struct ocs_coordinator *coordinator, uint64_t id, uint64
 	return 0;
 }
 
-void ocs_coordinator_wish(struct ocs_coordinator *coordinator, uint64_t id, int64_t now)
+void ocs_coordinator_wish(struct ocs_coordinator *coordinator, uint64_t id, int rank, int64_t now)
 {
 	struct group *group = group_find(coordinator, id, NULL);
-	int stages = ocs_rails_layout_stages(&coordinator->options.layout);
+	int stage;
 
-	if (!group || !coordinator->options.provisioned ||
+	if (!group || !coordinator->options.provisioned || member_find(group, rank) < 0 ||
 	    (group->need.kind != OCS_RAILS_STAGE && group->need.kind != OCS_RAILS_LINE))
 		return;
-	for (int s = group->need.first;; s = (s + 1) % stages) {
-		ocs_rails_predict_wish(coordinator->predict, s, group->need.digit);
-		if (s == group->need.last)
-			break;
-	}
+	stage = ocs_rails_stage(&coordinator->options.layout, coordinator->nodes[rank]);
+	ocs_rails_predict_wish(coordinator->predict, stage, group->need.digit);
 	ocs_coordinator_serve(coordinator, now);
 }
 

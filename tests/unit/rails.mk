@@ -23,3 +23,5 @@ test_rails_interleave_LDADD = $(UTIL) $(CMOCKA_LIBS)
 RAILS_MUTANTS = $(top_srcdir)/src/rails/circuits.c $(top_srcdir)/src/rails/coordinator.c $(top_srcdir)/src/rails/coordinator_rail.c \
 	$(top_srcdir)/src/rails/coordinator_ranks.c $(top_srcdir)/src/rails/coordinator_serve.c $(top_srcdir)/src/rails/group.c \
 	$(top_srcdir)/src/rails/leases.c $(top_srcdir)/src/rails/menu.c $(top_srcdir)/src/rails/predict.c
+
+dist_check_SCRIPTS += rails/test_rails_replay.py

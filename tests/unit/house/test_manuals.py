@@ -13,6 +13,7 @@ SOURCE = os.environ["OCS_SOURCE_DIR"]
 OCSCTL = os.path.join(BUILD, "src/ocsctl/ocsctl")
 SIM = os.path.join(BUILD, "src/sim/ocs-sim")
 NETSIM = os.path.join(BUILD, "src/netsim/ocs-netsim")
+REPLAY = os.path.join(BUILD, "src/rails/ocs-replay")
 TORUS = "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1"
 results = []
 
@@ -284,6 +285,7 @@ def picture():
 ocsctl_options()
 program_options("ocs-sim", SIM)
 program_options("ocs-netsim", NETSIM)
+program_options("ocs-replay", REPLAY)
 architecture()
 picture()
 ocsctl_json()

@@ -18,7 +18,7 @@ result() { # CODE NAME SEEN
 	fi
 }
 
-for program in ocsd/ocsd ocsctl/ocsctl sim/ocs-sim emulator/ocs-emulator node/ocs-node; do
+for program in ocsd/ocsd ocsctl/ocsctl sim/ocs-sim rails/ocs-replay emulator/ocs-emulator node/ocs-node; do
 	path=$build/src/$program name=${program#*/}
 	[ -n "$version" ] || version=$("$path" --version)
 	for option in --version -V; do

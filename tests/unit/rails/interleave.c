@@ -592,7 +592,7 @@ static bool world_step(void)
 		if (pick(8) || !w.wishes)
 			return false;
 		w.wishes--;
-		ocs_coordinator_wish(w.coordinator, w.groups[pick(w.ngroups)].id, w.now);
+		ocs_coordinator_wish(w.coordinator, w.groups[pick(w.ngroups)].id, rank, w.now);
 		return true;
 	case 9:
 		/* a timer that runs out while the answer is under way */

@@ -381,7 +381,8 @@ static void wishes_hold_nothing(void **state)
 	(void)state;
 	job_start((struct ocs_coordinator_options){ .provisioned = true });
 	request_answer(true);
-	ocs_coordinator_wish(coordinator, PP(0), now);
+	ocs_coordinator_wish(coordinator, PP(0), 0, now);
+	ocs_coordinator_wish(coordinator, PP(0), 2, now);
 	outputs_read();
 	request_expect(0, "00");
 	/* while that is under way, the opposite is demanded */
@@ -393,7 +394,8 @@ static void wishes_hold_nothing(void **state)
 	request_answer(true);
 	grant_expect(DP(0), 0, OCS_COORDINATOR_GRANTED);
 	/* nor does one cut what is in use */
-	ocs_coordinator_wish(coordinator, PP(0), now);
+	ocs_coordinator_wish(coordinator, PP(0), 0, now);
+	ocs_coordinator_wish(coordinator, PP(0), 2, now);
 	outputs_read();
 	assert_int_equal(nseen, 0);
 	all_end(DP(0), 0);
