@@ -10,6 +10,7 @@
 #include "src/advice/nearest_shape.h"
 #include "src/advice/reason.h"
 #include "src/protocol/client.h"
+#include "src/ocsctl/cmd/place_rails.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/what_if.h"
@@ -251,8 +252,15 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return ocs_error_set(err, OCS_USAGE,
 				     "place: give one of --json, --nodes and"
 				     " --compact");
-	if (ocs_ctl_where_open(args, &where, err) || busy_occupy(args, &where, err) ||
-	    ocs_ctl_where_place(&where, err))
+	if (ocs_ctl_where_open(args, &where, err)) {
+		const struct ocs_section *rails =
+			where.config ? ocs_ctl_rails_section(where.fabric, args) : NULL;
+
+		if (rails)
+			rc = ocs_ctl_place_rails(args, rails, &where.shape, err);
+		goto out;
+	}
+	if (busy_occupy(args, &where, err) || ocs_ctl_where_place(&where, err))
 		goto out;
 	if (args->svg && write_svg(&where, args->svg, err))
 		goto out;

@@ -127,6 +127,30 @@ exits 0 "fold --json" fold 18 --fabric "$ONE" --json
 prints "is a placement" '{"shape":[18],"conn":["torus"],"cubes":["c0"],"xpus":['
 exits 3 "fold that cannot be" fold 5 --fabric "$ONE"
 
+# Names of dimensions are labels.
+exits 0 "named dimensions" place a:4,b:4,c:4 --no-rotate --no-fold --fabric "$ONE" --json
+prints "are in the placement" '"dimensions":["a","b","c"]'
+printf '%s\n' "$out" | sed 's/"dimensions":\["a","b","c"\],//' >"$work/plain.json"
+cmp -s "$work/plain.json" "$work/cube.json"
+result $? "and change nothing else"
+exits 2 "a name twice" place a:4,A:4 --fabric "$ONE"
+
+# On rails: what a shape means there.
+R="rails servers:16 rails:8 ports:2 xpus:8"
+exits 0 "a shape on rails" place pp:3,dp:2,cp:2,tp:8 --fabric "$R"
+equals "is described" "pp:3,dp:2,cp:2,tp:8 on rails: 96 XPUs on 12 nodes, 8 rails
+over nodes: pp:3 (stages, digit 0), dp:2 (digit 1), cp:2 (digit 2)
+in a node:  tp:8
+circuits:   per rail 12 (topology ring), with --ocs-phases at first 12 (topology 222) of 42 in all"
+exits 0 "the same as JSON" place dp:3,cp:3,tp:4 --fabric "$R" --json
+equals "to the letter" '{"shape":"dp:3,cp:3,tp:4","section":"rails","xpus":36,"nodes":9,"node_xpus":4,"rails":8,"dimensions":[{"name":"dp","extent":3,"digit":1},{"name":"cp","extent":3,"digit":2},{"name":"tp","extent":4}],"stays":{"topology":"ring","circuits":9},"first":{"topology":"2","circuits":9},"menu_circuits":21}'
+exits 3 "one port per NIC" place dp:3,tp:8 --fabric "rails servers:16 rails:8 xpus:8"
+says "names two" "two ports per NIC"
+exits 3 "too many servers" place dp:20,tp:8 --fabric "$R"
+exits 3 "half a node" place dp:2,tp:16 --fabric "$R"
+says "says how to write it" "of which the last stays inside a node, with 8"
+exits 2 "no nodes to list" place dp:2,tp:8 --fabric "$R" --nodes
+
 exits 3 "too few of very many cubes" place 258x1014 --fabric "torus cubes:16x16x16 cube:4x4x4 tile:2x2x1"
 says "how many it needs" "it needs 4191 cubes, 4096 exist"
 exits 1 "a line of 32772 layers" place 4x4x32772 --fabric "torus cubes:16384 cube:4x4x4 tile:2x2x1"
