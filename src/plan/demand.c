@@ -242,6 +242,16 @@ static int rings_kind(struct json_object *json)
 	return strcmp(kind, "stock") == 0 ? 1 : strcmp(kind, "permuted") == 0 ? 0 : -1;
 }
 
+bool ocs_plan_demand_bare(const char *demand)
+{
+	struct json_object *json = demand ? text_parse(demand, NULL) : NULL, *value = NULL;
+	bool bare = json && json_object_object_length(json) == 1 &&
+		    json_object_object_get_ex(json, "rings", &value) && rings_kind(value) >= 0;
+
+	json_object_put(json);
+	return bare;
+}
+
 int ocs_plan_demand_rings(const char *demand)
 {
 	struct json_object *json = demand ? text_parse(demand, NULL) : NULL, *value = NULL;
@@ -268,6 +278,7 @@ int ocs_plan_demand_parse(const char *text, int servers, struct ocs_plan_group *
 			  int *ngroups, double **mp, int *trees, struct ocs_error *err)
 {
 	struct json_object *json = text_parse(text, err);
+	bool bare = false;
 	int rc = 0;
 
 	*groups = NULL;
@@ -297,9 +308,10 @@ int ocs_plan_demand_parse(const char *text, int servers, struct ocs_plan_group *
 				key);
 		if (rc < 0)
 			break;
+		bare = strcmp(key, "rings") == 0 && json_object_object_length(json) == 1;
 	}
 	json_object_put(json);
-	if (rc == 0 && *ngroups == 0 && !*mp)
+	if (rc == 0 && *ngroups == 0 && !*mp && !bare)
 		rc = ocs_error_set(
 			err, OCS_USAGE,
 			"demand: neither an allreduce group nor mp bytes; an example is {\"allreduce\":"

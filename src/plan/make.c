@@ -385,6 +385,8 @@ struct ocs_plan *ocs_plan_make(const struct ocs_plan_request *asked, struct ocs_
 
 	if (rings >= 0)
 		request->stock = rings;
+	if (ocs_plan_demand_bare(request->demand))
+		request->demand = NULL;
 	if (request->servers < 1 || request->servers > OCS_PLAN_SERVERS_MAX) {
 		ocs_error_set(err, OCS_USAGE, "%d servers: a plan is for 1 to %d", request->servers,
 			      OCS_PLAN_SERVERS_MAX);

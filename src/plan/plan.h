@@ -138,6 +138,8 @@ int ocs_plan_verify(const struct ocs_plan *plan, struct ocs_error *err);
 int ocs_plan_demand_set(struct ocs_plan *plan, const char *demand, struct ocs_error *err);
 /* What the key rings of DEMAND (JSON text or NULL) says: 1 stock, 0 permuted, -1 nothing. */
 int ocs_plan_demand_rings(const char *demand);
+/* Whether DEMAND says nothing else: the plan is the one without a demand. */
+bool ocs_plan_demand_bare(const char *demand);
 /* Whether TEXT is a demand that a plan can be made for: 0, or -1 with ERR (OCS_USAGE) that
  * says what is wrong and where.  SERVERS 0: not known yet; members may be any and mp may
  * have any size.  In libocs_demand, which plugins link. */

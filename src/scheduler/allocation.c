@@ -29,6 +29,7 @@ static void allocation_copy(struct ocs_controller_allocation *to,
 	to->conn = copy_text(from->conn);
 	to->placement = copy_text(from->placement);
 	to->demand = copy_text(from->demand);
+	to->rings = copy_text(from->rings);
 	to->phases = copy_text(from->phases);
 	to->nodes = copy_text(from->nodes);
 }
@@ -42,6 +43,7 @@ static void allocation_clear(struct ocs_controller_allocation *pub)
 	free(pub->conn);
 	free(pub->placement);
 	free(pub->demand);
+	free(pub->rings);
 	free(pub->phases);
 	free(pub->nodes);
 }
@@ -279,6 +281,7 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 			pub->phases = ocs_strdup(ocs_phases_name(request->shape.phases));
 	}
 	pub->demand = request->demand ? ocs_strdup(request->demand) : NULL;
+	pub->rings = request->rings ? ocs_strdup(request->rings) : NULL;
 	pub->nodes = node_list(nodes, count);
 	if (!ocs_state.up)
 		rc = ocs_error_set(err, OCS_UNREACHABLE, "ocsd is not reachable");

@@ -12,10 +12,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the plan is made for.  An option comes before what the file says. */
+static struct json_object *demand_json(const struct ocs_controller_allocation *allocation)
+{
+	char *text = allocation->demand ? ocs_base64_decode(allocation->demand) : NULL;
+	struct json_object *demand = text ? json_tokener_parse(text) : NULL;
+
+	free(text);
+	if (!json_object_is_type(demand, json_type_object)) {
+		json_object_put(demand);
+		demand = allocation->rings ? json_object_new_object() : NULL;
+	}
+	if (allocation->rings)
+		json_object_object_add(demand, "rings", json_object_new_string(allocation->rings));
+	return demand;
+}
+
 struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allocation)
 {
 	struct json_object *line =
 		ocs_request_job(OCS_OP_COMMIT, allocation->job, allocation->epoch);
+	struct json_object *demand;
 	const struct {
 		const char *key, *value;
 	} texts[] = {
@@ -34,16 +51,9 @@ struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allo
 		if (texts[i].value)
 			ocs_field_add_text(line, texts[i].key, texts[i].value);
 	}
-	if (allocation->demand) {
-		char *text = ocs_base64_decode(allocation->demand);
-		struct json_object *demand = text ? json_tokener_parse(text) : NULL;
-
-		if (json_object_is_type(demand, json_type_object))
-			json_object_object_add(line, OCS_FIELD_DEMAND, demand);
-		else
-			json_object_put(demand);
-		free(text);
-	}
+	demand = demand_json(allocation);
+	if (demand)
+		json_object_object_add(line, OCS_FIELD_DEMAND, demand);
 	return line;
 }
 

@@ -72,6 +72,7 @@ struct ocs_controller_request {
 	int servers;	    /* of the shape in a direct or rail section, else 0 */
 	bool tentative;	    /* a choice that fails is followed by another one: what
 					 * would fit instead need not be looked for */
+	const char *rings;  /* of --ocs-rings, or NULL: as the demand or ocs.yaml says */
 	const char *demand; /* of --ocs-demand, base64; NULL: none.  For
 					 * ocs_controller_begin */
 };
@@ -151,6 +152,7 @@ struct ocs_controller_allocation {
 	char *nodes;		      /* host list: placement's nodes, or servers in
 					 * rank order */
 	char *demand;		      /* base64, or NULL */
+	char *rings;		      /* of --ocs-rings, or NULL */
 	char *phases;		      /* of --ocs-phases, or NULL */
 	bool planned;		      /* its circuits are, by ocsd, which counts them */
 	int cubes, circuits;

@@ -27,6 +27,8 @@ static const struct {
 				OCS_OPTION_INHERITED "ocs_demand" },
 	[OCS_OPTION_PHASES] = { "ocs-phases", OCS_OPTION_PREFIX "ocs_phases",
 				OCS_OPTION_INHERITED "ocs_phases" },
+	[OCS_OPTION_RINGS] = { "ocs-rings", OCS_OPTION_PREFIX "ocs_rings",
+			       OCS_OPTION_INHERITED "ocs_rings" },
 };
 
 const char *ocs_option_name(enum ocs_option option)
@@ -104,6 +106,15 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 	shape->no_fold = request->value[OCS_OPTION_NO_FOLD] != NULL;
 	shape->phases = phases;
 	return 1;
+}
+
+int ocs_rings_check(const char *value, struct ocs_error *err)
+{
+	if (strcmp(value, "stock") == 0 || strcmp(value, "permuted") == 0)
+		return 0;
+	return ocs_error_set(
+		err, OCS_USAGE,
+		"--ocs-rings=%.40s is unknown: write stock (parallel rings +1) or permuted", value);
 }
 
 char *ocs_demand_load(const char *path, struct ocs_error *err)

@@ -22,6 +22,7 @@ enum ocs_option {
 	OCS_OPTION_NO_FOLD,
 	OCS_OPTION_DEMAND,
 	OCS_OPTION_PHASES,
+	OCS_OPTION_RINGS,
 	OCS_OPTIONS
 };
 
@@ -73,6 +74,9 @@ char *ocs_demand_load(const char *path, struct ocs_error *err);
 /* Whether CODED is what that returns, for the program that gets it from others, and a demand for
  * NODES servers (0: not known).  0, or -1 with ERR. */
 int ocs_demand_check(const char *coded, int nodes, struct ocs_error *err);
+
+/* Whether VALUE is one of --ocs-rings, stock or permuted.  0, or -1 with ERR. */
+int ocs_rings_check(const char *value, struct ocs_error *err);
 
 /* Removes from this process's environment what a job submitted from inside
  * another must not inherit: both forms of the options, OCS_SHAPE,

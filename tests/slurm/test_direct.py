@@ -66,6 +66,27 @@ def test_demand_file(pod):
     pod.refused("-p", "direct", "-N4", "--ocs-demand=/nowhere/demand.json")
 
 
+def test_rings_option(pod):
+    """Parallel rings for one communicator, with a demand and without, and as REST gives it."""
+    pod.write("demand.json", json.dumps(
+        {"rings": "stock", "allreduce": [{"members": [0, 1, 2, 3], "bytes": 1000000}]}))
+
+    def steps(*words, env=None):
+        job = pod.sbatch("-p", "direct", "-N4", *words, env=env)
+        pod.running(job)
+        plan = json.loads(pod.out(["cat", pod.job_dir(pod.job(job)["BatchHost"], job) + "/plan.json"]))
+        pod.run(["scancel", str(job)])
+        pod.until(lambda: not pod.patches(), 60)
+        return len(plan["groups"][0]["rings"]), set(plan["groups"][0]["steps"])
+    demand = "--ocs-demand=" + pod.path("demand.json")
+    both = steps("--ocs-rings=stock")
+    assert both[0] > 1 and both[1] == {1}, both
+    assert steps("--ocs-rings=permuted") != both
+    assert steps(demand) == both and steps(demand, "--ocs-rings=permuted")[1] != {1}
+    message = pod.refused("-p", "direct", "-N4", "--ocs-rings=Stock")
+    assert "--ocs-rings=Stock is unknown" in message, message
+
+
 @pytest.mark.parametrize("nodes, demand, says", [
     (4, "{}", "neither an allreduce group nor mp bytes"),
     (4, {"allreduce": [{"members": [0, 1], "bytes": -1}]}, "bytes of allreduce group 0"),

@@ -250,8 +250,9 @@ static int external_check(const char *partitions, bool shaped, struct ocs_error 
 	return 0;
 }
 
-/* What JOB asks for by any of the ways.  1: SHAPE, 0: none, or -1 with ERR. */
-static int shape_read(job_desc_msg_t *job, struct ocs_shape *shape, bool *demand,
+/* What JOB asks for by any of the ways.  1: SHAPE, 0: none, or -1 with ERR.  *DEMAND: the name of an option
+ * that only direct fabrics have, or NULL. */
+static int shape_read(job_desc_msg_t *job, struct ocs_shape *shape, const char **demand,
 		      struct ocs_error *err)
 {
 	struct ocs_request request;
@@ -260,11 +261,16 @@ static int shape_read(job_desc_msg_t *job, struct ocs_shape *shape, bool *demand
 
 	ocs_request_read(job->spank_job_env, job->spank_job_env_size, &request);
 	has = ocs_request_shape(&request, shape, err);
-	*demand = request.value[OCS_OPTION_DEMAND] != NULL;
+	*demand = request.value[OCS_OPTION_DEMAND] ? ocs_option_name(OCS_OPTION_DEMAND) :
+		  request.value[OCS_OPTION_RINGS]  ? ocs_option_name(OCS_OPTION_RINGS) :
+						     NULL;
 	for (int o = 0; o < OCS_OPTIONS; o++)
 		given |= request.value[o] != NULL;
 	/* Only sbatch and its like have checked it, and there are other ways to submit. */
-	if (has >= 0 && *demand &&
+	if (has >= 0 && request.value[OCS_OPTION_RINGS] &&
+	    ocs_rings_check(request.value[OCS_OPTION_RINGS], err) < 0)
+		has = -1;
+	if (has >= 0 && request.value[OCS_OPTION_DEMAND] &&
 	    ocs_demand_check(request.value[OCS_OPTION_DEMAND], servers_of(job, has ? shape : NULL),
 			     err) < 0)
 		has = -1;
@@ -284,7 +290,7 @@ static int job_prepare(job_desc_msg_t *job, struct ocs_error *err)
 {
 	struct ocs_answer answer;
 	struct ocs_shape shape = { 0 };
-	bool demand;
+	const char *demand;
 	int has;
 
 	drop_reserved(job);
@@ -300,9 +306,9 @@ static int job_prepare(job_desc_msg_t *job, struct ocs_error *err)
 		return has || demand ? -1 : 0;
 	}
 	if (demand && !answer.planned)
-		return ocs_error_set(
-			err, OCS_USAGE,
-			"--ocs-demand is for partitions on a direct fabric; leave it out here");
+		return ocs_error_set(err, OCS_USAGE,
+				     "--%s is for partitions on a direct fabric; leave it out here",
+				     demand);
 	has = has || answer.planned || answer.rails;
 	if (ocs_conflicts_expand(job->dependency, has, err) < 0 ||
 	    (has &&

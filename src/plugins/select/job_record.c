@@ -172,6 +172,7 @@ static int job_restore(void *element, void *unused)
 	known.phases = text_of(job, "OCS_PHASES");
 	known.placement = text_of(job, "OCS_PLACEMENT");
 	known.demand = text_of(job, OCS_SELECT_DEMAND);
+	known.rings = text_of(job, OCS_SELECT_RINGS);
 	known.nodes = text_of(job, "OCS_NODES") ? text_of(job, "OCS_NODES") : list;
 	if (known.placement && xstrncmp(known.placement, PLACEMENT_VERSION, 3))
 		ocs_slurm_error(

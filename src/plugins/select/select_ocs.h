@@ -121,6 +121,7 @@ void ocs_select_forget(job_record_t *job);
 #define OCS_SELECT_RUNNING_PREFIX "ocs circuits: "
 /* Where spank_ocs leaves --ocs-demand, for ocs_spank_get. */
 #define OCS_SELECT_DEMAND "_SLURM_SPANK_OPTION_spank_ocs_ocs_demand"
+#define OCS_SELECT_RINGS "_SLURM_SPANK_OPTION_spank_ocs_ocs_rings" /* --ocs-rings */
 /* Sets NAME in the job's SPANK environment; VALUE NULL removes it. */
 void ocs_select_spank_set(job_record_t *job, const char *name, const char *value);
 /* Replaces the part of *COMMENT that starts with PREFIX (parts are separated by

@@ -69,6 +69,8 @@ static int option_given(int val, const char *argument, int remote)
 		refuse(&err);
 	if (option == OCS_OPTION_PHASES && ocs_phases_parse(argument, &phases, &err) < 0)
 		refuse(&err);
+	if (option == OCS_OPTION_RINGS && ocs_rings_check(argument, &err) < 0)
+		refuse(&err);
 	if (option == OCS_OPTION_DEMAND) {
 		char *demand = ocs_demand_load(argument, &err);
 
@@ -101,6 +103,9 @@ static struct spank_option table[OCS_OPTIONS] = {
 	[OCS_OPTION_PHASES] = { NULL, (char *)"MODE",
 				(char *)"on rails, circuits follow the phases of the job: provisioned, on-demand or off (default)",
 				1, OCS_OPTION_PHASES, option_given },
+	[OCS_OPTION_RINGS] = { NULL, (char *)"KIND",
+			       (char *)"rings of a direct fabric: stock, parallel ones for one communicator, or permuted",
+			       1, OCS_OPTION_RINGS, option_given },
 };
 
 /* OCS_SHAPE, OCS_CONN_TYPE and OCS_PHASES take the place that Slurm gives to environment variables:

@@ -100,6 +100,20 @@ static void test_phases(void **state)
 	assert_true(ocs_request_reserved("OCS_PHASES=on-demand"));
 }
 
+static void test_rings(void **state)
+{
+	struct ocs_error err = { 0 };
+
+	(void)state;
+	assert_int_equal(ocs_rings_check("stock", &err), 0);
+	assert_int_equal(ocs_rings_check("permuted", &err), 0);
+	assert_int_equal(ocs_rings_check("", &err), -1);
+	assert_int_equal(ocs_rings_check("stock ", &err), -1);
+	assert_non_null(strstr(err.text, "--ocs-rings=stock  is unknown"));
+	assert_string_equal(ocs_option_variable(OCS_OPTION_RINGS, true),
+			    "SLURM_SPANK__SLURM_SPANK_OPTION_spank_ocs_ocs_rings");
+}
+
 static void test_reserved(void **state)
 {
 	(void)state;
@@ -185,6 +199,8 @@ static void test_demand_nonsense(void **state)
 		{ "{}", 0,
 		  "neither an allreduce group nor mp bytes; an example is {\"allreduce\":" },
 		{ "{\"allreduce\":[]}", 0, "neither" },
+		{ "{\"trees\":1,\"rings\":\"stock\"}", 0, "neither" },
+		{ "{\"rings\":\"none\"}", 0, "rings is \"stock\" or" },
 		{ "{\"mp\":[]}", 0, "mp" },
 		{ "{\"mp\":[[0,0],[0,0]]}", 0, "neither" },
 		{ GROUP_OF("0,1", "-8"), 0,
@@ -445,6 +461,7 @@ int main(void)
 		cmocka_unit_test(test_read_takes_both_prefixes),
 		cmocka_unit_test(test_options_need_a_shape),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_rings),
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_demand_travels),
 		cmocka_unit_test(test_demand_refused),
