@@ -9,6 +9,10 @@ check_PROGRAMS += test_nccl_graph
 test_nccl_graph_SOURCES = nccl/test_nccl_graph.c nccl/nccl_rig.c nccl/nccl_rig.h
 test_nccl_graph_LDADD = $(S)/nccl/libocs_nccl.la $(UTIL) $(JSON_LIBS) $(HWLOC_LIBS) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_nccl_installed
+test_nccl_installed_SOURCES = nccl/test_nccl_installed.c
+test_nccl_installed_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_nccl_check
 test_nccl_check_SOURCES = nccl/test_nccl_check.c
 test_nccl_check_LDADD = $(S)/nccl/libocs_nccl_check.la $(UTIL) $(CMOCKA_LIBS)

@@ -4,16 +4,19 @@
 /* NCCL_GRAPH_FILE is for tasks that use all GPUs of their node, of an NCCL that follows it: others
  * end at their start with it, or send elsewhere. */
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "src/nccl/installed.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/util/release.h"
 #include "src/util/text.h"
 
 #define VALUE 4096
+#define WARNINGS_MAX (1 << 20)
 #define VARIABLE "NCCL_GRAPH_FILE"
 
 static bool variable_get(spank_t spank, const char *name, char value[VALUE])
@@ -41,42 +44,28 @@ static int gpus_count(spank_t spank, const char *const *names, int otherwise)
 	return otherwise;
 }
 
-/* The release that a link such as libnccl.so.2 -> libnccl.so.2.28.9 names, or 0. */
-static int release_of_link(const char *folder, int length)
+static char *variable_copy(void *spank, const char *name)
 {
-	static const char before[] = "libnccl.so.";
-	char *path = ocs_asprintf("%.*s/libnccl.so.2", length, folder);
-	char target[VALUE], *name;
-	ssize_t got = readlink(path, target, sizeof(target) - 1);
+	char value[VALUE];
 
-	free(path);
-	if (got < 0)
-		return 0;
-	target[got] = '\0';
-	name = strrchr(target, '/') ? strrchr(target, '/') + 1 : target;
-	return strncmp(name, before, sizeof(before) - 1) == 0 ?
-		       ocs_release_parse(name + sizeof(before) - 1, 0) :
-		       0;
+	return variable_get(spank, name, value) ? ocs_strdup(value) : NULL;
 }
 
-/* The release of NCCL, as the environment tells it, or 0. */
-static int release_find(spank_t spank)
+/* The release of NCCL, as the environment tells it, or 0.  *PATH (caller frees): the library that does,
+ * or NULL. */
+static int release_find(spank_t spank, char **path)
 {
+	const struct ocs_nccl_places places = { .root = "",
+						.variable = variable_copy,
+						.arg = spank };
 	char value[VALUE];
 	int release = 0;
 
+	*path = NULL;
 	/* the images of NVIDIA set it */
 	if (variable_get(spank, "NCCL_VERSION", value))
 		release = ocs_release_parse(value, 1);
-	if (release || !variable_get(spank, "LD_LIBRARY_PATH", value))
-		return release;
-	for (const char *at = value; *at && !release; at += strspn(at, ":")) {
-		int length = (int)strcspn(at, ":");
-
-		release = release_of_link(at, length);
-		at += length;
-	}
-	return release;
+	return release ? release : ocs_nccl_installed(&places, path);
 }
 
 /* Why LOCAL tasks on a node cannot use the file, or NULL.  The caller frees it. */
@@ -99,17 +88,21 @@ static char *devices_misfit(spank_t spank, int gpus, int local)
 
 static char *release_misfit(spank_t spank)
 {
-	char since[VALUE];
+	char since[VALUE], *path, *why = NULL;
 	int release;
 
 	if (!variable_get(spank, "SLURM_OCS_GRAPH_NCCL", since))
 		return NULL;
-	release = release_find(spank);
-	if (release >= ocs_release_parse(since, 0))
-		return NULL;
-	return ocs_asprintf("it takes NCCL %s, and %s", since,
-			    release ? "the job has an older one" :
-				      "NCCL_VERSION does not say that the job has it");
+	release = release_find(spank, &path);
+	if (release < ocs_release_parse(since, 0))
+		why = ocs_asprintf(
+			"it takes NCCL %s, and %s%s; NCCL_VERSION says what the program loads",
+			since, path ? path : "no library is found",
+			!path	? "" :
+			release ? " is older" :
+				  " does not say what it is");
+	free(path);
+	return why;
 }
 
 /* Is NCCL_GRAPH_FILE the one that this plugin has set? */
@@ -122,6 +115,33 @@ static bool graph_ours(spank_t spank, const char *value)
 		return false;
 	length = strlen(dir);
 	return strncmp(value, dir, length) == 0 && strcmp(value + length, "/graph.xml") == 0;
+}
+
+/* Adds to the job's warnings that the file is not set because of WHY.  False: they say so already.  The
+ * task is the user's, and so is the file. */
+static bool warning_add(spank_t spank, const char *why)
+{
+	char dir[VALUE], *path, *text, *line;
+	bool said;
+	int file;
+
+	if (!variable_get(spank, "SLURM_OCS_DIR", dir))
+		return true;
+	path = ocs_asprintf("%s/warnings", dir);
+	line = ocs_asprintf(VARIABLE " is not set in a step: %s\n", why);
+	text = ocs_file_read(path, WARNINGS_MAX, NULL, NULL);
+	said = text && strstr(text, line);
+	file = said ? -1 : open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+	if (file >= 0) {
+		/* the job's output has it in any case */
+		if (write(file, line, strlen(line)) < 0)
+			slurm_debug("spank_ocs: cannot write %s", path);
+		close(file);
+	}
+	free(text);
+	free(line);
+	free(path);
+	return !said;
 }
 
 void ocs_task_graph_file(spank_t spank, int local, int ntasks)
@@ -145,7 +165,8 @@ void ocs_task_graph_file(spank_t spank, int local, int ntasks)
 	if (!why)
 		return;
 	spank_unsetenv(spank, VARIABLE);
-	if (local == 0 && variable_get(spank, "SLURM_NODEID", value) && atoi(value) == 0)
+	if (local == 0 && warning_add(spank, why) && variable_get(spank, "SLURM_NODEID", value) &&
+	    atoi(value) == 0)
 		fprintf(stderr,
 			"spank_ocs: %s is not set: %s; see warnings in $SLURM_OCS_DIR and "
 			"ocs-node(8)\n",
