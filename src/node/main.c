@@ -220,7 +220,12 @@ static void warnings_say(const struct ocs_node_request *request, const char *war
 
 	for (const char *line = warnings; line && *line; line += strcspn(line, "\n") + 1) {
 		char *whole = ocs_asprintf("%.*s\n", (int)strcspn(line, "\n"), line);
+		bool note = strncmp(line, OCS_NODE_NOTE ": ", sizeof(OCS_NODE_NOTE) + 1) == 0;
 
+		if (note) {
+			free(whole);
+			continue;
+		}
 		if (!before || !strstr(before, whole)) {
 			fprintf(stderr, "ocs-node: job %lu: %s", request->job, whole);
 			news = true;

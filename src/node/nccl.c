@@ -185,6 +185,22 @@ static void graph_warn(struct work *work, const struct ocs_error *err)
 	free(text);
 }
 
+/* What the file costs, for the job only: it is no fault of the node. */
+static void graph_note(struct work *work)
+{
+	char *text;
+
+	if (!work->graph || work->needs.gpus < 2)
+		return;
+	text = ocs_asprintf(
+		"NCCL_GRAPH_FILE is set: a communicator with part of a node's %d GPUs, such "
+		"as a group for tensor parallelism, ends at its start (\"dev N not "
+		"found\"); jobs with such groups are submitted with NCCL_GRAPH_FILE=none",
+		work->needs.gpus);
+	ocs_node_warn(work->contents, OCS_NODE_NOTE, text);
+	free(text);
+}
+
 /* The same on cubes: a file for each line, and for all if the shape has one dimension. */
 static void torus_graphs_make(struct work *work, const struct ocs_nccl_machine *machine)
 {
@@ -287,6 +303,7 @@ static void files_make(struct work *work)
 			torus_graphs_make(work, machine);
 		if (work->section->kind != OCS_RAILS)
 			release_warn(work);
+		graph_note(work);
 	} else {
 		ocs_node_warn(work->contents, "no NCCL topology file", err.text);
 	}

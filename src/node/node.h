@@ -77,7 +77,8 @@ struct ocs_node_contents {
 int ocs_node_contents(const struct ocs_node_request *request, struct ocs_node_contents *contents,
 		      struct ocs_error *err);
 void ocs_node_contents_free(struct ocs_node_contents *contents);
-/* Adds the warning "WHAT: WHY". */
+/* Adds the warning "WHAT: WHY"; with WHAT "note" it is for the job alone, not for the log. */
+#define OCS_NODE_NOTE "note"
 void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const char *why);
 
 /* nccl.c: fills in what is for NCCL and adds the NCCL_* variables to ENV.  PLAN or PLACEMENT is that

@@ -82,6 +82,8 @@ def defaults():
         result(not wrong, "%s: defaults, %d machines" % (kind, len(jobs)), wrong)
         noisy = [name + ": " + job.servers[0].warnings for name, job in jobs if job.servers[0].warnings]
         result(not noisy, kind + ": nothing to warn about", "\n".join(noisy))
+        silent = [name for name, job in jobs if not all(s.note and "NCCL_GRAPH_FILE" in s.env for s in job.servers)]
+        result(not silent, kind + ": what the graph file costs is noted", "\n".join(silent))
         if directed or not fabrics.namespaces_work():
             continue
         jobs = [(words(*case), fabrics.Job(machine_of(case), case[-1], subnets=True)) for case in SERVERS]

@@ -22,6 +22,13 @@ def call(*command):
     return done.stdout
 
 
+def noted(warnings):
+    """(Does it say what the graph file costs, the other lines)."""
+    lines = warnings.splitlines(True)
+    return any(line.startswith("note: NCCL_GRAPH_FILE is set") for line in lines), \
+        "".join(line for line in lines if not line.startswith("note: "))
+
+
 def namespace(interfaces):
     """A command before another one, which then has a network of its own with INTERFACES."""
     commands = "".join("link add ens%d type veth peer name far%d\\nlink set ens%d up\\n" % (i, i, i) for i in range(interfaces))
@@ -91,7 +98,7 @@ class Job:
             addresses[self.names[int(device[3:])]] = address
         server = judge.Server(name, self.machine, {"topo": text.get("topo.xml"), "graph": text.get("graph.xml")},
                               env, addresses)
-        server.warnings = text.get("warnings", "")
+        server.note, server.warnings = noted(text.get("warnings", ""))
         return server
 
     def circuits(self):

@@ -84,7 +84,7 @@ class Job:
             addresses[self.machine.interfaces()[int(device[3:])]] = address
         server = judge.Server(name, self.machine, {"topo": text.get("topo.xml"), "graph": text.get("graph.xml")},
                               env, addresses)
-        server.text, server.warnings = text, text.get("warnings", "")
+        server.text, (server.note, server.warnings) = text, fabrics.noted(text.get("warnings", ""))
         return server
 
     def ends(self):

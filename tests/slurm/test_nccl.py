@@ -93,7 +93,7 @@ def test_files_and_environment(servers):
         assert env["NCCL_TOPO_FILE"] == folder + "/topo.xml"
         assert env["NCCL_GRAPH_FILE"] == folder + "/graph.xml"
         assert env["CHECKED"] == "yes", task.lines["check"]
-        assert not task.lines["warning"]
+        assert len(task.lines["warning"]) == 1 and "ends at its start (\"dev N not found\")" in task.text("warning")
         names = [PORTS[i] for i in held(plan, server)]
         assert env["NCCL_IB_HCA"] == "=" + ",".join(name + ":1" for name in names)
         assert env["NCCL_SOCKET_IFNAME"] == "=eth0"
@@ -180,19 +180,24 @@ tell() { echo "$1 ${NCCL_GRAPH_FILE:-unset}"; }
 export -f tell
 srun --ntasks-per-node=1 bash -c 'tell whole'
 srun --ntasks-per-node=3 bash -c 'tell three'
+srun --ntasks-per-node=3 bash -c 'tell again'
 CUDA_VISIBLE_DEVICES=0,1 srun --ntasks-per-node=1 bash -c 'tell two'
 NCCL_GRAPH_FILE=none srun --ntasks-per-node=1 bash -c 'tell none'
+srun --ntasks-per-node=1 bash -c 'sed "s/^/file /" $SLURM_OCS_DIR/warnings'
 """
     job = servers.sbatch("-p", "direct", "-N2", script=script)
     lines = servers.output(job).splitlines()
     seen = {name: [line.split()[1] for line in lines if line.startswith(name + " ")]
-            for name in ("whole", "three", "two", "none")}
-    assert [len(seen[name]) for name in seen] == [2, 6, 2, 2], lines
+            for name in ("whole", "three", "again", "two", "none")}
+    assert [len(seen[name]) for name in seen] == [2, 6, 6, 2, 2], lines
     assert all(value.endswith("/%s/graph.xml" % job) for value in seen["whole"]), lines
-    assert set(seen["three"] + seen["two"] + seen["none"]) == {"unset"}, lines
+    assert set(seen["three"] + seen["again"] + seen["two"] + seen["none"]) == {"unset"}, lines
     told = [line for line in lines if "NCCL_GRAPH_FILE is not set" in line]
     assert len(told) == 2, lines
     assert "3 tasks share the 8 GPUs" in told[0] and "the task sees 2 of the 8 GPUs" in told[1]
+    # once in the output, and on each node in the file
+    filed = [line for line in lines if line.startswith("file NCCL_GRAPH_FILE is not set in a step")]
+    assert len(filed) == 4 and sum("3 tasks share" in line for line in filed) == 2, lines
 
 
 def test_machine_without_gpus(servers):
