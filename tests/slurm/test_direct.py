@@ -67,16 +67,16 @@ def test_demand_file(pod):
 
 
 def test_rings_option(pod):
-    """Parallel rings for one communicator, with a demand and without, and as REST gives it."""
+    """Parallel rings for one communicator, with a demand and without; the option comes before it."""
     pod.write("demand.json", json.dumps(
         {"rings": "stock", "allreduce": [{"members": [0, 1, 2, 3], "bytes": 1000000}]}))
 
-    def steps(*words, env=None):
-        job = pod.sbatch("-p", "direct", "-N4", *words, env=env)
+    def steps(*words):
+        job = pod.sbatch("-p", "direct", "-N4", *words)
         pod.running(job)
         plan = json.loads(pod.out(["cat", pod.job_dir(pod.job(job)["BatchHost"], job) + "/plan.json"]))
         pod.run(["scancel", str(job)])
-        pod.until(lambda: not pod.patches(), 60)
+        pod.until(lambda: not pod.patches(), 60, pod.patches)
         return len(plan["groups"][0]["rings"]), set(plan["groups"][0]["steps"])
     demand = "--ocs-demand=" + pod.path("demand.json")
     both = steps("--ocs-rings=stock")

@@ -192,7 +192,7 @@ srun --ntasks-per-node=1 bash -c 'sed "s/^/file /" $SLURM_OCS_DIR/warnings'
     assert [len(seen[name]) for name in seen] == [2, 6, 6, 2, 2], lines
     assert all(value.endswith("/%s/graph.xml" % job) for value in seen["whole"]), lines
     assert set(seen["three"] + seen["again"] + seen["two"] + seen["none"]) == {"unset"}, lines
-    told = [line for line in lines if "NCCL_GRAPH_FILE is not set" in line]
+    told = [line for line in lines if line.startswith("spank_ocs: NCCL_GRAPH_FILE is not set")]
     assert len(told) == 2, lines
     assert "3 tasks share the 8 GPUs" in told[0] and "the task sees 2 of the 8 GPUs" in told[1]
     # once in the output, and on each node in the file
