@@ -16,3 +16,7 @@ dist_check_SCRIPTS += ocsctl/test_ocsctl_optimise.sh
 check_PROGRAMS += test_optimise
 test_optimise_SOURCES = optimise/test_optimise.c
 test_optimise_LDADD = $(S)/optimise/libocs_optimise.la $(S)/plan/libocs_plan.la $(MODEL_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_cost
+test_cost_SOURCES = optimise/test_cost.c
+test_cost_LDADD = $(S)/optimise/libocs_optimise.la $(MODEL_LIBS)
