@@ -32,6 +32,10 @@ enum ocs_model_layout {
 	OCS_MODEL_PLACED,     /* on one server, whole batch */
 };
 
+/* SERVERS of them as MODEL is commonly trained on: with A100 of 40 GB in FP32, 80 GB below. */
+void ocs_model_machine_default(const struct ocs_model *model, int servers,
+			       struct ocs_model_machine *machine);
+
 /* Either operator by operator, or by dimensions (layout NULL). */
 struct ocs_model_strategy {
 	unsigned char *layout;	/* per operator, enum ocs_model_layout */
@@ -85,7 +89,8 @@ struct ocs_model_strategy *ocs_model_strategy_copy(const struct ocs_model *model
 void ocs_model_strategy_destroy(struct ocs_model_strategy *strategy);
 
 /* The strategy of MODEL's file on MACHINE: its dimensions, dp being what is left.  A model that
- * names none is replicated operator by operator.  NULL with ERR (OCS_NEVER: they do not fit). */
+ * names none is replicated operator by operator; embeddings are dealt out over the servers, and
+ * other weights sharded, if that does not fit the memory.  NULL with ERR (OCS_NEVER: they do not fit). */
 struct ocs_model_strategy *ocs_model_strategy_default(const struct ocs_model *model,
 						      const struct ocs_model_machine *machine,
 						      struct ocs_error *err);

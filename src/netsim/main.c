@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/model/strategy.h"
 #include "src/netsim/flexflow.h"
+#include "src/netsim/model_graph.h"
 #include "src/netsim/options.h"
 #include "src/netsim/plot.h"
 #include "src/netsim/report.h"
@@ -30,8 +32,29 @@ static struct ocs_netsim_graph *json_read(const char *text, struct ocs_error *er
 	return graph;
 }
 
+/* The step of a model on SERVERS of them. */
+static struct ocs_netsim_graph *model_read(const char *spec, int servers, struct ocs_error *err)
+{
+	struct ocs_model *model = ocs_model_open(spec, err);
+	struct ocs_netsim_graph *graph = NULL;
+	struct ocs_model_strategy *strategy;
+	struct ocs_model_machine machine;
+
+	if (model && !servers)
+		ocs_error_set(err, OCS_USAGE, "the fabric of a model needs servers:N");
+	if (model && servers) {
+		ocs_model_machine_default(model, servers, &machine);
+		strategy = ocs_model_strategy_default(model, &machine, err);
+		if (strategy)
+			graph = ocs_netsim_model_graph(model, &machine, strategy, err);
+		ocs_model_strategy_destroy(strategy);
+	}
+	ocs_model_destroy(model);
+	return graph;
+}
+
 /* A task graph: JSON begins with a brace, and a FlatBuffer never does with this one. */
-static struct ocs_netsim_graph *graph_read(const char *path, double speed, struct ocs_error *err)
+static struct ocs_netsim_graph *file_read(const char *path, struct ocs_error *err)
 {
 	size_t length;
 	char *data = ocs_file_read(path, FILE_MAX, &length, err);
@@ -44,12 +67,23 @@ static struct ocs_netsim_graph *graph_read(const char *path, double speed, struc
 	else
 		graph = ocs_netsim_flexflow_read(data, length, err);
 	free(data);
-	for (int k = 0; graph && k < graph->ntasks; k++) {
-		if (graph->tasks[k].kind == OCS_NETSIM_COMPUTE)
-			graph->tasks[k].ms /= speed;
-	}
 	if (!graph)
 		ocs_error_prefix(err, "%s", path);
+	return graph;
+}
+
+/* Job K of the command line. */
+static struct ocs_netsim_graph *graph_read(const struct ocs_netsim_args *args, int k, int servers,
+					   struct ocs_error *err)
+{
+	struct ocs_netsim_graph *graph = args->models[k] ?
+						 model_read(args->graphs[k], servers, err) :
+						 file_read(args->graphs[k], err);
+
+	for (int t = 0; graph && t < graph->ntasks; t++) {
+		if (graph->tasks[t].kind == OCS_NETSIM_COMPUTE)
+			graph->tasks[t].ms /= args->speed;
+	}
 	return graph;
 }
 
@@ -148,7 +182,7 @@ int main(int argc, char **argv)
 	if (!rc)
 		rc = ocs_netsim_spec_parse(args.fabric, &spec, &err);
 	for (int k = 0; !rc && k < args.ngraphs; k++) {
-		graphs[k] = graph_read(args.graphs[k], args.speed, &err);
+		graphs[k] = graph_read(&args, k, spec.servers / args.ngraphs, &err);
 		rc = graphs[k] ? 0 : -1;
 	}
 	if (!rc)

@@ -15,6 +15,7 @@
 
 static const struct option options[] = {
 	{ "graph", required_argument, NULL, 'g' },
+	{ "model", required_argument, NULL, 'm' },
 	{ "fabric", required_argument, NULL, 'f' },
 	{ "collective", required_argument, NULL, 'c' },
 	{ "tolerance", required_argument, NULL, 't' },
@@ -37,6 +38,8 @@ static const char help[] =
 	"\n"
 	"  --graph FILE       a task graph: JSON, or a FlatBuffer of TopoOpt's FlexFlow; each FILE\n"
 	"                     is a job of its own, on servers of its own\n"
+	"  --model FILE       the same from a model, a file or a name (ocsctl optimise lists them), as\n"
+	"                     its file says that it is trained, on the servers of the fabric\n"
 	"  --fabric LINE      \"KIND WORD:VALUE ...\"; KIND is ideal, fat-tree, oversubscribed, rail,\n"
 	"                     expander, topoopt, ocs-reconfig or sip-ml; WORD is servers, degree,\n"
 	"                     rate (100G), latency (1us), leaf, oversub, strategy, interval, pause,\n"
@@ -81,10 +84,12 @@ static int option_read(int option, struct ocs_netsim_args *args, struct ocs_erro
 	long number = 0;
 
 	switch (option) {
+	case 'm':
 	case 'g':
 		if (args->ngraphs == OCS_NETSIM_JOBS_MAX)
 			return ocs_error_set(err, OCS_USAGE, "more than %d graphs",
 					     OCS_NETSIM_JOBS_MAX);
+		args->models[args->ngraphs] = option == 'm';
 		args->graphs[args->ngraphs++] = optarg;
 		return 0;
 	case 'f':

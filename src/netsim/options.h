@@ -15,6 +15,7 @@ struct ocs_error;
 
 struct ocs_netsim_args {
 	const char *graphs[OCS_NETSIM_JOBS_MAX]; /* files, a job each */
+	bool models[OCS_NETSIM_JOBS_MAX];	 /* the file is a model */
 	int ngraphs;
 	const char *fabric, *svg;
 	enum ocs_netsim_algorithm algorithm;

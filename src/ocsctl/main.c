@@ -66,10 +66,12 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "FILE is one for NCCL_TOPO_FILE or NCCL_GRAPH_FILE; - is standard input.  One line\n"
 	  "a fault.  Notes do not change the exit status, errors make it 1.",
 	  ocs_ctl_nccl_check },
-	{ "advise", "SHAPE", 1, 1, "jme" SHAPE ONLINE,
-	  "which jobs, restarted elsewhere, would let a shape in",
-	  "The fewest jobs, and of those the cheapest: by XPUs, or with --elapsed by the XPU\n"
-	  "hours that are lost.  Nothing is moved.",
+	{ "advise", "SHAPE|fabric [MODEL]|costs", 1, 2, "jmeND^@*=+<)(%&$" SHAPE ONLINE,
+	  "which jobs should move for a shape; which fabric to buy for a model",
+	  "SHAPE: the fewest jobs that, restarted elsewhere, would let it in, and of those the\n"
+	  "cheapest: by XPUs, or with --elapsed by the XPU hours that are lost.\n"
+	  "fabric: step time, cost, power and performance per dollar of every fabric that --costs\n"
+	  "has prices for, and whether circuits pay.  costs: the prices alone.",
 	  ocs_ctl_advise },
 	{ "reserve", "[SHAPE]", 0, 1, "j123456789Y" SHAPE OFFLINE,
 	  "a reservation of Slurm for a shape, for cubes or for the nodes of a switch",

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "src/protocol/client.h"
+#include "src/ocsctl/cmd/advise_fabric.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/output/table.h"
@@ -337,6 +338,14 @@ int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err)
 	struct ocs_ctl_where *w = &a.where;
 	int rc = -1;
 
+	if (!strcmp(args->operands[0], "fabric"))
+		return ocs_ctl_advise_fabric(args, err);
+	if (args->count > 1)
+		return ocs_error_set(err, OCS_USAGE,
+				     "advise: '%s' is too much; usage: ocsctl advise %s",
+				     args->operands[1], args->command->operands);
+	if (!strcmp(args->operands[0], "costs"))
+		return ocs_ctl_advise_costs(args, err);
 	if (args->map && args->ocsd)
 		return ocs_error_set(err, OCS_USAGE, "advise: give --map or --ocsd, not both");
 	if (args->map && args->elapsed && !strcmp(args->map, "-") && !strcmp(args->elapsed, "-"))

@@ -11,17 +11,6 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/util/text.h"
 
-/* Where no option says otherwise, by bytes of an element: an A100 whose dense layers of 16384 x
- * 16384 take 7.79 ms in FP32; what trainings in BF16 commonly reach on an 80 GB GPU. */
-static const struct {
-	int bytes, gpus;
-	double tflops, memory, memory_rate, scale_up;
-} defaults[] = {
-	{ 4, 4, 17.6, 40e9, 1.5e12, 50e9 },
-	{ 2, 8, 200, 80e9, 2e12, 450e9 },
-	{ 1, 8, 400, 80e9, 3.3e12, 450e9 },
-};
-
 int ocs_ctl_rate_parse(const char *text, double *rate, struct ocs_error *err)
 {
 	char *end;
@@ -73,17 +62,11 @@ int ocs_ctl_optimise_request(const struct ocs_ctl_args *args, const struct ocs_m
 			     struct ocs_optimise_request *request, struct ocs_error *err)
 {
 	struct ocs_model_machine *machine = &request->machine;
-	int i = 0;
 
 	memset(request, 0, sizeof(*request));
-	while (defaults[i].bytes != model->precision)
-		i++;
-	machine->servers = (int)args->servers;
-	machine->gpus = args->gpus ? (int)args->gpus : defaults[i].gpus;
-	machine->tflops = defaults[i].tflops;
-	machine->memory = defaults[i].memory;
-	machine->memory_rate = defaults[i].memory_rate;
-	machine->scale_up = defaults[i].scale_up;
+	ocs_model_machine_default(model, (int)args->servers, machine);
+	if (args->gpus)
+		machine->gpus = (int)args->gpus;
 	request->model = model;
 	request->degree = args->degree ? (int)args->degree : model->precision == 4 ? 4 : 8;
 	request->seed = args->seed > 0 ? (unsigned)args->seed : 1;

@@ -125,6 +125,8 @@ def ocsctl_json():
             "nccl-check": run(OCSCTL, "nccl-check", "-", "--json", stdin="x", status=1).split("\n")[0],
             "advise": run(OCSCTL, "advise", "4x4", "--fabric", TORUS, "--map", "-", "--json",
                           stdin='{"nodes":[],"jobs":[]}'),
+            "advise fabric": run(OCSCTL, "advise", "fabric", os.path.join(SOURCE, "share/models/resnet50.yaml"), "--servers", "2",
+                                 "--costs", os.path.join(SOURCE, "share/costs/topoopt.yaml"), "--json"),
             "version": run(OCSCTL, "version", "--json"),
         }
     for command, text in got.items():
@@ -132,7 +134,7 @@ def ocsctl_json():
         names = set(shown) if command == "check" else members(shown)
         result("ocsctl(1) has the JSON of %s" % command, {
             name for name in names if not re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(name),
-                                                    told[command])})
+                                                    told[command.split()[0]])})
 
 
 BASE = """version: 1

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/optimise/compare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/netsim/model_graph.h"
+#include "src/netsim/step.h"
+#include "src/plan/plan.h"
+#include "src/util/error.h"
+#include "src/util/text.h"
+
+#define TOLERANCE 1e-3
+#define STRATEGIES 2
+#define PAYS 1.01 /* so much slower are packets at least where circuits pay */
+
+/* What ocs-netsim calls a fabric of the table. */
+static const struct {
+	const char *name, *kind;
+	bool circuits;
+} simulated[] = {
+	{ "ideal", "ideal", false },
+	{ "oversubscribed", "oversubscribed", false },
+	{ "expander", "expander", true },
+	{ "topoopt", "topoopt strategy:best", true },
+	{ "topoopt-ocs", "topoopt strategy:best", true },
+};
+#define NSIMULATED (sizeof(simulated) / sizeof(simulated[0]))
+
+struct comparison {
+	const struct ocs_optimise_request *request;
+	const struct ocs_cost_table *table;
+	/* the step with the strategy of the model's file and with the one that was found:
+	 * each fabric has the one that is fastest on it */
+	struct ocs_netsim_graph *graphs[STRATEGIES];
+	int ngraphs;
+	struct ocs_compare *compare;
+	struct ocs_error *err;
+};
+
+/* Milliseconds of a step of GRAPH, whose servers compute SPEED times as fast, or -1. */
+static double graph_simulate(struct comparison *c, struct ocs_netsim_graph *graph, const char *kind,
+			     double rate, double speed)
+{
+	struct ocs_netsim_job job = { .graph = graph, .steps = 1 };
+	struct ocs_netsim_request request = { .jobs = &job, .njobs = 1, .tolerance = TOLERANCE };
+	const struct ocs_netsim_graph *graphs[] = { graph };
+	struct ocs_netsim_result *result = NULL;
+	struct ocs_netsim_spec spec;
+	int *places[] = { NULL };
+	double ms = -1;
+	char *line = ocs_asprintf("%s servers:%d degree:%d rate:%.9gG", kind, graph->servers,
+				  c->request->degree, rate * 8 / 1e9);
+
+	if (ocs_netsim_spec_parse(line, &spec, c->err)) {
+		free(line);
+		return -1;
+	}
+	for (int i = 0; i < graph->ntasks; i++)
+		if (graph->tasks[i].kind == OCS_NETSIM_COMPUTE)
+			graph->tasks[i].ms /= speed;
+	request.fabric = ocs_netsim_fabric_create(&spec, graphs, places, 1, 1, c->err);
+	if (request.fabric)
+		result = ocs_netsim_run(&request, c->err);
+	if (result)
+		ms = result->step_ms[0];
+	for (int i = 0; i < graph->ntasks; i++)
+		if (graph->tasks[i].kind == OCS_NETSIM_COMPUTE)
+			graph->tasks[i].ms *= speed;
+	ocs_netsim_result_destroy(result);
+	ocs_netsim_fabric_destroy(request.fabric);
+	ocs_netsim_spec_free(&spec);
+	free(line);
+	return ms;
+}
+
+/* The same with the strategy that is fastest. */
+static double step_simulate(struct comparison *c, const char *kind, double rate, double speed)
+{
+	double best = -1;
+
+	for (int i = 0; i < c->ngraphs; i++) {
+		double ms = graph_simulate(c, c->graphs[i], kind, rate, speed);
+
+		if (ms < 0)
+			return -1;
+		best = best < 0 || ms < best ? ms : best;
+	}
+	return best;
+}
+
+static void price_set(const struct comparison *c, const char *name, double rate, double *dollars,
+		      double *watts)
+{
+	const struct ocs_cost_fabric *fabric = ocs_cost_fabric_find(c->table, name);
+	const struct ocs_cost_rate *prices = ocs_cost_rate_find(c->table, rate);
+
+	ocs_cost_total(fabric, prices, c->request->machine.servers, c->request->degree, dollars,
+		       watts);
+	if (!c->table->powers)
+		*watts = -1;
+}
+
+static struct ocs_compare_row *row_add(struct comparison *c, const char *name)
+{
+	struct ocs_compare_row *row = &c->compare->rows[c->compare->nrows++];
+
+	memset(row, 0, sizeof(*row));
+	snprintf(row->name, sizeof(row->name), "%s", name);
+	row->rate = c->request->rate;
+	row->step_ms = row->value = -1;
+	return row;
+}
+
+static struct ocs_compare_row *row_find(struct ocs_compare *compare, const char *name)
+{
+	for (int i = 0; i < compare->nrows; i++)
+		if (!strcmp(compare->rows[i].name, name))
+			return &compare->rows[i];
+	return NULL;
+}
+
+/* A row for every fabric that has prices. */
+static int rows_make(struct comparison *c)
+{
+	for (int f = 0; f < c->table->nfabrics && c->compare->nrows < OCS_COMPARE_ROWS_MAX - 1;
+	     f++) {
+		const char *name = c->table->fabrics[f].name;
+		struct ocs_compare_row *row = row_add(c, name), *twin;
+
+		price_set(c, name, row->rate, &row->dollars, &row->watts);
+		for (size_t k = 0; k < NSIMULATED; k++) {
+			if (strcmp(simulated[k].name, name) != 0)
+				continue;
+			row->circuits = simulated[k].circuits;
+			twin = row_find(c->compare, "topoopt");
+			if (twin && twin != row && !strcmp(name, "topoopt-ocs"))
+				row->step_ms = twin->step_ms;
+			else
+				row->step_ms = step_simulate(c, simulated[k].kind, row->rate, 1);
+			if (row->step_ms < 0)
+				return -1;
+		}
+	}
+	return 0;
+}
+
+/* The rate of a fat-tree that costs as much as circuits at RATE: its cost grows with it. */
+static double rate_equal(const struct comparison *c, double rate)
+{
+	double circuits, packets, watts;
+
+	price_set(c, "topoopt", rate, &circuits, &watts);
+	price_set(c, "ideal", rate, &packets, &watts);
+	return rate * circuits / packets;
+}
+
+static int equal_row(struct comparison *c)
+{
+	struct ocs_compare_row *row = row_add(c, "fat-tree");
+	double watts;
+
+	row->rate = rate_equal(c, c->request->rate);
+	price_set(c, "topoopt", c->request->rate, &row->dollars, &watts);
+	price_set(c, "ideal", c->request->rate, &watts, &row->watts);
+	if (row->watts >= 0)
+		row->watts *= row->rate / c->request->rate;
+	row->step_ms = step_simulate(c, "fat-tree", row->rate, 1);
+	return row->step_ms < 0 ? -1 : 0;
+}
+
+static int point_add(struct comparison *c, struct ocs_compare_point *point, const char *what,
+		     double factor, double rate, double equal, double speed)
+{
+	snprintf(point->what, sizeof(point->what), "%s", what);
+	point->factor = factor;
+	point->circuits_ms = step_simulate(c, "topoopt strategy:best", rate, speed);
+	point->packets_ms =
+		point->circuits_ms < 0 ? -1 : step_simulate(c, "fat-tree", equal, speed);
+	return point->packets_ms < 0 ? -1 : 0;
+}
+
+/* Every rate of the table, from slow to fast as it stands there. */
+static int rates_make(struct comparison *c)
+{
+	struct ocs_compare *compare = c->compare;
+
+	for (int i = 0; i < c->table->nrates && i < OCS_COMPARE_POINTS_MAX; i++) {
+		struct ocs_compare_point *point = &compare->rates[compare->nrates++];
+		double rate = c->table->rates[i].rate, gbps = rate * 8 / 1e9;
+
+		if (point_add(c, point, "rate", gbps, rate, rate_equal(c, rate), 1))
+			return -1;
+		if (point->packets_ms >= point->circuits_ms * PAYS && gbps > compare->break_even)
+			compare->break_even = gbps;
+	}
+	return 0;
+}
+
+static int changes_make(struct comparison *c)
+{
+	static const double factors[] = { 0.5, 2, 4 };
+	double rate = c->request->rate, equal = rate_equal(c, rate);
+
+	for (size_t i = 0; i < 3; i++)
+		if (point_add(c, &c->compare->changes[c->compare->nchanges++], "compute rate",
+			      factors[i], rate, equal, factors[i]))
+			return -1;
+	/* circuits that cost more or less: packets of equal cost are faster or slower */
+	for (size_t i = 0; i < 2; i++)
+		if (point_add(c, &c->compare->changes[c->compare->nchanges++], "price of circuits",
+			      factors[i], rate, equal * factors[i], 1))
+			return -1;
+	return 0;
+}
+
+static void values_set(struct ocs_compare *compare, double budget)
+{
+	const struct ocs_compare_row *ideal = row_find(compare, "ideal");
+
+	for (int i = 0; i < compare->nrows; i++) {
+		struct ocs_compare_row *row = &compare->rows[i];
+
+		row->affordable = budget <= 0 || row->dollars <= budget;
+		if (row->step_ms > 0)
+			row->value = ideal->step_ms * ideal->dollars / row->step_ms / row->dollars;
+	}
+}
+
+static void verdict_write(struct comparison *c, double budget)
+{
+	struct ocs_compare *compare = c->compare;
+	const struct ocs_compare_row *circuits = row_find(compare, "topoopt");
+	const struct ocs_compare_row *packets = row_find(compare, "fat-tree");
+	const struct ocs_compare_row *best = NULL;
+	double gain = packets->step_ms / circuits->step_ms;
+
+	for (int i = 0; i < compare->nrows; i++) {
+		const struct ocs_compare_row *row = &compare->rows[i];
+
+		if (row->affordable && row->step_ms > 0 &&
+		    (!best || row->step_ms < best->step_ms * (1 - 1e-9) ||
+		     (row->step_ms < best->step_ms * (1 + 1e-9) && row->dollars < best->dollars)))
+			best = row;
+	}
+	compare->pays = gain >= PAYS && (budget <= 0 || circuits->affordable);
+	if (budget > 0 && !best)
+		snprintf(compare->verdict, sizeof(compare->verdict),
+			 "nothing is to be had for $%.0f", budget);
+	else if (compare->pays)
+		snprintf(
+			compare->verdict, sizeof(compare->verdict),
+			"circuits pay: a step is %.2f times as fast as on a fat-tree of equal cost "
+			"(%.4g Gb/s an interface)%s%s",
+			gain, packets->rate * 8 / 1e9,
+			budget > 0 ? "; fastest within the budget: " : "",
+			budget > 0 ? best->name : "");
+	else
+		snprintf(compare->verdict, sizeof(compare->verdict),
+			 "no circuit switch pays here: a fat-tree of equal cost (%.4g Gb/s an "
+			 "interface) takes %.4g ms a step, circuits %.4g ms%s%s",
+			 packets->rate * 8 / 1e9, packets->step_ms, circuits->step_ms,
+			 budget > 0 ? "; fastest within the budget: " : "",
+			 budget > 0 ? best->name : "");
+}
+
+static int graph_add(struct comparison *c, const struct ocs_model_strategy *strategy)
+{
+	struct ocs_netsim_graph *graph =
+		ocs_netsim_model_graph(c->request->model, &c->request->machine, strategy, c->err);
+
+	if (graph)
+		c->graphs[c->ngraphs++] = graph;
+	return graph ? 0 : -1;
+}
+
+static int graphs_make(struct comparison *c)
+{
+	const struct ocs_optimise_request request = *c->request;
+	struct ocs_model_strategy *given =
+		ocs_model_strategy_default(request.model, &request.machine, NULL);
+	struct ocs_optimise_result result;
+	int rc;
+
+	if (given &&
+	    ocs_model_memory(request.model, &request.machine, given) <= request.machine.memory &&
+	    graph_add(c, given)) {
+		ocs_model_strategy_destroy(given);
+		return -1;
+	}
+	ocs_model_strategy_destroy(given);
+	if (ocs_optimise(c->request, &result, c->err))
+		return -1;
+	rc = graph_add(c, result.strategy);
+	ocs_optimise_result_free(&result);
+	return rc;
+}
+
+static int table_check(const struct ocs_optimise_request *request,
+		       const struct ocs_cost_table *table, struct ocs_error *err)
+{
+	if (!ocs_cost_rate_find(table, request->rate))
+		return ocs_error_set(err, OCS_USAGE,
+				     "%s has no prices for %g Gb/s; give --rate or --costs",
+				     table->source, request->rate * 8 / 1e9);
+	if (!ocs_cost_fabric_find(table, "ideal") || !ocs_cost_fabric_find(table, "topoopt"))
+		return ocs_error_set(err, OCS_USAGE, "%s has no fabrics ideal and topoopt",
+				     table->source);
+	return 0;
+}
+
+int ocs_compare_make(const struct ocs_optimise_request *request, struct ocs_netsim_graph *graph,
+		     const struct ocs_cost_table *table, double budget, struct ocs_compare *compare,
+		     struct ocs_error *err)
+{
+	struct comparison c = {
+		.request = request, .table = table, .compare = compare, .err = err
+	};
+	int rc;
+
+	memset(compare, 0, sizeof(*compare));
+	compare->tolerance = TOLERANCE;
+	if (table_check(request, table, err))
+		return -1;
+	if (graph)
+		c.graphs[c.ngraphs++] = graph;
+	rc = !graph && graphs_make(&c);
+	if (!rc)
+		rc = rows_make(&c) || equal_row(&c) || rates_make(&c) || changes_make(&c);
+	if (!rc) {
+		values_set(compare, budget);
+		verdict_write(&c, budget);
+	}
+	for (int i = 0; i < c.ngraphs && !graph; i++)
+		ocs_netsim_graph_destroy(c.graphs[i]);
+	return rc ? -1 : 0;
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""doc/buying.md, its commands run as they stand there; published ratios; refusals of advise fabric
+and advise costs.  TAP on stdout."""
+import html.parser
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+SOURCE, BUILD = os.environ["OCS_SOURCE_DIR"], os.environ["OCS_BUILD_DIR"]
+results = []
+
+
+def result(name, good, seen=""):
+    results.append(bool(good))
+    print("%sok %d - %s" % ("" if good else "not ", len(results), name))
+    if not good:
+        print("# " + str(seen)[:2000].replace("\n", "\n# "))
+
+
+work = tempfile.TemporaryDirectory()
+environment = dict(os.environ, OCS_DATADIR=os.path.join(SOURCE, "share"),
+                   PATH=os.path.join(BUILD, "src/ocsctl") + ":" + os.environ["PATH"])
+environment.pop("OCS_CONF", None)
+
+
+def run(command):
+    return subprocess.run(command, shell=True, cwd=work.name, env=environment, text=True, capture_output=True)
+
+
+def got(command):
+    done = run(command + " --json")
+    return json.loads(done.stdout) if done.returncode == 0 else {"fabrics": [], "said": done.stderr}
+
+
+def tutorial():
+    with open(os.path.join(SOURCE, "doc/buying.md"), encoding="utf-8") as handle:
+        page = handle.read()
+    with open(os.path.join(work.name, "quote.yaml"), "w", encoding="utf-8") as handle:
+        handle.write(re.search(r"```yaml\n(.*?)```", page, re.S).group(1))
+    commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.S) for line in block.splitlines()]
+    result("the tutorial has its commands", len(commands) == 7, commands)
+    said = {}
+    for command in commands:
+        done = run(command)
+        said[command] = done.stdout
+        result(command, done.returncode == 0 and done.stdout and not done.stderr, done.stderr)
+    bert = next(text for command, text in said.items() if " bert " in command)
+    resnet = next(text for command, text in said.items() if " resnet50 " in command)
+    result("circuits pay for bert", bert.startswith("circuits pay: "), bert)
+    result("none pays for resnet50", resnet.startswith("no circuit switch pays here"), resnet)
+    result("the budget counts", re.search(r"^ideal .* above$", resnet, re.M) and
+           re.search(r"^topoopt .* within$", resnet, re.M), resnet)
+    result("1.524 and 1.441", re.search(r"^mfabric +\d+ +1\.524 .* 1\.441$", "".join(said.values()), re.M), said)
+
+
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open, self.faults, self.tags = [], [], set()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag not in ("meta",):
+            self.open.append(tag)
+        self.faults += ["%s=%s" % pair for pair in attrs if pair[0] in ("src", "href")]
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.add(tag)
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(tag)
+
+
+def report():
+    with open(os.path.join(work.name, "report.html"), encoding="utf-8") as handle:
+        text = handle.read()
+    page = Page()
+    page.feed(text)
+    result("the report is one page that needs nothing else", not page.faults and not page.open and
+           "script" not in page.tags and {"table", "svg", "rect"} <= page.tags, (page.faults, page.open))
+    result("light and dark", "prefers-color-scheme:dark" in text)
+
+
+# Cost ratios and performance per dollar: times of a step in figure 15 of the mFabric paper, per model
+# for 100, 200, 400 and 800 Gb/s: fat-tree, mFabric; and what the paper's prices then give.
+FIGURE15 = {
+    "8x22B": [(1.374, 1.454, 1.44), (1.194, 1.201, 1.78), (1.082, 1.114, 2.22), (1.024, 1.013, 2.36)],
+    "8x7B": [(1.210, 1.249, 1.48), (1.079, 1.098, 1.76), (1.030, 1.031, 2.29), (1.000, 1.001, 2.33)],
+    "LLaMA": [(3.932, 5.010, 1.20), (2.188, 2.727, 1.44), (1.346, 1.599, 1.93), (1.000, 1.192, 1.96)],
+    "Qwen": [(5.094, 6.174, 1.26), (2.730, 3.205, 1.52), (1.563, 1.764, 2.03), (1.000, 1.053, 2.21)],
+}
+
+
+def ratios():
+    for model, rows in FIGURE15.items():
+        values = []
+        for rate, (tree, fabric, _) in zip((100, 200, 400, 800), rows):
+            table = got("ocsctl advise costs --costs mfabric --servers 128 --degree 8 --rate %dG --step-times "
+                        "ideal=%g,mfabric=%g" % (rate, tree, fabric))
+            row = [row for row in table["fabrics"] if row["fabric"] == "mfabric"]
+            values += [row[0]["value"] if row else 0]
+        result("performance per dollar of %s" % model,
+               all(abs(value - row[2]) <= 0.0055 for value, row in zip(values, rows)), values)
+    for costs, rails, gpus, cost, power in (("opus-h200", 8, 128, 4.267, 23.855), ("opus-h200", 8, 256, 4.353, 24.375),
+                                            ("opus-gb200", 32, 512, 3.171, 15.437), ("opus-gb200", 32, 1024, 3.238, 15.796)):
+        table = got("ocsctl advise costs --costs %s --servers %d --degree %d" % (costs, gpus // rails, rails))
+        row = [row for row in table["fabrics"] if row["fabric"] == "opus"]
+        result("%s, %d GPUs" % (costs, gpus), row and abs(row[0]["cheaper"] - cost) < 6e-4 and
+               abs(row[0]["power_saved"] - power) < 6e-4, table)
+
+
+def refusals():
+    with open(os.path.join(work.name, "bad.yaml"), "w", encoding="utf-8") as handle:
+        handle.write("costs: c\nassumptions: []\nrates:\n- {rate: 100}\nfabrics: []\n")
+    for command, wanted in (
+            ("advise fabric", "one of MODEL and --graph FILE is needed"),
+            ("advise fabric bert --servers 2 --rate 30G", "has no prices for 30 Gb/s"),
+            ("advise fabric bert --servers 2 --budget much", "is no amount of dollars"),
+            ("advise fabric bert --servers 2 --costs ./bad.yaml", 'bad.yaml:4: a rate needs the key "prices"'),
+            ("advise costs --servers 2 --degree 2 --costs none", "there are no costs 'none'"),
+            ("advise costs", "--servers N and --degree D are needed"),
+            ("advise 4x4 more", "'more' is too much")):
+        done = run("ocsctl " + command)
+        result(command + ": " + wanted, done.returncode == 2 and wanted in done.stderr and
+               done.stderr.count("\n") == 1, done.stderr)
+
+
+tutorial()
+report()
+ratios()
+refusals()
+print("1..%d" % len(results))
+sys.exit(not all(results))
