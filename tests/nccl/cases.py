@@ -292,6 +292,14 @@ def table():
             job = fabrics.Job(machine_of(case), case[-1], directed=directed, subnets=subnets, nccl=nccl)
             for release in ("2.21.5", "2.28.9", "2.30.7"):
                 print("    %-18s %-7s %s" % (title, release, job.judge(release)))
+    for shape, (tile, sockets_) in itertools.product(("4x4x4", "8x4", "16", "4x8x2"),
+                                                     (((1, 1, 1), 1), ((2, 2, 1), 1), ((2, 2, 2), 2))):
+        job = torus.Job(shape, tile, sockets=sockets_, network=torus.network(tile))
+        print("torus, %s, tile %s" % (shape, "x".join(map(str, tile))))
+        for dim in (d for d, extent in enumerate(job.shape) if extent > 1):
+            for title, files in (("graph file", True), ("without", False)):
+                print("    dimension %d, %-10s %s" % (dim, title, job.judge(dim, 0, "2.30.7", files) or "in a node"))
+        print("    all ranks               %s" % job.judge(0, 0, "2.30.7", False, range(len(job.xpus))))
 
 
 def main(arguments):

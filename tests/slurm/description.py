@@ -29,7 +29,7 @@ class Description:
 
     def __init__(self, directory, stage, slurm, cubes=4, edge=4, tile=(2, 2, 1),
                  direct=0, degree=4, rails=0, plain=0, delay_ms=20, config=None,
-                 parts=("select", "topology"), spank=(), remote=False, direct_yaml="",
+                 parts=("select", "topology"), spank=(), remote=False, direct_yaml="", torus_yaml="",
                  more_yaml="", more_switches=(), netconf=False, languages=None,
                  partitions=(), node_words=None, more_files=None,
                  nrails=8, nic_ports=1, rail_xpus=0):
@@ -42,6 +42,7 @@ class Description:
         self.parts = parts
         self.spank = spank
         self.direct_yaml = direct_yaml      # more keys of the direct fabric
+        self.torus_yaml = torus_yaml        # and of the cubes
         self.more_switches = more_switches  # (names, first TCP port, more keys)
         self.more_yaml = more_yaml          # more parts of ocs.yaml
         self.netconf = netconf      # the switches speak it instead of TL1
@@ -124,8 +125,8 @@ switches:
     cube: {e}x{e}x{e}
     tile: {t[0]}x{t[1]}x{t[2]}
     tpu_environment: true
-    cubes:
-""".format(e=self.edge, t=self.tile,
+{more}    cubes:
+""".format(more=self.torus_yaml, e=self.edge, t=self.tile,
            parts=", ".join(["tpu"] + [words.split()[0] for words in self.partitions]))
         for cube in range(self.cubes):
             first = cube * self.cube_nodes

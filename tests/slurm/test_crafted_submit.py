@@ -49,6 +49,13 @@ def test_demand_that_no_sbatch_sends(pod, raw, demand):
     assert len(done.stderr) < 400
 
 
+def test_rings_that_no_sbatch_sends(pod, raw):
+    done = raw("direct", 2, spank=[DEMAND.replace("demand=", "rings=") + "round"])
+    assert done.returncode == 1 and "--ocs-rings=round is unknown" in done.stderr, done.stderr + done.stdout
+    done = raw("tpu", 2, spank=[DEMAND.replace("demand=", "rings=") + "stock"])
+    assert done.returncode == 1 and "--ocs-rings is for partitions on a direct fabric" in done.stderr, done.stderr
+
+
 def test_environment_entry_that_is_no_variable(pod, raw):
     """slurmstepd turned in circles over it, nobody could end the job, and its node was drained."""
     done = raw("direct", 2, environment=["SLURM_OCS_NONE", "OCS_SHAPE", "SLURM_OCS_EXPORTED",
