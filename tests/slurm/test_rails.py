@@ -4,6 +4,8 @@
 
 import itertools
 import os
+import shutil
+import tempfile
 
 import pytest
 
@@ -13,10 +15,23 @@ TELL = "bash -c 'echo TASK $SLURM_PROCID $SLURMD_NODENAME $SLURM_OCS_COORD $SLUR
 
 @pytest.fixture(scope="module")
 def rails(make_cluster):
+    program = tempfile.mkdtemp(prefix="ocs-test-") + "/controller"
     cluster = make_cluster(cubes=1, edge=2, tile=(2, 1, 1), rails=8, nrails=2, nic_ports=2, rail_xpus=2,
-                           config={"AuthInfo": "cred_expire=5"})
+                           config={"AuthInfo": "cred_expire=5"}, spank=("controller=" + program,))
+    os.chmod(os.path.dirname(program), 0o755)
+    # stands in for the controller: says who and where it is, and sleeps
+    with open(program, "w") as handle:
+        handle.write("""#!/bin/bash
+cd %s
+{ echo "$(id -u):$(id -g) $(basename ${SLURM_OCS_DIR%%/*}) $SLURM_OCS_DIMENSIONS $SLURM_OCS_PHASES $(wc -c <$SLURM_OCS_DIR/rails.key)"
+flock -n $SLURM_OCS_DIR/rails.key true && echo unlocked
+ls /proc/$$/fd; } >$SLURM_JOB_ID.$$.controller
+exec sleep 12345
+""" % cluster.path("out"))
+    os.chmod(program, 0o755)
     yield cluster
     cluster.stop()
+    shutil.rmtree(os.path.dirname(program))
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +141,47 @@ def test_the_first_topology(rails):
     text = rails.out(["ocsctl", "show", "phases", str(job), "--fabric", rails.yaml])
     assert "phases on-demand; 2 x 3 nodes, stages along dimension 1" in text and "rail-1" in text
     end(rails, job)
+
+
+def controllers(cluster, job):
+    """{process: what it says} of the controllers that were started for a job."""
+    found = {}
+    for name in os.listdir(cluster.path("out")):
+        if name.startswith("%d." % job) and name.endswith(".controller"):
+            with open(cluster.path("out", name)) as handle:
+                found[int(name.split(".")[1])] = handle.read()
+    return found
+
+
+def sleepers(cluster):
+    return cluster.run(["pgrep", "-f", "^sleep 12345"], check=False).stdout.split()
+
+
+def test_the_controller(rails):
+    """One for a job, on its first node, as its user; it ends with the job, however that ends."""
+    job = shaped(rails, "pp:2,dp:2,tp:2", "--ocs-phases=provisioned", user="nobody",
+                 script="srun true; srun true; echo STEPS; sleep 300")
+    rails.running(job)
+    told(rails, job, lambda text: "STEPS" in text)
+    rails.until(lambda: [text for text in controllers(rails, job).values() if text.count("\n") > 3], 20,
+                lambda: controllers(rails, job))
+    (process, text), = controllers(rails, job).items()
+    lines = text.splitlines()
+    nobody = "%s:%s" % (rails.out(["id", "-u", "nobody"]).strip(), rails.out(["id", "-g", "nobody"]).strip())
+    assert lines[0].split()[:4] == [nobody, nodes_of(rails, job)[0], "pp:2,dp:2,tp:2", "provisioned"]
+    assert int(lines[0].split()[4]) > 16 and "unlocked" not in lines
+    # 10 and 255 are those of bash
+    assert {int(word) for word in lines[1:]} <= {0, 1, 2, 3, 10, 255} and "3" in lines
+    rails.until(lambda: len(sleepers(rails)) == 1, 10, lambda: sleepers(rails))
+    end(rails, job)
+    rails.until(lambda: not sleepers(rails), 10, "the controller to be gone")
+    # without a batch script the steps have one each
+    for words in (["--ocs-phases=on-demand"], ["--ocs-phases=off"]):
+        before = set(os.listdir(rails.path("out")))
+        rails.out(["srun", "-p", "rails", "--shape=pp:2,tp:2", *words, "sleep", "1"], user="nobody")
+        rails.until(lambda: not sleepers(rails), 10, "the controller to be gone")
+        new = [name for name in set(os.listdir(rails.path("out"))) - before if name.endswith(".controller")]
+        assert len(new) == (words == ["--ocs-phases=on-demand"]), (words, new)
 
 
 def test_refusals(rails):

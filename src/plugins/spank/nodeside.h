@@ -18,6 +18,9 @@ int ocs_task_init(spank_t spank, const struct ocs_settings *settings);
 /* Takes NCCL_GRAPH_FILE from a task that it does not fit, number LOCAL of NTASKS on its node, and says
  * so once in the output of the step; also where the user set it to "none". */
 void ocs_task_graph_file(spank_t spank, int local, int ntasks);
+/* A step starts on a node of the job with the directory DIR, and its environment is complete: starts
+ * the job's controller of rails, where this is its first node and none runs. */
+void ocs_controller_start(spank_t spank, const struct ocs_settings *settings, const char *dir);
 /* A line that ocs-node printed goes to slurmd's log. */
 void ocs_helper_line(const char *text);
 /* slurmd starts: tells ocsd, and takes away what a job that is over has left in this node's network. */

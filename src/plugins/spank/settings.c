@@ -56,6 +56,8 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 			settings->ocsd_user = value;
 		else if (value && IS("conf"))
 			settings->conf = value;
+		else if (value && IS("controller"))
+			settings->controller = value;
 		else if (value && IS("helper"))
 			settings->helper = value;
 		else if (value && IS("dir"))
@@ -71,7 +73,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 		else
 			rc = ocs_error_set(
 				err, OCS_USAGE,
-				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
+				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, controller=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
 				argv[i]);
 #undef IS
 		if (rc < 0)

@@ -11,17 +11,18 @@ struct ocs_error;
 
 /* The arguments of spank_ocs.so in plugstack.conf. */
 struct ocs_settings {
-	const char *ocsd;      /* ocsd=ADDRESS, or NULL: from ocs.yaml */
-	const char *ocsd_key;  /* ocsd_key=FILE, or NULL: from ocs.yaml; with ocsd=
+	const char *ocsd;	/* ocsd=ADDRESS, or NULL: from ocs.yaml */
+	const char *ocsd_key;	/* ocsd_key=FILE, or NULL: from ocs.yaml; with ocsd=
 				 * and without both, MUNGE */
-	const char *ocsd_user; /* ocsd_user=NAME, or NULL: likewise; else ocsd, or root */
-	const char *conf;      /* conf=FILE, or NULL: ocs.yaml beside slurm.conf */
-	const char *helper;    /* helper=PROGRAM */
-	const char *dir;       /* dir=BASE; %n is the node's name */
-	bool prolog;	       /* prolog=yes|no: no where scripts of the site do the work */
-	int prolog_s;	       /* prolog_timeout=SECONDS, 0: from ocs.yaml */
-	int epilog_s;	       /* epilog_timeout=SECONDS */
-	int helper_s;	       /* helper_timeout=SECONDS */
+	const char *ocsd_user;	/* ocsd_user=NAME, or NULL: likewise; else ocsd, or root */
+	const char *conf;	/* conf=FILE, or NULL: ocs.yaml beside slurm.conf */
+	const char *helper;	/* helper=PROGRAM */
+	const char *dir;	/* dir=BASE; %n is the node's name */
+	const char *controller; /* controller=PROGRAM, or NULL: none is started */
+	bool prolog;		/* prolog=yes|no: no where scripts of the site do the work */
+	int prolog_s;		/* prolog_timeout=SECONDS, 0: from ocs.yaml */
+	int epilog_s;		/* epilog_timeout=SECONDS */
+	int helper_s;		/* helper_timeout=SECONDS */
 };
 
 /* Strings point into ARGV or are static.  0, or -1 with ERR naming the argument. */

@@ -144,6 +144,7 @@ int ocs_user_init(spank_t spank, const struct ocs_settings *settings)
 			export_lines(spank, text);
 			spank_setenv(spank, OCS_ENV_DIR, dir, 1);
 			job_ranks = load_ranks(dir);
+			ocs_controller_start(spank, settings, dir);
 		} else {
 			slurm_error("spank_ocs: %s", err.text);
 		}
