@@ -12,6 +12,8 @@ int ocs_ctl_region(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return ocs_ctl_region_plan(args, err);
 	if (!strcmp(args->operands[0], "predict"))
 		return ocs_ctl_region_predict(args, err);
-	return ocs_error_set(err, OCS_USAGE, "region: '%s' is neither plan nor predict",
+	if (!strcmp(args->operands[0], "replay"))
+		return ocs_ctl_region_replay(args, err);
+	return ocs_error_set(err, OCS_USAGE, "region: '%s' is none of plan, predict and replay",
 			     args->operands[0]);
 }

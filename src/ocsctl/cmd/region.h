@@ -7,8 +7,12 @@
 struct ocs_ctl_args;
 struct ocs_error;
 
-/* The two halves of 'ocsctl region', like the other commands of ocsctl.h. */
+/* The parts of 'ocsctl region', like the other commands of ocsctl.h. */
 int ocs_ctl_region_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_region_predict(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_region_replay(const struct ocs_ctl_args *args, struct ocs_error *err);
+
+/* FIRST or FIRST,EACH of --switching. */
+int ocs_ctl_region_switching(const char *text, double *first, double *each, struct ocs_error *err);
 
 #endif

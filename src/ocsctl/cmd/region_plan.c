@@ -62,28 +62,35 @@ static int options_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 	return 0;
 }
 
-/* FIRST or FIRST,EACH. */
-static int switching_parse(const struct ocs_ctl_args *args, struct ocs_moe_change *change,
-			   struct ocs_error *err)
+int ocs_ctl_region_switching(const char *text, double *first, double *each, struct ocs_error *err)
 {
 	char *end;
 
-	*change = (struct ocs_moe_change){ .remaining = args->remaining ? args->remaining : 1,
-					   .window = args->window };
-	change->first = strtod(args->switching, &end);
-	if (end != args->switching && *end == ',' && end[1]) {
-		const char *each = end + 1;
+	*each = 0;
+	*first = strtod(text, &end);
+	if (end != text && *end == ',' && end[1]) {
+		const char *second = end + 1;
 
-		change->each = strtod(each, &end);
-		if (end == each)
+		*each = strtod(second, &end);
+		if (end == second)
 			end = NULL;
 	}
-	if (!end || end == args->switching || *end || !(change->first >= 0) ||
-	    !(change->each >= 0) || change->first > 1e15 || change->each > 1e15)
+	if (!end || end == text || *end || !(*first >= 0) || !(*each >= 0) || *first > 1e15 ||
+	    *each > 1e15)
 		return ocs_error_set(err, OCS_USAGE,
-				     "region plan: --switching=%s is not FIRST or FIRST,EACH in "
-				     "tokens per NIC rate",
-				     args->switching);
+				     "--switching=%s is not FIRST or FIRST,EACH in tokens per NIC "
+				     "rate",
+				     text);
+	return 0;
+}
+
+static int switching_parse(const struct ocs_ctl_args *args, struct ocs_moe_change *change,
+			   struct ocs_error *err)
+{
+	*change = (struct ocs_moe_change){ .remaining = args->remaining ? args->remaining : 1,
+					   .window = args->window };
+	if (ocs_ctl_region_switching(args->switching, &change->first, &change->each, err))
+		return ocs_error_prefix(err, "region plan");
 	return 0;
 }
 

@@ -50,7 +50,7 @@ result $? "near the bound" "$out"
 
 exits 2 "no operand" region
 exits 2 "another operand" region check
-says "what there is" "'check' is neither plan nor predict"
+says "what there is" "'check' is none of plan, predict and replay"
 exits 2 "no matrix" region plan
 says "an example" "such as [[0,5],[7,0]]"
 exits 1 "no such file" region plan --matrix "$work/none"
@@ -97,5 +97,35 @@ says "which" "expert 1 of layer 1 of pass 0"
 echo '[[[1,2],[1,2]]]' >"$work/bad.json"
 exits 2 "too few passes" region predict --trace "$work/bad.json"
 exits 2 "no list" region predict --trace "$work/kept.json"
+
+# Two layers that want one ring and another one: 609 with their own circuits, 1827 by packets alone.
+python3 -c '
+import json
+ring = json.load(open("'"$work"'/ring.json")), json.load(open("'"$work"'/other.json"))
+print(json.dumps([[ring[0], ring[1]]] * 24))' >"$work/rings.json"
+exits 0 "replay" region replay --trace "$work/rings.json" --alpha 2 --beta 1 --window 100 --switching 50,1 --json
+printf '%s' "$out" | python3 -c '
+import json, sys
+m = {x["mode"]: x for x in json.load(sys.stdin)["modes"]}
+computing = 2 * 2 * 100 + 2 * 2 * 200
+right = m["packets"]["time"] == 8 * 1827 + computing and m["packets"]["exchanges"] == m["static"]["exchanges"] == 0
+right = right and m["following"]["time"] == 8 * 609 + computing and m["following"]["predicted"] > 0
+sys.exit(not (right and m["static"]["time"] > m["following"]["time"]))'
+result $? "a fast switch is not seen" "$out"
+exits 0 "replay, slow switch" region replay --trace "$work/rings.json" --alpha 2 --beta 1 --window 100 --switching 1e9 --json
+printf '%s' "$out" | python3 -c '
+import json, sys
+m = {x["mode"]: x for x in json.load(sys.stdin)["modes"]}
+sys.exit(not (m["following"]["time"] == m["packets"]["time"] and m["following"]["exchanges"] == 0))'
+result $? "a switch of a thousand years is left alone" "$out"
+exits 0 "replay, text" region replay --trace "$work/rings.json" --alpha 2 --beta 1
+prints "a table" "packets    14616"
+exits 2 "no trace to replay" region replay
+echo '[[[[0,1],[1,0]]],[[[0,1],[1]]]]' >"$work/bad.json"
+exits 2 "a bad matrix" region replay --trace "$work/bad.json"
+says "which" "layer 0 of pass 1"
+echo '[[[[0,1],[1,0]]],[]]' >"$work/bad.json"
+exits 2 "a pass without layers" region replay --trace "$work/bad.json"
+says "which" "pass 1 has not 1 layers"
 
 echo "1..$number"
