@@ -8,7 +8,8 @@
  * take at once is dropped and counted.
  *
  * Each call is one datagram to a UNIX socket: struct ocs_moe_gate_head, and for a row COUNTS numbers of
- * 64 bits.  Numbers have the byte order of the node.  Agents take other versions for nothing. */
+ * 64 bits.  Numbers have the byte order of the node.  Agents take other versions for nothing.
+ * The kernel keeps net.unix.max_dgram_qlen datagrams, 10 on some: an agent reads as soon as there is one. */
 
 #include <stddef.h>
 #include <stdint.h>
