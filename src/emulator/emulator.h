@@ -155,7 +155,7 @@ struct ocs_emu_switch {
 	char *address; /* once bound, with the real port */
 	const struct ocs_emu_protocol *protocol;
 	char *dialect; /* of the protocol; NULL: its default */
-	bool moves;    /* a new patch takes taken ports: 1x2 switches */
+	bool moves;    /* a new patch takes taken ports: `moves` or `replace` of ocs.yaml */
 	int size;
 	int *out;		      /* entries 1..size: egress of an ingress, or 0 */
 	int *in;		      /* entries 1..size: ingress of egress size+i, or 0 */

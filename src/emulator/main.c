@@ -298,7 +298,7 @@ static int add_switches(struct ocs_emu *emu, const struct settings *settings, st
 		rc = add_checked(emu, sw->name, sw->address, sw->size, sw->driver, sw->dialect,
 				 sw->credentials, err);
 		if (!rc)
-			emu->switches[emu->nswitches - 1].moves = sw->moves;
+			emu->switches[emu->nswitches - 1].moves = sw->moves || sw->replace;
 	}
 	ocs_fabric_destroy(fabric);
 	for (size_t i = 0; !rc && i < settings->nswitches; i++)

@@ -76,6 +76,31 @@ static void goes_round(void **state)
 	ocs_client_close(client);
 }
 
+/* Where every end gets a new peer, one command on each switch makes the change. */
+static void switch_that_replaces(void **state)
+{
+	static const char *const turns[] = { "000", "111", "ring", "011", "111" };
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct tenant a = { 1, 0, "" }, b = { 2, 6, "" };
+	int deletes;
+
+	topo_start(client, &a, "provisioned");
+	topo_start(client, &b, "provisioned");
+	deletes = rig_log_lines(rig, "\"command\"", "DLT-PATCH", NULL);
+	for (int i = 0; i < 5; i++) {
+		topo_change(client, &a, i + 1, turns[i]);
+		for (int sw = 0; sw < TOPO_RAILS; sw++)
+			topo_table_is(rig, sw, &a, turns[i], &b, "111");
+		if (i < 3)
+			assert_int_equal(rig_log_lines(rig, "\"command\"", "DLT-PATCH", NULL),
+					 deletes);
+	}
+	topo_end(client, &a);
+	topo_end(client, &b);
+	ocs_client_close(client);
+}
+
 /* A stage that does not change keeps its circuits. */
 static void touches_its_ports(void **state)
 {
@@ -226,14 +251,15 @@ static void keys(void **state)
 static void another_user(void **state)
 {
 	struct rig *rig = *state;
-	struct ocs_client *client = rig_client(rig);
+	struct ocs_client *client;
 	struct tenant a = { 1, 0, "" };
 	int status = -1;
 	pid_t pid;
 
-	topo_start(client, &a, "provisioned");
 	if (geteuid() != 0)
 		skip();
+	client = rig_client(rig);
+	topo_start(client, &a, "provisioned");
 	assert_int_equal(chmod(rig->emulator.folder, 0711), 0);
 	for (int who = 0; who < 2; who++) {
 		pid = fork();
@@ -485,6 +511,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, topo_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(switch_that_replaces, topo_setup_replace,
+						rig_teardown),
 		TEST(goes_round),
 		TEST(touches_its_ports),
 		TEST(same_and_older),

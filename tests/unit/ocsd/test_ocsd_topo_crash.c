@@ -134,6 +134,46 @@ static void away_at_the_end(void **state)
 	ocs_client_close(client);
 }
 
+/* The database is lost while jobs run: slurmctld commits them again, and what stands is theirs. */
+static void lost_database(void **state)
+{
+	static const char *const files[] = { "ocsd.db", "ocsd.db-wal", "ocsd.db-shm", "ocsd.lock" };
+	struct rig *rig = *state;
+	struct ocs_client *client = rig_client(rig);
+	struct tenant a = { 1, 0, "" }, b = { 2, 6, "" };
+	char before[64];
+
+	topo_start(client, &a, "provisioned");
+	topo_start(client, &b, "off");
+	topo_change(client, &a, 1, "001");
+	snprintf(before, sizeof(before), "%s", a.key);
+	ocs_client_close(client);
+	rig_stop_daemon(rig, SIGKILL);
+	for (size_t i = 0; i < 4; i++) {
+		char *path = ocs_asprintf("%s/state/%s", rig->emulator.folder, files[i]);
+
+		unlink(path);
+		free(path);
+	}
+	rig_start_daemon(rig);
+	client = rig_client(rig);
+	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[{'job':1,'epoch':10},"
+					"{'job':2,'epoch':20}]}"));
+	topo_start(client, &a, "provisioned");
+	topo_start(client, &b, "off");
+	assert_string_not_equal(a.key, before);
+	for (int sw = 0; sw < TOPO_RAILS; sw++)
+		topo_table_is(rig, sw, &a, "001", &b, "ring");
+	assert_int_equal(rig_log_lines(rig, "\"make\"", "\"ph-", "\"in\":13,", NULL), TOPO_RAILS);
+	topo_change(client, &a, 1, "011");
+	for (int sw = 0; sw < TOPO_RAILS; sw++)
+		topo_table_is(rig, sw, &a, "011", &b, "ring");
+	topo_end(client, &a);
+	topo_end(client, &b);
+	rig_until_patches(rig, 0);
+	ocs_client_close(client);
+}
+
 /* ---- at every call ---- */
 
 /* Asks for TOPO; false: ocsd died before it answered. */
@@ -187,13 +227,14 @@ static bool die_at_call(struct rig *rig, const struct tenant *a, const struct te
 static void every_call(void **state)
 {
 	struct rig *rig = *state;
-	struct ocs_client *client = rig_client(rig);
+	struct ocs_client *client;
 	struct tenant a = { 1, 0, "" }, b = { 2, 6, "" };
 	/* one in four, in all three ways; OCS_EVERY_CALL in the environment: all */
 	int at = 1, stride = getenv("OCS_EVERY_CALL") ? 1 : 4, deaths = 0;
 
 	if (!RIG_PRELOADS)
 		skip();
+	client = rig_client(rig);
 	topo_start(client, &a, "provisioned");
 	topo_start(client, &b, "provisioned");
 	ocs_client_close(client);
@@ -222,10 +263,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, topo_setup, rig_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(crash_in_the_middle),
-		TEST(crash_and_end),
-		TEST(away_at_the_end),
-		TEST(every_call),
+		TEST(crash_in_the_middle), TEST(crash_and_end), TEST(away_at_the_end),
+		TEST(lost_database),	   TEST(every_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,11 +13,12 @@
 #include "src/util/text.h"
 #include "tests/unit/ocsd/topo_rig.h"
 
-static const char switches[] = "  - name: ph-[0-1]\n"
-			       "    driver: tl1\n"
-			       "    address: \"unix:%1$s/{name}\"\n"
-			       "    credentials: %1$s/credentials\n"
-			       "    size: 32\n";
+#define SWITCHES(more)                        \
+	"  - name: ph-[0-1]\n"                \
+	"    driver: tl1\n"                   \
+	"    address: \"unix:%1$s/{name}\"\n" \
+	"    credentials: %1$s/credentials\n" \
+	"    size: 32\n" more
 
 static const char fabrics[] =
 	"  - name: photon\n"
@@ -30,7 +31,12 @@ static const char fabrics[] =
 
 int topo_setup(void **state)
 {
-	return rig_setup_with(state, switches, fabrics, 0);
+	return rig_setup_with(state, SWITCHES(""), fabrics, 0);
+}
+
+int topo_setup_replace(void **state)
+{
+	return rig_setup_with(state, SWITCHES("    replace: true\n"), fabrics, 0);
 }
 
 void topo_commit(struct ocs_client *client, const struct tenant *t, const char *phases)

@@ -30,6 +30,8 @@ struct tenant {
 
 /* cmocka set-up: the usual rig, these switches, and nodes p0 to p11. */
 int topo_setup(void **state);
+/* The same, where a new patch takes the place of those on its ports. */
+int topo_setup_replace(void **state);
 
 /* Commits T; then also has its first node ask for the circuits, and takes the key. */
 void topo_commit(struct ocs_client *client, const struct tenant *t, const char *phases);
