@@ -42,9 +42,10 @@ static int ring_rounds(enum ocs_netsim_kind kind, int k)
 	return kind == OCS_NETSIM_ALLREDUCE ? 2 * (k - 1) : k - 1;
 }
 
-/* PART of the bytes on a ring of this STEP, both ways if BOTH.  Returns the hops in a row. */
+/* PART of the bytes on a ring of this STEP; with DIRECT over circuits of the plan, both ways if
+ * BOTH.  Returns the hops in a row. */
 static int ring_send(const struct call *call, const int *members, int k, int step, double part,
-		     bool both)
+		     bool direct, bool both)
 {
 	int rounds = ring_rounds(call->kind, k);
 	double bytes = call->bytes * part * rounds / k / (both ? 2 : 1);
@@ -52,9 +53,9 @@ static int ring_send(const struct call *call, const int *members, int k, int ste
 	for (int i = 0; k > 1 && i < k; i++) {
 		int next = members[(i + step) % k];
 
-		call->send(call->context, members[i], next, bytes);
+		call->send(call->context, members[i], next, bytes, direct);
 		if (both)
-			call->send(call->context, next, members[i], bytes);
+			call->send(call->context, next, members[i], bytes, direct);
 	}
 	return rounds;
 }
@@ -87,7 +88,8 @@ static int planned_send(const struct call *call)
 			continue;
 		for (int r = 0; r < group->nrings; r++)
 			hops = ring_send(call, group->members, call->count, group->steps[r],
-					 1.0 / group->nrings, !plan->directed && call->count > 2);
+					 1.0 / group->nrings, true,
+					 !plan->directed && call->count > 2);
 		return hops;
 	}
 	return 0;
@@ -107,7 +109,8 @@ static int multi_ring_send(const struct call *call)
 			steps[count++] = p;
 	}
 	for (int k = 0; k < count; k++)
-		hops = ring_send(call, call->members, call->count, steps[k], 1.0 / count, false);
+		hops = ring_send(call, call->members, call->count, steps[k], 1.0 / count, false,
+				 false);
 	return hops;
 }
 
@@ -139,8 +142,10 @@ static int tree_send(const struct call *call)
 				me = k % 2 ? (at + 1) % k : k - 1 - at;
 				parent = k % 2 ? (parent + 1) % k : k - 1 - parent;
 			}
-			call->send(call->context, call->members[me], call->members[parent], bytes);
-			call->send(call->context, call->members[parent], call->members[me], bytes);
+			call->send(call->context, call->members[me], call->members[parent], bytes,
+				   false);
+			call->send(call->context, call->members[parent], call->members[me], bytes,
+				   false);
 		}
 	}
 	return 2 * (int)ceil(log2(k));
@@ -165,16 +170,17 @@ static int hierarchical_send(const struct call *call, int phase)
 			break;
 	}
 	if (!inner || call->count % inner || outer < 2 || inner < 2) {
-		hops = phase ? -1 : ring_send(call, call->members, call->count, 1, 1, false);
+		hops = phase ? -1 : ring_send(call, call->members, call->count, 1, 1, false, false);
 	} else if (phase == 0 || phase == 2) {
 		part.kind = phase ? OCS_NETSIM_ALLGATHER : OCS_NETSIM_REDUCE_SCATTER;
 		for (int g = 0; g < outer; g++)
-			hops = ring_send(&part, call->members + g * inner, inner, 1, 1, false);
+			hops = ring_send(&part, call->members + g * inner, inner, 1, 1, false,
+					 false);
 	} else if (phase == 1) {
 		for (int at = 0; at < inner; at++) {
 			for (int g = 0; g < outer; g++)
 				across[g] = call->members[g * inner + at];
-			hops = ring_send(call, across, outer, 1, 1.0 / inner, false);
+			hops = ring_send(call, across, outer, 1, 1.0 / inner, false, false);
 		}
 	} else {
 		hops = -1;
@@ -191,8 +197,8 @@ static void alltoall_send(const struct call *call, const double *matrix)
 				matrix ? matrix[i * call->count + j] : call->bytes / call->count;
 
 			if (i != j && bytes > 0)
-				call->send(call->context, call->members[i], call->members[j],
-					   bytes);
+				call->send(call->context, call->members[i], call->members[j], bytes,
+					   false);
 		}
 	}
 }
@@ -219,7 +225,7 @@ static int phase_send(const struct call *call, enum ocs_netsim_algorithm algorit
 		return multi_ring_send(call);
 	if (algorithm == OCS_NETSIM_AUTO || algorithm == OCS_NETSIM_MULTI_RING)
 		hops = planned_send(call);
-	return hops ? hops : ring_send(call, call->members, call->count, 1, 1, false);
+	return hops ? hops : ring_send(call, call->members, call->count, 1, 1, false, false);
 }
 
 bool ocs_netsim_collective_phase(const struct ocs_netsim_graph *graph,

@@ -25,7 +25,8 @@ enum ocs_netsim_algorithm {
 
 const char *ocs_netsim_algorithm_name(enum ocs_netsim_algorithm algorithm);
 
-typedef void ocs_netsim_send(void *context, int src, int dst, double bytes);
+/* DIRECT: over the circuit of their own, where they have one, and not as the fabric routes pairs. */
+typedef void ocs_netsim_send(void *context, int src, int dst, double bytes, bool direct);
 
 /* Calls SEND for each transfer of PHASE (from 0 on) of TASK, a collective of GRAPH whose server s is
  * at PLACE[s] (NULL: at s).  *HOPS: how many hops in a row the last piece takes.  Returns whether

@@ -141,6 +141,7 @@ void ocs_netsim_fabric_destroy(struct ocs_netsim_fabric *fabric)
 	ocs_plan_destroy(fabric->plan);
 	free(fabric->routes);
 	free(fabric->links);
+	free(fabric->direct);
 	free(fabric);
 }
 

@@ -41,6 +41,7 @@ struct ocs_netsim_spec {
 	bool forward;	 /* reconfig: servers without a circuit go through others */
 	bool best;	 /* topoopt: this project's strategy; false: the paper's */
 	char *text;	 /* the line */
+	char *plan;	 /* topoopt: file of the plan to use, or NULL: one is made */
 };
 
 const char *ocs_netsim_fabric_name(enum ocs_netsim_fabric_kind kind);
@@ -75,6 +76,7 @@ struct ocs_netsim_fabric {
 	struct ocs_netsim_routes *routes; /* servers x servers, filled as they are wanted */
 	int *out;			  /* vertex k: links out[first[k]] to out[first[k + 1]] */
 	int *first;
+	int *direct;	       /* topoopt: number + 1 of the link of each pair, 0: none */
 	struct ocs_plan *plan; /* topoopt */
 	int paths_max;	       /* of a pair */
 };

@@ -5,6 +5,7 @@
 
 #include "src/netsim/fabric_make.h"
 
+#include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 
 /* Servers up to which there is a link, mostly dark, between any two. */
 #define CIRCUITS_MAX 512
+#define PLAN_MAX ((size_t)256 << 20)
 
 /* splitmix64 (Vigna). */
 static uint64_t random_next(uint64_t *state)
@@ -110,6 +112,31 @@ static void routes_take(struct ocs_netsim_fabric *fabric, const struct pairs *pa
 	}
 }
 
+/* The plan in the file PATH, as ocsctl plan --json --routes prints it.  NULL with ERR. */
+static struct ocs_plan *plan_read(const char *path, int servers, struct ocs_error *err)
+{
+	char *text = ocs_file_read(path, PLAN_MAX, NULL, err);
+	struct json_object *json = text ? json_tokener_parse(text) : NULL;
+	struct ocs_plan *plan = NULL;
+
+	if (json)
+		plan = ocs_plan_from_json(json, err);
+	else if (text)
+		ocs_error_set(err, OCS_USAGE, "not valid JSON");
+	if (plan && (plan->servers != servers || ocs_plan_verify(plan, err))) {
+		if (plan->servers != servers)
+			ocs_error_set(err, OCS_USAGE, "the plan has %d servers, the fabric %d",
+				      plan->servers, servers);
+		ocs_plan_destroy(plan);
+		plan = NULL;
+	}
+	if (!plan)
+		ocs_error_prefix(err, "%s", path);
+	json_object_put(json);
+	free(text);
+	return plan;
+}
+
 int ocs_netsim_topoopt_make(struct ocs_netsim_fabric *fabric,
 			    const struct ocs_netsim_graph *const *graphs, int *const *places, int n,
 			    struct ocs_error *err)
@@ -126,7 +153,8 @@ int ocs_netsim_topoopt_make(struct ocs_netsim_fabric *fabric,
 
 	if (!request.routes)
 		request.paths = 0;
-	fabric->plan = ocs_plan_make(&request, err);
+	fabric->plan = fabric->spec.plan ? plan_read(fabric->spec.plan, fabric->servers, err) :
+					   ocs_plan_make(&request, err);
 	free(demand);
 	if (!fabric->plan)
 		return ocs_error_prefix(err, "topoopt");
@@ -140,7 +168,7 @@ int ocs_netsim_topoopt_make(struct ocs_netsim_fabric *fabric,
 	}
 	if (fabric->plan->routes)
 		routes_take(fabric, &pairs);
-	free(pairs.link);
+	fabric->direct = pairs.link;
 	return 0;
 }
 

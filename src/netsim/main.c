@@ -135,6 +135,18 @@ static int pictures_make(const struct ocs_netsim_args *args, struct ocs_netsim_r
 	return rc;
 }
 
+static int graph_write(const struct ocs_netsim_graph *graph, const char *path,
+		       struct ocs_error *err)
+{
+	struct ocs_text text = { 0 };
+	int rc;
+
+	ocs_netsim_graph_write(graph, &text);
+	rc = ocs_file_write(path, text.data, text.length, 0644, err);
+	ocs_text_free(&text);
+	return rc;
+}
+
 static int step_run(const struct ocs_netsim_args *args, struct ocs_netsim_graph *const *graphs,
 		    int **places, const struct ocs_netsim_spec *spec, struct ocs_error *err)
 {
@@ -179,13 +191,15 @@ int main(int argc, char **argv)
 	rc = ocs_netsim_args_parse(argc, argv, &args, &err);
 	if (rc == 1)
 		return 0;
-	if (!rc)
+	if (!rc && args.fabric)
 		rc = ocs_netsim_spec_parse(args.fabric, &spec, &err);
 	for (int k = 0; !rc && k < args.ngraphs; k++) {
 		graphs[k] = graph_read(&args, k, spec.servers / args.ngraphs, &err);
 		rc = graphs[k] ? 0 : -1;
 	}
-	if (!rc)
+	if (!rc && args.write_graph)
+		rc = graph_write(graphs[0], args.write_graph, &err);
+	if (!rc && args.fabric)
 		rc = step_run(&args, graphs, places, &spec, &err);
 	for (int k = 0; k < OCS_NETSIM_JOBS_MAX; k++) {
 		ocs_netsim_graph_destroy(graphs[k]);

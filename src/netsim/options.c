@@ -24,6 +24,7 @@ static const struct option options[] = {
 	{ "speed", required_argument, NULL, 'x' },
 	{ "seed", required_argument, NULL, 's' },
 	{ "svg", required_argument, NULL, 'o' },
+	{ "write-graph", required_argument, NULL, 'w' },
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
@@ -42,8 +43,8 @@ static const char help[] =
 	"                     its file says that it is trained, on the servers of the fabric\n"
 	"  --fabric LINE      \"KIND WORD:VALUE ...\"; KIND is ideal, fat-tree, oversubscribed, rail,\n"
 	"                     expander, topoopt, ocs-reconfig or sip-ml; WORD is servers, degree,\n"
-	"                     rate (100G), latency (1us), leaf, oversub, strategy, interval, pause,\n"
-	"                     forward; ocs-netsim(1) says which KIND has which\n"
+	"                     rate (100G), latency (1us), leaf, oversub, strategy, plan, interval,\n"
+	"                     pause, forward; ocs-netsim(1) says which KIND has which\n"
 	"  --collective NAME  auto, ring, multi-ring, hierarchical or double-tree [auto]\n"
 	"  --steps N          training steps in a row; the mean is printed [1]\n"
 	"  --placement HOW    packed: jobs take servers in order; scattered: at random [packed]\n"
@@ -51,6 +52,7 @@ static const char help[] =
 	"  --tolerance T      rates are shared out T times the mean duration of flows late [0]\n"
 	"  --seed N           of all that is drawn at random [1]\n"
 	"  --svg PREFIX       writes PREFIX-timeline.svg and PREFIX-links.svg\n"
+	"  --write-graph FILE writes the first graph as JSON; --fabric may be left out then\n"
 	"  --json             prints one JSON object\n"
 	"  --help, --version\n";
 
@@ -125,6 +127,9 @@ static int option_read(int option, struct ocs_netsim_args *args, struct ocs_erro
 	case 'o':
 		args->svg = optarg;
 		return 0;
+	case 'w':
+		args->write_graph = optarg;
+		return 0;
 	case 'j':
 		args->json = true;
 		return 0;
@@ -149,7 +154,7 @@ int ocs_netsim_args_parse(int argc, char **argv, struct ocs_netsim_args *args,
 	}
 	if (optind < argc)
 		return ocs_error_set(err, OCS_USAGE, "\"%.60s\" is no option", argv[optind]);
-	if (!args->ngraphs || !args->fabric)
+	if (!args->ngraphs || (!args->fabric && !args->write_graph))
 		return ocs_error_set(err, OCS_USAGE, "--%s is missing; see ocs-netsim --help",
 				     args->ngraphs ? "fabric" : "graph");
 	return 0;

@@ -17,7 +17,7 @@ struct ocs_netsim_args {
 	const char *graphs[OCS_NETSIM_JOBS_MAX]; /* files, a job each */
 	bool models[OCS_NETSIM_JOBS_MAX];	 /* the file is a model */
 	int ngraphs;
-	const char *fabric, *svg;
+	const char *fabric, *svg, *write_graph;
 	enum ocs_netsim_algorithm algorithm;
 	double tolerance, speed;
 	uint64_t seed;

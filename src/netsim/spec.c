@@ -23,7 +23,7 @@ static const struct {
 	[OCS_NETSIM_OVERSUBSCRIBED] = { "oversubscribed", { COMMON, "leaf", "oversub" } },
 	[OCS_NETSIM_RAIL] = { "rail", { COMMON } },
 	[OCS_NETSIM_EXPANDER] = { "expander", { COMMON } },
-	[OCS_NETSIM_TOPOOPT] = { "topoopt", { COMMON, "strategy" } },
+	[OCS_NETSIM_TOPOOPT] = { "topoopt", { COMMON, "strategy", "plan" } },
 	[OCS_NETSIM_RECONFIG] = { "ocs-reconfig", { COMMON, "interval", "pause", "forward" } },
 	[OCS_NETSIM_SIPML] = { "sip-ml", { COMMON, "interval", "pause", "forward" } },
 };
@@ -109,6 +109,11 @@ static const char *value_read(struct ocs_netsim_spec *spec, const char *key, con
 		spec->forward = !strcmp(value, "yes");
 		return spec->forward || !strcmp(value, "no") ? NULL : "yes or no";
 	}
+	if (!strcmp(key, "plan")) {
+		free(spec->plan);
+		spec->plan = ocs_strdup(value);
+		return *value ? NULL : "the file of a plan";
+	}
 	spec->best = !strcmp(value, "best");
 	return spec->best || !strcmp(value, "paper") ? NULL : "paper or best";
 }
@@ -188,5 +193,6 @@ int ocs_netsim_spec_parse(const char *text, struct ocs_netsim_spec *spec, struct
 void ocs_netsim_spec_free(struct ocs_netsim_spec *spec)
 {
 	free(spec->text);
-	spec->text = NULL;
+	free(spec->plan);
+	spec->text = spec->plan = NULL;
 }

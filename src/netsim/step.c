@@ -52,28 +52,29 @@ static int path_hops(const struct ocs_netsim_fabric *fabric, const struct ocs_ne
 	return hops;
 }
 
+/* Sends BYTES for TASK over PATH. */
+static void path_send(struct step_run *run, int task, int src, int dst,
+		      const struct ocs_netsim_path *path, double bytes)
+{
+	int hops = path_hops(run->fabric, path);
+	int flow = ocs_flownet_start(run->net, path->links, path->n, bytes, 1, task);
+
+	flow_note(run, flow, src, dst, task);
+	run->tasks[task].pending++;
+	run->result->hops += bytes * hops;
+	run->result->hop_bytes[hops] += bytes;
+	run->result->sent += bytes;
+}
+
 /* Sends BYTES for TASK over the routes of today. */
 static void bytes_send(struct step_run *run, int task, int src, int dst, double bytes)
 {
 	const struct ocs_netsim_routes *routes =
 		ocs_netsim_fabric_routes(run->fabric, src, dst, run->err);
 
-	if (!routes) {
-		run->failed = true;
-		return;
-	}
-	for (int k = 0; k < routes->count; k++) {
-		const struct ocs_netsim_path *path = &routes->paths[k];
-		double part = bytes * path->weight;
-		int hops = path_hops(run->fabric, path);
-		int flow = ocs_flownet_start(run->net, path->links, path->n, part, 1, task);
-
-		flow_note(run, flow, src, dst, task);
-		run->tasks[task].pending++;
-		run->result->hops += part * hops;
-		run->result->hop_bytes[hops] += part;
-	}
-	run->result->sent += bytes;
+	run->failed = !routes;
+	for (int k = 0; routes && k < routes->count; k++)
+		path_send(run, task, src, dst, &routes->paths[k], bytes * routes->paths[k].weight);
 }
 
 /* All bytes have been sent; the last ones still have to arrive. */
@@ -84,15 +85,22 @@ static void phase_wait(struct step_run *run, int task)
 			      run->tasks[task].hops * run->fabric->spec.latency);
 }
 
-static void task_send(void *context, int src, int dst, double bytes)
+static void task_send(void *context, int src, int dst, double bytes, bool direct)
 {
 	struct step_run *run = context;
+	const int *links = direct ? run->fabric->direct : NULL;
+	int link = links ? links[src * run->fabric->servers + dst] : 0;
 
 	if (run->failed || src == dst || !(bytes > 0))
 		return;
 	if (run->circuits)
 		ocs_step_circuits_want(run);
-	bytes_send(run, run->current, src, dst, bytes);
+	if (link)
+		path_send(run, run->current, src, dst,
+			  &(struct ocs_netsim_path){ .links = { link - 1 }, .n = 1, .weight = 1 },
+			  bytes);
+	else
+		bytes_send(run, run->current, src, dst, bytes);
 }
 
 /* Begins the phase that the task has come to; ends the task after the last. */
@@ -110,7 +118,7 @@ static void phase_begin(struct step_run *run, int task)
 		state->hops = it->server != it->peer;
 		if (more)
 			task_send(run, server_of(run, task, it->server),
-				  server_of(run, task, it->peer), it->bytes);
+				  server_of(run, task, it->peer), it->bytes, false);
 	} else {
 		more = ocs_netsim_collective_phase(job->job->graph, it, job->job->place,
 						   run->fabric, run->request->algorithm,

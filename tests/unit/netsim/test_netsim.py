@@ -253,6 +253,8 @@ def refused(folder):
             (["--graph", good, "--fabric", "ideal servers:3"], "write servers:4"),
             (["--graph", good, "--fabric", "ideal servers"], '"servers" is no word'),
             (["--graph", good, "--fabric", "expander degree:1"], "write degree:2"),
+            (["--graph", good, "--fabric", "topoopt plan:" + good], "plan"),
+            (["--graph", good, "--fabric", "topoopt plan:/nowhere"], "/nowhere"),
             (["--graph", good, "--fabric", "ocs-reconfig forward:maybe"], "is not yes or no"),
             (["--graph", good, "--fabric", "ideal", "--tolerance", "2"], "--tolerance"),
             (["--graph", good, "--fabric", "ideal", "--collective", "star"], "none of auto"),

@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""TopoOpt's figures 11 to 17, 27 and 28 with ocs-netsim, beside what the paper says, as the tables of
+doc/netsim-published.md.
+
+    netsim_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [--graphs FOLDER] [FIGURE ...]
+
+FOLDER has the published task graphs (100vgg_16.fbuf ...), which figure 16 is made of; without it the
+figure is left out."""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+SERVERS = 128
+GPUS = 4                    # of a server
+EQUAL_COST = 1 / 3.2        # rate of a fat-tree's interface for the price of TopoOpt's: published
+RATES = (10, 25, 40, 100, 200)
+REDUCE = 50e6               # bytes per ms that a server reduces in itself
+TOLERANCE = "0.001"
+ARGS = None
+
+
+class Graph:
+    """A step of N servers with one device each."""
+
+    def __init__(self, n):
+        self.n, self.tasks, self.groups, self.matrices = n, [], [list(range(n))], []
+
+    def add(self, **task):
+        self.tasks.append(task)
+        return len(self.tasks) - 1
+
+    def compute(self, ms, after):
+        """The same on all servers; AFTER: a list of lists, by server."""
+        return [self.add(kind="compute", server=s, device=0, ms=ms, after=after[s]) for s in range(self.n)]
+
+    def chain(self, layers, first=None):
+        """Forward, backward, and an AllReduce of each layer after its backward pass.  LAYERS: (forward
+        ms, backward ms, bytes)."""
+        last = first or [[] for _ in range(self.n)]
+        for forward, _, _ in layers:
+            last = [[task] for task in self.compute(forward, last)]
+        for _, backward, size in reversed(layers):
+            last = [[task] for task in self.compute(backward, last)]
+            if size:
+                self.add(kind="allreduce", group=0, bytes=size, ms=size / REDUCE, after=[t for row in last for t in row])
+        return last
+
+    def alltoall(self, matrix, after):
+        self.matrices.append(matrix)
+        return self.add(kind="alltoall", group=0, matrix=len(self.matrices) - 1, after=after)
+
+    def write(self, path):
+        with open(path, "w") as handle:
+            json.dump({"servers": self.n, "devices": 1, "groups": self.groups, "matrices": self.matrices,
+                       "tasks": self.tasks}, handle)
+        return path
+
+
+def uniform(graph, layers, ms, size):
+    """LAYERS equal layers: a third of the time forward."""
+    graph.chain([(ms / 3 / layers, ms * 2 / 3 / layers, size / layers)] * layers)
+    return graph
+
+
+def tables(graph, holders, row_bytes, samples, table_ms, dense_ms, dense_layers, dense_bytes):
+    """A recommendation model: HOLDERS[s] tables on server s, looked up for all servers, then dense layers
+    with data parallelism; gradients go back the same way."""
+    n = graph.n
+    out = [[holders[i] * row_bytes * samples if i != j else 0 for j in range(n)] for i in range(n)]
+    back = [[out[j][i] for j in range(n)] for i in range(n)]
+    look = [graph.add(kind="compute", server=s, device=0, ms=table_ms * holders[s] / 3, after=[])
+            for s in range(n) if holders[s]]
+    there = graph.alltoall(out, look)
+    last = graph.chain([(dense_ms / 3 / dense_layers, dense_ms * 2 / 3 / dense_layers, dense_bytes / dense_layers)] *
+                       dense_layers, [[there]] * n)
+    home = graph.alltoall(back, [t for row in last for t in row])
+    for s in range(n):
+        if holders[s]:
+            graph.add(kind="compute", server=s, device=0, ms=table_ms * holders[s] * 2 / 3, after=[home])
+    return graph
+
+
+def model(name, batch=128, n=SERVERS, all_tables=False):
+    """The models of section 5.3.  Bytes from their layers; times where published, else as the document
+    says."""
+    graph = Graph(n)
+    if name == "CANDLE":
+        return uniform(graph, 16, 690 + 1321, 23.6e9 * 4)
+    if name == "VGG16":
+        return uniform(graph, 16, 100.5, 1157.4e6)
+    if name == "BERT":
+        return uniform(graph, 12, 21.6, 12 * 6 * 1024 * 1024 * 4)
+    if name == "ResNet50":
+        return uniform(graph, 50, 300, 102e6)
+    if name == "NCF":
+        holders = [1 if s < 64 else 0 for s in range(n)]
+        return tables(graph, holders, (64 + 128) / 2 * 4, GPUS * batch, 1, 8, 8, (8192 * 4096 + 7 * 4096 ** 2) * 4)
+    if all_tables:      # section 5.4: one of 128 tables on each server
+        size = (7 * 2048 ** 2 + 18432 * 4096 + 15 * 4096 ** 2) * 4
+        return tables(graph, [1] * n, 128 * 4, GPUS * batch, 12.9 * batch / 128, 17.6 * batch / 128, 16, size)
+    holders = [1 if s < 64 else 0 for s in range(n)]
+    return tables(graph, holders, 128 * 4, GPUS * batch, 12.9, 17.6, 16, 323e6 * 4)
+
+
+def run(paths, fabric, *options):
+    words = [ARGS.netsim, "--fabric", fabric, "--json", "--tolerance", TOLERANCE, *options]
+    for path in paths:
+        words += ["--graph", path]
+    done = subprocess.run(words, text=True, capture_output=True)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return json.loads(done.stdout)
+
+
+def fabric(kind, degree, rate):
+    if kind == "fat-tree":
+        return "fat-tree degree:%d rate:%gG leaf:16" % (degree, rate * EQUAL_COST)
+    if kind == "no forwarding":
+        return "ocs-reconfig degree:%d rate:%gG forward:no" % (degree, rate)
+    return "%s degree:%d rate:%gG" % (kind, degree, rate)
+
+
+def dedicated(folder, degree, published):
+    kinds = ("topoopt", "ideal", "fat-tree", "expander", "ocs-reconfig", "sip-ml")
+    print("| model | rate | " + " | ".join(kinds) + " | fat-tree/topoopt | topoopt/ideal |\n" + "|---" * 10 + "|")
+    for name in ("CANDLE", "VGG16", "BERT", "DLRM", "NCF", "ResNet50"):
+        path = model(name).write(os.path.join(folder, name))
+        ratios, over = [], []
+        for rate in RATES:
+            # 50 and 60 second runs of reconfiguration tell nothing more.
+            some = kinds if rate in (10, 100) else kinds[:4]
+            ms = {kind: run([path], fabric(kind, degree, rate))["step_ms"] for kind in some}
+            ratios.append(ms["fat-tree"] / ms["topoopt"])
+            over.append(ms["topoopt"] / ms["ideal"])
+            print("| %s | %dG | %s | %.2f | %.2f |" % (name, rate, " | ".join(
+                "%.4g ms" % ms[kind] if kind in ms else "" for kind in kinds), ratios[-1], over[-1]))
+        print("| %s | mean | | | | | | | **%.2f** (%s) | **%.2f** (%s) |" % (
+            (name, sum(ratios) / len(ratios), published[name][0], sum(over) / len(over), published[name][1])))
+        sys.stdout.flush()
+
+
+def figure_11(folder):
+    dedicated(folder, 4, {"CANDLE": ("2.8", "1"), "VGG16": ("2.8", "1"), "BERT": ("3.0", "1"), "DLRM": ("2.8", "1.3"),
+                          "NCF": ("2.1", "1.7"), "ResNet50": ("1", "1")})
+
+
+def figure_27(folder):
+    dedicated(folder, 8, dict.fromkeys(("CANDLE", "VGG16", "BERT", "DLRM", "NCF", "ResNet50"), ("similar", "similar")))
+
+
+def figure_12(folder):
+    """And 13 and 15, which are of the same runs."""
+    tax = {(64, 4): "1.11", (64, 8): "1.05", (2048, 4): "3.03"}
+    ratio = {(128, 4): "2.7", (2048, 4): "0.91"}
+    load = {(128, 4): "39 %", (128, 8): "59 %"}
+    print("| d | batch | topoopt | ideal | fat-tree | fat-tree/topoopt | tax | least loaded link below most |\n" +
+          "|---" * 8 + "|")
+    for degree in (4, 8):
+        for batch in (64, 128, 256, 512, 1024, 2048):
+            path = model("DLRM", batch, all_tables=True).write(os.path.join(folder, "all"))
+            answer = run([path], fabric("topoopt", degree, 100))
+            tree = run([path], fabric("fat-tree", degree, 100))["step_ms"]
+            loads = [link["bytes"] for link in answer["links"]]
+            key = (batch, degree)
+            print("| %d | %d | %.4g ms | %.4g ms | %.4g ms | %.2f%s | %.2f%s | %.0f %%%s |" % (
+                degree, batch, answer["step_ms"], run([path], fabric("ideal", degree, 100))["step_ms"], tree,
+                tree / answer["step_ms"], " (%s)" % ratio[key] if key in ratio else "", answer["bandwidth_tax"],
+                " (%s)" % tax[key] if key in tax else "", 100 * (1 - min(loads) / max(loads)),
+                " (%s)" % load[key] if key in load else ""))
+            sys.stdout.flush()
+
+
+def figure_14(_):
+    print("| d | mean path | published |\n|---|---|---|")
+    for degree, wanted in ((4, "5.7"), (8, "3")):
+        done = subprocess.run([ARGS.ocsctl, "plan", "--servers", str(SERVERS), "--degree", str(degree), "--strategy=paper",
+                               "--json"], text=True, capture_output=True, check=True)
+        print("| %d | %.2f | %s |" % (degree, json.loads(done.stdout)["average_hops"], wanted))
+
+
+def figure_16(_):
+    if not ARGS.graphs:
+        print("(left out: --graphs is not given)")
+        return
+    rng = random.Random(1)
+    mix = rng.choices(("dlrm", "transformer", "candle", "vgg"), (.35, .42, .205, .02), k=27)
+    print("| jobs | topoopt | fat-tree | oversubscribed | fat-tree/topoopt | oversubscribed/topoopt | slowest job, same "
+          "ratios |\n" + "|---" * 7 + "|")
+    for jobs in (5, 10, 15, 20, 27):
+        paths = [os.path.join(ARGS.graphs, "100%s_16.fbuf" % name) for name in mix[:jobs]]
+        mean, tail = {}, {}
+        for kind in ("topoopt", "fat-tree", "oversubscribed"):
+            line = fabric(kind, 8, 100) + " servers:432"
+            answer = run(paths, line, *(("--placement", "scattered") if kind != "topoopt" else ()))
+            steps = [job["step_ms"] for job in answer["jobs"]]
+            mean[kind], tail[kind] = sum(steps) / jobs, max(steps)
+        print("| %d | %.4g ms | %.4g ms | %.4g ms | %.2f | %.2f | %.2f, %.2f |" % (
+            jobs, mean["topoopt"], mean["fat-tree"], mean["oversubscribed"], mean["fat-tree"] / mean["topoopt"],
+            mean["oversubscribed"] / mean["topoopt"], tail["fat-tree"] / tail["topoopt"],
+            tail["oversubscribed"] / tail["topoopt"]))
+        sys.stdout.flush()
+
+
+def figure_17(folder):
+    print("| model | pause | topoopt | ocs-reconfig | without forwarding | with/without |\n" + "|---" * 6 + "|")
+    for name in ("DLRM", "BERT"):
+        path = model(name).write(os.path.join(folder, name))
+        static = run([path], fabric("topoopt", 8, 100))["step_ms"]
+        for pause in ("1us", "100us", "1ms", "10ms"):
+            both = [run([path], fabric(kind, 8, 100) + " pause:" + pause)["step_ms"]
+                    for kind in ("ocs-reconfig", "no forwarding")]
+            print("| %s | %s | %.4g ms | %.4g ms | %.4g ms | %.2f |" % (name, pause, static, both[0], both[1],
+                                                                       both[0] / both[1]))
+            sys.stdout.flush()
+
+
+def figure_28(folder):
+    print("| model | rate | d 4 | d 6 | d 8 | d 10 | d 4 / d 10 |\n" + "|---" * 7 + "|")
+    for name in ("CANDLE", "VGG16", "BERT", "DLRM", "NCF", "ResNet50"):
+        path = model(name).write(os.path.join(folder, name))
+        for rate in (40, 100):
+            ms = [run([path], fabric("topoopt", degree, rate))["step_ms"] for degree in (4, 6, 8, 10)]
+            print("| %s | %dG | %s | %.2f |" % (name, rate, " | ".join("%.4g ms" % step for step in ms), ms[0] / ms[3]))
+            sys.stdout.flush()
+
+
+FIGURES = {"11": figure_11, "12": figure_12, "14": figure_14, "16": figure_16, "17": figure_17, "27": figure_27,
+           "28": figure_28}
+
+
+def main():
+    global ARGS
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--netsim", default="ocs-netsim")
+    parser.add_argument("--ocsctl", default="ocsctl")
+    parser.add_argument("--graphs")
+    parser.add_argument("figure", nargs="*", choices=[[], *FIGURES])
+    ARGS = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for figure in ARGS.figure or FIGURES:
+            print("\nFigure %s\n" % figure)
+            FIGURES[figure](folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""Steps of ocs-netsim against packets: TCP between servers over the circuits of the emulator, whose
+ports pass a rate that a token bucket keeps.  The last byte of a step arrives within 10 % of the
+simulated time.  Where a link is full in both directions acknowledgements wait in the queues of the
+other data and TCP leaves a part of the rate unused (an all-to-all of four takes 1.2 times as long):
+what is compared here has no such links."""
+
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+import netlab
+
+MBIT = 40
+PORT = 7777
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33      # so that the kernel has all to send: a busy machine starves threads
+HEADERS = 1514 / 1448   # bytes of a frame of a full segment, over its data
+
+
+def rate_limit(net):
+    for s in range(net.servers):
+        for p in range(net.degree):
+            netlab.run("ip", "netns", "exec", net.host(s), "tc", "qdisc", "replace", "dev", f"ocs{p}", "root", "tbf",
+                       "rate", f"{MBIT}mbit", "burst", "6kb", "latency", "2000ms")
+
+
+def receive(listener, ends):
+    """Reads one connection to its end."""
+    peer, _ = listener.accept()
+    with peer:
+        while peer.recv(1 << 18):
+            pass
+    ends.append(time.monotonic())
+
+
+def send(sock, size, start):
+    data = memoryview(bytes(size))
+    start.wait()
+    sock.sendall(data)
+    sock.close()
+
+
+def packets(net, flows):
+    """Sends all FLOWS (src, dst, bytes) at once; seconds until the last has arrived."""
+    ends, threads, start = [], [], threading.Event()
+    for number, (src, dst, size) in enumerate(flows):
+        with netlab.inside(net.host(dst)):
+            listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 20)
+        listener.bind((net.address(dst), PORT + number))
+        listener.listen(1)
+        with netlab.inside(net.host(src)):
+            sock = socket.socket()
+        sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 8 << 20)
+        sock.bind((net.address(src), 0))
+        sock.connect((net.address(dst), PORT + number))
+        threads += [threading.Thread(target=receive, args=(listener, ends)),
+                    threading.Thread(target=send, args=(sock, size, start))]
+    for thread in threads:
+        thread.start()
+    begin = time.monotonic()
+    start.set()
+    for thread in threads:
+        thread.join(60)
+    assert len(ends) == len(flows)
+    return max(ends) - begin
+
+
+def simulated(bins, net, flows):
+    graph = net.folder / "graph.json"
+    graph.write_text(json.dumps({"servers": net.servers, "devices": 1, "tasks": [
+        {"kind": "transfer", "src": src, "dst": dst, "bytes": size * HEADERS} for src, dst, size in flows]}))
+    answer = netlab.run(bins / "ocs-netsim", "--graph", graph, "--json", "--fabric",
+                        f"topoopt servers:{net.servers} degree:{net.degree} rate:{MBIT}M plan:{net.plan_file}")
+    return json.loads(answer)["step_ms"] / 1000
+
+
+@pytest.mark.parametrize("name, flows", [
+    ("ring", [(s, (s + 1) % 4, 4_000_000) for s in range(4)]),
+    ("incast", [(s, 0, 2_000_000) for s in (1, 2, 3)]),
+    ("forwarded", [(0, 2, 3_000_000), (0, 3, 2_000_000), (3, 2, 4_000_000)]),
+    ("uneven", [(0, 1, 5_000_000), (0, 2, 1_000_000), (3, 1, 2_000_000), (2, 3, 4_000_000)]),
+])
+def test_step(bins, lab, name, flows):
+    net = lab(4, 2)
+    net.forward_all("--backend", "routes")
+    rate_limit(net)
+    wanted, seen = simulated(bins, net, flows), packets(net, flows)
+    print(f"{name}: simulated {wanted:.3f} s, packets {seen:.3f} s")
+    assert wanted > 0.5
+    assert abs(seen / wanted - 1) < 0.10, f"{name}: simulated {wanted:.3f} s, packets {seen:.3f} s"
