@@ -20,7 +20,7 @@
 struct ocs_error;
 struct ocs_flownet;
 
-#define OCS_FLOW_LINKS_MAX 16
+#define OCS_FLOW_LINKS_MAX 64
 
 /* What has ended. */
 struct ocs_flow_end {

@@ -180,7 +180,8 @@ static void region_solve(struct ocs_flownet *net, int number)
 	ocs_flow_solve(net, region);
 	region->deadline = INFINITY;
 	region->window = region->finite ? 2 * net->tolerance * region->lives / region->finite : 0;
-	region->window = fmin(region->window, region->guess);
+	/* What is short and late may have a duration below 0: a start is less exact. */
+	region->window = fmax(fmin(region->window, region->guess), 0);
 	region->guess = 2 * region->window;
 	ocs_flow_due_sort(net, region, region->first * (1 + FLOW_TIE) + region->window);
 	ocs_flow_region_queue(net, number);

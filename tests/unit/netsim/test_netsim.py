@@ -217,6 +217,17 @@ def flatbuffer(nodes, devices, tasks):
     return bytes(data)
 
 
+def tolerances(folder):
+    """Short flows late in a long step end with a tolerance, too."""
+    faults = []
+    tasks = [{"kind": "compute", "server": 0, "device": 0, "ms": 1e6}]
+    for k in range(200):
+        tasks.append({"kind": "transfer", "src": k % 4, "dst": (k + 1 + k % 3) % 4, "bytes": 100, "after": [k and k - k % 7]})
+    exact = folder.step(graph(4, tasks), "ideal")["step_ms"]
+    expect(faults, "with a tolerance", folder.step(graph(4, tasks), "ideal", "--tolerance", ".001")["step_ms"], exact)
+    return faults
+
+
 def flatbuffers(folder):
     faults = []
     devices = [(0, 100 + k, k, k) for k in range(3)] + [(14, 200, -1, 2 * 4 + 0)]   # 2 -> 0 of 3 + 1 vertices
@@ -293,6 +304,7 @@ def main():
         result("collectives known on paper", collectives(folder))
         result("fabrics of circuits", circuits(folder))
         result("several jobs", several(folder))
+        result("a tolerance in a long step", tolerances(folder))
         result("FlatBuffers, whole and damaged", flatbuffers(folder))
         result("what cannot be run is refused in one line", refused(folder))
         published(folder)
