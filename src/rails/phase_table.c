@@ -13,7 +13,7 @@
 
 #define FILE_LIMIT ((size_t)64 << 20)
 #define NODES_LIMIT 4096
-#define OPERATIONS_LIMIT 10000000
+#define OPERATIONS_LIMIT 1000000
 
 struct row {
 	bool pipeline;
@@ -208,6 +208,21 @@ static int members_find(const struct reader *reader, const struct row *row, long
 	return width;
 }
 
+/* Tables are of operations over circuits: others would have nothing to replay. */
+static int members_check(const struct reader *reader, long group, const int *nodes, int count,
+			 struct ocs_error *err)
+{
+	struct ocs_rails_need need = ocs_rails_group_need(&reader->result->layout, nodes, count);
+
+	if (need.kind == OCS_RAILS_STAGE || need.kind == OCS_RAILS_LINE)
+		return 0;
+	return ocs_error_set(
+		err, OCS_USAGE,
+		"group %ld joins %d nodes, the first is %d: neither neighbouring stages nor a ring "
+		"of %d stages with %d nodes each",
+		group, count, nodes[0], reader->stages, reader->nodes / reader->stages);
+}
+
 /* Index of the group that NODE calls NUMBER, made where it is new; -1 with ERR. */
 static int group_get(struct reader *reader, const struct row *row, long number, int node, int local,
 		     struct ocs_error *err)
@@ -217,6 +232,8 @@ static int group_get(struct reader *reader, const struct row *row, long number, 
 	int count = members_find(reader, row, number, node, local, nodes, err);
 	struct ocs_phase_group *group;
 
+	if (count > 0 && members_check(reader, number, nodes, count, err) < 0)
+		count = -1;
 	if (count < 1) {
 		free(nodes);
 		return -1;

@@ -17,7 +17,7 @@ test_rails_coordinator_LDADD = $(RAILS_LIBS)
 
 # The coordinator once more, with rules that the test takes away.
 check_PROGRAMS += test_rails_interleave
-test_rails_interleave_SOURCES = rails/test_rails_interleave.c rails/interleave.c rails/interleave.h $(RAILS_MUTANTS)
+test_rails_interleave_SOURCES = rails/test_rails_interleave.c rails/interleave.c rails/interleave.h rails/interleave_optics.c rails/interleave_world.c rails/interleave_world.h $(RAILS_MUTANTS)
 test_rails_interleave_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_RAILS_MUTANTS
 test_rails_interleave_LDADD = $(UTIL) $(CMOCKA_LIBS)
 RAILS_MUTANTS = $(top_srcdir)/src/rails/circuits.c $(top_srcdir)/src/rails/coordinator.c $(top_srcdir)/src/rails/coordinator_rail.c \
@@ -25,3 +25,8 @@ RAILS_MUTANTS = $(top_srcdir)/src/rails/circuits.c $(top_srcdir)/src/rails/coord
 	$(top_srcdir)/src/rails/leases.c $(top_srcdir)/src/rails/menu.c $(top_srcdir)/src/rails/predict.c
 
 dist_check_SCRIPTS += rails/test_rails_replay.py
+
+check_PROGRAMS += test_phases_corpus
+test_phases_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_phases.c
+test_phases_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"phases"'
+test_phases_corpus_LDADD = $(RAILS_LIBS)
