@@ -30,6 +30,12 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "A switch that is named comes with its ports and its history.", ocs_ctl_show },
 	{ "map", "", 0, 0, "jsgw" ONLINE, "a picture of every section with the jobs on it", NULL,
 	  ocs_ctl_map },
+	{ "report", "", 0, 0, "%!w" ONLINE, "the state of the fabric as a page for a browser",
+	  "Cubes and servers with their jobs, what waits and why, switches and their last\n"
+	  "events, in one file that needs no other.  Jobs are left out where PrivateData of\n"
+	  "slurm.conf has \"jobs\".  With --watch the file is written again and again, whole each\n"
+	  "time, and the page loads itself anew.",
+	  ocs_ctl_report },
 	{ "place", "SHAPE", 1, 1, "jbnkg" SHAPE ONLINE,
 	  "where a shape would lie now, or on a fabric you describe",
 	  "Without --busy and --fabric ocsd is asked what is free at this moment.", ocs_ctl_place },

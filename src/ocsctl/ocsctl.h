@@ -29,7 +29,8 @@ struct ocs_ctl_args {
 	const char *fabric, *ocsd;
 	const char *busy, *section, *conn;
 	const char *map, *elapsed;
-	const char *svg, *demand, *strategy, *rings;
+	const char *svg, *html, *demand, *strategy, *rings;
+	bool private;
 	const char *repair;
 	long paths; /* 0: not given */
 	long trees;
@@ -53,7 +54,7 @@ struct ocs_ctl_args {
 	long beta, remaining, window;
 	bool relay;
 	const char *rate, *tflops, *memory, *method, *write;
-	const char *costs, *budget, *html, *graph, *steps;
+	const char *costs, *budget, *graph, *steps;
 	long gpus, evaluations, seed; /* 0: not given */
 	int count;		      /* operands */
 	char **operands;
@@ -135,6 +136,7 @@ int ocs_ctl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_migrate(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_map(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_report(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_verify(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err);

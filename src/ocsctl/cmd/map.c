@@ -161,28 +161,10 @@ static bool node_is(const struct map *map, int node, const char *state)
 	return !strcmp(ocs_ctl_state_node(&map->state, map->fabric->nodes[node].name), state);
 }
 
-/* Drained, with its cube, or for one of its XPUs. */
-static bool node_drained(const struct map *map, const struct ocs_section *section, int node)
-{
-	struct json_object *drains = ocs_field_array(map->state.fabric, OCS_FIELD_DRAINS, NULL);
-	int cube = map->fabric->nodes[node].cube;
-
-	for (size_t i = 0; cube >= 0 && i < ocs_ctl_length(drains); i++) {
-		struct json_object *drain = json_object_array_get_idx(drains, i);
-		const char *kind = ocs_ctl_string(drain, OCS_FIELD_KIND, "");
-		const char *name = ocs_ctl_string(drain, OCS_FIELD_NAME, "");
-
-		if ((!strcmp(kind, "cube") && !strcmp(name, section->cube_names[cube])) ||
-		    ocs_ctl_drain_node(map->fabric, kind, name) == node)
-			return true;
-	}
-	return false;
-}
-
-static bool node_down(const struct map *map, const struct ocs_section *section, int node)
+static bool node_down(const struct map *map, int node)
 {
 	return ocs_ctl_state_out(&map->state, map->fabric->nodes[node].name) ||
-	       node_drained(map, section, node);
+	       ocs_ctl_state_drained(&map->state, map->fabric, node);
 }
 
 /* Users see no jobs of others, only that their nodes are taken. */
@@ -254,7 +236,7 @@ static char *cubes_picture(struct map *map, const struct ocs_section *section, b
 	for (int i = 0; i < section->nnodes; i++) {
 		int node = section->first_node + i;
 
-		if (node_down(map, section, node))
+		if (node_down(map, node))
 			down.nodes[down.n++] = node;
 		else if (node_is(map, node, "busy"))
 			busy.nodes[busy.n++] = node;
@@ -301,7 +283,7 @@ static char *server_signs(struct map *map, const struct ocs_section *section, in
 	for (int i = 0; i < section->nnodes; i++) {
 		int node = section->first_node + i;
 
-		signs[i] = node_down(map, section, node)  ? '#' :
+		signs[i] = node_down(map, node)		  ? '#' :
 			   node_is(map, node, "busy")	  ? '*' :
 			   node_is(map, node, "reserved") ? '=' :
 							    '.';
@@ -416,62 +398,10 @@ static int write_svg(struct map *map, struct ocs_error *err)
 	return rc;
 }
 
-/* For programs: every node, its state and the job that holds it. */
 static void print_json(struct map *map, FILE *file)
 {
-	struct json_object *out = json_object_new_object(), *nodes = json_object_new_array();
-	struct json_object *jobs = json_object_new_array();
+	struct json_object *out = ocs_ctl_state_json(&map->state, map->fabric, map->args->section);
 
-	for (int i = 0; i < map->fabric->nsections; i++) {
-		const struct ocs_section *section = &map->fabric->sections[i];
-
-		for (int k = 0; k < section->nnodes && section_wanted(map, section); k++) {
-			int node = section->first_node + k, cube = map->fabric->nodes[node].cube;
-			struct json_object *one = json_object_new_object();
-
-			json_object_object_add(
-				one, "node", json_object_new_string(map->fabric->nodes[node].name));
-			json_object_object_add(one, "section",
-					       json_object_new_string(section->name));
-			if (cube >= 0)
-				json_object_object_add(
-					one, "cube",
-					json_object_new_string(section->cube_names[cube]));
-			json_object_object_add(
-				one, "state",
-				json_object_new_string(
-					node_drained(map, section, node) &&
-							!ocs_ctl_state_out(
-								&map->state,
-								map->fabric->nodes[node].name) ?
-						"drained" :
-						ocs_ctl_state_node(&map->state,
-								   map->fabric->nodes[node].name)));
-			if (ocs_ctl_state_reservation(&map->state, map->fabric->nodes[node].name))
-				json_object_object_add(
-					one, "reservation",
-					json_object_new_string(ocs_ctl_state_reservation(
-						&map->state, map->fabric->nodes[node].name)));
-			if (ocs_ctl_state_job(&map->state, map->fabric->nodes[node].name))
-				json_object_object_add(
-					one, "job",
-					json_object_new_int64(ocs_ctl_state_job(
-						&map->state, map->fabric->nodes[node].name)));
-			json_object_array_add(nodes, one);
-		}
-	}
-	for (int i = 0; i < map->njobs; i++)
-		json_object_array_add(jobs, json_object_get(map->jobs[i].job));
-	json_object_object_add(out, "nodes", nodes);
-	json_object_object_add(out, "jobs", jobs);
-	/* the rest of what keeps shapes out, for advise */
-	json_object_object_add(
-		out, "drains",
-		json_object_get(ocs_field_array(map->state.fabric, OCS_FIELD_DRAINS, NULL)));
-	json_object_object_add(out, "switches", json_object_get(map->state.switches));
-	if (map->state.reservations)
-		json_object_object_add(out, "reservations",
-				       json_object_get(map->state.reservations));
 	fprintf(file, "%s\n",
 		json_object_to_json_string_ext(out, JSON_C_TO_STRING_PLAIN |
 							    JSON_C_TO_STRING_NOSLASHESCAPE));

@@ -81,6 +81,15 @@ int ocs_ctl_state_occupy(const struct ocs_ctl_state *state, const struct ocs_fab
 			 struct ocs_placer *placer, struct ocs_occupancy *occupancy,
 			 struct ocs_error *err);
 
+/* Whether node NODE of FABRIC is drained, with its cube, or for one of its XPUs. */
+bool ocs_ctl_state_drained(const struct ocs_ctl_state *state, const struct ocs_fabric *fabric,
+			   int node);
+
+/* For programs, what "map --json" prints: every node of SECTION (NULL: of all), its state and the job
+ * that holds it, the living jobs, drains, switches and reservations.  The caller puts it. */
+struct json_object *ocs_ctl_state_json(const struct ocs_ctl_state *state,
+				       const struct ocs_fabric *fabric, const char *section);
+
 /* The node that a drain of KIND and NAME closes, of its own or for an XPU; -1: none. */
 int ocs_ctl_drain_node(const struct ocs_fabric *fabric, const char *kind, const char *name);
 
