@@ -56,7 +56,8 @@ class Job:
             self.plan["nodes"] = ["d%d" % i for i in range(servers)]
             with open(self.path("reply.json"), "w") as file:
                 json.dump({"id": 1, "ok": True, "plan": self.plan}, file)
-            self.servers = [self.prepare(name) for name in self.plan["nodes"]]
+            self.prepare()
+            self.servers = [self.server(name) for name in self.plan["nodes"]]
         finally:
             shutil.rmtree(self.folder)
 
@@ -81,10 +82,15 @@ class Job:
                           "".join("      - {name: ens%d, rdma: \"%s:1\", speed: %d}\n" % (i, name, self.machine.mbps)
                                   for i, name in enumerate(self.names))))
 
-    def prepare(self, name):
+    def prepare(self):
+        """One host plays all servers: each takes the addresses of the one before away."""
+        each = 'for n in %s; do "$0" prepare --fabric %s --dir %s/$n --job 7 --epoch 1 --node $n --nodes %s ' \
+               '--reply %s || exit 1; done'
+        call(*self.within, "sh", "-c", each % (" ".join(self.plan["nodes"]), self.path("ocs.yaml"), self.folder,
+                                               ",".join(self.plan["nodes"]), self.path("reply.json")), NODE)
+
+    def server(self, name):
         folder = self.path(name)
-        call(*self.within, NODE, "prepare", "--fabric", self.path("ocs.yaml"), "--dir", folder, "--job", "7", "--epoch", "1",
-             "--node", name, "--nodes", ",".join(self.plan["nodes"]), "--reply", self.path("reply.json"))
         text = {}
         for file in ("topo.xml", "graph.xml", "env", "subnets", "warnings"):
             path = os.path.join(folder, file)
