@@ -348,6 +348,46 @@ static void test_subnets(void **state)
 	free(reply);
 }
 
+/* On rails those count with which the job begins: none within a node, both in a ring. */
+static void test_rails_links(void **state)
+{
+	static const char text[] =
+		"version: 1\nswitches:\n- {name: s0, driver: tl1, dialect: polatis, address:"
+		" '127.0.0.1:2000', credentials: /c, size: 16}\nfabrics:\n- {name: r, kind: rails,"
+		" nodes: 'n[0-3]', rails: 1, ports_per_nic: 2, xpus: 2, ports: {switch: s0, port:"
+		" server * 2 + nic_port + 1}, interfaces: [{name: ra}, {name: rb}]}\n";
+	char *conf = ocs_asprintf("%s/rails.yaml", node_base);
+
+	(void)state;
+	if (geteuid() != 0 || unshare(CLONE_NEWNET) < 0 || system("ip link set lo up") != 0) {
+		free(conf);
+		skip();
+	}
+	node_put(conf, text);
+	/* port 1 has a link; port 0 is down */
+	assert_int_equal(system("for i in a b; do ip link add r$i type veth peer name p$i; done;"
+				"ip link set rb up; ip link set pb up;"
+				"until ip link show rb | grep -q 'state UP'; do sleep 0.1; done"),
+			 0);
+#define LINKS(nodes, option, shape)                                                              \
+	node_run("links", "--fabric", conf, "--dir", node_dir, "--node", "n0", "--timeout", "0", \
+		 "--phases", "on-demand", "--nodes", nodes, option, shape, NULL)
+	assert_int_equal(LINKS("n0", "--shape", "pp:1,tp:2"), 0);
+	assert_int_equal(LINKS("n[0-3]", "--shape", "pp:4,tp:2"), 4);
+	assert_non_null(strstr(node_output, "interface ra is down"));
+	assert_int_equal(LINKS("n0", NULL, NULL), 4);
+	assert_int_equal(LINKS("n[0-3]", "--shape", "dp:4,tp:4"), 3);
+	/* another node than those of the circuits */
+	assert_int_equal(LINKS("n[1-3]", "--shape", "dp:3,tp:2"), 0);
+	assert_int_equal(system("ip link set ra up; ip link set pa up;"
+				"until ip link show ra | grep -q 'state UP'; do sleep 0.1; done"),
+			 0);
+	assert_int_equal(LINKS("n[0-3]", "--shape", "dp:4,tp:2"), 0);
+#undef LINKS
+	unlink(conf);
+	free(conf);
+}
+
 /* A job's ports have a link before its tasks start; what the machine does not have is not waited for. */
 static void test_links(void **state)
 {
@@ -458,9 +498,10 @@ static void test_settings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_direct),	cmocka_unit_test(test_settings),
-		cmocka_unit_test(test_ports),	cmocka_unit_test(test_warnings),
-		cmocka_unit_test(test_subnets), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_direct),	    cmocka_unit_test(test_settings),
+		cmocka_unit_test(test_ports),	    cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_subnets),	    cmocka_unit_test(test_links),
+		cmocka_unit_test(test_rails_links),
 	};
 
 	return cmocka_run_group_tests(tests, node_setup, node_teardown);

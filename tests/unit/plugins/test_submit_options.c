@@ -356,7 +356,7 @@ static void test_settings(void **state)
 {
 	char *good[] = { "ocsd=unix:/run/x", "dir=/run/ocs/%n", "prolog_timeout=7" };
 	char *bad[] = { "prolog_timeout=0" }, *unknown[] = { "dri=/run" }, *empty[] = { "dir=" };
-	char *scripts[] = { "prolog=no" }, *maybe[] = { "prolog=maybe" };
+	char *scripts[] = { "prolog=no", "controller=/opt/rails" }, *maybe[] = { "prolog=maybe" };
 	struct ocs_settings settings;
 	struct ocs_error err;
 	char *dir;
@@ -378,8 +378,10 @@ static void test_settings(void **state)
 	assert_non_null(strstr(err.text, "dri=/run"));
 	assert_int_equal(ocs_settings_parse(1, empty, &settings, &err), -1);
 	assert_true(settings.prolog);
-	assert_int_equal(ocs_settings_parse(1, scripts, &settings, &err), 0);
+	assert_null(settings.controller);
+	assert_int_equal(ocs_settings_parse(2, scripts, &settings, &err), 0);
 	assert_false(settings.prolog);
+	assert_string_equal(settings.controller, "/opt/rails");
 	assert_int_equal(ocs_settings_parse(1, maybe, &settings, &err), -1);
 	assert_non_null(strstr(err.text, "yes or no"));
 }
