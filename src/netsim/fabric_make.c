@@ -93,10 +93,17 @@ static void routes_take(struct ocs_netsim_fabric *fabric, const struct pairs *pa
 		const struct ocs_plan_route *route = &plan->routes[r];
 		struct ocs_netsim_routes *to =
 			&fabric->routes[route->src * fabric->servers + route->dst];
+		int direct = pairs->link[route->src * pairs->n + route->dst];
 
 		to->known = true;
 		to->paths = ocs_calloc((size_t)route->npaths + 1, sizeof(*to->paths));
-		for (int k = 0; k < route->npaths; k++) {
+		/* rings and pairs with a circuit of their own take it alone */
+		if (direct) {
+			to->paths[0] = (struct ocs_netsim_path){ .n = 1, .weight = 1 };
+			to->paths[0].links[0] = direct - 1;
+			to->count = 1;
+		}
+		for (int k = 0; !direct && k < route->npaths; k++) {
 			struct ocs_netsim_path *path = &to->paths[to->count];
 
 			if (route->lengths[k] - 1 > OCS_FLOW_LINKS_MAX || !(route->weights[k] > 0))
