@@ -35,4 +35,9 @@ check_PROGRAMS += test_moe_gate
 test_moe_gate_SOURCES = moe/test_moe_gate.c moe/gates.c moe/gates.h
 test_moe_gate_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
 
-dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py
+check_PROGRAMS += test_moe_nccl
+test_moe_nccl_SOURCES = moe/test_moe_nccl.c moe/gates.c moe/gates.h moe/stand_in/nccl.h
+test_moe_nccl_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/src/moe/job -I$(srcdir)/moe/stand_in
+test_moe_nccl_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
+
+dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py moe/test_moe_nccl_header.sh
