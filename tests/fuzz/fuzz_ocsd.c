@@ -180,6 +180,8 @@ static struct ocsd *daemon_start(void)
 	struct ocs_error err;
 
 	ocs_log_level_set(OCS_LOG_ERROR);
+	/* as main does: a client may be gone before it is answered */
+	signal(SIGPIPE, SIG_IGN);
 	d.config = ocs_config_parse(description, strlen(description), "f", &err);
 	CHECK(d.config && mkdtemp(folder));
 	d.fabric = d.config->fabric;
