@@ -64,6 +64,7 @@ struct rail {
 	char topology[OCS_RAILS_TOPOLOGY]; /* verified last; at first, to be requested */
 	char target[OCS_RAILS_TOPOLOGY];   /* requested, or about to be */
 	bool changing;			   /* a request is under way */
+	bool answered;			   /* no answer to it counts any more */
 	bool unknown;			   /* circuits of the topology may be gone */
 	bool speculative;		   /* the topology was provisioned, and not used yet */
 	uint64_t seq;			   /* of the request */

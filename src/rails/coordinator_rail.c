@@ -66,9 +66,11 @@ static void request_send(struct ocs_coordinator *coordinator, struct rail *rail,
 	struct ocs_coordinator_output *output =
 		ocs_coordinator_emit(coordinator, OCS_COORDINATOR_REQUEST);
 
-	/* A repeated request has a number of its own: the answer to an older one says nothing about
-	 * what ocsd does last. */
-	rail->seq = ++coordinator->seq;
+	/* The same request is repeated under its number: ocsd does not begin it again, and answers for
+	 * what it did.  One that was answered needs another number, or the answer would come again. */
+	if (!rail->changing || rail->answered)
+		rail->seq = ++coordinator->seq;
+	rail->answered = false;
 	rail->changing = true;
 	rail->deadline = now + coordinator->options.timeout;
 	rail->tries++;
@@ -156,13 +158,15 @@ void ocs_coordinator_answer(struct ocs_coordinator *coordinator, int number, uin
 	if (number >= 0 && number < coordinator->options.rails)
 		rail = &coordinator->rails[number];
 	if (!rail || epoch != coordinator->options.epoch || !rail->changing ||
-	    (OCS_RAILS_RULE(STALE) && seq != rail->seq)) {
+	    (OCS_RAILS_RULE(STALE) && (seq != rail->seq || rail->answered))) {
 		coordinator->counts.stale++;
 		return;
 	}
 	/* After a refusal the next try has to wait, or a switch that is busy would see them all. */
 	if (good)
 		request_done(coordinator, rail);
+	else
+		rail->answered = true;
 	ocs_coordinator_serve(coordinator, now);
 }
 
@@ -189,6 +193,8 @@ void ocs_coordinator_topo_lost(struct ocs_coordinator *coordinator, int number, 
 		return;
 	rail = &coordinator->rails[number];
 	rail->unknown = true;
+	/* An answer to what is under way may tell of the time before. */
+	rail->answered = true;
 	if (!rail->changing && rail->health != RAIL_TO_RING)
 		strcpy(rail->target, rail->topology);
 	stands_update(coordinator, rail);

@@ -143,6 +143,12 @@ inline request(t)
 	seq++;
 	target = t;
 	changing = true;
+	resend(t)
+}
+
+/* under the same number */
+inline resend(t)
+{
 	tries++;
 	if
 	:: len(requests) < 4 -> requests ! t, seq
@@ -238,8 +244,8 @@ end:	do
 			view = target;
 			changing = false
 #else
-		:: tries < TRIES && target != GIANT -> request(target)
-		:: target == GIANT -> request(GIANT)
+		:: tries < TRIES && target != GIANT -> resend(target)
+		:: target == GIANT -> resend(GIANT)
 		:: else ->
 			changing = false;
 			giving_up = true
@@ -270,6 +276,9 @@ end:	do
 			d_step {
 				if
 				:: s < latest
+#ifndef NO_ABSOLUTE
+				:: s == latest -> busy = s; coming = stands	/* done; it is answered again */
+#endif
 				:: else ->
 					latest = s;
 #ifdef NO_ABSOLUTE

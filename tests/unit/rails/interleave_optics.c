@@ -84,11 +84,18 @@ void request_begin(int rail)
 	struct optics *optics = &w.optics[rail];
 	int next[NODES][NODES], fault = w.faults ? pick(8) : 7;
 	uint64_t seq = optics->requests[0].seq;
+	char topology[OCS_RAILS_TOPOLOGY];
 
-	strcpy(optics->coming, optics->requests[0].topology);
+	strcpy(topology, optics->requests[0].topology);
 	memmove(optics->requests, optics->requests + 1,
 		--optics->nrequests * sizeof(optics->requests[0]));
-	if (seq <= optics->latest || optics->stuck) {
+	/* the same one is answered for what it did, or when it is done */
+	if (seq == optics->latest) {
+		if (!optics->busy)
+			answer_queue(optics, seq, optics->good);
+		return;
+	}
+	if (seq < optics->latest || optics->stuck || optics->busy) {
 		answer_queue(optics, seq, false);
 		return;
 	}
@@ -96,10 +103,12 @@ void request_begin(int rail)
 	if (fault == 0)
 		return; /* lost */
 	optics->latest = seq;
+	optics->good = fault != 1;
 	if (fault == 1) {
 		answer_queue(optics, seq, false);
 		return;
 	}
+	strcpy(optics->coming, topology);
 	/* where a request names differences only, they are against what stands */
 	for (int i = 0; optics->coming[i]; i++)
 		if (optics->coming[i] == '=')
@@ -161,7 +170,7 @@ bool optics_step(int rail)
 		request_finish(rail);
 		return true;
 	case 1:
-		if (optics->busy || !optics->nrequests)
+		if (!optics->nrequests)
 			return false;
 		request_begin(rail);
 		return true;

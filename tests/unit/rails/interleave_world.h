@@ -65,7 +65,7 @@ struct optics {
 	int links[NODES][NODES];
 	char topology[OCS_RAILS_TOPOLOGY], coming[OCS_RAILS_TOPOLOGY];
 	uint64_t latest, busy; /* seq of what it does */
-	bool stuck, lost_news, ring;
+	bool good, stuck, lost_news, ring;
 };
 
 struct interleave_world {
