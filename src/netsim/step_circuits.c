@@ -89,6 +89,16 @@ static bool demand_read(const struct step_run *run, struct step_circuits *circui
 	return any;
 }
 
+/* Whether A comes before B; equal demands in no order, or they would make cliques far apart. */
+static bool pair_before(const struct step_circuits *circuits, int a, int b)
+{
+	unsigned spread = 2654435761u;
+
+	if (circuits->demand[a] != circuits->demand[b])
+		return circuits->demand[a] > circuits->demand[b];
+	return (unsigned)a * spread > (unsigned)b * spread;
+}
+
 /* The pair of largest demand that has interfaces left; -1: none. */
 static int pair_choose(const struct step_circuits *circuits, const int *tx, const int *rx)
 {
@@ -98,8 +108,7 @@ static int pair_choose(const struct step_circuits *circuits, const int *tx, cons
 		for (int j = 0; tx[i] && j < n; j++) {
 			int pair = i * n + j;
 
-			if (i != j && rx[j] &&
-			    (best < 0 || circuits->demand[pair] > circuits->demand[best]))
+			if (i != j && rx[j] && (best < 0 || pair_before(circuits, pair, best)))
 				best = pair;
 		}
 	}
