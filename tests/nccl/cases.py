@@ -267,6 +267,11 @@ def limits_of_links():
     old = torus.Job("4x4", (1, 1, 1), nccl="  version: 2.28.9\n", network=torus.network((1, 1, 1)))
     result("does not choose ports by subnet" in old.servers["n0"].warnings and not old.judge(0, 0, "2.28.9").good(),
            "an older NCCL", old.servers["n0"].warnings)
+    twisted = torus.Job("4x4x8_twisted", (2, 2, 1), network=torus.network((2, 2, 1)))
+    seen = [(len(ranks), twisted.judge(order["dim"], n, "2.30.7", ranks=ranks))
+            for order in twisted.placement["orders"] for n, ranks in enumerate(order["ranks"])]
+    bad = [str(v) for length, v in seen if length != 8 or not v.good()]
+    result(len(seen) == 48 and not bad, "twisted: rings through two lines", "\n".join(bad))
     # the judge: a file of another line, and two addresses exchanged, are seen
     job = torus.Job("4x4", (1, 1, 1), network=torus.network((1, 1, 1)))
     server = job.servers["n5"]
