@@ -24,7 +24,7 @@ def result(name, good, seen=""):
 
 work = tempfile.TemporaryDirectory()
 environment = dict(os.environ, OCS_DATADIR=os.path.join(SOURCE, "share"),
-                   PATH=os.path.join(BUILD, "src/ocsctl") + ":" + os.environ["PATH"])
+                   PATH=os.path.join(BUILD, "src/ocsctl") + ":" + os.path.join(BUILD, "src/netsim") + ":" + os.environ["PATH"])
 environment.pop("OCS_CONF", None)
 
 
@@ -124,6 +124,16 @@ def published():
     result("and 2.8 times as fast as at equal cost", rates and abs(sum(rates) / len(rates) / 2.8 - 1) < 0.2, rates)
 
 
+def simulator():
+    done = run("ocs-netsim --model bert --fabric 'ideal servers:4 degree:4' --json")
+    # 16 samples per GPU; three passes of 2 FLOPs per weight and token, and of attention, at 17.6 TFLOPS
+    least = 3 * 16 * (2 * 64 * (12 * 6 * 1024 ** 2 + 1024) + 12 * 4 * 64 ** 2 * 1024) / 17.6e9
+    result("ocs-netsim takes a model", done.returncode == 0 and least <= json.loads(done.stdout)["step_ms"] < 1.5 * least,
+           (least, done.stdout[:300], done.stderr))
+    done = run("ocs-netsim --model bert --fabric ideal")
+    result("which needs servers", done.returncode == 2 and "the fabric of a model needs servers:N" in done.stderr, done.stderr)
+
+
 def refusals():
     with open(os.path.join(work.name, "bad.yaml"), "w", encoding="utf-8") as handle:
         handle.write("costs: c\nassumptions: []\nrates:\n- {rate: 100}\nfabrics: []\n")
@@ -144,6 +154,7 @@ tutorial()
 report()
 ratios()
 published()
+simulator()
 refusals()
 print("1..%d" % len(results))
 sys.exit(not all(results))
