@@ -221,6 +221,16 @@ static void print_text(const struct ocs_ctl_args *args, const struct region_plan
 	ocs_text_table_destroy(table);
 }
 
+static int picture_write(const struct ocs_ctl_args *args, const struct region_plan *plan,
+			 struct ocs_error *err)
+{
+	char *svg = ocs_ctl_region_svg(plan->demand, plan->circuits);
+	int rc = ocs_file_write(args->svg, svg, strlen(svg), 0644, err);
+
+	free(svg);
+	return rc ? ocs_error_prefix(err, "region plan") : 0;
+}
+
 int ocs_ctl_region_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct region_plan plan = { 0 };
@@ -229,6 +239,8 @@ int ocs_ctl_region_plan(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (options_check(args, err))
 		return -1;
 	rc = plan_read(args, &plan, err) || plan_make(args, &plan, err) ? -1 : 0;
+	if (!rc && args->svg)
+		rc = picture_write(args, &plan, err);
 	if (!rc && args->json)
 		print_object(args, &plan);
 	else if (!rc)

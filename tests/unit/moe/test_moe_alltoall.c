@@ -402,7 +402,7 @@ static void a_rank_fails(void **state)
 
 		scene_make(&s, 5 + (int)c, 6, 2);
 		shares_draw(&s, 5);
-		s.idle_ms = 400;
+		s.idle_ms = 1500;
 		s.odd = 2;
 		s.odd_call = 2;
 		s.odd_do = cases[c].what;

@@ -18,6 +18,16 @@ exits 0 "text" region plan --matrix "$work/ring.json" --alpha 2 --beta 1
 prints "a summary" "6 servers: done after 609 tokens per NIC rate, 1.000 of the bound"
 prints "a table" "     0       1         1     900   900"
 
+exits 0 "a picture" region plan --matrix "$work/ring.json" --alpha 2 --beta 1 --svg "$work/ring.svg" --json
+python3 -c '
+import re, sys, xml.dom.minidom
+text = open(sys.argv[1]).read()
+xml.dom.minidom.parseString(text)
+cells = re.findall(r"<rect x=.*?/>", text)
+sys.exit(not (len(cells) == 36 and sum("stroke" in c for c in cells) == 12 and
+              sum("rgb(80,80,255)" in c for c in cells) == 12))' "$work/ring.svg"
+result $? "a cell a pair, a frame for each circuit, the darkest where most is sent"
+
 echo '{"tokens":[[5,1,1,1],[1,5,1,1],[900,1,5,1],[1,900,1,5]]}' >"$work/ranks.json"
 exits 0 "ranks of a server" region plan --matrix "$work/ranks.json" --servers 2 --alpha 2 --beta 1 --json
 prints "two servers" '"circuits":[[0,1,2]]'
