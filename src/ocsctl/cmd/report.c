@@ -104,8 +104,8 @@ static void link_count(struct json_object *links, const char *section, const cha
 	if (!json_object_object_get_ex(links, key, &one)) {
 		one = json_object_new_object();
 		ocs_field_add_text(one, OCS_FIELD_SECTION, section);
-		ocs_field_add_text(one, "a", low);
-		ocs_field_add_text(one, "b", high);
+		ocs_field_add_text(one, OCS_FIELD_A, low);
+		ocs_field_add_text(one, OCS_FIELD_B, high);
 		ocs_field_add_number(one, "count", 0);
 		json_object_object_add(links, key, one);
 	}
