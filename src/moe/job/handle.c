@@ -185,6 +185,35 @@ void ocs_moe_farewell(struct ocs_moe *moe)
 	}
 }
 
+/* A socket that is closed with bytes unread takes back what its peer has not read yet, the last words
+ * too: they are read and thrown away until the peers have gone as well, for a while. */
+static void conns_drain(struct ocs_moe *moe)
+{
+	int64_t end = ocs_moe_now() + FLUSH_MS;
+	bool open = true;
+	char bytes[4096];
+
+	for (int j = 0; j < moe->ranks; j++)
+		if (moe->conn[j] && moe->conn[j]->fd >= 0)
+			shutdown(moe->conn[j]->fd, SHUT_WR);
+	while (open && ocs_moe_now() < end) {
+		open = false;
+		for (int j = 0; j < moe->ranks; j++) {
+			struct ocs_moe_conn *conn = moe->conn[j];
+			ssize_t got = 0;
+
+			if (!conn || conn->fd < 0 || conn->bye)
+				continue;
+			while ((got = recv(conn->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+				;
+			conn->bye = !got || (errno != EAGAIN && errno != EINTR);
+			open |= !conn->bye;
+		}
+		if (open)
+			usleep(1000);
+	}
+}
+
 static void listeners_free(struct ocs_moe *moe)
 {
 	for (int k = 0; k < moe->listeners; k++)
@@ -198,8 +227,10 @@ PUBLIC void ocs_moe_close(struct ocs_moe *moe)
 {
 	if (!moe)
 		return;
-	if (moe->conn)
+	if (moe->conn) {
 		ocs_moe_farewell(moe);
+		conns_drain(moe);
+	}
 	listeners_free(moe);
 	for (int k = 0; k < moe->pendings; k++)
 		close(moe->pending[k].fd);
