@@ -361,6 +361,7 @@ static int contents_fill(struct job *job, struct ocs_node_contents *contents, st
 	if (job->placement) {
 		struct json_object *json = ocs_placement_to_json(job->fabric, job->placement);
 
+		ocs_placement_orders_add(json, job->placement);
 		contents->text[OCS_NODE_PLACEMENT] = json_text(json);
 		json_object_put(json);
 	}

@@ -49,6 +49,8 @@ static const struct option_spec specs[] = {
 	  "every dimension straight along one axis" },
 	{ 'n', "nodes", FLAG, AT(nodes), 0, 0, NULL,
 	  "print only the node list, as sbatch --nodelist takes it" },
+	{ '#', "orders", FLAG, AT(orders), 0, 0, NULL,
+	  "with --json: the ranks along each dimension as well" },
 	{ 'k', "compact", FLAG, AT(compact), 0, 0, NULL,
 	  "print only the compact form that travels with the job" },
 	{ 'N', "servers", NUMBER, AT(servers), 1, 1 << 20, "N", "number of servers" },

@@ -36,7 +36,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "slurm.conf has \"jobs\".  With --watch the file is written again and again, whole each\n"
 	  "time, and the page loads itself anew.",
 	  ocs_ctl_report },
-	{ "place", "SHAPE", 1, 1, "jbnkg" SHAPE ONLINE,
+	{ "place", "SHAPE", 1, 1, "jbnk#g" SHAPE ONLINE,
 	  "where a shape would lie now, or on a fabric you describe",
 	  "Without --busy and --fabric ocsd is asked what is free at this moment.", ocs_ctl_place },
 	{ "verify", "FILE", 1, 1, "jb" OFFLINE,

@@ -30,7 +30,7 @@ struct ocs_ctl_args {
 	const char *busy, *section, *conn;
 	const char *map, *elapsed;
 	const char *svg, *html, *demand, *strategy, *rings;
-	bool private;
+	bool private, orders;
 	const char *repair;
 	long paths; /* 0: not given */
 	long trees;

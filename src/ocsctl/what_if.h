@@ -33,9 +33,9 @@ void ocs_ctl_where_close(struct ocs_ctl_where *where);
 /* Places and verifies.  0, or -1 with ERR (OCS_NEVER, OCS_NOT_NOW, ...). */
 int ocs_ctl_where_place(struct ocs_ctl_where *where, struct ocs_error *err);
 
-/* Prints the totals, cubes and nodes; the JSON of doc/placement.md. */
+/* Prints the totals, cubes and nodes; the JSON of doc/placement.md, with ORDERS those of its ranks. */
 void ocs_ctl_where_summary(const struct ocs_ctl_where *where);
-void ocs_ctl_where_json(const struct ocs_ctl_where *where);
+void ocs_ctl_where_json(const struct ocs_ctl_where *where, bool orders);
 
 /* "3,0,1", the coordinate of RANK; TEXT is OCS_COORD_TEXT bytes. */
 #define OCS_COORD_TEXT 64

@@ -124,8 +124,12 @@ struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 		json_object_array_add(array, circuit_json(s, &p->circuits[i]));
 	json_object_object_add(object, "circuits", array);
 	json_object_object_add(object, "ocs_links", json_object_new_int(p->ncircuits));
-	json_object_object_add(object, "orders", orders_json(&p->shape));
 	return object;
+}
+
+void ocs_placement_orders_add(struct json_object *json, const struct ocs_placement *p)
+{
+	json_object_object_add(json, "orders", orders_json(&p->shape));
 }
 
 /* Reads as many numbers as expected. */

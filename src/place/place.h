@@ -101,6 +101,9 @@ struct ocs_placement *ocs_placement_decode(struct ocs_placer *placer, const char
  * only; run ocs_placement_verify on the result. */
 struct json_object *ocs_placement_to_json(const struct ocs_fabric *fabric,
 					  const struct ocs_placement *placement);
+/* Adds "orders" to the JSON of PLACEMENT: for each dimension longer than 1 the ranks along each of its
+ * rings or lines.  Programs of a job want them; what places a shape says it without. */
+void ocs_placement_orders_add(struct json_object *json, const struct ocs_placement *placement);
 struct ocs_placement *ocs_placement_from_json(const struct ocs_fabric *fabric,
 					      struct json_object *json, struct ocs_error *err);
 

@@ -34,7 +34,7 @@ class Job:
             self.describe(subnets, nccl, cubes)
             words = [shape, "--fabric", self.path("ocs.yaml")] + (["--conn-type", conn] if conn else [])
             compact = fabrics.call(fabrics.OCSCTL, "place", *words, "--compact").strip()
-            self.placement = json.loads(fabrics.call(fabrics.OCSCTL, "place", *words, "--json"))
+            self.placement = json.loads(fabrics.call(fabrics.OCSCTL, "place", *words, "--json", "--orders"))
             self.shape = self.placement["shape"]
             self.xpus = self.placement["xpus"]
             self.nodes = sorted({x["node"] for x in self.xpus})

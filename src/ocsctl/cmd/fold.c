@@ -163,7 +163,7 @@ int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err)
 	}
 	rc = 0;
 	if (args->json) {
-		ocs_ctl_where_json(&where);
+		ocs_ctl_where_json(&where, false);
 	} else {
 		ocs_ctl_where_summary(&where);
 		print_cells(&where, ranks);

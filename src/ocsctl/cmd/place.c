@@ -138,10 +138,12 @@ void ocs_ctl_where_summary(const struct ocs_ctl_where *where)
 	free(nodes);
 }
 
-void ocs_ctl_where_json(const struct ocs_ctl_where *where)
+void ocs_ctl_where_json(const struct ocs_ctl_where *where, bool orders)
 {
 	struct json_object *json = ocs_placement_to_json(where->fabric, where->placement);
 
+	if (orders)
+		ocs_placement_orders_add(json, where->placement);
 	ocs_ctl_print_json(json);
 	json_object_put(json);
 }
@@ -266,7 +268,7 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 		goto out;
 	rc = 0;
 	if (args->json) {
-		ocs_ctl_where_json(&where);
+		ocs_ctl_where_json(&where, args->orders);
 	} else if (args->nodes) {
 		char *nodes = ocs_ctl_node_list(where.fabric, where.placement);
 

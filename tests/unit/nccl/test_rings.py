@@ -110,7 +110,7 @@ def orders_of_placements(program):
     helper = os.path.join(SOURCE, "doc/rings/ocs_rings.py")
     quiet = {"PYTHONDONTWRITEBYTECODE": "1"}
     for words in (["4x8x2"], ["16"], ["4x4x8_twisted"], ["4x1x4", "--conn-type", "mesh,torus,torus"]):
-        code, out, err = run(OCSCTL, "place", "--fabric", "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1", "--json", *words)
+        code, out, err = run(OCSCTL, "place", "--fabric", "torus cubes:2x1x1 cube:4x4x4 tile:2x2x1", "--json", "--orders", *words)
         assert code == 0, err
         path = os.path.join(work, "placement.json")
         with open(path, "w") as file:
