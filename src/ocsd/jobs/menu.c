@@ -345,7 +345,10 @@ static void circuit_adopt(struct ocsd *d, struct ocsd_switch *sw, struct ocsd_ci
 		sw->by_in[circuit->patches[p].in] = circuit;
 	circuit->sent = true;
 	circuit->outcome_unknown = circuit->postponed = false;
-	if (unread && planned && job->state == OCSD_JOB_COMMITTED) {
+	/* What the job is to begin with stands already, and nothing of the job asked for it: it ran
+	 * when the database was lost.  The next read-back verifies it like one that was sent. */
+	if (planned &&
+	    (job->state == OCSD_JOB_COMMITTED || (!unread && job->state == OCSD_JOB_APPLYING))) {
 		ocsd_circuit_set(d, circuit, OCSD_CONNECTING);
 		return;
 	}
