@@ -30,7 +30,6 @@ static void link_leave(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 			ocs_moe_pass(moe, item);
 		}
 	}
-	moe->stats.dark++;
 	for (int peer = 0; peer < moe->ranks; peer++)
 		ocs_moe_tell(moe, peer,
 			     &(struct ocs_moe_frame){ .kind = OCS_MOE_DOWN, .link = conn->link },
@@ -51,9 +50,10 @@ int ocs_moe_conn_lost(struct ocs_moe *moe, struct ocs_moe_conn *conn, const char
 	conn->in_relay = conn->in_mine = conn->paused = false;
 	conn->in_got = 0;
 	if (conn->link != OCS_MOE_LINK_PACKETS) {
-		/* A rank that has finished may go, and nothing of this call needs its circuits. */
-		if (!moe->conn[conn->peer]->done || !moe->calling)
-			link_leave(moe, conn);
+		/* A rank that has finished may go and close its circuits; what others send through it
+		 * still has to arrive. */
+		moe->stats.dark += !moe->conn[conn->peer]->done || !moe->calling;
+		link_leave(moe, conn);
 		return moe->broken ? -1 : 0;
 	}
 	/* One that has finished the call owes this rank nothing. */
