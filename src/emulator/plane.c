@@ -17,9 +17,11 @@
 #include "src/emulator/emulator.h"
 #include "src/emulator/plane_map.h"
 #include "src/util/error.h"
+#include "src/util/log.h"
 
 #define WORDS_MAX 24
 #define IFINDEX_MAX (1 << 22)
+#define IFINDEX_MORE 4096 /* interfaces that may be made anew while it runs */
 
 /* Runs a command of words separated by blanks (interface names hold none).
  * Returns its exit status. */
@@ -59,6 +61,48 @@ static int qdisc_change(const char *verb, const char *device)
 	return status;
 }
 
+/* Frames that come in by the interface of FIBRE go where the table says. */
+static int device_open(struct ocs_emu_switch *sw, int fibre, struct ocs_error *err)
+{
+	const char *device = sw->fibres[fibre].device;
+	char *up = ocs_asprintf("ip link set dev %s up", device);
+	int status;
+
+	qdisc_change("del", device);
+	status = qdisc_change("add", device) || command_run(up, true);
+	free(up);
+	if (status)
+		return ocs_error_set(err, OCS_ERROR,
+				     "the kernel takes no clsact queue on %s"
+				     " (this needs root, ip and tc)",
+				     device);
+	if (ocs_emu_map_attach(sw->emu->plane, sw->fibres[fibre].ifindex, err))
+		return ocs_error_prefix(err, "%s", device);
+	return 0;
+}
+
+/* An interface may have been made anew under the same name since, as when its host has booted. */
+static void fibre_refresh(struct ocs_emu_switch *sw, int fibre)
+{
+	struct ocs_emu_fibre *at = &sw->fibres[fibre];
+	unsigned int now = if_nametoindex(at->device), before = at->ifindex;
+	struct ocs_error err;
+
+	if (!now || now == before)
+		return;
+	if (now >= sw->emu->plane->count) {
+		ocs_log(OCS_LOG_ERROR,
+			"interface %s has number %u now, and the table ends at %u: start the emulator again",
+			at->device, now, sw->emu->plane->count);
+		return;
+	}
+	for (int f = 1; f <= 2 * sw->size; f++)
+		if (sw->fibres[f].device && sw->fibres[f].ifindex == before)
+			sw->fibres[f].ifindex = now;
+	if (device_open(sw, fibre, &err))
+		ocs_log(OCS_LOG_ERROR, "%s", err.text);
+}
+
 static struct ocs_emu_beam *beam_of(const struct ocs_emu_switch *sw, int fibre)
 {
 	return &sw->emu->plane->beams[sw->fibres[fibre].ifindex];
@@ -88,6 +132,10 @@ void ocs_emu_plane_set(struct ocs_emu_switch *sw, int in, int out)
 	if (!a->device || !b->device)
 		return;
 	sw->lit[in] = lit;
+	if (lit) {
+		fibre_refresh(sw, in);
+		fibre_refresh(sw, out);
+	}
 	beam_set(sw, in, out, lit);
 	if (a->both_ways && b->both_ways)
 		beam_set(sw, out, in, lit);
@@ -210,24 +258,13 @@ static int for_devices(struct ocs_emu_switch *sw, const char *how, struct ocs_er
 {
 	for (int f = 1; sw->fibres && f <= 2 * sw->size; f++) {
 		const char *device = sw->fibres[f].device;
-		char *up;
-		int status;
 
 		if (!device || (f > sw->size && !sw->fibres[f].both_ways))
 			continue;
-		status = qdisc_change("del", device);
 		if (!strcmp(how, "del"))
-			continue;
-		up = ocs_asprintf("ip link set dev %s up", device);
-		status = qdisc_change("add", device) || command_run(up, true);
-		free(up);
-		if (status)
-			return ocs_error_set(err, OCS_ERROR,
-					     "the kernel takes no clsact queue on %s"
-					     " (this needs root, ip and tc)",
-					     device);
-		if (ocs_emu_map_attach(sw->emu->plane, sw->fibres[f].ifindex, err))
-			return ocs_error_prefix(err, "%s", device);
+			qdisc_change("del", device);
+		else if (device_open(sw, f, err))
+			return -1;
 	}
 	return 0;
 }
@@ -246,7 +283,7 @@ static int map_open(struct ocs_emu *emu, struct ocs_error *err)
 				     "interface number %u is above %d: use a new network namespace",
 				     last, IFINDEX_MAX);
 	emu->plane = ocs_calloc(1, sizeof(*emu->plane));
-	return ocs_emu_map_open(emu->plane, last + 1, err);
+	return ocs_emu_map_open(emu->plane, last + 1 + IFINDEX_MORE, err);
 }
 
 int ocs_emu_plane_open(struct ocs_emu *emu, const char *path, struct ocs_error *err)

@@ -96,9 +96,6 @@ class NetCluster(Cluster):
         self.until(lambda: self.run("! ip link show ctl%d" % server,
                                     check=False).returncode == 0, 20, "the host to be gone")
         self.make_host(server)
-        # the emulator has put these on the interfaces that it found at its start
-        for port in range(self.degree):
-            self.run(["tc", "qdisc", "add", "dev", "s%dp%d" % (server, port), "ingress"])
 
     def start_emulator(self):
         self.spawn(["ocs-emulator", "--fabric", self.yaml, "--delay", str(self.delay_ms),
