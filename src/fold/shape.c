@@ -331,6 +331,14 @@ int ocs_shape_shift(const struct ocs_shape *shape, int dim, int other)
 	return ocs_shape_shifts(shape, dim) && shape->extent[other] != low ? low : 0;
 }
 
+bool ocs_shape_same(const struct ocs_shape *a, const struct ocs_shape *b)
+{
+	return a->ndim == b->ndim && a->no_rotate == b->no_rotate && a->no_fold == b->no_fold &&
+	       a->twisted == b->twisted &&
+	       !memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
+	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
+}
+
 long ocs_shape_rank(const struct ocs_shape *shape, const int *coord)
 {
 	long rank = 0;

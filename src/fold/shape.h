@@ -63,6 +63,9 @@ int ocs_shape_stages(const struct ocs_shape *shape);
 bool ocs_shape_shifts(const struct ocs_shape *shape, int dim);
 int ocs_shape_shift(const struct ocs_shape *shape, int dim, int other);
 
+/* Whether A and B lie alike: all but names and phases is the same. */
+bool ocs_shape_same(const struct ocs_shape *a, const struct ocs_shape *b);
+
 /* Row-major rank of COORD and back. */
 long ocs_shape_rank(const struct ocs_shape *shape, const int *coord);
 void ocs_shape_coord(const struct ocs_shape *shape, long rank, int *coord);

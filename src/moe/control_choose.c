@@ -104,46 +104,44 @@ static bool circuits_same(const struct ocs_moe_circuits *x, const struct ocs_moe
 	return !memcmp(x->count, y->count, (size_t)x->n * x->n * sizeof(*x->count));
 }
 
-/* The mean time of the matrices that are kept. */
-static double record_time(const struct ocs_moe_control *c, const struct ocs_moe_circuits *circuits)
+/* The newest matrices that are kept, at most LONG_SAMPLES.  Returns how many. */
+static int record_sample(const struct ocs_moe_control *c, const struct ocs_moe_demand **demands)
 {
-	double sum = 0;
 	int found = 0;
 
 	for (int64_t m = c->last.microbatch; m >= 0 && found < LONG_SAMPLES &&
 					     m > c->last.microbatch - c->setup.record.microbatches;
 	     m--) {
 		for (int l = 0; l < c->setup.record.layers && found < LONG_SAMPLES; l++) {
-			const struct ocs_moe_demand *demand =
-				ocs_moe_record_demand(c->record, l, m);
-
-			if (!demand)
-				continue;
-			sum += ocs_moe_finish_time(demand, c->region, circuits);
-			found++;
+			demands[found] = ocs_moe_record_demand(c->record, l, m);
+			found += demands[found] != NULL;
 		}
 	}
+	return found;
+}
+
+/* Their mean time. */
+static double record_time(const struct ocs_moe_control *c, const struct ocs_moe_circuits *circuits)
+{
+	const struct ocs_moe_demand *demands[LONG_SAMPLES];
+	int found = record_sample(c, demands);
+	double sum = 0;
+
+	for (int i = 0; i < found; i++)
+		sum += ocs_moe_finish_time(demands[i], c->region, circuits);
 	return found ? sum / found : 0;
 }
 
-/* The sum of the matrices that are kept: what circuits that stay for long have to carry. */
-static struct ocs_moe_demand *record_sum(const struct ocs_moe_control *c)
+/* Their mean: what circuits that stay for long have to carry. */
+static struct ocs_moe_demand *record_mean(const struct ocs_moe_control *c)
 {
 	struct ocs_moe_demand *sum = ocs_moe_demand_create(c->n);
-	int found = 0;
+	const struct ocs_moe_demand *demands[LONG_SAMPLES];
+	int found = record_sample(c, demands);
 
-	for (int64_t m = c->last.microbatch; m >= 0 && found < LONG_SAMPLES &&
-					     m > c->last.microbatch - c->setup.record.microbatches;
-	     m--) {
-		for (int l = 0; l < c->setup.record.layers && found < LONG_SAMPLES; l++) {
-			const struct ocs_moe_demand *demand =
-				ocs_moe_record_demand(c->record, l, m);
-
-			for (int k = 0; demand && k < c->n * c->n; k++)
-				sum->tokens[k] += demand->tokens[k];
-			found += demand != NULL;
-		}
-	}
+	for (int i = 0; i < found; i++)
+		for (int k = 0; k < c->n * c->n; k++)
+			sum->tokens[k] += demands[i]->tokens[k];
 	for (int k = 0; found && k < c->n * c->n; k++)
 		sum->tokens[k] /= found;
 	return sum;
@@ -163,7 +161,7 @@ static void long_choose(struct ocs_moe_control *c, const struct ocs_moe_circuits
 		return;
 	c->long_closed = c->closed;
 	change = change_make(c, (double)c->closed, now);
-	demand = record_sum(c);
+	demand = record_mean(c);
 	circuits = ocs_moe_change_choose(
 		&(struct ocs_moe_request){ .demand = demand,
 					   .region = c->region,

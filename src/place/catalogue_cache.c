@@ -18,14 +18,6 @@ static unsigned int shape_hash(const struct ocs_shape *shape, int nodes)
 	return (unsigned int)(h ^ h >> 32);
 }
 
-static bool shape_same(const struct ocs_shape *a, const struct ocs_shape *b)
-{
-	return a->ndim == b->ndim && a->no_rotate == b->no_rotate && a->no_fold == b->no_fold &&
-	       a->twisted == b->twisted &&
-	       !memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
-	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
-}
-
 struct ocs_catalogue_cache *ocs_catalogue_cache_create(size_t limit)
 {
 	struct ocs_catalogue_cache *cache = ocs_calloc(1, sizeof(*cache));
@@ -88,7 +80,7 @@ struct ocs_catalogue *ocs_catalogue_cache_get(struct ocs_catalogue_cache *cache,
 		struct ocs_cached_catalogue *entry = &cache->entries[cache->slots[slot] - 1];
 
 		if (entry->hash != hash || entry->nodes != nodes ||
-		    !shape_same(&entry->catalogue->shape, shape))
+		    !ocs_shape_same(&entry->catalogue->shape, shape))
 			continue;
 		entry->used = ++cache->clock;
 		cache->last = cache->slots[slot] - 1;

@@ -204,8 +204,7 @@ const uint64_t *ocs_folding_bits_cells(struct ocs_folding_bits *b)
 	return cells;
 }
 
-/* Calls for the vertices from which the edges of STEP lead, in runs of COUNT from U; V is where the
- * first of the run leads to. */
+/* The edges of a step: runs of STRIDE vertices from U to as many from V on, the next run OUTER further. */
 struct step_runs {
 	long stride, outer, u, v;
 };

@@ -130,14 +130,6 @@ bool ocs_policy_verifiable(const struct ocs_policy *policy)
 	       policy->kind != OCS_POLICY_UNCONSTRAINED && policy->kind != OCS_POLICY_SCRATCH;
 }
 
-static bool shape_same(const struct ocs_shape *a, const struct ocs_shape *b)
-{
-	return a->ndim == b->ndim && a->no_rotate == b->no_rotate && a->no_fold == b->no_fold &&
-	       a->twisted == b->twisted &&
-	       !memcmp(a->extent, b->extent, sizeof(a->extent[0]) * (size_t)a->ndim) &&
-	       !memcmp(a->mesh, b->mesh, sizeof(a->mesh[0]) * (size_t)a->ndim);
-}
-
 static struct ocs_policy_shape *shape_slot(struct ocs_policy_shape *shapes, int room,
 					   const struct ocs_shape *shape)
 {
@@ -152,7 +144,7 @@ static struct ocs_policy_shape *shape_slot(struct ocs_policy_shape *shapes, int 
 	       16777619u;
 	hash ^= hash >> 15;
 	while (shapes[hash % (unsigned int)room].known &&
-	       !shape_same(&shapes[hash % (unsigned int)room].shape, shape))
+	       !ocs_shape_same(&shapes[hash % (unsigned int)room].shape, shape))
 		hash++;
 	return &shapes[hash % (unsigned int)room];
 }

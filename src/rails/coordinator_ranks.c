@@ -268,19 +268,30 @@ static void operation_demand(struct ocs_coordinator *coordinator, struct operati
 	ocs_coordinator_serve(coordinator, now);
 }
 
+/* The place of RANK in *GROUP, that of ID; -1 with ERR: there is no such group or member. */
+static int member_of(struct ocs_coordinator *coordinator, uint64_t id, int rank,
+		     struct group **group, struct ocs_error *err)
+{
+	int member;
+
+	*group = group_find(coordinator, id, err);
+	if (!*group)
+		return -1;
+	member = member_find(*group, rank);
+	if (member < 0)
+		ocs_error_set(err, OCS_USAGE, "rank %d is no member of group %" PRIx64, rank, id);
+	return member;
+}
+
 int ocs_coordinator_arrive(struct ocs_coordinator *coordinator, uint64_t id, uint64_t idx, int rank,
 			   int64_t now, struct ocs_error *err)
 {
-	struct group *group = group_find(coordinator, id, err);
 	struct operation *operation;
-	int member;
+	struct group *group;
+	int member = member_of(coordinator, id, rank, &group, err);
 
-	if (!group)
-		return -1;
-	member = member_find(group, rank);
 	if (member < 0)
-		return ocs_error_set(err, OCS_USAGE, "rank %d is no member of group %" PRIx64, rank,
-				     id);
+		return -1;
 	if (idx < group->newest[member]) {
 		operation = operation_find(group, idx);
 		if (operation && operation->state == OPERATION_OPEN && !operation->ended[member])
@@ -315,16 +326,12 @@ int ocs_coordinator_arrive(struct ocs_coordinator *coordinator, uint64_t id, uin
 int ocs_coordinator_end(struct ocs_coordinator *coordinator, uint64_t id, uint64_t idx, int rank,
 			int64_t now, struct ocs_error *err)
 {
-	struct group *group = group_find(coordinator, id, err);
 	struct operation *operation;
-	int member;
+	struct group *group;
+	int member = member_of(coordinator, id, rank, &group, err);
 
-	if (!group)
-		return -1;
-	member = member_find(group, rank);
 	if (member < 0)
-		return ocs_error_set(err, OCS_USAGE, "rank %d is no member of group %" PRIx64, rank,
-				     id);
+		return -1;
 	operation = operation_find(group, idx);
 	if (!operation || operation->state != OPERATION_OPEN || operation->ended[member]) {
 		/* Operations without leases end unheard. */
