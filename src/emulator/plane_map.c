@@ -12,86 +12,52 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/emulator/plane_map.h"
+#include "src/util/bpf.h"
 #include "src/util/error.h"
 
 #define NAME "ocs_emulator"
 
 _Static_assert(sizeof(struct ocs_emu_beam) == 32, "the program knows this");
 
-static int bpf_call(int command, union bpf_attr *attr)
-{
-	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
-}
-
-#define INSN(c, d, s, o, i)                                                         \
-	{                                                                           \
-		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) \
-	}
-#define MOV(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define MOV_K(d, i) INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define ADD_K(d, i) INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
-#define LOAD(d, s, o) INSN(BPF_LDX | BPF_MEM | BPF_W, d, s, o, 0)
-#define STORE(d, s, o) INSN(BPF_STX | BPF_MEM | BPF_W, d, s, o, 0)
 /* One more in the 64-bit counter at D + O. */
-#define COUNT(d, s, o) INSN(BPF_STX | BPF_ATOMIC | BPF_DW, d, s, o, BPF_ADD)
-#define JUMP(op, d, o) INSN(BPF_JMP | (op) | BPF_K, d, 0, o, 0)
-#define CALL(i) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, i)
-#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define COUNT(d, s, o) OCS_BPF(BPF_STX | BPF_ATOMIC | BPF_DW, d, s, o, BPF_ADD)
+#define JUMP(op, d, o) OCS_BPF(BPF_JMP | (op) | BPF_K, d, 0, o, 0)
 #define FIELD(field) ((int)offsetof(struct ocs_emu_beam, field))
 
 /* Returns the descriptor, or -1 with errno. */
 static int program_load(int map)
 {
 	const struct bpf_insn program[] = {
-		/*  0 */ LOAD(BPF_REG_2, BPF_REG_1, (int)offsetof(struct __sk_buff, ifindex)),
-		/*  1 */ STORE(BPF_REG_10, BPF_REG_2, -4),
-		/*  2 */ INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
-		/*  3 */ INSN(0, 0, 0, 0, 0),
-		/*  4 */ MOV(BPF_REG_2, BPF_REG_10),
-		/*  5 */ ADD_K(BPF_REG_2, -4),
-		/*  6 */ CALL(BPF_FUNC_map_lookup_elem),
+		/*  0 */ OCS_BPF_LOAD(BPF_W, BPF_REG_2, BPF_REG_1,
+				      (int)offsetof(struct __sk_buff, ifindex)),
+		/*  1 */ OCS_BPF_STORE(BPF_W, BPF_REG_10, BPF_REG_2, -4),
+		/*  2 */ OCS_BPF(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+		/*  3 */ OCS_BPF(0, 0, 0, 0, 0),
+		/*  4 */ OCS_BPF_MOV(BPF_REG_2, BPF_REG_10),
+		/*  5 */ OCS_BPF_ADD_K(BPF_REG_2, -4),
+		/*  6 */ OCS_BPF_CALL(BPF_FUNC_map_lookup_elem),
 		/*  7 */ JUMP(BPF_JEQ, BPF_REG_0, 21 - 8),
-		/*  8 */ MOV_K(BPF_REG_3, 1),
-		/*  9 */ LOAD(BPF_REG_1, BPF_REG_0, FIELD(changing)),
+		/*  8 */ OCS_BPF_MOV_K(BPF_REG_3, 1),
+		/*  9 */ OCS_BPF_LOAD(BPF_W, BPF_REG_1, BPF_REG_0, FIELD(changing)),
 		/* 10 */ JUMP(BPF_JNE, BPF_REG_1, 19 - 11),
-		/* 11 */ LOAD(BPF_REG_1, BPF_REG_0, FIELD(target)),
+		/* 11 */ OCS_BPF_LOAD(BPF_W, BPF_REG_1, BPF_REG_0, FIELD(target)),
 		/* 12 */ JUMP(BPF_JEQ, BPF_REG_1, 17 - 13),
 		/* 13 */ COUNT(BPF_REG_0, BPF_REG_3, FIELD(passed)),
-		/* 14 */ MOV_K(BPF_REG_2, 0),
-		/* 15 */ CALL(BPF_FUNC_redirect),
-		/* 16 */ EXIT,
+		/* 14 */ OCS_BPF_MOV_K(BPF_REG_2, 0),
+		/* 15 */ OCS_BPF_CALL(BPF_FUNC_redirect),
+		/* 16 */ OCS_BPF_EXIT,
 		/* 17 */ COUNT(BPF_REG_0, BPF_REG_3, FIELD(dark)),
-		/* 18 */ INSN(BPF_JMP | BPF_JA, 0, 0, 21 - 19, 0),
+		/* 18 */ OCS_BPF(BPF_JMP | BPF_JA, 0, 0, 21 - 19, 0),
 		/* 19 */ COUNT(BPF_REG_0, BPF_REG_3, FIELD(lost_in_change)),
-		/* 20 */ INSN(BPF_JMP | BPF_JA, 0, 0, 21 - 21, 0),
-		/* 21 */ MOV_K(BPF_REG_0, TC_ACT_SHOT),
-		/* 22 */ EXIT,
+		/* 20 */ OCS_BPF(BPF_JMP | BPF_JA, 0, 0, 21 - 21, 0),
+		/* 21 */ OCS_BPF_MOV_K(BPF_REG_0, TC_ACT_SHOT),
+		/* 22 */ OCS_BPF_EXIT,
 	};
-	union bpf_attr attr = { 0 };
 
-	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
-	attr.insns = (uint64_t)(uintptr_t)program;
-	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attr.license = (uint64_t)(uintptr_t) "GPL";
-	strcpy(attr.prog_name, NAME);
-	return bpf_call(BPF_PROG_LOAD, &attr);
-}
-
-static int map_create(uint32_t entries)
-{
-	union bpf_attr attr = { 0 };
-
-	attr.map_type = BPF_MAP_TYPE_ARRAY;
-	attr.key_size = sizeof(uint32_t);
-	attr.value_size = sizeof(struct ocs_emu_beam);
-	attr.max_entries = entries;
-	attr.map_flags = BPF_F_MMAPABLE;
-	strcpy(attr.map_name, NAME);
-	return bpf_call(BPF_MAP_CREATE, &attr);
+	return ocs_bpf_load(program, sizeof(program) / sizeof(program[0]), NAME);
 }
 
 int ocs_emu_map_open(struct ocs_emu_map *map, uint32_t count, struct ocs_error *err)
@@ -99,7 +65,8 @@ int ocs_emu_map_open(struct ocs_emu_map *map, uint32_t count, struct ocs_error *
 	void *memory;
 
 	*map = (struct ocs_emu_map){ .map = -1, .program = -1, .count = count };
-	map->map = map_create(count);
+	map->map = ocs_bpf_map_create(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t),
+				      sizeof(struct ocs_emu_beam), count, BPF_F_MMAPABLE, NAME);
 	if (map->map < 0)
 		return ocs_error_set(err, OCS_ERROR,
 				     "the kernel makes no BPF map (this needs root): %s",

@@ -16,10 +16,10 @@
 #include <net/if.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/forward/internal.h"
+#include "src/util/bpf.h"
 #include "src/util/error.h"
 
 /* flower's preference is the one before */
@@ -37,22 +37,6 @@ struct value {
 
 _Static_assert(sizeof(struct key) == 8 && sizeof(struct value) == 16, "the program knows these");
 
-static int bpf_call(int command, union bpf_attr *attr)
-{
-	return (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
-}
-
-#define INSN(c, d, s, o, i)                                                         \
-	{                                                                           \
-		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) \
-	}
-#define MOV(d, s) INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define MOV_K(d, i) INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define ADD_K(d, i) INSN(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
-#define LOAD(size, d, s, o) INSN(BPF_LDX | BPF_MEM | (size), d, s, o, 0)
-#define STORE(size, d, s, o) INSN(BPF_STX | BPF_MEM | (size), d, s, o, 0)
-#define CALL(i) INSN(BPF_JMP | BPF_CALL, 0, 0, 0, i)
-#define EXIT INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 #define AT(field) ((int)offsetof(struct __sk_buff, field))
 #define HEADERS 34 /* of Ethernet and the fixed part of IPv4 */
 
@@ -61,65 +45,53 @@ static int load_program(int map)
 {
 	/* Jumps to instruction 34, which passes, count from the instruction after them. */
 	const struct bpf_insn program[] = {
-		/*  0 */ MOV(BPF_REG_6, BPF_REG_1),
-		/*  1 */ MOV_K(BPF_REG_2, HEADERS),
-		/*  2 */ CALL(BPF_FUNC_skb_pull_data),
-		/*  3 */ LOAD(BPF_W, BPF_REG_7, BPF_REG_6, AT(data)),
-		/*  4 */ LOAD(BPF_W, BPF_REG_3, BPF_REG_6, AT(data_end)),
-		/*  5 */ MOV(BPF_REG_4, BPF_REG_7),
-		/*  6 */ ADD_K(BPF_REG_4, HEADERS),
-		/*  7 */ INSN(BPF_JMP | BPF_JGT | BPF_X, BPF_REG_4, BPF_REG_3, 34 - 8, 0),
-		/*  8 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_7, 12),
-		/*  9 */ INSN(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_4, 0, 34 - 10, htons(ETH_P_IP)),
+		/*  0 */ OCS_BPF_MOV(BPF_REG_6, BPF_REG_1),
+		/*  1 */ OCS_BPF_MOV_K(BPF_REG_2, HEADERS),
+		/*  2 */ OCS_BPF_CALL(BPF_FUNC_skb_pull_data),
+		/*  3 */ OCS_BPF_LOAD(BPF_W, BPF_REG_7, BPF_REG_6, AT(data)),
+		/*  4 */ OCS_BPF_LOAD(BPF_W, BPF_REG_3, BPF_REG_6, AT(data_end)),
+		/*  5 */ OCS_BPF_MOV(BPF_REG_4, BPF_REG_7),
+		/*  6 */ OCS_BPF_ADD_K(BPF_REG_4, HEADERS),
+		/*  7 */ OCS_BPF(BPF_JMP | BPF_JGT | BPF_X, BPF_REG_4, BPF_REG_3, 34 - 8, 0),
+		/*  8 */ OCS_BPF_LOAD(BPF_H, BPF_REG_4, BPF_REG_7, 12),
+		/*  9 */ OCS_BPF(BPF_JMP | BPF_JNE | BPF_K, BPF_REG_4, 0, 34 - 10, htons(ETH_P_IP)),
 		/* key: the interface, the destination */
-		/* 10 */ LOAD(BPF_W, BPF_REG_4, BPF_REG_6, AT(ifindex)),
-		/* 11 */ STORE(BPF_W, BPF_REG_10, BPF_REG_4, -8),
-		/* 12 */ LOAD(BPF_W, BPF_REG_4, BPF_REG_7, 30),
-		/* 13 */ STORE(BPF_W, BPF_REG_10, BPF_REG_4, -4),
-		/* 14 */ INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
-		/* 15 */ INSN(0, 0, 0, 0, 0),
-		/* 16 */ MOV(BPF_REG_2, BPF_REG_10),
-		/* 17 */ ADD_K(BPF_REG_2, -8),
-		/* 18 */ CALL(BPF_FUNC_map_lookup_elem),
-		/* 19 */ INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 34 - 20, 0),
+		/* 10 */ OCS_BPF_LOAD(BPF_W, BPF_REG_4, BPF_REG_6, AT(ifindex)),
+		/* 11 */ OCS_BPF_STORE(BPF_W, BPF_REG_10, BPF_REG_4, -8),
+		/* 12 */ OCS_BPF_LOAD(BPF_W, BPF_REG_4, BPF_REG_7, 30),
+		/* 13 */ OCS_BPF_STORE(BPF_W, BPF_REG_10, BPF_REG_4, -4),
+		/* 14 */ OCS_BPF(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
+		/* 15 */ OCS_BPF(0, 0, 0, 0, 0),
+		/* 16 */ OCS_BPF_MOV(BPF_REG_2, BPF_REG_10),
+		/* 17 */ OCS_BPF_ADD_K(BPF_REG_2, -8),
+		/* 18 */ OCS_BPF_CALL(BPF_FUNC_map_lookup_elem),
+		/* 19 */ OCS_BPF(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 34 - 20, 0),
 		/* both MACs */
-		/* 20 */ LOAD(BPF_W, BPF_REG_4, BPF_REG_0, 4),
-		/* 21 */ STORE(BPF_W, BPF_REG_7, BPF_REG_4, 0),
-		/* 22 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 8),
-		/* 23 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 4),
-		/* 24 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 10),
-		/* 25 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 6),
-		/* 26 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 12),
-		/* 27 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 8),
-		/* 28 */ LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 14),
-		/* 29 */ STORE(BPF_H, BPF_REG_7, BPF_REG_4, 10),
-		/* 30 */ LOAD(BPF_W, BPF_REG_1, BPF_REG_0, 0),
-		/* 31 */ MOV_K(BPF_REG_2, 0),
-		/* 32 */ CALL(BPF_FUNC_redirect),
-		/* 33 */ EXIT,
-		/* 34 */ MOV_K(BPF_REG_0, TC_ACT_UNSPEC),
-		/* 35 */ EXIT,
+		/* 20 */ OCS_BPF_LOAD(BPF_W, BPF_REG_4, BPF_REG_0, 4),
+		/* 21 */ OCS_BPF_STORE(BPF_W, BPF_REG_7, BPF_REG_4, 0),
+		/* 22 */ OCS_BPF_LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 8),
+		/* 23 */ OCS_BPF_STORE(BPF_H, BPF_REG_7, BPF_REG_4, 4),
+		/* 24 */ OCS_BPF_LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 10),
+		/* 25 */ OCS_BPF_STORE(BPF_H, BPF_REG_7, BPF_REG_4, 6),
+		/* 26 */ OCS_BPF_LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 12),
+		/* 27 */ OCS_BPF_STORE(BPF_H, BPF_REG_7, BPF_REG_4, 8),
+		/* 28 */ OCS_BPF_LOAD(BPF_H, BPF_REG_4, BPF_REG_0, 14),
+		/* 29 */ OCS_BPF_STORE(BPF_H, BPF_REG_7, BPF_REG_4, 10),
+		/* 30 */ OCS_BPF_LOAD(BPF_W, BPF_REG_1, BPF_REG_0, 0),
+		/* 31 */ OCS_BPF_MOV_K(BPF_REG_2, 0),
+		/* 32 */ OCS_BPF_CALL(BPF_FUNC_redirect),
+		/* 33 */ OCS_BPF_EXIT,
+		/* 34 */ OCS_BPF_MOV_K(BPF_REG_0, TC_ACT_UNSPEC),
+		/* 35 */ OCS_BPF_EXIT,
 	};
-	union bpf_attr attr = { 0 };
 
-	attr.prog_type = BPF_PROG_TYPE_SCHED_CLS;
-	attr.insns = (uint64_t)(uintptr_t)program;
-	attr.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attr.license = (uint64_t)(uintptr_t) "GPL";
-	strcpy(attr.prog_name, "ocs_forward");
-	return bpf_call(BPF_PROG_LOAD, &attr);
+	return ocs_bpf_load(program, sizeof(program) / sizeof(program[0]), "ocs_forward");
 }
 
 static int make_map(uint32_t entries)
 {
-	union bpf_attr attr = { 0 };
-
-	attr.map_type = BPF_MAP_TYPE_HASH;
-	attr.key_size = sizeof(struct key);
-	attr.value_size = sizeof(struct value);
-	attr.max_entries = entries ? entries : 1;
-	strcpy(attr.map_name, "ocs_forward");
-	return bpf_call(BPF_MAP_CREATE, &attr);
+	return ocs_bpf_map_create(BPF_MAP_TYPE_HASH, sizeof(struct key), sizeof(struct value),
+				  entries ? entries : 1, 0, "ocs_forward");
 }
 
 static int add_entry(int map, const struct key *key, const struct value *value)
@@ -129,7 +101,7 @@ static int add_entry(int map, const struct key *key, const struct value *value)
 	attr.map_fd = (uint32_t)map;
 	attr.key = (uint64_t)(uintptr_t)key;
 	attr.value = (uint64_t)(uintptr_t)value;
-	return bpf_call(BPF_MAP_UPDATE_ELEM, &attr);
+	return ocs_bpf_call(BPF_MAP_UPDATE_ELEM, &attr);
 }
 
 struct request {

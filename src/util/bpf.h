@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_UTIL_BPF_H
+#define OCS_UTIL_BPF_H
+
+/* Small BPF programs of queues, written as instructions: neither a compiler nor a loader is needed
+ * where they run.  BPF_* are the kernel's. */
+
+#include <linux/bpf.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OCS_BPF(c, d, s, o, i)                                                      \
+	{                                                                           \
+		.code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) \
+	}
+#define OCS_BPF_MOV(d, s) OCS_BPF(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define OCS_BPF_MOV_K(d, i) OCS_BPF(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define OCS_BPF_ADD_K(d, i) OCS_BPF(BPF_ALU64 | BPF_ADD | BPF_K, d, 0, 0, i)
+#define OCS_BPF_LOAD(size, d, s, o) OCS_BPF(BPF_LDX | BPF_MEM | (size), d, s, o, 0)
+#define OCS_BPF_STORE(size, d, s, o) OCS_BPF(BPF_STX | BPF_MEM | (size), d, s, o, 0)
+#define OCS_BPF_CALL(i) OCS_BPF(BPF_JMP | BPF_CALL, 0, 0, 0, i)
+#define OCS_BPF_EXIT OCS_BPF(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+/* The system call.  What it returns, or -1 with errno. */
+int ocs_bpf_call(int command, union bpf_attr *attr);
+
+/* Loads the COUNT instructions of PROGRAM under NAME, shorter than BPF_OBJ_NAME_LEN.  Returns its
+ * descriptor, or -1 with errno. */
+int ocs_bpf_load(const struct bpf_insn *program, size_t count, const char *name);
+
+/* A map of that type with keys and values of so many bytes, at most ENTRIES.  Returns its descriptor,
+ * or -1 with errno. */
+int ocs_bpf_map_create(enum bpf_map_type type, size_t key, size_t value, uint32_t entries,
+		       uint32_t flags, const char *name);
+
+#endif
