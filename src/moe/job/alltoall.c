@@ -45,7 +45,7 @@ static int call_begin(struct ocs_moe *moe)
 	moe->call++;
 	moe->calling = true;
 	moe->told_done = false;
-	moe->progress_at = ocs_moe_now();
+	moe->progress_at = moe->here_at = ocs_moe_now();
 	for (int k = 0; k < moe->conns; k++)
 		if (moe->conn[k])
 			moe->conn[k]->done = false;
@@ -146,13 +146,29 @@ static int idle_fail(struct ocs_moe *moe)
 			    moe->idle_ms, silent, missing);
 }
 
+/* Those that wait for the same rank as this one learn that this one is not it. */
+static void here_tell(struct ocs_moe *moe, int64_t now)
+{
+	struct ocs_moe_frame frame = { .kind = OCS_MOE_HERE, .from = (uint32_t)moe->rank };
+
+	if (now - moe->here_at < moe->idle_ms / 8)
+		return;
+	moe->here_at = now;
+	for (int j = 0; j < moe->ranks; j++)
+		if (j != moe->rank && !moe->conn[j]->done && !moe->conn[j]->words.head)
+			ocs_moe_tell(moe, j, &frame, NULL);
+}
+
 static int call_run(struct ocs_moe *moe)
 {
+	int dark = moe->dark_ms / 4, here = moe->idle_ms / 8;
+
 	while (!call_over(moe)) {
-		if (ocs_moe_turn(moe, moe->dark_ms / 4 + 1))
+		if (ocs_moe_turn(moe, (dark < here ? dark : here) + 1))
 			return -1;
 		if (ocs_moe_now() - moe->progress_at > moe->idle_ms)
 			return idle_fail(moe);
+		here_tell(moe, ocs_moe_now());
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@
 #include "src/moe/job/ocs_moe.h"
 
 #define OCS_MOE_MAGIC UINT32_C(0x4f43534d) /* reads otherwise in another byte order */
-#define OCS_MOE_VERSION 1
+#define OCS_MOE_VERSION 2
 #define OCS_MOE_TEXT 256 /* of an OCS_MOE_ABORT */
 
 /* First on each connection, from the end that connects. */
@@ -33,6 +33,7 @@ enum ocs_moe_frame_kind {
 	OCS_MOE_DOWN,	  /* LINK carries nothing any more, by packets */
 	OCS_MOE_ABORT,	  /* LENGTH bytes of text follow: FROM gives up, by packets */
 	OCS_MOE_BYE,	  /* FROM closes its handle, by packets */
+	OCS_MOE_HERE,	  /* FROM waits for others, by packets */
 };
 
 /* A chunk follows the hops of its frame: the rank that gets it looks at hop[hop].  Its class is how many

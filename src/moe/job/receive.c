@@ -185,6 +185,8 @@ static int frame_end(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 	case OCS_MOE_BYE:
 		conn->bye = true;
 		break;
+	case OCS_MOE_HERE:
+		break;
 	case OCS_MOE_ABORT:
 		return ocs_moe_fail(moe, "rank %d gave up: %s", conn->peer, (char *)conn->in_data);
 	default:
@@ -232,8 +234,11 @@ int ocs_moe_receive(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 			return 0;
 		if (got <= 0)
 			return ocs_moe_conn_lost(moe, conn, got ? strerror(errno) : NULL);
-		moe->progress_at = conn->heard_at = ocs_moe_now();
+		conn->heard_at = ocs_moe_now();
 		conn->in_got += (size_t)got;
+		/* That others wait, too, moves nothing. */
+		if (conn->in_got >= head && conn->in.kind != OCS_MOE_HERE)
+			moe->progress_at = conn->heard_at;
 		if (conn->in_got == head) {
 			if (frame_early(moe, &conn->in)) {
 				conn->paused = true;

@@ -227,7 +227,7 @@ int ocs_moe_send(struct ocs_moe *moe, struct ocs_moe_conn *conn)
 		got = sendmsg(conn->fd, &message, MSG_NOSIGNAL);
 		if (got < 0)
 			return errno == EAGAIN || errno == EINTR ? 0 : -1;
-		if (got > 0)
+		if (got > 0 && conn->out.kind != OCS_MOE_HERE)
 			moe->progress_at = ocs_moe_now();
 		conn->out_sent += (size_t)got;
 		if (conn->out_sent < conn->out_size)

@@ -119,7 +119,7 @@ struct ocs_moe {
 	struct ocs_moe_lane **lane;
 	int lanes, lanes_size;
 	bool told_done;
-	int64_t progress_at, dark_at;
+	int64_t progress_at, dark_at, here_at;
 	struct pollfd *poll; /* scratch */
 	int poll_size;
 };
