@@ -7,8 +7,9 @@
 /* Between a rank and its node's agent (doc/rails.md, rule 8): words on a socket for what is rare,
  * letters in shared memory for what is at every operation.
  *
- * The agent listens at OCS_RAILS_AGENT, a SOCK_SEQPACKET socket of AF_UNIX in a directory of the user
- * that nobody else may enter.  A rank connects once and says hello; the agent answers with a sealed
+ * The agent listens at OCS_RAILS_AGENT, a SOCK_SEQPACKET socket of AF_UNIX: a path in a directory that
+ * only the user may enter or, after "@", an abstract name, which containers see, too.  Any process can
+ * take an abstract name: each side checks that the other one is of its user (SO_PEERCRED).  A rank connects once and says hello; the agent answers with a sealed
  * memfd, which holds one struct ocs_rails_mailbox, and an eventfd (SCM_RIGHTS, in this order).  The
  * connection is the rank's life: where it closes, the rank is gone.  A child of fork() is another
  * process with the parent's memory: it must not touch either (MADV_DONTFORK, pthread_atfork), and
