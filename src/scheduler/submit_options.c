@@ -29,6 +29,8 @@ static const struct {
 				OCS_OPTION_INHERITED "ocs_phases" },
 	[OCS_OPTION_RINGS] = { "ocs-rings", OCS_OPTION_PREFIX "ocs_rings",
 			       OCS_OPTION_INHERITED "ocs_rings" },
+	[OCS_OPTION_MODEL] = { "ocs-model", OCS_OPTION_PREFIX "ocs_model",
+			       OCS_OPTION_INHERITED "ocs_model" },
 };
 
 const char *ocs_option_name(enum ocs_option option)
@@ -232,6 +234,7 @@ void ocs_inherited_drop(bool all)
 	unsetenv(OCS_ENV_PHASES);
 	if (!all)
 		return;
+	unsetenv(OCS_ENV_STRATEGY);
 	exported_drop();
 	for (char **entry = environ; entry && *entry;) {
 		const char *equals = strchr(*entry, '=');

@@ -23,6 +23,7 @@ enum ocs_option {
 	OCS_OPTION_DEMAND,
 	OCS_OPTION_PHASES,
 	OCS_OPTION_RINGS,
+	OCS_OPTION_MODEL, /* becomes shape or demand before anything is sent */
 	OCS_OPTIONS
 };
 
@@ -47,6 +48,13 @@ const char *ocs_option_variable(enum ocs_option option, bool inherited);
 #define OCS_ENV_PHASES "OCS_PHASES"
 /* Inside one client process only: spank_ocs tells cli_filter/ocs the shape. */
 #define OCS_ENV_ASKED "SLURM_OCS_ASKED"
+/* The same for --ocs-model: cli_filter/ocs, which knows the nodes, is told the model, and answers
+ * with a shape or a demand (base64) before spank_ocs sends the options. */
+#define OCS_ENV_MODEL "SLURM_OCS_MODEL"
+#define OCS_ENV_MODEL_SHAPE "SLURM_OCS_MODEL_SHAPE"
+#define OCS_ENV_MODEL_DEMAND "SLURM_OCS_MODEL_DEMAND"
+/* In the environment that a job is submitted with: how the model is spread, "pp:2,dp:4,tp:8". */
+#define OCS_ENV_STRATEGY "OCS_STRATEGY"
 
 /* The request of one job; strings are NULL if not given. */
 struct ocs_request {
@@ -80,7 +88,7 @@ int ocs_rings_check(const char *value, struct ocs_error *err);
 
 /* Removes from this process's environment what a job submitted from inside
  * another must not inherit: both forms of the options, OCS_SHAPE,
- * OCS_CONN_TYPE, OCS_PHASES and, if ALL, SLURM_OCS_* and what they name as exported. */
+ * OCS_CONN_TYPE, OCS_PHASES and, if ALL, OCS_STRATEGY, SLURM_OCS_* and what they name as exported. */
 void ocs_inherited_drop(bool all);
 
 /* The list in SLURM_OCS_EXPORTED: NAME=VALUE, joined by ';' ('%' and ';' in values

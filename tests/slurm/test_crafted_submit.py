@@ -56,6 +56,11 @@ def test_rings_that_no_sbatch_sends(pod, raw):
     assert done.returncode == 1 and "--ocs-rings is for partitions on a direct fabric" in done.stderr, done.stderr
 
 
+def test_model_that_no_sbatch_sends(pod, raw):
+    done = raw("direct", 2, spank=[DEMAND.replace("demand=", "model=") + "llama-3-8b"])
+    assert done.returncode == 1 and "--ocs-model arrived as it was typed" in done.stderr, done.stderr + done.stdout
+
+
 def test_environment_entry_that_is_no_variable(pod, raw):
     """slurmstepd turned in circles over it, nobody could end the job, and its node was drained."""
     done = raw("direct", 2, environment=["SLURM_OCS_NONE", "OCS_SHAPE", "SLURM_OCS_EXPORTED",

@@ -256,3 +256,24 @@ def test_arrays_and_parts(rails):
                       "echo $SLURM_OCS_DIMENSIONS $SLURM_OCS_PHASES; sleep 1", ":", "-p", "rails", "-N1", "-n1",
                       "bash", "-c", "echo none:$SLURM_OCS_DIMENSIONS:$SLURM_OCS_PHASES"])
     assert sorted(text.split("\n")) == ["", "none::"] + ["pp:2,tp:2"] * 4
+
+
+def test_model_on_rails(rails):
+    """--ocs-model: the shape that the optimiser finds, divided at the edge of a node."""
+    rails.write("model.yaml", """model: small
+precision: bf16
+batch: {step: 64}
+sequence: 512
+layers:
+- repeat: 4
+  layers:
+  - {kind: attention, hidden: 512, heads: 8}
+  - {kind: gated, hidden: 512, inner: 2048}
+""")
+    job = rails.sbatch("-p", "rails", "-N4", "--ocs-model=" + rails.path("model.yaml"))
+    fields = rails.running(job)
+    words = dict(w.split("=", 1) for w in fields["Extra"].split() if "=" in w)
+    count = 1
+    for part in words["shape"].split(","):
+        count *= int(part.split(":")[1])
+    assert count == 8 and fields["NumNodes"] == "4", fields

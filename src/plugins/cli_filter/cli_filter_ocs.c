@@ -13,6 +13,7 @@
 #include "src/common/slurm_opt.h"
 
 #include "src/layout/task_map.h"
+#include "src/plugins/cli_filter/model.h"
 #include "src/plugins/cli_filter/ring.h"
 #include "src/scheduler/submit_options.h"
 #include "src/util/error.h"
@@ -250,9 +251,92 @@ static void order_step(slurm_opt_t *opt, int offset)
 	ocs_ranks_destroy(ranks);
 }
 
+/* The one partition of the job.  The caller frees it.  NULL with ERR. */
+static char *partition_of(const slurm_opt_t *opt, struct ocs_error *err)
+{
+	partition_info_msg_t *reply = NULL;
+	char *name = NULL;
+
+	if (opt->partition && !strchr(opt->partition, ','))
+		return ocs_strdup(opt->partition);
+	if (opt->partition) {
+		ocs_error_set(err, OCS_USAGE, "give one partition, not %.80s", opt->partition);
+		return NULL;
+	}
+	if (slurm_load_partitions(0, &reply, SHOW_ALL)) {
+		ocs_error_set(err, OCS_ERROR, "cannot ask for the default partition: %s",
+			      slurm_strerror(errno));
+		return NULL;
+	}
+	for (uint32_t i = 0; i < reply->record_count && !name; i++)
+		if (reply->partition_array[i].flags & PART_FLAG_DEFAULT)
+			name = ocs_strdup(reply->partition_array[i].name);
+	slurm_free_partition_info_msg(reply);
+	if (!name)
+		ocs_error_set(err, OCS_USAGE, "there is no default partition; give -p");
+	return name;
+}
+
+/* Whether --ocs-model makes sense with the other options.  0, or -1 with ERR. */
+static int model_check(const slurm_opt_t *opt, bool shaped, struct ocs_error *err)
+{
+	if (opt->scron_opt)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"scrontab does not hand it on to its jobs; run 'ocsctl optimise' and write #SCRON --extra=shape=...");
+	if (opt->srun_opt && opt->srun_opt->jobid != NO_VAL)
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"a step has the circuits of its job; give it to sbatch or salloc");
+	if (shaped)
+		return ocs_error_set(err, OCS_USAGE,
+				     "the shape follows from the model; leave --shape out");
+	if (!opt->nodes_set || opt->min_nodes < 1 ||
+	    (opt->max_nodes && opt->max_nodes != opt->min_nodes))
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"give the number of nodes to spread the model over, one number: -N 16");
+	return 0;
+}
+
+/* --ocs-model=MODEL: its shape or demand for spank_ocs, which comes after this. */
+static int model_answer(slurm_opt_t *opt, const char *model, bool shaped, struct ocs_error *err)
+{
+	struct ocs_model_answer answer;
+	char *partition, *path;
+	int rc;
+
+	if (model_check(opt, shaped, err))
+		return -1;
+	partition = partition_of(opt, err);
+	if (!partition)
+		return -1;
+	path = get_extra_conf_path((char *)"ocs.yaml");
+	rc = ocs_model_ask(path, partition, model, opt->min_nodes, &answer, err);
+	xfree(path);
+	free(partition);
+	if (rc)
+		return -1;
+	info("--ocs-model: %s", answer.told);
+	setenv(answer.shape ? OCS_ENV_MODEL_SHAPE : OCS_ENV_MODEL_DEMAND,
+	       answer.shape ? answer.shape : answer.demand, 1);
+	if (answer.shape)
+		setenv(OCS_ENV_ASKED, answer.shape, 1);
+	setenv(OCS_ENV_STRATEGY, answer.strategy, 1);
+	ocs_model_answer_free(&answer);
+	return 0;
+}
+
 int cli_filter_p_pre_submit(slurm_opt_t *opt, int offset)
 {
-	const char *asked = getenv(OCS_ENV_ASKED);
+	const char *asked = getenv(OCS_ENV_ASKED), *model = getenv(OCS_ENV_MODEL);
+	struct ocs_error err = { 0 };
+
+	if (model && model_answer(opt, model, asked, &err)) {
+		error("--ocs-model: %s", err.text);
+		return SLURM_ERROR;
+	}
+	asked = getenv(OCS_ENV_ASKED);
 
 	if (opt->scron_opt && asked) {
 		error("scrontab does not hand --shape on to its jobs; write #SCRON --extra=shape=%s",

@@ -266,6 +266,10 @@ static int shape_read(job_desc_msg_t *job, struct ocs_shape *shape, const char *
 						     NULL;
 	for (int o = 0; o < OCS_OPTIONS; o++)
 		given |= request.value[o] != NULL;
+	if (has >= 0 && request.value[OCS_OPTION_MODEL])
+		has = ocs_error_set(
+			err, OCS_USAGE,
+			"--ocs-model arrived as it was typed: sbatch, salloc and srun turn it into a shape or a demand; give one of these");
 	/* Only sbatch and its like have checked it, and there are other ways to submit. */
 	if (has >= 0 && request.value[OCS_OPTION_RINGS] &&
 	    ocs_rings_check(request.value[OCS_OPTION_RINGS], err) < 0)

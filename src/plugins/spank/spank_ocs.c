@@ -37,6 +37,8 @@ static void option_keep(enum ocs_option option, const char *value)
 	typed.value[option] = copy;
 	if (option == OCS_OPTION_SHAPE)
 		setenv(OCS_ENV_ASKED, value, 1);
+	if (option == OCS_OPTION_MODEL)
+		setenv(OCS_ENV_MODEL, value, 1);
 }
 
 /* Ends the client.  Returning an error would do the same, after a second line of
@@ -106,6 +108,9 @@ static struct spank_option table[OCS_OPTIONS] = {
 	[OCS_OPTION_RINGS] = { NULL, (char *)"KIND",
 			       (char *)"rings of a direct fabric: stock, parallel ones for one communicator, or permuted",
 			       1, OCS_OPTION_RINGS, option_given },
+	[OCS_OPTION_MODEL] = { NULL, (char *)"FILE",
+			       (char *)"model of a training to spread over the -N nodes of the job: gives the shape, or the demand of a direct fabric",
+			       1, OCS_OPTION_MODEL, option_given },
 };
 
 /* OCS_SHAPE, OCS_CONN_TYPE and OCS_PHASES take the place that Slurm gives to environment variables:
@@ -122,6 +127,9 @@ static void client_start(bool submits)
 	};
 
 	unsetenv(OCS_ENV_ASKED);
+	unsetenv(OCS_ENV_MODEL);
+	unsetenv(OCS_ENV_MODEL_SHAPE);
+	unsetenv(OCS_ENV_MODEL_DEMAND);
 	inside = getenv("SLURM_JOB_ID") != NULL;
 	if (inside)
 		ocs_inherited_drop(submits);
@@ -208,6 +216,45 @@ static void preset_drop(enum ocs_option option)
 	typed.value[option] = NULL;
 }
 
+/* What cli_filter/ocs made of --ocs-model takes its place. */
+static void model_take(void)
+{
+	static const struct {
+		enum ocs_option option;
+		const char *variable;
+	} answers[] = {
+		{ OCS_OPTION_SHAPE, OCS_ENV_MODEL_SHAPE },
+		{ OCS_OPTION_DEMAND, OCS_ENV_MODEL_DEMAND },
+	};
+	struct ocs_error err;
+	bool answered = false;
+
+	unsetenv(OCS_ENV_MODEL);
+	if (typed.value[OCS_OPTION_MODEL] && typed.value[OCS_OPTION_DEMAND]) {
+		ocs_error_set(
+			&err, OCS_USAGE,
+			"--ocs-model: the demand follows from the model; leave --ocs-demand out");
+		refuse(&err);
+	}
+	for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+		const char *value = getenv(answers[i].variable);
+
+		if (typed.value[OCS_OPTION_MODEL] && value) {
+			option_keep(answers[i].option, value);
+			answered = true;
+		}
+		unsetenv(answers[i].variable);
+	}
+	if (typed.value[OCS_OPTION_MODEL] && !answered) {
+		ocs_error_set(
+			&err, OCS_USAGE,
+			"--ocs-model is worked out by cli_filter/ocs, which did not run: CliFilterPlugins=ocs is missing in slurm.conf");
+		refuse(&err);
+	}
+	free(typed.value[OCS_OPTION_MODEL]);
+	typed.value[OCS_OPTION_MODEL] = NULL;
+}
+
 /* After the options of one component: checks them together and writes into the
  * job's SPANK environment what was given for this component, no more. */
 EXPORT int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
@@ -221,6 +268,7 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	(void)argc, (void)argv;
 	if (context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR)
 		return ESPANK_SUCCESS;
+	model_take();
 	unsetenv(OCS_ENV_ASKED);
 	if (!typed.value[OCS_OPTION_SHAPE]) {
 		preset_drop(OCS_OPTION_CONN);

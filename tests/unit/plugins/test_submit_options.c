@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "src/plugins/cli_filter/model.h"
 #include "src/plugins/job_submit/extra.h"
 #include "src/plugins/job_submit/script.h"
 #include "src/util/base64.h"
@@ -457,10 +458,42 @@ static void test_script(void **state)
 	}
 }
 
+/* On rails whole dimensions fill a node from the last one on. */
+static void test_model_shapes_fit_nodes(void **state)
+{
+	static const struct {
+		const char *shape, *fitted;
+		int xpus;
+	} cases[] = {
+		{ "pp:2,dp:4,tp:8", "pp:2,dp:4,tp:8", 8 },
+		{ "dp:8,cp:2,tp:2", "dp:4,local:2,cp:2,tp:2", 8 },
+		{ "dp:32", "dp:4,local:8", 8 },
+		{ "dp:8", "dp:8", 8 },
+		{ "pp:3,tp:16", "pp:3,tp:2,local:8", 8 },
+		{ "dp:2,tp:2", "dp:2,tp:2", 1 },
+		{ "tp:2", "tp:2", 4 },
+		{ "dp:3,tp:4", NULL, 8 }, /* twelve, a node and a half */
+		{ "dp:4,tp:3", NULL, 8 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct ocs_error err = { 0 };
+		char *fitted = ocs_model_shape_fit(cases[i].shape, cases[i].xpus, &err);
+
+		if (cases[i].fitted)
+			assert_string_equal(fitted, cases[i].fitted);
+		else
+			assert_true(!fitted && strstr(err.text, cases[i].shape));
+		free(fitted);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read_takes_both_prefixes),
+		cmocka_unit_test(test_model_shapes_fit_nodes),
 		cmocka_unit_test(test_options_need_a_shape),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_rings),
