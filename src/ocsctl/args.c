@@ -63,7 +63,7 @@ static const struct option_spec specs[] = {
 	  "parallel rings for one communicator, or a communicator a ring (default)" },
 	{ 'u', "directed", FLAG, AT(directed), 0, 0, NULL,
 	  "transmitters and receivers are joined apart" },
-	{ 'R', "routes", FLAG, AT(routes), 0, 0, NULL, "list routes above 128 servers too" },
+	{ 'R', "routes", FLAG, AT(routes), 0, 0, NULL, "list routes: plan above 128 servers too, region plan" },
 	{ 'P', "paths", NUMBER, AT(paths), 1, 16, "K",
 	  "paths of a pair with traffic of its own (default 1)" },
 	{ 't', "trees", NUMBER, AT(trees), 1, 15, "N",

@@ -54,7 +54,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
 	  ocs_ctl_forward },
-	{ "region", "plan|predict|replay", 1, 1, "jQGNazplKvyUJg",
+	{ "region", "plan|predict|replay", 1, 1, "jQGNazplKvyUJgR",
 	  "circuits for what the servers of a region send each other",
 	  "For an all-to-all of a mixture of experts.  The servers are --servers runs of ranks\n"
 	  "(default: one rank each).  Times are in tokens per NIC rate.  Every answer is\n"

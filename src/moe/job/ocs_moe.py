@@ -87,21 +87,27 @@ class Moe:
         ctypes.CDLL(None).free(ways)
         return up
 
-    def alltoall(self, send, receive_bytes):
-        """SEND: a bytes-like object for each rank.  What each rank sent, as bytes; RECEIVE_BYTES says how
-        many these are."""
-        out = b"".join(bytes(s) for s in send)
-        sizes = [len(s) for s in send]
-        whole = ctypes.create_string_buffer(max(1, sum(receive_bytes)))
+    def alltoallv(self, send, send_bytes, receive, receive_bytes):
+        """From memory at SEND, where SEND_BYTES[j] bytes for rank j follow those for rank j - 1, to memory at
+        RECEIVE, alike: addresses or ctypes buffers."""
         vector = ctypes.c_size_t * self.ranks
 
         def begins(lengths):
             return vector(*[sum(lengths[:k]) for k in range(self.ranks)])
 
-        sizes_in, begins_out, begins_in = vector(*receive_bytes), begins(sizes), begins(list(receive_bytes))
+        def memory(place):
+            return ctypes.c_void_p(place) if isinstance(place, int) else place
+
         start = time.monotonic()
-        self._check(self.lib.ocs_moe_alltoall(self.moe, out, vector(*sizes), begins_out, whole, sizes_in, begins_in))
+        self._check(self.lib.ocs_moe_alltoall(self.moe, memory(send), vector(*send_bytes), begins(send_bytes),
+                                              memory(receive), vector(*receive_bytes), begins(receive_bytes)))
         self.seconds = time.monotonic() - start
+
+    def alltoall(self, send, receive_bytes):
+        """SEND: a bytes-like object for each rank.  What each rank sent, as bytes; RECEIVE_BYTES says how
+        many these are."""
+        whole = ctypes.create_string_buffer(max(1, sum(receive_bytes)))
+        self.alltoallv(b"".join(bytes(s) for s in send), [len(s) for s in send], whole, list(receive_bytes))
         view, at, parts = memoryview(whole), 0, []
         for n in receive_bytes:
             parts.append(bytes(view[at:at + n]))

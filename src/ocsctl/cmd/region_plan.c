@@ -56,6 +56,8 @@ static int options_check(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if ((args->remaining || args->window) && !args->switching)
 		return ocs_error_set(err, OCS_USAGE, "region plan: --%s goes with --switching",
 				     args->remaining ? "remaining" : "window");
+	if (args->routes && !args->json)
+		return ocs_error_set(err, OCS_USAGE, "region plan: --routes goes with --json");
 	if (args->keep && args->policy && strcmp(args->policy, "best") != 0)
 		return ocs_error_set(err, OCS_USAGE,
 				     "region plan: --keep goes with --policy best only");
@@ -169,6 +171,34 @@ static void number_add(struct json_object *object, const char *name, double valu
 	json_object_object_add(object, name, json_object_new_double_s(value, text));
 }
 
+/* [[from,to,relay,first,second,share],...]: a share of what a pair sends, as ocs_moe_ways_make of ocs_moe.h takes
+ * it: RELAY -1 is none, FIRST and SECOND say whether its hops take circuits. */
+static struct json_object *shares_make(const struct region_plan *plan)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (int k = 0; k < plan->routes->n; k++) {
+		const struct ocs_moe_route *route = &plan->routes->route[k];
+		double all = plan->demand->tokens[route->from * plan->demand->n + route->to];
+		struct json_object *entry = json_object_new_array();
+		bool first = route->way != OCS_MOE_PACKETS && route->way != OCS_MOE_PACKETS_CIRCUIT;
+		bool second = route->way == OCS_MOE_CIRCUIT_CIRCUIT ||
+			      route->way == OCS_MOE_PACKETS_CIRCUIT;
+		char text[40];
+
+		snprintf(text, sizeof(text), "%.6g", route->tokens / all);
+		json_object_array_add(entry, json_object_new_int(route->from));
+		json_object_array_add(entry, json_object_new_int(route->to));
+		json_object_array_add(entry, json_object_new_int(route->relay));
+		json_object_array_add(entry, json_object_new_int(first));
+		json_object_array_add(entry, json_object_new_int(second));
+		json_object_array_add(entry,
+				      json_object_new_double_s(route->tokens / all, text));
+		json_object_array_add(list, entry);
+	}
+	return list;
+}
+
 static void print_object(const struct ocs_ctl_args *args, const struct region_plan *plan)
 {
 	struct json_object *object = json_object_new_object(), *bounds = json_object_new_object();
@@ -181,6 +211,8 @@ static void print_object(const struct ocs_ctl_args *args, const struct region_pl
 	number_add(bounds, "server", plan->server);
 	number_add(bounds, "linear", plan->linear);
 	json_object_object_add(object, "bounds", bounds);
+	if (args->routes)
+		json_object_object_add(object, "shares", shares_make(plan));
 	if (plan->keep)
 		json_object_object_add(
 			object, "cut",

@@ -14,6 +14,17 @@ prints "the ring gets the circuits" '"circuits":[[0,1,1],[0,5,1],[1,2,1],[2,3,1]
 prints "nothing is relayed" '"relayed":0'
 prints "bounds" '"bounds":{"ports":609,"server":609,"linear":609}'
 printf '%s\n' "$out" >"$work/kept.json"
+exits 0 "ways" region plan --matrix "$work/ring.json" --alpha 2 --beta 1 --routes --json
+printf '%s\n' "$out" | python3 -c '
+import json, sys
+ways = json.load(sys.stdin)["shares"]
+pairs = {}
+for a, b, relay, first, second, share in ways:
+    pairs[a, b] = pairs.get((a, b), 0) + share
+sys.exit(not (len(pairs) == 30 and all(abs(s - 1) < 1e-4 for s in pairs.values()) and
+              all(w[2] == -1 and not w[4] for w in ways) and any(w[3] for w in ways)))'
+result $? "the ways of a pair carry all that it sends"
+exits 2 "ways as text" region plan --matrix "$work/ring.json" --routes
 exits 0 "text" region plan --matrix "$work/ring.json" --alpha 2 --beta 1
 prints "a summary" "6 servers: done after 609 tokens per NIC rate, 1.000 of the bound"
 prints "a table" "     0       1         1     900   900"

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""A training of a mixture of experts by PyTorch between network namespaces: packets alone, circuits that stay, and
+circuits that follow the gates."""
+
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+
+import pytest
+
+import moe_steer
+import moelab
+import netlab
+
+SERVERS = int(os.environ.get("OCS_MOE_SERVERS", "6"))
+ALPHA, LAYERS = 2, 3
+MBIT = int(os.environ.get("OCS_MOE_MBIT", "40"))
+PASSES = int(os.environ.get("OCS_MOE_PASSES", "3"))
+MODES = os.environ.get("OCS_MOE_MODES", "packets static following").split()
+PYTHON = "/usr/bin/python3"
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+def texts(n):
+    """A kind of text for each rank: what this tree has."""
+    kinds = ["src/place/*.c", "doc/*.md", "tests/slurm/*.py", "doc/man*/*.[158]", "src/*/Makefile.am", "src/*/*.h",
+             "tests/unit/*/*.sh", "src/ocsd/*/*.c"]
+    return [sorted(str(f) for f in SOURCE.glob(kinds[r % len(kinds)]))[:8] for r in range(n)]
+
+
+def torch_there():
+    return subprocess.run([PYTHON, "-c", "import torch"], capture_output=True, check=False).returncode == 0
+
+
+@pytest.fixture
+def stage(monkeypatch):
+    why = netlab.possible()
+    if why:
+        pytest.skip(why)
+    folder = pathlib.Path(os.environ.get("OCS_STAGE", "/nonexistent"))
+    library = folder / "libexec/slurm-ocs/libocsmoe.so"
+    if not library.exists():
+        pytest.skip("OCS_STAGE does not name an installed slurm-ocs")
+    monkeypatch.setenv("OCS_MOE_LIBRARY", str(library))
+    return folder
+
+
+def test_training(stage, tmp_path):
+    """The loss is the same to the last bit whatever carries the tokens; circuits make passes shorter."""
+    if not torch_there():
+        pytest.skip("PyTorch is not installed")
+    region = moelab.OpticalRegion(stage, tmp_path, SERVERS, ALPHA, MBIT)
+    try:
+        steer = moe_steer.Steer(region, LAYERS, MODES)
+        run = {"agent": steer.agent_path, "ask": steer.ask_path}
+        config = tmp_path / "train.json"
+        config.write_text(json.dumps({
+            "addresses": [region.packets(s, 7000) for s in range(SERVERS)], "key": "k" * 32, "out": str(tmp_path),
+            "texts": texts(SERVERS), "layers": LAYERS, "passes": PASSES, "runs": [{"name": m, **run} for m in MODES],
+            "namespaces": [region.host(s) for s in range(SERVERS)]}))
+        done = subprocess.run([PYTHON, SOURCE / "tests/net/moe_train.py", config], capture_output=True, text=True,
+                              timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+    finally:
+        region.close()
+    lines = [[json.loads(line) for line in (tmp_path / str(r)).read_text().splitlines()] for r in range(SERVERS)]
+    losses = {m: [[p["loss"] for p in rank if p["run"] == m] for rank in lines] for m in MODES}
+    assert len(losses["packets"][0]) == PASSES
+    assert all(rank == losses["packets"][0] for m in MODES for rank in losses[m])
+    assert float.fromhex(losses["packets"][0][-1]) < float.fromhex(losses["packets"][0][0])
+    # the same gates, recorded three times; what was dropped is not there
+    for m, trace in zip(MODES, steer.traces):
+        assert all(a == b for a, b in zip(sum(trace, []), sum(steer.traces[0], [])) if a and b), m
+    if os.environ.get("OCS_MOE_RECORD"):
+        pathlib.Path(os.environ["OCS_MOE_RECORD"]).write_text(json.dumps({"passes": steer.traces[0]}))
+
+    def median(mode, what):
+        return statistics.median(p[what] for p in lines[0] if p["run"] == mode and p["pass"])
+
+    for what in ("seconds", "sending"):
+        print(what, *("%s %.3f (%.2f)" % (m, median(m, what), median(m, what) / median("packets", what)) for m in MODES))
+    print("losses", [p["about"] for p in lines[0] if p["run"] == "packets"], "exchanged", region.exchanges)
+    last = {m: [p for p in rank if p["run"] == m][-1] for m in MODES for rank in lines[:1]}
+    assert last["packets"]["circuits"] == 0 and last["static"]["circuits"] > 0
+    assert last["following"]["circuits"] > 0 and region.exchanges > LAYERS
+    assert median("following", "sending") < median("packets", "sending")
