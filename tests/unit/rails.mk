@@ -26,6 +26,10 @@ RAILS_MUTANTS = $(top_srcdir)/src/rails/circuits.c $(top_srcdir)/src/rails/coord
 
 dist_check_SCRIPTS += rails/test_rails_replay.py
 
+check_PROGRAMS += test_gate
+test_gate_SOURCES = rails/test_gate.c
+test_gate_LDADD = $(S)/rails/libocs_gate.la $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_phases_corpus
 test_phases_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_phases.c
 test_phases_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"phases"'

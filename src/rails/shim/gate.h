@@ -15,13 +15,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Several shims in one process use one gate: that of the library that was loaded first. */
+#pragma GCC visibility push(default)
+
 struct ocs_gate;
 
 /* The gate of this process, connected at the first call; NULL where nothing is gated: no
- * OCS_RAILS_AGENT, no rank (SLURM_PROCID), a child of fork, or an agent of another version (which
- * is said once on stderr).  A task whose job has gates and that has none of its own would send in
- * the dark: where OCS_RAILS_AGENT is set and the agent does not answer within 10 s, this says so and
- * every ocs_gate_enter fails. */
+ * OCS_RAILS_AGENT, no rank (SLURM_PROCID), or a child of fork.  A task whose job has gates and that
+ * has none of its own would send in the dark: where OCS_RAILS_AGENT is set and the agent does not
+ * answer within 10 s, refuses, or has another version, this says so once on stderr and every
+ * ocs_gate_enter fails. */
 struct ocs_gate *ocs_gate_get(void);
 int ocs_gate_rank(const struct ocs_gate *gate);
 int ocs_gate_ranks(const struct ocs_gate *gate);
@@ -60,5 +63,7 @@ void ocs_gate_wish(struct ocs_gate *gate, int group);
 
 /* Of the last failed call of this thread; never NULL. */
 const char *ocs_gate_error(void);
+
+#pragma GCC visibility pop
 
 #endif
