@@ -9,6 +9,7 @@
 
 #include "src/netsim/fabric.h"
 #include "src/netsim/graph.h"
+#include "src/netsim/torus.h"
 #include "src/plan/plan.h"
 #include "src/util/text.h"
 
@@ -189,6 +190,48 @@ static int hierarchical_send(const struct call *call, int phase)
 	return hops;
 }
 
+/* PHASE on a torus, whose ranks are the members: the bytes are divided by the dimensions; part q is
+ * reduced and scattered along dimension q first, then along the next ones, and gathered in the
+ * reverse order.  So every phase uses all links, both ways.  Returns the hops in a row, -1: there is
+ * no such phase. */
+static int torus_send(const struct call *call, const struct ocs_shape *shape, int phase)
+{
+	int dims[OCS_SHAPE_DIMS], strides[OCS_SHAPE_DIMS], n = 0, stride = 1, hops = 0;
+
+	for (int d = shape->ndim - 1; d >= 0; stride *= shape->extent[d--]) {
+		if (shape->extent[d] < 2)
+			continue;
+		dims[n] = shape->extent[d];
+		strides[n++] = stride;
+	}
+	if (phase >= (call->kind == OCS_NETSIM_ALLREDUCE ? 2 * n : n))
+		return -1;
+	if (call->kind == OCS_NETSIM_ALLGATHER)
+		phase = n - 1 - phase;
+	else if (phase >= n)
+		phase = 2 * n - 1 - phase;
+	for (int q = 0; q < n; q++) {
+		int at = (q + phase) % n, e = dims[at];
+		double bytes = call->bytes / n;
+
+		for (int p = 0; p < phase; p++)
+			bytes /= dims[(q + p) % n];
+		bytes *= (e - 1.0) / e / (e > 2 ? 2 : 1);
+		hops = e - 1 > hops ? e - 1 : hops;
+		for (int r = 0; r < call->count; r++) {
+			int c = r / strides[at] % e;
+			int next = r + ((c + 1) % e - c) * strides[at];
+
+			call->send(call->context, call->members[r], call->members[next], bytes,
+				   false);
+			if (e > 2)
+				call->send(call->context, call->members[next], call->members[r],
+					   bytes, false);
+		}
+	}
+	return hops;
+}
+
 static void alltoall_send(const struct call *call, const double *matrix)
 {
 	for (int i = 0; i < call->count; i++) {
@@ -207,10 +250,16 @@ static void alltoall_send(const struct call *call, const double *matrix)
 static int phase_send(const struct call *call, enum ocs_netsim_algorithm algorithm, int phase,
 		      const double *matrix)
 {
+	const struct ocs_netsim_torus *torus =
+		algorithm == OCS_NETSIM_AUTO && call->kind != OCS_NETSIM_ALLTOALL ?
+			ocs_netsim_torus_of(call->fabric, call->members, call->count) :
+			NULL;
 	int hops = 0;
 
 	if (call->count < 2)
 		return phase ? -1 : 0;
+	if (torus)
+		return torus_send(call, &torus->shape, phase);
 	if (call->kind == OCS_NETSIM_ALLREDUCE && algorithm == OCS_NETSIM_HIERARCHICAL)
 		return hierarchical_send(call, phase);
 	if (phase)

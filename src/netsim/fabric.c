@@ -8,9 +8,15 @@
 #include <string.h>
 
 #include "src/netsim/fabric_make.h"
+#include "src/netsim/opus.h"
+#include "src/netsim/region.h"
+#include "src/netsim/torus.h"
 #include "src/plan/plan.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
+
+/* Servers up to which the ways of all to one are found at once. */
+#define ROUTES_ALL_MAX 512
 
 int ocs_netsim_fabric_link(struct ocs_netsim_fabric *fabric, int from, int to, double rate)
 {
@@ -75,6 +81,12 @@ static int links_make(struct ocs_netsim_fabric *fabric,
 	case OCS_NETSIM_RECONFIG:
 	case OCS_NETSIM_SIPML:
 		return ocs_netsim_circuits_make(fabric, err);
+	case OCS_NETSIM_OPUS:
+		return ocs_netsim_opus_make(fabric, graphs, places, n, err);
+	case OCS_NETSIM_REGION:
+		return ocs_netsim_region_make(fabric, graphs, n, err);
+	case OCS_NETSIM_TORUS:
+		return ocs_netsim_torus_make(fabric, graphs, places, n, err);
 	default:
 		/* A transfer takes all rails at once: at the server they are one link. */
 		star_make(fabric, all);
@@ -98,7 +110,8 @@ struct ocs_netsim_fabric *ocs_netsim_fabric_create(const struct ocs_netsim_spec 
 		}
 	}
 	if (!servers)
-		servers = most;
+		servers = spec->kind == OCS_NETSIM_TORUS ? ocs_netsim_torus_servers(spec, most) :
+							   most;
 	if (servers < most) {
 		ocs_error_set(err, OCS_USAGE,
 			      "the fabric has %d servers, the graph needs %d; write servers:%d",
@@ -124,7 +137,7 @@ struct ocs_netsim_fabric *ocs_netsim_fabric_create(const struct ocs_netsim_spec 
 
 void ocs_netsim_fabric_changed(struct ocs_netsim_fabric *fabric)
 {
-	for (int k = 0; k < fabric->servers * fabric->servers; k++)
+	for (size_t k = 0; k < (size_t)fabric->servers * fabric->servers; k++)
 		free(fabric->routes[k].paths);
 	memset(fabric->routes, 0,
 	       (size_t)fabric->servers * fabric->servers * sizeof(*fabric->routes));
@@ -142,6 +155,9 @@ void ocs_netsim_fabric_destroy(struct ocs_netsim_fabric *fabric)
 	free(fabric->routes);
 	free(fabric->links);
 	free(fabric->direct);
+	for (int k = 0; k < fabric->ntorus; k++)
+		free(fabric->torus[k].servers);
+	free(fabric->torus);
 	free(fabric);
 }
 
@@ -208,6 +224,25 @@ static void paths_walk(const struct ocs_netsim_fabric *fabric, const int *hops, 
 	}
 }
 
+/* The way from SRC to DST where a link joins them; returns whether one does. */
+static bool route_neighbour(struct ocs_netsim_fabric *fabric, int src, int dst)
+{
+	struct ocs_netsim_routes *routes = &fabric->routes[(size_t)src * fabric->servers + dst];
+
+	for (int k = fabric->first[src]; k < fabric->first[src + 1]; k++) {
+		const struct ocs_netsim_link *link = &fabric->links[fabric->out[k]];
+
+		if (link->to != dst || !(link->rate > 0))
+			continue;
+		*routes = (struct ocs_netsim_routes){ ocs_calloc(1, sizeof(*routes->paths)), 1,
+						      true };
+		*routes->paths = (struct ocs_netsim_path){ .n = 1, .weight = 1 };
+		routes->paths->links[0] = fabric->out[k];
+		return true;
+	}
+	return false;
+}
+
 /* The circuit from SRC to DST, if only now and then there is one. */
 static void route_direct(struct ocs_netsim_fabric *fabric, int src, int dst)
 {
@@ -221,12 +256,13 @@ static void route_direct(struct ocs_netsim_fabric *fabric, int src, int dst)
 	routes->paths->weight = 1;
 }
 
-/* The ways of all servers to DST. */
-static void routes_make(struct ocs_netsim_fabric *fabric, int dst)
+/* The ways to DST of all servers, or of SRC where they are many. */
+static void routes_make(struct ocs_netsim_fabric *fabric, int only, int dst)
 {
+	bool many = fabric->servers > ROUTES_ALL_MAX;
 	int *hops = hops_to(fabric, dst);
 
-	for (int src = 0; src < fabric->servers; src++) {
+	for (int src = many ? only : 0; src < (many ? only + 1 : fabric->servers); src++) {
 		struct ocs_netsim_routes *routes = &fabric->routes[src * fabric->servers + dst];
 		struct ocs_netsim_path path = { 0 };
 
@@ -246,12 +282,16 @@ const struct ocs_netsim_routes *ocs_netsim_fabric_routes(struct ocs_netsim_fabri
 {
 	struct ocs_netsim_routes *routes = &fabric->routes[src * fabric->servers + dst];
 
-	if (!routes->known && fabric->spec.kind >= OCS_NETSIM_RECONFIG && !fabric->spec.forward) {
+	bool follows =
+		fabric->spec.kind == OCS_NETSIM_RECONFIG || fabric->spec.kind == OCS_NETSIM_SIPML;
+
+	if (!routes->known && follows && !fabric->spec.forward) {
 		route_direct(fabric, src, dst);
 	} else if (!routes->known) {
 		if (!fabric->first)
 			out_make(fabric);
-		routes_make(fabric, dst);
+		if (!route_neighbour(fabric, src, dst))
+			routes_make(fabric, src, dst);
 	}
 	if (!routes->count) {
 		ocs_error_set(err, OCS_NEVER,

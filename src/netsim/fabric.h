@@ -13,6 +13,7 @@
 #include "src/netsim/graph.h"
 
 struct ocs_error;
+struct ocs_netsim_torus;
 struct ocs_plan;
 
 enum ocs_netsim_fabric_kind {
@@ -24,24 +25,52 @@ enum ocs_netsim_fabric_kind {
 	OCS_NETSIM_TOPOOPT,	   /* circuits planned for the traffic, for the whole job */
 	OCS_NETSIM_RECONFIG,	   /* circuits that follow the traffic */
 	OCS_NETSIM_SIPML,	   /* the same, faster, after SiP-ML */
+	OCS_NETSIM_OPUS,	   /* rails of circuits that follow the phases of a job */
+	OCS_NETSIM_REGION,	   /* mFabric: circuits in regions, and packets */
+	OCS_NETSIM_TORUS,	   /* cubes of XPUs joined by circuits, jobs laid on them */
 	OCS_NETSIM_FABRICS,
 };
+
+/* When the circuits of rails change. */
+enum ocs_netsim_phases {
+	OCS_NETSIM_ON_DEMAND,	/* when all that send together have arrived */
+	OCS_NETSIM_PROVISIONED, /* as soon as what was sent before is over */
+	OCS_NETSIM_ONE_SHOT,	/* never: each dimension has a part of the rate for good */
+};
+
+#define OCS_NETSIM_SPEC_DIMS 6
+#define OCS_NETSIM_SPEC_SHAPES 8
 
 /* One line: "KIND servers:16 degree:4 rate:100G" and what else KIND has. */
 struct ocs_netsim_spec {
 	enum ocs_netsim_fabric_kind kind;
-	int servers;	 /* 0: those of the graph */
-	int degree;	 /* interfaces of a server */
-	double rate;	 /* of an interface, bytes per ms */
-	double latency;	 /* of a hop of a collective and of a transfer, ms */
-	int leaf;	 /* fat-tree, oversubscribed: servers of a leaf */
-	double oversub;	 /* down : up of a leaf */
-	double interval; /* reconfig: from one change to the next, ms */
-	double pause;	 /* reconfig: all flows stand still for a change, ms */
-	bool forward;	 /* reconfig: servers without a circuit go through others */
-	bool best;	 /* topoopt: this project's strategy; false: the paper's */
-	char *text;	 /* the line */
-	char *plan;	 /* topoopt: file of the plan to use, or NULL: one is made */
+	int servers;		       /* 0: those of the graph */
+	int degree;		       /* interfaces of a server */
+	double rate;		       /* of an interface, bytes per ms */
+	double latency;		       /* of a hop of a collective and of a transfer, ms */
+	int leaf;		       /* fat-tree, oversubscribed: servers of a leaf */
+	double oversub;		       /* down : up of a leaf */
+	double interval;	       /* reconfig: from one change to the next, ms */
+	double pause;		       /* reconfig: all flows stand still for a change, ms */
+	bool forward;		       /* reconfig: servers without a circuit go through others */
+	bool best;		       /* topoopt: this project's strategy; false: the paper's */
+	double change;		       /* opus, region: until new circuits carry, ms */
+	enum ocs_netsim_phases phases; /* opus */
+	double frontend;	       /* opus: a server's packet network beside the rails */
+	int ndim;		       /* opus: the shape, pipeline stages first; 0: as the */
+	int extent[OCS_NETSIM_SPEC_DIMS]; /* graph has it */
+	int optical;			  /* region: interfaces of a server that are on circuits */
+	int region;			  /* region: servers of one; 0: of the largest all-to-all */
+	int policy;			  /* region: enum ocs_moe_policy */
+	bool always; /* region: change for each all-to-all; false: if it pays */
+	bool ahead;  /* region: what comes next is known when the last one ends */
+	bool relays; /* region: traffic goes through other servers, too */
+	int cube;    /* torus: XPUs along an edge of a cube */
+	bool shared; /* torus: cubes wired as one torus, jobs share its links */
+	char *shapes[OCS_NETSIM_SPEC_SHAPES]; /* torus: of jobs, one after the other */
+	int nshapes;			      /* 0: the most cubic */
+	char *text;			      /* the line */
+	char *plan; /* topoopt: file of the plan to use, or NULL: one is made */
 };
 
 const char *ocs_netsim_fabric_name(enum ocs_netsim_fabric_kind kind);
@@ -76,9 +105,11 @@ struct ocs_netsim_fabric {
 	struct ocs_netsim_routes *routes; /* servers x servers, filled as they are wanted */
 	int *out;			  /* vertex k: links out[first[k]] to out[first[k + 1]] */
 	int *first;
-	int *direct;	       /* topoopt: number + 1 of the link of each pair, 0: none */
-	struct ocs_plan *plan; /* topoopt */
-	int paths_max;	       /* of a pair */
+	int *direct;			/* topoopt: number + 1 of the link of each pair, 0: none */
+	struct ocs_plan *plan;		/* topoopt */
+	struct ocs_netsim_torus *torus; /* of each job */
+	int ntorus;
+	int paths_max; /* of a pair */
 };
 
 /* The fabric of SPEC for what the N GRAPHS send (topoopt plans for it; PLACES[k][s] is where server

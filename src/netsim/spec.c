@@ -16,7 +16,7 @@
 /* Words that each kind may have. */
 static const struct {
 	const char *name;
-	const char *words[10];
+	const char *words[12];
 } kinds[OCS_NETSIM_FABRICS] = {
 	[OCS_NETSIM_IDEAL] = { "ideal", { COMMON } },
 	[OCS_NETSIM_FAT_TREE] = { "fat-tree", { COMMON, "leaf" } },
@@ -26,6 +26,12 @@ static const struct {
 	[OCS_NETSIM_TOPOOPT] = { "topoopt", { COMMON, "strategy", "plan" } },
 	[OCS_NETSIM_RECONFIG] = { "ocs-reconfig", { COMMON, "interval", "pause", "forward" } },
 	[OCS_NETSIM_SIPML] = { "sip-ml", { COMMON, "interval", "pause", "forward" } },
+	[OCS_NETSIM_OPUS] = { "opus", { COMMON, "change", "phases", "shape", "frontend" } },
+	[OCS_NETSIM_REGION] = { "region",
+				{ COMMON, "change", "optical", "region", "policy", "when",
+				  "relays" } },
+	[OCS_NETSIM_TORUS] = { "torus",
+			       { "servers", "rate", "latency", "cube", "shape", "links" } },
 };
 
 const char *ocs_netsim_fabric_name(enum ocs_netsim_fabric_kind kind)
@@ -73,6 +79,108 @@ static int count_read(const char *text, long most, int *count)
 	return 0;
 }
 
+/* Opus: "4x2x2", pipeline stages first. */
+static int extents_read(struct ocs_netsim_spec *spec, const char *value)
+{
+	char *copy = ocs_strdup(value), *rest = NULL;
+	double product = 1;
+	int rc = 0;
+
+	spec->ndim = 0;
+	for (char *word = strtok_r(copy, "x", &rest); word && !rc;
+	     word = strtok_r(NULL, "x", &rest)) {
+		if (spec->ndim == OCS_NETSIM_SPEC_DIMS ||
+		    count_read(word, OCS_NETSIM_SERVERS_MAX, &spec->extent[spec->ndim]))
+			rc = -1;
+		else
+			product *= spec->extent[spec->ndim++];
+	}
+	free(copy);
+	return rc || !spec->ndim || product > OCS_NETSIM_SERVERS_MAX ? -1 : 0;
+}
+
+/* Torus: "4x4x4,8x4x2", of one job after the other. */
+static int shapes_read(struct ocs_netsim_spec *spec, const char *value)
+{
+	char *copy = ocs_strdup(value), *rest = NULL;
+	int rc = 0;
+
+	while (spec->nshapes)
+		free(spec->shapes[--spec->nshapes]);
+	for (char *word = strtok_r(copy, ",", &rest); word && !rc;
+	     word = strtok_r(NULL, ",", &rest)) {
+		rc = spec->nshapes == OCS_NETSIM_SPEC_SHAPES;
+		if (!rc)
+			spec->shapes[spec->nshapes++] = ocs_strdup(word);
+	}
+	free(copy);
+	return rc || !spec->nshapes ? -1 : 0;
+}
+
+/* Which of the words of CHOICES, NULL at the end, VALUE is; -1: none. */
+static int choice_read(const char *value, const char *const *choices)
+{
+	for (int k = 0; choices[k]; k++) {
+		if (!strcmp(value, choices[k]))
+			return k;
+	}
+	return -1;
+}
+
+/* NULL: done; else what VALUE of KEY should have been: words of opus, region and torus. */
+static const char *controlled_read(struct ocs_netsim_spec *spec, const char *key, const char *value)
+{
+	static const char *const phases[] = { "on-demand", "provisioned", "off", NULL };
+	static const char *const policies[] = { "paper", "greedy", "best", NULL };
+	static const char *const times[] = { "pays", "always", "ahead", NULL };
+	static const char *const answers[] = { "no", "yes", NULL };
+	static const char *const wires[] = { "dedicated", "shared", NULL };
+	int choice;
+
+	if (!strcmp(key, "change"))
+		return time_read(value, &spec->change) ? "a time such as 10ms" : NULL;
+	if (!strcmp(key, "frontend"))
+		return rate_read(value, &spec->frontend) ? "a rate such as 100G" : NULL;
+	if (!strcmp(key, "optical"))
+		return count_read(value, 64, &spec->optical) ? "1 to 64 interfaces of a server" :
+							       NULL;
+	if (!strcmp(key, "region"))
+		return count_read(value, OCS_NETSIM_SERVERS_MAX, &spec->region) ?
+			       "a number of servers, such as 8" :
+			       NULL;
+	if (!strcmp(key, "cube"))
+		return count_read(value, 16, &spec->cube) ? "1 to 16 XPUs along an edge" : NULL;
+	if (!strcmp(key, "shape") && spec->kind == OCS_NETSIM_OPUS)
+		return extents_read(spec, value) ? "a shape such as 4x2, pipeline stages first" :
+						   NULL;
+	if (!strcmp(key, "shape"))
+		return shapes_read(spec, value) ? "a shape such as 4x4x8, or several with commas" :
+						  NULL;
+	if (!strcmp(key, "phases")) {
+		choice = choice_read(value, phases);
+		spec->phases = choice < 0 ? spec->phases : (enum ocs_netsim_phases)choice;
+		return choice < 0 ? "on-demand, provisioned or off" : NULL;
+	}
+	if (!strcmp(key, "policy")) {
+		spec->policy = choice_read(value, policies);
+		return spec->policy < 0 ? "paper, greedy or best" : NULL;
+	}
+	if (!strcmp(key, "when")) {
+		choice = choice_read(value, times);
+		spec->always = choice == 1;
+		spec->ahead = choice == 2;
+		return choice < 0 ? "pays, always or ahead" : NULL;
+	}
+	if (!strcmp(key, "relays")) {
+		choice = choice_read(value, answers);
+		spec->relays = choice == 1;
+		return choice < 0 ? "yes or no" : NULL;
+	}
+	choice = choice_read(value, wires);
+	spec->shared = choice == 1;
+	return choice < 0 ? "dedicated or shared" : NULL;
+}
+
 /* NULL: done; else what VALUE of KEY should have been. */
 static const char *value_read(struct ocs_netsim_spec *spec, const char *key, const char *value)
 {
@@ -114,8 +222,11 @@ static const char *value_read(struct ocs_netsim_spec *spec, const char *key, con
 		spec->plan = ocs_strdup(value);
 		return *value ? NULL : "the file of a plan";
 	}
-	spec->best = !strcmp(value, "best");
-	return spec->best || !strcmp(value, "paper") ? NULL : "paper or best";
+	if (!strcmp(key, "strategy")) {
+		spec->best = !strcmp(value, "best");
+		return spec->best || !strcmp(value, "paper") ? NULL : "paper or best";
+	}
+	return controlled_read(spec, key, value);
 }
 
 static int word_read(struct ocs_netsim_spec *spec, char *word, struct ocs_error *err)
@@ -127,7 +238,7 @@ static int word_read(struct ocs_netsim_spec *spec, char *word, struct ocs_error 
 
 	if (colon)
 		*colon = '\0';
-	for (int k = 0; k < 10 && words[k]; k++) {
+	for (int k = 0; k < 12 && words[k]; k++) {
 		ocs_text_add(&list, "%s%s:", k ? " " : "", words[k]);
 		if (!colon || strcmp(words[k], word) != 0)
 			continue;
@@ -161,6 +272,21 @@ static int kind_read(struct ocs_netsim_spec *spec, const char *word, struct ocs_
 	return -1;
 }
 
+/* What differs from kind to kind. */
+static void kind_defaults(struct ocs_netsim_spec *spec)
+{
+	if (spec->kind == OCS_NETSIM_OVERSUBSCRIBED)
+		spec->oversub = 2;
+	if (spec->kind == OCS_NETSIM_SIPML) {
+		spec->forward = false;
+		spec->pause = 0.025;
+	}
+	if (spec->kind == OCS_NETSIM_REGION) {
+		spec->degree = 8;
+		spec->change = 25;
+	}
+}
+
 int ocs_netsim_spec_parse(const char *text, struct ocs_netsim_spec *spec, struct ocs_error *err)
 {
 	char *copy = ocs_strdup(text), *rest = NULL, *word = strtok_r(copy, " \t", &rest);
@@ -173,15 +299,16 @@ int ocs_netsim_spec_parse(const char *text, struct ocs_netsim_spec *spec, struct
 					  .oversub = 1,
 					  .interval = 50,
 					  .pause = 10,
+					  .change = 10,
+					  .frontend = 12.5e6,
+					  .optical = 6,
+					  .policy = 2,
+					  .relays = true,
+					  .cube = 4,
 					  .forward = true };
 	rc = kind_read(spec, word, err);
-	if (!rc && spec->kind == OCS_NETSIM_OVERSUBSCRIBED)
-		spec->oversub = 2;
-	if (!rc && spec->kind == OCS_NETSIM_SIPML) {
-		spec->forward = false;
-		spec->interval = 50;
-		spec->pause = 0.025;
-	}
+	if (!rc)
+		kind_defaults(spec);
 	while (!rc && (word = strtok_r(NULL, " \t", &rest)))
 		rc = word_read(spec, word, err);
 	free(copy);
@@ -194,5 +321,7 @@ void ocs_netsim_spec_free(struct ocs_netsim_spec *spec)
 {
 	free(spec->text);
 	free(spec->plan);
+	while (spec->nshapes)
+		free(spec->shapes[--spec->nshapes]);
 	spec->text = spec->plan = NULL;
 }

@@ -52,9 +52,8 @@ static int path_hops(const struct ocs_netsim_fabric *fabric, const struct ocs_ne
 	return hops;
 }
 
-/* Sends BYTES for TASK over PATH. */
-static void path_send(struct step_run *run, int task, int src, int dst,
-		      const struct ocs_netsim_path *path, double bytes)
+void ocs_step_path_send(struct step_run *run, int task, int src, int dst,
+			const struct ocs_netsim_path *path, double bytes)
 {
 	int hops = path_hops(run->fabric, path);
 	int flow = ocs_flownet_start(run->net, path->links, path->n, bytes, 1, task);
@@ -74,7 +73,8 @@ static void bytes_send(struct step_run *run, int task, int src, int dst, double 
 
 	run->failed = !routes;
 	for (int k = 0; routes && k < routes->count; k++)
-		path_send(run, task, src, dst, &routes->paths[k], bytes * routes->paths[k].weight);
+		ocs_step_path_send(run, task, src, dst, &routes->paths[k],
+				   bytes * routes->paths[k].weight);
 }
 
 /* All bytes have been sent; the last ones still have to arrive. */
@@ -95,12 +95,21 @@ static void task_send(void *context, int src, int dst, double bytes, bool direct
 		return;
 	if (run->circuits)
 		ocs_step_circuits_want(run);
-	if (link)
-		path_send(run, run->current, src, dst,
-			  &(struct ocs_netsim_path){ .links = { link - 1 }, .n = 1, .weight = 1 },
-			  bytes);
-	else
+	if (run->rails) {
+		struct ocs_netsim_path path;
+
+		ocs_step_rails_path(run, run->current, src, dst, &path);
+		ocs_step_path_send(run, run->current, src, dst, &path, bytes);
+	} else if (link) {
+		ocs_step_path_send(
+			run, run->current, src, dst,
+			&(struct ocs_netsim_path){ .links = { link - 1 }, .n = 1, .weight = 1 },
+			bytes);
+	} else if (run->region) {
+		ocs_step_region_send(run, run->current, src, dst, bytes);
+	} else {
 		bytes_send(run, run->current, src, dst, bytes);
+	}
 }
 
 /* Begins the phase that the task has come to; ends the task after the last. */
@@ -223,6 +232,10 @@ static void task_end(struct step_run *run, int task)
 	run->result->spans[task].end = ocs_flownet_now(run->net);
 	if (task_of(run, task)->kind == OCS_NETSIM_COMPUTE)
 		device_next(run, task);
+	else if (run->rails && task_of(run, task)->kind != OCS_NETSIM_BARRIER)
+		ocs_step_rails_end(run, task);
+	else if (run->region && task_of(run, task)->kind != OCS_NETSIM_BARRIER)
+		ocs_step_region_end(run, task);
 	for (int k = job->first[own]; k < job->first[own + 1]; k++) {
 		int after = job->tasks + job->next[k];
 
@@ -233,6 +246,26 @@ static void task_end(struct step_run *run, int task)
 		step_end(run, number);
 }
 
+void ocs_step_task_send(struct step_run *run, int task)
+{
+	run->tasks[task].phase++;
+	phase_begin(run, task);
+}
+
+/* Whether TASK, which could send now, does so later: circuits have to change before. */
+static bool task_hold(struct step_run *run, int task)
+{
+	double wait;
+
+	if (run->rails)
+		return ocs_step_rails_arrive(run, task);
+	wait = run->region ? ocs_step_region_arrive(run, task) : 0;
+	run->tasks[task].held = true;
+	if (wait > 0)
+		ocs_queue_set(&run->queue, task, ocs_flownet_now(run->net) + wait);
+	return wait > 0;
+}
+
 /* The time of TASK has come. */
 static void timer_end(struct step_run *run, int task)
 {
@@ -241,9 +274,8 @@ static void timer_end(struct step_run *run, int task)
 	ocs_queue_remove(&run->queue, task);
 	if (it->kind == OCS_NETSIM_COMPUTE || it->kind == OCS_NETSIM_BARRIER) {
 		task_end(run, task);
-	} else {
-		run->tasks[task].phase++;
-		phase_begin(run, task);
+	} else if (run->tasks[task].phase >= 0 || run->tasks[task].held || !task_hold(run, task)) {
+		ocs_step_task_send(run, task);
 	}
 }
 
@@ -319,6 +351,8 @@ static int run_events(struct step_run *run)
 			run->result->events++;
 			if (first < run->ntasks)
 				timer_end(run, first);
+			else if (first == run->ntasks && run->rails)
+				ocs_step_rails_event(run);
 			else if (first == run->ntasks)
 				ocs_step_circuits_event(run);
 			else
@@ -392,6 +426,8 @@ static void run_free(struct step_run *run)
 	free(run->flows);
 	ocs_queue_free(&run->queue);
 	ocs_step_circuits_destroy(run->circuits);
+	ocs_step_rails_destroy(run->rails);
+	ocs_step_region_destroy(run->region);
 	ocs_flownet_destroy(run->net);
 }
 
@@ -407,8 +443,10 @@ static void result_fill(struct step_run *run)
 	ocs_flownet_effort(run->net, &result->solves, &paths);
 }
 
-struct ocs_netsim_result *ocs_netsim_run(const struct ocs_netsim_request *request,
-					 struct ocs_error *err)
+/* One run; SEQUENCES as in struct step_run. */
+static struct ocs_netsim_result *run_once(const struct ocs_netsim_request *request,
+					  struct ocs_netsim_sequence *sequences, bool recording,
+					  struct ocs_error *err)
 {
 	struct ocs_netsim_result *result = ocs_calloc(1, sizeof(*result));
 	struct step_run run = { .request = request,
@@ -416,6 +454,8 @@ struct ocs_netsim_result *ocs_netsim_run(const struct ocs_netsim_request *reques
 				.net = ocs_flownet_create(request->tolerance),
 				.err = err,
 				.left = request->njobs,
+				.sequences = sequences,
+				.recording = recording,
 				.result = result };
 
 	run_prepare(&run);
@@ -426,6 +466,8 @@ struct ocs_netsim_result *ocs_netsim_run(const struct ocs_netsim_request *reques
 	result->nspans = run.ntasks;
 	result->hop_bytes = ocs_calloc(OCS_FLOW_LINKS_MAX + 1, sizeof(double));
 	run.circuits = ocs_step_circuits_create(&run);
+	ocs_step_rails_create(&run);
+	run.region = ocs_step_region_create(&run);
 	for (int k = 0; k < request->njobs; k++) {
 		if (request->jobs[k].graph->ntasks)
 			ocs_queue_set(&run.queue, run.ntasks + 1 + k, request->jobs[k].start);
@@ -439,6 +481,50 @@ struct ocs_netsim_result *ocs_netsim_run(const struct ocs_netsim_request *reques
 		result_fill(&run);
 	}
 	run_free(&run);
+	return result;
+}
+
+static struct ocs_netsim_sequence *sequences_create(const struct ocs_netsim_request *request)
+{
+	struct ocs_netsim_sequence *sequences =
+		ocs_calloc((size_t)request->njobs + 1, sizeof(*sequences));
+
+	for (int k = 0; k < request->njobs; k++)
+		sequences[k].rows = ocs_calloc((size_t)request->jobs[k].graph->servers,
+					       sizeof(*sequences[k].rows));
+	return sequences;
+}
+
+static void sequences_destroy(const struct ocs_netsim_request *request,
+			      struct ocs_netsim_sequence *sequences)
+{
+	for (int k = 0; k < request->njobs; k++) {
+		for (int s = 0; s < request->jobs[k].graph->servers; s++)
+			free(sequences[k].rows[s].groups);
+		free(sequences[k].rows);
+	}
+	free(sequences);
+}
+
+struct ocs_netsim_result *ocs_netsim_run(const struct ocs_netsim_request *request,
+					 struct ocs_error *err)
+{
+	struct ocs_netsim_spec *spec = &request->fabric->spec;
+	struct ocs_netsim_sequence *sequences;
+	struct ocs_netsim_result *result;
+
+	if (spec->kind != OCS_NETSIM_OPUS || spec->phases != OCS_NETSIM_PROVISIONED)
+		return run_once(request, NULL, false, err);
+	/* a step on demand shows what comes after what */
+	sequences = sequences_create(request);
+	spec->phases = OCS_NETSIM_ON_DEMAND;
+	result = run_once(request, sequences, true, err);
+	spec->phases = OCS_NETSIM_PROVISIONED;
+	if (result) {
+		ocs_netsim_result_destroy(result);
+		result = run_once(request, sequences, false, err);
+	}
+	sequences_destroy(request, sequences);
 	return result;
 }
 

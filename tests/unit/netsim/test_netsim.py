@@ -148,6 +148,104 @@ def circuits(folder):
     return faults
 
 
+def rails(folder):
+    """Two stages of two servers: the pipeline is wanted after 2 ms, the rings at once after it."""
+    faults = []
+    compute = {"kind": "compute", "device": 0}
+    send = {"kind": "transfer", "bytes": 3 * RATE}
+    tasks = [dict(compute, server=0, ms=2), dict(compute, server=1, ms=2),
+             dict(send, src=0, dst=2, after=[0]), dict(send, src=1, dst=3, after=[1]),
+             dict(compute, server=2, ms=4, after=[2]), dict(compute, server=3, ms=4, after=[3]),
+             dict(send, src=2, dst=0, after=[4]), dict(send, src=3, dst=1, after=[5]),
+             {"kind": "allreduce", "group": 0, "bytes": 10 * RATE, "after": [6, 7]},
+             {"kind": "allreduce", "group": 1, "bytes": 10 * RATE, "after": [6, 7]}]
+    job = graph(4, tasks, [[0, 1], [2, 3]])
+    packets = 2 + 3 + 4 + 3 + 10 + 4 * US
+    expect(faults, "packets", folder.step(job, "rail")["step_ms"], packets)
+    for shape in ("", " shape:2x2"):
+        for change in (0, 1, 5, 40):
+            line = "opus change:%dms%s" % (change, shape)
+            answer = folder.step(job, line)
+            expect(faults, line, answer["step_ms"], packets + 2 * change)
+            if answer["changes"] != 2:
+                faults.append("%s: %d changes" % (line, answer["changes"]))
+            line += " phases:provisioned"
+            expect(faults, line, folder.step(job, line)["step_ms"], packets + change + max(0, change - 2))
+    shares = 12 ** .5, 40 ** .5
+    dp, pp = shares[1] / sum(shares), shares[0] / sum(shares)
+    expect(faults, "shared out once", folder.step(job, "opus phases:off")["step_ms"],
+           2 + 4 + 6 / pp + 10 / dp + 4 * US)
+    # Two jobs have rails of their own.
+    path = folder.file(job)
+    done = run("--graph", path, "--graph", path, "--fabric", "opus change:5ms", "--json")
+    for each in json.loads(done.stdout)["jobs"]:
+        expect(faults, "one of two jobs", each["step_ms"], packets + 10)
+    # Six servers in a ring; an all-to-all goes around it, 1 + 1 + 2 + 2 + 3 hops.
+    answer = folder.step(reduce_of(6, 6 * RATE, "alltoall"), "opus")
+    expect(faults, "all-to-all around the ring", answer["bandwidth_tax"], 9 / 5)
+    expect(faults, "its time", answer["step_ms"], 9 + US)
+    # No topology joins 0 and 5 of 2 x 3: the front end does.
+    corner = graph(6, tasks[:1] + [{"kind": "transfer", "src": 0, "dst": 5, "bytes": RATE}])
+    expect(faults, "front end", folder.step(corner, "opus shape:2x3 frontend:10G")["step_ms"], 10 + US)
+    return faults
+
+
+def regions(folder):
+    """Four servers with a circuit each and one packet interface: 10 of 40 to each other one."""
+    faults = []
+    even = reduce_of(4, 40 * RATE, "alltoall")
+    for relays in ("yes", "no"):
+        answer = folder.step(even, "region degree:4 optical:3 relays:%s" % relays)
+        expect(faults, "all NICs, relays:%s" % relays, answer["step_ms"], 7.5 + US, .03 if relays == "yes" else 1e-9)
+    near, far = [[0] * 4 for _ in range(4)], [[0] * 4 for _ in range(4)]
+    for i in range(4):
+        near[i][i ^ 1] = far[i][i ^ 2] = 20 * RATE
+    tasks = [{"kind": "alltoall", "group": 0, "matrix": 0}, {"kind": "compute", "server": 0, "device": 0, "ms": 3, "after": [0]},
+             {"kind": "alltoall", "group": 0, "matrix": 1, "after": [1]}]
+    turn = graph(4, tasks, [[0, 1, 2, 3]], matrices=[near, far])
+    # A circuit and a packet interface carry 20 in 10 ms; without the circuit packets take 20.
+    for words, wanted, changes in (("change:5ms when:always", 10 + 3 + 5 + 10, 1), ("change:5ms", 28, 1),
+                                   ("change:5ms when:ahead", 10 + 3 + 2 + 10, 1),
+                                   ("change:2ms when:ahead", 23, 1), ("change:11ms", 10 + 3 + 20, 0),
+                                   ("change:11ms when:always", 34, 1)):
+        answer = folder.step(turn, "region degree:2 optical:1 relays:no " + words)
+        expect(faults, words, answer["step_ms"], wanted + 2 * US)
+        if answer["changes"] != changes:
+            faults.append("%s: %d changes" % (words, answer["changes"]))
+    # One pair with 30, ports for one circuit each: straight 15 ms; by way of the idle two it is less.
+    hot = graph(4, [{"kind": "alltoall", "group": 0, "matrix": 0}], [[0, 1, 2, 3]],
+                matrices=[[[0, 60 * RATE, 0, 0], [0] * 4, [0] * 4, [0] * 4]])
+    straight = folder.step(hot, "region degree:3 optical:2 relays:no")["step_ms"]
+    expect(faults, "one pair", straight, 20 + US)
+    # What is no all-to-all of one region takes packets.
+    for job in (graph(4, [{"kind": "transfer", "src": 0, "dst": 1, "bytes": RATE}]), ):
+        expect(faults, "packets", folder.step(job, "region degree:8 optical:7")["step_ms"], 1 + US)
+    across = folder.step(even, "region degree:4 optical:3 region:2")["step_ms"]
+    expect(faults, "across regions", across, 30 + US)
+    return faults
+
+
+def torus(folder):
+    faults = []
+    # Three parts, each reduced along one dimension after the other: 64/3 x 3/8 x (1 + 1/4 + 1/16), twice.
+    cube = reduce_of(64, 64 * RATE)
+    expect(faults, "a cube", folder.step(cube, "torus")["step_ms"], 21 + 18 * US)
+    expect(faults, "on one cube wiring is the same", folder.step(cube, "torus links:shared")["step_ms"], 21 + 18 * US)
+    expect(faults, "a ring", folder.step(reduce_of(16, 64 * RATE), "torus shape:16")["step_ms"], 60 + 30 * US)
+    # Two jobs on cubes of their own have the links that one alone has; wired as one torus they have not.
+    path = folder.file(cube)
+    steps = {}
+    for links in ("dedicated", "shared"):
+        done = run("--graph", path, "--graph", path, "--fabric", "torus shape:4x4x4,8x8x1 links:" + links, "--json")
+        steps[links] = [job["step_ms"] for job in json.loads(done.stdout)["jobs"]]
+    alone = folder.step(cube, "torus shape:8x8x1")["step_ms"]
+    expect(faults, "first of two", steps["dedicated"][0], 21 + 18 * US)
+    expect(faults, "second of two", steps["dedicated"][1], alone)
+    if not (steps["shared"][0] > 1.5 * steps["dedicated"][0] and steps["shared"][1] > 1.5 * alone):
+        faults.append("shared links cost nothing: %s" % steps)
+    return faults
+
+
 def several(folder):
     """Jobs side by side share nothing but links."""
     faults = []
@@ -267,6 +365,14 @@ def refused(folder):
             (["--graph", good, "--fabric", "topoopt plan:" + good], "plan"),
             (["--graph", good, "--fabric", "topoopt plan:/nowhere"], "/nowhere"),
             (["--graph", good, "--fabric", "ocs-reconfig forward:maybe"], "is not yes or no"),
+            (["--graph", good, "--fabric", "opus shape:3x3"], "pipeline stages first"),
+            (["--graph", good, "--fabric", "opus shape:2xb"], "is not a shape such as 4x2"),
+            (["--graph", good, "--fabric", "opus phases:soon"], "on-demand, provisioned or off"),
+            (["--graph", good, "--fabric", "region optical:8"], "write optical:7"),
+            (["--graph", good, "--fabric", "region policy:none"], "paper, greedy or best"),
+            (["--graph", good, "--fabric", "torus shape:4x4"], "write shape:2x2x1"),
+            (["--graph", good, "--fabric", "torus servers:65"], "write servers:128"),
+            (["--graph", good, "--fabric", "torus degree:2"], '"degree" is no word of torus'),
             (["--graph", good, "--fabric", "ideal", "--tolerance", "2"], "--tolerance"),
             (["--graph", good, "--fabric", "ideal", "--collective", "star"], "none of auto"),
             (["--graph", good, "--fabric", "ideal", "--steps", "0"], "--steps"),
@@ -303,6 +409,9 @@ def main():
         result("steps known on paper", paper(folder))
         result("collectives known on paper", collectives(folder))
         result("fabrics of circuits", circuits(folder))
+        result("rails follow the phases of a step", rails(folder))
+        result("regions follow all-to-alls", regions(folder))
+        result("jobs folded on cubes", torus(folder))
         result("several jobs", several(folder))
         result("a tolerance in a long step", tolerances(folder))
         result("FlatBuffers, whole and damaged", flatbuffers(folder))
