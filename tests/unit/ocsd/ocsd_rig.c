@@ -302,6 +302,38 @@ int rig_setup(void **state)
 	return rig_setup_with(state, NULL, NULL, 0);
 }
 
+const char rig_quad_switches[] = "  - name: \"quad-[0-3]\"\n"
+				 "    driver: tl1\n"
+				 "    address: \"unix:%1$s/{name}\"\n"
+				 "    credentials: %1$s/credentials\n"
+				 "    size: 16\n";
+
+const char rig_quad_fabrics[] = "  - name: quad\n"
+				"    kind: direct\n"
+				"    partitions: [quad]\n"
+				"    nodes: q[0-7]\n"
+				"    degree: 4\n"
+				"    ports: {switch: \"quad-{interface}\", port: server+1}\n";
+
+int rig_setup_quad(void **state)
+{
+	return rig_setup_with(state, rig_quad_switches, rig_quad_fabrics, 0);
+}
+
+void rig_commit(struct ocs_client *client, unsigned int job, const char *section, const char *nodes)
+{
+	json_object_put(rig_ask(client,
+				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
+				"'user':'alice','section':'%s','nodes':'%s'}",
+				job, job * 10, section, nodes));
+}
+
+void rig_apply(struct ocs_client *client, unsigned int job, const char *node)
+{
+	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s'}", job,
+				job * 10, node));
+}
+
 int rig_teardown(void **state)
 {
 	rig_end(*state);

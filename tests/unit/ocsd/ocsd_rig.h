@@ -77,6 +77,14 @@ int rig_setup(void **state);
  * every POLL_MS (0: as rig_prepare has it). */
 int rig_setup_with(void **state, const char *switches, const char *fabrics, int poll_ms);
 int rig_teardown(void **state);
+/* With one direct fabric more: eight servers q[0-7] of degree 4 on the switches quad-[0-3] of 16 ports. */
+extern const char rig_quad_switches[], rig_quad_fabrics[];
+int rig_setup_quad(void **state);
+
+/* Commits JOB of alice with epoch 10 * JOB on NODES of SECTION, and the prolog of NODE. */
+void rig_commit(struct ocs_client *client, unsigned int job, const char *section,
+		const char *nodes);
+void rig_apply(struct ocs_client *client, unsigned int job, const char *node);
 
 /* A printf-like command to the emulator, which must take it. */
 void rig_emulate(struct rig *rig, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -84,20 +84,6 @@ static void assert_selected(struct rig *rig, int set)
 	assert_int_equal(patches_of(rig, "flip"), SELECTED);
 }
 
-static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
-{
-	json_object_put(rig_ask(client,
-				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'two','nodes':'%s'}",
-				job, job * 10, nodes));
-}
-
-static void apply(struct ocs_client *client, unsigned int job, const char *node)
-{
-	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s'}", job,
-				job * 10, node));
-}
-
 static int prepare(struct ocs_client *client, unsigned int job, const char *nodes)
 {
 	struct json_object *reply =
@@ -126,8 +112,8 @@ static void flipped(void **state)
 	struct ocs_client *client = rig_client(rig);
 	int near, enter, delete;
 
-	commit(client, 1, "w[0-3]");
-	apply(client, 1, "w0");
+	rig_commit(client, 1, "two", "w[0-3]");
+	rig_apply(client, 1, "w0");
 	near = patches_of(rig, "near");
 	assert_true(near > 0);
 	assert_int_equal(patches_of(rig, "ahead"), 0);
@@ -152,8 +138,8 @@ static void flipped(void **state)
 	delete = rig_log_lines(rig, "\"command\"", "DLT-PATCH", "flip", NULL);
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'done'}"));
 	rig_send(client, "{'op':'release','id':1,'job':1,'epoch':10}");
-	commit(client, 2, "w[0-3]");
-	apply(client, 2, "w1");
+	rig_commit(client, 2, "two", "w[0-3]");
+	rig_apply(client, 2, "w1");
 	/* One command each, that moved the 1x2 switches; nothing else was made. */
 	assert_selected(rig, 1);
 	assert_int_equal(rig_log_lines(rig, "\"command\"", "ENT-PATCH", NULL), enter + 4);
@@ -171,8 +157,8 @@ static void flipped(void **state)
 	until(rig, "near", near);
 	json_object_put(rig_ask(client, "{'op':'release','job':2,'epoch':20}"));
 	until(rig, "ahead", 0);
-	commit(client, 3, "w[0-3]");
-	apply(client, 3, "w0");
+	rig_commit(client, 3, "two", "w[0-3]");
+	rig_apply(client, 3, "w0");
 	assert_selected(rig, 0);
 	json_object_put(rig_ask(client, "{'op':'release','job':3,'epoch':30}"));
 	rig_until_patches(rig, 0);
@@ -188,8 +174,8 @@ static void in_vain(void **state)
 
 	json_object_put(rig_refused(client, 2, "has no look_ahead",
 				    "{'op':'prepare','job':2,'nodes':'d[0-1]','section':'ring'}"));
-	commit(client, 1, "w[0-3]");
-	apply(client, 1, "w0");
+	rig_commit(client, 1, "two", "w[0-3]");
+	rig_apply(client, 1, "w0");
 	near = patches_of(rig, "near");
 	/* taken back by hand */
 	prepare(client, 2, "w[0-3]");
@@ -203,16 +189,16 @@ static void in_vain(void **state)
 	until(rig, "ahead", near);
 	json_object_put(rig_ask(client, "{'op':'end','job':1,'epoch':10,'reason':'x'}"));
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
-	commit(client, 3, "w[0-1]");
-	apply(client, 3, "w0");
+	rig_commit(client, 3, "two", "w[0-1]");
+	rig_apply(client, 3, "w0");
 	rig_until_forgotten(client, 2);
 	assert_string_equal(rig_job_state(client, 3), "realised");
 	json_object_put(rig_ask(client, "{'op':'release','job':3,'epoch':30}"));
 	rig_until_patches(rig, 0);
 	/* its own job gets other nodes */
 	prepare(client, 4, "w[0-3]");
-	commit(client, 4, "w[2-3]");
-	apply(client, 4, "w2");
+	rig_commit(client, 4, "two", "w[2-3]");
+	rig_apply(client, 4, "w2");
 	json_object_put(rig_ask(client, "{'op':'release','job':4,'epoch':40}"));
 	rig_until_patches(rig, 0);
 	ocs_client_close(client);
@@ -259,8 +245,8 @@ static void killed_anywhere(void **state)
 		struct ocs_client *client = rig_client(rig);
 		unsigned int job = 2 * i + 1;
 
-		commit(client, job, "w[0-3]");
-		apply(client, job, "w0");
+		rig_commit(client, job, "two", "w[0-3]");
+		rig_apply(client, job, "w0");
 		prepare(client, job + 1, "w[0-3]");
 		usleep(i % 3 * 15000);
 		rig_send(client, "{'op':'release','id':9,'job':%u,'epoch':%u}", job, job * 10);
@@ -271,8 +257,8 @@ static void killed_anywhere(void **state)
 		client = rig_client(rig);
 		json_object_put(
 			rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job, job * 10));
-		commit(client, job + 1, "w[0-3]");
-		apply(client, job + 1, "w3");
+		rig_commit(client, job + 1, "two", "w[0-3]");
+		rig_apply(client, job + 1, "w3");
 		assert_string_equal(rig_job_state(client, job + 1), "realised");
 		assert_int_equal(patches_of(rig, "flip"), SELECTED);
 		assert_true(patches_of(rig, "near") == 0 || patches_of(rig, "ahead") == 0);
@@ -299,8 +285,8 @@ static void delays(void **state)
 		unsigned int job = 10 * with + 1;
 		int64_t start;
 
-		commit(client, job, "w[0-3]");
-		apply(client, job, "w0");
+		rig_commit(client, job, "two", "w[0-3]");
+		rig_apply(client, job, "w0");
 		if (with) {
 			prepare(client, job + 1, "w[0-3]");
 			until(rig, "ahead", patches_of(rig, "near"));
@@ -309,8 +295,8 @@ static void delays(void **state)
 		}
 		start = ocs_now_ns();
 		rig_send(client, "{'op':'release','id':5,'job':%u,'epoch':%u}", job, job * 10);
-		commit(client, job + 1, "w[0-3]");
-		apply(client, job + 1, "w0");
+		rig_commit(client, job + 1, "two", "w[0-3]");
+		rig_apply(client, job + 1, "w0");
 		ms[with] = (double)(ocs_now_ns() - start) / 1e6;
 		json_object_put(rig_ask(client, "{'op':'release','job':%u,'epoch':%u}", job + 1,
 					job * 10 + 10));
@@ -371,8 +357,8 @@ static void measured(void **state)
 	while (ocs_now_ns() < INT64_C(60000000000))
 		sleep(1);
 	prepare(client, 1, "w[0-3]");
-	commit(client, 1, "w[0-3]");
-	apply(client, 1, "w0");
+	rig_commit(client, 1, "two", "w[0-3]");
+	rig_apply(client, 1, "w0");
 	assert_true(job_seconds(address) > 0);
 	assert_true(job_seconds(address) < 60);
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));

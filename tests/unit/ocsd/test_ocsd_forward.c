@@ -38,15 +38,6 @@ static int setup(void **state)
 	return rig_setup_with(state, switches, fabrics, 0);
 }
 
-static void commit(struct ocs_client *client, unsigned int job, const char *section,
-		   const char *nodes)
-{
-	json_object_put(rig_ask(client,
-				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'%s','nodes':'%s'}",
-				job, job * 10, section, nodes));
-}
-
 /* NODE asks for job 7 and tells its MACs. */
 static void tell(struct ocs_client *client, int node)
 {
@@ -86,7 +77,7 @@ static void all_meet(void **state)
 	struct ocs_client *client = rig_client(rig), *other = rig_client(rig);
 	struct json_object *reply;
 
-	commit(client, 7, "hosts", "f[0-3]");
+	rig_commit(client, 7, "hosts", "f[0-3]");
 	reply = rig_ask(client, "{'op':'apply','job':7,'epoch':70,'node':'f0'}");
 	assert_true(json_object_get_boolean(json_object_object_get(reply, "forwarding")));
 	assert_null(json_object_object_get(reply, "hosts"));
@@ -119,8 +110,8 @@ static void refusals(void **state)
 	struct rig *rig = *state;
 	struct ocs_client *client = rig_client(rig);
 
-	commit(client, 7, "hosts", "f[0-3]");
-	commit(client, 8, "quiet", "g[0-1]");
+	rig_commit(client, 7, "hosts", "f[0-3]");
+	rig_commit(client, 8, "quiet", "g[0-1]");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		json_object_put(rig_refused(client, 2, "lists of 2 MACs",
 					    "{'op':'apply','job':7,'epoch':70,'node':'f0',%s}",
@@ -142,7 +133,7 @@ static void alone(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct json_object *reply;
 
-	commit(client, 7, "hosts", "f2");
+	rig_commit(client, 7, "hosts", "f2");
 	reply = rig_ask(client, "{'op':'apply','job':7,'epoch':70,'node':'f2'}");
 	assert_null(json_object_object_get(reply, "forwarding"));
 	json_object_put(reply);
@@ -156,7 +147,7 @@ static void unable(void **state)
 	struct json_object *event, *reply;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[]}"));
-	commit(client, 7, "hosts", "f[0-3]");
+	rig_commit(client, 7, "hosts", "f[0-3]");
 	json_object_put(rig_ask(node, "{'op':'apply','job':7,'epoch':70,'node':'f0'}"));
 	tell(node, 0);
 	json_object_put(rig_refused(client, 2, "needs a node of job 7",

@@ -28,14 +28,6 @@ static int setup_quick(void **state)
 	return rig_setup_with(state, NULL, NULL, 100);
 }
 
-static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
-{
-	json_object_put(rig_ask(client,
-				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'ring','nodes':'%s'}",
-				job, job * 10, nodes));
-}
-
 static void drained(struct ocs_client *client, const char *name, const char *part)
 {
 	struct json_object *event = rig_event(client, "drain");
@@ -56,8 +48,8 @@ static void refused_add(void **state)
 	struct json_object *event;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
-	commit(client, 1, "d[0-3]");
-	commit(client, 2, "d[4-5]");
+	rig_commit(client, 1, "ring", "d[0-3]");
+	rig_commit(client, 2, "ring", "d[4-5]");
 	rig_emulate(rig, "port direct-0 2 refuse");
 	rig_send(one, "{'op':'apply','job':1,'epoch':10,'node':'d0'}");
 	rig_send(two, "{'op':'apply','job':2,'epoch':20,'node':'d4'}");
@@ -84,7 +76,7 @@ static void refused_add(void **state)
 	json_object_put(event);
 	json_object_put(rig_ask(client, "{'op':'resume','kind':'port','name':'direct-0:2'}"));
 	rig_emulate(rig, "port direct-0 2 good");
-	commit(client, 3, "d[0-3]");
+	rig_commit(client, 3, "ring", "d[0-3]");
 	json_object_put(rig_ask(client, "{'op':'apply','job':3,'epoch':30,'node':'d0'}"));
 	assert_int_equal(rig_patches(rig), 12);
 	ocs_client_close(client);
@@ -101,7 +93,7 @@ static void refused_delete(void **state)
 	struct json_object *reply, *list;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
-	commit(client, 1, "d[0-3]");
+	rig_commit(client, 1, "ring", "d[0-3]");
 	json_object_put(rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'d0'}"));
 	rig_emulate(rig, "port direct-1 18 refuse");
 	reply = rig_ask(client, "{'op':'release','job':1,'epoch':10}");

@@ -21,32 +21,6 @@
 
 #define SIZE 16
 
-static const char switches[] = "  - name: quad-[0-3]\n"
-			       "    driver: tl1\n"
-			       "    address: \"unix:%1$s/{name}\"\n"
-			       "    credentials: %1$s/credentials\n"
-			       "    size: 16\n";
-
-static const char fabrics[] = "  - name: quad\n"
-			      "    kind: direct\n"
-			      "    partitions: [quad]\n"
-			      "    nodes: q[0-7]\n"
-			      "    degree: 4\n"
-			      "    ports: {switch: \"quad-{interface}\", port: server+1}\n";
-
-static int setup(void **state)
-{
-	return rig_setup_with(state, switches, fabrics, 0);
-}
-
-static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
-{
-	json_object_put(rig_ask(client,
-				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'quad','nodes':'%s'}",
-				job, job * 10, nodes));
-}
-
 /* The plan that NODE of JOB gets; AFTER: a later one than that revision. */
 static struct ocs_plan *apply(struct ocs_client *client, unsigned int job, const char *node,
 			      int after)
@@ -148,7 +122,7 @@ static void drained_before(void **state)
 
 	json_object_put(rig_ask(client, "{'op':'drain','kind':'port','name':'quad-1:3',"
 					"'reason':'dirty'}"));
-	commit(client, 1, "q[0-7]");
+	rig_commit(client, 1, "quad", "q[0-7]");
 	plan = apply(client, 1, "q0", 0);
 	assert_int_equal(plan->revision, 1);
 	assert_false(uses(plan, 2, 1));
@@ -168,8 +142,8 @@ static void failed_while_running(void **state)
 	int before;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
-	commit(client, 1, "q[0-5]");
-	commit(client, 2, "q[6-7]");
+	rig_commit(client, 1, "quad", "q[0-5]");
+	rig_commit(client, 2, "quad", "q[6-7]");
 	first = apply(client, 1, "q0", 0);
 	other = apply(client, 2, "q6", 0);
 	assert_made(rig, first, other);
@@ -234,7 +208,7 @@ static void impossible(void **state)
 	struct ocs_plan *plan;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
-	commit(client, 1, "q[0-3]");
+	rig_commit(client, 1, "quad", "q[0-3]");
 	ocs_plan_destroy(apply(client, 1, "q0", 0));
 	for (int i = 0; i < 3; i++) {
 		json_object_put(rig_ask(client,
@@ -276,7 +250,7 @@ static void stolen(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct ocs_plan *first, *repaired;
 
-	commit(client, 1, "q[0-5]");
+	rig_commit(client, 1, "quad", "q[0-5]");
 	first = apply(client, 1, "q0", 0);
 	assert_true(uses(first, 0, 0));
 	/* Ingress 1 of quad-0 is q0's: joined by hand to what belongs to q7. */
@@ -295,7 +269,7 @@ static void stolen(void **state)
 
 static int setup_polling(void **state)
 {
-	return rig_setup_with(state, switches, fabrics, 100);
+	return rig_setup_with(state, rig_quad_switches, rig_quad_fabrics, 100);
 }
 
 /* Nobody says a word: the polls miss the light of a circuit. */
@@ -308,8 +282,8 @@ static void goes_dark(void **state)
 	int peer = -1;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
-	commit(client, 1, "q[0-5]");
-	commit(client, 2, "q[6-7]");
+	rig_commit(client, 1, "quad", "q[0-5]");
+	rig_commit(client, 2, "quad", "q[6-7]");
 	first = apply(client, 1, "q0", 0);
 	other = apply(client, 2, "q6", 0);
 	for (int i = 0; i < first->ncircuits; i++) {
@@ -348,13 +322,13 @@ static void dark_at_once(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct ocs_plan *first, *second, *repaired;
 
-	commit(client, 1, "q[0-5]");
+	rig_commit(client, 1, "quad", "q[0-5]");
 	first = apply(client, 1, "q0", 0);
 	usleep(1300000); /* read-outs lag: what is read sooner is no measure */
 	for (int i = 0; i < 2; i++)
 		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
 	json_object_put(rig_ask(client, "{'op':'release','job':1,'epoch':10}"));
-	commit(client, 2, "q[0-5]");
+	rig_commit(client, 2, "quad", "q[0-5]");
 	second = apply(client, 2, "q0", 0);
 	assert_int_equal(changed(first, second), 0);
 	rig_emulate(rig, "port quad-0 %d fail", SIZE + port_of(second, 0));
@@ -377,7 +351,7 @@ static void host_dark(void **state)
 	int server = 1;
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
-	commit(client, 1, "q[0-5]");
+	rig_commit(client, 1, "quad", "q[0-5]");
 	first = apply(client, 1, "q0", 0);
 	for (int i = 0; i < 2; i++)
 		json_object_put(rig_ask(client, "{'op':'reconcile'}"));
@@ -428,7 +402,7 @@ static void refuses(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct ocs_plan *first, *repaired;
 
-	commit(client, 1, "q[0-5]");
+	rig_commit(client, 1, "quad", "q[0-5]");
 	first = apply(client, 1, "q0", 0);
 	assert_true(uses(first, 0, 0));
 	rig_emulate(rig, "port quad-0 1 refuse");
@@ -451,7 +425,7 @@ static void killed_anywhere(void **state)
 	struct ocs_plan *plan;
 
 	rig_emulate(rig, "delay 10");
-	commit(client, 1, "q[0-7]");
+	rig_commit(client, 1, "quad", "q[0-7]");
 	plan = apply(client, 1, "q0", 0);
 	for (int i = 0; i < 6; i++) {
 		int revision = plan->revision;
@@ -497,7 +471,7 @@ static void wanted_back(void **state)
 	struct ocs_plan *plan;
 	char *log;
 
-	commit(client, 1, "q[0-1]");
+	rig_commit(client, 1, "quad", "q[0-1]");
 	plan = apply(client, 1, "q0", 0);
 	assert_true(uses(plan, 0, 0));
 	ocs_plan_destroy(plan);
@@ -532,7 +506,7 @@ static void not_made(void **state)
 	struct ocs_client *client = rig_client(rig);
 	struct ocs_plan *plan;
 
-	commit(client, 1, "q[0-5]");
+	rig_commit(client, 1, "quad", "q[0-5]");
 	ocs_plan_destroy(apply(client, 1, "q0", 0));
 	rig_emulate(rig, "delay quad-2 300");
 	json_object_put(
@@ -553,17 +527,17 @@ static void not_made(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-	cmocka_unit_test_setup_teardown(drained_before, setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(failed_while_running, setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(impossible, setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(stolen, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(drained_before, rig_setup_quad, rig_teardown),
+	cmocka_unit_test_setup_teardown(failed_while_running, rig_setup_quad, rig_teardown),
+	cmocka_unit_test_setup_teardown(impossible, rig_setup_quad, rig_teardown),
+	cmocka_unit_test_setup_teardown(stolen, rig_setup_quad, rig_teardown),
 	cmocka_unit_test_setup_teardown(goes_dark, setup_polling, rig_teardown),
-	cmocka_unit_test_setup_teardown(dark_at_once, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(dark_at_once, rig_setup_quad, rig_teardown),
 	cmocka_unit_test_setup_teardown(host_dark, setup_polling, rig_teardown),
-	cmocka_unit_test_setup_teardown(refuses, setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(killed_anywhere, setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(wanted_back, setup, rig_teardown),
-	cmocka_unit_test_setup_teardown(not_made, setup, rig_teardown),
+	cmocka_unit_test_setup_teardown(refuses, rig_setup_quad, rig_teardown),
+	cmocka_unit_test_setup_teardown(killed_anywhere, rig_setup_quad, rig_teardown),
+	cmocka_unit_test_setup_teardown(wanted_back, rig_setup_quad, rig_teardown),
+	cmocka_unit_test_setup_teardown(not_made, rig_setup_quad, rig_teardown),
 };
 
 int main(void)

@@ -18,38 +18,6 @@
 #include "src/util/error.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
 
-static const char switches[] = "  - name: \"quad-[0-3]\"\n"
-			       "    driver: tl1\n"
-			       "    address: \"unix:%1$s/{name}\"\n"
-			       "    credentials: %1$s/credentials\n"
-			       "    size: 16\n";
-
-static const char fabrics[] = "  - name: quad\n"
-			      "    kind: direct\n"
-			      "    partitions: [quad]\n"
-			      "    nodes: q[0-7]\n"
-			      "    degree: 4\n"
-			      "    ports: {switch: \"quad-{interface}\", port: server+1}\n";
-
-static int setup(void **state)
-{
-	return rig_setup_with(state, switches, fabrics, 0);
-}
-
-static void commit(struct ocs_client *client, unsigned int job, const char *nodes)
-{
-	json_object_put(rig_ask(client,
-				"{'op':'commit','job':%u,'epoch':%u,'uid':1000,"
-				"'user':'alice','section':'quad','nodes':'%s'}",
-				job, job * 10, nodes));
-}
-
-static void apply(struct ocs_client *client, unsigned int job, const char *node)
-{
-	json_object_put(rig_ask(client, "{'op':'apply','job':%u,'epoch':%u,'node':'%s'}", job,
-				job * 10, node));
-}
-
 static void port_fail(struct ocs_client *client, const char *port)
 {
 	json_object_put(rig_ask(
@@ -69,8 +37,8 @@ static void until_state(struct ocs_client *client, unsigned int job, const char 
 /* A job under repair, whose switch quad-0 answers nothing: what goes is not gone yet. */
 static void begin_repair(struct rig *rig, struct ocs_client *client)
 {
-	commit(client, 1, "q[0-5]");
-	apply(client, 1, "q0");
+	rig_commit(client, 1, "quad", "q[0-5]");
+	rig_apply(client, 1, "q0");
 	rig_emulate(rig, "fault quad-0 silent");
 	port_fail(client, "quad-0:1");
 	until_state(client, 1, "repairing");
@@ -97,8 +65,8 @@ static void ends_within(void **state)
 	rig_until_forgotten(client, 1);
 	assert_int_equal(rig_patches(rig), 0);
 	/* Its ports are free for the next one. */
-	commit(client, 2, "q[0-5]");
-	apply(client, 2, "q0");
+	rig_commit(client, 2, "quad", "q[0-5]");
+	rig_apply(client, 2, "q0");
 	ocs_client_close(client);
 }
 
@@ -152,14 +120,14 @@ static void first_fails(void **state)
 
 	json_object_put(rig_ask(client, "{'op':'subscribe'}"));
 	rig_emulate(rig, "fault quad-0 silent");
-	commit(client, 1, "q[0-5]");
+	rig_commit(client, 1, "quad", "q[0-5]");
 	rig_send(client, "{'op':'apply','id':9,'job':1,'epoch':10,'node':'q0'}");
 	event = rig_event(client, "job_failed");
 	assert_string_equal(rig_text(event, "switch"), "quad-0");
 	json_object_put(event);
 	assert_string_equal(rig_job_state(client, 1), "failed");
 	/* A switch that is known to have failed is not waited for. */
-	commit(client, 2, "q[6-7]");
+	rig_commit(client, 2, "quad", "q[6-7]");
 	rig_send(client, "{'op':'apply','id':10,'job':2,'epoch':20,'node':'q6'}");
 	json_object_put(rig_event(client, "job_failed"));
 	rig_emulate(rig, "fault quad-0 none");
@@ -172,7 +140,7 @@ static void first_fails(void **state)
 	ocs_client_close(client);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, rig_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, rig_setup_quad, rig_teardown)
 
 int main(void)
 {
