@@ -1,41 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
-"""What ./demo shows, on the throwaway cluster of the tests."""
+"""./demo: two jobs with shapes on four cubes, from submission to teardown."""
 
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 
-SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(SOURCE, "tests", "slurm"))
-
-from cluster import Cluster, ClusterError  # noqa: E402
+import stage
+from stage import show, title
 
 # A server with GPUs, which this machine may not be.
-MACHINE = os.path.join(SOURCE, "tests", "data", "server-8gpu-4nic.xml")
+MACHINE = os.path.join(stage.SOURCE, "tests", "data", "server-8gpu-4nic.xml")
 
 TASK = """srun -l bash -c 'echo "at ($SLURM_OCS_COORD) on $SLURMD_NODENAME, device $SLURM_OCS_DEVICES"' | sort -n
 touch "$SLURM_JOB_ID.told"
 sleep 600"""
-
-
-def title(text):
-    print("\n\033[1m== %s\033[0m" % text if sys.stdout.isatty() else "\n== " + text, flush=True)
-
-
-def show(cluster, line, head=0):
-    """Runs a command as the user would and shows it with its output."""
-    print("$ " + line)
-    text = cluster.out(line, env={"OCS_CONF": cluster.yaml})
-    lines = text.rstrip("\n").split("\n")
-    print("\n".join(lines[:head] if head else lines))
-    if head and len(lines) > head:
-        print("... (%d more lines)" % (len(lines) - head))
-    sys.stdout.flush()
 
 
 def submit(cluster, shape, name="train"):
@@ -109,38 +88,10 @@ def shell(cluster):
                    cwd="/tmp", check=False)
 
 
-def leave(_signum, _frame):
-    raise KeyboardInterrupt
-
-
 def main():
-    for signum in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, leave)
-    directory = tempfile.mkdtemp(prefix="ocs-demo-")
-    cluster = Cluster(directory, os.environ["OCS_STAGE"], os.environ["OCS_SLURM"],
-                      more_yaml="nccl:\n  hwloc_xml: %s\n" % MACHINE)
-    status = 0
-    try:
-        title("Starting slurmctld, 64 slurmds, ocsd and 48 emulated switches")
-        cluster.start()
-        show(cluster, "sinfo")
-        tell(cluster)
-        if "--keep" in sys.argv[1:]:
-            shell(cluster)
-    except ClusterError as error:
-        print("demo: %s" % error, file=sys.stderr)
-        status = 1
-    except KeyboardInterrupt:
-        status = 130
-    finally:
-        cluster.stop()
-        if status == 1:
-            print("demo: the logs are in %s" % directory, file=sys.stderr)
-        else:
-            shutil.rmtree(directory, ignore_errors=True)
-        if not status:
-            title("Everything has been stopped and removed; './demo --keep' opens a shell in it")
-    return status
+    return stage.run("Starting slurmctld, 64 slurmds, ocsd and 48 emulated switches", tell,
+                     then=shell if "--keep" in sys.argv[1:] else None,
+                     more_yaml="nccl:\n  hwloc_xml: %s\n" % MACHINE)
 
 
 if __name__ == "__main__":
