@@ -107,7 +107,8 @@ struct ocs_config *ocs_config_kept(const char *path, struct ocs_error *err)
 
 static bool all_get_circuits(const struct ocs_section *section)
 {
-	return section && (section->kind == OCS_RAILS || section->kind == OCS_DIRECT);
+	return section && (section->kind == OCS_RAILS || section->kind == OCS_DIRECT ||
+			   section->kind == OCS_REGION);
 }
 
 int ocs_config_partitions_keep(const struct ocs_fabric *fabric, const char *path,

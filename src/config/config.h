@@ -101,6 +101,7 @@ struct ocs_config {
  *   static:16x16x16 tile:1x1x1
  *   direct servers:12 degree:4
  *   rails servers:16 rails:8
+ *   region servers:16 degree:6 packets:2 xpus:8 region:8
  * Nodes are n0, n1, ...  Returns NULL with ERR (code OCS_USAGE; for a file the sentence
  * starts with "FILE:LINE: "; OCS_ERROR if the file cannot be read).  Free with
  * ocs_config_destroy. */

@@ -17,6 +17,7 @@
 
 #define DEVICE_MAX 15 /* characters of the name of a network device */
 #define RDMA_MAX 63
+#define NUMA_MAX 255
 #define SPEED_MAX 100000000 /* Mb/s */
 
 struct reader {
@@ -304,7 +305,8 @@ static int interface_load(struct reader *reader, yaml_node_t *node, int index,
 				       { .name = "rdma" },
 				       { .name = "speed" },
 				       { .name = "forward" },
-				       { .name = "address" } };
+				       { .name = "address" },
+				       { .name = "numa" } };
 	struct ocs_field links[] = { { .name = "name", .required = true },
 				     { .name = "rdma" },
 				     { .name = "speed" },
@@ -315,7 +317,9 @@ static int interface_load(struct reader *reader, yaml_node_t *node, int index,
 	struct ocs_interface *one = &interfaces[index];
 	const char *text;
 
-	if (ocs_yaml_fields(reader->yaml, node, "an interface", fields, 5) < 0 ||
+	one->numa = -1;
+	if (ocs_yaml_fields(reader->yaml, node, "an interface", fields,
+			    reader->section->kind == OCS_REGION ? 6 : 5) < 0 ||
 	    ocs_load_device(reader->loader, fields[0].node, "name", &one->name) < 0 ||
 	    (fields[1].node && rdma_load(reader, fields[1].node, &one->rdma) < 0) ||
 	    (fields[2].node &&
@@ -324,6 +328,9 @@ static int interface_load(struct reader *reader, yaml_node_t *node, int index,
 	if (reader->cubes ? link_load(reader, fields[3].node, fields[4].node, index) < 0 :
 			    fields[3].node && ocs_load_device(reader->loader, fields[3].node,
 							      "forward", &one->forward) < 0)
+		return -1;
+	if (reader->section->kind == OCS_REGION && servers[5].node &&
+	    ocs_yaml_number(reader->yaml, servers[5].node, "numa", 0, NUMA_MAX, &one->numa) < 0)
 		return -1;
 	if (devices_check(reader, node, index) < 0)
 		return -1;

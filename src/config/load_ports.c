@@ -13,7 +13,7 @@
 #include "src/util/nearest.h"
 #include "src/util/text.h"
 
-#define VARIABLES 7
+#define VARIABLES 8
 
 /* Marks an item that `map` names, so that the rule leaves it alone. */
 #define MAPPED (-2)
@@ -35,7 +35,7 @@ struct wiring {
 	yaml_node_t *node, *switch_node, *port_node, *map_node;
 	struct mapped *mapped;
 	int nmapped;
-	/* All ports of a plane (a dimension and position, or an interface number)
+	/* All ports of a plane (a dimension and position, an interface number, or a region)
 	 * must share a switch: first item seen of each plane, or -1. */
 	int *plane;
 };
@@ -46,6 +46,8 @@ static int plane_of(const struct ocs_section *section, int item)
 	int n = section->edge[0];
 
 	ocs_ports_item(section, item, &place);
+	if (section->kind == OCS_REGION)
+		return ocs_section_region(section, place.server);
 	if (section->kind != OCS_TORUS)
 		return place.interface;
 	return (place.dim * n + place.a) * n + place.b;
@@ -97,6 +99,7 @@ static int plane_check(struct wiring *wiring, const yaml_node_t *node, int item,
 		first_label, wiring->fabric->switches[wiring->rule->table[*first].sw].name, label,
 		wiring->fabric->switches[sw].name,
 		section->kind == OCS_TORUS ? "all + and - ports of one dimension and position" :
+		section->kind == OCS_REGION ? "all interfaces of the servers of one region" :
 		section->nic_ports > 1	   ? "both ports of one interface of all servers" :
 					     "the same interface of all servers");
 	free(label);
@@ -199,6 +202,13 @@ static void variables_set(const struct ocs_section *section, int item,
 	variables[4] = (struct ocs_variable){ .name = "nic_port", .value = at.nic_port };
 	variables[5] = (struct ocs_variable){ .name = "nic_ports", .value = section->nic_ports };
 	*count = 6;
+	if (section->kind != OCS_REGION)
+		return;
+	variables[6] = (struct ocs_variable){ .name = "region",
+					      .value = ocs_section_region(section, at.server) };
+	variables[7] = (struct ocs_variable){ .name = "region_servers",
+					      .value = section->region_servers };
+	*count = 8;
 }
 
 /* An expression failed: says where and for which port. */
@@ -435,8 +445,9 @@ int ocs_load_ports(struct ocs_loader *loader, int index, yaml_node_t *node)
 				 .fabric = loader->fabric,
 				 .section = section,
 				 .node = node };
-	int planes = section->kind == OCS_TORUS ? OCS_AXES * section->edge[0] * section->edge[0] :
-						  section->degree;
+	int planes = section->kind == OCS_TORUS	 ? OCS_AXES * section->edge[0] * section->edge[0] :
+		     section->kind == OCS_REGION ? section->nregions :
+						   section->degree;
 	int rc;
 
 	if (ocs_yaml_fields(&loader->yaml, node, "ports", fields, 3) < 0)

@@ -25,6 +25,8 @@ enum {
 	RAILS,
 	NIC_PORTS,
 	DEGREE,
+	PACKET_NICS,
+	REGION_SERVERS,
 	XPUS,
 	DIRECTED,
 	THREADING,
@@ -58,6 +60,8 @@ static const struct {
 	[NIC_PORTS] = { "ports_per_nic", BIT(OCS_RAILS), 0 },
 	[DEGREE] = { "degree", BIT(OCS_DIRECT) | BIT(OCS_REGION),
 		     BIT(OCS_DIRECT) | BIT(OCS_REGION) },
+	[PACKET_NICS] = { "packet_nics", BIT(OCS_REGION), 0 },
+	[REGION_SERVERS] = { "region_servers", BIT(OCS_REGION), 0 },
 	[XPUS] = { "xpus", SERVERS, 0 },
 	[DIRECTED] = { "directed", BIT(OCS_DIRECT), 0 },
 	[THREADING] = { "threading", BIT(OCS_TORUS), 0 },
@@ -401,6 +405,26 @@ static int torus_load(struct draft *draft)
 	return nodes_enter(draft, draft->values[NODES], 0);
 }
 
+/* How the servers of a section of regions are divided, and what they have besides optical NICs. */
+static int regions_load(struct draft *draft)
+{
+	struct ocs_section *section = section_of(draft);
+	struct ocs_yaml *yaml = draft->yaml;
+	int rest = section->server_xpus - section->degree;
+
+	section->packet_nics = rest > 0 ? rest : 1;
+	section->region_servers = section->nservers;
+	if ((draft->values[PACKET_NICS] &&
+	     ocs_yaml_number(yaml, draft->values[PACKET_NICS], "packet_nics", 1, OCS_DEGREE_MAX,
+			     &section->packet_nics) < 0) ||
+	    (draft->values[REGION_SERVERS] &&
+	     ocs_yaml_number(yaml, draft->values[REGION_SERVERS], "region_servers", 1,
+			     section->nservers, &section->region_servers) < 0))
+		return -1;
+	ocs_section_regions_set(section);
+	return 0;
+}
+
 static int servers_load(struct draft *draft)
 {
 	struct ocs_section *section = section_of(draft);
@@ -421,7 +445,7 @@ static int servers_load(struct draft *draft)
 	    ocs_yaml_bool(yaml, draft->values[DIRECTED], "directed", &section->directed) < 0)
 		return -1;
 	section->nservers = nodes_gather(draft, draft->values[NODES]);
-	if (section->nservers < 0)
+	if (section->nservers < 0 || (section->kind == OCS_REGION && regions_load(draft) < 0))
 		return -1;
 	return nodes_enter(draft, draft->values[NODES], 0);
 }

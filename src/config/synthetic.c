@@ -12,7 +12,8 @@
 
 #define FORMS                                                                   \
 	"torus cubes:4x4x4 cube:4x4x4 tile:2x2x1, static:16x16x16 tile:1x1x1, " \
-	"direct servers:12 degree:4 or rails servers:16 rails:8 ports:2"
+	"direct servers:12 degree:4, rails servers:16 rails:8 ports:2 or "      \
+	"region servers:16 degree:6 packets:2 xpus:8 region:8"
 
 /* The words of a line, and which of them were used. */
 struct line {
@@ -248,6 +249,26 @@ static int servers_build(struct ocs_fabric *fabric, struct line *line)
 	return names_fill(fabric, section->nservers, line->err);
 }
 
+static int regions_build(struct ocs_fabric *fabric, struct line *line)
+{
+	struct ocs_section *section = ocs_fabric_section_add(fabric, line->key[0], OCS_REGION);
+	int rest;
+
+	if (line_number(line, "servers", OCS_NODES_MAX, -1, &section->nservers) < 0 ||
+	    line_number(line, "degree", OCS_DEGREE_MAX, -1, &section->degree) < 0 ||
+	    line_number(line, "xpus", OCS_XPUS_MAX, 0, &section->server_xpus) < 0)
+		return -1;
+	rest = section->server_xpus - section->degree;
+	if (line_number(line, "packets", OCS_DEGREE_MAX, rest > 0 ? rest : 1,
+			&section->packet_nics) < 0 ||
+	    line_number(line, "region", section->nservers, section->nservers,
+			&section->region_servers) < 0 ||
+	    line_all_used(line) < 0)
+		return -1;
+	ocs_section_regions_set(section);
+	return names_fill(fabric, section->nservers, line->err);
+}
+
 struct ocs_config *ocs_synthetic_open(const char *spec, struct ocs_error *err)
 {
 	struct ocs_config *config = ocs_config_new(spec);
@@ -263,6 +284,8 @@ struct ocs_config *ocs_synthetic_open(const char *spec, struct ocs_error *err)
 		else if ((strcmp(kind, "direct") == 0 || strcmp(kind, "rails") == 0) &&
 			 !*line.value[0])
 			rc = servers_build(fabric, &line);
+		else if (strcmp(kind, "region") == 0 && !*line.value[0])
+			rc = regions_build(fabric, &line);
 		else
 			rc = ocs_error_set(
 				err, OCS_USAGE,

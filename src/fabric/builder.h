@@ -74,6 +74,9 @@ bool ocs_section_tile_divides(const struct ocs_section *section);
  * nservers are set), and takes over the names (not the array). */
 void ocs_fabric_nodes_add(struct ocs_fabric *fabric, struct ocs_section *section,
 			  char *const *names, int count);
+/* Divides the servers of SECTION, whose nodes and region_servers are set, into regions, and names
+ * them. */
+void ocs_section_regions_set(struct ocs_section *section);
 /* Builds the node index.  Returns -1, or the index of a node whose name was
  * there before. */
 int ocs_fabric_nodes_index(struct ocs_fabric *fabric);

@@ -37,6 +37,12 @@ static void section_describe(struct ocs_text *text, const struct ocs_fabric *fab
 	else if (section->server_xpus)
 		ocs_text_add(text, "%s %d XPUs each", section->nic_ports > 1 ? "," : " and",
 			     section->server_xpus);
+	if (section->nregions > 1)
+		ocs_text_add(text, ", %d regions of %d servers", section->nregions,
+			     section->region_servers);
+	if (section->packet_nics)
+		ocs_text_add(text, ", %d packet NIC%s", section->packet_nics,
+			     section->packet_nics == 1 ? "" : "s");
 	if (section->threading)
 		ocs_text_add(text, ", rings threaded through leftovers");
 	if (section->directed)

@@ -26,6 +26,8 @@ static void section_clear(struct ocs_section *section)
 	free(section->name);
 	ocs_interfaces_destroy(section);
 	ocs_names_free(section->partitions, section->npartitions);
+	if (section->region_names)
+		ocs_names_free(section->region_names, (size_t)section->nregions);
 	if (section->cube_names)
 		ocs_names_free(section->cube_names, (size_t)section->ncubes);
 	ocs_port_rule_destroy(section->ports);
@@ -267,6 +269,9 @@ const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node)
 	const struct ocs_section *section = &fabric->sections[fabric->nodes[node].section];
 	int cube = fabric->nodes[node].cube;
 
+	if (section->region_names)
+		return section->region_names[ocs_section_region(section,
+								fabric->nodes[node].server)];
 	return cube >= 0 ? section->cube_names[cube] : section->name;
 }
 

@@ -25,7 +25,7 @@ enum ocs_section_kind {
 	OCS_STATIC, /* one torus with fixed wraps, no switches */
 	OCS_RAILS,  /* NIC port i of every server to the switch of rail i */
 	OCS_DIRECT, /* servers with `degree` interfaces, planned rings */
-	OCS_REGION, /* mixture-of-experts region; modelled only */
+	OCS_REGION, /* regions of servers, each with all its optical NICs on one switch */
 };
 
 /* One optical circuit switch. */
@@ -82,6 +82,7 @@ struct ocs_interface {
 	char *address; /* key `address` as written, or NULL */
 	int prefix;    /* length of the prefix, 1 to 32; 0 without addresses */
 	int speed;     /* Mb/s; 0: not said */
+	int numa;      /* of regions: NUMA node that it is near to; -1: not said */
 	/* in cubes: the link that it is the end of */
 	int device; /* local device index of the XPU */
 	int axis, sign;
@@ -116,6 +117,11 @@ struct ocs_section {
 	int nic_ports;	 /* rails: ports of each interface on its rail's switch, 1 or 2; else 1 */
 	int server_xpus; /* XPUs of a server, 0 if not said */
 	bool directed;	 /* direct: Tx and Rx joined apart */
+	int packet_nics;     /* region: NICs of a server on the packet network, at least 1 */
+	int region_servers;  /* region: servers of each region, in the order of the file; the last
+			      * one may have fewer */
+	int nregions;	     /* region: how many; else 0 */
+	char **region_names; /* of each; NULL: there is one, which has the section's name */
 
 	struct ocs_interface *interfaces; /* of servers ocs_section_devices(), in cubes one for each
 					   * link that leaves a tile; NULL: not described */
@@ -219,6 +225,11 @@ int ocs_section_server_port(const struct ocs_fabric *fabric, const struct ocs_se
 int ocs_section_nic_port(const struct ocs_section *section, int server, int interface, int nic_port,
 			 struct ocs_port *port);
 
+/* The region of SERVER, its first server, and how many it has; for sections of regions. */
+int ocs_section_region(const struct ocs_section *section, int server);
+int ocs_section_region_first(const struct ocs_section *section, int region);
+int ocs_section_region_size(const struct ocs_section *section, int region);
+
 /* Network devices of a server on switches: one for each port of each interface.  Port P of
  * interface I is device I * nic_ports + P. */
 int ocs_section_devices(const struct ocs_section *section);
@@ -280,7 +291,7 @@ const char *ocs_section_kind_name(enum ocs_section_kind kind);
 #define OCS_DIGEST_TEXT 17
 void ocs_fabric_digest(const struct ocs_fabric *fabric, char text[OCS_DIGEST_TEXT]);
 
-/* The name of the cube that node NODE is in, or of its section if that has no cubes. */
+/* The name of the cube or region that node NODE is in, or of its section if that has none. */
 const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node);
 /* Whether TOPOLOGY, which Slurm has of node NODE from 25.05 on ("default:c0", or several with
  * commas; NULL: nothing), says nothing else. */

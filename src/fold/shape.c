@@ -300,6 +300,14 @@ int ocs_shape_stages(const struct ocs_shape *shape)
 	return -1;
 }
 
+int ocs_shape_experts(const struct ocs_shape *shape)
+{
+	for (int i = 0; i < shape->ndim; i++)
+		if (!strcasecmp(shape->name[i], "ep"))
+			return i;
+	return -1;
+}
+
 char *ocs_shape_conn_format(const struct ocs_shape *shape, char *buffer)
 {
 	int used = 0, i;
@@ -362,6 +370,7 @@ void ocs_shape_coord(const struct ocs_shape *shape, long rank, int *coord)
 char *ocs_shape_extra_format(const struct ocs_shape *shape)
 {
 	char extents[OCS_SHAPE_TEXT], conn[OCS_SHAPE_TEXT];
+	char moe[OCS_MOE_WISH_TEXT];
 	bool mesh = false;
 	int i;
 
@@ -369,10 +378,12 @@ char *ocs_shape_extra_format(const struct ocs_shape *shape)
 		mesh |= shape->mesh[i];
 	ocs_shape_named_format(shape, extents);
 	ocs_shape_conn_format(shape, conn);
-	return ocs_asprintf("shape=%s%s%s%s%s%s%s", extents, mesh ? " conn=" : "", mesh ? conn : "",
+	return ocs_asprintf("shape=%s%s%s%s%s%s%s%s%s", extents, mesh ? " conn=" : "", mesh ? conn : "",
 			    shape->no_rotate ? " no-rotate" : "", shape->no_fold ? " no-fold" : "",
 			    shape->phases ? " phases=" : "",
-			    shape->phases ? ocs_phases_name(shape->phases) : "");
+			    shape->phases ? ocs_phases_name(shape->phases) : "",
+			    shape->moe ? " moe=" : "",
+			    shape->moe ? ocs_moe_wish_format(shape->moe, moe) : "");
 }
 
 const char *ocs_phases_name(enum ocs_phases phases)
@@ -396,6 +407,55 @@ int ocs_phases_parse(const char *text, enum ocs_phases *phases, struct ocs_error
 			     text_shown(text, strlen(text), word));
 }
 
+static const struct {
+	const char *word;
+	int wish;
+} moe_words[] = {
+	{ "follow", OCS_MOE_WISH },
+	{ "static", OCS_MOE_WISH | OCS_MOE_WISH_STATIC },
+	{ "no-predict", OCS_MOE_WISH_NO_PREDICT },
+	{ "no-relay", OCS_MOE_WISH_NO_RELAY },
+	{ "balanced", OCS_MOE_WISH_BALANCED },
+};
+
+#define MOE_WORDS (sizeof(moe_words) / sizeof(*moe_words))
+
+char *ocs_moe_wish_format(int wish, char *buffer)
+{
+	strcpy(buffer, moe_words[wish & OCS_MOE_WISH_STATIC ? 1 : 0].word);
+	for (size_t i = 2; i < MOE_WORDS; i++)
+		if (wish & moe_words[i].wish) {
+			strcat(buffer, ",");
+			strcat(buffer, moe_words[i].word);
+		}
+	return buffer;
+}
+
+int ocs_moe_wish_parse(const char *text, int *wish, struct ocs_error *err)
+{
+	bool named[MOE_WORDS] = { false };
+	char word[48];
+
+	*wish = OCS_MOE_WISH;
+	while (text && *text) {
+		size_t length = strcspn(text, ","), i = 0;
+
+		while (i < MOE_WORDS && (strlen(moe_words[i].word) != length ||
+					 memcmp(moe_words[i].word, text, length) != 0))
+			i++;
+		if (i == MOE_WORDS || named[i] || (i < 2 && named[1 - i]))
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"--ocs-moe: \"%s\" %s; write follow or static, and behind it no-predict, no-relay or balanced, with commas",
+				text_shown(text, length, word),
+				i == MOE_WORDS ? "is unknown" : "does not go with what stands before it");
+		named[i] = true;
+		*wish |= moe_words[i].wish;
+		text += length + (text[length] == ',');
+	}
+	return 0;
+}
+
 #define BLANKS " \t\r\n"
 
 /* A word of a job's Extra into BUFFER; false if it is too long to be one of ours. */
@@ -411,6 +471,7 @@ static bool word_copy(const char *word, size_t length, char buffer[OCS_SHAPE_TEX
 int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs_error *err)
 {
 	char extents[OCS_SHAPE_TEXT] = "", conn[OCS_SHAPE_TEXT] = "", phases[OCS_SHAPE_TEXT] = "";
+	char moe[OCS_SHAPE_TEXT] = "";
 	bool found = false, no_rotate = false, no_fold = false;
 	struct ocs_shape parsed;
 	size_t length;
@@ -422,7 +483,7 @@ int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs
 		if (length >= 6 && !memcmp(p, "shape=", 6)) {
 			found = true;
 			no_rotate = no_fold = false;
-			conn[0] = phases[0] = '\0';
+			conn[0] = phases[0] = moe[0] = '\0';
 			if (!word_copy(p + 6, length - 6, extents))
 				return ocs_error_set(err, OCS_USAGE,
 						     "the word shape= of Extra is too "
@@ -437,6 +498,11 @@ int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs
 				return ocs_error_set(err, OCS_USAGE,
 						     "the word phases= of Extra is too "
 						     "long to be a mode");
+		} else if (length >= 4 && !memcmp(p, "moe=", 4)) {
+			if (found && !word_copy(p + 4, length - 4, moe))
+				return ocs_error_set(err, OCS_USAGE,
+						     "the word moe= of Extra is too "
+						     "long to be one of --ocs-moe");
 		} else if (length == 9 && !memcmp(p, "no-rotate", 9)) {
 			no_rotate = true;
 		} else if (length == 7 && !memcmp(p, "no-fold", 7)) {
@@ -446,7 +512,8 @@ int ocs_shape_extra_parse(const char *extra, struct ocs_shape *shape, struct ocs
 	if (!found)
 		return 0;
 	if (ocs_shape_parse(extents, conn[0] ? conn : NULL, &parsed, err) ||
-	    (phases[0] && ocs_phases_parse(phases, &parsed.phases, err)))
+	    (phases[0] && ocs_phases_parse(phases, &parsed.phases, err)) ||
+	    (moe[0] && ocs_moe_wish_parse(moe, &parsed.moe, err)))
 		return -1;
 	*shape = parsed;
 	shape->no_rotate = no_rotate;

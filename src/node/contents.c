@@ -14,6 +14,7 @@
 
 #include "src/fabric/fabric.h"
 #include "src/place/place.h"
+#include "src/place/region_groups.h"
 #include "src/layout/task_map.h"
 #include "src/layout/tpu.h"
 #include "src/plan/plan.h"
@@ -184,8 +185,11 @@ static int servers_open(struct job *job, struct ocs_error *err)
 		if (ocs_shape_parse(extent, NULL, &job->shape, err) < 0)
 			return -1;
 	}
-	servers = job->shaped && job->section->kind == OCS_RAILS ?
+	servers = !job->shaped			   ? job->shape.xpus :
+		  job->section->kind == OCS_RAILS  ?
 			  ocs_rails_shape_nodes(&job->shape, job->section->server_xpus, err) :
+		  job->section->kind == OCS_REGION ?
+			  ocs_region_servers(job->section, &job->shape, err) :
 			  job->shape.xpus;
 	if (servers < 0)
 		return -1;
@@ -333,6 +337,8 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 			     ocs_shape_named_format(&job->shape, buffer));
 	if (job->request->phases)
 		ocs_text_add(&text, "SLURM_OCS_PHASES=%s\n", job->request->phases);
+	if (job->request->moe)
+		ocs_text_add(&text, "SLURM_OCS_MOE=%s\n", job->request->moe);
 	if (job->section->kind == OCS_TORUS) {
 		ocs_text_add(&text, "SLURM_OCS_CUBES=");
 		for (int i = 0; i < job->placement->ncubes; i++)
@@ -370,6 +376,8 @@ static int contents_fill(struct job *job, struct ocs_node_contents *contents, st
 		return -1;
 	if (job->section->kind == OCS_RAILS && job->request->phases)
 		contents->text[OCS_NODE_RAILS_KEY] = key_text(job);
+	if (job->section->kind == OCS_REGION && job->request->moe)
+		contents->text[OCS_NODE_MOE_KEY] = key_text(job);
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
 	if (job->section->forwarding != OCS_FORWARDING_NONE && job->nnodes > 1)
 		contents->text[OCS_NODE_ADDRESSES] = addresses_text(job);

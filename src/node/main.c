@@ -19,7 +19,7 @@
 static const char usage[] =
 	"Usage: ocs-node prepare --fabric FILE --dir DIR --job ID --epoch E --node NAME\n"
 	"                        [--nodes HOSTLIST] [--section NAME] [--shape SHAPE]\n"
-	"                        [--conn CONN] [--phases MODE] [--placement COMPACT]\n"
+	"                        [--conn CONN] [--phases MODE] [--moe OPTIONS] [--placement COMPACT]\n"
 	"                        [--reply FILE] [--uid UID] [--gid GID]\n"
 	"       ocs-node links --fabric FILE --dir DIR --node NAME [--timeout SECONDS]\n"
 	"                        [--nodes HOSTLIST --shape SHAPE [--phases MODE]]\n"
@@ -48,6 +48,7 @@ static const char usage[] =
 	"  --section NAME       section of ocs.yaml that serves the job\n"
 	"  --shape SHAPE        shape, such as 4x8x2\n"
 	"  --conn CONN          torus, mesh, or one per dimension\n"
+	"  --moe OPTIONS        how circuits follow the job's experts\n"
 	"  --phases MODE        provisioned or on-demand: how circuits follow the job's phases\n"
 	"  --placement COMPACT  placement as the job carries it (jobs on cubes)\n"
 	"  --reply FILE         the reply of ocsd to apply (jobs on direct fabrics)\n"
@@ -93,6 +94,7 @@ enum {
 	SHAPE,
 	CONN,
 	PHASES,
+	MOE,
 	PLACEMENT,
 	REPLY,
 	UID,
@@ -114,6 +116,7 @@ static const struct option options[] = {
 	{ "shape", required_argument, NULL, SHAPE },
 	{ "conn", required_argument, NULL, CONN },
 	{ "phases", required_argument, NULL, PHASES },
+	{ "moe", required_argument, NULL, MOE },
 	{ "placement", required_argument, NULL, PLACEMENT },
 	{ "reply", required_argument, NULL, REPLY },
 	{ "uid", required_argument, NULL, UID },
@@ -147,6 +150,8 @@ static const char **text_of(int option, struct ocs_node_request *request)
 		return &request->conn;
 	case PHASES:
 		return &request->phases;
+	case MOE:
+		return &request->moe;
 	case PLACEMENT:
 		return &request->placement;
 	case REPLY:

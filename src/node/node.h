@@ -28,6 +28,7 @@ struct ocs_node_request {
 	const char *section; /* NULL: the only one */
 	const char *shape, *conn;
 	const char *phases;    /* of --ocs-phases, or NULL */
+	const char *moe;       /* of --ocs-moe, or NULL */
 	const char *placement; /* compact; torus and static sections */
 	const char *reply;     /* path of ocsd's reply to apply, or NULL */
 	const char *ocsd;      /* address, or NULL: as ocs.yaml says */
@@ -50,6 +51,7 @@ enum ocs_node_file {
 	OCS_NODE_RANKS,
 	OCS_NODE_ADDRESSES,
 	OCS_NODE_RAILS_KEY, /* of the job's controller, on its first node; for OWNER only */
+	OCS_NODE_MOE_KEY,   /* likewise, of one in a region */
 	OCS_NODE_ENV,
 	OCS_NODE_WARNINGS, /* sentences for the job and the log, one a line */
 	OCS_NODE_FILES

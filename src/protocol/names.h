@@ -142,6 +142,7 @@
 #define OCS_FIELD_PATCHES "patches"
 #define OCS_FIELD_PENDING "pending"
 #define OCS_FIELD_PHASES "phases"
+#define OCS_FIELD_MOE "moe"
 #define OCS_FIELD_PLACEMENT "placement"
 #define OCS_FIELD_PLAN "plan"
 #define OCS_FIELD_PORT "port"

@@ -31,6 +31,8 @@ static void allocation_copy(struct ocs_controller_allocation *to,
 	to->demand = copy_text(from->demand);
 	to->rings = copy_text(from->rings);
 	to->phases = copy_text(from->phases);
+	to->moe = copy_text(from->moe);
+	to->name = copy_text(from->name);
 	to->nodes = copy_text(from->nodes);
 }
 
@@ -45,6 +47,8 @@ static void allocation_clear(struct ocs_controller_allocation *pub)
 	free(pub->demand);
 	free(pub->rings);
 	free(pub->phases);
+	free(pub->moe);
+	free(pub->name);
 	free(pub->nodes);
 }
 
@@ -254,6 +258,32 @@ static char *node_list(const int *nodes, int count)
 	return list;
 }
 
+/* Groups are servers in a row, in the order of ocs.yaml. */
+static char *groups_list(const int *nodes, int count)
+{
+	int *sorted = ocs_calloc((size_t)count + 1, sizeof(*sorted));
+	char *list;
+
+	memcpy(sorted, nodes, (size_t)count * sizeof(*sorted));
+	qsort(sorted, (size_t)count, sizeof(*sorted), nodes_compare);
+	list = node_list(sorted, count);
+	free(sorted);
+	return list;
+}
+
+static int groups_check(const struct ocs_controller_request *request, const int *nodes, int count,
+			struct ocs_error *err)
+{
+	int *servers = ocs_calloc((size_t)count + 1, sizeof(*servers)), rc;
+
+	for (int i = 0; i < count; i++)
+		servers[i] = ocs_state.fabric->nodes[nodes[i]].server;
+	qsort(servers, (size_t)count, sizeof(*servers), nodes_compare);
+	rc = ocs_region_check(request->section, &request->groups, servers, count, err);
+	free(servers);
+	return rc;
+}
+
 int ocs_controller_begin(const struct ocs_controller_request *request, const int *nodes, int count,
 			 uid_t uid, const char *user, const char *partition,
 			 struct ocs_controller_allocation **out, struct ocs_error *err)
@@ -272,23 +302,31 @@ int ocs_controller_begin(const struct ocs_controller_request *request, const int
 	if (request->shaped) {
 		pub->shape = ocs_strdup(ocs_shape_named_format(&request->shape, text));
 		pub->conn = ocs_strdup(ocs_shape_conn_format(&request->shape, text));
-		if (request->section->kind == OCS_RAILS) {
+		if (request->section->kind == OCS_RAILS || request->section->kind == OCS_REGION) {
 			pub->xpus = request->shape.xpus;
 			pub->idle = (long)count * request->section->server_xpus - pub->xpus;
 			pub->idle = pub->idle < 0 ? 0 : pub->idle; /* XPUs are not described */
 		}
 		if (request->shape.phases)
 			pub->phases = ocs_strdup(ocs_phases_name(request->shape.phases));
+		if (request->shape.moe) {
+			char wish[OCS_MOE_WISH_TEXT];
+
+			pub->moe = ocs_strdup(ocs_moe_wish_format(request->shape.moe, wish));
+			pub->name = copy_text(request->name);
+		}
 	}
 	pub->demand = request->demand ? ocs_strdup(request->demand) : NULL;
 	pub->rings = request->rings ? ocs_strdup(request->rings) : NULL;
-	pub->nodes = node_list(nodes, count);
+	pub->nodes = request->groups.groups ? groups_list(nodes, count) : node_list(nodes, count);
 	if (!ocs_state.up)
 		rc = ocs_error_set(err, OCS_UNREACHABLE, "ocsd is not reachable");
 	else if (ocs_state.mute)
 		rc = ocs_error_set(err, OCS_UNREACHABLE, OCS_MUTE);
 	else
 		rc = check_free(nodes, count, err);
+	if (rc == 0 && request->groups.groups)
+		rc = groups_check(request, nodes, count, err);
 	if (rc == 0 && ocs_state.sections[request->section->index].placer)
 		rc = shape_place(request, nodes, count, pub, err);
 	if (rc == 0) {

@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/advice/reason.h"
+#include "src/place/region_groups.h"
 #include "src/scheduler/state.h"
 #include "src/util/text.h"
 
@@ -348,6 +349,49 @@ static int servers_choose(const struct choice *choice, int min, int max, int *ch
 		faulty ? ", others are drained or have ports on failed or drained switches" : "");
 }
 
+/* Nodes for the groups of a mixture of experts, each inside one region. */
+static int groups_choose(const struct choice *choice, int min, int max, int *chosen,
+			 bool *nodes_help, struct ocs_error *err)
+{
+	const struct ocs_section *section = choice->section;
+	size_t size = (size_t)section->nservers + 1;
+	bool *idle = ocs_calloc(size, sizeof(*idle)), *wanted = ocs_calloc(size, sizeof(*wanted));
+	bool check = choice->mode != OCS_TEST_ONLY && ocs_faults_any();
+	int first = section->first_node, count = choice->request->servers, faulty = 0;
+
+	if (count < min || (max > 0 && count > max) || choice->nrequired > count)
+		count = ocs_error_set(err, OCS_NEVER,
+				      "the shape takes %d servers, but the job asks for %s %d",
+				      count, count < min ? "at least" : "other than",
+				      count < min ? min : count);
+	for (int s = 0; s < section->nservers; s++) {
+		idle[s] = node_free(choice, first + s);
+		if (!idle[s] || !check || server_fitness(choice, first + s) == FIT)
+			continue;
+		idle[s] = false;
+		faulty++;
+	}
+	for (int i = 0; i < choice->nrequired && count > 0; i++) {
+		int server = choice->required[i] - first;
+
+		if (server < 0 || server >= section->nservers || !idle[server])
+			count = ocs_error_set(err, OCS_NOT_NOW,
+					      "a node that was asked for by name cannot be used");
+		else
+			wanted[server] = true;
+	}
+	if (count > 0) {
+		count = ocs_region_place(section, &choice->request->groups, idle, wanted, chosen,
+					 err);
+		*nodes_help = faulty == 0;
+	}
+	for (int i = 0; i < count; i++)
+		chosen[i] += first;
+	free(idle);
+	free(wanted);
+	return count;
+}
+
 int ocs_controller_choose(const struct ocs_controller_request *request,
 			  enum ocs_controller_mode mode, const uint64_t *usable,
 			  const int *required, int nrequired, int min, int max, int *chosen,
@@ -384,6 +428,8 @@ int ocs_controller_choose(const struct ocs_controller_request *request,
 		count = ocs_error_set(err, OCS_UNREACHABLE, OCS_MUTE);
 	} else if (choice.state->placer) {
 		count = torus_choose(&choice, min, max, chosen, nodes_help, err);
+	} else if (request->groups.groups) {
+		count = groups_choose(&choice, min, max, chosen, nodes_help, err);
 	} else {
 		count = servers_choose(&choice, min, max, chosen, nodes_help, err);
 	}

@@ -43,6 +43,8 @@ struct json_object *ocs_link_commit(const struct ocs_controller_allocation *allo
 		{ OCS_FIELD_SHAPE, allocation->shape },
 		{ OCS_FIELD_CONN, allocation->conn },
 		{ OCS_FIELD_PHASES, allocation->phases },
+		{ OCS_FIELD_MOE, allocation->moe },
+		{ OCS_FIELD_NAME, allocation->name },
 		{ OCS_FIELD_PLACEMENT, allocation->placement },
 	};
 

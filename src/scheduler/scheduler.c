@@ -255,6 +255,22 @@ static int rails_fit(struct ocs_controller_request *request, struct ocs_error *e
 	return 0;
 }
 
+static int region_fit(struct ocs_controller_request *request, struct ocs_error *err)
+{
+	const struct ocs_section *section = request->section;
+
+	if (!request->shape.moe) {
+		request->servers = ocs_region_servers(section, &request->shape, err);
+		return request->servers < 0 ? -1 : 0;
+	}
+	if (ocs_region_layout_make(section, &request->shape, &request->groups, err) < 0) {
+		err->code = OCS_NEVER;
+		return -1;
+	}
+	request->servers = request->groups.groups * request->groups.servers;
+	return 0;
+}
+
 int ocs_controller_request(uint32_t job, const char *partition, const char *extra,
 			   struct ocs_controller_request *request, struct ocs_error *err)
 {
@@ -286,11 +302,7 @@ int ocs_controller_request(uint32_t job, const char *partition, const char *extr
 		request->servers = request->shaped ? (int)request->shape.xpus : 0;
 		return 1;
 	case OCS_REGION:
-		break;
+		return request->shaped && region_fit(request, err) < 0 ? -1 : 1;
 	}
-	if (request->shaped)
-		return ocs_error_set(err, OCS_NEVER,
-				     "section %s serves partition %s and takes no shapes",
-				     request->section->name, partition ? partition : "?");
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "src/config/config.h"
 #include "src/fabric/fabric.h"
 #include "src/fold/shape.h"
+#include "src/place/region_groups.h"
 #include "src/util/error.h"
 
 #include <stdbool.h>
@@ -69,10 +70,12 @@ struct ocs_controller_request {
 	const struct ocs_section *section;
 	bool shaped; /* shape is set */
 	struct ocs_shape shape;
-	int servers;	    /* of the shape in a direct or rail section, else 0 */
+	int servers;	    /* of the shape in a section of servers, else 0 */
+	struct ocs_region_layout groups; /* with --ocs-moe; else 0 */
 	bool tentative;	    /* a choice that fails is followed by another one: what
 					 * would fit instead need not be looked for */
 	const char *rings;  /* of --ocs-rings, or NULL: as the demand or ocs.yaml says */
+	const char *name;   /* of the job, or NULL.  For ocs_controller_begin */
 	const char *demand; /* of --ocs-demand, base64; NULL: none.  For
 					 * ocs_controller_begin */
 };
@@ -154,6 +157,8 @@ struct ocs_controller_allocation {
 	char *demand;		      /* base64, or NULL */
 	char *rings;		      /* of --ocs-rings, or NULL */
 	char *phases;		      /* of --ocs-phases, or NULL */
+	char *moe;		      /* of --ocs-moe, or NULL */
+	char *name;		      /* of the job; NULL: not kept */
 	bool planned;		      /* its circuits are, by ocsd, which counts them */
 	int cubes, circuits;
 	long xpus, idle; /* of the shape on cubes or rails, and left over on its nodes */

@@ -27,6 +27,8 @@ static const struct {
 				OCS_OPTION_INHERITED "ocs_demand" },
 	[OCS_OPTION_PHASES] = { "ocs-phases", OCS_OPTION_PREFIX "ocs_phases",
 				OCS_OPTION_INHERITED "ocs_phases" },
+	[OCS_OPTION_MOE] = { "ocs-moe", OCS_OPTION_PREFIX "ocs_moe",
+			     OCS_OPTION_INHERITED "ocs_moe" },
 	[OCS_OPTION_RINGS] = { "ocs-rings", OCS_OPTION_PREFIX "ocs_rings",
 			       OCS_OPTION_INHERITED "ocs_rings" },
 	[OCS_OPTION_MODEL] = { "ocs-model", OCS_OPTION_PREFIX "ocs_model",
@@ -79,13 +81,28 @@ bool ocs_request_reserved(const char *entry)
 	return !strncmp(entry, "OCS_", 4);
 }
 
+/* Slurm writes (null), and spank_ocs yes, for an option without a value. */
+static int request_moe(const struct ocs_request *request, int *moe, struct ocs_error *err)
+{
+	const char *text = request->value[OCS_OPTION_MOE];
+
+	if (!text)
+		return 0;
+	if (strcmp(text, "(null)") == 0 || strcmp(text, "yes") == 0)
+		text = NULL;
+	return ocs_moe_wish_parse(text, moe, err);
+}
+
 int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape,
 		      struct ocs_error *err)
 {
 	const char *text = request->value[OCS_OPTION_PHASES];
 	enum ocs_phases phases = OCS_PHASES_OFF;
+	int moe = 0;
 
 	if (text && ocs_phases_parse(text, &phases, err) < 0)
+		return -1;
+	if (request_moe(request, &moe, err) < 0)
 		return -1;
 	if (!request->value[OCS_OPTION_SHAPE]) {
 		if (phases)
@@ -93,6 +110,10 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 				err, OCS_USAGE,
 				"--ocs-phases=%s needs a shape, whose dimensions are the phases: give it with --shape, for example --shape=pp:2,dp:2,tp:8",
 				text);
+		if (moe)
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"--ocs-moe needs a shape that says where the experts are: give it with --shape, for example --shape=pp:4,ep:8,tp:4");
 		for (int i = OCS_OPTION_CONN; i <= OCS_OPTION_NO_FOLD; i++)
 			if (request->value[i])
 				return ocs_error_set(
@@ -107,6 +128,7 @@ int ocs_request_shape(const struct ocs_request *request, struct ocs_shape *shape
 	shape->no_rotate = request->value[OCS_OPTION_NO_ROTATE] != NULL;
 	shape->no_fold = request->value[OCS_OPTION_NO_FOLD] != NULL;
 	shape->phases = phases;
+	shape->moe = moe;
 	return 1;
 }
 
@@ -232,6 +254,7 @@ void ocs_inherited_drop(bool all)
 	unsetenv(OCS_ENV_SHAPE);
 	unsetenv(OCS_ENV_CONN);
 	unsetenv(OCS_ENV_PHASES);
+	unsetenv(OCS_ENV_MOE);
 	if (!all)
 		return;
 	unsetenv(OCS_ENV_STRATEGY);

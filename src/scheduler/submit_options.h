@@ -22,6 +22,7 @@ enum ocs_option {
 	OCS_OPTION_NO_FOLD,
 	OCS_OPTION_DEMAND,
 	OCS_OPTION_PHASES,
+	OCS_OPTION_MOE,
 	OCS_OPTION_RINGS,
 	OCS_OPTION_MODEL, /* becomes shape or demand before anything is sent */
 	OCS_OPTIONS
@@ -46,6 +47,7 @@ const char *ocs_option_variable(enum ocs_option option, bool inherited);
 #define OCS_ENV_SHAPE "OCS_SHAPE"
 #define OCS_ENV_CONN "OCS_CONN_TYPE"
 #define OCS_ENV_PHASES "OCS_PHASES"
+#define OCS_ENV_MOE "OCS_MOE"
 /* Inside one client process only: spank_ocs tells cli_filter/ocs the shape. */
 #define OCS_ENV_ASKED "SLURM_OCS_ASKED"
 /* The same for --ocs-model: cli_filter/ocs, which knows the nodes, is told the model, and answers
@@ -89,6 +91,7 @@ int ocs_rings_check(const char *value, struct ocs_error *err);
 /* Removes from this process's environment what a job submitted from inside
  * another must not inherit: both forms of the options, OCS_SHAPE,
  * OCS_CONN_TYPE, OCS_PHASES and, if ALL, OCS_STRATEGY, SLURM_OCS_* and what they name as exported. */
+ * OCS_CONN_TYPE, OCS_PHASES, OCS_MOE and, if ALL, SLURM_OCS_* and what they name as exported. */
 void ocs_inherited_drop(bool all);
 
 /* The list in SLURM_OCS_EXPORTED: NAME=VALUE, joined by ';' ('%' and ';' in values

@@ -32,7 +32,8 @@ class Description:
                  parts=("select", "topology"), spank=(), remote=False, direct_yaml="", torus_yaml="",
                  more_yaml="", more_switches=(), netconf=False, languages=None,
                  partitions=(), node_words=None, more_files=None,
-                 nrails=8, nic_ports=1, rail_xpus=0):
+                 nrails=8, nic_ports=1, rail_xpus=0, regions=0, region_servers=4, region_degree=3,
+                 region_xpus=2, region_yaml=""):
         self.dir = os.path.abspath(directory)
         self.stage = os.path.abspath(stage)
         self.slurm = os.path.abspath(slurm)
@@ -56,9 +57,12 @@ class Description:
         self.direct_nodes = ["d%d" % i for i in range(direct)]
         self.nrails, self.nic_ports, self.rail_xpus = nrails, nic_ports, rail_xpus
         self.rail_nodes = ["r%d" % i for i in range(rails)]
+        self.region_nodes = ["m%d" % i for i in range(regions * region_servers)]
+        self.regions, self.region_servers = regions, region_servers
+        self.region_degree, self.region_xpus, self.region_yaml = region_degree, region_xpus, region_yaml
         self.plain_nodes = ["p%d" % i for i in range(plain)]
         self.nodes = (self.torus_nodes + self.direct_nodes + self.rail_nodes +
-                      self.plain_nodes)
+                      self.region_nodes + self.plain_nodes)
 
     # -- paths ---------------------------------------------------------------
 
@@ -116,6 +120,9 @@ switches:
         if self.rail_nodes:
             text += self.switches(name="rail-[0-%d]" % (self.nrails - 1), port=3600,
                                   size=max(16, self.nic_ports * len(self.rail_nodes)))
+        if self.region_nodes:
+            text += self.switches(name="region-[0-%d]" % (self.regions - 1), port=3700,
+                                  size=max(16, self.region_servers * self.region_degree))
         for names, port, keys in self.more_switches:
             text += self.switches(name=names, port=port, size=16) + keys
         text += """fabrics:
@@ -155,6 +162,17 @@ switches:
 """ % (len(self.rail_nodes) - 1, self.nrails,
        "    ports_per_nic: %d\n" % self.nic_ports if self.nic_ports > 1 else "",
        "    xpus: %d\n" % self.rail_xpus if self.rail_xpus else "")
+        if self.region_nodes:
+            text += """  - name: moe
+    kind: region
+    partitions: [moe]
+    nodes: m[0-%d]
+    region_servers: %d
+    degree: %d
+    packet_nics: 1
+    xpus: %d
+    ports: {switch: "region-{region}", port: server %% region_servers * degree + interface + 1}
+""" % (len(self.region_nodes) - 1, self.region_servers, self.region_degree, self.region_xpus) + self.region_yaml
         return text + self.more_yaml
 
     def slurm_conf(self):
@@ -213,7 +231,7 @@ switches:
                                                self.node_words.get(name, "")))
         default = " Default=YES"
         for part, nodes in (("tpu", self.torus_nodes), ("direct", self.direct_nodes),
-                            ("rails", self.rail_nodes), ("plain", self.plain_nodes)):
+                            ("rails", self.rail_nodes), ("moe", self.region_nodes), ("plain", self.plain_nodes)):
             if nodes:
                 text += "PartitionName=%s Nodes=%s[0-%d]%s\n" % (
                     part, nodes[0][0], len(nodes) - 1, default)

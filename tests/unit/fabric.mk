@@ -29,6 +29,10 @@ check_PROGRAMS += test_load_addresses
 test_load_addresses_SOURCES = config/test_load_addresses.c
 test_load_addresses_LDADD = $(FABRIC) $(CMOCKA_LIBS)
 
+check_PROGRAMS += test_load_regions
+test_load_regions_SOURCES = config/test_load_regions.c
+test_load_regions_LDADD = $(FABRIC) $(CMOCKA_LIBS)
+
 check_PROGRAMS += test_load_nic_ports
 test_load_nic_ports_SOURCES = config/test_load_nic_ports.c
 test_load_nic_ports_LDADD = $(FABRIC) $(CMOCKA_LIBS)

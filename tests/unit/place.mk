@@ -67,3 +67,7 @@ test_decisions_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
 check_PROGRAMS += test_preemption
 test_preemption_SOURCES = advice/test_preemption.c
 test_preemption_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)
+
+check_PROGRAMS += test_region_groups
+test_region_groups_SOURCES = place/test_region_groups.c place/place_random.h
+test_region_groups_LDADD = $(PLACE) $(CMOCKA_LIBS) $(JSON_LIBS)

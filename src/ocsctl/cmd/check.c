@@ -76,6 +76,12 @@ static struct json_object *section_json(const struct ocs_fabric *fabric,
 			json_object_object_add(out, "ports_per_nic",
 					       json_object_new_int(section->nic_ports));
 	}
+	if (section->kind == OCS_REGION) {
+		json_object_object_add(out, "packet_nics",
+				       json_object_new_int(section->packet_nics));
+		json_object_object_add(out, "region_servers",
+				       json_object_new_int(section->region_servers));
+	}
 	ocs_section_rule(section, &switch_text, &port_text);
 	if (switch_text) {
 		ports = json_object_new_object();

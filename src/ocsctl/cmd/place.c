@@ -11,6 +11,7 @@
 #include "src/advice/reason.h"
 #include "src/protocol/client.h"
 #include "src/ocsctl/cmd/place_rails.h"
+#include "src/ocsctl/cmd/place_region.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/what_if.h"
@@ -258,8 +259,13 @@ int ocs_ctl_place(const struct ocs_ctl_args *args, struct ocs_error *err)
 		const struct ocs_section *rails =
 			where.config ? ocs_ctl_rails_section(where.fabric, args) : NULL;
 
+		const struct ocs_section *region =
+			where.config ? ocs_ctl_region_section(where.fabric, args) : NULL;
+
 		if (rails)
 			rc = ocs_ctl_place_rails(args, rails, &where.shape, err);
+		else if (region)
+			rc = ocs_ctl_place_region(args, where.config, region, &where.shape, err);
 		goto out;
 	}
 	if (busy_occupy(args, &where, err) || ocs_ctl_where_place(&where, err))

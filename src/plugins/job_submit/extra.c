@@ -15,6 +15,7 @@ static bool word_ours(const char *word, size_t length)
 	return (length >= 6 && !strncmp(word, "shape=", 6)) ||
 	       (length >= 5 && !strncmp(word, "conn=", 5)) ||
 	       (length >= 7 && !strncmp(word, "phases=", 7)) ||
+	       (length >= 4 && !strncmp(word, "moe=", 4)) ||
 	       (length == 9 && !strncmp(word, "no-rotate", 9)) ||
 	       (length == 7 && !strncmp(word, "no-fold", 7));
 }

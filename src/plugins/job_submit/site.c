@@ -15,6 +15,7 @@
 
 #include "src/fabric/fabric.h"
 #include "src/place/place.h"
+#include "src/place/region_groups.h"
 #include "src/rails/layout.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
@@ -185,19 +186,45 @@ static int phases_check(const struct ocs_section *section, const struct ocs_shap
 		ocs_phases_name(shape->phases), section->name);
 }
 
+static int moe_check(const struct ocs_section *section, const struct ocs_shape *shape,
+		     struct ocs_error *err)
+{
+	if (section->kind == OCS_REGION || !shape || !shape->moe)
+		return 0;
+	return ocs_error_set(
+		err, OCS_USAGE,
+		"--ocs-moe is for partitions of regions, and %s is not one; leave it out here",
+		section->name);
+}
+
+/* How many servers the shape is, and with --ocs-moe whether its groups fit into regions. */
+static int ask_region(const struct ocs_section *section, const struct ocs_shape *shape,
+		      struct ocs_answer *answer, struct ocs_error *err)
+{
+	struct ocs_region_layout layout;
+
+	answer->node_xpus = section->server_xpus;
+	if (!shape->moe) {
+		answer->nodes = ocs_region_servers(section, shape, err);
+		return answer->nodes < 0 ? -1 : 0;
+	}
+	if (ocs_region_layout_make(section, shape, &layout, err) < 0)
+		return -1;
+	answer->nodes = layout.groups * layout.servers;
+	return ocs_region_possible(section, &layout, err);
+}
+
 static int ask_servers(const struct ocs_section *section, const struct ocs_shape *shape,
 		       struct ocs_answer *answer, struct ocs_error *err)
 {
 	char text[OCS_SHAPE_TEXT];
 
 	answer->planned = section->kind == OCS_DIRECT;
-	answer->rails = section->kind == OCS_RAILS;
+	answer->rails = section->kind == OCS_RAILS || section->kind == OCS_REGION;
 	if (!shape)
 		return 0;
 	if (section->kind == OCS_REGION)
-		return ocs_error_set(err, OCS_USAGE,
-				     "%s is a region, where jobs have no shape; leave --shape out",
-				     section->name);
+		return ask_region(section, shape, answer, err);
 	if (section->kind == OCS_RAILS)
 		return ask_rails(section, shape, answer, err);
 	if (shape->xpus > section->nservers)
@@ -221,7 +248,7 @@ int ocs_site_ask(const char *partition, const struct ocs_shape *shape, struct oc
 	if (!section)
 		return shape ? -1 : 0;
 	answer->section_nodes = section->nnodes;
-	if (phases_check(section, shape, err) < 0)
+	if (phases_check(section, shape, err) < 0 || moe_check(section, shape, err) < 0)
 		return -1;
 	if (section->nnodes)
 		answer->some_node = site.fabric->nodes[section->first_node].name;
@@ -237,7 +264,8 @@ static bool partition_has_ports(const char *name, const char *kept)
 	if (kept)
 		return ocs_config_partitions_have(kept, name);
 	section = ocs_fabric_section(site.fabric, name);
-	return section && (section->kind == OCS_DIRECT || section->kind == OCS_RAILS);
+	return section && (section->kind == OCS_DIRECT || section->kind == OCS_RAILS ||
+			   section->kind == OCS_REGION);
 }
 
 int ocs_site_ports(const char *partitions, struct ocs_error *err)

@@ -319,7 +319,8 @@ static void map_shrink(bitstr_t *map, const int *chosen, int count)
 /* A placement is exactly these nodes. */
 static bool job_placed(void)
 {
-	return call.request.section->kind == OCS_TORUS || call.request.section->kind == OCS_STATIC;
+	return call.request.section->kind == OCS_TORUS ||
+	       call.request.section->kind == OCS_STATIC || call.request.groups.groups;
 }
 
 /* Leaves in MAP the nodes that JOB gets of those in it.  Their number, or -1 with the

@@ -70,6 +70,7 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 	ocs_select_spank_set(job, "OCS_SHAPE", made->shape);
 	ocs_select_spank_set(job, "OCS_CONN", made->conn);
 	ocs_select_spank_set(job, "OCS_PHASES", made->phases);
+	ocs_select_spank_set(job, "OCS_MOE", made->moe);
 	ocs_select_spank_set(job, "OCS_PLACEMENT", made->placement);
 	/* A placement says its nodes; servers are ranked by this list. */
 	ocs_select_spank_set(job, "OCS_NODES", made->placement ? NULL : made->nodes);
@@ -96,6 +97,8 @@ void ocs_select_publish(job_record_t *job, const struct ocs_controller_allocatio
 			COUNTS_PREFIX "shape=%s xpus=%ld idle=%ld nodes=%d%s%s", made->shape,
 			made->xpus, made->idle, bit_set_count(job->node_bitmap),
 			made->phases ? " phases=" : "", made->phases ? made->phases : "");
+		if (made->moe)
+			xstrfmtcat(text, " moe=%s", made->moe);
 		ocs_select_comment_set(&job->admin_comment, COUNTS_PREFIX, text);
 		xfree(text);
 	}
@@ -120,7 +123,7 @@ void ocs_select_forget(job_record_t *job)
 {
 	static const char *const names[] = { "OCS_EPOCH",  "OCS_SECTION",   "OCS_SHAPE",
 					     "OCS_CONN",   "OCS_PLACEMENT", "OCS_NODES",
-					     "OCS_PHASES", "OCS_ATTEMPTS" };
+					     "OCS_PHASES", "OCS_MOE",	    "OCS_ATTEMPTS" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		ocs_select_spank_set(job, names[i], NULL);
@@ -170,6 +173,8 @@ static int job_restore(void *element, void *unused)
 	known.shape = text_of(job, "OCS_SHAPE");
 	known.conn = text_of(job, "OCS_CONN");
 	known.phases = text_of(job, "OCS_PHASES");
+	known.moe = text_of(job, "OCS_MOE");
+	known.name = known.moe ? job->name : NULL;
 	known.placement = text_of(job, "OCS_PLACEMENT");
 	known.demand = text_of(job, OCS_SELECT_DEMAND);
 	known.rings = text_of(job, OCS_SELECT_RINGS);

@@ -145,6 +145,7 @@ static int job_commit(job_record_t *job)
 			job->user_name = uid_to_string_or_null(job->user_id);
 		request.demand = ocs_spank_get(job, OCS_SELECT_DEMAND);
 		request.rings = ocs_spank_get(job, OCS_SELECT_RINGS);
+		request.name = job->name;
 		count = ocs_select_nodes_of(job->node_bitmap, &nodes, &outside);
 		if (outside)
 			rc = ocs_error_set(&err, OCS_ERROR, "it got nodes outside the fabric");

@@ -176,7 +176,7 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 	const char *section = getenv("SPANK_OCS_SECTION"), *shape = getenv("SPANK_OCS_SHAPE");
 	const char *conn = getenv("SPANK_OCS_CONN"), *nodes = getenv("SPANK_OCS_NODES");
 	const char *placement = getenv("SPANK_OCS_PLACEMENT");
-	const char *phases = getenv("SPANK_OCS_PHASES");
+	const char *phases = getenv("SPANK_OCS_PHASES"), *moe = getenv("SPANK_OCS_MOE");
 	const char *text = json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PLAIN);
 	char *path = ocs_asprintf("%s/reply.json", visit->dir);
 	char job[16], epoch[24], uid[16], gid[16];
@@ -206,6 +206,7 @@ static int write_files(const struct ocs_visit *visit, struct json_object *reply,
 	ADD("--shape", shape && *shape ? shape : NULL);
 	ADD("--conn", conn && *conn ? conn : NULL);
 	ADD("--phases", phases && *phases ? phases : NULL);
+	ADD("--moe", moe && *moe ? moe : NULL);
 	ADD("--placement", placement && *placement ? placement : NULL);
 	argv[n++] = "--reply", argv[n++] = path;
 	argv[n++] = "--uid", argv[n++] = uid;

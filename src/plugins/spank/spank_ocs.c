@@ -57,6 +57,7 @@ static int option_given(int val, const char *argument, int remote)
 	struct ocs_error err = { 0 };
 	enum ocs_phases phases;
 	struct ocs_shape shape;
+	int wish;
 
 	if (remote)
 		return 0;
@@ -70,6 +71,8 @@ static int option_given(int val, const char *argument, int remote)
 	if (option == OCS_OPTION_SHAPE && ocs_shape_parse(argument, NULL, &shape, &err) < 0)
 		refuse(&err);
 	if (option == OCS_OPTION_PHASES && ocs_phases_parse(argument, &phases, &err) < 0)
+		refuse(&err);
+	if (option == OCS_OPTION_MOE && ocs_moe_wish_parse(argument, &wish, &err) < 0)
 		refuse(&err);
 	if (option == OCS_OPTION_RINGS && ocs_rings_check(argument, &err) < 0)
 		refuse(&err);
@@ -105,6 +108,9 @@ static struct spank_option table[OCS_OPTIONS] = {
 	[OCS_OPTION_PHASES] = { NULL, (char *)"MODE",
 				(char *)"on rails, circuits follow the phases of the job: provisioned, on-demand or off (default)",
 				1, OCS_OPTION_PHASES, option_given },
+	[OCS_OPTION_MOE] = { NULL, (char *)"OPTIONS",
+			     (char *)"in a region, circuits follow what the experts are sent: follow (default) or static, then no-predict, no-relay, balanced",
+			     2, OCS_OPTION_MOE, option_given },
 	[OCS_OPTION_RINGS] = { NULL, (char *)"KIND",
 			       (char *)"rings of a direct fabric: stock, parallel ones for one communicator, or permuted",
 			       1, OCS_OPTION_RINGS, option_given },
@@ -113,7 +119,7 @@ static struct spank_option table[OCS_OPTIONS] = {
 			       1, OCS_OPTION_MODEL, option_given },
 };
 
-/* OCS_SHAPE, OCS_CONN_TYPE and OCS_PHASES take the place that Slurm gives to environment variables:
+/* OCS_SHAPE, OCS_CONN_TYPE, OCS_PHASES and OCS_MOE take the place that Slurm gives to environment variables:
  * above #SBATCH lines, below the command line. */
 static void client_start(bool submits)
 {
@@ -124,6 +130,7 @@ static void client_start(bool submits)
 		{ OCS_OPTION_SHAPE, OCS_ENV_SHAPE },
 		{ OCS_OPTION_CONN, OCS_ENV_CONN },
 		{ OCS_OPTION_PHASES, OCS_ENV_PHASES },
+		{ OCS_OPTION_MOE, OCS_ENV_MOE },
 	};
 
 	unsetenv(OCS_ENV_ASKED);
@@ -207,7 +214,7 @@ static int step_check(uint32_t job, const struct ocs_shape *asked, struct ocs_er
 	return rc;
 }
 
-/* OCS_CONN_TYPE and OCS_PHASES may stand in the profile of a user who now asks for no shape. */
+/* OCS_CONN_TYPE, OCS_PHASES and OCS_MOE may stand in the profile of a user who now asks for no shape. */
 static void preset_drop(enum ocs_option option)
 {
 	if (!preset[option] || !typed.value[option] || strcmp(typed.value[option], preset[option]))
@@ -273,6 +280,7 @@ EXPORT int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	if (!typed.value[OCS_OPTION_SHAPE]) {
 		preset_drop(OCS_OPTION_CONN);
 		preset_drop(OCS_OPTION_PHASES);
+		preset_drop(OCS_OPTION_MOE);
 	}
 	has = ocs_request_shape(&typed, &shape, &err);
 	if (has < 0)

@@ -306,14 +306,15 @@ static void mixed_example(void **state)
 static void describes(void **state)
 {
 	static const char *const files[] = { "ocs-torus.yaml", "ocs-mixed.yaml", "ocs-direct.yaml",
-					     "ocs-rails.yaml" };
+					     "ocs-rails.yaml", "ocs-region.yaml" };
 	static const char *const expected[] = { "c0 +x 0,3 -> ocs-x-0-3 port 1\n",
 						"rails: rails, 16 servers with 8 rails",
 						"d11 interface 3 -> direct-3 port 12\n",
-						"16 of 32 ports used each\n" };
+						"16 of 32 ports used each\n",
+						"2 regions of 8 servers, 2 packet NICs\n" };
 
 	(void)state;
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		struct ocs_fabric *fabric = open_example(files[i]);
 		char *text = ocs_fabric_describe(fabric);
 

@@ -177,7 +177,8 @@ fabrics:
   look_ahead:
     ports: {switch: "e-{interface}", port: server + 1}
     select: {switch: "s-{interface}", port: 3 * server + 1}
-- {name: mixed, kind: region, partitions: e, nodes: g0, degree: 2, ports: {switch: "g-{interface}", port: 1}}
+- {name: mixed, kind: region, partitions: e, nodes: g0, degree: 2, interfaces: [{name: o0}, {name: o1}],
+   ports: {switch: g-0, port: interface + 1}}
 - {name: rail, kind: rails, partitions: d, nodes: r0, rails: 2, ports: {switch: "r-{interface}", port: 1}}
 """
 # Where an unknown key makes the reader say which keys there are.
@@ -187,7 +188,7 @@ PLACES = [
     ("  cube: 2", "  QQ: 1\n  cube: 2"), ("extents:", "QQ: 1, extents:"), ("  degree: 2\n", "  QQ: 1\n  degree: 2\n"),
     ("rails: 2", "QQ: 1, rails: 2"), ("nodes: g0", "QQ: 1, nodes: g0"), ("cubes: [{", None),
     ("    port: sign", "    QQ: 1\n    port: sign"), ("map: [{cube", "map: [{QQ: 1, cube"),
-    ("map: [{node", "map: [{QQ: 1, node"), ("  interfaces: [{", None), ("{direction: +x", "{QQ: 1, direction: +x"), ("forwarding: {", None),
+    ("map: [{node", "map: [{QQ: 1, node"), ("  interfaces: [{", None), ("{name: o0}", "{QQ: 1, name: o0}"), ("{direction: +x", "{QQ: 1, direction: +x"), ("forwarding: {", None),
     ("  look_ahead:\n", "  look_ahead:\n    QQ: 1\n"), ("    ports: {", None), ("    select: {", None),
 ]
 

@@ -151,6 +151,25 @@ exits 3 "half a node" place dp:2,tp:16 --fabric "$R"
 says "says how to write it" "of which the last stays inside a node, with 8"
 exits 2 "no nodes to list" place dp:2,tp:8 --fabric "$R" --nodes
 
+# In regions: the servers of every group.
+G="region servers:16 degree:6 xpus:8 region:8"
+exits 0 "groups in regions" place pp:2,ep:8,tp:4 --fabric "$G"
+equals "are named" "pp:2,ep:8,tp:4 on region: 64 XPUs on 8 nodes, 2 groups of 4, 6 optical and 2 packet NICs each
+group 0: n[0-3] (region.0)
+group 1: n[4-7] (region.0)"
+printf 'n[1,3-4]\nn14 # down\n' >"$work/taken"
+exits 0 "beside what is taken" place pp:2,ep:8,tp:4 --fabric "$G" --busy "$work/taken" --json
+equals "fills the fuller region first" '{"shape":"pp:2,ep:8,tp:4","section":"region","xpus":64,"nodes":8,"groups":[{"region":0,"nodes":["n0","n2","n5","n6"]},{"region":1,"nodes":["n8","n9","n10","n11"]}]}'
+exits 0 "one more taken" place ep:8,tp:4 --fabric "$G" --busy "$work/taken" --nodes
+equals "as a host list" "n[0,2,5-6]"
+exits 4 "no room" place pp:3,ep:8,tp:4 --fabric "$G" --busy "$work/taken"
+says "counts what is free" "room for 2 (free servers of the regions: 5 and 7)"
+exits 3 "groups larger than regions" place ep:32,tp:4 --fabric "$G"
+exits 2 "no experts" place pp:2,tp:8 --fabric "$G"
+exits 2 "a node that is not there" place ep:8,tp:4 --fabric "$G" --busy /dev/fd/3 3<<'END'
+n99
+END
+
 exits 3 "too few of very many cubes" place 258x1014 --fabric "torus cubes:16x16x16 cube:4x4x4 tile:2x2x1"
 says "how many it needs" "it needs 4191 cubes, 4096 exist"
 exits 1 "a line of 32772 layers" place 4x4x32772 --fabric "torus cubes:16384 cube:4x4x4 tile:2x2x1"

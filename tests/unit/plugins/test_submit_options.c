@@ -101,6 +101,48 @@ static void test_phases(void **state)
 	assert_true(ocs_request_reserved("OCS_PHASES=on-demand"));
 }
 
+static void test_moe(void **state)
+{
+	static const struct {
+		const char *shape, *moe;
+		int rc;
+		const char *extra, *says;
+	} cases[] = {
+		{ "pp:2,ep:4", "(null)", 1, "shape=pp:2,ep:4 moe=follow", NULL },
+		{ "pp:2,ep:4", "yes", 1, "shape=pp:2,ep:4 moe=follow", NULL },
+		{ "pp:2,ep:4", "", 1, "shape=pp:2,ep:4 moe=follow", NULL },
+		{ "pp:2,ep:4", "balanced,static", 1, "shape=pp:2,ep:4 moe=static,balanced", NULL },
+		{ "pp:2,ep:4", "no-relay,no-predict", 1,
+		  "shape=pp:2,ep:4 moe=follow,no-predict,no-relay", NULL },
+		{ "pp:2,ep:4", NULL, 1, "shape=pp:2,ep:4", NULL },
+		{ NULL, "yes", -1, NULL, "--ocs-moe needs a shape" },
+		{ "ep:4", "fast", -1, NULL, "\"fast\" is unknown" },
+		{ "ep:4", "static,follow", -1, NULL, "\"follow\" does not go with" },
+		{ "ep:4", "balanced,balanced", -1, NULL, "\"balanced\" does not go with" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct ocs_request request = { 0 };
+		struct ocs_error err = { 0 };
+		struct ocs_shape shape, back;
+
+		request.value[OCS_OPTION_SHAPE] = (char *)cases[i].shape;
+		request.value[OCS_OPTION_MOE] = (char *)cases[i].moe;
+		assert_int_equal(ocs_request_shape(&request, &shape, &err), cases[i].rc);
+		if (cases[i].extra) {
+			char *extra = ocs_shape_extra_format(&shape);
+
+			assert_string_equal(extra, cases[i].extra);
+			assert_int_equal(ocs_shape_extra_parse(extra, &back, &err), 1);
+			assert_int_equal(back.moe, shape.moe);
+			free(extra);
+		}
+		if (cases[i].says)
+			assert_non_null(strstr(err.text, cases[i].says));
+	}
+}
+
 static void test_rings(void **state)
 {
 	struct ocs_error err = { 0 };
@@ -339,6 +381,7 @@ static void test_extra(void **state)
 		{ "mine  and yours", "mine  and yours shape=4x4" },
 		{ "mine shape=2x2 conn=mesh,mesh no-fold", "mine shape=4x4" },
 		{ "shape=a:2,b:2 phases=on-demand mine", "mine shape=4x4" },
+		{ "shape=ep:4 moe=static mine", "mine shape=4x4" },
 		{ "shape=2x2 reshape=1 no-rotate more", "reshape=1 more shape=4x4" },
 	};
 	struct ocs_shape shape;
@@ -496,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_model_shapes_fit_nodes),
 		cmocka_unit_test(test_options_need_a_shape),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_moe),
 		cmocka_unit_test(test_rings),
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_demand_travels),
