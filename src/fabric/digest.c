@@ -60,7 +60,7 @@ static void mix_section(uint64_t *hash, const struct ocs_fabric *fabric,
 	mix_number(hash, section->directed);
 	if (section->nic_ports > 1) /* without, what it was before there were any */
 		mix_number(hash, section->nic_ports);
-	if (section->kind == OCS_REGION)
+	if (section->nregions > 1)
 		mix_number(hash, section->region_servers);
 	for (int a = 0; a < OCS_AXES && cubes; a++) {
 		mix_number(hash, section->edge[a]);
