@@ -90,8 +90,8 @@ int ocs_rings_check(const char *value, struct ocs_error *err);
 
 /* Removes from this process's environment what a job submitted from inside
  * another must not inherit: both forms of the options, OCS_SHAPE,
- * OCS_CONN_TYPE, OCS_PHASES and, if ALL, OCS_STRATEGY, SLURM_OCS_* and what they name as exported. */
- * OCS_CONN_TYPE, OCS_PHASES, OCS_MOE and, if ALL, SLURM_OCS_* and what they name as exported. */
+ * OCS_CONN_TYPE, OCS_PHASES, OCS_MOE and, if ALL, OCS_STRATEGY, SLURM_OCS_* and what they name as
+ * exported. */
 void ocs_inherited_drop(bool all);
 
 /* The list in SLURM_OCS_EXPORTED: NAME=VALUE, joined by ';' ('%' and ';' in values
