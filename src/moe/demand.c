@@ -11,6 +11,7 @@
 #include "src/util/text.h"
 
 /* A sum over 512 x 512 of these is still exact enough to compare. */
+#define EXPERTS_MAX 64 /* of a rank */
 #define TOKENS_MAX 1e15
 
 struct ocs_moe_demand *ocs_moe_demand_create(int n)
@@ -34,15 +35,16 @@ void ocs_moe_demand_destroy(struct ocs_moe_demand *demand)
 static int row_add(struct ocs_moe_demand *demand, struct json_object *row, int rank, int ranks,
 		   struct ocs_error *err)
 {
-	int each = ranks / demand->n, from = rank / each;
+	int from = rank / (ranks / demand->n), each, columns;
 
-	if (!json_object_is_type(row, json_type_array) ||
-	    json_object_array_length(row) != (size_t)ranks)
+	columns = json_object_is_type(row, json_type_array) ? (int)json_object_array_length(row) : 0;
+	if (!columns || columns % ranks || columns / ranks > EXPERTS_MAX)
 		return ocs_error_set(err, OCS_USAGE,
 				     "matrix: row %d is not a list of %d numbers, as many as there "
-				     "are rows",
+				     "are rows, or of as many for each expert of a rank",
 				     rank, ranks);
-	for (int j = 0; j < ranks; j++) {
+	each = columns / demand->n;
+	for (int j = 0; j < columns; j++) {
 		struct json_object *item = json_object_array_get_idx(row, (size_t)j);
 		double tokens = json_object_get_double(item);
 

@@ -23,7 +23,8 @@ struct ocs_moe_demand *ocs_moe_demand_create(int n);
 void ocs_moe_demand_destroy(struct ocs_moe_demand *demand);
 
 /* Reads a matrix, [[0,5],[7,0]] or {"tokens":[[...]]}: row i holds what rank i sends to each of
- * the others.  The servers are SERVERS runs of equal length of these ranks; 0: one rank each.
+ * the others, or, if rows are some times as long, to the experts of each rank in turn.  The servers
+ * are SERVERS runs of equal length of these ranks; 0: one rank each.
  * NULL with ERR (OCS_USAGE) that names the first row and column that are wrong. */
 struct ocs_moe_demand *ocs_moe_demand_from_json(struct json_object *json, int servers,
 						struct ocs_error *err);

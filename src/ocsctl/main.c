@@ -54,14 +54,15 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "PLAN holds what 'plan --json' printed; - is standard input.  --node says which\n"
 	  "of its servers this is.  Idempotent.  --json prints the path of every pair.",
 	  ocs_ctl_forward },
-	{ "region", "plan|predict|replay", 1, 1, "jQGNazplKvyUJgR",
+	{ "region", "plan|predict|replay|show", 1, 1, "jQGNazplKvyUJgRw",
 	  "circuits for what the servers of a region send each other",
 	  "For an all-to-all of a mixture of experts.  The servers are --servers runs of ranks\n"
 	  "(default: one rank each).  Times are in tokens per NIC rate.  Every answer is\n"
 	  "verified, and printed with bounds that no answer can beat.\n"
 	  "predict: how well the loads of experts in a recorded --trace could be foretold.\n"
 	  "replay: how long a recorded training takes with packets alone, with circuits that\n"
-	  "stay, and with circuits that follow its gates.",
+	  "stay, and with circuits that follow its gates.\n"
+	  "show: heat maps of what servers send, of their circuits, and of what they achieve.",
 	  ocs_ctl_region },
 	{ "optimise", "MODEL", 1, 1, "jND^@*=~+<>",
 	  "how to spread a model over servers, and what it then sends",

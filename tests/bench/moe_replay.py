@@ -95,4 +95,5 @@ def main():
         print("| %s | %s |" % (kind, " | ".join(row)), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

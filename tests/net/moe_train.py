@@ -7,7 +7,7 @@ kinds, a kind for each rank, with two experts of each layer on every rank.
 
 CONFIG (JSON): addresses, out (a folder), texts (a list of files for each rank), layers, passes, runs, and what each
 run of the training takes: ask (socket that is asked for plans) and agent (socket for gates), or plan (file with
-"links" and "shares").  Without RANK it forks one process for each rank, in namespaces[rank] if there are such.
+"links" and "shares"), record (file for what all gates chose: passes, layers, ranks, experts).  Without RANK it forks one process for each rank, in namespaces[rank] if there are such.
 A rank writes a line of JSON for each pass to OUT/RANK."""
 
 import json
@@ -34,7 +34,7 @@ class Experts(torch.nn.Module):
 
     def __init__(self, layer, group, seed):
         super().__init__()
-        self.layer, self.group = layer, group
+        self.layer, self.group, self.record = layer, group, []
         self.gate = torch.nn.Linear(WIDE, EACH * group.ranks, bias=False)
         # what a gate of a trained model sees of the kind of text
         self.kind = torch.nn.Parameter(3 * torch.randn(group.ranks, WIDE))
@@ -50,6 +50,7 @@ class Experts(torch.nn.Module):
         weight, expert = shares.max(1)
         counts = torch.bincount(expert, minlength=total)
         table = group.gate(self.layer, counts)
+        self.record.append(table.tolist())
         order = torch.argsort(expert, stable=True)
         there = group.dispatch(x[order], self.layer, table)
         mine = table[:, group.rank * EACH:(group.rank + 1) * EACH]
@@ -110,6 +111,7 @@ def train(config, group, run, out):
         print(json.dumps({"run": run, "pass": number, "loss": mean.hex(), "about": round(mean, 4),
                           "seconds": time.monotonic() - start, "sending": group.seconds, **group.moe.stats()}),
               file=out, flush=True)
+    return list(zip(*(layer.record for layer in model.layers)))
 
 
 def asking(path, rank, run):
@@ -140,7 +142,9 @@ def rank_run(config, rank):
             if ask:
                 moe.plan(*ask(-1, 0, 0, 0))
             group = ocs_moe_torch.Group(moe, gate, ask)
-            train(config, group, run["name"], out)
+            passes = train(config, group, run["name"], out)
+            if run.get("record") and not rank:
+                pathlib.Path(run["record"]).write_text(json.dumps({"passes": passes}), encoding="ascii")
             moe.alltoall([b"x"] * ranks, [1] * ranks)
             moe.close()
             gate.close()

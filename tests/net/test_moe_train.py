@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 import moe_steer
+import moe_texts
 import moelab
 import netlab
 
@@ -22,13 +23,6 @@ PASSES = int(os.environ.get("OCS_MOE_PASSES", "3"))
 MODES = os.environ.get("OCS_MOE_MODES", "packets static following").split()
 PYTHON = "/usr/bin/python3"
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
-
-
-def texts(n):
-    """A kind of text for each rank: what this tree has."""
-    kinds = ["src/place/*.c", "doc/*.md", "tests/slurm/*.py", "doc/man*/*.[158]", "src/*/Makefile.am", "src/*/*.h",
-             "tests/unit/*/*.sh", "src/ocsd/*/*.c"]
-    return [sorted(str(f) for f in SOURCE.glob(kinds[r % len(kinds)]))[:8] for r in range(n)]
 
 
 def torch_there():
@@ -59,7 +53,7 @@ def test_training(stage, tmp_path):
         config = tmp_path / "train.json"
         config.write_text(json.dumps({
             "addresses": [region.packets(s, 7000) for s in range(SERVERS)], "key": "k" * 32, "out": str(tmp_path),
-            "texts": texts(SERVERS), "layers": LAYERS, "passes": PASSES, "runs": [{"name": m, **run} for m in MODES],
+            "texts": moe_texts.texts(SERVERS), "layers": LAYERS, "passes": PASSES, "runs": [{"name": m, **run} for m in MODES],
             "namespaces": [region.host(s) for s in range(SERVERS)]}))
         done = subprocess.run([PYTHON, SOURCE / "tests/net/moe_train.py", config], capture_output=True, text=True,
                               timeout=300, check=False)
@@ -74,8 +68,6 @@ def test_training(stage, tmp_path):
     # the same gates, recorded three times; what was dropped is not there
     for m, trace in zip(MODES, steer.traces):
         assert all(a == b for a, b in zip(sum(trace, []), sum(steer.traces[0], [])) if a and b), m
-    if os.environ.get("OCS_MOE_RECORD"):
-        pathlib.Path(os.environ["OCS_MOE_RECORD"]).write_text(json.dumps({"passes": steer.traces[0]}))
 
     def median(mode, what):
         return statistics.median(p[what] for p in lines[0] if p["run"] == mode and p["pass"])

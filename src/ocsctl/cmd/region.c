@@ -14,6 +14,9 @@ int ocs_ctl_region(const struct ocs_ctl_args *args, struct ocs_error *err)
 		return ocs_ctl_region_predict(args, err);
 	if (!strcmp(args->operands[0], "replay"))
 		return ocs_ctl_region_replay(args, err);
-	return ocs_error_set(err, OCS_USAGE, "region: '%s' is none of plan, predict and replay",
+	if (!strcmp(args->operands[0], "show"))
+		return ocs_ctl_region_show(args, err);
+	return ocs_error_set(err, OCS_USAGE,
+			     "region: '%s' is none of plan, predict, replay and show",
 			     args->operands[0]);
 }

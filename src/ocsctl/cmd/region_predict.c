@@ -15,6 +15,7 @@
 #include "src/util/text.h"
 
 #define LAYERS_MAX 1024
+#define SOURCES_MAX 4096
 
 static size_t list_length(struct json_object *json)
 {
@@ -44,60 +45,116 @@ static int loads_read(struct json_object *json, int experts, size_t pass, int la
 	return 0;
 }
 
-/* A predictor that has seen PASSES, [pass][layer][expert]; NULL with ERR. */
-static struct ocs_moe_predictor *trace_replay(struct json_object *passes, int *layers, int *experts,
-					      struct ocs_error *err)
-{
-	struct json_object *first =
-		list_length(passes) ? json_object_array_get_idx(passes, 0) : NULL;
-	struct ocs_moe_predictor *predictor;
-	double *loads;
+/* Predictors that have seen a trace: one for each source, or one for all. */
+struct replayed {
+	struct ocs_moe_predictor **predictor; /* [sources] */
+	int sources, layers, experts;
+	size_t passes;
+	bool by_source; /* the trace has what each source sends */
+};
 
-	*layers = (int)list_length(first);
-	*experts = *layers ? (int)list_length(json_object_array_get_idx(first, 0)) : 0;
-	if (*layers < 1 || *layers > LAYERS_MAX || *experts < 1 || *experts > OCS_MOE_EXPERTS_MAX) {
-		ocs_error_set(err, OCS_USAGE,
-			      "trace: a list of passes, each a list of layers (at most %d), each a "
-			      "list of tokens per expert (at most %d), is wanted",
-			      LAYERS_MAX, OCS_MOE_EXPERTS_MAX);
-		return NULL;
+static void replayed_free(struct replayed *replayed)
+{
+	for (int s = 0; replayed->predictor && s < replayed->sources; s++)
+		ocs_moe_predictor_destroy(replayed->predictor[s]);
+	free(replayed->predictor);
+}
+
+/* What the trace is a list of, from its first layer. */
+static int trace_measure(struct json_object *passes, struct replayed *replayed,
+			 struct ocs_error *err)
+{
+	struct json_object *pass =
+		list_length(passes) ? json_object_array_get_idx(passes, 0) : NULL;
+	struct json_object *layer = list_length(pass) ? json_object_array_get_idx(pass, 0) : NULL;
+	struct json_object *row = list_length(layer) ? json_object_array_get_idx(layer, 0) : NULL;
+
+	replayed->passes = list_length(passes);
+	replayed->layers = (int)list_length(pass);
+	replayed->by_source = json_object_is_type(row, json_type_array);
+	replayed->sources = replayed->by_source ? (int)list_length(layer) : 1;
+	replayed->experts = (int)list_length(replayed->by_source ? row : layer);
+	if (replayed->layers < 1 || replayed->layers > LAYERS_MAX || replayed->experts < 1 ||
+	    replayed->experts > OCS_MOE_EXPERTS_MAX || replayed->sources > SOURCES_MAX)
+		return ocs_error_set(err, OCS_USAGE,
+				     "trace: a list of passes, each a list of layers (at most %d), "
+				     "each a list of tokens per expert (at most %d), or such a "
+				     "list for each rank (at most %d), is wanted",
+				     LAYERS_MAX, OCS_MOE_EXPERTS_MAX, SOURCES_MAX);
+	return 0;
+}
+
+static int layer_observe(struct json_object *json, struct replayed *replayed, size_t pass,
+			 int layer, double *loads, struct ocs_error *err)
+{
+	if (replayed->by_source && list_length(json) != (size_t)replayed->sources)
+		return ocs_error_set(err, OCS_USAGE,
+				     "trace: layer %d of pass %zu has not %d ranks", layer, pass,
+				     replayed->sources);
+	for (int s = 0; s < replayed->sources; s++) {
+		struct json_object *row =
+			replayed->by_source ? json_object_array_get_idx(json, (size_t)s) : json;
+
+		if (loads_read(row, replayed->experts, pass, layer, loads, err))
+			return -1;
+		ocs_moe_observe(replayed->predictor[s], layer, loads);
 	}
-	predictor = ocs_moe_predictor_create(*experts, *layers);
-	loads = ocs_calloc((size_t)*experts, sizeof(*loads));
-	for (size_t pass = 0; pass < list_length(passes); pass++) {
+	return 0;
+}
+
+/* Shows PASSES, [pass][layer][expert] or [pass][layer][rank][expert], to predictors; -1 with ERR. */
+static int trace_replay(struct json_object *passes, struct replayed *replayed,
+			struct ocs_error *err)
+{
+	double *loads;
+	int rc = 0;
+
+	if (trace_measure(passes, replayed, err))
+		return -1;
+	replayed->predictor = ocs_calloc((size_t)replayed->sources, sizeof(*replayed->predictor));
+	for (int s = 0; s < replayed->sources; s++)
+		replayed->predictor[s] =
+			ocs_moe_predictor_create(replayed->experts, replayed->layers);
+	loads = ocs_calloc((size_t)replayed->experts, sizeof(*loads));
+	for (size_t pass = 0; !rc && pass < replayed->passes; pass++) {
 		struct json_object *list = json_object_array_get_idx(passes, pass);
 
-		if (list_length(list) != (size_t)*layers) {
-			ocs_error_set(err, OCS_USAGE, "trace: pass %zu has not %d layers", pass,
-				      *layers);
-			goto bad;
-		}
-		for (int l = 0; l < *layers; l++) {
-			if (loads_read(json_object_array_get_idx(list, (size_t)l), *experts, pass,
-				       l, loads, err))
-				goto bad;
-			ocs_moe_observe(predictor, l, loads);
-		}
+		if (list_length(list) != (size_t)replayed->layers)
+			rc = ocs_error_set(err, OCS_USAGE, "trace: pass %zu has not %d layers",
+					   pass, replayed->layers);
+		for (int l = 0; !rc && l < replayed->layers; l++)
+			rc = layer_observe(json_object_array_get_idx(list, (size_t)l), replayed,
+					   pass, l, loads, err);
 	}
 	free(loads);
-	return predictor;
-bad:
-	free(loads);
-	ocs_moe_predictor_destroy(predictor);
-	return NULL;
+	return rc;
+}
+
+/* On average over all sources. */
+static void layer_measure(const struct replayed *replayed, int layer, int method,
+			  double *difference, double *hit)
+{
+	*difference = *hit = 0;
+	for (int s = 0; s < replayed->sources; s++) {
+		double d, h;
+
+		ocs_moe_predict_error(replayed->predictor[s], layer, method, &d, &h);
+		*difference += d / replayed->sources;
+		*hit += h / replayed->sources;
+	}
 }
 
 /* On average over all layers. */
-static void method_measure(const struct ocs_moe_predictor *predictor, int layers, int method,
-			   double *difference, double *hit)
+static void method_measure(const struct replayed *replayed, int method, double *difference,
+			   double *hit)
 {
 	*difference = *hit = 0;
-	for (int l = 0; l < layers; l++) {
+	for (int l = 0; l < replayed->layers; l++) {
 		double d, h;
 
-		ocs_moe_predict_error(predictor, l, method, &d, &h);
-		*difference += d / layers;
-		*hit += h / layers;
+		layer_measure(replayed, l, method, &d, &h);
+		*difference += d / replayed->layers;
+		*hit += h / replayed->layers;
 	}
 }
 
@@ -109,26 +166,26 @@ static struct json_object *number_make(double value)
 	return json_object_new_double_s(value, text);
 }
 
-static void print_object(const struct ocs_moe_predictor *predictor, int layers, size_t passes)
+static void print_object(const struct replayed *replayed)
 {
 	struct json_object *object = json_object_new_object(), *list = json_object_new_array();
 
-	json_object_object_add(object, "layers", json_object_new_int(layers));
-	json_object_object_add(object, "passes", json_object_new_int64((int64_t)passes));
+	json_object_object_add(object, "layers", json_object_new_int(replayed->layers));
+	json_object_object_add(object, "passes", json_object_new_int64((int64_t)replayed->passes));
 	for (int m = 0; m <= OCS_MOE_CHOSEN; m++) {
 		struct json_object *entry = json_object_new_object();
 		struct json_object *each = json_object_new_array();
 		double difference, hit;
 
-		method_measure(predictor, layers, m, &difference, &hit);
+		method_measure(replayed, m, &difference, &hit);
 		json_object_object_add(entry, "method",
 				       json_object_new_string(ocs_moe_method_name(m)));
 		json_object_object_add(entry, "difference", number_make(difference));
 		json_object_object_add(entry, "hit", number_make(hit));
-		for (int l = 0; l < layers; l++) {
+		for (int l = 0; l < replayed->layers; l++) {
 			struct json_object *pair = json_object_new_array();
 
-			ocs_moe_predict_error(predictor, l, m, &difference, &hit);
+			layer_measure(replayed, l, m, &difference, &hit);
 			json_object_array_add(pair, number_make(difference));
 			json_object_array_add(pair, number_make(hit));
 			json_object_array_add(each, pair);
@@ -141,17 +198,19 @@ static void print_object(const struct ocs_moe_predictor *predictor, int layers, 
 	json_object_put(object);
 }
 
-static void print_text(const struct ocs_moe_predictor *predictor, int layers, int experts,
-		       size_t passes)
+static void print_text(const struct replayed *replayed)
 {
 	struct ocs_text_table *table = ocs_text_table_create("METHOD|>DIFFERENCE|>LARGEST RIGHT");
 
-	printf("%zu passes of %d layers of %d experts; the first %d are not counted\n\n", passes,
-	       layers, experts, OCS_MOE_WARM);
+	printf("%zu passes of %d layers of %d experts", replayed->passes, replayed->layers,
+	       replayed->experts);
+	if (replayed->by_source)
+		printf(", foretold for each of %d ranks", replayed->sources);
+	printf("; the first %d are not counted\n\n", OCS_MOE_WARM);
 	for (int m = 0; m <= OCS_MOE_CHOSEN; m++) {
 		double difference, hit;
 
-		method_measure(predictor, layers, m, &difference, &hit);
+		method_measure(replayed, m, &difference, &hit);
 		ocs_text_table_add(table, ocs_moe_method_name(m));
 		ocs_text_table_format(table, "%.3f", difference);
 		ocs_text_table_format(table, "%.0f %%", 100 * hit);
@@ -163,36 +222,33 @@ static void print_text(const struct ocs_moe_predictor *predictor, int layers, in
 int ocs_ctl_region_predict(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct json_object *json, *passes;
-	struct ocs_moe_predictor *predictor;
-	int layers, experts, rc = -1;
-	size_t count;
+	struct replayed replayed = { 0 };
+	int rc = -1;
 
 	if (!args->trace)
 		return ocs_error_set(err, OCS_USAGE,
 				     "region predict: --trace FILE has the tokens per expert, "
-				     "[pass][layer][expert]");
+				     "[pass][layer][expert] or [pass][layer][rank][expert]");
 	json = passes = ocs_ctl_read_json(args->trace, err);
 	if (!json)
 		return -1;
 	if (json_object_is_type(json, json_type_object))
 		json_object_object_get_ex(json, "passes", &passes);
-	count = list_length(passes);
-	predictor = trace_replay(passes, &layers, &experts, err);
-	if (!predictor) {
+	if (trace_replay(passes, &replayed, err)) {
 		ocs_error_prefix(err, "region predict: %s", args->trace);
-	} else if (count <= OCS_MOE_WARM) {
+	} else if (replayed.passes <= OCS_MOE_WARM) {
 		ocs_error_set(err, OCS_USAGE,
 			      "region predict: %s: %zu passes are too few to judge by; more than "
 			      "%d are wanted",
-			      args->trace, count, OCS_MOE_WARM);
+			      args->trace, replayed.passes, OCS_MOE_WARM);
 	} else {
 		if (args->json)
-			print_object(predictor, layers, count);
+			print_object(&replayed);
 		else
-			print_text(predictor, layers, experts, count);
+			print_text(&replayed);
 		rc = 0;
 	}
-	ocs_moe_predictor_destroy(predictor);
+	replayed_free(&replayed);
 	json_object_put(json);
 	return rc;
 }

@@ -6,16 +6,21 @@
 
 #include "src/ocsctl/cmd/region.h"
 
+#include <stdlib.h>
+
 #include "src/moe/circuits.h"
+#include "src/ocsctl/output/region_picture.h"
 #include "src/util/text.h"
 
 #define CELL 24
 #define MARGIN 40
 #define NUMBERS 64 /* servers, above which cells have no numbers */
 
-static void cell_draw(struct ocs_text *text, int i, int j, double share, int circuits, bool numbers)
+/* With the upper left corner of all cells at X0, Y0. */
+static void cell_draw(struct ocs_text *text, int x0, int y0, int i, int j, double share,
+		      int circuits, bool numbers)
 {
-	int light = 255 - (int)(share * 175), x = MARGIN + j * CELL, y = MARGIN + i * CELL;
+	int light = 255 - (int)(share * 175), x = x0 + j * CELL, y = y0 + i * CELL;
 
 	ocs_text_add(
 		text,
@@ -44,8 +49,71 @@ char *ocs_ctl_region_svg(const struct ocs_moe_demand *demand,
 		     size, size, size / 2, MARGIN / 2);
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j < n; j++)
-			cell_draw(&text, i, j, most > 0 ? demand->tokens[i * n + j] / most : 0,
+			cell_draw(&text, MARGIN, MARGIN, i, j, most > 0 ? demand->tokens[i * n + j] / most : 0,
 				  circuits->count[i * n + j], n <= NUMBERS);
+	ocs_text_add(&text, "</svg>\n");
+	return ocs_text_take(&text);
+}
+
+/* A heat map of AMOUNTS, or of the number of circuits; frames where there are circuits. */
+static void map_draw(struct ocs_text *text, int x, int y, const char *title,
+		     const struct ocs_moe_demand *amounts, const struct ocs_moe_circuits *circuits)
+{
+	int n = circuits->n;
+	double most = 0;
+
+	for (int k = 0; k < n * n; k++) {
+		double value = amounts ? amounts->tokens[k] : circuits->count[k];
+
+		most = value > most ? value : most;
+	}
+	ocs_text_add(text, "<text x=\"%d\" y=\"%d\">", x + n * CELL / 2, y - 6);
+	ocs_text_xml(text, title);
+	ocs_text_add(text, "</text>\n");
+	for (int i = 0; i < n; i++) {
+		for (int j = 0; j < n; j++) {
+			double value = amounts ? amounts->tokens[i * n + j] :
+						 circuits->count[i * n + j];
+
+			cell_draw(text, x, y, i, j, most > 0 ? value / most : 0,
+				  circuits->count[i * n + j], !amounts && n <= NUMBERS);
+		}
+	}
+}
+
+char *ocs_region_picture_svg(const struct ocs_region_picture *pictures, int n)
+{
+	int wide = 0, high = MARGIN, y = MARGIN;
+	struct ocs_text text = { 0 };
+
+	for (int k = 0; k < n; k++) {
+		int panels = pictures[k].achieved ? 3 : 2, size = pictures[k].demand->n * CELL;
+
+		wide = panels * (size + MARGIN) > wide ? panels * (size + MARGIN) : wide;
+		high += size + 2 * MARGIN;
+	}
+	ocs_text_add(&text,
+		     "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+		     "font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n"
+		     "<rect width=\"100%%\" height=\"100%%\" fill=\"white\"/>\n",
+		     wide + MARGIN, high);
+	for (int k = 0; k < n; k++) {
+		const struct ocs_region_picture *p = &pictures[k];
+		int step = p->demand->n * CELL + MARGIN;
+
+		if (p->caption) {
+			ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" text-anchor=\"start\">", MARGIN,
+				     y - 12);
+			ocs_text_xml(&text, p->caption);
+			ocs_text_add(&text, "</text>\n");
+		}
+		y += MARGIN / 2;
+		map_draw(&text, MARGIN, y, "demand", p->demand, p->circuits);
+		map_draw(&text, MARGIN + step, y, "circuits", NULL, p->circuits);
+		if (p->achieved)
+			map_draw(&text, MARGIN + 2 * step, y, "achieved", p->achieved, p->circuits);
+		y += p->demand->n * CELL + MARGIN + MARGIN / 2;
+	}
 	ocs_text_add(&text, "</svg>\n");
 	return ocs_text_take(&text);
 }

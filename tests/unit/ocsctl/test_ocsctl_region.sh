@@ -71,7 +71,7 @@ result $? "near the bound" "$out"
 
 exits 2 "no operand" region
 exits 2 "another operand" region check
-says "what there is" "'check' is none of plan, predict and replay"
+says "what there is" "'check' is none of plan, predict, replay and show"
 exits 2 "no matrix" region plan
 says "an example" "such as [[0,5],[7,0]]"
 exits 1 "no such file" region plan --matrix "$work/none"
@@ -108,6 +108,38 @@ sys.exit(not (right and m["last"]["by_layer"][1] == [1.4, 0] and m["chosen"]["by
 result $? "the layer before tells" "$out"
 exits 0 "predict, text" region predict --trace "$work/trace.json"
 prints "what was counted" "90 passes of 2 layers of 3 experts; the first 10 are not counted"
+python3 -c '
+import json, random, sys
+random.seed(4)
+# two ranks, of which one always chooses the same and the other anything
+print(json.dumps([[[[90, 5, 3, 2], [random.randrange(100) for _ in range(4)]]] for _ in range(60)]))' >"$work/gates.json"
+exits 0 "predict for each rank" region predict --trace "$work/gates.json" --json
+printf '%s\n' "$out" | python3 -c '
+import json, sys
+last = [m for m in json.load(sys.stdin)["methods"]][2]
+sys.exit(not (last["method"] == "last" and 0.5 < last["hit"] < 0.9))'
+result $? "half of the ranks are foretold"
+exits 0 "replay a record of gates" region replay --trace "$work/gates.json" --alpha 1 --beta 1
+exits 0 "show a record" region show --trace "$work/gates.json" --alpha 1 --beta 1
+prints "each layer" "pass 59, layer 0"
+exits 0 "show a matrix" region show --matrix "$work/ring.json" --alpha 2 --beta 1
+prints "its numbers" "  0       900    9    9    9  900"
+prints "its circuits" "  0         1    .    .    .    1"
+echo '{"tokens":[[0,5],[2000,0]],"circuits":[[0,1,3]],"achieved":[[0,0.25],[2.5,0]],"step":"layer 1 of 7"}' >"$work/state.json"
+exits 0 "show a state" region show --matrix "$work/state.json" --svg "$work/state.svg"
+exits 0 "show a state as text" region show --matrix "$work/state.json"
+prints "when" "layer 1 of 7"
+prints "amounts, circuits and rates" "  1 2.0k           1    3           1 2.50"
+python3 -c '
+import re, sys, xml.dom.minidom
+text = open(sys.argv[1]).read()
+xml.dom.minidom.parseString(text)
+sys.exit(not (len(re.findall(r"<rect x=", text)) == 12 and text.count("layer 1 of 7") == 1))' "$work/state.svg"
+result $? "three maps of four cells"
+echo '{"tokens":[[0,5],[2000,0]],"achieved":[[0,1,2],[2,0,2],[1,1,1]]}' >"$work/bad.json"
+exits 2 "other servers" region show --matrix "$work/bad.json"
+exits 2 "nothing to show" region show
+exits 2 "both" region show --matrix "$work/state.json" --trace "$work/gates.json"
 exits 2 "no trace" region predict
 echo '[[[1,2],[1,2]],[[1,2]]]' >"$work/bad.json"
 exits 2 "a pass without a layer" region predict --trace "$work/bad.json"
