@@ -64,7 +64,7 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "stay, and with circuits that follow its gates.\n"
 	  "show: heat maps of what servers send, of their circuits, and of what they achieve.",
 	  ocs_ctl_region },
-	{ "optimise", "MODEL", 1, 1, "jND^@*=~+<>",
+	{ "optimise", "MODEL", 1, 1, "jND^@*=~+<>_",
 	  "how to spread a model over servers, and what it then sends",
 	  "MODEL is a file or the name of one that comes with this program ('ocsctl optimise ?'\n"
 	  "lists them).  Strategy and circuits are found together; the demand goes to\n"
@@ -75,11 +75,11 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "FILE is one for NCCL_TOPO_FILE or NCCL_GRAPH_FILE; - is standard input.  One line\n"
 	  "a fault.  Notes do not change the exit status, errors make it 1.",
 	  ocs_ctl_nccl_check },
-	{ "advise", "SHAPE|fabric [MODEL]|costs", 1, 2, "jmeND^@*=+<)(%&$" SHAPE ONLINE,
+	{ "advise", "SHAPE|fabric [MODEL]|costs", 1, 2, "jmeND^@*=+<)(%&$_{}" SHAPE ONLINE,
 	  "which jobs should move for a shape; which fabric to buy for a model",
 	  "SHAPE: the fewest jobs that, restarted elsewhere, would let it in, and of those the\n"
 	  "cheapest: by XPUs, or with --elapsed by the XPU hours that are lost.\n"
-	  "fabric: step time, cost, power and performance per dollar of every fabric that --costs\n"
+	  "fabric: MODEL, or a recorded step: a task graph, a folder of phase tables.  Step time, cost, power and performance per dollar of every fabric that --costs\n"
 	  "has prices for, and whether circuits pay.  costs: the prices alone.",
 	  ocs_ctl_advise },
 	{ "reserve", "[SHAPE]", 0, 1, "j123456789Y" SHAPE OFFLINE,

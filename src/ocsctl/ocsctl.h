@@ -54,7 +54,7 @@ struct ocs_ctl_args {
 	long beta, remaining, window;
 	bool relay;
 	const char *rate, *tflops, *memory, *method, *write;
-	const char *costs, *budget, *graph, *steps;
+	const char *costs, *budget, *graph, *steps, *measured, *operation, *between;
 	long gpus, evaluations, seed; /* 0: not given */
 	int count;		      /* operands */
 	char **operands;

@@ -37,6 +37,8 @@ static int real_read(struct ocs_yaml *yaml, const yaml_node_t *node, const char 
 				     "%s must be a number such as 520 or 37299/64, not \"%.40s\"",
 				     key, text);
 	*value /= below;
+	if (!(*value <= 1e9))
+		return ocs_yaml_fail(yaml, node, "%s is above 1e9: \"%.40s\"", key, text);
 	return 0;
 }
 

@@ -2,10 +2,16 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 check_PROGRAMS += test_model_corpus test_matrix_corpus test_demand_corpus test_fabric_corpus test_hostlist_corpus \
-	test_placement_corpus test_shape_corpus test_ocsd_corpus
+	test_cost_corpus test_measured_corpus test_placement_corpus test_shape_corpus test_ocsd_corpus
 test_model_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_model.c
 test_model_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"model"'
 test_model_corpus_LDADD = $(S)/model/libocs_model.la $(FABRIC) $(CMOCKA_LIBS) -lm
+test_cost_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_cost.c
+test_cost_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"cost"'
+test_cost_corpus_LDADD = $(S)/optimise/libocs_optimise.la $(S)/model/libocs_model.la $(FABRIC) $(JSON_LIBS) $(CMOCKA_LIBS) -lm
+test_measured_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_measured.c
+test_measured_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"measured"'
+test_measured_corpus_LDADD = $(S)/optimise/libocs_optimise.la $(S)/model/libocs_model.la $(FABRIC) $(JSON_LIBS) $(CMOCKA_LIBS) -lm
 test_matrix_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_matrix.c
 test_matrix_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"matrix"'
 test_matrix_corpus_LDADD = $(S)/moe/libocs_moe.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS) -lm

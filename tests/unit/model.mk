@@ -12,7 +12,7 @@ test_model_strategy_SOURCES = model/test_model_strategy.c
 test_model_strategy_LDADD = $(S)/netsim/libocs_netsim_model.la $(S)/netsim/libocs_netsim.la $(S)/plan/libocs_plan.la $(MODEL_LIBS) \
 	$(JSON_LIBS)
 
-dist_check_SCRIPTS += ocsctl/test_ocsctl_optimise.sh ocsctl/test_ocsctl_buying.py
+dist_check_SCRIPTS += ocsctl/test_ocsctl_optimise.sh ocsctl/test_ocsctl_buying.py ocsctl/test_ocsctl_steps.py
 check_PROGRAMS += test_optimise
 test_optimise_SOURCES = optimise/test_optimise.c
 test_optimise_LDADD = $(S)/optimise/libocs_optimise.la $(S)/plan/libocs_plan.la $(MODEL_LIBS) $(JSON_LIBS)

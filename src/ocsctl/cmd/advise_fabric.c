@@ -10,6 +10,7 @@
 
 #include "src/netsim/graph.h"
 #include "src/ocsctl/cmd/model_args.h"
+#include "src/ocsctl/cmd/training_step.h"
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/output/table.h"
 #include "src/optimise/compare.h"
@@ -68,9 +69,10 @@ static struct json_object *points_json(const struct ocs_compare_point *points, i
 
 static void print_json(const struct ocs_compare *compare,
 		       const struct ocs_optimise_request *request,
-		       const struct ocs_cost_table *table)
+		       const struct ocs_cost_table *table, bool recorded)
 {
 	struct json_object *out = json_object_new_object(), *rows = json_object_new_array();
+	struct json_object *servers;
 
 	json_object_object_add(out, "pays", json_object_new_boolean(compare->pays));
 	json_object_object_add(out, "verdict", json_object_new_string(compare->verdict));
@@ -83,7 +85,14 @@ static void print_json(const struct ocs_compare *compare,
 	json_object_object_add(out, "sensitivity",
 			       points_json(compare->changes, compare->nchanges));
 	json_object_object_add(out, "tolerance", number_json(compare->tolerance));
-	json_object_object_add(out, "servers", ocs_ctl_machine_json(request));
+	servers = ocs_ctl_machine_json(request);
+	if (recorded) {
+		json_object_object_del(servers, "tflops");
+		json_object_object_del(servers, "memory_gb");
+		json_object_object_del(servers, "memory_gbs");
+		json_object_object_del(servers, "scale_up_gbs");
+	}
+	json_object_object_add(out, "servers", servers);
 	add_assumptions(out, table);
 	ocs_ctl_print_json(out);
 	json_object_put(out);
@@ -165,30 +174,73 @@ static int budget_read(const char *text, double *budget, struct ocs_error *err)
 	return 0;
 }
 
-static struct ocs_netsim_graph *graph_open(const struct ocs_ctl_args *args, struct ocs_error *err)
+/* "64M" of --operation, if it is given. */
+static int bytes_take(const char *text, double *bytes, struct ocs_error *err)
 {
-	struct json_object *json = ocs_ctl_read_json(args->graph, err);
-	struct ocs_netsim_graph *graph = json ? ocs_netsim_graph_from_json(json, err) : NULL;
+	static const char units[] = "kMG";
+	double value, unit = 1;
+	const char *found;
+	char *end;
 
-	if (json && !graph)
-		ocs_error_prefix(err, "%s", args->graph);
-	if (json)
-		json_object_put(json);
-	if (graph && graph->servers != args->servers) {
-		ocs_error_set(err, OCS_USAGE, "%s is for %d servers: give --servers %d",
-			      args->graph, graph->servers, graph->servers);
+	if (!text)
+		return 0;
+	value = strtod(text, &end);
+	if (end != text && *end && (found = strchr(units, *end))) {
+		for (const char *u = units; u <= found; u++)
+			unit *= 1e3;
+		end++;
+	}
+	if (end == text || *end || !(value > 0) || !(value * unit < 1e15))
+		return ocs_error_set(err, OCS_USAGE,
+				     "--operation=%.40s is no number of bytes, such as 64M", text);
+	*bytes = value * unit;
+	return 0;
+}
+
+/* The recorded step at PATH; *ASSUMED, which the caller frees: what was added to it, or NULL. */
+static struct ocs_netsim_graph *graph_open(const struct ocs_ctl_args *args, const char *path,
+					   char **assumed, struct ocs_error *err)
+{
+	struct ocs_ctl_trace_guess guess = { .bytes = 64e6, .compute_ms = 10 };
+	struct ocs_netsim_graph *graph;
+	bool tables;
+
+	if (bytes_take(args->operation, &guess.bytes, err) ||
+	    ocs_ctl_real_take("between", args->between, 1, &guess.compute_ms, err))
+		return NULL;
+	graph = ocs_ctl_step_read(path, &guess, &tables, err);
+	if (!graph)
+		return NULL;
+	if (args->servers && graph->servers != args->servers) {
+		ocs_error_set(err, OCS_USAGE, "%s is for %d servers: give --servers %d", path,
+			      graph->servers, graph->servers);
 		ocs_netsim_graph_destroy(graph);
 		return NULL;
 	}
+	if (tables)
+		*assumed = ocs_asprintf(
+			"phase tables have no sizes: %g MB an operation, %g ms of computing between phases",
+			guess.bytes / 1e6, guess.compute_ms);
 	return graph;
+}
+
+/* A recorded step brings its computation along: of its servers only the number and the interfaces count. */
+static char *machine_text(const struct ocs_optimise_request *request, const char *graph,
+			  const char *assumed)
+{
+	if (!graph)
+		return ocs_ctl_machine_text(request);
+	return ocs_asprintf("the %d servers of %s, %d interfaces of %g Gb/s each%s%s",
+			    request->machine.servers, graph, request->degree,
+			    request->rate * 8 / 1e9, assumed ? "; " : "", assumed ? assumed : "");
 }
 
 static int comparison_print(const struct ocs_ctl_args *args, const struct ocs_compare *compare,
 			    const struct ocs_optimise_request *request,
 			    const struct ocs_cost_table *table, const char *title,
-			    struct ocs_error *err)
+			    const char *graph, const char *assumed, struct ocs_error *err)
 {
-	char *machine = ocs_ctl_machine_text(request), *page;
+	char *machine = machine_text(request, graph, assumed), *page;
 	int rc = 0;
 
 	if (args->html) {
@@ -197,50 +249,70 @@ static int comparison_print(const struct ocs_ctl_args *args, const struct ocs_co
 		free(page);
 	}
 	if (!rc && args->json)
-		print_json(compare, request, table);
+		print_json(compare, request, table, graph);
 	else if (!rc)
 		print_text(compare, machine, table);
 	free(machine);
 	return rc;
 }
 
-int ocs_ctl_advise_fabric(const struct ocs_ctl_args *args, struct ocs_error *err)
+/* The comparison for NAME, a model, or for GRAPH. */
+static int fabric_compare(const struct ocs_ctl_args *args, const char *name,
+			  struct ocs_netsim_graph *graph, const char *assumed, double budget,
+			  struct ocs_error *err)
 {
 	/* a graph has its own computation: the model only stands for the servers */
-	const char *name = args->graph ? "vgg16" : args->operands[1];
-	struct ocs_netsim_graph *graph = NULL;
+	struct ocs_model *model = ocs_model_open(graph ? "vgg16" : name, err);
+	struct ocs_optimise_measured measured = { 0 };
+	struct ocs_ctl_args given = *args;
 	struct ocs_cost_table *table = NULL;
 	struct ocs_optimise_request request;
 	struct ocs_compare compare;
-	struct ocs_model *model;
-	double budget;
 	int rc = -1;
 
-	if (!args->graph == (args->count < 2))
-		return ocs_error_set(err, OCS_USAGE,
-				     "advise fabric: one of MODEL and --graph FILE is needed");
-	if (budget_read(args->budget, &budget, err))
-		return -1;
-	model = ocs_model_open(name, err);
 	if (!model)
 		return -1;
-	if (ocs_ctl_optimise_request(args, model, &request, err))
-		goto out;
-	table = ocs_cost_open(args->costs ? args->costs : "topoopt", err);
-	if (!table)
-		goto out;
-	if (args->graph) {
-		graph = graph_open(args, err);
-		if (!graph)
-			goto out;
+	if (graph) {
+		given.servers = graph->servers;
+		given.gpus = graph->devices;
 	}
-	if (!ocs_compare_make(&request, graph, table, budget, &compare, err))
-		rc = comparison_print(args, &compare, &request, table,
-				      args->graph ? args->graph : model->name, err);
-out:
-	ocs_netsim_graph_destroy(graph);
+	if (!ocs_ctl_optimise_request(&given, model, &request, &measured, err))
+		table = ocs_cost_open(args->costs ? args->costs : "topoopt", err);
+	if (table && !ocs_compare_make(&request, graph, table, budget, &compare, err))
+		rc = comparison_print(args, &compare, &request, table, graph ? name : model->name,
+				      graph ? name : NULL, assumed, err);
+	ocs_optimise_measured_free(&measured);
 	ocs_cost_destroy(table);
 	ocs_model_destroy(model);
+	return rc;
+}
+
+int ocs_ctl_advise_fabric(const struct ocs_ctl_args *args, struct ocs_error *err)
+{
+	const char *name = args->graph ? args->graph : args->count > 1 ? args->operands[1] : NULL;
+	struct ocs_netsim_graph *graph = NULL;
+	char *assumed = NULL;
+	double budget;
+	int rc;
+
+	if (!args->graph == (args->count < 2))
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"advise fabric: one of MODEL, a recorded step and --graph FILE is needed");
+	if (budget_read(args->budget, &budget, err))
+		return -1;
+	if (args->graph || ocs_ctl_step_recorded(name)) {
+		if (args->measured)
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"--measured is for models: a recorded step has its own times");
+		graph = graph_open(args, name, &assumed, err);
+		if (!graph)
+			return -1;
+	}
+	rc = fabric_compare(args, name, graph, assumed, budget, err);
+	ocs_netsim_graph_destroy(graph);
+	free(assumed);
 	return rc;
 }
 

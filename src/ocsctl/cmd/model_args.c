@@ -24,9 +24,8 @@ int ocs_ctl_rate_parse(const char *text, double *rate, struct ocs_error *err)
 	return 0;
 }
 
-/* A positive number of --NAME, if it is given. */
-static int real_take(const char *name, const char *text, double unit, double *value,
-		     struct ocs_error *err)
+int ocs_ctl_real_take(const char *name, const char *text, double unit, double *value,
+		      struct ocs_error *err)
 {
 	double number;
 	char *end;
@@ -58,13 +57,34 @@ static int method_take(const char *text, struct ocs_optimise_request *request,
 	return 0;
 }
 
-int ocs_ctl_optimise_request(const struct ocs_ctl_args *args, const struct ocs_model *model,
-			     struct ocs_optimise_request *request, struct ocs_error *err)
+/* Measured on the default machine; one that is said to be faster is so in each operator. */
+static int measured_take(const struct ocs_ctl_args *args, double default_tflops,
+			 struct ocs_optimise_request *request,
+			 struct ocs_optimise_measured *measured, struct ocs_error *err)
 {
 	struct ocs_model_machine *machine = &request->machine;
 
+	if (!args->measured)
+		return 0;
+	if (ocs_optimise_measured_read(args->measured, request->model,
+				       machine->tflops / default_tflops, measured, err))
+		return -1;
+	machine->forward_ms = measured->forward_ms;
+	machine->backward_ms = measured->backward_ms;
+	return 0;
+}
+
+int ocs_ctl_optimise_request(const struct ocs_ctl_args *args, const struct ocs_model *model,
+			     struct ocs_optimise_request *request,
+			     struct ocs_optimise_measured *measured, struct ocs_error *err)
+{
+	struct ocs_model_machine *machine = &request->machine;
+	double tflops;
+
+	memset(measured, 0, sizeof(*measured));
 	memset(request, 0, sizeof(*request));
 	ocs_model_machine_default(model, (int)args->servers, machine);
+	tflops = machine->tflops;
 	if (args->gpus)
 		machine->gpus = (int)args->gpus;
 	request->model = model;
@@ -78,9 +98,10 @@ int ocs_ctl_optimise_request(const struct ocs_ctl_args *args, const struct ocs_m
 				     "%d servers are more than the 1024 that routes are made for",
 				     machine->servers);
 	if (ocs_ctl_rate_parse(args->rate ? args->rate : "100G", &request->rate, err) ||
-	    real_take("tflops", args->tflops, 1, &machine->tflops, err) ||
-	    real_take("memory", args->memory, 1e9, &machine->memory, err) ||
-	    method_take(args->method, request, err))
+	    ocs_ctl_real_take("tflops", args->tflops, 1, &machine->tflops, err) ||
+	    ocs_ctl_real_take("memory", args->memory, 1e9, &machine->memory, err) ||
+	    method_take(args->method, request, err) ||
+	    measured_take(args, tflops, request, measured, err))
 		return -1;
 	return 0;
 }

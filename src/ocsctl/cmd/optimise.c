@@ -83,7 +83,7 @@ static void add_times(struct json_object *out, const struct ocs_optimise_result 
 static void print_json(const struct ocs_optimise_request *request,
 		       const struct ocs_optimise_result *result,
 		       const struct ocs_model_traffic *traffic, const char *shape,
-		       const char *demand)
+		       const char *demand, int measured)
 {
 	struct json_object *out = json_object_new_object();
 	bool by_operators = result->strategy->layout;
@@ -93,6 +93,7 @@ static void print_json(const struct ocs_optimise_request *request,
 	add_times(out, result, traffic, by_operators);
 	add_strategy(out, request->model, result->strategy);
 	json_object_object_add(out, "assumptions", ocs_ctl_machine_json(request));
+	json_object_object_add(out, "measured_operators", json_object_new_int(measured));
 	json_object_object_add(out, "demand", json_tokener_parse(demand));
 	ocs_ctl_print_json(out);
 	json_object_put(out);
@@ -125,7 +126,7 @@ static void print_operators(const struct ocs_model *model, const struct ocs_mode
 }
 
 static void print_text(const struct ocs_optimise_request *request,
-		       const struct ocs_optimise_result *result, const char *shape)
+		       const struct ocs_optimise_result *result, const char *shape, int measured)
 {
 	const struct ocs_model_strategy *s = result->strategy;
 	char *machine = ocs_ctl_machine_text(request);
@@ -144,6 +145,9 @@ static void print_text(const struct ocs_optimise_request *request,
 	       result->sequential_ms, result->evaluations, result->rounds,
 	       result->rounds == 1 ? "" : "s");
 	printf("assumed: %s\n", machine);
+	if (measured)
+		printf("%d of %d operators have measured times\n", measured,
+		       request->model->noperators);
 	free(machine);
 	if (s->layout) {
 		putchar('\n');
@@ -156,6 +160,7 @@ static void print_text(const struct ocs_optimise_request *request,
 int ocs_ctl_optimise(const struct ocs_ctl_args *args, struct ocs_error *err)
 {
 	struct ocs_model *model = ocs_model_open(args->operands[0], err);
+	struct ocs_optimise_measured measured = { 0 };
 	struct ocs_optimise_request request;
 	struct ocs_optimise_result result;
 	struct ocs_model_traffic *traffic;
@@ -165,8 +170,9 @@ int ocs_ctl_optimise(const struct ocs_ctl_args *args, struct ocs_error *err)
 
 	if (!model)
 		return -1;
-	if (ocs_ctl_optimise_request(args, model, &request, err) ||
+	if (ocs_ctl_optimise_request(args, model, &request, &measured, err) ||
 	    ocs_optimise(&request, &result, err)) {
+		ocs_optimise_measured_free(&measured);
 		ocs_model_destroy(model);
 		return -1;
 	}
@@ -176,9 +182,10 @@ int ocs_ctl_optimise(const struct ocs_ctl_args *args, struct ocs_error *err)
 	if (args->write)
 		rc = ocs_file_write(args->write, demand.data, demand.length, 0644, err);
 	if (!rc && args->json)
-		print_json(&request, &result, traffic, shape, demand.data);
+		print_json(&request, &result, traffic, shape, demand.data, measured.known);
 	else if (!rc)
-		print_text(&request, &result, shape);
+		print_text(&request, &result, shape, measured.known);
+	ocs_optimise_measured_free(&measured);
 	ocs_text_free(&demand);
 	ocs_model_traffic_destroy(traffic);
 	ocs_optimise_result_free(&result);

@@ -43,7 +43,7 @@ def tutorial():
     with open(os.path.join(work.name, "quote.yaml"), "w", encoding="utf-8") as handle:
         handle.write(re.search(r"```yaml\n(.*?)```", page, re.S).group(1))
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.S) for line in block.splitlines()]
-    result("the tutorial has its commands", len(commands) == 7, commands)
+    result("the tutorial has its commands", len(commands) == 9, commands)
     said = {}
     for command in commands:
         done = run(command)
@@ -138,7 +138,7 @@ def refusals():
     with open(os.path.join(work.name, "bad.yaml"), "w", encoding="utf-8") as handle:
         handle.write("costs: c\nassumptions: []\nrates:\n- {rate: 100}\nfabrics: []\n")
     for command, wanted in (
-            ("advise fabric", "one of MODEL and --graph FILE is needed"),
+            ("advise fabric", "one of MODEL, a recorded step and --graph FILE is needed"),
             ("advise fabric bert --servers 2 --rate 30G", "has no prices for 30 Gb/s"),
             ("advise fabric bert --servers 2 --budget much", "is no amount of dollars"),
             ("advise fabric bert --servers 2 --costs ./bad.yaml", 'bad.yaml:4: a rate needs the key "prices"'),
