@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -44,15 +45,21 @@ void ocs_gate_futex_wake(_Atomic uint32_t *word, bool shared)
 static int agent_connect(const char *path, int64_t until)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
+	struct ucred peer;
 	int sock;
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return ocs_gate_fail("the path of the agent is too long: %s", path);
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path));
+	if (*path == '@')
+		address.sun_path[0] = '\0'; /* an abstract name */
+	else
+		size++;
 	sock = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (sock < 0)
 		return ocs_gate_fail("no socket: %s", strerror(errno));
-	while (connect(sock, (struct sockaddr *)&address, sizeof(address)) < 0) {
+	while (connect(sock, (struct sockaddr *)&address, size) < 0) {
 		if ((errno != ENOENT && errno != ECONNREFUSED && errno != EINTR &&
 		     errno != EAGAIN) ||
 		    ocs_gate_now_ms() >= until) {
@@ -61,6 +68,12 @@ static int agent_connect(const char *path, int64_t until)
 			return -1;
 		}
 		poll(NULL, 0, 20);
+	}
+	/* Anybody may take an abstract name. */
+	size = sizeof(peer);
+	if (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid != geteuid()) {
+		close(sock);
+		return ocs_gate_fail("who listens at %s is another user", path);
 	}
 	return sock;
 }

@@ -49,6 +49,8 @@ top
 """
 # (file, what it uses): what removes it.
 MEND = {}
+# Of the C library; a shim that is preloaded has them, too.
+INTERPOSED = {"connect", "accept", "accept4"}
 CIRCLE_MAX = 5  # files of a room of ocsd that call each other in a circle
 
 SLURM_HEADER = re.compile(r"(slurm/|src/(common|slurmctld|slurmd|stepmgr|interfaces|api|database)/)")
@@ -126,7 +128,7 @@ class Tree:
         self.calls = collections.defaultdict(set)
         for symbol, users in self.needs.items():
             owners = self.defines.get(symbol, set())
-            if len(owners) == 1:        # main, plugin_name: not ours to follow
+            if len(owners) == 1 and symbol not in INTERPOSED:       # main, plugin_name: not ours to follow
                 owner = next(iter(owners))
                 for user in users - owners:
                     self.calls[user, owner].add(symbol)

@@ -208,6 +208,8 @@ static void letter_expect(struct agent *agent, uint32_t kind, uint64_t group, ui
 	assert_true(kind != ARRIVE || letter.stamp);
 }
 
+static bool abstract; /* the agent's name */
+
 /* RANK_SIDE in a process of its own, AGENT_SIDE here; the rank has to end well. */
 static void case_run(void (*rank_side)(void), void (*agent_side)(struct agent *))
 {
@@ -217,10 +219,15 @@ static void case_run(void (*rank_side)(void), void (*agent_side)(struct agent *)
 	int status;
 
 	assert_non_null(mkdtemp(folder));
-	snprintf(agent.path, sizeof(agent.path), "%s/agent", folder);
+	snprintf(agent.path, sizeof(agent.path), "%s%s/agent", abstract ? "@" : "", folder);
 	strcpy(address.sun_path, agent.path);
+	if (abstract)
+		address.sun_path[0] = '\0';
 	agent.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(agent.listener, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(bind(agent.listener, (struct sockaddr *)&address,
+			      (socklen_t)(offsetof(struct sockaddr_un, sun_path) +
+					  strlen(agent.path) + !abstract)),
+			 0);
 	assert_int_equal(listen(agent.listener, 8), 0);
 	agent.rank = fork();
 	if (!agent.rank) {
@@ -316,6 +323,9 @@ static void good_case(void **state)
 {
 	(void)state;
 	case_run(good_rank, good_agent);
+	abstract = true;
+	case_run(good_rank, good_agent);
+	abstract = false;
 }
 
 /* Reserved is not arrived, and words are told in the order of grants. */

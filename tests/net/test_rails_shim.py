@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""Unmodified programs behind the gates of rails: Open MPI and PyTorch's Gloo, on one machine, with an agent of
+the tests' own."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import rails_agent
+
+HERE = pathlib.Path(__file__).resolve().parent
+STAGE = pathlib.Path(os.environ.get("OCS_STAGE", ""))
+SHIMS = STAGE / "libexec/slurm-ocs"
+# A machine of its own whose address is not the loopback's.
+OWN = ["unshare", "-n", "sh", "-c",
+       'ip link set lo up; ip link add d0 type veth peer name d1; ip link set d1 up; '
+       'ip address add 10.9.9.1/24 dev d0; ip link set d0 up; exec "$@"', "sh"]
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    if not shutil.which("mpicc") or not shutil.which("mpirun") or not (SHIMS / "libocs-rails-mpi.so").exists():
+        pytest.skip("Open MPI is not installed")
+    path = tmp_path_factory.mktemp("program") / "program"
+    subprocess.run(["mpicc", "-O1", "-Wall", "-Werror", "-o", path, HERE / "rails_program.c"], check=True)
+    return path
+
+
+def grid(stages, ranks, free=()):
+    """Replicas of a stage, a pair of stages: circuits of their own each; all else: the ring."""
+    width = ranks // stages
+
+    def colour(members):
+        if set(members) <= set(free):
+            return None
+        if len({rank // width for rank in members}) == 1:
+            return "replicas"
+        return "pipeline" if len({rank % width for rank in members}) == 1 else "ring"
+    return colour
+
+
+def mpirun(tmp_path, program, ranks, *words, gated=True):
+    task = tmp_path / "task"
+    task.write_text("""#!/bin/sh
+        export OCS_RAILS_TIMEOUT=3 SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_NTASKS=$OMPI_COMM_WORLD_SIZE
+        %s exec "$@"
+        """ % ("LD_PRELOAD=%s/libocs-rails-mpi.so OCS_RAILS_AGENT=%s/agent" % (SHIMS, tmp_path) if gated else ""))
+    task.chmod(0o755)
+    return subprocess.run(
+        OWN + ["mpirun", "--allow-run-as-root", "-np", str(ranks), "--bind-to", "none", "--oversubscribe",
+               "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "d0", "--mca", "pml", "ob1",
+               "--mca", "mpi_yield_when_idle", "1", task, program] + [str(word) for word in words],
+        capture_output=True, text=True, timeout=240, check=False)
+
+
+@pytest.mark.parametrize("stages, ranks", [(2, 4), (3, 6)])
+def test_mpi(tmp_path, program, stages, ranks):
+    agent = rails_agent.Agent(str(tmp_path / "agent"), grid(stages, ranks))
+    done = mpirun(tmp_path, program, ranks, stages, 3)
+    agent.stop()
+    assert (done.returncode, agent.faults) == (0, []), done.stdout + done.stderr
+    assert "%d ranks, 3 steps: right" % ranks in done.stdout
+    assert not agent.open and not agent.waiting
+    assert len(agent.log) > 100 and agent.changes > 3
+    # every rank of the world takes part in what the world does
+    assert any(len(members) == ranks for members, _, _ in agent.log)
+    assert any(len(members) == 2 for members, _, _ in agent.log)
+
+
+def test_mpi_inside_a_node(tmp_path, program):
+    """Groups that need no circuits send no letters."""
+    agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, 4, free=range(4)))
+    done = mpirun(tmp_path, program, 4, 2, 1)
+    agent.stop()
+    assert (done.returncode, agent.faults, agent.log) == (0, [], []), done.stdout + done.stderr
+
+
+def test_mpi_refused(tmp_path, program):
+    """What cannot be gated ends the program, and says why."""
+    agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, 4))
+    done = mpirun(tmp_path, program, 4, 2, 1, "wrong")
+    agent.stop()
+    assert done.returncode != 0
+    assert "MPI_ANY_SOURCE" in done.stderr and "--ocs-phases=off" in done.stderr
+
+
+def test_agent_dies(tmp_path, program):
+    """No gate, no sending: the program fails and does not hang."""
+    done = mpirun(tmp_path, program, 2, 2, 1)       # there is none
+    assert done.returncode != 0
+    assert "must not send" in done.stderr
+
+
+def test_no_job(tmp_path, program):
+    """Outside a job, and in programs without MPI, the library does nothing."""
+    done = mpirun(tmp_path, program, 4, 2, 1, gated=False)
+    assert done.returncode == 0, done.stderr
+    for preload in SHIMS.glob("libocs-rails-*.so"):
+        done = subprocess.run(["bash", "-c", "echo $((6 * 7)); ls / >/dev/null"], capture_output=True, text=True,
+                              env={**os.environ, "LD_PRELOAD": str(preload), "OCS_RAILS_AGENT": "/nowhere",
+                                   "SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "42\n", "")
