@@ -59,14 +59,15 @@ struct ocs_netsim_spec {
 	double frontend;	       /* opus: a server's packet network beside the rails */
 	int ndim;		       /* opus: the shape, pipeline stages first; 0: as the */
 	int extent[OCS_NETSIM_SPEC_DIMS]; /* graph has it */
-	int optical;			  /* region: interfaces of a server that are on circuits */
-	int region;			  /* region: servers of one; 0: of the largest all-to-all */
-	int policy;			  /* region: enum ocs_moe_policy */
-	bool always; /* region: change for each all-to-all; false: if it pays */
-	bool ahead;  /* region: what comes next is known when the last one ends */
-	bool relays; /* region: traffic goes through other servers, too */
-	int cube;    /* torus: XPUs along an edge of a cube */
-	bool shared; /* torus: cubes wired as one torus, jobs share its links */
+	double packets; /* region: rate of an interface on the packet network, 0: as the others */
+	int optical;	/* region: interfaces of a server that are on circuits */
+	int region;	/* region: servers of one; 0: of the largest all-to-all */
+	int policy;	/* region: enum ocs_moe_policy */
+	bool always;	/* region: change for each all-to-all; false: if it pays */
+	bool ahead;	/* region: what comes next is known when the last one ends */
+	bool relays;	/* region: traffic goes through other servers, too */
+	int cube;	/* torus: XPUs along an edge of a cube */
+	bool shared;	/* torus: cubes wired as one torus, jobs share its links */
 	char *shapes[OCS_NETSIM_SPEC_SHAPES]; /* torus: of jobs, one after the other */
 	int nshapes;			      /* 0: the most cubic */
 	char *text;			      /* the line */

@@ -19,6 +19,12 @@ static inline int ocs_netsim_region_circuit(const struct ocs_netsim_fabric *fabr
 	return 2 * fabric->servers + src / side * side * side + src % side * side + dst % side;
 }
 
+/* The rate of an interface on the packet network. */
+static inline double ocs_netsim_region_packets(const struct ocs_netsim_spec *spec)
+{
+	return spec->packets > 0 ? spec->packets : spec->rate;
+}
+
 /* Makes them; fabric->spec.region, where it is 0, becomes the size of the largest group of an
  * all-to-all of GRAPHS.  0, or -1 with ERR (OCS_USAGE). */
 int ocs_netsim_region_make(struct ocs_netsim_fabric *fabric,

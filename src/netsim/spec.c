@@ -28,8 +28,8 @@ static const struct {
 	[OCS_NETSIM_SIPML] = { "sip-ml", { COMMON, "interval", "pause", "forward" } },
 	[OCS_NETSIM_OPUS] = { "opus", { COMMON, "change", "phases", "shape", "frontend" } },
 	[OCS_NETSIM_REGION] = { "region",
-				{ COMMON, "change", "optical", "region", "policy", "when",
-				  "relays" } },
+				{ COMMON, "change", "optical", "region", "policy", "when", "relays",
+				  "packets" } },
 	[OCS_NETSIM_TORUS] = { "torus",
 			       { "servers", "rate", "latency", "cube", "shape", "links" } },
 };
@@ -141,6 +141,8 @@ static const char *controlled_read(struct ocs_netsim_spec *spec, const char *key
 		return time_read(value, &spec->change) ? "a time such as 10ms" : NULL;
 	if (!strcmp(key, "frontend"))
 		return rate_read(value, &spec->frontend) ? "a rate such as 100G" : NULL;
+	if (!strcmp(key, "packets"))
+		return rate_read(value, &spec->packets) ? "a rate such as 50G" : NULL;
 	if (!strcmp(key, "optical"))
 		return count_read(value, 64, &spec->optical) ? "1 to 64 interfaces of a server" :
 							       NULL;

@@ -116,8 +116,10 @@ struct step_region *ocs_step_region_create(struct step_run *run)
 		region->first = k * spec->region;
 		region->n = run->fabric->servers - region->first;
 		region->n = region->n < spec->region ? region->n : spec->region;
-		region->ports = ocs_moe_region_create(region->n, spec->optical,
-						      spec->degree - spec->optical);
+		region->ports =
+			ocs_moe_region_create(region->n, spec->optical,
+					      (spec->degree - spec->optical) *
+						      ocs_netsim_region_packets(spec) / spec->rate);
 	}
 	all->ntasks = run->ntasks;
 	all->ways = ocs_calloc((size_t)run->ntasks + 1, sizeof(*all->ways));
@@ -231,15 +233,40 @@ static bool circuits_set(struct step_run *run, struct region *region,
 	return changed;
 }
 
+/* As the paper's program has it: circuits alone where a pair has one, else packets alone. */
+static struct ocs_moe_routes *routes_paper(const struct ocs_moe_demand *demand,
+					   const struct region *region)
+{
+	struct ocs_moe_routes *routes = ocs_calloc(1, sizeof(*routes));
+	int pairs = region->n * region->n;
+
+	routes->route = ocs_calloc((size_t)pairs, sizeof(*routes->route));
+	for (int pair = 0; pair < pairs; pair++) {
+		if (demand->tokens[pair] > 0)
+			routes->route[routes->n++] =
+				(struct ocs_moe_route){ .from = pair / region->n,
+							.to = pair % region->n,
+							.relay = -1,
+							.way = region->circuits->count[pair] ?
+								       OCS_MOE_CIRCUIT :
+								       OCS_MOE_PACKETS,
+							.tokens = demand->tokens[pair] };
+	}
+	return routes;
+}
+
 static void ways_make(struct region_ways *ways, const struct step_run *run,
 		      const struct region *region)
 {
 	int pairs = region->n * region->n, at = 0;
 
-	ways->routes = run->fabric->spec.relays ?
-			       ocs_moe_routes_relay(ways->demand, region->ports, region->circuits,
-						    OCS_MOE_ROUNDS) :
-			       ocs_moe_routes_direct(ways->demand, region->ports, region->circuits);
+	if (run->fabric->spec.policy == OCS_MOE_PAPER)
+		ways->routes = routes_paper(ways->demand, region);
+	else if (run->fabric->spec.relays)
+		ways->routes = ocs_moe_routes_relay(ways->demand, region->ports, region->circuits,
+						    OCS_MOE_ROUNDS);
+	else
+		ways->routes = ocs_moe_routes_direct(ways->demand, region->ports, region->circuits);
 	ways->first = ocs_calloc((size_t)pairs + 1, sizeof(int));
 	for (int pair = 0; pair <= pairs; pair++) {
 		while (at < ways->routes->n &&
@@ -346,7 +373,7 @@ int ocs_netsim_region_make(struct ocs_netsim_fabric *fabric,
 			   struct ocs_error *err)
 {
 	struct ocs_netsim_spec *spec = &fabric->spec;
-	double rate = spec->rate * (spec->degree - spec->optical);
+	double rate = ocs_netsim_region_packets(spec) * (spec->degree - spec->optical);
 	bool unknown = !spec->region;
 
 	if (spec->optical >= spec->degree)

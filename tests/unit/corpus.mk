@@ -2,7 +2,8 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 check_PROGRAMS += test_model_corpus test_matrix_corpus test_demand_corpus test_fabric_corpus test_hostlist_corpus \
-	test_cost_corpus test_measured_corpus test_placement_corpus test_shape_corpus test_ocsd_corpus
+	test_cost_corpus test_measured_corpus test_placement_corpus test_shape_corpus test_ocsd_corpus \
+	test_taskgraph_corpus test_netsim_fabric_corpus
 test_model_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_model.c
 test_model_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"model"'
 test_model_corpus_LDADD = $(S)/model/libocs_model.la $(FABRIC) $(CMOCKA_LIBS) -lm
@@ -30,6 +31,14 @@ test_placement_corpus_LDADD = $(PLACE) $(JSON_LIBS) $(CMOCKA_LIBS)
 test_shape_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_shape.c
 test_shape_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"shape"'
 test_shape_corpus_LDADD = $(S)/fold/libocs_fold.la $(UTIL) $(CMOCKA_LIBS)
+NETSIM_CORPUS = $(S)/netsim/libocs_netsim.la $(S)/rails/libocs_rails.la $(S)/moe/libocs_moe.la $(S)/plan/libocs_plan.la $(PLACE) \
+	$(JSON_LIBS) $(CMOCKA_LIBS) -lm
+test_taskgraph_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_taskgraph.c
+test_taskgraph_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"taskgraph"'
+test_taskgraph_corpus_LDADD = $(NETSIM_CORPUS)
+test_netsim_fabric_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_netsim_fabric.c
+test_netsim_fabric_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"netsim_fabric"'
+test_netsim_fabric_corpus_LDADD = $(NETSIM_CORPUS)
 
 include $(srcdir)/../fuzz/ocsd.mk
 test_ocsd_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_ocsd.c $(OCSD_PARTS)

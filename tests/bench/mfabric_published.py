@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""mFabric's figures 14 to 18 with ocs-netsim, beside what is published, as the tables of
+doc/netsim-published.md.
+
+    mfabric_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [--matrices FOLDER] [FIGURE ...]
+
+FOLDER has mixtral-8x7b-ep8.txt and synthetic-ep16.txt, tokens from each rank to each expert; without it
+matrices are drawn."""
+import argparse
+import json
+import os
+import random
+import subprocess
+import tempfile
+
+RATES = (100, 200, 400, 800)
+# servers of a region, ranks of a server, stages, micro-batches, layers, MB that a rank dispatches, forward
+# TFLOP of experts and attention, bytes of gradients of a stage's server, matrix
+MODELS = {
+    "8x22B": (8, 1, 8, 16, 56, 1611e6, 9.90, 2.27, 141e9 * 2 / 8 / 8, "mixtral-8x7b-ep8.txt"),
+    "8x7B": (4, 2, 4, 8, 32, 537e6, 5.77, 1.24, 46.7e9 * 2 / 4 / 4, "mixtral-8x7b-ep8.txt"),
+    "LLaMA": (2, 8, 4, 8, 32, 1074e6, 2.22, 6.60, 6.7e9 * 2 / 4 / 2, "synthetic-ep16.txt"),
+    "Qwen": (2, 8, 4, 8, 24, 537e6, 2.27, 2.20, 14.3e9 * 2 / 4 / 2, "synthetic-ep16.txt"),
+}
+PUBLISHED = {   # fat-tree, mFabric, rail, TopoOpt at 100, 200, 400, 800 Gb/s
+    "8x22B": ((1.374, 1.194, 1.082, 1.024), (1.454, 1.201, 1.114, 1.013), (1.361, 1.163, 1.096, 1.000),
+              (2.697, 1.976, 1.575, 1.267)),
+    "8x7B": ((1.210, 1.079, 1.030, 1.000), (1.249, 1.098, 1.031, 1.001), (1.189, 1.057, 1.013, 1.000),
+             (2.273, 1.625, 1.268, 1.143)),
+    "LLaMA": ((3.932, 2.188, 1.346, 1.000), (5.010, 2.727, 1.599, 1.192), (5.314, 2.932, 1.675, 1.124),
+              (9.531, 5.737, 3.981, 2.303)),
+    "Qwen": ((5.094, 2.730, 1.563, 1.000), (6.174, 3.205, 1.764, 1.053), (6.110, 3.238, 1.830, 1.155),
+             (7.775, 4.553, 2.802, 1.789)),
+}
+PER_DOLLAR = {  # mFabric over fat-tree, figure 16
+    "8x22B": (1.44, 1.78, 2.22, 2.36), "8x7B": (1.48, 1.76, 2.29, 2.33), "LLaMA": (1.20, 1.44, 1.93, 1.96),
+    "Qwen": (1.26, 1.52, 2.03, 2.21)}
+COST = (1.524, 1.790, 2.289, 2.331)
+ARGS = FOLDER = None
+
+
+def matrix_read(name, ranks):
+    if ARGS.matrices:
+        with open(os.path.join(ARGS.matrices, name)) as handle:
+            return json.load(handle)
+    rng = random.Random(1)
+    return [[rng.paretovariate(1.5) for _ in range(ranks)] for _ in range(ranks)]
+
+
+def region_matrix(name, rng):
+    """Bytes from server to server of a region in one all-to-all: the counts of a layer, whose experts are
+    in another order in each layer."""
+    servers, each, _, _, _, size = MODELS[name][:6]
+    ranks = servers * each
+    counts = matrix_read(MODELS[name][9], ranks)
+    order = rng.sample(range(ranks), ranks)
+    out = [[0] * servers for _ in range(servers)]
+    for i in range(ranks):
+        total = sum(counts[i])
+        for j in range(ranks):
+            if i // each != order[j] // each:
+                out[i // each][order[j] // each] += size * counts[i][j] / total
+    return out
+
+
+def graph(name, servers, compute, layers):
+    """LAYERS layers of one micro-batch in each region, forward and backward, and the gradients' share of a
+    micro-batch.  COMPUTE: ms of a layer's forward pass."""
+    side, _, stages, micro, all_layers, _, expert, attention, gradients, _ = MODELS[name]
+    rng, tasks, groups, matrices = random.Random(7), [], [], []
+    expert_ms = compute * expert / (expert + attention)
+    attention_ms = compute - expert_ms
+
+    def everywhere(region, ms, after):
+        first = region * side
+        return [len(tasks) - 1 for s in range(first, first + side)
+                if tasks.append({"kind": "compute", "server": s, "device": 0, "ms": ms, "after": after}) is None]
+
+    def exchange(region, matrix, after):
+        tasks.append({"kind": "alltoall", "group": region, "matrix": matrix, "after": after})
+        return [len(tasks) - 1]
+
+    ends = []
+    for region in range(servers // side):
+        groups.append(list(range(region * side, (region + 1) * side)))
+        last, first = [], len(matrices)
+        for _ in range(layers):
+            there = region_matrix(name, rng)
+            matrices += [there, [list(row) for row in zip(*there)]]
+        for k in range(layers):
+            last = exchange(region, first + 2 * k, everywhere(region, attention_ms, last))
+            last = exchange(region, first + 2 * k + 1, everywhere(region, expert_ms, last))
+        for k in reversed(range(layers)):
+            last = exchange(region, first + 2 * k, last)
+            last = exchange(region, first + 2 * k + 1, everywhere(region, 2 * expert_ms, last))
+            last = everywhere(region, 2 * attention_ms, last)
+        ends.append(last)
+    # replicas of a stage: every STAGES-th region, server by server
+    share = gradients / micro * layers / (all_layers / stages)
+    for s in range(side * stages):
+        members = list(range(s, servers, side * stages))
+        if len(members) > 1:
+            groups.append(members)
+            tasks.append({"kind": "allreduce", "group": len(groups) - 1, "bytes": share,
+                          "after": sorted({t for m in members for t in ends[m // side]})})
+    return {"servers": servers, "devices": 1, "groups": groups, "matrices": matrices, "tasks": tasks}
+
+
+def run(step, fabric):
+    path = os.path.join(FOLDER, "graph")
+    with open(path, "w") as handle:
+        json.dump(step, handle)
+    done = subprocess.run([ARGS.netsim, "--graph", path, "--fabric", fabric, "--json", "--tolerance", "0.001"],
+                          text=True, capture_output=True, check=True)
+    return json.loads(done.stdout)["step_ms"]
+
+
+def tree(rate):
+    return "fat-tree degree:8 rate:%gG leaf:16" % rate
+
+
+def compute_fit(name, servers=128, layers=2):
+    """The ms of a layer's forward pass with which a fat-tree's step at 100 Gb/s is as many times as long as
+    at 800 Gb/s as published: all of the paper's computation times that is needed."""
+    wanted = PUBLISHED[name][0][0] / PUBLISHED[name][0][3]
+    low, high = 1e-3, 1e5
+    for _ in range(40):
+        middle = (low * high) ** .5
+        step = graph(name, servers, middle, layers)
+        low, high = (middle, high) if run(step, tree(100)) / run(step, tree(800)) > wanted else (low, middle)
+    return low
+
+
+def table(*names):
+    print("| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|")
+
+
+def row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+KINDS = (("fat-tree", tree), ("mFabric, as published", "region degree:8 rate:%gG policy:paper when:always change:0"),
+         ("25 ms not hidden", "region degree:8 rate:%gG policy:paper when:always change:25ms"),
+         ("ours", "region degree:8 rate:%gG relays:no when:ahead"),
+         ("ours, relays", "region degree:8 rate:%gG relays:yes when:ahead"),
+         ("TopoOpt", "topoopt degree:8 rate:%gG"))
+
+
+def figure_15():
+    table("model", "rate", "fat-tree", "published", *(name for name, _ in KINDS[1:]),
+          "mFabric/fat-tree", "published", "TopoOpt/fat-tree", "published")
+    for name in MODELS:
+        step = graph(name, 128, COMPUTE[name], 2)
+        base = run(step, tree(800)) / PUBLISHED[name][0][3]
+        for k, rate in enumerate(RATES):
+            ms = [run(step, line(rate) if callable(line) else line % rate) for _, line in KINDS]
+            published = [column[k] for column in PUBLISHED[name]]
+            STEPS[name, rate] = ms
+            row(name, "%dG" % rate, "%.3f" % (ms[0] / base), published[0], *("%.3f" % (each / base) for each in ms[1:]),
+                "%.2f" % (ms[1] / ms[0]), "%.2f" % (published[1] / published[0]),
+                "%.2f" % (ms[5] / ms[0]), "%.2f" % (published[3] / published[0]))
+    print("\nForward pass of a layer, fitted: " + ", ".join("%s %.1f ms" % item for item in COMPUTE.items()))
+
+
+def cost_ratio(rate, servers=128):
+    done = subprocess.run([ARGS.ocsctl, "advise", "costs", "--costs", "mfabric", "--servers", str(servers), "--degree",
+                           "8", "--rate", "%dG" % rate, "--json"], text=True, capture_output=True, check=True)
+    return [each["cheaper"] for each in json.loads(done.stdout)["fabrics"] if each["fabric"] == "mfabric"][0]
+
+
+def figure_14():
+    table("rate", "fat-tree / mFabric, $", "published")
+    for rate, wanted in zip(RATES, COST):
+        row("%dG" % rate, "%.3f" % cost_ratio(rate), wanted)
+
+
+def figure_16():
+    if not STEPS:
+        figure_15()
+        print()
+    table("model", "rate", "performance per dollar over fat-tree", "published", "ratio", "ours with relays")
+    for name in MODELS:
+        for k, rate in enumerate(RATES):
+            ms, cost = STEPS[name, rate], cost_ratio(rate)
+            here = cost * ms[0] / ms[1]
+            row(name, "%dG" % rate, "%.2f" % here, PER_DOLLAR[name][k], "%.2f" % (here / PER_DOLLAR[name][k]),
+                "%.2f" % (cost * ms[0] / ms[4]))
+
+
+def figure_17():
+    """Optical degree at equal cost: packet interfaces get slower as they become more."""
+    packet, optical = 659 + 5 * 187 + 6 * 99 + 3 * 150, 659 + 99 + 520 + 150
+    step = graph("8x22B", 128, COMPUTE["8x22B"], 2)
+    table("optical interfaces", "packet interfaces", "rate of these", "step, as published", "step, ours")
+    for alpha in range(1, 8):
+        rate = 100 * (2 * packet + 6 * optical - alpha * optical) / (8 - alpha) / packet
+        line = "region degree:8 rate:100G optical:%d packets:%gG " % (alpha, rate)
+        row(alpha, 8 - alpha, "%.0fG" % rate, "%.0f ms" % run(step, line + "policy:paper when:always change:0"),
+            "%.0f ms" % run(step, line + "when:ahead"))
+
+
+def figure_18():
+    cost = cost_ratio(100)
+    table("servers", "mFabric", "rail of equal cost, %.0fG" % (100 / cost), "tokens per second, ratio", "published mean")
+    for servers in (128, 256, 512, 1024):
+        step = graph("8x7B", servers, COMPUTE["8x7B"], 1)
+        here, rail = run(step, KINDS[1][1] % 100), run(step, "rail degree:8 rate:%gG" % (100 / cost))
+        row(servers, "%.0f ms" % here, "%.0f ms" % rail, "%.2f" % (rail / here), 1.8)
+
+
+FIGURES = {"14": figure_14, "15": figure_15, "16": figure_16, "17": figure_17, "18": figure_18}
+COMPUTE, STEPS = {}, {}
+
+
+def main():
+    global ARGS, FOLDER
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--netsim", default="ocs-netsim")
+    parser.add_argument("--ocsctl", default="ocsctl")
+    parser.add_argument("--matrices")
+    parser.add_argument("figure", nargs="*", choices=[[], *FIGURES])
+    ARGS = parser.parse_args()
+    with tempfile.TemporaryDirectory() as FOLDER:
+        figures = ARGS.figure or list(FIGURES)
+        if figures != ["14"]:
+            COMPUTE.update({name: compute_fit(name) for name in MODELS})
+        for figure in figures:
+            print("\n### Figure %s\n" % figure)
+            FIGURES[figure]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""Opus's figures 10 to 14 with ocs-netsim, and their costs, beside what is published, as the tables of
+doc/netsim-published.md.
+
+    opus_published.py [--netsim PROGRAM] [--ocsctl PROGRAM] [FIGURE ...]    (10 11 12 13 14 oracle)
+
+A server of the graphs is a node of TP GPUs; tensor parallelism stays inside it."""
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+
+MS = 12.5e6                     # bytes per ms of 100 Gb/s
+LAYERS, WIDTH, INNER, HEADS, KV, SEQUENCE, BATCH = 96, 8192, 28672, 64, 8, 4096, 256
+PARAMETERS = LAYERS * (2 * WIDTH ** 2 + 2 * WIDTH ** 2 * KV // HEADS + 3 * WIDTH * INNER)
+MICRO = 64                      # micro-batches of a step: assumed, the paper does not say
+ORACLE = 62241.6                # ms of a step on packets with dp 2, pp 2, tp 2 of H200: all that is known of computation
+H200, GB200 = (8, 50, 450, 989), (32, 100, 1800, 1250)      # TP, GB/s out, GB/s up, TFLOPS
+ARGS = None
+FOLDER = FORWARD = None
+
+
+def step_graph(dp, pp, forward, transfer, reduce):
+    """Micro-batches through the stages, one forward, one backward, then the gradients of each stage.
+    FORWARD: ms of a micro-batch in a stage; backward is twice that.  TRANSFER and REDUCE in bytes of a
+    node."""
+    tasks, groups = [], [[s * dp + d for d in range(dp)] for s in range(pp)]
+
+    def add(**task):
+        tasks.append(task)
+        return len(tasks) - 1
+
+    order, count = {}, {}
+    for s in range(pp):         # one forward, one backward
+        ahead, back, rows = 0, 0, []
+        while back < MICRO:
+            if ahead < MICRO and ahead - back <= min(pp - s - 1, MICRO):
+                rows.append((ahead, 0))
+                ahead += 1
+            else:
+                rows.append((back, 1))
+                back += 1
+        order[s] = rows
+    numbers = {}
+    for s in range(pp):
+        for d in range(dp):
+            for m, back in order[s]:
+                numbers[s, d, m, back] = add(kind="compute", server=s * dp + d, device=0,
+                                             ms=forward * (2 if back else 1), after=[])
+    for (s, d, m, back), number in numbers.items():
+        to = s - 1 if back else s + 1
+        if 0 <= to < pp:
+            sent = add(kind="transfer", src=s * dp + d, dst=to * dp + d, bytes=transfer, after=[number])
+            tasks[numbers[to, d, m, back]]["after"].append(sent)
+    for s in range(pp):
+        for d in range(dp):
+            rows = [numbers[s, d, m, back] for m, back in order[s]]
+            for before, after in zip(rows, rows[1:]):
+                tasks[after]["after"].append(before)
+            count[s, d] = rows[-1]
+    for s in range(pp):
+        if dp > 1:
+            add(kind="allreduce", group=s, bytes=reduce, after=[count[s, d] for d in range(dp)])
+    return {"servers": dp * pp, "devices": 1, "groups": groups, "tasks": tasks}
+
+
+def traffic(dp, pp):
+    """Bytes of a node: of a micro-batch to the next stage, and of gradients (two bytes each)."""
+    return BATCH / dp / MICRO * SEQUENCE * WIDTH * 2, PARAMETERS / pp * 2
+
+
+def run(graph, fabric):
+    path = os.path.join(FOLDER, "graph")
+    with open(path, "w") as handle:
+        json.dump(graph, handle)
+    done = subprocess.run([ARGS.netsim, "--graph", path, "--fabric", fabric, "--json"], text=True,
+                          capture_output=True, check=True)
+    return json.loads(done.stdout)["step_ms"]
+
+
+def oracle_forward():
+    """The ms of a micro-batch's forward pass that makes the oracle's step."""
+    transfer, reduce = traffic(2, 2)
+    low, high = 0, ORACLE
+    while high - low > 1e-9 * ORACLE:
+        middle = (low + high) / 2
+        step = run(step_graph(2, 2, middle, transfer, reduce), "rail degree:2 rate:400G latency:1us")
+        low, high = (middle, high) if step < ORACLE else (low, middle)
+    return low
+
+
+class Cluster:
+    def __init__(self, kind, dp, pp=4, out=None):
+        self.tp, self.out, self.up, self.tflops = kind
+        self.out, self.dp, self.pp = out or self.out, dp, pp
+        self.transfer, self.reduce = traffic(dp, pp)
+        share = 8 / (dp * pp * self.tp) * 989 / self.tflops     # of what a GPU computes in the oracle's step
+        self.graph = step_graph(dp, pp, FORWARD * share, self.transfer, self.reduce)
+
+    def gpus(self):
+        return self.tp * self.dp * self.pp
+
+    def line(self, kind, rate=None, **words):
+        rate = (rate or self.out) * 8
+        return " ".join(["%s degree:%d rate:%gG" % (kind, self.tp, rate)] + ["%s:%s" % item for item in words.items()])
+
+    def packets(self):
+        return run(self.graph, self.line("rail"))
+
+    def opus(self, change, phases):
+        return run(self.graph, self.line("opus", change="%gms" % change, phases=phases))
+
+    def one_shot(self, wide):
+        """Shared out for good in proportion to the root of the bytes: of the rails alone, or (WIDE) of
+        scale-up and scale-out links together, as the paper's simulator does."""
+        if not wide:
+            return run(self.graph, self.line("opus", phases="off"))
+        tokens = BATCH / self.dp * SEQUENCE
+        tensor = tokens * WIDTH * 2 * 4 * LAYERS / self.pp * 2 * (self.tp - 1) / self.tp
+        gradient = self.reduce / self.tp * 2 * (self.dp - 1) / self.dp
+        pipeline = 2 * MICRO * self.transfer / self.tp
+        outside = gradient ** .5 + pipeline ** .5
+        rate = (self.out + self.up) * outside / (outside + tensor ** .5)
+        return run(self.graph, self.line("opus", rate, phases="off"))
+
+
+def percent(ms, of):
+    return "%+.2f %%" % (100 * (ms / of - 1))
+
+
+def table(*names):
+    print("| " + " | ".join(names) + " |\n" + "|---" * len(names) + "|")
+
+
+def row(*cells):
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def figure_oracle():
+    transfer, reduce = traffic(2, 2)
+    graph = step_graph(2, 2, FORWARD, transfer, reduce)
+    line = "degree:2 rate:400G"
+    table("change", "on demand", "published", "provisioned", "published")
+    row("packets", "%.4f s" % (run(graph, "rail " + line) / 1e3), "62.2416", "", "")
+    for change, demand, ahead in ((1, 62.2436, 62.2415), (10, 62.2616, 62.2505), (50, 62.3416, 62.2905)):
+        row("%d ms" % change, "%.4f s" % (run(graph, "opus %s change:%dms" % (line, change)) / 1e3), demand,
+            "%.4f s" % (run(graph, "opus %s change:%dms phases:provisioned" % (line, change)) / 1e3), ahead)
+
+
+def alternating(native, changes):
+    """A step of an emulation: its phases of pipeline and data parallelism alternate, CHANGES of them,
+    with computation between; the last one is followed by the first of the next step."""
+    tasks, last = [], [[], [], [], []]
+    each = native / (changes + 1)
+    for phase in range(changes):
+        for s in range(4):
+            tasks.append({"kind": "compute", "server": s, "device": 0, "ms": each * (.02 if phase % 2 else 1.98),
+                          "after": last[s]})
+        at = len(tasks)
+        if phase % 2:
+            tasks += [{"kind": "allreduce", "group": g, "bytes": 1e9, "after": [at - 4 + 2 * g, at - 3 + 2 * g]}
+                      for g in (0, 1)]
+            last = [[at], [at], [at + 1], [at + 1]]
+        else:
+            tasks += [{"kind": "transfer", "src": s, "dst": s + 2, "bytes": 64e6, "after": [at - 4 + s, at - 2 + s]}
+                      for s in (0, 1)]
+            last = [[at], [at + 1], [at], [at + 1]]
+    return {"servers": 4, "devices": 1, "groups": [[0, 1], [2, 3]], "tasks": tasks}
+
+
+EMULATED = {    # seconds at 0, 10, 50 ... ms, on demand and provisioned
+    "1": ([10.442, 10.461, 10.682, 10.904, 11.884, 13.108, 14.157, 15.401],
+          [10.222, 10.371, 10.320, 10.614, 11.269, 12.557, 13.954, 15.122]),
+    "2": ([14.709, 14.703, 14.933, 14.991, 15.766, 17.235, 18.332, 19.551],
+          [13.973, 13.986, 14.093, 14.308, 15.027, 16.173, 17.593, 18.721])}
+DELAYS = (0, 10, 50, 100, 250, 500, 750, 1000)
+
+
+def figure_10():
+    table("configuration", "delay", "on demand", "published", "ratio", "provisioned", "published", "ratio")
+    for config, (demand, ahead) in EMULATED.items():
+        graphs = [alternating(seconds[0] * 1e3, 6) for seconds in (demand, ahead)]
+        base = [run(graph, "opus degree:4 rate:200G change:0ms") for graph in graphs]
+        for k, delay in enumerate(DELAYS):
+            cells = []
+            for published, graph, zero, phases in ((demand, graphs[0], base[0], "on-demand"),
+                                                   (ahead, graphs[1], base[1], "provisioned")):
+                ms = run(graph, "opus degree:4 rate:200G change:%dms phases:%s" % (delay, phases))
+                ms = published[0] + (ms - zero) / 1e3
+                cells += ["%.3f s" % ms, published[k], "%.2f" % (ms / published[k])]
+            row(config, "%d ms" % delay, *cells)
+
+
+def figure_11():
+    """Configuration 3: pipeline parallelism alone changes nothing.  What the control itself costs is no
+    part of a simulation of flows."""
+    graph = step_graph(1, 4, 10, 64e6, 0)
+    table("delay", "step", "changes published", "against 0 ms")
+    zero = run(graph, "opus degree:4 rate:200G change:0ms shape:4x1")
+    for delay in (0, 100):
+        ms = run(graph, "opus degree:4 rate:200G change:%dms shape:4x1" % delay)
+        row("%d ms" % delay, "%.2f ms" % ms, "none", percent(ms, zero))
+
+
+def sweep(kind, name, delay_published, rates_published):
+    cluster = Cluster(kind, 4)
+    packets, narrow, wide = cluster.packets(), cluster.one_shot(False), cluster.one_shot(True)
+    print("\n%s, %d GPUs: packets %.0f ms, one-shot %s (of scale-up and scale-out links together: %s)\n" % (
+        name, cluster.gpus(), packets, percent(narrow, packets), percent(wide, packets)))
+    table("change", "on demand", "provisioned", "published", "provisioned against one-shot", "published")
+    for delay in DELAYS:
+        demand, ahead = cluster.opus(delay, "on-demand"), cluster.opus(delay, "provisioned")
+        published = delay_published if delay == delay_published[0] else ("", "", "")
+        row("%d ms" % delay, percent(demand, packets), percent(ahead, packets), published[1], percent(ahead, narrow),
+            published[2])
+    print()
+    table("rate", "packets", "provisioned, 10 ms", "against packets", "against one-shot of the rails", "of all links",
+          "published")
+    for rate in (100, 200, 400, 800, 1600):
+        cluster = Cluster(kind, 4, out=rate / 8)
+        packets, ahead = cluster.packets(), cluster.opus(10, "provisioned")
+        row("%dG" % rate, "%.0f ms" % packets, "%.0f ms" % ahead, percent(ahead, packets),
+            percent(ahead, cluster.one_shot(False)), percent(ahead, cluster.one_shot(True)),
+            rates_published.get(rate, ""))
+
+
+def figure_12():
+    sweep(H200, "H200", (100, "+5.31 %", "+3.32 %"), {100: "+7.73 %", 1600: "+0.72 %"})
+
+
+def figure_13():
+    sweep(GB200, "GB200", (10, "+2.49 %", "+0.93 %"), {100: "+11.63 %", 1600: "+0.34 %"})
+
+
+def costs(table_name, servers, degree):
+    done = subprocess.run([ARGS.ocsctl, "advise", "costs", "--costs", table_name, "--servers", str(servers), "--degree",
+                           str(degree), "--json"], text=True, capture_output=True, check=True)
+    found = [each for each in json.loads(done.stdout)["fabrics"] if each["fabric"] == "opus"][0]
+    return "%.3f" % found["cheaper"], "%.3f" % found["power_saved"]
+
+
+def figure_14():
+    table("GPUs", "packets", "provisioned, 10 ms", "overhead", "published", "cost", "published", "power", "published")
+    known = {("H200", 512): "+6.62 %", ("GB200", 2048): "+11.22 %"}
+    for name, kind, replicas in (("H200", H200, (2, 4, 8, 16)), ("GB200", GB200, (2, 4, 8, 16))):
+        for dp in replicas:
+            cluster = Cluster(kind, dp)
+            packets, ahead = cluster.packets(), cluster.opus(10, "provisioned")
+            cost, power = costs("opus-" + name.lower(), dp * 4, kind[0])
+            exact = {"H200": {128: (4.267, 23.855), 256: (4.353, 24.375), 512: (4.267, 23.855)},
+                     "GB200": {512: (3.171, 15.437), 1024: (3.238, 15.796), 2048: (3.171, 15.437)}}[name]
+            exact = exact.get(cluster.gpus(), ("", ""))
+            row("%s %d" % (name, cluster.gpus()), "%.0f ms" % packets, "%.0f ms" % ahead, percent(ahead, packets),
+                known.get((name, cluster.gpus()), ""), cost, exact[0], power, exact[1])
+
+
+FIGURES = {"oracle": figure_oracle, "10": figure_10, "11": figure_11, "12": figure_12, "13": figure_13, "14": figure_14}
+
+
+def main():
+    global ARGS, FOLDER, FORWARD
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--netsim", default="ocs-netsim")
+    parser.add_argument("--ocsctl", default="ocsctl")
+    parser.add_argument("figure", nargs="*", choices=[[], *FIGURES])
+    ARGS = parser.parse_args()
+    with tempfile.TemporaryDirectory() as FOLDER:
+        FORWARD = oracle_forward()
+        for figure in ARGS.figure or FIGURES:
+            print("\n### Figure %s\n" % figure if figure != "oracle" else "\n### A step of known length\n")
+            FIGURES[figure]()
+
+
+if __name__ == "__main__":
+    main()
