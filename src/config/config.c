@@ -35,6 +35,7 @@ struct ocs_config *ocs_config_new(const char *source)
 		.ocsd_down_ms = 60000,
 		.dark_ms = 10000,
 		.link_ms = 30000,
+		.routes_ms = 1000,
 	};
 	config->policies = (struct ocs_config_policies){
 		.requeue_limit = 3,

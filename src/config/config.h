@@ -50,6 +50,7 @@ struct ocs_config_timeouts {
 	int dark_ms;	  /* a circuit without a plan is dark this long before its
 				 * running job is announced, 10000 */
 	int link_ms;	  /* a node waits for the links of its ports; 0: it does not, 30000 */
+	int routes_ms;	  /* rails: a node takes its routes off circuits that are to change, 1000 */
 };
 
 /* What becomes of a running job that is hit. */

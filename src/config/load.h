@@ -45,10 +45,10 @@ int ocs_load_ports(struct ocs_loader *loader, int section, yaml_node_t *node);
 /* The key `look_ahead` of a direct section whose ports were read. */
 int ocs_load_look_ahead(struct ocs_loader *loader, int section, yaml_node_t *node);
 
-/* load_interfaces.c: the keys `interfaces` and `forwarding` (NULL: absent) of a section
- * whose servers are known */
+/* load_interfaces.c: the keys `interfaces`, `forwarding`, `subnets` and `tcp` (NULL: absent) of a
+ * section whose servers are known */
 int ocs_load_interfaces(struct ocs_loader *loader, int section, yaml_node_t *interfaces,
-			yaml_node_t *forwarding, yaml_node_t *subnets);
+			yaml_node_t *forwarding, yaml_node_t *subnets, yaml_node_t *tcp);
 /* The name of a network device at NODE, the value of KEY.  0, or -1. */
 int ocs_load_device(struct ocs_loader *loader, const yaml_node_t *node, const char *key,
 		    char **name);

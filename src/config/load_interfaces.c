@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-/* The keys `interfaces`, `forwarding` and `subnets` of a fabric.  Names end in commands
+/* The keys `interfaces`, `forwarding`, `tcp` and `subnets` of a fabric.  Names end in commands
  * that root runs, so only plain ones get in; every address is computed here, so that
  * one that stands twice is found at once. */
 
@@ -401,6 +401,51 @@ static int interfaces_load(struct reader *reader, yaml_node_t *node, struct used
 	return 0;
 }
 
+/* The address of every server at NODE, one on all its interfaces. */
+static int hosts_load(struct reader *reader, const yaml_node_t *node, struct used *used,
+		      size_t *count)
+{
+	struct ocs_section *section = reader->section;
+	const char *text = ocs_yaml_text(reader->yaml, node, "address");
+	int prefix;
+
+	if (!text)
+		return -1;
+	section->hosts = ocs_calloc((size_t)section->nservers, sizeof(*section->hosts));
+	for (int s = 0; s < section->nservers; s++) {
+		if (address_checked(reader, node, text, s, -1, &section->hosts[s], &prefix) < 0)
+			return -1;
+		used[*count] = (struct used){ section->hosts[s], s, -1, node };
+		++*count;
+	}
+	return 0;
+}
+
+/* The key `tcp` of rails: an address of each server, and the device that is used while no circuit
+ * stands. */
+static int tcp_load(struct reader *reader, yaml_node_t *node, struct used *used, size_t *count)
+{
+	struct ocs_field fields[] = { { .name = "address", .required = true },
+				      { .name = "management", .required = true } };
+	struct ocs_section *section = reader->section;
+
+	if (ocs_yaml_fields(reader->yaml, node, "tcp", fields, 2) < 0)
+		return -1;
+	if (!section->interfaces)
+		return ocs_yaml_fail(
+			reader->yaml, node,
+			"tcp needs the key \"interfaces\", which names the devices of a server");
+	if (ocs_load_device(reader->loader, fields[1].node, "management", &section->management) < 0)
+		return -1;
+	for (int i = 0; i < section->ninterfaces; i++)
+		if (strcmp(section->interfaces[i].name, section->management) == 0)
+			return ocs_yaml_fail(
+				reader->yaml, fields[1].node,
+				"management: %s is on a rail, at interface %d; name a device that needs no circuit",
+				section->management, i);
+	return hosts_load(reader, fields[0].node, used, count);
+}
+
 static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used *used,
 			   size_t *count)
 {
@@ -408,8 +453,7 @@ static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used
 	struct ocs_field fields[] = { { .name = "backend" },
 				      { .name = "address", .required = true } };
 	struct ocs_section *section = reader->section;
-	int choice = OCS_FORWARDING_AUTO, prefix;
-	const char *text;
+	int choice = OCS_FORWARDING_AUTO;
 
 	if (ocs_yaml_fields(reader->yaml, node, "forwarding", fields, 2) < 0)
 		return -1;
@@ -419,17 +463,8 @@ static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used
 			"forwarding needs the key \"interfaces\", which names the devices of a server");
 	if (fields[0].node)
 		choice = ocs_yaml_choice(reader->yaml, fields[0].node, "backend", backends, 5);
-	text = choice < 0 ? NULL : ocs_yaml_text(reader->yaml, fields[1].node, "address");
-	if (!text)
+	if (choice < 0 || hosts_load(reader, fields[1].node, used, count) < 0)
 		return -1;
-	section->hosts = ocs_calloc((size_t)section->nservers, sizeof(*section->hosts));
-	for (int s = 0; s < section->nservers; s++) {
-		if (address_checked(reader, fields[1].node, text, s, -1, &section->hosts[s],
-				    &prefix) < 0)
-			return -1;
-		used[*count] = (struct used){ section->hosts[s], s, -1, fields[1].node };
-		++*count;
-	}
 	section->forwarding = (enum ocs_forwarding)choice;
 	return 0;
 }
@@ -488,7 +523,7 @@ static int subnets_load(struct reader *reader, const yaml_node_t *node, const st
 }
 
 int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *interfaces,
-			yaml_node_t *forwarding, yaml_node_t *subnets)
+			yaml_node_t *forwarding, yaml_node_t *subnets, yaml_node_t *tcp)
 {
 	struct ocs_section *section = &loader->fabric->sections[index];
 	struct reader reader = {
@@ -501,7 +536,7 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 	size_t count = 0;
 	int rc = 0;
 
-	if (!interfaces && !forwarding && !subnets)
+	if (!interfaces && !forwarding && !subnets && !tcp)
 		return 0;
 	used = ocs_calloc((size_t)section->nservers * (size_t)(ocs_section_devices(section) + 1),
 			  sizeof(*used));
@@ -509,6 +544,8 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 		rc = interfaces_load(&reader, interfaces, used, &count);
 	if (rc == 0 && forwarding)
 		rc = forwarding_load(&reader, forwarding, used, &count);
+	if (rc == 0 && tcp)
+		rc = tcp_load(&reader, tcp, used, &count);
 	if (rc == 0)
 		rc = addresses_check(&reader, used, count);
 	if (rc == 0 && subnets)

@@ -35,6 +35,7 @@ enum {
 	INTERFACES,
 	FORWARDING,
 	SUBNETS,
+	TCP,
 	LOOK_AHEAD,
 	KEYS
 };
@@ -69,6 +70,7 @@ static const struct {
 	[INTERFACES] = { "interfaces", ALL, 0 },
 	[FORWARDING] = { "forwarding", BIT(OCS_DIRECT), 0 },
 	[SUBNETS] = { "subnets", BIT(OCS_DIRECT) | BIT(OCS_TORUS) | BIT(OCS_STATIC), 0 },
+	[TCP] = { "tcp", BIT(OCS_RAILS), 0 },
 	[LOOK_AHEAD] = { "look_ahead", BIT(OCS_DIRECT), 0 },
 	[PORTS] = { "ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS },
 };
@@ -476,7 +478,8 @@ static int section_fill(struct draft *draft)
 	    ocs_load_look_ahead(draft->loader, draft->section, draft->values[LOOK_AHEAD]) < 0)
 		return -1;
 	return ocs_load_interfaces(draft->loader, draft->section, draft->values[INTERFACES],
-				   draft->values[FORWARDING], draft->values[SUBNETS]);
+				   draft->values[FORWARDING], draft->values[SUBNETS],
+				   draft->values[TCP]);
 }
 
 static int section_load(struct ocs_loader *loader, yaml_node_t *node)

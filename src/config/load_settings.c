@@ -241,6 +241,7 @@ int ocs_load_timeouts(struct ocs_loader *loader, yaml_node_t *node)
 		{ "ocsd_down", 1000, 86400000, &timeouts->ocsd_down_ms },
 		{ "dark", 1000, 3600000, &timeouts->dark_ms },
 		{ "link", 0, 3600000, &timeouts->link_ms },
+		{ "routes", 10, 600000, &timeouts->routes_ms },
 	};
 	struct ocs_field fields[COUNT(keys)] = { 0 };
 

@@ -172,8 +172,11 @@ static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *
 	if (ocs_section_host_address(section, 0, first_address) ||
 	    ocs_section_host_address(section, last, last_address))
 		return;
-	ocs_text_add(text, "  forwarding: %s, %s (%s) ... %s (%s)\n",
-		     ocs_forwarding_name(section->forwarding), first_address, nodes[0].name,
+	ocs_text_add(text, "  %s: %s, %s (%s) ... %s (%s)\n",
+		     section->management ? "tcp" : "forwarding",
+		     section->management ? section->management :
+					   ocs_forwarding_name(section->forwarding),
+		     first_address, nodes[0].name,
 		     last_address, nodes[last].name);
 }
 

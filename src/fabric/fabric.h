@@ -129,8 +129,10 @@ struct ocs_section {
 	uint32_t *addresses; /* [server * devices + device], host byte order, 0:
 				 * none; NULL: no interface has addresses */
 	enum ocs_forwarding forwarding;
-	uint32_t *hosts;    /* by server: its address for forwarding, host byte
-				 * order; NULL: not described */
+	char *management;   /* rails: the device by which TCP reaches the job's other nodes while
+				 * no circuit stands; NULL: routes are the site's */
+	uint32_t *hosts;    /* by server: its address for forwarding, or with `management`, host
+				 * byte order; NULL: not described */
 	uint32_t subnets;   /* range with a subnet for each circuit, in cubes for each
 				 * link; host byte order, */
 	int subnets_prefix; /* and the length of its prefix; 0: none */
@@ -246,8 +248,8 @@ const char *ocs_section_interface_forward(const struct ocs_section *section, int
 #define OCS_ADDRESS_TEXT 16
 int ocs_section_interface_address(const struct ocs_section *section, int server, int interface,
 				  char text[OCS_ADDRESS_TEXT]);
-/* The address that SERVER has on all its interfaces for forwarding.  0, or -1 where
- * forwarding is not described. */
+/* The address that SERVER has on all its interfaces for forwarding, or for TCP over rails.  0, or -1
+ * where neither is described. */
 int ocs_section_host_address(const struct ocs_section *section, int server,
 			     char text[OCS_ADDRESS_TEXT]);
 /* "none", "auto", "flower", "bpf" or "routes". */

@@ -19,6 +19,7 @@ void ocs_interfaces_destroy(struct ocs_section *section)
 	free(section->interfaces);
 	free(section->addresses);
 	free(section->hosts);
+	free(section->management);
 }
 
 const char *ocs_section_interface_name(const struct ocs_section *section, int interface)

@@ -297,6 +297,55 @@ void ocs_forward_things(const struct ocs_forward *forward, const struct ocs_forw
 	local_routes(forward, hosts, host, commands);
 }
 
+int ocs_forward_rails_table(int devices)
+{
+	return OCS_FORWARD_BASE + devices;
+}
+
+/* What comes by the management network while its answers go over a rail, or the other way round, is
+ * not to be dropped.  Loose filtering and none do not. */
+static void management_loosen(struct ocs_forward_commands *commands, const char *device)
+{
+	command_add(commands, OCS_FORWARD_SYSCTL, MUST, "net/ipv4/conf/%s/rp_filter=2", device);
+	undo_add(commands, "net/ipv4/conf/%s/rp_filter=default", device);
+}
+
+void ocs_forward_rails_things(const struct ocs_forward_rails *rails,
+			      const struct ocs_forward_hosts *hosts, int host,
+			      struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_host *self = &hosts->host[host];
+	int table = ocs_forward_rails_table(hosts->degree);
+	char mac[18];
+
+	for (int p = 0; p < hosts->degree; p++)
+		prepare_port(commands, &self->ports[p], self->address, OCS_FORWARD_ROUTES);
+	management_loosen(commands, rails->management);
+	for (size_t i = 0; i < rails->count; i++) {
+		const struct ocs_forward_neighbour *at = &rails->neighbours[i];
+		const struct ocs_forward_host *other = &hosts->host[at->host];
+		const char *device = self->ports[at->own].name;
+
+		command_add(commands, OCS_FORWARD_IP, MUST,
+			    "neigh replace %s lladdr %s dev %s nud permanent protocol %d",
+			    other->address,
+			    ocs_forward_mac_text(other->ports[at->port].mac, mac), device,
+			    OCS_FORWARD_PROTOCOL);
+		undo_add(commands, "neigh del %s dev %s", other->address, device);
+	}
+	for (int h = 0; h < hosts->servers; h++) {
+		if (h == host)
+			continue;
+		command_add(commands, OCS_FORWARD_IP, MUST,
+			    "route replace %s/32 via %s dev %s src %s table %d proto %d",
+			    hosts->host[h].address, rails->via[h], rails->management, self->address,
+			    table, OCS_FORWARD_PROTOCOL);
+		undo_add(commands, "route del %s/32 table %d proto %d", hosts->host[h].address,
+			 table, OCS_FORWARD_PROTOCOL);
+	}
+	rule_add(commands, table, "lo", table);
+}
+
 /* Whatever a backend other than BACKEND (NULL: any) left on PORT. */
 static void clear_port(struct ocs_forward_commands *commands, const struct ocs_forward_port *port,
 		       const enum ocs_forward_backend *backend)

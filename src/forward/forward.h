@@ -56,6 +56,11 @@ struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabr
 						   const struct ocs_section *section,
 						   const struct ocs_plan *plan,
 						   struct json_object *macs, struct ocs_error *err);
+/* The hosts of a job on rails, in the order of ROWS, which are as MACS above.  Ports are devices:
+ * port P of interface I is number I * nic_ports + P.  NULL with ERR (OCS_USAGE). */
+struct ocs_forward_hosts *ocs_forward_hosts_rails(const struct ocs_fabric *fabric,
+						  const struct ocs_section *section,
+						  struct json_object *rows, struct ocs_error *err);
 void ocs_forward_hosts_destroy(struct ocs_forward_hosts *hosts);
 
 /* One circuit seen from one end. */
@@ -176,6 +181,40 @@ int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner
 		       struct ocs_error *err);
 int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,
 		     struct ocs_error *err);
+
+/* A circuit that a job on rails may have, seen from one of its hosts. */
+struct ocs_forward_neighbour {
+	int host; /* the other end, */
+	int own, port; /* the ports of this host and of that one */
+};
+
+/* What a host of a job on rails has while the job runs: permanent neighbours for all circuits that it
+ * may have, and routes to all other hosts that lead over MANAGEMENT, a device, to VIA[host], an
+ * address there.  They are in a table of their own (ocs_forward_rails_table): ocs_route_batch
+ * changes them when circuits come and go. */
+struct ocs_forward_rails {
+	const struct ocs_forward_neighbour *neighbours;
+	size_t count;
+	const char *management;
+	const char *const *via;
+};
+
+/* As ocs_forward_hold, for a job on rails. */
+int ocs_forward_hold_rails(const char *folder, const struct ocs_forward_owner *owner,
+			   const struct ocs_forward_rails *rails,
+			   const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err);
+/* Whether what FOLDER remembers is OWNER's: a descriptor that keeps it so until it is closed, or -1.
+ * SEEN is zero at first; the file is read again only when it is another one. */
+struct ocs_forward_seen {
+	uint64_t inode;
+	int64_t changed_s, changed_ns;
+};
+int ocs_forward_keep(const char *folder, const struct ocs_forward_owner *owner,
+		     struct ocs_forward_seen *seen);
+/* The routing table of a host with that many DEVICES. */
+int ocs_forward_rails_table(int devices);
+/* The mark of our routes (rtm_protocol). */
+#define OCS_FORWARD_PROTOCOL 77
 int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,
 			   struct ocs_error *err);
 /* One process may follow the plan of the allocation EPOCH: a descriptor that says so until it

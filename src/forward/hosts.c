@@ -30,15 +30,15 @@ const uint8_t *ocs_forward_mac(const struct ocs_forward_hosts *hosts,
 	return link->server == dst ? port->mac : port->forward_mac;
 }
 
-static struct ocs_forward_hosts *hosts_new(const struct ocs_plan *plan)
+static struct ocs_forward_hosts *hosts_new(int servers, int degree)
 {
 	struct ocs_forward_hosts *hosts = ocs_calloc(1, sizeof(*hosts));
 
-	hosts->servers = plan->servers;
-	hosts->degree = plan->degree;
-	hosts->host = ocs_calloc(plan->servers, sizeof(*hosts->host));
-	for (int s = 0; s < plan->servers; s++)
-		hosts->host[s].ports = ocs_calloc(plan->degree, sizeof(*hosts->host[s].ports));
+	hosts->servers = servers;
+	hosts->degree = degree;
+	hosts->host = ocs_calloc((size_t)servers + 1, sizeof(*hosts->host));
+	for (int s = 0; s < servers; s++)
+		hosts->host[s].ports = ocs_calloc((size_t)degree, sizeof(*hosts->host[s].ports));
 	return hosts;
 }
 
@@ -66,7 +66,7 @@ static void mac_rule(int server, int interface, struct ocs_forward_port *port)
 
 struct ocs_forward_hosts *ocs_forward_hosts_rule(const struct ocs_plan *plan)
 {
-	struct ocs_forward_hosts *hosts = hosts_new(plan);
+	struct ocs_forward_hosts *hosts = hosts_new(plan->servers, plan->degree);
 
 	for (int s = 0; s < plan->servers; s++) {
 		struct ocs_forward_host *host = &hosts->host[s];
@@ -211,7 +211,7 @@ struct ocs_forward_hosts *ocs_forward_hosts_parse(const char *text, const struct
 {
 	struct json_object *json = json_tokener_parse(text);
 	struct json_object *list = json_object_object_get(json, "hosts");
-	struct ocs_forward_hosts *hosts = hosts_new(plan);
+	struct ocs_forward_hosts *hosts = hosts_new(plan->servers, plan->degree);
 	int rc = 0;
 
 	if (!json_object_is_type(list, json_type_array))
@@ -263,9 +263,9 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 {
 	host->node = ocs_strdup(node->name);
 	if (ocs_section_host_address(section, node->server, host->address))
-		return ocs_error_set(err, OCS_USAGE, "section %s describes no \"forwarding\"",
+		return ocs_error_set(err, OCS_USAGE, "section %s describes no addresses of its hosts",
 				     section->name);
-	for (int p = 0; p < section->degree; p++) {
+	for (int p = 0; p < ocs_section_devices(section); p++) {
 		struct ocs_forward_port *port = &host->ports[p];
 		bool split = strcmp(ocs_section_interface_forward(section, p),
 				    ocs_section_interface_name(section, p));
@@ -289,6 +289,32 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 	return 0;
 }
 
+struct ocs_forward_hosts *ocs_forward_hosts_rails(const struct ocs_fabric *fabric,
+						  const struct ocs_section *section,
+						  struct json_object *rows, struct ocs_error *err)
+{
+	size_t count = json_object_is_type(rows, json_type_array) ? json_object_array_length(rows) :
+								    0;
+	struct ocs_forward_hosts *hosts = hosts_new((int)count, ocs_section_devices(section));
+
+	for (size_t s = 0; s < count; s++) {
+		struct json_object *row = json_object_array_get_idx(rows, s);
+		const char *name = text_of(row, OCS_FIELD_NODE);
+		const struct ocs_node *node = name ? ocs_fabric_node(fabric, name) : NULL;
+
+		if (!node || node->section != section->index) {
+			ocs_error_set(err, OCS_USAGE, "node %s is not in section %s",
+				      name ? name : "without a name", section->name);
+		} else if (host_of_section(section, node, (int)s, row, true, &hosts->host[s],
+					   err) == 0) {
+			continue;
+		}
+		ocs_forward_hosts_destroy(hosts);
+		return NULL;
+	}
+	return hosts;
+}
+
 struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabric,
 						   const struct ocs_section *section,
 						   const struct ocs_plan *plan,
@@ -304,7 +330,7 @@ struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabr
 			      section->name);
 		return NULL;
 	}
-	hosts = hosts_new(plan);
+	hosts = hosts_new(plan->servers, plan->degree);
 	for (int s = 0; s < plan->servers && !rc; s++) {
 		const struct ocs_node *node = ocs_fabric_node(fabric, plan->nodes[s]);
 

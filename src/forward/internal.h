@@ -12,13 +12,14 @@
 /* Rules from here on lead from a port to the routes of the host itself. */
 #define OCS_FORWARD_BACK (OCS_FORWARD_BASE + OCS_PLAN_DEGREE_MAX + 1)
 
-/* Marks our routes, rules and neighbours (ip calls it protocol). */
-#define OCS_FORWARD_PROTOCOL 77
-
 /* The things that HOST needs, each with its undo; nothing is cleared before. */
 void ocs_forward_things(const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
 			int host, enum ocs_forward_backend backend,
 			struct ocs_forward_commands *commands);
+/* The same for a job on rails. */
+void ocs_forward_rails_things(const struct ocs_forward_rails *rails,
+			      const struct ocs_forward_hosts *hosts, int host,
+			      struct ocs_forward_commands *commands);
 /* Whether COMMAND removes a qdisc, which may only be done if no filter is left on DEVICE. */
 bool ocs_forward_conditional(const struct ocs_forward_command *command, char device[16]);
 

@@ -431,30 +431,31 @@ static int make_room(struct state *state, const struct ocs_forward_owner *owner,
 	return 0;
 }
 
+/* WANTED is taken over. */
 static int state_hold(const char *folder, const struct ocs_forward_owner *owner, bool follow,
-		      const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
-		      int host, enum ocs_forward_backend backend, size_t *changed,
+		      struct ocs_forward_commands *wanted, const struct ocs_forward *forward,
+		      const struct ocs_forward_hosts *hosts, int host, size_t *changed,
 		      struct ocs_error *err)
 {
-	struct ocs_forward_commands wanted = { 0 };
 	struct state state;
 	size_t count = 0;
 	int rc = ocs_forward_interfaces_check(hosts, host, err);
 
-	if (rc)
+	if (rc) {
+		ocs_forward_commands_free(wanted);
 		return -1;
+	}
 	rc = state_open(&state, folder, !follow, err);
 	if (!rc && follow && !state_holds(&state, owner)) {
+		ocs_forward_commands_free(wanted);
 		state_close(&state);
 		return 1;
 	}
 	if (!rc)
 		rc = make_room(&state, owner, hosts, host, err);
-	if (!rc) {
-		ocs_forward_things(forward, hosts, host, backend, &wanted);
-		rc = state_change(&state, owner, &wanted, forward, hosts, host, &count, err);
-		ocs_forward_commands_free(&wanted);
-	}
+	if (!rc)
+		rc = state_change(&state, owner, wanted, forward, hosts, host, &count, err);
+	ocs_forward_commands_free(wanted);
 	if (changed)
 		*changed = count;
 	state_close(&state);
@@ -466,7 +467,20 @@ int ocs_forward_hold(const char *folder, const struct ocs_forward_owner *owner,
 		     int host, enum ocs_forward_backend backend, size_t *changed,
 		     struct ocs_error *err)
 {
-	return state_hold(folder, owner, false, forward, hosts, host, backend, changed, err);
+	struct ocs_forward_commands wanted = { 0 };
+
+	ocs_forward_things(forward, hosts, host, backend, &wanted);
+	return state_hold(folder, owner, false, &wanted, forward, hosts, host, changed, err);
+}
+
+int ocs_forward_hold_rails(const char *folder, const struct ocs_forward_owner *owner,
+			   const struct ocs_forward_rails *rails,
+			   const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err)
+{
+	struct ocs_forward_commands wanted = { 0 };
+
+	ocs_forward_rails_things(rails, hosts, host, &wanted);
+	return state_hold(folder, owner, false, &wanted, NULL, hosts, host, NULL, err);
 }
 
 int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner,
@@ -474,7 +488,10 @@ int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner
 		       int host, enum ocs_forward_backend backend, size_t *changed,
 		       struct ocs_error *err)
 {
-	return state_hold(folder, owner, true, forward, hosts, host, backend, changed, err);
+	struct ocs_forward_commands wanted = { 0 };
+
+	ocs_forward_things(forward, hosts, host, backend, &wanted);
+	return state_hold(folder, owner, true, &wanted, forward, hosts, host, changed, err);
 }
 
 int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,
@@ -501,6 +518,34 @@ int ocs_forward_owner_read(const char *folder, struct ocs_forward_owner *owner,
 	rc = rc ? -1 : state.there;
 	state_close(&state);
 	return rc;
+}
+
+int ocs_forward_keep(const char *folder, const struct ocs_forward_owner *owner,
+		     struct ocs_forward_seen *seen)
+{
+	char *path = ocs_asprintf("%s/" FILE_NAME, folder);
+	struct ocs_forward_owner noted;
+	int fd = lock_open(folder, NULL);
+	struct stat info;
+
+	if (fd >= 0 && (flock(fd, LOCK_EX) < 0 || stat(path, &info) < 0)) {
+		close(fd);
+		fd = -1;
+	}
+	free(path);
+	if (fd < 0)
+		return -1;
+	if (info.st_ino == seen->inode && info.st_mtim.tv_sec == seen->changed_s &&
+	    info.st_mtim.tv_nsec == seen->changed_ns)
+		return fd;
+	close(fd);
+	if (ocs_forward_owner_read(folder, &noted, NULL) != 1 || noted.job != owner->job ||
+	    noted.epoch != owner->epoch)
+		return -1;
+	seen->inode = info.st_ino;
+	seen->changed_s = info.st_mtim.tv_sec;
+	seen->changed_ns = info.st_mtim.tv_nsec;
+	return ocs_forward_keep(folder, owner, seen);
 }
 
 int ocs_forward_watch_alone(const char *folder, uint64_t epoch)

@@ -291,7 +291,7 @@ void ocs_node_warn(struct ocs_node_contents *contents, const char *what, const c
 	free(before);
 }
 
-/* Where the job's hosts forward for each other: who has which address, as in /etc/hosts. */
+/* Where the job's hosts forward for each other, or speak TCP over rails: who has which address, as in /etc/hosts. */
 static char *addresses_text(const struct job *job)
 {
 	struct ocs_text text = { 0 };
@@ -379,7 +379,9 @@ static int contents_fill(struct job *job, struct ocs_node_contents *contents, st
 	if (job->section->kind == OCS_REGION && job->request->moe)
 		contents->text[OCS_NODE_MOE_KEY] = key_text(job);
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
-	if (job->section->forwarding != OCS_FORWARDING_NONE && job->nnodes > 1)
+	if ((job->section->forwarding != OCS_FORWARDING_NONE ||
+	     (job->section->management && job->shaped)) &&
+	    job->nnodes > 1)
 		contents->text[OCS_NODE_ADDRESSES] = addresses_text(job);
 	contents->text[OCS_NODE_HOSTFILE] = hostfile_text(job->ranks);
 	/* without a shape there are no coordinates to give out */

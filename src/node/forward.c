@@ -5,6 +5,8 @@
  * follow the plan when it is repaired, take all of it away. */
 
 #include "src/node/node.h"
+#include "src/node/forward_work.h"
+#include "src/node/rails.h"
 
 #include <json-c/json.h>
 #include <net/if.h>
@@ -33,17 +35,6 @@
 #define CARRIER_MS 30000
 #define PAUSE_MAX_MS 30000
 
-/* What a host has to know to do its part. */
-struct work {
-	const struct ocs_node_request *request;
-	struct ocs_config *config;
-	const struct ocs_fabric *fabric; /* of config */
-	const struct ocs_section *section;
-	struct json_object *macs, *forward_macs; /* our own; forward_macs may be NULL */
-	char *folder;				 /* of the jobs' directories */
-	enum ocs_forward_backend backend;
-};
-
 /* The folder that DIR, a job's, lies in; the caller frees it. */
 static char *folder_of(const char *dir)
 {
@@ -58,10 +49,11 @@ static char *folder_of(const char *dir)
 	return ocs_asprintf("%.*s", (int)(end - dir), dir);
 }
 
-static void work_close(struct work *work)
+static void work_close(struct ocs_node_work *work)
 {
 	json_object_put(work->macs);
 	json_object_put(work->forward_macs);
+	ocs_node_rails_free(work->rails);
 	ocs_config_destroy(work->config);
 	free(work->folder);
 }
@@ -91,7 +83,7 @@ static int mac_add(struct json_object *list, const char *node, const char *devic
 
 /* Finds the section of the job and whether its hosts forward.  1: they do; 0: there is
  * nothing to do; -1 with ERR.  work_close either way. */
-static int work_open(struct work *work, const struct ocs_node_request *request,
+static int work_open(struct ocs_node_work *work, const struct ocs_node_request *request,
 		     struct ocs_error *err)
 {
 	const struct ocs_node *node;
@@ -108,18 +100,18 @@ static int work_open(struct work *work, const struct ocs_node_request *request,
 		return ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
 				     request->node);
 	work->section = &work->fabric->sections[node->section];
-	return work->section->forwarding != OCS_FORWARDING_NONE;
+	return work->section->forwarding != OCS_FORWARDING_NONE || work->section->management;
 }
 
 /* Our own MACs and what the kernel can do. */
-static int look_around(struct work *work, struct ocs_error *err)
+static int look_around(struct ocs_node_work *work, struct ocs_error *err)
 {
 	const struct ocs_section *section = work->section;
 	bool split = false;
 
 	work->macs = json_object_new_array();
 	work->forward_macs = json_object_new_array();
-	for (int i = 0; i < section->degree; i++) {
+	for (int i = 0; i < ocs_section_devices(section); i++) {
 		const char *name = ocs_section_interface_name(section, i);
 		const char *forward = ocs_section_interface_forward(section, i);
 
@@ -132,6 +124,8 @@ static int look_around(struct work *work, struct ocs_error *err)
 		json_object_put(work->forward_macs);
 		work->forward_macs = NULL;
 	}
+	if (section->management)
+		return ocs_node_rails_address(work, err);
 	if (section->forwarding == OCS_FORWARDING_AUTO)
 		work->backend = ocs_forward_backend_choose();
 	else
@@ -139,7 +133,7 @@ static int look_around(struct work *work, struct ocs_error *err)
 	return 0;
 }
 
-static struct json_object *question_make(const struct work *work, const char *op)
+struct json_object *ocs_node_work_question(const struct ocs_node_work *work, const char *op)
 {
 	struct json_object *json =
 		ocs_request_job(op, (uint32_t)work->request->job, work->request->epoch);
@@ -157,7 +151,7 @@ struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
 			       request->user ? request->user : config->ocsd.user, timeout_ms, err);
 }
 
-static struct json_object *ocsd_ask(const struct work *work, struct json_object *question,
+struct json_object *ocs_node_work_ask(const struct ocs_node_work *work, struct json_object *question,
 				    int timeout_ms, bool *gone, struct ocs_error *err)
 {
 	struct json_object *reply, *refusal = NULL;
@@ -175,25 +169,30 @@ static struct json_object *ocsd_ask(const struct work *work, struct json_object 
 	return reply;
 }
 
-/* The plan and the MACs of all hosts, once all have sent them and the circuits are up.
- * AFTER: a plan of a later revision. */
-static struct json_object *hosts_meet(const struct work *work, long after, int timeout_ms,
+void ocs_node_work_announce(const struct ocs_node_work *work, struct json_object *request)
+{
+	json_object_object_add(request, OCS_FIELD_MACS, json_object_get(work->macs));
+	if (work->forward_macs)
+		json_object_object_add(request, OCS_FIELD_FORWARD_MACS,
+				       json_object_get(work->forward_macs));
+	if (work->address[0])
+		ocs_field_add_text(request, OCS_FIELD_ADDRESS, work->address);
+}
+
+struct json_object *ocs_node_work_meet(const struct ocs_node_work *work, long after, int timeout_ms,
 				      bool *gone, struct ocs_error *err)
 {
-	struct json_object *apply = question_make(work, OCS_OP_APPLY), *reply;
+	struct json_object *apply = ocs_node_work_question(work, OCS_OP_APPLY), *reply;
 
-	json_object_object_add(apply, OCS_FIELD_MACS, json_object_get(work->macs));
-	if (work->forward_macs)
-		json_object_object_add(apply, OCS_FIELD_FORWARD_MACS,
-				       json_object_get(work->forward_macs));
+	ocs_node_work_announce(work, apply);
 	if (after)
 		ocs_field_add_number(apply, OCS_FIELD_AFTER, after);
-	reply = ocsd_ask(work, apply, timeout_ms, gone, err);
+	reply = ocs_node_work_ask(work, apply, timeout_ms, gone, err);
 	json_object_put(apply);
 	return reply;
 }
 
-static void pause_nap(int *pause_ms)
+void ocs_node_work_rest(int *pause_ms)
 {
 	usleep((useconds_t)*pause_ms * 1000);
 	*pause_ms = *pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : *pause_ms * 2;
@@ -201,7 +200,7 @@ static void pause_nap(int *pause_ms)
 
 /* Makes this host what the plan of REPLY says (FOLLOW: if it still forwards for the job,
  * else 1).  OWNER is set. */
-static int forwarding_apply(const struct work *work, struct json_object *reply, bool follow,
+static int forwarding_apply(const struct ocs_node_work *work, struct json_object *reply, bool follow,
 			    struct ocs_forward_owner *owner, size_t *changed, struct ocs_error *err)
 {
 	struct ocs_plan *plan = ocs_plan_from_json(ocs_field(reply, OCS_FIELD_PLAN), err);
@@ -237,20 +236,18 @@ static int forwarding_apply(const struct work *work, struct json_object *reply, 
 	return rc;
 }
 
-/* Tells ocsd that this host cannot do its part: the job is taken off its nodes. */
-static void tell_unable(const struct work *work, const char *why)
+void ocs_node_work_unable(const struct ocs_node_work *work, const char *why)
 {
-	struct json_object *unable = question_make(work, OCS_OP_UNABLE);
+	struct json_object *unable = ocs_node_work_question(work, OCS_OP_UNABLE);
 	struct ocs_error err = { 0 };
 	bool gone;
 
 	ocs_field_add_text(unable, OCS_FIELD_ERROR, why);
-	json_object_put(ocsd_ask(work, unable, CONNECT_MS, &gone, &err));
+	json_object_put(ocs_node_work_ask(work, unable, CONNECT_MS, &gone, &err));
 	json_object_put(unable);
 }
 
-/* Is the job still what this host forwards for?  Sets *REVISION. */
-static bool state_holds(const struct work *work, long *revision)
+bool ocs_node_work_current(const struct ocs_node_work *work, long *revision)
 {
 	struct ocs_forward_owner owner;
 
@@ -262,12 +259,12 @@ static bool state_holds(const struct work *work, long *revision)
 }
 
 /* Waits for later plans and applies them, until the job is over. */
-static void plan_watch(struct work *work)
+static void plan_watch(struct ocs_node_work *work)
 {
 	int pause_ms = 500;
 	long revision;
 
-	while (state_holds(work, &revision)) {
+	while (ocs_node_work_current(work, &revision)) {
 		struct ocs_forward_owner owner;
 		struct ocs_error err = { 0 };
 		struct json_object *reply;
@@ -275,11 +272,11 @@ static void plan_watch(struct work *work)
 		bool gone;
 		int rc;
 
-		reply = hosts_meet(work, revision, WATCH_MS, &gone, &err);
+		reply = ocs_node_work_meet(work, revision, WATCH_MS, &gone, &err);
 		if (gone)
 			return;
 		if (!reply) {
-			pause_nap(&pause_ms);
+			ocs_node_work_rest(&pause_ms);
 			continue;
 		}
 		pause_ms = 500;
@@ -287,7 +284,7 @@ static void plan_watch(struct work *work)
 		if (rc < 0) {
 			syslog(LOG_ERR, "job %lu: the repaired plan cannot be applied: %s",
 			       work->request->job, err.text);
-			tell_unable(work, err.text);
+			ocs_node_work_unable(work, err.text);
 		} else if (rc == 0) {
 			ocs_node_plan_routes(ocs_field(reply, OCS_FIELD_PLAN));
 			ocs_node_plan_write(work->request->dir, ocs_field(reply, OCS_FIELD_PLAN));
@@ -305,7 +302,7 @@ static void plan_watch(struct work *work)
 }
 
 /* Leaves a process behind that follows the plan. */
-static void watch_start(struct work *work)
+static void watch_start(struct ocs_node_work *work)
 {
 	int alone;
 
@@ -316,11 +313,14 @@ static void watch_start(struct work *work)
 	if (alone < 0)
 		_exit(0);
 	openlog("ocs-node", LOG_PID, LOG_DAEMON);
-	plan_watch(work);
+	if (work->section->management)
+		ocs_node_rails_watch(work);
+	else
+		plan_watch(work);
 	_exit(0);
 }
 
-static int ocsd_complain(const struct work *work, const struct ocs_error *err)
+static int ocsd_complain(const struct ocs_node_work *work, const struct ocs_error *err)
 {
 	fprintf(stderr, "ocs-node: job %lu: %s\n", work->request->job, err->text);
 	return err->code ? err->code : OCS_ERROR;
@@ -332,26 +332,31 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 	struct ocs_error err = { 0 };
 	struct ocs_forward_owner owner;
 	struct json_object *reply = NULL;
-	struct work work;
+	struct ocs_node_work work;
 	bool gone = false;
 	int rc = work_open(&work, request, &err), pause_ms = 100;
 
 	/* ocsd says that the hosts of this job forward: the others wait for this one */
 	if (rc == 0)
 		rc = ocs_error_set(&err, OCS_USAGE,
-				   "section %s of %s here has no \"forwarding\", that of ocsd has;"
+				   "section %s of %s here has no \"forwarding\" or \"tcp\", that of ocsd has;"
 				   " the file must be the same on all hosts",
 				   work.section->name, request->fabric);
 	else if (rc > 0)
 		rc = look_around(&work, &err);
 	if (rc == 0) {
 		/* a lost connection is made again while there is time */
-		while (!(reply = hosts_meet(&work, 0, (int)((end - ocs_now_ns()) / 1000000), &gone,
+		while (!(reply = ocs_node_work_meet(&work, 0, (int)((end - ocs_now_ns()) / 1000000), &gone,
 					    &err)) &&
 		       !gone && (err.code == OCS_UNREACHABLE || err.code == OCS_NOT_NOW) &&
 		       ocs_now_ns() + pause_ms * INT64_C(1000000) < end)
-			pause_nap(&pause_ms);
-		rc = reply ? forwarding_apply(&work, reply, false, &owner, NULL, &err) : -1;
+			ocs_node_work_rest(&pause_ms);
+		if (!reply)
+			rc = -1;
+		else if (work.section->management)
+			rc = ocs_node_rails_hold(&work, reply, &err);
+		else
+			rc = forwarding_apply(&work, reply, false, &owner, NULL, &err);
 		if (rc == 0)
 			watch_start(&work);
 	}
@@ -359,7 +364,7 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 	if (rc < 0) {
 		/* that others keep us waiting is not this host's fault */
 		if (work.config && !gone && err.code != OCS_UNREACHABLE && err.code != OCS_NOT_NOW)
-			tell_unable(&work, err.text);
+			ocs_node_work_unable(&work, err.text);
 		rc = ocsd_complain(&work, &err);
 	}
 	work_close(&work);
@@ -378,7 +383,7 @@ int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error 
 
 /* Whether ocsd says that the allocation lives: 1, 0, or -1 with ERR.  *KNOWN: whether it knows the
  * job, whose epilog may then still come. */
-static int job_lives(const struct work *work, const struct ocs_forward_owner *owner, bool *known,
+static int job_lives(const struct ocs_node_work *work, const struct ocs_forward_owner *owner, bool *known,
 		     struct ocs_error *err)
 {
 	struct json_object *show = ocs_request_new(OCS_OP_SHOW), *reply, *jobs;
@@ -390,7 +395,7 @@ static int job_lives(const struct work *work, const struct ocs_forward_owner *ow
 	snprintf(name, sizeof(name), "%lu", owner->job);
 	ocs_field_add_text(show, OCS_FIELD_WHAT, OCS_SHOW_JOB);
 	ocs_field_add_text(show, OCS_FIELD_NAME, name);
-	reply = ocsd_ask(work, show, CONNECT_MS, &gone, err);
+	reply = ocs_node_work_ask(work, show, CONNECT_MS, &gone, err);
 	json_object_put(show);
 	*known = !reply;
 	if (!reply)
@@ -430,7 +435,7 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 	struct ocs_node_request job = *request;
 	struct ocs_forward_owner owner;
 	struct ocs_error err = { 0 };
-	struct work work = { 0 };
+	struct ocs_node_work work = { 0 };
 	bool known = true;
 	int rc = ocs_forward_owner_read(request->dir, &owner, &err);
 
@@ -445,7 +450,9 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 		rc = job_lives(&work, &owner, &known, &err);
 	if (rc > 0) {
 		/* the job runs on: a process has to follow its plan */
-		rc = work.section->forwarding != OCS_FORWARDING_NONE ? look_around(&work, &err) : 0;
+		rc = work.section->forwarding != OCS_FORWARDING_NONE || work.section->management ?
+			     look_around(&work, &err) :
+			     0;
 		if (rc == 0)
 			watch_start(&work);
 	} else if (rc == 0) {

@@ -62,9 +62,8 @@ static const char *interface_lacks(const struct ocs_interface *interface, int so
 						    NULL;
 }
 
-/* 0, or -1 with ERR: what the first one lacks at DEADLINE. */
-static int links_wait(const struct ocs_section *section, const bool *holds, int64_t deadline,
-		      int timeout_ms, struct ocs_error *err)
+int ocs_node_links_wait(const struct ocs_section *section, const bool *holds, int64_t deadline,
+			int timeout_ms, struct ocs_error *err)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), rc = 0;
 
@@ -205,7 +204,7 @@ int ocs_node_links(const struct ocs_node_request *request, int timeout_s, struct
 			     torus_held(request, config->fabric, holds, err) :
 			     held_find(request, section, holds, err);
 		if (rc == 0)
-			rc = links_wait(section, holds, start + limit_ms * INT64_C(1000000),
+			rc = ocs_node_links_wait(section, holds, start + limit_ms * INT64_C(1000000),
 					limit_ms, err);
 		free(holds);
 	}

@@ -102,6 +102,11 @@ int ocs_node_nccl_follow(const struct ocs_config *config, const struct ocs_secti
  * machine does not have is not waited for.  0, or -1 with ERR (OCS_NOT_NOW: which one has none). */
 int ocs_node_links(const struct ocs_node_request *request, int timeout_s, struct ocs_error *err);
 
+/* The same for the interfaces of SECTION that HOLDS has, until DEADLINE (of ocs_now_ns), which is
+ * TIMEOUT_MS after the circuits. */
+int ocs_node_links_wait(const struct ocs_section *section, const bool *holds, int64_t deadline,
+			int timeout_ms, struct ocs_error *err);
+
 /* subnets.c: gives this host the addresses of file `subnets` in CONTENTS (lines "DEVICE
  * ADDRESS/31") and takes others of the range away.  Needs root.  0, or -1 with ERR. */
 int ocs_node_subnets_apply(const struct ocs_node_contents *contents, struct ocs_error *err);

@@ -6,6 +6,8 @@
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/replan.h"
+#include "src/ocsd/jobs/routes.h"
+#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/metrics/exporter.h"
 #include "src/ocsd/ports/selftest.h"
 #include "src/ocsd/protocol/connection.h"
@@ -85,6 +87,8 @@ static void arm_timer(struct ocsd *d, bool soon)
 	}
 	if (ocsd_replies_deadline(d) < next_ns)
 		next_ns = ocsd_replies_deadline(d);
+	if (d->loop.nleaving && ocsd_routes_deadline(d) < next_ns)
+		next_ns = ocsd_routes_deadline(d);
 	next_ns -= now_ns;
 	if (next_ns < MILLION)
 		next_ns = MILLION;
@@ -98,6 +102,8 @@ static void changes_take(struct ocsd *d)
 {
 	d->loop.changes_due = false;
 	ocsd_transitions_run(d);
+	if (d->loop.nleaving)
+		ocsd_topologies_progress(d);
 	for (struct ocsd_job *job = d->jobs; d->life.ready && job; job = job->next)
 		ocsd_repair_progress(d, job);
 }
@@ -108,6 +114,8 @@ void ocsd_settle(struct ocsd *d)
 	bool more = ocsd_circuits_write_due(d);
 
 	ocsd_clock_watch(d);
+	if (d->loop.nleaving && ocsd_routes_deadline(d) <= now_ns)
+		d->loop.changes_due = true;
 	/* A switch that comes up may let a job start on others. */
 	for (int pass = 0; pass < PASSES; pass++) {
 		/* A repair begins with a step. */

@@ -25,6 +25,7 @@
 #define OCS_OP_UNABLE "unable"
 #define OCS_OP_PRESENT "present"
 #define OCS_OP_RELEASE "release"
+#define OCS_OP_ROUTES "routes"
 #define OCS_OP_TOPO "topo"
 
 #define OCS_OP_SHOW "show"
@@ -128,6 +129,7 @@
 #define OCS_FIELD_MODE "mode"
 #define OCS_FIELD_NAME "name"
 #define OCS_FIELD_NEVER_HEARD "never_heard"
+#define OCS_FIELD_NEXT "next"
 #define OCS_FIELD_NEXT_PORT "next_port"
 #define OCS_FIELD_NIC_PORTS "nic_ports"
 #define OCS_FIELD_NODE "node"

@@ -7,11 +7,11 @@
 OCSD_PARTS = ../../src/ocsd/degraded_mode.c ../../src/ocsd/jobs/allocation.c \
 	../../src/ocsd/jobs/circuits.c ../../src/ocsd/jobs/connect.c ../../src/ocsd/jobs/job_state.c ../../src/ocsd/jobs/degraded.c ../../src/ocsd/jobs/forwarding.c \
 	../../src/ocsd/jobs/lifecycle.c ../../src/ocsd/jobs/lookahead.c ../../src/ocsd/jobs/menu.c ../../src/ocsd/jobs/node_presence.c \
-	../../src/ocsd/jobs/plan.c ../../src/ocsd/jobs/replan.c ../../src/ocsd/jobs/restore.c ../../src/ocsd/jobs/topology.c ../../src/ocsd/jobs/transition.c \
+	../../src/ocsd/jobs/plan.c ../../src/ocsd/jobs/replan.c ../../src/ocsd/jobs/restore.c ../../src/ocsd/jobs/routes.c ../../src/ocsd/jobs/topology.c ../../src/ocsd/jobs/transition.c \
 	../../src/ocsd/metrics/exporter.c ../../src/ocsd/metrics/http.c ../../src/ocsd/ops/apply.c \
 	../../src/ocsd/ops/commit.c ../../src/ocsd/ops/drain.c ../../src/ocsd/ops/end.c \
 	../../src/ocsd/ops/operations.c ../../src/ocsd/ops/prepare.c ../../src/ocsd/ops/presence.c \
-	../../src/ocsd/ops/queue.c ../../src/ocsd/ops/reconcile.c ../../src/ocsd/ops/release.c \
+	../../src/ocsd/ops/queue.c ../../src/ocsd/ops/reconcile.c ../../src/ocsd/ops/release.c ../../src/ocsd/ops/routes.c \
 	../../src/ocsd/ops/show.c ../../src/ocsd/ops/show_phases.c ../../src/ocsd/ops/topo.c ../../src/ocsd/ops/subscribe.c ../../src/ocsd/ops/unable.c \
 	../../src/ocsd/ports/drain.c ../../src/ocsd/ports/optical_power.c ../../src/ocsd/ports/quarantine.c \
 	../../src/ocsd/ports/selftest.c ../../src/ocsd/ports/signal_loss.c \

@@ -4,6 +4,7 @@
 in one, with an interface to slurmctld and `degree` interfaces ocs0, ocs1 ... that the
 emulator's data plane joins, circuit by circuit."""
 
+import json
 import os
 import pathlib
 import socket
@@ -25,6 +26,16 @@ class NetCluster(Cluster):
     # carries what the host forwards.
     split = False
 
+    @property
+    def hosts(self):
+        """The nodes with networks of their own."""
+        return self.direct_nodes
+
+    @property
+    def ports(self):
+        """Interfaces of each on switches."""
+        return self.degree
+
     def address(self, server):
         return "10.192.0.%d" % (server + 1)
 
@@ -43,7 +54,7 @@ class NetCluster(Cluster):
         lines = []
         for line in text.splitlines():
             name = line.partition(" ")[0].removeprefix("NodeName=")
-            if name in self.direct_nodes:
+            if name in self.hosts:
                 line = line.replace("NodeAddr=127.0.0.1",
                                     "NodeAddr=10.77.0.%d" % (int(name[1:]) + 2))
             lines.append(line)
@@ -52,21 +63,24 @@ class NetCluster(Cluster):
     def configure(self):
         super().configure()
         self.write("hosts", "127.0.0.1 localhost\n10.77.0.1 head\n")
-        self.write("plane", "".join(
-            "direct-%d %d s%dp%d\n" % (p, s + 1, s, p)
-            for s in range(len(self.direct_nodes)) for p in range(self.degree)))
+        self.write("plane", "".join("%s %d s%dp%d\n" % (*self.fibre(s, p), s, p)
+                                    for s in range(len(self.hosts)) for p in range(self.ports)))
+
+    def fibre(self, server, port):
+        """The switch and its port that interface PORT of SERVER is on."""
+        return "direct-%d" % port, server + 1
 
     def start_namespace(self):
         super().start_namespace()
         self.run("echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6;"
                  " ip link add ctl type bridge && ip address add 10.77.0.1/24 dev ctl &&"
                  " ip link set ctl up && ip link set lo up")
-        for server in range(len(self.direct_nodes)):
+        for server in range(len(self.hosts)):
             self.make_host(server)
 
     def make_host(self, server):
         """The host's network as it is after a boot."""
-        name = self.direct_nodes[server]
+        name = self.hosts[server]
         lines = ["ip netns add %s" % name,
                  "N='ip netns exec %s'" % name,
                  "$N sh -c 'echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6;"
@@ -76,7 +90,7 @@ class NetCluster(Cluster):
                  "ip link set ctl%d master ctl up" % server,
                  "ip -n %s address add 10.77.0.%d/24 dev eth0" % (name, server + 2),
                  "ip -n %s link set eth0 up" % name]
-        for port in range(self.degree):
+        for port in range(self.ports):
             lines.append("ip link add s%dp%d type veth peer name ocs%d netns %s address "
                          "02:aa:00:00:%02x:%02x" % (server, port, port, name, server, port))
             lines.append("ip link set s%dp%d up" % (server, port))
@@ -88,7 +102,7 @@ class NetCluster(Cluster):
 
     def reboot(self, server):
         """The host dies and comes back; its slurmd has to be started."""
-        name = self.direct_nodes[server]
+        name = self.hosts[server]
         self.stop_slurmd(name)
         self.run("ip netns pids %s | xargs -r kill -9; rm -rf /run/ocs/%s" % (name, name))
         self.run(["ip", "netns", "del", name])
@@ -107,7 +121,7 @@ class NetCluster(Cluster):
     def start_slurmd(self, name):
         conf = self.path("etc-slurmd", "slurm.conf")
         command = ["slurmd", "-D", "-N", name, "-f", conf]
-        if name in self.direct_nodes:
+        if name in self.hosts:
             command = ["ip", "netns", "exec", name] + command
         self.spawn(command, self.path("log", "slurmd.%s.err" % name),
                    env={"SLURM_CONF": conf, "SLURMD_NODENAME": name})
@@ -131,14 +145,14 @@ class NetCluster(Cluster):
                 --include=send_redirects --include=accept_redirects
             cat /proc/sys/net/ipv4/ip_forward; ls /run/ocs/%s 2>/dev/null |
             grep -vx forward.lock || true""" % (
-                "yes" if self.split else "", self.degree - 1, name))
+                "yes" if self.split else "", self.ports - 1, name))
         # numbers that the kernel makes anew each time
         return sorted(line.partition(" not_in_hw")[0] for line in text.splitlines())
 
     def listen(self):
         """A UDP socket on every host."""
         sockets = []
-        for name in self.direct_nodes:
+        for name in self.hosts:
             with self.inside(name):
                 sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             sock.setsockopt(socket.IPPROTO_IP, IP_RECVTTL, 1)
@@ -168,8 +182,68 @@ class NetCluster(Cluster):
         return routes(told)
 
 
+class RailsCluster(NetCluster):
+    """The same for servers on rails: `ocsP` is device P, port P % nic_ports of its rail."""
+
+    @property
+    def hosts(self):
+        return self.rail_nodes
+
+    @property
+    def ports(self):
+        return self.nrails * self.nic_ports
+
+    def fibre(self, server, port):
+        return "rail-%d" % (port // self.nic_ports), server * self.nic_ports + port % self.nic_ports + 1
+
+    def ocs_yaml(self):
+        names = ", ".join("{name: ocs%d}" % p for p in range(self.ports))
+        return super().ocs_yaml().replace(
+            '    ports: {switch: "rail-{interface}"',
+            "    interfaces: [%s]\n    tcp: {address: 10.192.0.0/16, management: eth0}\n"
+            '    ports: {switch: "rail-{interface}"' % names)
+
+    def frames(self):
+        """{(server, device): {what happened to a frame that the host sent: how often}}"""
+        shown = {}
+        for rail in range(self.nrails):
+            shown.update(json.loads(self.emulator("frames", "rail-%d" % rail)))
+        return {(s, p): shown[self.fibre(s, p)[0]][str(self.fibre(s, p)[1])]
+                for s in range(len(self.hosts)) for p in range(self.ports)}
+
+
+class Controller:
+    """Names the topologies of a job, with its key, as the job's controller does."""
+
+    def __init__(self, cluster, job):
+        fields = cluster.job(job)
+        first = cluster.out(["scontrol", "show", "hostnames", fields["NodeList"]]).split()[0]
+        self.cluster, self.job, self.seq = cluster, job, 0
+        self.key = cluster.out(["cat", cluster.job_dir(first, job) + "/rails.key"]).strip()
+        self.epoch = int(cluster.out(["cat", cluster.job_dir(first, job) + "/epoch"]))
+        self.connect()
+
+    def connect(self):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(self.cluster.path("ocsd.sock"))
+        self.file = self.socket.makefile("rw")
+
+    def topo(self, *topologies):
+        """A topology for each rail; the reply."""
+        self.seq += 1
+        rails = [{"rail": r, "topo": text} for r, text in enumerate(topologies)]
+        self.file.write(json.dumps({"op": "topo", "id": self.seq, "job": self.job, "epoch": self.epoch,
+                                    "key": self.key, "seq": self.seq, "rails": rails}) + "\n")
+        self.file.flush()
+        for line in self.file:
+            said = json.loads(line)
+            if said.get("id") == self.seq:
+                return said
+        raise OSError("ocsd has closed the connection")
+
+
 def routes(text):
-    import json
     told = json.loads(text)
     names = [host["node"] for host in told["hosts"]]
     number = [int(name[1:]) for name in names]

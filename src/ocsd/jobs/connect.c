@@ -58,7 +58,7 @@ static void realise_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 	ocsd_audit(d, &(struct ocsd_audit){ .job = job, .what = "realised" });
 	ocsd_realised_tell(d, job);
 	ocsd_realised_answer(d, job);
-	ocsd_topologies_begin(job);
+	ocsd_topologies_begin(d, job);
 }
 
 void ocsd_realise_begin(struct ocsd *d, struct ocsd_job *job, bool fails_fast)

@@ -13,6 +13,7 @@
 #include "src/protocol/names.h"
 #include "src/util/text.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <json-c/json.h>
 #include <stdlib.h>
@@ -22,8 +23,9 @@
 
 bool ocsd_forward_wanted(const struct ocsd_job *job)
 {
-	return job->section && job->section->forwarding != OCS_FORWARDING_NONE &&
-	       job->nodes.count > 1;
+	return job->section && job->nodes.count > 1 &&
+	       (job->section->forwarding != OCS_FORWARDING_NONE ||
+		(job->section->management && job->menu));
 }
 
 static bool mac_good(struct json_object *mac)
@@ -56,18 +58,25 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 {
 	struct json_object *macs = ocs_field(request, OCS_FIELD_MACS), *own;
 	struct json_object *forward = ocs_field(request, OCS_FIELD_FORWARD_MACS);
-	int index = ocsd_job_node(job, node);
+	const char *address = ocs_field_text(request, OCS_FIELD_ADDRESS, NULL);
+	int index = ocsd_job_node(job, node), devices;
+	struct in_addr parsed;
 
 	if (!ocsd_forward_wanted(job))
 		return ocs_error_set(err, OCS_USAGE, "the hosts of job %u do not forward",
 				     job->job);
-	if (!macs_good(macs, job->section->degree) ||
-	    (forward && !macs_good(forward, job->section->degree)))
+	devices = ocs_section_devices(job->section);
+	if (!macs_good(macs, devices) || (forward && !macs_good(forward, devices)))
 		return ocs_error_set(err, OCS_USAGE, "macs and forward_macs are lists of %d MACs",
-				     job->section->degree);
+				     devices);
+	if (job->section->management && (!address || inet_pton(AF_INET, address, &parsed) != 1))
+		return ocs_error_set(err, OCS_USAGE,
+				     "address is the IPv4 address of the node on its management network");
 	own = json_object_new_object();
 	ocs_field_add_text(own, OCS_FIELD_NODE, node);
 	json_object_object_add(own, OCS_FIELD_MACS, json_object_get(macs));
+	if (job->section->management)
+		ocs_field_add_text(own, OCS_FIELD_ADDRESS, address);
 	if (forward)
 		json_object_object_add(own, OCS_FIELD_FORWARD_MACS, json_object_get(forward));
 	if (!job->prolog.hosts)

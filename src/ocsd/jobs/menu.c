@@ -4,6 +4,7 @@
 #include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/circuits.h"
+#include "src/ocsd/jobs/routes.h"
 #include "src/ocsd/store/store.h"
 
 #include "src/util/hash.h"
@@ -196,6 +197,7 @@ static int menu_make(struct ocsd *d, struct ocsd_job *job, const struct ocs_rail
 		if (rail_create(d, job, r, err))
 			goto fail;
 	menu_digest(d, menu, menu->digest);
+	ocsd_routes_create(job);
 	return 0;
 fail:
 	ocsd_menu_free(menu);

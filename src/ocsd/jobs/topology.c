@@ -4,6 +4,7 @@
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/menu.h"
+#include "src/ocsd/jobs/routes.h"
 #include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/state/events.h"
@@ -142,7 +143,8 @@ void ocsd_topology_lost(struct ocsd *d, struct ocsd_circuit *circuit)
 
 	if (!circuit->rail || !ocsd_topology_live(circuit->job))
 		return;
-	rail_of(circuit)->stands[0] = '\0';
+	rail_of(circuit)->stands[0] = rail_of(circuit)->leaving.from[0] = '\0';
+	ocsd_routes_tell(d, circuit->job, NULL);
 	text = ocs_asprintf(
 		"the circuit of ports %d and %d is not on the switch any more; it is made again",
 		circuit->a, circuit->b);
@@ -168,10 +170,18 @@ static void rail_fail(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *ra
 {
 	char *text;
 
-	rail->stands[0] = '\0';
-	if (!rail->changing || rail->error)
-		return;
-	rail->stage = OCSD_STAGE_SENT;
+	if (rail->leaving.waits) {
+		/* nothing was sent: what stood stands */
+		ocsd_routes_leave_end(d, rail);
+		rail->changing = false;
+		ocsd_routes_tell(d, job, NULL);
+	} else {
+		rail->stands[0] = rail->leaving.from[0] = '\0';
+		ocsd_routes_tell(d, job, NULL);
+		if (!rail->changing || rail->error)
+			return;
+		rail->stage = OCSD_STAGE_SENT;
+	}
 	rail->code = code;
 	rail->error = ocs_strdup(why);
 	job->menu->total.failed++;
@@ -223,6 +233,7 @@ static void rail_conclude(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail
 	if (!rail->error) {
 		rail->stage = OCSD_STAGE_VERIFIED;
 		strcpy(rail->stands, rail->topo);
+		ocsd_routes_tell(d, job, rail);
 		if (strcmp(rail->topo, OCS_RAILS_RING) == 0) {
 			char *text = ocs_asprintf("rail %td", rail - job->menu->rails);
 
@@ -238,7 +249,8 @@ static void change_done(struct ocsd *d, struct ocsd_job *job, size_t nfailed)
 {
 	(void)nfailed;
 	for (int r = 0; r < job->menu->nrails; r++)
-		if (job->menu->rails[r].changing && !job->menu->rails[r].change)
+		if (job->menu->rails[r].changing && !job->menu->rails[r].change &&
+		    !job->menu->rails[r].leaving.waits)
 			rail_conclude(d, job, &job->menu->rails[r]);
 }
 
@@ -266,8 +278,9 @@ void ocsd_topologies_revoke(struct ocsd *d, struct ocsd_job *job, const char *wh
 	ocsd_controller_post(d, event);
 }
 
-void ocsd_topologies_begin(struct ocsd_job *job)
+void ocsd_topologies_begin(struct ocsd *d, struct ocsd_job *job)
 {
+	ocsd_routes_tell(d, job, NULL);
 	for (int r = 0; job->menu && r < job->menu->nrails; r++) {
 		struct ocsd_rail *rail = &job->menu->rails[r];
 
@@ -385,6 +398,8 @@ static int change_begin(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *
 	if (rail->change)
 		ocsd_transition_end(rail->change);
 	change_count(d, job, t->count);
+	if (!rail->leaving.waits)
+		strcpy(rail->leaving.from, rail->stands);
 	strcpy(rail->topo, topo);
 	rail->stands[0] = '\0';
 	rail->stage = OCSD_STAGE_SENT;
@@ -393,6 +408,50 @@ static int change_begin(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *
 	t->slot = &rail->change;
 	ocsd_transition_begin_at_once(d, t);
 	return 0;
+}
+
+/* RAIL is to go to TOPO: at once, or when no route leads over what goes.  -1 with ERR. */
+static int change_ask(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *rail,
+		      const char *topo, struct ocs_error *err)
+{
+	if (!ocsd_routes_leave(d, job, rail, topo))
+		return change_begin(d, job, rail, topo, err);
+	strcpy(rail->topo, topo);
+	rail->stage = OCSD_STAGE_NONE;
+	rail->waits = rail->changing = true;
+	return 0;
+}
+
+/* The change of RAIL that waits for routes: begun, given up, or left to wait. */
+static void change_progress(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *rail)
+{
+	char topo[OCS_RAILS_TOPOLOGY], *late;
+	struct ocs_error err;
+
+	if (rail->leaving.nnodes) {
+		if (ocs_now_ns() < rail->leaving.deadline_ns)
+			return;
+		late = ocsd_routes_late(d, job, rail);
+		rail_fail(d, job, rail, OCS_NOT_NOW, late);
+		free(late);
+		rail_answer(d, rail);
+		return;
+	}
+	strcpy(topo, rail->topo);
+	if (change_begin(d, job, rail, topo, &err)) {
+		rail_fail(d, job, rail, err.code, err.text);
+		rail_answer(d, rail);
+		return;
+	}
+	ocsd_routes_leave_end(d, rail);
+}
+
+void ocsd_topologies_progress(struct ocsd *d)
+{
+	for (struct ocsd_job *job = d->jobs; job; job = job->next)
+		for (int r = 0; job->menu && r < job->menu->nrails; r++)
+			if (job->menu->rails[r].leaving.waits)
+				change_progress(d, job, &job->menu->rails[r]);
 }
 
 static int seq_check(const struct ocsd_rail *rail, uint64_t seq, const char *topo,
@@ -426,7 +485,7 @@ int ocsd_topology_ask(struct ocsd *d, struct ocsd_job *job, int number, uint64_t
 		return ocs_error_set(err, OCS_NOT_NOW, "switch %s has failed: %s",
 				     sw->description->name,
 				     sw->status.reason ? sw->status.reason : "it does not answer");
-	if (strcmp(topo, rail->stands) != 0 && change_begin(d, job, rail, topo, err))
+	if (strcmp(topo, rail->stands) != 0 && change_ask(d, job, rail, topo, err))
 		return -1;
 	rail->seq = seq;
 	free(rail->error);

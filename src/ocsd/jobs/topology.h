@@ -16,13 +16,17 @@ struct ocsd_rail;
 bool ocsd_topology_live(const struct ocsd_job *job);
 
 /* The first topology of JOB was seen; no-op without a menu. */
-void ocsd_topologies_begin(struct ocsd_job *job);
+void ocsd_topologies_begin(struct ocsd *d, struct ocsd_job *job);
 
 /* The request SEQ: RAIL of JOB is to have TOPO.  Older requests are left out, the same one is not
  * begun again.  Returns 0 if RAIL has (or will have: `waits`) the answer to SEQ; -1 with ERR where the
  * request was not taken. */
 int ocsd_topology_ask(struct ocsd *d, struct ocsd_job *job, int rail, uint64_t seq,
 		      const char *topo, struct ocs_error *err);
+
+/* Begins the changes for which the routes are out of the way, and gives up those for which they do not
+ * go in time. */
+void ocsd_topologies_progress(struct ocsd *d);
 
 /* CIRCUIT, one of a live menu, could not be made or cut because of WHY. */
 void ocsd_topology_failed(struct ocsd *d, struct ocsd_circuit *circuit, const char *why);

@@ -39,6 +39,10 @@ void ocsd_op_pending(struct ocsd *d, struct ocsd_client *client, int64_t id,
 void ocsd_op_nodes(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request);
 
+/* routes, from the nodes of jobs on rails */
+void ocsd_op_routes(struct ocsd *d, struct ocsd_client *client, int64_t id,
+		    struct json_object *request);
+
 /* topologies, from the controllers of jobs */
 void ocsd_op_topo(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request);

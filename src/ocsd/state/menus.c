@@ -27,8 +27,10 @@ void ocsd_menu_free(struct ocsd_menu *menu)
 		free(menu->rails[r].circuits);
 		free(menu->rails[r].by_ports);
 		free(menu->rails[r].error);
+		free(menu->rails[r].leaving.nodes);
 	}
 	free(menu->rails);
+	free(menu->routes);
 	ocs_rails_pairs_free(&menu->pairs);
 	explicit_bzero(menu->key, sizeof(menu->key));
 	free(menu);

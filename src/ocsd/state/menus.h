@@ -19,6 +19,23 @@ enum ocsd_stage {
 	OCSD_STAGE_VERIFIED, /* a read-back shows all of it */
 };
 
+/* A change that waits until no route of the job's nodes leads over what is to be cut
+ * (jobs/routes.h). */
+struct ocsd_leaving {
+	bool waits;
+	char from[OCS_RAILS_TOPOLOGY]; /* what stands while the rail is changing; "": not known */
+	uint64_t revision;	       /* of the word that says so, */
+	bool *nodes;		       /* and those that have not done it */
+	size_t nnodes;
+	int64_t deadline_ns;
+};
+
+/* What a node of a job was told of its routes. */
+struct ocsd_node_routes {
+	uint64_t wanted; /* revision of the last word that concerns it, */
+	uint64_t done;	 /* and that it has done, 0: none since it is connected */
+};
+
 struct ocsd_rail {
 	int sw;
 	struct ocsd_circuit **circuits;	 /* of the pairs of the menu, in their order */
@@ -36,6 +53,7 @@ struct ocsd_rail {
 	char *error;
 	bool changing;
 	struct ocsd_transition *change; /* NULL: over */
+	struct ocsd_leaving leaving;	/* routes, before that */
 };
 
 /* What has passed; the audit log gets a row of it now and then. */
@@ -60,6 +78,8 @@ struct ocsd_menu {
 	uint64_t recent[2]; /* changes in this and in the last period, since RECENT_NS */
 	int64_t recent_ns;
 	int64_t waited_ms, mispredicted, last_arrivals; /* as the controller says */
+	struct ocsd_node_routes *routes; /* by node; NULL: routes do not follow the circuits */
+	uint64_t routes_revision;
 };
 
 void ocsd_menu_free(struct ocsd_menu *menu);

@@ -114,9 +114,48 @@ static void nic_ports(void **state)
 	}
 }
 
+/* The key `tcp`: one address of each server, on a device that no rail has. */
+static void tcp(void **state)
+{
+	static const char *const refused[][2] = {
+		{ "tcp: {address: 10.0.0.0/24, management: e}", "tcp needs the key \"interfaces\"" },
+		{ "interfaces: [{name: a}, {name: b}, {name: c}, {name: d}], tcp: {address: 10.0.0.0/24}",
+		  "management" },
+		{ "interfaces: [{name: a}, {name: b}, {name: c}, {name: d}],"
+		  " tcp: {address: 10.0.0.0/24, management: c}",
+		  "management: c is on a rail, at interface 2" },
+		{ "interfaces: [{name: a}, {name: b}, {name: c}, {name: d}],"
+		  " tcp: {address: 10.0.0.0/30, management: e}",
+		  "no room" },
+	};
+	struct ocs_error err = { 0 };
+	char address[OCS_ADDRESS_TEXT];
+	struct ocs_config *config =
+		two_ports("ports: " SIDE_BY_SIDE
+			  "}, interfaces: [{name: a}, {name: b}, {name: c}, {name: d}],"
+			  " tcp: {address: 10.0.0.0/24, management: e}",
+			  &err);
+
+	(void)state;
+	if (!config)
+		fail_msg("%s", err.text);
+	assert_string_equal(config->fabric->sections[0].management, "e");
+	assert_int_equal(ocs_section_host_address(&config->fabric->sections[0], 3, address), 0);
+	assert_string_equal(address, "10.0.0.4");
+	ocs_config_destroy(config);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		char *rest = ocs_asprintf("ports: " SIDE_BY_SIDE "}, %s", refused[i][0]);
+
+		assert_null(two_ports(rest, &err));
+		if (!strstr(err.text, refused[i][1]))
+			fail_msg("%s: %s", refused[i][0], err.text);
+		free(rest);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(nic_ports) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(nic_ports), cmocka_unit_test(tcp) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,7 @@ SOURCE = os.environ["OCS_SOURCE_DIR"]
 # Version 1 of the protocol: a name may be added, and never change.
 VERSION_1 = {
     "OP": "apply commit drain end fail gone hello nodes pending prepare present reconcile release "
-          "resume show subscribe topo unable unheard",
+          "resume routes show subscribe topo unable unheard",
     "EVENT": "circuit_failed circuit_restored degraded drain job_failed plan ready realised released "
              "revoked superseded switch topo_lost",
     "SHOW": "circuit cube fabric history job nodes pending phases port switch",
@@ -20,7 +20,7 @@ VERSION_1 = {
              "drift ended epoch error event excess expect expected extents fabric failed fault "
              "forgotten forward_macs forwarding gone held history host hosts id in in_dbm interface "
              "job jobs key kind label last last_arrivals last_read loss macs max_epoch max_job "
-             "mispredicted missing mode moe name never_heard next_port nic_ports node nodes nonce ok op "
+             "mispredicted missing mode moe name never_heard next next_port nic_ports node nodes nonce ok op "
              "out out_dbm owner partition patches pending phases placement plan port ports proof "
              "quarantine rail rails rate ready realised reason refused released retry_ms revision "
              "section sections seq set shape since size slurmctld slurmctld_yaml source stage stands "
