@@ -5,12 +5,15 @@ each rank asks over a stream before each of its all-to-alls.  All ranks ask befo
 in flight while circuits change."""
 
 import json
+import os
 import socket
 import struct
 import threading
+import time
 
 HEAD = struct.Struct("=IHHiiiiqQ")
-MAGIC, ROW = 0x6f6d6731, 1
+MAGIC, ROW, BEGIN, END = 0x6f6d6731, 1, 2, 3
+STEPS = ("tokens to experts", "results back", "gradients to experts", "gradients back")
 
 
 class Steer:
@@ -18,15 +21,20 @@ class Steer:
     training before; "following": those
     for the layer, from its last gate; with "+relays" plans may use two hops.  Shares are for the layer in both."""
 
-    def __init__(self, region, layers, modes):
+    def __init__(self, region, layers, modes, record=None, state=None, token_bytes=0):
+        """RECORD: one for static circuits of the first training.  STATE: a file for `ocsctl region show`, written anew
+        after each all-to-all, of tokens of TOKEN_BYTES."""
         self.region, self.layers, self.modes = region, layers, modes
+        self.record, self.state, self.token_bytes = record, state, token_bytes
+        self.steps, self.matrices = {}, {}
+        self.took = []          # (mode, microbatch, layer, step, seconds, tokens by the busiest NIC as planned)
         self.lock = threading.Condition()
         self.asked, self.answers = {}, {}
         self.done = False
         self.traces = []        # of each training: [pass][layer][rank][expert]
         self._begin(None)
-        self.agent_path = str(region.folder / f"{region.prefix}.agent")
-        self.ask_path = str(region.folder / f"{region.prefix}.ask")
+        self.agent_path = f"{region.folder}/{region.prefix}.agent"
+        self.ask_path = f"{region.folder}/{region.prefix}.ask"
         self.agent = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.agent.bind(self.agent_path)
         self.ask = socket.socket(socket.AF_UNIX)
@@ -37,7 +45,7 @@ class Steer:
 
     def _begin(self, mode):
         """A training begins; nothing is in flight."""
-        n, before = self.region.n, self.traces[-1] if self.traces else []
+        n, before = self.region.n, self.traces[-1] if self.traces else self.record or []
         self.mode, self.rows, self.plans, self.stays = mode and mode.split("+")[0], {}, {}, []
         self.relays = bool(mode) and mode.endswith("+relays")
         if mode:
@@ -63,7 +71,9 @@ class Steer:
             data = self.agent.recv(65536)
             if len(data) < HEAD.size:
                 continue
-            magic, kind, counts, rank, ranks, layer, _, microbatch, _ = HEAD.unpack_from(data)
+            magic, kind, counts, rank, ranks, layer, step, microbatch, _ = HEAD.unpack_from(data)
+            if magic == MAGIC and kind in (BEGIN, END):
+                self._timed(kind, rank, (layer, microbatch, step))
             if magic != MAGIC or kind != ROW:
                 continue
             row = struct.unpack_from(f"={counts}q", data, HEAD.size)
@@ -77,8 +87,72 @@ class Steer:
                     self.traces[-1].append([None] * self.layers)
                 self.traces[-1][microbatch][layer] = [list(rows[r]) for r in range(ranks)]
                 matrix = [[sum(rows[r][j * each:(j + 1) * each]) for j in range(ranks)] for r in range(ranks)]
+            self.matrices[layer] = matrix
             if self.mode in ("static", "following"):
                 threading.Thread(target=self._choose, args=(layer, matrix), daemon=True).start()
+
+    def _timed(self, kind, rank, key):
+        """From the last rank's beginning to the last one's end; what was dropped is not shown."""
+        began, ended = self.steps.setdefault(key, ({}, {}))
+        (began if kind == BEGIN else ended)[rank] = time.monotonic()
+        if len(ended) < self.region.n:
+            return
+        del self.steps[key]
+        layer, microbatch, step = key
+        matrix = self.matrices.get(layer)
+        if not matrix or not began:
+            return
+        took = max(ended.values()) - max(began.values())
+        self.took.append((self.mode, microbatch, layer, step, took, self._expected(layer, matrix)))
+        if not self.state:
+            return
+        rate = self.region.mbit * 1e6 / 8 / self.token_bytes
+        if step % 2:
+            matrix = [list(column) for column in zip(*matrix)]
+        with self.lock:
+            circuits = {}
+            for a, b in self.region.circuits.values():
+                pair = min(a[0], b[0]), max(a[0], b[0])
+                circuits[pair] = circuits.get(pair, 0) + 1
+        new = self.state + ".new"
+        with open(new, "w", encoding="ascii") as handle:
+            json.dump({"tokens": matrix, "circuits": [[i, j, c] for (i, j), c in sorted(circuits.items())],
+                       "achieved": [[0 if i == j else x / took / rate for j, x in enumerate(row)]
+                                    for i, row in enumerate(matrix)],
+                       "step": "%s: pass %d, layer %d, %s, %.0f ms" % (self.mode, microbatch, layer, STEPS[step],
+                                                                       1000 * took)}, handle)
+        os.replace(new, self.state)
+
+    def _expected(self, layer, matrix):
+        """Tokens of the busiest NIC if MATRIX goes as the plan for LAYER has it."""
+        n = self.region.n
+        load, into = {}, {}
+        parts = {}
+        for i, j, k, first, second, share in self.plans.get(layer, ([], []))[1]:
+            parts.setdefault((i, j), []).append((k, first, second, share))
+        count = {}
+        for a, b in self.region.circuits.values():
+            for pair in ((a[0], b[0]), (b[0], a[0])):
+                count[pair] = count.get(pair, 0) + 1
+
+        def leg(i, j, circuit, tokens):
+            if circuit and count.get((i, j)):
+                load[i, j] = load.get((i, j), 0) + tokens / count[i, j]
+            else:
+                load[i] = load.get(i, 0) + tokens
+                into[j] = into.get(j, 0) + tokens
+
+        for i in range(n):
+            for j in range(n):
+                left = 1.0
+                for k, first, second, share in parts.get((i, j), []) if i != j else []:
+                    left -= share
+                    leg(i, j if k < 0 else k, first, matrix[i][j] * share)
+                    if k >= 0:
+                        leg(k, j, second, matrix[i][j] * share)
+                if i != j:
+                    leg(i, j, 0, matrix[i][j] * left)
+        return max([0, *load.values(), *into.values()])
 
     def _accept(self):
         while not self.done:

@@ -133,7 +133,7 @@ def rank_run(config, rank):
     ranks = len(config["addresses"])
     with open(os.path.join(config["out"], str(rank)), "w", encoding="ascii") as out:
         for number, run in enumerate(config["runs"]):
-            moe = ocs_moe.Moe(rank, config["addresses"], config["key"].encode(), open_ms=60000)
+            moe = ocs_moe.Moe(rank, config["addresses"], config["key"].encode(), open_ms=60000, dark_ms=5000)
             gate = ocs_moe.Gate(rank, ranks, run.get("agent"))
             if run.get("plan"):
                 plan = json.loads(pathlib.Path(run["plan"]).read_text(encoding="ascii"))

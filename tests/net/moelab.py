@@ -12,82 +12,28 @@ import subprocess
 import netlab
 
 
-class OpticalRegion:
-    """N servers of ALPHA optical NICs, 10.78.SERVER+1.NIC+1, and 10.77.0.SERVER+1 for packets; MBIT each."""
+class Wiring:
+    """Circuits of a region of N servers with ALPHA optical NICs on one emulated switch, and plans for it.
+    Users set n, alpha, mbit, stage (a folder), folder and prefix (for files), and call connect()."""
 
-    count = 0
+    switch = "ocs0"
 
-    def __init__(self, stage, folder, n, alpha, mbit):
-        OpticalRegion.count += 1
-        self.stage, self.folder = pathlib.Path(stage), pathlib.Path(folder)
-        self.n, self.alpha, self.mbit = n, alpha, mbit
-        self.prefix = f"opt{os.getpid()}x{OpticalRegion.count}"
-        self.emulator = self.control = None
+    def connect(self, path):
+        """PATH: the emulator's control."""
         self.circuits = {}      # link's number: ((server, NIC), (server, NIC))
         self.links = 0
         self.exchanges = 0
-        try:
-            self._build()
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-
-    def host(self, server):
-        return f"{self.prefix}h{server}"
-
-    def packets(self, server, port):
-        return f"10.77.0.{server + 1}:{port}"
-
-    def _shape(self, space, device):
-        netlab.run("tc", "-n", space, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{self.mbit}mbit",
-                   "burst", "16kb", "latency", "25ms")
-
-    def _build(self):
-        self.switches = f"{self.prefix}o"
-        for name in [self.switches] + [self.host(s) for s in range(self.n)]:
-            netlab.run("ip", "netns", "add", name)
-            netlab.run("ip", "-n", name, "link", "set", "lo", "up")
-        netlab.run("ip", "-n", self.switches, "link", "add", "name", "lan", "type", "bridge")
-        netlab.run("ip", "-n", self.switches, "link", "set", "lan", "up")
-        for s in range(self.n):
-            self._server_build(s)
-
-    def _server_build(self, s):
-        host, batch = self.host(s), []
-        outside = [f"link add p{s} type veth peer name packets netns {host}", f"link set p{s} master lan up"]
-        batch += [f"addr add 10.77.0.{s + 1}/24 dev packets", "link set packets up"]
-        for p in range(self.alpha):
-            # Circuits come and go; a NIC reaches the one at the other end, whichever it is.
-            outside.append(f"link add s{s}p{p} type veth peer name ocs{p} netns {host}")
-            batch += [f"addr add 10.78.{s + 1}.{p + 1}/32 dev ocs{p}", f"link set ocs{p} up",
-                      f"route add 10.78.0.0/16 dev ocs{p} scope link table {100 + p}",
-                      f"rule add from 10.78.{s + 1}.{p + 1} lookup {100 + p}"]
-        netlab.run("ip", "-n", self.switches, "-batch", "-", input="\n".join(outside) + "\n")
-        netlab.run("ip", "netns", "exec", host, "sh", "-c",
-                   "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore; echo 2 > /proc/sys/net/ipv4/conf/all/arp_announce")
-        netlab.run("ip", "-n", host, "-batch", "-", input="\n".join(batch) + "\n")
-        self._shape(self.switches, f"p{s}")
-        for device in ["packets"] + [f"ocs{p}" for p in range(self.alpha)]:
-            self._shape(host, device)
-
-    def _start(self):
-        ports, plane = self.n * self.alpha, self.folder / f"{self.prefix}.plane"
-        plane.write_text("".join(f"ocs0 {s * self.alpha + p + 1} s{s}p{p}\n" for s in range(self.n)
-                                 for p in range(self.alpha)))
-        path = f"{self.folder}/{self.prefix}.control"
-        self.emulator = subprocess.Popen(
-            ["ip", "netns", "exec", self.switches, self.stage / "bin/ocs-emulator", "--switch",
-             f"ocs0=unix:{self.folder}/{self.prefix}.ocs0,{ports}", "--delay", "0", "--data-plane", plane, "--control",
-             f"unix:{path}", "--log", self.folder / f"{self.prefix}.log"], stdout=subprocess.PIPE, text=True)
-        for line in self.emulator.stdout:
-            if line.strip() == "ready":
-                break
-        else:
-            raise RuntimeError("the emulator did not start")
         self.control = socket.socket(socket.AF_UNIX)
-        self.control.connect(path)
+        self.control.connect(str(path))
         self.control_file = self.control.makefile("rw")
+
+    def nic_lines(self, server):
+        """What `ip -batch` makes of a server's optical NICs.  Circuits come and go: a NIC reaches the one at the other
+        end, whichever it is."""
+        return [line for p in range(self.alpha) for line in (
+            f"addr add 10.78.{server + 1}.{p + 1}/32 dev ocs{p}", f"link set ocs{p} up",
+            f"route add 10.78.0.0/16 dev ocs{p} scope link table {100 + p}",
+            f"rule add from 10.78.{server + 1}.{p + 1} lookup {100 + p}")]
 
     def _tell(self, line):
         self.control_file.write(line + "\n")
@@ -112,7 +58,7 @@ class OpticalRegion:
                 wanted[pair] -= 1
                 continue
             for a, _ in self._ends(link):
-                self._tell(f"unpatch ocs0 {a}")
+                self._tell(f"unpatch {self.switch} {a}")
             del self.circuits[link]
             self.exchanges += 1
         used = {end for ends in self.circuits.values() for end in ends}
@@ -122,7 +68,7 @@ class OpticalRegion:
                 self.links += 1
                 self.circuits[self.links] = (i, free[i].pop(0)), (j, free[j].pop(0))
                 for a, b in self._ends(self.links):
-                    self._tell(f"patch ocs0 {a} {self.n * self.alpha + b}")
+                    self._tell(f"patch {self.switch} {a} {self.size + b}")
 
     def table(self, port=7100):
         """For Moe.plan: (link, rank, rank, address, address), a rank a server."""
@@ -143,6 +89,77 @@ class OpticalRegion:
         path = self.folder / f"{self.prefix}.kept"
         path.write_text(json.dumps(circuits))
         return str(path)
+
+
+class OpticalRegion(Wiring):
+    """N servers of ALPHA optical NICs, 10.78.SERVER+1.NIC+1, and 10.77.0.SERVER+1 for packets; MBIT each."""
+
+    count = 0
+
+    def __init__(self, stage, folder, n, alpha, mbit):
+        OpticalRegion.count += 1
+        self.stage, self.folder = pathlib.Path(stage), pathlib.Path(folder)
+        self.n, self.alpha, self.mbit = n, alpha, mbit
+        self.prefix = f"opt{os.getpid()}x{OpticalRegion.count}"
+        self.emulator = self.control = None
+        try:
+            self._build()
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def host(self, server):
+        return f"{self.prefix}h{server}"
+
+    def packets(self, server, port):
+        return f"10.77.0.{server + 1}:{port}"
+
+    def _shape(self, space, device):
+        netlab.run("tc", "-n", space, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{self.mbit}mbit",
+                   "burst", "16kb", "latency", "1s")
+
+    def _build(self):
+        self.switches = f"{self.prefix}o"
+        for name in [self.switches] + [self.host(s) for s in range(self.n)]:
+            netlab.run("ip", "netns", "add", name)
+            netlab.run("ip", "-n", name, "link", "set", "lo", "up")
+        netlab.run("ip", "-n", self.switches, "link", "add", "name", "lan", "type", "bridge")
+        netlab.run("ip", "-n", self.switches, "link", "set", "lan", "up")
+        for s in range(self.n):
+            self._server_build(s)
+
+    def _server_build(self, s):
+        host, batch = self.host(s), []
+        outside = [f"link add p{s} type veth peer name packets netns {host}", f"link set p{s} master lan up"]
+        batch += [f"addr add 10.77.0.{s + 1}/24 dev packets", "link set packets up"]
+        for p in range(self.alpha):
+            outside.append(f"link add s{s}p{p} type veth peer name ocs{p} netns {host}")
+        batch += self.nic_lines(s)
+        netlab.run("ip", "-n", self.switches, "-batch", "-", input="\n".join(outside) + "\n")
+        netlab.run("ip", "netns", "exec", host, "sh", "-c",
+                   "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore; echo 2 > /proc/sys/net/ipv4/conf/all/arp_announce")
+        netlab.run("ip", "-n", host, "-batch", "-", input="\n".join(batch) + "\n")
+        self._shape(self.switches, f"p{s}")
+        for device in ["packets"] + [f"ocs{p}" for p in range(self.alpha)]:
+            self._shape(host, device)
+
+    def _start(self):
+        self.size = self.n * self.alpha
+        ports, plane = self.n * self.alpha, self.folder / f"{self.prefix}.plane"
+        plane.write_text("".join(f"ocs0 {s * self.alpha + p + 1} s{s}p{p}\n" for s in range(self.n)
+                                 for p in range(self.alpha)))
+        path = f"{self.folder}/{self.prefix}.control"
+        self.emulator = subprocess.Popen(
+            ["ip", "netns", "exec", self.switches, self.stage / "bin/ocs-emulator", "--switch",
+             f"ocs0=unix:{self.folder}/{self.prefix}.ocs0,{ports}", "--delay", "0", "--data-plane", plane, "--control",
+             f"unix:{path}", "--log", self.folder / f"{self.prefix}.log"], stdout=subprocess.PIPE, text=True)
+        for line in self.emulator.stdout:
+            if line.strip() == "ready":
+                break
+        else:
+            raise RuntimeError("the emulator did not start")
+        self.connect(path)
 
     def close(self):
         if self.control:

@@ -18,6 +18,7 @@ import netlab
 
 SERVERS = int(os.environ.get("OCS_MOE_SERVERS", "6"))
 ALPHA, LAYERS = 2, 3
+TOKEN = 256 * 4    # bytes
 MBIT = int(os.environ.get("OCS_MOE_MBIT", "40"))
 PASSES = int(os.environ.get("OCS_MOE_PASSES", "3"))
 MODES = os.environ.get("OCS_MOE_MODES", "packets static following").split()
@@ -72,9 +73,15 @@ def test_training(stage, tmp_path):
     def median(mode, what):
         return statistics.median(p[what] for p in lines[0] if p["run"] == mode and p["pass"])
 
+    # a frame of 1514 bytes carries 1448
+    ratios = {m: [t[4] / (t[5] * TOKEN * 8 * 1514 / 1448 / 1e6 / MBIT) for t in steer.took if t[0] == m and t[1] and t[5]]
+              for m in MODES}
     for what in ("seconds", "sending"):
         print(what, *("%s %.3f (%.2f)" % (m, median(m, what), median(m, what) / median("packets", what)) for m in MODES))
     print("losses", [p["about"] for p in lines[0] if p["run"] == "packets"], "exchanged", region.exchanges)
+    for m in MODES:
+        print(m, "took %.2f of the time planned (median of %d all-to-alls)" % (
+            statistics.median(ratios[m]), len(ratios[m])))
     last = {m: [p for p in rank if p["run"] == m][-1] for m in MODES for rank in lines[:1]}
     assert last["packets"]["circuits"] == 0 and last["static"]["circuits"] > 0
     assert last["following"]["circuits"] > 0 and region.exchanges > LAYERS

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""A cluster whose servers of a region have network namespaces of their own: eth0 to slurmctld, `packets` to each other,
+and optical NICs ocs0, ocs1 ... that the emulator's data plane joins, circuit by circuit.  Each NIC but eth0 has the
+rate of a token bucket."""
+
+import os
+import pathlib
+import sys
+
+from cluster import Cluster
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "net"))
+from moelab import Wiring      # noqa: E402
+
+
+class RegionCluster(Cluster, Wiring):
+    """One region of SERVERS with DEGREE optical NICs; MBIT each."""
+
+    switch = "region-0"
+
+    def __init__(self, *where, servers=6, degree=2, mbit=40, **options):
+        super().__init__(*where, regions=1, region_servers=servers, region_degree=degree, **options)
+        self.n, self.alpha, self.mbit = servers, degree, mbit
+        self.size = max(16, servers * degree)
+        self.stage, self.folder, self.prefix = pathlib.Path(self.stage), pathlib.Path(self.dir), "region"
+        self.control = None
+
+    def slurm_conf(self):
+        text = super().slurm_conf().replace("SlurmctldHost=head(127.0.0.1)", "SlurmctldHost=head(10.76.0.1)")
+        lines = []
+        for line in text.replace("CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n", "").splitlines():
+            name = line.partition(" ")[0].removeprefix("NodeName=")
+            if name in self.region_nodes:
+                line = line.replace("NodeAddr=127.0.0.1", "NodeAddr=10.76.0.%d" % (int(name[1:]) + 2))
+            lines.append(line)
+        return "\n".join(lines) + "\n"
+
+    def configure(self):
+        super().configure()
+        self.write("hosts", "127.0.0.1 localhost\n10.76.0.1 head\n")
+        self.write("plane", "".join("%s %d s%dp%d\n" % (self.switch, s * self.alpha + p + 1, s, p)
+                                    for s in range(self.n) for p in range(self.alpha)))
+
+    def start_namespace(self):
+        super().start_namespace()
+        self.run("set -e; echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6\n"
+                 "ip link add ctl type bridge; ip address add 10.76.0.1/24 dev ctl; ip link set ctl up\n"
+                 "ip link add lan type bridge; ip link set lan up; ip link set lo up")
+        for server, name in enumerate(self.region_nodes):
+            self._host_make(server, name)
+
+    def _host_make(self, server, name):
+        shape = "root tbf rate %dmbit burst 16kb latency 1s" % self.mbit
+        inside = ["addr add 10.76.0.%d/24 dev eth0" % (server + 2), "link set eth0 up", "link set lo up",
+                  "addr add 10.77.0.%d/24 dev packets" % (server + 1), "link set packets up"] + self.nic_lines(server)
+        lines = ["ip netns add " + name,
+                 "ip link add ctl%d type veth peer name eth0 netns %s" % (server, name),
+                 "ip link set ctl%d master ctl up" % server,
+                 "ip link add lan%d type veth peer name packets netns %s" % (server, name),
+                 "ip link set lan%d master lan up" % server, "tc qdisc add dev lan%d %s" % (server, shape)]
+        for p in range(self.alpha):
+            lines += ["ip link add s%dp%d type veth peer name ocs%d netns %s" % (server, p, p, name),
+                      "ip link set s%dp%d up" % (server, p)]
+        lines.append("ip netns exec %s sh -c 'echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore;"
+                     " echo 2 > /proc/sys/net/ipv4/conf/all/arp_announce'" % name)
+        lines.append("ip -n %s -batch - <<'EOF'\n%s\nEOF" % (name, "\n".join(inside)))
+        lines += ["tc -n %s qdisc add dev %s %s" % (name, device, shape)
+                  for device in ["packets"] + ["ocs%d" % p for p in range(self.alpha)]]
+        self.run("set -e\n" + "\n".join(lines))
+
+    def start_emulator(self):
+        self.spawn(["ocs-emulator", "--fabric", self.yaml, "--delay", str(self.delay_ms),
+                    "--log", self.path("emulator.log"), "--data-plane", self.path("plane"),
+                    "--control", "unix:" + self.path("emulator.sock")], self.path("emulator.err"))
+        self.until(lambda: os.path.exists(self.path("emulator.sock")), 10, "the emulator")
+        self.connect(self.path("emulator.sock"))
+
+    def start_slurmd(self, name):
+        conf = self.path("etc-slurmd", "slurm.conf")
+        command = ["slurmd", "-D", "-N", name, "-f", conf]
+        if name in self.region_nodes:
+            command = ["ip", "netns", "exec", name] + command
+        self.spawn(command, self.path("log", "slurmd.%s.err" % name),
+                   env={"SLURM_CONF": conf, "SLURMD_NODENAME": name})
