@@ -57,11 +57,12 @@ struct ocs_rails_word {
 };
 
 enum ocs_rails_letter_kind {
-	OCS_RAILS_ARRIVE = 1, /* rank: reached operation IDX of GROUP and sends nothing before GRANT */
-	OCS_RAILS_END,	      /* rank: the operation is over, and all that it had to send has left */
-	OCS_RAILS_WISH,	      /* rank: GROUP is what it expects to send in next */
-	OCS_RAILS_GRANT,      /* agent: operation IDX of GROUP may begin, or ERROR */
-	OCS_RAILS_LOST,	      /* agent: nothing will be granted any more: ERROR */
+	OCS_RAILS_ARRIVE =
+		1,	 /* rank: reached operation IDX of GROUP and sends nothing before GRANT */
+	OCS_RAILS_END,	 /* rank: the operation is over, and all that it had to send has left */
+	OCS_RAILS_WISH,	 /* rank: GROUP is what it expects to send in next */
+	OCS_RAILS_GRANT, /* agent: operation IDX of GROUP may begin, or ERROR */
+	OCS_RAILS_LOST,	 /* agent: nothing will be granted any more: ERROR */
 };
 
 /* As ocs_coordinator_error, and: */

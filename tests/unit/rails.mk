@@ -30,7 +30,16 @@ check_PROGRAMS += test_gate
 test_gate_SOURCES = rails/test_gate.c
 test_gate_LDADD = $(S)/rails/libocs_gate.la $(CMOCKA_LIBS)
 
+# The controller and agents as programs, with an ocsd and ranks around them.
+dist_check_SCRIPTS += rails/test_rails_control.py
+EXTRA_DIST += rails/rails_peers.py
+
 check_PROGRAMS += test_phases_corpus
 test_phases_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_phases.c
 test_phases_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"phases"'
 test_phases_corpus_LDADD = $(RAILS_LIBS)
+
+check_PROGRAMS += test_frames_corpus
+test_frames_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_frames.c
+test_frames_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"frames"'
+test_frames_corpus_LDADD = $(S)/rails/libocs_rails_frames.la $(UTIL) $(CMOCKA_LIBS)

@@ -18,7 +18,8 @@ result() { # CODE NAME SEEN
 	fi
 }
 
-for program in ocsd/ocsd ocsctl/ocsctl sim/ocs-sim rails/ocs-replay emulator/ocs-emulator node/ocs-node; do
+for program in ocsd/ocsd ocsctl/ocsctl sim/ocs-sim rails/ocs-replay emulator/ocs-emulator node/ocs-node \
+	rails/ocs-rails-agent rails/ocs-rails-controller; do
 	path=$build/src/$program name=${program#*/}
 	[ -n "$version" ] || version=$("$path" --version)
 	for option in --version -V; do

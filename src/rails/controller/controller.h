@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_RAILS_CONTROLLER_H
+#define OCS_RAILS_CONTROLLER_H
+
+/* The controller of a job on rails: agents of the nodes connect to it (src/rails/frames.h), it asks ocsd
+ * for topologies (doc/protocol.md), and src/rails/coordinator.h decides.  It serves the steps of the
+ * job one after the other; a step that begins while another has the circuits runs without gates. */
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "src/rails/coordinator.h"
+#include "src/rails/frames.h"
+#include "src/rails/rendezvous.h"
+#include "src/rails/table.h"
+#include "src/util/error.h"
+
+struct json_object;
+struct ocs_client;
+
+/* One agent, from its connection on. */
+struct link {
+	int fd; /* -1: it is gone; its memory goes when events have been dealt with */
+	bool proven, free_run;
+	bool writing;	  /* EPOLLOUT is asked for */
+	bool dirty;	  /* there may be something to send */
+	int64_t deadline; /* of its hello */
+	uint8_t nonce[OCS_FRAMES_NONCE];
+	struct ocs_frame_hello hello;
+	int *ranks;
+	struct ocs_inbox inbox;
+	struct ocs_outbox outbox;
+	struct link *next;
+};
+
+/* Which agents have ranks of a group that named it. */
+struct step_group {
+	struct link **links;
+	int nlinks, room;
+};
+
+struct step {
+	uint32_t number, total;
+	uint32_t seen; /* ranks whose agents have come */
+	struct link **by_rank;
+	int *nodes;
+	int nlinks;
+	int64_t deadline; /* until which all have to be there */
+	struct ocs_coordinator
+		*coordinator; /* NULL: not all are there, or ocsd was not heard yet */
+	struct ocs_rails_table groups;
+	int32_t over; /* no step will come of it: error */
+};
+
+/* What ocsd is asked for one rail. */
+struct rail_request {
+	bool asked; /* by the coordinator, and not answered */
+	bool sent;  /* to the ocsd of this connection */
+	int64_t not_before;
+	uint64_t epoch, seq; /* of the coordinator */
+	uint64_t wire;	     /* seq of the protocol; 0: none drawn yet */
+	int64_t id;	     /* of the line */
+	char topology[OCS_RAILS_TOPOLOGY];
+};
+
+struct controller {
+	struct ocs_rendezvous meet;
+	char key[129]; /* the job's, for ocsd */
+	const char *address, *ocsd_key, *user;
+	int64_t timeout, drain, gather; /* ns */
+	int epoll, listener, stop;
+	struct link *links;
+	int nlinks;
+	bool again;	   /* a link was lost: what follows is to be done before the next wait */
+	struct step *step; /* that has the circuits */
+	/* Of the job, as ocsd says: */
+	bool known;
+	struct ocs_rails_layout layout;
+	int rails;
+	bool provisioned;
+	/* ocsd: */
+	struct ocs_client *client;
+	bool seeking, revoked;
+	int64_t absent; /* since when it is not there, or 0; */
+	int64_t stood;	/* how long the coordinator's clock stood still for that so far */
+	bool ever;	/* it was there before: topologies are asked for again */
+	int64_t seek_at;
+	pthread_t seeker;
+	int found;
+	struct ocs_client *arrived;	 /* of the thread, */
+	struct json_object *description; /* with what the job is */
+	struct ocs_error err;
+	uint64_t seq; /* drawn last */
+	struct rail_request requests[OCS_RAILS_RAILS];
+};
+
+enum controller_event { EVENT_STOP, EVENT_LISTENER, EVENT_FOUND, EVENT_OCSD, EVENT_LINK };
+
+/* Waits for EVENTS of FD; its event has KIND, or is LINK. */
+int controller_watch(struct controller *controller, int fd, uint32_t events,
+		     enum controller_event kind, struct link *link);
+
+/* ---- links.c ---- */
+
+void links_accept(struct controller *controller);
+void link_read(struct controller *controller, struct link *link);
+/* Sends what there is, frees those that are gone, closes those that never said hello. */
+void links_flush(struct controller *controller);
+void link_lose(struct controller *controller, struct link *link, const char *why);
+/* Takes what it said after its hello, once its step has begun. */
+void link_frames(struct controller *controller, struct link *link);
+void links_note(struct controller *controller, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void links_free(struct controller *controller);
+
+/* ---- step.c ---- */
+
+/* LINK has proven itself.  False: it contradicts what is known of its step. */
+bool step_join(struct controller *controller, struct link *link);
+void step_leave(struct controller *controller, struct link *link);
+/* Begins the step where all are there. */
+void step_begin(struct controller *controller);
+int step_frame(struct controller *controller, struct link *link, const struct ocs_frame *frame);
+/* The coordinator's clock: it stands still while ocsd is away, for that is no fault of a switch; but
+ * not longer than steps wait for their agents. */
+int64_t step_now(const struct controller *controller);
+/* Sends on what the coordinator wants, and looks at the clock. */
+void step_outputs(struct controller *controller);
+void step_tick(struct controller *controller, int64_t now);
+int64_t step_deadline(const struct controller *controller);
+void step_end(struct controller *controller);
+
+/* ---- ocsd.c ---- */
+
+int ocsd_seek(struct controller *controller);
+void ocsd_found(struct controller *controller);
+void ocsd_read(struct controller *controller);
+/* Asks for what is wanted and not asked for yet. */
+void ocsd_flush(struct controller *controller, int64_t now);
+int64_t ocsd_deadline(const struct controller *controller);
+void ocsd_request(struct controller *controller, const struct ocs_coordinator_output *output);
+/* No request of the step before counts any more. */
+void ocsd_forget(struct controller *controller);
+void ocsd_close(struct controller *controller);
+
+#endif

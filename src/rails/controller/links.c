@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include "src/rails/controller/controller.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#define LINKS_MAX 16384
+#define HELLO_NS INT64_C(10000000000)
+#define SILENT_MS 30000 /* a node that is gone without a word */
+#define UNREAD_MAX (64U << 20)
+#define UNSENT_MAX (256U << 20)
+
+static void link_socket(int fd)
+{
+	int yes = 1, idle = 10, interval = 5, probes = 4, silent = SILENT_MS;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof(yes));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent, sizeof(silent));
+}
+
+void links_accept(struct controller *controller)
+{
+	struct ocs_frame_challenge challenge = {
+		.version = htole32(OCS_FRAMES_VERSION),
+	};
+	int fd = accept4(controller->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct link *link;
+
+	if (fd < 0)
+		return;
+	link = ocs_calloc(1, sizeof(*link));
+	link->fd = fd;
+	if (controller->nlinks == LINKS_MAX || ocs_frames_nonce(link->nonce) ||
+	    controller_watch(controller, fd, EPOLLIN, EVENT_LINK, link) < 0) {
+		close(fd);
+		free(link);
+		return;
+	}
+	link_socket(fd);
+	link->deadline = ocs_now_ns() + HELLO_NS;
+	link->next = controller->links;
+	controller->links = link;
+	controller->nlinks++;
+	memcpy(challenge.magic, OCS_FRAMES_MAGIC, sizeof(challenge.magic));
+	memcpy(challenge.nonce, link->nonce, sizeof(challenge.nonce));
+	ocs_outbox_frame(&link->outbox, OCS_FRAME_CHALLENGE, &challenge, sizeof(challenge), NULL,
+			 0);
+	link->dirty = true;
+}
+
+void link_lose(struct controller *controller, struct link *link, const char *why)
+{
+	if (link->fd < 0)
+		return;
+	close(link->fd);
+	link->fd = -1;
+	controller->again = true;
+	if (link->proven && why)
+		fprintf(stderr, "ocs-rails-controller: node %u: %s\n", link->hello.node, why);
+	if (link->proven)
+		step_leave(controller, link);
+}
+
+/* Whether FRAME proves that who sends it knows the secret, and is an agent of this job. */
+static bool hello_good(struct controller *controller, struct link *link,
+		       const struct ocs_frame *frame)
+{
+	size_t skip = sizeof(link->hello.proof);
+	uint8_t proof[OCS_FRAMES_PROOF];
+
+	if (ocs_frame_hello_read(frame, &link->hello, &link->ranks))
+		return false;
+	ocs_frames_prove(controller->meet.secret, "agent", link->nonce, link->hello.nonce,
+			 frame->body + skip, frame->length - skip, proof);
+	return ocs_frames_same(proof, link->hello.proof) &&
+	       link->hello.version == OCS_FRAMES_VERSION &&
+	       link->hello.job == controller->meet.job &&
+	       link->hello.epoch == controller->meet.epoch;
+}
+
+static int hello_take(struct controller *controller, struct link *link,
+		      const struct ocs_frame *frame)
+{
+	struct ocs_frame_welcome welcome = { 0 };
+
+	if (!hello_good(controller, link, frame) || !step_join(controller, link))
+		return -1;
+	link->proven = true;
+	welcome.free = htole32(link->free_run);
+	ocs_frames_prove(controller->meet.secret, "controller", link->nonce, link->hello.nonce,
+			 NULL, 0, welcome.proof);
+	ocs_outbox_frame(&link->outbox, OCS_FRAME_WELCOME, &welcome, sizeof(welcome), NULL, 0);
+	link->dirty = true;
+	step_begin(controller);
+	return 0;
+}
+
+void link_frames(struct controller *controller, struct link *link)
+{
+	struct ocs_frame frame;
+	int got = 0;
+
+	while (link->fd >= 0) {
+		if (link->proven && !link->free_run &&
+		    (!controller->step || !controller->step->coordinator))
+			return;
+		got = ocs_inbox_next(&link->inbox, &frame);
+		if (got <= 0)
+			break;
+		if (!link->proven)
+			got = hello_take(controller, link, &frame);
+		else if (!link->free_run)
+			got = step_frame(controller, link, &frame);
+		if (got < 0)
+			break;
+	}
+	if (got < 0)
+		link_lose(controller, link, "it sends what an agent does not send");
+}
+
+void link_read(struct controller *controller, struct link *link)
+{
+	if (link->fd < 0)
+		return;
+	if (ocs_inbox_fill(&link->inbox, link->fd, link->proven ? UNREAD_MAX : OCS_FRAME_MAX) < 0)
+		link_lose(controller, link, "its agent is gone");
+	else
+		link_frames(controller, link);
+}
+
+static void link_flush(struct controller *controller, struct link *link)
+{
+	struct epoll_event event = { .data.ptr = link };
+	int rc;
+
+	if (!link->dirty || link->fd < 0)
+		return;
+	rc = ocs_outbox_flush(&link->outbox, link->fd);
+	if (rc < 0 || link->outbox.used > UNSENT_MAX) {
+		link_lose(controller, link, "its agent is gone");
+		return;
+	}
+	link->dirty = !rc;
+	if (link->writing == !rc)
+		return;
+	link->writing = !rc;
+	event.events = EPOLLIN | (rc ? 0 : EPOLLOUT);
+	epoll_ctl(controller->epoll, EPOLL_CTL_MOD, link->fd, &event);
+}
+
+static void link_free(struct link *link)
+{
+	if (link->fd >= 0)
+		close(link->fd);
+	ocs_inbox_free(&link->inbox);
+	ocs_outbox_free(&link->outbox);
+	free(link->ranks);
+	free(link);
+}
+
+void links_flush(struct controller *controller)
+{
+	int64_t now = ocs_now_ns();
+
+	for (struct link *link = controller->links; link; link = link->next) {
+		link_flush(controller, link);
+		if (!link->proven && link->deadline < now)
+			link_lose(controller, link, NULL);
+	}
+	for (struct link **at = &controller->links; *at;) {
+		struct link *link = *at;
+
+		if (link->fd >= 0) {
+			at = &link->next;
+			continue;
+		}
+		*at = link->next;
+		controller->nlinks--;
+		link_free(link);
+	}
+}
+
+void links_note(struct controller *controller, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = ocs_vasprintf(format, args);
+	va_end(args);
+	fprintf(stderr, "ocs-rails-controller: %s\n", text);
+	for (struct link *link = controller->links; link; link = link->next) {
+		size_t length = strlen(text);
+
+		if (!link->proven || link->fd < 0)
+			continue;
+		ocs_outbox_frame(&link->outbox, OCS_FRAME_NOTE, text,
+				 length < OCS_NOTE_MAX ? length : OCS_NOTE_MAX, NULL, 0);
+		link->dirty = true;
+	}
+	free(text);
+}
+
+void links_free(struct controller *controller)
+{
+	while (controller->links) {
+		struct link *link = controller->links;
+
+		controller->links = link->next;
+		link_free(link);
+	}
+}

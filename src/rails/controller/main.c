@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "ocs_config.h"
+#include "src/rails/controller/controller.h"
+#include "src/util/net.h"
+#include "src/util/text.h"
+
+#define EVENTS 512
+#define KEY_FD 3
+#define SECOND INT64_C(1000000000)
+#define MILLION INT64_C(1000000)
+
+enum { JOB = 256, EPOCH, OCSD, OCSD_KEY, OCSD_USER, PORTS, KEY, TIMEOUT, DRAIN, GATHER };
+
+static const struct option options[] = {
+	{ "job", required_argument, NULL, JOB },
+	{ "epoch", required_argument, NULL, EPOCH },
+	{ "ocsd", required_argument, NULL, OCSD },
+	{ "ocsd-key", required_argument, NULL, OCSD_KEY },
+	{ "ocsd-user", required_argument, NULL, OCSD_USER },
+	{ "ports", required_argument, NULL, PORTS },
+	{ "key-fd", required_argument, NULL, KEY },
+	{ "timeout", required_argument, NULL, TIMEOUT },
+	{ "drain", required_argument, NULL, DRAIN },
+	{ "gather", required_argument, NULL, GATHER },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static void usage_print(void)
+{
+	fputs("Usage: ocs-rails-controller OPTION...\n\n"
+	      "Changes the circuits of one job on rails as the phases of its ranks want them.\n\n"
+	      "spank_ocs.so starts it on the first node; the job's key is read from descriptor 3.\n\n"
+	      "      --job N           of Slurm\n"
+	      "      --epoch N         of its allocation\n"
+	      "      --ocsd ADDRESS    unix:/path or host:port\n"
+	      "      --ocsd-key FILE   the key shared with ocsd (MUNGE)\n"
+	      "      --ocsd-user NAME  the account of ocsd (ocsd, or root)\n"
+	      "      --ports LOW-HIGH  one of these is for agents (" OCS_RENDEZVOUS_PORTS ")\n"
+	      "      --key-fd N        the descriptor of the key (3)\n"
+	      "      --timeout S       until a topology is asked for again (10)\n"
+	      "      --drain S         a rail in trouble waits for operations at most (30)\n"
+	      "      --gather S        agents of a step have to come within (60)\n"
+	      "  -h, --help            this text\n"
+	      "  -V, --version         the version\n",
+	      stdout);
+}
+
+int controller_watch(struct controller *controller, int fd, uint32_t events,
+		     enum controller_event kind, struct link *link)
+{
+	struct epoll_event event = { .events = events };
+
+	/* No struct lies at an address as small as a kind. */
+	if (kind == EVENT_LINK)
+		event.data.ptr = link;
+	else
+		event.data.u64 = kind;
+	return epoll_ctl(controller->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static int option_take(struct controller *controller, int option, int index, long *key,
+		       struct ocs_error *err)
+{
+	long value = 0, max = option == EPOCH ? LONG_MAX : option == JOB ? UINT32_MAX : 86400;
+
+	if (option == OCSD) {
+		controller->address = optarg;
+		return ocs_net_address_check(optarg, err);
+	}
+	if (option == OCSD_KEY)
+		controller->ocsd_key = optarg;
+	else if (option == OCSD_USER)
+		controller->user = optarg;
+	else if (option == PORTS)
+		return ocs_rendezvous_ports(&controller->meet, optarg, err);
+	else if (ocs_number_parse(optarg, 0, max, &value))
+		return ocs_error_set(err, OCS_USAGE, "--%s %s: give a number from 0 to %ld",
+				     options[index].name, optarg, max);
+	else if (option == JOB)
+		controller->meet.job = (uint32_t)value;
+	else if (option == EPOCH)
+		controller->meet.epoch = (uint64_t)value;
+	else if (option == TIMEOUT)
+		controller->timeout = value * SECOND;
+	else if (option == DRAIN)
+		controller->drain = value * SECOND;
+	else if (option == GATHER)
+		controller->gather = value * SECOND;
+	else
+		*key = value;
+	return 0;
+}
+
+static int options_parse(struct controller *controller, int argc, char **argv,
+			 struct ocs_error *err)
+{
+	long key = KEY_FD;
+	int option, index = 0;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":hV", options, &index)) >= 0) {
+		if (option == 'h' || option == 'V') {
+			if (option == 'h')
+				usage_print();
+			else
+				puts("slurm-ocs " PACKAGE_VERSION);
+			exit(0);
+		}
+		if (option == '?' || option == ':')
+			return ocs_error_set(err, OCS_USAGE, "%s: %s", argv[optind - 1],
+					     option == ':' ? "needs a value" : "no such option");
+		if (option_take(controller, option, index, &key, err))
+			return -1;
+	}
+	if (optind < argc)
+		return ocs_error_set(err, OCS_USAGE, "%s: no such argument", argv[optind]);
+	if (!controller->address || !controller->meet.job || !controller->meet.epoch)
+		return ocs_error_set(err, OCS_USAGE, "--ocsd, --job and --epoch are needed");
+	if (ocs_rendezvous_secret((int)key, controller->key, sizeof(controller->key), err))
+		return -1;
+	ocs_rendezvous_derive(&controller->meet, controller->key);
+	return 0;
+}
+
+static int controller_open(struct controller *controller, struct ocs_error *err)
+{
+	sigset_t stop;
+
+	sigemptyset(&stop);
+	sigaddset(&stop, SIGTERM);
+	sigaddset(&stop, SIGINT);
+	sigprocmask(SIG_BLOCK, &stop, NULL);
+	controller->epoll = epoll_create1(EPOLL_CLOEXEC);
+	controller->stop = signalfd(-1, &stop, SFD_CLOEXEC | SFD_NONBLOCK);
+	controller->found = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (controller->epoll < 0 || controller->stop < 0 || controller->found < 0)
+		return ocs_error_set(err, OCS_ERROR, "no epoll: %s", strerror(errno));
+	controller->listener = ocs_rendezvous_listen(&controller->meet, err);
+	if (controller->listener < 0)
+		return -1;
+	if (controller_watch(controller, controller->stop, EPOLLIN, EVENT_STOP, NULL) < 0 ||
+	    controller_watch(controller, controller->found, EPOLLIN, EVENT_FOUND, NULL) < 0 ||
+	    controller_watch(controller, controller->listener, EPOLLIN, EVENT_LISTENER, NULL) < 0)
+		return ocs_error_set(err, OCS_ERROR, "epoll: %s", strerror(errno));
+	return 0;
+}
+
+/* How long nothing has to be done, as epoll_wait takes it. */
+static int idle_ms(const struct controller *controller, int64_t now)
+{
+	int64_t next = step_deadline(controller), other = ocsd_deadline(controller);
+
+	if (other < next)
+		next = other;
+	for (const struct link *link = controller->links; link; link = link->next)
+		if (!link->proven && link->deadline < next)
+			next = link->deadline;
+	if (controller->again)
+		return 0;
+	if (next == INT64_MAX)
+		return -1;
+	if (next <= now)
+		return 0;
+	return next - now > 60000 * MILLION ? 60000 : (int)((next - now) / MILLION) + 1;
+}
+
+/* False: it is to end. */
+static bool event_take(struct controller *controller, const struct epoll_event *event)
+{
+	if (event->data.u64 == EVENT_STOP)
+		return false;
+	if (event->data.u64 == EVENT_LISTENER)
+		links_accept(controller);
+	else if (event->data.u64 == EVENT_FOUND)
+		ocsd_found(controller);
+	else if (event->data.u64 == EVENT_OCSD)
+		ocsd_read(controller);
+	else
+		link_read(controller, event->data.ptr);
+	return true;
+}
+
+static void controller_serve(struct controller *controller)
+{
+	struct epoll_event events[EVENTS];
+	bool goes_on = true;
+
+	while (goes_on) {
+		int64_t now = ocs_now_ns();
+		int count;
+
+		controller->again = false;
+		step_tick(controller, now);
+		step_outputs(controller);
+		ocsd_flush(controller, now);
+		links_flush(controller);
+		count = epoll_wait(controller->epoll, events, EVENTS, idle_ms(controller, now));
+		for (int i = 0; i < count && goes_on; i++)
+			goes_on = event_take(controller, &events[i]);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct controller controller = {
+		.timeout = 10 * SECOND,
+		.drain = 30 * SECOND,
+		.gather = 60 * SECOND,
+	};
+	struct ocs_error err = { 0 };
+	int rc;
+
+	signal(SIGPIPE, SIG_IGN);
+	ocs_rendezvous_ports(&controller.meet, OCS_RENDEZVOUS_PORTS, NULL);
+	rc = options_parse(&controller, argc, argv, &err);
+	if (rc == 0)
+		rc = controller_open(&controller, &err);
+	if (rc < 0) {
+		fprintf(stderr, "ocs-rails-controller: %s\n", err.text);
+		return err.code ? err.code : OCS_ERROR;
+	}
+	controller_serve(&controller);
+	step_end(&controller);
+	links_free(&controller);
+	ocsd_close(&controller);
+	close(controller.listener);
+	explicit_bzero(controller.key, sizeof(controller.key));
+	explicit_bzero(controller.meet.secret, sizeof(controller.meet.secret));
+	return 0;
+}

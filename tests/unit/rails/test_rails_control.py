@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""The controller of a job on rails and the agents of its nodes, with ranks that write into real mailboxes and an ocsd
+that can be late, silent, or gone: what is granted, what is not, and what each hears when another one dies.  TAP on
+stdout."""
+import os
+import random
+import socket
+import struct
+import sys
+import tempfile
+import threading
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from rails_peers import (ARRIVE, END, FREE, GATED, GONE, LIMIT, LOST, NO_RAIL, RANK_LOST, REFUSED, REVOKED, WORD, Job,
+                         Rank, name_of, secret, until)  # noqa: E402
+
+number = 0
+
+
+def result(name, good, seen=""):
+    global number
+    number += 1
+    print("%sok %d - %s" % ("" if good else "not ", number, name), flush=True)
+    if not good:
+        print("# %s" % (str(seen).replace("\n", "\n# "),))
+
+
+class Leases:
+    """Which digits operations that are open need; a topology that takes one away is a fault."""
+
+    def __init__(self, ocsd):
+        self.lock, self.open, self.faults = threading.Lock(), {}, []
+        self.ocsd = ocsd
+        ocsd.judge = self.judge
+
+    def change(self, need, by):
+        with self.lock:
+            self.open[need] = self.open.get(need, 0) + by
+            if by > 0:
+                self.faults += ["granted %s on %s" % (need, topo) for topo in self.ocsd.stands
+                                if any(topo[stage] != digit for stage, digit in need)]
+
+    def judge(self, rail, topo):
+        with self.lock:
+            self.faults += ["%s on rail %d under %s" % (topo, rail, need) for need, count in self.open.items()
+                            if count and any(topo[stage] != digit for stage, digit in need)]
+
+
+def operation(rank, leases, members, need, errors, instance=0):
+    group, error, _ = rank.group(members, instance) if (tuple(members), instance) not in rank.instances else \
+        rank.instances[tuple(members), instance]
+    rank.instances[tuple(members), instance] = (group, error, None)
+    error = error or rank.enter(group)
+    if error:
+        errors.append((rank.rank, members, error))
+        return
+    leases.change(need, 1)
+    leases.change(need, -1)
+    rank.leave(group)
+
+
+def train(job, rank, leases, rounds, errors):
+    """Steps of pp:2,dp:2 with WIDTH ranks a node, one operation of all at the end of each."""
+    width = job.width
+    node, place = divmod(rank.rank, width)
+    stage, column = divmod(node, 2)
+    for _ in range(rounds):
+        pair = [column * width + place, (2 + column) * width + place]
+        operation(rank, leases, pair, ((0, "0"), (1, "0")), errors)
+        ring = [(2 * stage + k) * width + place for k in range(2)]
+        operation(rank, leases, ring, ((stage, "1"),), errors)
+        operation(rank, leases, list(range(job.nodes * width)), (), errors)
+        if errors:
+            return
+
+
+def trained(job, rounds, during=None):
+    """Errors of a training of all ranks, and what the leases say."""
+    leases, errors = Leases(job.ocsd), []
+    threads = [threading.Thread(target=train, args=(job, rank, leases, rounds, errors), daemon=True)
+               for rank in job.ranks.values()]
+    for thread in threads:
+        thread.start()
+    if during:
+        during()
+    for thread in threads:
+        thread.join(LIMIT)
+    if any(thread.is_alive() for thread in threads):
+        errors.append("ranks hang")
+    return errors, leases.faults
+
+
+def test_training(folder):
+    for mode in ("on-demand", "provisioned"):
+        job = Job(folder, width=2, mode=mode)
+        job.step()
+        errors, faults = trained(job, 8)
+        result("eight ranks train, %s, and no circuit is cut or used in change" % mode, not errors and not faults,
+               (errors, faults, job.text()))
+        result("circuits of both rails follow the phases", len(job.ocsd.topologies) >= 2 * 2 * 8 - 2, job.ocsd.topologies)
+        for rank in job.ranks.values():
+            rank.goodbye()
+        result("agents end with their ranks", all(until(lambda: agent.poll() is not None) for agent in job.agents))
+        before = max(job.ocsd.seqs)
+        job.step(1)
+        errors, faults = trained(job, 2)
+        result("the next step goes on with the numbers", not errors and not faults and min(job.ocsd.seqs) > before
+               and not job.ocsd.stale, (errors, faults, job.ocsd.seqs, job.text()))
+        faults = job.end()
+        result("all end in good order", not faults, faults)
+
+
+def test_troubles(folder):
+    """What ocsd does wrong costs time, never an operation."""
+    kinds = ["silent", "late", "doubled", "busy", None, None, None, None]
+    chance = random.Random(1)
+    job = Job(folder)
+    job.ocsd.trouble = lambda number: kinds[number % len(kinds)] if number < 12 else chance.choice(["doubled", "busy", None])
+    job.ocsd.seqs = [70, 90]
+    job.step()
+    errors, faults = trained(job, 5)
+    result("answers that are lost, late or doubled", not errors and not faults, (errors, faults, job.text()))
+    result("numbers begin after those of a controller before", min(job.ocsd.seqs) > 90, job.ocsd.seqs)
+
+    def restart():
+        job.ocsd.down()
+        until(lambda: job.ocsd.client is None, 0.2)
+        job.ocsd.up()
+    errors, faults = trained(job, 5, restart)
+    result("an ocsd that is gone for a while", not errors and not faults, (errors, faults, job.text()))
+    errors, faults = trained(job, 5, lambda: job.ocsd.event("topo_lost", rail=1, switch="s", error="e"))
+    result("circuits that are lost", not errors and not faults, (errors, faults, job.text()))
+    job.ocsd.trouble = lambda number: "revoked"
+    errors, faults = trained(job, 2)
+    result("a key that is over ends operations", {error[-1] for error in errors} == {REVOKED} and not faults, (errors, faults))
+    faults = job.end()
+    result("all end in good order", not faults, faults)
+    job = Job(folder)
+    job.ocsd.trouble = lambda number: "error"
+    job.step()
+    errors, faults = trained(job, 1)
+    result("switches that make nothing: the giant ring, and no word of despair", not errors and
+           job.ocsd.stands == ["ring", "ring"] and "giant ring" in job.text(), (errors, job.ocsd.stands, job.text()))
+    faults = job.end()
+    result("and an end in good order", not faults, faults)
+
+
+def waits(job, who):
+    """Rank WHO does not come to an operation of all: the others' errors, to be filled, and the threads that wait."""
+    errors = {}
+
+    def wait(rank):
+        group, error, _ = rank.group(list(range(job.nodes)))
+        errors[rank.rank] = error or rank.enter(group)
+    threads = [threading.Thread(target=wait, args=(rank,), daemon=True) for rank in job.ranks.values() if rank.rank != who]
+    for thread in threads:
+        thread.start()
+    for rank in job.ranks.values():
+        until(lambda: rank.rank == who or rank.wrote)
+    return errors, threads
+
+
+def test_deaths(folder):
+    def die(what, who, says, kill):
+        job = Job(folder)
+        job.step()
+        errors, threads = waits(job, who)
+        kill(job)
+        for thread in threads:
+            thread.join(LIMIT)
+        result(what, errors == {rank: says for rank in range(4) if rank != who}, (errors, job.text()))
+        return job
+    job = die("a rank dies: the others hear of it", 1, RANK_LOST, lambda job: job.ranks[1].close())
+    result("and people, too", "rank 1 is gone" in job.text(), job.text())
+    result("all end in good order", not job.end())
+    job = die("a rank leaves in good order", 1, RANK_LOST, lambda job: job.ranks[1].goodbye())
+    result("and no word of it", "is gone" not in job.text().replace("agent is gone", ""), job.text())
+    result("all end in good order", not job.end())
+    job = die("an agent is killed", 2, RANK_LOST, lambda job: job.agents[2].kill())
+    result("its rank sees its socket close", job.ranks[2].socket.recv(10) == b"")
+    result("all end in good order", not job.end())
+    job = die("the controller is killed", 0, GONE, lambda job: job.controller.kill())
+    result("who comes later is refused", job.ranks[0].letter()[:2] == (LOST, GONE))
+    result("all end in good order", not job.end())
+    job = Job(folder, controller=["--gather", "1"])
+    job.agents = [job.agent(0)]
+    job.ranks = {0: Rank(job.path(0), 0, 4).welcome()}
+    result("agents that never come end the step", job.ranks[0].group([0, 1])[1] == GONE, job.text())
+    result("and it is said", "have not come" in job.text(), job.text())
+    result("all end in good order", not job.end())
+    job = Job(folder)
+    job.controller.kill()
+    job.agents = [job.agent(0, more=["--wait", "1"])]
+    job.ranks = {0: Rank(job.path(0), 0, 4).welcome()}
+    result("no controller at all", job.ranks[0].error == GONE, job.ranks[0].error)
+    result("all end in good order", not job.end())
+
+
+def test_liars(folder):
+    job = Job(folder)
+    job.step()
+    a, b = job.ranks[0], job.ranks[1]
+    everybody = list(range(4))
+    result("a group that one is not in", a.group([1, 2])[1] == REFUSED)
+    result("ranks that there are none of", a.group([0, 9])[1] == REFUSED)
+    result("ranks in no order", a.group([1, 0])[1] == REFUSED)
+    good = a.group(everybody)[0]
+    a.say(WORD.pack(3, 1, 0, 0, good, 2, 0, 0, 0) + struct.pack("=2i", 0, 1))
+    result("other ranks under the same name", WORD.unpack(a.socket.recv(4096))[7] == REFUSED)
+    b.say(WORD.pack(3, 1, 0, 0, good, 2, 0, 0, 0) + struct.pack("=2i", 1, 2))
+    result("also from another node", WORD.unpack(b.socket.recv(4096))[7] == REFUSED)
+    result("an operation of a group that one did not name", a.enter(12345) == REFUSED)
+    b.group(everybody)
+    for rank in (job.ranks[2], job.ranks[3]):
+        rank.group(everybody)
+    for rank in job.ranks.values():
+        rank.write(ARRIVE, good, 5)
+    result("operations may begin anywhere", all(rank.letter()[1:4] == (0, good, 5) for rank in job.ranks.values()))
+    a.write(ARRIVE, good, 3)
+    a.write(END, good, 3)
+    a.write(END, good, 99)
+    a.write(77, good, 1)
+    for rank in job.ranks.values():
+        rank.write(END, good, 5)
+        rank.write(ARRIVE, good, 6)
+    seen = [until(lambda: [found for found in [rank.letter(1)] if found and found[3] == 6]) for rank in job.ranks.values()]
+    result("what comes in no order stops nobody", all(found and found[0][1] == 0 for found in seen), seen)
+    other = Rank(job.path(0), 0, 4).welcome()
+    result("a second process of the same rank", other.error == REFUSED)
+    result("another version", Rank(job.path(0), 0, 4, version=9).welcome().error == REFUSED)
+    result("a rank of another node", Rank(job.path(0), 3, 4).welcome().error == REFUSED)
+    chance = random.Random(2)
+    for size in (0, 1, 39, 40, 41, 200, 60000):
+        rogue = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        rogue.connect("\0" + job.path(0)[1:])
+        rogue.send(chance.randbytes(size))
+        rogue.settimeout(LIMIT)
+        rogue.close()
+    for rank in (a, b):
+        rank.write(END, good, 6)
+    a.box[0:4] = struct.pack("=I", a.wrote + 5000)
+    os.write(a.bell, struct.pack("=Q", 1))
+    result("a ring that cannot be: the rank is out", a.socket.recv(100) == b"")
+    b.write(ARRIVE, good, 7)
+    result("and the others know", b.letter()[1:4] == (RANK_LOST, good, 7), job.text())
+    result("all end in good order", not job.end())
+
+
+def test_many(folder):
+    """16,384 ranks on two nodes, of which two are there."""
+    job = Job(folder, nodes=2, extents=(2, 1))
+    job.agents = [job.agent(node, ranks="%d-%d" % (8192 * node, 8192 * node + 8191), total=16384) for node in range(2)]
+    job.ranks = {node: Rank(job.path(node), 8192 * node, 16384) for node in range(2)}
+    for rank in job.ranks.values():
+        rank.welcome()
+    everybody = list(range(16384))
+    seen = [rank.group(everybody)[1:] for rank in job.ranks.values()]
+    result("a group of 16,384", seen == [(0, GATED)] * 2, (seen, job.text()))
+    result("ranks of one node need no gate", job.ranks[0].group(list(range(8192)))[1:] == (0, FREE))
+    pair = [0, 8192]
+    groups = [rank.group(pair)[0] for rank in job.ranks.values()]
+    for rank, group in zip(job.ranks.values(), groups):
+        rank.write(ARRIVE, group, 0)
+    result("and a pair of them sends", all(rank.letter()[1] == 0 for rank in job.ranks.values()), job.text())
+    # more letters than a ring has
+    group = groups[0]
+    errors = []
+    for idx in range(1, 3000):
+        for rank in job.ranks.values():
+            rank.write(END, group, idx - 1)
+            rank.write(ARRIVE, group, idx)
+        errors += [found for found in (rank.letter() for rank in job.ranks.values()) if not found or found[1:4] != (0, group, idx)]
+    result("thousands of operations", not errors, errors[:3])
+    result("all end in good order", not job.end())
+
+
+def test_doors(folder):
+    """The port of the controller, and what listens there that is none."""
+    job = Job.numbers + 3
+    taken = socket.socket()
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    taken.bind(("", 24000 + job * 7 % 1000))
+    taken.listen(8)
+    job = Job(folder)
+    job.step()
+    errors, faults = trained(job, 1)
+    result("a port that is taken by a process that says nothing", not errors and not faults, (errors, job.text()))
+    taken.close()
+    chance = random.Random(3)
+    port = 24000 + (job.job * 7 + 1) % 1000
+    for words in (b"", b"x", struct.pack("<IHH", 4, 2, 0), struct.pack("<IHH", 2 ** 31, 2, 0),
+                  struct.pack("<IHH", 100, 2, 0) + bytes(92), chance.randbytes(5000),
+                  struct.pack("<IHH", 40, 6, 0) + bytes(32)):
+        rogue = socket.create_connection(("127.0.0.1", port))
+        rogue.settimeout(LIMIT)
+        rogue.sendall(words)
+        rogue.shutdown(socket.SHUT_WR)
+        try:
+            while rogue.recv(4096):
+                pass
+        except OSError:
+            pass
+        rogue.close()
+    errors, faults = trained(job, 1)
+    result("garbage at the controller's port", not errors and not faults, (errors, job.text()))
+    # its own frames, with another secret
+    false = job.start([job.agents[0].args[0], "--host", "127.0.0.1", "--step", "0", "--node", "0", "--socket",
+                       job.path(9), "--ranks", "0", "--total", "4", "--wait", "1"], secret(job.job, job.epoch + 1))
+    rank = Rank(job.path(9), 0, 4).welcome()
+    result("an agent without the secret", rank.error == GONE, rank.error)
+    false.terminate()
+    false.wait()
+    second = [job.agent(node, 7, ranks=str(node), total=2) for node in range(2)]
+    ranks = [Rank(job.path(node, 7), node, 2).welcome() for node in range(2)]
+    result("a second step at the same time needs no gates", all(rank.group([0, 1])[1:] == (0, FREE) for rank in ranks))
+    for process in second:
+        process.terminate()
+        process.wait()
+    errors, faults = trained(job, 1)
+    result("and does not disturb the first", not errors and not faults, (errors, job.text()))
+    result("all end in good order", not job.end())
+
+
+def main():
+    tests = [test_training, test_troubles, test_deaths, test_liars, test_many, test_doors]
+    wanted = sys.argv[1:]
+    for test in tests:
+        if wanted and test.__name__ not in wanted:
+            continue
+        with tempfile.TemporaryDirectory(prefix="ocs-test-") as folder:
+            test(folder)
+    print("1..%d" % number)
+
+
+if __name__ == "__main__":
+    main()
