@@ -2,6 +2,7 @@
 /* Copyright (C) 2026 The slurm-ocs authors */
 
 #include "src/ocsd/jobs/menu.h"
+#include "src/ocsd/jobs/region.h"
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/routes.h"
@@ -209,13 +210,17 @@ fail:
 }
 
 /* The circuits of the first topology of all rails are in STATE from now on. */
-static void first_set(struct ocsd_job *job, enum ocsd_circuit_state state)
+static void first_set(struct ocsd *d, struct ocsd_job *job, enum ocsd_circuit_state state)
 {
 	struct ocsd_menu *menu = job->menu;
 	char first[OCS_RAILS_TOPOLOGY];
 	struct ocs_rails_pairs pairs;
 	struct ocs_error err;
 
+	if (ocsd_menu_region(menu)) {
+		ocsd_region_first_set(d, job, state);
+		return;
+	}
 	ocsd_menu_first(menu, first);
 	if (ocs_rails_topology_pairs(&menu->layout, first, &pairs, &err))
 		return;
@@ -243,7 +248,7 @@ int ocsd_menu_create(struct ocsd *d, struct ocsd_job *job, const struct ocs_rail
 		return -1;
 	if (phases != OCS_PHASES_OFF && ocs_random_hex(job->menu->key, KEY_BYTES, err))
 		return -1;
-	first_set(job, OCSD_PLANNED);
+	first_set(d, job, OCSD_PLANNED);
 	return 0;
 }
 
@@ -253,25 +258,36 @@ void ocsd_menu_store(struct ocsd *d, const struct ocsd_job *job)
 
 	if (!job->menu)
 		return;
-	layout = layout_text(&job->menu->layout);
+	layout = ocsd_menu_region(job->menu) ? ocsd_region_text(job->menu, false) :
+					       layout_text(&job->menu->layout);
 	ocsd_store_menu_add(d, job, layout, ocs_phases_name(job->menu->phases), job->menu->digest,
 			    job->menu->key);
 	free(layout);
 }
 
-int ocsd_menu_load(struct ocsd *d, struct ocsd_job *job, const char *layout, const char *phases,
-		   const char *digest, const char *key, struct ocs_error *err)
+static int rails_load(struct ocsd *d, struct ocsd_job *job, const char *layout,
+		      enum ocs_phases mode, struct ocs_error *err)
 {
 	struct ocs_rails_layout parsed;
-	enum ocs_phases mode;
 
 	if (!job->section || job->section->kind != OCS_RAILS || !job->section->ports)
 		return ocs_error_set(err, OCS_ERROR, "its section is not one of rails any more");
-	if (layout_parse(layout, &parsed) || ocs_phases_parse(phases, &mode, err) ||
-	    strlen(key) >= sizeof(job->menu->key))
+	if (layout_parse(layout, &parsed))
 		return ocs_error_set(err, OCS_ERROR, "its row is not one that ocsd writes");
-	if (menu_make(d, job, &parsed, mode, err))
+	return menu_make(d, job, &parsed, mode, err);
+}
+
+int ocsd_menu_load(struct ocsd *d, struct ocsd_job *job, const char *layout, const char *phases,
+		   const char *digest, const char *key, struct ocs_error *err)
+{
+	enum ocs_phases mode;
+
+	if (ocs_phases_parse(phases, &mode, err) || strlen(key) >= sizeof(job->menu->key))
+		return ocs_error_set(err, OCS_ERROR, "its row is not one that ocsd writes");
+	if (ocsd_region_is_text(layout) ? ocsd_region_load(d, job, layout, err) :
+					  rails_load(d, job, layout, mode, err))
 		return -1;
+	job->menu->phases = mode;
 	strcpy(job->menu->key, key);
 	if (strcmp(digest, job->menu->digest) != 0)
 		ocs_log(OCS_LOG_WARNING,
@@ -284,9 +300,9 @@ int ocsd_menu_load(struct ocsd *d, struct ocsd_job *job, const char *layout, con
 			d->switches[job->menu->rails[r].sw].poll.late_until_ns = INT64_MAX;
 	}
 	if (job->state == OCSD_JOB_COMMITTED)
-		first_set(job, OCSD_PLANNED);
+		first_set(d, job, OCSD_PLANNED);
 	else if (mode == OCS_PHASES_OFF && ocsd_job_running(job))
-		first_set(job, OCSD_CONNECTED);
+		first_set(d, job, OCSD_CONNECTED);
 	return 0;
 }
 
@@ -294,7 +310,7 @@ void ocsd_menu_adopt_running(struct ocsd *d, struct ocsd_job *job)
 {
 	if (job->menu->phases == OCS_PHASES_OFF)
 		return;
-	first_set(job, OCSD_GONE);
+	first_set(d, job, OCSD_GONE);
 	for (int r = 0; r < job->menu->nrails; r++) {
 		job->menu->rails[r].unread = true;
 		if (job->menu->rails[r].sw >= 0)
@@ -378,6 +394,9 @@ static void patch_adopt(struct ocsd *d, struct ocsd_switch *sw, const struct ocs
 
 	if (!job || !job->menu || sw->ports[b].owner != job)
 		return;
+	number = ocsd_menu_region(job->menu) ? ocsd_region_group(job->menu, sw->index, in, b) : -1;
+	if (number >= 0)
+		circuit = ocsd_region_circuit(d, job, number, in, b);
 	/* several rails may be on one switch */
 	for (int r = 0; r < job->menu->nrails && !circuit; r++)
 		if (job->menu->rails[r].sw == sw->index)

@@ -5,6 +5,7 @@
 #include "src/ocsd/jobs/circuits.h"
 #include "src/ocsd/jobs/menu.h"
 #include "src/ocsd/jobs/routes.h"
+#include "src/ocsd/jobs/region.h"
 #include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/jobs/transition.h"
 #include "src/ocsd/state/events.h"
@@ -128,7 +129,9 @@ static void lost_post(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *ra
 		return;
 	rail->lost = true;
 	event = ocs_event_job(OCS_EVENT_TOPO_LOST, job->job, job->epoch);
-	ocs_field_add_number(event, OCS_FIELD_RAIL, rail - job->menu->rails);
+	ocs_field_add_number(
+		event, ocsd_menu_region(job->menu) ? OCS_FIELD_GROUP : OCS_FIELD_RAIL,
+		rail - job->menu->rails);
 	ocs_field_add_text(event, OCS_FIELD_SWITCH, d->fabric->switches[rail->sw].name);
 	ocs_field_add_text(event, OCS_FIELD_ERROR, why);
 	ocsd_controller_post(d, event);
@@ -269,6 +272,8 @@ void ocsd_topologies_revoke(struct ocsd *d, struct ocsd_job *job, const char *wh
 		rail->changing = false;
 		rail_answer(d, rail);
 	}
+	if (ocsd_menu_region(job->menu))
+		ocsd_region_remember(d, job);
 	if (job->menu->phases == OCS_PHASES_OFF)
 		return;
 	figures_audit(d, job);
@@ -322,13 +327,16 @@ static int change_fill_whole(struct ocsd_job *job, const struct ocsd_rail *rail,
 	return 0;
 }
 
-static int change_fill(struct ocsd_job *job, const struct ocsd_rail *rail, const char *topo,
+static int change_fill(struct ocsd *d, struct ocsd_job *job, const struct ocsd_rail *rail,
+		       const char *topo, const struct ocs_region_circuits *circuits,
 		       struct ocsd_transition *t, struct ocs_error *err)
 {
 	const struct ocsd_menu *menu = job->menu;
 	struct ocs_rails_pairs cut, make;
 	struct ocsd_circuit *circuit;
 
+	if (circuits)
+		return ocsd_region_change_fill(d, job, (int)(rail - menu->rails), circuits, t, err);
 	if (!rail->stands[0])
 		return change_fill_whole(job, rail, topo, t, err);
 	if (ocs_rails_change(&menu->layout, rail->stands, topo, &cut, &make, err))
@@ -386,12 +394,13 @@ static int change_check(struct ocsd *d, const struct ocsd_transition *t, struct 
 
 /* RAIL goes to TOPO.  -1 with ERR: nothing has changed. */
 static int change_begin(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *rail,
-			const char *topo, struct ocs_error *err)
+			const char *topo, const struct ocs_region_circuits *circuits,
+			struct ocs_error *err)
 {
 	static const struct ocsd_transition_kind kind = { .done = change_done, .at_once = true };
 	struct ocsd_transition *t = ocsd_transition_create(job, &kind);
 
-	if (change_fill(job, rail, topo, t, err) || change_check(d, t, err)) {
+	if (change_fill(d, job, rail, topo, circuits, t, err) || change_check(d, t, err)) {
 		ocsd_transition_drop(t);
 		return -1;
 	}
@@ -410,12 +419,13 @@ static int change_begin(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *
 	return 0;
 }
 
-/* RAIL is to go to TOPO: at once, or when no route leads over what goes.  -1 with ERR. */
+/* RAIL is to go to TOPO (in a region: to CIRCUITS): at once, or when no route leads over what goes.  -1 with ERR. */
 static int change_ask(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *rail,
-		      const char *topo, struct ocs_error *err)
+		      const char *topo, const struct ocs_region_circuits *circuits,
+		      struct ocs_error *err)
 {
-	if (!ocsd_routes_leave(d, job, rail, topo))
-		return change_begin(d, job, rail, topo, err);
+	if (circuits || !ocsd_routes_leave(d, job, rail, topo))
+		return change_begin(d, job, rail, topo, circuits, err);
 	strcpy(rail->topo, topo);
 	rail->stage = OCSD_STAGE_NONE;
 	rail->waits = rail->changing = true;
@@ -438,7 +448,7 @@ static void change_progress(struct ocsd *d, struct ocsd_job *job, struct ocsd_ra
 		return;
 	}
 	strcpy(topo, rail->topo);
-	if (change_begin(d, job, rail, topo, &err)) {
+	if (change_begin(d, job, rail, topo, NULL, &err)) {
 		rail_fail(d, job, rail, err.code, err.text);
 		rail_answer(d, rail);
 		return;
@@ -470,13 +480,25 @@ static int seq_check(const struct ocsd_rail *rail, uint64_t seq, const char *top
 	return 0;
 }
 
+/* RAIL, a group, has been asked for CIRCUITS. */
+static void asked_keep(struct ocsd_rail *rail, const struct ocs_region_circuits *circuits)
+{
+	ocs_region_circuits_free(&rail->asked);
+	for (size_t i = 0; i < circuits->count; i++) {
+		const struct ocs_region_circuit *one = &circuits->items[i];
+
+		ocs_region_circuits_add(&rail->asked, one->a, one->a_nic, one->b, one->b_nic);
+	}
+}
+
 int ocsd_topology_ask(struct ocsd *d, struct ocsd_job *job, int number, uint64_t seq,
-		      const char *topo, struct ocs_error *err)
+		      const char *topo, const struct ocs_region_circuits *circuits,
+		      struct ocs_error *err)
 {
 	struct ocsd_rail *rail = &job->menu->rails[number];
 	const struct ocsd_switch *sw = &d->switches[rail->sw];
 
-	if (ocs_rails_topology_check(&job->menu->layout, topo, err) ||
+	if ((!circuits && ocs_rails_topology_check(&job->menu->layout, topo, err)) ||
 	    seq_check(rail, seq, topo, err))
 		return -1;
 	if (seq == rail->seq)
@@ -485,7 +507,7 @@ int ocsd_topology_ask(struct ocsd *d, struct ocsd_job *job, int number, uint64_t
 		return ocs_error_set(err, OCS_NOT_NOW, "switch %s has failed: %s",
 				     sw->description->name,
 				     sw->status.reason ? sw->status.reason : "it does not answer");
-	if (strcmp(topo, rail->stands) != 0 && change_ask(d, job, rail, topo, err))
+	if (strcmp(topo, rail->stands) != 0 && change_ask(d, job, rail, topo, circuits, err))
 		return -1;
 	rail->seq = seq;
 	free(rail->error);
@@ -493,5 +515,7 @@ int ocsd_topology_ask(struct ocsd *d, struct ocsd_job *job, int number, uint64_t
 	if (!rail->changing)
 		rail->stage = OCSD_STAGE_VERIFIED;
 	strcpy(rail->topo, topo);
+	if (circuits)
+		asked_keep(rail, circuits);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include "src/ocsd/state/ocsd.h"
 
 struct ocsd_rail;
+struct ocs_region_circuits;
 
 /* Whether the controller of JOB may change its topologies now. */
 bool ocsd_topology_live(const struct ocsd_job *job);
@@ -18,11 +19,13 @@ bool ocsd_topology_live(const struct ocsd_job *job);
 /* The first topology of JOB was seen; no-op without a menu. */
 void ocsd_topologies_begin(struct ocsd *d, struct ocsd_job *job);
 
-/* The request SEQ: RAIL of JOB is to have TOPO.  Older requests are left out, the same one is not
+/* The request SEQ: RAIL of JOB is to have TOPO; in a region CIRCUITS, which were checked and whose digest
+ * is TOPO (else NULL).  Older requests are left out, the same one is not
  * begun again.  Returns 0 if RAIL has (or will have: `waits`) the answer to SEQ; -1 with ERR where the
  * request was not taken. */
 int ocsd_topology_ask(struct ocsd *d, struct ocsd_job *job, int rail, uint64_t seq,
-		      const char *topo, struct ocs_error *err);
+		      const char *topo, const struct ocs_region_circuits *circuits,
+		      struct ocs_error *err);
 
 /* Begins the changes for which the routes are out of the way, and gives up those for which they do not
  * go in time. */

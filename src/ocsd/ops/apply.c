@@ -112,7 +112,10 @@ static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, co
 		ocs_field_add_bool(reply, OCS_FIELD_FORWARDING, true);
 	if (job->section && job->section->kind != OCS_TORUS && job->section->kind != OCS_STATIC)
 		json_object_object_add(reply, OCS_FIELD_PORTS, node_ports(d, job, node));
-	if (job->menu)
+	if (job->menu && ocsd_menu_region(job->menu))
+		json_object_object_add(reply, OCS_FIELD_REGION,
+				       ocsd_menu_describe_region(job->menu, false));
+	else if (job->menu)
 		json_object_object_add(reply, OCS_FIELD_PHASES, ocsd_menu_describe(job->menu));
 	/* For the controller, which runs there: root puts it where only the user reads it. */
 	if (job->menu && job->menu->key[0] && by_prolog && strcmp(node, job->nodes.names[0]) == 0)

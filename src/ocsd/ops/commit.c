@@ -10,6 +10,7 @@
 #include "src/ocsd/jobs/allocation.h"
 #include "src/ocsd/jobs/lifecycle.h"
 #include "src/ocsd/jobs/menu.h"
+#include "src/ocsd/jobs/region.h"
 #include "src/ocsd/jobs/connect.h"
 #include "src/ocsd/protocol/dispatch.h"
 #include "src/ocsd/protocol/connection.h"
@@ -205,6 +206,30 @@ static int read_menu(struct ocsd *d, struct ocsd_job *job, struct json_object *r
 	return ocsd_menu_create(d, job, &layout, phases, err);
 }
 
+/* The same of a job in a region that has groups of experts. */
+static int read_region(struct ocsd *d, struct ocsd_job *job, struct json_object *request,
+		       struct ocs_error *err)
+{
+	const char *text = ocs_field_text(request, OCS_FIELD_MOE, NULL);
+	const char *name = ocs_field_text(request, OCS_FIELD_NAME, NULL);
+	struct ocs_region_layout layout;
+	struct ocs_shape shape;
+	char *earlier;
+	int wish, rc;
+
+	if (job->section->kind != OCS_REGION || !job->section->ports || !job->request.shape ||
+	    !text)
+		return 0;
+	if (ocs_moe_wish_parse(text, &wish, err) ||
+	    ocs_shape_parse(job->request.shape, NULL, &shape, err) ||
+	    ocs_region_layout_make(job->section, &shape, &layout, err))
+		return -1;
+	earlier = name ? ocsd_store_region_run(d, job, name) : NULL;
+	rc = ocsd_region_create(d, job, &layout, wish, name, earlier, err);
+	free(earlier);
+	return rc;
+}
+
 /* Whether port WHERE is out of service: -1 with ERR. */
 static int port_drained(struct ocsd *d, struct ocs_port where, struct ocs_error *err)
 {
@@ -344,7 +369,10 @@ struct ocsd_job *ocsd_commit_read(struct ocsd *d, struct json_object *request, u
 	if (job->section->kind == OCS_TORUS || job->section->kind == OCS_STATIC)
 		rc = read_placement(d, job, err);
 	else
-		rc = server_ports(d, job, err) || read_menu(d, job, request, err) ? -1 : 0;
+		rc = server_ports(d, job, err) || read_menu(d, job, request, err) ||
+				     read_region(d, job, request, err) ?
+			     -1 :
+			     0;
 	if (!rc)
 		return job;
 fail:

@@ -65,7 +65,7 @@ void ocsd_op_show_phases(struct ocsd *d, struct ocsd_client *client, int64_t id,
 
 	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
 		snprintf(number, sizeof(number), "%u", job->job);
-		if (job->menu && job->state != OCSD_JOB_CLOSED &&
+		if (job->menu && !ocsd_menu_region(job->menu) && job->state != OCSD_JOB_CLOSED &&
 		    ocsd_role_owns(d, *ocsd_client_who(client), job->uid) &&
 		    (!name || strcmp(name, number) == 0))
 			json_object_array_add(list, job_phases(d, job));

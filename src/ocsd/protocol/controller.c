@@ -53,7 +53,7 @@ bool ocsd_controller_exempt(struct ocsd_client *client, struct json_object *requ
 	const char *op = client->controls ? ocs_field_text(request, OCS_FIELD_OP, "") : "";
 	struct ocsd_job *job;
 
-	if (strcmp(op, OCS_OP_TOPO) != 0)
+	if (strcmp(op, OCS_OP_TOPO) != 0 && strcmp(op, OCS_OP_REGION) != 0)
 		return false;
 	job = ocsd_job_find(client->d, client->controls, client->controls_epoch);
 	if (!job || !job->menu)

@@ -28,9 +28,13 @@ void ocsd_menu_free(struct ocsd_menu *menu)
 		free(menu->rails[r].by_ports);
 		free(menu->rails[r].error);
 		free(menu->rails[r].leaving.nodes);
+		free(menu->rails[r].ports);
+		ocs_region_circuits_free(&menu->rails[r].first);
+		ocs_region_circuits_free(&menu->rails[r].asked);
 	}
 	free(menu->rails);
 	free(menu->routes);
+	free(menu->name);
 	ocs_rails_pairs_free(&menu->pairs);
 	explicit_bzero(menu->key, sizeof(menu->key));
 	free(menu);
@@ -54,6 +58,46 @@ bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw)
 		    job->menu->rails[r].sw == sw)
 			return true;
 	return false;
+}
+
+/* [[a, NIC of a, b, NIC of b]...] */
+static struct json_object *circuits_json(const struct ocs_region_circuits *circuits)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < circuits->count; i++) {
+		const struct ocs_region_circuit *one = &circuits->items[i];
+		const int numbers[4] = { one->a, one->a_nic, one->b, one->b_nic };
+		struct json_object *row = json_object_new_array();
+
+		for (int n = 0; n < 4; n++)
+			json_object_array_add(row, json_object_new_int(numbers[n]));
+		json_object_array_add(list, row);
+	}
+	return list;
+}
+
+struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu, bool now)
+{
+	struct json_object *about = json_object_new_object(), *groups = json_object_new_array();
+
+	ocs_field_add_text(about, OCS_FIELD_MODE,
+			   menu->phases == OCS_PHASES_OFF ? "static" : "follow");
+	ocs_field_add_number(about, OCS_FIELD_SERVERS, menu->groups.servers);
+	ocs_field_add_number(about, OCS_FIELD_NICS, menu->nics);
+	ocs_field_add_text(about, OCS_FIELD_DIGEST, menu->digest);
+	for (int g = 0; g < menu->nrails; g++) {
+		const struct ocsd_rail *rail = &menu->rails[g];
+		struct json_object *row = json_object_new_object();
+
+		ocs_field_add_number(row, OCS_FIELD_GROUP, g);
+		json_object_object_add(
+			row, OCS_FIELD_CIRCUITS,
+			circuits_json(now && rail->seq ? &rail->asked : &rail->first));
+		json_object_array_add(groups, row);
+	}
+	json_object_object_add(about, OCS_FIELD_GROUPS, groups);
+	return about;
 }
 
 struct json_object *ocsd_menu_describe(const struct ocsd_menu *menu)

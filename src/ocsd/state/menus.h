@@ -4,10 +4,14 @@
 #ifndef OCS_OCSD_STATE_MENUS_H
 #define OCS_OCSD_STATE_MENUS_H
 
-/* The menus of jobs on rails (jobs/menu.h), and where each rail is with its topologies. */
+/* The menus of jobs on rails (jobs/menu.h), and where each rail is with its topologies.  In a region
+ * (jobs/region.h) a group of servers takes the place of a rail, and a digest of its circuits that of the
+ * name of a topology. */
 
 #include "src/fold/shape.h"
 #include "src/ocsd/state/ocsd.h"
+#include "src/place/region_circuits.h"
+#include "src/place/region_groups.h"
 #include "src/rails/menu.h"
 
 struct json_object;
@@ -38,14 +42,19 @@ struct ocsd_node_routes {
 
 struct ocsd_rail {
 	int sw;
-	struct ocsd_circuit **circuits;	 /* of the pairs of the menu, in their order */
+	struct ocsd_circuit **circuits;	 /* of the pairs of the menu, in their order; in a
+					  * region NCIRCUITS that were ever needed */
+	size_t ncircuits;
 	struct ocsd_circuit **by_ports;	 /* the same, by the lower and the higher port */
 	char stands[OCS_RAILS_TOPOLOGY]; /* seen whole; "": that is not known */
 	bool unread; /* since ocsd started: circuits may be there that are called GONE; */
 	bool late;   /* and while the switch may do what it was told before */
 	bool lost;   /* the controller was told that circuits were lost */
+	int *ports; /* in a region: [server * nics + nic] on SW */
+	struct ocs_region_circuits first;
 	/* The last request, if SEQ is not 0. */
 	uint64_t seq;
+	struct ocs_region_circuits asked; /* in a region */
 	char topo[OCS_RAILS_TOPOLOGY];
 	enum ocsd_stage stage;
 	bool waits; /* it is not answered yet */
@@ -62,6 +71,9 @@ struct ocsd_menu_count {
 };
 
 struct ocsd_menu {
+	struct ocs_region_layout groups; /* in a region; `groups` is 0 on rails, and the rest of it */
+	int nics;			 /* of a server, optical */
+	char *name;			 /* of the job, or NULL */
 	struct ocs_rails_layout layout;
 	struct ocs_rails_pairs pairs;
 	int nrails;
@@ -84,6 +96,12 @@ struct ocsd_menu {
 
 void ocsd_menu_free(struct ocsd_menu *menu);
 
+/* Whether it is the menu of a job in a region. */
+static inline bool ocsd_menu_region(const struct ocsd_menu *menu)
+{
+	return menu->groups.groups > 0;
+}
+
 /* The topology in which a job with MENU begins: OCS_RAILS_TOPOLOGY bytes. */
 void ocsd_menu_first(const struct ocsd_menu *menu, char *topology);
 
@@ -94,5 +112,8 @@ bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw);
 
 /* What nodes and the owner of a job are told of its menu; the caller puts it. */
 struct json_object *ocsd_menu_describe(const struct ocsd_menu *menu);
+
+/* The same of one in a region: with its first circuits, or NOW those that were asked for last. */
+struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu, bool now);
 
 #endif

@@ -70,6 +70,8 @@ static const char additions[] =
 	"CREATE TABLE IF NOT EXISTS menus(job INTEGER, epoch INTEGER, layout TEXT NOT NULL,"
 	" phases TEXT NOT NULL, digest TEXT NOT NULL, key TEXT NOT NULL,"
 	" PRIMARY KEY(job, epoch)) WITHOUT ROWID;"
+	"CREATE TABLE IF NOT EXISTS region_runs(uid INTEGER, section TEXT, name TEXT, circuits TEXT NOT NULL,"
+	" time REAL NOT NULL, PRIMARY KEY(uid, section, name)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS heard(name TEXT PRIMARY KEY, time REAL NOT NULL) WITHOUT ROWID;";
 
 #define ADVICE                                                                             \

@@ -32,6 +32,10 @@ static const char *const statements[OCSD_SQL_COUNT] = {
 	[OCSD_SQL_RELEASES_REMOVE] = "DELETE FROM releases WHERE job=? AND epoch=?",
 	[OCSD_SQL_MENU_ADD] = "INSERT INTO menus VALUES(?,?,?,?,?,?)",
 	[OCSD_SQL_MENU_REMOVE] = "DELETE FROM menus WHERE job=? AND epoch=?",
+	[OCSD_SQL_REGION_RUN] =
+		"SELECT circuits FROM region_runs WHERE uid=? AND section=? AND name=?",
+	[OCSD_SQL_REGION_RUN_SET] = "INSERT OR REPLACE INTO region_runs VALUES(?,?,?,?,?)",
+	[OCSD_SQL_REGION_RUN_TRIM] = "DELETE FROM region_runs WHERE time<?",
 	[OCSD_SQL_PORT_REMOVE] =
 		"DELETE FROM ports WHERE job=? AND epoch=? AND switch=? AND port=?",
 	[OCSD_SQL_HISTORY] = "INSERT INTO history VALUES(?1,?2,?3) ON CONFLICT(job) DO UPDATE"
@@ -455,6 +459,29 @@ uint64_t ocsd_store_last_epoch(struct ocsd *d, uint32_t job)
 	return epoch;
 }
 
+char *ocsd_store_region_run(struct ocsd *d, const struct ocsd_job *job, const char *name)
+{
+	sqlite3_stmt *statement = statement_of(d->store, OCSD_SQL_REGION_RUN);
+	char *circuits = NULL;
+
+	if (!statement)
+		return NULL;
+	sqlite3_bind_int64(statement, 1, (int64_t)job->uid);
+	sqlite3_bind_text(statement, 2, job->section->name, -1, SQLITE_STATIC);
+	sqlite3_bind_text(statement, 3, name, -1, SQLITE_STATIC);
+	if (ocsd_store_row(d->store, statement))
+		circuits = ocs_strdup((const char *)sqlite3_column_text(statement, 0));
+	sqlite3_reset(statement);
+	return circuits;
+}
+
+void ocsd_store_region_run_set(struct ocsd *d, const struct ocsd_job *job, const char *name,
+			       const char *circuits)
+{
+	ocsd_store_run(d->store, OCSD_SQL_REGION_RUN_SET, "isssd", (int64_t)job->uid,
+		       job->request.section, name, circuits, ocsd_store_age(d->store));
+}
+
 double ocsd_store_baseline(struct ocsd *d, const struct ocsd_switch *sw, int in, int out)
 {
 	sqlite3_stmt *statement = statement_of(d->store, OCSD_SQL_BASELINE);
@@ -516,6 +543,8 @@ void ocsd_store_transaction_answer(struct ocsd *d, const char *name, const char 
 void ocsd_store_history_trim(struct ocsd_store *store)
 {
 	ocsd_store_run(store, OCSD_SQL_HISTORY_TRIM, "d",
+		       ocsd_store_age(store) - HISTORY_DAYS * 86400.0);
+	ocsd_store_run(store, OCSD_SQL_REGION_RUN_TRIM, "d",
 		       ocsd_store_age(store) - HISTORY_DAYS * 86400.0);
 }
 

@@ -24,6 +24,11 @@ void ocsd_store_job_remove(struct ocsd *d, const struct ocsd_job *job);
 /* The menu of JOB, entered beside it; a port that JOB, which has one, gives back before it is removed. */
 void ocsd_store_menu_add(struct ocsd *d, const struct ocsd_job *job, const char *layout,
 			 const char *phases, const char *digest, const char *key);
+/* The circuits with which the last job of this name, of the user and in the section of JOB, ended (text of
+ * jobs/region.h; the caller frees it, NULL: none is known), and those of JOB, which ends. */
+char *ocsd_store_region_run(struct ocsd *d, const struct ocsd_job *job, const char *name);
+void ocsd_store_region_run_set(struct ocsd *d, const struct ocsd_job *job, const char *name,
+			       const char *circuits);
 void ocsd_store_port_remove(struct ocsd *d, const struct ocsd_job *job, struct ocs_port port);
 /* Nothing is written of a circuit of a menu. */
 void ocsd_store_circuit_add(struct ocsd *d, const struct ocsd_circuit *circuit);

@@ -10,7 +10,7 @@ import re
 SOURCE = os.environ["OCS_SOURCE_DIR"]
 # Version 1 of the protocol: a name may be added, and never change.
 VERSION_1 = {
-    "OP": "apply commit drain end fail gone hello nodes pending prepare present reconcile release "
+    "OP": "apply commit drain end fail gone hello nodes pending prepare present reconcile region release "
           "resume routes show subscribe topo unable unheard",
     "EVENT": "circuit_failed circuit_restored degraded drain job_failed plan ready realised released "
              "revoked superseded switch topo_lost",
@@ -18,12 +18,12 @@ VERSION_1 = {
     "FIELD": "a a_label address after age_ms asymmetric b b_label baseline before boot challenge "
              "changes circuits code conn controller credential cubes demand digest drained drains "
              "drift ended epoch error event excess expect expected extents fabric failed fault "
-             "forgotten forward_macs forwarding gone held history host hosts id in in_dbm interface "
+             "forgotten forward_macs forwarding gone group groups held history host hosts id in in_dbm interface "
              "job jobs key kind label last last_arrivals last_read loss macs max_epoch max_job "
-             "mispredicted missing mode moe name never_heard next next_port nic_ports node nodes nonce ok op "
+             "mispredicted missing mode moe name never_heard next next_port nic_ports nics node nodes nonce ok op "
              "out out_dbm owner partition patches pending phases placement plan port ports proof "
-             "quarantine rail rails rate ready realised reason refused released retry_ms revision "
-             "section sections seq set shape since size slurmctld slurmctld_yaml source stage stands "
+             "quarantine rail rails rate ready realised reason refused region released retry_ms revision "
+             "section sections seq servers set shape since size slurmctld slurmctld_yaml source stage stands "
              "state status superseded switch switches term tested text time topo transaction uid "
              "uncertain unheard unknown unsure user waited_ms what who yaml",
 }
