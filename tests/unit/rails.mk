@@ -43,3 +43,5 @@ check_PROGRAMS += test_frames_corpus
 test_frames_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_frames.c
 test_frames_corpus_CPPFLAGS = $(AM_CPPFLAGS) -DCORPUS='"frames"'
 test_frames_corpus_LDADD = $(S)/rails/libocs_rails_frames.la $(UTIL) $(CMOCKA_LIBS)
+
+dist_check_SCRIPTS += rails/test_nccl_shim.sh
