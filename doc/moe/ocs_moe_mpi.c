@@ -9,18 +9,25 @@
  *
  * $OCS_MOE_ADDRESS is this rank's packet address (default: 127.0.0.1, for ranks of one host).  $OCS_MOE_AGENT,
  * if it is set, gets the send counts of each call as a row of a gate: layer and microbatch follow from
- * $OCS_MOE_LAYERS, of which each has two calls forward and two backward.  Intercommunicators and MPI_IN_PLACE
+ * $OCS_MOE_LAYERS, of which each has two calls forward and two backward.
+ * $OCS_MOE_PLAN has the plan for calls on all of MPI_COMM_WORLD: a file with what ocs_moe_plan takes, read again
+ * when it is another one, or the UNIX socket of a controller.  Rank 0 asks it before each such call: a line
+ * "plan LAYER MICROBATCH BACKWARD SECOND"; the answer is a plan and a line "end".  $OCS_MOE_EACH is how many ranks
+ * a server has (1).  Intercommunicators and MPI_IN_PLACE
  * take the MPI's own way, and so does every call if $OCS_MOE_OFF is set: all ranks alike. */
 
 #include <errno.h>
 #include <mpi.h>
 #include <netinet/in.h>
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "ocs_moe.h"
@@ -33,6 +40,16 @@ struct channel {
 	struct ocs_moe *moe;
 	struct ocs_moe_gate *gate;
 	long calls;
+	bool planned;	    /* the plan's ranks are this communicator's */
+	FILE *controller;   /* rank 0's, or NULL */
+	bool gone;	    /* it was there and is not any more */
+	struct stat seen;   /* the file that was read last */
+};
+
+/* Which all-to-all of a training a call is. */
+struct step {
+	int layer, backward, second;
+	long microbatch;
 };
 
 static int channel_key = MPI_KEYVAL_INVALID;
@@ -46,6 +63,8 @@ static int channel_free(MPI_Comm comm, int key, void *value, void *extra)
 	(void)extra;
 	ocs_moe_close(channel->moe);
 	ocs_moe_gate_close(channel->gate);
+	if (channel->controller)
+		fclose(channel->controller);
 	free(channel);
 	return MPI_SUCCESS;
 }
@@ -100,7 +119,7 @@ static struct ocs_moe *moe_open(MPI_Comm comm, int rank, int ranks)
 static struct channel *channel_get(MPI_Comm comm, int rank, int ranks)
 {
 	struct channel *channel;
-	int there, good, all;
+	int there, good, all, same;
 
 	if (channel_key == MPI_KEYVAL_INVALID)
 		PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, channel_free, &channel_key, NULL);
@@ -116,31 +135,142 @@ static struct channel *channel_get(MPI_Comm comm, int rank, int ranks)
 		channel->moe = NULL;
 	}
 	channel->gate = ocs_moe_gate_open(NULL, rank, ranks);
+	PMPI_Comm_compare(comm, MPI_COMM_WORLD, &same);
+	channel->planned = (same == MPI_IDENT || same == MPI_CONGRUENT) && getenv("OCS_MOE_PLAN");
 	PMPI_Comm_set_attr(comm, channel_key, channel);
 	return channel;
 }
 
-/* Which all-to-all of a training this call is. */
-static void row_report(struct channel *channel, const int *counts, int ranks, int ended)
+static struct step step_make(const struct channel *channel)
 {
 	const char *text = getenv("OCS_MOE_LAYERS");
-	long layers = text ? atol(text) : 1, at;
+	long layers = text && atol(text) > 0 ? atol(text) : 1, at = channel->calls % (4 * layers);
+
+	return (struct step){
+		.layer = (int)(at < 2 * layers ? at / 2 : layers - 1 - (at - 2 * layers) / 2),
+		.backward = at >= 2 * layers,
+		.second = (int)(at % 2),
+		.microbatch = channel->calls / (4 * layers),
+	};
+}
+
+static void row_report(struct channel *channel, const int *counts, int ranks, int ended)
+{
+	struct step step = step_make(channel);
 	int64_t *row;
 
-	if (layers < 1)
-		return;
-	at = channel->calls % (4 * layers);
-	if (!ended && at < 2 * layers && at % 2 == 0) {
+	if (!ended && !step.backward && !step.second) {
 		row = malloc((size_t)ranks * sizeof(*row));
 		for (int j = 0; row && j < ranks; j++)
 			row[j] = counts[j];
-		ocs_moe_gate(channel->gate, (int)(at / 2), channel->calls / (4 * layers), row,
-			     ranks);
+		if (row)
+			ocs_moe_gate(channel->gate, step.layer, step.microbatch, row, ranks);
 		free(row);
 	}
-	ocs_moe_gate_step(channel->gate,
-			  (int)(at < 2 * layers ? at / 2 : layers - 1 - (at - 2 * layers) / 2),
-			  channel->calls / (4 * layers), at >= 2 * layers, (int)(at % 2), ended);
+	ocs_moe_gate_step(channel->gate, step.layer, step.microbatch, step.backward, step.second,
+			  ended);
+}
+
+/* Appends a line to TEXT, which may move; NULL without memory. */
+static char *line_add(char *text, const char *line)
+{
+	size_t old = text ? strlen(text) : 0, more = strlen(line);
+	char *longer = realloc(text, old + more + 1);
+
+	if (!longer) {
+		free(text);
+		return NULL;
+	}
+	memcpy(longer + old, line, more + 1);
+	return longer;
+}
+
+static FILE *controller_open(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	FILE *file = NULL;
+
+	if (strlen(path) < sizeof(at.sun_path)) {
+		strcpy(at.sun_path, path);
+		if (!connect(fd, (struct sockaddr *)&at, sizeof(at)))
+			file = fdopen(fd, "r+");
+	}
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
+/* What the controller wants for this call; NULL: it is gone, and all stays as it is. */
+static char *controller_ask(struct channel *channel)
+{
+	struct step step = step_make(channel);
+	char line[512], *text = line_add(NULL, "");
+
+	fprintf(channel->controller, "plan %d %ld %d %d\n", step.layer, step.microbatch,
+		step.backward, step.second);
+	fflush(channel->controller);
+	while (text && fgets(line, sizeof(line), channel->controller)) {
+		if (!strcmp(line, "end\n")) {
+			fseek(channel->controller, 0, SEEK_CUR); /* from reading to writing */
+			return text;
+		}
+		text = line_add(text, line);
+	}
+	free(text);
+	fclose(channel->controller);
+	channel->controller = NULL;
+	channel->gone = true;
+	return NULL;
+}
+
+/* What is in the plan's file if it is not the one that was read last; NULL: there is nothing new. */
+static char *plan_read(struct channel *channel, const char *path)
+{
+	struct stat now;
+	char line[512], *text = NULL;
+	FILE *file;
+
+	if (stat(path, &now) || (now.st_ino == channel->seen.st_ino &&
+				 now.st_mtim.tv_sec == channel->seen.st_mtim.tv_sec &&
+				 now.st_mtim.tv_nsec == channel->seen.st_mtim.tv_nsec))
+		return NULL;
+	file = S_ISREG(now.st_mode) ? fopen(path, "r") : NULL;
+	if (!file)
+		return NULL;
+	channel->seen = now;
+	text = line_add(NULL, "");
+	while (text && fgets(line, sizeof(line), file))
+		text = line_add(text, line);
+	fclose(file);
+	return text;
+}
+
+/* Rank 0 gets the plan of this call, all ranks take it. */
+static void plan_follow(struct channel *channel, int rank, MPI_Comm comm)
+{
+	const char *path = getenv("OCS_MOE_PLAN"), *each = getenv("OCS_MOE_EACH");
+	char *text = NULL;
+	struct stat kind;
+	int length = -1;
+
+	if (!rank) {
+		if (!channel->controller && !channel->gone && !stat(path, &kind) && S_ISSOCK(kind.st_mode))
+			channel->controller = controller_open(path);
+		text = channel->controller ? controller_ask(channel) : plan_read(channel, path);
+		length = text ? (int)strlen(text) : -1;
+	}
+	PMPI_Bcast(&length, 1, MPI_INT, 0, comm);
+	if (length < 0)
+		return;
+	if (rank)
+		text = malloc((size_t)length + 1);
+	if (!text)
+		MPI_Abort(comm, 1);
+	PMPI_Bcast(text, length + 1, MPI_CHAR, 0, comm);
+	if (ocs_moe_plan(channel->moe, text, each ? atoi(each) : 1, 1000) < 0)
+		fprintf(stderr, "ocs_moe_mpi: rank %d: %s\n", rank, ocs_moe_error(channel->moe));
+	free(text);
 }
 
 /* Packed, so that any type will do: SIZE[j] bytes for each rank, one after the other. */
@@ -218,6 +348,8 @@ int MPI_Alltoallv(const void *sendbuf, const int *sendcounts, const int *sdispls
 	if (!channel || !channel->moe)
 		return PMPI_Alltoallv(sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
 				      rdispls, recvtype, comm);
+	if (channel->planned)
+		plan_follow(channel, rank, comm);
 	row_report(channel, sendcounts, ranks, 0);
 	rc = packed_send(channel, sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts,
 			 rdispls, recvtype, comm, ranks);

@@ -49,8 +49,7 @@ def train(cluster, mode, record):
     out, state = cluster.path("out", mode), cluster.path(mode + ".state")
     os.makedirs(out)
     os.chmod(out, 0o777)
-    cluster.prefix = mode
-    steer = moe_steer.Steer(cluster, LAYERS, [mode], record=record, state=state, token_bytes=TOKEN)
+    steer = moe_steer.Steer(cluster, LAYERS, [mode], record=record, state=state, token_bytes=TOKEN, name=mode)
     config = cluster.path(mode + ".json")
     cluster.write(mode + ".json", json.dumps({
         "addresses": ["10.77.0.%d:7000" % (s + 1) for s in range(SERVERS)], "key": os.urandom(16).hex(), "out": out,

@@ -21,9 +21,9 @@ class Steer:
     training before; "following": those
     for the layer, from its last gate; with "+relays" plans may use two hops.  Shares are for the layer in both."""
 
-    def __init__(self, region, layers, modes, record=None, state=None, token_bytes=0):
+    def __init__(self, region, layers, modes, record=None, state=None, token_bytes=0, name=""):
         """RECORD: one for static circuits of the first training.  STATE: a file for `ocsctl region show`, written anew
-        after each all-to-all, of tokens of TOKEN_BYTES."""
+        after each all-to-all, of tokens of TOKEN_BYTES.  NAME: of its sockets."""
         self.region, self.layers, self.modes = region, layers, modes
         self.record, self.state, self.token_bytes = record, state, token_bytes
         self.steps, self.matrices = {}, {}
@@ -33,8 +33,8 @@ class Steer:
         self.done = False
         self.traces = []        # of each training: [pass][layer][rank][expert]
         self._begin(None)
-        self.agent_path = f"{region.folder}/{region.prefix}.agent"
-        self.ask_path = f"{region.folder}/{region.prefix}.ask"
+        self.agent_path = f"{region.folder}/{region.prefix}{name}.agent"
+        self.ask_path = f"{region.folder}/{region.prefix}{name}.ask"
         self.agent = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.agent.bind(self.agent_path)
         self.ask = socket.socket(socket.AF_UNIX)
@@ -162,6 +162,15 @@ class Steer:
     def _serve(self, conn):
         with conn, conn.makefile("rw") as lines:
             for line in lines:
+                if line.startswith("plan "):        # of a program that asks by one rank (ocs_moe_mpi.c)
+                    with self.lock:
+                        if self.mode is None:
+                            self._begin(self.modes[0])
+                        links, shares = self._decide(0, *map(int, line.split()[1:]))
+                    lines.write("".join("link %s %s %s %s %s\n" % tuple(link) for link in links) +
+                                "".join("share %d %d %d %d %d %.6f\n" % tuple(share) for share in shares) + "end\n")
+                    lines.flush()
+                    continue
                 rank, *step = json.loads(line)
                 step = tuple(step)
                 with self.lock:

@@ -491,12 +491,41 @@ static void opening_refuses(void **state)
 	ocs_moe_close(moe);
 }
 
+/* Text that makes no sense changes nothing. */
+static void plans_are_text(void **state)
+{
+	static const char *const wrong[] = {
+		"link 1 0 1 127.0.0.1:7100\n",	 "share 0 1 -1 1 0 a\n",
+		"share 0 1 -1 1 0 0.5 more\n",	 "circuit 1 0 1 127.0.0.1:1 127.0.0.1:2\n",
+	};
+	const char *address = "127.77.0.1:7443";
+	unsigned char key[OCS_MOE_KEY] = { 1 };
+	char error[256];
+	struct ocs_moe *moe = ocs_moe_open(
+		&(struct ocs_moe_options){ .ranks = 1, .address = &address, .key = key }, error,
+		sizeof(error));
+	char byte = 'x', got = 0;
+	size_t one = 1, none = 0;
+
+	(void)state;
+	assert_non_null(moe);
+	assert_int_equal(ocs_moe_plan(moe, "# nothing\n\nshare 0 0 -1 1 0 0.5", 1, 0), 0);
+	for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
+		assert_int_equal(ocs_moe_plan(moe, wrong[k], 1, 0), -1);
+		assert_non_null(strstr(ocs_moe_error(moe), "line 1 of the plan"));
+	}
+	assert_int_equal(ocs_moe_plan(moe, "", 2, 0), -1);
+	assert_int_equal(ocs_moe_alltoall(moe, &byte, &one, &none, &got, &one, &none), 0);
+	assert_int_equal(got, 'x');
+	ocs_moe_close(moe);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_byte_arrives), cmocka_unit_test(circuits_are_cut),
 		cmocka_unit_test(a_rank_fails),	      cmocka_unit_test(strangers_stay_out),
-		cmocka_unit_test(opening_refuses),
+		cmocka_unit_test(opening_refuses),    cmocka_unit_test(plans_are_text),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
