@@ -64,6 +64,12 @@ const struct ocs_ctl_command ocs_ctl_commands[] = {
 	  "stay, and with circuits that follow its gates.\n"
 	  "show: heat maps of what servers send, of their circuits, and of what they achieve.",
 	  ocs_ctl_region },
+	{ "rails", "check", 1, 1, "j" ONLINE,
+	  "how long a change of circuits takes on each rail, and the link after it",
+	  "To be run in a job of its own, which holds idle ports; the error without one names the\n"
+	  "command.  Changes every rail of the job ten times, and prints what the figures mean for\n"
+	  "--ocs-phases.  'ocsctl show phases' tells of jobs that run.",
+	  ocs_ctl_rails },
 	{ "optimise", "MODEL", 1, 1, "jND^@*=~+<>_",
 	  "how to spread a model over servers, and what it then sends",
 	  "MODEL is a file or the name of one that comes with this program ('ocsctl optimise ?'\n"

@@ -143,6 +143,7 @@ int ocs_ctl_fold(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_plan(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_forward(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_nccl_check(const struct ocs_ctl_args *args, struct ocs_error *err);
+int ocs_ctl_rails(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_region(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_optimise(const struct ocs_ctl_args *args, struct ocs_error *err);
 int ocs_ctl_advise(const struct ocs_ctl_args *args, struct ocs_error *err);

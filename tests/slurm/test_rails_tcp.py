@@ -4,6 +4,7 @@
 stands and over the management network elsewhere, and no frame meets a port that is being changed."""
 
 import itertools
+import json
 import os
 import statistics
 import time
@@ -189,3 +190,22 @@ def test_streams_outlive_changes(net, bare):
         assert sum(number for (s, _), number in passed.items() if s == server) > 0, passed
     other.end()
     print("60 changes, each p50 %.1f ms, with a switch of %d ms" % (1e3 * statistics.median(took), net.delay_ms))
+
+
+def test_rails_check(net, bare):
+    """Each rail's change takes what its switch does, twice (one command cuts, one makes)."""
+    words = ["-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand", "--ntasks-per-node=1"]
+    done = net.run(["srun", *words, "ocsctl", "rails", "check", "--json", "--fabric", net.yaml])
+    said = json.loads(done.stdout)
+    assert [row["switch"] for row in said["rails"]] == ["rail-0", "rail-1"] and said["phases"] == "provisioned"
+    for row in said["rails"]:
+        assert 2 * net.delay_ms <= row["change_ms"] <= row["change_max_ms"], row
+        assert 0 <= row["link_ms"] <= row["link_max_ms"] and "no_carrier" not in row, row
+    text = net.out(["srun", *words, "ocsctl", "rails", "check", "--fabric", net.yaml])
+    assert "--ocs-phases=provisioned: hidden where" in text and "10 changes of each rail between 11 and 00" in text
+    # without circuits to change, without a job
+    done = net.run(["srun", "-p", "rails", "--shape=dp:2,tp:2", "--ocs-phases=on-demand", "--ntasks-per-node=1",
+                    "ocsctl", "rails", "check", "--fabric", net.yaml], check=False)
+    assert done.returncode and "no two topologies to change between" in done.stderr, done.stderr
+    done = net.run(["ocsctl", "rails", "check", "--fabric", net.yaml], check=False)
+    assert done.returncode == 2 and "run it in a job of its own" in done.stderr, done.stderr
