@@ -259,13 +259,14 @@ static int plan_text(struct job *job, char **text, struct ocs_error *err)
 
 /* The key that ocsd gave to the first node of a job whose circuits follow its phases.  A file that all
  * could read is none: without the job's user there is no key. */
-static char *key_text(const struct job *job)
+/* Member NAME of ocsd's reply, a key, as the text of a file. */
+static char *key_text(const struct job *job, const char *name)
 {
 	char *data = job->request->reply && job->request->has_uid ?
 			     ocs_file_read(job->request->reply, REPLY_MAX, NULL, NULL) :
 			     NULL;
 	struct json_object *reply = data ? json_tokener_parse(data) : NULL;
-	const char *key = ocs_field_text(reply, OCS_FIELD_KEY, NULL);
+	const char *key = ocs_field_text(reply, name, NULL);
 	char *text = key && *key ? ocs_asprintf("%s\n", key) : NULL;
 
 	json_object_put(reply);
@@ -374,10 +375,12 @@ static int contents_fill(struct job *job, struct ocs_node_contents *contents, st
 	if (job->section->kind == OCS_DIRECT &&
 	    plan_text(job, &contents->text[OCS_NODE_PLAN], err) < 0)
 		return -1;
-	if (job->section->kind == OCS_RAILS && job->request->phases)
-		contents->text[OCS_NODE_RAILS_KEY] = key_text(job);
+	if (job->section->kind == OCS_RAILS && job->request->phases) {
+		contents->text[OCS_NODE_RAILS_KEY] = key_text(job, OCS_FIELD_KEY);
+		contents->text[OCS_NODE_AGENT_KEY] = key_text(job, OCS_FIELD_AGENT_KEY);
+	}
 	if (job->section->kind == OCS_REGION && job->request->moe)
-		contents->text[OCS_NODE_MOE_KEY] = key_text(job);
+		contents->text[OCS_NODE_MOE_KEY] = key_text(job, OCS_FIELD_KEY);
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
 	if ((job->section->forwarding != OCS_FORWARDING_NONE ||
 	     (job->section->management && job->shaped)) &&

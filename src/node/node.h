@@ -52,6 +52,7 @@ enum ocs_node_file {
 	OCS_NODE_ADDRESSES,
 	OCS_NODE_RAILS_KEY, /* of the job's controller, on its first node; for OWNER only */
 	OCS_NODE_MOE_KEY,   /* likewise, of one in a region */
+	OCS_NODE_AGENT_KEY, /* likewise, of the agents of a job on rails, on each of its nodes */
 	OCS_NODE_ENV,
 	OCS_NODE_WARNINGS, /* sentences for the job and the log, one a line */
 	OCS_NODE_FILES

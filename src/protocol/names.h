@@ -69,6 +69,7 @@
 #define OCS_FIELD_A "a"
 #define OCS_FIELD_ADDRESS "address"
 #define OCS_FIELD_AFTER "after"
+#define OCS_FIELD_AGENT_KEY "agent_key"
 #define OCS_FIELD_AGE_MS "age_ms"
 #define OCS_FIELD_ASYMMETRIC "asymmetric"
 #define OCS_FIELD_A_LABEL "a_label"

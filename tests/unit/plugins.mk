@@ -6,8 +6,8 @@ check_PROGRAMS += test_submit_options
 test_submit_options_SOURCES = plugins/test_submit_options.c \
 	../../src/plugins/spank/settings.c ../../src/plugins/spank/subprocess.c \
 	../../src/plugins/job_submit/extra.c ../../src/plugins/job_submit/script.c ../../src/plugins/cli_filter/model.c
-test_submit_options_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"' -DOCS_OCSCTL='"/usr/bin/ocsctl"'
-test_submit_options_LDADD = $(S)/scheduler/libocs_submit.la $(S)/plan/libocs_demand.la $(S)/fold/libocs_fold.la $(S)/config/libocs_config.la $(S)/fabric/libocs_fabric.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
+test_submit_options_CPPFLAGS = $(AM_CPPFLAGS) -DOCS_HELPER='"/usr/libexec/slurm-ocs/ocs-node"' -DOCS_LIBEXEC='"/usr/libexec/slurm-ocs"' -DOCS_OCSCTL='"/usr/bin/ocsctl"'
+test_submit_options_LDADD = $(S)/rails/libocs_rails_frames.la $(S)/scheduler/libocs_submit.la $(S)/plan/libocs_demand.la $(S)/fold/libocs_fold.la $(S)/config/libocs_config.la $(S)/fabric/libocs_fabric.la $(UTIL) $(JSON_LIBS) $(CMOCKA_LIBS)
 
 # The state behind topology/ocs and select/cons_tres_ocs.
 CONTROLLER = $(S)/scheduler/libocs_scheduler.la $(S)/protocol/libocs_protocol.la \

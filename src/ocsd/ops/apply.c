@@ -21,9 +21,11 @@
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
 #include "src/util/net.h"
+#include "src/util/secret.h"
 #include "src/util/text.h"
 
 #include <json-c/json.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,6 +101,20 @@ static struct json_object *node_ports(struct ocsd *d, const struct ocsd_job *job
 	return list;
 }
 
+/* The secret of the job's agents, which the controller can make of its key, and nobody the other way
+ * round. */
+static void agent_key_add(struct json_object *reply, const struct ocsd_job *job)
+{
+	char number[16], epoch[24], secret[OCS_MAC_HEX + 1];
+
+	snprintf(number, sizeof(number), "%u", job->job);
+	snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)job->epoch);
+	ocs_key_prove(job->menu->key, strlen(job->menu->key), secret, "agents", number, epoch,
+		      NULL);
+	ocs_field_add_text(reply, OCS_FIELD_AGENT_KEY, secret);
+	explicit_bzero(secret, sizeof(secret));
+}
+
 /* The success reply of an apply of NODE (BY_PROLOG: with an epoch); the caller puts it. */
 static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, const char *node,
 					bool by_prolog)
@@ -120,6 +136,8 @@ static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, co
 	/* For the controller, which runs there: root puts it where only the user reads it. */
 	if (job->menu && job->menu->key[0] && by_prolog && strcmp(node, job->nodes.names[0]) == 0)
 		ocs_field_add_text(reply, OCS_FIELD_KEY, job->menu->key);
+	if (job->menu && job->menu->key[0] && by_prolog)
+		agent_key_add(reply, job);
 	return reply;
 }
 

@@ -9,6 +9,7 @@
 
 #include <slurm/spank.h>
 
+struct ocs_ranks;
 struct ocs_settings;
 
 int ocs_job_prolog(spank_t spank, const struct ocs_settings *settings);
@@ -21,6 +22,10 @@ void ocs_task_graph_file(spank_t spank, int local, int ntasks);
 /* A step starts on a node of the job with the directory DIR, and its environment is complete: starts
  * the job's controller of rails, where this is its first node and none runs. */
 void ocs_controller_start(spank_t spank, const struct ocs_settings *settings, const char *dir);
+/* The same for the agent of this node, in a step of tasks; RANKS: the job's XPUs, or NULL.  Tasks find it by
+ * their environment, and load the shims of communication libraries. */
+void ocs_agent_start(spank_t spank, const struct ocs_settings *settings, const char *dir,
+		     const struct ocs_ranks *ranks);
 /* A line that ocs-node printed goes to slurmd's log. */
 void ocs_helper_line(const char *text);
 /* slurmd starts: tells ocsd, and takes away what a job that is over has left in this node's network. */

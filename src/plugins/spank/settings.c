@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/rails/rendezvous.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -32,10 +33,29 @@ static int yes_or_no(const char *argument, const char *value, bool *target, stru
 	return 0;
 }
 
+/* "no" starts none, "yes" the one that is installed with this plugin. */
+static const char *program_chosen(const char *value, const char *own)
+{
+	if (!strcmp(value, "yes"))
+		return own;
+	return strcmp(value, "no") ? value : NULL;
+}
+
+static int ports_check(const char *argument, const char *value, struct ocs_error *err)
+{
+	struct ocs_rendezvous meet;
+
+	return ocs_rendezvous_ports(&meet, value, err) ?
+		       ocs_error_prefix(err, "plugstack argument %s", argument) :
+		       0;
+}
+
 int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, struct ocs_error *err)
 {
 	*settings = (struct ocs_settings){
 		.helper = OCS_HELPER,
+		.controller = OCS_LIBEXEC "/ocs-rails-controller",
+		.agent = OCS_LIBEXEC "/ocs-rails-agent",
 		.dir = "/run/ocs",
 		.prolog = true,
 		.epilog_s = 60,
@@ -57,7 +77,13 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 		else if (value && IS("conf"))
 			settings->conf = value;
 		else if (value && IS("controller"))
-			settings->controller = value;
+			settings->controller = program_chosen(value, settings->controller);
+		else if (value && IS("agent"))
+			settings->agent = program_chosen(value, settings->agent);
+		else if (value && IS("controller_ports"))
+			rc = ports_check(argv[i], settings->ports = value, err);
+		else if (value && IS("shims"))
+			settings->shims = value;
 		else if (value && IS("helper"))
 			settings->helper = value;
 		else if (value && IS("dir"))
@@ -73,7 +99,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 		else
 			rc = ocs_error_set(
 				err, OCS_USAGE,
-				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, controller=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
+				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, controller=, agent=, controller_ports=, shims=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
 				argv[i]);
 #undef IS
 		if (rc < 0)

@@ -18,7 +18,10 @@ struct ocs_settings {
 	const char *conf;	/* conf=FILE, or NULL: ocs.yaml beside slurm.conf */
 	const char *helper;	/* helper=PROGRAM */
 	const char *dir;	/* dir=BASE; %n is the node's name */
-	const char *controller; /* controller=PROGRAM, or NULL: none is started */
+	const char *controller; /* controller=PROGRAM, or NULL: none is started; by default ours */
+	const char *agent;	/* agent=PROGRAM, likewise */
+	const char *ports;	/* controller_ports=LOW-HIGH, or NULL: those of the programs */
+	const char *shims;	/* shims=mpi,gloo,nccl, or NULL: those that are installed */
 	bool prolog;		/* prolog=yes|no: no where scripts of the site do the work */
 	int prolog_s;		/* prolog_timeout=SECONDS, 0: from ocs.yaml */
 	int epilog_s;		/* epilog_timeout=SECONDS */

@@ -146,6 +146,7 @@ int ocs_user_init(spank_t spank, const struct ocs_settings *settings)
 			spank_setenv(spank, OCS_ENV_DIR, dir, 1);
 			job_ranks = load_ranks(dir);
 			ocs_controller_start(spank, settings, dir);
+			ocs_agent_start(spank, settings, dir, job_ranks);
 		} else {
 			slurm_error("spank_ocs: %s", err.text);
 		}

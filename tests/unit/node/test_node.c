@@ -169,7 +169,7 @@ static void key_check(const char *fabric, const char *option, bool wanted)
 	struct stat info;
 
 	snprintf(uid, sizeof(uid), "%u", (unsigned)geteuid());
-	node_put(reply, "{\"ok\":true,\"key\":\"0123456789abcdef\"}");
+	node_put(reply, "{\"ok\":true,\"key\":\"0123456789abcdef\",\"agent_key\":\"fedcba\"}");
 	if (node_run("prepare", "--fabric", fabric, "--dir", node_dir, "--job", "7", "--epoch", "4",
 		     "--node", "n1", "--nodes", "n[1-2]", "--shape", "pp:2,tp:4", "--phases",
 		     "provisioned", "--reply", reply, option, uid, NULL) != 0)
@@ -181,6 +181,11 @@ static void key_check(const char *fabric, const char *option, bool wanted)
 		assert_int_equal(stat(path, &info), 0);
 		assert_int_equal(info.st_mode & 07777, 0400);
 	}
+	free(text);
+	text = node_file("agent.key");
+	assert_int_equal(text != NULL, wanted);
+	if (wanted)
+		assert_string_equal(text, "fedcba\n");
 	free(text);
 	free(path);
 	free(reply);

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "src/util/error.h"
+#include "src/util/secret.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rows.h"
 #include "tests/unit/ocsd/topo_rig.h"
@@ -31,6 +32,7 @@ static void goes_round(void **state)
 	struct rig *rig = *state;
 	struct ocs_client *client = rig_client(rig);
 	struct tenant a = { 1, 0, "" }, b = { 2, 6, "" };
+	char secret[OCS_MAC_HEX + 1];
 	struct json_object *reply;
 	int64_t before;
 
@@ -42,9 +44,13 @@ static void goes_round(void **state)
 	reply = rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'p1'}");
 	assert_null(json_object_object_get(reply, "key"));
 	assert_string_equal(rig_text(json_object_object_get(reply, "phases"), "topo"), "111");
+	/* that of agents, which follows from it, is for each node */
+	ocs_key_prove(a.key, strlen(a.key), secret, "agents", "1", "10", NULL);
+	assert_string_equal(rig_text(reply, "agent_key"), secret);
 	json_object_put(reply);
 	reply = rig_ask(client, "{'op':'apply','job':1,'epoch':0,'node':'p0'}");
 	assert_null(json_object_object_get(reply, "key"));
+	assert_null(json_object_object_get(reply, "agent_key"));
 	json_object_put(reply);
 	for (int sw = 0; sw < TOPO_RAILS; sw++)
 		topo_table_is(rig, sw, &a, "111", &b, "111");

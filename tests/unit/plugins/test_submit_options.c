@@ -401,6 +401,8 @@ static void test_settings(void **state)
 	char *good[] = { "ocsd=unix:/run/x", "dir=/run/ocs/%n", "prolog_timeout=7" };
 	char *bad[] = { "prolog_timeout=0" }, *unknown[] = { "dri=/run" }, *empty[] = { "dir=" };
 	char *scripts[] = { "prolog=no", "controller=/opt/rails" }, *maybe[] = { "prolog=maybe" };
+	char *none[] = { "controller=no", "agent=no", "controller_ports=700-799" };
+	char *ports[] = { "controller_ports=7-" };
 	struct ocs_settings settings;
 	struct ocs_error err;
 	char *dir;
@@ -422,10 +424,17 @@ static void test_settings(void **state)
 	assert_non_null(strstr(err.text, "dri=/run"));
 	assert_int_equal(ocs_settings_parse(1, empty, &settings, &err), -1);
 	assert_true(settings.prolog);
-	assert_null(settings.controller);
+	assert_string_equal(settings.controller,
+			    "/usr/libexec/slurm-ocs/ocs-rails-controller");
 	assert_int_equal(ocs_settings_parse(2, scripts, &settings, &err), 0);
 	assert_false(settings.prolog);
 	assert_string_equal(settings.controller, "/opt/rails");
+	assert_int_equal(ocs_settings_parse(3, none, &settings, &err), 0);
+	assert_null(settings.controller);
+	assert_null(settings.agent);
+	assert_string_equal(settings.ports, "700-799");
+	assert_int_equal(ocs_settings_parse(1, ports, &settings, &err), -1);
+	assert_non_null(strstr(err.text, "controller_ports=7-"));
 	assert_int_equal(ocs_settings_parse(1, maybe, &settings, &err), -1);
 	assert_non_null(strstr(err.text, "yes or no"));
 }

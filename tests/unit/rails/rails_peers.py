@@ -17,7 +17,7 @@ import subprocess
 import threading
 import time
 
-BUILD = os.environ["OCS_BUILD_DIR"]
+BUILD = os.environ.get("OCS_BUILD_DIR", ".")
 AGENT = os.path.join(BUILD, "src/rails/ocs-rails-agent")
 CONTROLLER = os.path.join(BUILD, "src/rails/ocs-rails-controller")
 HELLO, WELCOME, GROUP, KNOWN, GOODBYE, NOTE = range(1, 7)

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+/* Starts the agent of this node in a step of a job whose circuits follow its phases, and has the step's
+ * tasks load the shims of communication libraries (doc/rails.md). */
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "src/layout/task_map.h"
+#include "src/plugins/compat/slurm_api.h"
+#include "src/plugins/spank/job_program.h"
+#include "src/plugins/spank/nodeside.h"
+#include "src/plugins/spank/settings.h"
+#include "src/rails/mailbox.h"
+#include "src/util/error.h"
+#include "src/util/secret.h"
+#include "src/util/text.h"
+
+#define PRELOAD "LD_PRELOAD"
+#define PRELOAD_MAX 65536
+#define SHIMS "OCS_RAILS_SHIMS"
+
+/* The address of NODE as Slurm has it, else its name. */
+static char *node_address(const char *node)
+{
+	/* Not in Slurm's public headers; alike in all its versions that this plugin is for. */
+	int (*get)(const char *, struct sockaddr_storage *, uint16_t);
+	struct sockaddr_storage address = { 0 };
+	char host[256];
+	socklen_t length;
+
+	*(void **)&get = dlsym(RTLD_DEFAULT, "slurm_conf_get_addr");
+	if (!get || get(node, &address, 0) != 0)
+		return ocs_strdup(node);
+	length = address.ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+						 sizeof(struct sockaddr_in);
+	if (getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), NULL, 0,
+			NI_NUMERICHOST) != 0)
+		return ocs_strdup(node);
+	return ocs_strdup(host);
+}
+
+static int number_compare(const void *a, const void *b)
+{
+	uint32_t p = *(const uint32_t *)a, q = *(const uint32_t *)b;
+
+	return (p > q) - (p < q);
+}
+
+/* The step's tasks on this node, "0,2,4"; NULL where Slurm does not say. */
+static char *ranks_text(spank_t spank, uint32_t count)
+{
+	uint32_t *ranks = ocs_calloc(count, sizeof(*ranks));
+	struct ocs_text text = { 0 };
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (spank_get_item(spank, S_JOB_LOCAL_TO_GLOBAL_ID, i, &ranks[i]) == ESPANK_SUCCESS)
+			continue;
+		free(ranks);
+		return NULL;
+	}
+	qsort(ranks, count, sizeof(*ranks), number_compare);
+	for (uint32_t i = 0; i < count; i++)
+		ocs_text_add(&text, "%s%u", i ? "," : "", ranks[i]);
+	free(ranks);
+	return ocs_text_take(&text);
+}
+
+/* Which node of the job NODE is, or -1. */
+static int node_number(const struct ocs_ranks *ranks, const char *node)
+{
+	for (int i = 0; i < ranks->nnodes; i++)
+		if (strcmp(ranks->nodes[i], node) == 0)
+			return i;
+	return -1;
+}
+
+/* What the tasks are to load: shims of LIST, "mpi,gloo", whose files are there. */
+static void preload_set(spank_t spank, const char *list)
+{
+	static const char *const kinds[] = { "nccl", "mpi", "gloo" };
+	char before[PRELOAD_MAX] = "";
+	struct ocs_text text = { 0 };
+
+	if (spank_getenv(spank, PRELOAD, before, sizeof(before)) == ESPANK_NOSPACE)
+		return;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		char *path = ocs_asprintf("%s/libocs-rails-%s.so", OCS_LIBEXEC, kinds[i]);
+
+		if ((!list || ocs_list_has(list, kinds[i], strlen(kinds[i]))) &&
+		    !strstr(before, path) && access(path, R_OK) == 0)
+			ocs_text_add(&text, "%s%s", text.length ? ":" : "", path);
+		free(path);
+	}
+	/* What the user has set stays, behind. */
+	if (text.length && *before)
+		ocs_text_add(&text, ":%s", before);
+	if (text.length)
+		spank_setenv(spank, PRELOAD, text.data, 1);
+	ocs_text_free(&text);
+}
+
+/* As KEY, a descriptor, allows.  0, or -1. */
+static int agent_run(spank_t spank, const struct ocs_settings *settings, const char *dir,
+		     const struct ocs_ranks *ranks, const char *node, uint32_t step, int key)
+{
+	char job_text[16], epoch[24], step_text[16], node_text[16], total_text[16], tag[17];
+	char *list, *host, *socket;
+	const char *argv[22];
+	uint32_t job, total, local;
+	int number = node_number(ranks, node), rc;
+
+	if (number < 0 || spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_TOTAL_TASK_COUNT, &total) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &local) != ESPANK_SUCCESS ||
+	    ocs_random_hex(tag, 8, NULL))
+		return -1;
+	list = ranks_text(spank, local);
+	if (!list)
+		return -1;
+	snprintf(job_text, sizeof(job_text), "%u", job);
+	snprintf(epoch, sizeof(epoch), "%" PRIu64, ocs_job_epoch(dir));
+	snprintf(step_text, sizeof(step_text), "%u", step);
+	snprintf(node_text, sizeof(node_text), "%d", number);
+	snprintf(total_text, sizeof(total_text), "%u", total);
+	host = number ? node_address(ranks->nodes[0]) : ocs_strdup("127.0.0.1");
+	socket = ocs_asprintf("@ocs-rails-%u.%u-%d-%s", job, step, number, tag);
+	rc = 0;
+#define ADD(name, value) argv[rc++] = name, argv[rc++] = value
+	argv[rc++] = settings->agent;
+	ADD("--job", job_text);
+	ADD("--epoch", epoch);
+	ADD("--step", step_text);
+	ADD("--node", node_text);
+	ADD("--ranks", list);
+	ADD("--total", total_text);
+	ADD("--host", host);
+	ADD("--socket", socket);
+	if (settings->ports)
+		ADD("--ports", settings->ports);
+#undef ADD
+	argv[rc] = NULL;
+	rc = ocs_job_program_start(spank, argv, key);
+	if (rc == 0)
+		spank_setenv(spank, OCS_RAILS_AGENT, socket, 1);
+	free(socket);
+	free(host);
+	free(list);
+	return rc;
+}
+
+void ocs_agent_start(spank_t spank, const struct ocs_settings *settings, const char *dir,
+		     const struct ocs_ranks *ranks)
+{
+	const char *node = getenv("SLURMD_NODENAME");
+	char *path, chosen[256] = "";
+	uint32_t step;
+	int key;
+
+	spank_unsetenv(spank, OCS_RAILS_AGENT);
+	if (!settings->agent || !ranks || !node ||
+	    spank_get_item(spank, S_JOB_STEPID, &step) != ESPANK_SUCCESS ||
+	    step == SLURM_BATCH_SCRIPT || step == SLURM_INTERACTIVE_STEP ||
+	    step == SLURM_EXTERN_CONT)
+		return;
+	path = ocs_asprintf("%s/agent.key", dir);
+	key = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	free(path);
+	if (key < 0)
+		return;
+	if (agent_run(spank, settings, dir, ranks, node, step, key) == 0) {
+		spank_getenv(spank, SHIMS, chosen, sizeof(chosen));
+		preload_set(spank, *chosen ? chosen : settings->shims);
+	} else {
+		slurm_error("spank_ocs: no agent of the job's rails here; its tasks have no gates");
+	}
+	close(key);
+}

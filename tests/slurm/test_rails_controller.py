@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""The controller of a job on rails and the agents of its nodes, as spank_ocs starts them: steps whose tasks write
+letters into their mailboxes, and circuits that follow."""
+import os
+import sys
+
+import pytest
+
+from test_rails import end, lit, nodes_of, owned, told
+
+PEERS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "rails")
+# a task of pp:2,dp:2 with a node each: a send along the pipeline, and a ring in its stage
+TASK = """
+import os, sys
+sys.path.insert(0, %r)
+sys.dont_write_bytecode = True
+from rails_peers import Rank
+me, ranks = int(os.environ["SLURM_PROCID"]), int(os.environ["SLURM_NTASKS"])
+rank = Rank(os.environ["OCS_RAILS_AGENT"], me, ranks).welcome()
+stage, column = divmod(me, 2)
+errors = [rank.error]
+for turn in range(int(sys.argv[1])):
+    if any(errors):
+        break
+    for members in ([column, 2 + column], [2 * stage, 2 * stage + 1], list(range(ranks))):
+        group, error, need = rank.group(members)
+        errors.append(error or rank.enter(group))
+        rank.leave(group)
+print("RANK", me, sorted(set(errors)), need, os.environ.get("LD_PRELOAD", "-"), flush=True)
+rank.goodbye()
+""" % PEERS
+
+
+@pytest.fixture(scope="module")
+def rails(make_cluster):
+    cluster = make_cluster(cubes=1, edge=2, tile=(2, 1, 1), rails=8, nrails=2, nic_ports=2, rail_xpus=2,
+                           config={"AuthInfo": "cred_expire=5"})
+    cluster.write("task.py", TASK)
+    os.chmod(cluster.path("task.py"), 0o644)
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left(rails):
+    yield
+    rails.cancel_all()
+    rails.until(lambda: not programs(rails), 20, lambda: programs(rails))
+
+
+def programs(cluster):
+    """{name: how many} of the programs of jobs, with the users that they have."""
+    # of this PID namespace: another cluster has its own
+    done = cluster.run(["ps", "-eo", "user:32,args"], check=False).stdout
+    found = {}
+    for line in done.splitlines():
+        for name in ("ocs-rails-controller", "ocs-rails-agent"):
+            if name + " --job" in line:
+                found.setdefault((name, line.split()[0]), []).append(line)
+    return {key: len(lines) for key, lines in found.items()}
+
+
+def steps(cluster, count):
+    return "srun -N4 --ntasks-per-node=1 %s %s %d" % (sys.executable, cluster.path("task.py"), count)
+
+
+def ranks(text):
+    return sorted(line for line in text.splitlines() if line.startswith("RANK"))
+
+
+def test_steps(rails):
+    """Two steps after each other: every operation is granted, circuits change, ocsd hears of it."""
+    job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand", user="nobody",
+                       script="%s; %s; echo STEPS; sleep 300" % (steps(rails, 5), steps(rails, 3)))
+    rails.running(job)
+    text = told(rails, job, lambda text: "STEPS" in text)
+    lines = ranks(text)
+    assert len(lines) == 8, text
+    for line in lines:
+        assert " [0] 0 " in line, text
+    shown = rails.ocsctl("show", "phases", str(job))["phases"][0]
+    # two rails, at least 2 * 8 - 2 changes each
+    assert shown["changes"] >= 24 and shown["refused"] == 0, shown
+    assert [rail["stands"] for rail in shown["rails"]] == ["11", "11"], shown
+    # the step's agents are gone with it, the controller stays with the batch script
+    rails.until(lambda: programs(rails) == {("ocs-rails-controller", "nobody"): 1}, 20, lambda: programs(rails))
+    end(rails, job)
+
+
+def test_preload(rails):
+    """What the user preloads stays; shims come only if they are there and wanted."""
+    job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=provisioned",
+                       script="export LD_PRELOAD=libm.so.6; %s; OCS_RAILS_SHIMS=none %s; echo STEPS; sleep 300" % (
+                           steps(rails, 2), steps(rails, 2)))
+    rails.running(job)
+    text = told(rails, job, lambda text: "STEPS" in text)
+    lines = ranks(text)
+    assert len(lines) == 8 and all(line.endswith("libm.so.6") and " [0] 0 " in line for line in lines), text
+    assert sum(line.endswith(" libm.so.6") for line in lines) >= 4, text
+    end(rails, job)
+
+
+def test_killed_controller(rails):
+    """It is killed in the middle of a step: every task hears of it, and nothing is left behind."""
+    job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand",
+                       script="%s; echo STEPS; sleep 300" % steps(rails, 100000))
+    rails.running(job)
+    rails.until(lambda: rails.ocsctl("show", "phases", str(job))["phases"][0]["changes"] > 4, 30, "changes of topology")
+    rails.run(["pkill", "-KILL", "-f", "ocs-rails-controller --job %d " % job])
+    text = told(rails, job, lambda text: "STEPS" in text)
+    lines = ranks(text)
+    assert len(lines) == 4 and all("100" in line for line in lines), text
+    end(rails, job)
+
+
+def test_cancel_in_a_change(rails):
+    """scancel while circuits change: ports and circuits are free afterwards."""
+    job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=provisioned",
+                       script=steps(rails, 100000))
+    rails.running(job)
+    rails.until(lambda: rails.ocsctl("show", "phases", str(job))["phases"][0]["changes"] > 10, 30, "changes of topology")
+    assert nodes_of(rails, job) and owned(rails, job)
+    end(rails, job)
+    assert not lit(rails)
