@@ -95,6 +95,41 @@ def test_agent_dies(tmp_path, program):
     assert "must not send" in done.stderr
 
 
+def train(tmp_path, ranks, stages, steps, gated):
+    """The output of rank 0, and whether all ranks ended well."""
+    script = "".join("""
+        SLURM_PROCID=%d RANK=%d %s /usr/bin/python3 %s/rails_train.py %d %d >%s/%d.out 2>&1 & pids="$pids $!"
+        """ % (rank, rank, "LD_PRELOAD=%s/libocs-rails-gloo.so OCS_RAILS_AGENT=%s/agent" % (SHIMS, tmp_path) if gated
+               else "", HERE, stages, steps, tmp_path, rank) for rank in range(ranks))
+    done = subprocess.run(
+        OWN + ["bash", "-c", """export SLURM_NTASKS=%d WORLD_SIZE=%d MASTER_ADDR=10.9.9.1 MASTER_PORT=29500 OMP_NUM_THREADS=1
+        export GLOO_SOCKET_IFNAME=d0 PYTHONDONTWRITEBYTECODE=1
+        %s
+        for pid in $pids; do wait $pid || bad=1; done; exit $bad""" % (ranks, ranks, script)],
+        timeout=240, check=False)
+    told = [(tmp_path / ("%d.out" % rank)).read_text() for rank in range(ranks)]
+    assert done.returncode == 0, "\n".join(told)
+    return told[0]
+
+
+def test_gloo(tmp_path):
+    """A pipeline with data parallel stages: losses and weights to the last bit, with gates and without."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed"], capture_output=True, check=False).returncode:
+        pytest.skip("python3-torch is not installed")
+    ranks, steps = 4, 3
+    plain = train(tmp_path, ranks, 2, steps, False)
+    agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, ranks))
+    gated = train(tmp_path, ranks, 2, steps, True)
+    agent.stop()
+    assert agent.faults == []
+    assert gated == plain and gated.count("loss") == steps and "weights" in gated
+    assert not agent.waiting
+    sizes = [len(members) for members, _, _ in agent.log]
+    # messages of two, rings of two, and what all do: connections, losses, experts
+    assert sizes.count(4) >= 2 * steps + 2 and sizes.count(2) > 10 * steps
+    assert agent.changes >= 2 * steps
+
+
 def test_no_job(tmp_path, program):
     """Outside a job, and in programs without MPI, the library does nothing."""
     done = mpirun(tmp_path, program, 4, 2, 1, gated=False)
