@@ -14,7 +14,6 @@ from stage import show, title
 
 sys.path.insert(0, os.path.join(stage.SOURCE, "tests", "net"))
 
-import moe_steer                                # noqa: E402
 import moe_texts                                # noqa: E402
 from regioncluster import RegionCluster         # noqa: E402
 
@@ -44,24 +43,35 @@ def live(cluster, job, state):
         watch.wait()
 
 
+TRAIN = """export OCS_MOE_LIBRARY={stage}/libexec/slurm-ocs/libocsmoe.so PYTHONDONTWRITEBYTECODE=1
+/usr/bin/python3 {net}/moe_controller.py {config} > {config}.said &
+until [ -S {folder}/{mode}.ask ]; do kill -0 $! || exit; sleep 0.1; done
+srun --ntasks-per-node=1 bash -c '/usr/bin/python3 {net}/moe_train.py {config} $SLURM_PROCID'
+rc=$?
+kill $!; wait
+exit $rc
+"""
+
+
 def train(cluster, mode, record):
-    """A job; its lines by rank, and what its gates chose."""
+    """A job; its lines by rank, and what its controller did."""
     out, state = cluster.path("out", mode), cluster.path(mode + ".state")
     os.makedirs(out)
     os.chmod(out, 0o777)
-    steer = moe_steer.Steer(cluster, LAYERS, [mode], record=record, state=state, token_bytes=TOKEN, name=mode)
-    config = cluster.path(mode + ".json")
     cluster.write(mode + ".json", json.dumps({
         "addresses": ["10.77.0.%d:7000" % (s + 1) for s in range(SERVERS)], "key": os.urandom(16).hex(), "out": out,
         "texts": moe_texts.texts(SERVERS), "layers": LAYERS, "passes": PASSES,
-        "runs": [{"name": mode, "agent": steer.agent_path, "ask": steer.ask_path}]}))
+        "runs": [{"name": mode, "agent": cluster.path(mode + ".agent"), "ask": cluster.path(mode + ".ask"),
+                  "record": cluster.path(mode + ".record")}],
+        "socket": cluster.path("ocsd.sock"), "servers": SERVERS, "degree": DEGREE, "mbit": MBIT, "mode": mode,
+        "folder": cluster.dir, "name": mode, "stage": str(cluster.stage), "state": state, "record": record,
+        "token_bytes": TOKEN}))
     words = ["-p", "moe", "--shape=ep:%d" % (SERVERS * cluster.region_xpus), "--ocs-moe", "--job-name=" + mode,
              "--ntasks-per-node=1"]
     print("$ sbatch %s train.sh" % " ".join(words))
-    job = cluster.sbatch(*words, "--chdir=" + cluster.path("out"), script="""
-export OCS_MOE_LIBRARY=%s/libexec/slurm-ocs/libocsmoe.so PYTHONDONTWRITEBYTECODE=1
-srun --ntasks-per-node=1 bash -c '/usr/bin/python3 %s/tests/net/moe_train.py %s $SLURM_PROCID'
-""" % (cluster.stage, stage.SOURCE, config))
+    job = cluster.sbatch(*words, "--chdir=" + cluster.path("out"), script=TRAIN.format(
+        stage=cluster.stage, net=os.path.join(stage.SOURCE, "tests", "net"), config=cluster.path(mode + ".json"),
+        folder=cluster.dir, mode=mode))
     print("Submitted batch job %d: %s" % (job, WHAT[mode]), flush=True)
     cluster.running(job)
     live(cluster, job, state)
@@ -71,17 +81,19 @@ srun --ntasks-per-node=1 bash -c '/usr/bin/python3 %s/tests/net/moe_train.py %s 
     if any(len(rank) != PASSES for rank in lines) or not lines:
         raise stage.ClusterError("job %d: %s\n%s" % (job, ended, cluster.output(job)))
     cluster.wait_idle()
-    return lines, steer.traces[0]
+    with open(cluster.path(mode + ".json.said"), encoding="ascii") as handle:
+        return lines, json.load(handle)
 
 
 def tell(cluster):
     results, record = {}, None
-    print("\nThe controller of this demo makes the circuits at the switch itself; links are shaped to %d Mb/s." % MBIT)
+    print("\nEach NIC is shaped to %d Mb/s.  A controller in each job has ocsd change the job's own circuits." % MBIT)
     for mode in MODES:
         title("A layer's experts are on %d servers: %s" % (SERVERS, WHAT[mode]))
-        results[mode], trace = train(cluster, mode, record)
-        record = record or trace
+        results[mode], said = train(cluster, mode, record)
+        record = record or cluster.path(mode + ".record")
         print("loss after each pass: " + "  ".join("%.4f" % p["about"] for p in results[mode][0]))
+        print("ocsd changed circuits %d times (%d cut) in %.1f s" % (said["changes"], said["cut"], said["waited"]))
 
     title("The same training three times: only who carries the tokens differs")
 
@@ -106,7 +118,7 @@ def main():
         return 1
     return stage.run("Starting slurmctld, %d slurmds in network namespaces, ocsd and an emulated switch" % SERVERS, tell,
                      kind=RegionCluster, end="", cubes=1, edge=2, tile=(2, 2, 2), servers=SERVERS, degree=DEGREE, mbit=MBIT,
-                     region_xpus=1)
+                     region_xpus=1, delay_ms=2, more_yaml="limits: {topologies_per_second: 200}\n")
 
 
 if __name__ == "__main__":

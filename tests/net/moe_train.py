@@ -121,9 +121,12 @@ def asking(path, rank, run):
     lines = sock.makefile("rw")
 
     def ask(layer, microbatch, backward, second):
-        lines.write(json.dumps([rank, run, layer, microbatch, backward, second]) + "\n")
-        lines.flush()
-        return json.loads(lines.readline())
+        try:
+            lines.write(json.dumps([rank, run, layer, microbatch, backward, second]) + "\n")
+            lines.flush()
+            return json.loads(lines.readline())
+        except (OSError, ValueError):
+            return None     # the controller is gone: all stays as it is
 
     return ask
 
@@ -140,7 +143,7 @@ def rank_run(config, rank):
                 moe.plan(plan["links"], plan["shares"])
             ask = asking(run["ask"], rank, number) if run.get("ask") else None
             if ask:
-                moe.plan(*ask(-1, 0, 0, 0))
+                moe.plan(*(ask(-1, 0, 0, 0) or ()))
             group = ocs_moe_torch.Group(moe, gate, ask)
             passes = train(config, group, run["name"], out)
             if run.get("record") and not rank:

@@ -18,11 +18,15 @@ class Wiring:
 
     switch = "ocs0"
 
-    def connect(self, path):
-        """PATH: the emulator's control."""
+    def forget(self):
+        """No circuit stands."""
         self.circuits = {}      # link's number: ((server, NIC), (server, NIC))
         self.links = 0
-        self.exchanges = 0
+        self.exchanges = 0      # circuits that were cut
+
+    def connect(self, path):
+        """PATH: the emulator's control."""
+        self.forget()
         self.control = socket.socket(socket.AF_UNIX)
         self.control.connect(str(path))
         self.control_file = self.control.makefile("rw")
@@ -45,30 +49,35 @@ class Wiring:
     def _port(self, end):
         return end[0] * self.alpha + end[1] + 1
 
-    def _ends(self, link):
-        a, b = (self._port(end) for end in self.circuits[link])
-        return (a, b), (b, a)
-
     def wire(self, circuits):
         """CIRCUITS: [[i, j, count], ...].  What stands and is wanted stays; the rest is cut, then made."""
         wanted = {(min(i, j), max(i, j)): count for i, j, count in circuits}
+        cut, made = [], []
         for link, ((i, _), (j, _)) in list(self.circuits.items()):
             pair = min(i, j), max(i, j)
             if wanted.get(pair, 0) > 0:
                 wanted[pair] -= 1
-                continue
-            for a, _ in self._ends(link):
-                self._tell(f"unpatch {self.switch} {a}")
-            del self.circuits[link]
-            self.exchanges += 1
+            else:
+                cut.append(self.circuits.pop(link))
         used = {end for ends in self.circuits.values() for end in ends}
         free = [[p for p in range(self.alpha) if (s, p) not in used] for s in range(self.n)]
         for (i, j), count in sorted(wanted.items()):
             for _ in range(count):
                 self.links += 1
                 self.circuits[self.links] = (i, free[i].pop(0)), (j, free[j].pop(0))
-                for a, b in self._ends(self.links):
-                    self._tell(f"patch {self.switch} {a} {self.size + b}")
+                made.append(self.circuits[self.links])
+        self.exchanges += len(cut)
+        if cut or made:
+            self._change(cut, made)
+
+    def _change(self, cut, made):
+        """At the switch; each circuit is two fibres."""
+        for ends in cut:
+            for end in ends:
+                self._tell(f"unpatch {self.switch} {self._port(end)}")
+        for a, b in made:
+            self._tell(f"patch {self.switch} {self._port(a)} {self.size + self._port(b)}")
+            self._tell(f"patch {self.switch} {self._port(b)} {self.size + self._port(a)}")
 
     def table(self, port=7100):
         """For Moe.plan: (link, rank, rank, address, address), a rank a server."""
