@@ -43,6 +43,7 @@ enum {
 	SECTION,
 	COMMUNICATION,
 	SLOWDOWN_LIMIT,
+	SLOWDOWN,
 	THREADS,
 	DEFRAGMENT,
 	RESTART,
@@ -73,6 +74,7 @@ static const struct option options[] = {
 	{ "lenient", no_argument, NULL, LENIENT },
 	{ "communication", required_argument, NULL, COMMUNICATION },
 	{ "slowdown-limit", required_argument, NULL, SLOWDOWN_LIMIT },
+	{ "slowdown", required_argument, NULL, SLOWDOWN },
 	{ "defragment", required_argument, NULL, DEFRAGMENT },
 	{ "restart-minutes", required_argument, NULL, RESTART },
 	{ "budget", required_argument, NULL, BUDGET },
@@ -106,7 +108,9 @@ static void usage_print(void)
 	      "      --lenient         where rings cannot close, lines will do\n"
 	      "      --budget N        accepted, without effect: of a search that is no more\n"
 	      "      --slowdown-limit X  best-effort: a job may take up to X times as long (2)\n"
-	      "      --communication X   if it would send X (0 to 1) of its time alone (1)\n\n"
+	      "      --communication X   if it would send X (0 to 1) of its time alone (1)\n"
+	      "      --slowdown WHAT   of that share: load (default), the edges on the busiest link,\n"
+	      "                        or netsim, an AllReduce in the network simulator\n\n"
 	      "Jobs\n"
 	      "      --trace FILE      replay a trace\n"
 	      "      --workload NAME   rfold-2025, rfold-2025b or tpu-v4\n"
@@ -270,6 +274,12 @@ static int option_take(int c, const char *typed, struct ocs_sim_args *a, struct 
 		return real_read("communication", optarg, 0, &a->communication, err);
 	case SLOWDOWN_LIMIT:
 		return real_read("slowdown-limit", optarg, 1, &a->slowdown_limit, err);
+	case SLOWDOWN:
+		a->simulated = !strcmp(optarg, "netsim");
+		if (a->simulated || !strcmp(optarg, "load"))
+			return 0;
+		return ocs_error_set(err, OCS_USAGE, "--slowdown %.40s: use load or netsim",
+				     optarg);
 	case 's':
 		return whole_read("seed", optarg, 0, &a->seed, err);
 	case RUNS:

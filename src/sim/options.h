@@ -20,7 +20,7 @@ struct ocs_sim_args {
 	long seed, runs, threads, queue_limit; /* threads 0: one per core */
 	enum ocs_sim_order order;
 	bool saturated, easy, lenient, no_verify, parallel_switches, json, quiet, possible;
-	bool hours_set;
+	bool hours_set, simulated;
 };
 
 /* Returns 0; 1 when --help or --version was printed; -1 with ERR (OCS_USAGE). */

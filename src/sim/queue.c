@@ -169,7 +169,8 @@ int ocs_sim_backfill(struct ocs_sim *sim, struct ocs_error *err)
 			continue;
 		routes = ocs_policy_routes_take(sim->policy);
 		if (start >= 0 &&
-		    sim->time + job->duration * ocs_sim_slowdown(sim, routes) > start &&
+		    sim->time + job->duration * ocs_sim_slowdown(sim, &job->shape, p, routes) >
+			    start &&
 		    !leaves_room(sim, &head, p)) {
 			ocs_placement_destroy(p);
 			ocs_routes_destroy(routes);

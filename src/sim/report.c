@@ -51,6 +51,7 @@ static void times_fill(const struct ocs_sim_result *r, struct ocs_sim_figures *f
 
 	for (i = 0; i < r->njobs; i++) {
 		const struct ocs_sim_outcome *out = &r->jobs[i];
+		bool slower;
 
 		f->never += out->state == OCS_SIM_NEVER;
 		f->waiting += out->state == OCS_SIM_WAITING;
@@ -61,11 +62,12 @@ static void times_fill(const struct ocs_sim_result *r, struct ocs_sim_figures *f
 		f->cubes += out->cubes;
 		f->circuits += out->circuits;
 		f->switched += out->switched;
-		if (out->load > 1)
+		slower = out->load > 1 || out->slowdown > 1;
+		if (slower)
 			f->predicted[0] += out->slowdown;
-		if (out->load > 1 && out->slowdown > f->predicted[1])
+		if (slower && out->slowdown > f->predicted[1])
 			f->predicted[1] = out->slowdown;
-		nshared += out->load > 1;
+		nshared += slower;
 		if (out->state != OCS_SIM_DONE)
 			continue;
 		jct[ndone++] = (out->end - out->job.arrival) / HOUR;
@@ -264,6 +266,10 @@ void ocs_sim_figures_print(const struct ocs_sim_figures *f)
 		printf("shared links   %.0f placements, predicted to take %.2f times as long (at most "
 		       "%.2f); %.1f %% of the XPUs useful over time\n",
 		       f->shared, f->predicted[0], f->predicted[1], f->useful);
+	else if (f->predicted[0] > 1)
+		printf("slower jobs    predicted to take %.2f times as long (at most %.2f); %.1f %% of "
+		       "the XPUs useful over time\n",
+		       f->predicted[0], f->predicted[1], f->useful);
 }
 
 int ocs_sim_jobs_write(const struct ocs_sim_result *r, const char *path, struct ocs_error *err)

@@ -93,8 +93,12 @@ static bool shape_relaxed(const struct ocs_shape *asked, const struct ocs_shape 
 	return memcmp(asked->mesh, placed->mesh, sizeof(asked->mesh)) != 0;
 }
 
-double ocs_sim_slowdown(const struct ocs_sim *sim, const struct ocs_routes *routes)
+double ocs_sim_slowdown(struct ocs_sim *sim, const struct ocs_shape *asked,
+			const struct ocs_placement *p, const struct ocs_routes *routes)
 {
+	if (sim->options->simulated)
+		return 1 + sim->options->communication *
+				   (ocs_sim_ratio_find(&sim->ratios, asked, &p->shape, routes) - 1);
 	return routes ? ocs_routes_slowdown(routes->load, sim->options->communication) : 1;
 }
 
@@ -134,7 +138,7 @@ int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,
 	out->start = sim->time;
 	out->switched = ocs_sim_switching(sim, p);
 	out->load = routes ? routes->load : 1;
-	out->slowdown = ocs_sim_slowdown(sim, routes);
+	out->slowdown = ocs_sim_slowdown(sim, &out->job.shape, p, routes);
 	out->end = sim->time + out->switched + out->job.duration * out->slowdown;
 	out->cubes = p->ncubes;
 	out->nodes = p->nnodes;
@@ -411,6 +415,7 @@ int ocs_sim_run(const struct ocs_sim_options *options, struct ocs_policy *policy
 	free(sim.batch);
 	free(sim.running);
 	free(sim.queue);
+	ocs_sim_ratios_free(&sim.ratios);
 	if (rc)
 		ocs_sim_result_free(result);
 	return rc;

@@ -37,6 +37,8 @@ struct ocs_sim_options {
 	double communication;	/* share (0..1) of its time that a job would spend sending if
 				 * every edge had a link of its own; where edges share links
 				 * that part takes longer (ocs_routes_slowdown) */
+	bool simulated;		/* that part takes as long as an AllReduce in the network
+				 * simulator, on lines instead of rings, too (slowdown.h) */
 	double switch_delay;	/* seconds a switch takes for one batch of circuits */
 	double circuit_delay;	/* and for each circuit in it */
 	bool switches_parallel; /* a switch works on the circuits of a batch at once */

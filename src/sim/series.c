@@ -229,6 +229,7 @@ static int run_one(struct work *w, struct ocs_policy *policy, long index, struct
 		.verify = !a->no_verify,
 		.switch_delay = a->switch_ms * 1e-3,
 		.communication = a->communication,
+		.simulated = a->simulated,
 		.moves = (int)a->moves,
 		.restart = a->restart_minutes * 60,
 		.circuit_delay = a->circuit_ms * 1e-3,

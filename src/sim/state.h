@@ -8,6 +8,7 @@
 
 #include "src/advice/fragmentation.h"
 #include "src/sim/run.h"
+#include "src/sim/slowdown.h"
 
 struct ocs_sim_running {
 	double end;
@@ -41,6 +42,7 @@ struct ocs_sim {
 	double *switch_free; /* per switch: when it is idle again */
 	int *batch;	     /* per switch, zero between calls */
 	int face_edge;
+	struct ocs_sim_ratios ratios;
 	double told; /* share of the time that progress was called with */
 };
 
@@ -55,8 +57,9 @@ struct ocs_placement *ocs_sim_place(struct ocs_sim *sim, const struct ocs_occupa
 /* Takes (or gives back) the nodes of P in OCCUPANCY. */
 void ocs_sim_hold(struct ocs_sim *sim, struct ocs_occupancy *occupancy,
 		  const struct ocs_placement *p, bool hold);
-/* How much longer a job takes with ROUTES (NULL: with links of its own). */
-double ocs_sim_slowdown(const struct ocs_sim *sim, const struct ocs_routes *routes);
+/* How much longer a job that asked for ASKED takes on P with ROUTES (NULL: with links of its own). */
+double ocs_sim_slowdown(struct ocs_sim *sim, const struct ocs_shape *asked,
+			const struct ocs_placement *p, const struct ocs_routes *routes);
 /* Starts job INDEX, which is no longer in the queue; P and ROUTES (or NULL) are handed
  * over. */
 int ocs_sim_start(struct ocs_sim *sim, long index, struct ocs_placement *p,

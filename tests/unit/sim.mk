@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
 
-SIM = $(S)/sim/libocs_sim.la $(PLACE)
+SIM = $(S)/sim/libocs_sim.la $(S)/netsim/libocs_netsim.la $(S)/plan/libocs_plan.la $(S)/moe/libocs_moe.la $(S)/rails/libocs_rails.la $(PLACE)
 
 check_PROGRAMS += test_policy
 test_policy_SOURCES = policy/test_policy.c
@@ -10,6 +10,10 @@ test_policy_LDADD = $(PLACE) $(CMOCKA_LIBS)
 check_PROGRAMS += test_workload
 test_workload_SOURCES = sim/test_workload.c
 test_workload_LDADD = $(SIM) $(CMOCKA_LIBS)
+
+check_PROGRAMS += test_slowdown
+test_slowdown_SOURCES = sim/test_slowdown.c
+test_slowdown_LDADD = $(SIM) $(CMOCKA_LIBS) $(JSON_LIBS) -lm
 
 check_PROGRAMS += test_sim
 test_sim_SOURCES = sim/test_sim.c
