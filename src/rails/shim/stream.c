@@ -72,11 +72,17 @@ static struct word *words_free;
 static struct post *_Atomic posts;
 static sem_t posted;
 static atomic_bool refused;
+static void (*_Atomic refused_function)(void);
 static struct ocs_stream_ticket *open_tickets; /* the thread's */
 
 bool ocs_stream_refused(void)
 {
 	return atomic_load(&refused);
+}
+
+void ocs_stream_refused_call(void (*function)(void))
+{
+	atomic_store(&refused_function, function);
 }
 
 static const char *driver_text(int error)
@@ -243,8 +249,13 @@ static bool ticket_end(struct ocs_stream_ticket *ticket)
 static void ticket_look(struct ocs_stream_ticket *ticket)
 {
 	for (size_t k = 0; k < ticket->count; k++)
-		if (atomic_load(&ticket->operations[k].word->value) == WORD_REFUSED)
-			atomic_store(&refused, true);
+		if (atomic_load(&ticket->operations[k].word->value) == WORD_REFUSED &&
+		    !atomic_exchange(&refused, true)) {
+			void (*function)(void) = atomic_load(&refused_function);
+
+			if (function)
+				function();
+		}
 }
 
 /* Takes what host functions posted, oldest first. */

@@ -41,5 +41,7 @@ int ocs_stream_after(struct ocs_stream_ticket *ticket, char why[OCS_STREAM_WHY])
 /* Whether an operation was refused after its stream had reached it: that stream waits for ever, since
  * what is behind the wait must not be sent. */
 bool ocs_stream_refused(void);
+/* Has FUNCTION called, once and by a thread of this file, when that happens. */
+void ocs_stream_refused_call(void (*function)(void));
 
 #endif

@@ -105,4 +105,31 @@ for file in "$work/none" "$work/list" "$shim"; do
 	esac
 	result $? "OCS_RAILS_NCCL that is ${file##*/}" "exit $code: $seen"
 done
+
+# The profiler.
+plugin=$build/src/rails/.libs/libocs-rails-profiler.so
+seen=$($cc -rdynamic -o "$work/profiles" "$here/profiles.c" "$here/gate_stand_in.c" "$work/libcuda.so.1" -Wl,-rpath,"$work" -ldl -lpthread 2>&1 &&
+	$cc -fPIC -shared -o "$work/libnccl-profiler-next.so" "$here/profiles.c" 2>&1)
+result $? "a program that calls profilers is built" "$seen"
+for case in pair four; do
+	seen=$("$work/profiles" $case "$plugin" 2>&1)
+	result $? "launches of a profiled communicator: $case" "$seen"
+done
+seen=$(OCS_RAILS_NCCL_PROFILER=$work/libnccl-profiler-next.so "$work/profiles" four "$plugin" 2>&1)
+result $? "another profiler behind it" "$seen"
+seen=$(LD_LIBRARY_PATH=$work OCS_RAILS_NCCL_PROFILER=next CHAINED_LAUNCHES=1 "$work/profiles" four "$plugin" 2>&1)
+result $? "which wants launches, too, and has a short name" "$seen"
+ended() { # CASE KERNELS TEXT
+	seen=$("$work/profiles" "$1" "$plugin" 2>&1)
+	code=$?
+	case $seen in
+	*"$3"*"this task ends"*"ended, $2 kernels"*) [ $code = 0 ] ;;
+	*) false ;;
+	esac
+	result $? "a task that cannot be gated ends: $1" "exit $code: $seen"
+}
+ended send 0 "a send or receive in a communicator of 4 tasks"
+ended part 0 "a communicator of 3 of 4 tasks"
+ended graph 0 "a CUDA graph is being captured"
+ended refused 8 "has refused an operation"
 echo "1..$number"
