@@ -289,7 +289,7 @@ static int number_compare(const void *left, const void *right)
 	return (*one > *other) - (*one < *other);
 }
 
-static double middle(double *list, int count)
+static double times_median(double *list, int count)
 {
 	qsort(list, (size_t)count, sizeof(*list), number_compare);
 	return count ? list[count / 2] : 0;
@@ -302,7 +302,7 @@ static double whole_ms(struct check *check)
 
 	for (int r = 0; r < check->nrails; r++) {
 		struct times *times = &check->times[r];
-		double ms = middle(times->change, CHANGES) + middle(times->link, times->nlinks);
+		double ms = times_median(times->change, CHANGES) + times_median(times->link, times->nlinks);
 
 		if (ms > worst)
 			worst = ms;
@@ -342,8 +342,8 @@ static void times_print(struct check *check)
 
 	for (int r = 0; r < check->nrails; r++) {
 		struct times *times = &check->times[r];
-		double change = middle(times->change, CHANGES);
-		double link = middle(times->link, times->nlinks);
+		double change = times_median(times->change, CHANGES);
+		double link = times_median(times->link, times->nlinks);
 
 		snprintf(text, sizeof(text), "%d", r);
 		ocs_text_table_add(table, text);
@@ -384,11 +384,11 @@ static void times_print_json(struct check *check)
 		json_object_object_add(row, OCS_FIELD_RAIL, json_object_new_int(r));
 		json_object_object_add(row, OCS_FIELD_SWITCH,
 				       json_object_new_string(switch_of(check, r)));
-		json_object_object_add(row, "change_ms", number_json(middle(times->change, CHANGES)));
+		json_object_object_add(row, "change_ms", number_json(times_median(times->change, CHANGES)));
 		json_object_object_add(row, "change_max_ms", number_json(times->change[CHANGES - 1]));
 		if (times->nlinks) {
 			json_object_object_add(row, "link_ms",
-					       number_json(middle(times->link, times->nlinks)));
+					       number_json(times_median(times->link, times->nlinks)));
 			json_object_object_add(row, "link_max_ms",
 					       number_json(times->link[times->nlinks - 1]));
 		}
