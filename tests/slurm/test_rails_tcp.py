@@ -81,7 +81,7 @@ while not all(os.path.exists("%s.%d.done" % (stop, rank)) for rank in range(len(
 @pytest.fixture(scope="module")
 def net():
     with living(RailsCluster, cubes=1, edge=2, tile=(2, 2, 2), rails=6, nrails=2, nic_ports=2, rail_xpus=2,
-                spank=("prolog_timeout=60",)) as cluster:
+                spank=("prolog_timeout=60", "controller=no", "agent=no", "shims=none")) as cluster:
         yield cluster
 
 
