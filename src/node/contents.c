@@ -321,6 +321,18 @@ static void tpu_variables(const struct job *job, struct ocs_node_contents *conte
 	free(lines);
 }
 
+/* Libraries that would take the address of the machine's name take that of the rails.  What the user
+ * has set stays. */
+static void tcp_variables(const struct job *job, struct ocs_text *text)
+{
+	const char *device = ocs_section_interface_name(job->section, 0);
+
+	if (!job->section->management || !job->shaped || job->nnodes < 2)
+		return;
+	ocs_text_add(text, "GLOO_SOCKET_IFNAME=%s\n", device);
+	ocs_text_add(text, "OMPI_MCA_btl_tcp_if_include=%s\n", device);
+}
+
 static int env_text(const struct job *job, struct ocs_node_contents *contents,
 		    struct ocs_error *err)
 {
@@ -348,6 +360,7 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 		ocs_text_add(&text, "\n");
 	}
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
+	tcp_variables(job, &text);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);
 	rc = ocs_node_nccl(job->config, job->section, job->request, job->plan, job->placement,

@@ -87,7 +87,7 @@ int ocs_node_links_wait(const struct ocs_section *section, const bool *holds, in
 }
 
 /* The ports of rails that the job of REQUEST begins with.  Without a shape nothing is made for it, and
- * what stands there is the site's. */
+ * what stands there is the site's; with `tcp` the ports are down then. */
 static int rails_held(const struct ocs_node_request *request, const struct ocs_section *section,
 		      bool *holds, struct ocs_error *err)
 {
@@ -98,7 +98,7 @@ static int rails_held(const struct ocs_node_request *request, const struct ocs_s
 	struct ocs_shape shape;
 
 	if (!request->shape) {
-		memset(holds, true, (size_t)devices);
+		memset(holds, !section->management, (size_t)devices);
 		return 0;
 	}
 	if (ocs_shape_parse(request->shape, NULL, &shape, err) < 0 ||

@@ -193,6 +193,11 @@ class RailsCluster(NetCluster):
     def ports(self):
         return self.nrails * self.nic_ports
 
+    def configure(self):
+        super().configure()
+        self.write("hosts", "127.0.0.1 localhost\n10.77.0.1 head\n" + "".join(
+            "10.77.0.%d %s\n" % (server + 2, name) for server, name in enumerate(self.hosts)))
+
     def fibre(self, server, port):
         return "rail-%d" % (port // self.nic_ports), server * self.nic_ports + port % self.nic_ports + 1
 
