@@ -11,6 +11,7 @@ wanted, record (of a training before) and state (for `ocsctl region show`).  It 
 import json
 import os
 import pathlib
+import select
 import signal
 import socket
 import sys
@@ -30,32 +31,60 @@ class JobRegion(moelab.Wiring):
         self.key = (folder / "moe.key").read_text(encoding="ascii").strip()
         self.epoch = int((folder / "epoch").read_text(encoding="ascii"))
         self.job = int(os.environ["SLURM_JOB_ID"])
-        self.seq, self.waited, self.frozen = 0, 0.0, False
+        self.seq, self.waited, self.failed = 0, 0.0, 0
+        self.socket, self.sock, self.again = config["socket"], None, 0.0
         self.forget()
-        sock = socket.socket(socket.AF_UNIX)
-        sock.connect(config["socket"])
-        self.lines = sock.makefile("rw")
-        self._change([], [])     # those that the job began with go
+        self._ask([])       # those that the job began with go
+
+    def _connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.socket)
+        self.lines = self.sock.makefile("r")
 
     def wire(self, circuits):
-        """Once ocsd has not done what it was asked for, those circuits stay that stand whatever it did."""
-        if self.frozen:
+        """While ocsd does not do what it is asked for, those circuits are used that stand whatever it did; it is asked again a
+        second later."""
+        if time.monotonic() < self.again:
             return
         before = dict(self.circuits)
         try:
+            if not self.sock:
+                self._connect()
+            if self._closed():
+                raise ConnectionError("ocsd is gone")       # nothing was sent: those before stand
+        except OSError as error:
+            self._fail(error)
+            return
+        try:
             super().wire(circuits)
         except (OSError, ValueError, RuntimeError) as error:
-            print(f"circuits stay from now on: {error}", file=sys.stderr, flush=True)
-            self.frozen = True
+            self._fail(error)
             self.circuits = {link: ends for link, ends in before.items() if self.circuits.get(link) == ends}
 
+    def _fail(self, error):
+        print(f"circuits stay as they are: {error}", file=sys.stderr, flush=True)
+        self.failed += 1
+        self.again = time.monotonic() + 1
+        if self.sock:
+            self.sock.close()
+        self.sock = None
+
+    def _closed(self):
+        ready, _, _ = select.select([self.sock], [], [], 0)
+        return bool(ready) and not self.sock.recv(1, socket.MSG_PEEK)
+
     def _change(self, cut, made):
+        self._ask([[*a, *b] for a, b in self.circuits.values()])
+
+    def _ask(self, circuits):
+        """Until ocsd has read back from the switch that they stand, and no others."""
         start = time.monotonic()
+        if not self.sock:
+            self._connect()
         self.seq += 1
-        self.lines.write(json.dumps({
+        self.sock.sendall((json.dumps({
             "op": "region", "id": self.seq, "job": self.job, "epoch": self.epoch, "key": self.key, "seq": self.seq,
-            "groups": [{"group": 0, "circuits": [[*a, *b] for a, b in self.circuits.values()]}]}) + "\n")
-        self.lines.flush()
+            "groups": [{"group": 0, "circuits": circuits}]}) + "\n").encode())
         for line in self.lines:
             reply = json.loads(line)
             if reply.get("id") == self.seq:
@@ -76,7 +105,7 @@ def main():
                             record=json.loads(pathlib.Path(record).read_text(encoding="ascii"))["passes"] if record else None,
                             token_bytes=config.get("token_bytes", 1))
     signal.sigwait([signal.SIGTERM])
-    print(json.dumps({"changes": region.seq, "frozen": region.frozen, "cut": region.exchanges, "waited": region.waited,
+    print(json.dumps({"changes": region.seq, "failed": region.failed, "cut": region.exchanges, "waited": region.waited,
                       "passes": len(steer.traces[-1]) if steer.traces else 0}), flush=True)
     os._exit(0)
 

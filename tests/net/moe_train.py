@@ -13,7 +13,6 @@ A rank writes a line of JSON for each pass to OUT/RANK."""
 import json
 import os
 import pathlib
-import socket
 import sys
 import time
 
@@ -24,6 +23,7 @@ for folder in (os.environ.get("OCS_MOE_PYTHON"), pathlib.Path(__file__).resolve(
         sys.path.insert(0, str(folder))
 import ocs_moe        # noqa: E402
 import ocs_moe_torch  # noqa: E402
+from moe_ask import asking  # noqa: E402
 
 CONTEXT, SMALL, WIDE, INNER, EACH, TOKENS = 6, 32, 256, 128, 2, 256
 BALANCE = 0.02
@@ -112,23 +112,6 @@ def train(config, group, run, out):
                           "seconds": time.monotonic() - start, "sending": group.seconds, **group.moe.stats()}),
               file=out, flush=True)
     return list(zip(*(layer.record for layer in model.layers)))
-
-
-def asking(path, rank, run):
-    """Plans from a socket."""
-    sock = socket.socket(socket.AF_UNIX)
-    sock.connect(path)
-    lines = sock.makefile("rw")
-
-    def ask(layer, microbatch, backward, second):
-        try:
-            lines.write(json.dumps([rank, run, layer, microbatch, backward, second]) + "\n")
-            lines.flush()
-            return json.loads(lines.readline())
-        except (OSError, ValueError):
-            return None     # the controller is gone: all stays as it is
-
-    return ask
 
 
 def rank_run(config, rank):

@@ -12,6 +12,15 @@ import subprocess
 import netlab
 
 
+def nic_lines(server, nics):
+    """What `ip -batch` makes of a server's optical NICs.  Circuits come and go: a NIC reaches the one at the other end,
+    whichever it is."""
+    return [line for p in range(nics) for line in (
+        f"addr add 10.78.{server + 1}.{p + 1}/32 dev ocs{p}", f"link set ocs{p} up",
+        f"route add 10.78.0.0/16 dev ocs{p} scope link table {100 + p}",
+        f"rule add from 10.78.{server + 1}.{p + 1} lookup {100 + p}")]
+
+
 class Wiring:
     """Circuits of a region of N servers with ALPHA optical NICs on one emulated switch, and plans for it.
     Users set n, alpha, mbit, stage (a folder), folder and prefix (for files), and call connect()."""
@@ -30,14 +39,6 @@ class Wiring:
         self.control = socket.socket(socket.AF_UNIX)
         self.control.connect(str(path))
         self.control_file = self.control.makefile("rw")
-
-    def nic_lines(self, server):
-        """What `ip -batch` makes of a server's optical NICs.  Circuits come and go: a NIC reaches the one at the other
-        end, whichever it is."""
-        return [line for p in range(self.alpha) for line in (
-            f"addr add 10.78.{server + 1}.{p + 1}/32 dev ocs{p}", f"link set ocs{p} up",
-            f"route add 10.78.0.0/16 dev ocs{p} scope link table {100 + p}",
-            f"rule add from 10.78.{server + 1}.{p + 1} lookup {100 + p}")]
 
     def _tell(self, line):
         self.control_file.write(line + "\n")
@@ -144,7 +145,7 @@ class OpticalRegion(Wiring):
         batch += [f"addr add 10.77.0.{s + 1}/24 dev packets", "link set packets up"]
         for p in range(self.alpha):
             outside.append(f"link add s{s}p{p} type veth peer name ocs{p} netns {host}")
-        batch += self.nic_lines(s)
+        batch += nic_lines(s, self.alpha)
         netlab.run("ip", "-n", self.switches, "-batch", "-", input="\n".join(outside) + "\n")
         netlab.run("ip", "netns", "exec", host, "sh", "-c",
                    "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore; echo 2 > /proc/sys/net/ipv4/conf/all/arp_announce")

@@ -11,20 +11,15 @@ import sys
 from cluster import Cluster
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "net"))
-from moelab import Wiring      # noqa: E402
+from moelab import nic_lines      # noqa: E402
 
 
-class RegionCluster(Cluster, Wiring):
+class RegionCluster(Cluster):
     """One region of SERVERS with DEGREE optical NICs; MBIT each."""
-
-    switch = "region-0"
 
     def __init__(self, *where, servers=6, degree=2, mbit=40, **options):
         super().__init__(*where, regions=1, region_servers=servers, region_degree=degree, **options)
-        self.n, self.alpha, self.mbit = servers, degree, mbit
-        self.size = max(16, servers * degree)
-        self.stage, self.folder, self.prefix = pathlib.Path(self.stage), pathlib.Path(self.dir), "region"
-        self.control = None
+        self.mbit = mbit
 
     def slurm_conf(self):
         text = super().slurm_conf().replace("SlurmctldHost=head(127.0.0.1)", "SlurmctldHost=head(10.76.0.1)")
@@ -39,8 +34,8 @@ class RegionCluster(Cluster, Wiring):
     def configure(self):
         super().configure()
         self.write("hosts", "127.0.0.1 localhost\n10.76.0.1 head\n")
-        self.write("plane", "".join("%s %d s%dp%d\n" % (self.switch, s * self.alpha + p + 1, s, p)
-                                    for s in range(self.n) for p in range(self.alpha)))
+        self.write("plane", "".join("region-0 %d s%dp%d\n" % (s * self.region_degree + p + 1, s, p)
+                                    for s in range(self.region_servers) for p in range(self.region_degree)))
 
     def start_namespace(self):
         super().start_namespace()
@@ -53,20 +48,20 @@ class RegionCluster(Cluster, Wiring):
     def _host_make(self, server, name):
         shape = "root tbf rate %dmbit burst 16kb latency 1s" % self.mbit
         inside = ["addr add 10.76.0.%d/24 dev eth0" % (server + 2), "link set eth0 up", "link set lo up",
-                  "addr add 10.77.0.%d/24 dev packets" % (server + 1), "link set packets up"] + self.nic_lines(server)
+                  "addr add 10.77.0.%d/24 dev packets" % (server + 1), "link set packets up"] + nic_lines(server, self.region_degree)
         lines = ["ip netns add " + name,
                  "ip link add ctl%d type veth peer name eth0 netns %s" % (server, name),
                  "ip link set ctl%d master ctl up" % server,
                  "ip link add lan%d type veth peer name packets netns %s" % (server, name),
                  "ip link set lan%d master lan up" % server, "tc qdisc add dev lan%d %s" % (server, shape)]
-        for p in range(self.alpha):
+        for p in range(self.region_degree):
             lines += ["ip link add s%dp%d type veth peer name ocs%d netns %s" % (server, p, p, name),
                       "ip link set s%dp%d up" % (server, p)]
         lines.append("ip netns exec %s sh -c 'echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore;"
                      " echo 2 > /proc/sys/net/ipv4/conf/all/arp_announce'" % name)
         lines.append("ip -n %s -batch - <<'EOF'\n%s\nEOF" % (name, "\n".join(inside)))
         lines += ["tc -n %s qdisc add dev %s %s" % (name, device, shape)
-                  for device in ["packets"] + ["ocs%d" % p for p in range(self.alpha)]]
+                  for device in ["packets"] + ["ocs%d" % p for p in range(self.region_degree)]]
         self.run("set -e\n" + "\n".join(lines))
 
     def start_emulator(self):
@@ -74,7 +69,6 @@ class RegionCluster(Cluster, Wiring):
                     "--log", self.path("emulator.log"), "--data-plane", self.path("plane"),
                     "--control", "unix:" + self.path("emulator.sock")], self.path("emulator.err"))
         self.until(lambda: os.path.exists(self.path("emulator.sock")), 10, "the emulator")
-        self.connect(self.path("emulator.sock"))
 
     def start_slurmd(self, name):
         conf = self.path("etc-slurmd", "slurm.conf")
