@@ -315,6 +315,26 @@ static struct json_object *hello_key(const char *challenge, const char *path,
 	return hello;
 }
 
+static struct json_object *hello_job(const char *challenge, const struct ocs_job_key *key,
+				     char session[OCS_MAC_HEX + 1], struct ocs_error *err)
+{
+	char nonce[2 * 16 + 1], proof[OCS_MAC_HEX + 1], job[16], epoch[24];
+	struct json_object *hello;
+
+	if (ocs_random_hex(nonce, 16, err))
+		return NULL;
+	snprintf(job, sizeof(job), "%u", key->job);
+	snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)key->epoch);
+	ocs_key_prove(key->key, strlen(key->key), proof, "hello of job", challenge, nonce, job,
+		      epoch, NULL);
+	ocs_key_prove(key->key, strlen(key->key), session, "session of job", challenge, nonce, job,
+		      epoch, NULL);
+	hello = ocs_request_job(OCS_OP_HELLO, key->job, key->epoch);
+	ocs_field_add_text(hello, OCS_FIELD_NONCE, nonce);
+	ocs_field_add_text(hello, OCS_FIELD_PROOF, proof);
+	return hello;
+}
+
 /* The challenge of GREETING, or NULL: ocsd sends no such thing.  What is signed or
  * encrypted with it means one thing only if it is hexadecimal. */
 static const char *challenge_of(struct json_object *greeting)
@@ -387,10 +407,13 @@ static struct json_object *reply_judge(struct json_object *reply, struct json_ob
 	return NULL;
 }
 
-static int client_authenticate(struct ocs_client *client, const char *key, const char *user,
-			       int64_t deadline_ns, struct ocs_error *err)
+/* By the key JOB, or else by the file KEY, or else by MUNGE. */
+static int client_authenticate(struct ocs_client *client, const struct ocs_job_key *job,
+			       const char *key, const char *user, int64_t deadline_ns,
+			       struct ocs_error *err)
 {
 	struct json_object *greeting, *hello, *reply = NULL;
+	const char *challenge;
 	char session[OCS_MAC_HEX + 1];
 	struct ocs_seal seal;
 	int64_t id;
@@ -399,7 +422,13 @@ static int client_authenticate(struct ocs_client *client, const char *key, const
 	greeting = read_line(client, deadline_ns, err);
 	if (!greeting)
 		return -1;
-	hello = greeting_answer(greeting, key, user, session, err);
+	challenge = job ? challenge_of(greeting) : NULL;
+	if (job && !challenge)
+		ocs_error_set(err, OCS_UNREACHABLE, "what answers there is not ocsd");
+	if (job)
+		hello = challenge ? hello_job(challenge, job, session, err) : NULL;
+	else
+		hello = greeting_answer(greeting, key, user, session, err);
 	json_object_put(greeting);
 	if (!hello) {
 		err->code = OCS_UNREACHABLE;
@@ -440,8 +469,9 @@ static int know_local(struct ocs_client *client, const char *user, struct ocs_er
 	return 0;
 }
 
-struct ocs_client *ocs_client_open(const char *address, const char *key, const char *user,
-				   int timeout_ms, struct ocs_error *err)
+static struct ocs_client *client_open(const char *address, const struct ocs_job_key *job,
+				      const char *key, const char *user, int timeout_ms,
+				      struct ocs_error *err)
 {
 	int64_t deadline_ns = deadline_after(timeout_ms);
 	struct ocs_client *client;
@@ -461,7 +491,7 @@ struct ocs_client *ocs_client_open(const char *address, const char *key, const c
 	client->last = &client->first;
 	rc = strncmp(address, "unix:", 5) == 0 ?
 		     know_local(client, user, err) :
-		     client_authenticate(client, key, user, deadline_ns, err);
+		     client_authenticate(client, job, key, user, deadline_ns, err);
 	if (rc) {
 		if (err->code == OCS_OK)
 			ocs_error_set(err, OCS_UNREACHABLE, "no challenge from ocsd within %d ms",
@@ -471,6 +501,18 @@ struct ocs_client *ocs_client_open(const char *address, const char *key, const c
 		return NULL;
 	}
 	return client;
+}
+
+struct ocs_client *ocs_client_open(const char *address, const char *key, const char *user,
+				   int timeout_ms, struct ocs_error *err)
+{
+	return client_open(address, NULL, key, user, timeout_ms, err);
+}
+
+struct ocs_client *ocs_client_open_job(const char *address, const struct ocs_job_key *key,
+				       const char *user, int timeout_ms, struct ocs_error *err)
+{
+	return client_open(address, key, NULL, user, timeout_ms, err);
 }
 
 void ocs_client_close(struct ocs_client *client)

@@ -15,6 +15,13 @@ struct ocs_error;
 struct json_object;
 struct ocs_client;
 
+/* The key of one job, which its controller has (doc/protocol.md, operation topo). */
+struct ocs_job_key {
+	uint32_t job;
+	uint64_t epoch;
+	const char *key;
+};
+
 /* Connects to ADDRESS ("unix:/path" or "host:port") within TIMEOUT_MS; authenticates on
  * TCP by MUNGE, or by the key in the file KEY (NULL: MUNGE), which ocsd must have too.
  * Nothing is sent to a process of another account than USER, ocsd.user of ocs.yaml (NULL:
@@ -22,6 +29,10 @@ struct ocs_client;
  * NULL with ERR code OCS_UNREACHABLE: also for whatever was said without a proof. */
 struct ocs_client *ocs_client_open(const char *address, const char *key, const char *user,
 				   int timeout_ms, struct ocs_error *err);
+/* The same for the controller of a job, as the job's owner: KEY proves both sides on TCP, whether ocsd
+ * knows others by MUNGE or by a shared key. */
+struct ocs_client *ocs_client_open_job(const char *address, const struct ocs_job_key *key,
+				       const char *user, int timeout_ms, struct ocs_error *err);
 void ocs_client_close(struct ocs_client *client);
 
 /* For event loops: readable means ocs_client_next has something to read. */

@@ -17,6 +17,7 @@
 
 #include <json-c/json.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define SECOND_NS 1e9
@@ -68,6 +69,28 @@ static bool key_fits(const struct ocsd *d, const struct ocsd_client *client,
 {
 	return job && job->menu && job->menu->key[0] && key &&
 	       ocsd_role_owns(d, client->uid, job->uid) && ocs_same_secret(job->menu->key, key);
+}
+
+bool ocsd_controller_prove(struct ocsd *d, uint32_t job, uint64_t epoch, const char *challenge,
+			   const char *nonce, const char *proof, char session[OCS_MAC_HEX + 1],
+			   uid_t *uid)
+{
+	const struct ocsd_job *found = ocsd_job_find(d, job, epoch);
+	const char *key = found && found->menu ? found->menu->key : "";
+	char right[OCS_MAC_HEX + 1], number[16], text[24];
+
+	if (!*key)
+		return false;
+	snprintf(number, sizeof(number), "%u", job);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)epoch);
+	ocs_key_prove(key, strlen(key), right, "hello of job", challenge, nonce, number, text,
+		      NULL);
+	if (!ocs_same_secret(right, proof))
+		return false;
+	ocs_key_prove(key, strlen(key), session, "session of job", challenge, nonce, number, text,
+		      NULL);
+	*uid = found->uid;
+	return true;
 }
 
 /* EVENT goes to the controller of its job, whose time is over after a revocation. */

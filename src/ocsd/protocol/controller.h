@@ -8,6 +8,7 @@
  * its first node.  A key opens nothing but `topo` for its own job. */
 
 #include "src/ocsd/state/ocsd.h"
+#include "src/util/secret.h"
 
 struct json_object;
 
@@ -15,6 +16,12 @@ struct json_object;
  * one before is told that it is not.  Else refuses it. */
 bool ocsd_controller_admit(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			   struct json_object *request);
+
+/* Whether PROOF is that of the key of JOB and EPOCH for CHALLENGE and NONCE (doc/protocol.md, hello); then
+ * SESSION is the key of the session, and *UID the owner of the job. */
+bool ocsd_controller_prove(struct ocsd *d, uint32_t job, uint64_t epoch, const char *challenge,
+			   const char *nonce, const char *proof, char session[OCS_MAC_HEX + 1],
+			   uid_t *uid);
 
 /* Whether REQUEST of CLIENT is paid for by its job, and not by its user. */
 bool ocsd_controller_exempt(struct ocsd_client *client, struct json_object *request);

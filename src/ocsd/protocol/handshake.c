@@ -7,6 +7,7 @@
 #include "src/ocsd/protocol/client.h"
 #include "src/ocsd/protocol/log_limit.h"
 #include "src/ocsd/protocol/connection.h"
+#include "src/ocsd/protocol/controller.h"
 
 #include "src/protocol/account.h"
 #include "src/protocol/fields.h"
@@ -71,19 +72,44 @@ static void hello_key(struct ocsd_client *client, struct json_object *request)
 	explicit_bzero(session, sizeof(session));
 }
 
+/* The controller of a job knows the job's key, and is its owner. */
+static void hello_job(struct ocsd_client *client, struct json_object *request)
+{
+	const char *nonce = ocs_field_text(request, OCS_FIELD_NONCE, NULL);
+	const char *proof = ocs_field_text(request, OCS_FIELD_PROOF, NULL);
+	char session[OCS_MAC_HEX + 1];
+	uid_t uid;
+
+	if (!nonce || !proof) {
+		ocsd_client_lose(client);
+		return;
+	}
+	client->asked = false;
+	if (!ocsd_controller_prove(client->d, ocs_field_job(request), ocs_field_epoch(request),
+				   client->challenge, nonce, proof, session, &uid)) {
+		refuse_hello(client, "the proof is refused: no job has this key");
+		return;
+	}
+	client_welcome(client, uid, session);
+	explicit_bzero(session, sizeof(session));
+}
+
 void ocsd_hello(struct ocsd_client *client, struct json_object *request)
 {
 	const char *op = ocs_field_text(request, OCS_FIELD_OP, NULL);
 	const char *credential = ocs_field_text(request, OCS_FIELD_CREDENTIAL, NULL);
-	bool by_key = client->d->server.key;
+	bool by_key = client->d->server.key, by_job = ocs_field_has(request, OCS_FIELD_JOB);
 
-	if (!op || strcmp(op, OCS_OP_HELLO) != 0 || (!by_key && !credential) || client->asked) {
+	if (!op || strcmp(op, OCS_OP_HELLO) != 0 || (!by_key && !by_job && !credential) ||
+	    client->asked) {
 		ocsd_client_lose(client);
 		return;
 	}
 	client->hello_id = ocs_field_number(request, OCS_FIELD_ID, 0);
 	client->asked = true;
-	if (by_key)
+	if (by_job)
+		hello_job(client, request);
+	else if (by_key)
 		hello_key(client, request);
 	else if (ocsd_auth_ask(client->d->server.auth, client->serial, client->peer, credential))
 		refuse_hello(client, "busy: too many credentials from this address wait for MUNGE");

@@ -30,6 +30,7 @@ struct link {
 	uint8_t nonce[OCS_FRAMES_NONCE];
 	struct ocs_frame_hello hello;
 	int *ranks;
+	uint32_t gone; /* of them */
 	struct ocs_inbox inbox;
 	struct ocs_outbox outbox;
 	struct link *next;
@@ -68,7 +69,7 @@ struct rail_request {
 struct controller {
 	struct ocs_rendezvous meet;
 	char key[129]; /* the job's, for ocsd */
-	const char *address, *ocsd_key, *user;
+	const char *address, *user;
 	int64_t timeout, drain, gather; /* ns */
 	int epoll, listener, stop;
 	struct link *links;

@@ -73,7 +73,7 @@ void link_lose(struct controller *controller, struct link *link, const char *why
 	close(link->fd);
 	link->fd = -1;
 	controller->again = true;
-	if (link->proven && why)
+	if (link->proven && why && !link->free_run && link->gone < link->hello.count)
 		fprintf(stderr, "ocs-rails-controller: node %u: %s\n", link->hello.node, why);
 	if (link->proven)
 		step_leave(controller, link);

@@ -23,13 +23,12 @@
 #define SECOND INT64_C(1000000000)
 #define MILLION INT64_C(1000000)
 
-enum { JOB = 256, EPOCH, OCSD, OCSD_KEY, OCSD_USER, PORTS, KEY, TIMEOUT, DRAIN, GATHER };
+enum { JOB = 256, EPOCH, OCSD, OCSD_USER, PORTS, KEY, TIMEOUT, DRAIN, GATHER };
 
 static const struct option options[] = {
 	{ "job", required_argument, NULL, JOB },
 	{ "epoch", required_argument, NULL, EPOCH },
 	{ "ocsd", required_argument, NULL, OCSD },
-	{ "ocsd-key", required_argument, NULL, OCSD_KEY },
 	{ "ocsd-user", required_argument, NULL, OCSD_USER },
 	{ "ports", required_argument, NULL, PORTS },
 	{ "key-fd", required_argument, NULL, KEY },
@@ -49,7 +48,6 @@ static void usage_print(void)
 	      "      --job N           of Slurm\n"
 	      "      --epoch N         of its allocation\n"
 	      "      --ocsd ADDRESS    unix:/path or host:port\n"
-	      "      --ocsd-key FILE   the key shared with ocsd (MUNGE)\n"
 	      "      --ocsd-user NAME  the account of ocsd (ocsd, or root)\n"
 	      "      --ports LOW-HIGH  one of these is for agents (" OCS_RENDEZVOUS_PORTS ")\n"
 	      "      --key-fd N        the descriptor of the key (3)\n"
@@ -83,9 +81,7 @@ static int option_take(struct controller *controller, int option, int index, lon
 		controller->address = optarg;
 		return ocs_net_address_check(optarg, err);
 	}
-	if (option == OCSD_KEY)
-		controller->ocsd_key = optarg;
-	else if (option == OCSD_USER)
+	if (option == OCSD_USER)
 		controller->user = optarg;
 	else if (option == PORTS)
 		return ocs_rendezvous_ports(&controller->meet, optarg, err);

@@ -32,9 +32,10 @@ static void *ocsd_connect(void *data)
 	struct controller *controller = data;
 	struct json_object *request;
 	uint64_t one = 1;
+	struct ocs_job_key key = { controller->meet.job, controller->meet.epoch, controller->key };
 
-	controller->arrived = ocs_client_open(controller->address, controller->ocsd_key,
-					      controller->user, CONNECT_MS, &controller->err);
+	controller->arrived = ocs_client_open_job(controller->address, &key, controller->user,
+						  CONNECT_MS, &controller->err);
 	if (controller->arrived) {
 		char *job = ocs_asprintf("%u", controller->meet.job);
 

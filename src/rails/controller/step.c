@@ -356,6 +356,7 @@ static int gone_take(struct controller *controller, struct link *link,
 
 	if (gone->rank >= step->total || step->by_rank[gone->rank] != link)
 		return -1;
+	link->gone++;
 	if (!gone->clean)
 		links_note(controller, "rank %u is gone", gone->rank);
 	ocs_coordinator_rank_lost(step->coordinator, (int)gone->rank, step_now(controller));

@@ -21,6 +21,7 @@
 #include "src/util/net.h"
 #include "src/util/text.h"
 #include "tests/unit/ocsd/ocsd_rig.h"
+#include "tests/unit/ocsd/topo_rig.h"
 
 static char *make_key(struct rig *rig, const char *name, int byte)
 {
@@ -80,6 +81,40 @@ static void with_key(void **state)
 	assert_non_null(strstr(err.text, "/nonexistent"));
 	free(address);
 	free(other);
+	free(key);
+}
+
+/* The controller of a job has no key but that of the job. */
+static void with_key_of_job(void **state)
+{
+	struct rig *rig = *state;
+	char *key, *address = listen_with_key(rig, &key);
+	struct ocs_job_key job = { 1, 10, NULL }, wrong = { 1, 10, "0123456789abcdef" };
+	struct ocs_client *client = ocs_client_open(address, key, NULL, 5000, NULL);
+	struct json_object *reply;
+	struct tenant t = { 1, 0, "" };
+	struct ocs_error err;
+
+	assert_non_null(client);
+	json_object_put(rig_ask(client, "{'op':'subscribe','jobs':[]}"));
+	topo_start(client, &t, "provisioned");
+	job.key = t.key;
+	ocs_client_close(client);
+	client = ocs_client_open_job(address, &job, NULL, 5000, &err);
+	if (!client)
+		fail_msg("%s", err.text);
+	topo_change(client, &t, 1, "000");
+	/* as its owner, who is no administrator */
+	json_object_put(rig_refused(client, OCS_ERROR, "", "{'op':'end','job':1,'epoch':10}"));
+	reply = rig_ask(client, "{'op':'show','what':'phases','name':'1'}");
+	assert_int_equal(json_object_array_length(json_object_object_get(reply, "phases")), 1);
+	json_object_put(reply);
+	ocs_client_close(client);
+	assert_null(ocs_client_open_job(address, &wrong, NULL, 5000, &err));
+	assert_non_null(strstr(err.text, "no job has this key"));
+	job.epoch = 9;
+	assert_null(ocs_client_open_job(address, &job, NULL, 5000, &err));
+	free(address);
 	free(key);
 }
 
@@ -242,6 +277,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(with_key, rig_setup, rig_teardown),
+		cmocka_unit_test_setup_teardown(with_key_of_job, topo_setup, rig_teardown),
 		cmocka_unit_test_setup_teardown(in_between, rig_setup, rig_teardown),
 	};
 
