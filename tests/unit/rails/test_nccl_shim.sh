@@ -37,7 +37,8 @@ seen=$({ $cc -fPIC -shared -Wl,-soname,libcuda.so.1 -o "$work/libcuda.so.1" "$he
 	$cc -rdynamic -o "$work/cases" "$here/cases.c" "$here/gate_stand_in.c" -Wl,-rpath,"$work:$work/real" \
 		-Wl,--enable-new-dtags "$work/real/libnccl.so.2" "$work/libcuda.so.1" -lpthread &&
 	$cc -rdynamic -o "$work/loads" "$here/loads.c" "$here/gate_stand_in.c" "$work/libcuda.so.1" \
-		-Wl,-rpath,"$work" -ldl -lpthread; } 2>&1)
+		-Wl,-rpath,"$work" -ldl -lpthread &&
+	echo 'int torch;' | $cc -x c -shared -fPIC -o "$work/real/libtorch.so" - -Wl,-rpath,"\$ORIGIN"; } 2>&1)
 result $? "the stand-ins are built" "$seen"
 
 seen=$(objdump -p "$shim" | grep -E 'SONAME|NEEDED')
@@ -106,7 +107,8 @@ for file in "$work/none" "$work/list" "$shim"; do
 	result $? "OCS_RAILS_NCCL that is ${file##*/}" "exit $code: $seen"
 done
 
-# The profiler.
+# The profiler.  Program, plugin and the next one have a variable of the same name.
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_odr_violation=0"
 plugin=$build/src/rails/.libs/libocs-rails-profiler.so
 seen=$($cc -rdynamic -o "$work/profiles" "$here/profiles.c" "$here/gate_stand_in.c" "$work/libcuda.so.1" -Wl,-rpath,"$work" -ldl -lpthread 2>&1 &&
 	$cc -fPIC -shared -o "$work/libnccl-profiler-next.so" "$here/profiles.c" 2>&1)

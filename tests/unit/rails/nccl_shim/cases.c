@@ -223,6 +223,7 @@ static void rank_groups(void)
 	WANT(!reduce_all(comm, one));
 	WANT(!ncclGroupSimulateEnd(&count));
 	WANT(count == 1);
+	stream_wait(two);
 	if (own_rank)
 		WANT(!reduce_all(shrunk, one));
 	stream_wait(one);

@@ -71,10 +71,12 @@ int main(int argc, char **argv)
 	void *real = NULL, *library;
 	int copies = 0, number = 0, *loads;
 	any_t *version;
+	char folder[4096];
 	Dl_info found;
 
 	if (argc != 4)
 		return 2;
+	snprintf(folder, sizeof(folder), "%s", argv[2]);
 	if (!strcmp(argv[1], "local")) {
 		real = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
 		if (!real)
@@ -82,9 +84,6 @@ int main(int argc, char **argv)
 	} else if (!strcmp(argv[1], "chosen")) {
 		setenv("OCS_RAILS_NCCL", argv[2], 1);
 	} else if (!strcmp(argv[1], "path")) {
-		char *folder = strdup(argv[2]);
-
-		/* Another library's RUNPATH leads to it: what pip's torch looks like. */
 		*strrchr(folder, '/') = 0;
 		setenv("LD_LIBRARY_PATH", folder, 1);
 		if (!getenv("LOADS_AGAIN")) {
@@ -92,15 +91,9 @@ int main(int argc, char **argv)
 			execv("/proc/self/exe", argv);
 		}
 	} else if (!strcmp(argv[1], "runpath")) {
-		char *folder = strdup(argv[2]), command[4096], path[2048];
-
-		*strrchr(folder, '/') = 0;
-		snprintf(path, sizeof(path), "%s/libtorch.so", folder);
-		snprintf(
-			command, sizeof(command),
-			"unset LD_PRELOAD; echo 'int torch;' | cc -x c -shared -fPIC -o %s - -Wl,-rpath,%s",
-			path, "'$ORIGIN'");
-		if (system(command) || !dlopen(path, RTLD_NOW | RTLD_LOCAL))
+		/* Another library's RUNPATH leads to it: what pip's torch looks like. */
+		strcpy(strrchr(folder, '/'), "/libtorch.so");
+		if (!dlopen(folder, RTLD_NOW | RTLD_LOCAL))
 			return fail("a library with a RUNPATH");
 	}
 	library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
