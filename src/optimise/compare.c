@@ -3,6 +3,7 @@
 
 #include "src/optimise/compare.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ static const struct {
 	{ "expander", "expander", true },
 	{ "topoopt", "topoopt strategy:best", true },
 	{ "topoopt-ocs", "topoopt strategy:best", true },
+	{ "mfabric", "region", true },
+	{ "opus", "opus phases:provisioned", true },
 };
 #define NSIMULATED (sizeof(simulated) / sizeof(simulated[0]))
 
@@ -111,8 +114,30 @@ static struct ocs_compare_row *row_add(struct comparison *c, const char *name)
 	memset(row, 0, sizeof(*row));
 	snprintf(row->name, sizeof(row->name), "%s", name);
 	row->rate = c->request->rate;
-	row->step_ms = row->value = -1;
+	row->step_ms = row->value = row->gain = -1;
 	return row;
+}
+
+/* What the simulator is asked for: of a region the interfaces that the table has on circuits. */
+static void kind_set(const struct comparison *c, struct ocs_compare_row *row, const char *kind)
+{
+	const struct ocs_cost_fabric *fabric = ocs_cost_fabric_find(c->table, row->name);
+	double optical = 0;
+
+	for (int p = 0; p < fabric->nparts; p++)
+		if (fabric->parts[p].count[OCS_COST_OCS_PORT] > 0)
+			optical += fabric->parts[p].share;
+	if (!strcmp(kind, "region"))
+		snprintf(row->simulated, sizeof(row->simulated), "region optical:%d",
+			 (int)lround(optical * c->request->degree));
+	else
+		snprintf(row->simulated, sizeof(row->simulated), "%s", kind);
+}
+
+/* Rails and regions are for jobs of a kind: a step that they cannot run leaves a row with prices. */
+static bool kind_special(const char *kind)
+{
+	return !strcmp(kind, "region") || !strncmp(kind, "opus", 4);
 }
 
 static struct ocs_compare_row *row_find(struct ocs_compare *compare, const char *name)
@@ -136,26 +161,50 @@ static int rows_make(struct comparison *c)
 			if (strcmp(simulated[k].name, name) != 0)
 				continue;
 			row->circuits = simulated[k].circuits;
+			kind_set(c, row, simulated[k].kind);
 			twin = row_find(c->compare, "topoopt");
 			if (twin && twin != row && !strcmp(name, "topoopt-ocs"))
 				row->step_ms = twin->step_ms;
 			else
-				row->step_ms = step_simulate(c, simulated[k].kind, row->rate, 1);
-			if (row->step_ms < 0)
+				row->step_ms = step_simulate(c, row->simulated, row->rate, 1);
+			if (row->step_ms < 0 && !kind_special(simulated[k].kind))
 				return -1;
 		}
 	}
 	return 0;
 }
 
-/* The rate of a fat-tree that costs as much as circuits at RATE: its cost grows with it. */
-static double rate_equal(const struct comparison *c, double rate)
+/* The rate of a fat-tree that costs as much as FABRIC at RATE: its cost grows with it. */
+static double fabric_rate_equal(const struct comparison *c, const char *fabric, double rate)
 {
 	double circuits, packets, watts;
 
-	price_set(c, "topoopt", rate, &circuits, &watts);
+	price_set(c, fabric, rate, &circuits, &watts);
 	price_set(c, "ideal", rate, &packets, &watts);
 	return rate * circuits / packets;
+}
+
+static double rate_equal(const struct comparison *c, double rate)
+{
+	return fabric_rate_equal(c, "topoopt", rate);
+}
+
+/* Each fabric of circuits against a fat-tree that costs as much as it. */
+static int gains_set(struct comparison *c)
+{
+	for (int i = 0; i < c->compare->nrows; i++) {
+		struct ocs_compare_row *row = &c->compare->rows[i];
+		double equal, packets;
+
+		if (!row->circuits || row->step_ms < 0 || !strcmp(row->name, "expander"))
+			continue;
+		equal = fabric_rate_equal(c, row->name, row->rate);
+		packets = step_simulate(c, "fat-tree", equal, 1);
+		if (packets < 0)
+			return -1;
+		row->gain = packets / row->step_ms;
+	}
+	return 0;
 }
 
 static int equal_row(struct comparison *c)
@@ -168,6 +217,7 @@ static int equal_row(struct comparison *c)
 	price_set(c, "ideal", c->request->rate, &watts, &row->watts);
 	if (row->watts >= 0)
 		row->watts *= row->rate / c->request->rate;
+	snprintf(row->simulated, sizeof(row->simulated), "fat-tree");
 	row->step_ms = step_simulate(c, "fat-tree", row->rate, 1);
 	return row->step_ms < 0 ? -1 : 0;
 }
@@ -234,9 +284,8 @@ static void verdict_write(struct comparison *c, double budget)
 {
 	struct ocs_compare *compare = c->compare;
 	const struct ocs_compare_row *circuits = row_find(compare, "topoopt");
-	const struct ocs_compare_row *packets = row_find(compare, "fat-tree");
 	const struct ocs_compare_row *best = NULL;
-	double gain = packets->step_ms / circuits->step_ms;
+	double equal, packets;
 
 	for (int i = 0; i < compare->nrows; i++) {
 		const struct ocs_compare_row *row = &compare->rows[i];
@@ -246,23 +295,33 @@ static void verdict_write(struct comparison *c, double budget)
 		     (row->step_ms < best->step_ms * (1 + 1e-9) && row->dollars < best->dollars)))
 			best = row;
 	}
-	compare->pays = gain >= PAYS && (budget <= 0 || circuits->affordable);
+	/* which circuits gain most; planned ones unless others gain more than 1 % over them */
+	for (int i = 0; i < compare->nrows; i++) {
+		const struct ocs_compare_row *row = &compare->rows[i];
+
+		if (row->gain > 0 && row->affordable &&
+		    (!circuits->affordable || row->gain > circuits->gain * PAYS))
+			circuits = row;
+	}
+	compare->pays = circuits->gain >= PAYS && (budget <= 0 || circuits->affordable);
+	equal = fabric_rate_equal(c, circuits->name, circuits->rate) * 8 / 1e9;
+	packets = circuits->gain * circuits->step_ms;
 	if (budget > 0 && !best)
 		snprintf(compare->verdict, sizeof(compare->verdict),
 			 "nothing is to be had for $%.0f", budget);
 	else if (compare->pays)
-		snprintf(
-			compare->verdict, sizeof(compare->verdict),
-			"circuits pay: a step is %.2f times as fast as on a fat-tree of equal cost "
-			"(%.4g Gb/s an interface)%s%s",
-			gain, packets->rate * 8 / 1e9,
-			budget > 0 ? "; fastest within the budget: " : "",
-			budget > 0 ? best->name : "");
+		snprintf(compare->verdict, sizeof(compare->verdict),
+			 "circuits pay: a step%s%s is %.2f times as fast as on a fat-tree of equal "
+			 "cost (%.4g Gb/s an interface)%s%s",
+			 strcmp(circuits->name, "topoopt") != 0 ? " on " : "",
+			 strcmp(circuits->name, "topoopt") != 0 ? circuits->name : "",
+			 circuits->gain, equal, budget > 0 ? "; fastest within the budget: " : "",
+			 budget > 0 ? best->name : "");
 	else
 		snprintf(compare->verdict, sizeof(compare->verdict),
 			 "no circuit switch pays here: a fat-tree of equal cost (%.4g Gb/s an "
 			 "interface) takes %.4g ms a step, circuits %.4g ms%s%s",
-			 packets->rate * 8 / 1e9, packets->step_ms, circuits->step_ms,
+			 equal, packets, circuits->step_ms,
 			 budget > 0 ? "; fastest within the budget: " : "",
 			 budget > 0 ? best->name : "");
 }
@@ -329,7 +388,8 @@ int ocs_compare_make(const struct ocs_optimise_request *request, struct ocs_nets
 		c.graphs[c.ngraphs++] = graph;
 	rc = !graph && graphs_make(&c);
 	if (!rc)
-		rc = rows_make(&c) || equal_row(&c) || rates_make(&c) || changes_make(&c);
+		rc = rows_make(&c) || gains_set(&c) || equal_row(&c) || rates_make(&c) ||
+		     changes_make(&c);
 	if (!rc) {
 		values_set(compare, budget);
 		verdict_write(&c, budget);

@@ -18,8 +18,13 @@ struct ocs_compare_row {
 	char name[32];
 	bool circuits;
 	bool affordable;
+	char simulated
+		[64];	/* what ocs-netsim was asked for, without servers, degree and rate; "" */
 	double rate;	/* bytes per second of an interface */
 	double step_ms; /* -1: not simulated */
+	/* of circuits that change for the job: how many times as long a step takes on a fat-tree that
+	 * costs as much; -1 */
+	double gain;
 	double dollars;
 	double watts; /* -1: not known */
 	double value; /* steps per time and dollar, that of the ideal switch being 1; -1 */
@@ -50,7 +55,8 @@ struct ocs_compare {
 
 /* Compares fabrics for the MODEL of REQUEST with the prices of TABLE, which has REQUEST's rate.
  * GRAPH: the task graph of a step instead of the model, or NULL; its times are changed for a while.  BUDGET in $, 0: none.  Circuits
- * pay where a step is at least 1 % faster than on a fat-tree that costs as much.  0, or -1 with
+ * pay where a step on one of the fabrics of circuits (an expander has none that change) is at least 1 % faster than
+ * on a fat-tree that costs as much.  0, or -1 with
  * ERR. */
 int ocs_compare_make(const struct ocs_optimise_request *request, struct ocs_netsim_graph *graph,
 		     const struct ocs_cost_table *table, double budget, struct ocs_compare *compare,

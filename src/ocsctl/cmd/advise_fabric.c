@@ -47,6 +47,9 @@ static struct json_object *row_json(const struct ocs_compare_row *row)
 	json_object_object_add(one, "dollars", number_json(row->dollars));
 	json_object_object_add(one, "watts", number_json(row->watts));
 	json_object_object_add(one, "value", number_json(row->value));
+	json_object_object_add(one, "gain", number_json(row->gain));
+	json_object_object_add(one, "simulated",
+			       *row->simulated ? json_object_new_string(row->simulated) : NULL);
 	json_object_object_add(one, "affordable", json_object_new_boolean(row->affordable));
 	return one;
 }
@@ -101,7 +104,7 @@ static void print_json(const struct ocs_compare *compare,
 static void print_rows(const struct ocs_compare *compare)
 {
 	struct ocs_text_table *table = ocs_text_table_create(
-		"FABRIC|>GB/S|>STEP MS|>DOLLARS|>WATTS|>PERFORMANCE PER $|BUDGET");
+		"FABRIC|>GB/S|>STEP MS|>DOLLARS|>WATTS|>PERFORMANCE PER $|>GAIN|BUDGET");
 
 	for (int i = 0; i < compare->nrows; i++) {
 		const struct ocs_compare_row *row = &compare->rows[i];
@@ -121,6 +124,10 @@ static void print_rows(const struct ocs_compare *compare)
 			ocs_text_table_add(table, NULL);
 		else
 			ocs_text_table_format(table, "%.3f", row->value);
+		if (row->gain < 0)
+			ocs_text_table_add(table, NULL);
+		else
+			ocs_text_table_format(table, "%.2f", row->gain);
 		ocs_text_table_add(table, row->affordable ? "within" : "above");
 	}
 	ocs_text_table_print(table, stdout);
@@ -145,6 +152,18 @@ static void print_points(const char *heading, const struct ocs_compare_point *po
 	ocs_text_table_destroy(table);
 }
 
+/* What ocs-netsim(1) explains, of fabrics whose circuits change during a step. */
+static void print_simulated(const struct ocs_compare *compare)
+{
+	for (int i = 0; i < compare->nrows; i++) {
+		const struct ocs_compare_row *row = &compare->rows[i];
+
+		if (strchr(row->simulated, ':') && strncmp(row->simulated, "topoopt", 7) != 0)
+			printf("%s is simulated as: %s%s\n", row->name, row->simulated,
+			       row->step_ms < 0 ? ", on which this step cannot run" : "");
+	}
+}
+
 static void print_text(const struct ocs_compare *compare, const char *machine,
 		       const struct ocs_cost_table *table)
 {
@@ -158,6 +177,7 @@ static void print_text(const struct ocs_compare *compare, const char *machine,
 	print_points("CHANGE|>CIRCUITS MS|>EQUAL COST MS|>RATIO", compare->changes,
 		     compare->nchanges);
 	printf("\nassumed: %s\n", machine);
+	print_simulated(compare);
 	printf("steps are simulated with a tolerance of %g\n", compare->tolerance);
 	for (int i = 0; i < table->nassumptions; i++)
 		printf("%s\n", table->assumptions[i]);

@@ -43,7 +43,7 @@ def tutorial():
     with open(os.path.join(work.name, "quote.yaml"), "w", encoding="utf-8") as handle:
         handle.write(re.search(r"```yaml\n(.*?)```", page, re.S).group(1))
     commands = [line for block in re.findall(r"```sh\n(.*?)```", page, re.S) for line in block.splitlines()]
-    result("the tutorial has its commands", len(commands) == 9, commands)
+    result("the tutorial has its commands", len(commands) == 10, commands)
     said = {}
     for command in commands:
         done = run(command)
@@ -124,6 +124,26 @@ def published():
     result("and 2.8 times as fast as at equal cost", rates and abs(sum(rates) / len(rates) / 2.8 - 1) < 0.2, rates)
 
 
+def circuits_that_change():
+    """The rows of Opus and mFabric: what ocs-netsim says of the same step."""
+    answer = got("ocsctl advise fabric mixtral-8x7b --servers 16 --rate 400G --costs mfabric")
+    rows = {row["fabric"]: row for row in answer["fabrics"]}
+    region, packets, equal = (rows.get(name, {}) for name in ("mfabric", "ideal", "fat-tree"))
+    result("a region of the interfaces that the table has on circuits", region.get("simulated") == "region optical:6", rows)
+    result("it is between an ideal switch and a quarter of its rate", packets.get("step_ms", 9) <= region.get("step_ms", 0) <
+           1.3 * packets.get("step_ms", 0), rows)
+    result("and gains what its own price buys", region.get("gain", 0) > 0 and equal and region["gain"] < rows["topoopt"]["gain"], rows)
+    done = run("ocsctl advise fabric llama-3-8b --servers 4 --rate 400G --costs opus-h200")
+    result("rails of Opus", re.search(r"^opus +50 +\d+\.\d+ ", done.stdout, re.M) and
+           "opus is simulated as: opus phases:provisioned" in done.stdout, done)
+    with open(os.path.join(work.name, "dear.yaml"), "w", encoding="utf-8") as handle:
+        handle.write("costs: dear\nassumptions: []\nprices: {nic: 100, switch_port: 100, ocs_port: 100}\nrates:\n- {rate: 10G, prices: {}}\n"
+                     "fabrics:\n- {name: ideal, parts: [{nic: 1, switch_port: 5}]}\n- {name: topoopt, parts: [{nic: 1, ocs_port: 40}]}\n"
+                     "- {name: opus, parts: [{nic: 1, ocs_port: 1}]}\n")
+    answer = got("ocsctl advise fabric vgg16 --servers 8 --degree 4 --rate 10G --costs ./dear.yaml")
+    result("where planned circuits are dear, others may pay", answer.get("pays") and " on opus is " in answer["verdict"], answer)
+
+
 def simulator():
     done = run("ocs-netsim --model bert --fabric 'ideal servers:4 degree:4' --json")
     # 16 samples per GPU; three passes of 2 FLOPs per weight and token, and of attention, at 17.6 TFLOPS
@@ -154,6 +174,7 @@ tutorial()
 report()
 ratios()
 published()
+circuits_that_change()
 simulator()
 refusals()
 print("1..%d" % len(results))
