@@ -234,13 +234,17 @@ class Controller:
         self.socket.connect(self.cluster.path("ocsd.sock"))
         self.file = self.socket.makefile("rw")
 
-    def topo(self, *topologies):
-        """A topology for each rail; the reply."""
+    def send(self, *topologies):
+        """Asks for a topology of each rail."""
         self.seq += 1
         rails = [{"rail": r, "topo": text} for r, text in enumerate(topologies)]
         self.file.write(json.dumps({"op": "topo", "id": self.seq, "job": self.job, "epoch": self.epoch,
                                     "key": self.key, "seq": self.seq, "rails": rails}) + "\n")
         self.file.flush()
+
+    def topo(self, *topologies):
+        """The same; the reply."""
+        self.send(*topologies)
         for line in self.file:
             said = json.loads(line)
             if said.get("id") == self.seq:

@@ -80,7 +80,7 @@ while not all(os.path.exists("%s.%d.done" % (stop, rank)) for rank in range(len(
 
 @pytest.fixture(scope="module")
 def net():
-    with living(RailsCluster, cubes=1, edge=2, tile=(2, 2, 2), rails=6, nrails=2, nic_ports=2, rail_xpus=2,
+    with living(RailsCluster, cubes=1, edge=2, tile=(2, 2, 2), rails=6, nrails=2, nic_ports=2, rail_xpus=2, config={"AuthInfo": "cred_expire=5"},
                 spank=("prolog_timeout=60", "controller=no", "agent=no", "shims=none")) as cluster:
         yield cluster
 
@@ -209,3 +209,117 @@ def test_rails_check(net, bare):
     assert done.returncode and "no two topologies to change between" in done.stderr, done.stderr
     done = net.run(["ocsctl", "rails", "check", "--fabric", net.yaml], check=False)
     assert done.returncode == 2 and "run it in a job of its own" in done.stderr, done.stderr
+
+
+def lit(net):
+    return {patch for patch in net.patches() if patch[0].startswith("rail")}
+
+
+def agrees(net, job=None):
+    """Switches, ocsd and its audit of them: what a job has, or nothing at all."""
+    owned = {(port["switch"], port["port"]) for port in net.ocsctl("show", "port")["ports"]
+             if port.get("owner") and port["switch"].startswith("rail")}
+    size = max(16, net.nic_ports * len(net.hosts))
+    ends = {(sw, port if port <= size else port - size) for sw, a, b in lit(net) for port in (a, b)}
+    return ends <= owned and (job is not None or not owned)
+
+
+def watchers(net, node):
+    """Processes of ocs-node on NODE: the one that waits, and the one that works."""
+    return [int(line.split()[0]) for line in net.out("ps -eo pid,args").splitlines()
+            if ("ocs-node forward" in line or "ocs-node sweep" in line) and "--node %s " % node in line + " "]
+
+
+def ended(net, job):
+    net.run(["scancel", str(job)])
+    net.until(lambda: agrees(net) and not lit(net), 60, lambda: "ports and circuits to be free: %s" % lit(net))
+
+
+def test_killed_processes(net, bare):
+    """The process that changes routes is replaced; without any, changes that cut this node's circuits fail before
+    anything is sent, and everything stays."""
+    streams = Streams(net, "pp:2,dp:2,tp:2")
+    streams.flowing()
+    controller, node = Controller(net, streams.job), streams.nodes[1]
+    before = net.frames()
+    assert controller.topo("00", "00")["ok"]
+    net.until(lambda: len(watchers(net, node)) == 2, 10, lambda: watchers(net, node))
+    worker = max(watchers(net, node))
+    net.run(["kill", "-KILL", str(worker)])
+    net.until(lambda: len(watchers(net, node)) == 2 and worker not in watchers(net, node), 20, lambda: watchers(net, node))
+    net.until(lambda: controller.topo("11", "11")["ok"], 20, "the new process to answer")
+    # both, the waiting one first
+    for process in sorted(watchers(net, node)):
+        net.run(["kill", "-KILL", str(process)])
+    patches = lit(net)
+    said = controller.topo("00", "00")
+    assert not said["ok"] and said["code"] == 4 and node in said["error"], said
+    assert [(row["stage"], row["code"]) for row in said["rails"]] == [("none", 4)] * 2, said
+    assert lit(net) == patches and streams.routes(0)[1] != {"eth0"}
+    # what stands is answered
+    assert controller.topo("11", "11")["ok"]
+    # slurmd brings them back
+    net.stop_slurmd(node)
+    net.start_slurmd(node)
+    net.until(lambda: len(watchers(net, node)) == 2, 30, lambda: watchers(net, node))
+    net.until(lambda: controller.topo("00", "00")["ok"], 30, "the node to answer again")
+    streams.end()
+    after = net.frames()
+    assert changed(before, after, "changing") == changed(before, after, "dark") == {}
+    ended(net, streams.job)
+
+
+def test_ocsd_dies_in_a_change(net, bare):
+    """Connections live on; the new one asks nodes and switch, and goes on from whatever stands."""
+    streams = Streams(net, "pp:2,dp:2,tp:2")
+    streams.flowing()
+    controller = Controller(net, streams.job)
+    before = net.frames()
+    for turn in range(3):
+        assert controller.topo("00", "00")["ok"]
+        controller.send("11", "ring")
+        time.sleep(0.012 * turn)
+        net.kill("ocsd")
+        net.start_ocsd()
+        controller.connect()
+
+        def asked():
+            try:
+                return controller.topo("11", "11")["ok"]
+            except OSError:
+                controller.connect()
+                return False
+        net.until(asked, 30, "ocsd to change circuits again")
+        assert agrees(net, streams.job)
+    net.until(lambda: streams.routes(0)[1] <= {"ocs0", "ocs1", "ocs2", "ocs3"}, 20, lambda: streams.routes(0))
+    spoken = streams.end()
+    assert set(spoken) == set(streams.pairs)
+    assert changed(before, net.frames(), "changing") == {}
+    ended(net, streams.job)
+
+
+def test_end_in_a_change(net, bare):
+    """scancel, requeue, and a slurmctld that is killed, while circuits change: hosts, switches and ocsd agree afterwards."""
+    for what in ("scancel", "requeue", "slurmctld"):
+        job = net.sbatch("-p", "rails", "--requeue", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand")
+        net.running(job)
+        controller = Controller(net, job)
+        assert controller.topo("00", "11")["ok"]
+        controller.send("ring", "00")
+        if what == "slurmctld":
+            net.saved(job)
+            net.kill("slurmctld")
+            net.start_slurmctld()
+            net.wait_for_slurmctld()
+            net.until(lambda: agrees(net, job) and net.state(job) == "RUNNING", 30, lambda: net.state(job))
+        elif what == "requeue":
+            net.run(["scontrol", "requeue", str(job)])
+            net.until(lambda: net.job(job)["Restarts"] == "1", 30, "the requeue")
+            net.running(job)
+            # the key of the first run is over
+            try:
+                assert not controller.topo("11", "11")["ok"]
+            except OSError:
+                pass
+            assert agrees(net, job) and Controller(net, job).topo("00", "00")["ok"]
+        ended(net, job)
