@@ -4,9 +4,9 @@
 /* A parallel program that knows nothing of circuits: a grid of PP stages by DP replicas trains steps,
  * with every kind of call.  Every value is checked.
  *
- *	rails_program PP STEPS [wrong]
+ *	rails_program PP STEPS [CP [wrong]]
  *
- * "wrong" receives from anybody at the end, which no gate can hold. */
+ * The replicas of a stage are rows of CP ranks, where CP is given.  "wrong" receives from anybody at the end, which no gate can hold. */
 
 #include <mpi.h>
 #include <stdio.h>
@@ -86,12 +86,14 @@ static void halo_run(int stage, int stages, int width, int step)
 }
 
 /* What may overlap: all replicas and the pipeline, none waits where another one needs it to. */
-static void overlap_run(MPI_Comm replicas, int replica, int width, int step)
+static void overlap_run(MPI_Comm replicas, int row, int step)
 {
-	int sum = 0, one = rank + step, before = -1, expected = 0;
+	int sum = 0, one = rank + step, before = -1, expected = 0, replica, width;
 	MPI_Request requests[3];
 	int partner = (rank + ranks / 2) % ranks;
 
+	MPI_Comm_rank(replicas, &replica);
+	MPI_Comm_size(replicas, &width);
 	MPI_Irecv(&before, 1, MPI_INT, partner, 9, MPI_COMM_WORLD, &requests[0]);
 	MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, replicas, &requests[1]);
 	MPI_Isend(&one, 1, MPI_INT, partner, 9, MPI_COMM_WORLD, &requests[2]);
@@ -99,7 +101,7 @@ static void overlap_run(MPI_Comm replicas, int replica, int width, int step)
 		MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
 	MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
 	for (int i = 0; i < width; i++)
-		expected += rank - replica + i + step;
+		expected += rank + (i - replica) * row + step;
 	value_check(sum, expected, "iallreduce");
 	value_check(before, partner + step, "exchange");
 }
@@ -143,8 +145,9 @@ static void collectives_run(MPI_Comm comm, int step)
 int main(int argc, char **argv)
 {
 	int stages = argc > 1 ? atoi(argv[1]) : 2, steps = argc > 2 ? atoi(argv[2]) : 3;
+	int row = argc > 3 ? atoi(argv[3]) : 1;
 	int stage, replica, width, any = 0, total = 0;
-	MPI_Comm replicas, twin;
+	MPI_Comm replicas, twin, context;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -152,24 +155,27 @@ int main(int argc, char **argv)
 	width = ranks / stages;
 	stage = rank / width;
 	replica = rank % width;
-	MPI_Comm_split(MPI_COMM_WORLD, stage, replica, &replicas);
+	MPI_Comm_split(MPI_COMM_WORLD, stage * row + replica % row, replica, &replicas);
+	MPI_Comm_split(MPI_COMM_WORLD, rank / row, replica, &context);
 	MPI_Comm_dup(replicas, &twin);
 	for (int step = 0; step < steps; step++) {
 		pipeline_run(stage, stages, width, step);
 		halo_run(stage, stages, width, step);
 		collectives_run(replicas, step);
 		collectives_run(twin, step);
-		overlap_run(twin, replica, width, step);
+		collectives_run(context, step);
+		overlap_run(twin, row, step);
 		collectives_run(MPI_COMM_WORLD, step);
 		/* A child has the parent's memory and must disturb nobody. */
 		if (fork() == 0)
 			_exit(0);
 		wait(NULL);
 	}
-	if (argc > 3 && !strcmp(argv[3], "wrong"))
+	if (argc > 4 && !strcmp(argv[4], "wrong"))
 		MPI_Recv(&any, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	MPI_Comm_free(&twin);
 	MPI_Comm_free(&replicas);
+	MPI_Comm_free(&context);
 	MPI_Reduce(&bad, &total, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
 	MPI_Finalize();
 	if (rank == 0)

@@ -82,7 +82,7 @@ def test_mpi_inside_a_node(tmp_path, program):
 def test_mpi_refused(tmp_path, program):
     """What cannot be gated ends the program, and says why."""
     agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, 4))
-    done = mpirun(tmp_path, program, 4, 2, 1, "wrong")
+    done = mpirun(tmp_path, program, 4, 2, 1, 1, "wrong")
     agent.stop()
     assert done.returncode != 0
     assert "MPI_ANY_SOURCE" in done.stderr and "--ocs-phases=off" in done.stderr

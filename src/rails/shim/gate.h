@@ -61,6 +61,9 @@ void ocs_gate_leave(struct ocs_gate *gate, int group, uint64_t idx, const int *f
 /* What this rank will send in next. */
 void ocs_gate_wish(struct ocs_gate *gate, int group);
 
+/* Why an operation whose word became 2 was refused: of the last one of the process; never NULL. */
+const char *ocs_gate_refusal(const struct ocs_gate *gate);
+
 /* Of the last failed call of this thread; never NULL. */
 const char *ocs_gate_error(void);
 

@@ -56,6 +56,7 @@ struct ocs_gate {
 	struct gate_wait *waits;
 	size_t wait_count, wait_room;
 	uint64_t overdue, unknown; /* drains that took too long; grants of nothing */
+	_Atomic int32_t refusal;   /* error of the operation that was refused last */
 	_Atomic int32_t lost;	   /* not 0: why nothing is granted any more */
 	char why[160];		   /* written once, before LOST */
 	/* The agent: */

@@ -97,6 +97,11 @@ int ocs_gate_arrive_now(struct ocs_gate *gate, int group, uint64_t idx, _Atomic 
 	return result;
 }
 
+const char *ocs_gate_refusal(const struct ocs_gate *gate)
+{
+	return ocs_gate_reason(atomic_load(&gate->refusal));
+}
+
 void ocs_gate_leave(struct ocs_gate *gate, int group, uint64_t idx, const int *fds, size_t count)
 {
 	int before = errno;

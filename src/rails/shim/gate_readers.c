@@ -22,6 +22,8 @@ static void wait_answer(struct ocs_gate *gate, size_t i, int32_t error)
 	gate->waits[i] = gate->waits[--gate->wait_count];
 	if (wait.error)
 		*wait.error = error;
+	if (error)
+		atomic_store(&gate->refusal, error);
 	/* From here on the word is its owner's again: its address is only woken, never read. */
 	atomic_store_explicit(wait.word, error ? 2 : 1, memory_order_release);
 	ocs_gate_futex_wake(wait.word, false);

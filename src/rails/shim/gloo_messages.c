@@ -348,7 +348,7 @@ bool gloo_wait_send(void *buffer, int *rank, int64_t ms)
 	bool result = ((wait_call *)REAL(WAIT_SEND))(buffer, rank, ms);
 
 	if (!result && message_refused(buffer, true))
-		ocs_gloo_throw("a send was not granted");
+		ocs_gloo_throw(ocs_gate_refusal(ocs_gate_get()));
 	return result;
 }
 
@@ -357,7 +357,7 @@ bool gloo_wait_receive(void *buffer, int *rank, int64_t ms)
 	bool result = ((wait_call *)REAL(WAIT_RECEIVE))(buffer, rank, ms);
 
 	if (!result && message_refused(buffer, false))
-		ocs_gloo_throw("a receive was not granted");
+		ocs_gloo_throw(ocs_gate_refusal(ocs_gate_get()));
 	return result;
 }
 

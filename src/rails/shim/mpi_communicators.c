@@ -313,7 +313,8 @@ PUBLIC int MPI_Comm_create_group(MPI_Comm comm, MPI_Group group, int tag, MPI_Co
 			return ocs_mpi_refuse(comm, "%s", ocs_gate_error());
 		result = ocs_mpi_enter_group(pass.group, &pass);
 		if (result != MPI_SUCCESS)
-			return ocs_mpi_refuse(comm, "%s", ocs_gate_error());
+			return ocs_mpi_refuse(comm, "MPI_Comm_create_group was not granted: %s",
+					      ocs_gate_refusal(open));
 	}
 	result = ocs_mpi()->Comm_create_group(comm, group, tag, new);
 	ocs_mpi_leave(&pass);

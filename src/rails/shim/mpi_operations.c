@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -46,6 +47,8 @@ static void library_progress(void)
 
 /* -- blocking collectives --------------------------------------------------- */
 
+static _Thread_local char why[240]; /* the last group was refused */
+
 int ocs_mpi_enter_group(int group, struct mpi_pass *pass)
 {
 	struct ocs_gate *gate = ocs_mpi_gate();
@@ -59,6 +62,7 @@ int ocs_mpi_enter_group(int group, struct mpi_pass *pass)
 	if (!word || ocs_gate_reserve(gate, group, &pass->idx) ||
 	    ocs_gate_arrive_now(gate, group, pass->idx, word)) {
 		free(word);
+		snprintf(why, sizeof(why), "%s", ocs_gate_error());
 		return MPI_ERR_OTHER;
 	}
 	/* Others may need what this rank sent before and the library still queues. */
@@ -67,6 +71,8 @@ int ocs_mpi_enter_group(int group, struct mpi_pass *pass)
 		ocs_mpi_pause(&rounds);
 	}
 	result = atomic_load(word) == 1 ? MPI_SUCCESS : MPI_ERR_OTHER;
+	if (result != MPI_SUCCESS)
+		snprintf(why, sizeof(why), "%s", ocs_gate_refusal(gate));
 	free(word);
 	return result;
 }
@@ -82,7 +88,7 @@ int ocs_mpi_enter(MPI_Comm comm, struct mpi_pass *pass)
 		return ocs_mpi_refuse(comm, "%s", known->text);
 	if (ocs_mpi_enter_group(known->group, pass) != MPI_SUCCESS)
 		return ocs_mpi_refuse(comm, "an operation of %d ranks was not granted: %s",
-				      known->size, ocs_gate_error());
+				      known->size, why);
 	return MPI_SUCCESS;
 }
 
@@ -213,7 +219,8 @@ void ocs_mpi_progress(void)
 		if (!operation)
 			break;
 		if (refused)
-			ocs_mpi_refuse(operation->comm, "an operation was not granted");
+			ocs_mpi_refuse(operation->comm, "an operation was not granted: %s",
+				       ocs_gate_refusal(ocs_gate_get()));
 		operation_over(operation, operation->error);
 	}
 }
@@ -267,7 +274,9 @@ int ocs_mpi_probe(MPI_Comm comm, int group, bool *granted)
 		word = atomic_load((*link)->word);
 	pthread_mutex_unlock(&lock);
 	*granted = word == 1;
-	return word == 2 ? ocs_mpi_refuse(comm, "an operation was not granted") : result;
+	return word == 2 ? ocs_mpi_refuse(comm, "an operation was not granted: %s",
+					  ocs_gate_refusal(ocs_gate_get())) :
+			   result;
 }
 
 int ocs_mpi_submit(struct mpi_operation *operation, MPI_Comm comm, int group, MPI_Request *user)

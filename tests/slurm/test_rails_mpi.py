@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Copyright (C) 2026 The slurm-ocs authors
+"""Unmodified Open MPI and PyTorch programs on rails: circuits follow the phases of their steps, results are those of
+programs without circuits, and no frame meets a port in change."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import living
+from netcluster import RailsCluster
+
+NET = pathlib.Path(__file__).resolve().parent.parent / "net"
+# Each task is the remote shell of its node: mpirun of the first one reaches the others through files, as Slurm has no
+# PMIx here.  What it starts has the task's environment, as it would from srun --mpi=pmix.
+TASK = r"""#!/bin/bash
+dir=$1.$SLURM_JOB_ID
+shift
+me=$SLURM_PROCID
+mkdir -p $dir
+export TMPDIR=$dir/$me
+mkdir $TMPDIR
+unset ${!SLURM_JOB*} SLURM_NODELIST SLURM_NNODES SLURM_TASKS_PER_NODE
+while read -r address name; do [ $name = $SLURMD_NODENAME ] && own=$address; done <$SLURM_OCS_DIR/addresses
+echo $own >$dir/own.$me; mv $dir/own.$me $dir/host.$me
+if [ $me != 0 ]; then
+    until [ -e $dir/command.$own ] || [ -e $dir/end ]; do sleep 0.02; done
+    [ -e $dir/command.$own ] || exit 1
+    unshare -u sh -c "hostname server$me; . $dir/command.$own"
+    echo $? >$dir/status.$own.new; mv $dir/status.$own.new $dir/status.$own
+    exit 0
+fi
+for ((i = 0; i < SLURM_NTASKS; i++)); do
+    until [ -e $dir/host.$i ]; do sleep 0.02; done
+    echo "$(cat $dir/host.$i) slots=1" >>$dir/hosts
+done
+cat >$dir/shell <<END
+#!/bin/sh
+host=\$1; shift
+echo "\$*" >$dir/new.\$host; mv $dir/new.\$host $dir/command.\$host
+until [ -e $dir/status.\$host ] || [ -e $dir/end ]; do sleep 0.05; done
+END
+chmod +x $dir/shell
+unshare -u sh -c 'hostname server0; exec "$@"' sh mpirun --allow-run-as-root --leave-session-attached --hostfile $dir/hosts -np $SLURM_NTASKS --bind-to none --oversubscribe \
+    --mca plm rsh --mca ras ^slurm --mca plm_rsh_agent $dir/shell --mca plm_rsh_no_tree_spawn 1 \
+    --mca oob_tcp_if_include 10.77.0.0/24 --mca if_base_retain_loopback 1 --mca btl_tcp_if_include 10.192.0.0/16 \
+    --mca btl tcp,self --mca pml ob1 --mca mpi_yield_when_idle 1 "$@"
+rc=$?
+touch $dir/end
+exit $rc
+"""
+
+# PyTorch meets over the management network, and Gloo speaks from the address that circuits lead to.
+TRAIN = r"""#!/bin/bash
+dir=$1.$SLURM_JOB_ID
+shift
+mkdir -p $dir
+if [ $SLURM_PROCID = 0 ]; then
+    ip -o -4 address show eth0 | sed 's/.*inet \([0-9.]*\).*/\1/' >$dir/new; mv $dir/new $dir/master
+fi
+until [ -e $dir/master ]; do sleep 0.02; done
+export MASTER_ADDR=$(cat $dir/master) MASTER_PORT=29500 RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS OMP_NUM_THREADS=1
+export GLOO_SOCKET_IFNAME=$(ip -o -4 address show to 10.192.0.0/16 | awk '{print $2; exit}') PYTHONDONTWRITEBYTECODE=1
+exec /usr/bin/python3 "$@"
+"""
+
+
+@pytest.fixture(scope="module")
+def net():
+    with living(RailsCluster, cubes=1, edge=2, tile=(2, 2, 2), rails=12, nrails=1, nic_ports=2, rail_xpus=2,
+                spank=("prolog_timeout=60",)) as cluster:
+        for name, text in (("task", TASK), ("train", TRAIN)):
+            cluster.write(name, text)
+            os.chmod(cluster.path(name), 0o755)
+        yield cluster
+
+
+def ended(net, shape, mode, nodes, command):
+    """The output of a job whose one step is COMMAND, and what `show phases` said of it at its end."""
+    job = net.sbatch("-p", "rails", "--shape=" + shape, "--ocs-phases=" + mode,
+                     script="srun -N%d --ntasks-per-node=1 %s; echo ENDED $?; sleep 300" % (nodes, command))
+    net.running(job)
+
+    def text():
+        path = pathlib.Path(net.path("out", "%d.out" % job))
+        return path.read_text() if path.exists() else ""
+    net.until(lambda: "ENDED" in text(), 120, text)
+    shown = net.ocsctl("show", "phases", str(job))["phases"][0]
+    net.cancel_all()
+    assert "ENDED 0" in text(), text()
+    return text(), shown
+
+
+def changed(before, after, what):
+    return {port: after[port][what] - before[port][what] for port in after if after[port][what] != before[port][what]}
+
+
+@pytest.mark.parametrize("shape, nodes, words, mode, delay", [
+    ("pp:2,dp:2,tp:2", 4, "2 2", "on-demand", 0),
+    ("pp:2,dp:2,tp:2", 4, "2 2", "provisioned", 25),
+    ("pp:2,dp:2,tp:2", 4, "2 1", "on-demand", 100),
+    ("pp:3,dp:2,cp:2,tp:2", 12, "3 1 2", "provisioned", 25),
+])
+def test_mpi(net, shape, nodes, words, mode, delay):
+    if not shutil.which("mpicc") or not shutil.which("mpirun"):
+        pytest.skip("Open MPI is not installed")
+    subprocess.run(["mpicc", "-O1", "-o", net.path("program"), NET / "rails_program.c"], check=True)
+    net.emulator("delay", str(delay))
+    before = net.frames()
+    text, shown = ended(net, shape, mode, nodes, "%s %s %s %s" % (
+        net.path("task"), net.path("out", "mpi"), net.path("program"), words))
+    after = net.frames()
+    assert "%d ranks, %s steps: right" % (nodes, words.split()[1]) in text
+    assert shown["changes"] > 4 and shown["refused"] == 0, shown
+    assert changed(before, after, "changing") == {} and changed(before, after, "dark") == {}
+    assert changed(before, after, "passed")
+
+
+def losses(text):
+    return [line for line in text.splitlines() if line.startswith(("loss", "weights"))]
+
+
+TRAINING = "%s 2 2" % (NET / "rails_train.py")
+
+
+@pytest.fixture(scope="module")
+def plain():
+    """The training without circuits, without a job."""
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed"], capture_output=True, check=False).returncode:
+        pytest.skip("python3-torch is not installed")
+    text = subprocess.run(
+        ["unshare", "-n", "sh", "-c", """ip link set lo up; export MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 WORLD_SIZE=4
+        export GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
+        for i in 1 2 3; do RANK=$i /usr/bin/python3 %s & done; RANK=0 /usr/bin/python3 %s; wait""" % (TRAINING, TRAINING)],
+        capture_output=True, text=True, timeout=120, check=True).stdout
+    assert len(losses(text)) == 3
+    return text
+
+
+@pytest.mark.parametrize("mode, delay", [("on-demand", 0), ("provisioned", 100)])
+def test_train(net, plain, mode, delay):
+    """A pipeline with data parallel stages: losses and weights to the last bit."""
+    net.emulator("delay", str(delay))
+    before = net.frames()
+    text, shown = ended(net, "pp:2,dp:2,tp:2", mode, 4, "%s %s %s" % (net.path("train"), net.path("out", "train"), TRAINING))
+    after = net.frames()
+    assert losses(text) == losses(plain), text + plain
+    assert shown["changes"] > 4 and shown["refused"] == 0, shown
+    assert changed(before, after, "changing") == {} and changed(before, after, "dark") == {}
+    assert changed(before, after, "passed")
