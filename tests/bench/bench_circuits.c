@@ -4,9 +4,10 @@
 /* From a job's request to its verified circuits, through the real ocsd and the
  * real emulator (delay 0) over UNIX sockets: 64 cubes of 4x4x4 on 48 switches,
  * two fibres a port; or changes of 1 to 136 circuits on one switch and on each of
- * 48, on 136 cubes, of which one node asks.  The state lies in DIRECTORY: on a tmpfs
+ * 48, on 136 cubes, of which one node asks; or large jobs on 1024 cubes and 48 switches of
+ * 2048 ports.  The state lies in DIRECTORY: on a tmpfs
  * the commits of the database cost no disk.
- * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS [jobs|changes [tl1|netconf [DELAY-MS]]]] */
+ * Usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS [jobs|changes|large [tl1|netconf [DELAY-MS]]]] */
 
 #include "tests/bench/daemons.h"
 
@@ -20,6 +21,7 @@
 #include "src/util/text.h"
 
 #define CUBES_MAX 136
+#define CUBES_LARGE 1024
 #define ROUNDS_MAX 1000
 
 static const char head[] = "version: 1\n"
@@ -30,7 +32,7 @@ static const char head[] = "version: 1\n"
 			   "    driver: %2$s\n"
 			   "    address: \"unix:%1$s/{name}\"\n"
 			   "    credentials: %1$s/credentials\n"
-			   "    size: 272\n"
+			   "    size: %3$d\n"
 			   "fabrics:\n"
 			   "  - name: pod\n"
 			   "    kind: torus\n"
@@ -55,7 +57,8 @@ static char *describe(struct bench *b)
 		strcmp(b->driver, "netconf") ?
 			ocs_strdup(b->driver) :
 			ocs_asprintf("netconf\n    known_hosts: %s/known_hosts", b->daemons.folder);
-	char *text = ocs_asprintf(head, b->daemons.folder, driver);
+	char *text = ocs_asprintf(head, b->daemons.folder, driver,
+				  2 * (b->cubes > CUBES_MAX ? b->cubes : CUBES_MAX));
 
 	free(driver);
 	for (int cube = 0; cube < b->cubes; cube++) {
@@ -113,6 +116,22 @@ static double cpu_ms(pid_t pid)
 		user = system = 0;
 	fclose(file);
 	return (double)(user + system) * 1e3 / (double)sysconf(_SC_CLK_TCK);
+}
+
+/* Resident memory of a process, in MB. */
+static double memory_mb(pid_t pid)
+{
+	char *path = ocs_asprintf("/proc/%d/statm", (int)pid);
+	unsigned long pages = 0;
+	FILE *file = fopen(path, "r");
+
+	free(path);
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
 
 static double now_ms(void)
@@ -302,10 +321,11 @@ int main(int argc, char **argv)
 	struct bench bench = { 0 };
 	int rounds = argc > 3 ? atoi(argv[3]) : 20;
 	bool changes = argc > 4 && strcmp(argv[4], "changes") == 0;
+	bool large = argc > 4 && strcmp(argv[4], "large") == 0;
 
 	if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX) {
 		fprintf(stderr,
-			"usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [jobs|changes [tl1|netconf [DELAY-MS]]]]\n",
+			"usage: bench_circuits BUILD-DIRECTORY DIRECTORY [ROUNDS, 1-%d [jobs|changes|large [tl1|netconf [DELAY-MS]]]]\n",
 			ROUNDS_MAX);
 		return 2;
 	}
@@ -313,10 +333,15 @@ int main(int argc, char **argv)
 	bench.daemons.folder = argv[2];
 	bench.driver = argc > 5 ? argv[5] : "tl1";
 	bench.delay = argc > 6 ? argv[6] : "0";
-	bench.cubes = changes ? CUBES_MAX : 64;
+	bench.cubes = changes ? CUBES_MAX : large ? CUBES_LARGE : 64;
 	start_all(&bench);
 	if (changes) {
 		bench_changes(&bench, rounds);
+	} else if (large) {
+		bench_shape(&bench, "4x4x4", rounds);
+		bench_shape(&bench, "16x16x16", rounds);
+		bench_shape(&bench, "32x32x16", rounds);
+		printf("  ocsd has %.0f MB\n", memory_mb(bench.daemons.ocsd));
 	} else {
 		bench_shape(&bench, "16x16x16", rounds);
 		bench_shape(&bench, "4x4x4", rounds);
