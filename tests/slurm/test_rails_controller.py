@@ -88,6 +88,17 @@ def test_steps(rails):
     end(rails, job)
 
 
+def test_no_gates(rails):
+    """Tasks that send nothing through gates: ocsd is asked for nothing, and another program may be the controller."""
+    job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=on-demand",
+                       script="srun -N4 sleep 2; echo STEPS; sleep 300")
+    rails.running(job)
+    told(rails, job, lambda text: "STEPS" in text)
+    shown = rails.ocsctl("show", "phases", str(job))["phases"][0]
+    assert [rail["seq"] for rail in shown["rails"]] == [0, 0] and not shown["refused"], shown
+    end(rails, job)
+
+
 def test_preload(rails):
     """What the user preloads stays; shims come only if they are there and wanted."""
     job = rails.sbatch("-p", "rails", "--shape=pp:2,dp:2,tp:2", "--ocs-phases=provisioned",

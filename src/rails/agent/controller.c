@@ -55,7 +55,9 @@ static void controller_lose(struct agent *agent, const char *why)
 	if (agent->fd >= 0)
 		close(agent->fd);
 	agent->fd = -1;
-	agent_over(agent, OCS_RAILS_ERROR_AGENT);
+	/* Who runs without gates needs none. */
+	if (!agent->free_run)
+		agent_over(agent, OCS_RAILS_ERROR_AGENT);
 }
 
 void agent_found(struct agent *agent)

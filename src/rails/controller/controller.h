@@ -48,6 +48,7 @@ struct step {
 	struct link **by_rank;
 	int *nodes;
 	int nlinks;
+	bool wanted;	  /* a rank has named a group: steps without gates ask ocsd for nothing */
 	int64_t deadline; /* until which all have to be there */
 	struct ocs_coordinator
 		*coordinator; /* NULL: not all are there, or ocsd was not heard yet */

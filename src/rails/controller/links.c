@@ -120,8 +120,15 @@ void link_frames(struct controller *controller, struct link *link)
 
 	while (link->fd >= 0) {
 		if (link->proven && !link->free_run &&
-		    (!controller->step || !controller->step->coordinator))
+		    (!controller->step || !controller->step->coordinator)) {
+			if (!controller->step || controller->step->wanted ||
+			    link->inbox.at == link->inbox.used)
+				return;
+			/* What comes first is a group, or that a rank is gone. */
+			controller->step->wanted = true;
+			step_begin(controller);
 			return;
+		}
 		got = ocs_inbox_next(&link->inbox, &frame);
 		if (got <= 0)
 			break;

@@ -214,8 +214,8 @@ void step_begin(struct controller *controller)
 	};
 	struct ocs_error err;
 
-	if (!step || step->coordinator || step->over || step->seen < step->total ||
-	    !controller->known)
+	if (!step || step->coordinator || step->over || !step->wanted ||
+	    step->seen < step->total || !controller->known)
 		return;
 	options.ranks = (int)step->total;
 	options.nodes = step->nodes;
@@ -236,7 +236,7 @@ void step_tick(struct controller *controller, int64_t now)
 {
 	struct step *step = controller->step;
 
-	if (!step || step->coordinator || step->over || now < step->deadline)
+	if (!step || step->coordinator || step->over || !step->wanted || now < step->deadline)
 		return;
 	links_note(controller, "step %u cannot begin: %s", step->number,
 		   controller->known ? "agents of some of its nodes have not come" :
@@ -249,7 +249,7 @@ int64_t step_deadline(const struct controller *controller)
 	const struct step *step = controller->step;
 	int64_t next, now = ocs_now_ns();
 
-	if (!step || step->over)
+	if (!step || step->over || (!step->coordinator && !step->wanted))
 		return INT64_MAX;
 	if (!step->coordinator)
 		return step->deadline;

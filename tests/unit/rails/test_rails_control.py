@@ -315,11 +315,14 @@ def test_doors(folder):
     second = [job.agent(node, 7, ranks=str(node), total=2) for node in range(2)]
     ranks = [Rank(job.path(node, 7), node, 2).welcome() for node in range(2)]
     result("a second step at the same time needs no gates", all(rank.group([0, 1])[1:] == (0, FREE) for rank in ranks))
+    errors, faults = trained(job, 1)
+    result("and does not disturb the first", not errors and not faults, (errors, job.text()))
+    job.controller.kill()
+    result("nor needs the controller", job.ranks[0].letter()[0] == LOST and ranks[0].letter(0.5) is None
+           and ranks[0].group([0, 1], 1)[1:] == (0, FREE))
     for process in second:
         process.terminate()
         process.wait()
-    errors, faults = trained(job, 1)
-    result("and does not disturb the first", not errors and not faults, (errors, job.text()))
     result("all end in good order", not job.end())
 
 
