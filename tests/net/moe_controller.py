@@ -101,12 +101,12 @@ def main():
     config = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="ascii"))
     record = config.get("record")
     region = JobRegion(config)
-    steer = moe_steer.Steer(region, config["layers"], [config["mode"]], state=config.get("state"),
+    steer = moe_steer.Steer(region, config["layers"], config["mode"], state=config.get("state"),
                             record=json.loads(pathlib.Path(record).read_text(encoding="ascii"))["passes"] if record else None,
                             token_bytes=config.get("token_bytes", 1))
     signal.sigwait([signal.SIGTERM])
     print(json.dumps({"changes": region.seq, "failed": region.failed, "cut": region.exchanges, "waited": region.waited,
-                      "passes": len(steer.traces[-1]) if steer.traces else 0}), flush=True)
+                      "passes": len(steer.trace)}), flush=True)
     os._exit(0)
 
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
-"""Circuits of an OpticalRegion for a training, and its record: rows come as datagrams of ocs_moe_gate.h, and
-each rank asks over a stream before each of its all-to-alls.  All ranks ask before one is answered, so that nothing is
-in flight while circuits change."""
+"""Circuits of a moelab.Wiring for a training, and its record: rows come as datagrams of ocs_moe_gate.h, and rank 0 asks over a
+stream before each all-to-all, when the one before is over, so that nothing is in flight while circuits change."""
 
 import json
 import os
@@ -17,41 +16,36 @@ STEPS = ("tokens to experts", "results back", "gradients to experts", "gradients
 
 
 class Steer:
-    """MODES of one training after the other: "packets"; "static", one set of circuits, for the mean of all matrices of the
-    training before; "following": those
-    for the layer, from its last gate; with "+relays" plans may use two hops.  Shares are for the layer in both."""
+    """MODE: "packets"; "static", one set of circuits, for the mean of all matrices of RECORD (a list as `trace`, or a function that
+    returns it when the training begins); "following": those for the layer, from its last gate; with "+relays" plans may
+    use two hops.  Shares are for the layer in both.  STATE: a file for `ocsctl region show`, written anew after each
+    all-to-all, of tokens of TOKEN_BYTES.  NAME: of its sockets."""
 
-    def __init__(self, region, layers, modes, record=None, state=None, token_bytes=0, name=""):
-        """RECORD: one for static circuits of the first training.  STATE: a file for `ocsctl region show`, written anew
-        after each all-to-all, of tokens of TOKEN_BYTES.  NAME: of its sockets."""
-        self.region, self.layers, self.modes = region, layers, modes
+    def __init__(self, region, layers, mode, record=None, state=None, token_bytes=0, name=""):
+        self.region, self.layers = region, layers
+        self.mode, self.relays = mode.split("+")[0], mode.endswith("+relays")
         self.record, self.state, self.token_bytes = record, state, token_bytes
-        self.steps, self.matrices = {}, {}
-        self.took = []          # (mode, microbatch, layer, step, seconds, tokens by the busiest NIC as planned)
-        self.lock = threading.Condition()
-        self.asked, self.answers = {}, {}
-        self.done = False
-        self.traces = []        # of each training: [pass][layer][rank][expert]
-        self._begin(None)
+        self.lock = threading.Lock()
+        self.rows, self.plans, self.steps, self.matrices = {}, {}, {}, {}
+        self.begun, self.stays, self.kept = False, [], None
+        self.trace = []         # [pass][layer][rank][expert]
+        self.took = []          # (microbatch, layer, step, seconds, tokens by the busiest NIC as planned)
         self.agent_path = f"{region.folder}/{region.prefix}{name}.agent"
         self.ask_path = f"{region.folder}/{region.prefix}{name}.ask"
         self.agent = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.agent.bind(self.agent_path)
         self.ask = socket.socket(socket.AF_UNIX)
         self.ask.bind(self.ask_path)
-        self.ask.listen(region.n)
+        self.ask.listen(8)
         for target in (self._read, self._accept):
             threading.Thread(target=target, daemon=True).start()
 
-    def _begin(self, mode):
-        """A training begins; nothing is in flight."""
-        n, before = self.region.n, self.traces[-1] if self.traces else self.record or []
-        self.mode, self.rows, self.plans, self.stays = mode and mode.split("+")[0], {}, {}, []
-        self.relays = bool(mode) and mode.endswith("+relays")
-        if mode:
-            self.traces.append([])
+    def _begin(self):
+        """The training begins; nothing is in flight."""
+        n, self.begun = self.region.n, True
         if self.mode == "static":
-            self.stays = self._plan([[sum(sum(m[i][j * len(m[i]) // n:(j + 1) * len(m[i]) // n]) for layers in before
+            record = self.record() if callable(self.record) else self.record
+            self.stays = self._plan([[sum(sum(m[i][j * len(m[i]) // n:(j + 1) * len(m[i]) // n]) for layers in record
                                           for m in layers if m) for j in range(n)] for i in range(n)])["circuits"]
             self.kept = self.region.kept(self.stays)
         self.region.wire(self.stays)
@@ -61,13 +55,15 @@ class Steer:
                                 *(["--relay"] if self.relays else []), *options)
 
     def _choose(self, layer, matrix):
+        if self.mode == "static" and not self.kept:
+            return
         options = ["--keep", self.kept, "--change", "0"] if self.mode == "static" else []
         made = self._plan(matrix, *options)
         with self.lock:
             self.plans[layer] = made["circuits"], made["shares"]
 
     def _read(self):
-        while not self.done:
+        while True:
             data = self.agent.recv(65536)
             if len(data) < HEAD.size:
                 continue
@@ -83,12 +79,12 @@ class Steer:
                 if len(rows) < ranks:
                     continue
                 each = counts // ranks
-                while len(self.traces[-1]) <= microbatch:
-                    self.traces[-1].append([None] * self.layers)
-                self.traces[-1][microbatch][layer] = [list(rows[r]) for r in range(ranks)]
+                while len(self.trace) <= microbatch:
+                    self.trace.append([None] * self.layers)
+                self.trace[microbatch][layer] = [list(rows[r]) for r in range(ranks)]
                 matrix = [[sum(rows[r][j * each:(j + 1) * each]) for j in range(ranks)] for r in range(ranks)]
             self.matrices[layer] = matrix
-            if self.mode in ("static", "following"):
+            if self.mode != "packets":
                 threading.Thread(target=self._choose, args=(layer, matrix), daemon=True).start()
 
     def _timed(self, kind, rank, key):
@@ -103,7 +99,7 @@ class Steer:
         if not matrix or not began:
             return
         took = max(ended.values()) - max(began.values())
-        self.took.append((self.mode, microbatch, layer, step, took, self._expected(layer, matrix)))
+        self.took.append((microbatch, layer, step, took, self._expected(layer, matrix)))
         if not self.state:
             return
         rate = self.region.mbit * 1e6 / 8 / self.token_bytes
@@ -155,39 +151,24 @@ class Steer:
         return max([0, *load.values(), *into.values()])
 
     def _accept(self):
-        while not self.done:
+        while True:
             conn, _ = self.ask.accept()
             threading.Thread(target=self._serve, args=(conn,), daemon=True).start()
 
     def _serve(self, conn):
+        """Lines as ocs_moe_mpi.c and ocs_moe.Controller write them."""
         with conn, conn.makefile("rw") as lines:
             for line in lines:
-                if line.startswith("plan "):        # of a program that asks by one rank (ocs_moe_mpi.c)
-                    with self.lock:
-                        if self.mode is None:
-                            self._begin(self.modes[0])
-                        links, shares = self._decide(0, *map(int, line.split()[1:]))
-                    lines.write("".join("link %s %s %s %s %s\n" % tuple(link) for link in links) +
-                                "".join("share %d %d %d %d %d %.6f\n" % tuple(share) for share in shares) + "end\n")
-                    lines.flush()
-                    continue
-                rank, *step = json.loads(line)
-                step = tuple(step)
                 with self.lock:
-                    self.asked.setdefault(step, set()).add(rank)
-                    if len(self.asked[step]) == self.region.n:
-                        del self.asked[step]
-                        self.answers = {step: self._decide(*step)}
-                        self.lock.notify_all()
-                    self.lock.wait_for(lambda: step in self.answers)
-                    answer = self.answers[step]
-                lines.write(json.dumps(answer) + "\n")
+                    if not self.begun:
+                        self._begin()
+                    links, shares = self._decide(*map(int, line.split()[1:]))
+                lines.write("".join("link %s %s %s %s %s\n" % tuple(link) for link in links) +
+                            "".join("share %d %d %d %d %d %.6f\n" % tuple(share) for share in shares) + "end\n")
                 lines.flush()
 
-    def _decide(self, run, layer, _microbatch, _backward, second):
-        """(links, shares).  Layer -1: a training begins."""
-        if layer < 0:
-            self._begin(self.modes[run])
+    def _decide(self, layer, _microbatch, _backward, second):
+        """(links, shares)."""
         circuits, shares = self.plans.get(layer, (self.stays, []))
         if self.mode == "following":
             self.region.wire(circuits)

@@ -12,7 +12,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src/moe/job"))
 import ocs_moe          # noqa: E402
-from moe_ask import asking          # noqa: E402
 
 UNIT = 60000
 
@@ -27,7 +26,7 @@ def block(layer, number, source, target, ranks):
         words(layer, source, target, ranks) // 64)
 
 
-def pass_run(config, moe, gate, ask, number):
+def pass_run(config, moe, gate, controller, number):
     """Whether all bytes were right."""
     rank, ranks, right = moe.rank, moe.ranks, True
     steps = [(layer, 0, second) for layer in range(config["layers"]) for second in (0, 1)]
@@ -35,9 +34,7 @@ def pass_run(config, moe, gate, ask, number):
     for layer, backward, second in steps:
         if not backward and not second:
             gate.row(layer, number, [words(layer, rank, j, ranks) for j in range(ranks)])
-        plan = ask(layer, number, backward, second)
-        if plan:
-            moe.plan(*plan)
+        controller(layer, number, backward, second)
         gate.begin(layer, number, backward, second)
         pairs = [(j, rank) if second else (rank, j) for j in range(ranks)]
         send = [block(layer, number, *pair, ranks) for pair in pairs]
@@ -51,12 +48,11 @@ def main():
     config, rank = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="ascii")), int(sys.argv[2])
     ranks, stop = len(config["addresses"]), os.path.join(config["out"], "stop")
     moe = ocs_moe.Moe(rank, config["addresses"], config["key"].encode(), open_ms=60000, dark_ms=1000, idle_ms=60000)
-    gate, ask = ocs_moe.Gate(rank, ranks, config["agent"]), asking(config["ask"], rank, 0)
-    moe.plan(*(ask(-1, 0, 0, 0) or ()))
+    gate, controller = ocs_moe.Gate(rank, ranks, config["agent"]), ocs_moe.Controller(moe, config["ask"])
     with open(os.path.join(config["out"], str(rank)), "w", encoding="ascii") as out:
         number, going = 0, True
         while going:
-            right = pass_run(config, moe, gate, ask, number)
+            right = pass_run(config, moe, gate, controller, number)
             print(json.dumps({"pass": number, "right": right, **moe.stats()}), file=out, flush=True)
             number += 1
             # rank 0 says whether it goes on

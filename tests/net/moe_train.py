@@ -6,7 +6,7 @@ kinds, a kind for each rank, with two experts of each layer on every rank.
     moe_train.py CONFIG [RANK]
 
 CONFIG (JSON): addresses, out (a folder), texts (a list of files for each rank), layers, passes, runs, and what each
-run of the training takes: ask (socket that is asked for plans) and agent (socket for gates), or plan (file with
+run of the training takes: ask (socket of a controller, for plans) and agent (socket for gates), or plan (file with
 "links" and "shares"), record (file for what all gates chose: passes, layers, ranks, experts).  Without RANK it forks one process for each rank, in namespaces[rank] if there are such.
 A rank writes a line of JSON for each pass to OUT/RANK."""
 
@@ -23,7 +23,6 @@ for folder in (os.environ.get("OCS_MOE_PYTHON"), pathlib.Path(__file__).resolve(
         sys.path.insert(0, str(folder))
 import ocs_moe        # noqa: E402
 import ocs_moe_torch  # noqa: E402
-from moe_ask import asking  # noqa: E402
 
 CONTEXT, SMALL, WIDE, INNER, EACH, TOKENS = 6, 32, 256, 128, 2, 256
 BALANCE = 0.02
@@ -118,16 +117,13 @@ def rank_run(config, rank):
     torch.set_num_threads(1)
     ranks = len(config["addresses"])
     with open(os.path.join(config["out"], str(rank)), "w", encoding="ascii") as out:
-        for number, run in enumerate(config["runs"]):
+        for run in config["runs"]:
             moe = ocs_moe.Moe(rank, config["addresses"], config["key"].encode(), open_ms=60000, dark_ms=5000)
             gate = ocs_moe.Gate(rank, ranks, run.get("agent"))
             if run.get("plan"):
                 plan = json.loads(pathlib.Path(run["plan"]).read_text(encoding="ascii"))
                 moe.plan(plan["links"], plan["shares"])
-            ask = asking(run["ask"], rank, number) if run.get("ask") else None
-            if ask:
-                moe.plan(*(ask(-1, 0, 0, 0) or ()))
-            group = ocs_moe_torch.Group(moe, gate, ask)
+            group = ocs_moe_torch.Group(moe, gate, ocs_moe.Controller(moe, run.get("ask")))
             passes = train(config, group, run["name"], out)
             if run.get("record") and not rank:
                 pathlib.Path(run["record"]).write_text(json.dumps({"passes": passes}), encoding="ascii")

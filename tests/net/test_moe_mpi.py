@@ -70,7 +70,7 @@ def test_unmodified_program(stage, tmp_path):
         for mode in ("open mpi", "packets", "static", "following"):
             words = []
             if mode != "open mpi":
-                steer = moe_steer.Steer(region, LAYERS, [mode], record=record, name=mode)
+                steer = moe_steer.Steer(region, LAYERS, mode, record=record, name=mode.replace(" ", ""))
                 words = ["-x", f"LD_PRELOAD={wrapper}", "-x", f"OCS_MOE_AGENT={steer.agent_path}", "-x",
                          f"OCS_MOE_PLAN={steer.ask_path}", "-x", f"OCS_MOE_LAYERS={LAYERS}"]
             done = subprocess.run([*map(str, mpirun), *words, str(program)], capture_output=True, text=True,
@@ -79,7 +79,7 @@ def test_unmodified_program(stage, tmp_path):
             assert "ocs_moe_mpi:" not in done.stderr, done.stderr
             times[mode] = statistics.median(map(float, re.findall(r"pass [1-9]: (.*) s", done.stdout)))
             sums[mode] = re.search("checksum (.*)", done.stdout).group(1)
-            record = record or (mode == "packets" and steer.traces[0]) or None
+            record = record or (mode == "packets" and steer.trace) or None
         # a plan in a file, without a controller
         plan = tmp_path / "plan"
         plan.write_text("# two lines of a plan\n" + "".join("link %s %s %s %s %s\n" % tuple(link) for link in

@@ -49,12 +49,11 @@ def test_training(stage, tmp_path):
         pytest.skip("PyTorch is not installed")
     region = moelab.OpticalRegion(stage, tmp_path, SERVERS, ALPHA, MBIT)
     try:
-        steer = moe_steer.Steer(region, LAYERS, MODES)
-        run = {"agent": steer.agent_path, "ask": steer.ask_path}
+        steers = {m: moe_steer.Steer(region, LAYERS, m, record=lambda: steers["packets"].trace, name=m) for m in MODES}
         config = tmp_path / "train.json"
         config.write_text(json.dumps({
             "addresses": [region.packets(s, 7000) for s in range(SERVERS)], "key": "k" * 32, "out": str(tmp_path),
-            "texts": moe_texts.texts(SERVERS), "layers": LAYERS, "passes": PASSES, "runs": [{"name": m, **run} for m in MODES],
+            "texts": moe_texts.texts(SERVERS), "layers": LAYERS, "passes": PASSES, "runs": [{"name": m, "agent": s.agent_path, "ask": s.ask_path} for m, s in steers.items()],
             "namespaces": [region.host(s) for s in range(SERVERS)]}))
         done = subprocess.run([PYTHON, SOURCE / "tests/net/moe_train.py", config], capture_output=True, text=True,
                               timeout=300, check=False)
@@ -67,14 +66,14 @@ def test_training(stage, tmp_path):
     assert all(rank == losses["packets"][0] for m in MODES for rank in losses[m])
     assert float.fromhex(losses["packets"][0][-1]) < float.fromhex(losses["packets"][0][0])
     # the same gates, recorded three times; what was dropped is not there
-    for m, trace in zip(MODES, steer.traces):
-        assert all(a == b for a, b in zip(sum(trace, []), sum(steer.traces[0], [])) if a and b), m
+    for m, steer in steers.items():
+        assert all(a == b for a, b in zip(sum(steer.trace, []), sum(steers["packets"].trace, [])) if a and b), m
 
     def median(mode, what):
         return statistics.median(p[what] for p in lines[0] if p["run"] == mode and p["pass"])
 
     # a frame of 1514 bytes carries 1448
-    ratios = {m: [t[4] / (t[5] * TOKEN * 8 * 1514 / 1448 / 1e6 / MBIT) for t in steer.took if t[0] == m and t[1] and t[5]]
+    ratios = {m: [t[3] / (t[4] * TOKEN * 8 * 1514 / 1448 / 1e6 / MBIT) for t in steers[m].took if t[0] and t[4]]
               for m in MODES}
     for what in ("seconds", "sending"):
         print(what, *("%s %.3f (%.2f)" % (m, median(m, what), median(m, what) / median("packets", what)) for m in MODES))

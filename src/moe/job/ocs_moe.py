@@ -5,6 +5,7 @@ and rows of gates for the node's agent.  ocs_moe.h and ocs_moe_gate.h have the c
 
 import ctypes
 import os
+import socket
 import time
 
 HOPS = 6
@@ -87,6 +88,18 @@ class Moe:
         ctypes.CDLL(None).free(ways)
         return up
 
+    def plan_text(self, text, each=1, wait_ms=1000):
+        """The same from the lines of ocs_moe_plan."""
+        return self._check(self.lib.ocs_moe_plan(self.moe, text.encode(), each, wait_ms))
+
+    def broadcast(self, data=None):
+        """Bytes of rank 0, to all; others give nothing."""
+        def once(part, size):
+            return self.alltoall([part if not self.rank else b""] * self.ranks, [size] + [0] * (self.ranks - 1))[0]
+
+        size = int.from_bytes(once(len(data or b"").to_bytes(8, "little"), 8), "little")
+        return once(data, size)
+
     def alltoallv(self, send, send_bytes, receive, receive_bytes):
         """From memory at SEND, where SEND_BYTES[j] bytes for rank j follow those for rank j - 1, to memory at
         RECEIVE, alike: addresses or ctypes buffers."""
@@ -122,6 +135,47 @@ class Moe:
         if self.moe:
             self.lib.ocs_moe_close(self.moe)
             self.moe = None
+
+
+class Controller:
+    """Plans of the controller of a job: rank 0 asks it at PATH, all ranks take its answer.  All ranks call it before each
+    all-to-all of a training.  Without a controller, or when it is gone, all stays as it is."""
+
+    def __init__(self, moe, path, each=1):
+        self.moe, self.each, self.lines = moe, each, None
+        if not moe.rank and path:
+            try:
+                with socket.socket(socket.AF_UNIX) as sock:
+                    sock.connect(path)
+                    self.lines = sock.makefile("rw")
+            except OSError:
+                pass
+
+    def __call__(self, layer, microbatch, backward, second):
+        text = self._ask(layer, microbatch, backward, second)
+        if text:
+            # circuits of the plan before may be gone: the answer itself goes by packets
+            self.moe.lib.ocs_moe_ways(self.moe.moe, None, 0)
+        text = self.moe.broadcast(text)
+        if text:
+            self.moe.plan_text(text.decode(), self.each)
+
+    def _ask(self, *step):
+        """The answer, which begins with "#" so that it is not empty; b"": there is none."""
+        if not self.lines:
+            return b""
+        text = "#\n"
+        try:
+            self.lines.write("plan %d %d %d %d\n" % step)
+            self.lines.flush()
+            for line in self.lines:
+                if line == "end\n":
+                    return text.encode()
+                text += line
+        except OSError:
+            pass
+        self.lines = None
+        return b""
 
 
 class Gate:

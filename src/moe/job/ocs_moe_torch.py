@@ -10,8 +10,8 @@ functions on tensors in host memory.
     back = group.combine(expert(there), layer, table)
 
 Backward, the gradient of `combine` takes the way of `dispatch`, and that of `dispatch` the way back, so that one
-matrix describes all four.  Before each all-to-all `steer(layer, microbatch, backward, second)` may return
-(links, shares) for Moe.plan, or None: nothing has changed.  All ranks call everything in the same order."""
+matrix describes all four.  Before each all-to-all `steer(layer, microbatch, backward, second)` is called, which may be an
+ocs_moe.Controller.  All ranks call everything in the same order."""
 
 import torch
 
@@ -63,9 +63,8 @@ class Group:
         return self.all_gather(counts)
 
     def _step(self, tensor, send, receive, layer, microbatch, backward, second):
-        plan = self.steer(layer, microbatch, backward, second) if self.steer else None
-        if plan is not None:
-            self.moe.plan(*plan)
+        if self.steer:
+            self.steer(layer, microbatch, backward, second)
         if self.gates:
             self.gates.begin(layer, microbatch, backward, second)
         out = self._exchange(tensor, send, receive)
