@@ -92,6 +92,29 @@ def program_options(program, path):
     result("the completion of %s has no others" % program, words - set(every))
 
 
+def every_program():
+    """Every program that is installed has a page of its name; those of section 8 have the options of --help."""
+    for folder in sorted(os.listdir(os.path.join(SOURCE, "src"))):
+        if not os.path.exists(os.path.join(SOURCE, "src", folder, "Makefile.am")):
+            continue
+        for kind, names in re.findall(r"^(\w+)_PROGRAMS *\+?= *(.*)", read("src", folder, "Makefile.am"), re.M):
+            if kind.startswith(("noinst", "check", "EXTRA")):
+                continue
+            for name in names.split():
+                pages = [page for page in ("doc/man1/%s.1" % name, "doc/man8/%s.8" % name)
+                         if os.path.exists(os.path.join(SOURCE, page))]
+                if pages != ["doc/man8/%s.8" % name]:
+                    result("%s has a page" % name, set() if pages else {"it has none"})
+                    continue
+                text = run(os.path.join(BUILD, "src", folder, name), "--help")
+                told = set(re.findall(r"(?<![\w-])--([a-z][a-z-]*)", "\n".join(
+                    re.findall(r"^ +-.*", text, re.M))))
+                page = set(re.findall(r"Fl (?:Fl |-)([a-z][a-z-]*)", "\n".join(
+                    re.findall(r"^\.It Fl .*", read(pages[0]), re.M))))
+                result("%s(8) has the options of --help, and no others" % name,
+                       (told ^ page) - {"help", "version"} | ({"no options"} if len(told) < 4 else set()))
+
+
 def members(value):
     """Names of members down to the second level, where lists of objects are."""
     names = set(value)
@@ -289,6 +312,7 @@ ocsctl_options()
 program_options("ocs-sim", SIM)
 program_options("ocs-netsim", NETSIM)
 program_options("ocs-replay", REPLAY)
+every_program()
 architecture()
 picture()
 ocsctl_json()
