@@ -274,6 +274,29 @@ static char *key_text(const struct job *job, const char *name)
 	return text;
 }
 
+/* The files of a job with experts in a region. */
+static int region_text(const struct job *job, struct ocs_node_contents *contents,
+		       struct ocs_error *err)
+{
+	char *data = job->request->reply ?
+			     ocs_file_read(job->request->reply, REPLY_MAX, NULL, NULL) :
+			     NULL;
+	struct json_object *reply = data ? json_tokener_parse(data) : NULL, *json;
+	struct ocs_region_layout layout;
+	int rc = ocs_region_layout_make(job->section, &job->shape, &layout, err);
+
+	if (rc == 0) {
+		json = ocs_node_region(job->request, job->fabric, job->section, job->nodes, &layout,
+				       reply);
+		contents->text[OCS_NODE_REGION] = json_text(json);
+		contents->text[OCS_NODE_MOE_KEY] = key_text(job, OCS_FIELD_KEY);
+		json_object_put(json);
+	}
+	json_object_put(reply);
+	free(data);
+	return rc;
+}
+
 static char *hostfile_text(const struct ocs_ranks *ranks)
 {
 	struct ocs_text text = { 0 };
@@ -392,8 +415,9 @@ static int contents_fill(struct job *job, struct ocs_node_contents *contents, st
 		contents->text[OCS_NODE_RAILS_KEY] = key_text(job, OCS_FIELD_KEY);
 		contents->text[OCS_NODE_AGENT_KEY] = key_text(job, OCS_FIELD_AGENT_KEY);
 	}
-	if (job->section->kind == OCS_REGION && job->request->moe)
-		contents->text[OCS_NODE_MOE_KEY] = key_text(job, OCS_FIELD_KEY);
+	if (job->section->kind == OCS_REGION && job->request->moe && job->shaped &&
+	    region_text(job, contents, err) < 0)
+		return -1;
 	contents->text[OCS_NODE_EPOCH] = ocs_asprintf("%" PRIu64 "\n", job->request->epoch);
 	if ((job->section->forwarding != OCS_FORWARDING_NONE ||
 	     (job->section->management && job->shaped)) &&

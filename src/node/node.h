@@ -14,7 +14,9 @@ struct json_object;
 struct ocs_error;
 struct ocs_client;
 struct ocs_config;
+struct ocs_fabric;
 struct ocs_placement;
+struct ocs_region_layout;
 struct ocs_section;
 struct ocs_text;
 
@@ -51,6 +53,7 @@ enum ocs_node_file {
 	OCS_NODE_RANKS,
 	OCS_NODE_ADDRESSES,
 	OCS_NODE_RAILS_KEY, /* of the job's controller, on its first node; for OWNER only */
+	OCS_NODE_REGION,    /* groups of experts in a region */
 	OCS_NODE_MOE_KEY,   /* likewise, of one in a region */
 	OCS_NODE_AGENT_KEY, /* likewise, of the agents of a job on rails, on each of its nodes */
 	OCS_NODE_ENV,
@@ -162,5 +165,13 @@ int ocs_node_present(const struct ocs_node_request *request, int timeout_s);
 
 /* Can UID and GID read FILE of directory PATH?  True if that cannot be found out. */
 bool ocs_node_readable(const char *path, const char *file, uid_t uid, gid_t gid);
+
+/* The text of region.json of a job whose NODES, in their order, are groups of LAYOUT; REPLY: of ocsd, or NULL.
+ * The caller puts it. */
+struct json_object *ocs_node_region(const struct ocs_node_request *request,
+				    const struct ocs_fabric *fabric,
+				    const struct ocs_section *section, char *const *nodes,
+				    const struct ocs_region_layout *layout,
+				    struct json_object *reply);
 
 #endif

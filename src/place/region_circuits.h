@@ -12,6 +12,13 @@ struct ocs_error;
 
 #define OCS_REGION_DIGEST 17
 
+/* Members of region.json, which ocs-node writes for the controller of a job; the others are named as on
+ * the wire. */
+#define OCS_REGION_ADDRESSES "addresses"
+#define OCS_REGION_NUMA "numa"
+#define OCS_REGION_PACKET_NICS "packet_nics"
+#define OCS_REGION_SPEED "speed"
+
 struct ocs_region_circuit {
 	int a, a_nic; /* server of the group and its optical NIC, both from 0; a < b */
 	int b, b_nic;

@@ -63,6 +63,7 @@
 #define OCS_SHOW_NODES "nodes"
 #define OCS_SHOW_HISTORY "history"
 #define OCS_SHOW_PHASES "phases"
+#define OCS_SHOW_REGION "region"
 
 /* ---- fields: the members of requests, replies, events, and of the objects in them ---- */
 

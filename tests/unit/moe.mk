@@ -41,3 +41,7 @@ test_moe_nccl_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/src/moe/job -I$(srcdir)/
 test_moe_nccl_LDADD = $(S)/moe/libocs_moe_job.la $(MOE_LIBS)
 
 dist_check_SCRIPTS += ocsctl/test_ocsctl_region.sh moe/test_moe_optimum.py moe/test_moe_nccl_header.sh
+
+check_PROGRAMS += test_moe_controller
+test_moe_controller_SOURCES = moe/test_moe_controller.c $(OCSD_RIG)
+test_moe_controller_LDADD = $(S)/moe/libocs_moe_job.la $(OCSD_RIG_LIBS)

@@ -93,6 +93,32 @@ int ocsd_region_group(const struct ocsd_menu *menu, int sw, int a, int b)
 	return -1;
 }
 
+/* Where the group has PORT: server * nics + nic, or -1. */
+static int end_find(const struct ocsd_menu *menu, const struct ocsd_rail *rail, int port)
+{
+	for (int i = 0; i < menu->groups.servers * menu->nics; i++)
+		if (rail->ports[i] == port)
+			return i;
+	return -1;
+}
+
+void ocsd_region_stand(const struct ocsd_menu *menu, int number,
+		       struct ocs_region_circuits *circuits)
+{
+	const struct ocsd_rail *rail = &menu->rails[number];
+
+	memset(circuits, 0, sizeof(*circuits));
+	for (size_t i = 0; i < rail->ncircuits; i++) {
+		const struct ocsd_circuit *circuit = rail->circuits[i];
+		int a = end_find(menu, rail, circuit->a), b = end_find(menu, rail, circuit->b);
+
+		if (circuit->state == OCSD_CONNECTED && a >= 0 && b >= 0)
+			ocs_region_circuits_add(circuits, a / menu->nics, a % menu->nics,
+						b / menu->nics, b % menu->nics);
+	}
+	ocs_region_circuits_check(circuits, menu->groups.servers, menu->nics, NULL);
+}
+
 static struct ocsd_circuit *circuit_of(struct ocsd *d, struct ocsd_job *job, int number,
 				       const struct ocs_region_circuit *pair)
 {

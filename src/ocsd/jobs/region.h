@@ -34,6 +34,10 @@ int ocsd_region_change_fill(struct ocsd *d, struct ocsd_job *job, int number,
 			    const struct ocs_region_circuits *circuits, struct ocsd_transition *t,
 			    struct ocs_error *err);
 
+/* The circuits of group NUMBER that stand; the caller frees them. */
+void ocsd_region_stand(const struct ocsd_menu *menu, int number,
+		       struct ocs_region_circuits *circuits);
+
 /* JOB, which has a name and leaves its allocation: the next one of this name begins with its circuits. */
 void ocsd_region_remember(struct ocsd *d, const struct ocsd_job *job);
 

@@ -130,7 +130,7 @@ static struct json_object *apply_result(struct ocsd *d, struct ocsd_job *job, co
 		json_object_object_add(reply, OCS_FIELD_PORTS, node_ports(d, job, node));
 	if (job->menu && ocsd_menu_region(job->menu))
 		json_object_object_add(reply, OCS_FIELD_REGION,
-				       ocsd_menu_describe_region(job->menu, false));
+				       ocsd_menu_describe_region(job->menu));
 	else if (job->menu)
 		json_object_object_add(reply, OCS_FIELD_PHASES, ocsd_menu_describe(job->menu));
 	/* For the controller, which runs there: root puts it where only the user reads it. */

@@ -54,6 +54,8 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		  struct json_object *request);
 void ocsd_op_show_phases(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			 struct json_object *request);
+void ocsd_op_show_region(struct ocsd *d, struct ocsd_client *client, int64_t id,
+			 struct json_object *request);
 void ocsd_op_drain(struct ocsd *d, struct ocsd_client *client, int64_t id,
 		   struct json_object *request);
 void ocsd_op_fail(struct ocsd *d, struct ocsd_client *client, int64_t id,

@@ -464,5 +464,5 @@ void ocsd_op_show(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	ocsd_refuse(
 		client, id, OCS_USAGE, NULL,
-		"show needs what: fabric, switch, port, cube, job, circuit, pending, nodes, phases or history");
+		"show needs what: fabric, switch, port, cube, job, circuit, pending, nodes, phases, region or history");
 }

@@ -60,8 +60,7 @@ bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw)
 	return false;
 }
 
-/* [[a, NIC of a, b, NIC of b]...] */
-static struct json_object *circuits_json(const struct ocs_region_circuits *circuits)
+struct json_object *ocsd_menu_circuits_json(const struct ocs_region_circuits *circuits)
 {
 	struct json_object *list = json_object_new_array();
 
@@ -77,12 +76,16 @@ static struct json_object *circuits_json(const struct ocs_region_circuits *circu
 	return list;
 }
 
-struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu, bool now)
+const char *ocsd_menu_mode(const struct ocsd_menu *menu)
+{
+	return menu->phases == OCS_PHASES_OFF ? "static" : "follow";
+}
+
+struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu)
 {
 	struct json_object *about = json_object_new_object(), *groups = json_object_new_array();
 
-	ocs_field_add_text(about, OCS_FIELD_MODE,
-			   menu->phases == OCS_PHASES_OFF ? "static" : "follow");
+	ocs_field_add_text(about, OCS_FIELD_MODE, ocsd_menu_mode(menu));
 	ocs_field_add_number(about, OCS_FIELD_SERVERS, menu->groups.servers);
 	ocs_field_add_number(about, OCS_FIELD_NICS, menu->nics);
 	ocs_field_add_text(about, OCS_FIELD_DIGEST, menu->digest);
@@ -93,7 +96,7 @@ struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu, bool
 		ocs_field_add_number(row, OCS_FIELD_GROUP, g);
 		json_object_object_add(
 			row, OCS_FIELD_CIRCUITS,
-			circuits_json(now && rail->seq ? &rail->asked : &rail->first));
+			ocsd_menu_circuits_json(&rail->first));
 		json_object_array_add(groups, row);
 	}
 	json_object_object_add(about, OCS_FIELD_GROUPS, groups);

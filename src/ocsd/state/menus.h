@@ -113,7 +113,11 @@ bool ocsd_menu_unread_on(const struct ocsd_job *job, int sw);
 /* What nodes and the owner of a job are told of its menu; the caller puts it. */
 struct json_object *ocsd_menu_describe(const struct ocsd_menu *menu);
 
-/* The same of one in a region: with its first circuits, or NOW those that were asked for last. */
-struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu, bool now);
+/* The same of one in a region, with its first circuits. */
+struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu);
+/* [[server, NIC, server, NIC]...]; the caller puts it. */
+struct json_object *ocsd_menu_circuits_json(const struct ocs_region_circuits *circuits);
+/* "follow" or "static". */
+const char *ocsd_menu_mode(const struct ocsd_menu *menu);
 
 #endif

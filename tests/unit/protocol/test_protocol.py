@@ -14,7 +14,7 @@ VERSION_1 = {
           "resume routes show subscribe topo unable unheard",
     "EVENT": "circuit_failed circuit_restored degraded drain job_failed plan ready realised released "
              "revoked superseded switch topo_lost",
-    "SHOW": "circuit cube fabric history job nodes pending phases port switch",
+    "SHOW": "circuit cube fabric history job nodes pending phases port region switch",
     "FIELD": "a a_label address after age_ms agent_key asymmetric b b_label baseline before boot challenge "
              "changes circuits code conn controller credential cubes demand digest drained drains "
              "drift ended epoch error event excess expect expected extents fabric failed fault "

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Copyright (C) 2026 The slurm-ocs authors */
+
+#ifndef OCS_MOE_CONTROLLER_H
+#define OCS_MOE_CONTROLLER_H
+
+/* The controller of a job with experts in a region: takes what gates say (job/ocs_moe_gate.h), decides by
+ * src/moe/control.h, asks ocsd for circuits (doc/protocol.md, operation region), and tells rank 0 of a
+ * group the plan of the all-to-all that it is about to begin (job/ocs_moe.h, ocs_moe_plan). */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/moe/control.h"
+#include "src/moe/job/ocs_moe_gate.h"
+#include "src/place/region_circuits.h"
+#include "src/util/error.h"
+
+struct json_object;
+struct ocs_client;
+struct ocs_text;
+
+#define ASKERS 8 /* connections of a group */
+
+/* Who asks for plans. */
+struct asker {
+	int fd; /* -1: none */
+	char line[128];
+	size_t used;
+	bool waits; /* for the plan of STEP, since SINCE */
+	struct ocs_moe_step step;
+	double since;
+};
+
+/* An expert-parallel group. */
+struct group {
+	struct controller *controller;
+	int number;
+	char **address; /* [servers * nics], "" where ocs.yaml has none */
+	struct ocs_region_circuits stand; /* verified */
+	uint32_t *id; /* [servers * nics] of the circuit that begins there, for ranks; 0: none */
+	int *peer;    /* [servers * nics] at which it ends */
+	int gate, listener;
+	struct asker asker[ASKERS];
+	/* once a rank has said how many there are: */
+	int ranks, each; /* each: of a server */
+	struct ocs_moe_control *control;
+	struct ocs_moe_step current; /* the all-to-all that ranks are in */
+	bool open;
+	int *ended; /* [servers] ranks that are over with it, */
+	int over;   /* and servers */
+	/* the order under way: */
+	long order;	 /* 0: none */
+	bool sent;	 /* to the ocsd of this connection */
+	int64_t id_sent; /* of the line */
+	struct ocs_region_circuits target;
+	struct ocs_moe_wire *cut;
+	int ncut;
+};
+
+struct controller {
+	/* of the job: */
+	uint32_t job;
+	uint64_t epoch;
+	int servers, nics, ngroups;
+	double packets; /* packet NICs of a server */
+	double speed;	/* of a NIC, Mb/s */
+	int *numa;	/* [nics] */
+	int wish;	/* enum ocs_moe_wish */
+	struct group *groups;
+	/* of the command: */
+	char *key;
+	const char *address, *ocsd_key, *user;
+	int layers, port;
+	double token_bytes, first, each, timeout;
+	/* ocsd: */
+	struct ocs_client *client;
+	double seek_at;
+	bool revoked;
+	int64_t seq;
+	uint32_t last_id; /* of circuits */
+};
+
+/* Seconds of a clock that never goes back. */
+double controller_now(void);
+
+/* ---- region.c ---- */
+
+/* Reads what ocs-node wrote for the job.  0, or -1 with ERR. */
+int region_read(struct controller *controller, const char *path, struct ocs_error *err);
+void region_free(struct controller *controller);
+/* "circuits" of ROW as in the protocol.  0, or -1 with ERR. */
+int region_circuits_read(const struct controller *controller, struct json_object *row,
+			 struct ocs_region_circuits *circuits, struct ocs_error *err);
+
+/* ---- group.c ---- */
+
+/* Takes the datagrams that are there. */
+void group_gates(struct group *group, double now);
+/* STEP is about to begin: those before are over. */
+void group_begin(struct group *group, const struct ocs_moe_step *step, double now);
+/* Orders of the control go to ocsd. */
+void group_orders(struct group *group, double now);
+/* The order is carried out; or nothing of it, or it is not known what. */
+void group_done(struct group *group, double now);
+void group_failed(struct group *group, bool nothing, double now);
+/* The plan of STEP as text; false: it is still to come. */
+bool group_plan(struct group *group, const struct ocs_moe_step *step, struct ocs_text *text);
+/* CIRCUITS stand: before the first all-to-all. */
+void group_adopt(struct group *group, struct ocs_region_circuits *circuits);
+void group_tick(struct group *group, double now);
+void group_free(struct group *group);
+
+/* ---- asker.c ---- */
+
+int askers_listen(struct group *group, const char *path, struct ocs_error *err);
+void asker_accept(struct group *group);
+void asker_read(struct group *group, struct asker *asker, double now);
+/* Answers those whose plan is there, or who have waited too long. */
+void askers_answer(struct group *group, double now);
+
+/* ---- ocsd.c ---- */
+
+void ocsd_seek(struct controller *controller, double now);
+void ocsd_read(struct controller *controller, double now);
+/* Asks for the target of GROUP, if it was not sent yet. */
+void ocsd_ask(struct group *group);
+
+#endif
