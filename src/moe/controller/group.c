@@ -285,7 +285,7 @@ void group_tick(struct group *group, double now)
 
 /* ---- plans ---- */
 
-static int delegate(const struct group *group, int server, int nic)
+static int delegate_rank(const struct group *group, int server, int nic)
 {
 	return server * group->each + nic % group->each;
 }
@@ -299,7 +299,7 @@ static void link_add(struct group *group, const struct ocs_moe_wire *wire, struc
 	if (!*a || !*b)
 		return;
 	ocs_text_add(text, "link %u %d %d %s:%d %s:%d\n", wire_id(group, wire),
-		     delegate(group, wire->a, wire->a_port), delegate(group, wire->b, wire->b_port),
+		     delegate_rank(group, wire->a, wire->a_port), delegate_rank(group, wire->b, wire->b_port),
 		     a, controller->port, b, controller->port);
 }
 

@@ -27,7 +27,8 @@ fabric protocol
 switch
 config
 fold plan nccl
-place forward model moe rails
+place forward model
+moe rails
 layout
 advice policy netsim
 scheduler ocsd optimise
