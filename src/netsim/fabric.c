@@ -127,7 +127,7 @@ struct ocs_netsim_fabric *ocs_netsim_fabric_create(const struct ocs_netsim_spec 
 	fabric->spec = *spec;
 	fabric->servers = fabric->vertices = servers;
 	fabric->routes = ocs_calloc((size_t)servers * servers, sizeof(*fabric->routes));
-	fabric->paths_max = OCS_NETSIM_PATHS_MAX;
+	fabric->paths_max = spec->paths;
 	if (links_make(fabric, graphs, places, n, seed, err)) {
 		ocs_netsim_fabric_destroy(fabric);
 		return NULL;

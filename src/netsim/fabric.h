@@ -71,6 +71,7 @@ struct ocs_netsim_spec {
 	char *shapes[OCS_NETSIM_SPEC_SHAPES]; /* torus: of jobs, one after the other */
 	int nshapes;			      /* 0: the most cubic */
 	char *text;			      /* the line */
+	int paths;  /* expander, topoopt: shortest ways that a pair uses, at most */
 	char *plan; /* topoopt: file of the plan to use, or NULL: one is made */
 };
 

@@ -155,7 +155,7 @@ int ocs_netsim_topoopt_make(struct ocs_netsim_fabric *fabric,
 					    .best = fabric->spec.best,
 					    .any_port = true,
 					    .routes = fabric->servers <= OCS_PLAN_ROUTES_MAX,
-					    .paths = OCS_NETSIM_PATHS_MAX,
+					    .paths = fabric->spec.paths,
 					    .demand = demand };
 
 	if (!request.routes)

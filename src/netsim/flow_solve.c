@@ -11,7 +11,7 @@
 #include "src/netsim/flow_internal.h"
 
 /* How many paths ahead are fetched into the cache. */
-#define AHEAD 12
+#define AHEAD 32
 
 struct share_heap {
 	double *keys;

@@ -44,7 +44,7 @@ static const char help[] =
 	"  --fabric LINE      \"KIND WORD:VALUE ...\"; KIND is ideal, fat-tree, oversubscribed, rail,\n"
 	"                     expander, topoopt, ocs-reconfig, sip-ml, opus, region or torus; WORD is\n"
 	"                     servers, degree, rate (100G), latency (1us), leaf, oversub, strategy,\n"
-	"                     plan, interval, pause, forward, change, phases, shape, frontend, optical,\n"
+	"                     plan, paths, interval, pause, forward, change, phases, shape, frontend, optical,\n"
 	"                     region, policy, when, relays, packets, cube, links; ocs-netsim(1) says\n"
 	"                     which KIND has which\n"
 	"  --collective NAME  auto, ring, multi-ring, hierarchical or double-tree [auto]\n"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "src/netsim/fabric.h"
+#include "src/netsim/fabric_make.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -22,8 +23,8 @@ static const struct {
 	[OCS_NETSIM_FAT_TREE] = { "fat-tree", { COMMON, "leaf" } },
 	[OCS_NETSIM_OVERSUBSCRIBED] = { "oversubscribed", { COMMON, "leaf", "oversub" } },
 	[OCS_NETSIM_RAIL] = { "rail", { COMMON } },
-	[OCS_NETSIM_EXPANDER] = { "expander", { COMMON } },
-	[OCS_NETSIM_TOPOOPT] = { "topoopt", { COMMON, "strategy", "plan" } },
+	[OCS_NETSIM_EXPANDER] = { "expander", { COMMON, "paths" } },
+	[OCS_NETSIM_TOPOOPT] = { "topoopt", { COMMON, "strategy", "plan", "paths" } },
 	[OCS_NETSIM_RECONFIG] = { "ocs-reconfig", { COMMON, "interval", "pause", "forward" } },
 	[OCS_NETSIM_SIPML] = { "sip-ml", { COMMON, "interval", "pause", "forward" } },
 	[OCS_NETSIM_OPUS] = { "opus", { COMMON, "change", "phases", "shape", "frontend" } },
@@ -195,6 +196,10 @@ static const char *value_read(struct ocs_netsim_spec *spec, const char *key, con
 	if (!strcmp(key, "degree"))
 		return count_read(value, 64, &spec->degree) ? "1 to 64 interfaces of a server" :
 							      NULL;
+	if (!strcmp(key, "paths"))
+		return count_read(value, OCS_NETSIM_PATHS_MAX, &spec->paths) ?
+			       "1 to 4 ways of a pair" :
+			       NULL;
 	if (!strcmp(key, "leaf"))
 		return count_read(value, OCS_NETSIM_SERVERS_MAX, &spec->leaf) ?
 			       "a number of servers, such as 16" :
@@ -306,6 +311,7 @@ int ocs_netsim_spec_parse(const char *text, struct ocs_netsim_spec *spec, struct
 					  .optical = 6,
 					  .policy = 2,
 					  .relays = true,
+					  .paths = OCS_NETSIM_PATHS_MAX,
 					  .cube = 4,
 					  .forward = true };
 	rc = kind_read(spec, word, err);

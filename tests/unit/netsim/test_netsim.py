@@ -365,6 +365,7 @@ def refused(folder):
             (["--graph", good, "--fabric", "topoopt plan:" + good], "plan"),
             (["--graph", good, "--fabric", "topoopt plan:/nowhere"], "/nowhere"),
             (["--graph", good, "--fabric", "ocs-reconfig forward:maybe"], "is not yes or no"),
+            (["--graph", good, "--fabric", "topoopt paths:5"], "is not 1 to 4 ways"),
             (["--graph", good, "--fabric", "opus shape:3x3"], "pipeline stages first"),
             (["--graph", good, "--fabric", "opus shape:2xb"], "is not a shape such as 4x2"),
             (["--graph", good, "--fabric", "opus phases:soon"], "on-demand, provisioned or off"),
