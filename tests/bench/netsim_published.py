@@ -170,7 +170,8 @@ def figure_12(folder):
             answer, single = (run([path], fabric("topoopt", degree, 100) + word) for word in ("", " paths:1"))
             tree = run([path], fabric("fat-tree", degree, 100))["step_ms"]
             loads = [link["bytes"] / max(1, round(link["gbps"] / 100)) for link in answer["links"]]
-            spread = ["%.0f %%" % (100 * (1 - (min(loads) - part) / (max(loads) - part))) for part in (0, rings)]
+            spread = ["%.0f %%" % (100 * (1 - (min(loads) - part) / (max(loads) - part))) if min(loads) > part else ""
+                      for part in (0, rings)]       # some circuits are in no ring: then it is not known
             key = (batch, degree)
             print("| %d | %d | %.4g ms | %.4g ms | %.4g ms | %.4g ms | %.2f%s | %.2f | %.2f%s | %s | %s |" % (
                 degree, batch, answer["step_ms"], single["step_ms"],
