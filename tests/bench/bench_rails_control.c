@@ -5,8 +5,9 @@
  * emulator: an operation of all ranks, whose circuits stand.  First with connections of nodes, eight
  * ranks each, that this program holds (on a cluster each node has its own processor; here all agents
  * would share this one); then with real agents and mailboxes, a process for each of at most 8 nodes.
- * The state lies in DIRECTORY.
- * Usage: bench_rails_control BUILD-DIRECTORY DIRECTORY [ROUNDS [PAUSE-US]] */
+ * The state lies in DIRECTORY.  With TABLES, the phase tables of ocs-replay(1): their operations one after
+ * the other, on switches that need no time.
+ * Usage: bench_rails_control BUILD-DIRECTORY DIRECTORY [ROUNDS [PAUSE-US [TABLES]]] */
 
 #include "tests/bench/daemons.h"
 
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 #include "src/rails/mailbox.h"
+#include "src/rails/phase_table.h"
 #include "src/rails/rendezvous.h"
 #include "src/util/net.h"
 #include "src/util/text.h"
@@ -38,6 +40,7 @@
 
 static const char yaml[] = "version: 1\n"
 			   "ocsd: {socket: \"unix:%1$s/ocsd.sock\", state: %1$s/state}\n"
+			   "limits: {topologies_per_second: 100000}\n"
 			   "timeouts: {switch: 20s, retry: 1s, poll: 60m, prolog: 2m}\n"
 			   "switches:\n"
 			   "  - name: rail-0\n"
@@ -116,8 +119,8 @@ static void program_stop(pid_t child)
 	waitpid(child, NULL, 0);
 }
 
-/* A job over COUNT nodes, and its controller. */
-static pid_t job_start(struct daemons *d, int count)
+/* A job over COUNT nodes in so many STAGES, and its controller. */
+static pid_t job_start(struct daemons *d, int count, int stages, const char *mode)
 {
 	char *program = ocs_asprintf("%s/src/rails/ocs-rails-controller", build);
 	char *socket = ocs_asprintf("unix:%s/ocsd.sock", directory);
@@ -134,8 +137,8 @@ static pid_t job_start(struct daemons *d, int count)
 	snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)meet.epoch);
 	request = ocs_asprintf("{\"op\":\"commit\",\"job\":%s,\"epoch\":%s,\"uid\":0,"
 			       "\"section\":\"rails\",\"nodes\":\"n[0-%d]\","
-			       "\"shape\":\"pp:2,dp:%d\",\"phases\":\"on-demand\"}",
-			       job, epoch, count - 1, count / 2);
+			       "\"shape\":\"pp:%d,dp:%d\",\"phases\":\"%s\"}",
+			       job, epoch, count - 1, stages, count / stages, mode);
 	json_object_put(daemons_ask(d, request));
 	free(request);
 	request = ocs_asprintf("{\"op\":\"apply\",\"job\":%s,\"epoch\":%s,\"node\":\"n0\"}", job,
@@ -179,12 +182,13 @@ struct node {
 static struct node nodes[NODES_MAX];
 static int polled;
 
-static void node_connect(int number, int total)
+/* Node NUMBER of a step of TOTAL ranks, PER of them on each node. */
+static void node_connect(int number, int total, int per)
 {
 	struct ocs_frame_hello hello = {
 		.node = (uint32_t)number,
 		.total = (uint32_t)total,
-		.count = PER_NODE,
+		.count = (uint32_t)per,
 	};
 	struct ocs_frame_welcome welcome;
 	struct node *node = &nodes[number];
@@ -192,8 +196,8 @@ static void node_connect(int number, int total)
 	int ranks[PER_NODE];
 
 	memset(node, 0, sizeof(*node));
-	for (int i = 0; i < PER_NODE; i++)
-		ranks[i] = number * PER_NODE + i;
+	for (int i = 0; i < per; i++)
+		ranks[i] = number * per + i;
 	for (int64_t end = ocs_now_ns() + 20 * SECOND;;) {
 		node->fd = ocs_rendezvous_connect(&meet, "127.0.0.1", &hello, ranks, &welcome,
 						  &node->inbox, &err);
@@ -300,12 +304,12 @@ static double round_take(int count, uint64_t group, uint64_t idx, int pause_us)
 static void connections_run(struct daemons *d, int total, int rounds, int pause_us)
 {
 	int count = total / PER_NODE;
-	pid_t controller = job_start(d, count);
+	pid_t controller = job_start(d, count, 2, "on-demand");
 	uint64_t group = 77;
 
 	polled = epoll_create1(0);
 	for (int i = 0; i < count; i++)
-		node_connect(i, total);
+		node_connect(i, total, PER_NODE);
 	for (int i = 0; i < count; i++) {
 		node_group(&nodes[i], group, total);
 		node_flush(&nodes[i]);
@@ -321,6 +325,155 @@ static void connections_run(struct daemons *d, int total, int rounds, int pause_
 	}
 	close(polled);
 	job_end(d, controller);
+}
+
+/* ---- phase tables ---- */
+
+/* The letter KIND of RANK about OPERATION. */
+static void replay_letter(struct node *node, int rank, const struct ocs_phase_operation *operation,
+			  uint32_t kind)
+{
+	struct ocs_frame_letter letter = {
+		.group = (uint64_t)operation->group,
+		.idx = operation->idx,
+		.rank = (uint32_t)rank,
+		.kind = kind,
+	};
+
+	ocs_frame_letter_swap(&letter);
+	ocs_outbox_record(&node->outbox, OCS_FRAME_LETTERS, &letter, sizeof(letter));
+}
+
+/* RANK goes on to its next operation. */
+static void replay_next(const struct ocs_phase_tables *tables, int rank, size_t *at)
+{
+	const struct ocs_phase_rank *row = &tables->ranks[rank];
+	struct node *node = &nodes[rank / tables->rails];
+
+	if (*at)
+		replay_letter(node, rank, &row->operations[*at - 1], OCS_RAILS_END);
+	if (*at < row->count)
+		replay_letter(node, rank, &row->operations[*at], OCS_RAILS_ARRIVE);
+	++*at;
+}
+
+/* Ranks of node NUMBER that wait for GRANT. */
+static void replay_grant(const struct ocs_phase_tables *tables, int number,
+			 const struct ocs_frame_grant *grant, size_t *at, int *left)
+{
+	for (int i = 0; i < tables->rails; i++) {
+		int rank = number * tables->rails + i;
+		const struct ocs_phase_rank *row = &tables->ranks[rank];
+		const struct ocs_phase_operation *operation;
+
+		if (!at[rank] || at[rank] > row->count)
+			continue;
+		operation = &row->operations[at[rank] - 1];
+		if ((uint64_t)operation->group != grant->group || operation->idx != grant->idx ||
+		    (grant->rank >= 0 && grant->rank != rank))
+			continue;
+		replay_next(tables, rank, &at[rank]);
+		*left -= at[rank] > row->count;
+	}
+}
+
+static void replay_read(const struct ocs_phase_tables *tables, int number, size_t *at, int *left)
+{
+	struct node *node = &nodes[number];
+	struct ocs_frame frame;
+
+	if (ocs_inbox_fill(&node->inbox, node->fd, 1U << 24) < 0)
+		fail("the controller is gone");
+	while (ocs_inbox_next(&node->inbox, &frame) > 0)
+		for (long i = 0; i < ocs_frame_records(&frame, OCS_FRAME_GRANTS); i++) {
+			struct ocs_frame_grant grant;
+
+			ocs_frame_grant_at(&frame, (size_t)i, &grant);
+			if (grant.error)
+				fail("an operation");
+			replay_grant(tables, number, &grant, at, left);
+		}
+	node_flush(node);
+}
+
+/* All groups of TABLES, by the nodes of their members. */
+static void replay_groups(const struct ocs_phase_tables *tables, int total)
+{
+	for (int g = 0; g < tables->ngroups; g++) {
+		const struct ocs_phase_group *group = &tables->groups[g];
+		struct ocs_frame_group frame = { .group = (uint64_t)g,
+						 .count = (uint32_t)group->count };
+		uint32_t *ranks = ocs_calloc((size_t)total, sizeof(*ranks));
+		int last = -1;
+
+		for (int i = 0; i < group->count; i++)
+			ranks[i] = (uint32_t)group->ranks[i];
+		ocs_frame_group_swap(&frame);
+		for (int i = 0; i < group->count; i++) {
+			int number = group->ranks[i] / tables->rails;
+
+			if (number != last)
+				ocs_outbox_frame(&nodes[number].outbox, OCS_FRAME_GROUP, &frame,
+						 sizeof(frame), ranks,
+						 (size_t)group->count * sizeof(*ranks));
+			last = number;
+		}
+		free(ranks);
+	}
+}
+
+/* The operations of FOLDER's tables one after the other, without a moment of work between them: what
+ * remains is the control plane. */
+static void replay_run(struct daemons *d, const char *folder, const char *mode, int rounds)
+{
+	struct ocs_phase_tables *tables = ocs_phase_tables_read(folder, 0, &err);
+	struct epoll_event events[NODES_MAX];
+	int stages, total, left;
+	size_t *at;
+
+	if (!tables)
+		fail(folder);
+	stages = ocs_rails_layout_stages(&tables->layout);
+	total = tables->nodes * tables->rails;
+	at = ocs_calloc((size_t)total, sizeof(*at));
+	for (int round = 0; round < rounds; round++) {
+		pid_t controller = job_start(d, tables->nodes, stages, mode);
+		int64_t start;
+
+		polled = epoll_create1(0);
+		for (int i = 0; i < tables->nodes; i++)
+			node_connect(i, total, tables->rails);
+		replay_groups(tables, total);
+		for (int i = 0; i < tables->nodes; i++)
+			node_flush(&nodes[i]);
+		nodes_await(tables->nodes, OCS_FRAME_KNOWN);
+		start = ocs_now_ns();
+		left = total;
+		memset(at, 0, (size_t)total * sizeof(*at));
+		for (int rank = 0; rank < total; rank++)
+			replay_next(tables, rank, &at[rank]);
+		for (int i = 0; i < tables->nodes; i++)
+			node_flush(&nodes[i]);
+		while (left) {
+			int got = epoll_wait(polled, events, NODES_MAX, 20000);
+
+			if (got <= 0)
+				fail("nothing is granted");
+			for (int i = 0; i < got; i++)
+				replay_read(tables, (int)events[i].data.u32, at, &left);
+		}
+		values[round] = (double)(ocs_now_ns() - start) / 1e6;
+		for (int i = 0; i < tables->nodes; i++) {
+			close(nodes[i].fd);
+			ocs_inbox_free(&nodes[i].inbox);
+			ocs_outbox_free(&nodes[i].outbox);
+		}
+		close(polled);
+		job_end(d, controller);
+	}
+	show(mode, total, rounds);
+	free(at);
+	ocs_phase_tables_free(tables);
 }
 
 /* ---- agents and mailboxes ---- */
@@ -432,7 +585,7 @@ static void mail_read(struct mail *mail)
 static void agents_run(struct daemons *d, int total, int rounds, int pause_us)
 {
 	int count = total / PER_NODE;
-	pid_t controller = job_start(d, count), agents[8];
+	pid_t controller = job_start(d, count, 2, "on-demand"), agents[8];
 	uint64_t group = 78;
 
 	for (int i = 0; i < count; i++)
@@ -475,7 +628,7 @@ int main(int argc, char **argv)
 	char *text;
 
 	if (argc < 3 || rounds < 1 || rounds > ROUNDS_MAX) {
-		fputs("usage: bench_rails_control BUILD-DIRECTORY DIRECTORY [ROUNDS [PAUSE-US]]\n",
+		fputs("usage: bench_rails_control BUILD-DIRECTORY DIRECTORY [ROUNDS [PAUSE-US [TABLES]]]\n",
 		      stderr);
 		return 2;
 	}
@@ -489,6 +642,12 @@ int main(int argc, char **argv)
 	free(text);
 	daemons_start_ocsd(&d);
 	json_object_put(daemons_ask(&d, "{\"op\":\"subscribe\",\"jobs\":[]}"));
+	if (argc > 5) {
+		replay_run(&d, argv[5], "on-demand", rounds);
+		replay_run(&d, argv[5], "provisioned", rounds);
+		daemons_stop(&d);
+		return 0;
+	}
 	connections_run(&d, 64, rounds, pause_us);
 	connections_run(&d, 512, rounds, pause_us);
 	connections_run(&d, 2048, rounds, pause_us);
