@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Copyright (C) 2026 The slurm-ocs authors
-"""What the plugins cost slurmctld at 4096 nodes.
+"""What the plugins cost slurmctld at 4096 nodes, or 16384.
 
 The nodes are CLOUD nodes that never come (no slurmd at all): jobs are allocated and stay
 until they are cancelled.
 
-usage: scale.py STAGE SLURM main        [--machine 64|256] [--jobs 250] [--rounds 3] [--fills 7]
+usage: scale.py STAGE SLURM main        [--machine 64|256|1024] [--jobs 250] [--rounds 3] [--fills 7]
        scale.py STAGE SLURM backfill    [the same]
        scale.py STAGE SLURM stopped     [the same]
-       scale.py STAGE SLURM utilisation [--machine 64|256] [--steps 40]
-       scale.py STAGE SLURM growth      [--machine 64|256] [--starts 10000] [--plain]
+       scale.py STAGE SLURM utilisation [--machine 64|256|1024] [--steps 40]
+       scale.py STAGE SLURM growth      [--machine 64|256|1024] [--starts 10000] [--plain]
 
 main         The same stream of jobs (shapes drawn from the published mix of TPU v4 slices)
              goes to three slurmctlds that run at the same time: cons_tres with
@@ -28,12 +28,13 @@ utilisation  Closed loop: a quarter of the running jobs ends, the queue fills th
 growth       Job starts as fast as possible; job records that slurmctld keeps (those of ended jobs
              go once a minute) and its resident memory meanwhile.
 
---machine 64: 64 cubes of 4x4x4, one XPU a node.  256: 256 cubes, 2x2x1 XPUs a node.
+--machine 64: 64 cubes of 4x4x4, one XPU a node.  256, 1024: so many cubes, 2x2x1 XPUs a node: 16384 nodes on 1024.
 """
 
 import argparse
 import csv
 import json
+import math
 import os
 import random
 import re
@@ -48,7 +49,8 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "slurm"))
 from cloud import Cloud  # noqa: E402
 
-MACHINES = {64: {"cubes": 64, "tile": (1, 1, 1)}, 256: {"cubes": 256, "tile": (2, 2, 1)}}
+MACHINES = {64: {"cubes": 64, "tile": (1, 1, 1)}, 256: {"cubes": 256, "tile": (2, 2, 1)},
+            1024: {"cubes": 1024, "tile": (2, 2, 1)}}
 CONFIG = {
     "SchedulerParameters": "bf_interval=%d,batch_sched_delay=0,bf_max_job_test=1000,sched_interval=60,"
                            "default_queue_depth=1000,bf_window=2880,bf_continue",
@@ -345,7 +347,7 @@ def main():
     parser.add_argument("stage")
     parser.add_argument("slurm")
     parser.add_argument("what", choices=("main", "backfill", "stopped", "utilisation", "growth"))
-    parser.add_argument("--machine", type=int, choices=(64, 256), default=64)
+    parser.add_argument("--machine", type=int, choices=tuple(MACHINES), default=64)
     for name, value in (("jobs", 250), ("rounds", 3), ("fills", 7), ("steps", 40), ("starts", 10000)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--plain", action="store_true")
@@ -363,7 +365,7 @@ def main():
         made.append(cluster)
         return cluster.start()
 
-    print("4096 CLOUD nodes, %d cubes" % options.machine)
+    print("%d CLOUD nodes, %d cubes" % (options.machine * 64 // math.prod(MACHINES[options.machine]["tile"]), options.machine))
     try:
         if options.what in ("main", "backfill"):
             run_cycles(make, options, {"cons_tres": {"parts": ()}, "plugins, unshaped": {},

@@ -46,3 +46,25 @@ def test_refusals(region):
         assert said in region.refused("-p", "moe", "--shape=" + shape, "--ocs-moe")
     assert "--ocs-moe is for partitions of regions" in region.refused("-p", "tpu", "--shape=2x2", "--ocs-moe")
     assert "write follow or static" in region.refused("-p", "moe", "--shape=ep:4", "--ocs-moe=fast")
+
+
+def test_model_with_experts(region):
+    """--ocs-model: the group of experts that the optimiser finds is a dimension of the shape."""
+    region.write("experts.yaml", """model: experts
+precision: bf16
+batch: {step: 64}
+sequence: 4096
+layers:
+- repeat: 2
+  layers:
+  - {kind: attention, hidden: 4096, heads: 32, kv_heads: 8}
+  - {kind: experts, hidden: 4096, inner: 14336, experts: 32, chosen: 2}
+""")
+    job = region.sbatch("-p", "moe", "-N4", "--ocs-moe", "--ocs-model=" + region.path("experts.yaml"), script="sleep 300")
+    fields = region.running(job)
+    words = dict(w.split("=", 1) for w in fields["Extra"].split() if "=" in w)
+    extents = dict(part.split(":") for part in words["shape"].split(","))
+    count = 1
+    for extent in extents.values():
+        count *= int(extent)
+    assert count == 8 and int(extents["ep"]) > 1 and fields["NumNodes"] == "4", fields

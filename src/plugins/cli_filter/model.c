@@ -125,9 +125,37 @@ char *ocs_model_shape_fit(const char *shape, int xpus, struct ocs_error *err)
 	return ocs_text_take(&text);
 }
 
-/* Over GPUs; a model that is divided operator by operator is one ring of all. */
-static char *strategy_text(struct json_object *json, int nodes, int xpus)
+/* In a region, where experts have groups: ep in place of as much of dp and cp, or NULL. */
+static char *experts_text(struct json_object *strategy)
 {
+	int pp = json_object_get_int(member_get(strategy, "pp"));
+	int tp = json_object_get_int(member_get(strategy, "tp"));
+	int ep = json_object_get_int(member_get(strategy, "ep"));
+	int groups = json_object_get_int(member_get(strategy, "dp")) *
+		     json_object_get_int(member_get(strategy, "cp"));
+	struct ocs_text text = { 0 };
+
+	if (ep < 2 || groups % ep)
+		return NULL;
+	if (pp > 1)
+		ocs_text_add(&text, "pp:%d,", pp);
+	if (groups > ep)
+		ocs_text_add(&text, "dp:%d,", groups / ep);
+	ocs_text_add(&text, "ep:%d", ep);
+	if (tp > 1)
+		ocs_text_add(&text, ",tp:%d", tp);
+	return ocs_text_take(&text);
+}
+
+/* Over GPUs; a model that is divided operator by operator is one ring of all. */
+static char *strategy_text(struct json_object *json, const struct ocs_section *section, int nodes,
+			   int xpus)
+{
+	char *experts =
+		section->kind == OCS_REGION ? experts_text(member_get(json, "strategy")) : NULL;
+
+	if (experts)
+		return experts;
 	if (member_get(member_get(json, "strategy"), "operators"))
 		return ocs_asprintf("dp:%d", nodes * xpus);
 	return ocs_strdup(json_object_get_string(member_get(json, "shape")));
@@ -154,7 +182,7 @@ static int answer_take(struct json_object *json, const struct ocs_section *secti
 	int xpus = json_object_get_int(member_get(member_get(json, "assumptions"), "gpus"));
 	double ms = json_object_get_double(member_get(json, "step_ms"));
 
-	answer->strategy = strategy_text(json, nodes, xpus);
+	answer->strategy = strategy_text(json, section, nodes, xpus);
 	if (section->kind == OCS_DIRECT) {
 		if (demand_take(json, nodes, answer, err))
 			return -1;
@@ -182,7 +210,7 @@ static void machine_of(const struct ocs_section *section, int *xpus, int *degree
 			section->server_xpus;
 	*degree = cubes ? ocs_section_tile_links(section) : section->degree;
 	/* on rails a node of which nothing is said counts as one accelerator */
-	if (section->kind == OCS_RAILS && !*xpus)
+	if ((section->kind == OCS_RAILS || section->kind == OCS_REGION) && !*xpus)
 		*xpus = 1;
 	*mbps = section->interfaces ? section->interfaces[0].speed : 0;
 }
