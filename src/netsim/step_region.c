@@ -139,7 +139,7 @@ static void ways_free(struct region_ways *ways)
 	ocs_moe_demand_destroy(ways->demand);
 	ocs_moe_routes_destroy(ways->routes);
 	free(ways->first);
-	*ways = (struct region_ways){ NULL };
+	*ways = (struct region_ways){ 0 };
 }
 
 void ocs_step_region_destroy(struct step_region *all)

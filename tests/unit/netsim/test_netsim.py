@@ -139,6 +139,15 @@ def circuits(folder):
             faults.append("%s: a link carries more than its rate" % fabric)
         if answer["step_ms"] < 40 * 7 / 8 / 4:
             faults.append("%s: faster than its interfaces" % fabric)
+    mixed = graph(8, [{"kind": "alltoall", "group": 0, "bytes": size},
+                      {"kind": "allreduce", "group": 1, "bytes": size, "after": [0]},
+                      {"kind": "transfer", "src": 0, "dst": 7, "bytes": size}], [list(range(8)), list(range(4))])
+    for fabric in ("opus shape:2x4 change:1ms", "opus shape:1x8 phases:provisioned", "opus shape:4x2 phases:off",
+                   "region degree:4 optical:3", "region degree:4 optical:2 relays:no", "region degree:3 optical:2 policy:paper",
+                   "torus shape:2x2x2 cube:2", "torus links:shared cube:2 servers:64"):
+        for link in folder.step(mixed, fabric)["links"]:
+            if link["use"] > 1 + 1e-9:
+                faults.append("%s: %s to %s carries more than its rate" % (fabric, link["from"], link["to"]))
     # One pair: the change itself costs 3 ms, and then all four circuits serve it.
     pair = graph(6, [{"kind": "transfer", "src": 0, "dst": 3, "bytes": 40 * RATE}])
     answer = folder.step(pair, "sip-ml degree:4 pause:3ms")
