@@ -64,6 +64,8 @@ def test_daemons_die(cluster):
         cluster.until(changed, 60, lambda: "circuits that follow; %s" % cluster.out("cat %s/*.out" % out))
 
     follow()
+    shown = cluster.out("ocsctl show region %d --ocsd unix:%s" % (job, cluster.path("ocsd.sock")))
+    assert "job %d, ep:%d, follow" % (job, SERVERS) in shown and "servers 0 m0, 1 m1, 2 m2, 3 m3" in shown, shown
     cluster.saved(job)
     cluster.kill("slurmctld")
     goes_on()

@@ -12,6 +12,7 @@
 #include "src/ocsctl/ocsctl.h"
 #include "src/ocsctl/cmd/free_room.h"
 #include "src/ocsctl/cmd/phases.h"
+#include "src/ocsctl/cmd/region.h"
 #include "src/ocsctl/slurm/state.h"
 #include "src/ocsctl/output/table.h"
 #include "src/protocol/fields.h"
@@ -49,6 +50,7 @@ static const struct view views[] = {
 	  OCS_FIELD_JOB "|" OCS_FIELD_SWITCH "|" OCS_FIELD_A "|" OCS_FIELD_B "|" OCS_FIELD_A_LABEL
 			"|" OCS_FIELD_B_LABEL "|" OCS_FIELD_STATE },
 	{ OCS_SHOW_PHASES, OCS_FIELD_PHASES, NULL, NULL },
+	{ OCS_SHOW_REGION, OCS_FIELD_REGION, NULL, NULL },
 };
 #define NVIEWS (sizeof(views) / sizeof(views[0]))
 
@@ -264,6 +266,11 @@ static int nothing_shown(const struct view *view, struct ocs_client *client, con
 	    name_known(client, job ? OCS_SHOW_JOB : OCS_SHOW_SWITCH,
 		       job ? OCS_FIELD_JOBS : OCS_FIELD_SWITCHES, name))
 		return 0;
+	if (!strcmp(view->what, OCS_SHOW_REGION))
+		return ocs_error_set(err, OCS_ERROR,
+				     "show: ocsd knows no job %s with experts in a region, or it is "
+				     "not yours to see",
+				     name);
 	if (!strcmp(view->what, OCS_SHOW_PHASES))
 		return ocs_error_set(
 			err, OCS_ERROR,
@@ -291,7 +298,10 @@ static void print_view(const struct view *view, struct json_object *list, struct
 	struct json_object *ports = ocs_field_array(reply, OCS_FIELD_PORTS, NULL);
 
 	if (!view->columns) {
-		ocs_ctl_phases_print(list);
+		if (strcmp(view->what, OCS_SHOW_REGION) == 0)
+			ocs_ctl_show_region_print(list);
+		else
+			ocs_ctl_phases_print(list);
 		return;
 	}
 	print_list(view, list);
@@ -327,6 +337,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 				     "show: '%s' is too much; fabric shows all sections", name);
 	if (name &&
 	    (!strcmp(what, OCS_SHOW_JOB) || !strcmp(what, OCS_SHOW_PHASES) ||
+	     !strcmp(what, OCS_SHOW_REGION) ||
 	     (!strcmp(what, OCS_SHOW_CIRCUIT) && !by_switch)) &&
 	    ocs_ctl_job_parse(name, &job, err))
 		return -1;

@@ -41,9 +41,11 @@ static double panel_value(const struct panel *panel, int i, int j)
 
 static int panels_make(const struct ocs_region_picture *picture, struct panel *panels)
 {
-	int n = picture->demand->n, count = 0;
+	int n = picture->circuits->n, count = 0;
 
-	panels[count++] = (struct panel){ .title = "demand, tokens", .amounts = picture->demand };
+	if (picture->demand)
+		panels[count++] = (struct panel){ .title = "demand, tokens",
+						  .amounts = picture->demand };
 	panels[count++] = (struct panel){ .title = "circuits", .circuits = picture->circuits };
 	if (picture->achieved)
 		panels[count++] = (struct panel){ .title = "achieved, of a NIC's rate",
@@ -117,7 +119,7 @@ void ocs_region_picture_print(const struct ocs_region_picture *picture, int widt
 			      FILE *out)
 {
 	struct panel panels[PANELS] = { 0 };
-	int n = picture->demand->n, count = panels_make(picture, panels);
+	int n = picture->circuits->n, count = panels_make(picture, panels);
 	int wide = LABEL + n * (n <= NUMBERED ? WIDE : NARROW);
 	int beside = (width + GAP) / (wide + GAP);
 

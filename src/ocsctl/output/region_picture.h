@@ -12,7 +12,7 @@
 /* A moment of a region: heat maps of what goes from server to server. */
 struct ocs_region_picture {
 	const char *caption;
-	const struct ocs_moe_demand *demand;
+	const struct ocs_moe_demand *demand; /* NULL in a terminal: not known */
 	const struct ocs_moe_circuits *circuits;
 	const struct ocs_moe_demand *achieved; /* a rate for each pair; NULL: not known */
 };

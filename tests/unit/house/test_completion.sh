@@ -60,7 +60,7 @@ offers "--log --login" ocs-emulator --log
 offers "patch" ocs-emulator --control x pa
 offers "place plan" ocsctl pl
 offers "--help --version" ocsctl --
-offers "fabric cube port switch job circuit phases" ocsctl show ""
+offers "fabric cube port switch job circuit phases region" ocsctl show ""
 offers "cube node port switch xpu" ocsctl drain ""
 offers "port" ocsctl fail ""
 offers "c0 c1" ocsctl drain cube ""
