@@ -80,6 +80,7 @@ class Agent(threading.Thread):
         self.next = collections.Counter()               # (rank, group): index
         self.stands, self.changes = None, 0
         self.quiet = 0                                  # how often nothing was sent while nothing was granted
+        self.last = None                                # dies after as many operations
         self.over, self.wakeup = False, os.eventfd(0)
         self.start()
 
@@ -116,6 +117,10 @@ class Agent(threading.Thread):
                 for letter in rank.letters():
                     self.letter(rank, *letter)
             self.serve()
+            if self.last and len(self.log) >= self.last:
+                break
+        for rank in self.ranks.values():
+            rank.sock.close()
 
     def word(self, rank):
         data = rank.sock.recv(1 << 17)

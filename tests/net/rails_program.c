@@ -142,6 +142,26 @@ static void collectives_run(MPI_Comm comm, int step)
 	MPI_Barrier(comm);
 }
 
+/* 0 to 2 and 3 to 1 between nodes, 2 to 3 and 1 to 0 inside them: 0 waits inside its node for what its
+ * own send begins. */
+static void chain_run(int step)
+{
+	static const int next[] = { 2, 0, 3, 1 }, before[] = { 1, 3, 0, 2 };
+	int data = -1, sent = step;
+	MPI_Request request;
+
+	if (rank == 0) {
+		MPI_Isend(&sent, 1, MPI_INT, next[0], 11, MPI_COMM_WORLD, &request);
+		MPI_Recv(&data, 1, MPI_INT, before[0], 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		value_check(data, step + 3, "chain");
+	} else if (rank < 4) {
+		MPI_Recv(&data, 1, MPI_INT, before[rank], 11, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		data++;
+		MPI_Send(&data, 1, MPI_INT, next[rank], 11, MPI_COMM_WORLD);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int stages = argc > 1 ? atoi(argv[1]) : 2, steps = argc > 2 ? atoi(argv[2]) : 3;
@@ -164,6 +184,8 @@ int main(int argc, char **argv)
 		collectives_run(replicas, step);
 		collectives_run(twin, step);
 		collectives_run(context, step);
+		if (ranks >= 4)
+			chain_run(step);
 		overlap_run(twin, row, step);
 		collectives_run(MPI_COMM_WORLD, step);
 		/* A child has the parent's memory and must disturb nobody. */

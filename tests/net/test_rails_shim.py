@@ -54,7 +54,7 @@ def mpirun(tmp_path, program, ranks, *words, gated=True):
         OWN + ["mpirun", "--allow-run-as-root", "-np", str(ranks), "--bind-to", "none", "--oversubscribe",
                "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "d0", "--mca", "pml", "ob1",
                "--mca", "mpi_yield_when_idle", "1", task, program] + [str(word) for word in words],
-        capture_output=True, text=True, timeout=240, check=False)
+        capture_output=True, text=True, timeout=100, check=False)
 
 
 @pytest.mark.parametrize("stages, ranks", [(2, 4), (3, 6)])
@@ -79,6 +79,16 @@ def test_mpi_inside_a_node(tmp_path, program):
     assert (done.returncode, agent.faults, agent.log) == (0, [], []), done.stdout + done.stderr
 
 
+def test_mpi_two_of_a_node(tmp_path, program):
+    """Ranks 0 and 1 are on one node, 2 and 3 on another: what passes freely does not stop what is held."""
+    colour = grid(2, 4)
+    agent = rails_agent.Agent(str(tmp_path / "agent"), lambda members: colour(members) if len({r // 2 for r in members}) > 1 else None)
+    done = mpirun(tmp_path, program, 4, 2, 3)
+    agent.stop()
+    assert (done.returncode, agent.faults) == (0, []), done.stdout + done.stderr
+    assert "3 steps: right" in done.stdout
+
+
 def test_mpi_refused(tmp_path, program):
     """What cannot be gated ends the program, and says why."""
     agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, 4))
@@ -89,6 +99,16 @@ def test_mpi_refused(tmp_path, program):
 
 
 def test_agent_dies(tmp_path, program):
+    """In the middle of a step: every task fails, and says why."""
+    agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, 4))
+    agent.last = 30
+    done = mpirun(tmp_path, program, 4, 2, 3)
+    agent.stop()
+    assert done.returncode != 0 and len(agent.log) >= 30
+    assert "agent of this node" in done.stderr and "right" not in done.stdout
+
+
+def test_no_agent(tmp_path, program):
     """No gate, no sending: the program fails and does not hang."""
     done = mpirun(tmp_path, program, 2, 2, 1)       # there is none
     assert done.returncode != 0
@@ -106,7 +126,7 @@ def train(tmp_path, ranks, stages, steps, gated):
         export GLOO_SOCKET_IFNAME=d0 PYTHONDONTWRITEBYTECODE=1
         %s
         for pid in $pids; do wait $pid || bad=1; done; exit $bad""" % (ranks, ranks, script)],
-        timeout=240, check=False)
+        timeout=100, check=False)
     told = [(tmp_path / ("%d.out" % rank)).read_text() for rank in range(ranks)]
     assert done.returncode == 0, "\n".join(told)
     return told[0]

@@ -56,43 +56,50 @@
 #define KEPT(TYPE, NAME) kept->NAME,
 #define KEEP(TYPE, NAME) kept->NAME = NAME;
 
-#define COLLECTIVE(NAME, INAME, ARGS)                                                   \
-	PUBLIC int MPI_##NAME(ARGS(PARAMETER) MPI_Comm comm)                            \
-	{                                                                               \
-		struct mpi_pass pass;                                                   \
-		int result = ocs_mpi_enter(comm, &pass);                                \
-                                                                                        \
-		if (result != MPI_SUCCESS)                                              \
-			return result;                                                  \
-		result = ocs_mpi()->NAME(ARGS(GIVEN) comm);                             \
-		ocs_mpi_leave(&pass);                                                   \
-		return result;                                                          \
-	}                                                                               \
-	struct kept_##INAME {                                                           \
-		struct mpi_operation operation;                                         \
-		ARGS(FIELD)                                                             \
-	};                                                                              \
-	static int start_##INAME(struct mpi_operation *operation, MPI_Request *request) \
-	{                                                                               \
-		struct kept_##INAME *kept = (struct kept_##INAME *)operation;           \
-                                                                                        \
-		return ocs_mpi()->INAME(ARGS(KEPT) kept->operation.comm, request);      \
-	}                                                                               \
-	PUBLIC int MPI_##INAME(ARGS(PARAMETER) MPI_Comm comm, MPI_Request *request)     \
-	{                                                                               \
-		const struct mpi_comm *known = ocs_mpi_comm(comm);                      \
-		struct kept_##INAME *kept;                                              \
-                                                                                        \
-		if (!known)                                                             \
-			return ocs_mpi()->INAME(ARGS(GIVEN) comm, request);             \
-		if (known->group == OCS_GATE_ERROR)                                     \
-			return ocs_mpi_refuse(comm, "%s", known->text);                 \
-		kept = calloc(1, sizeof(*kept));                                        \
-		if (!kept)                                                              \
-			return MPI_ERR_NO_MEM;                                          \
-		kept->operation.start = start_##INAME;                                  \
-		ARGS(KEEP)                                                              \
-		return ocs_mpi_submit(&kept->operation, comm, known->group, request);   \
+/* One that passes freely still has to let operations proceed that are held: others may need them. */
+#define COLLECTIVE(NAME, INAME, ARGS)                                                         \
+	PUBLIC int MPI_##NAME(ARGS(PARAMETER) MPI_Comm comm)                                  \
+	{                                                                                     \
+		struct mpi_pass pass;                                                         \
+		MPI_Request request;                                                          \
+		int result = ocs_mpi_enter(comm, &pass);                                      \
+                                                                                              \
+		if (result != MPI_SUCCESS)                                                    \
+			return result;                                                        \
+		if (pass.group < 0 && ocs_mpi_pending()) {                                    \
+			result = ocs_mpi()->INAME(ARGS(GIVEN) comm, &request);                \
+			return result != MPI_SUCCESS ? result :                               \
+						       MPI_Wait(&request, MPI_STATUS_IGNORE); \
+		}                                                                             \
+		result = ocs_mpi()->NAME(ARGS(GIVEN) comm);                                   \
+		ocs_mpi_leave(&pass);                                                         \
+		return result;                                                                \
+	}                                                                                     \
+	struct kept_##INAME {                                                                 \
+		struct mpi_operation operation;                                               \
+		ARGS(FIELD)                                                                   \
+	};                                                                                    \
+	static int start_##INAME(struct mpi_operation *operation, MPI_Request *request)       \
+	{                                                                                     \
+		struct kept_##INAME *kept = (struct kept_##INAME *)operation;                 \
+                                                                                              \
+		return ocs_mpi()->INAME(ARGS(KEPT) kept->operation.comm, request);            \
+	}                                                                                     \
+	PUBLIC int MPI_##INAME(ARGS(PARAMETER) MPI_Comm comm, MPI_Request *request)           \
+	{                                                                                     \
+		const struct mpi_comm *known = ocs_mpi_comm(comm);                            \
+		struct kept_##INAME *kept;                                                    \
+                                                                                              \
+		if (!known)                                                                   \
+			return ocs_mpi()->INAME(ARGS(GIVEN) comm, request);                   \
+		if (known->group == OCS_GATE_ERROR)                                           \
+			return ocs_mpi_refuse(comm, "%s", known->text);                       \
+		kept = calloc(1, sizeof(*kept));                                              \
+		if (!kept)                                                                    \
+			return MPI_ERR_NO_MEM;                                                \
+		kept->operation.start = start_##INAME;                                        \
+		ARGS(KEEP)                                                                    \
+		return ocs_mpi_submit(&kept->operation, comm, known->group, request);         \
 	}
 
 COLLECTIVE(Barrier, Ibarrier, ARGS_none)

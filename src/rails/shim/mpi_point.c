@@ -108,12 +108,19 @@ static int message_run(struct message *message, MPI_Comm comm, int group, MPI_St
 	return result == MPI_SUCCESS ? ocs_mpi_complete(&message->operation, status) : result;
 }
 
-#define SEND(NAME)                                                                               \
+/* What passes freely still lets held operations proceed. */
+#define SEND(NAME, INAME)                                                                        \
 	PUBLIC int MPI_##NAME(const void *buffer, int count, MPI_Datatype type, int to, int tag, \
 			      MPI_Comm comm)                                                     \
 	{                                                                                        \
 		int result, group = pair_get(comm, to, tag, true, &result);                      \
+		MPI_Request request;                                                             \
                                                                                                  \
+		if (group == OCS_GATE_FREE && ocs_mpi_pending()) {                               \
+			result = ocs_mpi()->INAME(buffer, count, type, to, tag, comm, &request); \
+			return result != MPI_SUCCESS ? result :                                  \
+						       MPI_Wait(&request, MPI_STATUS_IGNORE);    \
+		}                                                                                \
 		if (group == OCS_GATE_FREE)                                                      \
 			return ocs_mpi()->NAME(buffer, count, type, to, tag, comm);              \
 		if (group == OCS_GATE_ERROR)                                                     \
@@ -138,10 +145,10 @@ static int message_run(struct message *message, MPI_Comm comm, int group, MPI_St
 				 MPI_ERR_NO_MEM;                                                 \
 	}
 
-SEND(Send)
-SEND(Ssend)
-SEND(Rsend)
-SEND(Bsend)
+SEND(Send, Isend)
+SEND(Ssend, Issend)
+SEND(Rsend, Irsend)
+SEND(Bsend, Ibsend)
 ISEND(Isend)
 ISEND(Issend)
 ISEND(Irsend)
@@ -151,7 +158,12 @@ PUBLIC int MPI_Recv(void *buffer, int count, MPI_Datatype type, int from, int ta
 		    MPI_Status *status)
 {
 	int result, group = pair_get(comm, from, tag, false, &result);
+	MPI_Request request;
 
+	if (group == OCS_GATE_FREE && ocs_mpi_pending()) {
+		result = ocs_mpi()->Irecv(buffer, count, type, from, tag, comm, &request);
+		return result != MPI_SUCCESS ? result : MPI_Wait(&request, status);
+	}
 	if (group == OCS_GATE_FREE)
 		return ocs_mpi()->Recv(buffer, count, type, from, tag, comm, status);
 	if (group == OCS_GATE_ERROR)
@@ -180,7 +192,7 @@ PUBLIC int MPI_Sendrecv(const void *send, int n, MPI_Datatype send_type, int to,
 	MPI_Request request;
 	int result, sent;
 
-	if (!ocs_mpi_comm(comm))
+	if (!ocs_mpi_comm(comm) && !ocs_mpi_pending())
 		return ocs_mpi()->Sendrecv(send, n, send_type, to, send_tag, receive, m, type, from,
 					   tag, comm, status);
 	result = MPI_Irecv(receive, m, type, from, tag, comm, &request);
@@ -235,7 +247,7 @@ PUBLIC int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	int flag = 0, rounds = 0, result;
 
-	if (!ocs_mpi_comm(comm))
+	if (!ocs_mpi_comm(comm) && !ocs_mpi_pending())
 		return ocs_mpi()->Probe(from, tag, comm, status);
 	for (;;) {
 		result = MPI_Iprobe(from, tag, comm, &flag, status);
