@@ -61,7 +61,13 @@ static int ring_send(const struct call *call, const int *members, int k, int ste
 	return rounds;
 }
 
-static bool members_equal(const struct ocs_plan_group *group, const struct call *call)
+static int shard_server(const struct ocs_netsim_shard *shard, int server)
+{
+	return shard->servers ? shard->servers[server] : server;
+}
+
+static bool members_equal(const struct ocs_netsim_shard *shard, const struct ocs_plan_group *group,
+			  const struct call *call)
 {
 	if (group->nmembers != call->count)
 		return false;
@@ -69,31 +75,44 @@ static bool members_equal(const struct ocs_plan_group *group, const struct call 
 		bool found = false;
 
 		for (int j = 0; !found && j < call->count; j++)
-			found = group->members[i] == call->members[j];
+			found = shard_server(shard, group->members[i]) == call->members[j];
 		if (!found)
 			return false;
 	}
 	return true;
 }
 
-/* The rings that the plan has for these members.  Returns the hops in a row, 0: it has none. */
-static int planned_send(const struct call *call)
+/* The rings that the plan of SHARD has for these members.  Returns the hops in a row, 0: none. */
+static int shard_send(const struct call *call, const struct ocs_netsim_shard *shard)
 {
-	const struct ocs_plan *plan = call->fabric->plan;
+	const struct ocs_plan *plan = shard->plan;
+	int hops = 0;
 
-	for (int g = 0; plan && g < plan->ngroups; g++) {
+	for (int g = 0; g < plan->ngroups && !hops; g++) {
 		const struct ocs_plan_group *group = &plan->groups[g];
-		int hops = 0;
+		int *members;
 
-		if (!group->nrings || !members_equal(group, call))
+		if (!group->nrings || !members_equal(shard, group, call))
 			continue;
+		members = ocs_calloc((size_t)call->count, sizeof(int));
+		for (int i = 0; i < call->count; i++)
+			members[i] = shard_server(shard, group->members[i]);
 		for (int r = 0; r < group->nrings; r++)
-			hops = ring_send(call, group->members, call->count, group->steps[r],
+			hops = ring_send(call, members, call->count, group->steps[r],
 					 1.0 / group->nrings, true,
 					 !plan->directed && call->count > 2);
-		return hops;
+		free(members);
 	}
-	return 0;
+	return hops;
+}
+
+static int planned_send(const struct call *call)
+{
+	int hops = 0;
+
+	for (int k = 0; k < call->fabric->nshards && !hops; k++)
+		hops = shard_send(call, &call->fabric->shards[k]);
+	return hops;
 }
 
 static int common_divisor(int a, int b)
@@ -270,7 +289,7 @@ static int phase_send(const struct call *call, enum ocs_netsim_algorithm algorit
 	}
 	if (call->kind == OCS_NETSIM_ALLREDUCE && algorithm == OCS_NETSIM_DOUBLE_TREE)
 		return tree_send(call);
-	if (algorithm == OCS_NETSIM_MULTI_RING && !call->fabric->plan)
+	if (algorithm == OCS_NETSIM_MULTI_RING && !call->fabric->nshards)
 		return multi_ring_send(call);
 	if (algorithm == OCS_NETSIM_AUTO || algorithm == OCS_NETSIM_MULTI_RING)
 		hops = planned_send(call);

@@ -151,7 +151,11 @@ void ocs_netsim_fabric_destroy(struct ocs_netsim_fabric *fabric)
 	if (!fabric)
 		return;
 	ocs_netsim_fabric_changed(fabric);
-	ocs_plan_destroy(fabric->plan);
+	for (int k = 0; k < fabric->nshards; k++) {
+		ocs_plan_destroy(fabric->shards[k].plan);
+		free(fabric->shards[k].servers);
+	}
+	free(fabric->shards);
 	free(fabric->routes);
 	free(fabric->links);
 	free(fabric->direct);

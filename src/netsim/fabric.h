@@ -99,6 +99,12 @@ struct ocs_netsim_routes {
 	bool known; /* was looked for */
 };
 
+/* A plan and the servers of the fabric that it is for; NULL: its own numbers. */
+struct ocs_netsim_shard {
+	struct ocs_plan *plan;
+	int *servers;
+};
+
 struct ocs_netsim_fabric {
 	struct ocs_netsim_spec spec; /* its text belongs to who parsed it */
 	int servers, vertices;	     /* switches are the vertices after the servers */
@@ -107,15 +113,17 @@ struct ocs_netsim_fabric {
 	struct ocs_netsim_routes *routes; /* servers x servers, filled as they are wanted */
 	int *out;			  /* vertex k: links out[first[k]] to out[first[k + 1]] */
 	int *first;
-	int *direct;			/* topoopt: number + 1 of the link of each pair, 0: none */
-	struct ocs_plan *plan;		/* topoopt */
+	int *direct;			 /* topoopt: number + 1 of the link of each pair, 0: none */
+	struct ocs_netsim_shard *shards; /* topoopt: one for all, or one for each job */
+	int nshards;
 	struct ocs_netsim_torus *torus; /* of each job */
 	int ntorus;
 	int paths_max; /* of a pair */
 };
 
-/* The fabric of SPEC for what the N GRAPHS send (topoopt plans for it; PLACES[k][s] is where server
- * s of graph k is, NULL: at s).  The caller destroys it.  NULL with ERR (OCS_USAGE, OCS_NEVER). */
+/* The fabric of SPEC for what the N GRAPHS send.  PLACES[k][s] is where server s of graph k is; NULL: at
+ * s.  Topoopt plans for each job on its own where none shares a server with another.  The caller
+ * destroys it.  NULL with ERR (OCS_USAGE, OCS_NEVER). */
 struct ocs_netsim_fabric *ocs_netsim_fabric_create(const struct ocs_netsim_spec *spec,
 						   const struct ocs_netsim_graph *const *graphs,
 						   int *const *places, int n, uint64_t seed,

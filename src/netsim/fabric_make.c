@@ -84,16 +84,22 @@ int ocs_netsim_expander_make(struct ocs_netsim_fabric *fabric, uint64_t seed, st
 	return 0;
 }
 
-/* The routes of the plan, in links. */
-static void routes_take(struct ocs_netsim_fabric *fabric, const struct pairs *pairs)
+static int shard_server(const struct ocs_netsim_shard *shard, int server)
 {
-	const struct ocs_plan *plan = fabric->plan;
+	return shard->servers ? shard->servers[server] : server;
+}
+
+/* The routes of SHARD, in links. */
+static void routes_take(struct ocs_netsim_fabric *fabric, const struct ocs_netsim_shard *shard,
+			const struct pairs *pairs)
+{
+	const struct ocs_plan *plan = shard->plan;
 
 	for (int r = 0; r < plan->nroutes; r++) {
 		const struct ocs_plan_route *route = &plan->routes[r];
-		struct ocs_netsim_routes *to =
-			&fabric->routes[route->src * fabric->servers + route->dst];
-		int direct = pairs->link[route->src * pairs->n + route->dst];
+		int src = shard_server(shard, route->src), dst = shard_server(shard, route->dst);
+		struct ocs_netsim_routes *to = &fabric->routes[src * fabric->servers + dst];
+		int direct = pairs->link[src * pairs->n + dst];
 
 		to->known = true;
 		to->paths = ocs_calloc((size_t)route->npaths + 1, sizeof(*to->paths));
@@ -110,8 +116,10 @@ static void routes_take(struct ocs_netsim_fabric *fabric, const struct pairs *pa
 				continue;
 			for (path->n = 0; path->n + 1 < route->lengths[k]; path->n++)
 				path->links[path->n] =
-					pairs->link[route->paths[k][path->n] * pairs->n +
-						    route->paths[k][path->n + 1]] -
+					pairs->link[shard_server(shard, route->paths[k][path->n]) *
+							    pairs->n +
+						    shard_server(shard,
+								 route->paths[k][path->n + 1])] -
 					1;
 			path->weight = route->weights[k];
 			to->count++;
@@ -144,39 +152,94 @@ static struct ocs_plan *plan_read(const char *path, int servers, struct ocs_erro
 	return plan;
 }
 
-int ocs_netsim_topoopt_make(struct ocs_netsim_fabric *fabric,
-			    const struct ocs_netsim_graph *const *graphs, int *const *places, int n,
-			    struct ocs_error *err)
+/* Whether each job has servers of its own that are not all, so that it can have circuits of its own. */
+static bool jobs_apart(const struct ocs_netsim_fabric *fabric,
+		       const struct ocs_netsim_graph *const *graphs, int *const *places, int n)
 {
-	struct pairs pairs;
-	char *demand = ocs_netsim_demand(graphs, places, n, fabric->servers);
-	struct ocs_plan_request request = { .servers = fabric->servers,
-					    .degree = fabric->spec.degree,
-					    .best = fabric->spec.best,
+	bool *taken = ocs_calloc((size_t)fabric->servers, sizeof(bool));
+	bool apart = n > 1 || (n == 1 && graphs[0]->servers < fabric->servers);
+
+	for (int k = 0; k < n && apart; k++) {
+		for (int s = 0; s < graphs[k]->servers && apart; s++) {
+			int at = places && places[k] ? places[k][s] : s;
+
+			apart = !taken[at];
+			taken[at] = true;
+		}
+	}
+	free(taken);
+	return apart;
+}
+
+/* Plans SHARD of SERVERS for the N GRAPHS at PLACES. */
+static int shard_plan(const struct ocs_netsim_fabric *fabric, struct ocs_netsim_shard *shard,
+		      int servers, const struct ocs_netsim_graph *const *graphs, int *const *places,
+		      int n, struct ocs_error *err)
+{
+	const struct ocs_netsim_spec *spec = &fabric->spec;
+	char *demand = ocs_netsim_demand(graphs, places, n, servers);
+	struct ocs_plan_request request = { .servers = servers,
+					    .degree = spec->degree,
+					    .best = spec->best,
 					    .any_port = true,
-					    .routes = fabric->servers <= OCS_PLAN_ROUTES_MAX,
-					    .paths = fabric->spec.paths,
+					    .routes = servers <= OCS_PLAN_ROUTES_MAX,
+					    .paths = spec->paths,
 					    .demand = demand };
 
 	if (!request.routes)
 		request.paths = 0;
-	fabric->plan = fabric->spec.plan ? plan_read(fabric->spec.plan, fabric->servers, err) :
-					   ocs_plan_make(&request, err);
+	shard->plan =
+		spec->plan ? plan_read(spec->plan, servers, err) : ocs_plan_make(&request, err);
 	free(demand);
-	if (!fabric->plan)
-		return ocs_error_prefix(err, "topoopt");
-	pairs = pairs_make(fabric->servers);
-	for (int k = 0; k < fabric->plan->ncircuits; k++) {
-		const struct ocs_plan_circuit *circuit = &fabric->plan->circuits[k];
+	return shard->plan ? 0 : ocs_error_prefix(err, "topoopt");
+}
 
-		circuit_add(fabric, &pairs, circuit->a, circuit->b);
-		if (!fabric->plan->directed)
-			circuit_add(fabric, &pairs, circuit->b, circuit->a);
+/* The circuits of SHARD as links. */
+static void shard_links(struct ocs_netsim_fabric *fabric, const struct ocs_netsim_shard *shard,
+			struct pairs *pairs)
+{
+	const struct ocs_plan *plan = shard->plan;
+
+	for (int k = 0; k < plan->ncircuits; k++) {
+		int a = shard_server(shard, plan->circuits[k].a);
+		int b = shard_server(shard, plan->circuits[k].b);
+
+		circuit_add(fabric, pairs, a, b);
+		if (!plan->directed)
+			circuit_add(fabric, pairs, b, a);
 	}
-	if (fabric->plan->routes)
-		routes_take(fabric, &pairs);
+}
+
+int ocs_netsim_topoopt_make(struct ocs_netsim_fabric *fabric,
+			    const struct ocs_netsim_graph *const *graphs, int *const *places, int n,
+			    struct ocs_error *err)
+{
+	bool apart = !fabric->spec.plan && jobs_apart(fabric, graphs, places, n);
+	struct pairs pairs = pairs_make(fabric->servers);
+	int rc = 0;
+
 	fabric->direct = pairs.link;
-	return 0;
+	fabric->shards = ocs_calloc((size_t)n + 1, sizeof(*fabric->shards));
+	for (int k = 0; k < (apart ? n : 1) && !rc; k++) {
+		struct ocs_netsim_shard *shard = &fabric->shards[fabric->nshards++];
+
+		if (apart) {
+			shard->servers = ocs_calloc((size_t)graphs[k]->servers, sizeof(int));
+			for (int s = 0; s < graphs[k]->servers; s++)
+				shard->servers[s] = places && places[k] ? places[k][s] : s;
+			rc = shard_plan(fabric, shard, graphs[k]->servers, graphs + k, NULL, 1,
+					err);
+		} else {
+			rc = shard_plan(fabric, shard, fabric->servers, graphs, places, n, err);
+		}
+		if (!rc)
+			shard_links(fabric, shard, &pairs);
+	}
+	for (int k = 0; k < fabric->nshards && !rc; k++) {
+		if (fabric->shards[k].plan->routes)
+			routes_take(fabric, &fabric->shards[k], &pairs);
+	}
+	return rc;
 }
 
 int ocs_netsim_circuits_make(struct ocs_netsim_fabric *fabric, struct ocs_error *err)

@@ -218,11 +218,8 @@ def figure_16(folder):
         paths = [job_of_16(name, folder, 8) for name in mix[:jobs]]
         mean, tail = {}, {}
         for kind in ("topoopt", "fat-tree", "oversubscribed"):
-            if kind == "topoopt":       # each job has servers and circuits of its own
-                steps = [run([path], fabric(kind, 8, 100))["step_ms"] for path in paths]
-            else:
-                answer = run(paths, fabric(kind, 8, 100) + " servers:432", "--placement", "scattered")
-                steps = [job["step_ms"] for job in answer["jobs"]]
+            answer = run(paths, fabric(kind, 8, 100) + " servers:432", "--placement", "scattered")
+            steps = [job["step_ms"] for job in answer["jobs"]]
             mean[kind], tail[kind] = sum(steps) / jobs, max(steps)
         print("| %d | %.4g ms | %.4g | %.4g ms | %.4g ms | %.2f (1.7) | %.2f (1.15) | %.2f, %.2f |" % (
             jobs, mean["topoopt"], published[jobs], mean["fat-tree"], mean["oversubscribed"],

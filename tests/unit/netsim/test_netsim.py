@@ -267,6 +267,13 @@ def several(folder):
                "scattered", "--json")
     if not all(job["step_ms"] > alone * 1.5 for job in json.loads(done.stdout)["jobs"]):
         faults.append("scattered jobs do not hinder each other: " + done.stdout[:300])
+    # Planned circuits are each job's own, wherever it is and however many servers there are.
+    alone = folder.step(reduce_of(8, 40 * RATE), "topoopt degree:4")["step_ms"]
+    for words in (("topoopt degree:4",), ("topoopt degree:4 servers:40",),
+                  ("topoopt degree:4 servers:40", "--placement", "scattered")):
+        done = run("--graph", one, "--graph", one, "--fabric", *words, "--json")
+        for job in json.loads(done.stdout)["jobs"]:
+            expect(faults, " ".join(words), job["step_ms"], alone)
     return faults
 
 
