@@ -2,12 +2,19 @@
 # Copyright (C) 2026 The slurm-ocs authors
 """Jobs with experts: two regions of four servers, with two XPUs and three optical NICs each."""
 
+import json
+
 import pytest
 
 
 @pytest.fixture(scope="module")
 def region(make_cluster):
-    cluster = make_cluster(cubes=1, edge=2, tile=(2, 2, 1), regions=2, config={"AuthInfo": "cred_expire=5"})
+    cluster = make_cluster(cubes=1, edge=2, tile=(2, 2, 1), regions=2, config={"AuthInfo": "cred_expire=5"},
+                           region_yaml="""    interfaces:
+      - {name: o0, address: "10.50.0.{server + 1}/16", speed: 1}
+      - {name: o1, address: "10.51.0.{server + 1}/16", speed: 1}
+      - {name: o2, address: "10.52.0.{server + 1}/16", speed: 1}
+""")
     yield cluster
     cluster.stop()
 
@@ -36,6 +43,60 @@ def test_groups_fill_regions(region):
     region.until(lambda: "room for 0" in region.out(explain), 30, lambda: region.out(explain))
     region.run(["scancel", str(third)])
     region.wait(fourth, "COMPLETED")
+
+
+GATES = r"""
+import os, socket, struct, sys, time
+folder, far = os.environ["SLURM_OCS_MOE_SOCKETS"], [2, 3, 0, 1]
+end = time.monotonic() + 30
+while not os.path.exists(folder + "/plan.0") and time.monotonic() < end:
+    time.sleep(0.05)
+gate = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+gate.connect(folder + "/gate.0")
+ask = socket.socket(socket.AF_UNIX)
+ask.connect(folder + "/plan.0")
+lines = ask.makefile("rw")
+
+def plan(microbatch, backward, second):
+    lines.write("plan 0 %d %d %d\n" % (microbatch, backward, second))
+    lines.flush()
+    links = []
+    for line in lines:
+        if line == "end\n":
+            return links
+        if line.startswith("link"):
+            links.append(tuple(int(word) for word in line.split()[2:4]))
+
+microbatch, links = 0, []
+while links.count((0, 2)) < 3 and time.monotonic() < end:
+    for backward in range(2):
+        for second in range(2):
+            links = plan(microbatch, backward, second)
+            if not backward and not second:
+                for rank in range(4):
+                    row = [1000000 if r == far[rank] else 10 for r in range(4)]
+                    gate.send(struct.pack("=IHHiiiiqQ4q", 0x6f6d6731, 1, 4, rank, 4, 0, 0, microbatch, 0, *row))
+    microbatch += 1
+print("LINKS", sorted(links), flush=True)
+time.sleep(300)
+"""
+
+
+def test_circuits_follow_gates(region):
+    """The controller runs as the job's; what its gates say is what the switch has soon after."""
+    job = experts(region, "ep:4,tp:2", script="exec /usr/bin/python3 - <<'END'\n" + GATES + "END")
+    fields = region.running(job)
+    assert fields["NodeList"] == "m[0-3]"
+    path = region.path("out", "%d.out" % job)
+    region.until(lambda: "LINKS" in open(path).read(), 60, lambda: open(path).read())
+    assert "LINKS [(0, 2), (0, 2), (0, 2), (1, 3), (1, 3), (1, 3)]" in open(path).read()
+    table = json.loads(region.emulator("table"))["region-0"]
+    # server s has the ports 3 s + 1 to 3 s + 3; all of server 0 lead to server 2
+    assert sorted(((a - 1) // 3, (b - 17) // 3) for a, b in table) == [(0, 2)] * 3 + [(1, 3)] * 3 + [(2, 0)] * 3 + [
+        (3, 1)] * 3
+    region.run(["scancel", str(job)])
+    region.wait_idle(60)
+    assert json.loads(region.emulator("table"))["region-0"] == []
 
 
 def test_refusals(region):

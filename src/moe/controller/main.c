@@ -32,8 +32,8 @@ static const char usage[] =
 	"  --ocsd-key FILE       key of remote lines; default: MUNGE\n"
 	"  --ocsd-user USER      account of ocsd\n"
 	"  --sockets DIR         a folder of this user, made if it is not there\n"
-	"  --layers N            of the model (64)\n"
-	"  --token-bytes N       that an all-to-all sends for a token (8192)\n"
+	"  --layers N            of the model ($OCS_MOE_LAYERS, else 64)\n"
+	"  --token-bytes N       that an all-to-all sends for a token ($OCS_MOE_TOKEN_BYTES, else 8192)\n"
 	"  --switching FIRST,EACH  seconds until one exchanged circuit carries, and for each further one\n"
 	"                        (0.05,0.001)\n"
 	"  --port PORT           at which ranks listen on optical NICs (7100)\n"
@@ -91,8 +91,14 @@ static int command_read(struct controller *controller, struct command *command, 
 		{ "timeout", 1, NULL, 't' },	 { "help", 0, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
+	const char *chosen = getenv("OCS_MOE_LAYERS"), *bytes = getenv("OCS_MOE_TOKEN_BYTES");
 	double layers = 64, port = 7100;
 	int option, rc = 0;
+
+	if (chosen)
+		rc |= number_take("layers", chosen, &layers);
+	if (bytes)
+		rc |= number_take("token-bytes", bytes, &controller->token_bytes);
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {

@@ -17,6 +17,7 @@
 #include "src/plugins/spank/job_program.h"
 #include "src/plugins/spank/nodeside.h"
 #include "src/plugins/spank/settings.h"
+#include "src/scheduler/submit_options.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
@@ -60,21 +61,61 @@ static void controller_start(spank_t spank, const struct ocs_settings *settings,
 	free(user);
 }
 
-void ocs_controller_start(spank_t spank, const struct ocs_settings *settings, const char *dir)
+/* The same of a job with experts in a region, which has its sockets in a folder of the user's. */
+static void moe_controller_start(spank_t spank, const struct ocs_settings *settings,
+				 const char *dir, int lock)
 {
-	char *path;
-	int lock;
+	char *region = ocs_asprintf("%s/region.json", dir), *key = ocs_asprintf("%s/moe.key", dir);
+	char *address, *user, sockets[64] = "";
+	const char *argv[16] = { settings->moe_controller, "--region", region,	 "--key",
+				 key,			   "--sockets", sockets };
+	int n = 7;
 
-	if (!settings->controller)
-		return;
-	path = ocs_asprintf("%s/rails.key", dir);
-	/* Only the first node of a job whose circuits follow its phases has one. */
-	lock = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	ocsd_locate(settings, &address, &user);
+	if (address)
+		argv[n++] = "--ocsd", argv[n++] = address;
+	if (user)
+		argv[n++] = "--ocsd-user", argv[n++] = user;
+	if (spank_getenv(spank, OCS_ENV_MOE_SOCKETS, sockets, sizeof(sockets)) == ESPANK_SUCCESS)
+		ocs_job_program_start(spank, argv, lock);
+	free(address);
+	free(user);
+	free(region);
+	free(key);
+}
+
+/* Starts a controller where DIR has its key KEY: that is so on the first node of the job, if its circuits change
+ * while it runs. */
+static void key_start(spank_t spank, const struct ocs_settings *settings, const char *dir,
+		      const char *key,
+		      void (*start)(spank_t, const struct ocs_settings *, const char *, int))
+{
+	char *path = ocs_asprintf("%s/%s", dir, key);
+	int lock = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
 	free(path);
 	if (lock < 0)
 		return;
 	/* The program keeps the lock as long as it lives: one at a time. */
 	if (flock(lock, LOCK_EX | LOCK_NB) == 0)
-		controller_start(spank, settings, dir, lock);
+		start(spank, settings, dir, lock);
 	close(lock);
+}
+
+void ocs_controller_start(spank_t spank, const struct ocs_settings *settings, const char *dir)
+{
+	if (settings->controller)
+		key_start(spank, settings, dir, "rails.key", controller_start);
+	if (settings->moe_controller) {
+		uint32_t job = 0;
+		char *sockets;
+
+		if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
+			return;
+		sockets = ocs_asprintf("/tmp/ocs-moe-%u.%" PRIu64, job, ocs_job_epoch(dir));
+		if (spank_getenv(spank, "SLURM_OCS_MOE", (char[64]){ "" }, 64) == ESPANK_SUCCESS)
+			spank_setenv(spank, OCS_ENV_MOE_SOCKETS, sockets, 1);
+		free(sockets);
+		key_start(spank, settings, dir, "moe.key", moe_controller_start);
+	}
 }

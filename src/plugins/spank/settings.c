@@ -55,6 +55,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 	*settings = (struct ocs_settings){
 		.helper = OCS_HELPER,
 		.controller = OCS_LIBEXEC "/ocs-rails-controller",
+		.moe_controller = OCS_LIBEXEC "/ocs-moe-controller",
 		.agent = OCS_LIBEXEC "/ocs-rails-agent",
 		.dir = "/run/ocs",
 		.prolog = true,
@@ -80,6 +81,8 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 			settings->controller = program_chosen(value, settings->controller);
 		else if (value && IS("agent"))
 			settings->agent = program_chosen(value, settings->agent);
+		else if (value && IS("moe_controller"))
+			settings->moe_controller = program_chosen(value, settings->moe_controller);
 		else if (value && IS("controller_ports"))
 			rc = ports_check(argv[i], settings->ports = value, err);
 		else if (value && IS("shims"))
@@ -99,7 +102,7 @@ int ocs_settings_parse(int argc, char **argv, struct ocs_settings *settings, str
 		else
 			rc = ocs_error_set(
 				err, OCS_USAGE,
-				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, controller=, agent=, controller_ports=, shims=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
+				"plugstack argument %s: unknown; spank_ocs.so takes ocsd=, ocsd_key=, ocsd_user=, conf=, helper=, controller=, moe_controller=, agent=, controller_ports=, shims=, dir=, prolog=, prolog_timeout=, epilog_timeout= and helper_timeout=",
 				argv[i]);
 #undef IS
 		if (rc < 0)

@@ -20,6 +20,7 @@ struct ocs_settings {
 	const char *dir;	/* dir=BASE; %n is the node's name */
 	const char *controller; /* controller=PROGRAM, or NULL: none is started; by default ours */
 	const char *agent;	/* agent=PROGRAM, likewise */
+	const char *moe_controller; /* moe_controller=PROGRAM, likewise */
 	const char *ports;	/* controller_ports=LOW-HIGH, or NULL: those of the programs */
 	const char *shims;	/* shims=mpi,gloo,nccl, or NULL: those that are installed */
 	bool prolog;		/* prolog=yes|no: no where scripts of the site do the work */
