@@ -66,7 +66,8 @@ static bool operator_take(struct json_object *rows, const struct ocs_model_opera
 
 	for (size_t i = 0; *op->measured && i < json_object_array_length(rows); i++) {
 		struct json_object *row = json_object_array_get_idx(rows, i);
-		struct json_object *name = field_get(row, "name"), *parts = field_get(row, "pc_str");
+		struct json_object *name = field_get(row, "name"),
+				   *parts = field_get(row, "pc_str");
 		double samples, distance;
 
 		if (strcmp(json_object_get_string(name), op->measured) != 0)

@@ -424,8 +424,7 @@ static void test_settings(void **state)
 	assert_non_null(strstr(err.text, "dri=/run"));
 	assert_int_equal(ocs_settings_parse(1, empty, &settings, &err), -1);
 	assert_true(settings.prolog);
-	assert_string_equal(settings.controller,
-			    "/usr/libexec/slurm-ocs/ocs-rails-controller");
+	assert_string_equal(settings.controller, "/usr/libexec/slurm-ocs/ocs-rails-controller");
 	assert_int_equal(ocs_settings_parse(2, scripts, &settings, &err), 0);
 	assert_false(settings.prolog);
 	assert_string_equal(settings.controller, "/opt/rails");
