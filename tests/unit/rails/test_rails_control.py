@@ -13,8 +13,8 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rails_peers import (ARRIVE, END, FREE, GATED, GONE, LIMIT, LOST, NO_RAIL, RANK_LOST, REFUSED, REVOKED, WORD, Job,
-                         Rank, name_of, secret, until)  # noqa: E402
+from rails_peers import (ARRIVE, END, FREE, GATED, GONE, LIMIT, LOST, RANK_LOST, REFUSED, REVOKED, WORD, Job,
+                         Rank, secret, until)  # noqa: E402
 
 number = 0
 
