@@ -185,8 +185,9 @@ static int servers_open(struct job *job, struct ocs_error *err)
 		if (ocs_shape_parse(extent, NULL, &job->shape, err) < 0)
 			return -1;
 	}
-	servers = !job->shaped			   ? job->shape.xpus :
-		  job->section->kind == OCS_RAILS  ?
+	servers = !job->shaped ?
+			  job->shape.xpus :
+		  job->section->kind == OCS_RAILS ?
 			  ocs_rails_shape_nodes(&job->shape, job->section->server_xpus, err) :
 		  job->section->kind == OCS_REGION ?
 			  ocs_region_servers(job->section, &job->shape, err) :
