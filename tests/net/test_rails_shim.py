@@ -79,6 +79,19 @@ def test_mpi_inside_a_node(tmp_path, program):
     assert (done.returncode, agent.faults, agent.log) == (0, [], []), done.stdout + done.stderr
 
 
+def test_mpi_loaded_late(tmp_path, program):
+    """As mpi4py does: MPI comes with a module that is loaded at run time, privately."""
+    late = tmp_path / "late.so"
+    subprocess.run(["mpicc", "-O1", "-shared", "-fPIC", "-Dmain=run", "-o", late, HERE / "rails_program.c"], check=True)
+    text = ("import ctypes, sys; words = [b'late', b'2', b'2']; "
+            "sys.exit(ctypes.CDLL('%s').run(3, (ctypes.c_char_p * 4)(*words)))" % late)
+    agent = rails_agent.Agent(str(tmp_path / "agent"), grid(2, 4))
+    done = mpirun(tmp_path, "/usr/bin/python3", 4, "-c", text)
+    agent.stop()
+    assert (done.returncode, agent.faults) == (0, []), done.stdout + done.stderr
+    assert "2 steps: right" in done.stdout and len(agent.log) > 100
+
+
 def test_mpi_two_of_a_node(tmp_path, program):
     """Ranks 0 and 1 are on one node, 2 and 3 on another: what passes freely does not stop what is held."""
     colour = grid(2, 4)
