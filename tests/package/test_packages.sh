@@ -42,6 +42,7 @@ files_of() { # KIND: the paths in all its packages
     done | ours
 }
 
+export PACKAGER="Release Team <releases@slurm-ocs.net>"
 "$top/scripts/package" deb quick >"$work/deb.out" 2>&1 &
 deb=$!
 "$top/scripts/package" rpm quick >"$work/rpm.out" 2>&1
@@ -49,6 +50,28 @@ rpm=$?
 wait $deb
 result $? "Debian packages are built" "$(cat "$work/deb.out")"
 result $rpm "RPM packages are built" "$(cat "$work/rpm.out")"
+
+# Once more, from an archive that is made anew, in another folder and with another umask.
+cp -a "$top/build/package/deb" "$work/first"
+(umask 077 && touch "$top/README.md" && "$top/scripts/package" deb quick) >"$work/deb.out" 2>&1
+result $? "Debian packages are built again" "$(cat "$work/deb.out")"
+seen=$(cd "$work/first" && for file in *.tar.xz *.deb; do cmp "$file" "$top/build/package/deb/$file" 2>&1; done)
+[ -z "$seen" ] && [ "$(ls "$work"/first/*.deb | wc -l)" -ge 3 ]
+result $? "and are the same, byte by byte" "$seen"
+seen=$(lintian --fail-on error --suppress-tags file-in-unusual-dir "$top"/build/package/deb/*.changes 2>&1)
+result $? "lintian finds no error" "$seen"
+seen=$(for package in "$top"/build/package/deb/*.deb; do dpkg-deb -f "$package" Maintainer; done | sort -u
+    rpm -qp --qf '%{PACKAGER}\n' "$top"/build/package/rpm/*.rpm | sort -u)
+[ "$seen" = "$PACKAGER"$'\n'"$PACKAGER" ]
+result $? "PACKAGER maintains them" "$seen"
+seen=$(rpm -qp --provides "$top"/build/package/rpm/*.rpm | grep '\.so')
+[ -z "$seen" ]
+result $? "no RPM offers its private libraries to others, one of which is called as NCCL is" "$seen"
+
+# The archive alone, unpacked where nothing can be written: built elsewhere, installed, taken away, cleaned.
+seen=$(make -C "$top/build/package/tree" -j"$(nproc)" distcheck TESTS= check_PROGRAMS= check_LTLIBRARIES= \
+    DISTCHECK_CONFIGURE_FLAGS=CFLAGS=-O0 2>&1)
+result $? "make distcheck" "$(echo "$seen" | tail -n 30)"
 
 # What is left out of a build (here the unit tests) must still go into the archive.
 mkdir "$work/bare" "$work/bare/dist"
