@@ -3,6 +3,8 @@
 
 /* ocs-moe-controller: runs on the first node of a job with experts, as its user. */
 
+#include "ocs_config.h"
+
 #include "src/moe/controller/controller.h"
 
 #include <errno.h>
@@ -37,7 +39,8 @@ static const char usage[] =
 	"  --switching FIRST,EACH  seconds until one exchanged circuit carries, and for each further one\n"
 	"                        (0.05,0.001)\n"
 	"  --port PORT           at which ranks listen on optical NICs (7100)\n"
-	"  --timeout SECONDS     after which an exchange is given up (10)\n";
+	"  --timeout SECONDS     after which an exchange is given up (10)\n"
+	"  --help, --version\n";
 
 static volatile sig_atomic_t stop;
 
@@ -89,6 +92,7 @@ static int command_read(struct controller *controller, struct command *command, 
 		{ "layers", 1, NULL, 'l' },	 { "token-bytes", 1, NULL, 'b' },
 		{ "switching", 1, NULL, 'w' },	 { "port", 1, NULL, 'p' },
 		{ "timeout", 1, NULL, 't' },	 { "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
 	const char *chosen = getenv("OCS_MOE_LAYERS"), *bytes = getenv("OCS_MOE_TOKEN_BYTES");
@@ -115,6 +119,9 @@ static int command_read(struct controller *controller, struct command *command, 
 		case 'w': rc |= switching_take(controller, optarg); break;
 		case 'h':
 			fputs(usage, stdout);
+			exit(0);
+		case 'V':
+			puts("slurm-ocs " PACKAGE_VERSION);
 			exit(0);
 		default:
 			rc = -1;
