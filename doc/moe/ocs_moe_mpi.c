@@ -40,10 +40,10 @@ struct channel {
 	struct ocs_moe *moe;
 	struct ocs_moe_gate *gate;
 	long calls;
-	bool planned;	    /* the plan's ranks are this communicator's */
-	FILE *controller;   /* rank 0's, or NULL */
-	bool gone;	    /* it was there and is not any more */
-	struct stat seen;   /* the file that was read last */
+	bool planned;	  /* the plan's ranks are this communicator's */
+	FILE *controller; /* rank 0's, or NULL */
+	bool gone;	  /* it was there and is not any more */
+	struct stat seen; /* the file that was read last */
 };
 
 /* Which all-to-all of a training a call is. */
@@ -255,7 +255,8 @@ static void plan_follow(struct channel *channel, int rank, MPI_Comm comm)
 	int length = -1;
 
 	if (!rank) {
-		if (!channel->controller && !channel->gone && !stat(path, &kind) && S_ISSOCK(kind.st_mode))
+		if (!channel->controller && !channel->gone && !stat(path, &kind) &&
+		    S_ISSOCK(kind.st_mode))
 			channel->controller = controller_open(path);
 		text = channel->controller ? controller_ask(channel) : plan_read(channel, path);
 		length = text ? (int)strlen(text) : -1;

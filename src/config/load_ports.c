@@ -98,10 +98,10 @@ static int plane_check(struct wiring *wiring, const yaml_node_t *node, int item,
 		"%s is on switch %s but %s on switch %s: %s must share a switch, or they could never be joined",
 		first_label, wiring->fabric->switches[wiring->rule->table[*first].sw].name, label,
 		wiring->fabric->switches[sw].name,
-		section->kind == OCS_TORUS ? "all + and - ports of one dimension and position" :
+		section->kind == OCS_TORUS  ? "all + and - ports of one dimension and position" :
 		section->kind == OCS_REGION ? "all interfaces of the servers of one region" :
-		section->nic_ports > 1	   ? "both ports of one interface of all servers" :
-					     "the same interface of all servers");
+		section->nic_ports > 1	    ? "both ports of one interface of all servers" :
+					      "the same interface of all servers");
 	free(label);
 	free(first_label);
 	return -1;
@@ -206,8 +206,8 @@ static void variables_set(const struct ocs_section *section, int item,
 		return;
 	variables[6] = (struct ocs_variable){ .name = "region",
 					      .value = ocs_section_region(section, at.server) };
-	variables[7] = (struct ocs_variable){ .name = "region_servers",
-					      .value = section->region_servers };
+	variables[7] =
+		(struct ocs_variable){ .name = "region_servers", .value = section->region_servers };
 	*count = 8;
 }
 

@@ -176,8 +176,7 @@ static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *
 		     section->management ? "tcp" : "forwarding",
 		     section->management ? section->management :
 					   ocs_forwarding_name(section->forwarding),
-		     first_address, nodes[0].name,
-		     last_address, nodes[last].name);
+		     first_address, nodes[0].name, last_address, nodes[last].name);
 }
 
 /* Runs of switches that differ only in name and address share a line. */

@@ -270,8 +270,8 @@ const char *ocs_fabric_node_unit(const struct ocs_fabric *fabric, int node)
 	int cube = fabric->nodes[node].cube;
 
 	if (section->region_names)
-		return section->region_names[ocs_section_region(section,
-								fabric->nodes[node].server)];
+		return section
+			->region_names[ocs_section_region(section, fabric->nodes[node].server)];
 	return cube >= 0 ? section->cube_names[cube] : section->name;
 }
 

@@ -117,7 +117,7 @@ struct ocs_section {
 	int nic_ports;	 /* rails: ports of each interface on its rail's switch, 1 or 2; else 1 */
 	int server_xpus; /* XPUs of a server, 0 if not said */
 	bool directed;	 /* direct: Tx and Rx joined apart */
-	int packet_nics;     /* region: NICs of a server on the packet network, at least 1 */
+	int packet_nics; /* region: NICs of a server on the packet network, at least 1 */
 	int region_servers;  /* region: servers of each region, in the order of the file; the last
 			      * one may have fewer */
 	int nregions;	     /* region: how many; else 0 */

@@ -378,9 +378,9 @@ char *ocs_shape_extra_format(const struct ocs_shape *shape)
 		mesh |= shape->mesh[i];
 	ocs_shape_named_format(shape, extents);
 	ocs_shape_conn_format(shape, conn);
-	return ocs_asprintf("shape=%s%s%s%s%s%s%s%s%s", extents, mesh ? " conn=" : "", mesh ? conn : "",
-			    shape->no_rotate ? " no-rotate" : "", shape->no_fold ? " no-fold" : "",
-			    shape->phases ? " phases=" : "",
+	return ocs_asprintf("shape=%s%s%s%s%s%s%s%s%s", extents, mesh ? " conn=" : "",
+			    mesh ? conn : "", shape->no_rotate ? " no-rotate" : "",
+			    shape->no_fold ? " no-fold" : "", shape->phases ? " phases=" : "",
 			    shape->phases ? ocs_phases_name(shape->phases) : "",
 			    shape->moe ? " moe=" : "",
 			    shape->moe ? ocs_moe_wish_format(shape->moe, moe) : "");
@@ -448,7 +448,8 @@ int ocs_moe_wish_parse(const char *text, int *wish, struct ocs_error *err)
 				err, OCS_USAGE,
 				"--ocs-moe: \"%s\" %s; write follow or static, and behind it no-predict, no-relay or balanced, with commas",
 				text_shown(text, length, word),
-				i == MOE_WORDS ? "is unknown" : "does not go with what stands before it");
+				i == MOE_WORDS ? "is unknown" :
+						 "does not go with what stands before it");
 		named[i] = true;
 		*wish |= moe_words[i].wish;
 		text += length + (text[length] == ',');

@@ -21,11 +21,11 @@ int ocs_phases_parse(const char *text, enum ocs_phases *phases, struct ocs_error
 
 /* How the circuits of a mixture of experts are treated, as --ocs-moe says: bits, 0 without it. */
 enum ocs_moe_wish {
-	OCS_MOE_WISH = 1,	      /* its expert-parallel groups get circuits, which follow its gates */
-	OCS_MOE_WISH_STATIC = 2,      /* they stay as they are at first */
-	OCS_MOE_WISH_NO_PREDICT = 4,  /* and are not changed on a prediction */
-	OCS_MOE_WISH_NO_RELAY = 8,    /* no tokens take two hops */
-	OCS_MOE_WISH_BALANCED = 16,   /* the first ones are balanced, whatever an earlier run had */
+	OCS_MOE_WISH = 1, /* its expert-parallel groups get circuits, which follow its gates */
+	OCS_MOE_WISH_STATIC = 2,     /* they stay as they are at first */
+	OCS_MOE_WISH_NO_PREDICT = 4, /* and are not changed on a prediction */
+	OCS_MOE_WISH_NO_RELAY = 8,   /* no tokens take two hops */
+	OCS_MOE_WISH_BALANCED = 16,  /* the first ones are balanced, whatever an earlier run had */
 };
 /* "follow" or "static", and behind it ",no-predict", ",no-relay", ",balanced"; BUFFER has OCS_MOE_WISH_TEXT
  * bytes.  Back: such words in any order, each once; "", NULL and "follow" are the default.  0, or -1 with
@@ -48,7 +48,7 @@ struct ocs_shape {
 	 * of the job's own; only rails look for the dimension of pipeline stages. */
 	char name[OCS_SHAPE_DIMS][OCS_SHAPE_NAME + 1];
 	enum ocs_phases phases;
-	int moe; /* enum ocs_moe_wish */
+	int moe;    /* enum ocs_moe_wish */
 	int marked; /* 1 + the dimension that the user marked as the one of the stages, or 0 */
 };
 

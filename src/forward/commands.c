@@ -328,9 +328,8 @@ void ocs_forward_rails_things(const struct ocs_forward_rails *rails,
 
 		command_add(commands, OCS_FORWARD_IP, MUST,
 			    "neigh replace %s lladdr %s dev %s nud permanent protocol %d",
-			    other->address,
-			    ocs_forward_mac_text(other->ports[at->port].mac, mac), device,
-			    OCS_FORWARD_PROTOCOL);
+			    other->address, ocs_forward_mac_text(other->ports[at->port].mac, mac),
+			    device, OCS_FORWARD_PROTOCOL);
 		undo_add(commands, "neigh del %s dev %s", other->address, device);
 	}
 	for (int h = 0; h < hosts->servers; h++) {

@@ -184,7 +184,7 @@ int ocs_forward_drop(const char *folder, const struct ocs_forward_owner *owner,
 
 /* A circuit that a job on rails may have, seen from one of its hosts. */
 struct ocs_forward_neighbour {
-	int host; /* the other end, */
+	int host;      /* the other end, */
 	int own, port; /* the ports of this host and of that one */
 };
 

@@ -263,7 +263,8 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 {
 	host->node = ocs_strdup(node->name);
 	if (ocs_section_host_address(section, node->server, host->address))
-		return ocs_error_set(err, OCS_USAGE, "section %s describes no addresses of its hosts",
+		return ocs_error_set(err, OCS_USAGE,
+				     "section %s describes no addresses of its hosts",
 				     section->name);
 	for (int p = 0; p < ocs_section_devices(section); p++) {
 		struct ocs_forward_port *port = &host->ports[p];
@@ -293,8 +294,8 @@ struct ocs_forward_hosts *ocs_forward_hosts_rails(const struct ocs_fabric *fabri
 						  const struct ocs_section *section,
 						  struct json_object *rows, struct ocs_error *err)
 {
-	size_t count = json_object_is_type(rows, json_type_array) ? json_object_array_length(rows) :
-								    0;
+	size_t count =
+		json_object_is_type(rows, json_type_array) ? json_object_array_length(rows) : 0;
 	struct ocs_forward_hosts *hosts = hosts_new((int)count, ocs_section_devices(section));
 
 	for (size_t s = 0; s < count; s++) {

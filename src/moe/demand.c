@@ -37,7 +37,8 @@ static int row_add(struct ocs_moe_demand *demand, struct json_object *row, int r
 {
 	int from = rank / (ranks / demand->n), each, columns;
 
-	columns = json_object_is_type(row, json_type_array) ? (int)json_object_array_length(row) : 0;
+	columns =
+		json_object_is_type(row, json_type_array) ? (int)json_object_array_length(row) : 0;
 	if (!columns || columns % ranks || columns / ranks > EXPERTS_MAX)
 		return ocs_error_set(err, OCS_USAGE,
 				     "matrix: row %d is not a list of %d numbers, as many as there "

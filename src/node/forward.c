@@ -151,8 +151,9 @@ struct ocs_client *ocs_node_connect(const struct ocs_node_request *request,
 			       request->user ? request->user : config->ocsd.user, timeout_ms, err);
 }
 
-struct json_object *ocs_node_work_ask(const struct ocs_node_work *work, struct json_object *question,
-				    int timeout_ms, bool *gone, struct ocs_error *err)
+struct json_object *ocs_node_work_ask(const struct ocs_node_work *work,
+				      struct json_object *question, int timeout_ms, bool *gone,
+				      struct ocs_error *err)
 {
 	struct json_object *reply, *refusal = NULL;
 	struct ocs_client *client;
@@ -180,7 +181,7 @@ void ocs_node_work_announce(const struct ocs_node_work *work, struct json_object
 }
 
 struct json_object *ocs_node_work_meet(const struct ocs_node_work *work, long after, int timeout_ms,
-				      bool *gone, struct ocs_error *err)
+				       bool *gone, struct ocs_error *err)
 {
 	struct json_object *apply = ocs_node_work_question(work, OCS_OP_APPLY), *reply;
 
@@ -200,8 +201,9 @@ void ocs_node_work_rest(int *pause_ms)
 
 /* Makes this host what the plan of REPLY says (FOLLOW: if it still forwards for the job,
  * else 1).  OWNER is set. */
-static int forwarding_apply(const struct ocs_node_work *work, struct json_object *reply, bool follow,
-			    struct ocs_forward_owner *owner, size_t *changed, struct ocs_error *err)
+static int forwarding_apply(const struct ocs_node_work *work, struct json_object *reply,
+			    bool follow, struct ocs_forward_owner *owner, size_t *changed,
+			    struct ocs_error *err)
 {
 	struct ocs_plan *plan = ocs_plan_from_json(ocs_field(reply, OCS_FIELD_PLAN), err);
 	struct ocs_forward_hosts *hosts = NULL;
@@ -338,16 +340,17 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 
 	/* ocsd says that the hosts of this job forward: the others wait for this one */
 	if (rc == 0)
-		rc = ocs_error_set(&err, OCS_USAGE,
-				   "section %s of %s here has no \"forwarding\" or \"tcp\", that of ocsd has;"
-				   " the file must be the same on all hosts",
-				   work.section->name, request->fabric);
+		rc = ocs_error_set(
+			&err, OCS_USAGE,
+			"section %s of %s here has no \"forwarding\" or \"tcp\", that of ocsd has;"
+			" the file must be the same on all hosts",
+			work.section->name, request->fabric);
 	else if (rc > 0)
 		rc = look_around(&work, &err);
 	if (rc == 0) {
 		/* a lost connection is made again while there is time */
-		while (!(reply = ocs_node_work_meet(&work, 0, (int)((end - ocs_now_ns()) / 1000000), &gone,
-					    &err)) &&
+		while (!(reply = ocs_node_work_meet(&work, 0, (int)((end - ocs_now_ns()) / 1000000),
+						    &gone, &err)) &&
 		       !gone && (err.code == OCS_UNREACHABLE || err.code == OCS_NOT_NOW) &&
 		       ocs_now_ns() + pause_ms * INT64_C(1000000) < end)
 			ocs_node_work_rest(&pause_ms);
@@ -383,8 +386,8 @@ int ocs_node_unforward(const struct ocs_node_request *request, struct ocs_error 
 
 /* Whether ocsd says that the allocation lives: 1, 0, or -1 with ERR.  *KNOWN: whether it knows the
  * job, whose epilog may then still come. */
-static int job_lives(const struct ocs_node_work *work, const struct ocs_forward_owner *owner, bool *known,
-		     struct ocs_error *err)
+static int job_lives(const struct ocs_node_work *work, const struct ocs_forward_owner *owner,
+		     bool *known, struct ocs_error *err)
 {
 	struct json_object *show = ocs_request_new(OCS_OP_SHOW), *reply, *jobs;
 	char name[24];

@@ -204,8 +204,8 @@ int ocs_node_links(const struct ocs_node_request *request, int timeout_s, struct
 			     torus_held(request, config->fabric, holds, err) :
 			     held_find(request, section, holds, err);
 		if (rc == 0)
-			rc = ocs_node_links_wait(section, holds, start + limit_ms * INT64_C(1000000),
-					limit_ms, err);
+			rc = ocs_node_links_wait(
+				section, holds, start + limit_ms * INT64_C(1000000), limit_ms, err);
 		free(holds);
 	}
 	ocs_config_destroy(config);

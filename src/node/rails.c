@@ -30,7 +30,8 @@ int ocs_node_rails_address(struct ocs_node_work *work, struct ocs_error *err)
 		    one->ifa_addr->sa_family == AF_INET)
 			break;
 	if (one)
-		inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr,
+		inet_ntop(AF_INET,
+			  &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr,
 			  work->address, sizeof(work->address));
 	freeifaddrs(all);
 	if (one)
@@ -77,9 +78,8 @@ static int hosts_read(struct ocs_node_work *work, struct json_object *rows, stru
 	rails->via = ocs_calloc((size_t)rails->hosts->servers, sizeof(*rails->via));
 	rails->self = -1;
 	for (int h = 0; h < rails->hosts->servers; h++) {
-		const char *address =
-			ocs_field_text(json_object_array_get_idx(rows, (size_t)h),
-				       OCS_FIELD_ADDRESS, "");
+		const char *address = ocs_field_text(json_object_array_get_idx(rows, (size_t)h),
+						     OCS_FIELD_ADDRESS, "");
 
 		if (inet_pton(AF_INET, address, &parsed) != 1)
 			return ocs_error_set(err, OCS_ERROR,
@@ -159,8 +159,8 @@ static int first_links_wait(const struct ocs_node_work *work, struct ocs_error *
 	list = neighbours_find(rails, &pairs, &count);
 	for (size_t i = 0; i < count; i++)
 		holds[list[i].own] = true;
-	rc = ocs_node_links_wait(work->section, holds,
-				 ocs_now_ns() + limit_ms * INT64_C(1000000), limit_ms, err);
+	rc = ocs_node_links_wait(work->section, holds, ocs_now_ns() + limit_ms * INT64_C(1000000),
+				 limit_ms, err);
 	ocs_rails_pairs_free(&pairs);
 	free(holds);
 	free(list);

@@ -66,9 +66,9 @@ static int watch_open(struct watch *watch, struct ocs_node_work *work, struct oc
 		watch->addresses[h] = address_parse(hosts->host[h].address);
 		watch->via[h] = address_parse(rails->via[h]);
 	}
-	watch->batch = ocs_route_batch_create((uint32_t)ocs_forward_rails_table(hosts->degree),
-					      OCS_FORWARD_PROTOCOL, watch->addresses[rails->self],
-					      err);
+	watch->batch =
+		ocs_route_batch_create((uint32_t)ocs_forward_rails_table(hosts->degree),
+				       OCS_FORWARD_PROTOCOL, watch->addresses[rails->self], err);
 	return watch->batch ? 0 : -1;
 }
 

@@ -55,11 +55,10 @@ static struct json_object *group_json(const struct ocs_fabric *fabric,
 static void circuits_add(struct json_object *row, struct json_object *reply, int number)
 {
 	size_t count;
-	struct json_object *groups = ocs_field_array(ocs_field(reply, OCS_FIELD_REGION),
-						     OCS_FIELD_GROUPS, &count);
-	struct json_object *one = (size_t)number < count ?
-					  json_object_array_get_idx(groups, (size_t)number) :
-					  NULL;
+	struct json_object *groups =
+		ocs_field_array(ocs_field(reply, OCS_FIELD_REGION), OCS_FIELD_GROUPS, &count);
+	struct json_object *one =
+		(size_t)number < count ? json_object_array_get_idx(groups, (size_t)number) : NULL;
 	struct json_object *circuits = ocs_field_array(one, OCS_FIELD_CIRCUITS, NULL);
 
 	json_object_object_add(row, OCS_FIELD_CIRCUITS,

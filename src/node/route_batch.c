@@ -93,8 +93,8 @@ static void hops_add(struct message *message, const unsigned int *devices, size_
 		hop->rtnh_ifindex = (int)devices[i];
 		message->header.nlmsg_len += (unsigned int)sizeof(*hop);
 	}
-	list->rta_len = (unsigned short)((char *)message + message->header.nlmsg_len -
-					 (char *)list);
+	list->rta_len =
+		(unsigned short)((char *)message + message->header.nlmsg_len - (char *)list);
 }
 
 void ocs_route_batch_add(struct ocs_route_batch *batch, uint32_t destination,

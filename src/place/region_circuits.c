@@ -23,8 +23,8 @@ void ocs_region_circuits_add(struct ocs_region_circuits *circuits, int a, int a_
 			     int b_nic)
 {
 	if ((circuits->count & (circuits->count + 1)) == 0)
-		circuits->items = ocs_realloc(circuits->items, (circuits->count + 1) * 2 *
-								       sizeof(*circuits->items));
+		circuits->items = ocs_realloc(circuits->items,
+					      (circuits->count + 1) * 2 * sizeof(*circuits->items));
 	circuits->items[circuits->count++] = (struct ocs_region_circuit){ a, a_nic, b, b_nic };
 }
 
@@ -73,8 +73,7 @@ int ocs_region_circuits_check(struct ocs_region_circuits *circuits, int servers,
 	}
 	free(used);
 	if (rc == 0 && circuits->count)
-		qsort(circuits->items, circuits->count, sizeof(*circuits->items),
-		      circuits_compare);
+		qsort(circuits->items, circuits->count, sizeof(*circuits->items), circuits_compare);
 	return rc;
 }
 

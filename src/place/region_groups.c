@@ -15,7 +15,8 @@
 int ocs_region_layout_make(const struct ocs_section *section, const struct ocs_shape *shape,
 			   struct ocs_region_layout *layout, struct ocs_error *err)
 {
-	int experts = ocs_shape_experts(shape), xpus = section->server_xpus ? section->server_xpus : 1;
+	int experts = ocs_shape_experts(shape),
+	    xpus = section->server_xpus ? section->server_xpus : 1;
 	long group = 1, servers;
 	char text[OCS_SHAPE_TEXT];
 
@@ -101,7 +102,11 @@ static char *rooms_text(const struct room *rooms, int count)
 	struct ocs_text text = { 0 };
 
 	for (int r = 0; r < count && r < 12; r++)
-		ocs_text_add(&text, "%s%d", r == 0 ? "" : r == count - 1 ? " and " : ", ", rooms[r].free);
+		ocs_text_add(&text, "%s%d",
+			     r == 0	    ? "" :
+			     r == count - 1 ? " and " :
+					      ", ",
+			     rooms[r].free);
 	if (count > 12)
 		ocs_text_add(&text, " ...");
 	return ocs_text_take(&text);
@@ -184,6 +189,8 @@ static void rooms_trim(struct room *rooms, int count, int servers, int spare)
 			    (!most || rooms[r].free - rooms[r].taken * servers >
 					      most->free - most->taken * servers))
 				most = &rooms[r];
+		if (!most)
+			return;
 		most->taken--;
 		spare--;
 	}
@@ -237,8 +244,7 @@ static int rooms_fill(const struct ocs_section *section, const struct ocs_region
 }
 
 int ocs_region_place(const struct ocs_section *section, const struct ocs_region_layout *layout,
-		     const bool *idle, const bool *required, int *servers,
-		     struct ocs_error *err)
+		     const bool *idle, const bool *required, int *servers, struct ocs_error *err)
 {
 	struct room *rooms = ocs_calloc((size_t)section->nregions, sizeof(*rooms));
 	int groups = rooms_count(section, layout, idle, required, rooms), count = 0, rc;
@@ -265,9 +271,10 @@ int ocs_region_check(const struct ocs_section *section, const struct ocs_region_
 		int first = servers[i - i % layout->servers];
 
 		if (ocs_section_region(section, servers[i]) != ocs_section_region(section, first))
-			return ocs_error_set(err, OCS_USAGE,
-					     "servers %d and %d of group %d are in different regions",
-					     first, servers[i], i / layout->servers);
+			return ocs_error_set(
+				err, OCS_USAGE,
+				"servers %d and %d of group %d are in different regions", first,
+				servers[i], i / layout->servers);
 	}
 	return 0;
 }

@@ -360,10 +360,9 @@ static int groups_choose(const struct choice *choice, int min, int max, int *cho
 	int first = section->first_node, count = choice->request->servers, faulty = 0;
 
 	if (count < min || (max > 0 && count > max) || choice->nrequired > count)
-		count = ocs_error_set(err, OCS_NEVER,
-				      "the shape takes %d servers, but the job asks for %s %d",
-				      count, count < min ? "at least" : "other than",
-				      count < min ? min : count);
+		count = ocs_error_set(
+			err, OCS_NEVER, "the shape takes %d servers, but the job asks for %s %d",
+			count, count < min ? "at least" : "other than", count < min ? min : count);
 	for (int s = 0; s < section->nservers; s++) {
 		idle[s] = node_free(choice, first + s);
 		if (!idle[s] || !check || server_fitness(choice, first + s) == FIT)

@@ -70,9 +70,9 @@ struct ocs_controller_request {
 	const struct ocs_section *section;
 	bool shaped; /* shape is set */
 	struct ocs_shape shape;
-	int servers;	    /* of the shape in a section of servers, else 0 */
+	int servers;			 /* of the shape in a section of servers, else 0 */
 	struct ocs_region_layout groups; /* with --ocs-moe; else 0 */
-	bool tentative;	    /* a choice that fails is followed by another one: what
+	bool tentative;			 /* a choice that fails is followed by another one: what
 					 * would fit instead need not be looked for */
 	const char *rings;  /* of --ocs-rings, or NULL: as the demand or ocs.yaml says */
 	const char *name;   /* of the job, or NULL.  For ocs_controller_begin */

@@ -36,7 +36,7 @@ struct asker {
 struct group {
 	struct controller *controller;
 	int number;
-	char **address; /* [servers * nics], "" where ocs.yaml has none */
+	char **address;			  /* [servers * nics], "" where ocs.yaml has none */
 	struct ocs_region_circuits stand; /* verified */
 	uint32_t *id; /* [servers * nics] of the circuit that begins there, for ranks; 0: none */
 	int *peer;    /* [servers * nics] at which it ends */

@@ -94,9 +94,9 @@ static int control_start(struct group *group, int ranks)
 	const struct controller *controller = group->controller;
 	int servers = controller->servers, nics = controller->nics;
 	struct ocs_moe_region *region = ocs_moe_region_create(servers, nics, controller->packets);
-	struct ocs_moe_numa numa = { .ports = nics,
-				     .node = ocs_calloc((size_t)servers * (size_t)nics,
-							sizeof(int)) };
+	struct ocs_moe_numa numa = {
+		.ports = nics, .node = ocs_calloc((size_t)servers * (size_t)nics, sizeof(int))
+	};
 	struct ocs_moe_control_setup setup = {
 		.region = region,
 		.numa = &numa,
@@ -299,14 +299,16 @@ static void link_add(struct group *group, const struct ocs_moe_wire *wire, struc
 	if (!*a || !*b)
 		return;
 	ocs_text_add(text, "link %u %d %d %s:%d %s:%d\n", wire_id(group, wire),
-		     delegate_rank(group, wire->a, wire->a_port), delegate_rank(group, wire->b, wire->b_port),
-		     a, controller->port, b, controller->port);
+		     delegate_rank(group, wire->a, wire->a_port),
+		     delegate_rank(group, wire->b, wire->b_port), a, controller->port, b,
+		     controller->port);
 }
 
 static void share_add(const struct ocs_moe_route *route, double all, struct ocs_text *text)
 {
 	bool first = route->way != OCS_MOE_PACKETS && route->way != OCS_MOE_PACKETS_CIRCUIT;
-	bool second = route->way == OCS_MOE_CIRCUIT_CIRCUIT || route->way == OCS_MOE_PACKETS_CIRCUIT;
+	bool second =
+		route->way == OCS_MOE_CIRCUIT_CIRCUIT || route->way == OCS_MOE_PACKETS_CIRCUIT;
 
 	if (route->way != OCS_MOE_PACKETS && all > 0)
 		ocs_text_add(text, "share %d %d %d %d %d %.6f\n", route->from, route->to,
@@ -344,7 +346,8 @@ bool group_plan(struct group *group, const struct ocs_moe_step *step, struct ocs
 
 void group_free(struct group *group)
 {
-	for (int i = 0; group->address && i < group->controller->servers * group->controller->nics; i++)
+	for (int i = 0; group->address && i < group->controller->servers * group->controller->nics;
+	     i++)
 		free(group->address[i]);
 	for (int i = 0; i < ASKERS; i++)
 		if (group->asker[i].fd >= 0)

@@ -86,14 +86,13 @@ static int command_read(struct controller *controller, struct command *command, 
 			char **argv)
 {
 	static const struct option options[] = {
-		{ "region", 1, NULL, 'r' },	 { "key", 1, NULL, 'k' },
-		{ "ocsd", 1, NULL, 'o' },	 { "ocsd-key", 1, NULL, 'K' },
-		{ "ocsd-user", 1, NULL, 'u' },	 { "sockets", 1, NULL, 's' },
-		{ "layers", 1, NULL, 'l' },	 { "token-bytes", 1, NULL, 'b' },
-		{ "switching", 1, NULL, 'w' },	 { "port", 1, NULL, 'p' },
-		{ "timeout", 1, NULL, 't' },	 { "help", 0, NULL, 'h' },
-		{ "version", 0, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
+		{ "region", 1, NULL, 'r' },    { "key", 1, NULL, 'k' },
+		{ "ocsd", 1, NULL, 'o' },      { "ocsd-key", 1, NULL, 'K' },
+		{ "ocsd-user", 1, NULL, 'u' }, { "sockets", 1, NULL, 's' },
+		{ "layers", 1, NULL, 'l' },    { "token-bytes", 1, NULL, 'b' },
+		{ "switching", 1, NULL, 'w' }, { "port", 1, NULL, 'p' },
+		{ "timeout", 1, NULL, 't' },   { "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },   { NULL, 0, NULL, 0 },
 	};
 	const char *chosen = getenv("OCS_MOE_LAYERS"), *bytes = getenv("OCS_MOE_TOKEN_BYTES");
 	double layers = 64, port = 7100;
@@ -106,17 +105,39 @@ static int command_read(struct controller *controller, struct command *command, 
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
-		case 'r': command->region = optarg; break;
-		case 'k': command->key = optarg; break;
-		case 's': command->sockets = optarg; break;
-		case 'o': controller->address = optarg; break;
-		case 'K': controller->ocsd_key = optarg; break;
-		case 'u': controller->user = optarg; break;
-		case 'l': rc |= number_take("layers", optarg, &layers); break;
-		case 'p': rc |= number_take("port", optarg, &port); break;
-		case 'b': rc |= number_take("token-bytes", optarg, &controller->token_bytes); break;
-		case 't': rc |= number_take("timeout", optarg, &controller->timeout); break;
-		case 'w': rc |= switching_take(controller, optarg); break;
+		case 'r':
+			command->region = optarg;
+			break;
+		case 'k':
+			command->key = optarg;
+			break;
+		case 's':
+			command->sockets = optarg;
+			break;
+		case 'o':
+			controller->address = optarg;
+			break;
+		case 'K':
+			controller->ocsd_key = optarg;
+			break;
+		case 'u':
+			controller->user = optarg;
+			break;
+		case 'l':
+			rc |= number_take("layers", optarg, &layers);
+			break;
+		case 'p':
+			rc |= number_take("port", optarg, &port);
+			break;
+		case 'b':
+			rc |= number_take("token-bytes", optarg, &controller->token_bytes);
+			break;
+		case 't':
+			rc |= number_take("timeout", optarg, &controller->timeout);
+			break;
+		case 'w':
+			rc |= switching_take(controller, optarg);
+			break;
 		case 'h':
 			fputs(usage, stdout);
 			exit(0);
@@ -209,8 +230,7 @@ static void group_serve(struct group *group, const struct pollfd *polls, double 
 static void controller_run(struct controller *controller)
 {
 	size_t each = 2 + ASKERS;
-	struct pollfd *polls =
-		ocs_calloc(1 + (size_t)controller->ngroups * each, sizeof(*polls));
+	struct pollfd *polls = ocs_calloc(1 + (size_t)controller->ngroups * each, sizeof(*polls));
 
 	while (!stop) {
 		double now;

@@ -84,7 +84,8 @@ void ocsd_seek(struct controller *controller, double now)
 void ocsd_ask(struct group *group)
 {
 	struct controller *controller = group->controller;
-	struct json_object *line = ocs_request_job(OCS_OP_REGION, controller->job, controller->epoch);
+	struct json_object *line =
+		ocs_request_job(OCS_OP_REGION, controller->job, controller->epoch);
 	struct json_object *groups = json_object_new_array(), *row = json_object_new_object();
 	struct json_object *list = json_object_new_array();
 	struct ocs_error err;
@@ -138,7 +139,8 @@ static void reply_take(struct controller *controller, struct json_object *line, 
 	if (!group)
 		return;
 	if (ocs_field_true(line, OCS_FIELD_GONE))
-		revoked_take(controller, ocs_field_text(line, OCS_FIELD_ERROR, "the job has ended"));
+		revoked_take(controller,
+			     ocs_field_text(line, OCS_FIELD_ERROR, "the job has ended"));
 	if (row && !ocs_field_has(row, OCS_FIELD_ERROR) && strcmp(stage, "verified") == 0)
 		group_done(group, now);
 	else

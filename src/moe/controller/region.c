@@ -31,8 +31,7 @@ int region_circuits_read(const struct controller *controller, struct json_object
 		int numbers[4] = { -1, -1, -1, -1 };
 
 		for (size_t n = 0; n < 4 && json_object_is_type(one, json_type_array); n++) {
-			int64_t value =
-				json_object_get_int64(json_object_array_get_idx(one, n));
+			int64_t value = json_object_get_int64(json_object_array_get_idx(one, n));
 
 			numbers[n] = value < 0 || value > INT_MAX ? -1 : (int)value;
 		}
@@ -60,8 +59,8 @@ static int group_read(struct controller *controller, int number, struct json_obj
 	for (int i = 0; i < ASKERS; i++)
 		group->asker[i].fd = -1;
 	for (size_t e = 0; e < ends; e++) {
-		struct json_object *of = json_object_array_get_idx(
-					   list, e / (size_t)controller->nics),
+		struct json_object *of = json_object_array_get_idx(list,
+								   e / (size_t)controller->nics),
 				   *one = NULL;
 
 		if (servers > e / (size_t)controller->nics &&

@@ -193,8 +193,9 @@ int ocs_ctl_place_region(const struct ocs_ctl_args *args, const struct ocs_confi
 	struct ocs_region_layout layout;
 
 	if (args->compact || args->svg)
-		ocs_error_set(err, OCS_USAGE,
-			      "place: groups in regions have no picture and no compact form; leave --compact and --svg out");
+		ocs_error_set(
+			err, OCS_USAGE,
+			"place: groups in regions have no picture and no compact form; leave --compact and --svg out");
 	else if (ocs_region_layout_make(section, shape, &layout, err) == 0 &&
 		 idle_find(args, config, section, idle, err) == 0)
 		count = ocs_region_place(section, &layout, idle, NULL, servers, err);

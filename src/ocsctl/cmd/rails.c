@@ -38,7 +38,7 @@
 /* Times of one rail, in ms. */
 struct times {
 	double change[CHANGES], link[CHANGES];
-	int nlinks; /* LINK has so many: each is that of the slowest port of this node */
+	int nlinks;	  /* LINK has so many: each is that of the slowest port of this node */
 	const char *late; /* a device without a carrier at the end, or NULL */
 };
 
@@ -86,10 +86,11 @@ static int key_read(struct check *check, struct ocs_error *err)
 	free(epoch);
 	if (check->key && check->epoch)
 		return 0;
-	return ocs_error_set(err, OCS_USAGE,
-			     "rails check: there is no key in %s; the job needs a shape on rails and"
-			     " --ocs-phases=on-demand, and this must be its first node",
-			     dir);
+	return ocs_error_set(
+		err, OCS_USAGE,
+		"rails check: there is no key in %s; the job needs a shape on rails and"
+		" --ocs-phases=on-demand, and this must be its first node",
+		dir);
 }
 
 /* Two topologies without a circuit in common. */
@@ -107,8 +108,8 @@ static int topologies_choose(struct check *check, struct ocs_error *err)
 		if (ocs_rails_topology_check(&check->layout, check->other, NULL) ||
 		    ocs_rails_topology_pairs(&check->layout, check->first, &pairs, NULL))
 			continue;
-		if (ocs_rails_change(&check->layout, check->first, check->other, &cut, &make, NULL) ==
-		    0) {
+		if (ocs_rails_change(&check->layout, check->first, check->other, &cut, &make,
+				     NULL) == 0) {
 			apart = make.count && cut.count == pairs.count;
 			ocs_rails_pairs_free(&cut);
 			ocs_rails_pairs_free(&make);
@@ -116,10 +117,11 @@ static int topologies_choose(struct check *check, struct ocs_error *err)
 		ocs_rails_pairs_free(&pairs);
 	}
 	return apart ? 0 :
-		       ocs_error_set(err, OCS_USAGE,
-				     "rails check: the shape of job %ld has no two topologies to"
-				     " change between; two dimensions over nodes have, such as pp:2,dp:2",
-				     check->job);
+		       ocs_error_set(
+			       err, OCS_USAGE,
+			       "rails check: the shape of job %ld has no two topologies to"
+			       " change between; two dimensions over nodes have, such as pp:2,dp:2",
+			       check->job);
 }
 
 static int menu_read(struct check *check, struct ocs_error *err)
@@ -149,8 +151,8 @@ static int menu_read(struct check *check, struct ocs_error *err)
 	json_object_put(reply);
 	if (!check->nrails || ndim < 1 || ndim > OCS_RAILS_DIMS ||
 	    ocs_rails_layout_check(&check->layout, err))
-		return ocs_error_set(err, OCS_ERROR, "rails check: job %ld has no menu of topologies",
-				     check->job);
+		return ocs_error_set(err, OCS_ERROR,
+				     "rails check: job %ld has no menu of topologies", check->job);
 	/* what other requests of the job had */
 	for (int r = 0; r < check->nrails; r++) {
 		struct json_object *rail = json_object_array_get_idx(check->rails, (size_t)r);
@@ -302,7 +304,8 @@ static double whole_ms(struct check *check)
 
 	for (int r = 0; r < check->nrails; r++) {
 		struct times *times = &check->times[r];
-		double ms = times_median(times->change, CHANGES) + times_median(times->link, times->nlinks);
+		double ms = times_median(times->change, CHANGES) +
+			    times_median(times->link, times->nlinks);
 
 		if (ms > worst)
 			worst = ms;
@@ -317,7 +320,8 @@ static const char *mode_advised(double ms)
 
 static void meaning_print(double ms)
 {
-	printf("\nA change costs a job %.1f ms on the slowest rail, from its request until the last link is up.\n", ms);
+	printf("\nA change costs a job %.1f ms on the slowest rail, from its request until the last link is up.\n",
+	       ms);
 	if (ms <= SHORT_MS)
 		puts("  --ocs-phases=on-demand: shorter than almost all pauses between phases; nothing has to be foretold.");
 	else if (ms <= LONG_MS)
@@ -357,7 +361,8 @@ static void times_print(struct check *check)
 		snprintf(text, sizeof(text), times->nlinks ? "%.2f" : "-",
 			 times->nlinks ? times->link[times->nlinks - 1] : 0);
 		ocs_text_table_add(table, text);
-		snprintf(text, sizeof(text), "%.20s has no carrier", times->late ? times->late : "");
+		snprintf(text, sizeof(text), "%.20s has no carrier",
+			 times->late ? times->late : "");
 		ocs_text_table_add(table, times->late ? text : NULL);
 	}
 	printf("job %ld: %d changes of each rail between %s and %s; links seen at %s\n", check->job,
@@ -384,11 +389,14 @@ static void times_print_json(struct check *check)
 		json_object_object_add(row, OCS_FIELD_RAIL, json_object_new_int(r));
 		json_object_object_add(row, OCS_FIELD_SWITCH,
 				       json_object_new_string(switch_of(check, r)));
-		json_object_object_add(row, "change_ms", number_json(times_median(times->change, CHANGES)));
-		json_object_object_add(row, "change_max_ms", number_json(times->change[CHANGES - 1]));
+		json_object_object_add(row, "change_ms",
+				       number_json(times_median(times->change, CHANGES)));
+		json_object_object_add(row, "change_max_ms",
+				       number_json(times->change[CHANGES - 1]));
 		if (times->nlinks) {
-			json_object_object_add(row, "link_ms",
-					       number_json(times_median(times->link, times->nlinks)));
+			json_object_object_add(
+				row, "link_ms",
+				number_json(times_median(times->link, times->nlinks)));
 			json_object_object_add(row, "link_max_ms",
 					       number_json(times->link[times->nlinks - 1]));
 		}

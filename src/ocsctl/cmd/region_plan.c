@@ -192,8 +192,7 @@ static struct json_object *shares_make(const struct region_plan *plan)
 		json_object_array_add(entry, json_object_new_int(route->relay));
 		json_object_array_add(entry, json_object_new_int(first));
 		json_object_array_add(entry, json_object_new_int(second));
-		json_object_array_add(entry,
-				      json_object_new_double_s(route->tokens / all, text));
+		json_object_array_add(entry, json_object_new_double_s(route->tokens / all, text));
 		json_object_array_add(list, entry);
 	}
 	return list;

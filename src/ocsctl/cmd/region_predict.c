@@ -88,9 +88,8 @@ static int layer_observe(struct json_object *json, struct replayed *replayed, si
 			 int layer, double *loads, struct ocs_error *err)
 {
 	if (replayed->by_source && list_length(json) != (size_t)replayed->sources)
-		return ocs_error_set(err, OCS_USAGE,
-				     "trace: layer %d of pass %zu has not %d ranks", layer, pass,
-				     replayed->sources);
+		return ocs_error_set(err, OCS_USAGE, "trace: layer %d of pass %zu has not %d ranks",
+				     layer, pass, replayed->sources);
 	for (int s = 0; s < replayed->sources; s++) {
 		struct json_object *row =
 			replayed->by_source ? json_object_array_get_idx(json, (size_t)s) : json;

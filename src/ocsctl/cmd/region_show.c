@@ -98,8 +98,7 @@ static int scene_add(const struct ocs_ctl_args *args, struct json_object *json,
 		return 0;
 	scene->achieved = ocs_moe_demand_from_json(part, 0, err);
 	if (scene->achieved && scene->achieved->n != scene->demand->n)
-		return ocs_error_set(err, OCS_USAGE,
-				     "achieved: %d servers, but %d send tokens",
+		return ocs_error_set(err, OCS_USAGE, "achieved: %d servers, but %d send tokens",
 				     scene->achieved->n, scene->demand->n);
 	return scene->achieved ? 0 : ocs_error_prefix(err, "achieved");
 }

@@ -267,10 +267,11 @@ static int nothing_shown(const struct view *view, struct ocs_client *client, con
 		       job ? OCS_FIELD_JOBS : OCS_FIELD_SWITCHES, name))
 		return 0;
 	if (!strcmp(view->what, OCS_SHOW_REGION))
-		return ocs_error_set(err, OCS_ERROR,
-				     "show: ocsd knows no job %s with experts in a region, or it is "
-				     "not yours to see",
-				     name);
+		return ocs_error_set(
+			err, OCS_ERROR,
+			"show: ocsd knows no job %s with experts in a region, or it is "
+			"not yours to see",
+			name);
 	if (!strcmp(view->what, OCS_SHOW_PHASES))
 		return ocs_error_set(
 			err, OCS_ERROR,
@@ -337,8 +338,7 @@ int ocs_ctl_show(const struct ocs_ctl_args *args, struct ocs_error *err)
 				     "show: '%s' is too much; fabric shows all sections", name);
 	if (name &&
 	    (!strcmp(what, OCS_SHOW_JOB) || !strcmp(what, OCS_SHOW_PHASES) ||
-	     !strcmp(what, OCS_SHOW_REGION) ||
-	     (!strcmp(what, OCS_SHOW_CIRCUIT) && !by_switch)) &&
+	     !strcmp(what, OCS_SHOW_REGION) || (!strcmp(what, OCS_SHOW_CIRCUIT) && !by_switch)) &&
 	    ocs_ctl_job_parse(name, &job, err))
 		return -1;
 	client = ocs_ctl_connect(args, NULL, err);

@@ -71,8 +71,9 @@ void ocs_ctl_show_region_print(struct json_object *list)
 		       ocs_ctl_string(one, OCS_FIELD_NICS, "?"),
 		       ocs_ctl_string(one, OCS_FIELD_CHANGES, "0"),
 		       ocs_ctl_string(one, OCS_FIELD_FAILED, "0"));
-		for (size_t g = 0; servers > 0 && servers <= OCS_MOE_SERVERS_MAX &&
-				   g < ocs_ctl_length(groups); g++)
+		for (size_t g = 0;
+		     servers > 0 && servers <= OCS_MOE_SERVERS_MAX && g < ocs_ctl_length(groups);
+		     g++)
 			group_print(json_object_array_get_idx(groups, g), (int)servers);
 	}
 	if (!ocs_ctl_length(list))

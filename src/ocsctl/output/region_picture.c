@@ -44,8 +44,8 @@ static int panels_make(const struct ocs_region_picture *picture, struct panel *p
 	int n = picture->circuits->n, count = 0;
 
 	if (picture->demand)
-		panels[count++] = (struct panel){ .title = "demand, tokens",
-						  .amounts = picture->demand };
+		panels[count++] =
+			(struct panel){ .title = "demand, tokens", .amounts = picture->demand };
 	panels[count++] = (struct panel){ .title = "circuits", .circuits = picture->circuits };
 	if (picture->achieved)
 		panels[count++] = (struct panel){ .title = "achieved, of a NIC's rate",
@@ -75,7 +75,8 @@ static void number_format(double value, char *text, size_t size)
 	if (unit)
 		snprintf(text, size, value < 9.95 ? "%.1f%c" : "%.0f%c", value, units[unit]);
 	else
-		snprintf(text, size, value > 0 && value < 9.995 && value != (int)value ? "%.2f" : "%.0f",
+		snprintf(text, size,
+			 value > 0 && value < 9.995 && value != (int)value ? "%.2f" : "%.0f",
 			 value);
 }
 

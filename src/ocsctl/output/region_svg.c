@@ -49,7 +49,8 @@ char *ocs_ctl_region_svg(const struct ocs_moe_demand *demand,
 		     size, size, size / 2, MARGIN / 2);
 	for (int i = 0; i < n; i++)
 		for (int j = 0; j < n; j++)
-			cell_draw(&text, MARGIN, MARGIN, i, j, most > 0 ? demand->tokens[i * n + j] / most : 0,
+			cell_draw(&text, MARGIN, MARGIN, i, j,
+				  most > 0 ? demand->tokens[i * n + j] / most : 0,
 				  circuits->count[i * n + j], n <= NUMBERS);
 	ocs_text_add(&text, "</svg>\n");
 	return ocs_text_take(&text);
@@ -72,8 +73,8 @@ static void map_draw(struct ocs_text *text, int x, int y, const char *title,
 	ocs_text_add(text, "</text>\n");
 	for (int i = 0; i < n; i++) {
 		for (int j = 0; j < n; j++) {
-			double value = amounts ? amounts->tokens[i * n + j] :
-						 circuits->count[i * n + j];
+			double value =
+				amounts ? amounts->tokens[i * n + j] : circuits->count[i * n + j];
 
 			cell_draw(text, x, y, i, j, most > 0 ? value / most : 0,
 				  circuits->count[i * n + j], !amounts && n <= NUMBERS);
@@ -102,8 +103,8 @@ char *ocs_region_picture_svg(const struct ocs_region_picture *pictures, int n)
 		int step = p->demand->n * CELL + MARGIN;
 
 		if (p->caption) {
-			ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" text-anchor=\"start\">", MARGIN,
-				     y - 12);
+			ocs_text_add(&text, "<text x=\"%d\" y=\"%d\" text-anchor=\"start\">",
+				     MARGIN, y - 12);
 			ocs_text_xml(&text, p->caption);
 			ocs_text_add(&text, "</text>\n");
 		}

@@ -70,8 +70,9 @@ int ocsd_forward_announce(struct ocsd_job *job, const char *node, struct json_ob
 		return ocs_error_set(err, OCS_USAGE, "macs and forward_macs are lists of %d MACs",
 				     devices);
 	if (job->section->management && (!address || inet_pton(AF_INET, address, &parsed) != 1))
-		return ocs_error_set(err, OCS_USAGE,
-				     "address is the IPv4 address of the node on its management network");
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"address is the IPv4 address of the node on its management network");
 	own = json_object_new_object();
 	ocs_field_add_text(own, OCS_FIELD_NODE, node);
 	json_object_object_add(own, OCS_FIELD_MACS, json_object_get(macs));

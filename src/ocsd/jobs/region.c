@@ -31,8 +31,8 @@ static bool circuit_joins(const struct ocsd_circuit *circuit, int a, int b)
 /* A circuit that is gone, and of no transition, becomes one between A and B. */
 static int circuit_point(struct ocsd *d, struct ocsd_circuit *circuit, int a, int b)
 {
-	int count = ocs_switch_patches(d->switches[circuit->sw].description, a, b,
-				       circuit->patches, NULL);
+	int count = ocs_switch_patches(d->switches[circuit->sw].description, a, b, circuit->patches,
+				       NULL);
 
 	if (count < 0)
 		return -1;
@@ -66,8 +66,8 @@ struct ocsd_circuit *ocsd_region_circuit(struct ocsd *d, struct ocsd_job *job, i
 	circuit->rail = number + 1;
 	circuit->sent = false;
 	if ((rail->ncircuits & (rail->ncircuits + 1)) == 0)
-		rail->circuits = ocs_realloc(rail->circuits, (rail->ncircuits + 1) * 2 *
-								     sizeof(*rail->circuits));
+		rail->circuits = ocs_realloc(rail->circuits,
+					     (rail->ncircuits + 1) * 2 * sizeof(*rail->circuits));
 	rail->circuits[rail->ncircuits++] = circuit;
 	return circuit;
 }
@@ -124,8 +124,7 @@ static struct ocsd_circuit *circuit_of(struct ocsd *d, struct ocsd_job *job, int
 {
 	const struct ocsd_rail *rail = &job->menu->rails[number];
 
-	return ocsd_region_circuit(d, job, number,
-				   nic_port(job->menu, rail, pair->a, pair->a_nic),
+	return ocsd_region_circuit(d, job, number, nic_port(job->menu, rail, pair->a, pair->a_nic),
 				   nic_port(job->menu, rail, pair->b, pair->b_nic));
 }
 
@@ -233,10 +232,11 @@ static int menu_make(struct ocsd *d, struct ocsd_job *job, const struct ocs_regi
 	struct ocsd_menu *menu;
 
 	if ((size_t)layout->groups * (size_t)layout->servers != job->nodes.count)
-		return ocs_error_set(err, OCS_USAGE,
-				     "%d groups of %d servers take %d nodes, the allocation has %zu",
-				     layout->groups, layout->servers,
-				     layout->groups * layout->servers, job->nodes.count);
+		return ocs_error_set(
+			err, OCS_USAGE,
+			"%d groups of %d servers take %d nodes, the allocation has %zu",
+			layout->groups, layout->servers, layout->groups * layout->servers,
+			job->nodes.count);
 	menu = job->menu = ocs_calloc(1, sizeof(*menu));
 	menu->groups = *layout;
 	menu->nics = job->section->degree;
@@ -261,8 +261,8 @@ char *ocsd_region_text(const struct ocsd_menu *menu, bool now)
 		     menu->nics);
 	for (int g = 0; g < menu->nrails; g++) {
 		const struct ocsd_rail *rail = &menu->rails[g];
-		char *one = ocs_region_circuits_format(now && rail->seq ? &rail->asked :
-									  &rail->first);
+		char *one =
+			ocs_region_circuits_format(now && rail->seq ? &rail->asked : &rail->first);
 
 		ocs_text_add(&text, "%s%s", g ? ";" : "", one);
 		free(one);
@@ -292,8 +292,7 @@ static int layout_parse(const char *text, struct ocs_region_layout *layout, int 
 /* The first circuits of the groups from TEXT.  -1 with ERR: none has changed. */
 static int first_parse(struct ocsd_menu *menu, const char *text, struct ocs_error *err)
 {
-	struct ocs_region_circuits *lists =
-		ocs_calloc((size_t)menu->nrails, sizeof(*lists));
+	struct ocs_region_circuits *lists = ocs_calloc((size_t)menu->nrails, sizeof(*lists));
 	int rc = 0;
 
 	for (int g = 0; g < menu->nrails && rc == 0; g++) {
@@ -355,8 +354,8 @@ int ocsd_region_load(struct ocsd *d, struct ocsd_job *job, const char *text, str
 	const char *name;
 	int nics, used = layout_parse(text, &layout, &nics);
 
-	if (!job->section || job->section->kind != OCS_REGION || !job->section->ports ||
-	    used < 0 || nics != job->section->degree)
+	if (!job->section || job->section->kind != OCS_REGION || !job->section->ports || used < 0 ||
+	    nics != job->section->degree)
 		return ocs_error_set(err, OCS_ERROR, "its section is not such a region any more");
 	if (menu_make(d, job, &layout, err))
 		return -1;

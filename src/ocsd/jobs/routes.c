@@ -96,8 +96,7 @@ char *ocsd_routes_late(const struct ocsd *d, const struct ocsd_job *job,
 		first++;
 	return ocs_asprintf("%s has not taken its routes off the circuits within %d ms%s%zu%s",
 			    job->nodes.names[first], d->config->timeouts.routes_ms,
-			    rail->leaving.nnodes > 1 ? " (of " : " (",
-			    rail->leaving.nnodes,
+			    rail->leaving.nnodes > 1 ? " (of " : " (", rail->leaving.nnodes,
 			    rail->leaving.nnodes > 1 ? " such nodes)" : " such node)");
 }
 
@@ -170,7 +169,7 @@ struct json_object *ocsd_routes_word(const struct ocsd_job *job)
 		const struct ocsd_rail *rail = &menu->rails[r];
 		struct json_object *row = json_object_new_object();
 		/* Nothing changes what a job without phases has. */
-		const char *stands = rail->changing			   ? rail->leaving.from :
+		const char *stands = rail->changing		    ? rail->leaving.from :
 				     menu->phases == OCS_PHASES_OFF ? rail->topo :
 								      rail->stands;
 

@@ -129,9 +129,8 @@ static void lost_post(struct ocsd *d, struct ocsd_job *job, struct ocsd_rail *ra
 		return;
 	rail->lost = true;
 	event = ocs_event_job(OCS_EVENT_TOPO_LOST, job->job, job->epoch);
-	ocs_field_add_number(
-		event, ocsd_menu_region(job->menu) ? OCS_FIELD_GROUP : OCS_FIELD_RAIL,
-		rail - job->menu->rails);
+	ocs_field_add_number(event, ocsd_menu_region(job->menu) ? OCS_FIELD_GROUP : OCS_FIELD_RAIL,
+			     rail - job->menu->rails);
 	ocs_field_add_text(event, OCS_FIELD_SWITCH, d->fabric->switches[rail->sw].name);
 	ocs_field_add_text(event, OCS_FIELD_ERROR, why);
 	ocsd_controller_post(d, event);

@@ -31,9 +31,8 @@ static struct json_object *group_json(const struct ocsd *d, const struct ocsd_jo
 			   rail->sw >= 0 ? d->fabric->switches[rail->sw].name : NULL);
 	for (int s = 0; s < job->menu->groups.servers; s++)
 		json_object_array_add(
-			nodes,
-			json_object_new_string(
-				job->nodes.names[number * job->menu->groups.servers + s]));
+			nodes, json_object_new_string(
+				       job->nodes.names[number * job->menu->groups.servers + s]));
 	json_object_object_add(row, OCS_FIELD_NODES, nodes);
 	ocsd_region_stand(job->menu, number, &stand);
 	json_object_object_add(row, OCS_FIELD_CIRCUITS, ocsd_menu_circuits_json(&stand));

@@ -24,11 +24,11 @@
 
 /* One entry of the request. */
 struct wanted {
-	int rail; /* in a region: group */
-	const char *topo; /* of the request */
+	int rail;			     /* in a region: group */
+	const char *topo;		     /* of the request */
 	char digest[OCS_REGION_DIGEST];	     /* in a region TOPO, */
 	struct ocs_region_circuits circuits; /* of these */
-	bool taken;	  /* else ERROR says why not */
+	bool taken;			     /* else ERROR says why not */
 	int code;
 	char *error;
 };
@@ -171,8 +171,8 @@ static int group_read(const struct ocsd_menu *menu, struct json_object *entry,
 
 	if (!list || count > most)
 		return ocs_error_set(err, OCS_USAGE,
-				     "group %d needs circuits, a list of at most %zu",
-				     wanted->rail, most);
+				     "group %d needs circuits, a list of at most %zu", wanted->rail,
+				     most);
 	if (circuits_read(menu, list, count, &wanted->circuits, err))
 		return -1;
 	ocs_region_circuits_digest(&wanted->circuits, wanted->digest);
@@ -216,10 +216,12 @@ static struct wanted *wanted_read(const struct ocsd_job *job, struct json_object
 	int rc = 0;
 
 	if (!*count || *count > (size_t)job->menu->nrails) {
-		ocs_error_set(err, OCS_USAGE,
-			      region ? "region needs groups: [{group, circuits}...], each of %d at most once" :
-				       "topo needs rails: [{rail, topo}...], each of %d at most once",
-			      job->menu->nrails);
+		ocs_error_set(
+			err, OCS_USAGE,
+			region ?
+				"region needs groups: [{group, circuits}...], each of %d at most once" :
+				"topo needs rails: [{rail, topo}...], each of %d at most once",
+			job->menu->nrails);
 		return NULL;
 	}
 	wanted = ocs_calloc(*count, sizeof(*wanted));
@@ -300,9 +302,9 @@ static void change_ask(struct ocsd *d, struct ocsd_client *client, int64_t id,
 	}
 	report_take(job->menu, request);
 	for (size_t i = 0; i < count; i++) {
-		wanted[i].taken = !ocsd_topology_ask(d, job, wanted[i].rail, (uint64_t)seq,
-						     wanted[i].topo,
-						     region ? &wanted[i].circuits : NULL, &err);
+		wanted[i].taken =
+			!ocsd_topology_ask(d, job, wanted[i].rail, (uint64_t)seq, wanted[i].topo,
+					   region ? &wanted[i].circuits : NULL, &err);
 		if (wanted[i].taken)
 			continue;
 		wanted[i].code = err.code;

@@ -94,9 +94,8 @@ struct json_object *ocsd_menu_describe_region(const struct ocsd_menu *menu)
 		struct json_object *row = json_object_new_object();
 
 		ocs_field_add_number(row, OCS_FIELD_GROUP, g);
-		json_object_object_add(
-			row, OCS_FIELD_CIRCUITS,
-			ocsd_menu_circuits_json(&rail->first));
+		json_object_object_add(row, OCS_FIELD_CIRCUITS,
+				       ocsd_menu_circuits_json(&rail->first));
 		json_object_array_add(groups, row);
 	}
 	json_object_object_add(about, OCS_FIELD_GROUPS, groups);

@@ -42,7 +42,7 @@ struct ocsd_node_routes {
 
 struct ocsd_rail {
 	int sw;
-	struct ocsd_circuit **circuits;	 /* of the pairs of the menu, in their order; in a
+	struct ocsd_circuit **circuits; /* of the pairs of the menu, in their order; in a
 					  * region NCIRCUITS that were ever needed */
 	size_t ncircuits;
 	struct ocsd_circuit **by_ports;	 /* the same, by the lower and the higher port */
@@ -50,7 +50,7 @@ struct ocsd_rail {
 	bool unread; /* since ocsd started: circuits may be there that are called GONE; */
 	bool late;   /* and while the switch may do what it was told before */
 	bool lost;   /* the controller was told that circuits were lost */
-	int *ports; /* in a region: [server * nics + nic] on SW */
+	int *ports;  /* in a region: [server * nics + nic] on SW */
 	struct ocs_region_circuits first;
 	/* The last request, if SEQ is not 0. */
 	uint64_t seq;
@@ -71,9 +71,10 @@ struct ocsd_menu_count {
 };
 
 struct ocsd_menu {
-	struct ocs_region_layout groups; /* in a region; `groups` is 0 on rails, and the rest of it */
-	int nics;			 /* of a server, optical */
-	char *name;			 /* of the job, or NULL */
+	struct ocs_region_layout
+		groups; /* in a region; `groups` is 0 on rails, and the rest of it */
+	int nics;	/* of a server, optical */
+	char *name;	/* of the job, or NULL */
 	struct ocs_rails_layout layout;
 	struct ocs_rails_pairs pairs;
 	int nrails;

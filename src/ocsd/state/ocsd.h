@@ -353,7 +353,7 @@ struct ocsd_loop {
 	struct event *timer;
 	struct event *pruner; /* of the audit log, while the loop turns */
 	bool changes_due;     /* a transition may have a step to take, or a repair is asked for */
-	int nleaving; /* rails that wait for routes (jobs/routes.h) */
+	int nleaving;	      /* rails that wait for routes (jobs/routes.h) */
 };
 
 /* How far this life of the daemon has come (main.c, degraded_mode.h). */

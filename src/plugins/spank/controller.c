@@ -67,8 +67,9 @@ static void moe_controller_start(spank_t spank, const struct ocs_settings *setti
 {
 	char *region = ocs_asprintf("%s/region.json", dir), *key = ocs_asprintf("%s/moe.key", dir);
 	char *address, *user, sockets[64] = "";
-	const char *argv[16] = { settings->moe_controller, "--region", region,	 "--key",
-				 key,			   "--sockets", sockets };
+	const char *argv[16] = {
+		settings->moe_controller, "--region", region, "--key", key, "--sockets", sockets
+	};
 	int n = 7;
 
 	ocsd_locate(settings, &address, &user);

@@ -21,12 +21,12 @@ struct ocs_settings {
 	const char *controller; /* controller=PROGRAM, or NULL: none is started; by default ours */
 	const char *agent;	/* agent=PROGRAM, likewise */
 	const char *moe_controller; /* moe_controller=PROGRAM, likewise */
-	const char *ports;	/* controller_ports=LOW-HIGH, or NULL: those of the programs */
-	const char *shims;	/* shims=mpi,gloo,nccl, or NULL: those that are installed */
-	bool prolog;		/* prolog=yes|no: no where scripts of the site do the work */
-	int prolog_s;		/* prolog_timeout=SECONDS, 0: from ocs.yaml */
-	int epilog_s;		/* epilog_timeout=SECONDS */
-	int helper_s;		/* helper_timeout=SECONDS */
+	const char *ports;	    /* controller_ports=LOW-HIGH, or NULL: those of the programs */
+	const char *shims;	    /* shims=mpi,gloo,nccl, or NULL: those that are installed */
+	bool prolog;		    /* prolog=yes|no: no where scripts of the site do the work */
+	int prolog_s;		    /* prolog_timeout=SECONDS, 0: from ocs.yaml */
+	int epilog_s;		    /* epilog_timeout=SECONDS */
+	int helper_s;		    /* helper_timeout=SECONDS */
 };
 
 /* Strings point into ARGV or are static.  0, or -1 with ERR naming the argument. */

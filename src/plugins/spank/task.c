@@ -31,8 +31,7 @@ static bool entry_stale(const char *entry)
 {
 	return entry_starts(entry, OCS_ENV_PREFIX) || entry_starts(entry, OCS_ENV_SHAPE "=") ||
 	       entry_starts(entry, OCS_ENV_CONN "=") || entry_starts(entry, OCS_ENV_PHASES "=") ||
-	       entry_starts(entry, OCS_ENV_MOE "=") ||
-	       entry_starts(entry, OCS_OPTION_PREFIX) ||
+	       entry_starts(entry, OCS_ENV_MOE "=") || entry_starts(entry, OCS_OPTION_PREFIX) ||
 	       entry_starts(entry, OCS_OPTION_INHERITED) ||
 	       entry_starts(entry, "SPANK_" OCS_OPTION_PREFIX);
 }

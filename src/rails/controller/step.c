@@ -214,8 +214,8 @@ void step_begin(struct controller *controller)
 	};
 	struct ocs_error err;
 
-	if (!step || step->coordinator || step->over || !step->wanted ||
-	    step->seen < step->total || !controller->known)
+	if (!step || step->coordinator || step->over || !step->wanted || step->seen < step->total ||
+	    !controller->known)
 		return;
 	options.ranks = (int)step->total;
 	options.nodes = step->nodes;

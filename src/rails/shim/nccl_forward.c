@@ -123,6 +123,7 @@ __asm__(".text\n"
 	".size ocs_nccl_first, .-ocs_nccl_first\n");
 
 #else
+/* cppcheck-suppress preprocessorErrorDirective */
 #error "no forwarders for this processor: configure builds no libocs-rails-nccl.so there"
 #endif
 

@@ -118,7 +118,8 @@ static void nic_ports(void **state)
 static void tcp(void **state)
 {
 	static const char *const refused[][2] = {
-		{ "tcp: {address: 10.0.0.0/24, management: e}", "tcp needs the key \"interfaces\"" },
+		{ "tcp: {address: 10.0.0.0/24, management: e}",
+		  "tcp needs the key \"interfaces\"" },
 		{ "interfaces: [{name: a}, {name: b}, {name: c}, {name: d}], tcp: {address: 10.0.0.0/24}",
 		  "management" },
 		{ "interfaces: [{name: a}, {name: b}, {name: c}, {name: d}],"

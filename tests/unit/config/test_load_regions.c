@@ -20,7 +20,8 @@
 	" address: '127.0.0.1:{2000 + index}', credentials: /c, size: 16}\nfabrics:\n" \
 	"- {name: moe, kind: region, nodes: 'n[0-6]', degree: 2, xpus: 8"
 
-#define RULE ", ports: {switch: 's{region}', port: server % region_servers * degree + interface + 1}"
+#define RULE \
+	", ports: {switch: 's{region}', port: server % region_servers * degree + interface + 1}"
 #define NICS ", interfaces: [{name: a, numa: 1}, {name: b}]"
 
 static struct ocs_config *regions_open(const char *rest, struct ocs_error *err)

@@ -495,8 +495,10 @@ static void opening_refuses(void **state)
 static void plans_are_text(void **state)
 {
 	static const char *const wrong[] = {
-		"link 1 0 1 127.0.0.1:7100\n",	 "share 0 1 -1 1 0 a\n",
-		"share 0 1 -1 1 0 0.5 more\n",	 "circuit 1 0 1 127.0.0.1:1 127.0.0.1:2\n",
+		"link 1 0 1 127.0.0.1:7100\n",
+		"share 0 1 -1 1 0 a\n",
+		"share 0 1 -1 1 0 0.5 more\n",
+		"circuit 1 0 1 127.0.0.1:1 127.0.0.1:2\n",
 	};
 	const char *address = "127.77.0.1:7443";
 	unsigned char key[OCS_MOE_KEY] = { 1 };

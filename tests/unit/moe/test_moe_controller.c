@@ -67,8 +67,8 @@ static void file_write(const struct bench *b, const char *name, const char *text
 /* What ocs-node writes. */
 static void files_write(struct bench *b, struct json_object *reply)
 {
-	struct json_object *groups = json_object_object_get(
-		json_object_object_get(reply, "region"), "groups");
+	struct json_object *groups =
+		json_object_object_get(json_object_object_get(reply, "region"), "groups");
 	struct ocs_text text = { 0 };
 
 	ocs_text_add(&text,
@@ -95,8 +95,8 @@ static void controller_start(struct bench *b)
 	char *region = path_of(b, "region.json"), *key = path_of(b, "moe.key");
 	char *sockets = path_of(b, "sockets"), ready[16] = "";
 	const char *build = getenv("OCS_BUILD_DIR");
-	char *program = ocs_asprintf("%s/src/moe/ocs-moe-controller",
-				     build ? build : TEST_BUILD_DIR);
+	char *program =
+		ocs_asprintf("%s/src/moe/ocs-moe-controller", build ? build : TEST_BUILD_DIR);
 	int out[2];
 
 	assert_int_equal(pipe(out), 0);
@@ -105,9 +105,9 @@ static void controller_start(struct bench *b)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
 		close(out[0]);
-		execl(program, "ocs-moe-controller", "--region", region, "--key", key,
-		      "--ocsd", b->rig->address, "--sockets", sockets, "--layers", "2",
-		      "--switching", "0.001,0", "--timeout", "20", NULL);
+		execl(program, "ocs-moe-controller", "--region", region, "--key", key, "--ocsd",
+		      b->rig->address, "--sockets", sockets, "--layers", "2", "--switching",
+		      "0.001,0", "--timeout", "20", NULL);
 		_exit(127);
 	}
 	close(out[1]);
@@ -148,10 +148,11 @@ static struct ocs_client *job_start(struct bench *b)
 	struct ocs_client *client = rig_client(b->rig);
 	struct json_object *reply;
 
-	json_object_put(rig_ask(client,
-				"{'op':'commit','job':1,'epoch':10,'uid':%d,'user':'alice',"
-				"'section':'moe','nodes':'g[0-7]','shape':'pp:2,ep:4','moe':'follow'}",
-				(int)getuid()));
+	json_object_put(
+		rig_ask(client,
+			"{'op':'commit','job':1,'epoch':10,'uid':%d,'user':'alice',"
+			"'section':'moe','nodes':'g[0-7]','shape':'pp:2,ep:4','moe':'follow'}",
+			(int)getuid()));
 	reply = rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'g0'}");
 	files_write(b, reply);
 	json_object_put(reply);
@@ -215,7 +216,8 @@ static int plan_ask(struct bench *b, int group, int layer, int microbatch, int b
 	return count;
 }
 
-static void step_over(struct bench *b, int group, int layer, int microbatch, int backward, int second)
+static void step_over(struct bench *b, int group, int layer, int microbatch, int backward,
+		      int second)
 {
 	for (int ended = 0; ended < 2; ended++)
 		for (int s = 0; s < SERVERS; s++)
@@ -249,7 +251,8 @@ static int passes_go(struct bench *b, int group, int microbatch, const int *part
 	for (int i = 0; i < 30; i++, microbatch++)
 		if (pass_go(b, group, microbatch, partner) == NICS)
 			return microbatch + 1;
-	fail_msg("group %d: 30 passes until %d, and no circuits for %d", group, microbatch, partner[0]);
+	fail_msg("group %d: 30 passes until %d, and no circuits for %d", group, microbatch,
+		 partner[0]);
 	return 0;
 }
 

@@ -131,8 +131,7 @@ static void tables(struct rig *rig, int out[2][SIZE + 1])
 
 	memset(out, 0, 2 * (SIZE + 1) * sizeof(int));
 	for (int sw = 0; sw < 2; sw++) {
-		struct json_object *list =
-			json_object_object_get(json, sw ? "rg-1" : "rg-0");
+		struct json_object *list = json_object_object_get(json, sw ? "rg-1" : "rg-0");
 
 		for (size_t i = 0; i < json_object_array_length(list); i++) {
 			struct json_object *pair = json_object_array_get_idx(list, i);
@@ -163,14 +162,12 @@ static char *group_json(int group, const char *text)
 	struct ocs_region_circuits circuits;
 	struct ocs_text out = { 0 };
 
-	assert_int_equal(ocs_region_circuits_parse(text, strlen(text), SERVERS, NICS, &circuits,
-						   NULL),
-			 0);
+	assert_int_equal(
+		ocs_region_circuits_parse(text, strlen(text), SERVERS, NICS, &circuits, NULL), 0);
 	ocs_text_add(&out, "{'group':%d,'circuits':[", group);
 	for (size_t i = 0; i < circuits.count; i++)
 		ocs_text_add(&out, "%s[%d,%d,%d,%d]", i ? "," : "", circuits.items[i].b,
-			     circuits.items[i].b_nic, circuits.items[i].a,
-			     circuits.items[i].a_nic);
+			     circuits.items[i].b_nic, circuits.items[i].a, circuits.items[i].a_nic);
 	ocs_text_add(&out, "]}");
 	ocs_region_circuits_free(&circuits);
 	return ocs_text_take(&out);
@@ -225,7 +222,8 @@ static void follows(void **state)
 	assert_string_equal(rig_text(about, "mode"), "follow");
 	assert_int_equal(rig_number(about, "servers"), SERVERS);
 	assert_int_equal(rig_number(about, "nics"), NICS);
-	assert_int_equal(json_object_array_length(json_object_object_get(row_of(about, 0), "circuits")), 6);
+	assert_int_equal(
+		json_object_array_length(json_object_object_get(row_of(about, 0), "circuits")), 6);
 	json_object_put(reply);
 	assert_int_equal(strlen(a.key), 32);
 	reply = rig_ask(client, "{'op':'apply','job':1,'epoch':10,'node':'g1'}");
@@ -326,8 +324,9 @@ static void requests_that_are_none(void **state)
 		HEAD "'groups':[{'group':0,'circuits':[[4294967296,0,1,0]]}]}",
 		HEAD "'groups':[{'group':0,'circuits':[[0,0,1,0],[2,0,1,0]]}]}",
 		HEAD "'groups':[{'group':0,'circuits':[[0,0,1,0],[0,0,1,0]]}]}",
-		HEAD "'groups':[{'group':0,'circuits':[[0,0,1,0],[0,1,1,1],[0,2,1,2],[2,0,3,0],[2,1,3,1],"
-		     "[2,2,3,2],[0,0,2,0]]}]}",
+		HEAD
+		"'groups':[{'group':0,'circuits':[[0,0,1,0],[0,1,1,1],[0,2,1,2],[2,0,3,0],[2,1,3,1],"
+		"[2,2,3,2],[0,0,2,0]]}]}",
 	};
 	struct rig *rig = *state;
 	struct ocs_client *client = rig_client(rig);
@@ -352,8 +351,8 @@ static void requests_that_are_none(void **state)
 	json_object_put(rig_refused(client, OCS_ERROR, "has this key", ASK, 2, 20, 1, a.key,
 				    "{'group':0,'circuits':[]}"));
 	change(client, &a, 0, 5, turns[1]);
-	json_object_put(rig_refused(client, OCS_ERROR, "seq 4 is older than 5", ASK, 1, 10, 4, a.key,
-				    "{'group':0,'circuits':[]}"));
+	json_object_put(rig_refused(client, OCS_ERROR, "seq 4 is older than 5", ASK, 1, 10, 4,
+				    a.key, "{'group':0,'circuits':[]}"));
 	json_object_put(rig_refused(client, OCS_USAGE, "seq 5 asked for topology", ASK, 1, 10, 5,
 				    a.key, "{'group':0,'circuits':[]}"));
 	add(&a, 0, turns[1], wanted);
@@ -397,7 +396,8 @@ static void next_run(void **state)
 		if (strcmp(runs[i].moe, "static") == 0) {
 			assert_string_equal(t.key, "");
 			json_object_put(rig_refused(client, OCS_ERROR, "has this key", ASK, t.job,
-						    t.job * 10, 1, "", "{'group':0,'circuits':[]}"));
+						    t.job * 10, 1, "",
+						    "{'group':0,'circuits':[]}"));
 		}
 		end(client, &t);
 	}
