@@ -164,7 +164,7 @@ static void unprivileged(void **state)
 
 #define RULES_MAX 64
 #define OPERATIONS 20 /* without hello, which comes before any role */
-#define VIEWS 10      /* of show */
+#define VIEWS 11      /* of show */
 
 struct rule {
 	char op[32], what[32], role[32];
