@@ -72,20 +72,24 @@ int ocs_rendezvous_port(const struct ocs_rendezvous *meet, int try)
 	return meet->low + (int)((meet->job * 7U + (unsigned int)try) % count);
 }
 
+/* Also where connections of a controller before, in an earlier step, are still in TIME_WAIT. */
 static int port_listen(int port, struct ocs_error *err)
 {
 	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port) };
 	struct sockaddr_in four = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), no = 0, rc = -1;
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), no = 0, yes = 1,
+	    rc = -1;
 
 	if (fd >= 0) {
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 		rc = bind(fd, (struct sockaddr *)&six, sizeof(six));
 	}
 	if (fd < 0 || (rc < 0 && errno != EADDRINUSE)) {
 		if (fd >= 0)
 			close(fd);
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
 		rc = fd < 0 ? -1 : bind(fd, (struct sockaddr *)&four, sizeof(four));
 	}
 	if (rc == 0 && listen(fd, BACKLOG) == 0)

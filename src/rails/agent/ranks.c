@@ -146,6 +146,8 @@ static void rank_welcome(struct agent *agent, struct local_rank *rank, int32_t e
 		.ranks = agent->hello.total,
 		.error = error,
 	};
+	static const char note[] =
+		"another step of this job has its circuits: this one runs without gates";
 	int fds[2] = { -1, -1 };
 
 	if (!error) {
@@ -159,6 +161,8 @@ static void rank_welcome(struct agent *agent, struct local_rank *rank, int32_t e
 	word_send(rank->fd, &word, NULL, 0, fds, word.error ? 0 : 2);
 	if (fds[0] >= 0)
 		close(fds[0]);
+	if (agent->free_run && !word.error && rank->rank == 0)
+		agent_note(agent, note, sizeof(note) - 1);
 }
 
 void agent_welcome(struct agent *agent, int32_t error)
@@ -217,8 +221,11 @@ static void peer_close(struct agent *agent, struct peer *peer)
 	rank->fd = -1;
 	if (rank->box)
 		munmap(rank->box, sizeof(*rank->box));
-	if (rank->bell >= 0)
+	if (rank->bell >= 0) {
+		/* The rank may have it open still, and ring. */
+		epoll_ctl(agent->epoll, EPOLL_CTL_DEL, rank->bell, NULL);
 		close(rank->bell);
+	}
 	rank->box = NULL;
 	rank->bell = -1;
 	if (rank->queued)
