@@ -71,7 +71,8 @@ struct ocs_coordinator_output {
 
 /* What happened so far. */
 struct ocs_coordinator_counts {
-	uint64_t barriers;	    /* operations granted to all their members together */
+	uint64_t barriers; /* operations granted to all their members together */
+	uint64_t late;	   /* operations whose last rank came 1 ms or more after the others */
 	uint64_t inside, outside;   /* operations within a node; outside the menu */
 	uint64_t outside_phases;    /* operations outside every phase of a group that has phases */
 	uint64_t changes;	    /* topologies that came to stand */

@@ -13,7 +13,8 @@
 #include "src/rails/leases.h"
 #include "src/rails/predict.h"
 
-#define OPEN_MOST 4096 /* operations of a group at once */
+#define OPEN_MOST 4096	      /* operations of a group at once */
+#define LATE INT64_C(1000000) /* ns that others wait for a rank until it is counted */
 
 struct operation {
 	TAILQ_ENTRY(operation) of_group; /* ascending by idx */
@@ -27,6 +28,7 @@ struct operation {
 	} state;
 	int narrived, nended;
 	char *arrived, *ended; /* by member */
+	int64_t latest;	       /* arrival so far */
 	int64_t since;	       /* the last arrival */
 	uint64_t rails;	       /* that carry it, */
 	uint64_t leased;       /* and on which it has leases */

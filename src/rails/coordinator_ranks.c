@@ -289,6 +289,7 @@ int ocs_coordinator_arrive(struct ocs_coordinator *coordinator, uint64_t id, uin
 	struct operation *operation;
 	struct group *group;
 	int member = member_of(coordinator, id, rank, &group, err);
+	bool late;
 
 	if (member < 0)
 		return -1;
@@ -314,12 +315,16 @@ int ocs_coordinator_arrive(struct ocs_coordinator *coordinator, uint64_t id, uin
 	group->newest[member] = idx + 1;
 	operation->arrived[member] = 1;
 	operation->narrived++;
+	late = operation->narrived == group->count && now - operation->latest >= LATE;
+	operation->latest = now;
 	if (operation->state == OPERATION_OPEN)
 		ocs_operation_answer(coordinator, operation, rank);
 	else if (operation->narrived == group->count ||
 		 (!OCS_RAILS_RULE(ALL_ARRIVED) && operation->narrived == 1 &&
-		  ocs_rail_carries(coordinator, &coordinator->rails[0], group)))
+		  ocs_rail_carries(coordinator, &coordinator->rails[0], group))) {
+		coordinator->counts.late += late;
 		operation_demand(coordinator, operation, rank, now);
+	}
 	return 0;
 }
 

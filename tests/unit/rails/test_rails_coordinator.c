@@ -167,6 +167,12 @@ static void waits_for_all(void **state)
 	assert_int_equal(seen[0].rank, 1);
 	assert_int_equal(ocs_coordinator_last(coordinator, 0), 1);
 	assert_int_equal(ocs_coordinator_last(coordinator, 1), 0);
+	assert_int_equal(ocs_coordinator_counts(coordinator)->late, 0);
+	all_end(DP(0), 0);
+	rank_arrive(DP(0), 1, 0);
+	now += 1000000;
+	rank_arrive(DP(0), 1, 1);
+	assert_int_equal(ocs_coordinator_counts(coordinator)->late, 1);
 	assert_int_equal(ocs_coordinator_counts(coordinator)->changes, 0);
 }
 
@@ -192,6 +198,7 @@ static void cuts_after_the_drain(void **state)
 	request_answer(true);
 	grant_expect(PP(0), 0, OCS_COORDINATOR_GRANTED);
 	assert_int_equal(ocs_coordinator_counts(coordinator)->waited_max, 7);
+	assert_int_equal(ocs_coordinator_counts(coordinator)->late, 0);
 	all_end(PP(0), 0);
 	request_expect(0, "11");
 	request_answer(true);
