@@ -5,8 +5,9 @@
 #define OCS_RAILS_CONTROLLER_H
 
 /* The controller of a job on rails: agents of the nodes connect to it (src/rails/frames.h), it asks ocsd
- * for topologies (doc/protocol.md), and src/rails/coordinator.h decides.  It serves the steps of the
- * job one after the other; a step that begins while another has the circuits runs without gates. */
+ * for topologies (doc/protocol.md), and src/rails/coordinator.h decides.  One step of the job has the
+ * circuits, from the first group that a rank of it names until its agents have gone; steps that begin
+ * meanwhile run without gates. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -23,10 +24,11 @@ struct ocs_client;
 /* One agent, from its connection on. */
 struct link {
 	int fd; /* -1: it is gone; its memory goes when events have been dealt with */
-	bool proven, free_run;
-	bool writing;	  /* EPOLLOUT is asked for */
-	bool dirty;	  /* there may be something to send */
-	int64_t deadline; /* of its hello */
+	bool proven;
+	struct step *step; /* of its agent, once it is proven */
+	bool writing;	   /* EPOLLOUT is asked for */
+	bool dirty;	   /* there may be something to send */
+	int64_t deadline;  /* of its hello */
 	uint8_t nonce[OCS_FRAMES_NONCE];
 	struct ocs_frame_hello hello;
 	int *ranks;
@@ -44,16 +46,17 @@ struct step_group {
 
 struct step {
 	uint32_t number, total;
+	bool free;     /* another one has, or had, the circuits: it runs without gates to its end */
 	uint32_t seen; /* ranks whose agents have come */
 	struct link **by_rank;
 	int *nodes;
 	int nlinks;
-	bool wanted;	  /* a rank has named a group: steps without gates ask ocsd for nothing */
-	int64_t deadline; /* until which all have to be there */
+	int64_t deadline; /* until which all have to be there, if it has the circuits */
 	struct ocs_coordinator
 		*coordinator; /* NULL: not all are there, or ocsd was not heard yet */
 	struct ocs_rails_table groups;
 	int32_t over; /* no step will come of it: error */
+	struct step *next;
 };
 
 /* What ocsd is asked for one rail. */
@@ -75,8 +78,9 @@ struct controller {
 	int epoll, listener, stop;
 	struct link *links;
 	int nlinks;
-	bool again;	   /* a link was lost: what follows is to be done before the next wait */
-	struct step *step; /* that has the circuits */
+	bool again;	     /* a link was lost: what follows is to be done before the next wait */
+	struct step *step;   /* that has the circuits: a rank of it has named a group */
+	struct step *others; /* FREE all of them while there is one that has the circuits */
 	/* Of the job, as ocsd says: */
 	bool known;
 	struct ocs_rails_layout layout;
@@ -92,7 +96,8 @@ struct controller {
 	pthread_t seeker;
 	int found;
 	struct ocs_client *arrived;	 /* of the thread, */
-	struct json_object *description; /* with what the job is */
+	struct json_object *description; /* with what the job is, */
+	struct ocs_error missed;	 /* or why not */
 	struct ocs_error err;
 	uint64_t seq; /* drawn last */
 	struct rail_request requests[OCS_RAILS_RAILS];
@@ -122,9 +127,13 @@ void links_free(struct controller *controller);
 /* LINK has proven itself.  False: it contradicts what is known of its step. */
 bool step_join(struct controller *controller, struct link *link);
 void step_leave(struct controller *controller, struct link *link);
-/* Begins the step where all are there. */
+/* Gives STEP the circuits, which no step has; others that are there run without gates. */
+void step_take(struct controller *controller, struct step *step);
+/* Begins the step that has them, where all of it are there. */
 void step_begin(struct controller *controller);
 int step_frame(struct controller *controller, struct link *link, const struct ocs_frame *frame);
+/* What an agent of a step without gates says. */
+void step_free_frame(struct link *link, const struct ocs_frame *frame);
 /* The coordinator's clock: it stands still while ocsd is away, for that is no fault of a switch; but
  * not longer than steps wait for their agents. */
 int64_t step_now(const struct controller *controller);
@@ -132,7 +141,7 @@ int64_t step_now(const struct controller *controller);
 void step_outputs(struct controller *controller);
 void step_tick(struct controller *controller, int64_t now);
 int64_t step_deadline(const struct controller *controller);
-void step_end(struct controller *controller);
+void steps_free(struct controller *controller);
 
 /* ---- ocsd.c ---- */
 

@@ -73,7 +73,7 @@ void link_lose(struct controller *controller, struct link *link, const char *why
 	close(link->fd);
 	link->fd = -1;
 	controller->again = true;
-	if (link->proven && why && !link->free_run && link->gone < link->hello.count)
+	if (link->proven && why && !link->step->free && link->gone < link->hello.count)
 		fprintf(stderr, "ocs-rails-controller: node %u: %s\n", link->hello.node, why);
 	if (link->proven)
 		step_leave(controller, link);
@@ -104,7 +104,7 @@ static int hello_take(struct controller *controller, struct link *link,
 	if (!hello_good(controller, link, frame) || !step_join(controller, link))
 		return -1;
 	link->proven = true;
-	welcome.free = htole32(link->free_run);
+	welcome.free = htole32(link->step->free);
 	ocs_frames_prove(controller->meet.secret, "controller", link->nonce, link->hello.nonce,
 			 NULL, 0, welcome.proof);
 	ocs_outbox_frame(&link->outbox, OCS_FRAME_WELCOME, &welcome, sizeof(welcome), NULL, 0);
@@ -119,22 +119,22 @@ void link_frames(struct controller *controller, struct link *link)
 	int got = 0;
 
 	while (link->fd >= 0) {
-		if (link->proven && !link->free_run &&
-		    (!controller->step || !controller->step->coordinator)) {
-			if (!controller->step || controller->step->wanted ||
-			    link->inbox.at == link->inbox.used)
-				return;
+		struct step *step = link->step;
+
+		if (step && !step->free && !step->coordinator) {
 			/* What comes first is a group, or that a rank is gone. */
-			controller->step->wanted = true;
-			step_begin(controller);
+			if (step != controller->step && link->inbox.at < link->inbox.used)
+				step_take(controller, step);
 			return;
 		}
 		got = ocs_inbox_next(&link->inbox, &frame);
 		if (got <= 0)
 			break;
-		if (!link->proven)
+		if (!step)
 			got = hello_take(controller, link, &frame);
-		else if (!link->free_run)
+		else if (step->free)
+			step_free_frame(link, &frame);
+		else
 			got = step_frame(controller, link, &frame);
 		if (got < 0)
 			break;

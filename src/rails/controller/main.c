@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -134,10 +135,22 @@ static int options_parse(struct controller *controller, int argc, char **argv,
 	return 0;
 }
 
+/* A descriptor for each node: more than sessions of users often have. */
+static void files_raise(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int controller_open(struct controller *controller, struct ocs_error *err)
 {
 	sigset_t stop;
 
+	files_raise();
 	sigemptyset(&stop);
 	sigaddset(&stop, SIGTERM);
 	sigaddset(&stop, SIGINT);
@@ -232,7 +245,7 @@ int main(int argc, char **argv)
 		return err.code ? err.code : OCS_ERROR;
 	}
 	controller_serve(&controller);
-	step_end(&controller);
+	steps_free(&controller);
 	links_free(&controller);
 	ocsd_close(&controller);
 	close(controller.listener);

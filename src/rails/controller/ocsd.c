@@ -35,7 +35,7 @@ static void *ocsd_connect(void *data)
 	struct ocs_job_key key = { controller->meet.job, controller->meet.epoch, controller->key };
 
 	controller->arrived = ocs_client_open_job(controller->address, &key, controller->user,
-						  CONNECT_MS, &controller->err);
+						  CONNECT_MS, &controller->missed);
 	if (controller->arrived) {
 		char *job = ocs_asprintf("%u", controller->meet.job);
 
@@ -43,7 +43,7 @@ static void *ocsd_connect(void *data)
 		ocs_field_add_text(request, OCS_FIELD_WHAT, OCS_SHOW_PHASES);
 		ocs_field_add_text(request, OCS_FIELD_NAME, job);
 		controller->description = ocs_client_call(controller->arrived, request, CONNECT_MS,
-							  NULL, &controller->err);
+							  NULL, &controller->missed);
 		json_object_put(request);
 		free(job);
 	}
@@ -63,8 +63,10 @@ int ocsd_seek(struct controller *controller)
 	if (controller->seeking || controller->client || controller->revoked)
 		return 0;
 	code = pthread_create(&controller->seeker, NULL, ocsd_connect, controller);
-	if (code)
+	if (code) {
+		controller->seek_at = ocs_now_ns() + PAUSE_NS;
 		return ocs_error_set(&controller->err, OCS_ERROR, "no thread: %s", strerror(code));
+	}
 	controller->seeking = true;
 	return 0;
 }
@@ -144,6 +146,7 @@ void ocsd_found(struct controller *controller)
 	controller->client = controller->arrived;
 	controller->arrived = NULL;
 	if (!controller->client) {
+		controller->err = controller->missed;
 		controller->seek_at = ocs_now_ns() + PAUSE_NS;
 		fprintf(stderr, "ocs-rails-controller: %s\n", controller->err.text);
 		return;
@@ -208,7 +211,7 @@ static struct json_object *topo_new(struct controller *controller, uint64_t wire
 	ocs_field_add_number(line, OCS_FIELD_SEQ, (int64_t)wire);
 	ocs_field_add_number(line, OCS_FIELD_WAITED_MS, counts->waited / 1000000);
 	ocs_field_add_number(line, OCS_FIELD_MISPREDICTED, (int64_t)counts->mispredicted);
-	ocs_field_add_number(line, OCS_FIELD_LAST_ARRIVALS, (int64_t)counts->barriers);
+	ocs_field_add_number(line, OCS_FIELD_LAST_ARRIVALS, (int64_t)counts->late);
 	return line;
 }
 

@@ -24,30 +24,39 @@ int64_t step_now(const struct controller *controller)
 
 /* ---- who takes part ---- */
 
-static struct step *step_make(const struct controller *controller, const struct link *link)
+static struct step *step_find(const struct controller *controller, uint32_t number)
+{
+	struct step *step = controller->others;
+
+	if (controller->step && controller->step->number == number)
+		return controller->step;
+	while (step && step->number != number)
+		step = step->next;
+	return step;
+}
+
+static struct step *step_make(struct controller *controller, const struct link *link)
 {
 	struct step *step = ocs_calloc(1, sizeof(*step));
 
 	step->number = link->hello.step;
 	step->total = link->hello.total;
+	step->free = controller->step != NULL;
+	step->next = controller->others;
+	controller->others = step;
 	step->by_rank = ocs_calloc(step->total, sizeof(struct link *));
 	step->nodes = ocs_calloc(step->total, sizeof(*step->nodes));
-	step->deadline = ocs_now_ns() + controller->gather;
 	return step;
 }
 
 bool step_join(struct controller *controller, struct link *link)
 {
-	struct step *step = controller->step;
+	struct step *step = step_find(controller, link->hello.step);
 
-	if (step && step->number != link->hello.step) {
-		link->free_run = true;
-		return true;
-	}
 	if (link->hello.node >= NODES_MAX)
 		return false;
 	if (!step)
-		step = controller->step = step_make(controller, link);
+		step = step_make(controller, link);
 	if (step->coordinator || step->over || step->total != link->hello.total)
 		return false;
 	for (uint32_t i = 0; i < link->hello.count; i++)
@@ -59,6 +68,7 @@ bool step_join(struct controller *controller, struct link *link)
 	}
 	step->seen += link->hello.count;
 	step->nlinks++;
+	link->step = step;
 	return true;
 }
 
@@ -70,14 +80,18 @@ static void group_free(void *thing)
 	free(group);
 }
 
-void step_end(struct controller *controller)
+static void step_end(struct controller *controller, struct step *step)
 {
-	struct step *step = controller->step;
+	struct step **at = &controller->others;
 
-	if (!step)
-		return;
-	controller->step = NULL;
-	ocsd_forget(controller);
+	if (step == controller->step) {
+		controller->step = NULL;
+		ocsd_forget(controller);
+	} else {
+		while (*at != step)
+			at = &(*at)->next;
+		*at = step->next;
+	}
 	ocs_coordinator_destroy(step->coordinator);
 	ocs_rails_table_free(&step->groups, group_free);
 	free(step->by_rank);
@@ -85,13 +99,20 @@ void step_end(struct controller *controller)
 	free(step);
 }
 
+void steps_free(struct controller *controller)
+{
+	if (controller->step)
+		step_end(controller, controller->step);
+	while (controller->others)
+		step_end(controller, controller->others);
+}
+
 void step_leave(struct controller *controller, struct link *link)
 {
-	struct step *step = controller->step;
+	struct step *step = link->step;
 	int64_t now = step_now(controller);
 
-	if (!step || link->free_run || step->number != link->hello.step)
-		return;
+	link->step = NULL;
 	for (uint32_t i = 0; i < link->hello.count; i++) {
 		step->by_rank[link->ranks[i]] = NULL;
 		if (step->coordinator)
@@ -107,7 +128,7 @@ void step_leave(struct controller *controller, struct link *link)
 	/* Before the step has begun an agent may try once more. */
 	step->seen -= link->hello.count;
 	if (!--step->nlinks)
-		step_end(controller);
+		step_end(controller, step);
 }
 
 /* ---- to agents ---- */
@@ -118,7 +139,7 @@ static void lost_say(struct controller *controller, int32_t error)
 
 	controller->step->over = error;
 	for (struct link *link = controller->links; link; link = link->next) {
-		if (!link->proven || link->free_run || link->fd < 0)
+		if (link->step != controller->step || link->fd < 0)
 			continue;
 		ocs_outbox_frame(&link->outbox, OCS_FRAME_LOST, lost, sizeof(lost), NULL, 0);
 		link->dirty = true;
@@ -197,6 +218,21 @@ void step_outputs(struct controller *controller)
 
 /* ---- the clock ---- */
 
+void step_take(struct controller *controller, struct step *step)
+{
+	struct step **at = &controller->others;
+
+	while (*at != step)
+		at = &(*at)->next;
+	*at = step->next;
+	controller->step = step;
+	step->deadline = ocs_now_ns() + controller->gather;
+	/* A step whose ranks differ in whether they wait would never end. */
+	for (struct step *other = controller->others; other; other = other->next)
+		other->free = true;
+	step_begin(controller);
+}
+
 void step_begin(struct controller *controller)
 {
 	struct step *step = controller->step;
@@ -214,7 +250,7 @@ void step_begin(struct controller *controller)
 	};
 	struct ocs_error err;
 
-	if (!step || step->coordinator || step->over || !step->wanted || step->seen < step->total ||
+	if (!step || step->coordinator || step->over || step->seen < step->total ||
 	    !controller->known)
 		return;
 	options.ranks = (int)step->total;
@@ -228,7 +264,7 @@ void step_begin(struct controller *controller)
 	if (controller->revoked)
 		ocs_coordinator_revoked(step->coordinator, step_now(controller));
 	for (struct link *link = controller->links; link; link = link->next)
-		if (link->proven && !link->free_run)
+		if (link->step && link->step == controller->step)
 			link_frames(controller, link);
 }
 
@@ -236,7 +272,7 @@ void step_tick(struct controller *controller, int64_t now)
 {
 	struct step *step = controller->step;
 
-	if (!step || step->coordinator || step->over || !step->wanted || now < step->deadline)
+	if (!step || step->coordinator || step->over || now < step->deadline)
 		return;
 	links_note(controller, "step %u cannot begin: %s", step->number,
 		   controller->known ? "agents of some of its nodes have not come" :
@@ -249,7 +285,7 @@ int64_t step_deadline(const struct controller *controller)
 	const struct step *step = controller->step;
 	int64_t next, now = ocs_now_ns();
 
-	if (!step || step->over || (!step->coordinator && !step->wanted))
+	if (!step || step->over)
 		return INT64_MAX;
 	if (!step->coordinator)
 		return step->deadline;
@@ -361,6 +397,22 @@ static int gone_take(struct controller *controller, struct link *link,
 		links_note(controller, "rank %u is gone", gone->rank);
 	ocs_coordinator_rank_lost(step->coordinator, (int)gone->rank, step_now(controller));
 	return 0;
+}
+
+void step_free_frame(struct link *link, const struct ocs_frame *frame)
+{
+	struct ocs_frame_known known = { .need = OCS_RAILS_FREE };
+	struct ocs_frame_group group;
+	int *ranks;
+
+	/* Its agent was welcomed before another step had the circuits. */
+	if (ocs_frame_group_read(frame, link->hello.total, &group, &ranks))
+		return;
+	free(ranks);
+	known.group = group.group;
+	ocs_frame_known_swap(&known);
+	ocs_outbox_frame(&link->outbox, OCS_FRAME_KNOWN, &known, sizeof(known), NULL, 0);
+	link->dirty = true;
 }
 
 int step_frame(struct controller *controller, struct link *link, const struct ocs_frame *frame)

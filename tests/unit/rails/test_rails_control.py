@@ -13,7 +13,7 @@ import tempfile
 import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from rails_peers import (ARRIVE, END, FREE, GATED, GONE, LIMIT, LOST, RANK_LOST, REFUSED, REVOKED, WORD, Job,
+from rails_peers import (ARRIVE, END, FREE, GATED, GONE, KEY, LIMIT, LOST, NOTE, RANK_LOST, REFUSED, REVOKED, WORD, Job,
                          Rank, secret, until)  # noqa: E402
 
 number = 0
@@ -110,6 +110,43 @@ def test_training(folder):
                and not job.ocsd.stale, (errors, faults, job.ocsd.seqs, job.text()))
         faults = job.end()
         result("all end in good order", not faults, faults)
+
+
+def test_steps(folder):
+    """Which of several steps has the circuits."""
+    job = Job(folder)
+    job.step(1)
+    monitor, monitors = job.ranks, job.agents
+    job.step(2)
+    training, agents = job.ranks, job.agents
+    errors, faults = trained(job, 2)
+    result("a step that names no group keeps nothing from another", not errors and not faults and job.ocsd.topologies,
+           (errors, faults, job.text()))
+    result("once that has the circuits, it runs without gates",
+           all(rank.group([0, 1, 2, 3])[1:] == (0, FREE) for rank in monitor.values()), job.text())
+    late = [job.agent(0, 3)]
+    first = Rank(job.path(0, 3), 0, 4).welcome()
+    note = until(lambda: first.group([0, 1])[1:] == (0, FREE) and first.notes)
+    result("a step that begins now does, and is told", note and note[0][0] == NOTE, note)
+    for rank in training.values():
+        rank.goodbye()
+    result("a step ends", all(until(lambda: agent.poll() is not None) for agent in agents), job.text())
+    late += [job.agent(node, 3) for node in range(1, 4)]
+    others = [Rank(job.path(node, 3), node, 4).welcome() for node in range(1, 4)]
+    result("what began without gates ends without, on each of its nodes",
+           all(rank.group([0, 1, 2, 3])[1:] == (0, FREE) for rank in others), job.text())
+    job.step(4)
+    errors, faults = trained(job, 2)
+    result("the next step has the circuits", not errors and not faults, (errors, faults, job.text()))
+    for rank in [*monitor.values(), first, *others]:
+        rank.goodbye()
+    result("agents end with their ranks", all(until(lambda: agent.poll() is not None) for agent in late + monitors))
+    result("all end in good order", not job.end())
+
+
+def sleeps(process):
+    with open("/proc/%d/stat" % process.pid, encoding="ascii") as handle:
+        return handle.read().rpartition(")")[2].split()[0] == "S"
 
 
 def test_troubles(folder):
@@ -273,7 +310,22 @@ def test_many(folder):
             rank.write(ARRIVE, group, idx)
         errors += [found for found in (rank.letter() for rank in job.ranks.values()) if not found or found[1:4] != (0, group, idx)]
     result("thousands of operations", not errors, errors[:3])
+    liar = job.ranks[0]
+    liar.box[0:4] = struct.pack("=I", (liar.wrote + 5000) % 2 ** 32)
+    os.write(liar.bell, struct.pack("=Q", 1))
+    result("a rank that is put out", liar.socket.recv(100) == b"")
+    os.write(liar.bell, struct.pack("=Q", 1))
+    result("may ring: its agent sleeps", until(lambda: sleeps(job.agents[0]), 20))
     result("all end in good order", not job.end())
+
+
+def listens(port):
+    lines = []
+    for name in ("/proc/net/tcp", "/proc/net/tcp6"):
+        if os.path.exists(name):
+            with open(name, encoding="ascii") as handle:
+                lines += list(handle)[1:]
+    return any(line.split()[1].endswith(":%04X" % port) and line.split()[3] == "0A" for line in lines)
 
 
 def test_doors(folder):
@@ -288,6 +340,15 @@ def test_doors(folder):
     errors, faults = trained(job, 1)
     result("a port that is taken by a process that says nothing", not errors and not faults, (errors, job.text()))
     taken.close()
+    again = Job(folder)
+    port = 24000 + again.job * 7 % 1000
+    again.step()
+    again.controller.kill()
+    again.controller.wait()
+    result("ranks of a controller that is gone", all(rank.letter()[0] == LOST for rank in again.ranks.values()))
+    again.controller = again.start(again.controller.args[:5], KEY)
+    result("the next controller has its port, in spite of TIME_WAIT", until(lambda: listens(port)), again.text())
+    result("all end in good order", not again.end())
     chance = random.Random(3)
     port = 24000 + (job.job * 7 + 1) % 1000
     for words in (b"", b"x", struct.pack("<IHH", 4, 2, 0), struct.pack("<IHH", 2 ** 31, 2, 0),
@@ -327,7 +388,7 @@ def test_doors(folder):
 
 
 def main():
-    tests = [test_training, test_troubles, test_deaths, test_liars, test_many, test_doors]
+    tests = [test_training, test_steps, test_troubles, test_deaths, test_liars, test_many, test_doors]
     wanted = sys.argv[1:]
     for test in tests:
         if wanted and test.__name__ not in wanted:
