@@ -190,6 +190,22 @@ static int sockets_open(struct controller *controller, const char *folder, struc
 	return rc;
 }
 
+/* What sockets_open made: on SIGTERM, as at the end of a job that is cancelled.  A controller that is killed
+ * leaves it, and the next one takes it over. */
+static void sockets_remove(const struct controller *controller, const char *folder)
+{
+	for (int g = 0; g < controller->ngroups; g++) {
+		char *gate = ocs_asprintf("%s/gate.%d", folder, g);
+		char *plan = ocs_asprintf("%s/plan.%d", folder, g);
+
+		unlink(gate);
+		unlink(plan);
+		free(gate);
+		free(plan);
+	}
+	rmdir(folder); /* unless there is something else */
+}
+
 static void pollfd_set(struct pollfd *polls, int fd)
 {
 	*polls = (struct pollfd){ .fd = fd, .events = POLLIN };
@@ -280,6 +296,7 @@ int main(int argc, char **argv)
 		puts("ready");
 		fflush(stdout);
 		controller_run(&controller);
+		sockets_remove(&controller, command.sockets);
 		rc = 0;
 	} else {
 		fprintf(stderr, "ocs-moe-controller: %s\n", err.text);
