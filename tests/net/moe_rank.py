@@ -21,8 +21,8 @@ def main():
     rank = int(sys.argv[2])
     ranks = len(config["addresses"])
     try:
-        moe = ocs_moe.Moe(rank, config["addresses"], b"k" * 32, open_ms=10000, idle_ms=config["idle_ms"],
-                          dark_ms=300)
+        moe = ocs_moe.Moe(rank, config["addresses"], b"k" * 32, open_ms=60000, idle_ms=config["idle_ms"],
+                          dark_ms=2000)
         up = moe.plan(config["links"], [tuple(s) for s in config["shares"]], config["each"])
         print(json.dumps({"up": up}), flush=True)
         for call, sizes in enumerate(config["calls"]):

@@ -125,6 +125,15 @@ class OpticalRegion(Wiring):
     def packets(self, server, port):
         return f"10.77.0.{server + 1}:{port}"
 
+    def sent(self):
+        """Bytes that servers have sent by packets, and by circuits."""
+        sums = [0, 0]
+        for s in range(self.n):
+            for link in json.loads(netlab.run("ip", "-n", self.host(s), "-s", "-j", "link")):
+                if link["ifname"] != "lo":
+                    sums[link["ifname"] != "packets"] += link["stats64"]["tx"]["bytes"]
+        return sums
+
     def _shape(self, space, device):
         netlab.run("tc", "-n", space, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{self.mbit}mbit",
                    "burst", "16kb", "latency", "1s")
@@ -175,8 +184,7 @@ class OpticalRegion(Wiring):
         if self.control:
             self.control.close()
         if self.emulator:
-            self.emulator.terminate()
-            self.emulator.wait(10)
+            netlab.end(self.emulator)
             self.emulator.stdout.close()
         for name in netlab.run("ip", "netns", "list", check=False).split():
             if name.startswith(self.prefix):

@@ -24,6 +24,16 @@ def run(*words, check=True, **more):
     return done.stdout
 
 
+def end(process):
+    """Of one that ends on SIGTERM, soon; if it does not, the namespaces are still to go."""
+    process.terminate()
+    try:
+        process.wait(60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 @contextlib.contextmanager
 def inside(namespace, folder="/run/netns"):
     """This thread is in the network namespace; sockets made here stay in it."""
@@ -225,16 +235,15 @@ class Net:
         if self.control:
             self.control.close()
         if self.emulator:
-            self.emulator.terminate()
-            self.emulator.wait(10)
+            end(self.emulator)
             self.emulator.stdout.close()
         for name in run("ip", "netns", "list", check=False).split():
             if name.startswith(self.prefix):
                 run("ip", "netns", "del", name, check=False)
 
 
-def possible():
-    """Why the tests cannot run here, or None."""
+def possible(rates=False):
+    """Why the tests cannot run here, or None.  RATES: those that give NICs a rate, and addresses tables of their own."""
     if os.geteuid() != 0:
         return "needs root"
     name = f"ocs{os.getpid()}t"
@@ -244,8 +253,11 @@ def possible():
         run("tc", "-n", name, "qdisc", "add", "dev", "one", "ingress")
         run("tc", "-n", name, "filter", "add", "dev", "one", "ingress", "protocol", "all", "pref", "1",
             "u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect", "dev", "two")
+        if rates:
+            run("tc", "-n", name, "qdisc", "add", "dev", "one", "root", "tbf", "rate", "10mbit", "burst", "16kb", "latency", "1s")
+            run("ip", "-n", name, "rule", "add", "from", "10.78.1.1", "lookup", "100")
     except (RuntimeError, OSError) as error:
-        return f"the kernel lacks network namespaces, veth, u32 or mirred: {error}"
+        return f"the kernel lacks network namespaces, veth, u32, mirred, tbf or rules: {error}"
     finally:
         subprocess.run(["ip", "netns", "del", name], stderr=subprocess.DEVNULL, check=False)
     return None

@@ -133,7 +133,9 @@ class Cluster(Description):
         self.until(lambda: not self.alive(name), 20, "%s to die" % name)
 
     def until(self, condition, seconds, what):
-        """Polls CONDITION; its first true value, or an error that names WHAT."""
+        """Polls CONDITION; its first true value, or an error that names WHAT.  On two busy cores all takes its
+        time: no limit is under a minute."""
+        seconds = max(seconds, 60)
         end = time.monotonic() + seconds
         while True:
             value = condition()
@@ -155,7 +157,7 @@ class Cluster(Description):
             start_new_session=True,
             # However this process ends, the namespace ends with it.
             preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL))
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while not os.path.exists(ready):
             if self.holder.poll() is not None or time.monotonic() > end:
                 raise ClusterError("cannot set up private namespaces: %s" %

@@ -2,8 +2,10 @@
 # Copyright (C) 2026 The slurm-ocs authors
 
 import contextlib
+import glob
 import os
 import shutil
+import socket
 import tempfile
 
 import pytest
@@ -21,8 +23,22 @@ def places():
     return stage, slurm
 
 
+def sockets_sweep():
+    """Sockets of controllers that were killed: nobody answers at them any more."""
+    for folder in glob.glob("/tmp/ocs-moe-*"):
+        with socket.socket(socket.AF_UNIX) as sock:
+            try:
+                sock.connect(folder + "/plan.0")
+            except ConnectionRefusedError:
+                shutil.rmtree(folder, ignore_errors=True)
+            except OSError:
+                pass
+
+
 def end(cluster):
     cluster.stop()
+    if cluster.region_nodes:
+        sockets_sweep()
     if not os.environ.get("OCS_KEEP"):
         shutil.rmtree(cluster.dir, ignore_errors=True)
 

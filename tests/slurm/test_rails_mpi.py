@@ -23,6 +23,7 @@ me=$SLURM_PROCID
 mkdir -p $dir
 export TMPDIR=$dir/$me
 mkdir $TMPDIR
+export OCS_RAILS_TIMEOUT=60
 unset ${!SLURM_JOB*} SLURM_NODELIST SLURM_NNODES SLURM_TASKS_PER_NODE
 while read -r address name; do [ $name = $SLURMD_NODENAME ] && own=$address; done <$SLURM_OCS_DIR/addresses
 echo $own >$dir/own.$me; mv $dir/own.$me $dir/host.$me
@@ -63,6 +64,7 @@ if [ $SLURM_PROCID = 0 ]; then
 fi
 until [ -e $dir/master ]; do sleep 0.02; done
 export MASTER_ADDR=$(cat $dir/master) MASTER_PORT=29500 RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS OMP_NUM_THREADS=1
+export OCS_RAILS_TIMEOUT=60
 export GLOO_SOCKET_IFNAME=$(ip -o -4 address show to 10.192.0.0/16 | awk '{print $2; exit}') PYTHONDONTWRITEBYTECODE=1
 exec /usr/bin/python3 "$@"
 """
@@ -87,7 +89,7 @@ def ended(net, shape, mode, nodes, command):
     def text():
         path = pathlib.Path(net.path("out", "%d.out" % job))
         return path.read_text() if path.exists() else ""
-    net.until(lambda: "ENDED" in text(), 120, text)
+    net.until(lambda: "ENDED" in text(), 300, text)
     shown = net.ocsctl("show", "phases", str(job))["phases"][0]
     net.cancel_all()
     assert "ENDED 0" in text(), text()
@@ -135,7 +137,7 @@ def plain():
         ["unshare", "-n", "sh", "-c", """ip link set lo up; export MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 WORLD_SIZE=4
         export GLOO_SOCKET_IFNAME=lo OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1
         for i in 1 2 3; do RANK=$i /usr/bin/python3 %s & done; RANK=0 /usr/bin/python3 %s; wait""" % (TRAINING, TRAINING)],
-        capture_output=True, text=True, timeout=120, check=True).stdout
+        capture_output=True, text=True, timeout=300, check=True).stdout
     assert len(losses(text)) == 3
     return text
 

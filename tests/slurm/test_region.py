@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from test_model import written
+
 
 @pytest.fixture(scope="module")
 def region(make_cluster):
@@ -48,7 +50,7 @@ def test_groups_fill_regions(region):
 GATES = r"""
 import os, socket, struct, sys, time
 folder, far = os.environ["SLURM_OCS_MOE_SOCKETS"], [2, 3, 0, 1]
-end = time.monotonic() + 30
+end = time.monotonic() + 120
 while not os.path.exists(folder + "/plan.0") and time.monotonic() < end:
     time.sleep(0.05)
 gate = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -88,8 +90,8 @@ def test_circuits_follow_gates(region):
     fields = region.running(job)
     assert fields["NodeList"] == "m[0-3]"
     path = region.path("out", "%d.out" % job)
-    region.until(lambda: "LINKS" in open(path).read(), 60, lambda: open(path).read())
-    assert "LINKS [(0, 2), (0, 2), (0, 2), (1, 3), (1, 3), (1, 3)]" in open(path).read()
+    region.until(lambda: "LINKS" in written(path), 180, lambda: written(path))
+    assert "LINKS [(0, 2), (0, 2), (0, 2), (1, 3), (1, 3), (1, 3)]" in written(path), written(path)
     table = json.loads(region.emulator("table"))["region-0"]
     # server s has the ports 3 s + 1 to 3 s + 3; all of server 0 lead to server 2
     assert sorted(((a - 1) // 3, (b - 17) // 3) for a, b in table) == [(0, 2)] * 3 + [(1, 3)] * 3 + [(2, 0)] * 3 + [
