@@ -135,7 +135,7 @@ def tell(cluster):
 
 
 def main():
-    if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True, check=False).returncode:
+    if subprocess.run(["/usr/bin/python3", "-c", "import torch.nn"], capture_output=True, check=False).returncode:
         print("demo: PyTorch is missing: scripts/deps moe installs it", file=sys.stderr)
         return 1
     return stage.run("Starting slurmctld, %d slurmds in network namespaces, ocsd and an emulated switch" % SERVERS, tell,
