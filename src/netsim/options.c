@@ -44,9 +44,9 @@ static const char help[] =
 	"  --fabric LINE      \"KIND WORD:VALUE ...\"; KIND is ideal, fat-tree, oversubscribed, rail,\n"
 	"                     expander, topoopt, ocs-reconfig, sip-ml, opus, region or torus; WORD is\n"
 	"                     servers, degree, rate (100G), latency (1us), leaf, oversub, strategy,\n"
-	"                     plan, paths, interval, pause, forward, change, phases, shape, frontend, optical,\n"
-	"                     region, policy, when, relays, packets, cube, links; ocs-netsim(1) says\n"
-	"                     which KIND has which\n"
+	"                     plan, paths, interval, pause, forward, change, phases, shape, frontend,\n"
+	"                     optical, region, policy, when, relays, packets, cube, links;\n"
+	"                     ocs-netsim(1) says which KIND has which\n"
 	"  --collective NAME  auto, ring, multi-ring, hierarchical or double-tree [auto]\n"
 	"  --steps N          training steps in a row; the mean is printed [1]\n"
 	"  --placement HOW    packed: jobs take servers in order; scattered: at random [packed]\n"
@@ -56,7 +56,8 @@ static const char help[] =
 	"  --svg PREFIX       writes PREFIX-timeline.svg and PREFIX-links.svg\n"
 	"  --write-graph FILE writes the first graph as JSON; --fabric may be left out then\n"
 	"  --json             prints one JSON object\n"
-	"  --help, --version\n";
+	"  -h, --help         this text\n"
+	"  -V, --version      the version\n";
 
 static int number_read(const char *name, const char *text, double least, double most, double *value,
 		       struct ocs_error *err)
@@ -132,11 +133,9 @@ static int option_read(int option, struct ocs_netsim_args *args, struct ocs_erro
 	case 'w':
 		args->write_graph = optarg;
 		return 0;
-	case 'j':
+	default:
 		args->json = true;
 		return 0;
-	default:
-		return ocs_error_set(err, OCS_USAGE, "see ocs-netsim --help");
 	}
 }
 
@@ -146,11 +145,16 @@ int ocs_netsim_args_parse(int argc, char **argv, struct ocs_netsim_args *args,
 	int option;
 
 	*args = (struct ocs_netsim_args){ .speed = 1, .seed = 1, .steps = 1 };
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
 		if (option == 'h' || option == 'V') {
-			fputs(option == 'h' ? help : "ocs-netsim " PACKAGE_VERSION "\n", stdout);
+			fputs(option == 'h' ? help : "slurm-ocs " PACKAGE_VERSION "\n", stdout);
 			return 1;
 		}
+		if (option == '?' || option == ':')
+			return ocs_error_set(err, OCS_USAGE, "%.60s: %s; see ocs-netsim --help",
+					     argv[optind - 1],
+					     option == ':' ? "needs a value" : "no such option");
 		if (option_read(option, args, err))
 			return -1;
 	}

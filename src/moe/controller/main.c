@@ -25,22 +25,27 @@
 #define KEY_MAX 256
 
 static const char usage[] =
-	"usage: ocs-moe-controller --region FILE --key FILE --ocsd ADDRESS --sockets DIR\n"
-	"Takes what gates say at DIR/gate.GROUP, answers at DIR/plan.GROUP, and changes the circuits of\n"
-	"the job (doc/moe.md).\n"
-	"  --region FILE         region.json of the job's directory\n"
-	"  --key FILE            moe.key there\n"
-	"  --ocsd ADDRESS        of ocsd\n"
-	"  --ocsd-key FILE       key of remote lines; default: MUNGE\n"
-	"  --ocsd-user USER      account of ocsd\n"
-	"  --sockets DIR         a folder of this user, made if it is not there\n"
-	"  --layers N            of the model ($OCS_MOE_LAYERS, else 64)\n"
-	"  --token-bytes N       that an all-to-all sends for a token ($OCS_MOE_TOKEN_BYTES, else 8192)\n"
-	"  --switching FIRST,EACH  seconds until one exchanged circuit carries, and for each further one\n"
-	"                        (0.05,0.001)\n"
-	"  --port PORT           at which ranks listen on optical NICs (7100)\n"
-	"  --timeout SECONDS     after which an exchange is given up (10)\n"
-	"  --help, --version\n";
+	"Usage: ocs-moe-controller --region FILE --key FILE --ocsd ADDRESS --sockets DIR [OPTION...]\n"
+	"\n"
+	"Changes the circuits of one job with experts as its gates choose.\n"
+	"\n"
+	"Gates report at DIR/gate.GROUP, and rank 0 of a group gets its plans at DIR/plan.GROUP; see\n"
+	"doc/moe.md.\n"
+	"\n"
+	"      --region FILE     region.json of the job's directory\n"
+	"      --key FILE        moe.key there\n"
+	"      --ocsd ADDRESS    unix:/path or host:port\n"
+	"      --ocsd-key FILE   key of remote lines; default: MUNGE\n"
+	"      --ocsd-user USER  account of ocsd\n"
+	"      --sockets DIR     a folder of this user, made if it is not there\n"
+	"      --layers N        of the model ($OCS_MOE_LAYERS, else 64)\n"
+	"      --token-bytes N   that an all-to-all sends for a token ($OCS_MOE_TOKEN_BYTES, else 8192)\n"
+	"      --switching FIRST,EACH  seconds until one exchanged circuit carries, and for each further\n"
+	"                        one (0.05,0.001)\n"
+	"      --port PORT       at which ranks listen on optical NICs (7100)\n"
+	"      --timeout SECONDS after which an exchange is given up (10)\n"
+	"  -h, --help            this text\n"
+	"  -V, --version         the version\n";
 
 static volatile sig_atomic_t stop;
 
@@ -103,7 +108,8 @@ static int command_read(struct controller *controller, struct command *command, 
 	if (bytes)
 		rc |= number_take("token-bytes", bytes, &controller->token_bytes);
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
 		switch (option) {
 		case 'r':
 			command->region = optarg;
@@ -145,15 +151,21 @@ static int command_read(struct controller *controller, struct command *command, 
 			puts("slurm-ocs " PACKAGE_VERSION);
 			exit(0);
 		default:
-			rc = -1;
+			fprintf(stderr, "ocs-moe-controller: %s: %s\n", argv[optind - 1],
+				option == ':' ? "needs a value" : "no such option");
+			return -1;
 		}
 	}
-	controller->layers = layers < 1024 ? (int)layers : 1024;
-	controller->port = port < 65536 ? (int)port : 7100;
-	if (rc == 0 && optind == argc && command->region && command->key && command->sockets &&
+	controller->layers = layers > 1024 ? 1024 : layers < 1 ? 1 : (int)layers;
+	controller->port = port >= 1 && port < 65536 ? (int)port : 7100;
+	if (rc)
+		return -1;
+	if (optind == argc && command->region && command->key && command->sockets &&
 	    controller->address)
 		return 0;
-	fputs(usage, stderr);
+	fputs("ocs-moe-controller: --region, --key, --ocsd and --sockets are needed, and nothing but "
+	      "options; see ocs-moe-controller --help\n",
+	      stderr);
 	return -1;
 }
 

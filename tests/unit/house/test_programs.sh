@@ -19,7 +19,7 @@ result() { # CODE NAME SEEN
 }
 
 for program in ocsd/ocsd ocsctl/ocsctl sim/ocs-sim rails/ocs-replay emulator/ocs-emulator node/ocs-node \
-	rails/ocs-rails-agent rails/ocs-rails-controller; do
+	rails/ocs-rails-agent rails/ocs-rails-controller netsim/ocs-netsim moe/ocs-moe-controller; do
 	path=$build/src/$program name=${program#*/}
 	[ -n "$version" ] || version=$("$path" --version)
 	for option in --version -V; do
