@@ -384,6 +384,8 @@ static int env_text(const struct job *job, struct ocs_node_contents *contents,
 		ocs_text_add(&text, "\n");
 	}
 	ocs_text_add(&text, "SLURM_OCS_DIR=%s\n", job->request->dir);
+	if (contents->text[OCS_NODE_MOE_KEY])
+		ocs_node_sockets_name(job->request, contents->text[OCS_NODE_MOE_KEY], &text);
 	tcp_variables(job, &text);
 	if (job->section->tpu)
 		tpu_variables(job, contents, &text);

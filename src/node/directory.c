@@ -307,6 +307,8 @@ int ocs_node_directory_remove(const char *path, struct ocs_error *err)
 	struct ocs_error why = { 0 };
 	struct dirent *entry;
 	char foreign[256] = "";
+	char *sockets;
+	uid_t user;
 	DIR *list;
 	int fd = directory_open(path, &why), rc = 0;
 
@@ -317,9 +319,11 @@ int ocs_node_directory_remove(const char *path, struct ocs_error *err)
 			*err = why;
 		return -1;
 	}
+	sockets = ocs_node_sockets_find(fd, &user);
 	list = fdopendir(fd);
 	if (!list) {
 		close(fd);
+		free(sockets);
 		return ocs_error_set(err, OCS_ERROR, "cannot read %s: %s", path, strerror(errno));
 	}
 	while (rc == 0 && (entry = readdir(list))) {
@@ -332,6 +336,9 @@ int ocs_node_directory_remove(const char *path, struct ocs_error *err)
 					   entry->d_name, strerror(errno));
 	}
 	closedir(list);
+	if (rc == 0 && sockets)
+		ocs_node_sockets_remove(sockets, user);
+	free(sockets);
 	if (rc == 0 && foreign[0])
 		return ocs_error_set(err, OCS_ERROR,
 				     "%s holds %s, which is not ours: left in place", path,

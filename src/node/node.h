@@ -163,6 +163,17 @@ int ocs_node_sweep(const struct ocs_node_request *request);
  * process behind that tries for TIMEOUT_S.  Returns an exit code. */
 int ocs_node_present(const struct ocs_node_request *request, int timeout_s);
 
+/* sockets.c: adds SLURM_OCS_MOE_SOCKETS to ENV, the folder in which the controller of a job with experts has
+ * its sockets.  No other user can guess its name, which follows from KEY, and take it first. */
+void ocs_node_sockets_name(const struct ocs_node_request *request, const char *key,
+			   struct ocs_text *env);
+/* The folder that file `env` in the job's directory FD (of an open directory) names, and its owner in *UID;
+ * NULL: none.  The caller frees it. */
+char *ocs_node_sockets_find(int fd, uid_t *uid);
+/* Removes the sockets in FOLDER and FOLDER itself, as user UID may: what else is there stays, and so does
+ * what cannot be removed within two seconds. */
+void ocs_node_sockets_remove(const char *folder, uid_t uid);
+
 /* Can UID and GID read FILE of directory PATH?  True if that cannot be found out. */
 bool ocs_node_readable(const char *path, const char *file, uid_t uid, gid_t gid);
 

@@ -3,6 +3,7 @@
 """Jobs with experts: two regions of four servers, with two XPUs and three optical NICs each."""
 
 import json
+import os
 
 import pytest
 
@@ -79,6 +80,7 @@ while links.count((0, 2)) < 3 and time.monotonic() < end:
                     row = [1000000 if r == far[rank] else 10 for r in range(4)]
                     gate.send(struct.pack("=IHHiiiiqQ4q", 0x6f6d6731, 1, 4, rank, 4, 0, 0, microbatch, 0, *row))
     microbatch += 1
+print("FOLDER", folder, flush=True)
 print("LINKS", sorted(links), flush=True)
 time.sleep(300)
 """
@@ -96,9 +98,12 @@ def test_circuits_follow_gates(region):
     # server s has the ports 3 s + 1 to 3 s + 3; all of server 0 lead to server 2
     assert sorted(((a - 1) // 3, (b - 17) // 3) for a, b in table) == [(0, 2)] * 3 + [(1, 3)] * 3 + [(2, 0)] * 3 + [
         (3, 1)] * 3
+    folder = written(path).split("FOLDER ")[1].split("\n")[0]
+    assert folder.startswith("/tmp/ocs-moe-%d." % job) and sorted(os.listdir(folder)) == ["gate.0", "plan.0"]
     region.run(["scancel", str(job)])
     region.wait_idle(60)
     assert json.loads(region.emulator("table"))["region-0"] == []
+    region.until(lambda: not os.path.exists(folder), 60, lambda: os.listdir(folder))
 
 
 def test_refusals(region):

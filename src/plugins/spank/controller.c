@@ -61,12 +61,13 @@ static void controller_start(spank_t spank, const struct ocs_settings *settings,
 	free(user);
 }
 
-/* The same of a job with experts in a region, which has its sockets in a folder of the user's. */
+/* The same of a job with experts in a region, which has its sockets in a folder of the user's that ocs-node has
+ * named. */
 static void moe_controller_start(spank_t spank, const struct ocs_settings *settings,
 				 const char *dir, int lock)
 {
 	char *region = ocs_asprintf("%s/region.json", dir), *key = ocs_asprintf("%s/moe.key", dir);
-	char *address, *user, sockets[64] = "";
+	char *address, *user, sockets[128] = "";
 	const char *argv[16] = {
 		settings->moe_controller, "--region", region, "--key", key, "--sockets", sockets
 	};
@@ -107,16 +108,6 @@ void ocs_controller_start(spank_t spank, const struct ocs_settings *settings, co
 {
 	if (settings->controller)
 		key_start(spank, settings, dir, "rails.key", controller_start);
-	if (settings->moe_controller) {
-		uint32_t job = 0;
-		char *sockets;
-
-		if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
-			return;
-		sockets = ocs_asprintf("/tmp/ocs-moe-%u.%" PRIu64, job, ocs_job_epoch(dir));
-		if (spank_getenv(spank, "SLURM_OCS_MOE", (char[64]){ "" }, 64) == ESPANK_SUCCESS)
-			spank_setenv(spank, OCS_ENV_MOE_SOCKETS, sockets, 1);
-		free(sockets);
+	if (settings->moe_controller)
 		key_start(spank, settings, dir, "moe.key", moe_controller_start);
-	}
 }

@@ -374,6 +374,94 @@ static void test_private(void **state)
 }
 
 /* One clear line, the right code, and nothing written. */
+#define REGION "region servers:8 degree:3 packets:1 xpus:2 region:4"
+
+/* Prepares the first node of a job of USER with experts whose key is KEY; the folder of its sockets. */
+static char *region_prepare(const char *key, uid_t user)
+{
+	char *path = ocs_asprintf("%s/reply.json", node_base), uid[16], *text, *at, *folder;
+	char *reply = ocs_asprintf("{\"ok\":true,\"key\":\"%s\"}", key);
+
+	snprintf(uid, sizeof(uid), "%u", (unsigned)user);
+	node_put(path, reply);
+	if (node_run("prepare", "--fabric", REGION, "--dir", node_dir, "--job", "7", "--epoch", "4",
+		     "--node", "n0", "--nodes", "n[0-3]", "--shape", "ep:4,tp:2", "--moe", "follow",
+		     "--reply", path, "--uid", uid, NULL) != 0)
+		fail_msg("%s", node_output);
+	text = node_file("env");
+	at = strstr(text, "\nSLURM_OCS_MOE_SOCKETS=/tmp/ocs-moe-7.4-");
+	assert_non_null(at);
+	folder = ocs_strdup(strchr(at, '=') + 1);
+	folder[strcspn(folder, "\n")] = '\0';
+	free(text);
+	free(reply);
+	free(path);
+	return folder;
+}
+
+static void inside_put(const char *folder, const char *name)
+{
+	char *path = ocs_asprintf("%s/%s", folder, name);
+
+	node_put(path, "");
+	free(path);
+}
+
+static bool inside_has(const char *folder, const char *name)
+{
+	char *path = ocs_asprintf("%s/%s", folder, name);
+	bool there = access(path, F_OK) == 0;
+
+	free(path);
+	return there;
+}
+
+/* The sockets of the controller: a folder that no other user can guess, which goes with the job; root takes
+ * away no more than the user may. */
+static void test_region(void **state)
+{
+	uid_t user = geteuid() ? geteuid() : 65534;
+	char *other, *folder, *kept;
+
+	(void)state;
+	other = region_prepare("0123456789abcdee", user);
+	folder = region_prepare("0123456789abcdef", user);
+	assert_string_not_equal(other, folder);
+	assert_int_equal(strlen(folder), strlen("/tmp/ocs-moe-7.4-") + 16);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(chown(folder, user, (gid_t)-1), 0);
+	inside_put(folder, "gate.0");
+	inside_put(folder, "plan.12");
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	assert_int_equal(access(node_dir, F_OK), -1);
+	assert_int_equal(access(folder, F_OK), -1);
+
+	free(region_prepare("0123456789abcdef", user));
+	assert_int_equal(mkdir(folder, 0700), 0);
+	assert_int_equal(chown(folder, user, (gid_t)-1), 0);
+	inside_put(folder, "gate.0");
+	inside_put(folder, "gate.0.txt");
+	assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+	assert_false(inside_has(folder, "gate.0"));
+	assert_true(inside_has(folder, "gate.0.txt"));
+	if (geteuid() == 0) { /* of another user */
+		free(region_prepare("0123456789abcdef", user));
+		assert_int_equal(chown(folder, 0, (gid_t)-1), 0);
+		inside_put(folder, "gate.0");
+		assert_int_equal(node_run("remove", "--dir", node_dir, NULL), 0);
+		assert_true(inside_has(folder, "gate.0"));
+		kept = ocs_asprintf("%s/gate.0", folder);
+		unlink(kept);
+		free(kept);
+	}
+	kept = ocs_asprintf("%s/gate.0.txt", folder);
+	assert_int_equal(unlink(kept), 0);
+	assert_int_equal(rmdir(folder), 0);
+	free(kept);
+	free(folder);
+	free(other);
+}
+
 static void test_refusals(void **state)
 {
 	char *compact = place("2x2x2");
@@ -417,7 +505,7 @@ int main(void)
 		cmocka_unit_test(test_torus),	 cmocka_unit_test(test_epochs),
 		cmocka_unit_test(test_links),	 cmocka_unit_test(test_private),
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_rails),
+		cmocka_unit_test(test_rails),	 cmocka_unit_test(test_region),
 	};
 
 	return cmocka_run_group_tests(tests, node_setup, node_teardown);
