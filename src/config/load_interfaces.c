@@ -17,6 +17,7 @@
 
 #define DEVICE_MAX 15 /* characters of the name of a network device */
 #define RDMA_MAX 63
+#define TCP_DEVICES_MAX 64 /* ocs-node has a bit for each in which routes go over it */
 #define NUMA_MAX 255
 #define SPEED_MAX 100000000 /* Mb/s */
 
@@ -435,6 +436,10 @@ static int tcp_load(struct reader *reader, yaml_node_t *node, struct used *used,
 		return ocs_yaml_fail(
 			reader->yaml, node,
 			"tcp needs the key \"interfaces\", which names the devices of a server");
+	if (section->ninterfaces > TCP_DEVICES_MAX)
+		return ocs_yaml_fail(reader->yaml, node,
+				     "tcp: routes go over at most %d interfaces, %s has %d",
+				     TCP_DEVICES_MAX, section->name, section->ninterfaces);
 	if (ocs_load_device(reader->loader, fields[1].node, "management", &section->management) < 0)
 		return -1;
 	for (int i = 0; i < section->ninterfaces; i++)

@@ -74,7 +74,8 @@ static void line_take(struct group *group, struct asker *asker, double now)
 	if (sscanf(asker->line, "plan %d %" SCNd64 " %d %d%n", &asker->step.layer,
 		   &asker->step.microbatch, &backward, &second, &used) != 4 ||
 	    asker->line[used] || asker->step.layer < 0 ||
-	    asker->step.layer >= group->controller->layers || backward < 0 || backward > 1 ||
+	    asker->step.layer >= group->controller->layers || asker->step.microbatch < 0 ||
+	    asker->step.microbatch > MICROBATCHES_MAX || backward < 0 || backward > 1 ||
 	    second < 0 || second > 1) {
 		asker_close(asker);
 		return;

@@ -21,6 +21,8 @@ struct ocs_client;
 struct ocs_text;
 
 #define ASKERS 8 /* connections of a group */
+/* Steps of more are not taken: far beyond any run, and sums of them are numbers yet. */
+#define MICROBATCHES_MAX (INT64_C(1) << 53)
 
 /* Who asks for plans. */
 struct asker {

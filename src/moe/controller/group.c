@@ -187,8 +187,11 @@ static void gate_take(struct group *group, const struct ocs_moe_gate_head *head,
 				     .pass = head->step & 2 ? OCS_MOE_BACKWARD : OCS_MOE_FORWARD,
 				     .second = head->step & 1 };
 
-	if (head->rank < 0 || head->ranks < 1 || head->rank >= head->ranks || head->layer < 0 ||
-	    head->layer >= group->controller->layers || head->step < 0 || head->step > 3)
+	/* of more ranks no row would come: it has a number for each */
+	if (head->rank < 0 || head->ranks < 1 || head->rank >= head->ranks ||
+	    head->ranks > OCS_MOE_GATE_COUNTS || head->layer < 0 ||
+	    head->layer >= group->controller->layers || head->step < 0 || head->step > 3 ||
+	    head->microbatch > MICROBATCHES_MAX)
 		return;
 	if (!group->control && control_start(group, head->ranks) < 0)
 		return;
@@ -349,8 +352,9 @@ void group_free(struct group *group)
 	for (int i = 0; group->address && i < group->controller->servers * group->controller->nics;
 	     i++)
 		free(group->address[i]);
+	/* of a group that was not read all are 0 */
 	for (int i = 0; i < ASKERS; i++)
-		if (group->asker[i].fd >= 0)
+		if (group->asker[i].fd > 0)
 			close(group->asker[i].fd);
 	if (group->gate > 0)
 		close(group->gate);

@@ -70,9 +70,11 @@ static struct ocsd_circuit *circuit_by_ports(const struct ocsd_menu *menu,
 {
 	struct ocsd_circuit wanted = { .a = a, .b = b };
 	const struct ocsd_circuit *key = &wanted;
-	struct ocsd_circuit **found =
-		bsearch(&key, rail->by_ports, menu->pairs.count, sizeof(key), ports_compare);
+	struct ocsd_circuit **found = NULL;
 
+	if (rail->by_ports) /* a group of a region has none */
+		found = bsearch(&key, rail->by_ports, menu->pairs.count, sizeof(key),
+				ports_compare);
 	return found ? *found : NULL;
 }
 

@@ -154,9 +154,45 @@ static void tcp(void **state)
 	}
 }
 
+/* Routes of RAILS rails with two ports each: a fabric, or NULL with ERR. */
+static struct ocs_config *many_rails(int rails, struct ocs_error *err)
+{
+	struct ocs_text text = { 0 };
+	struct ocs_config *config;
+
+	ocs_text_add(
+		&text,
+		"version: 1\nswitches:\n- {name: s, driver: tl1, dialect: polatis,"
+		" address: '127.0.0.1:2000', credentials: /c, size: 192}\nfabrics:\n"
+		"- {name: r, kind: rails, nodes: 'n[0-1]', rails: %d, ports_per_nic: 2, xpus: 1,"
+		" ports: {switch: s, port: server * 96 + interface * nic_ports + nic_port + 1},"
+		" tcp: {address: 10.0.0.0/24, management: e}, interfaces: [",
+		rails);
+	for (int i = 0; i < 2 * rails; i++)
+		ocs_text_add(&text, "%s{name: o%d}", i ? ", " : "", i);
+	ocs_text_add(&text, "]}\n");
+	config = ocs_config_parse(text.data, text.length, "f", err);
+	ocs_text_free(&text);
+	return config;
+}
+
+static void tcp_devices(void **state)
+{
+	struct ocs_error err = { 0 };
+	struct ocs_config *config = many_rails(32, &err);
+
+	(void)state;
+	if (!config)
+		fail_msg("%s", err.text);
+	ocs_config_destroy(config);
+	assert_null(many_rails(33, &err));
+	assert_non_null(strstr(err.text, "tcp: routes go over at most 64 interfaces, r has 66"));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(nic_ports), cmocka_unit_test(tcp) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(nic_ports), cmocka_unit_test(tcp),
+					    cmocka_unit_test(tcp_devices) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
