@@ -27,8 +27,8 @@ result() { # CODE NAME [WHAT WAS SEEN]
 # Only the last two or three parts of a path are the same below every prefix.
 names() { sed -e 's/\.gz$//' -e 's|.*/\(share/.*\)|\1|' -e '/^share/!s|.*/\([^/]*/[^/]*\)$|\1|' | sort; }
 wanted() { (cd "$stage" && find . -type f ! -name '*.la') | names; }
-# Documents and debugging symbols are not what make install made.
-ours() { grep -v -e '/share/doc/' -e '/share/licenses/' -e '/debug/' -e '/\.build-id' -e '/$'; }
+# Documents, debugging symbols and what lintian may overlook are not what make install made.
+ours() { grep -v -e '/share/doc/' -e '/share/licenses/' -e '/share/lintian/' -e '/debug/' -e '/\.build-id' -e '/$'; }
 
 tracked() { (cd "$top/$1" && git ls-files | grep -v -e '^\.gitignore$' -e '/\.gitkeep$' | sort); } # FOLDER
 

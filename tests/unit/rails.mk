@@ -32,7 +32,6 @@ test_gate_LDADD = $(S)/rails/libocs_gate.la $(CMOCKA_LIBS)
 
 # The controller and agents as programs, with an ocsd and ranks around them.
 dist_check_SCRIPTS += rails/test_rails_control.py
-EXTRA_DIST += rails/rails_peers.py
 
 check_PROGRAMS += test_phases_corpus
 test_phases_corpus_SOURCES = house/test_corpus.c ../fuzz/fuzz_phases.c
