@@ -151,6 +151,7 @@ static bool crash(struct rig *rig, const struct guest *host, struct guest *g, in
 		  const char *how)
 {
 	struct ocs_client *client;
+	struct ocs_error err;
 	char number[16];
 	bool died, up;
 	int step = 0;
@@ -169,8 +170,9 @@ static bool crash(struct rig *rig, const struct guest *host, struct guest *g, in
 	if (up && !how)
 		kill_later(rig->daemon, (useconds_t)at * 2000);
 	if (up) {
-		client = rig_client(rig);
-		died = !subscribe(client, host, g) || !live(client, g, &step);
+		/* The call may have come since it answered first. */
+		client = ocs_client_open(rig->address, NULL, NULL, RIG_PATIENCE_MS, &err);
+		died = !client || !subscribe(client, host, g) || !live(client, g, &step);
 		ocs_client_close(client);
 		if (died)
 			rig_reap_daemon(rig);
