@@ -43,13 +43,17 @@ class Rank:
         os.close(memory)
 
     def number_at(self, ring, offset):
-        return struct.unpack_from("=I", self.box, ring * RING + offset)[0]
+        return ctypes.c_uint32.from_buffer(self.box, ring * RING + offset).value
+
+    def store(self, offset, number):
+        """At once: struct.pack_into clears the bytes first, and the other side may read that."""
+        ctypes.c_uint32.from_buffer(self.box, offset).value = number
 
     def letters(self):
         while self.number_at(0, HEAD) != self.read:
             kind, _, group, idx, _, _ = LETTER.unpack_from(self.box, LETTERS + self.read % ROOM * LETTER.size)
             self.read = (self.read + 1) % 2 ** 32
-            struct.pack_into("=I", self.box, TAIL, self.read)
+            self.store(TAIL, self.read)
             self.wake(0, TAIL)
             yield kind, group, idx
 
@@ -59,7 +63,7 @@ class Rank:
     def grant(self, group, idx, error=0):
         LETTER.pack_into(self.box, RING + LETTERS + self.written % ROOM * LETTER.size, GRANT, error, group, idx, 1, 0)
         self.written = (self.written + 1) % 2 ** 32
-        struct.pack_into("=I", self.box, RING + HEAD, self.written)
+        self.store(RING + HEAD, self.written)
         self.wake(1, HEAD)
 
 

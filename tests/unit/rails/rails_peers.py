@@ -4,6 +4,7 @@
 refuse, and ranks, which write letters into real mailboxes."""
 import array
 import atexit
+import ctypes
 import hashlib
 import hmac
 import json
@@ -200,12 +201,16 @@ class Rank:
             self.notes.append(word)
 
     def head(self, ring=0):
-        return struct.unpack_from("=I", self.box, ring * RING)[0]
+        return ctypes.c_uint32.from_buffer(self.box, ring * RING).value
+
+    def store(self, offset, number):
+        """At once: struct.pack_into clears the bytes first, and the other side may read that."""
+        ctypes.c_uint32.from_buffer(self.box, offset).value = number % 2 ** 32
 
     def write(self, kind, group, idx, ring=True):
         LETTER.pack_into(self.box, 128 + self.wrote % LETTERS * 64, kind, 0, group, idx, 0, time.monotonic_ns())
         self.wrote += 1
-        struct.pack_into("=I", self.box, 0, self.wrote % 2 ** 32)
+        self.store(0, self.wrote)
         if ring:
             os.write(self.bell, struct.pack("=Q", 1))
 
@@ -215,7 +220,7 @@ class Rank:
             return None
         found = LETTER.unpack_from(self.box, RING + 128 + self.read % LETTERS * 64)
         self.read += 1
-        struct.pack_into("=I", self.box, RING + 64, self.read % 2 ** 32)
+        self.store(RING + 64, self.read)
         return found[:5]
 
     def enter(self, group, idx=None):
