@@ -4,21 +4,14 @@
 /* Operation show, what "region": jobs with groups of experts, and the circuits that they have. */
 
 #include "src/ocsd/jobs/region.h"
-#include "src/ocsd/jobs/topology.h"
 #include "src/ocsd/ops/operations.h"
-#include "src/ocsd/protocol/connection.h"
-#include "src/ocsd/protocol/dispatch.h"
-#include "src/ocsd/protocol/role.h"
+#include "src/ocsd/ops/show_menus.h"
 #include "src/ocsd/state/menus.h"
-#include "src/ocsd/store/audit.h"
-#include "src/ocsd/store/store.h"
 
 #include "src/protocol/fields.h"
 #include "src/protocol/names.h"
 
 #include <json-c/json.h>
-#include <stdio.h>
-#include <string.h>
 
 static struct json_object *group_json(const struct ocsd *d, const struct ocsd_job *job, int number)
 {
@@ -27,8 +20,6 @@ static struct json_object *group_json(const struct ocsd *d, const struct ocsd_jo
 	struct ocs_region_circuits stand;
 
 	ocs_field_add_number(row, OCS_FIELD_GROUP, number);
-	ocs_field_add_text(row, OCS_FIELD_SWITCH,
-			   rail->sw >= 0 ? d->fabric->switches[rail->sw].name : NULL);
 	for (int s = 0; s < job->menu->groups.servers; s++)
 		json_object_array_add(
 			nodes, json_object_new_string(
@@ -37,11 +28,7 @@ static struct json_object *group_json(const struct ocsd *d, const struct ocsd_jo
 	ocsd_region_stand(job->menu, number, &stand);
 	json_object_object_add(row, OCS_FIELD_CIRCUITS, ocsd_menu_circuits_json(&stand));
 	ocs_region_circuits_free(&stand);
-	ocs_field_add_text(row, OCS_FIELD_STANDS, rail->stands[0] ? rail->stands : NULL);
-	ocs_field_add_number(row, OCS_FIELD_SEQ, (int64_t)rail->seq);
-	ocs_field_add_text(row, OCS_FIELD_STAGE, ocsd_stage_name(rail->stage));
-	if (rail->error)
-		ocs_field_add_text(row, OCS_FIELD_ERROR, rail->error);
+	ocsd_show_rail(d, rail, row);
 	return row;
 }
 
@@ -59,29 +46,12 @@ static struct json_object *job_region(const struct ocsd *d, const struct ocsd_jo
 	for (int g = 0; g < menu->nrails; g++)
 		json_object_array_add(groups, group_json(d, job, g));
 	json_object_object_add(row, OCS_FIELD_GROUPS, groups);
-	ocs_field_add_number(row, OCS_FIELD_CHANGES, (int64_t)menu->total.changes);
-	ocs_field_add_number(row, OCS_FIELD_FAILED, (int64_t)menu->total.failed);
-	ocs_field_add_number(row, OCS_FIELD_REFUSED, (int64_t)menu->total.refused);
-	json_object_object_add(row, OCS_FIELD_RATE,
-			       json_object_new_double(ocsd_topology_rate(job)));
+	ocsd_show_changes(job, row);
 	return row;
 }
 
 void ocsd_op_show_region(struct ocsd *d, struct ocsd_client *client, int64_t id,
 			 struct json_object *request)
 {
-	const char *name = ocs_field_text(request, OCS_FIELD_NAME, NULL);
-	struct json_object *reply = json_object_new_object(), *list = json_object_new_array();
-	char number[32];
-
-	for (const struct ocsd_job *job = d->jobs; job; job = job->next) {
-		snprintf(number, sizeof(number), "%u", job->job);
-		if (job->menu && ocsd_menu_region(job->menu) && job->state != OCSD_JOB_CLOSED &&
-		    ocsd_role_owns(d, *ocsd_client_who(client), job->uid) &&
-		    (!name || strcmp(name, number) == 0))
-			json_object_array_add(list, job_region(d, job));
-	}
-	json_object_object_add(reply, OCS_FIELD_REGION, list);
-	ocs_field_add_number(reply, OCS_FIELD_REVISION, ocsd_store_revision(d));
-	ocsd_reply(client, id, reply);
+	ocsd_show_menus(d, client, id, request, OCS_FIELD_REGION, true, job_region);
 }
