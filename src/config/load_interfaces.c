@@ -451,6 +451,22 @@ static int tcp_load(struct reader *reader, yaml_node_t *node, struct used *used,
 	return hosts_load(reader, fields[0].node, used, count);
 }
 
+/* The key `tcp` of regions: whether jobs get the addresses of `interfaces`. */
+static int region_tcp_load(struct reader *reader, const yaml_node_t *node)
+{
+	struct ocs_section *section = reader->section;
+
+	if (ocs_yaml_bool(reader->yaml, node, "tcp", &section->job_addresses) < 0)
+		return -1;
+	for (int i = 0; section->job_addresses && i < section->degree; i++)
+		if (!section->interfaces || !section->interfaces[i].address)
+			return ocs_yaml_fail(
+				reader->yaml, node,
+				"tcp needs the key \"interfaces\", with an address for each of the %d optical NICs",
+				section->degree);
+	return 0;
+}
+
 static int forwarding_load(struct reader *reader, yaml_node_t *node, struct used *used,
 			   size_t *count)
 {
@@ -550,7 +566,8 @@ int ocs_load_interfaces(struct ocs_loader *loader, int index, yaml_node_t *inter
 	if (rc == 0 && forwarding)
 		rc = forwarding_load(&reader, forwarding, used, &count);
 	if (rc == 0 && tcp)
-		rc = tcp_load(&reader, tcp, used, &count);
+		rc = section->kind == OCS_REGION ? region_tcp_load(&reader, tcp) :
+						   tcp_load(&reader, tcp, used, &count);
 	if (rc == 0)
 		rc = addresses_check(&reader, used, count);
 	if (rc == 0 && subnets)

@@ -70,7 +70,7 @@ static const struct {
 	[INTERFACES] = { "interfaces", ALL, 0 },
 	[FORWARDING] = { "forwarding", BIT(OCS_DIRECT), 0 },
 	[SUBNETS] = { "subnets", BIT(OCS_DIRECT) | BIT(OCS_TORUS) | BIT(OCS_STATIC), 0 },
-	[TCP] = { "tcp", BIT(OCS_RAILS), 0 },
+	[TCP] = { "tcp", BIT(OCS_RAILS) | BIT(OCS_REGION), 0 },
 	[LOOK_AHEAD] = { "look_ahead", BIT(OCS_DIRECT), 0 },
 	[PORTS] = { "ports", BIT(OCS_TORUS) | SERVERS, BIT(OCS_TORUS) | SERVERS },
 };

@@ -164,6 +164,9 @@ static void interfaces_describe(struct ocs_text *text, const struct ocs_fabric *
 			ocs_text_add(text, " %s/%d", first_address, one->prefix);
 	}
 	ocs_text_add(text, "%s\n", section->addresses ? " (addresses of the first server)" : "");
+	if (section->job_addresses)
+		ocs_text_add(text,
+			     "  tcp: jobs with experts have these addresses while they run\n");
 	if (section->subnets_prefix)
 		ocs_text_add(text, "  subnets: %u.%u.%u.%u/%d, one for each %s\n",
 			     section->subnets >> 24, section->subnets >> 16 & 0xff,

@@ -131,6 +131,8 @@ struct ocs_section {
 	enum ocs_forwarding forwarding;
 	char *management;   /* rails: the device by which TCP reaches the job's other nodes while
 				 * no circuit stands; NULL: routes are the site's */
+	bool job_addresses; /* region: the interfaces have their addresses only while a job with
+				 * experts runs, from ocs-node; false: the site sets them */
 	uint32_t *hosts;    /* by server: its address for forwarding, or with `management`, host
 				 * byte order; NULL: not described */
 	uint32_t subnets;   /* range with a subnet for each circuit, in cubes for each

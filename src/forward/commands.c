@@ -345,6 +345,49 @@ void ocs_forward_rails_things(const struct ocs_forward_rails *rails,
 	rule_add(commands, table, "lo", table);
 }
 
+/* A NIC of a region: what has its address leaves by it, whatever is at the other end, and nothing else does. */
+static void region_port(struct ocs_forward_commands *commands, const struct ocs_forward_port *port,
+			int table)
+{
+	link_up(commands, port->name);
+	address_on(commands, port->address, port->name);
+	settings_add(commands, port->name);
+	command_add(commands, OCS_FORWARD_IP, MUST,
+		    "route replace default dev %s scope link src %s table %d proto %d", port->name,
+		    port->address, table, OCS_FORWARD_PROTOCOL);
+	undo_add(commands, "route del default table %d proto %d", table, OCS_FORWARD_PROTOCOL);
+	command_add(commands, OCS_FORWARD_IP, MUST,
+		    "rule add pref %d from %s lookup %d protocol %d", table, port->address, table,
+		    OCS_FORWARD_PROTOCOL);
+	undo_add(commands, "rule del pref %d from %s lookup %d protocol %d", table, port->address,
+		 table, OCS_FORWARD_PROTOCOL);
+}
+
+void ocs_forward_region_things(const struct ocs_forward_hosts *hosts, int host, int first,
+			       int servers, struct ocs_forward_commands *commands)
+{
+	const struct ocs_forward_host *self = &hosts->host[host];
+	char mac[18];
+
+	for (int p = 0; p < hosts->degree; p++)
+		region_port(commands, &self->ports[p], OCS_FORWARD_BASE + p);
+	for (int p = 0; p < hosts->degree; p++)
+		for (int end = 0; end < servers * hosts->degree; end++) {
+			int other = first + end / hosts->degree;
+			const struct ocs_forward_port *port =
+				&hosts->host[other].ports[end % hosts->degree];
+
+			if (other == host)
+				continue;
+			command_add(commands, OCS_FORWARD_IP, MUST,
+				    "neigh replace %s lladdr %s dev %s nud permanent protocol %d",
+				    port->address, ocs_forward_mac_text(port->mac, mac),
+				    self->ports[p].name, OCS_FORWARD_PROTOCOL);
+			undo_add(commands, "neigh del %s dev %s", port->address,
+				 self->ports[p].name);
+		}
+}
+
 /* Whatever a backend other than BACKEND (NULL: any) left on PORT. */
 static void clear_port(struct ocs_forward_commands *commands, const struct ocs_forward_port *port,
 		       const enum ocs_forward_backend *backend)
@@ -387,7 +430,7 @@ void ocs_forward_remove_commands(const struct ocs_forward_hosts *hosts, int host
 		clear_port(commands, port, NULL);
 		for (int d = 0; d < (strcmp(port->name, port->forward) ? 2 : 1); d++) {
 			command_add(commands, OCS_FORWARD_IP, MAY_FAIL, "addr del %s/32 dev %s",
-				    self->address, devices[d]);
+				    *port->address ? port->address : self->address, devices[d]);
 			command_add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,
 				    "net/ipv4/conf/%s/rp_filter=default", devices[d]);
 			command_add(commands, OCS_FORWARD_SYSCTL, MAY_FAIL,

@@ -26,11 +26,12 @@ struct json_object;
 struct ocs_forward_port {
 	char name[16], forward[16];
 	uint8_t mac[6], forward_mac[6];
+	char address[16]; /* its own, in a region; else "" */
 };
 
 struct ocs_forward_host {
 	char *node;
-	char address[16];		/* dotted IPv4; the same on all its ports */
+	char address[16];		/* dotted IPv4; the same on all its ports; "" in a region */
 	struct ocs_forward_port *ports; /* `degree` of them */
 };
 
@@ -56,7 +57,7 @@ struct ocs_forward_hosts *ocs_forward_hosts_fabric(const struct ocs_fabric *fabr
 						   const struct ocs_section *section,
 						   const struct ocs_plan *plan,
 						   struct json_object *macs, struct ocs_error *err);
-/* The hosts of a job on rails, in the order of ROWS, which are as MACS above.  Ports are devices:
+/* The hosts of a job on rails or in a region, in the order of ROWS, which are as MACS above.  Ports are devices:
  * port P of interface I is number I * nic_ports + P.  NULL with ERR (OCS_USAGE). */
 struct ocs_forward_hosts *ocs_forward_hosts_rails(const struct ocs_fabric *fabric,
 						  const struct ocs_section *section,
@@ -203,6 +204,12 @@ struct ocs_forward_rails {
 int ocs_forward_hold_rails(const char *folder, const struct ocs_forward_owner *owner,
 			   const struct ocs_forward_rails *rails,
 			   const struct ocs_forward_hosts *hosts, int host, struct ocs_error *err);
+/* What a host of a job with experts has while the job runs: the address of each optical NIC, which leads over that NIC only,
+ * and permanent neighbours for all NICs of the other servers of its group, hosts FIRST to FIRST + SERVERS - 1:
+ * any of them may be at the other end.  As ocs_forward_hold. */
+int ocs_forward_hold_region(const char *folder, const struct ocs_forward_owner *owner,
+			    const struct ocs_forward_hosts *hosts, int host, int first, int servers,
+			    struct ocs_error *err);
 /* Whether what FOLDER remembers is OWNER's: a descriptor that keeps it so until it is closed, or -1.
  * SEEN is zero at first; the file is read again only when it is another one. */
 struct ocs_forward_seen {

@@ -262,7 +262,8 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 			   struct ocs_forward_host *host, struct ocs_error *err)
 {
 	host->node = ocs_strdup(node->name);
-	if (ocs_section_host_address(section, node->server, host->address))
+	if (!section->job_addresses &&
+	    ocs_section_host_address(section, node->server, host->address))
 		return ocs_error_set(err, OCS_USAGE,
 				     "section %s describes no addresses of its hosts",
 				     section->name);
@@ -277,6 +278,10 @@ static int host_of_section(const struct ocs_section *section, const struct ocs_n
 					     "interface %d of section %s has no"
 					     " plain name",
 					     p, section->name);
+		if (section->job_addresses &&
+		    ocs_section_interface_address(section, node->server, p, port->address) < 0)
+			return ocs_error_set(err, OCS_USAGE, "interface %d of %s has no address", p,
+					     node->name);
 		if (!known)
 			mac_rule(number, p, port);
 		else if (take_mac(mac_text(row, OCS_FIELD_MACS, p), port->mac) ||

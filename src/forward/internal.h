@@ -20,6 +20,9 @@ void ocs_forward_things(const struct ocs_forward *forward, const struct ocs_forw
 void ocs_forward_rails_things(const struct ocs_forward_rails *rails,
 			      const struct ocs_forward_hosts *hosts, int host,
 			      struct ocs_forward_commands *commands);
+/* The same for a job in a region. */
+void ocs_forward_region_things(const struct ocs_forward_hosts *hosts, int host, int first,
+			       int servers, struct ocs_forward_commands *commands);
 /* Whether COMMAND removes a qdisc, which may only be done if no filter is left on DEVICE. */
 bool ocs_forward_conditional(const struct ocs_forward_command *command, char device[16]);
 

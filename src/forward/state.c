@@ -483,6 +483,16 @@ int ocs_forward_hold_rails(const char *folder, const struct ocs_forward_owner *o
 	return state_hold(folder, owner, false, &wanted, NULL, hosts, host, NULL, err);
 }
 
+int ocs_forward_hold_region(const char *folder, const struct ocs_forward_owner *owner,
+			    const struct ocs_forward_hosts *hosts, int host, int first, int servers,
+			    struct ocs_error *err)
+{
+	struct ocs_forward_commands wanted = { 0 };
+
+	ocs_forward_region_things(hosts, host, first, servers, &wanted);
+	return state_hold(folder, owner, false, &wanted, NULL, hosts, host, NULL, err);
+}
+
 int ocs_forward_follow(const char *folder, const struct ocs_forward_owner *owner,
 		       const struct ocs_forward *forward, const struct ocs_forward_hosts *hosts,
 		       int host, enum ocs_forward_backend backend, size_t *changed,

@@ -100,7 +100,7 @@ static int work_open(struct ocs_node_work *work, const struct ocs_node_request *
 		return ocs_error_set(err, OCS_USAGE, "%s knows no node %s", request->fabric,
 				     request->node);
 	work->section = &work->fabric->sections[node->section];
-	return work->section->forwarding != OCS_FORWARDING_NONE || work->section->management;
+	return ocs_node_section_meets(work->section);
 }
 
 /* Our own MACs and what the kernel can do. */
@@ -126,6 +126,8 @@ static int look_around(struct ocs_node_work *work, struct ocs_error *err)
 	}
 	if (section->management)
 		return ocs_node_rails_address(work, err);
+	if (section->job_addresses)
+		return 0;
 	if (section->forwarding == OCS_FORWARDING_AUTO)
 		work->backend = ocs_forward_backend_choose();
 	else
@@ -308,7 +310,8 @@ static void watch_start(struct ocs_node_work *work)
 {
 	int alone;
 
-	if (!ocs_program_detach())
+	/* neighbours of a region are those of all circuits that may be */
+	if (work->section->job_addresses || !ocs_program_detach())
 		return;
 	signal(SIGHUP, SIG_IGN);
 	alone = ocs_forward_watch_alone(work->folder, work->request->epoch);
@@ -358,6 +361,8 @@ int ocs_node_forward(const struct ocs_node_request *request, int timeout_s)
 			rc = -1;
 		else if (work.section->management)
 			rc = ocs_node_rails_hold(&work, reply, &err);
+		else if (work.section->job_addresses)
+			rc = ocs_node_region_hold(&work, reply, &err);
 		else
 			rc = forwarding_apply(&work, reply, false, &owner, NULL, &err);
 		if (rc == 0)
@@ -453,9 +458,7 @@ int ocs_node_sweep(const struct ocs_node_request *request)
 		rc = job_lives(&work, &owner, &known, &err);
 	if (rc > 0) {
 		/* the job runs on: a process has to follow its plan */
-		rc = work.section->forwarding != OCS_FORWARDING_NONE || work.section->management ?
-			     look_around(&work, &err) :
-			     0;
+		rc = ocs_node_section_meets(work.section) ? look_around(&work, &err) : 0;
 		if (rc == 0)
 			watch_start(&work);
 	} else if (rc == 0) {

@@ -23,6 +23,15 @@ struct ocs_node_work {
 	struct ocs_node_rails *rails; /* what is known of the job, or NULL; rails.h */
 };
 
+/* Whether the hosts of SECTION's jobs are told of each other and change their network for a job; what a
+ * process follows meanwhile. */
+bool ocs_node_section_meets(const struct ocs_section *section);
+
+/* region_links.c: gives the optical NICs of a job with experts their addresses, neighbours and routes, and waits for the
+ * links of the circuits that it begins with.  REPLY: of ocsd to apply.  0, or -1 with ERR: nothing is left. */
+int ocs_node_region_hold(struct ocs_node_work *work, struct json_object *reply,
+			 struct ocs_error *err);
+
 /* A request OP for the job and this node; the caller puts it. */
 struct json_object *ocs_node_work_question(const struct ocs_node_work *work, const char *op);
 /* Adds what the other hosts have to know of this one. */

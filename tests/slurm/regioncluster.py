@@ -15,11 +15,14 @@ from moelab import nic_lines      # noqa: E402
 
 
 class RegionCluster(Cluster):
-    """One region of SERVERS with DEGREE optical NICs; MBIT each."""
+    """One region of SERVERS with DEGREE optical NICs; MBIT each.  TCP: jobs get the addresses of the NICs from ocs-node."""
 
-    def __init__(self, *where, servers=6, degree=2, mbit=40, **options):
+    def __init__(self, *where, servers=6, degree=2, mbit=40, tcp=False, **options):
+        if tcp:
+            options["region_yaml"] = "    tcp: true\n    interfaces: [%s]\n" % ", ".join(
+                '{name: ocs%d, address: "10.%d.0.{server + 1}/16", speed: %d}' % (p, 80 + p, mbit) for p in range(degree))
         super().__init__(*where, regions=1, region_servers=servers, region_degree=degree, **options)
-        self.mbit = mbit
+        self.mbit, self.tcp = mbit, tcp
 
     def slurm_conf(self):
         text = super().slurm_conf().replace("SlurmctldHost=head(127.0.0.1)", "SlurmctldHost=head(10.76.0.1)")
@@ -48,7 +51,8 @@ class RegionCluster(Cluster):
     def _host_make(self, server, name):
         shape = "root tbf rate %dmbit burst 16kb latency 1s" % self.mbit
         inside = ["addr add 10.76.0.%d/24 dev eth0" % (server + 2), "link set eth0 up", "link set lo up",
-                  "addr add 10.77.0.%d/24 dev packets" % (server + 1), "link set packets up"] + nic_lines(server, self.region_degree)
+                  "addr add 10.77.0.%d/24 dev packets" % (server + 1), "link set packets up"]
+        inside += [] if self.tcp else nic_lines(server, self.region_degree)
         lines = ["ip netns add " + name,
                  "ip link add ctl%d type veth peer name eth0 netns %s" % (server, name),
                  "ip link set ctl%d master ctl up" % server,
@@ -63,6 +67,18 @@ class RegionCluster(Cluster):
         lines += ["tc -n %s qdisc add dev %s %s" % (name, device, shape)
                   for device in ["packets"] + ["ocs%d" % p for p in range(self.region_degree)]]
         self.run("set -e\n" + "\n".join(lines))
+
+    def host(self, name, *words):
+        return self.out(["ip", "netns", "exec", name] + list(words))
+
+    def snapshot(self, name):
+        """All that ocs-node could leave behind on a host."""
+        text = self.host(name, "sh", "-c", """
+            ip rule; ip route show table all; ip neigh show nud permanent; ip -o address | sed 's/valid_lft.*//'
+            for i in $(seq 0 %d); do ip -o link show ocs$i | grep -o '<[^>]*>'; done
+            grep -r . /proc/sys/net/ipv4/conf --include=rp_filter --include=send_redirects --include=accept_redirects
+            ls /run/ocs/%s 2>/dev/null | grep -vx forward.lock || true""" % (self.region_degree - 1, name))
+        return sorted(text.splitlines())
 
     def start_emulator(self):
         self.spawn(["ocs-emulator", "--fabric", self.yaml, "--delay", str(self.delay_ms),

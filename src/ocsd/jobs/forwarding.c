@@ -25,7 +25,7 @@ bool ocsd_forward_wanted(const struct ocsd_job *job)
 {
 	return job->section && job->nodes.count > 1 &&
 	       (job->section->forwarding != OCS_FORWARDING_NONE ||
-		(job->section->management && job->menu));
+		((job->section->management || job->section->job_addresses) && job->menu));
 }
 
 static bool mac_good(struct json_object *mac)

@@ -23,6 +23,9 @@
 #define RULE \
 	", ports: {switch: 's{region}', port: server % region_servers * degree + interface + 1}"
 #define NICS ", interfaces: [{name: a, numa: 1}, {name: b}]"
+#define ADDRESSES                                                      \
+	", interfaces: [{name: a, address: '10.1.0.{server + 1}/24'}," \
+	" {name: b, address: '10.2.0.{server + 1}/24'}]"
 
 static struct ocs_config *regions_open(const char *rest, struct ocs_error *err)
 {
@@ -62,6 +65,16 @@ static void test_regions(void **state)
 	assert_int_equal(ocs_section_server_port(fabric, moe, 5, 1, &port), 0);
 	assert_int_equal(port.sw, 1);
 	assert_int_equal(port.port, 4);
+	assert_false(moe->job_addresses);
+	ocs_config_destroy(config);
+	config = regions_open(", tcp: true" ADDRESSES RULE, &err);
+	if (!config)
+		fail_msg("%s", err.text);
+	assert_true(config->fabric->sections[0].job_addresses);
+	ocs_config_destroy(config);
+	config = regions_open(", tcp: false" RULE, &err);
+	assert_non_null(config);
+	assert_false(config->fabric->sections[0].job_addresses);
 	ocs_config_destroy(config);
 }
 
@@ -94,6 +107,10 @@ static void test_refused(void **state)
 		  "all interfaces of the servers of one region must share a switch" },
 		{ RULE ", interfaces: [{name: a, numa: -1}, {name: b}]", "numa" },
 		{ RULE ", interfaces: [{name: a}]", "interfaces lists 1, but moe has 2" },
+		{ RULE ", tcp: true",
+		  "tcp needs the key \"interfaces\", with an address for each of the 2" },
+		{ RULE NICS ", tcp: true", "tcp needs the key \"interfaces\"" },
+		{ RULE ADDRESSES ", tcp: {management: eth0, address: 10.9.0.0/16}", "tcp" },
 		{ RULE ", directed: true", "has no key \"directed\"" },
 	};
 	struct ocs_error err;
