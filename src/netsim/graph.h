@@ -119,4 +119,19 @@ void ocs_netsim_graph_write(const struct ocs_netsim_graph *graph, struct ocs_tex
 struct ocs_netsim_graph *ocs_netsim_graph_from_json(struct json_object *json,
 						    struct ocs_error *err);
 
+enum ocs_netsim_format {
+	OCS_NETSIM_NO_GRAPH, /* text that is no JSON object: a model, say */
+	OCS_NETSIM_JSON,
+	OCS_NETSIM_FLATBUFFER, /* of FlexFlow (flexflow.h) */
+};
+/* What the first LENGTH bytes of a file, 64 are enough, are the beginning of.  JSON begins with a brace, text
+ * has no zeros, and each FlatBuffer has some. */
+enum ocs_netsim_format ocs_netsim_graph_format(const char *head, size_t length);
+/* The task graph in LENGTH bytes of TEXT, in either format, checked; TEXT[LENGTH] is 0.  The caller destroys
+ * it.  NULL with ERR (OCS_USAGE). */
+struct ocs_netsim_graph *ocs_netsim_graph_parse(const char *text, size_t length,
+						struct ocs_error *err);
+/* The same of the file PATH, at most 1 GiB; ERR, of the file, too, begins with PATH. */
+struct ocs_netsim_graph *ocs_netsim_graph_read(const char *path, struct ocs_error *err);
+
 #endif

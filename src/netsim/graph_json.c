@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/netsim/flexflow.h"
 #include "src/netsim/graph.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
+
+#define FILE_SIZE_MAX ((size_t)1 << 30)
 
 static void number_write(struct ocs_text *text, const char *name, double value)
 {
@@ -359,4 +362,56 @@ fail:
 	ocs_error_prefix(err, "graph");
 	ocs_netsim_graph_destroy(graph);
 	return NULL;
+}
+
+enum ocs_netsim_format ocs_netsim_graph_format(const char *head, size_t length)
+{
+	size_t at = 0;
+
+	while (at < length && strchr(" \t\r\n", head[at]) && head[at])
+		at++;
+	if (at < length && head[at] == '{')
+		return OCS_NETSIM_JSON;
+	return memchr(head, '\0', length) ? OCS_NETSIM_FLATBUFFER : OCS_NETSIM_NO_GRAPH;
+}
+
+struct ocs_netsim_graph *ocs_netsim_graph_parse(const char *text, size_t length,
+						struct ocs_error *err)
+{
+	enum json_tokener_error fault;
+	struct ocs_netsim_graph *graph = NULL;
+	struct json_object *json;
+
+	switch (ocs_netsim_graph_format(text, length)) {
+	case OCS_NETSIM_FLATBUFFER:
+		return ocs_netsim_flexflow_read(text, length, err);
+	case OCS_NETSIM_NO_GRAPH:
+		ocs_error_set(err, OCS_USAGE,
+			      "no task graph: neither a JSON object nor a FlatBuffer of FlexFlow");
+		return NULL;
+	case OCS_NETSIM_JSON:
+		break;
+	}
+	json = json_tokener_parse_verbose(text, &fault);
+	if (json)
+		graph = ocs_netsim_graph_from_json(json, err);
+	else
+		ocs_error_set(err, OCS_USAGE, "not valid JSON: %s", json_tokener_error_desc(fault));
+	json_object_put(json);
+	return graph;
+}
+
+struct ocs_netsim_graph *ocs_netsim_graph_read(const char *path, struct ocs_error *err)
+{
+	struct ocs_netsim_graph *graph;
+	size_t length;
+	char *data = ocs_file_read(path, FILE_SIZE_MAX, &length, err);
+
+	if (!data)
+		return NULL;
+	graph = ocs_netsim_graph_parse(data, length, err);
+	free(data);
+	if (!graph)
+		ocs_error_prefix(err, "%s", path);
+	return graph;
 }

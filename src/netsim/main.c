@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Copyright (C) 2026 The slurm-ocs authors */
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/model/strategy.h"
-#include "src/netsim/flexflow.h"
 #include "src/netsim/model_graph.h"
 #include "src/netsim/options.h"
 #include "src/netsim/plot.h"
@@ -15,22 +13,6 @@
 #include "src/netsim/step.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
-
-#define FILE_MAX ((size_t)1 << 30)
-
-static struct ocs_netsim_graph *json_read(const char *text, struct ocs_error *err)
-{
-	enum json_tokener_error fault;
-	struct json_object *json = json_tokener_parse_verbose(text, &fault);
-	struct ocs_netsim_graph *graph = NULL;
-
-	if (json)
-		graph = ocs_netsim_graph_from_json(json, err);
-	else
-		ocs_error_set(err, OCS_USAGE, "not valid JSON: %s", json_tokener_error_desc(fault));
-	json_object_put(json);
-	return graph;
-}
 
 /* The step of a model on SERVERS of them. */
 static struct ocs_netsim_graph *model_read(const char *spec, int servers, struct ocs_error *err)
@@ -53,32 +35,13 @@ static struct ocs_netsim_graph *model_read(const char *spec, int servers, struct
 	return graph;
 }
 
-/* A task graph: JSON begins with a brace, and a FlatBuffer never does with this one. */
-static struct ocs_netsim_graph *file_read(const char *path, struct ocs_error *err)
-{
-	size_t length;
-	char *data = ocs_file_read(path, FILE_MAX, &length, err);
-	struct ocs_netsim_graph *graph;
-
-	if (!data)
-		return NULL;
-	if (data[strspn(data, " \t\r\n")] == '{')
-		graph = json_read(data, err);
-	else
-		graph = ocs_netsim_flexflow_read(data, length, err);
-	free(data);
-	if (!graph)
-		ocs_error_prefix(err, "%s", path);
-	return graph;
-}
-
 /* Job K of the command line. */
 static struct ocs_netsim_graph *graph_read(const struct ocs_netsim_args *args, int k, int servers,
 					   struct ocs_error *err)
 {
 	struct ocs_netsim_graph *graph = args->models[k] ?
 						 model_read(args->graphs[k], servers, err) :
-						 file_read(args->graphs[k], err);
+						 ocs_netsim_graph_read(args->graphs[k], err);
 
 	for (int t = 0; graph && t < graph->ntasks; t++) {
 		if (graph->tasks[t].kind == OCS_NETSIM_COMPUTE)

@@ -4,13 +4,11 @@
 /* Task graphs, which come from users: FlatBuffers, and JSON where the first byte is a brace.  What is
  * accepted is a step that can be run; a small one is run. */
 
-#include <json-c/json.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/netsim/flexflow.h"
 #include "src/netsim/step.h"
 #include "src/util/error.h"
 
@@ -20,20 +18,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct ocs_netsim_graph *graph_read(const uint8_t *data, size_t size, struct ocs_error *err)
 {
-	struct json_tokener *tokener;
-	struct ocs_netsim_graph *graph = NULL;
-	struct json_object *json;
+	struct ocs_netsim_graph *graph;
+	char *text = malloc(size + 1);
 
-	if (!size || data[0] != '{')
-		return ocs_netsim_flexflow_read(data, size, err);
-	tokener = json_tokener_new();
-	json = json_tokener_parse_ex(tokener, (const char *)data, (int)size);
-	if (json)
-		graph = ocs_netsim_graph_from_json(json, err);
-	else
-		ocs_error_set(err, OCS_USAGE, "not valid JSON");
-	json_object_put(json);
-	json_tokener_free(tokener);
+	if (!text)
+		abort();
+	if (size)
+		memcpy(text, data, size);
+	text[size] = '\0';
+	graph = ocs_netsim_graph_parse(text, size, err);
+	free(text);
 	return graph;
 }
 

@@ -3,20 +3,17 @@
 
 #include "src/ocsctl/cmd/training_step.h"
 
-#include <json-c/json.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "src/netsim/flexflow.h"
 #include "src/netsim/graph.h"
 #include "src/rails/phase_table.h"
 #include "src/util/error.h"
 #include "src/util/text.h"
 
-#define FILE_LIMIT ((size_t)1 << 30)
-#define HEAD 64 /* bytes that tell a FlatBuffer, which has zeros, from text */
+#define HEAD 64 /* bytes that tell what a file is */
 
 static bool folder_is(const char *path)
 {
@@ -27,7 +24,7 @@ static bool folder_is(const char *path)
 
 bool ocs_ctl_step_recorded(const char *spec)
 {
-	char head[HEAD + 1] = "";
+	char head[HEAD];
 	FILE *file;
 	size_t n;
 
@@ -41,7 +38,7 @@ bool ocs_ctl_step_recorded(const char *spec)
 		return false;
 	n = fread(head, 1, HEAD, file);
 	fclose(file);
-	return head[strspn(head, " \t\r\n")] == '{' || memchr(head, '\0', n);
+	return ocs_netsim_graph_format(head, n) != OCS_NETSIM_NO_GRAPH;
 }
 
 /* The tasks of operations that were begun, by group and number. */
@@ -182,28 +179,12 @@ static struct ocs_netsim_graph *tables_graph(const struct ocs_phase_tables *tabl
 	return NULL;
 }
 
-static struct ocs_netsim_graph *json_read(const char *text, struct ocs_error *err)
-{
-	enum json_tokener_error fault;
-	struct json_object *json = json_tokener_parse_verbose(text, &fault);
-	struct ocs_netsim_graph *graph = NULL;
-
-	if (json)
-		graph = ocs_netsim_graph_from_json(json, err);
-	else
-		ocs_error_set(err, OCS_USAGE, "not valid JSON: %s", json_tokener_error_desc(fault));
-	json_object_put(json);
-	return graph;
-}
-
 struct ocs_netsim_graph *ocs_ctl_step_read(const char *path,
 					   const struct ocs_ctl_trace_guess *guess, bool *tables,
 					   struct ocs_error *err)
 {
 	struct ocs_netsim_graph *graph = NULL;
 	struct ocs_phase_tables *phases;
-	size_t length;
-	char *data;
 
 	*tables = folder_is(path);
 	if (*tables) {
@@ -213,15 +194,5 @@ struct ocs_netsim_graph *ocs_ctl_step_read(const char *path,
 		ocs_phase_tables_free(phases);
 		return graph;
 	}
-	data = ocs_file_read(path, FILE_LIMIT, &length, err);
-	if (!data)
-		return NULL;
-	if (data[strspn(data, " \t\r\n")] == '{')
-		graph = json_read(data, err);
-	else
-		graph = ocs_netsim_flexflow_read(data, length, err);
-	free(data);
-	if (!graph)
-		ocs_error_prefix(err, "%s", path);
-	return graph;
+	return ocs_netsim_graph_read(path, err);
 }
