@@ -16,8 +16,9 @@
 #define LIST_MAX 256
 
 static const char *const component_names[OCS_COST_COMPONENTS] = {
-	"nic",	    "transceiver", "port_transceiver", "switch_port",
-	"ocs_port", "patch_port",  "splitter",	       "fibre",
+	"nic",	       "transceiver", "port_transceiver",
+	"switch_port", "ocs_port",    "patch_port",
+	"splitter",    "fibre",	      "cable",
 };
 
 /* A number, or a quotient such as 37299/64. */

@@ -21,6 +21,8 @@ enum ocs_cost_component {
 	OCS_COST_PATCH_PORT,
 	OCS_COST_SPLITTER, /* a 1x2 switch */
 	OCS_COST_FIBRE,
+	OCS_COST_CABLE, /* copper or active optical, with both of its ends: in place of two
+			 * transceivers and a fibre */
 	OCS_COST_COMPONENTS,
 };
 
