@@ -34,6 +34,8 @@ static void job_restart(struct ocs_sim *sim, struct ocs_advice_move *move)
 	run->placement = move->placement;
 	move->placement = NULL;
 	ocs_sim_hold(sim, sim->occupancy, run->placement, true);
+	/* what is placed again has the rings and lines that it had, and links of its own: policy best gives
+	 * no others.  So the job goes on as fast as before */
 	run->end = out->end += pause;
 	out->restarts++;
 	out->cubes = run->placement->ncubes;

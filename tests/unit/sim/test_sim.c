@@ -147,6 +147,32 @@ static void test_defragment(void **unused)
 	rig_close(&r);
 }
 
+/* A job with a line takes longer than its duration, as much after a move as before. */
+static void test_defragment_lines(void **unused)
+{
+	const struct ocs_sim_outcome *job;
+	struct rig r;
+
+	(void)unused;
+	rig_open(&r, TWO, "best");
+	ocs_policy_destroy(r.policy);
+	r.policy = ocs_policy_create(r.fabric, &r.fabric->sections[0], "best", true, NULL);
+	r.o.simulated = true;
+	r.o.communication = 0.5;
+	job_add(&r, 0, "7x4", 1000, 0);
+	job_add(&r, 0, "8x4", 10, 0);
+	job_add(&r, 1, "7x4", 1000, 0);
+	job_add(&r, 20, "4x4x4", 100, 0);
+	r.o.moves = 1;
+	r.o.restart = 50;
+	rig_run(&r);
+	assert_int_equal(r.result.restarts, 1);
+	job = &r.result.jobs[r.result.jobs[0].restarts ? 0 : 2];
+	assert_true(job->relaxed && job->slowdown > 1.2);
+	assert_true(fabs(job->end - job->start - 1000 * job->slowdown - 50) < 1e-6);
+	rig_close(&r);
+}
+
 static void test_orders(void **unused)
 {
 	static const struct {
@@ -309,10 +335,11 @@ static void test_quantile(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_queue),	    cmocka_unit_test(test_backfill_beside),
-		cmocka_unit_test(test_defragment),  cmocka_unit_test(test_orders),
-		cmocka_unit_test(test_figures),	    cmocka_unit_test(test_switching),
-		cmocka_unit_test(test_closed_loop), cmocka_unit_test(test_quantile),
+		cmocka_unit_test(test_queue),	   cmocka_unit_test(test_backfill_beside),
+		cmocka_unit_test(test_defragment), cmocka_unit_test(test_defragment_lines),
+		cmocka_unit_test(test_orders),	   cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_switching),  cmocka_unit_test(test_closed_loop),
+		cmocka_unit_test(test_quantile),
 	};
 
 	return cmocka_run_group_tests_name("sim", tests, NULL, NULL);
