@@ -58,6 +58,8 @@ const char *ocs_option_variable(enum ocs_option option, bool inherited);
 #define OCS_ENV_MODEL_DEMAND "SLURM_OCS_MODEL_DEMAND"
 /* In the environment that a job is submitted with: how the model is spread, "pp:2,dp:4,tp:8". */
 #define OCS_ENV_STRATEGY "OCS_STRATEGY"
+/* The same under a name that --export=NONE lets pass, for the job's batch script and each of its steps. */
+#define OCS_ENV_STRATEGY_KEPT "SLURM_OCS_STRATEGY"
 
 /* The request of one job; strings are NULL if not given. */
 struct ocs_request {

@@ -94,3 +94,20 @@ def test_srun_and_a_step(pod):
     output = pod.path("out", "%d.out" % job)
     pod.until(lambda: "a step has the circuits of its job" in written(output), 60,
               lambda: written(output))
+
+
+def test_strategy_without_environment(pod):
+    """--export=NONE keeps the user's variables from the script and from its steps, not the strategy."""
+    pod.write("model.yaml", MODEL)
+    for export in ("NONE", "OTHER=1", "NIL"):
+        job = pod.sbatch("-p", "direct", "-N4", "--export=" + export, "--ocs-model=" + pod.path("model.yaml"),
+                         script="echo script $OCS_STRATEGY; %s -n4 /bin/bash -c 'echo step $OCS_STRATEGY'; "
+                                "OCS_STRATEGY=mine %s -n1 --export=ALL /bin/bash -c 'echo own $OCS_STRATEGY'; echo end" %
+                                ((pod.slurm + "/bin/srun",) * 2))
+        output = pod.path("out", "%d.out" % job)
+        pod.until(lambda: "end" in written(output), 120, lambda: written(output))
+        lines = written(output).split("\n")
+        script = [line for line in lines if line.startswith("script ")]
+        assert len(script) == 1 and ":" in script[0], (export, lines)
+        assert lines.count("step " + script[0].split()[1]) == 4, (export, lines)
+        assert "own mine" in lines, (export, lines)

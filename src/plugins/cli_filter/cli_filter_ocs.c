@@ -323,6 +323,7 @@ static int model_answer(slurm_opt_t *opt, const char *model, bool shaped, struct
 	if (answer.shape)
 		setenv(OCS_ENV_ASKED, answer.shape, 1);
 	setenv(OCS_ENV_STRATEGY, answer.strategy, 1);
+	setenv(OCS_ENV_STRATEGY_KEPT, answer.strategy, 1);
 	ocs_model_answer_free(&answer);
 	return 0;
 }

@@ -85,6 +85,13 @@ static void drop_stale(spank_t spank)
 	}
 }
 
+/* Steps of a job that was submitted with --export=NONE get no more than SLURM_* from its script. */
+static void strategy_keep(spank_t spank, const char *strategy)
+{
+	spank_setenv(spank, OCS_ENV_STRATEGY_KEPT, strategy, 1);
+	spank_setenv(spank, OCS_ENV_STRATEGY, strategy, 0);
+}
+
 /* TEXT: lines NAME=VALUE.  What the user set wins, except SLURM_OCS_*, which
  * describes what is. */
 static void export_lines(spank_t spank, char *text)
@@ -130,10 +137,16 @@ int ocs_user_init(spank_t spank, const struct ocs_settings *settings)
 {
 	const char *node = getenv("SLURMD_NODENAME");
 	struct ocs_error err = { 0 };
-	char *dir, *path, *text;
+	char *dir, *path, *text, *strategy = NULL, **env = NULL;
 	uint32_t job;
 
+	if (spank_get_item(spank, S_JOB_ENV, &env) == ESPANK_SUCCESS &&
+	    job_env_get(env, OCS_ENV_STRATEGY_KEPT))
+		strategy = ocs_strdup(job_env_get(env, OCS_ENV_STRATEGY_KEPT));
 	drop_stale(spank);
+	if (strategy)
+		strategy_keep(spank, strategy);
+	free(strategy);
 	if (spank_get_item(spank, S_JOB_ID, &job) != ESPANK_SUCCESS)
 		return ESPANK_SUCCESS;
 	dir = ocs_settings_job_dir(settings, node, job);
