@@ -22,7 +22,7 @@ def main():
     ranks = len(config["addresses"])
     try:
         moe = ocs_moe.Moe(rank, config["addresses"], b"k" * 32, open_ms=60000, idle_ms=config["idle_ms"],
-                          dark_ms=2000)
+                          dark_ms=config["dark_ms"])
         up = moe.plan(config["links"], [tuple(s) for s in config["shares"]], config["each"])
         print(json.dumps({"up": up}), flush=True)
         for call, sizes in enumerate(config["calls"]):

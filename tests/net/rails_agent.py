@@ -124,6 +124,8 @@ class Agent(threading.Thread):
             if self.last and len(self.log) >= self.last:
                 break
         for rank in self.ranks.values():
+            for letter in rank.letters() if self.over else ():     # what came after the last look
+                self.letter(rank, *letter)
             rank.sock.close()
 
     def word(self, rank):

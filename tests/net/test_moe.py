@@ -77,12 +77,12 @@ class Region:
                 owners[server] += 1
             self.links.append([k + 1, *ends, f"10.78.{k}.1:7100", f"10.78.{k}.2:7100"])
 
-    def start(self, calls, shares=(), links=None, idle_ms=20000):
+    def start(self, calls, shares=(), links=None, idle_ms=60000, dark_ms=30000):
         addresses = [f"10.77.0.{s + 1}:{7000 + r}" for s in range(self.n) for r in range(self.each)]
         config = self.folder / "config.json"
         config.write_text(json.dumps({
             "addresses": addresses, "links": self.links if links is None else links, "shares": list(shares),
-            "each": self.each, "calls": calls, "idle_ms": idle_ms}))
+            "each": self.each, "calls": calls, "idle_ms": idle_ms, "dark_ms": dark_ms}))
         script = pathlib.Path(__file__).with_name("moe_rank.py")
         self.ranks = [subprocess.Popen(
             ["ip", "netns", "exec", self.host(r // self.each), sys.executable, script, config, str(r)],
@@ -257,7 +257,7 @@ def test_dark_circuit(region):
     net = region(3, [(0, 1), (1, 2)])
     sizes = ring(3, 16 * MB, 0)
     shares = [(0, 1, -1, 1, 0, 0.9), (1, 0, -1, 1, 0, 0.9), (0, 2, 1, 1, 1, 0.5)]
-    net.start([sizes], shares=shares)
+    net.start([sizes], shares=shares, dark_ms=2000)
     end = time.monotonic() + 60
     while net.sent()[0, "c0"] < MB // 2:
         assert time.monotonic() < end, net.sent()
@@ -276,7 +276,8 @@ def test_dark_circuit(region):
 def test_rank_fails(region, how, says):
     """All others end with an error that names it, soon."""
     net = region(4, [(0, 1), (1, 2)])
-    net.start([ring(4, 24 * MB, MB)], shares=[(0, 1, -1, 1, 0, 0.5), (0, 2, 1, 1, 1, 0.5)], idle_ms=3000)
+    # The first to be named is the one that is silent longest: not one that has its bytes to make still.
+    net.start([ring(4, 12 * MB, MB)], shares=[(0, 1, -1, 1, 0, 0.5), (0, 2, 1, 1, 1, 0.5)], idle_ms=10000)
     assert json.loads(net.ranks[2].stdout.readline())["up"] >= 0
     time.sleep(0.3)
     net.ranks[2].send_signal(how)

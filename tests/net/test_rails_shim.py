@@ -53,7 +53,7 @@ def grid(stages, ranks, free=()):
     return colour
 
 
-def mpirun(tmp_path, program, ranks, *words, gated=True, patience=60):
+def mpirun(tmp_path, program, ranks, *words, gated=True, patience=200):
     task = tmp_path / "task"
     task.write_text("""#!/bin/sh
         export OCS_RAILS_TIMEOUT=%d SLURM_PROCID=$OMPI_COMM_WORLD_RANK SLURM_NTASKS=$OMPI_COMM_WORLD_SIZE
@@ -145,7 +145,7 @@ def train(tmp_path, ranks, stages, steps, gated):
         """ % (rank, rank, "LD_PRELOAD=%s/libocs-rails-gloo.so OCS_RAILS_AGENT=%s/agent" % (SHIMS, tmp_path) if gated
                else "", HERE, stages, steps, tmp_path, rank) for rank in range(ranks))
     done = subprocess.run(
-        OWN + ["bash", "-c", """export SLURM_NTASKS=%d WORLD_SIZE=%d MASTER_ADDR=10.9.9.1 MASTER_PORT=29500 OMP_NUM_THREADS=1 OCS_RAILS_TIMEOUT=60
+        OWN + ["bash", "-c", """export SLURM_NTASKS=%d WORLD_SIZE=%d MASTER_ADDR=10.9.9.1 MASTER_PORT=29500 OMP_NUM_THREADS=1 OCS_RAILS_TIMEOUT=200
         export GLOO_SOCKET_IFNAME=d0 PYTHONDONTWRITEBYTECODE=1
         %s
         for pid in $pids; do wait $pid || bad=1; done; exit $bad""" % (ranks, ranks, script)],

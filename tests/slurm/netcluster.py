@@ -206,7 +206,7 @@ class RailsCluster(NetCluster):
         return super().ocs_yaml().replace(
             '    ports: {switch: "rail-{interface}"',
             "    interfaces: [%s]\n    tcp: {address: 10.192.0.0/16, management: eth0}\n"
-            '    ports: {switch: "rail-{interface}"' % names)
+            '    ports: {switch: "rail-{interface}"' % names).replace("timeouts: {", "timeouts: {routes: 5s, ")
 
     def frames(self):
         """{(server, device): {what happened to a frame that the host sent: how often}}"""

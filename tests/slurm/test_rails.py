@@ -178,7 +178,10 @@ def test_the_controller(rails):
     # without a batch script the steps have one each
     for words in (["--ocs-phases=on-demand"], ["--ocs-phases=off"]):
         before = set(os.listdir(rails.path("out")))
-        rails.out(["srun", "-p", "rails", "--shape=pp:2,tp:2", *words, "sleep", "1"], user="nobody")
+        wait = "sleep 1"
+        if words == ["--ocs-phases=on-demand"]:
+            wait = "until [ -s %s/$SLURM_JOB_ID.*.controller ]; do sleep 0.1; done" % rails.path("out")
+        rails.out(["srun", "-p", "rails", "--shape=pp:2,tp:2", *words, "bash", "-c", wait], user="nobody")
         rails.until(lambda: not sleepers(rails), 10, "the controller to be gone")
         new = [name for name in set(os.listdir(rails.path("out"))) - before if name.endswith(".controller")]
         assert len(new) == (words == ["--ocs-phases=on-demand"]), (words, new)

@@ -54,7 +54,22 @@ struct scene {
 	void (*odd_do)(struct scene *, struct ocs_moe *);
 };
 
-static int number; /* of the scene: addresses of its own */
+static int number;  /* of the scene: addresses of its own, */
+static int network; /* in 127.NETWORK.0.0/16, which no other process of these tests has */
+
+static void network_take(void)
+{
+	for (network = 1 + getpid() % 250;; network = 1 + network % 250) {
+		struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(7000) };
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		at.sin_addr.s_addr = htonl((127U << 24) + ((unsigned int)network << 16) + 1);
+		/* Stays open while this process lives. */
+		if (!bind(fd, (struct sockaddr *)&at, sizeof(at)))
+			return;
+		close(fd);
+	}
+}
 
 static uint64_t mix(uint64_t x)
 {
@@ -84,14 +99,14 @@ static void scene_make(struct scene *s, int seed, int ranks, int each)
 	s->ranks = ranks;
 	s->each = each;
 	s->calls = CALLS;
-	s->idle_ms = 20000;
+	s->idle_ms = 60000;
 	s->most = 120000;
 	s->odd = -1;
 	s->shared = mmap(NULL, sizeof(*s->shared), PROT_READ | PROT_WRITE,
 			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	for (int r = 0; r < ranks; r++) {
-		snprintf(s->address[r], sizeof(s->address[r]), "127.%d.%d.%d:7000",
-			 1 + getpid() % 250, number, 1 + r);
+		snprintf(s->address[r], sizeof(s->address[r]), "127.%d.%d.%d:7000", network, number,
+			 1 + r);
 		s->addresses[r] = s->address[r];
 	}
 	memset(s->key, seed + 1, sizeof(s->key));
@@ -101,8 +116,8 @@ static void link_make(struct scene *s, int a, int b)
 {
 	int k = s->links++;
 
-	snprintf(s->text[k][0], 32, "127.%d.%d.%d:7000", 1 + getpid() % 250, number, 100 + 2 * k);
-	snprintf(s->text[k][1], 32, "127.%d.%d.%d:7000", 1 + getpid() % 250, number, 101 + 2 * k);
+	snprintf(s->text[k][0], 32, "127.%d.%d.%d:7000", network, number, 100 + 2 * k);
+	snprintf(s->text[k][1], 32, "127.%d.%d.%d:7000", network, number, 101 + 2 * k);
 	s->link[k] = (struct ocs_moe_link){ (uint32_t)k + 1, a, b, s->text[k][0], s->text[k][1] };
 }
 
@@ -145,9 +160,9 @@ static int rank_run(struct scene *s, int rank)
 					   .ranks = s->ranks,
 					   .address = s->addresses,
 					   .key = s->key,
-					   .open_ms = 8000,
+					   .open_ms = 60000,
 					   .idle_ms = s->idle_ms,
-					   .dark_ms = 300,
+					   .dark_ms = 5000,
 					   .chunk = CHUNK };
 	char *error = s->shared->error[rank];
 	struct ocs_moe *moe = ocs_moe_open(&options, error, 256);
@@ -157,7 +172,7 @@ static int rank_run(struct scene *s, int rank)
 	if (!moe)
 		return 3;
 	__atomic_add_fetch(&s->shared->ready, 1, __ATOMIC_SEQ_CST);
-	if (ocs_moe_links(moe, s->link, s->links, 500) < 0)
+	if (ocs_moe_links(moe, s->link, s->links, 60000) < 0)
 		rc = 2;
 	ways = ocs_moe_ways_make(rank, s->ranks, s->each, s->share, s->shares, s->link, s->links,
 				 &count);
@@ -324,8 +339,7 @@ static void circuits_are_cut(void **state)
 		s.share[s.shares++] = (struct ocs_moe_share){ 3, 2, 1, 0, 1, 0.7 };
 		/* The end that connects is told the proxy's address; the other one listens behind it. */
 		for (int k = 0; k < 2; k++) {
-			snprintf(behind[k], 32, "127.%d.%d.%d:7000", 1 + getpid() % 250, number,
-				 200 + k);
+			snprintf(behind[k], 32, "127.%d.%d.%d:7000", network, number, 200 + k);
 			proxy[k] = fork();
 			if (!proxy[k])
 				proxy_run(s.link[k].b_address, behind[k], bytes * (k + 1));
@@ -402,7 +416,9 @@ static void a_rank_fails(void **state)
 
 		scene_make(&s, 5 + (int)c, 6, 2);
 		shares_draw(&s, 5);
-		s.idle_ms = 1500;
+		/* Only who stops has to be waited for. */
+		if (cases[c].what == odd_stops)
+			s.idle_ms = 4000;
 		s.odd = 2;
 		s.odd_call = 2;
 		s.odd_do = cases[c].what;
@@ -475,7 +491,7 @@ static void opening_refuses(void **state)
 	(void)state;
 	assert_null(ocs_moe_open(&o, error, sizeof(error)));
 	assert_non_null(strstr(error, "rank 1, 'nowhere'"));
-	snprintf(alone, sizeof(alone), "127.%d.99.1:7000", 1 + getpid() % 250);
+	snprintf(alone, sizeof(alone), "127.%d.99.1:7000", network);
 	addresses[0] = alone;
 	addresses[1] = "127.0.0.9:7999";
 	assert_null(ocs_moe_open(&o, error, sizeof(error)));
@@ -500,16 +516,17 @@ static void plans_are_text(void **state)
 		"share 0 1 -1 1 0 0.5 more\n",
 		"circuit 1 0 1 127.0.0.1:1 127.0.0.1:2\n",
 	};
-	const char *address = "127.77.0.1:7443";
 	unsigned char key[OCS_MOE_KEY] = { 1 };
-	char error[256];
-	struct ocs_moe *moe = ocs_moe_open(
-		&(struct ocs_moe_options){ .ranks = 1, .address = &address, .key = key }, error,
-		sizeof(error));
+	char error[256], alone[32];
+	const char *address = alone;
+	struct ocs_moe *moe;
 	char byte = 'x', got = 0;
 	size_t one = 1, none = 0;
 
 	(void)state;
+	snprintf(alone, sizeof(alone), "127.%d.98.1:7000", network);
+	moe = ocs_moe_open(&(struct ocs_moe_options){ .ranks = 1, .address = &address, .key = key },
+			   error, sizeof(error));
 	assert_non_null(moe);
 	assert_int_equal(ocs_moe_plan(moe, "# nothing\n\nshare 0 0 -1 1 0 0.5", 1, 0), 0);
 	for (size_t k = 0; k < sizeof(wrong) / sizeof(wrong[0]); k++) {
@@ -531,5 +548,6 @@ int main(void)
 	};
 
 	signal(SIGPIPE, SIG_IGN);
+	network_take();
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

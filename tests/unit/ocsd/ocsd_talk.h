@@ -11,7 +11,7 @@
 
 #include "src/protocol/client.h"
 
-#define RIG_PATIENCE_MS 20000 /* for everything that is awaited */
+#define RIG_PATIENCE_MS 120000 /* for everything that is awaited */
 
 struct rig;
 

@@ -43,7 +43,7 @@ static bool say(struct ocs_client *client, const char *format, ...)
 	va_end(args);
 	request = rig_json("%s", text);
 	free(text);
-	reply = ocs_client_call(client, request, 20000, &refusal, &err);
+	reply = ocs_client_call(client, request, RIG_PATIENCE_MS, &refusal, &err);
 	json_object_put(request);
 	if (refusal)
 		fail_msg("%s", err.text);
@@ -71,7 +71,8 @@ static bool subscribe(struct ocs_client *client, const struct guest *host, const
 				"{'op':'subscribe','jobs':[{'job':%u,'epoch':%u},{'job':%u,'epoch':%u}]}",
 				host->job, host->job, g->job, g->job);
 	struct ocs_error err = { 0 };
-	struct json_object *reply = ocs_client_call(client, request, 20000, NULL, &err), *unknown;
+	struct json_object *reply = ocs_client_call(client, request, RIG_PATIENCE_MS, NULL, &err),
+			   *unknown;
 	bool good = reply;
 
 	json_object_put(request);

@@ -124,7 +124,8 @@ static void away_at_the_end(void **state)
 	rig_start_daemon(rig);
 	client = rig_client(rig);
 	json_object_put(rig_ask(client, "{'op':'gone','job':1,'epoch':10}"));
-	usleep(700000);
+	rig_until_patches(rig, TOPO_FULL);
+	usleep(300000);
 	assert_string_not_equal(rig_job_state(client, 1), "");
 	topo_table_is(rig, 0, &a, NULL, NULL, NULL);
 	topo_table_is(rig, 1, &a, "000", NULL, NULL);
@@ -180,12 +181,13 @@ static void lost_database(void **state)
 static bool topo_said(struct rig *rig, const struct tenant *t, int seq, const char *topo)
 {
 	struct ocs_error err = { 0 };
-	struct ocs_client *client = ocs_client_open(rig->address, NULL, NULL, 5000, &err);
+	struct ocs_client *client =
+		ocs_client_open(rig->address, NULL, NULL, RIG_PATIENCE_MS, &err);
 	char *both = ocs_asprintf(TOPO_BOTH, topo, topo);
 	struct json_object *request =
 		rig_json(TOPO_REQUEST, t->job, t->job * 10, seq, t->key, both);
 	struct json_object *reply =
-		client ? ocs_client_call(client, request, 20000, NULL, &err) : NULL;
+		client ? ocs_client_call(client, request, RIG_PATIENCE_MS, NULL, &err) : NULL;
 	bool said = reply != NULL;
 
 	json_object_put(request);

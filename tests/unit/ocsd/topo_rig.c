@@ -39,6 +39,19 @@ int topo_setup_replace(void **state)
 	return rig_setup_with(state, SWITCHES("    replace: true\n"), fabrics, 0);
 }
 
+int topo_setup_patient(void **state)
+{
+	struct rig *rig = ocs_calloc(1, sizeof(*rig));
+
+	rig_prepare(rig);
+	rig->switches = SWITCHES("");
+	rig->fabrics = fabrics;
+	rig->timeout_ms = 60000;
+	rig_start(rig);
+	*state = rig;
+	return 0;
+}
+
 void topo_commit(struct ocs_client *client, const struct tenant *t, const char *phases)
 {
 	json_object_put(rig_ask(

@@ -32,6 +32,8 @@ struct tenant {
 int topo_setup(void **state);
 /* The same, where a new patch takes the place of those on its ports. */
 int topo_setup_replace(void **state);
+/* The same, where ocsd waits long for what a switch says. */
+int topo_setup_patient(void **state);
 
 /* Commits T; then also has its first node ask for the circuits, and takes the key. */
 void topo_commit(struct ocs_client *client, const struct tenant *t, const char *phases);

@@ -30,7 +30,8 @@ WORD = struct.Struct("=IIIIQIIiI")
 LETTER = struct.Struct("=IiQQQQ24x")
 RING, LETTERS = 128 + 1024 * 64, 1024
 KEY = "0123456789abcdef0123456789abcdef"
-LIMIT = 60
+LIMIT = 180
+TIMEOUT = 2  # until the controller of a test of troubles asks once more
 
 
 def until(what, limit=LIMIT):
@@ -159,7 +160,7 @@ class Ocsd(threading.Thread):
                 self.seqs[rail], self.stands[rail] = request["seq"], topo
             answer["rails"].append(row)
         if self.switch_s or trouble == "late":
-            time.sleep(self.switch_s or 1.5)
+            time.sleep(self.switch_s or 1.5 * TIMEOUT)
         self.say(client, answer)
         if trouble == "doubled":
             self.say(client, answer)
@@ -253,12 +254,13 @@ class Job:
 
     numbers = random.randrange(1000, 4000)
 
-    def __init__(self, folder, nodes=4, width=1, controller=(), **ocsd):
+    def __init__(self, folder, nodes=4, width=1, controller=(), timeout=60, **ocsd):
         Job.numbers += 3
         self.job, self.epoch, self.folder, self.width, self.nodes = Job.numbers, Job.numbers * 10, folder, width, nodes
         self.ocsd = Ocsd(os.path.join(folder, "ocsd-%d" % self.job), self.job, self.epoch, **ocsd)
         self.options, self.agents, self.ranks, self.log = controller, [], {}, os.path.join(folder, "log-%d" % self.job)
-        self.controller = self.start([CONTROLLER, "--ocsd", "unix:" + self.ocsd.path, "--timeout", "1", *controller], KEY)
+        self.controller = self.start([CONTROLLER, "--ocsd", "unix:" + self.ocsd.path, "--timeout", str(timeout),
+                                      *controller], KEY)
 
     def start(self, words, key):
         fd = os.memfd_create("key")
@@ -278,7 +280,8 @@ class Job:
         first = node * self.width
         return self.start([AGENT, "--host", "127.0.0.1", "--step", str(step), "--node", str(node), "--socket",
                            self.path(node, step), "--ranks", ranks or "%d-%d" % (first, first + self.width - 1),
-                           "--total", str(total or self.nodes * self.width), *more], secret(self.job, self.epoch))
+                           "--total", str(total or self.nodes * self.width), *(more or ["--wait", "60"])],
+                          secret(self.job, self.epoch))
 
     def step(self, step=0):
         """Starts agents and ranks of a step; the ranks."""

@@ -235,7 +235,7 @@ static void case_run(void (*rank_side)(void), void (*agent_side)(struct agent *)
 		setenv("OCS_RAILS_AGENT", agent.path, 1);
 		setenv("SLURM_PROCID", "3", 1);
 		setenv("SLURM_NTASKS", "8", 1);
-		setenv("OCS_RAILS_TIMEOUT", "20", 1);
+		setenv("OCS_RAILS_TIMEOUT", "120", 1);
 		rank_side();
 		exit(0);
 	}
@@ -672,7 +672,9 @@ static void refused_rank(void)
 	struct ocs_gate *gate;
 	uint64_t idx;
 
-	setenv("OCS_RAILS_TIMEOUT", "1", 1);
+	/* One that is silent, or not there: */
+	if (fault == 9)
+		setenv("OCS_RAILS_TIMEOUT", "2", 1);
 	freopen("/dev/null", "w", stderr);
 	gate = ocs_gate_get();
 	NEED(gate);
@@ -715,6 +717,7 @@ static void absent_rank(void)
 	char *path = getenv("OCS_RAILS_AGENT");
 
 	path[strlen(path) - 1] = 'x';
+	fault = 9;
 	refused_rank();
 }
 

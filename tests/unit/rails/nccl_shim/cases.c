@@ -460,7 +460,7 @@ static const struct {
 /* Waits until every lease has ended, so that the record is whole. */
 static void leases_wait(void)
 {
-	for (int k = 0; k < 30000; k++) {
+	for (int k = 0; k < 100000; k++) {
 		int open = 0;
 
 		for (int at = 0; at < record->events; at++) {
